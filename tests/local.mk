@@ -11,7 +11,7 @@
 test_public = \
     tests/hal_status tests/hal_modules tests/hal_null tests/hal_options tests/hostqueue tests/nulls tests/sized tests/callbacks \
     tests/stack tests/stack_files tests/stack_grow tests/stack_h5 tests/stack_raw tests/stack_virtual tests/stack_write \
-    tests/stack_writer tests/corrections tests/pipes tests/results tests/config tests/h5plugin tests/bslz4_decode \
+    tests/stack_writer tests/shards tests/corrections tests/pipes tests/results tests/config tests/h5plugin tests/bslz4_decode \
     tests/azint_poni tests/azint_geometry tests/azint_plan tests/azint_curve tests/azint_reference tests/azint_arrays \
     tests/azint_2d tests/azint_corners tests/azint_filter tests/azint_large tests/pipeline_norm tests/simulate \
     tests/nufft tests/nufft_kernels tests/nufft_plan tests/nufft_many tests/nufft_cli tests/nufft_finufft tests/nufft_wisdom \
@@ -25,7 +25,7 @@ test_internal = tests/hal_spec tests/arguments tests/nvrtc tests/bslz4 tests/mut
 test_scripts = tests/headers.t tests/symbols.t tests/laws.t tests/docs.t tests/examples.t tests/cts.t tests/toy.t \
     tests/fake_cuda.t tests/embedded.t tests/opencl.t tests/aarch64.t tests/locale.t tests/valgrind.t tests/inject.t \
     tests/cli.t tests/cli_filter.t tests/cli_real.t tests/cli_config.t tests/cli_bench.t tests/compare.t tests/plot.t \
-    tests/monitor.t tests/many.t tests/tutorials.t \
+    tests/monitor.t tests/many.t tests/tutorials.t tests/merge.t tests/processes.t \
     tests/convert.t tests/endings.t tests/outputs.t tests/raw.t tests/follow.t tests/detector.t tests/corrections.t \
     tests/peers.t tests/nufft_data.t tests/fftw_memory.t tests/fpga_model.t tests/hls_lint.t tests/hls_report.t \
     tests/xrt_curves.t

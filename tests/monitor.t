@@ -82,6 +82,46 @@ check '--sum and --monitor: nothing but zeros' refused 1 'the sum of 2 frames fr
     integrate -n 50 -o x.dat --sum 2 --monitor zeros.h5$counts
 check '... is a failed curve' grep -q '^# frame 0 failed' x.dat
 
+# --- Running averages ---
+# block FILE FRAME: the rows of the curve of that number.
+block() { awk -v f="$2" '/^# frame/ { on = $3 == f && NF == 3; next } /^#/ { next } on && NF' "$1"; }
+# alike A FRAME B FRAME X: the second curve and its errors are X times the first's, to the digits printed.
+alike()
+{
+    block "$1" "$2" >alike.a
+    block "$3" "$4" >alike.b
+    paste alike.a alike.b | awk -v x="$5" 'function far(a, b) { d = a - b; if (d < 0) d = -d; return d > 3e-6 * (b + 1e-9) }
+        far($2 * x, $5) || far($3 * x, $6) { exit 1 } END { if (NR != 50) exit 1 }'
+}
+check '--average' integrate -n 50 -o mean.dat --average 3 --error-model poisson
+check '--average: a curve for each frame' equals "`grep -c '^# frame [0-9]*$' mean.dat`" 6
+integrate -n 50 -o threes.dat --sum 3 --error-model poisson
+check '--average: of the last three frames' alike mean.dat 2 threes.dat 0 3
+check '--average: ... and of the next' alike mean.dat 5 threes.dat 3 3
+integrate -n 50 -o twos.dat --sum 2 --error-model poisson
+check '--average: of as many as there are' alike mean.dat 1 twos.dat 0 2
+integrate -n 50 -o ones.dat --error-model poisson
+check '--average: the first one is alone' alike mean.dat 0 ones.dat 0 1
+integrate -n 50 -o mean.mon.dat --average 3 --monitor monitor.h5$counts --error-model poisson
+integrate -n 50 -o threes.mon.dat --sum 3 --monitor monitor.h5$counts --error-model poisson
+check '--average and --monitor: as their sum' alike mean.mon.dat 2 threes.mon.dat 0 1
+check '--average of two processes' sh -c "'$halcyon' integrate s.h5 -p s.poni -n 50 --processes 2 -o two.dat \
+    --average 3 --error-model poisson -q && grep -v '^#' two.dat >a && grep -v '^#' mean.dat >b && cmp a b"
+check '--average 1' sh -c "'$halcyon' integrate s.h5 -p s.poni -n 50 -o one.dat --average 1 --error-model poisson -q \
+    && grep -v '^#' one.dat >a && grep -v '^#' ones.dat >b && cmp a b"
+"$halcyon" decompress s.h5 -o f_%d.npy -q
+rm f_1.npy
+check '--average: a frame that fails' refused 1 'frame 1 failed' "$halcyon" integrate f_%d.npy -p s.poni -n 50 -o hole.dat \
+    --average 3 --error-model poisson -q
+check '... is left out of the others' sh -c "grep '^# frame 1 failed' hole.dat"
+block hole.dat 2 >hole.rows
+block ones.dat 0 >first.rows
+block ones.dat 2 >third.rows
+check '... whose mean is of two' sh -c "paste hole.rows first.rows third.rows | awk '
+    { d = 2 * \$2 - \$5 - \$8; if (d < 0) d = -d; if (d > 3e-6 * (\$5 + \$8)) exit 1 } END { if (NR != 50) exit 1 }'"
+check '--average and --sum' refused 2 'one or the other' "$halcyon" integrate s.h5 -p s.poni --average 2 --sum 2
+check '--average and --shard' refused 2 'leave --shard' "$halcyon" integrate s.h5 -p s.poni --average 2 --shard 0/2
+
 printf '%s\n' 1 2 4 8 16 0 >end0.txt
 # --- Monitors in other files, and that grow ---
 same() { rows "$1" >same.a; rows "$2" >same.b; [ -s same.a ] && cmp same.a same.b; }

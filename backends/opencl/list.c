@@ -63,7 +63,8 @@ static uint32_t caps_of(const struct cl_found *f)
         caps |= HCY_CAP_F64;
     if (f->quirk->shared)
         caps |= HCY_CAP_HOST_MEMORY | HCY_CAP_MAPPED | HCY_CAP_IMPORT_HOST;
-    if (f->quirk->second)
+    /* The backend cpu drives the processors, whatever the platform is called. */
+    if (f->quirk->second || kind_of_device(f->device) == HCY_KIND_CPU)
         caps |= HCY_CAP_SECOND;
     return caps;
 }

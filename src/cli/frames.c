@@ -2,6 +2,7 @@
 #include "frames.h"
 #include "guard.h"
 #include "interrupt.h"
+#include "shard.h"
 #include <halcyon/bslz4.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,7 @@ static int choose_frames(struct frames *f)
     f->first = f->span.given ? f->span.first : 0;
     f->last = f->span.given && f->span.last != UINT64_MAX ? f->span.last : f->info->frames;
     if (f->first < f->last && f->last <= f->info->frames)
-        return CLI_OK;
+        return shard_deal(&f->first, &f->last, &f->shard);
     return cli_error("--frames: %s has frames 0 to %llu", f->path, (unsigned long long)f->info->frames - 1);
 }
 
@@ -45,7 +46,7 @@ int frames_open(struct frames *f)
     status = cli_raw_convert(f->stack, &f->raw);
     if (!status)
         status = choose_frames(f);
-    if (status)
+    if (status || f->first == f->last) /* a part without frames needs no device */
         return status;
     status = hcy_device_open_list(&f->devices, &f->n_devices, f->device_list);
     if (status)

@@ -19,6 +19,7 @@ struct frames {
     /* What the caller sets; `threads` 0: two a device. */
     const char *path, *dataset, *channel, *device_list;
     struct cli_span span;
+    hcy_shard shard; /* whose frames alone, of those of the span; count 0: all */
     struct cli_raw raw;
     unsigned threads;
     int quiet;

@@ -1,7 +1,10 @@
 /* group.c - see group.h.
  *
  * A group's curve is that of the image that is the sum of its frames, divided by the sum of their monitors; a group
- * with a frame that failed has failed, as a curve of fewer frames would look like one of less intensity. */
+ * with a frame that failed has failed, as a curve of fewer frames would look like one of less intensity.
+ *
+ * A running average is that curve of the last frames, divided by their number, for each frame anew: what is subtracted
+ * from a sum of doubles would leave its rounding behind.  Frames that failed are left out of it. */
 #include "group.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,11 +74,21 @@ int group_read_monitor(struct group *g, const hcy_stack *stack, const char *text
                      info->frames == 1 ? "frame" : "frames");
 }
 
-int group_open(struct group *g, const hcy_azint_plan *plan, uint64_t size)
+int group_open(struct group *g, const hcy_azint_plan *plan, uint64_t size, uint64_t window)
 {
     g->size = size;
-    int status = size > 1 ? hcy_azint_result_create(&g->sum, plan) : 0;
+    g->window = window > 1 ? window : 0;
+    int status = group_adds(g) ? hcy_azint_result_create(&g->sum, plan) : 0;
+    if (!status && g->window && !(g->ring = calloc((size_t)g->window, sizeof *g->ring)))
+        status = hcy_fail(HCY_ENOMEM, "no memory for averages of %llu frames", (unsigned long long)g->window);
+    for (uint64_t i = 0; !status && i < g->window; i++)
+        status = hcy_azint_result_create(&g->ring[i], plan);
     return status ? cli_fail(status) : CLI_OK;
+}
+
+int group_adds(const struct group *g)
+{
+    return g->size > 1 || g->window;
 }
 
 double group_monitor(void *group, uint64_t number)
@@ -119,9 +132,67 @@ int group_end(struct group *g, hcy_curves *curves, uint64_t *written)
     return hcy_curves_append(curves, g->first, *g->why ? NULL : g->sum, g->why);
 }
 
+/* The frames behind `seen` that a running average has, oldest first, come to g->sum; *n: how many are good. */
+static int add_window(uint64_t *n, struct group *g)
+{
+    uint64_t first = g->seen > g->window ? g->seen - g->window : 0;
+    int status = 0;
+    *n = 0;
+    for (uint64_t i = first; !status && i < g->seen; i++) {
+        const hcy_azint_result *frame = g->ring[i % g->window];
+        /* A frame that failed has marked its place: no result has lost so many pixels. */
+        if (frame->n_lost == UINT64_MAX)
+            continue;
+        status = hcy_azint_result_add(g->sum, frame, (*n)++);
+    }
+    return status;
+}
+
+/* What the average of n frames up to number `last` is divided by: their monitor, or their number. */
+static double count_window(const struct group *g, uint64_t last, uint64_t n)
+{
+    uint64_t frames = g->seen < g->window ? g->seen : g->window;
+    double counts = 0;
+    if (!g->monitor)
+        return (double)n;
+    for (uint64_t i = 0; i < frames; i++)
+        if (g->ring[(g->seen - 1 - i) % g->window]->n_lost != UINT64_MAX)
+            counts += g->monitor[last - i];
+    return counts;
+}
+
+static int average_frames(uint64_t *written, struct group *g, hcy_curves *curves, const hcy_pipeline_frame *frame)
+{
+    hcy_azint_result *kept = g->ring[g->seen % g->window];
+    uint64_t n = 0;
+    int status = 0;
+    if (frame->result)
+        status = hcy_azint_result_add(kept, frame->result, 0);
+    else
+        kept->n_lost = UINT64_MAX;
+    g->seen++;
+    if (!status)
+        status = add_window(&n, g);
+    if (status)
+        return status;
+    /* A frame that failed has no curve of its own place, even if others of the average have. */
+    *g->why = 0;
+    if (!frame->result)
+        snprintf(g->why, sizeof g->why, "%s", frame->why);
+    else if (hcy_azint_result_merge(g->sum, n, count_window(g, frame->number, n))) {
+        snprintf(g->why, sizeof g->why, "%s", hcy_last_error()->text);
+        g->failed++;
+        cli_note("the average at frame %llu failed: %s", (unsigned long long)frame->number, g->why);
+    }
+    *written = !*g->why;
+    return hcy_curves_append(curves, frame->number, *g->why ? NULL : g->sum, g->why);
+}
+
 int group_take(struct group *g, hcy_curves *curves, const hcy_pipeline_frame *frame, uint64_t *written)
 {
     *written = 0;
+    if (g->window)
+        return average_frames(written, g, curves, frame);
     if (g->size < 2) {
         *written = frame->result != NULL;
         return hcy_curves_append(curves, frame->number, frame->result, frame->why);
@@ -133,5 +204,8 @@ int group_take(struct group *g, hcy_curves *curves, const hcy_pipeline_frame *fr
 void group_close(struct group *g)
 {
     hcy_list_free(g->monitor);
+    for (uint64_t i = 0; g->ring && i < g->window; i++)
+        hcy_azint_result_destroy(g->ring[i]);
+    free(g->ring);
     hcy_azint_result_destroy(g->sum);
 }

@@ -4,53 +4,16 @@
  * the frames.  Curves go to the output, everything that is said to stderr, the JSON object to stdout. */
 #include "cli.h"
 #include "follow.h"
-#include "geometry.h"
-#include "group.h"
 #include "guard.h"
-#include "integrate.h"
+#include "integrate_job.h"
 #include "interrupt.h"
 #include "mask.h"
-#include "pixels.h"
-#include "progress.h"
+#include "processes.h"
 #include "rings.h"
 #include "saved_config.h"
 #include <halcyon/backend.h>
-#include <halcyon/pipeline.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Everything that one integration has open. */
-struct job {
-    const struct integrate_values *values;
-    const char *path; /* of the stack, or of its first file */
-    const char *const *paths;
-    size_t n_paths;
-    hcy_stack *stack;
-    const hcy_stack_info *info;
-    uint64_t first, last;
-    hcy_poni poni;
-    struct cli_geometry geometry;
-    hcy_azint_options azint;
-    char cache[1024]; /* folder of plans */
-    uint8_t *mask;
-    float *arrays[4]; /* what azint's pointers point at */
-    hcy_azint_plan *plan;
-    hcy_device **devices;
-    size_t n_devices;
-    hcy_curves *curves;
-    char output[4096]; /* its path */
-    uint64_t written;  /* curves that are in it */
-    hcy_error said;    /* why the run ended, if it failed */
-    int whole;         /* 1: all frames came */
-    char place[4096];  /* where curves are if not all are there; "": nowhere */
-    hcy_pipeline *pipeline;
-    struct group group;
-    struct progress progress;
-    double setup; /* seconds from the start to the first frame */
-    uint64_t *failed;
-    size_t n_failed, room;
-    struct pixels pixels;
-};
 
 /* --- Input --- */
 
@@ -66,12 +29,12 @@ static int check_frames(struct job *job)
     job->first = span->given ? span->first : 0;
     job->last = span->given && span->last != UINT64_MAX ? span->last : frames;
     if (job->first < job->last && (job->last <= frames || job->values->follow))
-        return CLI_OK;
+        return shard_deal(&job->first, &job->last, &job->shard);
     return cli_error("--frames: %s has frames 0 to %llu", job->path,
                      (unsigned long long)frames - 1);
 }
 
-static int open_input(struct job *job)
+int integrate_open(struct job *job)
 {
     const struct integrate_values *v = job->values;
     hcy_stack_options opts = HCY_STACK_OPTIONS_INIT;
@@ -274,12 +237,12 @@ static int choose_output(struct job *job)
     const char *dot = strrchr(name, '.');
     /* A name that begins with its only dot has no suffix to take off. */
     int stem = dot && dot > name ? (int)(dot - name) : (int)strlen(name);
-    int n = given ? snprintf(job->output, sizeof job->output, "%s", given)
-                  : snprintf(job->output, sizeof job->output, "%.*s_azint%s", stem, name, choose_suffix(job));
-    if ((size_t)n >= sizeof job->output)
-        return cli_error("the name of %s is too long%s", given ? given : job->path,
-                         given ? "" : " to make one for the output: give -o");
-    return check_rows_alone(job);
+    char made[sizeof job->output];
+    int n = given ? 0 : snprintf(made, sizeof made, "%.*s_azint%s", stem, name, choose_suffix(job));
+    if ((size_t)n >= sizeof made)
+        return cli_error("the name of %s is too long to make one for the output: give -o", job->path);
+    int status = shard_output(job->output, sizeof job->output, given ? given : made, &job->shard);
+    return status ? status : check_rows_alone(job);
 }
 
 /* Makes sure that no file that is read is written over. */
@@ -318,6 +281,8 @@ static int open_curves(struct job *job)
     for (size_t i = 0; i < job->n_devices && used < sizeof devices; i++)
         used += (size_t)snprintf(devices + used, sizeof devices - used, "%s%s", i ? "," : "",
                                  hcy_device_get_info(job->devices[i])->name);
+    if (v->processes.given && used < sizeof devices)
+        snprintf(devices + used, sizeof devices - used, " in %lld processes", (long long)v->processes.value);
     /* The record says in words where the mask comes from, as a frame has no path. */
     if (v->mask_frame.given) {
         snprintf(mask, sizeof mask, "%s%sframe %lld", v->mask ? v->mask : "", v->mask ? " and " : "",
@@ -338,6 +303,7 @@ static int open_curves(struct job *job)
     opts.corrections = *corrections ? corrections : NULL;
     opts.file_mask = *job->pixels.file_mask ? job->pixels.file_mask : NULL;
     opts.growing = v->follow;
+    opts.shard = job->shard.count ? &job->shard : NULL;
     /* From here on an interruption has something to clean up. */
     interrupt_catch();
     status = hcy_curves_open(&job->curves, job->output, job->plan, &opts);
@@ -411,34 +377,73 @@ static int run_all_frames(struct job *job)
     return status == HCY_ETIMEOUT && job->last == UINT64_MAX ? 0 : status;
 }
 
-static int integrate_stack(struct job *job)
+int integrate_result(hcy_azint_result **result, const struct job *job)
+{
+    /* Files have no room for more than means; sums of groups need everything. */
+    return group_adds(&job->group) ? hcy_azint_result_create(result, job->plan)
+                                   : hcy_azint_result_create_means(result, job->plan);
+}
+
+int integrate_pipeline(struct job *job)
 {
     hcy_pipeline_options opts = HCY_PIPELINE_OPTIONS_INIT;
     hcy_pipeline_source source = hcy_pipeline_source_of(job->info);
     opts.flags = job->values->two_stage ? HCY_PIPELINE_TWO_STAGE : 0;
-    if (job->group.size < 2) /* files have no room for more */
+    if (!group_adds(&job->group))
         opts.flags |= HCY_PIPELINE_MEANS;
-    if (job->values->follow) {
+    if (job->values->follow || job->worker)
         /* Several runs of one pipeline are one integration to the user: their statistics are added up. */
         opts.flags |= HCY_PIPELINE_ADD_UP;
+    if (job->values->follow)
         source.max_chunk = 0; /* of what is there, later ones may be larger */
-    }
     opts.batch = (uint32_t)job->values->batch.value;
     opts.latency = (uint64_t)(1e6 * job->values->latency.value);
     opts.device_timeout = (uint64_t)(1e9 * job->values->device_timeout.value);
+    /* Processes share the processors that would else be one's own. */
+    opts.readers = job->worker ? 1 : job->values->readers;
     /* A group divides its sum once by all its monitors, so its frames stay undivided. */
-    if (job->group.monitor && job->group.size < 2) {
+    if (job->group.monitor && !group_adds(&job->group)) {
         opts.normalization = group_monitor;
         opts.normalization_payload = &job->group;
     }
-    progress_say(&job->progress, "preparing the devices ...");
     int status = hcy_pipeline_create(&job->pipeline, job->devices, job->n_devices, job->plan, &source, &opts);
-    if (status)
-        return cli_fail(status);
-    job->setup = progress_seconds(&job->progress);
+    return status ? cli_fail(status) : CLI_OK;
+}
+
+static void release_devices(struct job *job)
+{
+    for (size_t i = 0; i < job->n_devices; i++)
+        hcy_device_release(job->devices[i]);
+    hcy_list_free(job->devices);
+    job->devices = NULL;
+    job->n_devices = 0;
+}
+
+/* Everything that integrates: a pipeline, or processes that have one each. */
+static int prepare_run(struct job *job)
+{
+    progress_say(&job->progress, "preparing the devices ...");
+    if (job->values->processes.given) {
+        /* The processes have the devices; here they would only hold memory. */
+        release_devices(job);
+        int status = processes_start(&job->processes, job, (size_t)job->values->processes.value,
+                                     processes_devices(job->values->devices));
+        return status ? cli_fail(status) : CLI_OK;
+    }
+    int status = integrate_pipeline(job);
     /* The signal handler may cancel the pipeline from now on. */
-    interrupt_cancels(job->pipeline);
-    status = run_all_frames(job);
+    if (!status)
+        interrupt_cancels(job->pipeline);
+    return status;
+}
+
+static int integrate_stack(struct job *job)
+{
+    int status = prepare_run(job);
+    if (status)
+        return status;
+    job->setup = progress_seconds(&job->progress);
+    status = job->processes ? processes_run(job->processes, take_curve, show_progress, job) : run_all_frames(job);
     uint64_t written = 0;
     if (!status)
         /* The last group may have fewer frames than --sum says. */
@@ -454,124 +459,13 @@ static int integrate_stack(struct job *job)
     return job->n_failed || job->group.failed ? CLI_FAILED : CLI_OK;
 }
 
-/* --- What is said at the end --- */
-
-static void print_integration_json(const struct job *job, const hcy_pipeline_stats *stats)
+int integrate_plan(struct job *job)
 {
-    struct cli_json json;
-    cli_json_begin(&json, stdout);
-    cli_json_open(&json, NULL, '{');
-    cli_json_int(&json, "frames", (int64_t)stats->done);
-    cli_json_open(&json, "failed", '[');
-    for (size_t i = 0; i < job->n_failed; i++)
-        cli_json_int(&json, NULL, (int64_t)job->failed[i]);
-    cli_json_close(&json, ']');
-    cli_json_real(&json, "seconds", stats->seconds);
-    cli_json_real(&json, "setup_seconds", job->setup);
-    cli_json_real(&json, "frames_per_s", stats->seconds > 0 ? (double)stats->done / stats->seconds : 0);
-    cli_json_int(&json, "bytes_raw", (int64_t)stats->bytes_raw);
-    cli_json_int(&json, "bytes_stored", (int64_t)stats->bytes_stored);
-    cli_json_int(&json, "batch", (int64_t)stats->batch);
-    cli_json_text(&json, "bound_by", hcy_pipeline_bound_name(stats->bound));
-    cli_json_real(&json, "readers_waited_seconds", stats->waited);
-    cli_json_real(&json, "writing_seconds", stats->delivering);
-    pixels_json(&json, &job->pixels);
-    cli_json_open(&json, "devices", '[');
-    for (size_t i = 0; i < stats->n_devices; i++)
-        progress_device_json(&json, &stats->devices[i]);
-    cli_json_close(&json, ']');
-    cli_json_close(&json, '}');
-}
-
-static void print_failed_frames(const struct job *job)
-{
-    if (!job->n_failed)
-        return;
-    fprintf(stderr, "failed:");
-    for (size_t i = 0; i < job->n_failed && i < 100; i++)
-        fprintf(stderr, " %llu", (unsigned long long)job->failed[i]);
-    fprintf(stderr, "%s\n", job->n_failed > 100 ? " ..." : "");
-}
-
-/* Pixels that are invalid in every frame cost time in every frame, where a static mask costs none. */
-static void give_hint(const struct job *job, const hcy_pipeline_stats *stats)
-{
-    uint64_t pixels = (uint64_t)job->info->height * job->info->width;
-    if (stats->done > stats->failed && stats->done > 1 && job->pixels.least > pixels / 100)
-        fprintf(stderr,
-                "hint: %llu pixels or more are invalid in each frame; --mask-from-frame %llu is faster\n",
-                (unsigned long long)job->pixels.least, (unsigned long long)job->first);
-}
-
-/* Closes the output, and says what remains of one that is not whole. */
-static int close_output(struct job *job)
-{
-    if (!job->curves)
-        return CLI_OK;
-    /* What is not whole is kept only where its format says how far it is good. */
-    int closed = job->whole ? hcy_curves_close(job->curves)
-                            : hcy_curves_stop(job->place, sizeof job->place, job->curves);
-    /* A failure that was told when the run ended is not told again. */
-    int said = !closed || !strcmp(job->said.text, hcy_last_error()->text);
-    job->whole = job->whole && !closed;
-    if (!said)
-        (void)cli_fail(closed);
-    if (job->whole)
-        return CLI_OK;
-    /* The user learns where the curves are that were made before the end. */
-    if (!strcmp(job->output, "-") || !strcmp(job->place, job->output))
-        cli_note("%s is not complete", strcmp(job->output, "-") ? job->output : "standard output");
-    else if (*job->place || strchr(job->output, '%'))
-        cli_note("what was done is in %s", *job->place ? job->place : job->output);
-    if (strcmp(job->output, "-") && strcmp(job->place, job->output) && !strchr(job->output, '%'))
-        cli_not_written(job->output);
-    return CLI_FAILED;
-}
-
-static int report_run(const struct job *job, int status)
-{
-    const hcy_pipeline_stats *stats = job->pipeline ? hcy_pipeline_get_stats(job->pipeline) : NULL;
-    size_t lost = 0;
-    for (size_t i = 0; stats && i < stats->n_devices; i++)
-        /* Frames of a lost device went elsewhere only if one device was left. */
-        lost += stats->devices[i].error.status != 0;
-    for (size_t i = 0; stats && i < stats->n_devices; i++)
-        if (stats->devices[i].error.status)
-            cli_note("device %s was given up%s: %s", stats->devices[i].name,
-                     lost < stats->n_devices ? ", its frames went to the others" : "", stats->devices[i].error.text);
-    if (!stats)
-        return status;
-    /* JSON takes stdout for itself; the words for people go to stderr. */
-    if (job->values->json) {
-        print_integration_json(job, stats);
-        return cli_close_stdout(status);
-    }
-    if (!job->values->quiet) {
-        progress_summary(stats, job->setup);
-        print_failed_frames(job);
-        pixels_summary(&job->pixels);
-        if (job->whole && job->written && strcmp(job->output, "-"))
-            fprintf(stderr, "%s: %llu %s\n", job->output, (unsigned long long)job->written,
-                    job->written == 1 ? "curve" : "curves");
-        give_hint(job, stats);
-    }
-    return status;
-}
-
-static int run_integration(struct job *job)
-{
-    /* The input comes first, since all that follows depends on the shape of its frames. */
-    int status = open_input(job);
-    if (status)
-        return status;
-    status = choose_output(job);
-    if (!status)
-        status = guard_integration_files(job);
-    if (status)
-        return status;
     /* Opening devices may take seconds, so the files are checked before. */
-    if (!job->devices)
-        status = hcy_device_open_list(&job->devices, &job->n_devices, job->values->devices);
+    const char *wish = job->values->devices;
+    if (job->values->processes.given && !job->worker && !processes_devices(wish))
+        wish = "cpu";
+    int status = job->devices ? 0 : hcy_device_open_list(&job->devices, &job->n_devices, wish);
     if (status)
         return cli_fail(status);
     /* The frames' file and the conversion may say more of invalid pixels than the user did. */
@@ -590,10 +484,24 @@ static int run_integration(struct job *job)
         status = group_read_monitor(&job->group, job->stack, job->values->monitor, job->values->follow);
     if (!status)
         status = make_stack_plan(job);
+    return status ? status : group_open(&job->group, job->plan, (uint64_t)job->values->sum.value,
+                                        (uint64_t)job->values->average.value);
+}
+
+static int run_integration(struct job *job)
+{
+    /* The input comes first, since all that follows depends on the shape of its frames. */
+    int status = integrate_open(job);
+    if (status || job->first == job->last) /* a part without frames */
+        return status;
+    status = choose_output(job);
+    if (!status)
+        status = guard_integration_files(job);
+    if (status)
+        return status;
+    status = integrate_plan(job);
     if (!status)
         check_rings(job);
-    if (!status)
-        status = group_open(&job->group, job->plan, (uint64_t)job->values->sum.value);
     if (!status)
         /* The output is opened last of all, so that a failure before it leaves no file. */
         status = open_curves(job);
@@ -601,15 +509,27 @@ static int run_integration(struct job *job)
         status = integrate_stack(job);
     progress_clear(&job->progress);
     /* Whatever happened, the output is closed and the user is told what there is. */
-    int closed = close_output(job);
-    return report_run(job, closed ? closed : status);
+    int closed = integrate_close_output(job);
+    return integrate_report(job, closed ? closed : status);
 }
 
-static void free_job(struct job *job)
+int integrate_begin(struct job *job, const struct integrate_values *values)
+{
+    job->values = values;
+    job->poni = (hcy_poni)HCY_PONI_INIT;
+    int status = shard_parse(&job->shard, values->shard);
+    job->shard.unit = (uint64_t)values->sum.value;
+    progress_begin(&job->progress, !values->quiet);
+    return status;
+}
+
+void integrate_end(struct job *job)
 {
     interrupt_release();
+    processes_free(job->processes);
     /* Workers of the pipeline use everything below, so it goes first. */
     hcy_pipeline_destroy(job->pipeline);
+    release_devices(job);
     hcy_azint_plan_release(job->plan);
     hcy_stack_close(job->stack);
     hcy_detector_info_free(job->geometry.file);
@@ -622,17 +542,29 @@ static void free_job(struct job *job)
 }
 
 /* One result, of n files.  *devices are opened for the first and stay for the next. */
-static int make_result(const struct integrate_values *values, const char *const *paths, size_t n,
-                       hcy_device ***devices, size_t *n_devices)
+static int make_result(struct job *job, const char *const *paths, size_t n, hcy_device ***devices, size_t *n_devices)
 {
-    struct job job = { .values = values, .poni = HCY_PONI_INIT, .path = paths[0], .paths = paths, .n_paths = n };
-    job.devices = *devices;
-    job.n_devices = *n_devices;
-    progress_begin(&job.progress, !values->quiet);
-    int status = run_integration(&job);
-    *devices = job.devices;
-    *n_devices = job.n_devices;
-    free_job(&job);
+    job->path = paths[0];
+    job->paths = paths;
+    job->n_paths = n;
+    job->devices = *devices;
+    job->n_devices = *n_devices;
+    int status = run_integration(job);
+    *devices = job->devices;
+    *n_devices = job->n_devices;
+    job->devices = NULL;
+    job->n_devices = 0;
+    return status;
+}
+
+static int make_one(const struct integrate_values *values, int argc, char **argv, const char *const *paths, size_t n,
+                    hcy_device ***devices, size_t *n_devices)
+{
+    struct job job = { .argc = argc, .argv = argv };
+    int status = integrate_begin(&job, values);
+    if (!status)
+        status = make_result(&job, paths, n, devices, n_devices);
+    integrate_end(&job);
     return status;
 }
 
@@ -645,10 +577,10 @@ int cli_integrate(int argc, char **argv)
     if (!integrate_parse(&values, argc, argv, &status)) {
         const struct inputs *in = &values.inputs;
         int each = inputs_each(values.output);
-        status = make_result(&values, in->files, each ? 1 : in->n, &devices, &n_devices);
+        status = make_one(&values, argc, argv, in->files, each ? 1 : in->n, &devices, &n_devices);
         /* What is wrong with the first is mostly wrong with all; behind it a file that fails is one that fails. */
         for (size_t i = 1; each && !status && i < in->n && !interrupt_came(); i++)
-            failed |= make_result(&values, in->files + i, 1, &devices, &n_devices) != CLI_OK;
+            failed |= make_one(&values, argc, argv, in->files + i, 1, &devices, &n_devices) != CLI_OK;
     }
     for (size_t i = 0; i < n_devices; i++)
         hcy_device_release(devices[i]);

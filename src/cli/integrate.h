@@ -10,10 +10,11 @@
 /* The command line's, then with the configuration's below them. */
 struct integrate_values {
     const char *poni, *output, *devices, *unit, *mask, *dataset, *channel, *detector;
-    const char *percentile, *flat, *absorption, *dark, *variance, *plan_cache, *monitor, *config_file, *save_config;
-    struct cli_int npt, npt_azim, mask_frame, batch, sum, max_iter, orientation;
+    const char *percentile, *flat, *absorption, *dark, *variance, *plan_cache, *monitor, *config_file, *save_config,
+        *shard;
+    struct cli_int npt, npt_azim, mask_frame, batch, sum, max_iter, orientation, processes, average;
     struct cli_real latency, device_timeout;
-    int split, errors;
+    int split, errors, layout;
     struct cli_real polarization, dummy, delta_dummy, normalization, threshold, follow_timeout;
     struct cli_pair radial, azimuth;
     struct cli_span frames;
@@ -21,6 +22,8 @@ struct integrate_values {
     int no_file_mask, no_file_flat, flip;
     struct cli_raw raw;
     struct inputs inputs; /* the stack's files, or the stacks if each has its output */
+    uint32_t readers;     /* of the layout; 0: the pipeline's choice */
+    char *layout_devices; /* what `devices` points at then, or NULL */
     hcy_config *config; /* of config_file, or NULL */
     char command[4096]; /* the line itself, for what is written; cut off if it is longer */
 };
@@ -34,6 +37,11 @@ void integrate_free(struct integrate_values *values);
 /* The geometry, where there is one; a status of the library's. */
 int integrate_has_geometry(const struct integrate_values *values);
 int integrate_geometry(hcy_poni *poni, const struct integrate_values *values);
+/* What --layout means is filled in: devices, readers, processes.  CLI_*, after a message. */
+extern const char *const integrate_layouts[]; /* NULL ends them */
+int integrate_layout(struct integrate_values *values);
+/* Processors that this process may use. */
+size_t integrate_processors(void);
 /* Options of the plan, without arrays. */
 void integrate_options(hcy_azint_options *options, const struct integrate_values *values);
 

@@ -4,6 +4,7 @@
  * the default. */
 #include "integrate.h"
 #include <limits.h>
+#include "shard.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +29,9 @@ static const struct cli_option options[] = {
       ".h5, .dat, .xy, .xye, .chi, .fxye (%d in it: one file a\nframe; %s: one an input), - for stdout (default:\nSTACK_azint.h5 here)", 0, 0,
       NULL },
     { "devices", 'd', CLI_TEXT, AT(devices), "LIST", "cpu; cpu@threads=2,gpu; all; ... (auto)", 0, 0, NULL },
+    { "layout", 0, CLI_CHOICE, AT(layout), "NAME",
+      "instead of -d: serial, pool, processes, gpu, fpga, all", 0, 0, integrate_layouts },
+    { "processes", 0, CLI_INT, AT(processes), "N", "by N processes, which -d is dealt to in turn", 1, 256, NULL },
     { "npt", 'n', CLI_INT, AT(npt), "N", "bins of the curve (1000)", 1, HCY_AZINT_MAX_BINS, NULL },
     { "npt-azim", 0, CLI_INT, AT(npt_azim), "N", "and N bins in azimuth: images (.h5, .edf)", 1,
       HCY_AZINT_MAX_BINS, NULL },
@@ -37,7 +41,7 @@ static const struct cli_option options[] = {
     { "split", 0, CLI_CHOICE, AT(split), "HOW", "pixel splitting: no, bbox (default), full", 0, 0,
       integrate_splits },
     { "error-model", 0, CLI_CHOICE, AT(errors), "MODEL",
-      "none (default); poisson, variance, azimuthal (the\npixels' own deviation), hybrid: add sigma", 0, 0, errors },
+      "none (default); poisson, variance, azimuthal, hybrid", 0, 0, errors },
     { "variance", 0, CLI_TEXT, AT(variance), "FILE", "of each pixel, for --error-model variance", 0, 0, NULL },
     { "sigma-clip", 0, CLI_FLAG, AT(sigma_clip), NULL,
       "leave out pixels far from their bin's mean", 0, 0, NULL },
@@ -49,7 +53,7 @@ static const struct cli_option options[] = {
     { "radial-range", 0, CLI_PAIR, AT(radial), "A,B", "of the curve, in its unit", 0, 0, NULL },
     { "azimuth-range", 0, CLI_PAIR, AT(azimuth), "A,B", "degrees; pixels outside are left out", 0, 0, NULL },
     { "mask", 0, CLI_TEXT, AT(mask), "FILE",
-      "pixels not 0 in FILE.npy, .tif, .h5::/path ... or a\nmaster file's pixel_mask are masked, with the gaps",
+      "masked pixels: not 0 in FILE.npy, .tif, .h5::/path ...",
       0, 0, NULL },
     { "no-file-mask", 0, CLI_FLAG, AT(no_file_mask), NULL, "do not use the pixel_mask that STACK itself has", 0, 0,
       NULL },
@@ -73,12 +77,14 @@ static const struct cli_option options[] = {
       "do not correct for the solid angle", 0, 0, NULL },
     { "normalization", 0, CLI_REAL, AT(normalization), "X", "divide the curves by X (1)", 0, 0, NULL },
     { "monitor", 0, CLI_TEXT, AT(monitor), "PATH",
-      "a number for each frame, which divides it: a dataset in\nSTACK, FILE.h5::/path, FILE.npy, FILE.txt (::COLUMN)", 0, 0,
+      "a number a frame, which divides it: /path in STACK, FILE", 0, 0,
       NULL },
     { "sum", 0, CLI_INT, AT(sum), "N", "one curve for N frames: of their sum", 1, 1e9, NULL },
+    { "average", 0, CLI_INT, AT(average), "N", "running: each frame's curve is the last N frames' mean", 1, 10000, NULL },
     { "dataset", 0, CLI_TEXT, AT(dataset), "PATH", "in STACK (default: found)", 0, 0, NULL },
     { "channel", 0, CLI_TEXT, AT(channel), "N", "of several energy thresholds: 1, 2, difference ...", 0, 0, NULL },
     { "frames", 0, CLI_SPAN, AT(frames), "A:B", "these alone, from 0, B not included", 0, 0, NULL },
+    CLI_SHARD_OPTION(AT(shard)),
     { "follow", 0, CLI_FLAG, AT(follow), NULL, "go on with the frames that are being written", 0, 0, NULL },
     { "follow-timeout", 0, CLI_REAL, AT(follow_timeout), "S", "end when none came for S seconds (60)", 0, 1e9, NULL },
     { "plan-cache", 0, CLI_TEXT, AT(plan_cache), "DIR",
@@ -254,6 +260,10 @@ static int check_values(const struct integrate_values *v)
         { v->along_chi && v->npt_azim.given, "--along-chi has its bins from --npt: leave --npt-azim" },
         { v->dummy.given && v->no_sentinels, "--dummy takes the sentinels' place: leave --no-sentinels" },
         { o.normalization == 0, "--normalization 0 would divide by zero" },
+        { v->average.given && v->sum.given, "--average and --sum are one or the other" },
+        { v->average.given && v->shard, "--average runs on from frame to frame: leave --shard, or average its merge" },
+        { v->shard && v->follow, "--shard deals the frames that are there: leave --follow" },
+        { v->processes.given && v->follow, "--processes deals the frames that are there: leave --follow" },
         { v->follow_timeout.given && !v->follow, "--follow-timeout needs --follow" },
         { v->json && v->output && !strcmp(v->output, "-"), "--json takes stdout: give -o FILE" },
     };
@@ -315,7 +325,7 @@ static int find_inputs(struct integrate_values *v, const char *const *words, siz
 int integrate_parse(struct integrate_values *values, int argc, char **argv, int *status)
 {
     *values = (struct integrate_values){
-        .split = NOT_GIVEN, .errors = NOT_GIVEN, .sum = { 0, 1 }, .follow_timeout = { 0, 60 }
+        .split = NOT_GIVEN, .errors = NOT_GIVEN, .layout = NOT_GIVEN, .sum = { 0, 1 }, .follow_timeout = { 0, 60 }
     };
     const char **words = calloc((size_t)argc + 1, sizeof *words);
     size_t n = 0;
@@ -332,6 +342,8 @@ int integrate_parse(struct integrate_values *values, int argc, char **argv, int 
     /* The record is made before anything is filled in from a configuration. */
     join_words(values->command, sizeof values->command, argc, argv);
     *status = read_config(values);
+    if (!*status && values->layout != NOT_GIVEN)
+        *status = integrate_layout(values);
     if (!*status)
         *status = check_values(values);
     if (!*status)
@@ -343,5 +355,6 @@ int integrate_parse(struct integrate_values *values, int argc, char **argv, int 
 void integrate_free(struct integrate_values *values)
 {
     inputs_free(&values->inputs);
+    free(values->layout_devices);
     hcy_config_free(values->config);
 }

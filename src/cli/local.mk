@@ -2,7 +2,9 @@
 bin_PROGRAMS += halcyon
 halcyon_SOURCES = src/cli/cli.h src/cli/main.c src/cli/options.c src/cli/print.c src/cli/lacks.c src/cli/info.c src/cli/inputs.h src/cli/inputs.c src/cli/mask.h src/cli/mask.c \
     src/cli/timer.h src/cli/progress.h src/cli/progress.c src/cli/interrupt.h src/cli/interrupt.c \
-    src/cli/group.h src/cli/group.c src/cli/integrate.h src/cli/integrate_options.c src/cli/integrate.c \
+    src/cli/group.h src/cli/group.c src/cli/integrate.h src/cli/integrate_options.c src/cli/integrate_job.h src/cli/integrate_report.c src/cli/integrate.c \
+    src/cli/shard.h src/cli/shard.c src/cli/merge.h src/cli/merge.c src/cli/integrate_layout.c \
+    src/cli/process_wire.h src/cli/process_worker.c src/cli/processes.h src/cli/processes.c \
     src/cli/guard.h src/cli/guard.c src/cli/frames.h src/cli/frames.c src/cli/convert.c src/cli/sum.c src/cli/roi.h src/cli/roi.c \
     src/cli/plot.h src/cli/plot.c src/cli/plot_script.c src/cli/gnuplot.h src/cli/gnuplot.c \
     src/cli/devices.c src/cli/nufft.c src/cli/bench.c src/cli/stage.h src/cli/stage.c src/cli/bench_tune.c src/cli/bench_tune.h src/cli/bench_nufft.h src/cli/bench_nufft.c \

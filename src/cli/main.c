@@ -1,6 +1,7 @@
 /* main.c - the halcyon command: finds the subcommand and leaves the rest to it. */
 #include "cli.h"
 #include "interrupt.h"
+#include "process_wire.h"
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
@@ -10,6 +11,7 @@ static const struct {
     int (*run)(int argc, char **argv);
 } table[] = {
     { &cli_integrate_command, cli_integrate },
+    { &cli_merge_command, cli_merge },
     { &cli_plot_command, cli_plot },
     { &cli_info_command, cli_info },
     { &cli_decompress_command, cli_decompress },
@@ -88,6 +90,11 @@ static int help(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    /* halcyon integrate --processes starts this program under another name, with the arguments it has itself. */
+    if (argc > 1 && !strcmp(argv[0], PROCESS_NAME)) {
+        cli_name = cli_integrate_command.name;
+        return process_work(argc - 1, argv + 1);
+    }
     if (argc < 2) {
         overview(stderr);
         return CLI_USAGE;

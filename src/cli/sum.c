@@ -3,13 +3,16 @@
  * Sums are kept in 64 bits, one image of them a thread, and added at the end: whole numbers come out the same
  * for any number of threads. */
 #include "frames.h"
+#include "merge.h"
 #include "roi.h"
+#include "shard.h"
 #include <halcyon/azint.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct values {
-    const char *output, *devices, *dataset, *channel, *roi;
+    const char *output, *devices, *dataset, *channel, *roi, *shard;
     struct cli_span frames;
     struct cli_raw raw;
     int max, quiet;
@@ -27,6 +30,7 @@ static const struct cli_option options[] = {
     { "channel", 0, CLI_TEXT, AT(channel), "N", "of several energy thresholds: 1, 2 ...", 0, 0, NULL },
     CLI_RAW_OPTIONS(AT(raw)),
     { "frames", 0, CLI_SPAN, AT(frames), "A:B", "these alone, from 0, B not included", 0, 0, NULL },
+    CLI_SHARD_OPTION(AT(shard)),
     { "quiet", 'q', CLI_FLAG, AT(quiet), NULL, "no progress, no summary", 0, 0, NULL },
     { NULL, 0, CLI_FLAG, 0, NULL, NULL, 0, 0, NULL }
 };
@@ -44,6 +48,7 @@ const struct cli_command cli_sum_command = {
     "saturated pixels) has the sum 2^64-1: it is masked there too; so is a sum that does not fit.\n"
     "--roi writes of each frame and region the sum, the largest value, and the numbers of pixels\n"
     "counted and invalid, as text or as an array [frames][regions][4] of 64 bits.\n"
+    "`halcyon merge` adds up the totals of parts (--shard) of whole numbers, and largest values, exactly.\n"
     "Frames that are damaged are left out and reported.  Exit status: 0 if none was, else 1; 2: usage."
 };
 
@@ -113,8 +118,17 @@ MAX(max_i8, int8_t)
 MAX(max_i16, int16_t)
 MAX(max_i32, int32_t)
 MAX(max_i64, int64_t)
-MAX(max_f32, float)
-MAX(max_f64, double)
+/* A value that is none is replaced by any other, so the order of frames does not count. */
+#define MAX_REAL(name, type)                                                                                 \
+    static void name(void *largest, const void *pixels, size_t n)                                            \
+    {                                                                                                        \
+        const type *from = pixels;                                                                           \
+        type *to = largest;                                                                                  \
+        for (size_t i = 0; i < n; i++)                                                                       \
+            to[i] = from[i] > to[i] || isnan(to[i]) ? from[i] : to[i];                                       \
+    }
+MAX_REAL(max_f32, float)
+MAX_REAL(max_f64, double)
 
 static const struct kind {
     uint32_t type, sum_type;
@@ -173,15 +187,20 @@ static void *merge_thread_sums(struct sum *s, add_fn merge_two, unsigned threads
     return all;
 }
 
-static int write_sum_image(const struct frames *f, const char *path, uint32_t pixel_type, const void *pixels)
+/* `like`: a stack of that size, whose dataset and attributes the file gets.  `shard`: its part, or NULL. */
+static int write_sum_image(const char *path, const hcy_stack *like, uint32_t pixel_type, const void *pixels,
+                           const hcy_shard *shard, const char *kind)
 {
     hcy_stack_writer_options opts = HCY_STACK_WRITER_OPTIONS_INIT;
     hcy_stack_writer *writer = NULL;
+    const hcy_stack_info *info = hcy_stack_get_info(like);
     opts.frames = 1;
-    opts.height = f->info->height;
-    opts.width = f->info->width;
+    opts.height = info->height;
+    opts.width = info->width;
     opts.pixel_type = pixel_type;
-    opts.source = f->stack;
+    opts.source = like;
+    opts.shard = shard;
+    opts.kind = kind;
     int status = hcy_stack_create(&writer, path, &opts);
     if (!status)
         status = hcy_stack_write(writer, 0, pixels);
@@ -212,7 +231,8 @@ static int sum_frames(struct frames *f, const struct values *v)
     void *all = merge_thread_sums(&s, v->max ? kind->max : kind->merge, threads);
     /* A sum of a part of the frames would look like the whole, so it is not written. */
     if (all && frames_all_taken(f)) {
-        int written = write_sum_image(f, v->output, v->max ? kind->type : kind->sum_type, all);
+        int written = write_sum_image(v->output, f->stack, v->max ? kind->type : kind->sum_type, all,
+                                      f->shard.count ? &f->shard : NULL, v->max ? "max" : "sum");
         status = written ? written : status;
         if (!written && !v->quiet)
             fprintf(stderr, "%s: the %s of %llu %s\n", v->output, v->max ? "largest values" : "sums",
@@ -229,21 +249,110 @@ static int sum_frames(struct frames *f, const struct values *v)
     return status;
 }
 
+/* --- Totals of parts --- */
+
+/* How totals of two parts become one: exactly, or not at all. */
+static add_fn find_total_merge(uint32_t pixel_type, int max)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (max ? kinds[i].type == pixel_type : kinds[i].sum_type == pixel_type && pixel_type != HCY_PIXEL_F64)
+            return max ? kinds[i].max : kinds[i].merge;
+    return NULL;
+}
+
+/* The one image of a file of totals, which is to be as large as the others; *image is freed by the caller. */
+static int read_total(void **image, hcy_stack **stack, const char *path, const hcy_stack_info *like)
+{
+    size_t n;
+    *image = NULL;
+    int status = hcy_stack_open(stack, path, NULL);
+    if (status)
+        return cli_fail(status);
+    const hcy_stack_info *info = hcy_stack_get_info(*stack);
+    if (info->frames != 1 || info->codec != HCY_CODEC_NONE)
+        return cli_error("%s is no file of `halcyon sum`", path);
+    if (like && (info->height != like->height || info->width != like->width || info->pixel_type != like->pixel_type))
+        return cli_error("%s has other pixels than %s", path, like->path);
+    *image = malloc(info->frame_bytes);
+    if (!*image)
+        return cli_error("no memory for the total in %s", path);
+    status = hcy_stack_read(&n, *image, info->frame_bytes, *stack, 0);
+    return status ? cli_fail(status) : CLI_OK;
+}
+
+int merge_totals(const char *output, const char *const *parts, size_t n, const char *kind)
+{
+    hcy_stack *first = NULL;
+    void *all = NULL;
+    int max = !strcmp(kind, "max"), status = read_total(&all, &first, parts[0], NULL);
+    const hcy_stack_info *info = first ? hcy_stack_get_info(first) : NULL;
+    add_fn add = info ? find_total_merge(info->pixel_type, max) : NULL;
+    if (!status && !add)
+        status = cli_error("%s has sums of floats, which depend on the order that they are added in: sum such a stack in "
+                           "one run", parts[0]);
+    /* Whole numbers, and largest values, are the same in any order. */
+    for (size_t i = 1; !status && i < n; i++) {
+        hcy_stack *stack = NULL;
+        void *more = NULL;
+        status = read_total(&more, &stack, parts[i], info);
+        if (!status)
+            add(all, more, (size_t)info->height * info->width);
+        free(more);
+        hcy_stack_close(stack);
+    }
+    if (!status)
+        status = write_sum_image(output, first, info->pixel_type, all, NULL, NULL);
+    free(all);
+    hcy_stack_close(first);
+    return status;
+}
+
+/* What goes together; CLI_OK, or CLI_USAGE with a message. */
+static int check_sum_values(const struct values *v)
+{
+    const struct {
+        int wrong;
+        const char *what;
+    } rules[] = { { !v->output, "where the sums go is missing: give -o FILE" },
+                  { v->roi && v->max, "--roi has sums and largest values: leave --max" },
+                  { v->roi && v->shard, "--roi has a row for each frame: take --frames for a part" } };
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
+        if (rules[i].wrong) {
+            cli_error("%s; see `halcyon sum --help`", rules[i].what);
+            return CLI_USAGE;
+        }
+    return CLI_OK;
+}
+
+/* The part, and its file's name, which takes `output`. */
+static int choose_part(struct frames *f, char output[4096], const struct values *v)
+{
+    int status = shard_parse(&f->shard, v->shard);
+    if (!status)
+        status = shard_output(output, 4096, v->output, &f->shard);
+    const char *format;
+    /* Other formats cannot say which part they are. */
+    if (!status && v->shard && (hcy_format_of(&format, output, HCY_WRITE_IMAGES) || strcmp(format, "h5"))) {
+        cli_error("--shard: totals of parts are HDF5, which a merge can check: give -o FILE.h5");
+        return CLI_USAGE;
+    }
+    return status;
+}
+
 int cli_sum(int argc, char **argv)
 {
     struct values values = { 0 };
     struct frames frames = { 0 };
+    char output[4096];
     int status;
     if (cli_parse(&cli_sum_command, argc, argv, &values, &frames.path, &status))
         return status;
-    if (!values.output) {
-        cli_error("where the sums go is missing: give -o FILE; see `halcyon sum --help`");
-        return CLI_USAGE;
-    }
-    if (values.roi && values.max) {
-        cli_error("--roi has sums and largest values: leave --max; see `halcyon sum --help`");
-        return CLI_USAGE;
-    }
+    status = check_sum_values(&values);
+    if (!status)
+        status = choose_part(&frames, output, &values);
+    if (status)
+        return status;
+    values.output = output;
     struct roi rois[ROI_MOST];
     size_t n_rois = values.roi ? roi_parse(rois, values.roi) : 0;
     if (values.roi && !n_rois)
@@ -259,9 +368,9 @@ int cli_sum(int argc, char **argv)
     frames.span = values.frames;
     frames.quiet = values.quiet;
     status = frames_open(&frames);
-    if (!status)
+    if (!status && frames.first < frames.last)
         status = frames_guard(&frames, values.output);
-    if (!status)
+    if (!status && frames.first < frames.last)
         status = n_rois ? roi_run(&frames, rois, n_rois, values.output) : sum_frames(&frames, &values);
     frames_close(&frames);
     return status;

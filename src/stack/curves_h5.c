@@ -20,6 +20,7 @@
  */
 #include "curves_priv.h"
 #include "h5_file.h"
+#include "h5_shard.h"
 #include <halcyon/backend.h>
 #include <math.h>
 #include <stdio.h>
@@ -199,17 +200,6 @@ static void now_text(char date[32])
         strftime(date, 32, "%Y-%m-%dT%H:%M:%S+00:00", &utc);
 }
 
-/* The file that a link in `path` leads to: its name alone where both lie in one folder. */
-static char *link_target(const char *path, const char *source)
-{
-    char *there = realpath(source, NULL);
-    const char *name = there ? strrchr(there, '/') : NULL, *end = strrchr(path, '/');
-    /* Links without a folder survive when both files are moved together. */
-    if (end && name && name - there == end - path && !strncmp(path, there, (size_t)(name - there)))
-        memmove(there, name + 1, strlen(name));
-    return there;
-}
-
 /* Links to the datasets that the frames come from. */
 static int put_source(hcy__h5_file *out, const hcy__curves_head *head)
 {
@@ -222,7 +212,7 @@ static int put_source(hcy__h5_file *out, const hcy__curves_head *head)
     for (size_t i = 0; !st && i < stack->n_parts; i++) {
         char name[64];
         const char *from = stack->parts[i].from ? stack->parts[i].from : stack->path;
-        char *target = link_target(hcy_output_name(out->output), from);
+        char *target = hcy__h5_link_target(hcy_output_name(out->output), from);
         snprintf(name, sizeof name, ENTRY "/measurement/images_%04zu", i + 1);
         if (!target)
             continue;
@@ -335,6 +325,8 @@ static int create_curves(struct h5 *h5, const hcy__curves_head *head)
     int st = hcy__h5_file_create(&h5->file, head->path, head->opts.growing ? HCY_OUTPUT_GROWS : 0);
     if (!st)
         st = put_groups(h5->file);
+    if (!st)
+        st = hcy__h5_put_shard(h5->file->id, head->opts.shard, "curves");
     if (!st)
         st = put_fields(h5->file->id, head);
     if (!st)

@@ -356,3 +356,49 @@ int hcy__h5_put_group(hid_t file, const char *path, const char *nx_class)
     H5Pclose(links);
     return st;
 }
+
+/* --- What other files have --- */
+
+/* One attribute to the object *to.  What cannot be read, or points into its file, stays behind. */
+static herr_t copy_attribute(hid_t from, const char *name, const H5A_info_t *info, void *to)
+{
+    (void)info;
+    hid_t attribute = H5Aopen(from, name, H5P_DEFAULT);
+    if (attribute < 0)
+        return 0;
+    hid_t type = H5Aget_type(attribute), space = H5Aget_space(attribute), copy = -1;
+    hssize_t n = H5Sget_simple_extent_npoints(space);
+    size_t size = H5Tget_size(type);
+    /* The file may be damaged: how many there are is multiplied with care. */
+    void *value = n > 0 && size && (size_t)n < SIZE_MAX / size ? calloc((size_t)n, size) : NULL;
+    if (value && H5Tdetect_class(type, H5T_REFERENCE) <= 0 && H5Aread(attribute, type, value) >= 0) {
+        copy = H5Acreate2(*(hid_t *)to, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+        if (copy >= 0)
+            H5Awrite(copy, type, value);
+        /* Texts of variable length are HDF5's memory, and are freed by it. */
+        H5Dvlen_reclaim(type, space, H5P_DEFAULT, value);
+    }
+    free(value);
+    if (copy >= 0)
+        H5Aclose(copy);
+    H5Sclose(space);
+    H5Tclose(type);
+    H5Aclose(attribute);
+    return 0;
+}
+
+void hcy__h5_copy_attributes(hid_t to, hid_t from)
+{
+    H5Aiterate2(from, H5_INDEX_NAME, H5_ITER_INC, NULL, copy_attribute, &to);
+}
+
+char *hcy__h5_link_target(const char *path, const char *source)
+{
+    char *there = realpath(source, NULL);
+    const char *end = strrchr(path, '/');
+    size_t folder = end ? (size_t)(end + 1 - path) : 0;
+    /* Links without the folder survive when both files are moved together. */
+    if (there && folder && !strncmp(path, there, folder))
+        memmove(there, there + folder, strlen(there + folder) + 1);
+    return there;
+}

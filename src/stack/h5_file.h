@@ -43,5 +43,10 @@ int hcy__h5_put_texts(hid_t object, const hcy__h5_text *texts, size_t n);
 int hcy__h5_put_field(hid_t file, const char *path, const char *text);
 /* A group, with those above it, and the NeXus class it has. */
 int hcy__h5_put_group(hid_t file, const char *path, const char *nx_class);
+/* The attributes of an object of any file, as far as they can be read and do not point into it. */
+void hcy__h5_copy_attributes(hid_t to, hid_t from);
+/* What a link in the file `path`, a whole name, says of the file `source`: its name within the folder of `path` where
+ * it lies there or below, else from the root on; freed by the caller.  NULL: there is no such file. */
+char *hcy__h5_link_target(const char *path, const char *source);
 
 #endif

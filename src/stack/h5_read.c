@@ -97,7 +97,10 @@ int hcy__h5_get_doubles(double **values, size_t *n, hid_t group, const char *nam
     hid_t data = hcy__h5_open_numbers(group, name, &rank, dims);
     if (data < 0)
         return hcy__h5_fail(HCY_ENOENT, "%s: there are no numbers at %s", path, name);
-    hsize_t stored = H5Dget_storage_size(data);
+    hid_t plist = H5Dget_create_plist(data);
+    /* What is virtual stores nothing itself; its sources are looked at below. */
+    hsize_t stored = H5Pget_layout(plist) == H5D_VIRTUAL ? UINT64_MAX : H5Dget_storage_size(data);
+    H5Pclose(plist);
     /* A list may have been written as a column or a row, with other dimensions of 1. */
     if (length_of(n, dims))
         st = hcy_fail(HCY_EFORMAT, "%s: %s has %d dimensions where a list is wanted", path, name, rank);

@@ -6,6 +6,7 @@
  */
 #include "h5_driver.h"
 #include "h5_file.h"
+#include "h5_shard.h"
 #include "writer.h"
 #include <halcyon/backend.h>
 #include <stdlib.h>
@@ -73,35 +74,7 @@ static int create_dataset(struct h5_writer *w, const hcy_stack_writer_options *o
 
 /* --- The source's attributes --- */
 
-/* One attribute to the dataset *to.  What cannot be read, or points into its file, stays behind. */
-static herr_t copy_attribute(hid_t from, const char *name, const H5A_info_t *info, void *to)
-{
-    (void)info;
-    hid_t attribute = H5Aopen(from, name, H5P_DEFAULT);
-    if (attribute < 0)
-        return 0;
-    hid_t type = H5Aget_type(attribute), space = H5Aget_space(attribute), copy = -1;
-    hssize_t n = H5Sget_simple_extent_npoints(space);
-    size_t size = H5Tget_size(type);
-    /* The file may be damaged: how many there are is multiplied with care. */
-    void *value = n > 0 && size && (size_t)n < SIZE_MAX / size ? calloc((size_t)n, size) : NULL;
-    if (value && H5Tdetect_class(type, H5T_REFERENCE) <= 0 && H5Aread(attribute, type, value) >= 0) {
-        copy = H5Acreate2(*(hid_t *)to, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
-        if (copy >= 0)
-            H5Awrite(copy, type, value);
-        /* Texts of variable length are HDF5's memory, and are freed by it. */
-        H5Dvlen_reclaim(type, space, H5P_DEFAULT, value);
-    }
-    free(value);
-    if (copy >= 0)
-        H5Aclose(copy);
-    H5Sclose(space);
-    H5Tclose(type);
-    H5Aclose(attribute);
-    return 0;
-}
-
-static void copy_attributes(hid_t to, const hcy_stack *source)
+static void copy_source_attributes(hid_t to, const hcy_stack *source)
 {
     const char *words;
     if (!source || !source->info.dataset[0])
@@ -110,7 +83,7 @@ static void copy_attributes(hid_t to, const hcy_stack *source)
     /* Attributes are not what a stack reads, so its file is opened once more for them. */
     hid_t dataset = file >= 0 ? H5Dopen2(file, source->info.dataset, H5P_DEFAULT) : -1;
     if (dataset >= 0) {
-        H5Aiterate2(dataset, H5_INDEX_NAME, H5_ITER_INC, NULL, copy_attribute, &to);
+        hcy__h5_copy_attributes(to, dataset);
         H5Dclose(dataset);
     }
     if (file >= 0)
@@ -135,7 +108,9 @@ static int open_h5_writer(struct h5_writer *w, const char *path, const hcy_stack
     if (!st)
         st = create_dataset(w, opts, job);
     if (!st)
-        copy_attributes(w->dataset, opts->source);
+        st = hcy__h5_put_shard(w->file->id, opts->shard, opts->kind);
+    if (!st)
+        copy_source_attributes(w->dataset, opts->source);
     if (st) {
         /* Closing may fail in turn, and the first cause is the one to be told. */
         hcy_error why = *hcy_last_error();

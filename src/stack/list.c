@@ -82,7 +82,7 @@ static int take_frames(hcy_stack *s, hcy_stack *next)
     for (uint64_t i = 0; !st && i < next->info.frames; i++) {
         places[i] = next->places[i];
         places[i].part += (uint32_t)s->n_parts;
-        if (places[i].flags & PLACE_ABSENT)
+        if (places[i].flags & LOCATION_ABSENT)
             st = hcy__stack_absent(&places[i], s, next->absent[next->places[i].part]);
     }
     s->n_parts += next->n_parts;

@@ -284,6 +284,28 @@ HCY_API void hcy_corrections_use(hcy_azint_options *options, const hcy_correctio
  * HCY_EINVAL with those there are, if that is none for `use`, which is one of the above. */
 HCY_API int hcy_format_of(const char **format, const char *path, unsigned use) HCY_MUST_USE;
 
+/* --- Parts of a stack: frames dealt to several processes or machines --- */
+
+/* One of `count` parts of the frames first to last - 1. */
+typedef struct hcy_shard {
+    uint64_t number, count; /* number < count; count 0: no part, but the whole */
+    uint64_t first, last;   /* the frames of all parts together */
+    uint64_t unit;          /* frames that stay together: those of a curve (0 is 1) */
+} hcy_shard;
+
+/* The frames of a part, *first to *last - 1: one block, as long as the others' to one unit.  None if *first is *last:
+ * there are more parts than units.  HCY_EINVAL: no such part. */
+HCY_API int hcy_shard_frames(uint64_t *first, uint64_t *last, const hcy_shard *shard) HCY_MUST_USE;
+
+/* What an HDF5 file, made of a part, says of it; `kind` is what it holds: "curves", "sum", "max".  Of a file that is no
+ * part count is 0 and kind "".  HCY_ENOENT, HCY_EIO, HCY_EFORMAT, HCY_EUNSUPPORTED: a build without HDF5. */
+HCY_API int hcy_shard_read(hcy_shard *shard, char kind[16], const char *path) HCY_MUST_USE;
+
+/* That n parts are all of one dealing, each of them once; a part without frames may be absent.  The message names the
+ * files (names[n]), or the parts that are missing.  HCY_EINVAL: not parts, of several dealings, or one twice;
+ * HCY_ENOENT: parts are missing. */
+HCY_API int hcy_shards_check(const hcy_shard *shards, const char *const *names, size_t n) HCY_MUST_USE;
+
 /* --- Writing stacks --- */
 
 typedef struct hcy_stack_writer hcy_stack_writer;
@@ -303,8 +325,10 @@ typedef struct hcy_stack_writer_options {
     int growing; /* 1: under its own name from the first frame on, for those who read it while it grows; 0: it takes
                     its name when it is closed, and an earlier file stays until then */
     uint64_t first_number; /* of a path with %d: the first frame's */
+    const hcy_shard *shard; /* HDF5: the file says that it is made of this part of a stack, or NULL */
+    const char *kind;       /* ... and what it holds: "sum", "max" */
 } hcy_stack_writer_options;
-#define HCY_STACK_WRITER_OPTIONS_INIT { sizeof(hcy_stack_writer_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define HCY_STACK_WRITER_OPTIONS_INIT { sizeof(hcy_stack_writer_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* The path's suffix says the format: HDF5 with one chunk a frame; plain pixels also as NumPy, TIFF and EDF, and one
  * image of whole numbers of up to 4 bytes as CBF.  A path with one %d: one file a frame, of these but HDF5.  A frame
@@ -346,8 +370,9 @@ typedef struct hcy_curves_options {
     const char *corrections; /* what was done with masks and corrections of that file, in words, or NULL */
     int growing; /* 1: HDF5 and pyFAI's text have their name from the first frame on and say in themselves how far they
                     are good; 0: every file takes its name when it is closed, and an earlier one stays until then */
+    const hcy_shard *shard; /* HDF5: the file says that its curves are of this part of the stack; NULL: of all */
 } hcy_curves_options;
-#define HCY_CURVES_OPTIONS_INIT { sizeof(hcy_curves_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define HCY_CURVES_OPTIONS_INIT { sizeof(hcy_curves_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* Opens a file for the curves of `plan` (only read during the call).  opts NULL: the defaults.  The suffix
  * of `path` says the format:
@@ -387,6 +412,19 @@ HCY_API int hcy_curves_close(hcy_curves *curves); /* NULL is fine */
  * it is whole, and an earlier file stays too.  The temporary name is written to `place`, which has `size` bytes; ""
  * means that nothing is left, or that each frame has its own file. */
 HCY_API int hcy_curves_stop(char *place, size_t size, hcy_curves *curves); /* NULL is fine */
+
+enum { HCY_MERGE_COPY = 1 }; /* rows are copied; else they stay in the parts, to which virtual datasets lead */
+
+/* Makes one file of the HDF5 files parts[n], which hcy_curves_open() has written and hcy_curves_close() has closed:
+ * the curves of all in the order of their frames (*rows of them; NULL: of no interest), in the layout of one such file,
+ * with what the first one says.  Parts in its folder, or in one within, are referred to relative to it, others by
+ * their whole path.
+ * The parts are of one plan and one stack, and nothing is missing or doubled: as hcy_shards_check() has it, or, where
+ * they do not say that they are parts, their frames follow one another.  HCY_EINVAL: they are not; HCY_ENOENT: a part
+ * is missing; HCY_ESTATE: one was not finished; both messages say which.  HCY_EFORMAT: no file of curves; HCY_EIO,
+ * HCY_ENOMEM, HCY_EUNSUPPORTED: a build without HDF5. */
+HCY_API int hcy_curves_merge(uint64_t *rows, const char *path, const char *const *parts, size_t n,
+                             uint32_t flags) HCY_MUST_USE;
 
 /* --- Configurations: pyFAI's WorkerConfig as JSON --- */
 

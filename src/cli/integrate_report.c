@@ -1,0 +1,107 @@
+/* integrate_report.c - the end of halcyon integrate: what became of the output, the summary, the JSON object. */
+#include "processes.h"
+#include <stdlib.h>
+#include <string.h>
+
+static void print_integration_json(const struct job *job, const hcy_pipeline_stats *stats)
+{
+    struct cli_json json;
+    cli_json_begin(&json, stdout);
+    cli_json_open(&json, NULL, '{');
+    cli_json_int(&json, "frames", (int64_t)stats->done);
+    cli_json_open(&json, "failed", '[');
+    for (size_t i = 0; i < job->n_failed; i++)
+        cli_json_int(&json, NULL, (int64_t)job->failed[i]);
+    cli_json_close(&json, ']');
+    cli_json_real(&json, "seconds", stats->seconds);
+    cli_json_real(&json, "setup_seconds", job->setup);
+    cli_json_real(&json, "frames_per_s", stats->seconds > 0 ? (double)stats->done / stats->seconds : 0);
+    cli_json_int(&json, "bytes_raw", (int64_t)stats->bytes_raw);
+    cli_json_int(&json, "bytes_stored", (int64_t)stats->bytes_stored);
+    cli_json_int(&json, "batch", (int64_t)stats->batch);
+    cli_json_text(&json, "bound_by", hcy_pipeline_bound_name(stats->bound));
+    cli_json_real(&json, "readers_waited_seconds", stats->waited);
+    cli_json_real(&json, "writing_seconds", stats->delivering);
+    pixels_json(&json, &job->pixels);
+    cli_json_open(&json, "devices", '[');
+    for (size_t i = 0; i < stats->n_devices; i++)
+        progress_device_json(&json, &stats->devices[i]);
+    cli_json_close(&json, ']');
+    cli_json_close(&json, '}');
+}
+
+static void print_failed_frames(const struct job *job)
+{
+    if (!job->n_failed)
+        return;
+    fprintf(stderr, "failed:");
+    for (size_t i = 0; i < job->n_failed && i < 100; i++)
+        fprintf(stderr, " %llu", (unsigned long long)job->failed[i]);
+    fprintf(stderr, "%s\n", job->n_failed > 100 ? " ..." : "");
+}
+
+/* Pixels that are invalid in every frame cost time in every frame, where a static mask costs none. */
+static void give_hint(const struct job *job, const hcy_pipeline_stats *stats)
+{
+    uint64_t pixels = (uint64_t)job->info->height * job->info->width;
+    if (stats->done > stats->failed && stats->done > 1 && job->pixels.least > pixels / 100)
+        fprintf(stderr,
+                "hint: %llu pixels or more are invalid in each frame; --mask-from-frame %llu is faster\n",
+                (unsigned long long)job->pixels.least, (unsigned long long)job->first);
+}
+
+int integrate_close_output(struct job *job)
+{
+    if (!job->curves)
+        return CLI_OK;
+    /* What is not whole is kept only where its format says how far it is good. */
+    int closed = job->whole ? hcy_curves_close(job->curves)
+                            : hcy_curves_stop(job->place, sizeof job->place, job->curves);
+    /* A failure that was told when the run ended is not told again. */
+    int said = !closed || !strcmp(job->said.text, hcy_last_error()->text);
+    job->whole = job->whole && !closed;
+    if (!said)
+        (void)cli_fail(closed);
+    if (job->whole)
+        return CLI_OK;
+    /* The user learns where the curves are that were made before the end. */
+    if (!strcmp(job->output, "-") || !strcmp(job->place, job->output))
+        cli_note("%s is not complete", strcmp(job->output, "-") ? job->output : "standard output");
+    else if (*job->place || strchr(job->output, '%'))
+        cli_note("what was done is in %s", *job->place ? job->place : job->output);
+    if (strcmp(job->output, "-") && strcmp(job->place, job->output) && !strchr(job->output, '%'))
+        cli_not_written(job->output);
+    return CLI_FAILED;
+}
+
+int integrate_report(const struct job *job, int status)
+{
+    const hcy_pipeline_stats *stats = processes_stats(job->processes);
+    if (!stats && job->pipeline)
+        stats = hcy_pipeline_get_stats(job->pipeline);
+    size_t lost = 0;
+    for (size_t i = 0; stats && i < stats->n_devices; i++)
+        /* Frames of a lost device went elsewhere only if one device was left. */
+        lost += stats->devices[i].error.status != 0;
+    for (size_t i = 0; stats && i < stats->n_devices; i++)
+        if (stats->devices[i].error.status)
+            cli_note("%s%s was given up%s: %s", job->processes ? "" : "device ", stats->devices[i].name,
+                     lost < stats->n_devices ? ", its frames went to the others" : "", stats->devices[i].error.text);
+    if (!stats)
+        return status;
+    /* JSON takes stdout for itself; the words for people go to stderr. */
+    if (job->values->json) {
+        print_integration_json(job, stats);
+        return cli_close_stdout(status);
+    }
+    if (!job->values->quiet) {
+        progress_summary(stats, job->setup);
+        print_failed_frames(job);
+        pixels_summary(&job->pixels);
+        if (job->whole && job->written && strcmp(job->output, "-"))
+            fprintf(stderr, "%s: %llu %s\n", job->output, (unsigned long long)job->written,
+                    job->written == 1 ? "curve" : "curves");
+        give_hint(job, stats);
+    }
+    return status;
+}

@@ -1,0 +1,128 @@
+/* merge.c - halcyon merge: the files of all parts of a stack to one.
+ *
+ * Curves become virtual datasets, or copies; totals are added up.  Which of the two is said by the files. */
+#include "merge.h"
+#include "cli.h"
+#include "guard.h"
+#include <halcyon/stack.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct values {
+    const char *output;
+    int copy, quiet;
+};
+
+#define AT(member) offsetof(struct values, member)
+static const struct cli_option options[] = {
+    { "output", 'o', CLI_TEXT, AT(output), "FILE", "the merged file: HDF5; of totals also .npy, .tif, .edf", 0, 0, NULL },
+    { "copy", 0, CLI_FLAG, AT(copy), NULL, "copy the curves, so that the parts can go; without it\nthey stay where they are",
+      0, 0, NULL },
+    { "quiet", 'q', CLI_FLAG, AT(quiet), NULL, "no summary", 0, 0, NULL },
+    { NULL, 0, CLI_FLAG, 0, NULL, NULL, 0, 0, NULL }
+};
+#undef AT
+
+const struct cli_command cli_merge_command = {
+    "merge", "one file of those that parts of a stack were made to (--shard)", "PART.h5 ... -o FILE.h5", 1, INT_MAX, options,
+    "Curves: one file for pyFAI, silx and the like, with virtual datasets that lead to the parts.\n"
+    "Totals of `halcyon sum`: added up exactly.  The order of the parts does not matter; nothing is written\n"
+    "if a part is missing, unfinished, there twice or of another stack or plan: the message names it.\n"
+    "Exit status: 0, or 1 if nothing was written; 2: usage."
+};
+
+/* Nothing that is read is written over. */
+static int guard_parts(const char *output, const char *const *parts, size_t n)
+{
+    struct guard guard = { 0 };
+    for (size_t i = 0; i < n; i++)
+        guard_reads(&guard, "a part", parts[i]);
+    int status = guard_writes(&guard, "-o", output, 0, 0);
+    if (!status)
+        status = guard_trace(&guard);
+    guard_free(&guard);
+    return status;
+}
+
+/* All totals are of one kind, and parts of one stack. */
+static int check_totals(const char *kind, const char *const *parts, size_t n)
+{
+    hcy_shard *shards = calloc(n, sizeof *shards);
+    int status = shards ? CLI_OK : cli_error("no memory for a list of %zu parts", n);
+    for (size_t i = 0; !status && i < n; i++) {
+        char other[16];
+        int st = hcy_shard_read(&shards[i], other, parts[i]);
+        if (st)
+            status = cli_fail(st);
+        else if (shards[i].count && strcmp(kind, other))
+            status = cli_error("%s has %s, %s has %s", parts[0], kind, parts[i], other);
+    }
+    int st = status ? 0 : hcy_shards_check(shards, parts, n);
+    free(shards);
+    return st ? cli_fail(st) : status;
+}
+
+/* Totals are an image, of any format. */
+static int check_output(const char *path, int curves)
+{
+    const char *format;
+    if (!curves)
+        return cli_check_format(path, HCY_WRITE_IMAGES);
+    if (!hcy_format_of(&format, path, HCY_WRITE_CURVES) && !strcmp(format, "h5"))
+        return CLI_OK;
+    cli_error("%s: merged curves are HDF5: give -o FILE.h5", path);
+    return CLI_USAGE;
+}
+
+static int merge_files(const struct values *v, const char *const *parts, size_t n)
+{
+    hcy_shard shard;
+    char kind[16];
+    uint64_t rows = 0;
+    int status = guard_parts(v->output, parts, n), st = status ? 0 : hcy_shard_read(&shard, kind, parts[0]);
+    if (status || st)
+        return st ? cli_fail(st) : status;
+    int curves = !*kind || !strcmp(kind, "curves");
+    status = check_output(v->output, curves);
+    if (status)
+        return status;
+    if (curves) {
+        st = hcy_curves_merge(&rows, v->output, parts, n, v->copy ? HCY_MERGE_COPY : 0);
+        status = st ? cli_fail(st) : CLI_OK;
+    } else {
+        status = check_totals(kind, parts, n);
+        if (!status)
+            status = merge_totals(v->output, parts, n, kind);
+    }
+    if (status)
+        cli_not_written(v->output);
+    else if (!v->quiet && curves)
+        fprintf(stderr, "%s: %llu %s of %zu parts\n", v->output, (unsigned long long)rows,
+                rows == 1 ? "curve" : "curves", n);
+    else if (!v->quiet)
+        fprintf(stderr, "%s: the %s of %zu parts\n", v->output, strcmp(kind, "max") ? "sums" : "largest values", n);
+    return status;
+}
+
+int cli_merge(int argc, char **argv)
+{
+    struct values values = { 0 };
+    const char **parts = calloc((size_t)argc, sizeof *parts);
+    int status;
+    size_t n = 0;
+    if (!parts)
+        return cli_error("no memory for a list of %d parts", argc);
+    if (!cli_parse(&cli_merge_command, argc, argv, &values, parts, &status)) {
+        while (n < (size_t)argc && parts[n])
+            n++;
+        if (!values.output) {
+            cli_error("where the merged file goes is missing: give -o FILE.h5; see `halcyon merge --help`");
+            status = CLI_USAGE;
+        } else {
+            status = merge_files(&values, parts, n);
+        }
+    }
+    free(parts);
+    return status;
+}

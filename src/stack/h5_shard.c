@@ -1,0 +1,61 @@
+/* h5_shard.c - see h5_shard.h. */
+#include "h5_shard.h"
+#include "h5_file.h"
+#include "h5_read.h"
+#include <halcyon/backend.h>
+#include <string.h>
+
+enum { NUMBERS = 5 };
+
+int hcy__h5_put_shard(hid_t file, const hcy_shard *shard, const char *kind)
+{
+    if (!shard)
+        return 0;
+    const uint64_t numbers[NUMBERS] = { shard->number, shard->count, shard->first, shard->last, shard->unit };
+    const hsize_t n = NUMBERS;
+    hid_t root = H5Gopen2(file, "/", H5P_DEFAULT), space = H5Screate_simple(1, &n, NULL);
+    hid_t attribute = H5Acreate2(root, H5_SHARD_ATTRIBUTE, H5T_STD_U64LE, space, H5P_DEFAULT, H5P_DEFAULT);
+    int st = attribute < 0 || H5Awrite(attribute, H5T_NATIVE_UINT64, numbers) < 0
+                 ? hcy__h5_fail(HCY_EIO, "attribute '" H5_SHARD_ATTRIBUTE "' cannot be written")
+                 : hcy__h5_put_text(root, H5_SHARD_KIND, kind);
+    if (attribute >= 0)
+        H5Aclose(attribute);
+    H5Sclose(space);
+    H5Gclose(root);
+    return st;
+}
+
+int hcy__h5_get_shard(hcy_shard *shard, char kind[16], hid_t file, const char *path)
+{
+    uint64_t numbers[NUMBERS];
+    *shard = (hcy_shard){ 0 };
+    *kind = 0;
+    if (H5Aexists(file, H5_SHARD_ATTRIBUTE) <= 0)
+        return 0;
+    hid_t attribute = H5Aopen(file, H5_SHARD_ATTRIBUTE, H5P_DEFAULT);
+    hid_t space = H5Aget_space(attribute);
+    int good = H5Sget_simple_extent_npoints(space) == NUMBERS && H5Aread(attribute, H5T_NATIVE_UINT64, numbers) >= 0;
+    H5Sclose(space);
+    H5Aclose(attribute);
+    /* Numbers that no dealing has would be believed by whoever counts with them. */
+    if (!good || !numbers[1] || numbers[0] >= numbers[1] || numbers[2] > numbers[3])
+        return hcy_fail(HCY_EFORMAT, "%s: what it says of its part of a stack ('" H5_SHARD_ATTRIBUTE "') is damaged", path);
+    *shard = (hcy_shard){ numbers[0], numbers[1], numbers[2], numbers[3], numbers[4] };
+    hcy__h5_get_text(kind, 16, file, H5_SHARD_KIND);
+    return 0;
+}
+
+int hcy_shard_read(hcy_shard *shard, char kind[16], const char *path)
+{
+    hid_t file;
+    if (!shard || !kind || !path)
+        return hcy_fail(HCY_EINVAL, "hcy_shard_read: no argument may be NULL");
+    hcy__h5_lock();
+    int st = hcy__h5_open_file(&file, path);
+    if (!st)
+        st = hcy__h5_get_shard(shard, kind, file, path);
+    if (file >= 0)
+        H5Fclose(file);
+    hcy__h5_unlock();
+    return st;
+}

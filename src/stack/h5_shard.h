@@ -1,0 +1,17 @@
+/* h5_shard.h - what an HDF5 file says of the part of a stack that it is made of: attributes of its root.  The lock of
+ * h5.h is held by the caller. */
+#ifndef HCY_STACK_H5_SHARD_H
+#define HCY_STACK_H5_SHARD_H
+
+#include "h5.h"
+
+/* Of the root: which part, as five numbers (hcy_shard); what the file holds. */
+#define H5_SHARD_ATTRIBUTE "halcyon_shard"
+#define H5_SHARD_KIND      "halcyon_kind"
+
+/* `shard` NULL: nothing is written. */
+int hcy__h5_put_shard(hid_t file, const hcy_shard *shard, const char *kind);
+/* count 0 and kind "": it says nothing. */
+int hcy__h5_get_shard(hcy_shard *shard, char kind[16], hid_t file, const char *path);
+
+#endif
