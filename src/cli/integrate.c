@@ -3,12 +3,14 @@
  * What can be wrong is found in the order of its price: the command line, the files, the plan, the devices,
  * the frames.  Curves go to the output, everything that is said to stderr, the JSON object to stdout. */
 #include "cli.h"
+#include "failures.h"
 #include "follow.h"
 #include "geometry.h"
 #include "group.h"
 #include "guard.h"
 #include "integrate.h"
 #include "interrupt.h"
+#include "live.h"
 #include "mask.h"
 #include "pixels.h"
 #include "progress.h"
@@ -45,8 +47,7 @@ struct job {
     struct group group;
     struct progress progress;
     double setup; /* seconds from the start to the first frame */
-    uint64_t *failed;
-    size_t n_failed, room;
+    struct failures failures;
     struct pixels pixels;
 };
 
@@ -183,15 +184,6 @@ static int read_correction_images(struct job *job)
     return status;
 }
 
-/* The folder where plans are kept, or NULL. */
-static const char *choose_cache(struct job *job)
-{
-    if (job->values->plan_cache)
-        return strcmp(job->values->plan_cache, "none") ? job->values->plan_cache : NULL;
-    /* Without a home there is no cache, and the plan is made anew: that is slower, not wrong. */
-    return hcy_cache_folder(job->cache, sizeof job->cache, "plans") ? NULL : job->cache;
-}
-
 static int make_stack_plan(struct job *job)
 {
     const hcy_azint_options *o = &job->azint;
@@ -286,13 +278,9 @@ static int open_curves(struct job *job)
 {
     const struct integrate_values *v = job->values;
     hcy_curves_options opts = HCY_CURVES_OPTIONS_INIT;
-    char mask[1024], devices[1024] = "", corrections[PIXELS_TEXT];
-    size_t used = 0;
+    char mask[1024], devices[1024], corrections[PIXELS_TEXT];
     int status;
-    /* A list too long for the array is cut: it is a record for readers, and nothing depends on it. */
-    for (size_t i = 0; i < job->n_devices && used < sizeof devices; i++)
-        used += (size_t)snprintf(devices + used, sizeof devices - used, "%s%s", i ? "," : "",
-                                 hcy_device_get_info(job->devices[i])->name);
+    integrate_device_names(devices, sizeof devices, job->devices, job->n_devices);
     /* The record says in words where the mask comes from, as a frame has no path. */
     if (v->mask_frame.given) {
         snprintf(mask, sizeof mask, "%s%sframe %lld", v->mask ? v->mask : "", v->mask ? " and " : "",
@@ -324,42 +312,16 @@ static int open_curves(struct job *job)
 
 /* --- The run --- */
 
-static int keep_failed(struct job *job, uint64_t number)
-{
-    if (job->n_failed == job->room) {
-        /* Doubling keeps the cost of many failures linear. */
-        size_t room = job->room ? 2 * job->room : 64;
-        uint64_t *more = realloc(job->failed, room * sizeof *more);
-        if (!more)
-            return hcy_fail(HCY_ENOMEM, "the list of failed frames");
-        job->failed = more;
-        job->room = room;
-    }
-    job->failed[job->n_failed++] = number;
-    return 0;
-}
-
-#define SAID 20 /* failed frames whose reason is printed */
-
 static int take_curve(void *payload, const hcy_pipeline_frame *frame)
 {
     struct job *job = payload;
     /* The pipeline gives frames in order and on one thread, so nothing here is locked. */
-    if (!frame->result) {
-        /* The list cannot be incomplete: the exit status and the JSON object rely on it. */
-        int status = keep_failed(job, frame->number);
-        if (status)
-            return status;
-        progress_clear(&job->progress);
-        /* A stack with a thousand bad frames must not fill the terminal. */
-        if (job->n_failed <= SAID)
-            cli_note("frame %llu failed: %s", (unsigned long long)frame->number, frame->why);
-        if (job->n_failed == SAID)
-            cli_note("further failed frames are only counted");
-    }
+    int status = failures_take(&job->failures, &job->progress, frame);
+    if (status)
+        return status;
     pixels_take(&job->pixels, frame);
     uint64_t written = 0;
-    int status = group_take(&job->group, job->curves, frame, &written);
+    status = group_take(&job->group, job->curves, frame, &written);
     job->written += status ? 0 : written;
     return status;
 }
@@ -424,7 +386,7 @@ static int integrate_stack(struct job *job)
         job->said = *hcy_last_error();
         return cli_fail(status);
     }
-    return job->n_failed || job->group.failed ? CLI_FAILED : CLI_OK;
+    return job->failures.n || job->group.failed ? CLI_FAILED : CLI_OK;
 }
 
 /* --- What is said at the end --- */
@@ -434,33 +396,13 @@ static void print_integration_json(const struct job *job, const hcy_pipeline_sta
     struct cli_json json;
     cli_json_begin(&json, stdout);
     cli_json_open(&json, NULL, '{');
-    cli_json_int(&json, "frames", (int64_t)stats->done);
-    cli_json_open(&json, "failed", '[');
-    for (size_t i = 0; i < job->n_failed; i++)
-        cli_json_int(&json, NULL, (int64_t)job->failed[i]);
-    cli_json_close(&json, ']');
-    cli_json_real(&json, "seconds", stats->seconds);
-    cli_json_real(&json, "setup_seconds", job->setup);
-    cli_json_real(&json, "frames_per_s", stats->seconds > 0 ? (double)stats->done / stats->seconds : 0);
-    cli_json_int(&json, "bytes_raw", (int64_t)stats->bytes_raw);
-    cli_json_int(&json, "bytes_stored", (int64_t)stats->bytes_stored);
-    cli_json_int(&json, "batch", (int64_t)stats->batch);
+    failures_run_json(&json, &job->failures, stats, job->setup);
     pixels_json(&json, &job->pixels);
     cli_json_open(&json, "devices", '[');
     for (size_t i = 0; i < stats->n_devices; i++)
         progress_device_json(&json, &stats->devices[i]);
     cli_json_close(&json, ']');
     cli_json_close(&json, '}');
-}
-
-static void print_failed_frames(const struct job *job)
-{
-    if (!job->n_failed)
-        return;
-    fprintf(stderr, "failed:");
-    for (size_t i = 0; i < job->n_failed && i < 100; i++)
-        fprintf(stderr, " %llu", (unsigned long long)job->failed[i]);
-    fprintf(stderr, "%s\n", job->n_failed > 100 ? " ..." : "");
 }
 
 /* Pixels that are invalid in every frame cost time in every frame, where a static mask costs none. */
@@ -518,7 +460,7 @@ static int report_run(const struct job *job, int status)
     }
     if (!job->values->quiet) {
         progress_summary(stats);
-        print_failed_frames(job);
+        failures_print(&job->failures);
         pixels_summary(&job->pixels);
         if (job->whole && job->written && strcmp(job->output, "-"))
             fprintf(stderr, "%s: %llu %s\n", job->output, (unsigned long long)job->written,
@@ -547,7 +489,7 @@ static int run_integration(struct job *job)
     integrate_options(&job->azint, job->values);
     cli_geometry_invalid(&job->azint, &job->geometry);
     cli_raw_invalid(&job->azint, &job->values->raw);
-    job->azint.cache = choose_cache(job);
+    job->azint.cache = integrate_cache(job->cache, sizeof job->cache, job->values);
     /* The stack's own corrections come first: its mask is one of the sources below, its flat field the last one. */
     status = read_corrections(job);
     if (!status)
@@ -590,7 +532,7 @@ static void free_job(struct job *job)
     for (size_t i = 0; i < sizeof job->arrays / sizeof job->arrays[0]; i++)
         free(job->arrays[i]);
     group_close(&job->group);
-    free(job->failed);
+    failures_free(&job->failures);
 }
 
 int cli_integrate(int argc, char **argv)
@@ -600,7 +542,7 @@ int cli_integrate(int argc, char **argv)
     int status;
     if (!integrate_parse(&values, argc, argv, &job.path, &status)) {
         progress_begin(&job.progress, !values.quiet);
-        status = run_integration(&job);
+        status = values.stream ? cli_live(&values) : run_integration(&job);
         free_job(&job);
     }
     integrate_free(&values);

@@ -4,6 +4,7 @@
 
 #include "cli.h"
 #include "raw.h"
+#include <halcyon/device.h>
 #include <halcyon/stack.h>
 
 /* The command line's, then with the configuration's below them. */
@@ -17,6 +18,11 @@ struct integrate_values {
     struct cli_span frames;
     int along_chi, sigma_clip, no_solid_angle, no_sentinels, two_stage, json, quiet, follow;
     int no_file_mask, no_file_flat, flip;
+    /* --stream, and what is for it alone */
+    const char *stream, *record, *publish, *curve_key, *curve_secret;
+    struct cli_int every, queue, series;
+    struct cli_real timeout;
+    int overflow, watch;
     struct cli_raw raw;
     hcy_config *config; /* of config_file, or NULL */
     char command[4096]; /* the line itself, for what is written; cut off if it is longer */
@@ -31,6 +37,10 @@ void integrate_free(struct integrate_values *values);
 /* The geometry, where there is one; a status of the library's. */
 int integrate_has_geometry(const struct integrate_values *values);
 int integrate_geometry(hcy_poni *poni, const struct integrate_values *values);
+/* The folder where plans are kept, which may be written to `folder`; NULL: they are not. */
+const char *integrate_cache(char *folder, size_t size, const struct integrate_values *values);
+/* "cpu,opencl:0": the strings that open them. */
+void integrate_device_names(char *text, size_t size, hcy_device *const *devices, size_t n);
 /* Options of the plan, without arrays. */
 void integrate_options(hcy_azint_options *options, const struct integrate_values *values);
 

@@ -378,5 +378,15 @@ static int xy_open(void **state, const hcy__curves_head *head)
     return open_text(state, head, 1);
 }
 
-const hcy__curves_format hcy__curves_dat = { "dat", dat_open, dat_append, dat_place, dat_close };
-const hcy__curves_format hcy__curves_xy = { "xy", xy_open, dat_append, dat_place, dat_close };
+/* Between frames; where each has a file of its own there is none that it could stand in. */
+static int dat_remark(void *state, const char *name, const char *text)
+{
+    struct dat *dat = state;
+    if (!dat->out)
+        return 0;
+    put_lines(dat->out, name, text);
+    return fflush(dat->out) || ferror(dat->out) ? fail_dat_write(dat->path, errno) : 0;
+}
+
+const hcy__curves_format hcy__curves_dat = { "dat", dat_open, dat_append, dat_place, dat_close, dat_remark };
+const hcy__curves_format hcy__curves_xy = { "xy", xy_open, dat_append, dat_place, dat_close, NULL };
