@@ -9,10 +9,10 @@ halcyon_SOURCES = src/cli/cli.h src/cli/main.c src/cli/options.c src/cli/print.c
     src/cli/simulate.c src/cli/simulate.h src/cli/simulate_image.c src/cli/simulate_noise.c
 halcyon_SOURCES += src/cli/follow.h src/cli/follow.c src/cli/failures.h src/cli/failures.c src/cli/geometry.h src/cli/geometry.c src/cli/raw.h src/cli/raw.c src/cli/pixels.h src/cli/pixels.c src/cli/saved_config.h src/cli/saved_config.c src/cli/rings.h src/cli/rings.c
 # Live streams.
-halcyon_SOURCES += src/cli/live.h
+halcyon_SOURCES += src/cli/live.h src/cli/simulate_stream.h src/cli/sender.h src/cli/wire.h
 if HAVE_ZMQ
 halcyon_SOURCES += src/cli/live_priv.h src/cli/live.c src/cli/live_plan.c src/cli/live_series.c src/cli/tally.h src/cli/tally.c \
-    src/cli/wire.h src/cli/wire.c src/cli/record.h src/cli/record.c src/cli/publish.h src/cli/publish.c \
+    src/cli/wire.c src/cli/sender.c src/cli/simulate_stream.c src/cli/stream_write.h src/cli/stream_write.c src/cli/record.h src/cli/record.c src/cli/publish.h src/cli/publish.c \
     src/cli/watch.h src/cli/watch.c
 endif
 # The model of the FPGA kernels stands beside them.
