@@ -17,7 +17,7 @@ static uint8_t *pixels_of(const hcy_stream_array *a)
     size_t room = hcy_stream_chunk_room(a);
     uint8_t *pixels = malloc(a->bytes), *buffer = malloc(room ? room : 1);
     hcy_span chunk;
-    int status = hcy_stream_chunk(&chunk, a, buffer, room);
+    int status = hcy_stream_chunk(&chunk, buffer, room, a);
     if (!status)
         status = hcy_bslz4_decode(pixels, NULL, queue, &job, &chunk, 1);
     free(buffer);

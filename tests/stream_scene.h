@@ -80,7 +80,7 @@ static inline int message_holds(const hcy_stream_message *m, const hcy_span *par
             good = lies_inside(a, parts, n) && a->bytes == (uint64_t)a->height * a->width * a->elem_size;
             hcy_span chunk;
             uint8_t *buffer = malloc(room ? room : 1);
-            if (good && !hcy_stream_chunk(&chunk, a, buffer, room))
+            if (good && !hcy_stream_chunk(&chunk, buffer, room, a))
                 (void)!hcy_bslz4_block_count(&blocks, &job, chunk.data, chunk.size);
             free(buffer);
         }

@@ -226,7 +226,7 @@ static int submit_image(struct live_series *s, struct wire_message *message, con
         free(c);
         return cli_error("out of memory for a frame");
     }
-    int status = hcy_stream_chunk(&chunk, a, c->buffer, room), unreadable = status;
+    int status = hcy_stream_chunk(&chunk, c->buffer, room, a), unreadable = status;
     if (!status)
         status = hcy_pipeline_submit(s->pipeline, chunk.data, chunk.size, m->number, release_carrier, c);
     if (!status)
@@ -377,7 +377,7 @@ static int close_live_output(struct live_series *s, int whole)
     if (whole)
         status = hcy_curves_close(s->curves);
     else
-        status = hcy_curves_stop(s->curves, s->place, sizeof s->place);
+        status = hcy_curves_stop(s->place, sizeof s->place, s->curves);
     if (status)
         (void)cli_fail(status);
     if (!whole && *s->place)

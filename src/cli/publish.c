@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEAD = 64, AT_SIZE = 8, AT_FLAGS = 12, AT_SERIES = 16, AT_FRAME = 24, AT_RADIAL = 32, AT_AZIM = 36, AT_UNIT = 40 };
-enum { UNIT = 24, HAS_SIGMA = 1, HAS_FAILED = 2 };
+enum { AT_SIZE = 8, AT_FLAGS = 12, AT_SERIES = 16, AT_FRAME = 24, AT_RADIAL = 32, AT_AZIM = 36, AT_UNIT = 40 };
+enum { HEAD = 64, UNIT = 24, HAS_SIGMA = 1, HAS_FAILED = 2 };
 
 static void put_number(uint8_t *at, uint64_t value, size_t n)
 {

@@ -1,7 +1,7 @@
 /* sender.c - see sender.h.
  *
- * Faults are by count, not by chance: the same recording with the same faults is the same stream, and a test knows which
- * images are missing. */
+ * Faults are by count, not by chance: the same recording with the same faults is the same stream, and a test knows
+ * which images are missing. */
 #include "sender.h"
 #include "interrupt.h"
 #include "timer.h"

@@ -114,7 +114,7 @@ static int prepare_frames(struct sending *s)
 static int make_frame(hcy_span *out, struct sending *s, uint64_t frame)
 {
     size_t size;
-    int status = hcy_stack_read(&size, s->stack, frame, s->chunk, s->chunk_room);
+    int status = hcy_stack_read(&size, s->chunk, s->chunk_room, s->stack, frame);
     if (!status && s->stored.codec == s->job.codec && !s->job.block_bytes) {
         *out = (hcy_span){ s->chunk, size };
         return 0;

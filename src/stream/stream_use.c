@@ -52,7 +52,7 @@ size_t hcy_stream_chunk_room(const hcy_stream_array *a)
     return a && a->bare ? LZ4_HEAD + a->size : 0;
 }
 
-int hcy_stream_chunk(hcy_span *chunk, const hcy_stream_array *a, void *buffer, size_t capacity)
+int hcy_stream_chunk(hcy_span *chunk, void *buffer, size_t capacity, const hcy_stream_array *a)
 {
     if (!chunk || !a || !a->data)
         return hcy_fail(HCY_EINVAL, "hcy_stream_chunk: no array");
@@ -121,7 +121,7 @@ static int decode_array(hcy_image **image, const hcy_stream_array *a, const hcy_
     made->pixel_type = a->pixel_type;
     made->elem_size = a->elem_size;
     made->bytes = a->bytes;
-    int status = hcy_stream_chunk(&chunk, a, buffer, room);
+    int status = hcy_stream_chunk(&chunk, buffer, room, a);
     if (!status)
         status = hcy__decode(made->pixels, &info, device, chunk.data, chunk.size);
     free(buffer);

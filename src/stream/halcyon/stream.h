@@ -100,8 +100,8 @@ HCY_API int hcy_stream_find_channel(size_t *index, const hcy_stream_message *mes
 /* An array as the pipeline and hcy_bslz4_parse() take it.  Most are that as they are: *chunk is the array's own bytes,
  * and `buffer` is not touched.  LZ4 without a head is copied behind one, to `buffer` of hcy_stream_chunk_room() bytes.
  * HCY_ERANGE: it has fewer; HCY_ECORRUPT. */
-HCY_API int hcy_stream_chunk(hcy_span *chunk, const hcy_stream_array *array, void *buffer,
-                             size_t capacity) HCY_MUST_USE;
+HCY_API int hcy_stream_chunk(hcy_span *chunk, void *buffer, size_t capacity,
+                             const hcy_stream_array *array) HCY_MUST_USE;
 HCY_API size_t hcy_stream_chunk_room(const hcy_stream_array *array); /* 0: no buffer is needed */
 
 /* The detector of a HCY_STREAM_START, for hcy_detector_geometry().  *info, zeroed here, owns nothing. */
