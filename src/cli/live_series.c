@@ -419,7 +419,7 @@ int live_series_end(struct live_series *s, enum live_end end)
     int whole = !status && is_whole(s, &counts, end);
     if (s->curves && !status && put_remarks(s, &counts, end))
         cli_fail(hcy_last_error()->status);
-    int closed = close_live_output(s, !status && end == LIVE_ENDED ? 1 : whole);
+    int closed = close_live_output(s, whole || (!status && end == LIVE_ENDED));
     print_series(s, &counts, end);
     if (live->values->json)
         print_series_json(s, &counts, end, whole);

@@ -124,12 +124,13 @@ static const char *in_frames(const struct pixels *p)
 
 void pixels_summary(const struct pixels *p)
 {
-    char text[PIXELS_TEXT];
+    char text[PIXELS_TEXT], own[64];
+    snprintf(own, sizeof own, "the %s's pixel_mask", p->whose);
     /* The sources may overlap, so their counts need not add up to all masked pixels. */
     const struct {
         const char *name;
         uint64_t n;
-    } sources[] = { { "the file's pixel_mask", p->own->n_masked },
+    } sources[] = { { own, p->own->n_masked },
                     { "--mask", p->by_mask },
                     { "--mask-from-frame", p->by_frame },
                     { "the detector's", p->by_detector } };

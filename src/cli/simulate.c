@@ -416,8 +416,9 @@ static int check_simulation(struct values *v, const char *path)
         { !path && !s->replay, "what to write is missing: halcyon simulate OUT.h5" },
         { path && s->replay, "--replay takes the place of OUT.h5: give one of them" },
         { s->replay && !s->address, "--replay needs --stream ADDRESS, where it is sent" },
-        { !s->address && (s->faults || s->rate.given || s->series.given || s->curve_secret),
-          "--faults, --rate, --series and --curve-secret are for --stream" },
+        { !s->address && (s->faults || s->rate.given || s->series.given || s->curve_secret || s->version.given ||
+                          s->channels.given),
+          "--stream-version, --channels, --series, --rate, --faults and --curve-secret are for --stream" },
         { s->version.value == 1 && s->channels.value > 1, "--channels is for --stream-version 2" },
     };
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
