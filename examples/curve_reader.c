@@ -1,4 +1,4 @@
-/* curve_reader.c - reads what `halcyon integrate --publish` sends, as halcyon(1) has it: curve_reader ADDRESS [FRAMES] */
+/* curve_reader.c - reads what `halcyon integrate --publish` sends, see halcyon(1): curve_reader ADDRESS [FRAMES] */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
