@@ -1,3 +1,9 @@
 # Examples, which are tests too (tests/examples.t; first_curve.c is the one in the README).
 check_PROGRAMS += examples/first_curve examples/detector_host examples/grid_image examples/processes
 examples_DATA = examples/first_curve.c examples/detector_host.c examples/grid_image.c examples/processes.c
+EXTRA_DIST += examples/curve_reader.py
+if HAVE_ZMQ
+check_PROGRAMS += examples/curve_reader
+examples_curve_reader_CPPFLAGS = $(AM_CPPFLAGS) $(ZMQ_CFLAGS)
+examples_curve_reader_LDADD = $(ZMQ_LIBS)
+endif

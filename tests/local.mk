@@ -16,7 +16,7 @@ test_public = \
     tests/azint_2d tests/azint_corners tests/azint_filter tests/azint_large tests/pipeline_norm tests/simulate \
     tests/nufft tests/nufft_kernels tests/nufft_plan tests/nufft_many tests/nufft_cli tests/nufft_finufft tests/nufft_wisdom \
     tests/nufft_direct tests/nufft_widths tests/nufft_use tests/nufft_order \
-    tests/nufft_pencil tests/nufft_settle tests/parse_lanes
+    tests/nufft_pencil tests/nufft_settle tests/parse_lanes tests/stream
 
 test_internal = tests/hal_spec tests/arguments tests/nvrtc tests/bslz4 tests/mutations tests/fuzz tests/azint_cache \
     tests/azint_ops tests/azint_kernels tests/nufft_lacks tests/hls_args \
@@ -26,7 +26,7 @@ test_scripts = tests/headers.t tests/symbols.t tests/laws.t tests/docs.t tests/e
     tests/fake_cuda.t tests/embedded.t tests/opencl.t tests/aarch64.t tests/locale.t tests/valgrind.t tests/inject.t \
     tests/cli.t tests/cli_filter.t tests/cli_real.t tests/cli_config.t tests/cli_bench.t tests/compare.t tests/plot.t \
     tests/monitor.t tests/many.t tests/tutorials.t tests/merge.t tests/processes.t \
-    tests/convert.t tests/endings.t tests/outputs.t tests/raw.t tests/follow.t tests/detector.t tests/corrections.t \
+    tests/convert.t tests/endings.t tests/outputs.t tests/raw.t tests/follow.t tests/live.t tests/detector.t tests/corrections.t \
     tests/peers.t tests/nufft_data.t tests/fftw_memory.t tests/fpga_model.t tests/hls_lint.t tests/hls_report.t \
     tests/xrt_curves.t
 
@@ -66,6 +66,7 @@ tests_pipeline_refuse_LDADD = $(inside)
 tests_pipeline_refuse_LDFLAGS = $(wrap)hcy_launch -Wl,--wrap=hcy_kernel_preferred_batch
 tests_pipeline_rows_LDADD = $(inside)
 tests_pipeline_rows_LDFLAGS = $(wrap)hcy_buffer_read
+tests_stream_SOURCES = tests/stream.c src/cli/stream_write.h src/cli/stream_write.c
 tests_simulate_SOURCES = tests/simulate.c src/cli/simulate.h src/cli/simulate_image.c src/cli/simulate_noise.c
 
 # Who launches kernels and who is launched, compiled once more with the arguments of each kernel in reverse order.
@@ -120,7 +121,7 @@ libpencil7_la_CPPFLAGS = $(pencil_flags) -DCASE=spread_3d_double -DPLACES=64 -DR
 # Fuzz targets, on damaged seeds in the suite.  Under libFuzzer: configure with CC=clang
 # CFLAGS='-g -O1 -fsanitize=fuzzer-no-link' --enable-sanitizer=address, then make fuzzers.
 fuzz_targets = tests/fuzz_codecs.c tests/fuzz_files.c tests/fuzz_texts.c tests/fuzz_results.c \
-    h5plugin/codec.h h5plugin/codec.c h5plugin/host.h h5plugin/host.c
+    tests/fuzz_streams.c src/cli/stream_write.h src/cli/stream_write.c h5plugin/codec.h h5plugin/codec.c h5plugin/host.h h5plugin/host.c
 tests_fuzz_SOURCES = tests/fuzz.c $(fuzz_targets)
 tests_fuzz_CPPFLAGS = $(tests_bslz4_CPPFLAGS) -I$(srcdir)/h5plugin
 EXTRA_PROGRAMS += tests/fuzz_libfuzzer
@@ -204,7 +205,7 @@ TESTS += $(test_public) $(test_internal) $(cts_launchers) $(xrt_launchers) $(tes
 EXTRA_DIST += tests/run-test tests/configurations tests/cli.sh $(test_scripts) tests/fake_cuda.c tests/inject.c \
     tests/azint_oracle.h tests/azint_scene.h tests/azint_sums.h tests/bslz4_ref.h tests/cts.h tests/cts_gate.h tests/fuzz.h \
     tests/lanes.h tests/mutate.h tests/nufft_oracle.h tests/pipeline_scene.h tests/sha256.h tests/stack_images.h \
-    tests/stack_make.h tests/stack_read.h tests/tap.h \
+    tests/stack_make.h tests/stack_read.h tests/stream_scene.h tests/tap.h \
     tests/toy-backend/toy_backend.c tests/toy-family/kernels.def tests/toy-family/toy.c tests/toy-family/toy.cl \
     tests/toy-family/toy.h tests/toy-family/toy_cpu.c tests/toy-family/toy_format.h tests/toy-family/toy_test.c \
     tests/reference/azint_2d.h tests/reference/azint_arrays.h tests/reference/azint_cases.h tests/reference/azint_corners.h \

@@ -8,6 +8,7 @@
 #include <halcyon/finufft.h>
 #include <halcyon/nufft.h>
 #include <halcyon/pipeline.h>
+#include <halcyon/stream.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -224,6 +225,14 @@ static int make_call(int which, const char **text, int *want, int *got)
     INVALID(hcy_pipeline_poll(NULL, NULL, 0))
     INVALID(hcy_pipeline_flush(NULL))
     INVALID(hcy_pipeline_finish(NULL))
+    /* stream.h */
+    INVALID(hcy_stream_decode(NULL, NULL, 0))
+    NOTHING(hcy_stream_begins(NULL, 0, 0))
+    INVALID(hcy_stream_find_channel(NULL, NULL, NULL))
+    INVALID(hcy_stream_chunk(NULL, NULL, 0, NULL))
+    NOTHING(hcy_stream_chunk_room(NULL))
+    NOTHING(hcy_stream_detector(NULL, NULL))
+    INVALID(hcy_stream_corrections(NULL, NULL, 0, 0, NULL))
     /* array.h */
     INVALID(hcy_array_read(NULL, NULL))
     INVALID(hcy_array_write(NULL, NULL))
@@ -265,6 +274,7 @@ static int make_call(int which, const char **text, int *want, int *got)
     NOTHING(hcy_stack_writer_discard(NULL))
     INVALID(hcy_curves_open(NULL, NULL, NULL, NULL))
     INVALID(hcy_curves_append(NULL, 0, NULL, NULL))
+    INVALID(hcy_curves_remark(NULL, NULL, NULL))
     CALL(MADE, hcy_curves_close(NULL))
     CALL(MADE, hcy_curves_stop(NULL, 0, NULL))
     INVALID(hcy_config_read(NULL, NULL))

@@ -87,8 +87,12 @@ int cli_geometry_read(hcy_poni *poni, struct cli_geometry *g, const hcy_stack *s
     g->has_underload = own && own->has_underload;
     g->underload = own ? own->underload : 0;
     hcy_detector_info_free(own);
-    if (!status)
-        status = set_detector(poni, g, info);
+    return status ? status : cli_geometry_complete(poni, g, info);
+}
+
+int cli_geometry_complete(hcy_poni *poni, struct cli_geometry *g, const hcy_stack_info *frames)
+{
+    int status = set_detector(poni, g, frames);
     if (!status)
         orient(poni, g);
     return status;

@@ -19,6 +19,8 @@ struct cli_geometry {
 
 /* Completes poni; CLI_*, after a message. */
 int cli_geometry_read(hcy_poni *poni, struct cli_geometry *geometry, const hcy_stack *stack);
+/* The second half of it, of a geometry that is known, for frames of that size and path: --detector, the orientation. */
+int cli_geometry_complete(hcy_poni *poni, struct cli_geometry *geometry, const hcy_stack_info *frames);
 /* Values that the files say are not valid, in options that may say others. */
 void cli_geometry_invalid(hcy_azint_options *options, const struct cli_geometry *geometry);
 

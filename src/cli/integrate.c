@@ -3,10 +3,12 @@
  * What can be wrong is found in the order of its price: the command line, the files, the plan, the devices,
  * the frames.  Curves go to the output, everything that is said to stderr, the JSON object to stdout. */
 #include "cli.h"
+#include "failures.h"
 #include "follow.h"
 #include "guard.h"
 #include "integrate_job.h"
 #include "interrupt.h"
+#include "live.h"
 #include "mask.h"
 #include "processes.h"
 #include "rings.h"
@@ -151,15 +153,6 @@ static int read_correction_images(struct job *job)
     return status;
 }
 
-/* The folder where plans are kept, or NULL. */
-static const char *choose_cache(struct job *job)
-{
-    if (job->values->plan_cache)
-        return strcmp(job->values->plan_cache, "none") ? job->values->plan_cache : NULL;
-    /* Without a home there is no cache, and the plan is made anew: that is slower, not wrong. */
-    return hcy_cache_folder(job->cache, sizeof job->cache, "plans") ? NULL : job->cache;
-}
-
 static int make_stack_plan(struct job *job)
 {
     const hcy_azint_options *o = &job->azint;
@@ -274,13 +267,10 @@ static int open_curves(struct job *job)
 {
     const struct integrate_values *v = job->values;
     hcy_curves_options opts = HCY_CURVES_OPTIONS_INIT;
-    char mask[1024], devices[1024] = "", corrections[PIXELS_TEXT];
-    size_t used = 0;
+    char mask[1024], devices[1024], corrections[PIXELS_TEXT];
     int status;
-    /* A list too long for the array is cut: it is a record for readers, and nothing depends on it. */
-    for (size_t i = 0; i < job->n_devices && used < sizeof devices; i++)
-        used += (size_t)snprintf(devices + used, sizeof devices - used, "%s%s", i ? "," : "",
-                                 hcy_device_get_info(job->devices[i])->name);
+    integrate_device_names(devices, sizeof devices, job->devices, job->n_devices);
+    size_t used = strlen(devices);
     if (v->processes.given && used < sizeof devices)
         snprintf(devices + used, sizeof devices - used, " in %lld processes", (long long)v->processes.value);
     /* The record says in words where the mask comes from, as a frame has no path. */
@@ -315,42 +305,16 @@ static int open_curves(struct job *job)
 
 /* --- The run --- */
 
-static int keep_failed(struct job *job, uint64_t number)
-{
-    if (job->n_failed == job->room) {
-        /* Doubling keeps the cost of many failures linear. */
-        size_t room = job->room ? 2 * job->room : 64;
-        uint64_t *more = realloc(job->failed, room * sizeof *more);
-        if (!more)
-            return hcy_fail(HCY_ENOMEM, "the list of failed frames");
-        job->failed = more;
-        job->room = room;
-    }
-    job->failed[job->n_failed++] = number;
-    return 0;
-}
-
-#define SAID 20 /* failed frames whose reason is printed */
-
 static int take_curve(void *payload, const hcy_pipeline_frame *frame)
 {
     struct job *job = payload;
     /* The pipeline gives frames in order and on one thread, so nothing here is locked. */
-    if (!frame->result) {
-        /* The list cannot be incomplete: the exit status and the JSON object rely on it. */
-        int status = keep_failed(job, frame->number);
-        if (status)
-            return status;
-        progress_clear(&job->progress);
-        /* A stack with a thousand bad frames must not fill the terminal. */
-        if (job->n_failed <= SAID)
-            cli_note("frame %llu failed: %s", (unsigned long long)frame->number, frame->why);
-        if (job->n_failed == SAID)
-            cli_note("further failed frames are only counted");
-    }
+    int status = failures_take(&job->failures, &job->progress, frame);
+    if (status)
+        return status;
     pixels_take(&job->pixels, frame);
     uint64_t written = 0;
-    int status = group_take(&job->group, job->curves, frame, &written);
+    status = group_take(&job->group, job->curves, frame, &written);
     job->written += status ? 0 : written;
     return status;
 }
@@ -456,7 +420,7 @@ static int integrate_stack(struct job *job)
         job->said = *hcy_last_error();
         return cli_fail(status);
     }
-    return job->n_failed || job->group.failed ? CLI_FAILED : CLI_OK;
+    return job->failures.n || job->group.failed ? CLI_FAILED : CLI_OK;
 }
 
 int integrate_plan(struct job *job)
@@ -472,7 +436,7 @@ int integrate_plan(struct job *job)
     integrate_options(&job->azint, job->values);
     cli_geometry_invalid(&job->azint, &job->geometry);
     cli_raw_invalid(&job->azint, &job->values->raw);
-    job->azint.cache = choose_cache(job);
+    job->azint.cache = integrate_cache(job->cache, sizeof job->cache, job->values);
     /* The stack's own corrections come first: its mask is one of the sources below, its flat field the last one. */
     status = read_corrections(job);
     if (!status)
@@ -538,7 +502,7 @@ void integrate_end(struct job *job)
     for (size_t i = 0; i < sizeof job->arrays / sizeof job->arrays[0]; i++)
         free(job->arrays[i]);
     group_close(&job->group);
-    free(job->failed);
+    failures_free(&job->failures);
 }
 
 /* One result, of n files.  *devices are opened for the first and stay for the next. */
@@ -574,7 +538,9 @@ int cli_integrate(int argc, char **argv)
     hcy_device **devices = NULL;
     size_t n_devices = 0;
     int status, failed = 0;
-    if (!integrate_parse(&values, argc, argv, &status)) {
+    if (!integrate_parse(&values, argc, argv, &status) && values.stream) {
+        status = cli_live(&values);
+    } else if (!status) {
         const struct inputs *in = &values.inputs;
         int each = inputs_each(values.output);
         status = make_one(&values, argc, argv, in->files, each ? 1 : in->n, &devices, &n_devices);

@@ -5,6 +5,7 @@
 #include "cli.h"
 #include "inputs.h"
 #include "raw.h"
+#include <halcyon/device.h>
 #include <halcyon/stack.h>
 
 /* The command line's, then with the configuration's below them. */
@@ -20,6 +21,11 @@ struct integrate_values {
     struct cli_span frames;
     int along_chi, sigma_clip, no_solid_angle, no_sentinels, two_stage, json, quiet, follow;
     int no_file_mask, no_file_flat, flip;
+    /* --stream, and what is for it alone */
+    const char *stream, *record, *publish, *curve_key, *curve_secret;
+    struct cli_int every, queue, series;
+    struct cli_real timeout;
+    int overflow, watch;
     struct cli_raw raw;
     struct inputs inputs; /* the stack's files, or the stacks if each has its output */
     uint32_t readers;     /* of the layout; 0: the pipeline's choice */
@@ -42,6 +48,10 @@ extern const char *const integrate_layouts[]; /* NULL ends them */
 int integrate_layout(struct integrate_values *values);
 /* Processors that this process may use. */
 size_t integrate_processors(void);
+/* The folder where plans are kept, which may be written to `folder`; NULL: they are not. */
+const char *integrate_cache(char *folder, size_t size, const struct integrate_values *values);
+/* "cpu,opencl:0": the strings that open them. */
+void integrate_device_names(char *text, size_t size, hcy_device *const *devices, size_t n);
 /* Options of the plan, without arrays. */
 void integrate_options(hcy_azint_options *options, const struct integrate_values *values);
 

@@ -3,6 +3,7 @@
 #ifndef HCY_CLI_INTEGRATE_JOB_H
 #define HCY_CLI_INTEGRATE_JOB_H
 
+#include "failures.h"
 #include "geometry.h"
 #include "group.h"
 #include "integrate.h"
@@ -43,8 +44,7 @@ struct job {
     struct group group;
     struct progress progress;
     double setup; /* seconds from the start to the first frame */
-    uint64_t *failed;
-    size_t n_failed, room;
+    struct failures failures;
     struct pixels pixels;
 };
 

@@ -3,14 +3,17 @@
  * What the command line does not say is the configuration's (pyFAI's WorkerConfig), and what that does not say is
  * the default. */
 #include "integrate.h"
-#include <limits.h>
 #include "shard.h"
+#include <halcyon/backend.h>
+#include <halcyon/device.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 const char *const integrate_splits[] = { "no", "bbox", "full", NULL }; /* in the order of enum hcy_azint_split */
 static const char *const errors[] = { "none",      "poisson", "variance", /* of enum hcy_azint_errors */
                                       "azimuthal", "hybrid",  NULL };
+static const char *const overflows[] = { "wait", "drop-oldest", NULL }; /* of enum hcy_pipeline_overflow */
 enum { NOT_GIVEN = -1 }; /* of a choice whose default depends on others */
 
 #define AT(member) offsetof(struct integrate_values, member)
@@ -87,6 +90,20 @@ static const struct cli_option options[] = {
     CLI_SHARD_OPTION(AT(shard)),
     { "follow", 0, CLI_FLAG, AT(follow), NULL, "go on with the frames that are being written", 0, 0, NULL },
     { "follow-timeout", 0, CLI_REAL, AT(follow_timeout), "S", "end when none came for S seconds (60)", 0, 1e9, NULL },
+    { "stream", 0, CLI_TEXT, AT(stream), "ADDRESS",
+      "instead of STACK: a detector's stream, tcp://HOST:PORT", 0, 0, NULL },
+    { "timeout", 0, CLI_REAL, AT(timeout), "S", "of a stream: end when nothing came for S seconds (60)", 0, 1e9, NULL },
+    { "series", 0, CLI_INT, AT(series), "N", "end after N series (1), a file each; 0: never", 0, 1e9, NULL },
+    { "overflow", 0, CLI_CHOICE, AT(overflow), "HOW", "when it is too fast: wait (default), drop-oldest", 0, 0,
+      overflows },
+    { "every", 0, CLI_INT, AT(every), "N", "of a stream: only frames 0, N, 2 N ...", 1, 1e9, NULL },
+    { "queue", 0, CLI_INT, AT(queue), "N", "frames of a stream that may wait (64)", 1, 65536, NULL },
+    { "record", 0, CLI_TEXT, AT(record), "FILE", "keep the stream as it came, for simulate --replay", 0, 0, NULL },
+    { "publish", 0, CLI_TEXT, AT(publish), "ADDRESS", "curves of a stream as a stream, tcp://*:PORT", 0, 0, NULL },
+    { "watch", 0, CLI_FLAG, AT(watch), NULL, "of a stream: rate, backlog, latency, the last curve", 0, 0, NULL },
+    { "curve-key", 0, CLI_TEXT, AT(curve_key), "KEY", "CurveZMQ: the detector's public key, or a file with it", 0, 0,
+      NULL },
+    { "curve-secret", 0, CLI_TEXT, AT(curve_secret), "FILE", "and a file with the own secret key (any)", 0, 0, NULL },
     { "plan-cache", 0, CLI_TEXT, AT(plan_cache), "DIR",
       "where plans are kept (~/.cache/halcyon); none", 0, 0, NULL },
     { "batch", 0, CLI_INT, AT(batch), "N", "frames a launch, at most (the devices' wish)", 1, 4096, NULL },
@@ -109,14 +126,16 @@ const struct cli_group cli_integrate_groups[] = {
       "no-file-mask mask-from-frame no-sentinels dummy delta-dummy no-file-flatfield absorption no-solid-angle "
       "normalization monitor" },
     { "Errors and outliers", "error-model sigma-clip", "variance threshold max-iter percentile" },
-    { "Results", "output sum", "save-config json quiet" },
-    { "The run", "devices follow", "follow-timeout plan-cache batch two-stage" },
+    { "Results", "output sum", "average save-config json quiet" },
+    { "The run", "devices follow stream",
+      "layout processes shard follow-timeout plan-cache batch latency device-timeout two-stage" },
+    { "A live stream", "", "timeout series overflow every queue record publish watch curve-key curve-secret" },
     { NULL, NULL, NULL }
 };
 
 const struct cli_command cli_integrate_command = {
     "integrate", "images to patterns (1-D curves) and cakes (2-D): azimuthal integration", "STACK...",
-    1, INT_MAX, options,
+    0, INT_MAX, options,
     "STACK: HDF5, TIFF, EDF, CBF, .npy, .npz; a numbered series, img_%05d.tif; many:\n"
     "FILE..., 'a/*.tif', a directory, @LIST of paths. -o DIR/%s.dat: one result each.\n"
     "Exit status: 0 if every frame was done, 1 if not, 2: the command line is wrong."
@@ -236,8 +255,49 @@ static int check_unit(const char *unit)
     return CLI_USAGE;
 }
 
-static int check_values(const struct integrate_values *v)
+const char *integrate_cache(char *folder, size_t size, const struct integrate_values *v)
 {
+    if (v->plan_cache)
+        return strcmp(v->plan_cache, "none") ? v->plan_cache : NULL;
+    /* Without a home there is no cache, and the plan is made anew: that is slower, not wrong. */
+    return hcy_cache_folder(folder, size, "plans") ? NULL : folder;
+}
+
+void integrate_device_names(char *text, size_t size, hcy_device *const *devices, size_t n)
+{
+    size_t used = 0;
+    *text = 0;
+    /* A list too long for its room is cut: it is a record for readers, and nothing depends on it. */
+    for (size_t i = 0; i < n && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i ? "," : "", hcy_device_get_info(devices[i])->name);
+}
+
+/* What was given and is not for streams, or is for them alone; NULL: nothing. */
+static const char *find_stream_conflict(const struct integrate_values *v, const char *stack)
+{
+    if (!v->stream) {
+        if (!stack)
+            return "what to work on is missing: halcyon integrate STACK, or --stream ADDRESS";
+        return v->timeout.given || v->series.given || v->overflow || v->every.given || v->queue.given || v->record ||
+                       v->publish || v->watch || v->curve_key || v->curve_secret
+                   ? "--timeout, --series, --overflow, --every, --queue, --record, --publish, --watch, --curve-key and "
+                     "--curve-secret are for --stream"
+                   : NULL;
+    }
+    if (stack)
+        return "--stream takes the place of STACK: give one of them";
+    if (v->curve_secret && !v->curve_key)
+        return "--curve-secret needs --curve-key, the detector's";
+    return v->follow || v->frames.given || v->dataset || v->monitor || v->mask_frame.given || v->save_config ||
+                   v->raw.pedestal || v->raw.gain
+               ? "--stream goes without --follow, --frames, --dataset, --monitor, --mask-from-frame, --save-config, "
+                 "--pedestal and --gain"
+               : NULL;
+}
+
+static int check_values(const struct integrate_values *v, const char *stack)
+{
+    const char *conflict = find_stream_conflict(v, stack);
     double percentile[2];
     hcy_azint_options o;
     /* What the configuration says takes part, so the rules look at the options as they will be used. */
@@ -264,6 +324,7 @@ static int check_values(const struct integrate_values *v)
         { v->average.given && v->shard, "--average runs on from frame to frame: leave --shard, or average its merge" },
         { v->shard && v->follow, "--shard deals the frames that are there: leave --follow" },
         { v->processes.given && v->follow, "--processes deals the frames that are there: leave --follow" },
+        { conflict != NULL, conflict },
         { v->follow_timeout.given && !v->follow, "--follow-timeout needs --follow" },
         { v->json && v->output && !strcmp(v->output, "-"), "--json takes stdout: give -o FILE" },
     };
@@ -325,7 +386,8 @@ static int find_inputs(struct integrate_values *v, const char *const *words, siz
 int integrate_parse(struct integrate_values *values, int argc, char **argv, int *status)
 {
     *values = (struct integrate_values){
-        .split = NOT_GIVEN, .errors = NOT_GIVEN, .layout = NOT_GIVEN, .sum = { 0, 1 }, .follow_timeout = { 0, 60 }
+        .split = NOT_GIVEN, .errors = NOT_GIVEN, .layout = NOT_GIVEN, .sum = { 0, 1 }, .follow_timeout = { 0, 60 }, .timeout = { 0, 60 },
+        .every = { 0, 1 }, .queue = { 0, 64 }, .series = { 0, 1 }
     };
     const char **words = calloc((size_t)argc + 1, sizeof *words);
     size_t n = 0;
@@ -345,8 +407,8 @@ int integrate_parse(struct integrate_values *values, int argc, char **argv, int 
     if (!*status && values->layout != NOT_GIVEN)
         *status = integrate_layout(values);
     if (!*status)
-        *status = check_values(values);
-    if (!*status)
+        *status = check_values(values, words[0]);
+    if (!*status && !values->stream)
         *status = find_inputs(values, words, n);
     free(words);
     return *status != CLI_OK;

@@ -8,36 +8,13 @@ static void print_integration_json(const struct job *job, const hcy_pipeline_sta
     struct cli_json json;
     cli_json_begin(&json, stdout);
     cli_json_open(&json, NULL, '{');
-    cli_json_int(&json, "frames", (int64_t)stats->done);
-    cli_json_open(&json, "failed", '[');
-    for (size_t i = 0; i < job->n_failed; i++)
-        cli_json_int(&json, NULL, (int64_t)job->failed[i]);
-    cli_json_close(&json, ']');
-    cli_json_real(&json, "seconds", stats->seconds);
-    cli_json_real(&json, "setup_seconds", job->setup);
-    cli_json_real(&json, "frames_per_s", stats->seconds > 0 ? (double)stats->done / stats->seconds : 0);
-    cli_json_int(&json, "bytes_raw", (int64_t)stats->bytes_raw);
-    cli_json_int(&json, "bytes_stored", (int64_t)stats->bytes_stored);
-    cli_json_int(&json, "batch", (int64_t)stats->batch);
-    cli_json_text(&json, "bound_by", hcy_pipeline_bound_name(stats->bound));
-    cli_json_real(&json, "readers_waited_seconds", stats->waited);
-    cli_json_real(&json, "writing_seconds", stats->delivering);
+    failures_run_json(&json, &job->failures, stats, job->setup);
     pixels_json(&json, &job->pixels);
     cli_json_open(&json, "devices", '[');
     for (size_t i = 0; i < stats->n_devices; i++)
         progress_device_json(&json, &stats->devices[i]);
     cli_json_close(&json, ']');
     cli_json_close(&json, '}');
-}
-
-static void print_failed_frames(const struct job *job)
-{
-    if (!job->n_failed)
-        return;
-    fprintf(stderr, "failed:");
-    for (size_t i = 0; i < job->n_failed && i < 100; i++)
-        fprintf(stderr, " %llu", (unsigned long long)job->failed[i]);
-    fprintf(stderr, "%s\n", job->n_failed > 100 ? " ..." : "");
 }
 
 /* Pixels that are invalid in every frame cost time in every frame, where a static mask costs none. */
@@ -96,7 +73,7 @@ int integrate_report(const struct job *job, int status)
     }
     if (!job->values->quiet) {
         progress_summary(stats, job->setup);
-        print_failed_frames(job);
+        failures_print(&job->failures);
         pixels_summary(&job->pixels);
         if (job->whole && job->written && strcmp(job->output, "-"))
             fprintf(stderr, "%s: %llu %s\n", job->output, (unsigned long long)job->written,

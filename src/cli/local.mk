@@ -9,11 +9,18 @@ halcyon_SOURCES = src/cli/cli.h src/cli/main.c src/cli/options.c src/cli/print.c
     src/cli/plot.h src/cli/plot.c src/cli/plot_script.c src/cli/gnuplot.h src/cli/gnuplot.c \
     src/cli/devices.c src/cli/nufft.c src/cli/bench.c src/cli/stage.h src/cli/stage.c src/cli/bench_tune.c src/cli/bench_tune.h src/cli/bench_nufft.h src/cli/bench_nufft.c \
     src/cli/simulate.c src/cli/simulate.h src/cli/simulate_image.c src/cli/simulate_noise.c
-halcyon_SOURCES += src/cli/follow.h src/cli/follow.c src/cli/geometry.h src/cli/geometry.c src/cli/raw.h src/cli/raw.c src/cli/pixels.h src/cli/pixels.c src/cli/saved_config.h src/cli/saved_config.c src/cli/rings.h src/cli/rings.c
+halcyon_SOURCES += src/cli/follow.h src/cli/follow.c src/cli/failures.h src/cli/failures.c src/cli/geometry.h src/cli/geometry.c src/cli/raw.h src/cli/raw.c src/cli/pixels.h src/cli/pixels.c src/cli/saved_config.h src/cli/saved_config.c src/cli/rings.h src/cli/rings.c
+# Live streams.
+halcyon_SOURCES += src/cli/live.h src/cli/simulate_stream.h src/cli/sender.h src/cli/wire.h
+if HAVE_ZMQ
+halcyon_SOURCES += src/cli/live_priv.h src/cli/live.c src/cli/live_plan.c src/cli/live_series.c src/cli/tally.h src/cli/tally.c \
+    src/cli/wire.c src/cli/sender.c src/cli/simulate_stream.c src/cli/stream_write.h src/cli/stream_write.c src/cli/record.h src/cli/record.c src/cli/publish.h src/cli/publish.c \
+    src/cli/watch.h src/cli/watch.c
+endif
 # The model of the FPGA kernels stands beside them.
 halcyon_SOURCES += src/cli/fpga_model.c
-halcyon_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/kernels_hls
-halcyon_LDADD = libhls_plan.la libhalcyon.la
+halcyon_CPPFLAGS = $(AM_CPPFLAGS) $(ZMQ_CFLAGS) -I$(srcdir)/kernels_hls
+halcyon_LDADD = libhls_plan.la libhalcyon.la $(ZMQ_LIBS)
 # Reports are JSON, read and written by jansson.
 halcyon_SOURCES += src/cli/compare.h src/cli/compare.c
 if HAVE_JANSSON

@@ -12,16 +12,24 @@ static void set_path(char *text, size_t size, const char *file, const char *data
     free(whole);
 }
 
-int pixels_read(struct pixels *p, const hcy_stack *stack)
+void pixels_begin(struct pixels *p, uint64_t n, const char *whose)
 {
-    /* What is not to be used is not read: a flat field is as large as a frame. */
-    unsigned which = (p->no_file_mask ? 0 : HCY_CORRECTION_MASK) |
-                     (p->no_file_flat || p->other_flat ? 0 : HCY_CORRECTION_FLAT);
+    p->whose = whose;
+    p->pixels = n;
     /* The first frame sets the least number, whatever it is. */
     p->least = UINT64_MAX;
+}
+
+unsigned pixels_wanted(const struct pixels *p)
+{
+    return (p->no_file_mask ? 0 : HCY_CORRECTION_MASK) | (p->no_file_flat || p->other_flat ? 0 : HCY_CORRECTION_FLAT);
+}
+
+int pixels_read(struct pixels *p, const hcy_stack *stack)
+{
     const hcy_stack_info *info = hcy_stack_get_info(stack);
-    p->pixels = (uint64_t)info->height * info->width;
-    if (hcy_corrections_read(&p->own, stack, NULL, which))
+    pixels_begin(p, (uint64_t)info->height * info->width, "file");
+    if (hcy_corrections_read(&p->own, stack, NULL, pixels_wanted(p)))
         return cli_error("%s; --no-file-mask and --no-file-flatfield go without", hcy_last_error()->text);
     if (p->own->mask)
         set_path(p->file_mask, sizeof p->file_mask, info->path, p->own->mask_name);
@@ -86,14 +94,14 @@ void pixels_corrections(char text[PIXELS_TEXT], const struct pixels *p)
     const hcy_corrections *own = p->own;
     *text = 0;
     if (own->mask)
-        append_text(text, "pixel mask of the file: %s%s, %" PRIu64 " pixels; %s\n", own->mask_name,
+        append_text(text, "pixel mask of the %s: %s%s, %" PRIu64 " pixels; %s\n", p->whose, own->mask_name,
                     own->n_masks > 1 ? " and those beside it" : "", own->n_masked, mask_applied(own));
     /* A mask that is there and not used is told too, as it changes the curves. */
     else if (*own->mask_name)
-        append_text(text, "pixel mask of the file: %s is not used: --no-file-mask\n", own->mask_name);
+        append_text(text, "pixel mask of the %s: %s is not used: --no-file-mask\n", p->whose, own->mask_name);
     const char *why = *own->flat_name ? flat_refused(p) : NULL;
     if (*own->flat_name)
-        append_text(text, "flat field of the file: %s is %s: %s\n", own->flat_name, why ? "not used" : "used",
+        append_text(text, "flat field of the %s: %s is %s: %s\n", p->whose, own->flat_name, why ? "not used" : "used",
                     why ? why : "the detector had not applied it");
     /* Halcyon has no correction of count rates, so all that can be said is what the detector did. */
     if (own->countrate_applied > 0)
@@ -116,12 +124,13 @@ static const char *in_frames(const struct pixels *p)
 
 void pixels_summary(const struct pixels *p)
 {
-    char text[PIXELS_TEXT];
+    char text[PIXELS_TEXT], own[64];
+    snprintf(own, sizeof own, "the %s's pixel_mask", p->whose);
     /* The sources may overlap, so their counts need not add up to all masked pixels. */
     const struct {
         const char *name;
         uint64_t n;
-    } sources[] = { { "the file's pixel_mask", p->own->n_masked },
+    } sources[] = { { own, p->own->n_masked },
                     { "--mask", p->by_mask },
                     { "--mask-from-frame", p->by_frame },
                     { "the detector's", p->by_detector } };

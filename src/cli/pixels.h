@@ -11,6 +11,7 @@ enum { PIXELS_TEXT = 4096 };
 struct pixels {
     /* What the caller sets. */
     int no_file_mask, no_file_flat; /* options */
+    const char *whose;              /* "file", "stream": where the corrections are from */
     const char *other_flat;         /* what takes the place of the file's flat field ("--flat"), or NULL */
     /* From pixels_read() on. */
     hcy_corrections *own;                /* what the stack's file says; to be freed */
@@ -25,6 +26,10 @@ struct pixels {
     uint64_t frames, least, most, total;
 };
 
+/* Before frames of so many pixels are counted, by whoever has `own` from elsewhere than pixels_read(). */
+void pixels_begin(struct pixels *pixels, uint64_t n, const char *whose);
+/* HCY_CORRECTION_*: what is not to be used is not read, for a flat field is as large as a frame. */
+unsigned pixels_wanted(const struct pixels *pixels);
 /* Reads the corrections that the stack's file has. */
 int pixels_read(struct pixels *pixels, const hcy_stack *stack);
 /* Counts what a frame had masked for itself. */

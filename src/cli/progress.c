@@ -1,6 +1,7 @@
 /* progress.c - the line on the terminal, and the closing words. */
 #include "progress.h"
 #include "timer.h"
+#include <pthread.h>
 #include <stdarg.h>
 #include <unistd.h>
 
@@ -14,11 +15,16 @@ double progress_seconds(const struct progress *progress)
     return timer_now() - progress->start;
 }
 
+/* A pipeline's sink says that a frame failed while another thread shows how far the run is. */
+static pthread_mutex_t line_lock = PTHREAD_MUTEX_INITIALIZER;
+
 void progress_clear(struct progress *progress)
 {
+    pthread_mutex_lock(&line_lock);
     if (progress->shown)
         fputs("\r\033[K", stderr);
     progress->shown = 0;
+    pthread_mutex_unlock(&line_lock);
 }
 
 void progress_say(struct progress *progress, const char *fmt, ...)
@@ -27,12 +33,14 @@ void progress_say(struct progress *progress, const char *fmt, ...)
     /* A line that overwrites itself makes no sense in a file. */
     if (!progress->on)
         return;
+    pthread_mutex_lock(&line_lock);
     fputs("\r\033[K", stderr);
     va_start(args, fmt);
     vfprintf(stderr, fmt, args);
     va_end(args);
     fflush(stderr);
     progress->shown = 1;
+    pthread_mutex_unlock(&line_lock);
 }
 
 const char *frames_word(uint64_t n)

@@ -1,5 +1,6 @@
-/* progress.h - one line on the terminal while frames are done, and the words about them afterwards.  All on
- * stderr; the line appears only where stderr is a terminal.  Single-threaded. */
+/* progress.h - one line on the terminal while frames are done, and the words about them afterwards.  All on stderr; the
+ * line appears only where stderr is a terminal.  It may be replaced and cleared from any thread, all else is
+ * single-threaded. */
 #ifndef HCY_CLI_PROGRESS_H
 #define HCY_CLI_PROGRESS_H
 

@@ -7,22 +7,27 @@
 #include "guard.h"
 #include "interrupt.h"
 #include "simulate.h"
+#include "simulate_stream.h"
 #include "progress.h"
 #include <errno.h>
+#include <bslz4/bslz4_format.h>
 #include <halcyon/backend.h>
 #include <halcyon/stack.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 struct values {
     const char *detector, *shape, *calibrant;
     struct cli_int frames, seed, threads;
     struct cli_real counts;
     int dtype, quiet;
+    struct sim_stream stream;
 };
 
+const char *const sim_encodings[] = { "none", "bslz4", "lz4", NULL }; /* of HCY_CODEC_* */
 static const char *const dtypes[] = { "uint32", "uint16", NULL };
 
 #define AT(member) offsetof(struct values, member)
@@ -35,6 +40,19 @@ static const struct cli_option options[] = {
     { "counts", 0, CLI_REAL, AT(counts), "MEAN", "photons a pixel and frame (4)", 1e-6, 1e9, NULL },
     { "seed", 0, CLI_INT, AT(seed), "S", "the same seed gives the same pixels (0)", 0, 9e15, NULL },
     { "dtype", 0, CLI_CHOICE, AT(dtype), "TYPE", "uint32 (default) or uint16", 0, 0, dtypes },
+    { "stream", 0, CLI_TEXT, AT(stream.address), "ADDRESS",
+      "send OUT.h5 as a detector does, tcp://*:PORT; if it is\nnot there, it is made first", 0, 0, NULL },
+    { "stream-version", 0, CLI_INT, AT(stream.version), "V", "DECTRIS Stream 1 or 2 (2)", 1, 2, NULL },
+    { "encoding", 0, CLI_CHOICE, AT(stream.encoding), "HOW", "none, bslz4 (default), lz4: of what is sent", 0, 0,
+      sim_encodings },
+    { "channels", 0, CLI_INT, AT(stream.channels), "N", "energy thresholds an image (1), in version 2", 1, 4, NULL },
+    { "series", 0, CLI_INT, AT(stream.series), "N", "one after the other (1)", 1, 1e9, NULL },
+    { "rate", 0, CLI_REAL, AT(stream.rate), "F", "images a second (as fast as they are taken)", 0, 1e9, NULL },
+    { "replay", 0, CLI_TEXT, AT(stream.replay), "FILE", "instead of OUT.h5: what integrate --record has kept", 0, 0,
+      NULL },
+    { "faults", 0, CLI_TEXT, AT(stream.faults), "LIST",
+      "drop=N, repeat=N, damage=N, cut=N, swap=N: every Nth\nimage; header=N, die=N, no-header, no-end", 0, 0, NULL },
+    { "curve-secret", 0, CLI_TEXT, AT(stream.curve_secret), "FILE", "CurveZMQ: a file with the secret key", 0, 0, NULL },
     { "threads", 't', CLI_INT, AT(threads), "N", "that make frames (all processors)", 1, 1024, NULL },
     { "quiet", 'q', CLI_FLAG, AT(quiet), NULL, "no progress, no summary", 0, 0, NULL },
     { NULL, 0, CLI_FLAG, 0, NULL, NULL, 0, 0, NULL }
@@ -45,7 +63,7 @@ const struct cli_command cli_simulate_command = {
     "simulate",
     "a realistic EIGER stack with powder rings, and its PONI file",
     "OUT.h5",
-    1,
+    0,
     1,
     options,
     "Writes OUT.h5 (dataset /entry/data/data, bitshuffle and LZ4) and OUT.poni; files of these\n"
@@ -387,22 +405,60 @@ static int simulate_run(struct run *run)
     return status;
 }
 
-int cli_simulate(int argc, char **argv)
+/* What the options that belong together say; CLI_OK, or CLI_USAGE after a message. */
+static int check_simulation(struct values *v, const char *path)
 {
-    struct values values = { 0 };
-    const char *operands[1];
-    int status;
-    if (cli_parse(&cli_simulate_command, argc, argv, &values, operands, &status))
-        return status;
-    struct run run = { .values = &values, .path = operands[0], .poni = HCY_PONI_INIT };
-    run.elem_size = values.dtype == 1 ? 2 : 4;
-    run.frames = values.frames.given ? (uint64_t)values.frames.value : 100;
+    struct sim_stream *s = &v->stream;
+    const struct {
+        int wrong;
+        const char *what;
+    } rules[] = {
+        { !path && !s->replay, "what to write is missing: halcyon simulate OUT.h5" },
+        { path && s->replay, "--replay takes the place of OUT.h5: give one of them" },
+        { s->replay && !s->address, "--replay needs --stream ADDRESS, where it is sent" },
+        { !s->address && (s->faults || s->rate.given || s->series.given || s->curve_secret || s->version.given ||
+                          s->channels.given),
+          "--stream-version, --channels, --series, --rate, --faults and --curve-secret are for --stream" },
+        { s->version.value == 1 && s->channels.value > 1, "--channels is for --stream-version 2" },
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
+        if (rules[i].wrong) {
+            cli_error("%s; see `halcyon simulate --help`", rules[i].what);
+            return CLI_USAGE;
+        }
+    s->frames = v->frames;
+    s->quiet = v->quiet;
+    return sim_stream_check(s);
+}
+
+static int make_stack(const struct values *values, const char *path)
+{
+    struct run run = { .values = values, .path = path, .poni = HCY_PONI_INIT };
+    run.elem_size = values->dtype == 1 ? 2 : 4;
+    run.frames = values->frames.given ? (uint64_t)values->frames.value : 100;
     pthread_mutex_init(&run.lock, NULL);
     pthread_cond_init(&run.changed, NULL);
-    status = simulate_run(&run);
+    int status = simulate_run(&run);
     interrupt_release();
     sim_counter_destroy(run.counter);
     pthread_cond_destroy(&run.changed);
     pthread_mutex_destroy(&run.lock);
     return status;
+}
+
+int cli_simulate(int argc, char **argv)
+{
+    struct values values = { .stream = { .version = { 0, 2 }, .channels = { 0, 1 }, .series = { 0, 1 },
+                                         .encoding = HCY_CODEC_BSLZ4 } };
+    const char *path = NULL;
+    int status;
+    if (cli_parse(&cli_simulate_command, argc, argv, &values, &path, &status))
+        return status;
+    status = check_simulation(&values, path);
+    if (status || values.stream.replay)
+        return status ? status : sim_stream_replay(&values.stream);
+    /* A stack that is there already is sent as it is. */
+    if (!values.stream.address || access(path, F_OK))
+        status = make_stack(&values, path);
+    return status || !values.stream.address ? status : sim_stream_stack(&values.stream, path);
 }

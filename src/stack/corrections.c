@@ -37,6 +37,19 @@ static int read_correction_image(hcy_image **image, const hcy_stack_info *stack,
  * first five. */
 enum { REJECTING_BYTES = 2 };
 
+int hcy__corrections_add_mask(hcy_corrections *c, const hcy_image *image)
+{
+    size_t n = (size_t)image->height * image->width;
+    if (!c->mask && !(c->mask = calloc(n ? n : 1, 1)))
+        return hcy_fail(HCY_ENOMEM, "no memory for a pixel mask");
+    /* A pixel counts where none of the masks rejects it. */
+    hcy__image_add_mask(c->mask, image, REJECTING_BYTES);
+    c->n_masked = 0;
+    for (size_t i = 0; i < n; i++)
+        c->n_masked += c->mask[i];
+    return 0;
+}
+
 static int read_mask(hcy_corrections *c, const hcy_stack_info *stack, const char *file,
                      const struct hcy__correction_names *names)
 {
@@ -45,49 +58,52 @@ static int read_mask(hcy_corrections *c, const hcy_stack_info *stack, const char
     /* pyFAI takes the lowest byte alone for a mask; where that is another mask, saved configurations
      * cannot name ours. */
     uint8_t *pyfai = names->n_masks ? calloc(n, 1) : NULL;
-    if (names->n_masks && (!pyfai || !(c->mask = calloc(n, 1))))
+    if (names->n_masks && !pyfai)
         st = hcy_fail(HCY_ENOMEM, "no memory for the pixel mask of %s", file);
     for (int i = 0; !st && i < names->n_masks; i++) {
         hcy_image *image;
         st = read_correction_image(&image, stack, file, names->masks[i], "pixel mask");
         if (st)
             break;
-        /* A pixel counts where none of the masks rejects it. */
-        hcy__image_add_mask(c->mask, image, REJECTING_BYTES);
+        st = hcy__corrections_add_mask(c, image);
         hcy__image_add_mask(pyfai, image, 1);
         hcy_image_free(image);
     }
-    for (size_t i = 0; !st && c->mask && i < n; i++)
-        c->n_masked += c->mask[i];
     c->mask_is_plain = !st && names->n_masks == 1 && !memcmp(c->mask, pyfai, n);
     free(pyfai);
     return st;
+}
+
+int hcy__corrections_set_flat(hcy_corrections *c, const hcy_image *image, int multiplies)
+{
+    size_t n = (size_t)image->height * image->width;
+    int is_one = 1;
+    c->flat = malloc((n ? n : 1) * sizeof *c->flat);
+    if (!c->flat)
+        return hcy_fail(HCY_ENOMEM, "no memory for a flat field");
+    hcy_image_to_floats(c->flat, image);
+    /* Plans divide by the flat field: one that multiplies is turned over. */
+    for (size_t i = 0; i < n; i++) {
+        is_one &= c->flat[i] == 1;
+        if (multiplies) /* 0 stays what no pixel can be divided by: it is masked */
+            c->flat[i] = c->flat[i] > 0 ? 1 / c->flat[i] : 0;
+    }
+    if (is_one) { /* as detectors have it before they are calibrated */
+        free(c->flat);
+        c->flat = NULL;
+    }
+    return 0;
 }
 
 static int read_flat(hcy_corrections *c, const hcy_stack_info *stack, const char *file,
                      const struct hcy__correction_names *names)
 {
     hcy_image *image;
-    size_t n = (size_t)stack->height * stack->width;
-    int is_one = 1, st = read_correction_image(&image, stack, file, names->flat, "flat field");
+    int st = read_correction_image(&image, stack, file, names->flat, "flat field");
     if (st)
         return st;
-    c->flat = malloc((n ? n : 1) * sizeof *c->flat);
-    if (c->flat)
-        hcy_image_to_floats(c->flat, image);
-    else
-        st = hcy_fail(HCY_ENOMEM, "no memory for the flat field of %s", file);
+    st = hcy__corrections_set_flat(c, image, names->flat_multiplies);
     hcy_image_free(image);
-    /* Plans divide by the flat field: one that multiplies is turned over. */
-    for (size_t i = 0; !st && i < n; i++) {
-        is_one &= c->flat[i] == 1;
-        if (names->flat_multiplies) /* 0 stays what no pixel can be divided by: it is masked */
-            c->flat[i] = c->flat[i] > 0 ? 1 / c->flat[i] : 0;
-    }
-    if (!st && is_one) { /* as detectors have it before they are calibrated */
-        free(c->flat);
-        c->flat = NULL;
-    }
     return st;
 }
 

@@ -155,6 +155,15 @@ int hcy_curves_append(hcy_curves *c, uint64_t frame, const hcy_azint_result *res
     return st;
 }
 
+int hcy_curves_remark(hcy_curves *c, const char *name, const char *text)
+{
+    if (!c || !name || !text)
+        return hcy_fail(HCY_EINVAL, "hcy_curves_remark: curves, name and text must not be NULL");
+    if (c->failed.status)
+        return hcy_fail_again(&c->failed);
+    return c->format->remark ? c->format->remark(c->state, name, text) : 0;
+}
+
 int hcy_curves_close(hcy_curves *c)
 {
     if (!c)

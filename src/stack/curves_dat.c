@@ -396,14 +396,24 @@ static int open_text(void **state, const hcy__curves_head *head, enum kind kind)
     return 0;
 }
 
-#define TEXT_FORMAT(name, kind)                                                                                        \
+/* Between frames; where each has a file of its own there is none that it could stand in. */
+static int dat_remark(void *state, const char *name, const char *text)
+{
+    struct dat *dat = state;
+    if (!dat->out)
+        return 0;
+    put_lines(dat->out, name, text);
+    return fflush(dat->out) || ferror(dat->out) ? fail_dat_write(dat->path, errno) : 0;
+}
+
+#define TEXT_FORMAT(name, kind, remark)                                                                                \
     static int name##_open(void **state, const hcy__curves_head *head)                                                 \
     {                                                                                                                  \
         return open_text(state, head, kind);                                                                           \
     }                                                                                                                  \
-    const hcy__curves_format hcy__curves_##name = { #name, name##_open, dat_append, dat_place, dat_close };
-TEXT_FORMAT(dat, PYFAI)
-TEXT_FORMAT(xy, ROWS)
-TEXT_FORMAT(xye, ROWS_AND_ERRORS)
-TEXT_FORMAT(chi, FIT2D)
-TEXT_FORMAT(fxye, GSAS)
+    const hcy__curves_format hcy__curves_##name = { #name, name##_open, dat_append, dat_place, dat_close, remark };
+TEXT_FORMAT(dat, PYFAI, dat_remark)
+TEXT_FORMAT(xy, ROWS, NULL)
+TEXT_FORMAT(xye, ROWS_AND_ERRORS, NULL)
+TEXT_FORMAT(chi, FIT2D, NULL)
+TEXT_FORMAT(fxye, GSAS, NULL)

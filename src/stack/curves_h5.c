@@ -523,4 +523,17 @@ static int h5_curves_open(void **state, const hcy__curves_head *head)
     return 0;
 }
 
-const hcy__curves_format hcy__curves_h5 = { "h5", h5_curves_open, h5_curves_append, h5_curves_place, h5_curves_close };
+static int h5_curves_remark(void *state, const char *name, const char *text)
+{
+    struct h5 *h5 = state;
+    hcy__h5_lock();
+    /* The last word counts. */
+    if (H5Aexists_by_name(h5->file->id, PROCESS "/halcyon", name, H5P_DEFAULT) > 0)
+        H5Adelete_by_name(h5->file->id, PROCESS "/halcyon", name, H5P_DEFAULT);
+    int st = hcy__h5_put_text_at(h5->file->id, PROCESS "/halcyon", name, text);
+    hcy__h5_unlock();
+    return st;
+}
+
+const hcy__curves_format hcy__curves_h5 = { "h5",            h5_curves_open,  h5_curves_append,
+                                            h5_curves_place, h5_curves_close, h5_curves_remark };

@@ -34,6 +34,8 @@ typedef struct hcy__curves_format {
     const char *(*place)(void *state);
     /* Closes and frees.  HCY__STOPPED: it says so in itself. */
     int (*close)(void *state, enum hcy__curves_end end);
+    /* hcy_curves_remark(); NULL: there is no place for one. */
+    int (*remark)(void *state, const char *name, const char *text);
 } hcy__curves_format;
 
 extern const hcy__curves_format hcy__curves_dat;

@@ -404,6 +404,10 @@ HCY_API int hcy_curves_open(hcy_curves **curves, const char *path, const hcy_azi
  * HCY_EIO: full disk ...; nothing more is written then. */
 HCY_API int hcy_curves_append(hcy_curves *curves, uint64_t frame, const hcy_azint_result *result,
                               const char *why) HCY_MUST_USE;
+/* Puts what became of the run beside the curves, at any time before they are closed: in HDF5 an attribute `name` of
+ * /entry_0000/integrate/halcyon, in one file of pyFAI's text a line `# name: text`; in other formats there is no place
+ * for it, which is no failure. */
+HCY_API int hcy_curves_remark(hcy_curves *curves, const char *name, const char *text) HCY_MUST_USE;
 /* To be called when all curves are there: closes and frees, whatever it returns.  HCY_EIO: what was written did not
  * reach the disk; the file is then removed, and an earlier one stays.  If an append failed before, its failure is
  * returned again, and the file ends as hcy_curves_stop() leaves it. */

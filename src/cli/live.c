@@ -1,0 +1,259 @@
+/* live.c - halcyon integrate --stream: messages in, series after series, until there have been enough or no more come.
+ *
+ * What can happen to a stream has one outcome each, told and counted:
+ *   an image before any header     left out (its header went to another receiver, or was sent before this one came)
+ *   a header                       always begins a series; one that was running ends there, as not complete
+ *   an image of another series     left out
+ *   a number a second time         the first one counts
+ *   a number that does not come    missing, as the series' end or its announced images show
+ *   a message that cannot be read  left out; the run goes on
+ *   no message for --timeout       the series ends; it is complete if all announced images had come
+ */
+#include "guard.h"
+#include "interrupt.h"
+#include "live.h"
+#include "live_priv.h"
+#include "timer.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { TICK_MS = 100, SAID_MESSAGES = 20 };
+
+/* --- One message --- */
+
+static int take_unreadable(struct live *live, struct live_series *series)
+{
+    /* Inside a series it may have been one of its frames. */
+    if (series)
+        tally_count(&series->tally, &series->tally.counts.malformed);
+    live->unreadable += !series;
+    uint64_t n = series ? tally_read(&series->tally).malformed : live->unreadable;
+    progress_clear(&live->progress);
+    if (n <= SAID_MESSAGES)
+        cli_note("a message cannot be read: %s", hcy_last_error()->text);
+    if (n == SAID_MESSAGES)
+        cli_note("further such messages are only counted");
+    return CLI_OK;
+}
+
+/* Ends the running series, if there is one, and notes how well. */
+static void end_series(struct live_series **series, enum live_end end, int *worst)
+{
+    if (*series && live_series_end(*series, end))
+        *worst = CLI_FAILED;
+    *series = NULL;
+}
+
+/* Have there been as many series as were asked for? */
+static int is_enough(const struct live *live)
+{
+    return live->values->series.value && live->n_series >= (uint64_t)live->values->series.value;
+}
+
+/* A header.  *more: 0 if the run ends here. */
+static int take_start(struct live_series **series, struct live *live, struct wire_message *message,
+                      const hcy_stream_message *m, int *more)
+{
+    int worst = CLI_OK;
+    if (*series)
+        cli_note("series %llu begins before the end of series %llu", (unsigned long long)m->series,
+                 (unsigned long long)(*series)->start.series);
+    end_series(series, LIVE_CUT, &worst);
+    if (is_enough(live)) {
+        *more = 0;
+        wire_message_free(message);
+        return worst;
+    }
+    int status = live_series_begin(series, live, message, m);
+    *more = !status;
+    return status ? status : worst;
+}
+
+static int take_image(struct live_series *series, struct live *live, struct wire_message *message,
+                      const hcy_stream_message *m, int *more)
+{
+    if (series && live_series_has(series, m)) {
+        int status = live_series_image(series, message, m);
+        *more = !status;
+        return status;
+    }
+    if (!series && !live->before_header)
+        cli_note("image %llu of series %llu comes before any header: images are left out until one comes",
+                 (unsigned long long)m->number, (unsigned long long)m->series);
+    live->before_header += !series;
+    live->others += series != NULL;
+    wire_message_free(message);
+    return CLI_OK;
+}
+
+/* Takes the message over.  *more: 0 if the run ends with it. */
+static int take_message(struct live_series **series, struct live *live, struct wire_message *message, int *more)
+{
+    hcy_stream_message m = HCY_STREAM_MESSAGE_INIT;
+    size_t n;
+    const hcy_span *parts = wire_parts(&n, message);
+    int status = live->record ? record_add(live->record, parts, n) : CLI_OK;
+    if (status) {
+        *more = 0;
+        wire_message_free(message);
+        return status;
+    }
+    if (hcy_stream_decode(&m, parts, n)) {
+        wire_message_free(message);
+        return take_unreadable(live, *series);
+    }
+    if (m.kind == HCY_STREAM_START)
+        return take_start(series, live, message, &m, more);
+    if (m.kind == HCY_STREAM_IMAGE)
+        return take_image(*series, live, message, &m, more);
+    wire_message_free(message);
+    if (m.kind == HCY_STREAM_END && *series && live_series_has(*series, &m)) {
+        end_series(series, LIVE_ENDED, &status);
+        *more = !is_enough(live);
+        return status;
+    }
+    live->others++;
+    return CLI_OK;
+}
+
+/* --- The run --- */
+
+static void show_live(struct live *live, struct live_series *series)
+{
+    if (!series) {
+        progress_say(&live->progress, "waiting for a series from %s ...", live->values->stream);
+        return;
+    }
+    if (live->watch.on) {
+        watch_show(&live->watch, &series->tally, series->start.series, series->start.images, 0);
+        return;
+    }
+    struct tally_counts c = tally_read(&series->tally);
+    progress_say(&live->progress, "series %llu: %llu of %llu frames, %llu waiting, %llu dropped",
+                 (unsigned long long)series->start.series, (unsigned long long)c.done,
+                 (unsigned long long)(series->start.images ? series->start.images : c.received),
+                 (unsigned long long)c.waiting, (unsigned long long)c.dropped);
+}
+
+/* No message for too long.  Without a series this is a failure, in words that say what there was. */
+static int give_up(struct live_series **series, struct live *live)
+{
+    int worst = CLI_OK;
+    double timeout = live->values->timeout.value;
+    if (*series)
+        cli_note("no message for %g s: series %llu ends here", timeout, (unsigned long long)(*series)->start.series);
+    else if (!live->n_series || live->values->series.value)
+        worst = cli_error("%s: no %sseries began within %g s", live->values->stream, live->n_series ? "further " : "",
+                          timeout);
+    end_series(series, LIVE_TIMEOUT, &worst);
+    return worst;
+}
+
+static int receive_series(struct live *live)
+{
+    struct live_series *series = NULL;
+    double heard = timer_now(), shown = 0;
+    int more = 1, worst = CLI_OK;
+    while (more && !interrupt_came()) {
+        struct wire_message *message;
+        int got = wire_receive(&message, live->in, TICK_MS), status = got < 0 ? CLI_FAILED : CLI_OK;
+        more = got >= 0;
+        if (got > 0)
+            status = take_message(&series, live, message, &more);
+        if (status)
+            worst = status;
+        /* Making a plan takes its time, in which messages wait: silence counts from the end of each one's work. */
+        if (got > 0)
+            heard = timer_now();
+        if (timer_now() - shown > 1e-3 * TICK_MS) {
+            show_live(live, series);
+            shown = timer_now();
+        }
+        if (more && got == 0 && timer_now() - heard > live->values->timeout.value) {
+            int gave_up = give_up(&series, live);
+            return gave_up ? gave_up : worst;
+        }
+    }
+    int interrupted = interrupt_came();
+    end_series(&series, interrupted ? LIVE_INTERRUPTED : LIVE_FAILED, &worst);
+    return interrupted ? CLI_FAILED : worst;
+}
+
+static int guard_live_files(const struct integrate_values *v)
+{
+    const char *const reads[][2] = { { "the geometry", v->poni },     { "--config", v->config_file },
+                                     { "--mask", v->mask },           { "--flat", v->flat },
+                                     { "--absorption", v->absorption }, { "--dark", v->dark },
+                                     { "--variance", v->variance },   { "--detector", v->detector },
+                                     { "--curve-key", v->curve_key }, { "--curve-secret", v->curve_secret } };
+    struct guard guard = { 0 };
+    for (size_t i = 0; i < sizeof reads / sizeof reads[0]; i++)
+        guard_reads(&guard, reads[i][0], reads[i][1]);
+    int status = guard_writes(&guard, "-o", v->output ? v->output : "stream_azint.h5", 0, UINT64_MAX);
+    if (!status)
+        status = guard_writes(&guard, "--record", v->record, 0, 0);
+    if (!status)
+        status = guard_trace(&guard);
+    guard_free(&guard);
+    return status;
+}
+
+static int open_live(struct live *live)
+{
+    const struct integrate_values *v = live->values;
+    const struct wire_options in = { WIRE_PULL, 0, (int)v->queue.value, v->curve_key, v->curve_secret },
+                              out = { WIRE_PUBLISH, 1, 1000, NULL, NULL };
+    int status = guard_live_files(v);
+    if (!status && hcy_device_open_list(&live->devices, &live->n_devices, v->devices))
+        status = cli_fail(hcy_last_error()->status);
+    if (!status && v->record)
+        status = record_create(&live->record, v->record);
+    if (!status && v->publish)
+        status = wire_open(&live->out, v->publish, &out);
+    /* Last of all: from here on messages come, and whoever sends may not send them to anyone else. */
+    return status ? status : wire_open(&live->in, v->stream, &in);
+}
+
+static void print_live_end(struct live *live)
+{
+    if (live->values->json) {
+        cli_json_close(&live->json, ']');
+        cli_json_int(&live->json, "before_header", (int64_t)live->before_header);
+        cli_json_int(&live->json, "other_messages", (int64_t)live->others);
+        cli_json_int(&live->json, "unreadable", (int64_t)live->unreadable);
+        cli_json_close(&live->json, '}');
+    }
+    if (live->before_header)
+        cli_note("%llu %s came before any header and were left out", (unsigned long long)live->before_header,
+                 live->before_header == 1 ? "image" : "images");
+}
+
+int cli_live(const struct integrate_values *values)
+{
+    struct live live = { .values = values };
+    progress_begin(&live.progress, !values->quiet);
+    watch_begin(&live.watch, values->watch);
+    interrupt_catch();
+    int status = open_live(&live);
+    if (!status && values->json) {
+        cli_json_begin(&live.json, stdout);
+        cli_json_open(&live.json, NULL, '{');
+        cli_json_text(&live.json, "stream", values->stream);
+        cli_json_open(&live.json, "series", '[');
+    }
+    if (!status) {
+        status = receive_series(&live);
+        print_live_end(&live);
+    }
+    progress_clear(&live.progress);
+    interrupt_release();
+    wire_close(live.in, 0);
+    wire_close(live.out, 1000);
+    int recorded = record_close(live.record);
+    for (size_t i = 0; i < live.n_devices; i++)
+        hcy_device_release(live.devices[i]);
+    hcy_list_free(live.devices);
+    watch_end(&live.watch);
+    status = recorded ? recorded : status;
+    return values->json ? cli_close_stdout(status) : status;
+}

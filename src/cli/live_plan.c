@@ -1,0 +1,167 @@
+/* live_plan.c - from the header of a stream to a plan: geometry, masks, corrections; what the command line says stands
+ * before what the stream says, as it does for files. */
+#include "live_priv.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* --- The geometry --- */
+
+static int read_live_geometry(struct live_plan *p, const struct integrate_values *v, const hcy_stack_info *frames,
+                              const hcy_stream_message *start)
+{
+    hcy_detector_info own;
+    hcy_stream_detector(&own, start);
+    static const hcy_poni none = HCY_PONI_INIT;
+    p->poni = none;
+    p->geometry = (struct cli_geometry){ .given = integrate_has_geometry(v), .detector = v->detector, .quiet = v->quiet,
+                                         .orientation = (int)v->orientation.value, .flip = v->flip };
+    int status = p->geometry.given ? integrate_geometry(&p->poni, v) : 0;
+    if (status)
+        return cli_fail(status);
+    if (!p->geometry.given && hcy_detector_geometry(&p->poni, &own, frames->height, frames->width))
+        return cli_error("the geometry is missing: give -p FILE.poni (the stream's header: %s)", hcy_last_error()->text);
+    if (!p->geometry.given && !v->quiet)
+        fprintf(stderr, "geometry of the stream (no -p): %s, %g m away, beam at pixel (%g, %g), wavelength %g A\n",
+                p->poni.detector ? p->poni.detector->name : "a detector", p->poni.dist, own.beam_x, own.beam_y,
+                1e10 * p->poni.wavelength);
+    /* Limits of the counts belong to the detector that counts, wherever the geometry is from. */
+    p->geometry.saturation = own.saturation;
+    return cli_geometry_complete(&p->poni, &p->geometry, frames);
+}
+
+/* --- Images --- */
+
+/* An image file of the frames' size; `name`: of a master file, this one of its images. */
+static int read_live_image(hcy_image **image, const hcy_stack_info *frames, const char *path, const char *option,
+                           const char *name)
+{
+    int status = name ? hcy_image_find(image, path, name) : hcy_image_read(image, path);
+    if (status)
+        return cli_fail(status);
+    if ((*image)->height == frames->height && (*image)->width == frames->width)
+        return CLI_OK;
+    status = cli_error("--%s: %s is %u x %u pixels, the frames of the stream are %u x %u", option, path, (*image)->height,
+                       (*image)->width, frames->height, frames->width);
+    hcy_image_free(*image);
+    return status;
+}
+
+static int read_live_corrections(struct live_plan *p, const struct integrate_values *v, const hcy_stack_info *frames)
+{
+    const struct {
+        const char *path, *option;
+        const float **array, *detectors;
+    } table[] = { { v->flat, "flat", &p->azint.flat, p->geometry.file ? p->geometry.file->flat : NULL },
+                  { v->absorption, "absorption", &p->azint.absorption, NULL },
+                  { v->dark, "dark", &p->azint.dark, p->geometry.file ? p->geometry.file->dark : NULL },
+                  { v->variance, "variance", &p->azint.variance, NULL } };
+    int status = CLI_OK;
+    for (size_t i = 0; !status && i < sizeof table / sizeof table[0]; i++) {
+        hcy_image *image;
+        *table[i].array = table[i].detectors;
+        if (!table[i].path)
+            continue;
+        status = read_live_image(&image, frames, table[i].path, table[i].option, NULL);
+        if (status)
+            break;
+        *table[i].array = p->arrays[i] = malloc((size_t)image->height * image->width * sizeof(float));
+        if (p->arrays[i])
+            hcy_image_to_floats(p->arrays[i], image);
+        else
+            status = cli_error("out of memory for %s", table[i].path);
+        hcy_image_free(image);
+    }
+    /* The stream's own comes last. */
+    if (!p->azint.flat)
+        p->azint.flat = p->pixels.own->flat;
+    return status;
+}
+
+static void add_live_mask(struct live_plan *p, const uint8_t *more)
+{
+    for (uint64_t i = 0; more && i < p->pixels.pixels; i++)
+        p->mask[i] |= more[i];
+}
+
+static int make_live_mask(struct live_plan *p, const struct integrate_values *v, const hcy_stack_info *frames)
+{
+    const uint8_t *detectors = p->geometry.file ? p->geometry.file->mask : NULL;
+    hcy_image *image;
+    if (!v->mask && !detectors && !p->pixels.own->mask)
+        return CLI_OK;
+    p->mask = calloc(frames->height, frames->width);
+    if (!p->mask)
+        return cli_error("out of memory for a mask of %u x %u", frames->height, frames->width);
+    int status = v->mask ? read_live_image(&image, frames, v->mask, "mask", "pixel_mask") : CLI_OK;
+    if (status)
+        return status;
+    if (v->mask) {
+        hcy_image_to_mask(p->mask, image);
+        hcy_image_free(image);
+    }
+    /* Each source is counted by what it adds, so no pixel counts twice. */
+    p->pixels.by_mask = pixels_count(p->mask, p->pixels.pixels);
+    add_live_mask(p, detectors);
+    add_live_mask(p, p->pixels.own->mask);
+    p->pixels.by_detector = detectors ? pixels_count(detectors, p->pixels.pixels) : 0;
+    p->azint.mask = p->mask;
+    p->azint.mask_height = frames->height;
+    p->azint.mask_width = frames->width;
+    return CLI_OK;
+}
+
+/* --- The plan --- */
+
+static int create_live_plan(struct live_plan *p, const hcy_stack_info *frames)
+{
+    int status = hcy_azint_plan_create(&p->plan, &p->poni, frames->height, frames->width, &p->azint);
+    hcy_azint_plan_info info = HCY_AZINT_PLAN_INFO_INIT;
+    if (!status)
+        status = hcy_azint_plan_get_info(&info, p->plan);
+    if (status)
+        return cli_fail(status);
+    /* The plan counts all that it masks; what no array of ours masked is the detector's. */
+    p->pixels.masked = info.n_masked;
+    p->pixels.by_detector += info.n_masked - (p->mask ? pixels_count(p->mask, p->pixels.pixels) : 0);
+    return CLI_OK;
+}
+
+int live_plan_make(struct live_plan *p, const struct integrate_values *v, const hcy_stream_message *start,
+                   size_t channel, hcy_device *device)
+{
+    /* What the functions for files ask of their frames. */
+    const hcy_stack_info frames = { .path = v->stream, .dataset = "", .height = start->height, .width = start->width };
+    memset(p, 0, sizeof *p);
+    int status = read_live_geometry(p, v, &frames, start);
+    if (status)
+        return status;
+    integrate_options(&p->azint, v);
+    cli_geometry_invalid(&p->azint, &p->geometry);
+    p->azint.cache = integrate_cache(p->cache, sizeof p->cache, v);
+    struct pixels *pixels = &p->pixels;
+    pixels->no_file_mask = v->no_file_mask;
+    pixels->no_file_flat = v->no_file_flat;
+    /* Two flat fields would divide twice. */
+    pixels->other_flat = v->flat                                          ? "--flat counts"
+                         : p->geometry.file && p->geometry.file->flat ? "that of the detector's file counts"
+                                                                         : NULL;
+    pixels->use_dummy = p->azint.use_dummy;
+    pixels->sentinels = p->azint.sentinels != HCY_SENTINELS_OFF;
+    pixels_begin(pixels, (uint64_t)frames.height * frames.width, "stream");
+    if (hcy_stream_corrections(&pixels->own, start, channel, pixels_wanted(pixels), device))
+        return cli_error("%s; --no-file-mask and --no-file-flatfield go without", hcy_last_error()->text);
+    status = read_live_corrections(p, v, &frames);
+    if (!status)
+        status = make_live_mask(p, v, &frames);
+    return status ? status : create_live_plan(p, &frames);
+}
+
+void live_plan_free(struct live_plan *p)
+{
+    hcy_azint_plan_release(p->plan);
+    hcy_detector_info_free(p->geometry.file);
+    hcy_corrections_free(p->pixels.own);
+    free(p->mask);
+    for (size_t i = 0; i < sizeof p->arrays / sizeof p->arrays[0]; i++)
+        free(p->arrays[i]);
+}

@@ -1,0 +1,129 @@
+/* watch.c - see watch.h. */
+#include "watch.h"
+#include "cli.h"
+#include "timer.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+enum { ROWS = 8, MOST_COLUMNS = 160, LEVELS = 8 };
+#define PAUSE_TERMINAL 0.2
+#define PAUSE_LINES    1.0
+
+void watch_begin(struct watch *w, int wanted)
+{
+    memset(w, 0, sizeof *w);
+    w->on = wanted;
+    w->terminal = isatty(STDERR_FILENO);
+    pthread_mutex_init(&w->lock, NULL);
+    w->shown = w->last_time = timer_now();
+}
+
+void watch_end(struct watch *w)
+{
+    pthread_mutex_destroy(&w->lock);
+    free(w->curve);
+}
+
+void watch_curve(struct watch *w, const hcy_azint_result *result, uint64_t frame)
+{
+    if (!w->on || !w->terminal || !result)
+        return;
+    pthread_mutex_lock(&w->lock);
+    if (!w->curve)
+        w->curve = malloc(result->n_bins * sizeof *w->curve);
+    if (w->curve) {
+        w->n = result->n_bins;
+        memcpy(w->curve, result->intensity, w->n * sizeof *w->curve);
+        w->frame = frame;
+        w->has_curve = 1;
+    }
+    pthread_mutex_unlock(&w->lock);
+}
+
+static int count_columns(void)
+{
+    struct winsize size;
+    int columns = !ioctl(STDERR_FILENO, TIOCGWINSZ, &size) && size.ws_col ? size.ws_col : 80;
+    return columns < 20 ? 20 : columns > MOST_COLUMNS ? MOST_COLUMNS : columns;
+}
+
+/* [lock] heights[columns] from 0 to 1, the means of the bins of each column. */
+static void make_heights(double *heights, const struct watch *w, int columns)
+{
+    double most = 0;
+    for (int c = 0; c < columns; c++) {
+        size_t from = w->n * (size_t)c / (size_t)columns, to = w->n * (size_t)(c + 1) / (size_t)columns, n = 0;
+        heights[c] = 0;
+        for (size_t i = from; i < (to > from ? to : from + 1) && i < w->n; i++)
+            if (isfinite(w->curve[i]) && w->curve[i] > 0) {
+                heights[c] += w->curve[i];
+                n++;
+            }
+        heights[c] /= n ? (double)n : 1;
+        most = heights[c] > most ? heights[c] : most;
+    }
+    for (int c = 0; c < columns && most > 0; c++)
+        heights[c] /= most;
+}
+
+/* Rows of block characters; returns how many. */
+static int draw_curve(struct watch *w)
+{
+    static const char *const blocks[LEVELS + 1] = { " ", "\342\226\201", "\342\226\202", "\342\226\203", "\342\226\204",
+                                                    "\342\226\205", "\342\226\206", "\342\226\207", "\342\226\210" };
+    double heights[MOST_COLUMNS];
+    int columns = count_columns() - 1;
+    pthread_mutex_lock(&w->lock);
+    int has = w->has_curve;
+    if (has)
+        make_heights(heights, w, columns);
+    unsigned long long frame = w->frame;
+    pthread_mutex_unlock(&w->lock);
+    if (!has)
+        return 0;
+    for (int row = ROWS - 1; row >= 0; row--) {
+        for (int c = 0; c < columns; c++) {
+            int level = (int)lround(heights[c] * ROWS * LEVELS) - row * LEVELS;
+            fputs(blocks[level < 0 ? 0 : level > LEVELS ? LEVELS : level], stderr);
+        }
+        fputs("\033[K\n", stderr);
+    }
+    fprintf(stderr, "frame %llu\033[K\n", frame);
+    return ROWS + 1;
+}
+
+static void print_numbers(const struct tally_counts *c, struct watch *w, struct tally *t, uint64_t series,
+                          uint64_t announced)
+{
+    const char *end = w->terminal ? "\033[K\n" : "  ";
+    fprintf(stderr, "series %llu: %llu of %llu frames, %.0f frames/s%s", (unsigned long long)series,
+            (unsigned long long)c->done, (unsigned long long)(announced ? announced : c->received), w->rate, end);
+    fprintf(stderr, "waiting %llu, dropped %llu, skipped %llu, repeated %llu, malformed %llu, failed %llu%s",
+            (unsigned long long)c->waiting, (unsigned long long)c->dropped, (unsigned long long)c->skipped,
+            (unsigned long long)c->repeated, (unsigned long long)c->malformed, (unsigned long long)c->failed, end);
+    fprintf(stderr, "latency p50 %.2f ms, p99 %.2f ms, p99.9 %.2f ms%s", 1e3 * tally_latency(t, 0.5),
+            1e3 * tally_latency(t, 0.99), 1e3 * tally_latency(t, 0.999), w->terminal ? end : "\n");
+}
+
+void watch_show(struct watch *w, struct tally *t, uint64_t series, uint64_t announced, int force)
+{
+    double now = timer_now();
+    if (!w->on || (!force && now - w->shown < (w->terminal ? PAUSE_TERMINAL : PAUSE_LINES)))
+        return;
+    struct tally_counts counts = tally_read(t);
+    if (counts.done < w->last_done)
+        w->last_done = 0; /* of an earlier series */
+    w->rate = now > w->last_time ? (double)(counts.done - w->last_done) / (now - w->last_time) : 0;
+    w->last_done = counts.done;
+    w->last_time = w->shown = now;
+    if (w->lines)
+        fprintf(stderr, "\033[%dA", w->lines);
+    print_numbers(&counts, w, t, series, announced);
+    w->lines = w->terminal && !force ? 3 + draw_curve(w) : 0;
+    if (w->terminal && force)
+        (void)draw_curve(w);
+    fflush(stderr);
+}

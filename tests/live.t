@@ -1,0 +1,315 @@
+# halcyon integrate --stream and halcyon simulate --stream: what comes over a wire is what is in the file, and whatever
+# happens to a stream has the outcome that is documented.
+reader=${top_builddir:-.}/examples/curve_reader
+tool=${top_builddir:-.}/tests/corrections
+case $reader in /*) ;; *) reader=`pwd`/$reader ;; esac
+case $tool in /*) ;; *) tool=`pwd`/$tool ;; esac
+script=${top_srcdir:-.}/examples/curve_reader.py
+case $script in /*) ;; *) script=`pwd`/$script ;; esac
+test_name=live
+. "${top_srcdir:-.}/tests/cli.sh"
+HALCYON_CACHE_DIR=$work/cache
+export HALCYON_CACHE_DIR
+at=ipc://$work/wire
+# ThreadSanitizer does not see how ZeroMQ's own threads wait for one another, which decrypt with libsodium.
+case ${HCY_SANITIZER-} in
+*thread*)
+    printf 'called_from_lib:%s\n' libzmq.so.5 libsodium.so.23 >tsan
+    TSAN_OPTIONS="${TSAN_OPTIONS-} suppressions=$work/tsan"
+    export TSAN_OPTIONS ;;
+esac
+
+"$halcyon" integrate --stream "$at" --timeout 0 -q -d cpu@threads=1 >built.log 2>&1
+if grep 'without ZeroMQ' built.log >/dev/null; then
+    echo '1..0 # SKIP built without ZeroMQ'
+    exit 0
+fi
+if "$halcyon" simulate s.h5 --shape 64x72 --frames 12 --seed 3 -q >simulate.log 2>&1; then
+    :
+elif grep 'no HDF5' simulate.log >/dev/null; then
+    echo '1..0 # SKIP built without HDF5'
+    exit 0
+else
+    sed 's/^/# /' simulate.log
+    exit 99
+fi
+plan='-p s.poni -n 50 -d cpu@threads=1'
+# shellcheck disable=SC2086 # several words on purpose
+"$halcyon" integrate s.h5 $plan -q -o plain.dat || exit 99
+
+send() { "$halcyon" simulate "$@" -q 2>send.log; }
+live() { "$halcyon" integrate --stream "$at" --timeout 20 "$@"; }
+rows() { grep -v '^#' "$1" | grep .; }
+same() { rows "$1" >same.a; rows "$2" >same.b; [ -s same.a ] && cmp same.a same.b; }
+frames() { sed -n 's/^# frame \([0-9]*\)$/\1/p' "$1" | tr '\n' ' '; }
+# run STATUS 'OPTIONS OF simulate' OPTIONS OF integrate: both at once; what was said is in run.log, stdout in run.out.
+run()
+{
+    want=$1 sent=$2
+    shift 2
+    # shellcheck disable=SC2086 # several words on purpose
+    send $sent --stream "$at" &
+    # shellcheck disable=SC2086
+    live $plan "$@" >run.out 2>run.log
+    got=$?
+    wait
+    [ $got = "$want" ] && return 0
+    echo "status $got, want $want"
+    cat run.log send.log
+    return 1
+}
+no_jansson() { grep 'no jansson' run.log >/dev/null; }
+
+# --- The same bits as the file's ---
+for version in 1 2; do
+    for encoding in bslz4 lz4 none; do
+        run 0 "s.h5 --stream-version $version --encoding $encoding" -o $version.dat -q >first.log 2>&1
+        if no_jansson; then
+            skip "v$version: built without jansson"
+            continue
+        fi
+        check "v$version, $encoding: the same curves as the file's" same plain.dat $version.dat
+    done
+done
+port=`expr $$ % 20000 + 20000`
+over_tcp()
+{
+    send s.h5 --stream "tcp://127.0.0.1:$port" &
+    # shellcheck disable=SC2086
+    "$halcyon" integrate --stream "tcp://127.0.0.1:$port" --timeout 20 $plan -q -o tcp.dat
+    got=$?
+    wait
+    [ $got = 0 ] && same plain.dat tcp.dat
+}
+check 'over TCP' over_tcp
+from_header()
+{
+    send s.h5 --stream "$at" &
+    live -n 50 -d cpu@threads=1 -o header.dat 2>header.log
+    wait
+    cat header.log
+    "$halcyon" integrate s.h5 -p s.poni --detector Detector -n 50 -d cpu@threads=1 -q -o again.dat
+    grep 'geometry of the stream' header.log && awk '
+        FNR == NR { want[FNR] = $2; next }
+        { d = $2 - want[FNR]; if (d < 0) d = -d; if (d > 1e-5 * (want[FNR] + 1)) bad = 1; n++ }
+        END { exit bad || n < 600 }' plain.dat header.dat
+}
+check 'without -p: the geometry of the header' from_header
+no_geometry()
+{
+    cp s.h5 bare.h5
+    send bare.h5 --stream "$at" &
+    live -n 50 -d cpu@threads=1 -o bare.dat 2>bare.log
+    got=$?
+    wait
+    cat bare.log
+    [ $got = 1 ] && grep 'geometry is missing: give -p' bare.log
+}
+check 'a header without a geometry' no_geometry
+with_mask()
+{
+    "$tool" make m.h5 'mask applied' >tool.log 2>&1 || return 1
+    printf 'PixelSize1: 1e-4\nPixelSize2: 1e-4\nDistance: 0.1\nPoni1: 0.0005\nPoni2: 0.0005\n' >m.poni
+    printf 'Rot1: 0\nRot2: 0\nRot3: 0\nWavelength: 1e-10\n' >>m.poni
+    "$halcyon" integrate m.h5 -p m.poni -n 20 -u r_mm -d cpu@threads=1 -q -o mask.dat || return 1
+    "$halcyon" integrate m.h5 -p m.poni -n 20 -u r_mm -d cpu@threads=1 -q -o none.dat --no-file-mask || return 1
+    send m.h5 --stream "$at" &
+    live -p m.poni -n 20 -u r_mm -d cpu@threads=1 -o live-mask.dat 2>mask.log
+    wait
+    cat mask.log send.log
+    grep 'pixel mask of the stream: pixel_mask, 3 pixels' mask.log && same mask.dat live-mask.dat &&
+        not same none.dat live-mask.dat
+}
+check "the header's pixel mask is used as a file's" with_mask
+
+# --- Channels ---
+check 'of two channels the first is taken, and said' run 0 's.h5 --channels 2' -o two.dat
+check '... it is said' grep 'has 2 channels: threshold_1 is used' run.log
+check '... its curves' same plain.dat two.dat
+check '--channel' run 0 's.h5 --channels 2' -o two.dat --channel threshold_2
+check '--channel: what the file says' grep '^# stream: .*threshold_2' two.dat
+check 'a channel that is not there' run 1 's.h5 --channels 2 --faults die=2' -o no.dat --channel 3
+check '... those that are' grep '1 threshold_1, 2 threshold_2' run.log
+
+# --- What happens to streams ---
+check 'images that are lost, and come twice' run 1 's.h5 --faults drop=5,repeat=4' -o lost.dat --json
+check '... their numbers' equals "`frames lost.dat`" '0 1 2 3 5 6 7 8 10 11 '
+check '... JSON' sh -c "'$json' <run.out && grep '\"missing\": 2' run.out && grep '\"repeated\": 3' run.out"
+check '... the file says it' \
+    grep '^# stream_frames: 12 announced, 13 received, 10 done; 0 dropped, 0 skipped, 3 repeated, 2 missing' lost.dat
+check 'HDF5' run 1 's.h5 --faults drop=5' -o lost.h5
+check '... says it, too' grep -a '12 announced, 10 received, 10 done; 0 dropped, 0 skipped, 0 repeated, 2 missing' lost.h5
+check 'images that overtake one another' run 0 's.h5 --faults swap=3' -o swap.dat
+check '... stand as they came' equals "`frames swap.dat`" '0 1 3 2 4 6 5 7 9 8 10 11 '
+check 'an image that is cut off' run 1 's.h5 --faults cut=4' -o cut.dat
+check '... the others' equals "`frames cut.dat`" '0 1 2 4 5 6 8 9 10 '
+check '... why' grep 'message cannot be read' run.log
+# Bytes that are turned over may be pixels as well as not: the frame fails, or its curve is another.
+damaged()
+{
+    run 0 's.h5 --faults damage=6' -o damage.dat || run 1 's.h5 --faults damage=6' -o damage.dat || return 1
+    for f in plain damage; do
+        awk '/^# frame/ { skip = $3 == 5 || $3 == 11 } !/^#/ && NF && !skip' $f.dat >$f.others
+    done
+    [ -s plain.others ] && cmp plain.others damage.others && not same plain.dat damage.dat
+}
+check 'an image whose bytes are damaged touches no other' damaged
+check 'a sender that dies' run 1 's.h5 --faults die=5' -o dead.dat --timeout 0.5
+check '... what came is in the file' equals "`frames dead.dat`" '0 1 2 3 4 '
+check '... why it ended' grep '^# stream_end: no message came in time' dead.dat
+check '... and that it is not whole' not grep '^# complete' dead.dat
+check 'an end that never comes, of a series that is whole' run 0 's.h5 --faults no-end' -o endless.dat --timeout 0.5
+check '... its curves' same plain.dat endless.dat
+check 'a header that never came' run 1 's.h5 --faults no-header' -o headless.dat --timeout 0.5
+check '... how many images' grep '12 images came before any header' run.log
+check 'nobody sends' run 1 '--replay not.there' -o nobody.dat --timeout 0.3
+check '... it is said' grep 'no series began within 0.3 s' run.log
+check 'a header in the middle begins a series' run 1 's.h5 --faults header=8' -o middle.dat --series 2
+check '... the first ends there' sh -c "grep '^# stream_end: another series began before its end' middle.dat"
+check '... its frames' equals "`frames middle.dat`" '0 1 2 3 4 5 6 7 '
+check "... the second's" equals "`frames middle_2.dat`" '8 9 10 11 '
+check 'a header in the middle, of a run for one series' run 1 's.h5 --faults header=8' -o one.dat
+check '... ends it' equals "`frames one.dat`" '0 1 2 3 4 5 6 7 '
+check 'two series, a file each' run 0 's.h5 --series 2' -o both.dat --series 2
+check '... the first' same plain.dat both.dat
+check '... the second' same plain.dat both_2.dat
+at_once()
+{
+    for i in 1 2; do
+        # shellcheck disable=SC2086
+        "$halcyon" integrate --stream "$at.$i" --timeout 20 $plan -q -o once$i.dat 2>once$i.log &
+        send s.h5 --stream "$at.$i" &
+    done
+    wait
+    same plain.dat once1.dat && same plain.dat once2.dat
+}
+check 'two streams at once' at_once
+interrupted()
+{
+    "$halcyon" simulate s.h5 --stream "$at" --rate 20 --frames 100000 -q &
+    sender=$!
+    # shellcheck disable=SC2086
+    "$halcyon" integrate --stream "$at" $plan -o int.dat 2>int.log &
+    pid=$!
+    for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+        sleep 0.1
+        [ -s int.dat ] && grep '^# frame 3' int.dat >/dev/null && break
+    done
+    kill -INT $pid
+    wait $pid
+    got=$?
+    kill -TERM $sender
+    wait $sender
+    cat int.log
+    [ $got = 1 ] && grep '^# frame 2$' int.dat && grep 'interrupted' int.log
+}
+check 'an interrupt leaves what was done' interrupted
+
+# --- Too fast ---
+check '--every' run 0 's.h5' -o every.dat --every 4
+check '... the frames' equals "`frames every.dat`" '0 4 8 '
+# Over TCP, as detectors do: of a Unix socket ZeroMQ forgets what its peer sent before it closed, once it had to wait.
+tcp=tcp://127.0.0.1:`expr $port + 1`
+# A device that takes 2 ms for each frame, and does nothing: the sender is faster.
+dropped()
+{
+    send s.h5 --stream "$tcp" --frames 4000 &
+    "$halcyon" integrate --stream "$tcp" --timeout 20 -p s.poni -n 5 -d null@kernels=noop@delay-us=2000 --batch 1 --queue 8 --overflow drop-oldest -o drop.dat --json \
+        >drop.json 2>drop.log
+    got=$?
+    wait
+    cat drop.log
+    number() { sed -n "s/^ *\"$1\": \([0-9]*\),*/\1/p" drop.json | head -1; }
+    received=`number received` gone=`number dropped` done=`number frames`
+    echo "received $received, dropped $gone, done $done"
+    [ $got = 0 ] && [ "$received" = 4000 ] && [ "$gone" -gt 1000 ] && [ `expr $done + $gone` = 4000 ] &&
+        [ `grep -c '^# frame' drop.dat` = "$done" ]
+}
+check '--overflow drop-oldest: every frame is a curve or counted' dropped
+waited()
+{
+    send s.h5 --stream "$tcp" --frames 1000 &
+    "$halcyon" integrate --stream "$tcp" --timeout 20 -p s.poni -n 5 -d null@kernels=noop@delay-us=200 --batch 1 --queue 8 -o wait.dat -q
+    got=$?
+    wait
+    [ $got = 0 ] && [ `grep -c '^# frame' wait.dat` = 1000 ]
+}
+check '--overflow wait: the sender waits, and none is lost' waited
+
+# --- Recordings ---
+for version in 1 2; do
+    run 0 "s.h5 --stream-version $version" -o plain$version.dat --record $version.rec -q >first.log 2>&1
+    if no_jansson; then
+        skip "v$version: built without jansson"
+        continue
+    fi
+    check "v$version: a recording that is played again" run 0 "--replay $version.rec" -o again$version.dat
+    check "v$version: its curves" same plain.dat again$version.dat
+done
+check 'a recording with faults' run 1 '--replay 2.rec --faults drop=6' -o faults.dat
+check '... the frames' equals "`frames faults.dat`" '0 1 2 3 4 6 7 8 9 10 '
+head -c 5000 2.rec >short.rec
+check 'a recording that is cut off' run 1 '--replay short.rec' -o short.dat --timeout 0.5
+check '... it is said' grep 'ends too soon' send.log
+check 'a file that is none' refused 1 'no recording' "$halcyon" simulate --replay s.h5 --stream "$at" -q
+
+# --- Curves as a stream, the view ---
+published()
+{
+    "$@" "ipc://$work/curves" 3 >curves.out 2>curves.err &
+    reader_pid=$!
+    send s.h5 --stream "$at" --rate 20 --frames 40 &
+    # shellcheck disable=SC2086
+    live $plan -q -o published.dat --publish "ipc://$work/curves"
+    wait $reader_pid || { cat curves.err; return 1; }
+    wait
+    cat curves.out
+    # What the reader says of a frame is what its rows say: the highest bin.
+    awk 'FNR == NR { if (/^# frame/) f = $3; else if (!/^#/ && NF && (!(f in most) || $2 > most[f])) {
+             most[f] = $2; at[f] = $1 } next }
+         { n++; if ($3 != at[$2] || $4 != most[$2]) bad = 1 } END { exit bad || n != 3 }' published.dat curves.out
+}
+check '--publish, read in C' published "$reader"
+if python3 -c 'import numpy, zmq' 2>python.log; then
+    check '--publish, read in Python' published python3 "$script"
+else
+    skip 'no zmq in python3'
+fi
+check '--watch, not on a terminal' run 0 's.h5' -o watch.dat --watch
+check '... its numbers' grep 'series 1: 12 of 12 frames.*waiting 0, dropped 0.*latency p50 .* p99.9' run.log
+
+# --- Keys (the pairs that ZeroMQ's own pages show) ---
+cat >server.secret <<'KEY'
+JTKVSB%%)wK0E.X)V>+}o?pNmC{O&4W4b!Ni{Lh6
+KEY
+cat >server.key <<'KEY'
+the detector's public key
+rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7
+KEY
+with_keys()
+{
+    run 0 's.h5 --curve-secret server.secret' -o keys.dat --curve-key server.key || return 1
+    same plain.dat keys.dat
+}
+if grep 'without CurveZMQ' run.log >/dev/null; then
+    skip 'libzmq without CurveZMQ'
+else
+    check 'CurveZMQ: encrypted' with_keys
+    check 'CurveZMQ: who has not the key gets nothing' \
+        sh -c "'$halcyon' simulate s.h5 --stream '$at' --curve-secret server.secret -q 2>no.log & pid=\$!
+               '$halcyon' integrate --stream '$at' -p s.poni -d cpu@threads=1 -o nokey.dat --timeout 1 -q; got=\$?
+               kill -INT \$pid; wait \$pid; [ \$got = 1 ]"
+fi
+check 'a key that is none' refused 1 'neither a key' "$halcyon" integrate --stream "$at" --curve-key none -o no.dat
+
+# --- The command line ---
+check '--stream and a stack' refused 2 'takes the place of STACK' "$halcyon" integrate s.h5 --stream "$at"
+check 'neither' refused 2 'what to work on is missing' "$halcyon" integrate
+check '--record alone' refused 2 'are for --stream' "$halcyon" integrate s.h5 --record x
+check '--follow and --stream' refused 2 'goes without' "$halcyon" integrate --follow --stream "$at"
+check '--rate alone' refused 2 'are for --stream' "$halcyon" simulate s.h5 --rate 3
+check 'a fault that is not known' refused 2 'faults' "$halcyon" simulate s.h5 --stream "$at" --faults lose=3
+check '--replay without an address' refused 2 'needs --stream' "$halcyon" simulate --replay 2.rec
+check 'an address that is none' refused 1 'cannot be connected to' "$halcyon" integrate --stream nowhere -p s.poni -o no.dat
+echo "1..$n"
+exit $failed
