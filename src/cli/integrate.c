@@ -386,6 +386,8 @@ static int run_all_frames(struct job *job)
     return status == HCY_ETIMEOUT && job->last == UINT64_MAX ? 0 : status;
 }
 
+#define FEW_FRAMES 3 /* for which tables of a device do not pay: they take as long as some frames without */
+
 static int integrate_stack(struct job *job)
 {
     hcy_pipeline_options opts = HCY_PIPELINE_OPTIONS_INIT;
@@ -393,6 +395,8 @@ static int integrate_stack(struct job *job)
     opts.flags = job->values->two_stage ? HCY_PIPELINE_TWO_STAGE : 0;
     if (job->group.size < 2) /* files have no room for more */
         opts.flags |= HCY_PIPELINE_MEANS;
+    if (!job->values->follow && job->last - job->first <= FEW_FRAMES)
+        opts.flags |= HCY_PIPELINE_FEW;
     if (job->values->follow) {
         /* Several runs of one pipeline are one integration to the user: their statistics are added up. */
         opts.flags |= HCY_PIPELINE_ADD_UP;

@@ -71,6 +71,7 @@ static hcy_azint_result *integrate_sectors(const struct view *view, const hcy_po
     /* One frame needs one reader and the least memory. */
     opts.batch = opts.readers = 1;
     opts.memory = 1;
+    opts.flags = HCY_PIPELINE_FEW;
     int status = hcy_azint_plan_create(&plan, poni, info->height, info->width, &view->options);
     if (!status)
         status = hcy_azint_result_create(&sums, plan);

@@ -17,6 +17,7 @@
  *   outliers.c        pixels one by one through the canonical runs: outliers, and what masked ones take off
  *   deviation.c       squares and cross products, for the deviation of pixels from their bin's mean
  *   entries.c         rows to tiles, tiles and weights to sums
+ *   few.c             rows to sums without them, for a few frames
  *   tile_<simd>.c     struct azint_ops: what a SIMD variant does
  *
  * prepare.c makes the plan's strips from the canonical runs, before any pass.
@@ -47,6 +48,7 @@ __extension__ typedef unsigned __int128 azint_u128;
 #define AZINT_DIGIT_BITS 7u
 #define AZINT_MAX_DIGITS 10u                /* of a 64-bit value */
 #define AZINT_MAX_PASS 32u                  /* frames that share one reading of the weights */
+#define AZINT_PAD 64u                       /* readable behind tables: kernels read whole vectors */
 #define AZINT_BLOCK_BINS 64u                /* bins whose sums a worker zeroes when a strip of its first needs them */
 
 /* --- The prepared plan: one block of memory, offsets from its start --- */
@@ -56,7 +58,7 @@ struct azint_plan {
     uint32_t n_bins, n_strips;
     uint64_t n_pixels;
     uint32_t unit; /* all weights are HCY_AZINT_ONE: entries are masks, the weight comes in at the end */
-    uint32_t reserved;
+    uint32_t direct; /* strips have no entries, but for `blocks`: see few.c */
     uint64_t live;   /* a bit a pixel: it has weights; padded with zeros to whole strips and 64 bytes more */
     uint64_t strips; /* struct azint_strip[n_strips] */
     const uint8_t *runs; /* the canonical spans, still the caller's: outliers and lost pixels are looked up there */
@@ -83,8 +85,13 @@ struct azint_seg {
 
 int azint_prepare(void **blob, size_t *size, struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spans,
                   size_t n);
+/* The same for a few frames: no strips are made. */
+int azint_prepare_few(void **blob, size_t *size, struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spans,
+                      size_t n);
 /* Are these the spans of a plan?  Everything but the runs, which are checked as they are read. */
 int azint_check_spans(const hcy_span *spans, size_t n);
+/* The head of a prepared plan of spans that have been checked; `live` stands behind it. */
+struct azint_plan azint_plan_of(const hcy_span *spans);
 /* The plan in `blob`, or NULL if it is none. */
 const struct azint_plan *azint_plan_at(const void *blob, size_t size);
 
@@ -335,6 +342,9 @@ struct azint_source {
 };
 void azint_add_entries(struct azint_pass *pass, struct azint_space *space, const struct azint_strip *strip,
                        const struct azint_source *source);
+/* few.c: the same of a plan without entries, the strip's first n pixels. */
+void azint_add_runs(struct azint_pass *pass, struct azint_space *space, size_t strip, size_t n,
+                    const struct azint_source *source);
 /* space->vrows of all frames to the variance's tiles, where there are tiles. */
 void azint_variance_tiles(const struct azint_pass *pass, struct azint_space *space, size_t n);
 

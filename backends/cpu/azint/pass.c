@@ -499,9 +499,9 @@ static int batch_deviation(size_t *items, const struct cpu_call *call)
 }
 
 const struct cpu_kernel cpu_azint_kernels[] = {
-    { "azint_image", run_plain, scratch_image, batch_image, azint_prepare, cpu_simd_built },
-    { "bslz4_azint", run_coded, scratch_coded, batch_coded, azint_prepare, cpu_simd_built },
+    { "azint_image", run_plain, scratch_image, batch_image, azint_prepare, cpu_simd_built, azint_prepare_few },
+    { "bslz4_azint", run_coded, scratch_coded, batch_coded, azint_prepare, cpu_simd_built, azint_prepare_few },
     { "bslz4_azint_deviation", run_deviation, scratch_deviation, batch_deviation, azint_deviation_prepare,
-      cpu_simd_built },
+      cpu_simd_built, NULL },
     { .name = NULL },
 };
