@@ -69,6 +69,12 @@ static int check_frames(struct job *job)
                      (unsigned long long)frames - 1);
 }
 
+/* So few that what a device prepares for many does not pay: it takes as long as some frames without. */
+static int has_few_frames(const struct job *job)
+{
+    return !job->values->follow && job->last - job->first <= 3;
+}
+
 static int open_input(struct job *job)
 {
     const struct integrate_values *v = job->values;
@@ -386,8 +392,6 @@ static int run_all_frames(struct job *job)
     return status == HCY_ETIMEOUT && job->last == UINT64_MAX ? 0 : status;
 }
 
-#define FEW_FRAMES 3 /* for which tables of a device do not pay: they take as long as some frames without */
-
 static int integrate_stack(struct job *job)
 {
     hcy_pipeline_options opts = HCY_PIPELINE_OPTIONS_INIT;
@@ -395,7 +399,7 @@ static int integrate_stack(struct job *job)
     opts.flags = job->values->two_stage ? HCY_PIPELINE_TWO_STAGE : 0;
     if (job->group.size < 2) /* files have no room for more */
         opts.flags |= HCY_PIPELINE_MEANS;
-    if (!job->values->follow && job->last - job->first <= FEW_FRAMES)
+    if (has_few_frames(job))
         opts.flags |= HCY_PIPELINE_FEW;
     if (job->values->follow) {
         /* Several runs of one pipeline are one integration to the user: their statistics are added up. */
@@ -532,6 +536,17 @@ static int report_run(const struct job *job, int status)
     return status;
 }
 
+/* Whoever names no device has a few frames integrated by the processor: it is done before the drivers of any other
+ * device are loaded. */
+static int open_devices(struct job *job)
+{
+    const char *named = getenv("HALCYON_DEVICE");
+    if (!job->values->devices && !(named && *named) && has_few_frames(job) &&
+        !hcy_device_open_list(&job->devices, &job->n_devices, "cpu"))
+        return 0;
+    return hcy_device_open_list(&job->devices, &job->n_devices, job->values->devices);
+}
+
 static int run_integration(struct job *job)
 {
     /* The input comes first, since all that follows depends on the shape of its frames. */
@@ -544,7 +559,7 @@ static int run_integration(struct job *job)
     if (status)
         return status;
     /* Opening devices may take seconds, so the files are checked before. */
-    status = hcy_device_open_list(&job->devices, &job->n_devices, job->values->devices);
+    status = open_devices(job);
     if (status)
         return cli_fail(status);
     /* The frames' file and the conversion may say more of invalid pixels than the user did. */

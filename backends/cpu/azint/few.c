@@ -38,15 +38,16 @@ static bool look_at_strip(const struct few *few, size_t strip)
 {
     uint64_t pixel = (uint64_t)strip * AZINT_STRIP, left = few->head->n_pixels - pixel;
     uint64_t end = pixel + (left < AZINT_STRIP ? left : AZINT_STRIP);
-    size_t at = few->starts[pixel / HCY_AZINT_START_EVERY];
-    for (; pixel < end; pixel++) {
-        /* Strips begin at starts, and so do outliers and lost pixels, which must find the same runs there. */
-        if (pixel % HCY_AZINT_START_EVERY == 0 && at != few->starts[pixel / HCY_AZINT_START_EVERY])
-            return false;
-        if (!look_at_pixel(few, pixel, &at, few->blocks + strip * few->words))
-            return false;
+    bool sound = true;
+    /* Each segment begins at its own start, so that its look-ups need not wait for those of the one before; it must end
+     * where the next one begins, as lost pixels are looked up by the starts. */
+    for (const uint64_t *start = few->starts + pixel / HCY_AZINT_START_EVERY; sound && pixel < end; start++) {
+        size_t at = *start;
+        for (unsigned i = 0; sound && i < HCY_AZINT_START_EVERY && pixel < end; i++, pixel++)
+            sound = look_at_pixel(few, pixel, &at, few->blocks + strip * few->words);
+        sound = sound && at == start[1];
     }
-    return true;
+    return sound;
 }
 
 static void look_at_range(void *context, size_t begin, size_t end, unsigned thread)
@@ -93,12 +94,15 @@ int azint_prepare_few(void **blob, size_t *size, struct cpu_pool *pool, enum cpu
     return 0;
 }
 
-/* One frame's row of digits, by the runs of its n pixels from `p` on; v: digits of the variance. */
-static inline void add_row_runs(const uint8_t *p, size_t n, const int8_t *x, const int8_t *v, enum azint_variance from,
-                                size_t stride, int64_t *sums)
+/* One frame's row of digits, by the runs of its n pixels from the first start on; v: digits of the variance. */
+static inline void add_row_runs(const uint8_t *runs, const uint64_t *starts, size_t n, const int8_t *x, const int8_t *v,
+                                enum azint_variance from, size_t stride, int64_t *sums)
 {
+    const uint8_t *p = runs;
     struct azint_run r;
     for (size_t i = 0; i < n; i++) {
+        if (i % HCY_AZINT_START_EVERY == 0)
+            p = runs + starts[i / HCY_AZINT_START_EVERY];
         int64_t variance = from == AZINT_V_TILE ? v[i] : x[i] < 1 ? 1 : x[i];
         do {
             r = azint_run_at(p);
@@ -118,7 +122,8 @@ void azint_add_runs(struct azint_pass *pass, struct azint_space *space, size_t s
                     const struct azint_source *source)
 {
     int64_t *sums = azint_sums(pass, space, source->slot);
-    const uint8_t *runs = azint_pixel_runs(pass->plan, (uint64_t)strip * AZINT_STRIP);
+    const uint8_t *runs = pass->plan->runs;
+    const uint64_t *starts = pass->plan->starts + strip * (AZINT_STRIP / HCY_AZINT_START_EVERY);
     bool own = azint_own_variance(pass, source->digit);
     /* The runs are read anew for each frame: there are few. */
     for (unsigned f = 0; f < pass->n_frames; f++) {
@@ -127,10 +132,10 @@ void azint_add_runs(struct azint_pass *pass, struct azint_space *space, size_t s
         int64_t *to = sums + azint_frame_at(pass, f);
         /* Each case is a loop of its own. */
         if (source->variance == AZINT_V_NONE)
-            add_row_runs(runs, n, x, v, AZINT_V_NONE, pass->stride, to);
+            add_row_runs(runs, starts, n, x, v, AZINT_V_NONE, pass->stride, to);
         else if (source->variance == AZINT_V_MAX)
-            add_row_runs(runs, n, x, v, AZINT_V_MAX, pass->stride, to);
+            add_row_runs(runs, starts, n, x, v, AZINT_V_MAX, pass->stride, to);
         else
-            add_row_runs(runs, n, x, v, AZINT_V_TILE, pass->stride, to);
+            add_row_runs(runs, starts, n, x, v, AZINT_V_TILE, pass->stride, to);
     }
 }
