@@ -399,14 +399,19 @@ static int integrate_stack(struct job *job)
     opts.flags = job->values->two_stage ? HCY_PIPELINE_TWO_STAGE : 0;
     if (job->group.size < 2) /* files have no room for more */
         opts.flags |= HCY_PIPELINE_MEANS;
-    if (has_few_frames(job))
-        opts.flags |= HCY_PIPELINE_FEW;
     if (job->values->follow) {
         /* Several runs of one pipeline are one integration to the user: their statistics are added up. */
         opts.flags |= HCY_PIPELINE_ADD_UP;
         source.max_chunk = 0; /* of what is there, later ones may be larger */
     }
     opts.batch = (uint32_t)job->values->batch.value;
+    if (has_few_frames(job)) {
+        opts.flags |= HCY_PIPELINE_FEW;
+        opts.batch = opts.batch ? opts.batch : (uint32_t)(job->last - job->first);
+        /* Memory for more frames than there are would be made, and one reader has them all at once. */
+        opts.readers = 1;
+        opts.memory = 1;
+    }
     /* A group divides its sum once by all its monitors, so its frames stay undivided. */
     if (job->group.monitor && job->group.size < 2) {
         opts.normalization = group_monitor;
