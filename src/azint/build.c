@@ -3,8 +3,8 @@
  * Three passes over the rows of pixels: the range of the radial values; how many bytes each row's runs take,
  * and its pixels' norms; the runs themselves, each row written where the second pass found that it belongs,
  * the bins' norms and the rows' hashes.  Radial values of corners in single precision are kept from the first
- * pass for the others, as their arc tangents are what takes most of the time; all else is computed anew in each
- * pass, which is faster than keeping it.  Rows do not depend
+ * pass for the others, and so are the bins that polygons reach into from the second; all else is computed anew in
+ * each pass, which is faster than keeping it.  Rows do not depend
  * on one another and all sums are integers (or a minimum, a maximum), so the tables are the same for any
  * number of threads.
  */
@@ -115,6 +115,26 @@ static void keep_corners(struct build *b)
         return;
     /* Without the memory each pass computes them. */
     b->kept = malloc(n);
+}
+
+/* Room for the bins that polygons reach into, which the second pass finds and the third one needs. */
+static void keep_spans(struct build *b)
+{
+    if (b->kept && b->split == HCY_SPLIT_FULL && !b->grid.n_azim)
+        b->spans = malloc(b->g.height * b->g.width * sizeof(*b->spans));
+}
+
+/* A pixel with more bins than a kept span can say has all of them found again. */
+static void drop_spans(struct build *b)
+{
+    size_t most = 0;
+
+    for (size_t k = 0; k < b->n_workers; k++)
+        most = b->workers[k].most > most ? b->workers[k].most : most;
+    if (most <= UINT8_MAX)
+        return;
+    free(b->spans);
+    b->spans = NULL;
 }
 
 /* An upper end above the last pixel's value, not on it. */
@@ -316,7 +336,9 @@ int hcy__azint_build(struct build *b)
     /* Sizes first, so that each row can then be written to its place by any thread, into memory that is
      * exactly large enough. */
     if (!rc) {
+        keep_spans(b);
         pass_over_rows(b, PASS_SIZE);
+        drop_spans(b);
         rc = allocate_runs(b);
     }
     if (!rc) {
@@ -332,6 +354,8 @@ int hcy__azint_build(struct build *b)
     free_workers(b);
     free(b->kept);
     b->kept = NULL;
+    free(b->spans);
+    b->spans = NULL;
     free(b->row_bytes);
     b->row_bytes = NULL;
     return rc;

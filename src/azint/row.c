@@ -240,6 +240,22 @@ static unsigned find_windows(struct place at[2], const struct worker *w, size_t 
     return azint_cells(at[0].window) > 0;
 }
 
+/* The same of a polygon whose bins are known from the pass before. */
+static unsigned take_span(struct place *at, const struct worker *w, size_t i, size_t j)
+{
+    const struct build *b = w->b;
+    uint32_t span = b->spans[i * b->g.width + j];
+
+    if (!span)
+        return 0;
+    four(at->p.bin, w->upper.radial, w->lower.radial, NULL, j);
+    four(at->p.chi, w->upper.chi, w->lower.chi, NULL, j);
+    hcy__azint_recentre(at->p.chi, at->p.bin, b->g.contour);
+    at->p.through = 0;
+    at->window = (struct azint_window){ { span & 0xffffff, span >> 24 }, { 0, 1 }, 0 };
+    return 1;
+}
+
 static void range_row(struct worker *w, size_t i)
 {
     const struct build *b = w->b;
@@ -306,7 +322,7 @@ static void norm_row(const struct worker *w, size_t i)
     }
 }
 
-static void size_row(struct worker *w, size_t i)
+static void size_row(struct worker *w, size_t i, int masked)
 {
     struct build *b = w->b;
     struct place at[2];
@@ -314,9 +330,13 @@ static void size_row(struct worker *w, size_t i)
 
     /* Norms first: whether a pixel has any decides whether it has runs. */
     norm_row(w, i);
-    for (size_t j = 0; j < b->g.width; j++) {
+    if (masked)
+        bytes = b->g.width * sizeof(uint32_t);
+    for (size_t j = 0; !masked && j < b->g.width; j++) {
         unsigned n = find_windows(at, w, i, j, 0);
 
+        if (b->spans)
+            b->spans[i * b->g.width + j] = n ? at->window.radial.first | at->window.radial.n << 24 : 0;
         /* A pixel without weight still has a word, so that pixels can be counted along the runs. */
         bytes += n ? 0 : sizeof(uint32_t);
         for (unsigned k = 0; k < n; k++) {
@@ -404,6 +424,26 @@ static void add_pixel_extra(struct azint_bin_extra *extra, const struct build *b
     }
 }
 
+/* A row without weights: its pixels have HCY_AZINT_NO_RUN, which is 0. */
+static void write_masked_row(struct build *b, size_t i)
+{
+    size_t at = i * b->g.width;
+    uint8_t *start = b->runs + b->row_bytes[i];
+
+    memset(start, 0, b->g.width * sizeof(uint32_t));
+    for (size_t j = 0; j < b->g.width; j++)
+        if ((at + j) % HCY_AZINT_START_EVERY == 0)
+            b->starts[(at + j) / HCY_AZINT_START_EVERY] = (uint64_t)(start - b->runs) + j * sizeof(uint32_t);
+}
+
+static void hash_row(struct build *b, size_t i)
+{
+    const uint8_t *start = b->runs + b->row_bytes[i], *end = b->runs + b->row_bytes[i + 1];
+
+    hcy__azint_hash(&b->row_hash[i], start, (size_t)(end - start));
+    hcy__azint_hash(&b->row_hash[i], b->norms + i * b->g.width, b->g.width * sizeof(float));
+}
+
 static void write_row(struct worker *w, size_t i)
 {
     struct build *b = w->b;
@@ -412,7 +452,7 @@ static void write_row(struct worker *w, size_t i)
     struct place parts[2];
 
     for (size_t j = 0; j < b->g.width; j++) {
-        unsigned n = find_windows(parts, w, i, j, 1);
+        unsigned n = b->spans ? take_span(parts, w, i, j) : find_windows(parts, w, i, j, 1);
         uint8_t *before = p;
 
         /* Segments are counted over the image, not over the row, so a row may begin in the middle of one. */
@@ -429,9 +469,6 @@ static void write_row(struct worker *w, size_t i)
         if (w->extra && n)
             add_pixel_extra(w->extra, b, before, p, at + j);
     }
-    /* The row's bytes are complete and still in the cache. */
-    hcy__azint_hash(&b->row_hash[i], start, (size_t)(p - start));
-    hcy__azint_hash(&b->row_hash[i], b->norms + at, b->g.width * sizeof(float));
 }
 
 static void narrow_corners(struct azint_row *row, const struct build *b, size_t n, int want_chi)
@@ -520,7 +557,12 @@ void hcy__azint_do_row(struct worker *w, size_t i)
     if (w->pass == PASS_RANGE)
         range_row(w, i);
     else if (w->pass == PASS_SIZE)
-        size_row(w, i);
+        size_row(w, i, masked);
+    else if (masked)
+        write_masked_row(w->b, i);
     else
         write_row(w, i);
+    /* The row's bytes are complete and still in the cache. */
+    if (w->pass == PASS_WRITE)
+        hash_row(w->b, i);
 }
