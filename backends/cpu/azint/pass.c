@@ -305,6 +305,7 @@ static int run_one_pass(struct batch *b)
     pass->n_workers = b->layout.workers;
     pass->lost = b->scratch + b->layout.lost;
     pass->lost_any = b->scratch + b->layout.lost_any;
+    azint_learnt_use(pass);
     atomic_store(&pass->next_strip, 0);
     /* A float frame belongs to one thread, so that the order of its additions is that of its pixels. */
     if (pass->type->is_float) {

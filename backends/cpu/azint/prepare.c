@@ -427,11 +427,15 @@ static int fill_blob(struct builder *b, struct cpu_pool *pool, const hcy_span *s
         b->places[s] = total;
         total += b->pieces[s].size;
     }
+    size_t learnt = azint_learnt_size(&plan);
+    plan.learnt = learnt ? total : 0;
+    total += learnt;
     b->blob = cpu_blob_alloc(total);
     if (!b->blob)
         return hcy_fail(HCY_ENOMEM, "azint: no memory for a plan of %zu bytes", total);
     memcpy(b->blob, &plan, sizeof plan);
     memcpy(b->blob + plan.live, b->live, live_size);
+    azint_learnt_init((struct azint_plan *)b->blob);
     cpu_pool_for(pool, n_strips, 1, move_range, b);
     *blob = b->blob;
     *size = total;
