@@ -418,7 +418,7 @@ void azint_lose_pixel(const struct azint_plan *plan, uint64_t pixel, bool back, 
 /* The bitmap of the strip's pixels that are lost in frame `frame` of the pass. */
 const uint8_t *azint_lost_bits(const struct azint_pass *pass, unsigned frame, size_t strip);
 /* After azint_lost_run(), whose memory it uses: learnt->rows. */
-void azint_sum_learnt(struct azint_pass *pass, struct cpu_pool *pool, struct azint_learnt *learnt);
+void azint_sum_learnt(struct azint_learnt *learnt, struct azint_pass *pass, struct cpu_pool *pool);
 
 /* learn.c: before a pass, whether it may use what was learnt; after azint_lost_run(), what there is to learn of it. */
 void azint_learnt_use(struct azint_pass *pass);

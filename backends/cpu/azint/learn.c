@@ -125,7 +125,7 @@ void azint_learn(struct azint_pass *pass, struct cpu_pool *pool)
         next = NOTHING;
     if (learnt->seen >= ENOUGH && learnt->n) {
         learnt->what = loss_of(pass);
-        azint_sum_learnt(pass, pool, learnt);
+        azint_sum_learnt(learnt, pass, pool);
         next = READY;
     }
     atomic_store_explicit(&learnt->state, next, memory_order_release);

@@ -233,7 +233,7 @@ static void sum_reference(struct loss *loss, struct cpu_pool *pool)
     loss->rows = rows_of(pass, 0);
 }
 
-void azint_sum_learnt(struct azint_pass *pass, struct cpu_pool *pool, struct azint_learnt *learnt)
+void azint_sum_learnt(struct azint_learnt *learnt, struct azint_pass *pass, struct cpu_pool *pool)
 {
     struct loss loss = { .pass = pass, .learnt = learnt, .what = (enum azint_loss)learnt->what };
     sum_reference(&loss, pool);
