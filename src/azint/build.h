@@ -43,7 +43,7 @@ struct build {
     uint64_t *row_bytes; /* [height + 1]: first sizes, then offsets */
     float *kept;         /* [height + 1][width + 1] radial values of corners; NULL: computed in each pass */
     int first_pass;      /* which fills them */
-    uint32_t *spans;     /* [height * width] of polygons in one dimension: first bin | n << 24; NULL: found in each pass */
+    uint32_t *spans;     /* [height * width] polygons in one dimension: first bin | n << 24; NULL: found in each pass */
     struct azint_hash *row_hash;
 };
 int hcy__azint_build(struct build *b);

@@ -1,10 +1,10 @@
 /* learn.c - pixels that are invalid in every frame: gaps between modules that no mask names.
  *
- * A pass looks for invalid pixels in each block of each frame, and sums what they take off the norms.  Where the first
- * frames agree, both are done once for all frames to come: their pixels are learnt, with the sums of what they take
- * off.  They remain a guess: a block is looked at whether its learnt pixels hold the largest value (digits.c), and where
- * one does not it is taken as if nothing were learnt; lost pixels then differ from those learnt, and the sums are set
- * right by the difference (outliers.c).  So the bits are the same.
+ * A pass looks for invalid pixels in each block of each frame, and sums what they take off the norms.  Where the
+ * first frames agree, both are done once for all frames to come: their pixels are learnt, with the sums of what they
+ * take off.  They remain a guess: each block is asked whether its learnt pixels hold the largest value (digits.c), and
+ * where one does not it is taken as if nothing were learnt; lost pixels then differ from those learnt, and the sums are
+ * set right by the difference (outliers.c).  So the bits are the same.
  *
  * What is learnt stands in the plan's blob and is shared by all who launch it.  Whoever has set `state` to BUSY writes;
  * it is read only when it is READY, and written no more then.
