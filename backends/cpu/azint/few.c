@@ -103,7 +103,9 @@ static inline void add_row_runs(const uint8_t *runs, const uint64_t *starts, siz
     for (size_t i = 0; i < n; i++) {
         if (i % HCY_AZINT_START_EVERY == 0)
             p = runs + starts[i / HCY_AZINT_START_EVERY];
-        int64_t variance = from == AZINT_V_TILE ? v[i] : x[i] < 1 ? 1 : x[i];
+        int64_t variance = from == AZINT_V_TILE ? v[i] : x[i];
+        if (from == AZINT_V_MAX && variance < 1)
+            variance = 1;
         do {
             r = azint_run_at(p);
             int64_t *sum = sums + (size_t)r.bin * 2 * stride;
