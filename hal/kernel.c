@@ -280,7 +280,7 @@ static bool takes_tables(const hcy_kernel *kernel)
     return false;
 }
 
-int hcy_kernel_prepare(hcy_buffer **tables, hcy_kernel *kernel, const hcy_span *spans, size_t n)
+static int prepare_tables(hcy_buffer **tables, hcy_kernel *kernel, const hcy_span *spans, size_t n, bool few)
 {
     int status = check_kernel_device(kernel);
     if (status)
@@ -292,13 +292,24 @@ int hcy_kernel_prepare(hcy_buffer **tables, hcy_kernel *kernel, const hcy_span *
     if (!HCY_HAS_OP(kernel->dev->backend->ops, prepare))
         return hcy__unsupported(kernel->dev, "kernels with tables");
     hcy_block block = { 0 };
-    status = kernel->dev->backend->ops->prepare(&block, kernel->impl, spans, n);
+    const hcy_backend_ops *ops = kernel->dev->backend->ops;
+    status = (few && HCY_HAS_OP(ops, prepare_few) ? ops->prepare_few : ops->prepare)(&block, kernel->impl, spans, n);
     if (status)
         return status;
     status = hcy__buffer_tables(tables, kernel->dev, &block);
     if (status)
         kernel->dev->backend->ops->free(kernel->dev->impl, HCY_MEM_DEVICE, &block);
     return status;
+}
+
+int hcy_kernel_prepare(hcy_buffer **tables, hcy_kernel *kernel, const hcy_span *spans, size_t n)
+{
+    return prepare_tables(tables, kernel, spans, n, false);
+}
+
+int hcy_kernel_prepare_few(hcy_buffer **tables, hcy_kernel *kernel, const hcy_span *spans, size_t n)
+{
+    return prepare_tables(tables, kernel, spans, n, true);
 }
 
 int hcy_kernel_scratch_size(size_t *size, hcy_kernel *kernel, size_t items, const hcy_arg *args, size_t n)

@@ -219,6 +219,7 @@ static const void *look(hcy_buffer *b, void **copy)
 struct path {
     bool coded;
     uint32_t codec, block_bytes; /* 0: default */
+    bool hasty; /* prepared for a few frames */
 };
 
 struct batch {
@@ -275,11 +276,11 @@ struct run {
     hcy_buffer *tables;
 };
 
-static void run_open(struct run *r, hcy_device *dev, bool coded, const struct group *g)
+static void run_open(struct run *r, hcy_device *dev, bool coded, bool hasty, const struct group *g)
 {
     r->dev = dev;
     if (hcy_kernel_get(&r->kernel, dev, coded ? "bslz4_azint" : "azint_image") ||
-        hcy_kernel_prepare(&r->tables, r->kernel, g->plan.spans, HCY_AZINT_SPANS))
+        (hasty ? hcy_kernel_prepare_few : hcy_kernel_prepare)(&r->tables, r->kernel, g->plan.spans, HCY_AZINT_SPANS))
         bail_out("prepare: %s", hcy_last_error()->text);
 }
 
@@ -396,42 +397,50 @@ static size_t count_wrong(const struct group *g, hcy_device *dev, size_t first, 
     return wrong;
 }
 
-static size_t try_path(const struct group *g, hcy_device *dev, const struct path *path, size_t first,
-                       size_t items)
+/* Frames [first, first + items) of the group, on tables that may have seen others. */
+static size_t try_more(struct run *r, const struct group *g, const struct path *path, size_t first, size_t items)
 {
-    struct run r;
     struct batch b;
-    run_open(&r, dev, path->coded, g);
     if (path->coded)
         batch_open(&b, g, first, items, path);
-    hcy_buffer *sums = buffer(dev, items * g->sums * 8, NULL),
-               *reports = buffer(dev, items * sizeof(hcy_frame_report), NULL);
+    hcy_buffer *sums = buffer(r->dev, items * g->sums * 8, NULL),
+               *reports = buffer(r->dev, items * sizeof(hcy_frame_report), NULL);
     paint(sums, 0x77, items * g->sums * 8);
     paint(reports, 0, items * sizeof(hcy_frame_report));
-    int status = run_batch(&r, g, path->coded ? &b : NULL, first, items, sums, reports);
+    int status = run_batch(r, g, path->coded ? &b : NULL, first, items, sums, reports);
     if (status)
         diag("launch: %s", hcy_last_error()->text);
     void *copies[2];
     const uint64_t *got = look(sums, &copies[0]);
     const hcy_frame_report *said = look(reports, &copies[1]);
-    size_t wrong = status ? items : count_wrong(g, dev, first, items, got, said, 0);
+    size_t wrong = status ? items : count_wrong(g, r->dev, first, items, got, said, 0);
     free(copies[0]);
     free(copies[1]);
     hcy_buffer_release(sums);
     hcy_buffer_release(reports);
     if (path->coded)
         batch_close(&b);
+    return wrong;
+}
+
+static size_t try_path(const struct group *g, hcy_device *dev, const struct path *path, size_t first,
+                       size_t items)
+{
+    struct run r;
+    run_open(&r, dev, path->coded, path->hasty, g);
+    size_t wrong = try_more(&r, g, path, first, items);
     run_close(&r);
     return wrong;
 }
 
 static const struct path paths[] = {
-    { true, HCY_CODEC_BSLZ4, 0 },          { false, 0, 0 },
-    { true, HCY_CODEC_BSLZ4, 8192 },       { true, HCY_CODEC_LZ4, 8192 },
-    { true, HCY_CODEC_BSLZ4, 5 * 64 * 8 }, { true, HCY_CODEC_NONE, 0 },
-    { true, HCY_CODEC_BITSHUFFLE, 0 },     { true, HCY_CODEC_BSLZ4, 1 << 18 },
-    { true, HCY_CODEC_LZ4, 1 << 30 },      { true, HCY_CODEC_BSLZ4, 1024 },
-    { true, HCY_CODEC_LZ4, 8200 },
+    { true, HCY_CODEC_BSLZ4, 0, false },          { false, 0, 0, false },
+    { true, HCY_CODEC_BSLZ4, 8192, false },       { true, HCY_CODEC_LZ4, 8192, false },
+    { true, HCY_CODEC_BSLZ4, 5 * 64 * 8, false }, { true, HCY_CODEC_NONE, 0, false },
+    { true, HCY_CODEC_BITSHUFFLE, 0, false },     { true, HCY_CODEC_BSLZ4, 1 << 18, false },
+    { true, HCY_CODEC_LZ4, 1 << 30, false },      { true, HCY_CODEC_BSLZ4, 1024, false },
+    { true, HCY_CODEC_LZ4, 8200, false },  { true, HCY_CODEC_BSLZ4, 0, true },
+    { false, 0, 0, true },                 { true, HCY_CODEC_LZ4, 8192, true },
 };
 enum { N_PATHS = sizeof paths / sizeof paths[0] };
 static const size_t sizes[] = { 40, 1, 2, 3, 16, 17, 33, 8 };
@@ -592,7 +601,7 @@ static void test_arrays(void)
 static void test_damage(void)
 {
     struct group g = { .job = { .pixel_type = HCY_PIXEL_U32, .flags = HCY_AZINT_WANT_VARIANCE } };
-    const struct path path = { true, HCY_CODEC_BSLZ4, 8192 };
+    const struct path path = { true, HCY_CODEC_BSLZ4, 8192, false };
     if (oracle_plan_make(&g.plan, 5, ORACLE_SPLIT, 300, 301, 200, 9))
         bail_out("no memory for a plan");
     set_invalid(&g.job, 1);
@@ -604,7 +613,7 @@ static void test_damage(void)
             skip(1, "no %s here", variants[v]);
             continue;
         }
-        run_open(&r, devices[v], true, &g);
+        run_open(&r, devices[v], true, false, &g);
         batch_open(&b, &g, 0, 20, &path);
         for (uint32_t block = 9; block < 30; block += 7) { /* offset 0: always damage */
             const hcy_bslz4_block *at = &b.blocks[b.frames[3].first_block + block];
@@ -636,6 +645,54 @@ static void test_damage(void)
     oracle_plan_free(&g.plan);
 }
 
+/* Gaps that no mask names, the same in the first frames; in later ones some of their pixels are valid, small and large,
+ * and then all of them. */
+static void fill_gaps(struct group *g)
+{
+    for (size_t f = 0; f < g->items; f++) {
+        uint8_t *image = g->images + f * g->image_bytes;
+        for (size_t i = 0; i < g->job.n_pixels && f > 14; i++)
+            if (f == 21) /* nothing stands out by which a block would be looked at */
+                put_pixel(image, i, g->job.pixel_type, 7);
+            else if (i / 100 % 7 == 3 && (f == 20 || oracle_below(&state, 97) == 0))
+                put_pixel(image, i, g->job.pixel_type, f % 2 ? 90 : oracle_below(&state, 20000));
+        g->n_lost[f] = oracle_sums(g->want + f * g->sums, g->plan.spans, &g->job, image);
+    }
+}
+
+/* What a device has learnt of the first frames' gaps is no reason for another bit in later ones. */
+static void test_gaps(void)
+{
+    static const uint32_t types[] = { HCY_PIXEL_U16, HCY_PIXEL_U32, HCY_PIXEL_I32 };
+    static const size_t launches[] = { 5, 7, 3, 9, 1, 15 };
+    for (size_t t = 0; t < sizeof types / sizeof types[0]; t++) {
+        struct group g = { .job = { .pixel_type = types[t], .flags = t ? HCY_AZINT_WANT_VARIANCE : 0 } };
+        set_invalid(&g.job, 1);
+        if (oracle_plan_make(&g.plan, 31 + t, t == 1 ? ORACLE_SPLIT : ORACLE_WHOLE, 190, 211, 80, 9))
+            bail_out("no memory for a plan");
+        group_open(&g, MAX_ITEMS, GAPS);
+        fill_gaps(&g);
+        for (size_t v = 0; v < N_VARIANTS; v++) {
+            size_t wrong = 0;
+            if (!devices[v]) {
+                skip(1, "no %s here", variants[v]);
+                continue;
+            }
+            for (size_t p = 0; p < 4; p++) {
+                struct run r;
+                run_open(&r, devices[v], paths[p].coded, false, &g);
+                for (size_t k = 0, first = 0; k < sizeof launches / sizeof launches[0]; first += launches[k++])
+                    wrong += beyond(devices[v], &g, &paths[p]) ? 0 : try_more(&r, &g, &paths[p], first, launches[k]);
+                run_close(&r);
+            }
+            ok(wrong == 0, "%s, gaps that are valid later, %s", type_names[types[t]],
+               hcy_device_get_info(devices[v])->name);
+        }
+        group_close(&g);
+        oracle_plan_free(&g.plan);
+    }
+}
+
 /* Tables and arguments that make no sense are refused. */
 static void test_refusals(void)
 {
@@ -650,12 +707,15 @@ static void test_refusals(void)
     is_int(hcy_kernel_prepare(&tables, kernel, spans, 5), HCY_EINVAL, "five spans");
     spans[1].size -= 5;
     is_int(hcy_kernel_prepare(&tables, kernel, spans, HCY_AZINT_SPANS), HCY_EINVAL, "runs cut short");
+    is_int(hcy_kernel_prepare_few(&tables, kernel, spans, HCY_AZINT_SPANS), HCY_EINVAL, "also for a few frames");
     spans[1].size += 5;
     plan.head.n_bins = 10;
     is_int(hcy_kernel_prepare(&tables, kernel, spans, HCY_AZINT_SPANS), HCY_EINVAL, "bins beyond the last");
+    is_int(hcy_kernel_prepare_few(&tables, kernel, spans, HCY_AZINT_SPANS), HCY_EINVAL, "also for a few frames");
     plan.head.n_bins = 20;
     plan.starts[3]++;
     is_int(hcy_kernel_prepare(&tables, kernel, spans, HCY_AZINT_SPANS), HCY_EINVAL, "a start inside a run");
+    is_int(hcy_kernel_prepare_few(&tables, kernel, spans, HCY_AZINT_SPANS), HCY_EINVAL, "also for a few frames");
     plan.starts[3]--;
     spans[4] = (hcy_span){ plan.norms, spans[3].size - 4 };
     is_int(hcy_kernel_prepare(&tables, kernel, spans, HCY_AZINT_SPANS), HCY_EINVAL, "a dark current cut short");
@@ -691,6 +751,7 @@ int main(int argc, char **argv)
         test_shapes();
         test_types();
         test_arrays();
+        test_gaps();
     }
     for (size_t v = 0; v < N_VARIANTS; v++)
         hcy_device_release(devices[v]);

@@ -437,16 +437,15 @@ static void kernel_release(void *kimpl)
     free(kimpl);
 }
 
-static int prepare_tables(hcy_block *tables, void *kimpl, const hcy_span *spans, size_t n)
+static int make_tables(hcy_block *tables, struct cpu_kernel_instance *k, cpu_prepare_fn make, const hcy_span *spans,
+                       size_t n)
 {
-    struct cpu_kernel_instance *k = kimpl;
     void *blob = NULL;
     size_t size = 0;
-    if (!k->kernel || !k->kernel->prepare)
+    if (!make)
         return hcy_fail(HCY_EUNSUPPORTED, "kernel %s takes no tables",
                         k->kernel ? k->kernel->name : "of the user's");
     /* Tables of a device that is tied to cores are its own, in memory near those; others share them. */
-    cpu_prepare_fn make = k->kernel->prepare;
     int status = k->dev->pinned ? make(&blob, &size, k->dev->pool, k->simd, spans, n)
                                 : cpu_tables_prepare(&blob, &size, make, k->dev->pool, k->simd, spans, n);
     if (status)
@@ -454,6 +453,20 @@ static int prepare_tables(hcy_block *tables, void *kimpl, const hcy_span *spans,
     set_block(k->dev, tables, HCY_MEM_DEVICE, blob, size);
     atomic_fetch_add(&k->dev->used, size);
     return 0;
+}
+
+static int prepare_tables(hcy_block *tables, void *kimpl, const hcy_span *spans, size_t n)
+{
+    struct cpu_kernel_instance *k = kimpl;
+    return make_tables(tables, k, k->kernel ? k->kernel->prepare : NULL, spans, n);
+}
+
+static int prepare_few(hcy_block *tables, void *kimpl, const hcy_span *spans, size_t n)
+{
+    struct cpu_kernel_instance *k = kimpl;
+    if (!k->kernel || !k->kernel->prepare_few)
+        return prepare_tables(tables, kimpl, spans, n);
+    return make_tables(tables, k, k->kernel->prepare_few, spans, n);
 }
 
 static int kernel_scratch_size(size_t *size, void *kimpl, size_t items, const hcy_value *values, size_t n)
@@ -541,6 +554,7 @@ static const hcy_backend_ops ops = {
     .kernel_get = kernel_get,
     .kernel_release = kernel_release,
     .prepare = prepare_tables,
+    .prepare_few = prepare_few,
     .scratch_size = kernel_scratch_size,
     .preferred_batch = kernel_preferred_batch,
     .program_create = program_create,

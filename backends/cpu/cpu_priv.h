@@ -72,6 +72,7 @@ struct cpu_kernel {
     cpu_prepare_fn prepare; /* NULL: takes no tables */
     /* Best variant not above `simd` that this kernel has. */
     enum cpu_simd (*variant)(enum cpu_simd simd);
+    cpu_prepare_fn prepare_few; /* for a few items in all; NULL: as for many */
 };
 
 /* pages.c; to be freed with free().  Huge pages pay for tables, which are read from end to end for every batch; not for

@@ -145,6 +145,9 @@ typedef struct hcy_backend_ops {
     int (*buffer_i64)(int64_t *value, void *impl, const hcy_block *block, size_t offset, const char *key);
     int (*queue_i64)(int64_t *value, void *qimpl, const char *key);
     int (*kernel_i64)(int64_t *value, void *kimpl, const char *key);
+
+    /* As prepare, for tables that a few items in all will be launched with; NULL: prepare serves. */
+    int (*prepare_few)(hcy_block *tables, void *kimpl, const hcy_span *spans, size_t n);
 } hcy_backend_ops;
 
 #define HCY_HAS_OP(ops, op) ((ops)->size >= offsetof(hcy_backend_ops, op) + sizeof((ops)->op) && (ops)->op)

@@ -101,6 +101,10 @@ HCY_API int hcy_kernel_get_i64(int64_t *value, hcy_kernel *kernel, const char *k
  * the spans may go afterwards unless the family says otherwise.  HCY_EUNSUPPORTED where the kernel takes none. */
 HCY_API int hcy_kernel_prepare(hcy_buffer **tables, hcy_kernel *kernel, const hcy_span *spans,
                                size_t n) HCY_MUST_USE;
+/* The same for a few items in all, three or so: made in less time, where a device knows how, while each item takes
+ * longer.  Results have the same bits. */
+HCY_API int hcy_kernel_prepare_few(hcy_buffer **tables, hcy_kernel *kernel, const hcy_span *spans,
+                                   size_t n) HCY_MUST_USE;
 /* Bytes of scratch a launch of `items` with these arguments needs (the scratch argument itself is not looked at,
  * nor are IN and OUT buffers: they may be NULL). */
 HCY_API int hcy_kernel_scratch_size(size_t *size, hcy_kernel *kernel, size_t items, const hcy_arg *args,

@@ -2,8 +2,9 @@
  *
  * Three passes over the rows of pixels: the range of the radial values; how many bytes each row's runs take,
  * and its pixels' norms; the runs themselves, each row written where the second pass found that it belongs,
- * the bins' norms and the rows' hashes.  The geometry is computed anew in each pass: that is faster than
- * keeping it, and nothing but the finished tables takes memory that grows with the image.  Rows do not depend
+ * the bins' norms and the rows' hashes.  Radial values of corners in single precision are kept from the first
+ * pass for the others, and so are the bins that polygons reach into from the second; all else is computed anew in
+ * each pass, which is faster than keeping it.  Rows do not depend
  * on one another and all sums are integers (or a minimum, a maximum), so the tables are the same for any
  * number of threads.
  */
@@ -39,8 +40,10 @@ static void pass_over_rows(struct build *b, int pass)
     size_t started = 0;
 
     atomic_store(&b->next_row, 0);
-    for (size_t k = 0; k < b->n_workers; k++)
+    for (size_t k = 0; k < b->n_workers; k++) {
         b->workers[k].pass = pass;
+        b->workers[k].lower_at = SIZE_MAX;
+    }
     while (started + 1 < b->n_workers &&
            !pthread_create(&threads[started], NULL, take_rows, &b->workers[started + 1]))
         started++;
@@ -102,6 +105,38 @@ static int make_workers(struct build *b)
     return rc;
 }
 
+/* Room for the corners' radial values, where rows of pixels share corners and these are in single precision. */
+static void keep_corners(struct build *b)
+{
+    size_t n;
+
+    if (b->split == HCY_SPLIT_NO || b->g.corners || hcy__azint_keeps_double(b) ||
+        hcy_size_mul(&n, (b->g.height + 1) * sizeof(*b->kept), b->g.width + 1))
+        return;
+    /* Without the memory each pass computes them. */
+    b->kept = malloc(n);
+}
+
+/* Room for the bins that polygons reach into, which the second pass finds and the third one needs. */
+static void keep_spans(struct build *b)
+{
+    if (b->kept && b->split == HCY_SPLIT_FULL && !b->grid.n_azim)
+        b->spans = malloc(b->g.height * b->g.width * sizeof(*b->spans));
+}
+
+/* A pixel with more bins than a kept span can say has all of them found again. */
+static void drop_spans(struct build *b)
+{
+    size_t most = 0;
+
+    for (size_t k = 0; k < b->n_workers; k++)
+        most = b->workers[k].most > most ? b->workers[k].most : most;
+    if (most <= UINT8_MAX)
+        return;
+    free(b->spans);
+    b->spans = NULL;
+}
+
 /* An upper end above the last pixel's value, not on it. */
 static double above(double max)
 {
@@ -154,9 +189,11 @@ static int no_pixel(const struct build *b)
 static int set_range(struct build *b)
 {
     double min, max;
+    int is_known = b->has_range && (!b->grid.n_azim || b->grid.check_chi);
 
+    b->first_pass = is_known ? PASS_SIZE : PASS_RANGE;
     /* An extent that was given, in radius or in azimuth, need not be looked for. */
-    if (!b->has_range || (b->grid.n_azim && !b->grid.check_chi))
+    if (!is_known)
         pass_over_rows(b, PASS_RANGE);
     find_radial_extent(b, &min, &max);
     if (b->has_range) {
@@ -292,12 +329,16 @@ int hcy__azint_build(struct build *b)
 {
     int rc = make_workers(b);
 
-    if (!rc)
+    if (!rc) {
+        keep_corners(b);
         rc = set_range(b);
+    }
     /* Sizes first, so that each row can then be written to its place by any thread, into memory that is
      * exactly large enough. */
     if (!rc) {
+        keep_spans(b);
         pass_over_rows(b, PASS_SIZE);
+        drop_spans(b);
         rc = allocate_runs(b);
     }
     if (!rc) {
@@ -311,6 +352,10 @@ int hcy__azint_build(struct build *b)
             hcy__azint_hash(&b->hash, &b->row_hash[i], sizeof(b->row_hash[i]));
     }
     free_workers(b);
+    free(b->kept);
+    b->kept = NULL;
+    free(b->spans);
+    b->spans = NULL;
     free(b->row_bytes);
     b->row_bytes = NULL;
     return rc;

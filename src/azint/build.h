@@ -41,6 +41,9 @@ struct build {
     pthread_t *threads;
     atomic_size_t next_row;
     uint64_t *row_bytes; /* [height + 1]: first sizes, then offsets */
+    float *kept;         /* [height + 1][width + 1] radial values of corners; NULL: computed in each pass */
+    int first_pass;      /* which fills them */
+    uint32_t *spans;     /* [height * width] polygons in one dimension: first bin | n << 24; NULL: found in each pass */
     struct azint_hash *row_hash;
 };
 int hcy__azint_build(struct build *b);
@@ -53,6 +56,7 @@ struct worker {
     int pass;
     struct azint_row upper, lower, centre; /* corners above and below the row of pixels, and its centres */
     struct azint_row quads;                /* corners of pixels that share none */
+    size_t lower_at;                       /* the row of corners in `lower`; SIZE_MAX: none yet */
     double *cum;                           /* [the most bins of a pixel] */
     double min, max, chi_min, chi_max;
     size_t most; /* bins of one pixel */
@@ -62,5 +66,7 @@ struct worker {
 };
 enum { PASS_RANGE, PASS_SIZE, PASS_WRITE };
 void hcy__azint_do_row(struct worker *w, size_t i);
+/* Are the corners of pixels too near to one another for single precision? */
+int hcy__azint_keeps_double(const struct build *b);
 
 #endif

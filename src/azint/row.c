@@ -29,7 +29,7 @@ static void to_single(double *x, size_t n)
 
 /* Not so the quadrilateral of a pixel across which a component of q is 0: there its width in azimuth has
  * no digits left in single precision. */
-static int keeps_double(const struct build *b)
+int hcy__azint_keeps_double(const struct build *b)
 {
     return b->scale.is_component && b->split == HCY_SPLIT_FULL;
 }
@@ -65,15 +65,15 @@ static void load_radial(struct azint_pixel *p, const struct worker *w, size_t j)
     }
     extremes(&p->radial, p->bin);
     /* Only a component of q can change its sign within a pixel. */
-    p->through = keeps_double(w->b) && p->radial.lo < 0 && p->radial.hi > 0;
-    if (keeps_double(w->b) && !p->through)
+    p->through = hcy__azint_keeps_double(w->b) && p->radial.lo < 0 && p->radial.hi > 0;
+    if (hcy__azint_keeps_double(w->b) && !p->through)
         to_single(p->bin, 4);
 }
 
 static void load_chi(struct azint_pixel *p, const struct worker *w, size_t j)
 {
     four(p->chi, w->upper.chi, w->lower.chi, w->quads.chi, j);
-    if (keeps_double(w->b) && !p->through)
+    if (hcy__azint_keeps_double(w->b) && !p->through)
         to_single(p->chi, 4);
 }
 
@@ -228,7 +228,7 @@ static unsigned find_windows(struct place at[2], const struct worker *w, size_t 
         load_chi(p, w, j);
     /* Where a component of q is 0 across the pixel the contour's direction says nothing of the +-pi line. */
     if (b->split == HCY_SPLIT_FULL && (shape || use_chi))
-        hcy__azint_recentre(p->chi, p->bin, keeps_double(b) ? 0 : b->g.contour);
+        hcy__azint_recentre(p->chi, p->bin, hcy__azint_keeps_double(b) ? 0 : b->g.contour);
     if (use_chi)
         set_chi(p, w, j);
     if (grid->n_azim)
@@ -238,6 +238,22 @@ static unsigned find_windows(struct place at[2], const struct worker *w, size_t 
         return 0;
     at[0].window = place_line(p, b);
     return azint_cells(at[0].window) > 0;
+}
+
+/* The same of a polygon whose bins are known from the pass before. */
+static unsigned take_span(struct place *at, const struct worker *w, size_t i, size_t j)
+{
+    const struct build *b = w->b;
+    uint32_t span = b->spans[i * b->g.width + j];
+
+    if (!span)
+        return 0;
+    four(at->p.bin, w->upper.radial, w->lower.radial, NULL, j);
+    four(at->p.chi, w->upper.chi, w->lower.chi, NULL, j);
+    hcy__azint_recentre(at->p.chi, at->p.bin, b->g.contour);
+    at->p.through = 0;
+    at->window = (struct azint_window){ { span & 0xffffff, span >> 24 }, { 0, 1 }, 0 };
+    return 1;
 }
 
 static void range_row(struct worker *w, size_t i)
@@ -306,7 +322,7 @@ static void norm_row(const struct worker *w, size_t i)
     }
 }
 
-static void size_row(struct worker *w, size_t i)
+static void size_row(struct worker *w, size_t i, int masked)
 {
     struct build *b = w->b;
     struct place at[2];
@@ -314,9 +330,13 @@ static void size_row(struct worker *w, size_t i)
 
     /* Norms first: whether a pixel has any decides whether it has runs. */
     norm_row(w, i);
-    for (size_t j = 0; j < b->g.width; j++) {
+    if (masked)
+        bytes = b->g.width * sizeof(uint32_t);
+    for (size_t j = 0; !masked && j < b->g.width; j++) {
         unsigned n = find_windows(at, w, i, j, 0);
 
+        if (b->spans)
+            b->spans[i * b->g.width + j] = n ? at->window.radial.first | at->window.radial.n << 24 : 0;
         /* A pixel without weight still has a word, so that pixels can be counted along the runs. */
         bytes += n ? 0 : sizeof(uint32_t);
         for (unsigned k = 0; k < n; k++) {
@@ -404,6 +424,26 @@ static void add_pixel_extra(struct azint_bin_extra *extra, const struct build *b
     }
 }
 
+/* A row without weights: its pixels have HCY_AZINT_NO_RUN, which is 0. */
+static void write_masked_row(struct build *b, size_t i)
+{
+    size_t at = i * b->g.width;
+    uint8_t *start = b->runs + b->row_bytes[i];
+
+    memset(start, 0, b->g.width * sizeof(uint32_t));
+    for (size_t j = 0; j < b->g.width; j++)
+        if ((at + j) % HCY_AZINT_START_EVERY == 0)
+            b->starts[(at + j) / HCY_AZINT_START_EVERY] = (uint64_t)(start - b->runs) + j * sizeof(uint32_t);
+}
+
+static void hash_row(struct build *b, size_t i)
+{
+    const uint8_t *start = b->runs + b->row_bytes[i], *end = b->runs + b->row_bytes[i + 1];
+
+    hcy__azint_hash(&b->row_hash[i], start, (size_t)(end - start));
+    hcy__azint_hash(&b->row_hash[i], b->norms + i * b->g.width, b->g.width * sizeof(float));
+}
+
 static void write_row(struct worker *w, size_t i)
 {
     struct build *b = w->b;
@@ -412,7 +452,7 @@ static void write_row(struct worker *w, size_t i)
     struct place parts[2];
 
     for (size_t j = 0; j < b->g.width; j++) {
-        unsigned n = find_windows(parts, w, i, j, 1);
+        unsigned n = b->spans ? take_span(parts, w, i, j) : find_windows(parts, w, i, j, 1);
         uint8_t *before = p;
 
         /* Segments are counted over the image, not over the row, so a row may begin in the middle of one. */
@@ -429,25 +469,43 @@ static void write_row(struct worker *w, size_t i)
         if (w->extra && n)
             add_pixel_extra(w->extra, b, before, p, at + j);
     }
-    /* The row's bytes are complete and still in the cache. */
-    hcy__azint_hash(&b->row_hash[i], start, (size_t)(p - start));
-    hcy__azint_hash(&b->row_hash[i], b->norms + at, b->g.width * sizeof(float));
 }
 
 static void narrow_corners(struct azint_row *row, const struct build *b, size_t n, int want_chi)
 {
-    if (keeps_double(b))
+    if (hcy__azint_keeps_double(b))
         return;
     to_single(row->radial, n);
     if (want_chi)
         to_single(row->chi, n);
 }
 
-/* Evaluates row i of the corners that rows of pixels share. */
-static void eval_corners(struct azint_row *row, const struct build *b, size_t i, int want_chi)
+/* Is no pixel of row i left by the mask?  Then nobody asks for its corners. */
+static int is_masked_row(const struct build *b, size_t i)
 {
-    hcy__azint_row_eval(row, &b->g, &b->scale, b->g.corner1[i], b->g.corner2, b->g.width + 1, want_chi);
-    narrow_corners(row, b, b->g.width + 1, want_chi);
+    const uint8_t *mask = b->mask + i * b->g.width;
+    size_t j = 0;
+
+    while (j < b->g.width && mask[j])
+        j++;
+    return j == b->g.width;
+}
+
+/* Row i of the corners that rows of pixels share.  Of two threads that meet at a row only the one with the pixels
+ * above it, if these are not all masked, keeps it (`to_keep`). */
+static void eval_corners(struct azint_row *row, const struct build *b, size_t i, int pass, int to_keep, int want_chi)
+{
+    size_t n = b->g.width + 1;
+    float *kept = b->kept ? b->kept + i * n : NULL;
+    int is_kept = kept && pass != b->first_pass;
+
+    if (!is_kept || want_chi)
+        hcy__azint_row_eval(row, &b->g, is_kept ? NULL : &b->scale, b->g.corner1[i], b->g.corner2, n, want_chi);
+    for (size_t j = 0; is_kept && j < n; j++)
+        row->radial[j] = kept[j];
+    narrow_corners(row, b, n, want_chi);
+    for (size_t j = 0; kept && !is_kept && to_keep && j < n; j++)
+        kept[j] = (float)row->radial[j];
 }
 
 /* Makes the corners above and below row i of pixels the worker's, or the pixels' own corners. */
@@ -461,14 +519,15 @@ static void next_corners(struct worker *w, size_t i, int want_chi)
         narrow_corners(&w->quads, b, 4 * b->g.width, want_chi);
         return;
     }
-    /* Within a band the row above was this thread's too, and its lower corners are this one's upper ones. */
-    if (i % AZINT_BAND == 0) {
-        eval_corners(&w->upper, b, i, want_chi);
+    /* Mostly the row above was this thread's too, and its lower corners are this one's upper ones. */
+    if (w->lower_at != i) {
+        eval_corners(&w->upper, b, i, w->pass, !i || is_masked_row(b, i - 1), want_chi);
     } else {
         w->upper = w->lower;
         w->lower = old;
     }
-    eval_corners(&w->lower, b, i + 1, want_chi);
+    eval_corners(&w->lower, b, i + 1, w->pass, 1, want_chi);
+    w->lower_at = i + 1;
 }
 
 void hcy__azint_do_row(struct worker *w, size_t i)
@@ -481,16 +540,29 @@ void hcy__azint_do_row(struct worker *w, size_t i)
     if (full && w->pass == PASS_WRITE)
         want_chi = 1;
     const struct azint_scale *scale = full ? NULL : &b->scale;
+    int masked = is_masked_row(b, i);
 
+    if (masked && w->pass == PASS_RANGE)
+        return;
+    /* Where no pixel counts nobody looks at where they lie; the norms are parts of the tables all the same. */
+    if (masked) {
+        corners = check = 0;
+        scale = NULL;
+    }
     if (corners || (w->pass == PASS_SIZE && b->g.corners && !b->g.is_flat)) /* the second: for their solid angle */
         next_corners(w, i, want_chi);
     /* Full splitting needs centres for the norms alone. */
-    if (!full || w->pass == PASS_SIZE)
+    if (w->pass == PASS_SIZE || !(full || masked))
         hcy__azint_centres_eval(&w->centre, &b->g, scale, i, check && !full);
     if (w->pass == PASS_RANGE)
         range_row(w, i);
     else if (w->pass == PASS_SIZE)
-        size_row(w, i);
+        size_row(w, i, masked);
+    else if (masked)
+        write_masked_row(w->b, i);
     else
         write_row(w, i);
+    /* The row's bytes are complete and still in the cache. */
+    if (w->pass == PASS_WRITE)
+        hash_row(w->b, i);
 }

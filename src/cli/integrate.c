@@ -36,6 +36,12 @@ static int check_frames(struct job *job)
                      (unsigned long long)frames - 1);
 }
 
+/* So few that what a device prepares for many does not pay: it takes as long as some frames without. */
+static int has_few_frames(const struct job *job)
+{
+    return !job->values->follow && !job->worker && !job->values->processes.given && job->last - job->first <= 3;
+}
+
 int integrate_open(struct job *job)
 {
     const struct integrate_values *v = job->values;
@@ -365,6 +371,13 @@ int integrate_pipeline(struct job *job)
     opts.device_timeout = (uint64_t)(1e9 * job->values->device_timeout.value);
     /* Processes share the processors that would else be one's own. */
     opts.readers = job->worker ? 1 : job->values->readers;
+    if (has_few_frames(job)) {
+        opts.flags |= HCY_PIPELINE_FEW;
+        opts.batch = opts.batch ? opts.batch : (uint32_t)(job->last - job->first);
+        /* Memory for more frames than there are would be made, and one reader has them all at once. */
+        opts.readers = 1;
+        opts.memory = 1;
+    }
     /* A group divides its sum once by all its monitors, so its frames stay undivided. */
     if (job->group.monitor && !group_adds(&job->group)) {
         opts.normalization = group_monitor;
@@ -423,13 +436,23 @@ static int integrate_stack(struct job *job)
     return job->failures.n || job->group.failed ? CLI_FAILED : CLI_OK;
 }
 
+/* Whoever names no device has a few frames integrated by the processor: it is done before the drivers of any other
+ * device are loaded. */
+static int open_devices(struct job *job)
+{
+    const char *named = getenv("HALCYON_DEVICE"), *wish = job->values->devices;
+    if (job->values->processes.given && !job->worker && !processes_devices(wish))
+        wish = "cpu";
+    if (!wish && !(named && *named) && has_few_frames(job) &&
+        !hcy_device_open_list(&job->devices, &job->n_devices, "cpu"))
+        return 0;
+    return hcy_device_open_list(&job->devices, &job->n_devices, wish);
+}
+
 int integrate_plan(struct job *job)
 {
     /* Opening devices may take seconds, so the files are checked before. */
-    const char *wish = job->values->devices;
-    if (job->values->processes.given && !job->worker && !processes_devices(wish))
-        wish = "cpu";
-    int status = job->devices ? 0 : hcy_device_open_list(&job->devices, &job->n_devices, wish);
+    int status = job->devices ? 0 : open_devices(job);
     if (status)
         return cli_fail(status);
     /* The frames' file and the conversion may say more of invalid pixels than the user did. */

@@ -39,8 +39,12 @@ static uint8_t *sample(const hcy_stack_info *info, const uint8_t *mask)
     uint8_t *sampled = malloc(n);
     while (n / (step * step) > SAMPLE)
         step++;
-    for (size_t i = 0; sampled && i < n; i++)
-        sampled[i] = (i / info->width) % step || (i % info->width) % step || (mask && mask[i]);
+    if (!sampled)
+        return NULL;
+    memset(sampled, 1, n);
+    for (size_t i = 0; i < info->height; i += step)
+        for (size_t j = 0; j < info->width; j += step)
+            sampled[i * info->width + j] = mask && mask[i * info->width + j];
     return sampled;
 }
 
@@ -71,6 +75,7 @@ static hcy_azint_result *integrate_sectors(const struct view *view, const hcy_po
     /* One frame needs one reader and the least memory. */
     opts.batch = opts.readers = 1;
     opts.memory = 1;
+    opts.flags = HCY_PIPELINE_FEW;
     int status = hcy_azint_plan_create(&plan, poni, info->height, info->width, &view->options);
     if (!status)
         status = hcy_azint_result_create(&sums, plan);

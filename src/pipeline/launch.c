@@ -78,7 +78,8 @@ int hcy__prepare_tables(struct pipe_worker *w)
     hcy_span spans[HCY_AZINT_SPANS];
     hcy_arg args[HCY_MAX_ARGS];
     hcy_azint_plan_tables(spans, w->pipeline->plan);
-    int status = hcy_kernel_prepare(&w->tables, kernel, spans, HCY_AZINT_SPANS);
+    const int few = w->pipeline->opts.flags & HCY_PIPELINE_FEW;
+    int status = (few ? hcy_kernel_prepare_few : hcy_kernel_prepare)(&w->tables, kernel, spans, HCY_AZINT_SPANS);
     if (status)
         return status;
     size_t n = name_sums_args(w, &nothing, &part, NULL, args);

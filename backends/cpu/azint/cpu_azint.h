@@ -16,7 +16,9 @@
  *   planes.h          what its bit-planes say
  *   outliers.c        pixels one by one through the canonical runs: outliers, and what masked ones take off
  *   deviation.c       squares and cross products, for the deviation of pixels from their bin's mean
+ *   learn.c           pixels that are masked in every frame
  *   entries.c         rows to tiles, tiles and weights to sums
+ *   few.c             rows to sums without them, for a few frames
  *   tile_<simd>.c     struct azint_ops: what a SIMD variant does
  *
  * prepare.c makes the plan's strips from the canonical runs, before any pass.
@@ -47,6 +49,7 @@ __extension__ typedef unsigned __int128 azint_u128;
 #define AZINT_DIGIT_BITS 7u
 #define AZINT_MAX_DIGITS 10u                /* of a 64-bit value */
 #define AZINT_MAX_PASS 32u                  /* frames that share one reading of the weights */
+#define AZINT_PAD 64u                       /* readable behind tables: kernels read whole vectors */
 #define AZINT_BLOCK_BINS 64u                /* bins whose sums a worker zeroes when a strip of its first needs them */
 
 /* --- The prepared plan: one block of memory, offsets from its start --- */
@@ -56,7 +59,7 @@ struct azint_plan {
     uint32_t n_bins, n_strips;
     uint64_t n_pixels;
     uint32_t unit; /* all weights are HCY_AZINT_ONE: entries are masks, the weight comes in at the end */
-    uint32_t reserved;
+    uint32_t direct; /* strips have no entries, but for `blocks`: see few.c */
     uint64_t live;   /* a bit a pixel: it has weights; padded with zeros to whole strips and 64 bytes more */
     uint64_t strips; /* struct azint_strip[n_strips] */
     const uint8_t *runs; /* the canonical spans, still the caller's: outliers and lost pixels are looked up there */
@@ -65,6 +68,7 @@ struct azint_plan {
     const float *darks, *variances; /* NULL without */
     int32_t dark_shift, variance_shift;
     uint64_t deviation; /* struct azint_deviation; 0: none */
+    uint64_t learnt;    /* struct azint_learnt; 0: none */
 };
 
 struct azint_strip {
@@ -83,8 +87,13 @@ struct azint_seg {
 
 int azint_prepare(void **blob, size_t *size, struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spans,
                   size_t n);
+/* The same for a few frames: no strips are made. */
+int azint_prepare_few(void **blob, size_t *size, struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spans,
+                      size_t n);
 /* Are these the spans of a plan?  Everything but the runs, which are checked as they are read. */
 int azint_check_spans(const hcy_span *spans, size_t n);
+/* The head of a prepared plan of spans that have been checked; `live` stands behind it. */
+struct azint_plan azint_plan_of(const hcy_span *spans);
 /* The plan in `blob`, or NULL if it is none. */
 const struct azint_plan *azint_plan_at(const void *blob, size_t size);
 
@@ -117,6 +126,32 @@ struct azint_deviation_strip {
 };
 int azint_deviation_prepare(void **blob, size_t *size, struct cpu_pool *pool, enum cpu_simd simd,
                             const hcy_span *spans, size_t n);
+
+/* Pixels that the first frames have all lost (learn.c), offsets from its start. */
+struct azint_learnt {
+    atomic_uint state;
+    unsigned what;   /* enum azint_loss of `rows` */
+    uint64_t n;      /* pixels */
+    uint64_t seen;   /* frames they were learnt from */
+    uint64_t counts; /* u32[n_strips] */
+    uint64_t bits;   /* [n_strips][AZINT_STRIP_BYTES] and AZINT_PAD more */
+    uint64_t rows;   /* u64[HCY_AZINT_SUMS][n_bins]: what they take off, as azint_lose_pixel() adds it */
+};
+static inline struct azint_learnt *azint_learnt_of(const struct azint_plan *plan)
+{
+    return plan->learnt ? (struct azint_learnt *)((uintptr_t)plan + plan->learnt) : NULL;
+}
+static inline uint8_t *azint_learnt_bits(const struct azint_learnt *learnt, size_t strip)
+{
+    return (uint8_t *)((uintptr_t)learnt + learnt->bits + strip * AZINT_STRIP_BYTES);
+}
+static inline const uint32_t *azint_learnt_counts(const struct azint_learnt *learnt)
+{
+    return (const uint32_t *)((const uint8_t *)learnt + learnt->counts);
+}
+/* Bytes in the plan's blob, 0 where learning does not pay; what is learnt at first: nothing. */
+size_t azint_learnt_size(const struct azint_plan *plan);
+void azint_learnt_init(struct azint_plan *plan);
 
 /* --- SIMD variants --- */
 
@@ -170,6 +205,8 @@ struct azint_ops {
     size_t (*beyond)(const struct azint_block *block, unsigned from, const uint64_t *lost, uint64_t *out);
     /* Live pixels in one of the job's invalid ranges, to `lost`; whether there are any. */
     bool (*lost)(const struct azint_block *block, const hcy_azint_job *job, uint64_t *lost);
+    /* Are the planes from `from` on ones for all these pixels? */
+    bool (*ones)(const struct azint_block *block, unsigned from, const uint64_t *pixels);
     /* The block's first n_planes planes copied `to`, where they are its planes from now on, without the pixels of
      * `drop`. */
     void (*drop)(struct azint_block *block, unsigned n_planes, const uint64_t *drop, uint8_t *to);
@@ -261,8 +298,10 @@ struct azint_pass {
     size_t stride;              /* frames in a row of sums */
     size_t step;                /* pixels taken from each frame in turn */
     bool small_invalid;         /* an invalid range holds values of one digit */
+    const struct azint_learnt *learnt; /* pixels that are lost unless `lost` says otherwise; NULL: none */
+    unsigned ones_from;         /* learnt pixels are lost where their planes from this one on are ones */
     uint8_t *lost;              /* [frame][strip][AZINT_STRIP_BYTES]: pixels masked in this frame */
-    uint8_t *lost_any;          /* [frame][strip] */
+    uint8_t *lost_any;          /* [frame][strip]: 0: those learnt, and no others */
     struct azint_space *spaces; /* one a worker */
     unsigned n_workers;
     atomic_size_t next_strip;
@@ -335,6 +374,9 @@ struct azint_source {
 };
 void azint_add_entries(struct azint_pass *pass, struct azint_space *space, const struct azint_strip *strip,
                        const struct azint_source *source);
+/* few.c: the same of a plan without entries, the strip's first n pixels. */
+void azint_add_runs(struct azint_pass *pass, struct azint_space *space, size_t strip, size_t n,
+                    const struct azint_source *source);
 /* space->vrows of all frames to the variance's tiles, where there are tiles. */
 void azint_variance_tiles(const struct azint_pass *pass, struct azint_space *space, size_t n);
 
@@ -372,6 +414,15 @@ enum azint_loss {
 /* A pixel's part in the rows of `sums` that lost pixels change, added or taken back. */
 void azint_lose_pixel(const struct azint_plan *plan, uint64_t pixel, bool back, enum azint_loss what,
                       uint64_t *sums);
+
+/* The bitmap of the strip's pixels that are lost in frame `frame` of the pass. */
+const uint8_t *azint_lost_bits(const struct azint_pass *pass, unsigned frame, size_t strip);
+/* After azint_lost_run(), whose memory it uses: learnt->rows. */
+void azint_sum_learnt(struct azint_learnt *learnt, struct azint_pass *pass, struct cpu_pool *pool);
+
+/* learn.c: before a pass, whether it may use what was learnt; after azint_lost_run(), what there is to learn of it. */
+void azint_learnt_use(struct azint_pass *pass);
+void azint_learn(struct azint_pass *pass, struct cpu_pool *pool);
 
 /* float_pixels.c: frame `frame` of the pass, all of it. */
 void azint_float_run(struct azint_pass *pass, struct azint_space *space, unsigned frame);

@@ -44,16 +44,16 @@ static void put_by(struct azint_pass *pass, struct azint_space *space, const str
 }
 
 static void mark_lost(struct azint_pass *pass, struct azint_space *space, const struct azint_where *where,
-                      const struct azint_block *b)
+                      size_t n_bytes)
 {
     size_t place = (size_t)where->frame * pass->plan->n_strips + where->strip;
     uint8_t *bits = pass->lost + place * AZINT_STRIP_BYTES;
-    /* Most strips of most frames lose nothing, so bits are cleared when the first pixel is lost. */
+    /* Most strips of most frames lose nothing but what is learnt, so bits are set when the first pixel differs. */
     if (!pass->lost_any[place]) {
-        memset(bits, 0, AZINT_STRIP_BYTES);
+        memcpy(bits, azint_lost_bits(pass, where->frame, where->strip), AZINT_STRIP_BYTES);
         pass->lost_any[place] = 1;
     }
-    memcpy(bits + where->at / 8, space->lost, b->n_bytes);
+    memcpy(bits + where->at / 8, space->lost, n_bytes);
 }
 
 /* Adds rows of zeros, so that the frame has `digits` digits. */
@@ -82,7 +82,8 @@ static void put_digits(struct azint_pass *pass, struct azint_space *space, const
 
 /* A block with pixels that are lost or too large; noinline keeps it out of the common path's way. */
 static __attribute__((noinline)) void put_hard(struct azint_pass *pass, struct azint_space *space,
-                                               const struct azint_where *where, struct azint_block *b)
+                                               const struct azint_where *where, struct azint_block *b,
+                                               bool has_learnt)
 {
     bool lost = pass->ops->lost(b, pass->job, space->lost);
     unsigned digits = 1;
@@ -90,8 +91,9 @@ static __attribute__((noinline)) void put_hard(struct azint_pass *pass, struct a
     /* The block takes a digit more as long as more than FEW pixels do not fit; what is lost does not count. */
     while ((n_outliers = pass->ops->beyond(b, AZINT_DIGIT_BITS * digits, space->lost, space->out)) > FEW)
         digits++;
-    if (lost)
-        mark_lost(pass, space, where, b);
+    /* Learnt pixels count as lost unless they are marked, be it as no loss. */
+    if (lost || has_learnt)
+        mark_lost(pass, space, where, b->n_bytes);
     if (n_outliers)
         put_by(pass, space, where, b);
     if (lost || n_outliers) {
@@ -101,6 +103,32 @@ static __attribute__((noinline)) void put_hard(struct azint_pass *pass, struct a
         pass->ops->drop(b, AZINT_DIGIT_BITS * digits + 1, space->drop, space->masked);
     }
     put_digits(pass, space, where, b, digits);
+}
+
+/* The learnt pixels among n of them, to space->lost; whether there are any. */
+static bool find_learnt(const struct azint_pass *pass, struct azint_space *space, const struct azint_where *where)
+{
+    size_t n_words = (where->n + 63) / 64;
+    uint64_t any = 0;
+    if (!pass->learnt)
+        return false;
+    memcpy(space->lost, azint_learnt_bits(pass->learnt, where->strip) + where->at / 8, 8 * n_words);
+    space->lost[n_words - 1] &= UINT64_MAX >> (64 * n_words - where->n);
+    for (size_t i = 0; i < n_words; i++)
+        any |= space->lost[i];
+    return any != 0;
+}
+
+/* A block that has lost its learnt pixels, and whose others fit a digit: these alone go on. */
+static bool put_learnt(struct azint_pass *pass, struct azint_space *space, const struct azint_where *where,
+                       struct azint_block *b)
+{
+    if (!pass->ops->ones(b, pass->ones_from, space->lost) ||
+        pass->ops->beyond(b, AZINT_DIGIT_BITS, space->lost, space->out))
+        return false;
+    pass->ops->drop(b, AZINT_DIGIT_BITS + 1, space->lost, space->masked);
+    put_digits(pass, space, where, b, 1);
+    return true;
 }
 
 void azint_put_planes(struct azint_pass *pass, struct azint_space *space, const struct azint_where *where,
@@ -117,9 +145,12 @@ void azint_put_planes(struct azint_pass *pass, struct azint_space *space, const 
                              n_words,
                              UINT64_MAX >> (64 * n_words - where->n),
                              azint_live(pass, (uint64_t)where->strip * AZINT_STRIP + where->at) };
+    bool has_learnt = find_learnt(pass, space, where);
+    if (has_learnt && put_learnt(pass, space, where, &b))
+        return;
     /* Invalid values mostly are the largest ones: a block without a large pixel has none, and needs no second look. */
-    if (pass->small_invalid || pass->ops->beyond(&b, AZINT_DIGIT_BITS, NULL, space->out))
-        put_hard(pass, space, where, &b);
+    if (pass->small_invalid || has_learnt || pass->ops->beyond(&b, AZINT_DIGIT_BITS, NULL, space->out))
+        put_hard(pass, space, where, &b, has_learnt);
     else
         put_digits(pass, space, where, &b, 1);
 }
@@ -132,8 +163,14 @@ void azint_put_pixels(struct azint_pass *pass, struct azint_space *space, const 
     uint8_t *row = azint_row(pass, space, 0, where->frame) + where->at;
     /* Plain pixels that all fit one digit never become planes. */
     if (!pass->ops->narrow(pixels, where->n, elem_size, pass->type->is_signed, live, row) &&
-        !pass->small_invalid)
+        !pass->small_invalid) {
+        /* Learnt pixels that fit are none of the largest values: here they are valid. */
+        if (find_learnt(pass, space, where)) {
+            memset(space->lost, 0, (where->n + 63) / 64 * 8);
+            mark_lost(pass, space, where, (where->n + 7) / 8);
+        }
         return;
+    }
     /* to_planes() takes multiples of 64 pixels, so the last ones are copied and filled up with zeros. */
     size_t n = (where->n + 63) / 64 * 64, stride = n / 8;
     if (n != where->n) {

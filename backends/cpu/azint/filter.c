@@ -508,6 +508,6 @@ static int run_filter(const struct cpu_call *call)
 }
 
 const struct cpu_kernel cpu_filter_kernels[] = {
-    { "azint_filter", run_filter, filter_scratch, filter_batch, filter_prepare, cpu_simd_built },
+    { "azint_filter", run_filter, filter_scratch, filter_batch, filter_prepare, cpu_simd_built, NULL },
     { .name = NULL },
 };

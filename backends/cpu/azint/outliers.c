@@ -2,8 +2,8 @@
  * frame.
  *
  * Lost pixels are marked while strips run and counted afterwards.  Gaps that the static mask does not know
- * are the same in every frame, so the first frame's pixels are summed in full and the others as differences
- * from it: the sums are integers, adding and taking off again leaves no trace.
+ * are the same in every frame, so the first frame's pixels, or those learnt, are summed in full and the others as
+ * differences from it: the sums are integers, adding and taking off again leaves no trace.
  */
 #include "cpu_azint.h"
 
@@ -105,11 +105,14 @@ void azint_lose_pixel(const struct azint_plan *plan, uint64_t pixel, bool back, 
     } while (r.more);
 }
 
-/* What the lost pixels of the pass's first such frame take off, summed by all workers. */
+/* What the pixels of a reference take off, summed by all workers: those learnt, else the lost ones of the pass's first
+ * such frame. */
 struct loss {
     struct azint_pass *pass;
-    unsigned frame;
+    const struct azint_learnt *learnt;
+    unsigned frame; /* where nothing is learnt */
     enum azint_loss what;
+    const uint64_t *rows; /* the reference's, summed */
 };
 
 static uint64_t *rows_of(const struct azint_pass *pass, size_t worker)
@@ -117,11 +120,18 @@ static uint64_t *rows_of(const struct azint_pass *pass, size_t worker)
     return (uint64_t *)pass->spaces[worker].sums; /* merged by now, and of HCY_AZINT_SUMS rows at least */
 }
 
-static const uint8_t *lost_bits(const struct azint_pass *pass, unsigned frame, size_t strip)
+const uint8_t *azint_lost_bits(const struct azint_pass *pass, unsigned frame, size_t strip)
 {
     static const uint8_t none[AZINT_STRIP_BYTES];
     size_t place = (size_t)frame * pass->plan->n_strips + strip;
-    return pass->lost_any[place] ? pass->lost + place * AZINT_STRIP_BYTES : none;
+    if (pass->lost_any[place])
+        return pass->lost + place * AZINT_STRIP_BYTES;
+    return pass->learnt ? azint_learnt_bits(pass->learnt, strip) : none;
+}
+
+static const uint8_t *reference_bits(const struct loss *loss, size_t strip)
+{
+    return loss->learnt ? azint_learnt_bits(loss->learnt, strip) : azint_lost_bits(loss->pass, loss->frame, strip);
 }
 
 /* Pixels that are in the bitmap `in` and not in `out`. */
@@ -151,8 +161,7 @@ static void reference_range(void *context, size_t begin, size_t end, unsigned th
         memset(sums, 0, HCY_AZINT_SUMS * (size_t)pass->plan->n_bins * sizeof *sums);
         /* Whoever is free takes the next strip: sums of integers do not depend on who adds them. */
         for (size_t s; (s = atomic_fetch_add(&pass->next_strip, 1)) < pass->plan->n_strips;)
-            if (pass->lost_any[(size_t)loss->frame * pass->plan->n_strips + s])
-                lose_strip(loss, s, lost_bits(pass, loss->frame, s), none, false, sums);
+            lose_strip(loss, s, reference_bits(loss, s), none, false, sums);
     }
 }
 
@@ -183,10 +192,10 @@ static void frames_range(void *context, size_t begin, size_t end, unsigned threa
         /* Signal and variance are there already; the LOST rows are not written before. */
         memset(sums + HCY_SUM_LOST_COUNT * n_bins, 0,
                (HCY_AZINT_SUMS - HCY_SUM_LOST_COUNT) * n_bins * sizeof *sums);
-        add_rows(sums, rows_of(pass, 0), n_bins);
+        add_rows(sums, loss->rows, n_bins);
         /* Then only the pixels in which this frame differs from the reference. */
         for (size_t s = 0; s < pass->plan->n_strips; s++) {
-            const uint8_t *mine = lost_bits(pass, (unsigned)f, s), *other = lost_bits(pass, loss->frame, s);
+            const uint8_t *mine = azint_lost_bits(pass, (unsigned)f, s), *other = reference_bits(loss, s);
             if (mine != other && memcmp(mine, other, AZINT_STRIP_BYTES) != 0) {
                 lose_strip(loss, s, mine, other, false, sums);
                 lose_strip(loss, s, other, mine, true, sums);
@@ -199,9 +208,11 @@ static uint64_t count_lost(const struct azint_pass *pass, unsigned frame)
 {
     uint64_t n = 0;
     for (size_t s = 0; s < pass->plan->n_strips; s++) {
-        if (!pass->lost_any[(size_t)frame * pass->plan->n_strips + s])
+        if (!pass->lost_any[(size_t)frame * pass->plan->n_strips + s]) {
+            n += pass->learnt ? azint_learnt_counts(pass->learnt)[s] : 0;
             continue;
-        const uint8_t *bits = lost_bits(pass, frame, s);
+        }
+        const uint8_t *bits = azint_lost_bits(pass, frame, s);
         for (size_t i = 0; i < AZINT_STRIP_BYTES; i += 8) {
             uint64_t word;
             memcpy(&word, bits + i, 8);
@@ -211,10 +222,28 @@ static uint64_t count_lost(const struct azint_pass *pass, unsigned frame)
     return n;
 }
 
+/* The reference's rows, by all workers. */
+static void sum_reference(struct loss *loss, struct cpu_pool *pool)
+{
+    struct azint_pass *pass = loss->pass;
+    atomic_store(&pass->next_strip, 0);
+    cpu_pool_for(pool, pass->n_workers, 1, reference_range, loss);
+    for (unsigned w = 1; w < pass->n_workers; w++)
+        add_rows(rows_of(pass, 0), rows_of(pass, w), pass->plan->n_bins);
+    loss->rows = rows_of(pass, 0);
+}
+
+void azint_sum_learnt(struct azint_learnt *learnt, struct azint_pass *pass, struct cpu_pool *pool)
+{
+    struct loss loss = { .pass = pass, .learnt = learnt, .what = (enum azint_loss)learnt->what };
+    sum_reference(&loss, pool);
+    memcpy((uint8_t *)learnt + learnt->rows, loss.rows, HCY_AZINT_SUMS * (size_t)pass->plan->n_bins * sizeof(uint64_t));
+}
+
 void azint_lost_run(struct azint_pass *pass, struct cpu_pool *pool)
 {
     bool poisson = pass->job->flags & HCY_AZINT_WANT_VARIANCE;
-    struct loss loss = { pass, pass->n_frames, poisson ? AZINT_LOSS_ONE : AZINT_LOSS_PLAN };
+    struct loss loss = { pass, pass->learnt, pass->n_frames, poisson ? AZINT_LOSS_ONE : AZINT_LOSS_PLAN, NULL };
     /* From the last frame down, so that `frame` ends as the first one that has lost a pixel. */
     for (unsigned f = pass->n_frames; f-- > 0;) {
         hcy_frame_report *report = &pass->reports[pass->frames[f].item];
@@ -224,10 +253,11 @@ void azint_lost_run(struct azint_pass *pass, struct cpu_pool *pool)
     }
     if (loss.frame == pass->n_frames)
         return;
-    /* The reference frame is summed by all workers, the differences by a thread a frame. */
-    atomic_store(&pass->next_strip, 0);
-    cpu_pool_for(pool, pass->n_workers, 1, reference_range, &loss);
-    for (unsigned w = 1; w < pass->n_workers; w++)
-        add_rows(rows_of(pass, 0), rows_of(pass, w), pass->plan->n_bins);
+    /* The reference is summed by all workers, where it is not learnt, the differences by a thread a frame. */
+    if (pass->learnt)
+        loss.rows = (const uint64_t *)((const uint8_t *)pass->learnt + pass->learnt->rows);
+    else
+        sum_reference(&loss, pool);
     cpu_pool_for(pool, pass->n_frames, 1, frames_range, &loss);
+    azint_learn(pass, pool);
 }

@@ -305,6 +305,7 @@ static int run_one_pass(struct batch *b)
     pass->n_workers = b->layout.workers;
     pass->lost = b->scratch + b->layout.lost;
     pass->lost_any = b->scratch + b->layout.lost_any;
+    azint_learnt_use(pass);
     atomic_store(&pass->next_strip, 0);
     /* A float frame belongs to one thread, so that the order of its additions is that of its pixels. */
     if (pass->type->is_float) {
@@ -499,9 +500,9 @@ static int batch_deviation(size_t *items, const struct cpu_call *call)
 }
 
 const struct cpu_kernel cpu_azint_kernels[] = {
-    { "azint_image", run_plain, scratch_image, batch_image, azint_prepare, cpu_simd_built },
-    { "bslz4_azint", run_coded, scratch_coded, batch_coded, azint_prepare, cpu_simd_built },
+    { "azint_image", run_plain, scratch_image, batch_image, azint_prepare, cpu_simd_built, azint_prepare_few },
+    { "bslz4_azint", run_coded, scratch_coded, batch_coded, azint_prepare, cpu_simd_built, azint_prepare_few },
     { "bslz4_azint_deviation", run_deviation, scratch_deviation, batch_deviation, azint_deviation_prepare,
-      cpu_simd_built },
+      cpu_simd_built, NULL },
     { .name = NULL },
 };

@@ -128,6 +128,16 @@ static inline bool azint_lost(const struct azint_block *b, const hcy_azint_job *
     return any != 0;
 }
 
+/* struct azint_ops, ones. */
+static inline bool azint_ones(const struct azint_block *b, unsigned from, const uint64_t *pixels)
+{
+    uint64_t zeros = 0;
+    for (unsigned p = from < b->same ? from : b->same; p <= b->same; p++)
+        for (size_t i = 0; i < b->n_words; i++)
+            zeros |= pixels[i] & ~azint_load(b->planes + p * b->stride + 8 * i);
+    return !zeros;
+}
+
 /* struct azint_ops, drop. */
 static inline void azint_drop(struct azint_block *b, unsigned n_planes, const uint64_t *drop, uint8_t *to)
 {

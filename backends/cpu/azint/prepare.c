@@ -13,7 +13,6 @@
 #include <sys/mman.h>
 
 #define MAGIC 0x31544e495a414348u
-#define PAD   64u /* readable behind indices and weights: kernels read whole vectors */
 
 /* One (group, bin) and its four weights. */
 struct entry {
@@ -269,8 +268,8 @@ static int put_strip_piece(struct builder *b, const struct list *list, struct pi
     strip->n_entries = (uint32_t)list->n;
     strip->n_segs = (uint32_t)n_segs;
     strip->index = 0;
-    strip->weights = azint_up64(2 * list->n + PAD);
-    strip->segs = strip->weights + (b->unit ? 0 : azint_up64(12 * list->n + PAD));
+    strip->weights = azint_up64(2 * list->n + AZINT_PAD);
+    strip->segs = strip->weights + (b->unit ? 0 : azint_up64(12 * list->n + AZINT_PAD));
     strip->blocks = strip->segs + azint_up64(n_segs * sizeof(struct azint_seg));
     piece->size = strip->blocks + azint_up64(azint_block_words(b->head->n_bins) * sizeof(uint64_t));
     if (!leaves_room(b, piece->size))
@@ -397,24 +396,30 @@ int azint_check_spans(const hcy_span *spans, size_t n)
     return 0;
 }
 
+struct azint_plan azint_plan_of(const hcy_span *spans)
+{
+    const hcy_azint_head *head = spans[0].data;
+    return (struct azint_plan){ .magic = MAGIC,
+                                .n_bins = head->n_bins,
+                                .n_strips = (uint32_t)((head->n_pixels + AZINT_STRIP - 1) / AZINT_STRIP),
+                                .n_pixels = head->n_pixels,
+                                .live = azint_up64(sizeof(struct azint_plan)),
+                                .runs = spans[1].data,
+                                .starts = spans[2].data,
+                                .norms = spans[3].data,
+                                .darks = spans[4].size ? spans[4].data : NULL,
+                                .variances = spans[5].size ? spans[5].data : NULL,
+                                .dark_shift = head->dark_shift,
+                                .variance_shift = head->variance_shift };
+}
+
 /* Lays the blob out and fills it from the pieces. */
 static int fill_blob(struct builder *b, struct cpu_pool *pool, const hcy_span *spans, size_t n_strips,
                      void **blob, size_t *size)
 {
-    size_t live_size = azint_up64(n_strips * AZINT_STRIP_BYTES + PAD);
-    struct azint_plan plan = { .magic = MAGIC,
-                               .n_bins = b->head->n_bins,
-                               .n_strips = (uint32_t)n_strips,
-                               .n_pixels = b->head->n_pixels,
-                               .unit = b->unit,
-                               .live = azint_up64(sizeof plan),
-                               .runs = spans[1].data,
-                               .starts = spans[2].data,
-                               .norms = spans[3].data,
-                               .darks = spans[4].size ? spans[4].data : NULL,
-                               .variances = spans[5].size ? spans[5].data : NULL,
-                               .dark_shift = b->head->dark_shift,
-                               .variance_shift = b->head->variance_shift };
+    size_t live_size = azint_up64(n_strips * AZINT_STRIP_BYTES + AZINT_PAD);
+    struct azint_plan plan = azint_plan_of(spans);
+    plan.unit = b->unit;
     /* Behind the head and the list of strips each piece stands as it was built, moved by all threads. */
     plan.strips = plan.live + live_size;
     size_t total = plan.strips + azint_up64(n_strips * sizeof(struct azint_strip));
@@ -422,11 +427,15 @@ static int fill_blob(struct builder *b, struct cpu_pool *pool, const hcy_span *s
         b->places[s] = total;
         total += b->pieces[s].size;
     }
+    size_t learnt = azint_learnt_size(&plan);
+    plan.learnt = learnt ? total : 0;
+    total += learnt;
     b->blob = cpu_blob_alloc(total);
     if (!b->blob)
         return hcy_fail(HCY_ENOMEM, "azint: no memory for a plan of %zu bytes", total);
     memcpy(b->blob, &plan, sizeof plan);
     memcpy(b->blob + plan.live, b->live, live_size);
+    azint_learnt_init((struct azint_plan *)b->blob);
     cpu_pool_for(pool, n_strips, 1, move_range, b);
     *blob = b->blob;
     *size = total;
@@ -454,7 +463,7 @@ int azint_prepare(void **blob, size_t *size, struct cpu_pool *pool, enum cpu_sim
     b.starts = spans[2].data;
     size_t n_strips = (size_t)((b.head->n_pixels + AZINT_STRIP - 1) / AZINT_STRIP);
     b.n_strips = n_strips;
-    b.live = calloc(1, azint_up64(n_strips * AZINT_STRIP_BYTES + PAD));
+    b.live = calloc(1, azint_up64(n_strips * AZINT_STRIP_BYTES + AZINT_PAD));
     b.pieces = calloc(n_strips, sizeof *b.pieces);
     b.places = calloc(n_strips, sizeof *b.places);
     if (!b.live || !b.pieces || !b.places || n_strips > UINT32_MAX) {

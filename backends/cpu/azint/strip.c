@@ -171,7 +171,10 @@ static void add_digit(struct azint_pass *pass, struct azint_space *space, size_t
         azint_deviation_rows(pass, space, number, digit, n);
     else if (variance == AZINT_V_TILE && azint_own_variance(pass, digit))
         make_variance(pass, space, digit, n);
-    azint_add_entries(pass, space, strip, &source);
+    if (pass->plan->direct)
+        azint_add_runs(pass, space, number, n, &source);
+    else
+        azint_add_entries(pass, space, strip, &source);
     if (pass->deviation)
         azint_deviation_cross(pass, space, number, digit);
 }

@@ -270,6 +270,7 @@ const struct azint_ops azint_ops_avx2 = {
     .one = one,
     .beyond = azint_beyond,
     .lost = azint_lost,
+    .ones = azint_ones,
     .drop = azint_drop,
     .narrow = narrow_avx2,
     .to_planes = to_planes_avx2,

@@ -223,6 +223,7 @@ const struct azint_ops azint_ops_avx512 = {
     .one = one,
     .beyond = azint_beyond,
     .lost = azint_lost,
+    .ones = azint_ones,
     .drop = azint_drop,
     .narrow = narrow_avx512,
     .to_planes = to_planes_avx512,

@@ -357,6 +357,7 @@ const struct azint_ops azint_ops_neon = {
     .one = one,
     .beyond = azint_beyond,
     .lost = azint_lost,
+    .ones = azint_ones,
     .drop = azint_drop,
     .narrow = narrow_neon,
     .to_planes = to_planes_neon,

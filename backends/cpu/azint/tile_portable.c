@@ -156,6 +156,7 @@ const struct azint_ops azint_ops_portable = {
     .one = one_portable,
     .beyond = azint_beyond,
     .lost = azint_lost,
+    .ones = azint_ones,
     .drop = azint_drop,
     .narrow = narrow_portable,
     .to_planes = to_planes_portable,

@@ -47,8 +47,9 @@ enum hcy_pipeline_flag {
     HCY_PIPELINE_TWO_STAGE = 1, /* decode, then integrate, also where a device could do both at once */
     HCY_PIPELINE_COPY = 2,      /* copy to device memory also where kernels could read the slots directly */
     HCY_PIPELINE_ADD_UP = 4,    /* statistics go on from run to run: those of a stack that grows between them */
-    HCY_PIPELINE_MEANS = 8      /* results have intensity and sigma alone, their other arrays are NULL: less memory
+    HCY_PIPELINE_MEANS = 8,     /* results have intensity and sigma alone, their other arrays are NULL: less memory
                                    and time, above all for images */
+    HCY_PIPELINE_FEW = 16       /* three frames or so will come in all: devices prepare less, each frame takes longer */
 };
 
 /* What a frame's curve is divided by, beside the plan's normalization: the count of a monitor.  Called once for

@@ -1,0 +1,143 @@
+/* few.c - a plan for a few frames: nothing is made of its runs, their weights are added as they stand.
+ *
+ * A plan's strips of entries (prepare.c) take as long to make as a few frames take to be summed pixel by pixel.  So who
+ * says that no more will come gets a plan without entries: what pixels have weights, and which bins each strip adds to.
+ * All else is that of other plans, and so are the bits.  Making it is shared by all threads; adding is one worker's.
+ */
+#include "cpu_azint.h"
+
+#include <string.h>
+
+struct few {
+    const hcy_azint_head *head;
+    const uint8_t *runs;
+    const uint64_t *starts;
+    size_t runs_size, n_strips, words; /* words: of a strip's bits for blocks of bins */
+    uint8_t *live;
+    uint64_t *blocks;
+    atomic_bool broken;
+};
+
+/* The runs of one pixel, bounds-checked; *at moves on. */
+static bool look_at_pixel(const struct few *few, uint64_t pixel, size_t *at, uint64_t *blocks)
+{
+    struct azint_run r;
+    do {
+        if (!azint_run_next(&r, at, few->runs, few->runs_size, few->head->n_bins))
+            return false;
+        if (!r.n)
+            continue;
+        few->live[pixel / 8] |= (uint8_t)(1u << pixel % 8);
+        for (uint32_t b = r.bin / AZINT_BLOCK_BINS; b <= (r.bin + r.n - 1) / AZINT_BLOCK_BINS; b++)
+            blocks[b / 64] |= (uint64_t)1 << b % 64;
+    } while (r.more);
+    return true;
+}
+
+static bool look_at_strip(const struct few *few, size_t strip)
+{
+    uint64_t pixel = (uint64_t)strip * AZINT_STRIP, left = few->head->n_pixels - pixel;
+    uint64_t end = pixel + (left < AZINT_STRIP ? left : AZINT_STRIP);
+    bool sound = true;
+    /* Each segment begins at its own start, so that its look-ups need not wait for those of the one before; it must end
+     * where the next one begins, as lost pixels are looked up by the starts. */
+    for (const uint64_t *start = few->starts + pixel / HCY_AZINT_START_EVERY; sound && pixel < end; start++) {
+        size_t at = *start;
+        for (unsigned i = 0; sound && i < HCY_AZINT_START_EVERY && pixel < end; i++, pixel++)
+            sound = look_at_pixel(few, pixel, &at, few->blocks + strip * few->words);
+        sound = sound && at == start[1];
+    }
+    return sound;
+}
+
+static void look_at_range(void *context, size_t begin, size_t end, unsigned thread)
+{
+    struct few *few = context;
+    (void)thread;
+    for (size_t s = begin; s < end && !atomic_load(&few->broken); s++)
+        if (!look_at_strip(few, s))
+            atomic_store(&few->broken, true);
+}
+
+int azint_prepare_few(void **blob, size_t *size, struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spans,
+                      size_t n)
+{
+    int status = azint_check_spans(spans, n);
+    (void)simd; /* one layout for all */
+    if (status)
+        return status;
+    struct azint_plan plan = azint_plan_of(spans);
+    struct few few = { .head = spans[0].data, .runs = spans[1].data, .runs_size = spans[1].size,
+                       .starts = spans[2].data, .n_strips = plan.n_strips, .words = azint_block_words(plan.n_bins) };
+    size_t bits = few.words * sizeof(uint64_t), total;
+    plan.direct = 1;
+    plan.strips = plan.live + azint_up64(few.n_strips * AZINT_STRIP_BYTES + AZINT_PAD);
+    size_t blocks = plan.strips + azint_up64(few.n_strips * sizeof(struct azint_strip));
+    if (hcy_size_mul(&total, few.n_strips, bits) || hcy_size_add(&total, total, blocks))
+        return hcy_fail(HCY_ERANGE, "azint: a plan of %zu strips and %u bins", few.n_strips, plan.n_bins);
+    uint8_t *memory = cpu_blob_alloc(total);
+    if (!memory)
+        return hcy_fail(HCY_ENOMEM, "azint: no memory for a plan of %zu bytes", total);
+    memset(memory, 0, total);
+    memcpy(memory, &plan, sizeof plan);
+    for (size_t s = 0; s < few.n_strips; s++)
+        ((struct azint_strip *)(memory + plan.strips))[s].blocks = blocks + s * bits;
+    few.live = memory + plan.live;
+    few.blocks = (uint64_t *)(memory + blocks);
+    cpu_pool_for(pool, few.n_strips, 4, look_at_range, &few);
+    if (atomic_load(&few.broken)) {
+        cpu_blob_free(memory, total);
+        return hcy_fail(HCY_EINVAL, "azint: the plan's runs are not well formed");
+    }
+    *blob = memory;
+    *size = total;
+    return 0;
+}
+
+/* One frame's row of digits, by the runs of its n pixels from the first start on; v: digits of the variance. */
+static inline void add_row_runs(const uint8_t *runs, const uint64_t *starts, size_t n, const int8_t *x, const int8_t *v,
+                                enum azint_variance from, size_t stride, int64_t *sums)
+{
+    const uint8_t *p = runs;
+    struct azint_run r;
+    for (size_t i = 0; i < n; i++) {
+        if (i % HCY_AZINT_START_EVERY == 0)
+            p = runs + starts[i / HCY_AZINT_START_EVERY];
+        int64_t variance = from == AZINT_V_TILE ? v[i] : x[i];
+        if (from == AZINT_V_MAX && variance < 1)
+            variance = 1;
+        do {
+            r = azint_run_at(p);
+            int64_t *sum = sums + (size_t)r.bin * 2 * stride;
+            for (uint32_t k = 0; k < r.n; k++, sum += 2 * stride) {
+                uint32_t c = azint_weight(&r, k);
+                sum[0] += (int64_t)c * x[i];
+                if (from != AZINT_V_NONE)
+                    sum[stride] += (int64_t)azint_square(c) * variance;
+            }
+            p = azint_run_end(&r);
+        } while (r.more);
+    }
+}
+
+void azint_add_runs(struct azint_pass *pass, struct azint_space *space, size_t strip, size_t n,
+                    const struct azint_source *source)
+{
+    int64_t *sums = azint_sums(pass, space, source->slot);
+    const uint8_t *runs = pass->plan->runs;
+    const uint64_t *starts = pass->plan->starts + strip * (AZINT_STRIP / HCY_AZINT_START_EVERY);
+    bool own = azint_own_variance(pass, source->digit);
+    /* The runs are read anew for each frame: there are few. */
+    for (unsigned f = 0; f < pass->n_frames; f++) {
+        const int8_t *x = (const int8_t *)azint_row(pass, space, source->digit, f);
+        const int8_t *v = own ? (const int8_t *)space->vrows + f * (size_t)AZINT_PITCH : x;
+        int64_t *to = sums + azint_frame_at(pass, f);
+        /* Each case is a loop of its own. */
+        if (source->variance == AZINT_V_NONE)
+            add_row_runs(runs, starts, n, x, v, AZINT_V_NONE, pass->stride, to);
+        else if (source->variance == AZINT_V_MAX)
+            add_row_runs(runs, starts, n, x, v, AZINT_V_MAX, pass->stride, to);
+        else
+            add_row_runs(runs, starts, n, x, v, AZINT_V_TILE, pass->stride, to);
+    }
+}
