@@ -41,6 +41,14 @@ while read -r path factor; do
     check "reads $path of fabio's or h5py's" sum "$path" "$factor"
 done <made
 
+# --- Detectors: what the library is held against is what this pyFAI says ---
+same_detectors()
+{
+    "$python" "$top_srcdir/tests/reference/make_detectors.py" >detectors.h 2>detectors.log || { cat detectors.log; return 1; }
+    diff "$top_srcdir/tests/reference/azint_detectors.h" detectors.h
+}
+check 'every detector of pyFAI has the pixels, mask and corners of the table' same_detectors
+
 # --- Configurations: pyFAI makes the same curves from them ---
 tool=$tools/corrections
 for words in few mask 'mask dectris' 'mask nexus' plain; do

@@ -92,8 +92,8 @@ static int make_workers(struct build *b)
         if (!(rc = hcy__azint_row_alloc(&w->upper, b->g.width)) &&
             !(rc = hcy__azint_row_alloc(&w->lower, b->g.width)))
             rc = hcy__azint_row_alloc(&w->centre, b->g.width);
-        if (!rc && b->g.corners)
-            rc = hcy__azint_row_alloc(&w->quads, 4 * b->g.width);
+        if (!rc && b->g.own)
+            rc = hcy__azint_row_alloc(&w->quads, b->g.own * b->g.width);
     }
     /* Each row has a hash of its own, so that the whole's does not depend on which thread did which
      * row. */

@@ -75,6 +75,16 @@ static int corners_are_finite(const float *corners)
     return 1;
 }
 
+/* Of the image's i-th pixel. */
+static const float *corners_of(const hcy_azint_plan *plan, size_t i)
+{
+    size_t height = plan->head.height, width = plan->head.width, row = i / width, column = i % width;
+
+    row = hcy__azint_turns(&plan->poni, 1) ? height - 1 - row : row;
+    column = hcy__azint_turns(&plan->poni, 2) ? width - 1 - column : column;
+    return plan->poni.corners + 12 * (row * width + column);
+}
+
 static int make_plan_mask(uint8_t **mask, size_t *n_masked, const hcy_azint_plan *plan, const uint8_t *user)
 {
     size_t height = plan->head.height, width = plan->head.width, n = height * width;
@@ -88,7 +98,7 @@ static int make_plan_mask(uint8_t **mask, size_t *n_masked, const hcy_azint_plan
     *n_masked = 0;
     for (size_t i = 0; !rc && i < n; i++) {
         (*mask)[i] |= user && user[i];
-        (*mask)[i] |= plan->poni.corners && !corners_are_finite(plan->poni.corners + 12 * i);
+        (*mask)[i] |= plan->poni.corners && !corners_are_finite(corners_of(plan, i));
         *n_masked += (*mask)[i];
     }
     return rc;
