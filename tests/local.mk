@@ -215,7 +215,7 @@ EXTRA_DIST += tests/run-test tests/configurations tests/cli.sh $(test_scripts) t
     tests/reference/h5plugin.py tests/reference/make_azint.py tests/reference/make_azint_2d.py \
     tests/reference/make_azint_arrays.py tests/reference/make_azint_corners.py \
     tests/reference/make_detectors.py tests/reference/make_azint_filter.py \
-    tests/reference/make_config.py tests/reference/read_curves.py tests/reference/write_inputs.py
+    tests/reference/make_config.py tests/reference/pyfai_errors.py tests/reference/read_curves.py tests/reference/write_inputs.py
 CLEANFILES += $(cts_launchers) $(xrt_launchers)
 
 clean-local:
