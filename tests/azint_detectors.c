@@ -248,6 +248,13 @@ static void test_hexagons(void)
         ok(least > (split == HCY_SPLIT_FULL ? 0.99 : 0.93) && most < (split == HCY_SPLIT_FULL ? 1.01 : 1.07),
            "hexagons, %s: %.4f to %.4f of each ring's pixels", splits[split], least, most);
     }
+    hcy_azint_options o = HCY_AZINT_OPTIONS_INIT;
+    hcy_azint_plan *plan = NULL;
+    poni.wavelength = 1e-10;
+    o.unit = "qx_nm^-1";
+    o.npt = 20;
+    o.split = HCY_SPLIT_FULL;
+    is_int(hcy_azint_plan_create(&plan, &poni, d->height, d->width, &o), HCY_EUNSUPPORTED, "hexagons, full, qx");
     ok(is_close(counts[1], counts[0], 2e-3) && is_close(counts[2], counts[0], 2e-3), "... and as many in all");
 }
 

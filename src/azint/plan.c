@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE /* sched_getaffinity, where there is one */
 #include "build.h"
+#include "detector.h"
 #include "sized.h"
 
 #include <math.h>
@@ -327,6 +328,10 @@ static int fill_plan(hcy_azint_plan *plan, const hcy_poni *poni, size_t height, 
         (rc = hcy__azint_resolve_poni(&plan->poni, height, width)) ||
         (rc = hcy__azint_scale_init(&plan->scale, plan->options.unit, plan->poni.wavelength)))
         return rc;
+    /* Across 0 of such a unit a pixel's contour crosses itself, which is undone for quadrilaterals alone. */
+    if (plan->scale.is_component && plan->options.split == HCY_SPLIT_FULL && !plan->poni.corners &&
+        hcy__detector_layout(plan->poni.detector)->pixels == DETECTOR_HEXAGONS)
+        return hcy_fail(HCY_EUNSUPPORTED, "full splitting of hexagons in %s: use bbox", plan->options.unit);
     /* The plan lives on after the caller's arrays are gone: it forgets their addresses, and `user` has
      * them while it is built. */
     user = plan->options;
