@@ -125,6 +125,83 @@ static void test_grid(int split)
        "a regular grid by its corners, splitting %d", split);
 }
 
+static int turns_rows(int orientation)
+{
+    return orientation == 1 || orientation == 2;
+}
+
+static int turns_columns(int orientation)
+{
+    return orientation == 1 || orientation == 4;
+}
+
+/* The same grid by corners that are turned already, as pyFAI writes them: pixels and corners counted from the end. */
+static void test_turned_grid(int split, int orientation)
+{
+    static float corners[N * 12], straight[N * 12];
+    double weight[2][BINS] = { { 0 } }, moment[2][BINS] = { { 0 } };
+    hcy_azint_options o = make_options(split, "q_nm^-1", BENT_AZIM, NULL);
+
+    make_corners(straight, -1);
+    for (int i = 0; i < N; i++)
+        for (int k = 0; k < 4; k++) {
+            static const int other_row[4] = { 1, 0, 3, 2 }, other_column[4] = { 3, 2, 1, 0 };
+            int row = i / BENT_WIDTH, column = i % BENT_WIDTH, from = k;
+
+            row = turns_rows(orientation) ? BENT_HEIGHT - 1 - row : row;
+            column = turns_columns(orientation) ? BENT_WIDTH - 1 - column : column;
+            from = turns_rows(orientation) ? other_row[from] : from;
+            from = turns_columns(orientation) ? other_column[from] : from;
+            memcpy(corners + 12 * i + 3 * k, straight + 12 * (row * BENT_WIDTH + column) + 3 * from,
+                   3 * sizeof(float));
+        }
+    for (int k = 0; k < 2; k++) {
+        hcy_poni poni = make_poni(k ? corners : NULL);
+        poni.orientation = orientation;
+        poni.corners_orientation = k ? orientation : 0;
+        hcy_azint_plan *p = must_plan(&poni, &o);
+
+        (void)sum_weights(weight[k], moment[k], p, N);
+        hcy_azint_plan_release(p);
+    }
+    ok(deviation(weight[1], weight[0], BINS) < 1e-4 && deviation(moment[1], moment[0], BINS) < 1e-4,
+       "a grid of orientation %d by its corners, splitting %d", orientation, split);
+}
+
+/* Corners of one orientation in another: pixel by pixel the others, to the last bit. */
+static void test_orientation(int has, int wanted)
+{
+    static float corners[N * 12], turned[N * 12];
+    static uint64_t sums[2][HCY_AZINT_SPANS];
+    int rows = turns_rows(has) != turns_rows(wanted), columns = turns_columns(has) != turns_columns(wanted);
+    hcy_azint_options o = make_options(HCY_SPLIT_FULL, "q_nm^-1", BENT_AZIM, NULL);
+
+    make_corners(corners, 1);
+    for (int i = 0; i < N; i++) {
+        int row = i / BENT_WIDTH, column = i % BENT_WIDTH;
+
+        row = rows ? BENT_HEIGHT - 1 - row : row;
+        column = columns ? BENT_WIDTH - 1 - column : column;
+        memcpy(turned + 12 * i, corners + 12 * (row * BENT_WIDTH + column), 12 * sizeof(float));
+    }
+    for (int k = 0; k < 2; k++) {
+        hcy_poni poni = make_poni(k ? turned : corners);
+        hcy_span spans[HCY_AZINT_SPANS];
+
+        poni.orientation = k ? 3 : wanted;
+        poni.corners_orientation = k ? 0 : has;
+        hcy_azint_plan *p = must_plan(&poni, &o);
+        hcy_azint_plan_tables(spans, p);
+        for (int s = 1; s < HCY_AZINT_SPANS; s++) {
+            sums[k][s] = spans[s].size;
+            for (size_t b = 0; b < spans[s].size; b++)
+                sums[k][s] = sums[k][s] * 31 + ((const uint8_t *)spans[s].data)[b];
+        }
+        hcy_azint_plan_release(p);
+    }
+    ok(!memcmp(sums[0], sums[1], sizeof sums[0]), "corners of orientation %d, in orientation %d", has, wanted);
+}
+
 static void test_odd(void)
 {
     static float corners[N * 12];
@@ -152,9 +229,8 @@ static void test_odd(void)
     fails(hcy_azint_plan_create(&p, &poni, BENT_HEIGHT, BENT_WIDTH, &o), HCY_EINVAL, "24 x 30|23 x 30",
           "corners of another shape");
     poni = make_poni(corners);
-    poni.orientation = 2;
-    fails(hcy_azint_plan_create(&p, &poni, BENT_HEIGHT, BENT_WIDTH, &o), HCY_EUNSUPPORTED, "orientation 2",
-          "another orientation");
+    poni.corners_orientation = 5;
+    fails(hcy_azint_plan_create(&p, &poni, BENT_HEIGHT, BENT_WIDTH, &o), HCY_EINVAL, "orientation", "orientation 5");
     poni = make_poni(NULL);
     strcpy(poni.detector_file, "bent.h5");
     fails(hcy_azint_plan_create(&p, &poni, BENT_HEIGHT, BENT_WIDTH, &o), HCY_EINVAL, "bent.h5|not read",
@@ -261,6 +337,12 @@ int main(int argc, char **argv)
         check_case(&bent_cases[i]);
     for (int split = 0; split < 3; split++)
         test_grid(split);
+    for (int orientation = 1; orientation <= 4; orientation++) {
+        for (int split = 0; split < 3; split++)
+            test_turned_grid(split, orientation);
+        for (int has = 0; has <= 4; has++)
+            test_orientation(has, orientation);
+    }
     test_odd();
     test_file();
     return done_testing();

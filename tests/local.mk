@@ -18,7 +18,7 @@ test_public = \
     tests/nufft_direct tests/nufft_widths tests/nufft_use tests/nufft_order \
     tests/nufft_pencil tests/nufft_settle tests/parse_lanes tests/stream
 
-test_internal = tests/hal_spec tests/arguments tests/nvrtc tests/bslz4 tests/mutations tests/fuzz tests/azint_cache \
+test_internal = tests/hal_spec tests/arguments tests/nvrtc tests/bslz4 tests/mutations tests/fuzz tests/azint_cache tests/azint_detectors \
     tests/azint_ops tests/azint_kernels tests/nufft_lacks tests/hls_args \
     tests/pipeline tests/pipeline_push tests/pipeline_refuse tests/pipeline_rows
 
@@ -52,6 +52,7 @@ tests_mutations_LDADD = $(inside)
 tests_mutations_CPPFLAGS = $(tests_bslz4_CPPFLAGS)
 tests_fuzz_LDADD = $(inside)
 tests_azint_cache_LDADD = $(inside)
+tests_azint_detectors_LDADD = $(inside)
 tests_azint_ops_LDADD = $(inside)
 tests_azint_ops_CPPFLAGS = $(tests_bslz4_CPPFLAGS)
 tests_azint_kernels_LDADD = $(inside)
@@ -209,12 +210,14 @@ EXTRA_DIST += tests/run-test tests/configurations tests/cli.sh $(test_scripts) t
     tests/toy-backend/toy_backend.c tests/toy-family/kernels.def tests/toy-family/toy.c tests/toy-family/toy.cl \
     tests/toy-family/toy.h tests/toy-family/toy_cpu.c tests/toy-family/toy_format.h tests/toy-family/toy_test.c \
     tests/reference/azint_2d.h tests/reference/azint_arrays.h tests/reference/azint_cases.h tests/reference/azint_corners.h \
+    tests/reference/azint_detectors.h \
     tests/reference/azint_filter.h tests/reference/config_cases.h tests/reference/check_config.py \
     tests/reference/config_dummy.json tests/reference/config_image.json tests/reference/config_plain.json \
     tests/reference/config_ranges.json tests/reference/config_version3.json tests/reference/config_version4.json \
     tests/reference/h5plugin.py tests/reference/make_azint.py tests/reference/make_azint_2d.py \
-    tests/reference/make_azint_arrays.py tests/reference/make_azint_corners.py tests/reference/make_azint_filter.py \
-    tests/reference/make_config.py tests/reference/read_curves.py tests/reference/write_inputs.py
+    tests/reference/make_azint_arrays.py tests/reference/make_azint_corners.py \
+    tests/reference/make_detectors.py tests/reference/make_azint_filter.py \
+    tests/reference/make_config.py tests/reference/pyfai_errors.py tests/reference/read_curves.py tests/reference/write_inputs.py
 CLEANFILES += $(cts_launchers) $(xrt_launchers)
 
 clean-local:

@@ -127,6 +127,48 @@ static void check_points(hcy_device *dev)
         }
 }
 
+/* The floor that rounding of coordinates sets, as the header has it. */
+static void check_far(hcy_device *dev)
+{
+    double most = 0;
+    for (int power = 1; power <= 8; power++)
+        for (int type = 1; type <= 2; type++) {
+            struct problem p;
+            const int64_t n = 100;
+            const double periods = pow(10, power);
+            oracle_open(&p, HCY_F64, type, 1, &n, 60, 0, 1);
+            for (size_t i = 0; i < p.m; i++)
+                oracle_put(&p, p.x[0], i, 2 * periods * oracle_get(&p, p.x[0], i));
+            most = fmax(most, oracle_run(&p, dev, 1e-14, NULL) / (3.5e-16 * (double)n * periods));
+            oracle_close(&p);
+        }
+    ok(most <= 1, "points up to 10^8 periods away: %.2f of the floor that is stated", most);
+}
+
+/* Many points at one place, few modes: what cancels is measured by its terms. */
+static void check_cancelling(hcy_device *dev)
+{
+    double relative = 0, most = 0;
+    for (int seed = 0; seed < 200; seed++) {
+        struct problem p;
+        const int64_t n = 3 + seed % 9;
+        const double eps = pow(10, -1 - seed % 9);
+        double terms = 0, sums = 0;
+        oracle_open(&p, HCY_F64, 2, 1, &n, 50, 0, 1);
+        for (size_t i = 1; i < p.m; i++)
+            oracle_put(&p, p.x[0], i, oracle_get(&p, p.x[0], 0));
+        double error = oracle_run(&p, dev, eps, NULL);
+        for (size_t k = 0; k < 2 * p.n; k++)
+            terms += pow(oracle_get(&p, p.f, k), 2);
+        for (size_t j = 0; j < 2; j++)
+            sums += pow(oracle_get(&p, p.c, j), 2);
+        relative = fmax(relative, error / eps);
+        most = fmax(most, error * sqrt(sums / terms) / eps);
+        oracle_close(&p);
+    }
+    ok(most <= 2 && relative > 2, "50 points at one place: %.2f eps of the terms, %.2f of the sums", most, relative);
+}
+
 /* Strengths near the end of float: nothing on the way may leave it where the result does not. */
 static void check_large(hcy_device *dev)
 {
@@ -274,6 +316,8 @@ int main(int argc, char **argv)
         if (i == 2 || n == 1) {
             check_chosen_grids(dev);
             check_points(dev);
+            check_far(dev);
+            check_cancelling(dev);
             check_large(dev);
             check_many(dev);
         }

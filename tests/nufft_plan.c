@@ -294,6 +294,36 @@ static void check_choices(void)
     oracle_close(&p);
 }
 
+/* A grid given may be too coarse for eps with any window: that is said, and not done. */
+static void check_reach(void)
+{
+    static const struct {
+        double upsampling, eps;
+        unsigned width;
+        size_t grid;
+        int status;
+    } cases[] = { { 1.25, 1e-8, 0, 0, 0 },           { 1.25, 1e-11, 0, 0, HCY_ERANGE },
+                  { 1.25, 1e-11, 16, 0, 0 },         { 0, 1e-11, 0, 120, HCY_ERANGE },
+                  { 2, 1e-15, 0, 0, 0 },             { 1.45, 3e-14, 0, 0, HCY_ERANGE },
+                  { 1.05, 1e-8, 0, 0, HCY_ERANGE } };
+    const int64_t n = 100;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        for (int type = 1; type <= (cases[i].grid ? 1 : 3); type++) {
+            struct problem p;
+            hcy_nufft_options o = HCY_NUFFT_OPTIONS_INIT;
+            int status;
+            oracle_open(&p, HCY_F64, type, 1, &n, 20, type == 3 ? 30 : 0, 1);
+            o.upsampling = cases[i].upsampling;
+            o.width = cases[i].width;
+            o.grid[0] = cases[i].grid;
+            hcy_nufft *plan = oracle_plan(&p, dev, cases[i].eps, &o, &status);
+            is_int(status, cases[i].status, "type %d, upsampling %g, grid %zu, width %u, eps %g", type, o.upsampling,
+                   o.grid[0], o.width, cases[i].eps);
+            hcy_nufft_destroy(plan);
+            oracle_close(&p);
+        }
+}
+
 /* The next even number of factors 2, 3 and 5, found by stepping. */
 static uint64_t next_smooth(uint64_t n)
 {
@@ -578,6 +608,7 @@ int main(int argc, char **argv)
         check_type3_grid();
         check_bits();
         check_choices();
+        check_reach();
         check_grids();
         check_submit(dev);
         check_submit(discrete);

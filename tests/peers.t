@@ -41,6 +41,28 @@ while read -r path factor; do
     check "reads $path of fabio's or h5py's" sum "$path" "$factor"
 done <made
 
+# --- Detectors: what the library is held against is what this pyFAI says ---
+same_detectors()
+{
+    "$python" "$top_srcdir/tests/reference/make_detectors.py" >detectors.h 2>detectors.log || { cat detectors.log; return 1; }
+    diff "$top_srcdir/tests/reference/azint_detectors.h" detectors.h
+}
+check 'every detector of pyFAI has the pixels, mask and corners of the table' same_detectors
+
+# What doc/geometry.md says of this pyFAI is what it prints; another pyFAI may have mended some of it.
+if "$python" -c 'import pyFAI; raise SystemExit(not pyFAI.version.startswith("2026.9"))'; then
+    printed()
+    {
+        "$python" "$top_srcdir/tests/reference/pyfai_errors.py" >printed 2>&1 || { cat printed; return 1; }
+        while read -r line; do
+            grep -F "$line" "$top_srcdir/doc/geometry.md" || { echo "not there: $line"; return 1; }
+        done <printed
+    }
+    check "pyFAI's five errors are as doc/geometry.md has them" printed
+else
+    skip 'another pyFAI than 2026.9'
+fi
+
 # --- Configurations: pyFAI makes the same curves from them ---
 tool=$tools/corrections
 for words in few mask 'mask dectris' 'mask nexus' plain; do

@@ -24,10 +24,6 @@ int hcy__open_file(int *fd, const char *path);
 /* --- Detectors (detector.c) --- */
 
 const hcy_detector *hcy__detector_generic(void);
-/* How many detector pixels make one of an image of this shape, each way; HCY_EINVAL without an error
- * record. */
-int hcy__detector_binning(uint32_t bin[2], uint32_t height, uint32_t width, size_t image_height,
-                          size_t image_width);
 
 /* --- Units (unit.c) --- */
 
@@ -52,16 +48,31 @@ struct azint_geometry {
     double *centre1, *centre2; /* [height], [width] */
     double m[3][3];            /* rows: y, x, z in the lab; columns: axis 1, axis 2, distance */
     double dist;
-    double contour;            /* -1: the orientation mirrors one axis, so corners go round the other way */
-    const float *corners;      /* [height][width][4][3]: y, x of the above are not used; NULL: those are */
+    double contour;            /* -1: one axis is mirrored, so corners go round the other way; 0: not known */
+    /* Pixels that have corners of their own have so many, 4 or AZINT_MOST_CORNERS; else 0, and all this is unused. */
+    unsigned own;
+    int turn1, turn2;          /* pixel (0, 0) of the image is the last one of that axis */
+    /* (z, y, x) of the corners of the detector's pixel (i, j), in metres */
+    void (*place)(double corners[][3], const struct azint_geometry *g, size_t i, size_t j);
+    const float *corners;      /* [height][width][4][3] */
+    double pixel1, pixel2, radius, gap;
+    size_t period;
     double poni1, poni2;
     int is_flat;               /* no corner lies before or behind the others */
 };
+#define AZINT_MOST_CORNERS 6 /* of a pixel */
 /* A row of points in the lab. */
 struct azint_row {
     double *x, *y, *z; /* [width + 1] */
     double *radial, *chi;
 };
+/* What `poni->detector` calls for beyond a grid, into g; 0: nothing (detector_pixels.c). */
+unsigned hcy__detector_place(struct azint_geometry *g, const hcy_poni *poni);
+/* Edges of n pixels, in metres from the first one's outer edge.  Where chips meet, the two pixels that face each other
+ * are 1 + `wider` as wide as others. */
+void hcy__azint_place_edges(double *edge, size_t n, double pixel, size_t chip, double wider);
+/* Whether the image's first pixel on axis 1 or 2 is the detector's last one. */
+int hcy__azint_turns(const hcy_poni *poni, int axis);
 int hcy__azint_geometry_init(struct azint_geometry *g, const hcy_poni *poni, size_t height, size_t width);
 void hcy__azint_geometry_free(struct azint_geometry *g);
 int hcy__azint_row_alloc(struct azint_row *row, size_t width);
@@ -74,7 +85,7 @@ void hcy__azint_row_eval(struct azint_row *row, const struct azint_geometry *g,
 /* Row i's centres of pixels. */
 void hcy__azint_centres_eval(struct azint_row *row, const struct azint_geometry *g, const struct azint_scale *scale,
                              size_t i, int want_chi);
-/* Of a geometry with corners of its own: row i's, four to a pixel. */
+/* Of pixels with corners of their own: row i's, g->own to a pixel. */
 void hcy__azint_quads_eval(struct azint_row *row, const struct azint_geometry *g, const struct azint_scale *scale,
                            size_t i, int want_chi);
 /* The cosine of the angle at which pixel j is hit, from its centre and its corners. */
@@ -115,7 +126,8 @@ struct azint_interval {
 /* A pixel's interval, in bins; and its corners, for full splitting. */
 struct azint_pixel {
     struct azint_interval radial, azimuth; /* the second: two-dimensional */
-    double bin[4], chi[4];
+    unsigned n; /* corners */
+    double bin[AZINT_MOST_CORNERS], chi[AZINT_MOST_CORNERS];
     int through; /* its unit is 0 across it: the corners may go round in an eight, and are in double */
 };
 
@@ -132,7 +144,7 @@ void hcy__azint_shares_boxes(double *cum, const struct azint_pixel *p, struct az
 void hcy__azint_shares_area(double *cum, const struct azint_pixel *p, struct azint_window window);
 /* Chi of the corners made continuous if the pixel lies across the +-pi line; `contour` as in the geometry, 0 where a
  * contour says nothing of that. */
-void hcy__azint_recentre(double chi[4], const double radial[4], double contour);
+void hcy__azint_recentre(struct azint_pixel *p, double contour);
 /* Whether chi from lo to hi touches the grid's azimuthal range. */
 int hcy__azint_in_azimuth(const struct azint_grid *grid, double lo, double hi);
 

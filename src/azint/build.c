@@ -95,8 +95,8 @@ static int make_workers(struct build *b)
         if (!(rc = hcy__azint_row_alloc(&w->upper, b->g.width)) &&
             !(rc = hcy__azint_row_alloc(&w->lower, b->g.width)))
             rc = hcy__azint_row_alloc(&w->centre, b->g.width);
-        if (!rc && b->g.corners)
-            rc = hcy__azint_row_alloc(&w->quads, 4 * b->g.width);
+        if (!rc && b->g.own)
+            rc = hcy__azint_row_alloc(&w->quads, b->g.own * b->g.width);
     }
     /* Each row has a hash of its own, so that the whole's does not depend on which thread did which
      * row. */
@@ -110,7 +110,7 @@ static void keep_corners(struct build *b)
 {
     size_t n;
 
-    if (b->split == HCY_SPLIT_NO || b->g.corners || hcy__azint_keeps_double(b) ||
+    if (b->split == HCY_SPLIT_NO || b->g.own || hcy__azint_keeps_double(b) ||
         hcy_size_mul(&n, (b->g.height + 1) * sizeof(*b->kept), b->g.width + 1))
         return;
     /* Without the memory each pass computes them. */

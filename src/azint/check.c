@@ -1,5 +1,6 @@
 /* check.c - what a caller gives for a plan: checked, and nothing in the geometry left open.  No state; any thread. */
 #include "azint_priv.h"
+#include "detector.h"
 
 #include <math.h>
 #include <string.h>
@@ -17,10 +18,40 @@ static int resolve_corners(const hcy_poni *p, size_t height, size_t width)
     if (p->height != height || p->width != width)
         return hcy_fail(HCY_EINVAL, "the image has %zu x %zu pixels, the detector's corners are of %u x %u", height,
                         width, p->height, p->width);
-    /* The corners' coordinates have the orientation in them already; another would have to turn them. */
-    if (p->orientation != 3)
-        return hcy_fail(HCY_EUNSUPPORTED, "orientation %d of a detector with corners: 3 alone is supported",
-                        p->orientation);
+    if (p->orientation < 1 || p->orientation > 4 || p->corners_orientation < 0 || p->corners_orientation > 4)
+        return hcy_fail(HCY_EINVAL, "the orientation of a detector with corners is not 1, 2, 3 or 4");
+    return 0;
+}
+
+/* Pixels for images of this shape, binned or whole. */
+static int resolve_shape(hcy_poni *p, size_t height, size_t width)
+{
+    const hcy_detector *d = p->detector;
+    double mode = hcy__detector_mode(d, height, width), ratio1, ratio2;
+    uint32_t bin[2];
+
+    /* Pixels near those of the mode are calibrated ones; others are of another mode. */
+    if (mode > 0) {
+        p->height = (uint32_t)height;
+        p->width = (uint32_t)width;
+        p->pixel1 = fabs(p->pixel1 / mode - 1) < 0.1 ? p->pixel1 : mode;
+        p->pixel2 = fabs(p->pixel2 / mode - 1) < 0.1 ? p->pixel2 : mode;
+        return 0;
+    }
+    /* A generic detector has no pixels of its own, so its images cannot be told to be binned. */
+    if (hcy__detector_binning(bin, p->height, p->width, height, width) || (!d->pixel1 && (bin[0] > 1 || bin[1] > 1)))
+        return hcy_fail(HCY_EINVAL, "the image has %zu x %zu pixels, the geometry's detector (%s) %u x %u",
+                        height, width, d->name, p->height, p->width);
+    /* Pixels given are those of a binned detector already, or of the whole one. */
+    ratio1 = d->pixel1 > 0 ? floor(p->pixel1 / d->pixel1 + 0.5) : 1;
+    ratio2 = d->pixel2 > 0 ? floor(p->pixel2 / d->pixel2 + 0.5) : 1;
+    p->pixel1 *= bin[0] / (ratio1 >= 1 ? ratio1 : 1);
+    p->pixel2 *= bin[1] / (ratio2 >= 1 ? ratio2 : 1);
+    /* A binned pixel at the edge of a chip would be wider than the others by an amount that the corners do
+     * not model. */
+    if ((bin[0] > 1 || bin[1] > 1) && (d->chip[0] || d->chip[1] || d->has_corners) &&
+        hcy__detector_layout(d)->pixels != DETECTOR_BENT)
+        return hcy_fail(HCY_EUNSUPPORTED, "binned images of the %s are not supported: its pixels differ", d->name);
     return 0;
 }
 
@@ -31,9 +62,8 @@ int hcy__azint_resolve_poni(hcy_poni *p, size_t height, size_t width)
         double x;
     } numbers[] = { { "the distance", p->dist }, { "poni1", p->poni1 }, { "poni2", p->poni2 },
                     { "rot1", p->rot1 }, { "rot2", p->rot2 }, { "rot3", p->rot3 },
-                    { "the wavelength", p->wavelength }, { "pixel1", p->pixel1 }, { "pixel2", p->pixel2 } };
-    double ratio1, ratio2;
-    uint32_t bin[2];
+                    { "the wavelength", p->wavelength }, { "pixel1", p->pixel1 }, { "pixel2", p->pixel2 },
+                    { "the radius", p->radius } };
     int rc = 0;
 
     /* NaN would pass the comparisons below, and infinite numbers make every bin empty. */
@@ -65,22 +95,7 @@ int hcy__azint_resolve_poni(hcy_poni *p, size_t height, size_t width)
     if (p->wavelength < 0 || p->orientation < 1 || p->orientation > 4)
         return hcy_fail(HCY_EINVAL, "the geometry's %s",
                         p->wavelength < 0 ? "wavelength is negative" : "orientation is not 1, 2, 3 or 4");
-    /* A generic detector has no pixels of its own, so its images cannot be told to be binned. */
-    if (hcy__detector_binning(bin, p->height, p->width, height, width) ||
-        (!p->detector->pixel1 && (bin[0] > 1 || bin[1] > 1)))
-        return hcy_fail(HCY_EINVAL, "the image has %zu x %zu pixels, the geometry's detector (%s) %u x %u",
-                        height, width, p->detector->name, p->height, p->width);
-    /* Pixels given are those of a binned detector already, or of the whole one. */
-    ratio1 = p->detector->pixel1 > 0 ? floor(p->pixel1 / p->detector->pixel1 + 0.5) : 1;
-    ratio2 = p->detector->pixel2 > 0 ? floor(p->pixel2 / p->detector->pixel2 + 0.5) : 1;
-    p->pixel1 *= bin[0] / (ratio1 >= 1 ? ratio1 : 1);
-    p->pixel2 *= bin[1] / (ratio2 >= 1 ? ratio2 : 1);
-    /* A binned pixel at the edge of a chip would be wider than the others by an amount that the corners do
-     * not model. */
-    if (p->detector->chip[0] && (bin[0] > 1 || bin[1] > 1))
-        return hcy_fail(HCY_EUNSUPPORTED, "binned images of the %s are not supported: its pixels differ",
-                        p->detector->name);
-    return 0;
+    return resolve_shape(p, height, width);
 }
 
 static int check_filter(const hcy_azint_options *o)

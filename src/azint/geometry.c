@@ -6,6 +6,7 @@
  * as y (up), x (towards the ring's centre), z (along the beam).  Axis 1 is slow, axis 2 fast.
  */
 #include "azint_priv.h"
+#include "detector.h"
 
 #include <math.h>
 
@@ -16,9 +17,7 @@ const hcy_detector *hcy__detector_generic(void)
     return hcy_detector_list(&n);
 }
 
-/* Edges of n pixels, in metres from the first one's outer edge.  Where chips meet, the two pixels that face
- * each other are twice as wide. */
-static void place_edges(double *edge, size_t n, double pixel, size_t chip)
+void hcy__azint_place_edges(double *edge, size_t n, double pixel, size_t chip, double wider)
 {
     size_t last = chip ? n / chip * chip : 0; /* the edge behind the last chip */
     double wide = 0;
@@ -26,15 +25,15 @@ static void place_edges(double *edge, size_t n, double pixel, size_t chip)
     for (size_t i = 0; i <= n; i++) {
         edge[i] = pixel * ((double)i + wide);
         if (i < last && ((i % chip == 0 && i) || (i % chip == chip - 1 && i + 1 < last)))
-            wide += 1;
+            wide += wider;
     }
 }
 
 /* Corners and centres along one axis, relative to poni; mirrored if the axis runs the other way. */
-static void place_axis(double *corner, double *centre, size_t n, double pixel, size_t chip, double poni,
-                  int mirror)
+static void place_axis(double *corner, double *centre, size_t n, double pixel, size_t chip, double wider, double poni,
+                       int mirror)
 {
-    place_edges(corner, n, pixel, chip);
+    hcy__azint_place_edges(corner, n, pixel, chip, wider);
     for (size_t i = 0; i < n; i++)
         centre[i] = 0.5 * (corner[i] + corner[i + 1]);
     /* A detector that is read from its other end has the same edges in the other order; distances between
@@ -76,28 +75,60 @@ static void rotate(double m[3][3], const hcy_poni *p)
     m[2][2] = dist * c1 * c2;
 }
 
-/* Pixels anywhere: each brings its own corners. */
+static void place_from_file(double corners[][3], const struct azint_geometry *g, size_t i, size_t j)
+{
+    const float *from = g->corners + 12 * (i * g->width + j);
+
+    for (int k = 0; k < 12; k++)
+        corners[k / 3][k % 3] = from[k];
+}
+
+/* Twice the area that a pixel's diagonals span, with the sign of the way its corners go round. */
+static double winding_of(const float *c)
+{
+    double area = ((double)c[7] - c[1]) * ((double)c[11] - c[5]) - ((double)c[8] - c[2]) * ((double)c[10] - c[4]);
+
+    return isfinite(area) ? area : 0;
+}
+
+/* Pixels anywhere: each brings its own corners, which most detectors have go round one way. */
 static void take_corners(struct azint_geometry *g, const hcy_poni *poni)
 {
-    size_t n = 4 * g->height * g->width;
+    size_t n = g->height * g->width;
+    double winding = 0;
 
+    g->own = 4;
+    g->place = place_from_file;
     g->corners = poni->corners;
-    g->poni1 = poni->poni1;
-    g->poni2 = poni->poni2;
-    g->contour = 1;
     g->is_flat = 1;
-    for (size_t i = 0; i < n && g->is_flat; i++)
+    for (size_t i = 0; i < 4 * n && g->is_flat; i++)
         g->is_flat = g->corners[3 * i] == 0;
+    for (size_t i = 0; i < n; i++)
+        winding += winding_of(g->corners + 12 * i);
+    g->contour = winding < 0 ? -1 : 1;
+}
+
+int hcy__azint_turns(const hcy_poni *poni, int axis)
+{
+    int has = poni->corners && poni->corners_orientation ? poni->corners_orientation : 3, o = poni->orientation;
+
+    /* Orientations 1 and 2 mirror axis 1, 1 and 4 axis 2; corners may have been mirrored already. */
+    return axis == 1 ? (o == 1 || o == 2) != (has == 1 || has == 2) : (o == 1 || o == 4) != (has == 1 || has == 4);
 }
 
 int hcy__azint_geometry_init(struct azint_geometry *g, const hcy_poni *poni, size_t height, size_t width)
 {
     const uint32_t *chip = poni->detector->chip;
-    int o = poni->orientation;
+    double border = hcy__detector_layout(poni->detector)->border, wider = border > 0 ? border - 1 : 1;
+    int turn1 = hcy__azint_turns(poni, 1), turn2 = hcy__azint_turns(poni, 2);
 
     *g = (struct azint_geometry){ .height = height, .width = width, .dist = poni->dist };
+    g->turn1 = turn1;
+    g->turn2 = turn2;
+    g->poni1 = poni->poni1;
+    g->poni2 = poni->poni2;
     rotate(g->m, poni);
-    /* Pixels with corners of their own have no common edges to be kept. */
+    /* Pixels with corners of their own that are in a file have no common edges to be kept. */
     if (poni->corners) {
         take_corners(g, poni);
         return 0;
@@ -108,10 +139,12 @@ int hcy__azint_geometry_init(struct azint_geometry *g, const hcy_poni *poni, siz
     g->centre2 = malloc(width * sizeof(double));
     if (!g->corner1 || !g->corner2 || !g->centre1 || !g->centre2)
         return hcy_fail(HCY_ENOMEM, "no memory for the positions of %zu x %zu pixels", height, width);
-    place_axis(g->corner1, g->centre1, height, poni->pixel1, chip[0], poni->poni1, o == 1 || o == 2);
-    place_axis(g->corner2, g->centre2, width, poni->pixel2, chip[1], poni->poni2, o == 1 || o == 4);
+    if (hcy__detector_place(g, poni))
+        return 0;
+    place_axis(g->corner1, g->centre1, height, poni->pixel1, chip[0], wider, poni->poni1, turn1);
+    place_axis(g->corner2, g->centre2, width, poni->pixel2, chip[1], wider, poni->poni2, turn2);
     /* Exactly one mirrored axis turns the order of a pixel's corners round; two turn it back. */
-    g->contour = o == 2 || o == 4 ? -1 : 1;
+    g->contour = turn1 != turn2 ? -1 : 1;
     return 0;
 }
 
@@ -178,34 +211,49 @@ static void to_lab(struct azint_row *row, const struct azint_geometry *g, size_t
     }
 }
 
+/* The corners of the image's pixel (i, j). */
+static void place_turned_pixel(double corners[][3], const struct azint_geometry *g, size_t i, size_t j)
+{
+    g->place(corners, g, g->turn1 ? g->height - 1 - i : i, g->turn2 ? g->width - 1 - j : j);
+}
+
 void hcy__azint_quads_eval(struct azint_row *row, const struct azint_geometry *g, const struct azint_scale *scale,
                            size_t i, int want_chi)
 {
-    const float *corner = g->corners + 12 * i * g->width;
+    double corners[AZINT_MOST_CORNERS][3];
 
     /* The row's own coordinates hold the detector's until to_lab() replaces them. */
-    for (size_t k = 0; k < 4 * g->width; k++, corner += 3) {
-        row->z[k] = corner[0];
-        row->y[k] = corner[1];
-        row->x[k] = corner[2];
+    for (size_t j = 0; j < g->width; j++) {
+        place_turned_pixel(corners, g, i, j);
+        for (unsigned k = 0; k < g->own; k++) {
+            row->z[g->own * j + k] = corners[k][0];
+            row->y[g->own * j + k] = corners[k][1];
+            row->x[g->own * j + k] = corners[k][2];
+        }
     }
-    to_lab(row, g, 4 * g->width);
-    eval(row, scale, 4 * g->width, want_chi);
+    to_lab(row, g, g->own * g->width);
+    eval(row, scale, g->own * g->width, want_chi);
 }
 
 void hcy__azint_centres_eval(struct azint_row *row, const struct azint_geometry *g, const struct azint_scale *scale,
                              size_t i, int want_chi)
 {
-    const float *c = g->corners + 12 * i * g->width;
+    double c[AZINT_MOST_CORNERS][3];
 
-    if (!g->corners) {
+    if (!g->own) {
         hcy__azint_row_eval(row, g, scale, g->centre1[i], g->centre2, g->width, want_chi);
         return;
     }
-    for (size_t j = 0; j < g->width; j++, c += 12) {
-        row->z[j] = 0.25 * ((double)c[0] + c[3] + c[6] + c[9]);
-        row->y[j] = 0.25 * ((double)c[1] + c[4] + c[7] + c[10]);
-        row->x[j] = 0.25 * ((double)c[2] + c[5] + c[8] + c[11]);
+    for (size_t j = 0; j < g->width; j++) {
+        double sum[3] = { 0, 0, 0 };
+
+        place_turned_pixel(c, g, i, j);
+        for (unsigned k = 0; k < g->own; k++)
+            for (int d = 0; d < 3; d++)
+                sum[d] += c[k][d];
+        row->z[j] = sum[0] / g->own;
+        row->y[j] = sum[1] / g->own;
+        row->x[j] = sum[2] / g->own;
     }
     to_lab(row, g, g->width);
     eval(row, scale, g->width, want_chi);

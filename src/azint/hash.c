@@ -54,6 +54,10 @@ void hcy__azint_hash_inputs(struct azint_hash *h, const hcy_azint_plan *plan)
         hcy__azint_hash(h, &o->saturation, sizeof o->saturation);
     if (o->use_underload)
         hcy__azint_hash(h, &o->underload, sizeof o->underload);
+    if (p->radius > 0)
+        hcy__azint_hash(h, &p->radius, sizeof p->radius);
+    if (p->corners && p->corners_orientation && p->corners_orientation != 3)
+        hcy__azint_hash(h, &p->corners_orientation, sizeof p->corners_orientation);
     if (p->corners)
         hcy__azint_hash(h, p->corners, plan->head.n_pixels * 12 * sizeof(float));
     if (plan->darks)

@@ -8,7 +8,8 @@ libazint_la_SOURCES = families/azint/azint_format.h families/azint/kernels.def s
     families/azint/azint_arguments.h src/azint/build.h src/azint/flatjson.h src/azint/plain_locale.h \
     src/azint/units.def src/azint/build.c src/azint/cache.c src/azint/cache_prune.c src/azint/cache_read.c \
     src/azint/check.c \
-    src/azint/detector.c src/azint/flatjson.c src/azint/geometry.c src/azint/hash.c src/azint/job.c \
+    src/azint/detector.c src/azint/detector_mask.c src/azint/detector_pixels.c src/azint/detector.h \
+    src/azint/flatjson.c src/azint/geometry.c src/azint/hash.c src/azint/job.c \
     src/azint/plan.c src/azint/poni.c src/azint/result.c src/azint/row.c src/azint/split.c \
     src/azint/unit.c
 halcyoninclude_HEADERS += src/azint/halcyon/azint.h families/azint/azint_format.h

@@ -5,6 +5,7 @@
  * the user's become one, ranges are brought into the scale's own values), hashed (hash.c), and built (build.c).
  */
 #include "build.h"
+#include "detector.h"
 #include "sized.h"
 
 #include <math.h>
@@ -59,6 +60,16 @@ static int corners_are_finite(const float *corners)
     return 1;
 }
 
+/* Of the image's i-th pixel. */
+static const float *corners_of(const hcy_azint_plan *plan, size_t i)
+{
+    size_t height = plan->head.height, width = plan->head.width, row = i / width, column = i % width;
+
+    row = hcy__azint_turns(&plan->poni, 1) ? height - 1 - row : row;
+    column = hcy__azint_turns(&plan->poni, 2) ? width - 1 - column : column;
+    return plan->poni.corners + 12 * (row * width + column);
+}
+
 static int make_plan_mask(uint8_t **mask, size_t *n_masked, const hcy_azint_plan *plan, const uint8_t *user)
 {
     size_t height = plan->head.height, width = plan->head.width, n = height * width;
@@ -72,7 +83,7 @@ static int make_plan_mask(uint8_t **mask, size_t *n_masked, const hcy_azint_plan
     *n_masked = 0;
     for (size_t i = 0; !rc && i < n; i++) {
         (*mask)[i] |= user && user[i];
-        (*mask)[i] |= plan->poni.corners && !corners_are_finite(plan->poni.corners + 12 * i);
+        (*mask)[i] |= plan->poni.corners && !corners_are_finite(corners_of(plan, i));
         *n_masked += (*mask)[i];
     }
     return rc;
@@ -301,6 +312,10 @@ static int fill_plan(hcy_azint_plan *plan, const hcy_poni *poni, size_t height, 
         (rc = hcy__azint_resolve_poni(&plan->poni, height, width)) ||
         (rc = hcy__azint_scale_init(&plan->scale, plan->options.unit, plan->poni.wavelength)))
         return rc;
+    /* Across 0 of such a unit a pixel's contour crosses itself, which is undone for quadrilaterals alone. */
+    if (plan->scale.is_component && plan->options.split == HCY_SPLIT_FULL && !plan->poni.corners &&
+        hcy__detector_layout(plan->poni.detector)->pixels == DETECTOR_HEXAGONS)
+        return hcy_fail(HCY_EUNSUPPORTED, "full splitting of hexagons in %s: use bbox", plan->options.unit);
     /* The plan lives on after the caller's arrays are gone: it forgets their addresses, and `user` has
      * them while it is built. */
     user = plan->options;

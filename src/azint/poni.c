@@ -146,6 +146,18 @@ static int config_shape(hcy_poni *poni, const struct entries *e)
     return 0;
 }
 
+/* Of a detector that is bent around the sample. */
+static int config_radius(hcy_poni *poni, const struct entries *e)
+{
+    flatjson_value v;
+    int rc = config_value(&v, e, "radius");
+
+    if (!rc && !hcy__flatjson_is_null(v) &&
+        (hcy__flatjson_number(&poni->radius, v) || !(poni->radius > 0) || !isfinite(poni->radius)))
+        rc = config_bad(e, "radius", v, "a radius in metres");
+    return rc;
+}
+
 static int config_orientation(hcy_poni *poni, const struct entries *e)
 {
     flatjson_value v;
@@ -224,6 +236,7 @@ static int read_poni_detector(hcy_poni *poni, const struct entries *e, double ve
         (rc = config_pixel(&poni->pixel1, e, "pixel1")) ||
         (rc = config_pixel(&poni->pixel2, e, "pixel2")) ||
         (rc = config_shape(poni, e)) ||
+        (rc = config_radius(poni, e)) ||
         (rc = config_orientation(poni, e)) ||
         (rc = config_file(poni, e)) ||
         (rc = config_unsupported(poni, e)))
@@ -387,12 +400,15 @@ static int format_poni(char *text, size_t capacity, const hcy_poni *poni)
 {
     const hcy_detector *d = poni->detector ? poni->detector : hcy__detector_generic();
     int orientation = poni->orientation ? poni->orientation : d->orientation;
-    char n[9][32], shape[64] = "", wavelength[64] = "", file[2 * sizeof poni->detector_file + 32] = "";
+    char n[10][32], shape[64] = "", radius[64] = "", wavelength[64] = "";
+    char file[2 * sizeof poni->detector_file + 32] = "";
 
     /* A shape that the detector's name says already is not repeated, so that files of ours read as pyFAI's
      * do. */
     if (poni->height && (poni->height != d->height || poni->width != d->width))
         snprintf(shape, sizeof shape, ", \"max_shape\": [%u, %u]", poni->height, poni->width);
+    if (poni->radius > 0)
+        snprintf(radius, sizeof radius, ", \"radius\": %s", shortest(n[9], poni->radius));
     if (poni->wavelength > 0)
         snprintf(wavelength, sizeof wavelength, "Wavelength: %s\n", shortest(n[0], poni->wavelength));
     if (*poni->detector_file)
@@ -401,10 +417,10 @@ static int format_poni(char *text, size_t capacity, const hcy_poni *poni)
                     "# Nota: C-Order, 1 refers to the Y axis, 2 to the X axis\n"
                     "poni_version: 2.1\n"
                     "Detector: %s\n"
-                    "Detector_config: {\"pixel1\": %s, \"pixel2\": %s%s%s, \"orientation\": %d}\n"
+                    "Detector_config: {\"pixel1\": %s, \"pixel2\": %s%s%s%s, \"orientation\": %d}\n"
                     "Distance: %s\nPoni1: %s\nPoni2: %s\nRot1: %s\nRot2: %s\nRot3: %s\n%s",
                     d->name, size_text(n[1], poni->pixel1 > 0 ? poni->pixel1 : d->pixel1),
-                    size_text(n[2], poni->pixel2 > 0 ? poni->pixel2 : d->pixel2), shape, file, orientation,
+                    size_text(n[2], poni->pixel2 > 0 ? poni->pixel2 : d->pixel2), shape, radius, file, orientation,
                     shortest(n[3], poni->dist), shortest(n[4], poni->poni1), shortest(n[5], poni->poni2),
                     shortest(n[6], poni->rot1), shortest(n[7], poni->rot2), shortest(n[8], poni->rot3),
                     wavelength);

@@ -6,11 +6,11 @@
 #include <math.h>
 #include <string.h>
 
-/* Four corners of pixel j: shared by rows, or its own. */
-static void four(double out[4], const double *upper, const double *lower, const double *own, size_t j)
+/* The n corners of pixel j: four that rows share, or its own. */
+static void load_corners(double *out, unsigned n, const double *upper, const double *lower, const double *own, size_t j)
 {
     if (own) {
-        memcpy(out, own + 4 * j, 4 * sizeof *out);
+        memcpy(out, own + n * j, n * sizeof *out);
         return;
     }
     out[0] = upper[j];
@@ -34,11 +34,11 @@ int hcy__azint_keeps_double(const struct build *b)
     return b->scale.is_component && b->split == HCY_SPLIT_FULL;
 }
 
-/* The interval from the least to the largest of four numbers. */
-static void extremes(struct azint_interval *out, const double x[4])
+/* The interval from the least to the largest of n numbers. */
+static void extremes(struct azint_interval *out, const double *x, unsigned n)
 {
     out->lo = out->hi = x[0];
-    for (int i = 1; i < 4; i++) {
+    for (unsigned i = 1; i < n; i++) {
         out->lo = x[i] < out->lo ? x[i] : out->lo;
         out->hi = x[i] > out->hi ? x[i] : out->hi;
     }
@@ -50,31 +50,32 @@ static void load_radial(struct azint_pixel *p, const struct worker *w, size_t j)
 {
     double d = 0, c = w->b->split == HCY_SPLIT_FULL ? 0 : w->centre.radial[j];
 
+    p->n = w->b->g.own ? w->b->g.own : 4;
     if (w->b->split == HCY_SPLIT_NO) {
         p->radial.lo = p->radial.hi = c;
         return;
     }
-    four(p->bin, w->upper.radial, w->lower.radial, w->quads.radial, j);
+    load_corners(p->bin, p->n, w->upper.radial, w->lower.radial, w->quads.radial, j);
     /* The box reaches from the centre as far as the farthest corner, to both sides: pyFAI's rule. */
     if (w->b->split == HCY_SPLIT_BBOX) {
-        for (int i = 0; i < 4; i++)
+        for (unsigned i = 0; i < p->n; i++)
             d = fabs(p->bin[i] - c) > d ? fabs(p->bin[i] - c) : d;
         p->radial.lo = c - d;
         p->radial.hi = c + d;
         return;
     }
-    extremes(&p->radial, p->bin);
+    extremes(&p->radial, p->bin, p->n);
     /* Only a component of q can change its sign within a pixel. */
     p->through = hcy__azint_keeps_double(w->b) && p->radial.lo < 0 && p->radial.hi > 0;
     if (hcy__azint_keeps_double(w->b) && !p->through)
-        to_single(p->bin, 4);
+        to_single(p->bin, p->n);
 }
 
 static void load_chi(struct azint_pixel *p, const struct worker *w, size_t j)
 {
-    four(p->chi, w->upper.chi, w->lower.chi, w->quads.chi, j);
+    load_corners(p->chi, p->n, w->upper.chi, w->lower.chi, w->quads.chi, j);
     if (hcy__azint_keeps_double(w->b) && !p->through)
-        to_single(p->chi, 4);
+        to_single(p->chi, p->n);
 }
 
 /* The pixel's interval in azimuth.  Corners are recentred already, or not to be. */
@@ -83,11 +84,11 @@ static void set_chi(struct azint_pixel *p, const struct worker *w, size_t j)
     double c, farthest = 0;
 
     if (w->b->split == HCY_SPLIT_FULL) {
-        extremes(&p->azimuth, p->chi);
+        extremes(&p->azimuth, p->chi, p->n);
         return;
     }
     c = w->centre.chi[j];
-    for (int i = 0; w->b->split == HCY_SPLIT_BBOX && i < 4; i++) {
+    for (unsigned i = 0; w->b->split == HCY_SPLIT_BBOX && i < p->n; i++) {
         double d = fabs(p->chi[i] - c);
 
         /* The shorter way round: a pixel at +-pi is not a whole turn wide. */
@@ -102,7 +103,7 @@ static void turn_pixel(struct azint_pixel *p, int turns)
 {
     p->azimuth.lo += turns * 2 * AZINT_PI;
     p->azimuth.hi += turns * 2 * AZINT_PI;
-    for (int i = 0; i < 4; i++)
+    for (unsigned i = 0; i < p->n; i++)
         p->chi[i] += turns * 2 * AZINT_PI;
 }
 
@@ -123,13 +124,13 @@ static struct azint_window place_area(struct azint_pixel *p, const struct azint_
     if (!(r->hi > grid->min) || !(r->lo < grid->max) || !(c->hi > grid->chi_min) || !(c->lo < grid->chi_max) ||
         !isfinite(r->hi - r->lo))
         return window;
-    for (int i = 0; i < 4; i++) {
+    for (unsigned i = 0; i < p->n; i++) {
         p->bin[i] = (clip_to_range(p->bin[i], grid->min, grid->max) - grid->min) / grid->delta;
         p->chi[i] = (clip_to_range(p->chi[i], grid->chi_min, grid->chi_max) - grid->chi_min) / grid->chi_delta;
     }
     /* The folded polygon's extent, and not the pixel's, tells which bins it has area in. */
-    extremes(r, p->bin);
-    extremes(c, p->chi);
+    extremes(r, p->bin, p->n);
+    extremes(c, p->chi, p->n);
     window.radial = hcy__azint_span_box(r->lo, r->hi);
     window.chi = hcy__azint_span_box(c->lo, c->hi);
     return window;
@@ -228,7 +229,7 @@ static unsigned find_windows(struct place at[2], const struct worker *w, size_t 
         load_chi(p, w, j);
     /* Where a component of q is 0 across the pixel the contour's direction says nothing of the +-pi line. */
     if (b->split == HCY_SPLIT_FULL && (shape || use_chi))
-        hcy__azint_recentre(p->chi, p->bin, hcy__azint_keeps_double(b) ? 0 : b->g.contour);
+        hcy__azint_recentre(p, hcy__azint_keeps_double(b) ? 0 : b->g.contour);
     if (use_chi)
         set_chi(p, w, j);
     if (grid->n_azim)
@@ -248,9 +249,11 @@ static unsigned take_span(struct place *at, const struct worker *w, size_t i, si
 
     if (!span)
         return 0;
-    four(at->p.bin, w->upper.radial, w->lower.radial, NULL, j);
-    four(at->p.chi, w->upper.chi, w->lower.chi, NULL, j);
-    hcy__azint_recentre(at->p.chi, at->p.bin, b->g.contour);
+    /* Spans are kept only where rows share corners, so there are four. */
+    at->p.n = 4;
+    load_corners(at->p.bin, 4, w->upper.radial, w->lower.radial, NULL, j);
+    load_corners(at->p.chi, 4, w->upper.chi, w->lower.chi, NULL, j);
+    hcy__azint_recentre(&at->p, b->g.contour);
     at->p.through = 0;
     at->window = (struct azint_window){ { span & 0xffffff, span >> 24 }, { 0, 1 }, 0 };
     return 1;
@@ -310,7 +313,7 @@ static void norm_row(const struct worker *w, size_t i)
         if (b->use_solid_angle)
             norm = l * l * l / (r2 * sqrt(r2));
         /* Pixels that are not in one plane have an incidence of their own. */
-        if (b->use_solid_angle && b->g.corners && !b->g.is_flat)
+        if (b->use_solid_angle && b->g.own && !b->g.is_flat)
             norm = pow(hcy__azint_incidence(c, &w->quads, j), 3);
         if (b->use_polarization)
             norm *= 0.5 * (1 + (z * z - f * ((x * x - y * y) * c2 - 2 * x * y * s2)) / r2);
@@ -362,7 +365,7 @@ static void shares(double *cum, struct azint_pixel *p, const struct build *b, st
     } else if (b->grid.n_azim) {
         hcy__azint_shares_boxes(cum, p, window);
     } else if (b->split == HCY_SPLIT_FULL) {
-        for (int k = 0; k < 4; k++)
+        for (unsigned k = 0; k < p->n; k++)
             p->bin[k] = (p->bin[k] - b->grid.min) / b->grid.delta;
         hcy__azint_shares_polygon(cum, p, span);
     } else {
@@ -514,9 +517,9 @@ static void next_corners(struct worker *w, size_t i, int want_chi)
     const struct build *b = w->b;
     struct azint_row old = w->upper;
 
-    if (b->g.corners) {
+    if (b->g.own) {
         hcy__azint_quads_eval(&w->quads, &b->g, &b->scale, i, want_chi);
-        narrow_corners(&w->quads, b, 4 * b->g.width, want_chi);
+        narrow_corners(&w->quads, b, b->g.own * b->g.width, want_chi);
         return;
     }
     /* Mostly the row above was this thread's too, and its lower corners are this one's upper ones. */
@@ -549,7 +552,7 @@ void hcy__azint_do_row(struct worker *w, size_t i)
         corners = check = 0;
         scale = NULL;
     }
-    if (corners || (w->pass == PASS_SIZE && b->g.corners && !b->g.is_flat)) /* the second: for their solid angle */
+    if (corners || (w->pass == PASS_SIZE && b->g.own && !b->g.is_flat)) /* the second: for their solid angle */
         next_corners(w, i, want_chi);
     /* Full splitting needs centres for the norms alone. */
     if (w->pass == PASS_SIZE || !(full || masked))

@@ -69,7 +69,7 @@ struct corner {
 struct edge {
     struct corner from, to;
 };
-#define MOST_EDGES 6 /* of a pixel */
+#define MOST_EDGES AZINT_MOST_CORNERS /* of a pixel; two triangles have as many */
 
 static int crosses(struct corner *at, const struct edge *a, const struct edge *b)
 {
@@ -85,14 +85,14 @@ static int crosses(struct corner *at, const struct edge *a, const struct edge *b
  * radial value and one azimuth, its halves would cancel: they become two triangles that go round alike. */
 static int set_edges(struct edge out[MOST_EDGES], const struct azint_pixel *p, double x0, double y0)
 {
-    struct corner c[4], at;
+    struct corner c[AZINT_MOST_CORNERS], at;
 
-    for (int i = 0; i < 4; i++)
+    for (unsigned i = 0; i < p->n; i++)
         c[i] = (struct corner){ p->bin[i] - x0, p->chi[i] - y0 };
-    for (int i = 0; i < 4; i++)
-        out[i] = (struct edge){ c[i], c[(i + 1) % 4] };
-    /* Opposite edges are the only ones that can cross. */
-    for (int i = 0; i < 2 && p->through; i++) {
+    for (unsigned i = 0; i < p->n; i++)
+        out[i] = (struct edge){ c[i], c[i + 1 < p->n ? i + 1 : 0] };
+    /* Opposite edges are the only ones that can cross, of quadrilaterals. */
+    for (int i = 0; i < 2 && p->through && p->n == 4; i++) {
         const struct corner *b = &c[i + 1], *d = &c[(i + 3) % 4];
 
         if (!crosses(&at, &out[i], &out[i + 2]))
@@ -102,7 +102,7 @@ static int set_edges(struct edge out[MOST_EDGES], const struct azint_pixel *p, d
         memcpy(out, two, sizeof two);
         return MOST_EDGES;
     }
-    return 4;
+    return (int)p->n;
 }
 
 /* To single precision where the pixel's corners are.  That is pyFAI's rule: chi may be 3 and a pixel's width in chi
@@ -231,24 +231,24 @@ static double contour_area(const double radial[4], const double chi[4])
     return 0.5 * ((radial[2] - radial[0]) * (chi[3] - chi[1])) - (chi[2] - chi[0]) * (radial[3] - radial[1]);
 }
 
-void hcy__azint_recentre(double chi[4], const double radial[4], double contour)
+void hcy__azint_recentre(struct azint_pixel *p, double contour)
 {
-    double sum = 0, lo = chi[0], hi = chi[0];
+    double *chi = p->chi, sum = 0, lo = chi[0], hi = chi[0];
 
     /* Without a contour a width of more than half a turn tells that the pixel lies across the line. */
-    for (int i = 1; i < 4 && !contour; i++) {
+    for (unsigned i = 1; i < p->n && !contour; i++) {
         lo = chi[i] < lo ? chi[i] : lo;
         hi = chi[i] > hi ? chi[i] : hi;
     }
     /* Corners in pyFAI's order go round clockwise, unless some of them are on the other side of +-pi. */
-    if (contour ? !(contour * contour_area(radial, chi) > 0) : !(hi - lo > AZINT_PI))
+    if (contour ? !(contour * contour_area(p->bin, chi) > 0) : !(hi - lo > AZINT_PI))
         return;
-    for (int i = 0; i < 4; i++) {
+    for (unsigned i = 0; i < p->n; i++) {
         chi[i] += chi[i] < 0 ? 2 * AZINT_PI : 0;
         sum += chi[i];
     }
     /* The side on which the pixel's mean lies is the one that it is counted on. */
-    for (int i = 0; sum > 4 * AZINT_PI && i < 4; i++)
+    for (unsigned i = 0; sum > p->n * AZINT_PI && i < p->n; i++)
         chi[i] -= 2 * AZINT_PI;
 }
 

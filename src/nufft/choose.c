@@ -135,14 +135,32 @@ static double eps_for(const hcy_nufft *p)
     return few ? p->desc.eps / 1.4 : p->desc.eps;
 }
 
-unsigned hcy__nufft_width_for(const hcy_nufft *p, double upsampling)
+unsigned hcy__nufft_widest(int precision, double upsampling)
 {
     /* Float loses to rounding what more than 8 cells gain on a coarse grid, where factors at the ends are large. */
-    unsigned most = p->desc.precision == HCY_F32 && upsampling < 1.4 ? 8 : HCY_NUFFT_MAX_WIDTH;
+    return precision == HCY_F32 && upsampling < 1.4 ? 8 : HCY_NUFFT_MAX_WIDTH;
+}
+
+unsigned hcy__nufft_width_for(const hcy_nufft *p, double upsampling)
+{
+    unsigned most = hcy__nufft_widest(p->desc.precision, upsampling);
     if (p->opts.width)
         return p->opts.width;
     unsigned width = hcy__nufft_width(eps_for(p), p->desc.dim, p->desc.type == 3, upsampling);
     return width < most ? width : most;
+}
+
+/* Below this rounding decides, not the window. */
+static const double rounding[] = { [HCY_F32] = 1e-6, [HCY_F64] = 1e-14 };
+
+int hcy__nufft_check_reach(const hcy_nufft *p, double upsampling)
+{
+    double reach = model(HCY_NUFFT_MAX_WIDTH, p->desc.dim, p->desc.type == 3, upsampling);
+    if (p->opts.width || reach <= fmax(p->desc.eps, rounding[p->desc.precision]))
+        return 0;
+    return hcy_fail(HCY_ERANGE, "%.3g cells a mode and the widest window, %d cells, reach an eps of %.1e, not %g: "
+                    "upsampling 2 does, or none given; a width that is given is taken as it is",
+                    upsampling, HCY_NUFFT_MAX_WIDTH, reach, p->desc.eps);
 }
 
 double hcy__nufft_candidate(const hcy_nufft *p, size_t i)
@@ -177,7 +195,7 @@ int hcy__nufft_choose(hcy_nufft *p, size_t n_points)
             return status;
         p->job = job;
         p->upsampling = upsampling_of(&job);
-        return 0;
+        return hcy__nufft_check_reach(p, p->upsampling);
     }
     /* Coarser grids want wider windows.  The first candidate always counts; of equals the finer one is kept. */
     double s;

@@ -115,6 +115,9 @@ static int make_nufft(hcy_finufft_plan *p, const int64_t *n_modes, int iflag, do
     desc.n_transforms = (int64_t)p->ntr;
     desc.eps = tol;
     options.upsampling = o->upsampfac < 8 ? o->upsampfac : 8;
+    /* A window that is given is taken for any eps. */
+    if (o->upsampfac > 1 && hcy__nufft_width(tol, p->dim, p->type == 3, o->upsampfac) > HCY_NUFFT_MAX_WIDTH)
+        options.width = hcy__nufft_widest(desc.precision, o->upsampfac);
     options.order = o->modeord == 1 ? HCY_NUFFT_ZERO_FIRST : HCY_NUFFT_CENTRED;
     options.max_batch = o->maxbatchsize > 0 ? (size_t)o->maxbatchsize : 0;
     int status = open_finufft_device(&p->dev, o->nthreads);

@@ -142,6 +142,10 @@ int hcy__nufft_choose(hcy_nufft *plan, size_t n_points);
 unsigned hcy__nufft_width(double eps, int dim, bool type3, double upsampling);
 /* What the plan takes: the option, or that, as far as there are windows and the precision has use for them. */
 unsigned hcy__nufft_width_for(const hcy_nufft *plan, double upsampling);
+/* The most cells of a window that the precision has use for. */
+unsigned hcy__nufft_widest(int precision, double upsampling);
+/* Whether eps can be reached on such a grid by a window of the plan's choice: 0, HCY_ERANGE. */
+int hcy__nufft_check_reach(const hcy_nufft *plan, double upsampling);
 /* Upsampling that is worth looking at, the i-th from 2 down; 0 behind the last. */
 double hcy__nufft_candidate(const hcy_nufft *plan, size_t i);
 /* About what a transform takes with the job's window and grid, ns of a thread. */

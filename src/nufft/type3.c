@@ -78,7 +78,7 @@ static int choose_axis(hcy_nufft *p, struct hcy__nufft_axis *a, int d)
 static int try_upsampling(hcy_nufft *p, struct hcy__nufft_axis *axes, double upsampling)
 {
     size_t bytes = 2 * hcy__nufft_real(p) * p->batch;
-    int status = 0;
+    int status = hcy__nufft_check_reach(p, upsampling);
     /* Both follow from the upsampling: a finer grid does with a narrower window. */
     p->upsampling = upsampling;
     p->job.width = hcy__nufft_width_for(p, upsampling);

@@ -52,6 +52,7 @@ void hcy_detector_to_poni(hcy_poni *poni, const hcy_detector_info *info)
         poni->detector = nexus;
     poni->detector_is_read = 1;
     poni->corners = info->corners;
+    poni->corners_orientation = info->orientation;
     /* What the file does not say stays as the geometry has it. */
     if (info->height) {
         poni->height = info->height;
@@ -76,10 +77,12 @@ static const hcy_detector *known_detector(const hcy_detector_info *info, uint32_
     size_t n;
     const hcy_detector *list = hcy_detector_list(&n);
     int cdte = strstr(info->description, "CdTe") != NULL;
-    /* Silicon and CdTe versions have the same pixels and different masked columns. */
+    /* Silicon and CdTe versions have the same pixels and different masked columns.  Without modules nothing is to be
+     * told from a shape, which several makers may have. */
     for (size_t i = 0; i < n; i++)
-        if (list[i].height == height && list[i].width == width && is_near(info->pixel1, list[i].pixel1) &&
-            is_near(info->pixel2, list[i].pixel2) && cdte == (strstr(list[i].name, "CdTe") != NULL))
+        if (list[i].module[0] && !list[i].layout && list[i].height == height && list[i].width == width &&
+            is_near(info->pixel1, list[i].pixel1) && is_near(info->pixel2, list[i].pixel2) &&
+            cdte == (strstr(list[i].name, "CdTe") != NULL))
             return &list[i];
     return NULL;
 }

@@ -43,6 +43,8 @@ typedef struct hcy_detector {
     uint32_t masked_columns;    /* columns masked in the middle of each module (CdTe sensors) */
     int has_dummy;              /* pixels within 1.5 of -2, cast to the pixel type, are invalid */
     int orientation;            /* the default, 1 to 4 */
+    const struct hcy__detector_layout *layout; /* the library's own: other masks, pixels that are no grid; or NULL */
+    int has_corners;            /* pixels are no grid of rectangles, each has its own corners; else 0 */
 } hcy_detector;
 
 /* All detectors known, *n of them. */
@@ -73,8 +75,10 @@ typedef struct hcy_poni {
     const float *corners;
     char detector_file[1024]; /* "NexusDetector": the file that has them, for hcy_detector_read(); "" */
     int detector_is_read;     /* it was */
+    int corners_orientation;  /* that `corners` are in already: what `orientation` is beyond it turns them; 0: 3 */
+    double radius;            /* of a detector that is bent around the sample (Aarhus, Rapid); 0: its own */
 } hcy_poni;
-#define HCY_PONI_INIT { sizeof(hcy_poni), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, "", 0 }
+#define HCY_PONI_INIT { sizeof(hcy_poni), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, "", 0, 0, 0 }
 
 /* Read a PONI file, versions 1, 2, 2.1 and 3, to a geometry that begins with HCY_PONI_INIT.  HCY_EIO, HCY_ENOENT: the
  * file; HCY_EFORMAT: a key is missing or has no valid value (words: file, line, key); HCY_EUNSUPPORTED: a later

@@ -26,10 +26,12 @@
  * sign +1 divided by the product of its Kd, and for odd n its modes are half an integer off.
  *
  * ACCURACY. eps is the error wanted, relative in the 2-norm.  The error stays below 2 eps for eps from 1e-1 to 1e-12
- * in double, and below 5 eps down to 1e-5 in float, as far as there are windows for the upsampling that the user
- * asks for (with 1.25: down to 1e-8).  Coordinates are folded to one period in double for float data too.  Rounding
- * sets a floor of about 1e-14 in double, or 1e-16 for each mode of the longest axis (1e-10 with 10^6 modes), times
- * the periods that points are away, and of 1e-6 in float.
+ * in double, and below 5 eps down to 1e-5 in float.  An upsampling that the user asks for may be too coarse for eps
+ * (1.25: tested to 1e-8, refused from about 1e-10 on): HCY_ERANGE, unless the width is given too.  Where the result is
+ * small because its terms cancel (all points at one place, a sum near 0 there), eps is relative to the 2-norm of the
+ * terms.  Coordinates are folded to one period in double for float data too.  Rounding sets a floor: 1e-6 in float, in
+ * double 1e-14 or, if that is more, |x| k 2^-53, which is 3.5e-16 for each mode of the longest axis times the periods
+ * that points are away, 1 at least (3.5e-10 with 10^6 modes).
  *
  * THREADS. One plan may be executed by several threads at once, each execution has working memory of its
  * own; setting points needs the plan for itself.  Any number of plans, on any devices, live side by side.
@@ -93,8 +95,8 @@ typedef struct hcy_nufft_options {
 
 /* desc and opts are copied; opts may be NULL.  How many threads there are is the device's (cpu@threads=4), and points
  * are always sorted.  The device is retained.  HCY_EINVAL: what desc or opts say; HCY_ERANGE: eps below the precision's
- * reach (2.2e-16, 1.2e-7), sizes beyond what can be addressed; HCY_EUNSUPPORTED: the device lacks a kernel that this
- * type takes (it is named), or an FFT; HCY_ENOMEM. */
+ * reach (2.2e-16, 1.2e-7) or that of the upsampling given, sizes beyond what can be addressed; HCY_EUNSUPPORTED: the
+ * device lacks a kernel that this type takes (it is named), or an FFT; HCY_ENOMEM. */
 HCY_API int hcy_nufft_create(hcy_nufft **plan, hcy_device *dev, const hcy_nufft_desc *desc,
                              const hcy_nufft_options *opts) HCY_MUST_USE;
 HCY_API void hcy_nufft_destroy(hcy_nufft *plan); /* NULL is fine; nobody else may be using it */
