@@ -3,7 +3,7 @@
  * looks whether a function is missing here. */
 #include "tap.h"
 
-#include <halcyon/array.h>
+#include <halcyon/host_array.h>
 #include <halcyon/backend.h>
 #include <halcyon/finufft.h>
 #include <halcyon/nufft.h>
@@ -225,10 +225,10 @@ static int make_call(int which, const char **text, int *want, int *got)
     INVALID(hcy_pipeline_flush(NULL))
     INVALID(hcy_pipeline_finish(NULL))
     /* array.h */
-    INVALID(hcy_array_read(NULL, NULL))
-    INVALID(hcy_array_write(NULL, NULL))
-    NOTHING(hcy_array_free(NULL))
-    INVALID(hcy_array_count(NULL, NULL))
+    INVALID(hcy_host_array_read(NULL, NULL))
+    INVALID(hcy_host_array_write(NULL, NULL))
+    NOTHING(hcy_host_array_free(NULL))
+    INVALID(hcy_host_array_count(NULL, NULL))
     /* stack.h */
     INVALID(hcy_stack_open(NULL, NULL, NULL))
     NOTHING(hcy_stack_close(NULL))
