@@ -5,6 +5,7 @@
 
 #include <halcyon/host_array.h>
 #include <halcyon/backend.h>
+#include <halcyon/eval.h>
 #include <halcyon/finufft.h>
 #include <halcyon/nufft.h>
 #include <halcyon/pipeline.h>
@@ -225,6 +226,26 @@ static int make_call(int which, const char **text, int *want, int *got)
     INVALID(hcy_pipeline_flush(NULL))
     INVALID(hcy_pipeline_finish(NULL))
     /* array.h */
+    INVALID(hcy_array_empty(NULL, NULL, 0, 0, NULL))
+    INVALID(hcy_array_full(NULL, NULL, 0, 0, NULL, 0))
+    INVALID(hcy_array_from_host(NULL, NULL, 0, 0, NULL, NULL))
+    INVALID(hcy_array_of_buffer(NULL, NULL, 0, 0, NULL, NULL, 0))
+    INVALID(hcy_array_from_file(NULL, NULL, NULL))
+    NOTHING(hcy_array_retain(NULL))
+    NOTHING(hcy_array_release(NULL))
+    INVALID(hcy_array_get_info(NULL, NULL))
+    INVALID(hcy_array_to_host(NULL, NULL, NULL))
+    INVALID(hcy_array_to_file(NULL, NULL, NULL))
+    INVALID(hcy_array_copy(NULL, NULL, NULL))
+    INVALID(hcy_array_to_device(NULL, NULL, NULL, NULL))
+    INVALID(hcy_array_slice(NULL, NULL, "%s", ""))
+    INVALID(hcy_array_reshape(NULL, NULL, 0, NULL))
+    INVALID(hcy_array_transpose(NULL, NULL, NULL))
+    INVALID(hcy_array_broadcast(NULL, NULL, 0, NULL))
+    INVALID(hcy_array_part(NULL, NULL, 0))
+    NOTHING(hcy_dtype_size(0))
+    NOTHING(hcy_dtype_name(0))
+    INVALID(hcy_eval(NULL, NULL, NULL, 0))
     INVALID(hcy_host_array_read(NULL, NULL))
     INVALID(hcy_host_array_write(NULL, NULL))
     NOTHING(hcy_host_array_free(NULL))
