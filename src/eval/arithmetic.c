@@ -298,11 +298,31 @@ static const enum hcy_eval_op *row_of_arithmetic(int function, int dtype)
     }
 }
 
+/* A real number scales both parts of a complex one, and divides them. */
+static bool scale_complex(struct hcy__emitter *e, struct hcy__made *y, int function, const struct hcy__made *args)
+{
+    bool swaps = function == HCY__FN_MUL && is_complex(&args[1]) && !is_complex(&args[0]);
+    struct hcy__made x = args[swaps ? 1 : 0], real = args[swaps ? 0 : 1];
+    if ((function != HCY__FN_MUL && function != HCY__FN_DIV) || !is_complex(&x) || is_complex(&real))
+        return false;
+    y->type = hcy__promote(x.type, real.type);
+    enum hcy_eval_type t = hcy__register_of(y->type.dtype);
+    enum hcy_eval_op op = function == HCY__FN_MUL ? muls[t] : divs[t];
+    x = hcy__emit_cast(e, x, y->type.dtype);
+    real = hcy__emit_cast(e, real, hcy__part_of(y->type.dtype));
+    y->re = hcy__emit(e, op, x.re, real.re, -1);
+    y->im = hcy__emit(e, op, x.im, real.re, -1);
+    return true;
+}
+
 static struct hcy__made call_arithmetic(struct hcy__emitter *e, const struct hcy__node *node,
                                         struct hcy__made *args)
 {
     struct hcy__type type;
     int function = node->function;
+    struct hcy__made scaled;
+    if (scale_complex(e, &scaled, function, args))
+        return scaled;
     bring_together(e, args, 2, &type);
     /* A quotient of integers is real. */
     if (function == HCY__FN_DIV && hcy__kind_of(type.dtype) < HCY__KIND_REAL) {

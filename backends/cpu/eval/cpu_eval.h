@@ -15,11 +15,17 @@ typedef void cpu_eval_store(void *to, ptrdiff_t stride, const void *from, size_t
 /* n elements (1 to HCY_EVAL_PIECE) to one, by the tree of eval_format.h. */
 typedef void cpu_eval_reduce(void *to, const void *from, size_t n);
 
+/* Both parts of complex numbers that lie one after the other. */
+typedef void cpu_eval_load_pair(void *re, void *im, const void *from, size_t n);
+typedef void cpu_eval_store_pair(void *to, const void *re, const void *im, size_t n);
+
 struct cpu_eval_loops {
     cpu_eval_loop *op[HCY_EVAL_END];         /* from HCY_EVAL_FIRST_OP on */
     cpu_eval_reduce *reduction[HCY_EVAL_END]; /* from HCY_EVAL_FIRST_REDUCTION on */
     cpu_eval_load *load[HCY_EVAL_MEMORIES];
     cpu_eval_store *store[HCY_EVAL_MEMORIES];
+    cpu_eval_load_pair *load_pair[HCY_EVAL_MEMORIES]; /* F32, F64; others NULL */
+    cpu_eval_store_pair *store_pair[HCY_EVAL_MEMORIES];
 };
 extern const struct cpu_eval_loops cpu_eval_portable, cpu_eval_avx2, cpu_eval_avx512;
 

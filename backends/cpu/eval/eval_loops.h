@@ -146,6 +146,28 @@ HCY_EVAL_REDUCTIONS(DEFINE_REDUCTION)
     }
 HCY_EVAL_MEMORY(DEFINE_MEMORY)
 
+#define DEFINE_PAIR(name, t)                                                                       \
+    static void load_pair_##name(void *re_, void *im_, const void *from_, size_t n)                \
+    {                                                                                              \
+        t *restrict re = re_, *restrict im = im_;                                                  \
+        const t *restrict from = from_;                                                            \
+        for (size_t i = 0; i < n; i++) {                                                           \
+            re[i] = from[2 * i];                                                                   \
+            im[i] = from[2 * i + 1];                                                               \
+        }                                                                                          \
+    }                                                                                              \
+    static void store_pair_##name(void *to_, const void *re_, const void *im_, size_t n)           \
+    {                                                                                              \
+        t *restrict to = to_;                                                                      \
+        const t *restrict re = re_, *restrict im = im_;                                            \
+        for (size_t i = 0; i < n; i++) {                                                           \
+            to[2 * i] = stored_##name(re[i]);                                                      \
+            to[2 * i + 1] = stored_##name(im[i]);                                                  \
+        }                                                                                          \
+    }
+DEFINE_PAIR(F32, f32)
+DEFINE_PAIR(F64, f64)
+
 #define OPERATION_ROW(name, ...) [HCY_EVAL_##name] = loop_##name,
 #define REDUCTION_ROW(name, ...) [HCY_EVAL_##name] = reduce_##name,
 #define LOAD_ROW(name, ...) [HCY_EVAL_M_##name] = load_##name,
@@ -155,4 +177,6 @@ const struct cpu_eval_loops LOOPS = {
     .reduction = { HCY_EVAL_REDUCTIONS(REDUCTION_ROW) },
     .load = { HCY_EVAL_MEMORY(LOAD_ROW) },
     .store = { HCY_EVAL_MEMORY(STORE_ROW) },
+    .load_pair = { [HCY_EVAL_M_F32] = load_pair_F32, [HCY_EVAL_M_F64] = load_pair_F64 },
+    .store_pair = { [HCY_EVAL_M_F32] = store_pair_F32, [HCY_EVAL_M_F64] = store_pair_F64 },
 };

@@ -197,6 +197,32 @@ static void run_step(const struct run *run, struct registers *r, const hcy_eval_
     }
 }
 
+/* The step and the next one as one, where they are both parts of complex numbers that lie in a row: a loop over every
+ * other number costs twice as much. */
+static bool run_pair(const struct run *run, struct registers *r, const hcy_eval_step *s, size_t begin, size_t n)
+{
+    const hcy_eval_job *job = run->call.job;
+    const hcy_eval_step *t = s + 1;
+    bool loads = s->op == HCY_EVAL_LOAD;
+    if ((!loads && s->op != HCY_EVAL_STORE) || t->op != s->op || s->b != 0 || t->b != 1 || s->memory != t->memory ||
+        !run->loops->load_pair[s->memory] || (loads ? s->a != t->a : s->to != t->to))
+        return false;
+    const struct cpu_eval_operand *o = &run->call.operands[loads ? s->a : s->to];
+    struct stretch at;
+    stretch_begin(&at, job, begin);
+    if (!job->rank || o->strides[job->rank - 1] != 2 || stretch_length(&at, job, n) != n)
+        return false;
+    char *place = element_at(o, &at, job->rank, 0, cpu_eval_bytes[s->memory]);
+    if (!loads) {
+        run->loops->store_pair[s->memory](place, r->at[s->a], r->at[t->a], n);
+        return true;
+    }
+    r->at[s->to] = r->own[s->to];
+    r->at[t->to] = r->own[t->to];
+    run->loops->load_pair[s->memory](r->own[s->to], r->own[t->to], place, n);
+    return true;
+}
+
 /* Pieces from `first` on, by one thread. */
 static void run_pieces(void *context, size_t first, size_t end, unsigned thread)
 {
@@ -214,7 +240,10 @@ static void run_pieces(void *context, size_t first, size_t end, unsigned thread)
         size_t begin = piece * HCY_EVAL_PIECE,
                n = total - begin < HCY_EVAL_PIECE ? total - begin : HCY_EVAL_PIECE;
         for (uint32_t i = p->n_fixed; i < p->n_steps; i++)
-            run_step(run, &r, &p->steps[i], begin, n);
+            if (i + 1 < p->n_steps && run_pair(run, &r, &p->steps[i], begin, n))
+                i++;
+            else
+                run_step(run, &r, &p->steps[i], begin, n);
     }
 }
 

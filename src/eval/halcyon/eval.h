@@ -30,10 +30,10 @@
  * (complex to real, real to integer) wants a type's name around it.  Integers wrap.  Real to integer rounds towards
  * zero, ends at the ends of 64 bits, makes 0 of NaN, and wraps to fewer bits.
  *
- * Bits.  Every operation is IEEE 754's, correctly rounded, and none is contracted; abs() of a complex number is
- * scaled and within 2 units in the last place, a complex quotient is Smith's.  Sums and products of floats are made in
- * double, by one tree for all devices and numbers of threads (<eval_format.h> says which).  A NaN is
- * stored as one and the same.
+ * Bits.  Every operation is IEEE 754's, correctly rounded, and none is contracted.  abs() of a complex number is scaled
+ * and within 2 units in the last place, a complex quotient is Smith's, and a real factor or divisor is one of both
+ * parts.  Sums and products of floats are made in double, by one tree for all devices and numbers of threads
+ * (<eval_format.h> says which).  A NaN is stored as one and the same.
  *
  * An array that is written may be read in the same statement, and overlap what is read: the result is as if all was
  * read first.  Any thread; several threads may use one queue.
