@@ -8,7 +8,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include <complex.h>
-#include <halcyon/array.h>
+#include <halcyon/host_array.h>
 #include <halcyon/nufft.h>
 #include <math.h>
 #include <stdio.h>
@@ -66,7 +66,7 @@ static int simulate(struct scene *s)
     return status;
 }
 
-static double number(const hcy_array *a, size_t i)
+static double number(const hcy_host_array *a, size_t i)
 {
     i *= a->is_complex ? 2 : 1;
     return a->bytes == 8 ? ((const double *)a->data)[i] : (double)((const float *)a->data)[i];
@@ -74,10 +74,10 @@ static double number(const hcy_array *a, size_t i)
 
 static int load(struct scene *s, const char *points_path, const char *image_path)
 {
-    hcy_array points = HCY_ARRAY_INIT, image = HCY_ARRAY_INIT;
-    int status = hcy_array_read(&points, points_path);
+    hcy_host_array points = HCY_HOST_ARRAY_INIT, image = HCY_HOST_ARRAY_INIT;
+    int status = hcy_host_array_read(&points, points_path);
     if (!status)
-        status = hcy_array_read(&image, image_path);
+        status = hcy_host_array_read(&image, image_path);
     if (!status && (points.rank != 2 || points.shape[1] != 2 || image.rank != 2)) {
         fprintf(stderr, "grid_image: points must be [samples][2], the image [rows][columns]\n");
         status = HCY_EINVAL;
@@ -92,8 +92,8 @@ static int load(struct scene *s, const char *points_path, const char *image_path
         s->x[i % 2][i / 2] = number(&points, i);
     for (size_t i = 0; !status && i < (size_t)(s->modes[0] * s->modes[1]); i++)
         s->image[i] = number(&image, i);
-    hcy_array_free(&points);
-    hcy_array_free(&image);
+    hcy_host_array_free(&points);
+    hcy_host_array_free(&image);
     return status;
 }
 

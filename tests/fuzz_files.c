@@ -3,7 +3,7 @@
 #include "fuzz.h"
 #include "stack_images.h"
 #include "files.h"
-#include <halcyon/array.h>
+#include <halcyon/host_array.h>
 #include <sys/stat.h>
 
 #define MOST ((uint64_t)1 << 24) /* bytes of a frame that is read */
@@ -79,17 +79,17 @@ static int run_format(const hcy__format *format, const uint8_t *data, size_t siz
 /* As an array: the last number is as much there as the first. */
 static int run_array(const uint8_t *data, size_t size)
 {
-    hcy_array a = HCY_ARRAY_INIT;
+    hcy_host_array a = HCY_HOST_ARRAY_INIT;
     size_t n;
-    if (hcy_array_read(&a, file_of(data, size)))
+    if (hcy_host_array_read(&a, file_of(data, size)))
         return 0;
     volatile unsigned char *bytes = a.data, byte = 0;
-    if (hcy_array_count(&n, &a) || n > size)
+    if (hcy_host_array_count(&n, &a) || n > size)
         abort();
     for (size_t i = 0; i < n * a.bytes * (a.is_complex ? 2 : 1); i++)
         byte ^= bytes[i];
     (void)byte;
-    hcy_array_free(&a);
+    hcy_host_array_free(&a);
     return 1;
 }
 

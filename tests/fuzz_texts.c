@@ -1,10 +1,12 @@
-/* fuzz_texts.c - fuzz targets: geometry files, JSON, device strings, plans in the cache. */
+/* fuzz_texts.c - fuzz targets: geometry files, JSON, device strings, plans in the cache,
+ * expressions. */
 #include "azint_scene.h"
 #include "flatjson.h"
 #include "fuzz.h"
 #include "hal_priv.h"
 #include <dirent.h>
 #include <halcyon/device.h>
+#include <halcyon/eval.h>
 
 /* 0-terminated. */
 static char *text_of(const uint8_t *data, size_t size)
@@ -151,8 +153,48 @@ static void seed_plan(void)
     fuzz_give(bytes, size);
 }
 
+/* --- Expressions: what is taken runs, whatever it says --- */
+
+static struct {
+    hcy_device *dev;
+    hcy_queue *queue;
+    hcy_operand operands[6];
+} desk;
+
+static int run_expression(const uint8_t *data, size_t size)
+{
+    char *text = text_of(data, size);
+    int status = hcy_eval(desk.queue, text, desk.operands, 6);
+    if (hcy_queue_finish(desk.queue))
+        abort();
+    free(text);
+    return !status;
+}
+
+static void seed_expression(void)
+{
+    static const int types[] = { HCY_FLOAT32, HCY_FLOAT64, HCY_INT8, HCY_COMPLEX64, HCY_UINT64 };
+    static const char *const names[] = { "x", "y", "i", "z", "u" };
+    const int64_t shape[2] = { 3, 7 };
+    int status = hcy_device_open(&desk.dev, "cpu@threads=1");
+    if (!status)
+        status = hcy_queue_create(&desk.queue, desk.dev);
+    for (int k = 0; !status && k < 5; k++) {
+        hcy_array *a = NULL;
+        status = hcy_array_full(&a, desk.queue, types[k], 2, shape, k);
+        desk.operands[k] = hcy_op_array(names[k], a);
+    }
+    desk.operands[5] = hcy_op_integer("n", 3);
+    if (status)
+        bail_out("no arrays: %s", hcy_last_error()->text);
+    give_text("y = 2.5e-1*x + y; x = float32(where(x < 1 || !(i == 3), -x, sqrt(abs(z)))) ** 3");
+    give_text("y = x / norm(x) - mean(y) + argmax(i) % n; z *= conj(z) / complex(x, 1) + 2j");
+    give_text("i = i // 2 + (i ^ 7 & ~i); u = u * n + uint64(index); y = fma(x, y, pi) + dot(x, y) + real(vdot(z, z))");
+}
+
 const struct fuzz_target fuzz_texts[] = {
     { "poni", run_poni, seed_poni },       { "json", run_json, seed_json },
     { "device", run_device, seed_device }, { "plan", run_plan, seed_plan },
+    { "expression", run_expression, seed_expression },
     { NULL, NULL, NULL },
 };

@@ -2,7 +2,7 @@
  * HDF5 files there and back; files that are none. HALCYON is the command. */
 #include "nufft_oracle.h"
 #include "tap.h"
-#include <halcyon/array.h>
+#include <halcyon/host_array.h>
 #include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -45,10 +45,10 @@ static bool said(const char *text)
     return found;
 }
 
-static hcy_array array_of(void *data, unsigned bytes, int is_complex, int rank, uint64_t n0, uint64_t n1,
+static hcy_host_array array_of(void *data, unsigned bytes, int is_complex, int rank, uint64_t n0, uint64_t n1,
                           uint64_t n2)
 {
-    hcy_array a = HCY_ARRAY_INIT;
+    hcy_host_array a = HCY_HOST_ARRAY_INIT;
     a.data = data;
     a.bytes = bytes;
     a.is_complex = is_complex;
@@ -62,7 +62,7 @@ static hcy_array array_of(void *data, unsigned bytes, int is_complex, int rank, 
 static void check_array(const char *name, unsigned bytes, int is_complex, int rank)
 {
     double data[2 * 24];
-    hcy_array a = array_of(data, bytes, is_complex, rank, rank ? 2 : 0, 3, 4), b = HCY_ARRAY_INIT;
+    hcy_host_array a = array_of(data, bytes, is_complex, rank, rank ? 2 : 0, 3, 4), b = HCY_HOST_ARRAY_INIT;
     size_t n;
     for (int i = 0; i < 48; i++) {
         float single = (float)(i * 1.25);
@@ -71,11 +71,11 @@ static void check_array(const char *name, unsigned bytes, int is_complex, int ra
         else
             memcpy((char *)data + 4 * i, &single, 4);
     }
-    is_int(hcy_array_write(&a, at(name)), 0, "%s: rank %d, %u bytes%s, written", name, rank, bytes,
+    is_int(hcy_host_array_write(&a, at(name)), 0, "%s: rank %d, %u bytes%s, written", name, rank, bytes,
            is_complex ? ", complex" : "");
-    is_int(hcy_array_read(&b, at(name)), 0, "... read");
+    is_int(hcy_host_array_read(&b, at(name)), 0, "... read");
     bool same = b.rank == rank && b.bytes == bytes && b.is_complex == is_complex &&
-                !hcy_array_count(&n, &b) &&
+                !hcy_host_array_count(&n, &b) &&
                 n == (rank == 0   ? 1
                       : rank == 1 ? 2
                       : rank == 2 ? 6
@@ -83,8 +83,8 @@ static void check_array(const char *name, unsigned bytes, int is_complex, int ra
                 !memcmp(a.shape, b.shape, 8 * (size_t)rank) && b.data &&
                 !memcmp(b.data, data, n * bytes * (is_complex ? 2 : 1));
     ok(same, "... and the same");
-    hcy_array_free(&b);
-    hcy_array_free(&b);
+    hcy_host_array_free(&b);
+    hcy_host_array_free(&b);
 }
 
 static const char head[] = "\x93NUMPY\x01\0\x76\0{'descr': '%s', 'fortran_order': %s, 'shape': (%s), }";
@@ -108,30 +108,30 @@ static void check_orders(void)
     static const int64_t wholes[6] = { 0, 10, 1, 11, 2, 12 };
     static const uint8_t bytes[6] = { 0, 1, 2, 10, 11, 12 };
     static const int16_t cube[12] = { 0, 100, 10, 110, 20, 120, 1, 101, 11, 111, 21, 121 };
-    hcy_array a = HCY_ARRAY_INIT;
+    hcy_host_array a = HCY_HOST_ARRAY_INIT;
     put_npy("<f4", "True", "2, 3", floats, sizeof floats);
-    bool good = !hcy_array_read(&a, at("head.npy")) && a.bytes == 4;
+    bool good = !hcy_host_array_read(&a, at("head.npy")) && a.bytes == 4;
     for (int i = 0; i < 6; i++)
         good = good && ((float *)a.data)[i] == (float)(i / 3 * 10 + i % 3);
     ok(good, "an array in Fortran order");
-    hcy_array_free(&a);
+    hcy_host_array_free(&a);
     for (int k = 0; k < 2; k++) {
         if (k)
             put_npy("|u1", "False", "2, 3", bytes, sizeof bytes);
         else
             put_npy("<i8", "True", "2, 3", wholes, sizeof wholes);
-        good = !hcy_array_read(&a, at("head.npy")) && a.bytes == 8 && !a.is_complex;
+        good = !hcy_host_array_read(&a, at("head.npy")) && a.bytes == 8 && !a.is_complex;
         for (int i = 0; i < 6; i++)
             good = good && ((double *)a.data)[i] == i / 3 * 10 + i % 3;
         ok(good, "integers, %s", k ? "bytes" : "in Fortran order");
-        hcy_array_free(&a);
+        hcy_host_array_free(&a);
     }
     put_npy("<i2", "True", "2, 3, 2", cube, sizeof cube);
-    good = !hcy_array_read(&a, at("head.npy")) && a.rank == 3;
+    good = !hcy_host_array_read(&a, at("head.npy")) && a.rank == 3;
     for (int i = 0; i < 12; i++)
         good = good && ((double *)a.data)[i] == i / 6 * 100 + i / 2 % 3 * 10 + i % 2;
     ok(good, "three axes of them");
-    hcy_array_free(&a);
+    hcy_host_array_free(&a);
 }
 
 static void check_wrong_files(void)
@@ -151,29 +151,29 @@ static void check_wrong_files(void)
                   { "<f8", "True", "1, 1", 0 },
                   { "<f8", "True", "1, 2", HCY_ECORRUPT },
                   { "<f8", "False", "9999999999999999, 9999999999999999", HCY_ERANGE } };
-    hcy_array a = HCY_ARRAY_INIT;
+    hcy_host_array a = HCY_HOST_ARRAY_INIT;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         put_npy(cases[i].descr, cases[i].order, cases[i].shape, "12345678", 8);
-        is_int(hcy_array_read(&a, at("head.npy")), cases[i].status, "a header with %s, %s, %s",
+        is_int(hcy_host_array_read(&a, at("head.npy")), cases[i].status, "a header with %s, %s, %s",
                cases[i].descr, cases[i].order, cases[i].shape);
-        hcy_array_free(&a);
+        hcy_host_array_free(&a);
     }
-    is_int(hcy_array_read(&a, at("nothing.npy")), HCY_ENOENT, "a file that is not there");
-    is_int(hcy_array_read(NULL, at("head.npy")), HCY_EINVAL, "no array");
-    a = (hcy_array)HCY_ARRAY_INIT;
-    is_int(hcy_array_write(&a, at("no/folder.npy")), HCY_EIO, "a folder that is not there");
+    is_int(hcy_host_array_read(&a, at("nothing.npy")), HCY_ENOENT, "a file that is not there");
+    is_int(hcy_host_array_read(NULL, at("head.npy")), HCY_EINVAL, "no array");
+    a = (hcy_host_array)HCY_HOST_ARRAY_INIT;
+    is_int(hcy_host_array_write(&a, at("no/folder.npy")), HCY_EIO, "a folder that is not there");
     a.size = 0;
-    is_int(hcy_array_read(&a, at("head.npy")), HCY_EINVAL, "an array of no size");
+    is_int(hcy_host_array_read(&a, at("head.npy")), HCY_EINVAL, "an array of no size");
     if (hdf5) {
-        a = (hcy_array)HCY_ARRAY_INIT;
-        is_int(hcy_array_read(&a, at("head.npy.h5")), HCY_ENOENT, "an HDF5 file that is not there");
-        is_int(hcy_array_read(&a, at("array.h5:/nothing")), HCY_ENOENT, "no such dataset");
+        a = (hcy_host_array)HCY_HOST_ARRAY_INIT;
+        is_int(hcy_host_array_read(&a, at("head.npy.h5")), HCY_ENOENT, "an HDF5 file that is not there");
+        is_int(hcy_host_array_read(&a, at("array.h5:/nothing")), HCY_ENOENT, "no such dataset");
         check_array("array.h5:/another", 4, 0, 2);
         check_array("array.h5:/another", 8, 1, 1);
-        is_int(hcy_array_read(&a, at("array.h5")), 0, "a file keeps what else is in it");
-        hcy_array_free(&a);
+        is_int(hcy_host_array_read(&a, at("array.h5")), 0, "a file keeps what else is in it");
+        hcy_host_array_free(&a);
     } else {
-        is_int(hcy_array_read(&a, at("array.h5")), HCY_EINVAL, "HDF5");
+        is_int(hcy_host_array_read(&a, at("array.h5")), HCY_EINVAL, "HDF5");
     }
 }
 
@@ -194,14 +194,14 @@ static void save(const struct problem *p)
             for (int d = 0; d < p->dim; d++)
                 memcpy(rows + (i * (size_t)p->dim + (size_t)d) * p->real,
                        (char *)ends[e].axes[d] + i * p->real, p->real);
-        hcy_array a =
+        hcy_host_array a =
             array_of(rows, (unsigned)p->real, 0, p->dim == 1 ? 1 : 2, ends[e].n, (uint64_t)p->dim, 0);
-        status = status ? status : hcy_array_write(&a, at(ends[e].name));
+        status = status ? status : hcy_host_array_write(&a, at(ends[e].name));
         free(rows);
     }
-    hcy_array c = array_of(p->c, (unsigned)p->real, 1, p->n_vectors > 1 ? 2 : 1,
+    hcy_host_array c = array_of(p->c, (unsigned)p->real, 1, p->n_vectors > 1 ? 2 : 1,
                            p->n_vectors > 1 ? (uint64_t)p->n_vectors : p->m, p->m, 0);
-    hcy_array f = array_of(p->f, (unsigned)p->real, 1, p->dim, (uint64_t)p->modes[0], (uint64_t)p->modes[1],
+    hcy_host_array f = array_of(p->f, (unsigned)p->real, 1, p->dim, (uint64_t)p->modes[0], (uint64_t)p->modes[1],
                            (uint64_t)p->modes[2]);
     if (p->n_vectors > 1) {
         f.rank = p->dim + 1;
@@ -209,8 +209,8 @@ static void save(const struct problem *p)
         for (int d = 0; d < p->dim; d++)
             f.shape[1 + d] = (uint64_t)p->modes[d];
     }
-    status = status ? status : hcy_array_write(&c, at("c.npy"));
-    status = status ? status : p->type == 3 ? 0 : hcy_array_write(&f, at("f.npy"));
+    status = status ? status : hcy_host_array_write(&c, at("c.npy"));
+    status = status ? status : p->type == 3 ? 0 : hcy_host_array_write(&f, at("f.npy"));
     if (status)
         bail_out("%s", hcy_last_error()->text);
 }
@@ -218,19 +218,19 @@ static void save(const struct problem *p)
 /* Runs the command on a problem; the error of what it wrote to `out`. */
 static double run(struct problem *p, const char *words, const char *out)
 {
-    hcy_array result = HCY_ARRAY_INIT;
+    hcy_host_array result = HCY_HOST_ARRAY_INIT;
     bool to_modes = p->type != 2;
     int status = command(words);
-    if (status || hcy_array_read(&result, at(out))) {
+    if (status || hcy_host_array_read(&result, at(out))) {
         diag("nufft %s: %d", words, status);
         return INFINITY;
     }
     size_t n, want = (to_modes ? p->n : p->m) * (size_t)p->n_vectors;
-    bool fits = !hcy_array_count(&n, &result) && n == want && result.bytes == p->real && result.is_complex &&
+    bool fits = !hcy_host_array_count(&n, &result) && n == want && result.bytes == p->real && result.is_complex &&
                 result.rank == (p->type == 1 ? p->dim : 1) + (p->n_vectors > 1);
     if (fits)
         memcpy(to_modes ? p->f : p->c, result.data, n * 2 * p->real);
-    hcy_array_free(&result);
+    hcy_host_array_free(&result);
     return fits ? oracle_error(p, to_modes ? p->c : p->f, to_modes) : INFINITY;
 }
 
@@ -313,15 +313,15 @@ static void check_files(void)
 {
 #define PLANAR "-t 1 -p x.npz -i c.npy -n 9,12 -o y.npy --method direct "
     struct problem p;
-    hcy_array result = HCY_ARRAY_INIT;
+    hcy_host_array result = HCY_HOST_ARRAY_INIT;
     oracle_open(&p, HCY_F64, 1, 2, modes, 50, 0, 1);
     p.sign = 1;
     save(&p);
     double plain = run(&p, COMMON "--method direct", "y.npy"), *axes = malloc(2 * p.m * sizeof *axes);
     for (size_t i = 0; i < 2 * p.m; i++)
         axes[i] = oracle_get(&p, p.x[i / p.m], i % p.m);
-    hcy_array a = array_of(axes, 8, 0, 2, 2, p.m, 0);
-    is_int(hcy_array_write(&a, at("x.npz")), 0, "points as .npz, [axes][n]");
+    hcy_host_array a = array_of(axes, 8, 0, 2, 2, p.m, 0);
+    is_int(hcy_host_array_write(&a, at("x.npz")), 0, "points as .npz, [axes][n]");
     ok(run(&p, PLANAR "--planar", "y.npy") == plain, "--planar");
     is_int(command(PLANAR), 1, "... is needed for such points");
     ok(said("give --planar"), "... which is said");
@@ -333,7 +333,7 @@ static void check_files(void)
     is_int(command("-t 1 -p x.npz -i c.npy -n 9,12 -o x.npz --planar"), 1, ".npz: the input is no output");
     for (size_t i = 0; i < 2 * p.m; i++)
         axes[i] /= 6.283185307179586476925;
-    is_int(hcy_array_write(&a, at("x.npz")), 0, "points in cycles");
+    is_int(hcy_host_array_write(&a, at("x.npz")), 0, "points in cycles");
     double cycles = run(&p, PLANAR "--planar --cycles", "y.npy");
     ok(cycles < 1e-12, "--cycles: %.1e", cycles);
     free(axes);
@@ -341,11 +341,11 @@ static void check_files(void)
     oracle_open(&p, HCY_F32, 1, 2, modes, 50, 0, 1);
     save(&p);
     is_int(command(COMMON "--double"), 0, "--double of floats");
-    ok(!hcy_array_read(&result, at("y.npy")) && result.bytes == 8, "... gives doubles");
-    hcy_array_free(&result);
+    ok(!hcy_host_array_read(&result, at("y.npy")) && result.bytes == 8, "... gives doubles");
+    hcy_host_array_free(&result);
     is_int(command(COMMON), 0, "without it");
-    ok(!hcy_array_read(&result, at("y.npy")) && result.bytes == 4, "... floats");
-    hcy_array_free(&result);
+    ok(!hcy_host_array_read(&result, at("y.npy")) && result.bytes == 4, "... floats");
+    hcy_host_array_free(&result);
     oracle_close(&p);
 }
 
@@ -401,8 +401,8 @@ static void check_usage(void)
         { "-t 1 -p x.npy -i c.npy -o no/y.npy -n 9,9", "no/y.npy", 1 },
     };
     double eight[8] = { 0 };
-    hcy_array four = array_of(eight, 8, 0, 2, 2, 4, 0), one = array_of(eight, 8, 0, 1, 8, 0, 0);
-    if (hcy_array_write(&four, at("four.npy")) || hcy_array_write(&one, at("one.npy")))
+    hcy_host_array four = array_of(eight, 8, 0, 2, 2, 4, 0), one = array_of(eight, 8, 0, 1, 8, 0, 0);
+    if (hcy_host_array_write(&four, at("four.npy")) || hcy_host_array_write(&one, at("one.npy")))
         bail_out("%s", hcy_last_error()->text);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         is_int(command(cases[i].words), cases[i].status, "nufft %s", cases[i].words);

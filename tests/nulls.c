@@ -3,8 +3,9 @@
  * looks whether a function is missing here. */
 #include "tap.h"
 
-#include <halcyon/array.h>
+#include <halcyon/host_array.h>
 #include <halcyon/backend.h>
+#include <halcyon/eval.h>
 #include <halcyon/finufft.h>
 #include <halcyon/nufft.h>
 #include <halcyon/pipeline.h>
@@ -234,10 +235,30 @@ static int make_call(int which, const char **text, int *want, int *got)
     NOTHING(hcy_stream_detector(NULL, NULL))
     INVALID(hcy_stream_corrections(NULL, NULL, 0, 0, NULL))
     /* array.h */
-    INVALID(hcy_array_read(NULL, NULL))
-    INVALID(hcy_array_write(NULL, NULL))
-    NOTHING(hcy_array_free(NULL))
-    INVALID(hcy_array_count(NULL, NULL))
+    INVALID(hcy_array_empty(NULL, NULL, 0, 0, NULL))
+    INVALID(hcy_array_full(NULL, NULL, 0, 0, NULL, 0))
+    INVALID(hcy_array_from_host(NULL, NULL, 0, 0, NULL, NULL))
+    INVALID(hcy_array_of_buffer(NULL, NULL, 0, 0, NULL, NULL, 0))
+    INVALID(hcy_array_from_file(NULL, NULL, NULL))
+    NOTHING(hcy_array_retain(NULL))
+    NOTHING(hcy_array_release(NULL))
+    INVALID(hcy_array_get_info(NULL, NULL))
+    INVALID(hcy_array_to_host(NULL, NULL, NULL))
+    INVALID(hcy_array_to_file(NULL, NULL, NULL))
+    INVALID(hcy_array_copy(NULL, NULL, NULL))
+    INVALID(hcy_array_to_device(NULL, NULL, NULL, NULL))
+    INVALID(hcy_array_slice(NULL, NULL, "%s", ""))
+    INVALID(hcy_array_reshape(NULL, NULL, 0, NULL))
+    INVALID(hcy_array_transpose(NULL, NULL, NULL))
+    INVALID(hcy_array_broadcast(NULL, NULL, 0, NULL))
+    INVALID(hcy_array_part(NULL, NULL, 0))
+    NOTHING(hcy_dtype_size(0))
+    NOTHING(hcy_dtype_name(0))
+    INVALID(hcy_eval(NULL, NULL, NULL, 0))
+    INVALID(hcy_host_array_read(NULL, NULL))
+    INVALID(hcy_host_array_write(NULL, NULL))
+    NOTHING(hcy_host_array_free(NULL))
+    INVALID(hcy_host_array_count(NULL, NULL))
     /* stack.h */
     INVALID(hcy_stack_open(NULL, NULL, NULL))
     NOTHING(hcy_stack_close(NULL))

@@ -1,7 +1,9 @@
 /* nvrtc - CUDA's run-time compiler takes the GPU kernels' texts, for an old and a new kind of GPU; no GPU is
  * needed.  To PTX: what remains is the assembler's business. */
+#include "array_priv.h"
 #include "cuda_priv.h"
 #include "gpu.h"
+#include "room.h"
 #include "tap.h"
 
 #include <stdlib.h>
@@ -55,6 +57,55 @@ static int compiles(const struct nvrtc_api *rtc, const char *text, const char *o
     return !failed;
 }
 
+/* --- Kernels that are generated: every operation is in one of these texts --- */
+
+/* An array that has a type and nothing else: it is compiled for, not computed with. */
+static struct hcy_array kinds[] = {
+    { .dtype = HCY_FLOAT32 }, { .dtype = HCY_FLOAT64 }, { .dtype = HCY_INT16 }, { .dtype = HCY_UINT64 },
+    { .dtype = HCY_COMPLEX64 }, { .dtype = HCY_FLOAT16 }, { .dtype = HCY_BOOL },
+};
+static const char *const expressions[] = {
+    "x = where(x < 1, -x, sqrt(abs(x))) / fma(x, x, 2.5) + floor(x) - ceil(x) * round(x)",
+    "y = clip(y, -1, x) + sign(y) * norm(z) / mean(i) + max(x) - min(i) + argmax(y)",
+    "i = ~i // 3 + i % 7 - (i & 5 | i ^ i) * -i; u = u // 3 + u % 7 + abs(u) * uint64(index)",
+    "z = z * conj(z) / complex(x, y) + 2j * abs(z); b = !(x == y) && b || i >= u; h = h * 2 + float32(int64(y))",
+    "y = real(vdot(z, z)) + prod(y) + count(b) + sum(u); y = max(u) + min(y) + norminf(z) + float64(uint64(x))",
+};
+
+static int stage_compiles(const struct nvrtc_api *rtc, const struct hcy__stage *stage, int rank)
+{
+    char *text = hcy__generate(&stage->program, &hcy__eval_dialects[1], rank, rank == 3, (uint32_t)stage->n_slots);
+    char *again = stage->again ? hcy__generate(stage->again, &hcy__eval_dialects[1], 1, 0, 2) : NULL;
+    char options[200];
+    snprintf(options, sizeof options, "-arch=compute_%d %s", rank == 3 ? 75 : 90, hcy__eval_dialects[1].options);
+    int good = text && compiles(rtc, text, options) && (!stage->again || (again && compiles(rtc, again, options)));
+    free(text);
+    free(again);
+    return good;
+}
+
+static void test_generated(const struct nvrtc_api *rtc, const char *text)
+{
+    static const char *const names[] = { "x", "y", "i", "u", "z", "h", "b" };
+    hcy_operand operands[7];
+    struct hcy__compiled compiled;
+    struct hcy__tree *tree = malloc(sizeof *tree);
+    int good = 1;
+    for (int k = 0; k < 7; k++)
+        operands[k] = hcy_op_array(names[k], &kinds[k]);
+    int status = hcy__parse(tree, text, operands, 7);
+    if (!status)
+        status = hcy__compile(&compiled, tree, operands, 7);
+    for (int i = 0; !status && i < compiled.n_stages; i++)
+        good = good && stage_compiles(rtc, compiled.stages[i], i % 4);
+    ok(!status && good, "%s", text);
+    if (status)
+        diag("%s", hcy_last_error()->text);
+    else
+        hcy__compiled_free(&compiled);
+    free(tree);
+}
+
 int main(void)
 {
     const struct nvrtc_api *rtc = nvrtc_load();
@@ -65,5 +116,8 @@ int main(void)
         skip_all("%s", hcy_last_error()->text);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         ok(compiles(rtc, cases[i].text, cases[i].options), "%s", cases[i].name);
+    ok(!strcmp(hcy__eval_dialects[1].format, "cuda-c"), "the dialect is CUDA's");
+    for (size_t i = 0; i < sizeof expressions / sizeof expressions[0]; i++)
+        test_generated(rtc, expressions[i]);
     return done_testing();
 }

@@ -1,7 +1,7 @@
 /* pipes.c - a pipe that nobody writes to, where a file is to be read: refused at once, with its name. */
 #include "tap.h"
 
-#include <halcyon/array.h>
+#include <halcyon/host_array.h>
 #include <halcyon/stack.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,7 +19,7 @@ static int read_it(int *status, int which, const char *path)
     hcy_config *config;
     hcy_results *results;
     hcy_poni poni = HCY_PONI_INIT;
-    hcy_array array = HCY_ARRAY_INIT;
+    hcy_host_array array = HCY_HOST_ARRAY_INIT;
     double *values;
     float *pixels;
     size_t n;
@@ -31,7 +31,7 @@ static int read_it(int *status, int which, const char *path)
     case 4: *status = hcy_config_read(&config, path); break;
     case 5: *status = hcy_results_open(&results, path); break;
     case 6: *status = hcy_poni_read(&poni, path); break;
-    case 7: *status = hcy_array_read(&array, path); break;
+    case 7: *status = hcy_host_array_read(&array, path); break;
     case 8: *status = hcy_numbers_read(&values, &n, path, 0); break;
     case 9: *status = hcy_images_read(&pixels, 1, 4, 4, path); break;
     case 10: *status = hcy_image_read(&image, (snprintf(dataset, sizeof dataset, "%s::/x", path), dataset)); break;

@@ -1,7 +1,7 @@
 /* sized.c - programs that are older or newer than the library: every public struct that begins with its size. */
 #include "tap.h"
 
-#include <halcyon/array.h>
+#include <halcyon/host_array.h>
 #include <halcyon/fft.h>
 #include <halcyon/nufft.h>
 #include <halcyon/pipeline.h>
@@ -87,15 +87,15 @@ static int take_poni(void *poni)
 
 static int write_array(void *array)
 {
-    ((hcy_array *)array)->data = maps;
-    return hcy_array_write(array, in_folder("array.npy"));
+    ((hcy_host_array *)array)->data = maps;
+    return hcy_host_array_write(array, in_folder("array.npy"));
 }
 
 static int read_array(void *array)
 {
-    int status = hcy_array_read(array, in_folder("array.npy"));
-    if (!status && ((hcy_array *)array)->size >= sizeof(hcy_array))
-        hcy_array_free(array);
+    int status = hcy_host_array_read(array, in_folder("array.npy"));
+    if (!status && ((hcy_host_array *)array)->size >= sizeof(hcy_host_array))
+        hcy_host_array_free(array);
     return status;
 }
 
@@ -178,7 +178,7 @@ static const struct sized {
         hcy_azint_options azint;
         hcy_azint_plan_info azint_info;
         hcy_poni poni;
-        hcy_array array;
+        hcy_host_array array;
         hcy_stack_writer_options writer;
         hcy_stack_options stack;
         hcy_stack_raw_options raw;
@@ -204,8 +204,10 @@ static const struct sized {
       offsetof(hcy_azint_plan_info, n_radial), use_azint_info, true },
     { "hcy_poni", { .poni = HCY_PONI_INIT }, sizeof(hcy_poni), offsetof(hcy_poni, corners), give_poni, true },
     { "hcy_poni to text", { .poni = HCY_PONI_INIT }, sizeof(hcy_poni), offsetof(hcy_poni, corners), take_poni, false },
-    { "hcy_array", { .array = HCY_ARRAY_INIT }, sizeof(hcy_array), sizeof(hcy_array), write_array, false },
-    { "hcy_array from a file", { .array = HCY_ARRAY_INIT }, sizeof(hcy_array), sizeof(hcy_array), read_array, true },
+    { "hcy_host_array", { .array = HCY_HOST_ARRAY_INIT }, sizeof(hcy_host_array),
+      sizeof(hcy_host_array), write_array, false },
+    { "hcy_host_array from a file", { .array = HCY_HOST_ARRAY_INIT }, sizeof(hcy_host_array),
+      sizeof(hcy_host_array), read_array, true },
     { "hcy_stack_writer_options", { .writer = HCY_STACK_WRITER_OPTIONS_INIT }, sizeof(hcy_stack_writer_options),
       sizeof(hcy_stack_writer_options), write_stack, false },
     { "hcy_stack_options", { .stack = HCY_STACK_OPTIONS_INIT }, sizeof(hcy_stack_options),

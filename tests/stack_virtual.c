@@ -2,7 +2,7 @@
  * circle, sizes that nothing stands behind, groups without end. */
 #include "stack_read.h"
 #ifdef HAVE_HDF5
-#include <halcyon/array.h>
+#include <halcyon/host_array.h>
 #include <hdf5.h>
 
 enum { FRAMES = 4, HEIGHT = 12, WIDTH = 10 };
@@ -199,12 +199,12 @@ static void test_circles(void)
     size_t n;
     char name[600];
     snprintf(name, sizeof name, "%s::/data", in_folder("self.h5"));
-    hcy_array array = HCY_ARRAY_INIT;
+    hcy_host_array array = HCY_HOST_ARRAY_INIT;
     ok(hcy_numbers_read(&values, &n, name, 0) != 0, "numbers that are made of themselves");
     hcy_image *image = NULL;
     fails(hcy_image_read(&image, name), HCY_ECORRUPT, "back to itself", "an image that is made of itself");
     snprintf(name, sizeof name, "%s:data", in_folder("self.h5"));
-    fails(hcy_array_read(&array, name), HCY_ECORRUPT, "back to itself", "an array that is made of itself");
+    fails(hcy_host_array_read(&array, name), HCY_ECORRUPT, "back to itself", "an array that is made of itself");
 }
 
 /* Numbers, one by one, of a file that is not there. */

@@ -4,7 +4,7 @@
  * else in float. */
 #include "guard.h"
 #include "progress.h"
-#include <halcyon/array.h>
+#include <halcyon/host_array.h>
 #include <halcyon/nufft.h>
 #include <errno.h>
 #include <math.h>
@@ -67,7 +67,7 @@ struct job {
     int64_t modes[3];
     size_t m, n, vectors; /* points; modes or targets */
     double eps;
-    hcy_array points, targets, in, out;
+    hcy_host_array points, targets, in, out;
     void *x[3], *s[3], *data; /* in the precision used */
     hcy_device *dev;
     struct progress progress;
@@ -76,7 +76,7 @@ struct job {
 /* --- Arrays --- */
 
 /* Real number i of an array that has floats or doubles. */
-static double real_of_array(const hcy_array *a, size_t i)
+static double real_of_array(const hcy_host_array *a, size_t i)
 {
     return a->bytes == 8 ? ((const double *)a->data)[i] : (double)((const float *)a->data)[i];
 }
@@ -100,7 +100,7 @@ static void *room(const struct job *j, size_t n)
 }
 
 /* "[2][3]", of the axes from `first` on, for messages. */
-static const char *describe_shape(char text[200], const hcy_array *a, int first)
+static const char *describe_shape(char text[200], const hcy_host_array *a, int first)
 {
     size_t at = (size_t)snprintf(text, 200, "%s", a->rank > first ? "" : "a number");
     for (int d = first; d < a->rank && at < 170; d++)
@@ -109,7 +109,7 @@ static const char *describe_shape(char text[200], const hcy_array *a, int first)
 }
 
 /* Turns coordinates [n][dim] into one array for each axis. */
-static int take_axes(struct job *j, const hcy_array *a, const char *what, size_t *n, void **axes)
+static int take_axes(struct job *j, const hcy_host_array *a, const char *what, size_t *n, void **axes)
 {
     /* A list is taken as points on one axis; [n][axes] says the number of axes itself. */
     int planar = j->v->planar && a->rank == 2;
@@ -163,7 +163,7 @@ static int parse_modes(struct job *j)
 /* Modes of the input of type 2, the number of vectors of any. */
 static int take_vector_shape(struct job *j)
 {
-    const hcy_array *a = &j->in;
+    const hcy_host_array *a = &j->in;
     /* An axis in front of those of one vector counts vectors. */
     int rank = j->type == 2 ? j->dim : 1, first = a->rank - rank;
     bool fits = first == 0 || first == 1;
@@ -192,7 +192,7 @@ static int take_vector_shape(struct job *j)
 static int take_data(struct job *j)
 {
     size_t count;
-    int status = hcy_array_count(&count, &j->in);
+    int status = hcy_host_array_count(&count, &j->in);
     if (status)
         return cli_fail(status);
     j->data = room(j, 2 * count);
@@ -220,7 +220,7 @@ static int make_out(struct job *j)
     j->out.rank = rank;
     j->out.is_complex = 1;
     j->out.bytes = j->is_double ? 8 : 4;
-    int status = hcy_array_count(&count, &j->out);
+    int status = hcy_host_array_count(&count, &j->out);
     if (status)
         return cli_fail(status);
     j->out.data = room(j, 2 * count);
@@ -230,11 +230,11 @@ static int make_out(struct job *j)
 static int load_arrays(struct job *j)
 {
     progress_say(&j->progress, "reading %s and %s ...", j->v->points, j->v->in);
-    int status = hcy_array_read(&j->points, j->v->points);
+    int status = hcy_host_array_read(&j->points, j->v->points);
     if (!status)
-        status = hcy_array_read(&j->in, j->v->in);
+        status = hcy_host_array_read(&j->in, j->v->in);
     if (!status && j->type == 3)
-        status = hcy_array_read(&j->targets, j->v->targets);
+        status = hcy_host_array_read(&j->targets, j->v->targets);
     progress_clear(&j->progress);
     if (status)
         return cli_fail(status);
@@ -408,7 +408,7 @@ static int transform_arrays(struct job *j)
             return cli_error("that is above 10 eps: %s is not written", j->v->out), CLI_FAILED;
     }
     if (!status)
-        status = hcy_array_write(&j->out, j->v->out);
+        status = hcy_host_array_write(&j->out, j->v->out);
     return status ? (status < 0 ? cli_fail(status) : status) : CLI_OK;
 }
 
@@ -480,7 +480,7 @@ int cli_nufft(int argc, char **argv)
     if (v.sign.given)
         j.sign = v.sign.value < 0 ? -1 : 1;
     j.eps = v.eps.value;
-    j.points = j.targets = j.in = j.out = (hcy_array)HCY_ARRAY_INIT;
+    j.points = j.targets = j.in = j.out = (hcy_host_array)HCY_HOST_ARRAY_INIT;
     progress_begin(&j.progress, !v.quiet);
     /* Arrays may be large: names are checked before they are read. */
     status = guard_nufft_files(&v);
@@ -494,10 +494,10 @@ int cli_nufft(int argc, char **argv)
         free(j.s[d]);
     }
     free(j.data);
-    hcy_array_free(&j.points);
-    hcy_array_free(&j.targets);
-    hcy_array_free(&j.in);
-    hcy_array_free(&j.out);
+    hcy_host_array_free(&j.points);
+    hcy_host_array_free(&j.targets);
+    hcy_host_array_free(&j.in);
+    hcy_host_array_free(&j.out);
     hcy_device_release(j.dev);
     return status;
 }

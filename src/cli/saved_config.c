@@ -5,7 +5,7 @@
  * fields are none of these: CONFIG_mask.npy, CONFIG_flat.npy. */
 #include "saved_config.h"
 #include "guard.h"
-#include <halcyon/array.h>
+#include <halcyon/host_array.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,13 +25,13 @@ static int write_float_image(const char *path, const float *pixels, size_t heigh
         const float *in;
         void *out;
     } data = { pixels }; /* only read */
-    hcy_array array = HCY_ARRAY_INIT;
+    hcy_host_array array = HCY_HOST_ARRAY_INIT;
     array.bytes = sizeof *pixels;
     array.rank = 2;
     array.shape[0] = height;
     array.shape[1] = width;
     array.data = data.out;
-    int status = hcy_array_write(&array, path);
+    int status = hcy_host_array_write(&array, path);
     if (status)
         return cli_fail(status);
     cli_note("%s goes with the configuration: it is what pyFAI cannot read elsewhere", path);

@@ -276,7 +276,7 @@ HCY_API void hcy_corrections_use(hcy_azint_options *options, const hcy_correctio
 #define HCY_WRITE_CAKES   2u  /* ... of images in radius and azimuth */
 #define HCY_WRITE_IMAGES  4u  /* hcy_stack_create(), plain pixels */
 #define HCY_WRITE_PACKED  8u  /* ... and coded ones */
-#define HCY_WRITE_ARRAY   16u /* hcy_array_write() */
+#define HCY_WRITE_ARRAY   16u /* hcy_host_array_write() */
 #define HCY_WRITE_TABLE   32u /* the command's sums of regions */
 #define HCY_WRITE_PICTURE 64u /* its plots */
 

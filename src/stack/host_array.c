@@ -1,5 +1,5 @@
-/* array.c - whole arrays in NumPy files; those in HDF5 files are array_h5.c's. */
-#include "array.h"
+/* host_array.c - whole arrays in NumPy files; those in HDF5 files are host_array_h5.c's. */
+#include "host_array.h"
 #include "files.h"
 #include "npy.h"
 #include "stack_priv.h"
@@ -14,10 +14,10 @@
 #include <string.h>
 #include <unistd.h>
 
-int hcy_array_count(size_t *n, const hcy_array *a)
+int hcy_host_array_count(size_t *n, const hcy_host_array *a)
 {
     if (!a || !n)
-        return hcy_fail(HCY_EINVAL, "hcy_array_count: no array, or no place for the number");
+        return hcy_fail(HCY_EINVAL, "hcy_host_array_count: no array, or no place for the number");
     *n = 1;
     for (int i = 0; i < a->rank; i++)
         if (a->shape[i] > SIZE_MAX || hcy_size_mul(n, *n, (size_t)a->shape[i]))
@@ -25,7 +25,7 @@ int hcy_array_count(size_t *n, const hcy_array *a)
     return 0;
 }
 
-void hcy_array_free(hcy_array *a)
+void hcy_host_array_free(hcy_host_array *a)
 {
     if (a)
         free(a->data);
@@ -33,14 +33,14 @@ void hcy_array_free(hcy_array *a)
         a->data = NULL;
 }
 
-static size_t element(const hcy_array *a)
+static size_t element(const hcy_host_array *a)
 {
     return a->bytes * (a->is_complex ? 2u : 1u);
 }
 
-static int count_array_bytes(const hcy_array *a, size_t *bytes)
+static int count_array_bytes(const hcy_host_array *a, size_t *bytes)
 {
-    int st = hcy_array_count(bytes, a);
+    int st = hcy_host_array_count(bytes, a);
     if (!st && hcy_size_mul(bytes, *bytes, element(a)))
         st = hcy_fail(HCY_ERANGE, "an array that is larger than can be addressed");
     return st;
@@ -75,7 +75,7 @@ static const char *cut_member(char *file)
 }
 
 /* What `raw`, the file's n numbers, are in memory: in C order, integers as doubles. */
-static void take_numbers(hcy_array *a, const char *raw, const struct hcy__npy *npy, const hcy__pixel *integers,
+static void take_numbers(hcy_host_array *a, const char *raw, const struct hcy__npy *npy, const hcy__pixel *integers,
                          size_t n)
 {
     size_t at[HCY__NPY_RANK] = { 0 }, step[HCY__NPY_RANK], from = 0, bytes = element(a);
@@ -103,7 +103,7 @@ static void take_numbers(hcy_array *a, const char *raw, const struct hcy__npy *n
 }
 
 /* The type and the shape that the array has in memory; *integers: those in the file, or NULL. */
-static int take_head(hcy_array *a, const hcy__pixel **integers, const struct hcy__npy *npy, const char *path)
+static int take_head(hcy_host_array *a, const hcy__pixel **integers, const struct hcy__npy *npy, const char *path)
 {
     *integers = npy->kind == 'i' || npy->kind == 'u' ? hcy__pixel_find(npy->kind, npy->element) : NULL;
     a->is_complex = npy->kind == 'c';
@@ -117,7 +117,7 @@ static int take_head(hcy_array *a, const hcy__pixel **integers, const struct hcy
     return 0;
 }
 
-static int read_npy_array(hcy_array *a, const char *path, const char *member)
+static int read_npy_array(hcy_host_array *a, const char *path, const char *member)
 {
     struct hcy__npy npy = { 0 };
     const hcy__pixel *integers = NULL;
@@ -128,7 +128,7 @@ static int read_npy_array(hcy_array *a, const char *path, const char *member)
         return st;
     st = take_head(a, &integers, &npy, path);
     if (!st)
-        st = hcy_array_count(&n, a);
+        st = hcy_host_array_count(&n, a);
     if (!st && (hcy_size_mul(&bytes, n, element(a)) || hcy_size_mul(&stored, n, npy.element)))
         st = hcy_fail(HCY_ERANGE, "%s: an array that is larger than can be addressed", path);
     /* The length is compared before malloc(): a damaged header must not ask for more than the file could
@@ -148,7 +148,7 @@ static int read_npy_array(hcy_array *a, const char *path, const char *member)
     return st;
 }
 
-static int write_numpy(const hcy_array *a, const char *path)
+static int write_numpy(const hcy_host_array *a, const char *path)
 {
     const char *format;
     char header[HCY__NPY_HEADER];
@@ -164,7 +164,7 @@ static int write_numpy(const hcy_array *a, const char *path)
     /* A .npz file has the same header and the same data, only packed. */
     hcy__npy_write(header, a->is_complex ? 'c' : 'f', (unsigned)element(a), a->rank, a->shape);
     if (!strcmp(format, "npz"))
-        st = hcy__array_write_npz(output, header, sizeof header, a->data, bytes);
+        st = hcy__host_array_write_npz(output, header, sizeof header, a->data, bytes);
     else
         st = hcy_output_write(output, header, sizeof header, 0);
     if (!st && strcmp(format, "npz"))
@@ -172,12 +172,12 @@ static int write_numpy(const hcy_array *a, const char *path)
     return hcy_output_commit(output, st);
 }
 
-int hcy_array_read(hcy_array *out, const char *path)
+int hcy_host_array_read(hcy_host_array *out, const char *path)
 {
     if (!path)
-        return hcy_fail(HCY_EINVAL, "hcy_array_read: path is NULL");
-    hcy_array a = HCY_ARRAY_INIT;
-    int st = hcy__sized_write(out, &a, sizeof a, "hcy_array"); /* empty if reading fails */
+        return hcy_fail(HCY_EINVAL, "hcy_host_array_read: path is NULL");
+    hcy_host_array a = HCY_HOST_ARRAY_INIT;
+    int st = hcy__sized_write(out, &a, sizeof a, "hcy_host_array"); /* empty if reading fails */
     if (st)
         return st;
     /* h5_name() cuts the dataset off, for which it needs a copy. */
@@ -186,41 +186,41 @@ int hcy_array_read(hcy_array *out, const char *path)
         return hcy_fail(HCY_ENOMEM, "no memory to read %s", path);
     const char *dataset = h5_name(file);
     if (dataset)
-        st = hcy__array_read_h5(&a, file, dataset);
+        st = hcy__host_array_read_h5(&a, file, dataset);
     else
         st = read_npy_array(&a, file, cut_member(file));
     free(file);
     if (st)
-        hcy_array_free(&a);
-    return st ? st : hcy__sized_write(out, &a, sizeof a, "hcy_array");
+        hcy_host_array_free(&a);
+    return st ? st : hcy__sized_write(out, &a, sizeof a, "hcy_host_array");
 }
 
-int hcy_array_write(const hcy_array *array, const char *path)
+int hcy_host_array_write(const hcy_host_array *array, const char *path)
 {
-    hcy_array a = HCY_ARRAY_INIT;
-    int st = hcy__sized_read(&a, sizeof a, array, "hcy_array");
+    hcy_host_array a = HCY_HOST_ARRAY_INIT;
+    int st = hcy__sized_read(&a, sizeof a, array, "hcy_host_array");
     if (st)
         return st;
     /* The caller fills the structure in by hand: its numbers are not to be trusted as array indices. */
-    if (!path || a.rank < 0 || a.rank > HCY_ARRAY_MAX_RANK || (a.bytes != 4 && a.bytes != 8))
-        return hcy_fail(HCY_EINVAL, "hcy_array_write: no path, or no array of floats or doubles");
+    if (!path || a.rank < 0 || a.rank > HCY_HOST_ARRAY_MAX_RANK || (a.bytes != 4 && a.bytes != 8))
+        return hcy_fail(HCY_EINVAL, "hcy_host_array_write: no path, or no array of floats or doubles");
     char *file = strdup(path);
     if (!file)
         return hcy_fail(HCY_ENOMEM, "no memory to write %s", path);
     const char *dataset = h5_name(file);
-    st = dataset ? hcy__array_write_h5(&a, file, dataset) : write_numpy(&a, path);
+    st = dataset ? hcy__host_array_write_h5(&a, file, dataset) : write_numpy(&a, path);
     free(file);
     return st;
 }
 
 #ifndef HAVE_HDF5
-int hcy__array_read_h5(hcy_array *a, const char *file, const char *dataset)
+int hcy__host_array_read_h5(hcy_host_array *a, const char *file, const char *dataset)
 {
     (void)a;
     return hcy_fail(HCY_EUNSUPPORTED, "%s:%s: this build of Halcyon has no HDF5", file, dataset);
 }
 
-int hcy__array_write_h5(const hcy_array *a, const char *file, const char *dataset)
+int hcy__host_array_write_h5(const hcy_host_array *a, const char *file, const char *dataset)
 {
     (void)a;
     return hcy_fail(HCY_EUNSUPPORTED, "%s:%s: this build of Halcyon has no HDF5", file, dataset);

@@ -1,5 +1,5 @@
-/* array_h5.c - whole arrays in HDF5 files.  Complex numbers are compounds { r, i }. */
-#include "array.h"
+/* host_array_h5.c - whole arrays in HDF5 files.  Complex numbers are compounds { r, i }. */
+#include "host_array.h"
 #include "h5_file.h"
 #include "h5_read.h"
 #include "h5_virtual.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* The type of an array's numbers in memory, to be closed. */
-static hid_t memory_type(const hcy_array *a)
+static hid_t memory_type(const hcy_host_array *a)
 {
     hid_t real = a->bytes == 8 ? H5T_NATIVE_DOUBLE : H5T_NATIVE_FLOAT;
     if (!a->is_complex)
@@ -24,7 +24,7 @@ static hid_t memory_type(const hcy_array *a)
 }
 
 /* What the numbers of a dataset are; 0, or -1 if they are none of ours. */
-static int take_type(hcy_array *a, hid_t dataset)
+static int take_type(hcy_host_array *a, hid_t dataset)
 {
     hid_t type = H5Dget_type(dataset), member = -1;
     a->is_complex = type >= 0 && H5Tget_class(type) == H5T_COMPOUND && H5Tget_nmembers(type) == 2 &&
@@ -44,26 +44,26 @@ static int take_type(hcy_array *a, hid_t dataset)
     return good ? 0 : -1;
 }
 
-static int take_array_shape(hcy_array *a, hid_t dataset)
+static int take_array_shape(hcy_host_array *a, hid_t dataset)
 {
     hsize_t dims[H5S_MAX_RANK];
     hid_t space = H5Dget_space(dataset);
     a->rank = space >= 0 ? H5Sget_simple_extent_ndims(space) : -1;
-    if (a->rank >= 0 && a->rank <= HCY_ARRAY_MAX_RANK && H5Sget_simple_extent_dims(space, dims, NULL) >= 0)
+    if (a->rank >= 0 && a->rank <= HCY_HOST_ARRAY_MAX_RANK && H5Sget_simple_extent_dims(space, dims, NULL) >= 0)
         for (int i = 0; i < a->rank; i++)
             a->shape[i] = dims[i];
     if (space >= 0)
         H5Sclose(space);
-    return a->rank >= 0 && a->rank <= HCY_ARRAY_MAX_RANK ? 0 : -1;
+    return a->rank >= 0 && a->rank <= HCY_HOST_ARRAY_MAX_RANK ? 0 : -1;
 }
 
-static int read_data(hcy_array *a, hid_t dataset, const char *file, const char *name)
+static int read_data(hcy_host_array *a, hid_t dataset, const char *file, const char *name)
 {
     size_t n, bytes;
     if (take_type(a, dataset) || take_array_shape(a, dataset))
         return hcy_fail(HCY_EFORMAT, "%s:%s: no array of integers, float or double, nor complex of these", file,
                         name);
-    int st = hcy_array_count(&n, a);
+    int st = hcy_host_array_count(&n, a);
     /* Twice the bytes of a number: room for both of its parts. */
     if (st || hcy_size_mul(&bytes, n, 2 * a->bytes))
         return hcy_fail(HCY_ERANGE, "%s:%s is larger than can be addressed", file, name);
@@ -79,7 +79,7 @@ static int read_data(hcy_array *a, hid_t dataset, const char *file, const char *
     return st;
 }
 
-int hcy__array_read_h5(hcy_array *a, const char *path, const char *name)
+int hcy__host_array_read_h5(hcy_host_array *a, const char *path, const char *name)
 {
     hcy__h5_lock();
     hid_t file, dataset = -1;
@@ -97,9 +97,9 @@ int hcy__array_read_h5(hcy_array *a, const char *path, const char *name)
     return st;
 }
 
-static int write_data(const hcy_array *a, hid_t file, const char *name)
+static int write_data(const hcy_host_array *a, hid_t file, const char *name)
 {
-    hsize_t dims[HCY_ARRAY_MAX_RANK];
+    hsize_t dims[HCY_HOST_ARRAY_MAX_RANK];
     for (int i = 0; i < a->rank; i++)
         dims[i] = a->shape[i];
     /* A number alone is a scalar in HDF5 and not an array of one. */
@@ -109,7 +109,7 @@ static int write_data(const hcy_array *a, hid_t file, const char *name)
     if (good)
         dataset = H5Dcreate2(file, name, type, space, links, H5P_DEFAULT, H5P_DEFAULT);
     size_t n;
-    good = dataset >= 0 && !hcy_array_count(&n, a) &&
+    good = dataset >= 0 && !hcy_host_array_count(&n, a) &&
            (!n || H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, a->data) >= 0);
     /* Closing may write, so a failure there is one of writing. */
     if (dataset >= 0 && H5Dclose(dataset) < 0)
@@ -123,7 +123,7 @@ static int write_data(const hcy_array *a, hid_t file, const char *name)
     return good ? 0 : -1;
 }
 
-int hcy__array_write_h5(const hcy_array *a, const char *path, const char *name)
+int hcy__host_array_write_h5(const hcy_host_array *a, const char *path, const char *name)
 {
     hcy__h5_file *file;
     hcy__h5_lock();

@@ -1,6 +1,6 @@
-/* array_npz.c - an array as NumPy's .npz: a zip archive of one file that is not compressed, arr_0.npy as numpy.savez
- * calls it. */
-#include "array.h"
+/* host_array_npz.c - an array as NumPy's .npz: a zip archive of one file that is not compressed, arr_0.npy as
+ * numpy.savez calls it. */
+#include "host_array.h"
 #include <halcyon/backend.h>
 #include <string.h>
 
@@ -38,7 +38,7 @@ static void put_member(unsigned char *to, uint32_t crc, uint32_t size)
     put_zip_number(to + 22, NAME, 2);
 }
 
-int hcy__array_write_npz(hcy_output *output, const void *head, size_t head_size, const void *data, size_t size)
+int hcy__host_array_write_npz(hcy_output *output, const void *head, size_t head_size, const void *data, size_t size)
 {
     unsigned char local[LOCAL + NAME] = "PK\3\4", end[CENTRAL + NAME + END] = "PK\1\2";
     const uint64_t all = (uint64_t)head_size + size, behind = sizeof local + all;

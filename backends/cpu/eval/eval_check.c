@@ -1,0 +1,121 @@
+/* eval_check.c - what a launch of eval_run says is checked before it runs: the kernel is anybody's to launch, and a
+ * program is data.  Pure functions, any thread. */
+#include "cpu_eval.h"
+
+#include "arguments.h"
+
+const unsigned char cpu_eval_bytes[HCY_EVAL_MEMORIES] = {
+    [HCY_EVAL_M_BOOL] = 1, [HCY_EVAL_M_I8] = 1,  [HCY_EVAL_M_U8] = 1,  [HCY_EVAL_M_I16] = 2,
+    [HCY_EVAL_M_U16] = 2,  [HCY_EVAL_M_I32] = 4, [HCY_EVAL_M_U32] = 4, [HCY_EVAL_M_I64] = 8,
+    [HCY_EVAL_M_U64] = 8,  [HCY_EVAL_M_F16] = 2, [HCY_EVAL_M_F32] = 4, [HCY_EVAL_M_F64] = 8,
+};
+
+/* What the steps say of an operand. */
+struct use {
+    bool used;
+    unsigned bytes;
+    size_t reach; /* elements behind an element's own: components, or numbers of pieces */
+    bool whole;   /* it has strides */
+};
+
+/* Registers, types and numbers of values that there are. */
+static bool step_is_sound(const hcy_eval_program *p, const hcy_eval_step *s)
+{
+    unsigned n = p->n_registers;
+    switch (s->op) {
+    case HCY_EVAL_VALUE:
+        return s->to < n && s->a < HCY_EVAL_VALUES && s->memory < HCY_EVAL_TYPES;
+    case HCY_EVAL_INDEX:
+        return s->to < n;
+    case HCY_EVAL_LOAD:
+        return s->to < n && s->a < HCY_EVAL_OPERANDS && s->b < 2 && s->memory < HCY_EVAL_MEMORIES;
+    case HCY_EVAL_STORE:
+        return s->to < HCY_EVAL_OPERANDS && s->a < n && s->b < 2 && s->memory < HCY_EVAL_MEMORIES;
+    }
+    if (s->op >= HCY_EVAL_END)
+        return false;
+    if (s->op >= HCY_EVAL_FIRST_REDUCTION)
+        return s->to < HCY_EVAL_OPERANDS && s->a < n && s->b < s->c && s->c <= 2 &&
+               s->memory < HCY_EVAL_MEMORIES;
+    /* A loop may not write what it reads (its arguments need not exist: these registers are only addresses). */
+    return s->to < n && s->a < n && s->b < n && s->c < n && s->to != s->a && s->to != s->b && s->to != s->c;
+}
+
+static bool note_use(struct use *use, const hcy_eval_step *s, size_t pieces)
+{
+    bool reduces = s->op >= HCY_EVAL_FIRST_REDUCTION, loads = s->op == HCY_EVAL_LOAD;
+    if (!reduces && !loads && s->op != HCY_EVAL_STORE)
+        return true;
+    struct use *u = &use[loads ? s->a : s->to];
+    size_t reach = reduces ? pieces * s->c - 1 : s->b;
+    if (u->used && (u->bytes != cpu_eval_bytes[s->memory] || u->whole == reduces))
+        return false;
+    u->used = true;
+    u->whole = !reduces;
+    u->bytes = cpu_eval_bytes[s->memory];
+    if (u->reach < reach)
+        u->reach = reach;
+    return true;
+}
+
+/* The operand's elements lie in its buffer, each where its type may. */
+static bool operand_fits(const struct cpu_eval_call *e, unsigned k, const struct use *u, size_t bytes)
+{
+    const struct cpu_eval_operand *o = &e->operands[k];
+    size_t below = 0, above = 0, far = 0;
+    bool fits = true;
+    for (uint32_t d = 0; u->whole && d < e->job->rank; d++) {
+        int64_t stride = o->strides[d];
+        size_t step = stride < 0 ? (size_t)0 - (size_t)stride : (size_t)stride;
+        size_t *side = stride < 0 ? &below : &above;
+        fits = fits && !hcy_size_mul(&far, step, (size_t)e->job->shape[d] - 1) &&
+               !hcy_size_add(side, *side, far);
+    }
+    size_t offset = (size_t)e->job->offset[k], room = bytes / u->bytes;
+    fits = fits && !hcy_size_add(&above, above, u->reach) && !hcy_size_add(&above, above, offset);
+    return fits && below <= offset && above < room && (uintptr_t)o->at % u->bytes == 0;
+}
+
+static int check_operands(struct cpu_eval_call *e, const struct cpu_call *call)
+{
+    struct use use[HCY_EVAL_OPERANDS] = { { 0 } };
+    size_t pieces = (size_t)((e->job->n - 1) / HCY_EVAL_PIECE) + 1;
+    for (uint32_t i = 0; i < e->program->n_steps; i++) {
+        const hcy_eval_step *s = &e->program->steps[i];
+        bool sound = step_is_sound(e->program, s) && (i >= e->program->n_fixed || s->op == HCY_EVAL_VALUE);
+        if (!sound || !note_use(use, s, pieces))
+            return hcy_fail(HCY_EINVAL, "eval_run: step %u of the program is none", i);
+    }
+    for (unsigned k = 0; k < HCY_EVAL_OPERANDS; k++) {
+        if (!use[k].used)
+            continue;
+        if (!operand_fits(e, k, &use[k], cpu_arg_size(call, HCY_ARG_AT(eval_run, operand0) + k)))
+            return hcy_fail(HCY_ERANGE, "eval_run: operand %u does not lie in its buffer", k);
+        e->operands[k].at += (size_t)e->job->offset[k] * use[k].bytes;
+    }
+    return 0;
+}
+
+int cpu_eval_open(struct cpu_eval_call *e, const struct cpu_call *call)
+{
+    const hcy_eval_strides *low = call->values[HCY_ARG_AT(eval_run, strides)].bytes,
+                           *high = call->values[HCY_ARG_AT(eval_run, more_strides)].bytes;
+    size_t n = 1;
+    int status = 0;
+    e->program = cpu_arg(call, HCY_ARG_AT(eval_run, program));
+    e->job = call->values[HCY_ARG_AT(eval_run, job)].bytes;
+    if (cpu_arg_size(call, HCY_ARG_AT(eval_run, program)) < sizeof *e->program ||
+        e->job->rank > HCY_EVAL_AXES)
+        return hcy_fail(HCY_EINVAL, "eval_run: no program, or too many axes");
+    for (uint32_t d = 0; !status && d < e->job->rank; d++)
+        status = hcy_size_mul(&n, n, (size_t)e->job->shape[d]);
+    const hcy_eval_program *p = e->program;
+    if (status || n != e->job->n || p->n_steps > HCY_EVAL_STEPS || p->n_registers > HCY_EVAL_REGISTERS ||
+        p->n_fixed > p->n_steps || p->reduces > p->n_steps)
+        return hcy_fail(HCY_EINVAL, "eval_run: a program or a job whose numbers do not fit");
+    for (unsigned k = 0; k < HCY_EVAL_OPERANDS; k++) {
+        e->operands[k].at = cpu_arg(call, HCY_ARG_AT(eval_run, operand0) + k);
+        e->operands[k].strides = k < 4 ? low->of[k] : high->of[k - 4];
+    }
+    return n ? check_operands(e, call) : 0;
+}

@@ -1,0 +1,182 @@
+/* eval_loops.h - every operation of eval_ops.h as a loop over a piece, for the variant that includes this: the table
+ * LOOPS. */
+#include "cpu_eval.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef int32_t b32, i32;
+typedef int8_t i8;
+typedef int16_t i16;
+typedef int64_t i64;
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+typedef float f32;
+typedef double f64;
+
+#define HELPER static inline
+#define DIVIDE_F32(a, b) ((a) / (b))
+#define DIVIDE_F64(a, b) ((a) / (b))
+#define ABSOLUTE_F32(a) fabsf(a)
+#define ABSOLUTE_F64(a) fabs(a)
+#define SQUARE_ROOT_F32(a) sqrtf(a)
+#define SQUARE_ROOT_F64(a) sqrt(a)
+#define FLOOR_F32(a) floorf(a)
+#define FLOOR_F64(a) floor(a)
+#define CEILING_F32(a) ceilf(a)
+#define CEILING_F64(a) ceil(a)
+#define ROUND_F32(a) rintf(a)
+#define ROUND_F64(a) rint(a)
+#define FUSED_F32(a, b, c) fmaf((a), (b), (c))
+#define FUSED_F64(a, b, c) fma((a), (b), (c))
+
+static inline f32 float_from_bits(u32 bits)
+{
+    f32 x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+static inline f64 double_from_bits(u64 bits)
+{
+    f64 x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+static inline u32 bits_from_float(f32 x)
+{
+    u32 bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+#define FLOAT_OF_BITS(x) float_from_bits(x)
+#define DOUBLE_OF_BITS(x) double_from_bits(x)
+#define BITS_OF_FLOAT(x) bits_from_float(x)
+#include "eval_helpers.h"
+
+/* Operations as functions of three numbers, of which they use what they have. */
+#define DEFINE_OPERATION(name, t, arity, ta, tb, tc, ...)                                          \
+    static inline t op_##name(ta a, tb b, tc c)                                                    \
+    {                                                                                              \
+        (void)a, (void)b, (void)c;                                                                 \
+        return (__VA_ARGS__);                                                                      \
+    }
+HCY_EVAL_OPS(DEFINE_OPERATION)
+
+#define ARGUMENTS_1(tb, tc) (void)b_, (void)c_;
+#define ARGUMENTS_2(tb, tc) const tb *b = b_; (void)c_;
+#define ARGUMENTS_3(tb, tc) const tb *b = b_; const tc *c = c_;
+#define CALL_1(name) op_##name(a[i], 0, 0)
+#define CALL_2(name) op_##name(a[i], b[i], 0)
+#define CALL_3(name) op_##name(a[i], b[i], c[i])
+#define DEFINE_LOOP(name, t, arity, ta, tb, tc, ...)                                               \
+    static void loop_##name(void *to_, const void *a_, const void *b_, const void *c_, size_t n)   \
+    {                                                                                              \
+        t *restrict to = to_;                                                                      \
+        const ta *a = a_;                                                                          \
+        ARGUMENTS_##arity(tb, tc)                                                                  \
+        for (size_t i = 0; i < n; i++)                                                             \
+            to[i] = CALL_##arity(name);                                                            \
+    }
+HCY_EVAL_OPS(DEFINE_LOOP)
+
+/* The tree of eval_format.h.  Lanes without elements are in no sum. */
+#define DEFINE_REDUCTION(name, t, join)                                                            \
+    static void reduce_##name(void *to, const void *from, size_t n)                                \
+    {                                                                                              \
+        const t *x = from;                                                                         \
+        t lane[HCY_EVAL_LANES];                                                                    \
+        size_t lanes = n < HCY_EVAL_LANES ? n : HCY_EVAL_LANES, i = HCY_EVAL_LANES;                \
+        memcpy(lane, x, lanes * sizeof *x);                                                        \
+        for (; i + HCY_EVAL_LANES <= n; i += HCY_EVAL_LANES)                                       \
+            for (size_t l = 0; l < HCY_EVAL_LANES; l++)                                            \
+                lane[l] = op_##join(lane[l], x[i + l], 0);                                         \
+        for (size_t l = 0; i + l < n; l++)                                                         \
+            lane[l] = op_##join(lane[l], x[i + l], 0);                                             \
+        for (size_t half = HCY_EVAL_LANES / 2; half; half /= 2)                                    \
+            for (size_t l = 0; l < half && l + half < lanes; l++)                                  \
+                lane[l] = op_##join(lane[l], lane[l + half], 0);                                   \
+        memcpy(to, lane, sizeof *lane);                                                            \
+    }
+HCY_EVAL_REDUCTIONS(DEFINE_REDUCTION)
+
+/* Strides that are known when this is compiled: 1, 2 of complex numbers, and none, where one number serves all. */
+#define EACH(n, stride, statement)                                                                 \
+    if (stride == 1)                                                                               \
+        for (size_t i = 0; i < n; i++) {                                                           \
+            const ptrdiff_t at = (ptrdiff_t)i;                                                     \
+            statement;                                                                             \
+        }                                                                                          \
+    else if (stride == 2)                                                                          \
+        for (size_t i = 0; i < n; i++) {                                                           \
+            const ptrdiff_t at = 2 * (ptrdiff_t)i;                                                 \
+            statement;                                                                             \
+        }                                                                                          \
+    else                                                                                           \
+        for (size_t i = 0; i < n; i++) {                                                           \
+            const ptrdiff_t at = stride * (ptrdiff_t)i;                                            \
+            statement;                                                                             \
+        }
+#define DEFINE_MEMORY(name, m, t, loaded, stored)                                                  \
+    static inline t loaded_##name(m x)                                                             \
+    {                                                                                              \
+        return (loaded);                                                                           \
+    }                                                                                              \
+    static inline m stored_##name(t x)                                                             \
+    {                                                                                              \
+        return (stored);                                                                           \
+    }                                                                                              \
+    static void load_##name(void *to_, const void *from_, ptrdiff_t stride, size_t n)              \
+    {                                                                                              \
+        t *restrict to = to_;                                                                      \
+        const m *from = from_;                                                                     \
+        if (stride == 0) {                                                                         \
+            const t one = loaded_##name(*from);                                                    \
+            for (size_t i = 0; i < n; i++)                                                         \
+                to[i] = one;                                                                       \
+        } else                                                                                     \
+            EACH(n, stride, to[i] = loaded_##name(from[at]))                                       \
+    }                                                                                              \
+    static void store_##name(void *to_, ptrdiff_t stride, const void *from_, size_t n)             \
+    {                                                                                              \
+        m *to = to_;                                                                               \
+        const t *from = from_;                                                                     \
+        EACH(n, stride, to[at] = stored_##name(from[i]))                                           \
+    }
+HCY_EVAL_MEMORY(DEFINE_MEMORY)
+
+#define DEFINE_PAIR(name, t)                                                                       \
+    static void load_pair_##name(void *re_, void *im_, const void *from_, size_t n)                \
+    {                                                                                              \
+        t *restrict re = re_, *restrict im = im_;                                                  \
+        const t *restrict from = from_;                                                            \
+        for (size_t i = 0; i < n; i++) {                                                           \
+            re[i] = from[2 * i];                                                                   \
+            im[i] = from[2 * i + 1];                                                               \
+        }                                                                                          \
+    }                                                                                              \
+    static void store_pair_##name(void *to_, const void *re_, const void *im_, size_t n)           \
+    {                                                                                              \
+        t *restrict to = to_;                                                                      \
+        const t *restrict re = re_, *restrict im = im_;                                            \
+        for (size_t i = 0; i < n; i++) {                                                           \
+            to[2 * i] = stored_##name(re[i]);                                                      \
+            to[2 * i + 1] = stored_##name(im[i]);                                                  \
+        }                                                                                          \
+    }
+DEFINE_PAIR(F32, f32)
+DEFINE_PAIR(F64, f64)
+
+#define OPERATION_ROW(name, ...) [HCY_EVAL_##name] = loop_##name,
+#define REDUCTION_ROW(name, ...) [HCY_EVAL_##name] = reduce_##name,
+#define LOAD_ROW(name, ...) [HCY_EVAL_M_##name] = load_##name,
+#define STORE_ROW(name, ...) [HCY_EVAL_M_##name] = store_##name,
+const struct cpu_eval_loops LOOPS = {
+    .op = { HCY_EVAL_OPS(OPERATION_ROW) },
+    .reduction = { HCY_EVAL_REDUCTIONS(REDUCTION_ROW) },
+    .load = { HCY_EVAL_MEMORY(LOAD_ROW) },
+    .store = { HCY_EVAL_MEMORY(STORE_ROW) },
+    .load_pair = { [HCY_EVAL_M_F32] = load_pair_F32, [HCY_EVAL_M_F64] = load_pair_F64 },
+    .store_pair = { [HCY_EVAL_M_F32] = store_pair_F32, [HCY_EVAL_M_F64] = store_pair_F64 },
+};

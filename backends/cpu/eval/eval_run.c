@@ -1,0 +1,282 @@
+/* eval_run.c - a program of steps over arrays, piece by piece: registers stay in a core's cache, and arrays are read
+ * and written once.
+ *
+ * Pieces are shared out to the pool's threads.  A thread's registers are on its stack.  An operand that lies in memory
+ * as a register does is not copied: the register is its place for that piece.
+ */
+#include "cpu_eval.h"
+
+#include <string.h>
+
+/* Pieces that a thread takes at once: what is less is not worth waking another thread for. */
+#define GRAIN 16
+
+union number {
+    int32_t b32;
+    int64_t i64;
+    uint64_t u64;
+    float f32;
+    double f64;
+};
+
+struct run {
+    struct cpu_eval_call call;
+    const struct cpu_eval_loops *loops;
+};
+
+/* A thread's registers, and where they are for this piece. */
+struct registers {
+    const void *at[HCY_EVAL_REGISTERS];
+    union number own[HCY_EVAL_REGISTERS][HCY_EVAL_PIECE];
+};
+
+/* A stretch of consecutive elements along the last axis. */
+struct stretch {
+    uint64_t index[HCY_EVAL_AXES];
+    size_t n;
+};
+
+static size_t inner_extent(const hcy_eval_job *job)
+{
+    return job->rank ? (size_t)job->shape[job->rank - 1] : 1;
+}
+
+static void stretch_begin(struct stretch *s, const hcy_eval_job *job, size_t element)
+{
+    for (uint32_t d = job->rank; d-- > 0;) {
+        s->index[d] = element % job->shape[d];
+        element /= (size_t)job->shape[d];
+    }
+}
+
+/* How many elements follow on this stretch, of `left`. */
+static size_t stretch_length(const struct stretch *s, const hcy_eval_job *job, size_t left)
+{
+    size_t n = job->rank ? inner_extent(job) - (size_t)s->index[job->rank - 1] : 1;
+    return n < left ? n : left;
+}
+
+static void stretch_next(struct stretch *s, const hcy_eval_job *job)
+{
+    uint32_t d = job->rank;
+    if (!d)
+        return;
+    s->index[--d] = 0;
+    while (d-- > 0) {
+        if (++s->index[d] < job->shape[d])
+            return;
+        s->index[d] = 0;
+    }
+}
+
+static char *element_at(const struct cpu_eval_operand *o, const struct stretch *s, uint32_t rank,
+                        size_t component, size_t bytes)
+{
+    ptrdiff_t at = (ptrdiff_t)component;
+    for (uint32_t d = 0; d < rank; d++)
+        at += (ptrdiff_t)o->strides[d] * (ptrdiff_t)s->index[d];
+    return o->at + at * (ptrdiff_t)bytes;
+}
+
+static size_t register_bytes(unsigned memory)
+{
+    if (memory == HCY_EVAL_M_BOOL)
+        return 4;
+    return memory == HCY_EVAL_M_F16 || memory == HCY_EVAL_M_F32 ? 4 : 8;
+}
+
+static bool is_register_as_it_is(unsigned memory)
+{
+    return memory == HCY_EVAL_M_I64 || memory == HCY_EVAL_M_U64 || memory == HCY_EVAL_M_F32 ||
+           memory == HCY_EVAL_M_F64;
+}
+
+static void load_piece(const struct run *run, struct registers *r, const hcy_eval_step *s, size_t begin,
+                       size_t n)
+{
+    const hcy_eval_job *job = run->call.job;
+    const struct cpu_eval_operand *o = &run->call.operands[s->a];
+    struct stretch at;
+    ptrdiff_t stride = job->rank ? (ptrdiff_t)o->strides[job->rank - 1] : 0;
+    size_t bytes = cpu_eval_bytes[s->memory], wide = register_bytes(s->memory);
+    stretch_begin(&at, job, begin);
+    const char *from = element_at(o, &at, job->rank, s->b, bytes);
+    if (stride == 1 && stretch_length(&at, job, n) == n && is_register_as_it_is(s->memory)) {
+        r->at[s->to] = from;
+        return;
+    }
+    char *to = (char *)r->own[s->to];
+    r->at[s->to] = to;
+    for (size_t done = 0, some; done < n; done += some, stretch_next(&at, job)) {
+        some = stretch_length(&at, job, n - done);
+        run->loops->load[s->memory](to + done * wide, element_at(o, &at, job->rank, s->b, bytes), stride,
+                                    some);
+    }
+}
+
+static void store_piece(const struct run *run, const struct registers *r, const hcy_eval_step *s,
+                        size_t begin, size_t n)
+{
+    const hcy_eval_job *job = run->call.job;
+    const struct cpu_eval_operand *o = &run->call.operands[s->to];
+    struct stretch at;
+    ptrdiff_t stride = job->rank ? (ptrdiff_t)o->strides[job->rank - 1] : 1;
+    size_t bytes = cpu_eval_bytes[s->memory], wide = register_bytes(s->memory);
+    const char *from = r->at[s->a];
+    stretch_begin(&at, job, begin);
+    for (size_t done = 0, some; done < n; done += some, stretch_next(&at, job)) {
+        some = stretch_length(&at, job, n - done);
+        run->loops->store[s->memory](element_at(o, &at, job->rank, s->b, bytes), stride, from + done * wide,
+                                     some);
+    }
+}
+
+/* The same number for all elements: made once for all pieces of a thread. */
+static void spread_value(const struct run *run, struct registers *r, const hcy_eval_step *s)
+{
+    uint64_t bits = run->call.job->values[s->a];
+    union number x;
+    memcpy(&x, &bits, sizeof x);
+    int32_t truth = bits != 0, *truths = (void *)r->own[s->to];
+    float narrow = (float)x.f64, *floats = (void *)r->own[s->to];
+    r->at[s->to] = r->own[s->to];
+    for (size_t i = 0; i < HCY_EVAL_PIECE; i++)
+        switch (s->memory) {
+        case HCY_EVAL_B32:
+            truths[i] = truth;
+            break;
+        case HCY_EVAL_F32:
+            floats[i] = narrow;
+            break;
+        default:
+            r->own[s->to][i] = x;
+        }
+}
+
+static void number_elements(struct registers *r, unsigned to, size_t begin, size_t n)
+{
+    r->at[to] = r->own[to];
+    for (size_t i = 0; i < n; i++)
+        r->own[to][i].i64 = (int64_t)(begin + i);
+}
+
+/* The number of a piece goes where the step says. */
+static void reduce_piece(const struct run *run, const struct registers *r, const hcy_eval_step *s,
+                         size_t begin, size_t n)
+{
+    union number one;
+    char *to =
+        run->call.operands[s->to].at + (begin / HCY_EVAL_PIECE * s->c + s->b) * cpu_eval_bytes[s->memory];
+    run->loops->reduction[s->op](&one, r->at[s->a], n);
+    run->loops->store[s->memory](to, 1, &one, 1);
+}
+
+static void run_step(const struct run *run, struct registers *r, const hcy_eval_step *s, size_t begin,
+                     size_t n)
+{
+    switch (s->op) {
+    case HCY_EVAL_VALUE:
+        spread_value(run, r, s);
+        break;
+    case HCY_EVAL_INDEX:
+        number_elements(r, s->to, begin, n);
+        break;
+    case HCY_EVAL_LOAD:
+        load_piece(run, r, s, begin, n);
+        break;
+    case HCY_EVAL_STORE:
+        store_piece(run, r, s, begin, n);
+        break;
+    default:
+        if (s->op >= HCY_EVAL_FIRST_REDUCTION) {
+            reduce_piece(run, r, s, begin, n);
+            break;
+        }
+        r->at[s->to] = r->own[s->to];
+        run->loops->op[s->op](r->own[s->to], r->at[s->a], r->at[s->b], r->at[s->c], n);
+    }
+}
+
+/* The step and the next one as one, where they are both parts of complex numbers that lie in a row: a loop over every
+ * other number costs twice as much. */
+static bool run_pair(const struct run *run, struct registers *r, const hcy_eval_step *s, size_t begin, size_t n)
+{
+    const hcy_eval_job *job = run->call.job;
+    const hcy_eval_step *t = s + 1;
+    bool loads = s->op == HCY_EVAL_LOAD;
+    if ((!loads && s->op != HCY_EVAL_STORE) || t->op != s->op || s->b != 0 || t->b != 1 || s->memory != t->memory ||
+        !run->loops->load_pair[s->memory] || (loads ? s->a != t->a : s->to != t->to))
+        return false;
+    const struct cpu_eval_operand *o = &run->call.operands[loads ? s->a : s->to];
+    struct stretch at;
+    stretch_begin(&at, job, begin);
+    if (!job->rank || o->strides[job->rank - 1] != 2 || stretch_length(&at, job, n) != n)
+        return false;
+    char *place = element_at(o, &at, job->rank, 0, cpu_eval_bytes[s->memory]);
+    if (!loads) {
+        run->loops->store_pair[s->memory](place, r->at[s->a], r->at[t->a], n);
+        return true;
+    }
+    r->at[s->to] = r->own[s->to];
+    r->at[t->to] = r->own[t->to];
+    run->loops->load_pair[s->memory](r->own[s->to], r->own[t->to], place, n);
+    return true;
+}
+
+/* Pieces from `first` on, by one thread. */
+static void run_pieces(void *context, size_t first, size_t end, unsigned thread)
+{
+    const struct run *run = context;
+    const hcy_eval_program *p = run->call.program;
+    struct registers r;
+    size_t total = (size_t)run->call.job->n;
+    (void)thread;
+    /* Arguments that an operation has not are any register's address. */
+    for (uint32_t i = 0; i < p->n_registers; i++)
+        r.at[i] = r.own[i];
+    for (uint32_t i = 0; i < p->n_fixed; i++)
+        spread_value(run, &r, &p->steps[i]);
+    for (size_t piece = first; piece < end; piece++) {
+        size_t begin = piece * HCY_EVAL_PIECE,
+               n = total - begin < HCY_EVAL_PIECE ? total - begin : HCY_EVAL_PIECE;
+        for (uint32_t i = p->n_fixed; i < p->n_steps; i++)
+            if (i + 1 < p->n_steps && run_pair(run, &r, &p->steps[i], begin, n))
+                i++;
+            else
+                run_step(run, &r, &p->steps[i], begin, n);
+    }
+}
+
+static const struct cpu_eval_loops *loops_of(enum cpu_simd simd)
+{
+#ifdef HCY_CPU_X86
+    if (simd >= CPU_SIMD_AVX512)
+        return &cpu_eval_avx512;
+    if (simd >= CPU_SIMD_AVX2)
+        return &cpu_eval_avx2;
+#endif
+    (void)simd;
+    return &cpu_eval_portable;
+}
+
+static int run_eval(const struct cpu_call *call)
+{
+    struct run run = { .loops = loops_of(call->simd) };
+    int status = cpu_eval_open(&run.call, call);
+    if (status || !run.call.job->n)
+        return status;
+    size_t pieces = (size_t)((run.call.job->n - 1) / HCY_EVAL_PIECE) + 1;
+    cpu_pool_for(call->pool, pieces, GRAIN, run_pieces, &run);
+    return 0;
+}
+
+static enum cpu_simd eval_variant(enum cpu_simd simd)
+{
+    enum cpu_simd built = cpu_simd_built(simd);
+    return built == CPU_SIMD_AVX512 || built == CPU_SIMD_AVX2 ? built : CPU_SIMD_PORTABLE;
+}
+
+const struct cpu_kernel cpu_eval_kernels[] = {
+    { .name = "eval_run", .run = run_eval, .variant = eval_variant },
+    { .name = NULL },
+};

@@ -1,0 +1,111 @@
+/* halcyon/array.h - arrays of numbers on a device: views of its buffers with a type, a shape and strides.
+ *
+ * An array does not change: slices, transposes and so on are arrays of their own that show the same numbers.  It
+ * keeps its buffer, and so its device, alive.  What the numbers are is <halcyon/eval.h>'s to compute.  Arrays may be
+ * used and released from any thread; what their numbers hold is the caller's to order, with queues and events.
+ *
+ * Shapes, strides and offsets count elements, axes go from the slowest to the fastest (C order).  An array without axes
+ * is one number; one with an axis of 0 is empty.  For example:
+ *
+ *     hcy_array *image = NULL, *every_other_row = NULL;
+ *     const int64_t shape[2] = { 480, 640 };
+ *     int status = hcy_array_full(&image, queue, HCY_FLOAT32, 2, shape, 1.5);
+ *     if (!status)
+ *         status = hcy_array_slice(&every_other_row, image, "::2, ::-1");
+ *     hcy_array_release(every_other_row);
+ *     hcy_array_release(image);
+ */
+#ifndef HALCYON_ARRAY_H
+#define HALCYON_ARRAY_H
+
+#include <halcyon/queue.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct hcy_array hcy_array;
+
+#define HCY_ARRAY_MAX_RANK 8
+
+/* Types of elements.  A boolean is a byte, 0 or 1; a complex number its real and its imaginary part.  float16 is for
+ * storage: what is computed of it is float32. */
+enum hcy_dtype {
+    HCY_BOOL = 1,
+    HCY_INT8, HCY_UINT8, HCY_INT16, HCY_UINT16, HCY_INT32, HCY_UINT32, HCY_INT64, HCY_UINT64,
+    HCY_FLOAT16, HCY_FLOAT32, HCY_FLOAT64,
+    HCY_COMPLEX64, HCY_COMPLEX128
+};
+/* Bytes of an element; 0: there is no such type. */
+HCY_API size_t hcy_dtype_size(int dtype);
+/* "float32"; "?" for a number that is no type.  Static strings. */
+HCY_API const char *hcy_dtype_name(int dtype);
+
+/* What an array is.  The buffer belongs to it. */
+typedef struct hcy_array_info {
+    size_t size; /* sizeof(hcy_array_info) */
+    int dtype, rank;
+    int64_t shape[HCY_ARRAY_MAX_RANK];
+    int64_t strides[HCY_ARRAY_MAX_RANK]; /* from an element to the next; 0 along what is broadcast */
+    int64_t offset;                      /* of the first element in the buffer */
+    int64_t count;                       /* elements */
+    int is_contiguous;                   /* they lie in C order, without gaps */
+    hcy_buffer *buffer;                  /* NULL of an empty array that has none */
+} hcy_array_info;
+#define HCY_ARRAY_INFO_INIT { sizeof(hcy_array_info), 0, 0, { 0 }, { 0 }, 0, 0, 0, NULL }
+
+/* New memory on a device, undefined.  rank 0: shape may be NULL.  HCY_EINVAL: type, rank or a negative size;
+ * HCY_ERANGE: more than can be addressed; HCY_ENOMEM and what hcy_buffer_create() returns. */
+HCY_API int hcy_array_empty(hcy_array **array, hcy_device *dev, int dtype, int rank,
+                            const int64_t *shape) HCY_MUST_USE;
+/* The same, with a number everywhere, as `queue` comes to it. */
+HCY_API int hcy_array_full(hcy_array **array, hcy_queue *queue, int dtype, int rank, const int64_t *shape,
+                           double value) HCY_MUST_USE;
+/* A copy of numbers in host memory, in C order; the memory may be used again at once. */
+HCY_API int hcy_array_from_host(hcy_array **array, hcy_device *dev, int dtype, int rank, const int64_t *shape,
+                                const void *data) HCY_MUST_USE;
+/* A view of a buffer; strides NULL: C order.  HCY_ERANGE: an element would lie outside. */
+HCY_API int hcy_array_of_buffer(hcy_array **array, hcy_buffer *buffer, int dtype, int rank, const int64_t *shape,
+                                const int64_t *strides, int64_t offset) HCY_MUST_USE;
+/* FILE.npy in its own type; FILE.h5:DATASET as hcy_host_array_read() has it. */
+HCY_API int hcy_array_from_file(hcy_array **array, hcy_device *dev, const char *path) HCY_MUST_USE;
+/* One reference more (returns array), one less; NULL is fine. */
+HCY_API hcy_array *hcy_array_retain(hcy_array *array);
+HCY_API void hcy_array_release(hcy_array *array);
+/* *info begins with HCY_ARRAY_INFO_INIT. */
+HCY_API int hcy_array_get_info(hcy_array_info *info, const hcy_array *array) HCY_MUST_USE;
+
+/* The numbers to host memory, in C order, once `queue` has done what was submitted to it; waits. */
+HCY_API int hcy_array_to_host(void *data, hcy_queue *queue, const hcy_array *array) HCY_MUST_USE;
+/* To FILE.npy in its own type; to .npz and FILE.h5:DATASET what hcy_host_array_write() takes: float32, float64 and
+ * complex numbers of these.  Waits, as hcy_array_to_host(). */
+HCY_API int hcy_array_to_file(hcy_queue *queue, const hcy_array *array, const char *path) HCY_MUST_USE;
+/* dst = src on the queue's device, both of one type; src is broadcast to dst's shape.  They may overlap. */
+HCY_API int hcy_array_copy(hcy_queue *queue, hcy_array *dst, const hcy_array *src) HCY_MUST_USE;
+/* A copy on the device of `queue`, contiguous, of an array of any device.  `from`: the queue of the array's device that
+ * computes it; NULL: the array is ready.  HCY_EINVAL: no such queue. */
+HCY_API int hcy_array_to_device(hcy_array **copy, hcy_queue *queue, const hcy_array *array,
+                                hcy_queue *from) HCY_MUST_USE;
+
+/* --- Views: the same numbers, nothing is copied --- */
+
+/* What NumPy writes between brackets, with numbers as printf() has them: "3", "1:-1, ::2", "..., ::-1", "new, :".
+ * Axes that are not named are taken whole.  HCY_EINVAL, with the column of what is wrong; HCY_ERANGE: an index
+ * outside. */
+HCY_API int hcy_array_slice(hcy_array **view, const hcy_array *array, const char *format, ...) HCY_MUST_USE
+    HCY_PRINTF(3, 4);
+/* Another shape of as many elements; one size may be -1 and is found.  HCY_ESTATE: that is no view of an array whose
+ * elements lie so; a copy has to be made. */
+HCY_API int hcy_array_reshape(hcy_array **view, const hcy_array *array, int rank, const int64_t *shape) HCY_MUST_USE;
+/* Axis i of the view is axis axes[i]; NULL: all in reverse. */
+HCY_API int hcy_array_transpose(hcy_array **view, const hcy_array *array, const int *axes) HCY_MUST_USE;
+/* Axes of 1, and those that are missing in front, as often as the shape says. */
+HCY_API int hcy_array_broadcast(hcy_array **view, const hcy_array *array, int rank,
+                                const int64_t *shape) HCY_MUST_USE;
+/* The real (part 0) or the imaginary (part 1) parts of complex numbers. */
+HCY_API int hcy_array_part(hcy_array **view, const hcy_array *array, int part) HCY_MUST_USE;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,456 @@
+/* compile.c - a tree to stages: each reduction a stage of its own before what uses its result, then the statement. */
+#include "emit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- Steps --- */
+
+int hcy__emit_refuse(struct hcy__emitter *e, const char *what, const char *which)
+{
+    if (!e->status)
+        e->status = hcy__refuse(e->tree, e->column, what, which);
+    return -1;
+}
+
+int hcy__emit_full(struct hcy__emitter *e, const char *of_what)
+{
+    if (!e->status)
+        e->status =
+            hcy_fail(HCY_EUNSUPPORTED, "\"%.200s\", column %d: more %s than a kernel takes: cut it up",
+                     e->tree->text, e->column, of_what);
+    return -1;
+}
+
+static int emit_step(struct hcy__emitter *e, hcy_eval_step step)
+{
+    int i = e->status ? -1 : hcy__step_add(e->steps, step);
+    return i < 0 && !e->status ? hcy__emit_full(e, "operations") : i;
+}
+
+int hcy__emit(struct hcy__emitter *e, enum hcy_eval_op op, int a, int b, int c)
+{
+    int arity = hcy__op_infos[op].arity;
+    if (a < 0 || (arity > 1 && b < 0) || (arity > 2 && c < 0))
+        return -1;
+    return emit_step(e, (hcy_eval_step){ .op = (uint16_t)op,
+                                         .a = (uint16_t)a,
+                                         .b = (uint16_t)(arity > 1 ? b : 0),
+                                         .c = (uint16_t)(arity > 2 ? c : 0) });
+}
+
+int hcy__emit_value(struct hcy__emitter *e, struct hcy__value value, enum hcy_eval_type type)
+{
+    struct hcy__stage *s = e->stage;
+    int i = 0;
+    while (i < s->n_values &&
+           (s->values[i].source != value.source || s->values[i].which != value.which ||
+            s->values[i].is_integer != value.is_integer || s->values[i].bits != value.bits))
+        i++;
+    if (i == HCY_EVAL_VALUES)
+        return hcy__emit_full(e, "numbers");
+    s->values[i] = value;
+    if (i == s->n_values)
+        s->n_values++;
+    return emit_step(e, (hcy_eval_step){ .op = HCY_EVAL_VALUE, .a = (uint16_t)i, .memory = (uint16_t)type });
+}
+
+int hcy__emit_literal(struct hcy__emitter *e, double x, enum hcy_eval_type type)
+{
+    struct hcy__value value = { .source = HCY__LITERAL };
+    int64_t integer = 0;
+    value.is_integer = type < HCY_EVAL_F32;
+    if (value.is_integer)
+        integer = (int64_t)x;
+    memcpy(&value.bits, value.is_integer ? (void *)&integer : (void *)&x, sizeof value.bits);
+    return hcy__emit_value(e, value, type);
+}
+
+/* --- Stages --- */
+
+static struct hcy__stage *new_stage(struct hcy__emitter *e)
+{
+    struct hcy__stage *s = calloc(1, sizeof *s);
+    if (!s && !e->status)
+        e->status = hcy_fail(HCY_ENOMEM, "out of memory for an expression");
+    if (s)
+        s->temporary = -1;
+    return s;
+}
+
+static void free_stage(struct hcy__stage *s)
+{
+    if (s)
+        free(s->again);
+    free(s);
+}
+
+/* The stage takes its place behind those that it needs; whoever fails frees it. */
+static void finish_stage(struct hcy__emitter *e)
+{
+    struct hcy__compiled *c = e->compiled;
+    if (!e->status)
+        e->status = hcy__steps_allot(&e->stage->program, e->steps);
+    if (!e->status && c->n_stages == HCY__STAGES)
+        hcy__emit_full(e, "statements and reductions");
+    e->stage->column = e->column;
+    if (e->status)
+        free_stage(e->stage);
+    else
+        c->stages[c->n_stages++] = e->stage;
+}
+
+static int find_slot(struct hcy__emitter *e, int is_temporary, int which)
+{
+    struct hcy__stage *s = e->stage;
+    for (int i = 0; i < s->n_slots; i++)
+        if (s->slots[i].is_temporary == is_temporary && s->slots[i].which == which)
+            return i;
+    if (s->n_slots == HCY_EVAL_OPERANDS)
+        return hcy__emit_full(e, "arrays");
+    s->slots[s->n_slots] = (struct hcy__slot){ is_temporary, which };
+    return s->n_slots++;
+}
+
+static int emit_load(struct hcy__emitter *e, int slot, int component, int memory)
+{
+    if (slot < 0)
+        return -1;
+    return emit_step(e, (hcy_eval_step){ .op = HCY_EVAL_LOAD,
+                                         .a = (uint16_t)slot,
+                                         .b = (uint16_t)component,
+                                         .memory = (uint16_t)memory });
+}
+
+/* --- Values --- */
+
+static struct hcy__made emit_node(struct hcy__emitter *e, int node);
+
+static struct hcy__made emit_array(struct hcy__emitter *e, int operand)
+{
+    int dtype = e->operands[operand].array->dtype, memory = hcy__memory_of(dtype),
+        slot = find_slot(e, 0, operand);
+    /* Half a float is what is stored; a float is what is computed with. */
+    struct hcy__made x = { { dtype == HCY_FLOAT16 ? HCY_FLOAT32 : dtype, false },
+                           emit_load(e, slot, 0, memory),
+                           -1 };
+    if (hcy__kind_of(dtype) == HCY__KIND_COMPLEX)
+        x.im = emit_load(e, slot, 1, memory);
+    return x;
+}
+
+static struct hcy__made emit_operand(struct hcy__emitter *e, int operand)
+{
+    struct hcy__value value = { .source = HCY__SCALAR, .which = operand };
+    struct hcy__made x = { { HCY_FLOAT64, true }, -1, -1 };
+    switch (e->operands[operand].kind) {
+    case HCY_OPERAND_ARRAY:
+        return emit_array(e, operand);
+    case HCY_OPERAND_INTEGER:
+        x.type.dtype = HCY_INT64;
+        value.is_integer = 1;
+        x.re = hcy__emit_value(e, value, HCY_EVAL_I64);
+        break;
+    case HCY_OPERAND_COMPLEX:
+        x.type.dtype = HCY_COMPLEX128;
+        value.source = HCY__SCALAR_IMAG;
+        x.im = hcy__emit_value(e, value, HCY_EVAL_F64);
+        value.source = HCY__SCALAR; /* fall through */
+    default:
+        x.re = hcy__emit_value(e, value, HCY_EVAL_F64);
+    }
+    return x;
+}
+
+static struct hcy__made emit_number(struct hcy__emitter *e, const struct hcy__node *node)
+{
+    struct hcy__value value = { .source = HCY__LITERAL };
+    struct hcy__made x = { { HCY_FLOAT64, true }, -1, -1 };
+    if (node->kind == HCY__INTEGER) {
+        value.is_integer = 1;
+        value.bits = (uint64_t)node->integer;
+        x.type.dtype = HCY_INT64;
+        x.re = hcy__emit_value(e, value, HCY_EVAL_I64);
+        return x;
+    }
+    x.re = hcy__emit_literal(e, node->real, HCY_EVAL_F64);
+    if (node->kind == HCY__IMAGINARY) {
+        x.type.dtype = HCY_COMPLEX128;
+        x.im = x.re;
+        x.re = hcy__emit_literal(e, 0, HCY_EVAL_F64);
+    }
+    return x;
+}
+
+/* --- Reductions --- */
+
+static bool is_reduction(const struct hcy__node *node)
+{
+    return node->kind == HCY__CALL && node->function >= HCY__FN_SUM && node->function < HCY__FN_CAST;
+}
+
+/* What is reduced: the operation, the type it wants, the type of its result. */
+struct reduction {
+    enum hcy_eval_op op;
+    int dtype, memory;
+    bool has_empty;
+    uint64_t empty;
+};
+
+/* By register: sums and products of floats are doubles, smallest and largest stay what they are. */
+static const enum hcy_eval_op sums[] = { HCY_EVAL_SUM_I64, HCY_EVAL_SUM_I64, HCY_EVAL_SUM_U64,
+                                         HCY_EVAL_SUM_F64, HCY_EVAL_SUM_F64 },
+                              products[] = { HCY_EVAL_PROD_I64, HCY_EVAL_PROD_I64, HCY_EVAL_PROD_U64,
+                                             HCY_EVAL_PROD_F64, HCY_EVAL_PROD_F64 },
+                              leasts[] = { HCY_EVAL_LEAST_U64, HCY_EVAL_LEAST_I64, HCY_EVAL_LEAST_U64,
+                                           HCY_EVAL_LEAST_F32, HCY_EVAL_LEAST_F64 },
+                              mosts[] = { HCY_EVAL_MOST_U64, HCY_EVAL_MOST_I64, HCY_EVAL_MOST_U64,
+                                          HCY_EVAL_MOST_F32, HCY_EVAL_MOST_F64 };
+
+static void choose_reduction(struct hcy__emitter *e, struct reduction *r, int function, int dtype)
+{
+    enum hcy_eval_type t = hcy__register_of(dtype);
+    bool adds = function == HCY__FN_SUM, multiplies = function == HCY__FN_PROD;
+    r->op = adds ? sums[t] : multiplies ? products[t] : function == HCY__FN_MIN ? leasts[t] : mosts[t];
+    r->dtype = dtype;
+    r->has_empty = adds || multiplies;
+    /* Small integers add up in 64 bits, as NumPy's do. */
+    if (r->has_empty && hcy__kind_of(dtype) < HCY__KIND_REAL)
+        r->dtype = hcy__is_unsigned(dtype) ? HCY_UINT64 : HCY_INT64;
+    if (!adds && hcy__kind_of(dtype) == HCY__KIND_COMPLEX)
+        hcy__emit_refuse(e, "complex numbers have a sum, but neither a product, as here, nor an order", "");
+    static const int memories[] = { 0, HCY_EVAL_M_I64, HCY_EVAL_M_U64, HCY_EVAL_M_F32, HCY_EVAL_M_F64 };
+    enum hcy_eval_type result = hcy__op_infos[r->op].result;
+    double one = 1;
+    r->memory = memories[result];
+    if (multiplies && result == HCY_EVAL_F64)
+        memcpy(&r->empty, &one, sizeof one);
+    else
+        r->empty = multiplies;
+}
+
+/* A register as the reduction wants it. */
+static int reducible(struct hcy__emitter *e, int x, enum hcy_eval_type from, enum hcy_eval_type to)
+{
+    static const enum hcy_eval_op from_truth[] = { 0, HCY_EVAL_TOI64_B32, HCY_EVAL_TOU64_B32, 0, 0 };
+    if (from == to)
+        return x;
+    return hcy__emit(e, from == HCY_EVAL_B32 ? from_truth[to] : HCY_EVAL_TOF64_F32, x, -1, -1);
+}
+
+static void emit_reduction(struct hcy__emitter *e, const struct reduction *r, int x, int slot, int component,
+                           int components)
+{
+    if (x >= 0 && slot >= 0)
+        emit_step(e, (hcy_eval_step){ .op = (uint16_t)r->op,
+                                      .to = (uint16_t)slot,
+                                      .a = (uint16_t)x,
+                                      .b = (uint16_t)component,
+                                      .c = (uint16_t)components,
+                                      .memory = (uint16_t)r->memory });
+}
+
+/* The numbers of pieces are reduced again: operand 0 to operand 1. */
+static void make_again(struct hcy__emitter *e, const struct reduction *r, int components)
+{
+    struct hcy__steps *steps = calloc(1, sizeof *steps), *before = e->steps;
+    hcy_eval_program *again = malloc(sizeof *again);
+    if ((!steps || !again) && !e->status)
+        e->status = hcy_fail(HCY_ENOMEM, "out of memory for an expression");
+    e->stage->again = again;
+    if (!e->status) {
+        steps->tree = e->tree;
+        e->steps = steps;
+        /* The steps that reduce stand behind all others. */
+        int first = emit_load(e, 0, 0, r->memory),
+            second = components == 2 ? emit_load(e, 0, 1, r->memory) : -1;
+        emit_reduction(e, r, first, 1, 0, components);
+        emit_reduction(e, r, second, 1, 1, components);
+        e->steps = before;
+    }
+    if (!e->status)
+        e->status = hcy__steps_allot(again, steps);
+    free(steps);
+}
+
+static void reduce_value(struct hcy__emitter *e, int function, struct hcy__made x)
+{
+    struct reduction r = { 0 };
+    struct hcy__compiled *c = e->compiled;
+    enum hcy_eval_type from = hcy__register_of(x.type.dtype);
+    int components = x.im >= 0 ? 2 : 1;
+    choose_reduction(e, &r, function, x.type.dtype);
+    if (e->stage->n_slots == 0)
+        hcy__emit_refuse(e, "there is no array in ", "what is reduced");
+    if (c->n_temporaries == HCY__TEMPORARIES)
+        hcy__emit_full(e, "reductions");
+    if (e->status)
+        return;
+    e->stage->temporary = c->n_temporaries;
+    c->temporaries[c->n_temporaries++] = (struct hcy__temporary){ r.dtype, r.memory, components };
+    int slot = e->stage->target = find_slot(e, 1, e->stage->temporary);
+    /* The steps that reduce stand behind all others. */
+    int re = reducible(e, x.re, from, hcy__op_infos[r.op].result);
+    int im = components == 2 ? reducible(e, x.im, from, hcy__op_infos[r.op].result) : -1;
+    emit_reduction(e, &r, re, slot, 0, components);
+    emit_reduction(e, &r, im, slot, 1, components);
+    e->stage->has_empty = r.has_empty;
+    e->stage->empty = r.empty;
+    make_again(e, &r, components);
+}
+
+/* The reduction's stage, if it is not there yet, and the number of its result. */
+static int compile_reduction(struct hcy__emitter *e, int index)
+{
+    struct hcy__node *node = &e->tree->nodes[index];
+    if (node->temporary >= 0 || e->status)
+        return node->temporary;
+    struct hcy__emitter inner = *e;
+    inner.stage = new_stage(&inner);
+    inner.steps = calloc(1, sizeof *inner.steps);
+    if (!inner.steps && !inner.status)
+        inner.status = hcy_fail(HCY_ENOMEM, "out of memory for an expression");
+    inner.column = node->column;
+    if (!inner.status) {
+        inner.steps->tree = e->tree;
+        struct hcy__made x = emit_node(&inner, node->kids[0]);
+        inner.column = node->column;
+        reduce_value(&inner, node->function, x);
+        node->temporary = inner.stage->temporary;
+        finish_stage(&inner);
+    } else
+        free_stage(inner.stage);
+    free(inner.steps);
+    e->status = inner.status;
+    return node->temporary;
+}
+
+static struct hcy__made emit_temporary(struct hcy__emitter *e, int which)
+{
+    struct hcy__made x = { { HCY_INT64, false }, -1, -1 };
+    if (which < 0)
+        return x;
+    const struct hcy__temporary *t = &e->compiled->temporaries[which];
+    int slot = find_slot(e, 1, which);
+    enum hcy_eval_type from = hcy__memory_infos[t->memory].type, to = hcy__register_of(t->dtype);
+    int parts[2] = { -1, -1 };
+    for (int k = 0; k < t->components; k++) {
+        parts[k] = emit_load(e, slot, k, t->memory);
+        if (from != to)
+            parts[k] =
+                hcy__emit(e, to == HCY_EVAL_B32 ? HCY_EVAL_TOB_U64 : HCY_EVAL_TOF32_F64, parts[k], -1, -1);
+    }
+    x.type.dtype = t->dtype;
+    x.re = parts[0];
+    x.im = parts[1];
+    return x;
+}
+
+/* --- The tree --- */
+
+static struct hcy__made emit_how_many(struct hcy__emitter *e, const struct hcy__node *node)
+{
+    struct hcy__value value = { .source = HCY__ELEMENTS, .which = compile_reduction(e, node->kids[0]) };
+    struct hcy__made x = { { HCY_FLOAT64, true }, -1, -1 };
+    x.re = hcy__emit_value(e, value, HCY_EVAL_F64);
+    return x;
+}
+
+static struct hcy__made emit_call(struct hcy__emitter *e, const struct hcy__node *node)
+{
+    struct hcy__made args[3];
+    for (int k = 0; k < 3; k++)
+        args[k] = (struct hcy__made){ { HCY_INT64, true }, -1, -1 };
+    /* A power's exponent is part of the operation. */
+    int n = node->function == HCY__FN_POW ? 1 : 3;
+    for (int k = 0; k < n && node->kids[k] >= 0 && !e->status; k++)
+        args[k] = emit_node(e, node->kids[k]);
+    e->column = node->column;
+    if (e->status || node->function != HCY__FN_POW)
+        return e->status ? args[0] : hcy__emit_call(e, node, args);
+    const struct hcy__node *power = &e->tree->nodes[node->kids[1]];
+    if (power->kind != HCY__INTEGER || power->integer < 0 || power->integer > 16)
+        hcy__emit_refuse(e, "the power of ** must be a number from 0 to 16 without a point", "");
+    return e->status ? args[0] : hcy__emit_power(e, args[0], power->integer);
+}
+
+static struct hcy__made emit_node(struct hcy__emitter *e, int index)
+{
+    struct hcy__made x = { { HCY_INT64, false }, -1, -1 };
+    const struct hcy__node *node = &e->tree->nodes[index];
+    if (e->status)
+        return x;
+    e->column = node->column;
+    switch (node->kind) {
+    case HCY__OPERAND:
+        return emit_operand(e, node->operand);
+    case HCY__HOW_MANY:
+        return emit_how_many(e, node);
+    case HCY__INDEX:
+        x.re = emit_step(e, (hcy_eval_step){ .op = HCY_EVAL_INDEX });
+        return x;
+    case HCY__CALL:
+        return is_reduction(node) ? emit_temporary(e, compile_reduction(e, index)) : emit_call(e, node);
+    default:
+        return emit_number(e, node);
+    }
+}
+
+static void emit_stores(struct hcy__emitter *e, int target, struct hcy__made x)
+{
+    int dtype = e->operands[target].array->dtype, memory = hcy__memory_of(dtype);
+    char what[64];
+    if (hcy__kind_of(x.type.dtype) > hcy__kind_of(dtype)) {
+        snprintf(what, sizeof what, "%s is not assigned to %s without ", hcy_dtype_name(x.type.dtype),
+                 hcy_dtype_name(dtype));
+        hcy__emit_refuse(e, what, "the name of a type around it");
+    }
+    x = hcy__emit_cast(e, x, dtype);
+    int slot = e->stage->target = find_slot(e, 0, target);
+    const int parts[2] = { x.re, x.im };
+    for (int k = 0; k < 2 && parts[k] >= 0 && slot >= 0; k++)
+        emit_step(e, (hcy_eval_step){ .op = HCY_EVAL_STORE,
+                                      .to = (uint16_t)slot,
+                                      .a = (uint16_t)parts[k],
+                                      .b = (uint16_t)k,
+                                      .memory = (uint16_t)memory });
+}
+
+static void compile_statement(struct hcy__emitter *e, int i)
+{
+    e->column = e->tree->statements[i].column;
+    e->stage = new_stage(e);
+    e->steps = calloc(1, sizeof *e->steps);
+    if (!e->steps && !e->status)
+        e->status = hcy_fail(HCY_ENOMEM, "out of memory for an expression");
+    if (!e->status) {
+        e->steps->tree = e->tree;
+        struct hcy__made x = emit_node(e, e->tree->statements[i].value);
+        e->column = e->tree->statements[i].column;
+        if (!e->status)
+            emit_stores(e, e->tree->statements[i].target, x);
+        finish_stage(e);
+    } else
+        free_stage(e->stage);
+    free(e->steps);
+}
+
+int hcy__compile(struct hcy__compiled *compiled, struct hcy__tree *tree, const hcy_operand *operands,
+                 size_t n)
+{
+    struct hcy__emitter e = { .tree = tree, .operands = operands, .compiled = compiled };
+    (void)n;
+    memset(compiled, 0, sizeof *compiled);
+    for (int i = 0; i < tree->n_statements && !e.status; i++)
+        compile_statement(&e, i);
+    if (e.status)
+        hcy__compiled_free(compiled);
+    return e.status;
+}
+
+void hcy__compiled_free(struct hcy__compiled *compiled)
+{
+    while (compiled->n_stages)
+        free_stage(compiled->stages[--compiled->n_stages]);
+}

@@ -1,0 +1,42 @@
+/* emit.h - between compile.c, which walks the tree, and arithmetic.c, which knows what an operation is for each
+ * type. */
+#ifndef HCY_EVAL_EMIT_H
+#define HCY_EVAL_EMIT_H
+
+#include "array_priv.h"
+#include "stage.h"
+#include "types.h"
+
+/* A value that steps have made: one register, or two of a complex type. */
+struct hcy__made {
+    struct hcy__type type;
+    int re, im; /* im -1: real */
+};
+
+struct hcy__emitter {
+    struct hcy__tree *tree;
+    const hcy_operand *operands;
+    struct hcy__compiled *compiled;
+    struct hcy__stage *stage;
+    struct hcy__steps *steps;
+    int column; /* of what is being compiled */
+    int status; /* the first failure */
+};
+
+/* Steps: -1 once something has failed. */
+int hcy__emit(struct hcy__emitter *e, enum hcy_eval_op op, int a, int b, int c);
+/* A number of the job's, as a register of this type. */
+int hcy__emit_value(struct hcy__emitter *e, struct hcy__value value, enum hcy_eval_type type);
+int hcy__emit_literal(struct hcy__emitter *e, double x, enum hcy_eval_type type);
+/* Failures: HCY_EINVAL with the column; a stage that is full. */
+int hcy__emit_refuse(struct hcy__emitter *e, const char *what, const char *which);
+int hcy__emit_full(struct hcy__emitter *e, const char *of_what);
+
+/* The value as another type; every conversion there is, explicit ones too. */
+struct hcy__made hcy__emit_cast(struct hcy__emitter *e, struct hcy__made x, int dtype);
+/* What a function that is no reduction makes of its arguments. */
+struct hcy__made hcy__emit_call(struct hcy__emitter *e, const struct hcy__node *node, const struct hcy__made *args);
+/* x to a power that the node says as a number. */
+struct hcy__made hcy__emit_power(struct hcy__emitter *e, struct hcy__made x, int64_t n);
+
+#endif

@@ -1,0 +1,242 @@
+/* generate.c - a program of eval_format.h as a kernel's text: straight code for one element, a register a variable.
+ * Where the program reduces, a group takes a piece and a work item a lane of the tree. */
+#include "room.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Generated from families/eval: eval_format.h and eval_helpers.h. */
+extern const char hcy__eval_text[];
+
+/* A text that grows; once memory is out it stays as it is. */
+struct text {
+    char *at;
+    size_t used, room;
+    int failed;
+};
+
+static void append(struct text *t, const char *format, ...) HCY_PRINTF(2, 3);
+static void append(struct text *t, const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    int n = vsnprintf(NULL, 0, format, ap);
+    va_end(ap);
+    if (t->failed || n < 0)
+        return;
+    if (t->used + (size_t)n + 1 > t->room) {
+        size_t room = 2 * t->room + (size_t)n + 1024;
+        char *more = realloc(t->at, room);
+        t->failed = !more;
+        if (!more)
+            return;
+        t->at = more;
+        t->room = room;
+    }
+    va_start(ap, format);
+    vsnprintf(t->at + t->used, (size_t)n + 1, format, ap);
+    va_end(ap);
+    t->used += (size_t)n;
+}
+
+static const char *type_name(enum hcy_eval_type type)
+{
+    return hcy__type_names[type];
+}
+
+/* The operations that the program uses, as functions. */
+static void write_operation(struct text *t, char *written, enum hcy_eval_op op)
+{
+    const struct hcy__op_info *info = &hcy__op_infos[op];
+    if (written[op])
+        return;
+    written[op] = 1;
+    append(t, "HELPER %s op_%s(%s a", type_name(info->result), info->name, type_name(info->types[0]));
+    for (int k = 1; k < info->arity; k++)
+        append(t, ", %s %c", type_name(info->types[k]), 'a' + k);
+    append(t, ")\n{\n    return %s;\n}\n", info->text);
+}
+
+static void write_operations(struct text *t, const hcy_eval_program *p)
+{
+    char written[HCY_EVAL_END] = { 0 };
+    for (uint32_t i = 0; i < p->n_steps; i++) {
+        enum hcy_eval_op op = p->steps[i].op;
+        if (op >= HCY_EVAL_FIRST_REDUCTION)
+            op = hcy__op_infos[op].join;
+        if (op >= HCY_EVAL_FIRST_OP)
+            write_operation(t, written, op);
+    }
+}
+
+static void write_head(struct text *t, const struct hcy__eval_dialect *dialect, uint32_t n_operands)
+{
+    append(t, "%s", dialect->text);
+    append(t,
+           "typedef int8_t i8; typedef uint8_t u8; typedef int16_t i16; typedef uint16_t u16; typedef "
+           "int32_t i32;\n"
+           "typedef int32_t b32; typedef uint32_t u32; typedef int64_t i64; typedef uint64_t u64;\n"
+           "typedef float f32; typedef double f64;\n%s",
+           hcy__eval_text);
+    (void)n_operands;
+}
+
+static void write_signature(struct text *t, uint32_t n_operands)
+{
+    append(t, "KERNEL void eval_run(const hcy_eval_job job, const hcy_eval_strides low, const "
+              "hcy_eval_strides high");
+    for (uint32_t k = 0; k < n_operands; k++)
+        append(t, ", GLOBAL u8 *o%u", k);
+    append(t, ")\n{\n");
+}
+
+/* Where element i of each operand is. */
+static void write_places(struct text *t, int rank, int wide, uint32_t n_operands)
+{
+    const char *index = wide ? "u64" : "u32";
+    append(t, "    %s rest = (%s)i;\n", index, index);
+    for (int d = rank; d-- > 0;)
+        if (d)
+            append(t,
+                   "    const i64 x%d = (i64)(rest %% (%s)job.shape[%d]);\n    rest /= (%s)job.shape[%d];\n",
+                   d, index, d, index, d);
+        else
+            append(t, "    const i64 x0 = (i64)rest;\n");
+    for (uint32_t k = 0; k < n_operands; k++) {
+        append(t, "    const i64 p%u = (i64)job.offset[%u]", k, k);
+        for (int d = 0; d < rank; d++)
+            append(t, " + x%d * %s.of[%u][%d]", d, k < 4 ? "low" : "high", k % 4, d);
+        append(t, ";\n");
+    }
+}
+
+static void write_value(struct text *t, const hcy_eval_step *s, uint32_t i)
+{
+    static const char *const forms[] = { "(b32)(job.values[%u] != 0)", "(i64)job.values[%u]",
+                                         "job.values[%u]", "(f32)DOUBLE_OF_BITS(job.values[%u])",
+                                         "DOUBLE_OF_BITS(job.values[%u])" };
+    char value[64];
+    size_t n = strcspn(forms[s->memory], "%");
+    /* The one number of each form is which of the job's values. */
+    snprintf(value, sizeof value, "%.*s%u%s", (int)n, forms[s->memory], s->a, forms[s->memory] + n + 2);
+    append(t, "    const %s s%u = %s;\n", type_name(s->memory), i, value);
+}
+
+/* A step, whose register is variable i; `now` has the variable of each register. */
+static void write_step(struct text *t, const hcy_eval_step *s, uint32_t i, const uint32_t *now)
+{
+    const struct hcy__memory_info *m = &hcy__memory_infos[s->memory < HCY_EVAL_MEMORIES ? s->memory : 0];
+    const struct hcy__op_info *info = &hcy__op_infos[s->op];
+    switch (s->op) {
+    case HCY_EVAL_VALUE:
+        write_value(t, s, i);
+        return;
+    case HCY_EVAL_INDEX:
+        append(t, "    const i64 s%u = (i64)i;\n", i);
+        return;
+    case HCY_EVAL_LOAD:
+        append(t,
+               "    %s s%u;\n    {\n        const %s x = ((GLOBAL const %s *)o%u)[p%u + %u];\n        s%u = "
+               "%s;\n    }\n",
+               m->reg, i, m->memory, m->memory, s->a, s->a, s->b, i, m->loaded);
+        return;
+    case HCY_EVAL_STORE:
+        append(t, "    {\n        const %s x = s%u;\n        ((GLOBAL %s *)o%u)[p%u + %u] = %s;\n    }\n",
+               m->reg, now[s->a], m->memory, s->to, s->to, s->b, m->stored);
+        return;
+    }
+    const uint16_t args[3] = { s->a, s->b, s->c };
+    append(t, "    const %s s%u = op_%s(s%u", type_name(info->result), i, info->name, now[s->a]);
+    for (int k = 1; k < info->arity; k++)
+        append(t, ", s%u", now[args[k]]);
+    append(t, ");\n");
+}
+
+/* All steps but those that reduce. */
+static void write_steps(struct text *t, const hcy_eval_program *p, uint32_t *now)
+{
+    for (uint32_t i = 0; i < p->n_steps; i++) {
+        const hcy_eval_step *s = &p->steps[i];
+        if (s->op >= HCY_EVAL_FIRST_REDUCTION)
+            continue;
+        write_step(t, s, i, now);
+        if (s->op != HCY_EVAL_STORE)
+            now[s->to] = i;
+    }
+}
+
+static void write_map(struct text *t, const hcy_eval_program *p, int rank, int wide, uint32_t n_operands)
+{
+    uint32_t now[HCY_EVAL_REGISTERS] = { 0 };
+    append(t, "    const u64 i = GROUP * GROUP_ITEMS + ITEM;\n    if (i >= job.n)\n        return;\n");
+    write_places(t, rank, wide, n_operands);
+    write_steps(t, p, now);
+}
+
+/* The first reduction of the program's last `reduces` steps, in order. */
+static const hcy_eval_step *next_reduction(const hcy_eval_program *p, const hcy_eval_step *s)
+{
+    for (s = s ? s + 1 : p->steps; s < p->steps + p->n_steps; s++)
+        if (s->op >= HCY_EVAL_FIRST_REDUCTION)
+            return s;
+    return NULL;
+}
+
+static void write_reduction(struct text *t, const hcy_eval_program *p, int rank, int wide,
+                            uint32_t n_operands)
+{
+    uint32_t now[HCY_EVAL_REGISTERS] = { 0 };
+    const hcy_eval_step *s = NULL;
+    for (uint32_t r = 0; (s = next_reduction(p, s)); r++)
+        append(t, "    LOCAL %s partial%u[%u];\n", type_name(hcy__op_infos[s->op].result), r, HCY_EVAL_LANES);
+    for (uint32_t r = 0; (s = next_reduction(p, s)); r++)
+        append(t, "    %s sum%u = 0;\n", type_name(hcy__op_infos[s->op].result), r);
+    append(t,
+           "    const u64 begin = GROUP * %u;\n    const u32 n = (u32)(job.n - begin < %u ? job.n - begin : "
+           "%u);\n"
+           "    const u32 lanes = n < %u ? n : %u;\n    const u32 lane = ITEM;\n"
+           "    for (u32 k = lane; k < n; k += %u) {\n    const u64 i = begin + k;\n",
+           HCY_EVAL_PIECE, HCY_EVAL_PIECE, HCY_EVAL_PIECE, HCY_EVAL_LANES, HCY_EVAL_LANES, HCY_EVAL_LANES);
+    write_places(t, rank, wide, n_operands);
+    write_steps(t, p, now);
+    for (uint32_t r = 0; (s = next_reduction(p, s)); r++)
+        append(t, "    sum%u = k < %u ? s%u : op_%s(sum%u, s%u);\n", r, HCY_EVAL_LANES, now[s->a],
+               hcy__op_infos[hcy__op_infos[s->op].join].name, r, now[s->a]);
+    append(t, "    }\n");
+    for (uint32_t r = 0; (s = next_reduction(p, s)); r++)
+        append(t, "    partial%u[lane] = sum%u;\n", r, r);
+    append(t,
+           "    for (u32 width = %u; width; width /= 2) {\n        BARRIER();\n        if (lane < width && "
+           "lane + width < lanes) {\n",
+           HCY_EVAL_LANES / 2);
+    for (uint32_t r = 0; (s = next_reduction(p, s)); r++)
+        append(t, "            partial%u[lane] = op_%s(partial%u[lane], partial%u[lane + width]);\n", r,
+               hcy__op_infos[hcy__op_infos[s->op].join].name, r, r);
+    append(t, "        }\n    }\n    if (lane)\n        return;\n");
+    for (uint32_t r = 0; (s = next_reduction(p, s)); r++) {
+        const struct hcy__memory_info *m = &hcy__memory_infos[s->memory];
+        append(t,
+               "    {\n        const %s x = partial%u[0];\n        ((GLOBAL %s *)o%u)[GROUP * %u + %u] = "
+               "%s;\n    }\n",
+               m->reg, r, m->memory, s->to, s->c, s->b, m->stored);
+    }
+}
+
+char *hcy__generate(const hcy_eval_program *p, const struct hcy__eval_dialect *dialect, int rank, int wide,
+                    uint32_t n_operands)
+{
+    struct text t = { 0 };
+    write_head(&t, dialect, n_operands);
+    write_operations(&t, p);
+    write_signature(&t, n_operands);
+    if (p->reduces)
+        write_reduction(&t, p, rank, wide, n_operands);
+    else
+        write_map(&t, p, rank, wide, n_operands);
+    append(&t, "}\n");
+    if (t.failed)
+        free(t.at);
+    return t.failed ? NULL : t.at;
+}

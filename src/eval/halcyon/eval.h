@@ -1,0 +1,97 @@
+/* halcyon/eval.h - expressions over arrays: one fused kernel, the same bits on every device.
+ *
+ *     hcy_eval(queue, "y = a*x + y", operands, n)
+ *
+ * computes elementwise with broadcasting, as NumPy does, in the order of `queue`, without waiting.  For example:
+ *
+ *     static int add_half(hcy_queue *queue, hcy_array *y, hcy_array *x, hcy_array *s)
+ *     {
+ *         return HCY_EVAL(queue, "y = a*x + y; s = norm(y)", hcy_op_array("y", y), hcy_op_array("x", x),
+ *                         hcy_op_array("s", s), hcy_op_real("a", 0.5));
+ *     }
+ *
+ * A text is statements with ';' between.  A statement is NAME = EXPRESSION (or +=, -=, *=, /=); NAME is an array that
+ * is there, of the result's shape.  What is compiled for a text and its operands' types is kept while an array of that
+ * device lives, and on disk where a device's compiler is asked; another call costs a look-up and a launch.
+ *
+ *   operators   || && ! (of truth)  | ^ & ~ (of bits)  == != < <= > >=  + - * / // % **, unary + -; as in Python
+ *               comparisons bind less than |.  // and % are integers' and round towards minus infinity; / of integers
+ *               is float64; x ** n wants n from 0 to 16, written as a number
+ *   numbers     1, 2.5e-3, 4j, pi; `index` is an element's number in C order, int64
+ *   elementwise abs(x) abs2(x) sign(x) sqrt(x) floor(x) ceil(x) round(x) conj(x) real(x) imag(x) complex(x, y)
+ *               minimum(x, y) maximum(x, y) clip(x, low, high) where(c, x, y) fma(x, y, z) isnan(x), and a type's name:
+ *               float32(x) and so on
+ *   reductions  of all elements, to a number that may stand anywhere in the expression: sum(x) prod(x) min(x) max(x)
+ *               any(x) all(x) count(x) mean(x) dot(x, y) vdot(x, y) norm(x) norm1(x) norminf(x) argmin(x) argmax(x)
+ *
+ * Types.  Of two arrays NumPy's: int32 + float32 is float64, uint8 + int8 is int16, and so on; but float16 is
+ * for storage, what is computed of it is float32.  Numbers in the text and of hcy_op_real() and so on take the arrays'
+ * type where that has their kind (0.5*x is float32 if x is).  What would lose its kind when it is assigned
+ * (complex to real, real to integer) wants a type's name around it.  Integers wrap.  Real to integer rounds towards
+ * zero, ends at the ends of 64 bits, makes 0 of NaN, and wraps to fewer bits.
+ *
+ * Bits.  Every operation is IEEE 754's, correctly rounded, and none is contracted.  abs() of a complex number is scaled
+ * and within 2 units in the last place, a complex quotient is Smith's, and a real factor or divisor is one of both
+ * parts.  Sums and products of floats are made in double, by one tree for all devices and numbers of threads
+ * (<eval_format.h> says which).  A NaN is stored as one and the same.
+ *
+ * An array that is written may be read in the same statement, and overlap what is read: the result is as if all was
+ * read first.  Any thread; several threads may use one queue.
+ */
+#ifndef HALCYON_EVAL_H
+#define HALCYON_EVAL_H
+
+#include <halcyon/array.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum hcy_operand_kind { HCY_OPERAND_ARRAY = 1, HCY_OPERAND_INTEGER, HCY_OPERAND_REAL, HCY_OPERAND_COMPLEX };
+
+/* A name in the text, and what it stands for. */
+typedef struct hcy_operand {
+    const char *name;
+    int kind;         /* HCY_OPERAND_* */
+    hcy_array *array; /* of one element too: then the host need not know the number */
+    int64_t integer;
+    double real, imag;
+} hcy_operand;
+
+static inline hcy_operand hcy_op_array(const char *name, hcy_array *array)
+{
+    hcy_operand o = { name, HCY_OPERAND_ARRAY, array, 0, 0, 0 };
+    return o;
+}
+static inline hcy_operand hcy_op_integer(const char *name, int64_t x)
+{
+    hcy_operand o = { name, HCY_OPERAND_INTEGER, NULL, x, 0, 0 };
+    return o;
+}
+static inline hcy_operand hcy_op_real(const char *name, double x)
+{
+    hcy_operand o = { name, HCY_OPERAND_REAL, NULL, 0, x, 0 };
+    return o;
+}
+static inline hcy_operand hcy_op_complex(const char *name, double real, double imag)
+{
+    hcy_operand o = { name, HCY_OPERAND_COMPLEX, NULL, 0, real, imag };
+    return o;
+}
+
+/* Asynchronous; arrays may be released at once.  HCY_EINVAL: the text, with the column of what is wrong; types or
+ * shapes that do not go together; an array of another device than the queue's; min() or max() of nothing.  HCY_ERANGE:
+ * an integer beyond the type that it takes.  HCY_EUNSUPPORTED: more than a statement may have (8 arrays and results of
+ * reductions, 12 numbers, 32 intermediate results at a time), or a device that has neither the kernel nor a compiler
+ * for it.  HCY_ENOMEM, HCY_ECOMPILE. */
+HCY_API int hcy_eval(hcy_queue *queue, const char *text, const hcy_operand *operands, size_t n) HCY_MUST_USE;
+
+/* The same with the operands as further arguments. */
+#define HCY_EVAL(queue, text, ...)                                       \
+    hcy_eval((queue), (text), (const hcy_operand[]){ __VA_ARGS__ },      \
+             sizeof((const hcy_operand[]){ __VA_ARGS__ }) / sizeof(hcy_operand))
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,64 @@
+/* launch.c - one program, one launch: arguments for the kernel that runs programs, or for one that was generated. */
+#include "room.h"
+
+#include "arguments.h"
+
+/* Work items of a group that does one element each. */
+enum { GROUP = 256 };
+/* Of a generated kernel, before its operands: the job, and strides. */
+enum { N_STRUCTURES = 3 };
+
+static int launch_any(hcy_queue *queue, hcy_kernel *kernel, const struct hcy__device_program *p,
+                      const struct hcy__launch *l)
+{
+    hcy_arg args[HCY_MAX_ARGS];
+    args[HCY_ARG_AT(eval_run, program)] = hcy_arg_buf(p->data);
+    args[HCY_ARG_AT(eval_run, job)] = hcy_arg_struct(&l->job, sizeof l->job);
+    args[HCY_ARG_AT(eval_run, strides)] = hcy_arg_struct(&l->strides[0], sizeof l->strides[0]);
+    args[HCY_ARG_AT(eval_run, more_strides)] = hcy_arg_struct(&l->strides[1], sizeof l->strides[1]);
+    /* An operand that the program has not is any buffer. */
+    hcy_buffer *const *b = l->buffers, *none = p->data;
+    args[HCY_ARG_AT(eval_run, operand0)] = hcy_arg_buf(b[0] ? b[0] : none);
+    args[HCY_ARG_AT(eval_run, operand1)] = hcy_arg_buf(b[1] ? b[1] : none);
+    args[HCY_ARG_AT(eval_run, operand2)] = hcy_arg_buf(b[2] ? b[2] : none);
+    args[HCY_ARG_AT(eval_run, operand3)] = hcy_arg_buf(b[3] ? b[3] : none);
+    args[HCY_ARG_AT(eval_run, operand4)] = hcy_arg_buf(b[4] ? b[4] : none);
+    args[HCY_ARG_AT(eval_run, operand5)] = hcy_arg_buf(b[5] ? b[5] : none);
+    args[HCY_ARG_AT(eval_run, operand6)] = hcy_arg_buf(b[6] ? b[6] : none);
+    args[HCY_ARG_AT(eval_run, operand7)] = hcy_arg_buf(b[7] ? b[7] : none);
+    return hcy_launch(queue, kernel, 1, args, HCY_N_ARGS(eval_run));
+}
+
+static int launch_generated(hcy_queue *queue, hcy_kernel *kernel, const struct hcy__device_program *p,
+                            const struct hcy__launch *l)
+{
+    hcy_arg list[N_STRUCTURES + HCY_EVAL_OPERANDS], *to = list;
+    hcy_grid grid = { { 1, 1, 1 }, { 1, 1, 1 }, 0 };
+    /* A group of what reduces is a piece. */
+    uint64_t items = p->program->reduces ? HCY_EVAL_PIECE : GROUP, groups = (l->job.n - 1) / items + 1;
+    if (groups > INT32_MAX)
+        return hcy_fail(HCY_ERANGE, "an expression over %llu elements in one launch",
+                        (unsigned long long)l->job.n);
+    grid.groups[0] = (uint32_t)groups;
+    grid.group[0] = p->program->reduces ? HCY_EVAL_LANES : GROUP;
+    *to++ = hcy_arg_struct(&l->job, sizeof l->job);
+    *to++ = hcy_arg_struct(&l->strides[0], sizeof l->strides[0]);
+    *to++ = hcy_arg_struct(&l->strides[1], sizeof l->strides[1]);
+    for (uint32_t k = 0; k < l->job.n_operands; k++)
+        *to++ = hcy_arg_buf(l->buffers[k]);
+    return hcy_launch_grid(queue, kernel, &grid, list, (size_t)(to - list));
+}
+
+int hcy__program_launch(hcy_queue *queue, struct hcy__room *room, struct hcy__device_program *program,
+                        const struct hcy__launch *launch)
+{
+    hcy_kernel *kernel = NULL;
+    int generated = 0;
+    if (!launch->job.n)
+        return 0;
+    int status = hcy__program_ready(&kernel, &generated, program, room, &launch->job);
+    if (status)
+        return status;
+    return generated ? launch_generated(queue, kernel, program, launch)
+                     : launch_any(queue, kernel, program, launch);
+}

@@ -1,0 +1,168 @@
+/* layout.c - shapes, strides, and what overlaps. */
+#include "layout.h"
+
+#include "hal_priv.h"
+#include "types.h"
+
+#include <string.h>
+
+/* An axis of the shape in all operands. */
+struct axis {
+    int64_t size, strides[HCY_EVAL_OPERANDS];
+};
+
+int hcy__find_shape(int64_t *shape, int *rank, const struct hcy__operands *o, const char *text)
+{
+    char a[200], b[200];
+    *rank = 0;
+    for (int k = 0; k < o->n; k++)
+        if (o->arrays[k] && o->arrays[k]->rank > *rank)
+            *rank = o->arrays[k]->rank;
+    for (int d = 0; d < *rank; d++)
+        shape[d] = 1;
+    for (int k = 0; k < o->n; k++) {
+        const hcy_array *x = o->arrays[k];
+        for (int d = 0; x && d < x->rank; d++) {
+            int64_t *size = &shape[d + *rank - x->rank];
+            if (*size != 1 && x->shape[d] != 1 && *size != x->shape[d])
+                return hcy_fail(HCY_EINVAL, "\"%.200s\": an array of shape %s does not go with others of %s",
+                                text, hcy__shape_text(a, x->rank, x->shape),
+                                hcy__shape_text(b, *rank, shape));
+            if (x->shape[d] != 1)
+                *size = x->shape[d];
+        }
+    }
+    /* What is written is never broadcast. */
+    const hcy_array *t = o->target >= 0 ? o->arrays[o->target] : NULL;
+    if (t && (t->rank != *rank || memcmp(t->shape, shape, sizeof *shape * (size_t)*rank)))
+        return hcy_fail(HCY_EINVAL, "\"%.200s\": a result of shape %s does not fit an array of %s", text,
+                        hcy__shape_text(b, *rank, shape), hcy__shape_text(a, t->rank, t->shape));
+    return 0;
+}
+
+/* Components of an element: strides and offsets of launches count these. */
+static int64_t components_of(const hcy_array *a)
+{
+    return hcy__kind_of(a->dtype) == HCY__KIND_COMPLEX ? 2 : 1;
+}
+
+static int64_t size_of_stride(int64_t stride)
+{
+    return stride < 0 ? -stride : stride;
+}
+
+/* By the target's strides, the largest first: memory is written as it lies. */
+static void sort_axes(struct axis *axes, int n, int target)
+{
+    for (int i = 1; i < n; i++)
+        for (int k = i;
+             k > 0 && size_of_stride(axes[k - 1].strides[target]) < size_of_stride(axes[k].strides[target]);
+             k--) {
+            struct axis x = axes[k];
+            axes[k] = axes[k - 1];
+            axes[k - 1] = x;
+        }
+}
+
+static bool joins(const struct axis *outer, const struct axis *inner, int n)
+{
+    for (int k = 0; k < n; k++)
+        if (outer->strides[k] != inner->strides[k] * inner->size)
+            return false;
+    return true;
+}
+
+/* Axes that follow one another without a gap in every operand become one. */
+static int join_axes(struct axis *axes, int n, int n_operands)
+{
+    int kept = 0;
+    for (int i = 0; i < n; i++) {
+        if (kept && joins(&axes[kept - 1], &axes[i], n_operands)) {
+            axes[i].size *= axes[kept - 1].size;
+            kept--;
+        }
+        axes[kept++] = axes[i];
+    }
+    return kept;
+}
+
+void hcy__lay_out(struct hcy__launch *l, const struct hcy__operands *o, int rank, const int64_t *shape,
+                  bool keep_order)
+{
+    struct axis axes[HCY_EVAL_AXES];
+    int n = 0;
+    l->job.n = 1;
+    for (int d = 0; d < rank; d++) {
+        l->job.n *= (uint64_t)shape[d];
+        if (shape[d] == 1)
+            continue;
+        axes[n].size = shape[d];
+        for (int k = 0; k < o->n; k++) {
+            const hcy_array *a = o->arrays[k];
+            int own = a ? d - (rank - a->rank) : -1;
+            axes[n].strides[k] = own >= 0 && a->shape[own] != 1 ? a->strides[own] * components_of(a) : 0;
+        }
+        n++;
+    }
+    if (!keep_order && o->target >= 0)
+        sort_axes(axes, n, o->target);
+    n = join_axes(axes, n, o->n);
+    l->job.rank = (uint32_t)n;
+    l->job.n_operands = (uint32_t)o->n;
+    for (int k = 0; k < o->n; k++) {
+        const hcy_array *a = o->arrays[k];
+        l->job.offset[k] = a ? (uint64_t)(a->offset * components_of(a)) : 0;
+        for (int d = 0; d < n; d++)
+            l->strides[k / 4].of[k % 4][d] = axes[d].strides[k];
+    }
+    for (int d = 0; d < n; d++)
+        l->job.shape[d] = (uint64_t)axes[d].size;
+}
+
+bool hcy__is_one_to_one(const hcy_array *a)
+{
+    struct axis axes[HCY_ARRAY_MAX_RANK];
+    int64_t reach = 0; /* of the axes within */
+    int n = 0;
+    for (int d = 0; d < a->rank; d++)
+        if (a->shape[d] != 1) {
+            axes[n].size = a->shape[d];
+            axes[n++].strides[0] = a->strides[d];
+        }
+    sort_axes(axes, n, 0);
+    while (a->count && n-- > 0) {
+        int64_t stride = size_of_stride(axes[n].strides[0]);
+        if (stride <= reach)
+            return false;
+        reach += stride * (axes[n].size - 1);
+    }
+    return true;
+}
+
+/* Bytes of the buffer that the elements lie in, first and behind the last. */
+static void find_extent(size_t *at, size_t *size, const hcy_array *a)
+{
+    int64_t low = a->offset, high = a->offset, bytes = (int64_t)hcy_dtype_size(a->dtype);
+    for (int d = 0; d < a->rank; d++)
+        *(a->strides[d] < 0 ? &low : &high) += a->strides[d] * (a->shape[d] - 1);
+    *at = (size_t)(low * bytes);
+    *size = (size_t)((high - low + 1) * bytes);
+}
+
+bool hcy__is_hazard(const hcy_array *target, const hcy_array *source)
+{
+    size_t at, size, source_at, source_size;
+    if (!target->count || !source->count)
+        return false;
+    find_extent(&at, &size, target);
+    find_extent(&source_at, &source_size, source);
+    if (!hcy__overlap(target->buffer, at, size, source->buffer, source_at, source_size))
+        return false;
+    /* Each element is read before it is written: the same array is none. */
+    bool same = target->buffer == source->buffer && target->dtype == source->dtype &&
+                target->offset == source->offset && target->rank == source->rank;
+    for (int d = 0; same && d < target->rank; d++)
+        same = target->shape[d] == source->shape[d] &&
+               (target->strides[d] == source->strides[d] || target->shape[d] == 1);
+    return !same;
+}

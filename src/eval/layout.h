@@ -1,0 +1,24 @@
+/* layout.h - a stage's arrays on one shape: broadcast, and with as few axes as they need.  Pure functions. */
+#ifndef HCY_EVAL_LAYOUT_H
+#define HCY_EVAL_LAYOUT_H
+
+#include "array_priv.h"
+#include "room.h"
+
+/* The stage's arrays; NULL: a temporary, which has one element. */
+struct hcy__operands {
+    const hcy_array *arrays[HCY_EVAL_OPERANDS];
+    int n, target; /* target -1: nothing is written but a temporary */
+};
+
+/* The shape that the arrays are broadcast to (the target's, where there is one); HCY_EINVAL with the shapes. */
+int hcy__find_shape(int64_t *shape, int *rank, const struct hcy__operands *operands, const char *text);
+/* job.n, rank, shape and offset, and the strides.  `keep_order`: elements are numbered in C order. */
+void hcy__lay_out(struct hcy__launch *launch, const struct hcy__operands *operands, int rank, const int64_t *shape,
+                  bool keep_order);
+/* Two elements of it never share memory. */
+bool hcy__is_one_to_one(const hcy_array *array);
+/* Whether writing `target` elementwise may change what of `source` is read later. */
+bool hcy__is_hazard(const hcy_array *target, const hcy_array *source);
+
+#endif

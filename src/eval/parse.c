@@ -1,0 +1,511 @@
+/* parse.c - a text to a tree: names, numbers, operators by their precedence.  Shorthands become what they stand for
+ * (mean(x) is sum(x) over a count).  Pure functions, any thread. */
+#include "tree.h"
+
+#include "array_priv.h"
+#include "plain_locale.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Of parentheses, calls and signs within one another. */
+enum { DEEPEST = 64 };
+
+struct parser {
+    struct hcy__tree *tree;
+    const hcy_operand *operands;
+    size_t n_operands;
+    const char *at;
+    int depth, status;
+};
+
+static const struct {
+    const char *name;
+    int fewest, most;
+} functions[] = {
+#define ROW(fn, name, fewest, most) { name, fewest, most },
+    HCY__FUNCTIONS(ROW)
+#undef ROW
+};
+
+/* Binary operators, from those that bind least.  A longer sign stands before one that it begins with. */
+static const struct {
+    const char *sign;
+    int level, function;
+    bool swap; /* a > b is b < a */
+} operators[] = {
+    { "||", 1, HCY__FN_TRUTH_OR, false }, { "&&", 2, HCY__FN_TRUTH_AND, false },
+    { "==", 3, HCY__FN_EQ, false },       { "!=", 3, HCY__FN_NE, false },
+    { "<=", 3, HCY__FN_LE, false },       { ">=", 3, HCY__FN_LE, true },
+    { "<", 3, HCY__FN_LT, false },        { ">", 3, HCY__FN_LT, true },
+    { "|", 4, HCY__FN_OR, false },        { "^", 5, HCY__FN_XOR, false },
+    { "&", 6, HCY__FN_AND, false },       { "+", 7, HCY__FN_ADD, false },
+    { "-", 7, HCY__FN_SUB, false },       { "**", 0, HCY__FN_POW, false },
+    { "*", 8, HCY__FN_MUL, false },       { "//", 8, HCY__FN_FLOORDIV, false },
+    { "/", 8, HCY__FN_DIV, false },       { "%", 8, HCY__FN_MOD, false },
+};
+enum { N_OPERATORS = sizeof operators / sizeof operators[0], LEAST = 1, COMPARISON = 3, SIGN = 9 };
+
+int hcy__refuse(const struct hcy__tree *tree, int column, const char *what, const char *which)
+{
+    return hcy_fail(HCY_EINVAL, "\"%.200s\", column %d: %s%s", tree->text, column, what, which);
+}
+
+const char *hcy__function_name(const struct hcy__node *node)
+{
+    if (node->function == HCY__FN_CAST)
+        return hcy_dtype_name(node->dtype);
+    if (*functions[node->function].name)
+        return functions[node->function].name;
+    for (int i = 0; i < N_OPERATORS; i++)
+        if (operators[i].function == node->function)
+            return operators[i].sign;
+    return node->function == HCY__FN_NEG ? "-" : "~";
+}
+
+static int column_of(const struct parser *p)
+{
+    return (int)(p->at - p->tree->text) + 1;
+}
+
+/* The first thing that is wrong is kept; every function returns at once after it. */
+static int complain(struct parser *p, const char *what, const char *which)
+{
+    if (!p->status)
+        p->status = hcy__refuse(p->tree, column_of(p), what, which);
+    return -1;
+}
+
+static void skip_space(struct parser *p)
+{
+    while (isspace((unsigned char)*p->at))
+        p->at++;
+}
+
+static bool take_sign(struct parser *p, const char *sign)
+{
+    size_t n = strlen(sign);
+    skip_space(p);
+    if (strncmp(p->at, sign, n))
+        return false;
+    p->at += n;
+    return true;
+}
+
+/* --- Nodes --- */
+
+static int add_node(struct parser *p, int kind, int column)
+{
+    if (p->status)
+        return -1;
+    if (p->tree->n_nodes == HCY__NODES) {
+        p->status = hcy_fail(HCY_EUNSUPPORTED, "\"%.100s...\": more than %d operations and names",
+                             p->tree->text, HCY__NODES);
+        return -1;
+    }
+    p->tree->nodes[p->tree->n_nodes] = (struct hcy__node){
+        .kind = kind, .column = column, .kids = { -1, -1, -1 }, .operand = -1, .temporary = -1
+    };
+    return p->tree->n_nodes++;
+}
+
+static int add_call(struct parser *p, int function, int column, int a, int b, int c)
+{
+    int i = add_node(p, HCY__CALL, column);
+    if (i < 0)
+        return -1;
+    struct hcy__node *node = &p->tree->nodes[i];
+    node->function = function;
+    node->kids[0] = a;
+    node->kids[1] = b;
+    node->kids[2] = c;
+    return i;
+}
+
+static int add_integer(struct parser *p, int64_t x, int column)
+{
+    int i = add_node(p, HCY__INTEGER, column);
+    if (i >= 0)
+        p->tree->nodes[i].integer = x;
+    return i;
+}
+
+/* The first element that equals the extreme one, or is not a number. */
+static int add_arg_extreme(struct parser *p, int reduction, int column, int x)
+{
+    int extreme = add_call(p, reduction, column, x, -1, -1),
+        same = add_call(p, HCY__FN_EQ, column, x, extreme, -1),
+        nan = add_call(p, HCY__FN_NE, column, x, x, -1),
+        either = add_call(p, HCY__FN_TRUTH_OR, column, same, nan, -1),
+        index = add_node(p, HCY__INDEX, column), none = add_integer(p, INT64_MAX, column),
+        where = add_call(p, HCY__FN_WHERE, column, either, index, none);
+    return add_call(p, HCY__FN_MIN, column, where, -1, -1);
+}
+
+static int add_mean(struct parser *p, int column, int x)
+{
+    int sum = add_call(p, HCY__FN_SUM, column, x, -1, -1), n = add_node(p, HCY__HOW_MANY, column);
+    if (n >= 0)
+        p->tree->nodes[n].kids[0] = sum;
+    return add_call(p, HCY__FN_DIV, column, sum, n, -1);
+}
+
+/* A call as it is written, to calls that are compiled. */
+static int expand_call(struct parser *p, int function, int column, const int *kids)
+{
+    int a = kids[0], b = kids[1], zero = -1;
+    switch (function) {
+    case HCY__FN_MEAN:
+        return add_mean(p, column, a);
+    case HCY__FN_ANY:
+    case HCY__FN_ALL:
+    case HCY__FN_COUNT:
+        /* How many are there that are, or are not. */
+        zero = add_integer(p, 0, column);
+        a = add_call(p, function == HCY__FN_ALL ? HCY__FN_EQ : HCY__FN_NE, column, a, zero, -1);
+        a = add_call(p, HCY__FN_SUM, column, a, -1, -1);
+        return function == HCY__FN_COUNT
+                   ? a
+                   : add_call(p, function == HCY__FN_ALL ? HCY__FN_EQ : HCY__FN_NE, column, a, zero, -1);
+    case HCY__FN_VDOT:
+        a = add_call(p, HCY__FN_CONJ, column, a, -1, -1); /* fall through */
+    case HCY__FN_DOT:
+        return add_call(p, HCY__FN_SUM, column, add_call(p, HCY__FN_MUL, column, a, b, -1), -1, -1);
+    case HCY__FN_NORM:
+        a = add_call(p, HCY__FN_SUM, column, add_call(p, HCY__FN_ABS2, column, a, -1, -1), -1, -1);
+        return add_call(p, HCY__FN_SQRT, column, a, -1, -1);
+    case HCY__FN_NORM1:
+    case HCY__FN_NORMINF:
+        a = add_call(p, HCY__FN_ABS, column, a, -1, -1);
+        return add_call(p, function == HCY__FN_NORM1 ? HCY__FN_SUM : HCY__FN_MAX, column, a, -1, -1);
+    case HCY__FN_ARGMIN:
+        return add_arg_extreme(p, HCY__FN_MIN, column, a);
+    case HCY__FN_ARGMAX:
+        return add_arg_extreme(p, HCY__FN_MAX, column, a);
+    default:
+        return add_call(p, function, column, a, b, kids[2]);
+    }
+}
+
+/* --- What stands alone --- */
+
+static int parse_level(struct parser *p, int level);
+
+/* The name at p->at, cut to fit; its length. */
+static size_t read_name(const struct parser *p, char name[64])
+{
+    size_t n = 0;
+    while (isalnum((unsigned char)p->at[n]) || p->at[n] == '_')
+        n++;
+    snprintf(name, 64, "%.*s", n < 63 ? (int)n : 63, p->at);
+    return n;
+}
+
+static int parse_number(struct parser *p)
+{
+    /* Digits without a point or an exponent are an integer. */
+    size_t digits = strspn(p->at, "0123456789"), n = digits;
+    if (p->at[n] == '.')
+        n += 1 + strspn(p->at + n + 1, "0123456789");
+    size_t sign =
+        (p->at[n] == 'e' || p->at[n] == 'E') ? 1u + (p->at[n + 1] == '-' || p->at[n + 1] == '+') : 0;
+    if (sign && isdigit((unsigned char)p->at[n + sign]))
+        n += sign + strspn(p->at + n + sign, "0123456789");
+    bool imaginary = p->at[n] == 'j';
+    char copy[64];
+    if (n >= sizeof copy)
+        return complain(p, "a number of more than 63 digits", "");
+    memcpy(copy, p->at, n);
+    copy[n] = 0;
+    int kind = imaginary     ? HCY__IMAGINARY
+               : n == digits ? HCY__INTEGER
+                             : HCY__REAL,
+        i = add_node(p, kind, column_of(p));
+    if (i < 0)
+        return -1;
+    struct hcy__node *node = &p->tree->nodes[i];
+    if (kind == HCY__INTEGER) {
+        if (n > 18)
+            return complain(p, "an integer of more than 18 digits", "");
+        node->integer = strtoll(copy, NULL, 10);
+    } else {
+        hcy__plain plain = hcy__plain_enter();
+        node->real = strtod(copy, NULL);
+        hcy__plain_leave(plain);
+    }
+    p->at += n + imaginary;
+    if (isalnum((unsigned char)*p->at) || *p->at == '_' || *p->at == '.')
+        return complain(p, "this does not belong to a number", "");
+    return i;
+}
+
+static int find_function(const char *name, int *dtype)
+{
+    *dtype = 0;
+    for (int f = 0; f < HCY__FN_CAST; f++)
+        if (*functions[f].name && !strcmp(functions[f].name, name))
+            return f;
+    for (int type = HCY_BOOL; type <= HCY_COMPLEX128; type++)
+        if (!strcmp(hcy_dtype_name(type), name)) {
+            *dtype = type;
+            return HCY__FN_CAST;
+        }
+    return -1;
+}
+
+/* What stands between the parentheses of a call. */
+static int parse_call(struct parser *p, const char *name, int column)
+{
+    int kids[3] = { -1, -1, -1 }, n = 0, dtype, function = find_function(name, &dtype);
+    if (function < 0)
+        return complain(p, "no function is called ", name);
+    int fewest = dtype ? 1 : functions[function].fewest, most = dtype ? 1 : functions[function].most;
+    p->at++;
+    do {
+        if (n == 3)
+            return complain(p, "too many arguments for ", name);
+        kids[n++] = parse_level(p, LEAST);
+        if (p->status)
+            return -1;
+    } while (take_sign(p, ","));
+    if (!take_sign(p, ")"))
+        return complain(p, "a closing parenthesis is wanted after the arguments of ", name);
+    /* min(x, y) is what one would write for two numbers. */
+    if (n == 2 && (function == HCY__FN_MIN || function == HCY__FN_MAX))
+        function = function == HCY__FN_MIN ? HCY__FN_MINIMUM : HCY__FN_MAXIMUM;
+    else if (n < fewest || n > most)
+        return complain(p, n < fewest ? "too few arguments for " : "too many arguments for ", name);
+    int i = expand_call(p, function, column, kids);
+    if (i >= 0 && dtype)
+        p->tree->nodes[i].dtype = dtype;
+    return i;
+}
+
+static int find_operand(const struct parser *p, const char *name)
+{
+    for (size_t i = 0; i < p->n_operands; i++)
+        if (!strcmp(p->operands[i].name, name))
+            return (int)i;
+    return -1;
+}
+
+static int parse_name(struct parser *p)
+{
+    char name[64];
+    int column = column_of(p);
+    size_t n = read_name(p, name);
+    const char *after = p->at + n;
+    after += strspn(after, " \t\n");
+    if (*after == '(') {
+        p->at = after;
+        return parse_call(p, name, column);
+    }
+    int operand = find_operand(p, name), i = -1;
+    if (operand < 0 && strcmp(name, "pi") && strcmp(name, "index"))
+        return complain(p, "nothing is called ", name);
+    p->at += n;
+    /* A name that was given counts before ours. */
+    if (operand >= 0)
+        i = add_node(p, HCY__OPERAND, column);
+    else
+        i = add_node(p, *name == 'p' ? HCY__REAL : HCY__INDEX, column);
+    if (i >= 0) {
+        p->tree->nodes[i].operand = operand;
+        p->tree->nodes[i].real = 3.14159265358979323846;
+    }
+    return i;
+}
+
+static int parse_alone(struct parser *p)
+{
+    skip_space(p);
+    if (isdigit((unsigned char)*p->at) || (*p->at == '.' && isdigit((unsigned char)p->at[1])))
+        return parse_number(p);
+    if (isalpha((unsigned char)*p->at) || *p->at == '_')
+        return parse_name(p);
+    if (*p->at != '(')
+        return complain(p, *p->at ? "a number, a name or a parenthesis is wanted" : "the text ends too early",
+                        "");
+    p->at++;
+    int i = parse_level(p, LEAST);
+    if (!p->status && !take_sign(p, ")"))
+        return complain(p, "a closing parenthesis is wanted", "");
+    return i;
+}
+
+/* --- Operators --- */
+
+static int parse_power(struct parser *p)
+{
+    int base = parse_alone(p), column;
+    skip_space(p);
+    column = column_of(p);
+    if (p->status || !take_sign(p, "**"))
+        return base;
+    int exponent = parse_level(p, SIGN);
+    return add_call(p, HCY__FN_POW, column, base, exponent, -1);
+}
+
+/* A number's sign belongs to it. */
+static int negate(struct parser *p, int column, int x)
+{
+    if (x < 0)
+        return -1;
+    struct hcy__node *node = &p->tree->nodes[x];
+    if (node->kind == HCY__INTEGER && node->column > column)
+        node->integer = -node->integer;
+    else if (node->kind == HCY__REAL && node->operand < 0 && node->column > column)
+        node->real = -node->real;
+    else
+        return add_call(p, HCY__FN_NEG, column, x, -1, -1);
+    return x;
+}
+
+static int parse_signs(struct parser *p)
+{
+    skip_space(p);
+    int column = column_of(p);
+    if (take_sign(p, "+"))
+        return parse_level(p, SIGN);
+    if (take_sign(p, "-"))
+        return negate(p, column, parse_level(p, SIGN));
+    if (take_sign(p, "~"))
+        return add_call(p, HCY__FN_INVERT, column, parse_level(p, SIGN), -1, -1);
+    if (*p->at == '!' && p->at[1] != '=' && take_sign(p, "!"))
+        return add_call(p, HCY__FN_TRUTH_NOT, column, parse_level(p, SIGN), -1, -1);
+    return parse_power(p);
+}
+
+/* The operator of this level that stands here, taken; -1: none. */
+static int take_operator(struct parser *p, int level)
+{
+    skip_space(p);
+    for (int i = 0; i < N_OPERATORS; i++) {
+        size_t n = strlen(operators[i].sign);
+        if (strncmp(p->at, operators[i].sign, n))
+            continue;
+        /* "-=" belongs to a statement; "==" was found before. */
+        if (operators[i].level != level || (operators[i].level > COMPARISON && p->at[n] == '='))
+            return -1;
+        p->at += n;
+        return i;
+    }
+    return -1;
+}
+
+static int parse_binary(struct parser *p, int level)
+{
+    int left = parse_level(p, level + 1), op;
+    skip_space(p);
+    int column = column_of(p);
+    while (!p->status && (op = take_operator(p, level)) >= 0) {
+        int right = parse_level(p, level + 1);
+        left = operators[op].swap ? add_call(p, operators[op].function, column, right, left, -1)
+                                  : add_call(p, operators[op].function, column, left, right, -1);
+        skip_space(p);
+        column = column_of(p);
+        if (level == COMPARISON && !p->status && take_operator(p, level) >= 0)
+            return complain(p, "a comparison of a comparison: use parentheses and &&", "");
+    }
+    return left;
+}
+
+static int parse_level(struct parser *p, int level)
+{
+    if (p->status)
+        return -1;
+    /* Levels of one expression are few; what is counted are expressions within others. */
+    if ((level == LEAST || level == SIGN) && ++p->depth > DEEPEST)
+        return complain(p, "expressions within one another, too many", "");
+    int i = level >= SIGN ? parse_signs(p) : parse_binary(p, level);
+    if (level == LEAST || level == SIGN)
+        p->depth--;
+    return p->status ? -1 : i;
+}
+
+/* --- Statements --- */
+
+static int parse_statement(struct parser *p)
+{
+    static const struct {
+        const char *sign;
+        int function;
+    } assignments[] = {
+        { "+=", HCY__FN_ADD }, { "-=", HCY__FN_SUB }, { "*=", HCY__FN_MUL }, { "/=", HCY__FN_DIV }
+    };
+    char name[64];
+    int function = -1, target, column = column_of(p);
+    size_t n = isdigit((unsigned char)*p->at) ? 0 : read_name(p, name);
+    if (!n)
+        return complain(p, "the name of an array is wanted, as in \"y = x\"", "");
+    target = find_operand(p, name);
+    if (target < 0 || p->operands[target].kind != HCY_OPERAND_ARRAY)
+        return complain(p, "no array to write to is called ", name);
+    p->at += n;
+    for (size_t i = 0; function < 0 && i < sizeof assignments / sizeof assignments[0]; i++)
+        if (take_sign(p, assignments[i].sign))
+            function = assignments[i].function;
+    skip_space(p);
+    if (function < 0 && (p->at[0] != '=' || p->at[1] == '='))
+        return complain(p, "=, +=, -=, *= or /= is wanted", "");
+    p->at += function < 0;
+    int value = parse_level(p, LEAST);
+    if (function >= 0 && !p->status) {
+        int self = add_node(p, HCY__OPERAND, column);
+        if (self >= 0)
+            p->tree->nodes[self].operand = target;
+        value = add_call(p, function, column, self, value, -1);
+    }
+    if (p->status)
+        return -1;
+    p->tree->statements[p->tree->n_statements].target = target;
+    p->tree->statements[p->tree->n_statements].column = column;
+    p->tree->statements[p->tree->n_statements++].value = value;
+    return 0;
+}
+
+static int check_names(const hcy_operand *operands, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const hcy_operand *o = &operands[i];
+        if (!o->name || !(isalpha((unsigned char)*o->name) || *o->name == '_') ||
+            o->name[strspn(o->name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789")] ||
+            strlen(o->name) > 60)
+            return hcy_fail(HCY_EINVAL,
+                            "hcy_eval: operand %zu has no name of letters, digits and _, at most 60", i);
+        if (o->kind < HCY_OPERAND_ARRAY || o->kind > HCY_OPERAND_COMPLEX ||
+            (o->kind == HCY_OPERAND_ARRAY && !o->array))
+            return hcy_fail(HCY_EINVAL, "hcy_eval: operand %s is neither an array nor a number", o->name);
+        for (size_t k = 0; k < i; k++)
+            if (!strcmp(operands[k].name, o->name))
+                return hcy_fail(HCY_EINVAL, "hcy_eval: two operands are called %s", o->name);
+    }
+    return 0;
+}
+
+int hcy__parse(struct hcy__tree *tree, const char *text, const hcy_operand *operands, size_t n)
+{
+    struct parser p = { .tree = tree, .operands = operands, .n_operands = n, .at = text };
+    tree->text = text;
+    tree->n_nodes = tree->n_statements = 0;
+    int status = check_names(operands, n);
+    if (status)
+        return status;
+    for (;;) {
+        skip_space(&p);
+        if (!*p.at && tree->n_statements)
+            break;
+        if (tree->n_statements == HCY__STATEMENTS)
+            complain(&p, "too many statements", "");
+        if (!p.status)
+            parse_statement(&p);
+        skip_space(&p);
+        if (!p.status && *p.at && !take_sign(&p, ";"))
+            complain(&p, "an operator, or the end of the statement, is wanted", "");
+        if (p.status)
+            return p.status;
+    }
+    return 0;
+}

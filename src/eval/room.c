@@ -1,0 +1,327 @@
+/* room.c - rooms by device, and their expressions by text. */
+#include "room.h"
+
+#include "array_priv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { BUCKETS = 64, MOST_EXPRESSIONS = 1024 };
+
+struct hcy__room {
+    struct hcy__room *next;
+    unsigned refs; /* under `rooms_lock` */
+    hcy_device *dev;
+    pthread_mutex_t lock; /* of the expressions, and of what a device makes of them */
+    struct hcy__expression *expressions[BUCKETS];
+    size_t n_expressions;
+    hcy_kernel *any; /* the kernel that runs any program; NULL: there is none */
+    bool asked;      /* for it */
+};
+
+static pthread_mutex_t rooms_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct hcy__room *rooms;
+
+hcy_device *hcy__room_device(const struct hcy__room *room)
+{
+    return room->dev;
+}
+
+/* [rooms_lock] */
+static struct hcy__room *new_room(hcy_device *dev)
+{
+    struct hcy__room *room = calloc(1, sizeof *room);
+    if (!room)
+        return NULL;
+    pthread_mutex_init(&room->lock, NULL);
+    room->dev = hcy_device_retain(dev);
+    room->next = rooms;
+    rooms = room;
+    return room;
+}
+
+int hcy__room_get(struct hcy__room **out, hcy_device *dev)
+{
+    int status = hcy_fork_check();
+    if (status)
+        return status;
+    pthread_mutex_lock(&rooms_lock);
+    struct hcy__room *room = rooms;
+    while (room && room->dev != dev)
+        room = room->next;
+    if (!room)
+        room = new_room(dev);
+    if (room)
+        room->refs++;
+    pthread_mutex_unlock(&rooms_lock);
+    *out = room;
+    return room ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for the arrays of a device");
+}
+
+struct hcy__room *hcy__room_retain(struct hcy__room *room)
+{
+    pthread_mutex_lock(&rooms_lock);
+    room->refs++;
+    pthread_mutex_unlock(&rooms_lock);
+    return room;
+}
+
+static void forget_program(struct hcy__device_program *p)
+{
+    while (p->generated) {
+        struct hcy__generated *g = p->generated;
+        p->generated = g->next;
+        hcy_kernel_release(g->kernel);
+        free(g);
+    }
+    hcy_buffer_release(p->data);
+}
+
+static void free_expression(struct hcy__expression *x)
+{
+    for (int i = 0; i < x->compiled.n_stages; i++) {
+        forget_program(&x->programs[i]);
+        forget_program(&x->again[i]);
+    }
+    hcy__compiled_free(&x->compiled);
+    free(x->key);
+    free(x);
+}
+
+void hcy__room_release(struct hcy__room *room)
+{
+    /* In a forked child the lock may be another thread's for ever, and devices are none of its. */
+    if (!room || hcy_fork_check())
+        return;
+    pthread_mutex_lock(&rooms_lock);
+    bool last = --room->refs == 0;
+    struct hcy__room **at = &rooms;
+    while (last && *at != room)
+        at = &(*at)->next;
+    if (last)
+        *at = room->next;
+    pthread_mutex_unlock(&rooms_lock);
+    if (!last)
+        return;
+    for (int i = 0; i < BUCKETS; i++)
+        while (room->expressions[i]) {
+            struct hcy__expression *x = room->expressions[i];
+            room->expressions[i] = x->next;
+            free_expression(x);
+        }
+    hcy_kernel_release(room->any);
+    hcy_device_release(room->dev);
+    pthread_mutex_destroy(&room->lock);
+    free(room);
+}
+
+/* --- Expressions --- */
+
+/* What an expression is compiled for: its text, the operands' names, kinds and types.  Bytes, 0 after each string; cut
+ * off at the end, where `size` says how many there are. */
+static size_t write_key(char *key, size_t room, const char *text, const hcy_operand *operands, size_t n)
+{
+    size_t at = strlen(text) + 1;
+    if (at <= room)
+        memcpy(key, text, at);
+    for (size_t i = 0; i < n; i++) {
+        size_t length = operands[i].name ? strlen(operands[i].name) + 1 : 1;
+        bool is_array = operands[i].kind == HCY_OPERAND_ARRAY && operands[i].array;
+        if (at + length + 2 <= room) {
+            memcpy(key + at, operands[i].name ? operands[i].name : "", length);
+            key[at + length] = (char)operands[i].kind;
+            key[at + length + 1] = (char)(is_array ? operands[i].array->dtype : 0);
+        }
+        at += length + 2;
+    }
+    return at;
+}
+
+static uint64_t hash_key(const char *key, size_t size)
+{
+    uint64_t h = 14695981039346656037u;
+    for (size_t i = 0; i < size; i++)
+        h = (h ^ (unsigned char)key[i]) * 1099511628211u;
+    return h;
+}
+
+/* [lock] */
+static struct hcy__expression *find_expression(const struct hcy__room *room, uint64_t hash, const char *key,
+                                               size_t size)
+{
+    struct hcy__expression *x = room->expressions[hash % BUCKETS];
+    while (x && (x->hash != hash || x->key_size != size || memcmp(x->key, key, size)))
+        x = x->next;
+    return x;
+}
+
+/* [lock] A program that writes texts as it goes must not fill the memory: what is not running goes. */
+static void drop_idle(struct hcy__room *room)
+{
+    for (int i = 0; i < BUCKETS; i++)
+        for (struct hcy__expression **at = &room->expressions[i]; *at;) {
+            struct hcy__expression *x = *at;
+            if (x->refs > 1) {
+                at = &x->next;
+                continue;
+            }
+            *at = x->next;
+            room->n_expressions--;
+            free_expression(x);
+        }
+}
+
+static int compile_text(struct hcy__expression *x, const char *text, const hcy_operand *operands, size_t n)
+{
+    struct hcy__tree *tree = malloc(sizeof *tree);
+    int status =
+        tree ? hcy__parse(tree, text, operands, n) : hcy_fail(HCY_ENOMEM, "out of memory for an expression");
+    if (!status)
+        status = hcy__compile(&x->compiled, tree, operands, n);
+    free(tree);
+    for (int i = 0; !status && i < x->compiled.n_stages; i++) {
+        x->programs[i].program = &x->compiled.stages[i]->program;
+        x->again[i].program = x->compiled.stages[i]->again;
+    }
+    return status;
+}
+
+/* [lock] */
+static int add_expression(struct hcy__expression **out, struct hcy__room *room, const char *text,
+                          const hcy_operand *operands, size_t n, size_t size)
+{
+    struct hcy__expression *x = calloc(1, sizeof *x);
+    char *key = malloc(size);
+    int status = x && key ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for an expression");
+    if (room->n_expressions >= MOST_EXPRESSIONS)
+        drop_idle(room);
+    if (!status)
+        status = compile_text(x, text, operands, n);
+    if (status) {
+        free(key);
+        free(x);
+        return status;
+    }
+    x->key = key;
+    x->key_size = write_key(key, size, text, operands, n);
+    x->hash = hash_key(key, size);
+    x->refs = 1;
+    x->next = room->expressions[x->hash % BUCKETS];
+    room->expressions[x->hash % BUCKETS] = x;
+    room->n_expressions++;
+    *out = x;
+    return 0;
+}
+
+int hcy__expression_get(struct hcy__expression **out, struct hcy__room *room, const char *text,
+                        const hcy_operand *operands, size_t n)
+{
+    char few[512], *key = few;
+    size_t size = write_key(few, sizeof few, text, operands, n);
+    /* Most keys fit here; a longer one is put together once more, in memory of its own. */
+    if (size > sizeof few && !(key = malloc(size)))
+        return hcy_fail(HCY_ENOMEM, "out of memory for an expression");
+    if (key != few)
+        write_key(key, size, text, operands, n);
+    int status = 0;
+    pthread_mutex_lock(&room->lock);
+    *out = find_expression(room, hash_key(key, size), key, size);
+    if (!*out)
+        status = add_expression(out, room, text, operands, n, size);
+    if (!status)
+        (*out)->refs++;
+    pthread_mutex_unlock(&room->lock);
+    if (key != few)
+        free(key);
+    return status;
+}
+
+void hcy__expression_put(struct hcy__room *room, struct hcy__expression *expression)
+{
+    pthread_mutex_lock(&room->lock);
+    expression->refs--;
+    pthread_mutex_unlock(&room->lock);
+}
+
+/* --- What the device makes of a program --- */
+
+/* [lock] */
+static hcy_kernel *any_kernel(struct hcy__room *room)
+{
+    if (!room->asked && hcy_kernel_get(&room->any, room->dev, "eval_run"))
+        room->any = NULL;
+    room->asked = true;
+    return room->any;
+}
+
+/* [lock] */
+static int give_data(struct hcy__device_program *p, struct hcy__room *room)
+{
+    hcy_buffer *data = NULL;
+    if (p->data)
+        return 0;
+    int status = hcy_buffer_create(&data, room->dev, HCY_MEM_DEVICE, sizeof *p->program);
+    if (!status)
+        status = hcy_buffer_write_now(data, 0, p->program, sizeof *p->program);
+    if (status)
+        hcy_buffer_release(data);
+    else
+        p->data = data;
+    return status;
+}
+
+/* Compiled by whichever language the device has. */
+static int generate_kernel(hcy_kernel **kernel, hcy_device *dev, const hcy_eval_program *program, int rank,
+                           int wide, uint32_t n_operands)
+{
+    hcy_program *made = NULL;
+    int status = HCY_EUNSUPPORTED;
+    for (const struct hcy__eval_dialect *d = hcy__eval_dialects; d->format && status == HCY_EUNSUPPORTED;
+         d++) {
+        char *text = hcy__generate(program, d, rank, wide, n_operands);
+        status = text ? hcy_program_create(&made, dev, d->format, text, strlen(text), d->options)
+                      : hcy_fail(HCY_ENOMEM, "out of memory for a kernel's text");
+        free(text);
+    }
+    if (!status)
+        status = hcy_program_kernel(kernel, made, "eval_run", NULL);
+    hcy_program_release(made);
+    return status;
+}
+
+/* [lock] */
+static int find_generated(hcy_kernel **kernel, struct hcy__device_program *p, struct hcy__room *room,
+                          int rank, int wide, uint32_t n_operands)
+{
+    struct hcy__generated *g = p->generated;
+    while (g && (g->rank != rank || g->wide != wide))
+        g = g->next;
+    if (!g) {
+        g = calloc(1, sizeof *g);
+        int status = g ? generate_kernel(&g->kernel, room->dev, p->program, rank, wide, n_operands)
+                       : hcy_fail(HCY_ENOMEM, "out of memory for a kernel");
+        if (status) {
+            free(g);
+            return status;
+        }
+        g->rank = rank;
+        g->wide = wide;
+        g->next = p->generated;
+        p->generated = g;
+    }
+    *kernel = g->kernel;
+    return 0;
+}
+
+int hcy__program_ready(hcy_kernel **kernel, int *generated, struct hcy__device_program *p,
+                       struct hcy__room *room, const hcy_eval_job *job)
+{
+    int wide = job->n > UINT32_MAX, status;
+    pthread_mutex_lock(&room->lock);
+    *kernel = any_kernel(room);
+    *generated = !*kernel;
+    status =
+        *kernel ? give_data(p, room) : find_generated(kernel, p, room, (int)job->rank, wide, job->n_operands);
+    pthread_mutex_unlock(&room->lock);
+    return status;
+}

@@ -1,0 +1,69 @@
+/* room.h - what belongs to a device as long as there are arrays on it: expressions that were compiled for it.
+ *
+ * Arrays hold references; with a device's last array its room goes, so that nothing here keeps a device open.  Compiled
+ * expressions are found, made and dropped under the room's lock; who runs one holds a reference on it.
+ */
+#ifndef HCY_EVAL_ROOM_H
+#define HCY_EVAL_ROOM_H
+
+#include "eval_dialects.h"
+#include "stage.h"
+
+#include <halcyon/kernel.h>
+#include <pthread.h>
+
+struct hcy__room;
+
+/* A reference on the device's room; HCY_ENOMEM, HCY_EFORK. */
+int hcy__room_get(struct hcy__room **room, hcy_device *dev);
+struct hcy__room *hcy__room_retain(struct hcy__room *room);
+void hcy__room_release(struct hcy__room *room); /* NULL is fine */
+hcy_device *hcy__room_device(const struct hcy__room *room);
+
+/* A kernel of a program, for shapes of so many axes, with elements that 32 bits number or not. */
+struct hcy__generated {
+    struct hcy__generated *next;
+    int rank, wide;
+    hcy_kernel *kernel;
+};
+
+/* A program on a device: as data, for the kernel that runs any, or as kernels that were generated of it. */
+struct hcy__device_program {
+    const hcy_eval_program *program;
+    hcy_buffer *data;
+    struct hcy__generated *generated;
+};
+
+struct hcy__expression {
+    struct hcy__expression *next;
+    unsigned refs; /* under the room's lock: the table's, and one for each run */
+    uint64_t hash;
+    char *key;
+    size_t key_size;
+    struct hcy__compiled compiled;
+    struct hcy__device_program programs[HCY__STAGES], again[HCY__STAGES];
+};
+
+/* The expression, compiled if it was not; to be given back. */
+int hcy__expression_get(struct hcy__expression **expression, struct hcy__room *room, const char *text,
+                        const hcy_operand *operands, size_t n);
+void hcy__expression_put(struct hcy__room *room, struct hcy__expression *expression);
+
+/* One launch of a program. */
+struct hcy__launch {
+    hcy_eval_job job;
+    hcy_eval_strides strides[2];
+    hcy_buffer *buffers[HCY_EVAL_OPERANDS];
+};
+/* The kernel that runs the program on this device, made if it was not there: from a text, or the one that takes
+ * programs as data.  It stays as long as the expression. */
+int hcy__program_ready(hcy_kernel **kernel, int *generated, struct hcy__device_program *p,
+                       struct hcy__room *room, const hcy_eval_job *job);
+int hcy__program_launch(hcy_queue *queue, struct hcy__room *room, struct hcy__device_program *program,
+                        const struct hcy__launch *launch);
+
+/* generate.c: the program as text in a dialect, malloced; NULL: out of memory. */
+char *hcy__generate(const hcy_eval_program *program, const struct hcy__eval_dialect *dialect, int rank,
+                    int wide, uint32_t n_operands);
+
+#endif

@@ -1,0 +1,90 @@
+/* stage.h - what a text is compiled to: stages, each one program of eval_format.h on one shape, in the order in which
+ * they run.  A reduction is a stage of its own, whose result, a TEMPORARY of one element, later stages load.
+ *
+ * Stages do not change once they are made and know no device; what a device makes of them is kept beside them (room.h).
+ */
+#ifndef HCY_EVAL_STAGE_H
+#define HCY_EVAL_STAGE_H
+
+#include "eval_format.h"
+#include "eval_ops.h"
+#include "tree.h"
+
+enum { HCY__STAGES = 32, HCY__TEMPORARIES = 16, HCY__CHECKS = 16 };
+
+/* Where a number of the job comes from. */
+enum hcy__source { HCY__LITERAL, HCY__SCALAR, HCY__SCALAR_IMAG, HCY__ELEMENTS };
+
+struct hcy__value {
+    int source, which; /* an operand; a temporary, for how many elements it was made of */
+    int is_integer;    /* bits of an int64; else of a double */
+    uint64_t bits;     /* of a literal */
+};
+
+/* An array of a stage. */
+struct hcy__slot {
+    int is_temporary, which;
+};
+
+struct hcy__stage {
+    hcy_eval_program program;
+    struct hcy__slot slots[HCY_EVAL_OPERANDS];
+    int n_slots, target;      /* the slot that is written */
+    struct hcy__value values[HCY_EVAL_VALUES];
+    int n_values;
+    int temporary;            /* that a reduction makes; -1: the stage is none */
+    hcy_eval_program *again;  /* of a reduction: numbers of pieces to numbers of pieces; owned */
+    int has_empty;            /* a reduction of nothing has a result: */
+    uint64_t empty;           /* these bits in each component */
+    int column;
+};
+
+/* A temporary: its type, and what a component of it is in memory. */
+struct hcy__temporary {
+    int dtype, memory, components;
+};
+
+/* An integer that must fit the type it takes. */
+struct hcy__check {
+    int operand, dtype;
+};
+
+struct hcy__compiled {
+    int n_stages, n_temporaries, n_checks;
+    struct hcy__stage *stages[HCY__STAGES]; /* owned */
+    struct hcy__temporary temporaries[HCY__TEMPORARIES];
+    struct hcy__check checks[HCY__CHECKS];
+};
+
+/* HCY_EINVAL, with the column; HCY_EUNSUPPORTED: more than a stage has room for; HCY_ENOMEM. */
+int hcy__compile(struct hcy__compiled *compiled, struct hcy__tree *tree, const hcy_operand *operands, size_t n);
+void hcy__compiled_free(struct hcy__compiled *compiled);
+
+/* An operation: its name, its types. */
+struct hcy__op_info {
+    const char *name;
+    int arity;                            /* of a reduction 2; 0: it is no operation */
+    enum hcy_eval_type result, types[3];
+    enum hcy_eval_op join;                /* of a reduction */
+    const char *text;                     /* in C, of a, b and c */
+};
+extern const struct hcy__op_info hcy__op_infos[HCY_EVAL_END];
+/* Of memory: the types' names in C, and what is loaded and stored of x. */
+struct hcy__memory_info {
+    const char *memory, *reg, *loaded, *stored;
+    enum hcy_eval_type type;
+};
+extern const struct hcy__memory_info hcy__memory_infos[HCY_EVAL_MEMORIES];
+extern const char *const hcy__type_names[HCY_EVAL_TYPES];
+
+/* Steps of one register each, in which a step that was there is used again, to a program with few registers. */
+struct hcy__steps {
+    int n;
+    hcy_eval_step step[HCY_EVAL_STEPS];
+    const struct hcy__tree *tree;
+};
+/* The register of the step; -1: there is no room, or an argument is -1. */
+int hcy__step_add(struct hcy__steps *steps, hcy_eval_step step);
+int hcy__steps_allot(hcy_eval_program *program, const struct hcy__steps *steps);
+
+#endif

@@ -1,0 +1,66 @@
+/* tree.h - a text of <halcyon/eval.h> as a tree.  Plain data of a fixed size, made by hcy__parse(). */
+#ifndef HCY_EVAL_TREE_H
+#define HCY_EVAL_TREE_H
+
+#include <halcyon/eval.h>
+#include <stdbool.h>
+
+enum { HCY__NODES = 256, HCY__STATEMENTS = 16 };
+
+/* X(NAME, its name in a text or "", fewest and most arguments) */
+#define HCY__FUNCTIONS(X)                                                                                    \
+    X(ADD, "", 2, 2) X(SUB, "", 2, 2) X(MUL, "", 2, 2) X(DIV, "", 2, 2) X(FLOORDIV, "", 2, 2) X(MOD, "", 2, 2) \
+    X(NEG, "", 1, 1) X(POW, "", 2, 2) X(AND, "", 2, 2) X(OR, "", 2, 2) X(XOR, "", 2, 2) X(INVERT, "", 1, 1)     \
+    X(TRUTH_AND, "", 2, 2) X(TRUTH_OR, "", 2, 2) X(TRUTH_NOT, "", 1, 1)                                         \
+    X(EQ, "", 2, 2) X(NE, "", 2, 2) X(LT, "", 2, 2) X(LE, "", 2, 2) X(GT, "", 2, 2) X(GE, "", 2, 2)             \
+    X(ABS, "abs", 1, 1) X(ABS2, "abs2", 1, 1) X(SIGN, "sign", 1, 1) X(SQRT, "sqrt", 1, 1)                       \
+    X(FLOOR, "floor", 1, 1) X(CEIL, "ceil", 1, 1) X(ROUND, "round", 1, 1) X(CONJ, "conj", 1, 1)                 \
+    X(REAL, "real", 1, 1) X(IMAG, "imag", 1, 1) X(COMPLEX, "complex", 2, 2) X(MINIMUM, "minimum", 2, 2)         \
+    X(MAXIMUM, "maximum", 2, 2) X(CLIP, "clip", 3, 3) X(WHERE, "where", 3, 3) X(FMA, "fma", 3, 3)               \
+    X(ISNAN, "isnan", 1, 1)                                                                                     \
+    X(SUM, "sum", 1, 1) X(PROD, "prod", 1, 1) X(MIN, "min", 1, 1) X(MAX, "max", 1, 1)                           \
+    X(ANY, "any", 1, 1) X(ALL, "all", 1, 1) X(COUNT, "count", 1, 1) X(MEAN, "mean", 1, 1) X(DOT, "dot", 2, 2)   \
+    X(VDOT, "vdot", 2, 2) X(NORM, "norm", 1, 1) X(NORM1, "norm1", 1, 1) X(NORMINF, "norminf", 1, 1)             \
+    X(ARGMIN, "argmin", 1, 1) X(ARGMAX, "argmax", 1, 1)
+
+enum hcy__function {
+#define HCY__ENUM(name, ...) HCY__FN_##name,
+    HCY__FUNCTIONS(HCY__ENUM)
+#undef HCY__ENUM
+    HCY__FN_CAST /* to the node's dtype */
+};
+
+enum hcy__node_kind {
+    HCY__INTEGER, HCY__REAL, HCY__IMAGINARY, /* numbers: integer, real, real times 1j */
+    HCY__OPERAND,                            /* operand */
+    HCY__INDEX,
+    HCY__CALL,                               /* function, kids */
+    HCY__HOW_MANY                            /* elements that the reduction kids[0] takes */
+};
+
+struct hcy__node {
+    int kind, function, column, dtype;
+    int kids[3]; /* -1: none */
+    int64_t integer;
+    double real;
+    int operand;
+    int temporary; /* of a reduction, once it is compiled: its result's number; else -1 */
+};
+
+struct hcy__tree {
+    const char *text;
+    int n_nodes, n_statements;
+    struct hcy__node nodes[HCY__NODES];
+    struct {
+        int target, value, column; /* an operand, a node */
+    } statements[HCY__STATEMENTS];
+};
+
+/* HCY_EINVAL, with the column; HCY_EUNSUPPORTED: longer than a tree has room for. */
+int hcy__parse(struct hcy__tree *tree, const char *text, const hcy_operand *operands, size_t n);
+/* hcy_fail(), with the text's column. */
+int hcy__refuse(const struct hcy__tree *tree, int column, const char *what, const char *which);
+/* "sum", or the operator's sign. */
+const char *hcy__function_name(const struct hcy__node *node);
+
+#endif
