@@ -555,25 +555,31 @@ static int make_one(const struct integrate_values *values, int argc, char **argv
     return status;
 }
 
-int cli_integrate(int argc, char **argv)
+/* One result of all files, or one for each. */
+static int make_results(const struct integrate_values *values, int argc, char **argv)
 {
-    struct integrate_values values;
+    const struct inputs *in = &values->inputs;
+    const int each = inputs_each(values->output);
     hcy_device **devices = NULL;
     size_t n_devices = 0;
-    int status, failed = 0;
-    if (!integrate_parse(&values, argc, argv, &status) && values.stream) {
-        status = cli_live(&values);
-    } else if (!status) {
-        const struct inputs *in = &values.inputs;
-        int each = inputs_each(values.output);
-        status = make_one(&values, argc, argv, in->files, each ? 1 : in->n, &devices, &n_devices);
-        /* What is wrong with the first is mostly wrong with all; behind it a file that fails is one that fails. */
-        for (size_t i = 1; each && !status && i < in->n && !interrupt_came(); i++)
-            failed |= make_one(&values, argc, argv, in->files + i, 1, &devices, &n_devices) != CLI_OK;
-    }
+    int failed = 0, status = make_one(values, argc, argv, in->files, each ? 1 : in->n, &devices, &n_devices);
+    /* What is wrong with the first is mostly wrong with all; behind it a file that fails is one that fails. */
+    for (size_t i = 1; each && !status && i < in->n && !interrupt_came(); i++)
+        failed |= make_one(values, argc, argv, in->files + i, 1, &devices, &n_devices) != CLI_OK;
     for (size_t i = 0; i < n_devices; i++)
         hcy_device_release(devices[i]);
     hcy_list_free(devices);
+    if (!status && failed)
+        status = CLI_FAILED;
+    return status;
+}
+
+int cli_integrate(int argc, char **argv)
+{
+    struct integrate_values values;
+    int status;
+    if (!integrate_parse(&values, argc, argv, &status))
+        status = values.stream ? cli_live(&values) : make_results(&values, argc, argv);
     integrate_free(&values);
-    return status ? status : failed ? CLI_FAILED : CLI_OK;
+    return status;
 }

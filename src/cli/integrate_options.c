@@ -386,8 +386,8 @@ static int find_inputs(struct integrate_values *v, const char *const *words, siz
 int integrate_parse(struct integrate_values *values, int argc, char **argv, int *status)
 {
     *values = (struct integrate_values){
-        .split = NOT_GIVEN, .errors = NOT_GIVEN, .layout = NOT_GIVEN, .sum = { 0, 1 }, .follow_timeout = { 0, 60 }, .timeout = { 0, 60 },
-        .every = { 0, 1 }, .queue = { 0, 64 }, .series = { 0, 1 }
+        .split = NOT_GIVEN, .errors = NOT_GIVEN, .layout = NOT_GIVEN, .sum = { 0, 1 }, .follow_timeout = { 0, 60 },
+        .timeout = { 0, 60 }, .every = { 0, 1 }, .queue = { 0, 64 }, .series = { 0, 1 }
     };
     const char **words = calloc((size_t)argc + 1, sizeof *words);
     size_t n = 0;

@@ -4,7 +4,7 @@
 #define HCY_EVAL_EMIT_H
 
 #include "array_priv.h"
-#include "stage.h"
+#include "eval_stage.h"
 #include "types.h"
 
 /* A value that steps have made: one register, or two of a complex type. */

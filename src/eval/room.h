@@ -7,7 +7,7 @@
 #define HCY_EVAL_ROOM_H
 
 #include "eval_dialects.h"
-#include "stage.h"
+#include "eval_stage.h"
 
 #include <halcyon/kernel.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* steps.c - steps to programs: the table of operations, common steps, and which register holds what. */
-#include "stage.h"
+#include "eval_stage.h"
 
 #include "array_priv.h"
 

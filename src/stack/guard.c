@@ -60,6 +60,7 @@ int hcy_stack_files(hcy_stack_file **files, size_t *n, const hcy_stack *stack)
         return 0;
     hcy_list_free(l.files);
     *files = NULL;
+    *n = 0;
     return hcy_fail(HCY_ENOMEM, "no memory for the list of files of %s", stack->path);
 }
 
