@@ -202,7 +202,7 @@ shown()
 {
     HOME=$work timeout 120 "$browser" --headless --no-sandbox --disable-gpu --dump-dom "file://$work/$1" >dom 2>dom.log || return 1
     for tag in figure svg table rect path text; do
-        equals "$tag `grep -o "<$tag[ >]" dom | wc -l`" "$tag `grep -o "<$tag[ >]" "$1" | wc -l`" || return 1
+        equals "$tag `grep -o "<${tag}[ >]" dom | wc -l`" "$tag `grep -o "<${tag}[ >]" "$1" | wc -l`" || return 1
     done
     whole dom || return 1
 }

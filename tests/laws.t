@@ -143,7 +143,7 @@ hcy_nufft_split_execute the same
 EXCEPTIONS
 public=$(find hal src backends -path '*/halcyon/*.h' ! -name finufft.h | LC_ALL=C sort)
 # shellcheck disable=SC2086 # several words on purpose
-structs=$(find families -name '*_format.h' | xargs sed -n 's/^typedef struct \(hcy_[a-z0-9_]*\) {.*/\1/p' $public | tr '\n' ' ')
+structs=$(find families -name '*_format.h' -print0 | xargs -0 sed -n 's/^typedef struct \(hcy_[a-z0-9_]*\) {.*/\1/p' $public | tr '\n' ' ')
 # shellcheck disable=SC2086
 code $public | outputs_first "$exceptions" | none "public functions, and slots of backends, have what they write to first"
 # A pipeline's parts: PART and the files that own it.

@@ -289,7 +289,10 @@ static void test_series(void)
     open_fails(in_folder("%d/none.tif"), NULL, HCY_EINVAL, "file's name", "numbered folders");
     open_fails(in_folder("none_%d_%d.tif"), NULL, HCY_EINVAL, "one %d", "two numbers");
     put_file(in_folder("text1.txt"), "hello", 5);
-    open_fails(in_folder("text%d.txt"), NULL, HCY_EFORMAT, "text1.txt|neither", "a series of text");
+    /* What is none of the other formats may be HDF5 for all that a build without it knows. */
+    int alone = hcy_stack_open(&stack, in_folder("text1.txt"), NULL);
+    open_fails(in_folder("text%d.txt"), NULL, alone == HCY_EUNSUPPORTED ? alone : HCY_EFORMAT, "text1.txt|neither",
+               "a series of text");
     make_cbf(in_folder("far_1.cbf"), 0);
     make_cbf(in_folder("far_1000000.cbf"), 0);
     open_fails(in_folder("far_%d.cbf"), NULL, HCY_EINVAL, "1000000", "numbers that are no series");

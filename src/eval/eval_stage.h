@@ -1,6 +1,5 @@
-/* eval_stage.h -
- * what a text is compiled to: stages, each one program of eval_format.h on one shape, in the order in which
- * they run.  A reduction is a stage of its own, whose result, a TEMPORARY of one element, later stages load.
+/* eval_stage.h - what a text is compiled to: stages, each one program of eval_format.h on one shape, in the order in
+ * which they run.  A reduction is a stage of its own, whose result, a TEMPORARY of one element, later stages load.
  *
  * Stages do not change once they are made and know no device; what a device makes of them is kept beside them (room.h).
  */

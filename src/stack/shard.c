@@ -85,17 +85,17 @@ int hcy_shards_check(const hcy_shard *shards, const char *const *names, size_t n
 #ifndef HAVE_HDF5
 int hcy_shard_read(hcy_shard *shard, char kind[16], const char *path)
 {
-    (void)shard;
-    (void)kind;
+    if (!shard || !kind || !path)
+        return hcy_fail(HCY_EINVAL, "hcy_shard_read: no argument may be NULL");
     return hcy_fail(HCY_EUNSUPPORTED, "%s: this build has no HDF5", path);
 }
 
 int hcy_curves_merge(uint64_t *rows, const char *path, const char *const *parts, size_t n, uint32_t flags)
 {
     (void)rows;
-    (void)parts;
-    (void)n;
     (void)flags;
+    if (!path || !parts || !n)
+        return hcy_fail(HCY_EINVAL, "hcy_curves_merge: a path and parts are needed");
     return hcy_fail(HCY_EUNSUPPORTED, "%s: this build has no HDF5", path);
 }
 #endif
