@@ -235,8 +235,12 @@ static int check_push(hcy_pipeline_push_options *options, const hcy_pipeline *p,
 
 static void drop_views(const hcy_pipeline *p, struct pipe_push *push)
 {
+    /* Taking memory back from a device that hangs would wait for it. */
     for (size_t i = 0; push->views && i < hcy__n_devices(&p->workers); i++)
-        hcy_buffer_release(push->views[i]);
+        if (hcy__device_hangs(&p->workers, i))
+            hcy__keep_for_ever(push->views[i]);
+        else
+            hcy_buffer_release(push->views[i]);
     free(push->views);
     push->views = NULL;
 }

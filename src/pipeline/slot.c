@@ -128,8 +128,10 @@ int hcy__slots_create(hcy_pipeline *p, size_t n)
 
 void hcy__slots_destroy(hcy_pipeline *p)
 {
+    int kept = 0;
     for (size_t i = 0; i < p->slots.n; i++) {
         struct pipe_slot *slot = &p->slots.all[i];
+        kept |= slot->kept;
         if (slot->kept)
             continue;
         /* What could not be made is NULL. */
@@ -143,7 +145,10 @@ void hcy__slots_destroy(hcy_pipeline *p)
         hcy__memory_free(&slot->frames);
         hcy__memory_free(&slot->blocks);
     }
-    free(p->slots.all);
+    if (kept)
+        hcy__keep_for_ever(p->slots.all);
+    else
+        free(p->slots.all);
 }
 
 /* [lock] */

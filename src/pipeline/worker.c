@@ -367,6 +367,7 @@ int hcy__workers_create_lanes(hcy_pipeline *p)
 
 void hcy__workers_destroy(hcy_pipeline *p)
 {
+    int hangs = 0;
     hcy__dividers_join(&p->workers.dividers);
     for (size_t i = 0; i < p->workers.n; i++) {
         struct pipe_worker *w = &p->workers.all[i];
@@ -374,6 +375,7 @@ void hcy__workers_destroy(hcy_pipeline *p)
         if (w->started)
             pthread_join(w->thread, NULL);
         /* Releasing what a hanging device uses would wait for it. */
+        hangs |= w->hung;
         if (w->hung)
             continue;
         hcy__lanes_destroy(w);
@@ -383,7 +385,10 @@ void hcy__workers_destroy(hcy_pipeline *p)
         hcy_kernel_release(w->image);
         hcy_device_release(w->device);
     }
-    free(p->workers.all);
+    if (hangs)
+        hcy__keep_for_ever(p->workers.all);
+    else
+        free(p->workers.all);
 }
 
 /* --- For a run --- */
@@ -420,6 +425,25 @@ void hcy__workers_show(const struct pipe_workers *workers, hcy_pipeline_device *
         shown[i] = workers->all[i].stats;
 }
 
+/* --- What is never freed --- */
+
+void hcy__keep_for_ever(void *memory)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static struct kept {
+        struct kept *next;
+        void *memory;
+    } *all;
+    struct kept *kept = malloc(sizeof *kept);
+    /* Without the memory for it the note is missing, and nothing else. */
+    if (!kept)
+        return;
+    pthread_mutex_lock(&lock);
+    *kept = (struct kept){ all, memory };
+    all = kept;
+    pthread_mutex_unlock(&lock);
+}
+
 /* --- What others ask --- */
 
 hcy_device *hcy__device_at(const struct pipe_workers *workers, size_t i)
@@ -430,6 +454,11 @@ hcy_device *hcy__device_at(const struct pipe_workers *workers, size_t i)
 int hcy__device_is_used(const struct pipe_workers *workers, size_t i)
 {
     return !workers->all[i].failed;
+}
+
+int hcy__device_hangs(const struct pipe_workers *workers, size_t i)
+{
+    return workers->all[i].hung;
 }
 
 int hcy__device_reads_host(const struct pipe_workers *workers, size_t i)

@@ -74,6 +74,10 @@ hcy_device *hcy__find_device(const struct pipe_workers *workers, int direct, siz
 size_t hcy__batch_in_time(const hcy_pipeline *p);
 /* Is there a device that does not work with the processors? */
 int hcy__has_accelerators(const struct pipe_workers *workers);
+/* It did not answer in time, and may still use what it was given. */
+int hcy__device_hangs(const struct pipe_workers *workers, size_t i);
+/* Memory that such a device may still use, or that says where it is: never freed, and known not to be lost. */
+void hcy__keep_for_ever(void *memory);
 /* Frames a launch, as the device says that wants most. */
 size_t hcy__preferred_batch(const struct pipe_workers *workers);
 
