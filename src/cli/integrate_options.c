@@ -127,9 +127,9 @@ const struct cli_group cli_integrate_groups[] = {
       "normalization monitor" },
     { "Errors and outliers", "error-model sigma-clip", "variance threshold max-iter percentile" },
     { "Results", "output sum", "average save-config json quiet" },
-    { "The run", "devices follow stream",
+    { "The run", "devices follow",
       "layout processes shard follow-timeout plan-cache batch latency device-timeout two-stage" },
-    { "A live stream", "", "timeout series overflow every queue record publish watch curve-key curve-secret" },
+    { "A live stream", "stream", "timeout series overflow every queue record publish watch curve-key curve-secret" },
     { NULL, NULL, NULL }
 };
 
