@@ -56,6 +56,7 @@ static int read_child(char **text, size_t *n, int from, double limit)
         double left = end - timer_now();
         if (interrupt_came() || left <= 0)
             return 1;
+        /* A signal that comes just before the wait does not end it, so no wait is longer than a second. */
         int ready = poll(&waits, 1, left > 1 ? 1000 : (int)(1000 * left) + 1);
         if (ready > 0 && take_bytes(text, n, from))
             return 0;
@@ -71,6 +72,7 @@ json_t *compare_apart(const struct compare_job *job, compare_work *work, const v
     size_t n = 0;
     if (pipe(ends))
         return say_failure("no pipe to a process of its own: errno %d", errno);
+    /* What stdio still holds would be in both processes, and might be written twice. */
     fflush(NULL);
     pid_t child = fork();
     if (!child) {
@@ -78,12 +80,15 @@ json_t *compare_apart(const struct compare_job *job, compare_work *work, const v
         work_in_child(ends[1], job, work, what);
     }
     close(ends[1]);
+    /* As long as this process had its own end of the writing side, the child's end would never show. */
     int stopped = child > 0 && read_child(&text, &n, ends[0], job->values->limit.value);
     close(ends[0]);
+    /* A driver that hangs may heed no gentler signal. */
     if (stopped)
         kill(child, SIGKILL);
     while (child > 0 && waitpid(child, &state, 0) < 0 && errno == EINTR)
         ;
+    /* Only a child that ended well has written all that it had to say. */
     json_t *object = child > 0 && !stopped && !state ? json_loadb(text, n, 0, NULL) : NULL;
     free(text);
     if (object)

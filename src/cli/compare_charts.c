@@ -12,6 +12,7 @@
 
 void chart_add_entry(struct chart_entries *e, const json_t *entry, const char *name, int colour)
 {
+    /* More entries than there is room for on a page are left to the table, which has them all. */
     if (!entry || value_string(entry, "error") || e->n == MOST_ENTRIES)
         return;
     snprintf(e->names[e->n], sizeof e->names[0], "%.32s%s", name, *compare_mark(entry) ? " (virtual)" : "");
@@ -75,6 +76,7 @@ static void draw_limit(FILE *out, const struct scale *x, double y, double limit)
     char number[COMPARE_NUMBER], text[64];
     if (!isfinite(limit))
         return;
+    /* scale_at() keeps what is beyond at the edge, so the mark itself cannot say that it is. */
     int beyond = limit > x->to;
     snprintf(text, sizeof text, beyond ? "limit %s \xe2\x86\x92" : "limit %s", compare_number(number, limit));
     svg_line(out, scale_at(x, limit), y - 2, scale_at(x, limit), y + 18, beyond ? "limit far" : "limit");
@@ -98,6 +100,7 @@ void chart_rates(FILE *out, const json_t *report, const json_t *beside)
     double sum = value_number(report, "together.sum_of_parts_frames_per_s"), y = 16;
     if (!(largest_of(&e, "frames_per_s") > 0))
         return;
+    /* Both reports' ends count, so that bars side by side have one scale. */
     struct scale x = { 0, 1.05 * fmax(rates_end(report), rates_end(beside)), 0, SVG_WIDTH, 0 };
     chart_begin_figure(out, "Frames a second");
     svg_begin(out, 46.0 * (double)e.n + 30, "Bars of the rate of each device, with its limit marked");
@@ -111,6 +114,7 @@ void chart_rates(FILE *out, const json_t *report, const json_t *beside)
         if (e.at[i] == value_at(report, "together") && sum > rate)
             svg_rect(out, width, y, scale_at(&x, sum) - width, 16, "outline", "the sum of the parts");
         snprintf(text, sizeof text, "%s/s", compare_number(number, rate));
+        /* Behind a long bar there is no room for its number. */
         int inside = width > 0.7 * SVG_WIDTH;
         svg_text(out, inside ? width - 5 : width + 5, y + 12, inside ? "name end on" : "name", text);
         draw_limit(out, &x, y, value_number(e.at[i], "limits.frames_per_s"));
@@ -212,6 +216,7 @@ static void draw_histogram(FILE *out, const struct scale *x, double base, const 
         double to = scale_at(x, json_number_value(json_array_get(edges, k + 1)));
         char tip[64];
         snprintf(tip, sizeof tip, "%.0f frames", count);
+        /* On a scale of several decades bins are narrow, and are to be seen nevertheless. */
         if (count > 0)
             svg_rect(out, from, base - 34 * count / most, fmax(to - from - 0.5, 0.5), 34 * count / most, style, tip);
     }
@@ -242,12 +247,15 @@ void chart_latency(FILE *out, const json_t *report, const json_t *beside)
     double least = INFINITY, most = 0, y = 58;
     chart_list_entries(&e, report, 1);
     add_latencies(&least, &most, report);
+    /* A logarithmic scale needs both ends, which only measured latencies give. */
     if (!(most > 0) || !isfinite(least))
         return;
+    /* The other report's only widen the scale, which both pictures share. */
     add_latencies(&least, &most, beside);
     struct scale x = { .at = 8, .length = SVG_WIDTH - 16 };
     scale_decades(&x, least, most);
     chart_begin_figure(out, "Latency, from submission to curve");
+    /* The height follows from the entries that have latencies: pyFAI, for one, has none. */
     double rows = 0;
     for (size_t i = 0; i < e.n; i++)
         rows += value_at(e.at[i], "latency_ms") != NULL;
@@ -258,6 +266,7 @@ void chart_latency(FILE *out, const json_t *report, const json_t *beside)
         char style[32], p50[COMPARE_NUMBER], p99[COMPARE_NUMBER], text[96];
         if (!latency)
             continue;
+        /* With less than 100 frames the 99th percentile is not measured, and only the median is told. */
         int told = value_at(latency, "p99") != NULL;
         snprintf(text, sizeof text, "p50 %s%s%s ms", compare_number(p50, value_number(latency, "p50")), told ? ", p99 " : "",
                  told ? compare_number(p99, value_number(latency, "p99")) : "");
@@ -303,6 +312,8 @@ void chart_bins(FILE *out, const json_t *report, const json_t *beside)
     struct chart_entries e, off = { .n = 0 };
     double most = largest_deviation(report);
     chart_list_entries(&e, report, 1);
+    /* Entries with the reference's bits have no list of bins; a legend with them would promise lines that are not
+     * drawn. */
     for (size_t i = 0; i < e.n; i++)
         if (json_array_size(value_at(e.at[i], "result.per_bin")))
             chart_add_entry(&off, e.at[i], e.names[i], e.colour[i]);
@@ -314,6 +325,8 @@ void chart_bins(FILE *out, const json_t *report, const json_t *beside)
     } else {
         struct scale x = { 0, fmax(value_number(report, "stack.bins") - 1, 1), 40, SVG_WIDTH - 46, 0 };
         struct scale y = { .at = 190, .length = -170 };
+        /* Below 1e-16 two doubles are the same; what is beyond 1e6 is wrong wherever it is drawn, and would flatten
+         * the rest. */
         scale_decades(&y, 1e-16, fmin(fmax(most, largest_deviation(beside)), 1e6));
         svg_begin(out, 222, "The largest relative deviation of each bin");
         scale_draw_y(out, &y, 40, SVG_WIDTH - 6, "relative, largest of all frames");
@@ -359,6 +372,8 @@ static void add_roofs(double *least, double *most, const json_t *report)
     chart_list_entries(&e, report, 0);
     for (size_t i = 0; i < e.n; i++) {
         double rate = 1e-9 * raw * value_number(e.at[i], "frames_per_s");
+        /* A device may be faster than its measured limit, by caches or by chance, and its dot must be within the
+         * picture. */
         *most = fmax(*most, fmax(flat_roof(e.at[i], raw), rate));
         *least = rate > 0 ? fmin(*least, rate) : *least;
     }
@@ -371,6 +386,7 @@ void chart_roofline(FILE *out, const json_t *report, const json_t *beside)
     double most = 0, least = INFINITY;
     chart_list_entries(&e, report, 0);
     add_roofs(&least, &most, report);
+    /* Without a rate or a ratio there is no point to draw, and no logarithm to take. */
     if (!(most > 0) || !(least > 0) || !(ratio > 0) || !isfinite(ratio))
         return;
     add_roofs(&least, &most, beside);
@@ -445,6 +461,7 @@ static void draw_spans(FILE *out, const json_t *timeline, struct rows *rows)
     double from = value_number(timeline, "from_ms");
     struct scale x = { from, from + value_number(timeline, "ms"), 0, SVG_WIDTH, 0 };
     size_t i;
+    /* All rows are found before the first box, since the picture's height is the number of them. */
     json_array_foreach(spans, i, span)
     {
         find_row(rows, span);

@@ -17,6 +17,7 @@ static void add_sizes(struct ranges *r, const json_t *report)
     json_array_foreach(value_at(report, "sizes"), i, size)
     {
         double pixels = value_number(size, "pixels"), rate = pixels * value_number(size, "frames_per_s");
+        /* A size whose device failed has no rate, and a logarithmic scale has no place for it. */
         if (!(rate > 0))
             continue;
         r->least = fmin(r->least, rate);
@@ -34,8 +35,10 @@ void chart_sizes(FILE *out, const json_t *report, const json_t *beside)
     size_t i;
     chart_list_entries(&e, report, 0);
     add_sizes(&r, report);
+    /* Without rates of its own a report has no such picture, whatever the other one has. */
     if (!(r.most > 0))
         return;
+    /* Two reports share their scales, so that heights in pictures side by side can be compared. */
     add_sizes(&r, beside);
     struct scale x = { 0.8e-6 * r.few, 1.25e-6 * r.many, 40, SVG_WIDTH - 50, 1 }, y = { .at = 180, .length = -158 };
     scale_decades(&y, 0.9e-9 * r.least, 1.1e-9 * r.most);
@@ -49,6 +52,8 @@ void chart_sizes(FILE *out, const json_t *report, const json_t *beside)
         svg_text(out, scale_at(&x, 1e-6 * value_number(size, "pixels")), 192, "mark mid", text);
     }
     svg_text(out, SVG_WIDTH - 10, 205, "mark end", "megapixels");
+    /* The report lists sizes one after the other with all devices in each, so a line is picked out of the whole
+     * list. */
     for (size_t d = 0; d < e.n; d++) {
         char path = 'M';
         fprintf(out, "<path class=\"l%d\" d=\"", e.colour[d]);
@@ -58,6 +63,7 @@ void chart_sizes(FILE *out, const json_t *report, const json_t *beside)
             if (strcmp(compare_name(size), compare_name(e.at[d])) || !(rate > 0))
                 continue;
             fprintf(out, "%c%.1f %.1f", path, scale_at(&x, 1e-6 * pixels), scale_at(&y, 1e-9 * pixels * rate));
+            /* The first point that is there begins the path: a device may lack the first sizes. */
             path = 'L';
         }
         fputs("\"/>\n", out);
@@ -89,6 +95,7 @@ static size_t list_transforms(struct chart_entries *e, double *least, double *mo
     for (size_t i = 0; i < json_array_size(devices); i++) {
         const json_t *device = json_array_get(devices, i), *cells = value_at(device, "cells");
         chart_add_entry(e, device, compare_name(device), (int)i);
+        /* A device that failed on the way has fewer cells; the picture has as many rows as the one with most. */
         rows = json_array_size(cells) > rows ? json_array_size(cells) : rows;
         json_array_foreach(cells, k, cell)
         {
@@ -109,6 +116,7 @@ void chart_nufft(FILE *out, const json_t *report, const json_t *beside)
     int has_peer = 0;
     if (!rows || !isfinite(least))
         return;
+    /* Only the range counts of the other report, so that both pictures have one scale. */
     (void)list_transforms(&others, &least, &most, beside);
     scale_decades(&x, least, most);
     chart_begin_figure(out, "Non-uniform Fourier transforms");

@@ -87,6 +87,7 @@ static void find_counters(struct energy *e)
         snprintf(range, sizeof range, "%s/%.100s/max_energy_range_uj", folder, entry->d_name);
         number = read_number_file(&s->first, s->file);
         found = 1;
+        /* Without its range nobody knows what a counter had counted before it began anew. */
         if (!number && !read_number_file(&s->range, range))
             e->n++;
     }
@@ -198,6 +199,7 @@ static void end_counter(struct source *s)
 {
     double last;
     s->joules = read_number_file(&last, s->file) ? NAN : 1e-6 * (last - s->first);
+    /* The counter has begun anew meanwhile, which happens at most once in the seconds of a run. */
     if (s->joules < 0)
         s->joules += 1e-6 * s->range;
 }
@@ -208,6 +210,7 @@ void energy_end(json_t *object, struct energy *e, uint64_t frames)
     double seconds = e ? timer_now() - e->start : 0;
     if (e)
         atomic_store(&e->stop, 1);
+    /* The thread adds to the same sums, so they are looked at only when it has ended. */
     if (e && e->has_thread)
         pthread_join(e->thread, NULL);
     for (size_t i = 0; e && i < e->n; i++) {

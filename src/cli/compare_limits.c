@@ -17,6 +17,8 @@ static int time_writes(double *best, hcy_queue *queue, hcy_buffer *to, const voi
     int status = 0;
     for (int i = 0; !status && i < ROUNDS; i++) {
         double start = timer_now();
+        /* Several copies for one wait, as the pipeline has several in flight: a wait for each would be timed with
+         * it. */
         for (int c = 0; !status && c < COPIES; c++)
             status = hcy_buffer_write(queue, to, 0, from, size);
         if (!status)
@@ -91,6 +93,7 @@ static int measure_host_memory(double *gb_per_s, size_t threads)
     double best = INFINITY;
     if (!memory)
         return hcy_fail(HCY_ENOMEM, "%zu bytes to copy", 2 * part * threads);
+    /* Pages that were never written are no memory yet, and the first round would pay for them. */
     memset(memory, 1, 2 * part * threads);
     for (int i = 0; i < ROUNDS; i++) {
         size_t n = 0;
@@ -118,12 +121,14 @@ int compare_limits(json_t *limits, hcy_device *device)
     hcy_buffer *a = NULL, *b = NULL;
     hcy_queue *queue = NULL;
     double link = NAN, memory = NAN;
+    /* A device in the host's memory is sent no frames, so it has no link to measure. */
     if (info->caps & HCY_CAP_HOST_MEMORY) {
         int status = measure_host_memory(&memory, info->units);
         value_put(limits, "host_to_device_gb_per_s", NAN);
         value_put(limits, "memory_gb_per_s", memory);
         return status;
     }
+    /* Two large buffers must fit into the device's memory, and only GPUs have caches that call for them. */
     size_t size = info->memory > ((uint64_t)4 << 30) && info->kind == HCY_KIND_GPU ? LARGE : SMALL;
     int status = hcy_queue_create(&queue, device);
     if (!status)

@@ -42,6 +42,7 @@ static int take_first_frame(void *payload, const hcy_pipeline_frame *frame)
         keep_curve(m->job, frame);
     if (!m->curves)
         return 0;
+    /* Only the first run's curves go to a file, so what writing takes is taken here. */
     double start = timer_now();
     int status = hcy_curves_append(m->curves, frame->number, frame->result, frame->why);
     m->writing += timer_now() - start;
@@ -115,6 +116,7 @@ static int measure_rate(json_t *object, struct measure *m)
     for (int64_t i = 0; !status && i < m->job->values->rounds.value; i++) {
         status = hcy_pipeline_run(m->pipeline, m->frames.stack, 0, m->job->n, ignore_frame, NULL, NULL);
         double seconds = hcy_pipeline_get_stats(m->pipeline)->seconds;
+        /* What else the machine does can only make a run slower, so the fastest one says most of the device. */
         m->best = fmin(m->best, seconds);
         json_array_append_new(rounds, value_real((double)m->job->n / seconds));
     }
@@ -137,6 +139,7 @@ static int measure_energy(json_t *object, struct measure *m)
         status = hcy_pipeline_run(m->pipeline, m->frames.stack, 0, m->job->n, ignore_frame, NULL, NULL);
         frames += m->job->n;
     }
+    /* Frames of a run that failed are not known, so there are no joules of one. */
     energy_end(object, energy, status ? 0 : frames);
     return status;
 }
@@ -186,6 +189,7 @@ static int submit_paced(struct measure *m, struct latency *l, size_t n, double p
         l->submitted[i] = timer_now();
         status = hcy_pipeline_submit(m->pipeline, f->chunks + f->frames[frame].offset, f->sizes[frame], i, NULL, NULL);
     }
+    /* The push is finished even after a failure, since its threads use the times that the caller frees. */
     int ended = hcy_pipeline_finish(m->pipeline);
     return status ? status : ended;
 }
@@ -194,6 +198,7 @@ static int submit_paced(struct measure *m, struct latency *l, size_t n, double p
 static void put_histogram(json_t *object, const double *sorted, size_t n)
 {
     json_t *edges = json_array(), *counts = json_array();
+    /* Edges are at whole tenths of decades, so that histograms of different devices have the same ones. */
     double edge = pow(10, floor(10 * log10(fmax(1e3 * sorted[0], 1e-6))) / 10);
     for (size_t i = 0; i < n;) {
         size_t begin = i;
@@ -218,6 +223,7 @@ static void put_latency(json_t *object, struct latency *l, size_t submitted, dou
     } table[] = { { "p50", 0.5, 1 }, { "p90", 0.9, 10 }, { "p99", 0.99, 100 }, { "p99_9", 0.999, 1000 }, { "max", 1, 1 } };
     json_t *latency = json_object();
     size_t n = 0;
+    /* Frames without a result are left out, so quantiles are those of frames that have one. */
     for (size_t i = 0; i < submitted; i++)
         if (isfinite(l->took[i]))
             l->took[n++] = l->took[i];
@@ -235,11 +241,13 @@ static void put_latency(json_t *object, struct latency *l, size_t submitted, dou
 /* Submit to curve, frames evenly at half the rate of the runs, for a second or for 100 frames. */
 static int measure_latency(json_t *object, struct measure *m)
 {
+    /* At the full rate frames would wait for one another, and latency would be the length of a queue. */
     double per_s = 0.5 * (double)m->job->n / m->best, n = fmin(fmax(per_s, 100), 10000);
     /* A device that is slow, as modelled ones are, gets ten seconds. */
     size_t count = (size_t)fmax(5, fmin(n, 10 * per_s));
     struct latency l = { calloc(count, sizeof(double)), calloc(count, sizeof(double)) };
     int status = l.submitted && l.took ? 0 : hcy_fail(HCY_ENOMEM, "the times of %zu frames", count);
+    /* A frame that never gets a result must not count as one that took no time. */
     for (size_t i = 0; !status && i < count; i++)
         l.took[i] = NAN;
     if (!status)
@@ -317,6 +325,7 @@ static void measure_rest(json_t *object, struct measure *m)
                   { "kernels alone", measure_kernels, 0 }, { "limits", measure_limits, 0 } };
     json_t *notes = json_array();
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        /* Kernels and limits are one device's, and the entry of several has no place for those of each. */
         if (m->n_devices > 1 && !table[i].together)
             continue;
         if (!table[i].measure(object, m))
@@ -386,8 +395,10 @@ int compare_devices(json_t *object, const struct compare_job *job, const void *w
 {
     struct measure m;
     int status = open_measure(&m, job, what);
+    /* What the device is can be told even where it then fails. */
     if (m.n_devices)
         describe_device(object, &m);
+    /* The first run gives the curves and warms up, so it is none of the rounds whose rate counts. */
     if (!status)
         status = run_first(&m);
     value_put(object, "failed_frames", (double)m.failed);
@@ -459,6 +470,8 @@ static void put_window(json_t *object, json_t *spans, double run_ms)
     double width = run_ms, from = 0;
     size_t inside = MOST_SPANS + 1, i;
     json_t *window = json_array(), *timeline = json_object(), *span;
+    /* The beginning and the end of a run are not like the rest of it.  At one moment there are hardly more spans
+     * than queues, so halving ends. */
     while (inside > MOST_SPANS) {
         inside = 0;
         json_array_foreach(spans, i, span)
@@ -525,6 +538,7 @@ int compare_timeline(json_t *object, const struct compare_job *job, const void *
     int status = open_measure(&m, job, what);
     if (!status)
         status = hcy_pipeline_run(m.pipeline, m.frames.stack, 0, job->n, ignore_frame, NULL, NULL);
+    /* The run before has warmed everything up; only what lies between these two moments is looked at. */
     if (!status) {
         from = 1e6 * timer_now();
         status = hcy_pipeline_run(m.pipeline, m.frames.stack, 0, job->n, ignore_frame, NULL, NULL);

@@ -104,6 +104,8 @@ static const json_t *find_fastest(const json_t *report)
     json_array_foreach(devices, i, device)
     {
         double rate = value_number(device, "frames_per_s");
+        /* No rate compares as smaller than the NaN of no device, so the first one is taken without a case of its
+         * own. */
         if (rate > 0 && !*compare_mark(device) && !(rate <= value_number(best, "frames_per_s")))
             best = device;
     }
@@ -115,6 +117,7 @@ static void write_cards(FILE *out, const json_t *report)
     const json_t *devices = value_at(report, "devices"), *device, *best = find_fastest(report);
     size_t i, equal = 0, working = 0;
     char number[COMPARE_NUMBER], text[64];
+    /* Devices without figures are told in their own lines; what is equal is counted among the others. */
     json_array_foreach(devices, i, device)
     {
         working += !value_string(device, "error");
@@ -126,9 +129,11 @@ static void write_cards(FILE *out, const json_t *report)
                    compare_name(best));
         double efficiency = value_number(best, "limits.efficiency");
         snprintf(text, sizeof text, "%.0f %%", 100 * efficiency);
+        /* A device whose kernels or link could not be measured has no limit to be held against. */
         if (isfinite(efficiency))
             write_card(out, text, "of that device's own limit: ", value_string(best, "limits.bound_by"));
     }
+    /* With one device, or a run of all that failed, there is nothing to tell of all together. */
     if (isfinite(value_number(report, "together.frames_per_s"))) {
         write_card(out, compare_number(number, value_number(report, "together.frames_per_s")),
                    "frames a second, all together", *compare_mark(value_at(report, "together")) ? " (virtual devices in it)" : "");
@@ -182,6 +187,7 @@ static void write_device_row(FILE *out, const json_t *entry, const char *name, c
 {
     const char *error = value_string(entry, "error");
     write_name(out, name, entry);
+    /* The words take the place of all columns and of the result, since a device that failed has none of these. */
     if (error) {
         fprintf(out, "<td class=\"words bad\" colspan=\"%zu\">no figures: ", n + 1);
         html_text(out, error);
@@ -267,6 +273,7 @@ static void write_fact(FILE *out, const char *what, const json_t *report, const 
     if (!value)
         return;
     fprintf(out, "<dt>%s</dt><dd>", what);
+    /* Counts are exact, so they are not rounded as measured figures are. */
     if (json_is_integer(value))
         fprintf(out, "%lld", (long long)json_integer_value(value));
     else
@@ -296,9 +303,11 @@ static void write_facts(FILE *out, const json_t *report)
         write_fact(out, facts[i][0], report, facts[i][1]);
     json_array_foreach(devices, i, device)
     {
+        /* Why a device has no figures stands in its line of the table already. */
         if (value_string(device, "error"))
             continue;
         fputs("<dt>", out);
+        /* Names and notes may come from any file, so none of them is written as it is. */
         html_text(out, compare_name(device));
         fputs("</dt><dd>", out);
         html_text(out, value_string(device, "description") ? value_string(device, "description") : "");
@@ -390,6 +399,7 @@ static void write_two(FILE *out, json_t *const *reports)
         fputs("<div class=\"pair\">\n", out);
         for (size_t r = 0; r < 2; r++) {
             fprintf(out, "<div>%s\n", which[r]);
+            /* Each picture gets the other report as well, which its scales make room for. */
             charts[i](out, reports[r], reports[1 - r]);
             fputs("</div>\n", out);
         }
@@ -419,6 +429,7 @@ int compare_page(const char *path, json_t *const *reports, size_t n)
             write_one(out, reports[0]);
         fputs("</main></body></html>\n", out);
     }
+    /* The file takes its name only here, so a page that is cut short never replaces a whole one. */
     status = hcy_output_commit(output, out ? 0 : hcy_fail(HCY_ENOMEM, "a buffer for %s", path));
     return status ? cli_fail(status) : CLI_OK;
 }

@@ -71,6 +71,7 @@ static int run_python(json_t *object, const struct compare_job *job, const void 
     value_put_text(a, "split", splits[v->split]);
     value_put_text(a, "errors", v->errors ? "poisson" : "none");
     char *arguments = json_dumps(a, JSON_COMPACT);
+    /* The process becomes Python, so whatever it does wrong, crashes included, is this entry's alone. */
     execlp(v->python, v->python, "-c", script, arguments, (char *)NULL);
     return hcy_fail(HCY_ENOENT, "%s cannot be run", v->python);
 }
@@ -94,6 +95,7 @@ void compare_pyfai(json_t *report, const struct compare_job *job)
     hcy_stack *stack = NULL;
     json_t *pyfai = NULL;
     const char *why = NULL;
+    /* What pyFAI cannot do is told before its process is started, whose own words would be a traceback. */
     if (!job->values->poni)
         why = "pyFAI needs a geometry of its own: give -p";
     else if (hcy_stack_open(&stack, job->path, job->values->dataset))

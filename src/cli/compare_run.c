@@ -72,6 +72,7 @@ static int make_compare_plan(struct run *r)
     r->azint.error_model = v->errors;
     r->azint.sentinels = HCY_SENTINELS_ALWAYS;
     r->mask_bytes = (size_t)r->info->height * r->info->width;
+    /* A child makes the mask, and its own memory ends with it. */
     job->mask = share_memory(r->mask_bytes);
     if (!job->mask)
         return cli_error("out of memory for a mask of %u x %u", r->info->height, r->info->width);
@@ -97,6 +98,7 @@ static int make_curves_memory(struct run *r)
                                                                    : (size_t)r->info->frames;
     if (hcy_size_mul(&r->curves_bytes, job->n, 2 * job->n_bins * sizeof(double)))
         return cli_error("%zu frames of %zu bins are too many: give fewer --frames", job->n, job->n_bins);
+    /* Children fill the curves; the reference is kept by this process alone, where no later child writes. */
     job->curves = share_memory(r->curves_bytes);
     job->reference = malloc(r->curves_bytes);
     if (!job->curves || !job->reference)
@@ -121,6 +123,7 @@ static int open_run(struct run *r, const char *path)
 {
     const struct compare_values *v = r->job.values;
     const char *folder = getenv("TMPDIR");
+    /* What the user names is read first, so that what is wrong with it is told before anything is measured. */
     int status = v->poni ? hcy_poni_read(&r->poni, v->poni) : 0;
     if (!status)
         status = hcy_stack_open(&r->stack, path, v->dataset);
@@ -137,9 +140,11 @@ static int open_run(struct run *r, const char *path)
         status = guard_compare_files(r);
     if (status)
         return status;
+    /* Measurements need a folder of their own, whose whole contents may be removed in the end. */
     if ((size_t)snprintf(r->job.folder, sizeof r->job.folder, "%s/halcyon-compare-XXXXXX", folder ? folder : "/tmp") >=
             sizeof r->job.folder ||
         !mkdtemp(r->job.folder)) {
+        /* Otherwise the end would empty whatever folder the cut-off name happens to be. */
         r->job.folder[0] = '\0';
         return cli_error("no folder for measurements can be made in %s (TMPDIR)", folder ? folder : "/tmp");
     }
@@ -215,6 +220,7 @@ static size_t collect_deviations(double *largest, double *all, const struct comp
     for (size_t f = 0; f < job->n; f++)
         for (size_t b = 0; b < job->n_bins; b++) {
             double is = job->curves[2 * job->n_bins * f + b], should = job->reference[2 * job->n_bins * f + b];
+            /* Against a 0 any deviation would be infinite, which JSON has no number for. */
             double off = is == should ? 0 : fmin(fabs(is - should) / fmax(fabs(should), 1e-300), 1e300);
             if (isnan(is) || isnan(should))
                 continue;
@@ -259,6 +265,7 @@ static int make_reference(struct run *r)
 {
     clear_curves(r);
     int status = check_apart(compare_apart(&r->job, compare_once, reference), "the reference");
+    /* Every later child writes over the shared curves. */
     memcpy(r->job.reference, r->job.curves, r->curves_bytes);
     return status;
 }
@@ -319,6 +326,8 @@ static void put_times(json_t *device, const json_t *timeline)
     };
     json_t *times = json_object();
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        /* The host's stages were measured alone, the device's come from the timeline: each name is in one of the
+         * two. */
         double here = value_number(device, table[i][1]);
         value_put(times, table[i][0], isfinite(here) ? here : value_number(timeline, table[i][1]));
     }
@@ -329,6 +338,7 @@ static void put_times(json_t *device, const json_t *timeline)
 static double kernels_ms(const json_t *device)
 {
     const char *path = value_string(json_array_get(json_object_get(device, "shares"), 0), "path");
+    /* Without the fused kernel a frame passes through both of the others, one after the other. */
     if (path && !strcmp(path, "fused"))
         return value_number(device, "kernels_ms.fused");
     return value_number(device, "kernels_ms.decode") + value_number(device, "kernels_ms.integrate");
@@ -363,6 +373,7 @@ static json_t *measure_devices(struct run *r, const char *devices, const json_t 
     progress_say(&r->progress, "%s: rates, latency, stages ...", devices);
     json_t *device = compare_apart(&r->job, compare_devices, devices);
     value_put_text(device, "device", devices);
+    /* A device that failed leaves no curves to compare, and its timeline would fail in the same way. */
     if (value_string(device, "error"))
         return device;
     compare_curves(device, &r->job);
@@ -370,6 +381,7 @@ static json_t *measure_devices(struct run *r, const char *devices, const json_t 
     json_t *timeline = compare_apart(&r->job, compare_timeline, devices);
     put_times(device, timeline);
     put_efficiency(device, stack);
+    /* Without a timeline the rates are still good, so it is only noted as missing. */
     const char *error = value_string(timeline, "error");
     if (error)
         note_missing(device, "the timeline", error);
@@ -389,6 +401,7 @@ static double list_working(char *list, size_t size, size_t *n, const json_t *dev
     *list = '\0';
     json_array_foreach(devices, i, device)
     {
+        /* A device that has no rate by itself would be in the way of the others. */
         double rate = value_number(device, "frames_per_s");
         if (!isfinite(rate) || used >= size)
             continue;
@@ -404,6 +417,7 @@ static void put_together(json_t *report, struct run *r, const json_t *devices, c
     char list[4096];
     size_t n;
     double sum = list_working(list, sizeof list, &n, devices);
+    /* A single device together with nobody would be the same figures again. */
     json_t *together = n < 2 || interrupt_came() ? json_null() : measure_devices(r, list, stack);
     if (json_is_object(together)) {
         value_put(together, "sum_of_parts_frames_per_s", sum);
@@ -445,12 +459,14 @@ static int measure_size(json_t *sizes, const struct run *of, const char *detecto
     const json_t *device;
     size_t i;
     int status = simulate_size(stack, poni, &of->job, detector);
+    /* The simulated stack has its own geometry, and its dataset's name is not the user's. */
     values.poni = poni;
     values.dataset = NULL;
     if (!status)
         status = open_run(&r, stack);
     if (!status)
         status = make_reference(&r);
+    /* What did not work with the user's stack is not waited for once more. */
     json_array_foreach(devices, i, device)
     {
         if (status || interrupt_came() || value_string(device, "error"))
@@ -461,6 +477,7 @@ static int measure_size(json_t *sizes, const struct run *of, const char *detecto
         json_array_append_new(sizes, entry);
     }
     close_run(&r);
+    /* One size lies in the folder at a time, since that may be memory. */
     unlink(stack);
     unlink(poni);
     return status;
@@ -517,6 +534,7 @@ static int measure_all(json_t *report, struct run *r, const char *path)
         status = measure_sizes(report, r, devices);
     if (!status && v->nufft && !interrupt_came())
         compare_nufft(report, &r->job, devices);
+    /* A report in which devices are missing because of an interruption would look as if they had not been there. */
     return status || !interrupt_came() ? status : cli_error("interrupted: there is no report");
 }
 

@@ -59,6 +59,7 @@ void scale_decades(struct scale *s, double least, double most)
     s->log = 1;
     s->from = pow(10, floor(log10(least)));
     s->to = pow(10, ceil(log10(most)));
+    /* A single value that is a power of ten would make a scale without length, by which scale_at() would divide. */
     if (!(s->to > s->from))
         s->to = 10 * s->from;
 }

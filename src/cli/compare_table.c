@@ -6,6 +6,7 @@
 const char *compare_number(char text[COMPARE_NUMBER], double x)
 {
     double size = fabs(x);
+    /* About three digits: runs differ by a few in a hundred, and more would pretend to know better. */
     int digits = size >= 100 || x == floor(x) ? 0 : size >= 10 ? 1 : 2;
     if (!isfinite(x))
         return "-";
@@ -45,6 +46,7 @@ static void print_numbers(FILE *out, const char *title, const struct compare_col
     fputc('\n', out);
     for (size_t i = 0; i < json_array_size(entries) + (together != NULL); i++) {
         const json_t *entry = i < json_array_size(entries) ? json_array_get(entries, i) : together;
+        /* The table of rates has said why; here it would be a line of dashes. */
         if (value_string(entry, "error"))
             continue;
         print_name(out, entry == together ? "all together" : compare_name(entry), compare_mark(entry));
@@ -189,11 +191,13 @@ static void print_lists(FILE *out, const json_t *report)
         fputc('\n', out);
         json_array_foreach(value_at(device, "cells"), k, cell)
         {
+            /* Reports come from files, too, which may lack anything. */
             print_name(out, value_string(cell, "cell") ? value_string(cell, "cell") : "?", compare_mark(device));
             for (size_t c = 0; c < 6; c++)
                 print_cell(out, cell, nufft[c].path, nufft[c].factor);
             fputc('\n', out);
         }
+        /* A device may fail after some cells, so what it did comes first, and then why there is no more. */
         if (value_string(device, "error")) {
             fputs("  ", out);
             print_words(out, value_string(device, "error"));
@@ -220,6 +224,7 @@ static void print_report(FILE *out, const json_t *report)
                                             { "device MB", "memory.device_bytes", 1e-6 } };
     const json_t *devices = value_at(report, "devices"), *together = value_at(report, "together");
     const char *host = value_string(report, "machine.host"), *cpu = value_string(report, "machine.processor");
+    /* Each number of one call needs a buffer of its own, as all are there before the first is printed. */
     char text[4][COMPARE_NUMBER];
     if (together && value_string(together, "error"))
         together = NULL;

@@ -71,6 +71,7 @@ static int tell_json(const char *path, const char *head)
     hcy_config *config;
     if (head[strspn(head, " \t\r\n")] != '{')
         return 0;
+    /* A goniometer's file is JSON as well, and its user needs the way round more than a message of the parser's. */
     if (strstr(head, "Goniometer calibration")) {
         printf("%s: pyFAI's calibration of a goniometer (JSON)\n", path);
         say("then", "not read by Halcyon, whose geometry is of one position: let pyFAI make a PONI file of each,");
@@ -222,6 +223,7 @@ static void tell_frames(const hcy_stack *stack, const char *path)
     if (info->expected > info->frames)
         say("expected", "%llu frames: --follow waits for the others", (unsigned long long)info->expected);
     say_corrections(stack);
+    /* Only a stack that is a dataset of a file can have its detector described beside it. */
     int has_geometry = *info->dataset && say_own_geometry(info);
     say("then", "halcyon integrate %s%s", path, has_geometry ? "" : " -p GEOMETRY.poni");
 }
@@ -250,8 +252,10 @@ static int tell(const char *path, const char *const *files, size_t n, const stru
     opts.dataset = v->dataset;
     opts.channel = v->channel;
     int is_text = !read_head(head, sizeof head, path);
+    /* Texts come first, as they are told apart by their first bytes; stacks and detectors, by opening them. */
     if (n == 1 && is_text && (tell_json(path, head) || tell_poni(path, head)))
         return CLI_OK;
+    /* Results may be HDF5 too, and would be taken for a stack; who names a dataset means that. */
     if (n == 1 && !v->dataset && tell_results(path))
         return CLI_OK;
     int status = hcy_stack_open_files(&stack, files, n, &opts);
@@ -262,6 +266,7 @@ static int tell(const char *path, const char *const *files, size_t n, const stru
         hcy_stack_close(stack);
         return CLI_OK;
     }
+    /* If it is no detector either, why it is no stack says most. */
     hcy_error why = *hcy_last_error();
     if (n == 1 && tell_detector(path))
         return CLI_OK;
@@ -284,6 +289,7 @@ int cli_info(int argc, char **argv)
         status = inputs_find(&in, words + i, 1);
         if (!status)
             status = tell(in.n == 1 ? in.files[0] : words[i], in.files, in.n, &values);
+        /* One file that is not known does not keep the others from being told. */
         unknown |= status != CLI_OK;
         inputs_free(&in);
     }

@@ -7,6 +7,7 @@
 static int add_files(struct inputs *in, char **found, size_t n)
 {
     const char **files = realloc(in->files, (in->n + n) * sizeof *files);
+    /* What realloc() has moved is kept even if the other one fails, or it would be freed twice. */
     in->files = files ? files : in->files;
     char ***lists = realloc(in->lists, (in->n_lists + 1) * sizeof *lists);
     in->lists = lists ? lists : in->lists;
@@ -16,6 +17,7 @@ static int add_files(struct inputs *in, char **found, size_t n)
     }
     in->lists[in->n_lists++] = found;
     for (size_t i = 0; i < n; i++)
+        /* The names stay in their list, which lives as long as these do. */
         in->files[in->n++] = found[i];
     return CLI_OK;
 }

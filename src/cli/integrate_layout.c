@@ -29,6 +29,7 @@ static char *repeat_device(const char *name, size_t n)
     for (size_t i = 0; text && i < n; i++)
         snprintf(text + i * length, length + 1, "%s,", name);
     if (text)
+        /* The last comma would name a device more. */
         text[n * length - 1] = 0;
     return text;
 }
@@ -37,6 +38,7 @@ int integrate_layout(struct integrate_values *v)
 {
     static const char *const devices[] = { [SERIAL] = "cpu@threads=1", [POOL] = "cpu@threads=1", [GPU] = "gpu",
                                            [FPGA] = "fpga",            [ALL] = "all" };
+    /* Processes share whatever devices there are, so this layout alone leaves room for --devices. */
     if (v->layout == PROCESSES) {
         if (!v->processes.given)
             v->processes = (struct cli_int){ 1, (int64_t)integrate_processors() };

@@ -77,6 +77,7 @@ static int take_image(struct live_series *series, struct live *live, struct wire
         *more = !status;
         return status;
     }
+    /* Said once and counted on: a series without its header may have many thousand images. */
     if (!series && !live->before_header)
         cli_note("image %llu of series %llu comes before any header: images are left out until one comes",
                  (unsigned long long)m->number, (unsigned long long)m->series);
@@ -92,6 +93,7 @@ static int take_message(struct live_series **series, struct live *live, struct w
     hcy_stream_message m = HCY_STREAM_MESSAGE_INIT;
     size_t n;
     const hcy_span *parts = wire_parts(&n, message);
+    /* The recording comes first and takes every message as it came, so that it has those that cannot be read, too. */
     int status = live->record ? record_add(live->record, parts, n) : CLI_OK;
     if (status) {
         *more = 0;
@@ -102,6 +104,7 @@ static int take_message(struct live_series **series, struct live *live, struct w
         wire_message_free(message);
         return take_unreadable(live, *series);
     }
+    /* From here a header or an image takes the message along, as its bytes are used in place. */
     if (m.kind == HCY_STREAM_START)
         return take_start(series, live, message, &m, more);
     if (m.kind == HCY_STREAM_IMAGE)
@@ -112,6 +115,7 @@ static int take_message(struct live_series **series, struct live *live, struct w
         *more = !is_enough(live);
         return status;
     }
+    /* An end without its series, or of another one, ends nothing. */
     live->others++;
     return CLI_OK;
 }
@@ -124,6 +128,7 @@ static void show_live(struct live *live, struct live_series *series)
         progress_say(&live->progress, "waiting for a series from %s ...", live->values->stream);
         return;
     }
+    /* The curve on the terminal has the numbers with it, and a progress line would be drawn over it. */
     if (live->watch.on) {
         watch_show(&live->watch, &series->tally, series->start.series, series->start.images, 0);
         return;
@@ -174,6 +179,7 @@ static int receive_series(struct live *live)
             return gave_up ? gave_up : worst;
         }
     }
+    /* A series that still runs here did not come to an end of its own; what it has is written nevertheless. */
     int interrupted = interrupt_came();
     end_series(&series, interrupted ? LIVE_INTERRUPTED : LIVE_FAILED, &worst);
     return interrupted ? CLI_FAILED : worst;
@@ -189,6 +195,7 @@ static int guard_live_files(const struct integrate_values *v)
     struct guard guard = { 0 };
     for (size_t i = 0; i < sizeof reads / sizeof reads[0]; i++)
         guard_reads(&guard, reads[i][0], reads[i][1]);
+    /* Each further series writes to a name with a number, and none of these may be a file that is read either. */
     int status = guard_writes(&guard, "-o", v->output ? v->output : "stream_azint.h5", 0, UINT64_MAX);
     if (!status)
         status = guard_writes(&guard, "--record", v->record, 0, 0);
@@ -234,6 +241,7 @@ int cli_live(const struct integrate_values *values)
     progress_begin(&live.progress, !values->quiet);
     watch_begin(&live.watch, values->watch);
     interrupt_catch();
+    /* The signals are caught before anything is opened, so that an interruption always ends the run in order. */
     int status = open_live(&live);
     if (!status && values->json) {
         cli_json_begin(&live.json, stdout);
@@ -247,6 +255,8 @@ int cli_live(const struct integrate_values *values)
     }
     progress_clear(&live.progress);
     interrupt_release();
+    /* All series have ended by now, so nothing uses the sockets and the devices any more; the last curves still have
+     * a second to go out. */
     wire_close(live.in, 0);
     wire_close(live.out, 1000);
     int recorded = record_close(live.record);
@@ -254,6 +264,7 @@ int cli_live(const struct integrate_values *values)
         hcy_device_release(live.devices[i]);
     hcy_list_free(live.devices);
     watch_end(&live.watch);
+    /* A recording that did not arrive whole is a failure even where all curves are good. */
     status = recorded ? recorded : status;
     return values->json ? cli_close_stdout(status) : status;
 }

@@ -20,6 +20,7 @@ static int choose_live_output(struct live_series *s)
     const char *given = v->output ? v->output : "stream_azint.h5";
     const char *base = strrchr(given, '/'), *dot = strrchr(base ? base : given, '.');
     int stem = dot ? (int)(dot - given) : (int)strlen(given), n;
+    /* The first series has the name that was asked for, so that a run of one series needs no number. */
     if (s->live->n_series < 2)
         n = snprintf(s->output, sizeof s->output, "%s", given);
     else
@@ -55,6 +56,7 @@ static int prepare_series(struct live_series *s)
     progress_say(&live->progress, "plan for %u x %u pixels ...", s->start.height, s->start.width);
     if (s->start.n_channels && hcy_stream_find_channel(&channel, &s->start, *s->channel ? s->channel : NULL))
         return cli_fail(hcy_last_error()->status);
+    /* The curves' file is opened last: a series that cannot be integrated leaves none. */
     int status = live_plan_make(&s->plan, live->values, &s->start, channel, live->devices[0]);
     if (!status)
         status = choose_live_output(s);
@@ -96,6 +98,7 @@ int live_series_begin(struct live_series **out, struct live *live, struct wire_m
         return cli_error("out of memory for a series");
     }
     s->live = live;
+    /* The header's arrays, such as masks, lie in the message, which therefore lives as long as the series. */
     s->held = held;
     s->start = *start;
     s->publish.wire = live->out;
@@ -108,6 +111,7 @@ int live_series_begin(struct live_series **out, struct live *live, struct wire_m
     /* A header without details does not say how large images are: the first one does. */
     if (!status && start->height && start->width)
         status = prepare_series(s);
+    /* Also after a failure the series is the caller's, whose end it takes as any other does. */
     *out = s;
     return status;
 }
@@ -124,12 +128,14 @@ static int take_live_curve(void *payload, const hcy_pipeline_frame *frame)
     struct live_series *s = payload;
     struct live *live = s->live;
     uint64_t written = 0;
+    /* Counted before anything can fail: the frame has left the pipeline in any case. */
     tally_result(&s->tally, frame->number, !frame->result);
     int status = failures_take(&s->failures, &live->progress, frame);
     if (status)
         return status;
     pixels_take(&s->plan.pixels, frame);
     watch_curve(&live->watch, frame->result, frame->number);
+    /* Readers of the stream get each frame by itself, whatever the file sums up. */
     if (publish_frame(&s->publish, frame) < 0)
         return hcy_fail(HCY_EIO, "curves cannot be published");
     status = group_take(&s->group, s->curves, frame, &written);
@@ -143,6 +149,7 @@ static int start_series_pipeline(struct live_series *s, const hcy_stream_array *
     hcy_pipeline_options opts = HCY_PIPELINE_OPTIONS_INIT;
     hcy_pipeline_push_options push = HCY_PIPELINE_PUSH_OPTIONS_INIT;
     const hcy_pipeline_source source = { { a->codec, a->elem_size, a->bytes, 0, 0 }, a->pixel_type, 0 };
+    /* Frames that are summed up need their sums; means alone are enough where each one is a curve. */
     opts.flags = (v->two_stage ? HCY_PIPELINE_TWO_STAGE : 0) | (s->group.size < 2 ? HCY_PIPELINE_MEANS : 0);
     opts.batch = (uint32_t)v->batch.value;
     push.queue = (uint32_t)v->queue.value;
@@ -156,6 +163,7 @@ static int start_series_pipeline(struct live_series *s, const hcy_stream_array *
     progress_clear(&s->live->progress);
     if (status)
         return cli_fail(status);
+    /* The pipeline is made for images like this one; those that come after are held against it. */
     s->kind = *a;
     s->setup = progress_seconds(&s->live->progress);
     /* The signal handler may cancel the pipeline from now on. */
@@ -214,6 +222,7 @@ static const hcy_stream_array *find_live_image(const char **why, const struct li
 static int submit_image(struct live_series *s, struct wire_message *message, const hcy_stream_message *m,
                         const hcy_stream_array *a)
 {
+    /* The pipeline reads the image in the memory of the message, so the message goes with it until it is released. */
     struct carrier *c = calloc(1, sizeof *c);
     size_t room = hcy_stream_chunk_room(a);
     hcy_span chunk;
@@ -221,6 +230,8 @@ static int submit_image(struct live_series *s, struct wire_message *message, con
         c->message = message;
         c->buffer = room ? malloc(room) : NULL;
     }
+    /* The tally must have the number before the pipeline does: the result may be there before the submission
+     * returns. */
     if (!c || (room && !c->buffer) || tally_submit(&s->tally, m->number)) {
         wire_message_free(message);
         free(c ? c->buffer : NULL);
@@ -233,10 +244,12 @@ static int submit_image(struct live_series *s, struct wire_message *message, con
     if (!status)
         return CLI_OK;
     tally_withdraw(&s->tally);
+    /* What is wrong with one image costs this image; where the pipeline takes none any more, the run ends. */
     if (unreadable)
         status = leave_out_image(s, m, hcy_last_error()->text);
     else
         status = interrupt_came() ? CLI_FAILED : cli_fail(status);
+    /* The pipeline does not release what it has not taken. */
     release_carrier(c, m->number, 0);
     return status;
 }
@@ -291,6 +304,7 @@ static void describe_frames(char *text, size_t size, const struct live_series *s
 
 static int put_remarks(struct live_series *s, const struct tally_counts *c, enum live_end end)
 {
+    /* Whoever has only the file can see from it which frames the stream lost, and why it ended. */
     char text[512];
     snprintf(text, sizeof text, "%s, series %llu%s%s, Stream v%d%s%s", s->live->values->stream,
              (unsigned long long)s->start.series, *s->start.series_id ? " " : "", s->start.series_id, s->start.version,
@@ -307,6 +321,7 @@ static int put_remarks(struct live_series *s, const struct tally_counts *c, enum
 /* Is every frame that should be in the file there? */
 static int is_whole(const struct live_series *s, const struct tally_counts *c, enum live_end end)
 {
+    /* A stream that falls silent after all announced images has only lost its end message. */
     int all = s->start.images && !tally_missing(c, s->start.images);
     return (end == LIVE_ENDED || (end == LIVE_TIMEOUT && all)) && !tally_missing(c, s->start.images) && !c->malformed;
 }
@@ -315,6 +330,7 @@ static int is_whole(const struct live_series *s, const struct tally_counts *c, e
 static void print_series_json(struct live_series *s, const struct tally_counts *c, enum live_end end, int whole)
 {
     struct cli_json *json = &s->live->json;
+    /* A series without images never had a pipeline; its object has the same members nevertheless. */
     static const hcy_pipeline_stats none;
     const hcy_pipeline_stats *stats = s->pipeline ? hcy_pipeline_get_stats(s->pipeline) : &none;
     const struct {
@@ -330,6 +346,7 @@ static void print_series_json(struct live_series *s, const struct tally_counts *
     cli_json_text(json, "end", end_words(end));
     cli_json_bool(json, "complete", whole);
     cli_json_text(json, "channel", *s->channel ? s->channel : NULL);
+    /* What was never prepared has no file and no pixels to tell of. */
     cli_json_text(json, "output", s->is_prepared ? s->output : NULL);
     cli_json_real(json, "latency_p50", tally_latency(&s->tally, 0.5));
     cli_json_real(json, "latency_p99", tally_latency(&s->tally, 0.99));
@@ -349,6 +366,7 @@ static void print_series(struct live_series *s, const struct tally_counts *c, en
     char text[512];
     const struct integrate_values *v = s->live->values;
     const hcy_pipeline_stats *stats = s->pipeline ? hcy_pipeline_get_stats(s->pipeline) : NULL;
+    /* A device that was given up is told even to those who want no summary: the run goes on without it. */
     for (size_t i = 0; stats && i < stats->n_devices; i++)
         if (stats->devices[i].error.status)
             cli_note("device %s was given up: %s", stats->devices[i].name, stats->devices[i].error.text);
@@ -390,6 +408,7 @@ static int close_live_output(struct live_series *s, int whole)
 
 static void free_series(struct live_series *s)
 {
+    /* A signal must no longer find the pipeline that goes now. */
     interrupt_cancels(NULL);
     hcy_pipeline_destroy(s->pipeline);
     publish_end(&s->publish);

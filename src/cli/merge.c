@@ -52,6 +52,7 @@ static int check_totals(const char *kind, const char *const *parts, size_t n)
     int status = shards ? CLI_OK : cli_error("no memory for a list of %zu parts", n);
     for (size_t i = 0; !status && i < n; i++) {
         char other[16];
+        /* A file that is no part at all has no kind to compare: hcy_shards_check() has the better message for it. */
         int st = hcy_shard_read(&shards[i], other, parts[i]);
         if (st)
             status = cli_fail(st);
@@ -80,9 +81,11 @@ static int merge_files(const struct values *v, const char *const *parts, size_t 
     hcy_shard shard;
     char kind[16];
     uint64_t rows = 0;
+    /* The first part says what all of them are; the others are held against it later. */
     int status = guard_parts(v->output, parts, n), st = status ? 0 : hcy_shard_read(&shard, kind, parts[0]);
     if (status || st)
         return st ? cli_fail(st) : status;
+    /* Curves of --frames are no part of a dealing and say no kind; totals can be added up only where they do. */
     int curves = !*kind || !strcmp(kind, "curves");
     status = check_output(v->output, curves);
     if (status)

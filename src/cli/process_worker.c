@@ -53,6 +53,7 @@ int process_send(int socket, const void *message, size_t size)
         ssize_t n = send(socket, at, size, MSG_NOSIGNAL);
         if (n < 0 && errno == EINTR)
             continue;
+        /* The other end is gone; MSG_NOSIGNAL makes this an answer where it would be a signal that ends the process. */
         if (n <= 0)
             return 0;
         at += n;
@@ -90,6 +91,7 @@ static int put_row(void *payload, const hcy_pipeline_frame *frame)
     struct worker *w = payload;
     uint64_t at = w->order.slot * w->setup.block + (frame->number - w->order.first);
     struct process_row *row = (struct process_row *)(w->memory + at * w->setup.row_bytes);
+    /* Report and reason are written for every frame, good or not: the slot still has those of an earlier block. */
     row->good = frame->result != NULL;
     row->report = *frame->report;
     snprintf(row->why, sizeof row->why, "%s", frame->why);
@@ -141,6 +143,7 @@ static int map_rows(struct worker *w)
 
 static int do_orders(struct worker *w)
 {
+    /* The first answer says that the plan is made and orders may come. */
     int status = 0, open = send_answer(w, 0);
     while (open && !status && process_receive(&w->order, sizeof w->order, PROCESS_SOCKET)) {
         status = hcy_pipeline_run(w->job.pipeline, w->job.stack, w->order.first, w->order.last, put_row, NULL, w);
@@ -170,6 +173,7 @@ int process_work(int argc, char **argv)
     if (!w)
         return cli_error("no memory for a worker process");
     if (!integrate_parse(&values, argc, argv, &status)) {
+        /* A setup that never comes means that the parent has failed or ended, so there is nobody to tell. */
         status = CLI_FAILED;
         w->job.paths = values.inputs.files;
         w->job.n_paths = values.inputs.n;

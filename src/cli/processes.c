@@ -90,12 +90,14 @@ static int make_slots(struct processes *p)
     const struct job *job = p->job;
     uint64_t frames = job->last - job->first;
     p->row_bytes = process_row_bytes(p->like);
+    /* Two slots beyond what is given away let processes go on while the oldest block is still missing. */
     p->window = ORDERS * p->n + 2;
     /* Several blocks for each process, so that none waits long for another at the end. */
     p->block = frames / (8 * p->n) + 1;
     p->block = p->block < MOST_BLOCK ? p->block : MOST_BLOCK;
     while (p->block > 1 && p->block * p->row_bytes > MOST_MEMORY / p->window)
         p->block /= 2;
+    /* Shared memory may have a limit of its own, such as a container's, which only asking for it tells. */
     for (; p->block; p->block /= 2) {
         p->memory_bytes = p->window * p->block * p->row_bytes;
         p->memory_fd = make_memory(p->memory_bytes);
@@ -160,6 +162,7 @@ static int spawn_process(pid_t *pid, const struct job *job, int socket, int memo
     if (!failed) {
         argv[0] = (char *)PROCESS_NAME;
         memcpy(argv + 1, job->argv, (size_t)job->argc * sizeof *argv);
+        /* The child finds both under fixed numbers, which need no argument that a user could see or give. */
         failed = posix_spawn_file_actions_adddup2(&actions, socket, PROCESS_SOCKET);
         if (!failed)
             failed = posix_spawn_file_actions_adddup2(&actions, memory, PROCESS_MEMORY);
@@ -221,8 +224,10 @@ int processes_start(struct processes **processes, struct job *job, size_t n, con
     p->job = job;
     p->n = n;
     p->memory_fd = -1;
+    /* 0 is a descriptor like others, and an early failure closes what each process has. */
     for (size_t i = 0; i < n; i++)
         p->all[i].socket = -1;
+    /* Each process makes the plan anew from the same files, and its answer is held against this hash. */
     int st = hcy_azint_plan_get_info(&plan, job->plan);
     snprintf(p->plan, sizeof p->plan, "%s", plan.hash);
     if (!st)
@@ -256,6 +261,7 @@ static void lose_process(struct processes *p, struct process *w, const char *why
         snprintf(error->text, sizeof error->text, "it was killed by signal %d", WTERMSIG(status));
     else
         snprintf(error->text, sizeof error->text, "it ended with status %d", WEXITSTATUS(status));
+    /* Its blocks are done anew by others, whatever it may have written of them. */
     for (size_t i = 0; i < w->n_blocks; i++)
         p->slots[w->blocks[i] % p->window] = WAITING;
     w->n_blocks = 0;
@@ -267,6 +273,7 @@ static void lose_process(struct processes *p, struct process *w, const char *why
 static uint64_t find_waiting_block(const struct processes *p)
 {
     uint64_t end = p->written + p->window;
+    /* The oldest block comes first, because all that are done behind it wait for it. */
     for (uint64_t b = p->written; b < p->n_blocks && b < end; b++)
         if (p->slots[b % p->window] == WAITING)
             return b;
@@ -309,9 +316,11 @@ static void take_answer(struct processes *p, struct process *w)
         lose_process(p, w, NULL);
         return;
     }
+    /* The texts come from another process, so their ends are not taken on trust. */
     a.why[sizeof a.why - 1] = a.variant[sizeof a.variant - 1] = a.plan[sizeof a.plan - 1] = 0;
     snprintf(w->variant, sizeof w->variant, "%s", a.variant);
     p->stats.bytes_stored += a.bytes - d->bytes;
+    /* Answers have totals, not differences, so the last one says all. */
     *d = (hcy_pipeline_device){ .name = w->name, .variant = w->variant, .two_stage = a.two_stage, .frames = a.frames,
                                 .batches = a.batches, .bytes = a.bytes, .seconds = a.seconds };
     p->stats.batch = a.batch > p->stats.batch ? (size_t)a.batch : p->stats.batch;
@@ -320,6 +329,7 @@ static void take_answer(struct processes *p, struct process *w)
     } else if (!w->ready) {
         w->ready = 1;
     } else {
+        /* A process does its orders one after the other, so an answer is always about its oldest block. */
         p->slots[w->blocks[0] % p->window] = DONE;
         memmove(w->blocks, w->blocks + 1, --w->n_blocks * sizeof *w->blocks);
     }
@@ -344,6 +354,7 @@ static int write_block(struct processes *p, hcy_pipeline_sink sink, void *payloa
         p->stats.failed += !row->good;
     }
     p->stats.bytes_raw = (p->stats.done - p->stats.failed) * p->job->info->frame_bytes;
+    /* The slot is free for a later block only now that the sink has had its rows. */
     p->slots[p->written % p->window] = WAITING;
     p->written++;
     return st;
@@ -378,6 +389,7 @@ int processes_run(struct processes *p, hcy_pipeline_sink sink, hcy_pipeline_prog
 {
     int st = 0;
     p->start = timer_now();
+    /* Blocks come in any order, and the file takes them by their frames: those that are early wait in their slots. */
     while (!st && p->written < p->n_blocks) {
         deal_blocks(p);
         st = p->alive ? wait_for_answers(p) : no_process_left(p);

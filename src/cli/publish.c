@@ -36,6 +36,7 @@ int publish_begin(struct publish *p, const hcy_azint_plan *plan, uint64_t series
     p->bytes = calloc(1, p->room);
     if (!p->bytes)
         return cli_error("out of memory for curves to publish");
+    /* Head and axes are the same for all frames, so they are written once and only the rest anew. */
     memcpy(p->bytes, "HCYCURV1", 8);
     put_number(p->bytes + AT_SIZE, HEAD, 4);
     put_number(p->bytes + AT_SERIES, series, 8);

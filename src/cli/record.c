@@ -53,6 +53,7 @@ int record_open(struct record **record, const char *path)
 int record_add(struct record *r, const hcy_span *parts, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
+        /* The byte order is fixed, so that a recording can be played on any machine. */
         uint8_t length[LENGTH];
         for (int k = 0; k < LENGTH; k++)
             length[k] = (uint8_t)((uint64_t)parts[i].size >> 8 * k);
@@ -73,6 +74,7 @@ static int read_part(uint8_t **bytes, uint64_t *size, struct record *r)
     *size = 0;
     for (int k = LENGTH; k--;)
         *size = *size << 8 | length[k];
+    /* The length is the file's word: beyond any message's it would ask for memory without end. */
     *bytes = got == LENGTH && *size <= MOST_BYTES ? malloc(*size ? (size_t)*size : 1) : NULL;
     if (!*bytes || fread(*bytes, 1, (size_t)*size, r->file) != *size) {
         free(*bytes);

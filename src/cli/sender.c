@@ -32,6 +32,7 @@ int sender_parse_faults(struct sender_faults *f, const char *text)
     while (text && *text) {
         size_t n = strcspn(text, ",="), found = 0;
         char *end = (char *)text + n;
+        /* A word is a name up to its = or comma; only those with a number have an =. */
         for (size_t i = 0; text[n] == '=' && i < sizeof counts / sizeof counts[0]; i++)
             if (strlen(counts[i].name) == n && !strncmp(text, counts[i].name, n)) {
                 long long every = strtoll(text + n + 1, &end, 10);
@@ -41,6 +42,8 @@ int sender_parse_faults(struct sender_faults *f, const char *text)
         int header = n == 9 && !strncmp(text, "no-header", n), no_end = n == 6 && !strncmp(text, "no-end", n);
         f->no_header |= header;
         f->no_end |= no_end;
+        /* A word that is not known, or has something behind its number, is told: a fault that is not made would pass
+         * every test. */
         if ((!found && !header && !no_end) || (*end && *end != ',')) {
             cli_error("--faults '%s' is not valid: drop=N, repeat=N, damage=N, cut=N, swap=N, header=N (every N images), "
                       "die=N, no-header, no-end, with commas between them", text);
@@ -58,6 +61,7 @@ static struct sender_copy *copy_message(const hcy_span *parts, size_t n)
     size_t size = 0;
     for (size_t i = 0; i < n; i++)
         size += parts[i].size;
+    /* One block for all parts, so that one free() ends a message wherever it waits. */
     struct sender_copy *copy = malloc(sizeof *copy + size);
     uint8_t *at = copy ? copy->bytes : NULL;
     for (size_t i = 0; copy && i < n; i++) {
@@ -79,6 +83,7 @@ static int send_now(struct sender *s, const hcy_span *parts, size_t n)
     double since = timer_now();
     for (;;) {
         int sent = wire_send(s->wire, parts, n, TICK_MS);
+        /* A wait that a signal has ended looks like one in which nobody took the message. */
         if (sent < 0 || interrupt_came())
             return sent > 0 ? CLI_OK : CLI_FAILED;
         if (sent) {
@@ -105,6 +110,7 @@ static void keep_rate(struct sender *s)
         struct timespec t = { (time_t)wait, (long)(1e9 * (wait - (double)(time_t)wait)) };
         nanosleep(&t, NULL); /* a signal ends it */
     }
+    /* Counted from when it was due, so that late images do not lower the rate. */
     s->next += 1 / s->rate;
 }
 
@@ -149,6 +155,7 @@ static int send_image(struct sender *s, const hcy_span *parts, size_t n)
     uint64_t count = ++s->images;
     int status = CLI_OK;
     keep_rate(s);
+    /* From here on nothing more goes out, not even the series' end: that is what a crash looks like. */
     if (f->die && count > f->die) {
         s->is_dead = 1;
         return CLI_OK;
@@ -177,8 +184,10 @@ int sender_send(struct sender *s, const hcy_span *parts, size_t n)
         return CLI_OK;
     if (kind == HCY_STREAM_IMAGE)
         return send_image(s, parts, n);
+    /* An image that waits to be overtaken still belongs in front of its series' end. */
     int status = send_swapped(s);
     if (kind == HCY_STREAM_START) {
+        /* Kept for the fault that sends it again amid the images. */
         free(s->header);
         s->header = copy_message(parts, n);
     }

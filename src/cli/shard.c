@@ -39,6 +39,7 @@ static int number_by_launcher(hcy_shard *shard)
         if (read_number(&shard->count, &end, count, UINT32_MAX) && !*end && shard->count &&
             read_number(&shard->number, &end, number, shard->count - 1) && !*end)
             return CLI_OK;
+        /* Numbers that make no sense are not passed over: another launcher's would then deal the wrong frames. */
         cli_error("--shard auto: %s says process '%s' of '%s' (%s, %s); give --shard I/N", l->name, number, count,
                   l->number, l->count);
         return CLI_USAGE;
@@ -68,6 +69,8 @@ int shard_output(char *out, size_t size, const char *path, const hcy_shard *shar
 {
     const char *base = strrchr(path, '/'), *dot = strrchr(base ? base + 1 : path, '.');
     size_t stem = dot ? (size_t)(dot - path) : strlen(path);
+    /* Parts write under names of their own; standard output has none, and of a file a frame no two parts write the
+     * same. */
     int part = shard->count && strcmp(path, "-") && !strchr(path, '%');
     int n = part ? snprintf(out, size, "%.*s.%llu-of-%llu%s", (int)stem, path, (unsigned long long)shard->number,
                             (unsigned long long)shard->count, path + stem)
@@ -84,6 +87,7 @@ int shard_deal(uint64_t *first, uint64_t *last, hcy_shard *shard)
     int status = hcy_shard_frames(first, last, shard);
     if (status)
         return cli_fail(status);
+    /* More parts than frames are no failure: whoever started them all may not know how many frames there are. */
     if (*first == *last)
         cli_note("part %llu/%llu has no frames, there are %llu in all: nothing is written",
                  (unsigned long long)shard->number, (unsigned long long)shard->count,

@@ -46,6 +46,7 @@ static void find_sent_geometry(struct sent_series *s, const char *path)
         s->pixel2 = poni.pixel2 > 0 ? poni.pixel2 : poni.detector->pixel2;
     }
     s->wavelength = poni.wavelength;
+    /* A stream tells the beam's centre, which the point of normal incidence is only without tilts. */
     if (poni.rot1 == 0 && poni.rot2 == 0 && poni.rot3 == 0) {
         s->distance = poni.dist;
         s->beam_x = poni.poni2 / s->pixel2;
@@ -74,6 +75,7 @@ static int describe_series(struct sending *s, const char *path)
     const struct sim_stream *v = s->values;
     const hcy_stack_info *info = s->info;
     uint64_t frames = v->frames.given ? (uint64_t)v->frames.value : info->frames;
+    /* The series points to `id`, so each one's name takes effect by being written there. */
     s->series = (struct sent_series){ .version = (int)v->version.value, .number = 1, .images = frames, .id = s->id,
                                       .height = info->height, .width = info->width, .pixel_type = info->pixel_type,
                                       .elem_size = info->elem_size, .codec = (uint32_t)v->encoding,
@@ -115,6 +117,7 @@ static int make_frame(hcy_span *out, struct sending *s, uint64_t frame)
 {
     size_t size;
     int status = hcy_stack_read(&size, s->chunk, s->chunk_room, s->stack, frame);
+    /* Where one block has to be the whole image, what is stored is coded anew. */
     if (!status && s->stored.codec == s->job.codec && !s->job.block_bytes) {
         *out = (hcy_span){ s->chunk, size };
         return 0;
@@ -130,6 +133,7 @@ static int make_frame(hcy_span *out, struct sending *s, uint64_t frame)
 static int send_made(struct sending *s, struct sent *message, int made)
 {
     int status = made ? cli_fail(made) : sender_send(&s->sender, message->parts, message->n);
+    /* A message that could not be made has been freed by whoever failed to. */
     if (!made)
         sent_free(message);
     return status;
@@ -141,6 +145,7 @@ static int send_series(struct sending *s)
     int status = send_made(s, &message, sent_start(&message, &s->series));
     for (uint64_t i = 0; !status && i < s->series.images && !interrupt_came() && !s->sender.is_dead; i++) {
         hcy_span chunks[SENT_CHANNELS];
+        /* A stack with fewer frames than are to be sent begins anew. */
         status = make_frame(&chunks[0], s, i % s->info->frames);
         if (status)
             return cli_fail(status);
@@ -194,6 +199,7 @@ int sim_stream_stack(const struct sim_stream *v, const char *path)
     status = describe_series(&s, path);
     if (!status)
         status = prepare_frames(&s);
+    /* Waiting for a receiver may take a minute, so a signal must be able to end what follows. */
     interrupt_catch();
     int opened = status ? status : open_sender(&s.sender, v);
     status = opened;
@@ -202,6 +208,7 @@ int sim_stream_stack(const struct sim_stream *v, const char *path)
         snprintf(s.id, sizeof s.id, "halcyon-%lld", (long long)i + 1);
         status = send_series(&s);
     }
+    /* A sender that was never opened has nothing to send on, and no figures. */
     if (!opened)
         status = close_sender(&s.sender, v, status, began);
     interrupt_release();
@@ -230,6 +237,7 @@ int sim_stream_replay(const struct sim_stream *v)
     status = opened;
     while (!status && !interrupt_came() && !sender.is_dead && (got = record_next(&parts, &n, record)) > 0)
         status = sender_send(&sender, parts, n);
+    /* record_next() has told what is wrong with the recording; what came before it was sent. */
     status = got < 0 ? CLI_FAILED : status;
     if (!opened)
         status = close_sender(&sender, v, status, began);

@@ -46,6 +46,7 @@ static struct sent_text *next_part(struct sent *m)
 static int finish_message(struct sent *m)
 {
     int failed = 0;
+    /* A text moves as it grows, so parts point to texts only now; a part without a text is the caller's own bytes. */
     for (size_t i = 0; i < m->n; i++) {
         failed |= m->texts[i].failed;
         if (m->texts[i].bytes)
@@ -72,6 +73,7 @@ enum { FALSE_VALUE = 20, TRUE_VALUE = 21 };
 static void put_head(struct sent_text *t, int type, uint64_t value)
 {
     uint8_t head[9];
+    /* The shortest of the forms, which is the one that RFC 8949 prefers. */
     size_t n = value < 24 ? 0 : value < 1 << 8 ? 1 : value < 1 << 16 ? 2 : value <= UINT32_MAX ? 4 : 8;
     head[0] = (uint8_t)(type << 5 | (n == 0 ? (int)value : n == 1 ? 24 : n == 2 ? 25 : n == 4 ? 26 : 27));
     for (size_t i = 0; i < n; i++)
@@ -106,6 +108,7 @@ static void put_whole(struct sent_text *t, const char *key, uint64_t value)
 static void put_array(struct sent_text *t, const struct sent_series *s, uint32_t type, uint32_t codec,
                       const hcy_span *bytes)
 {
+    /* RFC 8746's tags of little-endian arrays, as the pixels of a stack are. */
     const uint64_t tag = type == HCY_PIXEL_U8 ? 64 : type == HCY_PIXEL_U16 ? 69 : 70;
     put_head(t, TAG, 40);
     put_head(t, ARRAY, 2);
@@ -116,6 +119,8 @@ static void put_array(struct sent_text *t, const struct sent_series *s, uint32_t
     if (codec != HCY_CODEC_NONE) {
         put_head(t, TAG, 56500);
         put_head(t, ARRAY, 3);
+        /* For bitshuffle the number is the size of an element, without which the bits cannot be put back; LZ4 has
+         * none. */
         put_word(t, codec == HCY_CODEC_LZ4 ? "lz4" : "bslz4");
         put_head(t, UINT, codec == HCY_CODEC_LZ4 ? 0 : s->elem_size);
     }
@@ -147,6 +152,7 @@ static void put_channel_name(struct sent_text *t, size_t i)
 
 static void start_v2(struct sent *m, const struct sent_series *s)
 {
+    /* A map of CBOR begins with the number of its members, so what is left out below must be known here. */
     int placed = s->distance > 0;
     struct sent_text *t = begin_map(m, s, "start", 8 + (placed ? 4 : 0) + (s->mask ? 2 : 0));
     put_whole(t, "number_of_images", s->images);
@@ -161,6 +167,7 @@ static void start_v2(struct sent *m, const struct sent_series *s)
     put_head(t, ARRAY, s->n_channels);
     for (size_t i = 0; i < s->n_channels; i++)
         put_channel_name(t, i);
+    /* A geometry that is not known is not sent at all: zeros would be believed. */
     if (placed) {
         put_real(t, "beam_center_x", s->beam_x);
         put_real(t, "beam_center_y", s->beam_y);
@@ -173,6 +180,7 @@ static void start_v2(struct sent *m, const struct sent_series *s)
         put_head(t, SIMPLE, TRUE_VALUE);
         put_word(t, "pixel_mask");
         put_head(t, MAP, s->n_channels);
+        /* Every threshold gets the same mask, as a detector's pixels are broken for all of them. */
         hcy_span mask = { s->mask, (size_t)s->height * s->width * sizeof *s->mask };
         for (size_t i = 0; i < s->n_channels; i++) {
             put_channel_name(t, i);
@@ -211,6 +219,7 @@ static void add_blob(struct sent *m, const void *bytes, size_t size)
 
 static void start_v1(struct sent *m, const struct sent_series *s)
 {
+    /* The first part promises the mask's two parts by its "all". */
     put_format(next_part(m), "{\"htype\":\"dheader-1.0\",\"series\":%llu,\"header_detail\":\"%s\"}",
                (unsigned long long)s->number, s->mask ? "all" : "basic");
     struct sent_text *t = next_part(m);
@@ -224,6 +233,7 @@ static void start_v1(struct sent *m, const struct sent_series *s)
     put_format(t, "\"pixel_mask_applied\":%s,\"flatfield_correction_applied\":true}", s->mask ? "true" : "false");
     if (!s->mask)
         return;
+    /* Stream v1 gives shapes as width and height, the other way round than v2. */
     put_format(next_part(m), "{\"htype\":\"dpixelmask-1.0\",\"shape\":[%u,%u],\"type\":\"uint32\"}", s->width, s->height);
     add_blob(m, s->mask, (size_t)s->height * s->width * sizeof *s->mask);
 }
@@ -236,6 +246,7 @@ static void put_literals(struct sent_text *t, const uint8_t *bytes, size_t size)
     size_t rest = size < 15 ? 0 : size - 15;
     for (; size >= 15 && rest >= 255; rest -= 255)
         put_bytes(t, &full, 1);
+    /* A length that is not shorter than 15 ends with a byte below 255, even if that is 0. */
     uint8_t last = (uint8_t)rest;
     if (size >= 15)
         put_bytes(t, &last, 1);
@@ -248,6 +259,7 @@ static void add_bare_lz4(struct sent *m, const struct sent_series *s, const hcy_
     enum { HEAD = 16 };
     size_t raw = (size_t)s->height * s->width * s->elem_size;
     const uint8_t *block = (const uint8_t *)chunk->data + HEAD;
+    /* The filter stores a block as it is where LZ4 makes it no shorter; the stream has no sign for that. */
     if (chunk->size - HEAD == raw)
         put_literals(next_part(m), block, raw);
     else
@@ -278,6 +290,7 @@ static void image_v1(struct sent *m, const struct sent_series *s, uint64_t numbe
 int sent_start(struct sent *m, const struct sent_series *s)
 {
     memset(m, 0, sizeof *m);
+    /* A series has room for that many, and v1 has no names for thresholds. */
     if (s->n_channels < 1 || s->n_channels > SENT_CHANNELS || (s->version == 1 && s->n_channels > 1))
         return hcy_fail(HCY_EINVAL, "Stream v%d does not have %zu channels", s->version, s->n_channels);
     (s->version == 1 ? start_v1 : start_v2)(m, s);

@@ -45,6 +45,8 @@ enum tally_number tally_number(struct tally *t, uint64_t number)
         verdict = TALLY_OLD;
     else if (*byte & bit)
         verdict = TALLY_REPEATED;
+    /* A number that is too old to be known is counted as repeated: doing a frame twice would be worse than leaving
+     * it out. */
     if (verdict == TALLY_NEW) {
         *byte |= bit;
         t->counts.distinct++;
@@ -86,6 +88,7 @@ static int grow_queue(struct tally *t)
     struct tally_entry *more = malloc(room * sizeof *more);
     if (!more)
         return -1;
+    /* The ring's wrap depends on its size, so entries are put in order from 0 on. */
     for (uint64_t i = 0; i < t->counts.waiting; i++)
         more[i] = t->queue[(t->first + i) % t->room];
     free(t->queue);
@@ -108,6 +111,7 @@ int tally_submit(struct tally *t, uint64_t number)
 void tally_withdraw(struct tally *t)
 {
     pthread_mutex_lock(&t->lock);
+    /* Only one thread submits, so the newest entry is the one that was not taken. */
     t->counts.waiting--;
     pthread_mutex_unlock(&t->lock);
 }
@@ -132,6 +136,7 @@ void tally_result(struct tally *t, uint64_t number, int failed)
             add_latency(t, now - entry.ns);
             break;
         }
+        /* Results come in the order of submission, so an entry in front of this one will never have its own. */
         t->counts.dropped++;
     }
     t->counts.done++;

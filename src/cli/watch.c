@@ -29,9 +29,11 @@ void watch_end(struct watch *w)
 
 void watch_curve(struct watch *w, const hcy_azint_result *result, uint64_t frame)
 {
+    /* Without a terminal there is no picture, and the pipeline's thread is not kept with copies for it. */
     if (!w->on || !w->terminal || !result)
         return;
     pthread_mutex_lock(&w->lock);
+    /* A picture is not worth ending a run for, so without memory it is left out. */
     if (!w->curve)
         w->curve = malloc(result->n_bins * sizeof *w->curve);
     if (w->curve) {
@@ -58,6 +60,7 @@ static void make_heights(double *heights, const struct watch *w, int columns)
         size_t from = w->n * (size_t)c / (size_t)columns, to = w->n * (size_t)(c + 1) / (size_t)columns, n = 0;
         heights[c] = 0;
         for (size_t i = from; i < (to > from ? to : from + 1) && i < w->n; i++)
+            /* Empty bins may be NaN, which would spread over their whole column. */
             if (isfinite(w->curve[i]) && w->curve[i] > 0) {
                 heights[c] += w->curve[i];
                 n++;
@@ -81,6 +84,7 @@ static int draw_curve(struct watch *w)
     if (has)
         make_heights(heights, w, columns);
     unsigned long long frame = w->frame;
+    /* Writing to a terminal may block, so it is done without the lock that the pipeline's thread needs. */
     pthread_mutex_unlock(&w->lock);
     if (!has)
         return 0;

@@ -43,6 +43,7 @@ static void *divide_sums(void *pipeline)
         if (!p->workers.dividers.head)
             break;
         struct pipe_lane *lane = take_share(p, &first, &n);
+        /* The share belongs to this thread alone, and dividing is what the others should be able to do meanwhile. */
         hcy__pipe_unlock(c);
         hcy__finish_frames(p, lane->worker, lane, first, first + n);
         hcy__pipe_lock(c);
@@ -61,6 +62,7 @@ void hcy__divide_lane(hcy_pipeline *p, struct pipe_lane *lane)
 {
     struct pipe_lane **end = &p->workers.dividers.head;
     hcy__pipe_lock(&p->control);
+    /* Until its curves are made the lane's sums are being read, so no batch may be launched into it. */
     lane->busy = 1;
     lane->divided = 0;
     lane->left = lane->n;
@@ -74,6 +76,7 @@ void hcy__divide_lane(hcy_pipeline *p, struct pipe_lane *lane)
 int hcy__dividers_start(hcy_pipeline *p)
 {
     struct pipe_dividers *d = &p->workers.dividers;
+    /* The other half of the processors reads, parses and submits. */
     size_t want = A_DEVICE * hcy__count_devices(&p->workers, 0), most = (hcy_processors() + 1) / 2;
     want = want < most ? want : most;
     want = want < PIPE_MAX_DIVIDERS ? want : PIPE_MAX_DIVIDERS;

@@ -105,6 +105,7 @@ static int reserve_chunk(hcy_pipeline *p, struct pipe_seat *place, struct pipe_c
     *chunk = pop_chunk(push);
     hcy__output_begin(place->output, chunk->number);
     place->output->submitted = chunk->submitted;
+    /* Dropped frames are told with the next one that is delivered, where the sink learns of the gap. */
     place->output->dropped = push->dropped;
     push->dropped = 0;
     if (in_place) {
@@ -405,6 +406,7 @@ static int make_queue_room(hcy_pipeline *p, struct pipe_chunk *dropped)
     }
     if (hcy__is_stopped(&p->control))
         return hcy__stopped(&p->control);
+    /* The oldest one goes, because whoever chose to drop wants to see what is now. */
     if (push->n == push->opts.queue) {
         *dropped = pop_chunk(push);
         push->dropped++;

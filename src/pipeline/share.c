@@ -86,6 +86,7 @@ static size_t count_accelerators(const struct pipe_workers *workers, double *rat
             unknown |= rate_of(w) <= 0;
             *rate += rate_of(w);
         }
+    /* A sum without one of them would be too small, and a CPU would take too much. */
     if (unknown)
         *rate = 0;
     return n;
@@ -116,6 +117,7 @@ void hcy__share_begin(struct pipe_worker *w)
 
 void hcy__share_taken(struct pipe_worker *w)
 {
+    /* What the accelerators did until now, they did without this device. */
     if (w->on_processors)
         end_period(w, &w->gate.alone);
     if (w->gate.alone.ns > MEMORY_NS) {
@@ -133,6 +135,7 @@ void hcy__share_done(struct pipe_worker *w)
     if (g->beside.ns <= 0 || g->alone.ns <= 0)
         return;
     double alone = g->alone.frames / g->alone.ns, together = g->beside.frames / g->beside.ns + 1e-9 * rate_of(w);
+    /* A trial that paid takes back what earlier ones have lengthened, since the run may have changed meanwhile. */
     if (together >= GAIN * alone) {
         g->pause = FIRST_PAUSE;
         return;
@@ -155,6 +158,7 @@ static int comes_too_late(const struct pipe_worker *w, const struct pipe_slot *s
 {
     const hcy_pipeline *p = w->pipeline;
     double own = rate_of(w), ratio = own > 0 && accelerators > 0 ? accelerators / own : UNKNOWN_RATIO;
+    /* Frames that nobody has read yet count as well as batches that are ready: the accelerators take both. */
     double waiting = (double)hcy__frames_left(&p->reader);
     for (const struct pipe_slot *s = hcy__slots_ready(&p->slots); s; s = s->next)
         waiting += (double)s->n;

@@ -74,6 +74,7 @@ static int create_table(hcy_pipeline *p, struct pipe_slot *slot)
     int status = hcy_size_mul(&bytes, p->slots.stride, p->batch * sizeof(hcy_bslz4_block));
     if (status)
         return status;
+    /* Each slot keeps the stride of its own table, as tables grow one by one. */
     slot->stride = p->slots.stride;
     return hcy__memory_create(&slot->blocks, slot->home, bytes ? bytes : sizeof(hcy_bslz4_block));
 }
@@ -182,6 +183,7 @@ void hcy__slots_empty(hcy_pipeline *p)
 {
     for (size_t i = 0; i < p->slots.n; i++)
         give_chunks_back(p, &p->slots.all[i], HCY_ECANCELLED);
+    /* Chunks have gone back first, as the host is called without the lock, and clearing forgets them. */
     hcy__pipe_lock(&p->control);
     p->slots.filling = p->slots.ready = NULL;
     p->slots.n_ready = 0;

@@ -48,6 +48,7 @@ static void read_text_field(char *text, size_t size, hid_t file, const char *nam
     if (H5Tis_variable_str(type) > 0 && H5Sget_simple_extent_npoints(space) == 1 &&
         H5Dread(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &value) >= 0 && value)
         snprintf(text, size, "%s", value);
+    /* HDF5 allocated the text, perhaps with another allocator than ours. */
     H5free_memory(value);
     H5Sclose(space);
     H5Tclose(type);
@@ -154,6 +155,7 @@ static int check_dealt(const struct part *p)
 
 static int check_follows(const struct part *a, const struct part *b)
 {
+    /* A part of one row has no distance of its own, so its neighbour's is taken. */
     uint64_t step = a->rows > 1 ? a->step : b->rows > 1 ? b->step : 1, next = a->first + a->rows * step;
     if (b->first < next)
         return hcy_fail(HCY_EINVAL, "%s and %s both have frame %llu", a->path, b->path, (unsigned long long)b->first);
@@ -182,6 +184,8 @@ static int check_dealings(const struct merge *m)
 static int check_parts(const struct merge *m)
 {
     int st = 0, dealt = 0;
+    /* A dealing says which parts there must be; without one, of --frames, all that can be asked is that each follows
+     * the last. */
     for (size_t i = 0; i < m->n; i++)
         dealt |= m->parts[i].shard.count > 0;
     if (dealt)
@@ -259,9 +263,12 @@ static int copy_part_rows(const struct merge *m, const struct column *c, const s
     size_t bytes = H5Tget_size(c->type);
     hsize_t count[4], from[4] = { 0 }, to[4] = { 0 };
     hid_t data;
+    /* Beyond the rows every dimension is copied whole, so only the first one of a selection changes. */
     memcpy(count, c->dims, sizeof count);
     for (int i = 1; i < c->rank; i++)
         bytes *= (size_t)c->dims[i];
+    /* Pieces bound the memory whatever the number of curves; a single row may be larger than a piece, and then is
+     * one. */
     hsize_t most = bytes < PIECE_BYTES ? PIECE_BYTES / bytes : 1;
     most = most < p->rows ? most : p->rows;
     int st = open_part_column(&data, p, c);
@@ -286,6 +293,8 @@ static int copy_part_rows(const struct merge *m, const struct column *c, const s
     free(piece);
     H5Sclose(source);
     H5Dclose(data);
+    /* HDF5 is told that all writing went well, so the file itself is asked, part by part: a full disk ends the copy
+     * soon. */
     return st ? st : hcy__h5_file_status(m->out);
 }
 
@@ -315,6 +324,7 @@ static int fill_column(struct merge *m, struct column *c, hid_t like)
     }
     if (st)
         return st;
+    /* The last part's selection is still in the space, and means nothing to what follows. */
     H5Sselect_all(c->space);
     c->data = H5Dcreate2(m->out->id, c->name, c->type, c->space, H5P_DEFAULT, c->plist, H5P_DEFAULT);
     if (c->data < 0)
@@ -364,6 +374,8 @@ static int is_column(hid_t data, uint64_t rows)
     hsize_t dims[H5S_MAX_RANK] = { 0 }, most[H5S_MAX_RANK] = { 0 };
     hid_t space = H5Dget_space(data), plist = H5Dget_create_plist(data);
     int rank = H5Sget_simple_extent_dims(space, dims, most);
+    /* An axis may have as many bins as there are curves, and is no column: its size is fixed and it is no virtual
+     * one. */
     int is = rank > 0 && rank <= 4 && dims[0] == rows &&
              (most[0] == H5S_UNLIMITED || H5Pget_layout(plist) == H5D_VIRTUAL);
     H5Pclose(plist);
@@ -382,6 +394,7 @@ static int copy_external_link(const struct merge *m, hid_t from, const char *nam
                 H5Lunpack_elink_val(value, size, &flags, &file, &object) < 0))
         st = hcy__h5_fail(HCY_EIO, "%s: the link %s cannot be read", part, name);
     size_t folder = slash ? (size_t)(slash + 1 - part) : 0;
+    /* A name without a root is found from the folder of the file that has the link, which is another one now. */
     if (!st && *file != '/' && (beside = malloc(folder + strlen(file) + 1))) {
         memcpy(beside, part, folder);
         memcpy(beside + folder, file, strlen(file) + 1);
@@ -510,6 +523,7 @@ static int write_merged_file(struct merge *m)
     H5Fclose(from);
     if (!m->out)
         return st;
+    /* Closing may fail as well, and why the merging failed is what counts. */
     hcy_error why = *hcy_last_error();
     int closed = hcy__h5_file_close(m->out, st ? HCY__H5_DISCARD : HCY__H5_WHOLE);
     return st ? hcy_fail_again(&why) : closed;
@@ -525,6 +539,7 @@ static int merge_parts(struct merge *m, const char *const *paths)
     }
     if (st)
         return st;
+    /* Parts come in any order, and each check looks at neighbours. */
     qsort(m->parts, m->n, sizeof *m->parts, by_frame);
     st = check_parts(m);
     return st ? st : write_merged_file(m);

@@ -11,6 +11,7 @@ int hcy__h5_put_shard(hid_t file, const hcy_shard *shard, const char *kind)
 {
     if (!shard)
         return 0;
+    /* One attribute has all numbers, so a file has either all of them or none. */
     const uint64_t numbers[NUMBERS] = { shard->number, shard->count, shard->first, shard->last, shard->unit };
     const hsize_t n = NUMBERS;
     hid_t root = H5Gopen2(file, "/", H5P_DEFAULT), space = H5Screate_simple(1, &n, NULL);
@@ -30,6 +31,7 @@ int hcy__h5_get_shard(hcy_shard *shard, char kind[16], hid_t file, const char *p
     uint64_t numbers[NUMBERS];
     *shard = (hcy_shard){ 0 };
     *kind = 0;
+    /* A file that is no part says so by having none, which is no error. */
     if (H5Aexists(file, H5_SHARD_ATTRIBUTE) <= 0)
         return 0;
     hid_t attribute = H5Aopen(file, H5_SHARD_ATTRIBUTE, H5P_DEFAULT);

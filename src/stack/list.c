@@ -25,6 +25,7 @@ static int give_places(hcy_stack *s)
     int st = hcy__stack_complete(s);
     if (st)
         return st;
+    /* Adding places counts from the frames that are there, and these have none yet. */
     s->info.frames = 0;
     st = hcy__stack_add_places(&places, s, frames);
     for (uint64_t i = 0; !st && i < frames; i++)
@@ -63,6 +64,7 @@ static int check_alike(const hcy_stack *s, const hcy_stack *next)
 static int take_frames(hcy_stack *s, hcy_stack *next)
 {
     hcy__location *places;
+    /* Until its parts are taken, a failure leaves the other stack whole. */
     int st = give_places(next);
     if (!st)
         st = add_path(s, next->path);
@@ -74,17 +76,21 @@ static int take_frames(hcy_stack *s, hcy_stack *next)
     if (st)
         return st;
     s->parts = parts;
+    /* A part's frames count from the whole stack's first, and messages about it name the file that it is from. */
     for (size_t i = 0; i < next->n_parts; i++) {
         parts[s->n_parts + i] = next->parts[i];
         parts[s->n_parts + i].first += s->info.frames;
         parts[s->n_parts + i].from = s->also[s->n_also - 1];
     }
     for (uint64_t i = 0; !st && i < next->info.frames; i++) {
+        /* Places name their part by its number, which moves by the parts that were there; of a frame that is absent
+         * it is the number of its reason, which this stack keeps in a list of its own. */
         places[i] = next->places[i];
         places[i].part += (uint32_t)s->n_parts;
         if (places[i].flags & LOCATION_ABSENT)
             st = hcy__stack_absent(&places[i], s, next->absent[next->places[i].part]);
     }
+    /* The open files are this stack's from here, even after a failure: two that close them would close another's. */
     s->n_parts += next->n_parts;
     next->n_parts = 0;
     s->info.frames += next->info.frames;
@@ -97,6 +103,7 @@ static int take_absent(hcy_stack *s, const char *path)
 {
     hcy__location *place;
     char reason[600];
+    /* The message is kept now, as what follows may set another. */
     snprintf(reason, sizeof reason, "cannot be used: %.512s", hcy_last_error()->text);
     int st = hcy__stack_add_places(&place, s, 1);
     if (!st)
@@ -111,11 +118,14 @@ int hcy__list_add(hcy_stack *s, const char *path)
     hcy_stack *next;
     options.dataset = s->wanted;
     options.channel = s->channel;
+    /* Frames that lie next to one another need places before those of another file can stand behind them. */
     int st = give_places(s);
     if (st)
         return st;
     st = hcy_stack_open_with(&next, path, &options);
     if (st)
+        /* A lack of memory, or options that are wrong, would be the same for every file; anything else is this
+         * file's alone. */
         return st == HCY_ENOMEM || st == HCY_EINVAL ? st : take_absent(s, path);
     st = check_alike(s, next);
     if (!st)
@@ -149,6 +159,7 @@ int hcy_stack_open_files(hcy_stack **stack, const char *const *paths, size_t n, 
     if (st || n == 1)
         return st;
     hcy_stack *s = *stack;
+    /* A file that grows would push the frames of those behind it to other numbers. */
     if (s->growing)
         st = hcy_fail(HCY_EINVAL, "%zu files cannot be followed while they grow; name one stack, or a series", n);
     for (size_t i = 1; !st && i < n; i++)
@@ -156,6 +167,7 @@ int hcy_stack_open_files(hcy_stack **stack, const char *const *paths, size_t n, 
     if (!st)
         st = hcy__stack_complete(s);
     if (st) {
+        /* Closing may set another error, and the caller is to hear the first. */
         hcy_error why = *hcy_last_error();
         hcy_stack_close(s);
         *stack = NULL;
@@ -212,6 +224,7 @@ static int compare_names(const void *left, const void *right)
             b++;
         }
     }
+    /* Names that differ in zeros alone still need an order, or sorting would not always give the same one. */
     return *a != *b ? ((unsigned char)*a < (unsigned char)*b ? -1 : 1)
                     : strcmp(*(const char *const *)left, *(const char *const *)right);
 }
@@ -240,6 +253,7 @@ static void leave_out_data_files(struct names *names)
     for (size_t i = 0; i < names->n; i++) {
         const char *data = strstr(names->at[i], "_data_");
         int has_master = 0;
+        /* Names that were left out are NULL already, and are not looked at again. */
         for (size_t k = 0; data && ends_with(names->at[i], ".h5") && k < names->n; k++)
             has_master |= names->at[k] && !strncmp(names->at[k], names->at[i], (size_t)(data - names->at[i])) &&
                           !strcmp(names->at[k] + (data - names->at[i]), "_master.h5");
@@ -263,6 +277,7 @@ static int list_directory(struct names *names, const char *path)
                         hcy__errno_text(errno, words, sizeof words));
     int st = 0;
     size_t n = strlen(path);
+    /* A path with two slashes would be another name of the same file, which results would then tell. */
     while (n > 1 && path[n - 1] == '/')
         n--;
     snprintf(folder, sizeof folder, "%.*s", (int)n, path);
@@ -291,6 +306,7 @@ static int read_list(struct names *names, const char *path)
     while (!st && fgets(line, sizeof line, file)) {
         char *at = line + strspn(line, " \t");
         size_t n = strcspn(at, "\r\n");
+        /* Without its end in the buffer the line would go on as a second path. */
         if (!at[n] && n >= sizeof line - 2 - (size_t)(at - line))
             st = hcy_fail(HCY_ERANGE, "%s: a line is longer than a path can be", path);
         while (n && (at[n - 1] == ' ' || at[n - 1] == '\t'))

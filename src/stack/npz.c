@@ -64,12 +64,14 @@ static int find_directory(uint64_t *offset, uint64_t *size, int fd, uint64_t fil
         *size = take_number(tail + at + 12, 4);
         *offset = take_number(tail + at + 16, 4);
     }
+    /* Where the longer record is, its numbers count: those of 32 bits may be all ones then. */
     if (!st && at >= LOCATOR && !memcmp(tail + at - LOCATOR, "PK\6\7", 4)) {
         st = need_bytes(far, END64, fd, take_number(tail + at - LOCATOR + 8, 8), path, "it has no directory");
         *size = take_number(far + 40, 8);
         *offset = take_number(far + 48, 8);
     }
     free(tail);
+    /* The sizes come from the file, so they are held against what it has before memory is taken for them. */
     if (!st && (*size > MAX_DIRECTORY || *offset > file_size || *size > file_size - *offset))
         st = fail_damaged(path, "its directory lies outside of it");
     return st;
@@ -82,6 +84,8 @@ static void take_long_sizes(struct member *m, const unsigned char *extra, size_t
         size_t id = (size_t)take_number(extra, 2), length = (size_t)take_number(extra + 2, 2), at = 4;
         if (length > n - 4)
             return;
+        /* Only numbers that did not fit are in the field, always in this order, so which ones they are follows from
+         * those before. */
         uint64_t *const fields[] = { &m->size, &m->packed, &m->header };
         for (size_t i = 0; id == 1 && i < 3; i++)
             if (*fields[i] == UINT32_MAX && at + 8 <= length + 4) {
@@ -110,12 +114,15 @@ static int find_member(struct member *m, const unsigned char *at, size_t size, c
     while (size >= CENTRAL && !memcmp(at, "PK\1\2", 4)) {
         size_t n = (size_t)take_number(at + 28, 2), extra = (size_t)take_number(at + 30, 2);
         size_t whole = CENTRAL + n + extra + (size_t)take_number(at + 32, 2);
+        /* Lengths of names and fields are the file's own, and must not lead beyond the directory. */
         if (whole > size)
             return fail_damaged(path, "an entry of its directory is cut off");
         const char *name = (const char *)at + CENTRAL;
+        /* The names are for the message alone, so those that find no room are missing there and nowhere else. */
         if (is_wanted(name, n, NULL) && used < sizeof names)
             used += (size_t)snprintf(names + used, sizeof names - used, "%s%.*s", used ? ", " : "", (int)n - 4, name);
         if (is_wanted(name, n, wanted)) {
+            /* Every entry is looked at even after a match: an array without a name must be the only one. */
             found++;
             *m = (struct member){ take_number(at + 24, 4), take_number(at + 20, 4), take_number(at + 42, 4),
                                   (unsigned)take_number(at + 10, 2), (uint32_t)take_number(at + 16, 4) };
@@ -124,6 +131,7 @@ static int find_member(struct member *m, const unsigned char *at, size_t size, c
         at += whole;
         size -= whole;
     }
+    /* Without exactly one match the message is to help, so it says which arrays there are. */
     if (found == 1)
         return 0;
     if (!*names)
@@ -185,11 +193,13 @@ static int inflate_member(int *fd, const struct member *m, uint64_t offset, cons
     inflateEnd(&z);
     if (got == Z_STREAM_END && fflush(to))
         got = Z_ERRNO;
+    /* A file without a name is gone with its last descriptor, so it gets one that outlives the stream. */
     int copy = got == Z_STREAM_END ? dup(fileno(to)) : -1;
     fclose(to);
     if (got == Z_ERRNO || (got == Z_STREAM_END && copy < 0))
         return hcy_fail(HCY_EIO, "%s: %llu bytes of it do not fit where temporary files go; save it with numpy.savez",
                         path, (unsigned long long)m->size);
+    /* Only an array that is whole takes the archive's place; otherwise the caller still has the archive to close. */
     if (copy >= 0 && size == m->size && (uint32_t)crc == m->crc) {
         close(*fd);
         *fd = copy;
@@ -229,9 +239,11 @@ int hcy__npz_find(uint64_t *start, uint64_t *end, int *fd, const char *path, con
     if (st)
         return st;
     *start = m.header + LOCAL + take_number(local + 26, 2) + take_number(local + 28, 2);
+    /* What the directory says is believed only within the file: frames are read by these addresses. */
     if (memcmp(local, "PK\3\4", 4) || *start > (uint64_t)file_size || m.packed > (uint64_t)file_size - *start)
         return fail_damaged(path, "an array lies outside of it");
     *end = *start + m.size;
+    /* A stored array is read where it lies, as if the archive were a .npy file with something around it. */
     if (m.method == STORED)
         return m.size == m.packed ? 0 : fail_damaged(path, "a stored array has two sizes");
     if (m.method != DEFLATED)
