@@ -10,6 +10,14 @@
 
 /* --- What the pictures share --- */
 
+/* With its name as it is, which may say already that it is virtual. */
+static void copy_entry(struct chart_entries *to, const struct chart_entries *from, size_t i)
+{
+    memcpy(to->names[to->n], from->names[i], sizeof to->names[0]);
+    to->colour[to->n] = from->colour[i];
+    to->at[to->n++] = from->at[i];
+}
+
 void chart_add_entry(struct chart_entries *e, const json_t *entry, const char *name, int colour)
 {
     /* More entries than there is room for on a page are left to the table, which has them all. */
@@ -316,7 +324,7 @@ void chart_bins(FILE *out, const json_t *report, const json_t *beside)
      * drawn. */
     for (size_t i = 0; i < e.n; i++)
         if (json_array_size(value_at(e.at[i], "result.per_bin")))
-            chart_add_entry(&off, e.at[i], e.names[i], e.colour[i]);
+            copy_entry(&off, &e, i);
     if (!e.n)
         return;
     chart_begin_figure(out, "Deviation from the reference, bin by bin");
