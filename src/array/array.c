@@ -43,6 +43,7 @@ int hcy__array_check(const hcy_array *array, const char *function)
 const char *hcy__shape_text(char text[200], int rank, const int64_t *shape)
 {
     size_t n = (size_t)snprintf(text, 200, "(");
+    /* At most 8 axes of 20 characters and a comma fit, so that n never passes the end. */
     for (int d = 0; d < rank; d++)
         n += (size_t)snprintf(text + n, 200 - n, "%s%lld", d ? ", " : "", (long long)shape[d]);
     snprintf(text + n, 200 - n, rank == 1 ? ",)" : ")");
@@ -72,6 +73,7 @@ int hcy__shape_count(int64_t *count, int rank, const int64_t *shape)
 void hcy__c_strides(int64_t *strides, int rank, const int64_t *shape)
 {
     int64_t step = 1;
+    /* An axis of 0 must not make 0 of the strides before it, which is how a broadcast looks. */
     for (int d = rank; d-- > 0; step *= shape[d] ? shape[d] : 1)
         strides[d] = step;
 }
@@ -96,6 +98,7 @@ hcy_device *hcy__array_device(const hcy_array *array)
 static int new_array(hcy_array **out, hcy_device *dev, int dtype, int rank, const int64_t *shape)
 {
     int64_t count = 0;
+    /* Rank and shape are checked first, since the loop over them below trusts them. */
     int status = hcy__shape_count(&count, rank, shape);
     if (!status && (!out || !dev || !hcy__dtype(dtype)))
         status = hcy_fail(HCY_EINVAL,
@@ -103,6 +106,7 @@ static int new_array(hcy_array **out, hcy_device *dev, int dtype, int rank, cons
                           : !dev ? "an array: no device"
                                  : "an array: %d is no type of HCY_BOOL to HCY_COMPLEX128",
                           dtype);
+    /* Up to here nothing is held, so that a refused argument leaves nothing to free. */
     hcy_array *a = status ? NULL : calloc(1, sizeof *a);
     if (status)
         return status;
@@ -115,6 +119,8 @@ static int new_array(hcy_array **out, hcy_device *dev, int dtype, int rank, cons
     for (int d = 0; d < rank; d++)
         a->shape[d] = shape[d];
     hcy__c_strides(a->strides, rank, shape);
+    /* The room comes last, so that without one only the record has to go; the buffer is the caller's to add, and
+     * until then the array counts as an empty one for hcy_array_release(). */
     status = hcy__room_get(&a->room, dev);
     if (status)
         free(a);
@@ -143,6 +149,7 @@ int hcy_array_empty(hcy_array **out, hcy_device *dev, int dtype, int rank, const
 static bool lies_within(const hcy_array *a, size_t room)
 {
     size_t below = 0, above = 0, far = 0;
+    /* Strides are the caller's: unchecked, a sum could wrap around and seem to lie inside. No axis is 0 here. */
     for (int d = 0; d < a->rank; d++) {
         int64_t stride = a->strides[d];
         size_t step = stride < 0 ? (size_t)0 - (size_t)stride : (size_t)stride,
@@ -169,6 +176,7 @@ int hcy_array_of_buffer(hcy_array **out, hcy_buffer *buffer, int dtype, int rank
     if (a->count && !lies_within(a, hcy_buffer_size(buffer) / hcy_dtype_size(dtype)))
         status = hcy_fail(HCY_ERANGE, "hcy_array_of_buffer: elements outside of a buffer of %zu bytes",
                           hcy_buffer_size(buffer));
+    /* It is held even by an array that is refused, so that one release undoes all. */
     a->buffer = hcy_buffer_retain(buffer);
     if (status)
         hcy_array_release(a);
@@ -184,6 +192,7 @@ int hcy__array_view(hcy_array **out, const hcy_array *of)
     hcy_array *a = malloc(sizeof *a);
     if (!a)
         return hcy_fail(HCY_ENOMEM, "out of memory for an array's record");
+    /* The record is not copied as a whole: its references are counted atomically, and are not the view's. */
     a->dtype = of->dtype;
     a->rank = of->rank;
     memcpy(a->shape, of->shape, sizeof a->shape);
@@ -200,6 +209,7 @@ int hcy__array_view(hcy_array **out, const hcy_array *of)
 hcy_array *hcy_array_retain(hcy_array *array)
 {
     if (array)
+        /* Whoever calls holds a reference already, so that nothing has to be ordered. */
         atomic_fetch_add_explicit(&array->refs, 1, memory_order_relaxed);
     return array;
 }
@@ -208,6 +218,7 @@ void hcy_array_release(hcy_array *array)
 {
     if (!array || atomic_fetch_sub_explicit(&array->refs, 1, memory_order_acq_rel) != 1)
         return;
+    /* The last release comes after all that other threads did with the array. */
     hcy_buffer_release(array->buffer);
     hcy__room_release(array->room);
     free(array);

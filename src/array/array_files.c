@@ -27,6 +27,7 @@ static int find_dtype(char kind, unsigned long bytes)
 /* Of a header: the type, and the shape in the order of the file. */
 static int take_npy_head(int *dtype, int64_t *shape, const struct hcy__npy *npy, const char *path)
 {
+    /* The reader of headers has booleans as bytes, so that only the type's text tells them apart. */
     bool truth = strstr(npy->type, "b1") != NULL;
     *dtype = find_dtype(truth ? 'b' : npy->kind, npy->element);
     if (!*dtype)
@@ -118,6 +119,7 @@ static int write_npy(const char *path, const hcy_array *a, const uint64_t *shape
     status = hcy_output_write(output, header, sizeof header, 0);
     if (!status && a->count)
         status = hcy_output_write(output, data, (size_t)a->count * size, sizeof header);
+    /* A failure is handed over as well: then the file does not take its name. */
     return hcy_output_commit(output, status);
 }
 

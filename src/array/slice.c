@@ -84,6 +84,7 @@ static int take_range(struct slicing *s, bool has_start, int64_t start)
     stop = has_stop ? clamp(stop < 0 ? stop + n : stop, least, most) : (step < 0 ? least : most);
     int64_t width = step < 0 ? start - stop : stop - start, stride = step < 0 ? -step : step;
     int64_t size = width > 0 ? (width - 1) / stride + 1 : 0;
+    /* An empty range may begin behind the last element, where the offset must not go. */
     if (size)
         s->view->offset += start * s->of->strides[s->axis];
     /* With one element a step may be longer than what can be addressed. */
@@ -115,6 +116,7 @@ static int take_item(struct slicing *s)
 {
     int64_t x = 0;
     bool there = false;
+    /* These two need no axis of the array, and so may stand where none is left. */
     if (!strncmp(s->at, "...", 3)) {
         s->at += 3;
         return take_rest(s);
@@ -139,6 +141,8 @@ static int take_item(struct slicing *s)
 static int count_items(const char *text)
 {
     int n = 0, rests = 0;
+    /* "..." has to know how many axes the items behind it want, so that all are counted before the first is
+     * taken. */
     for (const char *at = text; at; at = strchr(at, ',')) {
         at += *at == ',';
         at += strspn(at, " \t\n");
@@ -162,6 +166,7 @@ static int take_items(struct slicing *s)
         s->at += *s->at == ',';
         skip_blanks(s);
     }
+    /* Axes that no item names are taken whole, as if "..." stood at the end. */
     s->left = 0;
     return take_rest(s);
 }
@@ -179,6 +184,7 @@ int hcy_array_slice(hcy_array **out, const hcy_array *array, const char *format,
     va_start(ap, format);
     int length = vsnprintf(text, sizeof text, format, ap);
     va_end(ap);
+    /* A text that was cut off could be another slice, and a valid one. */
     if (length < 0 || (size_t)length >= sizeof text)
         return hcy_fail(HCY_EINVAL, "hcy_array_slice: a text of more than %zu characters", sizeof text - 1);
     s.left = count_items(text);
@@ -187,7 +193,9 @@ int hcy_array_slice(hcy_array **out, const hcy_array *array, const char *format,
     status = hcy__array_view(&s.view, array);
     if (status)
         return status;
+    /* Of the array the view keeps buffer, room, type and offset; its axes are made anew, item by item. */
     s.view->rank = 0;
+    /* Items move the offset to elements of their axes only, so that the view needs no check against the buffer. */
     status = take_items(&s);
     if (!status)
         status = hcy__shape_count(&s.view->count, s.view->rank, s.view->shape);

@@ -49,11 +49,13 @@ int hcy_array_from_host(hcy_array **out, hcy_device *dev, int dtype, int rank, c
 /* The same memory as unsigned integers: a copy is of bits, whatever number they are. */
 static int view_bits(hcy_array **out, const hcy_array *a, int part)
 {
+    /* As floats, all NaNs would be stored as one and the same. */
     static const int types[] = { [HCY_FLOAT16] = HCY_UINT16,
                                  [HCY_FLOAT32] = HCY_UINT32,
                                  [HCY_FLOAT64] = HCY_UINT64,
                                  [HCY_COMPLEX64] = HCY_UINT64 };
     hcy_array *v = NULL;
+    /* No register has 128 bits, so that those numbers go part by part. */
     int status = a->dtype == HCY_COMPLEX128 ? hcy_array_part(&v, a, part) : hcy__array_view(&v, a);
     if (status)
         return status;
@@ -110,6 +112,7 @@ static int make_contiguous(const hcy_array **out, hcy_array **made, hcy_queue *q
     int status = hcy_array_empty(made, hcy__array_device(a), a->dtype, a->rank, a->shape);
     if (!status)
         status = hcy_array_copy(queue, *made, a);
+    /* After a failure too: the caller releases what was made. */
     *out = *made;
     return status;
 }
@@ -123,6 +126,7 @@ int hcy_array_to_host(void *data, hcy_queue *queue, const hcy_array *a)
                         !data ? "place for the numbers"
                         : a   ? "queue"
                               : "array");
+    /* The call promises to wait, even with nothing to read. */
     if (!a->count)
         return hcy_queue_finish(queue);
     int status = make_contiguous(&from, &made, queue, a);
@@ -141,6 +145,7 @@ int hcy_array_to_host(void *data, hcy_queue *queue, const hcy_array *a)
 static int queue_after(hcy_queue *queue, hcy_queue *before)
 {
     hcy_event *event = NULL;
+    /* A queue is in order with itself. */
     if (!before || before == queue)
         return 0;
     int status = hcy_event_record(&event, before);

@@ -6,6 +6,7 @@ int hcy_array_transpose(hcy_array **out, const hcy_array *a, const int *axes)
     bool seen[HCY_ARRAY_MAX_RANK] = { false };
     hcy_array *v = NULL;
     int status = hcy__array_check(a, "hcy_array_transpose");
+    /* As many axes as the array has, none of them twice, are all of them. */
     for (int d = 0; !status && axes && d < a->rank; d++) {
         if (axes[d] < 0 || axes[d] >= a->rank || seen[axes[d]])
             status = hcy_fail(HCY_EINVAL,
@@ -34,9 +35,11 @@ int hcy_array_broadcast(hcy_array **out, const hcy_array *a, int rank, const int
     hcy_array *v = NULL;
     int status = hcy__array_check(a, "hcy_array_broadcast");
     if (!status)
+        /* The sizes are the caller's, and the rank is trusted from here on. */
         status = hcy__shape_count(&count, rank, shape);
     if (status)
         return status;
+    /* Axes meet from the last one on; those that the array lacks in front count as axes of 1. */
     int more = rank - a->rank;
     bool fits = more >= 0;
     for (int d = 0; fits && d < a->rank; d++)
@@ -47,6 +50,7 @@ int hcy_array_broadcast(hcy_array **out, const hcy_array *a, int rank, const int
     status = hcy__array_view(out ? &v : NULL, a);
     if (status)
         return status;
+    /* A stride of 0 shows one element again and again: the view reaches no memory that the array does not. */
     v->rank = rank;
     v->count = count;
     for (int d = 0; d < rank; d++) {
@@ -69,6 +73,7 @@ int hcy_array_part(hcy_array **out, const hcy_array *a, int part)
     if (status)
         return status;
     v->dtype = a->dtype == HCY_COMPLEX64 ? HCY_FLOAT32 : HCY_FLOAT64;
+    /* A part is half an element, so that there are twice as many of them to anywhere. */
     v->offset = 2 * a->offset + part;
     for (int d = 0; d < a->rank; d++)
         v->strides[d] = 2 * a->strides[d];
@@ -86,6 +91,7 @@ static int find_shape(int64_t *full, const hcy_array *a, int rank, const int64_t
         return hcy_fail(HCY_EINVAL, "hcy_array_reshape: 0 to %d axes, not %d", HCY_ARRAY_MAX_RANK, rank);
     for (int d = 0; d < rank; d++) {
         full[d] = shape[d];
+        /* A second -1 stays, and is refused as a size below 0. */
         if (shape[d] == -1 && open < 0) {
             open = d;
             full[d] = 1;
@@ -94,6 +100,7 @@ static int find_shape(int64_t *full, const hcy_array *a, int rank, const int64_t
     int status = hcy__shape_count(&known, rank, full);
     if (status)
         return status;
+    /* Beside an axis of 0 any size would be right, and 1 is taken. */
     if (open >= 0 && known && a->count % known == 0)
         full[open] = a->count / known;
     status = hcy__shape_count(&count, rank, full);
@@ -116,6 +123,7 @@ static bool find_strides(int64_t *strides, const hcy_array *a, int rank, const i
     while (i < n && j < rank) {
         int64_t old_count = old_shape[i], new_count = shape[j];
         int old_end = i + 1, new_end = j + 1;
+        /* Both shapes have as many elements, and some, so that the products meet before either runs out of axes. */
         while (old_count != new_count)
             if (new_count < old_count)
                 new_count *= shape[new_end++];
@@ -147,6 +155,7 @@ int hcy_array_reshape(hcy_array **out, const hcy_array *a, int rank, const int64
         status = find_shape(full, a, rank, shape);
     if (status)
         return status;
+    /* An empty array shows nothing, so that any strides will do, and axes of 0 have no groups. */
     if (!a->count)
         hcy__c_strides(strides, rank, full);
     else if (!find_strides(strides, a, rank, full))

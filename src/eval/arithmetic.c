@@ -59,6 +59,7 @@ static int emit_row(struct hcy__emitter *e, const op_row row, const struct hcy__
                     int b, int c)
 {
     enum hcy_eval_op op = row[hcy__register_of(dtype)];
+    /* HCY_EVAL_VALUE is 0 and stands in no row, so that 0 can say that there is no such operation. */
     if (op)
         return hcy__emit(e, op, a, b, c);
     char what[64];
@@ -83,6 +84,8 @@ static bool holds_all(int wide, int narrow)
         return false;
     if (hcy__is_unsigned(wide) == hcy__is_unsigned(narrow))
         return m <= n;
+    /* No unsigned type has the negative numbers of a signed one, and a signed type those of an unsigned one only if
+     * it is wider. */
     return !hcy__is_unsigned(wide) && m < n;
 }
 
@@ -93,6 +96,8 @@ static int cast_value(struct hcy__emitter *e, int x, enum hcy_eval_type to)
     if (step->op != HCY_EVAL_VALUE || (to != HCY_EVAL_F32 && to != HCY_EVAL_F64))
         return -1;
     struct hcy__value value = e->stage->values[step->a];
+    /* Numbers for floats of both widths travel as doubles: a literal becomes one here, an integer of the caller's at
+     * the launch, as its source is not known before. */
     if (value.is_integer && value.source == HCY__LITERAL) {
         double real = (double)(int64_t)value.bits;
         memcpy(&value.bits, &real, sizeof real);
@@ -109,12 +114,15 @@ static int cast_register(struct hcy__emitter *e, int x, int from, int to)
         return value;
     if (a != b)
         x = hcy__emit(e, conversions[a][b], x, -1, -1);
+    /* Types of 8 to 64 bits share a register, so that a narrower one is only a matter of cutting off what it could
+     * not have stored. */
     return hcy__kind_of(to) == HCY__KIND_INTEGER && !holds_all(to, from) ? emit_wrapped(e, to, x) : x;
 }
 
 /* A number that stands for itself must fit the type that it takes: at once, or when it is known. */
 static void check_fit(struct hcy__emitter *e, const struct hcy__made *x, int dtype)
 {
+    /* Only a number that stands alone is checked; what was computed of numbers wraps as all integers do. */
     bool asked = x->type.weak && x->re >= 0 && hcy__kind_of(x->type.dtype) == HCY__KIND_INTEGER &&
                  hcy__kind_of(dtype) == HCY__KIND_INTEGER && e->steps->step[x->re].op == HCY_EVAL_VALUE;
     if (!asked || dtype == HCY_INT64)
@@ -123,6 +131,8 @@ static void check_fit(struct hcy__emitter *e, const struct hcy__made *x, int dty
     struct hcy__compiled *c = e->compiled;
     if (value->source == HCY__LITERAL && !hcy__fits(dtype, (int64_t)value->bits))
         hcy__emit_refuse(e, "this number does not fit ", hcy_dtype_name(dtype));
+    /* The caller's integers differ from call to call while what is compiled stays, so that these are checked at each
+     * call. */
     if (value->source != HCY__SCALAR)
         return;
     if (c->n_checks == HCY__CHECKS)
@@ -135,6 +145,7 @@ struct hcy__made hcy__emit_cast(struct hcy__emitter *e, struct hcy__made x, int 
 {
     check_fit(e, &x, dtype);
     int from = hcy__part_of(x.type.dtype), to = hcy__part_of(dtype);
+    /* Once it has been given a type a number is weak no longer. */
     struct hcy__made y = { { dtype, false }, -1, -1 };
     /* A complex number is true where a part of it is. */
     if (dtype == HCY_BOOL && is_complex(&x)) {
@@ -142,6 +153,8 @@ struct hcy__made hcy__emit_cast(struct hcy__emitter *e, struct hcy__made x, int 
                          cast_register(e, x.im, from, to), -1);
         return y;
     }
+    /* The imaginary part is dropped only where the text names a real type: a statement that would lose it is
+     * refused. */
     y.re = cast_register(e, x.re, from, to);
     if (hcy__kind_of(dtype) != HCY__KIND_COMPLEX)
         return y;
@@ -156,6 +169,8 @@ static struct hcy__made multiply_complex(struct hcy__emitter *e, enum hcy_eval_t
                                          struct hcy__made b)
 {
     struct hcy__made c = a;
+    /* These products and sums are rounded one by one on every device: fused in some places, the bits would
+     * differ. */
     c.re = hcy__emit(e, subs[t], hcy__emit(e, muls[t], a.re, b.re, -1), hcy__emit(e, muls[t], a.im, b.im, -1),
                      -1);
     c.im = hcy__emit(e, adds[t], hcy__emit(e, muls[t], a.re, b.im, -1), hcy__emit(e, muls[t], a.im, b.re, -1),
@@ -174,6 +189,7 @@ static struct hcy__made divide_complex(struct hcy__emitter *e, enum hcy_eval_typ
         small = hcy__emit(e, wheres[t], real_larger, b.im, b.re);
     int p = hcy__emit(e, wheres[t], real_larger, a.re, a.im),
         q = hcy__emit(e, wheres[t], real_larger, a.im, a.re);
+    /* The ratio is at most 1 in size, so that its products stay within what they are made of. */
     int ratio = hcy__emit(e, divs[t], small, large, -1);
     int scale = hcy__emit(e, adds[t], large, hcy__emit(e, muls[t], small, ratio, -1), -1);
     /* With the parts exchanged, the imaginary part changes its sign. */
@@ -218,6 +234,8 @@ static int absolute_complex(struct hcy__emitter *e, enum hcy_eval_type t, struct
 /* Two or three arguments as the type that they make together; *dtype. */
 static void bring_together(struct hcy__emitter *e, struct hcy__made *args, int n, struct hcy__type *type)
 {
+    /* The type is made of all arguments before the first is converted, since a number that was converted is weak no
+     * longer. */
     *type = args[0].type;
     for (int i = 1; i < n; i++)
         *type = hcy__promote(*type, args[i].type);
@@ -239,6 +257,7 @@ static struct hcy__made call_truth(struct hcy__emitter *e, int function, struct 
         y.re = hcy__emit(e, HCY_EVAL_NOT_B32, a.re, -1, -1);
         return y;
     }
+    /* Programs have no branches: both sides are computed, which nobody can tell, as steps have no effects. */
     b = truth_of(e, b);
     y.re = hcy__emit(e, function == HCY__FN_TRUTH_AND ? HCY_EVAL_AND_B32 : HCY_EVAL_OR_B32, a.re, b.re, -1);
     return y;
@@ -247,6 +266,7 @@ static struct hcy__made call_truth(struct hcy__emitter *e, int function, struct 
 static struct hcy__made call_comparison(struct hcy__emitter *e, const struct hcy__node *node,
                                         struct hcy__made *args)
 {
+    /* The parser turns > and >= around, so that two orders are enough. */
     const enum hcy_eval_op *row = node->function == HCY__FN_EQ   ? eqs
                                   : node->function == HCY__FN_NE ? nes
                                   : node->function == HCY__FN_LT ? lts
@@ -262,6 +282,7 @@ static struct hcy__made call_comparison(struct hcy__emitter *e, const struct hcy
     if (is_complex(&args[0]) && !equality)
         hcy__emit_refuse(e, "complex numbers have no order", "");
     y.re = emit_row(e, row, node, dtype, args[0].re, args[1].re, -1);
+    /* Two complex numbers are equal where both parts are, and different where one of them is. */
     if (is_complex(&args[0]))
         y.re = hcy__emit(e, row == eqs ? HCY_EVAL_AND_B32 : HCY_EVAL_OR_B32, y.re,
                          emit_row(e, row, node, dtype, args[0].im, args[1].im, -1), -1);
@@ -272,6 +293,7 @@ static struct hcy__made call_comparison(struct hcy__emitter *e, const struct hcy
 static const enum hcy_eval_op *row_of_arithmetic(int function, int dtype)
 {
     bool truth = dtype == HCY_BOOL;
+    /* Rows that have nothing for booleans, as those of -, // and %, are left to emit_row() to refuse. */
     switch (function) {
     case HCY__FN_ADD:
         return truth ? ors : adds;
@@ -292,6 +314,8 @@ static const enum hcy_eval_op *row_of_arithmetic(int function, int dtype)
     case HCY__FN_XOR:
         return xors;
     case HCY__FN_MINIMUM:
+        /* Of 0 and 1 the smaller is their "and" and the larger their "or"; booleans' registers have no other
+         * operation for it. */
         return truth ? ands : mins;
     default:
         return truth ? ors : maxs;
@@ -301,10 +325,13 @@ static const enum hcy_eval_op *row_of_arithmetic(int function, int dtype)
 /* A real number scales both parts of a complex one, and divides them. */
 static bool scale_complex(struct hcy__emitter *e, struct hcy__made *y, int function, const struct hcy__made *args)
 {
+    /* Products may be turned around; a quotient may not, so that a real number over a complex one is divided as two
+     * complex ones are. */
     bool swaps = function == HCY__FN_MUL && is_complex(&args[1]) && !is_complex(&args[0]);
     struct hcy__made x = args[swaps ? 1 : 0], real = args[swaps ? 0 : 1];
     if ((function != HCY__FN_MUL && function != HCY__FN_DIV) || !is_complex(&x) || is_complex(&real))
         return false;
+    /* With the real number as a complex one, its part of 0 would make NaNs of infinities. */
     y->type = hcy__promote(x.type, real.type);
     enum hcy_eval_type t = hcy__register_of(y->type.dtype);
     enum hcy_eval_op op = function == HCY__FN_MUL ? muls[t] : divs[t];
@@ -345,6 +372,8 @@ static struct hcy__made call_arithmetic(struct hcy__emitter *e, const struct hcy
         y.im = hcy__emit(e, row_of_arithmetic(function, type.dtype)[t], a.im, b.im, -1);
     }
     y.re = emit_row(e, row_of_arithmetic(function, type.dtype), node, type.dtype, a.re, b.re, -1);
+    /* Operations on bits, rests and the smaller of two numbers stay within a type; these leave it, // as well, where
+     * the least number is divided by -1. */
     bool leaves = function == HCY__FN_ADD || function == HCY__FN_SUB || function == HCY__FN_MUL ||
                   function == HCY__FN_FLOORDIV;
     if (leaves)
@@ -356,6 +385,7 @@ static struct hcy__made call_where(struct hcy__emitter *e, struct hcy__made *arg
 {
     struct hcy__made y = { { 0, false }, -1, -1 };
     int truth = truth_of(e, args[0]).re;
+    /* Both values are computed and one is dropped, so that a division by 0 in the other does no harm. */
     bring_together(e, args + 1, 2, &y.type);
     enum hcy_eval_op op = wheres[hcy__register_of(y.type.dtype)];
     y.re = hcy__emit(e, op, truth, args[1].re, args[2].re);
@@ -370,10 +400,12 @@ static struct hcy__made call_real(struct hcy__emitter *e, const struct hcy__node
     struct hcy__made y = { { hcy__part_of(x.type.dtype), x.type.weak }, x.re, -1 };
     enum hcy_eval_type t = hcy__register_of(x.type.dtype);
     bool complex_number = is_complex(&x);
+    /* y is the real part as it is: that is all of what real() asks for, and what the others begin with. */
     switch (node->function) {
     case HCY__FN_REAL:
         break;
     case HCY__FN_IMAG:
+        /* The 0 is cast, so that it is one of the argument's own type, whichever that is. */
         y.re =
             complex_number
                 ? x.im
@@ -383,6 +415,7 @@ static struct hcy__made call_real(struct hcy__emitter *e, const struct hcy__node
                       .re;
         break;
     case HCY__FN_ABS2:
+        /* A boolean is its own square, and has no product among integers. */
         if (x.type.dtype != HCY_BOOL)
             y.re = complex_number ? square_sum(e, t, x)
                                   : emit_wrapped(e, x.type.dtype, hcy__emit(e, muls[t], x.re, x.re, -1));
@@ -390,6 +423,8 @@ static struct hcy__made call_real(struct hcy__emitter *e, const struct hcy__node
     default:
         if (complex_number)
             y.re = absolute_complex(e, t, x);
+        /* Booleans and unsigned numbers have no row and stay; the least number of a signed type has no counterpart
+         * and wraps. */
         else if (absolutes[t])
             y.re = emit_wrapped(e, x.type.dtype, hcy__emit(e, absolutes[t], x.re, -1, -1));
     }
@@ -421,7 +456,9 @@ static struct hcy__made call_one(struct hcy__emitter *e, const struct hcy__node 
     }
     if (row == roots && integer)
         y = x = hcy__emit_cast(e, x, HCY_FLOAT64);
+    /* Of booleans only ~ has an operation, of real numbers ~ has none: emit_row() refuses the rest. */
     y.re = emit_row(e, row, node, x.type.dtype, x.re, -1, -1);
+    /* Minus the least number, and the bits of an unsigned one turned over, are beyond a narrow type. */
     if (is_complex(&x))
         y.im = emit_row(e, row, node, x.type.dtype, x.im, -1, -1);
     else if (row == negs || (row == inverts && x.type.dtype != HCY_BOOL))
@@ -433,11 +470,13 @@ static struct hcy__made call_complex(struct hcy__emitter *e, struct hcy__made *a
 {
     struct hcy__type type;
     bring_together(e, args, 2, &type);
+    /* Brought together, both are complex if one of them is. */
     if (is_complex(&args[0]))
         hcy__emit_refuse(e, "the parts of a complex number are real", "");
     int dtype = hcy__complex_of(type.dtype);
     struct hcy__made y = hcy__emit_cast(e, args[0], dtype);
     y.im = hcy__emit_cast(e, args[1], hcy__part_of(dtype)).re;
+    /* Made of numbers alone it stays weak, so that complex(1, 2) * x is as narrow as x is. */
     y.type.weak = type.weak;
     return y;
 }
@@ -448,6 +487,7 @@ static struct hcy__made call_fma(struct hcy__emitter *e, const struct hcy__node 
     bring_together(e, args, 3, &y.type);
     if (is_complex(&args[0]))
         hcy__emit_refuse(e, "complex numbers have no ", hcy__function_name(node));
+    /* Integers have no rounding to save, and no row: emit_row() refuses them. */
     y.re = emit_row(e, fmas, node, y.type.dtype, args[0].re, args[1].re, args[2].re);
     return y;
 }
@@ -459,6 +499,7 @@ static struct hcy__made call_clip(struct hcy__emitter *e, const struct hcy__node
     struct hcy__node at_least = *node, at_most = *node;
     at_least.function = HCY__FN_MAXIMUM;
     at_most.function = HCY__FN_MINIMUM;
+    /* In this order the upper end wins where the lower one is above it, as NumPy has it. */
     struct hcy__made pair[2] = { args[0], args[1] };
     pair[0] = call_arithmetic(e, &at_least, pair);
     pair[1] = args[2];
@@ -481,7 +522,10 @@ struct hcy__made hcy__emit_power(struct hcy__emitter *e, struct hcy__made x, int
 {
     static const struct hcy__node product = { .kind = HCY__CALL, .function = HCY__FN_MUL };
     struct hcy__made y = x, one = { { HCY_INT64, true }, hcy__emit_literal(e, 1, HCY_EVAL_I64), -1 };
+    /* The first factor is taken as it is: a product with 1 would be a step more, and for complex infinities a
+     * NaN. */
     bool made = false;
+    /* x ** 0 is 1 even where x is a NaN, as C's pow() has it. */
     if (n == 0)
         return hcy__emit_cast(e, one, x.type.dtype);
     /* By squares. */
@@ -491,6 +535,7 @@ struct hcy__made hcy__emit_power(struct hcy__emitter *e, struct hcy__made x, int
             y = made ? call_arithmetic(e, &product, pair) : x;
             made = true;
         }
+        /* After the last factor a square would be of no use, and steps are few. */
         struct hcy__made square[2] = { x, x };
         if (n > 1)
             x = call_arithmetic(e, &product, square);
@@ -501,7 +546,10 @@ struct hcy__made hcy__emit_power(struct hcy__emitter *e, struct hcy__made x, int
 struct hcy__made hcy__emit_call(struct hcy__emitter *e, const struct hcy__node *node,
                                 const struct hcy__made *given)
 {
+    /* Arguments are copied, since the functions below convert them in place. */
     struct hcy__made args[3] = { given[0], given[1], given[2] };
+    /* Powers and reductions do not come here: compile.c takes those by itself, and the parser turned > and >=
+     * around. */
     switch (node->function) {
     case HCY__FN_CAST:
         return hcy__emit_cast(e, args[0], node->dtype);
@@ -522,6 +570,7 @@ struct hcy__made hcy__emit_call(struct hcy__emitter *e, const struct hcy__node *
     case HCY__FN_IMAG:
         return call_real(e, node, args[0]);
     case HCY__FN_CONJ:
+        /* A real number is its own conjugate. */
         if (is_complex(&args[0]))
             args[0].im = hcy__emit(e, negs[hcy__register_of(args[0].type.dtype)], args[0].im, -1, -1);
         return args[0];
@@ -542,6 +591,7 @@ struct hcy__made hcy__emit_call(struct hcy__emitter *e, const struct hcy__node *
     case HCY__FN_ISNAN:
         return call_isnan(e, args[0]);
     default:
+        /* All that is left takes two arguments, of the type that they make together. */
         return call_arithmetic(e, node, args);
     }
 }

@@ -9,6 +9,7 @@
 
 int hcy__emit_refuse(struct hcy__emitter *e, const char *what, const char *which)
 {
+    /* The first failure is kept: later ones are mostly its consequences. */
     if (!e->status)
         e->status = hcy__refuse(e->tree, e->column, what, which);
     return -1;
@@ -34,6 +35,7 @@ int hcy__emit(struct hcy__emitter *e, enum hcy_eval_op op, int a, int b, int c)
     int arity = hcy__op_infos[op].arity;
     if (a < 0 || (arity > 1 && b < 0) || (arity > 2 && c < 0))
         return -1;
+    /* Arguments that an operation has not are 0, so that equal steps are equal in all bytes (hcy__step_add()). */
     return emit_step(e, (hcy_eval_step){ .op = (uint16_t)op,
                                          .a = (uint16_t)a,
                                          .b = (uint16_t)(arity > 1 ? b : 0),
@@ -44,6 +46,8 @@ int hcy__emit_value(struct hcy__emitter *e, struct hcy__value value, enum hcy_ev
 {
     struct hcy__stage *s = e->stage;
     int i = 0;
+    /* A launch has room for few numbers, so that one that is there is used again; bits are compared, which tells
+     * -0.0 from 0.0. */
     while (i < s->n_values &&
            (s->values[i].source != value.source || s->values[i].which != value.which ||
             s->values[i].is_integer != value.is_integer || s->values[i].bits != value.bits))
@@ -94,6 +98,7 @@ static void finish_stage(struct hcy__emitter *e)
         e->status = hcy__steps_allot(&e->stage->program, e->steps);
     if (!e->status && c->n_stages == HCY__STAGES)
         hcy__emit_full(e, "statements and reductions");
+    /* Some failures show only when the stage runs, and these name the column too. */
     e->stage->column = e->column;
     if (e->status)
         free_stage(e->stage);
@@ -104,6 +109,7 @@ static void finish_stage(struct hcy__emitter *e)
 static int find_slot(struct hcy__emitter *e, int is_temporary, int which)
 {
     struct hcy__stage *s = e->stage;
+    /* Kernels take few arrays, so that a name that stands twice in a statement is one of them. */
     for (int i = 0; i < s->n_slots; i++)
         if (s->slots[i].is_temporary == is_temporary && s->slots[i].which == which)
             return i;
@@ -220,10 +226,12 @@ static void choose_reduction(struct hcy__emitter *e, struct reduction *r, int fu
         r->dtype = hcy__is_unsigned(dtype) ? HCY_UINT64 : HCY_INT64;
     if (!adds && hcy__kind_of(dtype) == HCY__KIND_COMPLEX)
         hcy__emit_refuse(e, "complex numbers have a sum, but neither a product, as here, nor an order", "");
+    /* No reduction makes a boolean: those that begin with booleans go on with integers. */
     static const int memories[] = { 0, HCY_EVAL_M_I64, HCY_EVAL_M_U64, HCY_EVAL_M_F32, HCY_EVAL_M_F64 };
     enum hcy_eval_type result = hcy__op_infos[r->op].result;
     double one = 1;
     r->memory = memories[result];
+    /* What nothing adds up to is 0, whose bits are the same in all types; the 1 of a product is not. */
     if (multiplies && result == HCY_EVAL_F64)
         memcpy(&r->empty, &one, sizeof one);
     else
@@ -258,8 +266,10 @@ static void make_again(struct hcy__emitter *e, const struct reduction *r, int co
     hcy_eval_program *again = malloc(sizeof *again);
     if ((!steps || !again) && !e->status)
         e->status = hcy_fail(HCY_ENOMEM, "out of memory for an expression");
+    /* It is the stage's from here on, so that whoever fails later frees it with the stage. */
     e->stage->again = again;
     if (!e->status) {
+        /* Operands are numbered as in this program of two, not as in the stage. */
         steps->tree = e->tree;
         e->steps = steps;
         /* The steps that reduce stand behind all others. */
@@ -281,6 +291,7 @@ static void reduce_value(struct hcy__emitter *e, int function, struct hcy__made 
     enum hcy_eval_type from = hcy__register_of(x.type.dtype);
     int components = x.im >= 0 ? 2 : 1;
     choose_reduction(e, &r, function, x.type.dtype);
+    /* With neither an array nor a result there is no shape to go over. */
     if (e->stage->n_slots == 0)
         hcy__emit_refuse(e, "there is no array in ", "what is reduced");
     if (c->n_temporaries == HCY__TEMPORARIES)
@@ -304,8 +315,11 @@ static void reduce_value(struct hcy__emitter *e, int function, struct hcy__made 
 static int compile_reduction(struct hcy__emitter *e, int index)
 {
     struct hcy__node *node = &e->tree->nodes[index];
+    /* A node may be come to more than once: mean() has its sum as a value and as a count of elements. */
     if (node->temporary >= 0 || e->status)
         return node->temporary;
+    /* The stage around it is not finished yet, so that this one is made with steps of its own and comes before
+     * it. */
     struct hcy__emitter inner = *e;
     inner.stage = new_stage(&inner);
     inner.steps = calloc(1, sizeof *inner.steps);
@@ -337,6 +351,8 @@ static struct hcy__made emit_temporary(struct hcy__emitter *e, int which)
     int parts[2] = { -1, -1 };
     for (int k = 0; k < t->components; k++) {
         parts[k] = emit_load(e, slot, k, t->memory);
+        /* Sums of floats are kept as doubles and extremes of booleans as integers; here they become their type
+         * again. */
         if (from != to)
             parts[k] =
                 hcy__emit(e, to == HCY_EVAL_B32 ? HCY_EVAL_TOB_U64 : HCY_EVAL_TOF32_F64, parts[k], -1, -1);
@@ -352,6 +368,7 @@ static struct hcy__made emit_temporary(struct hcy__emitter *e, int which)
 static struct hcy__made emit_how_many(struct hcy__emitter *e, const struct hcy__node *node)
 {
     struct hcy__value value = { .source = HCY__ELEMENTS, .which = compile_reduction(e, node->kids[0]) };
+    /* It is weak, so that the mean of float32 is a float32. */
     struct hcy__made x = { { HCY_FLOAT64, true }, -1, -1 };
     x.re = hcy__emit_value(e, value, HCY_EVAL_F64);
     return x;
@@ -366,9 +383,11 @@ static struct hcy__made emit_call(struct hcy__emitter *e, const struct hcy__node
     int n = node->function == HCY__FN_POW ? 1 : 3;
     for (int k = 0; k < n && node->kids[k] >= 0 && !e->status; k++)
         args[k] = emit_node(e, node->kids[k]);
+    /* The arguments have left columns of their own behind; what fails from here on is this operation. */
     e->column = node->column;
     if (e->status || node->function != HCY__FN_POW)
         return e->status ? args[0] : hcy__emit_call(e, node, args);
+    /* A few products have the same bits on every device, which a function for powers would not have. */
     const struct hcy__node *power = &e->tree->nodes[node->kids[1]];
     if (power->kind != HCY__INTEGER || power->integer < 0 || power->integer > 16)
         hcy__emit_refuse(e, "the power of ** must be a number from 0 to 16 without a point", "");
@@ -401,6 +420,7 @@ static void emit_stores(struct hcy__emitter *e, int target, struct hcy__made x)
 {
     int dtype = e->operands[target].array->dtype, memory = hcy__memory_of(dtype);
     char what[64];
+    /* Within a kind numbers may become narrower; a part or a fraction is given up only if the text says so. */
     if (hcy__kind_of(x.type.dtype) > hcy__kind_of(dtype)) {
         snprintf(what, sizeof what, "%s is not assigned to %s without ", hcy_dtype_name(x.type.dtype),
                  hcy_dtype_name(dtype));
@@ -409,6 +429,8 @@ static void emit_stores(struct hcy__emitter *e, int target, struct hcy__made x)
     x = hcy__emit_cast(e, x, dtype);
     int slot = e->stage->target = find_slot(e, 0, target);
     const int parts[2] = { x.re, x.im };
+    /* Stores stand behind all loads, so that an element is read before it is written: hcy__is_hazard() relies on
+     * it. */
     for (int k = 0; k < 2 && parts[k] >= 0 && slot >= 0; k++)
         emit_step(e, (hcy_eval_step){ .op = HCY_EVAL_STORE,
                                       .to = (uint16_t)slot,
@@ -433,6 +455,7 @@ static void compile_statement(struct hcy__emitter *e, int i)
         finish_stage(e);
     } else
         free_stage(e->stage);
+    /* The steps have become the stage's program by now. */
     free(e->steps);
 }
 

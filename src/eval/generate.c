@@ -27,6 +27,7 @@ static void append(struct text *t, const char *format, ...)
     if (t->failed || n < 0)
         return;
     if (t->used + (size_t)n + 1 > t->room) {
+        /* Room is doubled, so that a text of many small pieces is copied only a few times. */
         size_t room = 2 * t->room + (size_t)n + 1024;
         char *more = realloc(t->at, room);
         t->failed = !more;
@@ -50,6 +51,7 @@ static const char *type_name(enum hcy_eval_type type)
 static void write_operation(struct text *t, char *written, enum hcy_eval_op op)
 {
     const struct hcy__op_info *info = &hcy__op_infos[op];
+    /* A function that is defined twice does not compile. */
     if (written[op])
         return;
     written[op] = 1;
@@ -64,8 +66,11 @@ static void write_operations(struct text *t, const hcy_eval_program *p)
     char written[HCY_EVAL_END] = { 0 };
     for (uint32_t i = 0; i < p->n_steps; i++) {
         enum hcy_eval_op op = p->steps[i].op;
+        /* A reduction's tree is written out, so that of it only the operation that joins two numbers is a
+         * function. */
         if (op >= HCY_EVAL_FIRST_REDUCTION)
             op = hcy__op_infos[op].join;
+        /* Values, indices, loads and stores are written where they stand. */
         if (op >= HCY_EVAL_FIRST_OP)
             write_operation(t, written, op);
     }
@@ -73,6 +78,7 @@ static void write_operations(struct text *t, const hcy_eval_program *p)
 
 static void write_head(struct text *t, const struct hcy__eval_dialect *dialect, uint32_t n_operands)
 {
+    /* The dialect and the types come first: the functions that all devices share are written in them. */
     append(t, "%s", dialect->text);
     append(t,
            "typedef int8_t i8; typedef uint8_t u8; typedef int16_t i16; typedef uint16_t u16; typedef "
@@ -95,6 +101,7 @@ static void write_signature(struct text *t, uint32_t n_operands)
 /* Where element i of each operand is. */
 static void write_places(struct text *t, int rank, int wide, uint32_t n_operands)
 {
+    /* Few arrays have 2^32 elements, and GPUs divide 32 bits far faster than 64. */
     const char *index = wide ? "u64" : "u32";
     append(t, "    %s rest = (%s)i;\n", index, index);
     for (int d = rank; d-- > 0;)
@@ -127,6 +134,7 @@ static void write_value(struct text *t, const hcy_eval_step *s, uint32_t i)
 /* A step, whose register is variable i; `now` has the variable of each register. */
 static void write_step(struct text *t, const hcy_eval_step *s, uint32_t i, const uint32_t *now)
 {
+    /* Only loads and stores have a memory; for other steps any row will do that is there. */
     const struct hcy__memory_info *m = &hcy__memory_infos[s->memory < HCY_EVAL_MEMORIES ? s->memory : 0];
     const struct hcy__op_info *info = &hcy__op_infos[s->op];
     switch (s->op) {
@@ -137,6 +145,7 @@ static void write_step(struct text *t, const hcy_eval_step *s, uint32_t i, const
         append(t, "    const i64 s%u = (i64)i;\n", i);
         return;
     case HCY_EVAL_LOAD:
+        /* The table's expressions are of x, which each load may name anew in a block of its own. */
         append(t,
                "    %s s%u;\n    {\n        const %s x = ((GLOBAL const %s *)o%u)[p%u + %u];\n        s%u = "
                "%s;\n    }\n",
@@ -147,6 +156,8 @@ static void write_step(struct text *t, const hcy_eval_step *s, uint32_t i, const
                m->reg, now[s->a], m->memory, s->to, s->to, s->b, m->stored);
         return;
     }
+    /* Every step makes a variable of its own, even where the program uses a register again: allotting them is the
+     * compiler's. */
     const uint16_t args[3] = { s->a, s->b, s->c };
     append(t, "    const %s s%u = op_%s(s%u", type_name(info->result), i, info->name, now[s->a]);
     for (int k = 1; k < info->arity; k++)
@@ -162,6 +173,7 @@ static void write_steps(struct text *t, const hcy_eval_program *p, uint32_t *now
         if (s->op >= HCY_EVAL_FIRST_REDUCTION)
             continue;
         write_step(t, s, i, now);
+        /* Of a store this is an operand and no register. */
         if (s->op != HCY_EVAL_STORE)
             now[s->to] = i;
     }
@@ -170,6 +182,7 @@ static void write_steps(struct text *t, const hcy_eval_program *p, uint32_t *now
 static void write_map(struct text *t, const hcy_eval_program *p, int rank, int wide, uint32_t n_operands)
 {
     uint32_t now[HCY_EVAL_REGISTERS] = { 0 };
+    /* The last group may reach beyond the elements; as nothing waits at a barrier, those items may leave at once. */
     append(t, "    const u64 i = GROUP * GROUP_ITEMS + ITEM;\n    if (i >= job.n)\n        return;\n");
     write_places(t, rank, wide, n_operands);
     write_steps(t, p, now);
@@ -189,10 +202,13 @@ static void write_reduction(struct text *t, const hcy_eval_program *p, int rank,
 {
     uint32_t now[HCY_EVAL_REGISTERS] = { 0 };
     const hcy_eval_step *s = NULL;
+    /* OpenCL has local memory only at a kernel's outermost level, so that all of it stands in front. */
     for (uint32_t r = 0; (s = next_reduction(p, s)); r++)
         append(t, "    LOCAL %s partial%u[%u];\n", type_name(hcy__op_infos[s->op].result), r, HCY_EVAL_LANES);
     for (uint32_t r = 0; (s = next_reduction(p, s)); r++)
         append(t, "    %s sum%u = 0;\n", type_name(hcy__op_infos[s->op].result), r);
+    /* Lanes go over a piece as the tree of eval_format.h says, which fixes the bits; items without an element stay,
+     * as all have to come to the barriers. */
     append(t,
            "    const u64 begin = GROUP * %u;\n    const u32 n = (u32)(job.n - begin < %u ? job.n - begin : "
            "%u);\n"
@@ -201,12 +217,17 @@ static void write_reduction(struct text *t, const hcy_eval_program *p, int rank,
            HCY_EVAL_PIECE, HCY_EVAL_PIECE, HCY_EVAL_PIECE, HCY_EVAL_LANES, HCY_EVAL_LANES, HCY_EVAL_LANES);
     write_places(t, rank, wide, n_operands);
     write_steps(t, p, now);
+    /* A lane's first element takes the place of its 0, which is neutral neither to products and extremes nor to
+     * -0.0. */
     for (uint32_t r = 0; (s = next_reduction(p, s)); r++)
         append(t, "    sum%u = k < %u ? s%u : op_%s(sum%u, s%u);\n", r, HCY_EVAL_LANES, now[s->a],
                hcy__op_infos[hcy__op_infos[s->op].join].name, r, now[s->a]);
     append(t, "    }\n");
+    /* Lanes behind the last element write as well; the tree leaves them out. */
     for (uint32_t r = 0; (s = next_reduction(p, s)); r++)
         append(t, "    partial%u[lane] = sum%u;\n", r, r);
+    /* A lane reads what another one wrote, so that a barrier comes before each width, and outside of the condition,
+     * for every item has to meet it. */
     append(t,
            "    for (u32 width = %u; width; width /= 2) {\n        BARRIER();\n        if (lane < width && "
            "lane + width < lanes) {\n",

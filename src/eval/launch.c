@@ -44,6 +44,7 @@ static int launch_generated(hcy_queue *queue, hcy_kernel *kernel, const struct h
     *to++ = hcy_arg_struct(&l->job, sizeof l->job);
     *to++ = hcy_arg_struct(&l->strides[0], sizeof l->strides[0]);
     *to++ = hcy_arg_struct(&l->strides[1], sizeof l->strides[1]);
+    /* A generated kernel has the operands of its program alone, not all eight. */
     for (uint32_t k = 0; k < l->job.n_operands; k++)
         *to++ = hcy_arg_buf(l->buffers[k]);
     return hcy_launch_grid(queue, kernel, &grid, list, (size_t)(to - list));
@@ -54,6 +55,7 @@ int hcy__program_launch(hcy_queue *queue, struct hcy__room *room, struct hcy__de
 {
     hcy_kernel *kernel = NULL;
     int generated = 0;
+    /* Without elements there is nothing to write, and the number of groups would wrap around. */
     if (!launch->job.n)
         return 0;
     int status = hcy__program_ready(&kernel, &generated, program, room, &launch->job);

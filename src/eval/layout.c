@@ -20,6 +20,7 @@ int hcy__find_shape(int64_t *shape, int *rank, const struct hcy__operands *o, co
             *rank = o->arrays[k]->rank;
     for (int d = 0; d < *rank; d++)
         shape[d] = 1;
+    /* Axes meet from the last one on; one of 1, or one that is missing in front, takes any size, 0 too. */
     for (int k = 0; k < o->n; k++) {
         const hcy_array *x = o->arrays[k];
         for (int d = 0; x && d < x->rank; d++) {
@@ -66,6 +67,7 @@ static void sort_axes(struct axis *axes, int n, int target)
 
 static bool joins(const struct axis *outer, const struct axis *inner, int n)
 {
+    /* One operand with a gap is enough: the axes are common to all of them. */
     for (int k = 0; k < n; k++)
         if (outer->strides[k] != inner->strides[k] * inner->size)
             return false;
@@ -78,6 +80,7 @@ static int join_axes(struct axis *axes, int n, int n_operands)
     int kept = 0;
     for (int i = 0; i < n; i++) {
         if (kept && joins(&axes[kept - 1], &axes[i], n_operands)) {
+            /* Both become one with the strides of the inner axis, which is the one that is kept. */
             axes[i].size *= axes[kept - 1].size;
             kept--;
         }
@@ -94,18 +97,24 @@ void hcy__lay_out(struct hcy__launch *l, const struct hcy__operands *o, int rank
     l->job.n = 1;
     for (int d = 0; d < rank; d++) {
         l->job.n *= (uint64_t)shape[d];
+        /* An axis of one element moves no address, and would keep its neighbours from becoming one. */
         if (shape[d] == 1)
             continue;
         axes[n].size = shape[d];
         for (int k = 0; k < o->n; k++) {
             const hcy_array *a = o->arrays[k];
+            /* An operand's own axes are the last ones of the shape; along all others it is broadcast, which is a
+             * stride of 0. */
             int own = a ? d - (rank - a->rank) : -1;
             axes[n].strides[k] = own >= 0 && a->shape[own] != 1 ? a->strides[own] * components_of(a) : 0;
         }
         n++;
     }
+    /* What is computed for each element alone may be done in any order, unless a step asks for an element's
+     * number. */
     if (!keep_order && o->target >= 0)
         sort_axes(axes, n, o->target);
+    /* Each axis less saves a division for every element on a GPU, and makes a CPU's loops longer. */
     n = join_axes(axes, n, o->n);
     l->job.rank = (uint32_t)n;
     l->job.n_operands = (uint32_t)o->n;
@@ -129,6 +138,8 @@ bool hcy__is_one_to_one(const hcy_array *a)
             axes[n].size = a->shape[d];
             axes[n++].strides[0] = a->strides[d];
         }
+    /* From the smallest stride on: an axis that steps over all that those within it reach cannot meet them. Some
+     * layouts that would do are refused, none that shares memory is taken. */
     sort_axes(axes, n, 0);
     while (a->count && n-- > 0) {
         int64_t stride = size_of_stride(axes[n].strides[0]);
@@ -143,6 +154,7 @@ bool hcy__is_one_to_one(const hcy_array *a)
 static void find_extent(size_t *at, size_t *size, const hcy_array *a)
 {
     int64_t low = a->offset, high = a->offset, bytes = (int64_t)hcy_dtype_size(a->dtype);
+    /* No axis is 0 here, as the caller has looked at the count, so that size - 1 is never below 0. */
     for (int d = 0; d < a->rank; d++)
         *(a->strides[d] < 0 ? &low : &high) += a->strides[d] * (a->shape[d] - 1);
     *at = (size_t)(low * bytes);
@@ -156,6 +168,7 @@ bool hcy__is_hazard(const hcy_array *target, const hcy_array *source)
         return false;
     find_extent(&at, &size, target);
     find_extent(&source_at, &source_size, source);
+    /* Extents may overlap without an element in common; then a copy is made in vain, and nothing goes wrong. */
     if (!hcy__overlap(target->buffer, at, size, source->buffer, source_at, source_size))
         return false;
     /* Each element is read before it is written: the same array is none. */

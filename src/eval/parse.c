@@ -98,6 +98,8 @@ static bool take_sign(struct parser *p, const char *sign)
 
 static int add_node(struct parser *p, int kind, int column)
 {
+    /* Shorthands add several nodes in a row without a look at each: after a failure none gets in whose arguments are
+     * missing. */
     if (p->status)
         return -1;
     if (p->tree->n_nodes == HCY__NODES) {
@@ -135,6 +137,8 @@ static int add_integer(struct parser *p, int64_t x, int column)
 /* The first element that equals the extreme one, or is not a number. */
 static int add_arg_extreme(struct parser *p, int reduction, int column, int x)
 {
+    /* x stands here several times and is computed once in a stage, as equal steps are found again; elements that do
+     * not match take a number that none has. */
     int extreme = add_call(p, reduction, column, x, -1, -1),
         same = add_call(p, HCY__FN_EQ, column, x, extreme, -1),
         nan = add_call(p, HCY__FN_NE, column, x, x, -1),
@@ -211,9 +215,12 @@ static int parse_number(struct parser *p)
         n += 1 + strspn(p->at + n + 1, "0123456789");
     size_t sign =
         (p->at[n] == 'e' || p->at[n] == 'E') ? 1u + (p->at[n + 1] == '-' || p->at[n + 1] == '+') : 0;
+    /* An "e" without digits is no exponent: it is left to be complained of below. */
     if (sign && isdigit((unsigned char)p->at[n + sign]))
         n += sign + strspn(p->at + n + sign, "0123456789");
     bool imaginary = p->at[n] == 'j';
+    /* strtod() by itself would take hexadecimal numbers as well, so that it is given what belongs to the number and
+     * no more. */
     char copy[64];
     if (n >= sizeof copy)
         return complain(p, "a number of more than 63 digits", "");
@@ -227,10 +234,12 @@ static int parse_number(struct parser *p)
         return -1;
     struct hcy__node *node = &p->tree->nodes[i];
     if (kind == HCY__INTEGER) {
+        /* All integers of 18 digits fit 64 bits, not all of 19 do. */
         if (n > 18)
             return complain(p, "an integer of more than 18 digits", "");
         node->integer = strtoll(copy, NULL, 10);
     } else {
+        /* The process may have a locale whose decimal point is a comma. */
         hcy__plain plain = hcy__plain_enter();
         node->real = strtod(copy, NULL);
         hcy__plain_leave(plain);
@@ -261,6 +270,7 @@ static int parse_call(struct parser *p, const char *name, int column)
     int kids[3] = { -1, -1, -1 }, n = 0, dtype, function = find_function(name, &dtype);
     if (function < 0)
         return complain(p, "no function is called ", name);
+    /* A type's name stands in no row of `functions`, which ends before HCY__FN_CAST. */
     int fewest = dtype ? 1 : functions[function].fewest, most = dtype ? 1 : functions[function].most;
     p->at++;
     do {
@@ -298,6 +308,7 @@ static int parse_name(struct parser *p)
     size_t n = read_name(p, name);
     const char *after = p->at + n;
     after += strspn(after, " \t\n");
+    /* A name before a parenthesis is a function's, so that an operand may be called `sum` or `min` too. */
     if (*after == '(') {
         p->at = after;
         return parse_call(p, name, column);
@@ -344,6 +355,7 @@ static int parse_power(struct parser *p)
     column = column_of(p);
     if (p->status || !take_sign(p, "**"))
         return base;
+    /* As in Python, -x ** 2 is -(x ** 2), and an exponent may have a sign of its own. */
     int exponent = parse_level(p, SIGN);
     return add_call(p, HCY__FN_POW, column, base, exponent, -1);
 }
@@ -354,6 +366,7 @@ static int negate(struct parser *p, int column, int x)
     if (x < 0)
         return -1;
     struct hcy__node *node = &p->tree->nodes[x];
+    /* So -128 is one number, which check_fit() holds against an int8, and no step. */
     if (node->kind == HCY__INTEGER && node->column > column)
         node->integer = -node->integer;
     else if (node->kind == HCY__REAL && node->operand < 0 && node->column > column)
@@ -383,6 +396,8 @@ static int take_operator(struct parser *p, int level)
 {
     skip_space(p);
     for (int i = 0; i < N_OPERATORS; i++) {
+        /* The first sign that fits is the longest: where it is another level's, a shorter one must not be found in
+         * it, as * in **. */
         size_t n = strlen(operators[i].sign);
         if (strncmp(p->at, operators[i].sign, n))
             continue;
@@ -406,6 +421,7 @@ static int parse_binary(struct parser *p, int level)
                                   : add_call(p, operators[op].function, column, left, right, -1);
         skip_space(p);
         column = column_of(p);
+        /* a < b < c is one thing in C and another in Python, so that neither is guessed. */
         if (level == COMPARISON && !p->status && take_operator(p, level) >= 0)
             return complain(p, "a comparison of a comparison: use parentheses and &&", "");
     }
@@ -437,6 +453,7 @@ static int parse_statement(struct parser *p)
     };
     char name[64];
     int function = -1, target, column = column_of(p);
+    /* read_name() takes digits too, with which no name begins. */
     size_t n = isdigit((unsigned char)*p->at) ? 0 : read_name(p, name);
     if (!n)
         return complain(p, "the name of an array is wanted, as in \"y = x\"", "");
@@ -447,11 +464,13 @@ static int parse_statement(struct parser *p)
     for (size_t i = 0; function < 0 && i < sizeof assignments / sizeof assignments[0]; i++)
         if (take_sign(p, assignments[i].sign))
             function = assignments[i].function;
+    /* "y == x" assigns nothing, and must not be read as y = (= x). */
     skip_space(p);
     if (function < 0 && (p->at[0] != '=' || p->at[1] == '='))
         return complain(p, "=, +=, -=, *= or /= is wanted", "");
     p->at += function < 0;
     int value = parse_level(p, LEAST);
+    /* y += x is y = y + x: hcy_eval() promises that what is written may be read in the same statement. */
     if (function >= 0 && !p->status) {
         int self = add_node(p, HCY__OPERAND, column);
         if (self >= 0)
@@ -460,6 +479,7 @@ static int parse_statement(struct parser *p)
     }
     if (p->status)
         return -1;
+    /* A statement counts once it is whole. */
     p->tree->statements[p->tree->n_statements].target = target;
     p->tree->statements[p->tree->n_statements].column = column;
     p->tree->statements[p->tree->n_statements++].value = value;
@@ -470,6 +490,7 @@ static int check_names(const hcy_operand *operands, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         const hcy_operand *o = &operands[i];
+        /* read_name() cuts a name at 63 characters, so that a longer one would never be found. */
         if (!o->name || !(isalpha((unsigned char)*o->name) || *o->name == '_') ||
             o->name[strspn(o->name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789")] ||
             strlen(o->name) > 60)
@@ -495,6 +516,7 @@ int hcy__parse(struct hcy__tree *tree, const char *text, const hcy_operand *oper
         return status;
     for (;;) {
         skip_space(&p);
+        /* An empty text is left to parse_statement() to complain of; a ";" behind the last statement is fine. */
         if (!*p.at && tree->n_statements)
             break;
         if (tree->n_statements == HCY__STATEMENTS)

@@ -46,6 +46,7 @@ int hcy__room_get(struct hcy__room **out, hcy_device *dev)
     if (status)
         return status;
     pthread_mutex_lock(&rooms_lock);
+    /* Found and counted under one lock: in between, another thread's last release could take the room away. */
     struct hcy__room *room = rooms;
     while (room && room->dev != dev)
         room = room->next;
@@ -103,6 +104,7 @@ void hcy__room_release(struct hcy__room *room)
     pthread_mutex_unlock(&rooms_lock);
     if (!last)
         return;
+    /* Nobody holds it or can find it any more, so that this needs no lock. */
     for (int i = 0; i < BUCKETS; i++)
         while (room->expressions[i]) {
             struct hcy__expression *x = room->expressions[i];
@@ -124,6 +126,7 @@ static size_t write_key(char *key, size_t room, const char *text, const hcy_oper
     size_t at = strlen(text) + 1;
     if (at <= room)
         memcpy(key, text, at);
+    /* Shapes, strides and numbers are no part of it: a launch brings them, and one program serves them all. */
     for (size_t i = 0; i < n; i++) {
         size_t length = operands[i].name ? strlen(operands[i].name) + 1 : 1;
         bool is_array = operands[i].kind == HCY_OPERAND_ARRAY && operands[i].array;
@@ -178,6 +181,7 @@ static int compile_text(struct hcy__expression *x, const char *text, const hcy_o
         tree ? hcy__parse(tree, text, operands, n) : hcy_fail(HCY_ENOMEM, "out of memory for an expression");
     if (!status)
         status = hcy__compile(&x->compiled, tree, operands, n);
+    /* Stages keep nothing of the tree. */
     free(tree);
     for (int i = 0; !status && i < x->compiled.n_stages; i++) {
         x->programs[i].program = &x->compiled.stages[i]->program;
@@ -197,6 +201,7 @@ static int add_expression(struct hcy__expression **out, struct hcy__room *room, 
         drop_idle(room);
     if (!status)
         status = compile_text(x, text, operands, n);
+    /* Whoever failed to parse or compile has freed what was made so far. */
     if (status) {
         free(key);
         free(x);
@@ -224,6 +229,7 @@ int hcy__expression_get(struct hcy__expression **out, struct hcy__room *room, co
     if (key != few)
         write_key(key, size, text, operands, n);
     int status = 0;
+    /* It is compiled under the lock: two threads with one new text wait rather than compile it twice. */
     pthread_mutex_lock(&room->lock);
     *out = find_expression(room, hash_key(key, size), key, size);
     if (!*out)
@@ -239,6 +245,7 @@ int hcy__expression_get(struct hcy__expression **out, struct hcy__room *room, co
 void hcy__expression_put(struct hcy__room *room, struct hcy__expression *expression)
 {
     pthread_mutex_lock(&room->lock);
+    /* It stays for the next call with this text until drop_idle() takes it. */
     expression->refs--;
     pthread_mutex_unlock(&room->lock);
 }
@@ -248,6 +255,7 @@ void hcy__expression_put(struct hcy__room *room, struct hcy__expression *express
 /* [lock] */
 static hcy_kernel *any_kernel(struct hcy__room *room)
 {
+    /* Whether a device has it does not change, so that it is asked once and not at each launch. */
     if (!room->asked && hcy_kernel_get(&room->any, room->dev, "eval_run"))
         room->any = NULL;
     room->asked = true;
@@ -278,6 +286,8 @@ static int generate_kernel(hcy_kernel **kernel, hcy_device *dev, const hcy_eval_
     int status = HCY_EUNSUPPORTED;
     for (const struct hcy__eval_dialect *d = hcy__eval_dialects; d->format && status == HCY_EUNSUPPORTED;
          d++) {
+        /* HCY_EUNSUPPORTED says that the device has no compiler for this dialect; any other failure is the answer,
+         * and no further one is tried. */
         char *text = hcy__generate(program, d, rank, wide, n_operands);
         status = text ? hcy_program_create(&made, dev, d->format, text, strlen(text), d->options)
                       : hcy_fail(HCY_ENOMEM, "out of memory for a kernel's text");
@@ -318,6 +328,7 @@ int hcy__program_ready(hcy_kernel **kernel, int *generated, struct hcy__device_p
 {
     int wide = job->n > UINT32_MAX, status;
     pthread_mutex_lock(&room->lock);
+    /* The kernel that takes any program comes first, as it needs no compiler. */
     *kernel = any_kernel(room);
     *generated = !*kernel;
     status =

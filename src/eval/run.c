@@ -34,6 +34,7 @@ static uint64_t bits_of_value(const struct evaluation *v, const struct hcy__valu
     else if (value->source == HCY__SCALAR_IMAG)
         x = o->imag;
     else
+        /* Where a float is wanted of an integer of the caller's, cast_value() has asked for a double. */
         x = o->kind == HCY_OPERAND_INTEGER ? (double)o->integer : o->real;
     memcpy(&bits, &x, sizeof bits);
     return bits;
@@ -70,6 +71,7 @@ static int reduce_nothing(const struct evaluation *v, const struct hcy__stage *s
     if (!s->has_empty)
         return hcy_fail(HCY_EINVAL, "\"%.200s\", column %d: there is no smallest or largest of no elements",
                         v->text, s->column);
+    /* Only sums and products come here, whose components have 8 bytes all. */
     return hcy_buffer_fill(v->queue, to, 0, bytes, &s->empty, 8);
 }
 
@@ -78,6 +80,7 @@ static int reduce_again(const struct evaluation *v, struct hcy__device_program *
                         const struct hcy__temporary *t, hcy_buffer *from, uint64_t n, hcy_buffer *to)
 {
     int status = 0;
+    /* The caller's buffer is retained, so that each round may release what it has read, the first one too. */
     hcy_buffer_retain(from);
     while (!status && n > 1) {
         struct hcy__launch l = { 0 };
@@ -86,6 +89,7 @@ static int reduce_again(const struct evaluation *v, struct hcy__device_program *
         if (!next)
             status = hcy_buffer_create(&next, hcy__room_device(v->room), HCY_MEM_DEVICE,
                                        (size_t)pieces * bytes_of_temporary(t));
+        /* A result's place follows from the number of its piece: only what is read has a stride. */
         l.job.n = n;
         l.job.rank = 1;
         l.job.shape[0] = n;
@@ -112,9 +116,11 @@ static int run_reduction(struct evaluation *v, const struct hcy__stage *s,
     hcy_buffer *to = NULL, *partial = NULL;
     uint64_t pieces = l->job.n ? (l->job.n - 1) / HCY_EVAL_PIECE + 1 : 0;
     hcy_device *dev = hcy__room_device(v->room);
+    /* The largest result is a complex number of doubles. */
     int status = hcy_buffer_create(&to, dev, HCY_MEM_DEVICE, 16);
     if (status)
         return status;
+    /* From here on hcy_eval() releases it with all others. */
     v->temporaries[s->temporary] = to;
     v->elements[s->temporary] = l->job.n;
     if (!pieces)
@@ -122,6 +128,7 @@ static int run_reduction(struct evaluation *v, const struct hcy__stage *s,
     if (pieces > 1)
         status = hcy_buffer_create(&partial, dev, HCY_MEM_DEVICE, (size_t)pieces * bytes_of_temporary(t));
     fill_launch(l, v, s, o);
+    /* fill_launch() took the result's buffer for it, which has room for one piece's number only. */
     l->buffers[s->target] = partial ? partial : to;
     if (!status)
         status = hcy__program_launch(v->queue, v->room, program, l);
@@ -147,6 +154,7 @@ static int run_map(struct evaluation *v, const struct hcy__stage *s, struct hcy_
     struct hcy__launch l = { 0 };
     hcy_array *target = v->operands[s->slots[s->target].which].array, *aside = NULL;
     int status = 0;
+    /* Several threads would write one place in any order. */
     if (!hcy__is_one_to_one(target))
         return hcy_fail(HCY_EINVAL, "\"%.200s\", column %d: elements of what is written share memory",
                         v->text, s->column);
@@ -182,6 +190,7 @@ static int run_stage(struct evaluation *v, struct hcy__expression *x, int i)
     int status = hcy__find_shape(shape, &rank, &o, v->text);
     if (status || s->temporary < 0)
         return status ? status : run_map(v, s, &x->programs[i], &o, rank, shape);
+    /* The order of elements decides a sum's bits, so that it must not depend on how arrays lie in memory. */
     hcy__lay_out(&l, &o, rank, shape, true);
     return run_reduction(v, s, &x->programs[i], &x->again[i], &l, &o);
 }
@@ -203,6 +212,8 @@ static int find_room(struct evaluation *v, size_t n)
 {
     hcy_device *dev = hcy_queue_device(v->queue);
     for (size_t i = 0; i < n; i++) {
+        /* Names and kinds are checked when a text is parsed, which needs the room: nothing is taken for granted
+         * here. */
         const hcy_operand *o = &v->operands[i];
         if (o->kind != HCY_OPERAND_ARRAY || !o->array)
             continue;
@@ -211,6 +222,7 @@ static int find_room(struct evaluation *v, size_t n)
                 HCY_EINVAL,
                 "hcy_eval: the array %s is not on the queue's device; hcy_array_to_device() copies",
                 o->name ? o->name : "without a name");
+        /* The caller's arrays keep the room while this call runs. */
         v->room = o->array->room;
     }
     return v->room ? 0 : hcy_fail(HCY_EINVAL, "hcy_eval: no array to write to");
@@ -230,9 +242,11 @@ int hcy_eval(hcy_queue *queue, const char *text, const hcy_operand *operands, si
     if (status)
         return status;
     v.compiled = &x->compiled;
+    /* Integers are checked before the first stage runs, so that one that does not fit leaves nothing half done. */
     status = check_integers(&v);
     for (int i = 0; !status && i < x->compiled.n_stages; i++)
         status = run_stage(&v, x, i);
+    /* Launches that have not run yet keep the buffers that they use. */
     for (int i = 0; i < HCY__TEMPORARIES; i++)
         hcy_buffer_release(v.temporaries[i]);
     hcy__expression_put(v.room, x);

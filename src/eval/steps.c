@@ -45,6 +45,7 @@ int hcy__step_add(struct hcy__steps *all, hcy_eval_step step)
 {
     /* What is computed once need not be computed again: steps have no effect but their register. */
     for (int i = 0; makes_register(&step) && i < all->n; i++) {
+        /* A step's own register is no part of what it computes, and must not make it differ. */
         step.to = (uint16_t)i;
         if (!memcmp(&all->step[i], &step, sizeof step))
             return i;
@@ -93,6 +94,7 @@ int hcy__steps_allot(hcy_eval_program *p, const struct hcy__steps *all)
     memset(p, 0, sizeof *p);
     find_last_uses(last, all);
     int failed = allot_values(p, reg, all);
+    /* HCY_EVAL_STEPS is behind every step: such an owner, a value, never gives its register up. */
     for (int k = 0; k < HCY_EVAL_REGISTERS; k++)
         owner[k] = k < (int)p->n_fixed ? HCY_EVAL_STEPS : -1;
     for (int i = 0; !failed && i < all->n; i++) {
@@ -100,6 +102,7 @@ int hcy__steps_allot(hcy_eval_program *p, const struct hcy__steps *all)
         if (s.op == HCY_EVAL_VALUE)
             continue;
         int arity = arity_of(&s), k = 0;
+        /* Of loads, stores and reductions b and c are components and their count, and no registers to be renamed. */
         bool has_memory = s.op == HCY_EVAL_LOAD || s.op == HCY_EVAL_STORE || s.op >= HCY_EVAL_FIRST_REDUCTION;
         if (arity)
             s.a = (uint16_t)reg[s.a];

@@ -38,6 +38,7 @@ int hcy__complex_of(int dtype)
 
 static int promote_integers(int a, int b)
 {
+    /* No integer has all numbers of a signed type and of uint64: NumPy takes a double for these. */
     static const int wider[] = { [1] = HCY_INT16, [2] = HCY_INT32, [4] = HCY_INT64, [8] = HCY_FLOAT64 };
     size_t na = hcy_dtype_size(a), nb = hcy_dtype_size(b);
     if (hcy__is_unsigned(a) == hcy__is_unsigned(b))
@@ -67,6 +68,7 @@ static int promote_arrays(int a, int b)
         return a;
     if (kind == HCY__KIND_INTEGER)
         return promote_integers(a, b);
+    /* What needs no double is a float32, of float16 too, which is for storage alone. */
     int real = real_beside(a) == HCY_FLOAT64 || real_beside(b) == HCY_FLOAT64 ? HCY_FLOAT64 : HCY_FLOAT32;
     return kind == HCY__KIND_COMPLEX ? hcy__complex_of(real) : real;
 }
@@ -74,6 +76,7 @@ static int promote_arrays(int a, int b)
 /* An array's type, and a number's kind. */
 static int promote_weak(int dtype, int kind)
 {
+    /* A number of an array's kind does not widen it: 0.5 * x stays a float32 where x is one. */
     if (hcy__kind_of(dtype) >= kind)
         return dtype;
     if (kind == HCY__KIND_INTEGER)
@@ -137,6 +140,7 @@ enum hcy_eval_op hcy__wrap_of(int dtype)
 bool hcy__fits(int dtype, int64_t x)
 {
     size_t bits = 8 * hcy_dtype_size(dtype);
+    /* Types of 64 bits are asked for first: nothing is left to check then, and a shift by 64 is undefined. */
     if (hcy__is_unsigned(dtype))
         return x >= 0 && (bits == 64 || x < (int64_t)1 << bits);
     return bits == 64 || (x >= -((int64_t)1 << (bits - 1)) && x < (int64_t)1 << (bits - 1));

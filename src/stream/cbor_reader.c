@@ -32,6 +32,7 @@ static int read_head(int *type, int *info, uint64_t *value, struct cbor *c)
     *type = *c->at >> 5;
     *info = *c->at & 31;
     *value = (uint64_t)*info;
+    /* Head and argument are held against the end before the place moves, so that it never passes it. */
     size_t n = *info >= INFO_1 && *info <= INFO_8 ? (size_t)1 << (*info - INFO_1) : 0;
     if ((size_t)(c->end - c->at) < 1 + n)
         return fail_here(c, HCY_ECORRUPT, "the message ends too soon");
@@ -52,6 +53,7 @@ static int expect_head(int *info, uint64_t *value, struct cbor *c, int want, con
     struct cbor before = *c;
     int status = read_head(&type, info, value, c);
     if (!status && type != want) {
+        /* The place goes back first: the message names this item, and the caller may read it as another type. */
         *c = before;
         return fail_here(c, HCY_EFORMAT, words);
     }
@@ -138,6 +140,7 @@ int cbor_string(hcy_span *string, struct cbor *c, int type)
     /* No detector writes such, and its pieces would have to be copied together. */
     if (info == INFO_OPEN)
         return fail_here(c, HCY_EUNSUPPORTED, "a string in pieces");
+    /* A size is compared with what is left: added to the place, a huge one would wrap around. */
     if (size > (uint64_t)(c->end - c->at))
         return fail_here(c, HCY_ECORRUPT, "a string is longer than the message");
     *string = (hcy_span){ c->at, (size_t)size };
@@ -182,6 +185,7 @@ static int skip_item(struct cbor *c, int depth)
 {
     int type, info;
     uint64_t value;
+    /* How deep items are nested is the sender's choice, and the stack is ours. */
     if (depth > CBOR_DEPTH)
         return fail_here(c, HCY_ECORRUPT, "nested too deeply");
     int status = read_head(&type, &info, &value, c);

@@ -18,6 +18,7 @@ void hcy__stream_text(char *to, size_t room, const char *text, size_t size)
 hcy_stream_channel *hcy__stream_channel(hcy_stream_message *m, const char *name, size_t size)
 {
     char wanted[sizeof m->channels[0].name];
+    /* Names are compared as they are kept, cut to their room, or a long one would never be found again. */
     hcy__stream_text(wanted, sizeof wanted, size ? name : "", size);
     for (uint32_t i = 0; i < m->n_channels; i++)
         if (!strcmp(m->channels[i].name, wanted))
@@ -53,6 +54,7 @@ static int is_json(const hcy_span *part)
 {
     const char *bytes = part->data;
     size_t i = 0;
+    /* strchr() finds the 0 behind its blanks as well, which is none of them. */
     while (i < part->size && strchr(" \t\r\n", bytes[i]) && bytes[i])
         i++;
     return i < part->size && bytes[i] == '{';
@@ -65,9 +67,12 @@ int hcy_stream_decode(hcy_stream_message *message, const hcy_span *parts, size_t
     for (size_t i = 1; i < n; i++)
         if (!parts[i].data && parts[i].size)
             return hcy_fail(HCY_EINVAL, "hcy_stream_decode: part %zu is NULL", i + 1);
+    /* It is decoded apart: the caller's structure may be an older and shorter one, and keeps what it has after a
+     * failure. */
     hcy_stream_message *made = calloc(1, sizeof *made);
     if (!made)
         return hcy_fail(HCY_ENOMEM, "no memory for a message");
+    /* A time or a beam centre may be 0, and a flag too, so that what is not said has to be something else. */
     made->start = made->stop = made->real = made->beam_x = made->beam_y = NAN;
     made->mask_applied = made->flat_applied = made->countrate_applied = -1;
     made->version = is_json(&parts[0]) ? 1 : 2;

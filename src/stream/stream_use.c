@@ -19,6 +19,8 @@ int hcy_stream_find_channel(size_t *index, const hcy_stream_message *m, const ch
     *index = 0;
     if (!name && m->n_channels)
         return 0;
+    /* A name has at most 31 characters, so that 48 for each channel keep the list within its room; `end` is set
+     * where a number is not 0. */
     for (size_t i = 0, used = 0; i < m->n_channels; i++) {
         if (name && (!strcmp(name, m->channels[i].name) || (number == i + 1 && !*end))) {
             *index = i;
@@ -59,6 +61,7 @@ int hcy_stream_chunk(hcy_span *chunk, void *buffer, size_t capacity, const hcy_s
     *chunk = (hcy_span){ a->data, a->size };
     if (!a->bare)
         return 0;
+    /* LZ4 counts bytes in an int, and the head has 32 bits for a block. */
     if (a->bytes > INT32_MAX || a->size > INT32_MAX)
         return hcy_fail(HCY_EUNSUPPORTED, "an LZ4 block of 2 GiB and more");
     if (!buffer || capacity < LZ4_HEAD + a->size)
@@ -67,6 +70,7 @@ int hcy_stream_chunk(hcy_span *chunk, void *buffer, size_t capacity, const hcy_s
     put_big_endian(to, a->bytes, 8);
     put_big_endian(to + 8, a->bytes, 4);
     put_big_endian(to + 12, a->size, 4);
+    /* Decoded, such a block is as large as coded, so that it has room here as well. */
     if (!is_ambiguous(a))
         memcpy(to + LZ4_HEAD, a->data, a->size);
     else if (LZ4_decompress_safe(a->data, (char *)to + LZ4_HEAD, (int)a->size, (int)a->bytes) != (int)a->bytes)
@@ -86,6 +90,7 @@ void hcy_stream_detector(hcy_detector_info *info, const hcy_stream_message *m)
     info->width = m->width;
     info->pixel1 = m->pixel1;
     info->pixel2 = m->pixel2;
+    /* A centre that is not known must not go on as a NaN into a geometry. */
     info->has_beam = isfinite(m->beam_x) && isfinite(m->beam_y);
     info->beam_x = info->has_beam ? m->beam_x : 0;
     info->beam_y = info->has_beam ? m->beam_y : 0;
@@ -101,16 +106,21 @@ void hcy_stream_detector(hcy_detector_info *info, const hcy_stream_message *m)
 static int decode_array(hcy_image **image, const hcy_stream_array *a, const hcy_stream_message *m, hcy_device *device,
                         const char *what)
 {
+    /* Corrections go with the images pixel by pixel, so that another shape is none of theirs. */
     if (a->height != m->height || a->width != m->width)
         return hcy_fail(HCY_EFORMAT, "the stream's %s is %u x %u pixels, its images are %u x %u", what, a->height,
                         a->width, m->height, m->width);
+    /* hcy__decode() takes frames of a stack, so that the array is described as a stack of one. */
     hcy_stack_info info = { .path = what, .dataset = "", .frames = 1, .height = a->height, .width = a->width,
                             .pixel_type = a->pixel_type, .elem_size = a->elem_size, .codec = a->codec,
                             .frame_bytes = a->bytes };
+    /* Only LZ4 without a head needs a buffer; all else is decoded from where it stands in the message. */
     size_t room = hcy_stream_chunk_room(a);
     void *buffer = room ? malloc(room) : NULL;
     hcy_image *made = calloc(1, sizeof *made);
     hcy_span chunk;
+    /* hcy__stream_array_check() made the size of height and width when the message was read, and saw it overflow
+     * nothing. */
     if (!made || !(made->pixels = malloc(a->bytes)) || (room && !buffer)) {
         free(buffer);
         hcy_image_free(made);
@@ -124,6 +134,7 @@ static int decode_array(hcy_image **image, const hcy_stream_array *a, const hcy_
     int status = hcy_stream_chunk(&chunk, buffer, room, a);
     if (!status)
         status = hcy__decode(made->pixels, &info, device, chunk.data, chunk.size);
+    /* The decoder is through with the coded bytes, whether it failed or not. */
     free(buffer);
     if (status)
         hcy_image_free(made);
@@ -163,6 +174,7 @@ int hcy_stream_corrections(hcy_corrections **corrections, const hcy_stream_messa
     hcy_corrections *c = calloc(1, sizeof *c);
     if (!c)
         return hcy_fail(HCY_ENOMEM, "no memory for the stream's corrections");
+    /* A start may come without channels, and its flags count nevertheless. */
     static const hcy_stream_channel none;
     const hcy_stream_channel *from = m->n_channels ? &m->channels[channel] : &none;
     snprintf(c->mask_name, sizeof c->mask_name, "%s", from->mask.data ? "pixel_mask" : "");

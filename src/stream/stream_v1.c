@@ -101,6 +101,7 @@ static int read_blob(hcy_stream_array *array, const json_t *json, const hcy_span
     json_int_t x = json_integer_value(json_array_get(shape, 0)), y = json_integer_value(json_array_get(shape, 1));
     *array = (hcy_stream_array){ .data = blob->data, .size = blob->size };
     array->pixel_type = find_pixel_type(json_string_value(json_object_get(json, "type")));
+    /* Sizes that are out of range stay 0, which the check below refuses. */
     if (x > 0 && x <= UINT32_MAX && y > 0 && y <= UINT32_MAX) {
         array->width = (uint32_t)x;
         array->height = (uint32_t)y;
@@ -123,6 +124,7 @@ static void read_configuration(hcy_stream_message *m, const json_t *json)
     m->distance = get_real(json, "detector_distance", 0);
     m->beam_x = get_real(json, "beam_center_x", NAN);
     m->beam_y = get_real(json, "beam_center_y", NAN);
+    /* DECTRIS writes Angstrom; all lengths here are metres. */
     m->wavelength = 1e-10 * get_real(json, "wavelength", 0);
     m->saturation = get_real(json, "countrate_correction_count_cutoff", 0);
     m->mask_applied = get_flag(json, "pixel_mask_applied");
@@ -193,6 +195,7 @@ int hcy__stream_v1(hcy_stream_message *m, const hcy_span *parts, size_t n)
               : is_type(json, "dimage-1.0")      ? HCY_STREAM_IMAGE
               : is_type(json, "dseries_end-1.0") ? HCY_STREAM_END
                                                  : HCY_STREAM_OTHER;
+    /* A type that is not known is a message for somebody else; without any it is none. */
     int named = json_is_string(json_object_get(json, "htype"));
     json_decref(json);
     if (!named)

@@ -66,6 +66,8 @@ static int read_typed(hcy_stream_array *array, struct cbor *c)
     hcy_span bytes = { NULL, 0 };
     uint64_t tag = 0;
     int status = 0;
+    /* The typed array's tag stands before that of compression; one that is not known leaves the type 0, which is
+     * refused later. */
     while (!status && cbor_peek(c) == CBOR_TAG) {
         status = cbor_tag(&tag, c);
         if (!status && tag == TAG_COMPRESSED)
@@ -109,6 +111,7 @@ static int read_array(hcy_stream_array *array, struct cbor *c, const char *what)
     uint64_t tag = 0;
     int status = cbor_peek(c) == CBOR_TAG ? cbor_tag(&tag, c) : 0;
     if (!status && tag != TAG_BY_ROWS && tag != TAG_BY_COLUMNS) {
+        /* Its data stays NULL, so that it counts as not there. */
         *c = before;
         return cbor_skip(c);
     }
@@ -137,6 +140,7 @@ static int read_channels(hcy_stream_message *m, struct cbor *c, size_t offset, c
         status = more < 0 ? more : cbor_string(&name, c, CBOR_TEXT);
         if (status)
             break;
+        /* Channels beyond those that there is room for are read too, as the next key stands behind them. */
         hcy_stream_channel *channel = hcy__stream_channel(m, name.data, name.size);
         hcy_stream_array *array = channel ? (hcy_stream_array *)((char *)channel + offset) : &ignored;
         *array = (hcy_stream_array){ .data = NULL };
@@ -267,6 +271,7 @@ static const struct {
 
 static int read_field(hcy_stream_message *m, struct cbor *c, size_t i)
 {
+    /* Of ARRAYS the offset is one within a channel, and this place is not used. */
     void *at = (char *)m + fields[i].offset;
     /* What a detector does not know it may send as null. */
     if (cbor_null(c))
@@ -309,6 +314,7 @@ static int read_member(hcy_stream_message *m, struct cbor *c)
             status = read_field(m, c, i);
             if (!status)
                 return 0;
+            /* It is copied, since hcy_fail() writes over the text that it would read. */
             hcy_error error = *hcy_last_error();
             return hcy_fail(status, "\"%s\": %s", fields[i].key, error.text);
         }
@@ -330,6 +336,7 @@ int hcy__stream_v2(hcy_stream_message *m, const hcy_span *part)
     }
     if (!status)
         status = cbor_open(&list, &c, CBOR_MAP);
+    /* Kinds of no use here are HCY_STREAM_OTHER, which a message without a type must not pass for. */
     m->kind = -1;
     while (!status && (more = cbor_more(&list, &c)) != 0)
         status = more < 0 ? more : read_member(m, &c);

@@ -48,6 +48,7 @@ static bool note_use(struct use *use, const hcy_eval_step *s, size_t pieces)
         return true;
     struct use *u = &use[loads ? s->a : s->to];
     size_t reach = reduces ? pieces * s->c - 1 : s->b;
+    /* How far an operand reaches is counted by elements or by pieces: it cannot be both. */
     if (u->used && (u->bytes != cpu_eval_bytes[s->memory] || u->whole == reduces))
         return false;
     u->used = true;
@@ -64,6 +65,7 @@ static bool operand_fits(const struct cpu_eval_call *e, unsigned k, const struct
     const struct cpu_eval_operand *o = &e->operands[k];
     size_t below = 0, above = 0, far = 0;
     bool fits = true;
+    /* Strides are anybody's: unchecked, a sum could wrap around and seem to lie inside. No axis is 0 here. */
     for (uint32_t d = 0; u->whole && d < e->job->rank; d++) {
         int64_t stride = o->strides[d];
         size_t step = stride < 0 ? (size_t)0 - (size_t)stride : (size_t)stride;
@@ -82,15 +84,19 @@ static int check_operands(struct cpu_eval_call *e, const struct cpu_call *call)
     size_t pieces = (size_t)((e->job->n - 1) / HCY_EVAL_PIECE) + 1;
     for (uint32_t i = 0; i < e->program->n_steps; i++) {
         const hcy_eval_step *s = &e->program->steps[i];
+        /* Leading steps run once for all pieces, so that only those may stand there whose number is the same for
+         * all. */
         bool sound = step_is_sound(e->program, s) && (i >= e->program->n_fixed || s->op == HCY_EVAL_VALUE);
         if (!sound || !note_use(use, s, pieces))
             return hcy_fail(HCY_EINVAL, "eval_run: step %u of the program is none", i);
     }
     for (unsigned k = 0; k < HCY_EVAL_OPERANDS; k++) {
+        /* In the place of an operand that no step uses a launch has any buffer. */
         if (!use[k].used)
             continue;
         if (!operand_fits(e, k, &use[k], cpu_arg_size(call, HCY_ARG_AT(eval_run, operand0) + k)))
             return hcy_fail(HCY_ERANGE, "eval_run: operand %u does not lie in its buffer", k);
+        /* The place moves only now that it is known to lie in the buffer. */
         e->operands[k].at += (size_t)e->job->offset[k] * use[k].bytes;
     }
     return 0;
@@ -110,6 +116,7 @@ int cpu_eval_open(struct cpu_eval_call *e, const struct cpu_call *call)
     for (uint32_t d = 0; !status && d < e->job->rank; d++)
         status = hcy_size_mul(&n, n, (size_t)e->job->shape[d]);
     const hcy_eval_program *p = e->program;
+    /* Loops go by the count in one place and by the shape in another, so that the two must agree. */
     if (status || n != e->job->n || p->n_steps > HCY_EVAL_STEPS || p->n_registers > HCY_EVAL_REGISTERS ||
         p->n_fixed > p->n_steps || p->reduces > p->n_steps)
         return hcy_fail(HCY_EINVAL, "eval_run: a program or a job whose numbers do not fit");

@@ -61,6 +61,7 @@ static void stretch_next(struct stretch *s, const hcy_eval_job *job)
     uint32_t d = job->rank;
     if (!d)
         return;
+    /* Only a piece's last stretch may end before its axis does, and no other follows it. */
     s->index[--d] = 0;
     while (d-- > 0) {
         if (++s->index[d] < job->shape[d])
@@ -101,6 +102,7 @@ static void load_piece(const struct run *run, struct registers *r, const hcy_eva
     size_t bytes = cpu_eval_bytes[s->memory], wide = register_bytes(s->memory);
     stretch_begin(&at, job, begin);
     const char *from = element_at(o, &at, job->rank, s->b, bytes);
+    /* Stores are a program's last steps, so that what is read where it lies has not been written yet. */
     if (stride == 1 && stretch_length(&at, job, n) == n && is_register_as_it_is(s->memory)) {
         r->at[s->to] = from;
         return;
@@ -137,6 +139,7 @@ static void spread_value(const struct run *run, struct registers *r, const hcy_e
     uint64_t bits = run->call.job->values[s->a];
     union number x;
     memcpy(&x, &bits, sizeof x);
+    /* A float's number comes as a double too, and is narrowed here once. */
     int32_t truth = bits != 0, *truths = (void *)r->own[s->to];
     float narrow = (float)x.f64, *floats = (void *)r->own[s->to];
     r->at[s->to] = r->own[s->to];
@@ -165,6 +168,7 @@ static void reduce_piece(const struct run *run, const struct registers *r, const
                          size_t begin, size_t n)
 {
     union number one;
+    /* Each piece has a place of its own, so that threads need neither a lock nor an order. */
     char *to =
         run->call.operands[s->to].at + (begin / HCY_EVAL_PIECE * s->c + s->b) * cpu_eval_bytes[s->memory];
     run->loops->reduction[s->op](&one, r->at[s->a], n);
@@ -192,6 +196,7 @@ static void run_step(const struct run *run, struct registers *r, const hcy_eval_
             reduce_piece(run, r, s, begin, n);
             break;
         }
+        /* A load may have left this register in the middle of an array, which must not be written. */
         r->at[s->to] = r->own[s->to];
         run->loops->op[s->op](r->own[s->to], r->at[s->a], r->at[s->b], r->at[s->c], n);
     }
@@ -210,6 +215,7 @@ static bool run_pair(const struct run *run, struct registers *r, const hcy_eval_
     const struct cpu_eval_operand *o = &run->call.operands[loads ? s->a : s->to];
     struct stretch at;
     stretch_begin(&at, job, begin);
+    /* With a stride of 2, counted in components, parts and elements follow one another without a gap. */
     if (!job->rank || o->strides[job->rank - 1] != 2 || stretch_length(&at, job, n) != n)
         return false;
     char *place = element_at(o, &at, job->rank, 0, cpu_eval_bytes[s->memory]);
@@ -217,6 +223,7 @@ static bool run_pair(const struct run *run, struct registers *r, const hcy_eval_
         run->loops->store_pair[s->memory](place, r->at[s->a], r->at[t->a], n);
         return true;
     }
+    /* Parts are taken apart into registers, as none lies in memory the way that a register does. */
     r->at[s->to] = r->own[s->to];
     r->at[t->to] = r->own[t->to];
     run->loops->load_pair[s->memory](r->own[s->to], r->own[t->to], place, n);
@@ -234,6 +241,7 @@ static void run_pieces(void *context, size_t first, size_t end, unsigned thread)
     /* Arguments that an operation has not are any register's address. */
     for (uint32_t i = 0; i < p->n_registers; i++)
         r.at[i] = r.own[i];
+    /* No other step makes these registers, so that all pieces of this thread find them as they are. */
     for (uint32_t i = 0; i < p->n_fixed; i++)
         spread_value(run, &r, &p->steps[i]);
     for (size_t piece = first; piece < end; piece++) {
@@ -249,6 +257,7 @@ static void run_pieces(void *context, size_t first, size_t end, unsigned thread)
 
 static const struct cpu_eval_loops *loops_of(enum cpu_simd simd)
 {
+    /* Their bits are the same, as no operation is contracted: the choice shows in the time alone. */
 #ifdef HCY_CPU_X86
     if (simd >= CPU_SIMD_AVX512)
         return &cpu_eval_avx512;
@@ -265,6 +274,7 @@ static int run_eval(const struct cpu_call *call)
     int status = cpu_eval_open(&run.call, call);
     if (status || !run.call.job->n)
         return status;
+    /* A piece is never cut between threads, so that its number does not depend on how many there are. */
     size_t pieces = (size_t)((run.call.job->n - 1) / HCY_EVAL_PIECE) + 1;
     cpu_pool_for(call->pool, pieces, GRAIN, run_pieces, &run);
     return 0;
