@@ -94,7 +94,8 @@ ticks() { cat /proc/[0-9]*/stat 2>/dev/null | sed 's/(.*)/x/' | awk -v p="$1" '$
 # One that stands still with frames holds up the run, for rows come in order: then the other one works no more.
 held_up()
 {
-    for pause in 0.2 0.4 0.8 0.1 1.2 0.05; do
+    # Before it has frames and after its last ones it holds nothing up; how long that takes is the build's and the machine's.
+    for pause in 0.2 0.4 0.8 0.1 1.2 0.05 2 3 5 8; do
         begin "$1" || return 1
         sleep $pause
         kill -STOP $first
