@@ -32,7 +32,7 @@ numpy()
 check 'halcyon --version' sh -c "'$halcyon' --version | grep -q '^halcyon [0-9]'"
 "$halcyon" --help >help.all
 for pair in "HDF5=${HCY_HDF5-yes}" "libtiff=${HCY_TIFF-yes}" "FFTW=${HCY_FFTW-yes}" "jansson=${HCY_JANSSON-yes}" \
-    "zlib=${HCY_ZLIB-yes}" "libzstd=${HCY_ZSTD-yes}"; do
+    "zlib=${HCY_ZLIB-yes}" "libzstd=${HCY_ZSTD-yes}" "ZeroMQ=${HCY_ZMQ-yes}"; do
     [ -n "${pair#*=}" ] && lines=0 || lines=1
     check "--help says whether it is built without ${pair%%=*}" \
         equals "`grep -c "^Built without ${pair%%=*}: " help.all`" $lines
@@ -306,6 +306,9 @@ check 'a device that fails: it is reported' grep -q 'null.* was given up' words
 check 'a device that fails: all frames are there' equals "`grep -c '^# frame [0-9]*$' x.dat`" 6
 check 'no device left' \
     refused 1 'given up: .*as @fail-launch asked' integrate -d null@kernels=noop@fail-launch=2 --batch 1 -o x.dat
+check 'a device that hangs: the limit gives it up' \
+    integrate -d null@kernels=noop@delay-us=3000000,cpu@threads=1 --device-timeout 0.2 -o hung.dat
+check '... and its frames are the other one'"'"'s' same hung.dat one.dat
 rm -f x.dat x.dat.partial-*
 "$halcyon" integrate s.h5 -p s.poni -d $noop@delay-us=900000 --batch 1 -o x.dat 2>words &
 pid=$!

@@ -76,8 +76,10 @@ static void test_limit(void)
     st_ok(cts_work_make(&work, dev), "a device that takes long");
     st_ok(hcy_queue_finish_within(queue, HCY_FOREVER), "with nothing to do it is done");
     st_ok(hcy_launch(queue, work.kernel, 1, work.args, CTS_WORK_ARGS), "a launch of 300 ms");
+    st_says(hcy_queue_finish_within(queue, 0), HCY_ETIMEOUT, "not run all", "asked at once it is not done");
     st_says(hcy_queue_finish_within(queue, 1000000), HCY_ETIMEOUT, "0.001 s", "is not done within 1 ms");
     st_ok(hcy_queue_finish_within(queue, HCY_FOREVER), "it is in the end");
+    st_ok(hcy_queue_finish_within(queue, 0), "and asked at once");
     st_says(hcy_queue_finish_within(NULL, 5), HCY_EINVAL, "no queue", "no queue");
     cts_work_free(&work);
     hcy_queue_release(queue);

@@ -122,6 +122,17 @@ with_mask()
 }
 check "the header's pixel mask is used as a file's" with_mask
 
+# --- What files have, too ---
+averaged()
+{
+    # shellcheck disable=SC2086 # several words on purpose
+    "$halcyon" integrate s.h5 $plan --average 3 -q -o average.dat || return 1
+    run 0 s.h5 --average 3 --latency 5 --device-timeout 60 -o live-average.dat && same average.dat live-average.dat
+}
+check '--average: what the file gives' averaged
+check '--processes is for files' refused 2 '--stream goes without' "$halcyon" integrate --stream "$at" --processes 2
+check '--shard is for files' refused 2 '--stream goes without' "$halcyon" integrate --stream "$at" --shard 0/2
+
 # --- Channels ---
 check 'of two channels the first is taken, and said' run 0 's.h5 --channels 2' -o two.dat
 check '... it is said' grep 'has 2 channels: threshold_1 is used' run.log

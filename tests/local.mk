@@ -61,7 +61,8 @@ tests_nufft_lacks_LDADD = $(inside)
 tests_nufft_lacks_LDFLAGS = $(wrap)hcy_kernel_get -Wl,--wrap=hcy_device_get_info
 tests_pipeline_LDADD = $(inside)
 tests_pipeline_push_LDADD = $(inside)
-tests_pipeline_push_LDFLAGS = $(wrap)malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=posix_memalign \
+tests_pipeline_push_LDFLAGS = $(wrap)malloc -Wl,--wrap=hcy_buffer_write -Wl,--wrap=hcy_buffer_import_host \
+    -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=posix_memalign \
     -Wl,--wrap=aligned_alloc
 tests_pipeline_refuse_LDADD = $(inside)
 tests_pipeline_refuse_LDFLAGS = $(wrap)hcy_launch -Wl,--wrap=hcy_kernel_preferred_batch
@@ -239,7 +240,7 @@ AM_TESTS_ENVIRONMENT = \
     HCY_SANITIZER='$(HCY_LDFLAGS)'; export HCY_SANITIZER; \
     HCY_HEADERS='$(halcyoninclude_HEADERS)'; HCY_HDF5='$(HDF5_LIBS)'; HCY_TIFF='$(TIFF_LIBS)'; \
     HCY_FFTW='$(FFTW3_LIBS)'; HCY_JANSSON='$(JANSSON_LIBS)'; HCY_ZLIB='$(ZLIB_LIBS)'; HCY_ZSTD='$(ZSTD_LIBS)'; \
-    export HCY_HEADERS HCY_HDF5 HCY_TIFF HCY_FFTW HCY_JANSSON HCY_ZLIB HCY_ZSTD; \
+    HCY_ZMQ='$(ZMQ_LIBS)'; export HCY_HEADERS HCY_HDF5 HCY_TIFF HCY_FFTW HCY_JANSSON HCY_ZLIB HCY_ZSTD HCY_ZMQ; \
     ASAN_OPTIONS=$${ASAN_OPTIONS-detect_leaks=1:allocator_may_return_null=1}; export ASAN_OPTIONS; \
     TSAN_OPTIONS=$${TSAN_OPTIONS-halt_on_error=1:allocator_may_return_null=1}; export TSAN_OPTIONS;
 LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh

@@ -78,6 +78,8 @@ cp a/f_0.tif b/f_0.tif
 check 'two of a name are refused before anything is done' refused 1 'out/f_0.edf would be written for several' \
     integrate a/f_0.tif b/f_0.tif --npt-azim 4 -o out/%s.edf
 check '--json is for one' refused 2 '%s' "$halcyon" integrate a -p s.poni --json -o out/%s.dat
+check '--processes is for one' refused 2 '%s' "$halcyon" integrate a -p s.poni --processes 2 -o out/%s.dat
+check '--shard is for one' refused 2 '%s' "$halcyon" integrate a -p s.poni --shard 0/2 -o out/%s.dat
 head -c 100 a/f_1.tif >b/f_1.tif
 check 'a file that fails among others: status 1' not integrate b/f_0.tif b/f_1.tif a/f_2.tif -o out/%s_again.dat
 check '... and those behind it are done' test -s out/f_2_again.dat

@@ -205,6 +205,11 @@ static void test_shares(void)
     is_int((intmax_t)stats->devices[1].frames, FRAMES - 8, "the one that stood by does the rest");
     is_int((intmax_t)r.seen.failed, 0, "no frame failed");
     rig_close(&r);
+    snprintf(devices, sizeof devices, "cpu@threads=%u@fail-launch=3,cpu@threads=1@discrete=1", all);
+    rig_open(&r, devices, npy, &opts);
+    is_int(rig_run(&r, npy, 0, FRAMES), 0, "so it is if that one has memory of its own");
+    is_int((intmax_t)hcy_pipeline_get_stats(r.pipeline)->devices[1].frames, FRAMES - 8, "which does the rest");
+    rig_close(&r);
     rig_open(&r, "cpu@threads=1,null@kernels=noop", npy, &opts);
     is_int(rig_run(&r, npy, 0, FRAMES), 0, "the CPU beside an accelerator");
     stats = hcy_pipeline_get_stats(r.pipeline);
@@ -269,6 +274,27 @@ static void test_bounds(void)
     ok(r.pipeline->ring.window < FRAMES, "the ring is smaller than the stack");
     is_int((intmax_t)r.seen.out_of_order, 0, "in order");
     rig_close(&r);
+}
+
+static void test_what_bounds(void)
+{
+    static const struct {
+        const char *device;
+        uint64_t sink_us;
+        int bound;
+    } cases[] = { { "null@kernels=noop@delay-us=3000", 0, HCY_PIPELINE_BY_DEVICES },
+                  { "null@kernels=noop", 3000, HCY_PIPELINE_BY_SINK } };
+    hcy_pipeline_options opts = batches_of(4);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct rig r;
+        if (rig_open(&r, cases[i].device, npy, &opts))
+            bail_out("no pipeline");
+        r.seen.delay_us = cases[i].sink_us;
+        is_int(rig_run(&r, npy, 0, FRAMES), 0, "%s, a sink of %d us", cases[i].device, (int)cases[i].sink_us);
+        const hcy_pipeline_stats *stats = hcy_pipeline_get_stats(r.pipeline);
+        is_int(stats->bound, cases[i].bound, "is bound by the %s", hcy_pipeline_bound_name(stats->bound));
+        rig_close(&r);
+    }
 }
 
 static void test_small_window(void)
@@ -498,6 +524,7 @@ int main(void)
     test_hanging();
     test_all_fail();
     test_bounds();
+    test_what_bounds();
     test_small_window();
     test_memory();
     test_short();

@@ -56,6 +56,35 @@ void *__wrap_aligned_alloc(size_t align, size_t size)
     return __real_aligned_alloc(align, size);
 }
 
+/* --- Copies to devices --- */
+
+static atomic_size_t longest_write; /* bytes */
+
+int __real_hcy_buffer_write(hcy_queue *queue, hcy_buffer *dst, size_t offset, const void *src, size_t size);
+int __wrap_hcy_buffer_write(hcy_queue *queue, hcy_buffer *dst, size_t offset, const void *src, size_t size);
+int __wrap_hcy_buffer_write(hcy_queue *queue, hcy_buffer *dst, size_t offset, const void *src, size_t size)
+{
+    if (size > atomic_load(&longest_write))
+        atomic_store(&longest_write, size);
+    return __real_hcy_buffer_write(queue, dst, offset, src, size);
+}
+
+/* --- Devices that cannot be shown a host's memory --- */
+
+static int import_fails;
+
+int __real_hcy_buffer_import_host(hcy_buffer **buf, hcy_device *dev, void *host, size_t size, void (*done)(void *),
+                                  void *payload);
+int __wrap_hcy_buffer_import_host(hcy_buffer **buf, hcy_device *dev, void *host, size_t size, void (*done)(void *),
+                                  void *payload);
+int __wrap_hcy_buffer_import_host(hcy_buffer **buf, hcy_device *dev, void *host, size_t size, void (*done)(void *),
+                                  void *payload)
+{
+    if (import_fails)
+        return hcy_fail(HCY_EUNSUPPORTED, "this memory cannot be registered");
+    return __real_hcy_buffer_import_host(buf, dev, host, size, done, payload);
+}
+
 /* --- A host: a ring of chunks, which it damages when it gets them back --- */
 
 struct chunk {
@@ -65,7 +94,9 @@ struct chunk {
 };
 
 static uint8_t *memory;
-static size_t memory_size;
+static size_t memory_size, chunk_bytes;
+static int even;
+static uint32_t small_blocks; /* 0: the format's default */
 static struct chunk chunks[FRAMES];
 static atomic_size_t n_back, n_cancelled;
 
@@ -75,14 +106,18 @@ static void make_chunks(void)
     size_t bound;
     if (hcy_bslz4_encode_bound(&bound, &coding))
         bail_out("no bound");
-    bound += 7; /* odd addresses */
+    /* Odd addresses, or those that devices' own copies may have, too. */
+    bound = even ? (bound + HCY_BSLZ4_ALIGN - 1) / HCY_BSLZ4_ALIGN * HCY_BSLZ4_ALIGN : bound + 7;
+    chunk_bytes = bound;
     memory_size = FRAMES * bound;
     free(memory);
     memory = malloc(memory_size);
     for (uint64_t i = 0; i < FRAMES; i++) {
         chunks[i] = (struct chunk){ .at = memory + i * bound };
         make_frame(pixels, i);
-        if (hcy_bslz4_encode(&chunks[i].size, chunks[i].at, bound, &coding, pixels))
+        hcy_bslz4_job how = coding;
+        how.block_bytes = small_blocks;
+        if (hcy_bslz4_encode(&chunks[i].size, chunks[i].at, bound, &how, pixels))
             bail_out("no chunk: %s", hcy_last_error()->text);
     }
     atomic_store(&n_back, 0);
@@ -211,16 +246,21 @@ static void test_same_bits(void)
     static const struct {
         const char *devices;
         uint32_t codec, flags, batch;
-        int in_place;
+        int in_place, even, copied; /* the last: though the memory is named */
+        uint32_t small_blocks;
     } ways[] = {
-        { "cpu@threads=2", HCY_CODEC_BSLZ4, 0, 8, 1 },
-        { "cpu@threads=2", HCY_CODEC_BSLZ4, 0, 8, 0 },
-        { "cpu@threads=1,cpu@threads=1", HCY_CODEC_BSLZ4, 0, 1, 1 },
-        { "cpu@threads=1,cpu@threads=1", HCY_CODEC_BSLZ4, HCY_PIPELINE_TWO_STAGE, 5, 1 },
-        { "cpu@threads=1", HCY_CODEC_BSLZ4, HCY_PIPELINE_COPY, 5, 1 },
-        { "cpu@threads=1@discrete=1", HCY_CODEC_BSLZ4, 0, 5, 1 },
-        { "cpu@threads=1", HCY_CODEC_LZ4, 0, 5, 1 },
-        { "cpu@threads=1", HCY_CODEC_NONE, 0, 5, 1 },
+        { "cpu@threads=2", HCY_CODEC_BSLZ4, 0, 8, 1, 0, 0, 0 },
+        { "cpu@threads=2", HCY_CODEC_BSLZ4, 0, 8, 0, 0, 0, 0 },
+        { "cpu@threads=1,cpu@threads=1", HCY_CODEC_BSLZ4, 0, 1, 1, 0, 0, 0 },
+        { "cpu@threads=1,cpu@threads=1", HCY_CODEC_BSLZ4, HCY_PIPELINE_TWO_STAGE, 5, 1, 0, 0, 0 },
+        { "cpu@threads=1", HCY_CODEC_BSLZ4, HCY_PIPELINE_COPY, 5, 1, 0, 0, 0 },
+        { "cpu@threads=1", HCY_CODEC_BSLZ4, HCY_PIPELINE_COPY, 5, 1, 1, 0, 0 },
+        { "cpu@threads=1", HCY_CODEC_BSLZ4, HCY_PIPELINE_COPY, 5, 1, 1, 0, 1024 },
+        { "cpu@threads=1", HCY_CODEC_BSLZ4, 0, 5, 1, 0, 0, 1024 },
+        { "cpu@threads=1@discrete=1", HCY_CODEC_BSLZ4, 0, 5, 1, 0, 0, 0 },
+        { "cpu@threads=1,cpu@threads=1", HCY_CODEC_BSLZ4, 0, 5, 1, 0, 1, 0 },
+        { "cpu@threads=1", HCY_CODEC_LZ4, 0, 5, 1, 0, 0, 0 },
+        { "cpu@threads=1", HCY_CODEC_NONE, 0, 5, 1, 0, 0, 0 },
     };
     double *reference = pulled(), sum = 0;
     for (size_t i = 0; i < FRAMES * 2 * BINS; i++)
@@ -229,14 +269,20 @@ static void test_same_bits(void)
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
         struct rig r;
         char name[160];
-        snprintf(name, sizeof name, "%s, codec %u, flags %u, %s", ways[i].devices, ways[i].codec,
-                 ways[i].flags, ways[i].in_place ? "memory named" : "memory not named");
+        snprintf(name, sizeof name, "%s, codec %u, flags %u, blocks %u, %s%s", ways[i].devices, ways[i].codec,
+                 ways[i].flags, ways[i].small_blocks, ways[i].in_place ? "memory named" : "memory not named",
+                 ways[i].even ? ", even" : "");
         coding.codec = ways[i].codec;
+        even = ways[i].even;
+        small_blocks = ways[i].small_blocks;
+        atomic_store(&longest_write, 0);
         rig_open(&r, ways[i].devices, ways[i].batch, ways[i].flags);
         r.seen.curves = calloc(FRAMES * 2 * BINS, sizeof(double));
         r.push.memory = ways[i].in_place ? memory : NULL;
         r.push.memory_size = memory_size;
+        import_fails = ways[i].copied;
         int status = hcy_pipeline_start(r.pipeline, &r.push);
+        import_fails = 0;
         status = status ? status : submit(&r, 0, FRAMES);
         is_int(status, 0, "%s: submitted", name);
         is_int(hcy_pipeline_finish(r.pipeline), 0, "finished");
@@ -244,10 +290,19 @@ static void test_same_bits(void)
         ok(once(FRAMES) && !atomic_load(&n_cancelled), "every chunk is given back once");
         ok(!memcmp(r.seen.curves, reference, FRAMES * 2 * BINS * sizeof(double)),
            "the same bits as pulled ones");
+        const hcy_pipeline_stats *stats = hcy_pipeline_get_stats(r.pipeline);
+        const int used = ways[i].in_place && !ways[i].copied;
+        is_int((intmax_t)stats->in_place, used ? FRAMES : 0, "frames that nobody copied");
+        ok(!stats->copied == !ways[i].copied, "why not: %s", stats->copied ? stats->copied : "");
+        if (ways[i].flags & HCY_PIPELINE_COPY)
+            ok((atomic_load(&longest_write) > chunk_bytes) == ways[i].even,
+               "neighbours go in one copy where their distances allow it: %zu bytes", atomic_load(&longest_write));
         free(r.seen.curves);
         rig_close(&r);
     }
     coding.codec = HCY_CODEC_BSLZ4;
+    even = 0;
+    small_blocks = 0;
     free(reference);
 }
 

@@ -358,7 +358,7 @@ int integrate_pipeline(struct job *job)
 {
     hcy_pipeline_options opts = HCY_PIPELINE_OPTIONS_INIT;
     hcy_pipeline_source source = hcy_pipeline_source_of(job->info);
-    opts.flags = job->values->two_stage ? HCY_PIPELINE_TWO_STAGE : 0;
+    integrate_run_options(&opts, job->values);
     if (!group_adds(&job->group))
         opts.flags |= HCY_PIPELINE_MEANS;
     if (job->values->follow || job->worker)
@@ -366,11 +366,9 @@ int integrate_pipeline(struct job *job)
         opts.flags |= HCY_PIPELINE_ADD_UP;
     if (job->values->follow)
         source.max_chunk = 0; /* of what is there, later ones may be larger */
-    opts.batch = (uint32_t)job->values->batch.value;
-    opts.latency = (uint64_t)(1e6 * job->values->latency.value);
-    opts.device_timeout = (uint64_t)(1e9 * job->values->device_timeout.value);
     /* Processes share the processors that would else be one's own. */
-    opts.readers = job->worker ? 1 : job->values->readers;
+    if (job->worker)
+        opts.readers = 1;
     if (has_few_frames(job)) {
         opts.flags |= HCY_PIPELINE_FEW;
         opts.batch = opts.batch ? opts.batch : (uint32_t)(job->last - job->first);

@@ -6,6 +6,7 @@
 #include "inputs.h"
 #include "raw.h"
 #include <halcyon/device.h>
+#include <halcyon/pipeline.h>
 #include <halcyon/stack.h>
 
 /* The command line's, then with the configuration's below them. */
@@ -50,7 +51,9 @@ int integrate_layout(struct integrate_values *values);
 size_t integrate_processors(void);
 /* The folder where plans are kept, which may be written to `folder`; NULL: they are not. */
 const char *integrate_cache(char *folder, size_t size, const struct integrate_values *values);
-/* "cpu,opencl:0": the strings that open them. */
+/* What the command line says of how frames are run, of files and streams alike; over the defaults. */
+void integrate_run_options(hcy_pipeline_options *options, const struct integrate_values *values);
+/* The strings that open them, with commas. */
 void integrate_device_names(char *text, size_t size, hcy_device *const *devices, size_t n);
 /* Options of the plan, without arrays. */
 void integrate_options(hcy_azint_options *options, const struct integrate_values *values);

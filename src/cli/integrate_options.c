@@ -263,6 +263,15 @@ const char *integrate_cache(char *folder, size_t size, const struct integrate_va
     return hcy_cache_folder(folder, size, "plans") ? NULL : folder;
 }
 
+void integrate_run_options(hcy_pipeline_options *options, const struct integrate_values *v)
+{
+    options->flags = v->two_stage ? HCY_PIPELINE_TWO_STAGE : 0;
+    options->readers = v->readers;
+    options->batch = (uint32_t)v->batch.value;
+    options->latency = (uint64_t)(1e6 * v->latency.value);
+    options->device_timeout = (uint64_t)(1e9 * v->device_timeout.value);
+}
+
 void integrate_device_names(char *text, size_t size, hcy_device *const *devices, size_t n)
 {
     size_t used = 0;
@@ -289,9 +298,9 @@ static const char *find_stream_conflict(const struct integrate_values *v, const 
     if (v->curve_secret && !v->curve_key)
         return "--curve-secret needs --curve-key, the detector's";
     return v->follow || v->frames.given || v->dataset || v->monitor || v->mask_frame.given || v->save_config ||
-                   v->raw.pedestal || v->raw.gain
+                   v->raw.pedestal || v->raw.gain || v->shard || v->processes.given
                ? "--stream goes without --follow, --frames, --dataset, --monitor, --mask-from-frame, --save-config, "
-                 "--pedestal and --gain"
+                 "--pedestal, --gain, --shard and --processes"
                : NULL;
 }
 
@@ -373,11 +382,14 @@ static void join_words(char *out, size_t size, int argc, char **argv)
 static int find_inputs(struct integrate_values *v, const char *const *words, size_t n)
 {
     int status = inputs_find(&v->inputs, words, n), each = inputs_each(v->output);
-    if (!status && each && v->json)
-        return cli_error("--json is for one result; with %%s in -o there are many"), CLI_USAGE;
-    if (!status && each && (v->follow || v->save_config))
-        return cli_error("%s is for one result; with %%s in -o there are many",
-                         v->follow ? "--follow" : "--save-config"), CLI_USAGE;
+    const struct {
+        int given;
+        const char *option;
+    } alone[] = { { v->json, "--json" }, { v->follow, "--follow" }, { v->save_config != NULL, "--save-config" },
+                  { v->processes.given, "--processes" }, { v->shard != NULL, "--shard" } };
+    for (size_t i = 0; !status && each && i < sizeof alone / sizeof alone[0]; i++)
+        if (alone[i].given)
+            return cli_error("%s is for one result; with %%s in -o there are many", alone[i].option), CLI_USAGE;
     if (!status && each)
         status = inputs_check_outputs(&v->inputs, v->output);
     return status;

@@ -21,13 +21,16 @@ static const struct {
     { "libzstd", "no frames packed with Zstandard are read", " integrate decompress compress sum " },
 #endif
 #ifndef HAVE_JANSSON
-    { "jansson", "no --config and --save-config", " integrate " },
+    { "jansson", "no --config, --save-config, reports and streams of version 1", " integrate compare simulate " },
 #endif
 #ifndef HAVE_FFTW3
     { "FFTW", "no transforms on the CPU", " nufft , bench nufft " },
 #endif
 #ifndef HAVE_VKFFT
-    { "VkFFT", "no transforms through OpenCL", " nufft , bench nufft " },
+    { "VkFFT", "no transforms on opencl devices", " nufft , bench nufft " },
+#endif
+#ifndef HAVE_ZMQ
+    { "ZeroMQ", "no live streams", " integrate simulate " },
 #endif
     { NULL, NULL, NULL }
 };

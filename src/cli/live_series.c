@@ -149,9 +149,10 @@ static int start_series_pipeline(struct live_series *s, const hcy_stream_array *
     hcy_pipeline_options opts = HCY_PIPELINE_OPTIONS_INIT;
     hcy_pipeline_push_options push = HCY_PIPELINE_PUSH_OPTIONS_INIT;
     const hcy_pipeline_source source = { { a->codec, a->elem_size, a->bytes, 0, 0 }, a->pixel_type, 0 };
-    /* Frames that are summed up need their sums; means alone are enough where each one is a curve. */
-    opts.flags = (v->two_stage ? HCY_PIPELINE_TWO_STAGE : 0) | (s->group.size < 2 ? HCY_PIPELINE_MEANS : 0);
-    opts.batch = (uint32_t)v->batch.value;
+    integrate_run_options(&opts, v);
+    /* Frames that are added up need their sums; means alone are enough where each one is a curve. */
+    if (!group_adds(&s->group))
+        opts.flags |= HCY_PIPELINE_MEANS;
     push.queue = (uint32_t)v->queue.value;
     push.overflow = v->overflow ? HCY_PIPELINE_DROP_OLDEST : HCY_PIPELINE_WAIT;
     push.sink = take_live_curve;

@@ -202,7 +202,7 @@ static void write_reduction(struct text *t, const hcy_eval_program *p, int rank,
 {
     uint32_t now[HCY_EVAL_REGISTERS] = { 0 };
     const hcy_eval_step *s = NULL;
-    /* OpenCL has local memory only at a kernel's outermost level, so that all of it stands in front. */
+    /* One of the dialects has local memory only at a kernel's outermost level, so that all of it stands in front. */
     for (uint32_t r = 0; (s = next_reduction(p, s)); r++)
         append(t, "    LOCAL %s partial%u[%u];\n", type_name(hcy__op_infos[s->op].result), r, HCY_EVAL_LANES);
     for (uint32_t r = 0; (s = next_reduction(p, s)); r++)

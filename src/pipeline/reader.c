@@ -19,6 +19,9 @@ uint32_t hcy__readers_default(const hcy_pipeline *p)
     uint32_t n = 0, most = MOST_BY_DEFAULT / 2;
     for (size_t i = 0; i < hcy__n_devices(&p->workers); i++) {
         const hcy_device_info *info = hcy_device_get_info(hcy__device_at(&p->workers, i));
+        /* One that stands by, or was left out, takes no frames that would have to be read beside the others'. */
+        if (!hcy__device_works(&p->workers, i))
+            continue;
         n += info->kind == HCY_KIND_CPU ? (info->units + 1) / 2 : half;
         most += info->kind == HCY_KIND_CPU ? 0 : MOST_BY_DEFAULT / 2;
     }

@@ -1,7 +1,7 @@
 /* share.c - devices that share the processors: which of them stands by, when one of them leaves slots to others.
  *
- * Devices of the kind CPU (the CPU itself, OpenCL on it) work with the processors that also read, parse and feed the
- * accelerators.  So two rules hold, by which a device more makes no run slower:
+ * Devices of the kind CPU (the CPU itself, other drivers for it) work with the processors that also read, parse and
+ * feed the accelerators.  So two rules hold, by which a device more makes no run slower:
  *
  *   - More threads than processors only take them from each other (PoCL beside the CPU on the same cores halved the
  *     rate).  Such devices work together as long as all their threads find a processor; others stand by, and have the

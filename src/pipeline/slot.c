@@ -118,7 +118,7 @@ int hcy__slots_create(hcy_pipeline *p, size_t n)
     p->slots.all = calloc(n, sizeof *p->slots.all);
     if (!p->slots.all)
         return hcy_fail(HCY_ENOMEM, "%zu slots of the pipeline", n);
-    p->slots.n = p->slots.n_free = n;
+    p->slots.n = n;
     for (size_t i = 0; i < n; i++) {
         status = create_slot(p, &p->slots.all[i], choose_home(p, i));
         if (status)
@@ -153,9 +153,8 @@ void hcy__slots_destroy(hcy_pipeline *p)
 }
 
 /* [lock] */
-static void clear_slot(hcy_pipeline *p, struct pipe_slot *slot)
+static void clear_slot(const hcy_pipeline *p, struct pipe_slot *slot)
 {
-    p->slots.n_free += slot->state != SLOT_FREE;
     slot->state = SLOT_FREE;
     slot->closed = slot->again = 0;
     memset(slot->refused, 0, hcy__n_devices(&p->workers));
@@ -233,7 +232,8 @@ void hcy__slot_close(hcy_pipeline *p)
 static size_t limit_batch(const hcy_pipeline *p)
 {
     uint64_t left = hcy__frames_left(&p->reader), all = hcy__frames_of_run(&p->reader);
-    uint64_t alive = hcy__workers_alive(&p->workers), devices = alive ? alive : 1;
+    uint64_t working = hcy__count_devices(&p->workers, 0) + hcy__count_devices(&p->workers, 1);
+    uint64_t devices = working ? working : 1;
     /* Never less than LEAST_BATCH, unless the whole run has less for each device. */
     uint64_t share = (left + devices - 1) / devices, least = (all + devices - 1) / devices;
     least = least < LEAST_BATCH ? least : LEAST_BATCH;
@@ -267,7 +267,6 @@ static struct pipe_slot *open_slot(hcy_pipeline *p, int in_place)
         if (slot->state == SLOT_FREE) {
             /* Nobody has a place in it yet, so its table may move.  A table that does not grow overflows. */
             grow_table(p, slot);
-            p->slots.n_free--;
             slot->state = SLOT_FILLING;
             slot->first = hcy__ring_accepted(&p->ring);
             slot->in_place = in_place;

@@ -66,7 +66,6 @@ struct pipe_slots {
     struct pipe_slot *filling; /* [lock] the one that producers fill, NULL: none */
     struct pipe_slot *ready;   /* [lock] */
     size_t n_ready;            /* [lock] */
-    size_t n_free;             /* [lock] */
     size_t stride;             /* [lock] entries of a block table that frames have asked for so far, at most */
 };
 

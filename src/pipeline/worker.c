@@ -12,7 +12,7 @@
 
 #include <halcyon/backend.h>
 
-#define POLL_NS 30000 /* between looks at a batch: a tenth of the shortest ones */
+#define POLL_NS 30000 /* between looks at a batch: a fifth of what a GPU takes for one frame */
 
 /* --- Which slots a device takes --- */
 
@@ -456,6 +456,11 @@ int hcy__device_is_used(const struct pipe_workers *workers, size_t i)
     return !workers->all[i].failed;
 }
 
+int hcy__device_works(const struct pipe_workers *workers, size_t i)
+{
+    return !workers->all[i].failed && !workers->all[i].stands_by;
+}
+
 int hcy__device_hangs(const struct pipe_workers *workers, size_t i)
 {
     return workers->all[i].hung;
@@ -470,18 +475,18 @@ size_t hcy__count_devices(const struct pipe_workers *workers, int direct)
 {
     size_t n = 0;
     for (size_t i = 0; i < workers->n; i++)
-        n += !workers->all[i].failed && workers->all[i].direct == direct;
+        n += hcy__device_works(workers, i) && workers->all[i].direct == direct;
     return n;
 }
 
 hcy_device *hcy__find_device(const struct pipe_workers *workers, int direct, size_t i)
 {
-    const struct pipe_worker *w = workers->all;
-    while (w->failed || w->direct != direct || i) {
-        i -= !w->failed && w->direct == direct;
-        w++;
+    size_t at = 0;
+    while (!hcy__device_works(workers, at) || workers->all[at].direct != direct || i) {
+        i -= hcy__device_works(workers, at) && workers->all[at].direct == direct;
+        at++;
     }
-    return w->device;
+    return workers->all[at].device;
 }
 
 size_t hcy__preferred_batch(const struct pipe_workers *workers)

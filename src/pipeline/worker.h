@@ -56,16 +56,11 @@ static inline size_t hcy__n_devices(const struct pipe_workers *workers)
 {
     return workers->n;
 }
-/* [lock] Devices that have not been given up. */
-static inline size_t hcy__workers_alive(const struct pipe_workers *workers)
-{
-    return workers->n - workers->n_failed;
-}
 hcy_device *hcy__device_at(const struct pipe_workers *workers, size_t i);
 /* It is at work; and its kernels read memory of the host where it is. */
 int hcy__device_is_used(const struct pipe_workers *workers, size_t i);
 int hcy__device_reads_host(const struct pipe_workers *workers, size_t i);
-/* Of the devices at work those that read the host's memory (direct), or that need copies: how many there are, and the
+/* Of the devices that work those that read the host's memory (direct), or that need copies: how many there are, and the
  * i-th of them, which must exist. */
 size_t hcy__count_devices(const struct pipe_workers *workers, int direct);
 hcy_device *hcy__find_device(const struct pipe_workers *workers, int direct, size_t i);
@@ -74,6 +69,8 @@ hcy_device *hcy__find_device(const struct pipe_workers *workers, int direct, siz
 size_t hcy__batch_in_time(const hcy_pipeline *p);
 /* Is there a device that does not work with the processors? */
 int hcy__has_accelerators(const struct pipe_workers *workers);
+/* It is at work and does not stand by. */
+int hcy__device_works(const struct pipe_workers *workers, size_t i);
 /* It did not answer in time, and may still use what it was given. */
 int hcy__device_hangs(const struct pipe_workers *workers, size_t i);
 /* Memory that such a device may still use, or that says where it is: never freed, and known not to be lost. */
