@@ -307,7 +307,7 @@ check 'a device that fails: all frames are there' equals "`grep -c '^# frame [0-
 check 'no device left' \
     refused 1 'given up: .*as @fail-launch asked' integrate -d null@kernels=noop@fail-launch=2 --batch 1 -o x.dat
 check 'a device that hangs: the limit gives it up' \
-    integrate -d null@kernels=noop@delay-us=3000000,cpu@threads=1 --device-timeout 0.2 -o hung.dat
+    integrate -d null@kernels=noop@delay-us=60000000,cpu@threads=1 --device-timeout 3 -o hung.dat
 check '... and its frames are the other one'"'"'s' same hung.dat one.dat
 rm -f x.dat x.dat.partial-*
 "$halcyon" integrate s.h5 -p s.poni -d $noop@delay-us=900000 --batch 1 -o x.dat 2>words &

@@ -230,10 +230,14 @@ void hcy_pipeline_destroy(hcy_pipeline *p)
     hcy__push_abandon(p);
     hcy__quit(&p->control);
     /* Their threads end first: they use all the other parts. */
-    hcy__workers_destroy(p);
+    int hangs = hcy__workers_destroy(p);
     hcy__slots_destroy(p);
     hcy__ring_destroy(&p->ring);
-    hcy_azint_plan_release((hcy_azint_plan *)p->plan);
+    /* A processor reads the plan's tables in place, and one that hangs may come back to them. */
+    if (hangs)
+        hcy__keep_for_ever((hcy_azint_plan *)p->plan);
+    else
+        hcy_azint_plan_release((hcy_azint_plan *)p->plan);
     hcy__control_destroy(&p->control);
     hcy__stats_destroy(&p->stats);
     free(p);

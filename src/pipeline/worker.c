@@ -365,7 +365,7 @@ int hcy__workers_create_lanes(hcy_pipeline *p)
     return status ? status : hcy__dividers_start(p);
 }
 
-void hcy__workers_destroy(hcy_pipeline *p)
+int hcy__workers_destroy(hcy_pipeline *p)
 {
     int hangs = 0;
     hcy__dividers_join(&p->workers.dividers);
@@ -389,6 +389,7 @@ void hcy__workers_destroy(hcy_pipeline *p)
         hcy__keep_for_ever(p->workers.all);
     else
         free(p->workers.all);
+    return hangs;
 }
 
 /* --- For a run --- */

@@ -43,7 +43,8 @@ struct pipe_workers {
 int hcy__workers_create(hcy_pipeline *p, hcy_device *const *devices, size_t n);
 int hcy__workers_start(hcy_pipeline *p);
 int hcy__workers_create_lanes(hcy_pipeline *p);
-void hcy__workers_destroy(hcy_pipeline *p);
+/* 1 if one of them hangs: what it may read has to stay. */
+int hcy__workers_destroy(hcy_pipeline *p);
 
 /* [lock] goes_on: their statistics are added to.  Fails if earlier runs have left no device. */
 int hcy__workers_begin(hcy_pipeline *p, int goes_on);
