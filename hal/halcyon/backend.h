@@ -239,6 +239,10 @@ HCY_API int hcy_cache_write(const char *path, const void *head, size_t head_size
 /* Bytes of host memory that this process may still take, by the machine's MemAvailable, its cgroups' limits and its
  * own: for who needs much and would rather say so than be killed.  UINT64_MAX: nothing says. */
 HCY_API uint64_t hcy_memory_left(void);
+
+/* memcpy() to memory that this processor will not read soon (a device will): where it can, it neither reads the
+ * destination's lines before it writes them nor keeps them in its caches.  Fastest from a source that lies in those. */
+HCY_API void hcy_copy_past_caches(void *dst, const void *src, size_t n);
 /* Processors that this process may use, by its affinity and its cgroups' quotas: 1 at least. */
 HCY_API unsigned hcy_processors(void);
 

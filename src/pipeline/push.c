@@ -268,11 +268,6 @@ static int view_memory(hcy_pipeline *p, struct pipe_push *push)
     return 0;
 }
 
-size_t hcy__push_waiting(const struct pipe_push *push)
-{
-    return push->n;
-}
-
 const char *hcy__push_copied(const struct pipe_push *push)
 {
     return push && push->copied[0] ? push->copied : NULL;

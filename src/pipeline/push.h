@@ -24,8 +24,6 @@ void hcy__chunk_give_back(const hcy_pipeline *p, const struct pipe_chunk *chunk,
 /* Where a chunk lies in the host's memory, and that memory as a device's kernels read it. */
 size_t hcy__push_offset(const struct pipe_push *push, const uint8_t *chunk);
 hcy_buffer *hcy__push_view(const struct pipe_push *push, size_t device);
-/* [lock] Chunks that wait for a slot. */
-size_t hcy__push_waiting(const struct pipe_push *push);
 /* Why chunks in the host's memory are copied: NULL where they are not, or none is named. */
 const char *hcy__push_copied(const struct pipe_push *push);
 /* Ends a push that nobody has finished. */

@@ -69,11 +69,42 @@ static int reserve_frame(hcy_pipeline *p, struct pipe_seat *place, uint64_t *num
     return 1;
 }
 
+/* Of whole units, as places are. */
+static size_t passage_size(const hcy_pipeline *p)
+{
+    return (p->source.max_chunk + HCY_BSLZ4_ALIGN - 1) / HCY_BSLZ4_ALIGN * HCY_BSLZ4_ALIGN;
+}
+
+/* Where slots are only copied from, chunks go through a piece of memory that stays in the reader's caches; NULL: they
+ * need not, or there is no memory for it, which is slower and no failure. */
+static uint8_t *create_passage(const hcy_pipeline *p)
+{
+    if (!hcy__count_devices(&p->workers, 0) || !p->source.max_chunk)
+        return NULL;
+    return aligned_alloc(HCY_BSLZ4_ALIGN, passage_size(p) + HCY_BSLZ4_PADDING);
+}
+
+/* The chunk to its place, and where to parse it from. */
+static int read_chunk(size_t *size, struct pipe_seat *place, const hcy_pipeline *p, uint8_t *passage, uint64_t number)
+{
+    hcy_stack *stack = p->reader.stack;
+    if (!passage || place->capacity > passage_size(p))
+        return hcy_stack_read(size, place->into, place->capacity, stack, number);
+    int status = hcy_stack_read(size, passage, place->capacity, stack, number);
+    if (status)
+        return status;
+    hcy_copy_past_caches(place->into, passage, *size);
+    /* Taking a chunk apart reads a few bytes here and there, which would come from memory, one by one. */
+    place->at = passage;
+    return 0;
+}
+
 static void *read_frames(void *pipeline)
 {
     hcy_pipeline *p = pipeline;
     struct pipe_parser parser = { NULL, 0 };
     struct pipe_seat place;
+    uint8_t *passage = create_passage(p);
     uint64_t number;
     int status;
     step_back(p);
@@ -90,11 +121,12 @@ static void *read_frames(void *pipeline)
         size_t size = 0;
         hcy__output_begin(place.output, number);
         if (!status)
-            status = hcy_stack_read(&size, place.into, place.capacity, p->reader.stack, number);
+            status = read_chunk(&size, &place, p, passage, number);
         hcy__slot_commit(p, &place, &parser, status, size);
     }
     hcy__pipe_unlock(&p->control);
     free(parser.blocks);
+    free(passage);
     return NULL;
 }
 

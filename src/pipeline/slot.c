@@ -326,11 +326,6 @@ int hcy__slot_reserve(hcy_pipeline *p, size_t size, const uint8_t *in_place, str
     return 1;
 }
 
-int hcy__more_is_coming(const hcy_pipeline *p)
-{
-    return (p->slots.filling && p->slots.filling->pending) || hcy__push_waiting(p->push);
-}
-
 void hcy__slot_hold(const struct pipe_seat *place, const struct pipe_chunk *chunk)
 {
     struct pipe_slot *slot = place->slot;

@@ -102,9 +102,6 @@ void hcy__slot_close(hcy_pipeline *p);
 void hcy__slot_commit(hcy_pipeline *p, const struct pipe_seat *place, struct pipe_parser *parser, int status,
                       size_t size);
 
-/* [lock] In a push: chunks wait for their places, or are being taken apart. */
-int hcy__more_is_coming(const hcy_pipeline *p);
-
 /* For workers. */
 /* [lock] The ready slots, oldest frames first, by `next`; one of them taken off the list. */
 static inline struct pipe_slot *hcy__slots_ready(const struct pipe_slots *slots)

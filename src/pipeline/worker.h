@@ -137,6 +137,7 @@ struct pipe_worker {
     size_t preferred, part, n_parts;
     size_t oldest, in_flight; /* lanes */
     uint64_t busy_until;
+    uint64_t launched, batch_ns; /* [lock] the last batch's beginning; about how long batches take */
     hcy_pipeline_device stats; /* [lock] */
     pthread_t thread;
     int hung;    /* it did not answer in time: what it may still write to is kept, for ever */
