@@ -296,6 +296,7 @@ static void open_devices(int argc, char **argv)
             diag("%s: %s", text, hcy_last_error()->text);
         exact &= argc < 2;
     }
+    few |= TAP_THREAD_SANITIZER;
 }
 
 static int wanted(uint32_t type)

@@ -12,12 +12,7 @@ if "$halcyon" compare none.json 2>&1 | grep -q 'built without jansson'; then
     echo '1..0 # SKIP built without jansson'
     exit 0
 fi
-# Its devices are processes apart; their threads are the pipeline's and the backends', whose own tests are shorter.
-case ${HCY_SANITIZER-} in
-*thread*)
-    echo '1..0 # SKIP nothing here that ThreadSanitizer does not see in the tests of the pipeline'
-    exit 0 ;;
-esac
+threads_elsewhere
 compare() { "$halcyon" compare -q "$@"; }
 value() { "$json" "$1" <"$2"; }
 # number KEY FILE LEAST MOST: the value lies within.

@@ -7,6 +7,7 @@ script=$0
 case $script in /*) ;; *) script=`pwd`/$script ;; esac
 test_name=detector
 . "${top_srcdir:-.}/tests/cli.sh"
+threads_elsewhere
 HALCYON_CACHE_DIR=$work/cache
 export HALCYON_CACHE_DIR
 

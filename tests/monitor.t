@@ -1,6 +1,7 @@
 # halcyon integrate --monitor and --sum: curves divided by counts, curves of summed frames; halcyon sum --roi.
 test_name=monitor
 . "${top_srcdir:-.}/tests/cli.sh"
+threads_elsewhere
 
 integrate() { "$halcyon" integrate s.h5 -p s.poni -d cpu@threads=1 -q "$@"; }
 rows() { grep -v '^#' "$1" | grep .; }

@@ -29,6 +29,18 @@
 #define TAP_PRINTF(fmt, args)
 #endif
 
+/* Under ThreadSanitizer a program takes some ten times as long: cases that only repeat what threads do are left out. */
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TAP_THREAD_SANITIZER 1
+#endif
+#elif defined(__SANITIZE_THREAD__)
+#define TAP_THREAD_SANITIZER 1
+#endif
+#ifndef TAP_THREAD_SANITIZER
+#define TAP_THREAD_SANITIZER 0
+#endif
+
 static struct {
     pthread_mutex_t lock;
     int planned, run, failed;

@@ -2,6 +2,7 @@
 # the first command that fails; `#=> WORDS` asks for these in what the command before it said.
 test_name=tutorials
 . "${top_srcdir:-.}/tests/cli.sh"
+threads_elsewhere
 
 [ -n "${HCY_HDF5-yes}" ] || { echo '1..0 # SKIP this build has no HDF5'; exit 0; }
 HALCYON_CACHE_DIR=$work/cache
