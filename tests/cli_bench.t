@@ -81,7 +81,7 @@ check 'bench --tune --json' equals "`value figures.2.stage --tune`" tuned
 check 'bench: text' sh -c "'$halcyon' bench s.h5 -d cpu@threads=1 --rounds 1 | grep -q '1000 bins, splitting full'"
 
 # --- bench nufft ---
-# 1000 points to a million modes is the cheapest cell.  A build without FFTW has none.
+# 1000 points to a million modes is the cheapest cell.
 nufft() { "$halcyon" bench nufft 1d1-1e-06-single --rounds 1 -m 1000 "$@"; }
 nufft_value()
 {

@@ -18,7 +18,7 @@ test_public = \
     tests/nufft_direct tests/nufft_widths tests/nufft_use tests/nufft_order \
     tests/nufft_pencil tests/nufft_settle tests/parse_lanes tests/stream tests/eval tests/array
 
-test_internal = tests/hal_spec tests/arguments tests/nvrtc tests/bslz4 tests/mutations tests/fuzz tests/azint_cache tests/azint_detectors \
+test_internal = tests/hal_spec tests/arguments tests/nvrtc tests/own_fft tests/bslz4 tests/mutations tests/fuzz tests/azint_cache tests/azint_detectors \
     tests/azint_ops tests/azint_kernels tests/nufft_lacks tests/hls_args \
     tests/pipeline tests/pipeline_push tests/pipeline_refuse tests/pipeline_rows
 
@@ -46,6 +46,8 @@ tests_hal_spec_LDADD = $(inside)
 tests_arguments_LDADD = $(inside)
 tests_nvrtc_LDADD = $(inside)
 tests_nvrtc_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu -I$(srcdir)/backends/cuda
+tests_own_fft_LDADD = $(inside)
+tests_own_fft_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/cpu -I$(srcdir)/backends/cpu/fft
 tests_bslz4_LDADD = $(inside)
 tests_bslz4_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/cpu
 tests_mutations_LDADD = $(inside)
@@ -161,6 +163,7 @@ cts_launchers += $(cts_programs:=-opencl.t) tests/arguments-opencl-few.t tests/b
     tests/opencl-opencl.t tests/opencl-opencl-discrete.t \
     tests/cts_buffer-opencl-discrete.t tests/cts_queue-opencl-discrete.t tests/cts_failure-opencl-discrete.t \
     tests/cts_lifetime-opencl-discrete.t tests/cts_threads-opencl-discrete.t tests/cts_queue-opencl-profile.t
+cts_launchers += tests/cts_fft-cpu-own.t tests/nufft_plan-cpu-own.t tests/nufft_order-cpu-own.t
 cts_launchers += tests/eval-cpu-1.t tests/eval-cpu-portable.t tests/eval-cpu-discrete.t tests/eval-opencl-few.t tests/eval-cuda.t \
     tests/array-cpu-discrete.t tests/array-opencl.t tests/array-cuda.t
 if X86_SIMD

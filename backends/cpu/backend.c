@@ -20,6 +20,7 @@ struct cpu_device {
     hcy_device *dev; /* not a reference */
     struct cpu_pool *pool;
     enum cpu_simd simd;
+    enum cpu_fft_choice fft;
     bool discrete, pinned;    /* pinned: to cores */
     uint64_t memory;          /* limit */
     atomic_uint_least64_t used;
@@ -41,6 +42,7 @@ struct settings {
     unsigned *cores, n_cores;
     bool discrete;
     int simd; /* enum cpu_simd; -1: not said */
+    int fft;  /* enum cpu_fft_choice; -1: not said */
 };
 
 #define WORD(name) #name " "
@@ -50,6 +52,7 @@ static const hcy_option options[] = {
       0, NULL },
     { "simd", HCY_OPTION_WORD, offsetof(struct settings, simd), "the variant of its kernels", 0, 0,
       CPU_SIMD_NAMES(WORD) },
+    { "fft", HCY_OPTION_WORD, offsetof(struct settings, fft), "whose Fourier transforms", 0, 0, CPU_FFT_NAMES(WORD) },
     { "memory", HCY_OPTION_SIZE, offsetof(struct settings, memory), "a limit for its buffers", 0, 0, NULL },
     { "discrete", HCY_OPTION_BOOL, offsetof(struct settings, discrete), "device memory hidden from the host", 0, 0,
       NULL },
@@ -66,7 +69,7 @@ static int check_simd(enum cpu_simd simd)
 
 static int parse_settings(const hcy_spec *spec, struct settings *s)
 {
-    *s = (struct settings){ .simd = -1 };
+    *s = (struct settings){ .simd = -1, .fft = -1 };
     int status = 0;
     if (*spec->selector && strcmp(spec->selector, "0"))
         status = hcy_fail(HCY_ENODEV, "\"%s\": there is one CPU, \"cpu\" (cpu@cores=... takes a part of it)",
@@ -78,6 +81,8 @@ static int parse_settings(const hcy_spec *spec, struct settings *s)
         status = check_simd((enum cpu_simd)s->simd);
     if (s->simd < 0)
         s->simd = (int)cpu_simd_best();
+    if (s->fft < 0)
+        s->fft = CPU_FFT_AUTO;
     if (!status && s->core_list)
         status = cpu_parse_cores(&s->cores, &s->n_cores, s->core_list);
     /* A thread for each core that was named, else for each that this process may use. */
@@ -115,7 +120,7 @@ static void read_model(char *model, size_t size)
 
 /* The stable name is without a selector: "cpu:0" is "cpu", as it is listed; the options stay. */
 static void fill_cpu_info(hcy_device_info *info, const char *name, unsigned threads, enum cpu_simd simd,
-                          bool discrete, uint64_t memory)
+                          enum cpu_fft_choice fft, bool discrete, uint64_t memory)
 {
     char model[80];
     read_model(model, sizeof model);
@@ -128,7 +133,7 @@ static void fill_cpu_info(hcy_device_info *info, const char *name, unsigned thre
     info->caps =
         HCY_CAP_F64 | HCY_CAP_MAPPED | HCY_CAP_IMPORT_HOST | HCY_CAP_IMPORT_DEVICE | HCY_CAP_PROGRAMS;
     info->caps |=
-        (discrete ? 0 : (uint32_t)HCY_CAP_HOST_MEMORY) | (cpu_fft_there() ? (uint32_t)HCY_CAP_FFT : 0);
+        (discrete ? 0 : (uint32_t)HCY_CAP_HOST_MEMORY) | (cpu_fft_there(fft) ? (uint32_t)HCY_CAP_FFT : 0);
     info->units = threads;
     info->memory = memory;
 }
@@ -139,7 +144,7 @@ static int list_cpu(hcy_device_info **infos, size_t *n)
     if (!*infos)
         return hcy_fail(HCY_ENOMEM, "out of memory for the list of devices");
     /* What is listed is the device without options. */
-    fill_cpu_info(*infos, "cpu", hcy_processors(), cpu_simd_best(), false, machine_memory());
+    fill_cpu_info(*infos, "cpu", hcy_processors(), cpu_simd_best(), CPU_FFT_AUTO, false, machine_memory());
     *n = 1;
     return 0;
 }
@@ -161,10 +166,11 @@ static int open_device(void **impl, hcy_device_info *info, hcy_device *dev, cons
     }
     d->dev = dev;
     d->simd = (enum cpu_simd)s.simd;
+    d->fft = (enum cpu_fft_choice)s.fft;
     d->discrete = s.discrete;
     d->pinned = s.n_cores != 0;
     d->memory = s.memory ? s.memory : machine_memory();
-    fill_cpu_info(info, spec->text, cpu_pool_threads(d->pool), d->simd, s.discrete, d->memory);
+    fill_cpu_info(info, spec->text, cpu_pool_threads(d->pool), d->simd, d->fft, s.discrete, d->memory);
     *impl = d;
     return 0;
 }
@@ -325,7 +331,7 @@ struct launch {
 static struct cpu_call call_of(const struct cpu_kernel_instance *k, size_t items, const hcy_value *values,
                                size_t n)
 {
-    return (struct cpu_call){ k->dev->pool, k->simd, items, values, n };
+    return (struct cpu_call){ k->dev->pool, k->simd, k->dev->fft, items, values, n };
 }
 
 static int run_kernel_command(void *command)
@@ -349,6 +355,13 @@ static int cpu_queue_launch(void *qimpl, void *kimpl, const hcy_launch_desc *des
     struct launch l = { kimpl, desc };
     const char *name = l.kernel->kernel ? l.kernel->kernel->name : "user's kernel";
     return hcy_hostqueue_submit(q->hq, name, 0, run_kernel_command, &l, sizeof l, keep);
+}
+
+static int create_fft(void **fimpl, size_t *workspace, void *impl, const hcy_fft_desc *desc)
+{
+    const struct cpu_device *d = impl;
+    *workspace = 0;
+    return cpu_fft_create_of(fimpl, desc, d->fft, d->simd);
 }
 
 struct fft_command {
@@ -560,7 +573,7 @@ static const hcy_backend_ops ops = {
     .program_create = program_create,
     .program_release = program_release,
     .program_kernel = program_kernel,
-    .fft_create = cpu_fft_create,
+    .fft_create = create_fft,
     .fft_release = cpu_fft_release,
 };
 

@@ -40,10 +40,15 @@ void cpu_pool_for(struct cpu_pool *pool, size_t n, size_t grain, cpu_range_fn fn
 
 /* --- Kernels --- */
 
+/* Whose Fourier transforms ("@fft=own"). */
+#define CPU_FFT_NAMES(NAME) NAME(auto) NAME(own) NAME(fftw)
+enum cpu_fft_choice { CPU_FFT_AUTO, CPU_FFT_OWN, CPU_FFT_FFTW };
+
 /* One launch, or the question how one would run (values' blocks may then be NULL). */
 struct cpu_call {
     struct cpu_pool *pool;
     enum cpu_simd simd;
+    enum cpu_fft_choice fft;
     size_t items;
     const hcy_value *values;
     size_t n_values;
@@ -105,8 +110,9 @@ void cpu_program_release(void *pimpl);
 int cpu_program_find(void *pimpl, const char *name, void **function);
 int cpu_program_run(struct cpu_pool *pool, void *function, const hcy_launch_desc *launch);
 
-bool cpu_fft_there(void);
-int cpu_fft_create(void **fimpl, size_t *workspace, void *impl, const hcy_fft_desc *desc);
+/* Whether there are transforms at all; hcy_fft's. */
+bool cpu_fft_there(enum cpu_fft_choice choice);
+int cpu_fft_create_of(void **fimpl, const hcy_fft_desc *desc, enum cpu_fft_choice choice, enum cpu_simd simd);
 void cpu_fft_release(void *fimpl);
 int cpu_fft_run(struct cpu_pool *pool, void *fimpl, int direction, void *in, void *out);
 
@@ -116,12 +122,17 @@ struct cpu_fft_many {
     bool is_double, aligned; /* aligned: data are at multiples of 64 bytes */
     bool measured;           /* by trying what is fastest: costs time once, and bits may differ from run to run */
     int sign, n, howmany, stride, dist;
+    enum cpu_fft_choice choice;
+    enum cpu_simd simd;
 };
 struct cpu_fft_kept;
 int cpu_fft_many_get(struct cpu_fft_kept **plan, const struct cpu_fft_many *many); /* HCY_ENOMEM, HCY_EUNSUPPORTED */
-/* Before plans are run: HCY_ENOMEM if so many threads at once could lack memory for an axis of so many bytes. */
-int cpu_fft_check_run(size_t axis, size_t threads);
-void cpu_fft_many_run(const struct cpu_fft_kept *plan, void *data); /* any thread */
+/* Before plans (NULL: none) are run: HCY_ENOMEM if so many threads at once could lack memory for one of them. */
+int cpu_fft_many_check(const struct cpu_fft_kept *const *plans, size_t n, size_t threads);
+/* Bytes that a thread needs, at a multiple of 64, to run a plan for n numbers. */
+size_t cpu_fft_many_scratch(size_t n);
+/* `times` times, `pitch` bytes apart; any thread. */
+void cpu_fft_many_run(const struct cpu_fft_kept *plan, void *data, size_t times, size_t pitch, void *scratch);
 void cpu_fft_many_put(struct cpu_fft_kept *plan);
 
 /* The families' tables of kernels, each with a NULL name at its end: generated from what the families' folders add to

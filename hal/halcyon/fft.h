@@ -3,7 +3,10 @@
  * Unnormalised: forward then backward multiplies by the number of points; forward has exp(-i...).  A plan is
  * immutable and shared by threads and queues; the working space comes with each execution.
  *
- * On the CPU FFTW ends the process when it gets no memory.  So before FFTW plans or executes, as much memory as it
+ * On the CPU they are FFTW's where the build has it, else Halcyon's own; "cpu@fft=own" and "cpu@fft=fftw" take one of
+ * them.  Our own have the same bits on every SIMD variant and for any number of threads.
+ *
+ * FFTW ends the process when it gets no memory.  So before FFTW plans or executes, as much memory as it
  * may take is allocated and freed again; if that fails, so does the call, with HCY_ENOMEM, executions too.  Only
  * memory that another thread takes in the moment between can still be missing.
  */

@@ -24,7 +24,7 @@ static const struct {
     { "jansson", "no --config, --save-config, reports and streams of version 1", " integrate compare simulate " },
 #endif
 #ifndef HAVE_FFTW3
-    { "FFTW", "no transforms on the CPU", " nufft , bench nufft " },
+    { "FFTW", "transforms on the CPU are Halcyon's own", " nufft , bench nufft " },
 #endif
 #ifndef HAVE_VKFFT
     { "VkFFT", "no transforms on opencl devices", " nufft , bench nufft " },

@@ -8,22 +8,24 @@
  */
 #include "cpu_nufft.h"
 
-#if HAVE_FFTW3
 #include <math.h>
 #include <string.h>
 
 #define TWO_PI 6.28318530717958647693
-enum { COLUMNS = 16, ALIGN = 64, LONG_AXIS = 16384, ROWS = 8, WORTH_MEASURING = 1 << 18 };
+enum { COLUMNS = 16, ALIGN = 64, LONG_AXIS = 16384, ROWS = 16, WORTH_MEASURING = 1 << 18 };
 
 struct fft {
     struct nufft_cut c;
     int sign;
+    enum cpu_fft_choice choice;
+    enum cpu_simd simd;
     size_t n[3];           /* cells of each axis, from the fastest on; 1 beyond dim */
     size_t size;           /* bytes of a complex number */
     size_t blocks[2], all; /* of COLUMNS columns in each span of x */
     struct cpu_fft_kept *rows, *middle, *slow;
     char *buffers;
-    size_t buffer;         /* bytes of a thread's buffer */
+    size_t buffer;         /* bytes of a thread's buffer: */
+    size_t columns;        /* of COLUMNS columns, and behind them of a transform's own needs */
     size_t item;           /* one axis: the vector at hand */
     size_t n1, n2;         /* one long axis */
     char *turned;          /* [n1][n2], going to the grid */
@@ -52,6 +54,18 @@ static bool is_long(const struct nufft_cut *c)
     return c->job.dim == 1 && c->cells >= LONG_AXIS && near_root(c->cells) > 64;
 }
 
+/* The most that a thread needs for one of the axes. */
+static size_t transform_scratch(const struct fft *f)
+{
+    const size_t lengths[] = { f->n[0], f->n[1], f->n[2] }, parts[] = { f->n1, f->n2, f->n2 };
+    size_t most = 0;
+    for (int i = 0; i < 3; i++) {
+        const size_t need = cpu_fft_many_scratch(f->n1 ? parts[i] : lengths[i]);
+        most = need > most ? need : most;
+    }
+    return most;
+}
+
 /* Lengths and scratch: [buffers][turned][powers][coarse][fine]. */
 static size_t lay_out_fft(struct fft *f, unsigned threads, char *scratch)
 {
@@ -72,7 +86,8 @@ static size_t lay_out_fft(struct fft *f, unsigned threads, char *scratch)
     }
     /* Without scratch memory only the size is asked for, so places are then not made. */
     f->buffers = scratch;
-    f->buffer = align_up(longest * COLUMNS * f->size + ALIGN * COLUMNS);
+    f->columns = align_up(longest * COLUMNS * f->size + ALIGN * COLUMNS);
+    f->buffer = f->columns + transform_scratch(f);
     at = threads * f->buffer;
     if (f->n1) {
         f->turned = scratch ? scratch + at : NULL;
@@ -175,7 +190,7 @@ static void transform_middle(const struct fft *f, char *plane, char *buffer)
             for (int k = 0; k < 2; k++)
                 gather_columns(f, buffer, y[k].grid, at + y[k].grid * stride, stride, y[k].n, b.n);
         }
-        cpu_fft_many_run(f->middle, buffer);
+        cpu_fft_many_run(f->middle, buffer, 1, 0, buffer + f->columns);
         if (f->c.crops)
             for (int k = 0; k < 2; k++)
                 give_columns_back(f, buffer, y[k].grid, at + y[k].grid * stride, stride, y[k].n, b.n);
@@ -190,25 +205,36 @@ static void zero_between(const struct fft *f, char *row)
     memset(row + x[0].n * f->size, 0, (f->n[0] - x[0].n - x[1].n) * f->size);
 }
 
-/* Three axes: planes; two: groups of ROWS rows. */
+/* Rows behind one another.  Padding goes from the slowest axis to the fastest and cropping back, so that rows of zeros,
+ * or of no interest, are never transformed. */
+static void transform_rows(const struct fft *f, char *first, size_t rows, char *buffer)
+{
+    const size_t bytes = f->n[0] * f->size;
+    for (size_t y = 0; y < rows && !f->c.crops; y++)
+        zero_between(f, first + y * bytes);
+    cpu_fft_many_run(f->rows, first, rows, bytes, buffer + f->columns);
+}
+
+/* Planes of three axes. */
 static void plane_range(void *context, size_t begin, size_t end, unsigned thread)
 {
     const struct fft *f = context;
-    size_t rows = f->c.job.dim == 3 ? f->n[1] : 1, bytes = f->n[0] * f->size;
+    char *buffer = f->buffers + thread * f->buffer;
     for (size_t i = begin; i < end; i++) {
-        char *plane = f->c.grid + i * rows * bytes;
-        /* Padding goes from the slowest axis to the fastest and cropping back, so that rows of zeros, or of no
-         * interest, are never transformed. */
-        if (f->c.job.dim == 3 && !f->c.crops)
-            transform_middle(f, plane, f->buffers + thread * f->buffer);
-        for (size_t y = 0; y < rows; y++) {
-            if (!f->c.crops)
-                zero_between(f, plane + y * bytes);
-            cpu_fft_many_run(f->rows, plane + y * bytes);
-        }
-        if (f->c.job.dim == 3 && f->c.crops)
-            transform_middle(f, plane, f->buffers + thread * f->buffer);
+        char *plane = f->c.grid + i * f->n[1] * f->n[0] * f->size;
+        if (!f->c.crops)
+            transform_middle(f, plane, buffer);
+        transform_rows(f, plane, f->n[1], buffer);
+        if (f->c.crops)
+            transform_middle(f, plane, buffer);
     }
+}
+
+/* Rows of two axes. */
+static void rows_range(void *context, size_t begin, size_t end, unsigned thread)
+{
+    const struct fft *f = context;
+    transform_rows(f, f->c.grid + begin * f->n[0] * f->size, end - begin, f->buffers + thread * f->buffer);
 }
 
 /* One block of columns of the slowest axis at row `gy` of the planes, for modes of row `my`. */
@@ -226,7 +252,7 @@ static void slow_block(const struct fft *f, size_t item, const struct block *b, 
      * each. */
     if (c->crops) {
         gather_columns(f, buffer, 0, grid, stride, n, b->n);
-        cpu_fft_many_run(f->slow, buffer);
+        cpu_fft_many_run(f->slow, buffer, 1, 0, buffer + f->columns);
     } else {
         zero_rows(f, buffer, 0, n);
     }
@@ -240,7 +266,7 @@ static void slow_block(const struct fft *f, size_t item, const struct block *b, 
         }
     /* For padding the modes were put into the buffer first, and the transform comes after. */
     if (!c->crops) {
-        cpu_fft_many_run(f->slow, buffer);
+        cpu_fft_many_run(f->slow, buffer, 1, 0, buffer + f->columns);
         give_columns_back(f, buffer, 0, grid, stride, n, b->n);
     }
 }
@@ -269,13 +295,14 @@ static void slow_range(void *context, size_t begin, size_t end, unsigned thread)
 static void run_axes(struct fft *f, struct cpu_pool *pool, size_t items)
 {
     size_t planes = items * f->n[f->c.job.dim - 1], rows = f->c.job.dim == 3 ? (size_t)f->c.job.modes[1] : 1;
+    const cpu_range_fn fastest = f->c.job.dim == 3 ? plane_range : rows_range;
     size_t grain = f->c.job.dim == 3 ? 1 : ROWS;
     /* The axes depend on one another: each pool call ends before the next begins. */
     if (f->c.crops)
-        cpu_pool_for(pool, planes, grain, plane_range, f);
+        cpu_pool_for(pool, planes, grain, fastest, f);
     cpu_pool_for(pool, items * rows * f->all, 1, slow_range, f);
     if (!f->c.crops)
-        cpu_pool_for(pool, planes, grain, plane_range, f);
+        cpu_pool_for(pool, planes, grain, fastest, f);
 }
 
 /* --- One axis --- */
@@ -284,12 +311,12 @@ static void short_range(void *context, size_t begin, size_t end, unsigned thread
 {
     const struct fft *f = context;
     const struct nufft_cut *c = &f->c;
-    (void)thread;
+    char *scratch = f->buffers + thread * f->buffer + f->columns;
     for (size_t i = begin; i < end; i++) {
         char *grid = c->grid + i * c->cells * f->size, *modes = c->modes + i * c->all * f->size;
         /* A short axis is one transform, and a thread takes a whole vector. */
         if (c->crops)
-            cpu_fft_many_run(f->rows, grid);
+            cpu_fft_many_run(f->rows, grid, 1, 0, scratch);
         else
             zero_between(f, grid);
         for (int k = 0; k < 2; k++) {
@@ -298,7 +325,7 @@ static void short_range(void *context, size_t begin, size_t end, unsigned thread
             c->ops->weigh(c->crops ? m : g, c->crops ? g : m, c->factors[0] + s->factor * c->real, 1, s->n);
         }
         if (!c->crops)
-            cpu_fft_many_run(f->rows, grid);
+            cpu_fft_many_run(f->rows, grid, 1, 0, scratch);
     }
 }
 
@@ -385,7 +412,7 @@ static void column_range(void *context, size_t begin, size_t end, unsigned threa
             for (size_t l1 = 0; l1 < f->n1; l1++)
                 put_modes(f, l1 * f->n2 + l2, n, buffer + l1 * COLUMNS * f->size);
         }
-        cpu_fft_many_run(f->slow, buffer);
+        cpu_fft_many_run(f->slow, buffer, 1, 0, buffer + f->columns);
         twiddle_rows(f, buffer, l2);
         give_columns_back(f, buffer, 0, to + l2 * f->size, stride, f->n1, n);
     }
@@ -410,12 +437,11 @@ static void row_range(void *context, size_t begin, size_t end, unsigned thread)
     size_t pitch = f->n2 * f->size + ALIGN;
     for (size_t i = begin; i < end; i++) {
         size_t k1 = i * ROWS, n = f->n1 - k1 < ROWS ? f->n1 - k1 : ROWS;
-        for (size_t r = 0; r < n; r++) {
-            /* The rows are copied, because their results are interleaved with those of other rows. */
+        /* The rows are copied, because their results are interleaved with those of other rows. */
+        for (size_t r = 0; r < n; r++)
             memcpy(buffer + r * pitch, (c->crops ? grid : f->turned) + (k1 + r) * f->n2 * f->size,
                    f->n2 * f->size);
-            cpu_fft_many_run(f->rows, buffer + r * pitch);
-        }
+        cpu_fft_many_run(f->rows, buffer, n, pitch, buffer + f->columns);
         for (size_t k2 = 0; k2 < f->n2; k2++) {
             size_t cell = k1 + f->n1 * k2;
             /* The results of neighbouring rows are neighbours in the grid: ROWS of them are written together. */
@@ -456,7 +482,7 @@ static int get_axis_plan(struct cpu_fft_kept **kept, const struct fft *f, size_t
     /* What is measured may differ from run to run, which a fixed order forbids, and takes longer than a small grid
      * is worth. */
     bool measured = !(f->c.job.flags & HCY_NUFFT_FIXED_ORDER) && f->c.cells >= WORTH_MEASURING;
-    struct cpu_fft_many many = { f->size == 16, aligned, measured, f->sign, (int)n, 1, 1, (int)n };
+    struct cpu_fft_many many = { f->size == 16, aligned, measured, f->sign, (int)n, 1, 1, (int)n, f->choice, f->simd };
     if (!in_rows)
         many.howmany = COLUMNS, many.stride = COLUMNS, many.dist = 1;
     return cpu_fft_many_get(kept, &many);
@@ -474,17 +500,6 @@ static int make_plans(struct fft *f)
     return status;
 }
 
-/* Bytes of the longest axis. */
-static size_t axis_bytes(const struct fft *f)
-{
-    const size_t lengths[] = { f->n[0], f->n[1], f->n[2] }, parts[] = { f->n1, f->n2, 1 };
-    const size_t *n = f->n1 ? parts : lengths;
-    size_t longest = n[0];
-    for (int i = 1; i < 3; i++)
-        longest = n[i] > longest ? n[i] : longest;
-    return longest * f->size;
-}
-
 static int run_cut_fft(const struct cpu_call *call, bool crops)
 {
     const struct hcy_nufft_cut_at *at = hcy_nufft_cut_at(crops, true);
@@ -496,10 +511,13 @@ static int run_cut_fft(const struct cpu_call *call, bool crops)
     size_t size = lay_out_fft(&f, cpu_pool_threads(call->pool), cpu_arg(call, at->scratch));
     if (cpu_arg_size(call, at->scratch) < size)
         return hcy_fail(HCY_EINVAL, "nufft: %zu bytes of scratch are needed", size);
+    f.choice = call->fft;
+    f.simd = call->simd;
     status = make_plans(&f);
     /* FFTW ends the process when memory lacks, so its needs are tried before the axes run. */
+    const struct cpu_fft_kept *const plans[] = { f.rows, f.middle, f.slow };
     if (!status)
-        status = cpu_fft_check_run(axis_bytes(&f), cpu_pool_threads(call->pool));
+        status = cpu_fft_many_check(plans, sizeof plans / sizeof plans[0], cpu_pool_threads(call->pool));
     if (!status && dim > 1)
         run_axes(&f, call->pool, call->items);
     else if (!status && f.n1)
@@ -522,4 +540,3 @@ int nufft_run_grid(const struct cpu_call *call)
 {
     return run_cut_fft(call, false);
 }
-#endif

@@ -360,7 +360,6 @@ const struct cpu_kernel cpu_nufft_kernels[] = {
     { .name = "nufft_crop", .run = nufft_run_crop, .variant = cpu_simd_built },
     { .name = "nufft_pad", .run = nufft_run_pad, .variant = cpu_simd_built },
     { .name = "nufft_scale", .run = nufft_run_scale, .variant = cpu_simd_built },
-#if HAVE_FFTW3
     { .name = "nufft_modes",
       .run = nufft_run_modes,
       .scratch_size = nufft_modes_scratch,
@@ -369,6 +368,5 @@ const struct cpu_kernel cpu_nufft_kernels[] = {
       .run = nufft_run_grid,
       .scratch_size = nufft_grid_scratch,
       .variant = cpu_simd_built },
-#endif
     { .name = NULL },
 };

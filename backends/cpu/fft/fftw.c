@@ -1,4 +1,4 @@
-/* fft.c - Fourier transforms on the CPU through FFTW (float and double), if the build has it.
+/* fftw.c - Fourier transforms on the CPU through FFTW (float and double), if the build has it.
  *
  * FFTW's planner is not thread-safe: every planner call of the process that goes through here takes one lock; another
  * user of FFTW in the same process must do the same or call fftw_make_planner_thread_safe().  Plans are made for one
@@ -13,7 +13,7 @@
  * So before either it is tried whether what FFTW may take at most is there.  What others take in the moment between
  * can still be what lacks then.
  */
-#include "cpu_priv.h"
+#include "cpu_fft.h"
 
 #include <stdlib.h>
 
@@ -52,7 +52,7 @@ static int check_plan(size_t axis, bool measured)
 }
 
 /* Buffers up to 256 KiB and 4.3 s in a thread. */
-int cpu_fft_check_run(size_t axis, size_t threads)
+int cpu_fftw_check_run(size_t axis, size_t threads)
 {
     const size_t most = (size_t)384 << 10, small = ((size_t)64 << 10) + 16 * axis;
     return check_room((threads ? threads : 1) * ((small < most ? small : most) + 5 * axis));
@@ -181,34 +181,8 @@ struct fft {
     void *plans[DIRECTIONS][PLACES][ALIGNMENTS]; /* under the planner's lock */
 };
 
-bool cpu_fft_there(void)
+int cpu_fftw_create(void **fimpl, const hcy_fft_desc *desc)
 {
-    return true;
-}
-
-/* Bytes of one transform's input and output. */
-static void set_strides(struct fft *f)
-{
-    const hcy_fft_desc *d = &f->desc;
-    size_t last = d->n[d->rank - 1], rows = d->inner;
-    for (int i = 0; i + 1 < d->rank; i++)
-        rows *= d->n[i];
-    size_t full = rows * last * 2 * f->p->real, half = rows * (last / 2 + 1) * 2 * f->p->real,
-           real = rows * last * f->p->real;
-    /* A real transform keeps half of its complex numbers, as the others are their conjugates. */
-    f->in_stride = f->out_stride = full;
-    if (d->type == HCY_FFT_R2C) {
-        f->in_stride = real;
-        f->out_stride = half;
-    } else if (d->type == HCY_FFT_C2R) {
-        f->in_stride = half;
-        f->out_stride = real;
-    }
-}
-
-int cpu_fft_create(void **fimpl, size_t *workspace, void *impl, const hcy_fft_desc *desc)
-{
-    (void)impl;
     if (desc->inner > INT32_MAX)
         return hcy_fail(HCY_EUNSUPPORTED, "FFTW takes up to %d transforms side by side, not %zu", INT32_MAX, desc->inner);
     /* FFTW counts in int. */
@@ -221,13 +195,12 @@ int cpu_fft_create(void **fimpl, size_t *workspace, void *impl, const hcy_fft_de
         return hcy_fail(HCY_ENOMEM, "out of memory for an FFT's plan");
     f->desc = *desc;
     f->p = desc->precision == HCY_F32 ? &f32 : &f64;
-    set_strides(f);
-    *workspace = 0;
+    cpu_fft_strides(&f->in_stride, &f->out_stride, desc);
     *fimpl = f;
     return 0;
 }
 
-void cpu_fft_release(void *fimpl)
+void cpu_fftw_release(void *fimpl)
 {
     struct fft *f = fimpl;
     pthread_mutex_lock(&planner);
@@ -290,7 +263,7 @@ static void run_transforms(void *context, size_t begin, size_t end, unsigned thr
         r->f->p->run(r->plan, r->f->desc.type, r->in + i * r->f->in_stride, r->out + i * r->f->out_stride);
 }
 
-int cpu_fft_run(struct cpu_pool *pool, void *fimpl, int direction, void *in, void *out)
+int cpu_fftw_run(struct cpu_pool *pool, void *fimpl, int direction, void *in, void *out)
 {
     struct fft *f = fimpl;
     bool aligned = true;
@@ -303,138 +276,63 @@ int cpu_fft_run(struct cpu_pool *pool, void *fimpl, int direction, void *in, voi
     /* A plan for aligned data needs all transforms of the batch to be aligned alike. */
     int status = plan_for(&run.plan, f, direction, in == out, aligned);
     if (!status)
-        status = cpu_fft_check_run(longest_axis(f), threads < f->desc.batch ? threads : f->desc.batch);
+        status = cpu_fftw_check_run(longest_axis(f), threads < f->desc.batch ? threads : f->desc.batch);
     if (status)
         return status;
     cpu_pool_for(pool, f->desc.batch, f->desc.batch / (threads * 4) + 1, run_transforms, &run);
     return 0;
 }
 
-/* --- Plans of kernels, kept --- */
+/* --- Plans of kernels --- */
 
-enum { MAX_IDLE = 64 };
-
-struct cpu_fft_kept {
-    struct cpu_fft_many many;
-    const struct precision *p;
-    void *plan;
-    unsigned users;
-    struct cpu_fft_kept *next;
-};
-static struct cpu_fft_kept *kept; /* last used first; under the planner's lock, as is `users` */
-
-static bool same_many(const struct cpu_fft_many *a, const struct cpu_fft_many *b)
+/* Under the planner's lock. */
+static int plan_many(void **plan, const struct precision *p, const struct cpu_fft_many *many)
 {
-    return a->is_double == b->is_double && a->aligned == b->aligned &&
-           a->measured == b->measured && a->sign == b->sign && a->n == b->n &&
-           a->howmany == b->howmany && a->stride == b->stride && a->dist == b->dist;
-}
-
-static int make_kept(struct cpu_fft_kept **made, const struct cpu_fft_many *many)
-{
-    const struct precision *p = many->is_double ? &f64 : &f32;
-    int status = check_plan((size_t)many->n * 2 * p->real, many->measured);
-    struct cpu_fft_kept *k = status ? NULL : calloc(1, sizeof *k);
-    if (!k)
-        return status ? status : hcy_fail(HCY_ENOMEM, "out of memory for an FFT's plan");
-    k->many = *many;
-    k->p = p;
     /* The planner overwrites its data when it measures, so it gets memory of its own, of the same shape. */
     size_t span = (size_t)(many->n - 1) * (size_t)many->stride + (size_t)(many->howmany - 1) * (size_t)many->dist + 1;
-    void *data = k->p->alloc(span * 2 * k->p->real);
+    void *data = p->alloc(span * 2 * p->real);
     unsigned flags = (many->measured ? FFTW_MEASURE : FFTW_ESTIMATE) | (many->aligned ? 0 : FFTW_UNALIGNED);
     /* A measured plan learns from earlier runs; an estimated one must not know of them. */
-    char *wisdom = many->measured ? NULL : put_wisdom_aside(k->p);
+    char *wisdom = many->measured ? NULL : put_wisdom_aside(p);
     if (many->measured)
-        learn_wisdom(k->p);
-    char *before = many->measured ? k->p->wisdom() : NULL;
-    k->plan = data ? k->p->plan_many(many, data, flags) : NULL;
-    take_wisdom_back(k->p, wisdom);
+        learn_wisdom(p);
+    char *before = many->measured ? p->wisdom() : NULL;
+    *plan = data ? p->plan_many(many, data, flags) : NULL;
+    take_wisdom_back(p, wisdom);
     if (many->measured)
-        keep_wisdom(k->p, before);
+        keep_wisdom(p, before);
     free(before);
-    k->p->free(data);
-    *made = k;
     /* The plan remains valid without the data it was made with. */
-    if (k->plan)
+    p->free(data);
+    if (*plan)
         return 0;
-    free(k);
     return data ? hcy_fail(HCY_EUNSUPPORTED, "FFTW cannot plan these transforms")
                 : hcy_fail(HCY_ENOMEM, "out of memory to plan an FFT");
 }
 
-int cpu_fft_many_get(struct cpu_fft_kept **plan, const struct cpu_fft_many *many)
+int cpu_fftw_many_create(void **plan, const struct cpu_fft_many *many)
 {
-    struct cpu_fft_kept **at = &kept, *k;
-    int status = 0;
+    const struct precision *p = many->is_double ? &f64 : &f32;
     pthread_mutex_lock(&planner);
-    while (*at && !same_many(&(*at)->many, many))
-        at = &(*at)->next;
-    /* A plan that is found moves to the front, so that the list is in the order of use. */
-    k = *at;
-    if (k)
-        *at = k->next;
-    else
-        status = make_kept(&k, many);
-    if (!status) {
-        k->users++;
-        k->next = kept;
-        *plan = kept = k;
-    }
+    /* Nothing of FFTW's is called before it is known that its memory is there. */
+    int status = check_plan((size_t)many->n * 2 * p->real, many->measured);
+    if (!status)
+        status = plan_many(plan, p, many);
     pthread_mutex_unlock(&planner);
     return status;
 }
 
-void cpu_fft_many_run(const struct cpu_fft_kept *plan, void *data)
+void cpu_fftw_many_run(void *plan, const struct cpu_fft_many *many, void *data)
 {
-    plan->p->run(plan->plan, HCY_FFT_C2C, data, data);
+    const struct precision *p = many->is_double ? &f64 : &f32;
+    p->run(plan, HCY_FFT_C2C, data, data);
 }
 
-/* Gives a plan back; of those that nobody uses the latest ones stay. */
-void cpu_fft_many_put(struct cpu_fft_kept *plan)
+void cpu_fftw_many_free(void *plan, const struct cpu_fft_many *many)
 {
-    int idle = 0;
-    if (!plan)
-        return;
     pthread_mutex_lock(&planner);
-    plan->users--;
-    for (struct cpu_fft_kept **at = &kept; *at;) {
-        struct cpu_fft_kept *k = *at;
-        /* Plans in use may stand anywhere and do not count as idle. */
-        if (k->users || ++idle <= MAX_IDLE) {
-            at = &k->next;
-            continue;
-        }
-        *at = k->next;
-        k->p->destroy(k->plan);
-        free(k);
-    }
+    (many->is_double ? &f64 : &f32)->destroy(plan);
     pthread_mutex_unlock(&planner);
-}
-
-#else
-
-bool cpu_fft_there(void)
-{
-    return false;
-}
-
-int cpu_fft_create(void **fimpl, size_t *workspace, void *impl, const hcy_fft_desc *desc)
-{
-    (void)impl, (void)desc, (void)fimpl, (void)workspace;
-    return hcy_fail(HCY_EUNSUPPORTED,
-                    "this build of Halcyon has no FFT on the CPU: it was configured without FFTW");
-}
-
-void cpu_fft_release(void *fimpl)
-{
-    (void)fimpl;
-}
-
-int cpu_fft_run(struct cpu_pool *pool, void *fimpl, int direction, void *in, void *out)
-{
-    (void)pool, (void)fimpl, (void)direction, (void)in, (void)out;
-    return HCY_EUNSUPPORTED;
 }
 
 #endif

@@ -1,0 +1,228 @@
+/* fft.c - the CPU's Fourier transforms: whose are used for what, and the plans of kernels, which are kept.
+ *
+ * "auto" takes the faster ones of each kind, never by timing, so that bits do not depend on it.  Columns side by side
+ * are our own lines' best case (1.3 to 3 times FFTW's measured plans on lines of 128 to 2048); for rows, and for
+ * columns beyond the caches, FFTW is faster where the build has it.  hcy_fft on the CPU is FFTW's there.
+ */
+#include "cpu_fft.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+enum { LONGEST_COLUMN = 4096 }; /* whose vectors stay in a core's own caches */
+
+/* --- hcy_fft --- */
+
+struct fft {
+    struct own_grid *own; /* or */
+    void *fftw;
+};
+
+bool cpu_fft_there(enum cpu_fft_choice choice)
+{
+#if HAVE_FFTW3
+    (void)choice;
+    return true;
+#else
+    return choice != CPU_FFT_FFTW;
+#endif
+}
+
+void cpu_fft_strides(size_t *in, size_t *out, const hcy_fft_desc *d)
+{
+    const size_t real = d->precision == HCY_F32 ? sizeof(float) : sizeof(double), last = d->n[d->rank - 1];
+    size_t rows = d->inner;
+    for (int i = 0; i + 1 < d->rank; i++)
+        rows *= d->n[i];
+    /* A real transform keeps half of its complex numbers, as the others are their conjugates. */
+    *in = *out = rows * last * 2 * real;
+    if (d->type != HCY_FFT_C2C)
+        *(d->type == HCY_FFT_R2C ? in : out) = rows * last * real;
+    if (d->type != HCY_FFT_C2C)
+        *(d->type == HCY_FFT_R2C ? out : in) = rows * (last / 2 + 1) * 2 * real;
+}
+
+int cpu_fft_create_of(void **fimpl, const hcy_fft_desc *desc, enum cpu_fft_choice choice, enum cpu_simd simd)
+{
+    struct fft *f = calloc(1, sizeof *f);
+    int status = f ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for an FFT's plan");
+#if HAVE_FFTW3
+    if (!status && choice != CPU_FFT_OWN)
+        status = cpu_fftw_create(&f->fftw, desc);
+    else
+#endif
+    if (!status && choice == CPU_FFT_FFTW)
+        status = hcy_fail(HCY_EUNSUPPORTED, "@fft=fftw: this build of Halcyon was configured without FFTW");
+    else if (!status)
+        status = own_grid_create(&f->own, desc, simd);
+    if (status) {
+        free(f);
+        return status;
+    }
+    *fimpl = f;
+    return 0;
+}
+
+void cpu_fft_release(void *fimpl)
+{
+    struct fft *f = fimpl;
+    own_grid_free(f->own);
+#if HAVE_FFTW3
+    if (f->fftw)
+        cpu_fftw_release(f->fftw);
+#endif
+    free(f);
+}
+
+int cpu_fft_run(struct cpu_pool *pool, void *fimpl, int direction, void *in, void *out)
+{
+    const struct fft *f = fimpl;
+#if HAVE_FFTW3
+    if (f->fftw)
+        return cpu_fftw_run(pool, f->fftw, direction, in, out);
+#endif
+    return own_grid_run(pool, f->own, direction, in, out);
+}
+
+/* --- Plans of kernels, kept --- */
+
+enum { MAX_IDLE = 64 };
+
+struct cpu_fft_kept {
+    struct cpu_fft_many many;
+    struct own_fft *own; /* or */
+    void *fftw;
+    unsigned users;
+    struct cpu_fft_kept *next;
+};
+static pthread_mutex_t keeping = PTHREAD_MUTEX_INITIALIZER;
+static struct cpu_fft_kept *kept; /* last used first; under the lock, as is `users` */
+
+static bool same_many(const struct cpu_fft_many *a, const struct cpu_fft_many *b)
+{
+    return a->is_double == b->is_double && a->aligned == b->aligned && a->measured == b->measured &&
+           a->choice == b->choice && a->simd == b->simd && a->sign == b->sign && a->n == b->n &&
+           a->howmany == b->howmany && a->stride == b->stride && a->dist == b->dist;
+}
+
+#if HAVE_FFTW3
+static bool is_own(const struct cpu_fft_many *many)
+{
+    if (many->choice != CPU_FFT_AUTO)
+        return many->choice == CPU_FFT_OWN;
+    return many->howmany > 1 && many->n <= LONGEST_COLUMN;
+}
+#endif
+
+static int make_kept(struct cpu_fft_kept **made, const struct cpu_fft_many *many)
+{
+    struct cpu_fft_kept *k = calloc(1, sizeof *k);
+    int status = k ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for an FFT's plan");
+#if HAVE_FFTW3
+    if (!status && !is_own(many))
+        status = cpu_fftw_many_create(&k->fftw, many);
+    else
+#endif
+    if (!status)
+        status = own_fft_create(&k->own, (size_t)many->n, many->is_double);
+    if (status) {
+        free(k);
+        return status;
+    }
+    k->many = *many;
+    *made = k;
+    return 0;
+}
+
+int cpu_fft_many_get(struct cpu_fft_kept **plan, const struct cpu_fft_many *many)
+{
+    struct cpu_fft_kept **at = &kept, *k;
+    int status = 0;
+    pthread_mutex_lock(&keeping);
+    while (*at && !same_many(&(*at)->many, many))
+        at = &(*at)->next;
+    /* A plan that is found moves to the front, so that the list is in the order of use. */
+    k = *at;
+    if (k)
+        *at = k->next;
+    else
+        status = make_kept(&k, many);
+    if (!status) {
+        k->users++;
+        k->next = kept;
+        *plan = kept = k;
+    }
+    pthread_mutex_unlock(&keeping);
+    return status;
+}
+
+int cpu_fft_many_check(const struct cpu_fft_kept *const *plans, size_t n, size_t threads)
+{
+    int status = 0;
+    for (size_t i = 0; i < n && !status; i++) {
+#if HAVE_FFTW3
+        if (plans[i] && plans[i]->fftw)
+            status = cpu_fftw_check_run((size_t)plans[i]->many.n * (plans[i]->many.is_double ? 16 : 8), threads);
+#else
+        (void)plans, (void)threads;
+#endif
+    }
+    return status;
+}
+
+size_t cpu_fft_many_scratch(size_t n)
+{
+    return own_fft_scratch_of(n);
+}
+
+void cpu_fft_many_run(const struct cpu_fft_kept *plan, void *data, size_t times, size_t pitch, void *scratch)
+{
+    const struct cpu_fft_many *m = &plan->many;
+#if HAVE_FFTW3
+    if (plan->fftw) {
+        for (size_t i = 0; i < times; i++)
+            cpu_fftw_many_run(plan->fftw, m, (char *)data + i * pitch);
+        return;
+    }
+#endif
+    const size_t number = m->is_double ? 16 : 8, step = (size_t)m->stride;
+    /* Rows go side by side through the vectors, all of them at once; columns are so many each time. */
+    const bool rows = m->howmany == 1;
+    for (size_t i = 0; i < (rows ? 1 : times); i++) {
+        void *at = (char *)data + i * pitch;
+        const size_t lines = rows ? times : (size_t)m->howmany, apart = rows ? pitch / number : (size_t)m->dist;
+        const struct own_fft_lines l = { at, at, lines, step, apart, step, apart, m->sign > 0, OWN_FFT_COMPLEX };
+        own_fft_run(plan->own, m->simd, &l, scratch);
+    }
+}
+
+static void free_kept(struct cpu_fft_kept *k)
+{
+    own_fft_free(k->own);
+#if HAVE_FFTW3
+    if (k->fftw)
+        cpu_fftw_many_free(k->fftw, &k->many);
+#endif
+    free(k);
+}
+
+/* Gives a plan back; of those that nobody uses the latest ones stay. */
+void cpu_fft_many_put(struct cpu_fft_kept *plan)
+{
+    int idle = 0;
+    if (!plan)
+        return;
+    pthread_mutex_lock(&keeping);
+    plan->users--;
+    for (struct cpu_fft_kept **at = &kept; *at;) {
+        struct cpu_fft_kept *k = *at;
+        /* Plans in use may stand anywhere and do not count as idle. */
+        if (k->users || ++idle <= MAX_IDLE) {
+            at = &k->next;
+            continue;
+        }
+        *at = k->next;
+        free_kept(k);
+    }
+    pthread_mutex_unlock(&keeping);
+}

@@ -1,0 +1,66 @@
+/* own_fft.h - Fourier transforms of many lines side by side, without a library: one vector has one number of as many
+ * lines as it has lanes.
+ *
+ * Every line is computed alone in its lane, with the same operations in the same order in every SIMD variant and none
+ * contracted, so its bits depend on neither the variant, nor its neighbours, nor the number of threads.
+ *
+ * Plans are immutable; any thread may use one.
+ */
+#ifndef HCY_OWN_FFT_H
+#define HCY_OWN_FFT_H
+
+#include "cpu_priv.h"
+
+enum { OWN_FFT_MOST_PASSES = 64 }; /* one for each factor of n */
+
+/* A number of a table, in the plan's precision. */
+struct own_double { double re, im; };
+struct own_float { float re, im; };
+
+struct own_fft_pass {
+    unsigned radix;
+    size_t left;          /* numbers of a part of this pass's transform: what is left to later passes */
+    size_t done;          /* product of the earlier passes' radices */
+    const void *twiddles; /* [left][radix - 1] */
+};
+
+struct own_fft {
+    size_t n;
+    bool is_double;
+    unsigned n_passes;
+    struct own_fft_pass passes[OWN_FFT_MOST_PASSES];
+    void *tables;
+    /* A length with large prime factors, as a convolution (Bluestein): */
+    struct own_fft *inner; /* of a length without; or NULL */
+    const void *chirp;     /* [n]: exp(-pi i k k / n) */
+    const void *filter;    /* [inner->n]: the transform of its conjugate, divided by that length */
+};
+
+enum own_fft_kind { OWN_FFT_COMPLEX, OWN_FFT_FROM_REAL, OWN_FFT_TO_REAL };
+
+/* What to transform: `lines` lines of plan->n numbers; `step` numbers from one number of a line to the next, `pitch`
+ * from line to line, in units of what is there (complex or real numbers).  FROM_REAL writes, and TO_REAL reads, the
+ * first n/2 + 1 numbers, of which the others are the conjugates.  in == out with the same steps is allowed. */
+struct own_fft_lines {
+    const void *in;
+    void *out;
+    size_t lines, in_step, in_pitch, out_step, out_pitch;
+    bool backward;
+    enum own_fft_kind kind;
+};
+
+/* HCY_ENOMEM; HCY_ERANGE: more numbers than memory. */
+int own_fft_create(struct own_fft **plan, size_t n, bool is_double);
+void own_fft_free(struct own_fft *plan);
+/* Bytes, at a multiple of 64, that one thread needs to run it. */
+size_t own_fft_scratch(const struct own_fft *plan);
+size_t own_fft_scratch_of(size_t n); /* of any plan for n numbers */
+void own_fft_run(const struct own_fft *plan, enum cpu_simd simd, const struct own_fft_lines *lines, void *scratch);
+
+/* The variants. */
+struct own_fft_ops {
+    void (*run[2])(const struct own_fft *plan, const struct own_fft_lines *lines, void *scratch); /* float, double */
+};
+extern const struct own_fft_ops own_fft_portable, own_fft_avx2, own_fft_avx512;
+
+#endif

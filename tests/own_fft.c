@@ -1,0 +1,164 @@
+/* own_fft.c - the CPU's own Fourier transforms against sums, term by term: all short lengths, both precisions, forward
+ * and backward, complex and real, lines in rows and in columns; the same bits from every SIMD variant, for any
+ * neighbours. */
+#include "tap.h"
+
+#include "own_fft.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST = 2600, LINES = 19 };
+
+static long double cosines[MOST], sines[MOST];
+static double random_numbers[2 * MOST * LINES];
+static _Alignas(64) char in[16 * MOST * LINES], first[16 * MOST * LINES], out[16 * MOST * LINES];
+
+static double number(const void *at, size_t i, bool is_double)
+{
+    return is_double ? ((const double *)at)[i] : (double)((const float *)at)[i];
+}
+
+static void put(void *at, size_t i, bool is_double, double x)
+{
+    if (is_double)
+        ((double *)at)[i] = x;
+    else
+        ((float *)at)[i] = (float)x;
+}
+
+/* The relative error of one line, in units of the precision's eps; `step` and `pitch` of the output's numbers. */
+static double error_of(const struct own_fft *f, const struct own_fft_lines *l, size_t line)
+{
+    const size_t n = f->n, kept = l->kind == OWN_FFT_FROM_REAL ? n / 2 + 1 : n;
+    long double wrong = 0, all = 0;
+    for (size_t k = 0; k < kept; k++) {
+        long double re = 0, im = 0;
+        for (size_t j = 0; j < n; j++) {
+            const size_t at = j * l->in_step + line * l->in_pitch, angle = j * k % n;
+            const bool real = l->kind == OWN_FFT_FROM_REAL;
+            const long double x = number(l->in, real ? at : 2 * at, f->is_double);
+            const long double y = real ? 0 : number(l->in, 2 * at + 1, f->is_double);
+            const long double c = cosines[angle], s = l->backward ? sines[angle] : -sines[angle];
+            re += x * c - y * s;
+            im += x * s + y * c;
+        }
+        const size_t at = k * l->out_step + line * l->out_pitch;
+        const long double a = number(l->out, 2 * at, f->is_double) - re;
+        const long double b = number(l->out, 2 * at + 1, f->is_double) - im;
+        wrong += a * a + b * b;
+        all += re * re + im * im;
+    }
+    return (double)sqrtl(wrong / all) / (f->is_double ? 0x1p-53 : 0x1p-24);
+}
+
+static void fill(size_t numbers, bool is_double)
+{
+    for (size_t i = 0; i < numbers; i++)
+        put(in, i, is_double, random_numbers[i]);
+}
+
+static void make_roots(size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        cosines[i] = cosl(2 * acosl(-1) * (long double)i / (long double)n);
+        sines[i] = sinl(2 * acosl(-1) * (long double)i / (long double)n);
+    }
+}
+
+/* Runs it in all variants: 0 if one has other bits than the portable one. */
+static int run_all(const struct own_fft *f, const struct own_fft_lines *l, size_t bytes)
+{
+    void *scratch = aligned_alloc(64, own_fft_scratch(f));
+    int same = 1;
+    for (int simd = CPU_SIMD_PORTABLE; scratch && simd <= (int)cpu_simd_best(); simd++) {
+        if (cpu_simd_built((enum cpu_simd)simd) != (enum cpu_simd)simd)
+            continue;
+        memset(out, 0x5a, bytes);
+        own_fft_run(f, (enum cpu_simd)simd, l, scratch);
+        if (simd == CPU_SIMD_PORTABLE)
+            memcpy(first, out, bytes);
+        same &= !memcmp(first, out, bytes);
+    }
+    free(scratch);
+    return scratch && same;
+}
+
+static void test_length(size_t n, bool is_double, double *worst, int *same)
+{
+    struct own_fft *f = NULL;
+    const size_t number_size = is_double ? 16 : 8;
+    if (own_fft_create(&f, n, is_double))
+        bail_out("%s", hcy_last_error()->text);
+    fill(2 * n * LINES, is_double);
+    for (int way = 0; way < 3; way++) {
+        const bool columns = way == 1;
+        struct own_fft_lines l = { .in = in, .out = out, .lines = LINES, .in_step = columns ? LINES : 1,
+                                   .in_pitch = columns ? 1 : n, .out_step = columns ? LINES : 1,
+                                   .out_pitch = columns ? 1 : n, .backward = columns, .kind = OWN_FFT_COMPLEX };
+        if (way == 2) {
+            l.kind = OWN_FFT_FROM_REAL;
+            l.out_pitch = n / 2 + 1;
+        }
+        *same &= run_all(f, &l, LINES * l.out_pitch * (columns ? n : 1) * number_size);
+        for (size_t line = 0; line < LINES; line += LINES - 1) {
+            const double e = error_of(f, &l, line);
+            *worst = e > *worst ? e : *worst;
+        }
+        /* A line alone, in a lane of its own, has the bits that it had among others. */
+        if (way == 0) {
+            l.lines = 1;
+            *same &= run_all(f, &l, n * number_size);
+            memset(out, 0, sizeof out);
+            l.lines = LINES;
+            *same &= run_all(f, &l, LINES * n * number_size);
+        }
+    }
+    /* There and back: n times what there was. */
+    struct own_fft_lines back = { .in = first, .out = out, .lines = LINES, .in_step = 1, .in_pitch = n / 2 + 1,
+                                  .out_step = 1, .out_pitch = n, .backward = true, .kind = OWN_FFT_TO_REAL };
+    static char half[sizeof first];
+    const struct own_fft_lines there = { .in = in, .out = out, .lines = LINES, .in_step = 1, .in_pitch = n,
+                                         .out_step = 1, .out_pitch = n / 2 + 1, .kind = OWN_FFT_FROM_REAL };
+    *same &= run_all(f, &there, LINES * (n / 2 + 1) * number_size);
+    memcpy(half, out, sizeof half);
+    back.in = half;
+    *same &= run_all(f, &back, LINES * n * number_size / 2);
+    double off = 0;
+    for (size_t i = 0; i < n * LINES; i++)
+        off = fmax(off, fabs(number(out, i, is_double) / (double)n - number(in, i, is_double)));
+    off /= is_double ? 0x1p-53 : 0x1p-24;
+    *worst = off > *worst ? off : *worst;
+    own_fft_free(f);
+}
+
+int main(void)
+{
+    /* Of small factors, with each radix alone and all together; primes, for which the transform is a convolution. */
+    static const size_t more[] = { 128, 144, 210, 243, 343, 360, 512, 625, 1024, 1201, 2520 };
+    uint64_t state = 88172645463325252u;
+    for (size_t i = 0; i < sizeof random_numbers / sizeof random_numbers[0]; i++) {
+        state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+        random_numbers[i] = (double)(state >> 11) * 0x1p-53 - 0.5;
+    }
+    for (int is_double = 0; is_double < 2; is_double++) {
+        double worst = 0;
+        int same = 1;
+        for (size_t n = 1; n <= 70; n++) {
+            make_roots(n);
+            test_length(n, is_double, &worst, &same);
+        }
+        ok(worst < 12, "%s, lengths 1 to 70: within %.2f eps", is_double ? "double" : "float", worst);
+        double longest = 0;
+        for (size_t i = 0; i < sizeof more / sizeof more[0] - (TAP_THREAD_SANITIZER ? 3 : 0); i++) {
+            make_roots(more[i]);
+            test_length(more[i], is_double, &longest, &same);
+        }
+        ok(longest < 24, "%s, lengths to %d: within %.2f eps", is_double ? "double" : "float", MOST, longest);
+        ok(same, "the same bits from every variant, alone and among others");
+    }
+    struct own_fft *f = NULL;
+    is_int(own_fft_create(&f, SIZE_MAX / 2, true), HCY_ERANGE, "more numbers than there is memory");
+    is_int(own_fft_create(&f, 0, true), HCY_ERANGE, "no numbers");
+    return done_testing();
+}
