@@ -20,14 +20,20 @@ void hcy__stats_destroy(struct pipe_stats *stats)
 
 void hcy__stats_begin(struct pipe_stats *stats, uint64_t frames, int goes_on)
 {
+    stats->begun = hcy_now_ns();
     if (!goes_on) {
         stats->counts = (hcy_pipeline_stats){ 0 };
-        stats->start = hcy_now_ns();
+        stats->start = stats->begun;
         stats->copied[0] = 0;
     }
     stats->counts.frames += frames;
     /* A push never goes on from a run, and only its frames have latencies. */
     memset(&stats->latency, 0, sizeof stats->latency);
+}
+
+void hcy__stats_end(const struct pipe_stats *stats)
+{
+    hcy_trace_end(stats->begun, "run", 0, 0, 0);
 }
 
 /* The sink, if it was busy nearly all the time.  Else the devices, if those that feed them were out of room for a good

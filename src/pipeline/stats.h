@@ -23,6 +23,7 @@ struct pipe_stats {
     hcy_pipeline_stats counts;   /* [lock] */
     struct pipe_latency latency; /* [lock] */
     uint64_t start;              /* ns, of the first run that the counts are of; 0: there was none */
+    uint64_t begun;              /* ns, of the last one */
     hcy_pipeline_stats shown;
     hcy_pipeline_device *devices; /* of `shown` */
     char copied[512];             /* the same */
@@ -32,6 +33,8 @@ int hcy__stats_create(struct pipe_stats *stats, size_t n_devices);
 void hcy__stats_destroy(struct pipe_stats *stats);
 /* [lock] A run of so many frames begins; goes_on: its counts are added to those that there are. */
 void hcy__stats_begin(struct pipe_stats *stats, uint64_t frames, int goes_on);
+/* The run is over, as the timeline shows it. */
+void hcy__stats_end(const struct pipe_stats *stats);
 /* A copy for the caller that stays as it is until the next one. */
 const hcy_pipeline_stats *hcy__stats_show(hcy_pipeline *p);
 
