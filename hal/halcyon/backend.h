@@ -224,9 +224,10 @@ HCY_API int hcy_trace_on(void);
  * `first` + n - 1 (n 0: about none).  What was submitted before must have run. */
 HCY_API void hcy_trace_name_queue(const hcy_queue *queue, const char *name);
 HCY_API void hcy_trace_frames(const hcy_queue *queue, uint64_t first, uint64_t n);
-/* A span of the host's own work, in a row of the calling thread: hcy_trace_begin() is when it began, 0 where there is no
- * timeline, and hcy_trace_end() draws it from then to now; of a 0 it draws nothing.  The row is the thread's from
- * hcy_trace_name_thread() on until NULL gives it back, which a thread does that ends: another of that name then has it. */
+/* A span of the host's own work, in a row of the calling thread: hcy_trace_begin() is when it began, 0 where there is
+ * no timeline, and hcy_trace_end() draws it from then to now; of a 0 it draws nothing.  The row is the thread's from
+ * hcy_trace_name_thread() on until NULL gives it back, which a thread does that ends: another of that name has it
+ * then. */
 HCY_API uint64_t hcy_trace_begin(void);
 HCY_API void hcy_trace_end(uint64_t since, const char *what, uint64_t first, uint64_t n, uint64_t bytes);
 HCY_API void hcy_trace_name_thread(const char *name);
