@@ -403,6 +403,7 @@ static int make_queue_room(hcy_pipeline *p, struct pipe_chunk *dropped)
 {
     struct pipe_push *push = p->push;
     int drops = push->opts.overflow == HCY_PIPELINE_DROP_OLDEST;
+    uint64_t since = hcy_now_ns(), waits = 0;
     heed_cancel(p);
     while (!hcy__is_stopped(&p->control) && push->n == push->opts.queue && !drops) {
         /* The queue may move on only when this callback returns. */
@@ -411,8 +412,11 @@ static int make_queue_room(hcy_pipeline *p, struct pipe_chunk *dropped)
                             "the queue's %u frames wait, and a callback of the pipeline cannot wait for them",
                             push->opts.queue);
         hcy__pipe_wait_until(&p->control, PIPE_ROOM, hcy_now_ns() + PIPE_TICK_NS);
+        waits = since;
         heed_cancel(p);
     }
+    if (waits)
+        hcy__stats_blocked(&p->stats, waits);
     if (hcy__is_stopped(&p->control))
         return hcy__stopped(&p->control);
     /* The oldest one goes, because whoever chose to drop wants to see what is now. */

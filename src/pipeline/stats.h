@@ -24,6 +24,7 @@ struct pipe_stats {
     struct pipe_latency latency; /* [lock] */
     uint64_t start;              /* ns, of the first run that the counts are of; 0: there was none */
     uint64_t begun;              /* ns, of the last one */
+    double blocked;              /* [lock] seconds in which who submits found no room; of all threads */
     hcy_pipeline_stats shown;
     hcy_pipeline_device *devices; /* of `shown` */
     char copied[512];             /* the same */
@@ -62,10 +63,15 @@ static inline void hcy__stats_latency(struct pipe_stats *stats, uint64_t ns)
 {
     hcy__latency_add(&stats->latency, ns);
 }
-/* [lock] A producer has found no room since `since`; the sink has had a frame so long; a frame is used in place. */
+/* [lock] A producer has found no room since `since`, or a host that submits; the sink has had a frame so long; a frame
+ * is used in place. */
 static inline void hcy__stats_waited(struct pipe_stats *stats, uint64_t since)
 {
     stats->counts.waited += 1e-9 * (double)(hcy_now_ns() - since);
+}
+static inline void hcy__stats_blocked(struct pipe_stats *stats, uint64_t since)
+{
+    stats->blocked += 1e-9 * (double)(hcy_now_ns() - since);
 }
 static inline void hcy__stats_delivered(struct pipe_stats *stats, uint64_t ns)
 {
