@@ -352,6 +352,7 @@ static void describe_device(json_t *object, const struct measure *m)
     if (m->n_devices == 1) {
         value_put_text(object, "description", info->description);
         value_put_text(object, "kind", kinds[info->kind >= 1 && info->kind <= 4 ? info->kind : 0]);
+        value_put(object, "units", info->units);
         json_object_set_new(object, "in_host_memory", json_boolean(info->caps & HCY_CAP_HOST_MEMORY));
     }
     value_put_text(object, "virtual", is_virtual ? "virtual: not measured on hardware" : NULL);
