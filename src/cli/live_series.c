@@ -175,7 +175,7 @@ static int start_series_pipeline(struct live_series *s, const hcy_stream_array *
 /* What a frame's bytes lie in. */
 struct carrier {
     struct wire_message *message;
-    uint8_t *buffer; /* of LZ4 that needs a head, or NULL */
+    uint8_t *buffer; /* of LZ4 that needs a head and of what was below Zstandard, or NULL */
 };
 
 static void release_carrier(void *payload, uint64_t number, int status)

@@ -1,6 +1,7 @@
 /* lane.c - what a device needs for the batches that it has in flight: queues, buffers, where their outcome comes to. */
 #include "pipeline_priv.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <halcyon/backend.h>
@@ -49,6 +50,14 @@ static int create_back(struct pipe_worker *w, struct pipe_lane *lane)
     return 0;
 }
 
+/* The row of its queue in the timeline. */
+static void name_lane(const struct pipe_worker *w, const struct pipe_lane *lane)
+{
+    char name[32];
+    snprintf(name, sizeof name, "batches %d", (int)(lane - w->lanes) + 1);
+    hcy_trace_name_queue(lane->queue, name);
+}
+
 static int create_lane(struct pipe_worker *w, struct pipe_lane *lane)
 {
     const hcy_pipeline *p = w->pipeline;
@@ -65,6 +74,8 @@ static int create_lane(struct pipe_worker *w, struct pipe_lane *lane)
         status = hcy_size_mul(&images, w->part, p->source.coding.image_bytes);
     if (!status)
         status = hcy_queue_create(&lane->queue, w->device);
+    if (!status)
+        name_lane(w, lane);
     /* A size of 0: the lane has no such buffer. */
     const struct {
         hcy_buffer **buffer;

@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include <halcyon/backend.h>
+
 #define TOGETHER 65536 /* bins of curves that are handed on at once */
 
 static const hcy_bslz4_frame *frame_of(const struct pipe_lane *lane, size_t i)
@@ -128,11 +130,16 @@ void hcy__finish_frames(hcy_pipeline *p, const struct pipe_worker *w, const stru
                         size_t last)
 {
     const size_t stride = p->sums_bytes / sizeof(uint64_t);
+    /* In a slot that other devices have had, the entry may be another frame's by now. */
+    const int known = !lane->slot;
+    const uint64_t number = known ? hcy__ring_at(&p->ring, lane->first + first)->number : 0;
+    const uint64_t since = hcy_trace_begin();
     take_results(p, lane, first, last);
     for (size_t i = first; i < last; i++)
         if (is_due(lane, i))
             finish_frame(p, w, hcy__ring_at(&p->ring, lane->first + i), &lane->host_reports[i],
                          lane->host_sums + i * stride);
+    hcy_trace_end(since, "divide", number, known ? last - first : 0, 0);
     hand_out(p, lane, first, last);
 }
 

@@ -74,15 +74,19 @@ int hcy__front_wait(hcy_pipeline *p, uint64_t tick)
     /* What is ready stays so until this thread takes it. */
     if (p->ring.seen)
         return 1;
+    uint64_t waits = 0;
     hcy__pipe_lock(&p->control);
-    while (!front->ready && !hcy__is_stopped(&p->control) && !late)
+    while (!front->ready && !hcy__is_stopped(&p->control) && !late) {
+        waits = waits ? waits : hcy_trace_begin();
         late = hcy__pipe_wait_until(&p->control, PIPE_OUTPUT, tick);
+    }
     /* A frame that is there is handed out even if the run has stopped meanwhile. */
     if (front->ready)
         found = 1;
     else if (hcy__is_stopped(&p->control))
         found = -1;
     hcy__pipe_unlock(&p->control);
+    hcy_trace_end(waits, "wait for curves", 0, 0, 0);
     return found;
 }
 
@@ -125,6 +129,8 @@ int hcy__front_deliver(hcy_pipeline *p, hcy_pipeline_sink sink, void *payload)
     hcy__front_lend(p, &frame);
     uint64_t since = hcy_now_ns();
     int status = hcy__call_sink(p, sink, payload, &frame);
+    if (hcy_trace_on())
+        hcy_trace_end(since, "sink", frame.number, 1, 0);
     retire_front(p, hcy_now_ns() - since);
     return status;
 }

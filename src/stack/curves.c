@@ -148,7 +148,9 @@ int hcy_curves_append(hcy_curves *c, uint64_t frame, const hcy_azint_result *res
     /* After a failure nothing is written any more: rows behind a gap would be taken for other frames. */
     if (c->failed.status)
         return hcy_fail_again(&c->failed);
+    uint64_t since = hcy_trace_begin();
     int st = c->format->append(c->state, frame, result, why ? why : "no reason given");
+    hcy_trace_end(since, "write", frame, 1, 0);
     if (st)
         c->failed = *hcy_last_error();
     c->rows += !st;
@@ -170,7 +172,9 @@ int hcy_curves_close(hcy_curves *c)
         return 0;
     if (c->failed.status)
         return hcy_curves_stop(NULL, 0, c);
+    uint64_t since = hcy_trace_begin();
     int st = c->format->close(c->state, HCY__WHOLE);
+    hcy_trace_end(since, "close the file", 0, 0, 0);
     free(c);
     return st;
 }

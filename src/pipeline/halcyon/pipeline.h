@@ -134,11 +134,12 @@ typedef struct hcy_pipeline_stats {
 
 /* What bounds a run. */
 enum hcy_pipeline_bound {
-    HCY_PIPELINE_BY_READING = 0, /* reading and parsing, or in a push the host and parsing: there was room for more */
-    HCY_PIPELINE_BY_DEVICES = 1, /* copies to them, their kernels, or making curves of the sums */
-    HCY_PIPELINE_BY_SINK = 2     /* who takes the curves: writing */
+    HCY_PIPELINE_BY_READING = 0,   /* reading, or in a push copying, and parsing: devices had room for more */
+    HCY_PIPELINE_BY_DEVICES = 1,   /* copies to them, their kernels, or making curves of the sums */
+    HCY_PIPELINE_BY_SINK = 2,      /* who takes the curves: writing */
+    HCY_PIPELINE_BY_SUBMITTING = 3 /* a push: no more frames came, the queue mostly had room */
 };
-/* "reading", "devices", "sink". */
+/* "reading", "devices", "sink", "submitting". */
 HCY_API const char *hcy_pipeline_bound_name(int bound);
 
 /* Called in the thread of hcy_pipeline_run() about ten times a second, and at the end. */
