@@ -13,7 +13,7 @@ test_public = \
     tests/stack tests/stack_files tests/stack_grow tests/stack_h5 tests/stack_raw tests/stack_virtual tests/stack_write \
     tests/stack_writer tests/shards tests/corrections tests/pipes tests/results tests/config tests/h5plugin tests/bslz4_decode \
     tests/azint_poni tests/azint_geometry tests/azint_plan tests/azint_curve tests/azint_reference tests/azint_arrays \
-    tests/azint_2d tests/azint_corners tests/azint_filter tests/azint_regions tests/azint_large tests/pipeline_norm tests/simulate \
+    tests/azint_2d tests/azint_corners tests/azint_filter tests/azint_regions tests/azint_large tests/pipeline_norm tests/pipeline_regions tests/simulate \
     tests/nufft tests/nufft_kernels tests/nufft_plan tests/nufft_many tests/nufft_cli tests/nufft_finufft tests/nufft_wisdom \
     tests/nufft_direct tests/nufft_widths tests/nufft_use tests/nufft_order \
     tests/nufft_pencil tests/nufft_settle tests/parse_lanes tests/stream tests/eval tests/array
@@ -157,7 +157,7 @@ cts_launchers += $(cts_programs:=-opencl.t) tests/arguments-opencl-few.t tests/b
     tests/nufft-cuda.t tests/nufft_plan-cuda.t tests/nufft_use-cuda.t tests/nufft_order-opencl-few.t tests/nufft_order-cuda.t \
     tests/nufft_many-opencl.t tests/nufft_many-cuda.t \
     tests/azint_large-opencl.t tests/azint_large-cuda.t \
-    tests/azint_kernels-opencl-atomics32.t tests/azint_filter-opencl-few.t tests/azint_regions-opencl.t \
+    tests/azint_kernels-opencl-atomics32.t tests/azint_filter-opencl-few.t tests/azint_regions-opencl.t tests/pipeline_regions-opencl.t \
     tests/opencl-opencl.t tests/opencl-opencl-discrete.t \
     tests/cts_buffer-opencl-discrete.t tests/cts_queue-opencl-discrete.t tests/cts_failure-opencl-discrete.t \
     tests/cts_lifetime-opencl-discrete.t tests/cts_threads-opencl-discrete.t tests/cts_queue-opencl-profile.t
