@@ -1,6 +1,6 @@
-/* azint_regions - the kernels azint_regions and bslz4_azint_regions against a straight loop over pixels: types of pixels,
- * codecs, sizes of blocks, SIMD variants, threads, invalid values, damaged frames, tables that lead nowhere.  Other
- * devices may be given as arguments; a device without the second kernel is tested with the first. */
+/* azint_regions - the kernels azint_regions and bslz4_azint_regions against a straight loop over pixels: types of
+ * pixels, codecs, sizes of blocks, SIMD variants, threads, invalid values, damaged frames, tables that lead nowhere.
+ * Other devices may be given as arguments; a device without the second kernel is tested with the first. */
 #include <halcyon/bslz4.h>
 #include <halcyon/kernel.h>
 
@@ -194,7 +194,8 @@ struct batch {
 static void make_batch(struct batch *b, const struct scene *s, uint32_t codec, uint32_t block_bytes)
 {
     size_t bound = 0, room = 4 * N;
-    b->coding = (hcy_bslz4_job){ codec, (uint32_t)oracle_pixel_size(s->job.pixel_type), s->image_bytes, block_bytes, 0 };
+    const uint32_t elem_size = (uint32_t)oracle_pixel_size(s->job.pixel_type);
+    b->coding = (hcy_bslz4_job){ codec, elem_size, s->image_bytes, block_bytes, 0 };
     if (hcy_bslz4_encode_bound(&bound, &b->coding))
         bail_out("%s", hcy_last_error()->text);
     bound = (bound + 63) / 64 * 64;
@@ -220,7 +221,8 @@ static void make_batch(struct batch *b, const struct scene *s, uint32_t codec, u
 }
 
 /* bslz4_azint_regions finds what the oracle does, and makes the sums of bslz4_azint. */
-static void test_chunks_of(hcy_device *dev, const char *name, const struct scene *s, uint32_t codec, uint32_t block_bytes)
+static void test_chunks_of(hcy_device *dev, const char *name, const struct scene *s, uint32_t codec,
+                           uint32_t block_bytes)
 {
     struct batch b;
     const size_t found_bytes = FRAMES * REGIONS * ROWS * sizeof(uint64_t),

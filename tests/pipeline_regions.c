@@ -89,8 +89,8 @@ static void clear_counts(struct seen *seen, int damaged)
     seen->damaged = damaged;
 }
 
-static void test_file(struct seen *seen, hcy_stack *stack, const char *names, const hcy_azint_plan *plan, uint32_t flags,
-                      const char *what)
+static void test_file(struct seen *seen, hcy_stack *stack, const char *names, const hcy_azint_plan *plan,
+                      uint32_t flags, const char *what)
 {
     const hcy_pipeline_source source = hcy_pipeline_source_of(hcy_stack_get_info(stack));
     hcy_pipeline *pipeline = make_pipeline(names, plan, &source, flags);
@@ -104,8 +104,8 @@ static void test_file(struct seen *seen, hcy_stack *stack, const char *names, co
 static void test_chunks(struct seen *seen, const char *names, const hcy_azint_plan *plan, uint32_t flags,
                         const char *what)
 {
-    const hcy_pipeline_source source = { .coding = { .codec = HCY_CODEC_BSLZ4, .elem_size = 4, .image_bytes = PIXELS * 4 },
-                                         .pixel_type = HCY_PIXEL_U32 };
+    const hcy_bslz4_job coding = { .codec = HCY_CODEC_BSLZ4, .elem_size = 4, .image_bytes = PIXELS * 4 };
+    const hcy_pipeline_source source = { .coding = coding, .pixel_type = HCY_PIXEL_U32 };
     hcy_pipeline_push_options push = HCY_PIPELINE_PUSH_OPTIONS_INIT;
     size_t bound, size;
     hcy_pipeline *pipeline = make_pipeline(names, plan, &source, flags);

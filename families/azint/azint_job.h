@@ -48,8 +48,9 @@ static inline int hcy_azint_check_filter(const char *who, const hcy_azint_filter
 
 /* Regions of frames of these pixels, in a table of so many bytes, found in so many of others; where the kernel reads
  * the table, it holds each region against it. */
-static inline int hcy_azint_check_regions(const char *who, const hcy_azint_region_job *regions, const hcy_azint_job *job,
-                                          size_t items, size_t table_bytes, size_t found_bytes)
+static inline int hcy_azint_check_regions(const char *who, const hcy_azint_region_job *regions,
+                                          const hcy_azint_job *job, size_t items, size_t table_bytes,
+                                          size_t found_bytes)
 {
     const size_t n = regions->n_regions, of_frame = n * HCY_AZINT_REGION_ROWS * sizeof(uint64_t);
     if (!hcy_pixel_type(job->pixel_type) || hcy_pixel_type(job->pixel_type)->is_float)

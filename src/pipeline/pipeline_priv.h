@@ -12,8 +12,8 @@
  *
  * A part's members are touched in its owner's files and its header alone; other files call the functions in the header
  * (tests/laws.t looks).  Each header states its lock rules; there is one lock, the control's.  pipeline.c makes and
- * destroys a pipeline, regions.c takes the regions that it is asked for, pull.c runs one over a stack and begins and ends runs of both forms, callback.c stands around
- * the host's callbacks.
+ * destroys a pipeline, regions.c takes the regions that it is asked for, pull.c runs one over a stack and begins and
+ * ends runs of both forms, callback.c stands around the host's callbacks.
  *
  * A frame's way: a producer (a thread that reads a stack, reader.c, or takes submitted chunks, push.c) reserves a place
  * for the next ordinal, fills it without the lock, and commits it; the slot's worker makes its curve; the ring's front

@@ -94,7 +94,7 @@ struct pipe_lane {
     hcy_buffer *frames, *blocks, *images, *sums, *reports, *scratch;
     hcy_buffer *found; /* in regions; NULL: there are none */
     struct pipe_part *parts;
-    struct pipe_memory back; /* sums, reports and what is found in regions, read back; unused where the host reads them in place */
+    struct pipe_memory back; /* what is read back: sums, reports, regions; unused where the host reads them in place */
     const uint64_t *host_sums;
     const hcy_frame_report *host_reports;
     const uint64_t *host_found;

@@ -1,5 +1,5 @@
-/* azint_launch.c - one launch of azint_image, bslz4_azint, bslz4_azint_deviation or bslz4_azint_regions: its arguments checked, its scratch
- * buffer shared out.  No state; any thread. */
+/* azint_launch.c - one launch of azint_image, bslz4_azint or its kin (deviation, regions): its arguments checked, its
+ * scratch buffer shared out.  No state; any thread. */
 #include "azint_launch.h"
 
 #include "azint/azint_job.h"

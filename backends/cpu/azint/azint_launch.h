@@ -4,7 +4,7 @@
 
 #include "arguments.h"
 #include "cpu_filter.h"
-#include "regions.h"
+#include "cpu_regions.h"
 
 /* One of the kernels, and where its arguments stand; of azint_image there are no chunks, of the others no images. */
 struct azint_kernel {

@@ -8,7 +8,7 @@
 #define HCY_CPU_AZINT_REGION_PLANES_H
 
 #include "planes.h"
-#include "regions.h"
+#include "cpu_regions.h"
 
 /* The largest value (the smallest, where `least`) of the chosen pixels, of which there is one at least; sign-extended
  * where values are signed. */

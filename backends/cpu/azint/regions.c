@@ -4,7 +4,7 @@
  * Each worker has tallies of its own, which are merged at the end: integers, so the bits do not depend on who counted
  * what.  Runs on any thread; a launch owns its scratch memory.
  */
-#include "regions.h"
+#include "cpu_regions.h"
 #include "azint/azint_job.h"
 #include "azint_launch.h"
 #include "planes.h"

@@ -5,7 +5,7 @@
  * rows of 16 frames are turned into a tile.  The entries' weights are expanded a chunk at a time, for all
  * frames at once.
  */
-#include "regions.h"
+#include "cpu_regions.h"
 
 #include <string.h>
 

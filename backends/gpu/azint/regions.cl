@@ -1,7 +1,7 @@
 /* regions.cl - what is in regions of images: a group takes a piece of a region, then an item all pieces of one.
  *
- * Pieces leave their numbers in scratch memory, so no device needs atomic largest values of 64 bits.  PIXEL_* as sums.cl
- * has them.
+ * Pieces leave their numbers in scratch memory, so no device needs atomic largest values of 64 bits.  PIXEL_* as
+ * sums.cl has them.
  */
 #pragma once
 #include "azint/sums.cl"
@@ -20,7 +20,8 @@ DEVICE struct region_found region_nothing(void)
     return f;
 }
 
-DEVICE void region_add_pixel(struct region_found *f, const hcy_azint_job *job, const hcy_azint_region_job *regions, u64 v)
+DEVICE void region_add_pixel(struct region_found *f, const hcy_azint_job *job, const hcy_azint_region_job *regions,
+                             u64 v)
 {
     u64 key = v ^ REGION_SIGN;
     if (is_invalid_pixel(job, v)) {

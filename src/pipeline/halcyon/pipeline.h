@@ -52,21 +52,7 @@ enum hcy_pipeline_flag {
     HCY_PIPELINE_FEW = 16       /* three frames or so will come in all: devices prepare less, each frame takes longer */
 };
 
-/* Regions of the detector: what the pixels of each are in a frame, found in the same pass as its curve.  Pixels are
- * integers as they are stored, without corrections. */
 #define HCY_PIPELINE_MAX_REGIONS 256
-typedef struct hcy_region {
-    uint32_t x0, y0, x1, y1; /* columns x0 to x1 - 1, rows y0 to y1 - 1 */
-    const uint8_t *pixels;   /* [height][width]: of these the ones that are not 0; NULL: all */
-} hcy_region;
-/* Valid pixels are those that are not masked in this frame (a dummy, the detector's sentinels, saturation: as for
- * its curve).  The same on every device.  Without a valid pixel min and max are 0; what does not fit is INT64_MAX or
- * INT64_MIN. */
-typedef struct hcy_region_sums {
-    int64_t sum, min, max;         /* of the valid pixels' values */
-    uint64_t valid, invalid, zero; /* pixels; zeros are valid */
-    uint64_t above;                /* valid ones above options.region_above */
-} hcy_region_sums;
 
 /* What a frame's curve is divided by, beside the plan's normalization: the count of a monitor.  Called once for
  * each frame whose sums are there, in any thread, in several at once; `number` is the frame's.  0, or what is
@@ -88,17 +74,19 @@ typedef struct hcy_pipeline_options {
                                 the slowest device at work makes one in a third of it.  0: as large as is fastest */
     const hcy_region *regions; /* [n_regions], HCY_PIPELINE_MAX_REGIONS at most; all is copied */
     size_t n_regions;
-    const uint8_t *region_mask; /* [height][width]: pixels that are in no region where it is not 0; NULL: none.  The plan's
-                                   own mask has no part in regions */
+    const uint8_t *region_mask; /* [height][width]: where it is not 0 a pixel is in no region; NULL: all are.  The
+                                   plan's own mask has no part in regions */
     int64_t region_above;       /* INT64_MAX: none are counted for it */
 } hcy_pipeline_options;
-#define HCY_PIPELINE_OPTIONS_INIT { sizeof(hcy_pipeline_options), 0, 0, 0, 0, NULL, NULL, 0, 0, NULL, 0, NULL, INT64_MAX }
+#define HCY_PIPELINE_OPTIONS_INIT                                                                             \
+    { sizeof(hcy_pipeline_options), 0, 0, 0, 0, NULL, NULL, 0, 0, NULL, 0, NULL, INT64_MAX }
 
 /* `devices` are open already; the pipeline keeps references to them and to the plan.  Every device gets its tables,
  * kernels and buffers.  `source` and `opts` (NULL: defaults) are copied. A device that does not take such frames at
  * all (no kernels, pixels of a type that they lack) is left out, as one that was given up: the statistics say why.
  * HCY_EINVAL: no device, a plan of another number of pixels, a region that is none or leaves the image;
- * HCY_EUNSUPPORTED: no device takes them, in the first one's words, or regions of floats; HCY_ENOMEM; what the devices say. */
+ * HCY_EUNSUPPORTED: no device takes them, in the first one's words, or regions of floats; HCY_ENOMEM; what the
+ * devices say. */
 HCY_API int hcy_pipeline_create(hcy_pipeline **pipeline, hcy_device *const *devices, size_t n_devices,
                                 const hcy_azint_plan *plan, const hcy_pipeline_source *source,
                                 const hcy_pipeline_options *opts) HCY_MUST_USE;

@@ -1,6 +1,6 @@
-/* regions.h - what workers count of regions (regions.c), and the rules that the variants share with it. */
-#ifndef HCY_CPU_AZINT_REGIONS_H
-#define HCY_CPU_AZINT_REGIONS_H
+/* cpu_regions.h - what workers count of regions (regions.c), and the rules that the variants share with it. */
+#ifndef HCY_CPU_REGIONS_H
+#define HCY_CPU_REGIONS_H
 
 #include "cpu_azint.h"
 
