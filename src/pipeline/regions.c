@@ -42,12 +42,13 @@ static hcy_azint_region extent_of(const hcy_region *region, size_t width)
 static void set_bits(uint8_t *bits, const hcy_region *region, const hcy_azint_region *extent, const uint8_t *mask,
                      size_t width)
 {
-    for (size_t y = region->y0; y < region->y1; y++)
-        for (size_t x = region->x0; x < region->x1; x++) {
-            const size_t pixel = y * width + x, at = pixel - (size_t)extent->first;
-            if (!(mask && mask[pixel]) && (!region->pixels || region->pixels[pixel]))
-                bits[at / 8] |= (uint8_t)(1u << at % 8);
+    for (size_t y = region->y0; y < region->y1; y++) {
+        const size_t first = y * width + region->x0, last = y * width + region->x1;
+        for (size_t pixel = first, at = first - (size_t)extent->first; pixel < last; pixel++, at++) {
+            const unsigned in = !(mask && mask[pixel]) && (!region->pixels || region->pixels[pixel]);
+            bits[at / 8] |= (uint8_t)(in << at % 8);
         }
+    }
 }
 
 int hcy__regions_create(hcy_pipeline *p, size_t height, size_t width)

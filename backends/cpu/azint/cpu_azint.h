@@ -209,8 +209,8 @@ struct azint_ops {
     bool (*lost)(const struct azint_block *block, const hcy_azint_job *job, uint64_t *lost);
     /* Are the planes from `from` on ones for all these pixels? */
     bool (*ones)(const struct azint_block *block, unsigned from, const uint64_t *pixels);
-    /* Adds what the chosen pixels are, of the block's words (region_planes.h). */
-    void (*tally)(struct azint_tally *tally, const struct azint_block *block, const uint64_t *chosen,
+    /* Adds what the chosen pixels are (region_planes.h); those of them that are lost (NULL: none) leave `chosen`. */
+    void (*tally)(struct azint_tally *tally, const struct azint_block *block, uint64_t *chosen, const uint64_t *lost,
                   const hcy_azint_region_job *job);
     /* The block's first n_planes planes copied `to`, where they are its planes from now on, without the pixels of
      * `drop`. */

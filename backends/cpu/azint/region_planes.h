@@ -7,8 +7,12 @@
 #ifndef HCY_CPU_AZINT_REGION_PLANES_H
 #define HCY_CPU_AZINT_REGION_PLANES_H
 
-#include "planes.h"
 #include "cpu_regions.h"
+#include "planes.h"
+
+#if defined __AVX2__
+#include <immintrin.h>
+#endif
 
 /* The largest value (the smallest, where `least`) of the chosen pixels, of which there is one at least; sign-extended
  * where values are signed. */
@@ -32,29 +36,49 @@ static inline uint64_t azint_extreme(const struct azint_block *b, const uint64_t
     return azint_plane_value(b, value);
 }
 
-/* Pixels of each plane; all ones that the chosen pixels have to `ones`. */
+/* Bits that are in n words of both; a word's bytes may lie anywhere. */
+static inline uint64_t azint_count_both(const uint8_t *bits, const uint64_t *chosen, size_t n)
+{
+    uint64_t count = 0;
+    size_t i = 0;
+#if defined __AVX2__ && !defined __AVX512VPOPCNTDQ__
+    /* Compilers count bits a word at a time here; sixteen counts of half a byte, looked up, are twice as fast. */
+    const __m256i of_nibble = _mm256_broadcastsi128_si256(
+                      _mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4)),
+                  low = _mm256_set1_epi8(15);
+    __m256i sums = _mm256_setzero_si256();
+    for (; i + 4 <= n; i += 4) {
+        const __m256i word = _mm256_and_si256(_mm256_loadu_si256((const __m256i *)(const void *)(bits + 8 * i)),
+                                              _mm256_loadu_si256((const __m256i *)(const void *)(chosen + i)));
+        const __m256i upper = _mm256_and_si256(_mm256_srli_epi16(word, 4), low);
+        const __m256i counts = _mm256_add_epi8(_mm256_shuffle_epi8(of_nibble, _mm256_and_si256(word, low)),
+                                               _mm256_shuffle_epi8(of_nibble, upper));
+        sums = _mm256_add_epi64(sums, _mm256_sad_epu8(counts, _mm256_setzero_si256()));
+    }
+    const __m128i half = _mm_add_epi64(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
+    count = (uint64_t)_mm_cvtsi128_si64(half) + (uint64_t)_mm_extract_epi64(half, 1);
+#endif
+    for (; i < n; i++)
+        count += (uint64_t)__builtin_popcountll(azint_load(bits + 8 * i) & chosen[i]);
+    return count;
+}
+
+static inline uint64_t azint_count_bits(const uint64_t *words, size_t n)
+{
+    return azint_count_both((const uint8_t *)words, words, n);
+}
+
+/* Pixels of each plane; all ones of any plane to `ones`. */
 static inline void azint_count_planes(uint64_t counts[64], uint64_t *ones, const struct azint_block *b,
                                       const uint64_t *chosen)
 {
     memset(ones, 0, b->n_words * sizeof *ones);
     for (unsigned p = 0; p <= b->same; p++) {
         const uint8_t *plane = b->planes + p * b->stride;
-        uint64_t count = 0;
-        for (size_t i = 0; i < b->n_words; i++) {
-            uint64_t word = azint_load(plane + 8 * i) & chosen[i];
-            ones[i] |= word;
-            count += (uint64_t)__builtin_popcountll(word);
-        }
-        counts[p] = count;
+        for (size_t i = 0; i < b->n_words; i++)
+            ones[i] |= azint_load(plane + 8 * i);
+        counts[p] = azint_count_both(plane, chosen, b->n_words);
     }
-}
-
-static inline uint64_t azint_count_bits(const uint64_t *words, size_t n)
-{
-    uint64_t count = 0;
-    for (size_t i = 0; i < n; i++)
-        count += (uint64_t)__builtin_popcountll(words[i]);
-    return count;
 }
 
 /* Planes above `same` equal it: together they are a value's sign, or, of an unsigned one, all its upper bits. */
@@ -81,21 +105,24 @@ static inline uint64_t azint_count_above(const struct azint_block *b, const uint
 {
     uint64_t above[AZINT_STRIP / 64], equal[AZINT_STRIP / 64];
     azint_compare(b, limit, above, equal);
-    for (size_t i = 0; i < b->n_words; i++)
-        above[i] &= chosen[i];
-    return azint_count_bits(above, b->n_words);
+    return azint_count_both((const uint8_t *)above, chosen, b->n_words);
 }
 
 /* struct azint_ops, tally. */
-static inline void azint_tally_block(struct azint_tally *t, const struct azint_block *b, const uint64_t *chosen,
-                                     const hcy_azint_region_job *job)
+static inline void azint_tally_block(struct azint_tally *t, const struct azint_block *b, uint64_t *chosen,
+                                     const uint64_t *lost, const hcy_azint_region_job *job)
 {
-    uint64_t counts[64], ones[AZINT_STRIP / 64], valid = azint_count_bits(chosen, b->n_words);
+    uint64_t counts[64], ones[AZINT_STRIP / 64];
+    for (size_t i = 0; lost && i < b->n_words; i++)
+        chosen[i] &= ~lost[i];
+    t->invalid += lost ? azint_count_bits(lost, b->n_words) : 0;
+    const uint64_t valid = azint_count_bits(chosen, b->n_words);
     if (!valid)
         return;
+    /* Sums and zeros follow from numbers of bits; the extremes are looked for where those leave a better one. */
     azint_count_planes(counts, ones, b, chosen);
-    const uint64_t zero = valid - azint_count_bits(ones, b->n_words), sign = azint_region_sign(b->is_signed);
-    const uint64_t most = azint_most(b, counts) ^ sign;
+    const uint64_t zero = valid - azint_count_both((const uint8_t *)ones, chosen, b->n_words);
+    const uint64_t sign = azint_region_sign(b->is_signed), most = azint_most(b, counts) ^ sign;
     const bool negative = b->is_signed && counts[b->same];
     t->sum += azint_sum_planes(b, counts);
     t->valid += valid;

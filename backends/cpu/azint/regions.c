@@ -65,12 +65,7 @@ static void count_region(struct azint_tally *tally, const struct azint_counting 
     if (!any)
         return;
     block->live = (const uint8_t *)c->chosen;
-    if (c->ops->lost(block, c->job, c->lost))
-        for (size_t i = 0; i < n; i++) {
-            tally->invalid += (uint64_t)__builtin_popcountll(c->lost[i]);
-            c->chosen[i] &= ~c->lost[i];
-        }
-    c->ops->tally(tally, block, c->chosen, c->regions->job);
+    c->ops->tally(tally, block, c->chosen, c->ops->lost(block, c->job, c->lost) ? c->lost : NULL, c->regions->job);
 }
 
 void azint_count_regions(struct azint_tally *tallies, const struct azint_counting *c, const struct azint_block *block,
