@@ -53,10 +53,25 @@ done
 check '--json' sh -c "'$halcyon' integrate s.h5 -p s.poni --roi 10,20,50,90:first --json -o j.h5 >j.json"
 check '... sums up all frames' equals "`sed -n 's/^ *"sum": \([0-9]*\),/\1/p' j.json`" "`awk '!/^#/ { n += $2 } END { print n }' want.dat`"
 
+# --- A stream: the push form ---
+over_ipc()
+{
+    "$halcyon" simulate s.h5 --stream "ipc://$work/images" -q &
+    "$halcyon" integrate --stream "ipc://$work/images" --timeout 20 -p s.poni -d cpu@threads=1 --roi $boxes -q -o live.dat
+    got=$?
+    wait
+    [ $got = 0 ] && as_wanted live.dat
+}
+if "$halcyon" integrate --stream "ipc://$work/none" --timeout 0.1 -p s.poni -q 2>&1 | grep 'without ZeroMQ' >/dev/null; then
+    skip 'a stream: built without ZeroMQ'
+else
+    check 'of a stream, the same' over_ipc
+fi
+
 # --- What is refused ---
-regions() { "$halcyon" integrate s.h5 -p s.poni -q -o no.h5 "$@"; }
+with_regions() { "$halcyon" integrate s.h5 -p s.poni -q -o no.h5 "$@"; }
 while read -r words options; do
-    check "refused: $options" refused 2 "$words" regions $options
+    check "refused: $options" refused 2 "$words" with_regions $options
 done <<END
 is.not.valid --roi 1,2,3
 is.not.valid --roi 1,2,3,4:
@@ -70,7 +85,7 @@ without.--processes --stats --processes 2
 for.--roi.and.--stats --above 3
 END
 check 'a region that leaves the frame' refused 1 'roi1 ends at column 161, row 3; the frames have 160 columns, 120 rows' \
-    regions --roi 1,1,161,3
+    with_regions --roi 1,1,161,3
 check 'a format without a place for them' refused 1 'has no place for regions: use .h5 or .dat' \
     "$halcyon" integrate s.h5 -p s.poni -q --stats --frames 0:1 -o no.xy
 check 'none has left a file' sh -c '! ls no.*'
