@@ -13,6 +13,13 @@ int hcy__ring_create(hcy_pipeline *p, size_t window)
     if (!ring->entries || !ring->idle)
         return hcy_fail(HCY_ENOMEM, "room for %zu curves", window);
     ring->window = window;
+    if (p->region_job.n_regions) {
+        ring->regions = calloc(window, p->region_job.n_regions * sizeof *ring->regions);
+        if (!ring->regions)
+            return hcy_fail(HCY_ENOMEM, "room for regions of %zu frames", window);
+        for (size_t i = 0; i < window; i++)
+            ring->entries[i].regions = ring->regions + i * p->region_job.n_regions;
+    }
     /* As many results as entries, so that nothing is allocated in a run and a worker always finds one. */
     for (; ring->n_idle < window; ring->n_idle++) {
         hcy_azint_result **result = &ring->idle[ring->n_idle];
@@ -40,6 +47,7 @@ void hcy__ring_destroy(struct pipe_ring *ring)
     for (size_t i = 0; i < ring->n_idle; i++)
         hcy_azint_result_destroy(ring->idle[i]);
     free(ring->idle);
+    free(ring->regions);
     free(ring->entries);
 }
 
@@ -95,7 +103,8 @@ void hcy__front_lend(hcy_pipeline *p, hcy_pipeline_frame *frame)
     struct pipe_output *output = hcy__ring_at(&p->ring, p->ring.emitted);
     *frame = (hcy_pipeline_frame){ output->number,  output->report.status ? NULL : output->result,
                                    &output->report, output->why,
-                                   output->device,  output->dropped };
+                                   output->device,  output->dropped,
+                                   output->report.status ? NULL : output->regions };
     /* A latency ends here: how long the host then keeps the result is its own affair. */
     output->lent = hcy_now_ns();
 }

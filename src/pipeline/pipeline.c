@@ -137,6 +137,8 @@ static int read_pipeline_options(hcy_pipeline_options *options, const hcy_pipeli
  * frames that bslz4_azint_deviation takes. */
 static const char *fused_kernel(const hcy_pipeline *p, const hcy_azint_plan_info *info)
 {
+    if (p->region_job.n_regions)
+        return p->filtered ? NULL : "bslz4_azint_regions";
     if (!p->filtered)
         return "bslz4_azint";
     if (p->filter.kind == HCY_AZINT_FILTER_NONE && !info->has_dark && p->source.coding.elem_size <= 4 &&
@@ -163,10 +165,11 @@ static int describe_job(hcy_pipeline *p)
     if (p->job.n_pixels * p->source.coding.elem_size != p->source.coding.image_bytes)
         return hcy_fail(HCY_EINVAL, "the plan is for %zu x %zu pixels, frames of %llu bytes are not",
                         info.height, info.width, (unsigned long long)p->source.coding.image_bytes);
+    status = hcy__regions_create(p, info.height, info.width);
     p->fused = fused_kernel(p, &info);
     p->n_bins = info.n_bins;
     p->sums_bytes = info.n_sums * info.n_bins * sizeof(uint64_t);
-    return 0;
+    return status;
 }
 
 /* Each part, in an order that each finds what it asks of the others. */
@@ -240,5 +243,6 @@ void hcy_pipeline_destroy(hcy_pipeline *p)
         hcy_azint_plan_release((hcy_azint_plan *)p->plan);
     hcy__control_destroy(&p->control);
     hcy__stats_destroy(&p->stats);
+    free(p->region_table);
     free(p);
 }

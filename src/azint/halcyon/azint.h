@@ -284,6 +284,23 @@ HCY_API int hcy_azint_result_add(hcy_azint_result *sum, const hcy_azint_result *
  * to it after that.  HCY_EINVAL: no frame, a normalization that is 0, infinite or NaN. */
 HCY_API int hcy_azint_result_merge(hcy_azint_result *sum, uint64_t n, double normalization) HCY_MUST_USE;
 
+/* --- Regions --- */
+
+/* A region of the detector: what its pixels are in a frame, the pipeline finds in the same pass as the frame's curve.
+ * Pixels are integers as they are stored, without corrections. */
+typedef struct hcy_region {
+    uint32_t x0, y0, x1, y1; /* columns x0 to x1 - 1, rows y0 to y1 - 1 */
+    const uint8_t *pixels;   /* [height][width]: of these the ones that are not 0; NULL: all */
+} hcy_region;
+/* Valid pixels are those that are not masked in this frame alone (a dummy, the detector's sentinels, saturation: as for
+ * its curve).  The same on every device.  Without a valid pixel min and max are 0; what does not fit is INT64_MAX or
+ * INT64_MIN. */
+typedef struct hcy_region_sums {
+    int64_t sum, min, max;         /* of the valid pixels' values */
+    uint64_t valid, invalid, zero; /* pixels; zeros are valid */
+    uint64_t above;                /* valid ones above a limit, where there is one */
+} hcy_region_sums;
+
 #ifdef __cplusplus
 }
 #endif

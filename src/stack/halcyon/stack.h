@@ -371,8 +371,12 @@ typedef struct hcy_curves_options {
     int growing; /* 1: HDF5 and pyFAI's text have their name from the first frame on and say in themselves how far they
                     are good; 0: every file takes its name when it is closed, and an earlier one stays until then */
     const hcy_shard *shard; /* HDF5: the file says that its curves are of this part of the stack; NULL: of all */
+    /* Regions whose sums come with the curves, to HDF5 and pyFAI's text: */
+    const hcy_region *regions;       /* [n_regions] where they are; their masks are not looked at */
+    const char *const *region_names; /* [n_regions] */
+    size_t n_regions;
 } hcy_curves_options;
-#define HCY_CURVES_OPTIONS_INIT { sizeof(hcy_curves_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define HCY_CURVES_OPTIONS_INIT { sizeof(hcy_curves_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* Opens a file for the curves of `plan` (only read during the call).  opts NULL: the defaults.  The suffix
  * of `path` says the format:
@@ -387,14 +391,16 @@ typedef struct hcy_curves_options {
  *                   plans in 2th_deg.
  *   .h5 .hdf5 .nxs  HDF5 in the layout of pyFAI's HDF5Writer: /entry_0000/integrate/results with radial[n],
  *                   data[frames][n], data_errors[frames][n], the frames' numbers, frame[frames], and
- *                   pixels[n], those of each bin; .../configuration/data is pyFAI's WorkerConfig as JSON.
+ *                   pixels[n], those of each bin; .../regions with sum[frames][regions] and the other members of
+ *                   hcy_region_sums, name[regions], box[regions][4]; .../configuration/data is pyFAI's
+ *                   WorkerConfig as JSON.
  *                   Flushed once a second, so that an interruption leaves a valid file;
  *                   /entry_0000/integrate/halcyon/status is an attribute that says "growing", "stopped" or
  *                   "complete".
  *   .edf            images in radius and azimuth (plans with n_azim bins) in single precision, one after the other.
  * Images go to .h5 too: chi[n_azim], data[frames][n_azim][n].  Curves along chi (one bin in radius) are curves.
- * HCY_EINVAL unknown suffix or the source itself, images as text, curves as EDF, HCY_ESTATE exists, HCY_EIO not
- * writable, HCY_EUNSUPPORTED.
+ * HCY_EINVAL unknown suffix or the source itself, images as text, curves as EDF, regions elsewhere than in .dat, .h5,
+ * HCY_ESTATE exists, HCY_EIO not writable, HCY_EUNSUPPORTED.
  */
 HCY_API int hcy_curves_open(hcy_curves **curves, const char *path, const hcy_azint_plan *plan,
                             const hcy_curves_options *opts) HCY_MUST_USE;
@@ -404,6 +410,9 @@ HCY_API int hcy_curves_open(hcy_curves **curves, const char *path, const hcy_azi
  * HCY_EIO: full disk ...; nothing more is written then. */
 HCY_API int hcy_curves_append(hcy_curves *curves, uint64_t frame, const hcy_azint_result *result,
                               const char *why) HCY_MUST_USE;
+/* The same with what is in the file's regions in this frame, [n_regions]; NULL: the frame failed, and has zeros. */
+HCY_API int hcy_curves_append_regions(hcy_curves *curves, uint64_t frame, const hcy_azint_result *result,
+                                      const hcy_region_sums *regions, const char *why) HCY_MUST_USE;
 /* Puts what became of the run beside the curves, at any time before they are closed: in HDF5 an attribute `name` of
  * /entry_0000/integrate/halcyon, in one file of pyFAI's text a line `# name: text`; in other formats there is no place
  * for it, which is no failure. */
