@@ -234,6 +234,7 @@ AM_TESTS_ENVIRONMENT = \
     HALCYON_TEST_DATA=$${HALCYON_TEST_DATA-`cd '$(abs_top_srcdir)' && pwd`/../shared/data}; export HALCYON_TEST_DATA; \
     HALCYON_CACHE_DIR='$(abs_top_builddir)/tests/cache'; export HALCYON_CACHE_DIR; \
     HALCYON='$(abs_top_builddir)/halcyon'; export HALCYON; \
+    HALCYON_H5_READER='$(abs_top_builddir)/halcyon-h5-reader'; export HALCYON_H5_READER; \
     OCL_ICD_VENDORS='$(abs_top_builddir)/no-drivers'; export OCL_ICD_VENDORS; \
     top_srcdir='$(abs_top_srcdir)'; top_builddir='$(abs_top_builddir)'; export top_srcdir top_builddir; \
     CC='$(CC)'; CXX='$(HCY_CXX)'; NM='$(NM_TOOL)'; export CC CXX NM; \

@@ -93,6 +93,9 @@ static int take_frames(hcy_stack *s, hcy_stack *next)
     /* The open files are this stack's from here, even after a failure: two that close them would close another's. */
     s->n_parts += next->n_parts;
     next->n_parts = 0;
+    /* So are the names of the files that only HDF5 opens. */
+    for (; !st && next->n_read_by_h5; next->n_read_by_h5--)
+        st = hcy__stack_note_file(s, next->read_by_h5[next->n_read_by_h5 - 1]);
     s->info.frames += next->info.frames;
     s->info.direct &= next->info.direct;
     return st;
@@ -118,6 +121,7 @@ int hcy__list_add(hcy_stack *s, const char *path)
     hcy_stack *next;
     options.dataset = s->wanted;
     options.channel = s->channel;
+    options.isolation = s->isolation.files ? &s->isolation : NULL;
     /* Frames that lie next to one another need places before those of another file can stand behind them. */
     int st = give_places(s);
     if (st)
