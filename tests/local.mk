@@ -26,7 +26,7 @@ test_scripts = tests/headers.t tests/symbols.t tests/laws.t tests/docs.t tests/e
     tests/fake_cuda.t tests/embedded.t tests/opencl.t tests/aarch64.t tests/locale.t tests/valgrind.t tests/inject.t \
     tests/cli.t tests/cli_filter.t tests/cli_real.t tests/cli_config.t tests/cli_bench.t tests/compare.t tests/plot.t \
     tests/monitor.t tests/many.t tests/tutorials.t tests/merge.t tests/processes.t \
-    tests/convert.t tests/endings.t tests/outputs.t tests/raw.t tests/follow.t tests/live.t tests/detector.t tests/corrections.t \
+    tests/convert.t tests/endings.t tests/outputs.t tests/raw.t tests/follow.t tests/isolate.t tests/live.t tests/detector.t tests/corrections.t \
     tests/peers.t tests/nufft_data.t tests/fftw_memory.t tests/fpga_model.t tests/hls_lint.t tests/hls_report.t \
     tests/xrt_curves.t
 
@@ -211,7 +211,7 @@ check_PROGRAMS += $(test_public) $(test_internal) $(cts_programs)
 TESTS += $(test_public) $(test_internal) $(cts_launchers) $(xrt_launchers) $(test_scripts)
 EXTRA_DIST += tests/run-test tests/configurations tests/cli.sh $(test_scripts) tests/fake_cuda.c tests/inject.c \
     tests/azint_oracle.h tests/azint_scene.h tests/azint_sums.h tests/bslz4_ref.h tests/cts.h tests/cts_gate.h tests/fuzz.h \
-    tests/lanes.h tests/mutate.h tests/nufft_oracle.h tests/pipeline_scene.h tests/sha256.h tests/stack_images.h \
+    tests/lanes.h tests/mutate.h tests/mutate_h5.h tests/nufft_oracle.h tests/pipeline_scene.h tests/sha256.h tests/stack_images.h \
     tests/stack_make.h tests/stack_read.h tests/stream_scene.h tests/tap.h \
     tests/toy-backend/toy_backend.c tests/toy-family/kernels.def tests/toy-family/toy.c tests/toy-family/toy.cl \
     tests/toy-family/toy.h tests/toy-family/toy_cpu.c tests/toy-family/toy_format.h tests/toy-family/toy_test.c \
