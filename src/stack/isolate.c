@@ -26,6 +26,7 @@ enum { SECONDS = 60, MOST_ALIVE = 8, LAST_BREATH = 2000, MOST_ENDS = 3 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static hcy_isolation program; /* size 0: nobody has set it; under the lock */
 
+#ifdef HAVE_HDF5
 /* What the environment says, for programs that do not say it themselves. */
 static unsigned files_of_environment(void)
 {
@@ -36,6 +37,7 @@ static unsigned files_of_environment(void)
             return HCY_ISOLATE_NONE + i;
     return HCY_ISOLATE_NONE;
 }
+#endif
 
 static int check_isolation(const hcy_isolation *isolation)
 {
@@ -136,11 +138,12 @@ static int find_reader_program(char path[PATH_MAX])
 /* --- A process --- */
 
 struct hcy__reader {
-    pthread_mutex_t lock; /* of all below, but for refs and path */
     atomic_uint refs;
     char *path;
     hcy_isolation limits;
-    pid_t pid, asker; /* pid 0: none runs */
+    pid_t asker;          /* whose child it is, or would be */
+    pthread_mutex_t lock; /* of all below */
+    pid_t pid;            /* 0: none runs */
     int socket, keeps;
     unsigned ends;       /* processes that gave no answer */
     hcy__packet opening; /* what a new process is asked first; nothing yet: size 0 */
@@ -159,6 +162,7 @@ int hcy__reader_new(hcy__reader **reader, const hcy_isolation *limits, const cha
     pthread_mutex_init(&r->lock, NULL);
     atomic_init(&r->refs, 1);
     r->limits = *limits;
+    r->asker = getpid();
     r->socket = -1;
     *reader = r;
     return 0;
@@ -251,7 +255,6 @@ static int start_reader(hcy__reader *r)
     if (theirs >= 0)
         close(theirs);
     if (!number) {
-        r->asker = getpid();
         atomic_fetch_add(&alive, 1);
         return 0;
     }
@@ -353,8 +356,6 @@ static int ask_process(hcy__packet *answer, hcy__reader *r, const hcy__packet *q
 /* A process that has opened what is asked about. */
 static int make_ready(hcy__reader *r)
 {
-    if (r->pid && r->asker != getpid())
-        return hcy_fail(HCY_EFORK, "%s was opened before this process forked", r->path);
     /* Each frame of a file that makes HDF5 hang would take all the time that is allowed. */
     if (r->ends >= MOST_ENDS)
         return hcy_fail(HCY_ECORRUPT, "%s: HDF5 crashed or hung %u times on it, and is not asked again", r->path,
@@ -374,6 +375,9 @@ int hcy__reader_ask(hcy__packet *answer, hcy__reader *r, const hcy__packet *ques
     *answer = (hcy__packet){ 0 };
     if (question->bad)
         return hcy_fail(HCY_ENOMEM, "no memory to read %s", r->path);
+    /* Before the lock, which may have been held by a thread that this process has not got. */
+    if (r->asker != getpid())
+        return hcy_fail(HCY_EFORK, "%s was opened before this process forked", r->path);
     pthread_mutex_lock(&r->lock);
     if (!r->pid)
         r->keeps = 0;
@@ -381,7 +385,7 @@ int hcy__reader_ask(hcy__packet *answer, hcy__reader *r, const hcy__packet *ques
     if (!st)
         st = ask_process(answer, r, question);
     /* A list of very many files must not be as many processes: theirs are started again when they are asked. */
-    if (r->pid && r->asker == getpid() && r->opening.size && atomic_load(&alive) > MOST_ALIVE)
+    if (r->pid && r->opening.size && atomic_load(&alive) > MOST_ALIVE)
         (void)end_reader(r, 0);
     pthread_mutex_unlock(&r->lock);
     return st;
