@@ -93,9 +93,8 @@ static int take_frames(hcy_stack *s, hcy_stack *next)
     /* The open files are this stack's from here, even after a failure: two that close them would close another's. */
     s->n_parts += next->n_parts;
     next->n_parts = 0;
-    /* So are the names of the files that only HDF5 opens. */
-    for (; !st && next->n_read_by_h5; next->n_read_by_h5--)
-        st = hcy__stack_note_file(s, next->read_by_h5[next->n_read_by_h5 - 1]);
+    for (size_t i = 0; !st && i < next->n_read_by_h5; i++)
+        st = hcy__stack_note_file(s, next->read_by_h5[i]);
     s->info.frames += next->info.frames;
     s->info.direct &= next->info.direct;
     return st;
