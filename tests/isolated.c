@@ -255,8 +255,8 @@ static void test_same(void)
             char one[HEIGHT * WIDTH * 8], other[sizeof one];
             for (uint64_t f = 0; same && f < a->frames; f++) {
                 size_t n = 0, m = 0;
-                same = !hcy_stack_read(&n, one, sizeof one, here, f) && !hcy_stack_read(&m, other, sizeof other, apart, f) &&
-                       n == m && !memcmp(one, other, n);
+                same = !hcy_stack_read(&n, one, sizeof one, here, f) &&
+                       !hcy_stack_read(&m, other, sizeof other, apart, f) && n == m && !memcmp(one, other, n);
             }
         }
         if (!ok(same && !st, "%s: the same stack, isolated", seeds[i]))
@@ -264,6 +264,25 @@ static void test_same(void)
         hcy_stack_close(here);
         hcy_stack_close(apart);
     }
+}
+
+/* Files that the reader alone has open are the stack's, too: nobody may write over them. */
+static void test_guard(void)
+{
+    hcy_stack *stack = NULL;
+    hcy_stack_file *files = NULL;
+    struct stat is = { 0 };
+    size_t n = 0, found = 0;
+    isolate(HCY_ISOLATE_ALL, 0, 0);
+    int st = opens(&stack, in_folder("tiles.h5"), NULL);
+    if (!st)
+        st = hcy_stack_files(&files, &n, stack);
+    if (!stat(in_folder("deflated.h5"), &is))
+        for (size_t i = 0; i < n; i++)
+            found += files[i].device == (uint64_t)is.st_dev && files[i].inode == (uint64_t)is.st_ino;
+    ok(!st && found, "a source that the reader has open is one of the stack's files");
+    hcy_list_free(files);
+    hcy_stack_close(stack);
 }
 
 /* Who the files belong to, options against the program's setting, and what stands in the way. */
@@ -509,6 +528,7 @@ int main(int argc, char **argv)
     make_folder();
     make_seeds();
     test_same();
+    test_guard();
     test_choice();
     test_host();
     test_many();

@@ -151,7 +151,8 @@ static int take_stack(hcy_stack *stack, hcy__packet *answer, hcy__reader *reader
     for (uint64_t n = hcy__packet_get_number(answer); !st && n; n--) {
         const char *file = hcy__packet_get_text(answer);
         answer->bad |= !file;
-        st = file ? hcy__stack_note_file(stack, file) : hcy__answer_end(answer, stack->path);
+        st = file ? hcy__note_path(&stack->read_by_h5, &stack->n_read_by_h5, file, stack)
+                  : hcy__answer_end(answer, stack->path);
     }
     return st ? st : take_places(stack, answer);
 }

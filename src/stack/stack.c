@@ -97,15 +97,15 @@ int hcy__stack_absent(hcy__location *place, hcy_stack *stack, const char *reason
     return 0;
 }
 
-int hcy__stack_note_file(hcy_stack *stack, const char *path)
+int hcy__note_path(char ***paths, size_t *n, const char *path, const hcy_stack *stack)
 {
-    char **files = realloc(stack->read_by_h5, (stack->n_read_by_h5 + 1) * sizeof *files), *copy = strdup(path);
-    stack->read_by_h5 = files ? files : stack->read_by_h5;
-    if (!files || !copy) {
+    char **more = realloc(*paths, (*n + 1) * sizeof *more), *copy = strdup(path);
+    *paths = more ? more : *paths;
+    if (!more || !copy) {
         free(copy);
         return hcy_fail(HCY_ENOMEM, "no memory for the files of %s", stack->path);
     }
-    stack->read_by_h5[stack->n_read_by_h5++] = copy;
+    (*paths)[(*n)++] = copy;
     return 0;
 }
 

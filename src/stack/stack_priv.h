@@ -120,8 +120,8 @@ void hcy__stack_drop_parts(hcy_stack *stack, size_t keep);
 int hcy__stack_add_places(hcy__location **places, hcy_stack *stack, uint64_t n);
 /* Notes that a frame cannot be read, because `reason`. */
 int hcy__stack_absent(hcy__location *place, hcy_stack *stack, const char *reason);
-/* Notes a file that only HDF5 opens for the stack. */
-int hcy__stack_note_file(hcy_stack *stack, const char *path);
+/* Appends to a list of a stack's paths: `also`, `read_by_h5`. */
+int hcy__note_path(char ***paths, size_t *n, const char *path, const hcy_stack *stack);
 /* fetch() of parts with a file descriptor: pread, no lock. */
 int hcy__fetch_pread(const hcy_stack *stack, const hcy__part *part, uint64_t frame, const hcy__location *place,
                      void *dst);
