@@ -7,6 +7,7 @@
 #define HCY_HAL_PRIV_H
 
 #include <halcyon/backend.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -18,6 +19,9 @@ struct hcy__object {
 void hcy__object_init(void *object, void (*destroy)(void *));
 void *hcy__retain(void *object); /* NULL is fine, for both */
 void hcy__release(void *object);
+
+/* The folder of the file that this library was loaded from, or, linked in, of the program.  0, or -1. */
+int hcy__own_folder(char folder[PATH_MAX]);
 
 struct hcy__pool;
 

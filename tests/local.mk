@@ -10,7 +10,7 @@
 
 test_public = \
     tests/hal_status tests/hal_modules tests/hal_null tests/hal_options tests/hostqueue tests/nulls tests/sized tests/past_caches tests/callbacks \
-    tests/stack tests/stack_files tests/stack_grow tests/stack_h5 tests/stack_raw tests/stack_virtual tests/stack_write \
+    tests/stack tests/stack_files tests/stack_grow tests/stack_h5 tests/stack_raw tests/stack_virtual tests/stack_write tests/isolated \
     tests/stack_writer tests/shards tests/corrections tests/pipes tests/results tests/config tests/h5plugin tests/bslz4_decode \
     tests/azint_poni tests/azint_geometry tests/azint_plan tests/azint_curve tests/azint_reference tests/azint_arrays \
     tests/azint_2d tests/azint_corners tests/azint_filter tests/azint_regions tests/azint_large tests/pipeline_norm tests/pipeline_regions tests/simulate \
@@ -26,7 +26,7 @@ test_scripts = tests/trace.t tests/headers.t tests/symbols.t tests/laws.t tests/
     tests/fake_cuda.t tests/embedded.t tests/opencl.t tests/aarch64.t tests/locale.t tests/valgrind.t tests/inject.t \
     tests/cli.t tests/cli_filter.t tests/cli_real.t tests/cli_config.t tests/cli_bench.t tests/compare.t tests/plot.t \
     tests/monitor.t tests/many.t tests/tutorials.t tests/merge.t tests/processes.t tests/regions.t \
-    tests/convert.t tests/endings.t tests/outputs.t tests/raw.t tests/follow.t tests/live.t tests/detector.t tests/corrections.t \
+    tests/convert.t tests/endings.t tests/outputs.t tests/raw.t tests/follow.t tests/live.t tests/detector.t tests/corrections.t tests/isolate.t \
     tests/peers.t tests/nufft_data.t tests/fftw_memory.t tests/fpga_model.t tests/hls_lint.t tests/hls_report.t \
     tests/xrt_curves.t
 
@@ -211,7 +211,7 @@ check_PROGRAMS += $(test_public) $(test_internal) $(cts_programs)
 TESTS += $(test_public) $(test_internal) $(cts_launchers) $(xrt_launchers) $(test_scripts)
 EXTRA_DIST += tests/run-test tests/configurations tests/cli.sh tests/soak.sh $(test_scripts) tests/fake_cuda.c tests/inject.c \
     tests/azint_oracle.h tests/azint_scene.h tests/azint_sums.h tests/bslz4_ref.h tests/cts.h tests/cts_gate.h tests/fuzz.h \
-    tests/lanes.h tests/mutate.h tests/nufft_oracle.h tests/pipeline_scene.h tests/sha256.h tests/stack_images.h \
+    tests/lanes.h tests/mutate.h tests/mutate_h5.h tests/nufft_oracle.h tests/pipeline_scene.h tests/sha256.h tests/stack_images.h \
     tests/stack_make.h tests/stack_read.h tests/stream_scene.h tests/tap.h \
     tests/toy-backend/toy_backend.c tests/toy-family/kernels.def tests/toy-family/toy.c tests/toy-family/toy.cl \
     tests/toy-family/toy.h tests/toy-family/toy_cpu.c tests/toy-family/toy_format.h tests/toy-family/toy_test.c \
@@ -234,6 +234,7 @@ AM_TESTS_ENVIRONMENT = \
     HALCYON_TEST_DATA=$${HALCYON_TEST_DATA-`cd '$(abs_top_srcdir)' && pwd`/../shared/data}; export HALCYON_TEST_DATA; \
     HALCYON_CACHE_DIR='$(abs_top_builddir)/tests/cache'; export HALCYON_CACHE_DIR; \
     HALCYON='$(abs_top_builddir)/halcyon'; export HALCYON; \
+    HALCYON_H5_READER='$(abs_top_builddir)/halcyon-h5-reader'; export HALCYON_H5_READER; \
     OCL_ICD_VENDORS='$(abs_top_builddir)/no-drivers'; export OCL_ICD_VENDORS; \
     top_srcdir='$(abs_top_srcdir)'; top_builddir='$(abs_top_builddir)'; export top_srcdir top_builddir; \
     CC='$(CC)'; CXX='$(HCY_CXX)'; NM='$(NM_TOOL)'; export CC CXX NM; \

@@ -8,6 +8,7 @@
 #ifndef HCY_CLI_H
 #define HCY_CLI_H
 
+#include <halcyon/stack.h>
 #include <halcyon/status.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -24,7 +25,8 @@ enum cli_type {
     CLI_REAL,   /* struct cli_real, finite and within [min, max] */
     CLI_CHOICE, /* int: index into choices */
     CLI_PAIR,   /* struct cli_pair: "A,B", A < B */
-    CLI_SPAN    /* struct cli_span: "A:B", "A:", ":B" or "A" of whole numbers, B excluded */
+    CLI_SPAN,   /* struct cli_span: "A:B", "A:", ":B" or "A" of whole numbers, B excluded */
+    CLI_ISOLATE /* nothing: the library is told, at once, that its offset is what it isolates (HCY_ISOLATE_*) */
 };
 struct cli_int {
     int given;
@@ -53,6 +55,13 @@ struct cli_option {
     double min, max;            /* of numbers; both 0: any */
     const char *const *choices; /* ends with NULL */
 };
+
+/* Of every command that reads HDF5 files.  What stands in none of its options is main()'s: files of other users. */
+#define CLI_ISOLATE_OPTIONS                                                                                      \
+    { "isolate", 0, CLI_ISOLATE, HCY_ISOLATE_ALL, NULL,                                                          \
+      "HDF5 files are read by a process of their own, which damaged ones may crash (default: other users' files)", \
+      0, 0, NULL },                                                                                              \
+        { "no-isolate", 0, CLI_ISOLATE, HCY_ISOLATE_NONE, NULL, "not even other users' files", 0, 0, NULL }
 
 /* Options that --help shows together, by their names with blanks between: `usual` ones, and the `rest` only with
  * --help-all.  A title of NULL ends a table. */

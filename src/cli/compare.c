@@ -31,6 +31,7 @@ static const struct cli_option options[] = {
     { "finufft", 'f', CLI_TEXT, AT(finufft), "FILE", "FINUFFT's library beside them", 0, 0, NULL },
     { "pyfai", 0, CLI_TEXT, AT(python), "PYTHON", "and the pyFAI of this Python beside the curves", 0, 0, NULL },
     { "quiet", 'q', CLI_FLAG, AT(quiet), NULL, "no progress", 0, 0, NULL },
+    CLI_ISOLATE_OPTIONS,
     { NULL, 0, CLI_FLAG, 0, NULL, NULL, 0, 0, NULL }
 };
 #undef AT

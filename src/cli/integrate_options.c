@@ -119,6 +119,7 @@ static const struct cli_option options[] = {
     { "two-stage", 0, CLI_FLAG, AT(two_stage), NULL, "decode to images first, then integrate", 0, 0, NULL },
     { "json", 0, CLI_FLAG, AT(json), NULL, "the summary as one JSON object on stdout", 0, 0, NULL },
     { "quiet", 'q', CLI_FLAG, AT(quiet), NULL, "no progress, no summary", 0, 0, NULL },
+    CLI_ISOLATE_OPTIONS,
     { NULL, 0, CLI_FLAG, 0, NULL, NULL, 0, 0, NULL }
 };
 #undef AT
@@ -133,7 +134,7 @@ const struct cli_group cli_integrate_groups[] = {
     { "Errors and outliers", "error-model sigma-clip", "variance threshold max-iter percentile" },
     { "Results", "output sum roi", "stats above average save-config json quiet" },
     { "The run", "devices follow",
-      "layout processes shard follow-timeout plan-cache batch latency device-timeout two-stage" },
+      "layout processes shard follow-timeout plan-cache batch latency device-timeout two-stage isolate no-isolate" },
     { "A live stream", "stream", "timeout series overflow every queue record publish watch curve-key curve-secret" },
     { NULL, NULL, NULL }
 };

@@ -4,6 +4,7 @@
 #include "process_wire.h"
 #include <signal.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct {
@@ -88,8 +89,19 @@ static int help(int argc, char **argv)
     return cli_close_stdout(CLI_OK);
 }
 
+/* A file of somebody else's may be made to do harm.  A build without HDF5 has nothing to isolate; who has set the
+ * environment has decided. */
+static void isolate_others(void)
+{
+    hcy_isolation isolation = HCY_ISOLATION_INIT;
+    isolation.files = HCY_ISOLATE_FOREIGN;
+    if (!getenv("HALCYON_ISOLATE"))
+        (void)!hcy_isolation_set(&isolation);
+}
+
 int main(int argc, char **argv)
 {
+    isolate_others();
     /* halcyon integrate --processes starts this program under another name, with the arguments it has itself. */
     if (argc > 1 && !strcmp(argv[0], PROCESS_NAME)) {
         cli_name = cli_integrate_command.name;

@@ -215,8 +215,19 @@ static int set_value(const struct cli_option *o, const char *text, void *values)
         return set_pair(text, at);
     case CLI_SPAN:
         return set_span(text, at);
+    case CLI_ISOLATE: /* takes no value: set_isolation() */
+        break;
     }
     return 0;
+}
+
+/* Which files are isolated holds for all that the command reads, from here on. */
+static int set_isolation(size_t files)
+{
+    hcy_isolation isolation = HCY_ISOLATION_INIT;
+    isolation.files = (unsigned)files;
+    int status = hcy_isolation_set(&isolation);
+    return status ? cli_fail(status) : CLI_OK;
 }
 
 /* --- The line --- */
@@ -236,11 +247,14 @@ static int take_option(struct line *line, const struct cli_option *o, const char
     const char letter[2] = { o->letter, 0 };
     /* The messages repeat what the user typed. */
     snprintf(name, sizeof name, "%s%s", by_letter ? "-" : "--", by_letter ? letter : o->name);
-    if (o->type == CLI_FLAG && text) {
+    int takes_none = o->type == CLI_FLAG || o->type == CLI_ISOLATE;
+    if (takes_none && text) {
         snprintf(what, sizeof what, "%s takes no value", name);
         return usage(what);
     }
-    if (o->type != CLI_FLAG && !text) {
+    if (o->type == CLI_ISOLATE)
+        return set_isolation(o->offset);
+    if (!takes_none && !text) {
         if (line->at >= line->argc) {
             snprintf(what, sizeof what, "%s needs %s", name, expected(o, right, sizeof right));
             return usage(what);

@@ -43,6 +43,7 @@ static const struct cli_option options[] = {
     { "errors", 0, CLI_REAL, AT(errors), "N", "standard errors of the band (3); 0: no band", 0, 1000, NULL },
     { "title", 0, CLI_TEXT, AT(title), "TEXT", "above the plot (default: what is shown)", 0, 0, NULL },
     { "size", 0, CLI_TEXT, AT(size), "WxH", "pixels (900x500), or characters", 0, 0, NULL },
+    CLI_ISOLATE_OPTIONS,
     { NULL, 0, CLI_FLAG, 0, NULL, NULL, 0, 0, NULL }
 };
 #undef AT

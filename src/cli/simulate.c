@@ -55,6 +55,7 @@ static const struct cli_option options[] = {
     { "curve-secret", 0, CLI_TEXT, AT(stream.curve_secret), "FILE", "CurveZMQ: a file with the secret key", 0, 0, NULL },
     { "threads", 't', CLI_INT, AT(threads), "N", "that make frames (all processors)", 1, 1024, NULL },
     { "quiet", 'q', CLI_FLAG, AT(quiet), NULL, "no progress, no summary", 0, 0, NULL },
+    CLI_ISOLATE_OPTIONS,
     { NULL, 0, CLI_FLAG, 0, NULL, NULL, 0, 0, NULL }
 };
 #undef AT

@@ -32,6 +32,7 @@ static const struct cli_option options[] = {
     { "frames", 0, CLI_SPAN, AT(frames), "A:B", "these alone, from 0, B not included", 0, 0, NULL },
     CLI_SHARD_OPTION(AT(shard)),
     { "quiet", 'q', CLI_FLAG, AT(quiet), NULL, "no progress, no summary", 0, 0, NULL },
+    CLI_ISOLATE_OPTIONS,
     { NULL, 0, CLI_FLAG, 0, NULL, NULL, 0, 0, NULL }
 };
 #undef AT

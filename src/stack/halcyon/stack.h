@@ -72,13 +72,46 @@ HCY_API int hcy_stack_open(hcy_stack **stack, const char *path, const char *data
 HCY_API void hcy_stack_close(hcy_stack *stack); /* NULL is fine */
 HCY_API const hcy_stack_info *hcy_stack_get_info(const hcy_stack *stack);
 
+/* HDF5 is a large library, which a damaged file, or one made for that, can crash, keep busy without end, or fill all
+ * memory with.  A file that is isolated is read by a process of its own, halcyon-h5-reader: its structure, attributes,
+ * small datasets and the addresses of its chunks come from there, and stored frames are then read by this process as
+ * ever.  What only HDF5 can read (other filters, datasets put together from others), that process reads, too: with the
+ * same results, only slower.  Its time and memory are limited, and on Linux it can read files and do nothing else.  A
+ * crash is HCY_ECORRUPT, too much time HCY_ETIMEOUT, too much memory HCY_ENOMEM, with words that name the file; after
+ * three of them HDF5 is not asked for that stack's frames again.
+ *
+ * The host is left alone: no handler of signals is set, this child alone is waited for, no descriptor is inherited.
+ * Where the host has its children waited for in general (SIGCHLD ignored, wait() in a thread), a message lacks the
+ * signal.  A child of fork() may read such a stack's frames, but those that the process reads: HCY_EFORK. */
+enum {
+    HCY_ISOLATE_NONE = 1, /* no file */
+    HCY_ISOLATE_FOREIGN,  /* files that belong to another user than the one who runs this process */
+    HCY_ISOLATE_ALL       /* every HDF5 file */
+};
+typedef struct hcy_isolation {
+    size_t size;      /* sizeof this struct */
+    unsigned files;   /* HCY_ISOLATE_*; 0: where options are given, as the program has it */
+    unsigned seconds; /* that it may take to answer a question, as what a file holds, or a frame; 0: 60 */
+    uint64_t memory;  /* bytes that it may have; 0: 4 GiB */
+} hcy_isolation;
+#define HCY_ISOLATION_INIT { sizeof(hcy_isolation), HCY_ISOLATE_ALL, 0, 0 }
+
+/* From now on, in all threads: which HDF5 files are isolated by all that reads them here (stacks, images, detectors,
+ * corrections, numbers, results, arrays), where its options do not say otherwise.  Before the first call it is what the
+ * environment's HALCYON_ISOLATE says (none, foreign, all), else HCY_ISOLATE_NONE.  The file that is named counts, not
+ * those that it leads to.  Never isolated are hcy_shard_read(), hcy_curves_merge(), and files that are changed; the
+ * attributes of an isolated source are not copied by hcy_stack_create().
+ * HCY_EINVAL; HCY_EUNSUPPORTED: a build without HDF5, which has nothing to isolate (HCY_ISOLATE_NONE is fine). */
+HCY_API int hcy_isolation_set(const hcy_isolation *isolation) HCY_MUST_USE;
+
 typedef struct hcy_stack_options {
     size_t size;         /* sizeof this struct */
     const char *dataset; /* as above; NULL: found */
     const char *channel; /* of a detector with several energy thresholds: "1", "threshold_2", "difference"; NULL */
     int growing;         /* 1: it may be written at this moment; hcy_stack_refresh() looks for more frames */
+    const hcy_isolation *isolation; /* of this stack and its corrections; NULL: as the program has it */
 } hcy_stack_options;
-#define HCY_STACK_OPTIONS_INIT { sizeof(hcy_stack_options), NULL, NULL, 0 }
+#define HCY_STACK_OPTIONS_INIT { sizeof(hcy_stack_options), NULL, NULL, 0, NULL }
 
 /* The same with options (NULL: none).
  * Channels are the second of four dimensions (frames x channels x height x width), named by the dataset `channel`
