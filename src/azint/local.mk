@@ -10,7 +10,7 @@ libazint_la_SOURCES = families/azint/azint_format.h families/azint/kernels.def s
     src/azint/check.c \
     src/azint/detector.c src/azint/detector_mask.c src/azint/detector_pixels.c src/azint/detector.h \
     src/azint/flatjson.c src/azint/geometry.c src/azint/hash.c src/azint/job.c \
-    src/azint/plan.c src/azint/poni.c src/azint/result.c src/azint/row.c src/azint/split.c \
+    src/azint/map.c src/azint/plan.c src/azint/poni.c src/azint/result.c src/azint/row.c src/azint/split.c \
     src/azint/unit.c
 halcyoninclude_HEADERS += src/azint/halcyon/azint.h families/azint/azint_format.h
 dist_man_MANS += doc/halcyon_azint.3

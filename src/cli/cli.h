@@ -24,7 +24,8 @@ enum cli_type {
     CLI_REAL,   /* struct cli_real, finite and within [min, max] */
     CLI_CHOICE, /* int: index into choices */
     CLI_PAIR,   /* struct cli_pair: "A,B", A < B */
-    CLI_SPAN    /* struct cli_span: "A:B", "A:", ":B" or "A" of whole numbers, B excluded */
+    CLI_SPAN,   /* struct cli_span: "A:B", "A:", ":B" or "A" of whole numbers, B excluded */
+    CLI_SPANS   /* struct cli_spans: such spans, and "A-B" with B, between commas; each behind the one before */
 };
 struct cli_int {
     int given;
@@ -41,6 +42,12 @@ struct cli_pair {
 struct cli_span {
     int given;
     uint64_t first, last; /* last is UINT64_MAX if it was left open */
+};
+enum { CLI_MOST_SPANS = 64 };
+struct cli_spans {
+    int given;
+    size_t n;
+    struct cli_span list[CLI_MOST_SPANS];
 };
 
 struct cli_option {
