@@ -134,6 +134,15 @@ else
             a = atan2(r, 1) * 57.29578; if ((a - 10) ^ 2 > 1e-4 && (a - 20) ^ 2 > 1e-4) bad = "a ring at " a }
         END { print n + 0, k + 0, bad; exit !(n == 1 && k > 300) || bad != "" }' >where.txt
     check '... are where the geometry has them' sh -c "cat where.txt; grep '^1 [0-9][0-9][0-9]* $' where.txt"
+    # CeO2's first ring is that of 3.1244 Angstrom.
+    angle=`awk '$1 == "Wavelength:" { s = $2 * 1e10 / 2 / 3.12441816; print 2 * atan2(s, sqrt(1 - s * s)) * 57.2957795130823 }' rings.poni`
+    rings() { sed -n '/^\$r/,/^EOD/p' "$1" | awk 'NF == 2 { printf "%.2f %.2f\n", $1, $2 }' | sort; }
+    told rings.h5 -p rings.poni --calibrant CeO2 -o ceria.svg && rings ceria.svg >ceria.txt
+    told rings.h5 -p rings.poni --rings "$angle" -o one.svg && rings one.svg >ring.txt
+    check "--calibrant's first ring is where its spacing has it" sh -c \
+        'test `wc -l <ring.txt` -gt 100 && test `comm -13 ceria.txt ring.txt | wc -l` -lt 20'
+    check '... and there are others' test "`wc -l <ceria.txt`" -gt "`expr 2 \* \`wc -l <ring.txt\``"
+    check '--calibrant that is none' refused 1 'CeO2' plot rings.h5 -p rings.poni -c Unobtainium
     check '... in blocks, too' sh -c "'$halcyon' plot rings.h5 -p rings.poni --rings 10,20 --terminal blocks | grep -q '255;64;64'"
     check '--flip moves the centre' told rings.h5 -p rings.poni --flip -o flip.svg
     check '... by as much' differ rings.svg flip.svg

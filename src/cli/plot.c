@@ -51,6 +51,7 @@ static const struct cli_option options[] = {
       "maps and frames in the terminal: text, blocks,\nblocks-256, sixel, kitty; auto: what it can", 0, 0, screens },
     { "sum", 0, CLI_INT, AT(wish.sum), "N", "of a stack: the sum of N frames, from --frames on", 1, 1e9, NULL },
     { "poni", 'p', CLI_TEXT, AT(wish.poni), "FILE", "of a frame: the geometry, if its file has none", 0, 0, NULL },
+    { "calibrant", 'c', CLI_TEXT, AT(wish.calibrant), "NAME", "of a frame: its rings, such as those of CeO2", 0, 0, NULL },
     { "rings", 0, CLI_TEXT, AT(wish.rings), "LIST", "of a frame: rings at these degrees of 2 theta", 0, 0, NULL },
     { "flip", 0, CLI_FLAG, AT(wish.flip), NULL, "rows run the other way than the geometry has it", 0, 0, NULL },
     { "mask", 0, CLI_TEXT, AT(wish.mask), "FILE", "of a frame: what is not 0 there is grey", 0, 0, NULL },
@@ -210,9 +211,9 @@ static int plot_files(struct plot_job *job, const struct values *v)
     if (status)
         return status;
     /* An option that would do nothing is a misunderstanding. */
-    if (!is_stack && (wish->sum.given || wish->poni || wish->rings || wish->flip || wish->mask ||
+    if (!is_stack && (wish->sum.given || wish->poni || wish->calibrant || wish->rings || wish->flip || wish->mask ||
                       wish->no_file_mask))
-        return cli_error("%s holds results: --sum, --poni, --rings, --flip, --mask and --no-file-mask are for "
+        return cli_error("%s holds results: --sum, --poni, --calibrant, --rings, --flip, --mask and --no-file-mask are for "
                          "frames", job->paths[0]);
     status = is_stack ? plot_read_frames(&job->plot, wish) : plot_read_results(job);
     return status ? status : draw_plot(&job->plot, v);

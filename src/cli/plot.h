@@ -76,7 +76,7 @@ enum plot_screen plot_find_screen(void);
 
 /* What is wanted of a stack, and of results frames, log and title. */
 struct plot_wish {
-    const char *path, *dataset, *channel, *poni, *mask, *rings, *title;
+    const char *path, *dataset, *channel, *poni, *mask, *rings, *calibrant, *title;
     const struct cli_spans *frames;
     struct cli_int sum;
     int no_file_mask, flip, log, linear;

@@ -91,7 +91,7 @@ static int find_geometry(hcy_poni *poni, int *has, struct cli_geometry *g, const
         int whole = *f->info->dataset && !hcy_detector_read(&own, f->info->path) &&
                     !hcy_detector_geometry(poni, own, f->info->height, f->info->width);
         hcy_detector_info_free(own);
-        if (!whole && !wish->rings)
+        if (!whole && !wish->rings && !wish->calibrant)
             return CLI_OK;
         *poni = (hcy_poni)HCY_PONI_INIT;
     }
@@ -159,7 +159,9 @@ static void put_frame_words(struct plot *p, const struct frames *f, const struct
     n = strlen(p->title);
     if (wish->title)
         return;
-    if (wish->rings)
+    if (wish->calibrant)
+        snprintf(p->title + n, sizeof p->title - n, "; rings of %s", wish->calibrant);
+    else if (wish->rings)
         snprintf(p->title + n, sizeof p->title - n, "; rings at %s°", wish->rings);
 }
 

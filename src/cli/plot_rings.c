@@ -4,6 +4,7 @@
  * each triangle of three nodes has at most one piece of a ring.  2 theta is smooth, so a hundred nodes a side are exact
  * to a small part of a pixel of the picture. */
 #include "plot_rings.h"
+#include <halcyon/calibrate.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -163,6 +164,26 @@ static int parse_angles(double *angles, size_t *n, const char *text)
     return CLI_USAGE;
 }
 
+/* The rings of a calibrant up to the largest angle that the image has, from the innermost on. */
+static int find_calibrant(double *angles, size_t *n, const struct grid *g, double wavelength, const char *name)
+{
+    const hcy_calibrant *calibrant;
+    double spacings[MOST_RINGS], most = 0;
+    for (size_t i = 0; i < g->rows * g->columns; i++)
+        most = g->angle[i] > most ? g->angle[i] : most;
+    if (!(wavelength > 0))
+        return cli_error("--calibrant: the geometry has no wavelength, which decides where rings are: add it, or give "
+                         "--rings");
+    int status = hcy_calibrant_find(&calibrant, name);
+    if (!status)
+        status = hcy_calibrant_spacings(spacings, n, MOST_RINGS, calibrant, wavelength / (2 * sin(most * DEGREE / 2)));
+    if (status)
+        return cli_fail(status);
+    for (size_t i = 0; i < *n; i++)
+        angles[i] = 2 * asin(fmin(1, wavelength / (2 * spacings[i]))) / DEGREE;
+    return CLI_OK;
+}
+
 static int compare_angles(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -173,20 +194,22 @@ int plot_add_rings(struct plot_map *map, const hcy_poni *poni, uint32_t height, 
                    const struct plot_wish *wish)
 {
     struct grid g;
-    double angles[MOST_RINGS];
-    size_t n = 0;
+    double angles[2 * MOST_RINGS];
+    size_t n = 0, more = 0;
     int status = make_grid(&g, poni, height, width);
     if (!status)
         find_centre(map, &g);
     if (!status && wish->rings)
         status = parse_angles(angles, &n, wish->rings);
+    if (!status && wish->calibrant)
+        status = find_calibrant(angles + n, &more, &g, poni->wavelength, wish->calibrant);
     if (!status) {
-        qsort(angles, n, sizeof *angles, compare_angles);
-        map->n_rings = n;
-        status = draw_rings(map, &g, angles, n);
+        qsort(angles, n + more, sizeof *angles, compare_angles);
+        map->n_rings = n + more;
+        status = draw_rings(map, &g, angles, n + more);
     }
-    if (!status && n && !map->n_segments)
-        cli_note("none of the %zu rings is on the image", n);
+    if (!status && n + more && !map->n_segments)
+        cli_note("none of the %zu rings is on the image", n + more);
     free(g.angle);
     return status;
 }
