@@ -13,7 +13,7 @@ test_public = \
     tests/stack tests/stack_files tests/stack_grow tests/stack_h5 tests/stack_raw tests/stack_virtual tests/stack_write tests/isolated \
     tests/stack_writer tests/shards tests/corrections tests/pipes tests/results tests/config tests/h5plugin tests/bslz4_decode \
     tests/azint_poni tests/azint_geometry tests/azint_plan tests/azint_curve tests/azint_reference tests/azint_arrays \
-    tests/azint_2d tests/azint_corners tests/azint_filter tests/azint_regions tests/azint_large tests/pipeline_norm tests/pipeline_regions tests/simulate \
+    tests/azint_2d tests/azint_corners tests/azint_filter tests/azint_regions tests/azint_large tests/pipeline_norm tests/pipeline_regions tests/simulate tests/calibrate \
     tests/nufft tests/nufft_kernels tests/nufft_plan tests/nufft_many tests/nufft_cli tests/nufft_finufft tests/nufft_wisdom \
     tests/nufft_direct tests/nufft_widths tests/nufft_use tests/nufft_order \
     tests/nufft_pencil tests/nufft_settle tests/parse_lanes tests/stream tests/eval tests/array
@@ -223,7 +223,7 @@ EXTRA_DIST += tests/run-test tests/configurations tests/cli.sh tests/soak.sh $(t
     tests/reference/h5plugin.py tests/reference/make_azint.py tests/reference/make_azint_2d.py \
     tests/reference/make_azint_arrays.py tests/reference/make_azint_corners.py \
     tests/reference/make_detectors.py tests/reference/make_azint_filter.py \
-    tests/reference/make_config.py tests/reference/pyfai_errors.py tests/reference/read_curves.py tests/reference/write_inputs.py
+    tests/reference/check_calibrants.py tests/reference/make_config.py tests/reference/pyfai_errors.py tests/reference/read_curves.py tests/reference/write_inputs.py
 CLEANFILES += $(cts_launchers) $(xrt_launchers)
 
 clean-local:

@@ -5,6 +5,7 @@
 
 #include <halcyon/host_array.h>
 #include <halcyon/backend.h>
+#include <halcyon/calibrate.h>
 #include <halcyon/eval.h>
 #include <halcyon/finufft.h>
 #include <halcyon/nufft.h>
@@ -190,6 +191,12 @@ static int make_call(int which, const char **text, int *want, int *got)
     INVALID(hcy_azint_finish(NULL, NULL, NULL, NULL, NULL, 0))
     INVALID(hcy_azint_result_add(NULL, NULL, 0))
     INVALID(hcy_azint_result_merge(NULL, 0, 0))
+    /* calibrate.h */
+    NOTHING(hcy_calibrant_list(NULL))
+    INVALID(hcy_calibrant_find(NULL, NULL))
+    INVALID(hcy_calibrant_spacings(NULL, NULL, 0, NULL, 0))
+    INVALID(hcy_poni_gradients(NULL, NULL, NULL, 0, 0, NULL, NULL, 0))
+    INVALID(hcy_poni_refine(NULL, NULL, 0, 0, NULL, 0, 0))
     /* bslz4.h */
     INVALID(hcy_bslz4_block_count(NULL, NULL, NULL, 0))
     INVALID(hcy_bslz4_parse(NULL, NULL, 0, NULL, NULL, NULL, 0))

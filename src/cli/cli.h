@@ -26,6 +26,7 @@ enum cli_type {
     CLI_CHOICE, /* int: index into choices */
     CLI_PAIR,   /* struct cli_pair: "A,B", A < B */
     CLI_SPAN,   /* struct cli_span: "A:B", "A:", ":B" or "A" of whole numbers, B excluded */
+    CLI_SPANS,  /* struct cli_spans: such spans, and "A-B" with B, between commas; each behind the one before */
     CLI_ISOLATE /* nothing: the library is told, at once, that its offset is what it isolates (HCY_ISOLATE_*) */
 };
 struct cli_int {
@@ -43,6 +44,12 @@ struct cli_pair {
 struct cli_span {
     int given;
     uint64_t first, last; /* last is UINT64_MAX if it was left open */
+};
+enum { CLI_MOST_SPANS = 64 };
+struct cli_spans {
+    int given;
+    size_t n;
+    struct cli_span list[CLI_MOST_SPANS];
 };
 
 struct cli_option {

@@ -62,7 +62,7 @@ static int read_report(json_t **report, const char *path)
         return cli_error("%s: %s (line %d)", path, error.text, error.line);
     const char *what = value_string(*report, "report");
     if (!what || strcmp(what, "halcyon compare"))
-        return cli_error("%s is no report of halcyon compare", path);
+        return cli_error("%s is not a report of halcyon compare", path);
     /* Members of another version may have other meanings, so none is read by guess. */
     double version = value_number(*report, "version");
     if (version == COMPARE_VERSION)

@@ -64,7 +64,7 @@ static int unknown(const char *name)
 static void overview(FILE *out)
 {
     fputs("usage: halcyon SUBCOMMAND ...\n"
-          "Detector images to curves on whatever accelerators there are.\n\n", out);
+          "Detector frames to patterns, and non-uniform FFTs, on whatever accelerators there are.\n\n", out);
     for (int i = 0; i < COUNT; i++)
         fprintf(out, "  %-12s %s\n", table[i].command->name, table[i].command->summary);
     fputs("  help SUB     what SUB takes, the same as `halcyon SUB --help`\n\n"

@@ -121,7 +121,7 @@ static int choose_detector(hcy_poni *poni, const struct values *v)
     if (!detector->height || !detector->width)
         return cli_error("detector %s has no shape of its own; use --shape", detector->name);
     if (detector->has_corners)
-        return cli_error("the pixels of detector %s are no grid, as is simulated; use --shape", detector->name);
+        return cli_error("the pixels of detector %s are not a grid, which is what is simulated; use --shape", detector->name);
     poni->detector = detector;
     poni->height = detector->height;
     poni->width = detector->width;

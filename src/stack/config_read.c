@@ -241,7 +241,7 @@ static int read_unit(const struct reading *r)
     const hcy_azint_unit *unit = hcy__curves_unit(name ? name : "2th_deg"); /* pyFAI's own default */
     /* chi_deg is an axis of results and no unit to integrate in. */
     if (!st && (!unit || !strcmp(unit->name, "chi_deg")))
-        st = unsupported(r, "unit", "is none that is known");
+        st = unsupported(r, "unit", "is not one that is known");
     if (!st)
         r->to->is.options.unit = unit->name;
     return st;
@@ -258,7 +258,7 @@ static int read_error_model(const struct reading *r)
         name = "no";
     int model = st ? -1 : index_of(name, hcy__config_errors);
     if (!st && model < 0)
-        return unsupported(r, "error_model", "is none that is known");
+        return unsupported(r, "error_model", "is not one that is known");
     if (!st)
         r->to->is.options.error_model = model;
     return st;
@@ -429,7 +429,7 @@ static int read_bins(const struct reading *r)
     if (!st && method)
         which = index_of(method, methods);
     if (!st && which < 0)
-        st = unsupported(r, "integrator_method", "is none that is known");
+        st = unsupported(r, "integrator_method", "is not one that is known");
     if (!st && which < IMAGE && n_azim > 1)
         which = IMAGE; /* as pyFAI's worker has it */
     /* pyFAI's images then run from 0 to 360 degrees, ours from -180 to 180 unless a range says otherwise. */
@@ -518,7 +518,7 @@ static int read_config_text(char **text, const char *path)
         return hcy_fail(HCY_EIO, "%s cannot be read: %s", path, hcy__errno_text(number, words, sizeof words));
     /* A zero would end the text for jansson, and the rest would be passed over. */
     if (n > MAX_FILE || memchr(*text, 0, (size_t)n))
-        return hcy_fail(HCY_EFORMAT, "%s is no configuration: not JSON", path);
+        return hcy_fail(HCY_EFORMAT, "%s is not a configuration: not JSON", path);
     (*text)[n] = 0;
     return 0;
 }
@@ -553,7 +553,7 @@ static int read_config_json(struct reading *r)
         r->json = json_loads(text, 0, &error);
         /* jansson also takes lists and numbers as a whole file. */
         if (!json_is_object(r->json))
-            st = hcy_fail(HCY_EFORMAT, "%s is no configuration: %s, line %d", r->path,
+            st = hcy_fail(HCY_EFORMAT, "%s is not a configuration: %s, line %d", r->path,
                           r->json ? "no JSON object" : error.text, r->json ? 1 : error.line);
     }
     free(text);

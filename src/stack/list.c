@@ -39,11 +39,11 @@ static int check_alike(const hcy_stack *s, const hcy_stack *next)
 {
     const hcy_stack_info *a = &s->info, *b = &next->info;
     if (a->height != b->height || a->width != b->width || a->pixel_type != b->pixel_type)
-        return hcy_fail(HCY_EFORMAT, "%s has frames of %u x %u %s, %s of %u x %u %s: they are no one stack", s->path,
+        return hcy_fail(HCY_EFORMAT, "%s has frames of %u x %u %s, %s of %u x %u %s: they cannot be one stack", s->path,
                         a->height, a->width, hcy__pixel_of_type(a->pixel_type)->name, next->path, b->height, b->width,
                         hcy__pixel_of_type(b->pixel_type)->name);
     if (a->codec != b->codec || a->block_bytes != b->block_bytes)
-        return hcy_fail(HCY_EFORMAT, "%s and %s are compressed in different ways: they are no one stack", s->path,
+        return hcy_fail(HCY_EFORMAT, "%s and %s are compressed in different ways: they cannot be one stack", s->path,
                         next->path);
     return 0;
 }

@@ -64,7 +64,7 @@ static int read_npy_numbers(double **values, size_t *n, const struct source *fro
         return st;
     const hcy__pixel *pixel = hcy__pixel_find(npy.kind == 'b' ? 'u' : npy.kind, npy.element);
     if (!pixel)
-        return hcy_fail(HCY_EFORMAT, "%s: its type %s is no real number", from->file, npy.type);
+        return hcy_fail(HCY_EFORMAT, "%s: its type %s is not a real number", from->file, npy.type);
     *n = 1;
     for (int i = 0; i < npy.rank; i++) {
         long_ones += npy.shape[i] != 1;

@@ -122,7 +122,7 @@ static int take_line(struct text *t, struct scan *scan, hcy__results_head *head,
     }
     int n = numbers(x, t->line);
     if (n < 2)
-        return hcy_fail(HCY_EFORMAT, "%s: the line '%.40s' at byte %llu is no row of a curve", head->path,
+        return hcy_fail(HCY_EFORMAT, "%s: the line '%.40s' at byte %llu is not a row of a curve", head->path,
                         t->line, (unsigned long long)at);
     /* The first row behind a gap begins a curve, which has the number of the comment before, or the next
      * one. */

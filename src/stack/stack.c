@@ -163,9 +163,9 @@ int hcy__stack_fill(hcy_stack *stack)
         st = hcy__files_open(stack, &taken);
     /* A dataset or a channel that is asked for of an image would be passed over without a word. */
     if (!st && taken && dataset && dataset[0] && !stack->wanted_is_taken)
-        return hcy_fail(HCY_EINVAL, "%s is no HDF5 file: it has no dataset '%s'", stack->path, dataset);
+        return hcy_fail(HCY_EINVAL, "%s is not an HDF5 file: it has no dataset '%s'", stack->path, dataset);
     if (!st && taken && stack->channel)
-        return hcy_fail(HCY_EINVAL, "%s is no HDF5 file: it has no channel '%s'", stack->path, stack->channel);
+        return hcy_fail(HCY_EINVAL, "%s is not an HDF5 file: it has no channel '%s'", stack->path, stack->channel);
     if (st || taken)
         return st;
 #ifdef HAVE_HDF5

@@ -101,6 +101,12 @@ typedef struct hcy_azint_unit {
     int needs_wavelength;
 } hcy_azint_unit;
 HCY_API const hcy_azint_unit *hcy_azint_unit_list(size_t *n);
+/* Where the pixels of a height x width image are, of pixels 0, step, 2 step ... of both axes (1: of all): `radial` in
+ * `unit`, `chi` in degrees (NULL: not wanted), of the pixels' centres, each [(height + step - 1) / step]
+ * [(width + step - 1) / step].  HCY_EINVAL: a geometry that is none, a NULL, a step of 0; HCY_ENOENT: the unit;
+ * HCY_ENOMEM. */
+HCY_API int hcy_azint_map(double *radial, double *chi, const hcy_poni *poni, size_t height, size_t width,
+                          const char *unit, size_t step) HCY_MUST_USE;
 
 /* --- Plans --- */
 
