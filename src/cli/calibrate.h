@@ -30,8 +30,8 @@ struct likeness {
     double better_score;
 };
 /* The geometry of a frame from its rings alone: centre, distance and tilt to within some pixels.  *poni has the
- * detector and the wavelength; centre (row, column) and distance (0: not known) are where to begin; parameters whose bit is
- * in `fixed` keep the value in *poni.  0, or -1: no rings are seen. */
+ * detector and the wavelength; centre (row, column) and distance (0: not known) are where to begin; parameters whose
+ * bit is in `fixed` keep the value in *poni.  0, or -1: no rings are seen. */
 int search_geometry(hcy_poni *poni, const struct powder *powder, const double *centre, double distance,
                     unsigned fixed);
 /* Of the frame's rings in a geometry, whether they are those of this calibrant.  -1: no memory. */

@@ -1,8 +1,8 @@
 /* calibrate_points.c - the maxima of rings: where in a frame they are.
  *
  * With a geometry that is nearly right each ring is a band of 2 theta.  It is cut into pieces around the beam, and in
- * each piece the middle of what stands above the background is found from all its pixels: every pixel has an angle of its
- * own, so a piece knows its maximum to a small part of a pixel. */
+ * each piece the middle of what stands above the background is found from all its pixels: every pixel has an angle of
+ * its own, so a piece knows its maximum to a small part of a pixel. */
 #include "calibrate.h"
 #include <math.h>
 #include <stdlib.h>
