@@ -627,7 +627,7 @@ int judge_likeness(struct likeness *l, const struct powder *p, const hcy_poni *p
             hcy_calibrant_spacings(spacings, &n, MOST_RINGS, &all[i], p->spacings[p->n_spacings - 1]))
             continue;
         n = list_tangents(tangents, spacings, n, poni->wavelength);
-        scan_distance(&score, f, tangents, n, distance / 5, 5 * distance, STEP);
+        scan_distance(&score, f, tangents, n, distance / 3, 3 * distance, 2 * STEP);
         if (score > fmax(l->better_score + 0.01, l->score + 0.12)) {
             l->better = &all[i];
             l->better_score = score;
