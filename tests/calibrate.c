@@ -1,5 +1,5 @@
 /* Calibrants' rings, derivatives of angles in the geometry, and the geometry from places on rings.  With the argument
- * `print`: every calibrant's rings, for calibrate.t to hold against pyFAI's. */
+ * `print`: every calibrant's rings, for peers.t to hold against pyFAI's. */
 #include "tap.h"
 
 #include <halcyon/calibrate.h>
@@ -255,8 +255,88 @@ static void check_fits(void)
     ok(!memcmp(&poni, &before, sizeof poni), "a geometry that cannot be fitted is left alone");
 }
 
+/* --- Frames for calibrate_cli.t --- */
+
+/* Poisson's numbers: exactly for few, as normal ones for many. */
+static uint32_t count_around(double mean)
+{
+    double limit = exp(-mean), product = 1, sum = 0;
+    if (mean > 40) {
+        for (int i = 0; i < 12; i++)
+            sum += random_number();
+        return (uint32_t)fmax(0, mean + sqrt(mean) * sum / 2 + 0.5);
+    }
+    for (uint32_t n = 0;; n++) {
+        product *= fabs(random_number());
+        if (product <= limit)
+            return n;
+    }
+}
+
+/* What one pixel sees on average: rings of unlike strength, three pixels wide, on air that falls off. */
+static double brightness(double angle, const double *rings, size_t n, double pixel)
+{
+    double sum = 0.12 * exp(-angle / 0.15) + 0.03;
+    for (size_t k = 0; k < n; k++)
+        if (fabs(angle - rings[k]) < 6 * pixel)
+            sum += (0.25 + (double)(7 * k % 5) / 5) *
+                   exp(-rings[k] / 0.4 - pow((angle - rings[k]) / pixel, 2) / 3);
+    return sum;
+}
+
+static void write_frame(const char *path, const uint32_t *frame, size_t height, size_t width)
+{
+    char head[118];
+    unsigned char magic[10] = { 0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, 118, 0 };
+    int n = snprintf(head, sizeof head, "{'descr': '<u4', 'fortran_order': False, 'shape': (%zu, %zu), }", height,
+                     width);
+    FILE *f = fopen(path, "wb");
+    if (!f)
+        bail_out("%s cannot be written", path);
+    memset(head + n, ' ', sizeof head - (size_t)n);
+    head[sizeof head - 1] = '\n';
+    if (fwrite(magic, 1, sizeof magic, f) != sizeof magic || fwrite(head, 1, sizeof head, f) != sizeof head ||
+        fwrite(frame, sizeof *frame, height * width, f) != height * width || fclose(f))
+        bail_out("%s cannot be written", path);
+}
+
+/* FILE HEIGHT WIDTH PIXEL ORIENTATION DIST PONI1 PONI2 ROT1 ROT2 WAVELENGTH CALIBRANT COUNTS STOP: a frame of a powder,
+ * with air, noise, hot pixels, a beamstop (its half-angle) and gaps.  CALIBRANT "none": no rings. */
+static int make_frame(char **w)
+{
+    size_t height = (size_t)atoi(w[1]), width = (size_t)atoi(w[2]), n = 0;
+    int orientation = atoi(w[4]), has_rings = strcmp(w[11], "none");
+    double pixel = atof(w[3]), d[256], counts = atof(w[12]), stop = atof(w[13]);
+    hcy_poni poni = HCY_PONI_INIT;
+    uint32_t *frame = malloc(height * width * sizeof *frame);
+    for (int k = 0; k < HCY_PONI_ROT3; k++)
+        *parameter(&poni, k) = atof(w[5 + k]);
+    double wavelength = atof(w[10]);
+    if (!frame || (has_rings && hcy_calibrant_spacings(d, &n, 256, find(w[11]), 0.6e-10 * wavelength)))
+        bail_out("no frame: %s", frame ? hcy_last_error()->text : "no memory");
+    for (size_t k = 0; k < n; k++)
+        d[k] = 2 * asin(1e-10 * wavelength / (2 * d[k]));
+    state = 5;
+    for (size_t i = 0; i < height; i++)
+        for (size_t j = 0; j < width; j++) {
+            size_t row = orientation == 1 || orientation == 2 ? height - 1 - i : i;
+            size_t column = orientation == 1 || orientation == 4 ? width - 1 - j : j;
+            double angle = angle_of(&poni, pixel, (int)row, (int)column), hot = random_number();
+            uint32_t v = angle < stop ? 0 : count_around(counts * brightness(angle, d, n, pixel / poni.dist));
+            /* A cross of gaps, and one pixel in ten thousand is hot. */
+            if (i % 212 >= 195 || j % 494 >= 487)
+                v = UINT32_MAX;
+            frame[i * width + j] = hot > 0.9998 ? 100000 : v;
+        }
+    write_frame(w[0], frame, height, width);
+    free(frame);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 16 && !strcmp(argv[1], "frame"))
+        return make_frame(argv + 2);
     if (argc > 1 && !strcmp(argv[1], "print"))
         return print_rings();
     check_calibrants();

@@ -1,7 +1,7 @@
 /* calibrant.c - calibrants known by name, and the distances between their lattice planes.  Constant tables, any thread.
  *
  * A cell and the rule of its space group give every ring there can be; lists of rings would end somewhere, and carry
- * their authors' roundings.  tests/calibrate.t holds the rings against pyFAI's lists.
+ * their authors' roundings.  tests/peers.t holds the rings against pyFAI's lists.
  */
 #include <halcyon/calibrate.h>
 #include "azint_priv.h"

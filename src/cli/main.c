@@ -12,6 +12,7 @@ static const struct {
     int (*run)(int argc, char **argv);
 } table[] = {
     { &cli_integrate_command, cli_integrate },
+    { &cli_calibrate_command, cli_calibrate },
     { &cli_merge_command, cli_merge },
     { &cli_plot_command, cli_plot },
     { &cli_info_command, cli_info },

@@ -123,25 +123,6 @@ static int choose_terminal(struct plot *p, const struct values *v)
     return cli_check_format(v->output, HCY_WRITE_PICTURE);
 }
 
-/* Writes the picture to its file, whole or not at all. */
-static int save_picture(FILE *picture, const char *path)
-{
-    char buffer[65536];
-    size_t n;
-    hcy_output *output;
-    /* The picture is drawn to a temporary file first: gnuplot may fail, and an earlier picture then stays. */
-    int status = hcy_output_open(&output, path, 0);
-    FILE *out = status ? NULL : hcy_output_stream(output);
-    rewind(picture);
-    while (out && (n = fread(buffer, 1, sizeof buffer, picture)) > 0 && fwrite(buffer, 1, n, out) == n)
-        ;
-    if (!status && (!out || ferror(picture)))
-        status = hcy_fail(HCY_EIO, "%s: the picture that was drawn cannot be read", path);
-    if (output)
-        status = hcy_output_commit(output, status);
-    return status ? cli_fail(status) : CLI_OK;
-}
-
 /* Room that fits what is shown, where nobody said how much there is. */
 static void fit_size(struct plot *p, int is_file)
 {
@@ -181,7 +162,7 @@ static int draw_plot(struct plot *p, const struct values *v)
         plot_write(script, p);
         status = gnuplot_run(script, picture ? fileno(picture) : STDOUT_FILENO);
         if (!status && picture)
-            status = save_picture(picture, output);
+            status = gnuplot_save(picture, output);
     }
     if (script)
         fclose(script);

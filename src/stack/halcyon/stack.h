@@ -513,9 +513,10 @@ typedef struct hcy_results_info {
 } hcy_results_info;
 
 /* Opens what hcy_curves_open() or pyFAI has written, by what is in it: HDF5 (the file's default NXdata with
- * `radial`, and `chi` for images), text of two or three columns in blocks, EDF images.  Rows are read when they
- * are asked for.  HCY_ENOENT, HCY_EIO; HCY_EFORMAT: no such thing is in it, or blocks of text of unequal length
- * (a last one that is shorter, of a run that was interrupted, is left out); HCY_EUNSUPPORTED; HCY_ENOMEM. */
+ * `radial`, and `chi` for images), text of two or three columns in blocks, Fit2D's and GSAS' text, EDF images.  Rows
+ * are read when they are asked for.  HCY_ENOENT, HCY_EIO; HCY_EFORMAT: no such thing is in it, or blocks of text of
+ * unequal length (a last one that is shorter, of a run that was interrupted, is left out); HCY_EUNSUPPORTED;
+ * HCY_ENOMEM. */
 HCY_API int hcy_results_open(hcy_results **results, const char *path) HCY_MUST_USE;
 HCY_API const hcy_results_info *hcy_results_get_info(const hcy_results *results);
 /* Reads one curve (n_radial values) or one image (n_azim rows of n_radial values) to `intensity`, and its errors,
