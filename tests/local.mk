@@ -16,7 +16,7 @@ test_public = \
     tests/azint_2d tests/azint_corners tests/azint_filter tests/azint_large tests/pipeline_norm tests/simulate \
     tests/nufft tests/nufft_kernels tests/nufft_plan tests/nufft_many tests/nufft_cli tests/nufft_finufft tests/nufft_wisdom \
     tests/nufft_direct tests/nufft_widths tests/nufft_use tests/nufft_order \
-    tests/nufft_pencil tests/nufft_settle tests/parse_lanes tests/stream tests/eval tests/array
+    tests/nufft_pencil tests/nufft_settle tests/parse_lanes tests/stream tests/eval tests/array tests/many_bins
 
 test_internal = tests/hal_spec tests/arguments tests/nvrtc tests/bslz4 tests/mutations tests/fuzz tests/azint_cache tests/azint_detectors \
     tests/azint_ops tests/azint_kernels tests/nufft_lacks tests/hls_args \
