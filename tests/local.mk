@@ -18,7 +18,7 @@ test_public = \
     tests/nufft_direct tests/nufft_widths tests/nufft_use tests/nufft_order \
     tests/nufft_pencil tests/nufft_settle tests/parse_lanes tests/stream tests/eval tests/array tests/many_bins
 
-test_internal = tests/hal_spec tests/arguments tests/nvrtc tests/bslz4 tests/mutations tests/fuzz tests/azint_cache tests/azint_detectors \
+test_internal = tests/hal_spec tests/arguments tests/nvrtc tests/bslz4 tests/mutations tests/fuzz tests/caches tests/azint_cache tests/azint_detectors \
     tests/azint_ops tests/azint_kernels tests/nufft_lacks tests/hls_args \
     tests/pipeline tests/pipeline_push tests/pipeline_refuse tests/pipeline_rows
 
@@ -52,6 +52,8 @@ tests_mutations_LDADD = $(inside)
 tests_mutations_CPPFLAGS = $(tests_bslz4_CPPFLAGS)
 tests_fuzz_LDADD = $(inside)
 tests_azint_cache_LDADD = $(inside)
+tests_caches_LDADD = $(inside)
+tests_caches_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu
 tests_azint_detectors_LDADD = $(inside)
 tests_azint_ops_LDADD = $(inside)
 tests_azint_ops_CPPFLAGS = $(tests_bslz4_CPPFLAGS)
