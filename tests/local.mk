@@ -221,7 +221,8 @@ EXTRA_DIST += tests/run-test tests/configurations tests/cli.sh $(test_scripts) t
     tests/reference/azint_detectors.h \
     tests/reference/azint_filter.h tests/reference/config_cases.h tests/reference/check_config.py \
     tests/reference/config_dummy.json tests/reference/config_image.json tests/reference/config_plain.json \
-    tests/reference/config_ranges.json tests/reference/config_version3.json tests/reference/config_version4.json \
+    tests/reference/config_ranges.json tests/reference/config_version1.json tests/reference/config_version2.json \
+    tests/reference/config_version3.json tests/reference/config_version4.json \
     tests/reference/h5plugin.py tests/reference/make_azint.py tests/reference/make_azint_2d.py \
     tests/reference/make_azint_arrays.py tests/reference/make_azint_corners.py \
     tests/reference/make_detectors.py tests/reference/make_azint_filter.py \
