@@ -16,9 +16,9 @@ test_public = \
     tests/azint_2d tests/azint_corners tests/azint_filter tests/azint_regions tests/azint_large tests/pipeline_norm tests/pipeline_regions tests/simulate tests/calibrate \
     tests/nufft tests/nufft_kernels tests/nufft_plan tests/nufft_many tests/nufft_cli tests/nufft_finufft tests/nufft_wisdom \
     tests/nufft_direct tests/nufft_widths tests/nufft_use tests/nufft_order \
-    tests/nufft_pencil tests/nufft_settle tests/parse_lanes tests/stream tests/eval tests/array
+    tests/nufft_pencil tests/nufft_settle tests/parse_lanes tests/stream tests/eval tests/array tests/many_bins
 
-test_internal = tests/hal_spec tests/arguments tests/nvrtc tests/bslz4 tests/mutations tests/fuzz tests/azint_cache tests/azint_detectors \
+test_internal = tests/hal_spec tests/arguments tests/nvrtc tests/bslz4 tests/mutations tests/fuzz tests/caches tests/azint_cache tests/azint_detectors \
     tests/azint_ops tests/azint_kernels tests/nufft_lacks tests/hls_args \
     tests/pipeline tests/pipeline_push tests/pipeline_refuse tests/pipeline_rows
 
@@ -52,6 +52,8 @@ tests_mutations_LDADD = $(inside)
 tests_mutations_CPPFLAGS = $(tests_bslz4_CPPFLAGS)
 tests_fuzz_LDADD = $(inside)
 tests_azint_cache_LDADD = $(inside)
+tests_caches_LDADD = $(inside)
+tests_caches_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu
 tests_azint_detectors_LDADD = $(inside)
 tests_azint_ops_LDADD = $(inside)
 tests_azint_ops_CPPFLAGS = $(tests_bslz4_CPPFLAGS)
@@ -219,7 +221,8 @@ EXTRA_DIST += tests/run-test tests/configurations tests/cli.sh tests/soak.sh $(t
     tests/reference/azint_detectors.h \
     tests/reference/azint_filter.h tests/reference/config_cases.h tests/reference/check_config.py \
     tests/reference/config_dummy.json tests/reference/config_image.json tests/reference/config_plain.json \
-    tests/reference/config_ranges.json tests/reference/config_version3.json tests/reference/config_version4.json \
+    tests/reference/config_ranges.json tests/reference/config_version1.json tests/reference/config_version2.json \
+    tests/reference/config_version3.json tests/reference/config_version4.json \
     tests/reference/h5plugin.py tests/reference/make_azint.py tests/reference/make_azint_2d.py \
     tests/reference/make_azint_arrays.py tests/reference/make_azint_corners.py \
     tests/reference/make_detectors.py tests/reference/make_azint_filter.py \

@@ -243,8 +243,15 @@ HCY_API int hcy_size_add(size_t *out, size_t a, size_t b);
 /* The folder for what a backend keeps from run to run, of HALCYON_CACHE_DIR or the user's cache, made if need be, to
  * `path`; HCY_ENOENT without a description: there is none. */
 HCY_API int hcy_cache_folder(char *path, size_t size, const char *folder);
+/* A file in such a folder to be read: *fd, or all of it, malloced, with a zero behind it, if it has `most` bytes at
+ * most.  HCY_ENOENT without a description: it is not there, cannot be read, or is not to be relied on, because it or
+ * its folder belongs to another user who is not root, or everybody may write to it. */
+HCY_API int hcy_cache_open(int *fd, const char *path);
+HCY_API int hcy_cache_read(void **data, size_t *size, const char *path, size_t most);
+/* FNV-1a of bytes, by which who reads them knows that they are what was written. */
+HCY_API uint64_t hcy_cache_sum(const void *data, size_t size);
 /* A file of a head and data in such a folder, whole or not at all, as hcy_output_open() has it.  Folders are made if
- * need be.  HCY_ENOENT without a description: it cannot be written. */
+ * need be.  HCY_ENOENT without a description: it cannot be written, or would not be read. */
 HCY_API int hcy_cache_write(const char *path, const void *head, size_t head_size, const void *data, size_t size);
 
 /* Bytes of host memory that this process may still take, by the machine's MemAvailable, its cgroups' limits and its

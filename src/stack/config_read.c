@@ -1,4 +1,4 @@
-/* config_read.c - pyFAI's WorkerConfig (JSON, versions 3 to 5) as a geometry, options and names of files.
+/* config_read.c - pyFAI's WorkerConfig (JSON, versions 1 to 5) as a geometry, options and names of files.
  *
  * What a key means is pyFAI's (2026.9, io/integration_config.py and worker.py); the geometry goes through the reader
  * of PONI files, whose keys it has.  What would give another curve than pyFAI's is refused, not passed over.
@@ -29,7 +29,9 @@ void hcy_config_free(hcy_config *config)
 #include <strings.h>
 #include <unistd.h>
 
-enum { OLDEST = 3, LATEST = 5, MAX_FILE = 16 << 20 };
+#include "config_old.h"
+
+enum { OLDEST = 1, LATEST = 5, MAX_FILE = 16 << 20 };
 
 /* A file being read. */
 struct reading {
@@ -56,7 +58,7 @@ static json_t *get_value(const struct reading *r, const char *key)
     return json_is_null(value) ? NULL : value;
 }
 
-/* Is what the key belongs to switched off (versions 3 and 4)?  No key: it is not. */
+/* Is what the key belongs to switched off (before version 5)?  No key: it is not. */
 static int is_switched_off(const struct reading *r, const char *key)
 {
     json_t *value = r->version < LATEST ? get_value(r, key) : NULL;
@@ -531,16 +533,14 @@ static int check_version(struct reading *r)
     if (application && (!name || (strcmp(name, "worker") && strcmp(name, "pyfai-integrate"))))
         return unsupported(r, "application", "is not that of an integration");
     json_t *version = get_value(r, "version");
-    if (!json_is_number(version))
+    if (version && !json_is_number(version))
         return refuse_value(r, "version", "a number");
-    double v = json_number_value(version);
+    double v = version ? json_number_value(version) : OLDEST; /* the first one had no such key */
     if (!(v >= OLDEST && v <= LATEST))
-        return hcy_fail(HCY_EUNSUPPORTED,
-                        "%s: it is of version %g, of which 3 to 5 are read; pyFAI-integrate saves "
-                        "older ones as version 5",
-                        r->path, v);
+        return hcy_fail(HCY_EUNSUPPORTED, "%s: it is of version %g, of which %d to %d are read", r->path, v, OLDEST,
+                        LATEST);
     r->version = (int)v;
-    return 0;
+    return r->version == OLDEST ? hcy__config_renew(r->json, r->path) : 0;
 }
 
 static int read_config_json(struct reading *r)

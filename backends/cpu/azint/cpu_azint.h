@@ -22,7 +22,7 @@
  *   regions.c         sums and statistics of regions, from the same blocks
  *   tile_<simd>.c     struct azint_ops: what a SIMD variant does
  *
- * prepare.c makes the plan's strips from the canonical runs, before any pass.
+ * prepare.c makes the plan's strips from the canonical runs, before any pass; spans.c checks these.
  *
  * WHERE THE TIME GOES (bench/azint, EIGER 4M, 1000 bins, full splitting with variance, one Zen 5 core, AVX-512,
  * 32 frames at once; ms a frame): LZ4 to planes 0.70, planes to digits 0.22, tiles 0.09, expanding weights
@@ -88,6 +88,8 @@ struct azint_seg {
 
 int azint_prepare(void **blob, size_t *size, struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spans,
                   size_t n);
+/* That, or HCY_ENOMEM where strips do not fit into memory: azint_prepare() then makes none. */
+int azint_prepare_strips(void **blob, size_t *size, struct cpu_pool *pool, const hcy_span *spans, size_t n);
 /* The same for a few frames: no strips are made. */
 int azint_prepare_few(void **blob, size_t *size, struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spans,
                       size_t n);

@@ -7,7 +7,7 @@ libcpu_la_SOURCES += \
     backends/cpu/azint/tile_portable.c backends/cpu/azint/cpu_azint.h backends/cpu/azint/outliers.c backends/cpu/azint/strip.c \
     backends/cpu/azint/entries.c backends/cpu/azint/regions.c backends/cpu/azint/cpu_regions.h \
     backends/cpu/azint/region_planes.h \
-    backends/cpu/azint/prepare.c backends/cpu/azint/few.c backends/cpu/azint/learn.c \
+    backends/cpu/azint/prepare.c backends/cpu/azint/spans.c backends/cpu/azint/few.c backends/cpu/azint/learn.c \
     backends/cpu/azint/filter.c backends/cpu/azint/filter_loops.h backends/cpu/azint/filter_portable.c \
     backends/cpu/azint/deviation.c backends/cpu/azint/filter_sums.c backends/cpu/azint/filter_prepare.c backends/cpu/azint/cpu_filter.h
 

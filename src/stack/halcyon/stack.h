@@ -483,7 +483,7 @@ typedef struct hcy_config {
     const char *monitor;            /* "/path" or "FILE::/path" of a list of numbers, or NULL */
 } hcy_config;
 
-/* Reads a configuration of version 3 to 5, as pyFAI's programs and its Worker write it.  A configuration that
+/* Reads a configuration of version 1 to 5, as pyFAI's programs and its Worker write it.  A configuration that
  * Halcyon could not follow to pyFAI's curve is refused, and the error names the key: HCY_EUNSUPPORTED (another
  * integrator, several files for a dark current ...; or a build without jansson).  HCY_EFORMAT: no JSON, or a value
  * that is none; HCY_ENOENT, HCY_EIO, HCY_ENOMEM. */
