@@ -5,10 +5,12 @@
  * component of an operand's elements, or stores one.  Integers of less than 64 bits are held in 64 and wrapped after
  * what may leave their range.
  *
- * A program that reduces makes one number of each piece, by a fixed tree: lane l of HCY_EVAL_LANES adds its piece's
+ * A program that reduces goes over SPANS: job.span consecutive elements each, all of them or those along some axes (the
+ * job's last ones then).  Pieces end with their span, and are numbered through: span after span.  It makes one number of
+ * each piece, by a fixed tree: lane l of HCY_EVAL_LANES adds its piece's
  * elements l, l + HCY_EVAL_LANES, ... in this order; then lane l takes lane l + HCY_EVAL_LANES / 2, for all l below
- * that, and so on by halves, where there is such a lane.  The numbers of the pieces are reduced in the same way until
- * one is left.  So a sum's bits depend on nothing but its elements.
+ * that, and so on by halves, where there is such a lane.  The numbers of a span's pieces are reduced in the same way
+ * until one is left.  So a sum's bits depend on nothing but its elements: a row's are those of the row alone.
  */
 #ifndef HCY_EVAL_FORMAT_H
 #define HCY_EVAL_FORMAT_H
@@ -46,7 +48,7 @@ typedef struct hcy_eval_program {
 
 /* Of a launch.  Offsets and strides count components: a complex element is two. */
 typedef struct hcy_eval_job {
-    uint64_t n; /* elements */
+    uint64_t n, span; /* elements; how many of them a reduction makes one of, a divisor of n (0 if n is) */
     uint32_t rank, n_operands;
     uint64_t shape[HCY_EVAL_AXES];
     uint64_t offset[HCY_EVAL_OPERANDS];

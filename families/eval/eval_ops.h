@@ -111,6 +111,7 @@ enum hcy_eval_type { HCY_EVAL_B32, HCY_EVAL_I64, HCY_EVAL_U64, HCY_EVAL_F32, HCY
 enum hcy_eval_op {
     HCY_EVAL_VALUE, /* a number of the job's, for all elements */
     HCY_EVAL_INDEX, /* an element's number, as I64 */
+    HCY_EVAL_PLACE, /* its number in its span (eval_format.h), as I64 */
     HCY_EVAL_LOAD,
     HCY_EVAL_STORE,
 #define HCY_EVAL_ENUM(name, ...) HCY_EVAL_##name,

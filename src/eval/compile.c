@@ -328,6 +328,7 @@ static int compile_reduction(struct hcy__emitter *e, int index)
     inner.column = node->column;
     if (!inner.status) {
         inner.steps->tree = e->tree;
+        inner.stage->axes = node->axes;
         struct hcy__made x = emit_node(&inner, node->kids[0]);
         inner.column = node->column;
         reduce_value(&inner, node->function, x);
@@ -407,7 +408,8 @@ static struct hcy__made emit_node(struct hcy__emitter *e, int index)
     case HCY__HOW_MANY:
         return emit_how_many(e, node);
     case HCY__INDEX:
-        x.re = emit_step(e, (hcy_eval_step){ .op = HCY_EVAL_INDEX });
+    case HCY__PLACE:
+        x.re = emit_step(e, (hcy_eval_step){ .op = node->kind == HCY__INDEX ? HCY_EVAL_INDEX : HCY_EVAL_PLACE });
         return x;
     case HCY__CALL:
         return is_reduction(node) ? emit_temporary(e, compile_reduction(e, index)) : emit_call(e, node);

@@ -1,5 +1,6 @@
 /* eval_stage.h - what a text is compiled to: stages, each one program of eval_format.h on one shape, in the order in
- * which they run.  A reduction is a stage of its own, whose result, a TEMPORARY of one element, later stages load.
+ * which they run.  A reduction is a stage of its own, whose result, a TEMPORARY, later stages load: one element, or along
+ * some axes an array.
  *
  * Stages do not change once they are made and know no device; what a device makes of them is kept beside them (room.h).
  */
@@ -36,6 +37,7 @@ struct hcy__stage {
     hcy_eval_program *again;  /* of a reduction: numbers of pieces to numbers of pieces; owned */
     int has_empty;            /* a reduction of nothing has a result: */
     uint64_t empty;           /* these bits in each component */
+    struct hcy__axes axes;    /* of a reduction */
     int column;
 };
 
@@ -43,6 +45,8 @@ struct hcy__stage {
 struct hcy__temporary {
     int dtype, memory, components;
 };
+/* The type of an array of such temporaries, in which sums of floats are doubles. */
+int hcy__type_in_memory(const struct hcy__temporary *t);
 
 /* An integer that must fit the type it takes. */
 struct hcy__check {

@@ -144,6 +144,9 @@ static void write_step(struct text *t, const hcy_eval_step *s, uint32_t i, const
     case HCY_EVAL_INDEX:
         append(t, "    const i64 s%u = (i64)i;\n", i);
         return;
+    case HCY_EVAL_PLACE:
+        append(t, "    const i64 s%u = (i64)inside;\n", i);
+        return;
     case HCY_EVAL_LOAD:
         /* The table's expressions are of x, which each load may name anew in a block of its own. */
         append(t,
@@ -197,7 +200,27 @@ static const hcy_eval_step *next_reduction(const hcy_eval_program *p, const hcy_
     return NULL;
 }
 
-static void write_reduction(struct text *t, const hcy_eval_program *p, int rank, int wide,
+/* Which elements a group's items take: a piece of them all, or of a span, or each a part of several short spans. */
+static void write_piece(struct text *t, bool spans)
+{
+    if (!spans) {
+        append(t,
+               "    const u64 number = GROUP, start = 0, begin = GROUP * %u;\n    const u32 lane = ITEM;\n"
+               "    const u32 n = (u32)(job.n - begin < %u ? job.n - begin : %u);\n",
+               HCY_EVAL_PIECE, HCY_EVAL_PIECE, HCY_EVAL_PIECE);
+        return;
+    }
+    /* `width` is hcy__lanes_of_span(): the launch has as many groups as it makes. */
+    append(t,
+           "    u32 width = 1;\n    while (width < job.span && width < %u)\n        width *= 2;\n"
+           "    const u32 lane = ITEM %% width;\n    const u64 number = GROUP * (%u / width) + ITEM / width;\n"
+           "    const u64 pieces = (job.span - 1) / %u + 1, begin = number %% pieces * %u, left = job.span - begin;\n"
+           "    const u64 start = number / pieces * job.span;\n"
+           "    const u32 n = start >= job.n ? 0 : (u32)(left < %u ? left : %u);\n",
+           HCY_EVAL_LANES, HCY_EVAL_LANES, HCY_EVAL_PIECE, HCY_EVAL_PIECE, HCY_EVAL_PIECE, HCY_EVAL_PIECE);
+}
+
+static void write_reduction(struct text *t, const hcy_eval_program *p, struct hcy__form form,
                             uint32_t n_operands)
 {
     uint32_t now[HCY_EVAL_REGISTERS] = { 0 };
@@ -207,15 +230,14 @@ static void write_reduction(struct text *t, const hcy_eval_program *p, int rank,
         append(t, "    LOCAL %s partial%u[%u];\n", type_name(hcy__op_infos[s->op].result), r, HCY_EVAL_LANES);
     for (uint32_t r = 0; (s = next_reduction(p, s)); r++)
         append(t, "    %s sum%u = 0;\n", type_name(hcy__op_infos[s->op].result), r);
+    write_piece(t, form.spans);
     /* Lanes go over a piece as the tree of eval_format.h says, which fixes the bits; items without an element stay,
      * as all have to come to the barriers. */
     append(t,
-           "    const u64 begin = GROUP * %u;\n    const u32 n = (u32)(job.n - begin < %u ? job.n - begin : "
-           "%u);\n"
-           "    const u32 lanes = n < %u ? n : %u;\n    const u32 lane = ITEM;\n"
-           "    for (u32 k = lane; k < n; k += %u) {\n    const u64 i = begin + k;\n",
-           HCY_EVAL_PIECE, HCY_EVAL_PIECE, HCY_EVAL_PIECE, HCY_EVAL_LANES, HCY_EVAL_LANES, HCY_EVAL_LANES);
-    write_places(t, rank, wide, n_operands);
+           "    const u32 lanes = n < %u ? n : %u;\n"
+           "    for (u32 k = lane; k < n; k += %u) {\n    const u64 inside = begin + k, i = start + inside;\n",
+           HCY_EVAL_LANES, HCY_EVAL_LANES, HCY_EVAL_LANES);
+    write_places(t, form.rank, form.wide, n_operands);
     write_steps(t, p, now);
     /* A lane's first element takes the place of its 0, which is neutral neither to products and extremes nor to
      * -0.0. */
@@ -223,29 +245,29 @@ static void write_reduction(struct text *t, const hcy_eval_program *p, int rank,
         append(t, "    sum%u = k < %u ? s%u : op_%s(sum%u, s%u);\n", r, HCY_EVAL_LANES, now[s->a],
                hcy__op_infos[hcy__op_infos[s->op].join].name, r, now[s->a]);
     append(t, "    }\n");
-    /* Lanes behind the last element write as well; the tree leaves them out. */
+    /* Lanes behind the last element write as well; the tree leaves them out, and so keeps short spans apart. */
     for (uint32_t r = 0; (s = next_reduction(p, s)); r++)
-        append(t, "    partial%u[lane] = sum%u;\n", r, r);
+        append(t, "    partial%u[ITEM] = sum%u;\n", r, r);
     /* A lane reads what another one wrote, so that a barrier comes before each width, and outside of the condition,
      * for every item has to meet it. */
     append(t,
-           "    for (u32 width = %u; width; width /= 2) {\n        BARRIER();\n        if (lane < width && "
-           "lane + width < lanes) {\n",
+           "    for (u32 far = %u; far; far /= 2) {\n        BARRIER();\n        if (lane < far && "
+           "lane + far < lanes) {\n",
            HCY_EVAL_LANES / 2);
     for (uint32_t r = 0; (s = next_reduction(p, s)); r++)
-        append(t, "            partial%u[lane] = op_%s(partial%u[lane], partial%u[lane + width]);\n", r,
+        append(t, "            partial%u[ITEM] = op_%s(partial%u[ITEM], partial%u[ITEM + far]);\n", r,
                hcy__op_infos[hcy__op_infos[s->op].join].name, r, r);
-    append(t, "        }\n    }\n    if (lane)\n        return;\n");
+    append(t, "        }\n    }\n    if (lane || !n)\n        return;\n");
     for (uint32_t r = 0; (s = next_reduction(p, s)); r++) {
         const struct hcy__memory_info *m = &hcy__memory_infos[s->memory];
         append(t,
-               "    {\n        const %s x = partial%u[0];\n        ((GLOBAL %s *)o%u)[GROUP * %u + %u] = "
+               "    {\n        const %s x = partial%u[ITEM];\n        ((GLOBAL %s *)o%u)[number * %u + %u] = "
                "%s;\n    }\n",
                m->reg, r, m->memory, s->to, s->c, s->b, m->stored);
     }
 }
 
-char *hcy__generate(const hcy_eval_program *p, const struct hcy__eval_dialect *dialect, int rank, int wide,
+char *hcy__generate(const hcy_eval_program *p, const struct hcy__eval_dialect *dialect, struct hcy__form form,
                     uint32_t n_operands)
 {
     struct text t = { 0 };
@@ -253,9 +275,9 @@ char *hcy__generate(const hcy_eval_program *p, const struct hcy__eval_dialect *d
     write_operations(&t, p);
     write_signature(&t, n_operands);
     if (p->reduces)
-        write_reduction(&t, p, rank, wide, n_operands);
+        write_reduction(&t, p, form, n_operands);
     else
-        write_map(&t, p, rank, wide, n_operands);
+        write_map(&t, p, form.rank, form.wide, n_operands);
     append(&t, "}\n");
     if (t.failed)
         free(t.at);

@@ -21,7 +21,7 @@ enum { HCY__NODES = 256, HCY__STATEMENTS = 16 };
     X(SUM, "sum", 1, 1) X(PROD, "prod", 1, 1) X(MIN, "min", 1, 1) X(MAX, "max", 1, 1)                           \
     X(ANY, "any", 1, 1) X(ALL, "all", 1, 1) X(COUNT, "count", 1, 1) X(MEAN, "mean", 1, 1) X(DOT, "dot", 2, 2)   \
     X(VDOT, "vdot", 2, 2) X(NORM, "norm", 1, 1) X(NORM1, "norm1", 1, 1) X(NORMINF, "norminf", 1, 1)             \
-    X(ARGMIN, "argmin", 1, 1) X(ARGMAX, "argmax", 1, 1)
+    X(ARGMIN, "argmin", 1, 1) X(ARGMAX, "argmax", 1, 1) X(VAR, "var", 1, 1) X(STD, "std", 1, 1)
 
 enum hcy__function {
 #define HCY__ENUM(name, ...) HCY__FN_##name,
@@ -34,8 +34,14 @@ enum hcy__node_kind {
     HCY__INTEGER, HCY__REAL, HCY__IMAGINARY, /* numbers: integer, real, real times 1j */
     HCY__OPERAND,                            /* operand */
     HCY__INDEX,
+    HCY__PLACE,                              /* an element's number among those that are reduced to one */
     HCY__CALL,                               /* function, kids */
     HCY__HOW_MANY                            /* elements that the reduction kids[0] takes */
+};
+
+/* Along which axes a reduction goes, as they are written: -1 is the last one.  n 0: all. */
+struct hcy__axes {
+    signed char n, keep, of[HCY_ARRAY_MAX_RANK];
 };
 
 struct hcy__node {
@@ -45,6 +51,7 @@ struct hcy__node {
     double real;
     int operand;
     int temporary; /* of a reduction, once it is compiled: its result's number; else -1 */
+    struct hcy__axes axes; /* of a reduction */
 };
 
 struct hcy__tree {

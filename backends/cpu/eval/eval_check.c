@@ -26,6 +26,7 @@ static bool step_is_sound(const hcy_eval_program *p, const hcy_eval_step *s)
     case HCY_EVAL_VALUE:
         return s->to < n && s->a < HCY_EVAL_VALUES && s->memory < HCY_EVAL_TYPES;
     case HCY_EVAL_INDEX:
+    case HCY_EVAL_PLACE:
         return s->to < n;
     case HCY_EVAL_LOAD:
         return s->to < n && s->a < HCY_EVAL_OPERANDS && s->b < 2 && s->memory < HCY_EVAL_MEMORIES;
@@ -81,7 +82,7 @@ static bool operand_fits(const struct cpu_eval_call *e, unsigned k, const struct
 static int check_operands(struct cpu_eval_call *e, const struct cpu_call *call)
 {
     struct use use[HCY_EVAL_OPERANDS] = { { 0 } };
-    size_t pieces = (size_t)((e->job->n - 1) / HCY_EVAL_PIECE) + 1;
+    size_t span = (size_t)e->job->span, pieces = ((span - 1) / HCY_EVAL_PIECE + 1) * (size_t)(e->job->n / span);
     for (uint32_t i = 0; i < e->program->n_steps; i++) {
         const hcy_eval_step *s = &e->program->steps[i];
         /* Leading steps run once for all pieces, so that only those may stand there whose number is the same for
@@ -117,7 +118,7 @@ int cpu_eval_open(struct cpu_eval_call *e, const struct cpu_call *call)
         status = hcy_size_mul(&n, n, (size_t)e->job->shape[d]);
     const hcy_eval_program *p = e->program;
     /* Loops go by the count in one place and by the shape in another, so that the two must agree. */
-    if (status || n != e->job->n || p->n_steps > HCY_EVAL_STEPS || p->n_registers > HCY_EVAL_REGISTERS ||
+    if (status || n != e->job->n || (n && (!e->job->span || n % e->job->span)) || p->n_steps > HCY_EVAL_STEPS || p->n_registers > HCY_EVAL_REGISTERS ||
         p->n_fixed > p->n_steps || p->reduces > p->n_steps)
         return hcy_fail(HCY_EINVAL, "eval_run: a program or a job whose numbers do not fit");
     for (unsigned k = 0; k < HCY_EVAL_OPERANDS; k++) {
