@@ -305,7 +305,7 @@ static void parse_axis(struct parser *p, struct hcy__axes *axes)
     }
 }
 
-/* axis=1, axis=(0, 2), keepdims=True. */
+/* axis=1, axis=(0, 2), keepdims=True, exclusive=True. */
 static bool parse_keyword(struct parser *p, struct hcy__axes *axes)
 {
     if (take_keyword(p, "axis")) {
@@ -317,10 +317,13 @@ static bool parse_keyword(struct parser *p, struct hcy__axes *axes)
             complain(p, "a closing parenthesis is wanted after the axes", "");
         return true;
     }
-    if (!take_keyword(p, "keepdims"))
+    signed char *truth = take_keyword(p, "keepdims") ? &axes->keep
+                         : take_keyword(p, "exclusive") ? &axes->exclusive
+                                                        : NULL;
+    if (!truth)
         return false;
-    axes->keep = take_sign(p, "True");
-    if (!axes->keep && !take_sign(p, "False"))
+    *truth = take_sign(p, "True");
+    if (!*truth && !take_sign(p, "False"))
         complain(p, "True or False is wanted", "");
     return true;
 }
@@ -351,10 +354,14 @@ static int parse_call(struct parser *p, const char *name, int column)
         function = function == HCY__FN_MIN ? HCY__FN_MINIMUM : HCY__FN_MAXIMUM;
     else if (n < fewest || n > most)
         return complain(p, n < fewest ? "too few arguments for " : "too many arguments for ", name);
-    if ((axes.n || axes.keep) && (function < HCY__FN_SUM || function >= HCY__FN_CAST))
-        return complain(p, "there is no axis= and keepdims= of ", name);
-    if (axes.keep && !axes.n)
-        return complain(p, "keepdims= wants axis= in ", name);
+    bool scans = function >= HCY__FN_CUMSUM && function < HCY__FN_CAST,
+         reduces = function >= HCY__FN_SUM && function < HCY__FN_CUMSUM;
+    if (axes.n && !scans && !reduces)
+        return complain(p, "there is no axis= of ", name);
+    if (axes.keep && (!reduces || !axes.n))
+        return complain(p, reduces ? "keepdims= wants axis= in " : "there is no keepdims= of ", name);
+    if (axes.exclusive && !scans)
+        return complain(p, "there is no exclusive= of ", name);
     /* What was written in the arguments is there already: only this call's own reductions go along its axes. */
     p->axes = axes;
     int i = expand_call(p, function, column, kids);

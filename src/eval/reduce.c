@@ -4,20 +4,11 @@
 
 #include "types.h"
 
-/* What is reduced to what. */
-struct fold {
-    int order[HCY_EVAL_AXES]; /* axes that stay, then those that are reduced */
-    int rank;                 /* of the result */
-    int64_t shape[HCY_EVAL_AXES];
-    uint64_t span, outer;     /* elements that one is made of; how many are made */
-    bool moves;               /* the order is not that of the shape */
-};
-
 int hcy__type_in_memory(const struct hcy__temporary *t)
 {
-    if (t->memory == HCY_EVAL_M_F64)
-        return t->components == 2 ? HCY_COMPLEX128 : HCY_FLOAT64;
-    /* Reductions store whole registers, and types of memory and of arrays count in the same order. */
+    if (t->components == 2)
+        return t->memory == HCY_EVAL_M_F64 ? HCY_COMPLEX128 : HCY_COMPLEX64;
+    /* Types of memory and of arrays count in the same order. */
     return t->memory + HCY_BOOL;
 }
 
@@ -40,25 +31,36 @@ static int find_axes(unsigned *reduced, const struct hcy__evaluation *v, const s
     return 0;
 }
 
-/* Axes that stay come first, so that what is reduced to one follows one another, in C order of its own axes. */
-static void make_fold(struct fold *f, unsigned reduced, bool keep, int rank, const int64_t *shape)
+int hcy__find_fold(struct hcy__fold *f, const struct hcy__evaluation *v, const struct hcy__stage *s, int rank,
+                   const int64_t *shape)
 {
-    int n = 0;
-    *f = (struct fold){ .span = 1, .outer = 1 };
+    unsigned reduced = 0;
+    bool moves = false;
+    int n = 0, status = find_axes(&reduced, v, s, rank);
+    if (status)
+        return status;
+    *f = (struct hcy__fold){ .span = 1, .outer = 1 };
+    /* Axes that stay come first, so that what is reduced to one follows one another, in C order of its own axes. */
     for (int last = 0; last < 2; last++)
         for (int d = 0; d < rank; d++)
             if ((int)(reduced >> d & 1u) == last)
                 f->order[n++] = d;
     for (int d = 0; d < rank; d++) {
         bool goes = reduced >> d & 1u;
-        f->moves = f->moves || f->order[d] != d;
+        moves = moves || f->order[d] != d;
         *(goes ? &f->span : &f->outer) *= (uint64_t)shape[d];
-        if (!goes || keep)
+        if (!goes || s->axes.keep)
             f->shape[f->rank++] = goes ? 1 : shape[d];
     }
+    /* Elements are numbered in this order, which is C order only if the last axes go. */
+    if (moves && hcy__numbers_elements(&s->program))
+        return hcy_fail(HCY_EUNSUPPORTED,
+                        "\"%.200s\", column %d: `index` is not to be had along axes that are not the last ones",
+                        v->text, s->column);
+    return 0;
 }
 
-static int reduce_nothing(const struct hcy__evaluation *v, const struct hcy__stage *s, const struct fold *f,
+static int reduce_nothing(const struct hcy__evaluation *v, const struct hcy__stage *s, const struct hcy__fold *f,
                           hcy_buffer *to)
 {
     size_t bytes = bytes_of_temporary(&v->compiled->temporaries[s->temporary]);
@@ -77,7 +79,7 @@ static int make_room(hcy_buffer **to, const struct hcy__evaluation *v, const str
     return hcy_buffer_create(to, hcy__room_device(v->room), HCY_MEM_DEVICE, bytes);
 }
 
-static uint64_t pieces_of(uint64_t span)
+uint64_t hcy__pieces_of(uint64_t span)
 {
     return span ? (span - 1) / HCY_EVAL_PIECE + 1 : 0;
 }
@@ -92,7 +94,7 @@ static int reduce_again(const struct hcy__evaluation *v, struct hcy__device_prog
     hcy_buffer_retain(from);
     while (!status && span > 1) {
         struct hcy__launch l = { 0 };
-        uint64_t pieces = pieces_of(span);
+        uint64_t pieces = hcy__pieces_of(span);
         hcy_buffer *next = pieces == 1 ? hcy_buffer_retain(to) : NULL;
         if (!next)
             status = make_room(&next, v, t, outer * pieces);
@@ -117,7 +119,7 @@ static int reduce_again(const struct hcy__evaluation *v, struct hcy__device_prog
 }
 
 /* The result's memory, which hcy_eval() releases with all others. */
-static int make_result(struct hcy__evaluation *v, const struct hcy__stage *s, const struct fold *f)
+static int make_result(struct hcy__evaluation *v, const struct hcy__stage *s, const struct hcy__fold *f)
 {
     const struct hcy__temporary *t = &v->compiled->temporaries[s->temporary];
     hcy_array **array = &v->arrays[s->temporary];
@@ -138,18 +140,11 @@ int hcy__run_reduction(struct hcy__evaluation *v, struct hcy__expression *x, int
     const struct hcy__stage *s = x->compiled.stages[i];
     const struct hcy__temporary *t = &v->compiled->temporaries[s->temporary];
     struct hcy__launch l = { 0 };
-    struct fold f;
-    unsigned reduced = 0;
+    struct hcy__fold f;
     hcy_buffer *partial = NULL;
-    int status = find_axes(&reduced, v, s, rank);
+    int status = hcy__find_fold(&f, v, s, rank, shape);
     if (status)
         return status;
-    make_fold(&f, reduced, s->axes.keep, rank, shape);
-    /* Elements are numbered as they are reduced, which is C order only if the last axes go. */
-    if (f.moves && hcy__numbers_elements(&s->program))
-        return hcy_fail(HCY_EUNSUPPORTED,
-                        "\"%.200s\", column %d: `index` is not to be had along axes that are not the last ones", v->text,
-                        s->column);
     status = make_result(v, s, &f);
     if (status || !f.outer)
         return status;
@@ -159,7 +154,7 @@ int hcy__run_reduction(struct hcy__evaluation *v, struct hcy__expression *x, int
     /* The order of elements decides a sum's bits, so that it must not depend on how arrays lie in memory. */
     hcy__lay_out(&l, o, rank, shape, f.order);
     l.job.span = f.span;
-    uint64_t pieces = pieces_of(f.span);
+    uint64_t pieces = hcy__pieces_of(f.span);
     if (pieces > 1)
         status = make_room(&partial, v, t, f.outer * pieces);
     hcy__fill_launch(&l, v, s, o);

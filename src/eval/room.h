@@ -68,7 +68,5 @@ int hcy__program_launch(hcy_queue *queue, struct hcy__room *room, struct hcy__de
 /* generate.c: the program as text in a dialect, malloced; NULL: out of memory. */
 char *hcy__generate(const hcy_eval_program *program, const struct hcy__eval_dialect *dialect, struct hcy__form form,
                     uint32_t n_operands);
-/* Lanes of a group that a span of so many elements takes, a power of 2: several short ones share a group. */
-uint32_t hcy__lanes_of_span(uint64_t span);
 
 #endif

@@ -57,10 +57,22 @@ static bool has_hazard(const struct hcy__operands *o)
     return false;
 }
 
-static int run_map(struct hcy__evaluation *v, const struct hcy__stage *s, struct hcy__device_program *program,
-                   struct hcy__operands *o, int rank, const int64_t *shape)
+static int launch_map(struct hcy__evaluation *v, struct hcy__expression *x, int i, const struct hcy__operands *o,
+                      int rank, const int64_t *shape)
 {
+    const struct hcy__stage *s = x->compiled.stages[i];
     struct hcy__launch l = { 0 };
+    if (s->carries >= 0)
+        return hcy__run_scan(v, x, i, o, rank, shape);
+    hcy__lay_out(&l, o, rank, shape, hcy__numbers_elements(&s->program) ? hcy__c_order : NULL);
+    hcy__fill_launch(&l, v, s, o);
+    return hcy__program_launch(v->queue, v->room, &x->programs[i], &l);
+}
+
+static int run_map(struct hcy__evaluation *v, struct hcy__expression *x, int i, struct hcy__operands *o, int rank,
+                   const int64_t *shape)
+{
+    const struct hcy__stage *s = x->compiled.stages[i];
     hcy_array *target = v->operands[s->slots[s->target].which].array, *aside = NULL;
     int status = 0;
     /* Several threads would write one place in any order. */
@@ -76,11 +88,8 @@ static int run_map(struct hcy__evaluation *v, const struct hcy__stage *s, struct
             status = hcy_array_copy(v->queue, aside, target);
         o->arrays[o->target] = aside;
     }
-    if (!status) {
-        hcy__lay_out(&l, o, rank, shape, hcy__numbers_elements(&s->program) ? hcy__c_order : NULL);
-        hcy__fill_launch(&l, v, s, o);
-        status = hcy__program_launch(v->queue, v->room, program, &l);
-    }
+    if (!status)
+        status = launch_map(v, x, i, o, rank, shape);
     if (!status && aside)
         status = hcy_array_copy(v->queue, target, aside);
     hcy_array_release(aside);
@@ -98,8 +107,14 @@ static int run_stage(struct hcy__evaluation *v, struct hcy__expression *x, int i
     int status = hcy__find_shape(shape, &rank, &o, v->text);
     if (status)
         return status;
-    return s->temporary < 0 ? run_map(v, s, &x->programs[i], &o, rank, shape)
-                            : hcy__run_reduction(v, x, i, &o, rank, shape);
+    if (s->temporary < 0)
+        return run_map(v, x, i, &o, rank, shape);
+    if (s->carries < 0)
+        return hcy__run_reduction(v, x, i, &o, rank, shape);
+    status = hcy__scan_array(&v->arrays[s->temporary], v, s, rank, shape);
+    o.target = s->target;
+    o.arrays[s->target] = v->arrays[s->temporary];
+    return status ? status : launch_map(v, x, i, &o, rank, shape);
 }
 
 static int check_integers(const struct hcy__evaluation *v)

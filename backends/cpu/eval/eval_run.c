@@ -22,7 +22,7 @@ union number {
 struct run {
     struct cpu_eval_call call;
     const struct cpu_eval_loops *loops;
-    size_t span;     /* elements that are reduced to one; all, where none are */
+    size_t span;     /* elements that are reduced to one, or scanned; all, where none are */
     size_t together; /* of short spans so many are loaded and computed at once */
     size_t pieces;   /* of a span; of several together 1 */
 };
@@ -32,10 +32,10 @@ struct piece {
     size_t begin, n, number;
 };
 
-static size_t count_pieces(struct run *run, const hcy_eval_job *job, bool reduces)
+static size_t count_pieces(struct run *run, const hcy_eval_job *job, bool has_spans)
 {
     size_t n = (size_t)job->n;
-    run->span = reduces ? (size_t)job->span : n;
+    run->span = has_spans ? (size_t)job->span : n;
     /* A step costs much the same for a few elements as for many. */
     run->together = run->span < n && run->span <= HCY_EVAL_PIECE / 2 ? HCY_EVAL_PIECE / run->span : 1;
     run->pieces = (run->span - 1) / HCY_EVAL_PIECE + 1;
@@ -219,6 +219,23 @@ static void reduce_piece(const struct run *run, const struct registers *r, const
     }
 }
 
+/* A number for the whole piece; none where it begins its span. */
+static void load_carry(const struct run *run, struct registers *r, const hcy_eval_step *s, const struct piece *p)
+{
+    size_t bytes = cpu_eval_bytes[s->memory];
+    const char *from = run->call.operands[s->a].at + (p->number * s->c + s->b) * bytes;
+    r->at[s->to] = r->own[s->to];
+    if (p->begin % run->span)
+        run->loops->load[s->memory](r->own[s->to], from, 1, 1);
+}
+
+static void scan_piece(const struct run *run, struct registers *r, const hcy_eval_step *s, const struct piece *p)
+{
+    r->at[s->to] = r->own[s->to];
+    run->loops->scan[s->op](r->own[s->to], r->at[s->a], p->begin % run->span ? r->at[s->b] : NULL,
+                            s->memory ? r->at[s->c] : NULL, run->together > 1 ? run->span : p->n, p->n);
+}
+
 static void run_step(const struct run *run, struct registers *r, const hcy_eval_step *s, const struct piece *p)
 {
     size_t begin = p->begin, n = p->n;
@@ -232,6 +249,9 @@ static void run_step(const struct run *run, struct registers *r, const hcy_eval_
     case HCY_EVAL_PLACE:
         number_places(run, r, s->to, p);
         break;
+    case HCY_EVAL_CARRY:
+        load_carry(run, r, s, p);
+        break;
     case HCY_EVAL_LOAD:
         load_piece(run, r, s, begin, n);
         break;
@@ -239,8 +259,8 @@ static void run_step(const struct run *run, struct registers *r, const hcy_eval_
         store_piece(run, r, s, begin, n);
         break;
     default:
-        if (s->op >= HCY_EVAL_FIRST_REDUCTION) {
-            reduce_piece(run, r, s, p);
+        if (s->op >= HCY_EVAL_FIRST_SCAN) {
+            s->op >= HCY_EVAL_FIRST_REDUCTION ? reduce_piece(run, r, s, p) : scan_piece(run, r, s, p);
             break;
         }
         /* A load may have left this register in the middle of an array, which must not be written. */
@@ -320,7 +340,7 @@ static int run_eval(const struct cpu_call *call)
     if (status || !run.call.job->n)
         return status;
     /* A piece is never cut between threads, so that its number does not depend on how many there are. */
-    size_t pieces = count_pieces(&run, run.call.job, run.call.program->reduces > 0);
+    size_t pieces = count_pieces(&run, run.call.job, run.call.program->reduces || run.call.program->scans);
     cpu_pool_for(call->pool, pieces, GRAIN, run_pieces, &run);
     return 0;
 }
