@@ -143,7 +143,8 @@ static void test_hostile(void)
             far[2] = { INT64_MIN, 1 }, away[2] = { INT64_MAX / 2, INT64_MAX / 2 };
     static const char *const words[] = {
         "9 axes", "-1 axes", "0 to 8", "version 2.1", "reading only", "type 2", "4 lanes", "code 4, 16 bits", "64 bits",
-        "larger than can", "cannot have", "reaches further", "reaches further", "without memory", "leaves it", "boundaries",
+        "larger than can", "cannot have", "reaches further", "reaches further", "without memory", "leaves it",
+        "boundaries",
     };
     int before = n_deleted;
     for (int c = 0; c < 16; c++) {
