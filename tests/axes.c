@@ -574,6 +574,16 @@ static void test_refusals(void)
     float got[3];
     st_ok(hcy_array_to_host(got, queue, y), "it is read");
     ok(got[0] == 6 && got[1] == 22 && got[2] == 38, "and right");
+    const int64_t tall[2] = { (int64_t)1 << 32, 1 }, wide[2] = { 1, (int64_t)1 << 32 }, one[2] = { 1, 1 };
+    hcy_array *single_one = NULL, *a = NULL, *b = NULL;
+    st_ok(hcy_array_full(&single_one, queue, HCY_FLOAT32, 2, one, 1), "a number");
+    st_ok(hcy_array_broadcast(&a, single_one, 2, tall), "repeated 2^32 times");
+    st_ok(hcy_array_broadcast(&b, single_one, 2, wide), "either way");
+    st_says(HCY_EVAL(queue, "y = sum(a*b, axis=0)", hcy_op_array("y", y), hcy_op_array("a", a), hcy_op_array("b", b)),
+            HCY_ERANGE, "larger than can be addressed", "2^64 elements");
+    hcy_array_release(single_one);
+    hcy_array_release(a);
+    hcy_array_release(b);
     hcy_array_release(x);
     hcy_array_release(y);
     hcy_array_release(none);

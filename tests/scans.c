@@ -205,7 +205,9 @@ static bool scan_view(hcy_array *x, enum function f, int axis, bool exclusive, b
     int type = result_type(f, view.dtype);
     char text[100], where[20];
     unsigned axes = axis < 0 ? 7u : 1u << axis;
-    snprintf(where, sizeof where, axis < 0 ? "" : ", axis=%d", axis);
+    snprintf(where, sizeof where, ", axis=%d", axis);
+    if (axis < 0)
+        *where = 0;
     /* Within an expression it has room of its own, else it writes to the array. */
     snprintf(text, sizeof text, "y = %s%s(x%s%s)%s", within ? "(" : "", names[f], where,
              exclusive ? ", exclusive=True" : "", within ? ") * 1" : "");

@@ -265,8 +265,30 @@ static void emit_reduction(struct hcy__emitter *e, const struct reduction *r, in
                                       .memory = (uint16_t)r->memory });
 }
 
-/* The numbers of pieces are reduced again: operand 0 to operand 1. */
-static void make_again(struct hcy__emitter *e, const struct reduction *r, int components)
+/* The numbers of pieces are reduced again: operand 0 to operand 1, as numbered in a program of these two. */
+static void emit_again(struct hcy__emitter *e, const struct reduction *r, int components)
+{
+    /* The steps that reduce stand behind all others. */
+    int first = emit_load(e, 0, 0, r->memory), second = components == 2 ? emit_load(e, 0, 1, r->memory) : -1;
+    emit_reduction(e, r, first, 1, 0, components);
+    emit_reduction(e, r, second, 1, 1, components);
+}
+
+/* What is scanned to a number of each piece, where carries will be; arrays and numbers have the places that they have
+ * in the stage's own program. */
+static void emit_totals(struct hcy__emitter *e, const struct reduction *r, const struct hcy__node *node)
+{
+    struct hcy__made x = emit_node(e, node->kids[0]);
+    int components = x.im >= 0 ? 2 : 1;
+    enum hcy_eval_type from = hcy__register_of(x.type.dtype), to = hcy__op_infos[r->op].result;
+    int re = reducible(e, x.re, from, to), im = components == 2 ? reducible(e, x.im, from, to) : -1;
+    emit_reduction(e, r, re, e->stage->carry_slot, 0, components);
+    emit_reduction(e, r, im, e->stage->carry_slot, 1, components);
+}
+
+/* The stage's other program, of the scan of this node, or (NULL) of a reduction. */
+static void make_again(struct hcy__emitter *e, const struct reduction *r, int components,
+                       const struct hcy__node *scanned)
 {
     struct hcy__steps *steps = calloc(1, sizeof *steps), *before = e->steps;
     hcy_eval_program *again = malloc(sizeof *again);
@@ -275,14 +297,12 @@ static void make_again(struct hcy__emitter *e, const struct reduction *r, int co
     /* It is the stage's from here on, so that whoever fails later frees it with the stage. */
     e->stage->again = again;
     if (!e->status) {
-        /* Operands are numbered as in this program of two, not as in the stage. */
         steps->tree = e->tree;
         e->steps = steps;
-        /* The steps that reduce stand behind all others. */
-        int first = emit_load(e, 0, 0, r->memory),
-            second = components == 2 ? emit_load(e, 0, 1, r->memory) : -1;
-        emit_reduction(e, r, first, 1, 0, components);
-        emit_reduction(e, r, second, 1, 1, components);
+        if (scanned)
+            emit_totals(e, r, scanned);
+        else
+            emit_again(e, r, components);
         e->steps = before;
     }
     if (!e->status)
@@ -314,7 +334,7 @@ static void reduce_value(struct hcy__emitter *e, int function, struct hcy__made 
     emit_reduction(e, &r, im, slot, 1, components);
     e->stage->has_empty = r.has_empty;
     e->stage->empty = r.empty;
-    make_again(e, &r, components);
+    make_again(e, &r, components, NULL);
 }
 
 static void reduce_node(struct hcy__emitter *e, const struct hcy__node *node)
@@ -385,33 +405,6 @@ static int emit_first(struct hcy__emitter *e, int function, int dtype, enum hcy_
     return hcy__emit_value(e, value, t);
 }
 
-/* The program of the stage that makes a number of each piece, where carries will be. */
-static void make_totals(struct hcy__emitter *e, const struct hcy__node *node, const struct reduction *r)
-{
-    struct hcy__steps *steps = calloc(1, sizeof *steps), *before = e->steps;
-    hcy_eval_program *totals = malloc(sizeof *totals);
-    if ((!steps || !totals) && !e->status)
-        e->status = hcy_fail(HCY_ENOMEM, "out of memory for an expression");
-    /* It is the stage's from here on, so that whoever fails later frees it with the stage. */
-    e->stage->again = totals;
-    if (!e->status) {
-        enum hcy_eval_type t = hcy__op_infos[r->op].result;
-        steps->tree = e->tree;
-        e->steps = steps;
-        /* The same arrays and numbers have the same places as in the stage's own program. */
-        struct hcy__made x = emit_node(e, node->kids[0]);
-        int components = x.im >= 0 ? 2 : 1;
-        enum hcy_eval_type from = hcy__register_of(x.type.dtype);
-        int re = reducible(e, x.re, from, t), im = components == 2 ? reducible(e, x.im, from, t) : -1;
-        emit_reduction(e, r, re, e->stage->carry_slot, 0, components);
-        emit_reduction(e, r, im, e->stage->carry_slot, 1, components);
-        e->steps = before;
-    }
-    if (!e->status)
-        e->status = hcy__steps_allot(totals, steps);
-    free(steps);
-}
-
 static int emit_carry(struct hcy__emitter *e, const struct reduction *r, int component, int components)
 {
     return emit_step(e, (hcy_eval_step){ .op = HCY_EVAL_CARRY,
@@ -460,7 +453,7 @@ static struct hcy__made emit_scan(struct hcy__emitter *e, const struct hcy__node
     x = (struct hcy__made){ { r.dtype, false }, emit_narrowed(e, parts[0], t, r.dtype), -1 };
     if (components == 2)
         x.im = emit_narrowed(e, parts[1], t, r.dtype);
-    make_totals(e, node, &r);
+    make_again(e, &r, components, node);
     return x;
 }
 

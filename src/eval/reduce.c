@@ -34,9 +34,13 @@ static int find_axes(unsigned *reduced, const struct hcy__evaluation *v, const s
 int hcy__find_fold(struct hcy__fold *f, const struct hcy__evaluation *v, const struct hcy__stage *s, int rank,
                    const int64_t *shape)
 {
+    int64_t count = 0;
     unsigned reduced = 0;
     bool moves = false;
     int n = 0, status = find_axes(&reduced, v, s, rank);
+    /* Arrays that are repeated need no memory for it, so that their common shape may be any. */
+    if (!status)
+        status = hcy__shape_count(&count, rank, shape);
     if (status)
         return status;
     *f = (struct hcy__fold){ .span = 1, .outer = 1 };
