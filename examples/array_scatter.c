@@ -1,4 +1,4 @@
-/* array_scatter.c - an array dealt out over all devices of a machine, 0.9*x a thousand times on each part, and gathered.
+/* array_scatter.c - an array dealt out over all devices, 0.9*x a thousand times on each part, and gathered.
  *
  * usage: array_scatter [DEVICES]        a list, cpu@threads=1,cpu unless it is given; all
  *

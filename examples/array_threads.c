@@ -2,8 +2,8 @@
  *
  * usage: array_threads [DEVICES]        a list, cpu@threads=1,cpu unless it is given
  *
- * There is no current device: what a thread computes with is its own queue's.  x is scaled to the norm 1, again and again
- * disturbed; no number comes to the host before the end.
+ * There is no current device: what a thread computes with is its own queue's.  x is scaled to the norm 1, again and
+ * again disturbed; no number comes to the host before the end.
  */
 #include <halcyon/eval.h>
 #include <pthread.h>

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ON_CPU = 1, ON_CUDA_HOST = 3, ON_ROCM_HOST = 11, MAJOR = 1, READ_ONLY = 1 };
+/* Devices: the host, and its memory as it is pinned for GPUs of two makers. */
+enum { ON_CPU = 1, PINNED = 3, PINNED_OTHERWISE = 11, MAJOR = 1, READ_ONLY = 1 };
 enum { CODE_INT = 0, CODE_UINT = 1, CODE_FLOAT = 2, CODE_COMPLEX = 5, CODE_BOOL = 6 };
 
 struct tensor {
@@ -135,7 +136,7 @@ static int check_tensor(int *dtype, const struct tensor *t)
     if (t->rank < 0 || t->rank > HCY_ARRAY_MAX_RANK || (t->rank && !t->shape))
         return hcy_fail(HCY_EINVAL, "a DLPack tensor of %d axes; an array has 0 to %d, and a size for each",
                         (int)t->rank, HCY_ARRAY_MAX_RANK);
-    if (t->device.type != ON_CPU && t->device.type != ON_CUDA_HOST && t->device.type != ON_ROCM_HOST)
+    if (t->device.type != ON_CPU && t->device.type != PINNED && t->device.type != PINNED_OTHERWISE)
         return hcy_fail(HCY_EUNSUPPORTED, "a DLPack tensor on a device of type %d; only the host's memory is taken",
                         (int)t->device.type);
     *dtype = HCY_BOOL;
