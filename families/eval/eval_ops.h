@@ -90,6 +90,15 @@
     X(LEAST_I64, i64, MIN_I64) X(LEAST_U64, u64, MIN_U64) X(LEAST_F32, f32, MIN_F32) X(LEAST_F64, f64, MIN_F64) \
     X(MOST_I64, i64, MAX_I64) X(MOST_U64, u64, MAX_U64) X(MOST_F32, f32, MAX_F32) X(MOST_F64, f64, MAX_F64)
 
+/* Scans: the same. */
+#define HCY_EVAL_SCANS(X)                                                                       \
+    X(SCAN_SUM_I64, i64, ADD_I64) X(SCAN_SUM_U64, u64, ADD_U64) X(SCAN_SUM_F64, f64, ADD_F64)   \
+    X(SCAN_PROD_I64, i64, MUL_I64) X(SCAN_PROD_U64, u64, MUL_U64) X(SCAN_PROD_F64, f64, MUL_F64) \
+    X(SCAN_LEAST_I64, i64, MIN_I64) X(SCAN_LEAST_U64, u64, MIN_U64) X(SCAN_LEAST_F32, f32, MIN_F32) \
+    X(SCAN_LEAST_F64, f64, MIN_F64)                                                             \
+    X(SCAN_MOST_I64, i64, MAX_I64) X(SCAN_MOST_U64, u64, MAX_U64) X(SCAN_MOST_F32, f32, MAX_F32) \
+    X(SCAN_MOST_F64, f64, MAX_F64)
+
 /* Memory: X(NAME, type in memory, type in a register, the loaded x, the stored x).  Floats are stored with one NaN for
  * all, as devices make different ones. */
 #define HCY_EVAL_MEMORY(X)                                       \
@@ -111,15 +120,19 @@ enum hcy_eval_type { HCY_EVAL_B32, HCY_EVAL_I64, HCY_EVAL_U64, HCY_EVAL_F32, HCY
 enum hcy_eval_op {
     HCY_EVAL_VALUE, /* a number of the job's, for all elements */
     HCY_EVAL_INDEX, /* an element's number, as I64 */
+    HCY_EVAL_PLACE, /* its number in its span (eval_format.h), as I64 */
     HCY_EVAL_LOAD,
+    HCY_EVAL_CARRY, /* what was before this piece of its span */
     HCY_EVAL_STORE,
 #define HCY_EVAL_ENUM(name, ...) HCY_EVAL_##name,
     HCY_EVAL_OPS(HCY_EVAL_ENUM)
+    HCY_EVAL_SCANS(HCY_EVAL_ENUM)
     HCY_EVAL_REDUCTIONS(HCY_EVAL_ENUM)
 #undef HCY_EVAL_ENUM
     HCY_EVAL_END
 };
 #define HCY_EVAL_FIRST_OP        HCY_EVAL_ADD_I64
+#define HCY_EVAL_FIRST_SCAN      HCY_EVAL_SCAN_SUM_I64
 #define HCY_EVAL_FIRST_REDUCTION HCY_EVAL_SUM_I64
 
 #endif

@@ -2,7 +2,7 @@
 libcore_la_SOURCES += families/eval/eval_format.h families/eval/eval_ops.h families/eval/eval_helpers.h \
     families/eval/kernels.def src/eval/tree.h src/eval/parse.c src/eval/eval_stage.h src/eval/steps.c src/eval/types.h src/eval/types.c \
     src/eval/emit.h src/eval/arithmetic.c src/eval/compile.c families/eval/eval_dialects.h families/eval/eval_dialects.c src/eval/generate.c src/eval/room.h \
-    src/eval/room.c src/eval/launch.c src/eval/layout.h src/eval/layout.c src/eval/run.c
+    src/eval/room.c src/eval/launch.c src/eval/layout.h src/eval/layout.c src/eval/run.h src/eval/run.c src/eval/reduce.c src/eval/scan.c
 nodist_libcore_la_SOURCES = src/eval/eval_text.c
 src/eval/eval_text.c: backends/gpu/text.sh families/eval/eval_format.h families/eval/eval_helpers.h Makefile
 	$(AM_V_GEN)$(MKDIR_P) src/eval && (cd $(srcdir) && $(SHELL) backends/gpu/text.sh hcy__eval_text \

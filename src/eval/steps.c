@@ -18,6 +18,9 @@ const struct hcy__op_info hcy__op_infos[HCY_EVAL_END] = {
     [HCY_EVAL_##name] = { #name,          arity,       TYPE_##t, { TYPE_##ta, TYPE_##tb, TYPE_##tc },        \
                           HCY_EVAL_VALUE, #__VA_ARGS__ },
     HCY_EVAL_OPS(OPERATION)
+#define SCAN(name, t, join)                                                                                  \
+    [HCY_EVAL_##name] = { #name, 3, TYPE_##t, { TYPE_##t, TYPE_##t, TYPE_##t }, HCY_EVAL_##join, "" },
+    HCY_EVAL_SCANS(SCAN)
 #define REDUCTION(name, t, join)                                                                             \
     [HCY_EVAL_##name] = { #name, 2, TYPE_##t, { TYPE_##t, TYPE_##t, TYPE_##t }, HCY_EVAL_##join, "" },
         HCY_EVAL_REDUCTIONS(REDUCTION)
@@ -126,6 +129,7 @@ int hcy__steps_allot(hcy_eval_program *p, const struct hcy__steps *all)
                 p->n_registers = (uint32_t)k + 1;
         }
         p->reduces += s.op >= HCY_EVAL_FIRST_REDUCTION;
+        p->scans += s.op >= HCY_EVAL_FIRST_SCAN && s.op < HCY_EVAL_FIRST_REDUCTION;
         p->steps[p->n_steps++] = s;
     }
     return failed ? hcy_fail(HCY_EUNSUPPORTED,

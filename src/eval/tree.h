@@ -21,7 +21,8 @@ enum { HCY__NODES = 256, HCY__STATEMENTS = 16 };
     X(SUM, "sum", 1, 1) X(PROD, "prod", 1, 1) X(MIN, "min", 1, 1) X(MAX, "max", 1, 1)                           \
     X(ANY, "any", 1, 1) X(ALL, "all", 1, 1) X(COUNT, "count", 1, 1) X(MEAN, "mean", 1, 1) X(DOT, "dot", 2, 2)   \
     X(VDOT, "vdot", 2, 2) X(NORM, "norm", 1, 1) X(NORM1, "norm1", 1, 1) X(NORMINF, "norminf", 1, 1)             \
-    X(ARGMIN, "argmin", 1, 1) X(ARGMAX, "argmax", 1, 1)
+    X(ARGMIN, "argmin", 1, 1) X(ARGMAX, "argmax", 1, 1) X(VAR, "var", 1, 1) X(STD, "std", 1, 1) \
+    X(CUMSUM, "cumsum", 1, 1) X(CUMPROD, "cumprod", 1, 1) X(CUMMIN, "cummin", 1, 1) X(CUMMAX, "cummax", 1, 1)
 
 enum hcy__function {
 #define HCY__ENUM(name, ...) HCY__FN_##name,
@@ -34,8 +35,14 @@ enum hcy__node_kind {
     HCY__INTEGER, HCY__REAL, HCY__IMAGINARY, /* numbers: integer, real, real times 1j */
     HCY__OPERAND,                            /* operand */
     HCY__INDEX,
+    HCY__PLACE,                              /* an element's number among those that are reduced to one */
     HCY__CALL,                               /* function, kids */
     HCY__HOW_MANY                            /* elements that the reduction kids[0] takes */
+};
+
+/* Along which axes a reduction or a scan goes, as they are written: -1 is the last one.  n 0: all. */
+struct hcy__axes {
+    signed char n, keep, exclusive, of[HCY_ARRAY_MAX_RANK];
 };
 
 struct hcy__node {
@@ -44,7 +51,8 @@ struct hcy__node {
     int64_t integer;
     double real;
     int operand;
-    int temporary; /* of a reduction, once it is compiled: its result's number; else -1 */
+    int temporary; /* of a reduction or a scan, once it is compiled: its result's number; else -1 */
+    struct hcy__axes axes;
 };
 
 struct hcy__tree {

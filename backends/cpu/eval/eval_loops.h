@@ -101,6 +101,46 @@ HCY_EVAL_OPS(DEFINE_LOOP)
     }
 HCY_EVAL_REDUCTIONS(DEFINE_REDUCTION)
 
+#define DEFINE_SCAN(name, t, join)                                                                 \
+    static void span_##name(t *to, const t *x, const t *carry, const t *first, size_t n)           \
+    {                                                                                              \
+        t total[HCY_EVAL_LANES], before[HCY_EVAL_LANES];                                           \
+        size_t runs = (n - 1) / HCY_EVAL_RUN + 1;                                                  \
+        for (size_t r = 0; r < runs; r++) {                                                        \
+            size_t i = r * HCY_EVAL_RUN, end = i + HCY_EVAL_RUN < n ? i + HCY_EVAL_RUN : n;        \
+            to[i] = x[i];                                                                          \
+            while (++i < end)                                                                      \
+                to[i] = op_##join(to[i - 1], x[i], 0);                                             \
+            total[r] = to[end - 1];                                                                \
+        }                                                                                          \
+        for (size_t far = 1; far < runs; far *= 2) {                                               \
+            memcpy(before, total, runs * sizeof *total);                                           \
+            for (size_t r = far; r < runs; r++)                                                    \
+                total[r] = op_##join(before[r - far], before[r], 0);                               \
+        }                                                                                          \
+        for (size_t r = 0; r < runs; r++) {                                                        \
+            t *own = to + r * HCY_EVAL_RUN;                                                        \
+            size_t left = n - r * HCY_EVAL_RUN, size = left < HCY_EVAL_RUN ? left : HCY_EVAL_RUN;  \
+            if (first)                                                                             \
+                memmove(own + 1, own, (size - 1) * sizeof *own);                                   \
+            for (size_t i = first != NULL; r && i < size; i++)                                     \
+                own[i] = op_##join(total[r - 1], own[i], 0);                                       \
+            if (first && r)                                                                        \
+                own[0] = total[r - 1];                                                             \
+            for (size_t i = first && !r; carry && i < size; i++)                                   \
+                own[i] = op_##join(*carry, own[i], 0);                                             \
+        }                                                                                          \
+        if (first)                                                                                 \
+            to[0] = carry ? *carry : *first;                                                       \
+    }                                                                                              \
+    static void scan_##name(void *to, const void *from, const void *carry, const void *first,      \
+                            size_t span, size_t n)                                                 \
+    {                                                                                              \
+        for (size_t done = 0; done < n; done += span)                                              \
+            span_##name((t *)to + done, (const t *)from + done, carry, first, span);               \
+    }
+HCY_EVAL_SCANS(DEFINE_SCAN)
+
 /* Strides that are known when this is compiled: 1, 2 of complex numbers, and none, where one number serves all. */
 #define EACH(n, stride, statement)                                                                 \
     if (stride == 1)                                                                               \
@@ -170,11 +210,13 @@ DEFINE_PAIR(F64, f64)
 
 #define OPERATION_ROW(name, ...) [HCY_EVAL_##name] = loop_##name,
 #define REDUCTION_ROW(name, ...) [HCY_EVAL_##name] = reduce_##name,
+#define SCAN_ROW(name, ...) [HCY_EVAL_##name] = scan_##name,
 #define LOAD_ROW(name, ...) [HCY_EVAL_M_##name] = load_##name,
 #define STORE_ROW(name, ...) [HCY_EVAL_M_##name] = store_##name,
 const struct cpu_eval_loops LOOPS = {
     .op = { HCY_EVAL_OPS(OPERATION_ROW) },
     .reduction = { HCY_EVAL_REDUCTIONS(REDUCTION_ROW) },
+    .scan = { HCY_EVAL_SCANS(SCAN_ROW) },
     .load = { HCY_EVAL_MEMORY(LOAD_ROW) },
     .store = { HCY_EVAL_MEMORY(STORE_ROW) },
     .load_pair = { [HCY_EVAL_M_F32] = load_pair_F32, [HCY_EVAL_M_F64] = load_pair_F64 },
