@@ -28,6 +28,19 @@ const struct hcy__memory_info hcy__memory_infos[HCY_EVAL_MEMORIES] = {
     HCY_EVAL_MEMORY(MEMORY)
 };
 
+const char *hcy__own_function(enum hcy_eval_op op)
+{
+#define OWN(OP, name) [HCY_EVAL_##OP##_F32] = name, [HCY_EVAL_##OP##_F64] = name
+    static const char *const names[HCY_EVAL_END] = {
+        OWN(EXP, "exp"),     OWN(EXP2, "exp2"),   OWN(EXPM1, "expm1"), OWN(LOG, "log"),     OWN(LOG2, "log2"),
+        OWN(LOG10, "log10"), OWN(LOG1P, "log1p"), OWN(SIN, "sin"),     OWN(COS, "cos"),     OWN(TAN, "tan"),
+        OWN(ASIN, "asin"),   OWN(ACOS, "acos"),   OWN(ATAN, "atan"),   OWN(ATAN2, "atan2"), OWN(SINH, "sinh"),
+        OWN(COSH, "cosh"),   OWN(TANH, "tanh"),   OWN(ERF, "erf"),     OWN(RSQRT, "rsqrt"), OWN(POW, "pow"),
+        OWN(HYPOT, "hypot"), OWN(FMOD, "fmod"),
+    };
+    return names[op];
+}
+
 static int arity_of(const hcy_eval_step *s)
 {
     if (s->op == HCY_EVAL_STORE || s->op >= HCY_EVAL_FIRST_REDUCTION)
