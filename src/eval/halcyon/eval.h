@@ -33,11 +33,12 @@
  * (complex to real, real to integer) wants a type's name around it.  Integers wrap.  Real to integer rounds towards
  * zero, ends at the ends of 64 bits, makes 0 of NaN, and wraps to fewer bits.
  *
- * Bits.  Every operation is IEEE 754's, correctly rounded, and none is contracted.  Functions, abs() of complex numbers
- * and ** are made of such operations, the same on all devices, and within 1 unit in the last place; of floats they are
- * made in double.  exp, log, sqrt and ** of complex numbers are made of real functions; others want real numbers.  A
- * text that begins with "fast:" takes the device's own functions, with bits of their own, where a kernel is generated
- * (CUDA, OpenCL).  A complex quotient is Smith's, and a real factor or divisor is one of both parts.  Sums and products of floats are made in double, by one tree for all devices and numbers of threads
+ * Bits.  Every operation is IEEE 754's, correctly rounded, and none is contracted.  Functions and ** of real numbers,
+ * and abs() of complex ones, are made of such operations, the same on all devices, and within 1 unit in the last place;
+ * of floats they are made in double.  exp, log, sqrt and ** of complex numbers are made of real functions; the other
+ * functions want real numbers.  A text that begins with "fast:" takes the device's own functions, with bits of their
+ * own, where a kernel is generated (CUDA, OpenCL).  A complex quotient is Smith's, and a real factor or divisor is one
+ * of both parts.  Sums and products of floats are made in double, by one tree for all devices and numbers of threads
  * (<eval_format.h> says which).  A NaN is stored as one and the same.
  *
  * An array that is written may be read in the same statement, and overlap what is read: the result is as if all was
