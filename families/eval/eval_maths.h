@@ -67,17 +67,17 @@ HELPER pair64 pair_quotient(pair64 a, pair64 b)
     return ordered_sum(q, DIVIDE_F64(rest, b.hi));
 }
 
-/* 2^k for a k from -1022 to 1023. */
+/* 2^k for a k from -1022 to 1023.  What comes of a NaN is any k, and no number stays none. */
 HELPER f64 power_of_two(i64 k)
 {
-    return DOUBLE_OF_BITS((u64)(k + 1023) << 52);
+    return DOUBLE_OF_BITS(((u64)k + 1023) << 52);
 }
 
 /* x 2^k for k from -2044 to 2046 and an x near 1: in two steps, the first of which is exact. */
 HELPER f64 scale_f64(f64 x, i64 k)
 {
-    i64 step = (i64)((u64)(k + 4096) >> 1) - 2048;
-    return x * power_of_two(step) * power_of_two(k - step);
+    u64 step = (((u64)k + 4096) >> 1) - 2048;
+    return x * power_of_two((i64)step) * power_of_two((i64)((u64)k - step));
 }
 
 /* The size of x with the sign of y. */
