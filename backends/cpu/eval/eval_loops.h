@@ -16,7 +16,8 @@ typedef uint64_t u64;
 typedef float f32;
 typedef double f64;
 
-#define HELPER static inline
+/* A function that was called would keep its loop from becoming vectors. */
+#define HELPER static inline __attribute__((always_inline))
 #define DIVIDE_F32(a, b) ((a) / (b))
 #define DIVIDE_F64(a, b) ((a) / (b))
 #define ABSOLUTE_F32(a) fabsf(a)
