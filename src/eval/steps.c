@@ -84,10 +84,11 @@ static void find_last_uses(int *last, const struct hcy__steps *all)
 }
 
 /* Values come first: their registers are made once for all pieces and are no other's. */
-static int allot_values(hcy_eval_program *p, int *reg, const struct hcy__steps *all)
+static int allot_values(hcy_eval_program *p, int *reg, const struct hcy__steps *all, const int *last)
 {
     for (int i = 0; i < all->n; i++) {
-        if (all->step[i].op != HCY_EVAL_VALUE)
+        /* A number that was converted is a value of its own, and nobody reads the one before. */
+        if (all->step[i].op != HCY_EVAL_VALUE || last[i] == i)
             continue;
         if (p->n_fixed == HCY_EVAL_REGISTERS)
             return -1;
@@ -106,7 +107,7 @@ int hcy__steps_allot(hcy_eval_program *p, const struct hcy__steps *all)
     int reg[HCY_EVAL_STEPS] = { 0 }, last[HCY_EVAL_STEPS] = { 0 }, owner[HCY_EVAL_REGISTERS];
     memset(p, 0, sizeof *p);
     find_last_uses(last, all);
-    int failed = allot_values(p, reg, all);
+    int failed = allot_values(p, reg, all, last);
     /* HCY_EVAL_STEPS is behind every step: such an owner, a value, never gives its register up. */
     for (int k = 0; k < HCY_EVAL_REGISTERS; k++)
         owner[k] = k < (int)p->n_fixed ? HCY_EVAL_STEPS : -1;
