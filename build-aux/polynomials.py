@@ -75,6 +75,7 @@ TABLE = [
 def main():
     print("/* eval_polynomials.h - made by build-aux/polynomials.py, which says how.  HELPER, f64 and FUSED_F64 are the")
     print(" * dialect's. */")
+    print("#ifndef HCY_EVAL_POLYNOMIALS_H\n#define HCY_EVAL_POLYNOMIALS_H")
     for name, what, f, low, high, degree, whole in TABLE:
         c = interpolate(f, low, high, degree)
         worst = 0
@@ -87,6 +88,7 @@ def main():
         for x in reversed(c[:-1]):
             print("    y = FUSED_F64(y, z, %.17g);" % x)
         print("    return y;\n}")
+    print("\n#endif")
 
 
 main()

@@ -60,6 +60,11 @@ static const struct function {
 };
 enum { FUNCTIONS = sizeof functions / sizeof functions[0] };
 
+/* Of uniform doubles, normal ones, uniform floats. */
+#define UNIFORM_HASH 0x07880f9f3bd2f533u
+#define NORMAL_HASH  0x47b97523004a0d1fu
+#define SINGLE_HASH  0xe5be8e0473a8f1b0u
+
 static const struct precision {
     int dtype, bits, least; /* of a mantissa; the exponent of the smallest number */
     double most;            /* the largest number */
@@ -443,6 +448,69 @@ static void test_powers(void)
     hcy_array_release(e);
 }
 
+/* --- Random numbers --- */
+
+/* Of Philox 4x32-10, from Random123's file of known answers: a key, a counter, and the first two words of the result. */
+static void test_philox(void)
+{
+    static const uint64_t seed[3] = { 0, UINT64_MAX, 0x299f31d0a4093822u };
+    static const uint64_t index[3] = { 0, UINT64_MAX, 0x85a308d3243f6a88u };
+    static const uint64_t stream[3] = { 0, UINT64_MAX, 0x0370734413198a2eu };
+    static const uint64_t want[3] = { 0xe169c58d6627e8d5u, 0x41c83b0e408f276du, 0x94fdccebd16cfe09u };
+    uint64_t got[3] = { 0 };
+    hcy_array *s = array_of(HCY_UINT64, 3, seed), *i = array_of(HCY_UINT64, 3, index),
+              *k = array_of(HCY_UINT64, 3, stream), *z = array_of(HCY_UINT64, 3, got);
+    st_ok(HCY_EVAL(queue, "z = random(s, i, k)", hcy_op_array("s", s), hcy_op_array("i", i), hcy_op_array("k", k),
+                   hcy_op_array("z", z)),
+          "Philox");
+    read_array(got, z);
+    for (int n = 0; n < 3; n++)
+        is_int((intmax_t)got[n], (intmax_t)want[n], "known answer %d", n);
+    st_says(HCY_EVAL(queue, "z = random(0.5, i)", hcy_op_array("i", i), hcy_op_array("z", z)), HCY_EINVAL,
+            "integers are wanted for random", "a seed is an integer");
+    hcy_array_release(s);
+    hcy_array_release(i);
+    hcy_array_release(k);
+    hcy_array_release(z);
+}
+
+/* Moments within five of their deviations, and bits that are the same everywhere. */
+static void test_distributions(void)
+{
+    enum { MANY = 100000 };
+    static double u[MANY], g[MANY];
+    static float v[MANY];
+    double sums[6] = { 0 };
+    size_t outside = 0;
+    hcy_array *a = array_of(HCY_FLOAT64, MANY, u), *b = array_of(HCY_FLOAT64, MANY, g),
+              *c = array_of(HCY_FLOAT32, MANY, v);
+    st_ok(HCY_EVAL(queue, "u = uniform(7, index); g = normal(7, index, 1); v = uniform32(7, index, 2)",
+                   hcy_op_array("u", a), hcy_op_array("g", b), hcy_op_array("v", c)),
+          "uniform and normal numbers");
+    read_array(u, a);
+    read_array(g, b);
+    read_array(v, c);
+    for (size_t i = 0; i < MANY; i++) {
+        outside += !(u[i] >= 0 && u[i] < 1) + !(v[i] >= 0 && v[i] < 1);
+        sums[0] += u[i] - 0.5;
+        sums[1] += (u[i] - 0.5) * (u[i] - 0.5) - 1.0 / 12;
+        sums[2] += v[i] - 0.5;
+        sums[3] += g[i];
+        sums[4] += g[i] * g[i] - 1;
+        sums[5] += g[i] * g[i] * g[i] * g[i] - 3;
+    }
+    static const double variances[6] = { 1.0 / 12, 1.0 / 180, 1.0 / 12, 1, 2, 96 };
+    is_int((intmax_t)outside, 0, "are from 0 to 1");
+    for (int k = 0; k < 6; k++)
+        ok(fabs(sums[k]) < 5 * sqrt(variances[k] * MANY), "moment %d", k);
+    ok(hash_bytes(u, sizeof u) == UNIFORM_HASH && hash_bytes(g, sizeof g) == NORMAL_HASH &&
+           hash_bytes(v, sizeof v) == SINGLE_HASH,
+       "have the bits that they have everywhere");
+    hcy_array_release(a);
+    hcy_array_release(b);
+    hcy_array_release(c);
+}
+
 /* The device's own functions: near enough for anybody who asks for them. */
 static void test_fast(void)
 {
@@ -478,6 +546,8 @@ int main(int argc, char **argv)
         test_parts();
         test_complex();
         test_powers();
+        test_philox();
+        test_distributions();
         test_fast();
     }
     if (!has_oracle())

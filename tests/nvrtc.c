@@ -77,6 +77,7 @@ static const char *const expressions[] = {
     "x = " ONES("x"), "fast: x = " ONES("x"), "y = " ONES("y"), "fast: y = " ONES("y"), "x = " TWOS("x"),
     "fast: x = " TWOS("x"), "y = " TWOS("y"), "fast: y = " TWOS("y"),
     "z = z ** z + sqrt(z) + angle(z); y = ldexp(fraction(y), exponent(y)) + copysign(y, x); i = i ** i; u = u ** u",
+    "y = uniform(1, index) + normal(u, index, 2) + uniform32(3, u); u = random(4, index)",
     "x = ldexp(fraction(x), exponent(x)) + copysign(x, 1); z = complex(y, y) ** y",
 };
 

@@ -1,4 +1,7 @@
 /* eval_angles.h - angles, and sines of them: the part of eval_maths.h that goes round in circles. */
+#ifndef HCY_EVAL_ANGLES_H
+#define HCY_EVAL_ANGLES_H
+
 #include "eval_maths.h"
 
 /* --- Angles --- */
@@ -216,3 +219,5 @@ HELPER f64 tan_f64(f64 x)
 {
     return tan_of(x, reduce_f64(x));
 }
+
+#endif

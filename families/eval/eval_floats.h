@@ -2,6 +2,9 @@
  *
  * The most wanted have shorter polynomials, whose errors are below a hundredth of a float's last place.
  */
+#ifndef HCY_EVAL_FLOATS_H
+#define HCY_EVAL_FLOATS_H
+
 #include "eval_angles.h"
 
 HELPER f32 exp_f32(f32 a)
@@ -148,3 +151,5 @@ HELPER f32 with_sign_f32(f32 x, f32 y)
 {
     return (f32)with_sign_f64((f64)x, (f64)y);
 }
+
+#endif

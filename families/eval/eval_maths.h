@@ -9,6 +9,9 @@
  * Whoever includes this has included eval_helpers.h and defined what that wants, and TABLE, how a constant array is
  * declared.
  */
+#ifndef HCY_EVAL_MATHS_H
+#define HCY_EVAL_MATHS_H
+
 #include "eval_polynomials.h"
 
 /* --- Parts --- */
@@ -449,3 +452,5 @@ HELPER f64 ldexp_f64(f64 x, i64 n)
     all = all < -1100 ? -1100 : all > 1100 ? 1100 : all;
     return scale_f64(fraction_f64(x), all);
 }
+
+#endif

@@ -110,13 +110,20 @@
     X(TOU64_I64, u64, 1, i64, i64, i64, (u64)a)                                                 \
     X(TOI64_U64, i64, 1, u64, u64, u64, (i64)a)
 
+/* Of a seed, an index and a stream (eval_random.h). */
+#define HCY_EVAL_RANDOMS(X)                                                                     \
+    X(RANDOM_U64, u64, 3, u64, u64, u64, random_u64(a, b, c))                                   \
+    X(UNIFORM_F32, f32, 3, u64, u64, u64, uniform_f32(a, b, c))                                 \
+    X(UNIFORM_F64, f64, 3, u64, u64, u64, uniform_f64(a, b, c))                                 \
+    X(NORMAL_F64, f64, 3, u64, u64, u64, normal_f64(a, b, c))
+
 /* All but HCY_EVAL_SINES. */
 #define HCY_EVAL_SIMPLE_OPS(X)                                                                  \
     HCY_EVAL_INTEGERS(X, I64, i64) HCY_EVAL_INTEGERS(X, U64, u64)                               \
     HCY_EVAL_REALS(X, F32, f32) HCY_EVAL_REALS(X, F64, f64)                                     \
     HCY_EVAL_ANY(X, I64, i64) HCY_EVAL_ANY(X, U64, u64) HCY_EVAL_ANY(X, F32, f32) HCY_EVAL_ANY(X, F64, f64) \
     HCY_EVAL_WRAPS(X) HCY_EVAL_BOOLS(X)                                                         \
-    HCY_EVAL_MATHS(X, F32, f32) HCY_EVAL_MATHS(X, F64, f64)
+    HCY_EVAL_MATHS(X, F32, f32) HCY_EVAL_MATHS(X, F64, f64) HCY_EVAL_RANDOMS(X)
 #define HCY_EVAL_OPS(X)                                                                         \
     HCY_EVAL_SIMPLE_OPS(X) HCY_EVAL_SINES(X, F32, f32) HCY_EVAL_SINES(X, F64, f64)
 

@@ -1,5 +1,7 @@
 /* eval_polynomials.h - made by build-aux/polynomials.py, which says how.  HELPER, f64 and FUSED_F64 are the
  * dialect's. */
+#ifndef HCY_EVAL_POLYNOMIALS_H
+#define HCY_EVAL_POLYNOMIALS_H
 
 /* (e^z - 1 - z)/z^2 for |z| <= ln(2)/2: 2^-61.4. */
 HELPER f64 exp_polynomial(f64 z)
@@ -174,3 +176,5 @@ HELPER f64 erfc_polynomial(f64 z)
     y = FUSED_F64(y, z, 0.25539567631050575);
     return y;
 }
+
+#endif

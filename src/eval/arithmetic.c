@@ -575,6 +575,8 @@ struct hcy__made hcy__emit_call(struct hcy__emitter *e, const struct hcy__node *
     default:
         if (node->function >= HCY__FN_EXP && node->function <= HCY__FN_ANGLE)
             return hcy__emit_maths(e, node, args);
+        if (node->function >= HCY__FN_RANDOM && node->function <= HCY__FN_NORMAL)
+            return hcy__emit_random(e, node, args);
         /* All that is left takes two arguments, of the type that they make together. */
         return call_arithmetic(e, node, args);
     }

@@ -198,3 +198,28 @@ struct hcy__made hcy__emit_maths(struct hcy__emitter *e, const struct hcy__node 
         y.type.dtype = HCY_INT64;
     return y;
 }
+
+struct hcy__made hcy__emit_random(struct hcy__emitter *e, const struct hcy__node *node, struct hcy__made *args)
+{
+    static const struct {
+        enum hcy_eval_op op;
+        int dtype;
+    } rows[] = {
+        { HCY_EVAL_RANDOM_U64, HCY_UINT64 },
+        { HCY_EVAL_UNIFORM_F64, HCY_FLOAT64 },
+        { HCY_EVAL_UNIFORM_F32, HCY_FLOAT32 },
+        { HCY_EVAL_NORMAL_F64, HCY_FLOAT64 },
+    };
+    int which = node->function - HCY__FN_RANDOM;
+    struct hcy__made y = { { rows[which].dtype, false }, -1, -1 };
+    /* Without a stream it is the first one. */
+    if (args[2].re < 0)
+        args[2] = (struct hcy__made){ { HCY_INT64, true }, hcy__emit_literal(e, 0, HCY_EVAL_I64), -1 };
+    for (int k = 0; k < 3; k++) {
+        if (hcy__kind_of(args[k].type.dtype) > HCY__KIND_INTEGER)
+            hcy__emit_refuse(e, "integers are wanted for ", hcy__function_name(node));
+        args[k] = hcy__emit_cast(e, args[k], HCY_UINT64);
+    }
+    y.re = hcy__emit(e, rows[which].op, args[0].re, args[1].re, args[2].re);
+    return y;
+}

@@ -64,6 +64,7 @@ static inline u64 bits_from_double(f64 x)
 #define TABLE static const
 #include "eval_helpers.h"
 #include "eval_floats.h"
+#include "eval_random.h"
 
 /* Operations as functions of three numbers, of which they use what they have. */
 #define DEFINE_OPERATION(name, t, arity, ta, tb, tc, ...)                                          \
