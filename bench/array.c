@@ -42,7 +42,8 @@ static double time_triad(size_t n, int threads)
         double begin = timer_now();
         for (int t = 0; t < threads; t++) {
             size_t first = n * (size_t)t / (size_t)threads, end = n * (size_t)(t + 1) / (size_t)threads;
-            parts[t] = (struct part){ memory + first, memory + n + first, memory + 2 * n + first, end - first, round < 0 };
+            parts[t] = (struct part){ memory + first, memory + n + first, memory + 2 * n + first, end - first,
+                                      round < 0 };
             if (pthread_create(&thread[t], NULL, triad_part, &parts[t]))
                 bench_check(HCY_ENOMEM, "a thread", __LINE__);
         }

@@ -450,7 +450,7 @@ static void test_powers(void)
 
 /* --- Random numbers --- */
 
-/* Of Philox 4x32-10, from Random123's file of known answers: a key, a counter, and the first two words of the result. */
+/* From Random123's file of known answers: a key, a counter, and the first two words of the result. */
 static void test_philox(void)
 {
     static const uint64_t seed[3] = { 0, UINT64_MAX, 0x299f31d0a4093822u };

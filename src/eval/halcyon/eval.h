@@ -24,10 +24,9 @@
  *   functions   exp(x) exp2(x) expm1(x) log(x) log2(x) log10(x) log1p(x) sin(x) cos(x) tan(x) asin(x) acos(x) atan(x)
  *               atan2(y, x) angle(x) sinh(x) cosh(x) tanh(x) erf(x) rsqrt(x) hypot(x, y) fmod(x, y) as C has them;
  *               x is fraction(x) * 2 ** exponent(x), as frexp() has it, and ldexp(x, n) is x * 2 ** n
- *   random      of Philox 4x32-10: a number for each seed, index and stream (integers; 0 if it is left out), the same on
- *               every device: random(seed, index, stream) has 64 bits (uint64), uniform() is float64 from 0 to less than
- *               1, uniform32() such a float32, normal() float64 with mean 0 and deviation 1; uniform(7, index) numbers
- *               an array's elements
+ *   random      random(seed, index, stream) is 64 bits (uint64) of Philox 4x32-10, a number for each three integers
+ *               (the stream may be left out: 0); of the same three, uniform() is float64 from 0 to less than 1,
+ *               uniform32() such a float32, normal() float64 with mean 0 and deviation 1.  y = uniform(7, index)
  *   reductions  of all elements, to a number that may stand anywhere in the expression: sum(x) prod(x) min(x) max(x)
  *               any(x) all(x) count(x) mean(x) dot(x, y) vdot(x, y) norm(x) norm1(x) norminf(x) argmin(x) argmax(x)
  *
