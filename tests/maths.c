@@ -176,10 +176,11 @@ static uint64_t hash_bytes(const void *data, size_t size)
     return h;
 }
 
-/* Whether C has anything that is more than a double. */
+/* Whether C has anything that is more than a double, also where a tool emulates the processor. */
 static bool has_oracle(void)
 {
-    return LDBL_MANT_DIG >= 64;
+    volatile wide one = 1;
+    return LDBL_MANT_DIG >= 64 && one + 0x1p-60L != one;
 }
 
 static void check_function(const struct function *f, const struct precision *p, const void *x, const void *y,
@@ -381,7 +382,7 @@ static void test_complex(void)
         double worst = 0;
         st_ok(HCY_EVAL(queue, cases[c].text, hcy_op_array("x", a), hcy_op_array("z", b)), "%s", cases[c].text);
         read_array(z, b);
-        for (size_t i = 0; i < N; i++) {
+        for (size_t i = 0; has_oracle() && i < N; i++) {
             struct plane want = cases[c].want((struct plane){ x[2 * i], x[2 * i + 1] });
             wide size = fmaxl(fabsl(want.re), fabsl(want.im)), unit = ldexpl(size, -52);
             wide error = fmaxl(fabsl(z[2 * i] - want.re), fabsl(z[2 * i + 1] - want.im)) / unit;
