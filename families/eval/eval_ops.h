@@ -21,6 +21,7 @@
     X(NOT_##T, t, 1, t, t, t, ~a)                           \
     X(FLOORDIV_##T, t, 2, t, t, t, floor_divide_##t(a, b))  \
     X(MOD_##T, t, 2, t, t, t, modulo_##t(a, b))             \
+    X(POW_##T, t, 2, t, t, t, power_##t(a, b))              \
     X(MIN_##T, t, 2, t, t, t, a < b ? a : b)                \
     X(MAX_##T, t, 2, t, t, t, a > b ? a : b)
 
@@ -42,6 +43,38 @@
     X(FMA_##T, t, 3, t, t, t, FUSED_##T(a, b, c))           \
     X(TOI64_##T, i64, 1, t, t, t, to_i64((f64)a))           \
     X(TOU64_##T, u64, 1, t, t, t, to_u64((f64)a))
+
+/* Functions of eval_maths.h, which have other names for each type.  Sine, cosine and tangent have near and far
+ * arguments. */
+#define HCY_EVAL_SINES(X, T, t)                             \
+    X(SIN_##T, t, 1, t, t, t, sin_##t(a))                   \
+    X(COS_##T, t, 1, t, t, t, cos_##t(a))                   \
+    X(TAN_##T, t, 1, t, t, t, tan_##t(a))
+#define HCY_EVAL_MATHS(X, T, t)                             \
+    X(EXP_##T, t, 1, t, t, t, exp_##t(a))                   \
+    X(EXP2_##T, t, 1, t, t, t, exp2_##t(a))                 \
+    X(EXPM1_##T, t, 1, t, t, t, expm1_##t(a))               \
+    X(LOG_##T, t, 1, t, t, t, log_##t(a))                   \
+    X(LOG2_##T, t, 1, t, t, t, log2_##t(a))                 \
+    X(LOG10_##T, t, 1, t, t, t, log10_##t(a))               \
+    X(LOG1P_##T, t, 1, t, t, t, log1p_##t(a))               \
+    X(ASIN_##T, t, 1, t, t, t, asin_##t(a))                 \
+    X(ACOS_##T, t, 1, t, t, t, acos_##t(a))                 \
+    X(ATAN_##T, t, 1, t, t, t, atan_##t(a))                 \
+    X(ATAN2_##T, t, 2, t, t, t, atan2_##t(a, b))            \
+    X(SINH_##T, t, 1, t, t, t, sinh_##t(a))                 \
+    X(COSH_##T, t, 1, t, t, t, cosh_##t(a))                 \
+    X(TANH_##T, t, 1, t, t, t, tanh_##t(a))                 \
+    X(ERF_##T, t, 1, t, t, t, erf_##t(a))                   \
+    X(RSQRT_##T, t, 1, t, t, t, rsqrt_##t(a))               \
+    X(POW_##T, t, 2, t, t, t, pow_##t(a, b))                \
+    X(HYPOT_##T, t, 2, t, t, t, hypot_##t(a, b))            \
+    X(FMOD_##T, t, 2, t, t, t, fmod_##t(a, b))              \
+    X(LOGHYPOT_##T, t, 2, t, t, t, loghypot_##t(a, b))      \
+    X(COPYSIGN_##T, t, 2, t, t, t, with_sign_##t(a, b))     \
+    X(LDEXP_##T, t, 2, t, i64, t, ldexp_##t(a, b))          \
+    X(FRACTION_##T, t, 1, t, t, t, fraction_##t(a))         \
+    X(EXPONENT_##T, i64, 1, t, t, t, exponent_##t(a))
 
 #define HCY_EVAL_ANY(X, T, t)                               \
     X(LT_##T, b32, 2, t, t, t, a < b)                       \
@@ -77,11 +110,22 @@
     X(TOU64_I64, u64, 1, i64, i64, i64, (u64)a)                                                 \
     X(TOI64_U64, i64, 1, u64, u64, u64, (i64)a)
 
-#define HCY_EVAL_OPS(X)                                                                         \
+/* Of a seed, an index and a stream (eval_random.h). */
+#define HCY_EVAL_RANDOMS(X)                                                                     \
+    X(RANDOM_U64, u64, 3, u64, u64, u64, random_u64(a, b, c))                                   \
+    X(UNIFORM_F32, f32, 3, u64, u64, u64, uniform_f32(a, b, c))                                 \
+    X(UNIFORM_F64, f64, 3, u64, u64, u64, uniform_f64(a, b, c))                                 \
+    X(NORMAL_F64, f64, 3, u64, u64, u64, normal_f64(a, b, c))
+
+/* All but HCY_EVAL_SINES. */
+#define HCY_EVAL_SIMPLE_OPS(X)                                                                  \
     HCY_EVAL_INTEGERS(X, I64, i64) HCY_EVAL_INTEGERS(X, U64, u64)                               \
     HCY_EVAL_REALS(X, F32, f32) HCY_EVAL_REALS(X, F64, f64)                                     \
     HCY_EVAL_ANY(X, I64, i64) HCY_EVAL_ANY(X, U64, u64) HCY_EVAL_ANY(X, F32, f32) HCY_EVAL_ANY(X, F64, f64) \
-    HCY_EVAL_WRAPS(X) HCY_EVAL_BOOLS(X)
+    HCY_EVAL_WRAPS(X) HCY_EVAL_BOOLS(X)                                                         \
+    HCY_EVAL_MATHS(X, F32, f32) HCY_EVAL_MATHS(X, F64, f64) HCY_EVAL_RANDOMS(X)
+#define HCY_EVAL_OPS(X)                                                                         \
+    HCY_EVAL_SIMPLE_OPS(X) HCY_EVAL_SINES(X, F32, f32) HCY_EVAL_SINES(X, F64, f64)
 
 /* Reductions: X(NAME, type, the operation that joins two). */
 #define HCY_EVAL_REDUCTIONS(X)                                                                  \
@@ -133,6 +177,7 @@ enum hcy_eval_op {
 };
 #define HCY_EVAL_FIRST_OP        HCY_EVAL_ADD_I64
 #define HCY_EVAL_FIRST_SCAN      HCY_EVAL_SCAN_SUM_I64
+#define HCY_EVAL_FIRST_MATHS     HCY_EVAL_EXP_F32 /* functions of eval_maths.h, up to scans */
 #define HCY_EVAL_FIRST_REDUCTION HCY_EVAL_SUM_I64
 
 #endif

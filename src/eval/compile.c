@@ -517,19 +517,16 @@ static struct hcy__made emit_call(struct hcy__emitter *e, const struct hcy__node
     struct hcy__made args[3];
     for (int k = 0; k < 3; k++)
         args[k] = (struct hcy__made){ { HCY_INT64, true }, -1, -1 };
-    /* A power's exponent is part of the operation. */
-    int n = node->function == HCY__FN_POW ? 1 : 3;
-    for (int k = 0; k < n && node->kids[k] >= 0 && !e->status; k++)
+    const struct hcy__node *power = node->function == HCY__FN_POW ? &e->tree->nodes[node->kids[1]] : NULL;
+    /* A few products are quicker than any power, and the same in all types; the exponent is part of the operation. */
+    bool multiplies = power && power->kind == HCY__INTEGER && power->integer >= 0 && power->integer <= 16;
+    for (int k = 0; k < (multiplies ? 1 : 3) && node->kids[k] >= 0 && !e->status; k++)
         args[k] = emit_node(e, node->kids[k]);
     /* The arguments have left columns of their own behind; what fails from here on is this operation. */
     e->column = node->column;
-    if (e->status || node->function != HCY__FN_POW)
-        return e->status ? args[0] : hcy__emit_call(e, node, args);
-    /* A few products have the same bits on every device, which a function for powers would not have. */
-    const struct hcy__node *power = &e->tree->nodes[node->kids[1]];
-    if (power->kind != HCY__INTEGER || power->integer < 0 || power->integer > 16)
-        hcy__emit_refuse(e, "the power of ** must be a number from 0 to 16 without a point", "");
-    return e->status ? args[0] : hcy__emit_power(e, args[0], power->integer);
+    if (e->status)
+        return args[0];
+    return multiplies ? hcy__emit_power(e, args[0], power->integer) : hcy__emit_call(e, node, args);
 }
 
 static struct hcy__made emit_node(struct hcy__emitter *e, int index)
@@ -599,6 +596,7 @@ int hcy__compile(struct hcy__compiled *compiled, struct hcy__tree *tree, const h
     struct hcy__emitter e = { .tree = tree, .operands = operands, .compiled = compiled };
     (void)n;
     memset(compiled, 0, sizeof *compiled);
+    compiled->fast = tree->fast;
     for (int i = 0; i < tree->n_statements && !e.status; i++)
         compile_statement(&e, i);
     if (e.status)

@@ -58,6 +58,7 @@ struct hcy__check {
 
 struct hcy__compiled {
     int n_stages, n_temporaries, n_checks;
+    bool fast; /* the device's own functions will do */
     struct hcy__stage *stages[HCY__STAGES]; /* owned */
     struct hcy__temporary temporaries[HCY__TEMPORARIES];
     struct hcy__check checks[HCY__CHECKS];
@@ -76,6 +77,8 @@ struct hcy__op_info {
     const char *text;                     /* in C, of a, b and c */
 };
 extern const struct hcy__op_info hcy__op_infos[HCY_EVAL_END];
+/* "exp" of exp(): what compilers call an operation that stands in eval_maths.h; NULL: it has no name there. */
+const char *hcy__own_function(enum hcy_eval_op op);
 /* Of memory: the types' names in C, and what is loaded and stored of x. */
 struct hcy__memory_info {
     const char *memory, *reg, *loaded, *stored;

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Generated from families/eval: eval_format.h and eval_helpers.h. */
-extern const char hcy__eval_text[];
+/* Generated from families/eval: eval_format.h and eval_helpers.h; eval_floats.h with what it includes. */
+extern const char hcy__eval_text[], hcy__maths_text[];
 
 /* A text that grows; once memory is out it stays as it is. */
 struct text {
@@ -48,7 +48,7 @@ static const char *type_name(enum hcy_eval_type type)
 }
 
 /* The operations that the program uses, as functions. */
-static void write_operation(struct text *t, char *written, enum hcy_eval_op op)
+static void write_operation(struct text *t, char *written, enum hcy_eval_op op, bool fast)
 {
     const struct hcy__op_info *info = &hcy__op_infos[op];
     /* A function that is defined twice does not compile. */
@@ -58,10 +58,15 @@ static void write_operation(struct text *t, char *written, enum hcy_eval_op op)
     append(t, "HELPER %s op_%s(%s a", type_name(info->result), info->name, type_name(info->types[0]));
     for (int k = 1; k < info->arity; k++)
         append(t, ", %s %c", type_name(info->types[k]), 'a' + k);
-    append(t, ")\n{\n    return %s;\n}\n", info->text);
+    /* Of exp_f32(a) the device's own function is exp(a), which is of both types in either language. */
+    const char *arguments = strchr(info->text, '('), *own = fast ? hcy__own_function(op) : NULL;
+    if (own)
+        append(t, ")\n{\n    return %s%s;\n}\n", own, arguments);
+    else
+        append(t, ")\n{\n    return %s;\n}\n", info->text);
 }
 
-static void write_operations(struct text *t, const hcy_eval_program *p)
+static void write_operations(struct text *t, const hcy_eval_program *p, bool fast)
 {
     char written[HCY_EVAL_END] = { 0 };
     for (uint32_t i = 0; i < p->n_steps; i++) {
@@ -72,11 +77,19 @@ static void write_operations(struct text *t, const hcy_eval_program *p)
             op = hcy__op_infos[op].join;
         /* Values, indices, loads and stores are written where they stand. */
         if (op >= HCY_EVAL_FIRST_OP)
-            write_operation(t, written, op);
+            write_operation(t, written, op, fast);
     }
 }
 
-static void write_head(struct text *t, const struct hcy__eval_dialect *dialect, uint32_t n_operands)
+static bool has_maths(const hcy_eval_program *p)
+{
+    for (uint32_t i = 0; i < p->n_steps; i++)
+        if (p->steps[i].op >= HCY_EVAL_FIRST_MATHS && p->steps[i].op < HCY_EVAL_FIRST_SCAN)
+            return true;
+    return false;
+}
+
+static void write_head(struct text *t, const struct hcy__eval_dialect *dialect, const hcy_eval_program *p)
 {
     /* The dialect and the types come first: the functions that all devices share are written in them. */
     append(t, "%s", dialect->text);
@@ -86,7 +99,9 @@ static void write_head(struct text *t, const struct hcy__eval_dialect *dialect, 
            "typedef int32_t b32; typedef uint32_t u32; typedef int64_t i64; typedef uint64_t u64;\n"
            "typedef float f32; typedef double f64;\n%s",
            hcy__eval_text);
-    (void)n_operands;
+    /* Most programs do without, and compile the sooner. */
+    if (has_maths(p))
+        append(t, "%s", hcy__maths_text);
 }
 
 static void write_signature(struct text *t, uint32_t n_operands)
@@ -366,11 +381,11 @@ static void write_scan(struct text *t, const hcy_eval_program *p, struct hcy__fo
 }
 
 char *hcy__generate(const hcy_eval_program *p, const struct hcy__eval_dialect *dialect, struct hcy__form form,
-                    uint32_t n_operands)
+                    uint32_t n_operands, bool fast)
 {
     struct text t = { 0 };
-    write_head(&t, dialect, n_operands);
-    write_operations(&t, p);
+    write_head(&t, dialect, p);
+    write_operations(&t, p, fast);
     write_signature(&t, n_operands);
     if (p->reduces)
         write_reduction(&t, p, form, n_operands);

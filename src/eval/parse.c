@@ -592,6 +592,8 @@ int hcy__parse(struct hcy__tree *tree, const char *text, const hcy_operand *oper
     int status = check_names(operands, n);
     if (status)
         return status;
+    skip_space(&p);
+    tree->fast = take_sign(&p, "fast:");
     for (;;) {
         skip_space(&p);
         /* An empty text is left to parse_statement() to complain of; a ";" behind the last statement is fine. */

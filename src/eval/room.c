@@ -186,6 +186,7 @@ static int compile_text(struct hcy__expression *x, const char *text, const hcy_o
     for (int i = 0; !status && i < x->compiled.n_stages; i++) {
         x->programs[i].program = &x->compiled.stages[i]->program;
         x->again[i].program = x->compiled.stages[i]->again;
+        x->programs[i].fast = x->compiled.fast;
     }
     return status;
 }
@@ -279,7 +280,7 @@ static int give_data(struct hcy__device_program *p, struct hcy__room *room)
 }
 
 /* Compiled by whichever language the device has. */
-static int generate_kernel(hcy_kernel **kernel, hcy_device *dev, const hcy_eval_program *program,
+static int generate_kernel(hcy_kernel **kernel, hcy_device *dev, const struct hcy__device_program *p,
                            struct hcy__form form, uint32_t n_operands)
 {
     hcy_program *made = NULL;
@@ -288,7 +289,7 @@ static int generate_kernel(hcy_kernel **kernel, hcy_device *dev, const hcy_eval_
          d++) {
         /* HCY_EUNSUPPORTED says that the device has no compiler for this dialect; any other failure is the answer,
          * and no further one is tried. */
-        char *text = hcy__generate(program, d, form, n_operands);
+        char *text = hcy__generate(p->program, d, form, n_operands, p->fast);
         status = text ? hcy_program_create(&made, dev, d->format, text, strlen(text), d->options)
                       : hcy_fail(HCY_ENOMEM, "out of memory for a kernel's text");
         free(text);
@@ -308,7 +309,7 @@ static int find_generated(hcy_kernel **kernel, struct hcy__device_program *p, st
         g = g->next;
     if (!g) {
         g = calloc(1, sizeof *g);
-        int status = g ? generate_kernel(&g->kernel, room->dev, p->program, form, n_operands)
+        int status = g ? generate_kernel(&g->kernel, room->dev, p, form, n_operands)
                        : hcy_fail(HCY_ENOMEM, "out of memory for a kernel");
         if (status) {
             free(g);

@@ -33,6 +33,7 @@ struct hcy__generated {
 /* A program on a device: as data, for the kernel that runs any, or as kernels that were generated of it. */
 struct hcy__device_program {
     const hcy_eval_program *program;
+    bool fast; /* with the device's own functions, if it is generated */
     hcy_buffer *data;
     struct hcy__generated *generated;
 };
@@ -67,6 +68,6 @@ int hcy__program_launch(hcy_queue *queue, struct hcy__room *room, struct hcy__de
 
 /* generate.c: the program as text in a dialect, malloced; NULL: out of memory. */
 char *hcy__generate(const hcy_eval_program *program, const struct hcy__eval_dialect *dialect, struct hcy__form form,
-                    uint32_t n_operands);
+                    uint32_t n_operands, bool fast);
 
 #endif

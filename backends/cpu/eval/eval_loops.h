@@ -16,7 +16,8 @@ typedef uint64_t u64;
 typedef float f32;
 typedef double f64;
 
-#define HELPER static inline
+/* A function that was called would keep its loop from becoming vectors. */
+#define HELPER static inline __attribute__((always_inline))
 #define DIVIDE_F32(a, b) ((a) / (b))
 #define DIVIDE_F64(a, b) ((a) / (b))
 #define ABSOLUTE_F32(a) fabsf(a)
@@ -50,10 +51,20 @@ static inline u32 bits_from_float(f32 x)
     memcpy(&bits, &x, sizeof bits);
     return bits;
 }
+static inline u64 bits_from_double(f64 x)
+{
+    u64 bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
 #define FLOAT_OF_BITS(x) float_from_bits(x)
 #define DOUBLE_OF_BITS(x) double_from_bits(x)
 #define BITS_OF_FLOAT(x) bits_from_float(x)
+#define BITS_OF_DOUBLE(x) bits_from_double(x)
+#define TABLE static const
 #include "eval_helpers.h"
+#include "eval_floats.h"
+#include "eval_random.h"
 
 /* Operations as functions of three numbers, of which they use what they have. */
 #define DEFINE_OPERATION(name, t, arity, ta, tb, tc, ...)                                          \
@@ -79,7 +90,36 @@ HCY_EVAL_OPS(DEFINE_OPERATION)
         for (size_t i = 0; i < n; i++)                                                             \
             to[i] = CALL_##arity(name);                                                            \
     }
-HCY_EVAL_OPS(DEFINE_LOOP)
+HCY_EVAL_SIMPLE_OPS(DEFINE_LOOP)
+
+/* Sines of far arguments take a branch, which would keep all others from becoming vectors: whole stretches without one
+ * do without the branch. */
+enum { NEAR_STRETCH = 64 };
+#define DEFINE_SINE(name, t, near)                                                                 \
+    static void loop_##name(void *to_, const void *a_, const void *b_, const void *c_, size_t n)   \
+    {                                                                                              \
+        t *restrict to = to_;                                                                      \
+        const t *a = a_;                                                                           \
+        (void)b_, (void)c_;                                                                        \
+        for (size_t some; n; n -= some, a += some, to += some) {                                   \
+            int far = 0;                                                                           \
+            some = n < NEAR_STRETCH ? n : NEAR_STRETCH;                                            \
+            for (size_t i = 0; i < some; i++)                                                      \
+                far |= !(fabs((f64)a[i]) < NEAR_F64);                                              \
+            if (far)                                                                               \
+                for (size_t i = 0; i < some; i++)                                                  \
+                    to[i] = op_##name(a[i], 0, 0);                                                 \
+            else                                                                                   \
+                for (size_t i = 0; i < some; i++)                                                  \
+                    to[i] = near;                                                                  \
+        }                                                                                          \
+    }
+DEFINE_SINE(SIN_F32, f32, short_sin_of(a[i], reduce_near_short((f64)a[i])))
+DEFINE_SINE(COS_F32, f32, short_cos_of(reduce_near_short((f64)a[i])))
+DEFINE_SINE(TAN_F32, f32, short_tan_of(a[i], reduce_near_short((f64)a[i])))
+DEFINE_SINE(SIN_F64, f64, sin_of(a[i], reduce_near(a[i])))
+DEFINE_SINE(COS_F64, f64, sine_of(reduce_near(a[i]), 1))
+DEFINE_SINE(TAN_F64, f64, tan_of(a[i], reduce_near(a[i])))
 
 /* The tree of eval_format.h.  Lanes without elements are in no sum. */
 #define DEFINE_REDUCTION(name, t, join)                                                            \

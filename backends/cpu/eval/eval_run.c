@@ -165,8 +165,8 @@ static void store_piece(const struct run *run, const struct registers *r, const 
     }
 }
 
-/* The same number for all elements: made once for all pieces of a thread. */
-static void spread_value(const struct run *run, struct registers *r, const hcy_eval_step *s)
+/* The same number for all elements: made once for all pieces of a thread, which have up to n. */
+static void spread_value(const struct run *run, struct registers *r, const hcy_eval_step *s, size_t n)
 {
     uint64_t bits = run->call.job->values[s->a];
     union number x;
@@ -174,18 +174,18 @@ static void spread_value(const struct run *run, struct registers *r, const hcy_e
     /* A float's number comes as a double too, and is narrowed here once. */
     int32_t truth = bits != 0, *truths = (void *)r->own[s->to];
     float narrow = (float)x.f64, *floats = (void *)r->own[s->to];
+    uint64_t *words = (void *)r->own[s->to];
     r->at[s->to] = r->own[s->to];
-    for (size_t i = 0; i < HCY_EVAL_PIECE; i++)
-        switch (s->memory) {
-        case HCY_EVAL_B32:
+    /* A loop for each type becomes vectors: in a call over few elements this is most of the work. */
+    if (s->memory == HCY_EVAL_B32)
+        for (size_t i = 0; i < n; i++)
             truths[i] = truth;
-            break;
-        case HCY_EVAL_F32:
+    else if (s->memory == HCY_EVAL_F32)
+        for (size_t i = 0; i < n; i++)
             floats[i] = narrow;
-            break;
-        default:
-            r->own[s->to][i] = x;
-        }
+    else
+        for (size_t i = 0; i < n; i++)
+            words[i] = bits;
 }
 
 static void number_elements(struct registers *r, unsigned to, size_t begin, size_t n)
@@ -241,7 +241,7 @@ static void run_step(const struct run *run, struct registers *r, const hcy_eval_
     size_t begin = p->begin, n = p->n;
     switch (s->op) {
     case HCY_EVAL_VALUE:
-        spread_value(run, r, s);
+        spread_value(run, r, s, n);
         break;
     case HCY_EVAL_INDEX:
         number_elements(r, s->to, begin, n);
@@ -302,6 +302,7 @@ static void run_pieces(void *context, size_t first, size_t end, unsigned thread)
 {
     const struct run *run = context;
     const hcy_eval_program *p = run->call.program;
+    const size_t total = (size_t)run->call.job->n;
     struct registers r;
     (void)thread;
     /* Arguments that an operation has not are any register's address. */
@@ -309,7 +310,7 @@ static void run_pieces(void *context, size_t first, size_t end, unsigned thread)
         r.at[i] = r.own[i];
     /* No other step makes these registers, so that all pieces of this thread find them as they are. */
     for (uint32_t i = 0; i < p->n_fixed; i++)
-        spread_value(run, &r, &p->steps[i]);
+        spread_value(run, &r, &p->steps[i], total < HCY_EVAL_PIECE ? total : HCY_EVAL_PIECE);
     for (size_t k = first; k < end; k++) {
         const struct piece piece = find_piece(run, k);
         for (uint32_t i = p->n_fixed; i < p->n_steps; i++)
