@@ -50,7 +50,7 @@ static void put_bytes(const char *bytes, size_t n)
 
 static void test_damage(void)
 {
-    char whole[512], bytes[512];
+    char whole[512] = "", bytes[512];
     FILE *f = fopen(path, "rb");
     size_t n = f ? fread(whole, 1, sizeof whole - 1, f) : 0;
     int wrong = 0;
