@@ -67,7 +67,7 @@ int hcy_buffer_create(hcy_buffer **out, hcy_device *dev, int mem, size_t size)
     if (!out || !size)
         return hcy_fail(HCY_EINVAL, "hcy_buffer_create: %s", out ? "0 bytes" : "no place for the buffer");
     if (mem < HCY_MEM_DEVICE || mem > HCY_MEM_MAPPED)
-        return hcy_fail(HCY_EINVAL, "hcy_buffer_create: the kind of memory is none of HCY_MEM_*");
+        return hcy_fail(HCY_EINVAL, "hcy_buffer_create: the kind of memory is not one of HCY_MEM_*");
     /* A backend need not look at kinds that it does not have: its capabilities say it here. */
     if (mem == HCY_MEM_MAPPED && !(dev->info.caps & HCY_CAP_MAPPED))
         return hcy__unsupported(dev, "mapped memory");

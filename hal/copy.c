@@ -295,7 +295,7 @@ int hcy_buffer_fill(hcy_queue *queue, hcy_buffer *dst, size_t offset, size_t siz
                         pattern ? pattern_size : (size_t)0);
     /* Drivers want whole patterns at their own alignment. */
     if (offset % pattern_size || size % pattern_size)
-        return hcy_fail(HCY_EINVAL, "a fill of %zu bytes at %zu is no multiple of its pattern's %zu", size,
+        return hcy_fail(HCY_EINVAL, "a fill of %zu bytes at %zu is not a multiple of its pattern's %zu", size,
                         offset, pattern_size);
     /* A fill has no second buffer through which a foreign device could be reached. */
     if (dst->dev != queue->dev)

@@ -20,14 +20,14 @@ static int check_desc(const hcy_fft_desc *d)
 {
     size_t points = 16; /* bytes of the largest number */
     if (d->type < HCY_FFT_C2C || d->type > HCY_FFT_C2R)
-        return hcy_fail(HCY_EINVAL, "FFT: %d is no type (HCY_FFT_C2C, R2C, C2R)", d->type);
+        return hcy_fail(HCY_EINVAL, "FFT: %d is not a type (HCY_FFT_C2C, R2C, C2R)", d->type);
     if (d->precision != HCY_F32 && d->precision != HCY_F64)
-        return hcy_fail(HCY_EINVAL, "FFT: %d is no precision (HCY_F32, HCY_F64)", d->precision);
+        return hcy_fail(HCY_EINVAL, "FFT: %d is not a precision (HCY_F32, HCY_F64)", d->precision);
     if (d->rank < 1 || d->rank > 3)
         return hcy_fail(HCY_EINVAL, "FFT: %d dimensions; 1, 2 and 3 are possible", d->rank);
     /* Flags of later versions must not be passed over in silence. */
     if (d->flags & ~(uint32_t)HCY_FFT_DETERMINISTIC)
-        return hcy_fail(HCY_EINVAL, "FFT: 0x%x are no flags (HCY_FFT_DETERMINISTIC)", d->flags);
+        return hcy_fail(HCY_EINVAL, "FFT: 0x%x are not flags (HCY_FFT_DETERMINISTIC)", d->flags);
     /* Transforms side by side are strided ones, which backends have for complex numbers of 1 or 2 dimensions
      * alone. */
     if (!d->inner || (d->inner > 1 && (d->type != HCY_FFT_C2C || d->rank > 2)))
@@ -129,7 +129,7 @@ static int check_execution(hcy_queue *queue, hcy_fft *fft, int direction, const 
         return status;
     /* The type says the direction already; whoever says another one has mixed up input and output. */
     if (direction != HCY_FFT_FORWARD && direction != HCY_FFT_BACKWARD)
-        return hcy_fail(HCY_EINVAL, "FFT: %d is no direction", direction);
+        return hcy_fail(HCY_EINVAL, "FFT: %d is not a direction", direction);
     if ((fft->desc.type == HCY_FFT_R2C && direction != HCY_FFT_FORWARD) ||
         (fft->desc.type == HCY_FFT_C2R && direction != HCY_FFT_BACKWARD))
         return hcy_fail(HCY_EINVAL, "FFT: real to complex is forward, complex to real backward");

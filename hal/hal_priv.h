@@ -7,6 +7,7 @@
 #define HCY_HAL_PRIV_H
 
 #include <halcyon/backend.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -18,6 +19,9 @@ struct hcy__object {
 void hcy__object_init(void *object, void (*destroy)(void *));
 void *hcy__retain(void *object); /* NULL is fine, for both */
 void hcy__release(void *object);
+
+/* The folder of the file that this library was loaded from, or, linked in, of the program.  0, or -1. */
+int hcy__own_folder(char folder[PATH_MAX]);
 
 struct hcy__pool;
 
@@ -182,8 +186,9 @@ void hcy__notes_remove_queue(struct hcy__notes *notes);
 void *hcy__note_new(hcy_device *dev, size_t size);
 void hcy__note_free(void *note); /* NULL is fine */
 
-/* The next device at this address is another one (trace.c). */
+/* The next device at this address is another one; so is this queue than the one before (trace.c). */
 void hcy__trace_forget(const hcy_device *dev);
+void hcy__trace_begin_queue(const hcy_queue *queue);
 
 /* Whether two ranges share bytes of one block (copy.c). */
 bool hcy__overlap(const hcy_buffer *a, size_t a_at, size_t a_size, const hcy_buffer *b, size_t b_at,

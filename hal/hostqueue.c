@@ -37,6 +37,7 @@ struct command {
 
 struct hcy_hostqueue {
     hcy_device *dev;
+    const void *lane; /* its row in the trace */
     pthread_mutex_t lock;
     pthread_cond_t work, progress;
     struct command *first, **end;
@@ -171,8 +172,9 @@ static int run_command(struct hcy_hostqueue *hq, struct command *c)
     bool told = ran.end >= start && ran.end <= end;
     hq->ended = told ? ran.end : 0;
     if (traced)
-        hcy_trace_span(hq->dev, hq, c->name, told && ran.start > start && ran.start < ran.end ? ran.start : start,
-                       told ? ran.end : end, c->bytes);
+        hcy_trace_span(hq->dev, hq->lane, c->name,
+                       told && ran.start > start && ran.start < ran.end ? ran.start : start, told ? ran.end : end,
+                       c->bytes);
     return status;
 }
 
@@ -245,7 +247,7 @@ static void *serve_queue(void *arg)
     return NULL;
 }
 
-int hcy_hostqueue_create(hcy_hostqueue **out, hcy_device *dev)
+int hcy_hostqueue_create(hcy_hostqueue **out, hcy_device *dev, const hcy_queue *queue)
 {
     if (!out || !dev)
         return hcy_fail(HCY_EINVAL, "hcy_hostqueue_create: no device, or no place for the queue");
@@ -255,6 +257,7 @@ int hcy_hostqueue_create(hcy_hostqueue **out, hcy_device *dev)
         return hcy_fail(HCY_ENOMEM, "out of memory for a queue");
     /* The thread outlives the handle, so the queue holds the device itself. */
     hq->dev = hcy_device_retain(dev);
+    hq->lane = queue ? (const void *)queue : hq;
     hq->end = &hq->first;
     pthread_mutex_init(&hq->lock, NULL);
     pthread_cond_init(&hq->work, NULL);

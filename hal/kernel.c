@@ -184,7 +184,7 @@ static int check_buffer(const hcy_kernel *kernel, const hcy_arg *arg, int type, 
 {
     const hcy_buffer *buf = arg->v.buf;
     if (!buf && !may_be_absent && type != HCY_ARG_SCRATCH)
-        return hcy_fail(HCY_EINVAL, "kernel %s: argument %zu (%s) is no buffer but NULL", kernel_name(kernel),
+        return hcy_fail(HCY_EINVAL, "kernel %s: argument %zu (%s) is NULL, not a buffer", kernel_name(kernel),
                         i + 1, arg_name(kernel, i));
     if (buf && buf->dev != kernel->dev)
         return hcy_fail(

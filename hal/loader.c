@@ -88,16 +88,22 @@ static bool in_path(const char *path, directory_fn fn, void *context)
     return false;
 }
 
-static bool beside_us(directory_fn fn, void *context)
+int hcy__own_folder(char folder[PATH_MAX])
 {
     Dl_info info;
+    if (!dladdr((void *)(uintptr_t)hcy_version, &info) || !info.dli_fname || !realpath(info.dli_fname, folder))
+        return -1;
+    char *slash = strrchr(folder, '/');
+    if (slash)
+        *slash = 0;
+    return slash ? 0 : -1;
+}
+
+static bool beside_us(directory_fn fn, void *context)
+{
     char dir[PATH_MAX], sub[PATH_MAX + 16];
-    if (!dladdr((void *)(uintptr_t)hcy_version, &info) || !info.dli_fname || !realpath(info.dli_fname, dir))
+    if (hcy__own_folder(dir))
         return false;
-    char *slash = strrchr(dir, '/');
-    if (!slash)
-        return false;
-    *slash = 0;
     snprintf(sub, sizeof sub, "%s/halcyon", dir);
     return fn(context, sub) ||
            (strlen(dir) >= 6 && !strcmp(dir + strlen(dir) - 6, "/.libs") && fn(context, dir));

@@ -37,6 +37,7 @@ int hcy_queue_create(hcy_queue **out, hcy_device *dev)
     hcy__object_init(queue, destroy_queue);
     pthread_mutex_init(&queue->lock, NULL);
     queue->dev = hcy_device_retain(dev);
+    hcy__trace_begin_queue(queue);
     /* Notes are made now, so that the first commands need not allocate any. */
     hcy__notes_add_queue(&dev->notes);
     *out = queue;

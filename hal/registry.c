@@ -14,6 +14,23 @@ void hcy_list_free(void *list)
     free(list);
 }
 
+#define MOST_DEVICES 4096 /* of one backend */
+
+/* Texts of a module's end somewhere, whatever it wrote there. */
+static void end_texts(hcy_device_info *info)
+{
+    info->name[sizeof info->name - 1] = info->stable[sizeof info->stable - 1] = 0;
+    info->backend[sizeof info->backend - 1] = info->description[sizeof info->description - 1] = 0;
+}
+
+/* What a module's function returned, as a status of this library. */
+static int backend_status(int status, const hcy_backend *backend, const char *what)
+{
+    if (status <= 0)
+        return status;
+    return hcy_fail(HCY_EBACKEND, "%s: its %s() returns %d, which is no status", backend->name, what, status);
+}
+
 /* Appends the devices of one backend to the list. */
 static int append_devices(hcy_device_info **list, size_t *n, const hcy_backend *backend)
 {
@@ -21,9 +38,16 @@ static int append_devices(hcy_device_info **list, size_t *n, const hcy_backend *
     size_t k = 0;
     if (!HCY_HAS_OP(backend->ops, list))
         return 0;
-    int status = backend->ops->list(&some, &k);
+    int status = backend_status(backend->ops->list(&some, &k), backend, "list");
     if (status)
         return status;
+    if (k > MOST_DEVICES || (k && !some)) {
+        free(some);
+        return hcy_fail(HCY_EBACKEND, "%s: its list() says that there are %zu devices%s", backend->name, k,
+                        some ? "" : ", and gives none");
+    }
+    for (size_t i = 0; i < k; i++)
+        end_texts(&some[i]);
     hcy_device_info *all = k ? realloc(*list, (*n + k) * sizeof *all) : *list;
     if (k && !all) {
         free(some);
@@ -198,7 +222,8 @@ static int open_spec(hcy_device **out, struct hcy__spec *spec)
     snprintf(dev->info.backend, sizeof dev->info.backend, "%s", backend->name);
     status = hcy__faults_take(&dev->faults, spec);
     if (!status)
-        status = backend->ops->open(&dev->impl, &dev->info, dev, &spec->spec);
+        status = backend_status(backend->ops->open(&dev->impl, &dev->info, dev, &spec->spec), backend, "open");
+    end_texts(&dev->info);
     /* The backend has opened nothing, so destroy_device must not close it. */
     if (status) {
         hcy__notes_destroy(&dev->notes);

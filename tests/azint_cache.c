@@ -287,6 +287,18 @@ static void test_limit(const scene *s)
     unsetenv("HALCYON_CACHE_SIZE");
 }
 
+/* What everybody could have written is made anew, and replaced. */
+static void test_shared(const scene *s, const hcy_azint_plan *want)
+{
+    empty();
+    (void)cached(s, NULL);
+    is_int(count_files(), 1, "a plan is kept");
+    ok(!chmod(file, 0666) && cached(s, want) == 0, "one that everybody may write to is not taken");
+    ok(cached(s, want) == 1, "but replaced by one that is");
+    ok(!chmod(deep, 0777) && cached(s, want) == 0 && !chmod(deep, 0775) && cached(s, want) == 1,
+       "nor is one in a folder that everybody may write to; a group may");
+}
+
 int main(void)
 {
     static scene s;
@@ -303,6 +315,7 @@ int main(void)
     test_damage(&s, made);
     test_forged(&s, made);
     test_cut(&s, made);
+    test_shared(&s, made);
     OTHER(t.poni.dist = 0.11);
     OTHER(t.poni.orientation = 2);
     OTHER(t.o.npt = 38);

@@ -112,12 +112,45 @@ static void check_case(const struct azint_case *c, int number)
     hcy_azint_plan_release(p);
 }
 
+/* hcy_azint_map() of a detector whose every pixel is known: at right angles to the beam, or turned by rot3 alone. */
+static void check_map(void)
+{
+    enum { H = 7, W = 10, STEP = 3, ROWS = 3, COLUMNS = 4 };
+    hcy_poni poni = HCY_PONI_INIT;
+    double radial[ROWS * COLUMNS], chi[ROWS * COLUMNS], worst = 0;
+
+    poni.dist = 0.1;
+    poni.poni1 = 0.0023;
+    poni.poni2 = 0.0041;
+    poni.pixel1 = 1e-3;
+    poni.pixel2 = 2e-3;
+    poni.orientation = 3;
+    if (hcy_azint_map(radial, chi, &poni, H, W, "2th_deg", STEP))
+        bail_out("%s", hcy_last_error()->text);
+    for (int i = 0; i < ROWS * COLUMNS; i++) {
+        double y = (STEP * (i / COLUMNS) + 0.5) * 1e-3 - 0.0023, x = (STEP * (i % COLUMNS) + 0.5) * 2e-3 - 0.0041;
+
+        worst = fmax(worst, fabs(radial[i] - atan(hypot(x, y) / 0.1) * 57.29577951308232));
+        worst = fmax(worst, fabs(chi[i] - atan2(y, x) * 57.29577951308232));
+    }
+    ok(worst < 1e-12, "a map of every third pixel, in 2 theta and chi");
+    poni.rot3 = 0.3;
+    if (hcy_azint_map(radial, chi, &poni, H, W, "r_mm", STEP))
+        bail_out("%s", hcy_last_error()->text);
+    ok(fabs(radial[1] - 1e3 * hypot(0.0005 - 0.0023, 0.007 - 0.0041)) < 1e-12 &&
+           fabs(chi[1] - (atan2(0.0005 - 0.0023, 0.007 - 0.0041) - 0.3) * 57.29577951308232) < 1e-11,
+       "... turned around the beam, in millimetres");
+    is_int(hcy_azint_map(radial, NULL, &poni, H, W, "q_nm^-1", STEP), HCY_EINVAL, "... without a wavelength there is no q");
+    is_int(hcy_azint_map(radial, NULL, &poni, H, W, "r_mm", 0), HCY_EINVAL, "... nor a step of 0");
+}
+
 int main(void)
 {
     int n = (int)(sizeof azint_cases / sizeof azint_cases[0]);
 
-    plan(n);
+    plan(n + 4);
     for (int i = 0; i < n; i++)
         check_case(&azint_cases[i], i);
+    check_map();
     return done_testing();
 }

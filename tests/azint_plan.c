@@ -8,14 +8,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define IS_SANITIZED
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define IS_SANITIZED
-#endif
-#endif
-
 #define PI_L 3.14159265358979323846264338327950288L
 
 /* Corners are rounded to single precision, and so are areas: what that may do to a share, log10(q.m) with its

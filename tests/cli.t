@@ -94,6 +94,15 @@ check 'info: a geometry' tells 'a geometry (PONI file)' ones.poni
 check 'info: what would be done with it' tells 'halcyon integrate STACK -p ones.poni' ones.poni
 check 'info: results' tells '1 pattern (curve) of integration' one.dat
 check 'info: the bins of results' tells '9 bins of q_nm^-1' one.dat
+for suffix in xye chi fxye; do
+    "$halcyon" integrate ones.npy -p ones.poni -d cpu -n 9 -u 2th_deg --error-model poisson -o one.$suffix -q
+    check "info: a pattern as .$suffix" tells '1 pattern (curve) of integration' one.$suffix
+done
+"$halcyon" info one.xye | sed -n 's/.*unit, //p' >axis.xye
+for suffix in chi fxye; do
+    "$halcyon" info one.$suffix | sed -n 's/.*2th_deg, //p' >axis.$suffix
+    check "info: the unit and the bins of .$suffix" cmp axis.xye axis.$suffix
+done
 printf '%s\n' '{"content": "Goniometer calibration v2", "detector": "Pilatus100k"}' >gonio.json
 check 'info: a goniometer is named' tells "pyFAI's calibration of a goniometer" gonio.json
 if [ -n "${HCY_JANSSON-yes}" ]; then

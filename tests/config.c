@@ -66,6 +66,7 @@ static void test_curves(void)
         const double *radial, *intensity, *sigma;
         size_t n_radial, n, n_sigma;
     } cases[] = { CASE("plain", plain), CASE("ranges", ranges), CASE("version4", ranges), CASE("version3", ranges),
+                  CASE("version2", ranges), CASE("version1", ranges),
                   CASE("dummy", dummy), CASE("image", image) };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         hcy_config *config = NULL;
@@ -179,7 +180,10 @@ static void test_refused(void)
         const char *keys, *words;
         int status;
     } cases[] = {
-        { "\"version\": 2", "version 2", HCY_EUNSUPPORTED },
+        { "\"version\": 0", "version 0", HCY_EUNSUPPORTED },
+        { "\"version\": 1, \"splineFile\": \"a.spline\"", "splineFile", HCY_EUNSUPPORTED },
+        { "\"version\": 1, \"dark_current\": \"a.edf, b.edf\"", "dark_current", HCY_EUNSUPPORTED },
+        { "\"version\": 1, \"poni\": \"none.poni\"", "none.poni", HCY_ENOENT },
         { "\"version\": 6", "version 6", HCY_EUNSUPPORTED },
         { "\"version\": \"5\"", "version", HCY_EFORMAT },
         { "\"application\": \"pixelwise\"", "application", HCY_EUNSUPPORTED },
@@ -254,6 +258,20 @@ static void test_understood(void)
     hcy_config_free(c);
     is_int(read_keys(&c, "\"method\": \"splitpixel\""), 0, "an old word for a method");
     is_int(c->options.split, HCY_SPLIT_FULL, "... splits fully");
+    hcy_config_free(c);
+    /* Version 1: a PONI file below the keys beside it. */
+    char keys[512];
+    FILE *f = fopen(in_folder("old.poni"), "w");
+    if (!f || fputs("poni_version: 2\nDetector: Pilatus100k\nDetector_config: {}\nDistance: 0.3\nPoni1: 0.01\n"
+                    "Poni2: 0.02\nRot1: 0.1\nRot2: 0\nRot3: 0\nWavelength: 1e-10\n", f) < 0 || fclose(f))
+        bail_out("a file");
+    snprintf(keys, sizeof keys, "\"version\": 1, \"poni\": \"%s\", \"dist\": 0.4, \"pixel1\": 1",
+             in_folder("old.poni"));
+    is_int(read_keys(&c, keys), 0, "a PONI file's name in version 1");
+    ok(c && c->has_poni && c->poni.dist == 0.4 && c->poni.rot1 == 0.1 && c->poni.wavelength == 1e-10 &&
+           c->poni.detector &&
+           !strcmp(c->poni.detector->name, "Pilatus100k"),
+       "... is the geometry but for what is said beside it");
     hcy_config_free(c);
 }
 

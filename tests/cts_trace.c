@@ -2,6 +2,7 @@
 #include "cts_gate.h"
 
 #include <ctype.h>
+#include <halcyon/backend.h>
 
 /* --- JSON, as far as saying yes or no --- */
 
@@ -82,7 +83,7 @@ static size_t count(const char *text, const char *what)
 
 /* --- What is traced --- */
 
-enum { WRITE = 12345, COPY = 12346, READ = 12347, FILL = 12352, SIZE = 20000 };
+enum { WRITE = 12345, COPY = 12346, READ = 12347, FILL = 12352, NAMED = 12353, LATER = 12354, SIZE = 20000 };
 struct traced {
     const char *path;
 };
@@ -97,6 +98,24 @@ static int use_and_close(const char *spec)
     hcy_buffer_release(buf);
     hcy_device_release(dev);
     cts_sleep_ms(5);
+    return status;
+}
+
+/* Copies that are about frames, and one that is not; what the host does. */
+static int name_work(hcy_queue *queue, hcy_buffer *a, const unsigned char *data)
+{
+    uint64_t since = hcy_trace_begin();
+    hcy_trace_name_queue(queue, "a queue");
+    hcy_trace_frames(queue, 7, 3);
+    int status = hcy_buffer_write(queue, a, 0, data, NAMED);
+    status = cts_first(status, hcy_queue_finish(queue));
+    hcy_trace_frames(queue, 0, 0);
+    status = cts_first(status, hcy_buffer_write(queue, a, 0, data, LATER));
+    status = cts_first(status, hcy_queue_finish(queue));
+    hcy_trace_name_thread("a thread");
+    hcy_trace_end(since, "both", 7, 4, NAMED);
+    hcy_trace_name_thread(NULL);
+    hcy_trace_end(0, "nothing", 7, 4, NAMED);
     return status;
 }
 
@@ -120,6 +139,7 @@ static int work(void *context)
         status = cts_first(status, cts_work_launch(&w, queue));
     status = cts_first(status, hcy_queue_finish(queue));
     status = cts_first(status, hcy_queue_finish(theirs));
+    status = cts_first(status, name_work(queue, a, data));
     char *text = read_file(t->path);
     bool valid = is_json(text);
     free(text);
@@ -176,9 +196,17 @@ static void test_trace(void)
         skip(1, "%s has no kernel to launch", cts_spec);
     ok(count(text, "\"ph\":\"X\"") >= 5 && count(text, "\"dur\":") == count(text, "\"ph\":\"X\""),
        "each span has a length");
-    is_int((intmax_t)count(text, "\"process_name\""), 2 + 4, "each device has its row");
+    is_int((intmax_t)count(text, "\"first\":7,\"frames\":3,\"bytes\":12353}"), 1, "the frames that a copy is about");
+    is_int((intmax_t)count(text, "\"args\":{\"bytes\":12354}"), 1, "a later one is about none");
+    ok(count(text, "\"thread_name\"") == 2 && count(text, "{\"name\":\"a queue\"}") == 1 &&
+           count(text, "{\"name\":\"a thread\"}") == 1,
+       "rows have the names that they were given");
+    is_int((intmax_t)count(text, "\"name\":\"both\""), 1, "a span of the host's");
+    is_int((intmax_t)count(text, "\"first\":7,\"frames\":4"), 1, "which has its frames, and nothing of no time");
+    is_int((intmax_t)count(text, "\"process_name\""), 2 + 4 + 1, "each device has its row, and the host");
     is_int((intmax_t)count(text, "\"args\":{\"name\":\"null:2\"}"), 1, "by its name");
-    is_int((intmax_t)count(text, "\"args\":{\"name\":\"null:1\"}"), 2, "also where another has been before");
+    ok(count(text, "\"args\":{\"name\":\"null:1\"}") == 1 && count(text, "\"args\":{\"name\":\"null:1 (2)\"}") == 1,
+       "the second one of a name has a number");
     free(text);
     unlink(path);
     is_int(cts_child(work_without_file, NULL), 0, "a trace that cannot be written disturbs nothing");

@@ -155,7 +155,7 @@ if bash=$(command -v bash); then
     same "completion offers the subcommands" "$dir/code" "$dir/page"
     while read -r sub; do
         # shellcheck disable=SC2086 # several words on purpose
-        "$HALCYON" $sub --help-all | grep -oE '^ +(-., )?--[a-z0-9-]+' | tr -d ', ' | sed 's/^\(-[a-z]\)--/\1\n--/' > "$dir/code"
+        "$HALCYON" $sub --help-all | grep -oE '^ +(-., )?--[a-z0-9-]+' | tr -d ', ' | sed 's/^\(-[a-zA-Z]\)--/\1\n--/' > "$dir/code"
         # shellcheck disable=SC2086 # several words on purpose
         complete_ $sub - > "$dir/page"
         same "completion offers the options of $sub" "$dir/code" "$dir/page"
@@ -190,7 +190,7 @@ else
 fi
 
 # zsh and fish: the same lists.
-"$HALCYON" integrate --help-all | grep -oE '^ +(-., )?--[a-z0-9-]+' | tr -d ', ' | sed 's/^\(-[a-z]\)--/\1\n--/' \
+"$HALCYON" integrate --help-all | grep -oE '^ +(-., )?--[a-z0-9-]+' | tr -d ', ' | sed 's/^\(-[a-zA-Z]\)--/\1\n--/' \
     > "$dir/options"
 printf '%s\n' no bbox full > "$dir/splits"
 if command -v zsh > "$dir/null"; then

@@ -122,7 +122,7 @@ for trace in missing/trace.json s.poni/trace.json .; do
 done
 echo 'of another kind' >other.json
 HALCYON_TRACE=other.json "$halcyon" sum six.npy -o sum.npy -d cpu 2>words
-check 'HALCYON_TRACE naming another file: a warning' grep -q 'other.json, which is no timeline and stays' words
+check 'HALCYON_TRACE naming another file: a warning' grep -q 'other.json, which is not a timeline and stays' words
 check '... and it stays' grep -q 'of another kind' other.json
 
 # --- A disk that is full, here for files of this process; /dev/full ---

@@ -156,6 +156,51 @@ static int little(void *context)
     return wrong;
 }
 
+/* Tables that are whole, and functions that do not do what they say. */
+static const struct module liars[] = {
+    { "nolist", "static int lie(hcy_device_info **i, size_t *n) { *i = NULL; *n = 3; return 0; }\n"
+      "OPS(sizeof ops, .list = lie, .open = open_device, .close = close_device) GOOD(\"nolist\")",
+      HCY_EBACKEND, "gives none" },
+    { "toomany", "static int lie(hcy_device_info **i, size_t *n) { list(i, n); *n = (size_t)-1 / 4; return 0; }\n"
+      "OPS(sizeof ops, .list = lie, .open = open_device, .close = close_device) GOOD(\"toomany\")",
+      HCY_EBACKEND, "devices" },
+    { "positive", "static int lie(hcy_device_info **i, size_t *n) { return 7; }\n"
+      "static int no(void **impl, hcy_device_info *i, hcy_device *d, const hcy_spec *s) { return 7; }\n"
+      "OPS(sizeof ops, .list = lie, .open = no, .close = close_device) GOOD(\"positive\")",
+      HCY_EBACKEND, "no status" },
+    { "endless", "#include <string.h>\n"
+      "static int lie(hcy_device_info **i, size_t *n) { list(i, n); memset(*i, 'x', sizeof **i); return 0; }\n"
+      "static int yes(void **impl, hcy_device_info *i, hcy_device *d, const hcy_spec *s)\n"
+      "{ memset(i, 'x', sizeof *i); return 0; }\n"
+      "OPS(sizeof ops, .list = lie, .open = yes, .close = close_device) GOOD(\"endless\")", 0, "" },
+};
+enum { N_LIARS = sizeof liars / sizeof liars[0] };
+
+/* What is wrong of what is said of a liar: 0 is nothing. */
+static int lie(void *context)
+{
+    const struct module *m = context;
+    hcy_backend_info *list;
+    hcy_device_info *devices;
+    hcy_device *dev = NULL;
+    size_t n, n_devices, found = 0;
+    setenv("HALCYON_BACKEND_PATH", dir, 1);
+    setenv("HALCYON_BACKENDS", m->name, 1);
+    if (hcy_backend_list(&list, &n) || hcy_device_list(&devices, &n_devices))
+        return 100;
+    for (size_t i = 0; i < n; i++)
+        found += !strcmp(list[i].name, m->name) && list[i].status == m->status && strstr(list[i].reason, m->word);
+    for (size_t i = 0; i < n_devices; i++)
+        found += strlen(devices[i].name) >= sizeof devices[i].name;
+    hcy_list_free(list);
+    hcy_list_free(devices);
+    int status = hcy_device_open(&dev, m->name);
+    if (dev && strlen(hcy_device_get_info(dev)->description) >= sizeof hcy_device_get_info(dev)->description)
+        return 102;
+    hcy_device_release(dev);
+    return found != 1 ? 101 : status > 0;
+}
+
 /* All of them are listed, with their reasons; the good ones' devices too. */
 static int listing(void *context)
 {
@@ -214,6 +259,12 @@ int main(void)
     is_int(ask(path, "good", NULL, NULL), 0, "each directory of the path is");
     is_int(ask("/nonexistent", "good", "good", NULL), -HCY_ENODEV, "and no others");
     is_int(ask(dir, "../hcy_good", NULL, NULL), -HCY_EINVAL, "a name is no path");
+    remove_directory();
+    if (mkdir(dir, 0700))
+        bail_out("no temporary directory");
+    for (size_t i = 0; i < N_LIARS; i++)
+        is_int(compile(&liars[i]) ? cts_child(lie, (void *)(uintptr_t)&liars[i]) : -1, 0, "module %s is seen through",
+               liars[i].name);
     remove_directory();
     return done_testing();
 }

@@ -44,7 +44,7 @@ int main(void)
     hcy_hostqueue *hq = NULL;
     void *event = NULL;
     uint64_t end, ns, before;
-    if (hcy_device_open(&dev, "cpu@threads=1") || hcy_hostqueue_create(&hq, dev) || sem_init(&go, 0, 0))
+    if (hcy_device_open(&dev, "cpu@threads=1") || hcy_hostqueue_create(&hq, dev, NULL) || sem_init(&go, 0, 0))
         bail_out("no queue: %s", hcy_last_error()->text);
     ns = time_behind(hq, 1, &end);
     ok(ns == told && ns < end, "an event behind a command has the time at which the device ended it");

@@ -234,18 +234,27 @@ dropped()
     received=`number received` gone=`number dropped` done=`number frames`
     echo "received $received, dropped $gone, done $done"
     [ $got = 0 ] && [ "$received" = 4000 ] && [ "$gone" -gt 1000 ] && [ `expr $done + $gone` = 4000 ] &&
-        [ `grep -c '^# frame' drop.dat` = "$done" ]
+        [ `grep -c '^# frame' drop.dat` = "$done" ] && grep '"bound_by": "devices"' drop.json
 }
 check '--overflow drop-oldest: every frame is a curve or counted' dropped
 waited()
 {
     send s.h5 --stream "$tcp" --frames 1000 &
-    "$halcyon" integrate --stream "$tcp" --timeout 20 -p s.poni -n 5 -d null@kernels=noop@delay-us=200 --batch 1 --queue 8 -o wait.dat -q
+    "$halcyon" integrate --stream "$tcp" --timeout 20 -p s.poni -n 5 -d null@kernels=noop@delay-us=1000 --batch 1 --queue 8 -o wait.dat --json >wait.json
     got=$?
     wait
     [ $got = 0 ] && [ `grep -c '^# frame' wait.dat` = 1000 ]
 }
 check '--overflow wait: the sender waits, and none is lost' waited
+check '... the devices bound the run' grep '"bound_by": "devices"' wait.json
+slow_sender()
+{
+    send s.h5 --stream "$tcp" --rate 50 &
+    "$halcyon" integrate --stream "$tcp" --timeout 20 -p s.poni -n 5 -d null@kernels=noop -o slow.dat --json >slow.json
+    wait
+    grep '"bound_by": "submitting"' slow.json
+}
+check 'a slow sender bounds the run' slow_sender
 
 # --- Recordings ---
 for version in 1 2; do
@@ -262,7 +271,7 @@ check '... the frames' equals "`frames faults.dat`" '0 1 2 3 4 6 7 8 9 10 '
 head -c 5000 2.rec >short.rec
 check 'a recording that is cut off' run 1 '--replay short.rec' -o short.dat --timeout 0.5
 check '... it is said' grep 'ends too soon' send.log
-check 'a file that is none' refused 1 'no recording' "$halcyon" simulate --replay s.h5 --stream "$at" -q
+check 'a file that is none' refused 1 'not a recording' "$halcyon" simulate --replay s.h5 --stream "$at" -q
 
 # --- Curves as a stream, the view ---
 published()

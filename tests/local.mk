@@ -10,23 +10,23 @@
 
 test_public = \
     tests/hal_status tests/hal_modules tests/hal_null tests/hal_options tests/hostqueue tests/nulls tests/sized tests/past_caches tests/callbacks \
-    tests/stack tests/stack_files tests/stack_grow tests/stack_h5 tests/stack_raw tests/stack_virtual tests/stack_write \
+    tests/stack tests/stack_files tests/stack_grow tests/stack_h5 tests/stack_raw tests/stack_virtual tests/stack_write tests/isolated \
     tests/stack_writer tests/shards tests/corrections tests/pipes tests/results tests/config tests/h5plugin tests/bslz4_decode \
     tests/azint_poni tests/azint_geometry tests/azint_plan tests/azint_curve tests/azint_reference tests/azint_arrays \
-    tests/azint_2d tests/azint_corners tests/azint_filter tests/azint_large tests/pipeline_norm tests/simulate \
+    tests/azint_2d tests/azint_corners tests/azint_filter tests/azint_regions tests/azint_large tests/pipeline_norm tests/pipeline_regions tests/simulate tests/calibrate \
     tests/nufft tests/nufft_kernels tests/nufft_plan tests/nufft_many tests/nufft_cli tests/nufft_finufft tests/nufft_wisdom \
     tests/nufft_direct tests/nufft_widths tests/nufft_use tests/nufft_order \
-    tests/nufft_pencil tests/nufft_settle tests/parse_lanes tests/stream tests/eval tests/array
+    tests/nufft_pencil tests/nufft_settle tests/parse_lanes tests/stream tests/eval tests/array tests/many_bins tests/axes tests/scans tests/dlpack tests/maths
 
-test_internal = tests/hal_spec tests/arguments tests/nvrtc tests/own_fft tests/bslz4 tests/mutations tests/fuzz tests/azint_cache tests/azint_detectors \
+test_internal = tests/hal_spec tests/arguments tests/nvrtc tests/own_fft tests/bslz4 tests/mutations tests/fuzz tests/azint_cache tests/azint_detectors tests/caches \
     tests/azint_ops tests/azint_kernels tests/nufft_lacks tests/hls_args \
     tests/pipeline tests/pipeline_push tests/pipeline_refuse tests/pipeline_rows
 
-test_scripts = tests/headers.t tests/symbols.t tests/laws.t tests/docs.t tests/examples.t tests/cts.t tests/toy.t \
+test_scripts = tests/trace.t tests/headers.t tests/symbols.t tests/laws.t tests/docs.t tests/examples.t tests/cts.t tests/toy.t \
     tests/fake_cuda.t tests/embedded.t tests/opencl.t tests/aarch64.t tests/locale.t tests/valgrind.t tests/inject.t \
     tests/cli.t tests/cli_filter.t tests/cli_real.t tests/cli_config.t tests/cli_bench.t tests/compare.t tests/plot.t \
-    tests/monitor.t tests/many.t tests/tutorials.t tests/merge.t tests/processes.t \
-    tests/convert.t tests/endings.t tests/outputs.t tests/raw.t tests/follow.t tests/live.t tests/detector.t tests/corrections.t \
+    tests/monitor.t tests/many.t tests/tutorials.t tests/merge.t tests/processes.t tests/regions.t \
+    tests/convert.t tests/endings.t tests/outputs.t tests/raw.t tests/follow.t tests/live.t tests/detector.t tests/corrections.t tests/isolate.t tests/calibrate_cli.t \
     tests/peers.t tests/nufft_data.t tests/fftw_memory.t tests/fpga_model.t tests/hls_lint.t tests/hls_report.t \
     tests/xrt_curves.t
 
@@ -54,6 +54,8 @@ tests_mutations_LDADD = $(inside)
 tests_mutations_CPPFLAGS = $(tests_bslz4_CPPFLAGS)
 tests_fuzz_LDADD = $(inside)
 tests_azint_cache_LDADD = $(inside)
+tests_caches_LDADD = $(inside)
+tests_caches_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu
 tests_azint_detectors_LDADD = $(inside)
 tests_azint_ops_LDADD = $(inside)
 tests_azint_ops_CPPFLAGS = $(tests_bslz4_CPPFLAGS)
@@ -159,22 +161,25 @@ cts_launchers += $(cts_programs:=-opencl.t) tests/arguments-opencl-few.t tests/b
     tests/nufft-cuda.t tests/nufft_plan-cuda.t tests/nufft_use-cuda.t tests/nufft_order-opencl-few.t tests/nufft_order-cuda.t \
     tests/nufft_many-opencl.t tests/nufft_many-cuda.t \
     tests/azint_large-opencl.t tests/azint_large-cuda.t \
-    tests/azint_kernels-opencl-atomics32.t tests/azint_filter-opencl-few.t \
+    tests/azint_kernels-opencl-atomics32.t tests/azint_filter-opencl-few.t tests/azint_regions-opencl.t tests/pipeline_regions-opencl.t \
     tests/opencl-opencl.t tests/opencl-opencl-discrete.t \
     tests/cts_buffer-opencl-discrete.t tests/cts_queue-opencl-discrete.t tests/cts_failure-opencl-discrete.t \
     tests/cts_lifetime-opencl-discrete.t tests/cts_threads-opencl-discrete.t tests/cts_queue-opencl-profile.t
 cts_launchers += tests/cts_fft-cpu-own.t tests/nufft_plan-cpu-own.t tests/nufft_order-cpu-own.t
 cts_launchers += tests/eval-cpu-1.t tests/eval-cpu-portable.t tests/eval-cpu-discrete.t tests/eval-opencl-few.t tests/eval-cuda.t \
-    tests/array-cpu-discrete.t tests/array-opencl.t tests/array-cuda.t
+    tests/array-cpu-discrete.t tests/array-opencl.t tests/array-cuda.t \
+    tests/axes-cpu-1.t tests/axes-cpu-portable.t tests/axes-cpu-discrete.t tests/axes-opencl-few.t tests/axes-cuda.t \
+    tests/dlpack-cpu-discrete.t tests/dlpack-opencl.t tests/dlpack-cuda.t \
+    tests/scans-cpu-1.t tests/scans-cpu-portable.t tests/scans-cpu-discrete.t tests/scans-opencl-few.t tests/scans-cuda.t tests/maths-cpu-portable.t tests/maths-opencl.t tests/maths-cuda.t
 if X86_SIMD
-cts_launchers += tests/eval-cpu-avx2.t
+cts_launchers += tests/eval-cpu-avx2.t tests/maths-cpu-avx2.t
 endif
 cts_launchers += $(cts_programs:=-xrt.t) tests/cts_buffer-xrt-ddr.t tests/cts_kernel-xrt-ddr.t \
     tests/cts_threads-xrt-ddr.t tests/azint_kernels-xrt-one.t tests/bslz4_decode-xrt-alone.t \
     tests/xrt_together-xrt-all.t tests/cts_buffer-xrt-channels.t tests/cts_kernel-xrt-channels.t \
     tests/azint_kernels-xrt-links.t
 cts_launchers += $(cts_programs:=-cuda.t) tests/bslz4_decode-cuda.t tests/azint_kernels-cuda.t \
-    tests/azint_filter-cuda.t
+    tests/azint_filter-cuda.t tests/azint_regions-cuda.t
 $(cts_launchers): tests/local.mk tests/configurations
 	@$(MKDIR_P) tests; name=$(@F); name=$${name%.t}; set -- `awk -v name="$${name#*-}" \
 	    '$$1 == name { $$1 = ""; print; exit }' $(srcdir)/tests/configurations`; run=; \
@@ -212,9 +217,9 @@ endif
 
 check_PROGRAMS += $(test_public) $(test_internal) $(cts_programs)
 TESTS += $(test_public) $(test_internal) $(cts_launchers) $(xrt_launchers) $(test_scripts)
-EXTRA_DIST += tests/run-test tests/configurations tests/cli.sh $(test_scripts) tests/fake_cuda.c tests/inject.c \
+EXTRA_DIST += tests/run-test tests/configurations tests/cli.sh tests/soak.sh $(test_scripts) tests/fake_cuda.c tests/inject.c \
     tests/azint_oracle.h tests/azint_scene.h tests/azint_sums.h tests/bslz4_ref.h tests/cts.h tests/cts_gate.h tests/fuzz.h \
-    tests/lanes.h tests/mutate.h tests/nufft_oracle.h tests/pipeline_scene.h tests/sha256.h tests/stack_images.h \
+    tests/lanes.h tests/mutate.h tests/mutate_h5.h tests/nufft_oracle.h tests/pipeline_scene.h tests/sha256.h tests/stack_images.h \
     tests/stack_make.h tests/stack_read.h tests/stream_scene.h tests/tap.h \
     tests/toy-backend/toy_backend.c tests/toy-family/kernels.def tests/toy-family/toy.c tests/toy-family/toy.cl \
     tests/toy-family/toy.h tests/toy-family/toy_cpu.c tests/toy-family/toy_format.h tests/toy-family/toy_test.c \
@@ -222,11 +227,12 @@ EXTRA_DIST += tests/run-test tests/configurations tests/cli.sh $(test_scripts) t
     tests/reference/azint_detectors.h \
     tests/reference/azint_filter.h tests/reference/config_cases.h tests/reference/check_config.py \
     tests/reference/config_dummy.json tests/reference/config_image.json tests/reference/config_plain.json \
-    tests/reference/config_ranges.json tests/reference/config_version3.json tests/reference/config_version4.json \
+    tests/reference/config_ranges.json tests/reference/config_version1.json tests/reference/config_version2.json \
+    tests/reference/config_version3.json tests/reference/config_version4.json \
     tests/reference/h5plugin.py tests/reference/make_azint.py tests/reference/make_azint_2d.py \
     tests/reference/make_azint_arrays.py tests/reference/make_azint_corners.py \
     tests/reference/make_detectors.py tests/reference/make_azint_filter.py \
-    tests/reference/make_config.py tests/reference/pyfai_errors.py tests/reference/read_curves.py tests/reference/write_inputs.py
+    tests/reference/check_calibrants.py tests/reference/make_config.py tests/reference/pyfai_errors.py tests/reference/read_curves.py tests/reference/write_inputs.py
 CLEANFILES += $(cts_launchers) $(xrt_launchers)
 
 clean-local:
@@ -237,6 +243,7 @@ AM_TESTS_ENVIRONMENT = \
     HALCYON_TEST_DATA=$${HALCYON_TEST_DATA-`cd '$(abs_top_srcdir)' && pwd`/../shared/data}; export HALCYON_TEST_DATA; \
     HALCYON_CACHE_DIR='$(abs_top_builddir)/tests/cache'; export HALCYON_CACHE_DIR; \
     HALCYON='$(abs_top_builddir)/halcyon'; export HALCYON; \
+    HALCYON_H5_READER='$(abs_top_builddir)/halcyon-h5-reader'; export HALCYON_H5_READER; \
     OCL_ICD_VENDORS='$(abs_top_builddir)/no-drivers'; export OCL_ICD_VENDORS; \
     top_srcdir='$(abs_top_srcdir)'; top_builddir='$(abs_top_builddir)'; export top_srcdir top_builddir; \
     CC='$(CC)'; CXX='$(HCY_CXX)'; NM='$(NM_TOOL)'; export CC CXX NM; \

@@ -70,12 +70,25 @@ static const char *const expressions[] = {
     "i = ~i // 3 + i % 7 - (i & 5 | i ^ i) * -i; u = u // 3 + u % 7 + abs(u) * uint64(index)",
     "z = z * conj(z) / complex(x, y) + 2j * abs(z); b = !(x == y) && b || i >= u; h = h * 2 + float32(int64(y))",
     "y = real(vdot(z, z)) + prod(y) + count(b) + sum(u); y = max(u) + min(y) + norminf(z) + float64(uint64(x))",
+    "y = cumsum(x * index, axis=1); z = cumsum(z, exclusive=True); u = cummax(u, axis=0, exclusive=True) + cumprod(u)",
+    "y = std(z, axis=0) + argmin(x, axis=1) * prod(u, axis=-1) + any(b, axis=(0, 1), keepdims=True)",
+#define ONES(x) "exp(" x ") + exp2(" x ") + expm1(" x ") + log(" x ") + log2(" x ") + log10(" x ") + log1p(" x ")" \
+        "+ sin(" x ") + cos(" x ") + tan(" x ") + asin(" x ") + acos(" x ") + atan(" x ") + sinh(" x ") + cosh(" x ")" \
+        "+ tanh(" x ") + erf(" x ") + rsqrt(" x ")"
+#define TWOS(x) "hypot(" x ", 2) + fmod(" x ", 2) + atan2(" x ", 2) + " x " ** " x
+    "x = " ONES("x"), "fast: x = " ONES("x"), "y = " ONES("y"), "fast: y = " ONES("y"), "x = " TWOS("x"),
+    "fast: x = " TWOS("x"), "y = " TWOS("y"), "fast: y = " TWOS("y"),
+    "z = z ** z + sqrt(z) + angle(z); y = ldexp(fraction(y), exponent(y)) + copysign(y, x); i = i ** i; u = u ** u",
+    "y = uniform(1, index) + normal(u, index, 2) + uniform32(3, u); u = random(4, index)",
+    "x = ldexp(fraction(x), exponent(x)) + copysign(x, 1); z = complex(y, y) ** y",
 };
 
-static int stage_compiles(const struct nvrtc_api *rtc, const struct hcy__stage *stage, int rank)
+static int stage_compiles(const struct nvrtc_api *rtc, const struct hcy__stage *stage, int rank, bool fast)
 {
-    char *text = hcy__generate(&stage->program, &hcy__eval_dialects[1], rank, rank == 3, (uint32_t)stage->n_slots);
-    char *again = stage->again ? hcy__generate(stage->again, &hcy__eval_dialects[1], 1, 0, 2) : NULL;
+    const struct hcy__form form = { rank, rank == 3, stage->axes.n > 0 }, pieces = { 1, 0, stage->axes.n > 0 };
+    uint32_t n = stage->carries < 0 ? 2 : (uint32_t)stage->n_slots;
+    char *text = hcy__generate(&stage->program, &hcy__eval_dialects[1], form, (uint32_t)stage->n_slots, fast);
+    char *again = stage->again ? hcy__generate(stage->again, &hcy__eval_dialects[1], pieces, n, fast) : NULL;
     char options[200];
     snprintf(options, sizeof options, "-arch=compute_%d %s", rank == 3 ? 75 : 90, hcy__eval_dialects[1].options);
     int good = text && compiles(rtc, text, options) && (!stage->again || (again && compiles(rtc, again, options)));
@@ -97,7 +110,7 @@ static void test_generated(const struct nvrtc_api *rtc, const char *text)
     if (!status)
         status = hcy__compile(&compiled, tree, operands, 7);
     for (int i = 0; !status && i < compiled.n_stages; i++)
-        good = good && stage_compiles(rtc, compiled.stages[i], i % 4);
+        good = good && stage_compiles(rtc, compiled.stages[i], i % 4, compiled.fast);
     ok(!status && good, "%s", text);
     if (status)
         diag("%s", hcy_last_error()->text);

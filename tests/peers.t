@@ -49,6 +49,10 @@ same_detectors()
 }
 check 'every detector of pyFAI has the pixels, mask and corners of the table' same_detectors
 
+# --- Calibrants ---
+same_calibrants() { "$tools/calibrate" print >rings && "$python" "$top_srcdir/tests/reference/check_calibrants.py" <rings; }
+check 'every calibrant of pyFAI has the same rings' same_calibrants
+
 # What doc/geometry.md says of this pyFAI is what it prints; another pyFAI may have mended some of it.
 if "$python" -c 'import pyFAI; raise SystemExit(not pyFAI.version.startswith("2026.9"))'; then
     printed()

@@ -58,6 +58,140 @@ for i in 1 2 3 4 5 6 7 8; do printf '\000\000\000\000\000\000\000\100\000\000\10
 { head -c `expr \`wc -c <image.edf\` - 128` image.edf; cat zeros; } >zeros.edf
 check 'bins without pixels of an image' told zeros.edf -o zeros.svg
 check '... are grey, not 0' has zeros.svg '^NaN 2 3 4 NaN 2 3 4$'
+# Chosen frames, what names many curves, bands that are faint where there are several.
+check '--frames: a list' told a.dat -o list.svg --frames 3,5,7-9
+check '... has these alone' test "`grep -o "title 'frame [0-9]*'" list.svg | tr -dc '0-9\n' | tr '\n' ' '`" = '3 5 7 8 9 '
+for bad in 5,3 3- 7-5 3,3 a 3, 1-2-3 ''; do
+    check "--frames $bad is refused" refused 2 'ascending' "$halcyon" plot a.dat --frames "$bad"
+done
+check 'a map has no list of frames' refused 1 'follow one another' plot a.dat --frames 1,3-5 --as map
+check 'many curves' told a.dat -o many.svg --as curves
+check '... have a bar of colours, from the first frame to the last' has many.svg 'set cbrange \[0:11\]'
+check '... and no names' lacks many.svg "title 'frame"
+cp b.dat a_very_long_name_of_a_sample_in_an_experiment.dat
+check 'long names' told b.dat a_very_long_name_of_a_sample_in_an_experiment.dat -o long.svg
+check '... lose their beginning' has long.svg "title '…of_a_sample_in_an_experiment.dat'"
+check '... and are below the plot' has long.svg 'set key below'
+check 'bands of two curves are faint' has long.svg 'transparent solid 0.250'
+
+# Frames: a .npy of 2 x 3 x 4 uint16, with both marks of invalid pixels, then frames of HDF5 with a geometry.
+npy() # FILE DESCR SHAPE: its head
+{
+    printf '\223NUMPY\001\000\166\000' >"$1"
+    printf "%-117s\n" "{'descr': '$2', 'fortran_order': False, 'shape': $3, }" >>"$1"
+}
+npy frames.npy '<u2' '(2, 3, 4)'
+printf '\001\000\002\000\003\000\004\000\005\000\377\377\376\377\000\000\001\000\001\000\001\000\144\000' >>frames.npy
+printf '\002\000\002\000\002\000\002\000\002\000\002\000\002\000\002\000\002\000\002\000\377\377\002\000' >>frames.npy
+matrix() { sed -n '/^\$m/,/^EOD/p' "$1" | sed '1d;$d'; }
+check 'a frame' told frames.npy -o frame.svg --linear
+check '... is its pixels, invalid ones as none' test "`matrix frame.svg`" = '1 2 3 4
+5 NaN NaN 0
+1 1 1 100'
+check '... with the first row on top' has frame.svg 'set yrange \[3:0\]'
+check '--sum' told frames.npy -o sum.svg --sum 2 --linear
+check '... adds up, and what is invalid in one is so in the sum' test "`matrix sum.svg`" = '3 4 5 6
+7 NaN NaN 2
+3 3 NaN 102'
+npy mask.npy '|u1' '(3, 4)'
+printf '\001\000\000\000\000\000\000\000\000\000\000\000' >>mask.npy
+check '--mask' told frames.npy -o masked.svg --frames 1 --mask mask.npy
+check '... is grey' sh -c "sed -n '/^\$m/{n;p;}' masked.svg | grep '^NaN 2 2 2'"
+check 'a wide range is logarithmic' sh -c "PATH=$work/stub:\$PATH '$halcyon' plot frames.npy -o log.svg && grep -q 'logscale cb' log.svg"
+check '... but not with --linear' lacks frame.svg 'logscale'
+check '--contrast' told frames.npy -o contrast.svg --linear --contrast 0,100
+check '... from the least to the most' has contrast.svg 'set cbrange \[0:100\]'
+check '--contrast beyond 100' refused 2 'from 0 to 100' plot frames.npy --contrast 1,101
+check 'a frame in the terminal needs nothing' env PATH=/nonexistent "$halcyon" plot frames.npy --frames 1
+check 'frames that are none' refused 1 'has frames 0 to 1' plot frames.npy --frames 2
+check 'one frame at a time' refused 2 'one frame is shown' plot frames.npy --frames 0-1
+check 'rings without a geometry' refused 1 'the geometry is missing' plot frames.npy --rings 5
+check 'options of frames for curves' refused 1 'are for frames' plot b.dat --sum 2
+check 'frames beside curves' refused 1 'plot it alone' plot b.dat frames.npy
+for kind in blocks blocks-256 sixel kitty; do
+    check "--terminal $kind" sh -c "env PATH=/nonexistent '$halcyon' plot frames.npy --terminal $kind --size 60x20 >$kind.txt"
+done
+esc=`printf '\033'`
+check '... blocks in 24-bit colours' has blocks.txt "$esc\[38;2;[0-9]*;[0-9]*;[0-9]*m.*▀"
+check '... blocks in 256' has blocks-256.txt "$esc\[38;5;[0-9]*m.*▀"
+check '... as wide as they were asked for' sh -c "sed \"s/$esc\[[0-9;]*m//g\" blocks.txt | awk '{ gsub(/▀/, \"x\"); if (length(\$0) > 60) bad = 1 } END { exit bad }'"
+size=`sed -n "s/.*$esc""Pq\"1;1;\([0-9]*\);\([0-9]*\)#.*/s=\1,v=\2/p" sixel.txt`
+check '... sixel and kitty have one size' grep -q "f=24,${size:-none}," kitty.txt
+check "... kitty's is whole" sh -c "tr '\033' '\n' <kitty.txt | sed -n 's/^_G[^;]*;//p' | tr -d '\n' | base64 -d | wc -c | grep -q \"^\`echo $size | sed 's/s=\(.*\),v=\(.*\)/3 * \1 * \2/' | tr -d ' ' | sed 's/\*/ \\\\* /g' | xargs expr\`\$\""
+if [ -z "${HCY_HDF5-yes}" ]; then
+    skip 'this build has no HDF5: frames with a geometry'
+else
+    "$halcyon" simulate rings.h5 --shape 120x150 --frames 2 --seed 3 -q || exit 99
+    check 'rings and the centre of the beam' told rings.h5 -p rings.poni --rings 10,20 -o rings.svg
+    awk '/^\$r/ { on = 1; next } /^EOD/ { on = 0 } on && NF { print }
+        match($0, /\(([0-9.]+)\):\(([0-9.]+)\) every/) { split(substr($0, RSTART, RLENGTH), c, /[()]/); print "centre", c[2], c[4] }' \
+        rings.svg >rings.txt
+    # Where the untilted detector of rings.poni has them; nodes of the grid are pixels here.
+    cat rings.poni rings.txt | tr -d '{},"' | awk '$1 == "Distance:" { d = $2 } $1 == "Poni1:" { y = $2 } $1 == "Poni2:" { x = $2 }
+        /pixel1/ { for (i = 1; i < NF; i++) if ($i == "pixel1:") p = $(i + 1) }
+        $1 == "centre" { n++; if (($2 - x / p) ^ 2 + ($3 - y / p) ^ 2 > 1e-6) bad = "the centre is " $2 " " $3 }
+        NF == 2 && $1 + 0 > 0 && $1 !~ /:/ { r = sqrt(($1 - x / p) ^ 2 + ($2 - y / p) ^ 2) * p / d; k++
+            a = atan2(r, 1) * 57.29578; if ((a - 10) ^ 2 > 1e-4 && (a - 20) ^ 2 > 1e-4) bad = "a ring at " a }
+        END { print n + 0, k + 0, bad; exit !(n == 1 && k > 300) || bad != "" }' >where.txt
+    check '... are where the geometry has them' sh -c "cat where.txt; grep '^1 [0-9][0-9][0-9]* $' where.txt"
+    # CeO2's first ring is that of 3.1244 Angstrom.
+    angle=`awk '$1 == "Wavelength:" { s = $2 * 1e10 / 2 / 3.12441816; print 2 * atan2(s, sqrt(1 - s * s)) * 57.2957795130823 }' rings.poni`
+    rings() { sed -n '/^\$r/,/^EOD/p' "$1" | awk 'NF == 2 { printf "%.2f %.2f\n", $1, $2 }' | sort; }
+    told rings.h5 -p rings.poni --calibrant CeO2 -o ceria.svg && rings ceria.svg >ceria.txt
+    told rings.h5 -p rings.poni --rings "$angle" -o one.svg && rings one.svg >ring.txt
+    check "--calibrant's first ring is where its spacing has it" sh -c \
+        'test `wc -l <ring.txt` -gt 100 && test `comm -13 ceria.txt ring.txt | wc -l` -lt 20'
+    check '... and there are others' test "`wc -l <ceria.txt`" -gt "`expr 2 \* \`wc -l <ring.txt\``"
+    check '--calibrant that is none' refused 1 'CeO2' plot rings.h5 -p rings.poni -c Unobtainium
+    check '... in blocks, too' sh -c "'$halcyon' plot rings.h5 -p rings.poni --rings 10,20 --terminal blocks | grep -q '255;64;64'"
+    check '--flip moves the centre' told rings.h5 -p rings.poni --flip -o flip.svg
+    check '... by as much' differ rings.svg flip.svg
+    "$halcyon" sum rings.h5 -o total.npy -q || exit 99
+    told rings.h5 --sum 2 -o one.svg && told total.npy -o other.svg
+    matrix one.svg >one.txt && matrix other.svg >other.txt
+    check "--sum is the sum of 'halcyon sum', pixel by pixel" cmp one.txt other.txt
+fi
+# What a terminal says it can: python3 plays it.
+cat >player.py <<'END'
+import os, pty, select, sys
+answer, command = sys.argv[1].encode().decode("unicode_escape").encode("latin-1"), sys.argv[2:]
+pid, fd = pty.fork()
+if not pid:
+    os.execv(command[0], command)
+said, asked = b"", False
+while select.select([fd], [], [], 20)[0]:
+    try:
+        got = os.read(fd, 65536)
+    except OSError:
+        break
+    if not got:
+        break
+    said += got
+    if not asked and said.endswith(b"\x1b[c"):
+        asked = True
+        os.write(fd, answer)
+os.waitpid(pid, 0)
+kinds = ((b"a=T,q=2", "kitty"), (b"\x1bPq", "sixel"), (b"\x1b[38;2;", "blocks"), (b"\x1b[38;5;", "blocks-256"))
+print([name for mark, name in kinds if mark in said] or "text", "asked" if asked else "not asked")
+END
+terminal() # WANTED ANSWER [VARIABLE=VALUE...]
+{
+    wanted=$1 answer=$2
+    shift 2
+    env -u COLORTERM -u NO_COLOR TERM=xterm "$@" python3 player.py "$answer" "$halcyon" plot frames.npy >said.txt
+    grep -qxF "$wanted" said.txt || { cat said.txt; return 1; }
+}
+if command -v python3 >/dev/null; then
+    check 'a terminal that knows kitty' terminal "['kitty'] asked" '\x1b_Gi=31;OK\x1b\\\x1b[?62;4c'
+    check 'one that knows sixel' terminal "['sixel'] asked" '\x1b[?62;4;22c'
+    check 'one that knows neither' terminal "['blocks-256'] asked" '\x1b[?62;14;22c'
+    check '... but all colours' terminal "['blocks'] asked" '\x1b[?1;2c' COLORTERM=truecolor
+    check 'one that does not answer' terminal "['blocks-256'] asked" ''
+    check 'a dumb one is not asked' terminal 'text not asked' '' TERM=dumb
+    check 'nor one without colours' terminal 'text not asked' '' NO_COLOR=1
+else
+    skip 'no python3 to play a terminal'
+fi
 if command -v gnuplot >/dev/null; then
     :
 else

@@ -190,7 +190,7 @@ static void test_refusals(const hcy_azint_plan *plan)
     refuses(HCY_EINVAL, "different plans", (const char *const[]){ "a.h5", "other.h5" }, 2, "another plan");
     refuses(HCY_ESTATE, "--shard 1/2", (const char *const[]){ "a.h5", "stopped.h5" }, 2, "a part that was stopped");
     refuses(HCY_ENOENT, "0/2", (const char *const[]){ "short.h5" }, 1, "a part is missing");
-    refuses(HCY_EINVAL, "no part", (const char *const[]){ "a.h5", "short.h5" }, 2, "a part and a file of --frames");
+    refuses(HCY_EINVAL, "not a part", (const char *const[]){ "a.h5", "short.h5" }, 2, "a part and a file of --frames");
     write_part("twice.h5", plan, NULL, 4, 8, 1, TWICE);
     refuses(HCY_EFORMAT, "does not follow", (const char *const[]){ "a.h5", "twice.h5" }, 2, "a frame twice in one file");
     refuses(HCY_ENOENT, "not.h5", (const char *const[]){ "not.h5" }, 1, "a file that is not there");

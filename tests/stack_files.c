@@ -100,12 +100,12 @@ static void test_bad_edf(void)
         { "{\nDim_1 = 4294967297 ;\nDim_2 = 5 ;\nDataType = Float ;\n}\n", HCY_ERANGE, "4294967297" },
         { "{\nDim_1 = 4294967295 ;\nDim_2 = 4294967295 ;\nDataType = Double ;\n}\n", HCY_ERANGE,
           "429496729" },
-        { "{\nDim_1 = 5 ;\nDim_2 = 5 ;\nDim_3 = 5 ;\nDataType = Float ;\n}\n", HCY_EFORMAT, "no image" },
+        { "{\nDim_1 = 5 ;\nDim_2 = 5 ;\nDim_3 = 5 ;\nDataType = Float ;\n}\n", HCY_EFORMAT, "image" },
         { "{\nDim_1 = 5 ;\nDim_2 = 5 ;\nDataType = QuadrupleValue ;\n}\n", HCY_EFORMAT, "QuadrupleValue" },
         { "{\nDim_1 = 5 ;\nDim_2 = 5 ;\nDataType = Float ;\nCompression = Bzip ;\n}\n", HCY_EUNSUPPORTED,
           "Bzip" },
         { "{\nDim_1 = 5 ;\nDim_2 = 5 ;\nDataType = Float ;\nCompression = Gzip ;\n}\n", HCY_EFORMAT, "Size" },
-        { "{\na = 1 ;\n}\n", HCY_EFORMAT, "no image" },
+        { "{\na = 1 ;\n}\n", HCY_EFORMAT, "image" },
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         put_file(in_folder("bad.edf"), bad[i].text, strlen(bad[i].text));

@@ -5,6 +5,9 @@
 #include <halcyon/device.h>
 #include <math.h>
 #include <stdio.h>
+#ifdef HAVE_ZSTD
+#include <zstd.h>
+#endif
 
 static hcy_queue *queue;
 
@@ -139,6 +142,74 @@ static void test_rounds(void)
                 test_round(version, codec, type, 1u << (type - HCY_PIXEL_U8));
 }
 
+#ifdef HAVE_ZSTD
+/* The image's chunk as Jungfraujoch codes it: filter 32008's blocks of shuffled bytes, each by Zstandard. */
+static uint8_t *zstd_chunk(hcy_span *chunk, const uint8_t *pixels)
+{
+    hcy_bslz4_job job = { HCY_CODEC_BITSHUFFLE, 2, SCENE_N * 2, 0, 0 };
+    uint8_t planes[SCENE_N * 2], *bytes = calloc(1, 2 * sizeof planes + 64);
+    size_t size, tail = sizeof planes % 16, coded = sizeof planes - tail, at = 0;
+    if (hcy_bslz4_encode(&size, planes, sizeof planes, &job, pixels) || size != sizeof planes)
+        bail_out("no planes: %s", hcy_last_error()->text);
+    bytes[6] = sizeof planes >> 8;
+    bytes[7] = sizeof planes & 255;
+    bytes[10] = 8192 >> 8;
+    /* One block of the filter's 8 KiB holds all of so small an image, and eights of pixels alone are shuffled. */
+    size = ZSTD_compress(bytes + 16, 2 * sizeof planes, planes, coded, 1);
+    bytes[14] = (uint8_t)(size >> 8);
+    bytes[15] = (uint8_t)size;
+    at = 16 + size;
+    memcpy(bytes + at, planes + coded, tail);
+    *chunk = (hcy_span){ bytes, at + tail };
+    return bytes;
+}
+
+static void test_zstd(void)
+{
+    struct sent_series s = scene_series;
+    hcy_stream_message m = HCY_STREAM_MESSAGE_INIT;
+    struct sent message;
+    hcy_span chunk, part;
+    uint8_t pixels[SCENE_N * 2];
+    scene_pixels(pixels, 2, 3);
+    uint8_t *coded = zstd_chunk(&chunk, pixels);
+    if (sent_image(&message, &s, 5, &chunk))
+        bail_out("%s", hcy_last_error()->text);
+    /* What was written says bslz4; one letter more is another coding. */
+    uint8_t *bytes = malloc(message.parts[0].size + 1), *name;
+    memcpy(bytes, message.parts[0].data, message.parts[0].size);
+    for (name = bytes; memcmp(name, "\x65" "bslz4", 6); name++)
+        ;
+    memmove(name + 7, name + 6, (size_t)(bytes + message.parts[0].size - (name + 6)));
+    memcpy(name, "\x66" "bszstd", 7);
+    part = (hcy_span){ bytes, message.parts[0].size + 1 };
+    is_int(hcy_stream_decode(&m, &part, 1), 0, "bitshuffle and Zstandard: %s", hcy_last_error()->text);
+    uint8_t *back = pixels_of(&m.channels[0].image);
+    ok(back && !memcmp(back, pixels, sizeof pixels), "its pixels");
+    free(back);
+    hcy_stream_array a = m.channels[0].image;
+    uint8_t *broken = malloc(a.size), planes[sizeof pixels];
+    memcpy(broken, a.data, a.size);
+    broken[16] ^= 255;
+    a.data = broken;
+    hcy_span out;
+    is_int(hcy_stream_chunk(&out, planes, sizeof planes, &a), HCY_ECORRUPT, "a damaged one");
+    is_int(hcy_stream_chunk(&out, planes, 8, &m.channels[0].image), HCY_ERANGE, "no room for it");
+    free(broken);
+    free(bytes);
+    free(coded);
+    sent_free(&message);
+}
+#else
+static void test_zstd(void)
+{
+    const hcy_stream_array a = { .data = "", .size = 1, .zstd = 1, .bytes = 1 };
+    hcy_span out;
+    uint8_t byte;
+    is_int(hcy_stream_chunk(&out, &byte, 1, &a), HCY_EUNSUPPORTED, "Zstandard: not in this build");
+}
+#endif
+
 /* An LZ4 block that is exactly as long as what it decodes to: filter 32004 would take it for stored bytes. */
 static void test_ambiguous(void)
 {
@@ -146,13 +217,13 @@ static void test_ambiguous(void)
     static const uint8_t block[] = { 0x24, 'a', 'b', 2, 0, 0xb0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 };
     static const uint8_t want[] = { 'a', 'b', 'a', 'b', 'a', 'b', 'a', 'b', 'a', 'b',
                                     1,   2,   3,   4,   5,   6,   7,   8,   9,   10,  11 };
-    hcy_stream_array a = { block, sizeof block, 1, sizeof want, HCY_PIXEL_U8, 1, HCY_CODEC_LZ4, 1, sizeof want };
+    hcy_stream_array a = { block, sizeof block, 1, sizeof want, HCY_PIXEL_U8, 1, HCY_CODEC_LZ4, 1, sizeof want, 0 };
     uint8_t *pixels = pixels_of(&a);
     ok(pixels && !memcmp(pixels, want, sizeof want), "LZ4 without a head");
     free(pixels);
     /* 4 literals and 4 bytes from 4 back, then 8 literals: 16 bytes for 16. */
     static const uint8_t equal[] = { 0x40, 9, 8, 7, 6, 4, 0, 0x80, 1, 2, 3, 4, 5, 6, 7, 8 };
-    hcy_stream_array exact = { equal, 16, 1, 16, HCY_PIXEL_U8, 1, HCY_CODEC_LZ4, 1, 16 };
+    hcy_stream_array exact = { equal, 16, 1, 16, HCY_PIXEL_U8, 1, HCY_CODEC_LZ4, 1, 16, 0 };
     uint8_t *stored = pixels_of(&exact);
     ok(stored && stored[4] == 9 && stored[8] == 1 && stored[15] == 8, "as long as its pixels, and not taken for them");
     free(stored);
@@ -424,6 +495,7 @@ int main(int argc, char **argv)
         bail_out("%s", hcy_last_error()->text);
     test_real();
     test_rounds();
+    test_zstd();
     test_ambiguous();
     test_by_hand();
     test_refused();

@@ -23,6 +23,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A sanitizer takes memory and address space of its own. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define IS_SANITIZED
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define IS_SANITIZED
+#endif
+#endif
+
 #if defined(__GNUC__)
 #define TAP_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #else

@@ -281,11 +281,10 @@ static int queue_create(void **qimpl, void *impl, hcy_queue *queue)
 {
     struct cpu_device *d = impl;
     struct cpu_queue *q = malloc(sizeof *q);
-    (void)queue;
     if (!q)
         return hcy_fail(HCY_ENOMEM, "out of memory for a queue");
     q->dev = d;
-    int status = hcy_hostqueue_create(&q->hq, d->dev);
+    int status = hcy_hostqueue_create(&q->hq, d->dev, queue);
     if (status) {
         free(q);
         return status;

@@ -3,7 +3,7 @@
 # files and the names of their tables of kernels in their own folders.
 noinst_LTLIBRARIES += libcpu.la libcpu_builtin.la
 libcpu_la_CPPFLAGS = $(AM_CPPFLAGS) $(cpu_defines) -I$(srcdir)/backends/cpu -I$(srcdir)/backends/cpu/fft
-libcpu_la_CFLAGS = $(KERNEL_CFLAGS) $(HCY_NO_CONTRACT)
+libcpu_la_CFLAGS = $(KERNEL_CFLAGS) $(HCY_NO_CONTRACT) $(HCY_QUIET_MATH)
 libcpu_la_LIBADD = $(FFTW3_LIBS)
 libcpu_la_SOURCES = backends/cpu/pages.c backends/cpu/pool.c \
     backends/cpu/program.c backends/cpu/tables.c backends/cpu/topology.c

@@ -23,7 +23,7 @@ int cpu_program_create(void **pimpl, char **log, void *impl, const char *format,
                         "the CPU does not know the format \"%s\" of a program; it knows \"%s\"", format,
                         HCY_CPU_FUNCTIONS);
     if (size % sizeof(hcy_cpu_function))
-        return hcy_fail(HCY_EINVAL, "%zu bytes are no table of hcy_cpu_function", size);
+        return hcy_fail(HCY_EINVAL, "%zu bytes are not a table of hcy_cpu_function", size);
     /* The table is copied, because the caller may free it. */
     struct program *p = malloc(sizeof *p + size);
     if (!p)

@@ -111,6 +111,7 @@ struct cuda_command {
 
 struct cuda_queue {
     struct cuda_device *dev;
+    const hcy_queue *lane; /* its row in the trace */
     CUstream stream;
     hcy_device *keeps_dev;        /* a reference: the thread outlives the HAL's queue */
     pthread_mutex_t lock;         /* of everything below */

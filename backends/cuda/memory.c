@@ -129,7 +129,7 @@ int cuda_import_device(hcy_block *block, void *impl, uint64_t handle, size_t siz
     cuda_leave();
     if (r || type != CUDA_MEMORY_DEVICE)
         return hcy_fail_vendor(HCY_EINVAL, r, "cuPointerGetAttribute",
-                               "%#llx is no address of a GPU's memory", (unsigned long long)handle);
+                               "%#llx is not an address of a GPU's memory", (unsigned long long)handle);
     *block = (hcy_block){ .handle = (void *)(uintptr_t)handle, .address = handle, .size = size };
     return 0;
 }

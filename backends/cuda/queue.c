@@ -132,7 +132,7 @@ static void trace_pending(struct cuda_queue *q, const struct cuda_pending *p)
     uint64_t start, end;
     if (p->start && !cuda_event_when(&start, q->dev, p->start) && !cuda_event_when(&end, q->dev, p->end) &&
         end >= start)
-        hcy_trace_span(q->dev->dev, q, p->name, start, end, p->bytes);
+        hcy_trace_span(q->dev->dev, q->lane, p->name, start, end, p->bytes);
 }
 
 /* Releases everything up to `number`, which the stream has passed. */
@@ -274,10 +274,10 @@ int cuda_queue_create(void **qimpl, void *impl, hcy_queue *queue)
 {
     struct cuda_device *d = impl;
     struct cuda_queue *q = calloc(1, sizeof *q);
-    (void)queue;
     if (!q)
         return hcy_fail(HCY_ENOMEM, "out of memory for a queue");
     q->dev = d;
+    q->lane = queue;
     /* The lists are empty, and both ends point at their heads. */
     q->held_end = &q->held;
     q->pending_end = &q->pending;

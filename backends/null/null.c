@@ -159,12 +159,11 @@ static int null_queue_create(void **qimpl, void *impl, hcy_queue *queue)
 {
     struct null_device *d = impl;
     struct null_queue *q = malloc(sizeof *q);
-    (void)queue;
     if (!q)
         return hcy_fail(HCY_ENOMEM, "out of memory for a queue");
     q->device = d;
     /* The host queue holds a reference on the device, so `d` outlives this queue. */
-    int status = hcy_hostqueue_create(&q->host, d->dev);
+    int status = hcy_hostqueue_create(&q->host, d->dev, queue);
     if (status) {
         free(q);
         return status;

@@ -136,7 +136,7 @@ static int build_spirv(cl_program *program, char **log, struct cl_device *d, con
     *program = cl.clCreateProgramWithIL(d->context, data, size, &error);
     if (error)
         return hcy_fail_vendor(HCY_ECOMPILE, error, "clCreateProgramWithIL",
-                               "a program is no SPIR-V that %s takes", hcy_device_get_info(d->dev)->name);
+                               "a program is not SPIR-V that %s takes", hcy_device_get_info(d->dev)->name);
     return build_program_now(log, d, *program, options);
 }
 

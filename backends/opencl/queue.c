@@ -12,12 +12,11 @@ int cl_queue_create(void **qimpl, void *impl, hcy_queue *queue)
 {
     struct cl_device *d = impl;
     struct cl_queue *q = malloc(sizeof *q);
-    (void)queue;
     if (!q)
         return hcy_fail(HCY_ENOMEM, "out of memory for a queue");
     /* The lane comes first, so that the thread finds it as soon as it runs. */
     q->lane = cl_lane_take(d);
-    int status = q->lane ? hcy_hostqueue_create(&q->host, d->dev) : hcy_last_error()->status;
+    int status = q->lane ? hcy_hostqueue_create(&q->host, d->dev, queue) : hcy_last_error()->status;
     if (!status) {
         *qimpl = q;
         return 0;

@@ -404,7 +404,7 @@ int xrt_prepare(hcy_block *tables, void *kimpl, const hcy_span *spans, size_t n)
     void *more = NULL;
     size_t size = 0;
     if (!k->shape->more || n != HCY_HLS_MAX_SPANS - 1)
-        return hcy_fail(HCY_EINVAL, "%s: %zu tables are no plan's", k->name, n);
+        return hcy_fail(HCY_EINVAL, "%s: %zu tables are not a plan's", k->name, n);
     int status = k->shape->more(&more, &size, spans, n);
     if (status)
         return status;

@@ -12,11 +12,10 @@ int xrt_queue_create(void **qimpl, void *impl, hcy_queue *queue)
 {
     struct xrt_device *d = impl;
     struct xrt_queue *q = malloc(sizeof *q);
-    (void)queue;
     if (!q)
         return hcy_fail(HCY_ENOMEM, "out of memory for a queue");
     q->device = d;
-    int status = hcy_hostqueue_create(&q->host, d->dev);
+    int status = hcy_hostqueue_create(&q->host, d->dev, queue);
     if (status)
         free(q);
     else

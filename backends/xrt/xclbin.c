@@ -35,7 +35,7 @@ static int read_xclbin_file(char **data, size_t *size, const char *path)
 
 static int refuse_xclbin(const char *path, const char *why)
 {
-    return hcy_fail(HCY_EFORMAT, "%s is no usable xclbin: %s", path, why);
+    return hcy_fail(HCY_EFORMAT, "%s is not a usable xclbin: %s", path, why);
 }
 
 static const struct xclbin_section *find_section(const struct xclbin_head *h, uint32_t kind)

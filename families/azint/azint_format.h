@@ -165,4 +165,41 @@ enum {
 #define HCY_AZINT_COARSE_SQUARE 33
 #define HCY_AZINT_COARSE_CROSS 8
 
+/* --- Regions: sums and statistics of pixels as they are stored, beside a frame's curve --- */
+
+#define HCY_AZINT_MAX_REGIONS 256
+
+/* A table of regions is hcy_azint_region[n], then their bitmaps: bit p - first of a region's is pixel p's.  Pixels
+ * `first` to `last` - 1 have all of the region's, both numbers are multiples of 64; the bitmap has
+ * HCY_AZINT_REGION_BYTES() from byte `bits` of the table on, a multiple of 8.  No bit is set of a pixel that the image
+ * has not. */
+typedef struct hcy_azint_region {
+    uint64_t first, last, bits;
+} hcy_azint_region;
+#define HCY_AZINT_REGION_BYTES(first, last) (((last) - (first)) / 8 + 8) /* words are read at any byte of it */
+
+/* What the regions of a launch have in common.  Pixels of the job's invalid ranges are counted, and take no part in
+ * anything else. */
+typedef struct hcy_azint_region_job {
+    uint32_t n_regions;
+    uint32_t has_above; /* pixels above `above` are counted */
+    uint64_t above;     /* bits of an int64 for signed types, of a uint64 for unsigned ones */
+    uint64_t longest;   /* last - first of the region that has most */
+} hcy_azint_region_job;
+
+/* What becomes of a region in a frame: HCY_AZINT_REGION_ROWS u64 of integer pixels.  Values in MAX and MIN have bit 63
+ * flipped where the type is signed, so that they compare as unsigned numbers; without a valid pixel MAX is 0 and MIN
+ * UINT64_MAX. */
+enum {
+    HCY_REGION_SUM_LO, /* of the valid pixels' values, 128 bits in two's complement */
+    HCY_REGION_SUM_HI,
+    HCY_REGION_VALID,  /* pixels */
+    HCY_REGION_INVALID,
+    HCY_REGION_ZERO,   /* of the valid ones */
+    HCY_REGION_ABOVE,  /* likewise */
+    HCY_REGION_MAX,
+    HCY_REGION_MIN,
+    HCY_AZINT_REGION_ROWS
+};
+
 #endif

@@ -46,4 +46,20 @@ static inline int hcy_azint_check_filter(const char *who, const hcy_azint_filter
                : hcy_fail(HCY_EINVAL, "%s: no filter of kind %u", who, filter->kind);
 }
 
+/* Regions of frames of these pixels, in a table of so many bytes, found in so many of others; where the kernel reads
+ * the table, it holds each region against it. */
+static inline int hcy_azint_check_regions(const char *who, const hcy_azint_region_job *regions,
+                                          const hcy_azint_job *job, size_t items, size_t table_bytes,
+                                          size_t found_bytes)
+{
+    const size_t n = regions->n_regions, of_frame = n * HCY_AZINT_REGION_ROWS * sizeof(uint64_t);
+    if (!hcy_pixel_type(job->pixel_type) || hcy_pixel_type(job->pixel_type)->is_float)
+        return hcy_fail(HCY_EUNSUPPORTED, "%s: regions are of integer pixels", who);
+    if (!n || n > HCY_AZINT_MAX_REGIONS)
+        return hcy_fail(HCY_EINVAL, "%s: %zu regions; 1 to %d are possible", who, n, HCY_AZINT_MAX_REGIONS);
+    if (table_bytes / sizeof(hcy_azint_region) < n || found_bytes / of_frame < items)
+        return hcy_fail(HCY_EINVAL, "%s: the regions or the room for them are too small for %zu frames", who, items);
+    return 0;
+}
+
 #endif

@@ -5,10 +5,19 @@
  * component of an operand's elements, or stores one.  Integers of less than 64 bits are held in 64 and wrapped after
  * what may leave their range.
  *
- * A program that reduces makes one number of each piece, by a fixed tree: lane l of HCY_EVAL_LANES adds its piece's
- * elements l, l + HCY_EVAL_LANES, ... in this order; then lane l takes lane l + HCY_EVAL_LANES / 2, for all l below
- * that, and so on by halves, where there is such a lane.  The numbers of the pieces are reduced in the same way until
- * one is left.  So a sum's bits depend on nothing but its elements.
+ * A program that reduces goes over SPANS: job.span consecutive elements each, all of them or those along some axes
+ * (the job's last ones then).  Pieces end with their span, and are numbered through: span after span.  It makes
+ * one number of each piece, by a fixed tree: lane l of HCY_EVAL_LANES adds its piece's elements l, l +
+ * HCY_EVAL_LANES, ... in this order; then lane l takes lane l + HCY_EVAL_LANES / 2, for all l below that, and so
+ * on by halves, where there is such a lane.  The numbers of a span's pieces are reduced in the same way until one
+ * is left.  So a sum's bits depend on nothing but its elements: a row's are those of the row alone.
+ *
+ * A program that scans makes of each element what those up to it in its span join to: RUNS of HCY_EVAL_RUN
+ * elements of a piece join theirs one after the other; then, for w = 1, 2, 4 and so on, the total of run r becomes
+ * that of run r - w joined with it, for all r from w on at once; an element's number is the total of the run
+ * before it joined with its own, and in all but a span's first piece the CARRY joined with that: the exclusive
+ * scan of the pieces' numbers of a reduction, by the same rule.  An exclusive scan takes an element's predecessor
+ * in its run; the first of a run takes the total of the runs before it, or the carry, or what the program says.
  */
 #ifndef HCY_EVAL_FORMAT_H
 #define HCY_EVAL_FORMAT_H
@@ -22,6 +31,7 @@
 #define HCY_EVAL_STEPS     512
 #define HCY_EVAL_PIECE     1024u /* elements */
 #define HCY_EVAL_LANES     128u  /* of a piece that is reduced; divides it */
+#define HCY_EVAL_RUN       8u    /* elements; as many as a piece has for each lane */
 
 /* How a component of an element lies in memory. */
 enum hcy_eval_memory {
@@ -33,20 +43,24 @@ typedef struct hcy_eval_step {
     uint16_t op; /* enum hcy_eval_op (eval_ops.h) */
     uint16_t to; /* a register; of STORE and reductions an operand */
     uint16_t a, b, c; /* registers.  LOAD: an operand, a component.  STORE: a register, a component.  VALUE: which.
-                         Reductions: a register, a component, how many components the operand has */
-    uint16_t memory;  /* LOAD, STORE, reductions: enum hcy_eval_memory; VALUE: enum hcy_eval_type */
+                         Reductions: a register, a component, how many components the operand has.  CARRY: an operand
+                         with a number for each piece, and as reductions.  Scans: a register, the carry's, of an
+                         exclusive scan the first element's */
+    uint16_t memory;  /* LOAD, STORE, CARRY, reductions: enum hcy_eval_memory; VALUE: enum hcy_eval_type; scans: whether
+                         it is exclusive */
 } hcy_eval_step;
 
 typedef struct hcy_eval_program {
     uint32_t n_steps, n_registers;
     uint32_t n_fixed;  /* leading VALUE steps: registers that no other step makes */
     uint32_t reduces;  /* steps at the end that reduce */
+    uint32_t scans;    /* steps that scan, one behind the other; what follows are conversions and STORE */
     hcy_eval_step steps[HCY_EVAL_STEPS];
 } hcy_eval_program;
 
 /* Of a launch.  Offsets and strides count components: a complex element is two. */
 typedef struct hcy_eval_job {
-    uint64_t n; /* elements */
+    uint64_t n, span; /* elements; how many of them a reduction makes one of, or a scan goes over: a divisor of n */
     uint32_t rank, n_operands;
     uint64_t shape[HCY_EVAL_AXES];
     uint64_t offset[HCY_EVAL_OPERANDS];

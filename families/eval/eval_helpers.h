@@ -33,6 +33,23 @@ HELPER u64 modulo_u64(u64 a, u64 b)
     return b == 0 ? 0 : a % b;
 }
 
+/* By squares, wrapping. */
+HELPER u64 power_u64(u64 x, u64 n)
+{
+    u64 y = 1;
+    for (; n; n >>= 1, x *= x)
+        y *= n & 1 ? x : 1;
+    return y;
+}
+
+/* The reciprocal of an integer is one of 1 and -1 alone; others round to 0. */
+HELPER i64 power_i64(i64 x, i64 n)
+{
+    if (n >= 0 || x == 1 || x == -1)
+        return (i64)power_u64((u64)x, n < 0 ? 0u - (u64)n : (u64)n);
+    return 0;
+}
+
 /* -1, 0 or 1; a NaN stays one. */
 HELPER f32 sign_of_f32(f32 x)
 {

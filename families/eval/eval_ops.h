@@ -21,6 +21,7 @@
     X(NOT_##T, t, 1, t, t, t, ~a)                           \
     X(FLOORDIV_##T, t, 2, t, t, t, floor_divide_##t(a, b))  \
     X(MOD_##T, t, 2, t, t, t, modulo_##t(a, b))             \
+    X(POW_##T, t, 2, t, t, t, power_##t(a, b))              \
     X(MIN_##T, t, 2, t, t, t, a < b ? a : b)                \
     X(MAX_##T, t, 2, t, t, t, a > b ? a : b)
 
@@ -42,6 +43,38 @@
     X(FMA_##T, t, 3, t, t, t, FUSED_##T(a, b, c))           \
     X(TOI64_##T, i64, 1, t, t, t, to_i64((f64)a))           \
     X(TOU64_##T, u64, 1, t, t, t, to_u64((f64)a))
+
+/* Functions of eval_maths.h, which have other names for each type.  Sine, cosine and tangent have near and far
+ * arguments. */
+#define HCY_EVAL_SINES(X, T, t)                             \
+    X(SIN_##T, t, 1, t, t, t, sin_##t(a))                   \
+    X(COS_##T, t, 1, t, t, t, cos_##t(a))                   \
+    X(TAN_##T, t, 1, t, t, t, tan_##t(a))
+#define HCY_EVAL_MATHS(X, T, t)                             \
+    X(EXP_##T, t, 1, t, t, t, exp_##t(a))                   \
+    X(EXP2_##T, t, 1, t, t, t, exp2_##t(a))                 \
+    X(EXPM1_##T, t, 1, t, t, t, expm1_##t(a))               \
+    X(LOG_##T, t, 1, t, t, t, log_##t(a))                   \
+    X(LOG2_##T, t, 1, t, t, t, log2_##t(a))                 \
+    X(LOG10_##T, t, 1, t, t, t, log10_##t(a))               \
+    X(LOG1P_##T, t, 1, t, t, t, log1p_##t(a))               \
+    X(ASIN_##T, t, 1, t, t, t, asin_##t(a))                 \
+    X(ACOS_##T, t, 1, t, t, t, acos_##t(a))                 \
+    X(ATAN_##T, t, 1, t, t, t, atan_##t(a))                 \
+    X(ATAN2_##T, t, 2, t, t, t, atan2_##t(a, b))            \
+    X(SINH_##T, t, 1, t, t, t, sinh_##t(a))                 \
+    X(COSH_##T, t, 1, t, t, t, cosh_##t(a))                 \
+    X(TANH_##T, t, 1, t, t, t, tanh_##t(a))                 \
+    X(ERF_##T, t, 1, t, t, t, erf_##t(a))                   \
+    X(RSQRT_##T, t, 1, t, t, t, rsqrt_##t(a))               \
+    X(POW_##T, t, 2, t, t, t, pow_##t(a, b))                \
+    X(HYPOT_##T, t, 2, t, t, t, hypot_##t(a, b))            \
+    X(FMOD_##T, t, 2, t, t, t, fmod_##t(a, b))              \
+    X(LOGHYPOT_##T, t, 2, t, t, t, loghypot_##t(a, b))      \
+    X(COPYSIGN_##T, t, 2, t, t, t, with_sign_##t(a, b))     \
+    X(LDEXP_##T, t, 2, t, i64, t, ldexp_##t(a, b))          \
+    X(FRACTION_##T, t, 1, t, t, t, fraction_##t(a))         \
+    X(EXPONENT_##T, i64, 1, t, t, t, exponent_##t(a))
 
 #define HCY_EVAL_ANY(X, T, t)                               \
     X(LT_##T, b32, 2, t, t, t, a < b)                       \
@@ -77,11 +110,22 @@
     X(TOU64_I64, u64, 1, i64, i64, i64, (u64)a)                                                 \
     X(TOI64_U64, i64, 1, u64, u64, u64, (i64)a)
 
-#define HCY_EVAL_OPS(X)                                                                         \
+/* Of a seed, an index and a stream (eval_random.h). */
+#define HCY_EVAL_RANDOMS(X)                                                                     \
+    X(RANDOM_U64, u64, 3, u64, u64, u64, random_u64(a, b, c))                                   \
+    X(UNIFORM_F32, f32, 3, u64, u64, u64, uniform_f32(a, b, c))                                 \
+    X(UNIFORM_F64, f64, 3, u64, u64, u64, uniform_f64(a, b, c))                                 \
+    X(NORMAL_F64, f64, 3, u64, u64, u64, normal_f64(a, b, c))
+
+/* All but HCY_EVAL_SINES. */
+#define HCY_EVAL_SIMPLE_OPS(X)                                                                  \
     HCY_EVAL_INTEGERS(X, I64, i64) HCY_EVAL_INTEGERS(X, U64, u64)                               \
     HCY_EVAL_REALS(X, F32, f32) HCY_EVAL_REALS(X, F64, f64)                                     \
     HCY_EVAL_ANY(X, I64, i64) HCY_EVAL_ANY(X, U64, u64) HCY_EVAL_ANY(X, F32, f32) HCY_EVAL_ANY(X, F64, f64) \
-    HCY_EVAL_WRAPS(X) HCY_EVAL_BOOLS(X)
+    HCY_EVAL_WRAPS(X) HCY_EVAL_BOOLS(X)                                                         \
+    HCY_EVAL_MATHS(X, F32, f32) HCY_EVAL_MATHS(X, F64, f64) HCY_EVAL_RANDOMS(X)
+#define HCY_EVAL_OPS(X)                                                                         \
+    HCY_EVAL_SIMPLE_OPS(X) HCY_EVAL_SINES(X, F32, f32) HCY_EVAL_SINES(X, F64, f64)
 
 /* Reductions: X(NAME, type, the operation that joins two). */
 #define HCY_EVAL_REDUCTIONS(X)                                                                  \
@@ -89,6 +133,15 @@
     X(PROD_I64, i64, MUL_I64) X(PROD_U64, u64, MUL_U64) X(PROD_F64, f64, MUL_F64)               \
     X(LEAST_I64, i64, MIN_I64) X(LEAST_U64, u64, MIN_U64) X(LEAST_F32, f32, MIN_F32) X(LEAST_F64, f64, MIN_F64) \
     X(MOST_I64, i64, MAX_I64) X(MOST_U64, u64, MAX_U64) X(MOST_F32, f32, MAX_F32) X(MOST_F64, f64, MAX_F64)
+
+/* Scans: the same. */
+#define HCY_EVAL_SCANS(X)                                                                       \
+    X(SCAN_SUM_I64, i64, ADD_I64) X(SCAN_SUM_U64, u64, ADD_U64) X(SCAN_SUM_F64, f64, ADD_F64)   \
+    X(SCAN_PROD_I64, i64, MUL_I64) X(SCAN_PROD_U64, u64, MUL_U64) X(SCAN_PROD_F64, f64, MUL_F64) \
+    X(SCAN_LEAST_I64, i64, MIN_I64) X(SCAN_LEAST_U64, u64, MIN_U64) X(SCAN_LEAST_F32, f32, MIN_F32) \
+    X(SCAN_LEAST_F64, f64, MIN_F64)                                                             \
+    X(SCAN_MOST_I64, i64, MAX_I64) X(SCAN_MOST_U64, u64, MAX_U64) X(SCAN_MOST_F32, f32, MAX_F32) \
+    X(SCAN_MOST_F64, f64, MAX_F64)
 
 /* Memory: X(NAME, type in memory, type in a register, the loaded x, the stored x).  Floats are stored with one NaN for
  * all, as devices make different ones. */
@@ -111,15 +164,20 @@ enum hcy_eval_type { HCY_EVAL_B32, HCY_EVAL_I64, HCY_EVAL_U64, HCY_EVAL_F32, HCY
 enum hcy_eval_op {
     HCY_EVAL_VALUE, /* a number of the job's, for all elements */
     HCY_EVAL_INDEX, /* an element's number, as I64 */
+    HCY_EVAL_PLACE, /* its number in its span (eval_format.h), as I64 */
     HCY_EVAL_LOAD,
+    HCY_EVAL_CARRY, /* what was before this piece of its span */
     HCY_EVAL_STORE,
 #define HCY_EVAL_ENUM(name, ...) HCY_EVAL_##name,
     HCY_EVAL_OPS(HCY_EVAL_ENUM)
+    HCY_EVAL_SCANS(HCY_EVAL_ENUM)
     HCY_EVAL_REDUCTIONS(HCY_EVAL_ENUM)
 #undef HCY_EVAL_ENUM
     HCY_EVAL_END
 };
 #define HCY_EVAL_FIRST_OP        HCY_EVAL_ADD_I64
+#define HCY_EVAL_FIRST_SCAN      HCY_EVAL_SCAN_SUM_I64
+#define HCY_EVAL_FIRST_MATHS     HCY_EVAL_EXP_F32 /* functions of eval_maths.h, up to scans */
 #define HCY_EVAL_FIRST_REDUCTION HCY_EVAL_SUM_I64
 
 #endif

@@ -216,10 +216,21 @@ HCY_API int hcy_device_lose(hcy_device *dev, const char *fmt, ...) HCY_PRINTF(2,
 
 /* ns of CLOCK_MONOTONIC, the time base of events and traces. */
 HCY_API uint64_t hcy_now_ns(void);
-/* One span of the timeline that HALCYON_TRACE asks for; `lane` tells the device's queues apart. */
+/* One span of the timeline that HALCYON_TRACE asks for; `lane`: the queue that queue_create() was called for. */
 HCY_API void hcy_trace_span(const hcy_device *dev, const void *lane, const char *what, uint64_t start_ns,
                             uint64_t end_ns, uint64_t bytes);
 HCY_API int hcy_trace_on(void);
+/* The queue's row in it has a name; and its spans, from here on until this is said again, are about frames `first` to
+ * `first` + n - 1 (n 0: about none).  What was submitted before must have run. */
+HCY_API void hcy_trace_name_queue(const hcy_queue *queue, const char *name);
+HCY_API void hcy_trace_frames(const hcy_queue *queue, uint64_t first, uint64_t n);
+/* A span of the host's own work, in a row of the calling thread: hcy_trace_begin() is when it began, 0 where there is
+ * no timeline, and hcy_trace_end() draws it from then to now; of a 0 it draws nothing.  The row is the thread's from
+ * hcy_trace_name_thread() on until NULL gives it back, which a thread does that ends: another of that name has it
+ * then. */
+HCY_API uint64_t hcy_trace_begin(void);
+HCY_API void hcy_trace_end(uint64_t since, const char *what, uint64_t first, uint64_t n, uint64_t bytes);
+HCY_API void hcy_trace_name_thread(const char *name);
 
 /* 0, or HCY_EFORK in a child of a process that had opened a device: its threads are not there, its locks may be held
  * for ever.  For what is built on devices and has threads or locks of its own. */
@@ -232,8 +243,15 @@ HCY_API int hcy_size_add(size_t *out, size_t a, size_t b);
 /* The folder for what a backend keeps from run to run, of HALCYON_CACHE_DIR or the user's cache, made if need be, to
  * `path`; HCY_ENOENT without a description: there is none. */
 HCY_API int hcy_cache_folder(char *path, size_t size, const char *folder);
+/* A file in such a folder to be read: *fd, or all of it, malloced, with a zero behind it, if it has `most` bytes at
+ * most.  HCY_ENOENT without a description: it is not there, cannot be read, or is not to be relied on, because it or
+ * its folder belongs to another user who is not root, or everybody may write to it. */
+HCY_API int hcy_cache_open(int *fd, const char *path);
+HCY_API int hcy_cache_read(void **data, size_t *size, const char *path, size_t most);
+/* FNV-1a of bytes, by which who reads them knows that they are what was written. */
+HCY_API uint64_t hcy_cache_sum(const void *data, size_t size);
 /* A file of a head and data in such a folder, whole or not at all, as hcy_output_open() has it.  Folders are made if
- * need be.  HCY_ENOENT without a description: it cannot be written. */
+ * need be.  HCY_ENOENT without a description: it cannot be written, or would not be read. */
 HCY_API int hcy_cache_write(const char *path, const void *head, size_t head_size, const void *data, size_t size);
 
 /* Bytes of host memory that this process may still take, by the machine's MemAvailable, its cgroups' limits and its
@@ -275,7 +293,8 @@ HCY_API void hcy_output_abandon(void);
  * with events, sticky failures and the trace.  `run` gets a private copy of `size` bytes of `command`. */
 typedef struct hcy_hostqueue hcy_hostqueue;
 typedef int (*hcy_hostqueue_fn)(void *command);
-HCY_API int hcy_hostqueue_create(hcy_hostqueue **hq, hcy_device *dev);
+/* `queue`: whose commands these are, as the trace names them; NULL: no queue's of the HAL. */
+HCY_API int hcy_hostqueue_create(hcy_hostqueue **hq, hcy_device *dev, const hcy_queue *queue);
 HCY_API void hcy_hostqueue_destroy(hcy_hostqueue *hq);
 /* `name` must be a string constant; bytes are for the trace. */
 HCY_API int hcy_hostqueue_submit(hcy_hostqueue *hq, const char *name, uint64_t bytes, hcy_hostqueue_fn run,

@@ -104,7 +104,7 @@ static int new_array(hcy_array **out, hcy_device *dev, int dtype, int rank, cons
         status = hcy_fail(HCY_EINVAL,
                           !out   ? "an array: no place for it"
                           : !dev ? "an array: no device"
-                                 : "an array: %d is no type of HCY_BOOL to HCY_COMPLEX128",
+                                 : "an array: %d is not a type of HCY_BOOL to HCY_COMPLEX128",
                           dtype);
     /* Up to here nothing is held, so that a refused argument leaves nothing to free. */
     hcy_array *a = status ? NULL : calloc(1, sizeof *a);

@@ -1,6 +1,6 @@
 # Arrays on devices: views of buffers.
 AM_CPPFLAGS += -I$(srcdir)/src/array
 libcore_la_SOURCES += src/array/array_priv.h src/array/array.c src/array/views.c src/array/slice.c src/array/transfer.c \
-    src/array/array_files.c
+    src/array/array_files.c src/array/dlpack.c
 halcyoninclude_HEADERS += src/array/halcyon/array.h
 dist_man_MANS += doc/halcyon_array.3

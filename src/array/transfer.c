@@ -187,7 +187,7 @@ int hcy_array_to_device(hcy_array **out, hcy_queue *queue, const hcy_array *a, h
                         : a  ? "queue"
                              : "array");
     if (from && hcy_queue_device(from) != hcy__array_device(a))
-        return hcy_fail(HCY_EINVAL, "hcy_array_to_device: `from` is no queue of the array's device");
+        return hcy_fail(HCY_EINVAL, "hcy_array_to_device: `from` is not a queue of the array's device");
     hcy_device *dev = hcy_queue_device(queue);
     int status = hcy_array_empty(&to, dev, a->dtype, a->rank, a->shape);
     if (!status && dev == hcy__array_device(a)) {

@@ -10,7 +10,7 @@ int hcy_array_transpose(hcy_array **out, const hcy_array *a, const int *axes)
     for (int d = 0; !status && axes && d < a->rank; d++) {
         if (axes[d] < 0 || axes[d] >= a->rank || seen[axes[d]])
             status = hcy_fail(HCY_EINVAL,
-                              "hcy_array_transpose: axis %d, as number %d of %d, is none or comes twice",
+                              "hcy_array_transpose: axis %d, as number %d of %d, is not one of its axes or comes twice",
                               axes[d], d, a->rank);
         else
             seen[axes[d]] = true;
@@ -160,7 +160,7 @@ int hcy_array_reshape(hcy_array **out, const hcy_array *a, int rank, const int64
         hcy__c_strides(strides, rank, full);
     else if (!find_strides(strides, a, rank, full))
         return hcy_fail(HCY_ESTATE,
-                        "hcy_array_reshape: as its elements lie, %s is no view of %s; copy it first",
+                        "hcy_array_reshape: as its elements lie, %s is not a view of %s; copy it first",
                         hcy__shape_text(to, rank, full), hcy__shape_text(from, a->rank, a->shape));
     status = hcy__array_view(out ? &v : NULL, a);
     if (status)

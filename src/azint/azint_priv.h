@@ -88,6 +88,8 @@ void hcy__azint_centres_eval(struct azint_row *row, const struct azint_geometry 
 /* Of pixels with corners of their own: row i's, g->own to a pixel. */
 void hcy__azint_quads_eval(struct azint_row *row, const struct azint_geometry *g, const struct azint_scale *scale,
                            size_t i, int want_chi);
+/* The corners of the image's pixel (i, j), of pixels that have their own. */
+void hcy__azint_place_pixel(double corners[][3], const struct azint_geometry *g, size_t i, size_t j);
 /* The cosine of the angle at which pixel j is hit, from its centre and its corners. */
 double hcy__azint_incidence(const struct azint_row *centre, const struct azint_row *quads, size_t j);
 

@@ -236,8 +236,8 @@ static int nothing_left(struct build *b)
      * the message. */
     min = min < 0 && !b->scale.may_be_negative ? 0 : min;
     return hcy_fail(HCY_ERANGE,
-                    "no pixel is left: those that are not masked have %s from %g to %g %s; in the radial and azimuthal "
-                    "range asked for is none",
+                    "no pixel is left: those that are not masked have %s from %g to %g %s; none of them is in the radial "
+                    "and azimuthal range asked for",
                     b->scale.unit->quantity, min * scale, max * scale, b->scale.unit->symbol);
 }
 

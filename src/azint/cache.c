@@ -163,12 +163,12 @@ int hcy__azint_cache_load(hcy_azint_plan *plan, const char *folder, const struct
     struct file_head h;
     int rc = -1;
 
+    int fd;
+
     path_of(path, sizeof path, folder, key);
-    /* Somebody may have put a pipe there, for whose writer an open without O_NONBLOCK would wait. */
-    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0)
+    if (hcy_cache_open(&fd, path))
         return -1;
-    if (!fstat(fd, &st) && S_ISREG(st.st_mode) && pread(fd, &h, sizeof h, 0) == sizeof h &&
+    if (!fstat(fd, &st) && pread(fd, &h, sizeof h, 0) == sizeof h &&
         h.size == (uint64_t)st.st_size)
         rc = take_tables(plan, fd, &h, key, threads);
     close(fd);

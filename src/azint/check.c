@@ -138,8 +138,8 @@ int hcy__azint_check_options(const hcy_azint_options *o, size_t height, size_t w
     if (o->npt < 1 || o->npt > HCY_AZINT_MAX_BINS)
         return hcy_fail(HCY_EINVAL, "npt is %zu: it has to be from 1 to %u bins", o->npt, HCY_AZINT_MAX_BINS);
     if (o->npt_azim > HCY_AZINT_MAX_BINS / o->npt)
-        return hcy_fail(HCY_EINVAL, "npt_azim is %zu: with %zu bins in radius it can be %zu at most", o->npt_azim,
-                        o->npt, HCY_AZINT_MAX_BINS / o->npt);
+        return hcy_fail(HCY_EINVAL, "npt_azim is %zu: with %zu bins in radius it can be %zu at most (a plan numbers %u bins)",
+                        o->npt_azim, o->npt, HCY_AZINT_MAX_BINS / o->npt, HCY_AZINT_MAX_BINS);
     /* Then the choices by number: whoever adds one to the header extends these ranges. */
     if (o->split < HCY_SPLIT_NO || o->split > HCY_SPLIT_FULL)
         return hcy_fail(HCY_EINVAL, "split is %d, not one of HCY_SPLIT_*", o->split);

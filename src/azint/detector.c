@@ -222,8 +222,7 @@ const hcy_detector *hcy_detector_list(size_t *n)
     return detectors;
 }
 
-/* Whether the names are the same but for case, blanks, - and _.  `a` ends at a 0 or at '|'. */
-static int same_name(const char *a, const char *b)
+int hcy__is_same_name(const char *a, const char *b)
 {
     for (;;) {
         while (*a == ' ' || *a == '-' || *a == '_')
@@ -241,7 +240,7 @@ static int has_alias(const char *aliases, const char *name)
 {
     while (*aliases) {
         /* Aliases are one text, parted by bars. */
-        if (same_name(aliases, name))
+        if (hcy__is_same_name(aliases, name))
             return 1;
         aliases += strcspn(aliases, "|");
         aliases += *aliases == '|';
@@ -254,7 +253,7 @@ int hcy_detector_find(const hcy_detector **detector, const char *name)
     if (!detector || !name)
         return hcy_fail(HCY_EINVAL, "hcy_detector_find: %s is NULL", detector ? "name" : "detector");
     for (size_t i = 0; i < N_DETECTORS; i++) {
-        if (same_name(detectors[i].name, name) || has_alias(detectors[i].aliases, name)) {
+        if (hcy__is_same_name(detectors[i].name, name) || has_alias(detectors[i].aliases, name)) {
             *detector = &detectors[i];
             return 0;
         }

@@ -211,8 +211,7 @@ static void to_lab(struct azint_row *row, const struct azint_geometry *g, size_t
     }
 }
 
-/* The corners of the image's pixel (i, j). */
-static void place_turned_pixel(double corners[][3], const struct azint_geometry *g, size_t i, size_t j)
+void hcy__azint_place_pixel(double corners[][3], const struct azint_geometry *g, size_t i, size_t j)
 {
     g->place(corners, g, g->turn1 ? g->height - 1 - i : i, g->turn2 ? g->width - 1 - j : j);
 }
@@ -224,7 +223,7 @@ void hcy__azint_quads_eval(struct azint_row *row, const struct azint_geometry *g
 
     /* The row's own coordinates hold the detector's until to_lab() replaces them. */
     for (size_t j = 0; j < g->width; j++) {
-        place_turned_pixel(corners, g, i, j);
+        hcy__azint_place_pixel(corners, g, i, j);
         for (unsigned k = 0; k < g->own; k++) {
             row->z[g->own * j + k] = corners[k][0];
             row->y[g->own * j + k] = corners[k][1];
@@ -247,7 +246,7 @@ void hcy__azint_centres_eval(struct azint_row *row, const struct azint_geometry 
     for (size_t j = 0; j < g->width; j++) {
         double sum[3] = { 0, 0, 0 };
 
-        place_turned_pixel(c, g, i, j);
+        hcy__azint_place_pixel(c, g, i, j);
         for (unsigned k = 0; k < g->own; k++)
             for (int d = 0; d < 3; d++)
                 sum[d] += c[k][d];

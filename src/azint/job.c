@@ -93,7 +93,7 @@ int hcy_azint_plan_job(hcy_azint_job *job, const hcy_azint_plan *plan, uint32_t 
         return hcy_fail(HCY_EINVAL, "hcy_azint_plan_job: %s is NULL", job ? "plan" : "job");
     t = hcy_pixel_type(pixel_type);
     if (!t)
-        return hcy_fail(HCY_EINVAL, "%u is no pixel type, HCY_PIXEL_*", pixel_type);
+        return hcy_fail(HCY_EINVAL, "%u is not a pixel type, HCY_PIXEL_*", pixel_type);
     memset(job, 0, sizeof(*job));
     o = &plan->options;
     /* A filter limits what it squares: a larger dark current would be cut to that limit without a word. */

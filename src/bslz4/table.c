@@ -36,7 +36,7 @@ int hcy__bslz4_check_chunk(const hcy_bslz4_job *job)
     if (!job)
         return hcy_fail(HCY_EINVAL, "bslz4: no job given");
     if (job->codec > HCY_CODEC_BITSHUFFLE)
-        return hcy_fail(HCY_EINVAL, "bslz4: codec %u is none of HCY_CODEC_*", job->codec);
+        return hcy_fail(HCY_EINVAL, "bslz4: codec %u is not one of HCY_CODEC_*", job->codec);
     if (!job->elem_size || job->elem_size > HCY__BSLZ4_MAX_ELEMENT)
         return hcy_fail(HCY_EUNSUPPORTED, "bslz4: elements of %u bytes; 1 to %u are supported", job->elem_size,
                         HCY__BSLZ4_MAX_ELEMENT);

@@ -39,6 +39,7 @@ static const struct cli_option options[] = {
     { "dataset", 0, CLI_TEXT, AT(dataset), "PATH", "in STACK (default: found)", 0, 0, NULL },
     { "tune", 0, CLI_FLAG, AT(tune), NULL, "find the devices' fastest parameters, and keep them", 0, 0, NULL },
     { "json", 0, CLI_FLAG, AT(json), NULL, "as one JSON object", 0, 0, NULL },
+    CLI_ISOLATE_OPTIONS,
     { NULL, 0, CLI_FLAG, 0, NULL, NULL, 0, 0, NULL }
 };
 #undef AT

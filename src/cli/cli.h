@@ -8,6 +8,7 @@
 #ifndef HCY_CLI_H
 #define HCY_CLI_H
 
+#include <halcyon/stack.h>
 #include <halcyon/status.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -24,7 +25,9 @@ enum cli_type {
     CLI_REAL,   /* struct cli_real, finite and within [min, max] */
     CLI_CHOICE, /* int: index into choices */
     CLI_PAIR,   /* struct cli_pair: "A,B", A < B */
-    CLI_SPAN    /* struct cli_span: "A:B", "A:", ":B" or "A" of whole numbers, B excluded */
+    CLI_SPAN,   /* struct cli_span: "A:B", "A:", ":B" or "A" of whole numbers, B excluded */
+    CLI_SPANS,  /* struct cli_spans: such spans, and "A-B" with B, between commas; each behind the one before */
+    CLI_ISOLATE /* nothing: the library is told, at once, that its offset is what it isolates (HCY_ISOLATE_*) */
 };
 struct cli_int {
     int given;
@@ -42,6 +45,12 @@ struct cli_span {
     int given;
     uint64_t first, last; /* last is UINT64_MAX if it was left open */
 };
+enum { CLI_MOST_SPANS = 64 };
+struct cli_spans {
+    int given;
+    size_t n;
+    struct cli_span list[CLI_MOST_SPANS];
+};
 
 struct cli_option {
     const char *name; /* without the dashes; NULL ends a table */
@@ -53,6 +62,13 @@ struct cli_option {
     double min, max;            /* of numbers; both 0: any */
     const char *const *choices; /* ends with NULL */
 };
+
+/* Of every command that reads HDF5 files.  What stands in none of its options is main()'s: files of other users. */
+#define CLI_ISOLATE_OPTIONS                                                                                      \
+    { "isolate", 0, CLI_ISOLATE, HCY_ISOLATE_ALL, NULL,                                                          \
+      "HDF5 files are read by a process of their own, which damaged ones may crash (default: other users' files)", \
+      0, 0, NULL },                                                                                              \
+        { "no-isolate", 0, CLI_ISOLATE, HCY_ISOLATE_NONE, NULL, "not even other users' files", 0, 0, NULL }
 
 /* Options that --help shows together, by their names with blanks between: `usual` ones, and the `rest` only with
  * --help-all.  A title of NULL ends a table. */
@@ -130,10 +146,11 @@ int cli_sum(int argc, char **argv);
 int cli_merge(int argc, char **argv);
 int cli_plot(int argc, char **argv);
 int cli_info(int argc, char **argv);
+int cli_calibrate(int argc, char **argv);
 extern const struct cli_group cli_integrate_groups[]; /* the one subcommand with more options than a screen has lines */
 extern const struct cli_command cli_integrate_command, cli_devices_command, cli_simulate_command,
     cli_bench_command, cli_bench_nufft_command, cli_nufft_command, cli_decompress_command, cli_compress_command,
     cli_sum_command, cli_merge_command, cli_plot_command, cli_info_command, cli_fpga_model_command,
-    cli_compare_command;
+    cli_compare_command, cli_calibrate_command;
 
 #endif

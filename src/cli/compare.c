@@ -31,6 +31,7 @@ static const struct cli_option options[] = {
     { "finufft", 'f', CLI_TEXT, AT(finufft), "FILE", "FINUFFT's library beside them", 0, 0, NULL },
     { "pyfai", 0, CLI_TEXT, AT(python), "PYTHON", "and the pyFAI of this Python beside the curves", 0, 0, NULL },
     { "quiet", 'q', CLI_FLAG, AT(quiet), NULL, "no progress", 0, 0, NULL },
+    CLI_ISOLATE_OPTIONS,
     { NULL, 0, CLI_FLAG, 0, NULL, NULL, 0, 0, NULL }
 };
 #undef AT
@@ -61,7 +62,7 @@ static int read_report(json_t **report, const char *path)
         return cli_error("%s: %s (line %d)", path, error.text, error.line);
     const char *what = value_string(*report, "report");
     if (!what || strcmp(what, "halcyon compare"))
-        return cli_error("%s is no report of halcyon compare", path);
+        return cli_error("%s is not a report of halcyon compare", path);
     /* Members of another version may have other meanings, so none is read by guess. */
     double version = value_number(*report, "version");
     if (version == COMPARE_VERSION)

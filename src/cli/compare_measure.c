@@ -352,6 +352,7 @@ static void describe_device(json_t *object, const struct measure *m)
     if (m->n_devices == 1) {
         value_put_text(object, "description", info->description);
         value_put_text(object, "kind", kinds[info->kind >= 1 && info->kind <= 4 ? info->kind : 0]);
+        value_put(object, "units", info->units);
         json_object_set_new(object, "in_host_memory", json_boolean(info->caps & HCY_CAP_HOST_MEMORY));
     }
     value_put_text(object, "virtual", is_virtual ? "virtual: not measured on hardware" : NULL);
@@ -496,7 +497,7 @@ static void put_window(json_t *object, json_t *spans, double run_ms)
     json_object_set_new(object, "timeline", timeline);
 }
 
-/* The trace's spans that began within [from, to] microseconds, by device. */
+/* The trace's spans that began within [from, to] microseconds, by device; not those of the host's threads. */
 static json_t *pick_spans(json_t *trace, double from, double to)
 {
     json_t *spans = json_array(), *names = json_object(), *record;
@@ -504,18 +505,19 @@ static json_t *pick_spans(json_t *trace, double from, double to)
     json_array_foreach(trace, i, record)
     {
         char pid[32];
-        const char *kind = value_string(record, "ph");
+        const char *kind = value_string(record, "ph"), *what = value_string(record, "name");
         double start = value_number(record, "ts");
         snprintf(pid, sizeof pid, "%.0f", value_number(record, "pid"));
-        /* A device is named before its first span. */
-        if (kind && *kind == 'M')
+        /* A device is named before its first span, and queues are named beside it. */
+        if (kind && *kind == 'M' && what && !strcmp(what, "process_name"))
             value_put_text(names, pid, value_string(record, "args.name"));
-        if (!kind || *kind != 'X' || start < from || start > to)
+        const char *device = value_string(names, pid);
+        if (!kind || *kind != 'X' || start < from || start > to || !device || !strcmp(device, "host"))
             continue;
         json_t *span = json_object();
-        value_put_text(span, "device", value_string(names, pid));
+        value_put_text(span, "device", device);
         value_put(span, "queue", value_number(record, "tid"));
-        value_put_text(span, "name", value_string(record, "name"));
+        value_put_text(span, "name", what);
         value_put(span, "start_ms", 1e-3 * (start - from));
         value_put(span, "ms", 1e-3 * value_number(record, "dur"));
         value_put(span, "bytes", value_number(record, "args.bytes"));

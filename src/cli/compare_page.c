@@ -138,7 +138,12 @@ static void write_cards(FILE *out, const json_t *report)
         write_card(out, compare_number(number, value_number(report, "together.frames_per_s")),
                    "frames a second, all together", *compare_mark(value_at(report, "together")) ? " (virtual devices in it)" : "");
         snprintf(text, sizeof text, "%.2f", value_number(report, "together.of_the_sum"));
-        write_card(out, text, "of the sum of the parts", NULL);
+        const char *sharing = value_string(report, "together.sharing_processors");
+        write_card(out, text,
+                   sharing ? "of the sum of the parts, which share the processors: " : "of the sum of the parts", sharing);
+        snprintf(text, sizeof text, "%.2f", value_number(report, "together.of_the_shares"));
+        if (sharing)
+            write_card(out, text, "of that sum with the fastest of these alone, which is what can be had", NULL);
     }
     snprintf(text, sizeof text, "%zu of %zu", equal, working);
     write_card(out, text, "devices have the reference's bits", NULL);

@@ -101,7 +101,7 @@ void compare_pyfai(json_t *report, const struct compare_job *job)
     else if (hcy_stack_open(&stack, job->path, job->values->dataset))
         why = hcy_last_error()->text;
     else if (!*hcy_stack_get_info(stack)->dataset)
-        why = "the stack is no HDF5 dataset, which is what the script reads";
+        why = "the stack is not an HDF5 dataset, which is what the script reads";
     if (!why) {
         snprintf(path, sizeof path, "%s/pyfai.json", job->folder);
         json_t *ended = compare_apart(job, run_python, hcy_stack_get_info(stack));

@@ -412,6 +412,31 @@ static double list_working(char *list, size_t size, size_t *n, const json_t *dev
     return sum;
 }
 
+/* Devices that work with the processors, if there are more of their threads than processors: the sum of their rates is
+ * one that no run can have, and with the fastest of them alone it is what shares of the processors allow. */
+static void put_sharing(json_t *together, const json_t *devices, double sum)
+{
+    const json_t *device;
+    char list[4096] = "";
+    size_t i, n = 0, used = 0;
+    double units = 0, fastest = 0, all = 0;
+    json_array_foreach(devices, i, device)
+    {
+        const char *kind = value_string(device, "kind");
+        double rate = value_number(device, "frames_per_s");
+        if (!kind || strcmp(kind, "cpu") || !isfinite(rate) || used >= sizeof list)
+            continue;
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", n++ ? ", " : "", compare_name(device));
+        units += value_number(device, "units");
+        fastest = fmax(fastest, rate);
+        all += rate;
+    }
+    int shares = n > 1 && units > hcy_processors();
+    value_put_text(together, "sharing_processors", shares ? list : NULL);
+    value_put(together, "sum_of_shares_frames_per_s", shares ? sum - all + fastest : NAN);
+    value_put(together, "of_the_shares", shares ? value_number(together, "frames_per_s") / (sum - all + fastest) : NAN);
+}
+
 static void put_together(json_t *report, struct run *r, const json_t *devices, const json_t *stack)
 {
     char list[4096];
@@ -422,6 +447,7 @@ static void put_together(json_t *report, struct run *r, const json_t *devices, c
     if (json_is_object(together)) {
         value_put(together, "sum_of_parts_frames_per_s", sum);
         value_put(together, "of_the_sum", value_number(together, "frames_per_s") / sum);
+        put_sharing(together, devices, sum);
     }
     json_object_set_new(report, "together", together);
 }

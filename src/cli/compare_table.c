@@ -102,6 +102,11 @@ static void print_rates(FILE *out, const json_t *report)
         fprintf(out, "%-28s %10s   so all together is %.2f of the sum\n", "  the sum of the parts",
                 compare_number(text, value_number(together, "sum_of_parts_frames_per_s")),
                 value_number(together, "of_the_sum"));
+    /* That sum is of things which cannot be had at once. */
+    if (value_string(together, "sharing_processors"))
+        fprintf(out, "%-28s %10s   so all together is %.2f of it; these work with the same processors: %s\n",
+                "  with the fastest sharer", compare_number(text, value_number(together, "sum_of_shares_frames_per_s")),
+                value_number(together, "of_the_shares"), value_string(together, "sharing_processors"));
     const json_t *pyfai = value_at(report, "pyfai");
     if (pyfai) {
         char name[64];

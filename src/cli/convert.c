@@ -26,6 +26,7 @@ static const char *const codecs[] = { "bslz4", "lz4", NULL };
         { "channel", 0, CLI_TEXT, AT(channel), "N", "of several energy thresholds: 1, 2 ...", 0, 0, NULL },  \
         CLI_RAW_OPTIONS(AT(raw)), { "frames", 0, CLI_SPAN, AT(frames), "A:B", "these alone, from 0, B not included", 0, 0, NULL },     \
         { "quiet", 'q', CLI_FLAG, AT(quiet), NULL, "no progress, no summary", 0, 0, NULL },                  \
+        CLI_ISOLATE_OPTIONS,                                                                                 \
     {                                                                                                        \
         NULL, 0, CLI_FLAG, 0, NULL, NULL, 0, 0, NULL                                                         \
     }

@@ -33,6 +33,7 @@ static const struct cli_option options[] = {
     { "clock", 0, CLI_REAL, AT(clock), "MHZ", "of the kernels (300)", 1, 1000, NULL },
     { "dataset", 0, CLI_TEXT, AT(dataset), "PATH", "in STACK (default: found)", 0, 0, NULL },
     { "json", 0, CLI_FLAG, AT(json), NULL, "as one JSON object", 0, 0, NULL },
+    CLI_ISOLATE_OPTIONS,
     { NULL, 0, CLI_FLAG, 0, NULL, NULL, 0, 0, NULL }
 };
 #undef AT

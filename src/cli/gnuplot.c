@@ -2,6 +2,7 @@
  */
 #include "gnuplot.h"
 #include "cli.h"
+#include <halcyon/backend.h>
 #include <errno.h>
 #include <spawn.h>
 #include <string.h>
@@ -108,4 +109,22 @@ int gnuplot_run(FILE *script, int out)
         status = report_gnuplot_error(errors);
     fclose(errors);
     return status;
+}
+
+int gnuplot_save(FILE *picture, const char *path)
+{
+    char buffer[65536];
+    size_t n;
+    hcy_output *output;
+    /* The picture is drawn to a temporary file first: gnuplot may fail, and an earlier picture then stays. */
+    int status = hcy_output_open(&output, path, 0);
+    FILE *out = status ? NULL : hcy_output_stream(output);
+    rewind(picture);
+    while (out && (n = fread(buffer, 1, sizeof buffer, picture)) > 0 && fwrite(buffer, 1, n, out) == n)
+        ;
+    if (!status && (!out || ferror(picture)))
+        status = hcy_fail(HCY_EIO, "%s: the picture that was drawn cannot be read", path);
+    if (output)
+        status = hcy_output_commit(output, status);
+    return status ? cli_fail(status) : CLI_OK;
 }

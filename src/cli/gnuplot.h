@@ -11,5 +11,7 @@ void gnuplot_text(FILE *script, const char *text);
 /* Runs what was written to `script` (a tmpfile) and takes what it prints to `out`, a descriptor.  CLI_OK, or
  * CLI_FAILED after a message. */
 int gnuplot_run(FILE *script, int out);
+/* Copies a picture that was drawn (to a tmpfile) to a file, which is written whole or not at all.  CLI_*. */
+int gnuplot_save(FILE *picture, const char *path);
 
 #endif

@@ -195,7 +195,7 @@ int group_take(struct group *g, hcy_curves *curves, const hcy_pipeline_frame *fr
         return average_frames(written, g, curves, frame);
     if (g->size < 2) {
         *written = frame->result != NULL;
-        return hcy_curves_append(curves, frame->number, frame->result, frame->why);
+        return hcy_curves_append_regions(curves, frame->number, frame->result, frame->regions, frame->why);
     }
     int status = add_to_group(g, frame);
     return status || g->n < g->size ? status : group_end(g, curves, written);

@@ -171,7 +171,7 @@ static void warn_of_lost_trace(const char *path)
     if (number)
         cli_note("no timeline is written: HALCYON_TRACE names %s: %s", path, words);
     else if (is_other_file(path))
-        cli_note("no timeline is written: HALCYON_TRACE names %s, which is no timeline and stays as it is", path);
+        cli_note("no timeline is written: HALCYON_TRACE names %s, which is not a timeline and stays as it is", path);
 }
 
 int guard_trace(struct guard *g)

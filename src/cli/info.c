@@ -20,6 +20,7 @@ struct values {
 static const struct cli_option options[] = {
     { "dataset", 0, CLI_TEXT, AT(dataset), "PATH", "in a stack (default: found)", 0, 0, NULL },
     { "channel", 0, CLI_TEXT, AT(channel), "N", "of several energy thresholds: 1, 2, difference ...", 0, 0, NULL },
+    CLI_ISOLATE_OPTIONS,
     { NULL, 0, CLI_FLAG, 0, NULL, NULL, 0, 0, NULL }
 };
 #undef AT

@@ -300,6 +300,7 @@ static int open_curves(struct job *job)
     opts.file_mask = *job->pixels.file_mask ? job->pixels.file_mask : NULL;
     opts.growing = v->follow;
     opts.shard = job->shard.count ? &job->shard : NULL;
+    regions_name(&opts, &job->regions);
     /* From here on an interruption has something to clean up. */
     interrupt_catch();
     status = hcy_curves_open(&job->curves, job->output, job->plan, &opts);
@@ -319,6 +320,7 @@ static int take_curve(void *payload, const hcy_pipeline_frame *frame)
     if (status)
         return status;
     pixels_take(&job->pixels, frame);
+    regions_take(&job->regions, frame);
     uint64_t written = 0;
     status = group_take(&job->group, job->curves, frame, &written);
     job->written += status ? 0 : written;
@@ -359,6 +361,7 @@ int integrate_pipeline(struct job *job)
     hcy_pipeline_options opts = HCY_PIPELINE_OPTIONS_INIT;
     hcy_pipeline_source source = hcy_pipeline_source_of(job->info);
     integrate_run_options(&opts, job->values);
+    regions_ask(&opts, &job->regions);
     if (!group_adds(&job->group))
         opts.flags |= HCY_PIPELINE_MEANS;
     if (job->values->follow || job->worker)
@@ -469,6 +472,8 @@ int integrate_plan(struct job *job)
         status = group_read_monitor(&job->group, job->stack, job->values->monitor, job->values->follow);
     if (!status)
         status = make_stack_plan(job);
+    if (!status)
+        status = regions_prepare(&job->regions, job->plan, job->mask);
     return status ? status : group_open(&job->group, job->plan, (uint64_t)job->values->sum.value,
                                         (uint64_t)job->values->average.value);
 }
@@ -505,7 +510,7 @@ int integrate_begin(struct job *job, const struct integrate_values *values)
     int status = shard_parse(&job->shard, values->shard);
     job->shard.unit = (uint64_t)values->sum.value;
     progress_begin(&job->progress, !values->quiet);
-    return status;
+    return status ? status : regions_parse(&job->regions, values);
 }
 
 void integrate_end(struct job *job)
@@ -523,6 +528,7 @@ void integrate_end(struct job *job)
     for (size_t i = 0; i < sizeof job->arrays / sizeof job->arrays[0]; i++)
         free(job->arrays[i]);
     group_close(&job->group);
+    regions_free(&job->regions);
     failures_free(&job->failures);
 }
 

@@ -16,6 +16,9 @@ struct integrate_values {
         *shard;
     struct cli_int npt, npt_azim, mask_frame, batch, sum, max_iter, orientation, processes, average;
     struct cli_real latency, device_timeout;
+    const char *roi; /* regions, and: */
+    int stats;       /* the whole frame as one */
+    struct cli_int above;
     int split, errors, layout;
     struct cli_real polarization, dummy, delta_dummy, normalization, threshold, follow_timeout;
     struct cli_pair radial, azimuth;

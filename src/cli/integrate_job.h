@@ -9,6 +9,7 @@
 #include "integrate.h"
 #include "pixels.h"
 #include "progress.h"
+#include "regions.h"
 #include "shard.h"
 #include <halcyon/pipeline.h>
 
@@ -42,6 +43,7 @@ struct job {
     int argc;
     char **argv; /* the command line */
     struct group group;
+    struct regions regions;
     struct progress progress;
     double setup; /* seconds from the start to the first frame */
     struct failures failures;

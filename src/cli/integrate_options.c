@@ -3,6 +3,7 @@
  * What the command line does not say is the configuration's (pyFAI's WorkerConfig), and what that does not say is
  * the default. */
 #include "integrate.h"
+#include "regions.h"
 #include "shard.h"
 #include <halcyon/backend.h>
 #include <halcyon/device.h>
@@ -84,6 +85,10 @@ static const struct cli_option options[] = {
       NULL },
     { "sum", 0, CLI_INT, AT(sum), "N", "one curve for N frames: of their sum", 1, 1e9, NULL },
     { "average", 0, CLI_INT, AT(average), "N", "running: each frame's curve is the last N frames' mean", 1, 10000, NULL },
+    { "roi", 0, CLI_TEXT, AT(roi), "LIST", "X0,Y0,X1,Y1[:NAME],...: each frame's sum, min, max ... of these regions", 0, 0,
+      NULL },
+    { "stats", 0, CLI_FLAG, AT(stats), NULL, "the same of the whole frame", 0, 0, NULL },
+    { "above", 0, CLI_INT, AT(above), "V", "and how many of their pixels are above V", -1e15, 1e15, NULL },
     { "dataset", 0, CLI_TEXT, AT(dataset), "PATH", "in STACK (default: found)", 0, 0, NULL },
     { "channel", 0, CLI_TEXT, AT(channel), "N", "of several energy thresholds: 1, 2, difference ...", 0, 0, NULL },
     { "frames", 0, CLI_SPAN, AT(frames), "A:B", "these alone, from 0, B not included", 0, 0, NULL },
@@ -114,6 +119,7 @@ static const struct cli_option options[] = {
     { "two-stage", 0, CLI_FLAG, AT(two_stage), NULL, "decode to images first, then integrate", 0, 0, NULL },
     { "json", 0, CLI_FLAG, AT(json), NULL, "the summary as one JSON object on stdout", 0, 0, NULL },
     { "quiet", 'q', CLI_FLAG, AT(quiet), NULL, "no progress, no summary", 0, 0, NULL },
+    CLI_ISOLATE_OPTIONS,
     { NULL, 0, CLI_FLAG, 0, NULL, NULL, 0, 0, NULL }
 };
 #undef AT
@@ -126,9 +132,9 @@ const struct cli_group cli_integrate_groups[] = {
       "no-file-mask mask-from-frame no-sentinels dummy delta-dummy no-file-flatfield absorption no-solid-angle "
       "normalization monitor" },
     { "Errors and outliers", "error-model sigma-clip", "variance threshold max-iter percentile" },
-    { "Results", "output sum", "average save-config json quiet" },
+    { "Results", "output sum roi", "stats above average save-config json quiet" },
     { "The run", "devices follow",
-      "layout processes shard follow-timeout plan-cache batch latency device-timeout two-stage" },
+      "layout processes shard follow-timeout plan-cache batch latency device-timeout two-stage isolate no-isolate" },
     { "A live stream", "stream", "timeout series overflow every queue record publish watch curve-key curve-secret" },
     { NULL, NULL, NULL }
 };
@@ -330,6 +336,10 @@ static int check_values(const struct integrate_values *v, const char *stack)
         { v->dummy.given && v->no_sentinels, "--dummy takes the sentinels' place: leave --no-sentinels" },
         { o.normalization == 0, "--normalization 0 would divide by zero" },
         { v->average.given && v->sum.given, "--average and --sum are one or the other" },
+        { (v->roi || v->stats) && (v->sum.value > 1 || v->average.given),
+          "--roi and --stats are of each frame: leave --sum and --average" },
+        { (v->roi || v->stats) && v->processes.given, "--roi and --stats go without --processes: use --shard" },
+        { v->above.given && !v->roi && !v->stats, "--above is for --roi and --stats" },
         { v->average.given && v->shard, "--average runs on from frame to frame: leave --shard, or average its merge" },
         { v->shard && v->follow, "--shard deals the frames that are there: leave --follow" },
         { v->processes.given && v->follow, "--processes deals the frames that are there: leave --follow" },
@@ -343,6 +353,15 @@ static int check_values(const struct integrate_values *v, const char *stack)
             return CLI_USAGE;
         }
     return check_unit(v->unit);
+}
+
+/* Regions are known before any file is, too. */
+static int check_regions_text(const struct integrate_values *v)
+{
+    struct regions regions = { 0 };
+    int status = regions_parse(&regions, v);
+    regions_free(&regions);
+    return status;
 }
 
 /* The configuration, and the files that it names where the command line names none. */
@@ -420,6 +439,8 @@ int integrate_parse(struct integrate_values *values, int argc, char **argv, int 
         *status = integrate_layout(values);
     if (!*status)
         *status = check_values(values, words[0]);
+    if (!*status)
+        *status = check_regions_text(values);
     if (!*status && !values->stream)
         *status = find_inputs(values, words, n);
     free(words);

@@ -10,6 +10,7 @@ static void print_integration_json(const struct job *job, const hcy_pipeline_sta
     cli_json_open(&json, NULL, '{');
     failures_run_json(&json, &job->failures, stats, job->setup);
     pixels_json(&json, &job->pixels);
+    regions_json(&json, &job->regions);
     cli_json_open(&json, "devices", '[');
     for (size_t i = 0; i < stats->n_devices; i++)
         progress_device_json(&json, &stats->devices[i]);

@@ -13,6 +13,7 @@
 #include "pixels.h"
 #include "publish.h"
 #include "record.h"
+#include "regions.h"
 #include "tally.h"
 #include "watch.h"
 #include "wire.h"
@@ -60,6 +61,7 @@ struct live_series {
     char output[4096], place[4096];
     hcy_curves *curves;         /* the sink's while frames are done, as are: */
     struct group group;
+    struct regions regions;
     struct publish publish;
     struct failures failures;
     uint64_t written;

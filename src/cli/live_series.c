@@ -44,6 +44,7 @@ static int open_live_curves(struct live_series *s)
     opts.corrections = *corrections ? corrections : NULL;
     /* Whoever reads along has the file from the first frame on. */
     opts.growing = 1;
+    regions_name(&opts, &s->regions);
     int status = hcy_curves_open(&s->curves, s->output, s->plan.plan, &opts);
     return status ? cli_fail(status) : CLI_OK;
 }
@@ -58,6 +59,10 @@ static int prepare_series(struct live_series *s)
         return cli_fail(hcy_last_error()->status);
     /* The curves' file is opened last: a series that cannot be integrated leaves none. */
     int status = live_plan_make(&s->plan, live->values, &s->start, channel, live->devices[0]);
+    if (!status)
+        status = regions_parse(&s->regions, live->values);
+    if (!status)
+        status = regions_prepare(&s->regions, s->plan.plan, s->plan.mask);
     if (!status)
         status = choose_live_output(s);
     if (!status)
@@ -134,6 +139,7 @@ static int take_live_curve(void *payload, const hcy_pipeline_frame *frame)
     if (status)
         return status;
     pixels_take(&s->plan.pixels, frame);
+    regions_take(&s->regions, frame);
     watch_curve(&live->watch, frame->result, frame->number);
     /* Readers of the stream get each frame by itself, whatever the file sums up. */
     if (publish_frame(&s->publish, frame) < 0)
@@ -150,6 +156,7 @@ static int start_series_pipeline(struct live_series *s, const hcy_stream_array *
     hcy_pipeline_push_options push = HCY_PIPELINE_PUSH_OPTIONS_INIT;
     const hcy_pipeline_source source = { { a->codec, a->elem_size, a->bytes, 0, 0 }, a->pixel_type, 0 };
     integrate_run_options(&opts, v);
+    regions_ask(&opts, &s->regions);
     /* Frames that are added up need their sums; means alone are enough where each one is a curve. */
     if (!group_adds(&s->group))
         opts.flags |= HCY_PIPELINE_MEANS;
@@ -175,7 +182,7 @@ static int start_series_pipeline(struct live_series *s, const hcy_stream_array *
 /* What a frame's bytes lie in. */
 struct carrier {
     struct wire_message *message;
-    uint8_t *buffer; /* of LZ4 that needs a head, or NULL */
+    uint8_t *buffer; /* of LZ4 that needs a head and of what was below Zstandard, or NULL */
 };
 
 static void release_carrier(void *payload, uint64_t number, int status)
@@ -355,6 +362,7 @@ static void print_series_json(struct live_series *s, const struct tally_counts *
     failures_run_json(json, &s->failures, stats, s->setup);
     if (s->is_prepared)
         pixels_json(json, &s->plan.pixels);
+    regions_json(json, &s->regions);
     cli_json_open(json, "devices", '[');
     for (size_t i = 0; i < stats->n_devices; i++)
         progress_device_json(json, &stats->devices[i]);
@@ -414,6 +422,7 @@ static void free_series(struct live_series *s)
     hcy_pipeline_destroy(s->pipeline);
     publish_end(&s->publish);
     group_close(&s->group);
+    regions_free(&s->regions);
     live_plan_free(&s->plan);
     failures_free(&s->failures);
     tally_end(&s->tally);

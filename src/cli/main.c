@@ -4,6 +4,7 @@
 #include "process_wire.h"
 #include <signal.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct {
@@ -11,6 +12,7 @@ static const struct {
     int (*run)(int argc, char **argv);
 } table[] = {
     { &cli_integrate_command, cli_integrate },
+    { &cli_calibrate_command, cli_calibrate },
     { &cli_merge_command, cli_merge },
     { &cli_plot_command, cli_plot },
     { &cli_info_command, cli_info },
@@ -63,7 +65,7 @@ static int unknown(const char *name)
 static void overview(FILE *out)
 {
     fputs("usage: halcyon SUBCOMMAND ...\n"
-          "Detector images to curves on whatever accelerators there are.\n\n", out);
+          "Detector frames to patterns, and non-uniform FFTs, on whatever accelerators there are.\n\n", out);
     for (int i = 0; i < COUNT; i++)
         fprintf(out, "  %-12s %s\n", table[i].command->name, table[i].command->summary);
     fputs("  help SUB     what SUB takes, the same as `halcyon SUB --help`\n\n"
@@ -88,8 +90,19 @@ static int help(int argc, char **argv)
     return cli_close_stdout(CLI_OK);
 }
 
+/* A file of somebody else's may be made to do harm.  A build without HDF5 has nothing to isolate; who has set the
+ * environment has decided. */
+static void isolate_others(void)
+{
+    hcy_isolation isolation = HCY_ISOLATION_INIT;
+    isolation.files = HCY_ISOLATE_FOREIGN;
+    if (!getenv("HALCYON_ISOLATE"))
+        (void)!hcy_isolation_set(&isolation);
+}
+
 int main(int argc, char **argv)
 {
+    isolate_others();
     /* halcyon integrate --processes starts this program under another name, with the arguments it has itself. */
     if (argc > 1 && !strcmp(argv[0], PROCESS_NAME)) {
         cli_name = cli_integrate_command.name;

@@ -128,12 +128,26 @@ static int is_invalid_pixel(const hcy_azint_job *azint, const void *pixels, size
     return 0;
 }
 
-/* What a plan of these options masks frame by frame, found with one that costs little. */
-static int probe_invalid(hcy_azint_job *job, const hcy_stack_info *info, const hcy_poni *poni,
-                         const hcy_azint_options *azint)
+void cli_mask_invalid(uint8_t *mask, const hcy_azint_job *job, const void *pixels, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        mask[i] |= (uint8_t)is_invalid_pixel(job, pixels, i);
+}
+
+int cli_invalid_values(hcy_azint_job *job, const hcy_stack_info *info, const hcy_poni *poni,
+                       const hcy_azint_options *azint)
 {
     hcy_azint_options coarse = *azint;
+    hcy_poni any = HCY_PONI_INIT;
     hcy_azint_plan *plan;
+    /* Which values are invalid does not depend on where the detector stands, but a plan has to know it. */
+    any.dist = 1;
+    any.pixel1 = any.pixel2 = 1e-4;
+    if (!poni)
+        coarse.sentinels = coarse.sentinels ? HCY_SENTINELS_ALWAYS : 0;
+    coarse.unit = "r_mm";
+    coarse.radial_range[0] = coarse.radial_range[1] = 0;
+    poni = poni ? poni : &any;
     /* The ranges do not depend on bins, and one bin without splitting is the cheapest plan. */
     coarse.npt = 1;
     coarse.npt_azim = 0;
@@ -183,11 +197,11 @@ int cli_mask_frame(uint8_t *mask, hcy_stack *stack, hcy_device *device, const hc
         pixels ? 0 : hcy_fail(HCY_ENOMEM, "%llu bytes for an image", (unsigned long long)info->frame_bytes);
     if (!status)
         /* The device decides what is invalid by the plan's ranges, so the same ranges decide here. */
-        status = probe_invalid(&job, info, poni, azint);
+        status = cli_invalid_values(&job, info, poni, azint);
     if (!status)
         status = decode_one_frame(pixels, stack, device, number);
-    for (size_t i = 0; !status && i < n; i++)
-        mask[i] |= (uint8_t)is_invalid_pixel(&job, pixels, i);
+    if (!status)
+        cli_mask_invalid(mask, &job, pixels, n);
     free(pixels);
     if (status)
         return cli_error("a mask from frame %llu of %s: %s", (unsigned long long)number, info->path,

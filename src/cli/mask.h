@@ -11,6 +11,11 @@
 /* Pixels that are not 0 in FILE.npy, FILE.h5::/path; of a master file those that its pixel_mask masks.
  * *is_plain: pyFAI would mask the same ones, by the lower 8 bits of integers. */
 int cli_mask_file(uint8_t *mask, int *is_plain, const hcy_stack *stack, const char *path);
+/* What a plan of these options masks frame by frame, into a job for cli_mask_invalid(); HCY_*.  poni NULL: no detector
+ * is known, and the ends of the pixels' type are taken for marks. */
+int cli_invalid_values(hcy_azint_job *job, const hcy_stack_info *info, const hcy_poni *poni,
+                       const hcy_azint_options *azint);
+void cli_mask_invalid(uint8_t *mask, const hcy_azint_job *job, const void *pixels, size_t n);
 /* Pixels of frame `number` that a plan of these options would mask in that frame; decoded on `device`. */
 int cli_mask_frame(uint8_t *mask, hcy_stack *stack, hcy_device *device, const hcy_poni *poni,
                    const hcy_azint_options *azint, uint64_t number);

@@ -44,6 +44,7 @@ static const struct cli_option options[] = {
       NULL },
     { "check", 0, CLI_FLAG, AT(check), NULL, "100 random results against the direct sum", 0, 0, NULL },
     { "quiet", 'q', CLI_FLAG, AT(quiet), NULL, "no summary", 0, 0, NULL },
+    CLI_ISOLATE_OPTIONS,
     { NULL, 0, CLI_FLAG, 0, NULL, NULL, 0, 0, NULL }
 };
 #undef AT

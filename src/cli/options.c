@@ -168,6 +168,36 @@ static int set_span(const char *text, struct cli_span *out)
     return out->first < out->last;
 }
 
+/* "3,5,7-9,20:": spans that ascend, so that a file is read from front to back. */
+static int set_spans(const char *text, struct cli_spans *out)
+{
+    uint64_t behind = 0;
+    *out = (struct cli_spans){ .given = 1 };
+    for (size_t n; out->n < CLI_MOST_SPANS; text += n + 1) {
+        struct cli_span *span = &out->list[out->n++];
+        char word[64], *end;
+        n = strcspn(text, ",");
+        if (n >= sizeof word)
+            return 0;
+        memcpy(word, text, n);
+        word[n] = 0;
+        /* "A-B" has both its ends; all else is as in a single span. */
+        *span = (struct cli_span){ .given = 1 };
+        if (parse_whole(word, &end, &span->first) && *end == '-') {
+            if (!parse_whole(end + 1, &end, &span->last) || *end || span->last < span->first || !++span->last)
+                return 0;
+        } else if (!set_span(word, span)) {
+            return 0;
+        }
+        if (span->first < behind)
+            return 0;
+        behind = span->last;
+        if (!text[n])
+            return 1;
+    }
+    return 0;
+}
+
 /* What would have been right, for the message. */
 static const char *expected(const struct cli_option *o, char *text, size_t size)
 {
@@ -189,6 +219,8 @@ static const char *expected(const struct cli_option *o, char *text, size_t size)
         return "two numbers A,B with A < B";
     case CLI_SPAN:
         return "A:B, A:, :B or A in whole numbers, A < B (B is not included)";
+    case CLI_SPANS:
+        return "a list such as 3,5,7-9 or 20:30 (30 is not included), in ascending whole numbers, 64 items at most";
     default:
         return "a value";
     }
@@ -215,8 +247,21 @@ static int set_value(const struct cli_option *o, const char *text, void *values)
         return set_pair(text, at);
     case CLI_SPAN:
         return set_span(text, at);
+    case CLI_SPANS:
+        return set_spans(text, at);
+    case CLI_ISOLATE: /* takes no value: set_isolation() */
+        break;
     }
     return 0;
+}
+
+/* Which files are isolated holds for all that the command reads, from here on. */
+static int set_isolation(size_t files)
+{
+    hcy_isolation isolation = HCY_ISOLATION_INIT;
+    isolation.files = (unsigned)files;
+    int status = hcy_isolation_set(&isolation);
+    return status ? cli_fail(status) : CLI_OK;
 }
 
 /* --- The line --- */
@@ -236,11 +281,14 @@ static int take_option(struct line *line, const struct cli_option *o, const char
     const char letter[2] = { o->letter, 0 };
     /* The messages repeat what the user typed. */
     snprintf(name, sizeof name, "%s%s", by_letter ? "-" : "--", by_letter ? letter : o->name);
-    if (o->type == CLI_FLAG && text) {
+    int takes_none = o->type == CLI_FLAG || o->type == CLI_ISOLATE;
+    if (takes_none && text) {
         snprintf(what, sizeof what, "%s takes no value", name);
         return usage(what);
     }
-    if (o->type != CLI_FLAG && !text) {
+    if (o->type == CLI_ISOLATE)
+        return set_isolation(o->offset);
+    if (!takes_none && !text) {
         if (line->at >= line->argc) {
             snprintf(what, sizeof what, "%s needs %s", name, expected(o, right, sizeof right));
             return usage(what);

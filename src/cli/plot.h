@@ -1,11 +1,14 @@
-/* plot.h - what a plot shows (plot.c), and how gnuplot is told (plot_script.c). */
+/* plot.h - what a plot shows (plot.c, plot_frames.c), how gnuplot is told (plot_script.c), and maps in a terminal
+ * (plot_terminal.c).  Single-threaded. */
 #ifndef HCY_CLI_PLOT_H
 #define HCY_CLI_PLOT_H
 
+#include "cli.h"
 #include <stdint.h>
 #include <stdio.h>
 
-enum plot_kind { PLOT_AUTO, PLOT_CURVES, PLOT_WATERFALL, PLOT_MAP };
+enum plot_kind { PLOT_AUTO, PLOT_CURVES, PLOT_WATERFALL, PLOT_MAP, PLOT_IMAGE };
+enum { PLOT_FEW = 8 }; /* curves that are told apart by colours */
 enum plot_terminal { PLOT_TEXT, PLOT_SVG, PLOT_PNG, PLOT_PDF };
 
 struct plot_curve {
@@ -16,11 +19,25 @@ struct plot_curve {
     double *y, *sigma;
 };
 
+/* How a terminal shows pictures; in the order of --terminal's names. */
+enum plot_screen { SCREEN_AUTO, SCREEN_TEXT, SCREEN_BLOCKS, SCREEN_BLOCKS_256, SCREEN_SIXEL, SCREEN_KITTY };
+
+/* A piece of a ring, from one point to the other in the axes' units.  Rings are counted from 0 on, the innermost. */
+struct plot_segment {
+    double x[2], y[2];
+    size_t ring;
+};
+
 /* Rows of cells, averages of what falls into them; NaN: nothing does.  Centres of the first and the last. */
 struct plot_map {
     size_t width, height;
     double x[2], y[2];
     double *cells;
+    /* Of a detector's image alone, whose rows run down. */
+    struct plot_segment *segments; /* of rings */
+    size_t n_segments, n_rings;
+    int has_centre;
+    double centre[2]; /* of the beam: x, y */
 };
 
 struct plot {
@@ -29,7 +46,12 @@ struct plot {
     unsigned width, height; /* pixels, or characters */
     int log, has_sigma, has_range;
     double errors;   /* standard errors of the band; 0: none */
-    double range[2]; /* of the axis */
+    double range[2];    /* of the axis */
+    double contrast[2]; /* percentiles at the ends of the colours */
+    enum plot_screen screen;
+    int window[2]; /* the terminal's pixels; 0: not known */
+    int has_window; /* the terminal's size is known */
+    int is_sized;   /* by the user */
     char title[512], x_label[128], y_label[128];
     struct plot_curve *curves;
     size_t n_curves;
@@ -38,7 +60,28 @@ struct plot {
 
 void plot_write(FILE *script, const struct plot *plot);
 int plot_has_band(const struct plot *plot);
-/* A map in characters; with `colour` in those of a terminal. */
-void plot_print_map(FILE *out, const struct plot *plot, int colour);
+/* A colour of viridis, 0xRRGGBB, at 0 ... 0.9 of it: what is lighter is lost on white. */
+unsigned plot_colour(size_t i, size_t n);
+/* Ends of the map's colours, by percentiles of its cells; 0: it has none. */
+int plot_find_colours(double ends[2], const struct plot *plot);
+
+/* --- plot_terminal.c --- */
+
+/* A map or an image in the terminal. */
+void plot_print_map(FILE *out, const struct plot *plot);
+/* What the terminal of stdout can show; asks it, if there is one. */
+enum plot_screen plot_find_screen(void);
+
+/* --- plot_frames.c --- */
+
+/* What is wanted of a stack, and of results frames, log and title. */
+struct plot_wish {
+    const char *path, *dataset, *channel, *poni, *mask, *rings, *calibrant, *title;
+    const struct cli_spans *frames;
+    struct cli_int sum;
+    int no_file_mask, flip, log, linear;
+};
+/* Reads frames to the plot's map, with masked pixels as NaN, and rings; CLI_*, after a message. */
+int plot_read_frames(struct plot *plot, const struct plot_wish *wish);
 
 #endif

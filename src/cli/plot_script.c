@@ -12,7 +12,7 @@
 
 static const char *const few[] = { "#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                    "#56b4e9", "#e69f00", "#000000", "#8a6d00" };
-enum { N_FEW = sizeof few / sizeof few[0], BANDS = 4 };
+enum { N_FEW = sizeof few / sizeof few[0], BANDS = 4, KEY_WIDTH = 32, BESIDE = 14 };
 
 static const char *const viridis[] = { "#440154", "#472d7b", "#3b528b", "#2c728e", "#21918c",
                                        "#28ae80", "#5ec962", "#addc30", "#fde725" };
@@ -169,37 +169,113 @@ static void put_y_range(FILE *out, const struct plot *p, const double ends[2])
     }
 }
 
+/* The frames of one file are their own scale. */
+static int bar_is_frames(const struct plot *p)
+{
+    for (size_t c = 1; c < p->n_curves; c++)
+        if (p->curves[c].frame <= p->curves[c - 1].frame)
+            return 0;
+    return 1;
+}
+
+/* Where a curve is on the bar of colours. */
+static double bar_value(const struct plot *p, size_t c)
+{
+    return bar_is_frames(p) ? (double)p->curves[c].frame : (double)c + 1;
+}
+
+/* A label's place in a key is limited: of a longer one its end stays, which tells files of a series apart. */
+static void put_key_entry(FILE *out, const char *label)
+{
+    char cut[KEY_WIDTH + 8];
+    const char *from = label;
+    size_t n = 0;
+    for (const char *c = label; *c; c++)
+        n += (*c & 0xc0) != 0x80;
+    for (; n > KEY_WIDTH; n--)
+        /* Whole characters go: those that begin with 10 in binary belong to the one before. */
+        do
+            from++;
+        while ((*from & 0xc0) == 0x80);
+    fputs("title ", out);
+    if (from == label) {
+        gnuplot_text(out, label);
+    } else {
+        snprintf(cut, sizeof cut, "…%s", from);
+        gnuplot_text(out, strlen(from) < sizeof cut - 4 ? cut : from);
+    }
+}
+
+/* Few curves have names; many have colours in their order, and a bar that says which. */
+static void put_key(FILE *out, const struct plot *p)
+{
+    size_t longest = 0;
+    for (size_t c = 0; c < p->n_curves; c++)
+        longest = strlen(p->curves[c].label) > longest ? strlen(p->curves[c].label) : longest;
+    if (p->n_curves == 1 || (p->n_curves > PLOT_FEW && p->terminal == PLOT_TEXT)) {
+        fputs("set key off\n", out);
+    } else if (p->n_curves <= PLOT_FEW) {
+        /* Long names beside the plot would take its width. */
+        int below = longest > BESIDE || p->terminal == PLOT_TEXT;
+        fprintf(out, "set rmargin -1\nset key %s noenhanced samplen 1.5 spacing 1.2\n",
+                below ? "below center horizontal reverse Left" : "outside right top reverse Left");
+    } else {
+        fputs("set key off\nset rmargin -1\nset palette defined (", out);
+        for (size_t i = 0; i < N_VIRIDIS; i++)
+            fprintf(out, "%s%zu '#%06x'", i ? ", " : "", i, plot_colour(i, N_VIRIDIS));
+        fprintf(out, ")\nset cbrange [%.17g:%.17g]\n", bar_value(p, 0), bar_value(p, p->n_curves - 1));
+        put_gnuplot_label(out, "cblabel", bar_is_frames(p) ? "Frame" : "Curve, in the order given",
+                          "noenhanced offset 0.5, 0");
+    }
+}
+
+static void put_curve(FILE *out, const struct plot *p, size_t c)
+{
+    if (p->terminal == PLOT_TEXT) {
+        fprintf(out, "$c%zu using 1:2 with lines ", c);
+        put_key_entry(out, p->curves[c].label);
+    } else if (p->n_curves > PLOT_FEW) {
+        fprintf(out, "$c%zu using 1:2:(%.17g) with lines lw 1.2 lc palette notitle", c, bar_value(p, c));
+    } else {
+        fprintf(out, "$c%zu using 1:2 with lines lw 1.5 lc rgb '%s' ", c, few[c % N_FEW]);
+        put_key_entry(out, p->curves[c].label);
+    }
+}
+
+/* A single band needs no transparency, which some viewers draw badly; several are the fainter the more they are, or
+ * they would add up to one that hides the lines. */
+static void put_band(FILE *out, const struct plot *p, size_t c)
+{
+    unsigned colour = colour_of(few[c % N_FEW]);
+    fprintf(out, "$c%zu using 1:3:4 with filledcurves fs ", c);
+    if (p->n_curves > 1)
+        fprintf(out, "transparent solid %.3f noborder lc rgb '#%06x' notitle, ", 0.5 / (double)p->n_curves, colour);
+    else
+        fprintf(out, "solid 1 noborder lc rgb '#%06x' notitle, ", mix_colours(colour, 0xffffff, 0.65));
+}
+
 static void write_curves(FILE *out, const struct plot *p)
 {
     double ends[2];
-    int text = p->terminal == PLOT_TEXT, bands = plot_has_band(p);
+    int bands = plot_has_band(p);
     find_plot_extent(ends, p);
     put_y_range(out, p, ends);
     put_data(out, p, ends[0] / 1.15);
-    fputs(p->n_curves > 1 ? "set rmargin -1\nset key outside right top noenhanced reverse Left samplen 1.5 spacing 1.2\n"
-                          : "set key off\n",
-          out);
+    put_key(out, p);
     fputs("plot ", out);
-    /* Bands are drawn first, behind all lines. A single band needs no transparency, which some viewers draw
-     * badly. */
+    /* Bands are drawn first, behind all lines. */
     for (size_t c = 0; bands && c < p->n_curves; c++)
-        fprintf(out, "$c%zu using 1:3:4 with filledcurves fs %s noborder lc rgb '#%06x' notitle, ", c,
-                p->n_curves > 1 ? "transparent solid 0.3" : "solid 1",
-                p->n_curves > 1 ? colour_of(few[c % N_FEW]) : mix_colours(colour_of(few[c % N_FEW]), 0xffffff, 0.65));
+        put_band(out, p, c);
     for (size_t c = 0; c < p->n_curves; c++) {
-        fprintf(out, "%s$c%zu using 1:2 with lines ", c ? ", " : "", c);
-        if (!text)
-            fprintf(out, "lw 1.5 lc rgb '%s' ", few[c % N_FEW]);
-        fputs("title ", out);
-        gnuplot_text(out, p->curves[c].label);
+        fputs(c ? ", " : "", out);
+        put_curve(out, p, c);
     }
     fputs("\n", out);
 }
 
 /* --- One above the other --- */
 
-/* A colour of viridis, at 0 ... 0.9: what is lighter is lost on white. */
-static unsigned colour_at(size_t i, size_t n)
+unsigned plot_colour(size_t i, size_t n)
 {
     double at = n > 1 ? 0.9 * (double)i / (double)(n - 1) * (N_VIRIDIS - 1) : 0;
     size_t k = (size_t)at < N_VIRIDIS - 1 ? (size_t)at : N_VIRIDIS - 2;
@@ -235,7 +311,7 @@ static void put_curve_label(FILE *out, const struct plot *p, size_t c, double st
     fputs("set label ", out);
     gnuplot_text(out, p->curves[c].label);
     fprintf(out, " at graph 1.01, first %.9g left noenhanced font ',11' textcolor rgb '#%06x'\n",
-            p->log ? y * pow(step, (double)c) : y + (double)c * step, colour_at(c, p->n_curves));
+            p->log ? y * pow(step, (double)c) : y + (double)c * step, plot_colour(c, p->n_curves));
 }
 
 /* Each curve is lifted above the one before, and hides what is behind it. */
@@ -276,29 +352,40 @@ static void write_waterfall(FILE *out, const struct plot *p)
                     p->log ? floor_ * lift : floor_ + lift);
         fprintf(out, "$c%zu using 1:%s with lines", c, lifted);
         if (!text)
-            fprintf(out, " lw 1.2 lc rgb '#%06x'", colour_at(c, p->n_curves));
+            fprintf(out, " lw 1.2 lc rgb '#%06x'", plot_colour(c, p->n_curves));
         fputs(c ? ", " : "\n", out);
     }
 }
 
 /* --- Maps --- */
 
-/* Colours reach from the hundredth to all but the last two thousandths of what is there: a few hot cells
- * shall not leave the rest dark. */
-static int find_colours(double ends[2], const struct plot *p)
+/* What a cell has on the scale of colours; NaN: nothing.  A detector's pixel without counts has the lowest colour, and
+ * bins without light, of which there may be many, none. */
+static double cell_value(const struct plot *p, size_t i)
+{
+    double v = p->map.cells[i];
+    if (p->log && v <= 0)
+        return p->kind == PLOT_IMAGE ? 0 : NAN;
+    return v;
+}
+
+/* A few hot cells shall not leave the rest dark, so colours reach from one percentile to another. */
+int plot_find_colours(double ends[2], const struct plot *p)
 {
     size_t n = 0, all = p->map.width * p->map.height;
     double *sorted = malloc(all * sizeof *sorted);
-    for (size_t i = 0; sorted && i < all; i++)
+    for (size_t i = 0; sorted && i < all; i++) {
+        double v = cell_value(p, i);
         /* On a linear scale 0 is what bins without light have, and many of them would make the rest dark. */
-        if (isfinite(p->map.cells[i]) && (p->map.cells[i] > 0 || (!p->log && p->map.cells[i] != 0)))
-            sorted[n++] = p->map.cells[i];
+        if (isfinite(v) && (v > 0 || (!p->log && (v != 0 || p->kind == PLOT_IMAGE))))
+            sorted[n++] = v;
+    }
     ends[0] = p->log ? 0.1 : 0;
     ends[1] = 1;
     if (n) {
         qsort(sorted, n, sizeof *sorted, by_size);
-        ends[0] = sorted[n / 100];
-        ends[1] = sorted[n - 1 - n / 500];
+        ends[0] = sorted[(size_t)((double)(n - 1) * p->contrast[0] / 100 + 0.5)];
+        ends[1] = sorted[(size_t)((double)(n - 1) * p->contrast[1] / 100 + 0.5)];
     }
     free(sorted);
     /* gnuplot refuses an empty range of colours. */
@@ -312,17 +399,31 @@ static double cell_step(const double ends[2], size_t n)
     return n > 1 ? (ends[1] - ends[0]) / (double)(n - 1) : 1;
 }
 
+static void put_ring_data(FILE *out, const struct plot_map *map)
+{
+    if (!map->n_segments)
+        return;
+    fputs("$r << EOD\n", out);
+    for (size_t i = 0; i < map->n_segments; i++)
+        fprintf(out, "%.7g %.7g\n%.7g %.7g\n\n", map->segments[i].x[0], map->segments[i].y[0], map->segments[i].x[1],
+                map->segments[i].y[1]);
+    fputs("EOD\n", out);
+}
+
 static void write_map(FILE *out, const struct plot *p)
 {
     const struct plot_map *map = &p->map;
     double ends[2], dx = cell_step(map->x, map->width), dy = cell_step(map->y, map->height);
-    find_colours(ends, p);
+    plot_find_colours(ends, p);
     /* The palette goes with the script, as older versions of gnuplot do not have it. */
     fputs("set palette defined (", out);
     for (size_t i = 0; i < N_VIRIDIS; i++)
         fprintf(out, "%s%zu '%s'", i ? ", " : "", i, viridis[i]);
     fputs(")\n", out);
     put_gnuplot_label(out, "cblabel", "Mean intensity per pixel", "noenhanced offset 0.5, 0");
+    /* A detector's pixels are as long as they are wide, and its first row is the highest. */
+    if (p->kind == PLOT_IMAGE)
+        fputs("set size ratio -1\n", out);
     /* Cells without a value show the grey behind them, which no colour of the palette resembles. */
     fputs("set key off\nunset grid\nset border 15\nset rmargin -1\n"
           "set object rectangle from graph 0, 0 to graph 1, 1 behind fs solid 1 noborder fc rgb '#dcdcdc'\n",
@@ -334,90 +435,35 @@ static void write_map(FILE *out, const struct plot *p)
     if (!p->has_range)
         /* The range ends at the cells' edges, half a step from their centres. */
         fprintf(out, "set xrange [%.17g:%.17g]\n", map->x[0] - dx / 2, map->x[1] + dx / 2);
-    fprintf(out, "set yrange [%.17g:%.17g]\n", map->y[0] - dy / 2, map->y[1] + dy / 2);
+    int down = p->kind == PLOT_IMAGE;
+    fprintf(out, "set yrange [%.17g:%.17g]\n", map->y[down] + (down ? dy : -dy) / 2,
+            map->y[!down] + (down ? -dy : dy) / 2);
     fputs("$m << EOD\n", out);
     for (size_t i = 0; i < map->width * map->height; i++) {
-        double v = map->cells[i];
-        if (isfinite(v) && (!p->log || v > 0))
+        double v = cell_value(p, i);
+        if (isfinite(v))
             /* On a logarithmic scale what is below its end has the colour of the end, not none. */
             fprintf(out, "%.6g", p->log ? fmax(v, ends[0]) : v);
         else
             fputs("NaN", out);
         putc((i + 1) % map->width ? ' ' : '\n', out);
     }
-    fprintf(out, "EOD\nplot $m matrix using (%.17g+$1*%.17g):(%.17g+$2*%.17g):3 with image\n", map->x[0], dx,
-            map->y[0], dy);
-}
-
-/* The map's cell under a character, averaged; NaN where there is nothing. */
-static double average_character(const struct plot_map *map, size_t x, size_t y, size_t width, size_t height)
-{
-    double sum = 0, n = 0;
-    /* A character covers several cells, or a part of one: then it is that cell. */
-    for (size_t j = y * map->height / height;
-         j < (y + 1) * map->height / height || j == y * map->height / height; j++)
-        for (size_t i = x * map->width / width;
-             i < (x + 1) * map->width / width || i == x * map->width / width; i++)
-            if (isfinite(map->cells[j * map->width + i])) {
-                sum += map->cells[j * map->width + i];
-                n++;
-            }
-    return n > 0 ? sum / n : NAN;
-}
-
-/* 0 ... 1 between the ends, -1 for nothing. */
-static double share_of_range(const struct plot *p, const double ends[2], double v)
-{
-    if (!isfinite(v) || (p->log && v <= 0))
-        return -1;
-    double at = p->log ? log(v / ends[0]) / log(ends[1] / ends[0]) : (v - ends[0]) / (ends[1] - ends[0]);
-    if (at < 0)
-        return 0;
-    return at > 1 ? 1 : at;
-}
-
-void plot_print_map(FILE *out, const struct plot *p, int colour)
-{
-    static const char ramp[] = " .:-=+*#%@";
-    const struct plot_map *map = &p->map;
-    double ends[2];
-    /* The margins are for the labels of the axes, and a tiny terminal still gets a picture. */
-    size_t width = p->width > 32 ? p->width - 12 : 20, height = p->height > 12 ? p->height - 5 : 7;
-    find_colours(ends, p);
-    fprintf(out, "%*s%s\n", 12, "", p->title);
-    /* Terminals write from the top, while the axis goes up. */
-    for (size_t row = height; row-- > 0;) {
-        if (row == height - 1 || !row)
-            fprintf(out, "%10.4g |", map->y[row > 0]);
-        else
-            fprintf(out, "%10s |", "");
-        for (size_t x = 0; x < width; x++) {
-            double at = share_of_range(p, ends, average_character(map, x, row, width, height));
-            /* With colours a blank shows the background; without, the density of the character stands for
-             * the value. */
-            if (colour && at >= 0) {
-                unsigned c = colour_at((size_t)(at * 1000), 1001);
-                fprintf(out, "\033[48;2;%u;%u;%um ", c >> 16, c >> 8 & 255, c & 255);
-            } else {
-                fprintf(out, "%s%c", colour ? "\033[0m" : "", at < 0 ? ' ' : ramp[(size_t)(at * 9.999)]);
-            }
-        }
-        fprintf(out, "%s\n", colour ? "\033[0m" : "");
-    }
-    fprintf(out, "%11s+", "");
-    for (size_t x = 0; x < width; x++)
-        putc('-', out);
-    /* The ends of both axes and of the colours are enough to read the map roughly. */
-    fprintf(out, "\n%12s%-10.4g%*.4g\n", "", map->x[0], (int)width - 10, map->x[1]);
-    fprintf(out, "%12s%s; up: %s\n%12s%s %.4g to %.4g\n", "", p->x_label, p->y_label, "",
-            "Mean intensity per pixel", ends[0], ends[1]);
+    fputs("EOD\n", out);
+    put_ring_data(out, map);
+    fprintf(out, "plot $m matrix using (%.17g+$1*%.17g):(%.17g+$2*%.17g):3 with image", map->x[0], dx, map->y[0], dy);
+    if (map->n_segments)
+        fputs(", $r using 1:2 with lines lw 1.2 lc rgb '#ff2020'", out);
+    if (map->has_centre)
+        fprintf(out, ", '+' using (%.9g):(%.9g) every ::0::0 with points pt 1 ps 2 lw 1.5 lc rgb '#ff2020'",
+                map->centre[0], map->centre[1]);
+    fputs("\n", out);
 }
 
 void plot_write(FILE *script, const struct plot *plot)
 {
     put_terminal(script, plot);
     put_plot_frame(script, plot);
-    if (plot->kind == PLOT_MAP)
+    if (plot->kind == PLOT_MAP || plot->kind == PLOT_IMAGE)
         write_map(script, plot);
     else if (plot->kind == PLOT_WATERFALL)
         write_waterfall(script, plot);

@@ -84,9 +84,11 @@ static const char *mark(const hcy_pipeline_device *device)
 
 static const char *bound_words(int bound)
 {
-    if (bound == HCY_PIPELINE_BY_SINK)
-        return "writing";
-    return bound == HCY_PIPELINE_BY_READING ? "reading and parsing" : "the devices";
+    static const char *const words[] = { [HCY_PIPELINE_BY_READING] = "reading and parsing",
+                                         [HCY_PIPELINE_BY_DEVICES] = "the devices",
+                                         [HCY_PIPELINE_BY_SINK] = "writing",
+                                         [HCY_PIPELINE_BY_SUBMITTING] = "the stream: its sender, or receiving it" };
+    return words[bound];
 }
 
 /* A time that three decimals of a second would round away is told in milliseconds. */

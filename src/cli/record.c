@@ -78,7 +78,7 @@ static int read_part(uint8_t **bytes, uint64_t *size, struct record *r)
     *bytes = got == LENGTH && *size <= MOST_BYTES ? malloc(*size ? (size_t)*size : 1) : NULL;
     if (!*bytes || fread(*bytes, 1, (size_t)*size, r->file) != *size) {
         free(*bytes);
-        cli_error("%s: at byte %llu it is no recording, or ends too soon", r->path, (unsigned long long)r->at);
+        cli_error("%s: at byte %llu it is not a recording, or ends too soon", r->path, (unsigned long long)r->at);
         return -1;
     }
     r->at += LENGTH + *size;

@@ -55,6 +55,7 @@ static const struct cli_option options[] = {
     { "curve-secret", 0, CLI_TEXT, AT(stream.curve_secret), "FILE", "CurveZMQ: a file with the secret key", 0, 0, NULL },
     { "threads", 't', CLI_INT, AT(threads), "N", "that make frames (all processors)", 1, 1024, NULL },
     { "quiet", 'q', CLI_FLAG, AT(quiet), NULL, "no progress, no summary", 0, 0, NULL },
+    CLI_ISOLATE_OPTIONS,
     { NULL, 0, CLI_FLAG, 0, NULL, NULL, 0, 0, NULL }
 };
 #undef AT
@@ -120,7 +121,7 @@ static int choose_detector(hcy_poni *poni, const struct values *v)
     if (!detector->height || !detector->width)
         return cli_error("detector %s has no shape of its own; use --shape", detector->name);
     if (detector->has_corners)
-        return cli_error("the pixels of detector %s are no grid, as is simulated; use --shape", detector->name);
+        return cli_error("the pixels of detector %s are not a grid, which is what is simulated; use --shape", detector->name);
     poni->detector = detector;
     poni->height = detector->height;
     poni->width = detector->width;

@@ -32,6 +32,7 @@ static const struct cli_option options[] = {
     { "frames", 0, CLI_SPAN, AT(frames), "A:B", "these alone, from 0, B not included", 0, 0, NULL },
     CLI_SHARD_OPTION(AT(shard)),
     { "quiet", 'q', CLI_FLAG, AT(quiet), NULL, "no progress, no summary", 0, 0, NULL },
+    CLI_ISOLATE_OPTIONS,
     { NULL, 0, CLI_FLAG, 0, NULL, NULL, 0, 0, NULL }
 };
 #undef AT
@@ -270,7 +271,7 @@ static int read_total(void **image, hcy_stack **stack, const char *path, const h
         return cli_fail(status);
     const hcy_stack_info *info = hcy_stack_get_info(*stack);
     if (info->frames != 1 || info->codec != HCY_CODEC_NONE)
-        return cli_error("%s is no file of `halcyon sum`", path);
+        return cli_error("%s was not written by `halcyon sum`", path);
     if (like && (info->height != like->height || info->width != like->width || info->pixel_type != like->pixel_type))
         return cli_error("%s has other pixels than %s", path, like->path);
     *image = malloc(info->frame_bytes);

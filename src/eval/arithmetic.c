@@ -29,7 +29,7 @@ static const op_row adds = ROW_ALL(ADD), subs = ROW_ALL(SUB), muls = ROW_ALL(MUL
                     les = ROW_ALL(LE), eqs = ROW_ALL(EQ), nes = ROW_ALL(NE),
                     absolutes = { 0, HCY_EVAL_ABS_I64, 0, HCY_EVAL_ABS_F32, HCY_EVAL_ABS_F64 },
                     signs = { 0, HCY_EVAL_SIGN_I64, 0, HCY_EVAL_SIGN_F32, HCY_EVAL_SIGN_F64 },
-                    roots = ROW_REAL(SQRT), floors = ROW_REAL(FLOOR), ceils = ROW_REAL(CEIL),
+                    floors = ROW_REAL(FLOOR), ceils = ROW_REAL(CEIL),
                     rounds = ROW_REAL(ROUND), fmas = ROW_REAL(FMA), ands = ROW_BITS(AND), ors = ROW_BITS(OR),
                     xors = ROW_BITS(XOR), inverts = ROW_BITS(NOT), quotients = ROW_INTEGER(FLOORDIV),
                     rests = ROW_INTEGER(MOD),
@@ -212,27 +212,9 @@ static int square_sum(struct hcy__emitter *e, enum hcy_eval_type t, struct hcy__
                      -1);
 }
 
-/* large * sqrt(1 + (small / large)^2), which neither overflows nor loses small numbers. */
-static int absolute_complex(struct hcy__emitter *e, enum hcy_eval_type t, struct hcy__made x)
-{
-    int re = hcy__emit(e, absolutes[t], x.re, -1, -1), im = hcy__emit(e, absolutes[t], x.im, -1, -1);
-    int swap = hcy__emit(e, lts[t], re, im, -1);
-    int large = hcy__emit(e, wheres[t], swap, im, re), small = hcy__emit(e, wheres[t], swap, re, im);
-    int ratio = hcy__emit(e, divs[t], small, large, -1), one = hcy__emit_literal(e, 1, t);
-    int root = hcy__emit(e, adds[t], one, hcy__emit(e, muls[t], ratio, ratio, -1), -1);
-    int size = hcy__emit(e, muls[t], large, hcy__emit(e, roots[t], root, -1, -1), -1);
-    /* 0 / 0 is no ratio, and neither is one of infinities; beside an infinity not even a NaN counts. */
-    int zero = hcy__emit(e, eqs[t], large, hcy__emit_literal(e, 0, t), -1),
-        infinity = hcy__emit_literal(e, HUGE_VAL, t);
-    int infinite = hcy__emit(e, HCY_EVAL_OR_B32, hcy__emit(e, eqs[t], re, infinity, -1),
-                             hcy__emit(e, eqs[t], im, infinity, -1), -1);
-    return hcy__emit(e, wheres[t], infinite, infinity, hcy__emit(e, wheres[t], zero, large, size));
-}
-
 /* --- Calls --- */
 
-/* Two or three arguments as the type that they make together; *dtype. */
-static void bring_together(struct hcy__emitter *e, struct hcy__made *args, int n, struct hcy__type *type)
+void hcy__emit_together(struct hcy__emitter *e, struct hcy__made *args, int n, struct hcy__type *type)
 {
     /* The type is made of all arguments before the first is converted, since a number that was converted is weak no
      * longer. */
@@ -274,7 +256,7 @@ static struct hcy__made call_comparison(struct hcy__emitter *e, const struct hcy
     struct hcy__made y = { { HCY_BOOL, false }, -1, -1 };
     struct hcy__type type;
     bool equality = row == eqs || row == nes;
-    bring_together(e, args, 2, &type);
+    hcy__emit_together(e, args, 2, &type);
     /* Booleans are compared as the integers that they are. */
     int dtype = type.dtype == HCY_BOOL ? HCY_UINT8 : type.dtype;
     for (int i = 0; i < 2; i++)
@@ -350,7 +332,7 @@ static struct hcy__made call_arithmetic(struct hcy__emitter *e, const struct hcy
     struct hcy__made scaled;
     if (scale_complex(e, &scaled, function, args))
         return scaled;
-    bring_together(e, args, 2, &type);
+    hcy__emit_together(e, args, 2, &type);
     /* A quotient of integers is real. */
     if (function == HCY__FN_DIV && hcy__kind_of(type.dtype) < HCY__KIND_REAL) {
         type.dtype = HCY_FLOAT64;
@@ -386,7 +368,7 @@ static struct hcy__made call_where(struct hcy__emitter *e, struct hcy__made *arg
     struct hcy__made y = { { 0, false }, -1, -1 };
     int truth = truth_of(e, args[0]).re;
     /* Both values are computed and one is dropped, so that a division by 0 in the other does no harm. */
-    bring_together(e, args + 1, 2, &y.type);
+    hcy__emit_together(e, args + 1, 2, &y.type);
     enum hcy_eval_op op = wheres[hcy__register_of(y.type.dtype)];
     y.re = hcy__emit(e, op, truth, args[1].re, args[2].re);
     if (is_complex(&args[1]))
@@ -422,7 +404,7 @@ static struct hcy__made call_real(struct hcy__emitter *e, const struct hcy__node
         break;
     default:
         if (complex_number)
-            y.re = absolute_complex(e, t, x);
+            y.re = hcy__emit_size(e, x).re;
         /* Booleans and unsigned numbers have no row and stay; the least number of a signed type has no counterpart
          * and wraps. */
         else if (absolutes[t])
@@ -435,9 +417,8 @@ static struct hcy__made call_real(struct hcy__emitter *e, const struct hcy__node
 static struct hcy__made call_one(struct hcy__emitter *e, const struct hcy__node *node, struct hcy__made x)
 {
     static const enum hcy_eval_op *const rows[] = {
-        [HCY__FN_NEG] = negs,       [HCY__FN_SIGN] = signs, [HCY__FN_SQRT] = roots,
-        [HCY__FN_FLOOR] = floors,   [HCY__FN_CEIL] = ceils, [HCY__FN_ROUND] = rounds,
-        [HCY__FN_INVERT] = inverts,
+        [HCY__FN_NEG] = negs,   [HCY__FN_SIGN] = signs,   [HCY__FN_FLOOR] = floors,
+        [HCY__FN_CEIL] = ceils, [HCY__FN_ROUND] = rounds, [HCY__FN_INVERT] = inverts,
     };
     const enum hcy_eval_op *row = rows[node->function];
     bool rounds_it = row == floors || row == ceils || row == rounds,
@@ -454,8 +435,6 @@ static struct hcy__made call_one(struct hcy__emitter *e, const struct hcy__node 
         y.re = hcy__emit(e, HCY_EVAL_TOU64_B32, hcy__emit(e, HCY_EVAL_TOB_U64, x.re, -1, -1), -1, -1);
         return y;
     }
-    if (row == roots && integer)
-        y = x = hcy__emit_cast(e, x, HCY_FLOAT64);
     /* Of booleans only ~ has an operation, of real numbers ~ has none: emit_row() refuses the rest. */
     y.re = emit_row(e, row, node, x.type.dtype, x.re, -1, -1);
     /* Minus the least number, and the bits of an unsigned one turned over, are beyond a narrow type. */
@@ -469,7 +448,7 @@ static struct hcy__made call_one(struct hcy__emitter *e, const struct hcy__node 
 static struct hcy__made call_complex(struct hcy__emitter *e, struct hcy__made *args)
 {
     struct hcy__type type;
-    bring_together(e, args, 2, &type);
+    hcy__emit_together(e, args, 2, &type);
     /* Brought together, both are complex if one of them is. */
     if (is_complex(&args[0]))
         hcy__emit_refuse(e, "the parts of a complex number are real", "");
@@ -484,7 +463,7 @@ static struct hcy__made call_complex(struct hcy__emitter *e, struct hcy__made *a
 static struct hcy__made call_fma(struct hcy__emitter *e, const struct hcy__node *node, struct hcy__made *args)
 {
     struct hcy__made y = { { 0, false }, -1, -1 };
-    bring_together(e, args, 3, &y.type);
+    hcy__emit_together(e, args, 3, &y.type);
     if (is_complex(&args[0]))
         hcy__emit_refuse(e, "complex numbers have no ", hcy__function_name(node));
     /* Integers have no rounding to save, and no row: emit_row() refuses them. */
@@ -548,7 +527,7 @@ struct hcy__made hcy__emit_call(struct hcy__emitter *e, const struct hcy__node *
 {
     /* Arguments are copied, since the functions below convert them in place. */
     struct hcy__made args[3] = { given[0], given[1], given[2] };
-    /* Powers and reductions do not come here: compile.c takes those by itself, and the parser turned > and >=
+    /* Reductions do not come here: compile.c takes those by itself, and the parser turned > and >=
      * around. */
     switch (node->function) {
     case HCY__FN_CAST:
@@ -576,7 +555,6 @@ struct hcy__made hcy__emit_call(struct hcy__emitter *e, const struct hcy__node *
         return args[0];
     case HCY__FN_NEG:
     case HCY__FN_SIGN:
-    case HCY__FN_SQRT:
     case HCY__FN_FLOOR:
     case HCY__FN_CEIL:
     case HCY__FN_ROUND:
@@ -590,7 +568,15 @@ struct hcy__made hcy__emit_call(struct hcy__emitter *e, const struct hcy__node *
         return call_clip(e, node, args);
     case HCY__FN_ISNAN:
         return call_isnan(e, args[0]);
+    case HCY__FN_SQRT:
+        return hcy__emit_root(e, args[0]);
+    case HCY__FN_POW:
+        return hcy__emit_any_power(e, args);
     default:
+        if (node->function >= HCY__FN_EXP && node->function <= HCY__FN_ANGLE)
+            return hcy__emit_maths(e, node, args);
+        if (node->function >= HCY__FN_RANDOM && node->function <= HCY__FN_NORMAL)
+            return hcy__emit_random(e, node, args);
         /* All that is left takes two arguments, of the type that they make together. */
         return call_arithmetic(e, node, args);
     }

@@ -1,6 +1,7 @@
 /* compile.c - a tree to stages: each reduction a stage of its own before what uses its result, then the statement. */
 #include "emit.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,7 +80,7 @@ static struct hcy__stage *new_stage(struct hcy__emitter *e)
     if (!s && !e->status)
         e->status = hcy_fail(HCY_ENOMEM, "out of memory for an expression");
     if (s)
-        s->temporary = -1;
+        s->temporary = s->carries = -1;
     return s;
 }
 
@@ -193,7 +194,12 @@ static struct hcy__made emit_number(struct hcy__emitter *e, const struct hcy__no
 
 static bool is_reduction(const struct hcy__node *node)
 {
-    return node->kind == HCY__CALL && node->function >= HCY__FN_SUM && node->function < HCY__FN_CAST;
+    return node->kind == HCY__CALL && node->function >= HCY__FN_SUM && node->function < HCY__FN_CUMSUM;
+}
+
+static bool is_scan(const struct hcy__node *node)
+{
+    return node->kind == HCY__CALL && node->function >= HCY__FN_CUMSUM && node->function < HCY__FN_CAST;
 }
 
 /* What is reduced: the operation, the type it wants, the type of its result. */
@@ -259,8 +265,30 @@ static void emit_reduction(struct hcy__emitter *e, const struct reduction *r, in
                                       .memory = (uint16_t)r->memory });
 }
 
-/* The numbers of pieces are reduced again: operand 0 to operand 1. */
-static void make_again(struct hcy__emitter *e, const struct reduction *r, int components)
+/* The numbers of pieces are reduced again: operand 0 to operand 1, as numbered in a program of these two. */
+static void emit_again(struct hcy__emitter *e, const struct reduction *r, int components)
+{
+    /* The steps that reduce stand behind all others. */
+    int first = emit_load(e, 0, 0, r->memory), second = components == 2 ? emit_load(e, 0, 1, r->memory) : -1;
+    emit_reduction(e, r, first, 1, 0, components);
+    emit_reduction(e, r, second, 1, 1, components);
+}
+
+/* What is scanned to a number of each piece, where carries will be; arrays and numbers have the places that they have
+ * in the stage's own program. */
+static void emit_totals(struct hcy__emitter *e, const struct reduction *r, const struct hcy__node *node)
+{
+    struct hcy__made x = emit_node(e, node->kids[0]);
+    int components = x.im >= 0 ? 2 : 1;
+    enum hcy_eval_type from = hcy__register_of(x.type.dtype), to = hcy__op_infos[r->op].result;
+    int re = reducible(e, x.re, from, to), im = components == 2 ? reducible(e, x.im, from, to) : -1;
+    emit_reduction(e, r, re, e->stage->carry_slot, 0, components);
+    emit_reduction(e, r, im, e->stage->carry_slot, 1, components);
+}
+
+/* The stage's other program, of the scan of this node, or (NULL) of a reduction. */
+static void make_again(struct hcy__emitter *e, const struct reduction *r, int components,
+                       const struct hcy__node *scanned)
 {
     struct hcy__steps *steps = calloc(1, sizeof *steps), *before = e->steps;
     hcy_eval_program *again = malloc(sizeof *again);
@@ -269,14 +297,12 @@ static void make_again(struct hcy__emitter *e, const struct reduction *r, int co
     /* It is the stage's from here on, so that whoever fails later frees it with the stage. */
     e->stage->again = again;
     if (!e->status) {
-        /* Operands are numbered as in this program of two, not as in the stage. */
         steps->tree = e->tree;
         e->steps = steps;
-        /* The steps that reduce stand behind all others. */
-        int first = emit_load(e, 0, 0, r->memory),
-            second = components == 2 ? emit_load(e, 0, 1, r->memory) : -1;
-        emit_reduction(e, r, first, 1, 0, components);
-        emit_reduction(e, r, second, 1, 1, components);
+        if (scanned)
+            emit_totals(e, r, scanned);
+        else
+            emit_again(e, r, components);
         e->steps = before;
     }
     if (!e->status)
@@ -308,11 +334,20 @@ static void reduce_value(struct hcy__emitter *e, int function, struct hcy__made 
     emit_reduction(e, &r, im, slot, 1, components);
     e->stage->has_empty = r.has_empty;
     e->stage->empty = r.empty;
-    make_again(e, &r, components);
+    make_again(e, &r, components, NULL);
 }
 
-/* The reduction's stage, if it is not there yet, and the number of its result. */
-static int compile_reduction(struct hcy__emitter *e, int index)
+static void reduce_node(struct hcy__emitter *e, const struct hcy__node *node)
+{
+    struct hcy__made x = emit_node(e, node->kids[0]);
+    e->column = node->column;
+    reduce_value(e, node->function, x);
+}
+
+static void scan_to_temporary(struct hcy__emitter *e, const struct hcy__node *node);
+
+/* The stage of a reduction or of a scan, if it is not there yet, and the number of its result. */
+static int compile_inner(struct hcy__emitter *e, int index)
 {
     struct hcy__node *node = &e->tree->nodes[index];
     /* A node may be come to more than once: mean() has its sum as a value and as a count of elements. */
@@ -328,9 +363,11 @@ static int compile_reduction(struct hcy__emitter *e, int index)
     inner.column = node->column;
     if (!inner.status) {
         inner.steps->tree = e->tree;
-        struct hcy__made x = emit_node(&inner, node->kids[0]);
-        inner.column = node->column;
-        reduce_value(&inner, node->function, x);
+        inner.stage->axes = node->axes;
+        if (is_scan(node))
+            scan_to_temporary(&inner, node);
+        else
+            reduce_node(&inner, node);
         node->temporary = inner.stage->temporary;
         finish_stage(&inner);
     } else
@@ -340,6 +377,114 @@ static int compile_reduction(struct hcy__emitter *e, int index)
     return node->temporary;
 }
 
+/* --- Scans --- */
+
+/* A register of a reduction, or of a scan, as the type that it is of: sums of floats are doubles, extremes of booleans
+ * integers. */
+static int emit_narrowed(struct hcy__emitter *e, int x, enum hcy_eval_type from, int dtype)
+{
+    enum hcy_eval_type to = hcy__register_of(dtype);
+    if (from == to)
+        return x;
+    return hcy__emit(e, to == HCY_EVAL_B32 ? HCY_EVAL_TOB_U64 : HCY_EVAL_TOF32_F64, x, -1, -1);
+}
+
+/* What an exclusive scan begins with: what joins to nothing, of the type that the result has. */
+static int emit_first(struct hcy__emitter *e, int function, int dtype, enum hcy_eval_type t)
+{
+    size_t bits = 8 * hcy_dtype_size(dtype);
+    struct hcy__value value = { .source = HCY__LITERAL, .is_integer = 1 };
+    if (function == HCY__FN_CUMSUM || function == HCY__FN_CUMPROD)
+        return hcy__emit_literal(e, function == HCY__FN_CUMPROD, t);
+    if (hcy__kind_of(dtype) == HCY__KIND_REAL)
+        return hcy__emit_literal(e, function == HCY__FN_CUMMAX ? -INFINITY : INFINITY, t);
+    /* The ends of an integer's type, booleans among them, in 64 bits. */
+    uint64_t largest = dtype == HCY_BOOL ? 1 : UINT64_MAX >> (64 - bits + !hcy__is_unsigned(dtype));
+    uint64_t smallest = t == HCY_EVAL_I64 ? ~largest : 0;
+    value.bits = function == HCY__FN_CUMMAX ? smallest : largest;
+    return hcy__emit_value(e, value, t);
+}
+
+static int emit_carry(struct hcy__emitter *e, const struct reduction *r, int component, int components)
+{
+    return emit_step(e, (hcy_eval_step){ .op = HCY_EVAL_CARRY,
+                                         .a = (uint16_t)e->stage->carry_slot,
+                                         .b = (uint16_t)component,
+                                         .c = (uint16_t)components,
+                                         .memory = (uint16_t)r->memory });
+}
+
+/* The scan in the emitter's stage, which has nothing else yet; what is made has the type of the result. */
+static struct hcy__made emit_scan(struct hcy__emitter *e, const struct hcy__node *node)
+{
+    static const int reductions[] = { HCY__FN_SUM, HCY__FN_PROD, HCY__FN_MIN, HCY__FN_MAX };
+    struct hcy__compiled *c = e->compiled;
+    struct reduction r = { 0 };
+    struct hcy__made x = emit_node(e, node->kids[0]);
+    int parts[2] = { x.re, x.im }, carries[2] = { -1, -1 }, components = x.im >= 0 ? 2 : 1;
+    e->column = node->column;
+    choose_reduction(e, &r, reductions[node->function - HCY__FN_CUMSUM], x.type.dtype);
+    if (e->stage->n_slots == 0)
+        hcy__emit_refuse(e, "there is no array in ", "what is scanned");
+    if (c->n_temporaries == HCY__TEMPORARIES)
+        hcy__emit_full(e, "reductions");
+    if (e->status)
+        return x;
+    enum hcy_eval_type from = hcy__register_of(x.type.dtype), t = hcy__op_infos[r.op].result;
+    e->stage->axes = node->axes;
+    e->stage->scan = node->function;
+    e->stage->carries = c->n_temporaries;
+    c->temporaries[c->n_temporaries++] = (struct hcy__temporary){ r.dtype, r.memory, components };
+    e->stage->carry_slot = find_slot(e, 1, e->stage->carries);
+    /* Steps that scan stand one behind the other: all that they need comes before the first. */
+    int first = node->axes.exclusive ? emit_first(e, node->function, r.dtype, t) : -1;
+    for (int k = 0; k < components; k++) {
+        parts[k] = reducible(e, parts[k], from, t);
+        carries[k] = emit_carry(e, &r, k, components);
+    }
+    /* Scans stand in the same order as reductions. */
+    uint16_t op = (uint16_t)(r.op - HCY_EVAL_FIRST_REDUCTION + HCY_EVAL_FIRST_SCAN);
+    for (int k = 0; k < components && !e->status; k++)
+        parts[k] = emit_step(e, (hcy_eval_step){ .op = op,
+                                                 .a = (uint16_t)parts[k],
+                                                 .b = (uint16_t)carries[k],
+                                                 .c = (uint16_t)(first >= 0 ? first : parts[k]),
+                                                 .memory = (uint16_t)(first >= 0) });
+    x = (struct hcy__made){ { r.dtype, false }, emit_narrowed(e, parts[0], t, r.dtype), -1 };
+    if (components == 2)
+        x.im = emit_narrowed(e, parts[1], t, r.dtype);
+    make_again(e, &r, components, node);
+    return x;
+}
+
+static void store_parts(struct hcy__emitter *e, int slot, struct hcy__made x, int memory)
+{
+    const int parts[2] = { x.re, x.im };
+    /* Stores stand behind all loads, so that an element is read before it is written: hcy__is_hazard() relies on
+     * it. */
+    for (int k = 0; k < 2 && parts[k] >= 0 && slot >= 0; k++)
+        emit_step(e, (hcy_eval_step){ .op = HCY_EVAL_STORE,
+                                      .to = (uint16_t)slot,
+                                      .a = (uint16_t)parts[k],
+                                      .b = (uint16_t)k,
+                                      .memory = (uint16_t)memory });
+}
+
+static void scan_to_temporary(struct hcy__emitter *e, const struct hcy__node *node)
+{
+    struct hcy__compiled *c = e->compiled;
+    struct hcy__made x = emit_scan(e, node);
+    int dtype = x.type.dtype, memory = hcy__memory_of(dtype);
+    if (c->n_temporaries == HCY__TEMPORARIES)
+        hcy__emit_full(e, "reductions");
+    if (e->status)
+        return;
+    e->stage->temporary = c->n_temporaries;
+    c->temporaries[c->n_temporaries++] = (struct hcy__temporary){ dtype, memory, x.im >= 0 ? 2 : 1 };
+    e->stage->target = find_slot(e, 1, e->stage->temporary);
+    store_parts(e, e->stage->target, x, memory);
+}
+
 static struct hcy__made emit_temporary(struct hcy__emitter *e, int which)
 {
     struct hcy__made x = { { HCY_INT64, false }, -1, -1 };
@@ -347,16 +492,9 @@ static struct hcy__made emit_temporary(struct hcy__emitter *e, int which)
         return x;
     const struct hcy__temporary *t = &e->compiled->temporaries[which];
     int slot = find_slot(e, 1, which);
-    enum hcy_eval_type from = hcy__memory_infos[t->memory].type, to = hcy__register_of(t->dtype);
     int parts[2] = { -1, -1 };
-    for (int k = 0; k < t->components; k++) {
-        parts[k] = emit_load(e, slot, k, t->memory);
-        /* Sums of floats are kept as doubles and extremes of booleans as integers; here they become their type
-         * again. */
-        if (from != to)
-            parts[k] =
-                hcy__emit(e, to == HCY_EVAL_B32 ? HCY_EVAL_TOB_U64 : HCY_EVAL_TOF32_F64, parts[k], -1, -1);
-    }
+    for (int k = 0; k < t->components; k++)
+        parts[k] = emit_narrowed(e, emit_load(e, slot, k, t->memory), hcy__memory_infos[t->memory].type, t->dtype);
     x.type.dtype = t->dtype;
     x.re = parts[0];
     x.im = parts[1];
@@ -367,7 +505,7 @@ static struct hcy__made emit_temporary(struct hcy__emitter *e, int which)
 
 static struct hcy__made emit_how_many(struct hcy__emitter *e, const struct hcy__node *node)
 {
-    struct hcy__value value = { .source = HCY__ELEMENTS, .which = compile_reduction(e, node->kids[0]) };
+    struct hcy__value value = { .source = HCY__ELEMENTS, .which = compile_inner(e, node->kids[0]) };
     /* It is weak, so that the mean of float32 is a float32. */
     struct hcy__made x = { { HCY_FLOAT64, true }, -1, -1 };
     x.re = hcy__emit_value(e, value, HCY_EVAL_F64);
@@ -379,19 +517,16 @@ static struct hcy__made emit_call(struct hcy__emitter *e, const struct hcy__node
     struct hcy__made args[3];
     for (int k = 0; k < 3; k++)
         args[k] = (struct hcy__made){ { HCY_INT64, true }, -1, -1 };
-    /* A power's exponent is part of the operation. */
-    int n = node->function == HCY__FN_POW ? 1 : 3;
-    for (int k = 0; k < n && node->kids[k] >= 0 && !e->status; k++)
+    const struct hcy__node *power = node->function == HCY__FN_POW ? &e->tree->nodes[node->kids[1]] : NULL;
+    /* A few products are quicker than any power, and the same in all types; the exponent is part of the operation. */
+    bool multiplies = power && power->kind == HCY__INTEGER && power->integer >= 0 && power->integer <= 16;
+    for (int k = 0; k < (multiplies ? 1 : 3) && node->kids[k] >= 0 && !e->status; k++)
         args[k] = emit_node(e, node->kids[k]);
     /* The arguments have left columns of their own behind; what fails from here on is this operation. */
     e->column = node->column;
-    if (e->status || node->function != HCY__FN_POW)
-        return e->status ? args[0] : hcy__emit_call(e, node, args);
-    /* A few products have the same bits on every device, which a function for powers would not have. */
-    const struct hcy__node *power = &e->tree->nodes[node->kids[1]];
-    if (power->kind != HCY__INTEGER || power->integer < 0 || power->integer > 16)
-        hcy__emit_refuse(e, "the power of ** must be a number from 0 to 16 without a point", "");
-    return e->status ? args[0] : hcy__emit_power(e, args[0], power->integer);
+    if (e->status)
+        return args[0];
+    return multiplies ? hcy__emit_power(e, args[0], power->integer) : hcy__emit_call(e, node, args);
 }
 
 static struct hcy__made emit_node(struct hcy__emitter *e, int index)
@@ -407,10 +542,12 @@ static struct hcy__made emit_node(struct hcy__emitter *e, int index)
     case HCY__HOW_MANY:
         return emit_how_many(e, node);
     case HCY__INDEX:
-        x.re = emit_step(e, (hcy_eval_step){ .op = HCY_EVAL_INDEX });
+    case HCY__PLACE:
+        x.re = emit_step(e, (hcy_eval_step){ .op = node->kind == HCY__INDEX ? HCY_EVAL_INDEX : HCY_EVAL_PLACE });
         return x;
     case HCY__CALL:
-        return is_reduction(node) ? emit_temporary(e, compile_reduction(e, index)) : emit_call(e, node);
+        return is_reduction(node) || is_scan(node) ? emit_temporary(e, compile_inner(e, index))
+                                                   : emit_call(e, node);
     default:
         return emit_number(e, node);
     }
@@ -427,16 +564,8 @@ static void emit_stores(struct hcy__emitter *e, int target, struct hcy__made x)
         hcy__emit_refuse(e, what, "the name of a type around it");
     }
     x = hcy__emit_cast(e, x, dtype);
-    int slot = e->stage->target = find_slot(e, 0, target);
-    const int parts[2] = { x.re, x.im };
-    /* Stores stand behind all loads, so that an element is read before it is written: hcy__is_hazard() relies on
-     * it. */
-    for (int k = 0; k < 2 && parts[k] >= 0 && slot >= 0; k++)
-        emit_step(e, (hcy_eval_step){ .op = HCY_EVAL_STORE,
-                                      .to = (uint16_t)slot,
-                                      .a = (uint16_t)parts[k],
-                                      .b = (uint16_t)k,
-                                      .memory = (uint16_t)memory });
+    e->stage->target = find_slot(e, 0, target);
+    store_parts(e, e->stage->target, x, memory);
 }
 
 static void compile_statement(struct hcy__emitter *e, int i)
@@ -448,7 +577,9 @@ static void compile_statement(struct hcy__emitter *e, int i)
         e->status = hcy_fail(HCY_ENOMEM, "out of memory for an expression");
     if (!e->status) {
         e->steps->tree = e->tree;
-        struct hcy__made x = emit_node(e, e->tree->statements[i].value);
+        const struct hcy__node *value = &e->tree->nodes[e->tree->statements[i].value];
+        /* A scan that is all there is writes to the array, and needs no room of its own. */
+        struct hcy__made x = is_scan(value) ? emit_scan(e, value) : emit_node(e, e->tree->statements[i].value);
         e->column = e->tree->statements[i].column;
         if (!e->status)
             emit_stores(e, e->tree->statements[i].target, x);
@@ -465,6 +596,7 @@ int hcy__compile(struct hcy__compiled *compiled, struct hcy__tree *tree, const h
     struct hcy__emitter e = { .tree = tree, .operands = operands, .compiled = compiled };
     (void)n;
     memset(compiled, 0, sizeof *compiled);
+    compiled->fast = tree->fast;
     for (int i = 0; i < tree->n_statements && !e.status; i++)
         compile_statement(&e, i);
     if (e.status)

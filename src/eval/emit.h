@@ -36,6 +36,14 @@ int hcy__emit_full(struct hcy__emitter *e, const char *of_what);
 struct hcy__made hcy__emit_cast(struct hcy__emitter *e, struct hcy__made x, int dtype);
 /* What a function that is no reduction makes of its arguments. */
 struct hcy__made hcy__emit_call(struct hcy__emitter *e, const struct hcy__node *node, const struct hcy__made *args);
+/* Arguments as the type that they make together. */
+void hcy__emit_together(struct hcy__emitter *e, struct hcy__made *args, int n, struct hcy__type *type);
+/* maths.c: exp, log and so on, from HCY__FN_EXP to HCY__FN_ANGLE; the root, the size and any power of a number. */
+struct hcy__made hcy__emit_maths(struct hcy__emitter *e, const struct hcy__node *node, struct hcy__made *args);
+struct hcy__made hcy__emit_random(struct hcy__emitter *e, const struct hcy__node *node, struct hcy__made *args);
+struct hcy__made hcy__emit_root(struct hcy__emitter *e, struct hcy__made x);
+struct hcy__made hcy__emit_size(struct hcy__emitter *e, struct hcy__made x);
+struct hcy__made hcy__emit_any_power(struct hcy__emitter *e, struct hcy__made *args);
 /* x to a power that the node says as a number. */
 struct hcy__made hcy__emit_power(struct hcy__emitter *e, struct hcy__made x, int64_t n);
 

@@ -1,5 +1,6 @@
 /* eval_stage.h - what a text is compiled to: stages, each one program of eval_format.h on one shape, in the order in
- * which they run.  A reduction is a stage of its own, whose result, a TEMPORARY of one element, later stages load.
+ * which they run.  A reduction is a stage of its own, whose result, a TEMPORARY, later stages load: one element, or
+ * along some axes an array.
  *
  * Stages do not change once they are made and know no device; what a device makes of them is kept beside them (room.h).
  */
@@ -32,10 +33,14 @@ struct hcy__stage {
     int n_slots, target;      /* the slot that is written */
     struct hcy__value values[HCY_EVAL_VALUES];
     int n_values;
-    int temporary;            /* that a reduction makes; -1: the stage is none */
-    hcy_eval_program *again;  /* of a reduction: numbers of pieces to numbers of pieces; owned */
+    int temporary;            /* that a reduction, or a scan within an expression, makes; -1: an operand is written */
+    int carries, carry_slot;  /* of a scan: a temporary, and its slot, for what was before a piece; -1: it is none */
+    int scan;                 /* enum hcy__function */
+    hcy_eval_program *again;  /* of a reduction: numbers of pieces to numbers of pieces; of a scan: to numbers of pieces
+                                 in the place of carries; owned */
     int has_empty;            /* a reduction of nothing has a result: */
     uint64_t empty;           /* these bits in each component */
+    struct hcy__axes axes;    /* of a reduction or a scan */
     int column;
 };
 
@@ -43,6 +48,8 @@ struct hcy__stage {
 struct hcy__temporary {
     int dtype, memory, components;
 };
+/* The type of an array of such temporaries, in which sums of floats are doubles. */
+int hcy__type_in_memory(const struct hcy__temporary *t);
 
 /* An integer that must fit the type it takes. */
 struct hcy__check {
@@ -51,6 +58,7 @@ struct hcy__check {
 
 struct hcy__compiled {
     int n_stages, n_temporaries, n_checks;
+    bool fast; /* the device's own functions will do */
     struct hcy__stage *stages[HCY__STAGES]; /* owned */
     struct hcy__temporary temporaries[HCY__TEMPORARIES];
     struct hcy__check checks[HCY__CHECKS];
@@ -65,10 +73,12 @@ struct hcy__op_info {
     const char *name;
     int arity;                            /* of a reduction 2; 0: it is no operation */
     enum hcy_eval_type result, types[3];
-    enum hcy_eval_op join;                /* of a reduction */
+    enum hcy_eval_op join;                /* of a reduction, and of a scan */
     const char *text;                     /* in C, of a, b and c */
 };
 extern const struct hcy__op_info hcy__op_infos[HCY_EVAL_END];
+/* "exp" of exp(): what compilers call an operation that stands in eval_maths.h; NULL: it has no name there. */
+const char *hcy__own_function(enum hcy_eval_op op);
 /* Of memory: the types' names in C, and what is loaded and stored of x. */
 struct hcy__memory_info {
     const char *memory, *reg, *loaded, *stored;

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Generated from families/eval: eval_format.h and eval_helpers.h. */
-extern const char hcy__eval_text[];
+/* Generated from families/eval: eval_format.h and eval_helpers.h; eval_floats.h with what it includes. */
+extern const char hcy__eval_text[], hcy__maths_text[];
 
 /* A text that grows; once memory is out it stays as it is. */
 struct text {
@@ -48,7 +48,7 @@ static const char *type_name(enum hcy_eval_type type)
 }
 
 /* The operations that the program uses, as functions. */
-static void write_operation(struct text *t, char *written, enum hcy_eval_op op)
+static void write_operation(struct text *t, char *written, enum hcy_eval_op op, bool fast)
 {
     const struct hcy__op_info *info = &hcy__op_infos[op];
     /* A function that is defined twice does not compile. */
@@ -58,25 +58,38 @@ static void write_operation(struct text *t, char *written, enum hcy_eval_op op)
     append(t, "HELPER %s op_%s(%s a", type_name(info->result), info->name, type_name(info->types[0]));
     for (int k = 1; k < info->arity; k++)
         append(t, ", %s %c", type_name(info->types[k]), 'a' + k);
-    append(t, ")\n{\n    return %s;\n}\n", info->text);
+    /* Of exp_f32(a) the device's own function is exp(a), which is of both types in either language. */
+    const char *arguments = strchr(info->text, '('), *own = fast ? hcy__own_function(op) : NULL;
+    if (own)
+        append(t, ")\n{\n    return %s%s;\n}\n", own, arguments);
+    else
+        append(t, ")\n{\n    return %s;\n}\n", info->text);
 }
 
-static void write_operations(struct text *t, const hcy_eval_program *p)
+static void write_operations(struct text *t, const hcy_eval_program *p, bool fast)
 {
     char written[HCY_EVAL_END] = { 0 };
     for (uint32_t i = 0; i < p->n_steps; i++) {
         enum hcy_eval_op op = p->steps[i].op;
         /* A reduction's tree is written out, so that of it only the operation that joins two numbers is a
          * function. */
-        if (op >= HCY_EVAL_FIRST_REDUCTION)
+        if (op >= HCY_EVAL_FIRST_SCAN)
             op = hcy__op_infos[op].join;
         /* Values, indices, loads and stores are written where they stand. */
         if (op >= HCY_EVAL_FIRST_OP)
-            write_operation(t, written, op);
+            write_operation(t, written, op, fast);
     }
 }
 
-static void write_head(struct text *t, const struct hcy__eval_dialect *dialect, uint32_t n_operands)
+static bool has_maths(const hcy_eval_program *p)
+{
+    for (uint32_t i = 0; i < p->n_steps; i++)
+        if (p->steps[i].op >= HCY_EVAL_FIRST_MATHS && p->steps[i].op < HCY_EVAL_FIRST_SCAN)
+            return true;
+    return false;
+}
+
+static void write_head(struct text *t, const struct hcy__eval_dialect *dialect, const hcy_eval_program *p)
 {
     /* The dialect and the types come first: the functions that all devices share are written in them. */
     append(t, "%s", dialect->text);
@@ -86,7 +99,9 @@ static void write_head(struct text *t, const struct hcy__eval_dialect *dialect, 
            "typedef int32_t b32; typedef uint32_t u32; typedef int64_t i64; typedef uint64_t u64;\n"
            "typedef float f32; typedef double f64;\n%s",
            hcy__eval_text);
-    (void)n_operands;
+    /* Most programs do without, and compile the sooner. */
+    if (has_maths(p))
+        append(t, "%s", hcy__maths_text);
 }
 
 static void write_signature(struct text *t, uint32_t n_operands)
@@ -144,12 +159,21 @@ static void write_step(struct text *t, const hcy_eval_step *s, uint32_t i, const
     case HCY_EVAL_INDEX:
         append(t, "    const i64 s%u = (i64)i;\n", i);
         return;
+    case HCY_EVAL_PLACE:
+        append(t, "    const i64 s%u = (i64)inside;\n", i);
+        return;
     case HCY_EVAL_LOAD:
         /* The table's expressions are of x, which each load may name anew in a block of its own. */
         append(t,
                "    %s s%u;\n    {\n        const %s x = ((GLOBAL const %s *)o%u)[p%u + %u];\n        s%u = "
                "%s;\n    }\n",
                m->reg, i, m->memory, m->memory, s->a, s->a, s->b, i, m->loaded);
+        return;
+    case HCY_EVAL_CARRY:
+        append(t,
+               "    %s s%u = 0;\n    if (begin) {\n        const %s x = ((GLOBAL const %s *)o%u)[number * %u + %u];\n"
+               "        s%u = %s;\n    }\n",
+               m->reg, i, m->memory, m->memory, s->a, s->c, s->b, i, m->loaded);
         return;
     case HCY_EVAL_STORE:
         append(t, "    {\n        const %s x = s%u;\n        ((GLOBAL %s *)o%u)[p%u + %u] = %s;\n    }\n",
@@ -165,10 +189,10 @@ static void write_step(struct text *t, const hcy_eval_step *s, uint32_t i, const
     append(t, ");\n");
 }
 
-/* All steps but those that reduce. */
-static void write_steps(struct text *t, const hcy_eval_program *p, uint32_t *now)
+/* Steps from one to another, but those that reduce. */
+static void write_steps(struct text *t, const hcy_eval_program *p, uint32_t *now, uint32_t from, uint32_t to)
 {
-    for (uint32_t i = 0; i < p->n_steps; i++) {
+    for (uint32_t i = from; i < to; i++) {
         const hcy_eval_step *s = &p->steps[i];
         if (s->op >= HCY_EVAL_FIRST_REDUCTION)
             continue;
@@ -185,7 +209,7 @@ static void write_map(struct text *t, const hcy_eval_program *p, int rank, int w
     /* The last group may reach beyond the elements; as nothing waits at a barrier, those items may leave at once. */
     append(t, "    const u64 i = GROUP * GROUP_ITEMS + ITEM;\n    if (i >= job.n)\n        return;\n");
     write_places(t, rank, wide, n_operands);
-    write_steps(t, p, now);
+    write_steps(t, p, now, 0, p->n_steps);
 }
 
 /* The first reduction of the program's last `reduces` steps, in order. */
@@ -197,7 +221,27 @@ static const hcy_eval_step *next_reduction(const hcy_eval_program *p, const hcy_
     return NULL;
 }
 
-static void write_reduction(struct text *t, const hcy_eval_program *p, int rank, int wide,
+/* Which elements a group's items take: a piece of them all, or of a span, or each a part of several short spans. */
+static void write_piece(struct text *t, bool spans, uint32_t of_lane)
+{
+    if (!spans) {
+        append(t,
+               "    const u64 number = GROUP, start = 0, begin = GROUP * %u;\n    const u32 lane = ITEM;\n"
+               "    const u32 n = (u32)(job.n - begin < %u ? job.n - begin : %u);\n",
+               HCY_EVAL_PIECE, HCY_EVAL_PIECE, HCY_EVAL_PIECE);
+        return;
+    }
+    /* `width` is lanes_of_span(): the launch has as many groups as it makes. */
+    append(t,
+           "    u32 width = 1;\n    while (width * %u < job.span && width < %u)\n        width *= 2;\n"
+           "    const u32 lane = ITEM %% width;\n    const u64 number = GROUP * (%u / width) + ITEM / width;\n"
+           "    const u64 pieces = (job.span - 1) / %u + 1, begin = number %% pieces * %u, left = job.span - begin;\n"
+           "    const u64 start = number / pieces * job.span;\n"
+           "    const u32 n = start >= job.n ? 0 : (u32)(left < %u ? left : %u);\n",
+           of_lane, HCY_EVAL_LANES, HCY_EVAL_LANES, HCY_EVAL_PIECE, HCY_EVAL_PIECE, HCY_EVAL_PIECE, HCY_EVAL_PIECE);
+}
+
+static void write_reduction(struct text *t, const hcy_eval_program *p, struct hcy__form form,
                             uint32_t n_operands)
 {
     uint32_t now[HCY_EVAL_REGISTERS] = { 0 };
@@ -207,55 +251,148 @@ static void write_reduction(struct text *t, const hcy_eval_program *p, int rank,
         append(t, "    LOCAL %s partial%u[%u];\n", type_name(hcy__op_infos[s->op].result), r, HCY_EVAL_LANES);
     for (uint32_t r = 0; (s = next_reduction(p, s)); r++)
         append(t, "    %s sum%u = 0;\n", type_name(hcy__op_infos[s->op].result), r);
+    write_piece(t, form.spans, 1);
     /* Lanes go over a piece as the tree of eval_format.h says, which fixes the bits; items without an element stay,
      * as all have to come to the barriers. */
     append(t,
-           "    const u64 begin = GROUP * %u;\n    const u32 n = (u32)(job.n - begin < %u ? job.n - begin : "
-           "%u);\n"
-           "    const u32 lanes = n < %u ? n : %u;\n    const u32 lane = ITEM;\n"
-           "    for (u32 k = lane; k < n; k += %u) {\n    const u64 i = begin + k;\n",
-           HCY_EVAL_PIECE, HCY_EVAL_PIECE, HCY_EVAL_PIECE, HCY_EVAL_LANES, HCY_EVAL_LANES, HCY_EVAL_LANES);
-    write_places(t, rank, wide, n_operands);
-    write_steps(t, p, now);
+           "    const u32 lanes = n < %u ? n : %u;\n"
+           "    for (u32 k = lane; k < n; k += %u) {\n    const u64 inside = begin + k, i = start + inside;\n",
+           HCY_EVAL_LANES, HCY_EVAL_LANES, HCY_EVAL_LANES);
+    write_places(t, form.rank, form.wide, n_operands);
+    write_steps(t, p, now, 0, p->n_steps);
     /* A lane's first element takes the place of its 0, which is neutral neither to products and extremes nor to
      * -0.0. */
     for (uint32_t r = 0; (s = next_reduction(p, s)); r++)
         append(t, "    sum%u = k < %u ? s%u : op_%s(sum%u, s%u);\n", r, HCY_EVAL_LANES, now[s->a],
                hcy__op_infos[hcy__op_infos[s->op].join].name, r, now[s->a]);
     append(t, "    }\n");
-    /* Lanes behind the last element write as well; the tree leaves them out. */
+    /* Lanes behind the last element write as well; the tree leaves them out, and so keeps short spans apart. */
     for (uint32_t r = 0; (s = next_reduction(p, s)); r++)
-        append(t, "    partial%u[lane] = sum%u;\n", r, r);
+        append(t, "    partial%u[ITEM] = sum%u;\n", r, r);
     /* A lane reads what another one wrote, so that a barrier comes before each width, and outside of the condition,
      * for every item has to meet it. */
     append(t,
-           "    for (u32 width = %u; width; width /= 2) {\n        BARRIER();\n        if (lane < width && "
-           "lane + width < lanes) {\n",
+           "    for (u32 far = %u; far; far /= 2) {\n        BARRIER();\n        if (lane < far && "
+           "lane + far < lanes) {\n",
            HCY_EVAL_LANES / 2);
     for (uint32_t r = 0; (s = next_reduction(p, s)); r++)
-        append(t, "            partial%u[lane] = op_%s(partial%u[lane], partial%u[lane + width]);\n", r,
+        append(t, "            partial%u[ITEM] = op_%s(partial%u[ITEM], partial%u[ITEM + far]);\n", r,
                hcy__op_infos[hcy__op_infos[s->op].join].name, r, r);
-    append(t, "        }\n    }\n    if (lane)\n        return;\n");
+    append(t, "        }\n    }\n    if (lane || !n)\n        return;\n");
     for (uint32_t r = 0; (s = next_reduction(p, s)); r++) {
         const struct hcy__memory_info *m = &hcy__memory_infos[s->memory];
         append(t,
-               "    {\n        const %s x = partial%u[0];\n        ((GLOBAL %s *)o%u)[GROUP * %u + %u] = "
+               "    {\n        const %s x = partial%u[ITEM];\n        ((GLOBAL %s *)o%u)[number * %u + %u] = "
                "%s;\n    }\n",
                m->reg, r, m->memory, s->to, s->c, s->b, m->stored);
     }
 }
 
-char *hcy__generate(const hcy_eval_program *p, const struct hcy__eval_dialect *dialect, int rank, int wide,
-                    uint32_t n_operands)
+/* --- Scans --- */
+
+/* Each lane's elements, one after the other, which leaves their own numbers and the run's total. */
+static void write_runs(struct text *t, const hcy_eval_program *p, uint32_t first, struct hcy__form form,
+                       uint32_t n_operands)
+{
+    uint32_t now[HCY_EVAL_REGISTERS] = { 0 };
+    append(t,
+           "    const u32 behind = lane * %u;\n"
+           "#pragma unroll\n    for (u32 k = 0; k < %u; k++)\n    if (behind + k < n) {\n"
+           "    const u64 inside = begin + behind + k, i = start + inside;\n",
+           HCY_EVAL_RUN, HCY_EVAL_RUN);
+    write_places(t, form.rank, form.wide, n_operands);
+    write_steps(t, p, now, 0, first);
+    for (uint32_t r = 0; r < p->scans; r++) {
+        const hcy_eval_step *s = &p->steps[first + r];
+        const char *join = hcy__op_infos[hcy__op_infos[s->op].join].name;
+        append(t, "    own%u[k] = k ? op_%s(own%u[k ? k - 1 : 0], s%u) : s%u;\n    sum%u = own%u[k];\n", r, join, r,
+               now[s->a], now[s->a], r, r);
+    }
+    append(t, "    }\n");
+}
+
+/* Totals of runs by doubling; an item whose lane is none of its span's gets in nobody's way. */
+static void write_doubling(struct text *t, const hcy_eval_program *p, const hcy_eval_step *scans)
+{
+    for (uint32_t r = 0; r < p->scans; r++)
+        append(t, "    total%u[ITEM] = sum%u;\n", r, r);
+    append(t, "    for (u32 far = 1; far < %u; far *= 2) {\n        BARRIER();\n", HCY_EVAL_LANES);
+    for (uint32_t r = 0; r < p->scans; r++)
+        append(t, "        if (lane >= far)\n            sum%u = op_%s(total%u[ITEM - far], total%u[ITEM]);\n", r,
+               hcy__op_infos[hcy__op_infos[scans[r].op].join].name, r, r);
+    append(t, "        BARRIER();\n");
+    for (uint32_t r = 0; r < p->scans; r++)
+        append(t, "        total%u[ITEM] = sum%u;\n", r, r);
+    append(t, "    }\n    BARRIER();\n");
+    for (uint32_t r = 0; r < p->scans; r++)
+        append(t, "    sum%u = lane ? total%u[ITEM - 1] : 0;\n", r, r);
+}
+
+/* An element's number, from its run's own, from what was before the run, from the carry. */
+static void write_scanned(struct text *t, const hcy_eval_step *s, uint32_t r, uint32_t i, const uint32_t *now)
+{
+    const struct hcy__op_info *info = &hcy__op_infos[s->op];
+    const char *join = hcy__op_infos[info->join].name;
+    append(t, "    %s s%u = own%u[%s];\n", type_name(info->result), i, r, s->memory ? "k ? k - 1 : 0" : "k");
+    append(t, "    if (lane)\n        s%u = op_%s(sum%u, s%u);\n", i, join, r, i);
+    /* An exclusive scan's first element of a run has no number of its own there. */
+    if (s->memory)
+        append(t, "    if (!k)\n        s%u = sum%u;\n", i, r);
+    if (!s->memory) {
+        append(t, "    if (begin)\n        s%u = op_%s(s%u, s%u);\n", i, join, now[s->b], i);
+        return;
+    }
+    append(t,
+           "    if (!k && !lane)\n        s%u = begin ? s%u : s%u;\n"
+           "    else if (begin)\n        s%u = op_%s(s%u, s%u);\n",
+           i, now[s->b], now[s->c], i, join, now[s->b], i);
+}
+
+static void write_scan(struct text *t, const hcy_eval_program *p, struct hcy__form form, uint32_t n_operands)
+{
+    uint32_t now[HCY_EVAL_REGISTERS] = { 0 }, first = 0;
+    while (p->steps[first].op < HCY_EVAL_FIRST_SCAN)
+        first++;
+    for (uint32_t r = 0; r < p->scans; r++)
+        append(t, "    LOCAL %s total%u[%u];\n", type_name(hcy__op_infos[p->steps[first + r].op].result), r,
+               HCY_EVAL_LANES);
+    for (uint32_t r = 0; r < p->scans; r++) {
+        const char *type = type_name(hcy__op_infos[p->steps[first + r].op].result);
+        append(t, "    %s own%u[%u], sum%u = 0;\n", type, r, HCY_EVAL_RUN, r);
+    }
+    write_piece(t, true, HCY_EVAL_RUN);
+    write_runs(t, p, first, form, n_operands);
+    write_doubling(t, p, &p->steps[first]);
+    append(t,
+           "#pragma unroll\n    for (u32 k = 0; k < %u; k++)\n    if (behind + k < n) {\n"
+           "    const u64 inside = begin + behind + k, i = start + inside;\n",
+           HCY_EVAL_RUN);
+    write_places(t, form.rank, form.wide, n_operands);
+    /* What is the same for all elements is there once more, as the block of the runs is closed. */
+    for (uint32_t i = 0; i < first; i++)
+        if (p->steps[i].op == HCY_EVAL_VALUE || p->steps[i].op == HCY_EVAL_CARRY)
+            write_steps(t, p, now, i, i + 1);
+    for (uint32_t r = 0; r < p->scans; r++) {
+        write_scanned(t, &p->steps[first + r], r, first + r, now);
+        now[p->steps[first + r].to] = first + r;
+    }
+    write_steps(t, p, now, first + p->scans, p->n_steps);
+    append(t, "    }\n");
+}
+
+char *hcy__generate(const hcy_eval_program *p, const struct hcy__eval_dialect *dialect, struct hcy__form form,
+                    uint32_t n_operands, bool fast)
 {
     struct text t = { 0 };
-    write_head(&t, dialect, n_operands);
-    write_operations(&t, p);
+    write_head(&t, dialect, p);
+    write_operations(&t, p, fast);
     write_signature(&t, n_operands);
     if (p->reduces)
-        write_reduction(&t, p, rank, wide, n_operands);
+        write_reduction(&t, p, form, n_operands);
+    else if (p->scans)
+        write_scan(&t, p, form, n_operands);
     else
-        write_map(&t, p, rank, wide, n_operands);
+        write_map(&t, p, form.rank, form.wide, n_operands);
     append(&t, "}\n");
     if (t.failed)
         free(t.at);

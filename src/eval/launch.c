@@ -29,18 +29,35 @@ static int launch_any(hcy_queue *queue, hcy_kernel *kernel, const struct hcy__de
     return hcy_launch(queue, kernel, 1, args, HCY_N_ARGS(eval_run));
 }
 
+static uint32_t lanes_of_span(uint64_t span, uint32_t of_lane)
+{
+    uint32_t lanes = 1;
+    while (lanes * of_lane < span && lanes < HCY_EVAL_LANES)
+        lanes *= 2;
+    return lanes;
+}
+
+/* A group of what reduces or scans is a piece, or several spans that are shorter, as write_piece() has them. */
+static uint64_t count_groups(const hcy_eval_program *p, const hcy_eval_job *job)
+{
+    if (!p->reduces && !p->scans)
+        return (job->n - 1) / GROUP + 1;
+    uint64_t together = HCY_EVAL_LANES / lanes_of_span(job->span, p->scans ? HCY_EVAL_RUN : 1),
+             spans = job->n / job->span;
+    return ((job->span - 1) / HCY_EVAL_PIECE + 1) * ((spans - 1) / together + 1);
+}
+
 static int launch_generated(hcy_queue *queue, hcy_kernel *kernel, const struct hcy__device_program *p,
                             const struct hcy__launch *l)
 {
     hcy_arg list[N_STRUCTURES + HCY_EVAL_OPERANDS], *to = list;
     hcy_grid grid = { { 1, 1, 1 }, { 1, 1, 1 }, 0 };
-    /* A group of what reduces is a piece. */
-    uint64_t items = p->program->reduces ? HCY_EVAL_PIECE : GROUP, groups = (l->job.n - 1) / items + 1;
+    uint64_t groups = count_groups(p->program, &l->job);
     if (groups > INT32_MAX)
         return hcy_fail(HCY_ERANGE, "an expression over %llu elements in one launch",
                         (unsigned long long)l->job.n);
     grid.groups[0] = (uint32_t)groups;
-    grid.group[0] = p->program->reduces ? HCY_EVAL_LANES : GROUP;
+    grid.group[0] = p->program->reduces || p->program->scans ? HCY_EVAL_LANES : GROUP;
     *to++ = hcy_arg_struct(&l->job, sizeof l->job);
     *to++ = hcy_arg_struct(&l->strides[0], sizeof l->strides[0]);
     *to++ = hcy_arg_struct(&l->strides[1], sizeof l->strides[1]);

@@ -89,13 +89,16 @@ static int join_axes(struct axis *axes, int n, int n_operands)
     return kept;
 }
 
+const int hcy__c_order[HCY_EVAL_AXES] = { 0, 1, 2, 3, 4, 5, 6, 7 };
+
 void hcy__lay_out(struct hcy__launch *l, const struct hcy__operands *o, int rank, const int64_t *shape,
-                  bool keep_order)
+                  const int *order)
 {
     struct axis axes[HCY_EVAL_AXES];
     int n = 0;
     l->job.n = 1;
-    for (int d = 0; d < rank; d++) {
+    for (int i = 0; i < rank; i++) {
+        int d = order ? order[i] : i;
         l->job.n *= (uint64_t)shape[d];
         /* An axis of one element moves no address, and would keep its neighbours from becoming one. */
         if (shape[d] == 1)
@@ -112,11 +115,12 @@ void hcy__lay_out(struct hcy__launch *l, const struct hcy__operands *o, int rank
     }
     /* What is computed for each element alone may be done in any order, unless a step asks for an element's
      * number. */
-    if (!keep_order && o->target >= 0)
+    if (!order && o->target >= 0)
         sort_axes(axes, n, o->target);
     /* Each axis less saves a division for every element on a GPU, and makes a CPU's loops longer. */
     n = join_axes(axes, n, o->n);
     l->job.rank = (uint32_t)n;
+    l->job.span = l->job.n;
     l->job.n_operands = (uint32_t)o->n;
     for (int k = 0; k < o->n; k++) {
         const hcy_array *a = o->arrays[k];

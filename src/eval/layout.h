@@ -13,9 +13,11 @@ struct hcy__operands {
 
 /* The shape that the arrays are broadcast to (the target's, where there is one); HCY_EINVAL with the shapes. */
 int hcy__find_shape(int64_t *shape, int *rank, const struct hcy__operands *operands, const char *text);
-/* job.n, rank, shape and offset, and the strides.  `keep_order`: elements are numbered in C order. */
+/* job.n (span too), rank, shape and offset, and the strides.  `order`: elements are numbered in C order of the axes as
+ * they stand there; NULL: in any order that suits the target. */
 void hcy__lay_out(struct hcy__launch *launch, const struct hcy__operands *operands, int rank, const int64_t *shape,
-                  bool keep_order);
+                  const int *order);
+extern const int hcy__c_order[HCY_EVAL_AXES];
 /* Two elements of it never share memory. */
 bool hcy__is_one_to_one(const hcy_array *array);
 /* Whether writing `target` elementwise may change what of `source` is read later. */

@@ -19,6 +19,7 @@ struct parser {
     size_t n_operands;
     const char *at;
     int depth, status;
+    struct hcy__axes axes; /* of the reductions that are added */
 };
 
 static const struct {
@@ -123,6 +124,7 @@ static int add_call(struct parser *p, int function, int column, int a, int b, in
     node->kids[0] = a;
     node->kids[1] = b;
     node->kids[2] = c;
+    node->axes = p->axes;
     return i;
 }
 
@@ -134,26 +136,36 @@ static int add_integer(struct parser *p, int64_t x, int column)
     return i;
 }
 
-/* The first element that equals the extreme one, or is not a number. */
-static int add_arg_extreme(struct parser *p, int reduction, int column, int x)
-{
-    /* x stands here several times and is computed once in a stage, as equal steps are found again; elements that do
-     * not match take a number that none has. */
-    int extreme = add_call(p, reduction, column, x, -1, -1),
-        same = add_call(p, HCY__FN_EQ, column, x, extreme, -1),
-        nan = add_call(p, HCY__FN_NE, column, x, x, -1),
-        either = add_call(p, HCY__FN_TRUTH_OR, column, same, nan, -1),
-        index = add_node(p, HCY__INDEX, column), none = add_integer(p, INT64_MAX, column),
-        where = add_call(p, HCY__FN_WHERE, column, either, index, none);
-    return add_call(p, HCY__FN_MIN, column, where, -1, -1);
-}
-
 static int add_mean(struct parser *p, int column, int x)
 {
     int sum = add_call(p, HCY__FN_SUM, column, x, -1, -1), n = add_node(p, HCY__HOW_MANY, column);
     if (n >= 0)
         p->tree->nodes[n].kids[0] = sum;
     return add_call(p, HCY__FN_DIV, column, sum, n, -1);
+}
+
+/* A reduction whose result stands beside what it was made of: the axes stay, with one element. */
+static int add_kept(struct parser *p, int function, int column, int x)
+{
+    signed char keep = p->axes.keep;
+    p->axes.keep = 1;
+    int i = function == HCY__FN_MEAN ? add_mean(p, column, x) : add_call(p, function, column, x, -1, -1);
+    p->axes.keep = keep;
+    return i;
+}
+
+/* The first element that equals the extreme one, or is not a number. */
+static int add_arg_extreme(struct parser *p, int reduction, int column, int x)
+{
+    /* x stands here several times and is computed once in a stage, as equal steps are found again; elements that do
+     * not match take a number that none has. */
+    int extreme = add_kept(p, reduction, column, x),
+        same = add_call(p, HCY__FN_EQ, column, x, extreme, -1),
+        nan = add_call(p, HCY__FN_NE, column, x, x, -1),
+        either = add_call(p, HCY__FN_TRUTH_OR, column, same, nan, -1),
+        index = add_node(p, p->axes.n ? HCY__PLACE : HCY__INDEX, column), none = add_integer(p, INT64_MAX, column),
+        where = add_call(p, HCY__FN_WHERE, column, either, index, none);
+    return add_call(p, HCY__FN_MIN, column, where, -1, -1);
 }
 
 /* A call as it is written, to calls that are compiled. */
@@ -173,6 +185,12 @@ static int expand_call(struct parser *p, int function, int column, const int *ki
         return function == HCY__FN_COUNT
                    ? a
                    : add_call(p, function == HCY__FN_ALL ? HCY__FN_EQ : HCY__FN_NE, column, a, zero, -1);
+    case HCY__FN_VAR:
+    case HCY__FN_STD:
+        /* In two passes: squares of the numbers themselves would cancel where the mean is large. */
+        a = add_call(p, HCY__FN_SUB, column, a, add_kept(p, HCY__FN_MEAN, column, a), -1);
+        a = add_mean(p, column, add_call(p, HCY__FN_ABS2, column, a, -1, -1));
+        return function == HCY__FN_VAR ? a : add_call(p, HCY__FN_SQRT, column, a, -1, -1);
     case HCY__FN_VDOT:
         a = add_call(p, HCY__FN_CONJ, column, a, -1, -1); /* fall through */
     case HCY__FN_DOT:
@@ -264,9 +282,56 @@ static int find_function(const char *name, int *dtype)
     return -1;
 }
 
+/* "axis=" without the name of an operand: an equals sign alone. */
+static bool take_keyword(struct parser *p, const char *name)
+{
+    const char *before = p->at;
+    if (take_sign(p, name) && take_sign(p, "=") && *p->at != '=')
+        return true;
+    p->at = before;
+    return false;
+}
+
+static void parse_axis(struct parser *p, struct hcy__axes *axes)
+{
+    bool from_end = take_sign(p, "-");
+    skip_space(p);
+    /* An array has 8 axes at most; whether this one has so many is seen when there is one. */
+    if (axes->n == HCY_ARRAY_MAX_RANK || !isdigit((unsigned char)*p->at) || isdigit((unsigned char)p->at[1]))
+        complain(p, "the number of an axis is wanted", "");
+    else {
+        signed char axis = (signed char)(*p->at++ - '0');
+        axes->of[axes->n++] = (signed char)(from_end ? -axis : axis);
+    }
+}
+
+/* axis=1, axis=(0, 2), keepdims=True, exclusive=True. */
+static bool parse_keyword(struct parser *p, struct hcy__axes *axes)
+{
+    if (take_keyword(p, "axis")) {
+        bool many = take_sign(p, "(");
+        do
+            parse_axis(p, axes);
+        while (!p->status && many && take_sign(p, ","));
+        if (!p->status && many && !take_sign(p, ")"))
+            complain(p, "a closing parenthesis is wanted after the axes", "");
+        return true;
+    }
+    signed char *truth = take_keyword(p, "keepdims") ? &axes->keep
+                         : take_keyword(p, "exclusive") ? &axes->exclusive
+                                                        : NULL;
+    if (!truth)
+        return false;
+    *truth = take_sign(p, "True");
+    if (!*truth && !take_sign(p, "False"))
+        complain(p, "True or False is wanted", "");
+    return true;
+}
+
 /* What stands between the parentheses of a call. */
 static int parse_call(struct parser *p, const char *name, int column)
 {
+    struct hcy__axes axes = { 0 };
     int kids[3] = { -1, -1, -1 }, n = 0, dtype, function = find_function(name, &dtype);
     if (function < 0)
         return complain(p, "no function is called ", name);
@@ -274,12 +339,14 @@ static int parse_call(struct parser *p, const char *name, int column)
     int fewest = dtype ? 1 : functions[function].fewest, most = dtype ? 1 : functions[function].most;
     p->at++;
     do {
+        if (n && parse_keyword(p, &axes))
+            continue;
         if (n == 3)
             return complain(p, "too many arguments for ", name);
         kids[n++] = parse_level(p, LEAST);
         if (p->status)
             return -1;
-    } while (take_sign(p, ","));
+    } while (!p->status && take_sign(p, ","));
     if (!take_sign(p, ")"))
         return complain(p, "a closing parenthesis is wanted after the arguments of ", name);
     /* min(x, y) is what one would write for two numbers. */
@@ -287,7 +354,18 @@ static int parse_call(struct parser *p, const char *name, int column)
         function = function == HCY__FN_MIN ? HCY__FN_MINIMUM : HCY__FN_MAXIMUM;
     else if (n < fewest || n > most)
         return complain(p, n < fewest ? "too few arguments for " : "too many arguments for ", name);
+    bool scans = function >= HCY__FN_CUMSUM && function < HCY__FN_CAST,
+         reduces = function >= HCY__FN_SUM && function < HCY__FN_CUMSUM;
+    if (axes.n && !scans && !reduces)
+        return complain(p, "there is no axis= of ", name);
+    if (axes.keep && (!reduces || !axes.n))
+        return complain(p, reduces ? "keepdims= wants axis= in " : "there is no keepdims= of ", name);
+    if (axes.exclusive && !scans)
+        return complain(p, "there is no exclusive= of ", name);
+    /* What was written in the arguments is there already: only this call's own reductions go along its axes. */
+    p->axes = axes;
     int i = expand_call(p, function, column, kids);
+    p->axes = (struct hcy__axes){ 0 };
     if (i >= 0 && dtype)
         p->tree->nodes[i].dtype = dtype;
     return i;
@@ -514,6 +592,8 @@ int hcy__parse(struct hcy__tree *tree, const char *text, const hcy_operand *oper
     int status = check_names(operands, n);
     if (status)
         return status;
+    skip_space(&p);
+    tree->fast = take_sign(&p, "fast:");
     for (;;) {
         skip_space(&p);
         /* An empty text is left to parse_statement() to complain of; a ";" behind the last statement is fine. */

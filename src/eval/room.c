@@ -186,6 +186,7 @@ static int compile_text(struct hcy__expression *x, const char *text, const hcy_o
     for (int i = 0; !status && i < x->compiled.n_stages; i++) {
         x->programs[i].program = &x->compiled.stages[i]->program;
         x->again[i].program = x->compiled.stages[i]->again;
+        x->programs[i].fast = x->compiled.fast;
     }
     return status;
 }
@@ -279,8 +280,8 @@ static int give_data(struct hcy__device_program *p, struct hcy__room *room)
 }
 
 /* Compiled by whichever language the device has. */
-static int generate_kernel(hcy_kernel **kernel, hcy_device *dev, const hcy_eval_program *program, int rank,
-                           int wide, uint32_t n_operands)
+static int generate_kernel(hcy_kernel **kernel, hcy_device *dev, const struct hcy__device_program *p,
+                           struct hcy__form form, uint32_t n_operands)
 {
     hcy_program *made = NULL;
     int status = HCY_EUNSUPPORTED;
@@ -288,7 +289,7 @@ static int generate_kernel(hcy_kernel **kernel, hcy_device *dev, const hcy_eval_
          d++) {
         /* HCY_EUNSUPPORTED says that the device has no compiler for this dialect; any other failure is the answer,
          * and no further one is tried. */
-        char *text = hcy__generate(program, d, rank, wide, n_operands);
+        char *text = hcy__generate(p->program, d, form, n_operands, p->fast);
         status = text ? hcy_program_create(&made, dev, d->format, text, strlen(text), d->options)
                       : hcy_fail(HCY_ENOMEM, "out of memory for a kernel's text");
         free(text);
@@ -301,21 +302,20 @@ static int generate_kernel(hcy_kernel **kernel, hcy_device *dev, const hcy_eval_
 
 /* [lock] */
 static int find_generated(hcy_kernel **kernel, struct hcy__device_program *p, struct hcy__room *room,
-                          int rank, int wide, uint32_t n_operands)
+                          struct hcy__form form, uint32_t n_operands)
 {
     struct hcy__generated *g = p->generated;
-    while (g && (g->rank != rank || g->wide != wide))
+    while (g && (g->form.rank != form.rank || g->form.wide != form.wide || g->form.spans != form.spans))
         g = g->next;
     if (!g) {
         g = calloc(1, sizeof *g);
-        int status = g ? generate_kernel(&g->kernel, room->dev, p->program, rank, wide, n_operands)
+        int status = g ? generate_kernel(&g->kernel, room->dev, p, form, n_operands)
                        : hcy_fail(HCY_ENOMEM, "out of memory for a kernel");
         if (status) {
             free(g);
             return status;
         }
-        g->rank = rank;
-        g->wide = wide;
+        g->form = form;
         g->next = p->generated;
         p->generated = g;
     }
@@ -326,13 +326,15 @@ static int find_generated(hcy_kernel **kernel, struct hcy__device_program *p, st
 int hcy__program_ready(hcy_kernel **kernel, int *generated, struct hcy__device_program *p,
                        struct hcy__room *room, const hcy_eval_job *job)
 {
-    int wide = job->n > UINT32_MAX, status;
+    /* A map may be told of spans too, which mean nothing to it. */
+    struct hcy__form form = { (int)job->rank, job->n > UINT32_MAX, p->program->reduces && job->span != job->n };
+    int status;
     pthread_mutex_lock(&room->lock);
     /* The kernel that takes any program comes first, as it needs no compiler. */
     *kernel = any_kernel(room);
     *generated = !*kernel;
     status =
-        *kernel ? give_data(p, room) : find_generated(kernel, p, room, (int)job->rank, wide, job->n_operands);
+        *kernel ? give_data(p, room) : find_generated(kernel, p, room, form, job->n_operands);
     pthread_mutex_unlock(&room->lock);
     return status;
 }

@@ -20,16 +20,20 @@ struct hcy__room *hcy__room_retain(struct hcy__room *room);
 void hcy__room_release(struct hcy__room *room); /* NULL is fine */
 hcy_device *hcy__room_device(const struct hcy__room *room);
 
-/* A kernel of a program, for shapes of so many axes, with elements that 32 bits number or not. */
+/* What a kernel is generated for: so many axes; elements that 32 bits number or not; a reduction of several spans. */
+struct hcy__form {
+    int rank, wide, spans;
+};
 struct hcy__generated {
     struct hcy__generated *next;
-    int rank, wide;
+    struct hcy__form form;
     hcy_kernel *kernel;
 };
 
 /* A program on a device: as data, for the kernel that runs any, or as kernels that were generated of it. */
 struct hcy__device_program {
     const hcy_eval_program *program;
+    bool fast; /* with the device's own functions, if it is generated */
     hcy_buffer *data;
     struct hcy__generated *generated;
 };
@@ -63,7 +67,7 @@ int hcy__program_launch(hcy_queue *queue, struct hcy__room *room, struct hcy__de
                         const struct hcy__launch *launch);
 
 /* generate.c: the program as text in a dialect, malloced; NULL: out of memory. */
-char *hcy__generate(const hcy_eval_program *program, const struct hcy__eval_dialect *dialect, int rank,
-                    int wide, uint32_t n_operands);
+char *hcy__generate(const hcy_eval_program *program, const struct hcy__eval_dialect *dialect, struct hcy__form form,
+                    uint32_t n_operands, bool fast);
 
 #endif

@@ -18,6 +18,9 @@ const struct hcy__op_info hcy__op_infos[HCY_EVAL_END] = {
     [HCY_EVAL_##name] = { #name,          arity,       TYPE_##t, { TYPE_##ta, TYPE_##tb, TYPE_##tc },        \
                           HCY_EVAL_VALUE, #__VA_ARGS__ },
     HCY_EVAL_OPS(OPERATION)
+#define SCAN(name, t, join)                                                                                  \
+    [HCY_EVAL_##name] = { #name, 3, TYPE_##t, { TYPE_##t, TYPE_##t, TYPE_##t }, HCY_EVAL_##join, "" },
+    HCY_EVAL_SCANS(SCAN)
 #define REDUCTION(name, t, join)                                                                             \
     [HCY_EVAL_##name] = { #name, 2, TYPE_##t, { TYPE_##t, TYPE_##t, TYPE_##t }, HCY_EVAL_##join, "" },
         HCY_EVAL_REDUCTIONS(REDUCTION)
@@ -27,6 +30,19 @@ const struct hcy__memory_info hcy__memory_infos[HCY_EVAL_MEMORIES] = {
 #define MEMORY(name, m, t, loaded, stored) [HCY_EVAL_M_##name] = { #m, #t, #loaded, #stored, TYPE_##t },
     HCY_EVAL_MEMORY(MEMORY)
 };
+
+const char *hcy__own_function(enum hcy_eval_op op)
+{
+#define OWN(OP, name) [HCY_EVAL_##OP##_F32] = name, [HCY_EVAL_##OP##_F64] = name
+    static const char *const names[HCY_EVAL_END] = {
+        OWN(EXP, "exp"),     OWN(EXP2, "exp2"),   OWN(EXPM1, "expm1"), OWN(LOG, "log"),     OWN(LOG2, "log2"),
+        OWN(LOG10, "log10"), OWN(LOG1P, "log1p"), OWN(SIN, "sin"),     OWN(COS, "cos"),     OWN(TAN, "tan"),
+        OWN(ASIN, "asin"),   OWN(ACOS, "acos"),   OWN(ATAN, "atan"),   OWN(ATAN2, "atan2"), OWN(SINH, "sinh"),
+        OWN(COSH, "cosh"),   OWN(TANH, "tanh"),   OWN(ERF, "erf"),     OWN(RSQRT, "rsqrt"), OWN(POW, "pow"),
+        OWN(HYPOT, "hypot"), OWN(FMOD, "fmod"),
+    };
+    return names[op];
+}
 
 static int arity_of(const hcy_eval_step *s)
 {
@@ -71,10 +87,11 @@ static void find_last_uses(int *last, const struct hcy__steps *all)
 }
 
 /* Values come first: their registers are made once for all pieces and are no other's. */
-static int allot_values(hcy_eval_program *p, int *reg, const struct hcy__steps *all)
+static int allot_values(hcy_eval_program *p, int *reg, const struct hcy__steps *all, const int *last)
 {
     for (int i = 0; i < all->n; i++) {
-        if (all->step[i].op != HCY_EVAL_VALUE)
+        /* A number that was converted is a value of its own, and nobody reads the one before. */
+        if (all->step[i].op != HCY_EVAL_VALUE || last[i] == i)
             continue;
         if (p->n_fixed == HCY_EVAL_REGISTERS)
             return -1;
@@ -93,7 +110,7 @@ int hcy__steps_allot(hcy_eval_program *p, const struct hcy__steps *all)
     int reg[HCY_EVAL_STEPS] = { 0 }, last[HCY_EVAL_STEPS] = { 0 }, owner[HCY_EVAL_REGISTERS];
     memset(p, 0, sizeof *p);
     find_last_uses(last, all);
-    int failed = allot_values(p, reg, all);
+    int failed = allot_values(p, reg, all, last);
     /* HCY_EVAL_STEPS is behind every step: such an owner, a value, never gives its register up. */
     for (int k = 0; k < HCY_EVAL_REGISTERS; k++)
         owner[k] = k < (int)p->n_fixed ? HCY_EVAL_STEPS : -1;
@@ -126,6 +143,7 @@ int hcy__steps_allot(hcy_eval_program *p, const struct hcy__steps *all)
                 p->n_registers = (uint32_t)k + 1;
         }
         p->reduces += s.op >= HCY_EVAL_FIRST_REDUCTION;
+        p->scans += s.op >= HCY_EVAL_FIRST_SCAN && s.op < HCY_EVAL_FIRST_REDUCTION;
         p->steps[p->n_steps++] = s;
     }
     return failed ? hcy_fail(HCY_EUNSUPPORTED,

@@ -18,10 +18,18 @@ enum { HCY__NODES = 256, HCY__STATEMENTS = 16 };
     X(REAL, "real", 1, 1) X(IMAG, "imag", 1, 1) X(COMPLEX, "complex", 2, 2) X(MINIMUM, "minimum", 2, 2)         \
     X(MAXIMUM, "maximum", 2, 2) X(CLIP, "clip", 3, 3) X(WHERE, "where", 3, 3) X(FMA, "fma", 3, 3)               \
     X(ISNAN, "isnan", 1, 1)                                                                                     \
+    X(EXP, "exp", 1, 1) X(EXP2, "exp2", 1, 1) X(EXPM1, "expm1", 1, 1) X(LOG, "log", 1, 1) X(LOG2, "log2", 1, 1) \
+    X(LOG10, "log10", 1, 1) X(LOG1P, "log1p", 1, 1) X(SIN, "sin", 1, 1) X(COS, "cos", 1, 1) X(TAN, "tan", 1, 1) \
+    X(ASIN, "asin", 1, 1) X(ACOS, "acos", 1, 1) X(ATAN, "atan", 1, 1) X(ATAN2, "atan2", 2, 2)                   \
+    X(SINH, "sinh", 1, 1) X(COSH, "cosh", 1, 1) X(TANH, "tanh", 1, 1) X(ERF, "erf", 1, 1)                       \
+    X(RSQRT, "rsqrt", 1, 1) X(HYPOT, "hypot", 2, 2) X(FMOD, "fmod", 2, 2) X(COPYSIGN, "copysign", 2, 2)         \
+    X(LDEXP, "ldexp", 2, 2) X(FRACTION, "fraction", 1, 1) X(EXPONENT, "exponent", 1, 1) X(ANGLE, "angle", 1, 1) \
+    X(RANDOM, "random", 2, 3) X(UNIFORM, "uniform", 2, 3) X(UNIFORM32, "uniform32", 2, 3) X(NORMAL, "normal", 2, 3) \
     X(SUM, "sum", 1, 1) X(PROD, "prod", 1, 1) X(MIN, "min", 1, 1) X(MAX, "max", 1, 1)                           \
     X(ANY, "any", 1, 1) X(ALL, "all", 1, 1) X(COUNT, "count", 1, 1) X(MEAN, "mean", 1, 1) X(DOT, "dot", 2, 2)   \
     X(VDOT, "vdot", 2, 2) X(NORM, "norm", 1, 1) X(NORM1, "norm1", 1, 1) X(NORMINF, "norminf", 1, 1)             \
-    X(ARGMIN, "argmin", 1, 1) X(ARGMAX, "argmax", 1, 1)
+    X(ARGMIN, "argmin", 1, 1) X(ARGMAX, "argmax", 1, 1) X(VAR, "var", 1, 1) X(STD, "std", 1, 1) \
+    X(CUMSUM, "cumsum", 1, 1) X(CUMPROD, "cumprod", 1, 1) X(CUMMIN, "cummin", 1, 1) X(CUMMAX, "cummax", 1, 1)
 
 enum hcy__function {
 #define HCY__ENUM(name, ...) HCY__FN_##name,
@@ -34,8 +42,14 @@ enum hcy__node_kind {
     HCY__INTEGER, HCY__REAL, HCY__IMAGINARY, /* numbers: integer, real, real times 1j */
     HCY__OPERAND,                            /* operand */
     HCY__INDEX,
+    HCY__PLACE,                              /* an element's number among those that are reduced to one */
     HCY__CALL,                               /* function, kids */
     HCY__HOW_MANY                            /* elements that the reduction kids[0] takes */
+};
+
+/* Along which axes a reduction or a scan goes, as they are written: -1 is the last one.  n 0: all. */
+struct hcy__axes {
+    signed char n, keep, exclusive, of[HCY_ARRAY_MAX_RANK];
 };
 
 struct hcy__node {
@@ -44,12 +58,14 @@ struct hcy__node {
     int64_t integer;
     double real;
     int operand;
-    int temporary; /* of a reduction, once it is compiled: its result's number; else -1 */
+    int temporary; /* of a reduction or a scan, once it is compiled: its result's number; else -1 */
+    struct hcy__axes axes;
 };
 
 struct hcy__tree {
     const char *text;
     int n_nodes, n_statements;
+    bool fast; /* it begins with "fast:" */
     struct hcy__node nodes[HCY__NODES];
     struct {
         int target, value, column; /* an operand, a node */

@@ -20,11 +20,11 @@ static int check_transform(const hcy_nufft_desc *d)
     bool single = d->precision == HCY_F32;
     double reach = single ? 0x1p-23 : 0x1p-52;
     if (d->type < 1 || d->type > 3)
-        return hcy_fail(HCY_EINVAL, "%d is no type of non-uniform FFT (1, 2, 3)", d->type);
+        return hcy_fail(HCY_EINVAL, "%d is not a type of non-uniform FFT (1, 2, 3)", d->type);
     if (d->dim < 1 || d->dim > 3)
         return hcy_fail(HCY_EINVAL, "%d dimensions; 1, 2 and 3 are possible", d->dim);
     if (d->precision != HCY_F32 && d->precision != HCY_F64)
-        return hcy_fail(HCY_EINVAL, "%d is no precision (HCY_F32, HCY_F64)", d->precision);
+        return hcy_fail(HCY_EINVAL, "%d is not a precision (HCY_F32, HCY_F64)", d->precision);
     if (d->n_transforms < 1)
         return hcy_fail(HCY_EINVAL, "%lld transforms; 1 at least", (long long)d->n_transforms);
     if (!(d->eps > 0)) /* NaN too */
@@ -52,9 +52,9 @@ static int check_how(const hcy_nufft_options *o, const hcy_nufft_desc *desc)
         return hcy_fail(HCY_EINVAL, "a window of %u cells: %u to %u, or 0", o->width, HCY_NUFFT_MIN_WIDTH,
                         HCY_NUFFT_MAX_WIDTH);
     if (o->order != HCY_NUFFT_CENTRED && o->order != HCY_NUFFT_ZERO_FIRST)
-        return hcy_fail(HCY_EINVAL, "%d is no order of modes", o->order);
+        return hcy_fail(HCY_EINVAL, "%d is not an order of modes", o->order);
     if (o->method < HCY_NUFFT_AUTO || o->method > HCY_NUFFT_DIRECT)
-        return hcy_fail(HCY_EINVAL, "%d is no method (HCY_NUFFT_AUTO, HCY_NUFFT_GRID, HCY_NUFFT_DIRECT)", o->method);
+        return hcy_fail(HCY_EINVAL, "%d is not a method (HCY_NUFFT_AUTO, HCY_NUFFT_GRID, HCY_NUFFT_DIRECT)", o->method);
     if (some && (!all || desc->type == 3))
         return hcy_fail(HCY_EINVAL, "a grid is given %s", all ? "to a type 3" : "for some axes only");
     return 0;

@@ -12,7 +12,7 @@ static int check_stage(const hcy_nufft *p, int stage)
 {
     int status = check_has_stages(p);
     if (!status && (stage < HCY_NUFFT_SPREAD || stage > HCY_NUFFT_TO_GRID))
-        return hcy_fail(HCY_EINVAL, "%d is no stage of a non-uniform FFT", stage);
+        return hcy_fail(HCY_EINVAL, "%d is not a stage of a non-uniform FFT", stage);
     return status;
 }
 

@@ -35,6 +35,7 @@ static void *divide_sums(void *pipeline)
     hcy_pipeline *p = pipeline;
     struct pipe_control *c = &p->control;
     size_t first, n;
+    hcy_trace_name_thread("divider");
     hcy__pipe_lock(c);
     for (;;) {
         while (!p->workers.dividers.head && !hcy__is_quitting(c))
@@ -55,6 +56,7 @@ static void *divide_sums(void *pipeline)
         }
     }
     hcy__pipe_unlock(c);
+    hcy_trace_name_thread(NULL);
     return NULL;
 }
 

@@ -1,6 +1,7 @@
 /* lane.c - what a device needs for the batches that it has in flight: queues, buffers, where their outcome comes to. */
 #include "pipeline_priv.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <halcyon/backend.h>
@@ -24,6 +25,8 @@ static int create_parts(struct pipe_worker *w, struct pipe_lane *lane)
         if (!status)
             status = hcy_buffer_sub(&part->reports, lane->reports, at * sizeof(hcy_frame_report),
                                     n * sizeof(hcy_frame_report));
+        if (!status && lane->found)
+            status = hcy_buffer_sub(&part->found, lane->found, at * p->found_bytes, n * p->found_bytes);
         if (status)
             return status;
     }
@@ -33,20 +36,30 @@ static int create_parts(struct pipe_worker *w, struct pipe_lane *lane)
 /* Where the host finds sums and reports: in place, or read back. */
 static int create_back(struct pipe_worker *w, struct pipe_lane *lane)
 {
-    size_t sums = w->pipeline->batch * w->pipeline->sums_bytes;
+    const hcy_pipeline *p = w->pipeline;
+    const size_t sums = p->batch * p->sums_bytes, reports = p->batch * sizeof(hcy_frame_report);
     if (w->direct) {
         lane->host_sums = hcy_buffer_host(lane->sums);
         lane->host_reports = hcy_buffer_host(lane->reports);
+        lane->host_found = lane->found ? hcy_buffer_host(lane->found) : NULL;
         return 0;
     }
-    /* Both in one piece: pinned memory comes in pages and is slow to get. */
-    int status =
-        hcy__memory_create(&lane->back, w->device, sums + w->pipeline->batch * sizeof(hcy_frame_report));
+    /* All in one piece: pinned memory comes in pages and is slow to get. */
+    int status = hcy__memory_create(&lane->back, w->device, sums + reports + p->batch * p->found_bytes);
     if (status)
         return status;
     lane->host_sums = lane->back.host;
     lane->host_reports = (const hcy_frame_report *)((char *)lane->back.host + sums);
+    lane->host_found = (const uint64_t *)((char *)lane->back.host + sums + reports);
     return 0;
+}
+
+/* The row of its queue in the timeline. */
+static void name_lane(const struct pipe_worker *w, const struct pipe_lane *lane)
+{
+    char name[32];
+    snprintf(name, sizeof name, "batches %d", (int)(lane - w->lanes) + 1);
+    hcy_trace_name_queue(lane->queue, name);
 }
 
 static int create_lane(struct pipe_worker *w, struct pipe_lane *lane)
@@ -65,6 +78,8 @@ static int create_lane(struct pipe_worker *w, struct pipe_lane *lane)
         status = hcy_size_mul(&images, w->part, p->source.coding.image_bytes);
     if (!status)
         status = hcy_queue_create(&lane->queue, w->device);
+    if (!status)
+        name_lane(w, lane);
     /* A size of 0: the lane has no such buffer. */
     const struct {
         hcy_buffer **buffer;
@@ -78,6 +93,7 @@ static int create_lane(struct pipe_worker *w, struct pipe_lane *lane)
         { &lane->sums, sums, mapped ? HCY_MEM_MAPPED : HCY_MEM_DEVICE },
         { &lane->reports, p->batch * sizeof(hcy_frame_report), HCY_MEM_DEVICE },
         { &lane->scratch, shares ? 0 : scratch, HCY_MEM_DEVICE },
+        { &lane->found, p->batch * p->found_bytes, HCY_MEM_DEVICE },
     };
     if (!status && shares) {
         lane->images = hcy_buffer_retain(w->lanes->images);
@@ -94,14 +110,22 @@ static int create_lane(struct pipe_worker *w, struct pipe_lane *lane)
     return status ? status : create_back(w, lane);
 }
 
+/* Which pixels the regions have, for all lanes. */
+static int create_region_table(struct pipe_worker *w)
+{
+    const hcy_pipeline *p = w->pipeline;
+    int status = hcy_buffer_create(&w->region_table, w->device, HCY_MEM_DEVICE, p->region_bytes);
+    return status ? status : hcy_buffer_write_now(w->region_table, 0, p->region_table, p->region_bytes);
+}
+
 /* Bytes of device memory, each buffer once. */
 static uint64_t device_bytes(const struct pipe_worker *w)
 {
-    uint64_t bytes = hcy_buffer_size(w->tables);
+    uint64_t bytes = hcy_buffer_size(w->tables) + (w->region_table ? hcy_buffer_size(w->region_table) : 0);
     for (size_t i = 0; i < hcy__worker_lanes(w); i++) {
         const struct pipe_lane *lane = &w->lanes[i];
         const hcy_buffer *buffers[] = { lane->chunks,  lane->frames, lane->blocks, lane->sums,
-                                        lane->reports, lane->images, lane->scratch };
+                                        lane->reports, lane->found,  lane->images, lane->scratch };
         /* The last two are the first lane's where lanes share. */
         size_t n = sizeof buffers / sizeof buffers[0] - (i && hcy__worker_depth(w) == 1 ? 2 : 0);
         for (size_t k = 0; k < n; k++)
@@ -122,6 +146,8 @@ int hcy__lanes_create(struct pipe_worker *w)
             w->part = images ? (size_t)images : 1;
     }
     w->n_parts = (p->batch + w->part - 1) / w->part;
+    if (p->region_job.n_regions)
+        status = create_region_table(w);
     for (size_t i = 0; !status && i < hcy__worker_lanes(w); i++)
         status = create_lane(w, &w->lanes[i]);
     w->stats.memory = status ? 0 : device_bytes(w);
@@ -130,13 +156,14 @@ int hcy__lanes_create(struct pipe_worker *w)
 
 static void destroy_lane(struct pipe_worker *w, struct pipe_lane *lane)
 {
-    hcy_buffer *buffers[] = { lane->chunks, lane->frames,  lane->blocks, lane->images,
-                              lane->sums,   lane->reports, lane->scratch };
+    hcy_buffer *buffers[] = { lane->chunks, lane->frames,  lane->blocks,  lane->images,
+                              lane->sums,   lane->reports, lane->scratch, lane->found };
     /* Of a lane that could not be made, or was never asked for, all or some of these are NULL. */
     for (size_t i = 0; lane->parts && i < w->n_parts; i++) {
         hcy_buffer_release(lane->parts[i].frames);
         hcy_buffer_release(lane->parts[i].sums);
         hcy_buffer_release(lane->parts[i].reports);
+        hcy_buffer_release(lane->parts[i].found);
     }
     free(lane->parts);
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)

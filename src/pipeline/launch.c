@@ -13,9 +13,9 @@
 
 /* --- What a launch takes --- */
 
-/* Arguments of the kernel that makes sums; returns how many they are. */
-static size_t name_sums_args(const struct pipe_worker *w, const struct pipe_lane *lane, const struct pipe_part *part,
-                             hcy_buffer *chunks, hcy_arg args[HCY_MAX_ARGS])
+/* Arguments of the kernel that makes sums, or looks at regions; returns how many they are. */
+static size_t name_azint_args(const struct pipe_worker *w, const struct pipe_lane *lane, const struct pipe_part *part,
+                              hcy_buffer *chunks, const hcy_kernel *kernel, hcy_arg args[HCY_MAX_ARGS])
 {
     const hcy_pipeline *p = w->pipeline;
     const struct hcy_azint_arguments all = { .chunks = hcy_arg_buf(chunks),
@@ -26,10 +26,13 @@ static size_t name_sums_args(const struct pipe_worker *w, const struct pipe_lane
                                              .plan = hcy_arg_buf(w->tables),
                                              .job = hcy_arg_struct(&p->job, sizeof p->job),
                                              .filter = hcy_arg_struct(&p->filter, sizeof p->filter),
+                                             .regions = hcy_arg_buf(w->region_table),
+                                             .region_job = hcy_arg_struct(&p->region_job, sizeof p->region_job),
+                                             .found = hcy_arg_buf(part->found),
                                              .sums = hcy_arg_buf(part->sums),
                                              .reports = hcy_arg_buf(part->reports),
                                              .scratch = hcy_arg_buf(lane->scratch) };
-    return hcy_azint_arguments(args, hcy__sums_kernel(w), &all);
+    return hcy_azint_arguments(args, kernel, &all);
 }
 
 #define DECODE_AT(name) HCY_ARG_AT(bslz4_decode, name)
@@ -52,9 +55,9 @@ int hcy__launch_scratch(const struct pipe_worker *w, size_t *size)
 {
     /* No buffer is there yet: sizes follow from the number of items, the jobs and the tables. */
     const struct pipe_lane nothing = { 0 };
-    const struct pipe_part part = { NULL, NULL, NULL };
+    const struct pipe_part part = { NULL, NULL, NULL, NULL };
     hcy_arg args[HCY_MAX_ARGS];
-    size_t decode = 0;
+    size_t decode = 0, regions = 0;
     int status = 0;
     if (!w->fused) {
         name_decode_args(w, &nothing, &part, NULL, args);
@@ -62,18 +65,24 @@ int hcy__launch_scratch(const struct pipe_worker *w, size_t *size)
     }
     if (status)
         return status;
-    size_t n = name_sums_args(w, &nothing, &part, NULL, args);
+    size_t n = name_azint_args(w, &nothing, &part, NULL, hcy__sums_kernel(w), args);
     status = hcy_kernel_scratch_size(size, hcy__sums_kernel(w), w->part, args, n);
+    if (!status && w->regions) {
+        n = name_azint_args(w, &nothing, &part, NULL, w->regions, args);
+        status = hcy_kernel_scratch_size(&regions, w->regions, w->part, args, n);
+    }
     /* One kernel runs after the other, so they share it. */
     if (!status && decode > *size)
         *size = decode;
+    if (!status && regions > *size)
+        *size = regions;
     return status;
 }
 
 int hcy__prepare_tables(struct pipe_worker *w)
 {
     const struct pipe_lane nothing = { 0 };
-    const struct pipe_part part = { NULL, NULL, NULL };
+    const struct pipe_part part = { NULL, NULL, NULL, NULL };
     hcy_kernel *kernel = hcy__sums_kernel(w);
     hcy_span spans[HCY_AZINT_SPANS];
     hcy_arg args[HCY_MAX_ARGS];
@@ -82,7 +91,7 @@ int hcy__prepare_tables(struct pipe_worker *w)
     int status = (few ? hcy_kernel_prepare_few : hcy_kernel_prepare)(&w->tables, kernel, spans, HCY_AZINT_SPANS);
     if (status)
         return status;
-    size_t n = name_sums_args(w, &nothing, &part, NULL, args);
+    size_t n = name_azint_args(w, &nothing, &part, NULL, kernel, args);
     return hcy_kernel_preferred_batch(&w->preferred, kernel, args, n);
 }
 
@@ -99,8 +108,13 @@ static int launch_part(const struct pipe_worker *w, const struct pipe_lane *lane
     }
     if (status)
         return status;
-    size_t n_args = name_sums_args(w, lane, part, chunks, args);
-    return hcy_launch(lane->queue, hcy__sums_kernel(w), n, args, n_args);
+    size_t n_args = name_azint_args(w, lane, part, chunks, hcy__sums_kernel(w), args);
+    status = hcy_launch(lane->queue, hcy__sums_kernel(w), n, args, n_args);
+    if (status || !w->regions)
+        return status;
+    /* The images are still there. */
+    n_args = name_azint_args(w, lane, part, chunks, w->regions, args);
+    return hcy_launch(lane->queue, w->regions, n, args, n_args);
 }
 
 /* Where the device's kernels read the chunks of a slot. */
@@ -212,6 +226,9 @@ static int receive_outcome(const struct pipe_worker *w, const struct pipe_lane *
     if (w->direct)
         return 0;
     int status = receive_sums(w, lane);
+    if (!status && lane->found)
+        status = hcy_buffer_read(lane->queue, (void *)lane->host_found, lane->found, 0,
+                                 lane->n * w->pipeline->found_bytes);
     if (status)
         return status;
     return hcy_buffer_read(lane->queue, (void *)lane->host_reports, lane->reports, 0,

@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include <halcyon/backend.h>
+
 #define TOGETHER 65536 /* bins of curves that are handed on at once */
 
 static const hcy_bslz4_frame *frame_of(const struct pipe_lane *lane, size_t i)
@@ -73,7 +75,7 @@ static void explain_report(const hcy_pipeline *p, const struct pipe_worker *w, s
 }
 
 static void finish_frame(hcy_pipeline *p, const struct pipe_worker *w, struct pipe_output *output,
-                         const hcy_frame_report *report, const uint64_t *sums)
+                         const hcy_frame_report *report, const uint64_t *sums, const uint64_t *found)
 {
     output->device = w->index;
     /* It was read or parsed in vain, and its producer has said why. */
@@ -88,6 +90,8 @@ static void finish_frame(hcy_pipeline *p, const struct pipe_worker *w, struct pi
     output->report.status = hcy_azint_finish(output->result, p->plan, &p->job, sums, report, normalization);
     if (output->report.status)
         snprintf(output->why, sizeof output->why, "%s", hcy_last_error()->text);
+    else if (found)
+        hcy__regions_finish(output->regions, p, found);
 }
 
 /* Results for those of frames first to last - 1 that will have one. */
@@ -128,11 +132,17 @@ void hcy__finish_frames(hcy_pipeline *p, const struct pipe_worker *w, const stru
                         size_t last)
 {
     const size_t stride = p->sums_bytes / sizeof(uint64_t);
+    /* In a slot that other devices have had, the entry may be another frame's by now. */
+    const int known = !lane->slot;
+    const uint64_t number = known ? hcy__ring_at(&p->ring, lane->first + first)->number : 0;
+    const uint64_t since = hcy_trace_begin();
     take_results(p, lane, first, last);
     for (size_t i = first; i < last; i++)
         if (is_due(lane, i))
             finish_frame(p, w, hcy__ring_at(&p->ring, lane->first + i), &lane->host_reports[i],
-                         lane->host_sums + i * stride);
+                         lane->host_sums + i * stride,
+                         lane->found ? lane->host_found + i * (p->found_bytes / sizeof(uint64_t)) : NULL);
+    hcy_trace_end(since, "divide", number, known ? last - first : 0, 0);
     hand_out(p, lane, first, last);
 }
 

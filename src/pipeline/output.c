@@ -13,6 +13,13 @@ int hcy__ring_create(hcy_pipeline *p, size_t window)
     if (!ring->entries || !ring->idle)
         return hcy_fail(HCY_ENOMEM, "room for %zu curves", window);
     ring->window = window;
+    if (p->region_job.n_regions) {
+        ring->regions = calloc(window, p->region_job.n_regions * sizeof *ring->regions);
+        if (!ring->regions)
+            return hcy_fail(HCY_ENOMEM, "room for regions of %zu frames", window);
+        for (size_t i = 0; i < window; i++)
+            ring->entries[i].regions = ring->regions + i * p->region_job.n_regions;
+    }
     /* As many results as entries, so that nothing is allocated in a run and a worker always finds one. */
     for (; ring->n_idle < window; ring->n_idle++) {
         hcy_azint_result **result = &ring->idle[ring->n_idle];
@@ -40,6 +47,7 @@ void hcy__ring_destroy(struct pipe_ring *ring)
     for (size_t i = 0; i < ring->n_idle; i++)
         hcy_azint_result_destroy(ring->idle[i]);
     free(ring->idle);
+    free(ring->regions);
     free(ring->entries);
 }
 
@@ -74,15 +82,19 @@ int hcy__front_wait(hcy_pipeline *p, uint64_t tick)
     /* What is ready stays so until this thread takes it. */
     if (p->ring.seen)
         return 1;
+    uint64_t waits = 0;
     hcy__pipe_lock(&p->control);
-    while (!front->ready && !hcy__is_stopped(&p->control) && !late)
+    while (!front->ready && !hcy__is_stopped(&p->control) && !late) {
+        waits = waits ? waits : hcy_trace_begin();
         late = hcy__pipe_wait_until(&p->control, PIPE_OUTPUT, tick);
+    }
     /* A frame that is there is handed out even if the run has stopped meanwhile. */
     if (front->ready)
         found = 1;
     else if (hcy__is_stopped(&p->control))
         found = -1;
     hcy__pipe_unlock(&p->control);
+    hcy_trace_end(waits, "wait for curves", 0, 0, 0);
     return found;
 }
 
@@ -91,7 +103,8 @@ void hcy__front_lend(hcy_pipeline *p, hcy_pipeline_frame *frame)
     struct pipe_output *output = hcy__ring_at(&p->ring, p->ring.emitted);
     *frame = (hcy_pipeline_frame){ output->number,  output->report.status ? NULL : output->result,
                                    &output->report, output->why,
-                                   output->device,  output->dropped };
+                                   output->device,  output->dropped,
+                                   output->report.status ? NULL : output->regions };
     /* A latency ends here: how long the host then keeps the result is its own affair. */
     output->lent = hcy_now_ns();
 }
@@ -125,6 +138,8 @@ int hcy__front_deliver(hcy_pipeline *p, hcy_pipeline_sink sink, void *payload)
     hcy__front_lend(p, &frame);
     uint64_t since = hcy_now_ns();
     int status = hcy__call_sink(p, sink, payload, &frame);
+    if (hcy_trace_on())
+        hcy_trace_end(since, "sink", frame.number, 1, 0);
     retire_front(p, hcy_now_ns() - since);
     return status;
 }

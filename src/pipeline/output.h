@@ -21,10 +21,12 @@ struct pipe_output {
     hcy_frame_report report;
     char why[512];
     hcy_azint_result *result; /* while it has one */
+    hcy_region_sums *regions; /* room for them; NULL: there are none */
 };
 
 struct pipe_ring {
     struct pipe_output *entries;
+    hcy_region_sums *regions;  /* of all entries */
     size_t window;             /* entries */
     hcy_azint_result **idle;   /* [lock] those of no entry, a stack: the one used last is in a cache, perhaps */
     size_t n_idle;             /* [lock] */

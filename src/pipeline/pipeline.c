@@ -15,6 +15,8 @@
 #define CURVES       9                     /* arrays of n_bins in a result */
 #define MEANS        2                     /* in one of means */
 #define NARROW_SUMS  4                     /* rows of sums that are touched, mostly, where HI rows are not */
+#define MUCH_MEMORY  ((uint64_t)64 << 20)  /* less is not asked about */
+#define FEW          3                     /* frames of HCY_PIPELINE_FEW */
 #define MAX_BATCH    4096
 
 hcy_pipeline_source hcy_pipeline_source_of(const hcy_stack_info *info)
@@ -111,6 +113,42 @@ static int choose_sizes(hcy_pipeline *p, size_t *n_slots, size_t *window)
     return 0;
 }
 
+/* Rows of a frame's sums that its kernels write where it has lost no pixel. */
+static uint64_t written_rows(const hcy_pipeline *p)
+{
+    if (p->filtered)
+        return HCY_AZINT_FILTERED;
+    if (!(p->job.flags & HCY_AZINT_NARROW))
+        return HCY_SUM_LOST_COUNT;
+    return p->job.flags & HCY_AZINT_WANT_VARIANCE ? 2 : 1;
+}
+
+/* Is there room for what grows with the bins: sums on their way and curves that wait?  Rows that nobody writes are not
+ * counted, because their pages take no memory, nor more frames than will come. */
+static int check_run_memory(const hcy_pipeline *p, size_t window)
+{
+    const int means = p->opts.flags & HCY_PIPELINE_MEANS, few = p->opts.flags & HCY_PIPELINE_FEW;
+    const uint64_t row = (uint64_t)p->n_bins * sizeof(uint64_t), rows = written_rows(p);
+    const uint64_t frames = few ? FEW : UINT64_MAX;
+    const uint64_t curves = lesser_of(window, frames) * row * (means ? MEANS : CURVES);
+    uint64_t sums = 0;
+    for (size_t i = 0; i < hcy__n_devices(&p->workers); i++) {
+        /* Beside the batches in flight there is what the threads of a device that reads host memory add up, a signal
+         * and a variance at least; other devices have that in memory of their own, and their sums come back whole. */
+        if (hcy__device_reads_host(&p->workers, i))
+            sums += row * (lesser_of(2 * (uint64_t)p->batch, frames) * rows + 2);
+        else if (hcy__device_is_used(&p->workers, i))
+            sums += lesser_of(PIPE_LANES * (uint64_t)p->batch, frames) * p->sums_bytes;
+    }
+    uint64_t left;
+    /* Asking the system takes longer than it takes to get so little. */
+    if (sums + curves < MUCH_MEMORY || sums + curves <= (left = hcy_memory_left()))
+        return 0;
+    return hcy_fail(HCY_ENOMEM, "sums of %zu bins take %llu MiB, and curves of them that wait %llu MiB; %llu MiB are left: "
+                    "take fewer bins, or fewer devices", p->n_bins, (unsigned long long)(sums >> 20),
+                    (unsigned long long)(curves >> 20), (unsigned long long)(left >> 20));
+}
+
 /* --- Making --- */
 
 static int check_making(hcy_device *const *devices, size_t n, const hcy_azint_plan *plan,
@@ -137,6 +175,8 @@ static int read_pipeline_options(hcy_pipeline_options *options, const hcy_pipeli
  * frames that bslz4_azint_deviation takes. */
 static const char *fused_kernel(const hcy_pipeline *p, const hcy_azint_plan_info *info)
 {
+    if (p->region_job.n_regions)
+        return p->filtered ? NULL : "bslz4_azint_regions";
     if (!p->filtered)
         return "bslz4_azint";
     if (p->filter.kind == HCY_AZINT_FILTER_NONE && !info->has_dark && p->source.coding.elem_size <= 4 &&
@@ -163,10 +203,11 @@ static int describe_job(hcy_pipeline *p)
     if (p->job.n_pixels * p->source.coding.elem_size != p->source.coding.image_bytes)
         return hcy_fail(HCY_EINVAL, "the plan is for %zu x %zu pixels, frames of %llu bytes are not",
                         info.height, info.width, (unsigned long long)p->source.coding.image_bytes);
+    status = hcy__regions_create(p, info.height, info.width);
     p->fused = fused_kernel(p, &info);
     p->n_bins = info.n_bins;
     p->sums_bytes = info.n_sums * info.n_bins * sizeof(uint64_t);
-    return 0;
+    return status;
 }
 
 /* Each part, in an order that each finds what it asks of the others. */
@@ -181,6 +222,8 @@ static int create_all_parts(hcy_pipeline *p, hcy_device *const *devices, size_t 
     /* What a device prefers is known only when its tables are there. */
     if (!status)
         status = choose_sizes(p, &n_slots, &window);
+    if (!status)
+        status = check_run_memory(p, window);
     if (!status)
         status = hcy__slots_create(p, n_slots);
     if (!status)
@@ -240,5 +283,6 @@ void hcy_pipeline_destroy(hcy_pipeline *p)
         hcy_azint_plan_release((hcy_azint_plan *)p->plan);
     hcy__control_destroy(&p->control);
     hcy__stats_destroy(&p->stats);
+    free(p->region_table);
     free(p);
 }

@@ -122,10 +122,12 @@ static void wait_for_chunk(hcy_pipeline *p)
     uint64_t since = hcy_now_ns();
     if (!p->push->n) {
         hcy__pipe_wait(&p->control, PIPE_CHUNKS);
+        hcy_trace_end(since, "wait for chunks", 0, 0, 0);
         return;
     }
     hcy__pipe_wait(&p->control, PIPE_SPACE);
     hcy__stats_waited(&p->stats, since);
+    hcy_trace_end(since, "wait for room", 0, 0, 0);
 }
 
 static void *feed_slots(void *feeder)
@@ -135,6 +137,7 @@ static void *feed_slots(void *feeder)
     struct pipe_seat place;
     struct pipe_chunk chunk;
     int status;
+    hcy_trace_name_thread("feeder");
     hcy__pipe_lock(&p->control);
     while (!hcy__is_stopped(&p->control)) {
         if (!reserve_chunk(p, &place, &chunk, &status)) {
@@ -145,13 +148,17 @@ static void *feed_slots(void *feeder)
         /* Without the lock: the place is this thread's, and the host is called back.  A chunk that is copied goes back
          * before it is parsed, so that the host has its buffer soon; parsing reads the copy. */
         int copied = status || place.into;
-        if (!status && place.into)
+        uint64_t since = hcy_trace_begin();
+        if (!status && place.into) {
             memcpy(place.into, chunk.data, chunk.size);
+            hcy_trace_end(since, "copy", chunk.number, 1, chunk.size);
+        }
         if (copied)
             hcy__chunk_give_back(p, &chunk, 0);
         hcy__slot_commit(p, &place, &f->parser, status, chunk.size);
     }
     hcy__pipe_unlock(&p->control);
+    hcy_trace_name_thread(NULL);
     return NULL;
 }
 
@@ -171,6 +178,7 @@ static void *deliver_results(void *pipeline)
 {
     hcy_pipeline *p = pipeline;
     int status = 0, found = 0;
+    hcy_trace_name_thread("results");
     while (!status && found >= 0 && !hcy__is_cancelled(&p->control)) {
         found = hcy__front_wait(p, hcy_now_ns() + PIPE_TICK_NS);
         if (found > 0)
@@ -182,6 +190,7 @@ static void *deliver_results(void *pipeline)
         hcy__stop(&p->control, status, hcy_last_error());
     heed_cancel(p);
     hcy__pipe_unlock(&p->control);
+    hcy_trace_name_thread(NULL);
     return NULL;
 }
 
@@ -389,6 +398,7 @@ static int make_queue_room(hcy_pipeline *p, struct pipe_chunk *dropped)
 {
     struct pipe_push *push = p->push;
     int drops = push->opts.overflow == HCY_PIPELINE_DROP_OLDEST;
+    uint64_t since = hcy_now_ns(), waits = 0;
     heed_cancel(p);
     while (!hcy__is_stopped(&p->control) && push->n == push->opts.queue && !drops) {
         /* The queue may move on only when this callback returns. */
@@ -397,8 +407,11 @@ static int make_queue_room(hcy_pipeline *p, struct pipe_chunk *dropped)
                             "the queue's %u frames wait, and a callback of the pipeline cannot wait for them",
                             push->opts.queue);
         hcy__pipe_wait_until(&p->control, PIPE_ROOM, hcy_now_ns() + PIPE_TICK_NS);
+        waits = since;
         heed_cancel(p);
     }
+    if (waits)
+        hcy__stats_blocked(&p->stats, waits);
     if (hcy__is_stopped(&p->control))
         return hcy__stopped(&p->control);
     /* The oldest one goes, because whoever chose to drop wants to see what is now. */

@@ -107,6 +107,7 @@ static void *read_frames(void *pipeline)
     uint8_t *passage = create_passage(p);
     uint64_t number;
     int status;
+    hcy_trace_name_thread("reader");
     step_back(p);
     hcy__pipe_lock(&p->control);
     while (!hcy__is_stopped(&p->control) && hcy__frames_left(&p->reader)) {
@@ -114,19 +115,23 @@ static void *read_frames(void *pipeline)
             uint64_t since = hcy_now_ns();
             hcy__pipe_wait(&p->control, PIPE_SPACE);
             hcy__stats_waited(&p->stats, since);
+            hcy_trace_end(since, "wait for room", number, 1, 0);
             continue;
         }
         hcy__pipe_unlock(&p->control);
         /* The place is this thread's until it commits, so reading and parsing need no lock. */
         size_t size = 0;
         hcy__output_begin(place.output, number);
+        uint64_t since = hcy_trace_begin();
         if (!status)
             status = read_chunk(&size, &place, p, passage, number);
+        hcy_trace_end(since, "read", number, 1, size);
         hcy__slot_commit(p, &place, &parser, status, size);
     }
     hcy__pipe_unlock(&p->control);
     free(parser.blocks);
     free(passage);
+    hcy_trace_name_thread(NULL);
     return NULL;
 }
 

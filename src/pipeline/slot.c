@@ -419,8 +419,10 @@ void hcy__slot_commit(hcy_pipeline *p, const struct pipe_seat *place, struct pip
     struct pipe_slot *slot = place->slot;
     hcy_bslz4_frame frame = { 0 }, *entry = (hcy_bslz4_frame *)slot->frames.host + place->index;
     int apart = 0;
+    uint64_t since = hcy_trace_begin(), number = place->output->number;
     if (!status)
         status = parse_into_table(p, place, parser, &frame, size, &apart);
+    hcy_trace_end(since, "parse", number, 1, size);
     hcy__pipe_lock(&p->control);
     if (!status)
         status = note_blocks(p, place, parser, &frame, apart);

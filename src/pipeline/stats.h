@@ -23,6 +23,8 @@ struct pipe_stats {
     hcy_pipeline_stats counts;   /* [lock] */
     struct pipe_latency latency; /* [lock] */
     uint64_t start;              /* ns, of the first run that the counts are of; 0: there was none */
+    uint64_t begun;              /* ns, of the last one */
+    double blocked;              /* [lock] seconds in which who submits found no room; of all threads */
     hcy_pipeline_stats shown;
     hcy_pipeline_device *devices; /* of `shown` */
     char copied[512];             /* the same */
@@ -32,6 +34,8 @@ int hcy__stats_create(struct pipe_stats *stats, size_t n_devices);
 void hcy__stats_destroy(struct pipe_stats *stats);
 /* [lock] A run of so many frames begins; goes_on: its counts are added to those that there are. */
 void hcy__stats_begin(struct pipe_stats *stats, uint64_t frames, int goes_on);
+/* The run is over, as the timeline shows it. */
+void hcy__stats_end(const struct pipe_stats *stats);
 /* A copy for the caller that stays as it is until the next one. */
 const hcy_pipeline_stats *hcy__stats_show(hcy_pipeline *p);
 
@@ -59,10 +63,15 @@ static inline void hcy__stats_latency(struct pipe_stats *stats, uint64_t ns)
 {
     hcy__latency_add(&stats->latency, ns);
 }
-/* [lock] A producer has found no room since `since`; the sink has had a frame so long; a frame is used in place. */
+/* [lock] A producer has found no room since `since`, or a host that submits; the sink has had a frame so long; a frame
+ * is used in place. */
 static inline void hcy__stats_waited(struct pipe_stats *stats, uint64_t since)
 {
     stats->counts.waited += 1e-9 * (double)(hcy_now_ns() - since);
+}
+static inline void hcy__stats_blocked(struct pipe_stats *stats, uint64_t since)
+{
+    stats->blocked += 1e-9 * (double)(hcy_now_ns() - since);
 }
 static inline void hcy__stats_delivered(struct pipe_stats *stats, uint64_t ns)
 {

@@ -8,6 +8,7 @@
  */
 #include "pipeline_priv.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <halcyon/backend.h>
@@ -55,6 +56,7 @@ static struct pipe_slot *take_slot(struct pipe_worker *w, int wait)
     hcy_pipeline *p = w->pipeline;
     struct pipe_control *c = &p->control;
     struct pipe_slot *slot = NULL;
+    uint64_t waits = 0;
     hcy__pipe_lock(c);
     /* Slots of a run that was stopped stay where they are until its end. */
     while (!hcy__is_quitting(c) && !w->failed) {
@@ -66,8 +68,12 @@ static struct pipe_slot *take_slot(struct pipe_worker *w, int wait)
         int runs = !hcy__is_stopped(c);
         hcy__pipe_wait(c, PIPE_WORK);
         /* Between runs nobody is idle. */
-        if (runs && !hcy__is_stopped(c))
+        if (runs && !hcy__is_stopped(c)) {
             w->stats.idle += 1e-9 * (double)(hcy_now_ns() - since);
+            waits = waits ? waits : since;
+        } else {
+            waits = 0;
+        }
     }
     if (slot) {
         hcy__slot_take(&p->slots, slot);
@@ -76,6 +82,8 @@ static struct pipe_slot *take_slot(struct pipe_worker *w, int wait)
         p->workers.n_running++;
     }
     hcy__pipe_unlock(c);
+    /* The waits for one slot are one span, however often somebody else's chunk woke this thread. */
+    hcy_trace_end(slot ? waits : 0, "wait for frames", 0, 0, 0);
     return slot;
 }
 
@@ -92,6 +100,9 @@ static int submit_slot(struct pipe_worker *w, struct pipe_slot *slot)
     lane->n = slot->n;
     lane->bytes = slot->used;
     lane->started = hcy_now_ns();
+    /* Entries of a slot that comes from another device may be other frames' by now. */
+    hcy_trace_frames(lane->queue, slot->again ? 0 : hcy__ring_at(&w->pipeline->ring, lane->first)->number,
+                     slot->again ? 0 : lane->n);
     return hcy__launch_batch(w, lane);
 }
 
@@ -153,7 +164,9 @@ static int collect_batch(struct pipe_worker *w)
 {
     struct pipe_lane *lane = &w->lanes[w->oldest];
     struct pipe_control *c = &w->pipeline->control;
+    uint64_t since = hcy_trace_begin();
     int status = hcy__await_batch(w, lane);
+    hcy_trace_end(since, "wait for the device", 0, 0, 0);
     if (status)
         return status;
     account_batch(w, lane);
@@ -255,7 +268,12 @@ static void *run_worker(void *worker)
 {
     struct pipe_worker *w = worker;
     struct pipe_control *c = &w->pipeline->control;
+    char name[32];
+    snprintf(name, sizeof name, "worker %s", w->stats.name);
+    hcy_trace_name_thread(name);
+    uint64_t since = hcy_trace_begin();
     int status = hcy__prepare_tables(w);
+    hcy_trace_end(since, "prepare tables", 0, 0, 0);
     /* The record is this thread's, so it is left where the thread that creates the pipeline finds it. */
     hcy__pipe_lock(c);
     w->ready = 1;
@@ -265,6 +283,7 @@ static void *run_worker(void *worker)
     hcy__pipe_unlock(c);
     if (!status)
         serve_device(w);
+    hcy_trace_name_thread(NULL);
     return NULL;
 }
 
@@ -288,6 +307,12 @@ static int find_kernels(struct pipe_worker *w)
             return hcy_fail(status,
                             "%s has no azimuthal errors, sigma clipping and percentiles (the kernel azint_filter): "
                             "use another device, cpu has them",
+                            info->name);
+    }
+    if (!status && !w->fused && w->pipeline->region_job.n_regions) {
+        status = hcy_kernel_get(&w->regions, w->device, "azint_regions");
+        if (status == HCY_EUNSUPPORTED)
+            return hcy_fail(status, "%s has no sums of regions (the kernel azint_regions): use another device, cpu has them",
                             info->name);
     }
     if (status)
@@ -385,9 +410,11 @@ int hcy__workers_destroy(hcy_pipeline *p)
             continue;
         hcy__lanes_destroy(w);
         hcy_buffer_release(w->tables);
+        hcy_buffer_release(w->region_table);
         hcy_kernel_release(w->fused);
         hcy_kernel_release(w->decode);
         hcy_kernel_release(w->image);
+        hcy_kernel_release(w->regions);
         hcy_device_release(w->device);
     }
     if (hangs)

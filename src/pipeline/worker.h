@@ -84,7 +84,7 @@ size_t hcy__preferred_batch(const struct pipe_workers *workers);
 /* What one launch of a batch works on: all of it, or, in two stages, as many frames as there are images for.
  */
 struct pipe_part {
-    hcy_buffer *frames, *sums, *reports;
+    hcy_buffer *frames, *sums, *reports, *found;
 };
 
 /* What a batch in flight needs. */
@@ -92,10 +92,12 @@ struct pipe_lane {
     hcy_queue *queue;
     hcy_buffer *chunks; /* NULL where every slot is read directly */
     hcy_buffer *frames, *blocks, *images, *sums, *reports, *scratch;
+    hcy_buffer *found; /* in regions; NULL: there are none */
     struct pipe_part *parts;
-    struct pipe_memory back; /* sums and reports read back; unused where the host reads them in place */
+    struct pipe_memory back; /* what is read back: sums, reports, regions; unused where the host reads them in place */
     const uint64_t *host_sums;
     const hcy_frame_report *host_reports;
+    const uint64_t *host_found;
     struct pipe_slot *slot; /* in flight */
     int hands_on;           /* the frames that the device has refused go to another one */
     uint64_t first, bytes, started;
@@ -132,7 +134,8 @@ struct pipe_worker {
     int setup;  /* [lock] status */
     hcy_error error;
     hcy_kernel *fused, *decode, *image; /* fused, or the other two; `image` may be azint_filter */
-    hcy_buffer *tables;
+    hcy_kernel *regions; /* beside the other two, where there are regions */
+    hcy_buffer *tables, *region_table;
     struct pipe_lane lanes[PIPE_LANES];
     size_t preferred, part, n_parts;
     size_t oldest, in_flight; /* lanes */

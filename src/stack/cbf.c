@@ -64,7 +64,7 @@ static int parse_cbf_type(struct cbf *cbf, const char *text, const char *path)
         if (!strncasecmp(type, types[i].name, strlen(types[i].name)))
             cbf->pixel = hcy__pixel_find(types[i].kind, types[i].size);
     if (!cbf->pixel)
-        return hcy_fail(HCY_EFORMAT, "%s: its element type '%.*s' is no pixel type", path,
+        return hcy_fail(HCY_EFORMAT, "%s: its element type '%.*s' is not a pixel type", path,
                         (int)strcspn(type, "\"\r\n") % 64, type);
     cbf->coded = !strncasecmp(coding, "x-CBF_BYTE_OFFSET", 17);
     /* What is not read is refused by its name, so that the user knows what to convert. */

@@ -1,4 +1,4 @@
-/* config_read.c - pyFAI's WorkerConfig (JSON, versions 3 to 5) as a geometry, options and names of files.
+/* config_read.c - pyFAI's WorkerConfig (JSON, versions 1 to 5) as a geometry, options and names of files.
  *
  * What a key means is pyFAI's (2026.9, io/integration_config.py and worker.py); the geometry goes through the reader
  * of PONI files, whose keys it has.  What would give another curve than pyFAI's is refused, not passed over.
@@ -29,7 +29,9 @@ void hcy_config_free(hcy_config *config)
 #include <strings.h>
 #include <unistd.h>
 
-enum { OLDEST = 3, LATEST = 5, MAX_FILE = 16 << 20 };
+#include "config_old.h"
+
+enum { OLDEST = 1, LATEST = 5, MAX_FILE = 16 << 20 };
 
 /* A file being read. */
 struct reading {
@@ -56,7 +58,7 @@ static json_t *get_value(const struct reading *r, const char *key)
     return json_is_null(value) ? NULL : value;
 }
 
-/* Is what the key belongs to switched off (versions 3 and 4)?  No key: it is not. */
+/* Is what the key belongs to switched off (before version 5)?  No key: it is not. */
 static int is_switched_off(const struct reading *r, const char *key)
 {
     json_t *value = r->version < LATEST ? get_value(r, key) : NULL;
@@ -241,7 +243,7 @@ static int read_unit(const struct reading *r)
     const hcy_azint_unit *unit = hcy__curves_unit(name ? name : "2th_deg"); /* pyFAI's own default */
     /* chi_deg is an axis of results and no unit to integrate in. */
     if (!st && (!unit || !strcmp(unit->name, "chi_deg")))
-        st = unsupported(r, "unit", "is none that is known");
+        st = unsupported(r, "unit", "is not one that is known");
     if (!st)
         r->to->is.options.unit = unit->name;
     return st;
@@ -258,7 +260,7 @@ static int read_error_model(const struct reading *r)
         name = "no";
     int model = st ? -1 : index_of(name, hcy__config_errors);
     if (!st && model < 0)
-        return unsupported(r, "error_model", "is none that is known");
+        return unsupported(r, "error_model", "is not one that is known");
     if (!st)
         r->to->is.options.error_model = model;
     return st;
@@ -429,7 +431,7 @@ static int read_bins(const struct reading *r)
     if (!st && method)
         which = index_of(method, methods);
     if (!st && which < 0)
-        st = unsupported(r, "integrator_method", "is none that is known");
+        st = unsupported(r, "integrator_method", "is not one that is known");
     if (!st && which < IMAGE && n_azim > 1)
         which = IMAGE; /* as pyFAI's worker has it */
     /* pyFAI's images then run from 0 to 360 degrees, ours from -180 to 180 unless a range says otherwise. */
@@ -518,7 +520,7 @@ static int read_config_text(char **text, const char *path)
         return hcy_fail(HCY_EIO, "%s cannot be read: %s", path, hcy__errno_text(number, words, sizeof words));
     /* A zero would end the text for jansson, and the rest would be passed over. */
     if (n > MAX_FILE || memchr(*text, 0, (size_t)n))
-        return hcy_fail(HCY_EFORMAT, "%s is no configuration: not JSON", path);
+        return hcy_fail(HCY_EFORMAT, "%s is not a configuration: not JSON", path);
     (*text)[n] = 0;
     return 0;
 }
@@ -531,16 +533,14 @@ static int check_version(struct reading *r)
     if (application && (!name || (strcmp(name, "worker") && strcmp(name, "pyfai-integrate"))))
         return unsupported(r, "application", "is not that of an integration");
     json_t *version = get_value(r, "version");
-    if (!json_is_number(version))
+    if (version && !json_is_number(version))
         return refuse_value(r, "version", "a number");
-    double v = json_number_value(version);
+    double v = version ? json_number_value(version) : OLDEST; /* the first one had no such key */
     if (!(v >= OLDEST && v <= LATEST))
-        return hcy_fail(HCY_EUNSUPPORTED,
-                        "%s: it is of version %g, of which 3 to 5 are read; pyFAI-integrate saves "
-                        "older ones as version 5",
-                        r->path, v);
+        return hcy_fail(HCY_EUNSUPPORTED, "%s: it is of version %g, of which %d to %d are read", r->path, v, OLDEST,
+                        LATEST);
     r->version = (int)v;
-    return 0;
+    return r->version == OLDEST ? hcy__config_renew(r->json, r->path) : 0;
 }
 
 static int read_config_json(struct reading *r)
@@ -553,7 +553,7 @@ static int read_config_json(struct reading *r)
         r->json = json_loads(text, 0, &error);
         /* jansson also takes lists and numbers as a whole file. */
         if (!json_is_object(r->json))
-            st = hcy_fail(HCY_EFORMAT, "%s is no configuration: %s, line %d", r->path,
+            st = hcy_fail(HCY_EFORMAT, "%s is not a configuration: %s, line %d", r->path,
                           r->json ? "no JSON object" : error.text, r->json ? 1 : error.line);
     }
     free(text);

@@ -1,5 +1,6 @@
 /* corrections.c - the pixel mask and the flat field that a stack's own file has, and what it says of count rates. */
 #include "corrections.h"
+#include "isolate.h"
 #include <halcyon/backend.h>
 #include <math.h>
 #include <stdio.h>
@@ -7,15 +8,16 @@
 #include <string.h>
 
 /* The image of that name in the stack's file, of the frames' size. */
-static int read_correction_image(hcy_image **image, const hcy_stack_info *stack, const char *file, const char *name,
+static int read_correction_image(hcy_image **image, const hcy_stack *frames, const char *file, const char *name,
                       const char *what)
 {
+    const hcy_stack_info *stack = hcy_stack_get_info(frames);
     char *path, *words;
     size_t size = strlen(file) + strlen(name) + 3;
     if (!(path = malloc(size)))
         return hcy_fail(HCY_ENOMEM, "no memory to read the %s in %s", what, file);
     snprintf(path, size, "%s::%s", file, name);
-    int st = hcy_image_read(image, path);
+    int st = hcy__image_read(image, path, &frames->isolation);
     /* The reason is in the error that hcy_fail() below replaces. */
     words = st ? strdup(hcy_last_error()->text) : NULL;
     if (st)
@@ -50,11 +52,11 @@ int hcy__corrections_add_mask(hcy_corrections *c, const hcy_image *image)
     return 0;
 }
 
-static int read_mask(hcy_corrections *c, const hcy_stack_info *stack, const char *file,
+static int read_mask(hcy_corrections *c, const hcy_stack *stack, const char *file,
                      const struct hcy__correction_names *names)
 {
     int st = 0;
-    size_t n = (size_t)stack->height * stack->width;
+    size_t n = (size_t)stack->shown.height * stack->shown.width;
     /* pyFAI takes the lowest byte alone for a mask; where that is another mask, saved configurations
      * cannot name ours. */
     uint8_t *pyfai = names->n_masks ? calloc(n, 1) : NULL;
@@ -95,7 +97,7 @@ int hcy__corrections_set_flat(hcy_corrections *c, const hcy_image *image, int mu
     return 0;
 }
 
-static int read_flat(hcy_corrections *c, const hcy_stack_info *stack, const char *file,
+static int read_flat(hcy_corrections *c, const hcy_stack *stack, const char *file,
                      const struct hcy__correction_names *names)
 {
     hcy_image *image;
@@ -107,12 +109,12 @@ static int read_flat(hcy_corrections *c, const hcy_stack_info *stack, const char
     return st;
 }
 
-static int find_names(struct hcy__correction_names *names, const hcy_stack_info *stack, const char *file)
+static int find_names(struct hcy__correction_names *names, const hcy_stack *stack, const char *file)
 {
     memset(names, 0, sizeof *names);
     names->mask_applied = names->flat_applied = names->countrate_applied = -1;
 #ifdef HAVE_HDF5
-    return hcy__h5_corrections_find(names, stack, file);
+    return hcy__corrections_find(names, hcy_stack_get_info(stack), &stack->isolation, file);
 #else
     (void)stack, (void)file;
     return 0;
@@ -128,7 +130,7 @@ int hcy_corrections_read(hcy_corrections **corrections, const hcy_stack *stack, 
     const char *file = path ? path : info->path;
     struct hcy__correction_names *names = malloc(sizeof *names);
     hcy_corrections *c = calloc(1, sizeof *c);
-    int st = names && c ? find_names(names, info, file) : hcy_fail(HCY_ENOMEM, "no memory to read %s", file);
+    int st = names && c ? find_names(names, stack, file) : hcy_fail(HCY_ENOMEM, "no memory to read %s", file);
     if (st && names && c && !which) /* nothing of it is wanted: a file that cannot be gone through will do */
         st = 0;
     /* What was found is reported even if it is not read, so that the user is told what was left out. */
@@ -143,12 +145,12 @@ int hcy_corrections_read(hcy_corrections **corrections, const hcy_stack *stack, 
         c->countrate_applied = names->countrate_applied;
     }
     if (!st && which & HCY_CORRECTION_MASK)
-        st = read_mask(c, info, file, names);
+        st = read_mask(c, stack, file, names);
     /* A flat field that the detector has applied already must not be applied twice. */
     int flat_wanted = which & HCY_CORRECTION_FLAT && *names->flat &&
                       (!names->flat_applied || which & HCY_CORRECTION_FLAT_ANYWAY);
     if (!st && flat_wanted)
-        st = read_flat(c, info, file, names);
+        st = read_flat(c, stack, file, names);
     free(names);
     if (st)
         hcy_corrections_free(c);

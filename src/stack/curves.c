@@ -59,6 +59,15 @@ const char *hcy__curves_mask_words(const hcy__curves_head *head)
     return "False";
 }
 
+const char *const hcy__region_values[HCY__REGION_VALUES] = { "sum", "min", "max", "valid", "invalid", "zero", "above" };
+
+void hcy__region_row(uint64_t row[HCY__REGION_VALUES], const hcy_region_sums *s)
+{
+    const uint64_t values[] = { (uint64_t)s->sum, (uint64_t)s->min, (uint64_t)s->max, s->valid, s->invalid, s->zero,
+                                s->above };
+    memcpy(row, values, sizeof values);
+}
+
 static const hcy_azint_unit chi = { "chi_deg", "Azimuthal angle chi (deg)", "chi", "deg", 0 };
 
 const hcy_azint_unit *hcy__curves_unit(const char *name)
@@ -100,6 +109,17 @@ static int set_curves_axes(hcy_azint_plan_info *plan, const hcy__curves_format *
     return 0;
 }
 
+/* Rows alone and images have no place for anything beside them. */
+static int check_region_place(const hcy__curves_head *head, const hcy__curves_format *format)
+{
+    const hcy_curves_options *o = &head->opts;
+    if (o->n_regions && (!o->regions || !o->region_names))
+        return hcy_fail(HCY_EINVAL, "hcy_curves_open: regions without places or names");
+    if (!o->n_regions || !strcmp(format->name, "dat") || !strcmp(format->name, "h5"))
+        return 0;
+    return hcy_fail(HCY_EINVAL, "%s has no place for regions: use .h5 or .dat", head->path);
+}
+
 int hcy_curves_open(hcy_curves **curves, const char *path, const hcy_azint_plan *plan,
                     const hcy_curves_options *opts)
 {
@@ -121,6 +141,8 @@ int hcy_curves_open(hcy_curves **curves, const char *path, const hcy_azint_plan 
         st = find_curves_format(&c->format, path, head.opts.format, head.plan.n_azim && head.plan.n_radial > 1);
     if (!st)
         st = set_curves_axes(&head.plan, c->format, path);
+    if (!st)
+        st = check_region_place(&head, c->format);
     /* Writing over the frames that are being read would destroy them. */
     if (!st && strcmp(path, "-"))
         st = hcy__may_write(path, head.opts.keep_existing, head.opts.source);
@@ -142,13 +164,21 @@ int hcy_curves_open(hcy_curves **curves, const char *path, const hcy_azint_plan 
 
 int hcy_curves_append(hcy_curves *c, uint64_t frame, const hcy_azint_result *result, const char *why)
 {
+    return hcy_curves_append_regions(c, frame, result, NULL, why);
+}
+
+int hcy_curves_append_regions(hcy_curves *c, uint64_t frame, const hcy_azint_result *result,
+                              const hcy_region_sums *regions, const char *why)
+{
     if (!c ||
         (result && (result->n_bins != c->n_bins || !result->intensity || (c->with_sigma && !result->sigma))))
         return hcy_fail(HCY_EINVAL, "hcy_curves_append: a result of another plan than the file's");
     /* After a failure nothing is written any more: rows behind a gap would be taken for other frames. */
     if (c->failed.status)
         return hcy_fail_again(&c->failed);
-    int st = c->format->append(c->state, frame, result, why ? why : "no reason given");
+    uint64_t since = hcy_trace_begin();
+    int st = c->format->append(c->state, frame, result, regions, why ? why : "no reason given");
+    hcy_trace_end(since, "write", frame, 1, 0);
     if (st)
         c->failed = *hcy_last_error();
     c->rows += !st;
@@ -170,7 +200,9 @@ int hcy_curves_close(hcy_curves *c)
         return 0;
     if (c->failed.status)
         return hcy_curves_stop(NULL, 0, c);
+    uint64_t since = hcy_trace_begin();
     int st = c->format->close(c->state, HCY__WHOLE);
+    hcy_trace_end(since, "close the file", 0, 0, 0);
     free(c);
     return st;
 }

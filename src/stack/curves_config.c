@@ -1,5 +1,6 @@
 /* curves_config.c - how curves were made, in pyFAI's words: the JSON of its WorkerConfig, version 5. */
 #include "corrections.h"
+#include "isolate.h"
 #include "curves_priv.h"
 #include "sized.h"
 #include <halcyon/backend.h>
@@ -141,7 +142,8 @@ static int find_dataset(char dataset[HCY__CORRECTION_NAME], const char *file, in
     if (!names)
         return hcy_fail(HCY_ENOMEM, "no memory to look into %s", file);
     /* A file without such groups finds nothing, and the next way is tried. */
-    (void)!hcy__h5_corrections_find(names, source ? hcy_stack_get_info(source) : &none, file);
+    (void)!hcy__corrections_find(names, source ? hcy_stack_get_info(source) : &none,
+                                 source ? &source->isolation : NULL, file);
     if (which != HCY__CONFIG_DARK)
         snprintf(dataset, HCY__CORRECTION_NAME, "%s", which == HCY__CONFIG_MASK ? names->masks[0] : names->flat);
     if (!*dataset && !hcy_stack_open(&stack, file, NULL))

@@ -32,6 +32,8 @@ struct dat {
     int with_sigma, keep_existing;
     int growing; /* the file is there from the first frame on, and says when it is complete */
     uint64_t written; /* frames */
+    char **regions;    /* [n_regions] names */
+    size_t n_regions;
     locale_t plain;   /* numbers with a point, whatever the program's locale */
 };
 
@@ -259,16 +261,33 @@ static void put_rows(const struct dat *dat, const hcy_azint_result *result)
     }
 }
 
-/* A failed frame is a comment, or rows of NaN where there are no comments. */
-static void put_dat_frame(const struct dat *dat, uint64_t frame, const hcy_azint_result *result, const char *why)
+/* A line each, whose words are pairs of a name and a number. */
+static void put_dat_regions(const struct dat *dat, const hcy_region_sums *regions)
 {
+    for (size_t i = 0; regions && i < dat->n_regions; i++) {
+        uint64_t row[HCY__REGION_VALUES];
+        hcy__region_row(row, &regions[i]);
+        fprintf(dat->out, "# region %s", dat->regions[i]);
+        /* Counts of pixels are no larger than a signed number can be. */
+        for (size_t k = 0; k < HCY__REGION_VALUES; k++)
+            fprintf(dat->out, " %s %lld", hcy__region_values[k], (long long)row[k]);
+        fputc('\n', dat->out);
+    }
+}
+
+/* A failed frame is a comment, or rows of NaN where there are no comments. */
+static void put_dat_frame(const struct dat *dat, uint64_t frame, const hcy_azint_result *result,
+                          const hcy_region_sums *regions, const char *why)
+{
+    put_dat_regions(dat, regions);
     if (result || dat->kind != PYFAI)
         put_rows(dat, result);
     else
         fprintf(dat->out, "# frame %llu failed: %s\n", (unsigned long long)frame, why);
 }
 
-static int append_block(struct dat *dat, uint64_t frame, const hcy_azint_result *result, const char *why)
+static int append_block(struct dat *dat, uint64_t frame, const hcy_azint_result *result,
+                        const hcy_region_sums *regions, const char *why)
 {
     if (dat->written && (dat->kind == FIT2D || dat->kind == GSAS))
         return hcy_fail(HCY_EINVAL, "%s is for one curve: name a file for each, by %%d", dat->path);
@@ -276,7 +295,7 @@ static int append_block(struct dat *dat, uint64_t frame, const hcy_azint_result 
         fputs("\n\n", dat->out);
     if (result && dat->kind == PYFAI)
         fprintf(dat->out, "# frame %llu\n", (unsigned long long)frame);
-    put_dat_frame(dat, frame, result, why);
+    put_dat_frame(dat, frame, result, regions, why);
     /* A full disk is noticed at the frame that it lost. */
     if (fflush(dat->out) || ferror(dat->out))
         return fail_dat_write(dat->path, errno);
@@ -284,7 +303,8 @@ static int append_block(struct dat *dat, uint64_t frame, const hcy_azint_result 
 }
 
 /* A frame that failed has no file, nor one of an earlier run, which would be taken for its curve. */
-static int write_file(struct dat *dat, const char *path, uint64_t frame, const hcy_azint_result *result)
+static int write_file(struct dat *dat, const char *path, uint64_t frame, const hcy_azint_result *result,
+                      const hcy_region_sums *regions)
 {
     int st = hcy__may_write(path, dat->keep_existing, NULL);
     /* The pattern may name one of the frames' own files with some number. */
@@ -297,13 +317,14 @@ static int write_file(struct dat *dat, const char *path, uint64_t frame, const h
     if (!st)
         st = open_out(dat, path);
     if (!st) {
-        put_dat_frame(dat, frame, result, "");
+        put_dat_frame(dat, frame, result, regions, "");
         st = close_out(dat, HCY__WHOLE);
     }
     return st;
 }
 
-static int dat_append(void *state, uint64_t frame, const hcy_azint_result *result, const char *why)
+static int dat_append(void *state, uint64_t frame, const hcy_azint_result *result, const hcy_region_sums *regions,
+                      const char *why)
 {
     struct dat *dat = state;
     int st;
@@ -311,11 +332,11 @@ static int dat_append(void *state, uint64_t frame, const hcy_azint_result *resul
     locale_t before = uselocale(dat->plain);
     if (dat->numbered.length) {
         char *path = hcy__numbered_path(&dat->numbered, frame);
-        st = path ? write_file(dat, path, frame, result)
+        st = path ? write_file(dat, path, frame, result, regions)
                   : hcy_fail(HCY_ENOMEM, "no memory for a file's name");
         free(path);
     } else {
-        st = append_block(dat, frame, result, why);
+        st = append_block(dat, frame, result, regions, why);
     }
     uselocale(before);
     return st;
@@ -334,11 +355,27 @@ static int dat_close(void *state, enum hcy__curves_end end)
     if (dat->plain)
         freelocale(dat->plain);
     hcy_list_free(dat->read);
+    for (size_t i = 0; i < dat->n_regions; i++)
+        free(dat->regions[i]);
+    free(dat->regions);
     free(dat->header);
     free(dat->radial);
     free(dat->path);
     free(dat);
     return st;
+}
+
+static int copy_region_names(struct dat *dat, const hcy__curves_head *head)
+{
+    const size_t n = head->opts.n_regions;
+    dat->regions = n ? calloc(n, sizeof *dat->regions) : NULL;
+    for (size_t i = 0; dat->regions && i < n; i++) {
+        dat->regions[i] = strdup(head->opts.region_names[i]);
+        dat->n_regions += dat->regions[i] != NULL;
+        if (!dat->regions[i])
+            break;
+    }
+    return dat->n_regions == n ? 0 : hcy_fail(HCY_ENOMEM, "no memory to write %s", head->path);
 }
 
 static int fill_dat(struct dat *dat, const hcy__curves_head *head)
@@ -359,10 +396,13 @@ static int fill_dat(struct dat *dat, const hcy__curves_head *head)
     dat->plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
     if (!dat->path || !dat->radial || !dat->plain)
         return hcy_fail(HCY_ENOMEM, "no memory to write %s", head->path);
+    int st = copy_region_names(dat, head);
+    if (st)
+        return st;
     /* The plan may be gone before the last frame comes. */
     memcpy(dat->radial, head->plan.radial, dat->n_bins * sizeof *dat->radial);
     locale_t before = uselocale(dat->plain);
-    int st = make_header(dat, head);
+    st = make_header(dat, head);
     if (!st)
         st = hcy__numbered_parse(&dat->numbered, dat->path);
     /* Which files are read is asked once, not for each frame. */

@@ -67,8 +67,10 @@ static void put_edf_header(struct edf *edf, uint64_t frame)
     fprintf(edf->out, "%*s}\n", (int)((BLOCK - used % BLOCK) % BLOCK), "");
 }
 
-static int edf_curves_append(void *state, uint64_t frame, const hcy_azint_result *result, const char *why)
+static int edf_curves_append(void *state, uint64_t frame, const hcy_azint_result *result,
+                             const hcy_region_sums *regions, const char *why)
 {
+    (void)regions; /* there are none */
     struct edf *edf = state;
     size_t n = edf->n_radial * edf->n_azim;
     (void)why;

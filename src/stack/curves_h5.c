@@ -10,6 +10,8 @@
  *                                        alone) and pixels[n] (those of each bin), which pyFAI has not; of images
  *                                        chi[n_azim], data[frames][n_azim][n], data_errors[frames][n_azim][n],
  *                                        pixels[n_azim][n]
+ *   /entry_0000/integrate/regions        NXdata, where there are regions: name[regions], box[regions][4], and
+ *                                        sum[frames][regions], min, max, valid, invalid, zero, above
  *
  * Curves are float64.  Images are float32, as pyFAI's: their bins have few counts, and writing them as float64 was a
  * quarter of the processors' time of a run.
@@ -34,12 +36,25 @@ enum { BLOCK_BYTES = 128 * 1024 };
 #define PROCESS  ENTRY "/integrate"
 #define RESULTS  PROCESS "/results"
 
-enum { FRAME, MASKED, INTENSITY, SIGMA, N_COLUMNS }; /* numbers of a frame, then values of its bins */
-static const char *const column_names[N_COLUMNS] = { "frame", "masked", "data", "data_errors" };
+#define REGIONS  PROCESS "/regions"
+
+/* Numbers of a frame, values of its bins, and numbers of its regions, hcy__region_values. */
+enum { FRAME, MASKED, INTENSITY, SIGMA, N_RESULTS, N_COLUMNS = N_RESULTS + HCY__REGION_VALUES };
+static const char *const column_names[N_RESULTS] = { "frame", "masked", "data", "data_errors" };
 
 static int is_number(int which)
 {
     return which <= MASKED;
+}
+
+static int is_of_regions(int which)
+{
+    return which >= N_RESULTS;
+}
+
+static const char *name_column(int which)
+{
+    return is_of_regions(which) ? hcy__region_values[which - N_RESULTS] : column_names[which];
 }
 
 struct column {
@@ -54,6 +69,7 @@ struct h5 {
     struct column columns[N_COLUMNS];
     size_t n_bins, block_rows;
     size_t n_azim;    /* 0: curves */
+    size_t n_regions;
     size_t waiting;   /* rows in the blocks */
     uint64_t rows;    /* in the datasets */
     uint64_t on_disk; /* rows that a flush has taken to the file */
@@ -133,12 +149,22 @@ static int dims_of(hsize_t dims[3], const struct h5 *h5, int which, hsize_t rows
     dims[1] = dims[2] = 1;
     if (is_number(which))
         return 1;
-    dims[1] = h5->n_bins;
+    dims[1] = is_of_regions(which) ? h5->n_regions : h5->n_bins;
+    if (is_of_regions(which))
+        return 2;
     if (!h5->n_azim)
         return 2;
     dims[1] = h5->n_azim;
     dims[2] = h5->n_bins / h5->n_azim;
     return 3;
+}
+
+/* Few numbers a row would make tiny chunks of a block's rows. */
+static hsize_t chunk_rows(const struct h5 *h5, int which)
+{
+    if (is_of_regions(which))
+        return 16384 / h5->n_regions < 1024 ? 16384 / h5->n_regions : 1024;
+    return is_number(which) ? 1024 : h5->block_rows;
 }
 
 /* Rows without end; what is not written reads as NaN. */
@@ -150,26 +176,28 @@ static int create_column(struct h5 *h5, hid_t group, int which, const char *path
     const hid_t types[] = { H5T_NATIVE_UINT64, H5T_NATIVE_DOUBLE, H5T_NATIVE_FLOAT },
                 stored[] = { H5T_STD_U64LE, H5T_IEEE_F64LE, H5T_IEEE_F32LE };
     static const char *const interpretation[] = { "scalar", "spectrum", "image" };
-    c->row = is_number(which) ? 1 : h5->n_bins;
     hsize_t dims[3], most[3], chunk[3];
-    int rank = dims_of(dims, h5, which, 0), kind = rank - 1;
-    c->type = types[kind];
+    const int rank = dims_of(dims, h5, which, 0), kind = rank - 1;
+    /* Regions have whole numbers; sum, min and max may be negative. */
+    c->type = is_of_regions(which) ? H5T_NATIVE_INT64 : types[kind];
+    c->row = (size_t)(dims[1] * dims[2]); /* what a rank lacks is 1 */
     c->block = malloc(h5->block_rows * c->row * (rank == 3 ? sizeof(float) : 8));
     dims_of(most, h5, which, H5S_UNLIMITED);
-    dims_of(chunk, h5, which, is_number(which) ? 1024 : h5->block_rows);
+    dims_of(chunk, h5, which, chunk_rows(h5, which));
     /* No row yet, and no limit: rows come one flush after the other. */
     hid_t space = H5Screate_simple(rank, dims, most), plist = H5Pcreate(H5P_DATASET_CREATE);
     /* A chunk is a block of rows, so that each block is written once. */
     H5Pset_chunk(plist, rank, chunk);
-    if (!is_number(which))
+    if (!is_number(which) && !is_of_regions(which))
         H5Pset_fill_value(plist, H5T_NATIVE_DOUBLE, &nan_value);
-    c->dataset = H5Dcreate2(group, column_names[which], stored[kind], space, H5P_DEFAULT, plist, H5P_DEFAULT);
+    c->dataset = H5Dcreate2(group, name_column(which), is_of_regions(which) ? H5T_STD_I64LE : stored[kind], space,
+                            H5P_DEFAULT, plist, H5P_DEFAULT);
     H5Pclose(plist);
     H5Sclose(space);
     if (!c->block)
         return hcy_fail(HCY_ENOMEM, "no memory to write %s", path);
     if (c->dataset < 0)
-        return hcy__h5_fail(HCY_EIO, "%s: dataset %s cannot be created", path, column_names[which]);
+        return hcy__h5_fail(HCY_EIO, "%s: dataset %s cannot be created", path, name_column(which));
     return hcy__h5_put_text(c->dataset, "interpretation", interpretation[kind]);
 }
 
@@ -188,6 +216,53 @@ static int put_axes(hid_t group, const char *path, int images)
         H5Aclose(attribute);
     H5Sclose(space);
     H5Tclose(type);
+    return st;
+}
+
+/* Names, and columns x0 to x1 - 1 and rows y0 to y1 - 1 of each. */
+static int put_region_places(hid_t group, const hcy__curves_head *head)
+{
+    const hcy_curves_options *o = &head->opts;
+    const hsize_t dims[2] = { o->n_regions, 4 };
+    int64_t *boxes = malloc(o->n_regions * 4 * sizeof *boxes);
+    if (!boxes)
+        return hcy_fail(HCY_ENOMEM, "no memory to write %s", head->path);
+    for (size_t i = 0; i < o->n_regions; i++) {
+        const hcy_region *r = &o->regions[i];
+        const int64_t box[4] = { r->x0, r->y0, r->x1, r->y1 };
+        memcpy(boxes + 4 * i, box, sizeof box);
+    }
+    hid_t type = hcy__h5_text_type(), line = H5Screate_simple(1, dims, NULL), table = H5Screate_simple(2, dims, NULL);
+    hid_t name = H5Dcreate2(group, "name", type, line, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    hid_t box = H5Dcreate2(group, "box", H5T_STD_I64LE, table, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    int st = name < 0 || box < 0 || H5Dwrite(name, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, o->region_names) < 0 ||
+                     H5Dwrite(box, H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, boxes) < 0
+                 ? hcy__h5_fail(HCY_EIO, "%s: the regions cannot be written", head->path)
+                 : 0;
+    if (name >= 0)
+        H5Dclose(name);
+    if (box >= 0)
+        H5Dclose(box);
+    H5Sclose(table);
+    H5Sclose(line);
+    H5Tclose(type);
+    free(boxes);
+    return st;
+}
+
+/* The group of the regions, and its columns. */
+static int create_regions(struct h5 *h5, const hcy__curves_head *head)
+{
+    int st = hcy__h5_put_group(h5->file->id, REGIONS, "NXdata");
+    if (st)
+        return st;
+    hid_t group = H5Gopen2(h5->file->id, REGIONS, H5P_DEFAULT);
+    st = hcy__h5_put_text(group, "signal", hcy__region_values[0]);
+    if (!st)
+        st = put_region_places(group, head);
+    for (int i = N_RESULTS; !st && i < N_COLUMNS; i++)
+        st = create_column(h5, group, i, head->path);
+    H5Gclose(group);
     return st;
 }
 
@@ -345,10 +420,12 @@ static int create_curves(struct h5 *h5, const hcy__curves_head *head)
         st = put_chi(group, head);
     if (!st)
         st = put_pixels(group, head, h5->n_azim);
-    for (int i = 0; !st && i < N_COLUMNS; i++)
+    for (int i = 0; !st && i < N_RESULTS; i++)
         if (i != SIGMA || head->with_sigma)
             st = create_column(h5, group, i, head->path);
     H5Gclose(group);
+    if (!st && h5->n_regions)
+        st = create_regions(h5, head);
     /* Who reads along finds a file with all its groups, if no row yet. */
     return st ? st : hcy__h5_file_flush(h5->file);
 }
@@ -415,7 +492,20 @@ static void put_column_row(struct h5 *h5, int which, const double *values)
         row[i] = values ? values[i] : NAN;
 }
 
-static int h5_curves_append(void *state, uint64_t frame, const hcy_azint_result *result, const char *why)
+/* A frame that failed has zeros, and with them no valid pixel. */
+static void put_region_rows(struct h5 *h5, const hcy_region_sums *regions)
+{
+    for (size_t i = 0; i < h5->n_regions; i++) {
+        uint64_t row[HCY__REGION_VALUES] = { 0 };
+        if (regions)
+            hcy__region_row(row, &regions[i]);
+        for (size_t k = 0; k < HCY__REGION_VALUES; k++)
+            ((uint64_t *)h5->columns[N_RESULTS + k].block)[h5->waiting * h5->n_regions + i] = row[k];
+    }
+}
+
+static int h5_curves_append(void *state, uint64_t frame, const hcy_azint_result *result, const hcy_region_sums *regions,
+                            const char *why)
 {
     (void)why;
     struct h5 *h5 = state;
@@ -423,6 +513,7 @@ static int h5_curves_append(void *state, uint64_t frame, const hcy_azint_result 
     ((uint64_t *)h5->columns[MASKED].block)[h5->waiting] = result ? result->n_lost : 0;
     put_column_row(h5, INTENSITY, result ? result->intensity : NULL);
     put_column_row(h5, SIGMA, result ? result->sigma : NULL);
+    put_region_rows(h5, regions);
     h5->waiting++;
     /* A full block only goes to HDF5's memory; once a second all goes to the file, for those who read
      * along. */
@@ -503,6 +594,7 @@ static int h5_curves_open(void **state, const hcy__curves_head *head)
         h5->columns[i].dataset = -1;
     h5->n_bins = head->plan.n_bins;
     h5->n_azim = head->plan.n_azim;
+    h5->n_regions = head->opts.n_regions;
     /* With few bins a block has many rows; the flush once a second bounds how long they wait. */
     h5->block_rows = BLOCK_BYTES / 8 / h5->n_bins;
     if (h5->block_rows < 1)

@@ -27,8 +27,9 @@ enum hcy__curves_end { HCY__WHOLE, HCY__STOPPED, HCY__DISCARDED };
 typedef struct hcy__curves_format {
     const char *name;
     int (*open)(void **state, const hcy__curves_head *head);
-    /* result NULL: the frame failed, `why` is then never NULL. */
-    int (*append)(void *state, uint64_t frame, const hcy_azint_result *result, const char *why);
+    /* result NULL: the frame failed, `why` is then never NULL.  regions NULL: nothing is known of them. */
+    int (*append)(void *state, uint64_t frame, const hcy_azint_result *result, const hcy_region_sums *regions,
+                  const char *why);
     /* The name that the file has now, to which all curves were written that came; NULL: none did, or there is one a
      * frame. */
     const char *(*place)(void *state);
@@ -37,6 +38,11 @@ typedef struct hcy__curves_format {
     /* hcy_curves_remark(); NULL: there is no place for one. */
     int (*remark)(void *state, const char *name, const char *text);
 } hcy__curves_format;
+
+/* The members of hcy_region_sums, in their order. */
+enum { HCY__REGION_VALUES = 7 };
+extern const char *const hcy__region_values[HCY__REGION_VALUES];
+void hcy__region_row(uint64_t row[HCY__REGION_VALUES], const hcy_region_sums *sums);
 
 extern const hcy__curves_format hcy__curves_dat;
 extern const hcy__curves_format hcy__curves_xy, hcy__curves_xye, hcy__curves_chi, hcy__curves_fxye;

@@ -1,5 +1,5 @@
 /* detector_info.c - a detector that a file describes, put into a geometry.  The reading is h5_detector.c's. */
-#include "stack_priv.h"
+#include "isolate.h"
 #include "sized.h"
 #include <halcyon/backend.h>
 #include <math.h>
@@ -21,7 +21,9 @@ int hcy_detector_read(hcy_detector_info **info, const char *path)
     if (!made)
         return hcy_fail(HCY_ENOMEM, "no memory to read the detector in %s", path);
 #ifdef HAVE_HDF5
-    st = hcy__h5_detector_read(made, path);
+    hcy_isolation limits;
+    st = hcy__isolates(&limits, NULL, path) ? hcy__isolated_detector(made, &limits, path)
+                                            : hcy__h5_detector_read(made, path);
 #else
     st = hcy_fail(HCY_EUNSUPPORTED, "%s: this build of Halcyon has no HDF5", path);
 #endif

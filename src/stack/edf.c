@@ -96,7 +96,7 @@ static int parse_edf_type(struct edf *edf, const char *text, const char *path)
         if (!strcasecmp(type, types[i].name))
             edf->pixel = hcy__pixel_find(types[i].kind, types[i].size);
     if (!edf->pixel)
-        return hcy_fail(HCY_EFORMAT, "%s: its DataType '%s' is no pixel type", path, type);
+        return hcy_fail(HCY_EFORMAT, "%s: its DataType '%s' is not a pixel type", path, type);
     edf->big_endian = !strncasecmp(order, "High", 4);
     edf->compressed = *packed && strncasecmp(packed, "NO", 2);
     if (edf->compressed && strncasecmp(packed, "GZ", 2) && strncasecmp(packed, "Z", 1))
@@ -123,7 +123,7 @@ static int parse_edf(struct edf *edf, const char *text, uint64_t at, size_t leng
     if (st)
         return st;
     if (!edf->width || !edf->height || read_edf_number(text, "Dim_3", 1) != 1)
-        return hcy_fail(HCY_EFORMAT, "%s: a frame of Dim_1 = %llu, Dim_2 = %llu is no image", path,
+        return hcy_fail(HCY_EFORMAT, "%s: a frame of Dim_1 = %llu, Dim_2 = %llu is not an image", path,
                         (unsigned long long)edf->width, (unsigned long long)edf->height);
     /* Sizes come from text: they are checked before they are multiplied, and so that offsets stay below
      * 2^63. */

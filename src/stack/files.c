@@ -200,7 +200,7 @@ static int find_numbers(struct range *range, const hcy__numbered *n)
         return hcy_fail(HCY_ENOENT, "%s: there is no such file, with any number", n->path);
     /* Each number of the range becomes a frame, and a date among the names would make millions of them. */
     if ((range->last - range->first) / 64 > range->n)
-        return hcy_fail(HCY_EINVAL, "%s: %llu files with numbers from %llu to %llu are no series", n->path,
+        return hcy_fail(HCY_EINVAL, "%s: %llu files with numbers from %llu to %llu are not a series", n->path,
                         (unsigned long long)range->n, (unsigned long long)range->first,
                         (unsigned long long)range->last);
     return 0;

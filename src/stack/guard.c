@@ -40,6 +40,8 @@ int hcy_stack_files(hcy_stack_file **files, size_t *n, const hcy_stack *stack)
     add_path(&l, stack->path);
     for (size_t i = 0; i < stack->n_also; i++)
         add_path(&l, stack->also[i]);
+    for (size_t i = 0; i < stack->n_read_by_h5; i++)
+        add_path(&l, stack->read_by_h5[i]);
     for (size_t i = 0; i < stack->n_parts; i++) {
         const hcy__part *part = &stack->parts[i];
         /* Files that are opened for each frame are known by name, open ones by their descriptor, which a

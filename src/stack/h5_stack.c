@@ -224,6 +224,8 @@ static int open_bytes(const hcy_stack *stack, hcy__part *part, hid_t dataset)
     if (n <= 0 || (size_t)n >= sizeof path)
         return hcy__h5_fail(HCY_EIO, "%s: the file of %s has no name", stack->path, part->name);
     part->fetch = hcy__fetch_pread;
+    if (!(part->file = strdup(path)))
+        return hcy_fail(HCY_ENOMEM, "no memory for the name of %s", path);
     return hcy__open_file(&part->fd, path);
 }
 

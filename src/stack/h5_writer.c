@@ -7,6 +7,7 @@
 #include "h5_driver.h"
 #include "h5_file.h"
 #include "h5_shard.h"
+#include "isolate.h"
 #include "writer.h"
 #include <halcyon/backend.h>
 #include <stdlib.h>
@@ -77,7 +78,9 @@ static int create_dataset(struct h5_writer *w, const hcy_stack_writer_options *o
 static void copy_source_attributes(hid_t to, const hcy_stack *source)
 {
     const char *words;
-    if (!source || !source->info.dataset[0])
+    hcy_isolation limits;
+    /* The file of an isolated source is not one for this process to open with HDF5. */
+    if (!source || !source->info.dataset[0] || hcy__isolates(&limits, &source->isolation, source->path))
         return;
     hid_t file = hcy__h5_spy_open(source->path, &words);
     /* Attributes are not what a stack reads, so its file is opened once more for them. */

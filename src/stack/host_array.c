@@ -112,7 +112,7 @@ static int take_head(hcy_host_array *a, const hcy__pixel **integers, const struc
     memcpy(a->shape, npy->shape, sizeof a->shape);
     /* What is neither is refused before memory is asked for. */
     if (!*integers && ((npy->kind != 'c' && npy->kind != 'f') || (a->bytes != 4 && a->bytes != 8)))
-        return hcy_fail(HCY_EFORMAT, "%s: its type %s is no integer, float or double, nor complex of these", path,
+        return hcy_fail(HCY_EFORMAT, "%s: its type %s is not an integer, float or double, nor complex of these", path,
                         npy->type);
     return 0;
 }

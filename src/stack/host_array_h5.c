@@ -3,6 +3,7 @@
 #include "h5_file.h"
 #include "h5_read.h"
 #include "h5_virtual.h"
+#include "isolate.h"
 
 #include <halcyon/backend.h>
 #include <stdbool.h>
@@ -81,6 +82,9 @@ static int read_data(hcy_host_array *a, hid_t dataset, const char *file, const c
 
 int hcy__host_array_read_h5(hcy_host_array *a, const char *path, const char *name)
 {
+    hcy_isolation limits;
+    if (hcy__isolates(&limits, NULL, path))
+        return hcy__isolated_array(a, &limits, path, name);
     hcy__h5_lock();
     hid_t file, dataset = -1;
     int st = hcy__h5_open_file(&file, path);

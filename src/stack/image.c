@@ -65,8 +65,9 @@ static int decode_image(hcy_image *image, hcy_stack *stack)
 }
 
 /* Opens FILE or FILE::/dataset. */
-static int open_named(hcy_stack **stack, const char *path)
+static int open_named(hcy_stack **stack, const char *path, const hcy_isolation *isolation)
 {
+    hcy_stack_options options = HCY_STACK_OPTIONS_INIT;
     char *file = strdup(path), *dataset = file ? strstr(file, "::") : NULL;
     if (!file)
         return hcy_fail(HCY_ENOMEM, "no memory to read %s", path);
@@ -75,7 +76,9 @@ static int open_named(hcy_stack **stack, const char *path)
         *dataset = 0;
         dataset += 2;
     }
-    int st = hcy_stack_open(stack, file, dataset);
+    options.dataset = dataset;
+    options.isolation = isolation && isolation->files ? isolation : NULL;
+    int st = hcy_stack_open_with(stack, file, &options);
     free(file);
     return st;
 }
@@ -84,10 +87,15 @@ int hcy_image_read(hcy_image **image, const char *path)
 {
     if (!image || !path)
         return hcy_fail(HCY_EINVAL, "hcy_image_read: image and path must not be NULL");
+    return hcy__image_read(image, path, NULL);
+}
+
+int hcy__image_read(hcy_image **image, const char *path, const hcy_isolation *isolation)
+{
     *image = NULL;
     hcy_image *made = calloc(1, sizeof *made);
     hcy_stack *stack = NULL;
-    int st = made ? open_named(&stack, path) : hcy_fail(HCY_ENOMEM, "no memory to read %s", path);
+    int st = made ? open_named(&stack, path, isolation) : hcy_fail(HCY_ENOMEM, "no memory to read %s", path);
     if (!st)
         st = decode_image(made, stack);
     /* An image owns its pixels, so the file is closed at once. */
@@ -209,7 +217,7 @@ int hcy_images_read(float **values, uint32_t n, uint32_t height, uint32_t width,
     *values = NULL;
     hcy_stack *stack = NULL;
     size_t size;
-    int st = open_named(&stack, path);
+    int st = open_named(&stack, path, NULL);
     const hcy_stack_info *info = st ? NULL : &stack->info;
     if (!st && (info->frames != n || info->height != height || info->width != width))
         st = hcy_fail(HCY_EFORMAT, "%s holds %llu images of %u x %u pixels where %u of %u x %u are wanted", path,

@@ -34,28 +34,16 @@ static int give_places(hcy_stack *s)
     return st;
 }
 
-static int add_path(hcy_stack *s, const char *path)
-{
-    char **paths = realloc(s->also, (s->n_also + 1) * sizeof *paths), *copy = strdup(path);
-    s->also = paths ? paths : s->also;
-    if (!paths || !copy) {
-        free(copy);
-        return hcy_fail(HCY_ENOMEM, "no memory for the files of %s", s->path);
-    }
-    s->also[s->n_also++] = copy;
-    return 0;
-}
-
 /* A stack has one codec and one kind of pixels. */
 static int check_alike(const hcy_stack *s, const hcy_stack *next)
 {
     const hcy_stack_info *a = &s->info, *b = &next->info;
     if (a->height != b->height || a->width != b->width || a->pixel_type != b->pixel_type)
-        return hcy_fail(HCY_EFORMAT, "%s has frames of %u x %u %s, %s of %u x %u %s: they are no one stack", s->path,
+        return hcy_fail(HCY_EFORMAT, "%s has frames of %u x %u %s, %s of %u x %u %s: they cannot be one stack", s->path,
                         a->height, a->width, hcy__pixel_of_type(a->pixel_type)->name, next->path, b->height, b->width,
                         hcy__pixel_of_type(b->pixel_type)->name);
     if (a->codec != b->codec || a->block_bytes != b->block_bytes)
-        return hcy_fail(HCY_EFORMAT, "%s and %s are compressed in different ways: they are no one stack", s->path,
+        return hcy_fail(HCY_EFORMAT, "%s and %s are compressed in different ways: they cannot be one stack", s->path,
                         next->path);
     return 0;
 }
@@ -67,7 +55,7 @@ static int take_frames(hcy_stack *s, hcy_stack *next)
     /* Until its parts are taken, a failure leaves the other stack whole. */
     int st = give_places(next);
     if (!st)
-        st = add_path(s, next->path);
+        st = hcy__note_path(&s->also, &s->n_also, next->path, s);
     if (!st)
         st = hcy__stack_add_places(&places, s, next->info.frames);
     hcy__part *parts = st ? NULL : realloc(s->parts, (s->n_parts + next->n_parts) * sizeof *parts);
@@ -93,6 +81,8 @@ static int take_frames(hcy_stack *s, hcy_stack *next)
     /* The open files are this stack's from here, even after a failure: two that close them would close another's. */
     s->n_parts += next->n_parts;
     next->n_parts = 0;
+    for (size_t i = 0; !st && i < next->n_read_by_h5; i++)
+        st = hcy__note_path(&s->read_by_h5, &s->n_read_by_h5, next->read_by_h5[i], s);
     s->info.frames += next->info.frames;
     s->info.direct &= next->info.direct;
     return st;
@@ -109,7 +99,7 @@ static int take_absent(hcy_stack *s, const char *path)
     if (!st)
         st = hcy__stack_absent(place, s, reason);
     s->info.frames += !st;
-    return st ? st : add_path(s, path);
+    return st ? st : hcy__note_path(&s->also, &s->n_also, path, s);
 }
 
 int hcy__list_add(hcy_stack *s, const char *path)
@@ -118,6 +108,7 @@ int hcy__list_add(hcy_stack *s, const char *path)
     hcy_stack *next;
     options.dataset = s->wanted;
     options.channel = s->channel;
+    options.isolation = s->isolation.files ? &s->isolation : NULL;
     /* Frames that lie next to one another need places before those of another file can stand behind them. */
     int st = give_places(s);
     if (st)

@@ -56,7 +56,7 @@ static int need_pixel(const struct hcy__npy *npy, const hcy__pixel **pixel, cons
     *pixel = hcy__pixel_find(npy->kind, npy->element);
     return *pixel ? 0
                   : hcy_fail(HCY_EFORMAT,
-                             "%s: its type %s is no pixel type; unsigned and signed integers and floats of up to 8 "
+                             "%s: its type %s is not a pixel type; unsigned and signed integers and floats of up to 8 "
                              "bytes are",
                              path, npy->type);
 }
@@ -105,7 +105,7 @@ int hcy__npy_header(struct hcy__npy *npy, const char *path, int fd)
         return hcy_fail(HCY_EIO, "%s cannot be read: %s", path, hcy__errno_text(errno, words, sizeof words));
     /* The file is told from a NumPy file that was cut short: the user does different things about them. */
     if (n < 6 || memcmp(head, magic, 6))
-        return hcy_fail(HCY_EFORMAT, "%s is no NumPy file", path);
+        return hcy_fail(HCY_EFORMAT, "%s is not a NumPy file", path);
     if (n < 10)
         return hcy_fail(HCY_ECORRUPT, "%s: a NumPy file that ends inside its header", path);
     size_t length = head[8] | (size_t)head[9] << 8, at = 10;

@@ -24,18 +24,27 @@ struct source {
 #ifdef HAVE_HDF5
 #include "h5_driver.h"
 #include "h5_read.h"
+#include "isolate.h"
 
-static int read_dataset(double **values, size_t *n, const struct source *from)
+int hcy__h5_numbers(double **values, size_t *n, const char *path, const char *name)
 {
     const char *words;
     hcy__h5_lock();
-    hid_t id = hcy__h5_spy_open(from->file, &words); /* which can also read what is being written */
-    int st = id < 0 ? hcy_fail_vendor(HCY_EFORMAT, 0, words, "%s cannot be opened as HDF5", from->file)
-                    : hcy__h5_get_doubles(values, n, id, from->part, from->file);
+    hid_t id = hcy__h5_spy_open(path, &words); /* which can also read what is being written */
+    int st = id < 0 ? hcy_fail_vendor(HCY_EFORMAT, 0, words, "%s cannot be opened as HDF5", path)
+                    : hcy__h5_get_doubles(values, n, id, name, path);
     if (id >= 0)
         H5Fclose(id);
     hcy__h5_unlock();
     return st;
+}
+
+static int read_dataset(double **values, size_t *n, const struct source *from)
+{
+    hcy_isolation limits;
+    return hcy__isolates(&limits, NULL, from->file)
+               ? hcy__isolated_numbers(values, n, &limits, from->file, from->part)
+               : hcy__h5_numbers(values, n, from->file, from->part);
 }
 #else
 static int read_dataset(double **values, size_t *n, const struct source *from)
@@ -55,7 +64,7 @@ static int read_npy_numbers(double **values, size_t *n, const struct source *fro
         return st;
     const hcy__pixel *pixel = hcy__pixel_find(npy.kind == 'b' ? 'u' : npy.kind, npy.element);
     if (!pixel)
-        return hcy_fail(HCY_EFORMAT, "%s: its type %s is no real number", from->file, npy.type);
+        return hcy_fail(HCY_EFORMAT, "%s: its type %s is not a real number", from->file, npy.type);
     *n = 1;
     for (int i = 0; i < npy.rank; i++) {
         long_ones += npy.shape[i] != 1;

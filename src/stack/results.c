@@ -31,10 +31,11 @@ static int no_hdf5_open(void **state, hcy__results_head *head)
                : 0;
 }
 static const hcy__results_format hcy__results_h5 = { no_hdf5_open, NULL, NULL };
+#define hcy__results_isolated hcy__results_h5
 #endif
 
-/* Text is last: it takes any file. */
-static const hcy__results_format *const formats[] = { &hcy__results_h5, &hcy__results_edf,
+/* HDF5's files are the reader's first, if they are isolated.  Text is last: it takes any file. */
+static const hcy__results_format *const formats[] = { &hcy__results_isolated, &hcy__results_h5, &hcy__results_edf,
                                                       &hcy__results_text };
 
 static int open_results_format(hcy_results *r)

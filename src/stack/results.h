@@ -28,7 +28,7 @@ typedef struct hcy__results_format {
 } hcy__results_format;
 
 #ifdef HAVE_HDF5
-extern const hcy__results_format hcy__results_h5;
+extern const hcy__results_format hcy__results_h5, hcy__results_isolated;
 #endif
 extern const hcy__results_format hcy__results_edf, hcy__results_text;
 

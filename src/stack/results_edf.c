@@ -73,7 +73,7 @@ static int read_axes(hcy__results_head *head, const struct edf *edf, const char 
         st = read_edf_axis(&head->azimuthal, (size_t)edf->frames.height, text, "chi_deg");
     if (st == HCY_EFORMAT)
         return hcy_fail(HCY_EFORMAT,
-                        "%s: its header has no range in radius and chi: it is no result of an integration",
+                        "%s: its header has no range in radius and chi: it is not a result of an integration",
                         head->path);
     return st;
 }
@@ -89,7 +89,7 @@ static int fill_edf_results(struct edf *edf, hcy__results_head *head)
     /* Results are floats: whole numbers are raw frames, which the format's reader would take as well. */
     if (frames->pixel->kind != 'f' || hcy_size_mul(&bytes, (size_t)frames->height, (size_t)frames->width) ||
         hcy_size_mul(&bytes, bytes, sizeof(double)))
-        return hcy_fail(HCY_EFORMAT, "%s: images of %s are no results of an integration", head->path,
+        return hcy_fail(HCY_EFORMAT, "%s: images of %s are not results of an integration", head->path,
                         frames->pixel->name);
     /* Read through the format of stacks, which wants a stack's numbers. */
     edf->info = (hcy_stack_info){ .height = (uint32_t)frames->height,

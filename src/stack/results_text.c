@@ -1,5 +1,6 @@
 /* results_text.c - curves from text of two or three columns: blocks of rows, parted by empty lines or by
- * "# frame N", as curves_dat.c writes them; one block is pyFAI's own.
+ * "# frame N", as curves_dat.c writes them; one block is pyFAI's own.  Fit2D's and GSAS' files
+ * are one block behind a head.
  *
  * The first pass notes where blocks begin; rows are read from there when they are asked for, so memory does
  * not depend on the number of curves' bins.
@@ -75,6 +76,7 @@ struct scan {
     int inside;    /* in a block */
     size_t first;  /* the first block with rows, counted from 1; 0: none yet */
     size_t n_radial, room;
+    double scale;  /* of radii in the file */
 };
 
 static int add_radius(struct scan *scan, hcy__results_head *head, double radius)
@@ -87,7 +89,7 @@ static int add_radius(struct scan *scan, hcy__results_head *head, double radius)
         head->radial = more;
         scan->room = room;
     }
-    head->radial[scan->n_radial++] = radius;
+    head->radial[scan->n_radial++] = scan->scale * radius;
     return 0;
 }
 
@@ -122,7 +124,7 @@ static int take_line(struct text *t, struct scan *scan, hcy__results_head *head,
     }
     int n = numbers(x, t->line);
     if (n < 2)
-        return hcy_fail(HCY_EFORMAT, "%s: the line '%.40s' at byte %llu is no row of a curve", head->path,
+        return hcy_fail(HCY_EFORMAT, "%s: the line '%.40s' at byte %llu is not a row of a curve", head->path,
                         t->line, (unsigned long long)at);
     /* The first row behind a gap begins a curve, which has the number of the comment before, or the next
      * one. */
@@ -159,11 +161,48 @@ static int check_blocks(struct text *t, const struct scan *scan, hcy__results_he
     return 0;
 }
 
+/* The unit whose axis has this label, if one has. */
+static void take_label(hcy__results_head *head, const char *line)
+{
+    size_t n, length = strcspn(line, "\r\n");
+    const hcy_azint_unit *units = hcy_azint_unit_list(&n);
+    for (size_t i = 0; i < n; i++)
+        if (strlen(units[i].label) == length && !strncmp(units[i].label, line, length))
+            snprintf(head->unit, sizeof head->unit, "%s", units[i].name);
+}
+
+/* Passes over what is no row: of Fit2D's files a title, the axis' label, the values', and how many rows there are; of
+ * GSAS' a title and a line "BANK ... FXYE", whose radii are hundredths of a degree. */
+static int skip_head(off_t *at, struct text *t, struct scan *scan, hcy__results_head *head)
+{
+    enum { LINES = 4 };
+    char line[LINES][128];
+    off_t end[LINES], here = 0;
+    unsigned long long rows;
+    char more;
+    int n = 0;
+    for (ssize_t got; n < LINES && (got = getline(&t->line, &t->room, t->in)) >= 0; n++) {
+        snprintf(line[n], sizeof line[n], "%s", t->line);
+        end[n] = here += got;
+    }
+    *at = 0;
+    if (n >= 2 && !strncmp(line[1], "BANK ", 5) && strstr(line[1], " FXYE")) {
+        *at = end[1];
+        scan->scale = 0.01;
+        snprintf(head->unit, sizeof head->unit, "2th_deg");
+    } else if (n == LINES && *line[0] != '#' && sscanf(line[LINES - 1], "%llu %c", &rows, &more) == 1) {
+        *at = end[LINES - 1];
+        take_label(head, line[1]);
+    }
+    clearerr(t->in);
+    return fseeko(t->in, *at, SEEK_SET) ? hcy_fail(HCY_EIO, "%s cannot be read", head->path) : 0;
+}
+
 static int scan(struct text *t, hcy__results_head *head)
 {
-    struct scan scan = { 0 };
-    int st = 0;
+    struct scan scan = { .scale = 1 };
     off_t at = 0;
+    int st = skip_head(&at, t, &scan, head);
     for (ssize_t n; !st && (n = getline(&t->line, &t->room, t->in)) >= 0; at += n)
         /* Numbers are read as C's strings, which a zero byte would end; no text has one. */
         st = memchr(t->line, 0, (size_t)n)

@@ -60,7 +60,7 @@ int hcy_shards_check(const hcy_shard *shards, const char *const *names, size_t n
     /* A part that says of itself that it is one of 2^60 is a damaged file, and no array may be made for it. */
     for (size_t i = 0; i < n; i++)
         if (!shards[i].count || shards[i].number >= shards[i].count || shards[i].count > UINT32_MAX)
-            return hcy_fail(HCY_EINVAL, "%s is no part of a stack: it was not made with --shard", names[i]);
+            return hcy_fail(HCY_EINVAL, "%s is not a part of a stack: it was not made with --shard", names[i]);
     for (size_t i = 1; i < n; i++)
         if (!same_dealing(&shards[0], &shards[i]))
             return hcy_fail(HCY_EINVAL, "%s is one of %llu parts of frames %llu to %llu, %s one of %llu of %llu to %llu",

@@ -4,6 +4,7 @@
  * hcy_stack_read() takes no lock and writes to nothing but the caller's memory.
  */
 #include "files.h"
+#include "isolate.h"
 #include "sized.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -96,6 +97,18 @@ int hcy__stack_absent(hcy__location *place, hcy_stack *stack, const char *reason
     return 0;
 }
 
+int hcy__note_path(char ***paths, size_t *n, const char *path, const hcy_stack *stack)
+{
+    char **more = realloc(*paths, (*n + 1) * sizeof *more), *copy = strdup(path);
+    *paths = more ? more : *paths;
+    if (!more || !copy) {
+        free(copy);
+        return hcy_fail(HCY_ENOMEM, "no memory for the files of %s", stack->path);
+    }
+    (*paths)[(*n)++] = copy;
+    return 0;
+}
+
 uint64_t hcy__read_at(int fd, void *dst, uint64_t size, uint64_t offset, int *number)
 {
     uint64_t done = 0;
@@ -150,13 +163,15 @@ int hcy__stack_fill(hcy_stack *stack)
         st = hcy__files_open(stack, &taken);
     /* A dataset or a channel that is asked for of an image would be passed over without a word. */
     if (!st && taken && dataset && dataset[0] && !stack->wanted_is_taken)
-        return hcy_fail(HCY_EINVAL, "%s is no HDF5 file: it has no dataset '%s'", stack->path, dataset);
+        return hcy_fail(HCY_EINVAL, "%s is not an HDF5 file: it has no dataset '%s'", stack->path, dataset);
     if (!st && taken && stack->channel)
-        return hcy_fail(HCY_EINVAL, "%s is no HDF5 file: it has no channel '%s'", stack->path, stack->channel);
+        return hcy_fail(HCY_EINVAL, "%s is not an HDF5 file: it has no channel '%s'", stack->path, stack->channel);
     if (st || taken)
         return st;
 #ifdef HAVE_HDF5
-    return hcy__h5_open(stack);
+    hcy_isolation limits;
+    return hcy__isolates(&limits, &stack->isolation, stack->path) ? hcy__isolated_open(stack, &limits)
+                                                                  : hcy__h5_open(stack);
 #else
     return hcy_fail(HCY_EUNSUPPORTED,
                     "%s is neither TIFF, EDF, CBF nor NumPy, and this build of Halcyon has no HDF5", stack->path);
@@ -263,7 +278,10 @@ int hcy_stack_open_with(hcy_stack **stack, const char *path, const hcy_stack_opt
     hcy_stack_options options = HCY_STACK_OPTIONS_INIT;
     if (!stack || !path)
         return hcy_fail(HCY_EINVAL, "hcy_stack_open: stack and path must not be NULL");
+    hcy_isolation isolation;
     int st = opts ? hcy__sized_read(&options, sizeof options, opts, "hcy_stack_options") : 0;
+    if (!st)
+        st = hcy__isolation_read(&isolation, options.isolation);
     if (st)
         return st;
     hcy_stack *s = calloc(1, sizeof *s);
@@ -275,6 +293,7 @@ int hcy_stack_open_with(hcy_stack **stack, const char *path, const hcy_stack_opt
         return hcy_fail(HCY_ENOMEM, "no memory to open %s", path);
     }
     s->growing = options.growing;
+    s->isolation = isolation;
     st = open_empty(s, 0);
     if (st) {
         hcy_stack_close(s);
@@ -311,6 +330,7 @@ int hcy_stack_refresh(hcy_stack *stack, int rest)
     next->growing = 1;
     next->channel = stack->channel;
     next->raw = stack->raw;
+    next->isolation = stack->isolation;
     next->known = stack;
     /* It knows the old one: frames that were there are not looked for again. */
     int st = open_empty(next, rest);
@@ -342,6 +362,7 @@ void hcy__stack_drop_parts(hcy_stack *stack, size_t keep)
         if (part->fd >= 0)
             close(part->fd);
         free(part->name);
+        free(part->file);
     }
 }
 
@@ -350,6 +371,12 @@ void hcy_stack_close(hcy_stack *stack)
     if (!stack)
         return;
     hcy__stack_drop_parts(stack, 0);
+#ifdef HAVE_HDF5
+    hcy__reader_release(stack->reader);
+#endif
+    for (size_t i = 0; i < stack->n_read_by_h5; i++)
+        free(stack->read_by_h5[i]);
+    free(stack->read_by_h5);
     hcy__raw_free(stack->raw);
     for (size_t i = 0; i < stack->n_absent; i++)
         free(stack->absent[i]);

@@ -45,6 +45,8 @@ struct hcy__part {
     const char *from; /* the stack's file that it is of (of `also`); NULL: its first */
     uint64_t first;  /* its first frame in the stack */
     int64_t dataset; /* HDF5's id, for fetch and drop */
+    char *file;      /* the file that `fd` is of, where HDF5 named it; NULL */
+    struct hcy__reader *reader; /* of isolate.h: the process that has it open, for fetch and drop; NULL */
     const struct hcy__format *format; /* of files.h: `name` is a file that is opened for each frame; or NULL */
     /* Reads place->size bytes of frame `frame` of the stack to dst. */
     int (*fetch)(const hcy_stack *stack, const hcy__part *part, uint64_t frame, const hcy__location *place,
@@ -73,6 +75,10 @@ struct hcy_stack {
     char channel_name[64];
     int growing;
     const hcy_stack *known; /* while a growing stack is opened again: as it was.  Frames stay where they are */
+    hcy_isolation isolation;    /* asked for; files 0: as the program has it */
+    struct hcy__reader *reader; /* of one that grows and is isolated */
+    char **read_by_h5;          /* files that HDF5 opens for the parts with a reader */
+    size_t n_read_by_h5;
 };
 
 /* Fill an empty stack but for info's sums (hcy_stack_open adds those and closes it after a failure). */
@@ -95,6 +101,8 @@ void hcy__raw_free(struct hcy__raw *raw);
 /* Decodes a chunk with a device's queue of its own; device NULL: of its own, too. */
 int hcy__decode(void *pixels, const hcy_stack_info *info, struct hcy_device *device, const void *chunk, size_t size);
 
+/* hcy_image_read() of an HDF5 file that is isolated as these options (files 0: as the program) have it. */
+int hcy__image_read(hcy_image **image, const char *path, const hcy_isolation *isolation);
 /* Adds an image's masked pixels to a mask: those with a bit in their `low_bytes` (of floats, which are not 0). */
 void hcy__image_add_mask(uint8_t *mask, const hcy_image *image, size_t low_bytes);
 
@@ -112,6 +120,8 @@ void hcy__stack_drop_parts(hcy_stack *stack, size_t keep);
 int hcy__stack_add_places(hcy__location **places, hcy_stack *stack, uint64_t n);
 /* Notes that a frame cannot be read, because `reason`. */
 int hcy__stack_absent(hcy__location *place, hcy_stack *stack, const char *reason);
+/* Appends to a list of a stack's paths: `also`, `read_by_h5`. */
+int hcy__note_path(char ***paths, size_t *n, const char *path, const hcy_stack *stack);
 /* fetch() of parts with a file descriptor: pread, no lock. */
 int hcy__fetch_pread(const hcy_stack *stack, const hcy__part *part, uint64_t frame, const hcy__location *place,
                      void *dst);
@@ -128,6 +138,8 @@ int hcy__is_among(const hcy_stack_file *files, size_t n, const char *path);
 /* Names all files that HDF5 opens for a dataset of the file `from`. */
 void hcy__h5_read_files(int64_t dataset, const char *from, void (*take)(void *payload, const char *path),
                         void *payload);
+/* A caller's isolation (NULL: none) checked and completed.  HCY_EINVAL; HCY_EUNSUPPORTED: a build without HDF5. */
+int hcy__isolation_read(hcy_isolation *isolation, const hcy_isolation *given);
 /* The words for an errno, in `buf`. */
 const char *hcy__errno_text(int number, char *buf, size_t size);
 /* Refuses a path that exists if `keep_existing`, that is no regular file, or that `source` (may be NULL) is

@@ -40,10 +40,13 @@ int hcy__stream_array_check(hcy_stream_array *a, const char *what)
     if (hcy_size_mul(&bytes, a->height, a->width) || hcy_size_mul(&bytes, bytes, type->bytes))
         return hcy_fail(HCY_ERANGE, "%s: %u x %u pixels of %u bytes", what, a->height, a->width, type->bytes);
     /* Plain and shuffled bytes have one size; that of others is the codec's to prove. */
-    int plain = a->codec == HCY_CODEC_NONE || a->codec == HCY_CODEC_BITSHUFFLE;
+    int plain = a->codec == HCY_CODEC_NONE || (a->codec == HCY_CODEC_BITSHUFFLE && !a->zstd);
     if (!a->size || (plain && a->size != bytes))
         return hcy_fail(HCY_ECORRUPT, "%s: %zu bytes, where %u x %u pixels are %zu", what, a->size, a->height, a->width,
                         bytes);
+    /* A block of 8 KiB has 13 bytes and more: nobody makes more room for pixels than such a message can have. */
+    if (a->zstd && bytes / 1024 > a->size)
+        return hcy_fail(HCY_ECORRUPT, "%s: %zu bytes of Zstandard for %zu of pixels", what, a->size, bytes);
     a->elem_size = type->bytes;
     a->bytes = bytes;
     return 0;

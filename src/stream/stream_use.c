@@ -51,14 +51,36 @@ static int is_ambiguous(const hcy_stream_array *a)
 
 size_t hcy_stream_chunk_room(const hcy_stream_array *a)
 {
+    if (a && a->zstd)
+        return a->bytes;
     return a && a->bare ? LZ4_HEAD + a->size : 0;
 }
+
+#ifdef HAVE_ZSTD
+/* To what the same filter makes without compression, as chunks in files are read. */
+static int decompress_chunk(hcy_span *chunk, void *buffer, size_t capacity, const hcy_stream_array *a)
+{
+    const hcy_bslz4_job job = { HCY_CODEC_BITSHUFFLE, a->elem_size, a->bytes, 0, 0 };
+    if (!buffer || capacity < a->bytes)
+        return hcy_fail(HCY_ERANGE, "%llu bytes below Zstandard in %zu", (unsigned long long)a->bytes, capacity);
+    *chunk = (hcy_span){ buffer, a->bytes };
+    return hcy__zstd_planes(buffer, &job, a->data, a->size);
+}
+#else
+static int decompress_chunk(hcy_span *chunk, void *buffer, size_t capacity, const hcy_stream_array *a)
+{
+    (void)chunk, (void)buffer, (void)capacity;
+    return hcy_fail(HCY_EUNSUPPORTED, "%zu bytes of Zstandard: this build has no libzstd", a->size);
+}
+#endif
 
 int hcy_stream_chunk(hcy_span *chunk, void *buffer, size_t capacity, const hcy_stream_array *a)
 {
     if (!chunk || !a || !a->data)
         return hcy_fail(HCY_EINVAL, "hcy_stream_chunk: no array");
     *chunk = (hcy_span){ a->data, a->size };
+    if (a->zstd)
+        return decompress_chunk(chunk, buffer, capacity, a);
     if (!a->bare)
         return 0;
     /* LZ4 counts bytes in an int, and the head has 32 bits for a block. */

@@ -48,13 +48,16 @@ static int read_compressed(hcy_stream_array *array, struct cbor *c)
         return status;
     array->data = bytes.data;
     array->size = bytes.size;
-    if (!span_is(name, "bslz4") && !span_is(name, "lz4"))
-        return hcy_fail(HCY_EUNSUPPORTED, "compression '%.*s': Halcyon takes bslz4 and lz4",
+    array->zstd = (uint32_t)span_is(name, "bszstd");
+    if (!span_is(name, "bslz4") && !span_is(name, "lz4") && !array->zstd)
+        return hcy_fail(HCY_EUNSUPPORTED, "compression '%.*s': Halcyon takes bslz4, bszstd and lz4",
                         (int)(name.size < 32 ? name.size : 32), (const char *)name.data);
-    array->codec = span_is(name, "lz4") ? HCY_CODEC_LZ4 : HCY_CODEC_BSLZ4;
+    array->codec = array->zstd            ? HCY_CODEC_BITSHUFFLE
+                   : span_is(name, "lz4") ? HCY_CODEC_LZ4
+                                          : HCY_CODEC_BSLZ4;
     /* Other sizes can be, and no detector shuffles pixels as if they were of another size. */
     const struct hcy_pixel_type *pixel = hcy_pixel_type(array->pixel_type);
-    if (array->codec == HCY_CODEC_BSLZ4 && pixel && elem != pixel->bytes)
+    if (array->codec != HCY_CODEC_LZ4 && pixel && elem != pixel->bytes)
         return hcy_fail(HCY_EUNSUPPORTED, "elements of %llu bytes were shuffled, pixels have %u",
                         (unsigned long long)elem, pixel->bytes);
     return 0;

@@ -101,11 +101,10 @@ static void toy_free(void *impl, int mem, hcy_block *block)
 static int toy_queue_create(void **qimpl, void *impl, hcy_queue *queue)
 {
     struct toy_queue *q = malloc(sizeof *q);
-    (void)queue;
     if (!q)
         return hcy_fail(HCY_ENOMEM, "out of memory for a queue");
     q->device = impl;
-    int status = hcy_hostqueue_create(&q->host, q->device->dev);
+    int status = hcy_hostqueue_create(&q->host, q->device->dev, queue);
     if (status)
         free(q);
     else

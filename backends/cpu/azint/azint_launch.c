@@ -1,5 +1,5 @@
-/* azint_launch.c - one launch of azint_image, bslz4_azint or bslz4_azint_deviation: its arguments checked, its scratch
- * buffer shared out.  No state; any thread. */
+/* azint_launch.c - one launch of azint_image, bslz4_azint or its kin (deviation, regions): its arguments checked, its
+ * scratch buffer shared out.  No state; any thread. */
 #include "azint_launch.h"
 
 #include "azint/azint_job.h"
@@ -101,6 +101,7 @@ static void lay_space(const struct azint_launch *l, struct azint_layout *y)
     y->bits = place_part(&at, 3 * (AZINT_STRIP_BYTES + 64));
     y->outliers = place_part(&at, AZINT_MAX_OUTLIERS * sizeof(struct azint_outlier));
     y->touched = place_part(&at, azint_block_words(l->plan->n_bins) * sizeof(uint64_t));
+    y->tallies = place_part(&at, l->regions.job ? n * l->regions.job->n_regions * sizeof(struct azint_tally) : 0);
     y->sums = place_part(&at, l->type->is_float ? 0 : sums * l->plan->n_bins * sizeof(int64_t));
     /* The 1024 bytes are the skew between two workers' tables. */
     y->space_size = azint_up(at, 4096) + 1024;
@@ -146,6 +147,9 @@ int azint_launch_open(struct azint_launch *l, const struct cpu_call *call, const
     l->deviation = kernel->deviation;
     l->plan = azint_plan_at(cpu_arg(call, kernel->plan), cpu_arg_size(call, kernel->plan));
     l->job = call->values[kernel->job].bytes;
+    if (kernel->regions)
+        l->regions = (struct azint_regions){ call->values[kernel->region_job].bytes, cpu_arg(call, kernel->table),
+                                             cpu_arg_size(call, kernel->table) };
     l->coding = kernel->coded ? call->values[kernel->coding].bytes : NULL;
     l->type = azint_type(l->job->pixel_type);
     l->ops = azint_ops(call->simd);

@@ -4,12 +4,14 @@
 
 #include "arguments.h"
 #include "cpu_filter.h"
+#include "cpu_regions.h"
 
 /* One of the kernels, and where its arguments stand; of azint_image there are no chunks, of the others no images. */
 struct azint_kernel {
-    bool coded, deviation;
+    bool coded, deviation, regions;
     size_t images, chunks, frames, blocks, coding;
     size_t plan, job, sums, reports, scratch;
+    size_t table, region_job, found; /* with regions */
 };
 
 struct azint_launch {
@@ -20,6 +22,7 @@ struct azint_launch {
     const struct azint_type *type;
     const struct azint_ops *ops;
     bool deviation; /* bslz4_azint_deviation */
+    struct azint_regions regions;
     size_t image_bytes;
 };
 
@@ -29,7 +32,7 @@ struct azint_layout {
     size_t n_images;          /* decoded at once */
     size_t spaces, space_size, images, lost, lost_any, plain, lost24, total;
     size_t planes, pixels, masked, rows, vrows, x, v, weights, sums, bits, outliers,
-        touched; /* of a worker, from its start */
+        touched, tallies; /* of a worker, from its start */
 };
 
 static inline size_t azint_up(size_t n, size_t to)

@@ -19,9 +19,10 @@
  *   learn.c           pixels that are masked in every frame
  *   entries.c         rows to tiles, tiles and weights to sums
  *   few.c             rows to sums without them, for a few frames
+ *   regions.c         sums and statistics of regions, from the same blocks
  *   tile_<simd>.c     struct azint_ops: what a SIMD variant does
  *
- * prepare.c makes the plan's strips from the canonical runs, before any pass.
+ * prepare.c makes the plan's strips from the canonical runs, before any pass; spans.c checks these.
  *
  * WHERE THE TIME GOES (bench/azint, EIGER 4M, 1000 bins, full splitting with variance, one Zen 5 core, AVX-512,
  * 32 frames at once; ms a frame): LZ4 to planes 0.70, planes to digits 0.22, tiles 0.09, expanding weights
@@ -87,6 +88,8 @@ struct azint_seg {
 
 int azint_prepare(void **blob, size_t *size, struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spans,
                   size_t n);
+/* That, or HCY_ENOMEM where strips do not fit into memory: azint_prepare() then makes none. */
+int azint_prepare_strips(void **blob, size_t *size, struct cpu_pool *pool, const hcy_span *spans, size_t n);
 /* The same for a few frames: no strips are made. */
 int azint_prepare_few(void **blob, size_t *size, struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spans,
                       size_t n);
@@ -185,6 +188,7 @@ struct azint_tiles {
 };
 
 struct azint_block;
+struct azint_tally;
 struct azint_ops {
     struct azint_tiles tiles;
     const struct azint_tiles *few; /* for no more frames than its lanes; NULL: none such */
@@ -207,6 +211,9 @@ struct azint_ops {
     bool (*lost)(const struct azint_block *block, const hcy_azint_job *job, uint64_t *lost);
     /* Are the planes from `from` on ones for all these pixels? */
     bool (*ones)(const struct azint_block *block, unsigned from, const uint64_t *pixels);
+    /* Adds what the chosen pixels are (region_planes.h); those of them that are lost (NULL: none) leave `chosen`. */
+    void (*tally)(struct azint_tally *tally, const struct azint_block *block, uint64_t *chosen, const uint64_t *lost,
+                  const hcy_azint_region_job *job);
     /* The block's first n_planes planes copied `to`, where they are its planes from now on, without the pixels of
      * `drop`. */
     void (*drop)(struct azint_block *block, unsigned n_planes, const uint64_t *drop, uint8_t *to);
@@ -272,6 +279,7 @@ struct azint_space {
     uint8_t *weights;             /* expanded */
     int64_t *sums;                /* [digit][bin][2][stride] */
     uint64_t *lost, *out, *drop;  /* bitmaps of a block */
+    struct azint_tally *tallies;    /* [frame][region], where there are regions */
     struct azint_outlier *outliers; /* of the strip: pixels put by until all frames are in */
     size_t n_outliers;
     uint32_t used; /* digits whose sums have been zeroed; the first one's are as far as `touched` says */
@@ -279,6 +287,13 @@ struct azint_space {
     atomic_size_t next; /* of its own strips, up to `end`: neighbours, which have bins in common */
     size_t end;
     uint8_t digits[AZINT_MAX_PASS];
+};
+
+/* A launch's regions (regions.c). */
+struct azint_regions {
+    const hcy_azint_region_job *job;
+    const uint8_t *table;
+    size_t table_bytes;
 };
 
 struct azint_pass {
@@ -307,6 +322,8 @@ struct azint_pass {
     atomic_size_t next_strip;
     hcy_frame_report *reports;
     uint64_t *sums;
+    struct azint_regions regions; /* job NULL: there are none */
+    uint64_t *found;              /* what is in them */
 };
 
 static inline const uint8_t *azint_live(const struct azint_pass *pass, uint64_t pixel)

@@ -124,7 +124,8 @@ int azint_deviation_prepare(void **blob, size_t *size, struct cpu_pool *pool, en
 {
     void *base = NULL;
     size_t base_size = 0;
-    int status = azint_prepare(&base, &base_size, pool, simd, spans, n);
+    (void)simd; /* one layout for all */
+    int status = azint_prepare_strips(&base, &base_size, pool, spans, n);
     if (status)
         return status;
     const struct azint_plan *plan = base;

@@ -14,16 +14,12 @@
 
 static const uint8_t zeros[AZINT_STRIP_BYTES + 64];
 
-static uint64_t plane_value(const struct azint_block *b, size_t pixel)
+static uint64_t pixel_of_planes(const struct azint_block *b, size_t pixel)
 {
     uint64_t value = 0;
     for (unsigned p = 0; p <= b->same; p++)
         value |= (uint64_t)(b->planes[p * b->stride + pixel / 8] >> pixel % 8 & 1) << p;
-    /* All planes above `same` equal it, so extending its bit restores them; an unsigned value ends at its top
-     * plane. */
-    unsigned shift = 63 - b->same;
-    int64_t extended = (int64_t)(value << shift) >> shift;
-    return b->is_signed ? (uint64_t)extended : (uint64_t)extended & UINT64_MAX >> (63 - b->top);
+    return azint_plane_value(b, value);
 }
 
 static void put_by(struct azint_pass *pass, struct azint_space *space, const struct azint_where *where,
@@ -32,7 +28,7 @@ static void put_by(struct azint_pass *pass, struct azint_space *space, const str
     for (size_t i = 0; i < b->n_words; i++)
         for (uint64_t bits = space->out[i]; bits; bits &= bits - 1) {
             size_t k = 64 * i + (size_t)__builtin_ctzll(bits);
-            struct azint_outlier outlier = { where->frame, (uint32_t)(where->at + k), plane_value(b, k) };
+            struct azint_outlier outlier = { where->frame, (uint32_t)(where->at + k), pixel_of_planes(b, k) };
             /* The list is as long as the scratch buffer has room; pixels beyond it are added at once, which only
              * takes longer. */
             if (space->n_outliers < AZINT_MAX_OUTLIERS)

@@ -1,4 +1,4 @@
-/* pass.c - the kernels azint_image and bslz4_azint: a batch in passes, each shared by all threads strip by
+/* pass.c - the kernels azint_image, bslz4_azint and its kin: a batch in passes, each shared by all threads strip by
  * strip.
  *
  * A pass is as many frames as are worth one reading of the weights (struct azint_ops says).  Workers pull
@@ -6,6 +6,7 @@
  * which add the workers' digits up to 128 bits.  Blocks too large for a strip are first decoded to images in
  * the scratch buffer.
  */
+#include "azint/azint_job.h"
 #include "azint_launch.h"
 
 #include <stdlib.h>
@@ -54,6 +55,7 @@ static void set_spaces(struct batch *b)
             .sums = (void *)(at + y->sums),
             .outliers = (void *)(at + y->outliers),
             .touched = (void *)(at + y->touched),
+            .tallies = (void *)(at + y->tallies),
             .lost = bits,
             .out = bits + words,
             .drop = bits + 2 * words,
@@ -185,6 +187,8 @@ static void strips_range(void *context, size_t begin, size_t end, unsigned threa
         space->used = pass->deviation ? 0 : 1; /* the deviation's sums are read without asking: all are zeroed */
         memset(space->touched, pass->deviation ? 0xff : 0, words * sizeof *space->touched);
         azint_sums(pass, space, 0);
+        if (pass->regions.job)
+            azint_tallies_reset(space->tallies, (size_t)pass->n_frames * pass->regions.job->n_regions);
         for (unsigned v = 0; v < pass->n_workers; v++) { /* its own strips, then what others have left */
             struct azint_space *whose = &pass->spaces[(w + v) % pass->n_workers];
             for (size_t s; (s = atomic_fetch_add(&whose->next, 1)) < whose->end;)
@@ -324,6 +328,8 @@ static int run_one_pass(struct batch *b)
         if (pass->deviation)
             azint_deviation_sums(pass, pool, b->out);
         azint_lost_run(pass, pool);
+        if (pass->regions.job)
+            azint_regions_merge(pass);
         if (pass->deviation)
             azint_deviation_finish(pass, pool, b->out, (azint_u128 *)(b->scratch + b->layout.lost24));
     }
@@ -365,6 +371,7 @@ static int run_passes(struct batch *b, size_t sums_size, size_t reports_size, si
         b->out = b->pass.sums;
         b->pass.sums = (uint64_t *)(b->scratch + b->layout.plain);
     }
+    b->pass.regions = l->regions;
     b->pass.ops = l->ops;
     b->pass.block_ops = cpu_block_ops(l->call->simd);
     b->pass.type = l->type;
@@ -391,6 +398,13 @@ static const struct azint_kernel image_kernel = { .images = HCY_ARG_AT(azint_ima
 static const struct azint_kernel coded_kernel = { CHUNKS_OF(bslz4_azint), SUMS_OF(bslz4_azint) };
 static const struct azint_kernel deviation_kernel = { .deviation = true, CHUNKS_OF(bslz4_azint_deviation),
                                                    SUMS_OF(bslz4_azint_deviation) };
+
+static const struct azint_kernel regions_kernel = { .regions = true,
+                                                    .table = HCY_ARG_AT(bslz4_azint_regions, regions),
+                                                    .region_job = HCY_ARG_AT(bslz4_azint_regions, region_job),
+                                                    .found = HCY_ARG_AT(bslz4_azint_regions, found),
+                                                    CHUNKS_OF(bslz4_azint_regions),
+                                                    SUMS_OF(bslz4_azint_regions) };
 
 static int run_call(struct batch *b, const struct cpu_call *call, const struct azint_kernel *k)
 {
@@ -428,6 +442,8 @@ static int run_chunks(const struct cpu_call *call, const struct azint_kernel *k)
         return hcy_fail(HCY_ERANGE, "bslz4_azint: fewer than %zu frames", call->items);
     b.pass.coding = *b.l.coding;
     b.pass.limit = b.chunks + b.chunks_size;
+    if (k->regions)
+        b.pass.found = cpu_arg(call, k->found);
     return run_call(&b, call, k);
 }
 
@@ -439,6 +455,15 @@ static int run_coded(const struct cpu_call *call)
 static int run_deviation(const struct cpu_call *call)
 {
     return run_chunks(call, &deviation_kernel);
+}
+
+static int run_with_regions(const struct cpu_call *call)
+{
+    const struct azint_kernel *k = &regions_kernel;
+    int status = hcy_azint_check_regions("bslz4_azint_regions", call->values[k->region_job].bytes,
+                                         call->values[k->job].bytes, call->items, cpu_arg_size(call, k->table),
+                                         cpu_arg_size(call, k->found));
+    return status ? status : run_chunks(call, k);
 }
 
 static int scratch_of(size_t *size, const struct cpu_call *call, const struct azint_kernel *k)
@@ -484,6 +509,11 @@ static int scratch_deviation(size_t *size, const struct cpu_call *call)
     return scratch_of(size, call, &deviation_kernel);
 }
 
+static int scratch_with_regions(size_t *size, const struct cpu_call *call)
+{
+    return scratch_of(size, call, &regions_kernel);
+}
+
 static int batch_image(size_t *items, const struct cpu_call *call)
 {
     return batch_of(items, call, &image_kernel);
@@ -499,10 +529,17 @@ static int batch_deviation(size_t *items, const struct cpu_call *call)
     return batch_of(items, call, &deviation_kernel);
 }
 
+static int batch_with_regions(size_t *items, const struct cpu_call *call)
+{
+    return batch_of(items, call, &regions_kernel);
+}
+
 const struct cpu_kernel cpu_azint_kernels[] = {
     { "azint_image", run_plain, scratch_image, batch_image, azint_prepare, cpu_simd_built, azint_prepare_few },
     { "bslz4_azint", run_coded, scratch_coded, batch_coded, azint_prepare, cpu_simd_built, azint_prepare_few },
     { "bslz4_azint_deviation", run_deviation, scratch_deviation, batch_deviation, azint_deviation_prepare,
       cpu_simd_built, NULL },
+    { "bslz4_azint_regions", run_with_regions, scratch_with_regions, batch_with_regions, azint_prepare,
+      cpu_simd_built, azint_prepare_few },
     { .name = NULL },
 };

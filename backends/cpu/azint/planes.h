@@ -33,6 +33,16 @@ static inline const uint8_t *azint_plane(const struct azint_block *b, unsigned p
     return b->planes + (size_t)(p < b->same ? p : b->same) * b->stride;
 }
 
+/* A pixel's value from its bits in planes 0 to `same`, sign-extended where values are signed. */
+static inline uint64_t azint_plane_value(const struct azint_block *b, uint64_t bits)
+{
+    /* All planes above `same` equal it, so extending its bit restores them; an unsigned value ends at its top
+     * plane. */
+    unsigned shift = 63 - b->same;
+    int64_t extended = (int64_t)(bits << shift) >> shift;
+    return b->is_signed ? (uint64_t)extended : (uint64_t)extended & UINT64_MAX >> (63 - b->top);
+}
+
 /* struct azint_ops, beyond. */
 static inline size_t azint_beyond(const struct azint_block *b, unsigned from, const uint64_t *lost,
                                   uint64_t *out)

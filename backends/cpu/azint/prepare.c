@@ -1,7 +1,9 @@
 /* prepare.c - prepare: canonical runs (azint_format.h) to the CPU's own layout (cpu_azint.h).
  *
  * Strips are built independently, by all threads, each into mapped memory of its own, which moves into the
- * blob piece by piece: so building takes little more memory than the plan.
+ * blob piece by piece: so building takes little more memory than the plan.  A strip with very many weights is built
+ * slice after slice of its bins, because an entry takes more than twice as much while it is listed.
+ * A plan whose strips do not fit into memory gets none: few.c.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* MAP_ANONYMOUS */
@@ -11,8 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-
-#define MAGIC 0x31544e495a414348u
+#include <unistd.h>
 
 /* One (group, bin) and its four weights. */
 struct entry {
@@ -22,11 +23,16 @@ struct entry {
     uint32_t c[4];
 };
 
-/* A strip's finished tables, on the way to the blob. */
+/* A strip's finished tables, on the way to the blob, where they stand without gaps. */
 struct piece {
     uint8_t *memory;
-    size_t size;
+    size_t size; /* of the memory, of which what nobody has written to takes none */
     struct azint_strip strip; /* offsets from `memory` */
+};
+
+/* Consecutive bins of a strip that are built at once. */
+struct slice {
+    uint32_t first, end;
 };
 
 struct builder {
@@ -40,7 +46,7 @@ struct builder {
     uint8_t *blob;
     size_t *places;
     size_t n_strips;
-    atomic_size_t n_done, done_bytes; /* of strips that are built */
+    atomic_size_t done_weights, done_bytes; /* of strips and slices that are built */
     atomic_size_t need;               /* what there was no memory for; 0: it has not been found out */
     atomic_int status; /* 0, HCY_ENOMEM, HCY_EINVAL */
     atomic_bool not_unit;
@@ -59,7 +65,10 @@ struct list {
     size_t n_slots, slots_room, n_indexed; /* entries that are in it */
 };
 #define FEW_ENTRIES 32u
-#define MUCH_MEMORY ((size_t)4 << 20) /* of one piece */
+#define MUCH_MEMORY  ((size_t)4 << 20)  /* of one piece */
+#define SLICE        ((size_t)1 << 20)  /* weights that are listed at once, in 32 MiB at most */
+#define MOST_SLICES  64u                /* of a strip: each goes over all of its runs */
+#define MOVED        ((size_t)16 << 20) /* bytes of a piece that are there twice as it moves */
 
 static bool list_grow(struct list *list)
 {
@@ -182,8 +191,8 @@ static struct entry *list_find(struct list *list, uint16_t group, uint32_t bin, 
     return list_append(list, group, bin);
 }
 
-/* The runs of one pixel, bounds-checked; *at moves on.  0 or HCY_E*. */
-static int add_pixel(struct builder *b, struct list *list, uint64_t pixel, size_t *at)
+/* The runs of one pixel, bounds-checked, in the slice's bins; *at moves on.  0 or HCY_E*. */
+static int add_pixel(struct builder *b, struct list *list, struct slice slice, uint64_t pixel, size_t *at)
 {
     struct azint_run r;
     do {
@@ -191,7 +200,9 @@ static int add_pixel(struct builder *b, struct list *list, uint64_t pixel, size_
             return HCY_EINVAL;
         if (r.n)
             b->live[pixel / 8] |= (uint8_t)(1u << pixel % 8);
-        for (uint32_t k = 0; k < r.n; k++) {
+        uint32_t k = r.bin < slice.first ? slice.first - r.bin : 0;
+        uint32_t end = r.bin + r.n > slice.end ? slice.end : r.bin + r.n;
+        for (; r.bin + k < end; k++) {
             uint32_t c = azint_weight(&r, k);
             /* A weight of 0 would take an entry and add nothing. */
             if (!c)
@@ -229,9 +240,10 @@ static void sort_by_bin(struct list *list, uint32_t n_bins)
     }
 }
 
-static bool seg_ends(const struct list *list, size_t i)
+/* Does a segment end with entry i of the list, which is entry `before` + i of the strip? */
+static bool seg_ends(const struct list *list, size_t before, size_t i)
 {
-    return i + 1 == list->n || (i + 1) % AZINT_CHUNK == 0 ||
+    return i + 1 == list->n || (before + i + 1) % AZINT_CHUNK == 0 ||
            list->entries[list->order[i]].bin != list->entries[list->order[i + 1]].bin;
 }
 
@@ -243,55 +255,76 @@ static void put_strip_entry(const struct builder *b, const struct entry *e, uint
         weights[k] = (uint8_t)(e->c[k % 4] >> 8 * (k / 4));
 }
 
-/* Is there room for a piece, and for those to come if they are alike?  (The blob takes them over one by one.) */
-static bool leaves_room(struct builder *b, size_t size)
+/* Is there room for `bytes` of tables of so many weights, and for those to come if they are alike? */
+static bool leaves_room(struct builder *b, size_t bytes, size_t weights)
 {
-    size_t done = atomic_fetch_add(&b->done_bytes, size) + size, n = atomic_fetch_add(&b->n_done, 1) + 1;
-    if (size < MUCH_MEMORY)
+    size_t done = atomic_fetch_add(&b->done_bytes, bytes) + bytes;
+    size_t n = atomic_fetch_add(&b->done_weights, weights) + weights;
+    if (bytes < MUCH_MEMORY || !n)
         return true;
-    /* The mean of the strips that are done stands for those to come.  What is done is no longer among what is left,
-     * and one piece is there twice while it moves. */
-    uint64_t all = (uint64_t)((double)done / (double)n * (double)b->n_strips), left = hcy_memory_left();
-    if (all - (done - size) + size <= left)
+    /* What is done stands for what is to come, and is no longer among what is left. */
+    double all = (double)done / (double)n * (double)b->head->n_weights;
+    uint64_t left = hcy_memory_left();
+    if (all - (double)(done - bytes) + (double)MOVED <= (double)left)
         return true;
-    atomic_store(&b->need, (size_t)(all + size));
+    atomic_store(&b->need, (size_t)all);
     return false;
 }
 
-/* Writes the sorted list as a piece of the plan. */
-static int put_strip_piece(struct builder *b, const struct list *list, struct piece *piece)
+/* Places for so many entries and segments from `at` on, and where they end. */
+static size_t place_strip(const struct builder *b, struct azint_strip *strip, size_t at, size_t entries, size_t segs)
 {
-    size_t n_segs = 0;
-    for (size_t i = 0; i < list->n; i++)
-        n_segs += seg_ends(list, i);
-    struct azint_strip *strip = &piece->strip;
-    strip->n_entries = (uint32_t)list->n;
-    strip->n_segs = (uint32_t)n_segs;
-    strip->index = 0;
-    strip->weights = azint_up64(2 * list->n + AZINT_PAD);
-    strip->segs = strip->weights + (b->unit ? 0 : azint_up64(12 * list->n + AZINT_PAD));
-    strip->blocks = strip->segs + azint_up64(n_segs * sizeof(struct azint_seg));
-    piece->size = strip->blocks + azint_up64(azint_block_words(b->head->n_bins) * sizeof(uint64_t));
-    if (!leaves_room(b, piece->size))
-        return HCY_ENOMEM;
-    /* The memory is mapped so that it goes back to the system piece by piece, which free() does not promise. */
-    void *memory = mmap(NULL, piece->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    strip->index = at;
+    strip->weights = strip->index + azint_up64(2 * entries + AZINT_PAD);
+    strip->segs = strip->weights + (b->unit ? 0 : azint_up64(12 * entries + AZINT_PAD));
+    strip->blocks = strip->segs + azint_up64(segs * sizeof(struct azint_seg));
+    return strip->blocks + azint_up64(azint_block_words(b->head->n_bins) * sizeof(uint64_t));
+}
+
+/* Memory for a piece of so many entries and segments, at most.  It is mapped so that it goes back to the system bit by
+ * bit, which free() does not promise, and is counted only where it is written. */
+static int open_piece(const struct builder *b, struct piece *piece, size_t entries, size_t segs)
+{
+    piece->size = place_strip(b, &piece->strip, 0, entries, segs);
+    void *memory = mmap(NULL, piece->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
         return HCY_ENOMEM;
     piece->memory = memory;
-    struct azint_seg *segs = (void *)(piece->memory + strip->segs);
-    uint64_t *blocks = (void *)(piece->memory + strip->blocks);
-    for (size_t i = 0; i < list->n; i++) {
-        const struct entry *e = &list->entries[list->order[i]];
-        put_strip_entry(b, e, (uint16_t *)memory + i, piece->memory + strip->weights + 12 * i);
-        blocks[e->bin / AZINT_BLOCK_BINS / 64] |= (uint64_t)1 << e->bin / AZINT_BLOCK_BINS % 64;
-        if (seg_ends(list, i))
-            *segs++ = (struct azint_seg){ e->bin, (uint32_t)i + 1 };
-    }
     return 0;
 }
 
-static int build_strip(struct builder *b, struct list *list, size_t strip)
+/* Writes the sorted list, one of `n` slices of a strip with so many weights, behind what the piece has. */
+static int put_slice(struct builder *b, const struct list *list, size_t n, size_t weights, struct piece *piece)
+{
+    struct azint_strip *strip = &piece->strip;
+    size_t before = strip->n_entries, n_segs = 0;
+    for (size_t i = 0; i < list->n; i++)
+        n_segs += seg_ends(list, before, i);
+    if (!leaves_room(b, list->n * (b->unit ? 2 : 14) + n_segs * sizeof(struct azint_seg), weights / n))
+        return HCY_ENOMEM;
+    /* The first slice opens the piece for all of them: for no more entries than weights, nor segments than that many
+     * entries of so many bins can have. */
+    size_t most = n > 1 ? weights : list->n, most_segs = n > 1 ? b->head->n_bins + weights / AZINT_CHUNK + n : n_segs;
+    if (!piece->memory && open_piece(b, piece, most, most_segs))
+        return HCY_ENOMEM;
+    uint16_t *index = (uint16_t *)(piece->memory + strip->index) + before;
+    uint8_t *to = piece->memory + strip->weights + 12 * before;
+    struct azint_seg *segs = (struct azint_seg *)(piece->memory + strip->segs) + strip->n_segs;
+    uint64_t *blocks = (void *)(piece->memory + strip->blocks);
+    for (size_t i = 0; i < list->n; i++) {
+        const struct entry *e = &list->entries[list->order[i]];
+        put_strip_entry(b, e, index + i, to + 12 * i);
+        blocks[e->bin / AZINT_BLOCK_BINS / 64] |= (uint64_t)1 << e->bin / AZINT_BLOCK_BINS % 64;
+        if (seg_ends(list, before, i))
+            *segs++ = (struct azint_seg){ e->bin, (uint32_t)(before + i) + 1 };
+    }
+    strip->n_entries += (uint32_t)list->n;
+    strip->n_segs += (uint32_t)n_segs;
+    return 0;
+}
+
+/* Lists what the strip's pixels have in the slice's bins. */
+static int list_slice(struct builder *b, struct list *list, size_t strip, struct slice slice)
 {
     uint64_t pixel = (uint64_t)strip * AZINT_STRIP;
     uint64_t end = pixel + AZINT_STRIP < b->head->n_pixels ? pixel + AZINT_STRIP : b->head->n_pixels;
@@ -303,12 +336,52 @@ static int build_strip(struct builder *b, struct list *list, size_t strip)
             return HCY_EINVAL;
         if (pixel % 4 == 0)
             list_next_group(list);
-        int status = add_pixel(b, list, pixel, &at);
+        int status = add_pixel(b, list, slice, pixel, &at);
         if (status)
             return status;
     }
     sort_by_bin(list, b->head->n_bins);
-    return put_strip_piece(b, list, &b->pieces[strip]);
+    return 0;
+}
+
+/* The bins from the first to the last that the runs in [at, end) name. */
+static struct slice find_bins(const struct builder *b, size_t at, size_t end)
+{
+    struct slice bins = { UINT32_MAX, 0 };
+    struct azint_run r;
+    /* A strip of a large detector may have a small part of the bins, which alone is worth cutting. */
+    while (at < end && azint_run_next(&r, &at, b->runs, b->runs_size, b->head->n_bins)) {
+        bins.first = r.n && r.bin < bins.first ? r.bin : bins.first;
+        bins.end = r.n && r.bin + r.n > bins.end ? r.bin + r.n : bins.end;
+    }
+    return bins.first < bins.end ? bins : (struct slice){ 0, b->head->n_bins };
+}
+
+static int build_strip(struct builder *b, struct list *list, size_t strip)
+{
+    const size_t step = AZINT_STRIP / HCY_AZINT_START_EVERY, last = (b->head->n_pixels + HCY_AZINT_START_EVERY - 1) /
+                                                                     HCY_AZINT_START_EVERY;
+    size_t begin = b->starts[strip * step], end = b->starts[(strip + 1) * step < last ? (strip + 1) * step : last];
+    size_t weights = (end - begin) / 3, n = weights / SLICE + 1;
+    struct slice all = { 0, b->head->n_bins };
+    int status = 0;
+    /* Entries are counted by 32 bits. */
+    if (weights > UINT32_MAX) {
+        atomic_store(&b->need, weights);
+        return HCY_ENOMEM;
+    }
+    n = n < MOST_SLICES ? n : MOST_SLICES;
+    if (n > 1)
+        all = find_bins(b, begin, end);
+    /* Slices follow one another in the order of their bins, so the strip's entries are sorted as one list would be. */
+    for (size_t i = 0; i < n && !status && !atomic_load(&b->status); i++) {
+        uint64_t width = all.end - all.first;
+        struct slice slice = { all.first + (uint32_t)(width * i / n), all.first + (uint32_t)(width * (i + 1) / n) };
+        status = list_slice(b, list, strip, slice);
+        if (!status)
+            status = put_slice(b, list, n, weights, &b->pieces[strip]);
+    }
+    return status;
 }
 
 static void build_range(void *context, size_t begin, size_t end, unsigned thread)
@@ -345,6 +418,20 @@ static void unit_range(void *context, size_t begin, size_t end, unsigned thread)
     }
 }
 
+/* Moves `size` bytes to the blob and gives their pages back as it goes. */
+static void move_table(uint8_t *to, uint8_t *from, size_t size)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    for (size_t n; size; size -= n, to += n, from += n) {
+        n = size < MOVED ? size : MOVED;
+        memcpy(to, from, n);
+        /* Whole pages alone: what shares one with bytes behind these is still needed. */
+        size_t before = (page - (uintptr_t)from % page) % page;
+        if (n == MOVED)
+            (void)madvise(from + before, (n - before) / page * page, MADV_DONTNEED);
+    }
+}
+
 static void move_range(void *context, size_t begin, size_t end, unsigned thread)
 {
     struct builder *b = context;
@@ -353,64 +440,20 @@ static void move_range(void *context, size_t begin, size_t end, unsigned thread)
     (void)thread;
     for (size_t s = begin; s < end; s++) {
         struct piece *piece = &b->pieces[s];
-        memcpy(b->blob + b->places[s], piece->memory, piece->size);
-        strips[s] = piece->strip;
-        strips[s].index += b->places[s];
-        strips[s].weights += b->places[s];
-        strips[s].segs += b->places[s];
-        strips[s].blocks += b->places[s];
+        const struct azint_strip *from = &piece->strip;
+        struct azint_strip *to = &strips[s];
+        *to = *from;
+        size_t stop = place_strip(b, to, b->places[s], from->n_entries, from->n_segs);
+        const uint64_t ends[][3] = { { to->index, from->index, to->weights - to->index },
+                                     { to->weights, from->weights, to->segs - to->weights },
+                                     { to->segs, from->segs, to->blocks - to->segs },
+                                     { to->blocks, from->blocks, stop - to->blocks } };
+        for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
+            move_table(b->blob + ends[i][0], piece->memory + ends[i][1], ends[i][2]);
         /* Each piece is given back at once: pieces and blob together are never much more than the plan. */
         munmap(piece->memory, piece->size);
         piece->memory = NULL;
     }
-}
-
-int azint_check_spans(const hcy_span *spans, size_t n)
-{
-    const hcy_azint_head *head = n == HCY_AZINT_SPANS ? spans[0].data : NULL;
-    if (!head || spans[0].size != sizeof *head ||
-        (head->version != HCY_AZINT_VERSION && head->version != HCY_AZINT_VERSION_FULL))
-        return hcy_fail(HCY_EINVAL, "azint: the plan's tables are not %d spans with a head of version %u",
-                        HCY_AZINT_SPANS, HCY_AZINT_VERSION);
-    /* Within these limits the sizes computed below cannot overflow. */
-    if (!head->n_pixels || head->n_pixels > UINT64_MAX / 4 || !head->n_bins ||
-        head->n_bins > HCY_AZINT_MAX_BINS)
-        return hcy_fail(HCY_EINVAL, "azint: a plan of %llu pixels and %u bins",
-                        (unsigned long long)head->n_pixels, head->n_bins);
-    uint64_t n_starts = (head->n_pixels + HCY_AZINT_START_EVERY - 1) / HCY_AZINT_START_EVERY + 1;
-    if (spans[2].size / sizeof(uint64_t) != n_starts || spans[3].size / sizeof(float) != head->n_pixels)
-        return hcy_fail(HCY_EINVAL, "azint: the plan's starts or norms are not those of %llu pixels",
-                        (unsigned long long)head->n_pixels);
-    for (int i = 4; i < HCY_AZINT_SPANS; i++)
-        if (spans[i].size && spans[i].size / sizeof(float) != head->n_pixels)
-            return hcy_fail(HCY_EINVAL, "azint: the plan's darks or variances are not those of %llu pixels",
-                            (unsigned long long)head->n_pixels);
-    if (head->dark_shift < 0 || head->dark_shift > 62)
-        return hcy_fail(HCY_EINVAL, "azint: a dark shift of %d", (int)head->dark_shift);
-    /* Kernels follow the starts without another check. */
-    const uint64_t *starts = spans[2].data;
-    for (uint64_t i = 0; i < n_starts; i++)
-        if (starts[i] > spans[1].size || (i && starts[i] < starts[i - 1]))
-            return hcy_fail(HCY_EINVAL, "azint: the plan's start %llu is out of order",
-                            (unsigned long long)i);
-    return 0;
-}
-
-struct azint_plan azint_plan_of(const hcy_span *spans)
-{
-    const hcy_azint_head *head = spans[0].data;
-    return (struct azint_plan){ .magic = MAGIC,
-                                .n_bins = head->n_bins,
-                                .n_strips = (uint32_t)((head->n_pixels + AZINT_STRIP - 1) / AZINT_STRIP),
-                                .n_pixels = head->n_pixels,
-                                .live = azint_up64(sizeof(struct azint_plan)),
-                                .runs = spans[1].data,
-                                .starts = spans[2].data,
-                                .norms = spans[3].data,
-                                .darks = spans[4].size ? spans[4].data : NULL,
-                                .variances = spans[5].size ? spans[5].data : NULL,
-                                .dark_shift = head->dark_shift,
-                                .variance_shift = head->variance_shift };
 }
 
 /* Lays the blob out and fills it from the pieces. */
@@ -424,8 +467,9 @@ static int fill_blob(struct builder *b, struct cpu_pool *pool, const hcy_span *s
     plan.strips = plan.live + live_size;
     size_t total = plan.strips + azint_up64(n_strips * sizeof(struct azint_strip));
     for (size_t s = 0; s < n_strips; s++) {
+        struct azint_strip strip;
         b->places[s] = total;
-        total += b->pieces[s].size;
+        total = place_strip(b, &strip, total, b->pieces[s].strip.n_entries, b->pieces[s].strip.n_segs);
     }
     size_t learnt = azint_learnt_size(&plan);
     plan.learnt = learnt ? total : 0;
@@ -442,6 +486,26 @@ static int fill_blob(struct builder *b, struct cpu_pool *pool, const hcy_span *s
     return 0;
 }
 
+/* Makes the strips of all pixels; what there is no memory for is left in b->need. */
+static int build_strips(struct builder *b, struct cpu_pool *pool)
+{
+    /* Whether all weights are 1 decides on the layout of every strip, so it is found out first. */
+    cpu_pool_for(pool, b->n_strips, 8, unit_range, b);
+    b->unit = !atomic_load(&b->not_unit);
+    /* As if every four pixels had the same bins. */
+    size_t least = (size_t)(b->head->n_weights / 4 * (b->unit ? 2 : 14));
+    if (least > MUCH_MEMORY && least > hcy_memory_left())
+        atomic_store(&b->need, least);
+    else
+        cpu_pool_for(pool, b->n_strips, 4, build_range, b);
+    /* Error records belong to the calling thread, so the threads of the pool leave only a status. */
+    if (atomic_load(&b->status) == HCY_EINVAL)
+        return hcy_fail(HCY_EINVAL, "azint: the plan's runs are not well formed");
+    if (atomic_load(&b->need))
+        return HCY_ENOMEM;
+    return atomic_load(&b->status) ? hcy_fail(HCY_ENOMEM, "azint: no memory to prepare the plan") : 0;
+}
+
 static int fail_plan_memory(const struct builder *b, uint64_t need)
 {
     return hcy_fail(HCY_ENOMEM, "azint: the plan's %llu weights take %llu MiB or more on this device, and %llu MiB are left: "
@@ -449,47 +513,29 @@ static int fail_plan_memory(const struct builder *b, uint64_t need)
                     (unsigned long long)(need >> 20), (unsigned long long)(hcy_memory_left() >> 20));
 }
 
-int azint_prepare(void **blob, size_t *size, struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spans,
-                  size_t n)
+int azint_prepare_strips(void **blob, size_t *size, struct cpu_pool *pool, const hcy_span *spans, size_t n)
 {
     struct builder b = { 0 };
     int status = azint_check_spans(spans, n);
-    (void)simd; /* one layout for all */
     if (status)
         return status;
     b.head = spans[0].data;
     b.runs = spans[1].data;
     b.runs_size = spans[1].size;
     b.starts = spans[2].data;
-    size_t n_strips = (size_t)((b.head->n_pixels + AZINT_STRIP - 1) / AZINT_STRIP);
-    b.n_strips = n_strips;
-    b.live = calloc(1, azint_up64(n_strips * AZINT_STRIP_BYTES + AZINT_PAD));
-    b.pieces = calloc(n_strips, sizeof *b.pieces);
-    b.places = calloc(n_strips, sizeof *b.places);
-    if (!b.live || !b.pieces || !b.places || n_strips > UINT32_MAX) {
-        status = hcy_fail(HCY_ENOMEM, "azint: no memory to prepare a plan of %zu strips", n_strips);
-        goto out;
-    }
-    /* Whether all weights are 1 decides on the layout of every strip, so it is found out first. */
-    cpu_pool_for(pool, n_strips, 8, unit_range, &b);
-    b.unit = !atomic_load(&b.not_unit);
-    uint64_t least = b.head->n_weights / 4 * (b.unit ? 2 : 14); /* as if every four pixels had the same bins */
-    if (least > MUCH_MEMORY && least > hcy_memory_left()) {
-        status = fail_plan_memory(&b, least);
-        goto out;
-    }
-    cpu_pool_for(pool, n_strips, 4, build_range, &b);
-    /* Error records belong to the calling thread, so the threads of the pool leave only a status. */
-    if (atomic_load(&b.status) == HCY_EINVAL)
-        status = hcy_fail(HCY_EINVAL, "azint: the plan's runs are not well formed");
+    b.n_strips = (size_t)((b.head->n_pixels + AZINT_STRIP - 1) / AZINT_STRIP);
+    b.live = calloc(1, azint_up64(b.n_strips * AZINT_STRIP_BYTES + AZINT_PAD));
+    b.pieces = calloc(b.n_strips, sizeof *b.pieces);
+    b.places = calloc(b.n_strips, sizeof *b.places);
+    if (!b.live || !b.pieces || !b.places || b.n_strips > UINT32_MAX)
+        status = hcy_fail(HCY_ENOMEM, "azint: no memory to prepare a plan of %zu strips", b.n_strips);
+    if (!status)
+        status = build_strips(&b, pool);
+    if (!status)
+        status = fill_blob(&b, pool, spans, b.n_strips, blob, size);
     else if (atomic_load(&b.need))
         status = fail_plan_memory(&b, atomic_load(&b.need));
-    else if (atomic_load(&b.status))
-        status = hcy_fail(HCY_ENOMEM, "azint: no memory to prepare the plan");
-    else
-        status = fill_blob(&b, pool, spans, n_strips, blob, size);
-out:
-    for (size_t s = 0; b.pieces && s < n_strips; s++)
+    for (size_t s = 0; b.pieces && s < b.n_strips; s++)
         if (b.pieces[s].memory)
             munmap(b.pieces[s].memory, b.pieces[s].size);
     free(b.live);
@@ -498,8 +544,10 @@ out:
     return status;
 }
 
-const struct azint_plan *azint_plan_at(const void *blob, size_t size)
+int azint_prepare(void **blob, size_t *size, struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spans,
+                  size_t n)
 {
-    const struct azint_plan *plan = blob;
-    return blob && size >= sizeof *plan && plan->magic == MAGIC ? plan : NULL;
+    int status = azint_prepare_strips(blob, size, pool, spans, n);
+    /* Strips take several times what the runs do.  Without them frames take longer, and have the same bits. */
+    return status == HCY_ENOMEM ? azint_prepare_few(blob, size, pool, simd, spans, n) : status;
 }

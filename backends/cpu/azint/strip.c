@@ -5,7 +5,7 @@
  * rows of 16 frames are turned into a tile.  The entries' weights are expanded a chunk at a time, for all
  * frames at once.
  */
-#include "cpu_azint.h"
+#include "cpu_regions.h"
 
 #include <string.h>
 
@@ -53,12 +53,16 @@ static void put_block(struct azint_pass *pass, struct azint_space *space, const 
     if (pass->coding.codec != HCY_CODEC_BSLZ4) {
         if (azint_block_pixels(pass, space, frame, block, space->pixels) == 0) {
             azint_put_pixels(pass, space, where, space->pixels + skip * elem_size);
+            if (pass->regions.job)
+                azint_regions_pixels(pass, space, where, space->pixels + skip * elem_size);
             return;
         }
     } else if (cpu_block_fits(frame->frame, b, bytes) && !(b->size & HCY_BLOCK_STORED) &&
                pass->block_ops->planes(frame->chunk + b->offset, b->size, pass->limit, bytes, elem_size,
                                        space->planes, &same) == 0) {
         azint_put_planes(pass, space, where, space->planes + skip / 8, bytes / elem_size / 8, same);
+        if (pass->regions.job)
+            azint_regions_planes(pass, space, where, space->planes + skip / 8, bytes / elem_size / 8, same);
         return;
     }
     /* The other frames of the pass go on, and zeros keep the digits of the damaged one defined. */
@@ -86,6 +90,8 @@ static void fill_coded(struct azint_pass *pass, struct azint_space *space, struc
         } else {
             where.n = end - where.at;
             azint_put_pixels(pass, space, &where, frame->chunk + frame->frame->tail_offset);
+            if (pass->regions.job)
+                azint_regions_pixels(pass, space, &where, frame->chunk + frame->frame->tail_offset);
         }
         where.at += where.n;
     }
@@ -98,8 +104,10 @@ static void fill_plain(struct azint_pass *pass, struct azint_space *space, struc
     const uint8_t *pixels = pass->frames[where.frame].pixels;
     for (; where.at < end; where.at += where.n) {
         where.n = end - where.at < 2048 ? end - where.at : 2048;
-        azint_put_pixels(pass, space, &where,
-                         pixels + ((uint64_t)where.strip * AZINT_STRIP + where.at) * pass->type->elem_size);
+        const uint8_t *from = pixels + ((uint64_t)where.strip * AZINT_STRIP + where.at) * pass->type->elem_size;
+        azint_put_pixels(pass, space, &where, from);
+        if (pass->regions.job)
+            azint_regions_pixels(pass, space, &where, from);
     }
 }
 

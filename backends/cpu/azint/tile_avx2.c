@@ -5,7 +5,7 @@
  * follow. (VPMADDUBSW on bytes needs four 7-bit digits and an addition more for each: 24 instructions where
  * this takes 16.) A segment of 512 entries sums to 512 * 4 * 4095 * 128 < 2^31.
  */
-#include "planes.h"
+#include "region_planes.h"
 
 #include <immintrin.h>
 
@@ -271,6 +271,7 @@ const struct azint_ops azint_ops_avx2 = {
     .beyond = azint_beyond,
     .lost = azint_lost,
     .ones = azint_ones,
+    .tally = azint_tally_block,
     .drop = azint_drop,
     .narrow = narrow_avx2,
     .to_planes = to_planes_avx2,

@@ -1,5 +1,5 @@
 /* tile_avx512.c - the tile kernels for AVX-512 with VNNI and VBMI; their sums are tile_vnni.h. */
-#include "planes.h"
+#include "region_planes.h"
 
 #include <immintrin.h>
 
@@ -224,6 +224,7 @@ const struct azint_ops azint_ops_avx512 = {
     .beyond = azint_beyond,
     .lost = azint_lost,
     .ones = azint_ones,
+    .tally = azint_tally_block,
     .drop = azint_drop,
     .narrow = narrow_avx512,
     .to_planes = to_planes_avx512,

@@ -7,7 +7,7 @@
  * SMLAL adds products; a lane's two sums are added when the bin is done.  A segment of 512 entries sums to
  * 512 * 4 * 4095 * 128 < 2^31.
  */
-#include "planes.h"
+#include "region_planes.h"
 
 #include <arm_neon.h>
 
@@ -358,6 +358,7 @@ const struct azint_ops azint_ops_neon = {
     .beyond = azint_beyond,
     .lost = azint_lost,
     .ones = azint_ones,
+    .tally = azint_tally_block,
     .drop = azint_drop,
     .narrow = narrow_neon,
     .to_planes = to_planes_neon,

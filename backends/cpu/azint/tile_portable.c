@@ -3,7 +3,7 @@
  * Weights are expanded to two 12-bit digits, in 16 bits, which compilers turn into what multiply-add the
  * target has.
  */
-#include "planes.h"
+#include "region_planes.h"
 
 enum { LANES = 16 };
 
@@ -157,6 +157,7 @@ const struct azint_ops azint_ops_portable = {
     .beyond = azint_beyond,
     .lost = azint_lost,
     .ones = azint_ones,
+    .tally = azint_tally_block,
     .drop = azint_drop,
     .narrow = narrow_portable,
     .to_planes = to_planes_portable,

@@ -14,6 +14,9 @@ typedef void cpu_eval_load(void *to, const void *from, ptrdiff_t stride, size_t 
 typedef void cpu_eval_store(void *to, ptrdiff_t stride, const void *from, size_t n);
 /* n elements (1 to HCY_EVAL_PIECE) to one, by the tree of eval_format.h. */
 typedef void cpu_eval_reduce(void *to, const void *from, size_t n);
+/* n elements in spans of `span` (1 to HCY_EVAL_PIECE) by the rule of eval_format.h.  carry NULL: they begin their span;
+ * first NULL: inclusive. */
+typedef void cpu_eval_scan(void *to, const void *from, const void *carry, const void *first, size_t span, size_t n);
 
 /* Both parts of complex numbers that lie one after the other. */
 typedef void cpu_eval_load_pair(void *re, void *im, const void *from, size_t n);
@@ -22,6 +25,7 @@ typedef void cpu_eval_store_pair(void *to, const void *re, const void *im, size_
 struct cpu_eval_loops {
     cpu_eval_loop *op[HCY_EVAL_END];         /* from HCY_EVAL_FIRST_OP on */
     cpu_eval_reduce *reduction[HCY_EVAL_END]; /* from HCY_EVAL_FIRST_REDUCTION on */
+    cpu_eval_scan *scan[HCY_EVAL_END];        /* from HCY_EVAL_FIRST_SCAN on */
     cpu_eval_load *load[HCY_EVAL_MEMORIES];
     cpu_eval_store *store[HCY_EVAL_MEMORIES];
     cpu_eval_load_pair *load_pair[HCY_EVAL_MEMORIES]; /* F32, F64; others NULL */

@@ -26,12 +26,15 @@ static bool step_is_sound(const hcy_eval_program *p, const hcy_eval_step *s)
     case HCY_EVAL_VALUE:
         return s->to < n && s->a < HCY_EVAL_VALUES && s->memory < HCY_EVAL_TYPES;
     case HCY_EVAL_INDEX:
+    case HCY_EVAL_PLACE:
         return s->to < n;
     case HCY_EVAL_LOAD:
         return s->to < n && s->a < HCY_EVAL_OPERANDS && s->b < 2 && s->memory < HCY_EVAL_MEMORIES;
     case HCY_EVAL_STORE:
         return s->to < HCY_EVAL_OPERANDS && s->a < n && s->b < 2 && s->memory < HCY_EVAL_MEMORIES;
     }
+    if (s->op == HCY_EVAL_CARRY)
+        return s->to < n && s->a < HCY_EVAL_OPERANDS && s->b < s->c && s->c <= 2 && s->memory < HCY_EVAL_MEMORIES;
     if (s->op >= HCY_EVAL_END)
         return false;
     if (s->op >= HCY_EVAL_FIRST_REDUCTION)
@@ -41,10 +44,14 @@ static bool step_is_sound(const hcy_eval_program *p, const hcy_eval_step *s)
     return s->to < n && s->a < n && s->b < n && s->c < n && s->to != s->a && s->to != s->b && s->to != s->c;
 }
 
-static bool note_use(struct use *use, const hcy_eval_step *s, size_t pieces)
+static bool note_use(struct use *use, const hcy_eval_step *s, size_t pieces, size_t spans)
 {
-    bool reduces = s->op >= HCY_EVAL_FIRST_REDUCTION, loads = s->op == HCY_EVAL_LOAD;
+    bool carries = s->op == HCY_EVAL_CARRY, reduces = s->op >= HCY_EVAL_FIRST_REDUCTION || carries,
+         loads = s->op == HCY_EVAL_LOAD || carries;
     if (!reduces && !loads && s->op != HCY_EVAL_STORE)
+        return true;
+    /* The first piece of a span has no carry. */
+    if (carries && pieces == spans)
         return true;
     struct use *u = &use[loads ? s->a : s->to];
     size_t reach = reduces ? pieces * s->c - 1 : s->b;
@@ -81,13 +88,14 @@ static bool operand_fits(const struct cpu_eval_call *e, unsigned k, const struct
 static int check_operands(struct cpu_eval_call *e, const struct cpu_call *call)
 {
     struct use use[HCY_EVAL_OPERANDS] = { { 0 } };
-    size_t pieces = (size_t)((e->job->n - 1) / HCY_EVAL_PIECE) + 1;
+    size_t span = (size_t)e->job->span, spans = (size_t)e->job->n / span,
+           pieces = ((span - 1) / HCY_EVAL_PIECE + 1) * spans;
     for (uint32_t i = 0; i < e->program->n_steps; i++) {
         const hcy_eval_step *s = &e->program->steps[i];
         /* Leading steps run once for all pieces, so that only those may stand there whose number is the same for
          * all. */
         bool sound = step_is_sound(e->program, s) && (i >= e->program->n_fixed || s->op == HCY_EVAL_VALUE);
-        if (!sound || !note_use(use, s, pieces))
+        if (!sound || !note_use(use, s, pieces, spans))
             return hcy_fail(HCY_EINVAL, "eval_run: step %u of the program is none", i);
     }
     for (unsigned k = 0; k < HCY_EVAL_OPERANDS; k++) {
@@ -117,7 +125,8 @@ int cpu_eval_open(struct cpu_eval_call *e, const struct cpu_call *call)
         status = hcy_size_mul(&n, n, (size_t)e->job->shape[d]);
     const hcy_eval_program *p = e->program;
     /* Loops go by the count in one place and by the shape in another, so that the two must agree. */
-    if (status || n != e->job->n || p->n_steps > HCY_EVAL_STEPS || p->n_registers > HCY_EVAL_REGISTERS ||
+    bool has_spans = !n || (e->job->span && n % e->job->span == 0);
+    if (status || n != e->job->n || !has_spans || p->n_steps > HCY_EVAL_STEPS || p->n_registers > HCY_EVAL_REGISTERS ||
         p->n_fixed > p->n_steps || p->reduces > p->n_steps)
         return hcy_fail(HCY_EINVAL, "eval_run: a program or a job whose numbers do not fit");
     for (unsigned k = 0; k < HCY_EVAL_OPERANDS; k++) {

@@ -16,7 +16,8 @@ typedef uint64_t u64;
 typedef float f32;
 typedef double f64;
 
-#define HELPER static inline
+/* A function that was called would keep its loop from becoming vectors. */
+#define HELPER static inline __attribute__((always_inline))
 #define DIVIDE_F32(a, b) ((a) / (b))
 #define DIVIDE_F64(a, b) ((a) / (b))
 #define ABSOLUTE_F32(a) fabsf(a)
@@ -50,10 +51,20 @@ static inline u32 bits_from_float(f32 x)
     memcpy(&bits, &x, sizeof bits);
     return bits;
 }
+static inline u64 bits_from_double(f64 x)
+{
+    u64 bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
 #define FLOAT_OF_BITS(x) float_from_bits(x)
 #define DOUBLE_OF_BITS(x) double_from_bits(x)
 #define BITS_OF_FLOAT(x) bits_from_float(x)
+#define BITS_OF_DOUBLE(x) bits_from_double(x)
+#define TABLE static const
 #include "eval_helpers.h"
+#include "eval_floats.h"
+#include "eval_random.h"
 
 /* Operations as functions of three numbers, of which they use what they have. */
 #define DEFINE_OPERATION(name, t, arity, ta, tb, tc, ...)                                          \
@@ -79,7 +90,36 @@ HCY_EVAL_OPS(DEFINE_OPERATION)
         for (size_t i = 0; i < n; i++)                                                             \
             to[i] = CALL_##arity(name);                                                            \
     }
-HCY_EVAL_OPS(DEFINE_LOOP)
+HCY_EVAL_SIMPLE_OPS(DEFINE_LOOP)
+
+/* Sines of far arguments take a branch, which would keep all others from becoming vectors: whole stretches without one
+ * do without the branch. */
+enum { NEAR_STRETCH = 64 };
+#define DEFINE_SINE(name, t, near)                                                                 \
+    static void loop_##name(void *to_, const void *a_, const void *b_, const void *c_, size_t n)   \
+    {                                                                                              \
+        t *restrict to = to_;                                                                      \
+        const t *a = a_;                                                                           \
+        (void)b_, (void)c_;                                                                        \
+        for (size_t some; n; n -= some, a += some, to += some) {                                   \
+            int far = 0;                                                                           \
+            some = n < NEAR_STRETCH ? n : NEAR_STRETCH;                                            \
+            for (size_t i = 0; i < some; i++)                                                      \
+                far |= !(fabs((f64)a[i]) < NEAR_F64);                                              \
+            if (far)                                                                               \
+                for (size_t i = 0; i < some; i++)                                                  \
+                    to[i] = op_##name(a[i], 0, 0);                                                 \
+            else                                                                                   \
+                for (size_t i = 0; i < some; i++)                                                  \
+                    to[i] = near;                                                                  \
+        }                                                                                          \
+    }
+DEFINE_SINE(SIN_F32, f32, short_sin_of(a[i], reduce_near_short((f64)a[i])))
+DEFINE_SINE(COS_F32, f32, short_cos_of(reduce_near_short((f64)a[i])))
+DEFINE_SINE(TAN_F32, f32, short_tan_of(a[i], reduce_near_short((f64)a[i])))
+DEFINE_SINE(SIN_F64, f64, sin_of(a[i], reduce_near(a[i])))
+DEFINE_SINE(COS_F64, f64, sine_of(reduce_near(a[i]), 1))
+DEFINE_SINE(TAN_F64, f64, tan_of(a[i], reduce_near(a[i])))
 
 /* The tree of eval_format.h.  Lanes without elements are in no sum. */
 #define DEFINE_REDUCTION(name, t, join)                                                            \
@@ -100,6 +140,46 @@ HCY_EVAL_OPS(DEFINE_LOOP)
         memcpy(to, lane, sizeof *lane);                                                            \
     }
 HCY_EVAL_REDUCTIONS(DEFINE_REDUCTION)
+
+#define DEFINE_SCAN(name, t, join)                                                                 \
+    static void span_##name(t *to, const t *x, const t *carry, const t *first, size_t n)           \
+    {                                                                                              \
+        t total[HCY_EVAL_LANES], before[HCY_EVAL_LANES];                                           \
+        size_t runs = (n - 1) / HCY_EVAL_RUN + 1;                                                  \
+        for (size_t r = 0; r < runs; r++) {                                                        \
+            size_t i = r * HCY_EVAL_RUN, end = i + HCY_EVAL_RUN < n ? i + HCY_EVAL_RUN : n;        \
+            to[i] = x[i];                                                                          \
+            while (++i < end)                                                                      \
+                to[i] = op_##join(to[i - 1], x[i], 0);                                             \
+            total[r] = to[end - 1];                                                                \
+        }                                                                                          \
+        for (size_t far = 1; far < runs; far *= 2) {                                               \
+            memcpy(before, total, runs * sizeof *total);                                           \
+            for (size_t r = far; r < runs; r++)                                                    \
+                total[r] = op_##join(before[r - far], before[r], 0);                               \
+        }                                                                                          \
+        for (size_t r = 0; r < runs; r++) {                                                        \
+            t *own = to + r * HCY_EVAL_RUN;                                                        \
+            size_t left = n - r * HCY_EVAL_RUN, size = left < HCY_EVAL_RUN ? left : HCY_EVAL_RUN;  \
+            if (first)                                                                             \
+                memmove(own + 1, own, (size - 1) * sizeof *own);                                   \
+            for (size_t i = first != NULL; r && i < size; i++)                                     \
+                own[i] = op_##join(total[r - 1], own[i], 0);                                       \
+            if (first && r)                                                                        \
+                own[0] = total[r - 1];                                                             \
+            for (size_t i = first && !r; carry && i < size; i++)                                   \
+                own[i] = op_##join(*carry, own[i], 0);                                             \
+        }                                                                                          \
+        if (first)                                                                                 \
+            to[0] = carry ? *carry : *first;                                                       \
+    }                                                                                              \
+    static void scan_##name(void *to, const void *from, const void *carry, const void *first,      \
+                            size_t span, size_t n)                                                 \
+    {                                                                                              \
+        for (size_t done = 0; done < n; done += span)                                              \
+            span_##name((t *)to + done, (const t *)from + done, carry, first, span);               \
+    }
+HCY_EVAL_SCANS(DEFINE_SCAN)
 
 /* Strides that are known when this is compiled: 1, 2 of complex numbers, and none, where one number serves all. */
 #define EACH(n, stride, statement)                                                                 \
@@ -170,11 +250,13 @@ DEFINE_PAIR(F64, f64)
 
 #define OPERATION_ROW(name, ...) [HCY_EVAL_##name] = loop_##name,
 #define REDUCTION_ROW(name, ...) [HCY_EVAL_##name] = reduce_##name,
+#define SCAN_ROW(name, ...) [HCY_EVAL_##name] = scan_##name,
 #define LOAD_ROW(name, ...) [HCY_EVAL_M_##name] = load_##name,
 #define STORE_ROW(name, ...) [HCY_EVAL_M_##name] = store_##name,
 const struct cpu_eval_loops LOOPS = {
     .op = { HCY_EVAL_OPS(OPERATION_ROW) },
     .reduction = { HCY_EVAL_REDUCTIONS(REDUCTION_ROW) },
+    .scan = { HCY_EVAL_SCANS(SCAN_ROW) },
     .load = { HCY_EVAL_MEMORY(LOAD_ROW) },
     .store = { HCY_EVAL_MEMORY(STORE_ROW) },
     .load_pair = { [HCY_EVAL_M_F32] = load_pair_F32, [HCY_EVAL_M_F64] = load_pair_F64 },

@@ -22,7 +22,39 @@ union number {
 struct run {
     struct cpu_eval_call call;
     const struct cpu_eval_loops *loops;
+    size_t span;     /* elements that are reduced to one, or scanned; all, where none are */
+    size_t together; /* of short spans so many are loaded and computed at once */
+    size_t pieces;   /* of a span; of several together 1 */
 };
+
+/* Elements of a piece. */
+struct piece {
+    size_t begin, n, number;
+};
+
+static size_t count_pieces(struct run *run, const hcy_eval_job *job, bool has_spans)
+{
+    size_t n = (size_t)job->n;
+    run->span = has_spans ? (size_t)job->span : n;
+    /* A step costs much the same for a few elements as for many. */
+    run->together = run->span < n && run->span <= HCY_EVAL_PIECE / 2 ? HCY_EVAL_PIECE / run->span : 1;
+    run->pieces = (run->span - 1) / HCY_EVAL_PIECE + 1;
+    size_t spans = n / run->span;
+    return run->together > 1 ? (spans - 1) / run->together + 1 : spans * run->pieces;
+}
+
+static struct piece find_piece(const struct run *run, size_t i)
+{
+    struct piece p = { .number = i * run->together };
+    size_t all = (size_t)run->call.job->n, inside = i % run->pieces * HCY_EVAL_PIECE, most = run->span - inside;
+    p.begin = run->together > 1 ? p.number * run->span : i / run->pieces * run->span + inside;
+    if (run->together > 1)
+        most = run->together * run->span;
+    p.n = all - p.begin < most ? all - p.begin : most;
+    if (p.n > HCY_EVAL_PIECE)
+        p.n = HCY_EVAL_PIECE;
+    return p;
+}
 
 /* A thread's registers, and where they are for this piece. */
 struct registers {
@@ -133,8 +165,8 @@ static void store_piece(const struct run *run, const struct registers *r, const 
     }
 }
 
-/* The same number for all elements: made once for all pieces of a thread. */
-static void spread_value(const struct run *run, struct registers *r, const hcy_eval_step *s)
+/* The same number for all elements: made once for all pieces of a thread, which have up to n. */
+static void spread_value(const struct run *run, struct registers *r, const hcy_eval_step *s, size_t n)
 {
     uint64_t bits = run->call.job->values[s->a];
     union number x;
@@ -142,18 +174,18 @@ static void spread_value(const struct run *run, struct registers *r, const hcy_e
     /* A float's number comes as a double too, and is narrowed here once. */
     int32_t truth = bits != 0, *truths = (void *)r->own[s->to];
     float narrow = (float)x.f64, *floats = (void *)r->own[s->to];
+    uint64_t *words = (void *)r->own[s->to];
     r->at[s->to] = r->own[s->to];
-    for (size_t i = 0; i < HCY_EVAL_PIECE; i++)
-        switch (s->memory) {
-        case HCY_EVAL_B32:
+    /* A loop for each type becomes vectors: in a call over few elements this is most of the work. */
+    if (s->memory == HCY_EVAL_B32)
+        for (size_t i = 0; i < n; i++)
             truths[i] = truth;
-            break;
-        case HCY_EVAL_F32:
+    else if (s->memory == HCY_EVAL_F32)
+        for (size_t i = 0; i < n; i++)
             floats[i] = narrow;
-            break;
-        default:
-            r->own[s->to][i] = x;
-        }
+    else
+        for (size_t i = 0; i < n; i++)
+            words[i] = bits;
 }
 
 static void number_elements(struct registers *r, unsigned to, size_t begin, size_t n)
@@ -163,27 +195,62 @@ static void number_elements(struct registers *r, unsigned to, size_t begin, size
         r->own[to][i].i64 = (int64_t)(begin + i);
 }
 
-/* The number of a piece goes where the step says. */
-static void reduce_piece(const struct run *run, const struct registers *r, const hcy_eval_step *s,
-                         size_t begin, size_t n)
+static void number_places(const struct run *run, struct registers *r, unsigned to, const struct piece *p)
 {
-    union number one;
-    /* Each piece has a place of its own, so that threads need neither a lock nor an order. */
-    char *to =
-        run->call.operands[s->to].at + (begin / HCY_EVAL_PIECE * s->c + s->b) * cpu_eval_bytes[s->memory];
-    run->loops->reduction[s->op](&one, r->at[s->a], n);
-    run->loops->store[s->memory](to, 1, &one, 1);
+    size_t place = p->begin % run->span;
+    r->at[to] = r->own[to];
+    for (size_t i = 0; i < p->n; i++, place = place + 1 == run->span ? 0 : place + 1)
+        r->own[to][i].i64 = (int64_t)place;
 }
 
-static void run_step(const struct run *run, struct registers *r, const hcy_eval_step *s, size_t begin,
-                     size_t n)
+/* The number of a piece, or those of spans that are together, go where the step says. */
+static void reduce_piece(const struct run *run, const struct registers *r, const hcy_eval_step *s,
+                         const struct piece *p)
 {
+    union number one;
+    size_t wide = register_bytes(s->memory), bytes = cpu_eval_bytes[s->memory],
+           size = run->together > 1 ? run->span : p->n;
+    const char *from = r->at[s->a];
+    /* Each has a place of its own, so that threads need neither a lock nor an order. */
+    char *to = run->call.operands[s->to].at + (p->number * s->c + s->b) * bytes;
+    for (size_t done = 0; done < p->n; done += size, to += s->c * bytes) {
+        run->loops->reduction[s->op](&one, from + done * wide, size);
+        run->loops->store[s->memory](to, 1, &one, 1);
+    }
+}
+
+/* A number for the whole piece; none where it begins its span. */
+static void load_carry(const struct run *run, struct registers *r, const hcy_eval_step *s, const struct piece *p)
+{
+    size_t bytes = cpu_eval_bytes[s->memory];
+    const char *from = run->call.operands[s->a].at + (p->number * s->c + s->b) * bytes;
+    r->at[s->to] = r->own[s->to];
+    if (p->begin % run->span)
+        run->loops->load[s->memory](r->own[s->to], from, 1, 1);
+}
+
+static void scan_piece(const struct run *run, struct registers *r, const hcy_eval_step *s, const struct piece *p)
+{
+    r->at[s->to] = r->own[s->to];
+    run->loops->scan[s->op](r->own[s->to], r->at[s->a], p->begin % run->span ? r->at[s->b] : NULL,
+                            s->memory ? r->at[s->c] : NULL, run->together > 1 ? run->span : p->n, p->n);
+}
+
+static void run_step(const struct run *run, struct registers *r, const hcy_eval_step *s, const struct piece *p)
+{
+    size_t begin = p->begin, n = p->n;
     switch (s->op) {
     case HCY_EVAL_VALUE:
-        spread_value(run, r, s);
+        spread_value(run, r, s, n);
         break;
     case HCY_EVAL_INDEX:
         number_elements(r, s->to, begin, n);
+        break;
+    case HCY_EVAL_PLACE:
+        number_places(run, r, s->to, p);
+        break;
+    case HCY_EVAL_CARRY:
+        load_carry(run, r, s, p);
         break;
     case HCY_EVAL_LOAD:
         load_piece(run, r, s, begin, n);
@@ -192,8 +259,8 @@ static void run_step(const struct run *run, struct registers *r, const hcy_eval_
         store_piece(run, r, s, begin, n);
         break;
     default:
-        if (s->op >= HCY_EVAL_FIRST_REDUCTION) {
-            reduce_piece(run, r, s, begin, n);
+        if (s->op >= HCY_EVAL_FIRST_SCAN) {
+            s->op >= HCY_EVAL_FIRST_REDUCTION ? reduce_piece(run, r, s, p) : scan_piece(run, r, s, p);
             break;
         }
         /* A load may have left this register in the middle of an array, which must not be written. */
@@ -235,23 +302,22 @@ static void run_pieces(void *context, size_t first, size_t end, unsigned thread)
 {
     const struct run *run = context;
     const hcy_eval_program *p = run->call.program;
+    const size_t total = (size_t)run->call.job->n;
     struct registers r;
-    size_t total = (size_t)run->call.job->n;
     (void)thread;
     /* Arguments that an operation has not are any register's address. */
     for (uint32_t i = 0; i < p->n_registers; i++)
         r.at[i] = r.own[i];
     /* No other step makes these registers, so that all pieces of this thread find them as they are. */
     for (uint32_t i = 0; i < p->n_fixed; i++)
-        spread_value(run, &r, &p->steps[i]);
-    for (size_t piece = first; piece < end; piece++) {
-        size_t begin = piece * HCY_EVAL_PIECE,
-               n = total - begin < HCY_EVAL_PIECE ? total - begin : HCY_EVAL_PIECE;
+        spread_value(run, &r, &p->steps[i], total < HCY_EVAL_PIECE ? total : HCY_EVAL_PIECE);
+    for (size_t k = first; k < end; k++) {
+        const struct piece piece = find_piece(run, k);
         for (uint32_t i = p->n_fixed; i < p->n_steps; i++)
-            if (i + 1 < p->n_steps && run_pair(run, &r, &p->steps[i], begin, n))
+            if (i + 1 < p->n_steps && run_pair(run, &r, &p->steps[i], piece.begin, piece.n))
                 i++;
             else
-                run_step(run, &r, &p->steps[i], begin, n);
+                run_step(run, &r, &p->steps[i], &piece);
     }
 }
 
@@ -275,7 +341,7 @@ static int run_eval(const struct cpu_call *call)
     if (status || !run.call.job->n)
         return status;
     /* A piece is never cut between threads, so that its number does not depend on how many there are. */
-    size_t pieces = (size_t)((run.call.job->n - 1) / HCY_EVAL_PIECE) + 1;
+    size_t pieces = count_pieces(&run, run.call.job, run.call.program->reduces || run.call.program->scans);
     cpu_pool_for(call->pool, pieces, GRAIN, run_pieces, &run);
     return 0;
 }

@@ -19,7 +19,6 @@
 
 #if HAVE_FFTW3
 #include <complex.h>
-#include <fcntl.h>
 #include <fftw3.h>
 #include <limits.h>
 #include <pthread.h>
@@ -70,7 +69,6 @@ struct precision {
     char *(*wisdom)(void); /* malloced */
     void (*forget)(void);
     int (*learn)(const char *wisdom);
-    int (*learn_file)(FILE *f);
     size_t real;
     const char *name;
 };
@@ -111,13 +109,14 @@ struct precision {
     static const struct precision name = { name##_plan,      name##_plan_many, name##_run, name##_destroy,   \
                                            name##_alignment, X##_malloc,       X##_free,                     \
                                            X##_export_wisdom_to_string, X##_forget_wisdom,                   \
-                                           X##_import_wisdom_from_string, X##_import_wisdom_from_file,       \
-                                           sizeof(T), #T };
+                                           X##_import_wisdom_from_string, sizeof(T), #T };
 
 PRECISION(fftw, double, f64)
 PRECISION(fftwf, float, f32)
 
 /* --- Wisdom; under the planner's lock --- */
+
+enum { WISDOM_HEAD = 25, MOST_WISDOM = 16 << 20 }; /* bytes */
 
 static char *put_wisdom_aside(const struct precision *p)
 {
@@ -142,33 +141,44 @@ static bool wisdom_path(const struct precision *p, char *path, size_t size)
            (size_t)snprintf(path, size, "%s/%s-%s", folder, p->name, fftw_version) < size;
 }
 
+/* What stands before the text: FFTW would take a damaged one for what somebody measured. */
+static void wisdom_head(char head[WISDOM_HEAD + 1], const char *text)
+{
+    snprintf(head, WISDOM_HEAD + 1, "halcyon %016llx\n", (unsigned long long)hcy_cache_sum(text, strlen(text)));
+}
+
 /* Reads what earlier runs measured; once in a process. */
 static void learn_wisdom(const struct precision *p)
 {
     static bool known[2];
-    char path[PATH_MAX + 64];
+    char path[PATH_MAX + 64], head[WISDOM_HEAD + 1];
+    void *read = NULL;
+    size_t size = 0;
     /* Marked before it is read: a damaged file is not tried again. */
     if (known[p->real == sizeof(float)] || !wisdom_path(p, path, sizeof path))
         return;
     known[p->real == sizeof(float)] = true;
-    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* what is a pipe has nothing in it */
-    FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
-    if (f)
-        p->learn_file(f); /* or not: it is damaged */
-    if (f)
-        fclose(f);
-    else if (fd >= 0)
-        close(fd);
+    if (hcy_cache_read(&read, &size, path, MOST_WISDOM))
+        return;
+    const char *text = read;
+    if (size > WISDOM_HEAD) {
+        wisdom_head(head, text + WISDOM_HEAD);
+        if (!memcmp(text, head, WISDOM_HEAD))
+            p->learn(text + WISDOM_HEAD); /* or not: it is another version's */
+    }
+    free(read);
 }
 
 /* Writes what has been measured since, if that is possible. */
 static void keep_wisdom(const struct precision *p, const char *before)
 {
-    char path[PATH_MAX + 64], *now = p->wisdom();
+    char path[PATH_MAX + 64], head[WISDOM_HEAD + 1], *now = p->wisdom();
     /* Writing the same again would only wear the disk and race with others. */
     bool same = !now || (before && !strcmp(before, now));
-    if (!same && wisdom_path(p, path, sizeof path))
-        (void)hcy_cache_write(path, now, strlen(now), NULL, 0);
+    if (!same && wisdom_path(p, path, sizeof path)) {
+        wisdom_head(head, now);
+        (void)hcy_cache_write(path, head, WISDOM_HEAD, now, strlen(now));
+    }
     free(now);
 }
 

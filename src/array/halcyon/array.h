@@ -87,6 +87,28 @@ HCY_API int hcy_array_copy(hcy_queue *queue, hcy_array *dst, const hcy_array *sr
 HCY_API int hcy_array_to_device(hcy_array **copy, hcy_queue *queue, const hcy_array *array,
                                 hcy_queue *from) HCY_MUST_USE;
 
+/* --- DLPack: memory that is shared with NumPy, PyTorch and others, without a copy --- */
+
+/* Of dlpack.h, version 1, which is not needed here: Python has them in capsules. */
+struct DLManagedTensor;
+struct DLManagedTensorVersioned;
+
+/* The array as a tensor (kDLCPU), which keeps it alive until its deleter is called, from any thread.  What `queue` was
+ * given is done by then (NULL: the array is ready), so that no stream has to wait; later writes are the caller's to
+ * order.  HCY_EUNSUPPORTED: the memory is not the host's. */
+HCY_API int hcy_array_to_dlpack(struct DLManagedTensorVersioned **tensor, hcy_queue *queue,
+                                hcy_array *array) HCY_MUST_USE;
+/* A tensor in the host's memory (kDLCPU, kDLCUDAHost, kDLROCMHost) as an array of `dev`; its deleter is called when the
+ * buffer goes, in any thread.  Its maker has written it: ask for it (__dlpack__) with no stream, or finish the stream.
+ * After a failure it is still the caller's.  HCY_EINVAL, HCY_ERANGE: axes, sizes, strides, an offset or an address that
+ * cannot be; HCY_EUNSUPPORTED: a type or device that no array has, one that is read-only, or a device that takes no
+ * memory of the host's.  How large the memory is a tensor does not say: its maker is trusted with that. */
+HCY_API int hcy_array_from_dlpack(hcy_array **array, hcy_device *dev,
+                                  struct DLManagedTensorVersioned *tensor) HCY_MUST_USE;
+/* The same of a tensor without a version, which may be written. */
+HCY_API int hcy_array_from_dlpack_plain(hcy_array **array, hcy_device *dev,
+                                        struct DLManagedTensor *tensor) HCY_MUST_USE;
+
 /* --- Views: the same numbers, nothing is copied --- */
 
 /* What NumPy writes between brackets, with numbers as printf() has them: "3", "1:-1, ::2", "..., ::-1", "new, :".

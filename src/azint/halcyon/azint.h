@@ -101,6 +101,12 @@ typedef struct hcy_azint_unit {
     int needs_wavelength;
 } hcy_azint_unit;
 HCY_API const hcy_azint_unit *hcy_azint_unit_list(size_t *n);
+/* Where the pixels of a height x width image are, of pixels 0, step, 2 step ... of both axes (1: of all): `radial` in
+ * `unit`, `chi` in degrees (NULL: not wanted), of the pixels' centres, each [(height + step - 1) / step]
+ * [(width + step - 1) / step].  HCY_EINVAL: a geometry that is none, a NULL, a step of 0; HCY_ENOENT: the unit;
+ * HCY_ENOMEM. */
+HCY_API int hcy_azint_map(double *radial, double *chi, const hcy_poni *poni, size_t height, size_t width,
+                          const char *unit, size_t step) HCY_MUST_USE;
 
 /* --- Plans --- */
 
@@ -283,6 +289,23 @@ HCY_API int hcy_azint_result_add(hcy_azint_result *sum, const hcy_azint_result *
  * of theirs: a pixel that is invalid in some of the frames counts as far as it was there.  Nothing can be added
  * to it after that.  HCY_EINVAL: no frame, a normalization that is 0, infinite or NaN. */
 HCY_API int hcy_azint_result_merge(hcy_azint_result *sum, uint64_t n, double normalization) HCY_MUST_USE;
+
+/* --- Regions --- */
+
+/* A region of the detector: what its pixels are in a frame, the pipeline finds in the same pass as the frame's curve.
+ * Pixels are integers as they are stored, without corrections. */
+typedef struct hcy_region {
+    uint32_t x0, y0, x1, y1; /* columns x0 to x1 - 1, rows y0 to y1 - 1 */
+    const uint8_t *pixels;   /* [height][width]: of these the ones that are not 0; NULL: all */
+} hcy_region;
+/* Valid pixels are those that are not masked in this frame alone (a dummy, the detector's sentinels, saturation: as for
+ * its curve).  The same on every device.  Without a valid pixel min and max are 0; what does not fit is INT64_MAX or
+ * INT64_MIN. */
+typedef struct hcy_region_sums {
+    int64_t sum, min, max;         /* of the valid pixels' values */
+    uint64_t valid, invalid, zero; /* pixels; zeros are valid */
+    uint64_t above;                /* valid ones above a limit, where there is one */
+} hcy_region_sums;
 
 #ifdef __cplusplus
 }

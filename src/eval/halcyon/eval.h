@@ -16,13 +16,25 @@
  *
  *   operators   || && ! (of truth)  | ^ & ~ (of bits)  == != < <= > >=  + - * / // % **, unary + -; as in Python
  *               comparisons bind less than |.  // and % are integers' and round towards minus infinity; / of integers
- *               is float64; x ** n wants n from 0 to 16, written as a number
+ *               is float64; x ** y of integers wraps, and a negative y makes the reciprocal towards zero
  *   numbers     1, 2.5e-3, 4j, pi; `index` is an element's number in C order, int64
  *   elementwise abs(x) abs2(x) sign(x) sqrt(x) floor(x) ceil(x) round(x) conj(x) real(x) imag(x) complex(x, y)
- *               minimum(x, y) maximum(x, y) clip(x, low, high) where(c, x, y) fma(x, y, z) isnan(x), and a type's name:
- *               float32(x) and so on
+ *               minimum(x, y) maximum(x, y) clip(x, low, high) where(c, x, y) fma(x, y, z) isnan(x) copysign(x, y),
+ *               and a type's name: float32(x) and so on
+ *   functions   exp(x) exp2(x) expm1(x) log(x) log2(x) log10(x) log1p(x) sin(x) cos(x) tan(x) asin(x) acos(x) atan(x)
+ *               atan2(y, x) angle(x) sinh(x) cosh(x) tanh(x) erf(x) rsqrt(x) hypot(x, y) fmod(x, y) as C has them;
+ *               x is fraction(x) * 2 ** exponent(x), as frexp() has it, and ldexp(x, n) is x * 2 ** n
+ *   random      random(seed, index, stream) is 64 bits (uint64) of Philox 4x32-10, a number for each three integers
+ *               (the stream may be left out: 0); of the same three, uniform() is float64 from 0 to less than 1,
+ *               uniform32() such a float32, normal() float64 with mean 0 and deviation 1.  y = uniform(7, index)
  *   reductions  of all elements, to a number that may stand anywhere in the expression: sum(x) prod(x) min(x) max(x)
- *               any(x) all(x) count(x) mean(x) dot(x, y) vdot(x, y) norm(x) norm1(x) norminf(x) argmin(x) argmax(x)
+ *               any(x) all(x) count(x) mean(x) var(x) std(x) dot(x, y) vdot(x, y) norm(x) norm1(x) norminf(x) argmin(x)
+ *               argmax(x); or along some axes to an array, as NumPy has it: sum(x, axis=1), max(x, axis=(0, -1),
+ *               keepdims=True).  argmin() and argmax() number what is reduced, in C order.  var(x) is mean(abs2(x -
+ *               mean(x))), two passes
+ *   scans       cumsum(x) cumprod(x) cummin(x) cummax(x): of each element what those up to it make, over all elements
+ *               in C order or along axes, axis=1; in x's shape.  exclusive=True: up to the one before; the first is 0,
+ *               1, or the end of the type (infinity) that changes nothing
  *
  * Types.  Of two arrays NumPy's: int32 + float32 is float64, uint8 + int8 is int16, and so on; but float16 is
  * for storage, what is computed of it is float32.  Numbers in the text and of hcy_op_real() and so on take the arrays'
@@ -30,10 +42,14 @@
  * (complex to real, real to integer) wants a type's name around it.  Integers wrap.  Real to integer rounds towards
  * zero, ends at the ends of 64 bits, makes 0 of NaN, and wraps to fewer bits.
  *
- * Bits.  Every operation is IEEE 754's, correctly rounded, and none is contracted.  abs() of a complex number is scaled
- * and within 2 units in the last place, a complex quotient is Smith's, and a real factor or divisor is one of both
- * parts.  Sums and products of floats are made in double, by one tree for all devices and numbers of threads
- * (<eval_format.h> says which).  A NaN is stored as one and the same.
+ * Bits.  Every operation is IEEE 754's, correctly rounded, and none is contracted.  Functions and ** of real numbers,
+ * and abs() of complex ones, are made of such operations, the same on all devices, and within 1 unit in the last place;
+ * of floats they are made in double.  exp, log, sqrt and ** of complex numbers are made of real functions; the other
+ * functions want real numbers.  A text that begins with "fast:" takes the device's own functions, with bits of their
+ * own, where a kernel is generated (CUDA, OpenCL).  A complex quotient is Smith's, and a real factor or divisor is one
+ * of both parts.  Sums and products of floats are made in double, by one tree for all devices and numbers of threads
+ * (<eval_format.h> says which), and become the type that they are of before they are used: along an axis each has the
+ * bits that it has alone.  Scans have a rule of their own there.  A NaN is stored as one and the same.
  *
  * An array that is written may be read in the same statement, and overlap what is read: the result is as if all was
  * read first.  Any thread; several threads may use one queue.
@@ -80,10 +96,10 @@ static inline hcy_operand hcy_op_complex(const char *name, double real, double i
 }
 
 /* Asynchronous; arrays may be released at once.  HCY_EINVAL: the text, with the column of what is wrong; types or
- * shapes that do not go together; an array of another device than the queue's; min() or max() of nothing.  HCY_ERANGE:
- * an integer beyond the type that it takes.  HCY_EUNSUPPORTED: more than a statement may have (8 arrays and results of
- * reductions, 12 numbers, 32 intermediate results at a time), or a device that has neither the kernel nor a compiler
- * for it.  HCY_ENOMEM, HCY_ECOMPILE. */
+ * shapes that do not go together; an axis that is not there; an array of another device than the queue's; min() or
+ * max() of nothing.  HCY_ERANGE: an integer beyond the type that it takes.  HCY_EUNSUPPORTED: more than a statement may
+ * have (8 arrays and results of reductions, 12 numbers, 32 intermediate results at a time), `index` along axes that
+ * are not the last ones, or a device that has neither the kernel nor a compiler for it.  HCY_ENOMEM, HCY_ECOMPILE. */
 HCY_API int hcy_eval(hcy_queue *queue, const char *text, const hcy_operand *operands, size_t n) HCY_MUST_USE;
 
 /* The same with the operands as further arguments. */

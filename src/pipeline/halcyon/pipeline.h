@@ -52,6 +52,8 @@ enum hcy_pipeline_flag {
     HCY_PIPELINE_FEW = 16       /* three frames or so will come in all: devices prepare less, each frame takes longer */
 };
 
+#define HCY_PIPELINE_MAX_REGIONS 256
+
 /* What a frame's curve is divided by, beside the plan's normalization: the count of a monitor.  Called once for
  * each frame whose sums are there, in any thread, in several at once; `number` is the frame's.  0, or what is
  * not finite, is a frame that fails. */
@@ -70,14 +72,21 @@ typedef struct hcy_pipeline_options {
                                 still write to is never freed.  0: devices are waited for */
     uint64_t latency;        /* ns from a frame's coming to its curve that are aimed at: batches are kept so small that
                                 the slowest device at work makes one in a third of it.  0: as large as is fastest */
+    const hcy_region *regions; /* [n_regions], HCY_PIPELINE_MAX_REGIONS at most; all is copied */
+    size_t n_regions;
+    const uint8_t *region_mask; /* [height][width]: where it is not 0 a pixel is in no region; NULL: all are.  The
+                                   plan's own mask has no part in regions */
+    int64_t region_above;       /* INT64_MAX: none are counted for it */
 } hcy_pipeline_options;
-#define HCY_PIPELINE_OPTIONS_INIT { sizeof(hcy_pipeline_options), 0, 0, 0, 0, NULL, NULL, 0, 0 }
+#define HCY_PIPELINE_OPTIONS_INIT                                                                             \
+    { sizeof(hcy_pipeline_options), 0, 0, 0, 0, NULL, NULL, 0, 0, NULL, 0, NULL, INT64_MAX }
 
 /* `devices` are open already; the pipeline keeps references to them and to the plan.  Every device gets its tables,
  * kernels and buffers.  `source` and `opts` (NULL: defaults) are copied. A device that does not take such frames at
  * all (no kernels, pixels of a type that they lack) is left out, as one that was given up: the statistics say why.
- * HCY_EINVAL: no device, a plan of another number of pixels; HCY_EUNSUPPORTED: no device takes them, in the first
- * one's words; HCY_ENOMEM; what the devices say. */
+ * HCY_EINVAL: no device, a plan of another number of pixels, a region that is none or leaves the image;
+ * HCY_EUNSUPPORTED: no device takes them, in the first one's words, or regions of floats; HCY_ENOMEM; what the
+ * devices say. */
 HCY_API int hcy_pipeline_create(hcy_pipeline **pipeline, hcy_device *const *devices, size_t n_devices,
                                 const hcy_azint_plan *plan, const hcy_pipeline_source *source,
                                 const hcy_pipeline_options *opts) HCY_MUST_USE;
@@ -92,6 +101,7 @@ typedef struct hcy_pipeline_frame {
     const char *why;                /* why it failed, in words; "" if it did not */
     size_t device;                  /* which of the pipeline's devices made it */
     uint64_t dropped;               /* push form: submitted frames that were dropped just before this one */
+    const hcy_region_sums *regions; /* [n_regions]; NULL: the frame failed, or there are none */
 } hcy_pipeline_frame;
 /* Called in the thread of hcy_pipeline_run(), in frame order, failed frames too.  Anything but 0, HCY_E* or a number of
  * the host's own, ends the run with that status; the words are those of hcy_fail() in the sink, else they name the
@@ -134,11 +144,12 @@ typedef struct hcy_pipeline_stats {
 
 /* What bounds a run. */
 enum hcy_pipeline_bound {
-    HCY_PIPELINE_BY_READING = 0, /* reading and parsing, or in a push the host and parsing: there was room for more */
-    HCY_PIPELINE_BY_DEVICES = 1, /* copies to them, their kernels, or making curves of the sums */
-    HCY_PIPELINE_BY_SINK = 2     /* who takes the curves: writing */
+    HCY_PIPELINE_BY_READING = 0,   /* reading, or in a push copying, and parsing: devices had room for more */
+    HCY_PIPELINE_BY_DEVICES = 1,   /* copies to them, their kernels, or making curves of the sums */
+    HCY_PIPELINE_BY_SINK = 2,      /* who takes the curves: writing */
+    HCY_PIPELINE_BY_SUBMITTING = 3 /* a push: no more frames came, the queue mostly had room */
 };
-/* "reading", "devices", "sink". */
+/* "reading", "devices", "sink", "submitting". */
 HCY_API const char *hcy_pipeline_bound_name(int bound);
 
 /* Called in the thread of hcy_pipeline_run() about ten times a second, and at the end. */

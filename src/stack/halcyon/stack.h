@@ -72,13 +72,46 @@ HCY_API int hcy_stack_open(hcy_stack **stack, const char *path, const char *data
 HCY_API void hcy_stack_close(hcy_stack *stack); /* NULL is fine */
 HCY_API const hcy_stack_info *hcy_stack_get_info(const hcy_stack *stack);
 
+/* HDF5 is a large library, which a damaged file, or one made for that, can crash, keep busy without end, or fill all
+ * memory with.  A file that is isolated is read by a process of its own, halcyon-h5-reader: its structure, attributes,
+ * small datasets and the addresses of its chunks come from there, and stored frames are then read by this process as
+ * ever.  What only HDF5 can read (other filters, datasets put together from others), that process reads, too: with the
+ * same results, only slower.  Its time and memory are limited, and on Linux it can read files and do nothing else.  A
+ * crash is HCY_ECORRUPT, too much time HCY_ETIMEOUT, too much memory HCY_ENOMEM, with words that name the file; after
+ * three of them HDF5 is not asked for that stack's frames again.
+ *
+ * The host is left alone: no handler of signals is set, this child alone is waited for, no descriptor is inherited.
+ * Where the host has its children waited for in general (SIGCHLD ignored, wait() in a thread), a message lacks the
+ * signal.  A child of fork() may read such a stack's frames, but those that the process reads: HCY_EFORK. */
+enum {
+    HCY_ISOLATE_NONE = 1, /* no file */
+    HCY_ISOLATE_FOREIGN,  /* files that belong to another user than the one who runs this process */
+    HCY_ISOLATE_ALL       /* every HDF5 file */
+};
+typedef struct hcy_isolation {
+    size_t size;      /* sizeof this struct */
+    unsigned files;   /* HCY_ISOLATE_*; 0: where options are given, as the program has it */
+    unsigned seconds; /* that it may take to answer a question, as what a file holds, or a frame; 0: 60 */
+    uint64_t memory;  /* bytes that it may have; 0: 4 GiB */
+} hcy_isolation;
+#define HCY_ISOLATION_INIT { sizeof(hcy_isolation), HCY_ISOLATE_ALL, 0, 0 }
+
+/* From now on, in all threads: which HDF5 files are isolated by all that reads them here (stacks, images, detectors,
+ * corrections, numbers, results, arrays), where its options do not say otherwise.  Before the first call it is what the
+ * environment's HALCYON_ISOLATE says (none, foreign, all), else HCY_ISOLATE_NONE.  The file that is named counts, not
+ * those that it leads to.  Never isolated are hcy_shard_read(), hcy_curves_merge(), and files that are changed; the
+ * attributes of an isolated source are not copied by hcy_stack_create().
+ * HCY_EINVAL; HCY_EUNSUPPORTED: a build without HDF5, which has nothing to isolate (HCY_ISOLATE_NONE is fine). */
+HCY_API int hcy_isolation_set(const hcy_isolation *isolation) HCY_MUST_USE;
+
 typedef struct hcy_stack_options {
     size_t size;         /* sizeof this struct */
     const char *dataset; /* as above; NULL: found */
     const char *channel; /* of a detector with several energy thresholds: "1", "threshold_2", "difference"; NULL */
     int growing;         /* 1: it may be written at this moment; hcy_stack_refresh() looks for more frames */
+    const hcy_isolation *isolation; /* of this stack and its corrections; NULL: as the program has it */
 } hcy_stack_options;
-#define HCY_STACK_OPTIONS_INIT { sizeof(hcy_stack_options), NULL, NULL, 0 }
+#define HCY_STACK_OPTIONS_INIT { sizeof(hcy_stack_options), NULL, NULL, 0, NULL }
 
 /* The same with options (NULL: none).
  * Channels are the second of four dimensions (frames x channels x height x width), named by the dataset `channel`
@@ -371,8 +404,12 @@ typedef struct hcy_curves_options {
     int growing; /* 1: HDF5 and pyFAI's text have their name from the first frame on and say in themselves how far they
                     are good; 0: every file takes its name when it is closed, and an earlier one stays until then */
     const hcy_shard *shard; /* HDF5: the file says that its curves are of this part of the stack; NULL: of all */
+    /* Regions whose sums come with the curves, to HDF5 and pyFAI's text: */
+    const hcy_region *regions;       /* [n_regions] where they are; their masks are not looked at */
+    const char *const *region_names; /* [n_regions] */
+    size_t n_regions;
 } hcy_curves_options;
-#define HCY_CURVES_OPTIONS_INIT { sizeof(hcy_curves_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define HCY_CURVES_OPTIONS_INIT { sizeof(hcy_curves_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* Opens a file for the curves of `plan` (only read during the call).  opts NULL: the defaults.  The suffix
  * of `path` says the format:
@@ -387,14 +424,16 @@ typedef struct hcy_curves_options {
  *                   plans in 2th_deg.
  *   .h5 .hdf5 .nxs  HDF5 in the layout of pyFAI's HDF5Writer: /entry_0000/integrate/results with radial[n],
  *                   data[frames][n], data_errors[frames][n], the frames' numbers, frame[frames], and
- *                   pixels[n], those of each bin; .../configuration/data is pyFAI's WorkerConfig as JSON.
+ *                   pixels[n], those of each bin; .../regions with sum[frames][regions] and the other members of
+ *                   hcy_region_sums, name[regions], box[regions][4]; .../configuration/data is pyFAI's
+ *                   WorkerConfig as JSON.
  *                   Flushed once a second, so that an interruption leaves a valid file;
  *                   /entry_0000/integrate/halcyon/status is an attribute that says "growing", "stopped" or
  *                   "complete".
  *   .edf            images in radius and azimuth (plans with n_azim bins) in single precision, one after the other.
  * Images go to .h5 too: chi[n_azim], data[frames][n_azim][n].  Curves along chi (one bin in radius) are curves.
- * HCY_EINVAL unknown suffix or the source itself, images as text, curves as EDF, HCY_ESTATE exists, HCY_EIO not
- * writable, HCY_EUNSUPPORTED.
+ * HCY_EINVAL unknown suffix or the source itself, images as text, curves as EDF, regions elsewhere than in .dat, .h5,
+ * HCY_ESTATE exists, HCY_EIO not writable, HCY_EUNSUPPORTED.
  */
 HCY_API int hcy_curves_open(hcy_curves **curves, const char *path, const hcy_azint_plan *plan,
                             const hcy_curves_options *opts) HCY_MUST_USE;
@@ -404,6 +443,9 @@ HCY_API int hcy_curves_open(hcy_curves **curves, const char *path, const hcy_azi
  * HCY_EIO: full disk ...; nothing more is written then. */
 HCY_API int hcy_curves_append(hcy_curves *curves, uint64_t frame, const hcy_azint_result *result,
                               const char *why) HCY_MUST_USE;
+/* The same with what is in the file's regions in this frame, [n_regions]; NULL: the frame failed, and has zeros. */
+HCY_API int hcy_curves_append_regions(hcy_curves *curves, uint64_t frame, const hcy_azint_result *result,
+                                      const hcy_region_sums *regions, const char *why) HCY_MUST_USE;
 /* Puts what became of the run beside the curves, at any time before they are closed: in HDF5 an attribute `name` of
  * /entry_0000/integrate/halcyon, in one file of pyFAI's text a line `# name: text`; in other formats there is no place
  * for it, which is no failure. */
@@ -441,7 +483,7 @@ typedef struct hcy_config {
     const char *monitor;            /* "/path" or "FILE::/path" of a list of numbers, or NULL */
 } hcy_config;
 
-/* Reads a configuration of version 3 to 5, as pyFAI's programs and its Worker write it.  A configuration that
+/* Reads a configuration of version 1 to 5, as pyFAI's programs and its Worker write it.  A configuration that
  * Halcyon could not follow to pyFAI's curve is refused, and the error names the key: HCY_EUNSUPPORTED (another
  * integrator, several files for a dark current ...; or a build without jansson).  HCY_EFORMAT: no JSON, or a value
  * that is none; HCY_ENOENT, HCY_EIO, HCY_ENOMEM. */
@@ -471,9 +513,10 @@ typedef struct hcy_results_info {
 } hcy_results_info;
 
 /* Opens what hcy_curves_open() or pyFAI has written, by what is in it: HDF5 (the file's default NXdata with
- * `radial`, and `chi` for images), text of two or three columns in blocks, EDF images.  Rows are read when they
- * are asked for.  HCY_ENOENT, HCY_EIO; HCY_EFORMAT: no such thing is in it, or blocks of text of unequal length
- * (a last one that is shorter, of a run that was interrupted, is left out); HCY_EUNSUPPORTED; HCY_ENOMEM. */
+ * `radial`, and `chi` for images), text of two or three columns in blocks, Fit2D's and GSAS' text, EDF images.  Rows
+ * are read when they are asked for.  HCY_ENOENT, HCY_EIO; HCY_EFORMAT: no such thing is in it, or blocks of text of
+ * unequal length (a last one that is shorter, of a run that was interrupted, is left out); HCY_EUNSUPPORTED;
+ * HCY_ENOMEM. */
 HCY_API int hcy_results_open(hcy_results **results, const char *path) HCY_MUST_USE;
 HCY_API const hcy_results_info *hcy_results_get_info(const hcy_results *results);
 /* Reads one curve (n_radial values) or one image (n_azim rows of n_radial values) to `intensity`, and its errors,

@@ -51,6 +51,7 @@ typedef struct hcy_stream_array {
     uint32_t codec;      /* HCY_CODEC_* of bslz4_format.h */
     uint32_t bare;       /* 1: HCY_CODEC_LZ4 without the filter's head, as Stream v1 has it: see hcy_stream_chunk() */
     uint64_t bytes;      /* decoded */
+    uint32_t zstd;       /* 1: HCY_CODEC_BITSHUFFLE below Zstandard (Jungfraujoch's bszstd): see there, too */
 } hcy_stream_array;
 
 typedef struct hcy_stream_channel {
@@ -98,8 +99,8 @@ HCY_API int hcy_stream_begins(const void *bytes, size_t size, int version);
 HCY_API int hcy_stream_find_channel(size_t *index, const hcy_stream_message *message, const char *name) HCY_MUST_USE;
 
 /* An array as the pipeline and hcy_bslz4_parse() take it.  Most are that as they are: *chunk is the array's own bytes,
- * and `buffer` is not touched.  LZ4 without a head is copied behind one, to `buffer` of hcy_stream_chunk_room() bytes.
- * HCY_ERANGE: it has fewer; HCY_ECORRUPT. */
+ * and `buffer` is not touched.  LZ4 without a head is copied behind one, and what is below Zstandard decompressed, to
+ * `buffer` of hcy_stream_chunk_room() bytes.  HCY_ERANGE: it has fewer; HCY_ECORRUPT; HCY_EUNSUPPORTED: no libzstd. */
 HCY_API int hcy_stream_chunk(hcy_span *chunk, void *buffer, size_t capacity,
                              const hcy_stream_array *array) HCY_MUST_USE;
 HCY_API size_t hcy_stream_chunk_room(const hcy_stream_array *array); /* 0: no buffer is needed */

@@ -1,0 +1,141 @@
+/* array.c - rates of expressions over arrays, beside STREAM's triad on as many threads in the same run; times of calls.
+ *
+ *     bench/array [DEVICE [ELEMENTS [THREADS]]]        cpu, 10^8 floats; threads of the triad (the CPUs there are)
+ *
+ * GB/s count what must move: each array once.  The best of seven.
+ */
+#include "bench.h"
+
+#include <halcyon/eval.h>
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ROUNDS = 7, MOST_THREADS = 1024, CALLS = 20000 };
+
+/* --- STREAM's triad: a = b + 3 c, doubles --- */
+
+struct part {
+    double *a, *b, *c;
+    size_t n;
+    int fills;
+};
+
+static void *triad_part(void *context)
+{
+    const struct part *p = context;
+    /* Pages lie near the thread that wrote them first. */
+    for (size_t i = 0; i < p->n; i++)
+        if (p->fills)
+            p->a[i] = p->b[i] = p->c[i] = 1;
+        else
+            p->a[i] = p->b[i] + 3 * p->c[i];
+    return NULL;
+}
+
+static double time_triad(size_t n, int threads)
+{
+    static struct part parts[MOST_THREADS];
+    pthread_t thread[MOST_THREADS];
+    double *memory = bench_need(malloc(3 * n * sizeof *memory)), best = 1e9;
+    for (int round = -1; round < ROUNDS; round++) {
+        double begin = timer_now();
+        for (int t = 0; t < threads; t++) {
+            size_t first = n * (size_t)t / (size_t)threads, end = n * (size_t)(t + 1) / (size_t)threads;
+            parts[t] = (struct part){ memory + first, memory + n + first, memory + 2 * n + first, end - first,
+                                      round < 0 };
+            if (pthread_create(&thread[t], NULL, triad_part, &parts[t]))
+                bench_check(HCY_ENOMEM, "a thread", __LINE__);
+        }
+        for (int t = 0; t < threads; t++)
+            pthread_join(thread[t], NULL);
+        double seconds = timer_now() - begin;
+        if (round >= 0 && seconds < best)
+            best = seconds;
+    }
+    free(memory);
+    return 3e-9 * (double)(n * sizeof *memory) / best;
+}
+
+/* --- Expressions --- */
+
+static const struct row {
+    const char *text;
+    int arrays; /* that move */
+} rows[] = {
+    { "z = x", 2 },        { "z = 2*x + y", 3 },   { "z = 2*x + y*z", 4 }, { "s = sum(x)", 1 },     { "s = dot(x, y)", 2 },
+    { "s = norm(x)", 1 },  { "z = sqrt(x)", 2 },   { "z = exp(x)", 2 },    { "z = log(x)", 2 },     { "z = sin(x)", 2 },
+    { "z = tanh(x)", 2 },  { "z = erf(x)", 2 },    { "z = x ** y", 3 },    { "z = atan2(x, y)", 3 },
+};
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+struct arrays {
+    hcy_queue *queue;
+    hcy_operand operands[4];
+};
+
+static void make_arrays(struct arrays *a, hcy_queue *queue, int64_t n)
+{
+    static const char *const names[] = { "x", "y", "z", "s" };
+    a->queue = queue;
+    for (int k = 0; k < 4; k++) {
+        hcy_array *array;
+        CHECK(hcy_array_full(&array, queue, HCY_FLOAT32, k < 3, &n, 1.5));
+        a->operands[k] = hcy_op_array(names[k], array);
+    }
+    CHECK(HCY_EVAL(queue, "x = float32(index % 1000) / 500 - 0.999", a->operands[0]));
+}
+
+static void free_arrays(struct arrays *a)
+{
+    for (int k = 0; k < 4; k++)
+        hcy_array_release(a->operands[k].array);
+}
+
+/* Seconds a call, of `calls` of them one after the other. */
+static double time_text(const struct arrays *a, const char *text, int calls)
+{
+    double best = 1e9;
+    for (int round = -1; round < ROUNDS; round++) {
+        double begin = timer_now();
+        for (int i = 0; i < calls; i++)
+            CHECK(hcy_eval(a->queue, text, a->operands, 4));
+        CHECK(hcy_queue_finish(a->queue));
+        double seconds = timer_now() - begin;
+        /* The first one compiles. */
+        if (round >= 0 && seconds < best)
+            best = seconds;
+    }
+    return best / calls;
+}
+
+int main(int argc, char **argv)
+{
+    const char *spec = argc > 1 ? argv[1] : "cpu";
+    int64_t n = argc > 2 ? atoll(argv[2]) : 100000000;
+    int threads = argc > 3 ? atoi(argv[3]) : (int)sysconf(_SC_NPROCESSORS_ONLN);
+    struct arrays a;
+    hcy_device *dev;
+    hcy_queue *queue;
+    if (n < 1 || threads < 1 || threads > MOST_THREADS) {
+        fprintf(stderr, "usage: array [DEVICE [ELEMENTS [THREADS]]]\n");
+        return 2;
+    }
+    CHECK(hcy_device_open(&dev, spec));
+    CHECK(hcy_queue_create(&queue, dev));
+    double triad = time_triad((size_t)n / 2 + 1, threads);
+    printf("%-40s %8.2f GB/s (%d threads)\n", "triad", triad, threads);
+    make_arrays(&a, queue, n);
+    for (int i = 0; i < ROWS; i++) {
+        double rate = 4e-9 * (double)n * rows[i].arrays / time_text(&a, rows[i].text, 1);
+        printf("%-40s %8.2f GB/s %5.0f %% of the triad\n", rows[i].text, rate, 100 * rate / triad);
+    }
+    free_arrays(&a);
+    make_arrays(&a, queue, 1000);
+    for (int i = 0; i < 4; i++)
+        printf("%-28s of 1000 %8.2f us a call\n", rows[i].text, 1e6 * time_text(&a, rows[i].text, CALLS));
+    free_arrays(&a);
+    hcy_queue_release(queue);
+    hcy_device_release(dev);
+    return 0;
+}

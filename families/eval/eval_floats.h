@@ -1,0 +1,155 @@
+/* eval_floats.h - functions of eval_maths.h and eval_angles.h for floats: made in double and rounded once.
+ *
+ * The most wanted have shorter polynomials, whose errors are below a hundredth of a float's last place.
+ */
+#ifndef HCY_EVAL_FLOATS_H
+#define HCY_EVAL_FLOATS_H
+
+#include "eval_angles.h"
+
+HELPER f32 exp_f32(f32 a)
+{
+    f64 x = within_f64((f64)a, -150.0, 130.0), t = FUSED_F64(x, 1.4426950408889634, TO_INTEGER_F64);
+    f64 r = FUSED_F64(-(t - TO_INTEGER_F64), LN2_HI_F64, x), y = FUSED_F64(r * r, short_exp_polynomial(r), r) + 1.0;
+    return (f32)DOUBLE_OF_BITS(BITS_OF_DOUBLE(y) + (BITS_OF_DOUBLE(t) << 52));
+}
+
+/* log(x) to 2^-36 of itself; x is positive and finite. */
+HELPER f64 short_log(f64 x)
+{
+    binary64 b = binary_of(x);
+    f64 s = DIVIDE_F64(b.f, 2.0 + b.f), z = s * s;
+    return FUSED_F64(b.k, LN2_HI_F64, s * FUSED_F64(z, short_log_polynomial(z), 2.0));
+}
+
+HELPER f32 log_f32(f32 a)
+{
+    return (f32)log_edges((f64)a, short_log((f64)a));
+}
+
+HELPER f32 pow_f32(f32 a, f32 b)
+{
+    /* A product's error grows with it, so that the logarithm is one of doubles; floats end before 2^150. */
+    f64 x = (f64)a, y = (f64)b, e = within_f64(log_pair(ABSOLUTE_F64(x), 0.0).hi * y, -150.0, 130.0);
+    return (f32)pow_edges(x, y, exp_f64(e));
+}
+
+HELPER f64 short_sine_of(quarter64 q, i64 quarters)
+{
+    f64 r = q.hi, z = r * r;
+    f64 s = FUSED_F64(r * z, short_sin_polynomial(z), r);
+    f64 c = FUSED_F64(z * z, short_cos_polynomial(z), FUSED_F64(-0.5, z, 1.0));
+    const u64 turned = (u64)(q.quarters + quarters);
+    return DOUBLE_OF_BITS(BITS_OF_DOUBLE(turned & 1 ? c : s) ^ (turned >> 1 << 63));
+}
+
+HELPER quarter64 reduce_near_short(f64 x)
+{
+    quarter64 q;
+    f64 t = FUSED_F64(x, 0.63661977236758138, TO_INTEGER_F64), n = t - TO_INTEGER_F64;
+    q.quarters = (i64)(BITS_OF_DOUBLE(t) - BITS_OF_DOUBLE(TO_INTEGER_F64));
+    q.hi = FUSED_F64(-n, 6.123233995736766e-17, FUSED_F64(-n, 1.5707963267948966, x));
+    q.lo = 0.0;
+    return q;
+}
+
+/* The far ones are few: they cost what those of doubles do. */
+HELPER quarter64 reduce_f32(f64 x)
+{
+    quarter64 q = { 0, NO_NUMBER_F64, 0.0 };
+    if (ABSOLUTE_F64(x) < NEAR_F64)
+        return reduce_near_short(x);
+    return ABSOLUTE_F64(x) < INFINITE_F64 ? reduce_far(x) : q;
+}
+
+HELPER f32 short_sin_of(f32 x, quarter64 q)
+{
+    return x == 0 ? x : (f32)short_sine_of(q, 0);
+}
+
+HELPER f32 short_cos_of(quarter64 q)
+{
+    return (f32)short_sine_of(q, 1);
+}
+
+/* Of an odd number of quarters it is -cos/sin. */
+HELPER f32 short_tan_of(f32 x, quarter64 q)
+{
+    quarter64 first = q;
+    first.quarters = 0;
+    f64 s = short_sine_of(first, 0), c = short_sine_of(first, 1);
+    const i64 odd = q.quarters & 1;
+    return x == 0 ? x : (f32)DIVIDE_F64(odd ? -c : s, odd ? s : c);
+}
+
+HELPER f32 sin_f32(f32 x)
+{
+    return short_sin_of(x, reduce_f32((f64)x));
+}
+
+HELPER f32 cos_f32(f32 x)
+{
+    return short_cos_of(reduce_f32((f64)x));
+}
+
+HELPER f32 tan_f32(f32 x)
+{
+    return short_tan_of(x, reduce_f32((f64)x));
+}
+
+HELPER f32 ldexp_f32(f32 x, i64 n)
+{
+    return (f32)ldexp_f64((f64)x, n);
+}
+
+HELPER i64 exponent_f32(f32 x)
+{
+    return exponent_f64((f64)x);
+}
+
+HELPER f32 rsqrt_f32(f32 x)
+{
+    return (f32)DIVIDE_F64(1.0, SQUARE_ROOT_F64((f64)x));
+}
+
+/* Squares of floats, and their sum but for its rounding, are doubles; an infinity counts even beside a NaN. */
+HELPER f32 hypot_f32(f32 x, f32 y)
+{
+    f64 a = ABSOLUTE_F64((f64)x), b = ABSOLUTE_F64((f64)y);
+    f64 size = SQUARE_ROOT_F64(a * a + b * b);
+    return (f32)(a == INFINITE_F64 || b == INFINITE_F64 ? INFINITE_F64 : size);
+}
+
+#define FLOAT_OF_DOUBLE(function)                        \
+    HELPER f32 function##_f32(f32 x)                     \
+    {                                                    \
+        return (f32)function##_f64((f64)x);              \
+    }
+#define FLOAT_OF_DOUBLES(function)                       \
+    HELPER f32 function##_f32(f32 x, f32 y)              \
+    {                                                    \
+        return (f32)function##_f64((f64)x, (f64)y);      \
+    }
+FLOAT_OF_DOUBLE(exp2)
+FLOAT_OF_DOUBLE(expm1)
+FLOAT_OF_DOUBLE(log2)
+FLOAT_OF_DOUBLE(log10)
+FLOAT_OF_DOUBLE(log1p)
+FLOAT_OF_DOUBLE(asin)
+FLOAT_OF_DOUBLE(acos)
+FLOAT_OF_DOUBLE(atan)
+FLOAT_OF_DOUBLE(sinh)
+FLOAT_OF_DOUBLE(cosh)
+FLOAT_OF_DOUBLE(tanh)
+FLOAT_OF_DOUBLE(erf)
+FLOAT_OF_DOUBLE(fraction)
+FLOAT_OF_DOUBLES(atan2)
+FLOAT_OF_DOUBLES(fmod)
+FLOAT_OF_DOUBLES(loghypot)
+
+HELPER f32 with_sign_f32(f32 x, f32 y)
+{
+    return (f32)with_sign_f64((f64)x, (f64)y);
+}
+
+#endif

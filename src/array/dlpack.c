@@ -1,0 +1,253 @@
+/* dlpack.c - arrays to and from DLPack's tensors, of memory that the host sees.
+ *
+ * The structures are DLPack's (dlpack.h, version 1), whose layout is its ABI.  A tensor that was made here holds a
+ * reference on its array; an array that was made of a tensor gives it back with its buffer.
+ */
+#include "array_priv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Devices: the host, and its memory as it is pinned for GPUs of two makers. */
+enum { ON_CPU = 1, PINNED = 3, PINNED_OTHERWISE = 11, MAJOR = 1, READ_ONLY = 1 };
+enum { CODE_INT = 0, CODE_UINT = 1, CODE_FLOAT = 2, CODE_COMPLEX = 5, CODE_BOOL = 6 };
+
+struct tensor {
+    void *data;
+    struct {
+        int32_t type, id;
+    } device;
+    int32_t rank;
+    struct {
+        uint8_t code, bits;
+        uint16_t lanes;
+    } dtype;
+    int64_t *shape, *strides; /* in elements; strides NULL: C order */
+    uint64_t byte_offset;
+};
+struct DLManagedTensor {
+    struct tensor tensor;
+    void *context;
+    void (*deleter)(struct DLManagedTensor *self);
+};
+struct DLManagedTensorVersioned {
+    struct {
+        uint32_t major, minor;
+    } version;
+    void *context;
+    void (*deleter)(struct DLManagedTensorVersioned *self);
+    uint64_t flags;
+    struct tensor tensor;
+};
+
+/* DLPack's code of a type, by what NumPy's files call it. */
+static uint8_t code_of_kind(char kind)
+{
+    switch (kind) {
+    case 'b':
+        return CODE_BOOL;
+    case 'i':
+        return CODE_INT;
+    case 'u':
+        return CODE_UINT;
+    case 'f':
+        return CODE_FLOAT;
+    default:
+        return CODE_COMPLEX;
+    }
+}
+
+/* --- Out --- */
+
+struct exported {
+    struct DLManagedTensorVersioned tensor;
+    int64_t shape[HCY_ARRAY_MAX_RANK], strides[HCY_ARRAY_MAX_RANK];
+    hcy_array *array;
+};
+
+static void delete_exported(struct DLManagedTensorVersioned *self)
+{
+    struct exported *e = self->context;
+    hcy_array_release(e->array);
+    free(e);
+}
+
+int hcy_array_to_dlpack(struct DLManagedTensorVersioned **out, hcy_queue *queue, hcy_array *a)
+{
+    if (!out || !a)
+        return hcy_fail(HCY_EINVAL, "hcy_array_to_dlpack: no %s", out ? "array" : "place for the tensor");
+    char *data = a->buffer ? hcy_buffer_host(a->buffer) : NULL;
+    if (a->count && !data)
+        return hcy_fail(HCY_EUNSUPPORTED, "hcy_array_to_dlpack: the memory of %s is not the host's; "
+                                          "hcy_array_to_device() copies to a cpu device",
+                        hcy_device_get_info(hcy__array_device(a))->name);
+    /* Whoever takes the tensor knows nothing of our queues. */
+    int status = queue ? hcy_queue_finish(queue) : 0;
+    struct exported *e = status ? NULL : calloc(1, sizeof *e);
+    if (!e)
+        return status ? status : hcy_fail(HCY_ENOMEM, "out of memory for a tensor's record");
+    memcpy(e->shape, a->shape, sizeof e->shape);
+    memcpy(e->strides, a->strides, sizeof e->strides);
+    e->array = hcy_array_retain(a);
+    e->tensor.version.major = MAJOR;
+    e->tensor.context = e;
+    e->tensor.deleter = delete_exported;
+    struct tensor *t = &e->tensor.tensor;
+    t->data = data;
+    t->device.type = ON_CPU;
+    t->rank = a->rank;
+    t->dtype.code = code_of_kind(hcy__dtype(a->dtype)->kind);
+    t->dtype.bits = (uint8_t)(8 * hcy_dtype_size(a->dtype));
+    t->dtype.lanes = 1;
+    t->shape = e->shape;
+    t->strides = e->strides;
+    t->byte_offset = data ? (uint64_t)a->offset * hcy_dtype_size(a->dtype) : 0;
+    *out = &e->tensor;
+    return 0;
+}
+
+/* --- In --- */
+
+/* What lies under a buffer of a tensor's; `taken` once the tensor is the array's. */
+struct imported {
+    struct DLManagedTensor *plain;
+    struct DLManagedTensorVersioned *versioned;
+    bool taken;
+};
+
+static void give_back(struct imported *i)
+{
+    if (i->plain && i->plain->deleter)
+        i->plain->deleter(i->plain);
+    if (i->versioned && i->versioned->deleter)
+        i->versioned->deleter(i->versioned);
+}
+
+static void drop_imported(void *payload)
+{
+    struct imported *i = payload;
+    if (i->taken)
+        give_back(i);
+    free(i);
+}
+
+static int check_tensor(int *dtype, const struct tensor *t)
+{
+    if (t->rank < 0 || t->rank > HCY_ARRAY_MAX_RANK || (t->rank && !t->shape))
+        return hcy_fail(HCY_EINVAL, "a DLPack tensor of %d axes; an array has 0 to %d, and a size for each",
+                        (int)t->rank, HCY_ARRAY_MAX_RANK);
+    if (t->device.type != ON_CPU && t->device.type != PINNED && t->device.type != PINNED_OTHERWISE)
+        return hcy_fail(HCY_EUNSUPPORTED, "a DLPack tensor on a device of type %d; only the host's memory is taken",
+                        (int)t->device.type);
+    *dtype = HCY_BOOL;
+    while (hcy__dtype(*dtype) && (code_of_kind(hcy__dtype(*dtype)->kind) != t->dtype.code ||
+                                  8 * hcy_dtype_size(*dtype) != t->dtype.bits))
+        ++*dtype;
+    if (t->dtype.lanes != 1 || !hcy__dtype(*dtype))
+        return hcy_fail(HCY_EUNSUPPORTED, "a DLPack tensor of type code %d, %d bits, %d lanes, which no array has",
+                        t->dtype.code, t->dtype.bits, t->dtype.lanes);
+    return 0;
+}
+
+/* Elements before the first one and behind it that the strides reach, and all of them with it, as bytes. */
+static int find_reach(size_t *below, size_t *bytes, const struct tensor *t, const int64_t *strides, size_t size)
+{
+    size_t above = 0, far = 0;
+    int status = 0;
+    *below = 0;
+    /* The numbers are anybody's: unchecked, a sum could wrap around.  No axis is 0 here. */
+    for (int d = 0; !status && d < t->rank; d++) {
+        size_t step = strides[d] < 0 ? (size_t)0 - (size_t)strides[d] : (size_t)strides[d];
+        size_t *side = strides[d] < 0 ? below : &above;
+        status = hcy_size_mul(&far, step, (size_t)t->shape[d] - 1);
+        if (!status)
+            status = hcy_size_add(side, *side, far);
+    }
+    if (!status)
+        status = hcy_size_add(&far, *below, above);
+    if (!status)
+        status = hcy_size_add(&far, far, 1);
+    if (!status)
+        status = hcy_size_mul(bytes, far, size);
+    if (status || *bytes > INTPTR_MAX)
+        return hcy_fail(HCY_ERANGE, "a DLPack tensor that reaches further than memory");
+    return 0;
+}
+
+/* The view of the tensor's memory; the buffer has the payload from here on, or it is freed. */
+static int view_tensor(hcy_array **out, hcy_device *dev, const struct tensor *t, int dtype, struct imported *payload)
+{
+    int64_t strides[HCY_ARRAY_MAX_RANK];
+    size_t below = 0, bytes = 0, size = hcy_dtype_size(dtype);
+    uintptr_t first = (uintptr_t)t->data + (uintptr_t)t->byte_offset;
+    hcy_buffer *buffer = NULL;
+    hcy__c_strides(strides, t->rank, t->shape);
+    if (t->strides)
+        memcpy(strides, t->strides, sizeof *strides * (size_t)t->rank);
+    int status = find_reach(&below, &bytes, t, strides, size);
+    if (!status && (!t->data || first < (uintptr_t)t->data || first < below * size ||
+                    first - below * size > UINTPTR_MAX - bytes))
+        status = hcy_fail(HCY_EINVAL, "a DLPack tensor without memory, or with an offset that leaves it");
+    size_t part = dtype >= HCY_COMPLEX64 ? size / 2 : size;
+    if (!status && first % part)
+        status = hcy_fail(HCY_EINVAL, "a DLPack tensor whose elements lie across %s's boundaries",
+                          hcy_dtype_name(dtype));
+    if (!status)
+        status = hcy_buffer_import_host(&buffer, dev, (void *)(first - below * size), bytes, drop_imported, payload);
+    if (status) {
+        free(payload);
+        return status;
+    }
+    status = hcy_array_of_buffer(out, buffer, dtype, t->rank, t->shape, strides, (int64_t)below);
+    payload->taken = !status;
+    hcy_buffer_release(buffer);
+    return status;
+}
+
+static int import_tensor(hcy_array **out, hcy_device *dev, const struct tensor *t, struct imported from)
+{
+    int64_t count = 0;
+    int dtype = 0, status = check_tensor(&dtype, t);
+    if (!status)
+        status = hcy__shape_count(&count, t->rank, t->shape);
+    if (status)
+        return status;
+    if (!count) {
+        /* Nothing is shown of it, and the array needs none. */
+        status = hcy_array_empty(out, dev, dtype, t->rank, t->shape);
+        if (!status)
+            give_back(&from);
+        return status;
+    }
+    struct imported *payload = malloc(sizeof *payload);
+    if (!payload)
+        return hcy_fail(HCY_ENOMEM, "out of memory for a tensor's record");
+    *payload = from;
+    return view_tensor(out, dev, t, dtype, payload);
+}
+
+int hcy_array_from_dlpack(hcy_array **out, hcy_device *dev, struct DLManagedTensorVersioned *tensor)
+{
+    if (!out || !dev || !tensor)
+        return hcy_fail(HCY_EINVAL, "hcy_array_from_dlpack: no %s",
+                        !out  ? "place for the array"
+                        : dev ? "tensor"
+                              : "device");
+    if (tensor->version.major != MAJOR)
+        return hcy_fail(HCY_EUNSUPPORTED, "a DLPack tensor of version %u.%u; versions 1.x are taken",
+                        (unsigned)tensor->version.major, (unsigned)tensor->version.minor);
+    /* An array may be written, and nothing would stop it. */
+    if (tensor->flags & READ_ONLY)
+        return hcy_fail(HCY_EUNSUPPORTED, "a DLPack tensor that is for reading only; hcy_array_from_host() copies");
+    return import_tensor(out, dev, &tensor->tensor, (struct imported){ .versioned = tensor });
+}
+
+int hcy_array_from_dlpack_plain(hcy_array **out, hcy_device *dev, struct DLManagedTensor *tensor)
+{
+    if (!out || !dev || !tensor)
+        return hcy_fail(HCY_EINVAL, "hcy_array_from_dlpack_plain: no %s",
+                        !out  ? "place for the array"
+                        : dev ? "tensor"
+                              : "device");
+    return import_tensor(out, dev, &tensor->tensor, (struct imported){ .plain = tensor });
+}

@@ -1,0 +1,46 @@
+/* map.c - where an image's pixels are in radius and azimuth, for who draws or judges a geometry.  No state, any thread.
+ */
+#include "azint_priv.h"
+#include "sized.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Every step-th pixel of a row that was evaluated, in the unit and in degrees. */
+static void take_pixels(double *radial, double *chi, const struct azint_row *row, const struct azint_scale *scale,
+                        size_t width, size_t step)
+{
+    for (size_t j = 0; j < width; j += step) {
+        *radial++ = row->radial[j] * scale->scale;
+        if (chi)
+            *chi++ = row->chi[j] * 180 / AZINT_PI;
+    }
+}
+
+int hcy_azint_map(double *radial, double *chi, const hcy_poni *poni, size_t height, size_t width, const char *unit,
+                  size_t step)
+{
+    static const hcy_poni poni_init = HCY_PONI_INIT;
+    hcy_poni p = poni_init;
+    struct azint_geometry g;
+    struct azint_scale scale;
+    struct azint_row row;
+    size_t columns = step ? (width + step - 1) / step : 0, at = 0;
+    int rc;
+
+    if (!radial || !poni || !unit || !step)
+        return hcy_fail(HCY_EINVAL, "hcy_azint_map: radial, poni or unit is NULL, or the step 0");
+    if ((rc = hcy__sized_read(&p, sizeof p, poni, "hcy_poni")) || (rc = hcy__azint_resolve_poni(&p, height, width)) ||
+        (rc = hcy__azint_scale_init(&scale, unit, p.wavelength)))
+        return rc;
+    if ((rc = hcy__azint_row_alloc(&row, width)))
+        return rc;
+    rc = hcy__azint_geometry_init(&g, &p, height, width);
+    for (size_t i = 0; !rc && i < height; i += step, at += columns) {
+        hcy__azint_centres_eval(&row, &g, &scale, i, chi != NULL);
+        take_pixels(radial + at, chi ? chi + at : NULL, &row, &scale, width, step);
+    }
+    hcy__azint_geometry_free(&g);
+    hcy__azint_row_free(&row);
+    return rc;
+}

@@ -1,0 +1,233 @@
+/* plot_frames.c - a frame of a stack, or the sum of several, as a map: its mask, its contrast, rings.
+ *
+ * Frames are decoded by frames.c, in its threads; what they add to is guarded by a lock.  A pixel that is invalid in
+ * one of the frames is invalid in their sum. */
+#include "frames.h"
+#include "geometry.h"
+#include "mask.h"
+#include "plot.h"
+#include "plot_rings.h"
+#include <halcyon/pipeline.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_CELLS = 1000 }; /* of a side of the picture */
+#define HELPS 8             /* a logarithmic scale: where the brightest pixels have so many times what most have */
+
+struct sum {
+    const hcy_stack_info *info;
+    hcy_azint_job job; /* the values that are invalid */
+    size_t n;
+    double *values;
+    uint8_t *bad;
+    pthread_mutex_t lock; /* of all below, and of the arrays */
+    uint64_t frames;
+};
+
+/* --- Pixels --- */
+
+/* struct frames.take */
+static int add_frame(void *payload, unsigned thread, uint64_t frame, const void *pixels)
+{
+    struct sum *s = payload;
+    /* hcy_image_to_floats() only reads. */
+    hcy_image image = { s->info->height, s->info->width, s->info->pixel_type, s->info->elem_size,
+                        (size_t)s->info->frame_bytes, (void *)(uintptr_t)pixels };
+    float *values = pixels ? malloc(s->n * sizeof *values) : NULL;
+    (void)thread, (void)frame;
+    if (!pixels)
+        return 0;
+    if (!values)
+        return hcy_fail(HCY_ENOMEM, "no memory for an image of %zu pixels", s->n);
+    hcy_image_to_floats(values, &image);
+    pthread_mutex_lock(&s->lock);
+    cli_mask_invalid(s->bad, &s->job, pixels, s->n);
+    for (size_t i = 0; i < s->n; i++)
+        s->values[i] += (double)values[i];
+    s->frames++;
+    pthread_mutex_unlock(&s->lock);
+    free(values);
+    return 0;
+}
+
+/* The file's own mask, that of the user and the detector's gaps. */
+static int add_masks(uint8_t *bad, const struct frames *f, const hcy_poni *poni, const struct plot_wish *wish)
+{
+    size_t n = (size_t)f->info->height * f->info->width;
+    hcy_corrections *own = NULL;
+    int status = CLI_OK, is_plain;
+    if (!wish->no_file_mask && hcy_corrections_read(&own, f->stack, NULL, HCY_CORRECTION_MASK))
+        return cli_error("%s; --no-file-mask goes without", hcy_last_error()->text);
+    if (own && own->mask)
+        memcpy(bad, own->mask, n);
+    hcy_corrections_free(own);
+    if (wish->mask)
+        status = cli_mask_file(bad, &is_plain, f->stack, wish->mask);
+    uint8_t *gaps = poni && poni->detector && !poni->corners ? malloc(n) : NULL;
+    /* A detector whose shape is another one has no gaps here; the integration says so, a picture need not. */
+    if (!status && gaps && !hcy_detector_mask(gaps, poni->detector, f->info->height, f->info->width))
+        for (size_t i = 0; i < n; i++)
+            bad[i] |= gaps[i];
+    free(gaps);
+    return status;
+}
+
+/* The geometry from -p, or from the file itself; *has: there is one. */
+static int find_geometry(hcy_poni *poni, int *has, struct cli_geometry *g, const struct frames *f,
+                         const struct plot_wish *wish)
+{
+    hcy_detector_info *own = NULL;
+    *has = 0;
+    g->quiet = 1;
+    g->flip = wish->flip;
+    if (wish->poni) {
+        int status = hcy_poni_read(poni, wish->poni);
+        if (status)
+            return cli_fail(status);
+        g->given = 1;
+    } else {
+        /* Frames can be looked at without a geometry; whoever wants rings hears what is missing. */
+        int whole = *f->info->dataset && !hcy_detector_read(&own, f->info->path) &&
+                    !hcy_detector_geometry(poni, own, f->info->height, f->info->width);
+        hcy_detector_info_free(own);
+        if (!whole && !wish->rings && !wish->calibrant)
+            return CLI_OK;
+        *poni = (hcy_poni)HCY_PONI_INIT;
+    }
+    *has = 1;
+    return cli_geometry_read(poni, g, f->stack);
+}
+
+/* --- The map --- */
+
+/* Squares of pixels, averaged over those that are valid, so that no side has more cells than a picture shows. */
+static int fill_cells(struct plot_map *map, const struct sum *s)
+{
+    size_t height = s->info->height, width = s->info->width;
+    size_t side = height > width ? height : width, k = (side + MOST_CELLS - 1) / MOST_CELLS;
+    map->width = (width + k - 1) / k;
+    map->height = (height + k - 1) / k;
+    map->cells = malloc(map->width * map->height * sizeof *map->cells);
+    if (!map->cells)
+        return cli_error("no memory for a picture of %zu x %zu pixels", height, width);
+    for (size_t y = 0; y < map->height; y++)
+        for (size_t x = 0; x < map->width; x++) {
+            double sum = 0, n = 0;
+            for (size_t i = y * k; i < (y + 1) * k && i < height; i++)
+                for (size_t j = x * k; j < (x + 1) * k && j < width; j++)
+                    if (!s->bad[i * width + j] && isfinite(s->values[i * width + j])) {
+                        sum += s->values[i * width + j];
+                        n++;
+                    }
+            map->cells[y * map->width + x] = n > 0 ? sum / n : NAN;
+        }
+    /* Pixel j lies between j and j + 1, as beam centres are counted. */
+    double half = (double)k / 2;
+    memcpy(map->x, (double[]){ half, half + (double)((map->width - 1) * k) }, sizeof map->x);
+    memcpy(map->y, (double[]){ half, half + (double)((map->height - 1) * k) }, sizeof map->y);
+    return CLI_OK;
+}
+
+/* Does a linear scale leave most of the picture dark? */
+static int log_helps(const struct plot *p)
+{
+    struct plot linear = *p;
+    double ends[2], middle[2];
+    linear.log = 0;
+    if (!plot_find_colours(ends, &linear))
+        return 0;
+    linear.contrast[0] = linear.contrast[1] = 50;
+    plot_find_colours(middle, &linear);
+    return ends[1] > HELPS * fmax(middle[0], 0) && ends[1] > 0;
+}
+
+static void put_frame_words(struct plot *p, const struct frames *f, const struct plot_wish *wish, uint64_t frames)
+{
+    const char *name = strrchr(f->info->path, '/');
+    size_t n;
+    name = name ? name + 1 : f->info->path;
+    snprintf(p->x_label, sizeof p->x_label, "Column (fast axis)");
+    snprintf(p->y_label, sizeof p->y_label, "Row (slow axis)");
+    if (wish->title || f->info->frames == 1)
+        snprintf(p->title, sizeof p->title, "%s", wish->title ? wish->title : name);
+    else if (!wish->sum.given)
+        snprintf(p->title, sizeof p->title, "%s, frame %llu", name, (unsigned long long)f->first);
+    else
+        snprintf(p->title, sizeof p->title, "%s, sum of %llu frames from %llu", name, (unsigned long long)frames,
+                 (unsigned long long)f->first);
+    n = strlen(p->title);
+    if (wish->title)
+        return;
+    if (wish->calibrant)
+        snprintf(p->title + n, sizeof p->title - n, "; rings of %s", wish->calibrant);
+    else if (wish->rings)
+        snprintf(p->title + n, sizeof p->title - n, "; rings at %s°", wish->rings);
+}
+
+/* --- The whole --- */
+
+static int sum_frames(struct sum *s, struct frames *f, const hcy_poni *poni, const struct plot_wish *wish)
+{
+    hcy_azint_options options = HCY_AZINT_OPTIONS_INIT;
+    s->info = f->info;
+    s->n = (size_t)f->info->height * f->info->width;
+    s->values = calloc(s->n, sizeof *s->values);
+    s->bad = calloc(s->n, 1);
+    if (!s->values || !s->bad)
+        return cli_error("no memory for an image of %zu pixels", s->n);
+    cli_raw_invalid(&options, &f->raw);
+    int status = cli_invalid_values(&s->job, f->info, poni, &options);
+    if (status)
+        return cli_fail(status);
+    status = add_masks(s->bad, f, poni, wish);
+    if (status)
+        return status;
+    f->take = add_frame;
+    f->payload = s;
+    /* A frame that is damaged was reported, and the others can still be looked at. */
+    status = frames_run(f);
+    return s->frames ? CLI_OK : status ? status : cli_error("no frame is good: there is nothing to show");
+}
+
+/* The frames from the first that was asked for on, as many as are added up. */
+static int choose_span(struct frames *f, const struct plot_wish *wish)
+{
+    const struct cli_span *wanted = wish->frames->given ? &wish->frames->list[0] : NULL;
+    uint64_t first = wanted ? wanted->first : 0, n = wish->sum.given ? (uint64_t)wish->sum.value : 1;
+    if (wanted && !wish->sum.given && (wish->frames->n > 1 || wanted->last - first != 1))
+        return cli_error("one frame is shown at a time: --frames N, or --frames N --sum M for the sum of M from it on");
+    f->span = (struct cli_span){ 1, first, first + n };
+    return CLI_OK;
+}
+
+int plot_read_frames(struct plot *p, const struct plot_wish *wish)
+{
+    struct frames f = { .path = wish->path, .dataset = wish->dataset, .channel = wish->channel, .device_list = "cpu",
+                        .quiet = 1 };
+    struct sum s = { .lock = PTHREAD_MUTEX_INITIALIZER };
+    struct cli_geometry g = { 0 };
+    hcy_poni poni = HCY_PONI_INIT;
+    int has_geometry = 0, status = choose_span(&f, wish);
+    if (status)
+        return CLI_USAGE;
+    p->kind = PLOT_IMAGE;
+    status = frames_open(&f);
+    if (!status)
+        status = find_geometry(&poni, &has_geometry, &g, &f, wish);
+    if (!status)
+        status = sum_frames(&s, &f, has_geometry ? &poni : NULL, wish);
+    if (!status)
+        status = fill_cells(&p->map, &s);
+    if (!status && has_geometry)
+        status = plot_add_rings(&p->map, &poni, f.info->height, f.info->width, wish);
+    if (!status) {
+        p->log = wish->log || (!wish->linear && log_helps(p));
+        put_frame_words(p, &f, wish, s.frames);
+    }
+    hcy_detector_info_free(g.file);
+    free(s.values);
+    free(s.bad);
+    frames_close(&f);
+    return status;
+}

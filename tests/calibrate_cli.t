@@ -1,0 +1,112 @@
+# halcyon calibrate: frames of known geometry, made by tests/calibrate, give it back; others are refused.
+test_name=calibrate_cli
+. "${top_srcdir:-.}/tests/cli.sh"
+make=${json%/*}/calibrate
+
+# frame NAME ...: see make_frame() of calibrate.c.
+frame() { name=$1; shift; "$make" frame "$name" "$@" || exit 99; }
+calibrate() { "$halcyon" calibrate "$@" -q; }
+# near FILE.poni KEY WANT TOLERANCE
+near()
+{
+    awk -v key="$2:" -v want="$3" -v by="$4" '$1 == key { v = $2; n++ }
+        END { d = v - want; if (n == 1 && d <= by && -d <= by) exit 0
+              print key, v, "not", want, "+-", by; exit 1 }' "$1"
+}
+# geometry FILE.poni DIST PONI1 PONI2 ROT1 ROT2: the distance within 25 um, the point of normal incidence within 80, tilts within
+# 0.5 mrad: tilt and point belong together.
+geometry()
+{
+    near "$1" Distance "$2" 2.5e-5 && near "$1" Poni1 "$3" 8e-5 && near "$1" Poni2 "$4" 8e-5 &&
+        near "$1" Rot1 "$5" 5e-4 && near "$1" Rot2 "$6" 5e-4
+}
+
+# --- From nothing but the pixels, or the detector's name, and the wavelength ---
+frame ceria.npy 619 487 172e-6 3 0.15 0.05 0.04 0 0 0.5 CeO2 100 0.02
+frame tilted.npy 400 320 266e-6 4 0.2 0.06 0.03 0.1 -0.15 0.4 LaB6 100 0.02
+frame outside.npy 400 400 150e-6 2 0.1 -0.01 0.02 0.02 0.05 0.3 CeO2 100 0.02
+frame faint.npy 400 500 75e-6 1 0.1 0.015 0.018 0.01 0.03 0.5 LaB6 1.5 0.02
+frame noise.npy 300 300 172e-6 3 0.15 0.02 0.02 0 0 0.5 none 100 0.02
+check 'rings, gaps, a beamstop and hot pixels: ceria' calibrate ceria.npy -c CeO2 -w 0.5 -D Pilatus300k -o ceria.poni
+check '... the geometry is that of the frame' geometry ceria.poni 0.15 0.05 0.04 0 0
+check '... the detector is in the file' grep -q 'Pilatus *300k' ceria.poni
+check 'tilted by ten degrees, columns the other way' calibrate tilted.npy -c lab6 -w 0.4 --pixel 266 --orientation 4 \
+    -o tilted.poni
+check '... the geometry is that of the frame' geometry tilted.poni 0.2 0.06 0.03 0.1 -0.15
+check 'the beam beside the detector, rows the other way' calibrate outside.npy -c CeO2 -e 41.328066 --pixel 150,150 \
+    --orientation 2 -o outside.poni
+check '... the geometry is that of the frame' near outside.poni Distance 0.1 3e-5
+check '... and the tilt' near outside.poni Rot2 0.05 5e-4
+check 'few photons, orientation 1' calibrate faint.npy -c LaB6 -w 0.5 --pixel 75 --orientation 1 -o faint.poni
+check '... the distance is that of the frame' near faint.poni Distance 0.1 1e-4
+
+# --- From a geometry, a centre, with what is fixed ---
+sed 's/^Distance:.*/Distance: 0.1515/; s/^Poni1:.*/Poni1: 0.0507/; s/^Poni2:.*/Poni2: 0.0394/' ceria.poni >wrong.poni
+says() { "$halcyon" calibrate ceria.npy -c CeO2 "$@" >said 2>&1; }
+check 'from a PONI that is wrong' says -p wrong.poni -o right.poni
+check '... the answer has uncertainties' grep -q 'dist .* m  +- [0-9.e-]*$' said
+check '... what is left, and of how many points' \
+    grep -q 'rms .*0\.[01][0-9]* pixels, .* mrad, .* points on .* rings' said
+check '... and the points of each ring' grep -q ' 1    3.12442 .* of ' said
+check '... the geometry is that of the frame' geometry right.poni 0.15 0.05 0.04 0 0
+sed 's/^Distance:.*/Distance: 0.25/; s/^Poni1:.*/Poni1: 0.08/' ceria.poni >far.poni
+check 'from a PONI that leads nowhere' calibrate ceria.npy -c CeO2 -p far.poni -o found.poni
+check '... the geometry is that of the frame' geometry found.poni 0.15 0.05 0.04 0 0
+check 'a centre and a distance that are about right, no tilt' calibrate ceria.npy -c CeO2 -w 0.5 --pixel 172 \
+    --centre 236,287 --distance 0.152 --fix rot1,rot2,rot3,wavelength -o fixed.poni
+check '... what is fixed stays' near fixed.poni Rot1 0 0
+check '... and the centre is found' near fixed.poni Poni1 0.05 4e-6
+
+# --- What is no answer ---
+none() { test ! -e "$1"; }
+check 'noise is refused' refused 1 'no rings of CeO2' calibrate noise.npy -c CeO2 -w 0.5 --pixel 172 -o noise.poni
+check '... and nothing is written' none noise.poni
+"$halcyon" calibrate ceria.npy -c Si -w 0.5 --pixel 172 -o other.poni >other.log 2>&1
+check 'silicon for ceria is doubtful' equals $? 1
+check '... and the words say what it looks like' grep -q 'doubtful: .* more like those of CeO2' other.log
+check '... and nothing is written' none other.poni
+"$halcyon" calibrate ceria.npy -c Si -w 0.5 --pixel 172 -o other.poni --force >other.log 2>&1
+check '... but by force' test -s other.poni
+real=$data/detector/pixium
+if [ -e "$real/pixium_03150.tif" ] && "$halcyon" info "$real/pixium_03150.tif" >/dev/null 2>&1; then
+    # Its geometry is of ceria, and the frame itself of a sample.
+    "$halcyon" calibrate "$real/pixium_03150.tif" -c CeO2 -p "$real/exact_for_integrated_dat.poni" \
+        -o real.poni >real.log 2>&1
+    check 'a real frame of something else is refused' equals $? 1
+    check '... and nothing is written' none real.poni
+else
+    skip "a real frame of something else: no $real/pixium_03150.tif, or built without libtiff"
+    skip '... and nothing is written'
+fi
+
+# --- What is asked for ---
+check 'no calibrant' refused 2 'give -c' calibrate ceria.npy -w 1
+check 'one that is not known' refused 2 'LaB6_SRM660a' calibrate ceria.npy -c cheese -w 1
+check 'the wavelength twice' refused 2 'give one' calibrate ceria.npy -c CeO2 -w 1 -e 12
+check 'no detector' refused 1 'give -D' calibrate ceria.npy -c CeO2 -w 1
+check 'no wavelength' refused 1 'give -w' calibrate ceria.npy -c CeO2 --pixel 100
+check 'pixels that are none' refused 2 'micrometres' calibrate ceria.npy -c CeO2 -w 1 --pixel big
+check 'a parameter that is none' refused 2 'they are dist' calibrate ceria.npy -c CeO2 -w 1 --pixel 172 --fix rot4
+check 'a centre that is none' refused 2 'column,row' calibrate ceria.npy -c CeO2 -w 1 --pixel 172 --centre 5
+check 'a detector of another shape' refused 1 'pixels' calibrate ceria.npy -c CeO2 -w 1 -D Eiger4M
+
+# --- A stack, and the picture ---
+if "$halcyon" simulate s.h5 --detector Eiger500k --frames 3 --counts 8 -q >simulate.log 2>&1; then
+    wavelength=`awk '$1 == "Wavelength:" { print 1e10 * $2 }' s.poni`
+    distance=`awk '$1 == "Distance:" { print $2 }' s.poni`
+    check 'frames of a stack, added' calibrate s.h5 -c CeO2 -w "$wavelength" -D Eiger500k --frames 0:3 -o s2.poni
+    check '... are where they were made' near s2.poni Distance "$distance" 2e-4
+else
+    skip 'frames of a stack, added: built without HDF5'
+    skip '... are where they were made'
+fi
+if command -v gnuplot >/dev/null 2>&1; then
+    check 'a picture' calibrate ceria.npy -c CeO2 -p ceria.poni --plot fit.svg
+    check '... of the frame, its rings and what is left' sh -c "grep -q '</svg>' fit.svg && grep -q 'what is left' fit.svg"
+else
+    skip 'a picture: no gnuplot'
+    skip '... of the frame, its rings and what is left'
+fi
+check 'a picture of a kind that is none' refused 2 'png' "$halcyon" calibrate ceria.npy -c CeO2 -p ceria.poni --plot fit.gif -q
+echo "1..$n"
+exit $failed

@@ -1,0 +1,70 @@
+# halcyon --isolate, and the library's tests of HDF5 files with every file isolated: the same results.
+tests=${top_builddir:-.}/tests
+case $tests in /*) ;; *) tests=`pwd`/$tests ;; esac
+test_name=isolate
+. "${top_srcdir:-.}/tests/cli.sh"
+HALCYON_CACHE_DIR=$work/cache
+export HALCYON_CACHE_DIR
+
+if "$halcyon" simulate s.h5 --detector Eiger500k --frames 4 --seed 3 -q >simulate.log 2>&1; then
+    :
+elif grep 'no HDF5' simulate.log >/dev/null; then
+    check 'without HDF5 it says so' sh -c '"$1" info --isolate x.h5 2>&1 | grep "built without HDF5"' sh "$halcyon"
+    echo "1..$n"
+    exit $failed
+else
+    sed 's/^/# /' simulate.log
+    exit 99
+fi
+
+integrate() { "$halcyon" integrate s.h5 -p s.poni -d cpu@threads=1 -q "$@"; }
+# Comments name the command that made a curve.
+same() { grep -v '^#' "$1" >a; grep -v '^#' "$2" >b; [ -s a ] && cmp a b; }
+both() # COMMAND...: twice, with -o plain.X and with -o isolated.X --isolate
+{
+    suffix=$1
+    shift
+    "$@" --no-isolate -o plain.$suffix && "$@" --isolate -o isolated.$suffix
+}
+curves() { both dat integrate && same plain.dat isolated.dat; }
+check 'integrate --isolate: the same curves' curves
+pixels() { both npy "$halcyon" decompress s.h5 -q && cmp plain.npy isolated.npy; }
+check 'decompress --isolate: the same pixels' pixels
+sums() { both npy "$halcyon" sum s.h5 -q && cmp plain.npy isolated.npy; }
+check 'sum --isolate: the same sum' sums
+information() { "$halcyon" info s.h5 >a && "$halcyon" info --isolate s.h5 >b && [ -s a ] && cmp a b; }
+check 'info --isolate: the same words' information
+results()
+{
+    integrate -o r.h5 && "$halcyon" plot r.h5 -o p.svg --no-isolate && 
+        "$halcyon" plot r.h5 -o q.svg --isolate && cmp p.svg q.svg
+}
+if command -v gnuplot >/dev/null; then
+    check 'plot --isolate: the same picture' results
+fi
+processes() { integrate --isolate --processes 2 -o isolated.dat && same plain.dat isolated.dat; }
+check 'worker processes isolate, too' processes
+
+no_reader() { HALCYON_H5_READER=$work/none "$halcyon" "$@"; }
+needs_it() { no_reader info s.h5 "$@" >log 2>&1; [ $? = 1 ] && grep "$work/none" log; }
+check 'a reader that is not there is named' needs_it --isolate
+HALCYON_ISOLATE=all
+export HALCYON_ISOLATE
+check 'the environment asks for it' needs_it
+check 'an option goes before it' no_reader info s.h5 --no-isolate
+unset HALCYON_ISOLATE
+check "one's own files need no reader" no_reader info s.h5
+if [ "`id -u`" = 0 ] && chown 65534 s.h5; then
+    check "other users' files do" needs_it
+    check 'unless they are trusted' no_reader info s.h5 --no-isolate
+    chown 0 s.h5
+fi
+
+# The library's own tests of what it reads, with all of it isolated.
+HALCYON_ISOLATE=all
+export HALCYON_ISOLATE
+for name in stack_virtual stack_grow corrections results; do
+    check "tests/$name, isolated" "$tests/$name"
+done
+echo "1..$n"
+exit $failed

@@ -1,0 +1,558 @@
+/* maths.c - exp, sin, pow and so on: within 1 unit in the last place of C's long doubles, and the same bits on every
+ * device.
+ *
+ *     tests/maths [DEVICE [all [FUNCTION]]]
+ *
+ * all: every float there is and 10^8 doubles of each function (or of one, as "exp(x)"), by hand: it takes hours.
+ */
+#include "cts.h"
+
+#include <float.h>
+#include <halcyon/eval.h>
+#include <math.h>
+
+static hcy_device *dev;
+static hcy_queue *queue;
+
+enum { N = 4096, GROUP = 8 };
+
+typedef long double wide;
+static wide want_rsqrt(wide x)
+{
+    return 1 / sqrtl(x);
+}
+static wide want_loghypot(wide x, wide y)
+{
+    return logl(hypotl(x, y));
+}
+
+/* What is computed, C's function of it, and FNV's hash of the bits of N floats and N doubles: the same everywhere. */
+static const struct function {
+    const char *call;
+    wide (*of_one)(wide);
+    wide (*of_two)(wide, wide);
+    uint64_t hash[2];
+} functions[] = {
+    { "exp(x)", expl, NULL, { 0x0f11ce365a795d6fu, 0xce3293aa94b0ecc0u } },
+    { "exp2(x)", exp2l, NULL, { 0xadb20aa86cedd460u, 0x4a144f2e275ec599u } },
+    { "expm1(x)", expm1l, NULL, { 0xccb3a1c5063498f7u, 0x4806ae5e3e517bf4u } },
+    { "log(x)", logl, NULL, { 0x9c6c83a8dd63d448u, 0x1d66bcebf9f001c6u } },
+    { "log2(x)", log2l, NULL, { 0x7217fa46966695a2u, 0x4c0a3bf8f42d3ccfu } },
+    { "log10(x)", log10l, NULL, { 0x1a3838f35e3269a3u, 0xae2847b1523f0d53u } },
+    { "log1p(x)", log1pl, NULL, { 0xd314cc531d3df75du, 0x6e9897d113ad6480u } },
+    { "sin(x)", sinl, NULL, { 0xa70c92f768aedb41u, 0xf358e03dcbfb472eu } },
+    { "cos(x)", cosl, NULL, { 0xda7606b3ce593301u, 0xe09909c2c687433cu } },
+    { "tan(x)", tanl, NULL, { 0x563c5aa032780b9du, 0xb67e265414e274e7u } },
+    { "asin(x)", asinl, NULL, { 0x1233e240d37ce093u, 0xaf0ac45d1e946820u } },
+    { "acos(x)", acosl, NULL, { 0x5310612b3b296e8eu, 0xe9c5a662e5aa1cd0u } },
+    { "atan(x)", atanl, NULL, { 0x9898b5538920e195u, 0x9d40dcfa06d5d500u } },
+    { "sinh(x)", sinhl, NULL, { 0xd581cd2cf4c1a353u, 0x793ee33619f8a66fu } },
+    { "cosh(x)", coshl, NULL, { 0xdcf333a011621211u, 0xbe7111be500b5b6du } },
+    { "tanh(x)", tanhl, NULL, { 0x221868549051c94fu, 0x5cd13f6cd9ad06aeu } },
+    { "erf(x)", erfl, NULL, { 0xd8538316a86f97f4u, 0x4a24697b42807b02u } },
+    { "rsqrt(x)", want_rsqrt, NULL, { 0x485ed9cf1f75cd6fu, 0xb12ae9c150c2095fu } },
+    { "x ** y", NULL, powl, { 0x623c662676dc7d25u, 0x414ca0b36a62e34au } },
+    { "atan2(x, y)", NULL, atan2l, { 0x07a76ceb1be8e4fcu, 0xe2a0e2450ed25f7fu } },
+    { "hypot(x, y)", NULL, hypotl, { 0x3008814281c21334u, 0xaf172444339a58f5u } },
+    { "fmod(x, y)", NULL, fmodl, { 0x3d8034bd00fc6440u, 0x2debddd907dce05bu } },
+    { "copysign(x, y)", NULL, copysignl, { 0xb00615cc1f64692eu, 0x128759828e54f4d0u } },
+    { "real(log(complex(x, y)))", NULL, want_loghypot, { 0x4b74414f734acf78u, 0x0e8e8d49303860b0u } },
+};
+enum { FUNCTIONS = sizeof functions / sizeof functions[0] };
+
+/* Of uniform doubles, normal ones, uniform floats. */
+#define UNIFORM_HASH 0x07880f9f3bd2f533u
+#define NORMAL_HASH  0x47b97523004a0d1fu
+#define SINGLE_HASH  0xe5be8e0473a8f1b0u
+
+static const struct precision {
+    int dtype, bits, least; /* of a mantissa; the exponent of the smallest number */
+    double most;            /* the largest number */
+    double limit;           /* units in the last place */
+} precisions[2] = { { HCY_FLOAT32, 24, -149, FLT_MAX, 0.51 }, { HCY_FLOAT64, 53, -1074, DBL_MAX, 1.0 } };
+
+static hcy_array *array_of(int dtype, int64_t n, const void *data)
+{
+    hcy_array *a = NULL;
+    if (hcy_array_from_host(&a, dev, dtype, 1, &n, data))
+        bail_out("no array: %s", hcy_last_error()->text);
+    return a;
+}
+
+static void read_array(void *data, const hcy_array *a)
+{
+    if (hcy_array_to_host(data, queue, a))
+        bail_out("no numbers: %s", hcy_last_error()->text);
+}
+
+/* --- Arguments --- */
+
+static double fraction_from(uint64_t *seed)
+{
+    return (double)(cts_random(seed) >> 11) * 0x1p-53;
+}
+
+/* Any bits; near 0, near 1, of the size of angles, of exponents; tiny; and what ends something. */
+static double make_argument(uint64_t *seed, size_t i, const struct precision *p)
+{
+    static const double ends[] = { 0,    -0.0,   1,       -1,       INFINITY, -INFINITY, NAN,     5e-324,  -5e-324,
+                                   0.5,  -0.5,   2,       -2,       3,        -3,        709.78,  -745.1,  710.4,
+                                   36,   1e-310, 6,       -6,       4,        2.5,       -2.5,    88.72,   -103.9,
+                                   1e300, 1e-300, 0x1p53, 0x1p26,   -0x1p26,  0x1p63,    DBL_MAX, FLT_MAX, 1e-40,
+                                   0x1p-1022, 0x1p-126, 0x1p-1060, 0.9999999999999999, 1.5, -7,
+                                   6381956970095103.0 * 0x1p797 }; /* nearest of all to a multiple of pi/2 */
+    double u = fraction_from(seed) - 0.5, x = 0;
+    float narrow = 0;
+    uint64_t bits = cts_random(seed);
+    uint32_t few_bits = (uint32_t)bits;
+    switch (i % 8) {
+    case 0:
+        memcpy(&narrow, &few_bits, sizeof narrow);
+        memcpy(&x, &bits, sizeof x);
+        return p->bits == 24 ? (double)narrow : x;
+    case 1:
+        return u * 60;
+    case 2:
+        return u * 2.2;
+    case 3:
+        return u * 1600;
+    case 4:
+        return 1 + ldexp(u, -(int)(bits % 50));
+    case 5:
+        return ldexp(u, (int)(bits % 40));
+    case 6:
+        return ldexp(u, -(int)(bits % 60));
+    default:
+        return ends[bits % (sizeof ends / sizeof ends[0])];
+    }
+}
+
+static void store_number(void *to, size_t i, const struct precision *p, double x)
+{
+    if (p->bits == 24)
+        ((float *)to)[i] = (float)x;
+    else
+        ((double *)to)[i] = x;
+}
+
+static double number_at(const void *from, size_t i, const struct precision *p)
+{
+    return p->bits == 24 ? (double)((const float *)from)[i] : ((const double *)from)[i];
+}
+
+/* --- Errors --- */
+
+/* What is between the result and the number that it stands for, in units of the latter's last place. */
+static double error_of(double y, wide want, const struct precision *p)
+{
+    double nearest = p->bits == 24 ? (double)(float)want : (double)want;
+    int exponent;
+    if (isnan(want) || isnan(y))
+        return isnan(want) && isnan(y) ? 0 : HUGE_VAL;
+    if (y == nearest && (y != 0 || !signbit(y) == !signbit(nearest)) && (y == 0 || isinf(y)))
+        return 0;
+    /* Where one of them is the largest number and the other infinite both are near the same end. */
+    if (isinf(y) || isinf(nearest))
+        return !signbit(y) == !signbit(nearest) && (fabs(y) == p->most || fabs(nearest) == p->most) ? 0.5
+                                                                                                    : HUGE_VAL;
+    frexpl(want, &exponent);
+    exponent -= p->bits;
+    if (want == 0 || exponent < p->least)
+        exponent = p->least;
+    return (double)ldexpl(fabsl((wide)y - want), -exponent);
+}
+
+static wide want_of(const struct function *f, double x, double y)
+{
+    return f->of_one ? f->of_one(x) : f->of_two(x, y);
+}
+
+static uint64_t hash_bytes(const void *data, size_t size)
+{
+    const unsigned char *bytes = data;
+    uint64_t h = 14695981039346656037u;
+    for (size_t i = 0; i < size; i++)
+        h = (h ^ bytes[i]) * 1099511628211u;
+    return h;
+}
+
+/* Whether C has anything that is more than a double, also where a tool emulates the processor. */
+static bool has_oracle(void)
+{
+    volatile wide one = 1;
+    return LDBL_MANT_DIG >= 64 && one + 0x1p-60L != one;
+}
+
+static void check_function(const struct function *f, const struct precision *p, const void *x, const void *y,
+                           const void *got)
+{
+    const uint64_t hash = hash_bytes(got, N * hcy_dtype_size(p->dtype));
+    double worst = 0, at = 0, beside = 0, result = 0;
+    for (size_t i = 0; has_oracle() && i < N; i++) {
+        double a = number_at(x, i, p), b = number_at(y, i, p), value = number_at(got, i, p),
+               error = error_of(value, want_of(f, a, b), p);
+        /* Near 1 the oracle's own logarithm has lost what it was to tell. */
+        if (f->of_two == want_loghypot && fabsl(want_of(f, a, b)) < 0.25L)
+            continue;
+        if (error > worst) {
+            worst = error;
+            at = a;
+            beside = b;
+            result = value;
+        }
+    }
+    ok(worst <= p->limit, "%s of %s: %.3f units", f->call, hcy_dtype_name(p->dtype), worst);
+    if (worst > p->limit)
+        diag("x = %.17g, y = %.17g: got %.17g", at, beside, result);
+    ok(hash == f->hash[p - precisions], "has the bits that it has everywhere");
+    if (hash != f->hash[p - precisions])
+        diag("0x%016llxu", (unsigned long long)hash);
+}
+
+/* Functions in groups of one kernel, as each kernel may be a compilation: part k of y takes function k. */
+static void test_group(const struct function *f, int n, const struct precision *p)
+{
+    static double x[N * GROUP], y[N * GROUP], got[N * GROUP];
+    static int64_t which[N * GROUP];
+    char text[1000] = "z = ";
+    uint64_t seed = 11;
+    for (size_t i = 0; i < N; i++) {
+        store_number(x, i, p, make_argument(&seed, i, p));
+        store_number(y, i, p, make_argument(&seed, i / 8 + i / 64, p));
+    }
+    size_t size = N * hcy_dtype_size(p->dtype);
+    for (int k = 0; k < n; k++) {
+        memmove((char *)x + (size_t)k * size, x, size);
+        memmove((char *)y + (size_t)k * size, y, size);
+        for (size_t i = 0; i < N; i++)
+            which[(size_t)k * N + i] = k;
+        if (k + 1 < n)
+            snprintf(text + strlen(text), sizeof text - strlen(text), "where(k == %d, %s, ", k, f[k].call);
+        else
+            strcat(text, f[k].call);
+    }
+    for (int k = 0; k + 1 < n; k++)
+        strcat(text, ")");
+    hcy_array *a = array_of(p->dtype, n * N, x), *b = array_of(p->dtype, n * N, y),
+              *z = array_of(p->dtype, n * N, got), *k = array_of(HCY_INT64, n * N, which);
+    st_ok(HCY_EVAL(queue, text, hcy_op_array("x", a), hcy_op_array("y", b), hcy_op_array("z", z),
+                   hcy_op_array("k", k)),
+          "%s", text);
+    read_array(got, z);
+    for (int i = 0; i < n; i++)
+        check_function(&f[i], p, x, y, (const char *)got + (size_t)i * size);
+    hcy_array_release(a);
+    hcy_array_release(b);
+    hcy_array_release(z);
+    hcy_array_release(k);
+}
+
+/* --- By hand: all floats, many doubles --- */
+
+static void test_all_of(const struct function *f, const struct precision *p)
+{
+    enum { BATCH = 1 << 20 };
+    static double x[BATCH], y[BATCH], got[BATCH];
+    char text[100];
+    uint64_t seed = 1, batches = p->bits == 24 && f->of_one ? ((uint64_t)1 << 32) / BATCH : 100000000 / BATCH + 1;
+    double worst = 0, at = 0, beside = 0;
+    hcy_array *a = array_of(p->dtype, BATCH, x), *b = array_of(p->dtype, BATCH, y),
+              *z = array_of(p->dtype, BATCH, got);
+    hcy_array_info ia = HCY_ARRAY_INFO_INIT, ib = HCY_ARRAY_INFO_INIT;
+    size_t size = BATCH * hcy_dtype_size(p->dtype);
+    int status = cts_first(hcy_array_get_info(&ia, a), hcy_array_get_info(&ib, b));
+    snprintf(text, sizeof text, "z = %s", f->call);
+    for (uint64_t k = 0; !status && k < batches; k++) {
+        for (size_t i = 0; i < BATCH; i++) {
+            uint32_t bits = (uint32_t)(k * BATCH + i);
+            if (p->bits == 24 && f->of_one)
+                memcpy((float *)x + i, &bits, sizeof bits);
+            else
+                store_number(x, i, p, make_argument(&seed, i % 7, p));
+            store_number(y, i, p, f->of_one ? 0 : make_argument(&seed, i / 7 % 7, p));
+        }
+        status = cts_first(hcy_buffer_write_now(ia.buffer, 0, x, size), hcy_buffer_write_now(ib.buffer, 0, y, size));
+        status = cts_first(status, HCY_EVAL(queue, text, hcy_op_array("x", a), hcy_op_array("y", b),
+                                            hcy_op_array("z", z)));
+        read_array(got, z);
+        for (size_t i = 0; i < BATCH; i++) {
+            double u = number_at(x, i, p), v = number_at(y, i, p);
+            wide want = want_of(f, u, v);
+            double error = error_of(number_at(got, i, p), want, p);
+            if (error > worst && !(f->of_two == want_loghypot && fabsl(want) < 0.25L)) {
+                worst = error;
+                at = u;
+                beside = v;
+            }
+        }
+    }
+    ok(!status && worst <= p->limit, "%s of %llu %s: %.4f units at %.17g, %.17g", f->call,
+       (unsigned long long)(batches * BATCH), hcy_dtype_name(p->dtype), worst, at, beside);
+    hcy_array_release(a);
+    hcy_array_release(b);
+    hcy_array_release(z);
+}
+
+/* --- Parts of numbers --- */
+
+static void test_parts(void)
+{
+    static double x[N], y[N], z[N];
+    static int64_t n[N], e[N];
+    uint64_t seed = 3;
+    size_t wrong = 0;
+    for (size_t i = 0; i < N; i++) {
+        x[i] = make_argument(&seed, i, &precisions[1]);
+        n[i] = i % 64 ? (int64_t)(cts_random(&seed) % 4400) - 2200 : (int64_t)cts_random(&seed);
+    }
+    hcy_array *a = array_of(HCY_FLOAT64, N, x), *b = array_of(HCY_FLOAT64, N, y), *c = array_of(HCY_FLOAT64, N, z),
+              *k = array_of(HCY_INT64, N, n), *l = array_of(HCY_INT64, N, e);
+    st_ok(HCY_EVAL(queue, "y = ldexp(x, n); z = fraction(x); e = exponent(x)", hcy_op_array("x", a),
+                   hcy_op_array("y", b), hcy_op_array("z", c), hcy_op_array("n", k), hcy_op_array("e", l)),
+          "ldexp, fraction, exponent");
+    read_array(y, b);
+    read_array(z, c);
+    read_array(e, l);
+    for (size_t i = 0; i < N; i++) {
+        int exponent = 0, many = n[i] < -9999 ? -9999 : n[i] > 9999 ? 9999 : (int)n[i];
+        double scaled = ldexp(x[i], many), fraction = frexp(x[i], &exponent);
+        bool finite = isfinite(x[i]);
+        wrong += isnan(x[i]) ? !isnan(y[i]) || !isnan(z[i])
+                             : memcmp(&y[i], &scaled, sizeof scaled) || memcmp(&z[i], &fraction, sizeof fraction);
+        wrong += e[i] != (finite ? exponent : 0);
+    }
+    is_int((intmax_t)wrong, 0, "are C's ldexp() and frexp()");
+    hcy_array_release(a);
+    hcy_array_release(b);
+    hcy_array_release(c);
+    hcy_array_release(k);
+    hcy_array_release(l);
+}
+
+/* --- Complex numbers: C's functions of complex doubles are the oracle, to a few units of the larger part --- */
+
+struct plane {
+    wide re, im;
+};
+
+static struct plane plane_exp(struct plane x)
+{
+    return (struct plane){ expl(x.re) * cosl(x.im), expl(x.re) * sinl(x.im) };
+}
+
+static struct plane plane_log(struct plane x)
+{
+    return (struct plane){ logl(hypotl(x.re, x.im)), atan2l(x.im, x.re) };
+}
+
+static struct plane plane_sqrt(struct plane x)
+{
+    wide size = hypotl(x.re, x.im), re = sqrtl((size + fabsl(x.re)) / 2), im = re == 0 ? 0 : fabsl(x.im) / (2 * re);
+    return x.re >= 0 ? (struct plane){ re, copysignl(im, x.im) } : (struct plane){ im, copysignl(re, x.im) };
+}
+
+/* x ** (0.5 - 2j) */
+static struct plane plane_power(struct plane x)
+{
+    struct plane l = plane_log(x), p = { 0.5L * l.re + 2 * l.im, 0.5L * l.im - 2 * l.re };
+    return plane_exp(p);
+}
+
+static struct plane plane_angle(struct plane x)
+{
+    return (struct plane){ atan2l(x.im, x.re), 0 };
+}
+
+static void test_complex(void)
+{
+    static const struct {
+        const char *text;
+        struct plane (*want)(struct plane);
+        double limit; /* units in the last place of the larger part */
+    } cases[] = {
+        { "z = exp(x)", plane_exp, 3 },         { "z = log(x)", plane_log, 1.5 },  { "z = sqrt(x)", plane_sqrt, 3 },
+        { "z = x ** (0.5 - 2j)", plane_power, 60 }, { "z = angle(x)", plane_angle, 1 },
+    };
+    static double x[2 * N], z[2 * N];
+    uint64_t seed = 8;
+    for (size_t i = 0; i < 2 * N; i++)
+        x[i] = (fraction_from(&seed) - 0.5) * (i & 16 ? 20 : 2);
+    hcy_array *a = array_of(HCY_COMPLEX128, N, x), *b = array_of(HCY_COMPLEX128, N, z);
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        double worst = 0;
+        st_ok(HCY_EVAL(queue, cases[c].text, hcy_op_array("x", a), hcy_op_array("z", b)), "%s", cases[c].text);
+        read_array(z, b);
+        for (size_t i = 0; has_oracle() && i < N; i++) {
+            struct plane want = cases[c].want((struct plane){ x[2 * i], x[2 * i + 1] });
+            wide size = fmaxl(fabsl(want.re), fabsl(want.im)), unit = ldexpl(size, -52);
+            wide error = fmaxl(fabsl(z[2 * i] - want.re), fabsl(z[2 * i + 1] - want.im)) / unit;
+            if (!(error <= worst))
+                worst = (double)error;
+        }
+        ok(worst <= cases[c].limit, "is within %g units: %.2f", cases[c].limit, worst);
+    }
+    static const double ends[] = { 0, 0, -4, -0.0, INFINITY, 0, -1, 0, 1, INFINITY };
+    enum { ENDS = sizeof ends / sizeof ends[0] / 2 };
+    hcy_array *d = array_of(HCY_COMPLEX128, ENDS, ends), *r = array_of(HCY_COMPLEX128, ENDS, ends);
+    st_ok(HCY_EVAL(queue, "r = sqrt(x)", hcy_op_array("x", d), hcy_op_array("r", r)), "roots of ends");
+    read_array(z, r);
+    ok(z[0] == 0 && z[1] == 0 && z[2] == 0 && z[3] == -2 && z[4] == INFINITY && z[5] == 0 && z[6] == 0 && z[7] == 1 &&
+           z[8] == INFINITY && z[9] == INFINITY,
+       "are C's csqrt()");
+    hcy_array_release(a);
+    hcy_array_release(b);
+    hcy_array_release(d);
+    hcy_array_release(r);
+}
+
+/* --- Types, powers, refusals --- */
+
+static void test_powers(void)
+{
+    int32_t i[6] = { -3, -1, 0, 1, 2, 7 }, n[6] = { 3, -2, -1, -5, 30, -1 }, got[6];
+    static const int32_t want[6] = { -27, 1, 0, 1, 1 << 30, 0 };
+    double x[6] = { 0.25, 1, 4, 9, 0, 100 }, z[6];
+    size_t wrong = 0;
+    hcy_array *a = array_of(HCY_INT32, 6, i), *b = array_of(HCY_INT32, 6, n), *c = array_of(HCY_INT32, 6, got),
+              *d = array_of(HCY_FLOAT64, 6, x), *e = array_of(HCY_FLOAT64, 6, z);
+    st_ok(HCY_EVAL(queue, "c = a ** b; e = d ** 0.5 + d ** -1 * d ** 17.0 * 0.0 + a ** 0.0 - 1", hcy_op_array("a", a),
+                   hcy_op_array("b", b), hcy_op_array("c", c), hcy_op_array("d", d), hcy_op_array("e", e)),
+          "powers of integers, and by numbers of all kinds");
+    read_array(got, c);
+    read_array(z, e);
+    for (int k = 0; k < 6; k++)
+        wrong += got[k] != want[k] || (x[k] != 0 ? z[k] != sqrt(x[k]) : !isnan(z[k]));
+    is_int((intmax_t)wrong, 0, "are right");
+    st_ok(HCY_EVAL(queue, "e = exp(a) + log(2) - log(2)", hcy_op_array("a", a), hcy_op_array("e", e)),
+          "integers are made float64");
+    read_array(z, e);
+    ok(fabs(z[5] / exp(7) - 1) < 1e-15 && fabs(z[0] / exp(-3) - 1) < 1e-14, "and are right");
+    static const struct {
+        const char *text, *words;
+    } cases[] = {
+        { "e = sin(1j*d)", "column 5: complex numbers have no sin" },
+        { "e = ldexp(d, d)", "a real number and an integer are wanted for ldexp" },
+        { "e = (a > 0) ** (a > 0)", "there is no ** of bool" },
+        { "e = atan2(d)", "too few arguments for atan2" },
+        { "c = exp(a)", "float64 is not assigned to int32" },
+        { "fast = d", "no array to write to is called fast" },
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++)
+        st_says(HCY_EVAL(queue, cases[k].text, hcy_op_array("a", a), hcy_op_array("c", c), hcy_op_array("d", d),
+                         hcy_op_array("e", e)),
+                HCY_EINVAL, cases[k].words, "\"%s\" is refused", cases[k].text);
+    hcy_array_release(a);
+    hcy_array_release(b);
+    hcy_array_release(c);
+    hcy_array_release(d);
+    hcy_array_release(e);
+}
+
+/* --- Random numbers --- */
+
+/* From Random123's file of known answers: a key, a counter, and the first two words of the result. */
+static void test_philox(void)
+{
+    static const uint64_t seed[3] = { 0, UINT64_MAX, 0x299f31d0a4093822u };
+    static const uint64_t index[3] = { 0, UINT64_MAX, 0x85a308d3243f6a88u };
+    static const uint64_t stream[3] = { 0, UINT64_MAX, 0x0370734413198a2eu };
+    static const uint64_t want[3] = { 0xe169c58d6627e8d5u, 0x41c83b0e408f276du, 0x94fdccebd16cfe09u };
+    uint64_t got[3] = { 0 };
+    hcy_array *s = array_of(HCY_UINT64, 3, seed), *i = array_of(HCY_UINT64, 3, index),
+              *k = array_of(HCY_UINT64, 3, stream), *z = array_of(HCY_UINT64, 3, got);
+    st_ok(HCY_EVAL(queue, "z = random(s, i, k)", hcy_op_array("s", s), hcy_op_array("i", i), hcy_op_array("k", k),
+                   hcy_op_array("z", z)),
+          "Philox");
+    read_array(got, z);
+    for (int n = 0; n < 3; n++)
+        is_int((intmax_t)got[n], (intmax_t)want[n], "known answer %d", n);
+    st_says(HCY_EVAL(queue, "z = random(0.5, i)", hcy_op_array("i", i), hcy_op_array("z", z)), HCY_EINVAL,
+            "integers are wanted for random", "a seed is an integer");
+    hcy_array_release(s);
+    hcy_array_release(i);
+    hcy_array_release(k);
+    hcy_array_release(z);
+}
+
+/* Moments within five of their deviations, and bits that are the same everywhere. */
+static void test_distributions(void)
+{
+    enum { MANY = 100000 };
+    static double u[MANY], g[MANY];
+    static float v[MANY];
+    double sums[6] = { 0 };
+    size_t outside = 0;
+    hcy_array *a = array_of(HCY_FLOAT64, MANY, u), *b = array_of(HCY_FLOAT64, MANY, g),
+              *c = array_of(HCY_FLOAT32, MANY, v);
+    st_ok(HCY_EVAL(queue, "u = uniform(7, index); g = normal(7, index, 1); v = uniform32(7, index, 2)",
+                   hcy_op_array("u", a), hcy_op_array("g", b), hcy_op_array("v", c)),
+          "uniform and normal numbers");
+    read_array(u, a);
+    read_array(g, b);
+    read_array(v, c);
+    for (size_t i = 0; i < MANY; i++) {
+        outside += !(u[i] >= 0 && u[i] < 1) + !(v[i] >= 0 && v[i] < 1);
+        sums[0] += u[i] - 0.5;
+        sums[1] += (u[i] - 0.5) * (u[i] - 0.5) - 1.0 / 12;
+        sums[2] += v[i] - 0.5;
+        sums[3] += g[i];
+        sums[4] += g[i] * g[i] - 1;
+        sums[5] += g[i] * g[i] * g[i] * g[i] - 3;
+    }
+    static const double variances[6] = { 1.0 / 12, 1.0 / 180, 1.0 / 12, 1, 2, 96 };
+    is_int((intmax_t)outside, 0, "are from 0 to 1");
+    for (int k = 0; k < 6; k++)
+        ok(fabs(sums[k]) < 5 * sqrt(variances[k] * MANY), "moment %d", k);
+    ok(hash_bytes(u, sizeof u) == UNIFORM_HASH && hash_bytes(g, sizeof g) == NORMAL_HASH &&
+           hash_bytes(v, sizeof v) == SINGLE_HASH,
+       "have the bits that they have everywhere");
+    hcy_array_release(a);
+    hcy_array_release(b);
+    hcy_array_release(c);
+}
+
+/* The device's own functions: near enough for anybody who asks for them. */
+static void test_fast(void)
+{
+    static float x[N], z[N];
+    size_t wrong = 0;
+    for (size_t i = 0; i < N; i++)
+        x[i] = (float)i / N + 0.25f;
+    hcy_array *a = array_of(HCY_FLOAT32, N, x), *b = array_of(HCY_FLOAT32, N, z);
+    st_ok(HCY_EVAL(queue, "fast: z = exp(x) * sin(x) + x ** 1.5 - rsqrt(x) + atan2(x, 2*x)", hcy_op_array("x", a),
+                   hcy_op_array("z", b)),
+          "the device's own functions");
+    read_array(z, b);
+    for (size_t i = 0; i < N; i++)
+        wrong += !(fabs(z[i] - (exp(x[i]) * sin(x[i]) + pow(x[i], 1.5) - 1 / sqrt(x[i]) + atan2(1, 2))) < 1e-5);
+    is_int((intmax_t)wrong, 0, "are about right");
+    hcy_array_release(a);
+    hcy_array_release(b);
+}
+
+int main(int argc, char **argv)
+{
+    cts_begin(argc, argv);
+    bool all = argc > 2 && !strcmp(argv[2], "all");
+    dev = cts_open();
+    queue = cts_queue(dev);
+    for (int p = 0; p < 2; p++)
+        for (int k = 0; k < FUNCTIONS; k++)
+            if (all && (argc < 4 || !strcmp(argv[3], functions[k].call)))
+                test_all_of(&functions[k], &precisions[p]);
+            else if (!all && k % GROUP == 0)
+                test_group(&functions[k], FUNCTIONS - k < GROUP ? FUNCTIONS - k : GROUP, &precisions[p]);
+    if (!all) {
+        test_parts();
+        test_complex();
+        test_powers();
+        test_philox();
+        test_distributions();
+        test_fast();
+    }
+    if (!has_oracle())
+        diag("no long double of 64 bits: nothing was held against it");
+    hcy_queue_release(queue);
+    hcy_device_release(dev);
+    return done_testing();
+}
