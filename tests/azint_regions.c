@@ -361,6 +361,8 @@ int main(int argc, char **argv)
             skip(1, "%s: %s", name, hcy_last_error()->text);
             continue;
         }
+        if (status == HCY_ENODEV && argc > 1)
+            skip_all("%s", hcy_last_error()->text);
         if (status)
             bail_out("%s", hcy_last_error()->text);
         for (uint32_t type = HCY_PIXEL_U8; type <= HCY_PIXEL_I64; type++) {

@@ -1,6 +1,7 @@
 # halcyon calibrate: frames of known geometry, made by tests/calibrate, give it back; others are refused.
 test_name=calibrate_cli
 . "${top_srcdir:-.}/tests/cli.sh"
+threads_elsewhere
 make=${json%/*}/calibrate
 
 # frame NAME ...: see make_frame() of calibrate.c.

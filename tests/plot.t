@@ -1,6 +1,7 @@
 # halcyon plot: each kind of plot, every option, names that would do harm in a shell, no gnuplot.
 test_name=plot
 . "${top_srcdir:-.}/tests/cli.sh"
+threads_elsewhere
 
 plot() { "$halcyon" plot "$@"; }
 has() { grep -a -q -e "$2" "$1" || { echo "no '$2' in $1"; return 1; }; }
