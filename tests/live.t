@@ -11,13 +11,7 @@ test_name=live
 HALCYON_CACHE_DIR=$work/cache
 export HALCYON_CACHE_DIR
 at=ipc://$work/wire
-# ThreadSanitizer does not see how ZeroMQ's own threads wait for one another, which decrypt with libsodium.
-case ${HCY_SANITIZER-} in
-*thread*)
-    printf 'called_from_lib:%s\n' libzmq.so.5 libsodium.so.23 >tsan
-    TSAN_OPTIONS="${TSAN_OPTIONS-} suppressions=$work/tsan"
-    export TSAN_OPTIONS ;;
-esac
+trust_zmq
 
 "$halcyon" integrate --stream "$at" --timeout 0 -q -d cpu@threads=1 >built.log 2>&1
 if grep 'without ZeroMQ' built.log >/dev/null; then

@@ -77,9 +77,12 @@ static size_t passage_size(const hcy_pipeline *p)
 
 /* Where slots are only copied from, chunks go through a piece of memory that stays in the reader's caches; NULL: they
  * need not, or there is no memory for it, which is slower and no failure. */
-static uint8_t *create_passage(const hcy_pipeline *p)
+static uint8_t *create_passage(hcy_pipeline *p)
 {
-    if (!hcy__count_devices(&p->workers, 0) || !p->source.max_chunk)
+    hcy__pipe_lock(&p->control);
+    const size_t copying = hcy__count_devices(&p->workers, 0);
+    hcy__pipe_unlock(&p->control);
+    if (!copying || !p->source.max_chunk)
         return NULL;
     return aligned_alloc(HCY_BSLZ4_ALIGN, passage_size(p) + HCY_BSLZ4_PADDING);
 }
