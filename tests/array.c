@@ -247,6 +247,8 @@ int main(int argc, char **argv)
     test_buffers();
     test_copies(other);
     test_files();
+    /* A driver that still compiles for the last command must not meet the end of the process. */
+    (void)!hcy_queue_finish(queue);
     hcy_queue_release(queue);
     hcy_device_release(dev);
     hcy_device_release(other);

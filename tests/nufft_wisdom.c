@@ -123,6 +123,9 @@ int main(void)
         x[1][j] = 3 * cos(3.0 * j);
         c[j] = 1 + I * (j % 7);
     }
+#if !HAVE_FFTW3
+    skip_all("this build has no FFTW, whose wisdom this is about");
+#endif
     if (!mkdtemp(cache))
         bail_out("no temporary folder");
     int alone = child("", false, f[0]);
