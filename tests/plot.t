@@ -62,7 +62,7 @@ check '... are grey, not 0' has zeros.svg '^NaN 2 3 4 NaN 2 3 4$'
 # Chosen frames, what names many curves, bands that are faint where there are several.
 check '--frames: a list' told a.dat -o list.svg --frames 3,5,7-9
 check '... has these alone' test "`grep -o "title 'frame [0-9]*'" list.svg | tr -dc '0-9\n' | tr '\n' ' '`" = '3 5 7 8 9 '
-for bad in 5,3 3- 7-5 3,3 a 3, 1-2-3 ''; do
+for bad in 5,3 3- 7-5 3,3 a '3,' 1-2-3 ''; do
     check "--frames $bad is refused" refused 2 'ascending' "$halcyon" plot a.dat --frames "$bad"
 done
 check 'a map has no list of frames' refused 1 'follow one another' plot a.dat --frames 1,3-5 --as map
