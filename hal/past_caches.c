@@ -1,8 +1,7 @@
 /* past_caches.c - copies for devices to fetch.  No state; any thread.
  *
- * An ordinary store first reads the line that it is going to overwrite.  Where many threads fill a device's slots that
- * is a third of memory's traffic, and memory is what bounds them: 32 cores read a file's pages with 51 GB/s into slots,
- * and with 69 GB/s into their caches and from there, by this, into slots. */
+ * An ordinary store first reads the line that it is going to overwrite.  Where many threads fill slots for devices that
+ * is a third of memory's traffic, and memory is what bounds them. */
 #include <halcyon/backend.h>
 
 #include <string.h>

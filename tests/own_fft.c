@@ -105,13 +105,14 @@ static void test_length(size_t n, bool is_double, double *worst, int *same)
             const double e = error_of(f, &l, line);
             *worst = e > *worst ? e : *worst;
         }
-        /* A line alone, in a lane of its own, has the bits that it had among others. */
+        /* The last line alone, in the first lane, has the bits that it had among others. */
         if (way == 0) {
+            static char among[sizeof first / LINES];
+            memcpy(among, out + (LINES - 1) * n * number_size, n * number_size);
             l.lines = 1;
+            l.in = in + (LINES - 1) * n * number_size;
             *same &= run_all(f, &l, n * number_size);
-            memset(out, 0, sizeof out);
-            l.lines = LINES;
-            *same &= run_all(f, &l, LINES * n * number_size);
+            *same &= !memcmp(out, among, n * number_size);
         }
     }
     /* There and back: n times what there was. */

@@ -67,6 +67,19 @@ static int check_simd(enum cpu_simd simd)
                           cpu_simd_name(cpu_simd_best()));
 }
 
+/* Asked for by name, it must be what the device has: nobody is given another's transforms in its place. */
+static int check_fft(enum cpu_fft_choice choice)
+{
+#if HAVE_FFTW3
+    (void)choice;
+    return 0;
+#else
+    return choice == CPU_FFT_FFTW
+               ? hcy_fail(HCY_EUNSUPPORTED, "cpu@fft=fftw: this build of Halcyon was configured without FFTW")
+               : 0;
+#endif
+}
+
 static int parse_settings(const hcy_spec *spec, struct settings *s)
 {
     *s = (struct settings){ .simd = -1, .fft = -1 };
@@ -83,6 +96,8 @@ static int parse_settings(const hcy_spec *spec, struct settings *s)
         s->simd = (int)cpu_simd_best();
     if (s->fft < 0)
         s->fft = CPU_FFT_AUTO;
+    if (!status)
+        status = check_fft((enum cpu_fft_choice)s->fft);
     if (!status && s->core_list)
         status = cpu_parse_cores(&s->cores, &s->n_cores, s->core_list);
     /* A thread for each core that was named, else for each that this process may use. */
@@ -120,7 +135,7 @@ static void read_model(char *model, size_t size)
 
 /* The stable name is without a selector: "cpu:0" is "cpu", as it is listed; the options stay. */
 static void fill_cpu_info(hcy_device_info *info, const char *name, unsigned threads, enum cpu_simd simd,
-                          enum cpu_fft_choice fft, bool discrete, uint64_t memory)
+                          bool discrete, uint64_t memory)
 {
     char model[80];
     read_model(model, sizeof model);
@@ -131,9 +146,8 @@ static void fill_cpu_info(hcy_device_info *info, const char *name, unsigned thre
              threads == 1 ? "" : "s", cpu_simd_name(simd));
     info->kind = HCY_KIND_CPU;
     info->caps =
-        HCY_CAP_F64 | HCY_CAP_MAPPED | HCY_CAP_IMPORT_HOST | HCY_CAP_IMPORT_DEVICE | HCY_CAP_PROGRAMS;
-    info->caps |=
-        (discrete ? 0 : (uint32_t)HCY_CAP_HOST_MEMORY) | (cpu_fft_there(fft) ? (uint32_t)HCY_CAP_FFT : 0);
+        HCY_CAP_F64 | HCY_CAP_MAPPED | HCY_CAP_IMPORT_HOST | HCY_CAP_IMPORT_DEVICE | HCY_CAP_PROGRAMS | HCY_CAP_FFT;
+    info->caps |= discrete ? 0 : (uint32_t)HCY_CAP_HOST_MEMORY;
     info->units = threads;
     info->memory = memory;
 }
@@ -144,7 +158,7 @@ static int list_cpu(hcy_device_info **infos, size_t *n)
     if (!*infos)
         return hcy_fail(HCY_ENOMEM, "out of memory for the list of devices");
     /* What is listed is the device without options. */
-    fill_cpu_info(*infos, "cpu", hcy_processors(), cpu_simd_best(), CPU_FFT_AUTO, false, machine_memory());
+    fill_cpu_info(*infos, "cpu", hcy_processors(), cpu_simd_best(), false, machine_memory());
     *n = 1;
     return 0;
 }
@@ -170,7 +184,7 @@ static int open_device(void **impl, hcy_device_info *info, hcy_device *dev, cons
     d->discrete = s.discrete;
     d->pinned = s.n_cores != 0;
     d->memory = s.memory ? s.memory : machine_memory();
-    fill_cpu_info(info, spec->text, cpu_pool_threads(d->pool), d->simd, d->fft, s.discrete, d->memory);
+    fill_cpu_info(info, spec->text, cpu_pool_threads(d->pool), d->simd, s.discrete, d->memory);
     *impl = d;
     return 0;
 }
@@ -360,7 +374,7 @@ static int create_fft(void **fimpl, size_t *workspace, void *impl, const hcy_fft
 {
     const struct cpu_device *d = impl;
     *workspace = 0;
-    return cpu_fft_create_of(fimpl, desc, d->fft, d->simd);
+    return cpu_fft_create(fimpl, desc, d->fft, d->simd);
 }
 
 struct fft_command {

@@ -110,9 +110,8 @@ void cpu_program_release(void *pimpl);
 int cpu_program_find(void *pimpl, const char *name, void **function);
 int cpu_program_run(struct cpu_pool *pool, void *function, const hcy_launch_desc *launch);
 
-/* Whether there are transforms at all; hcy_fft's. */
-bool cpu_fft_there(enum cpu_fft_choice choice);
-int cpu_fft_create_of(void **fimpl, const hcy_fft_desc *desc, enum cpu_fft_choice choice, enum cpu_simd simd);
+/* hcy_fft's.  FFTW's are chosen only where the build has it. */
+int cpu_fft_create(void **fimpl, const hcy_fft_desc *desc, enum cpu_fft_choice choice, enum cpu_simd simd);
 void cpu_fft_release(void *fimpl);
 int cpu_fft_run(struct cpu_pool *pool, void *fimpl, int direction, void *in, void *out);
 

@@ -1,8 +1,9 @@
 /* fft.c - the CPU's Fourier transforms: whose are used for what, and the plans of kernels, which are kept.
  *
  * "auto" takes the faster ones of each kind, never by timing, so that bits do not depend on it.  Columns side by side
- * are our own lines' best case (1.3 to 3 times FFTW's measured plans on lines of 128 to 2048); for rows, and for
- * columns beyond the caches, FFTW is faster where the build has it.  hcy_fft on the CPU is FFTW's there.
+ * in vectors of AVX2 or AVX-512 are our own lines' best case (bench/fft shows them beside FFTW's); for rows, for
+ * columns beyond the caches, and with shorter vectors, FFTW is taken where the build has it.  hcy_fft on the CPU is
+ * FFTW's there.
  */
 #include "cpu_fft.h"
 
@@ -18,16 +19,6 @@ struct fft {
     void *fftw;
 };
 
-bool cpu_fft_there(enum cpu_fft_choice choice)
-{
-#if HAVE_FFTW3
-    (void)choice;
-    return true;
-#else
-    return choice != CPU_FFT_FFTW;
-#endif
-}
-
 void cpu_fft_strides(size_t *in, size_t *out, const hcy_fft_desc *d)
 {
     const size_t real = d->precision == HCY_F32 ? sizeof(float) : sizeof(double), last = d->n[d->rank - 1];
@@ -42,7 +33,7 @@ void cpu_fft_strides(size_t *in, size_t *out, const hcy_fft_desc *d)
         *(d->type == HCY_FFT_R2C ? out : in) = rows * (last / 2 + 1) * 2 * real;
 }
 
-int cpu_fft_create_of(void **fimpl, const hcy_fft_desc *desc, enum cpu_fft_choice choice, enum cpu_simd simd)
+int cpu_fft_create(void **fimpl, const hcy_fft_desc *desc, enum cpu_fft_choice choice, enum cpu_simd simd)
 {
     struct fft *f = calloc(1, sizeof *f);
     int status = f ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for an FFT's plan");
@@ -50,10 +41,10 @@ int cpu_fft_create_of(void **fimpl, const hcy_fft_desc *desc, enum cpu_fft_choic
     if (!status && choice != CPU_FFT_OWN)
         status = cpu_fftw_create(&f->fftw, desc);
     else
+#else
+    (void)choice;
 #endif
-    if (!status && choice == CPU_FFT_FFTW)
-        status = hcy_fail(HCY_EUNSUPPORTED, "@fft=fftw: this build of Halcyon was configured without FFTW");
-    else if (!status)
+    if (!status)
         status = own_grid_create(&f->own, desc, simd);
     if (status) {
         free(f);
@@ -110,7 +101,7 @@ static bool is_own(const struct cpu_fft_many *many)
 {
     if (many->choice != CPU_FFT_AUTO)
         return many->choice == CPU_FFT_OWN;
-    return many->howmany > 1 && many->n <= LONGEST_COLUMN;
+    return many->howmany > 1 && many->n <= LONGEST_COLUMN && many->simd >= CPU_SIMD_AVX2;
 }
 #endif
 
@@ -159,14 +150,13 @@ int cpu_fft_many_get(struct cpu_fft_kept **plan, const struct cpu_fft_many *many
 int cpu_fft_many_check(const struct cpu_fft_kept *const *plans, size_t n, size_t threads)
 {
     int status = 0;
-    for (size_t i = 0; i < n && !status; i++) {
 #if HAVE_FFTW3
+    for (size_t i = 0; i < n && !status; i++)
         if (plans[i] && plans[i]->fftw)
             status = cpu_fftw_check_run((size_t)plans[i]->many.n * (plans[i]->many.is_double ? 16 : 8), threads);
 #else
-        (void)plans, (void)threads;
+    (void)plans, (void)n, (void)threads; /* our own have their scratch */
 #endif
-    }
     return status;
 }
 

@@ -10,7 +10,7 @@ static const double pi = 3.14159265358979323846;
 
 /* --- Factors --- */
 
-/* Large radices first: fewer passes over the numbers, and the early passes have the smallest steps. */
+/* Large radices first: fewer passes over the numbers. */
 static const unsigned radices[] = { 8, 7, 5, 4, 3, 2 };
 
 /* The radices whose product is n, or 0 where there is another prime factor. */
@@ -19,8 +19,8 @@ static unsigned factor(unsigned *out, size_t n)
     unsigned count = 0;
     for (size_t i = 0; i < sizeof radices / sizeof radices[0]; i++)
         while (n % radices[i] == 0 && n > 1) {
-            /* 16 is 4 x 4 and 2 x 8 costs more; so the last three twos stay together or go as 4 and 2. */
-            if (radices[i] == 8 && n % 16 == 0 && n % 32 != 0 && n % 64 != 0)
+            /* Four twos that are left go as 4 x 4, since 8 x 2 moves as much for less work in the second pass. */
+            if (radices[i] == 8 && n % 16 == 0 && n % 32 != 0)
                 break;
             out[count++] = radices[i];
             n /= radices[i];
@@ -153,8 +153,8 @@ static int make_chirp(struct own_fft *f)
 
 int own_fft_create(struct own_fft **plan, size_t n, bool is_double)
 {
-    /* Lengths up to this have tables of less than 2^63 bytes, chirps included. */
-    if (!n || n > ((size_t)1 << 56))
+    /* Of lengths up to this neither tables nor the scratch of all threads overflow a size. */
+    if (!n || n > (size_t)1 << (sizeof(size_t) > 4 ? 40 : 16))
         return hcy_fail(HCY_ERANGE, "an FFT of %zu points", n);
     struct own_fft *f = calloc(1, sizeof *f);
     if (!f)

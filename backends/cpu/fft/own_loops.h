@@ -87,14 +87,14 @@ static inline void NAME(short_7)(C *a)
     const REAL c[3] = { (REAL)0.62348980185873353053, (REAL)-0.22252093395631440429, (REAL)-0.90096886790241912624 };
     const REAL s[3] = { (REAL)0.78183148246802980871, (REAL)0.97492791218182360702, (REAL)0.43388373911755812048 };
     C p[3], m[3], r[3], i[3];
-    for (int k = 0; k < 3; k++) {
+    UNROLLED for (int k = 0; k < 3; k++) {
         p[k] = NAME(add)(a[1 + k], a[6 - k]);
         m[k] = NAME(sub)(a[1 + k], a[6 - k]);
     }
-    for (int j = 0; j < 3; j++) {
+    UNROLLED for (int j = 0; j < 3; j++) {
         r[j] = a[0];
         i[j] = NAME(scaled)(m[0], s[j]);
-        for (int k = 0; k < 3; k++) {
+        UNROLLED for (int k = 0; k < 3; k++) {
             /* The root of (j + 1)(k + 1), brought to one of the first three: the others are their conjugates. */
             const int at = (j + 1) * (k + 1) % 7, near = at > 3 ? 7 - at : at;
             r[j] = NAME(add)(r[j], NAME(scaled)(p[k], c[near - 1]));
@@ -103,7 +103,7 @@ static inline void NAME(short_7)(C *a)
         }
     }
     a[0] = NAME(add)(NAME(add)(a[0], p[0]), NAME(add)(p[1], p[2]));
-    for (int j = 0; j < 3; j++) {
+    UNROLLED for (int j = 0; j < 3; j++) {
         a[1 + j] = NAME(less_i)(r[j], i[j]);
         a[6 - j] = NAME(plus_i)(r[j], i[j]);
     }
@@ -139,13 +139,13 @@ static inline void NAME(short_8)(C *a)
         for (size_t j = 0; j < left; j++, w += RADIX - 1)                                                 \
             for (size_t q = 0; q < done; q++) {                                                           \
                 C a[RADIX];                                                                               \
-                for (int k = 0; k < RADIX; k++)                                                           \
+                UNROLLED for (int k = 0; k < RADIX; k++)                                                  \
                     a[k] = x[q + done * (j + left * (size_t)k)];                                          \
                 NAME(short_##RADIX)(a);                                                                   \
                 C *to = y + q + done * RADIX * j;                                                         \
                 to[0] = a[0];                                                                             \
                 /* The first part of a pass, and all of the last one, has roots that are 1. */            \
-                for (int k = 1; k < RADIX; k++)                                                           \
+                UNROLLED for (int k = 1; k < RADIX; k++)                                                  \
                     to[done * (size_t)k] = j ? NAME(times)(a[k], w[k - 1]) : a[k];                        \
             }                                                                                             \
     }
