@@ -2,7 +2,8 @@
  *
  *     bench/array [DEVICE [ELEMENTS [THREADS]]]        cpu, 10^8 floats; threads of the triad (the CPUs there are)
  *
- * GB/s count what must move: each array once.  The best of seven.
+ * GB/s count what must move: each array once, of `p` and `q`, every second number of an array, those that are used.
+ * Four calls one after the other, the best of seven.
  */
 #include "bench.h"
 
@@ -11,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ROUNDS = 7, MOST_THREADS = 1024, CALLS = 20000 };
+enum { ROUNDS = 7, MOST_THREADS = 1024, CALLS = 20000, IN_A_ROW = 4 };
 
 /* --- STREAM's triad: a = b + 3 c, doubles --- */
 
@@ -61,34 +62,72 @@ static double time_triad(size_t n, int threads)
 
 static const struct row {
     const char *text;
-    int arrays; /* that move */
+    double arrays; /* of n floats that move */
 } rows[] = {
-    { "z = x", 2 },        { "z = 2*x + y", 3 },   { "z = 2*x + y*z", 4 }, { "s = sum(x)", 1 },     { "s = dot(x, y)", 2 },
-    { "s = norm(x)", 1 },  { "z = sqrt(x)", 2 },   { "z = exp(x)", 2 },    { "z = log(x)", 2 },     { "z = sin(x)", 2 },
-    { "z = tanh(x)", 2 },  { "z = erf(x)", 2 },    { "z = x ** y", 3 },    { "z = atan2(x, y)", 3 },
+    { "z = x", 2 },
+    { "z = 2*x + y", 3 },
+    { "z = 2*x + y*z", 4 },
+    { "s = sum(x)", 1 },
+    { "s = dot(x, y)", 2 },
+    { "s = norm(x)", 1 },
+    { "w = vdot(c, d)", 2 },
+    { "w = norm(c)", 1 },
+    { "z = cumsum(x)", 2 },
+    { "h = p + q", 1.5 },
+    { "z = sqrt(x)", 2 },
+    { "z = exp(x)", 2 },
+    { "fast: z = exp(x)", 2 },
+    { "z = log(x)", 2 },
+    { "z = sin(x)", 2 },
+    { "fast: z = sin(x)", 2 },
+    { "z = tanh(x)", 2 },
+    { "z = erf(x)", 2 },
+    { "z = x ** y", 3 },
+    { "z = atan2(x, y)", 3 },
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
+/* Three arrays of n floats and a number; two of n / 2 complex numbers; two that take every second float of x and y,
+ * and their sum. */
+enum { X, Y, Z, S, C, D, W, P, Q, H, ARRAYS };
 struct arrays {
     hcy_queue *queue;
-    hcy_operand operands[4];
+    hcy_operand operands[ARRAYS];
 };
+
+static void make_array(struct arrays *a, int k, const char *name, int dtype, int64_t n)
+{
+    hcy_array *array;
+    CHECK(hcy_array_full(&array, a->queue, dtype, n > 0, &n, 1.5));
+    a->operands[k] = hcy_op_array(name, array);
+}
+
+static void make_every_second(struct arrays *a, int k, const char *name, int of)
+{
+    hcy_array *view;
+    CHECK(hcy_array_slice(&view, a->operands[of].array, "::2"));
+    a->operands[k] = hcy_op_array(name, view);
+}
 
 static void make_arrays(struct arrays *a, hcy_queue *queue, int64_t n)
 {
-    static const char *const names[] = { "x", "y", "z", "s" };
     a->queue = queue;
-    for (int k = 0; k < 4; k++) {
-        hcy_array *array;
-        CHECK(hcy_array_full(&array, queue, HCY_FLOAT32, k < 3, &n, 1.5));
-        a->operands[k] = hcy_op_array(names[k], array);
-    }
-    CHECK(HCY_EVAL(queue, "x = float32(index % 1000) / 500 - 0.999", a->operands[0]));
+    make_array(a, X, "x", HCY_FLOAT32, n);
+    make_array(a, Y, "y", HCY_FLOAT32, n);
+    make_array(a, Z, "z", HCY_FLOAT32, n);
+    make_array(a, S, "s", HCY_FLOAT32, 0);
+    make_array(a, C, "c", HCY_COMPLEX64, n / 2);
+    make_array(a, D, "d", HCY_COMPLEX64, n / 2);
+    make_array(a, W, "w", HCY_COMPLEX64, 0);
+    make_every_second(a, P, "p", X);
+    make_every_second(a, Q, "q", Y);
+    make_array(a, H, "h", HCY_FLOAT32, (n + 1) / 2);
+    CHECK(HCY_EVAL(queue, "x = float32(index % 1000) / 500 - 0.999", a->operands[X]));
 }
 
 static void free_arrays(struct arrays *a)
 {
-    for (int k = 0; k < 4; k++)
+    for (int k = 0; k < ARRAYS; k++)
         hcy_array_release(a->operands[k].array);
 }
 
@@ -99,7 +138,7 @@ static double time_text(const struct arrays *a, const char *text, int calls)
     for (int round = -1; round < ROUNDS; round++) {
         double begin = timer_now();
         for (int i = 0; i < calls; i++)
-            CHECK(hcy_eval(a->queue, text, a->operands, 4));
+            CHECK(hcy_eval(a->queue, text, a->operands, ARRAYS));
         CHECK(hcy_queue_finish(a->queue));
         double seconds = timer_now() - begin;
         /* The first one compiles. */
@@ -127,7 +166,7 @@ int main(int argc, char **argv)
     printf("%-40s %8.2f GB/s (%d threads)\n", "triad", triad, threads);
     make_arrays(&a, queue, n);
     for (int i = 0; i < ROWS; i++) {
-        double rate = 4e-9 * (double)n * rows[i].arrays / time_text(&a, rows[i].text, 1);
+        double rate = 4e-9 * (double)n * rows[i].arrays / time_text(&a, rows[i].text, IN_A_ROW);
         printf("%-40s %8.2f GB/s %5.0f %% of the triad\n", rows[i].text, rate, 100 * rate / triad);
     }
     free_arrays(&a);

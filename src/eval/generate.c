@@ -113,28 +113,29 @@ static void write_signature(struct text *t, uint32_t n_operands)
     append(t, ")\n{\n");
 }
 
-/* Where element i of each operand is. */
-static void write_places(struct text *t, int rank, int wide, uint32_t n_operands)
+/* Where element i of each operand is.  `item` ends the names of an element's variables, where several elements have
+ * theirs side by side; "" of a single one. */
+static void write_places(struct text *t, const char *item, struct hcy__form form, uint32_t n_operands)
 {
-    /* Few arrays have 2^32 elements, and GPUs divide 32 bits far faster than 64. */
-    const char *index = wide ? "u64" : "u32";
-    append(t, "    %s rest = (%s)i;\n", index, index);
-    for (int d = rank; d-- > 0;)
+    /* Few arrays have 2^31 elements, and GPUs divide 32 bits far faster than 64 and multiply them at once. */
+    const char *index = form.wide ? "u64" : "u32", *part = form.wide ? "i64" : "i32";
+    append(t, "    %s rest%s = (%s)i%s;\n", index, item, index, item);
+    for (int d = form.rank; d-- > 0;)
         if (d)
             append(t,
-                   "    const i64 x%d = (i64)(rest %% (%s)job.shape[%d]);\n    rest /= (%s)job.shape[%d];\n",
-                   d, index, d, index, d);
+                   "    const %s x%d%s = (%s)(rest%s %% (%s)job.shape[%d]);\n    rest%s /= (%s)job.shape[%d];\n",
+                   part, d, item, part, item, index, d, item, index, d);
         else
-            append(t, "    const i64 x0 = (i64)rest;\n");
+            append(t, "    const %s x0%s = (%s)rest%s;\n", part, item, part, item);
     for (uint32_t k = 0; k < n_operands; k++) {
-        append(t, "    const i64 p%u = (i64)job.offset[%u]", k, k);
-        for (int d = 0; d < rank; d++)
-            append(t, " + x%d * %s.of[%u][%d]", d, k < 4 ? "low" : "high", k % 4, d);
+        append(t, "    const i64 p%u%s = (i64)job.offset[%u]", k, item, k);
+        for (int d = 0; d < form.rank; d++)
+            append(t, " + (i64)x%d%s * (%s)%s.of[%u][%d]", d, item, part, k < 4 ? "low" : "high", k % 4, d);
         append(t, ";\n");
     }
 }
 
-static void write_value(struct text *t, const hcy_eval_step *s, uint32_t i)
+static void write_value(struct text *t, const char *item, const hcy_eval_step *s, uint32_t i)
 {
     static const char *const forms[] = { "(b32)(job.values[%u] != 0)", "(i64)job.values[%u]",
                                          "job.values[%u]", "(f32)DOUBLE_OF_BITS(job.values[%u])",
@@ -143,21 +144,21 @@ static void write_value(struct text *t, const hcy_eval_step *s, uint32_t i)
     size_t n = strcspn(forms[s->memory], "%");
     /* The one number of each form is which of the job's values. */
     snprintf(value, sizeof value, "%.*s%u%s", (int)n, forms[s->memory], s->a, forms[s->memory] + n + 2);
-    append(t, "    const %s s%u = %s;\n", type_name(s->memory), i, value);
+    append(t, "    const %s s%u%s = %s;\n", type_name(s->memory), i, item, value);
 }
 
 /* A step, whose register is variable i; `now` has the variable of each register. */
-static void write_step(struct text *t, const hcy_eval_step *s, uint32_t i, const uint32_t *now)
+static void write_step(struct text *t, const char *item, const hcy_eval_step *s, uint32_t i, const uint32_t *now)
 {
     /* Only loads and stores have a memory; for other steps any row will do that is there. */
     const struct hcy__memory_info *m = &hcy__memory_infos[s->memory < HCY_EVAL_MEMORIES ? s->memory : 0];
     const struct hcy__op_info *info = &hcy__op_infos[s->op];
     switch (s->op) {
     case HCY_EVAL_VALUE:
-        write_value(t, s, i);
+        write_value(t, item, s, i);
         return;
     case HCY_EVAL_INDEX:
-        append(t, "    const i64 s%u = (i64)i;\n", i);
+        append(t, "    const i64 s%u%s = (i64)i%s;\n", i, item, item);
         return;
     case HCY_EVAL_PLACE:
         append(t, "    const i64 s%u = (i64)inside;\n", i);
@@ -165,9 +166,10 @@ static void write_step(struct text *t, const hcy_eval_step *s, uint32_t i, const
     case HCY_EVAL_LOAD:
         /* The table's expressions are of x, which each load may name anew in a block of its own. */
         append(t,
-               "    %s s%u;\n    {\n        const %s x = ((GLOBAL const %s *)o%u)[p%u + %u];\n        s%u = "
-               "%s;\n    }\n",
-               m->reg, i, m->memory, m->memory, s->a, s->a, s->b, i, m->loaded);
+               "    %s s%u%s = 0;\n    %s%s%s{\n        const %s x = ((GLOBAL const %s *)o%u)[p%u%s + %u];\n"
+               "        s%u%s = %s;\n    }\n",
+               m->reg, i, item, *item ? "if (in" : "", item, *item ? ") " : "", m->memory, m->memory, s->a, s->a,
+               item, s->b, i, item, m->loaded);
         return;
     case HCY_EVAL_CARRY:
         append(t,
@@ -176,40 +178,53 @@ static void write_step(struct text *t, const hcy_eval_step *s, uint32_t i, const
                m->reg, i, m->memory, m->memory, s->a, s->c, s->b, i, m->loaded);
         return;
     case HCY_EVAL_STORE:
-        append(t, "    {\n        const %s x = s%u;\n        ((GLOBAL %s *)o%u)[p%u + %u] = %s;\n    }\n",
-               m->reg, now[s->a], m->memory, s->to, s->to, s->b, m->stored);
+        append(t, "    %s%s%s{\n        const %s x = s%u%s;\n        ((GLOBAL %s *)o%u)[p%u%s + %u] = %s;\n    }\n",
+               *item ? "if (in" : "", item, *item ? ") " : "", m->reg, now[s->a], item, m->memory, s->to, s->to, item,
+               s->b, m->stored);
         return;
     }
     /* Every step makes a variable of its own, even where the program uses a register again: allotting them is the
      * compiler's. */
     const uint16_t args[3] = { s->a, s->b, s->c };
-    append(t, "    const %s s%u = op_%s(s%u", type_name(info->result), i, info->name, now[s->a]);
+    append(t, "    const %s s%u%s = op_%s(s%u%s", type_name(info->result), i, item, info->name, now[s->a], item);
     for (int k = 1; k < info->arity; k++)
-        append(t, ", s%u", now[args[k]]);
+        append(t, ", s%u%s", now[args[k]], item);
     append(t, ");\n");
 }
 
-/* Steps from one to another, but those that reduce. */
-static void write_steps(struct text *t, const hcy_eval_program *p, uint32_t *now, uint32_t from, uint32_t to)
+/* Steps from one to another, but those that reduce, each for all `items`. */
+static void write_steps(struct text *t, const char *const *items, const hcy_eval_program *p, uint32_t *now,
+                        uint32_t from, uint32_t to)
 {
     for (uint32_t i = from; i < to; i++) {
         const hcy_eval_step *s = &p->steps[i];
         if (s->op >= HCY_EVAL_FIRST_REDUCTION)
             continue;
-        write_step(t, s, i, now);
+        for (int k = 0; items[k]; k++)
+            write_step(t, items[k], s, i, now);
         /* Of a store this is an operand and no register. */
         if (s->op != HCY_EVAL_STORE)
             now[s->to] = i;
     }
 }
 
-static void write_map(struct text *t, const hcy_eval_program *p, int rank, int wide, uint32_t n_operands)
+static const char *const one_item[] = { "", NULL };
+/* HCY__EVAL_AT_ONCE of them. */
+static const char *const items_at_once[] = { "_0", "_1", "_2", "_3", NULL };
+
+/* A work item has several elements, a group's width apart, and takes each step for all of them: as many loads are on
+ * their way at once, which a single one in each item does not keep memory busy with. */
+static void write_map(struct text *t, const hcy_eval_program *p, struct hcy__form form, uint32_t n_operands)
 {
     uint32_t now[HCY_EVAL_REGISTERS] = { 0 };
-    /* The last group may reach beyond the elements; as nothing waits at a barrier, those items may leave at once. */
-    append(t, "    const u64 i = GROUP * GROUP_ITEMS + ITEM;\n    if (i >= job.n)\n        return;\n");
-    write_places(t, rank, wide, n_operands);
-    write_steps(t, p, now, 0, p->n_steps);
+    append(t, "    const u64 first = GROUP * (GROUP_ITEMS * %d) + ITEM;\n", HCY__EVAL_AT_ONCE);
+    for (int k = 0; k < HCY__EVAL_AT_ONCE; k++) {
+        const char *item = items_at_once[k];
+        append(t, "    const u64 i%s = first + GROUP_ITEMS * %d;\n    const int in%s = i%s < job.n;\n", item, k, item,
+               item);
+        write_places(t, item, form, n_operands);
+    }
+    write_steps(t, items_at_once, p, now, 0, p->n_steps);
 }
 
 /* The first reduction of the program's last `reduces` steps, in order. */
@@ -256,10 +271,10 @@ static void write_reduction(struct text *t, const hcy_eval_program *p, struct hc
      * as all have to come to the barriers. */
     append(t,
            "    const u32 lanes = n < %u ? n : %u;\n"
-           "    for (u32 k = lane; k < n; k += %u) {\n    const u64 inside = begin + k, i = start + inside;\n",
+           "#pragma unroll 8\n    for (u32 k = lane; k < n; k += %u) {\n    const u64 inside = begin + k, i = start + inside;\n",
            HCY_EVAL_LANES, HCY_EVAL_LANES, HCY_EVAL_LANES);
-    write_places(t, form.rank, form.wide, n_operands);
-    write_steps(t, p, now, 0, p->n_steps);
+    write_places(t, "", form, n_operands);
+    write_steps(t, one_item, p, now, 0, p->n_steps);
     /* A lane's first element takes the place of its 0, which is neutral neither to products and extremes nor to
      * -0.0. */
     for (uint32_t r = 0; (s = next_reduction(p, s)); r++)
@@ -300,8 +315,8 @@ static void write_runs(struct text *t, const hcy_eval_program *p, uint32_t first
            "#pragma unroll\n    for (u32 k = 0; k < %u; k++)\n    if (behind + k < n) {\n"
            "    const u64 inside = begin + behind + k, i = start + inside;\n",
            HCY_EVAL_RUN, HCY_EVAL_RUN);
-    write_places(t, form.rank, form.wide, n_operands);
-    write_steps(t, p, now, 0, first);
+    write_places(t, "", form, n_operands);
+    write_steps(t, one_item, p, now, 0, first);
     for (uint32_t r = 0; r < p->scans; r++) {
         const hcy_eval_step *s = &p->steps[first + r];
         const char *join = hcy__op_infos[hcy__op_infos[s->op].join].name;
@@ -367,16 +382,16 @@ static void write_scan(struct text *t, const hcy_eval_program *p, struct hcy__fo
            "#pragma unroll\n    for (u32 k = 0; k < %u; k++)\n    if (behind + k < n) {\n"
            "    const u64 inside = begin + behind + k, i = start + inside;\n",
            HCY_EVAL_RUN);
-    write_places(t, form.rank, form.wide, n_operands);
+    write_places(t, "", form, n_operands);
     /* What is the same for all elements is there once more, as the block of the runs is closed. */
     for (uint32_t i = 0; i < first; i++)
         if (p->steps[i].op == HCY_EVAL_VALUE || p->steps[i].op == HCY_EVAL_CARRY)
-            write_steps(t, p, now, i, i + 1);
+            write_steps(t, one_item, p, now, i, i + 1);
     for (uint32_t r = 0; r < p->scans; r++) {
         write_scanned(t, &p->steps[first + r], r, first + r, now);
         now[p->steps[first + r].to] = first + r;
     }
-    write_steps(t, p, now, first + p->scans, p->n_steps);
+    write_steps(t, one_item, p, now, first + p->scans, p->n_steps);
     append(t, "    }\n");
 }
 
@@ -392,7 +407,7 @@ char *hcy__generate(const hcy_eval_program *p, const struct hcy__eval_dialect *d
     else if (p->scans)
         write_scan(&t, p, form, n_operands);
     else
-        write_map(&t, p, form.rank, form.wide, n_operands);
+        write_map(&t, p, form, n_operands);
     append(&t, "}\n");
     if (t.failed)
         free(t.at);

@@ -3,7 +3,7 @@
 
 #include "arguments.h"
 
-/* Work items of a group that does one element each. */
+/* Work items of a group that does some elements each. */
 enum { GROUP = 256 };
 /* Of a generated kernel, before its operands: the job, and strides. */
 enum { N_STRUCTURES = 3 };
@@ -41,7 +41,7 @@ static uint32_t lanes_of_span(uint64_t span, uint32_t of_lane)
 static uint64_t count_groups(const hcy_eval_program *p, const hcy_eval_job *job)
 {
     if (!p->reduces && !p->scans)
-        return (job->n - 1) / GROUP + 1;
+        return (job->n - 1) / (GROUP * HCY__EVAL_AT_ONCE) + 1;
     uint64_t together = HCY_EVAL_LANES / lanes_of_span(job->span, p->scans ? HCY_EVAL_RUN : 1),
              spans = job->n / job->span;
     return ((job->span - 1) / HCY_EVAL_PIECE + 1) * ((spans - 1) / together + 1);
@@ -75,7 +75,7 @@ int hcy__program_launch(hcy_queue *queue, struct hcy__room *room, struct hcy__de
     /* Without elements there is nothing to write, and the number of groups would wrap around. */
     if (!launch->job.n)
         return 0;
-    int status = hcy__program_ready(&kernel, &generated, program, room, &launch->job);
+    int status = hcy__program_ready(&kernel, &generated, program, room, launch);
     if (status)
         return status;
     return generated ? launch_generated(queue, kernel, program, launch)

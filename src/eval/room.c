@@ -323,11 +323,24 @@ static int find_generated(hcy_kernel **kernel, struct hcy__device_program *p, st
     return 0;
 }
 
-int hcy__program_ready(hcy_kernel **kernel, int *generated, struct hcy__device_program *p,
-                       struct hcy__room *room, const hcy_eval_job *job)
+/* Whether elements or what lies between them are too many for 31 bits. */
+static bool is_wide(const struct hcy__launch *l)
 {
+    bool wide = l->job.n > INT32_MAX;
+    for (uint32_t k = 0; k < l->job.n_operands; k++)
+        for (uint32_t d = 0; d < l->job.rank; d++) {
+            int64_t stride = l->strides[k / 4].of[k % 4][d];
+            wide = wide || stride > INT32_MAX || stride < INT32_MIN;
+        }
+    return wide;
+}
+
+int hcy__program_ready(hcy_kernel **kernel, int *generated, struct hcy__device_program *p,
+                       struct hcy__room *room, const struct hcy__launch *launch)
+{
+    const hcy_eval_job *job = &launch->job;
     /* A map may be told of spans too, which mean nothing to it. */
-    struct hcy__form form = { (int)job->rank, job->n > UINT32_MAX, p->program->reduces && job->span != job->n };
+    struct hcy__form form = { (int)job->rank, is_wide(launch), p->program->reduces && job->span != job->n };
     int status;
     pthread_mutex_lock(&room->lock);
     /* The kernel that takes any program comes first, as it needs no compiler. */

@@ -20,7 +20,8 @@ struct hcy__room *hcy__room_retain(struct hcy__room *room);
 void hcy__room_release(struct hcy__room *room); /* NULL is fine */
 hcy_device *hcy__room_device(const struct hcy__room *room);
 
-/* What a kernel is generated for: so many axes; elements that 32 bits number or not; a reduction of several spans. */
+/* What a kernel is generated for: so many axes; elements and strides that 31 bits number or not; a reduction of several
+ * spans. */
 struct hcy__form {
     int rank, wide, spans;
 };
@@ -62,9 +63,12 @@ struct hcy__launch {
 /* The kernel that runs the program on this device, made if it was not there: from a text, or the one that takes
  * programs as data.  It stays as long as the expression. */
 int hcy__program_ready(hcy_kernel **kernel, int *generated, struct hcy__device_program *p,
-                       struct hcy__room *room, const hcy_eval_job *job);
+                       struct hcy__room *room, const struct hcy__launch *launch);
 int hcy__program_launch(hcy_queue *queue, struct hcy__room *room, struct hcy__device_program *program,
                         const struct hcy__launch *launch);
+
+/* Elements that a work item of a generated kernel takes at once, unless it reduces or scans. */
+enum { HCY__EVAL_AT_ONCE = 4 };
 
 /* generate.c: the program as text in a dialect, malloced; NULL: out of memory. */
 char *hcy__generate(const hcy_eval_program *program, const struct hcy__eval_dialect *dialect, struct hcy__form form,
