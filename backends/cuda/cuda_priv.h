@@ -113,13 +113,14 @@ struct cuda_queue {
     struct cuda_device *dev;
     const hcy_queue *lane; /* its row in the trace */
     CUstream stream;
+    CUevent mark; /* behind the commands whose objects the thread releases next */
     hcy_device *keeps_dev;        /* a reference: the thread outlives the HAL's queue */
     pthread_mutex_t lock;         /* of everything below */
     pthread_cond_t work, changed; /* something for the thread to do; something is done */
     struct cuda_held *held, **held_end;
     struct cuda_pending *pending, **pending_end;
-    uint64_t submitted, reaped; /* how many commands have been submitted, and released */
-    bool closing;
+    uint64_t submitted; /* commands */
+    bool closing, reaping; /* a thread releases commands' objects */
     hcy_error error; /* the first failure; status 0: none */
 };
 

@@ -17,10 +17,9 @@ struct cuda_pending {
     struct cuda_pending *next;
     uint64_t number;
     hcy_keep *keep;
-    CUevent end, start; /* start only if there is a trace */
+    CUevent end, start; /* only if there is a trace */
     const char *name;
     uint64_t bytes;
-    bool timed;
 };
 
 /* A command that is not in the stream yet: a wait, an event to record, or `command`. */
@@ -36,7 +35,7 @@ struct cuda_held {
 
 static void drop_pending(struct cuda_device *d, struct cuda_pending *p)
 {
-    cuda_event_give(d, p->end, p->timed);
+    cuda_event_give(d, p->end, true);
     cuda_event_give(d, p->start, true);
     free(p);
 }
@@ -50,15 +49,11 @@ static struct cuda_pending *new_pending(struct cuda_queue *q, const struct cuda_
     }
     p->name = c->name;
     p->bytes = c->bytes;
-    /* Events with times cost more, so they are made only while there is a trace. */
-    p->timed = hcy_trace_on();
-    p->end = cuda_event_take(q->dev, p->timed);
-    if (p->end && p->timed && (p->start = cuda_event_take(q->dev, true)))
+    /* Two events cost as much as a short launch, so they are made only while there is a trace; a command that gets
+     * none is left out of it. */
+    if (hcy_trace_on() && (p->start = cuda_event_take(q->dev, true)) && (p->end = cuda_event_take(q->dev, true)))
         cu.cuEventRecord(p->start, q->stream);
-    if (p->end)
-        return p;
-    free(p);
-    return NULL;
+    return p;
 }
 
 static void append_pending(struct cuda_queue *q, struct cuda_pending *p, hcy_keep *keep)
@@ -78,7 +73,7 @@ static int run_now(struct cuda_queue *q, const struct cuda_command *c, hcy_keep 
         return status;
     struct cuda_pending *p = new_pending(q, c);
     status = p ? c->run(q, c) : hcy_last_error()->status;
-    if (!status)
+    if (!status && p->end)
         status = cuda_check(q->dev, cu.cuEventRecord(p->end, q->stream), "recording an event");
     /* The keep is given to the record only now: after any failure before this line it is still the
      * caller's. */
@@ -130,51 +125,70 @@ int cuda_submit(struct cuda_queue *q, const struct cuda_command *c, hcy_keep *ke
 static void trace_pending(struct cuda_queue *q, const struct cuda_pending *p)
 {
     uint64_t start, end;
-    if (p->start && !cuda_event_when(&start, q->dev, p->start) && !cuda_event_when(&end, q->dev, p->end) &&
+    if (p->start && p->end && !cuda_event_when(&start, q->dev, p->start) && !cuda_event_when(&end, q->dev, p->end) &&
         end >= start)
         hcy_trace_span(q->dev->dev, q->lane, p->name, start, end, p->bytes);
+}
+
+/* Takes the commands up to `number` off the list; under the lock. */
+static struct cuda_pending *take_pending(struct cuda_queue *q, uint64_t number)
+{
+    struct cuda_pending *first = q->pending, **end = &q->pending;
+    while (*end && (*end)->number <= number)
+        end = &(*end)->next;
+    q->pending = *end;
+    if (!q->pending)
+        q->pending_end = &q->pending;
+    if (end == &q->pending)
+        return NULL;
+    *end = NULL;
+    return first;
 }
 
 /* Releases everything up to `number`, which the stream has passed. */
 static void reap(struct cuda_queue *q, uint64_t number)
 {
-    for (;;) {
-        /* Records are taken off one at a time, so that the lock is free while objects are released, which
-         * may take long. */
-        pthread_mutex_lock(&q->lock);
-        struct cuda_pending *p = q->pending;
-        if (!p || p->number > number) {
-            pthread_mutex_unlock(&q->lock);
-            return;
-        }
-        q->pending = p->next;
-        if (!q->pending)
-            q->pending_end = &q->pending;
-        pthread_mutex_unlock(&q->lock);
-        /* It is released without the lock: it may hold last references to buffers, whose release calls
-         * this backend again. */
+    pthread_mutex_lock(&q->lock);
+    /* One thread at a time: when it is another one's turn, all that went before is released. */
+    while (q->reaping)
+        pthread_cond_wait(&q->changed, &q->lock);
+    q->reaping = true;
+    struct cuda_pending *p = take_pending(q, number), *next;
+    pthread_mutex_unlock(&q->lock);
+    /* Without the lock, as keeps may hold last references to buffers, whose release calls this backend again, and
+     * may take long. */
+    for (; p; p = next) {
         hcy_keep *keep = p->keep;
-        if (!cu.cuCtxPushCurrent(q->dev->context)) {
+        next = p->next;
+        if (p->start && !cu.cuCtxPushCurrent(q->dev->context)) {
             trace_pending(q, p);
-            drop_pending(q->dev, p);
             cuda_leave();
-        } else {
-            free(p);
         }
+        drop_pending(q->dev, p);
         hcy_keep_release(keep);
-        pthread_mutex_lock(&q->lock);
-        /* Counted after the release: whoever waits for it may rely on its objects being gone. */
-        q->reaped++;
-        pthread_cond_broadcast(&q->changed);
-        pthread_mutex_unlock(&q->lock);
     }
+    pthread_mutex_lock(&q->lock);
+    q->reaping = false;
+    pthread_cond_broadcast(&q->changed);
+    pthread_mutex_unlock(&q->lock);
 }
 
-/* Waits for the newest command there is, then releases it and all before it. */
-static void reap_pending(struct cuda_queue *q, CUevent newest, uint64_t number)
+/* Puts the mark behind what is in the stream, and returns the last command's number; under the lock.  Many short commands
+ * share it: an event for each would cost their submitter half as much as their launch. */
+static uint64_t set_mark(struct cuda_queue *q)
 {
     if (!cu.cuCtxPushCurrent(q->dev->context)) {
-        cuda_check(q->dev, cu.cuEventSynchronize(newest), "a command");
+        cuda_check(q->dev, cu.cuEventRecord(q->mark, q->stream), "recording an event");
+        cuda_leave();
+    }
+    return q->submitted;
+}
+
+/* Waits until the stream has passed the mark, then releases all commands before it. */
+static void reap_to_mark(struct cuda_queue *q, uint64_t number)
+{
+    if (!cu.cuCtxPushCurrent(q->dev->context)) {
+        cuda_check(q->dev, cu.cuEventSynchronize(q->mark), "a command");
         cuda_leave();
     }
     reap(q, number);
@@ -221,6 +235,7 @@ static void free_queue(struct cuda_queue *q)
     hcy_device *dev = q->keeps_dev;
     if (!cu.cuCtxPushCurrent(q->dev->context)) {
         cu.cuStreamDestroy(q->stream);
+        cuda_event_give(q->dev, q->mark, false);
         cuda_leave();
     }
     pthread_cond_destroy(&q->work);
@@ -238,16 +253,12 @@ static void *serve_stream(void *arg)
         /* Closing ends the thread only after all that was submitted is done. */
         while (!q->pending && !q->held && !q->closing)
             pthread_cond_wait(&q->work, &q->lock);
-        /* Waiting for the newest one alone lets many short commands be released with a single wake-up. */
-        struct cuda_pending *newest = q->pending;
-        while (newest && newest->next)
-            newest = newest->next;
-        CUevent event = newest ? newest->end : NULL;
-        uint64_t number = newest ? newest->number : 0;
+        bool pending = q->pending != NULL;
+        uint64_t number = pending ? set_mark(q) : 0;
         struct cuda_held *held = q->held;
         pthread_mutex_unlock(&q->lock);
-        if (newest)
-            reap_pending(q, event, number);
+        if (pending)
+            reap_to_mark(q, number);
         else if (held)
             serve_held(q, held);
         else
@@ -291,6 +302,10 @@ int cuda_queue_create(void **qimpl, void *impl, hcy_queue *queue)
     }
     /* The stream must not wait for the default stream, or a program's own work there would stop the queue. */
     status = cuda_check(d, cu.cuStreamCreate(&q->stream, CUDA_STREAM_NON_BLOCKING), "making a stream");
+    if (!status && !(q->mark = cuda_event_take(d, false))) {
+        status = hcy_last_error()->status;
+        cu.cuStreamDestroy(q->stream);
+    }
     cuda_leave();
     /* The thread outlives the HAL's queue, and needs the device until its last command is released. */
     q->keeps_dev = hcy_device_retain(d->dev);
@@ -339,12 +354,8 @@ int cuda_queue_finish(void *qimpl)
     cuda_leave();
     if (status)
         return status;
-    /* This thread helps to release, so that memory is free when the call returns and not some time later. */
+    /* This thread releases, so that memory is free when the call returns and not some time later. */
     reap(q, number);
-    pthread_mutex_lock(&q->lock);
-    while (q->reaped < number) /* the thread has taken some of them */
-        pthread_cond_wait(&q->changed, &q->lock);
-    pthread_mutex_unlock(&q->lock);
     return cuda_queue_status(q);
 }
 
