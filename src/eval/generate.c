@@ -305,25 +305,49 @@ static void write_reduction(struct text *t, const hcy_eval_program *p, struct hc
 
 /* --- Scans --- */
 
-/* Each lane's elements, one after the other, which leaves their own numbers and the run's total. */
-static void write_runs(struct text *t, const hcy_eval_program *p, uint32_t first, struct hcy__form form,
-                       uint32_t n_operands)
+/* A group's numbers lie beside each other for all lanes: loads and stores take them a width of lanes at a time, which is
+ * how memory gives them, runs take them one after the other.  A gap after each run keeps lanes on banks of their own. */
+static void write_scan_room(struct text *t, const hcy_eval_step *scans, uint32_t n)
 {
-    uint32_t now[HCY_EVAL_REGISTERS] = { 0 };
-    append(t,
-           "    const u32 behind = lane * %u;\n"
-           "#pragma unroll\n    for (u32 k = 0; k < %u; k++)\n    if (behind + k < n) {\n"
-           "    const u64 inside = begin + behind + k, i = start + inside;\n",
-           HCY_EVAL_RUN, HCY_EVAL_RUN);
-    write_places(t, "", form, n_operands);
-    write_steps(t, one_item, p, now, 0, first);
-    for (uint32_t r = 0; r < p->scans; r++) {
-        const hcy_eval_step *s = &p->steps[first + r];
-        const char *join = hcy__op_infos[hcy__op_infos[s->op].join].name;
-        append(t, "    own%u[k] = k ? op_%s(own%u[k ? k - 1 : 0], s%u) : s%u;\n    sum%u = own%u[k];\n", r, join, r,
-               now[s->a], now[s->a], r, r);
+    for (uint32_t r = 0; r < n; r++) {
+        const char *type = type_name(hcy__op_infos[scans[r].op].result);
+        append(t, "    LOCAL %s total%u[%u], numbers%u[%u];\n", type, r, HCY_EVAL_LANES, r,
+               HCY_EVAL_LANES * (HCY_EVAL_RUN + 1));
     }
-    append(t, "    }\n");
+    for (uint32_t r = 0; r < n; r++) {
+        const char *type = type_name(hcy__op_infos[scans[r].op].result);
+        append(t, "    %s own%u[%u], sum%u = 0;\n", type, r, HCY_EVAL_RUN, r);
+    }
+}
+
+/* A loop over the elements that a lane takes: its run, or every one a width of lanes behind the other.  `at` is an
+ * element's place in the piece, `slot` its room. */
+static void begin_elements(struct text *t, const char *at)
+{
+    append(t,
+           "#pragma unroll\n    for (u32 k = 0; k < %u; k++) {\n    const u32 at = %s;\n    if (at < n) {\n"
+           "    const u32 slot = (ITEM - lane) * %u + at + at / %u;\n    const u64 inside = begin + at, i = start + inside;\n",
+           HCY_EVAL_RUN, at, HCY_EVAL_RUN + 1, HCY_EVAL_RUN);
+}
+static const char own_run[] = "lane * HCY_EVAL_RUN + k", in_turn[] = "lane + k * width";
+
+static void end_elements(struct text *t)
+{
+    append(t, "    }\n    }\n");
+}
+
+/* Each lane's elements, one after the other, which leaves their own numbers and the run's total. */
+static void write_runs(struct text *t, const hcy_eval_program *p, uint32_t first)
+{
+    begin_elements(t, own_run);
+    for (uint32_t r = 0; r < p->scans; r++) {
+        const char *join = hcy__op_infos[hcy__op_infos[p->steps[first + r].op].join].name;
+        append(t,
+               "    own%u[k] = k ? op_%s(own%u[k ? k - 1 : 0], numbers%u[slot]) : numbers%u[slot];\n"
+               "    sum%u = own%u[k];\n",
+               r, join, r, r, r, r, r);
+    }
+    end_elements(t);
 }
 
 /* Totals of runs by doubling; an item whose lane is none of its span's gets in nobody's way. */
@@ -363,36 +387,51 @@ static void write_scanned(struct text *t, const hcy_eval_step *s, uint32_t r, ui
            i, now[s->b], now[s->c], i, join, now[s->b], i);
 }
 
+/* What is the same for all elements, for each block of text that uses it. */
+static void write_common(struct text *t, const hcy_eval_program *p, uint32_t *now, uint32_t first)
+{
+    for (uint32_t i = 0; i < first; i++)
+        if (p->steps[i].op == HCY_EVAL_VALUE || p->steps[i].op == HCY_EVAL_CARRY)
+            write_steps(t, one_item, p, now, i, i + 1);
+}
+
 static void write_scan(struct text *t, const hcy_eval_program *p, struct hcy__form form, uint32_t n_operands)
 {
     uint32_t now[HCY_EVAL_REGISTERS] = { 0 }, first = 0;
     while (p->steps[first].op < HCY_EVAL_FIRST_SCAN)
         first++;
-    for (uint32_t r = 0; r < p->scans; r++)
-        append(t, "    LOCAL %s total%u[%u];\n", type_name(hcy__op_infos[p->steps[first + r].op].result), r,
-               HCY_EVAL_LANES);
-    for (uint32_t r = 0; r < p->scans; r++) {
-        const char *type = type_name(hcy__op_infos[p->steps[first + r].op].result);
-        append(t, "    %s own%u[%u], sum%u = 0;\n", type, r, HCY_EVAL_RUN, r);
-    }
+    const hcy_eval_step *scans = &p->steps[first];
+    write_scan_room(t, scans, p->scans);
     write_piece(t, true, HCY_EVAL_RUN);
-    write_runs(t, p, first, form, n_operands);
-    write_doubling(t, p, &p->steps[first]);
-    append(t,
-           "#pragma unroll\n    for (u32 k = 0; k < %u; k++)\n    if (behind + k < n) {\n"
-           "    const u64 inside = begin + behind + k, i = start + inside;\n",
-           HCY_EVAL_RUN);
+    /* What is scanned, */
+    begin_elements(t, in_turn);
     write_places(t, "", form, n_operands);
-    /* What is the same for all elements is there once more, as the block of the runs is closed. */
-    for (uint32_t i = 0; i < first; i++)
-        if (p->steps[i].op == HCY_EVAL_VALUE || p->steps[i].op == HCY_EVAL_CARRY)
-            write_steps(t, one_item, p, now, i, i + 1);
+    write_steps(t, one_item, p, now, 0, first);
+    for (uint32_t r = 0; r < p->scans; r++)
+        append(t, "    numbers%u[slot] = s%u;\n", r, now[scans[r].a]);
+    end_elements(t);
+    append(t, "    BARRIER();\n");
+    /* its scan, in the same room, of which nobody else touches a lane's run, */
+    write_runs(t, p, first);
+    write_doubling(t, p, scans);
+    begin_elements(t, own_run);
+    write_common(t, p, now, first);
     for (uint32_t r = 0; r < p->scans; r++) {
-        write_scanned(t, &p->steps[first + r], r, first + r, now);
-        now[p->steps[first + r].to] = first + r;
+        write_scanned(t, &scans[r], r, first + r, now);
+        append(t, "    numbers%u[slot] = s%u;\n", r, first + r);
+    }
+    end_elements(t);
+    append(t, "    BARRIER();\n");
+    /* and what is made of it. */
+    begin_elements(t, in_turn);
+    write_places(t, "", form, n_operands);
+    write_common(t, p, now, first);
+    for (uint32_t r = 0; r < p->scans; r++) {
+        append(t, "    const %s s%u = numbers%u[slot];\n", type_name(hcy__op_infos[scans[r].op].result), first + r, r);
+        now[scans[r].to] = first + r;
     }
     write_steps(t, one_item, p, now, first + p->scans, p->n_steps);
-    append(t, "    }\n");
+    end_elements(t);
 }
 
 char *hcy__generate(const hcy_eval_program *p, const struct hcy__eval_dialect *dialect, struct hcy__form form,
