@@ -186,7 +186,8 @@ static int compile_text(struct hcy__expression *x, const char *text, const hcy_o
     for (int i = 0; !status && i < x->compiled.n_stages; i++) {
         x->programs[i].program = &x->compiled.stages[i]->program;
         x->again[i].program = x->compiled.stages[i]->again;
-        x->programs[i].fast = x->compiled.fast;
+        /* A scan's elements and the carries before them are of the same functions. */
+        x->programs[i].fast = x->again[i].fast = x->compiled.fast;
     }
     return status;
 }
