@@ -31,6 +31,9 @@ static const struct {
       "-arch=compute_90 -DGROUP_SIZE=256 -DREAL=float -DPRECISION=1 -DDIM=3 -DXB=2 -DYB=4 -DZS=2 -DFIXED=0 -DPLACES=32 "
       "-DPOINT=double" },
     { "cutting modes", gpu_text_nufft_cut, "-arch=compute_75 -DGROUP_SIZE=256 -DREAL=double" },
+    { "elements by their numbers", gpu_text_eval_pick, "-arch=compute_75 -DGROUP_SIZE=256 -DWORD=uint64_t -DPARTS=2" },
+    { "the same of bytes", gpu_text_eval_pick, "-arch=compute_90 -DGROUP_SIZE=256 -DWORD=uint8_t -DPARTS=1" },
+    { "sorting rows", gpu_text_eval_order, "-arch=compute_75 -DGROUP_SIZE=256 -DWORD=uint64_t -DPARTS=1" },
     { "points to the grid on tensor cores, floats", gpu_text_nufft_pencil,
       "-arch=compute_80 " PENCIL("float", "1", "1") },
     { "points from the grid, doubles", gpu_text_nufft_pencil, "-arch=compute_90 " PENCIL("double", "2", "0") },
