@@ -5,6 +5,8 @@
  */
 #include "cts_array.h"
 
+#include "eval_pick_job.h"
+
 #include <halcyon/eval.h>
 #include <math.h>
 
@@ -538,6 +540,93 @@ static void test_refusals(void)
     hcy_device_release(second);
 }
 
+/* --- Kernels are anybody's to launch: what does not lie in its buffer is not touched --- */
+
+static int launch_pick(const hcy_eval_job *job, const hcy_eval_strides *strides, hcy_buffer *b, bool takes)
+{
+    const struct hcy__pick_at at = hcy__pick_at(takes);
+    hcy_arg args[HCY_MAX_ARGS];
+    hcy_queue *q = cts_queue(dev);
+    hcy_kernel *kernel = NULL;
+    int status = hcy_kernel_get(&kernel, dev, takes ? "eval_take" : "eval_put");
+    args[at.job] = hcy_arg_struct(job, sizeof *job);
+    args[at.strides] = hcy_arg_struct(strides, sizeof *strides);
+    for (int k = 0; k < HCY_PICK_OPERANDS; k++)
+        args[at.operands[k]] = hcy_arg_buf(b);
+    if (!takes)
+        args[HCY_ARG_AT(eval_put, owners)] = hcy_arg_buf(b);
+    if (!status)
+        status = hcy_launch(q, kernel, 1, args, at.n);
+    /* A device may look at a launch when it comes to it. */
+    status = cts_first(status, hcy_queue_finish(q));
+    hcy_kernel_release(kernel);
+    hcy_queue_release(q);
+    return status;
+}
+
+static int launch_sort(uint64_t n, uint64_t span, hcy_buffer *b)
+{
+    const hcy_eval_job job = { .n = n, .span = span };
+    hcy_arg args[HCY_N_ARGS(eval_sort)];
+    hcy_queue *q = cts_queue(dev);
+    hcy_kernel *kernel = NULL;
+    int status = hcy_kernel_get(&kernel, dev, "eval_sort");
+    args[HCY_ARG_AT(eval_sort, job)] = hcy_arg_struct(&job, sizeof job);
+    args[HCY_ARG_AT(eval_sort, keys)] = args[HCY_ARG_AT(eval_sort, places)] = hcy_arg_buf(b);
+    args[HCY_ARG_AT(eval_sort, spare_keys)] = args[HCY_ARG_AT(eval_sort, spare_places)] = hcy_arg_buf(b);
+    if (!status)
+        status = hcy_launch(q, kernel, 1, args, HCY_N_ARGS(eval_sort));
+    status = cts_first(status, hcy_queue_finish(q));
+    hcy_kernel_release(kernel);
+    hcy_queue_release(q);
+    return status;
+}
+
+static void test_launches(void)
+{
+    /* 4 elements of 4 bytes and 4 numbers, in a buffer of 64 bytes. */
+    const hcy_eval_job good = { .n = 4, .span = 4, .rank = 1, .n_operands = 3, .shape = { 4 }, .offset = { 0, 4, 4 },
+                                .values = { 4, 1, 4, 1 } };
+    const hcy_eval_strides along = { { { 1 }, { 0 }, { 1 } } };
+    hcy_eval_job job;
+    hcy_eval_strides strides = along;
+    hcy_buffer *b = NULL;
+    st_ok(hcy_buffer_create(&b, dev, HCY_MEM_DEVICE, 64), "a buffer");
+    st_ok(hcy_buffer_write_now(b, 0, (const int64_t[8]){ 0 }, 64), "of zeros");
+    for (int takes = 0; takes < 2; takes++) {
+        st_ok(launch_pick(&good, &along, b, takes), takes ? "taken" : "put");
+        job = good;
+        job.values[HCY_PICK_EXTENT] = 13;
+        st_says(launch_pick(&job, &along, b, takes), HCY_ERANGE, "operand 1 does not lie", "a long axis");
+        job.values[HCY_PICK_EXTENT] = UINT64_MAX;
+        st_says(launch_pick(&job, &along, b, takes), HCY_ERANGE, "operand 1 does not lie", "an endless one");
+        job.values[HCY_PICK_EXTENT] = 0;
+        st_says(launch_pick(&job, &along, b, takes), HCY_EINVAL, "numbers do not fit", "none");
+        job = good;
+        job.values[HCY_PICK_STEP] = (uint64_t)INT64_MIN;
+        st_says(launch_pick(&job, &along, b, takes), HCY_ERANGE, "operand 1 does not lie", "a step to nowhere");
+        strides.of[0][0] = -1;
+        st_says(launch_pick(&good, &strides, b, takes), HCY_ERANGE, "operand 0 does not lie", "a stride to before");
+        strides = along;
+        strides.of[2][0] = 2;
+        st_says(launch_pick(&good, &strides, b, takes), HCY_ERANGE, "operand 2 does not lie", "numbers behind the end");
+        strides = along;
+        job = good;
+        job.values[HCY_PICK_BYTES] = 3;
+        st_says(launch_pick(&job, &along, b, takes), HCY_EINVAL, "numbers do not fit", "3 bytes");
+        job = good;
+        job.rank = 9;
+        st_says(launch_pick(&job, &along, b, takes), HCY_EINVAL, "numbers do not fit", "9 axes");
+        job = good;
+        job.n = 5;
+        st_says(launch_pick(&job, &along, b, takes), HCY_EINVAL, "numbers do not fit", "another count than the shape's");
+    }
+    st_says(launch_sort(9, 9, b), HCY_ERANGE, "smaller than the job says", "more keys than there are");
+    st_says(launch_sort(8, 3, b), HCY_EINVAL, "numbers do not fit", "parts of rows");
+    st_says(launch_sort(8, 0, b), HCY_EINVAL, "numbers do not fit", "rows of nothing");
+    hcy_buffer_release(b);
+}
+
 int main(int argc, char **argv)
 {
     static const int types[] = { HCY_FLOAT32, HCY_COMPLEX128, HCY_UINT8,  HCY_BOOL,   HCY_INT8,
@@ -565,6 +654,7 @@ int main(int argc, char **argv)
         test_histogram(HCY_FLOAT16, 1, -4, 4);
     }
     test_refusals();
+    test_launches();
     /* A driver that still compiles for the last command must not meet the end of the process. */
     (void)!hcy_queue_finish(queue);
     hcy_queue_release(queue);

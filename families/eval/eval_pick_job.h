@@ -9,6 +9,22 @@
 #include <halcyon/backend.h>
 #include <stdbool.h>
 
+/* Where eval_take, or eval_put, has the arguments that both have. */
+struct hcy__pick_at {
+    size_t job, strides, operands[HCY_PICK_OPERANDS], n; /* n: of all arguments */
+};
+#define HCY__PICK_AT(kernel)                                                                                       \
+    (struct hcy__pick_at)                                                                                          \
+    {                                                                                                              \
+        HCY_ARG_AT(kernel, job), HCY_ARG_AT(kernel, strides),                                                      \
+            { HCY_ARG_AT(kernel, picked), HCY_ARG_AT(kernel, array), HCY_ARG_AT(kernel, numbers) },                \
+            HCY_N_ARGS(kernel)                                                                                     \
+    }
+static inline struct hcy__pick_at hcy__pick_at(bool takes)
+{
+    return takes ? HCY__PICK_AT(eval_take) : HCY__PICK_AT(eval_put);
+}
+
 /* A launch of eval_take or eval_put. */
 struct hcy__pick {
     const hcy_eval_job *job;
@@ -44,15 +60,14 @@ static inline bool hcy__pick_fits(const struct hcy__pick *p, int k)
 /* The launch; HCY_EINVAL, HCY_ERANGE: it is none.  Without elements (job->n 0) there is nothing to run. */
 static inline int hcy__pick_open(struct hcy__pick *p, const char *who, const hcy_value *values, bool takes)
 {
-    const uint64_t *v;
+    const struct hcy__pick_at at = hcy__pick_at(takes);
     size_t n = 1;
     int status = 0;
-    p->job = values[HCY_ARG_AT(eval_take, job)].bytes;
-    p->strides = values[HCY_ARG_AT(eval_take, strides)].bytes;
-    p->operands[HCY_PICK_PICKED] = &values[takes ? HCY_ARG_AT(eval_take, picked) : HCY_ARG_AT(eval_put, picked)];
-    p->operands[HCY_PICK_ARRAY] = &values[takes ? HCY_ARG_AT(eval_take, array) : HCY_ARG_AT(eval_put, array)];
-    p->operands[HCY_PICK_NUMBERS] = &values[takes ? HCY_ARG_AT(eval_take, numbers) : HCY_ARG_AT(eval_put, numbers)];
-    v = p->job->values;
+    p->job = values[at.job].bytes;
+    p->strides = values[at.strides].bytes;
+    for (int k = 0; k < HCY_PICK_OPERANDS; k++)
+        p->operands[k] = &values[at.operands[k]];
+    const uint64_t *v = p->job->values;
     for (uint32_t d = 0; !status && p->job->rank <= HCY_EVAL_AXES && d < p->job->rank; d++)
         status = hcy_size_mul(&n, n, (size_t)p->job->shape[d]);
     bool bytes = v[HCY_PICK_BYTES] == 1 || v[HCY_PICK_BYTES] == 2 || v[HCY_PICK_BYTES] == 4 || v[HCY_PICK_BYTES] == 8;

@@ -1,8 +1,7 @@
 /* pick.c - elements by their numbers along an axis: views of one shape, then one launch (eval_pick.h). */
 #include "pick.h"
 
-#include "eval_pick.h"
-#include "arguments.h"
+#include "eval_pick_job.h"
 #include "layout.h"
 #include "types.h"
 
@@ -99,7 +98,8 @@ int hcy__array_pick(hcy_queue *queue, const struct hcy__picking *p)
     struct hcy__operands o = { .n = HCY_PICK_OPERANDS, .target = p->owners ? HCY_PICK_ARRAY : HCY_PICK_PICKED };
     struct hcy__launch l = { 0 };
     hcy_kernel *kernel = NULL;
-    hcy_arg args[HCY_N_ARGS(eval_put)];
+    const struct hcy__pick_at at = hcy__pick_at(!p->owners);
+    hcy_arg args[HCY_MAX_ARGS];
     const int64_t parts = hcy__kind_of(p->array->dtype) == HCY__KIND_COMPLEX ? 2 : 1;
     o.arrays[HCY_PICK_PICKED] = p->picked;
     o.arrays[HCY_PICK_ARRAY] = p->array;
@@ -110,16 +110,14 @@ int hcy__array_pick(hcy_queue *queue, const struct hcy__picking *p)
     l.job.values[HCY_PICK_BYTES] = hcy_dtype_size(p->array->dtype) / (size_t)parts;
     l.job.values[HCY_PICK_PARTS] = (uint64_t)parts;
     int status = hcy__room_move(&kernel, room, p->owners ? HCY__MOVE_PUT : HCY__MOVE_TAKE);
-    /* Both kernels have the same arguments in the same order, and the one that puts has owners behind them. */
-    args[HCY_ARG_AT(eval_put, job)] = hcy_arg_struct(&l.job, sizeof l.job);
-    args[HCY_ARG_AT(eval_put, strides)] = hcy_arg_struct(&l.strides[0], sizeof l.strides[0]);
-    args[HCY_ARG_AT(eval_put, picked)] = hcy_arg_buf(p->picked->buffer);
-    args[HCY_ARG_AT(eval_put, array)] = hcy_arg_buf(p->array->buffer);
-    args[HCY_ARG_AT(eval_put, numbers)] = hcy_arg_buf(p->numbers->buffer);
+    args[at.job] = hcy_arg_struct(&l.job, sizeof l.job);
+    args[at.strides] = hcy_arg_struct(&l.strides[0], sizeof l.strides[0]);
+    for (int k = 0; k < HCY_PICK_OPERANDS; k++)
+        args[at.operands[k]] = hcy_arg_buf(o.arrays[k]->buffer);
     if (p->owners)
         args[HCY_ARG_AT(eval_put, owners)] = hcy_arg_buf(p->owners->buffer);
     if (!status)
-        status = hcy_launch(queue, kernel, 1, args, p->owners ? HCY_N_ARGS(eval_put) : HCY_N_ARGS(eval_take));
+        status = hcy_launch(queue, kernel, 1, args, at.n);
     return status;
 }
 
