@@ -121,6 +121,28 @@ int hcy__array_pick(hcy_queue *queue, const struct hcy__picking *p)
     return status;
 }
 
+int hcy__tabulate(hcy_queue *queue, hcy_array *table, hcy_buffer *numbers, int64_t n)
+{
+    const uint64_t none = 0;
+    const size_t size = hcy_dtype_size(table->dtype);
+    const bool owns = table->dtype == HCY_UINT32;
+    hcy_eval_job job = { .n = (uint64_t)n };
+    hcy_kernel *kernel = NULL;
+    hcy_arg args[HCY_MAX_ARGS];
+    job.values[HCY_PICK_EXTENT] = (uint64_t)table->count;
+    int status = hcy_buffer_fill(queue, table->buffer, 0, size * (size_t)table->count, &none, size);
+    /* Numbers that there are none of have no buffer. */
+    if (status || !n)
+        return status;
+    status = hcy__room_move(&kernel, table->room, owns ? HCY__MOVE_OWN : HCY__MOVE_COUNT);
+    if (status)
+        return status;
+    args[owns ? HCY_ARG_AT(eval_own, job) : HCY_ARG_AT(eval_count, job)] = hcy_arg_struct(&job, sizeof job);
+    args[owns ? HCY_ARG_AT(eval_own, numbers) : HCY_ARG_AT(eval_count, numbers)] = hcy_arg_buf(numbers);
+    args[owns ? HCY_ARG_AT(eval_own, owners) : HCY_ARG_AT(eval_count, counts)] = hcy_arg_buf(table->buffer);
+    return hcy_launch(queue, kernel, 1, args, owns ? HCY_N_ARGS(eval_own) : HCY_N_ARGS(eval_count));
+}
+
 /* --- Take and put --- */
 
 /* What array[..., numbers, ...] is: its shape, with the numbers from `axis` on, and the views that have it. */
@@ -208,26 +230,10 @@ int hcy_array_take(hcy_queue *queue, hcy_array *dst, const hcy_array *src, const
 /* Which of the numbers puts to each place of the axis. */
 static int find_owners(struct hcy__picking *p, hcy_queue *queue, const hcy_array *numbers)
 {
-    const uint32_t none = 0;
-    hcy_eval_job job = { 0 };
-    hcy_kernel *kernel = NULL;
-    hcy_arg args[HCY_N_ARGS(eval_own)];
-    job.n = (uint64_t)numbers->count;
-    job.values[HCY_PICK_EXTENT] = (uint64_t)p->extent;
-    if (job.n > HCY_PICK_MOST)
-        return hcy_fail(HCY_ERANGE, "hcy_array_put: %llu numbers; 2^32 - 2 are possible", (unsigned long long)job.n);
+    if (numbers->count > HCY_PICK_MOST)
+        return hcy_fail(HCY_ERANGE, "hcy_array_put: %lld numbers; 2^32 - 2 are possible", (long long)numbers->count);
     int status = hcy_array_empty(&p->owners, hcy_queue_device(queue), HCY_UINT32, 1, &p->extent);
-    if (!status)
-        status = hcy_buffer_fill(queue, p->owners->buffer, 0, sizeof none * (size_t)p->extent, &none, sizeof none);
-    if (!status)
-        status = hcy__room_move(&kernel, p->array->room, HCY__MOVE_OWN);
-    args[HCY_ARG_AT(eval_own, job)] = hcy_arg_struct(&job, sizeof job);
-    args[HCY_ARG_AT(eval_own, numbers)] = hcy_arg_buf(p->numbers->buffer);
-    if (!status) {
-        args[HCY_ARG_AT(eval_own, owners)] = hcy_arg_buf(p->owners->buffer);
-        status = hcy_launch(queue, kernel, 1, args, HCY_N_ARGS(eval_own));
-    }
-    return status;
+    return status ? status : hcy__tabulate(queue, p->owners, p->numbers->buffer, numbers->count);
 }
 
 int hcy_array_put(hcy_queue *queue, hcy_array *dst, const hcy_array *src, const hcy_array *numbers, int axis)

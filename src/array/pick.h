@@ -12,6 +12,8 @@ struct hcy__picking {
     hcy_array *owners;    /* of which number puts to where; NULL: elements are taken */
 };
 int hcy__array_pick(hcy_queue *queue, const struct hcy__picking *picking);
+/* Of n numbers that lie in one piece: how many are k (table: int64), or which is the last of these (uint32; 1 more). */
+int hcy__tabulate(hcy_queue *queue, hcy_array *table, hcy_buffer *numbers, int64_t n);
 
 /* What each of these functions asks first: arrays that are there, on the queue's device; dst can be written. */
 int hcy__check_move(const char *function, hcy_queue *queue, const hcy_array *dst, const hcy_array *src,
