@@ -2,7 +2,7 @@
  *
  *     tests/array [DEVICE [SECOND DEVICE]]
  */
-#include "cts.h"
+#include "cts_array.h"
 
 #include <halcyon/array.h>
 #include <halcyon/eval.h>
@@ -22,14 +22,6 @@ static hcy_array *make_cube(void)
     if (hcy_array_from_host(&a, dev, HCY_INT32, 3, cube, numbers))
         bail_out("no array: %s", hcy_last_error()->text);
     return a;
-}
-
-static hcy_array_info info_of(const hcy_array *a)
-{
-    hcy_array_info i = HCY_ARRAY_INFO_INIT;
-    if (hcy_array_get_info(&i, a))
-        bail_out("%s", hcy_last_error()->text);
-    return i;
 }
 
 /* The view has this shape, and its numbers are first, first + step, ... as the last axis runs, and this last of all. */

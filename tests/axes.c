@@ -3,7 +3,7 @@
  *
  *     tests/axes [DEVICE [few]]        few: fewer types, where each means a compilation
  */
-#include "cts.h"
+#include "cts_array.h"
 
 #include <halcyon/eval.h>
 #include <math.h>
@@ -291,14 +291,6 @@ static const struct axes {
 };
 enum { N_AXES = sizeof axes_of / sizeof axes_of[0] };
 
-static hcy_array_info info_of(const hcy_array *a)
-{
-    hcy_array_info i = HCY_ARRAY_INFO_INIT;
-    if (hcy_array_get_info(&i, a))
-        bail_out("%s", hcy_last_error()->text);
-    return i;
-}
-
 static int64_t result_shape(int64_t *shape, int *rank, const hcy_array_info *x, const struct axes *axes)
 {
     int64_t n = 1;
@@ -537,6 +529,24 @@ static void test_expressions(void)
     hcy_array_release(s);
 }
 
+/* More than 1024 pieces, so that their numbers are of several pieces too. */
+static void test_many_pieces(void)
+{
+    const int64_t shape[2] = { 2, (1 << 20) + 5 }, two = 2;
+    hcy_array *x = NULL, *y = NULL;
+    double got[2], want[2] = { 0, 0 };
+    st_ok(hcy_array_empty(&x, dev, HCY_FLOAT64, 2, shape), "two long rows");
+    st_ok(hcy_array_empty(&y, dev, HCY_FLOAT64, 1, &two), "two numbers");
+    st_ok(HCY_EVAL(queue, "x = index % 7; y = sum(x, axis=1)", hcy_op_array("x", x), hcy_op_array("y", y)),
+          "which the rows add up to");
+    st_ok(hcy_array_to_host(got, queue, y), "are read");
+    for (int64_t i = 0; i < 2 * shape[1]; i++)
+        want[i / shape[1]] += (double)(i % 7);
+    ok(got[0] == want[0] && got[1] == want[1], "and right: %.17g, %.17g", got[0], got[1]);
+    hcy_array_release(x);
+    hcy_array_release(y);
+}
+
 static void test_refusals(void)
 {
     static const struct {
@@ -559,6 +569,11 @@ static void test_refusals(void)
         { "y = sum(x, axis=0)", "shape (3,) does not go with others of (4,)", HCY_EINVAL },
         { "y = sum(index*x, axis=0)", "`index` is not to be had", HCY_EUNSUPPORTED },
         { "y = max(none, axis=0)", "no smallest or largest", HCY_EINVAL },
+        { "y = sum(x, axis=0, axis=1)", "column 20: this argument stands twice", HCY_EINVAL },
+        { "y = sum(x, axis=0, keepdims=True, keepdims=False)", "column 35: this argument stands twice", HCY_EINVAL },
+        { "y = cumsum(x, exclusive=False, exclusive=False)", "column 32: this argument stands twice", HCY_EINVAL },
+        { "y = min(x, axis=0,  y)", "column 21: an argument without a name behind one with a name", HCY_EINVAL },
+        { "y = where(x, axis=0, x, x)", "column 22: an argument without a name", HCY_EINVAL },
     };
     const int64_t shape[2] = { 3, 4 }, nothing[2] = { 0, 3 };
     hcy_array *x = NULL, *y = NULL, *none = NULL;
@@ -602,6 +617,7 @@ int main(int argc, char **argv)
         test_type(types[i]);
     test_long();
     test_expressions();
+    test_many_pieces();
     test_refusals();
     /* A driver that still compiles for the last command must not meet the end of the process. */
     (void)!hcy_queue_finish(queue);

@@ -3,7 +3,7 @@
  *
  *     tests/dlpack [DEVICE]
  */
-#include "cts.h"
+#include "cts_array.h"
 
 #include <halcyon/eval.h>
 
@@ -48,14 +48,6 @@ static struct DLManagedTensorVersioned tensor_of(int rank, int64_t *shape, int64
 {
     return (struct DLManagedTensorVersioned){ 1, 1, &n_deleted, count_deleted, 0,
                                               { memory, 1, 0, rank, 2, 32, 1, shape, strides, 4 * offset } };
-}
-
-static hcy_array_info info_of(const hcy_array *a)
-{
-    hcy_array_info i = HCY_ARRAY_INFO_INIT;
-    if (hcy_array_get_info(&i, a))
-        bail_out("%s", hcy_last_error()->text);
-    return i;
 }
 
 static void test_out(void)

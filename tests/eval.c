@@ -3,7 +3,7 @@
  *
  *     tests/eval [DEVICE [few]]        few: one layout of an operation, where each means a compilation
  */
-#include "cts.h"
+#include "cts_array.h"
 
 #include <halcyon/eval.h>
 #include <math.h>
@@ -49,13 +49,6 @@ static hcy_array *slice_of(hcy_array *a, const char *text)
     if (hcy_array_slice(&v, a, "%s", text))
         bail_out("no slice: %s", hcy_last_error()->text);
     return v;
-}
-static hcy_array_info info_of(const hcy_array *a)
-{
-    hcy_array_info i = HCY_ARRAY_INFO_INIT;
-    if (hcy_array_get_info(&i, a))
-        bail_out("%s", hcy_last_error()->text);
-    return i;
 }
 
 /* --- Elementwise: an array of each layout, against the oracle on its elements --- */

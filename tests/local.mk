@@ -16,7 +16,7 @@ test_public = \
     tests/azint_2d tests/azint_corners tests/azint_filter tests/azint_regions tests/azint_large tests/pipeline_norm tests/pipeline_regions tests/simulate tests/calibrate \
     tests/nufft tests/nufft_kernels tests/nufft_plan tests/nufft_many tests/nufft_cli tests/nufft_finufft tests/nufft_wisdom \
     tests/nufft_direct tests/nufft_widths tests/nufft_use tests/nufft_order \
-    tests/nufft_pencil tests/nufft_settle tests/parse_lanes tests/stream tests/eval tests/array tests/many_bins tests/axes tests/scans tests/dlpack tests/maths
+    tests/nufft_pencil tests/nufft_settle tests/parse_lanes tests/stream tests/eval tests/array tests/many_bins tests/axes tests/scans tests/pick tests/dlpack tests/maths
 
 test_internal = tests/hal_spec tests/arguments tests/nvrtc tests/own_fft tests/bslz4 tests/mutations tests/fuzz tests/azint_cache tests/azint_detectors tests/caches \
     tests/azint_ops tests/azint_kernels tests/nufft_lacks tests/hls_args \
@@ -170,7 +170,8 @@ cts_launchers += tests/eval-cpu-1.t tests/eval-cpu-portable.t tests/eval-cpu-dis
     tests/array-cpu-discrete.t tests/array-opencl.t tests/array-cuda.t \
     tests/axes-cpu-1.t tests/axes-cpu-portable.t tests/axes-cpu-discrete.t tests/axes-opencl-few.t tests/axes-cuda.t \
     tests/dlpack-cpu-discrete.t tests/dlpack-opencl.t tests/dlpack-cuda.t \
-    tests/scans-cpu-1.t tests/scans-cpu-portable.t tests/scans-cpu-discrete.t tests/scans-opencl-few.t tests/scans-cuda.t tests/maths-cpu-portable.t tests/maths-opencl.t tests/maths-cuda.t
+    tests/scans-cpu-1.t tests/scans-cpu-portable.t tests/scans-cpu-discrete.t tests/scans-opencl-few.t tests/scans-cuda.t \
+    tests/pick-cpu-1.t tests/pick-cpu-discrete.t tests/pick-opencl-few.t tests/pick-cuda.t tests/maths-cpu-portable.t tests/maths-opencl.t tests/maths-cuda.t
 if X86_SIMD
 cts_launchers += tests/eval-cpu-avx2.t tests/maths-cpu-avx2.t
 endif
@@ -219,7 +220,7 @@ check_PROGRAMS += $(test_public) $(test_internal) $(cts_programs)
 all_tests = $(test_public) $(test_internal) $(cts_launchers) $(xrt_launchers) $(test_scripts)
 TESTS += $(all_tests)
 EXTRA_DIST += tests/run-test tests/configurations tests/cli.sh tests/soak.sh $(test_scripts) tests/fake_cuda.c tests/inject.c \
-    tests/azint_oracle.h tests/azint_scene.h tests/azint_sums.h tests/bslz4_ref.h tests/cts.h tests/cts_gate.h tests/fuzz.h \
+    tests/azint_oracle.h tests/azint_scene.h tests/azint_sums.h tests/bslz4_ref.h tests/cts.h tests/cts_array.h tests/cts_gate.h tests/fuzz.h \
     tests/lanes.h tests/mutate.h tests/mutate_h5.h tests/nufft_oracle.h tests/pipeline_scene.h tests/sha256.h tests/stack_images.h \
     tests/stack_make.h tests/stack_read.h tests/stream_scene.h tests/tap.h \
     tests/toy-backend/toy_backend.c tests/toy-family/kernels.def tests/toy-family/toy.c tests/toy-family/toy.cl \

@@ -1,5 +1,5 @@
-/* maths.c - exp, sin, pow and so on: within 1 unit in the last place of C's long doubles, and the same bits on every
- * device.
+/* maths.c - exp, sin, pow and so on: 4096 arguments of each within 1 unit in the last place of C's long doubles, and
+ * the same bits on every device.
  *
  *     tests/maths [DEVICE [all [FUNCTION]]]
  *
@@ -391,18 +391,50 @@ static void test_complex(void)
         }
         ok(worst <= cases[c].limit, "is within %g units: %.2f", cases[c].limit, worst);
     }
-    static const double ends[] = { 0, 0, -4, -0.0, INFINITY, 0, -1, 0, 1, INFINITY };
-    enum { ENDS = sizeof ends / sizeof ends[0] / 2 };
-    hcy_array *d = array_of(HCY_COMPLEX128, ENDS, ends), *r = array_of(HCY_COMPLEX128, ENDS, ends);
-    st_ok(HCY_EVAL(queue, "r = sqrt(x)", hcy_op_array("x", d), hcy_op_array("r", r)), "roots of ends");
-    read_array(z, r);
-    ok(z[0] == 0 && z[1] == 0 && z[2] == 0 && z[3] == -2 && z[4] == INFINITY && z[5] == 0 && z[6] == 0 && z[7] == 1 &&
-           z[8] == INFINITY && z[9] == INFINITY,
-       "are C's csqrt()");
     hcy_array_release(a);
     hcy_array_release(b);
-    hcy_array_release(d);
-    hcy_array_release(r);
+}
+
+/* Where a square, a sum or half of it leaves the numbers that there are. */
+static void test_root_ends(const struct precision *p)
+{
+    static const double sizes[] = { 1, 0x1p-1074, 3 * 0x1p-1074, 1e-310, 1e-290, 0x1p-149, 3 * 0x1p-149, 1e-40, 1e-30,
+                                    0x1p-54, 0x1p-24, 1e30, 2e38, FLT_MAX, 1e200, 1.7e308, DBL_MAX };
+    enum { SIZES = sizeof sizes / sizeof sizes[0], ENDS = 5 + 4 * SIZES * SIZES };
+    static const double known[10] = { 0, 0, -4, -0.0, INFINITY, 0, -1, 0, 1, INFINITY };
+    static double x[2 * ENDS], z[2 * ENDS];
+    const int dtype = p->bits == 24 ? HCY_COMPLEX64 : HCY_COMPLEX128;
+    double worst = 0;
+    size_t at = 0;
+    for (size_t i = 0; i < 10; i++)
+        store_number(x, i, p, known[i]);
+    for (size_t i = 0; i < 4 * SIZES * SIZES; i++) {
+        double re = fmin(sizes[i / 4 / SIZES], p->most), im = fmin(sizes[i / 4 % SIZES], p->most);
+        store_number(x, 10 + 2 * i, p, i & 1 ? -re : re);
+        store_number(x, 11 + 2 * i, p, i & 2 ? -im : im);
+    }
+    hcy_array *a = array_of(dtype, ENDS, x), *b = array_of(dtype, ENDS, z);
+    st_ok(HCY_EVAL(queue, "z = sqrt(x)", hcy_op_array("x", a), hcy_op_array("z", b)), "roots of %s at both ends",
+          hcy_dtype_name(dtype));
+    read_array(z, b);
+    static const double roots[10] = { 0, 0, 0, -2, INFINITY, 0, 0, 1, INFINITY, INFINITY };
+    for (size_t i = 0; i < 10; i++)
+        at += number_at(z, i, p) != roots[i];
+    is_int((intmax_t)at, 0, "of 0, -4 and infinities are C's csqrt()");
+    for (size_t i = 5; has_oracle() && i < ENDS; i++) {
+        wide re = number_at(x, 2 * i, p), im = number_at(x, 2 * i + 1, p);
+        struct plane want = plane_sqrt((struct plane){ re, im });
+        double error = fmax(error_of(number_at(z, 2 * i, p), want.re, p),
+                            error_of(number_at(z, 2 * i + 1, p), want.im, p));
+        if (error > worst) {
+            worst = error;
+            at = i;
+        }
+    }
+    ok(worst <= 3, "each part is within 3 units: %.2f, at %g%+gj", worst, number_at(x, 2 * at, p),
+       number_at(x, 2 * at + 1, p));
+    hcy_array_release(a);
+    hcy_array_release(b);
 }
 
 /* --- Types, powers, refusals --- */
@@ -450,7 +482,7 @@ static void test_powers(void)
 
 /* --- Random numbers --- */
 
-/* From Random123's file of known answers: a key, a counter, and the first two words of the result. */
+/* The three of Philox 4x32-10 in Random123's file kat_vectors: key, counter, and the first two words of the result. */
 static void test_philox(void)
 {
     static const uint64_t seed[3] = { 0, UINT64_MAX, 0x299f31d0a4093822u };
@@ -545,6 +577,8 @@ int main(int argc, char **argv)
     if (!all) {
         test_parts();
         test_complex();
+        test_root_ends(&precisions[0]);
+        test_root_ends(&precisions[1]);
         test_powers();
         test_philox();
         test_distributions();

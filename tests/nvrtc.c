@@ -1,5 +1,5 @@
 /* nvrtc - CUDA's run-time compiler takes the GPU kernels' texts, for an old and a new kind of GPU; no GPU is
- * needed.  To PTX: what remains is the assembler's business. */
+ * needed.  To PTX: what remains is the assembler's business.  What "fast:" makes of a text needs no compiler. */
 #include "array_priv.h"
 #include "cuda_priv.h"
 #include "gpu.h"
@@ -31,6 +31,9 @@ static const struct {
       "-arch=compute_90 -DGROUP_SIZE=256 -DREAL=float -DPRECISION=1 -DDIM=3 -DXB=2 -DYB=4 -DZS=2 -DFIXED=0 -DPLACES=32 "
       "-DPOINT=double" },
     { "cutting modes", gpu_text_nufft_cut, "-arch=compute_75 -DGROUP_SIZE=256 -DREAL=double" },
+    { "elements by their numbers", gpu_text_eval_pick, "-arch=compute_75 -DGROUP_SIZE=256 -DWORD=uint64_t -DPARTS=2" },
+    { "the same of bytes", gpu_text_eval_pick, "-arch=compute_90 -DGROUP_SIZE=256 -DWORD=uint8_t -DPARTS=1" },
+    { "sorting rows", gpu_text_eval_order, "-arch=compute_75 -DGROUP_SIZE=256 -DWORD=uint64_t -DPARTS=1" },
     { "points to the grid on tensor cores, floats", gpu_text_nufft_pencil,
       "-arch=compute_80 " PENCIL("float", "1", "1") },
     { "points from the grid, doubles", gpu_text_nufft_pencil, "-arch=compute_90 " PENCIL("double", "2", "0") },
@@ -97,18 +100,24 @@ static int stage_compiles(const struct nvrtc_api *rtc, const struct hcy__stage *
     return good;
 }
 
-static void test_generated(const struct nvrtc_api *rtc, const char *text)
+static int compile_kinds(struct hcy__compiled *compiled, const char *text)
 {
     static const char *const names[] = { "x", "y", "i", "u", "z", "h", "b" };
     hcy_operand operands[7];
-    struct hcy__compiled compiled;
     struct hcy__tree *tree = malloc(sizeof *tree);
-    int good = 1;
     for (int k = 0; k < 7; k++)
         operands[k] = hcy_op_array(names[k], &kinds[k]);
     int status = hcy__parse(tree, text, operands, 7);
     if (!status)
-        status = hcy__compile(&compiled, tree, operands, 7);
+        status = hcy__compile(compiled, tree, operands, 7);
+    free(tree);
+    return status;
+}
+
+static void test_generated(const struct nvrtc_api *rtc, const char *text)
+{
+    struct hcy__compiled compiled;
+    int status = compile_kinds(&compiled, text), good = 1;
     for (int i = 0; !status && i < compiled.n_stages; i++)
         good = good && stage_compiles(rtc, compiled.stages[i], i % 4, compiled.fast);
     ok(!status && good, "%s", text);
@@ -116,21 +125,70 @@ static void test_generated(const struct nvrtc_api *rtc, const char *text)
         diag("%s", hcy_last_error()->text);
     else
         hcy__compiled_free(&compiled);
-    free(tree);
 }
 
-int main(void)
+/* --- "fast:" --- */
+
+static void test_fast_text(const char *expression, bool fast)
+{
+    const struct hcy__form form = { 1, 0, 0 };
+    struct hcy__compiled compiled;
+    if (compile_kinds(&compiled, expression))
+        bail_out("%s", hcy_last_error()->text);
+    ok(compiled.fast == fast, "\"%s\" is %s", expression, fast ? "fast" : "not fast");
+    for (const struct hcy__eval_dialect *d = hcy__eval_dialects; d->format; d++) {
+        char *text = hcy__generate(&compiled.stages[0]->program, d, form, 1, compiled.fast);
+        ok(text && !strstr(text, "return exp(a)") == !fast && !strstr(text, "return exp_f32(a)") == fast,
+           "and so calls %s exp() in %s", fast ? "the device's" : "our", d->format);
+        free(text);
+    }
+    hcy__compiled_free(&compiled);
+}
+
+/* Of a scan both programs: the carries are made of what the elements are. */
+static void test_fast_scan(void)
+{
+    static const char *const texts[] = { "a = cumsum(exp(a))", "fast: a = cumsum(exp(a))" };
+    const int64_t n = 1;
+    hcy_device *dev = NULL;
+    hcy_array *a = NULL;
+    if (hcy_device_open(&dev, "cpu") || hcy_array_empty(&a, dev, HCY_FLOAT32, 1, &n))
+        bail_out("no array: %s", hcy_last_error()->text);
+    const hcy_operand operand = hcy_op_array("a", a);
+    for (int fast = 0; fast < 2; fast++) {
+        struct hcy__expression *x = NULL;
+        if (hcy__expression_get(&x, a->room, texts[fast], &operand, 1))
+            bail_out("%s", hcy_last_error()->text);
+        ok(x->programs[0].fast == fast && x->again[0].fast == fast, "both programs of \"%s\"", texts[fast]);
+        hcy__expression_put(a->room, x);
+    }
+    hcy_array_release(a);
+    hcy_device_release(dev);
+}
+
+static void test_compiler(void)
 {
     const struct nvrtc_api *rtc = nvrtc_load();
-    const char *sanitizer = getenv("HCY_SANITIZER");
-    if (sanitizer && *sanitizer)
-        skip_all("NVRTC does not run under sanitizers");
-    if (!rtc)
-        skip_all("%s", hcy_last_error()->text);
+    if (!rtc) {
+        skip(1, "%s", hcy_last_error()->text);
+        return;
+    }
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         ok(compiles(rtc, cases[i].text, cases[i].options), "%s", cases[i].name);
     ok(!strcmp(hcy__eval_dialects[1].format, "cuda-c"), "the dialect is CUDA's");
     for (size_t i = 0; i < sizeof expressions / sizeof expressions[0]; i++)
         test_generated(rtc, expressions[i]);
+}
+
+int main(void)
+{
+    const char *sanitizer = getenv("HCY_SANITIZER");
+    test_fast_text("x = exp(x)", false);
+    test_fast_text("fast: x = exp(x)", true);
+    test_fast_scan();
+    if (sanitizer && *sanitizer)
+        skip(1, "NVRTC does not run under sanitizers");
+    else
+        test_compiler();
     return done_testing();
 }

@@ -3,7 +3,7 @@
  *
  *     tests/scans [DEVICE [few]]        few: fewer types, where each means a compilation
  */
-#include "cts.h"
+#include "cts_array.h"
 
 #include <halcyon/eval.h>
 #include <math.h>
@@ -162,14 +162,6 @@ static const struct layout {
 };
 enum { N_LAYOUTS = sizeof layouts / sizeof layouts[0] };
 
-static hcy_array_info info_of(const hcy_array *a)
-{
-    hcy_array_info i = HCY_ARRAY_INFO_INIT;
-    if (hcy_array_get_info(&i, a))
-        bail_out("%s", hcy_last_error()->text);
-    return i;
-}
-
 /* What the scan along these axes (bits) makes, in C order of the view. */
 static void compute_want(void *want, const hcy_array_info *x, enum function f, unsigned axes, bool exclusive)
 {
@@ -252,8 +244,8 @@ static void test_type(int dtype)
             for (int axis = -1; axis < RANK; axis++)
                 for (int form = 0; form < 4; form++) {
                     bool within = form & 2 && dtype != HCY_BOOL;
-                    /* What types differ in shows in one form of each function. */
-                    if (dtype != HCY_FLOAT32 && dtype != HCY_INT32 && form != f)
+                    /* Types differ in what is computed, which every form shows; axes differ alike for all of them. */
+                    if (dtype != HCY_FLOAT32 && dtype != HCY_INT32 && axis >= 0 && axis != (int)l % RANK)
                         continue;
                     if (few && (f % 3 || (axis & 1) || form != f || (l != 1 && l != 5 && l != 6 && l != 9)))
                         continue;
@@ -332,6 +324,80 @@ static void test_expressions(void)
     hcy_array_release(c);
 }
 
+/* Over the shape of what is read; the result is broadcast to the array, as NumPy's is. */
+static void test_broadcast(void)
+{
+    enum { MANY = 3000 };
+    static const struct {
+        const char *text;
+        double want[6];
+    } cases[] = {
+        { "y = cumsum(x)", { 1, 3, 6, 1, 3, 6 } },
+        { "y = cumsum(x, axis=0)", { 1, 3, 6, 1, 3, 6 } },
+        { "y = cumsum(x, axis=-1, exclusive=True)", { 0, 1, 3, 0, 1, 3 } },
+        { "y = cumprod(column, axis=1)", { 1, 1, 1, 2, 2, 2 } },
+        { "y = cumsum(column)", { 1, 1, 1, 3, 3, 3 } },
+        { "y = cumsum(sum(x))", { 6, 6, 6, 6, 6, 6 } },
+        { "y = cumsum(max(x, axis=0, keepdims=True) + sum(column, axis=0))", { 6, 6, 6, 6, 6, 6 } },
+        { "y = 1; y = cumsum(y * x, axis=0)", { 1, 2, 3, 2, 4, 6 } },
+        { "y = 1; y = cumsum(y + x - x)", { 1, 2, 3, 4, 5, 6 } },
+    };
+    static double y[2 * MANY];
+    const int64_t three = 3, two[2] = { 2, 1 }, six[2] = { 2, 3 }, many[2] = { 2, MANY };
+    hcy_array *x = NULL, *column = NULL, *to = NULL, *wide = NULL, *row = NULL;
+    st_ok(hcy_array_from_host(&x, dev, HCY_FLOAT64, 1, &three, (const double[]){ 1, 2, 3 }), "a row");
+    st_ok(hcy_array_from_host(&column, dev, HCY_FLOAT64, 2, two, (const double[]){ 1, 2 }), "a column");
+    st_ok(hcy_array_empty(&to, dev, HCY_FLOAT64, 2, six), "an array of both axes");
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c += few ? 4 : 1) {
+        st_ok(HCY_EVAL(queue, cases[c].text, hcy_op_array("x", x), hcy_op_array("column", column),
+                       hcy_op_array("y", to)),
+              "%s", cases[c].text);
+        st_ok(hcy_array_to_host(y, queue, to), "is read");
+        ok(!memcmp(y, cases[c].want, sizeof cases[c].want), "and right: %g %g %g %g %g %g", y[0], y[1], y[2], y[3],
+           y[4], y[5]);
+    }
+    st_says(HCY_EVAL(queue, "y = cumsum(x, axis=1)", hcy_op_array("x", x), hcy_op_array("y", to)), HCY_EINVAL,
+            "axis 1 is not in an array of 1 axes", "axes are those of what is read");
+    st_says(HCY_EVAL(queue, "x = cumsum(y)", hcy_op_array("x", x), hcy_op_array("y", to)), HCY_EINVAL,
+            "does not fit", "what is written is not broadcast");
+    /* Over pieces, and where the row that is read is the second one that is written. */
+    st_ok(hcy_array_empty(&wide, dev, HCY_FLOAT64, 2, many), "long rows");
+    st_ok(hcy_array_slice(&row, wide, "1"), "one of them");
+    st_ok(HCY_EVAL(queue, "wide = index; wide = cumsum(row)", hcy_op_array("wide", wide), hcy_op_array("row", row)),
+          "a scan of a part of what is written");
+    st_ok(hcy_array_to_host(y, queue, wide), "is read");
+    size_t wrong = 0;
+    for (int i = 0; i < 2 * MANY; i++) {
+        double k = i % MANY;
+        wrong += y[i] != k * (k + 1) / 2 + MANY * (k + 1);
+    }
+    is_int((intmax_t)wrong, 0, "and right, twice");
+    hcy_array_release(x);
+    hcy_array_release(column);
+    hcy_array_release(to);
+    hcy_array_release(wide);
+    hcy_array_release(row);
+}
+
+/* More than 1024 pieces, so that their numbers are of several pieces too. */
+static void test_many_pieces(void)
+{
+    const int64_t n = (1 << 21) + 5;
+    double *y = malloc((size_t)n * sizeof *y);
+    hcy_array *a = NULL;
+    int64_t wrong = 0;
+    if (!y)
+        bail_out("out of memory");
+    st_ok(hcy_array_empty(&a, dev, HCY_FLOAT64, 1, &n), "a long array");
+    st_ok(HCY_EVAL(queue, "a = 1; a = cumsum(a)", hcy_op_array("a", a)), "of ones, which are added up");
+    st_ok(hcy_array_to_host(y, queue, a), "is read");
+    for (int64_t i = 0; i < n; i++)
+        wrong += y[i] != (double)(i + 1);
+    is_int(wrong, 0, "and each is its place");
+    hcy_array_release(a);
+    free(y);
+}
+
 int main(int argc, char **argv)
 {
     static const int types[] = { HCY_FLOAT32, HCY_FLOAT64, HCY_INT32,  HCY_UINT8, HCY_BOOL,
@@ -343,6 +409,8 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < (few ? 1 : sizeof types / sizeof types[0]); i++)
         test_type(types[i]);
     test_expressions();
+    test_broadcast();
+    test_many_pieces();
     /* A driver that still compiles for the last command must not meet the end of the process. */
     (void)!hcy_queue_finish(queue);
     hcy_queue_release(queue);

@@ -151,6 +151,13 @@ int gpu_kernel_scratch_size(size_t *size, struct gpu_kernel *k, size_t items, co
     return status ? status : k->kind->scratch(size, &call);
 }
 
+int gpu_no_scratch(size_t *size, const struct gpu_call *call)
+{
+    (void)call;
+    *size = 0;
+    return 0;
+}
+
 int gpu_kernel_preferred_batch(size_t *items, struct gpu_kernel *k, const hcy_value *values, size_t n)
 {
     /* How many frames fill a device depends on the kernel, hardly on the job. */

@@ -80,6 +80,16 @@ static inline struct gpu_grid gpu_over(const struct gpu_call *call, uint32_t ite
     uint32_t group = gpu_group(call, GPU_LANES);
     return (struct gpu_grid){ { (items + group - 1) / group, rows }, group, 0 };
 }
+/* Groups for items that each take some of `n`, no more than keep the device busy. */
+static inline struct gpu_grid gpu_groups_over(const struct gpu_call *call, uint64_t n, uint32_t group, uint32_t rows)
+{
+    const struct gpu_ops *ops = call->kernel->ops;
+    /* More groups than keep a device busy only begin anew what the others go on with. */
+    uint64_t groups = (n + group - 1) / group, most = ops->alone ? ops->units * 4 : ops->units * 64;
+    if (groups > most)
+        groups = most;
+    return (struct gpu_grid){ { groups ? (uint32_t)groups : 1, rows }, group, 0 };
+}
 
 /* The text compiled with these options ("-DA=1 -DB=2"). */
 int gpu_variant_get(struct gpu_variant **variant, struct gpu_kernel *kernel, const char *text,
@@ -87,6 +97,9 @@ int gpu_variant_get(struct gpu_variant **variant, struct gpu_kernel *kernel, con
 /* Launches a kernel of it; `name` is a constant. */
 int gpu_step(const struct gpu_call *call, struct gpu_variant *variant, const char *name,
              const struct gpu_grid *grid, const struct gpu_arg *args, size_t n);
+
+/* Of kernels that need none. */
+int gpu_no_scratch(size_t *size, const struct gpu_call *call);
 
 /* Arguments. */
 static inline struct gpu_arg gpu_at(const hcy_value *buffer, size_t offset)
@@ -171,7 +184,6 @@ int gpu_nufft_sort_scratch(size_t *size, const struct gpu_call *call);
 int gpu_nufft_spread_launch(const struct gpu_call *call);
 int gpu_nufft_interp_launch(const struct gpu_call *call);
 int gpu_nufft_spread_scratch(size_t *size, const struct gpu_call *call);
-int gpu_nufft_no_scratch(size_t *size, const struct gpu_call *call);
 int gpu_nufft_crop_launch(const struct gpu_call *call);
 int gpu_nufft_pad_launch(const struct gpu_call *call);
 int gpu_nufft_scale_launch(const struct gpu_call *call);

@@ -1,9 +1,10 @@
 /* eval_maths.h - exp, log, sin and so on, in C that all devices' compilers take: one text, the same bits everywhere.
  *
  * Only +, -, *, /, sqrt, fma and operations on integers are used, each of which has one result on every device, and
- * nothing may be contracted.  Functions of doubles are within 1 unit in the last place: what would be lost in rounding
- * is carried along in a second double.  Functions of floats are made in double and rounded once.  There are neither
- * branches nor tables but in what says so (far arguments of sin, cos, tan; fmod), so that a CPU's loop becomes vectors.
+ * nothing may be contracted.  Functions of doubles aim at 1 unit in the last place, which tests/maths measures: what
+ * would be lost in rounding is carried along in a second double.  Functions of floats are made in double and
+ * rounded once.  There are neither branches nor tables but in what says so (far arguments of sin, cos, tan; fmod),
+ * so that a CPU's loop becomes vectors.
  * (A CPU without an instruction for fma takes C's, which has the same bits and is slow.)
  *
  * Whoever includes this has included eval_helpers.h and defined what that wants, and TABLE, how a constant array is

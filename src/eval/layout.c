@@ -165,15 +165,20 @@ static void find_extent(size_t *at, size_t *size, const hcy_array *a)
     *size = (size_t)((high - low + 1) * bytes);
 }
 
+bool hcy__shares_memory(const hcy_array *a, const hcy_array *b)
+{
+    size_t at, size, other_at, other_size;
+    if (!a->count || !b->count)
+        return false;
+    find_extent(&at, &size, a);
+    find_extent(&other_at, &other_size, b);
+    return hcy__overlap(a->buffer, at, size, b->buffer, other_at, other_size);
+}
+
 bool hcy__is_hazard(const hcy_array *target, const hcy_array *source)
 {
-    size_t at, size, source_at, source_size;
-    if (!target->count || !source->count)
-        return false;
-    find_extent(&at, &size, target);
-    find_extent(&source_at, &source_size, source);
     /* Extents may overlap without an element in common; then a copy is made in vain, and nothing goes wrong. */
-    if (!hcy__overlap(target->buffer, at, size, source->buffer, source_at, source_size))
+    if (!hcy__shares_memory(target, source))
         return false;
     /* Each element is read before it is written: the same array is none. */
     bool same = target->buffer == source->buffer && target->dtype == source->dtype &&

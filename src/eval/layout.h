@@ -20,6 +20,8 @@ void hcy__lay_out(struct hcy__launch *launch, const struct hcy__operands *operan
 extern const int hcy__c_order[HCY_EVAL_AXES];
 /* Two elements of it never share memory. */
 bool hcy__is_one_to_one(const hcy_array *array);
+/* Whether memory from the first to the last element of one is the other's too. */
+bool hcy__shares_memory(const hcy_array *a, const hcy_array *b);
 /* Whether writing `target` elementwise may change what of `source` is read later. */
 bool hcy__is_hazard(const hcy_array *target, const hcy_array *source);
 

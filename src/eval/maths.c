@@ -87,14 +87,20 @@ static struct hcy__made complex_log(struct hcy__emitter *e, struct hcy__made x)
 /* The part that is larger is sqrt((|re| + |x|)/2); the other one is im over twice that. */
 static struct hcy__made complex_root(struct hcy__emitter *e, struct hcy__made x)
 {
-    struct hcy__made y = x;
-    int half = real_number(e, &x, 0.5), zero = real_number(e, &x, 0), two = real_number(e, &x, 2);
+    struct hcy__made y = x, scaled = x;
+    bool is_double = hcy__register_of(x.type.dtype) == HCY_EVAL_F64;
+    int zero = real_number(e, &x, 0), two = real_number(e, &x, 2);
     int re = real_step(e, sizes, &x, x.re, -1, -1), im = real_step(e, sizes, &x, x.im, -1, -1);
-    int size = hcy__emit_size(e, x).re;
-    /* Halved before they are added, as their sum may be infinite. */
-    int sum = real_step(e, sums, &x, real_step(e, products, &x, re, half, -1),
-                        real_step(e, products, &x, size, half, -1), -1);
-    int large = real_step(e, roots, &x, sum, -1, -1);
+    /* Scaled by half of a power of 4, which costs no bit, and the root is divided by that of the power: by 1/8, so that
+     * no sum is infinite, or so much that what is tiny has all its bits. */
+    int little = real_number(e, &x, is_double ? 0x1p-54 : 0x1p-24),
+        much = real_number(e, &x, is_double ? 0x1p107 : 0x1p47);
+    int tiny = real_step(e, orders, &x, real_step(e, sums, &x, re, im, -1), little, -1);
+    int scale = real_step(e, choices, &x, tiny, much, real_number(e, &x, 0.125));
+    scaled.re = real_step(e, products, &x, re, scale, -1);
+    scaled.im = real_step(e, products, &x, im, scale, -1);
+    int root = real_step(e, roots, &x, real_step(e, sums, &x, scaled.re, hcy__emit_size(e, scaled).re, -1), -1, -1);
+    int large = real_step(e, products, &x, root, real_step(e, choices, &x, tiny, little, two), -1);
     int small = real_step(e, quotients, &x, im, real_step(e, products, &x, large, two, -1), -1);
     /* The root of 0, where the quotient is none, and infinite imaginary parts. */
     small = real_step(e, choices, &x, real_step(e, equals, &x, im, zero, -1), zero, small);

@@ -305,26 +305,42 @@ static void parse_axis(struct parser *p, struct hcy__axes *axes)
     }
 }
 
-/* axis=1, axis=(0, 2), keepdims=True, exclusive=True. */
-static bool parse_keyword(struct parser *p, struct hcy__axes *axes)
+static void parse_axes(struct parser *p, struct hcy__axes *axes)
 {
-    if (take_keyword(p, "axis")) {
-        bool many = take_sign(p, "(");
-        do
-            parse_axis(p, axes);
-        while (!p->status && many && take_sign(p, ","));
-        if (!p->status && many && !take_sign(p, ")"))
-            complain(p, "a closing parenthesis is wanted after the axes", "");
-        return true;
-    }
-    signed char *truth = take_keyword(p, "keepdims") ? &axes->keep
-                         : take_keyword(p, "exclusive") ? &axes->exclusive
-                                                        : NULL;
-    if (!truth)
-        return false;
+    bool many = take_sign(p, "(");
+    do
+        parse_axis(p, axes);
+    while (!p->status && many && take_sign(p, ","));
+    if (!p->status && many && !take_sign(p, ")"))
+        complain(p, "a closing parenthesis is wanted after the axes", "");
+}
+
+static void parse_truth(struct parser *p, signed char *truth)
+{
     *truth = take_sign(p, "True");
     if (!*truth && !take_sign(p, "False"))
         complain(p, "True or False is wanted", "");
+}
+
+/* axis=1, axis=(0, 2), keepdims=True, exclusive=True; `seen` has a bit of each that was there. */
+static bool parse_keyword(struct parser *p, struct hcy__axes *axes, unsigned *seen)
+{
+    static const char *const keywords[] = { "axis", "keepdims", "exclusive" };
+    unsigned which = 0;
+    skip_space(p);
+    const char *before = p->at;
+    while (which < 3 && !take_keyword(p, keywords[which]))
+        which++;
+    if (which == 3)
+        return false;
+    if (*seen >> which & 1u) {
+        p->at = before;
+        complain(p, "this argument stands twice: ", keywords[which]);
+    } else if (which == 0)
+        parse_axes(p, axes);
+    else
+        parse_truth(p, which == 1 ? &axes->keep : &axes->exclusive);
+    *seen |= 1u << which;
     return true;
 }
 
@@ -338,9 +354,12 @@ static int parse_call(struct parser *p, const char *name, int column)
     /* A type's name stands in no row of `functions`, which ends before HCY__FN_CAST. */
     int fewest = dtype ? 1 : functions[function].fewest, most = dtype ? 1 : functions[function].most;
     p->at++;
+    unsigned seen = 0;
     do {
-        if (n && parse_keyword(p, &axes))
+        if (n && parse_keyword(p, &axes, &seen))
             continue;
+        if (seen)
+            return complain(p, "an argument without a name behind one with a name in ", name);
         if (n == 3)
             return complain(p, "too many arguments for ", name);
         kids[n++] = parse_level(p, LEAST);

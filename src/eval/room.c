@@ -17,6 +17,7 @@ struct hcy__room {
     size_t n_expressions;
     hcy_kernel *any; /* the kernel that runs any program; NULL: there is none */
     bool asked;      /* for it */
+    hcy_kernel *moves[HCY__MOVES]; /* NULL: not asked for yet */
 };
 
 static pthread_mutex_t rooms_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -112,6 +113,8 @@ void hcy__room_release(struct hcy__room *room)
             free_expression(x);
         }
     hcy_kernel_release(room->any);
+    for (int i = 0; i < HCY__MOVES; i++)
+        hcy_kernel_release(room->moves[i]);
     hcy_device_release(room->dev);
     pthread_mutex_destroy(&room->lock);
     free(room);
@@ -186,7 +189,8 @@ static int compile_text(struct hcy__expression *x, const char *text, const hcy_o
     for (int i = 0; !status && i < x->compiled.n_stages; i++) {
         x->programs[i].program = &x->compiled.stages[i]->program;
         x->again[i].program = x->compiled.stages[i]->again;
-        x->programs[i].fast = x->compiled.fast;
+        /* A scan's elements and the carries before them are of the same functions. */
+        x->programs[i].fast = x->again[i].fast = x->compiled.fast;
     }
     return status;
 }
@@ -261,6 +265,19 @@ static hcy_kernel *any_kernel(struct hcy__room *room)
         room->any = NULL;
     room->asked = true;
     return room->any;
+}
+
+int hcy__room_move(hcy_kernel **kernel, struct hcy__room *room, enum hcy__move move)
+{
+    static const char *const names[HCY__MOVES] = { "eval_take", "eval_put", "eval_own", "eval_count", "eval_sort" };
+    int status = 0;
+    pthread_mutex_lock(&room->lock);
+    /* What a device compiles for it is kept with the kernel. */
+    if (!room->moves[move])
+        status = hcy_kernel_get(&room->moves[move], room->dev, names[move]);
+    *kernel = room->moves[move];
+    pthread_mutex_unlock(&room->lock);
+    return status;
 }
 
 /* [lock] */

@@ -74,17 +74,18 @@ static int run_map(struct hcy__evaluation *v, struct hcy__expression *x, int i, 
 {
     const struct hcy__stage *s = x->compiled.stages[i];
     hcy_array *target = v->operands[s->slots[s->target].which].array, *aside = NULL;
+    /* A scan may go over fewer elements than are written. */
+    bool fits = target->rank == rank && !memcmp(target->shape, shape, sizeof *shape * (size_t)rank);
     int status = 0;
     /* Several threads would write one place in any order. */
     if (!hcy__is_one_to_one(target))
         return hcy_fail(HCY_EINVAL, "\"%.200s\", column %d: elements of what is written share memory",
                         v->text, s->column);
     /* What would be read after it was written is written to memory of its own first. */
-    if (has_hazard(o)) {
-        status =
-            hcy_array_empty(&aside, hcy__room_device(v->room), target->dtype, target->rank, target->shape);
+    if (!fits || has_hazard(o)) {
+        status = hcy_array_empty(&aside, hcy__room_device(v->room), target->dtype, rank, shape);
         /* Its old numbers, which the statement may use. */
-        if (!status)
+        if (!status && fits)
             status = hcy_array_copy(v->queue, aside, target);
         o->arrays[o->target] = aside;
     }
@@ -96,6 +97,29 @@ static int run_map(struct hcy__evaluation *v, struct hcy__expression *x, int i, 
     return status;
 }
 
+static bool reads_target(const struct hcy__stage *s)
+{
+    for (uint32_t i = 0; i < s->program.n_steps; i++)
+        if (s->program.steps[i].op == HCY_EVAL_LOAD && s->program.steps[i].a == s->target)
+            return true;
+    return false;
+}
+
+/* The shape that the stage goes over, which fits what it writes. */
+static int find_stage_shape(int64_t *shape, int *rank, const struct hcy__evaluation *v, const struct hcy__stage *s,
+                            const struct hcy__operands *o)
+{
+    struct hcy__operands read = *o;
+    int status = hcy__find_shape(shape, rank, o, v->text);
+    if (status || o->target < 0 || s->carries < 0 || reads_target(s))
+        return status;
+    /* What is broadcast before it is scanned has other sums: a scan goes over what it reads, and its result is
+     * broadcast. */
+    read.arrays[read.target] = NULL;
+    read.target = -1;
+    return hcy__find_shape(shape, rank, &read, v->text);
+}
+
 static int run_stage(struct hcy__evaluation *v, struct hcy__expression *x, int i)
 {
     const struct hcy__stage *s = x->compiled.stages[i];
@@ -104,7 +128,7 @@ static int run_stage(struct hcy__evaluation *v, struct hcy__expression *x, int i
     int rank = 0;
     for (int k = 0; k < s->n_slots; k++)
         o.arrays[k] = array_of_slot(v, &s->slots[k]);
-    int status = hcy__find_shape(shape, &rank, &o, v->text);
+    int status = find_stage_shape(shape, &rank, v, s, &o);
     if (status)
         return status;
     if (s->temporary < 0)

@@ -46,6 +46,13 @@ struct cpu_eval_call {
 /* Bytes of a component. */
 extern const unsigned char cpu_eval_bytes[HCY_EVAL_MEMORIES];
 
+/* eval_pick.c, eval_order.c: the kernels that run no program. */
+int cpu_eval_take(const struct cpu_call *call);
+int cpu_eval_put(const struct cpu_call *call);
+int cpu_eval_own(const struct cpu_call *call);
+int cpu_eval_count(const struct cpu_call *call);
+int cpu_eval_sort(const struct cpu_call *call);
+
 /* A launch anybody may ask for: registers and operands that exist, places inside of the buffers. */
 int cpu_eval_open(struct cpu_eval_call *eval, const struct cpu_call *call);
 

@@ -352,7 +352,19 @@ static enum cpu_simd eval_variant(enum cpu_simd simd)
     return built == CPU_SIMD_AVX512 || built == CPU_SIMD_AVX2 ? built : CPU_SIMD_PORTABLE;
 }
 
+/* What moves elements has nothing for vectors. */
+static enum cpu_simd only_variant(enum cpu_simd simd)
+{
+    (void)simd;
+    return CPU_SIMD_PORTABLE;
+}
+
 const struct cpu_kernel cpu_eval_kernels[] = {
     { .name = "eval_run", .run = run_eval, .variant = eval_variant },
+    { .name = "eval_take", .run = cpu_eval_take, .variant = only_variant },
+    { .name = "eval_put", .run = cpu_eval_put, .variant = only_variant },
+    { .name = "eval_own", .run = cpu_eval_own, .variant = only_variant },
+    { .name = "eval_count", .run = cpu_eval_count, .variant = only_variant },
+    { .name = "eval_sort", .run = cpu_eval_sort, .variant = only_variant },
     { .name = NULL },
 };

@@ -1,7 +1,8 @@
 # Expressions over arrays on the CPU: the same loops in each variant.
 cpu_kernel_tables += eval
 libcpu_la_SOURCES += backends/cpu/eval/eval_run.c backends/cpu/eval/eval_check.c backends/cpu/eval/cpu_eval.h \
-    backends/cpu/eval/eval_loops.h backends/cpu/eval/eval_portable.c
+    backends/cpu/eval/eval_loops.h backends/cpu/eval/eval_portable.c backends/cpu/eval/eval_pick.c \
+    backends/cpu/eval/eval_order.c
 
 if X86_SIMD
 libcpu_avx2_la_SOURCES += backends/cpu/eval/eval_avx2.c

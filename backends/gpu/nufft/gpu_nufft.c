@@ -186,17 +186,6 @@ static int options_of(const struct nufft *n, uint32_t group, char *options)
                     n->shape.xb, n->shape.yb, n->shape.zs, n->fixed, n->places);
 }
 
-/* Groups for items that each take some of `n`, no more than keep the device busy. */
-static struct gpu_grid groups_over(const struct gpu_call *call, uint64_t n, uint32_t group, uint32_t rows)
-{
-    const struct gpu_ops *ops = call->kernel->ops;
-    /* More groups than keep a device busy only begin anew what the others go on with. */
-    uint64_t groups = (n + group - 1) / group, most = ops->alone ? ops->units * 4 : ops->units * 64;
-    if (groups > most)
-        groups = most;
-    return (struct gpu_grid){ { groups ? (uint32_t)groups : 1, rows }, group, 0 };
-}
-
 static bool holds_elements(const hcy_value *v, size_t n, size_t size)
 {
     return v->block && v->bytes_left / size >= n;
@@ -257,8 +246,8 @@ static int sort_many(const struct nufft *n, const struct sort *s, const hcy_valu
     uint32_t units = call->kernel->ops->units, n_codes = 2 * n->n_buckets;
     uint32_t tile = parts_of(n->at.n_points, parts_of(n->n_buckets, units) * units);
     bool few_keys = n->at.n_keys <= SETTLE_BYTES / 4;
-    struct gpu_grid points = groups_over(call, n->at.n_points, SETTLERS, 1),
-                    keys = groups_over(call, n->at.n_keys, SETTLERS, 1),
+    struct gpu_grid points = gpu_groups_over(call, n->at.n_points, SETTLERS, 1),
+                    keys = gpu_groups_over(call, n->at.n_keys, SETTLERS, 1),
                     near = { { units, 1 }, SETTLERS, SETTLE_BYTES },
                     tiles = { { parts_of(n->at.n_points, tile), 1 }, SETTLERS, SETTLE_BYTES },
                     buckets = { { n->n_buckets, 1 }, SETTLERS, SETTLE_BYTES };
@@ -291,8 +280,8 @@ static int run_sort(const struct nufft *n, const struct sort *s)
 {
     const struct gpu_call *call = s->call;
     const hcy_value *x[3], *sorted = &call->values[SORT_AT(sorted)];
-    struct gpu_grid points = groups_over(call, n->at.n_points, s->group, 1),
-                    keys = groups_over(call, n->at.n_keys, s->group, 1);
+    struct gpu_grid points = gpu_groups_over(call, n->at.n_points, s->group, 1),
+                    keys = gpu_groups_over(call, n->at.n_keys, s->group, 1);
     for (uint32_t d = 0; d < 3; d++)
         /* An axis that is not there gets the first one's coordinates, which no kernel reads. */
         x[d] = &call->values[hcy_nufft_points_at(d < n->job->dim ? n->job->dim - 1 - d : 0)];
@@ -441,8 +430,8 @@ static int spread_fixed(const struct nufft *n, const struct gpu_call *call, stru
     size_t grids, size;
     /* Three steps: the largest strength gives the scale, integers are summed, and become floating point
      * again. */
-    struct gpu_grid points = groups_over(call, 2 * n->at.n_points, n->shape.group, rows),
-                    cells = groups_over(call, 2 * n->at.cells, n->shape.group, rows),
+    struct gpu_grid points = gpu_groups_over(call, 2 * n->at.n_points, n->shape.group, rows),
+                    cells = gpu_groups_over(call, 2 * n->at.cells, n->shape.group, rows),
                     grid = move_grid(n, call->items);
     struct gpu_nufft at = n->at;
     int status = call->items <= MOST_ROWS ? fixed_scratch(n, call->items, &grids, &size) : HCY_ERANGE;
@@ -482,14 +471,6 @@ int gpu_nufft_spread_launch(const struct gpu_call *call)
     return status;
 }
 
-/* Kernels that need no memory of their own. */
-int gpu_nufft_no_scratch(size_t *size, const struct gpu_call *call)
-{
-    (void)call;
-    *size = 0;
-    return 0;
-}
-
 /* --- nufft_crop, nufft_pad, nufft_scale --- */
 
 static int cut_variant(const struct gpu_call *call, const hcy_nufft_job *job, uint32_t group,
@@ -510,7 +491,7 @@ static struct gpu_grid cut_grid(const struct gpu_call *call, uint64_t rows, uint
     while (share < group && share < columns && rows * share < enough)
         share *= 2;
     uint64_t high = (rows + group / share - 1) / (group / share);
-    struct gpu_grid grid = groups_over(call, columns, share, (uint32_t)(high < MOST_ROWS ? high : MOST_ROWS));
+    struct gpu_grid grid = gpu_groups_over(call, columns, share, (uint32_t)(high < MOST_ROWS ? high : MOST_ROWS));
     grid.group = group;
     if (rows * share >= enough)
         grid.groups[0] = 1;
@@ -583,7 +564,7 @@ int gpu_nufft_scale_launch(const struct gpu_call *call)
     /* Vectors are the grid's second direction, which has room for 65535 of them. */
     for (size_t done = 0; !status && done < call->items; done += MOST_ROWS) {
         size_t rows = call->items - done < MOST_ROWS ? call->items - done : MOST_ROWS;
-        struct gpu_grid grid = groups_over(call, n, group, (uint32_t)rows);
+        struct gpu_grid grid = gpu_groups_over(call, n, group, (uint32_t)rows);
         status = GPU_STEP(call, v, "gpu_nufft_scale", &grid, GPU_BYTES(job->n_points), GPU_BYTES(conjugate),
                           gpu_at(&values[SCALE_AT(in)], done * n * complex_), gpu_at(&values[SCALE_AT(factors)], 0),
                           gpu_at(&values[SCALE_AT(out)], done * n * complex_));
@@ -594,9 +575,9 @@ int gpu_nufft_scale_launch(const struct gpu_call *call)
 const struct gpu_kernel_kind gpu_nufft_kernels[] = {
     { "nufft_sort", gpu_nufft_sort_launch, gpu_nufft_sort_scratch, NULL, GPU_BATCH, false },
     { "nufft_spread", gpu_nufft_spread_launch, gpu_nufft_spread_scratch, NULL, GPU_BATCH, true },
-    { "nufft_interp", gpu_nufft_interp_launch, gpu_nufft_no_scratch, NULL, GPU_BATCH, false },
-    { "nufft_crop", gpu_nufft_crop_launch, gpu_nufft_no_scratch, NULL, GPU_BATCH, false },
-    { "nufft_pad", gpu_nufft_pad_launch, gpu_nufft_no_scratch, NULL, GPU_BATCH, false },
-    { "nufft_scale", gpu_nufft_scale_launch, gpu_nufft_no_scratch, NULL, GPU_BATCH, false },
+    { "nufft_interp", gpu_nufft_interp_launch, gpu_no_scratch, NULL, GPU_BATCH, false },
+    { "nufft_crop", gpu_nufft_crop_launch, gpu_no_scratch, NULL, GPU_BATCH, false },
+    { "nufft_pad", gpu_nufft_pad_launch, gpu_no_scratch, NULL, GPU_BATCH, false },
+    { "nufft_scale", gpu_nufft_scale_launch, gpu_no_scratch, NULL, GPU_BATCH, false },
     { .name = NULL },
 };

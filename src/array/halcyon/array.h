@@ -87,6 +87,40 @@ HCY_API int hcy_array_copy(hcy_queue *queue, hcy_array *dst, const hcy_array *sr
 HCY_API int hcy_array_to_device(hcy_array **copy, hcy_queue *queue, const hcy_array *array,
                                 hcy_queue *from) HCY_MUST_USE;
 
+/* --- Elements by their numbers and by their order ---
+ *
+ * Commands of `queue`, on its device, which wait for nothing; dst is an array that is there, of src's type where
+ * nothing else is said, and may share memory with what is read: the result is as if all was read first.  An axis below
+ * 0 counts from the last one.  The same bits on every device.  HCY_EINVAL: types, shapes or an axis that
+ * do not go together, an array of another device; elements to write that share memory.  HCY_EUNSUPPORTED: a device
+ * without the kernel.  HCY_ENOMEM: of working memory too. */
+
+/* dst = src[..., numbers, ...], where `numbers` are integers and stand in the place of src's axis: dst has its shape
+ * with theirs in that place.  A number below 0 counts from the end.  As no queue waits for its numbers, one outside of
+ * the axis is no failure: it takes 0. */
+HCY_API int hcy_array_take(hcy_queue *queue, hcy_array *dst, const hcy_array *src, const hcy_array *numbers,
+                           int axis) HCY_MUST_USE;
+/* dst[..., numbers, ...] = src, which is broadcast to that shape.  A number outside of the axis puts nothing; of
+ * several that are the same the last one puts (in C order). */
+HCY_API int hcy_array_put(hcy_queue *queue, hcy_array *dst, const hcy_array *src, const hcy_array *numbers,
+                          int axis) HCY_MUST_USE;
+/* dst = the arrays one behind the other along an axis; the others are the same in all. */
+HCY_API int hcy_array_concatenate(hcy_queue *queue, hcy_array *dst, const hcy_array *const *arrays, size_t n,
+                                  int axis) HCY_MUST_USE;
+/* The same along an axis that they do not have: dst's axis, of n. */
+HCY_API int hcy_array_stack(hcy_queue *queue, hcy_array *dst, const hcy_array *const *arrays, size_t n,
+                            int axis) HCY_MUST_USE;
+/* src along an axis by size, as NumPy's stable sort has it: what is equal (-0.0 and 0.0 too) stays in order, NaNs come
+ * last.  Works in memory of 32 bytes an element.  Complex numbers have no order: HCY_EINVAL. */
+HCY_API int hcy_array_sort(hcy_queue *queue, hcy_array *dst, const hcy_array *src, int axis) HCY_MUST_USE;
+/* The same as numbers along the axis (int64), with which hcy_array_take() makes the order of a row. */
+HCY_API int hcy_array_argsort(hcy_queue *queue, hcy_array *dst, const hcy_array *src, int axis) HCY_MUST_USE;
+/* dst (one axis, int64 or uint64): how many of src's numbers are in each of as many equal bins from low to high, the
+ * last of which has its upper end too; others, and NaNs, are not counted.  As NumPy's histogram() with a range, of
+ * numbers as float64. */
+HCY_API int hcy_array_histogram(hcy_queue *queue, hcy_array *dst, const hcy_array *src, double low,
+                                double high) HCY_MUST_USE;
+
 /* --- DLPack: memory that is shared with NumPy, PyTorch and others, without a copy --- */
 
 /* Of dlpack.h, version 1, which is not needed here: Python has them in capsules. */

@@ -1,0 +1,153 @@
+/* order.c - arrays by size along an axis: keys, which are integers in the order of the numbers, are sorted with the
+ * places that they had (eval_merge.h), and elements are taken from there. */
+#include "pick.h"
+
+#include "arguments.h"
+#include "layout.h"
+#include "types.h"
+
+#include <halcyon/eval.h>
+
+/* How a type's bits become keys: those of floats are a sign and a size, of which NaNs have the largest. */
+static const struct key_rule {
+    int dtype; /* that the bits are seen as */
+    const char *text;
+    int64_t mask, largest;
+} float_rules[] = {
+#define FLOAT_TEXT                                                                                         \
+    "k = where((int64(x) & mask) > largest, most, where(x < 0, -(int64(x) & mask), int64(x)))"
+    [HCY_FLOAT16] = { HCY_INT16, FLOAT_TEXT, 0x7fff, 0x7c00 },
+    [HCY_FLOAT32] = { HCY_INT32, FLOAT_TEXT, 0x7fffffff, 0x7f800000 },
+    [HCY_FLOAT64] = { HCY_INT64, FLOAT_TEXT, INT64_MAX, 0x7ff0000000000000 },
+},
+  integer_rule = { 0, "k = int64(x)", 0, 0 },
+  /* The largest of them are beyond int64: its sign turns the order of their bits. */
+    wide_rule = { HCY_INT64, "k = x ^ mask", INT64_MIN, 0 };
+
+static int order_keys(hcy_queue *queue, hcy_array *keys, const hcy_array *src)
+{
+    const struct key_rule *r = &integer_rule;
+    hcy_array *bits = NULL;
+    if (hcy__kind_of(src->dtype) == HCY__KIND_REAL)
+        r = &float_rules[src->dtype];
+    else if (src->dtype == HCY_UINT64)
+        r = &wide_rule;
+    int status = hcy__array_view(&bits, src);
+    if (!status && r->dtype)
+        bits->dtype = r->dtype;
+    if (!status)
+        status = HCY_EVAL(queue, r->text, hcy_op_array("k", keys), hcy_op_array("x", bits),
+                          hcy_op_integer("mask", r->mask), hcy_op_integer("largest", r->largest),
+                          hcy_op_integer("most", INT64_MAX));
+    hcy_array_release(bits);
+    return status;
+}
+
+/* Rows of keys by size; `places` gets where they were. */
+static int sort_keys(hcy_queue *queue, hcy_array *places, hcy_array *keys, int64_t length)
+{
+    hcy_eval_job job = { 0 };
+    hcy_array *spares[2] = { NULL, NULL };
+    hcy_kernel *kernel = NULL;
+    job.n = (uint64_t)keys->count;
+    job.span = (uint64_t)length;
+    int status = hcy__room_move(&kernel, keys->room, HCY__MOVE_SORT);
+    for (int i = 0; !status && i < 2; i++)
+        status = hcy__new_numbers(&spares[i], queue, 1, &keys->count);
+    if (!status) {
+        hcy_arg args[HCY_N_ARGS(eval_sort)];
+        args[HCY_ARG_AT(eval_sort, job)] = hcy_arg_struct(&job, sizeof job);
+        args[HCY_ARG_AT(eval_sort, keys)] = hcy_arg_buf(keys->buffer);
+        args[HCY_ARG_AT(eval_sort, places)] = hcy_arg_buf(places->buffer);
+        args[HCY_ARG_AT(eval_sort, spare_keys)] = hcy_arg_buf(spares[0]->buffer);
+        args[HCY_ARG_AT(eval_sort, spare_places)] = hcy_arg_buf(spares[1]->buffer);
+        status = hcy_launch(queue, kernel, 1, args, HCY_N_ARGS(eval_sort));
+    }
+    hcy_array_release(spares[0]);
+    hcy_array_release(spares[1]);
+    return status;
+}
+
+/* Where in its row each element of the sorted array is, as a view of src's shape. */
+static int find_places(hcy_array **view, hcy_queue *queue, const hcy_array *src, int axis)
+{
+    hcy_array *rows = NULL, *keys = NULL, *places = NULL;
+    int axes[HCY_ARRAY_MAX_RANK], back[HCY_ARRAY_MAX_RANK], n = 0;
+    /* The axis comes last, so that what is sorted lies together. */
+    for (int d = 0; d < src->rank; d++)
+        if (d != axis)
+            axes[n++] = d;
+    axes[n] = axis;
+    for (int d = 0; d < src->rank; d++)
+        back[axes[d]] = d;
+    int status = hcy_array_transpose(&rows, src, axes);
+    if (!status)
+        status = hcy__new_numbers(&keys, queue, rows->rank, rows->shape);
+    if (!status)
+        status = hcy__new_numbers(&places, queue, rows->rank, rows->shape);
+    if (!status)
+        status = order_keys(queue, keys, rows);
+    if (!status)
+        status = sort_keys(queue, places, keys, src->shape[axis]);
+    if (!status)
+        status = hcy_array_transpose(view, places, back);
+    hcy_array_release(rows);
+    hcy_array_release(keys);
+    hcy_array_release(places);
+    return status;
+}
+
+static int check_order(int *axis, const char *function, hcy_queue *queue, const hcy_array *dst, const hcy_array *src,
+                       int dtype, int given)
+{
+    int status = hcy__check_move(function, queue, dst, src, NULL);
+    if (!status && hcy__kind_of(src->dtype) == HCY__KIND_COMPLEX)
+        status = hcy_fail(HCY_EINVAL, "%s: complex numbers have no order", function);
+    if (!status)
+        status = hcy__find_axis(axis, function, src->rank, given);
+    if (!status && dst->dtype != (dtype ? dtype : src->dtype))
+        status = hcy_fail(HCY_EINVAL, "%s: a result of %s, and an array of %s", function,
+                          hcy_dtype_name(dtype ? dtype : src->dtype), hcy_dtype_name(dst->dtype));
+    return status ? status : hcy__check_shape(function, dst, src);
+}
+
+int hcy_array_argsort(hcy_queue *queue, hcy_array *dst, const hcy_array *src, int axis)
+{
+    hcy_array *places = NULL;
+    int status = check_order(&axis, "hcy_array_argsort", queue, dst, src, HCY_INT64, axis);
+    if (status || !dst->count)
+        return status;
+    status = find_places(&places, queue, src, axis);
+    if (!status)
+        status = hcy_array_copy(queue, dst, places);
+    hcy_array_release(places);
+    return status;
+}
+
+int hcy_array_sort(hcy_queue *queue, hcy_array *dst, const hcy_array *src, int axis)
+{
+    struct hcy__picking p = { NULL };
+    hcy_array *to = NULL;
+    int status = check_order(&axis, "hcy_array_sort", queue, dst, src, 0, axis);
+    if (status || !dst->count)
+        return status;
+    status = find_places(&p.numbers, queue, src, axis);
+    if (!status)
+        status = hcy__array_view(&p.array, src);
+    if (!status) {
+        /* Each element has a number of its own, so that the array stays at the beginning of its rows. */
+        p.extent = src->shape[axis];
+        p.step = src->strides[axis];
+        p.array->strides[axis] = 0;
+        status = hcy__aside_begin(&to, dst, src, NULL);
+    }
+    if (to) {
+        p.picked = to;
+        if (!status)
+            status = hcy__array_pick(queue, &p);
+        status = hcy__aside_end(queue, dst, to, status);
+    }
+    hcy_array_release(p.array);
+    hcy_array_release(p.numbers);
+    return status;
+}
