@@ -20,7 +20,7 @@ test_public = \
 
 test_internal = tests/hal_spec tests/arguments tests/nvrtc tests/own_fft tests/bslz4 tests/mutations tests/fuzz tests/azint_cache tests/azint_detectors tests/caches \
     tests/azint_ops tests/azint_kernels tests/nufft_lacks tests/hls_args \
-    tests/pipeline tests/pipeline_push tests/pipeline_refuse tests/pipeline_rows
+    tests/pipeline tests/pipeline_push tests/pipeline_refuse tests/pipeline_rows tests/read_errors
 
 test_scripts = tests/trace.t tests/headers.t tests/symbols.t tests/laws.t tests/docs.t tests/examples.t tests/cts.t tests/toy.t \
     tests/fake_cuda.t tests/embedded.t tests/opencl.t tests/aarch64.t tests/locale.t tests/valgrind.t tests/inject.t \
@@ -72,6 +72,8 @@ tests_pipeline_refuse_LDADD = $(inside)
 tests_pipeline_refuse_LDFLAGS = $(wrap)hcy_launch -Wl,--wrap=hcy_kernel_preferred_batch
 tests_pipeline_rows_LDADD = $(inside)
 tests_pipeline_rows_LDFLAGS = $(wrap)hcy_buffer_read
+tests_read_errors_LDADD = $(inside)
+tests_read_errors_LDFLAGS = $(wrap)pread -Wl,--wrap=fdopen -Wl,--wrap=fopen
 tests_stream_SOURCES = tests/stream.c src/cli/stream_write.h src/cli/stream_write.c
 tests_isolated_ends_SOURCES = tests/isolated_ends.c src/reader/sandbox.h src/reader/sandbox.c
 tests_isolated_ends_CPPFLAGS = $(AM_CPPFLAGS)

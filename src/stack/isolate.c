@@ -99,7 +99,7 @@ int hcy__looks_like_h5(const char *path)
 {
     static const unsigned char magic[8] = { 0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n' };
     unsigned char head[8];
-    int fd, number, found = 0;
+    int fd, number = 0, found = 0;
     if (hcy__open_file(&fd, path))
         return 0;
     /* It stands at the beginning, or behind a block of the user's, which has 512 bytes or twice as many, and so on. */
@@ -107,7 +107,8 @@ int hcy__looks_like_h5(const char *path)
          at = at ? 2 * at : 512)
         found = !memcmp(head, magic, sizeof magic);
     close(fd);
-    return found;
+    /* What cannot be read now may be HDF5 a moment later, and is not for this process then. */
+    return found || number;
 }
 
 /* --- The program --- */

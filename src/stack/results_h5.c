@@ -194,7 +194,7 @@ static int h5_results_open(void **state, hcy__results_head *head)
     h5->file = h5->data = h5->sigma = -1;
     *state = h5;
     hcy__h5_lock();
-    int st = open_results(h5, head);
+    int st = hcy__h5_judge(open_results(h5, head), head->path);
     hcy__h5_unlock();
     return st;
 }
