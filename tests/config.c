@@ -273,6 +273,11 @@ static void test_understood(void)
            !strcmp(c->poni.detector->name, "Pilatus100k"),
        "... is the geometry but for what is said beside it");
     hcy_config_free(c);
+    is_int(read_keys(&c, "\"version\": 1, \"poni\": \"\", \"dist\": 0.4, \"poni1\": 0, \"poni2\": 0, \"rot1\": 0, "
+                         "\"rot2\": 0, \"rot3\": 0, \"wavelength\": 1e-10, \"pixel1\": 1e-4, \"pixel2\": 2e-4"),
+           0, "an empty name of a PONI file");
+    ok(c && c->poni.pixel1 == 1e-4 && c->poni.pixel2 == 2e-4, "... leaves the pixels beside it");
+    hcy_config_free(c);
 }
 
 int main(void)

@@ -186,6 +186,18 @@ for command in 'integrate six.npy -p s.poni -o' 'decompress s.h5 -o' 'compress s
     # shellcheck disable=SC2086
     check "a folder as the output: $command" refused 1 'closed' "$halcyon" $command closed -q
 done
+
+# --- Disks that fail while they are read: the first page of a process's memory always does ---
+if ln -s /proc/self/mem broken && [ -f broken ] && ! head -c 1 broken >head.log 2>&1; then
+    for command in 'integrate six.npy -p broken' 'integrate six.npy -p s.poni --monitor broken'; do
+        # shellcheck disable=SC2086
+        check "a file that cannot be read: $command" refused 1 'broken cannot be read' "$halcyon" $command -q -o failed.dat
+        check '... no output is left' sh -c '! ls failed.dat*'
+    done
+else
+    skip 'there is no file here of which reading fails'
+fi
+
 check 'a cache that cannot be written is no failure' \
     "$halcyon" integrate six.npy -p s.poni -q -o x.dat --plan-cache s.poni/plans
 

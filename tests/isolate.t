@@ -60,6 +60,37 @@ if [ "`id -u`" = 0 ] && chown 65534 s.h5; then
     chown 0 s.h5
 fi
 
+# Each way in goes through the reader: one that counts stands in front of it.
+reader=${HALCYON_H5_READER-${top_builddir:-.}/halcyon-h5-reader}
+cat >counter <<EOF
+#!/bin/sh
+echo x >>'$work/count'
+exec '$reader' "\$@"
+EOF
+chmod +x counter
+counted() # LEAST MOST COMMAND...: how many readers it starts
+{
+    least=$1 most=$2
+    shift 2
+    rm -f count
+    HALCYON_H5_READER=$work/counter "$@" >log 2>&1 || return 1
+    started=0
+    [ ! -f count ] || started=`wc -l <count`
+    echo "$started readers" >>log
+    [ "$started" -ge "$least" ] && [ "$started" -le "$most" ]
+}
+check 'integrate asks it' counted 1 9 integrate --isolate -o c.dat
+check 'decompress asks it' counted 1 9 "$halcyon" decompress s.h5 --isolate -q -o c.npy
+check 'sum asks it' counted 1 9 "$halcyon" sum s.h5 --isolate -q -o c.npy
+check 'info asks it' counted 1 9 "$halcyon" info s.h5 --isolate
+integrate -o r.h5 >log 2>&1
+if command -v gnuplot >/dev/null; then
+    check 'plot asks it' counted 1 9 "$halcyon" plot r.h5 --isolate -o c.svg
+fi
+# The command alone asks three times.
+check 'each of two processes asks it' counted 4 99 integrate --isolate --processes 2 -o c.dat
+check 'nobody asks it for files of his own' counted 0 0 integrate -o c.dat
+
 # The library's own tests of what it reads, with all of it isolated.
 HALCYON_ISOLATE=all
 export HALCYON_ISOLATE

@@ -10,7 +10,7 @@
 
 test_public = \
     tests/hal_status tests/hal_modules tests/hal_null tests/hal_options tests/hostqueue tests/nulls tests/sized tests/past_caches tests/callbacks \
-    tests/stack tests/stack_files tests/stack_grow tests/stack_h5 tests/stack_raw tests/stack_virtual tests/stack_write tests/isolated \
+    tests/stack tests/stack_files tests/stack_grow tests/stack_h5 tests/stack_raw tests/stack_virtual tests/stack_write tests/isolated tests/isolated_ends \
     tests/stack_writer tests/shards tests/corrections tests/pipes tests/results tests/config tests/h5plugin tests/bslz4_decode \
     tests/azint_poni tests/azint_geometry tests/azint_plan tests/azint_curve tests/azint_reference tests/azint_arrays \
     tests/azint_2d tests/azint_corners tests/azint_filter tests/azint_regions tests/azint_large tests/pipeline_norm tests/pipeline_regions tests/simulate tests/calibrate \
@@ -20,7 +20,7 @@ test_public = \
 
 test_internal = tests/hal_spec tests/arguments tests/nvrtc tests/own_fft tests/bslz4 tests/mutations tests/fuzz tests/azint_cache tests/azint_detectors tests/caches \
     tests/azint_ops tests/azint_kernels tests/nufft_lacks tests/hls_args \
-    tests/pipeline tests/pipeline_push tests/pipeline_refuse tests/pipeline_rows
+    tests/pipeline tests/pipeline_push tests/pipeline_refuse tests/pipeline_rows tests/read_errors
 
 test_scripts = tests/trace.t tests/headers.t tests/symbols.t tests/laws.t tests/docs.t tests/examples.t tests/cts.t tests/toy.t \
     tests/fake_cuda.t tests/embedded.t tests/opencl.t tests/aarch64.t tests/locale.t tests/valgrind.t tests/inject.t \
@@ -72,7 +72,14 @@ tests_pipeline_refuse_LDADD = $(inside)
 tests_pipeline_refuse_LDFLAGS = $(wrap)hcy_launch -Wl,--wrap=hcy_kernel_preferred_batch
 tests_pipeline_rows_LDADD = $(inside)
 tests_pipeline_rows_LDFLAGS = $(wrap)hcy_buffer_read
+tests_read_errors_LDADD = $(inside)
+tests_read_errors_LDFLAGS = $(wrap)pread -Wl,--wrap=fdopen -Wl,--wrap=fopen
 tests_stream_SOURCES = tests/stream.c src/cli/stream_write.h src/cli/stream_write.c
+tests_isolated_ends_SOURCES = tests/isolated_ends.c src/reader/sandbox.h src/reader/sandbox.c
+tests_isolated_ends_CPPFLAGS = $(AM_CPPFLAGS)
+if SANITIZER
+tests_isolated_ends_CPPFLAGS += -DHCY_SANITIZED
+endif
 tests_simulate_SOURCES = tests/simulate.c src/cli/simulate.h src/cli/simulate_image.c src/cli/simulate_noise.c
 
 # Who launches kernels and who is launched, compiled once more with the arguments of each kernel in reverse order.

@@ -51,9 +51,9 @@ static int read_numbers(void **data, size_t bytes, const struct hcy__npy *npy, i
     *data = malloc(bytes ? bytes : 1);
     if (!*data)
         return hcy_fail(HCY_ENOMEM, "no memory for %s, %zu bytes", path, bytes);
-    return hcy__read_at(fd, *data, bytes, npy->data, &number) == bytes
-               ? 0
-               : hcy_fail(HCY_EIO, "%s: reading failed", path);
+    if (hcy__read_at(fd, *data, bytes, npy->data, &number) == bytes)
+        return 0;
+    return number ? hcy__read_failed(path, number) : hcy_fail(HCY_ECORRUPT, "%s is truncated", path);
 }
 
 static int array_from_npy(hcy_array **out, hcy_device *dev, const char *path)

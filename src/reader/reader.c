@@ -26,20 +26,19 @@ static answer_fn answer_to(uint64_t question)
     }
 }
 
-/* The status and its words come first, and then what there is to say: two packets, because the words are known last. */
-static int send_answer(hcy__packet *body, int st)
+/* The status and its words come first, and then what there is to say: two packets, because the words are known last,
+ * that are sent as one. */
+static int send_answer(const hcy__packet *body, int st)
 {
-    hcy__packet whole = { 0 };
+    hcy__packet first = { 0 };
     const hcy_error *error = hcy_last_error();
     if (body->bad && !st)
         st = hcy_fail(HCY_ENOMEM, "the answer does not fit the reader's memory");
-    hcy__packet_put_number(&whole, (uint64_t)-st);
-    hcy__packet_put_text(&whole, st ? error->text : NULL);
-    hcy__packet_put_text(&whole, st ? error->vendor : NULL);
-    if (!st)
-        hcy__packet_put(&whole, body->bytes, body->size);
-    int number = whole.bad ? -1 : hcy__packet_send(HCY__READER_SOCKET, &whole, 0);
-    hcy__packet_free(&whole);
+    hcy__packet_put_number(&first, (uint64_t)-st);
+    hcy__packet_put_text(&first, st ? error->text : NULL);
+    hcy__packet_put_text(&first, st ? error->vendor : NULL);
+    int number = first.bad ? -1 : hcy__packet_send(HCY__READER_SOCKET, &first, st ? NULL : body, 0);
+    hcy__packet_free(&first);
     return number;
 }
 

@@ -109,8 +109,10 @@ int hcy__bytes_open(hcy__bytes *b, const char *path)
         st = hcy_fail(HCY_EIO, "%s: its size is not known", path);
     } else {
         b->size = (uint64_t)is.st_size;
+        size_t n = 0;
+        st = hcy__bytes_read(&n, b, magic, 2, 0);
         /* By its first bytes and not by its suffix: beamlines compress files without renaming them. */
-        if (hcy__bytes_read(b, magic, 2, 0) == 2 && magic[0] == 0x1f && magic[1] == 0x8b)
+        if (!st && n == 2 && magic[0] == 0x1f && magic[1] == 0x8b)
             st = inflate_file(b);
     }
     if (st)
@@ -127,25 +129,29 @@ void hcy__bytes_close(hcy__bytes *b)
     b->memory = NULL;
 }
 
-size_t hcy__bytes_read(const hcy__bytes *b, void *dst, size_t size, uint64_t offset)
+int hcy__bytes_read(size_t *n, const hcy__bytes *b, void *dst, size_t size, uint64_t offset)
 {
-    int number;
+    int number = 0;
+    *n = 0;
     if (offset >= b->size)
         return 0;
     /* The file may have grown since it was opened; a frame is judged by what was there then. */
     if (size > b->size - offset)
         size = (size_t)(b->size - offset);
-    if (!b->memory)
-        return (size_t)hcy__read_at(b->fd, dst, size, offset, &number);
-    memcpy(dst, b->memory + offset, size);
-    return size;
+    *n = size;
+    if (b->memory)
+        memcpy(dst, b->memory + offset, size);
+    else
+        *n = (size_t)hcy__read_at(b->fd, dst, size, offset, &number);
+    return number ? hcy__read_failed(b->path, number) : 0;
 }
 
 int hcy__bytes_need(const hcy__bytes *b, void *dst, size_t size, uint64_t offset)
 {
-    size_t done = hcy__bytes_read(b, dst, size, offset);
-    if (done == size)
-        return 0;
+    size_t done;
+    int st = hcy__bytes_read(&done, b, dst, size, offset);
+    if (st || done == size)
+        return st;
     return hcy_fail(HCY_ECORRUPT, "%s is truncated: %zu of %zu bytes at offset %llu are missing", b->path,
                     size - done, size, (unsigned long long)offset);
 }
@@ -161,16 +167,18 @@ int hcy__bytes_text(char **text, size_t *length, const hcy__bytes *b, uint64_t o
             return hcy_fail(HCY_ENOMEM, "no memory for the header of %s", b->path);
         }
         *text = more;
-        size_t n = hcy__bytes_read(b, more, room, offset);
-        *length = end(more, n);
+        size_t n;
+        int st = hcy__bytes_read(&n, b, more, room, offset);
+        *length = st ? 0 : end(more, n);
         if (*length) {
             more[*length] = 0;
             return 0;
         }
         /* The end of the file, or a header longer than any real one: what looked like one is damaged. */
-        if (n < room || room >= MAX_TEXT) {
+        if (st || n < room || room >= MAX_TEXT) {
             free(more);
-            return hcy_fail(HCY_ECORRUPT, "%s: its header at offset %llu has no end", b->path,
+            *text = NULL;
+            return st ? st : hcy_fail(HCY_ECORRUPT, "%s: its header at offset %llu has no end", b->path,
                             (unsigned long long)offset);
         }
     }

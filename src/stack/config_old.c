@@ -100,7 +100,7 @@ int hcy__config_renew(json_t *json, const char *path)
         return hcy_fail(HCY_EUNSUPPORTED, "%s: its \"splineFile\" names a distortion file, which is not supported",
                         path);
     /* Pixels beside a PONI file that names the detector are not looked at. */
-    int names_detector = json_object_get(json, "detector") || (!file && json_object_get(json, "pixel1"));
+    int names_detector = json_object_get(json, "detector") || (!(file && *file) && json_object_get(json, "pixel1"));
     int st = file && *file ? take_poni_file(json, file) : 0;
     if (names_detector)
         move_detector(json);

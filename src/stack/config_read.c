@@ -508,7 +508,6 @@ static void blank_constants(char *text)
 static int read_config_text(char **text, const char *path)
 {
     int fd, number, st = hcy__open_file(&fd, path);
-    char words[128];
     if (st)
         return st;
     *text = malloc(MAX_FILE + 1);
@@ -517,7 +516,7 @@ static int read_config_text(char **text, const char *path)
     if (!*text)
         return hcy_fail(HCY_ENOMEM, "no memory to read %s", path);
     if (number)
-        return hcy_fail(HCY_EIO, "%s cannot be read: %s", path, hcy__errno_text(number, words, sizeof words));
+        return hcy__read_failed(path, number);
     /* A zero would end the text for jansson, and the rest would be passed over. */
     if (n > MAX_FILE || memchr(*text, 0, (size_t)n))
         return hcy_fail(HCY_EFORMAT, "%s is not a configuration: not JSON", path);

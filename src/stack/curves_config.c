@@ -138,7 +138,9 @@ static int find_dataset(char dataset[HCY__CORRECTION_NAME], const char *file, in
 #ifdef HAVE_HDF5
     static const hcy_stack_info none = { .path = "", .dataset = "", .channel_name = "" };
     struct hcy__correction_names *names = calloc(1, sizeof *names);
+    hcy_stack_options options = HCY_STACK_OPTIONS_INIT;
     hcy_stack *stack = NULL;
+    options.isolation = source && source->isolation.files ? &source->isolation : NULL;
     if (!names)
         return hcy_fail(HCY_ENOMEM, "no memory to look into %s", file);
     /* A file without such groups finds nothing, and the next way is tried. */
@@ -146,7 +148,7 @@ static int find_dataset(char dataset[HCY__CORRECTION_NAME], const char *file, in
                                  source ? &source->isolation : NULL, file);
     if (which != HCY__CONFIG_DARK)
         snprintf(dataset, HCY__CORRECTION_NAME, "%s", which == HCY__CONFIG_MASK ? names->masks[0] : names->flat);
-    if (!*dataset && !hcy_stack_open(&stack, file, NULL))
+    if (!*dataset && !hcy_stack_open_with(&stack, file, &options))
         snprintf(dataset, HCY__CORRECTION_NAME, "%s", hcy_stack_get_info(stack)->dataset);
     hcy_stack_close(stack);
     free(names);

@@ -165,12 +165,21 @@ int hcy__edf_text(char **text, const char *path, uint64_t offset)
     return st;
 }
 
-static int scan_from(hcy__frames *frames, const hcy__bytes *bytes)
+/* Is there another header?  What follows the last frame may be anything, but has to be read to be known. */
+static int is_header(int *is, const hcy__bytes *bytes, uint64_t at)
 {
     unsigned char head[HCY__MAGIC];
+    size_t n;
+    int st = hcy__bytes_read(&n, bytes, head, sizeof head, at);
+    *is = !st && edf_is(head, n);
+    return st;
+}
+
+static int scan_from(hcy__frames *frames, const hcy__bytes *bytes)
+{
     struct edf edf;
-    int st = 0;
-    for (uint64_t at = 0; !st && edf_is(head, hcy__bytes_read(bytes, head, sizeof head, at)); at = edf.next) {
+    int more, st = is_header(&more, bytes, 0);
+    for (uint64_t at = 0; !st && more; at = edf.next, st = st ? st : is_header(&more, bytes, at)) {
         st = read_edf_header(&edf, bytes, at);
         if (st || !edf.is_image)
             continue;

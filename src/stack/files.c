@@ -130,8 +130,9 @@ static int find_image_format(const hcy__format **format, const char *path)
     *format = NULL;
     if (st)
         return st;
-    size_t n = hcy__bytes_read(&bytes, head, sizeof head, 0);
-    for (size_t i = 0; i < N_FORMATS && !*format; i++)
+    size_t n;
+    st = hcy__bytes_read(&n, &bytes, head, sizeof head, 0);
+    for (size_t i = 0; !st && i < N_FORMATS && !*format; i++)
         if (formats[i]->is(head, n))
             *format = formats[i];
     /* Both are read at offsets of the file itself, which mean nothing in its compressed bytes. */

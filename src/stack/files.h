@@ -19,9 +19,9 @@ typedef struct hcy__bytes {
 } hcy__bytes;
 int hcy__bytes_open(hcy__bytes *bytes, const char *path);
 void hcy__bytes_close(hcy__bytes *bytes);
-/* How many of `size` bytes are there and were read. */
-size_t hcy__bytes_read(const hcy__bytes *bytes, void *dst, size_t size, uint64_t offset);
-/* All of them, or HCY_ECORRUPT. */
+/* *n: how many of `size` bytes are there, which were read.  HCY_EIO. */
+int hcy__bytes_read(size_t *n, const hcy__bytes *bytes, void *dst, size_t size, uint64_t offset);
+/* All of them, or HCY_ECORRUPT: there are fewer; HCY_EIO. */
 int hcy__bytes_need(const hcy__bytes *bytes, void *dst, size_t size, uint64_t offset);
 /* Text from `offset` to where `end` says that it ends (0: not within these n bytes), 0-terminated, freed by the
  * caller.  HCY_ECORRUPT: no end within a megabyte. */

@@ -9,10 +9,12 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static H5E_auto2_t saved_print;
 static void *saved_data;
 static char words[128];
+static int failure; /* errno of a read */
 
 void hcy__h5_lock(void)
 {
     pthread_mutex_lock(&lock);
+    failure = 0;
     /* HDF5 would print its errors; ours go into the record, and the program's own setting comes back
      * afterwards. */
     H5Eget_auto2(H5E_DEFAULT, &saved_print, &saved_data);
@@ -39,6 +41,16 @@ const char *hcy__h5_words(void)
     words[0] = 0;
     H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_words, NULL);
     return words;
+}
+
+void hcy__h5_note_failure(int number)
+{
+    failure = failure ? failure : number;
+}
+
+int hcy__h5_judge(int status, const char *path)
+{
+    return failure ? hcy__read_failed(path, failure) : status;
 }
 
 static const char *class_words(H5T_class_t class)

@@ -18,6 +18,11 @@ void hcy__h5_unlock(void);
 const char *hcy__h5_words(void);
 #define hcy__h5_fail(status, ...) hcy_fail_vendor(status, 0, hcy__h5_words(), __VA_ARGS__)
 
+/* Of reads that failed since the lock was taken: HDF5 tells them from nothing else, and much that a file may lack is
+ * only looked for.  The first is noted by its errno; then a status of the file `path`, 0 as well, becomes HCY_EIO. */
+void hcy__h5_note_failure(int number);
+int hcy__h5_judge(int status, const char *path);
+
 /* What a dataset is, as far as images go. */
 typedef struct hcy__h5_shape {
     int rank;                /* of the dataset */

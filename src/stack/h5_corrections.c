@@ -191,6 +191,7 @@ int hcy__h5_corrections_find(struct hcy__correction_names *names, const hcy_stac
     }
     if (file >= 0)
         H5Fclose(file);
+    st = hcy__h5_judge(st, path);
     hcy__h5_unlock();
     return st;
 }

@@ -266,6 +266,7 @@ int hcy__h5_detector_read(hcy_detector_info *info, const char *path)
         st = read_detector_group(info, file, path);
     if (file >= 0)
         H5Fclose(file);
+    st = hcy__h5_judge(st, path);
     hcy__h5_unlock();
     return st;
 }

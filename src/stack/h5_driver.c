@@ -99,7 +99,9 @@ static herr_t reader_read(H5FD_t *pub, H5FD_mem_t type, hid_t transfer, haddr_t 
         return 0;
     }
     int number;
-    return hcy__read_at(file->fd, buffer, size, address, &number) == size ? 0 : -1;
+    uint64_t n = hcy__read_at(file->fd, buffer, size, address, &number);
+    hcy__h5_note_failure(number);
+    return n == size ? 0 : -1;
 }
 
 /* Never called: files are open for reading. */
@@ -147,6 +149,7 @@ static int has_writer(const char *path)
         return 0;
     uint64_t n = hcy__read_at(fd, head, sizeof head, 0, &number);
     close(fd);
+    hcy__h5_note_failure(number);
     return n == sizeof head && !memcmp(head, magic, sizeof magic) && head[MAGIC] >= 3 && head[FLAGS] & SWMR;
 }
 

@@ -1,4 +1,5 @@
 /* h5_read.c - see h5_read.h. */
+#include "h5_driver.h"
 #include "h5_read.h"
 #include "h5_virtual.h"
 #include <halcyon/backend.h>
@@ -13,8 +14,9 @@ int hcy__h5_open_file(hid_t *file, const char *path)
     if (st)
         return st;
     close(fd);
-    *file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
-    return *file < 0 ? hcy__h5_fail(HCY_EFORMAT, "%s cannot be opened as HDF5", path) : 0;
+    const char *words;
+    *file = hcy__h5_spy_open(path, &words);
+    return *file < 0 ? hcy_fail_vendor(HCY_EFORMAT, 0, words, "%s cannot be opened as HDF5", path) : 0;
 }
 
 static void copy_text(char *text, size_t size, const char *from, size_t n)

@@ -165,7 +165,7 @@ static int fetch_pixels(const hcy_stack *stack, const hcy__part *part, uint64_t 
                         const hcy__location *place, void *dst)
 {
     hcy__h5_lock();
-    int st = read_h5_pixels(stack, part, frame, place, dst);
+    int st = hcy__h5_judge(read_h5_pixels(stack, part, frame, place, dst), part->from ? part->from : stack->path);
     hcy__h5_unlock();
     return st;
 }
@@ -596,7 +596,7 @@ static int open_h5_stack(hcy_stack *stack)
 int hcy__h5_open(hcy_stack *stack)
 {
     hcy__h5_lock();
-    int st = open_h5_stack(stack);
+    int st = hcy__h5_judge(open_h5_stack(stack), stack->path);
     hcy__h5_unlock();
     return st;
 }

@@ -140,7 +140,7 @@ static int read_npy_array(hcy_host_array *a, const char *path, const char *membe
     if (!st && (!(a->data = malloc(bytes ? bytes : 1)) || (!as_is && !(raw = malloc(stored ? stored : 1)))))
         st = hcy_fail(HCY_ENOMEM, "no memory for %s, %zu bytes", path, as_is ? bytes : bytes + stored);
     if (!st && hcy__read_at(fd, as_is ? a->data : raw, stored, npy.data, &number) != stored)
-        st = hcy_fail(HCY_EIO, "%s: reading failed", path);
+        st = number ? hcy__read_failed(path, number) : hcy_fail(HCY_ECORRUPT, "%s is truncated", path);
     if (!st && !as_is)
         take_numbers(a, raw, &npy, integers, n);
     free(raw);

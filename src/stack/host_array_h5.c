@@ -97,6 +97,7 @@ int hcy__host_array_read_h5(hcy_host_array *a, const char *path, const char *nam
         H5Dclose(dataset);
     if (file >= 0)
         H5Fclose(file);
+    st = hcy__h5_judge(st, path);
     hcy__h5_unlock();
     return st;
 }

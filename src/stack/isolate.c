@@ -18,7 +18,7 @@
 
 extern char **environ;
 
-enum { SECONDS = 60, MOST_ALIVE = 8, LAST_BREATH = 2000, MOST_ENDS = 3 };
+enum { SECONDS = 60, MOST_KEPT = 8, LAST_BREATH = 2000, MOST_ENDS = 3 };
 #define MEMORY ((uint64_t)4 << 30)
 
 /* --- Which files --- */
@@ -99,7 +99,7 @@ int hcy__looks_like_h5(const char *path)
 {
     static const unsigned char magic[8] = { 0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n' };
     unsigned char head[8];
-    int fd, number, found = 0;
+    int fd, number = 0, found = 0;
     if (hcy__open_file(&fd, path))
         return 0;
     /* It stands at the beginning, or behind a block of the user's, which has 512 bytes or twice as many, and so on. */
@@ -107,7 +107,8 @@ int hcy__looks_like_h5(const char *path)
          at = at ? 2 * at : 512)
         found = !memcmp(head, magic, sizeof magic);
     close(fd);
-    return found;
+    /* What cannot be read now may be HDF5 a moment later, and is not for this process then. */
+    return found || number;
 }
 
 /* --- The program --- */
@@ -149,7 +150,14 @@ struct hcy__reader {
     hcy__packet opening; /* what a new process is asked first; nothing yet: size 0 */
 };
 
-static atomic_int alive; /* processes of this library in this process */
+/* Readers that keep a file open, the one that was asked last at the end.  Of those that a fork has inherited, which may
+ * be gone by now, nothing is looked at. */
+static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER; /* behind a reader's own */
+static struct {
+    hcy__reader *reader;
+    pid_t asker;
+} kept[MOST_KEPT];
+static int n_kept;
 
 int hcy__reader_new(hcy__reader **reader, const hcy_isolation *limits, const char *path)
 {
@@ -241,29 +249,37 @@ static int spawn_reader(pid_t *pid, const char *program, const hcy_isolation *li
     return number;
 }
 
+static int fail_start(const hcy__reader *r, const char *program_path, int number)
+{
+    char words[128];
+    hcy__errno_text(number, words, sizeof words);
+    if (number == ENOENT || number == EACCES)
+        return hcy_fail(HCY_ENOENT,
+                        "%s is to be read by a process of its own, and %.200s is not there or cannot be run (%s): "
+                        "install it, name it in HALCYON_H5_READER, or read the file without (--no-isolate)", r->path,
+                        program_path, words);
+    return hcy_fail(number == ENOMEM ? HCY_ENOMEM : HCY_EIO, "%s: %.200s cannot be started: %s", r->path, program_path,
+                    words);
+}
+
 static int start_reader(hcy__reader *r)
 {
-    char program_path[PATH_MAX], words[128];
+    char program_path[PATH_MAX];
     int theirs;
     if (find_reader_program(program_path))
-        return hcy_fail(HCY_ENOENT,
-                        "%s is to be read by a process of its own, and %.200s is not there: install it, name it in "
-                        "HALCYON_H5_READER, or read the file without (--no-isolate)", r->path, program_path);
+        return fail_start(r, program_path, ENOENT);
     int number = make_sockets(&r->socket, &theirs);
     if (!number)
         number = spawn_reader(&r->pid, program_path, &r->limits, theirs);
     if (theirs >= 0)
         close(theirs);
-    if (!number) {
-        atomic_fetch_add(&alive, 1);
+    if (!number)
         return 0;
-    }
     if (r->socket >= 0)
         close(r->socket);
     r->socket = -1;
     r->pid = 0;
-    return hcy_fail(number == ENOMEM ? HCY_ENOMEM : HCY_EIO, "%s: %.200s cannot be started: %s", r->path, program_path,
-                    hcy__errno_text(number, words, sizeof words));
+    return fail_start(r, program_path, number);
 }
 
 /* Ends the process, after `patience` milliseconds in which it may end by itself; how it ended, -1: not known.  Nobody
@@ -290,15 +306,59 @@ static int end_reader(hcy__reader *r, int patience)
             got = waitpid(r->pid, &how, 0);
         while (got < 0 && errno == EINTR);
     }
-    atomic_fetch_sub(&alive, 1);
     r->pid = 0;
     return got > 0 ? how : -1;
+}
+
+/* Takes a reader off the list, whose lock is held. */
+static void forget_kept(const hcy__reader *r)
+{
+    pid_t self = getpid();
+    int n = 0;
+    for (int i = 0; i < n_kept; i++)
+        if (kept[i].reader != r && kept[i].asker == self)
+            kept[n++] = kept[i];
+    n_kept = n;
+}
+
+/* A list of very many files must not be as many processes: of those that keep theirs open, the one that has not been
+ * asked for longest is ended, and started again when it is asked.  The reader's lock is held, and stays so. */
+static void limit_kept(hcy__reader *r)
+{
+    hcy__reader *end = NULL;
+    pthread_mutex_lock(&kept_lock);
+    forget_kept(r);
+    /* One that answers another thread stays.  Whoever releases one takes it off first, and waits for its lock. */
+    for (int i = 0; i < n_kept && n_kept == MOST_KEPT && !end; i++)
+        if (!pthread_mutex_trylock(&kept[i].reader->lock))
+            end = kept[i].reader;
+    if (end)
+        forget_kept(end);
+    if (n_kept < MOST_KEPT) {
+        kept[n_kept].reader = r;
+        kept[n_kept++].asker = r->asker;
+    } else {
+        end = r;
+    }
+    pthread_mutex_unlock(&kept_lock);
+    if (end)
+        (void)end_reader(end, 0);
+    if (end && end != r)
+        pthread_mutex_unlock(&end->lock);
 }
 
 void hcy__reader_release(hcy__reader *r)
 {
     if (!r || atomic_fetch_sub(&r->refs, 1) > 1)
         return;
+    /* A fork may have got locks that a thread held which it has not got. */
+    if (r->asker == getpid()) {
+        pthread_mutex_lock(&kept_lock);
+        forget_kept(r);
+        pthread_mutex_unlock(&kept_lock);
+        pthread_mutex_lock(&r->lock);
+        pthread_mutex_unlock(&r->lock);
+    }
     if (r->pid)
         (void)end_reader(r, 0);
     pthread_mutex_destroy(&r->lock);
@@ -314,22 +374,33 @@ static int explain_end(hcy__reader *r, int number)
 {
     char words[128];
     int how = end_reader(r, number == ECONNRESET ? LAST_BREATH : 0);
+    pthread_mutex_lock(&kept_lock);
+    forget_kept(r);
+    pthread_mutex_unlock(&kept_lock);
+    /* Of what this process lacks, the file can do nothing. */
+    if (number == ENOMEM)
+        return hcy_fail(HCY_ENOMEM, "%s: no memory for what " NAME " says of it", r->path);
     r->ends++;
-    if (number == ETIMEDOUT || (how >= 0 && WIFSIGNALED(how) && WTERMSIG(how) == SIGXCPU))
+    int code = how >= 0 && WIFEXITED(how) ? WEXITSTATUS(how) : -1;
+    int killer = how >= 0 && WIFSIGNALED(how) ? WTERMSIG(how) : 0;
+    if (number == ETIMEDOUT || killer == SIGXCPU)
         return hcy_fail(HCY_ETIMEOUT,
                         "%s: HDF5 took more than %u s over it and was stopped: the file is damaged, or very large",
                         r->path, r->limits.seconds);
-    if (number == EPROTO || (how >= 0 && WIFEXITED(how) && WEXITSTATUS(how) == HCY__READER_OTHER_VERSION))
+    if (number == EPROTO || code == HCY__READER_OTHER_VERSION)
         return hcy_fail(HCY_EABI, "%s: " NAME " and this library are not of one version (%s)", r->path,
                         hcy_version());
     if (number != ECONNRESET)
         return hcy_fail(HCY_EIO, "%s: asking " NAME " failed: %s", r->path,
                         hcy__errno_text(number, words, sizeof words));
-    if (how >= 0 && WIFSIGNALED(how) && WTERMSIG(how) == SIGKILL)
+    if (code >= 0)
+        return hcy_fail(HCY_EIO, "%s: " NAME " ended with status %d before it answered: is it installed whole?",
+                        r->path, code);
+    if (killer == SIGKILL)
         return hcy_fail(HCY_ENOMEM, "%s: " NAME " was killed while it read it, for its memory perhaps", r->path);
-    snprintf(words, sizeof words, "signal %d", how >= 0 && WIFSIGNALED(how) ? WTERMSIG(how) : 0);
+    snprintf(words, sizeof words, "signal %d", killer);
     return hcy_fail(HCY_ECORRUPT, "%s: HDF5 crashed while it read it (%s): the file is damaged", r->path,
-                    how >= 0 && WIFSIGNALED(how) ? words : "no signal");
+                    killer ? words : "no signal");
 }
 
 /* Takes the status off an answer, and makes the reader's words this thread's. */
@@ -346,7 +417,7 @@ static int take_status(hcy__packet *answer, const hcy__reader *r)
 static int ask_process(hcy__packet *answer, hcy__reader *r, const hcy__packet *question)
 {
     int64_t deadline = hcy__packet_clock() + (int64_t)r->limits.seconds * 1000;
-    int number = hcy__packet_send(r->socket, question, deadline);
+    int number = hcy__packet_send(r->socket, question, NULL, deadline);
     /* It cannot have made more than it has room for. */
     if (!number)
         number = hcy__packet_receive(answer, r->socket, r->limits.memory, deadline);
@@ -384,9 +455,8 @@ int hcy__reader_ask(hcy__packet *answer, hcy__reader *r, const hcy__packet *ques
     int st = make_ready(r);
     if (!st)
         st = ask_process(answer, r, question);
-    /* A list of very many files must not be as many processes: theirs are started again when they are asked. */
-    if (r->pid && r->opening.size && atomic_load(&alive) > MOST_ALIVE)
-        (void)end_reader(r, 0);
+    if (r->pid && r->opening.size)
+        limit_kept(r);
     pthread_mutex_unlock(&r->lock);
     return st;
 }
@@ -398,6 +468,8 @@ void hcy__reader_keep(hcy__reader *r, hcy__packet *opening)
     r->opening = *opening;
     *opening = (hcy__packet){ 0 };
     r->keeps = 1;
+    if (r->pid)
+        limit_kept(r);
     pthread_mutex_unlock(&r->lock);
 }
 

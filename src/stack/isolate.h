@@ -40,10 +40,12 @@ hcy__reader *hcy__reader_share(hcy__reader *reader);
 /* Ends the process with the last that lets go; NULL is fine. */
 void hcy__reader_release(hcy__reader *reader);
 /* Asks, and waits for the answer, to be freed also after a failure.  The status is the reader's own; or HCY_ECORRUPT:
- * HDF5 crashed; HCY_ETIMEOUT, HCY_ENOMEM: limits; HCY_EFORK: this process is a fork of the one that started the reader;
- * HCY_ENOENT, HCY_EABI: no such program, or of another version; HCY_EIO. */
+ * HDF5 crashed; HCY_ETIMEOUT, HCY_ENOMEM: limits, or this process has no memory for the answer; HCY_EFORK: this process
+ * is a fork of the one that started the reader; HCY_ENOENT, HCY_EABI: no such program, or of another version; HCY_EIO:
+ * it ended by itself, or HDF5 had not the memory that it wanted and says so. */
 int hcy__reader_ask(hcy__packet *answer, hcy__reader *reader, const hcy__packet *question);
-/* More will be asked of what `opening`, which the reader takes over, has opened. */
+/* More will be asked of what `opening`, which the reader takes over, has opened.  Beyond eight such readers, this call
+ * or an answer ends the process of the one that was asked longest ago. */
 void hcy__reader_keep(hcy__reader *reader, hcy__packet *opening);
 /* Asks a reader of its own, once. */
 int hcy__reader_ask_once(hcy__packet *answer, const hcy_isolation *limits, const char *path,

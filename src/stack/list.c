@@ -3,6 +3,7 @@
  * Each file is opened as a stack of its own, whose parts and places the first one takes over: reading knows no
  * difference.  Single-threaded, as opening is. */
 #include "files.h"
+#include "isolate.h"
 #include <dirent.h>
 #include <errno.h>
 #include <glob.h>
@@ -102,6 +103,14 @@ static int take_absent(hcy_stack *s, const char *path)
     return st ? st : hcy__note_path(&s->also, &s->n_also, path, s);
 }
 
+/* A lack of memory, or options that are wrong, would be the same for every file; anything else is this file's alone, as
+ * is the memory that a reader of its own lacks. */
+static int concerns_all_files(int st, const hcy_isolation *own, const char *path)
+{
+    hcy_isolation limits;
+    return st == HCY_EINVAL || (st == HCY_ENOMEM && !(hcy__isolates(&limits, own, path) && hcy__looks_like_h5(path)));
+}
+
 int hcy__list_add(hcy_stack *s, const char *path)
 {
     hcy_stack_options options = HCY_STACK_OPTIONS_INIT;
@@ -115,9 +124,7 @@ int hcy__list_add(hcy_stack *s, const char *path)
         return st;
     st = hcy_stack_open_with(&next, path, &options);
     if (st)
-        /* A lack of memory, or options that are wrong, would be the same for every file; anything else is this
-         * file's alone. */
-        return st == HCY_ENOMEM || st == HCY_EINVAL ? st : take_absent(s, path);
+        return concerns_all_files(st, options.isolation, path) ? st : take_absent(s, path);
     st = check_alike(s, next);
     if (!st)
         st = take_frames(s, next);

@@ -98,11 +98,10 @@ static int parse_npy(struct hcy__npy *npy, const char *path, const char *text)
 int hcy__npy_header(struct hcy__npy *npy, const char *path, int fd)
 {
     unsigned char head[12];
-    char words[128];
     /* Ten bytes in version 1 and twelve in later ones, which have a longer length. */
     ssize_t n = pread(fd, head, sizeof head, (off_t)npy->start);
     if (n < 0)
-        return hcy_fail(HCY_EIO, "%s cannot be read: %s", path, hcy__errno_text(errno, words, sizeof words));
+        return hcy__read_failed(path, errno);
     /* The file is told from a NumPy file that was cut short: the user does different things about them. */
     if (n < 6 || memcmp(head, magic, 6))
         return hcy_fail(HCY_EFORMAT, "%s is not a NumPy file", path);
@@ -124,7 +123,7 @@ int hcy__npy_header(struct hcy__npy *npy, const char *path, int fd)
     n = pread(fd, text, length, (off_t)(npy->start + at));
     int st;
     if (n < 0) {
-        st = hcy_fail(HCY_EIO, "%s cannot be read: %s", path, hcy__errno_text(errno, words, sizeof words));
+        st = hcy__read_failed(path, errno);
     } else if (n != (ssize_t)length) {
         st = hcy_fail(HCY_ECORRUPT, "%s: a NumPy file that ends inside its header", path);
     } else {
@@ -145,7 +144,9 @@ int hcy__npy_file(struct hcy__npy *npy, int *fd, const char *path, const char *m
     off_t size = lseek(*fd, 0, SEEK_END);
     *npy = (struct hcy__npy){ .end = size < 0 ? 0 : (uint64_t)size };
     npy->packed = hcy__read_at(*fd, head, sizeof head, 0, &number) == sizeof head && !memcmp(head, zip, sizeof head);
-    if (npy->packed)
+    if (number)
+        st = hcy__read_failed(path, number);
+    if (!st && npy->packed)
         st = hcy__npz_find(&npy->start, &npy->end, fd, path, member);
     if (!st)
         st = hcy__npy_header(npy, path, *fd);
@@ -260,7 +261,7 @@ static int npy_read(void *dst, const char *path, uint64_t offset, const hcy_stac
         return st;
     st = hcy__frame_fits(info, path, image[1], image[2], pixel);
     if (!st && hcy__read_at(fd, dst, info->frame_bytes, npy.data + offset, &number) != info->frame_bytes)
-        st = hcy_fail(HCY_ECORRUPT, "%s is truncated", path);
+        st = number ? hcy__read_failed(path, number) : hcy_fail(HCY_ECORRUPT, "%s is truncated", path);
     close(fd);
     return st;
 }

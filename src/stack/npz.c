@@ -43,7 +43,9 @@ static int fail_damaged(const char *path, const char *what)
 static int need_bytes(void *to, size_t n, int fd, uint64_t offset, const char *path, const char *what)
 {
     int number;
-    return hcy__read_at(fd, to, n, offset, &number) == n ? 0 : fail_damaged(path, what);
+    if (hcy__read_at(fd, to, n, offset, &number) == n)
+        return 0;
+    return number ? hcy__read_failed(path, number) : fail_damaged(path, what);
 }
 
 /* Where the directory is, from the record at the end; archives beyond 4 GiB have a second, longer one before it. */

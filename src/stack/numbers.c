@@ -29,13 +29,19 @@ struct source {
 int hcy__h5_numbers(double **values, size_t *n, const char *path, const char *name)
 {
     const char *words;
+    *values = NULL;
     hcy__h5_lock();
     hid_t id = hcy__h5_spy_open(path, &words); /* which can also read what is being written */
     int st = id < 0 ? hcy_fail_vendor(HCY_EFORMAT, 0, words, "%s cannot be opened as HDF5", path)
                     : hcy__h5_get_doubles(values, n, id, name, path);
     if (id >= 0)
         H5Fclose(id);
+    st = hcy__h5_judge(st, path);
     hcy__h5_unlock();
+    if (st) {
+        free(*values);
+        *values = NULL;
+    }
     return st;
 }
 
@@ -84,7 +90,7 @@ static int read_npy_numbers(double **values, size_t *n, const struct source *fro
     if (!raw || !*values)
         st = hcy_fail(HCY_ENOMEM, "%s: no memory for its %zu numbers", from->file, *n);
     else if (hcy__read_at(fd, raw, bytes, npy.data, &number) != bytes)
-        st = hcy_fail(HCY_EIO, "%s cannot be read", from->file);
+        st = number ? hcy__read_failed(from->file, number) : hcy_fail(HCY_ECORRUPT, "%s is truncated", from->file);
     else
         hcy__pixels_to_doubles(*values, raw, pixel->type, *n);
     free(raw);
@@ -170,7 +176,7 @@ static int read_text_numbers(double **values, size_t *n, const struct source *fr
     if (!text)
         return hcy_fail(HCY_ENOMEM, "no memory to read %s", from->file);
     uint64_t got = hcy__read_at(fd, text, (uint64_t)is.st_size, 0, &number);
-    int st = number ? hcy_fail(HCY_EIO, "%s cannot be read", from->file) : 0;
+    int st = number ? hcy__read_failed(from->file, number) : 0;
     text[got] = 0;
     /* A zero byte: some other format, whose bytes must not be read as numbers. */
     if (!st && strlen(text) != got)
@@ -195,7 +201,9 @@ static int read_any(double **values, size_t *n, const struct source *from)
     (void)hcy__read_at(fd, magic, sizeof magic, 0, &number);
     /* The first bytes tell the format.  A path behind :: can only mean HDF5, whose reader then says what
      * is wrong. */
-    if (!memcmp(magic, npy, sizeof npy) && !from->part)
+    if (number)
+        st = hcy__read_failed(from->file, number);
+    else if (!memcmp(magic, npy, sizeof npy) && !from->part)
         st = read_npy_numbers(values, n, from, fd);
     else if (from->part && (!memcmp(magic, hdf, sizeof hdf) || *from->part == '/'))
         st = read_dataset(values, n, from);

@@ -205,12 +205,14 @@ static int move_bytes(int socket, unsigned char *bytes, size_t size, int64_t dea
     return number;
 }
 
-int hcy__packet_send(int socket, const hcy__packet *p, int64_t deadline)
+int hcy__packet_send(int socket, const hcy__packet *p, const hcy__packet *rest, int64_t deadline)
 {
-    struct head head = { .size = p->size };
+    struct head head = { .size = (uint64_t)p->size + (rest ? rest->size : 0) };
     memcpy(head.magic, magic, sizeof magic);
     int number = move_bytes(socket, (unsigned char *)&head, sizeof head, deadline, 1);
-    return number ? number : move_bytes(socket, p->bytes, p->size, deadline, 1);
+    if (!number)
+        number = move_bytes(socket, p->bytes, p->size, deadline, 1);
+    return number || !rest ? number : move_bytes(socket, rest->bytes, rest->size, deadline, 1);
 }
 
 int hcy__packet_receive(hcy__packet *p, int socket, uint64_t most, int64_t deadline)

@@ -38,10 +38,11 @@ void *hcy__packet_copy_array(size_t *n, hcy__packet *packet, size_t element);
 
 void hcy__packet_free(hcy__packet *packet);
 
-/* Sends a packet with its head, or receives one of at most `most` bytes, over a socket: 0, or an errno (EPROTO: not
- * from the other side's program; ECONNRESET: it is gone; ETIMEDOUT: past `deadline`, of CLOCK_MONOTONIC in
- * milliseconds, 0: none).  Memory grows with what arrives, not with what is announced. */
-int hcy__packet_send(int socket, const hcy__packet *packet, int64_t deadline);
+/* Sends a packet with its head, and behind it the bytes of `rest` (NULL: none) as if they were its own; or receives one
+ * of at most `most` bytes, over a socket: 0, or an errno (EPROTO: not from the other side's program; ECONNRESET: it is
+ * gone; ETIMEDOUT: past `deadline`, of CLOCK_MONOTONIC in milliseconds, 0: none).  Memory grows with what arrives, not
+ * with what is announced. */
+int hcy__packet_send(int socket, const hcy__packet *packet, const hcy__packet *rest, int64_t deadline);
 int hcy__packet_receive(hcy__packet *packet, int socket, uint64_t most, int64_t deadline);
 int64_t hcy__packet_clock(void);
 

@@ -23,15 +23,20 @@ static void edf_results_close(void *state)
     free(edf);
 }
 
-static int is_edf(const char *path)
+/* Only a disk that fails is a failure: other formats are to come. */
+static int is_edf(int *is, const char *path)
 {
     hcy__bytes bytes;
     unsigned char magic[HCY__MAGIC];
-    if (hcy__bytes_open(&bytes, path))
-        return 0;
-    int is = hcy__format_edf.is(magic, hcy__bytes_read(&bytes, magic, sizeof magic, 0));
+    size_t n;
+    *is = 0;
+    int st = hcy__bytes_open(&bytes, path);
+    if (st)
+        return st == HCY_EIO ? st : 0;
+    st = hcy__bytes_read(&n, &bytes, magic, sizeof magic, 0);
+    *is = !st && hcy__format_edf.is(magic, n);
     hcy__bytes_close(&bytes);
-    return is;
+    return st;
 }
 
 /* Reads an axis of n centres from NAME_min to NAME_max. */
@@ -113,14 +118,15 @@ static int fill_edf_results(struct edf *edf, hcy__results_head *head)
 
 static int edf_results_open(void **state, hcy__results_head *head)
 {
-    if (!is_edf(head->path))
-        return 0;
+    int is, st = is_edf(&is, head->path);
+    if (st || !is)
+        return st;
     struct edf *edf = calloc(1, sizeof *edf);
     if (!edf)
         return hcy_fail(HCY_ENOMEM, "no memory to read %s", head->path);
     *state = edf;
     hcy__plain plain = hcy__plain_enter();
-    int st = fill_edf_results(edf, head);
+    st = fill_edf_results(edf, head);
     hcy__plain_leave(plain);
     return st;
 }

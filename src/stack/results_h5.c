@@ -2,6 +2,7 @@
  * with its signal, [rows][radial] or [rows][chi][radial]. */
 #include "h5_read.h"
 #include "h5_virtual.h"
+#include "isolate.h"
 #include "results.h"
 #include <halcyon/backend.h>
 #include <math.h>
@@ -177,6 +178,10 @@ static int open_results(struct h5 *h5, hcy__results_head *head)
 
 static int h5_results_open(void **state, hcy__results_head *head)
 {
+    hcy_isolation limits;
+    /* The reader has been asked about an isolated file, unless that does not look like HDF5. */
+    if (hcy__isolates(&limits, NULL, head->path))
+        return 0;
     hcy__h5_lock();
     int is = H5Fis_hdf5(head->path) > 0;
     hcy__h5_unlock();
@@ -189,7 +194,7 @@ static int h5_results_open(void **state, hcy__results_head *head)
     h5->file = h5->data = h5->sigma = -1;
     *state = h5;
     hcy__h5_lock();
-    int st = open_results(h5, head);
+    int st = hcy__h5_judge(open_results(h5, head), head->path);
     hcy__h5_unlock();
     return st;
 }

@@ -194,6 +194,9 @@ static int skip_head(off_t *at, struct text *t, struct scan *scan, hcy__results_
         *at = end[LINES - 1];
         take_label(head, line[1]);
     }
+    /* A head that was not seen would be read as a curve. */
+    if (ferror(t->in))
+        return hcy_fail(HCY_EIO, "%s cannot be read", head->path);
     clearerr(t->in);
     return fseeko(t->in, *at, SEEK_SET) ? hcy_fail(HCY_EIO, "%s cannot be read", head->path) : 0;
 }
@@ -238,10 +241,13 @@ static int read_block_rows(struct text *t, const struct block *block, const char
 {
     double x[3];
     /* Blocks were counted when the file was opened, so any row is read without those before it. */
+    clearerr(t->in);
     if (fseeko(t->in, block->at, SEEK_SET))
         return hcy_fail(HCY_EIO, "%s cannot be read", path);
     for (size_t i = 0; i < block->n; i++) {
         int n = getline(&t->line, &t->room, t->in) < 0 ? 0 : numbers(x, t->line);
+        if (n < 2 && ferror(t->in))
+            return hcy_fail(HCY_EIO, "%s cannot be read", path);
         /* The file may be growing or have been replaced since its blocks were counted. */
         if (n < 2)
             return hcy_fail(HCY_ECORRUPT, "%s: the curve of frame %llu has changed since it was opened", path,

@@ -127,6 +127,12 @@ uint64_t hcy__read_at(int fd, void *dst, uint64_t size, uint64_t offset, int *nu
     return done;
 }
 
+int hcy__read_failed(const char *path, int number)
+{
+    char words[128];
+    return hcy_fail(HCY_EIO, "%s cannot be read: %s", path, hcy__errno_text(number, words, sizeof words));
+}
+
 int hcy__fetch_pread(const hcy_stack *stack, const hcy__part *part, uint64_t frame, const hcy__location *place,
                      void *dst)
 {

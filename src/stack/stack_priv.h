@@ -131,6 +131,8 @@ int hcy__zstd_planes(void *dst, const hcy_bslz4_job *job, const void *chunk, siz
 /* preads until `size` bytes are there, the file ends, or it fails (then *number is the errno, else 0); how
  * many. */
 uint64_t hcy__read_at(int fd, void *dst, uint64_t size, uint64_t offset, int *number);
+/* HCY_EIO, in the system's words. */
+int hcy__read_failed(const char *path, int number);
 /* Opens `path` for reading: *fd, or HCY_ENOENT; HCY_EIO, also for what is no plain file. */
 int hcy__open_file(int *fd, const char *path);
 /* Is `path` one of these files? */

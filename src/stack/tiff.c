@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #ifdef HAVE_TIFF
+#include <sys/stat.h>
 #include <tiffio.h>
 #include <unistd.h>
 #endif
@@ -21,18 +22,71 @@ static int tiff_is(const unsigned char *head, size_t n)
 #ifdef HAVE_TIFF
 #define MAX_BLOCK ((tmsize_t)1 << 32) /* of one allocation of libtiff's */
 
-/* libtiff's words for what went wrong last. */
-struct words {
-    char text[128];
+/* A file as libtiff reads it, and what went wrong with it last: the system's number, 0 where libtiff alone complains,
+ * and libtiff's words. */
+struct tiff_file {
+    const char *path;
+    int fd, number;
+    uint64_t at;
+    char words[128];
 };
 
 static int keep_words(TIFF *tiff, void *payload, const char *module, const char *fmt, va_list args)
 {
     (void)tiff;
     (void)module;
-    struct words *words = payload;
-    vsnprintf(words->text, sizeof words->text, fmt, args);
+    struct tiff_file *file = payload;
+    vsnprintf(file->words, sizeof file->words, fmt, args);
     return 1;
+}
+
+/* Damaged, unless it was the disk. */
+static int fail_tiff(const struct tiff_file *file, const char *what)
+{
+    return file->number ? hcy__read_failed(file->path, file->number)
+                        : hcy_fail_vendor(HCY_ECORRUPT, 0, file->words, "%s%s", file->path, what);
+}
+
+/* libtiff has no word for why a read failed, so that the reads are ours. */
+static tmsize_t read_tiff(thandle_t of, void *to, tmsize_t n)
+{
+    struct tiff_file *file = of;
+    int number;
+    uint64_t done = n > 0 ? hcy__read_at(file->fd, to, (uint64_t)n, file->at, &number) : 0;
+    if (n > 0 && number)
+        file->number = number;
+    file->at += done;
+    return (tmsize_t)done;
+}
+
+static tmsize_t write_tiff(thandle_t of, void *from, tmsize_t n)
+{
+    (void)of, (void)from, (void)n;
+    return -1;
+}
+
+static toff_t size_of_tiff(thandle_t of)
+{
+    const struct tiff_file *file = of;
+    struct stat is;
+    return fstat(file->fd, &is) ? 0 : (toff_t)is.st_size;
+}
+
+static toff_t seek_tiff(thandle_t of, toff_t at, int from)
+{
+    struct tiff_file *file = of;
+    toff_t base = from == SEEK_CUR ? file->at : 0;
+    if (from == SEEK_END)
+        base = size_of_tiff(of);
+    /* Behind all that a file can be nothing is read. */
+    if (at > INT64_MAX || base > INT64_MAX - at)
+        return (toff_t)-1;
+    return file->at = base + at;
+}
+
+static int close_tiff(thandle_t of)
+{
+    return close(((struct tiff_file *)of)->fd);
 }
 
 static int ignore_words(TIFF *tiff, void *payload, const char *module, const char *fmt, va_list args)
@@ -45,27 +99,29 @@ static int ignore_words(TIFF *tiff, void *payload, const char *module, const cha
     return 1;
 }
 
-static int open_tiff(TIFF **tiff, struct words *words, const char *path)
+/* TIFFClose() closes it. */
+static int open_tiff(TIFF **tiff, struct tiff_file *file, const char *path)
 {
-    int fd, st = hcy__open_file(&fd, path);
+    *tiff = NULL;
+    *file = (struct tiff_file){ .path = path };
+    int st = hcy__open_file(&file->fd, path);
     if (st)
         return st;
-    *tiff = NULL;
-    words->text[0] = 0;
     TIFFOpenOptions *options = TIFFOpenOptionsAlloc();
     /* Messages go into the error record and not to standard error; damaged files cannot ask for all
      * memory. */
     if (options) {
         TIFFOpenOptionsSetMaxSingleMemAlloc(options, MAX_BLOCK);
-        TIFFOpenOptionsSetErrorHandlerExtR(options, keep_words, words);
+        TIFFOpenOptionsSetErrorHandlerExtR(options, keep_words, file);
         TIFFOpenOptionsSetWarningHandlerExtR(options, ignore_words, NULL);
-        *tiff = TIFFFdOpenExt(fd, path, "rm", options);
+        *tiff = TIFFClientOpenExt(path, "rm", file, read_tiff, write_tiff, seek_tiff, close_tiff, size_of_tiff, NULL,
+                                  NULL, options);
         TIFFOpenOptionsFree(options);
     }
     if (*tiff)
         return 0;
-    close(fd);
-    return hcy_fail_vendor(HCY_ECORRUPT, 0, words->text, "%s cannot be opened as TIFF", path);
+    close(file->fd);
+    return fail_tiff(file, " cannot be opened as TIFF");
 }
 
 /* Describes the page that libtiff is at. */
@@ -96,7 +152,7 @@ static int describe_page(uint64_t *height, uint64_t *width, const hcy__pixel **p
     return 0;
 }
 
-static int scan_pages(hcy__frames *frames, TIFF *tiff, const char *path)
+static int scan_pages(hcy__frames *frames, TIFF *tiff, const struct tiff_file *file)
 {
     int st = 0;
     do {
@@ -106,23 +162,26 @@ static int scan_pages(hcy__frames *frames, TIFF *tiff, const char *path)
         if (kind & (FILETYPE_REDUCEDIMAGE | FILETYPE_MASK))
             continue;
         if (!frames->n)
-            st = describe_page(&frames->height, &frames->width, &frames->pixel, tiff, path);
+            st = describe_page(&frames->height, &frames->width, &frames->pixel, tiff, file->path);
         if (!st)
             st = hcy__frames_add(frames, TIFFCurrentDirOffset(tiff));
     } while (!st && TIFFReadDirectory(tiff));
+    /* libtiff ends there as well when the disk fails, and frames would be missing. */
+    if (!st && file->number)
+        st = fail_tiff(file, "");
     if (!st && !frames->n)
-        st = hcy_fail(HCY_EFORMAT, "%s: there is no full image in it", path);
+        st = hcy_fail(HCY_EFORMAT, "%s: there is no full image in it", file->path);
     return st;
 }
 
 static int tiff_scan(hcy__frames *frames, const char *path)
 {
     TIFF *tiff;
-    struct words words;
-    int st = open_tiff(&tiff, &words, path);
+    struct tiff_file file;
+    int st = open_tiff(&tiff, &file, path);
     if (st)
         return st;
-    st = scan_pages(frames, tiff, path);
+    st = scan_pages(frames, tiff, &file);
     TIFFClose(tiff);
     return st;
 }
@@ -171,36 +230,35 @@ static int read_tiles(char *dst, TIFF *tiff, const hcy_stack_info *info)
     return bad ? -1 : 0;
 }
 
-static int read_page(void *dst, TIFF *tiff, struct words *words, const char *path, const hcy_stack_info *info)
+static int read_page(void *dst, TIFF *tiff, struct tiff_file *file, const hcy_stack_info *info)
 {
     uint64_t height, width;
     const hcy__pixel *pixel;
     /* Each page has tags of its own, and may differ from the first. */
-    int st = describe_page(&height, &width, &pixel, tiff, path);
+    int st = describe_page(&height, &width, &pixel, tiff, file->path);
     if (!st)
-        st = hcy__frame_fits(info, path, height, width, pixel);
+        st = hcy__frame_fits(info, file->path, height, width, pixel);
     if (st)
         return st;
-    words->text[0] = 0;
+    file->words[0] = 0;
     int bad = TIFFIsTiled(tiff) ? read_tiles(dst, tiff, info)
                                 : read_strips(dst, tiff, info->height, (size_t)info->width * info->elem_size);
-    if (bad)
-        return hcy_fail_vendor(HCY_ECORRUPT, 0, words->text, "%s: its pixels cannot be read", path);
-    return 0;
+    return bad ? fail_tiff(file, ": its pixels cannot be read") : 0;
 }
 
 static int tiff_read(void *dst, const char *path, uint64_t offset, const hcy_stack_info *info)
 {
     TIFF *tiff;
-    struct words words;
-    int st = open_tiff(&tiff, &words, path);
+    struct tiff_file file;
+    int st = open_tiff(&tiff, &file, path);
     if (st)
         return st;
+    char what[64];
+    snprintf(what, sizeof what, ": its page at offset %llu cannot be read", (unsigned long long)offset);
     if (offset && offset != TIFFCurrentDirOffset(tiff) && !TIFFSetSubDirectory(tiff, offset))
-        st = hcy_fail_vendor(HCY_ECORRUPT, 0, words.text, "%s: its page at offset %llu cannot be read", path,
-                             (unsigned long long)offset);
+        st = fail_tiff(&file, what);
     if (!st)
-        st = read_page(dst, tiff, &words, path, info);
+        st = read_page(dst, tiff, &file, info);
     TIFFClose(tiff);
     return st;
 }

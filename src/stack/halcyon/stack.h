@@ -76,9 +76,10 @@ HCY_API const hcy_stack_info *hcy_stack_get_info(const hcy_stack *stack);
  * memory with.  A file that is isolated is read by a process of its own, halcyon-h5-reader: its structure, attributes,
  * small datasets and the addresses of its chunks come from there, and stored frames are then read by this process as
  * ever.  What only HDF5 can read (other filters, datasets put together from others), that process reads, too: with the
- * same results, only slower.  Its time and memory are limited, and on Linux it can read files and do nothing else.  A
- * crash is HCY_ECORRUPT, too much time HCY_ETIMEOUT, too much memory HCY_ENOMEM, with words that name the file; after
- * three of them HDF5 is not asked for that stack's frames again.
+ * same results, only slower.  Its time and memory are limited, and on Linux (x86-64, aarch64) it can read files and do
+ * nothing else.  A crash is HCY_ECORRUPT, too much time HCY_ETIMEOUT, too much memory HCY_ENOMEM (HCY_EIO, where HDF5
+ * itself notices that it gets none), with words that name the file; after three of them HDF5 is not asked for that
+ * stack's frames again.
  *
  * The host is left alone: no handler of signals is set, this child alone is waited for, no descriptor is inherited.
  * Where the host has its children waited for in general (SIGCHLD ignored, wait() in a thread), a message lacks the
