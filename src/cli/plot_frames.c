@@ -51,19 +51,17 @@ static int add_frame(void *payload, unsigned thread, uint64_t frame, const void 
     return 0;
 }
 
-/* The file's own mask, that of the user and the detector's gaps. */
+/* The mask of the user, the file's own and the detector's gaps, into bad[], which is 0. */
 static int add_masks(uint8_t *bad, const struct frames *f, const hcy_poni *poni, const struct plot_wish *wish)
 {
     size_t n = (size_t)f->info->height * f->info->width;
     hcy_corrections *own = NULL;
-    int status = CLI_OK, is_plain;
-    if (!wish->no_file_mask && hcy_corrections_read(&own, f->stack, NULL, HCY_CORRECTION_MASK))
-        return cli_error("%s; --no-file-mask goes without", hcy_last_error()->text);
-    if (own && own->mask)
-        memcpy(bad, own->mask, n);
+    int is_plain, status = wish->mask ? cli_mask_file(bad, &is_plain, f->stack, wish->mask) : CLI_OK;
+    if (!status && !wish->no_file_mask && hcy_corrections_read(&own, f->stack, NULL, HCY_CORRECTION_MASK))
+        status = cli_error("%s; --no-file-mask goes without", hcy_last_error()->text);
+    for (size_t i = 0; i < n && own && own->mask; i++)
+        bad[i] |= own->mask[i];
     hcy_corrections_free(own);
-    if (wish->mask)
-        status = cli_mask_file(bad, &is_plain, f->stack, wish->mask);
     uint8_t *gaps = poni && poni->detector && !poni->corners ? malloc(n) : NULL;
     /* A detector whose shape is another one has no gaps here; the integration says so, a picture need not. */
     if (!status && gaps && !hcy_detector_mask(gaps, poni->detector, f->info->height, f->info->width))
@@ -195,7 +193,8 @@ static int choose_span(struct frames *f, const struct plot_wish *wish)
 {
     const struct cli_span *wanted = wish->frames->given ? &wish->frames->list[0] : NULL;
     uint64_t first = wanted ? wanted->first : 0, n = wish->sum.given ? (uint64_t)wish->sum.value : 1;
-    if (wanted && !wish->sum.given && (wish->frames->n > 1 || wanted->last - first != 1))
+    /* With --sum, too: what a list names beside its first frame would not be shown. */
+    if (wanted && (wish->frames->n > 1 || wanted->last - first != 1))
         return cli_error("one frame is shown at a time: --frames N, or --frames N --sum M for the sum of M from it on");
     f->span = (struct cli_span){ 1, first, first + n };
     return CLI_OK;
