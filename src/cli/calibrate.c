@@ -35,6 +35,7 @@ static const struct cli_option options[] = {
     { "force", 0, CLI_FLAG, AT(force), NULL, "write a geometry that is doubtful, too", 0, 0, NULL },
     { "devices", 'd', CLI_TEXT, AT(devices), "LIST", "that decode frames (HALCYON_DEVICE, else cpu)", 0, 0, NULL },
     { "quiet", 'q', CLI_FLAG, AT(quiet), NULL, "no table of rings", 0, 0, NULL },
+    CLI_ISOLATE_OPTIONS,
     { NULL, 0, CLI_FLAG, 0, NULL, NULL, 0, 0, NULL }
 };
 #undef AT
