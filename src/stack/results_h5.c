@@ -43,15 +43,19 @@ static void h5_results_close(void *state)
     free(h5);
 }
 
-/* The root's next NXentry from the link *at on, which it moves behind it: 1, or 0 with "" for its name. */
+/* The root's next NXentry from the link *at on, which it moves behind it: 1, or 0 with "" for its name.  What a link
+ * leads to elsewhere is not this file's. */
 static int next_entry(char *name, size_t size, hid_t root, hsize_t *at)
 {
     char class[32] = "";
     H5G_info_t info = { 0 };
+    H5L_info_t link;
     H5Gget_info(root, &info);
     while (*at < info.nlinks && *at < MOST_LINKS) {
         ssize_t n = H5Lget_name_by_idx(root, ".", H5_INDEX_NAME, H5_ITER_INC, (*at)++, name, size, H5P_DEFAULT);
-        hid_t group = n > 0 && (size_t)n < size ? H5Gopen2(root, name, H5P_DEFAULT) : -1;
+        if (n <= 0 || (size_t)n >= size || H5Lget_info(root, name, &link, H5P_DEFAULT) < 0 || link.type != H5L_TYPE_HARD)
+            continue;
+        hid_t group = H5Gopen2(root, name, H5P_DEFAULT);
         if (group < 0)
             continue;
         int has = hcy__h5_get_text(class, sizeof class, group, "NX_class");
