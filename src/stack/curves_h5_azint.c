@@ -4,7 +4,7 @@
  *   /azint              NXentry: definition, what was applied
  *   /azint/instrument   NXinstrument, with its monochromator and source
  *   /azint/reduction    NXprocess; input: NXparameters, among them those that GSAS-II asks for (unit, azimuth_bins)
- *   /azint/data         NXdata: I and I_errors are links to the results, the axes are in 1/Angstrom or degrees
+ *   /azint/data         NXdata: I, I_errors and norm are links to the results, the axes are in 1/Angstrom or degrees
  *
  * The links are soft ones, so that merging copies them.  The entry's name comes before entry_0000: readers that take
  * the first entry find it. */
@@ -182,29 +182,19 @@ static int put_azint_axes(hid_t group, const hcy__curves_head *head, const struc
     return st;
 }
 
-static int put_azint_norm(hid_t group, const hcy__curves_head *head)
-{
-    static const hcy__h5_text texts[] = {
-        { "long_name", "effective number of pixels contributing to the corresponding bin" },
-        { "units", "arbitrary units" },
-    };
-    const size_t n_azim = head->plan.n_azim, n_radial = head->plan.n_radial;
-    const hsize_t dims[2] = { n_azim ? n_azim : n_radial, n_radial };
-    double *norms = malloc(head->plan.n_bins * sizeof *norms);
-    int st = norms ? hcy_azint_plan_get_norms(norms, head->from)
-                   : hcy_fail(HCY_ENOMEM, "no memory to write %s", head->path);
-    if (!st)
-        st = hcy__h5_put_numbers(group, "norm", H5T_IEEE_F64LE, n_azim ? 2 : 1, dims, norms, texts, 2);
-    free(norms);
-    return st;
-}
-
 static int link_results(hid_t group, const hcy__curves_head *head)
 {
-    int failed = H5Lcreate_soft(HCY__CURVES_RESULTS "/data", group, "I", H5P_DEFAULT, H5P_DEFAULT) < 0;
-    if (head->with_sigma)
-        failed |= H5Lcreate_soft(HCY__CURVES_RESULTS "/data_errors", group, "I_errors", H5P_DEFAULT, H5P_DEFAULT) < 0;
-    return failed ? hcy__h5_fail(HCY_EIO, "%s: the links of " DATA " cannot be written", head->path) : 0;
+    static const char *const links[][2] = {
+        { "I", HCY__CURVES_RESULTS "/data" },
+        { "norm", HCY__CURVES_RESULTS "/norm" },
+        { "I_errors", HCY__CURVES_RESULTS "/data_errors" },
+    };
+    size_t n = sizeof links / sizeof links[0] - !head->with_sigma;
+    int st = 0;
+    for (size_t i = 0; !st && i < n; i++)
+        if (H5Lcreate_soft(links[i][1], group, links[i][0], H5P_DEFAULT, H5P_DEFAULT) < 0)
+            st = hcy__h5_fail(HCY_EIO, "%s: the link " DATA "/%s cannot be written", head->path, links[i][0]);
+    return st;
 }
 
 static int put_data(hid_t file, const hcy__curves_head *head, const struct axis *axis)
@@ -218,8 +208,6 @@ static int put_data(hid_t file, const hcy__curves_head *head, const struct axis 
         st = hcy__h5_put_names(group, "axes", names[images], images ? 3 : 2);
     if (!st)
         st = put_azint_axes(group, head, axis);
-    if (!st)
-        st = put_azint_norm(group, head);
     if (!st)
         st = link_results(group, head);
     H5Gclose(group);

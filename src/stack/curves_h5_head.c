@@ -178,6 +178,10 @@ static int put_radial(hid_t group, const hcy__curves_head *head)
  * that loses no pixel is divided by: its curve times that are its sums, which can be added and put into wider bins. */
 static int put_bins(hid_t group, const hcy__curves_head *head)
 {
+    static const hcy__h5_text texts[] = { /* as NXazint1d words it */
+        { "long_name", "effective number of pixels contributing to the corresponding bin" },
+        { "units", "arbitrary units" },
+    };
     const size_t n = head->plan.n_bins, n_azim = head->plan.n_azim;
     const hsize_t dims[2] = { n_azim ? n_azim : n, n_azim ? n / n_azim : 1 };
     double *values = malloc(n * sizeof *values);
@@ -189,7 +193,7 @@ static int put_bins(hid_t group, const hcy__curves_head *head)
     if (!st)
         st = hcy_azint_plan_get_norms(values, head->from);
     if (!st)
-        st = hcy__h5_put_numbers(group, "norm", H5T_IEEE_F64LE, n_azim ? 2 : 1, dims, values, NULL, 0);
+        st = hcy__h5_put_numbers(group, "norm", H5T_IEEE_F64LE, n_azim ? 2 : 1, dims, values, texts, 2);
     free(values);
     return st;
 }
