@@ -271,7 +271,8 @@ static void test_means(void)
     uint32_t image[N];
     hcy_span spans[HCY_AZINT_SPANS];
     hcy_azint_job j;
-    int same = 1, rounded = 1;
+    double norms[37];
+    int same = 1, rounded = 1, whole = 1, fewer = 0;
     scene s;
 
     make_scene(&s, 19.4e-3);
@@ -299,8 +300,14 @@ static void test_means(void)
         same &= !hcy_azint_finish(means, p, &narrow, sums, &report, 3) &&
                 !memcmp(means->intensity, all->intensity, 37 * sizeof(double)) &&
                 !memcmp(means->sigma, all->sigma, 37 * sizeof(double));
+        whole &= !hcy_azint_plan_get_norms(norms, p);
+        for (int b = 0; b < 37; b++) {
+            whole &= lost || fabs(all->sum_norm[b] - 3 * norms[b]) <= 1e-15 * all->sum_norm[b];
+            fewer += lost && all->sum_norm[b] < 3 * norms[b] * (1 - 1e-9);
+        }
     }
     ok(same, "the same means, from the low words alone");
+    ok(whole && fewer, "the plan's norms are those of a frame that loses no pixel; one that does has less");
     j.flags |= HCY_AZINT_NARROW;
     for (int turn = 0; turn < 1000; turn++) {
         for (int b = 0; b < 37; b++)

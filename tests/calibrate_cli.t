@@ -50,6 +50,14 @@ check '... what is left, and of how many points' \
     grep -q 'rms .*0\.[01][0-9]* pixels, .* mrad, .* points on .* rings' said
 check '... and the points of each ring' grep -q ' 1    3.12442 .* of ' said
 check '... the geometry is that of the frame' geometry right.poni 0.15 0.05 0.04 0 0
+# A strip beside the beam: no search finds a centre in it, and a geometry that is nearly right leads to it.
+frame strip.npy 30 600 172e-6 3 0.15 -0.02 0.05 0 0 0.5 CeO2 100 0.02
+sed 's/^Distance:.*/Distance: 0.1505/; s/^Poni1:.*/Poni1: -0.02/; s/^Poni2:.*/Poni2: 0.05/' ceria.poni >beside.poni
+check 'a strip, from nothing' refused 1 'no rings' calibrate strip.npy -c CeO2 -w 0.5 --pixel 172
+check '... from a PONI' calibrate strip.npy -c CeO2 -p beside.poni --pixel 172 -o strip.poni
+check '... the distance is that of the frame' near strip.poni Distance 0.15 2e-4
+check '... a centre goes before the PONI' refused 1 'no rings' calibrate strip.npy -c CeO2 -p beside.poni --pixel 172 \
+    --centre 20,20
 sed 's/^Distance:.*/Distance: 0.25/; s/^Poni1:.*/Poni1: 0.08/' ceria.poni >far.poni
 check 'from a PONI that leads nowhere' calibrate ceria.npy -c CeO2 -p far.poni -o found.poni
 check '... the geometry is that of the frame' geometry found.poni 0.15 0.05 0.04 0 0
@@ -57,6 +65,18 @@ check 'a centre and a distance that are about right, no tilt' calibrate ceria.np
     --centre 236,287 --distance 0.152 --fix rot1,rot2,rot3,wavelength -o fixed.poni
 check '... what is fixed stays' near fixed.poni Rot1 0 0
 check '... and the centre is found' near fixed.poni Poni1 0.05 4e-6
+check '--fix dist: what is known exactly' calibrate ceria.npy -c CeO2 -w 0.5 --pixel 172 --distance 0.1503 \
+    --fix dist,rot1,rot2,wavelength -o exact.poni
+check '... stays' near exact.poni Distance 0.1503 0
+check '... and the centre is found' near exact.poni Poni1 0.05 1e-5
+check '--fix dist of a distance that nobody gave' refused 2 'fix dist: give the distance' \
+    calibrate ceria.npy -c CeO2 -w 0.5 --pixel 172 --fix dist
+sed 's/^Distance:.*/Distance: 0.1503/' ceria.poni >slightly.poni
+check '--fix dist with a PONI' calibrate ceria.npy -c CeO2 -p slightly.poni --fix dist,wavelength -o stayed.poni
+check "... keeps the PONI's" near stayed.poni Distance 0.1503 0
+check '--distance goes before it' calibrate ceria.npy -c CeO2 -p slightly.poni --distance 0.1498 --fix dist,wavelength \
+    -o given.poni
+check '... as it is given' near given.poni Distance 0.1498 0
 
 # --- What is no answer ---
 none() { test ! -e "$1"; }
@@ -92,21 +112,43 @@ check 'a centre that is none' refused 2 'column,row' calibrate ceria.npy -c CeO2
 check 'a detector of another shape' refused 1 'pixels' calibrate ceria.npy -c CeO2 -w 1 -D Eiger4M
 
 # --- A stack, and the picture ---
-if "$halcyon" simulate s.h5 --detector Eiger500k --frames 3 --counts 8 -q >simulate.log 2>&1; then
+check 'what --mask names is left out: a frame that masks itself' refused 1 'no rings of CeO2' \
+    calibrate ceria.npy -c CeO2 -p ceria.poni --mask ceria.npy
+# misses OPTIONS...: how far the points of a stack's frames are from their rings, in hundredths of a pixel.
+misses()
+{
+    "$halcyon" calibrate s.h5 -c CeO2 -w "$wavelength" -D Eiger500k -o s2.poni "$@" >said 2>&1 || { cat said; return 1; }
+    awk '$1 == "rms" { printf "%d\n", 100 * $2 }' said
+}
+if "$halcyon" simulate s.h5 --detector Eiger500k --frames 16 --counts 0.05 -q >simulate.log 2>&1; then
     wavelength=`awk '$1 == "Wavelength:" { print 1e10 * $2 }' s.poni`
     distance=`awk '$1 == "Distance:" { print $2 }' s.poni`
-    check 'frames of a stack, added' calibrate s.h5 -c CeO2 -w "$wavelength" -D Eiger500k --frames 0:3 -o s2.poni
-    check '... are where they were made' near s2.poni Distance "$distance" 2e-4
+    one=`misses`
+    all=`misses --frames 0:16`
+    # Sixteen times the photons are four times less noise.
+    check "frames of a stack, added, have less noise than the first alone: $all, $one" test $((2 * all)) -lt "$one"
+    check '... and are where they were made' near s2.poni Distance "$distance" 1e-5
 else
-    skip 'frames of a stack, added: built without HDF5'
-    skip '... are where they were made'
+    skip 'frames of a stack, added, have less noise than the first alone: built without HDF5'
+    skip '... and are where they were made'
 fi
+# What gnuplot is given: rings as many places of the frame, and a row for each of the points.
+mkdir stub && printf '#!/bin/sh\ncat\n' >stub/gnuplot && chmod +x stub/gnuplot || exit 99
+check 'what is drawn' env PATH="$work/stub:$PATH" "$halcyon" calibrate ceria.npy -c CeO2 -p ceria.poni --plot script.svg
+points=`sed -n 's/^  rms .* mrad, \([0-9]*\) of .*/\1/p' check.log`
+rows() { awk -v block="\$$1" '$1 == "END" { on = 0 } on { n++ } $1 == block { on = 1 } END { print n + 0 }' script.svg; }
+check '... all points that were fitted' test "`rows points`" -ge "$points" -a "$points" -gt 200
+check '... they lie near their rings, all around the beam' awk '
+    $1 == "END" { on = 0 } on { n++; far += $4 > 0.5 || $4 < -0.5; quarter[int(($3 + 180) / 90)]++ } $1 == "$points" { on = 1 }
+    END { exit n < 200 || far > n / 10 || !quarter[0] || !quarter[1] || !quarter[2] || !quarter[3] }' script.svg
+check '... rings' test "`rows rings`" -gt 2000
+check '... the frame' test "`rows frame`" -gt 250
 if command -v gnuplot >/dev/null 2>&1; then
     check 'a picture' calibrate ceria.npy -c CeO2 -p ceria.poni --plot fit.svg
-    check '... of the frame, its rings and what is left' sh -c "grep -q '</svg>' fit.svg && grep -q 'what is left' fit.svg"
+    check '... whole' sh -c "grep -q '</svg>' fit.svg && grep -q 'what is left' fit.svg"
 else
     skip 'a picture: no gnuplot'
-    skip '... of the frame, its rings and what is left'
+    skip '... whole'
 fi
 check 'a picture of a kind that is none' refused 2 'png' "$halcyon" calibrate ceria.npy -c CeO2 -p ceria.poni --plot fit.gif -q
 echo "1..$n"

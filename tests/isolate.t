@@ -48,6 +48,7 @@ check 'worker processes isolate, too' processes
 no_reader() { HALCYON_H5_READER=$work/none "$halcyon" "$@"; }
 needs_it() { no_reader info s.h5 "$@" >log 2>&1; [ $? = 1 ] && grep "$work/none" log; }
 check 'a reader that is not there is named' needs_it --isolate
+check 'calibrate --isolate: it is named, too' refused 1 "$work/none" no_reader calibrate s.h5 -c CeO2 -p s.poni --isolate
 HALCYON_ISOLATE=all
 export HALCYON_ISOLATE
 check 'the environment asks for it' needs_it

@@ -124,6 +124,8 @@ averaged()
     run 0 s.h5 --average 3 --latency 5 --device-timeout 60 -o live-average.dat && same average.dat live-average.dat
 }
 check '--average: what the file gives' averaged
+with_sums() { run 0 s.h5 --sums -o sums.h5 && "$halcyon" info sums.h5 | grep 'sums .*added and rebinned'; }
+check '--sums: of each image' with_sums
 check '--processes is for files' refused 2 '--stream goes without' "$halcyon" integrate --stream "$at" --processes 2
 check '--shard is for files' refused 2 '--stream goes without' "$halcyon" integrate --stream "$at" --shard 0/2
 

@@ -193,6 +193,7 @@ static int make_call(int which, const char **text, int *want, int *got)
     INVALID(hcy_azint_result_create_means(NULL, NULL))
     NOTHING(hcy_azint_result_destroy(NULL))
     INVALID(hcy_azint_finish(NULL, NULL, NULL, NULL, NULL, 0))
+    INVALID(hcy_azint_plan_get_norms(NULL, NULL))
     INVALID(hcy_azint_result_add(NULL, NULL, 0))
     INVALID(hcy_azint_result_merge(NULL, 0, 0))
     /* calibrate.h */

@@ -106,6 +106,11 @@ check '--contrast beyond 100' refused 2 'from 0 to 100' plot frames.npy --contra
 check 'a frame in the terminal needs nothing' env PATH=/nonexistent "$halcyon" plot frames.npy --frames 1
 check 'frames that are none' refused 1 'has frames 0 to 1' plot frames.npy --frames 2
 check 'one frame at a time' refused 2 'one frame is shown' plot frames.npy --frames 0-1
+for bad in 0,1 0-1 0:2; do
+    check "... with --sum, too: --frames $bad" refused 2 'one frame is shown' plot frames.npy --frames "$bad" --sum 2
+done
+check '--frames with --sum is where it begins' told frames.npy -o from.svg --frames 1 --sum 1 --linear
+check '... the second frame' test "`matrix from.svg | head -n 1`" = '2 2 2 2'
 check 'rings without a geometry' refused 1 'the geometry is missing' plot frames.npy --rings 5
 check 'options of frames for curves' refused 1 'are for frames' plot b.dat --sum 2
 check 'frames beside curves' refused 1 'plot it alone' plot b.dat frames.npy
@@ -122,6 +127,15 @@ check "... kitty's is whole" sh -c "tr '\033' '\n' <kitty.txt | sed -n 's/^_G[^;
 if [ -z "${HCY_HDF5-yes}" ]; then
     skip 'this build has no HDF5: frames with a geometry'
 else
+    # The file masks pixels 10 and 11 of row 10 and 30 of row 30; what is given adds the first one.
+    "${json%/*}/corrections" make own.h5 'mask applied' || exit 99
+    npy first.npy '|u1' '(60, 40)'
+    { printf '\001'; head -c 2399 /dev/zero; } >>first.npy
+    grey() { matrix "$1" | awk '{ for (i = 1; i <= NF; i++) if ($i == "NaN") printf "%d,%d ", NR - 1, i - 1 }'; }
+    check "the file's own mask and --mask" told own.h5 --mask first.npy -o both.svg
+    check '... are both grey' equals "`grey both.svg`" '0,0 10,10 10,11 30,30 '
+    check '--no-file-mask' told own.h5 --mask first.npy --no-file-mask -o given.svg
+    check '... leaves what is given' equals "`grey given.svg`" '0,0 '
     "$halcyon" simulate rings.h5 --shape 120x150 --frames 2 --seed 3 -q || exit 99
     check 'rings and the centre of the beam' told rings.h5 -p rings.poni --rings 10,20 -o rings.svg
     awk '/^\$r/ { on = 1; next } /^EOD/ { on = 0 } on && NF { print }

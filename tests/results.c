@@ -75,6 +75,8 @@ static void check_file(const char *path, const hcy_azint_plan *plan, const char 
     is_int((intmax_t)info->n_azim, along_chi ? 0 : (intmax_t)want.n_azim, "bins in azimuth");
     is_str(info->unit, unit, "the unit");
     is_int(info->has_sigma, with_sigma, "errors, or none");
+    is_str(info->definition, hdf5 && !strcmp(unit, "q_A^-1") ? "NXazint1d" : "", "NeXus' definition, where it has the unit");
+    is_int(info->has_sums, 0, "no sums");
     const double *radial = along_chi ? want.azimuthal : want.radial;
     for (size_t i = 0; i < info->n_radial; i++)
         good &= close_to(info->radial[i], radial[i]);

@@ -384,6 +384,17 @@ static void tree_is_right(hid_t file)
         { RESULTS "/radial", "unit", "nm^{-1}" },
         { RESULTS "/radial", "units", "nm^-1" },
         { RESULTS "/radial", "long_name", "Diffraction radial direction q (nm^{-1})" },
+        { "/azint", "NX_class", "NXentry" },
+        { "/azint", "default", "data" },
+        { "/azint/definition", NULL, "NXazint1d" },
+        { "/azint/data", "NX_class", "NXdata" },
+        { "/azint/data", "signal", "I" },
+        { "/azint/data", "interpretation", "spectrum" },
+        { "/azint/data/I", "long_name", "intensity" },
+        { "/azint/data/I_errors", "units", "arbitrary units" },
+        { "/azint/data/radial_axis", "long_name", "q" },
+        { "/azint/data/radial_axis", "units", "1/angstrom" },
+        { "/azint/reduction/input/unit", NULL, "q" },
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         text_is(file, texts[i][0], texts[i][1], texts[i][2]);
@@ -474,6 +485,40 @@ static void test_h5(void)
     config_is_right(file);
     H5Fclose(file);
     free(rows);
+    hcy_azint_result_destroy(result);
+    hcy_azint_plan_release(plan);
+}
+
+/* Sums of the bins: those of the result, in double also of images, and nowhere but in HDF5. */
+static void test_sums(void)
+{
+    hcy_azint_plan *plan = make_plan(HCY_ERRORS_POISSON);
+    hcy_azint_result *result = make_result(plan, 1), *means = NULL;
+    hcy_curves_options opts = HCY_CURVES_OPTIONS_INIT;
+    hcy_curves *curves = NULL;
+    const char *path = in_folder("sums.h5");
+    hsize_t dims[2];
+    double rows[2 * BINS], norms[BINS];
+    opts.sums = 1;
+    for (size_t i = 0; i < BINS; i++)
+        result->count[i] = 2 * (result->sum_signal[i] = 1e9 + (double)i);
+    is_int(hcy_curves_open(&curves, in_folder("sums.dat"), plan, &opts), HCY_EINVAL, "sums have no place in text");
+    is_int(hcy_curves_open(&curves, path, plan, &opts), 0, "they have one in HDF5");
+    is_int(hcy_curves_append(curves, 0, result, NULL), 0, "a frame");
+    is_int(hcy_curves_append(curves, 1, NULL, "damaged"), 0, "one that failed");
+    int st = hcy_azint_result_create_means(&means, plan);
+    is_int(st ? st : hcy_curves_append(curves, 2, means, NULL), HCY_EINVAL, "means alone have no sums");
+    is_int(hcy_curves_close(curves), 0, "closes");
+    hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    get_rows(file, RESULTS "/sum_signal", dims, rows, 2 * BINS);
+    ok(dims[0] == 2 && dims[1] == BINS && rows[3] == 1e9 + 3 && isnan(rows[BINS + 3]), "the sums, and NaN");
+    get_rows(file, RESULTS "/count", dims, rows, 2 * BINS);
+    ok(rows[3] == 2e9 + 6, "pixels");
+    get_rows(file, RESULTS "/norm", dims, rows, BINS);
+    ok(!hcy_azint_plan_get_norms(norms, plan) && !memcmp(rows, norms, sizeof norms) && norms[3] > 0,
+       "what a frame that loses none is divided by");
+    H5Fclose(file);
+    hcy_azint_result_destroy(means);
     hcy_azint_result_destroy(result);
     hcy_azint_plan_release(plan);
 }
@@ -687,6 +732,7 @@ int main(void)
     test_source();
 #ifdef HAVE_HDF5
     test_h5();
+    test_sums();
     test_h5_links();
     test_killed();
     test_full_disk();

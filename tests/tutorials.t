@@ -60,6 +60,7 @@ for page in "${top_srcdir:-.}"/doc/tutorial-*.md; do
     if grep '^```c$' "$page" >/dev/null; then
         sed -n '/^```c$/,/^```$/p' "$page" | sed '1d;$d' >$name/receiver.c
         check "$name shows examples/receiver.c" cmp $name/receiver.c "${top_srcdir:-.}/examples/receiver.c"
+        check "$name says how many lines it has" test "`wc -l <$name/receiver.c`" -le 80
     fi
     check "$name has commands" sh -c "grep -c failed $name.sh | awk '{ exit \$1 < 4 }'"
     check "$name: they work, and say what they are said to" sh -c "cd $name && sh ../$name.sh"

@@ -94,20 +94,21 @@ static void place_on_detector(double p[3], const struct azint_geometry *g, const
     p[2] = 0;
 }
 
-/* 2 theta at p, and its derivatives but for the wavelength's, which is 0. */
-static double derive_angle(double d[HCY_PONI_PARAMETERS], const double p[3], const matrix turn[4])
+/* 2 theta at p, and its derivatives but for the wavelength's, which is 0; d NULL: these are not asked for. */
+static double derive_angle(double *d, const double p[3], const matrix turn[4])
 {
     double t[4][3], r, beam;
 
-    for (int k = 0; k < 4; k++)
+    for (int k = 0; k < (d ? 4 : 1); k++)
         for (int i = 0; i < 3; i++)
             t[k][i] = turn[k][i][0] * p[0] + turn[k][i][1] * p[1] + turn[k][i][2] * p[2];
     r = hypot(t[0][0], t[0][1]);
     beam = t[0][2];
     /* d 2 theta = (z dr - r dz) / (r^2 + z^2), along a direction v of the lab. */
 #define ALONG(y, x, z) ((beam * (t[0][0] * (y) + t[0][1] * (x)) / r - r * (z)) / (r * r + beam * beam))
-    memset(d, 0, HCY_PONI_PARAMETERS * sizeof *d);
-    if (r > 0) {
+    if (d)
+        memset(d, 0, HCY_PONI_PARAMETERS * sizeof *d);
+    if (d && r > 0) {
         d[HCY_PONI_DIST] = ALONG(turn[0][0][2], turn[0][1][2], turn[0][2][2]);
         d[HCY_PONI_PONI1] = -ALONG(turn[0][0][0], turn[0][1][0], turn[0][2][0]);
         d[HCY_PONI_PONI2] = -ALONG(turn[0][0][1], turn[0][1][1], turn[0][2][1]);
@@ -166,7 +167,7 @@ int hcy_poni_gradients(double *values, double *gradients, const hcy_poni *given,
 
         place_on_detector(p, &g, places + 2 * i);
         p[2] += poni.dist;
-        two_theta = derive_angle(d, p, (const matrix *)turn);
+        two_theta = derive_angle(gradients ? d : NULL, p, (const matrix *)turn);
         double value = convert_angle(slope, &scale, two_theta, poni.wavelength);
         if (values)
             values[i] = value;

@@ -335,6 +335,17 @@ int hcy_azint_finish(hcy_azint_result *result, const hcy_azint_plan *plan, const
     return 0;
 }
 
+int hcy_azint_plan_get_norms(double *norms, const hcy_azint_plan *plan)
+{
+    if (!norms || !plan)
+        return hcy_fail(HCY_EINVAL, "hcy_azint_plan_get_norms: norms and plan must not be NULL");
+    /* As set_sums() has them, to the bit. */
+    const double factor = plan->options.normalization * plan->norm_scale;
+    for (size_t i = 0; i < plan->head.n_bins; i++)
+        norms[i] = plan->full_norms[i] * factor / ONE;
+    return 0;
+}
+
 int hcy_azint_result_add(hcy_azint_result *sum, const hcy_azint_result *frame, uint64_t n)
 {
     if (!sum || !frame || sum->n_bins != frame->n_bins || !sum->sigma != !frame->sigma)

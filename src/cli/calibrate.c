@@ -26,8 +26,10 @@ static const struct cli_option options[] = {
     { "distance", 0, CLI_REAL, AT(distance), "M",
       "about how far away, in metres, to 3 percent (found)", 1e-4, 1e4, NULL },
     { "fix", 0, CLI_TEXT, AT(fix), "LIST",
-      "what stays: dist, poni1, poni2, rot1, rot2, rot3,\nwavelength (rot3,wavelength)", 0, 0, NULL },
+      "what stays: dist, poni1, poni2, rot1, rot2, rot3,\nwavelength (rot3,wavelength); a list replaces these:\n"
+      "what is not in it moves", 0, 0, NULL },
     { "mask", 'm', CLI_TEXT, AT(mask), "FILE", "pixels that are not 0 are left out", 0, 0, NULL },
+    { "no-file-mask", 0, CLI_FLAG, AT(no_file_mask), NULL, "not the pixel_mask of the frame's file", 0, 0, NULL },
     { "frames", 0, CLI_SPAN, AT(frames), "A:B", "frames of a stack, which are added (the first)", 0, 0, NULL },
     { "dataset", 0, CLI_TEXT, AT(dataset), "PATH", "in a stack (default: found)", 0, 0, NULL },
     { "channel", 0, CLI_TEXT, AT(channel), "N", "of several energy thresholds: 1, 2, difference ...", 0, 0, NULL },
@@ -35,6 +37,7 @@ static const struct cli_option options[] = {
     { "force", 0, CLI_FLAG, AT(force), NULL, "write a geometry that is doubtful, too", 0, 0, NULL },
     { "devices", 'd', CLI_TEXT, AT(devices), "LIST", "that decode frames (HALCYON_DEVICE, else cpu)", 0, 0, NULL },
     { "quiet", 'q', CLI_FLAG, AT(quiet), NULL, "no table of rings", 0, 0, NULL },
+    CLI_ISOLATE_OPTIONS,
     { NULL, 0, CLI_FLAG, 0, NULL, NULL, 0, 0, NULL }
 };
 #undef AT
@@ -87,6 +90,19 @@ static int parse_fixed(unsigned *fixed, const char *list)
         list += n + (list[n] == ',');
     }
     return CLI_OK;
+}
+
+/* --fix dist: the distance is known, exactly; what a search would guess is not what the user means. */
+static int fix_distance(hcy_poni *poni, const struct calibrate_values *v, unsigned fixed)
+{
+    if (!(fixed & 1u << HCY_PONI_DIST))
+        return CLI_OK;
+    if (v->distance.given)
+        poni->dist = v->distance.value;
+    if (poni->dist > 0)
+        return CLI_OK;
+    cli_error("--fix dist: give the distance, --distance M or -p");
+    return CLI_USAGE;
 }
 
 /* "X,Y" as row and column. */
@@ -256,6 +272,7 @@ static void solve(struct answer *a, struct calibrate_frame *frame, const struct 
                   const double *centre)
 {
     struct answer searched = { .poni = frame->poni, .failed = 1 };
+    double distance = fixed & 1u << HCY_PONI_DIST ? frame->poni.dist : v->distance.given ? v->distance.value : 0;
     *a = searched;
     if (frame->has_start && !centre) {
         refine_rounds(a, &frame->powder, fixed);
@@ -264,8 +281,7 @@ static void solve(struct answer *a, struct calibrate_frame *frame, const struct 
             return;
     }
     /* From nothing, or because the geometry given leads nowhere. */
-    if (!search_geometry(&searched.poni, &frame->powder, centre, v->distance.given ? v->distance.value : 0,
-                         fixed))
+    if (!search_geometry(&searched.poni, &frame->powder, centre, distance, fixed))
         refine_rounds(&searched, &frame->powder, fixed);
     judge_answer(&searched, &frame->powder, frame->calibrant);
     if (!frame->has_start || centre)
@@ -369,8 +385,9 @@ static int calibrate(struct calibrate_frame *frame, const struct calibrate_value
     }
     if (v->plot) {
         /* The angles are those of the last geometry that was tried. */
-        int drawn = map_angles(&frame->powder, &a.poni) ? cli_fail(hcy_last_error()->status) : CLI_OK;
-        drawn = drawn ? drawn : plot_calibration(v->plot, &frame->powder, &a.poni, &a.points);
+        struct powder *p = &frame->powder;
+        int drawn = hcy_azint_map(p->angle, NULL, &a.poni, p->height, p->width, "2th_rad", 1);
+        drawn = drawn ? cli_fail(drawn) : plot_calibration(v->plot, p, &a.poni, &a.points);
         status = drawn ? drawn : status;
     }
     free(a.points.points);
@@ -393,6 +410,8 @@ int cli_calibrate(int argc, char **argv)
         status = parse_centre(centre, values.centre);
     if (!status)
         status = calibrate_frame_read(&frame, &values);
+    if (!status)
+        status = fix_distance(&frame.poni, &values, fixed);
     if (!status)
         status = calibrate(&frame, &values, fixed, values.centre ? centre : NULL);
     hcy_detector_info_free(frame.detector_file);

@@ -12,7 +12,7 @@ enum { MOST_RINGS = 256 };
 struct powder {
     size_t height, width;
     float *counts; /* [height][width]; NAN: masked */
-    float *angle;  /* [height][width]: 2 theta of pixels' middles, as last asked for */
+    double *angle; /* [height][width]: 2 theta of pixels' middles, as last asked for */
     double aspect; /* a pixel's width over its height */
     double spacings[MOST_RINGS];
     size_t n_spacings;
@@ -39,9 +39,6 @@ int judge_likeness(struct likeness *likeness, const struct powder *powder, const
                    const hcy_calibrant *calibrant);
 
 /* --- Places on rings (calibrate_points.c) --- */
-
-/* 2 theta of all pixels into p->angle; -1 with the library's error. */
-int map_angles(struct powder *p, const hcy_poni *poni);
 
 struct ring_points {
     hcy_ring_point *points;

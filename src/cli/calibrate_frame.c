@@ -1,113 +1,26 @@
 /* calibrate_frame.c - what halcyon calibrate begins with: a frame without what is no measurement, and what is known of
  * its geometry.  Single-threaded but for the decoding of frames. */
 #include "calibrate_frame.h"
-#include "frames.h"
+#include "frame_sum.h"
 #include "geometry.h"
-#include "mask.h"
-#include "pixels.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* --- The frame --- */
 
-struct added {
-    const hcy_stack_info *info;
-    pthread_mutex_t lock;
-    float *one;
-    double *sum;
-    size_t n;
-};
-
-/* Values that detectors have for pixels that measured nothing: the two highest of unsigned types, -1 and -2 and the
- * lowest of signed ones. */
-static int is_no_count(float v, const hcy_stack_info *info)
+/* The sum of the frames that are asked for, into p->counts; what is no measurement is NAN there. */
+static int read_counts(struct powder *p, struct frames *f, const hcy_poni *poni, const struct calibrate_values *v)
 {
-    double top = ldexp(1, 8 * (int)info->elem_size);
-    switch (info->pixel_type) {
-    case HCY_PIXEL_U8:
-    case HCY_PIXEL_U16:
-    case HCY_PIXEL_U32:
-    case HCY_PIXEL_U64:
-        return v >= (float)(top - 2);
-    case HCY_PIXEL_I8:
-    case HCY_PIXEL_I16:
-    case HCY_PIXEL_I32:
-    case HCY_PIXEL_I64:
-        return v == -1 || v == -2 || v <= (float)(-top / 2);
-    default:
-        return !isfinite(v);
-    }
-}
-
-static int add_frame(void *payload, unsigned thread, uint64_t frame, const void *pixels)
-{
-    struct added *a = payload;
-    union {
-        const void *in;
-        void *out;
-    } data = { pixels }; /* only read */
-    hcy_image image = { a->info->height, a->info->width, a->info->pixel_type, a->info->elem_size,
-                        (size_t)a->info->frame_bytes, data.out };
-    (void)thread;
-    (void)frame;
-    if (!pixels)
-        return 0;
-    /* Few frames are added, so threads may wait for one another. */
-    pthread_mutex_lock(&a->lock);
-    hcy_image_to_floats(a->one, &image);
-    for (size_t i = 0; i < (size_t)a->info->height * a->info->width; i++)
-        a->sum[i] += is_no_count(a->one[i], a->info) ? NAN : a->one[i];
-    a->n++;
-    pthread_mutex_unlock(&a->lock);
-    return 0;
-}
-
-/* The sum of the frames that are asked for, into p->counts. */
-static int add_frames(struct powder *p, struct frames *f)
-{
-    size_t n = (size_t)f->info->height * f->info->width;
-    struct added a = { .info = f->info, .one = malloc(n * sizeof *a.one), .sum = calloc(n, sizeof *a.sum) };
-    int status = CLI_OK;
-    if (!a.one || !a.sum || pthread_mutex_init(&a.lock, NULL))
-        status = cli_error("no memory for the sum of %zu pixels", n);
-    if (!status) {
-        f->take = add_frame;
-        f->payload = &a;
-        status = frames_run(f);
-        pthread_mutex_destroy(&a.lock);
-    }
-    if (!status && !a.n)
-        status = cli_error("no frame is good");
-    for (size_t i = 0; i < n && !status; i++)
-        p->counts[i] = (float)a.sum[i];
-    free(a.one);
-    free(a.sum);
-    return status;
-}
-
-/* --- Masks --- */
-
-/* --mask, the file's own mask, the detector's gaps: what they name is no count. */
-static int mask_counts(struct powder *p, const struct calibrate_values *v, const hcy_stack *stack, const hcy_poni *poni)
-{
-    size_t n = p->height * p->width;
-    uint8_t *mask = calloc(n, 1), *more = calloc(n, 1);
-    hcy_corrections *own = NULL;
-    int status = mask && more ? CLI_OK : cli_error("no memory for a mask of %zu pixels", n), plain;
-    if (!status && v->mask)
-        status = cli_mask_file(mask, &plain, stack, v->mask);
-    if (!status && hcy_corrections_read(&own, stack, NULL, HCY_CORRECTION_MASK))
-        status = cli_fail(hcy_last_error()->status);
-    /* A binned image has no mask of the detector's: its gaps are then the user's to mask. */
-    if (!status && poni->detector && !poni->corners && hcy_detector_mask(more, poni->detector, p->height, p->width))
-        memset(more, 0, n);
-    for (size_t i = 0; i < n && !status; i++)
-        if (mask[i] || more[i] || (own && own->mask && own->mask[i]))
-            p->counts[i] = NAN;
-    hcy_corrections_free(own);
-    free(mask);
-    free(more);
+    const struct frame_masks masks = { v->mask, v->no_file_mask };
+    struct frame_sum s = { 0 };
+    hcy_poni anywhere = *poni;
+    /* Which values are none is the detector's to say, wherever it stands. */
+    anywhere.dist = anywhere.dist > 0 ? anywhere.dist : 1;
+    int status = frame_sum_make(&s, f, poni->detector ? &anywhere : NULL, &masks);
+    for (size_t i = 0; i < p->height * p->width && !status; i++)
+        p->counts[i] = s.bad[i] || !isfinite(s.values[i]) ? NAN : (float)s.values[i];
+    frame_sum_free(&s);
     return status;
 }
 
@@ -247,9 +160,7 @@ int calibrate_frame_read(struct calibrate_frame *frame, const struct calibrate_v
     if (!status)
         status = list_spacings(p, frame->calibrant, frame->poni.wavelength);
     if (!status)
-        status = add_frames(p, &f);
-    if (!status)
-        status = mask_counts(p, v, f.stack, &frame->poni);
+        status = read_counts(p, &f, &frame->poni, v);
     if (!status)
         mask_hot(p);
     if (!status)

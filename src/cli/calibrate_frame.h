@@ -11,7 +11,7 @@ struct calibrate_values {
     struct cli_real wavelength, energy, distance;
     struct cli_int orientation;
     struct cli_span frames;
-    int force, quiet;
+    int no_file_mask, force, quiet;
 };
 
 struct calibrate_frame {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAST_PIECES = 12, MOST_PIECES = 180, ROWS = 64, STEPS = 6, LEAST_PIXELS = 16, BINS = 12 };
+enum { LEAST_PIECES = 12, MOST_PIECES = 180, STEPS = 6, LEAST_PIXELS = 16, BINS = 12 };
 #define SURE 5.0 /* standard deviations above the background */
 
 double ring_angle(double spacing, double wavelength)
@@ -28,28 +28,6 @@ struct bands {
     size_t n_pieces[MOST_RINGS], offset[MOST_RINGS + 1];
     size_t n;
 };
-
-/* --- Angles --- */
-
-/* 2 theta of all pixels, some rows at a time, as a frame's places would take more memory than the frame. */
-int map_angles(struct powder *p, const hcy_poni *poni)
-{
-    size_t n = ROWS * p->width;
-    double *places = malloc(3 * n * sizeof *places), *values = places + 2 * n;
-    int status = places ? 0 : hcy_fail(HCY_ENOMEM, "no memory for the angles of %zu pixels", n);
-    for (size_t row = 0; row < p->height && !status; row += ROWS) {
-        size_t rows = p->height - row < ROWS ? p->height - row : ROWS;
-        for (size_t i = 0; i < rows * p->width; i++) {
-            places[2 * i] = (double)(row + i / p->width) + 0.5;
-            places[2 * i + 1] = (double)(i % p->width) + 0.5;
-        }
-        status = hcy_poni_gradients(values, NULL, poni, p->height, p->width, "2th_rad", places, rows * p->width);
-        for (size_t i = 0; i < rows * p->width && !status; i++)
-            p->angle[row * p->width + i] = (float)values[i];
-    }
-    free(places);
-    return status ? -1 : 0;
-}
 
 /* The pixel with the smallest angle is nearest to the beam: pieces are counted around it. */
 static size_t find_beam_pixel(const struct powder *p)
@@ -151,7 +129,7 @@ static int fit_background(struct background *b, const struct powder *p, const si
     double n = 0, x = 0, y = 0, xx = 0, xy = 0, yy = 0;
     int below = 0, above = 0;
     for (size_t i = 0; i < piece->n; i++) {
-        double t = (double)p->angle[list[i]] - middle, v = p->counts[list[i]];
+        double t = p->angle[list[i]] - middle, v = p->counts[list[i]];
         if (fabs(t) < inner)
             continue;
         below += t < 0;
@@ -178,7 +156,7 @@ static double begin_at(const struct powder *p, const size_t *list, const struct 
     double sum[BINS] = { 0 }, count[BINS] = { 0 }, best = -HUGE_VAL, width = (piece->to - piece->from) / BINS;
     int at = BINS / 2;
     for (size_t i = 0; i < piece->n; i++) {
-        int k = (int)(((double)p->angle[list[i]] - piece->from) / width);
+        int k = (int)((p->angle[list[i]] - piece->from) / width);
         k = k < 0 ? 0 : k < BINS ? k : BINS - 1;
         sum[k] += p->counts[list[i]];
         count[k]++;
@@ -211,7 +189,7 @@ static int find_maximum(double *angle, double place[2], const struct powder *p, 
             return -1;
         signal = n = left = right = place[0] = place[1] = 0;
         for (size_t i = 0; i < piece->n; i++) {
-            double t = (double)p->angle[list[i]] - at, u = t / core;
+            double t = p->angle[list[i]] - at, u = t / core;
             if (fabs(u) >= 1)
                 continue;
             double above = p->counts[list[i]] - b.level - b.slope * t, w = (1 - u * u) * above;
@@ -291,7 +269,7 @@ int find_ring_points(struct ring_points *found, struct powder *p, const hcy_poni
     double *angles = NULL;
     memset(found, 0, sizeof *found);
     if (!status)
-        status = map_angles(p, poni);
+        status = hcy_azint_map(p->angle, NULL, poni, p->height, p->width, "2th_rad", 1);
     if (!status) {
         size_t beam = find_beam_pixel(p);
         make_bands(b, p, poni->wavelength, reach, piece, pixel_angle(poni));

@@ -594,14 +594,14 @@ static int pattern_of(struct pattern *f, const struct powder *p, const hcy_poni 
     if (!s)
         return -1;
     for (size_t i = 0; i < p->height * p->width; i++)
-        if (!isnan(p->counts[i]) && p->angle[i] < 1.4f)
+        if (!isnan(p->counts[i]) && p->angle[i] < 1.4)
             most = fmax(most, p->angle[i]);
     /* Far rings of short distances would need too many bins. */
     if (*distance * tan(most) > MOST_BINS)
         bin = *distance * tan(most) / MOST_BINS;
     *distance /= bin;
     for (size_t i = 0; i < p->height * p->width; i++)
-        if (p->angle[i] < 1.4f)
+        if (p->angle[i] < 1.4)
             add_to_pattern(s, *distance * tan(p->angle[i]), p->counts[i]);
     finish_pattern(f, s, bin);
     free(s);

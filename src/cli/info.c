@@ -130,6 +130,12 @@ static int tell_results(const char *path)
     if (info->n_azim)
         say("azimuth", "%zu bins, %g to %g degrees", info->n_azim, info->azimuthal[0], info->azimuthal[info->n_azim - 1]);
     say("errors", "%s", info->has_sigma ? "yes" : "none");
+    if (info->pixels)
+        say("sums", "%s", info->has_sums ? "of each frame's bins: they can be added and rebinned"
+                                         : "data x norm, where a frame has lost no pixel (integrate --sums: of each frame)");
+    if (*info->definition)
+        say("definition", "%s (NeXus), for MAX IV's programs%s", info->definition,
+            !strncmp(info->unit, "2th", 3) ? " and GSAS-II" : "");
     say("then", "halcyon plot %s", path);
     hcy_results_close(results);
     return KNOWN;

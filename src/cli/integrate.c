@@ -300,6 +300,7 @@ static int open_curves(struct job *job)
     opts.file_mask = *job->pixels.file_mask ? job->pixels.file_mask : NULL;
     opts.growing = v->follow;
     opts.shard = job->shard.count ? &job->shard : NULL;
+    opts.sums = v->sums;
     regions_name(&opts, &job->regions);
     /* From here on an interruption has something to clean up. */
     interrupt_catch();
@@ -349,10 +350,15 @@ static int run_all_frames(struct job *job)
     return status == HCY_ETIMEOUT && job->last == UINT64_MAX ? 0 : status;
 }
 
+/* Most files have no room for more than means; groups are made of sums. */
+static int wants_sums(const struct job *job)
+{
+    return group_adds(&job->group) || job->values->sums;
+}
+
 int integrate_result(hcy_azint_result **result, const struct job *job)
 {
-    /* Files have no room for more than means; sums of groups need everything. */
-    return group_adds(&job->group) ? hcy_azint_result_create(result, job->plan)
+    return wants_sums(job) ? hcy_azint_result_create(result, job->plan)
                                    : hcy_azint_result_create_means(result, job->plan);
 }
 
@@ -362,7 +368,7 @@ int integrate_pipeline(struct job *job)
     hcy_pipeline_source source = hcy_pipeline_source_of(job->info);
     integrate_run_options(&opts, job->values);
     regions_ask(&opts, &job->regions);
-    if (!group_adds(&job->group))
+    if (!wants_sums(job))
         opts.flags |= HCY_PIPELINE_MEANS;
     if (job->values->follow || job->worker)
         /* Several runs of one pipeline are one integration to the user: their statistics are added up. */

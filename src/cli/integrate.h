@@ -24,7 +24,7 @@ struct integrate_values {
     struct cli_pair radial, azimuth;
     struct cli_span frames;
     int along_chi, sigma_clip, no_solid_angle, no_sentinels, two_stage, json, quiet, follow;
-    int no_file_mask, no_file_flat, flip;
+    int no_file_mask, no_file_flat, flip, sums;
     /* --stream, and what is for it alone */
     const char *stream, *record, *publish, *curve_key, *curve_secret;
     struct cli_int every, queue, series;

@@ -85,6 +85,7 @@ static const struct cli_option options[] = {
       NULL },
     { "sum", 0, CLI_INT, AT(sum), "N", "one curve for N frames: of their sum", 1, 1e9, NULL },
     { "average", 0, CLI_INT, AT(average), "N", "running: each frame's curve is the last N frames' mean", 1, 10000, NULL },
+    { "sums", 0, CLI_FLAG, AT(sums), NULL, "to .h5: each bin's sums and pixels, to add and rebin", 0, 0, NULL },
     { "roi", 0, CLI_TEXT, AT(roi), "LIST", "X0,Y0,X1,Y1[:NAME],...: each frame's sum, min, max ... of these regions", 0, 0,
       NULL },
     { "stats", 0, CLI_FLAG, AT(stats), NULL, "the same of the whole frame", 0, 0, NULL },
@@ -132,7 +133,7 @@ const struct cli_group cli_integrate_groups[] = {
       "no-file-mask mask-from-frame no-sentinels dummy delta-dummy no-file-flatfield absorption no-solid-angle "
       "normalization monitor" },
     { "Errors and outliers", "error-model sigma-clip", "variance threshold max-iter percentile" },
-    { "Results", "output sum roi", "stats above average save-config json quiet" },
+    { "Results", "output sum roi", "sums stats above average save-config json quiet" },
     { "The run", "devices follow",
       "layout processes shard follow-timeout plan-cache batch latency device-timeout two-stage isolate no-isolate" },
     { "A live stream", "stream", "timeout series overflow every queue record publish watch curve-key curve-secret" },

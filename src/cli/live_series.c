@@ -44,6 +44,7 @@ static int open_live_curves(struct live_series *s)
     opts.corrections = *corrections ? corrections : NULL;
     /* Whoever reads along has the file from the first frame on. */
     opts.growing = 1;
+    opts.sums = v->sums;
     regions_name(&opts, &s->regions);
     int status = hcy_curves_open(&s->curves, s->output, s->plan.plan, &opts);
     return status ? cli_fail(status) : CLI_OK;
@@ -158,7 +159,7 @@ static int start_series_pipeline(struct live_series *s, const hcy_stream_array *
     integrate_run_options(&opts, v);
     regions_ask(&opts, &s->regions);
     /* Frames that are added up need their sums; means alone are enough where each one is a curve. */
-    if (!group_adds(&s->group))
+    if (!group_adds(&s->group) && !v->sums)
         opts.flags |= HCY_PIPELINE_MEANS;
     push.queue = (uint32_t)v->queue.value;
     push.overflow = v->overflow ? HCY_PIPELINE_DROP_OLDEST : HCY_PIPELINE_WAIT;

@@ -1,6 +1,7 @@
 /* mask.h - static masks from a file and from a frame of the stack, and corrections from files.
- * mask[height * width] of the stack's frames: what is invalid is set to 1, the rest left as it is.  All return
- * CLI_OK, or CLI_FAILED after a message. */
+ * mask[height * width] of the stack's frames: cli_mask_file() writes all of it, 1 where a pixel is invalid and else 0,
+ * so it comes first; the others set to 1 what is invalid and leave the rest as it is.  All return CLI_OK, or CLI_FAILED
+ * after a message. */
 #ifndef HCY_CLI_MASK_H
 #define HCY_CLI_MASK_H
 

@@ -1,13 +1,10 @@
 /* plot_frames.c - a frame of a stack, or the sum of several, as a map: its mask, its contrast, rings.
- *
- * Frames are decoded by frames.c, in its threads; what they add to is guarded by a lock.  A pixel that is invalid in
- * one of the frames is invalid in their sum. */
-#include "frames.h"
+  Single-threaded
+ * but for the decoding of frames (frame_sum.c). */
+#include "frame_sum.h"
 #include "geometry.h"
-#include "mask.h"
 #include "plot.h"
 #include "plot_rings.h"
-#include <halcyon/pipeline.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,63 +12,7 @@
 enum { MOST_CELLS = 1000 }; /* of a side of the picture */
 #define HELPS 8             /* a logarithmic scale: where the brightest pixels have so many times what most have */
 
-struct sum {
-    const hcy_stack_info *info;
-    hcy_azint_job job; /* the values that are invalid */
-    size_t n;
-    double *values;
-    uint8_t *bad;
-    pthread_mutex_t lock; /* of all below, and of the arrays */
-    uint64_t frames;
-};
-
-/* --- Pixels --- */
-
-/* struct frames.take */
-static int add_frame(void *payload, unsigned thread, uint64_t frame, const void *pixels)
-{
-    struct sum *s = payload;
-    /* hcy_image_to_floats() only reads. */
-    hcy_image image = { s->info->height, s->info->width, s->info->pixel_type, s->info->elem_size,
-                        (size_t)s->info->frame_bytes, (void *)(uintptr_t)pixels };
-    float *values = pixels ? malloc(s->n * sizeof *values) : NULL;
-    (void)thread, (void)frame;
-    if (!pixels)
-        return 0;
-    if (!values)
-        return hcy_fail(HCY_ENOMEM, "no memory for an image of %zu pixels", s->n);
-    hcy_image_to_floats(values, &image);
-    pthread_mutex_lock(&s->lock);
-    cli_mask_invalid(s->bad, &s->job, pixels, s->n);
-    for (size_t i = 0; i < s->n; i++)
-        s->values[i] += (double)values[i];
-    s->frames++;
-    pthread_mutex_unlock(&s->lock);
-    free(values);
-    return 0;
-}
-
-/* The file's own mask, that of the user and the detector's gaps. */
-static int add_masks(uint8_t *bad, const struct frames *f, const hcy_poni *poni, const struct plot_wish *wish)
-{
-    size_t n = (size_t)f->info->height * f->info->width;
-    hcy_corrections *own = NULL;
-    int status = CLI_OK, is_plain;
-    if (!wish->no_file_mask && hcy_corrections_read(&own, f->stack, NULL, HCY_CORRECTION_MASK))
-        return cli_error("%s; --no-file-mask goes without", hcy_last_error()->text);
-    if (own && own->mask)
-        memcpy(bad, own->mask, n);
-    hcy_corrections_free(own);
-    if (wish->mask)
-        status = cli_mask_file(bad, &is_plain, f->stack, wish->mask);
-    uint8_t *gaps = poni && poni->detector && !poni->corners ? malloc(n) : NULL;
-    /* A detector whose shape is another one has no gaps here; the integration says so, a picture need not. */
-    if (!status && gaps && !hcy_detector_mask(gaps, poni->detector, f->info->height, f->info->width))
-        for (size_t i = 0; i < n; i++)
-            bad[i] |= gaps[i];
-    free(gaps);
-    return status;
-}
+/* --- The geometry --- */
 
 /* The geometry from -p, or from the file itself; *has: there is one. */
 static int find_geometry(hcy_poni *poni, int *has, struct cli_geometry *g, const struct frames *f,
@@ -102,7 +43,7 @@ static int find_geometry(hcy_poni *poni, int *has, struct cli_geometry *g, const
 /* --- The map --- */
 
 /* Squares of pixels, averaged over those that are valid, so that no side has more cells than a picture shows. */
-static int fill_cells(struct plot_map *map, const struct sum *s)
+static int fill_cells(struct plot_map *map, const struct frame_sum *s)
 {
     size_t height = s->info->height, width = s->info->width;
     size_t side = height > width ? height : width, k = (side + MOST_CELLS - 1) / MOST_CELLS;
@@ -167,35 +108,13 @@ static void put_frame_words(struct plot *p, const struct frames *f, const struct
 
 /* --- The whole --- */
 
-static int sum_frames(struct sum *s, struct frames *f, const hcy_poni *poni, const struct plot_wish *wish)
-{
-    hcy_azint_options options = HCY_AZINT_OPTIONS_INIT;
-    s->info = f->info;
-    s->n = (size_t)f->info->height * f->info->width;
-    s->values = calloc(s->n, sizeof *s->values);
-    s->bad = calloc(s->n, 1);
-    if (!s->values || !s->bad)
-        return cli_error("no memory for an image of %zu pixels", s->n);
-    cli_raw_invalid(&options, &f->raw);
-    int status = cli_invalid_values(&s->job, f->info, poni, &options);
-    if (status)
-        return cli_fail(status);
-    status = add_masks(s->bad, f, poni, wish);
-    if (status)
-        return status;
-    f->take = add_frame;
-    f->payload = s;
-    /* A frame that is damaged was reported, and the others can still be looked at. */
-    status = frames_run(f);
-    return s->frames ? CLI_OK : status ? status : cli_error("no frame is good: there is nothing to show");
-}
-
 /* The frames from the first that was asked for on, as many as are added up. */
 static int choose_span(struct frames *f, const struct plot_wish *wish)
 {
     const struct cli_span *wanted = wish->frames->given ? &wish->frames->list[0] : NULL;
     uint64_t first = wanted ? wanted->first : 0, n = wish->sum.given ? (uint64_t)wish->sum.value : 1;
-    if (wanted && !wish->sum.given && (wish->frames->n > 1 || wanted->last - first != 1))
+    /* With --sum, too: what a list names beside its first frame would not be shown. */
+    if (wanted && (wish->frames->n > 1 || wanted->last - first != 1))
         return cli_error("one frame is shown at a time: --frames N, or --frames N --sum M for the sum of M from it on");
     f->span = (struct cli_span){ 1, first, first + n };
     return CLI_OK;
@@ -205,7 +124,8 @@ int plot_read_frames(struct plot *p, const struct plot_wish *wish)
 {
     struct frames f = { .path = wish->path, .dataset = wish->dataset, .channel = wish->channel, .device_list = "cpu",
                         .quiet = 1 };
-    struct sum s = { .lock = PTHREAD_MUTEX_INITIALIZER };
+    struct frame_sum s = { 0 };
+    const struct frame_masks masks = { wish->mask, wish->no_file_mask };
     struct cli_geometry g = { 0 };
     hcy_poni poni = HCY_PONI_INIT;
     int has_geometry = 0, status = choose_span(&f, wish);
@@ -216,7 +136,7 @@ int plot_read_frames(struct plot *p, const struct plot_wish *wish)
     if (!status)
         status = find_geometry(&poni, &has_geometry, &g, &f, wish);
     if (!status)
-        status = sum_frames(&s, &f, has_geometry ? &poni : NULL, wish);
+        status = frame_sum_make(&s, &f, has_geometry ? &poni : NULL, &masks);
     if (!status)
         status = fill_cells(&p->map, &s);
     if (!status && has_geometry)
@@ -226,8 +146,7 @@ int plot_read_frames(struct plot *p, const struct plot_wish *wish)
         put_frame_words(p, &f, wish, s.frames);
     }
     hcy_detector_info_free(g.file);
-    free(s.values);
-    free(s.bad);
+    frame_sum_free(&s);
     frames_close(&f);
     return status;
 }

@@ -10,7 +10,7 @@ struct hcy_curves {
     const hcy__curves_format *format;
     void *state;
     size_t n_bins;
-    int with_sigma;
+    int with_sigma, with_sums;
     uint64_t rows;
     hcy_error failed; /* status 0: none yet */
 };
@@ -110,11 +110,13 @@ static int set_curves_axes(hcy_azint_plan_info *plan, const hcy__curves_format *
 }
 
 /* Rows alone and images have no place for anything beside them. */
-static int check_region_place(const hcy__curves_head *head, const hcy__curves_format *format)
+static int check_places(const hcy__curves_head *head, const hcy__curves_format *format)
 {
     const hcy_curves_options *o = &head->opts;
     if (o->n_regions && (!o->regions || !o->region_names))
         return hcy_fail(HCY_EINVAL, "hcy_curves_open: regions without places or names");
+    if (o->sums && strcmp(format->name, "h5"))
+        return hcy_fail(HCY_EINVAL, "%s has no place for the bins' sums: use .h5", head->path);
     if (!o->n_regions || !strcmp(format->name, "dat") || !strcmp(format->name, "h5"))
         return 0;
     return hcy_fail(HCY_EINVAL, "%s has no place for regions: use .h5 or .dat", head->path);
@@ -127,7 +129,7 @@ int hcy_curves_open(hcy_curves **curves, const char *path, const hcy_azint_plan 
         return hcy_fail(HCY_EINVAL, "hcy_curves_open: curves, path and plan must not be NULL");
     *curves = NULL;
     hcy__curves_head head = { path, HCY_AZINT_PLAN_INFO_INIT, HCY_CURVES_OPTIONS_INIT, 0, hcy_azint_plan_norms(plan),
-                              { NULL } };
+                              { NULL }, plan };
     int st = opts ? hcy__sized_read(&head.opts, sizeof head.opts, opts, "hcy_curves_options") : 0;
     if (st)
         return st;
@@ -142,7 +144,7 @@ int hcy_curves_open(hcy_curves **curves, const char *path, const hcy_azint_plan 
     if (!st)
         st = set_curves_axes(&head.plan, c->format, path);
     if (!st)
-        st = check_region_place(&head, c->format);
+        st = check_places(&head, c->format);
     /* Writing over the frames that are being read would destroy them. */
     if (!st && strcmp(path, "-"))
         st = hcy__may_write(path, head.opts.keep_existing, head.opts.source);
@@ -158,6 +160,7 @@ int hcy_curves_open(hcy_curves **curves, const char *path, const hcy_azint_plan 
     }
     c->n_bins = head.plan.n_bins;
     c->with_sigma = head.with_sigma;
+    c->with_sums = head.opts.sums;
     *curves = c;
     return 0;
 }
@@ -173,6 +176,8 @@ int hcy_curves_append_regions(hcy_curves *c, uint64_t frame, const hcy_azint_res
     if (!c ||
         (result && (result->n_bins != c->n_bins || !result->intensity || (c->with_sigma && !result->sigma))))
         return hcy_fail(HCY_EINVAL, "hcy_curves_append: a result of another plan than the file's");
+    if (result && c->with_sums && !result->sum_signal)
+        return hcy_fail(HCY_EINVAL, "hcy_curves_append: a result of means alone, for a file with sums");
     /* After a failure nothing is written any more: rows behind a gap would be taken for other frames. */
     if (c->failed.status)
         return hcy_fail_again(&c->failed);

@@ -231,7 +231,7 @@ int hcy_config_write(const char *path, const hcy_azint_plan *plan, const hcy_cur
     if (!path || !plan)
         return hcy_fail(HCY_EINVAL, "hcy_config_write: path and plan must not be NULL");
     /* The head of a file of curves without the file: what makes the configuration reads no more of it. */
-    hcy__curves_head head = { path, HCY_AZINT_PLAN_INFO_INIT, HCY_CURVES_OPTIONS_INIT, 0, NULL, { NULL } };
+    hcy__curves_head head = { path, HCY_AZINT_PLAN_INFO_INIT, HCY_CURVES_OPTIONS_INIT, 0, NULL, { NULL }, NULL };
     hcy_output *output;
     char *json = NULL;
     int st = opts ? hcy__sized_read(&head.opts, sizeof head.opts, opts, "hcy_curves_options") : 0;

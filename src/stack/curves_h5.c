@@ -7,40 +7,61 @@
  *   /entry_0000/integrate/halcyon        NXcollection: what pyFAI has no place for
  *   /entry_0000/integrate/results        NXdata: radial[n], data[frames][n], data_errors[frames][n], and
  *                                        frame[frames], masked[frames] (pixels that were invalid in this frame
- *                                        alone) and pixels[n] (those of each bin), which pyFAI has not; of images
- *                                        chi[n_azim], data[frames][n_azim][n], data_errors[frames][n_azim][n],
- *                                        pixels[n_azim][n]
+ *                                        alone), pixels[n] (those of each bin) and norm[n] (what a frame that lost
+ *                                        none is divided by), which pyFAI has not; of images chi[n_azim],
+ *                                        data[frames][n_azim][n], data_errors[frames][n_azim][n], pixels[n_azim][n],
+ *                                        norm[n_azim][n]; where sums are wanted, of each frame sum_signal,
+ *                                        sum_variance, sum_normalization, sum_normalization2 and count, as data
  *   /entry_0000/integrate/regions        NXdata, where there are regions: name[regions], box[regions][4], and
  *                                        sum[frames][regions], min, max, valid, invalid, zero, above
+ *   /azint                               NXentry: the same as NXazint1d or NXazint2d (curves_h5_azint.c)
  *
- * Curves are float64.  Images are float32, as pyFAI's: their bins have few counts, and writing them as float64 was a
- * quarter of the processors' time of a run.
+ * Curves and sums are float64.  Images are float32, as pyFAI's: their bins have few counts, and writing them as float64
+ * was a quarter of the processors' time of a run.
  *
  * Rows are gathered to blocks of about 128 KiB, and reach the file at the latest a second after they came.
  * Between two flushes nothing that is already in the file changes, so a process that is killed leaves a file
  * that ends with the last flush.  After a failure the datasets end with the last row known to be in it.
  */
-#include "curves_priv.h"
-#include "h5_file.h"
-#include "h5_shard.h"
+#include "curves_h5.h"
 #include <halcyon/backend.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { BLOCK_BYTES = 128 * 1024 };
 #define FLUSH_NS 1000000000ull
-#define ENTRY    "/entry_0000"
-#define PROCESS  ENTRY "/integrate"
-#define RESULTS  PROCESS "/results"
-
+#define ENTRY    HCY__CURVES_ENTRY
+#define PROCESS  HCY__CURVES_PROCESS
+#define RESULTS  HCY__CURVES_RESULTS
 #define REGIONS  PROCESS "/regions"
 
-/* Numbers of a frame, values of its bins, and numbers of its regions, hcy__region_values. */
-enum { FRAME, MASKED, INTENSITY, SIGMA, N_RESULTS, N_COLUMNS = N_RESULTS + HCY__REGION_VALUES };
-static const char *const column_names[N_RESULTS] = { "frame", "masked", "data", "data_errors" };
+/* Numbers of a frame, values of its bins, sums of these where they are wanted, and numbers of its regions,
+ * hcy__region_values. */
+enum {
+    FRAME, MASKED, INTENSITY, SIGMA, SIGNAL, VARIANCE, NORM, NORM2, COUNT,
+    N_RESULTS, N_COLUMNS = N_RESULTS + HCY__REGION_VALUES
+};
+static const struct {
+    const char *name, *long_name;
+} column_names[N_RESULTS] = {
+    { "frame", NULL },
+    { "masked", NULL },
+    { "data", "intensity" }, /* these words are NXazint1d's */
+    { "data_errors", "estimated intensity error" },
+    { "sum_signal", "sum of the pixels" }, /* these names are those of pyFAI's results */
+    { "sum_variance", "sum of their variances" },
+    { "sum_normalization", "what the sum is divided by" },
+    { "sum_normalization2", "sum of the squares of its parts" },
+    { "count", "pixels" },
+};
+
+static int is_wanted(const hcy__curves_head *head, int which)
+{
+    int of_errors = which == SIGMA || which == VARIANCE;
+    return (which < SIGNAL || head->opts.sums) && (!of_errors || head->with_sigma);
+}
 
 static int is_number(int which)
 {
@@ -54,7 +75,7 @@ static int is_of_regions(int which)
 
 static const char *name_column(int which)
 {
-    return is_of_regions(which) ? hcy__region_values[which - N_RESULTS] : column_names[which];
+    return is_of_regions(which) ? hcy__region_values[which - N_RESULTS] : column_names[which].name;
 }
 
 struct column {
@@ -78,68 +99,6 @@ struct h5 {
 };
 
 /* --- Creating --- */
-
-static int put_h5_axis(hid_t group, const char *path, const char *name, const double *axis, hsize_t n,
-                    const hcy__h5_text *texts, size_t n_texts)
-{
-    hid_t space = H5Screate_simple(1, &n, NULL);
-    hid_t data = H5Dcreate2(group, name, H5T_IEEE_F64LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    /* H5Dcreate2() refuses a dataspace that failed, so one test finds either failure. */
-    int st = data < 0 || H5Dwrite(data, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, axis) < 0
-                 ? hcy__h5_fail(HCY_EIO, "%s: the bins cannot be written", path)
-                 : hcy__h5_put_texts(data, texts, n_texts);
-    if (data >= 0)
-        H5Dclose(data);
-    H5Sclose(space);
-    return st;
-}
-
-static int put_chi(hid_t group, const hcy__curves_head *head)
-{
-    static const hcy__h5_text texts[] = { { "unit", "deg" },
-                                          { "units", "deg" },
-                                          { "interpretation", "scalar" },
-                                          { "long_name", "Azimuthal angle \317\207 (degree)" } };
-    return put_h5_axis(group, head->path, "chi", head->plan.azimuthal, head->plan.n_azim, texts,
-                    sizeof texts / sizeof texts[0]);
-}
-
-static int put_radial(hid_t group, const hcy__curves_head *head)
-{
-    char space_name[32], symbol[32], long_name[128];
-    const hcy_azint_unit *unit = head->plan.unit;
-    hcy__curves_unit_words(space_name, symbol, unit->name);
-    snprintf(long_name, sizeof long_name, "Diffraction radial direction %s (%s)", space_name, symbol);
-    const hcy__h5_text texts[] = { { "unit", symbol },
-                                   { "units", unit->symbol },
-                                   { "interpretation", "scalar" },
-                                   { "name", space_name },
-                                   { "long_name", long_name } };
-    return put_h5_axis(group, head->path, "radial", head->plan.radial, head->plan.n_radial, texts,
-                    sizeof texts / sizeof texts[0]);
-}
-
-/* How many pixels each bin has, as the plan has it: where there are none, a mean of 0 says nothing. */
-static int put_pixels(hid_t group, const hcy__curves_head *head, size_t n_azim)
-{
-    size_t n = head->plan.n_bins;
-    float *pixels = malloc(n * sizeof *pixels);
-    if (!pixels)
-        return hcy_fail(HCY_ENOMEM, "no memory to write %s", head->path);
-    for (size_t i = 0; i < n; i++)
-        pixels[i] = (float)((double)head->norms[i].count / HCY_AZINT_ONE);
-    const hsize_t dims[2] = { n_azim ? n_azim : n, n_azim ? n / n_azim : 1 };
-    hid_t space = H5Screate_simple(n_azim ? 2 : 1, dims, NULL);
-    hid_t data = H5Dcreate2(group, "pixels", H5T_IEEE_F32LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    int st = data < 0 || H5Dwrite(data, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, pixels) < 0
-                 ? hcy__h5_fail(HCY_EIO, "%s: the pixels of the bins cannot be written", head->path)
-                 : 0;
-    if (data >= 0)
-        H5Dclose(data);
-    H5Sclose(space);
-    free(pixels);
-    return st;
-}
 
 /* `rows` rows of a column, as dimensions; returns how many these are. */
 static int dims_of(hsize_t dims[3], const struct h5 *h5, int which, hsize_t rows)
@@ -172,16 +131,16 @@ static int create_column(struct h5 *h5, hid_t group, int which, const char *path
 {
     struct column *c = &h5->columns[which];
     double nan_value = NAN;
-    /* Curves are kept in double, images in single precision: see the head of this file. */
+    /* Curves and sums are kept in double, images in single precision: see the head of this file. */
     const hid_t types[] = { H5T_NATIVE_UINT64, H5T_NATIVE_DOUBLE, H5T_NATIVE_FLOAT },
                 stored[] = { H5T_STD_U64LE, H5T_IEEE_F64LE, H5T_IEEE_F32LE };
     static const char *const interpretation[] = { "scalar", "spectrum", "image" };
     hsize_t dims[3], most[3], chunk[3];
-    const int rank = dims_of(dims, h5, which, 0), kind = rank - 1;
+    const int rank = dims_of(dims, h5, which, 0), kind = rank == 3 && which >= SIGNAL ? 1 : rank - 1;
     /* Regions have whole numbers; sum, min and max may be negative. */
     c->type = is_of_regions(which) ? H5T_NATIVE_INT64 : types[kind];
     c->row = (size_t)(dims[1] * dims[2]); /* what a rank lacks is 1 */
-    c->block = malloc(h5->block_rows * c->row * (rank == 3 ? sizeof(float) : 8));
+    c->block = malloc(h5->block_rows * c->row * (kind == 2 ? sizeof(float) : 8));
     dims_of(most, h5, which, H5S_UNLIMITED);
     dims_of(chunk, h5, which, chunk_rows(h5, which));
     /* No row yet, and no limit: rows come one flush after the other. */
@@ -198,24 +157,11 @@ static int create_column(struct h5 *h5, hid_t group, int which, const char *path
         return hcy_fail(HCY_ENOMEM, "no memory to write %s", path);
     if (c->dataset < 0)
         return hcy__h5_fail(HCY_EIO, "%s: dataset %s cannot be created", path, name_column(which));
-    return hcy__h5_put_text(c->dataset, "interpretation", interpretation[kind]);
-}
-
-/* NXdata's axes: one name a dimension, "." where there is none. */
-static int put_axes(hid_t group, const char *path, int images)
-{
-    static const char *const names[2][3] = { { ".", "radial" }, { ".", "chi", "radial" } };
-    const char *const *axes = names[images];
-    hsize_t n = images ? 3 : 2;
-    hid_t type = hcy__h5_text_type(), space = H5Screate_simple(1, &n, NULL);
-    hid_t attribute = H5Acreate2(group, "axes", type, space, H5P_DEFAULT, H5P_DEFAULT);
-    int st = attribute < 0 || H5Awrite(attribute, type, axes) < 0
-                 ? hcy__h5_fail(HCY_EIO, "%s: attribute 'axes' cannot be written", path)
-                 : 0;
-    if (attribute >= 0)
-        H5Aclose(attribute);
-    H5Sclose(space);
-    H5Tclose(type);
+    int st = hcy__h5_put_text(c->dataset, "interpretation", interpretation[rank - 1]);
+    if (!st && which < N_RESULTS && column_names[which].long_name)
+        st = hcy__h5_put_text(c->dataset, "long_name", column_names[which].long_name);
+    if (!st && !is_number(which) && !is_of_regions(which))
+        st = hcy__h5_put_text(c->dataset, "units", "arbitrary units");
     return st;
 }
 
@@ -266,166 +212,24 @@ static int create_regions(struct h5 *h5, const hcy__curves_head *head)
     return st;
 }
 
-static void now_text(char date[32])
-{
-    time_t now = time(NULL);
-    struct tm utc;
-    *date = 0;
-    if (gmtime_r(&now, &utc))
-        strftime(date, 32, "%Y-%m-%dT%H:%M:%S+00:00", &utc);
-}
-
-/* Links to the datasets that the frames come from. */
-static int put_source(hcy__h5_file *out, const hcy__curves_head *head)
-{
-    hid_t file = out->id;
-    const hcy_stack *stack = head->opts.source;
-    if (!stack || !stack->dataset)
-        return 0;
-    int st = hcy__h5_put_group(file, ENTRY "/measurement", "NXdata");
-    /* pyFAI's name for each part of the stack; the first is what viewers show. */
-    for (size_t i = 0; !st && i < stack->n_parts; i++) {
-        char name[64];
-        const char *from = stack->parts[i].from ? stack->parts[i].from : stack->path;
-        char *target = hcy__h5_link_target(hcy_output_name(out->output), from);
-        snprintf(name, sizeof name, ENTRY "/measurement/images_%04zu", i + 1);
-        if (!target)
-            continue;
-        if (H5Lcreate_external(target, stack->parts[i].name, file, name, H5P_DEFAULT, H5P_DEFAULT) < 0)
-            st = hcy__h5_fail(HCY_EIO, "%s: the link to %s cannot be written", head->path, from);
-        free(target);
-    }
-    return st ? st : hcy__h5_put_text_at(file, ENTRY "/measurement", "signal", "images_0001");
-}
-
-/* Scalar text in its place: the process, and what made it. */
-static int put_fields(hid_t file, const hcy__curves_head *head)
-{
-    char version[32], date[32], poni[4096] = "", *config = NULL, *sources = NULL;
-    const hcy_stack_info *source = head->opts.source ? hcy_stack_get_info(head->opts.source) : NULL;
-    now_text(date);
-    snprintf(version, sizeof version, "%s", hcy_version());
-    int st = hcy_poni_format(poni, sizeof poni, NULL, &head->plan.poni);
-    if (!st)
-        st = hcy__curves_config(&config, head);
-    if (!st && head->opts.source)
-        st = hcy__stack_sources(&sources, head->opts.source);
-    /* In the order of the file's layout above; a text that is NULL leaves its field out. */
-    const hcy__h5_text fields[] = {
-        { ENTRY "/program_name", "halcyon" },
-        { ENTRY "/start_time", date },
-        { ENTRY "/title", "Scanning 1D experiment" },
-        { PROCESS "/program", "halcyon" },
-        { PROCESS "/version", version },
-        { PROCESS "/date", date },
-        { PROCESS "/configuration/type", "text/json" },
-        { PROCESS "/configuration/data", config },
-        { PROCESS "/halcyon/plan", head->plan.hash },
-        { PROCESS "/halcyon/devices", head->opts.devices },
-        { PROCESS "/halcyon/geometry", poni },
-        { PROCESS "/halcyon/mask", hcy__curves_mask_words(head) },
-        { PROCESS "/halcyon/mask_file", head->opts.mask },
-        { PROCESS "/halcyon/pixel_mask", head->opts.file_mask },
-        { PROCESS "/halcyon/corrections", head->opts.corrections },
-        { PROCESS "/halcyon/command", head->opts.config },
-        { PROCESS "/halcyon/source", source ? source->path : NULL },
-        { PROCESS "/halcyon/sources", sources },
-        { PROCESS "/halcyon/source_dataset", source ? source->dataset : NULL },
-        { RESULTS "/title", /* pyFAI's spelling */
-          head->plan.n_azim ? "2D azimuthaly integrated data" : "Azimuthaly integrated data" },
-    };
-    for (size_t i = 0; !st && i < sizeof fields / sizeof fields[0]; i++)
-        st = hcy__h5_put_field(file, fields[i].name, fields[i].text);
-    free(config);
-    free(sources);
-    return st ? st : hcy__h5_put_text_at(file, ENTRY "/program_name", "version", version);
-}
-
-/* Groups, and the attributes by which viewers find what to plot. */
-static int put_groups(hcy__h5_file *out)
-{
-    static const char *const groups[][2] = {
-        { ENTRY, "NXentry" },
-        { PROCESS, "NXprocess" },
-        { PROCESS "/configuration", "NXnote" },
-        { PROCESS "/halcyon", "NXcollection" },
-        { RESULTS, "NXdata" },
-    };
-    char version[32], date[32];
-    hid_t file = out->id;
-    unsigned v[3] = { 0 };
-    int st = 0;
-    H5get_libversion(&v[0], &v[1], &v[2]);
-    snprintf(version, sizeof version, "%u.%u.%u", v[0], v[1], v[2]);
-    now_text(date);
-    /* The root is there already and has only attributes put to it. */
-    const hcy__h5_text root[] = { { "NX_class", "NXroot" }, { "file_name", hcy_output_name(out->output) },
-                                  { "file_time", date },    { "HDF5_Version", version },
-                                  { "creator", "halcyon" }, { "default", "entry_0000" } };
-    hid_t top = H5Gopen2(file, "/", H5P_DEFAULT);
-    st = hcy__h5_put_texts(top, root, sizeof root / sizeof root[0]);
-    H5Gclose(top);
-    /* Outer groups come before those within them. */
-    for (size_t i = 0; !st && i < sizeof groups / sizeof groups[0]; i++)
-        st = hcy__h5_put_group(file, groups[i][0], groups[i][1]);
-    /* These lead a viewer from the root to the results. */
-    if (!st)
-        st = hcy__h5_put_text_at(file, ENTRY, "default", "integrate/results");
-    if (!st)
-        st = hcy__h5_put_text_at(file, PROCESS, "default", "results");
-    if (!st)
-        st = hcy__h5_put_text_at(file, PROCESS "/configuration", "desc", "PyFAI worker configuration");
-    /* A file whose writer was killed keeps saying so. */
-    if (!st)
-        st = hcy__h5_put_text_at(file, PROCESS "/halcyon", "status", "growing");
-    return st ? st : hcy__h5_put_text_at(file, RESULTS, "signal", column_names[INTENSITY]);
-}
-
-static int put_integer(hid_t file, const char *path, const char *name, int64_t value)
-{
-    hid_t space = H5Screate(H5S_SCALAR);
-    hid_t data = H5Dcreate2(file, name, H5T_STD_I64LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    int st = data < 0 || H5Dwrite(data, H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, &value) < 0
-                 ? hcy__h5_fail(HCY_EIO, "%s: %s cannot be written", path, name)
-                 : 0;
-    if (data >= 0)
-        H5Dclose(data);
-    H5Sclose(space);
-    return st;
-}
-
 static int create_curves(struct h5 *h5, const hcy__curves_head *head)
 {
     /* First what describes the run, then what depends on the plan, at last the columns that grow. */
     int st = hcy__h5_file_create(&h5->file, head->path, head->opts.growing ? HCY_OUTPUT_GROWS : 0);
     if (!st)
-        st = put_groups(h5->file);
-    if (!st)
-        st = hcy__h5_put_shard(h5->file->id, head->opts.shard, "curves");
-    if (!st)
-        st = put_fields(h5->file->id, head);
-    if (!st)
-        st = put_integer(h5->file->id, head->path, PROCESS "/sequence_index", 1);
-    if (!st)
-        st = put_integer(h5->file->id, head->path, PROCESS "/halcyon/masked_pixels", (int64_t)head->plan.n_masked);
-    if (!st)
-        st = put_source(h5->file, head);
+        st = hcy__curves_put_head(h5->file, head);
     if (st)
         return st;
     hid_t group = H5Gopen2(h5->file->id, RESULTS, H5P_DEFAULT);
-    st = put_axes(group, head->path, h5->n_azim > 0);
-    if (!st)
-        st = put_radial(group, head);
-    if (!st && h5->n_azim)
-        st = put_chi(group, head);
-    if (!st)
-        st = put_pixels(group, head, h5->n_azim);
+    st = hcy__curves_put_axes(group, head);
     for (int i = 0; !st && i < N_RESULTS; i++)
-        if (i != SIGMA || head->with_sigma)
+        if (is_wanted(head, i))
             st = create_column(h5, group, i, head->path);
     H5Gclose(group);
     if (!st && h5->n_regions)
         st = create_regions(h5, head);
+    if (!st)
+        st = hcy__curves_put_azint(h5->file, head);
     /* Who reads along finds a file with all its groups, if no row yet. */
     return st ? st : hcy__h5_file_flush(h5->file);
 }
@@ -481,7 +285,7 @@ static void put_column_row(struct h5 *h5, int which, const double *values)
     /* Without an error model there is no column of errors. */
     if (c->dataset < 0)
         return;
-    if (h5->n_azim) {
+    if (c->type == H5T_NATIVE_FLOAT) {
         float *row = (float *)c->block + h5->waiting * c->row;
         for (size_t i = 0; i < c->row; i++)
             row[i] = values ? (float)values[i] : NAN;
@@ -513,6 +317,11 @@ static int h5_curves_append(void *state, uint64_t frame, const hcy_azint_result 
     ((uint64_t *)h5->columns[MASKED].block)[h5->waiting] = result ? result->n_lost : 0;
     put_column_row(h5, INTENSITY, result ? result->intensity : NULL);
     put_column_row(h5, SIGMA, result ? result->sigma : NULL);
+    put_column_row(h5, SIGNAL, result ? result->sum_signal : NULL);
+    put_column_row(h5, VARIANCE, result ? result->sum_variance : NULL);
+    put_column_row(h5, NORM, result ? result->sum_norm : NULL);
+    put_column_row(h5, NORM2, result ? result->sum_norm2 : NULL);
+    put_column_row(h5, COUNT, result ? result->count : NULL);
     put_region_rows(h5, regions);
     h5->waiting++;
     /* A full block only goes to HDF5's memory; once a second all goes to the file, for those who read
@@ -531,7 +340,7 @@ static int h5_curves_append(void *state, uint64_t frame, const hcy_azint_result 
 static int put_end(hid_t file, const char *status)
 {
     char date[32];
-    now_text(date);
+    hcy__now_text(date);
     H5Adelete_by_name(file, PROCESS "/halcyon", "status", H5P_DEFAULT);
     int st = hcy__h5_put_text_at(file, PROCESS "/halcyon", "status", status);
     if (!st)

@@ -19,6 +19,7 @@ typedef struct hcy__curves_head {
     int with_sigma;
     const hcy_azint_bin_norm *norms; /* [n_bins] */
     char *files[HCY__CONFIG_FILES]; /* of the configuration, from the root on: hcy__config_names() */
+    const hcy_azint_plan *from;
 } hcy__curves_head;
 
 /* The file gets its name; it ends early and stays under the name it has (hcy_curves_stop); it is taken away. */

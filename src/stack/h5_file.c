@@ -317,6 +317,21 @@ int hcy__h5_put_texts(hid_t object, const hcy__h5_text *texts, size_t n)
     return st;
 }
 
+int hcy__h5_put_names(hid_t object, const char *name, const char *const *texts, size_t n)
+{
+    hsize_t size = n;
+    hid_t type = hcy__h5_text_type(), space = H5Screate_simple(1, &size, NULL);
+    hid_t attribute = H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+    int st = attribute < 0 || H5Awrite(attribute, type, texts) < 0
+                 ? hcy__h5_fail(HCY_EIO, "attribute '%s' cannot be written", name)
+                 : 0;
+    if (attribute >= 0)
+        H5Aclose(attribute);
+    H5Sclose(space);
+    H5Tclose(type);
+    return st;
+}
+
 int hcy__h5_put_text_at(hid_t file, const char *path, const char *name, const char *text)
 {
     hid_t object = H5Oopen(file, path, H5P_DEFAULT);
@@ -339,6 +354,21 @@ int hcy__h5_put_field(hid_t file, const char *path, const char *text)
         H5Dclose(data);
     H5Sclose(space);
     H5Tclose(type);
+    return st;
+}
+
+int hcy__h5_put_numbers(hid_t at, const char *name, hid_t type, int rank, const hsize_t *dims, const double *values,
+                        const hcy__h5_text *texts, size_t n_texts)
+{
+    hid_t space = rank ? H5Screate_simple(rank, dims, NULL) : H5Screate(H5S_SCALAR);
+    hid_t data = H5Dcreate2(at, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    /* H5Dcreate2() refuses a dataspace that failed, so one test finds either failure. */
+    int st = data < 0 || H5Dwrite(data, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0
+                 ? hcy__h5_fail(HCY_EIO, "%s cannot be written", name)
+                 : hcy__h5_put_texts(data, texts, n_texts);
+    if (data >= 0)
+        H5Dclose(data);
+    H5Sclose(space);
     return st;
 }
 

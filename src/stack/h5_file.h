@@ -39,8 +39,13 @@ hid_t hcy__h5_text_type(void); /* to be closed */
 int hcy__h5_put_text(hid_t object, const char *name, const char *text);
 int hcy__h5_put_text_at(hid_t file, const char *path, const char *name, const char *text);
 int hcy__h5_put_texts(hid_t object, const hcy__h5_text *texts, size_t n);
+/* An attribute of several texts: NXdata's axes, one name a dimension, "." where there is none. */
+int hcy__h5_put_names(hid_t object, const char *name, const char *const *texts, size_t n);
 /* A scalar dataset. */
 int hcy__h5_put_field(hid_t file, const char *path, const char *text);
+/* A dataset of numbers, of the type as it is stored, with attributes; rank 0: one number. */
+int hcy__h5_put_numbers(hid_t at, const char *name, hid_t type, int rank, const hsize_t *dims, const double *values,
+                        const hcy__h5_text *texts, size_t n_texts);
 /* A group, with those above it, and the NeXus class it has. */
 int hcy__h5_put_group(hid_t file, const char *path, const char *nx_class);
 /* The attributes of an object of any file, as far as they can be read and do not point into it. */

@@ -36,25 +36,6 @@ struct merge {
 
 /* --- What a part says of itself --- */
 
-/* A scalar text; "" if there is none. */
-static void read_text_field(char *text, size_t size, hid_t file, const char *name)
-{
-    char *value = NULL;
-    *text = 0;
-    hid_t data = H5Dopen2(file, name, H5P_DEFAULT);
-    if (data < 0)
-        return;
-    hid_t type = H5Dget_type(data), space = H5Dget_space(data);
-    if (H5Tis_variable_str(type) > 0 && H5Sget_simple_extent_npoints(space) == 1 &&
-        H5Dread(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &value) >= 0 && value)
-        snprintf(text, size, "%s", value);
-    /* HDF5 allocated the text, perhaps with another allocator than ours. */
-    H5free_memory(value);
-    H5Sclose(space);
-    H5Tclose(type);
-    H5Dclose(data);
-}
-
 /* "; run it again with --shard 2/4", of a part of a dealing. */
 static const char *say_again(char text[96], const hcy_shard *shard)
 {
@@ -112,9 +93,9 @@ static int read_part_file(struct part *p)
         st = read_frame_numbers(p, file);
     if (!st && !p->rows)
         st = hcy_fail(HCY_EFORMAT, "%s has no curve", p->path);
-    read_text_field(p->plan, sizeof p->plan, file, PROCESS "/halcyon/plan");
-    read_text_field(p->source, sizeof p->source, file, PROCESS "/halcyon/source");
-    read_text_field(p->dataset, sizeof p->dataset, file, PROCESS "/halcyon/source_dataset");
+    hcy__h5_get_field(p->plan, sizeof p->plan, file, PROCESS "/halcyon/plan");
+    hcy__h5_get_field(p->source, sizeof p->source, file, PROCESS "/halcyon/source");
+    hcy__h5_get_field(p->dataset, sizeof p->dataset, file, PROCESS "/halcyon/source_dataset");
     H5Fclose(file);
     return st;
 }

@@ -121,3 +121,21 @@ int hcy__h5_get_doubles(double **values, size_t *n, hid_t group, const char *nam
     }
     return st;
 }
+
+void hcy__h5_get_field(char *text, size_t size, hid_t file, const char *name)
+{
+    char *value = NULL;
+    *text = 0;
+    hid_t data = H5Dopen2(file, name, H5P_DEFAULT);
+    if (data < 0)
+        return;
+    hid_t type = H5Dget_type(data), space = H5Dget_space(data);
+    if (H5Tis_variable_str(type) > 0 && H5Sget_simple_extent_npoints(space) == 1 &&
+        H5Dread(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &value) >= 0 && value)
+        snprintf(text, size, "%s", value);
+    /* HDF5 allocated the text, perhaps with another allocator than ours. */
+    H5free_memory(value);
+    H5Sclose(space);
+    H5Tclose(type);
+    H5Dclose(data);
+}

@@ -11,6 +11,8 @@
 int hcy__h5_open_file(hid_t *file, const char *path);
 /* The text in an attribute, of fixed or variable length, cut to size - 1 bytes; 0: there is none. */
 int hcy__h5_get_text(char *text, size_t size, hid_t object, const char *name);
+/* A scalar text of variable length, likewise; "" if there is none. */
+void hcy__h5_get_field(char *text, size_t size, hid_t file, const char *name);
 /* Opens a dataset of numbers and says how large it is; < 0: it is not there, is not numbers, or has more
  * dimensions. */
 hid_t hcy__h5_open_numbers(hid_t group, const char *name, int *rank, hsize_t dims[4]);

@@ -28,7 +28,9 @@ static int take_head(hcy__results_head *head, hcy__packet *answer)
     head->n_radial = (size_t)hcy__packet_get_within(answer, 1, SIZE_MAX);
     head->n_azim = (size_t)hcy__packet_get_number(answer);
     head->has_sigma = (int)hcy__packet_get_within(answer, 0, 1);
+    head->has_sums = (int)hcy__packet_get_within(answer, 0, 1);
     hcy__packet_copy_text(head->unit, sizeof head->unit, answer);
+    hcy__packet_copy_text(head->definition, sizeof head->definition, answer);
     if (hcy_size_mul(&all, head->n_radial, head->n_azim ? head->n_azim : 1) || hcy_size_mul(&all, all, sizeof(double)))
         answer->bad = 1;
     head->radial = take_doubles(answer, head->n_radial, 0);
@@ -125,7 +127,9 @@ int hcy__answer_results(hcy__packet *answer, hcy__packet *question, struct hcy__
     hcy__packet_put_number(answer, head->n_radial);
     hcy__packet_put_number(answer, head->n_azim);
     hcy__packet_put_number(answer, head->has_sigma != 0);
+    hcy__packet_put_number(answer, head->has_sums != 0);
     hcy__packet_put_text(answer, head->unit);
+    hcy__packet_put_text(answer, head->definition);
     hcy__packet_put_array(answer, head->radial, head->n_radial, sizeof *head->radial);
     hcy__packet_put_array(answer, head->azimuthal, head->n_azim, sizeof *head->azimuthal);
     hcy__packet_put_array(answer, head->pixels, head->pixels ? bins_of(head) : 0, sizeof *head->pixels);

@@ -65,7 +65,9 @@ static void fill_results_info(hcy_results *r)
                                   .unit = head->unit,
                                   .label = unit ? unit->label : head->unit,
                                   .has_sigma = head->has_sigma,
-                                  .pixels = head->pixels };
+                                  .pixels = head->pixels,
+                                  .definition = head->definition,
+                                  .has_sums = head->has_sums };
 }
 
 int hcy_results_open(hcy_results **results, const char *path)

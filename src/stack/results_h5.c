@@ -1,5 +1,5 @@
-/* results_h5.c - curves and images from HDF5, in the layout of pyFAI's HDF5Writer: the file's default NXdata
- * with its signal, [rows][radial] or [rows][chi][radial]. */
+/* results_h5.c - curves and images from HDF5: the file's default NXdata with its signal, [rows][radial] or
+ * [rows][chi][radial], in the layout of pyFAI's HDF5Writer, or in that of NeXus' NXazint1d and NXazint2d. */
 #include "h5_read.h"
 #include "h5_virtual.h"
 #include "isolate.h"
@@ -10,7 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_DEPTH = 8 };
+enum { MAX_DEPTH = 8, MOST_LINKS = 100 };
+
+/* What the layouts call their axes. */
+static const struct layout {
+    const char *radial, *azimuthal;
+} layouts[] = { { "radial", "chi" }, { "radial_axis", "azimuthal_axis" } };
+enum { AZINT = 1 };
 
 struct h5 {
     hid_t file, data, sigma; /* -1: none */
@@ -38,6 +44,30 @@ static void h5_results_close(void *state)
     free(h5);
 }
 
+/* The root's next NXentry from the link *at on, which it moves behind it: 1, or 0 with "" for its name.  What a link
+ * leads to elsewhere is not this file's. */
+static int next_entry(char *name, size_t size, hid_t root, hsize_t *at)
+{
+    char class[32] = "";
+    H5G_info_t info = { 0 };
+    H5L_info_t link;
+    H5Gget_info(root, &info);
+    while (*at < info.nlinks && *at < MOST_LINKS) {
+        ssize_t n = H5Lget_name_by_idx(root, ".", H5_INDEX_NAME, H5_ITER_INC, (*at)++, name, size, H5P_DEFAULT);
+        if (n <= 0 || (size_t)n >= size || H5Lget_info(root, name, &link, H5P_DEFAULT) < 0 || link.type != H5L_TYPE_HARD)
+            continue;
+        hid_t group = H5Gopen2(root, name, H5P_DEFAULT);
+        if (group < 0)
+            continue;
+        int has = hcy__h5_get_text(class, sizeof class, group, "NX_class");
+        H5Gclose(group);
+        if (has && !strcmp(class, "NXentry"))
+            return 1;
+    }
+    *name = 0;
+    return 0;
+}
+
 /* The group that the attributes `default` lead to, from the root on; < 0: they lead nowhere. */
 static hid_t find_results(hid_t file)
 {
@@ -46,7 +76,11 @@ static hid_t find_results(hid_t file)
     /* The bound ends attributes that lead in a circle. */
     for (int i = 0; i < MAX_DEPTH && group >= 0; i++) {
         hcy__h5_get_text(class, sizeof class, group, "NX_class");
-        if (!strcmp(class, "NXdata") || !hcy__h5_get_text(name, sizeof name, group, "default"))
+        if (!strcmp(class, "NXdata"))
+            break;
+        /* A root that names no entry has one all the same, most often. */
+        if (!hcy__h5_get_text(name, sizeof name, group, "default") &&
+            (i || !next_entry(name, sizeof name, group, &(hsize_t){ 0 })))
             break;
         hid_t next = H5Gopen2(group, name, H5P_DEFAULT);
         H5Gclose(group);
@@ -55,16 +89,51 @@ static hid_t find_results(hid_t file)
     return group;
 }
 
+/* The definition of integrations that one of the file's entries follows; "" where none does. */
+static void find_definition(char *definition, size_t size, hid_t file)
+{
+    char name[256], path[300];
+    hsize_t at = 0;
+    *definition = 0;
+    while (strncmp(definition, "NXazint", 7) && next_entry(name, sizeof name, file, &at)) {
+        snprintf(path, sizeof path, "%s/definition", name);
+        hcy__h5_get_field(definition, size, file, path);
+    }
+    if (strncmp(definition, "NXazint", 7))
+        *definition = 0;
+}
+
+/* What the axis of NXazint1d is in; a quantity of another length is not guessed at. */
+static void find_azint_unit(char unit[32], hid_t axis)
+{
+    static const char *const known[][3] = {
+        { "q", "1/angstrom", "q_A^-1" },      { "q", "1/nm", "q_nm^-1" },           { "2theta", "degrees", "2th_deg" },
+        { "2theta", "degree", "2th_deg" },    { "2theta", "deg", "2th_deg" },       { "2theta", "rad", "2th_rad" },
+        { "2theta", "radians", "2th_rad" },
+    };
+    char name[32], units[32];
+    hcy__h5_get_text(name, sizeof name, axis, "long_name");
+    hcy__h5_get_text(units, sizeof units, axis, "units");
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (!strcmp(name, known[i][0]) && !strcmp(units, known[i][1]))
+            snprintf(unit, 32, "%s", known[i][2]);
+}
+
 /* The unit whose words stand at the axis; "" if there is none. */
-static void find_unit(char unit[32], hid_t group)
+static void find_unit(char unit[32], hid_t group, const struct layout *layout)
 {
     char space[32], symbol[32], want_space[32], want_symbol[32];
     size_t n;
     const hcy_azint_unit *units = hcy_azint_unit_list(&n);
     *unit = 0;
-    hid_t axis = H5Dopen2(group, "radial", H5P_DEFAULT);
+    hid_t axis = H5Dopen2(group, layout->radial, H5P_DEFAULT);
     if (axis < 0)
         return;
+    if (layout == &layouts[AZINT]) {
+        find_azint_unit(unit, axis);
+        H5Dclose(axis);
+        return;
+    }
     hcy__h5_get_text(space, sizeof space, axis, "name");
     hcy__h5_get_text(symbol, sizeof symbol, axis, "unit");
     H5Dclose(axis);
@@ -108,15 +177,15 @@ static int open_data(struct h5 *h5, hcy__results_head *head, hid_t group)
     return st || !head->has_sigma ? st : hcy__h5_whole(h5->sigma);
 }
 
-static int open_axes(struct h5 *h5, hcy__results_head *head, hid_t group)
+static int open_axes(struct h5 *h5, hcy__results_head *head, hid_t group, const struct layout *layout)
 {
     /* Axes say what the bins are, so a file whose axes do not fit its data is refused as a whole. */
     size_t n = 0, bytes;
-    int st = hcy__h5_get_doubles(&head->radial, &n, group, "radial", head->path);
+    int st = hcy__h5_get_doubles(&head->radial, &n, group, layout->radial, head->path);
     if (!st && (n != head->n_radial || !n))
         st = hcy_fail(HCY_EFORMAT, "%s: %zu radii for %zu bins", head->path, n, head->n_radial);
     if (!st && head->n_azim) {
-        st = hcy__h5_get_doubles(&head->azimuthal, &n, group, "chi", head->path);
+        st = hcy__h5_get_doubles(&head->azimuthal, &n, group, layout->azimuthal, head->path);
         if (!st && n != head->n_azim)
             st = hcy_fail(HCY_EFORMAT, "%s: %zu angles for %zu bins", head->path, n, head->n_azim);
         if (!st && (hcy_size_mul(&bytes, head->n_radial, head->n_azim) || hcy_size_mul(&bytes, bytes, 8)))
@@ -157,20 +226,25 @@ static int open_results(struct h5 *h5, hcy__results_head *head)
     int st = hcy__h5_open_file(&h5->file, head->path);
     if (st)
         return st;
-    /* 'radial' is what tells an integration from other plots that a file may show by default. */
+    /* Its axis is what tells an integration from other plots that a file may show by default. */
     hid_t group = find_results(h5->file);
-    if (group < 0 || H5Lexists(group, "radial", H5P_DEFAULT) <= 0)
+    int is_azint = group >= 0 && H5Lexists(group, layouts[AZINT].radial, H5P_DEFAULT) > 0;
+    const struct layout *layout = is_azint ? &layouts[AZINT] : layouts;
+    if (group < 0 || H5Lexists(group, layout->radial, H5P_DEFAULT) <= 0)
         st = hcy_fail(HCY_EFORMAT,
-                      "%s: its default group has no curves of an integration (no NXdata with 'radial')",
+                      "%s: its default group has no curves of an integration (no NXdata with 'radial' or 'radial_axis')",
                       head->path);
     if (!st)
         st = open_data(h5, head, group);
     if (!st)
-        st = open_axes(h5, head, group);
+        st = open_axes(h5, head, group, layout);
     if (!st)
         st = read_bin_pixels(head, group);
-    if (!st)
-        find_unit(head->unit, group);
+    if (!st) {
+        find_unit(head->unit, group, layout);
+        find_definition(head->definition, sizeof head->definition, h5->file);
+        head->has_sums = H5Lexists(group, "sum_signal", H5P_DEFAULT) > 0;
+    }
     if (group >= 0)
         H5Gclose(group);
     return st;

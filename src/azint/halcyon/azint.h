@@ -242,6 +242,9 @@ typedef struct hcy_azint_bin_norm {
     uint64_t norm[2], norm2[2]; /* low, high */
 } hcy_azint_bin_norm;
 HCY_API const hcy_azint_bin_norm *hcy_azint_plan_norms(const hcy_azint_plan *plan); /* [n_bins] */
+/* The same as numbers, norms[n_bins]: the sum_norm of a frame that loses no pixel, by a filter neither, and has no
+ * normalization of its own.  Its intensity times that is its sum_signal.  HCY_EINVAL: NULL. */
+HCY_API int hcy_azint_plan_get_norms(double *norms, const hcy_azint_plan *plan) HCY_MUST_USE;
 
 /* --- Curves --- */
 

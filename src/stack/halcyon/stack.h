@@ -409,8 +409,9 @@ typedef struct hcy_curves_options {
     const hcy_region *regions;       /* [n_regions] where they are; their masks are not looked at */
     const char *const *region_names; /* [n_regions] */
     size_t n_regions;
+    int sums; /* 1, HDF5: the sums of each frame's bins, too; results must have them (no means alone) */
 } hcy_curves_options;
-#define HCY_CURVES_OPTIONS_INIT { sizeof(hcy_curves_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define HCY_CURVES_OPTIONS_INIT { sizeof(hcy_curves_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* Opens a file for the curves of `plan` (only read during the call).  opts NULL: the defaults.  The suffix
  * of `path` says the format:
@@ -424,10 +425,14 @@ typedef struct hcy_curves_options {
  *   .fxye           GSAS' and GSAS-II's: 2theta in hundredths of a degree, intensity, error; one curve a file, of
  *                   plans in 2th_deg.
  *   .h5 .hdf5 .nxs  HDF5 in the layout of pyFAI's HDF5Writer: /entry_0000/integrate/results with radial[n],
- *                   data[frames][n], data_errors[frames][n], the frames' numbers, frame[frames], and
- *                   pixels[n], those of each bin; .../regions with sum[frames][regions] and the other members of
- *                   hcy_region_sums, name[regions], box[regions][4]; .../configuration/data is pyFAI's
- *                   WorkerConfig as JSON.
+ *                   data[frames][n], data_errors[frames][n], the frames' numbers, frame[frames],
+ *                   pixels[n], those of each bin, and norm[n], what a frame that loses no pixel is divided by;
+ *                   with `sums` sum_signal[frames][n] and the other sums of hcy_azint_result, by pyFAI's names:
+ *                   sum_variance, sum_normalization, sum_normalization2, count; .../regions with
+ *                   sum[frames][regions] and the other members of hcy_region_sums, name[regions],
+ *                   box[regions][4]; .../configuration/data is pyFAI's WorkerConfig as JSON.  Where the unit
+ *                   is q or 2 theta and the wavelength is known, /azint has the same as NXazint1d or NXazint2d
+ *                   (NeXus' definitions of 2025.11), in 1/Angstrom or degrees.
  *                   Flushed once a second, so that an interruption leaves a valid file;
  *                   /entry_0000/integrate/halcyon/status is an attribute that says "growing", "stopped" or
  *                   "complete".
@@ -511,13 +516,15 @@ typedef struct hcy_results_info {
     const char *label;       /* for an axis: "Scattering vector q (nm^-1)"; "" as above */
     int has_sigma;
     const double *pixels; /* [n_radial], or [n_azim][n_radial]: how many are in each bin; NULL: the file does not say */
+    const char *definition; /* NeXus' that an entry of the file follows, "NXazint1d", "NXazint2d"; "": none */
+    int has_sums;           /* the sums of each frame's bins are in it, too */
 } hcy_results_info;
 
 /* Opens what hcy_curves_open() or pyFAI has written, by what is in it: HDF5 (the file's default NXdata with
- * `radial`, and `chi` for images), text of two or three columns in blocks, Fit2D's and GSAS' text, EDF images.  Rows
- * are read when they are asked for.  HCY_ENOENT, HCY_EIO; HCY_EFORMAT: no such thing is in it, or blocks of text of
- * unequal length (a last one that is shorter, of a run that was interrupted, is left out); HCY_EUNSUPPORTED;
- * HCY_ENOMEM. */
+ * `radial`, and `chi` for images, or that of NXazint1d and NXazint2d, whoever wrote it), text of two or three columns
+ * in blocks, Fit2D's and GSAS' text, EDF images.  Rows are read when they are asked for.  HCY_ENOENT, HCY_EIO;
+ * HCY_EFORMAT: no such thing is in it, or blocks of text of unequal length (a last one that is shorter, of a run that
+ * was interrupted, is left out); HCY_EUNSUPPORTED; HCY_ENOMEM. */
 HCY_API int hcy_results_open(hcy_results **results, const char *path) HCY_MUST_USE;
 HCY_API const hcy_results_info *hcy_results_get_info(const hcy_results *results);
 /* Reads one curve (n_radial values) or one image (n_azim rows of n_radial values) to `intensity`, and its errors,

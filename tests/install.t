@@ -1,0 +1,106 @@
+# What is installed, where users look for it: manuals, completions, examples, headers; and ./quickstart --prefix, with commands
+# that do nothing in the places of the real ones.  What needs the libraries installed is tests/installcheck.
+test_name=install
+. "${top_srcdir:-.}/tests/cli.sh"
+threads_elsewhere
+builddir=${top_builddir:-.}
+# Of this very build: its makefile, its prefix.
+value() { sed -n "s|^$1 = ||p" "$builddir/Makefile" | sed -e "s|\${prefix}|$prefix|" -e "s|\${datarootdir}|$prefix/share|" \
+    -e "s|\${exec_prefix}|$prefix|" | head -n 1; }
+prefix=`value prefix`
+stage=$work/stage
+make_quietly() { env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -C "$builddir" "$@"; }
+# Nothing of this links anything, so that other tests may use the build.
+check 'manuals, completions, examples, headers are installed' make_quietly install-man install-dist_bashcompDATA \
+    install-dist_zshcompDATA install-dist_fishcompDATA install-examplesDATA install-pkgconfigDATA install-cmakeDATA \
+    install-halcyonincludeHEADERS "DESTDIR=$stage"
+there()
+{
+    for file in "$@"; do
+        [ -s "$stage$file" ] || { echo "no $file; there are:"; find "$stage" -name "${file##*/}"; return 1; }
+    done
+}
+manuals()
+{
+    man=`value mandir`
+    for page in "$top_srcdir"/doc/*.[137]; do
+        name=${page##*/}
+        there "$man/man${name##*.}/$name" || return 1
+    done
+}
+check 'each manual page in the section that it is of' manuals
+check "bash's, zsh's and fish's completions" there "$prefix/share/bash-completion/completions/halcyon" \
+    "$prefix/share/zsh/site-functions/_halcyon" "$prefix/share/fish/vendor_completions.d/halcyon.fish"
+check 'what pkg-config and CMake ask' there "`value libdir`/pkgconfig/halcyon.pc" "`value libdir`/cmake/halcyon/halcyon-config.cmake"
+check '... has this prefix' grep -qxF "prefix=$prefix" "$stage`value libdir`/pkgconfig/halcyon.pc"
+examples=`value docdir | sed 's|\${PACKAGE_TARNAME}|halcyon|'`/examples
+compiled()
+{
+    for source in "$top_srcdir"/examples/*.c; do
+        there "$examples/${source##*/}" || return 1
+        grep '<zmq.h>' "$source" >/dev/null && continue # which is another's to install
+        # shellcheck disable=SC2086 # CC may be several words
+        $CC -std=c11 -fsyntax-only -D_POSIX_C_SOURCE=200809L -I"$stage`value includedir`" "$stage$examples/${source##*/}" || return 1
+    done
+}
+check 'every example, which the installed headers are enough for' compiled
+check 'a reader of curves in Python' there "$examples/curve_reader.py"
+check 'another prefix than that of the build says what to do' sh -c \
+    "env -u MAKEFLAGS -u MAKELEVEL make -C '$builddir' check-prefix prefix=/nowhere 2>&1 | grep 'quickstart --prefix /nowhere'"
+check '... its own is fine' make_quietly check-prefix
+# The program that reads HDF5 apart is looked for where it goes to.
+reader=`value libexecdir`/halcyon
+if [ -e "$builddir/halcyon-h5-reader" ]; then
+    make_quietly -n install-pkglibexecPROGRAMS "DESTDIR=$stage" >steps 2>&1
+    check 'halcyon-h5-reader goes to a folder of its own' grep -F "mkdir -p '$stage$reader'" steps
+    check '... where the library looks for it' sh -c \
+        "cat '$builddir'/.libs/libhalcyon.so '$builddir'/.libs/libhalcyon.a '$builddir'/.libs/libcore.a 2>parts.log | grep -aF '$reader' >found"
+else
+    skip 'halcyon-h5-reader goes to a folder of its own: built without HDF5'
+    skip '... where the library looks for it'
+fi
+
+# --- ./quickstart --prefix ---
+mkdir -p tree bin
+cp "$top_srcdir/quickstart" tree
+touch tree/configure.ac
+for tool in autoreconf libtoolize pkg-config cc apt-get gnuplot; do
+    printf '#!/bin/sh\n' >bin/$tool
+done
+printf '#!/bin/sh\necho "install ok installed"\n' >bin/dpkg-query
+printf '#!/bin/sh\necho "$*" >>../made\n' >bin/make
+cat >tree/configure <<'END'
+#!/bin/sh
+echo "$*" >>../../configured
+for word in "$@"; do
+    case $word in --prefix=*) echo "prefix = ${word#*=}" >Makefile ;; esac
+done
+[ -e Makefile ] || echo 'prefix = /usr/local' >Makefile
+echo 'CPPFLAGS = -DHAVE_HDF5=1' >>Makefile
+printf '#!/bin/sh\necho "'"'--with-care'"'"\n' >config.status
+printf '#!/bin/sh\n' >halcyon
+chmod +x config.status halcyon
+END
+chmod +x bin/* tree/configure
+if command -v bash >/dev/null; then
+    quickstart() { env PATH="$work/bin:$PATH" CC=cc bash tree/quickstart "$@" </dev/null; }
+    told() { equals "`tail -n 1 configured`" "$1"; }
+    times() { equals "`wc -l <configured | tr -d ' '`" "$1"; }
+    check './quickstart' quickstart
+    check '... configures with what there is' told ''
+    check './quickstart --prefix DIR' quickstart --prefix "$work/inst"
+    check '... configures again, as it was but for the prefix' told "--with-care --prefix=$work/inst"
+    check '... says how to install' sh -c "env PATH='$work/bin:$PATH' CC=cc bash tree/quickstart --prefix=$work/inst |
+        grep 'install it in $work/inst: make -C build install'"
+    check '... and once is enough' times 2
+    rm -r tree/build
+    check 'a name from here, in a tree that is new' quickstart --prefix inst
+    check '... is whole' told "--prefix=$work/tree/inst"
+    check '--prefix without a folder' refused 1 'needs a directory' quickstart --prefix
+    check '... or with an empty name' refused 1 'needs a directory' quickstart --prefix=
+    check '... configures nothing' times 3
+else
+    for what in 1 2 3 4 5 6 7 8 9 10 11; do skip "./quickstart: no bash ($what)"; done
+fi
+echo "1..$n"
+exit $failed
