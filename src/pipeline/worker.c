@@ -13,7 +13,7 @@
 
 #include <halcyon/backend.h>
 
-#define POLL_NS 30000 /* between looks at a batch: a fifth of what a GPU takes for one frame */
+#define POLL_NS 30000 /* between looks at a batch: short beside a launch of a single frame */
 
 /* --- Which slots a device takes --- */
 
@@ -36,7 +36,7 @@ static struct pipe_slot *find_or_close_slot(const struct pipe_worker *w)
         return slot;
     /* A device that has a batch begins the next in the middle of it.  Two that begin together end together, and
      * neither's copies overlap the other's kernels; then frames wait for both (1.5 ms in place of 1.0 at half of
-     * an H200's rate).  At its full rate filled slots come before this. */
+     * an H200's rate: `bench/push cuda:0`).  At its full rate filled slots come before this. */
     if (w->in_flight && p->push && hcy_now_ns() - w->launched < w->batch_ns / 2)
         return NULL;
     /* Where a producer still has a place in it, its commit makes it ready and wakes this thread. */
