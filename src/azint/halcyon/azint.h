@@ -292,8 +292,8 @@ HCY_API int hcy_azint_result_merge(hcy_azint_result *sum, uint64_t n, double nor
 
 /* --- Regions --- */
 
-/* A region of the detector: what its pixels are in a frame, the pipeline finds in the same pass as the frame's curve.
- * Pixels are integers as they are stored, without corrections. */
+/* A region of the detector: what its pixels are in a frame, the pipeline finds beside the frame's curve, without
+ * reading the frame twice.  Pixels are integers as they are stored, without corrections. */
 typedef struct hcy_region {
     uint32_t x0, y0, x1, y1; /* columns x0 to x1 - 1, rows y0 to y1 - 1 */
     const uint8_t *pixels;   /* [height][width]: of these the ones that are not 0; NULL: all */
