@@ -1,6 +1,6 @@
 /* pipeline_regions.c - sums of regions beside the curves: of a file and of submitted chunks, at once and in two stages,
- * on one device and on two, one of which hangs, with a filter; against a straight loop over the pixels.  A damaged frame
- * has none.  Other devices may be given as arguments. */
+ * on one device and on two, one of which hangs, with a filter; against a straight loop over the pixels.  A damaged
+ * frame has none.  Other devices may be given as arguments. */
 #include "pipeline_scene.h"
 
 #include <halcyon/bslz4.h>

@@ -310,9 +310,15 @@ static int find_kernels(struct pipe_worker *w)
                             info->name);
     }
     if (!status && !w->fused && w->pipeline->region_job.n_regions) {
-        status = hcy_kernel_get(&w->regions, w->device, "azint_regions");
+        status = hcy_kernel_get(&w->beside, w->device, "azint_regions");
         if (status == HCY_EUNSUPPORTED)
             return hcy_fail(status, "%s has no sums of regions (the kernel azint_regions): use another device, cpu has them",
+                            info->name);
+    }
+    if (!status && w->pipeline->pick_job.capacity) {
+        status = hcy_kernel_get(&w->beside, w->device, "azint_pick");
+        if (status == HCY_EUNSUPPORTED)
+            return hcy_fail(status, "%s has no sparse frames (the kernel azint_pick): use another device, cpu has them",
                             info->name);
     }
     if (status)
@@ -410,11 +416,11 @@ int hcy__workers_destroy(hcy_pipeline *p)
             continue;
         hcy__lanes_destroy(w);
         hcy_buffer_release(w->tables);
-        hcy_buffer_release(w->region_table);
+        hcy_buffer_release(w->beside_table);
         hcy_kernel_release(w->fused);
         hcy_kernel_release(w->decode);
         hcy_kernel_release(w->image);
-        hcy_kernel_release(w->regions);
+        hcy_kernel_release(w->beside);
         hcy_device_release(w->device);
     }
     if (hangs)

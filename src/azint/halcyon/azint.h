@@ -290,6 +290,16 @@ HCY_API int hcy_azint_result_add(hcy_azint_result *sum, const hcy_azint_result *
  * to it after that.  HCY_EINVAL: no frame, a normalization that is 0, infinite or NaN. */
 HCY_API int hcy_azint_result_merge(hcy_azint_result *sum, uint64_t n, double normalization) HCY_MUST_USE;
 
+/* --- Sparse frames --- */
+
+/* The pixels of a frame that stand out of their background, in the order of their index, row * width + column; with the
+ * curve they are pyFAI's sparse frame. */
+typedef struct hcy_sparse {
+    uint64_t n;
+    const uint32_t *index;  /* [n] */
+    const int64_t *intensity; /* [n]: as they are stored, without corrections */
+} hcy_sparse;
+
 /* --- Regions --- */
 
 /* A region of the detector: what its pixels are in a frame, the pipeline finds beside the frame's curve, without
