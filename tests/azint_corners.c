@@ -10,7 +10,7 @@
 #include <hdf5.h>
 #endif
 
-enum { N = BENT_HEIGHT * BENT_WIDTH, BINS = BENT_NPT * BENT_AZIM };
+enum { N = BENT_HEIGHT * BENT_WIDTH, BINS = BENT_NPT * BENT_AZIM, NO_PLACE = 77 };
 #define FROM_NORM (1.0 / 1099511627776.0)
 #define ONE       (HCY_AZINT_ONE / 16777216.0)
 
@@ -218,7 +218,7 @@ static void test_odd(void)
     snprintf(hash, sizeof hash, "%s", info.hash);
     ok(!info.poni.corners, "the plan keeps no pointer");
     hcy_azint_plan_release(p);
-    corners[12 * 77 + 4] = NAN;
+    corners[12 * NO_PLACE + 4] = NAN;
     p = must_plan(&poni, &o);
     if (hcy_azint_plan_get_info(&info, p))
         bail_out("no info");
@@ -248,8 +248,8 @@ static void put(hid_t at, const char *name, int rank, const hsize_t *dims, hid_t
     H5Sclose(space);
 }
 
-/* As pyFAI writes it. */
-static void make_file(const char *path)
+/* As pyFAI writes it; of NO_PLACE a corner is not known, if that is wanted. */
+static void make_file(const char *path, int lacks_one)
 {
     static float corners[N * 12];
     static uint8_t mask[N];
@@ -262,6 +262,8 @@ static void make_file(const char *path)
     H5Awrite(class, type, &(const char *){ "NXdetector" });
     make_corners(corners, 0);
     make_mask(mask);
+    if (lacks_one)
+        corners[12 * NO_PLACE + 4] = NAN;
     put(group, "pixel_corners", 4, (const hsize_t[]){ BENT_HEIGHT, BENT_WIDTH, 4, 3 }, H5T_NATIVE_FLOAT, corners);
     put(group, "mask", 2, (const hsize_t[]){ BENT_HEIGHT, BENT_WIDTH }, H5T_NATIVE_UINT8, mask);
     put(group, "pixel_size", 1, (const hsize_t[]){ 2 }, H5T_NATIVE_DOUBLE, (const double[]){ 1.0e-3, 1.1e-3 });
@@ -286,7 +288,7 @@ static void test_file(void)
 
     make_corners(corners, 0);
     make_mask(mask);
-    make_file(in_folder("bent.h5"));
+    make_file(in_folder("bent.h5"), 0);
     put_file(in_folder("bent.poni"), poni_text, sizeof poni_text - 1);
     is_int(hcy_poni_read(&poni, in_folder("bent.poni")), 0, "a PONI file that names a detector's");
     is_str(poni.detector_file, in_folder("bent.h5"), "which lies beside it");
@@ -321,12 +323,12 @@ static void test_file(void)
 }
 #endif
 
-/* With an argument: writes the detector's file there, for shell scripts. */
+/* With an argument: writes the detector's file there, for shell scripts; with a second one a pixel has no place. */
 int main(int argc, char **argv)
 {
 #ifdef HAVE_HDF5
     if (argc > 1) {
-        make_file(argv[1]);
+        make_file(argv[1], argc > 2);
         return 0;
     }
 #endif

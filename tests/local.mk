@@ -13,7 +13,7 @@ test_public = \
     tests/stack tests/stack_files tests/stack_grow tests/stack_h5 tests/stack_raw tests/stack_virtual tests/stack_write tests/isolated tests/isolated_ends \
     tests/stack_writer tests/shards tests/corrections tests/pipes tests/results tests/config tests/h5plugin tests/bslz4_decode \
     tests/azint_poni tests/azint_geometry tests/azint_plan tests/azint_curve tests/azint_reference tests/azint_arrays \
-    tests/azint_2d tests/azint_corners tests/azint_filter tests/azint_regions tests/azint_large tests/pipeline_norm tests/pipeline_regions tests/simulate tests/calibrate \
+    tests/azint_2d tests/azint_corners tests/azint_filter tests/azint_regions tests/azint_large tests/pipeline_norm tests/pipeline_regions tests/pipeline_sparse tests/simulate tests/calibrate \
     tests/nufft tests/nufft_kernels tests/nufft_plan tests/nufft_many tests/nufft_cli tests/nufft_finufft tests/nufft_wisdom \
     tests/nufft_direct tests/nufft_widths tests/nufft_use tests/nufft_order \
     tests/nufft_pencil tests/nufft_settle tests/parse_lanes tests/stream tests/eval tests/array tests/many_bins tests/axes tests/scans tests/pick tests/dlpack tests/maths
@@ -169,6 +169,7 @@ cts_launchers += $(cts_programs:=-opencl.t) tests/arguments-opencl-few.t tests/b
     tests/nufft_many-opencl.t tests/nufft_many-cuda.t \
     tests/azint_large-opencl.t tests/azint_large-cuda.t \
     tests/azint_kernels-opencl-atomics32.t tests/azint_filter-opencl-few.t tests/azint_regions-opencl.t tests/pipeline_regions-opencl.t \
+    tests/pipeline_sparse-opencl.t \
     tests/opencl-opencl.t tests/opencl-opencl-discrete.t \
     tests/cts_buffer-opencl-discrete.t tests/cts_queue-opencl-discrete.t tests/cts_failure-opencl-discrete.t \
     tests/cts_lifetime-opencl-discrete.t tests/cts_threads-opencl-discrete.t tests/cts_queue-opencl-profile.t
@@ -187,7 +188,7 @@ cts_launchers += $(cts_programs:=-xrt.t) tests/cts_buffer-xrt-ddr.t tests/cts_ke
     tests/xrt_together-xrt-all.t tests/cts_buffer-xrt-channels.t tests/cts_kernel-xrt-channels.t \
     tests/azint_kernels-xrt-links.t
 cts_launchers += $(cts_programs:=-cuda.t) tests/bslz4_decode-cuda.t tests/azint_kernels-cuda.t \
-    tests/azint_filter-cuda.t tests/azint_regions-cuda.t
+    tests/azint_filter-cuda.t tests/azint_regions-cuda.t tests/pipeline_sparse-cuda.t
 $(cts_launchers): tests/local.mk tests/configurations
 	@$(MKDIR_P) tests; name=$(@F); name=$${name%.t}; set -- `awk -v name="$${name#*-}" \
 	    '$$1 == name { $$1 = ""; print; exit }' $(srcdir)/tests/configurations`; run=; \

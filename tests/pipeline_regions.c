@@ -1,6 +1,6 @@
 /* pipeline_regions.c - sums of regions beside the curves: of a file and of submitted chunks, at once and in two stages,
- * on one device and on two, with a filter; against a straight loop over the pixels.  A damaged frame has none.  Other
- * devices may be given as arguments. */
+ * on one device and on two, one of which hangs, with a filter; against a straight loop over the pixels.  A damaged
+ * frame has none.  Other devices may be given as arguments. */
 #include "pipeline_scene.h"
 
 #include <halcyon/bslz4.h>
@@ -63,7 +63,7 @@ static int take_regions(void *payload, const hcy_pipeline_frame *frame)
 }
 
 static hcy_pipeline *make_pipeline(const char *names, const hcy_azint_plan *plan, const hcy_pipeline_source *source,
-                                   uint32_t flags)
+                                   uint32_t flags, uint64_t device_timeout)
 {
     hcy_pipeline_options opts = HCY_PIPELINE_OPTIONS_INIT;
     hcy_device **devices;
@@ -71,6 +71,7 @@ static hcy_pipeline *make_pipeline(const char *names, const hcy_azint_plan *plan
     size_t n;
     opts.flags = flags;
     opts.batch = 6;
+    opts.device_timeout = device_timeout;
     opts.regions = regions;
     opts.n_regions = REGIONS;
     opts.region_mask = left_out;
@@ -93,9 +94,23 @@ static void test_file(struct seen *seen, hcy_stack *stack, const char *names, co
                       uint32_t flags, const char *what)
 {
     const hcy_pipeline_source source = hcy_pipeline_source_of(hcy_stack_get_info(stack));
-    hcy_pipeline *pipeline = make_pipeline(names, plan, &source, flags);
+    hcy_pipeline *pipeline = make_pipeline(names, plan, &source, flags, 0);
     clear_counts(seen, 0);
     is_int(hcy_pipeline_run(pipeline, stack, 0, SOME, take_regions, NULL, seen), 0, "%s: %s", names, what);
+    ok(seen->good == SOME && !seen->wrong, "... regions of all frames");
+    hcy_pipeline_destroy(pipeline);
+}
+
+/* Its frames go to the CPU: none lacks its regions, and none has those of memory that nothing was written to. */
+static void test_hanging_regions(struct seen *seen, hcy_stack *stack, const hcy_azint_plan *plan)
+{
+    const hcy_pipeline_source source = hcy_pipeline_source_of(hcy_stack_get_info(stack));
+    hcy_pipeline *pipeline =
+        make_pipeline("null@kernels=noop@delay-us=60000000,cpu@threads=1", plan, &source, HCY_PIPELINE_TWO_STAGE,
+                      2000000000);
+    clear_counts(seen, 0);
+    is_int(hcy_pipeline_run(pipeline, stack, 0, SOME, take_regions, NULL, seen), 0, "beside a device that hangs");
+    is_int(hcy_pipeline_get_stats(pipeline)->devices[0].error.status, HCY_ETIMEOUT, "... which is given up");
     ok(seen->good == SOME && !seen->wrong, "... regions of all frames");
     hcy_pipeline_destroy(pipeline);
 }
@@ -108,7 +123,7 @@ static void test_chunks(struct seen *seen, const char *names, const hcy_azint_pl
     const hcy_pipeline_source source = { .coding = coding, .pixel_type = HCY_PIXEL_U32 };
     hcy_pipeline_push_options push = HCY_PIPELINE_PUSH_OPTIONS_INIT;
     size_t bound, size;
-    hcy_pipeline *pipeline = make_pipeline(names, plan, &source, flags);
+    hcy_pipeline *pipeline = make_pipeline(names, plan, &source, flags, 0);
     push.sink = take_regions;
     push.payload = seen;
     clear_counts(seen, 1);
@@ -216,6 +231,8 @@ int main(int argc, char **argv)
             hcy_device_release(devices[k]);
         hcy_list_free(devices);
     }
+    if (argc < 2)
+        test_hanging_regions(seen, stack, plan);
     test_region_refusals(plan);
     hcy_stack_close(stack);
     unlink(path);

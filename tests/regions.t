@@ -1,11 +1,16 @@
 # Sums of regions beside curves: integrate --roi, --stats, --above.  The numbers are those of `halcyon sum --roi`, which shares no
-# code with it; in text, HDF5 and JSON, on one device and several, of some frames, of parts that are merged, of a
-# stream; and what they do not go with is said.
+# code with it, and NumPy's; in text, HDF5 and JSON, on one device and several, of some frames, of parts that are merged,
+# of a stream; and what they do not go with is said.
+corners=${top_builddir:-.}/tests/azint_corners
+case $corners in /*) ;; *) corners=`pwd`/$corners ;; esac
+script=$0
+case $script in /*) ;; *) script=`pwd`/$script ;; esac
 test_name=regions
 . "${top_srcdir:-.}/tests/cli.sh"
 trust_zmq
 [ -n "${HCY_HDF5-yes}" ] || { echo '1..0 # SKIP this build has no HDF5'; exit 0; }
 
+python=${PYTHON:-python3}
 HALCYON_CACHE_DIR=$work/cache
 export HALCYON_CACHE_DIR
 "$halcyon" simulate s.h5 --shape 120x160 --dtype uint16 --frames 9 -q || exit 99
@@ -41,10 +46,43 @@ check 'a mask that leaves nothing of a region' sh -c "'$halcyon' decompress s.h5
     s.h5 -p s.poni -q --mask m.npy --roi $boxes --frames 0:1 -o masked.dat"
 check '... counts only what it leaves: zeros' equals "`awk '/^# region roi2/ { print $5, $9, ($11 == $15 && $11 > 0), $13 }' masked.dat`" '0 0 1 0'
 
+# --- A detector whose file says where each pixel is, and of one pixel does not ---
+printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '|u1', 'fortran_order': False, 'shape': (24, 30), }" >image.npy
+head -c 720 "$script" >>image.npy
+sed '/^Detector/d
+s/^Distance.*/Detector: Detector\nDetector_config: {"pixel1": 1e-3, "pixel2": 1e-3}\nDistance: 0.05/' s.poni >bent.poni
+"$corners" placed.h5 && "$corners" lacks.h5 lacks || exit 99
+counted() { "$halcyon" integrate image.npy -p bent.poni -n 9 -q -d cpu@threads=1 --stats --detector $1.h5 -o $1.dat && awk '/^# region/ { print $11 }' $1.dat; }
+check "a detector's file masks, and a pixel without a place" equals "`counted placed` `counted lacks`" '715 714'
+
 # --- HDF5, parts, JSON ---
 table() { "$halcyon" sum "$1" --dataset /entry_0000/integrate/regions/$2 -o t.npy -q && cat t.npy; }
-parts() { for i in 0 1 2; do integrate -d cpu@threads=1 --roi $boxes --shard $i/3 -o part.h5 || return 1; done; }
-check 'HDF5' integrate -d cpu@threads=1 --roi $boxes -o whole.h5
+parts() { for i in 0 1 2; do integrate -d cpu@threads=1 --roi $boxes --above 5 --shard $i/3 -o part.h5 || return 1; done; }
+check 'HDF5' integrate -d cpu@threads=1 --roi $boxes --above 5 -o whole.h5
+numbers() { table whole.h5 $1 >/dev/null && tail -c 288 t.npy | od -An -v -w8 -t d8 | tr -d ' '; }
+numbers sum >sum.col && numbers max >max.col && numbers valid >valid.col
+check '... has what sum --roi has' sh -c "awk '{ print \$2 }' want | cmp - sum.col && awk '{ print \$3 }' want | cmp - max.col &&
+    awk '{ print \$4 }' want | cmp - valid.col"
+"$halcyon" decompress s.h5 -o s.npy -q || exit 99
+if "$python" -c 'import h5py, numpy' 2>/dev/null; then
+    check "... has NumPy's numbers" "$python" - <<'END'
+import h5py, numpy
+frames = numpy.load("s.npy")
+found = h5py.File("whole.h5")["/entry_0000/integrate/regions"]
+assert found["box"].shape == (4, 4) and found["sum"].shape == (9, 4)
+for r, (x0, y0, x1, y1) in enumerate(found["box"][()]):
+    for n, frame in enumerate(frames):
+        pixels = frame[y0:y1, x0:x1].astype(int).ravel()
+        good = pixels[pixels < 65534]
+        want = {"sum": good.sum(), "min": good.min(), "max": good.max(), "valid": good.size, "invalid": pixels.size - good.size,
+                "zero": (good == 0).sum(), "above": (good > 5).sum()}
+        for name, value in want.items():
+            assert found[name][n, r] == value, (name, n, r, found[name][n, r], value)
+assert found["invalid"][()].any() and found["zero"][()].any() and found["above"][()].any()
+END
+else
+    skip "$python has no h5py and NumPy (PYTHON names one that has)"
+fi
 check 'in three parts' parts
 check '... merged' "$halcyon" merge part.0-of-3.h5 part.2-of-3.h5 part.1-of-3.h5 --copy -o merged.h5 -q
 for name in sum min max valid invalid zero above; do
@@ -87,6 +125,11 @@ for.--roi.and.--stats --above 3
 END
 check 'a region that leaves the frame' refused 1 'roi1 ends at column 161, row 3; the frames have 160 columns, 120 rows' \
     with_regions --roi 1,1,161,3
+check 'pixels above a negative limit' refused 1 'these frames have no negative ones' with_regions --stats --above -1
+printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': (24, 30), }" >float.npy
+head -c 2880 /dev/zero >>float.npy
+check 'pixels that are floats' refused 1 'sums of regions are of integer pixels' \
+    "$halcyon" integrate float.npy -p bent.poni -q --stats -o no.h5
 check 'a format without a place for them' refused 1 'has no place for regions: use .h5 or .dat' \
     "$halcyon" integrate s.h5 -p s.poni -q --stats --frames 0:1 -o no.xy
 check 'none has left a file' sh -c '! ls no.*'

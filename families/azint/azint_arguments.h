@@ -10,8 +10,8 @@
 
 /* All that the family's kernels take; each has its choice of it. */
 struct hcy_azint_arguments {
-    hcy_arg chunks, frames, blocks, coding, images, plan, job, filter, regions, region_job, sums, found, reports,
-        scratch;
+    hcy_arg chunks, frames, blocks, coding, images, plan, job, filter, regions, region_job, places, pick_job, sums,
+        found, reports, scratch;
 };
 
 /* Those of a kernel; how many they are, 0 for one of another family. */

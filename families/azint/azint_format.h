@@ -202,4 +202,31 @@ enum {
     HCY_AZINT_REGION_ROWS
 };
 
+/* --- Picking: pixels that stand out of the background, which is the curve that a filter made --- */
+
+#define HCY_AZINT_NOWHERE 0xffffffffu
+
+/* Where a pixel lies between the middles of bins: `share` (0 to below 1) of the way from that of `bin` to the next
+ * one's, which there is if it is not 0.  `bin` HCY_AZINT_NOWHERE: the pixel is never picked.  norm > 0, dark: the
+ * plan's. */
+typedef struct hcy_azint_place {
+    uint32_t bin;
+    float share, norm, dark;
+} hcy_azint_place;
+
+#define HCY_AZINT_PICK_DEVIATION 1u /* a bin's deviation is that of its pixels from the mean; else of VARIANCE */
+
+/* What the picks of a launch have in common; the rules are azint_pick.h. */
+typedef struct hcy_azint_pick_job {
+    double cutoff, noise; /* >= 0 */
+    uint64_t capacity;    /* pixels of a frame that there is room for */
+    uint32_t flags;       /* HCY_AZINT_PICK_* */
+    int32_t dark_shift;   /* of values in SQUARE and CROSS: HCY_AZINT_SQUARE_SHIFT, 0 without a dark current */
+    int32_t variance_shift; /* of VARIANCE: the plan's, 0 without given variances */
+    uint32_t reserved;
+} hcy_azint_pick_job;
+
+/* What is found in a frame is u64[1 + capacity]: how many pixels were picked, which may be more than there is room for;
+ * then those that have a place, in any order: their index << 32, and the 32 lower bits of their value. */
+
 #endif

@@ -46,6 +46,11 @@ static inline int hcy_azint_check_filter(const char *who, const hcy_azint_filter
                : hcy_fail(HCY_EINVAL, "%s: no filter of kind %u", who, filter->kind);
 }
 
+/* Bytes of the arguments of azint_pick. */
+struct hcy_azint_pick_room {
+    size_t images, places, sums, found, reports;
+};
+
 /* Regions of frames of these pixels, in a table of so many bytes, found in so many of others; where the kernel reads
  * the table, it holds each region against it. */
 static inline int hcy_azint_check_regions(const char *who, const hcy_azint_region_job *regions,
@@ -59,6 +64,25 @@ static inline int hcy_azint_check_regions(const char *who, const hcy_azint_regio
         return hcy_fail(HCY_EINVAL, "%s: %zu regions; 1 to %d are possible", who, n, HCY_AZINT_MAX_REGIONS);
     if (table_bytes / sizeof(hcy_azint_region) < n || found_bytes / of_frame < items)
         return hcy_fail(HCY_EINVAL, "%s: the regions or the room for them are too small for %zu frames", who, items);
+    return 0;
+}
+
+/* Picks of frames of these pixels, in arguments of so many bytes. */
+static inline int hcy_azint_check_pick(const char *who, const hcy_azint_pick_job *pick, const hcy_azint_job *job,
+                                       size_t items, const struct hcy_azint_pick_room *room)
+{
+    const struct hcy_pixel_type *pixel = hcy_pixel_type(job->pixel_type);
+    if (!pixel || pixel->is_float || pixel->bytes > 4)
+        return hcy_fail(HCY_EUNSUPPORTED, "%s: pixels are picked of integers of 4 bytes at most", who);
+    if (!(pick->cutoff >= 0 && pick->noise >= 0) || job->n_invalid > HCY_AZINT_MAX_INVALID || !job->n_pixels ||
+        !job->n_bins || pick->capacity >= UINT32_MAX)
+        return hcy_fail(HCY_EINVAL, "%s: no job", who);
+    const uint64_t sums = (uint64_t)HCY_AZINT_FILTERED * job->n_bins * sizeof(uint64_t);
+    if (room->images / pixel->bytes / job->n_pixels < items || room->places / sizeof(hcy_azint_place) < job->n_pixels ||
+        room->sums / sums < items || room->found / sizeof(uint64_t) / (1 + pick->capacity) < items ||
+        room->reports / sizeof(hcy_frame_report) < items)
+        return hcy_fail(HCY_EINVAL, "%s: images, places, sums, reports or the room for pixels too small for %zu frames",
+                        who, items);
     return 0;
 }
 

@@ -479,7 +479,7 @@ int integrate_plan(struct job *job)
     if (!status)
         status = make_stack_plan(job);
     if (!status)
-        status = regions_prepare(&job->regions, job->plan, job->mask);
+        status = regions_prepare(&job->regions, job->plan, &job->poni, job->info->pixel_type, job->mask);
     return status ? status : group_open(&job->group, job->plan, (uint64_t)job->values->sum.value,
                                         (uint64_t)job->values->average.value);
 }

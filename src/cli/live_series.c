@@ -50,8 +50,8 @@ static int open_live_curves(struct live_series *s)
     return status ? cli_fail(status) : CLI_OK;
 }
 
-/* All that needs the images' size. */
-static int prepare_series(struct live_series *s)
+/* All that needs the images' size.  pixel_type 0: no image came yet, and headers do not say. */
+static int prepare_series(struct live_series *s, uint32_t pixel_type)
 {
     struct live *live = s->live;
     size_t channel = 0;
@@ -63,7 +63,7 @@ static int prepare_series(struct live_series *s)
     if (!status)
         status = regions_parse(&s->regions, live->values);
     if (!status)
-        status = regions_prepare(&s->regions, s->plan.plan, s->plan.mask);
+        status = regions_prepare(&s->regions, s->plan.plan, &s->plan.poni, pixel_type, s->plan.mask);
     if (!status)
         status = choose_live_output(s);
     if (!status)
@@ -116,7 +116,7 @@ int live_series_begin(struct live_series **out, struct live *live, struct wire_m
     int status = choose_live_channel(s, start);
     /* A header without details does not say how large images are: the first one does. */
     if (!status && start->height && start->width)
-        status = prepare_series(s);
+        status = prepare_series(s, 0);
     /* Also after a failure the series is the caller's, whose end it takes as any other does. */
     *out = s;
     return status;
@@ -279,7 +279,7 @@ int live_series_image(struct live_series *s, struct wire_message *message, const
         if (!s->is_prepared) {
             s->start.height = a->height;
             s->start.width = a->width;
-            status = prepare_series(s);
+            status = prepare_series(s, a->pixel_type);
         }
         if (!status && !s->pipeline)
             status = start_series_pipeline(s, a);

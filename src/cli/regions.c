@@ -2,6 +2,7 @@
 #include "regions.h"
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,26 +98,57 @@ int regions_parse(struct regions *r, const struct integrate_values *v)
     return status;
 }
 
-/* The plan masks by both of these, so regions do. */
-static int make_region_mask(struct regions *r, const hcy_azint_plan_info *info, const uint8_t *mask)
+/* Pixels whose corners in the detector's file are not finite, so that they are nowhere. */
+static int mask_placeless(uint8_t *mask, const hcy_poni *poni, size_t height, size_t width)
 {
-    const size_t n = info->height * info->width;
-    r->mask = calloc(n, 1);
-    if (!r->mask)
-        return cli_error("out of memory for a mask of %zu x %zu", info->height, info->width);
-    int status = 0;
-    if (info->options.detector_mask && info->poni.detector)
-        status = hcy_detector_mask(r->mask, info->poni.detector, info->height, info->width);
-    for (size_t i = 0; mask && i < n; i++)
-        r->mask[i] |= mask[i];
+    double *places = malloc(height * width * sizeof *places);
+    if (!places)
+        return cli_error("out of memory for the places of %zu x %zu pixels", height, width);
+    int status = hcy_azint_map(places, NULL, poni, height, width, "2th_rad", 1);
+    for (size_t i = 0; !status && i < height * width; i++)
+        mask[i] |= !isfinite(places[i]);
+    free(places);
     return status ? cli_fail(status) : CLI_OK;
 }
 
-int regions_prepare(struct regions *r, const hcy_azint_plan *plan, const uint8_t *mask)
+/* What the plan leaves out of all frames: the masks that are given, and the detector's gaps, which are in one of these
+ * where the detector's file has the pixels' corners. */
+static int make_region_mask(struct regions *r, const hcy_azint_plan_info *info, const hcy_poni *poni,
+                            const uint8_t *mask)
+{
+    const size_t n = info->height * info->width;
+    int status = CLI_OK;
+    r->mask = calloc(n, 1);
+    if (!r->mask)
+        return cli_error("out of memory for a mask of %zu x %zu", info->height, info->width);
+    if (poni->corners)
+        status = mask_placeless(r->mask, poni, info->height, info->width);
+    else if (info->options.detector_mask &&
+             hcy_detector_mask(r->mask, info->poni.detector, info->height, info->width))
+        status = cli_fail(hcy_last_error()->status);
+    for (size_t i = 0; mask && i < n; i++)
+        r->mask[i] |= mask[i];
+    return status;
+}
+
+/* The pipeline refuses the same in these words, but it is made when the output is open already. */
+static int check_region_pixels(const struct regions *r, uint32_t pixel_type)
+{
+    if (pixel_type == HCY_PIXEL_F32 || pixel_type == HCY_PIXEL_F64)
+        return cli_error("sums of regions are of integer pixels, and these frames are of floats");
+    if (r->above < 0 && pixel_type >= HCY_PIXEL_U8 && pixel_type <= HCY_PIXEL_U64)
+        return cli_error("pixels above %lld are counted, and these frames have no negative ones", (long long)r->above);
+    return CLI_OK;
+}
+
+int regions_prepare(struct regions *r, const hcy_azint_plan *plan, const hcy_poni *poni, uint32_t pixel_type,
+                    const uint8_t *mask)
 {
     hcy_azint_plan_info info = HCY_AZINT_PLAN_INFO_INIT;
     if (!r->n)
         return CLI_OK;
+    if (check_region_pixels(r, pixel_type))
+        return CLI_FAILED;
     int status = hcy_azint_plan_get_info(&info, plan);
     if (status)
         return cli_fail(status);
@@ -128,7 +160,7 @@ int regions_prepare(struct regions *r, const hcy_azint_plan *plan, const uint8_t
             return cli_error("--roi: %s ends at column %u, row %u; the frames have %zu columns, %zu rows", r->names[i],
                              r->boxes[i].x1, r->boxes[i].y1, info.width, info.height);
     r->totals = calloc(r->n, sizeof *r->totals);
-    return r->totals ? make_region_mask(r, &info, mask) : cli_error("out of memory for %zu regions", r->n);
+    return r->totals ? make_region_mask(r, &info, poni, mask) : cli_error("out of memory for %zu regions", r->n);
 }
 
 void regions_ask(hcy_pipeline_options *options, const struct regions *r)

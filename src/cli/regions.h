@@ -19,8 +19,10 @@ struct regions {
 
 /* From the command line, into zeroed regions, to be freed in any case: CLI_*, after a message. */
 int regions_parse(struct regions *regions, const struct integrate_values *values);
-/* With the images' size, and what masks their pixels: `mask` (NULL: nothing) and the plan's detector.  CLI_*. */
-int regions_prepare(struct regions *regions, const hcy_azint_plan *plan, const uint8_t *mask);
+/* With the images' size and pixels (0: not known yet), and what masks these: `mask` (NULL: nothing) and the plan's
+ * geometry, which is `poni`.  What cannot be done is said here, before there is an output.  CLI_*. */
+int regions_prepare(struct regions *regions, const hcy_azint_plan *plan, const hcy_poni *poni, uint32_t pixel_type,
+                    const uint8_t *mask);
 /* What the pipeline and the file are told. */
 void regions_ask(hcy_pipeline_options *options, const struct regions *regions);
 void regions_name(hcy_curves_options *options, const struct regions *regions);

@@ -1,9 +1,9 @@
 /* divide.c - threads that make curves of the sums which accelerators send back.
  *
- * Dividing is no small part beside a GPU: a timeline showed an H200 idle for 0.7 ms after each batch of 11 frames of
- * 1000 bins, while the thread that feeds it divided.  So a lane whose batch is done is queued here, a few threads take
- * shares of its frames, oldest lanes first, and the last one to finish gives the lane back to its worker.  Devices that
- * read the host's memory need none: their processors are those that would divide.
+ * Dividing is no small part beside a GPU, which would be idle after each batch while the thread that feeds it divides
+ * (HALCYON_TRACE draws both).  So a lane whose batch is done is queued here, a few threads take shares of its frames,
+ * oldest lanes first, and the last one to finish gives the lane back to its worker.  Devices that read the host's
+ * memory need none: their processors are those that would divide.
  */
 #include "pipeline_priv.h"
 

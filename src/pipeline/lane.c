@@ -110,18 +110,18 @@ static int create_lane(struct pipe_worker *w, struct pipe_lane *lane)
     return status ? status : create_back(w, lane);
 }
 
-/* Which pixels the regions have, for all lanes. */
-static int create_region_table(struct pipe_worker *w)
+/* Which pixels the regions have, or where pixels are, for all lanes. */
+static int create_beside_table(struct pipe_worker *w)
 {
     const hcy_pipeline *p = w->pipeline;
-    int status = hcy_buffer_create(&w->region_table, w->device, HCY_MEM_DEVICE, p->region_bytes);
-    return status ? status : hcy_buffer_write_now(w->region_table, 0, p->region_table, p->region_bytes);
+    int status = hcy_buffer_create(&w->beside_table, w->device, HCY_MEM_DEVICE, p->beside_bytes);
+    return status ? status : hcy_buffer_write_now(w->beside_table, 0, p->beside_table, p->beside_bytes);
 }
 
 /* Bytes of device memory, each buffer once. */
 static uint64_t device_bytes(const struct pipe_worker *w)
 {
-    uint64_t bytes = hcy_buffer_size(w->tables) + (w->region_table ? hcy_buffer_size(w->region_table) : 0);
+    uint64_t bytes = hcy_buffer_size(w->tables) + (w->beside_table ? hcy_buffer_size(w->beside_table) : 0);
     for (size_t i = 0; i < hcy__worker_lanes(w); i++) {
         const struct pipe_lane *lane = &w->lanes[i];
         const hcy_buffer *buffers[] = { lane->chunks,  lane->frames, lane->blocks, lane->sums,
@@ -146,8 +146,8 @@ int hcy__lanes_create(struct pipe_worker *w)
             w->part = images ? (size_t)images : 1;
     }
     w->n_parts = (p->batch + w->part - 1) / w->part;
-    if (p->region_job.n_regions)
-        status = create_region_table(w);
+    if (p->found_bytes)
+        status = create_beside_table(w);
     for (size_t i = 0; !status && i < hcy__worker_lanes(w); i++)
         status = create_lane(w, &w->lanes[i]);
     w->stats.memory = status ? 0 : device_bytes(w);

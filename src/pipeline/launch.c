@@ -13,7 +13,7 @@
 
 /* --- What a launch takes --- */
 
-/* Arguments of the kernel that makes sums, or looks at regions; returns how many they are. */
+/* Arguments of the kernel that makes sums, or looks at regions or pixels; returns how many they are. */
 static size_t name_azint_args(const struct pipe_worker *w, const struct pipe_lane *lane, const struct pipe_part *part,
                               hcy_buffer *chunks, const hcy_kernel *kernel, hcy_arg args[HCY_MAX_ARGS])
 {
@@ -26,8 +26,10 @@ static size_t name_azint_args(const struct pipe_worker *w, const struct pipe_lan
                                              .plan = hcy_arg_buf(w->tables),
                                              .job = hcy_arg_struct(&p->job, sizeof p->job),
                                              .filter = hcy_arg_struct(&p->filter, sizeof p->filter),
-                                             .regions = hcy_arg_buf(w->region_table),
+                                             .regions = hcy_arg_buf(w->beside_table),
                                              .region_job = hcy_arg_struct(&p->region_job, sizeof p->region_job),
+                                             .places = hcy_arg_buf(w->beside_table),
+                                             .pick_job = hcy_arg_struct(&p->pick_job, sizeof p->pick_job),
                                              .found = hcy_arg_buf(part->found),
                                              .sums = hcy_arg_buf(part->sums),
                                              .reports = hcy_arg_buf(part->reports),
@@ -57,7 +59,7 @@ int hcy__launch_scratch(const struct pipe_worker *w, size_t *size)
     const struct pipe_lane nothing = { 0 };
     const struct pipe_part part = { NULL, NULL, NULL, NULL };
     hcy_arg args[HCY_MAX_ARGS];
-    size_t decode = 0, regions = 0;
+    size_t decode = 0, beside = 0;
     int status = 0;
     if (!w->fused) {
         name_decode_args(w, &nothing, &part, NULL, args);
@@ -67,15 +69,15 @@ int hcy__launch_scratch(const struct pipe_worker *w, size_t *size)
         return status;
     size_t n = name_azint_args(w, &nothing, &part, NULL, hcy__sums_kernel(w), args);
     status = hcy_kernel_scratch_size(size, hcy__sums_kernel(w), w->part, args, n);
-    if (!status && w->regions) {
-        n = name_azint_args(w, &nothing, &part, NULL, w->regions, args);
-        status = hcy_kernel_scratch_size(&regions, w->regions, w->part, args, n);
+    if (!status && w->beside) {
+        n = name_azint_args(w, &nothing, &part, NULL, w->beside, args);
+        status = hcy_kernel_scratch_size(&beside, w->beside, w->part, args, n);
     }
     /* One kernel runs after the other, so they share it. */
     if (!status && decode > *size)
         *size = decode;
-    if (!status && regions > *size)
-        *size = regions;
+    if (!status && beside > *size)
+        *size = beside;
     return status;
 }
 
@@ -110,11 +112,11 @@ static int launch_part(const struct pipe_worker *w, const struct pipe_lane *lane
         return status;
     size_t n_args = name_azint_args(w, lane, part, chunks, hcy__sums_kernel(w), args);
     status = hcy_launch(lane->queue, hcy__sums_kernel(w), n, args, n_args);
-    if (status || !w->regions)
+    if (status || !w->beside)
         return status;
     /* The images are still there. */
-    n_args = name_azint_args(w, lane, part, chunks, w->regions, args);
-    return hcy_launch(lane->queue, w->regions, n, args, n_args);
+    n_args = name_azint_args(w, lane, part, chunks, w->beside, args);
+    return hcy_launch(lane->queue, w->beside, n, args, n_args);
 }
 
 /* Where the device's kernels read the chunks of a slot. */

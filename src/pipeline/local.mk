@@ -1,5 +1,5 @@
 # Many frames over many devices.
-libcore_la_SOURCES += src/pipeline/pipeline_priv.h src/pipeline/pipeline.c src/pipeline/regions.c src/pipeline/pull.c \
+libcore_la_SOURCES += src/pipeline/pipeline_priv.h src/pipeline/pipeline.c src/pipeline/regions.c src/pipeline/sparse.c src/pipeline/pull.c \
     src/pipeline/callback.h src/pipeline/callback.c src/pipeline/control.h src/pipeline/control.c \
     src/pipeline/reader.h src/pipeline/reader.c src/pipeline/slot.h src/pipeline/slot.c \
     src/pipeline/worker.h src/pipeline/worker.c src/pipeline/lane.c src/pipeline/share.c src/pipeline/divide.c \

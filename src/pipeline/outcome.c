@@ -88,9 +88,11 @@ static void finish_frame(hcy_pipeline *p, const struct pipe_worker *w, struct pi
     }
     double normalization = normalization_of(p, output->number);
     output->report.status = hcy_azint_finish(output->result, p->plan, &p->job, sums, report, normalization);
+    if (!output->report.status && p->pick_job.capacity)
+        output->report.status = hcy__sparse_finish(&output->sparse, p, found);
     if (output->report.status)
         snprintf(output->why, sizeof output->why, "%s", hcy_last_error()->text);
-    else if (found)
+    else if (p->region_job.n_regions)
         hcy__regions_finish(output->regions, p, found);
 }
 

@@ -37,6 +37,7 @@ static void clear_entry(struct pipe_ring *ring, struct pipe_output *output)
     if (output->result)
         ring->idle[ring->n_idle++] = output->result;
     output->result = NULL;
+    hcy__sparse_free(&output->sparse);
     output->ready = 0;
 }
 
@@ -104,7 +105,8 @@ void hcy__front_lend(hcy_pipeline *p, hcy_pipeline_frame *frame)
     *frame = (hcy_pipeline_frame){ output->number,  output->report.status ? NULL : output->result,
                                    &output->report, output->why,
                                    output->device,  output->dropped,
-                                   output->report.status ? NULL : output->regions };
+                                   output->report.status ? NULL : output->regions,
+                                   output->report.status || !p->pick_job.capacity ? NULL : &output->sparse };
     /* A latency ends here: how long the host then keeps the result is its own affair. */
     output->lent = hcy_now_ns();
 }

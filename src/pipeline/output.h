@@ -22,6 +22,7 @@ struct pipe_output {
     char why[512];
     hcy_azint_result *result; /* while it has one */
     hcy_region_sums *regions; /* room for them; NULL: there are none */
+    hcy_sparse sparse;        /* its arrays are the entry's */
 };
 
 struct pipe_ring {

@@ -177,6 +177,9 @@ static const char *fused_kernel(const hcy_pipeline *p, const hcy_azint_plan_info
 {
     if (p->region_job.n_regions)
         return p->filtered ? NULL : "bslz4_azint_regions";
+    /* Pixels are picked of images, once their curve is there. */
+    if (p->pick_job.capacity)
+        return NULL;
     if (!p->filtered)
         return "bslz4_azint";
     if (p->filter.kind == HCY_AZINT_FILTER_NONE && !info->has_dark && p->source.coding.elem_size <= 4 &&
@@ -204,6 +207,8 @@ static int describe_job(hcy_pipeline *p)
         return hcy_fail(HCY_EINVAL, "the plan is for %zu x %zu pixels, frames of %llu bytes are not",
                         info.height, info.width, (unsigned long long)p->source.coding.image_bytes);
     status = hcy__regions_create(p, info.height, info.width);
+    if (!status && p->opts.sparse_radius)
+        status = hcy__sparse_create(p, &info);
     p->fused = fused_kernel(p, &info);
     p->n_bins = info.n_bins;
     p->sums_bytes = info.n_sums * info.n_bins * sizeof(uint64_t);
@@ -283,6 +288,6 @@ void hcy_pipeline_destroy(hcy_pipeline *p)
         hcy_azint_plan_release((hcy_azint_plan *)p->plan);
     hcy__control_destroy(&p->control);
     hcy__stats_destroy(&p->stats);
-    free(p->region_table);
+    free(p->beside_table);
     free(p);
 }

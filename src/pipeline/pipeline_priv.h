@@ -12,13 +12,14 @@
  *
  * A part's members are touched in its owner's files and its header alone; other files call the functions in the header
  * (tests/laws.t looks).  Each header states its lock rules; there is one lock, the control's.  pipeline.c makes and
- * destroys a pipeline, regions.c takes the regions that it is asked for, pull.c runs one over a stack and begins and
- * ends runs of both forms, callback.c stands around the host's callbacks.
+ * destroys a pipeline, regions.c and sparse.c take the regions and sparse frames that it is asked for, pull.c runs one
+ * over a stack and begins and ends runs of both forms, callback.c stands around the host's callbacks.
  *
  * A frame's way: a producer (a thread that reads a stack, reader.c, or takes submitted chunks, push.c) reserves a place
  * for the next ordinal, fills it without the lock, and commits it; the slot's worker makes its curve; the ring's front
  * goes to the sink.  What producers may run ahead of the sink is bounded twice: by the slots, and by the ring.
- * Nothing is allocated between the first frame and the last, unless chunks have more blocks than the first ones had.
+ * Nothing is allocated between the first frame and the last but the lists of sparse frames, unless chunks have more
+ * blocks than the first ones had.
  */
 #ifndef HCY_PIPELINE_PRIV_H
 #define HCY_PIPELINE_PRIV_H
@@ -44,8 +45,9 @@ struct hcy_pipeline {
     hcy_azint_filter filter;
     const char *fused; /* the kernel that takes chunks to sums at once, or NULL: there is none of this kind */
     hcy_azint_region_job region_job; /* n_regions 0: there are none */
-    void *region_table;              /* as kernels take it, so many bytes: */
-    size_t region_bytes, found_bytes; /* and of what is found in a frame */
+    hcy_azint_pick_job pick_job;     /* capacity 0: there are no sparse frames */
+    void *beside_table;              /* of regions, or places of pixels, as kernels take it, so many bytes: */
+    size_t beside_bytes, found_bytes; /* and of what is found in a frame */
     size_t batch, capacity, sums_bytes; /* frames a slot, bytes of its chunks, bytes of one frame's sums */
     size_t n_bins;
 
@@ -61,6 +63,10 @@ struct hcy_pipeline {
 /* regions.c: the table of options' regions, and their number, to the pipeline; and a frame's as the host sees it. */
 int hcy__regions_create(hcy_pipeline *p, size_t height, size_t width);
 void hcy__regions_finish(hcy_region_sums *sums, const hcy_pipeline *p, const uint64_t *found);
+/* sparse.c: the same of sparse frames.  finish allocates; a status, after a message.  free: also nothing. */
+int hcy__sparse_create(hcy_pipeline *p, const hcy_azint_plan_info *info);
+int hcy__sparse_finish(hcy_sparse *sparse, const hcy_pipeline *p, const uint64_t *found);
+void hcy__sparse_free(hcy_sparse *sparse);
 
 /* What a run is made of (pull.c).  claim, and hcy__control_give_up(): one run at a time.  begin: everything is as it
  * was before the first frame, from a stack or a push; fails if no device is left from earlier runs.  end: after

@@ -26,6 +26,12 @@ struct push_feeder {
     struct pipe_parser parser;
 };
 
+/* What a feeder waits for, and since when; begun 0: it does not, or there is no timeline. */
+struct push_wait {
+    enum pipe_condition condition;
+    uint64_t begun;
+};
+
 struct pipe_push {
     hcy_pipeline_push_options opts;
     struct pipe_chunk *queue; /* [lock] a ring of opts.queue, `head` the oldest of n */
@@ -116,18 +122,30 @@ static int reserve_chunk(hcy_pipeline *p, struct pipe_seat *place, struct pipe_c
     return 1;
 }
 
-/* [lock] For room for the queue's head, or for a chunk in it. */
-static void wait_for_chunk(hcy_pipeline *p)
+/* Without the lock, because the timeline is a file. */
+static void draw_wait(struct push_wait *wait)
 {
-    uint64_t since = hcy_now_ns();
-    if (!p->push->n) {
-        hcy__pipe_wait(&p->control, PIPE_CHUNKS);
-        hcy_trace_end(since, "wait for chunks", 0, 0, 0);
+    hcy_trace_end(wait->begun, wait->condition == PIPE_CHUNKS ? "wait for chunks" : "wait for room", 0, 0, 0);
+    wait->begun = 0;
+}
+
+/* [lock] For room for the queue's head, or for a chunk in it.  It lets go of the lock, so look again. */
+static void wait_for_chunk(struct push_wait *wait, hcy_pipeline *p)
+{
+    const enum pipe_condition condition = p->push->n ? PIPE_SPACE : PIPE_CHUNKS;
+    /* Waits for the same are one span, however often this thread wakes; those for something else are another. */
+    if (wait->begun && wait->condition != condition) {
+        hcy__pipe_unlock(&p->control);
+        draw_wait(wait);
+        hcy__pipe_lock(&p->control);
         return;
     }
-    hcy__pipe_wait(&p->control, PIPE_SPACE);
-    hcy__stats_waited(&p->stats, since);
-    hcy_trace_end(since, "wait for room", 0, 0, 0);
+    const uint64_t since = hcy_now_ns();
+    wait->condition = condition;
+    wait->begun = wait->begun ? wait->begun : hcy_trace_begin();
+    hcy__pipe_wait(&p->control, condition);
+    if (condition == PIPE_SPACE)
+        hcy__stats_waited(&p->stats, since);
 }
 
 static void *feed_slots(void *feeder)
@@ -135,16 +153,18 @@ static void *feed_slots(void *feeder)
     struct push_feeder *f = feeder;
     hcy_pipeline *p = f->pipeline;
     struct pipe_seat place;
+    struct push_wait wait = { PIPE_CHUNKS, 0 };
     struct pipe_chunk chunk;
     int status;
     hcy_trace_name_thread("feeder");
     hcy__pipe_lock(&p->control);
     while (!hcy__is_stopped(&p->control)) {
         if (!reserve_chunk(p, &place, &chunk, &status)) {
-            wait_for_chunk(p);
+            wait_for_chunk(&wait, p);
             continue;
         }
         hcy__pipe_unlock(&p->control);
+        draw_wait(&wait);
         /* Without the lock: the place is this thread's, and the host is called back.  A chunk that is copied goes back
          * before it is parsed, so that the host has its buffer soon; parsing reads the copy. */
         int copied = status || place.into;
@@ -158,6 +178,7 @@ static void *feed_slots(void *feeder)
         hcy__slot_commit(p, &place, &f->parser, status, chunk.size);
     }
     hcy__pipe_unlock(&p->control);
+    draw_wait(&wait);
     hcy_trace_name_thread(NULL);
     return NULL;
 }

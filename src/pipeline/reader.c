@@ -108,7 +108,7 @@ static void *read_frames(void *pipeline)
     struct pipe_parser parser = { NULL, 0 };
     struct pipe_seat place;
     uint8_t *passage = create_passage(p);
-    uint64_t number;
+    uint64_t number, waits = 0;
     int status;
     hcy_trace_name_thread("reader");
     step_back(p);
@@ -116,12 +116,15 @@ static void *read_frames(void *pipeline)
     while (!hcy__is_stopped(&p->control) && hcy__frames_left(&p->reader)) {
         if (!reserve_frame(p, &place, &number, &status)) {
             uint64_t since = hcy_now_ns();
+            waits = waits ? waits : hcy_trace_begin();
             hcy__pipe_wait(&p->control, PIPE_SPACE);
             hcy__stats_waited(&p->stats, since);
-            hcy_trace_end(since, "wait for room", number, 1, 0);
             continue;
         }
         hcy__pipe_unlock(&p->control);
+        /* Only now, because the timeline is a file; and once a frame, however often this thread woke. */
+        hcy_trace_end(waits, "wait for room", number, 1, 0);
+        waits = 0;
         /* The place is this thread's until it commits, so reading and parsing need no lock. */
         size_t size = 0;
         hcy__output_begin(place.output, number);
@@ -132,6 +135,8 @@ static void *read_frames(void *pipeline)
         hcy__slot_commit(p, &place, &parser, status, size);
     }
     hcy__pipe_unlock(&p->control);
+    /* The statistics have counted this wait, too, though another thread got the last frame. */
+    hcy_trace_end(waits, "wait for room", 0, 0, 0);
     free(parser.blocks);
     free(passage);
     hcy_trace_name_thread(NULL);

@@ -13,7 +13,7 @@
 
 #include <halcyon/backend.h>
 
-#define POLL_NS 30000 /* between looks at a batch: a fifth of what a GPU takes for one frame */
+#define POLL_NS 30000 /* between looks at a batch: short beside a launch of a single frame */
 
 /* --- Which slots a device takes --- */
 
@@ -36,7 +36,7 @@ static struct pipe_slot *find_or_close_slot(const struct pipe_worker *w)
         return slot;
     /* A device that has a batch begins the next in the middle of it.  Two that begin together end together, and
      * neither's copies overlap the other's kernels; then frames wait for both (1.5 ms in place of 1.0 at half of
-     * an H200's rate).  At its full rate filled slots come before this. */
+     * an H200's rate: `bench/push cuda:0`).  At its full rate filled slots come before this. */
     if (w->in_flight && p->push && hcy_now_ns() - w->launched < w->batch_ns / 2)
         return NULL;
     /* Where a producer still has a place in it, its commit makes it ready and wakes this thread. */
@@ -310,9 +310,15 @@ static int find_kernels(struct pipe_worker *w)
                             info->name);
     }
     if (!status && !w->fused && w->pipeline->region_job.n_regions) {
-        status = hcy_kernel_get(&w->regions, w->device, "azint_regions");
+        status = hcy_kernel_get(&w->beside, w->device, "azint_regions");
         if (status == HCY_EUNSUPPORTED)
             return hcy_fail(status, "%s has no sums of regions (the kernel azint_regions): use another device, cpu has them",
+                            info->name);
+    }
+    if (!status && w->pipeline->pick_job.capacity) {
+        status = hcy_kernel_get(&w->beside, w->device, "azint_pick");
+        if (status == HCY_EUNSUPPORTED)
+            return hcy_fail(status, "%s has no sparse frames (the kernel azint_pick): use another device, cpu has them",
                             info->name);
     }
     if (status)
@@ -410,11 +416,11 @@ int hcy__workers_destroy(hcy_pipeline *p)
             continue;
         hcy__lanes_destroy(w);
         hcy_buffer_release(w->tables);
-        hcy_buffer_release(w->region_table);
+        hcy_buffer_release(w->beside_table);
         hcy_kernel_release(w->fused);
         hcy_kernel_release(w->decode);
         hcy_kernel_release(w->image);
-        hcy_kernel_release(w->regions);
+        hcy_kernel_release(w->beside);
         hcy_device_release(w->device);
     }
     if (hangs)

@@ -92,7 +92,7 @@ struct pipe_lane {
     hcy_queue *queue;
     hcy_buffer *chunks; /* NULL where every slot is read directly */
     hcy_buffer *frames, *blocks, *images, *sums, *reports, *scratch;
-    hcy_buffer *found; /* in regions; NULL: there are none */
+    hcy_buffer *found; /* in regions, or pixels; NULL: neither is asked for */
     struct pipe_part *parts;
     struct pipe_memory back; /* what is read back: sums, reports, regions; unused where the host reads them in place */
     const uint64_t *host_sums;
@@ -134,8 +134,8 @@ struct pipe_worker {
     int setup;  /* [lock] status */
     hcy_error error;
     hcy_kernel *fused, *decode, *image; /* fused, or the other two; `image` may be azint_filter */
-    hcy_kernel *regions; /* beside the other two, where there are regions */
-    hcy_buffer *tables, *region_table;
+    hcy_kernel *beside; /* the other two: azint_regions or azint_pick, where that is asked for */
+    hcy_buffer *tables, *beside_table;
     struct pipe_lane lanes[PIPE_LANES];
     size_t preferred, part, n_parts;
     size_t oldest, in_flight; /* lanes */

@@ -293,10 +293,20 @@ HCY_API int hcy_azint_result_add(hcy_azint_result *sum, const hcy_azint_result *
  * to it after that.  HCY_EINVAL: no frame, a normalization that is 0, infinite or NaN. */
 HCY_API int hcy_azint_result_merge(hcy_azint_result *sum, uint64_t n, double normalization) HCY_MUST_USE;
 
+/* --- Sparse frames --- */
+
+/* The pixels of a frame that stand out of their background, in the order of their index, row * width + column; with the
+ * curve they are pyFAI's sparse frame. */
+typedef struct hcy_sparse {
+    uint64_t n;
+    const uint32_t *index;  /* [n] */
+    const int64_t *intensity; /* [n]: as they are stored, without corrections */
+} hcy_sparse;
+
 /* --- Regions --- */
 
-/* A region of the detector: what its pixels are in a frame, the pipeline finds in the same pass as the frame's curve.
- * Pixels are integers as they are stored, without corrections. */
+/* A region of the detector: what its pixels are in a frame, the pipeline finds beside the frame's curve, without
+ * reading the frame twice.  Pixels are integers as they are stored, without corrections. */
 typedef struct hcy_region {
     uint32_t x0, y0, x1, y1; /* columns x0 to x1 - 1, rows y0 to y1 - 1 */
     const uint8_t *pixels;   /* [height][width]: of these the ones that are not 0; NULL: all */

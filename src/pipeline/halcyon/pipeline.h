@@ -77,16 +77,25 @@ typedef struct hcy_pipeline_options {
     const uint8_t *region_mask; /* [height][width]: where it is not 0 a pixel is in no region; NULL: all are.  The
                                    plan's own mask has no part in regions */
     int64_t region_above;       /* INT64_MAX: none are counted for it */
+    /* Sparse frames (NULL: none): where pixels are, [height][width], in the plan's unit; NaN: they are never picked.
+     * A pixel is picked if its intensity, less the background that is interpolated between the middles of the bins,
+     * is above max(noise, cutoff * sqrt(deviation^2 + noise^2)); a bin without pixels is a background of 0.  The
+     * curve of a plan with a filter is the background, before `normalization`.  A frame with more pixels than there
+     * is room for fails with HCY_ERANGE. */
+    const float *sparse_radius; /* is read when the pipeline is made */
+    double sparse_cutoff, sparse_noise; /* pyFAI's cutoff_pick and noise */
+    uint64_t sparse_room;               /* pixels of a frame; 0: a 32nd of the image's */
 } hcy_pipeline_options;
 #define HCY_PIPELINE_OPTIONS_INIT                                                                             \
-    { sizeof(hcy_pipeline_options), 0, 0, 0, 0, NULL, NULL, 0, 0, NULL, 0, NULL, INT64_MAX }
+    { sizeof(hcy_pipeline_options), 0, 0, 0, 0, NULL, NULL, 0, 0, NULL, 0, NULL, INT64_MAX, NULL, 3, 1, 0 }
 
 /* `devices` are open already; the pipeline keeps references to them and to the plan.  Every device gets its tables,
  * kernels and buffers.  `source` and `opts` (NULL: defaults) are copied. A device that does not take such frames at
  * all (no kernels, pixels of a type that they lack) is left out, as one that was given up: the statistics say why.
  * HCY_EINVAL: no device, a plan of another number of pixels, a region that is none or leaves the image;
- * HCY_EUNSUPPORTED: no device takes them, in the first one's words, or regions of floats; HCY_ENOMEM; what the
- * devices say. */
+ * HCY_EUNSUPPORTED: no device takes them, in the first one's words, or regions of floats; sparse frames of a plan
+ * without a filter or with two dimensions, of other pixels than integers of 4 bytes at most, beside regions;
+ * HCY_ENOMEM; what the devices say. */
 HCY_API int hcy_pipeline_create(hcy_pipeline **pipeline, hcy_device *const *devices, size_t n_devices,
                                 const hcy_azint_plan *plan, const hcy_pipeline_source *source,
                                 const hcy_pipeline_options *opts) HCY_MUST_USE;
@@ -102,6 +111,7 @@ typedef struct hcy_pipeline_frame {
     size_t device;                  /* which of the pipeline's devices made it */
     uint64_t dropped;               /* push form: submitted frames that were dropped just before this one */
     const hcy_region_sums *regions; /* [n_regions]; NULL: the frame failed, or there are none */
+    const hcy_sparse *sparse;       /* NULL: the frame failed, or they were not asked for */
 } hcy_pipeline_frame;
 /* Called in the thread of hcy_pipeline_run(), in frame order, failed frames too.  Anything but 0, HCY_E* or a number of
  * the host's own, ends the run with that status; the words are those of hcy_fail() in the sink, else they name the
