@@ -6,8 +6,9 @@
  * A row a cell and type whose name contains WORD; points are uniform, or normal around 0 with SIGMA, as many as the
  * cell says or POINTS.  The last cells, few points on a large grid, are of magnetic resonance; those with 32 vectors at
  * once, which are all the same, take 9 GB, in double 17, and have no time of their stage.  Times are milliseconds of
- * setting points, with their report, of a whole transform, and of the stage between points and grid alone, each the best
- * of three rounds; transforms are queued several at a time.  Errors are those of 16 results against the direct sum. */
+ * setting points, with their report, of a whole transform, and of the stage between points and grid alone, each the
+ * best of three rounds; transforms are queued several at a time.  Errors are those of 16 results against the direct
+ * sum. */
 #include "bench.h"
 #include "cli/simulate.h"
 #include <halcyon/nufft.h>
