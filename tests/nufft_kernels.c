@@ -351,6 +351,27 @@ static void test_sparse(void)
     vectors = 3;
 }
 
+/* Few points are interpolated where the grid lies, many in copies of its parts: the same bits, on the CPU. */
+static void test_in_place(void)
+{
+    enum { FEW = 200 };
+    hcy_nufft_job job = job_of(3, HCY_F64, 6, 40000, 40, 50, 61);
+    struct scene s;
+    vectors = 1;
+    open_scene(&s, &job, 2);
+    sort(&s);
+    double *many = move(&s, false);
+    s.job.n_points = FEW;
+    sort(&s);
+    double *few_of_them = move(&s, false);
+    ok(!memcmp(many, few_of_them, 2 * FEW * sizeof *many), "few of many points: the same bits from the grid");
+    check_move(&s, "few of them");
+    free(many);
+    free(few_of_them);
+    close_scene(&s);
+    vectors = 3;
+}
+
 /* --- Points that are wrong; order --- */
 
 static void test_bad(void)
@@ -527,6 +548,8 @@ int main(int argc, char **argv)
     test_moves();
     if (rounds) /* a device with its own sort, gpu_nufft.c */
         test_sparse_memory();
+    else
+        test_in_place();
     if (!few)
         test_sparse();
     test_bad();
