@@ -102,12 +102,15 @@ if nufft >nufft.txt 2>nufft.err || ! grep -q 'no FFT' nufft.err; then
     check 'bench nufft --rounds' equals "`nufft_value rounds --rounds 2`" 2
     check 'bench nufft --quick' equals \
         "`"$halcyon" bench nufft 1d1-1e-06-single -m 1000 --quick --json | "$json" rounds`" 2
+    check 'bench nufft: few points on a large grid' sh -c \
+        "'$halcyon' bench nufft mri2-1e-06-single -m 1 --quick --rounds 1 | grep -q '^mri2-1e-06-single  *[0-9.]* '"
     check 'bench nufft --width' equals "`nufft_value cells.0.width --width 4`" 4
     check 'bench nufft --upsampling' sh -c \
         "echo '`nufft_value cells.0.upsampling --upsampling 1.9`' | awk '{ exit !(\$1 >= 1.9 && \$1 < 1.99) }'"
 fi
 check 'bench nufft --finufft that is not there' refused 1 'none.so' "$halcyon" bench nufft -f ./none.so
 check 'bench nufft: a cell that is none' refused 1 '9d9' "$halcyon" bench nufft 9d9
+check 'bench nufft: large grids by their own names alone' refused 1 '1e-07-double' "$halcyon" bench nufft 1e-07-double
 check 'bench nufft --help' sh -c "'$halcyon' help bench nufft | grep -q '^usage: halcyon bench nufft '"
 
 # --- devices ---

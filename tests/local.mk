@@ -114,10 +114,10 @@ libpencil1_la_CPPFLAGS = $(pencil_flags) -DCASE=spread_3d_float -DPLACES=32 -DRE
     -DWIDTH=4u -DXB=5 -DYB=3 -DZS=4 -DGROUP_SIZE=64 -DVECTORS=2 -DSPREADS=1
 libpencil2_la_SOURCES = tests/nufft_pencil_case.c
 libpencil2_la_CPPFLAGS = $(pencil_flags) -DCASE=interp_3d_double -DPLACES=64 -DREAL=double -DPRECISION=2 -DDIM=3 \
-    -DWIDTH=5u -DXB=4 -DYB=2 -DZS=9 -DGROUP_SIZE=64 -DVECTORS=2 -DSPREADS=0
+    -DWIDTH=5u -DXB=4 -DYB=2 -DZS=9 -DGROUP_SIZE=64 -DVECTORS=2 -DCOARSE=3 -DSPREADS=0
 libpencil3_la_SOURCES = tests/nufft_pencil_case.c
 libpencil3_la_CPPFLAGS = $(pencil_flags) -DCASE=interp_2d_float -DPLACES=48 -DREAL=float -DPRECISION=1 -DDIM=2 \
-    -DWIDTH=7u -DXB=3 -DYB=1 -DZS=2 -DGROUP_SIZE=32 -DVECTORS=1 -DSPREADS=0
+    -DWIDTH=7u -DXB=3 -DYB=1 -DZS=2 -DGROUP_SIZE=32 -DVECTORS=1 -DCOARSE=3 -DSPREADS=0
 libpencil4_la_SOURCES = tests/nufft_pencil_case.c
 libpencil4_la_CPPFLAGS = $(pencil_flags) -DCASE=spread_1d_double -DPLACES=64 -DREAL=double -DPRECISION=2 -DDIM=1 \
     -DWIDTH=11u -DXB=1 -DYB=1 -DZS=118 -DGROUP_SIZE=32 -DVECTORS=2 -DSPREADS=1
@@ -129,7 +129,7 @@ libpencil6_la_CPPFLAGS = $(pencil_flags) -DCASE=spread_1d_float -DPLACES=64 -DRE
     -DWIDTH=6u -DXB=1 -DYB=1 -DZS=59 -DGROUP_SIZE=32 -DVECTORS=1 -DSPREADS=1 -DPOINTS=420
 libpencil7_la_SOURCES = tests/nufft_pencil_case.c
 libpencil7_la_CPPFLAGS = $(pencil_flags) -DCASE=spread_3d_double -DPLACES=64 -DREAL=double -DPRECISION=2 -DDIM=3 \
-    -DWIDTH=5u -DXB=6 -DYB=3 -DZS=4 -DGROUP_SIZE=64 -DVECTORS=1 -DSPREADS=1
+    -DWIDTH=5u -DXB=6 -DYB=3 -DZS=4 -DGROUP_SIZE=64 -DVECTORS=1 -DCOARSE=3 -DSPREADS=1
 
 # Fuzz targets, on damaged seeds in the suite.  Under libFuzzer: configure with CC=clang
 # CFLAGS='-g -O1 -fsanitize=fuzzer-no-link' --enable-sanitizer=address, then make fuzzers.

@@ -13,12 +13,11 @@
 #include "nufft/nufft_format.h"
 
 #define PI 3.14159265358979323846
-enum { VECTORS = 3 };
-
 static hcy_device *dev;
 static hcy_queue *queue;
 static bool few, rounds; /* rounds: floats for windows of 4 cells have 11 bits on tensor cores */
 static bool settles;     /* many points are sorted in another way than few */
+static size_t vectors = 3;
 static uint64_t state = 1;
 
 static double uniform(void)
@@ -122,7 +121,7 @@ static void make_table(double *table, unsigned width)
     }
 }
 
-/* kind 0: anywhere, some on cells and at the period's ends; 1: half of them in one cell. */
+/* kind 0: anywhere, some on cells and at the period's ends; 1: half of them in one cell; 2: in some cells. */
 static void open_scene(struct scene *s, const hcy_nufft_job *job, int kind)
 {
     s->job = *job;
@@ -139,6 +138,8 @@ static void open_scene(struct scene *s, const hcy_nufft_job *job, int kind)
                 x = i % 2 ? PI : -PI;
             if (kind == 1 && i % 2)
                 x = 2 + 1e-3 * uniform();
+            if (kind == 2 && i % 2)
+                x = 2 + 0.05 * uniform();
             s->x[d][i] = job->precision == HCY_F32 ? (float)x : x;
         }
         s->points[d] = reals(s->x[d], (size_t)job->n_points, (int)job->precision);
@@ -146,8 +147,8 @@ static void open_scene(struct scene *s, const hcy_nufft_job *job, int kind)
     memset(s->table, 0, sizeof s->table);
     make_table(s->table, job->width);
     s->window = reals(s->table, HCY_NUFFT_MAX_COEFS * HCY_NUFFT_MAX_WIDTH, (int)job->precision);
-    s->c = random_reals(VECTORS * 2 * (size_t)job->n_points, (int)job->precision);
-    s->grid = random_reals(VECTORS * 2 * s->cells, (int)job->precision);
+    s->c = random_reals(vectors * 2 * (size_t)job->n_points, (int)job->precision);
+    s->grid = random_reals(vectors * 2 * s->cells, (int)job->precision);
     s->sorted = NULL;
     s->report = buffer(NULL, sizeof(hcy_nufft_report));
 }
@@ -193,11 +194,11 @@ static uint64_t sort(struct scene *s)
 static double *move(const struct scene *s, bool spreads)
 {
     int precision = (int)s->job.precision;
-    size_t n = VECTORS * 2 * (size_t)s->job.n_points, g = VECTORS * 2 * s->cells;
+    size_t n = vectors * 2 * (size_t)s->job.n_points, g = vectors * 2 * s->cells;
     hcy_buffer *c = reals(s->c, n, precision), *grid = reals(s->grid, g, precision);
     hcy_arg args[6] = { hcy_arg_buf(s->sorted), hcy_arg_buf(s->window), hcy_arg_buf(spreads ? c : grid),
                         hcy_arg_struct(&s->job, sizeof s->job), hcy_arg_buf(spreads ? grid : c) };
-    int status = launch(spreads ? "nufft_spread" : "nufft_interp", VECTORS, args, 6, true);
+    int status = launch(spreads ? "nufft_spread" : "nufft_interp", vectors, args, 6, true);
     is_int(status, 0, "... %s", spreads ? "spread" : "interpolated");
     if (status)
         diag("%s", hcy_last_error()->text);
@@ -226,7 +227,7 @@ static size_t window_of(const struct scene *s, unsigned axis, double x, double *
 static double *expected(const struct scene *s, bool spreads)
 {
     size_t n = (size_t)s->job.n_points, w = s->job.width, count[3] = { 1, 1, 1 };
-    double *out = calloc(VECTORS * 2 * (spreads ? s->cells : n) + 1, sizeof *out);
+    double *out = calloc(vectors * 2 * (spreads ? s->cells : n) + 1, sizeof *out);
     for (unsigned d = 0; d < s->job.dim; d++)
         count[d] = w;
     for (size_t i = 0; i < n; i++) {
@@ -241,7 +242,7 @@ static double *expected(const struct scene *s, bool spreads)
                     size_t at = (cell[0] + a) % (size_t)s->job.grid[0];
                     at = at * (size_t)s->job.grid[1] + (cell[1] + b) % (size_t)s->job.grid[1];
                     at = at * (size_t)s->job.grid[2] + (cell[2] + c) % (size_t)s->job.grid[2];
-                    for (size_t v = 0; v < 2 * VECTORS; v++) {
+                    for (size_t v = 0; v < 2 * vectors; v++) {
                         size_t g = 2 * (v / 2 * s->cells + at) + v % 2, p = 2 * (v / 2 * n + i) + v % 2;
                         *(spreads ? &out[g] : &out[p]) += weight * (spreads ? s->c[p] : s->grid[g]);
                     }
@@ -254,7 +255,7 @@ static void check_move(const struct scene *s, const char *what)
 {
     for (int spreads = 0; spreads < 2; spreads++) {
         double *got = move(s, spreads), *want = expected(s, spreads);
-        double off = distance(got, want, VECTORS * 2 * (spreads ? s->cells : (size_t)s->job.n_points));
+        double off = distance(got, want, vectors * 2 * (spreads ? s->cells : (size_t)s->job.n_points));
         double most = s->job.precision == HCY_F64 ? 1e-13 : rounds && s->job.width <= 4 ? 6e-4 : 2e-5;
         ok(off < most, "%s, width %u: %s, %.1e", what, s->job.width,
            spreads ? "to the grid" : "from the grid", off);
@@ -303,6 +304,74 @@ static void test_moves(void)
         }
 }
 
+/* --- Few points on a large grid --- */
+
+/* What sorted points take. */
+static double sorted_bytes(const hcy_nufft_job *job)
+{
+    hcy_kernel *k = NULL;
+    hcy_buffer *any = buffer(NULL, 8);
+    hcy_arg args[6] = { hcy_arg_buf(any), hcy_arg_buf(any), hcy_arg_buf(any), hcy_arg_struct(job, sizeof *job),
+                        hcy_arg_buf(any), hcy_arg_buf(NULL) };
+    size_t size = SIZE_MAX;
+    int status = hcy_kernel_get(&k, dev, "nufft_sort");
+    if (!status)
+        status = hcy_kernel_scratch_size(&size, k, (size_t)job->n_points, args, 6);
+    is_int(status, 0, "the memory of %llu points of %u axes is known", (unsigned long long)job->n_points, job->dim);
+    hcy_kernel_release(k);
+    hcy_buffer_release(any);
+    return (double)size;
+}
+
+/* Grids may have a million times as many slabs as there are points. */
+static void test_sparse_memory(void)
+{
+    static const size_t points[] = { 1, 1000, 100000, 195200, 2200000 };
+    for (unsigned dim = 1; dim <= 3; dim++)
+        for (int precision = HCY_F32; precision <= HCY_F64; precision++)
+            for (size_t i = 0; i < sizeof points / sizeof points[0]; i++) {
+                uint64_t n = dim == 1 ? 1u << 28 : dim == 2 ? 16384 : 640;
+                hcy_nufft_job job = job_of(dim, precision, 8, points[i], n, dim > 1 ? n : 1, dim > 2 ? n : 1);
+                for (job.flags = 0; job.flags <= HCY_NUFFT_FIXED_ORDER; job.flags++) {
+                    double bytes = sorted_bytes(&job), most = 40 * (double)points[i] + 1e6;
+                    ok(bytes <= most, "... %.0f bytes are no more than %.0f", bytes, most);
+                }
+            }
+}
+
+static void test_sparse(void)
+{
+    hcy_nufft_job job = job_of(2, HCY_F32, 5, 201, 2000, 2040, 1);
+    struct scene s;
+    vectors = 1;
+    open_scene(&s, &job, 2);
+    sort(&s);
+    check_move(&s, "2-D, few points on a large grid");
+    close_scene(&s);
+    vectors = 3;
+}
+
+/* Few points are interpolated where the grid lies, many in copies of its parts: the same bits, on the CPU. */
+static void test_in_place(void)
+{
+    enum { FEW = 200 };
+    hcy_nufft_job job = job_of(3, HCY_F64, 6, 40000, 40, 50, 61);
+    struct scene s;
+    vectors = 1;
+    open_scene(&s, &job, 2);
+    sort(&s);
+    double *many = move(&s, false);
+    s.job.n_points = FEW;
+    sort(&s);
+    double *few_of_them = move(&s, false);
+    ok(!memcmp(many, few_of_them, 2 * FEW * sizeof *many), "few of many points: the same bits from the grid");
+    check_move(&s, "few of them");
+    free(many);
+    free(few_of_them);
+    close_scene(&s);
+    vectors = 3;
+}
+
 /* --- Points that are wrong; order --- */
 
 static void test_bad(void)
@@ -338,7 +407,7 @@ static void test_order(void)
     for (int i = 0; i < 3; i++) {
         sort(&s);
         double *again = move(&s, true);
-        ok(!memcmp(first, again, VECTORS * 2 * s.cells * sizeof *first), "... the same bits once more");
+        ok(!memcmp(first, again, vectors * 2 * s.cells * sizeof *first), "... the same bits once more");
         free(again);
     }
     free(first);
@@ -375,10 +444,10 @@ static void check_cut(int precision, unsigned dim, const uint64_t *modes, const 
         first[d] = f;
         f += (size_t)modes[d];
     }
-    double *factors = random_reals(f, precision), *grid = random_reals(VECTORS * 2 * g, precision),
-           *in = random_reals(VECTORS * 2 * m, precision),
-           *cropped = calloc(VECTORS * 2 * m, sizeof *cropped),
-           *padded = calloc(VECTORS * 2 * g, sizeof *padded);
+    double *factors = random_reals(f, precision), *grid = random_reals(vectors * 2 * g, precision),
+           *in = random_reals(vectors * 2 * m, precision),
+           *cropped = calloc(vectors * 2 * m, sizeof *cropped),
+           *padded = calloc(vectors * 2 * g, sizeof *padded);
     for (size_t i = 0; i < m; i++) {
         size_t left = i, from = 0, to = 0, step = 1, wide = 1;
         double factor = 1;
@@ -391,21 +460,21 @@ static void check_cut(int precision, unsigned dim, const uint64_t *modes, const 
             step *= (size_t)modes[d];
             wide *= (size_t)cells[d];
         }
-        for (size_t v = 0; v < 2 * VECTORS; v++) {
+        for (size_t v = 0; v < 2 * vectors; v++) {
             size_t a = 2 * (v / 2 * g + from) + v % 2, b = 2 * (v / 2 * m + to) + v % 2;
             cropped[b] = grid[a] * factor;
             padded[a] = in[b] * factor;
         }
     }
     for (int pads = 0; pads < 2; pads++) {
-        size_t n = VECTORS * 2 * (pads ? g : m);
+        size_t n = vectors * 2 * (pads ? g : m);
         hcy_buffer *from =
-                       pads ? reals(in, VECTORS * 2 * m, precision) : reals(grid, VECTORS * 2 * g, precision),
+                       pads ? reals(in, vectors * 2 * m, precision) : reals(grid, vectors * 2 * g, precision),
                    *by = reals(factors, f, precision),
                    *to = pads ? reals(grid, n, precision) : reals(in, n, precision);
         hcy_arg args[4] = { hcy_arg_buf(from), hcy_arg_buf(by), hcy_arg_struct(&job, sizeof job),
                             hcy_arg_buf(to) };
-        int status = launch(pads ? "nufft_pad" : "nufft_crop", VECTORS, args, 4, false);
+        int status = launch(pads ? "nufft_pad" : "nufft_crop", vectors, args, 4, false);
         double *got = read_reals(to, n, precision), off = distance(got, pads ? padded : cropped, n);
         ok(!status && off < (precision == HCY_F64 ? 1e-15 : 5e-7), "%u-D, modes %s the grid: %.1e", dim,
            pads ? "to" : "from", off);
@@ -437,24 +506,25 @@ static void test_scale(void)
     enum { N = 100 };
     for (int sign = -1; sign <= 1; sign += 2) {
         hcy_nufft_job job = job_of(1, HCY_F64, 4, N, 10, 1, 1);
-        double *in = random_reals(VECTORS * 2 * N, HCY_F64), *by = random_reals(2 * N, HCY_F64),
-               want[VECTORS * 2 * N];
-        hcy_buffer *from = reals(in, VECTORS * 2 * N, HCY_F64), *factors = reals(by, 2 * N, HCY_F64),
-                   *to = buffer(NULL, sizeof want);
+        double *in = random_reals(vectors * 2 * N, HCY_F64), *by = random_reals(2 * N, HCY_F64),
+               *want = calloc(vectors * 2 * N, sizeof *want);
+        hcy_buffer *from = reals(in, vectors * 2 * N, HCY_F64), *factors = reals(by, 2 * N, HCY_F64),
+                   *to = buffer(NULL, vectors * 2 * N * sizeof *want);
         hcy_arg args[4] = { hcy_arg_buf(from), hcy_arg_buf(factors), hcy_arg_struct(&job, sizeof job),
                             hcy_arg_buf(to) };
         job.sign = sign;
-        for (size_t i = 0; i < VECTORS * N; i++) {
+        for (size_t i = 0; i < vectors * N; i++) {
             double re = by[i % N * 2], im = sign * by[i % N * 2 + 1];
             want[2 * i] = in[2 * i] * re - in[2 * i + 1] * im;
             want[2 * i + 1] = in[2 * i] * im + in[2 * i + 1] * re;
         }
-        int status = launch("nufft_scale", VECTORS, args, 4, false);
-        double *got = read_reals(to, VECTORS * 2 * N, HCY_F64), off = distance(got, want, VECTORS * 2 * N);
+        int status = launch("nufft_scale", vectors, args, 4, false);
+        double *got = read_reals(to, vectors * 2 * N, HCY_F64), off = distance(got, want, vectors * 2 * N);
         ok(!status && off < 1e-15, "times phases, sign %d: %.1e", sign, off);
         free(in);
         free(by);
         free(got);
+        free(want);
         hcy_buffer_release(from);
         hcy_buffer_release(factors);
         hcy_buffer_release(to);
@@ -476,6 +546,12 @@ int main(int argc, char **argv)
     if (hcy_queue_create(&queue, dev))
         bail_out("%s", hcy_last_error()->text);
     test_moves();
+    if (rounds) /* a device with its own sort, gpu_nufft.c */
+        test_sparse_memory();
+    else
+        test_in_place();
+    if (!few)
+        test_sparse();
     test_bad();
     test_order();
     test_cuts();

@@ -60,16 +60,17 @@ static u32 key_by_hand(u32 i)
         double turns = at[d] / TURN - job.offset[d], c = ceil((turns - floor(turns)) * job.n[d]);
         cell[d] = c < job.n[d] ? (u32)c : 0;
     }
-    return cell[0] / XB * job.slabs + cell[1] / ZS;
+    return (cell[0] / XB * job.slabs + cell[1] / ZS) >> job.coarse;
 }
 
-/* Many points at one place, in every `clump`-th. */
-static void make(u32 cells, u32 clump)
+/* Many points at one place, in every `clump`-th; 2^coarse slabs a key. */
+static void make(u32 cells, u32 clump, u32 coarse)
 {
+    job.coarse = coarse;
     job.n[0] = job.n[1] = cells;
     job.bins[0] = (cells + XB - 1) / XB;
     job.slabs = (cells + ZS - 1) / ZS;
-    job.n_keys = job.bins[0] * job.slabs;
+    job.n_keys = ((job.bins[0] * job.slabs - 1) >> coarse) + 1;
     for (int d = 0; d < 2; d++) {
         for (job.bits[d] = 0; 1u << job.bits[d] < cells;)
             job.bits[d]++;
@@ -103,11 +104,11 @@ static int sorted(void)
     return failed || lanes_run(settle, (const u32[2]){ BUCKETS, 1 });
 }
 
-static void check(u32 cells, u32 clump, const char *what)
+static void check(u32 cells, u32 clump, u32 coarse, const char *what)
 {
     static u8 seen[POINTS];
     u32 twice = 0, down = 0, elsewhere = 0, most = 0;
-    make(cells, clump);
+    make(cells, clump, coarse);
     if (sorted())
         bail_out("no threads");
     memset(seen, 0, sizeof seen);
@@ -130,10 +131,11 @@ static void check(u32 cells, u32 clump, const char *what)
 
 int main(void)
 {
-    check(60, POINTS + 1, "points anywhere");
-    check(60, 2, "half of them in one place");
-    check(60, 1, "all of them in one place");
-    check(350, 3, "more keys than a group has room for");
+    check(60, POINTS + 1, 0, "points anywhere");
+    check(60, 2, 0, "half of them in one place");
+    check(60, 1, 0, "all of them in one place");
+    check(350, 3, 0, "more keys than a group has room for");
+    check(350, POINTS + 1, 3, "eight slabs a key");
     x[2222] = NAN;
     x[3000] = INFINITY;
     ok(!sorted() && report.first_bad == 2222, "the first of two wrong points is reported");

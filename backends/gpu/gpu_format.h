@@ -144,19 +144,19 @@ struct gpu_nufft {
     uint32_t n[3];    /* cells of an axis; 1 beyond the last */
     uint32_t bins[2]; /* pencils on the axes beside the ring's */
     uint32_t slabs;   /* of a pencil */
-    uint32_t n_keys;  /* slabs in all */
+    uint32_t n_keys;  /* 2^coarse slabs each, in all */
     uint32_t range;   /* points of a group */
     uint32_t reach;   /* slabs whose points may reach one cell */
     uint32_t vectors; /* of this launch */
     uint32_t bits[3]; /* that number an axis's cells */
-    uint32_t reserved;
+    uint32_t coarse;  /* slabs that are sorted together */
     double offset[3]; /* half a window, in periods */
     double scale[3];  /* of cells to places (point.cl) */
 };
 /* The head of sorted points. */
 struct gpu_nufft_head {
     uint32_t first_bad; /* 0xffffffff: none */
-    uint32_t most;      /* points of the fullest slab */
+    uint32_t most;      /* points of the fullest key, so of a slab at most */
     uint32_t reserved[62];
 };
 /* Many points: keys that are sorted together, and their records. */

@@ -4,35 +4,15 @@
  * two executions (--quick: one); the best of each counts.  Errors are those of 40 results (--quick: 10) against the
  * direct sum in double. */
 #include "bench_nufft.h"
+#include "bench_problem.h"
 #include "cli.h"
-#include "simulate.h"
 #include "timer.h"
-#include <complex.h>
 #include <dlfcn.h>
 #include <halcyon/nufft.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct cell {
-    int dim, type;
-    int64_t n; /* modes of an axis */
-    double eps;
-    int precision;
-};
-static const struct cell cells[] = {
-    { 1, 1, 1000000, 1e-6, HCY_F32 }, { 1, 2, 1000000, 1e-6, HCY_F32 }, { 1, 1, 1000000, 1e-9, HCY_F64 },
-    { 1, 2, 1000000, 1e-9, HCY_F64 }, { 2, 1, 1000, 1e-3, HCY_F32 },    { 2, 2, 1000, 1e-3, HCY_F32 },
-    { 2, 1, 1000, 1e-6, HCY_F32 },    { 2, 2, 1000, 1e-6, HCY_F32 },    { 2, 1, 1000, 1e-2, HCY_F64 },
-    { 2, 2, 1000, 1e-2, HCY_F64 },    { 2, 1, 1000, 1e-9, HCY_F64 },    { 2, 2, 1000, 1e-9, HCY_F64 },
-    { 2, 1, 1000, 1e-12, HCY_F64 },   { 2, 2, 1000, 1e-12, HCY_F64 },   { 3, 1, 128, 1e-3, HCY_F32 },
-    { 3, 2, 128, 1e-3, HCY_F32 },     { 3, 1, 128, 1e-6, HCY_F32 },     { 3, 2, 128, 1e-6, HCY_F32 },
-    { 3, 1, 128, 1e-2, HCY_F64 },     { 3, 2, 128, 1e-2, HCY_F64 },     { 3, 1, 128, 1e-6, HCY_F64 },
-    { 3, 2, 128, 1e-6, HCY_F64 },     { 3, 1, 128, 1e-9, HCY_F64 },     { 3, 2, 128, 1e-9, HCY_F64 },
-    { 3, 1, 128, 1e-12, HCY_F64 },    { 3, 2, 128, 1e-12, HCY_F64 },
-};
-enum { CELLS = sizeof cells / sizeof cells[0], CHECKED = 40, CHECKED_QUICKLY = 10 };
 
 /* The beginning of FINUFFT 2.5's options. */
 struct peer_options {
@@ -63,7 +43,7 @@ struct values {
 static const struct cli_option options[] = {
     { "device", 'd', CLI_TEXT, AT(device), "DEVICE", "in place of cpu@threads=N", 0, 0, NULL },
     { "threads", 't', CLI_INT, AT(threads), "N", "of the CPU's device and of FINUFFT (1)", 1, 1024, NULL },
-    { "points", 'm', CLI_INT, AT(points), "N", "how many (2000000)", 1, 4e9, NULL },
+    { "points", 'm', CLI_INT, AT(points), "N", "how many (2000000; sparse cells: their own)", 1, 4e9, NULL },
     { "cluster", 0, CLI_REAL, AT(cluster), "SIGMA", "normal around 0, not uniform", 1e-9, 100, NULL },
     { "rounds", 0, CLI_INT, AT(rounds), "N", "of which the best counts (3)", 1, 1000, NULL },
     { "quick", 0, CLI_FLAG, AT(quick), NULL, "two rounds of one execution, fewer results checked", 0, 0, NULL },
@@ -81,11 +61,14 @@ const struct cli_command cli_bench_nufft_command = {
     "how fast non-uniform FFTs are, beside FINUFFT",
     "[CELL...]",
     0,
-    CELLS,
+    BENCH_CELLS,
     options,
-    "A CELL is a part of a row's name: 3d1, 1e-06-single, 2d2-1e-09-double.  Times are milliseconds\n"
-    "of setting points and of a transform; errors those of 40 results against the direct sum; B/pt is\n"
-    "what a point takes of the device's memory.\n"
+    "A CELL is a part of a row's name: 3d1, 1e-06-single, 2d2-1e-09-double.  Sparse cells are run\n"
+    "only if a word begins with theirs: mri1-1e-06-single and its like are 195200 points and\n"
+    "244 x 244 x 320 modes (1 GB; in double 4), coils1-1e-06-single and its like 100000 points and\n"
+    "320^3 modes, 32 vectors at once (from 9 GB on; in double 17).\n"
+    "Times are milliseconds of setting points and of a transform; errors those of 40 results against\n"
+    "the direct sum; B/pt is what a point takes of the device's memory.\n"
     "FINUFFT's library is in its package from PyPI: finufft/libfinufft.so."
 };
 
@@ -98,15 +81,6 @@ struct bench {
     int n_ratios;
     bench_nufft_take *take; /* gets the rows in place of what is printed, or NULL */
     void *payload;
-};
-
-struct problem {
-    const struct cell *cell;
-    size_t m, n, real;
-    void *x[3], *c, *f;
-    int n_checked; /* results, */
-    size_t checked[CHECKED];
-    double complex sums[CHECKED]; /* and what they should be */
 };
 
 
@@ -141,126 +115,33 @@ static int open_peer(struct bench *b)
     return 0;
 }
 
-static int make_peer(const struct bench *b, const struct cell *cell, void **plan)
+static int make_peer(const struct bench *b, const struct bench_problem *p, void **plan)
 {
+    const struct bench_cell *cell = p->cell;
     struct peer_options o;
-    const int64_t modes[3] = { cell->n, cell->n, cell->n };
+    int64_t modes[3] = { 1, 1, 1 };
+    /* FINUFFT counts axes from the fastest one. */
+    for (int d = 0; d < p->cell->dim; d++)
+        modes[d] = p->modes[p->cell->dim - 1 - d];
     b->peer.defaults(&o);
     o.nthreads = (int)b->values->threads.value;
     o.showwarn = 0;
     /* Status 1 is a warning (eps is too small for the precision), and the plan is made nevertheless. */
     int code = cell->precision == HCY_F32
-                   ? b->peer.makef(cell->type, cell->dim, modes, 1, 1, (float)cell->eps, plan, &o)
-                   : b->peer.make(cell->type, cell->dim, modes, 1, 1, cell->eps, plan, &o);
+                   ? b->peer.makef(cell->type, cell->dim, modes, 1, (int)p->vectors, (float)cell->eps, plan, &o)
+                   : b->peer.make(cell->type, cell->dim, modes, 1, (int)p->vectors, cell->eps, plan, &o);
     return code > 1 ? cli_error("FINUFFT makes no plan: its status is %d", code) : 0;
 }
 
-static void drop_peer(const struct bench *b, const struct cell *cell, void *plan)
+static void drop_peer(const struct bench *b, const struct bench_cell *cell, void *plan)
 {
     if (plan)
         (cell->precision == HCY_F32 ? b->peer.destroyf : b->peer.destroy)(plan);
 }
 
-/* --- Problems --- */
-
-static uint64_t state;
-
-static void put_real_number(const struct problem *p, void *array, size_t i, double v)
-{
-    if (p->real == 8)
-        ((double *)array)[i] = v;
-    else
-        ((float *)array)[i] = (float)v;
-}
-
-static double real_number_at(const struct problem *p, const void *array, size_t i)
-{
-    return p->real == 8 ? ((const double *)array)[i] : (double)((const float *)array)[i];
-}
-
-static void free_problem(struct problem *p)
-{
-    for (int d = 0; d < 3; d++)
-        free(p->x[d]);
-    free(p->c);
-    free(p->f);
-}
-
-/* Picks some results and makes their direct sums. */
-static void make_sums(struct problem *p)
-{
-    bool to_modes = p->cell->type == 1;
-    const void *in = to_modes ? p->c : p->f;
-    size_t results = to_modes ? p->n : p->m, terms = to_modes ? p->m : p->n;
-    for (int i = 0; i < p->n_checked; i++) {
-        size_t r = (size_t)(sim_uniform(&state) * (double)results);
-        double complex sum = 0;
-        for (size_t t = 0; t < terms; t++) {
-            /* Either the result or the term is the mode, by the type. */
-            size_t mode = to_modes ? r : t, point = to_modes ? t : r;
-            double phase = 0;
-            for (int d = p->cell->dim - 1; d >= 0; d--) {
-                /* Modes are in C order: the last axis varies fastest. */
-                int64_t k = (int64_t)(mode % (size_t)p->cell->n) - p->cell->n / 2;
-                phase += real_number_at(p, p->x[d], point) * (double)k;
-                mode /= (size_t)p->cell->n;
-            }
-            double complex strength = real_number_at(p, in, 2 * t) + I * real_number_at(p, in, 2 * t + 1);
-            sum += strength * (cos(phase) + I * sin(phase));
-        }
-        p->checked[i] = r;
-        p->sums[i] = sum;
-    }
-}
-
-static int make_problem(struct problem *p, const struct cell *cell, const struct values *v)
-{
-    /* A fixed sequence of random numbers makes the same problem in every run. */
-    *p = (struct problem){ .cell = cell, .m = (size_t)v->points.value, .n = 1 };
-    p->real = cell->precision == HCY_F64 ? 8 : 4;
-    p->n_checked = v->quick ? CHECKED_QUICKLY : CHECKED;
-    for (int d = 0; d < cell->dim; d++)
-        p->n *= (size_t)cell->n;
-    p->c = malloc(2 * p->m * p->real);
-    p->f = malloc(2 * p->n * p->real);
-    bool there = p->c && p->f;
-    for (int d = 0; d < cell->dim && there; d++) {
-        p->x[d] = malloc(p->m * p->real);
-        there = p->x[d] != NULL;
-        for (size_t i = 0; i < p->m && there; i++)
-            put_real_number(p, p->x[d], i, sim_coordinate(&state, v->cluster.value));
-    }
-    if (!there) {
-        free_problem(p);
-        return cli_error("out of memory for %zu points and %zu modes", p->m, p->n);
-    }
-    for (size_t i = 0; i < 2 * p->m; i++)
-        put_real_number(p, p->c, i, sim_uniform(&state) - 0.5);
-    for (size_t i = 0; i < 2 * p->n; i++)
-        put_real_number(p, p->f, i, sim_uniform(&state) - 0.5);
-    /* The direct sums are taken before the transforms write over one of the arrays. */
-    make_sums(p);
-    return 0;
-}
-
-/* Relative error of some results. */
-static double error_of(const struct problem *p)
-{
-    const void *out = p->cell->type == 1 ? p->f : p->c;
-    double bad = 0, all = 0;
-    for (int i = 0; i < p->n_checked; i++) {
-        size_t r = p->checked[i];
-        double complex sum = p->sums[i], got = real_number_at(p, out, 2 * r) + I * real_number_at(p, out, 2 * r + 1);
-        double complex off = got - sum;
-        bad += creal(off * conj(off));
-        all += creal(sum * conj(sum));
-    }
-    return sqrt(bad / all);
-}
-
 /* --- Rounds --- */
 
-static int round_ours(const struct problem *p, hcy_nufft *plan, int executions, struct nufft_figures *f)
+static int round_ours(const struct bench_problem *p, hcy_nufft *plan, int executions, struct nufft_figures *f)
 {
     const void *const x[3] = { p->x[0], p->x[1], p->x[2] };
     double start = timer_now();
@@ -274,7 +155,7 @@ static int round_ours(const struct problem *p, hcy_nufft *plan, int executions, 
     return status ? cli_fail(status) : 0;
 }
 
-static int round_peer(const struct bench *b, const struct problem *p, void *plan, struct nufft_figures *f)
+static int round_peer(const struct bench *b, const struct bench_problem *p, void *plan, struct nufft_figures *f)
 {
     bool single = p->real == 4;
     int last = p->cell->dim - 1;
@@ -291,7 +172,7 @@ static int round_peer(const struct bench *b, const struct problem *p, void *plan
     return code > 1 ? cli_error("FINUFFT transforms nothing: its status is %d", code) : 0;
 }
 
-static int run_rounds(const struct bench *b, const struct problem *p, hcy_nufft *plan, void *peer_plan,
+static int run_rounds(const struct bench *b, const struct bench_problem *p, hcy_nufft *plan, void *peer_plan,
                       struct nufft_figures *ours, struct nufft_figures *peer)
 {
     int status = 0;
@@ -302,13 +183,13 @@ static int run_rounds(const struct bench *b, const struct problem *p, hcy_nufft 
             status = round_peer(b, p, peer_plan, peer);
         /* Both write to the same array, so the peer's error is taken before ours overwrites it. */
         if (peer_plan && !status && i + 1 == n)
-            peer->error = error_of(p);
+            peer->error = bench_problem_error(p);
         if (!status)
             status = round_ours(p, plan, b->values->quick ? 1 : 2, ours);
     }
     if (status)
         return status;
-    ours->error = error_of(p);
+    ours->error = bench_problem_error(p);
     ours->info = (hcy_nufft_info)HCY_NUFFT_INFO_INIT;
     status = hcy_nufft_get_info(&ours->info, plan);
     return status ? cli_fail(status) : 0;
@@ -324,8 +205,8 @@ static void json_figures(struct cli_json *json, size_t points, const struct nuff
     cli_json_real(json, "error", f->error);
 }
 
-static void print_row(struct bench *b, const char *name, const struct problem *p, const struct nufft_figures *ours,
-                      const struct nufft_figures *peer)
+static void print_row(struct bench *b, const char *name, const struct bench_problem *p,
+                      const struct nufft_figures *ours, const struct nufft_figures *peer)
 {
     double ratio = b->peer.there ? (peer->set + peer->run) / (ours->set + ours->run) : 0;
     /* The summary at the end needs the ratios of all rows: their logarithms give the geometric mean. */
@@ -338,13 +219,14 @@ static void print_row(struct bench *b, const char *name, const struct problem *p
         /* A row is an object of its own; the peer's figures are nested, as they may be absent. */
         cli_json_open(&b->json, NULL, '{');
         cli_json_text(&b->json, "cell", name);
-        json_figures(&b->json, p->m, ours);
+        cli_json_int(&b->json, "points", (int64_t)p->m);
+        json_figures(&b->json, p->m * p->vectors, ours);
         cli_json_int(&b->json, "width", ours->info.width);
         cli_json_real(&b->json, "upsampling", ours->info.upsampling);
         cli_json_real(&b->json, "bytes_per_point", (double)ours->info.point_bytes / (double)p->m);
         if (b->peer.there) {
             cli_json_open(&b->json, "finufft", '{');
-            json_figures(&b->json, p->m, peer);
+            json_figures(&b->json, p->m * p->vectors, peer);
             cli_json_close(&b->json, '}');
             cli_json_real(&b->json, "ratio", ratio);
         }
@@ -353,7 +235,7 @@ static void print_row(struct bench *b, const char *name, const struct problem *p
     }
     /* Times are milliseconds; the error has two digits, as more would be chance. */
     printf("%-18s %9.2f %9.2f %8.2f %8.1e  %2u %4.2f %4.0f", name, 1e3 * ours->set, 1e3 * ours->run,
-           1e-6 * (double)p->m / ours->run, ours->error, ours->info.width, ours->info.upsampling,
+           1e-6 * (double)(p->m * p->vectors) / ours->run, ours->error, ours->info.width, ours->info.upsampling,
            (double)ours->info.point_bytes / (double)p->m);
     if (b->peer.there)
         printf(" | %9.2f %9.2f %8.1e | %5.2f %5.2f", 1e3 * peer->set, 1e3 * peer->run, peer->error,
@@ -365,17 +247,18 @@ static void print_row(struct bench *b, const char *name, const struct problem *p
 static void print_head(struct bench *b)
 {
     const struct values *v = b->values;
+    int64_t points = v->points.value ? v->points.value : BENCH_POINTS; /* of the cells that are not sparse */
     if (v->json) {
         cli_json_begin(&b->json, stdout);
         cli_json_open(&b->json, NULL, '{');
         cli_json_text(&b->json, "device", hcy_device_get_info(b->dev)->name);
-        cli_json_int(&b->json, "points", v->points.value);
+        cli_json_int(&b->json, "points", points);
         cli_json_real(&b->json, "cluster", v->cluster.value);
         cli_json_int(&b->json, "rounds", v->rounds.value);
         cli_json_open(&b->json, "cells", '[');
         return;
     }
-    printf("# %s; %.3g points, %s; ms\n", hcy_device_get_info(b->dev)->description, (double)v->points.value,
+    printf("# %s; %.3g points, %s; ms\n", hcy_device_get_info(b->dev)->description, (double)points,
            v->cluster.value > 0 ? "clustered" : "uniform");
     printf("%-18s %9s %9s %8s %8s  %2s %4s %4s%s\n", "cell", "points", "execute", "Mpt/s", "error", "w", "up", "B/pt",
            b->peer.there ? " | FINUFFT:points execute    error | ratio  total" : "");
@@ -398,26 +281,31 @@ static void print_end(struct bench *b)
 
 /* --- Cells --- */
 
-static int run_cell(struct bench *b, const struct cell *cell, const char *name)
+static int run_cell(struct bench *b, const struct bench_cell *cell)
 {
-    struct problem p;
+    char name[40];
+    struct bench_problem p;
     struct nufft_figures ours = { .set = INFINITY, .run = INFINITY }, peer = ours;
     hcy_nufft_options o = HCY_NUFFT_OPTIONS_INIT;
     hcy_nufft *plan = NULL;
     void *peer_plan = NULL;
-    const hcy_nufft_desc desc = {
-        sizeof desc, cell->type, cell->precision, cell->dim, { cell->n, cell->n, cell->n }, +1, 1, cell->eps
-    };
-    int status = make_problem(&p, cell, b->values);
+    hcy_nufft_desc desc = { sizeof desc, cell->type, cell->precision, cell->dim, { 1, 1, 1 }, +1, 1, cell->eps };
+    const struct values *v = b->values;
+    int status = bench_problem_open(&p, cell, v->points.value, v->cluster.value,
+                                    v->quick ? BENCH_CHECKED_QUICKLY : BENCH_CHECKED);
     if (status)
         return status;
+    bench_cell_name(name, cell);
+    for (int d = 0; d < cell->dim; d++)
+        desc.modes[d] = p.modes[d];
+    desc.n_transforms = (int64_t)p.vectors;
     o.upsampling = b->values->upsampling.value;
     o.width = (unsigned)b->values->width.value;
     /* Both plans live at once, because the rounds alternate. */
     status = hcy_nufft_create(&plan, b->dev, &desc, &o);
     status = status ? cli_fail(status) : 0;
     if (!status && b->peer.there)
-        status = make_peer(b, cell, &peer_plan);
+        status = make_peer(b, &p, &peer_plan);
     if (!status)
         status = run_rounds(b, &p, plan, peer_plan, &ours, &peer);
     const struct nufft_row row = { name, cell->dim, cell->type, cell->precision == HCY_F32, cell->eps, p.m, ours, peer,
@@ -429,28 +317,21 @@ static int run_cell(struct bench *b, const struct cell *cell, const char *name)
     /* What was not made is NULL, which each of these takes. */
     drop_peer(b, cell, peer_plan);
     hcy_nufft_destroy(plan);
-    free_problem(&p);
+    bench_problem_close(&p);
     return status;
 }
 
-static void name_cell(const struct cell *cell, char name[40])
+/* Marks the cells that words name, all that are not sparse without words. */
+static int choose_cells(bool chosen[BENCH_CELLS], const char *const *words)
 {
-    snprintf(name, 40, "%dd%d-%.0e-%s", cell->dim, cell->type, cell->eps,
-             cell->precision == HCY_F32 ? "single" : "double");
-}
-
-/* Marks the cells that words name, all without words. */
-static int choose_cells(bool chosen[CELLS], const char *const *words)
-{
-    char name[40];
-    for (size_t i = 0; i < CELLS; i++)
-        chosen[i] = !words[0];
+    for (size_t i = 0; i < BENCH_CELLS; i++)
+        chosen[i] = !words[0] && !bench_cells[i].sparse;
     for (; *words; words++) {
         bool seen = false;
-        for (size_t i = 0; i < CELLS; i++) {
-            name_cell(&cells[i], name);
-            chosen[i] = chosen[i] || strstr(name, *words);
-            seen = seen || strstr(name, *words);
+        for (size_t i = 0; i < BENCH_CELLS; i++) {
+            bool named = bench_cell_is_named(&bench_cells[i], *words);
+            chosen[i] = chosen[i] || named;
+            seen = seen || named;
         }
         /* A word that matches nothing is a mistake: silence would look like a measurement. */
         if (!seen)
@@ -460,22 +341,17 @@ static int choose_cells(bool chosen[CELLS], const char *const *words)
     return 0;
 }
 
-static int run_cells(struct bench *b, const bool chosen[CELLS])
+static int run_cells(struct bench *b, const bool chosen[BENCH_CELLS])
 {
-    char name[40];
     int status = 0;
     print_head(b);
-    for (size_t i = 0; i < CELLS && !status; i++) {
-        name_cell(&cells[i], name);
+    for (size_t i = 0; i < BENCH_CELLS && !status; i++) {
         if (chosen[i])
-            status = run_cell(b, &cells[i], name);
+            status = run_cell(b, &bench_cells[i]);
     }
     print_end(b);
     return status;
 }
-
-/* The same problems in every run. */
-static const uint64_t first_state = 20261121;
 
 int bench_nufft_rows(hcy_device *device, const char *part, int threads, const char *finufft, int64_t points,
                      bench_nufft_take *take, void *payload)
@@ -483,30 +359,28 @@ int bench_nufft_rows(hcy_device *device, const char *part, int threads, const ch
     const struct values v = { .peer = finufft, .threads = { 0, threads }, .points = { 0, points }, .rounds = { 0, 2 },
                               .quick = 1 };
     struct bench b = { .values = &v, .dev = device, .take = take, .payload = payload };
-    char name[40];
-    state = first_state;
+    bench_problems_start();
     int status = open_peer(&b);
-    for (size_t i = 0; i < CELLS && !status; i++) {
-        name_cell(&cells[i], name);
-        if (!part || strstr(name, part))
-            status = run_cell(&b, &cells[i], name);
+    for (size_t i = 0; i < BENCH_CELLS && !status; i++) {
+        if (bench_cell_is_named(&bench_cells[i], part ? part : ""))
+            status = run_cell(&b, &bench_cells[i]);
     }
     return status;
 }
 
 int cli_bench_nufft(int argc, char **argv)
 {
-    struct values v = { .threads = { 0, 1 }, .points = { 0, 2000000 }, .rounds = { 0, 3 } };
+    struct values v = { .threads = { 0, 1 }, .rounds = { 0, 3 } };
     struct bench b = { .values = &v };
-    const char *words[CELLS + 1] = { NULL };
-    bool chosen[CELLS];
+    const char *words[BENCH_CELLS + 1] = { NULL };
+    bool chosen[BENCH_CELLS];
     char device[64];
     int status;
     if (cli_parse(&cli_bench_nufft_command, argc, argv, &v, words, &status))
         return status;
     if (v.quick && !v.rounds.given)
         v.rounds.value = 2;
-    state = first_state;
+    bench_problems_start();
     /* The peer has --threads threads, so the CPU gets as many: the comparison is fair. */
     snprintf(device, sizeof device, "cpu@threads=%d", (int)v.threads.value);
     status = choose_cells(chosen, words);

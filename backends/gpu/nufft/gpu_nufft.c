@@ -93,6 +93,39 @@ static struct gpu_shape cached_shape(struct gpu_kernel *k, const hcy_nufft_job *
     return shape;
 }
 
+/* Many points (settle.cl): a group's items, and the records of 16 bytes that it has in near memory. */
+#define SETTLERS     1024u
+#define SETTLED      8192u
+#define SETTLE_BYTES (SETTLED * 20u + GPU_NUFFT_CODES * 8u)
+/* Fewer are sorted in a device's cache. */
+#define MANY_POINTS (1u << 21)
+
+/* Where records are large, local memory small, or points few, one step is as good as two. */
+static void set_buckets(struct nufft *n, const struct gpu_ops *ops)
+{
+    uint32_t buckets = parts_of(n->at.n_points, SETTLED);
+    bool two = n->record <= 16 && ops->local_bytes >= SETTLE_BYTES + 1024 && n->at.n_points >= MANY_POINTS &&
+               buckets <= GPU_NUFFT_CODES / 2;
+    n->n_buckets = two ? buckets : 0;
+}
+
+/* Bytes of memory that a point may take, with its keys, and what keys may take however few points there are. */
+#define MOST_OF_A_POINT 39u
+#define MOST_OF_NONE    (3u << 18)
+
+/* So many slabs a key that memory is bounded by the number of points, not by the grid: of few points on a large grid
+ * nearly all slabs have none, and hardly a point has others in the slabs beside it to share planes with. */
+static uint32_t coarseness(const struct nufft *n, uint64_t slabs)
+{
+    /* A key has a counter, and in two steps a code; in one, a point has a rank. */
+    uint64_t key = n->n_buckets ? 8 : 4, rank = n->n_buckets ? 0 : 4,
+             most = (n->at.n_points * (MOST_OF_A_POINT - n->record - rank) + MOST_OF_NONE) / key;
+    uint32_t coarse = 0;
+    while ((slabs - 1) >> coarse >= most)
+        coarse++;
+    return coarse;
+}
+
 static int set_keys(struct nufft *n, const struct gpu_call *call)
 {
     const hcy_nufft_job *job = n->job;
@@ -105,12 +138,13 @@ static int set_keys(struct nufft *n, const struct gpu_call *call)
     if (hcy_size_mul(&keys, (size_t)n->at.bins[0] * n->at.bins[1], n->at.slabs) || keys > UINT32_MAX / 2)
         return hcy_fail(HCY_ERANGE, "nufft: a grid of %llu cells is too large",
                         (unsigned long long)n->at.cells);
-    n->at.n_keys = (uint32_t)keys;
+    n->at.coarse = coarseness(n, keys);
+    n->at.n_keys = (uint32_t)((keys - 1) >> n->at.coarse) + 1;
     /* Sums in fixed point are scaled by how many slabs' points can meet in one cell. */
     n->at.reach = (job->dim > 1 ? parts_of(job->width - 1, n->shape.xb) + 1 : 1) *
                   (job->dim > 2 ? parts_of(job->width - 1, n->shape.yb) + 1 : 1) *
                   (parts_of(job->width - 1, n->shape.zs) + 1);
-    n->n_sums = (keys + GPU_NUFFT_SCAN - 1) / GPU_NUFFT_SCAN;
+    n->n_sums = parts_of(n->at.n_keys, GPU_NUFFT_SCAN);
     return 0;
 }
 
@@ -125,25 +159,12 @@ static int place_array(size_t *at, struct nufft *n, size_t count, size_t size)
     return status ? status : hcy_size_add(&n->end, n->end, bytes / 256 * 256);
 }
 
-/* Many points (settle.cl): a group's items, and the records of 16 bytes that it has in near memory. */
-#define SETTLERS     1024u
-#define SETTLED      8192u
-#define SETTLE_BYTES (SETTLED * 20u + GPU_NUFFT_CODES * 8u)
-/* Fewer are sorted in a device's cache. */
-#define MANY_POINTS (1u << 21)
-
-static int set_buckets(struct nufft *n, const struct gpu_ops *ops)
+static int place_buckets(struct nufft *n)
 {
-    uint32_t buckets = parts_of(n->at.n_points, SETTLED);
-    /* Where records are large, local memory small, or points few, one step is as good. */
-    if (n->record > 16 || ops->local_bytes < SETTLE_BYTES + 1024 || n->at.n_points < MANY_POINTS ||
-        buckets > GPU_NUFFT_CODES / 2)
-        return 0;
-    n->n_buckets = buckets;
     int status = place_array(&n->codes, n, n->at.n_keys, 4);
     if (!status)
-        status = place_array(&n->cursors, n, buckets, 8);
-    return status ? status : place_array(&n->buckets, n, buckets, sizeof(struct gpu_nufft_bucket));
+        status = place_array(&n->cursors, n, n->n_buckets, 8);
+    return status ? status : place_array(&n->buckets, n, n->n_buckets, sizeof(struct gpu_nufft_bucket));
 }
 
 static int open_job(struct nufft *n, const struct gpu_call *call, const hcy_nufft_job *job)
@@ -157,10 +178,11 @@ static int open_job(struct nufft *n, const struct gpu_call *call, const hcy_nuff
     n->real = job->precision == HCY_F64 ? 8 : 4;
     n->at.n_points = job->n_points;
     int status = set_grid_axes(n, job);
+    set_record(n);
+    set_buckets(n, call->kernel->ops);
     if (!status)
         status = set_keys(n, call);
     /* The head comes first; the order of what follows is the same for the sort and for all that reads it. */
-    set_record(n);
     if (!status)
         status = place_array(&head, n, 1, sizeof(struct gpu_nufft_head));
     if (!status)
@@ -170,11 +192,9 @@ static int open_job(struct nufft *n, const struct gpu_call *call, const hcy_nuff
     if (!status)
         status = place_array(&n->sums, n, n->n_sums, 4);
     n->fixed = (job->flags & HCY_NUFFT_FIXED_ORDER) != 0;
-    if (!status)
-        status = set_buckets(n, call->kernel->ops);
     /* The sort in two steps finds ranks as it goes, so only the other one keeps them. */
-    if (!status && !n->n_buckets)
-        status = place_array(&n->ranks, n, (size_t)job->n_points, 4);
+    if (!status)
+        status = n->n_buckets ? place_buckets(n) : place_array(&n->ranks, n, (size_t)job->n_points, 4);
     return status;
 }
 

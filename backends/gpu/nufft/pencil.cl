@@ -278,8 +278,13 @@ DEVICE void go_to(const NEAR struct near *near, u32 p, struct place *here)
     here->turn = here->base % RING;
 }
 
-#define IS_SAME_PENCIL(near, p, here) \
-    ((here)->key != NO_KEY && (near)->bin[p][0] == (here)->pencil[0] && (near)->bin[p][1] == (here)->pencil[1])
+/* Planes are kept on the way up only: slabs that share a key come in any order, and no key is above NO_KEY. */
+#define IS_SAME_PENCIL(near, p, here)                                             \
+    ((near)->key[p] > (here)->key && (near)->bin[p][0] == (here)->pencil[0] &&   \
+     (near)->bin[p][1] == (here)->pencil[1])
+
+/* How many lanes from the first on have their bit set, one after the other. */
+#define RUN(bits) POPCOUNT((bits) & ~((bits) + 1))
 
 /* Place q of the ring in a row of planes. */
 DEVICE u32 in_row(const struct place *here, u32 q)
@@ -446,7 +451,7 @@ void gpu_nufft_spread(struct gpu_nufft job, BUFFER(const struct record, records)
             u32 left = n - chunk < GPU_LANES ? n - chunk : GPU_LANES,
                 own = LANE < left ? near->key[chunk + LANE] : NO_KEY;
             for (u32 i = 0; i < left;) {
-                u32 p = chunk + i, key = SHUFFLE(own, i), many = POPCOUNT(BALLOT(own == key) >> i);
+                u32 p = chunk + i, key = SHUFFLE(own, i), same = BALLOT(own == key) >> i, many = RUN(same);
                 if (key != here.key || IS_MUCH(added)) {
                     int stay = key != here.key && IS_SAME_PENCIL(near, p, &here); /* planes that both reach */
                     if (here.key != NO_KEY)
@@ -596,7 +601,7 @@ void gpu_nufft_interp(struct gpu_nufft job, BUFFER(const struct record, records)
             u32 left = n - chunk < GPU_LANES ? n - chunk : GPU_LANES,
                 own = LANE < left ? near->key[chunk + LANE] : NO_KEY;
             for (u32 i = 0; i < left;) {
-                u32 p = chunk + i, key = SHUFFLE(own, i), many = POPCOUNT(BALLOT(own == key) >> i);
+                u32 p = chunk + i, key = SHUFFLE(own, i), same = BALLOT(own == key) >> i, many = RUN(same);
                 if (key != here.key) {
                     u32 from = IS_SAME_PENCIL(near, p, &here) ? here.base + RING : 0;
                     go_to(near, p, &here);

@@ -21,15 +21,17 @@ DEVICE u64 fold(const struct gpu_nufft *job, int axis, POINT x, int *bad)
     return u < job->n[axis] ? (u64)ceil(u * job->scale[axis]) << CUT_OFF : 0;
 }
 
+/* The slab's number; where points are few, slabs that follow one another have one key, and no order among them. */
 DEVICE u32 key_of_cell(const struct gpu_nufft *job, const u32 *cell)
 {
 #if DIM == 1
-    return cell[0] / ZS;
+    u32 slab = cell[0] / ZS;
 #elif DIM == 2
-    return cell[0] / XB * job->slabs + cell[1] / ZS;
+    u32 slab = cell[0] / XB * job->slabs + cell[1] / ZS;
 #else
-    return (cell[1] / YB * job->bins[0] + cell[0] / XB) * job->slabs + cell[2] / ZS;
+    u32 slab = (cell[1] / YB * job->bins[0] + cell[0] / XB) * job->slabs + cell[2] / ZS;
 #endif
+    return slab >> job->coarse;
 }
 
 /* A point, folded. */

@@ -257,8 +257,10 @@ DEVICE void go_to_slab(const struct gpu_nufft *job, const NEAR struct near *near
 
 /* The plane at place q of the ring. */
 #define PLANE(here, q) ((here)->base + (q) - (here)->turn + ((q) < (here)->turn ? RING : 0))
-#define IS_SAME_PENCIL(near, p, here)                                                                       \
-    ((here)->key != NO_KEY && (near)->pencil[p][0] == (here)->pencil[0] && (near)->pencil[p][1] == (here)->pencil[1])
+/* Planes are kept on the way up only: slabs that share a key come in any order, and no key is above NO_KEY. */
+#define IS_SAME_PENCIL(near, p, here)                                                                     \
+    ((near)->key[p] > (here)->key && (near)->pencil[p][0] == (here)->pencil[0] &&                        \
+     (near)->pencil[p][1] == (here)->pencil[1])
 
 /* The weight of a slot's column. */
 #define XY(near, p, s) \
