@@ -9,6 +9,7 @@
 #include <halcyon/eval.h>
 #include <halcyon/finufft.h>
 #include <halcyon/nufft.h>
+#include <halcyon/operator.h>
 #include <halcyon/pipeline.h>
 #include <halcyon/stream.h>
 #include <signal.h>
@@ -283,6 +284,20 @@ static int make_call(int which, const char **text, int *want, int *got)
     NOTHING(hcy_dtype_size(0))
     NOTHING(hcy_dtype_name(0))
     INVALID(hcy_eval(NULL, NULL, NULL, 0))
+    /* operator.h */
+    INVALID(hcy_operator_create(NULL, NULL, NULL))
+    NOTHING(hcy_operator_retain(NULL))
+    NOTHING(hcy_operator_release(NULL))
+    INVALID(hcy_operator_get_info(NULL, NULL))
+    INVALID(hcy_operator_apply(NULL, NULL, NULL, NULL))
+    INVALID(hcy_operator_apply_adjoint(NULL, NULL, NULL, NULL))
+    INVALID(hcy_operator_dot_test(NULL, NULL, NULL, 0, 0))
+    INVALID(hcy_operator_identity(NULL, NULL, NULL))
+    INVALID(hcy_operator_diagonal(NULL, NULL, NULL))
+    INVALID(hcy_operator_scale(NULL, NULL, 0, 0))
+    INVALID(hcy_operator_adjoint(NULL, NULL))
+    INVALID(hcy_operator_compose(NULL, NULL, 0))
+    INVALID(hcy_operator_reshape(NULL, NULL, NULL, NULL))
     INVALID(hcy_host_array_read(NULL, NULL))
     INVALID(hcy_host_array_write(NULL, NULL))
     NOTHING(hcy_host_array_free(NULL))
