@@ -27,6 +27,7 @@
 #define HALCYON_OPERATOR_H
 
 #include <halcyon/array.h>
+#include <halcyon/nufft.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -121,6 +122,47 @@ HCY_API int hcy_operator_compose(hcy_operator **op, hcy_operator *const *ops, si
 /* Vectors of as many elements in other shapes.  HCY_EINVAL: there are more or fewer. */
 HCY_API int hcy_operator_reshape(hcy_operator **op, hcy_operator *a, const hcy_space *domain,
                                  const hcy_space *range) HCY_MUST_USE;
+
+/* The sum of operators between the same two spaces. */
+HCY_API int hcy_operator_sum(hcy_operator **op, hcy_operator *const *ops, size_t n) HCY_MUST_USE;
+/* Stacks: vectors of one axis that have the operators' elements one behind the other.  vstack: of one domain, results
+ * stand one behind the other; hstack: each takes its part of the domain, results are added up; block_diagonal: each
+ * takes its part and gives its part. */
+HCY_API int hcy_operator_vstack(hcy_operator **op, hcy_operator *const *ops, size_t n) HCY_MUST_USE;
+HCY_API int hcy_operator_hstack(hcy_operator **op, hcy_operator *const *ops, size_t n) HCY_MUST_USE;
+HCY_API int hcy_operator_block_diagonal(hcy_operator **op, hcy_operator *const *ops, size_t n) HCY_MUST_USE;
+
+/* --- Matrices, differences, transforms --- */
+
+/* A matrix of one's own, an array of two axes (hcy_array_from_host() makes one of numbers in host memory), which is
+ * kept: y[i] = sum over j of matrix[i, j] * x[j], added up in double. */
+HCY_API int hcy_operator_matrix(hcy_operator **op, hcy_array *matrix) HCY_MUST_USE;
+
+/* Differences of neighbours; 0 where one is missing. */
+enum hcy_difference {
+    HCY_DIFFERENCE_FORWARD = 1, /* x[i + 1] - x[i] */
+    HCY_DIFFERENCE_BACKWARD,    /* x[i] - x[i - 1] */
+    HCY_DIFFERENCE_CENTRED,     /* (x[i + 1] - x[i - 1]) / 2 */
+    HCY_DIFFERENCE_SECOND       /* x[i - 1] - 2 x[i] + x[i + 1] */
+};
+/* Along an axis (from the last one if it is negative), times `factor`: 1 / h makes derivatives of samples h apart, of
+ * the second difference 1 / h^2. */
+HCY_API int hcy_operator_difference(hcy_operator **op, hcy_device *dev, const hcy_space *space, int axis, int kind,
+                                    double factor) HCY_MUST_USE;
+/* The sum of second differences along all axes, each times its factor; NULL: 1 each. */
+HCY_API int hcy_operator_laplacian(hcy_operator **op, hcy_device *dev, const hcy_space *space,
+                                   const double *factors) HCY_MUST_USE;
+/* The differences along all axes; the range has an axis in front, of as many elements as the space has axes. */
+HCY_API int hcy_operator_gradient(hcy_operator **op, hcy_device *dev, const hcy_space *space, int kind) HCY_MUST_USE;
+
+/* What hcy_nufft_execute() does, in its direction: of type 2 from coefficients [modes...] to strengths [points], of
+ * types 1 and 3 from strengths to coefficients; of several transforms with an axis in front, of transforms with points of
+ * their own in one axis.  The adjoint is hcy_nufft_execute_adjoint().  The points are set, and stay; the plan is the
+ * caller's and outlives the operator and what was submitted. */
+HCY_API int hcy_operator_nufft(hcy_operator **op, hcy_nufft *plan) HCY_MUST_USE;
+/* The Fourier transform of the last 1 to 3 axes, exp(-i...), of all the others; not divided by anything, so that its
+ * adjoint is the inverse times the number of points.  HCY_EUNSUPPORTED: the device has none. */
+HCY_API int hcy_operator_fft(hcy_operator **op, hcy_device *dev, const hcy_space *space, int n_axes) HCY_MUST_USE;
 
 #ifdef __cplusplus
 }
