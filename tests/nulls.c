@@ -11,6 +11,7 @@
 #include <halcyon/nufft.h>
 #include <halcyon/operator.h>
 #include <halcyon/pipeline.h>
+#include <halcyon/solve.h>
 #include <halcyon/stream.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -308,6 +309,16 @@ static int make_call(int which, const char **text, int *want, int *got)
     INVALID(hcy_operator_gradient(NULL, NULL, NULL, 0))
     INVALID(hcy_operator_nufft(NULL, NULL))
     INVALID(hcy_operator_fft(NULL, NULL, NULL, 0))
+    /* solve.h */
+    INVALID(hcy_solver_create(NULL, NULL, NULL, NULL))
+    NOTHING(hcy_solver_destroy(NULL))
+    INVALID(hcy_solver_start(NULL, NULL, NULL))
+    INVALID(hcy_solver_step(NULL))
+    INVALID(hcy_solver_run(NULL, 0))
+    INVALID(hcy_solver_get_x(NULL, NULL))
+    INVALID(hcy_solver_residuals(NULL, NULL, 0, NULL))
+    INVALID(hcy_solver_get_info(NULL, NULL))
+    INVALID(hcy_operator_norm(NULL, NULL, NULL, 0, 0))
     INVALID(hcy_host_array_read(NULL, NULL))
     INVALID(hcy_host_array_write(NULL, NULL))
     NOTHING(hcy_host_array_free(NULL))

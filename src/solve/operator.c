@@ -198,7 +198,8 @@ int hcy__operators_check(hcy_operator *const *ops, size_t n, const char *functio
 
 /* --- Applying --- */
 
-static int check_vector(const hcy_array *a, const hcy_operator *op, const hcy_space *space, const char *what)
+int hcy__operator_check_vector(const hcy_array *a, const hcy_operator *op, const hcy_space *space,
+                               const char *what)
 {
     char has[240], wants[240];
     if (!a)
@@ -235,9 +236,9 @@ int hcy__operator_run(hcy_queue *queue, hcy_array *y, hcy_operator *op, hcy_arra
         return hcy_fail(HCY_EINVAL, "operator %s: the queue is of another device", d->name);
     if (adjoint && !d->adjoint)
         return hcy_fail(HCY_EUNSUPPORTED, "operator %s has no adjoint", d->name);
-    int status = check_vector(x, op, adjoint ? &d->range : &d->domain, "input");
+    int status = hcy__operator_check_vector(x, op, adjoint ? &d->range : &d->domain, "input");
     if (!status)
-        status = check_vector(y, op, adjoint ? &d->domain : &d->range, "output");
+        status = hcy__operator_check_vector(y, op, adjoint ? &d->domain : &d->range, "output");
     if (!status && shares_memory(x, y))
         status = hcy_fail(HCY_EINVAL, "operator %s: input and output share memory", d->name);
     if (status)

@@ -43,6 +43,9 @@ const char *hcy__real_name(int dtype);
 int hcy__operators_check(hcy_operator *const *ops, size_t n, const char *function);
 /* One of src/solve's own: `desc` with its user data, which go to destroy() on failure too. */
 int hcy__operator_make(hcy_operator **op, hcy_device *dev, const hcy_operator_desc *desc);
+/* HCY_EINVAL: no vector of the space on the operator's device; `what` it is called in the words. */
+int hcy__operator_check_vector(const hcy_array *a, const hcy_operator *op, const hcy_space *space,
+                               const char *what);
 /* y = A x, or y = A^H x. */
 int hcy__operator_run(hcy_queue *queue, hcy_array *y, hcy_operator *op, hcy_array *x, bool adjoint);
 

@@ -156,8 +156,8 @@ HCY_API int hcy_operator_laplacian(hcy_operator **op, hcy_device *dev, const hcy
 HCY_API int hcy_operator_gradient(hcy_operator **op, hcy_device *dev, const hcy_space *space, int kind) HCY_MUST_USE;
 
 /* What hcy_nufft_execute() does, in its direction: of type 2 from coefficients [modes...] to strengths [points], of
- * types 1 and 3 from strengths to coefficients; of several transforms with an axis in front, of transforms with points of
- * their own in one axis.  The adjoint is hcy_nufft_execute_adjoint().  The points are set, and stay; the plan is the
+ * types 1 and 3 from strengths to coefficients; of several transforms with an axis in front, of transforms with points
+ * of their own in one axis.  The adjoint is hcy_nufft_execute_adjoint().  The points are set, and stay; the plan is the
  * caller's and outlives the operator and what was submitted. */
 HCY_API int hcy_operator_nufft(hcy_operator **op, hcy_nufft *plan) HCY_MUST_USE;
 /* The Fourier transform of the last 1 to 3 axes, exp(-i...), of all the others; not divided by anything, so that its
