@@ -237,6 +237,37 @@ static void test_functions(void)
     hcy_operator_release(wrong);
 }
 
+/* y = (1 + 2i) x of real numbers, whose adjoint takes the real part. */
+static int make_complex(hcy_queue *q, hcy_array *y, void *user, hcy_array *x)
+{
+    (void)user;
+    return HCY_EVAL(q, "y = complex(x, 2*x)", hcy_op_array("y", y), hcy_op_array("x", x));
+}
+static int make_real(hcy_queue *q, hcy_array *x, void *user, hcy_array *y)
+{
+    (void)user;
+    return HCY_EVAL(q, "x = real(y) + 2*imag(y)", hcy_op_array("x", x), hcy_op_array("y", y));
+}
+static void mixed_oracle(double complex *out, const double complex *in, bool adjoint)
+{
+    for (int i = 0; i < 5; i++)
+        out[i] = adjoint ? creal((1 - 2 * I) * in[i]) : (1 + 2 * I) * in[i];
+}
+static void test_mixed(void)
+{
+    hcy_operator_desc desc = HCY_OPERATOR_DESC_INIT;
+    hcy_operator *op = NULL, *none = NULL;
+    desc.domain = space_of(HCY_FLOAT64, 1, 5, 0, 0);
+    desc.range = space_of(HCY_COMPLEX128, 1, 5, 0, 0);
+    desc.apply = make_complex;
+    desc.adjoint = make_real;
+    st_ok(hcy_operator_create(&op, dev, &desc), "an operator from real to complex numbers");
+    check_operator(op, mixed_oracle, "real to complex");
+    st_says(hcy_operator_scale(&none, op, 1, 1), HCY_EINVAL, "complex factor",
+            "whose adjoint no complex factor has");
+    hcy_operator_release(op);
+}
+
 /* --- Weights and algebra --- */
 
 static double complex weights[5] = { 1, 2.5 - I, -3, 0.5 * I, 4 };
@@ -670,6 +701,7 @@ int main(int argc, char **argv)
     dev = cts_open();
     queue = cts_queue(dev);
     test_functions();
+    test_mixed();
     test_diagonal();
     test_algebra();
     test_blocks(HCY_COMPLEX128);

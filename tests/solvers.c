@@ -575,6 +575,18 @@ static void test_refusals(void)
     o.l1 = 0;
     o.check_every = 0;
     st_says(hcy_solver_create(&s, queue, p.a, &o), HCY_EINVAL, "a look every 0", "no looks at all");
+    hcy_operator_desc desc = HCY_OPERATOR_DESC_INIT;
+    hcy_operator *one_way = NULL;
+    desc.domain = desc.range = space_of(HCY_FLOAT64, COLUMNS);
+    desc.apply = weigh;
+    o.check_every = 1;
+    st_ok(hcy_operator_create(&one_way, dev, &desc), "an operator without an adjoint");
+    st_says(hcy_solver_create(&s, queue, one_way, &o), HCY_EUNSUPPORTED, "needs an adjoint",
+            "LSQR wants one");
+    o.method = HCY_SOLVER_BICGSTAB;
+    st_ok(hcy_solver_create(&s, queue, one_way, &o), "BiCGSTAB does not");
+    hcy_solver_destroy(s);
+    hcy_operator_release(one_way);
     st_ok(hcy_solver_create(&s, queue, p.a, NULL), "NULL are the defaults");
     st_says(hcy_solver_step(s), HCY_ESTATE, "not started", "a step before the start");
     double complex zeros[ROWS] = { 0 };
