@@ -642,6 +642,15 @@ static void test_refusals(void)
     hcy_device *second = cts_open_spec("cpu@threads=1");
     hcy_queue *other = cts_queue(second);
     st_says(hcy_operator_apply(other, y, op, x), HCY_EINVAL, "another device", "another device's queue");
+    hcy_array *elsewhere = NULL;
+    hcy_operator *theirs = NULL;
+    st_ok(hcy_array_empty(&elsewhere, second, HCY_COMPLEX128, 1, five.shape), "an array of another device");
+    st_says(hcy_operator_apply(queue, y, op, elsewhere), HCY_EINVAL, "on another device", "is refused");
+    st_ok(hcy_operator_identity(&theirs, second, &five), "an operator of another device");
+    st_says(hcy_operator_compose(&same, (hcy_operator *[]){ op, theirs }, 2), HCY_EINVAL, "two devices",
+            "is, too");
+    hcy_operator_release(theirs);
+    hcy_array_release(elsewhere);
     hcy_queue_release(other);
     hcy_device_release(second);
     hcy_operator_release(op);

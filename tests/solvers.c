@@ -2,7 +2,7 @@
  *
  *     tests/solvers [DEVICE [few]]        few: one type and some methods, where each text means a compilation
  */
-#include "cts.h"
+#include "cts_gate.h"
 
 #include <complex.h>
 #include <halcyon/eval.h>
@@ -444,6 +444,40 @@ static void test_memory(void)
     }
 }
 
+/* A start and steps on a queue that is held: none of them waits for what the device computes. */
+static void test_asynchrony(void)
+{
+    static double complex free_one[COLUMNS], held[COLUMNS];
+    for (int method = HCY_SOLVER_CG_NORMAL; method <= HCY_SOLVER_FISTA; method++) {
+        hcy_solver_options o = options_of(method, 0.5);
+        hcy_queue *q = cts_queue(dev);
+        struct problem p;
+        if (method == HCY_SOLVER_BICGSTAB || passes_over(method)) {
+            hcy_queue_release(q);
+            continue;
+        }
+        o.step = 0.01;
+        start_problem(&p, dev, q, &o, NULL);
+        int status = hcy_solver_run(p.solver, 4);
+        read_result(free_one, q, p.solver);
+        /* All that is compiled was compiled above. */
+        struct cts_gate *gate = cts_gate_new();
+        if (cts_gate_hold(gate, q)) {
+            status = cts_first(status, hcy_solver_start(p.solver, p.b, NULL));
+            status = cts_first(status, hcy_solver_run(p.solver, 4));
+            ok(!cts_gate_expired(gate), "%s does not wait", info_of(p.solver).method);
+            cts_gate_open(gate);
+            read_result(held, q, p.solver);
+            st_ok(status, "what waited runs");
+            ok(!memcmp(free_one, held, sizeof held), "to the same result");
+        } else
+            skip(1, CTS_GATE_SKIP);
+        cts_gate_free(gate);
+        free_problem(&p);
+        hcy_queue_release(q);
+    }
+}
+
 /* --- Vectors of two processes that hold the same: every sum is twice what it is here --- */
 
 static int totals;
@@ -615,6 +649,7 @@ int main(int argc, char **argv)
         test_found();
     test_bits();
     test_memory();
+    test_asynchrony();
     if (!few)
         test_vectors();
     test_image();
