@@ -35,8 +35,8 @@ static int note_change(hcy_solver *s, hcy_array *from)
     if (!status)
         status = hcy__solver_dot(s, square, false, change, change);
     if (!status)
-        status = SOLVER_EVAL(s, "square *= scale", OPERAND(square),
-                             hcy_op_real("scale", 1 / (s->opts.step * s->opts.step)));
+        status = SOLVER_EVAL(s, "square = square * scale * scale", OPERAND(square),
+                             hcy_op_real("scale", 1 / s->opts.step));
     return status ? status : hcy__solver_note(s, square);
 }
 

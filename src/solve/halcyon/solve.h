@@ -82,7 +82,8 @@ HCY_API int hcy_solver_create(hcy_solver **solver, hcy_queue *queue, hcy_operato
 HCY_API void hcy_solver_destroy(hcy_solver *solver); /* NULL is fine */
 
 /* Begins with the data b, of the operator's range, and at x0, or at 0 (NULL).  Both are read in the queue's order; b is
- * kept.  May be called again, for other data or from where a result has led to. */
+ * retained, and ISTA and FISTA read it in every step.  May be called again, for other data or from where a result has
+ * led to. */
 HCY_API int hcy_solver_start(hcy_solver *solver, hcy_array *b, hcy_array *x0) HCY_MUST_USE;
 /* One iteration; does not wait.  HCY_ESTATE: not started; HCY_ERANGE: beyond max_iterations. */
 HCY_API int hcy_solver_step(hcy_solver *solver) HCY_MUST_USE;
