@@ -9,7 +9,9 @@
 #include <halcyon/eval.h>
 #include <halcyon/finufft.h>
 #include <halcyon/nufft.h>
+#include <halcyon/operator.h>
 #include <halcyon/pipeline.h>
+#include <halcyon/solve.h>
 #include <halcyon/stream.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -291,6 +293,40 @@ static int make_call(int which, const char **text, int *want, int *got)
     NOTHING(hcy_dtype_size(0))
     NOTHING(hcy_dtype_name(0))
     INVALID(hcy_eval(NULL, NULL, NULL, 0))
+    /* operator.h */
+    INVALID(hcy_operator_create(NULL, NULL, NULL))
+    NOTHING(hcy_operator_retain(NULL))
+    NOTHING(hcy_operator_release(NULL))
+    INVALID(hcy_operator_get_info(NULL, NULL))
+    INVALID(hcy_operator_apply(NULL, NULL, NULL, NULL))
+    INVALID(hcy_operator_apply_adjoint(NULL, NULL, NULL, NULL))
+    INVALID(hcy_operator_dot_test(NULL, NULL, NULL, 0, 0))
+    INVALID(hcy_operator_identity(NULL, NULL, NULL))
+    INVALID(hcy_operator_diagonal(NULL, NULL, NULL))
+    INVALID(hcy_operator_scale(NULL, NULL, 0, 0))
+    INVALID(hcy_operator_adjoint(NULL, NULL))
+    INVALID(hcy_operator_compose(NULL, NULL, 0))
+    INVALID(hcy_operator_reshape(NULL, NULL, NULL, NULL))
+    INVALID(hcy_operator_sum(NULL, NULL, 0))
+    INVALID(hcy_operator_vstack(NULL, NULL, 0))
+    INVALID(hcy_operator_hstack(NULL, NULL, 0))
+    INVALID(hcy_operator_block_diagonal(NULL, NULL, 0))
+    INVALID(hcy_operator_matrix(NULL, NULL))
+    INVALID(hcy_operator_difference(NULL, NULL, NULL, 0, 0, 0))
+    INVALID(hcy_operator_laplacian(NULL, NULL, NULL, NULL))
+    INVALID(hcy_operator_gradient(NULL, NULL, NULL, 0))
+    INVALID(hcy_operator_nufft(NULL, NULL))
+    INVALID(hcy_operator_fft(NULL, NULL, NULL, 0))
+    /* solve.h */
+    INVALID(hcy_solver_create(NULL, NULL, NULL, NULL))
+    NOTHING(hcy_solver_destroy(NULL))
+    INVALID(hcy_solver_start(NULL, NULL, NULL))
+    INVALID(hcy_solver_step(NULL))
+    INVALID(hcy_solver_run(NULL, 0))
+    INVALID(hcy_solver_get_x(NULL, NULL))
+    INVALID(hcy_solver_residuals(NULL, NULL, 0, NULL))
+    INVALID(hcy_solver_get_info(NULL, NULL))
+    INVALID(hcy_operator_norm(NULL, NULL, NULL, 0, 0))
     INVALID(hcy_host_array_read(NULL, NULL))
     INVALID(hcy_host_array_write(NULL, NULL))
     NOTHING(hcy_host_array_free(NULL))

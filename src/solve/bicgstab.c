@@ -1,0 +1,79 @@
+/* bicgstab.c - BiCGSTAB, for square operators that need not be self-adjoint and have no adjoint.
+ *
+ * H. A. van der Vorst, SIAM J. Sci. Stat. Comput. 13 (1992) 631.  Its numbers are complex where the vectors are.
+ */
+#include "solve_priv.h"
+
+enum { RESIDUAL, SHADOW, DIRECTION, PRODUCT, SECOND };
+enum { RHO, NEXT_RHO, ALPHA, OMEGA, BELOW, BETA, NUMBERS };
+
+static int start_bicgstab(hcy_solver *s, hcy_array *b)
+{
+    hcy_array *r = s->d[RESIDUAL], *p = s->d[DIRECTION], *v = s->d[PRODUCT];
+    hcy_array *rho = s->n[RHO], *alpha = s->n[ALPHA], *omega = s->n[OMEGA];
+    int status = hcy__solver_misfit(s, r, b);
+    if (!status)
+        status = hcy_array_copy(s->queue, s->d[SHADOW], r);
+    if (!status)
+        status = SOLVER_EVAL(s, "p = 0; v = 0; rho = 1; alpha = 1; omega = 1", OPERAND(p), OPERAND(v),
+                             OPERAND(rho), OPERAND(alpha), OPERAND(omega));
+    if (!status)
+        status = hcy__solver_dot(s, s->n[BELOW], false, r, r);
+    return status ? status : hcy__solver_note(s, s->n[BELOW]);
+}
+
+/* p = r + beta (p - omega v), v = A p, and how far along p; r goes there too. */
+static int step_along(hcy_solver *s)
+{
+    hcy_array *r = s->d[RESIDUAL], *p = s->d[DIRECTION], *v = s->d[PRODUCT], *rho = s->n[RHO],
+              *next = s->n[NEXT_RHO], *alpha = s->n[ALPHA], *omega = s->n[OMEGA], *below = s->n[BELOW],
+              *beta = s->n[BETA];
+    int status = hcy__solver_dot(s, next, false, s->d[SHADOW], r);
+    /* Where a product has become 0 the iteration is at its end, and x stays where it is. */
+    if (!status)
+        status =
+            SOLVER_EVAL(s,
+                        "beta = rho * omega; beta = where(abs(beta) > 0, next * alpha / beta, 0); rho = next;"
+                        "p = r + #(beta)*(p - #(omega)*v)",
+                        OPERAND(beta), OPERAND(rho), OPERAND(omega), OPERAND(next), OPERAND(alpha),
+                        OPERAND(p), OPERAND(r), OPERAND(v));
+    if (!status)
+        status = hcy__solver_apply(s, v, p);
+    if (!status)
+        status = hcy__solver_dot(s, below, false, s->d[SHADOW], v);
+    if (!status)
+        status = SOLVER_EVAL(s, "alpha = where(abs(below) > 0, rho / below, 0); r -= #(alpha)*v",
+                             OPERAND(alpha), OPERAND(below), OPERAND(rho), OPERAND(r), OPERAND(v));
+    return status;
+}
+
+static int step_bicgstab(hcy_solver *s)
+{
+    hcy_array *x = s->x, *r = s->d[RESIDUAL], *p = s->d[DIRECTION], *t = s->d[SECOND], *alpha = s->n[ALPHA],
+              *omega = s->n[OMEGA], *below = s->n[BELOW];
+    int status = step_along(s);
+    if (!status)
+        status = hcy__solver_apply(s, t, r);
+    if (!status)
+        status = hcy__solver_dot(s, below, false, t, t);
+    if (!status)
+        status = hcy__solver_dot(s, omega, false, t, r);
+    /* The minimum of |r - omega t|; r is still what it was before. */
+    if (!status)
+        status = SOLVER_EVAL(s,
+                             "omega = where(abs(below) > 0, omega / below, 0); x += #(alpha)*p + #(omega)*r;"
+                             "r -= #(omega)*t",
+                             OPERAND(omega), OPERAND(below), OPERAND(x), OPERAND(alpha), OPERAND(p),
+                             OPERAND(r), OPERAND(t));
+    if (!status)
+        status = hcy__solver_dot(s, below, false, r, r);
+    return status ? status : hcy__solver_note(s, below);
+}
+
+const struct hcy__method hcy__method_bicgstab = { .name = "bicgstab",
+                                                  .n_domain = 5,
+                                                  .n_numbers = NUMBERS,
+                                                  .is_square = true,
+                                                  .complex_numbers = true,
+                                                  .start = start_bicgstab,
+                                                  .step = step_bicgstab };

@@ -1,0 +1,183 @@
+/* blocks.c - operators of several: sums, and stacks of vectors that are one behind the other.
+ *
+ * All are one thing, y = sum of A_i x: where the domain is split, A_i takes its own part of x, else all of it; where
+ * the range is split, its result is a part of y, else the results are added up, in order.  The adjoint is the same with
+ * domain and range exchanged.
+ */
+#include "operator_priv.h"
+
+#include <halcyon/eval.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Sides of an operator. */
+enum { DOMAIN, RANGE };
+
+struct blocks {
+    size_t n;
+    hcy_operator **ops;
+    bool split[2];
+    hcy_array *aside[2]; /* what is added to the first result, of a side that is not split */
+    struct hcy__turn turn;
+};
+
+static void free_blocks(void *user)
+{
+    struct blocks *b = user;
+    for (size_t i = 0; i < b->n; i++)
+        hcy_operator_release(b->ops[i]);
+    hcy_array_release(b->aside[DOMAIN]);
+    hcy_array_release(b->aside[RANGE]);
+    hcy__turn_end(&b->turn);
+    free(b->ops);
+    free(b);
+}
+
+static const hcy_space *side_of(const hcy_operator *op, int side)
+{
+    return side == DOMAIN ? &op->desc.domain : &op->desc.range;
+}
+
+/* The vector that operator i has of `all`, which is `first` elements on, where the side is split. */
+static int take_part(hcy_array **part, int64_t *first, const struct blocks *b, size_t i, int side,
+                     hcy_array *all)
+{
+    const hcy_space *space = side_of(b->ops[i], side);
+    if (!b->split[side]) {
+        *part = hcy_array_retain(all);
+        return 0;
+    }
+    int status = hcy__vector_part(part, all, *first, space);
+    *first += hcy__space_count(space);
+    return status;
+}
+
+static int run_blocks(hcy_queue *queue, hcy_array *y, struct blocks *b, hcy_array *x, bool adjoint)
+{
+    const int from = adjoint ? RANGE : DOMAIN, to = adjoint ? DOMAIN : RANGE;
+    int64_t first_in = 0, first_out = 0;
+    int status = hcy__turn_take(&b->turn, queue);
+    for (size_t i = 0; !status && i < b->n; i++) {
+        hcy_array *in = NULL, *out = NULL;
+        bool adds = !b->split[to] && i;
+        status = take_part(&in, &first_in, b, i, from, x);
+        if (!status)
+            status = take_part(&out, &first_out, b, i, to, adds ? b->aside[to] : y);
+        if (!status)
+            status = hcy__operator_run(queue, out, b->ops[i], in, adjoint);
+        if (!status && adds)
+            status = HCY_EVAL(queue, "y += a", hcy_op_array("y", y), hcy_op_array("a", out));
+        hcy_array_release(in);
+        hcy_array_release(out);
+    }
+    hcy__turn_give(&b->turn);
+    return status;
+}
+
+static int apply_blocks(hcy_queue *queue, hcy_array *y, void *user, hcy_array *x)
+{
+    return run_blocks(queue, y, user, x, false);
+}
+
+static int apply_blocks_adjoint(hcy_queue *queue, hcy_array *x, void *user, hcy_array *y)
+{
+    return run_blocks(queue, x, user, y, true);
+}
+
+/* The space of one side: that of all operators, or their elements one behind the other. */
+static int find_side(hcy_space *space, hcy_operator *const *ops, size_t n, int side, bool split,
+                     const char *name)
+{
+    char one[240], other[240];
+    size_t total = 0;
+    *space = *side_of(ops[0], side);
+    for (size_t i = 0; i < n; i++) {
+        const hcy_space *s = side_of(ops[i], side);
+        bool fits =
+            split ? s->dtype == space->dtype && s->vectors == space->vectors : hcy__space_same(s, space);
+        if (!fits)
+            return hcy_fail(HCY_EINVAL, "%s: the %s of operator %zu is %s, that of operator 0 %s", name,
+                            side == DOMAIN ? "domain" : "range", i, hcy__space_text(one, s),
+                            hcy__space_text(other, space));
+        if (hcy_size_add(&total, total, (size_t)hcy__space_count(s)))
+            return hcy_fail(HCY_ERANGE, "%s: more elements than can be addressed", name);
+    }
+    if (split) {
+        memset(space->shape, 0, sizeof space->shape);
+        space->rank = 1;
+        space->shape[0] = (int64_t)total;
+    }
+    return 0;
+}
+
+static int new_blocks(struct blocks **out, hcy_operator *const *ops, size_t n, const hcy_operator_desc *desc,
+                      bool splits_domain, bool splits_range)
+{
+    struct blocks *b = calloc(1, sizeof *b);
+    if (!b)
+        return hcy_fail(HCY_ENOMEM, "out of memory for an operator");
+    hcy__turn_init(&b->turn);
+    b->split[DOMAIN] = splits_domain;
+    b->split[RANGE] = splits_range;
+    b->ops = calloc(n, sizeof *b->ops);
+    int status = b->ops ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for %zu operators", n);
+    b->n = status ? 0 : n;
+    for (size_t i = 0; i < b->n; i++)
+        b->ops[i] = hcy_operator_retain(ops[i]);
+    /* One operator alone adds nothing, and without an adjoint nothing is added up in the domain. */
+    if (!status && n > 1 && !splits_range)
+        status = hcy__space_vector(&b->aside[RANGE], ops[0]->dev, &desc->range);
+    if (!status && n > 1 && !splits_domain && desc->adjoint)
+        status = hcy__space_vector(&b->aside[DOMAIN], ops[0]->dev, &desc->domain);
+    if (status)
+        free_blocks(b);
+    else
+        *out = b;
+    return status;
+}
+
+static int make_blocks(hcy_operator **op, hcy_operator *const *ops, size_t n, bool splits_domain,
+                       bool splits_range, const char *name)
+{
+    hcy_operator_desc desc = HCY_OPERATOR_DESC_INIT;
+    struct blocks *b = NULL;
+    int status = hcy__operators_check(ops, n, name);
+    if (!status)
+        status = find_side(&desc.domain, ops, n, DOMAIN, splits_domain, name);
+    if (!status)
+        status = find_side(&desc.range, ops, n, RANGE, splits_range, name);
+    if (status)
+        return status;
+    desc.apply = apply_blocks;
+    desc.adjoint = apply_blocks_adjoint;
+    for (size_t i = 0; i < n; i++)
+        if (!ops[i]->desc.adjoint)
+            desc.adjoint = NULL;
+    status = new_blocks(&b, ops, n, &desc, splits_domain, splits_range);
+    if (status)
+        return status;
+    desc.name = name + strlen("hcy_operator_");
+    desc.destroy = free_blocks;
+    desc.user = b;
+    return hcy__operator_make(op, ops[0]->dev, &desc);
+}
+
+int hcy_operator_sum(hcy_operator **op, hcy_operator *const *ops, size_t n)
+{
+    return make_blocks(op, ops, n, false, false, "hcy_operator_sum");
+}
+
+int hcy_operator_vstack(hcy_operator **op, hcy_operator *const *ops, size_t n)
+{
+    return make_blocks(op, ops, n, false, true, "hcy_operator_vstack");
+}
+
+int hcy_operator_hstack(hcy_operator **op, hcy_operator *const *ops, size_t n)
+{
+    return make_blocks(op, ops, n, true, false, "hcy_operator_hstack");
+}
+
+int hcy_operator_block_diagonal(hcy_operator **op, hcy_operator *const *ops, size_t n)
+{
+    return make_blocks(op, ops, n, true, true, "hcy_operator_block_diagonal");
+}

@@ -1,0 +1,142 @@
+/* cg.c - conjugate gradients: for self-adjoint operators, for normal equations, and for least squares (CGLS).
+ *
+ * Hestenes and Stiefel, 1952; numbers stay on the device.  A direction whose product is 0 is the end: alpha and beta
+ * are 0 from there on, and x stays.
+ */
+#include "solve_priv.h"
+
+/* Vectors of the domain: the residual of the equations, the direction, and the operator's product of that. */
+enum { RESIDUAL, DIRECTION, PRODUCT };
+/* Numbers. */
+enum { SQUARE, NEXT_SQUARE, CURVATURE, ALPHA, BETA, NUMBERS };
+
+/* z = (A^H A + l2) p, or (A + l2) p. */
+static int multiply_equations(hcy_solver *s, hcy_array *z, hcy_array *p)
+{
+    int status = 0;
+    if (s->method->n_range) {
+        status = hcy__solver_apply(s, s->r[0], p);
+        if (!status)
+            status = hcy__solver_adjoint(s, z, s->r[0]);
+    } else
+        status = hcy__solver_apply(s, z, p);
+    if (!status && s->opts.l2 > 0)
+        status = SOLVER_EVAL(s, "z += l2*p", OPERAND(z), OPERAND(p), hcy_op_real("l2", s->opts.l2));
+    return status;
+}
+
+/* The first direction is the residual. */
+static int begin_direction(hcy_solver *s)
+{
+    int status = hcy_array_copy(s->queue, s->d[DIRECTION], s->d[RESIDUAL]);
+    if (!status)
+        status = hcy__solver_dot(s, s->n[SQUARE], false, s->d[RESIDUAL], s->d[RESIDUAL]);
+    return status ? status : hcy__solver_note(s, s->n[SQUARE]);
+}
+
+/* The residual's square, the next direction. */
+static int turn_direction(hcy_solver *s)
+{
+    hcy_array *p = s->d[DIRECTION], *r = s->d[RESIDUAL], *rr = s->n[SQUARE], *next = s->n[NEXT_SQUARE],
+              *beta = s->n[BETA];
+    int status = hcy__solver_dot(s, next, false, r, r);
+    if (!status)
+        status = SOLVER_EVAL(s, "beta = where(rr > 0, next / rr, 0); rr = next; p = r + @(beta)*p",
+                             OPERAND(beta), OPERAND(rr), OPERAND(next), OPERAND(p), OPERAND(r));
+    return status ? status : hcy__solver_note(s, rr);
+}
+
+static int start_cg(hcy_solver *s, hcy_array *b)
+{
+    hcy_array *r = s->d[RESIDUAL], *z = s->d[PRODUCT];
+    int status = multiply_equations(s, z, s->x);
+    /* Of normal equations the right side is A^H b. */
+    if (!status && s->method->n_range)
+        status = hcy__solver_adjoint(s, r, b);
+    else if (!status)
+        status = hcy_array_copy(s->queue, r, b);
+    if (!status)
+        status = SOLVER_EVAL(s, "r -= z", OPERAND(r), OPERAND(z));
+    return status ? status : begin_direction(s);
+}
+
+static int step_cg(hcy_solver *s)
+{
+    hcy_array *x = s->x, *p = s->d[DIRECTION], *r = s->d[RESIDUAL], *z = s->d[PRODUCT];
+    hcy_array *rr = s->n[SQUARE], *pz = s->n[CURVATURE], *alpha = s->n[ALPHA];
+    int status = multiply_equations(s, z, p);
+    if (!status)
+        status = hcy__solver_dot(s, pz, false, p, z);
+    if (!status)
+        status = SOLVER_EVAL(s, "alpha = where(pz > 0, rr / pz, 0); x += @(alpha)*p; r -= @(alpha)*z",
+                             OPERAND(alpha), OPERAND(rr), OPERAND(pz), OPERAND(x), OPERAND(p), OPERAND(r),
+                             OPERAND(z));
+    return status ? status : turn_direction(s);
+}
+
+const struct hcy__method hcy__method_cg = { .name = "cg",
+                                            .n_domain = 3,
+                                            .n_numbers = NUMBERS,
+                                            .is_square = true,
+                                            .is_damped = true,
+                                            .start = start_cg,
+                                            .step = step_cg };
+const struct hcy__method hcy__method_cg_normal = { .name = "cg_normal",
+                                                   .n_domain = 3,
+                                                   .n_range = 1,
+                                                   .n_numbers = NUMBERS,
+                                                   .is_damped = true,
+                                                   .needs_adjoint = true,
+                                                   .start = start_cg,
+                                                   .step = step_cg };
+
+/* --- CGLS: the residual of the data is kept, and that of the equations made of it each time --- */
+
+/* Vectors of the range. */
+enum { MISFIT, STEP };
+
+static int make_gradient(hcy_solver *s)
+{
+    hcy_array *r = s->d[RESIDUAL], *x = s->x;
+    int status = hcy__solver_adjoint(s, r, s->r[MISFIT]);
+    if (!status && s->opts.l2 > 0)
+        status = SOLVER_EVAL(s, "r -= l2*x", OPERAND(r), OPERAND(x), hcy_op_real("l2", s->opts.l2));
+    return status;
+}
+
+static int start_cgls(hcy_solver *s, hcy_array *b)
+{
+    int status = hcy__solver_misfit(s, s->r[MISFIT], b);
+    if (!status)
+        status = make_gradient(s);
+    return status ? status : begin_direction(s);
+}
+
+static int step_cgls(hcy_solver *s)
+{
+    hcy_array *x = s->x, *p = s->d[DIRECTION], *m = s->r[MISFIT], *q = s->r[STEP];
+    hcy_array *rr = s->n[SQUARE], *qq = s->n[CURVATURE], *pp = s->n[BETA], *alpha = s->n[ALPHA];
+    int status = hcy__solver_apply(s, q, p);
+    if (!status)
+        status = hcy__solver_dot(s, qq, true, q, q);
+    if (!status && s->opts.l2 > 0)
+        status = hcy__solver_dot(s, pp, false, p, p);
+    if (!status && s->opts.l2 > 0)
+        status = SOLVER_EVAL(s, "qq += l2*pp", OPERAND(qq), OPERAND(pp), hcy_op_real("l2", s->opts.l2));
+    if (!status)
+        status = SOLVER_EVAL(s, "alpha = where(qq > 0, rr / qq, 0); x += @(alpha)*p; m -= @(alpha)*q",
+                             OPERAND(alpha), OPERAND(rr), OPERAND(qq), OPERAND(x), OPERAND(p), OPERAND(m),
+                             OPERAND(q));
+    if (!status)
+        status = make_gradient(s);
+    return status ? status : turn_direction(s);
+}
+
+const struct hcy__method hcy__method_cgls = { .name = "cgls",
+                                              .n_domain = 2,
+                                              .n_range = 2,
+                                              .n_numbers = NUMBERS,
+                                              .is_damped = true,
+                                              .needs_adjoint = true,
+                                              .start = start_cgls,
+                                              .step = step_cgls };

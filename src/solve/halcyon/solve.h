@@ -1,0 +1,119 @@
+/* halcyon/solve.h - solvers of linear equations and inverse problems, for any operator of <halcyon/operator.h>.
+ *
+ * A solver is made for an operator A and a method, with all its vectors; it is started with data b, and takes step
+ * after step.  A step is submitted to the solver's queue and does not wait: the numbers that it computes with (alpha,
+ * beta, norms) stay on the device.  For example:
+ *
+ *     static int solve(hcy_queue *queue, hcy_array **x, hcy_operator *a, hcy_array *b)
+ *     {
+ *         hcy_solver *solver = NULL;
+ *         hcy_solver_options how = HCY_SOLVER_OPTIONS_INIT; // CGLS
+ *         how.l2 = 1e-3;
+ *         how.tolerance = 1e-6;
+ *         how.max_iterations = 50;
+ *         int status = hcy_solver_create(&solver, queue, a, &how);
+ *         if (!status)
+ *             status = hcy_solver_start(solver, b, NULL);
+ *         if (!status)
+ *             status = hcy_solver_run(solver, how.max_iterations);
+ *         if (!status)
+ *             status = hcy_solver_get_x(x, solver);
+ *         hcy_solver_destroy(solver);
+ *         return status;
+ *     }
+ *
+ * Sums are <halcyon/eval.h>'s: where the operator has the same bits on every device and for any number of threads, so
+ * has the result.  The numbers are float64, whatever the vectors are.
+ *
+ * A solver is one thread's at a time.
+ */
+#ifndef HALCYON_SOLVE_H
+#define HALCYON_SOLVE_H
+
+#include <halcyon/operator.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct hcy_solver hcy_solver;
+
+/* What is solved, and what its residual is. */
+enum hcy_solver_method {
+    HCY_SOLVER_CG = 1,    /* (A + l2) x = b, A self-adjoint and positive (a Gram operator): |b - (A + l2) x| */
+    HCY_SOLVER_CG_NORMAL, /* least squares, |A x - b|^2 + l2 |x|^2, by its normal equations: |A^H (b - A x) - l2 x| */
+    HCY_SOLVER_CGLS,      /* the same, with less loss by rounding: A^H A is never formed */
+    HCY_SOLVER_LSQR,      /* the same by bidiagonalisation, for ill-conditioned A (Paige and Saunders) */
+    HCY_SOLVER_LSMR,      /* the same, whose residual never grows (Fong and Saunders) */
+    HCY_SOLVER_BICGSTAB,  /* A x = b, A square, without its adjoint: |b - A x| */
+    HCY_SOLVER_ISTA,      /* |A x - b|^2 / 2 + l2 |x|^2 / 2 + l1 |x|_1: |x - its next| / step */
+    HCY_SOLVER_FISTA      /* the same with momentum (Beck and Teboulle) */
+};
+
+/* Why a run ended. */
+enum hcy_solver_reason {
+    HCY_SOLVER_ITERATIONS = 1, /* those that were asked for are done */
+    HCY_SOLVER_TOLERANCE,
+    HCY_SOLVER_CALLBACK, /* said so */
+    HCY_SOLVER_BREAKDOWN /* the residual is no number */
+};
+
+typedef struct hcy_solver_options {
+    size_t size; /* sizeof(hcy_solver_options) */
+    int method;
+    int64_t max_iterations; /* in all, above 0: that many norms are kept */
+    double tolerance;       /* a run ends when the residual is at most this times the first one; 0: it does not look */
+    int check_every;        /* iterations from a look to the next, above 0: a look waits for the device */
+    double l2, l1;          /* not below 0; l1: ISTA, FISTA */
+    double step;            /* ISTA, FISTA: at most 1 / (|A|^2 + l2); 0: found by hcy_operator_norm(), which waits */
+    int restart;            /* FISTA: the momentum goes where it leads uphill (O'Donoghue and Candes) */
+    /* Called by hcy_solver_run() after every look; another return value than 0 ends the run.  NULL: none. */
+    int (*callback)(void *user, hcy_solver *solver, int64_t iteration, double residual);
+    void *user;
+} hcy_solver_options;
+#define HCY_SOLVER_OPTIONS_INIT \
+    { sizeof(hcy_solver_options), HCY_SOLVER_CGLS, 100, 0, 10, 0, 0, 0, 1, NULL, NULL }
+
+/* Makes all vectors; the queue and the operator are retained, opts is copied.  HCY_EINVAL: what opts say, a method that
+ * wants another operator (CG, BiCGSTAB: domain and range are one); HCY_EUNSUPPORTED: the method wants an adjoint;
+ * HCY_ENOMEM. */
+HCY_API int hcy_solver_create(hcy_solver **solver, hcy_queue *queue, hcy_operator *op,
+                              const hcy_solver_options *opts) HCY_MUST_USE;
+HCY_API void hcy_solver_destroy(hcy_solver *solver); /* NULL is fine */
+
+/* Begins with the data b, of the operator's range, and at x0, or at 0 (NULL).  Both are read in the queue's order; b is
+ * retained, and ISTA and FISTA read it in every step.  May be called again, for other data or from where a result has
+ * led to. */
+HCY_API int hcy_solver_start(hcy_solver *solver, hcy_array *b, hcy_array *x0) HCY_MUST_USE;
+/* One iteration; does not wait.  HCY_ESTATE: not started; HCY_ERANGE: beyond max_iterations. */
+HCY_API int hcy_solver_step(hcy_solver *solver) HCY_MUST_USE;
+/* So many iterations more, or fewer if tolerance or callback end it; goes on where the last run or step ended.  With
+ * neither it does not wait. */
+HCY_API int hcy_solver_run(hcy_solver *solver, int64_t iterations) HCY_MUST_USE;
+/* The solver's own x, retained: commands of its queue read what the steps so far made; later steps change it. */
+HCY_API int hcy_solver_get_x(hcy_array **x, const hcy_solver *solver) HCY_MUST_USE;
+/* The residuals of iterations 0 (the start) to that of now; *n: how many there are, of which `capacity` are written.
+ * norms may be NULL with a capacity of 0.  Waits. */
+HCY_API int hcy_solver_residuals(double *norms, size_t *n, size_t capacity, hcy_solver *solver) HCY_MUST_USE;
+
+typedef struct hcy_solver_info {
+    size_t size;         /* sizeof(hcy_solver_info) */
+    const char *method;  /* "cgls"; static */
+    int64_t iterations;  /* since the start */
+    int reason;          /* HCY_SOLVER_ITERATIONS ... of the last run; 0: none has ended */
+    double first, last;  /* residuals as they were last looked at by a run; 0: not yet */
+    double step;         /* ISTA, FISTA */
+} hcy_solver_info;
+#define HCY_SOLVER_INFO_INIT { sizeof(hcy_solver_info), NULL, 0, 0, 0, 0, 0 }
+/* *info begins with HCY_SOLVER_INFO_INIT.  Does not wait. */
+HCY_API int hcy_solver_get_info(hcy_solver_info *info, const hcy_solver *solver) HCY_MUST_USE;
+
+/* The largest singular value of an operator, by so many iterations from random numbers of `seed`; never too large but
+ * for rounding.  Waits. */
+HCY_API int hcy_operator_norm(double *norm, hcy_queue *queue, hcy_operator *op, int iterations,
+                              uint64_t seed) HCY_MUST_USE;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,52 @@
+/* operator_priv.h - an operator, as src/solve sees it; memory of operators, and whose turn it is to use that. */
+#ifndef HCY_OPERATOR_PRIV_H
+#define HCY_OPERATOR_PRIV_H
+
+#include "array_priv.h"
+
+#include <halcyon/operator.h>
+#include <pthread.h>
+
+struct hcy_operator {
+    atomic_uint refs;
+    hcy_device *dev;
+    hcy_operator_desc desc; /* its name is this operator's own */
+};
+
+/* Memory that an operator has for one application at a time.  Whoever submits holds the lock; another queue than the
+ * last one waits for that, so that queues do not overwrite each other's numbers. */
+struct hcy__turn {
+    pthread_mutex_t lock;
+    hcy_queue *last; /* a reference, so that no new queue has its address */
+};
+void hcy__turn_init(struct hcy__turn *turn);
+/* After a failure too the turn is to be given back. */
+int hcy__turn_take(struct hcy__turn *turn, hcy_queue *queue);
+void hcy__turn_give(struct hcy__turn *turn);
+void hcy__turn_end(struct hcy__turn *turn);
+
+/* HCY_EINVAL: no type or shape of vectors, in the words of `what`. */
+int hcy__space_check(const hcy_space *space, const char *what);
+int64_t hcy__space_count(const hcy_space *space);
+bool hcy__space_same(const hcy_space *a, const hcy_space *b);
+bool hcy__space_is_complex(const hcy_space *space);
+/* "complex64 (3, 4)" */
+const char *hcy__space_text(char text[240], const hcy_space *space);
+/* A vector of it, undefined. */
+int hcy__space_vector(hcy_array **vector, hcy_device *dev, const hcy_space *space);
+/* Elements from `first` on of a contiguous vector, in a space's shape. */
+int hcy__vector_part(hcy_array **part, const hcy_array *vector, int64_t first, const hcy_space *space);
+
+/* "float32" for complex64 and float32, "float64" for the others. */
+const char *hcy__real_name(int dtype);
+/* Operators that are given: there, of one device.  HCY_EINVAL, naming the function. */
+int hcy__operators_check(hcy_operator *const *ops, size_t n, const char *function);
+/* One of src/solve's own: `desc` with its user data, which go to destroy() on failure too. */
+int hcy__operator_make(hcy_operator **op, hcy_device *dev, const hcy_operator_desc *desc);
+/* HCY_EINVAL: no vector of the space on the operator's device; `what` it is called in the words. */
+int hcy__operator_check_vector(const hcy_array *a, const hcy_operator *op, const hcy_space *space,
+                               const char *what);
+/* y = A x, or y = A^H x. */
+int hcy__operator_run(hcy_queue *queue, hcy_array *y, hcy_operator *op, hcy_array *x, bool adjoint);
+
+#endif

@@ -1,0 +1,69 @@
+/* solve_priv.h - a solver, as its methods see it.
+ *
+ * A method is a row of a table: how many vectors and numbers it has, how it starts and how it steps.  Methods know no
+ * device and no type: what they write is an expression over vectors and numbers.
+ */
+#ifndef HCY_SOLVE_PRIV_H
+#define HCY_SOLVE_PRIV_H
+
+#include "vectors.h"
+
+#include <halcyon/eval.h>
+#include <halcyon/solve.h>
+
+enum { HCY__SOLVER_VECTORS = 7, HCY__SOLVER_NUMBERS = 16 };
+
+struct hcy__method {
+    const char *name;
+    int n_domain, n_range, n_numbers; /* vectors beside x, of either space, and numbers, each one element */
+    bool is_square, has_l1;
+    bool is_damped; /* l2 is the method's; else the operator is given rows for it */
+    bool needs_adjoint, complex_numbers;
+    int (*start)(hcy_solver *solver, hcy_array *b);
+    int (*step)(hcy_solver *solver);
+};
+
+struct hcy_solver {
+    const struct hcy__method *method;
+    hcy_solver_options opts;
+    hcy_queue *queue;
+    hcy_operator *op, *given; /* what is solved; what was given, of which the former may be made */
+    hcy_array *x, *b;
+    hcy_array *d[HCY__SOLVER_VECTORS], *r[HCY__SOLVER_VECTORS]; /* of the domain, of the range */
+    hcy_array *n[HCY__SOLVER_NUMBERS];                          /* float64, or complex128 */
+    hcy_array *sums[2];                                         /* of a dot product in domain and range */
+    hcy_array *norms;                                           /* one an iteration */
+    hcy_array *padded;                                          /* b with the zeros of l2's rows, or NULL */
+    bool started;
+    int64_t iterations;
+    double first, last;
+    int reason;
+};
+
+extern const struct hcy__method hcy__method_cg, hcy__method_cg_normal, hcy__method_cgls, hcy__method_lsqr,
+    hcy__method_lsmr, hcy__method_bicgstab, hcy__method_ista, hcy__method_fista;
+
+/* What hcy_eval() does; '@' in the text is the name of the vectors' real type, '#' that of their own type, so that
+ * numbers do not make doubles of vectors of floats. */
+int hcy__solver_eval(hcy_solver *solver, const char *text, const hcy_operand *operands, size_t n);
+#define SOLVER_EVAL(solver, text, ...)                                                                       \
+    hcy__solver_eval((solver), (text), (const hcy_operand[]){ __VA_ARGS__ },                                 \
+                     sizeof((const hcy_operand[]){ __VA_ARGS__ }) / sizeof(hcy_operand))
+#define OPERAND(name) hcy_op_array(#name, name)
+
+/* number = Re<x, y>, of vectors of the domain, or of the range. */
+int hcy__solver_dot(hcy_solver *solver, hcy_array *number, bool of_range, hcy_array *x, hcy_array *y);
+/* The residual of this iteration is the square root of a number. */
+int hcy__solver_note(hcy_solver *solver, hcy_array *square);
+/* r = b - A x. */
+int hcy__solver_misfit(hcy_solver *solver, hcy_array *r, hcy_array *b);
+static inline int hcy__solver_apply(hcy_solver *s, hcy_array *y, hcy_array *x)
+{
+    return hcy__operator_run(s->queue, y, s->op, x, false);
+}
+static inline int hcy__solver_adjoint(hcy_solver *s, hcy_array *x, hcy_array *y)
+{
+    return hcy__operator_run(s->queue, x, s->op, y, true);
+}
+
+#endif

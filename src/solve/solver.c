@@ -1,0 +1,348 @@
+/* solver.c - solvers: making them with all their memory, starting, stepping, running, and what is known of them.
+ *
+ * A solver belongs to its caller, who uses it from one thread at a time.  What a step submits keeps the arrays it uses.
+ */
+#include "solve_priv.h"
+#include "sized.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct hcy__method *const methods[] = {
+    [HCY_SOLVER_CG] = &hcy__method_cg,     [HCY_SOLVER_CG_NORMAL] = &hcy__method_cg_normal,
+    [HCY_SOLVER_CGLS] = &hcy__method_cgls, [HCY_SOLVER_LSQR] = &hcy__method_lsqr,
+    [HCY_SOLVER_LSMR] = &hcy__method_lsmr, [HCY_SOLVER_BICGSTAB] = &hcy__method_bicgstab,
+    [HCY_SOLVER_ISTA] = &hcy__method_ista, [HCY_SOLVER_FISTA] = &hcy__method_fista,
+};
+
+/* --- What methods compute with --- */
+
+int hcy__solver_eval(hcy_solver *s, const char *text, const hcy_operand *operands, size_t n)
+{
+    const char *real = hcy__real_name(s->op->desc.domain.dtype),
+               *own = hcy_dtype_name(s->op->desc.domain.dtype);
+    char full[512];
+    size_t at = 0;
+    /* Texts are the library's own and short; one that were too long would be cut off, and refused. */
+    for (; *text && at + 16 < sizeof full; text++) {
+        const char *name = *text == '@' ? real : *text == '#' ? own : NULL;
+        at += name ? (size_t)snprintf(full + at, sizeof full - at, "%s", name) : 1;
+        if (!name)
+            full[at - 1] = *text;
+    }
+    full[at] = 0;
+    return hcy_eval(s->queue, full, operands, n);
+}
+
+int hcy__solver_dot(hcy_solver *s, hcy_array *number, bool of_range, hcy_array *x, hcy_array *y)
+{
+    const hcy_space *space = of_range ? &s->op->desc.range : &s->op->desc.domain;
+    hcy_array *sum = s->sums[of_range];
+    if (number->dtype == hcy__dot_type(space))
+        return hcy__vector_dot(s->queue, number, space, x, y);
+    int status = hcy__vector_dot(s->queue, sum, space, x, y);
+    return status ? status : HCY_EVAL(s->queue, "number = real(sum)", OPERAND(number), OPERAND(sum));
+}
+
+int hcy__solver_note(hcy_solver *s, hcy_array *square)
+{
+    hcy_array *norm = NULL;
+    int status = hcy_array_slice(&norm, s->norms, "%lld", (long long)s->iterations);
+    if (!status)
+        status = HCY_EVAL(s->queue, "norm = sqrt(real(square))", OPERAND(norm), OPERAND(square));
+    hcy_array_release(norm);
+    return status;
+}
+
+int hcy__solver_misfit(hcy_solver *s, hcy_array *r, hcy_array *b)
+{
+    int status = hcy__solver_apply(s, r, s->x);
+    return status ? status : HCY_EVAL(s->queue, "r = b - r", OPERAND(r), OPERAND(b));
+}
+
+/* --- Making --- */
+
+static int check_options(const hcy_solver_options *o)
+{
+    if (o->method < HCY_SOLVER_CG || o->method > HCY_SOLVER_FISTA)
+        return hcy_fail(HCY_EINVAL, "hcy_solver_create: %d is no method", o->method);
+    const struct hcy__method *m = methods[o->method];
+    if (o->max_iterations < 1 || o->check_every < 1)
+        return hcy_fail(HCY_EINVAL,
+                        "hcy_solver_create: %lld iterations, and a look every %d; 1 of each at least",
+                        (long long)o->max_iterations, o->check_every);
+    /* Written so that what is no number is refused too. */
+    if (!(o->l2 >= 0 && o->l1 >= 0 && o->tolerance >= 0 && o->step >= 0) || isinf(o->l2 + o->l1 + o->step))
+        return hcy_fail(HCY_EINVAL,
+                        "hcy_solver_create: l2, l1, tolerance and step are finite and not below 0");
+    if (o->l1 > 0 && !m->has_l1)
+        return hcy_fail(HCY_EINVAL, "hcy_solver_create: %s has no l1; ISTA and FISTA have", m->name);
+    if (o->l2 > 0 && !m->is_damped && m->is_square)
+        return hcy_fail(HCY_EINVAL, "hcy_solver_create: %s has no l2; hcy_operator_sum() adds it to A",
+                        m->name);
+    return 0;
+}
+
+static int check_operator_for(const struct hcy__method *m, const hcy_operator *op)
+{
+    if (m->needs_adjoint && !op->desc.adjoint)
+        return hcy_fail(HCY_EUNSUPPORTED, "hcy_solver_create: %s needs an adjoint, which operator %s has not",
+                        m->name, op->desc.name);
+    if (m->is_square && !hcy__space_same(&op->desc.domain, &op->desc.range))
+        return hcy_fail(HCY_EINVAL, "hcy_solver_create: %s is for operators whose domain is their range",
+                        m->name);
+    return 0;
+}
+
+/* The operator with sqrt(l2) times the identity under it: least squares with l2 are those of more rows. */
+static int add_rows(hcy_operator **out, hcy_operator *op, double l2)
+{
+    hcy_operator *same = NULL, *rows = NULL;
+    int status = hcy_operator_identity(&same, op->dev, &op->desc.domain);
+    if (!status)
+        status = hcy_operator_scale(&rows, same, sqrt(l2), 0);
+    if (!status)
+        status = hcy_operator_vstack(out, (hcy_operator *[]){ op, rows }, 2);
+    hcy_operator_release(same);
+    hcy_operator_release(rows);
+    return status;
+}
+
+static int make_vectors(hcy_solver *s)
+{
+    const struct hcy__method *m = s->method;
+    const hcy_space *domain = &s->op->desc.domain, *range = &s->op->desc.range;
+    int status = hcy__space_vector(&s->x, s->op->dev, domain);
+    for (int i = 0; !status && i < m->n_domain; i++)
+        status = hcy__space_vector(&s->d[i], s->op->dev, domain);
+    for (int i = 0; !status && i < m->n_range; i++)
+        status = hcy__space_vector(&s->r[i], s->op->dev, range);
+    if (!status && s->op != s->given)
+        status = hcy__space_vector(&s->padded, s->op->dev, range);
+    for (int i = 0; !status && i < m->n_numbers; i++)
+        status =
+            hcy__new_number(&s->n[i], s->op->dev, m->complex_numbers ? hcy__dot_type(domain) : HCY_FLOAT64);
+    if (!status)
+        status = hcy__new_number(&s->sums[0], s->op->dev, hcy__dot_type(domain));
+    if (!status)
+        status = hcy__new_number(&s->sums[1], s->op->dev, hcy__dot_type(range));
+    if (!status)
+        status =
+            hcy_array_empty(&s->norms, s->op->dev, HCY_FLOAT64, 1, (int64_t[]){ s->opts.max_iterations + 1 });
+    return status;
+}
+
+/* The power iteration comes from below: a twentieth more is safe, and costs a twentieth of the speed. */
+static int find_step(hcy_solver *s)
+{
+    enum { ITERATIONS = 30 };
+    double norm = 0;
+    int status = hcy_operator_norm(&norm, s->queue, s->op, ITERATIONS, 1);
+    double most = 1.05 * norm * norm + s->opts.l2;
+    if (!status && !(most > 0 && isfinite(most)))
+        status = hcy_fail(HCY_EINVAL, "hcy_solver_create: no step for an operator of norm %g", norm);
+    if (!status)
+        s->opts.step = 1 / most;
+    return status;
+}
+
+int hcy_solver_create(hcy_solver **out, hcy_queue *queue, hcy_operator *op, const hcy_solver_options *user)
+{
+    hcy_solver_options opts = HCY_SOLVER_OPTIONS_INIT;
+    if (!out || !queue || !op)
+        return hcy_fail(HCY_EINVAL, "hcy_solver_create: no %s",
+                        !out    ? "place for it"
+                        : queue ? "operator"
+                                : "queue");
+    int status = user ? hcy__sized_read(&opts, sizeof opts, user, "hcy_solver_options") : 0;
+    if (!status)
+        status = check_options(&opts);
+    if (!status)
+        status = check_operator_for(methods[opts.method], op);
+    if (!status && hcy_queue_device(queue) != op->dev)
+        status = hcy_fail(HCY_EINVAL, "hcy_solver_create: queue and operator are of two devices");
+    if (status)
+        return status;
+    /* From here on hcy_solver_destroy() takes it apart, however far it came. */
+    hcy_solver *s = calloc(1, sizeof *s);
+    if (!s)
+        return hcy_fail(HCY_ENOMEM, "out of memory for a solver");
+    s->method = methods[opts.method];
+    s->opts = opts;
+    s->queue = hcy_queue_retain(queue);
+    s->given = hcy_operator_retain(op);
+    if (opts.l2 > 0 && !s->method->is_damped)
+        status = add_rows(&s->op, op, opts.l2);
+    else
+        s->op = hcy_operator_retain(op);
+    if (!status)
+        status = make_vectors(s);
+    if (!status && s->method->has_l1 && opts.step == 0)
+        status = find_step(s);
+    if (status)
+        hcy_solver_destroy(s);
+    else
+        *out = s;
+    return status;
+}
+
+void hcy_solver_destroy(hcy_solver *s)
+{
+    if (!s)
+        return;
+    hcy_array *const arrays[] = { s->x, s->b, s->norms, s->padded, s->sums[0], s->sums[1] };
+    for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
+        hcy_array_release(arrays[i]);
+    for (int i = 0; i < HCY__SOLVER_VECTORS; i++) {
+        hcy_array_release(s->d[i]);
+        hcy_array_release(s->r[i]);
+    }
+    for (int i = 0; i < HCY__SOLVER_NUMBERS; i++)
+        hcy_array_release(s->n[i]);
+    hcy_operator_release(s->op);
+    hcy_operator_release(s->given);
+    hcy_queue_release(s->queue);
+    free(s);
+}
+
+/* --- Starting and going on --- */
+
+/* b, and zeros behind it. */
+static int pad_data(hcy_solver *s, hcy_array *b)
+{
+    hcy_array *front = NULL;
+    int status = hcy__vector_zero(s->queue, s->padded);
+    if (!status)
+        status = hcy__vector_part(&front, s->padded, 0, &s->given->desc.range);
+    if (!status)
+        status = hcy_array_copy(s->queue, front, b);
+    hcy_array_release(front);
+    return status;
+}
+
+int hcy_solver_start(hcy_solver *s, hcy_array *b, hcy_array *x0)
+{
+    if (!s)
+        return hcy_fail(HCY_EINVAL, "hcy_solver_start: no solver");
+    s->started = false;
+    int status = hcy__operator_check_vector(b, s->given, &s->given->desc.range, "data");
+    if (!status && x0)
+        status = hcy__operator_check_vector(x0, s->given, &s->given->desc.domain, "start");
+    /* The solver's own x may be given back to it, to begin anew from there. */
+    if (!status && x0 != s->x)
+        status = x0 ? hcy_array_copy(s->queue, s->x, x0) : hcy__vector_zero(s->queue, s->x);
+    if (!status && s->padded)
+        status = pad_data(s, b);
+    if (status)
+        return status;
+    hcy_array_retain(b);
+    hcy_array_release(s->b);
+    s->b = b;
+    s->iterations = s->reason = 0;
+    s->first = s->last = 0;
+    status = s->method->start(s, s->padded ? s->padded : s->b);
+    s->started = !status;
+    return status;
+}
+
+int hcy_solver_step(hcy_solver *s)
+{
+    if (!s)
+        return hcy_fail(HCY_EINVAL, "hcy_solver_step: no solver");
+    if (!s->started)
+        return hcy_fail(HCY_ESTATE, "hcy_solver_step: the solver was not started, or a step of it failed");
+    if (s->iterations == s->opts.max_iterations)
+        return hcy_fail(HCY_ERANGE, "hcy_solver_step: the solver was made for %lld iterations",
+                        (long long)s->opts.max_iterations);
+    s->iterations++;
+    int status = s->method->step(s);
+    s->started = !status;
+    return status;
+}
+
+static int read_norm(double *norm, hcy_solver *s, int64_t iteration)
+{
+    hcy_array *one = NULL;
+    int status = hcy_array_slice(&one, s->norms, "%lld", (long long)iteration);
+    if (!status)
+        status = hcy_array_to_host(norm, s->queue, one);
+    hcy_array_release(one);
+    return status;
+}
+
+/* Looks at the residual: why the run is to end, or 0. */
+static int look_at(int *reason, hcy_solver *s)
+{
+    int status = s->first > 0 ? 0 : read_norm(&s->first, s, 0);
+    if (!status)
+        status = read_norm(&s->last, s, s->iterations);
+    if (status)
+        return status;
+    if (!isfinite(s->last))
+        *reason = HCY_SOLVER_BREAKDOWN;
+    else if (s->opts.tolerance > 0 && s->last <= s->opts.tolerance * s->first)
+        *reason = HCY_SOLVER_TOLERANCE;
+    if (s->opts.callback && s->opts.callback(s->opts.user, s, s->iterations, s->last) && !*reason)
+        *reason = HCY_SOLVER_CALLBACK;
+    return 0;
+}
+
+int hcy_solver_run(hcy_solver *s, int64_t iterations)
+{
+    if (!s || iterations < 0)
+        return hcy_fail(HCY_EINVAL, "hcy_solver_run: %s", s ? "a number of iterations below 0" : "no solver");
+    const bool looks = s->opts.tolerance > 0 || s->opts.callback;
+    int status = 0, reason = 0;
+    for (int64_t i = 0; !status && !reason && i < iterations && s->iterations < s->opts.max_iterations; i++) {
+        status = hcy_solver_step(s);
+        const bool is_last = i + 1 == iterations || s->iterations == s->opts.max_iterations;
+        if (!status && looks && (is_last || s->iterations % s->opts.check_every == 0))
+            status = look_at(&reason, s);
+    }
+    if (!status)
+        s->reason = reason ? reason : HCY_SOLVER_ITERATIONS;
+    return status;
+}
+
+/* --- What is known --- */
+
+int hcy_solver_get_x(hcy_array **x, const hcy_solver *s)
+{
+    if (!x || !s)
+        return hcy_fail(HCY_EINVAL, "hcy_solver_get_x: no %s", s ? "place for it" : "solver");
+    *x = hcy_array_retain(s->x);
+    return 0;
+}
+
+int hcy_solver_residuals(double *norms, size_t *n, size_t capacity, hcy_solver *s)
+{
+    hcy_array *some = NULL;
+    if (!s || !n || (capacity && !norms))
+        return hcy_fail(HCY_EINVAL, "hcy_solver_residuals: no %s", s ? "place for them" : "solver");
+    if (!s->started)
+        return hcy_fail(HCY_ESTATE,
+                        "hcy_solver_residuals: the solver was not started, or a step of it failed");
+    *n = (size_t)s->iterations + 1;
+    size_t count = capacity < *n ? capacity : *n;
+    int status = hcy_array_slice(&some, s->norms, ":%lld", (long long)count);
+    if (!status)
+        status = count ? hcy_array_to_host(norms, s->queue, some) : hcy_queue_finish(s->queue);
+    hcy_array_release(some);
+    return status;
+}
+
+int hcy_solver_get_info(hcy_solver_info *info, const hcy_solver *s)
+{
+    if (!s)
+        return hcy_fail(HCY_EINVAL, "hcy_solver_get_info: no solver");
+    hcy_solver_info known = HCY_SOLVER_INFO_INIT;
+    known.method = s->method->name;
+    known.iterations = s->iterations;
+    known.reason = s->reason;
+    known.first = s->first;
+    known.last = s->last;
+    known.step = s->opts.step;
+    return hcy__sized_write(info, &known, sizeof known, "hcy_solver_info");
+}

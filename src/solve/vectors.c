@@ -1,0 +1,46 @@
+/* vectors.c - sums over vectors, and vectors to begin with.
+ *
+ * A vector that is distributed is an array on each process, so that whatever goes element by element needs nothing
+ * here: solvers evaluate it on the arrays.  Sums alone go beyond a process, through the space's table.
+ */
+#include "vectors.h"
+
+#include <halcyon/eval.h>
+
+int hcy__dot_type(const hcy_space *space)
+{
+    return hcy__space_is_complex(space) ? HCY_COMPLEX128 : HCY_FLOAT64;
+}
+
+int hcy__new_number(hcy_array **number, hcy_device *dev, int dtype)
+{
+    return hcy_array_empty(number, dev, dtype, 0, NULL);
+}
+
+int hcy__vector_dot(hcy_queue *queue, hcy_array *sum, const hcy_space *space, hcy_array *x, hcy_array *y)
+{
+    const hcy_vectors *v = space->vectors;
+    if (v && v->dot)
+        return v->dot(queue, sum, v->user, x, y);
+    /* Squares of floats may be beyond what a float can have. */
+    const char *text = hcy__space_is_complex(space) ? "s = vdot(complex128(x), complex128(y))"
+                                                    : "s = dot(float64(x), float64(y))";
+    int status = HCY_EVAL(queue, text, hcy_op_array("s", sum), hcy_op_array("x", x), hcy_op_array("y", y));
+    if (!status && v && v->total)
+        status = v->total(queue, sum, v->user);
+    return status;
+}
+
+int hcy__vector_random(hcy_queue *queue, hcy_array *x, const hcy_space *space, uint64_t seed, int64_t stream)
+{
+    const char *text = hcy__space_is_complex(space)
+                           ? "x = complex(normal(seed, index, stream), normal(seed, index, stream + 1))"
+                           : "x = normal(seed, index, stream)";
+    return HCY_EVAL(queue, text, hcy_op_array("x", x), hcy_op_integer("seed", (int64_t)(seed >> 1)),
+                    hcy_op_integer("stream", stream));
+}
+
+int hcy__vector_zero(hcy_queue *queue, hcy_array *x)
+{
+    return HCY_EVAL(queue, "x = 0", hcy_op_array("x", x));
+}

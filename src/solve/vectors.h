@@ -1,0 +1,17 @@
+/* vectors.h - what operators and solvers do with whole vectors, distributed ones too. */
+#ifndef HCY_VECTORS_H
+#define HCY_VECTORS_H
+
+#include "operator_priv.h"
+
+/* The type of a space's inner products: complex128, or float64 of real vectors. */
+int hcy__dot_type(const hcy_space *space);
+/* One number, of hcy__dot_type(), in memory of its own. */
+int hcy__new_number(hcy_array **number, hcy_device *dev, int dtype);
+/* sum = the sum of conj(x) * y over the vectors of a space, in double; no wait. */
+int hcy__vector_dot(hcy_queue *queue, hcy_array *sum, const hcy_space *space, hcy_array *x, hcy_array *y);
+/* Normal numbers of Philox, the same for each seed and stream. */
+int hcy__vector_random(hcy_queue *queue, hcy_array *x, const hcy_space *space, uint64_t seed, int64_t stream);
+int hcy__vector_zero(hcy_queue *queue, hcy_array *x);
+
+#endif
