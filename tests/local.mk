@@ -11,7 +11,7 @@
 test_public = \
     tests/hal_status tests/hal_modules tests/hal_null tests/hal_options tests/hostqueue tests/nulls tests/sized tests/past_caches tests/callbacks \
     tests/stack tests/stack_files tests/stack_grow tests/stack_h5 tests/stack_raw tests/stack_virtual tests/stack_write tests/isolated \
-    tests/stack_writer tests/shards tests/corrections tests/pipes tests/results tests/config tests/h5plugin tests/bslz4_decode \
+    tests/stack_writer tests/array_formats tests/shards tests/corrections tests/pipes tests/results tests/config tests/h5plugin tests/bslz4_decode \
     tests/azint_poni tests/azint_geometry tests/azint_plan tests/azint_curve tests/azint_reference tests/azint_arrays \
     tests/azint_2d tests/azint_corners tests/azint_filter tests/azint_regions tests/azint_large tests/pipeline_norm tests/pipeline_regions tests/simulate tests/calibrate \
     tests/nufft tests/nufft_kernels tests/nufft_plan tests/nufft_many tests/nufft_cli tests/nufft_finufft tests/nufft_wisdom \
@@ -220,7 +220,7 @@ all_tests = $(test_public) $(test_internal) $(cts_launchers) $(xrt_launchers) $(
 TESTS += $(all_tests)
 EXTRA_DIST += tests/run-test tests/configurations tests/cli.sh tests/soak.sh $(test_scripts) tests/fake_cuda.c tests/inject.c \
     tests/azint_oracle.h tests/azint_scene.h tests/azint_sums.h tests/bslz4_ref.h tests/cts.h tests/cts_gate.h tests/fuzz.h \
-    tests/lanes.h tests/mutate.h tests/mutate_h5.h tests/nufft_oracle.h tests/pipeline_scene.h tests/sha256.h tests/stack_images.h \
+    tests/lanes.h tests/mrd_make.h tests/mutate.h tests/mutate_h5.h tests/nufft_oracle.h tests/pipeline_scene.h tests/sha256.h tests/stack_images.h \
     tests/stack_make.h tests/stack_read.h tests/stream_scene.h tests/tap.h \
     tests/toy-backend/toy_backend.c tests/toy-family/kernels.def tests/toy-family/toy.c tests/toy-family/toy.cl \
     tests/toy-family/toy.h tests/toy-family/toy_cpu.c tests/toy-family/toy_format.h tests/toy-family/toy_test.c \
