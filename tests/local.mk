@@ -13,7 +13,7 @@ test_public = \
     tests/stack tests/stack_files tests/stack_grow tests/stack_h5 tests/stack_raw tests/stack_virtual tests/stack_write tests/isolated \
     tests/stack_writer tests/array_formats tests/shards tests/corrections tests/pipes tests/results tests/config tests/h5plugin tests/bslz4_decode \
     tests/azint_poni tests/azint_geometry tests/azint_plan tests/azint_curve tests/azint_reference tests/azint_arrays \
-    tests/azint_2d tests/azint_corners tests/azint_filter tests/azint_regions tests/azint_large tests/pipeline_norm tests/pipeline_regions tests/simulate tests/calibrate \
+    tests/azint_2d tests/azint_corners tests/azint_filter tests/azint_regions tests/azint_large tests/pipeline_norm tests/pipeline_regions tests/simulate tests/simulate_mri tests/calibrate \
     tests/nufft tests/nufft_kernels tests/nufft_plan tests/nufft_many tests/nufft_cli tests/nufft_finufft tests/nufft_wisdom \
     tests/nufft_direct tests/nufft_widths tests/nufft_use tests/nufft_order \
     tests/nufft_pencil tests/nufft_settle tests/parse_lanes tests/stream tests/eval tests/array tests/many_bins tests/axes tests/scans tests/dlpack tests/maths
@@ -73,6 +73,7 @@ tests_pipeline_refuse_LDFLAGS = $(wrap)hcy_launch -Wl,--wrap=hcy_kernel_preferre
 tests_pipeline_rows_LDADD = $(inside)
 tests_pipeline_rows_LDFLAGS = $(wrap)hcy_buffer_read
 tests_stream_SOURCES = tests/stream.c src/cli/stream_write.h src/cli/stream_write.c
+tests_simulate_mri_SOURCES = tests/simulate_mri.c src/cli/mri_phantom.h src/cli/mri_phantom.c src/cli/simulate.h src/cli/simulate_noise.c
 tests_simulate_SOURCES = tests/simulate.c src/cli/simulate.h src/cli/simulate_image.c src/cli/simulate_noise.c
 
 # Who launches kernels and who is launched, compiled once more with the arguments of each kernel in reverse order.

@@ -1,7 +1,7 @@
 /* nufft.c - halcyon nufft: one non-uniform FFT from arrays in files to an array in a file.
  *
- * Points are [n][axes], or [axes][n] if that is said, where n may be several axes, as spokes and samples; all is computed
- * in double if any input is, or --double says so, else in float. */
+ * Points are [n][axes], or [axes][n] if that is said, where n may be several axes, as spokes and samples; all is
+ * computed in double if any input is, or --double says so, else in float. */
 #include "guard.h"
 #include "progress.h"
 #include <halcyon/backend.h>
@@ -194,7 +194,7 @@ static size_t count_vectors(bool *has_axis, const hcy_host_array *a, size_t m)
 {
     size_t points = 1, vectors = 1;
     int axis = a->rank;
-    /* The last axes are points as soon as they are enough; what is in front of them, also an axis of one, is vectors. */
+    /* The last axes are points as soon as they are enough; what is in front, also an axis of one, is vectors. */
     while (axis > 0 && (axis == a->rank || points != m))
         if (hcy_size_mul(&points, points, (size_t)a->shape[--axis]))
             return 0;

@@ -17,7 +17,8 @@ enum hcy__mrd_member { HCY__MRD_DATA, HCY__MRD_TRAJ };
 hid_t hcy__mrd_open_member(enum hcy__mrd_member *member, hid_t file, const char *name);
 int hcy__mrd_is_raw(hid_t dataset);
 /* Samples as complex floats [channels][acquisitions][samples], or coordinates as floats
- * [acquisitions][samples][dimensions], of all that are for the image; HCY_EFORMAT: they are not all alike, HCY_ECORRUPT. */
+ * [acquisitions][samples][dimensions], of all that are for the image; HCY_EFORMAT: they are not all alike;
+ * HCY_ECORRUPT. */
 int hcy__mrd_read(hcy_host_array *array, hid_t dataset, enum hcy__mrd_member member, const char *path);
 
 /* HCY_EINVAL, HCY_ERANGE: no array of ISMRMRD's, [[[[images][channels]][z]][y]][x]. */
