@@ -1,9 +1,12 @@
-/* fuzz_files.c - fuzz targets: NumPy, EDF, CBF, TIFF and HDF5 files of any bytes are stacks whose frames are read,
- * or refused. */
+/* fuzz_files.c - fuzz targets: NumPy, EDF, CBF, TIFF and HDF5 files of any bytes are stacks whose frames are read, or
+ * arrays, BART's and ISMRMRD's too, or refused. */
 #include "fuzz.h"
 #include "stack_images.h"
 #include "files.h"
 #include <halcyon/host_array.h>
+#ifdef HAVE_HDF5
+#include "mrd_make.h"
+#endif
 #include <sys/stat.h>
 
 #define MOST ((uint64_t)1 << 24) /* bytes of a frame that is read */
@@ -76,12 +79,12 @@ static int run_format(const hcy__format *format, const uint8_t *data, size_t siz
     return taken > 0;
 }
 
-/* As an array: the last number is as much there as the first. */
-static int run_array(const uint8_t *data, size_t size)
+/* As an array: the last number is as much there as the first; no more numbers than the file has bytes. */
+static int read_array(const char *path, size_t size)
 {
     hcy_host_array a = HCY_HOST_ARRAY_INIT;
     size_t n;
-    if (hcy_host_array_read(&a, file_of(data, size)))
+    if (hcy_host_array_read(&a, path))
         return 0;
     volatile unsigned char *bytes = a.data, byte = 0;
     if (hcy_host_array_count(&n, &a) || n > size)
@@ -95,7 +98,7 @@ static int run_array(const uint8_t *data, size_t size)
 
 static int run_npy(const uint8_t *data, size_t size)
 {
-    return run_stack(data, size) | run_format(&hcy__format_npy, data, size) | run_array(data, size);
+    return run_stack(data, size) | run_format(&hcy__format_npy, data, size) | read_array(file_of(data, size), size);
 }
 
 static void seed_npy(void)
@@ -110,6 +113,28 @@ static void seed_npy(void)
     give_file(made("a.npy"));
     put_npy(made("a.npy"), 1, "{'descr': '<i2', 'fortran_order': True, 'shape': (5, 2, 3), }", pixels, sizeof pixels);
     give_file(made("a.npy"));
+}
+
+/* Two files in one: the header, a zero, the numbers. */
+static int run_cfl(const uint8_t *data, size_t size)
+{
+    const uint8_t *zero = memchr(data, 0, size);
+    size_t head = zero ? (size_t)(zero - data) : size, rest = zero ? size - head - 1 : 0;
+    put_file(made("a.hdr"), data, head);
+    put_file(made("a.cfl"), data + (size - rest), rest);
+    return read_array(made("a.cfl"), size);
+}
+
+static void seed_cfl(void)
+{
+    static const char one[] = "# Dimensions\n3 2 1 1 1 1 1 1 1 1 1 1 1 1 1 1 \n# Command\ntraj -r x\n";
+    static const char other[] = "# Command\n\n# Dimensions\n1 6 \n";
+    char bytes[sizeof one + 6 * 8] = "";
+    memcpy(bytes, one, sizeof one);
+    fuzz_give(bytes, sizeof one + 6 * 8);
+    memset(bytes, 0, sizeof bytes);
+    memcpy(bytes, other, sizeof other);
+    fuzz_give(bytes, sizeof other + 6 * 8);
 }
 
 static int run_edf(const uint8_t *data, size_t size)
@@ -208,15 +233,37 @@ static void seed_h5(void)
         give_file(made("a.h5"));
     }
 }
+
+static int run_mrd(const uint8_t *data, size_t size)
+{
+    char name[400];
+    const char *path = made("a.mrd");
+    put_file(path, data, size);
+    int taken = read_array(path, size);
+    snprintf(name, sizeof name, "%s:/dataset/data/traj", path);
+    return taken | read_array(name, size);
+}
+
+static void seed_mrd(void)
+{
+    for (size_t n = 2; n <= 5; n += 3) {
+        struct mrd_record records[5];
+        mrd_plain(records, n);
+        mrd_write(made("a.mrd"), records, n);
+        give_file(made("a.mrd"));
+    }
+}
 #endif
 
 const struct fuzz_target fuzz_files[] = {
-    { "npy", run_npy, seed_npy },   { "edf", run_edf, seed_edf }, { "cbf", run_cbf, seed_cbf },
+    { "npy", run_npy, seed_npy },   { "cfl", run_cfl, seed_cfl },
+    { "edf", run_edf, seed_edf }, { "cbf", run_cbf, seed_cbf },
 #ifdef HAVE_TIFF
     { "tiff", run_tiff, seed_tiff },
 #endif
 #ifdef HAVE_HDF5
     { "h5", run_h5, seed_h5 },
+    { "mrd", run_mrd, seed_mrd },
 #endif
     { NULL, NULL, NULL },
 };

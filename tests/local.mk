@@ -10,10 +10,12 @@
 
 test_public = \
     tests/hal_status tests/hal_modules tests/hal_null tests/hal_options tests/hostqueue tests/nulls tests/sized tests/past_caches tests/callbacks \
-    tests/stack tests/stack_files tests/stack_grow tests/stack_h5 tests/stack_raw tests/stack_virtual tests/stack_write tests/isolated tests/isolated_ends \
-    tests/stack_writer tests/shards tests/corrections tests/pipes tests/results tests/config tests/h5plugin tests/bslz4_decode \
-    tests/azint_poni tests/azint_geometry tests/azint_plan tests/azint_curve tests/azint_reference tests/azint_arrays \
-    tests/azint_2d tests/azint_corners tests/azint_filter tests/azint_regions tests/azint_large tests/pipeline_norm tests/pipeline_regions tests/pipeline_sparse tests/simulate tests/calibrate \
+    tests/stack tests/stack_files tests/stack_grow tests/stack_h5 tests/stack_raw tests/stack_virtual \
+    tests/stack_write tests/isolated tests/isolated_ends tests/stack_writer tests/shards tests/corrections \
+    tests/pipes tests/results tests/config tests/h5plugin tests/bslz4_decode tests/azint_poni tests/azint_geometry \
+    tests/azint_plan tests/azint_curve tests/azint_reference tests/azint_arrays tests/azint_2d tests/azint_corners \
+    tests/azint_filter tests/azint_regions tests/azint_large tests/pipeline_norm tests/pipeline_regions \
+    tests/pipeline_sparse tests/simulate tests/calibrate tests/array_formats tests/simulate_mri \
     tests/nufft tests/nufft_kernels tests/nufft_plan tests/nufft_many tests/nufft_cli tests/nufft_finufft tests/nufft_wisdom \
     tests/nufft_direct tests/nufft_widths tests/nufft_use tests/nufft_order \
     tests/nufft_pencil tests/nufft_settle tests/parse_lanes tests/stream tests/eval tests/array tests/many_bins \
@@ -81,6 +83,7 @@ tests_isolated_ends_CPPFLAGS = $(AM_CPPFLAGS)
 if SANITIZER
 tests_isolated_ends_CPPFLAGS += -DHCY_SANITIZED
 endif
+tests_simulate_mri_SOURCES = tests/simulate_mri.c src/cli/mri_phantom.h src/cli/mri_phantom.c src/cli/simulate.h src/cli/simulate_noise.c
 tests_simulate_SOURCES = tests/simulate.c src/cli/simulate.h src/cli/simulate_image.c src/cli/simulate_noise.c
 
 # Who launches kernels and who is launched, compiled once more with the arguments of each kernel in reverse order.
@@ -231,8 +234,9 @@ check_PROGRAMS += $(test_public) $(test_internal) $(cts_programs)
 all_tests = $(test_public) $(test_internal) $(cts_launchers) $(xrt_launchers) $(test_scripts)
 TESTS += $(all_tests)
 EXTRA_DIST += tests/run-test tests/configurations tests/cli.sh tests/soak.sh $(test_scripts) tests/fake_cuda.c tests/inject.c \
-    tests/azint_oracle.h tests/azint_scene.h tests/azint_sums.h tests/bslz4_ref.h tests/cts.h tests/cts_array.h tests/cts_gate.h tests/fuzz.h \
-    tests/lanes.h tests/mutate.h tests/mutate_h5.h tests/nufft_oracle.h tests/pipeline_scene.h tests/sha256.h tests/stack_images.h \
+    tests/azint_oracle.h tests/azint_scene.h tests/azint_sums.h tests/bslz4_ref.h tests/cts.h tests/cts_array.h \
+    tests/cts_gate.h tests/fuzz.h tests/lanes.h tests/mutate.h tests/mutate_h5.h tests/nufft_oracle.h \
+    tests/pipeline_scene.h tests/sha256.h tests/stack_images.h tests/mrd_make.h \
     tests/stack_make.h tests/stack_read.h tests/stream_scene.h tests/tap.h \
     tests/toy-backend/toy_backend.c tests/toy-family/kernels.def tests/toy-family/toy.c tests/toy-family/toy.cl \
     tests/toy-family/toy.h tests/toy-family/toy_cpu.c tests/toy-family/toy_format.h tests/toy-family/toy_test.c \

@@ -30,14 +30,9 @@ static void add_guarded_file(struct guard *g, struct guard_file file)
 /* The file in `path`, up to its dataset. */
 static int file_of(char *file, size_t size, const char *path)
 {
-    static const char *const inside[] = { "::", ".h5:", ".npz:" }; /* something in a file; the colon is the last */
+    const char *inside = strstr(path, "::"); /* of a stack */
     struct stat is;
-    size_t n = strlen(path);
-    for (size_t i = 0; i < sizeof inside / sizeof inside[0]; i++) {
-        const char *at = strstr(path, inside[i]);
-        if (at && n == strlen(path))
-            n = (size_t)(at - path) + (i ? strlen(inside[i]) - 1 : 0);
-    }
+    size_t n = inside ? (size_t)(inside - path) : hcy_file_length(path);
     /* A file whose own name has such a part is that file. */
     if (!stat(path, &is))
         n = strlen(path);

@@ -1,9 +1,10 @@
 /* nufft.c - halcyon nufft: one non-uniform FFT from arrays in files to an array in a file.
  *
- * Points are [n][axes], or [axes][n] if that is said; all is computed in double if any input is, or --double says so,
- * else in float. */
+ * Points are [n][axes], or [axes][n] if that is said, where n may be several axes, as spokes and samples; all is
+ * computed in double if any input is, or --double says so, else in float. */
 #include "guard.h"
 #include "progress.h"
+#include <halcyon/backend.h>
 #include <halcyon/host_array.h>
 #include <halcyon/nufft.h>
 #include <errno.h>
@@ -18,7 +19,7 @@ struct values {
     const char *points, *targets, *in, *out, *modes, *device;
     struct cli_int type, sign;
     struct cli_real eps;
-    int method, deterministic, check, quiet, cycles, planar, wide;
+    int method, deterministic, check, quiet, cycles, planar, xyz, wide;
 };
 
 static const char *const methods[] = { "auto", "grid", "direct", NULL }; /* as hcy_nufft_method */
@@ -30,9 +31,10 @@ static const struct cli_option options[] = {
     { "points", 'p', CLI_TEXT, AT(points), "FILE", "coordinates in radians, [n][axes] or [n]", 0, 0, NULL },
     { "cycles", 0, CLI_FLAG, AT(cycles), NULL, "points are in cycles, -0.5 to 0.5 once around: times 2 pi", 0, 0, NULL },
     { "planar", 0, CLI_FLAG, AT(planar), NULL, "points and targets are [axes][n]: an axis after the other", 0, 0, NULL },
+    { "xyz", 0, CLI_FLAG, AT(xyz), NULL, "coordinates are x, y, z: of the modes' last axis first", 0, 0, NULL },
     { "double", 0, CLI_FLAG, AT(wide), NULL, "compute in double, whatever the files hold", 0, 0, NULL },
     { "in", 'i', CLI_TEXT, AT(in), "FILE", "strengths [n], type 2: modes; or many of either", 0, 0, NULL },
-    { "out", 'o', CLI_TEXT, AT(out), "FILE", "the result, complex: x.npy, x.npz or x.h5:DATASET", 0, 0, NULL },
+    { "out", 'o', CLI_TEXT, AT(out), "FILE", "the result, complex; formats: below", 0, 0, NULL },
     { "targets", 0, CLI_TEXT, AT(targets), "FILE", "type 3: frequencies, [n][axes] or [n]", 0, 0, NULL },
     { "modes", 'n', CLI_TEXT, AT(modes), "N1,N2,N3", "type 1: how many on each axis; type 2: what --in must have",
       0, 0, NULL },
@@ -56,15 +58,17 @@ const struct cli_command cli_nufft_command = {
     0,
     0,
     options,
-    "FILE is x.npy, x.npz (x.npz:NAME of several) or x.h5:DATASET.  Modes are k = -N/2 ... N/2 - 1,\n"
-    "in C order, as the axes of points.\n"
+    "FILE is x.npy, x.npz (x.npz:NAME of several), x.h5:DATASET, BART's x.cfl with x.hdr, or ISMRMRD's\n"
+    "x.mrd (x.h5:/dataset/data: samples, x.h5:/dataset/data/traj); NIfTI's x.nii (x.nii:magnitude,\n"
+    ":phase) is written.  Modes are k = -N/2 ... N/2 - 1, in C order, as the axes of points.  n may be\n"
+    "several axes, as [spokes][samples].\n"
     "Exit status: 0 if it was done (--check: and within 10 eps), else 1; 2: usage."
 };
 
 struct job {
     const struct values *v;
     int type, dim, sign;
-    bool is_double;
+    bool is_double, has_vector_axis;
     int64_t modes[3];
     size_t m, n, vectors; /* points; modes or targets */
     double eps;
@@ -109,17 +113,40 @@ static const char *describe_shape(char text[200], const hcy_host_array *a, int f
     return text;
 }
 
+/* Files that have complex numbers alone have coordinates without imaginary parts. */
+static bool is_real(const hcy_host_array *a, size_t numbers)
+{
+    for (size_t i = 0; a->is_complex && i < numbers; i++)
+        if (real_of_array(a, 2 * i + 1) != 0)
+            return false;
+    return true;
+}
+
+/* "[n][axes]", where n may be several axes, or a list: how many axes, 0 if it is none of these, and how many points. */
+static int find_axes(size_t *n, const hcy_host_array *a, size_t numbers, bool planar)
+{
+    /* A list is taken as points on one axis; [n][axes] says the number of axes itself. */
+    uint64_t axes = a->rank > 1 ? a->shape[planar ? 0 : a->rank - 1] : 1;
+    if (a->rank < 1 || axes < 1 || axes > 3)
+        return 0;
+    *n = numbers / axes;
+    return (int)axes;
+}
+
 /* Turns coordinates [n][dim] into one array for each axis. */
 static int take_axes(struct job *j, const hcy_host_array *a, const char *what, size_t *n, void **axes)
 {
-    /* A list is taken as points on one axis; [n][axes] says the number of axes itself. */
-    int planar = j->v->planar && a->rank == 2;
-    uint64_t axes_of = a->rank == 2 ? a->shape[!planar] : 1;
-    int dim = a->rank >= 1 && a->rank <= 2 && axes_of <= 3 ? (int)axes_of : 0;
+    bool planar = j->v->planar && a->rank > 1;
+    size_t numbers;
+    int status = hcy_host_array_count(&numbers, a);
+    if (status)
+        return cli_fail(status);
+    int dim = find_axes(n, a, numbers, planar);
     char is[200];
-    if (!dim || a->is_complex) {
+    if (!dim || !is_real(a, numbers)) {
         /* Whoever has an axis after the other is told what says so. */
-        int turned = a->rank == 2 && !a->is_complex && a->shape[planar] >= 1 && a->shape[planar] <= 3;
+        size_t other;
+        bool turned = !dim && a->rank > 1 && find_axes(&other, a, numbers, !planar);
         return cli_error("%s: %s must be real, %s with 1 to 3 axes, or [n]; it is %s%s%s",
                          what[0] == 'p' ? j->v->points : j->v->targets, what, planar ? "[axes][n]" : "[n][axes]",
                          a->is_complex ? "complex " : "", describe_shape(is, a, 0),
@@ -128,16 +155,16 @@ static int take_axes(struct job *j, const hcy_host_array *a, const char *what, s
     if (j->dim && j->dim != dim)
         return cli_error("points have %d axes, targets %d", j->dim, dim);
     j->dim = dim;
-    *n = (size_t)a->shape[planar];
     /* Targets are frequencies: what they are multiplied with is in radians. */
     double unit = j->v->cycles && what[0] == 'p' ? 6.283185307179586476925 : 1;
     /* Plans take an array for each axis, while files hold a point's coordinates side by side. */
     for (int d = 0; d < dim; d++) {
+        size_t from = (size_t)(j->v->xyz ? dim - 1 - d : d), parts = a->is_complex ? 2 : 1;
         axes[d] = room(j, *n);
         if (!axes[d])
             return cli_error("out of memory for %zu %s", *n, what);
         for (size_t i = 0; i < *n; i++)
-            put_real(j, axes[d], i, unit * real_of_array(a, planar ? (size_t)d * *n + i : i * (size_t)dim + (size_t)d));
+            put_real(j, axes[d], i, unit * real_of_array(a, parts * (planar ? from * *n + i : i * (size_t)dim + from)));
     }
     return 0;
 }
@@ -161,31 +188,49 @@ static int parse_modes(struct job *j)
     return 0;
 }
 
+/* Of strengths, [m] or [vectors][m], where each may be several axes: how many vectors, and whether there is an axis of
+ * them; 0: they are none. */
+static size_t count_vectors(bool *has_axis, const hcy_host_array *a, size_t m)
+{
+    size_t points = 1, vectors = 1;
+    int axis = a->rank;
+    /* The last axes are points as soon as they are enough; what is in front, also an axis of one, is vectors. */
+    while (axis > 0 && (axis == a->rank || points != m))
+        if (hcy_size_mul(&points, points, (size_t)a->shape[--axis]))
+            return 0;
+    if (!a->rank || points != m)
+        return 0;
+    *has_axis = axis > 0;
+    while (axis > 0)
+        if (hcy_size_mul(&vectors, vectors, (size_t)a->shape[--axis]))
+            return 0;
+    return vectors;
+}
+
 /* Modes of the input of type 2, the number of vectors of any. */
 static int take_vector_shape(struct job *j)
 {
     const hcy_host_array *a = &j->in;
-    /* An axis in front of those of one vector counts vectors. */
-    int rank = j->type == 2 ? j->dim : 1, first = a->rank - rank;
-    bool fits = first == 0 || first == 1;
     char is[200];
-    /* Strengths are one a point; modes bring their own shape. */
-    if (fits && j->type != 2)
-        fits = a->shape[first] == j->m;
+    if (j->type != 2) {
+        j->vectors = count_vectors(&j->has_vector_axis, a, j->m);
+        return j->vectors ? 0
+                          : cli_error("%s: strengths must be [%zu] or [vectors][%zu]; it is %s", j->v->in, j->m, j->m,
+                                      describe_shape(is, a, 0));
+    }
+    /* Modes bring their own shape; an axis in front of those of one vector counts vectors. */
+    int first = a->rank - j->dim;
     const int64_t wanted[3] = { j->modes[0], j->modes[1], j->modes[2] };
-    for (int d = 0; fits && d < j->dim && j->type == 2; d++)
+    if (first != 0 && first != 1)
+        return cli_error("%s: modes must have %d axes, as the points, or one more in front; it is %s", j->v->in, j->dim,
+                         describe_shape(is, a, 0));
+    for (int d = 0; d < j->dim; d++)
         j->modes[d] = (int64_t)a->shape[first + d];
-    /* The message shows the shape found, as that tells what is the wrong way round. */
-    if (!fits)
-        return j->type == 2
-                   ? cli_error("%s: modes must have %d axes, as the points, or one more in front; it is %s", j->v->in,
-                               j->dim, describe_shape(is, a, 0))
-                   : cli_error("%s: strengths must be [%zu] or [vectors][%zu]; it is %s", j->v->in, j->m, j->m,
-                               describe_shape(is, a, 0));
     /* --modes is not needed with type 2, but it must not contradict the array. */
-    for (int d = 0; d < j->dim && j->type == 2 && j->v->modes; d++)
+    for (int d = 0; d < j->dim && j->v->modes; d++)
         if (wanted[d] != j->modes[d])
             return cli_error("%s: its modes are %s, not as --modes says", j->v->in, describe_shape(is, a, first));
+    j->has_vector_axis = first == 1;
     j->vectors = first ? (size_t)a->shape[0] : 1;
     return 0;
 }
@@ -207,17 +252,25 @@ static int take_data(struct job *j)
     return 0;
 }
 
+/* The axes of points or targets, without that of their coordinates. */
+static int put_point_axes(uint64_t *shape, const struct job *j, const hcy_host_array *a)
+{
+    int first = a->rank > 1 && j->v->planar, n = a->rank > 1 ? a->rank - 1 : 1;
+    memcpy(shape, a->shape + first, (size_t)n * sizeof *shape);
+    return n;
+}
+
 static int make_out(struct job *j)
 {
     int rank = 0;
     size_t count;
     /* An input with an axis of vectors, even of one, gives an output with that axis. */
-    if (j->in.rank > (j->type == 2 ? j->dim : 1))
+    if (j->has_vector_axis)
         j->out.shape[rank++] = j->vectors;
     for (int d = 0; d < j->dim && j->type == 1; d++)
         j->out.shape[rank++] = (uint64_t)j->modes[d];
     if (j->type != 1)
-        j->out.shape[rank++] = j->type == 2 ? j->m : j->n;
+        rank += put_point_axes(j->out.shape + rank, j, j->type == 2 ? &j->points : &j->targets);
     j->out.rank = rank;
     j->out.is_complex = 1;
     j->out.bytes = j->is_double ? 8 : 4;
@@ -413,15 +466,6 @@ static int transform_arrays(struct job *j)
     return status ? (status < 0 ? cli_fail(status) : status) : CLI_OK;
 }
 
-static int check_output(const char *path)
-{
-    static const char *const ends[] = { ".h5:", ".hdf5:", ".nxs:" }; /* and a dataset */
-    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
-        if (strstr(path, ends[i]))
-            return CLI_OK;
-    return cli_check_format(path, HCY_WRITE_ARRAY);
-}
-
 /* Refuses options that are missing or do not go together. */
 static int check_usage(const struct values *v)
 {
@@ -443,18 +487,24 @@ static int check_usage(const struct values *v)
         return cli_error("--modes is for types 1 and 2; see `halcyon nufft --help`"), CLI_USAGE;
     if (v->sign.given && !v->sign.value)
         return cli_error("--sign is +1 or -1; see `halcyon nufft --help`"), CLI_USAGE;
-    return check_output(v->out);
+    return cli_check_format(v->out, HCY_WRITE_ARRAY);
+}
+
+static bool is_in_h5(const char *path)
+{
+    const char *format;
+    return !hcy_format_of(&format, path, HCY_WRITE_ARRAY) && (!strcmp(format, "h5") || !strcmp(format, "mrd"));
 }
 
 /* Makes sure that no input is lost; one more dataset in a file that is read is no loss. */
 static int guard_nufft_files(const struct values *v)
 {
     const char *const reads[][2] = { { "--points", v->points }, { "--in", v->in }, { "--targets", v->targets } };
-    const char *dataset = strstr(v->out, ".h5:");
+    bool is_dataset = v->out[hcy_file_length(v->out)] && is_in_h5(v->out);
     struct guard guard = { 0 };
     for (size_t i = 0; i < 3; i++)
         /* A whole file that is read must stay, while another dataset of the same HDF5 file may be written. */
-        if (reads[i][1] && (!dataset || !strcmp(reads[i][1], v->out) || !strstr(reads[i][1], ".h5")))
+        if (reads[i][1] && (!is_dataset || !strcmp(reads[i][1], v->out) || !is_in_h5(reads[i][1])))
             guard_reads(&guard, reads[i][0], reads[i][1]);
     int status = guard_writes(&guard, "--out", v->out, 0, 0);
     for (size_t i = 0; i < 3; i++)

@@ -7,6 +7,7 @@
 #include "guard.h"
 #include "interrupt.h"
 #include "simulate.h"
+#include "simulate_mri.h"
 #include "simulate_stream.h"
 #include "progress.h"
 #include <errno.h>
@@ -25,6 +26,7 @@ struct values {
     struct cli_real counts;
     int dtype, quiet;
     struct sim_stream stream;
+    struct sim_mri mri;
 };
 
 const char *const sim_encodings[] = { "none", "bslz4", "lz4", NULL }; /* of HCY_CODEC_* */
@@ -53,6 +55,17 @@ static const struct cli_option options[] = {
     { "faults", 0, CLI_TEXT, AT(stream.faults), "LIST",
       "drop=N, repeat=N, damage=N, cut=N, swap=N: every Nth\nimage; header=N, die=N, no-header, no-end", 0, 0, NULL },
     { "curve-secret", 0, CLI_TEXT, AT(stream.curve_secret), "FILE", "CurveZMQ: a file with the secret key", 0, 0, NULL },
+    { "mri", 0, CLI_CHOICE, AT(mri.kind), "TRAJECTORY",
+      "instead of a stack: k-space of a phantom, radial,\nspiral, stack-of-stars or kooshball", 0, 0, sim_mri_kinds },
+    { "size", 0, CLI_INT, AT(mri.size), "N", "--mri: pixels on an axis (256; in 3-D 64)", 2, 4096, NULL },
+    { "slices", 0, CLI_INT, AT(mri.slices), "N", "of a stack of stars (a quarter of --size)", 1, 4096, NULL },
+    { "spokes", 0, CLI_INT, AT(mri.spokes), "N", "or interleaves (enough; kooshball: N^2 / 4)", 1, 1e7, NULL },
+    { "samples", 0, CLI_INT, AT(mri.samples), "N", "of a spoke (two a pixel) or interleaf", 1, 1e7, NULL },
+    { "golden", 0, CLI_FLAG, AT(mri.golden), NULL, "spokes turn by the golden angle", 0, 0, NULL },
+    { "coils", 0, CLI_INT, AT(mri.coils), "N", "that receive (1)", 1, 64, NULL },
+    { "noise", 0, CLI_REAL, AT(mri.noise), "S", "deviation, of the samples' root mean square (0)", 0, 1e6, NULL },
+    { "field-map", 0, CLI_REAL, AT(mri.field), "HZ", "a field that is off by up to this (0)", 0, 1000, NULL },
+    { "readout", 0, CLI_REAL, AT(mri.readout), "MS", "time that a spoke takes, with --field-map (10)", 0, 100, NULL },
     { "threads", 't', CLI_INT, AT(threads), "N", "that make frames (all processors)", 1, 1024, NULL },
     { "quiet", 'q', CLI_FLAG, AT(quiet), NULL, "no progress, no summary", 0, 0, NULL },
     CLI_ISOLATE_OPTIONS,
@@ -62,14 +75,16 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_simulate_command = {
     "simulate",
-    "a realistic EIGER stack with powder rings, and its PONI file",
+    "a realistic EIGER stack with powder rings, and its PONI file; or k-space",
     "OUT.h5",
     0,
     1,
     options,
     "Writes OUT.h5 (dataset /entry/data/data, bitshuffle and LZ4) and OUT.poni; files of these\n"
     "names are replaced.  Rings, air scattering, polarization 0.99, solid angle, Poisson noise;\n"
-    "gaps between modules hold the type's top value, hot pixels the one below it."
+    "gaps between modules hold the type's top value, hot pixels the one below it.\n"
+    "--mri OUT: .h5 with the datasets samples, trajectory (in radians, as `halcyon nufft -t 2` takes\n"
+    "it), maps, image; or OUT_samples.npy and so on, also .cfl."
 };
 
 /* Everything that one run has open. */
@@ -422,6 +437,9 @@ static int check_simulation(struct values *v, const char *path)
         { !s->address && (s->faults || s->rate.given || s->series.given || s->curve_secret || s->version.given ||
                           s->channels.given),
           "--stream-version, --channels, --series, --rate, --faults and --curve-secret are for --stream" },
+        { v->mri.kind && (v->detector || v->shape || v->calibrant || v->counts.given || v->frames.given ||
+                          s->address || s->replay),
+          "--mri makes no stack: --detector, --shape, --calibrant, --counts, --frames and --stream are for stacks" },
         { s->version.value == 1 && s->channels.value > 1, "--channels is for --stream-version 2" },
     };
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
@@ -429,6 +447,15 @@ static int check_simulation(struct values *v, const char *path)
             cli_error("%s; see `halcyon simulate --help`", rules[i].what);
             return CLI_USAGE;
         }
+    const char *of_mri = v->mri.kind ? NULL : sim_mri_given(&v->mri);
+    if (of_mri)
+        return cli_error("%s is for --mri; see `halcyon simulate --help`", of_mri), CLI_USAGE;
+    if (v->mri.kind) {
+        v->mri.seed = v->seed;
+        v->mri.quiet = v->quiet;
+        v->mri.threads = v->threads.given ? (unsigned)v->threads.value : hcy_processors();
+        return sim_mri_check(&v->mri, path);
+    }
     s->frames = v->frames;
     s->quiet = v->quiet;
     return sim_stream_check(s);
@@ -451,15 +478,19 @@ static int make_stack(const struct values *values, const char *path)
 
 int cli_simulate(int argc, char **argv)
 {
-    struct values values = { .stream = { .version = { 0, 2 }, .channels = { 0, 1 }, .series = { 0, 1 },
+    struct values values = { .mri = { .kind = -1, .coils = { 0, 1 }, .readout = { 0, 10 } },
+                             .stream = { .version = { 0, 2 }, .channels = { 0, 1 }, .series = { 0, 1 },
                                          .encoding = HCY_CODEC_BSLZ4 } };
     const char *path = NULL;
     int status;
     if (cli_parse(&cli_simulate_command, argc, argv, &values, &path, &status))
         return status;
+    values.mri.kind++; /* of its names, to enum mri_kind */
     status = check_simulation(&values, path);
     if (status || values.stream.replay)
         return status ? status : sim_stream_replay(&values.stream);
+    if (values.mri.kind)
+        return sim_mri_make(&values.mri, path);
     /* A stack that is there already is sent as it is. */
     if (!values.stream.address || access(path, F_OK))
         status = make_stack(&values, path);

@@ -33,6 +33,9 @@ double sim_uniform(uint64_t *state);
 /* Uniform from -pi to pi, or normal around 0 with a deviation of `sigma` if that is above 0. */
 double sim_coordinate(uint64_t *state, double sigma);
 
+/* Two independent normal numbers of deviation 1, the same for the same seed and number. */
+void sim_normals(double normal[2], uint64_t seed, uint64_t number);
+
 /* --- Counting (simulate_noise.c) --- */
 
 /* What each pixel does, prepared once and then only read: any number of threads may draw frames from it. */

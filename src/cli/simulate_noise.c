@@ -71,6 +71,17 @@ static void philox(uint32_t out[4], uint64_t pair, uint32_t attempt, uint64_t fr
     out[3] = c3;
 }
 
+void sim_normals(double normal[2], uint64_t seed, uint64_t number)
+{
+    uint32_t r[4];
+    /* Attempt 0xffff: no pixel's numbers are these. */
+    philox(r, number, 0xffff, 0, seed);
+    double u = ((double)((uint64_t)r[0] << 21 | r[1] >> 11) + 0.5) * 0x1p-53;
+    double angle = 2 * PI * (double)((uint64_t)r[2] << 21 | r[3] >> 11) * 0x1p-53, length = sqrt(-2 * log(u));
+    normal[0] = length * cos(angle);
+    normal[1] = length * sin(angle);
+}
+
 /* --- Tables --- */
 
 /* Enough for every k whose probability 2^-32 resolves. */

@@ -1,4 +1,4 @@
-/* host_array.c - whole arrays in NumPy files; those in HDF5 files are host_array_h5.c's. */
+/* host_array.c - whole arrays in files: the table of formats, and NumPy's own. */
 #include "host_array.h"
 #include "files.h"
 #include "npy.h"
@@ -33,52 +33,33 @@ void hcy_host_array_free(hcy_host_array *a)
         a->data = NULL;
 }
 
-static size_t element(const hcy_host_array *a)
+size_t hcy__host_array_element(const hcy_host_array *a)
 {
     return a->bytes * (a->is_complex ? 2u : 1u);
 }
 
-static int count_array_bytes(const hcy_host_array *a, size_t *bytes)
+int hcy__host_array_bytes(size_t *bytes, const hcy_host_array *a)
 {
     int st = hcy_host_array_count(bytes, a);
-    if (!st && hcy_size_mul(bytes, *bytes, element(a)))
+    if (!st && hcy_size_mul(bytes, *bytes, hcy__host_array_element(a)))
         st = hcy_fail(HCY_ERANGE, "an array that is larger than can be addressed");
     return st;
 }
 
-/* The dataset's name in "FILE.h5:DATASET", with *file cut off before it; NULL: no HDF5 file. */
-static const char *h5_name(char *file)
+void hcy__host_array_get(double number[2], const hcy_host_array *a, size_t i)
 {
-    static const char *const ends[] = { ".h5", ".hdf5", ".nxs" };
-    char *colon = strrchr(file, ':');
-    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
-        /* The suffix stands before the colon: a folder or a file may have colons in its name without being
-         * HDF5. */
-        size_t n = colon ? (size_t)(colon - file) : strlen(file), e = strlen(ends[i]);
-        if (n > e && !strncmp(file + n - e, ends[i], e)) {
-            if (colon)
-                *colon = 0;
-            return colon ? colon + 1 : "/data";
-        }
-    }
-    return NULL;
-}
-
-/* The array's name in "FILE.npz:NAME", with *file cut off before it; NULL: none is named. */
-static const char *cut_member(char *file)
-{
-    char *colon = strrchr(file, ':');
-    if (!colon || colon - file < 4 || strncmp(colon - 4, ".npz", 4))
-        return NULL;
-    *colon = 0;
-    return colon + 1;
+    size_t parts = a->is_complex ? 2 : 1;
+    number[1] = 0;
+    for (size_t k = 0; k < parts; k++)
+        number[k] = a->bytes == 8 ? ((const double *)a->data)[i * parts + k]
+                                  : (double)((const float *)a->data)[i * parts + k];
 }
 
 /* What `raw`, the file's n numbers, are in memory: in C order, integers as doubles. */
 static void take_numbers(hcy_host_array *a, const char *raw, const struct hcy__npy *npy, const hcy__pixel *integers,
                          size_t n)
 {
-    size_t at[HCY__NPY_RANK] = { 0 }, step[HCY__NPY_RANK], from = 0, bytes = element(a);
+    size_t at[HCY__NPY_RANK] = { 0 }, step[HCY__NPY_RANK], from = 0, bytes = hcy__host_array_element(a);
     step[0] = 1;
     for (int d = 1; d < npy->rank; d++)
         step[d] = step[d - 1] * (size_t)npy->shape[d - 1];
@@ -129,7 +110,7 @@ static int read_npy_array(hcy_host_array *a, const char *path, const char *membe
     st = take_head(a, &integers, &npy, path);
     if (!st)
         st = hcy_host_array_count(&n, a);
-    if (!st && (hcy_size_mul(&bytes, n, element(a)) || hcy_size_mul(&stored, n, npy.element)))
+    if (!st && (hcy_size_mul(&bytes, n, hcy__host_array_element(a)) || hcy_size_mul(&stored, n, npy.element)))
         st = hcy_fail(HCY_ERANGE, "%s: an array that is larger than can be addressed", path);
     /* The length is compared before malloc(): a damaged header must not ask for more than the file could
      * hold. */
@@ -148,28 +129,81 @@ static int read_npy_array(hcy_host_array *a, const char *path, const char *membe
     return st;
 }
 
-static int write_numpy(const hcy_host_array *a, const char *path)
+static int write_numpy(const hcy_host_array *a, const char *path, bool packed)
 {
-    const char *format;
     char header[HCY__NPY_HEADER];
     size_t bytes;
-    int st = hcy_format_of(&format, path, HCY_WRITE_ARRAY);
-    if (!st)
-        st = count_array_bytes(a, &bytes);
     hcy_output *output;
+    int st = hcy__host_array_bytes(&bytes, a);
     if (!st)
         st = hcy_output_open(&output, path, 0);
     if (st)
         return st;
     /* A .npz file has the same header and the same data, only packed. */
-    hcy__npy_write(header, a->is_complex ? 'c' : 'f', (unsigned)element(a), a->rank, a->shape);
-    if (!strcmp(format, "npz"))
+    hcy__npy_write(header, a->is_complex ? 'c' : 'f', (unsigned)hcy__host_array_element(a), a->rank, a->shape);
+    if (packed)
         st = hcy__host_array_write_npz(output, header, sizeof header, a->data, bytes);
     else
         st = hcy_output_write(output, header, sizeof header, 0);
-    if (!st && strcmp(format, "npz"))
+    if (!st && !packed)
         st = hcy_output_write(output, a->data, bytes, sizeof header);
     return hcy_output_commit(output, st);
+}
+
+static int write_npy_array(const hcy_host_array *a, const char *path, const char *part)
+{
+    (void)part;
+    return write_numpy(a, path, false);
+}
+
+static int write_npz_array(const hcy_host_array *a, const char *path, const char *member)
+{
+    if (member)
+        return hcy_fail(HCY_EINVAL, "%s:%s: an archive is written with one array, whose name is arr_0; leave :%s", path, member,
+                        member);
+    return write_numpy(a, path, true);
+}
+
+static int refuse_nii(hcy_host_array *a, const char *path, const char *part)
+{
+    (void)a, (void)part;
+    return hcy_fail(HCY_EUNSUPPORTED, "%s: NIfTI files are written, not read; use .npy, .h5 or .cfl", path);
+}
+
+#ifndef HAVE_HDF5
+static int lack_h5(hcy_host_array *a, const char *file, const char *dataset)
+{
+    (void)a;
+    return hcy_fail(HCY_EUNSUPPORTED, "%s:%s: this build of Halcyon has no HDF5", file, dataset ? dataset : "");
+}
+#endif
+
+/* How files of a format are read and written; suffix.c has the suffixes. */
+static const struct array_format {
+    const char *format;
+    int (*read)(hcy_host_array *array, const char *file, const char *part);
+    int (*write)(const hcy_host_array *array, const char *file, const char *part);
+} formats[] = {
+    { "npy", read_npy_array, write_npy_array },
+    { "npz", read_npy_array, write_npz_array },
+#ifdef HAVE_HDF5
+    { "h5", hcy__host_array_read_h5, hcy__host_array_write_h5 },
+    { "mrd", hcy__host_array_read_h5, hcy__host_array_write_mrd },
+#else
+    { "h5", lack_h5, NULL }, /* hcy_format_of() refuses what would be written */
+    { "mrd", lack_h5, NULL },
+#endif
+    { "cfl", hcy__host_array_read_cfl, hcy__host_array_write_cfl },
+    { "nii", refuse_nii, hcy__host_array_write_nii },
+};
+
+/* What has a suffix of no array's is read as NumPy's, by what is in it. */
+static const struct array_format *find_array_format(const char *format)
+{
+    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
+        if (!strcmp(formats[i].format, format))
+            return &formats[i];
+    return &formats[0];
 }
 
 int hcy_host_array_read(hcy_host_array *out, const char *path)
@@ -180,15 +214,13 @@ int hcy_host_array_read(hcy_host_array *out, const char *path)
     int st = hcy__sized_write(out, &a, sizeof a, "hcy_host_array"); /* empty if reading fails */
     if (st)
         return st;
-    /* h5_name() cuts the dataset off, for which it needs a copy. */
+    /* What stands behind the colon is cut off, for which a copy is needed. */
     char *file = strdup(path);
+    const char *part;
     if (!file)
         return hcy_fail(HCY_ENOMEM, "no memory to read %s", path);
-    const char *dataset = h5_name(file);
-    if (dataset)
-        st = hcy__host_array_read_h5(&a, file, dataset);
-    else
-        st = read_npy_array(&a, file, cut_member(file));
+    const struct array_format *format = find_array_format(hcy__array_format(&part, file));
+    st = format->read(&a, file, part);
     free(file);
     if (st)
         hcy_host_array_free(&a);
@@ -198,31 +230,21 @@ int hcy_host_array_read(hcy_host_array *out, const char *path)
 int hcy_host_array_write(const hcy_host_array *array, const char *path)
 {
     hcy_host_array a = HCY_HOST_ARRAY_INIT;
+    const char *format, *part;
     int st = hcy__sized_read(&a, sizeof a, array, "hcy_host_array");
     if (st)
         return st;
     /* The caller fills the structure in by hand: its numbers are not to be trusted as array indices. */
     if (!path || a.rank < 0 || a.rank > HCY_HOST_ARRAY_MAX_RANK || (a.bytes != 4 && a.bytes != 8))
         return hcy_fail(HCY_EINVAL, "hcy_host_array_write: no path, or no array of floats or doubles");
+    st = hcy_format_of(&format, path, HCY_WRITE_ARRAY);
+    if (st)
+        return st;
     char *file = strdup(path);
     if (!file)
         return hcy_fail(HCY_ENOMEM, "no memory to write %s", path);
-    const char *dataset = h5_name(file);
-    st = dataset ? hcy__host_array_write_h5(&a, file, dataset) : write_numpy(&a, path);
+    hcy__array_format(&part, file);
+    st = find_array_format(format)->write(&a, file, part);
     free(file);
     return st;
 }
-
-#ifndef HAVE_HDF5
-int hcy__host_array_read_h5(hcy_host_array *a, const char *file, const char *dataset)
-{
-    (void)a;
-    return hcy_fail(HCY_EUNSUPPORTED, "%s:%s: this build of Halcyon has no HDF5", file, dataset);
-}
-
-int hcy__host_array_write_h5(const hcy_host_array *a, const char *file, const char *dataset)
-{
-    (void)a;
-    return hcy_fail(HCY_EUNSUPPORTED, "%s:%s: this build of Halcyon has no HDF5", file, dataset);
-}
-#endif

@@ -1,35 +1,50 @@
-/* host_array_h5.c - whole arrays in HDF5 files.  Complex numbers are compounds { r, i }. */
+/* host_array_h5.c - whole arrays in HDF5 files.  Complex numbers are compounds { r, i }, ISMRMRD's { real, imag }. */
 #include "host_array.h"
 #include "h5_file.h"
+#include "h5_mrd.h"
 #include "h5_read.h"
 #include "h5_virtual.h"
 #include "isolate.h"
 
 #include <halcyon/backend.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The type of an array's numbers in memory, to be closed. */
-static hid_t memory_type(const hcy_host_array *a)
+static const char *const complex_names[][2] = { { "r", "i" }, { "real", "imag" } };
+
+hid_t hcy__h5_array_type(const hcy_host_array *a, int style)
 {
     hid_t real = a->bytes == 8 ? H5T_NATIVE_DOUBLE : H5T_NATIVE_FLOAT;
     if (!a->is_complex)
         return H5Tcopy(real);
     hid_t type = H5Tcreate(H5T_COMPOUND, 2 * a->bytes);
-    if (type >= 0 && (H5Tinsert(type, "r", 0, real) < 0 || H5Tinsert(type, "i", a->bytes, real) < 0)) {
+    if (type >= 0 && (H5Tinsert(type, complex_names[style][0], 0, real) < 0 ||
+                      H5Tinsert(type, complex_names[style][1], a->bytes, real) < 0)) {
         H5Tclose(type);
         return -1;
     }
     return type;
 }
 
+/* Which names the parts of a complex number have, -1 if it is none. */
+static int find_complex_style(hid_t type)
+{
+    for (int style = 0; style < HCY__H5_COMPLEX_STYLES; style++)
+        if (H5Tget_class(type) == H5T_COMPOUND && H5Tget_nmembers(type) == 2 &&
+            H5Tget_member_index(type, complex_names[style][0]) == 0 &&
+            H5Tget_member_index(type, complex_names[style][1]) == 1)
+            return style;
+    return -1;
+}
+
 /* What the numbers of a dataset are; 0, or -1 if they are none of ours. */
-static int take_type(hcy_host_array *a, hid_t dataset)
+static int take_type(hcy_host_array *a, int *style, hid_t dataset)
 {
     hid_t type = H5Dget_type(dataset), member = -1;
-    a->is_complex = type >= 0 && H5Tget_class(type) == H5T_COMPOUND && H5Tget_nmembers(type) == 2 &&
-                    H5Tget_member_index(type, "r") == 0 && H5Tget_member_index(type, "i") == 1;
+    *style = type >= 0 ? find_complex_style(type) : -1;
+    a->is_complex = *style >= 0;
     if (a->is_complex)
         member = H5Tget_member_type(type, 0);
     /* Both parts of a complex number have one type, in files that we and h5py write. */
@@ -61,7 +76,8 @@ static int take_array_shape(hcy_host_array *a, hid_t dataset)
 static int read_data(hcy_host_array *a, hid_t dataset, const char *file, const char *name)
 {
     size_t n, bytes;
-    if (take_type(a, dataset) || take_array_shape(a, dataset))
+    int style;
+    if (take_type(a, &style, dataset) || take_array_shape(a, dataset))
         return hcy_fail(HCY_EFORMAT, "%s:%s: no array of integers, float or double, nor complex of these", file,
                         name);
     int st = hcy_host_array_count(&n, a);
@@ -69,7 +85,7 @@ static int read_data(hcy_host_array *a, hid_t dataset, const char *file, const c
     if (st || hcy_size_mul(&bytes, n, 2 * a->bytes))
         return hcy_fail(HCY_ERANGE, "%s:%s is larger than can be addressed", file, name);
     a->data = malloc(bytes ? bytes : 1);
-    hid_t type = memory_type(a);
+    hid_t type = hcy__h5_array_type(a, style);
     if (!a->data)
         st = hcy_fail(HCY_ENOMEM, "no memory for %s:%s", file, name);
     else if (!(st = hcy__h5_whole(dataset)) &&
@@ -80,19 +96,35 @@ static int read_data(hcy_host_array *a, hid_t dataset, const char *file, const c
     return st;
 }
 
+/* The dataset, or the one of acquisitions whose member `name` ends with; -1: there is none. */
+static hid_t open_array(enum hcy__mrd_member *member, hid_t file, const char *name)
+{
+    *member = HCY__MRD_DATA;
+    if (name && *name) {
+        hid_t dataset = H5Dopen2(file, name, H5P_DEFAULT);
+        return dataset >= 0 ? dataset : hcy__mrd_open_member(member, file, name);
+    }
+    /* Without a name: ours, or ISMRMRD's. */
+    return H5Dopen2(file, H5Lexists(file, "/data", H5P_DEFAULT) > 0 ? "/data" : HCY__MRD_RAW, H5P_DEFAULT);
+}
+
 int hcy__host_array_read_h5(hcy_host_array *a, const char *path, const char *name)
 {
     hcy_isolation limits;
+    enum hcy__mrd_member member;
     if (hcy__isolates(&limits, NULL, path))
         return hcy__isolated_array(a, &limits, path, name);
     hcy__h5_lock();
     hid_t file, dataset = -1;
     int st = hcy__h5_open_file(&file, path);
+    const char *words = name && *name ? name : "/data";
     /* All of HDF5 under one lock: the library may have been built without threads. */
-    if (!st && (dataset = H5Dopen2(file, name, H5P_DEFAULT)) < 0)
-        st = hcy__h5_fail(HCY_ENOENT, "%s has no dataset %s", path, name);
+    if (!st && (dataset = open_array(&member, file, name)) < 0)
+        st = hcy__h5_fail(HCY_ENOENT, "%s has no dataset %s", path, words);
+    else if (!st && hcy__mrd_is_raw(dataset))
+        st = hcy__mrd_read(a, dataset, member, path);
     else if (!st)
-        st = read_data(a, dataset, path, name);
+        st = read_data(a, dataset, path, words);
     if (dataset >= 0)
         H5Dclose(dataset);
     if (file >= 0)
@@ -109,7 +141,7 @@ static int write_data(const hcy_host_array *a, hid_t file, const char *name)
         dims[i] = a->shape[i];
     /* A number alone is a scalar in HDF5 and not an array of one. */
     hid_t space = a->rank ? H5Screate_simple(a->rank, dims, NULL) : H5Screate(H5S_SCALAR);
-    hid_t type = memory_type(a), links = H5Pcreate(H5P_LINK_CREATE), dataset = -1;
+    hid_t type = hcy__h5_array_type(a, 0), links = H5Pcreate(H5P_LINK_CREATE), dataset = -1;
     int good = space >= 0 && type >= 0 && links >= 0 && H5Pset_create_intermediate_group(links, 1) >= 0;
     if (good)
         dataset = H5Dcreate2(file, name, type, space, links, H5P_DEFAULT, H5P_DEFAULT);
@@ -128,7 +160,9 @@ static int write_data(const hcy_host_array *a, hid_t file, const char *name)
     return good ? 0 : -1;
 }
 
-int hcy__host_array_write_h5(const hcy_host_array *a, const char *path, const char *name)
+/* Puts an array into a file, by put(), at `name`. */
+static int put_into_file(const hcy_host_array *a, const char *path, const char *name,
+                         int (*put)(const hcy_host_array *, hid_t, const char *))
 {
     hcy__h5_file *file;
     hcy__h5_lock();
@@ -138,7 +172,7 @@ int hcy__host_array_write_h5(const hcy_host_array *a, const char *path, const ch
     if (!st) {
         if (there && H5Lexists(file->id, name, H5P_DEFAULT) > 0 && H5Ldelete(file->id, name, H5P_DEFAULT) < 0)
             st = hcy__h5_fail(HCY_EIO, "%s:%s cannot be replaced", path, name);
-        else if (write_data(a, file->id, name))
+        else if (put(a, file->id, name))
             st = hcy__h5_fail(HCY_EIO, "%s:%s: writing failed", path, name);
         /* Closing may fail as well, and must not hide the first error. */
         hcy_error why = *hcy_last_error();
@@ -147,4 +181,20 @@ int hcy__host_array_write_h5(const hcy_host_array *a, const char *path, const ch
     }
     hcy__h5_unlock();
     return st;
+}
+
+int hcy__host_array_write_h5(const hcy_host_array *a, const char *path, const char *name)
+{
+    return put_into_file(a, path, name && *name ? name : "/data", write_data);
+}
+
+int hcy__host_array_write_mrd(const hcy_host_array *a, const char *path, const char *series)
+{
+    char name[256];
+    int st = hcy__mrd_check_image(a, path);
+    if (st)
+        return st;
+    if ((size_t)snprintf(name, sizeof name, "/dataset/%s", series && *series ? series : "image_0") >= sizeof name)
+        return hcy_fail(HCY_EINVAL, "%s: the name of its images is longer than 240 bytes", path);
+    return put_into_file(a, path, name, hcy__mrd_put_image);
 }

@@ -1,6 +1,6 @@
-/* halcyon/host_array.h - whole arrays of real or complex numbers in NumPy and HDF5 files.
+/* halcyon/host_array.h - whole arrays of real or complex numbers in files: NumPy's, HDF5, BART's, ISMRMRD's, NIfTI.
  *
- * For data that is no stack of images: coordinates, coefficients, tables.  Any thread.
+ * For data that is no stack of images: coordinates, coefficients, tables, what magnetic resonance has.  Any thread.
  */
 #ifndef HALCYON_HOST_ARRAY_H
 #define HALCYON_HOST_ARRAY_H
@@ -25,14 +25,23 @@ typedef struct hcy_host_array {
 } hcy_host_array;
 #define HCY_HOST_ARRAY_INIT { sizeof(hcy_host_array), 0, 8, 0, { 0 }, NULL }
 
-/* `path` is FILE.npy, or FILE.h5:DATASET (FILE.h5: its dataset /data).  Complex numbers in HDF5 are
- * compounds of r and i, as h5py has them. Integers become doubles, Fortran order C order. HCY_ENOENT, HCY_EIO: the
- * file cannot be read; HCY_EFORMAT: its numbers are neither integers nor float or double, real or complex, or it is
- * a big-endian NumPy file; HCY_ECORRUPT: it ends early; HCY_EUNSUPPORTED: an HDF5 file, in a build without HDF5;
- * HCY_ENOMEM. */
+/* `path` is FILE.npy or .npz, FILE.h5:DATASET (FILE.h5: its dataset /data), FILE.cfl with FILE.hdr beside it (BART:
+ * complex floats), or a list of ISMRMRD's acquisitions, FILE.h5:/dataset/data or FILE.mrd: its samples, complex floats
+ * [channels][acquisitions][samples], and with /traj behind that name its coordinates,
+ * [acquisitions][samples][dimensions]; without what is no sample of the image (noise, calibration alone, navigators
+ * ...) or is to be discarded.
+ * The first index of a .cfl is the fastest, so its dimensions are the array's axes in reverse; trailing ones of 1
+ * are none.  Complex numbers in HDF5 are compounds of r and i, as h5py has them, or real and imag. Integers become
+ * doubles, Fortran order of .npy C order. HCY_ENOENT, HCY_EIO: the file cannot be read; HCY_EFORMAT: its numbers are
+ * neither integers nor float or double, real or complex, it is a big-endian NumPy file, acquisitions are not all alike;
+ * HCY_ECORRUPT: it ends early, or its parts contradict each other; HCY_EUNSUPPORTED: an HDF5 file, in a build without
+ * HDF5, or NIfTI; HCY_ENOMEM. */
 HCY_API int hcy_host_array_read(hcy_host_array *array, const char *path) HCY_MUST_USE;
-/* Writes these files, and also FILE.npz, with one array that is not compressed.  An existing NumPy file is replaced;
- * an HDF5 file keeps its other datasets, as it is copied, changed and renamed. */
+/* Writes these files, .npz with one array that is not compressed; also FILE.nii, FILE.nii:magnitude, :phase, :real or
+ * :imaginary, NIfTI-1 of up to 7 axes, the last one first, with cells of length 1; FILE.mrd, FILE.mrd:SERIES, images of
+ * ISMRMRD's ([[[images][channels]][z]][y]][x], in the group /dataset/image_0 or /dataset/SERIES).  An existing file is
+ * replaced; an HDF5 file keeps its other datasets, as it is copied, changed and renamed.  HCY_EINVAL: a suffix that is
+ * none of these, axes that the format has not; HCY_ERANGE: axes that are too long for it. */
 HCY_API int hcy_host_array_write(const hcy_host_array *array, const char *path) HCY_MUST_USE;
 HCY_API void hcy_host_array_free(hcy_host_array *array);
 /* How many numbers the array has.  HCY_ERANGE: more than can be addressed. */

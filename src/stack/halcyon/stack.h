@@ -314,9 +314,13 @@ HCY_API void hcy_corrections_use(hcy_azint_options *options, const hcy_correctio
 #define HCY_WRITE_TABLE   32u /* the command's sums of regions */
 #define HCY_WRITE_PICTURE 64u /* its plots */
 
-/* The format that a path's suffix says: "h5", "npy", "npz", "tiff", "edf", "cbf", "dat", "xy", "xye", "chi", "fxye", "svg", "png", "pdf".
- * HCY_EINVAL with those there are, if that is none for `use`, which is one of the above. */
+/* The format that a path's suffix says: "h5", "mrd", "npy", "npz", "cfl", "nii", "tiff", "edf", "cbf", "dat", "xy",
+ * "xye", "chi", "fxye", "svg", "png", "pdf".  HCY_EINVAL with those there are, if that is none for `use`, which is one of the
+ * above.  For arrays, what is meant in the file may stand behind a colon: "x.h5:/image", "x.nii:phase". */
 HCY_API int hcy_format_of(const char **format, const char *path, unsigned use) HCY_MUST_USE;
+/* How much of a path is the file's name: up to the colon of "x.h5:/image", where the suffix before it is one of files
+ * that hold several things, else all.  0: NULL. */
+HCY_API size_t hcy_file_length(const char *path);
 
 /* --- Parts of a stack: frames dealt to several processes or machines --- */
 

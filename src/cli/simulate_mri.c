@@ -1,0 +1,328 @@
+/* simulate_mri.c - halcyon simulate --mri: samples of a phantom's exact k-space, as several coils receive them, with
+ * their trajectory, the coils' maps, and the image.
+ *
+ * A sample is the integral of the phantom, not a sum over pixels, scaled so that it compares with the sum that `halcyon
+ * nufft -t 2` makes of an image.  Threads share the points; noise depends on the seed and a sample's number alone.
+ */
+#include "simulate_mri.h"
+#include "guard.h"
+#include "mri_phantom.h"
+#include "progress.h"
+#include "simulate.h"
+#include <halcyon/backend.h>
+#include <halcyon/host_array.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PI 3.14159265358979323846
+enum { SUB = 4, MOST_THREADS = 1024 }; /* SUB: places of a pixel on each axis, whose mean is its value */
+
+const char *const sim_mri_kinds[] = { "radial", "spiral", "stack-of-stars", "kooshball", NULL };
+
+struct scan {
+    const struct sim_mri *mri;
+    const char *path;
+    struct mri_scene scene;
+    struct mri_trajectory trajectory;
+    double complex *samples; /* [coils][points] */
+    size_t n_pixels;
+    double complex *maps; /* [coils][pixels] */
+    double *image, *field, *times;
+};
+
+/* --- Options --- */
+
+const char *sim_mri_given(const struct sim_mri *m)
+{
+    const struct {
+        int given;
+        const char *name;
+    } options[] = { { m->size.given, "--size" },       { m->slices.given, "--slices" },
+                    { m->spokes.given, "--spokes" },   { m->samples.given, "--samples" },
+                    { m->coils.given, "--coils" },     { m->noise.given, "--noise" },
+                    { m->field.given, "--field-map" }, { m->readout.given, "--readout" },
+                    { m->golden, "--golden" } };
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
+        if (options[i].given)
+            return options[i].name;
+    return NULL;
+}
+
+int sim_mri_check(const struct sim_mri *m, const char *path)
+{
+    if (m->slices.given && m->kind != MRI_STACK)
+        cli_error("--slices is for --mri stack-of-stars; see `halcyon simulate --help`");
+    else if (m->golden && m->kind == MRI_KOOSHBALL)
+        cli_error("--golden: spokes of a kooshball always are; see `halcyon simulate --help`");
+    else if (m->readout.given && !(m->field.value > 0))
+        cli_error("--readout is for --field-map; see `halcyon simulate --help`");
+    else if (path[hcy_file_length(path)])
+        cli_error("%s: name a file alone; its arrays have names of their own", path);
+    else
+        return cli_check_format(path, HCY_WRITE_ARRAY);
+    return CLI_USAGE;
+}
+
+/* --- Files --- */
+
+/* OUT.h5:/NAME, or OUT_NAME.npy; freed by the caller. */
+static char *name_array(const char *path, const char *name)
+{
+    const char *format = "", *dot = strrchr(path, '.');
+    size_t size = strlen(path) + strlen(name) + 3;
+    char *to = malloc(size);
+    if (to && !hcy_format_of(&format, path, HCY_WRITE_ARRAY) && !strcmp(format, "h5"))
+        snprintf(to, size, "%s:/%s", path, name);
+    else if (to)
+        snprintf(to, size, "%.*s_%s%s", (int)(dot - path), path, name, dot);
+    return to;
+}
+
+struct scan_array {
+    const char *name;
+    int is_complex;
+    int rank;
+    uint64_t shape[5];
+    void *data;
+};
+enum { SCAN_ARRAYS = 6 };
+
+/* What is written: how many. */
+static size_t list_arrays(struct scan_array list[SCAN_ARRAYS], const struct scan *s)
+{
+    const struct mri_trajectory *t = &s->trajectory;
+    const uint64_t lengths[4] = { t->slices, t->spokes, t->samples, (uint64_t)t->dim };
+    int first = !t->is_stack, axes = 3 - first;
+    size_t n = 0;
+    struct scan_array *a = &list[n++];
+    *a = (struct scan_array){ "trajectory", 0, axes + 1, { 0 }, t->points };
+    memcpy(a->shape, lengths + first, (size_t)(axes + 1) * sizeof *lengths);
+    a = &list[n++];
+    *a = (struct scan_array){ "samples", 1, axes + 1, { s->scene.n_coils }, s->samples };
+    memcpy(a->shape + 1, lengths + first, (size_t)axes * sizeof *lengths);
+    a = &list[n++];
+    *a = (struct scan_array){ "maps", 1, t->dim + 1, { s->scene.n_coils }, s->maps };
+    for (int d = 0; d < t->dim; d++)
+        a->shape[d + 1] = t->size[d];
+    a = &list[n++];
+    *a = (struct scan_array){ "image", 0, t->dim, { t->size[0], t->size[1], t->size[2] }, s->image };
+    if (s->field) {
+        list[n] = *a;
+        list[n].name = "field_map";
+        list[n++].data = s->field;
+        list[n++] = (struct scan_array){ "times", 0, 1, { t->samples }, s->times };
+    }
+    return n;
+}
+
+/* Names are checked before anything is computed (write 0), or the arrays written. */
+static int write_arrays(const struct scan *s, int write)
+{
+    struct scan_array list[SCAN_ARRAYS];
+    struct guard guard = { 0 };
+    char *names[SCAN_ARRAYS] = { NULL };
+    size_t n = list_arrays(list, s);
+    int status = CLI_OK;
+    for (size_t i = 0; i < n && !status; i++) {
+        hcy_host_array a = HCY_HOST_ARRAY_INIT;
+        names[i] = name_array(s->path, list[i].name);
+        a.is_complex = list[i].is_complex;
+        a.rank = list[i].rank;
+        a.data = list[i].data;
+        memcpy(a.shape, list[i].shape, sizeof list[i].shape);
+        int st = names[i] ? 0 : hcy_fail(HCY_ENOMEM, "no memory for names of files");
+        if (!st && write)
+            st = hcy_host_array_write(&a, names[i]);
+        status = st ? cli_fail(st) : CLI_OK;
+        /* All datasets are in one file, which is looked at once. */
+        if (!status && !write && (!i || !names[i][hcy_file_length(names[i])]))
+            status = guard_writes(&guard, list[i].name, names[i], 0, 0);
+    }
+    if (!status && !write)
+        status = guard_trace(&guard);
+    guard_free(&guard);
+    for (size_t i = 0; i < n; i++)
+        free(names[i]);
+    return status;
+}
+
+/* --- The image's side --- */
+
+/* Pixel p's centre, moved by `shift` pixels on each axis: -1 to 1. */
+static void place_pixel(double r[3], const struct mri_trajectory *t, size_t p, const double shift[3])
+{
+    for (int d = t->dim - 1; d >= 0; d--) {
+        double n = (double)t->size[d];
+        r[d] = 2 * ((double)(p % t->size[d]) - (double)(t->size[d] / 2) + shift[d]) / n;
+        p /= t->size[d];
+    }
+}
+
+static double mean_of_pixel(const struct mri_trajectory *t, size_t p)
+{
+    double sum = 0;
+    int n = t->dim == 3 ? SUB * SUB * SUB : SUB * SUB;
+    for (int i = 0; i < n; i++) {
+        const int at[3] = { i % SUB, i / SUB % SUB, i / SUB / SUB };
+        double r[3], shift[3];
+        for (int d = 0; d < 3; d++)
+            shift[d] = (at[d] + 0.5) / SUB - 0.5;
+        place_pixel(r, t, p, shift);
+        sum += mri_phantom_value(t->dim, r);
+    }
+    return sum / n;
+}
+
+static void fill_images(struct scan *s)
+{
+    static const double centre[3];
+    for (size_t p = 0; p < s->n_pixels; p++) {
+        double r[3];
+        place_pixel(r, &s->trajectory, p, centre);
+        s->image[p] = mean_of_pixel(&s->trajectory, p);
+        for (size_t c = 0; c < s->scene.n_coils; c++)
+            s->maps[c * s->n_pixels + p] = mri_coil_value(&s->scene, c, r);
+        if (s->field)
+            s->field[p] = mri_field_value(&s->scene, r);
+    }
+}
+
+/* --- The samples --- */
+
+struct share {
+    struct scan *scan;
+    size_t first, last; /* of the points */
+    pthread_t thread;
+};
+
+static void *receive_share(void *payload)
+{
+    struct share *share = payload;
+    struct scan *s = share->scan;
+    const struct mri_trajectory *t = &s->trajectory;
+    double complex signal[64];
+    double scale = 1;
+    /* An integral over -1 to 1 is a sum over N pixels times 2 / N. */
+    for (int d = 0; d < t->dim; d++)
+        scale *= (double)t->size[d] / 2;
+    for (size_t i = share->first; i < share->last; i++) {
+        double k[3];
+        /* Radians a pixel to cycles a unit of length, of which a pixel has 2 / N. */
+        for (int d = 0; d < t->dim; d++)
+            k[d] = t->points[i * (size_t)t->dim + (size_t)d] * (double)t->size[d] / (4 * PI);
+        mri_receive(signal, &s->scene, k, s->times ? s->times[i % t->samples] : 0);
+        for (size_t c = 0; c < s->scene.n_coils; c++)
+            s->samples[c * t->n + i] = scale * signal[c];
+    }
+    return NULL;
+}
+
+static int receive_samples(struct scan *s)
+{
+    size_t n = s->trajectory.n, threads = s->mri->threads < MOST_THREADS ? s->mri->threads : MOST_THREADS;
+    threads = threads < n ? threads : n;
+    struct share *shares = calloc(threads, sizeof *shares);
+    size_t started = 0;
+    if (!shares)
+        return cli_error("no memory for %zu threads", threads);
+    for (size_t i = 0; i < threads; i++)
+        shares[i] = (struct share){ .scan = s,
+                                    .first = n / threads * i,
+                                    .last = i + 1 < threads ? n / threads * (i + 1) : n };
+    /* A thread that cannot be had leaves its share to this one. */
+    while (started + 1 < threads &&
+           !pthread_create(&shares[started].thread, NULL, receive_share, &shares[started]))
+        started++;
+    for (size_t i = started; i < threads; i++)
+        receive_share(&shares[i]);
+    for (size_t i = 0; i < started; i++)
+        pthread_join(shares[i].thread, NULL);
+    free(shares);
+    return CLI_OK;
+}
+
+/* Normal in both parts, with a deviation of `noise` times the samples' root mean square. */
+static void add_scan_noise(struct scan *s)
+{
+    size_t n = s->trajectory.n * s->scene.n_coils;
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += creal(s->samples[i]) * creal(s->samples[i]) + cimag(s->samples[i]) * cimag(s->samples[i]);
+    double sigma = s->mri->noise.value * sqrt(sum / (double)n);
+    for (size_t i = 0; i < n && sigma > 0; i++) {
+        double normal[2];
+        sim_normals(normal, (uint64_t)s->mri->seed.value, i);
+        s->samples[i] += sigma * (normal[0] + I * normal[1]);
+    }
+}
+
+/* --- The whole --- */
+
+static int make_room(struct scan *s)
+{
+    const struct mri_trajectory *t = &s->trajectory;
+    size_t bytes, map_bytes = 0;
+    s->n_pixels = 1;
+    int bad = hcy_size_mul(&bytes, t->n, s->scene.n_coils * sizeof *s->samples);
+    for (int d = 0; d < t->dim; d++)
+        bad = bad || hcy_size_mul(&s->n_pixels, s->n_pixels, t->size[d]);
+    bad = bad || hcy_size_mul(&map_bytes, s->n_pixels, s->scene.n_coils * sizeof *s->maps);
+    if (bad)
+        return cli_error("that is larger than can be addressed");
+    s->samples = malloc(bytes);
+    s->maps = malloc(map_bytes);
+    s->image = malloc(map_bytes);
+    if (s->scene.field > 0) {
+        s->field = malloc(map_bytes);
+        s->times = malloc(t->samples * sizeof *s->times);
+    }
+    if (!s->samples || !s->maps || !s->image || (s->scene.field > 0 && (!s->field || !s->times)))
+        return cli_error("no memory for %zu samples of %zu coils and %zu pixels", t->n, s->scene.n_coils,
+                         s->n_pixels);
+    /* Every spoke or interleaf is read in the same time, from its excitation on. */
+    for (size_t i = 0; s->times && i < t->samples; i++)
+        s->times[i] = 1e-3 * s->mri->readout.value * (double)i / (double)t->samples;
+    return CLI_OK;
+}
+
+static int run_scan(struct scan *s)
+{
+    struct progress progress;
+    progress_begin(&progress, !s->mri->quiet);
+    int st = mri_trajectory_make(&s->trajectory, s->mri);
+    s->scene = (struct mri_scene){ s->trajectory.dim, (size_t)s->mri->coils.value, s->mri->field.value };
+    int status = st ? cli_fail(st) : make_room(s);
+    if (!status)
+        status = write_arrays(s, 0);
+    if (status)
+        return status;
+    progress_say(&progress, "computing %zu samples of %zu coils ...", s->trajectory.n, s->scene.n_coils);
+    fill_images(s);
+    status = receive_samples(s);
+    if (!status) {
+        add_scan_noise(s);
+        status = write_arrays(s, 1);
+    }
+    progress_clear(&progress);
+    if (!status && !s->mri->quiet)
+        fprintf(stderr, "%s: %s, %zu x %zu samples%s, %zu %s, %.1f s\n", s->path,
+                sim_mri_kinds[s->mri->kind - 1], s->trajectory.spokes, s->trajectory.samples,
+                s->trajectory.is_stack ? " of each slice" : "", s->scene.n_coils,
+                s->scene.n_coils == 1 ? "coil" : "coils", progress_seconds(&progress));
+    return status;
+}
+
+int sim_mri_make(const struct sim_mri *mri, const char *path)
+{
+    struct scan s = { .mri = mri, .path = path };
+    int status = run_scan(&s);
+    free(s.trajectory.points);
+    free(s.samples);
+    free(s.maps);
+    free(s.image);
+    free(s.field);
+    free(s.times);
+    return status;
+}

@@ -1,0 +1,119 @@
+/* nifti.c - arrays as images of NIfTI-1, one file: a header of 348 bytes, four that say that nothing follows it, the
+ * numbers (https://nifti.nimh.nih.gov/pub/dist/src/niftilib/nifti1.h).
+ *
+ * The first dimension is the fastest, so an array in C order has its axes in reverse there, [z][y][x].  What an array
+ * does not know is left open: the unit of length is unknown, cells have a length of 1, and no orientation is given.
+ */
+#include "host_array.h"
+#include "stack_priv.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { HEAD = 348, DATA = 352, MOST_AXES = 7, MOST_LENGTH = 32767, PIECE = 4096 };
+
+/* What is written of complex numbers. */
+enum part { PART_ALL, PART_MAGNITUDE, PART_PHASE, PART_REAL, PART_IMAGINARY };
+
+static enum part find_part(const char *name)
+{
+    static const char *const names[] = { "complex", "magnitude", "phase", "real", "imaginary" };
+    for (size_t i = 0; name && i < sizeof names / sizeof names[0]; i++)
+        if (!strcmp(names[i], name))
+            return (enum part)i;
+    return PART_ALL;
+}
+
+static double take_part(const double number[2], enum part part)
+{
+    switch (part) {
+    case PART_MAGNITUDE:
+        return hypot(number[0], number[1]);
+    case PART_PHASE:
+        return atan2(number[1], number[0]);
+    case PART_IMAGINARY:
+        return number[1];
+    default:
+        return number[0];
+    }
+}
+
+static void put_i16(unsigned char *to, int value)
+{
+    to[0] = (unsigned char)(value & 255);
+    to[1] = (unsigned char)(value >> 8 & 255);
+}
+
+static void put_f32(unsigned char *to, float value)
+{
+    memcpy(to, &value, sizeof value);
+}
+
+/* Offsets are nifti1.h's; all else is 0, which there means "not said". */
+static int make_nifti_head(unsigned char head[DATA], const hcy_host_array *a, int is_complex,
+                           const char *path)
+{
+    memset(head, 0, DATA);
+    put_i16(head, HEAD);                       /* sizeof_hdr, of 4 bytes */
+    put_i16(head + 40, a->rank ? a->rank : 1); /* dim[0] */
+    for (int i = 0; i < MOST_AXES; i++) {
+        uint64_t n = i < a->rank ? a->shape[a->rank - 1 - i] : 1;
+        if (n > MOST_LENGTH || !n)
+            return hcy_fail(HCY_ERANGE, "%s: an axis of %llu; NIfTI-1 has 1 to %d on each, use .npy or .h5",
+                            path, (unsigned long long)n, MOST_LENGTH);
+        put_i16(head + 42 + 2 * i, (int)n);
+    }
+    /* datatype (16, 64: real; 32, 1792: complex) and bitpix */
+    put_i16(head + 70, is_complex ? (a->bytes == 8 ? 1792 : 32) : (a->bytes == 8 ? 64 : 16));
+    put_i16(head + 72, (int)(8 * a->bytes) << is_complex);
+    for (int i = 0; i <= MOST_AXES; i++)
+        put_f32(head + 76 + 4 * i, 1); /* pixdim */
+    put_f32(head + 108, DATA);         /* vox_offset */
+    put_f32(head + 112, 1);            /* scl_slope, of no scaling */
+    memcpy(head + 148, "Halcyon", 7);  /* descrip */
+    memcpy(head + 344, "n+1", 4);      /* one file */
+    return 0;
+}
+
+static int write_nifti_part(hcy_output *output, const hcy_host_array *a, size_t n, enum part part)
+{
+    int st = 0;
+    for (size_t i = 0; !st && i < n; i += PIECE) {
+        double wide[PIECE];
+        float narrow[PIECE];
+        size_t count = n - i < PIECE ? n - i : PIECE;
+        for (size_t k = 0; k < count; k++) {
+            double number[2];
+            hcy__host_array_get(number, a, i + k);
+            wide[k] = take_part(number, part);
+            narrow[k] = (float)wide[k];
+        }
+        st = hcy_output_write(output, a->bytes == 8 ? (const void *)wide : narrow, count * a->bytes,
+                              DATA + (uint64_t)i * a->bytes);
+    }
+    return st;
+}
+
+int hcy__host_array_write_nii(const hcy_host_array *a, const char *path, const char *name)
+{
+    unsigned char head[DATA];
+    hcy_output *output;
+    size_t n, bytes;
+    enum part part = find_part(name);
+    int as_is = part == PART_ALL;
+    if (a->rank > MOST_AXES)
+        return hcy_fail(HCY_EINVAL, "%s: NIfTI has %d axes at most, not %d", path, MOST_AXES, a->rank);
+    int st = hcy_host_array_count(&n, a);
+    if (!st)
+        st = hcy__host_array_bytes(&bytes, a);
+    if (!st)
+        st = make_nifti_head(head, a, as_is && a->is_complex, path);
+    if (!st)
+        st = hcy_output_open(&output, path, 0);
+    if (st)
+        return st;
+    st = hcy_output_write(output, head, sizeof head, 0);
+    if (!st)
+        st = as_is ? hcy_output_write(output, a->data, bytes, DATA) : write_nifti_part(output, a, n, part);
+    return hcy_output_commit(output, st);
+}

@@ -1,0 +1,336 @@
+/* array_formats - arrays in BART's, NIfTI's and ISMRMRD's files: there and back, byte by byte, and what is none. */
+#include "stack_make.h"
+#include <errno.h>
+#include <halcyon/host_array.h>
+#ifdef HAVE_HDF5
+#include "mrd_make.h"
+#endif
+
+static const uint64_t sizes[3] = { 2, 3, 4 };
+
+/* Real numbers i + 0.25, or complex ones with an imaginary part of -i. */
+static hcy_host_array make_numbers(double *room, unsigned bytes, int is_complex, int rank)
+{
+    hcy_host_array a = HCY_HOST_ARRAY_INIT;
+    a.bytes = bytes;
+    a.is_complex = is_complex;
+    a.rank = rank;
+    a.data = room;
+    for (int i = 0; i < rank; i++)
+        a.shape[i] = sizes[i];
+    for (int i = 0; i < (is_complex ? 48 : 24); i++) {
+        double value = !is_complex ? i + 0.25 : i % 2 ? -(i / 2) : i / 2 + 0.25;
+        if (bytes == 8)
+            room[i] = value;
+        else
+            ((float *)(void *)room)[i] = (float)value;
+    }
+    return a;
+}
+
+static size_t read_bytes(unsigned char *bytes, size_t room, const char *path)
+{
+    FILE *f = fopen(path, "rb");
+    size_t n = f ? fread(bytes, 1, room, f) : 0;
+    if (f)
+        fclose(f);
+    return n;
+}
+
+static void put_bytes(const char *path, const void *bytes, size_t n)
+{
+    FILE *f = fopen(path, "wb");
+    if (!f || fwrite(bytes, 1, n, f) != n || fclose(f))
+        bail_out("%s cannot be written", path);
+}
+
+/* --- BART --- */
+
+static void test_cfl(void)
+{
+    double room[48];
+    unsigned char bytes[4096];
+    hcy_host_array b = HCY_HOST_ARRAY_INIT;
+    for (int kind = 0; kind < 4; kind++) {
+        hcy_host_array a = make_numbers(room, kind & 1 ? 8 : 4, kind >> 1, 3);
+        is_int(hcy_host_array_write(&a, in_folder("a.cfl")), 0, ".cfl of %s%s", kind >> 1 ? "complex " : "",
+               kind & 1 ? "doubles" : "floats");
+        is_int(hcy_host_array_read(&b, in_folder("a.cfl")), 0, "... read");
+        bool same = b.is_complex && b.bytes == 4 && b.rank == 3 && !memcmp(b.shape, sizes, sizeof sizes);
+        for (int i = 0; same && i < 24; i++)
+            same = ((float *)b.data)[2 * i] == (float)(i + 0.25) &&
+                   ((float *)b.data)[2 * i + 1] == (float)(kind >> 1 ? -i : 0);
+        ok(same, "... are its numbers as complex floats");
+        hcy_host_array_free(&b);
+    }
+    size_t n = read_bytes(bytes, sizeof bytes - 1, in_folder("a.hdr"));
+    bytes[n] = 0;
+    static const char head[] = "# Dimensions\n4 3 2 1 1 1 1 1 1 1 1 1 1 1 1 1 \n";
+    ok(!memcmp(bytes, head, sizeof head - 1), "the header has BART's dimensions, the first the fastest");
+    hcy_host_array none = make_numbers(room, 4, 1, 1);
+    none.shape[0] = 0;
+    is_int(hcy_host_array_write(&none, in_folder("none.cfl")), HCY_EINVAL, "no array without numbers");
+    ok(access(in_folder("none.cfl"), F_OK) && access(in_folder("none.hdr"), F_OK), "... and no file of it");
+    none.shape[0] = 1;
+    is_int(hcy_host_array_write(&none, in_folder("no/a.cfl")), HCY_EIO, "a folder that is not there");
+}
+
+static void test_cfl_heads(void)
+{
+    static const struct {
+        const char *head;
+        int status, rank;
+        uint64_t last;
+    } cases[] = {
+        { "# Dimensions\n4 3 2\n", 0, 3, 4 },
+        { "# Dimensions \r\n 4 6\t1 \r\n", 0, 2, 4 },
+        { "# Command\necho '# Dimensions'\n# Dimensions\n24 1 1 1\n# Files\n >x\n", 0, 1, 24 },
+        { "# Dimensions\n1 1 1 1\n", HCY_ECORRUPT, 0, 0 },
+        { "# Dimensions\n1 4 1 6", 0, 4, 1 },
+        { "# Dimensions\n2 1 1 1 1 1 1 1 1 1 12 1 1 1 1 1\n", 0, 2, 2 },
+        { "# Dimensions\n2 2 2 3 1 1 1 1 1 1 1 1 1 1 1 1 1\n", HCY_EFORMAT, 0, 0 },
+        { "# Dimensions\n2 2 2 2 2 2 2 2 2\n", HCY_EFORMAT, 0, 0 },
+        { "# Dimensions\n4 3 0\n", HCY_EFORMAT, 0, 0 },
+        { "# Dimensions\n4 3 -2\n", HCY_EFORMAT, 0, 0 },
+        { "# Dimensions\n4 3 x\n", HCY_EFORMAT, 0, 0 },
+        { "# Dimensions\n\n", HCY_EFORMAT, 0, 0 },
+        { "# Dimensions", HCY_EFORMAT, 0, 0 },
+        { "# Files\n4 3 2\n", HCY_EFORMAT, 0, 0 },
+        { "", HCY_EFORMAT, 0, 0 },
+        { "# Dimensions\n4 3 3\n", HCY_ECORRUPT, 0, 0 },
+        { "# Dimensions\n4 3 1\n", HCY_ECORRUPT, 0, 0 },
+        { "# Dimensions\n99999999999 99999999999\n", HCY_ERANGE, 0, 0 },
+        { "# Dimensions\n99999999999999999999999\n", HCY_EFORMAT, 0, 0 },
+        { "# Dimensions\n4294967296 4294967296 4\n", HCY_ERANGE, 0, 0 },
+    };
+    static const char numbers[24 * 8];
+    hcy_host_array a = HCY_HOST_ARRAY_INIT;
+    put_bytes(in_folder("h.cfl"), numbers, sizeof numbers);
+    is_int(hcy_host_array_read(&a, in_folder("h.cfl")), HCY_ENOENT, "no .hdr beside a .cfl");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        put_bytes(in_folder("h.hdr"), cases[i].head, strlen(cases[i].head));
+        int status = hcy_host_array_read(&a, in_folder("h.cfl"));
+        is_int(status, cases[i].status, "header %zu: %s", i, status ? hcy_last_error()->text : "taken");
+        ok(status || (a.rank == cases[i].rank && a.shape[a.rank - 1] == cases[i].last), "... its axes");
+        hcy_host_array_free(&a);
+    }
+    put_bytes(in_folder("h.hdr"), cases[0].head, strlen(cases[0].head));
+    remove(in_folder("h.cfl"));
+    is_int(hcy_host_array_read(&a, in_folder("h.cfl")), HCY_ENOENT, "no .cfl beside a .hdr");
+}
+
+/* --- NIfTI --- */
+
+static int short_at(const unsigned char *bytes, size_t at)
+{
+    return bytes[at] | bytes[at + 1] << 8;
+}
+
+static void test_nifti(void)
+{
+    static const char *const names[] = { "a.nii",       "a.nii:complex", "a.nii:magnitude",
+                                         "a.nii:phase", "a.nii:real",    "a.nii:imaginary" };
+    static const int types[2][2] = { { 16, 64 }, { 32, 1792 } };
+    double room[48];
+    unsigned char bytes[2048];
+    for (int kind = 0; kind < 12; kind++) {
+        int part = kind / 2 > 1 ? kind / 2 - 1 : 0, wide = kind & 1, is_complex = !part;
+        hcy_host_array a = make_numbers(room, wide ? 8 : 4, 1, 3);
+        is_int(hcy_host_array_write(&a, in_folder(names[kind / 2])), 0, "%s of %s", names[kind / 2],
+               wide ? "doubles" : "floats");
+        size_t n = read_bytes(bytes, sizeof bytes, in_folder("a.nii")), size = wide ? 8 : 4;
+        ok(n == 352 + 24 * size * (is_complex ? 2 : 1) && short_at(bytes, 0) == 348 &&
+               !memcmp(bytes + 344, "n+1", 4),
+           "... its size and magic");
+        ok(short_at(bytes, 40) == 3 && short_at(bytes, 42) == 4 && short_at(bytes, 44) == 3 &&
+               short_at(bytes, 46) == 2 && short_at(bytes, 48) == 1,
+           "... dim, the last axis first");
+        ok(short_at(bytes, 70) == types[is_complex][wide] &&
+               short_at(bytes, 72) == (int)size * (is_complex ? 16 : 8),
+           "... datatype and bitpix");
+        bool same = true;
+        for (int i = 0; i < 24; i++) {
+            double z[2] = { i + 0.25, -i },
+                   want[6] = { z[0], hypot(z[0], z[1]), atan2(z[1], z[0]), z[0], z[1], z[1] }, value;
+            for (int k = 0; k <= is_complex; k++) {
+                const unsigned char *from =
+                    bytes + 352 + ((size_t)i * (is_complex ? 2 : 1) + (size_t)k) * size;
+                float narrow;
+                memcpy(wide ? (void *)&value : &narrow, from, size);
+                value = wide ? value : (double)narrow;
+                double wanted = want[k ? 5 : part];
+                same = same && (wide ? value == wanted : (float)value == (float)wanted);
+            }
+        }
+        ok(same, "... its numbers");
+    }
+    hcy_host_array a = make_numbers(room, 4, 0, 2), b = HCY_HOST_ARRAY_INIT;
+    is_int(hcy_host_array_write(&a, in_folder("real.nii")), 0, "real numbers");
+    ok(read_bytes(bytes, sizeof bytes, in_folder("real.nii")) == 352 + 6 * 4 && short_at(bytes, 70) == 16 &&
+           short_at(bytes, 40) == 2,
+       "... are floats");
+    is_int(hcy_host_array_write(&a, in_folder("real.nii:half")), HCY_EINVAL, "a part that is none");
+    is_int(hcy_host_array_read(&b, in_folder("real.nii")), HCY_EUNSUPPORTED, "NIfTI is not read");
+    a.shape[0] = 40000;
+    is_int(hcy_host_array_write(&a, in_folder("long.nii")), HCY_ERANGE, "an axis beyond 32767");
+    ok(access(in_folder("long.nii"), F_OK) != 0, "... and no file of it");
+    a.rank = 8;
+    is_int(hcy_host_array_write(&a, in_folder("long.nii")), HCY_EINVAL, "eight axes");
+}
+
+/* --- ISMRMRD --- */
+
+#ifdef HAVE_HDF5
+enum { ROWS = 150, KEPT = 113, LENGTH = MRD_SAMPLES - 2 };
+
+static void check_raw(const char *path)
+{
+    hcy_host_array a = HCY_HOST_ARRAY_INIT;
+    char name[600];
+    bool same;
+    static const char *const samples[] = { "", ":/dataset/data", ":/dataset/data/data" };
+    for (int i = 0; i < 3; i++) {
+        snprintf(name, sizeof name, "%s%s", path, samples[i]);
+        is_int(hcy_host_array_read(&a, name), 0, "acquisitions%s", samples[i]);
+        same = a.is_complex && a.bytes == 4 && a.rank == 3 && a.shape[0] == MRD_CHANNELS &&
+               a.shape[1] == KEPT && a.shape[2] == LENGTH;
+        for (unsigned k = 0; same && k < MRD_CHANNELS * KEPT * LENGTH * 2; k++) {
+            unsigned s = k / 2 % LENGTH, row = k / 2 / LENGTH % KEPT, c = k / 2 / LENGTH / KEPT;
+            same = ((float *)a.data)[k] == mrd_sample(row / 3 * 4 + row % 3, c, s + 1, k % 2);
+        }
+        ok(same, "... [channels][acquisitions][samples], without noise and what is to be discarded");
+        hcy_host_array_free(&a);
+    }
+    snprintf(name, sizeof name, "%s:/dataset/data/traj", path);
+    is_int(hcy_host_array_read(&a, name), 0, "their trajectory");
+    same = !a.is_complex && a.bytes == 4 && a.rank == 3 && a.shape[0] == KEPT && a.shape[1] == LENGTH &&
+           a.shape[2] == MRD_AXES;
+    for (unsigned k = 0; same && k < KEPT * LENGTH * MRD_AXES; k++) {
+        unsigned row = k / MRD_AXES / LENGTH;
+        same = ((float *)a.data)[k] ==
+               mrd_coordinate(row / 3 * 4 + row % 3, k / MRD_AXES % LENGTH + 1, k % MRD_AXES);
+    }
+    ok(same, "... [acquisitions][samples][dimensions]");
+    hcy_host_array_free(&a);
+}
+
+/* A file whose acquisition 1 is changed. */
+static void check_bad_raw(int status, const char *words, void (*change)(struct mrd_record *record))
+{
+    struct mrd_record records[3];
+    hcy_host_array a = HCY_HOST_ARRAY_INIT;
+    mrd_plain(records, 3);
+    change(&records[1]);
+    mrd_write(in_folder("bad.mrd"), records, 3);
+    is_int(hcy_host_array_read(&a, in_folder("bad.mrd")), status, "%s: %s", words, hcy_last_error()->text);
+    ok(!a.data, "... gives nothing");
+    hcy_host_array_free(&a);
+}
+
+static void say_more_samples(struct mrd_record *r)
+{
+    r->head.samples++;
+}
+static void say_other_axes(struct mrd_record *r)
+{
+    r->head.axes = 3;
+}
+static void say_no_channels(struct mrd_record *r)
+{
+    r->head.channels = 0;
+}
+static void discard_all(struct mrd_record *r)
+{
+    r->head.post = 65535;
+}
+static void shorten_data(struct mrd_record *r)
+{
+    r->data.len--;
+}
+static void lose_data(struct mrd_record *r)
+{
+    r->data.len = 0;
+}
+
+static void test_raw(void)
+{
+    static struct mrd_record records[ROWS];
+    hcy_host_array a = HCY_HOST_ARRAY_INIT;
+    mrd_plain(records, ROWS);
+    mrd_write(in_folder("raw.h5"), records, ROWS);
+    check_raw(in_folder("raw.h5"));
+    check_bad_raw(HCY_EFORMAT, "a header of other samples", say_more_samples);
+    check_bad_raw(HCY_EFORMAT, "a header of other coordinates", say_other_axes);
+    check_bad_raw(HCY_EFORMAT, "a header without channels", say_no_channels);
+    check_bad_raw(HCY_EFORMAT, "all is to be discarded", discard_all);
+    check_bad_raw(HCY_ECORRUPT, "too few numbers", shorten_data);
+    check_bad_raw(HCY_ECORRUPT, "no numbers", lose_data);
+    struct mrd_record few[2];
+    mrd_plain(few, 2);
+    few[0].head.flags = few[1].head.flags = 1u << 18;
+    mrd_write(in_folder("noise.h5"), few, 2);
+    is_int(hcy_host_array_read(&a, in_folder("noise.h5")), HCY_EFORMAT, "noise alone: %s",
+           hcy_last_error()->text);
+    mrd_plain(few, 2);
+    for (int i = 0; i < 2; i++) {
+        few[i].head.axes = 0;
+        few[i].traj.len = 0;
+    }
+    mrd_write(in_folder("grid.h5"), few, 2);
+    is_int(hcy_host_array_read(&a, in_folder("grid.h5:/dataset/data/traj")), HCY_ENOENT, "no trajectory: %s",
+           hcy_last_error()->text);
+    is_int(hcy_host_array_read(&a, in_folder("grid.h5:/dataset/data")), 0, "... but samples");
+    hcy_host_array_free(&a);
+    is_int(hcy_host_array_read(&a, in_folder("grid.h5:/dataset/traj")), HCY_ENOENT, "no such dataset");
+    is_int(hcy_host_array_read(&a, in_folder("grid.h5:/dataset")), HCY_ENOENT, "a group is no array");
+}
+
+/* Images, with several series in a file, and beside acquisitions. */
+static void test_images(void)
+{
+    double room[48];
+    hcy_host_array b = HCY_HOST_ARRAY_INIT;
+    for (int kind = 0; kind < 4; kind++) {
+        hcy_host_array a = make_numbers(room, kind & 1 ? 8 : 4, kind >> 1, 3);
+        size_t size = (size_t)24 * a.bytes * (size_t)(1 + a.is_complex);
+        const char *path = in_folder(kind < 2 ? "image.mrd" : "image.mrd:other");
+        is_int(hcy_host_array_write(&a, path), 0, "an image of %s%s", kind >> 1 ? "complex " : "",
+               kind & 1 ? "doubles" : "floats");
+        is_int(hcy_host_array_read(&b, in_folder(kind < 2 ? "image.mrd:/dataset/image_0/data"
+                                                          : "image.mrd:/dataset/other/data")),
+               0, "... read");
+        ok(b.rank == 5 && b.shape[0] == 1 && b.shape[1] == 1 && !memcmp(b.shape + 2, sizes, sizeof sizes) &&
+               b.bytes == a.bytes && b.is_complex == a.is_complex && !memcmp(b.data, a.data, size),
+           "... the same");
+        hcy_host_array_free(&b);
+    }
+    hcy_host_array a = make_numbers(room, 4, 1, 3);
+    is_int(hcy_host_array_write(&a, in_folder("long.mrd")) ||
+               hcy_host_array_read(&b, in_folder("image.mrd:/dataset/image_0/data")),
+           0, "the first series is still there");
+    hcy_host_array_free(&b);
+    a.rank = 6;
+    is_int(hcy_host_array_write(&a, in_folder("long.mrd")), HCY_EINVAL, "six axes");
+    a.rank = 2;
+    a.shape[0] = 70000;
+    is_int(hcy_host_array_write(&a, in_folder("long.mrd")), HCY_ERANGE, "an axis beyond 65535");
+    a.rank = 3;
+    a.shape[0] = a.shape[1] = a.shape[2] = 60000;
+    is_int(hcy_host_array_write(&a, in_folder("long.mrd")), HCY_ERANGE, "an image beyond 4 GiB");
+}
+#endif
+
+int main(void)
+{
+    make_folder();
+    test_cfl();
+    test_cfl_heads();
+    test_nifti();
+#ifdef HAVE_HDF5
+    test_raw();
+    test_images();
+#else
+    skip(1, "this build has no HDF5: ISMRMRD");
+#endif
+    return done_testing();
+}
