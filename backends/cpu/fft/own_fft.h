@@ -10,8 +10,7 @@
 #define HCY_OWN_FFT_H
 
 #include "cpu_priv.h"
-
-enum { OWN_FFT_MOST_PASSES = 64 }; /* one for each factor of n */
+#include "fft_plan.h"
 
 /* A number of a table, in the plan's precision. */
 struct own_double { double re, im; };
@@ -28,7 +27,7 @@ struct own_fft {
     size_t n;
     bool is_double;
     unsigned n_passes;
-    struct own_fft_pass passes[OWN_FFT_MOST_PASSES];
+    struct own_fft_pass passes[HCY_FFT_MOST_PASSES];
     void *tables;
     /* A length with large prime factors, as a convolution (Bluestein): */
     struct own_fft *inner; /* of a length without; or NULL */

@@ -51,7 +51,8 @@ static size_t near_root(size_t n)
 
 static bool is_long(const struct nufft_cut *c)
 {
-    return c->job.dim == 1 && c->cells >= LONG_AXIS && near_root(c->cells) > 64;
+    /* In two steps it would have other bits than in one, which all devices have. */
+    return !(c->job.flags & HCY_NUFFT_SAME_BITS) && c->job.dim == 1 && c->cells >= LONG_AXIS && near_root(c->cells) > 64;
 }
 
 /* The most that a thread needs for one of the axes. */
@@ -481,7 +482,7 @@ static int get_axis_plan(struct cpu_fft_kept **kept, const struct fft *f, size_t
     bool aligned = !in_rows || (n * f->size % ALIGN == 0 && (uintptr_t)f->c.grid % ALIGN == 0);
     /* What is measured may differ from run to run, which a fixed order forbids, and takes longer than a small grid
      * is worth. */
-    bool measured = !(f->c.job.flags & HCY_NUFFT_FIXED_ORDER) && f->c.cells >= WORTH_MEASURING;
+    bool measured = !(f->c.job.flags & (HCY_NUFFT_FIXED_ORDER | HCY_NUFFT_SAME_BITS)) && f->c.cells >= WORTH_MEASURING;
     struct cpu_fft_many many = { f->size == 16, aligned, measured, f->sign, (int)n, 1, 1, (int)n, f->choice, f->simd };
     if (!in_rows)
         many.howmany = COLUMNS, many.stride = COLUMNS, many.dist = 1;
@@ -511,7 +512,7 @@ static int run_cut_fft(const struct cpu_call *call, bool crops)
     size_t size = lay_out_fft(&f, cpu_pool_threads(call->pool), cpu_arg(call, at->scratch));
     if (cpu_arg_size(call, at->scratch) < size)
         return hcy_fail(HCY_EINVAL, "nufft: %zu bytes of scratch are needed", size);
-    f.choice = call->fft;
+    f.choice = f.c.job.flags & HCY_NUFFT_SAME_BITS ? CPU_FFT_OWN : call->fft;
     f.simd = call->simd;
     status = make_plans(&f);
     /* FFTW ends the process when memory lacks, so its needs are tried before the axes run. */
