@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <time.h>
 
-enum { VECTORS = 2, POINTS = 3000 };
+enum { VECTORS = 2, POINTS = 800 };
 static const char *const reference = "cpu@threads=1@simd=portable";
 
 static const struct kind {

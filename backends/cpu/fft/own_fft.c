@@ -169,3 +169,12 @@ void own_fft_run(const struct own_fft *plan, enum cpu_simd simd, const struct ow
 #endif
     ops->run[plan->is_double](plan, lines, scratch);
 }
+
+unsigned own_fft_lead(size_t *lead, size_t n, size_t most)
+{
+    unsigned list[HCY_FFT_MOST_PASSES], count = hcy_fft_factor(list, n), passes = 0;
+    *lead = 1;
+    while (passes + 1 < count && n / *lead > most)
+        *lead *= list[passes++];
+    return passes;
+}

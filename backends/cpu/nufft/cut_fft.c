@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define TWO_PI 6.28318530717958647693
-enum { COLUMNS = 16, ALIGN = 64, LONG_AXIS = 16384, ROWS = 16, WORTH_MEASURING = 1 << 18 };
+enum { COLUMNS = 16, ALIGN = 64, LONG_AXIS = 16384, ROWS = 16, WORTH_MEASURING = 1 << 18, LONG_COLUMN = 4096 };
 
 struct fft {
     struct nufft_cut c;
@@ -28,6 +28,7 @@ struct fft {
     size_t columns;        /* of COLUMNS columns, and behind them of a transform's own needs */
     size_t item;           /* one axis: the vector at hand */
     size_t n1, n2;         /* one long axis */
+    unsigned lead;         /* with the same bits everywhere: passes over all of it, before it is n1 columns of n2 */
     char *turned;          /* [n1][n2], going to the grid */
     char *powers;          /* [n1][COLUMNS]: exp(2 pi i k1 c / n) */
     double *coarse, *fine; /* exp(2 pi i j / n) for j = fine_n * i and j < fine_n */
@@ -51,20 +52,34 @@ static size_t near_root(size_t n)
 
 static bool is_long(const struct nufft_cut *c)
 {
-    /* In two steps it would have other bits than in one, which all devices have. */
-    return !(c->job.flags & HCY_NUFFT_SAME_BITS) && c->job.dim == 1 && c->cells >= LONG_AXIS && near_root(c->cells) > 64;
+    size_t lead;
+    if (c->job.dim > 1 || c->cells < LONG_AXIS)
+        return false;
+    if (c->job.flags & HCY_NUFFT_SAME_BITS)
+        return cpu_fft_lead(&lead, c->cells, LONG_COLUMN) > 0;
+    return near_root(c->cells) > 64;
 }
 
 /* The most that a thread needs for one of the axes. */
 static size_t transform_scratch(const struct fft *f)
 {
-    const size_t lengths[] = { f->n[0], f->n[1], f->n[2] }, parts[] = { f->n1, f->n2, f->n2 };
+    const size_t lengths[] = { f->n[0], f->n[1], f->n[2] }, parts[] = { f->lead ? f->n2 : f->n1, f->n2, f->n2 };
     size_t most = 0;
     for (int i = 0; i < 3; i++) {
         const size_t need = cpu_fft_many_scratch(f->n1 ? parts[i] : lengths[i]);
         most = need > most ? need : most;
     }
     return most;
+}
+
+/* One long axis as a table of n1 by n2, as near to a square as its divisors allow; or, as two steps would have other bits
+ * than one, which all devices have, with so many of its passes taken alone that what is left are short columns. */
+static void cut_long_axis(struct fft *f)
+{
+    f->n1 = near_root(f->c.cells);
+    if (f->c.job.flags & HCY_NUFFT_SAME_BITS)
+        f->lead = cpu_fft_lead(&f->n1, f->c.cells, LONG_COLUMN);
+    f->n2 = f->c.cells / f->n1;
 }
 
 /* Lengths and scratch: [buffers][turned][powers][coarse][fine]. */
@@ -78,11 +93,9 @@ static size_t lay_out_fft(struct fft *f, unsigned threads, char *scratch)
         f->n[d] = d < job->dim ? (size_t)job->grid[job->dim - 1 - d] : 1;
         longest = d && f->n[d] > longest ? f->n[d] : longest;
     }
-    /* One long axis is treated as a table of n1 by n2, as near to a square as its divisors allow. */
     if (is_long(&f->c)) {
-        f->n1 = near_root(f->c.cells);
-        f->n2 = f->c.cells / f->n1;
-        longest = f->n2 > f->n1 ? f->n2 : f->n1;
+        cut_long_axis(f);
+        longest = f->n2 > f->n1 || f->lead ? f->n2 : f->n1;
         f->fine_n = (size_t)ceil(sqrt((double)f->c.cells));
     }
     /* Without scratch memory only the size is asked for, so places are then not made. */
@@ -93,7 +106,7 @@ static size_t lay_out_fft(struct fft *f, unsigned threads, char *scratch)
     if (f->n1) {
         f->turned = scratch ? scratch + at : NULL;
         /* Cropping turns within the grid itself, which it may overwrite; padding writes the grid at the end. */
-        at += f->c.crops ? 0 : align_up(f->c.cells * f->size);
+        at += f->c.crops && !f->lead ? 0 : align_up(f->c.cells * f->size);
         f->powers = scratch ? scratch + at : NULL;
         at += align_up(f->n1 * COLUMNS * f->size);
         f->coarse = scratch ? (double *)(void *)(scratch + at) : NULL;
@@ -475,6 +488,77 @@ static void run_long(struct fft *f, struct cpu_pool *pool, size_t items)
     }
 }
 
+/* --- One long axis, the same bits everywhere --- */
+
+struct lead {
+    const struct fft *f;
+    const char *from;
+    char *to;
+    unsigned pass;
+};
+
+static void lead_range(void *context, size_t begin, size_t end, unsigned thread)
+{
+    const struct lead *l = context;
+    const size_t part = cpu_fft_part(l->f->rows, l->pass), last = end * LONG_COLUMN;
+    (void)thread;
+    cpu_fft_pass(l->f->rows, l->pass, l->from, l->to, begin * LONG_COLUMN, last < part ? last : part);
+}
+
+/* Columns of what the passes have left; they end where the grid is. */
+static void lead_columns(void *context, size_t begin, size_t end, unsigned thread)
+{
+    const struct lead *l = context;
+    const struct fft *f = l->f;
+    char *buffer = f->buffers + thread * f->buffer;
+    for (size_t i = begin; i < end; i++) {
+        const size_t first = i * COLUMNS, n = f->n1 - first < COLUMNS ? f->n1 - first : COLUMNS, stride = f->n1 * f->size;
+        gather_columns(f, buffer, 0, l->from + first * f->size, stride, f->n2, n);
+        cpu_fft_many_run(f->slow, buffer, 1, 0, buffer + f->columns);
+        give_columns_back(f, buffer, 0, l->to + first * f->size, stride, f->n2, n);
+    }
+}
+
+/* Modes of the vector at hand times factors, out of the grid or into it: pieces of both spans, one behind the other. */
+static void weigh_pieces(void *context, size_t begin, size_t end, unsigned thread)
+{
+    const struct fft *f = context;
+    const struct nufft_cut *c = &f->c;
+    char *grid = c->grid + f->item * c->cells * f->size, *modes = c->modes + f->item * c->all * f->size;
+    (void)thread;
+    for (int k = 0; k < 2; k++) {
+        const struct nufft_span *s = &c->spans[0][k];
+        const size_t first = begin * LONG_COLUMN, last = end * LONG_COLUMN < s->n ? end * LONG_COLUMN : s->n;
+        char *g = grid + (s->grid + first) * f->size, *m = modes + (s->mode + first) * f->size;
+        if (first < last)
+            c->ops->weigh(c->crops ? m : g, c->crops ? g : m, c->factors[0] + (s->factor + first) * c->real, 1, last - first);
+    }
+}
+
+static void run_lead(struct fft *f, struct cpu_pool *pool, size_t items)
+{
+    const struct nufft_cut *c = &f->c;
+    const size_t pieces = c->spans[0][0].n / LONG_COLUMN + 1; /* the other span is no longer */
+    for (f->item = 0; f->item < items; f->item++) {
+        char *grid = c->grid + f->item * c->cells * f->size;
+        if (!c->crops) {
+            nufft_zero(pool, grid, c->cells * f->size);
+            cpu_pool_for(pool, pieces, 1, weigh_pieces, f);
+        }
+        /* Each pass reads all numbers and writes all: to and fro between the grid and a memory as large. */
+        struct lead l = { f, grid, f->turned, 0 };
+        for (; l.pass < f->lead; l.pass++) {
+            cpu_pool_for(pool, cpu_fft_part(f->rows, l.pass) / LONG_COLUMN + 1, 1, lead_range, &l);
+            l.from = l.to;
+            l.to = l.to == grid ? f->turned : grid;
+        }
+        l.to = grid;
+        cpu_pool_for(pool, (f->n1 + COLUMNS - 1) / COLUMNS, 1, lead_columns, &l);
+        if (c->crops)
+            cpu_pool_for(pool, pieces, 1, weigh_pieces, f);
+    }
+}
+
 /* --- The kernels --- */
 
 static int get_axis_plan(struct cpu_fft_kept **kept, const struct fft *f, size_t n, bool in_rows)
@@ -492,12 +576,14 @@ static int get_axis_plan(struct cpu_fft_kept **kept, const struct fft *f, size_t
 static int make_plans(struct fft *f)
 {
     unsigned dim = f->c.job.dim;
-    int status = get_axis_plan(&f->rows, f, f->n1 ? f->n2 : f->n[0], true);
+    /* Passes over a whole axis are those of its own plan. */
+    const size_t row = f->n1 && !f->lead ? f->n2 : f->n[0], column = f->lead ? f->n2 : f->n1;
+    int status = get_axis_plan(&f->rows, f, row, true);
     /* Which plan stands for which axis depends on the way: a long axis has rows and columns. */
     if (!status && dim == 3)
         status = get_axis_plan(&f->middle, f, f->n[1], false);
     if (!status && (dim > 1 || f->n1))
-        status = get_axis_plan(&f->slow, f, f->n1 ? f->n1 : f->n[dim - 1], false);
+        status = get_axis_plan(&f->slow, f, f->n1 ? column : f->n[dim - 1], false);
     return status;
 }
 
@@ -521,6 +607,8 @@ static int run_cut_fft(const struct cpu_call *call, bool crops)
         status = cpu_fft_many_check(plans, sizeof plans / sizeof plans[0], cpu_pool_threads(call->pool));
     if (!status && dim > 1)
         run_axes(&f, call->pool, call->items);
+    else if (!status && f.lead)
+        run_lead(&f, call->pool, call->items);
     else if (!status && f.n1)
         run_long(&f, call->pool, call->items);
     else if (!status)
