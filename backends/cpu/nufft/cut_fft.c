@@ -6,35 +6,12 @@
  * n2 rows (Bailey's four steps), which several threads share, which keeps to the caches, and whose result
  * does not depend on the number of threads.
  */
-#include "cpu_nufft.h"
+#include "cut_fft.h"
 
 #include <math.h>
 #include <string.h>
 
 #define TWO_PI 6.28318530717958647693
-enum { COLUMNS = 16, ALIGN = 64, LONG_AXIS = 16384, ROWS = 16, WORTH_MEASURING = 1 << 18, LONG_COLUMN = 4096 };
-
-struct fft {
-    struct nufft_cut c;
-    int sign;
-    enum cpu_fft_choice choice;
-    enum cpu_simd simd;
-    size_t n[3];           /* cells of each axis, from the fastest on; 1 beyond dim */
-    size_t size;           /* bytes of a complex number */
-    size_t blocks[2], all; /* of COLUMNS columns in each span of x */
-    struct cpu_fft_kept *rows, *middle, *slow;
-    char *buffers;
-    size_t buffer;         /* bytes of a thread's buffer: */
-    size_t columns;        /* of COLUMNS columns, and behind them of a transform's own needs */
-    size_t item;           /* one axis: the vector at hand */
-    size_t n1, n2;         /* one long axis */
-    unsigned lead;         /* with the same bits everywhere: passes over all of it, before it is n1 columns of n2 */
-    char *turned;          /* [n1][n2], going to the grid */
-    char *powers;          /* [n1][COLUMNS]: exp(2 pi i k1 c / n) */
-    double *coarse, *fine; /* exp(2 pi i j / n) for j = fine_n * i and j < fine_n */
-    size_t fine_n;
-};
-
 static size_t align_up(size_t n)
 {
     return (n + ALIGN - 1) / ALIGN * ALIGN;
@@ -159,26 +136,6 @@ static struct block block_at(const struct fft *f, size_t i)
     size_t first = (i - (k ? f->blocks[0] : 0)) * COLUMNS;
     return (struct block){ s->grid + first, s->mode + first, s->factor + first,
                            s->n - first < COLUMNS ? s->n - first : COLUMNS };
-}
-
-/* n rows of a block, `stride` bytes apart, to the buffer from its row `at` on, and back. */
-static void gather_columns(const struct fft *f, char *buffer, size_t at, const char *from, size_t stride, size_t n,
-                           size_t columns)
-{
-    size_t bytes = columns * f->size, row = COLUMNS * f->size;
-    for (size_t i = 0; i < n; i++) {
-        memcpy(buffer + (at + i) * row, from + i * stride, bytes);
-        /* The columns that are missing are transformed too, so they must be numbers. */
-        if (bytes < row)
-            memset(buffer + (at + i) * row + bytes, 0, row - bytes);
-    }
-}
-
-static void give_columns_back(const struct fft *f, const char *buffer, size_t at, char *to, size_t stride, size_t n,
-                              size_t columns)
-{
-    for (size_t i = 0; i < n; i++)
-        memcpy(to + i * stride, buffer + (at + i) * COLUMNS * f->size, columns * f->size);
 }
 
 static void zero_rows(const struct fft *f, char *buffer, size_t begin, size_t end)
@@ -488,77 +445,6 @@ static void run_long(struct fft *f, struct cpu_pool *pool, size_t items)
     }
 }
 
-/* --- One long axis, the same bits everywhere --- */
-
-struct lead {
-    const struct fft *f;
-    const char *from;
-    char *to;
-    unsigned pass;
-};
-
-static void lead_range(void *context, size_t begin, size_t end, unsigned thread)
-{
-    const struct lead *l = context;
-    const size_t part = cpu_fft_part(l->f->rows, l->pass), last = end * LONG_COLUMN;
-    (void)thread;
-    cpu_fft_pass(l->f->rows, l->pass, l->from, l->to, begin * LONG_COLUMN, last < part ? last : part);
-}
-
-/* Columns of what the passes have left; they end where the grid is. */
-static void lead_columns(void *context, size_t begin, size_t end, unsigned thread)
-{
-    const struct lead *l = context;
-    const struct fft *f = l->f;
-    char *buffer = f->buffers + thread * f->buffer;
-    for (size_t i = begin; i < end; i++) {
-        const size_t first = i * COLUMNS, n = f->n1 - first < COLUMNS ? f->n1 - first : COLUMNS, stride = f->n1 * f->size;
-        gather_columns(f, buffer, 0, l->from + first * f->size, stride, f->n2, n);
-        cpu_fft_many_run(f->slow, buffer, 1, 0, buffer + f->columns);
-        give_columns_back(f, buffer, 0, l->to + first * f->size, stride, f->n2, n);
-    }
-}
-
-/* Modes of the vector at hand times factors, out of the grid or into it: pieces of both spans, one behind the other. */
-static void weigh_pieces(void *context, size_t begin, size_t end, unsigned thread)
-{
-    const struct fft *f = context;
-    const struct nufft_cut *c = &f->c;
-    char *grid = c->grid + f->item * c->cells * f->size, *modes = c->modes + f->item * c->all * f->size;
-    (void)thread;
-    for (int k = 0; k < 2; k++) {
-        const struct nufft_span *s = &c->spans[0][k];
-        const size_t first = begin * LONG_COLUMN, last = end * LONG_COLUMN < s->n ? end * LONG_COLUMN : s->n;
-        char *g = grid + (s->grid + first) * f->size, *m = modes + (s->mode + first) * f->size;
-        if (first < last)
-            c->ops->weigh(c->crops ? m : g, c->crops ? g : m, c->factors[0] + (s->factor + first) * c->real, 1, last - first);
-    }
-}
-
-static void run_lead(struct fft *f, struct cpu_pool *pool, size_t items)
-{
-    const struct nufft_cut *c = &f->c;
-    const size_t pieces = c->spans[0][0].n / LONG_COLUMN + 1; /* the other span is no longer */
-    for (f->item = 0; f->item < items; f->item++) {
-        char *grid = c->grid + f->item * c->cells * f->size;
-        if (!c->crops) {
-            nufft_zero(pool, grid, c->cells * f->size);
-            cpu_pool_for(pool, pieces, 1, weigh_pieces, f);
-        }
-        /* Each pass reads all numbers and writes all: to and fro between the grid and a memory as large. */
-        struct lead l = { f, grid, f->turned, 0 };
-        for (; l.pass < f->lead; l.pass++) {
-            cpu_pool_for(pool, cpu_fft_part(f->rows, l.pass) / LONG_COLUMN + 1, 1, lead_range, &l);
-            l.from = l.to;
-            l.to = l.to == grid ? f->turned : grid;
-        }
-        l.to = grid;
-        cpu_pool_for(pool, (f->n1 + COLUMNS - 1) / COLUMNS, 1, lead_columns, &l);
-        if (c->crops)
-            cpu_pool_for(pool, pieces, 1, weigh_pieces, f);
-    }
-}
-
 /* --- The kernels --- */
 
 static int get_axis_plan(struct cpu_fft_kept **kept, const struct fft *f, size_t n, bool in_rows)
@@ -608,7 +494,7 @@ static int run_cut_fft(const struct cpu_call *call, bool crops)
     if (!status && dim > 1)
         run_axes(&f, call->pool, call->items);
     else if (!status && f.lead)
-        run_lead(&f, call->pool, call->items);
+        nufft_run_lead(&f, call->pool, call->items);
     else if (!status && f.n1)
         run_long(&f, call->pool, call->items);
     else if (!status)
