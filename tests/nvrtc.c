@@ -14,6 +14,9 @@
 #define PENCIL(real, precision, spreads)                                                                     \
     "-DGROUP_SIZE=64 -DREAL=" real " -DPRECISION=" precision " -DDIM=3 -DXB=2 -DYB=4 -DZS=2 -DWIDTH=7u -DBATCH=64"   \
     " -DVECTORS=2 -DPLACES=64 -DSPREADS=" spreads " -DRESIDENT=4"
+#define POINT(real, precision, places, spreads)                                                              \
+    "-DGROUP_SIZE=64 -DREAL=" real " -DPRECISION=" precision " -DDIM=3 -DXB=2 -DYB=4 -DZS=2 -DWIDTH=7u -DBATCH=64"   \
+    " -DVECTORS=1 -DPARTS=1 -DFIXED=2 -DPLACES=" places " -DSPREADS=" spreads " -DRESIDENT=0"
 #define ROW "-DDECODE_BLOCKS=8"
 
 static const struct {
@@ -36,17 +39,23 @@ static const struct {
     { "sorting rows", gpu_text_eval_order, "-arch=compute_75 -DGROUP_SIZE=256 -DWORD=uint64_t -DPARTS=1" },
     { "points to the grid on tensor cores, floats", gpu_text_nufft_pencil,
       "-arch=compute_80 " PENCIL("float", "1", "1") },
+    { "points to integers, the same everywhere", gpu_text_nufft,
+      "-arch=compute_90 -fmad=false " POINT("float", "1", "32", "1") },
+    { "points from the grid, the same everywhere", gpu_text_nufft_same,
+      "-arch=compute_75 -fmad=false " POINT("double", "2", "64", "0") },
+    { "lines of a grid, floats", gpu_text_nufft_lines, "-arch=compute_75 -fmad=false -DGROUP_SIZE=256 -DREAL=float" },
+    { "lines of a grid, doubles", gpu_text_nufft_lines, "-arch=compute_90 -fmad=false -DGROUP_SIZE=256 -DREAL=double" },
     { "points from the grid, doubles", gpu_text_nufft_pencil, "-arch=compute_90 " PENCIL("double", "2", "0") },
 };
 
 static int compiles(const struct nvrtc_api *rtc, const char *text, const char *options)
 {
-    const char *list[16];
+    const char *list[20];
     char *copy = strdup(options), *save = NULL, *log = NULL;
     int n = 0, failed;
     size_t size = 0;
     nvrtcProgram program;
-    for (char *word = strtok_r(copy, " ", &save); word && n < 16; word = strtok_r(NULL, " ", &save))
+    for (char *word = strtok_r(copy, " ", &save); word && n < 20; word = strtok_r(NULL, " ", &save))
         list[n++] = word;
     if (rtc->nvrtcCreateProgram(&program, text, "kernel.cu", 0, NULL, NULL))
         bail_out("no program");

@@ -133,6 +133,10 @@ size_t cpu_fft_many_scratch(size_t n);
 /* `times` times, `pitch` bytes apart; any thread. */
 void cpu_fft_many_run(const struct cpu_fft_kept *plan, void *data, size_t times, size_t pitch, void *scratch);
 void cpu_fft_many_put(struct cpu_fft_kept *plan);
+/* A long line whose single passes threads share, by a plan of the CPU's own for a row of it (own_fft.h). */
+unsigned cpu_fft_lead(size_t *lead, size_t n, size_t most);
+size_t cpu_fft_part(const struct cpu_fft_kept *plan, unsigned pass); /* short transforms of a pass */
+void cpu_fft_pass(const struct cpu_fft_kept *plan, unsigned pass, const void *in, void *out, size_t begin, size_t end);
 
 /* The families' tables of kernels, each with a NULL name at its end: generated from what the families' folders add to
  * cpu_kernel_tables (local.mk).  NULL at the end. */

@@ -184,6 +184,7 @@ int cuda_kernel_get(void **kimpl, const char **variant, void *impl, const hcy_si
                                .plan = plan_behind,
                                .units = (uint32_t)d->units, .lanes = true,
                                .products = (d->arch >= 80) + (d->arch >= 90),
+                               .no_contraction = "-fmad=false",
                                .row = gpu_row_of(&d->choice), .local_bytes = d->local_bytes };
     snprintf(k->variant, sizeof k->variant, "sm_%d", d->arch);
     int status = need_compiler(d, signature->name);

@@ -55,6 +55,8 @@ struct gpu_ops {
     bool alone;        /* a processor: groups of one item, which runs in sequence what many would share */
     bool static_local; /* local memory is what the text says, not what a launch wants */
     bool atomics32;    /* no atomic sums of 64 bits */
+    /* The compiler's option with which a * b + c are two operations; NULL: the texts' own pragma is enough. */
+    const char *no_contraction;
     const struct gpu_row *row; /* its parameters */
     size_t local_bytes;        /* that a group may have; 0: not known */
 };
@@ -91,6 +93,7 @@ gpu_make_tables gpu_filter_tables, gpu_filter_plain_tables; /* gpu_filter_prepar
 extern const char gpu_text_decode[], gpu_text_decode_fast[], gpu_text_azint[], gpu_text_azint_fast[],
     gpu_text_filter[], gpu_text_regions[], gpu_text_pick[],
     gpu_text_nufft_sort[], gpu_text_nufft_settle[], gpu_text_nufft_scan[],
-    gpu_text_nufft[], gpu_text_nufft_pencil[], gpu_text_nufft_cut[], gpu_text_eval_pick[], gpu_text_eval_order[];
+    gpu_text_nufft[], gpu_text_nufft_pencil[], gpu_text_nufft_cut[], gpu_text_nufft_same[], gpu_text_nufft_lines[],
+    gpu_text_eval_pick[], gpu_text_eval_order[];
 
 #endif

@@ -166,12 +166,28 @@ struct gpu_nufft_bucket {
 #define GPU_NUFFT_CODES 8192u /* two for each bucket */
 #define GPU_NUFFT_GROUP 256u  /* items that sort */
 #define GPU_NUFFT_SCAN  2048u /* keys of a group that sums their counts */
+#define GPU_NUFFT_SAME  2    /* how sums are fixed: 1: in every run, 2: on every device */
 #define GPU_NUFFT_NARROW 4u /* windows up to this width are worth 11 bits of a float on tensor cores */
 
 /* Modes and the grid; axes as the job counts them, moved so that the last is number 2. */
 struct gpu_nufft_cut {
     uint64_t modes[3], grid[3], factors[3]; /* factors: where they begin */
     uint32_t items, dim, fft_order, row_items; /* items of a group that share a row */
+};
+
+/* Of an axis beside the one that is transformed: `n` of its numbers are, those before `first` and, behind so many that
+ * are skipped, the others. */
+struct gpu_nufft_ends {
+    uint64_t n, first, skipped;
+};
+/* A pass over the lines of an axis (lines.cl). */
+struct gpu_nufft_pass {
+    uint64_t n, done;             /* numbers of a line; product of the earlier passes' radices */
+    uint64_t inner, outer;        /* numbers side by side, from one number of a line to the next; blocks of them */
+    uint64_t row;                 /* of ends[1]: from one number to the next */
+    uint64_t from_zero, to_zero;  /* numbers of a line between them are zeros, and not read */
+    struct gpu_nufft_ends ends[2]; /* of the faster axes */
+    uint32_t backward, reserved;
 };
 
 #endif

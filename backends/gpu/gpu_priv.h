@@ -9,7 +9,7 @@
 
 #include <pthread.h>
 
-#define GPU_MAX_OPTIONS   16
+#define GPU_MAX_OPTIONS   20
 #define GPU_OPTIONS_BYTES 400
 #define GPU_MAX_FUNCTIONS 12
 /* Frames a launch: enough to fill the largest device, few enough for two launches to overlap with their copies. */
@@ -187,5 +187,9 @@ int gpu_nufft_spread_scratch(size_t *size, const struct gpu_call *call);
 int gpu_nufft_crop_launch(const struct gpu_call *call);
 int gpu_nufft_pad_launch(const struct gpu_call *call);
 int gpu_nufft_scale_launch(const struct gpu_call *call);
+
+/* gpu_nufft_lines.c */
+int gpu_nufft_lines_launch(const struct gpu_call *call);
+int gpu_nufft_lines_scratch(size_t *size, const struct gpu_call *call);
 
 #endif

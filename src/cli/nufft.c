@@ -19,7 +19,7 @@ struct values {
     const char *points, *targets, *in, *out, *modes, *device;
     struct cli_int type, sign;
     struct cli_real eps;
-    int method, deterministic, check, quiet, cycles, planar, xyz, wide;
+    int method, deterministic, everywhere, check, quiet, cycles, planar, xyz, wide;
 };
 
 static const char *const methods[] = { "auto", "grid", "direct", NULL }; /* as hcy_nufft_method */
@@ -44,6 +44,7 @@ static const struct cli_option options[] = {
     { "method", 0, CLI_CHOICE, AT(method), "METHOD", "auto (default), grid, direct: the sum itself", 0, 0, methods },
     { "deterministic", 0, CLI_FLAG, AT(deterministic), NULL, "the same bits for any threads and any order of points", 0, 0,
       NULL },
+    { "same-everywhere", 0, CLI_FLAG, AT(everywhere), NULL, "the same bits on every device, too", 0, 0, NULL },
     { "check", 0, CLI_FLAG, AT(check), NULL, "100 random results against the direct sum", 0, 0, NULL },
     { "quiet", 'q', CLI_FLAG, AT(quiet), NULL, "no summary", 0, 0, NULL },
     CLI_ISOLATE_OPTIONS,
@@ -437,7 +438,9 @@ static int transform_arrays(struct job *j)
     desc.n_transforms = (int64_t)j->vectors;
     desc.eps = j->eps;
     o.method = j->v->method;
-    o.deterministic = j->v->deterministic;
+    o.deterministic = j->v->deterministic ? HCY_NUFFT_SAME_RUNS : 0;
+    if (j->v->everywhere)
+        o.deterministic = HCY_NUFFT_SAME_EVERYWHERE;
     /* Opening a device may compile kernels, so the user is told. */
     double begun = progress_seconds(&j->progress);
     progress_say(&j->progress, "preparing the device ...");

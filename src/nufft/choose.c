@@ -109,7 +109,8 @@ static double cost_on(const hcy_nufft *p, const hcy_nufft_job *job, size_t n_poi
 {
     const uint64_t *grid = job->grid;
     double cells = cells_cost(job);
-    if (p->desc.dim < 3 || !p->dev || hcy_device_get_info(p->dev)->kind != HCY_KIND_GPU)
+    /* The same bits everywhere take the same grid. */
+    if (p->desc.dim < 3 || !p->dev || hcy__nufft_is_same(p) || hcy_device_get_info(p->dev)->kind != HCY_KIND_GPU)
         return hcy__nufft_cost(job, n_points);
     double points = job->precision == HCY_F64 && !p->opts.deterministic ? (double)n_points * (8 + 9.3 * job->width)
                                                                          : hcy__nufft_cost(job, n_points) - cells;

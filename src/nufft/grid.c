@@ -169,6 +169,8 @@ static int planes_fft(hcy_queue *q, const hcy_nufft *p, struct hcy__nufft_work *
     return status;
 }
 
+#define LINES_AT(name) HCY_ARG_AT(nufft_lines, name)
+
 /* In place.  In 3-D the first axis goes first to modes and last to the grid: planes without modes are not needed, or
  * are 0. */
 static int fft(hcy_queue *q, const hcy_nufft *p, struct hcy__nufft_work *w, size_t n, int sign, bool to_grid)
@@ -179,6 +181,18 @@ static int fft(hcy_queue *q, const hcy_nufft *p, struct hcy__nufft_work *w, size
     if (status)
         return status;
     return to_grid ? one_fft(q, p->first_axis, p, w, sign, w->grid) : planes_fft(q, p, w, n, sign);
+}
+
+/* The same with the same bits on every device, by a kernel. */
+static int same_fft(hcy_queue *q, const hcy_nufft *p, struct hcy__nufft_work *w, size_t n, int sign, bool to_grid)
+{
+    hcy_nufft_job job = p->job;
+    hcy_arg args[HCY_N_ARGS(nufft_lines)] = { [LINES_AT(grid)] = hcy_arg_buf(w->grid),
+                                              [LINES_AT(roots)] = hcy_arg_buf(p->roots),
+                                              [LINES_AT(job)] = hcy_arg_struct(&job, sizeof job) };
+    job.sign = sign;
+    job.flags |= to_grid ? HCY_NUFFT_LINES_TO_GRID : 0;
+    return launch(q, p, w, LINES, n, args, HCY_N_ARGS(nufft_lines), LINES_AT(scratch));
 }
 
 /* Between the work's grid and modes, with the transform. */
@@ -197,13 +211,15 @@ int hcy__nufft_transform(hcy_queue *q, const hcy_nufft *p, struct hcy__nufft_wor
     /* A device with one kernel for both needs no FFT, and no pass of its own for the cut. */
     if (at_once)
         return launch(q, p, w, to_grid ? TO_GRID : TO_MODES, n, args, at->n, at->scratch);
-    if (!p->fft)
+    int (*const transform)(hcy_queue *, const hcy_nufft *, struct hcy__nufft_work *, size_t, int, bool) =
+        hcy__nufft_is_same(p) ? same_fft : fft;
+    if (!p->fft && !p->roots)
         return hcy__nufft_lacks(p, to_grid ? TO_GRID : TO_MODES);
     /* The cut stands on the modes' side of the transform: behind it to the modes, before it to the grid. */
-    int status = to_grid ? 0 : fft(q, p, w, n, sign, false);
+    int status = to_grid ? 0 : transform(q, p, w, n, sign, false);
     if (!status)
         status = launch(q, p, w, to_grid ? PAD : CROP, n, args, at->n, at->scratch);
-    return status || !to_grid ? status : fft(q, p, w, n, sign, true);
+    return status || !to_grid ? status : transform(q, p, w, n, sign, true);
 }
 
 /* --- Whole transforms --- */

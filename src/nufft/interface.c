@@ -11,7 +11,7 @@
 
 static const char *const kernel_names[N_KERNELS] = { "nufft_sort", "nufft_spread", "nufft_interp",
                                                      "nufft_crop", "nufft_pad",    "nufft_modes",
-                                                     "nufft_grid", "nufft_scale" };
+                                                     "nufft_grid", "nufft_scale", "nufft_lines" };
 
 /* --- Making and ending --- */
 
@@ -78,14 +78,20 @@ static int read_request(hcy_nufft_desc *desc, hcy_nufft_options *opts, const hcy
     return status;
 }
 
+static uint32_t order_flag(const hcy_nufft *p)
+{
+    if (hcy__nufft_is_same(p))
+        return HCY_NUFFT_SAME_BITS;
+    return p->opts.deterministic ? HCY_NUFFT_FIXED_ORDER : 0;
+}
+
 static int set_modes(hcy_nufft *p)
 {
     const hcy_nufft_desc *desc = &p->desc;
     size_t bytes = 0;
     p->job = (hcy_nufft_job){ .dim = (uint32_t)desc->dim,
                               .precision = (uint32_t)desc->precision,
-                              .flags = (p->opts.deterministic ? HCY_NUFFT_FIXED_ORDER : 0u) |
-                                       (p->opts.order ? HCY_NUFFT_FFT_ORDER : 0u),
+                              .flags = order_flag(p) | (p->opts.order ? HCY_NUFFT_FFT_ORDER : 0u),
                               .sign = desc->sign,
                               .modes = { 1, 1, 1 },
                               .grid = { 1, 1, 1 } };
@@ -129,6 +135,13 @@ static int check_kernels(const hcy_nufft *p)
         return p->kernels[SCALE] ? 0 : hcy__nufft_lacks(p, SCALE);
     if (p->kernels[at_once])
         return 0;
+    /* A vendor's transform has its own bits. */
+    if (hcy__nufft_is_same(p) && !p->kernels[LINES])
+        return hcy_fail(HCY_EUNSUPPORTED, "%s has neither the kernel %s nor %s, one of which the same bits everywhere take%s",
+                        name, kernel_names[at_once], kernel_names[LINES],
+                        p->opts.separate_fft ? "; separate_fft leaves out the first" : "");
+    if (hcy__nufft_is_same(p))
+        return p->kernels[apart] ? 0 : hcy__nufft_lacks(p, apart);
     if (!hcy__nufft_has_fft(p) && p->opts.separate_fft)
         return hcy_fail(HCY_EUNSUPPORTED, "%s has no FFT, which separate_fft asks for", name);
     if (!hcy__nufft_has_fft(p))
@@ -171,7 +184,9 @@ int hcy_nufft_create(hcy_nufft **out, hcy_device *dev, const hcy_nufft_desc *use
     p->dev = hcy_device_retain(dev);
     p->desc = desc;
     p->opts = opts;
-    p->may_be_direct = !opts.upsampling && !opts.width && !opts.grid[0] && !opts.separate_fft;
+    /* What is weighed against a device's time, or made to fit its memory, would differ from device to device. */
+    p->may_be_direct = !opts.upsampling && !opts.width && !opts.grid[0] && !opts.separate_fft && !hcy__nufft_is_same(p);
+    p->whole = hcy__nufft_is_same(p);
     p->n_transforms = (size_t)desc.n_transforms;
     /* Vectors at once share launches, but every one has a grid of its own: memory bounds their number. */
     p->batch = opts.max_batch ? opts.max_batch : 4;

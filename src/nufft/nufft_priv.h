@@ -16,7 +16,7 @@
 #include "window.h"
 
 /* In the order of kernel_names[]. */
-enum { SORT, SPREAD, INTERP, CROP, PAD, TO_MODES, TO_GRID, SCALE, N_KERNELS };
+enum { SORT, SPREAD, INTERP, CROP, PAD, TO_MODES, TO_GRID, SCALE, LINES, N_KERNELS };
 
 /* Memory of one execution, which has it alone; a plan keeps those that are free. */
 struct hcy__nufft_work {
@@ -86,7 +86,7 @@ struct hcy_nufft {
     /* What is on the device (points.c).  Tables are of the job that tables_of was. */
     hcy_nufft_job tables_of;
     struct hcy__window window;
-    hcy_buffer *table, *factors, *sorted, *report;
+    hcy_buffer *table, *factors, *roots, *sorted, *report; /* roots: of LINES */
     hcy_event *sorting; /* NULL: the points are sorted */
     /* Where the device lacks TO_MODES or TO_GRID; for job.grid: of all axes, or (3-D) of the first alone and, of the
      * planes that have modes, of the others: of `planes` of them on either side. */
@@ -97,6 +97,12 @@ struct hcy_nufft {
     pthread_mutex_t lock; /* of: */
     struct hcy__nufft_work *free_work;
 };
+
+/* Whether bits shall be the same on every device. */
+static inline bool hcy__nufft_is_same(const hcy_nufft *p)
+{
+    return p->opts.deterministic == HCY_NUFFT_SAME_EVERYWHERE;
+}
 
 static inline size_t hcy__nufft_real(const hcy_nufft *p)
 {

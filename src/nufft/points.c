@@ -4,6 +4,7 @@
  * hcy__nufft_forget().  Setting points has the plan for itself; executions only read what is made here.
  */
 #include "nufft_priv.h"
+#include "fft_plan.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -88,9 +89,41 @@ static int make_fft(hcy_nufft *p)
     return status ? status : hcy_fft_create(&p->fft, p->dev, &others);
 }
 
+/* The roots of unity that nufft_lines takes (kernels.def). */
+static int make_same_roots(hcy_nufft *p)
+{
+    unsigned radices[HCY_FFT_MOST_PASSES];
+    size_t all = 0, at = 0;
+    for (int d = 0; d < p->desc.dim; d++) {
+        const size_t cells = (size_t)p->job.grid[d];
+        if (!hcy_fft_factor(radices, cells))
+            return hcy_fail(HCY_EUNSUPPORTED, "the same bits everywhere: axis %d has a grid of %zu cells, which has a prime "
+                            "factor above 7", d, cells);
+        all += 2 * cells; /* more than it takes: a pass's are fewer than the numbers left to it, by its radix */
+    }
+    double *roots = calloc(all, 2 * sizeof *roots);
+    if (!roots)
+        return hcy_fail(HCY_ENOMEM, "out of memory for the roots of a Fourier transform");
+    for (int d = 0; d < p->desc.dim; d++) {
+        const unsigned passes = hcy_fft_factor(radices, (size_t)p->job.grid[d]);
+        size_t part = (size_t)p->job.grid[d];
+        for (unsigned i = 0; i < passes; part /= radices[i++])
+            for (size_t j = 0; j < part / radices[i]; j++)
+                for (unsigned k = 1; k < radices[i]; k++, at++) {
+                    const struct hcy_fft_number root = hcy_fft_root(j * k, part);
+                    roots[2 * at] = root.re;
+                    roots[2 * at + 1] = root.im;
+                }
+    }
+    int status = hcy__nufft_upload_reals(&p->roots, p, roots, 2 * at);
+    free(roots);
+    return status;
+}
+
 void hcy__nufft_drop_tables(hcy_nufft *p)
 {
     hcy__nufft_drop(&p->table);
+    hcy__nufft_drop(&p->roots);
     hcy__nufft_drop(&p->factors);
     /* An FFT belongs to one grid and one batch, so the one of the last grid is of no use. */
     release_fft(p);
@@ -107,7 +140,10 @@ int hcy__nufft_tables(hcy_nufft *p, bool factors)
         hcy__nufft_upload_reals(&p->table, p, table, HCY_NUFFT_COEFS(p->job.width) * HCY_NUFFT_MAX_WIDTH);
     if (!status && factors)
         status = make_factors(p);
-    if (!status && factors && !(p->kernels[TO_MODES] && p->kernels[TO_GRID]) && hcy__nufft_has_fft(p))
+    const bool apart = factors && !(p->kernels[TO_MODES] && p->kernels[TO_GRID]);
+    if (!status && apart && hcy__nufft_is_same(p))
+        status = make_same_roots(p);
+    else if (!status && apart && hcy__nufft_has_fft(p))
         status = make_fft(p);
     return status;
 }
@@ -133,6 +169,7 @@ void hcy__nufft_share_tables(hcy_nufft *p, const hcy_nufft *from)
     p->window = from->window;
     p->table = hcy_buffer_retain(from->table);
     p->factors = hcy_buffer_retain(from->factors);
+    p->roots = from->roots ? hcy_buffer_retain(from->roots) : NULL;
     p->fft = from->fft ? hcy_fft_retain(from->fft) : NULL;
     p->first_axis = from->first_axis ? hcy_fft_retain(from->first_axis) : NULL;
     p->planes = from->planes;

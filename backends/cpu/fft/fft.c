@@ -186,6 +186,21 @@ void cpu_fft_many_run(const struct cpu_fft_kept *plan, void *data, size_t times,
     }
 }
 
+unsigned cpu_fft_lead(size_t *lead, size_t n, size_t most)
+{
+    return own_fft_lead(lead, n, most);
+}
+
+size_t cpu_fft_part(const struct cpu_fft_kept *plan, unsigned pass)
+{
+    return plan->own->n / plan->own->passes[pass].radix;
+}
+
+void cpu_fft_pass(const struct cpu_fft_kept *plan, unsigned pass, const void *in, void *out, size_t begin, size_t end)
+{
+    own_fft_pass_run(plan->own, pass, plan->many.sign > 0, in, out, begin, end);
+}
+
 static void free_kept(struct cpu_fft_kept *k)
 {
     own_fft_free(k->own);

@@ -2,63 +2,21 @@
  * belong to their makers and are not changed. */
 #include "own_fft.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const double pi = 3.14159265358979323846;
-
-/* --- Factors --- */
-
-/* Large radices first: fewer passes over the numbers. */
-static const unsigned radices[] = { 8, 7, 5, 4, 3, 2 };
-
-/* The radices whose product is n, or 0 where there is another prime factor. */
-static unsigned factor(unsigned *out, size_t n)
-{
-    unsigned count = 0;
-    for (size_t i = 0; i < sizeof radices / sizeof radices[0]; i++)
-        while (n % radices[i] == 0 && n > 1) {
-            /* Four twos that are left go as 4 x 4, since 8 x 2 moves as much for less work in the second pass. */
-            if (radices[i] == 8 && n % 16 == 0 && n % 32 != 0)
-                break;
-            out[count++] = radices[i];
-            n /= radices[i];
-        }
-    return n == 1 ? count : 0;
-}
-
 static bool is_smooth(size_t n)
 {
-    unsigned list[OWN_FFT_MOST_PASSES];
-    return n == 1 || factor(list, n) > 0;
+    unsigned list[HCY_FFT_MOST_PASSES];
+    return n == 1 || hcy_fft_factor(list, n) > 0;
 }
 
 /* --- Tables --- */
 
-/* exp(-2 pi i k / n) from an angle of at most an eighth of the circle, where sine and cosine are most accurate. */
-static struct own_double root(size_t k, size_t n)
-{
-    k %= n;
-    const size_t eighth = 8 * k / n;
-    double re, im;
-    /* The angle from the nearest quarter: exact as a fraction of n. */
-    const size_t quarter = (eighth + 1) / 2;
-    const double rest = 2 * pi * ((double)(4 * k) - (double)(quarter * n)) / (4 * (double)n);
-    const double c = cos(rest), s = sin(rest);
-    switch (quarter % 4) {
-    case 0: re = c, im = s; break;
-    case 1: re = -s, im = c; break;
-    case 2: re = -c, im = -s; break;
-    default: re = s, im = -c; break;
-    }
-    return (struct own_double){ re, -im };
-}
-
-static void put_number(const struct own_fft *f, void *table, size_t i, struct own_double x)
+static void put_number(const struct own_fft *f, void *table, size_t i, struct hcy_fft_number x)
 {
     if (f->is_double)
-        ((struct own_double *)table)[i] = x;
+        ((struct own_double *)table)[i] = (struct own_double){ x.re, x.im };
     else
         ((struct own_float *)table)[i] = (struct own_float){ (float)x.re, (float)x.im };
 }
@@ -85,8 +43,8 @@ static size_t lay_out_passes(struct own_fft *f, const unsigned *list)
 
 static int make_passes(struct own_fft *f)
 {
-    unsigned list[OWN_FFT_MOST_PASSES];
-    f->n_passes = factor(list, f->n);
+    unsigned list[HCY_FFT_MOST_PASSES];
+    f->n_passes = hcy_fft_factor(list, f->n);
     const size_t numbers = lay_out_passes(f, list);
     if (!(f->tables = malloc((numbers ? numbers : 1) * number_size(f))))
         return hcy_fail(HCY_ENOMEM, "out of memory for an FFT of %zu points", f->n);
@@ -96,7 +54,7 @@ static int make_passes(struct own_fft *f)
         p->twiddles = (char *)f->tables + at * number_size(f);
         for (size_t j = 0; j < p->left; j++)
             for (unsigned k = 1; k < p->radix; k++)
-                put_number(f, f->tables, at++, root(j * k, p->left * p->radix));
+                put_number(f, f->tables, at++, hcy_fft_root(j * k, p->left * p->radix));
     }
     return 0;
 }
@@ -125,16 +83,16 @@ static int make_chirp(struct own_fft *f)
     /* The filter is made in double and by the portable variant, so that all machines have the same. */
     struct own_fft *exact = NULL;
     status = own_fft_create(&exact, length, true);
-    struct own_double *filter = calloc(length, sizeof *filter);
+    struct hcy_fft_number *filter = calloc(length, sizeof *filter);
     void *scratch = status ? NULL : aligned_alloc(64, own_fft_scratch(exact));
     f->tables = malloc((f->n + length) * number_size(f));
     if (!status && (!filter || !scratch || !f->tables))
         status = hcy_fail(HCY_ENOMEM, "out of memory for an FFT of %zu points", f->n);
     /* k k is taken modulo 2n: the angle of a large number would have lost its digits. */
     for (size_t k = 0, square = 0; k < f->n && !status; square = (square + 2 * k + 1) % (2 * f->n), k++) {
-        const struct own_double c = root(square, 2 * f->n);
+        const struct hcy_fft_number c = hcy_fft_root(square, 2 * f->n);
         put_number(f, f->tables, k, c);
-        filter[k] = (struct own_double){ c.re / (double)length, -c.im / (double)length };
+        filter[k] = (struct hcy_fft_number){ c.re / (double)length, -c.im / (double)length };
         filter[(length - k) % length] = filter[k];
     }
     if (!status) {
@@ -210,4 +168,13 @@ void own_fft_run(const struct own_fft *plan, enum cpu_simd simd, const struct ow
     (void)simd;
 #endif
     ops->run[plan->is_double](plan, lines, scratch);
+}
+
+unsigned own_fft_lead(size_t *lead, size_t n, size_t most)
+{
+    unsigned list[HCY_FFT_MOST_PASSES], count = hcy_fft_factor(list, n), passes = 0;
+    *lead = 1;
+    while (passes + 1 < count && n / *lead > most)
+        *lead *= list[passes++];
+    return passes;
 }

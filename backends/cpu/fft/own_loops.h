@@ -8,125 +8,7 @@ typedef REAL NAME(vec) __attribute__((vector_size(VECTOR_BYTES)));
 #define V NAME(vec)
 typedef struct NAME(cplx) { V re, im; } NAME(cplx);
 #define C NAME(cplx)
-
-static inline C NAME(add)(C a, C b)
-{
-    return (C){ a.re + b.re, a.im + b.im };
-}
-static inline C NAME(sub)(C a, C b)
-{
-    return (C){ a.re - b.re, a.im - b.im };
-}
-/* a - i b, a + i b */
-static inline C NAME(less_i)(C a, C b)
-{
-    return (C){ a.re + b.im, a.im - b.re };
-}
-static inline C NAME(plus_i)(C a, C b)
-{
-    return (C){ a.re - b.im, a.im + b.re };
-}
-static inline C NAME(times)(C a, NUMBER w)
-{
-    return (C){ a.re * w.re - a.im * w.im, a.im * w.re + a.re * w.im };
-}
-static inline C NAME(scaled)(C a, REAL s)
-{
-    return (C){ a.re * s, a.im * s };
-}
-
-/* --- Short transforms, forward, in place --- */
-
-static inline void NAME(short_2)(C *a)
-{
-    const C s = NAME(add)(a[0], a[1]);
-    a[1] = NAME(sub)(a[0], a[1]);
-    a[0] = s;
-}
-
-static inline void NAME(short_3)(C *a)
-{
-    const REAL half = (REAL)0.5, h = (REAL)0.86602540378443864676;
-    const C s = NAME(add)(a[1], a[2]), d = NAME(scaled)(NAME(sub)(a[1], a[2]), h);
-    const C m = NAME(sub)(a[0], NAME(scaled)(s, half));
-    a[0] = NAME(add)(a[0], s);
-    a[1] = NAME(less_i)(m, d);
-    a[2] = NAME(plus_i)(m, d);
-}
-
-static inline void NAME(short_4)(C *a)
-{
-    const C s0 = NAME(add)(a[0], a[2]), d0 = NAME(sub)(a[0], a[2]);
-    const C s1 = NAME(add)(a[1], a[3]), d1 = NAME(sub)(a[1], a[3]);
-    a[0] = NAME(add)(s0, s1);
-    a[1] = NAME(less_i)(d0, d1);
-    a[2] = NAME(sub)(s0, s1);
-    a[3] = NAME(plus_i)(d0, d1);
-}
-
-/* Odd lengths by pairs of conjugate roots: c and s are the cosines and sines of 2 pi / 5. */
-static inline void NAME(short_5)(C *a)
-{
-    const REAL c1 = (REAL)0.30901699437494742410, c2 = (REAL)-0.80901699437494742410;
-    const REAL s1 = (REAL)0.95105651629515357212, s2 = (REAL)0.58778525229247312917;
-    const C p1 = NAME(add)(a[1], a[4]), m1 = NAME(sub)(a[1], a[4]);
-    const C p2 = NAME(add)(a[2], a[3]), m2 = NAME(sub)(a[2], a[3]);
-    const C r1 = NAME(add)(NAME(add)(a[0], NAME(scaled)(p1, c1)), NAME(scaled)(p2, c2));
-    const C r2 = NAME(add)(NAME(add)(a[0], NAME(scaled)(p1, c2)), NAME(scaled)(p2, c1));
-    const C i1 = NAME(add)(NAME(scaled)(m1, s1), NAME(scaled)(m2, s2));
-    const C i2 = NAME(sub)(NAME(scaled)(m1, s2), NAME(scaled)(m2, s1));
-    a[0] = NAME(add)(a[0], NAME(add)(p1, p2));
-    a[1] = NAME(less_i)(r1, i1);
-    a[4] = NAME(plus_i)(r1, i1);
-    a[2] = NAME(less_i)(r2, i2);
-    a[3] = NAME(plus_i)(r2, i2);
-}
-
-static inline void NAME(short_7)(C *a)
-{
-    const REAL c[3] = { (REAL)0.62348980185873353053, (REAL)-0.22252093395631440429, (REAL)-0.90096886790241912624 };
-    const REAL s[3] = { (REAL)0.78183148246802980871, (REAL)0.97492791218182360702, (REAL)0.43388373911755812048 };
-    C p[3], m[3], r[3], i[3];
-    UNROLLED for (int k = 0; k < 3; k++) {
-        p[k] = NAME(add)(a[1 + k], a[6 - k]);
-        m[k] = NAME(sub)(a[1 + k], a[6 - k]);
-    }
-    UNROLLED for (int j = 0; j < 3; j++) {
-        r[j] = a[0];
-        i[j] = NAME(scaled)(m[0], s[j]);
-        UNROLLED for (int k = 0; k < 3; k++) {
-            /* The root of (j + 1)(k + 1), brought to one of the first three: the others are their conjugates. */
-            const int at = (j + 1) * (k + 1) % 7, near = at > 3 ? 7 - at : at;
-            r[j] = NAME(add)(r[j], NAME(scaled)(p[k], c[near - 1]));
-            if (k)
-                i[j] = NAME(add)(i[j], NAME(scaled)(m[k], at > 3 ? -s[near - 1] : s[near - 1]));
-        }
-    }
-    a[0] = NAME(add)(NAME(add)(a[0], p[0]), NAME(add)(p[1], p[2]));
-    UNROLLED for (int j = 0; j < 3; j++) {
-        a[1 + j] = NAME(less_i)(r[j], i[j]);
-        a[6 - j] = NAME(plus_i)(r[j], i[j]);
-    }
-}
-
-static inline void NAME(short_8)(C *a)
-{
-    const REAL h = (REAL)0.70710678118654752440;
-    C even[4] = { a[0], a[2], a[4], a[6] }, odd[4] = { a[1], a[3], a[5], a[7] };
-    NAME(short_4)(even);
-    NAME(short_4)(odd);
-    /* Times (1 - i) / sqrt 2, -i, (-1 - i) / sqrt 2. */
-    const C w1 = { (odd[1].re + odd[1].im) * h, (odd[1].im - odd[1].re) * h };
-    const C w3 = { (odd[3].im - odd[3].re) * h, -(odd[3].re + odd[3].im) * h };
-    a[0] = NAME(add)(even[0], odd[0]);
-    a[4] = NAME(sub)(even[0], odd[0]);
-    a[1] = NAME(add)(even[1], w1);
-    a[5] = NAME(sub)(even[1], w1);
-    a[2] = NAME(less_i)(even[2], odd[2]);
-    a[6] = NAME(plus_i)(even[2], odd[2]);
-    a[3] = NAME(add)(even[3], w3);
-    a[7] = NAME(sub)(even[3], w3);
-}
+#include "fft_short.h"
 
 /* --- Passes --- */
 
@@ -139,13 +21,13 @@ static inline void NAME(short_8)(C *a)
         for (size_t j = 0; j < left; j++, w += RADIX - 1)                                                 \
             for (size_t q = 0; q < done; q++) {                                                           \
                 C a[RADIX];                                                                               \
-                UNROLLED for (int k = 0; k < RADIX; k++)                                                  \
+                FFT_UNROLLED for (int k = 0; k < RADIX; k++)                                                  \
                     a[k] = x[q + done * (j + left * (size_t)k)];                                          \
                 NAME(short_##RADIX)(a);                                                                   \
                 C *to = y + q + done * RADIX * j;                                                         \
                 to[0] = a[0];                                                                             \
                 /* The first part of a pass, and all of the last one, has roots that are 1. */            \
-                UNROLLED for (int k = 1; k < RADIX; k++)                                                  \
+                FFT_UNROLLED for (int k = 1; k < RADIX; k++)                                                  \
                     to[done * (size_t)k] = j ? NAME(times)(a[k], w[k - 1]) : a[k];                        \
             }                                                                                             \
     }

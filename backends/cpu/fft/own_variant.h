@@ -29,14 +29,6 @@
 
 enum { TILE = 8 };
 
-/* Before a loop over the numbers of a short transform: unrolled, they stay in registers.  Compilers do that by
- * themselves only with -O3, but the last word is mostly -O2, with which passes took two to three times as long. */
-#if defined(__clang__)
-#define UNROLLED _Pragma("clang loop unroll(full)")
-#else
-#define UNROLLED _Pragma("GCC unroll 8")
-#endif
-
 #define REAL     float
 #define NUMBER   struct own_float
 #define LANES    FLOATS

@@ -30,18 +30,21 @@ struct nufft_axis {
     uint32_t log_bin, log_sub;
     uint32_t bins, subs; /* bins of the axis, sub-bins of a bin */
     double offset;       /* half a window, in periods */
+    uint32_t bits, place_bits; /* with HCY_NUFFT_SAME_BITS (nufft_bits.h), */
+    double scale;              /* 2^(place_bits - bits) */
 };
 
 /* Axes are counted from the fastest here: x, y, z. */
 struct nufft_layout {
     unsigned dim, width;
-    bool is_double;
+    bool is_double, same; /* same: HCY_NUFFT_SAME_BITS */
     size_t n_points, real, record; /* record: bytes */
     struct nufft_axis axis[3];
     size_t n_bins, n_keys, cells; /* cells: of the fine grid */
     size_t pitch, rows,
         local;    /* small grid: complex a row, rows a plane, complex in all with some to spare */
     size_t limit; /* points of a subproblem */
+    size_t number; /* bytes of a number of the small grid, at most */
 };
 
 /* Records are { real t[dim]; uint32_t place, number; }: t as in nufft_format.h, from the fastest axis on;
@@ -53,6 +56,7 @@ struct nufft_rows {
     const void *table;   /* [coef][16], aligned to 64 */
     size_t pitch, plane; /* of the small grid, complex */
     unsigned width, dim;
+    double unit; /* to spread integers: what strengths are multiplied by */
 };
 
 /* To sort a range of points. */
@@ -89,6 +93,14 @@ extern const struct nufft_ops nufft_ops_portable[2]; /* float, double */
 extern const struct nufft_ops nufft_ops_avx2[2], nufft_ops_avx512[2];
 #endif
 const struct nufft_ops *nufft_ops(enum cpu_simd simd, bool is_double);
+
+/* The same with HCY_NUFFT_SAME_BITS: small and fine grids to spread to are pairs of int64_t (same.h); order and settle are
+ * NULL, because sums of integers know no order.  multiply is the portable variant's. */
+extern const struct nufft_ops nufft_same_portable[2];
+#ifdef HCY_CPU_X86
+extern const struct nufft_ops nufft_same_avx2[2], nufft_same_avx512[2];
+#endif
+const struct nufft_ops *nufft_ops_for(enum cpu_simd simd, const hcy_nufft_job *job);
 
 /* The job, checked, as a layout; HCY_EINVAL. */
 int nufft_layout_of(struct nufft_layout *layout, const hcy_nufft_job *job);

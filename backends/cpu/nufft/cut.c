@@ -18,7 +18,7 @@ int nufft_take_cut(struct nufft_cut *c, const struct cpu_call *call, bool crops,
     if (status)
         return status;
     /* The layout has checked the job, so its sizes can be used. */
-    c->ops = nufft_ops(call->simd, l.is_double);
+    c->ops = nufft_ops_for(call->simd, &c->job);
     c->real = l.real;
     c->cells = l.cells;
     c->all = 1;
@@ -141,7 +141,8 @@ int nufft_run_scale(const struct cpu_call *call)
         cpu_arg_size(call, AT(in)) < all || cpu_arg_size(call, AT(out)) < all ||
         cpu_arg_size(call, AT(factors)) < one)
         return hcy_fail(HCY_EINVAL, "nufft_scale: the buffers are smaller than the job says");
-    struct scale s = { nufft_ops(call->simd, complex_ == 16),
+    const bool same = job->flags & HCY_NUFFT_SAME_BITS;
+    struct scale s = { same ? &nufft_same_portable[complex_ == 16] : nufft_ops(call->simd, complex_ == 16),
                        n,
                        complex_,
                        cpu_arg(call, AT(in)),

@@ -6,34 +6,12 @@
  * n2 rows (Bailey's four steps), which several threads share, which keeps to the caches, and whose result
  * does not depend on the number of threads.
  */
-#include "cpu_nufft.h"
+#include "cut_fft.h"
 
 #include <math.h>
 #include <string.h>
 
 #define TWO_PI 6.28318530717958647693
-enum { COLUMNS = 16, ALIGN = 64, LONG_AXIS = 16384, ROWS = 16, WORTH_MEASURING = 1 << 18 };
-
-struct fft {
-    struct nufft_cut c;
-    int sign;
-    enum cpu_fft_choice choice;
-    enum cpu_simd simd;
-    size_t n[3];           /* cells of each axis, from the fastest on; 1 beyond dim */
-    size_t size;           /* bytes of a complex number */
-    size_t blocks[2], all; /* of COLUMNS columns in each span of x */
-    struct cpu_fft_kept *rows, *middle, *slow;
-    char *buffers;
-    size_t buffer;         /* bytes of a thread's buffer: */
-    size_t columns;        /* of COLUMNS columns, and behind them of a transform's own needs */
-    size_t item;           /* one axis: the vector at hand */
-    size_t n1, n2;         /* one long axis */
-    char *turned;          /* [n1][n2], going to the grid */
-    char *powers;          /* [n1][COLUMNS]: exp(2 pi i k1 c / n) */
-    double *coarse, *fine; /* exp(2 pi i j / n) for j = fine_n * i and j < fine_n */
-    size_t fine_n;
-};
-
 static size_t align_up(size_t n)
 {
     return (n + ALIGN - 1) / ALIGN * ALIGN;
@@ -51,19 +29,34 @@ static size_t near_root(size_t n)
 
 static bool is_long(const struct nufft_cut *c)
 {
-    return c->job.dim == 1 && c->cells >= LONG_AXIS && near_root(c->cells) > 64;
+    size_t lead;
+    if (c->job.dim > 1 || c->cells < LONG_AXIS)
+        return false;
+    if (c->job.flags & HCY_NUFFT_SAME_BITS)
+        return cpu_fft_lead(&lead, c->cells, LONG_COLUMN) > 0;
+    return near_root(c->cells) > 64;
 }
 
 /* The most that a thread needs for one of the axes. */
 static size_t transform_scratch(const struct fft *f)
 {
-    const size_t lengths[] = { f->n[0], f->n[1], f->n[2] }, parts[] = { f->n1, f->n2, f->n2 };
+    const size_t lengths[] = { f->n[0], f->n[1], f->n[2] }, parts[] = { f->lead ? f->n2 : f->n1, f->n2, f->n2 };
     size_t most = 0;
     for (int i = 0; i < 3; i++) {
         const size_t need = cpu_fft_many_scratch(f->n1 ? parts[i] : lengths[i]);
         most = need > most ? need : most;
     }
     return most;
+}
+
+/* One long axis as a table of n1 by n2, as near to a square as its divisors allow; or, as two steps would have other bits
+ * than one, which all devices have, with so many of its passes taken alone that what is left are short columns. */
+static void cut_long_axis(struct fft *f)
+{
+    f->n1 = near_root(f->c.cells);
+    if (f->c.job.flags & HCY_NUFFT_SAME_BITS)
+        f->lead = cpu_fft_lead(&f->n1, f->c.cells, LONG_COLUMN);
+    f->n2 = f->c.cells / f->n1;
 }
 
 /* Lengths and scratch: [buffers][turned][powers][coarse][fine]. */
@@ -77,11 +70,9 @@ static size_t lay_out_fft(struct fft *f, unsigned threads, char *scratch)
         f->n[d] = d < job->dim ? (size_t)job->grid[job->dim - 1 - d] : 1;
         longest = d && f->n[d] > longest ? f->n[d] : longest;
     }
-    /* One long axis is treated as a table of n1 by n2, as near to a square as its divisors allow. */
     if (is_long(&f->c)) {
-        f->n1 = near_root(f->c.cells);
-        f->n2 = f->c.cells / f->n1;
-        longest = f->n2 > f->n1 ? f->n2 : f->n1;
+        cut_long_axis(f);
+        longest = f->n2 > f->n1 || f->lead ? f->n2 : f->n1;
         f->fine_n = (size_t)ceil(sqrt((double)f->c.cells));
     }
     /* Without scratch memory only the size is asked for, so places are then not made. */
@@ -92,7 +83,7 @@ static size_t lay_out_fft(struct fft *f, unsigned threads, char *scratch)
     if (f->n1) {
         f->turned = scratch ? scratch + at : NULL;
         /* Cropping turns within the grid itself, which it may overwrite; padding writes the grid at the end. */
-        at += f->c.crops ? 0 : align_up(f->c.cells * f->size);
+        at += f->c.crops && !f->lead ? 0 : align_up(f->c.cells * f->size);
         f->powers = scratch ? scratch + at : NULL;
         at += align_up(f->n1 * COLUMNS * f->size);
         f->coarse = scratch ? (double *)(void *)(scratch + at) : NULL;
@@ -145,26 +136,6 @@ static struct block block_at(const struct fft *f, size_t i)
     size_t first = (i - (k ? f->blocks[0] : 0)) * COLUMNS;
     return (struct block){ s->grid + first, s->mode + first, s->factor + first,
                            s->n - first < COLUMNS ? s->n - first : COLUMNS };
-}
-
-/* n rows of a block, `stride` bytes apart, to the buffer from its row `at` on, and back. */
-static void gather_columns(const struct fft *f, char *buffer, size_t at, const char *from, size_t stride, size_t n,
-                           size_t columns)
-{
-    size_t bytes = columns * f->size, row = COLUMNS * f->size;
-    for (size_t i = 0; i < n; i++) {
-        memcpy(buffer + (at + i) * row, from + i * stride, bytes);
-        /* The columns that are missing are transformed too, so they must be numbers. */
-        if (bytes < row)
-            memset(buffer + (at + i) * row + bytes, 0, row - bytes);
-    }
-}
-
-static void give_columns_back(const struct fft *f, const char *buffer, size_t at, char *to, size_t stride, size_t n,
-                              size_t columns)
-{
-    for (size_t i = 0; i < n; i++)
-        memcpy(to + i * stride, buffer + (at + i) * COLUMNS * f->size, columns * f->size);
 }
 
 static void zero_rows(const struct fft *f, char *buffer, size_t begin, size_t end)
@@ -481,7 +452,7 @@ static int get_axis_plan(struct cpu_fft_kept **kept, const struct fft *f, size_t
     bool aligned = !in_rows || (n * f->size % ALIGN == 0 && (uintptr_t)f->c.grid % ALIGN == 0);
     /* What is measured may differ from run to run, which a fixed order forbids, and takes longer than a small grid
      * is worth. */
-    bool measured = !(f->c.job.flags & HCY_NUFFT_FIXED_ORDER) && f->c.cells >= WORTH_MEASURING;
+    bool measured = !(f->c.job.flags & (HCY_NUFFT_FIXED_ORDER | HCY_NUFFT_SAME_BITS)) && f->c.cells >= WORTH_MEASURING;
     struct cpu_fft_many many = { f->size == 16, aligned, measured, f->sign, (int)n, 1, 1, (int)n, f->choice, f->simd };
     if (!in_rows)
         many.howmany = COLUMNS, many.stride = COLUMNS, many.dist = 1;
@@ -491,12 +462,14 @@ static int get_axis_plan(struct cpu_fft_kept **kept, const struct fft *f, size_t
 static int make_plans(struct fft *f)
 {
     unsigned dim = f->c.job.dim;
-    int status = get_axis_plan(&f->rows, f, f->n1 ? f->n2 : f->n[0], true);
+    /* Passes over a whole axis are those of its own plan. */
+    const size_t row = f->n1 && !f->lead ? f->n2 : f->n[0], column = f->lead ? f->n2 : f->n1;
+    int status = get_axis_plan(&f->rows, f, row, true);
     /* Which plan stands for which axis depends on the way: a long axis has rows and columns. */
     if (!status && dim == 3)
         status = get_axis_plan(&f->middle, f, f->n[1], false);
     if (!status && (dim > 1 || f->n1))
-        status = get_axis_plan(&f->slow, f, f->n1 ? f->n1 : f->n[dim - 1], false);
+        status = get_axis_plan(&f->slow, f, f->n1 ? column : f->n[dim - 1], false);
     return status;
 }
 
@@ -511,7 +484,7 @@ static int run_cut_fft(const struct cpu_call *call, bool crops)
     size_t size = lay_out_fft(&f, cpu_pool_threads(call->pool), cpu_arg(call, at->scratch));
     if (cpu_arg_size(call, at->scratch) < size)
         return hcy_fail(HCY_EINVAL, "nufft: %zu bytes of scratch are needed", size);
-    f.choice = call->fft;
+    f.choice = f.c.job.flags & HCY_NUFFT_SAME_BITS ? CPU_FFT_OWN : call->fft;
     f.simd = call->simd;
     status = make_plans(&f);
     /* FFTW ends the process when memory lacks, so its needs are tried before the axes run. */
@@ -520,6 +493,8 @@ static int run_cut_fft(const struct cpu_call *call, bool crops)
         status = cpu_fft_many_check(plans, sizeof plans / sizeof plans[0], cpu_pool_threads(call->pool));
     if (!status && dim > 1)
         run_axes(&f, call->pool, call->items);
+    else if (!status && f.lead)
+        nufft_run_lead(&f, call->pool, call->items);
     else if (!status && f.n1)
         run_long(&f, call->pool, call->items);
     else if (!status)

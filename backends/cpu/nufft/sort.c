@@ -5,6 +5,7 @@
  * then puts their records behind those of the ranges before it.
  */
 #include "cpu_nufft.h"
+#include "nufft/nufft_bits.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +39,7 @@ static void set_layout_axis(struct nufft_layout *l, unsigned d, uint64_t cells, 
     a->bins = (uint32_t)(((cells - 1) >> a->log_bin) + 1);
     a->subs = 1u << (a->log_bin - a->log_sub);
     a->offset = 0.5 * l->width / (double)cells;
+    a->bits = hcy_nufft_cell_bits(cells);
 }
 
 /* Finer sorting than a few points a sub-bin does not pay. */
@@ -63,6 +65,19 @@ static void set_small_grid(struct nufft_layout *l)
     l->pitch = ((extent[0] + 16 + line - 1) / line | 1) * line;
     l->rows = extent[1];
     l->local = l->pitch * l->rows * extent[2] + 64;
+    l->number = l->same ? 2 * sizeof(int64_t) : 2 * l->real;
+}
+
+/* How fine points' places are is the same on every device. */
+static void set_places(struct nufft_layout *l)
+{
+    uint64_t longest = 0;
+    for (unsigned d = 0; d < l->dim; d++)
+        longest = l->axis[d].n > longest ? l->axis[d].n : longest;
+    for (unsigned d = 0; d < l->dim; d++) {
+        l->axis[d].place_bits = hcy_nufft_place_bits(l->dim, !l->is_double, longest);
+        l->axis[d].scale = ldexp(1, (int)(l->axis[d].place_bits - l->axis[d].bits));
+    }
 }
 
 int nufft_layout_of(struct nufft_layout *l, const hcy_nufft_job *job)
@@ -75,6 +90,7 @@ int nufft_layout_of(struct nufft_layout *l, const hcy_nufft_job *job)
                         job->dim, job->precision, job->width, (unsigned long long)job->n_points);
     /* The job has been found sound; from here on sizes follow from it. */
     l->dim = job->dim;
+    l->same = job->flags & HCY_NUFFT_SAME_BITS;
     l->width = job->width;
     l->is_double = job->precision == HCY_F64;
     l->real = l->is_double ? 8 : 4;
@@ -95,6 +111,7 @@ int nufft_layout_of(struct nufft_layout *l, const hcy_nufft_job *job)
     if (l->n_keys > UINT32_MAX / 2)
         return hcy_fail(HCY_ERANGE, "nufft: a grid of %zu cells is too large", l->cells);
     coarsen_keys(l);
+    set_places(l);
     l->limit = limits[l->is_double][l->dim - 1];
     set_small_grid(l);
     return 0;
@@ -301,7 +318,7 @@ int nufft_run_sort(const struct cpu_call *call)
         cpu_arg_size(call, AT(report)) < sizeof(hcy_nufft_report))
         return hcy_fail(HCY_EINVAL, "nufft_sort: the buffers are too small");
     *s.s = placed;
-    s.ops = nufft_ops(call->simd, s.layout.is_double);
+    s.ops = nufft_ops_for(call->simd, job);
     s.fold = (struct nufft_fold){ .layout = &s.layout,
                                   .doubles = doubles,
                                   .keys = (void *)((char *)s.s + placed.keys),

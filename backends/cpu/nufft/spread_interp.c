@@ -8,6 +8,7 @@
  * one only waits for those under way.
  */
 #include "cpu_nufft.h"
+#include "nufft/nufft_bits.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -23,6 +24,20 @@ const struct nufft_ops *nufft_ops(enum cpu_simd simd, bool is_double)
 #endif
     (void)simd;
     return &nufft_ops_portable[is_double];
+}
+
+const struct nufft_ops *nufft_ops_for(enum cpu_simd simd, const hcy_nufft_job *job)
+{
+    const bool is_double = job->precision == HCY_F64;
+    if (!(job->flags & HCY_NUFFT_SAME_BITS))
+        return nufft_ops(simd, is_double);
+#ifdef HCY_CPU_X86
+    if (simd >= CPU_SIMD_AVX512)
+        return &nufft_same_avx512[is_double];
+    if (simd >= CPU_SIMD_AVX2)
+        return &nufft_same_avx2[is_double];
+#endif
+    return &nufft_same_portable[is_double];
 }
 
 /* --- Spreading and interpolation --- */
@@ -43,11 +58,13 @@ struct move {
     char *scratch;
     struct slab *slabs; /* [vector][slab]; NULL: one thread */
     bool in_order;
+    size_t number;      /* bytes of a number of the grid */
+    double *units;      /* of vectors that are spread as integers, or NULL */
 };
 
 static size_t local_bytes(const struct nufft_layout *l)
 {
-    return nufft_up(l->local * 2 * l->real, NUFFT_ALIGN) + NUFFT_ALIGN;
+    return nufft_up(l->local * l->number, NUFFT_ALIGN) + NUFFT_ALIGN;
 }
 
 static size_t table_bytes(const struct nufft_layout *l)
@@ -63,9 +80,25 @@ static int move_scratch(size_t *size, const struct cpu_call *call, const hcy_nuf
     return status;
 }
 
+/* Integers are summed in grids of their own, behind all else. */
+static int integer_grids(size_t *bytes, const struct cpu_call *call, const hcy_nufft_job *job)
+{
+    struct nufft_layout l;
+    int status = nufft_layout_of(&l, job);
+    *bytes = 0;
+    if (!status && l.same)
+        status = hcy_size_mul(bytes, l.cells * l.number, call->items);
+    return status;
+}
+
 static int spread_scratch(size_t *size, const struct cpu_call *call)
 {
-    return move_scratch(size, call, call->values[HCY_ARG_AT(nufft_spread, job)].bytes);
+    const hcy_nufft_job *job = call->values[HCY_ARG_AT(nufft_spread, job)].bytes;
+    size_t grids = 0;
+    int status = move_scratch(size, call, job);
+    if (!status)
+        status = integer_grids(&grids, call, job);
+    return status ? status : hcy_size_add(size, *size, grids);
 }
 
 static int interp_scratch(size_t *size, const struct cpu_call *call)
@@ -104,7 +137,7 @@ static int take_move(struct move *m, const struct cpu_call *call, bool spreads)
         cpu_arg_size(call, at->table) < HCY_NUFFT_COEFS(l->width) * HCY_NUFFT_MAX_WIDTH * l->real)
         return hcy_fail(HCY_EINVAL,
                         "nufft: strengths, grid, window or scratch are smaller than the job says");
-    m->ops = nufft_ops(call->simd, l->is_double);
+    m->ops = nufft_ops_for(call->simd, job);
     m->subs = (const void *)((const char *)m->s + m->s->subs);
     m->strengths = cpu_arg(call, at->strengths);
     m->grid = cpu_arg(call, at->grid);
@@ -113,8 +146,10 @@ static int take_move(struct move *m, const struct cpu_call *call, bool spreads)
     memcpy(table, cpu_arg(call, at->table), HCY_NUFFT_COEFS(l->width) * HCY_NUFFT_MAX_WIDTH * l->real);
     double_table(table, l, m->ops->lanes / 2 * l->real);
     m->scratch = table + nufft_up(table_bytes(l), NUFFT_ALIGN);
-    m->rows = (struct nufft_rows){ table, l->pitch, l->pitch * l->rows, l->width, l->dim };
+    m->rows = (struct nufft_rows){ table, l->pitch, l->pitch * l->rows, l->width, l->dim, 1 };
     m->slabs = NULL;
+    m->number = 2 * l->real;
+    m->units = NULL;
     m->in_order = (job->flags & HCY_NUFFT_FIXED_ORDER) != 0;
     return 0;
 }
@@ -138,7 +173,7 @@ static void move_bin_rows(const struct move *m, uint32_t bin, size_t begin, size
                           bool adds)
 {
     const struct nufft_layout *l = &m->layout;
-    size_t first[3], n[3], c = 2 * l->real;
+    size_t first[3], n[3], c = m->number;
     reach_of(l, bin, first, n);
     n[l->dim - 1] = end;
     /* The fine grid is periodic: a row of the small grid is at most two parts of it. */
@@ -195,7 +230,7 @@ static void add_to_grid(const struct move *m, const struct nufft_sub *sub, size_
         struct slab *s = m->slabs ? &m->slabs[vector * l->axis[l->dim - 1].bins + slab] : NULL;
         if (s)
             enter_slab(m, s, sub->turn[i]);
-        move_bin_rows(m, sub->bin, done, done + n, local, m->grid + vector * l->cells * 2 * l->real, true);
+        move_bin_rows(m, sub->bin, done, done + n, local, m->grid + vector * l->cells * m->number, true);
         if (s)
             leave_slab(s);
         done += n;
@@ -211,9 +246,11 @@ static void spread_range(void *context, size_t begin, size_t end, unsigned threa
     for (size_t i = begin; i < end; i++) {
         size_t vector = i / m->s->n_subs;
         const struct nufft_sub *sub = &m->subs[i % m->s->n_subs];
+        struct nufft_rows rows = m->rows;
+        rows.unit = m->units ? m->units[vector] : 1;
         /* Each subproblem has the whole small grid to itself, however few of its cells it uses. */
-        memset(local, 0, l->local * 2 * l->real);
-        m->ops->spread(&m->rows, records + sub->begin * l->record, sub->end - sub->begin,
+        memset(local, 0, l->local * m->number);
+        m->ops->spread(&rows, records + sub->begin * l->record, sub->end - sub->begin,
                        m->strengths + vector * l->n_points * 2 * l->real, local);
         add_to_grid(m, sub, vector, local);
     }
@@ -348,11 +385,101 @@ static int settle_strengths(struct move *m, const struct cpu_call *call, char **
     return s.room && *copy ? 0 : hcy_fail(HCY_ENOMEM, "nufft_spread: out of memory for a copy of the strengths");
 }
 
+/* --- The same bits everywhere: sums of integers --- */
+
+struct integers {
+    const struct move *m;
+    const char *sums;
+    char *grid;
+    uint32_t *largest; /* a thread */
+    size_t vector;
+};
+enum { INTEGER_PIECE = 1 << 14 };
+
+static void largest_range(void *context, size_t begin, size_t end, unsigned thread)
+{
+    const struct integers *s = context;
+    const struct nufft_layout *l = &s->m->layout;
+    const size_t first = begin * INTEGER_PIECE, last = end * INTEGER_PIECE, n = 2 * l->n_points;
+    const char *c = s->m->strengths + s->vector * n * l->real;
+    for (size_t i = first; i < (last < n ? last : n); i++) {
+        const double x = l->is_double ? ((const double *)(const void *)c)[i] : (double)((const float *)(const void *)c)[i];
+        uint64_t bits;
+        memcpy(&bits, &x, sizeof bits);
+        const uint32_t exponent = (uint32_t)(bits >> 52 & 0x7ff);
+        s->largest[thread] = exponent > s->largest[thread] ? exponent : s->largest[thread];
+    }
+}
+
+/* What the strengths of each vector are multiplied by, and in units[items + vector] what sums are in the end: the
+ * largest strength decides, at as many points as there are. */
+static void find_units(const struct move *m, const struct cpu_call *call, double *units, uint32_t *largest)
+{
+    const unsigned threads = cpu_pool_threads(call->pool);
+    for (size_t v = 0; v < call->items; v++) {
+        struct integers s = { m, NULL, NULL, largest, v };
+        uint32_t most = 0;
+        memset(largest, 0, threads * sizeof *largest);
+        cpu_pool_for(call->pool, 2 * m->layout.n_points / INTEGER_PIECE + 1, 1, largest_range, &s);
+        for (unsigned i = 0; i < threads; i++)
+            most = largest[i] > most ? largest[i] : most;
+        const uint64_t scale = hcy_nufft_scale(m->layout.n_points, most), bits[2] = { scale << 52, hcy_nufft_unit(scale) };
+        memcpy(&units[v], &bits[0], sizeof *units);
+        memcpy(&units[call->items + v], &bits[1], sizeof *units);
+    }
+}
+
+static void floating_range(void *context, size_t begin, size_t end, unsigned thread)
+{
+    const struct integers *s = context;
+    const struct nufft_layout *l = &s->m->layout;
+    const size_t n = 2 * l->cells, first = begin * INTEGER_PIECE, last = end * INTEGER_PIECE < n ? end * INTEGER_PIECE : n;
+    const int64_t *sums = (const void *)(s->sums + s->vector * n * sizeof *sums);
+    char *to = s->grid + s->vector * n * l->real;
+    const double unit = s->m->units[s->vector];
+    (void)thread;
+    for (size_t i = first; i < last; i++)
+        if (l->is_double)
+            ((double *)(void *)to)[i] = (double)sums[i] * unit;
+        else
+            ((float *)(void *)to)[i] = (float)((double)sums[i] * unit);
+}
+
+/* Spreads to integers behind the scratch memory of the threads, and makes them floating point. */
+static int spread_integers(struct move *m, const struct cpu_call *call)
+{
+    const struct nufft_layout *l = &m->layout;
+    const size_t bytes = call->items * l->cells * l->number;
+    double *units = malloc(call->items * 2 * sizeof *units);
+    uint32_t *largest = malloc(cpu_pool_threads(call->pool) * sizeof *largest);
+    struct integers s = { m, m->scratch + cpu_pool_threads(call->pool) * local_bytes(l), m->grid, largest, 0 };
+    int status = units && largest ? 0 : hcy_fail(HCY_ENOMEM, "nufft_spread: out of memory for %zu vectors", call->items);
+    if (!status) {
+        find_units(m, call, units, largest);
+        m->units = units;
+        m->grid = (char *)(uintptr_t)s.sums;
+        m->number = l->number;
+        nufft_zero(call->pool, m->grid, bytes);
+        cpu_pool_for(call->pool, call->items * m->s->n_subs, 1, spread_range, m);
+        m->units = units + call->items;
+        for (; s.vector < call->items; s.vector++)
+            cpu_pool_for(call->pool, 2 * l->cells / INTEGER_PIECE + 1, 1, floating_range, &s);
+    }
+    free(units);
+    free(largest);
+    return status;
+}
+
 static int run_nufft_spread(const struct cpu_call *call)
 {
     struct move m;
     char *copy = NULL;
+    size_t needed, at = hcy_nufft_move_at(true)->scratch;
     int status = take_move(&m, call, true);
+    if (!status)
+        status = spread_scratch(&needed, call);
+    if (!status && cpu_arg_size(call, at) < needed)
+        status = hcy_fail(HCY_EINVAL, "nufft: %zu bytes of scratch are needed", needed);
     if (status)
         return status;
     size_t n_slabs = call->items * m.layout.axis[m.layout.dim - 1].bins;
@@ -362,7 +489,9 @@ static int run_nufft_spread(const struct cpu_call *call)
     /* Points at the same place could otherwise come in any order, which their sums would show. */
     if (!status && m.in_order && m.s->longest > 1)
         status = settle_strengths(&m, call, &copy);
-    if (!status) {
+    if (!status && m.layout.same) {
+        status = spread_integers(&m, call);
+    } else if (!status) {
         nufft_zero(call->pool, m.grid, call->items * m.layout.cells * 2 * m.layout.real);
         cpu_pool_for(call->pool, call->items * m.s->n_subs, 1, spread_range, &m);
     }

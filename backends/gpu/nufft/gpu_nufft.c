@@ -4,6 +4,7 @@
  */
 #include "gpu_priv.h"
 #include "nufft/nufft_arguments.h"
+#include "nufft/nufft_bits.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -23,7 +24,7 @@ struct nufft {
     struct gpu_nufft at;
     uint32_t places; /* bits (point.cl) */
     size_t real, record, n_sums;
-    bool fixed; /* sums do not depend on their order */
+    int fixed; /* sums do not depend on their order; GPU_NUFFT_SAME: nor on the device */
     size_t counts, sums, ranks, records, end;
     uint32_t n_buckets; /* of many points; 0: few */
     size_t codes, cursors, buckets;
@@ -55,21 +56,17 @@ static int set_grid_axes(struct nufft *n, const hcy_nufft_job *job)
     return 0;
 }
 
-/* A record's size, and places: 32 bits are enough in float for axes of 512 cells, whose phases then err by 1e-7. */
+/* A record's size, and places. */
 static void set_record(struct nufft *n)
 {
     uint32_t dim = n->job->dim, longest = 0;
     for (uint32_t d = 0; d < 3; d++) {
-        while ((uint64_t)1 << n->at.bits[d] < n->at.n[d])
-            n->at.bits[d]++;
+        n->at.bits[d] = hcy_nufft_cell_bits(n->at.n[d]);
         longest = n->at.n[d] > longest ? n->at.n[d] : longest;
     }
     /* The fewer bytes a record has, the less the sort writes; doubles need all bits. */
-    bool narrow = n->job->precision == HCY_F32 && dim > 1 && (dim == 2 || longest <= 512);
-    n->places = 64;
-    if (narrow)
-        n->places = dim == 2 ? 48 : 32;
-    n->record = narrow || dim == 1 ? 16 : 32;
+    n->places = hcy_nufft_place_bits(dim, n->job->precision == HCY_F32, longest);
+    n->record = n->places < 64 || dim == 1 ? 16 : 32;
     for (uint32_t d = 0; d < 3; d++)
         n->at.scale[d] = ldexp(1, (int)(n->places - n->at.bits[d]));
 }
@@ -192,16 +189,28 @@ static int open_job(struct nufft *n, const struct gpu_call *call, const hcy_nuff
     if (!status)
         status = place_array(&n->sums, n, n->n_sums, 4);
     n->fixed = (job->flags & HCY_NUFFT_FIXED_ORDER) != 0;
+    if (job->flags & HCY_NUFFT_SAME_BITS)
+        n->fixed = GPU_NUFFT_SAME;
     /* The sort in two steps finds ranks as it goes, so only the other one keeps them. */
     if (!status)
         status = n->n_buckets ? place_buckets(n) : place_array(&n->ranks, n, (size_t)job->n_points, 4);
     return status;
 }
 
-static int options_of(const struct nufft *n, uint32_t group, char *options)
+/* The compiler's option for what shall have the same bits on every device, behind a blank. */
+static int bits_option(const struct gpu_call *call, const hcy_nufft_job *job, char *options, size_t size)
 {
-    return snprintf(options, GPU_OPTIONS_BYTES,
-                    "-DGROUP_SIZE=%u -DREAL=%s -DPRECISION=%u -DDIM=%u -DXB=%u -DYB=%u -DZS=%u -DFIXED=%d -DPLACES=%u",
+    const char *option = call->kernel->ops->no_contraction;
+    bool wanted = option && job->flags & HCY_NUFFT_SAME_BITS;
+    return snprintf(options, size, "%s%s", wanted ? " " : "", wanted ? option : "");
+}
+
+static int options_of(const struct nufft *n, const struct gpu_call *call, uint32_t group, char *options)
+{
+    int used = bits_option(call, n->job, options, GPU_OPTIONS_BYTES);
+    return used +
+           snprintf(options + used, GPU_OPTIONS_BYTES - (size_t)used,
+                    " -DGROUP_SIZE=%u -DREAL=%s -DPRECISION=%u -DDIM=%u -DXB=%u -DYB=%u -DZS=%u -DFIXED=%d -DPLACES=%u",
                     group, n->job->precision == HCY_F64 ? "double" : "float", n->job->precision, n->job->dim,
                     n->shape.xb, n->shape.yb, n->shape.zs, n->fixed, n->places);
 }
@@ -343,7 +352,7 @@ int gpu_nufft_sort_launch(const struct gpu_call *call)
         !holds_elements(&call->values[SORT_AT(report)], 1, sizeof(hcy_nufft_report)))
         return hcy_fail(HCY_EINVAL, "nufft_sort: the buffers are too small");
     /* Both texts are compiled before anything is launched, so a failure leaves the buffers alone. */
-    int used = options_of(&n, n.n_buckets ? SETTLERS : s.group, options);
+    int used = options_of(&n, call, n.n_buckets ? SETTLERS : s.group, options);
     snprintf(options + used, sizeof options - (size_t)used, " -DPOINT=%s -DBUCKET=%u", is_double ? "double" : "float",
              SETTLED);
     status = gpu_variant_get(&s.points, call->kernel, n.n_buckets ? gpu_text_nufft_settle : gpu_text_nufft_sort,
@@ -365,6 +374,7 @@ static int open_move(struct nufft *n, const struct gpu_call *call, bool spreads,
     int status = open_job(n, call, values[at->job].bytes);
     if (status)
         return status;
+    const bool same_interp = !spreads && n->fixed == GPU_NUFFT_SAME;
     size_t complex_ = 2 * n->real;
     /* A buffer sorted for another job would have another size, or keys beyond this grid. */
     if (!holds_elements(&values[at->sorted], 1, n->end))
@@ -379,12 +389,19 @@ static int open_move(struct nufft *n, const struct gpu_call *call, bool spreads,
      * vectors. */
     gpu_shape_for(&n->shape, n->job, call->kernel->ops->units, call->items, spreads);
     n->at.range = n->shape.range;
-    const struct gpu_shape *s = &n->shape;
-    int used = options_of(n, s->group, options);
+    struct gpu_shape *s = &n->shape;
+    /* Sums that are split between items have an order of the device's own: here a point is an item's. */
+    if (same_interp) {
+        s->group = gpu_group(call, GPU_NUFFT_GROUP);
+        s->vectors = 1;
+        n->at.range = s->group == 1 ? 64 : s->group;
+    }
+    int used = options_of(n, call, s->group, options);
     snprintf(options + used, sizeof options - (size_t)used,
              " -DWIDTH=%uu -DPARTS=%u -DBATCH=%u -DVECTORS=%u -DSPREADS=%d -DRESIDENT=%u", n->job->width, s->parts,
              s->batch, s->vectors, spreads, s->resident);
-    return gpu_variant_get(v, call->kernel, s->resident ? gpu_text_nufft_pencil : gpu_text_nufft, options);
+    const char *text = s->resident ? gpu_text_nufft_pencil : gpu_text_nufft;
+    return gpu_variant_get(v, call->kernel, same_interp ? gpu_text_nufft_same : text, options);
 }
 
 /* Groups that each take a range of points and some vectors. */
@@ -497,7 +514,8 @@ static int cut_variant(const struct gpu_call *call, const hcy_nufft_job *job, ui
                        struct gpu_variant **v)
 {
     char options[GPU_OPTIONS_BYTES];
-    snprintf(options, sizeof options, "-DGROUP_SIZE=%u -DREAL=%s", group,
+    int used = bits_option(call, job, options, sizeof options);
+    snprintf(options + used, sizeof options - (size_t)used, " -DGROUP_SIZE=%u -DREAL=%s", group,
              job->precision == HCY_F64 ? "double" : "float");
     return gpu_variant_get(v, call->kernel, gpu_text_nufft_cut, options);
 }
@@ -598,6 +616,7 @@ const struct gpu_kernel_kind gpu_nufft_kernels[] = {
     { "nufft_interp", gpu_nufft_interp_launch, gpu_no_scratch, NULL, GPU_BATCH, false },
     { "nufft_crop", gpu_nufft_crop_launch, gpu_no_scratch, NULL, GPU_BATCH, false },
     { "nufft_pad", gpu_nufft_pad_launch, gpu_no_scratch, NULL, GPU_BATCH, false },
+    { "nufft_lines", gpu_nufft_lines_launch, gpu_nufft_lines_scratch, NULL, GPU_BATCH, false },
     { "nufft_scale", gpu_nufft_scale_launch, gpu_no_scratch, NULL, GPU_BATCH, false },
     { .name = NULL },
 };

@@ -9,10 +9,16 @@
 
 #include <math.h>
 
+/* Whether sums do not depend on their order. */
+static bool is_fixed(const hcy_nufft_job *job)
+{
+    return job->flags & (HCY_NUFFT_FIXED_ORDER | HCY_NUFFT_SAME_BITS);
+}
+
 /* Of a number of a piece: integers of 64 bits are summed where the order of points shall not count. */
 static uint32_t real_words(const hcy_nufft_job *job)
 {
-    return job->precision == HCY_F64 || job->flags & HCY_NUFFT_FIXED_ORDER ? 2 : 1;
+    return job->precision == HCY_F64 || is_fixed(job) ? 2 : 1;
 }
 
 /* Points of a slab. */
@@ -264,7 +270,7 @@ struct gpu_shape gpu_shape_of(const struct gpu_ops *ops, const hcy_nufft_job *jo
     struct gpu_shape s = ops->alone ? shape_alone(job) : choose_columns(job, &least);
     s.range = job->n_points > 1000000 ? 512 : 128; /* few enough to fill a device, many enough to be worth a ring */
     /* Tensor cores sum in an order of their own, so fixed order goes without them. */
-    if (ops->products < job->precision || (job->flags & HCY_NUFFT_FIXED_ORDER))
+    if (ops->products < job->precision || is_fixed(job))
         return s;
     struct gpu_shape pencil = choose_pencil(job, &least_pencil);
     return least_pencil > 0 && least_pencil < least + cost_of_adding(&s, job) ? pencil : s;

@@ -7,7 +7,7 @@
  */
 #pragma once
 #include "dialect.h"
-#include "nufft/nufft_format.h"
+#include "nufft/nufft_bits.h"
 #include "gpu_format.h"
 
 #if PLACES == 32
@@ -23,20 +23,18 @@ struct ALIGNED record {
     u32 high[DIM], low[DIM], number, zero[DIM == 2 ? 3 : 1]; /* all is written: words of 32 bits, four at once */
 };
 #endif
-#define CUT_OFF (64 - PLACES)
 
 /* The window's first cell on an axis, and t (nufft_format.h); places begin at the 64th bit. */
 DEVICE u32 cell_of(const struct gpu_nufft *job, int axis, u64 place)
 {
-    u32 bits = job->bits[axis], cell = (u32)(place >> (64 - bits)) + (place << bits != 0);
-    return cell < job->n[axis] ? cell : 0;
+    return hcy_nufft_cell(place, job->bits[axis], job->n[axis]);
 }
 DEVICE REAL t_of(const struct gpu_nufft *job, int axis, u64 place)
 {
 #if PLACES == 32 /* the same, with half of the bits */
     return (REAL)(i32)(((u32)1 << 31) - ((u32)(place >> 32) << job->bits[axis])) * (REAL)0x1p-31;
 #else
-    return (REAL)(i64)(((u64)1 << 63) - (place << job->bits[axis])) * (REAL)0x1p-63;
+    return (REAL)hcy_nufft_between(place, job->bits[axis]) * (REAL)0x1p-63;
 #endif
 }
 

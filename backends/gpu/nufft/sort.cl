@@ -8,17 +8,12 @@
 #pragma once
 #include "nufft/point.cl"
 
-/* A coordinate to its place; one that is no number or too far away counts as 0.  Rounded up, places stay on their side
- * of a cell: the cell is that of a double. */
+/* A coordinate to its place. */
 DEVICE u64 fold(const struct gpu_nufft *job, int axis, POINT x, int *bad)
 {
     double turns = (double)x * 0.15915494309189533577;
-    int wrong = !(turns < 1099511627776.0 && turns > -1099511627776.0);
-    turns = (wrong ? 0 : turns) - job->offset[axis];
-    turns -= floor(turns);
-    *bad |= wrong;
-    double u = turns * job->n[axis];
-    return u < job->n[axis] ? (u64)ceil(u * job->scale[axis]) << CUT_OFF : 0;
+    *bad |= hcy_nufft_is_far(turns);
+    return hcy_nufft_place(turns, job->offset[axis], job->n[axis], job->scale[axis], PLACES);
 }
 
 /* The slab's number; where points are few, slabs that follow one another have one key, and no order among them. */

@@ -287,16 +287,11 @@ struct fixed {
     u32 exponent; /* of the largest strength of a vector, as in a double */
 };
 
-/* The exponent of the scale, as in a double.  0x7ff: a strength is no number, or infinite. */
+/* The exponent of the scale.  How full slabs are depends on the device's shape of them, the number of points does not. */
 DEVICE u64 scale_of(const struct gpu_nufft *job, const struct gpu_nufft_head *head, u32 exponent)
 {
-    u64 terms = (u64)head->most * job->reach, bits = 11, scale;
-    terms = terms < job->n_points ? terms : job->n_points;
-    while (terms >> bits)
-        bits++;
-    /* strengths < 2^(exponent - 1022), weights < 2, shares < 2^51, sums < 2^62 */
-    scale = 2106 - exponent - bits;
-    return exponent == 0x7ff ? 0x7ff : scale < 2045 ? scale : 2045;
+    u64 terms = FIXED == GPU_NUFFT_SAME ? job->n_points : (u64)head->most * job->reach;
+    return hcy_nufft_scale(terms < job->n_points ? terms : job->n_points, exponent);
 }
 #define PUT(cell, a, b) (ATOMIC_ADD64((cell), (a)), ATOMIC_ADD64((cell) + 1, (b)))
 #define SCALED double
@@ -319,7 +314,7 @@ void gpu_nufft_floating(struct gpu_nufft job, BUFFER(const struct gpu_nufft_head
 {
     OPEN(const struct gpu_nufft_head, head) OPEN(const struct fixed, fixed) OPEN(const u64, from) OPEN(REAL, to)
     u64 scale = scale_of(&job, head, fixed[GROUP_Y].exponent), first = 2 * job.cells * GROUP_Y;
-    double unit = AS_DOUBLE((scale == 0x7ff ? (0x7ffull << 1 | 1) << 51 : (2046 - scale) << 52));
+    double unit = AS_DOUBLE(hcy_nufft_unit(scale));
     for (u64 i = ITEM_OF_ALL; i < 2 * job.cells; i += (u64)GROUPS * GROUP_SIZE)
         to[first + i] = (REAL)((double)(i64)from[first + i] * unit);
 }

@@ -1,0 +1,26 @@
+/* own_pass.c - single passes of the CPU's own Fourier transforms over one long line, number by number.  The bits are those
+ * of the vectors' lanes (own_loops.h).  Pure functions. */
+#include "own_fft.h"
+
+#define REAL     float
+#define NUMBER   struct own_float
+#define NAME(x)  x##_float
+#include "own_pass.h"
+#undef REAL
+#undef NUMBER
+#undef NAME
+
+#define REAL     double
+#define NUMBER   struct own_double
+#define NAME(x)  x##_double
+#include "own_pass.h"
+
+void own_fft_pass_run(const struct own_fft *plan, unsigned pass, bool backward, const void *in, void *out, size_t begin,
+                      size_t end)
+{
+    const struct own_fft_pass *p = &plan->passes[pass];
+    if (plan->is_double)
+        run_pass_double(p, backward, in, out, begin, end);
+    else
+        run_pass_float(p, backward, in, out, begin, end);
+}

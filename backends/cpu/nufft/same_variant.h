@@ -1,0 +1,49 @@
+/* same_variant.h - same.h for float and double with vectors of VECTOR bytes (16, 32, 64).  SAME_OPS(precision, size) is the
+ * table of what comes out. */
+#include "nufft/nufft_bits.h"
+
+#include <string.h>
+
+#define INLINE inline __attribute__((always_inline))
+#ifdef __clang__
+#define UNROLL _Pragma("unroll")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+
+/* What is known of a double's bits: shares of cells are rounded where 1.5 2^52, to which they are added, has its last
+ * bit. */
+#define DOUBLES (VECTOR / 8)
+typedef double wide __attribute__((vector_size(VECTOR)));
+typedef int64_t longs __attribute__((vector_size(VECTOR)));
+typedef int64_t loose_longs __attribute__((vector_size(VECTOR), aligned(8), may_alias));
+#define MIDDLE      6755399441055744.0
+#define MIDDLE_BITS 0x4338000000000000
+
+static void same_add(void *grid, const void *local, size_t n)
+{
+    int64_t *g = grid;
+    const int64_t *l = local;
+    for (size_t i = 0; i < 2 * n; i++)
+        g[i] += l[i];
+}
+
+#define REAL float
+#define NAME(x) f32_##x
+#include "same.h"
+#undef REAL
+#undef NAME
+
+#define REAL double
+#define NAME(x) f64_##x
+#include "same.h"
+
+#if VECTOR == 16
+#define MULTIPLY(x) x##_multiply
+#else
+#define MULTIPLY(x) NULL /* those of the portable variant */
+#endif
+#define SAME_OPS(x, size)                                                                                           \
+    {                                                                                                               \
+        VECTOR / (size), 1, x##_spread, x##_interp, same_add, x##_weigh, MULTIPLY(x), x##_keys, x##_scatter, NULL, NULL \
+    }

@@ -1,0 +1,248 @@
+/* nufft_same - HCY_NUFFT_SAME_EVERYWHERE: the bits of the CPU's portable variant with one thread, from every variant, for
+ * any number of threads and any order of points, and from the device given.  Arguments: a device (default: the CPU's);
+ * "few" for one whose compiler is slow; "time": no test, what a transform takes with and without, best of 5. */
+#include "nufft_oracle.h"
+#include "tap.h"
+
+#include <stdio.h>
+#include <time.h>
+
+enum { VECTORS = 2, POINTS = 800 };
+static const char *const reference = "cpu@threads=1@simd=portable";
+
+static const struct kind {
+    int dim, precision;
+    double eps;
+    int64_t modes[3];
+    bool quick; /* also where a compiler is slow */
+} kinds[] = {
+    { 1, HCY_F32, 1e-3, { 301 }, false },         { 1, HCY_F64, 1e-9, { 20000 }, true },
+    { 1, HCY_F64, 1e-6, { 97 }, false },          { 2, HCY_F32, 1e-5, { 33, 70 }, false },
+    { 2, HCY_F64, 1e-9, { 64, 45 }, false },      { 2, HCY_F64, 1e-12, { 27, 20 }, false },
+    { 3, HCY_F32, 1e-3, { 14, 25, 11 }, false },  { 3, HCY_F32, 1e-5, { 16, 12, 31 }, true },
+    { 3, HCY_F64, 1e-6, { 12, 9, 20 }, false },   { 3, HCY_F64, 1e-9, { 13, 17, 10 }, false },
+    { 3, HCY_F32, 1e-4, { 9, 8, 300 }, false },   { 2, HCY_F32, 1e-4, { 500, 11 }, false },
+};
+
+static hcy_nufft_options options_for(int deterministic)
+{
+    hcy_nufft_options o = HCY_NUFFT_OPTIONS_INIT;
+    o.deterministic = deterministic;
+    o.method = HCY_NUFFT_GRID;
+    return o;
+}
+
+/* Half of the points in a cluster, some of them at the same place. */
+static void open_kind(struct problem *p, const struct kind *k, int type)
+{
+    oracle_state = 7;
+    oracle_open(p, k->precision, type, k->dim, k->modes, POINTS, type == 3 ? 200 : 0, VECTORS);
+    for (int d = 0; d < k->dim; d++)
+        for (size_t i = 0; i < p->m; i++) {
+            const double x = oracle_get(p, p->x[d], i);
+            oracle_put(p, p->x[d], i, i % 4 == 0 ? 0.02 * x : i % 4 == 1 ? oracle_get(p, p->x[d], i / 64) : x);
+        }
+}
+
+/* Points and strengths the other way round. */
+static void turn_around(struct problem *p)
+{
+    for (size_t i = 0; i < p->m / 2; i++) {
+        const size_t j = p->m - 1 - i;
+        for (int d = 0; d < p->dim; d++) {
+            const double x = oracle_get(p, p->x[d], i);
+            oracle_put(p, p->x[d], i, oracle_get(p, p->x[d], j));
+            oracle_put(p, p->x[d], j, x);
+        }
+        for (size_t v = 0; v < 2 * VECTORS; v++) {
+            const size_t a = 2 * (v / 2 * p->m + i) + v % 2, b = 2 * (v / 2 * p->m + j) + v % 2;
+            const double c = oracle_get(p, p->c, a);
+            oracle_put(p, p->c, a, oracle_get(p, p->c, b));
+            oracle_put(p, p->c, b, c);
+        }
+    }
+}
+
+/* The results of a problem, forward and of the adjoint, one behind the other; NULL: failed. */
+static void *results_of(const struct kind *k, int type, const char *name, bool turned, double *error)
+{
+    struct problem p;
+    hcy_device *dev;
+    int status;
+    open_kind(&p, k, type);
+    const size_t c = VECTORS * p.m * 2 * p.real, f = VECTORS * p.n * 2 * p.real;
+    char *both = malloc(c + f);
+    if (hcy_device_open(&dev, name))
+        bail_out("%s: %s", name, hcy_last_error()->text);
+    if (turned)
+        turn_around(&p);
+    const hcy_nufft_options o = options_for(HCY_NUFFT_SAME_EVERYWHERE);
+    hcy_nufft *plan = oracle_plan(&p, dev, k->eps, &o, &status);
+    if (!status)
+        status = hcy_nufft_execute(plan, p.c, p.f);
+    if (!status && error)
+        *error = oracle_error(&p, type == 2 ? p.f : p.c, type != 2);
+    memcpy(both, type == 2 ? p.c : p.f, type == 2 ? c : f);
+    /* The adjoint takes what was the result, and overwrites what was the input. */
+    if (!status)
+        status = hcy_nufft_execute_adjoint(plan, p.c, p.f);
+    if (turned)
+        turn_around(&p);
+    memcpy(both + (type == 2 ? c : f), type == 2 ? p.f : p.c, type == 2 ? f : c);
+    if (status)
+        diag("%s, type %d: %s", name, type, hcy_last_error()->text);
+    hcy_nufft_destroy(plan);
+    hcy_device_release(dev);
+    oracle_close(&p);
+    if (status) {
+        free(both);
+        return NULL;
+    }
+    return both;
+}
+
+static size_t results_bytes(const struct kind *k, int type)
+{
+    size_t modes = 1;
+    for (int d = 0; d < k->dim; d++)
+        modes *= (size_t)k->modes[d];
+    return VECTORS * (POINTS + (type == 3 ? 200 : modes)) * (k->precision == HCY_F64 ? 16 : 8);
+}
+
+/* How many of the bytes differ. */
+static size_t differing(const unsigned char *a, const unsigned char *b, size_t n)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        count += a[i] != b[i];
+    return count;
+}
+
+static void check_kind(const struct kind *k, int type, const char *const *names, size_t n)
+{
+    double error = INFINITY;
+    const size_t bytes = results_bytes(k, type);
+    void *expected = results_of(k, type, reference, false, &error);
+    /* Rounding decides below this: strengths of some thousand points, in float. */
+    const double most = fmax(3 * k->eps, k->precision == HCY_F32 ? 5e-6 : 1e-13);
+    ok(expected && error <= most, "type %d, %d-D, %s, eps %g: an error of %.1e", type, k->dim,
+       k->precision == HCY_F32 ? "float" : "double", k->eps, error);
+    for (size_t i = 0; expected && i < n; i++) {
+        /* Every other device has its points in another order, which type 1 sums and type 2 does not. */
+        const bool turned = type == 1 && i % 2;
+        void *got = results_of(k, type, names[i], false, NULL), *other = turned ? results_of(k, type, names[i], true, NULL) : NULL;
+        const size_t wrong = got ? differing(expected, got, bytes) : bytes;
+        const size_t forward = bytes - VECTORS * POINTS * (k->precision == HCY_F64 ? 16 : 8);
+        ok(got && !wrong, "%s: the same bits (%zu of %zu bytes differ)", names[i], wrong, bytes);
+        if (turned)
+            ok(other && !differing(expected, other, forward), "%s: and with the points in another order", names[i]);
+        free(got);
+        free(other);
+    }
+    free(expected);
+}
+
+/* --- What it costs --- */
+
+static double seconds_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ms of a transform from and to the device's memory, the points set before. */
+static double best_ms(const struct problem *p, hcy_device *dev, double eps, int deterministic)
+{
+    hcy_buffer *c = NULL, *f = NULL;
+    hcy_queue *q = NULL;
+    double best = INFINITY;
+    int status;
+    const hcy_nufft_options o = options_for(deterministic);
+    hcy_nufft *plan = oracle_plan(p, dev, eps, &o, &status);
+    status = status ? status : hcy_buffer_create(&c, dev, HCY_MEM_DEVICE, p->m * 2 * p->real);
+    status = status ? status : hcy_buffer_create(&f, dev, HCY_MEM_DEVICE, p->n * 2 * p->real);
+    status = status ? status : hcy_buffer_write_now(c, 0, p->c, p->m * 2 * p->real);
+    status = status ? status : hcy_buffer_write_now(f, 0, p->f, p->n * 2 * p->real);
+    status = status ? status : hcy_queue_create(&q, dev);
+    for (int i = 0; i < 6 && !status; i++) {
+        const double begin = seconds_now();
+        status = hcy_nufft_submit(q, plan, c, f, false);
+        status = status ? status : hcy_queue_finish(q);
+        const double took = 1e3 * (seconds_now() - begin);
+        best = i && took < best ? took : best; /* the first one compiles */
+    }
+    if (status)
+        diag("%s", hcy_last_error()->text);
+    hcy_queue_release(q);
+    hcy_buffer_release(c);
+    hcy_buffer_release(f);
+    hcy_nufft_destroy(plan);
+    return status ? INFINITY : best;
+}
+
+static void show_times(const char *name)
+{
+    static const struct {
+        struct kind kind;
+        size_t points;
+    } rows[] = {
+        { { 1, HCY_F32, 1e-5, { 1000000 }, false }, 10000000 },     { { 1, HCY_F64, 1e-9, { 1000000 }, false }, 10000000 },
+        { { 2, HCY_F32, 1e-5, { 1000, 1000 }, false }, 10000000 },  { { 2, HCY_F64, 1e-9, { 1000, 1000 }, false }, 10000000 },
+        { { 3, HCY_F32, 1e-5, { 128, 128, 128 }, false }, 10000000 }, { { 3, HCY_F64, 1e-9, { 128, 128, 128 }, false }, 10000000 },
+        { { 3, HCY_F32, 1e-5, { 256, 256, 256 }, false }, 1000000 },
+    };
+    hcy_device *dev;
+    if (hcy_device_open(&dev, name))
+        bail_out("%s: %s", name, hcy_last_error()->text);
+    printf("%s: ms of a transform: fastest, the same in every run, the same everywhere\n", hcy_device_get_info(dev)->name);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        for (int type = 1; type <= 2; type++) {
+            const struct kind *k = &rows[i].kind;
+            struct problem p;
+            oracle_open(&p, k->precision, type, k->dim, k->modes, rows[i].points, 0, 1);
+            printf("type %d, %d-D, %s, eps %g, %lld modes an axis, %zu points: %.2f %.2f %.2f\n", type, k->dim,
+                   k->precision == HCY_F32 ? "float" : "double", k->eps, (long long)k->modes[0], rows[i].points,
+                   best_ms(&p, dev, k->eps, 0), best_ms(&p, dev, k->eps, HCY_NUFFT_SAME_RUNS),
+                   best_ms(&p, dev, k->eps, HCY_NUFFT_SAME_EVERYWHERE));
+            fflush(stdout);
+            oracle_close(&p);
+        }
+    hcy_device_release(dev);
+}
+
+/* Those of the names that can be opened here. */
+static size_t keep_present(const char **present, const char *const *names, size_t n)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        hcy_device *dev;
+        if (hcy_device_open(&dev, names[i])) {
+            diag("%s: %s", names[i], hcy_last_error()->text);
+            continue;
+        }
+        hcy_device_release(dev);
+        present[kept++] = names[i];
+    }
+    return kept;
+}
+
+int main(int argc, char **argv)
+{
+    static const char *const cpus[] = { "cpu@threads=4", "cpu@threads=3@simd=portable", "cpu@threads=2@simd=avx2",
+                                        "cpu@threads=1@simd=avx512" };
+    const char *const given[] = { argc > 1 ? argv[1] : "", argc > 1 ? argv[1] : "" }, *names[4];
+    const bool few = argc > 2 && !strcmp(argv[2], "few");
+    const size_t n = argc > 1 ? keep_present(names, given, 2) : keep_present(names, cpus, 4);
+    if (!n)
+        skip_all("%s: %s", given[0], hcy_last_error()->text);
+    if (argc > 2 && !strcmp(argv[2], "time")) {
+        show_times(argv[1]);
+        return 0;
+    }
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        for (int type = 1; type <= 3; type++)
+            if (!few || kinds[i].quick)
+                check_kind(&kinds[i], type, few ? names + 1 : names, few ? 1 : n);
+    return done_testing();
+}
