@@ -126,7 +126,7 @@ int hcy_array_argsort(hcy_queue *queue, hcy_array *dst, const hcy_array *src, in
 
 int hcy_array_sort(hcy_queue *queue, hcy_array *dst, const hcy_array *src, int axis)
 {
-    struct hcy__picking p = { NULL };
+    struct hcy__picking p = { .picked = NULL };
     hcy_array *to = NULL;
     int status = check_order(&axis, "hcy_array_sort", queue, dst, src, 0, axis);
     if (status || !dst->count)
