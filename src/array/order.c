@@ -8,21 +8,22 @@
 
 #include <halcyon/eval.h>
 
-/* How a type's bits become keys: those of floats are a sign and a size, of which NaNs have the largest. */
-static const struct key_rule {
-    int dtype; /* that the bits are seen as */
+/* How a type's bits become keys. */
+struct key_rule {
+    int dtype; /* that the bits are seen as; 0: its own */
     const char *text;
     int64_t mask, largest;
-} float_rules[] = {
-#define FLOAT_TEXT                                                                                         \
-    "k = where((int64(x) & mask) > largest, most, where(x < 0, -(int64(x) & mask), int64(x)))"
+};
+static const struct key_rule integer_rule = { 0, "k = int64(x)", 0, 0 };
+/* The largest of these are beyond int64: turning the sign keeps the order of their bits. */
+static const struct key_rule wide_rule = { HCY_INT64, "k = x ^ mask", INT64_MIN, 0 };
+/* Floats are a sign and a size, of which NaNs have the largest. */
+#define FLOAT_TEXT "k = where((int64(x) & mask) > largest, most, where(x < 0, -(int64(x) & mask), int64(x)))"
+static const struct key_rule float_rules[] = {
     [HCY_FLOAT16] = { HCY_INT16, FLOAT_TEXT, 0x7fff, 0x7c00 },
     [HCY_FLOAT32] = { HCY_INT32, FLOAT_TEXT, 0x7fffffff, 0x7f800000 },
     [HCY_FLOAT64] = { HCY_INT64, FLOAT_TEXT, INT64_MAX, 0x7ff0000000000000 },
-},
-  integer_rule = { 0, "k = int64(x)", 0, 0 },
-  /* The largest of them are beyond int64: its sign turns the order of their bits. */
-    wide_rule = { HCY_INT64, "k = x ^ mask", INT64_MIN, 0 };
+};
 
 static int order_keys(hcy_queue *queue, hcy_array *keys, const hcy_array *src)
 {
@@ -126,7 +127,7 @@ int hcy_array_argsort(hcy_queue *queue, hcy_array *dst, const hcy_array *src, in
 
 int hcy_array_sort(hcy_queue *queue, hcy_array *dst, const hcy_array *src, int axis)
 {
-    struct hcy__picking p = { NULL };
+    struct hcy__picking p = { .picked = NULL };
     hcy_array *to = NULL;
     int status = check_order(&axis, "hcy_array_sort", queue, dst, src, 0, axis);
     if (status || !dst->count)

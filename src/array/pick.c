@@ -212,7 +212,7 @@ static int begin_picking(struct hcy__picking *p, const char *function, hcy_queue
 
 int hcy_array_take(hcy_queue *queue, hcy_array *dst, const hcy_array *src, const hcy_array *numbers, int axis)
 {
-    struct hcy__picking p = { NULL };
+    struct hcy__picking p = { .picked = NULL };
     int status = begin_picking(&p, "hcy_array_take", queue, dst, src, numbers, axis, true);
     if (!status)
         status = hcy__check_shape("hcy_array_take", dst, p.array);
@@ -238,7 +238,7 @@ static int find_owners(struct hcy__picking *p, hcy_queue *queue, const hcy_array
 
 int hcy_array_put(hcy_queue *queue, hcy_array *dst, const hcy_array *src, const hcy_array *numbers, int axis)
 {
-    struct hcy__picking p = { NULL };
+    struct hcy__picking p = { .picked = NULL };
     hcy_array *copy = NULL;
     int status = begin_picking(&p, "hcy_array_put", queue, dst, src, numbers, axis, false);
     /* What is put may be read from where others are put. */
