@@ -7,6 +7,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* fopencookie */
 #endif
+#include "leaks.h"
 #include "stack_images.h"
 #include <errno.h>
 #include <fcntl.h>
