@@ -170,6 +170,7 @@ static int use_poni(uint64_t *sum, const char *path)
     return st;
 }
 
+#ifdef HAVE_JANSSON
 static int use_config(uint64_t *sum, const char *path)
 {
     hcy_config *config = NULL;
@@ -179,6 +180,7 @@ static int use_config(uint64_t *sum, const char *path)
     hcy_config_free(config);
     return st;
 }
+#endif
 
 static int use_results(uint64_t *sum, const char *path)
 {
