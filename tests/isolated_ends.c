@@ -307,7 +307,7 @@ static void test_short(void)
     hcy_stack *stack = NULL;
     size_t size, room_size = (size_t)WIDE * WIDE * 2;
     void *room = malloc(room_size);
-    struct rlimit before, limit;
+    struct rlimit before = { 0, 0 }, limit;
     isolate(0, (uint64_t)128 << 20);
     if (hcy_stack_open(&stack, in_folder("wide.h5"), NULL) || getrlimit(RLIMIT_AS, &before) || !room)
         bail_out("wide.h5 does not open");
