@@ -3,7 +3,8 @@
  *     tests/fuzz [EXECUTIONS [SEED [TARGET]]]        (300 of each target; more by hand)
  */
 #include "fuzz.h"
-#include "mutate.h"
+#include "leaks.h"
+#include "mutate_files.h"
 #include "stack_make.h"
 #include <errno.h>
 #include <sys/wait.h>
@@ -38,11 +39,28 @@ static int run(const struct fuzz_target *target, const uint8_t *bytes, size_t si
     return taken;
 }
 
+typedef size_t (*mutate_fn)(uint8_t *bytes, size_t size);
+
+/* Damage of the target's own kind, where it has one. */
+static mutate_fn mutation_of(const char *name)
+{
+    static const struct {
+        const char *name;
+        mutate_fn mutate;
+    } kinds[] = { { "tiff", mutate_tiff }, { "edf", mutate_header }, { "cbf", mutate_cbf },
+                  { "cakes", mutate_header }, { "raw", mutate_words }, { "npy", mutate_header } };
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (!strcmp(kinds[i].name, name))
+            return kinds[i].mutate;
+    return mutate;
+}
+
 /* Executions of this target in this process: each seed as it is, then damaged ones. */
 static int run_all(const struct fuzz_target *target, size_t n, uint64_t seed)
 {
     int good = 1;
     size_t n_taken = 0;
+    mutate_fn own = mutation_of(target->name);
     target->seed();
     for (size_t i = 0; i < n_seeds; i++)
         if (!run(target, seeds[i].bytes, seeds[i].size)) {
@@ -53,13 +71,16 @@ static int run_all(const struct fuzz_target *target, size_t n, uint64_t seed)
         size_t k = i % n_seeds, size = seeds[k].size;
         uint8_t *bytes = memcpy(malloc(size), seeds[k].bytes, size);
         state = seed + i * 0x9e3779b97f4a7c15u;
-        size = mutate(bytes, size);
+        size = own != mutate && next() % 2 ? own(bytes, size) : mutate(bytes, size);
         n_taken += (size_t)run(target, bytes, size);
         free(bytes);
     }
     diag("%s: %zu seeds; %zu damaged inputs taken", target->name, n_seeds, n_taken);
     return good && n_seeds;
 }
+
+/* LeakSanitizer looks when a program ends in order, which children here do not. */
+int __lsan_do_recoverable_leak_check(void) __attribute__((weak));
 
 static int in_child(const struct fuzz_target *target, size_t n, uint64_t seed)
 {
@@ -69,6 +90,10 @@ static int in_child(const struct fuzz_target *target, size_t n, uint64_t seed)
     if (!child) {
         alarm(SECONDS);
         int good = run_all(target, n, seed);
+        if (__lsan_do_recoverable_leak_check && __lsan_do_recoverable_leak_check()) {
+            diag("%s: memory is left", target->name);
+            good = 0;
+        }
         fflush(stdout);
         _exit(!good);
     }

@@ -137,6 +137,67 @@ static void seed_cfl(void)
     fuzz_give(bytes, sizeof other + 6 * 8);
 }
 
+/* Raw frames of a JUNGFRAU, converted with maps of any bits: an invalid word is an invalid pixel, whatever they are. */
+static int convert_raw(hcy_stack *stack, const uint8_t *data, size_t size, double energy)
+{
+    const hcy_stack_info *info = hcy_stack_get_info(stack);
+    size_t n = (size_t)info->height * info->width, got;
+    float *maps = calloc(6 * n, sizeof *maps);
+    int32_t *pixels = malloc(n * sizeof *pixels);
+    uint16_t *words = malloc(n * sizeof *words);
+    int taken = 0;
+    for (size_t i = 0; maps && i < 6 * n * sizeof *maps; i++)
+        ((uint8_t *)maps)[i] = data[i * 7 % size];
+    hcy_stack_raw_options opts = HCY_STACK_RAW_OPTIONS_INIT;
+    opts.pedestal = maps;
+    opts.gain = maps ? maps + 3 * n : NULL;
+    opts.photon_energy = energy;
+    if (maps && pixels && words && !hcy_stack_read(&got, words, n * sizeof *words, stack, 0) &&
+        !hcy_stack_convert(stack, &opts)) {
+        taken = !hcy_stack_read(&got, pixels, n * sizeof *pixels, stack, 0) && got == n * sizeof *pixels;
+        for (size_t i = 0; taken && i < n; i++) {
+            float x;
+            memcpy(&x, &pixels[i], sizeof x);
+            if ((words[i] >> 14 == 2 || words[i] == 0xffff) && (energy > 0 ? pixels[i] != INT32_MIN : !isnan(x)))
+                abort();
+        }
+    }
+    free(words);
+    free(pixels);
+    free(maps);
+    return taken;
+}
+
+static int run_raw(const uint8_t *data, size_t size)
+{
+    float *maps = NULL;
+    int taken = 0;
+    for (int photons = 0; photons < 2; photons++) {
+        hcy_stack *stack = NULL;
+        if (!hcy_stack_open(&stack, file_of(data, size), NULL)) {
+            const hcy_stack_info *info = hcy_stack_get_info(stack);
+            if (info->pixel_type == HCY_PIXEL_U16 && info->frame_bytes <= MOST / 16 && info->frames && size)
+                taken |= convert_raw(stack, data, size, photons ? 12.4 : 0);
+        }
+        hcy_stack_close(stack);
+    }
+    /* The same file as maps. */
+    if (!hcy_images_read(&maps, 3, 4, 50, file_of(data, size)))
+        hcy_list_free(maps);
+    return taken;
+}
+
+static void seed_raw(void)
+{
+    uint16_t words[3 * 4 * 50];
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        words[i] = (uint16_t)(i * 40503u);
+    /* A frame of more than a run of pixels, all in the first gain, too. */
+    memset(words, 0x11, sizeof words / 3);
+    put_npy(made("a.npy"), 1, "{'descr': '<u2', 'fortran_order': False, 'shape': (3, 4, 50), }", words, sizeof words);
+    give_file(made("a.npy"));
+}
+
 static int run_edf(const uint8_t *data, size_t size)
 {
     return run_format(&hcy__format_edf, data, size);
@@ -265,5 +326,6 @@ const struct fuzz_target fuzz_files[] = {
     { "h5", run_h5, seed_h5 },
     { "mrd", run_mrd, seed_mrd },
 #endif
+    { "raw", run_raw, seed_raw },
     { NULL, NULL, NULL },
 };

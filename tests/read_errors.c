@@ -7,6 +7,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* fopencookie */
 #endif
+#include "leaks.h"
 #include "stack_images.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -169,6 +170,7 @@ static int use_poni(uint64_t *sum, const char *path)
     return st;
 }
 
+#ifdef HAVE_JANSSON
 static int use_config(uint64_t *sum, const char *path)
 {
     hcy_config *config = NULL;
@@ -178,6 +180,7 @@ static int use_config(uint64_t *sum, const char *path)
     hcy_config_free(config);
     return st;
 }
+#endif
 
 static int use_results(uint64_t *sum, const char *path)
 {
