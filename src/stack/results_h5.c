@@ -54,7 +54,8 @@ static int next_entry(char *name, size_t size, hid_t root, hsize_t *at)
     H5Gget_info(root, &info);
     while (*at < info.nlinks && *at < MOST_LINKS) {
         ssize_t n = H5Lget_name_by_idx(root, ".", H5_INDEX_NAME, H5_ITER_INC, (*at)++, name, size, H5P_DEFAULT);
-        if (n <= 0 || (size_t)n >= size || H5Lget_info(root, name, &link, H5P_DEFAULT) < 0 || link.type != H5L_TYPE_HARD)
+        if (n <= 0 || (size_t)n >= size || H5Lget_info(root, name, &link, H5P_DEFAULT) < 0 ||
+            link.type != H5L_TYPE_HARD)
             continue;
         hid_t group = H5Gopen2(root, name, H5P_DEFAULT);
         if (group < 0)
