@@ -9,7 +9,7 @@ halcyon_SOURCES = src/cli/cli.h src/cli/main.c src/cli/options.c src/cli/print.c
     src/cli/plot.h src/cli/plot.c src/cli/plot_script.c src/cli/plot_terminal.c src/cli/plot_screen.c src/cli/plot_frames.c src/cli/plot_results.h src/cli/plot_results.c src/cli/plot_rings.h src/cli/plot_rings.c src/cli/gnuplot.h src/cli/gnuplot.c \
     src/cli/devices.c src/cli/nufft.c src/cli/bench.c src/cli/stage.h src/cli/stage.c src/cli/bench_tune.c src/cli/bench_tune.h src/cli/bench_nufft.h src/cli/bench_nufft.c \
     src/cli/simulate.c src/cli/simulate.h src/cli/simulate_image.c src/cli/simulate_noise.c
-halcyon_SOURCES += src/cli/follow.h src/cli/follow.c src/cli/failures.h src/cli/failures.c src/cli/geometry.h src/cli/geometry.c src/cli/raw.h src/cli/raw.c src/cli/pixels.h src/cli/pixels.c src/cli/regions.h src/cli/regions.c src/cli/saved_config.h src/cli/saved_config.c src/cli/rings.h src/cli/rings.c
+halcyon_SOURCES += src/cli/follow.h src/cli/follow.c src/cli/failures.h src/cli/failures.c src/cli/geometry.h src/cli/geometry.c src/cli/raw.h src/cli/raw.c src/cli/pixels.h src/cli/pixels.c src/cli/regions.h src/cli/regions.c src/cli/sparse.h src/cli/sparse.c src/cli/saved_config.h src/cli/saved_config.c src/cli/rings.h src/cli/rings.c
 halcyon_SOURCES += src/cli/calibrate.h src/cli/calibrate_frame.h src/cli/calibrate.c src/cli/calibrate_frame.c \
     src/cli/calibrate_points.c src/cli/calibrate_search.c src/cli/calibrate_plot.c
 # Live streams.
