@@ -28,8 +28,9 @@ test_internal = tests/hal_spec tests/arguments tests/nvrtc tests/own_fft tests/b
 test_scripts = tests/trace.t tests/headers.t tests/symbols.t tests/laws.t tests/docs.t tests/examples.t tests/cts.t tests/toy.t \
     tests/fake_cuda.t tests/embedded.t tests/opencl.t tests/aarch64.t tests/locale.t tests/valgrind.t tests/inject.t \
     tests/cli.t tests/cli_filter.t tests/cli_real.t tests/cli_config.t tests/cli_bench.t tests/compare.t tests/plot.t \
-    tests/monitor.t tests/many.t tests/tutorials.t tests/merge.t tests/processes.t tests/regions.t \
-    tests/convert.t tests/endings.t tests/outputs.t tests/raw.t tests/follow.t tests/live.t tests/detector.t tests/corrections.t tests/isolate.t tests/nexus.t tests/install.t tests/calibrate_cli.t \
+    tests/monitor.t tests/many.t tests/tutorials.t tests/merge.t tests/processes.t tests/regions.t tests/convert.t \
+    tests/endings.t tests/outputs.t tests/raw.t tests/follow.t tests/live.t tests/detector.t tests/corrections.t \
+    tests/isolate.t tests/nexus.t tests/install.t tests/calibrate_cli.t tests/sparse.t \
     tests/peers.t tests/nufft_data.t tests/fftw_memory.t tests/fpga_model.t tests/hls_lint.t tests/hls_report.t \
     tests/xrt_curves.t
 

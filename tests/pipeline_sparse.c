@@ -104,7 +104,8 @@ static int take_sparse(void *payload, const hcy_pipeline_frame *frame)
         memcpy(seen->index[k], sparse->index, sparse->n * sizeof *sparse->index);
         memcpy(seen->intensity[k], sparse->intensity, sparse->n * sizeof *sparse->intensity);
     }
-    seen->other += seen->n[k] != sparse->n || memcmp(seen->index[k], sparse->index, sparse->n * sizeof *sparse->index) ||
+    seen->other += seen->n[k] != sparse->n ||
+                   memcmp(seen->index[k], sparse->index, sparse->n * sizeof *sparse->index) ||
                    memcmp(seen->intensity[k], sparse->intensity, sparse->n * sizeof *sparse->intensity);
     return 0;
 }
@@ -197,8 +198,8 @@ static void test_sparse(struct seen *seen, const char *names, const hcy_azint_pl
     }
     seen->frames_seen = seen->picked = seen->wrong = seen->close_ones = seen->other = seen->failed = 0;
     submit_all(seen, pipeline);
-    ok(seen->frames_seen == SOME && !seen->failed && !seen->wrong && seen->close_ones < PIXELS / 100, "... on %s: right",
-       names);
+    ok(seen->frames_seen == SOME && !seen->failed && !seen->wrong && seen->close_ones < PIXELS / 100,
+       "... on %s: right", names);
     ok(seen->picked > SOME * 10 && seen->picked < SOME * PIXELS / 10, "... some pixels of all: %zu", seen->picked);
     ok(!seen->other, "... the same as on the first device");
     seen->is_first = 0;

@@ -44,3 +44,31 @@ int hcy_azint_map(double *radial, double *chi, const hcy_poni *poni, size_t heig
     hcy__azint_row_free(&row);
     return rc;
 }
+
+/* Whether the plan's pixels, in their order, have weight: `at` moves behind the runs of one. */
+static int has_weight(size_t *at, const hcy_azint_plan *plan)
+{
+    struct azint_run run = { 0, 0, 1, NULL };
+    int any = 0;
+
+    while (run.more && azint_run_next(&run, at, plan->runs, plan->run_bytes, plan->head.n_bins))
+        any |= run.n > 0;
+    return any;
+}
+
+int hcy_azint_radius(float *radius, const hcy_azint_plan *plan, const hcy_poni *poni)
+{
+    double *all;
+    size_t at = 0;
+    int rc;
+
+    if (!radius || !plan || !poni)
+        return hcy_fail(HCY_EINVAL, "hcy_azint_radius: radius, plan or poni is NULL");
+    if (!(all = malloc(plan->head.n_pixels * sizeof *all)))
+        return hcy_fail(HCY_ENOMEM, "no memory for the places of %zu pixels", (size_t)plan->head.n_pixels);
+    rc = hcy_azint_map(all, NULL, poni, plan->head.height, plan->head.width, plan->options.unit, 1);
+    for (size_t i = 0; !rc && i < plan->head.n_pixels; i++)
+        radius[i] = has_weight(&at, plan) ? (float)all[i] : NAN;
+    free(all);
+    return rc;
+}

@@ -264,6 +264,8 @@ static int guard_integration_files(const struct job *job)
     if (!status)
         status = guard_writes(&guard, "--save-config", v->save_config, 0, 0);
     if (!status)
+        status = guard_writes(&guard, "--sparse", v->sparse, 0, 0);
+    if (!status)
         status = guard_trace(&guard);
     guard_free(&guard);
     return status;
@@ -306,6 +308,8 @@ static int open_curves(struct job *job)
     interrupt_catch();
     status = hcy_curves_open(&job->curves, job->output, job->plan, &opts);
     opts.mask = v->mask;
+    if (!status)
+        status = sparse_open(&job->sparse, job->plan);
     if (!status && v->save_config)
         return saved_config_write(v->save_config, job->plan, &opts, &job->pixels, job->mask, job->azint.flat);
     return status ? cli_fail(status) : CLI_OK;
@@ -322,6 +326,9 @@ static int take_curve(void *payload, const hcy_pipeline_frame *frame)
         return status;
     pixels_take(&job->pixels, frame);
     regions_take(&job->regions, frame);
+    status = sparse_take(&job->sparse, frame);
+    if (status)
+        return status;
     uint64_t written = 0;
     status = group_take(&job->group, job->curves, frame, &written);
     job->written += status ? 0 : written;
@@ -368,7 +375,8 @@ int integrate_pipeline(struct job *job)
     hcy_pipeline_source source = hcy_pipeline_source_of(job->info);
     integrate_run_options(&opts, job->values);
     regions_ask(&opts, &job->regions);
-    if (!wants_sums(job))
+    sparse_ask(&opts, &job->sparse);
+    if (!wants_sums(job) && !job->values->sparse)
         opts.flags |= HCY_PIPELINE_MEANS;
     if (job->values->follow || job->worker)
         /* Several runs of one pipeline are one integration to the user: their statistics are added up. */
@@ -480,6 +488,8 @@ int integrate_plan(struct job *job)
         status = make_stack_plan(job);
     if (!status)
         status = regions_prepare(&job->regions, job->plan, &job->poni, job->info->pixel_type, job->mask);
+    if (!status)
+        status = sparse_prepare(&job->sparse, job->values, job->plan, &job->poni, job->info->pixel_type);
     return status ? status : group_open(&job->group, job->plan, (uint64_t)job->values->sum.value,
                                         (uint64_t)job->values->average.value);
 }
@@ -505,6 +515,9 @@ static int run_integration(struct job *job)
         status = integrate_stack(job);
     progress_clear(&job->progress);
     /* Whatever happened, the output is closed and the user is told what there is. */
+    int sparse_closed = sparse_close(&job->sparse, !status);
+    if (sparse_closed && !status)
+        status = cli_fail(sparse_closed);
     int closed = integrate_close_output(job);
     return integrate_report(job, closed ? closed : status);
 }
@@ -535,6 +548,7 @@ void integrate_end(struct job *job)
         free(job->arrays[i]);
     group_close(&job->group);
     regions_free(&job->regions);
+    sparse_free(&job->sparse);
     failures_free(&job->failures);
 }
 

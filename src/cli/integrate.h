@@ -19,6 +19,8 @@ struct integrate_values {
     const char *roi; /* regions, and: */
     int stats;       /* the whole frame as one */
     struct cli_int above;
+    const char *sparse; /* the file of sparse frames, and: */
+    struct cli_real cutoff_pick, noise;
     int split, errors, layout;
     struct cli_real polarization, dummy, delta_dummy, normalization, threshold, follow_timeout;
     struct cli_pair radial, azimuth;

@@ -11,6 +11,7 @@
 #include "progress.h"
 #include "regions.h"
 #include "shard.h"
+#include "sparse.h"
 #include <halcyon/pipeline.h>
 
 struct job {
@@ -44,6 +45,7 @@ struct job {
     char **argv; /* the command line */
     struct group group;
     struct regions regions;
+    struct sparse sparse;
     struct progress progress;
     double setup; /* seconds from the start to the first frame */
     struct failures failures;

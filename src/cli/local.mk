@@ -13,7 +13,7 @@ halcyon_SOURCES = src/cli/cli.h src/cli/main.c src/cli/options.c src/cli/print.c
     src/cli/bench_nufft.c src/cli/bench_problem.h src/cli/bench_problem.c src/cli/simulate.c src/cli/simulate.h \
     src/cli/simulate_image.c src/cli/simulate_noise.c src/cli/simulate_mri.h src/cli/simulate_mri.c \
     src/cli/mri_phantom.h src/cli/mri_phantom.c src/cli/mri_trajectory.c
-halcyon_SOURCES += src/cli/follow.h src/cli/follow.c src/cli/failures.h src/cli/failures.c src/cli/geometry.h src/cli/geometry.c src/cli/raw.h src/cli/raw.c src/cli/pixels.h src/cli/pixels.c src/cli/regions.h src/cli/regions.c src/cli/saved_config.h src/cli/saved_config.c src/cli/rings.h src/cli/rings.c
+halcyon_SOURCES += src/cli/follow.h src/cli/follow.c src/cli/failures.h src/cli/failures.c src/cli/geometry.h src/cli/geometry.c src/cli/raw.h src/cli/raw.c src/cli/pixels.h src/cli/pixels.c src/cli/regions.h src/cli/regions.c src/cli/sparse.h src/cli/sparse.c src/cli/saved_config.h src/cli/saved_config.c src/cli/rings.h src/cli/rings.c
 halcyon_SOURCES += src/cli/calibrate.h src/cli/calibrate_frame.h src/cli/calibrate.c src/cli/calibrate_frame.c \
     src/cli/calibrate_points.c src/cli/calibrate_search.c src/cli/calibrate_plot.c
 # Live streams.

@@ -221,6 +221,10 @@ typedef struct hcy_azint_plan_info {
 /* Fills `info`, whose pointers are the plan's own.  HCY_EINVAL: NULL, or its size is none. */
 HCY_API int hcy_azint_plan_get_info(hcy_azint_plan_info *info, const hcy_azint_plan *plan) HCY_MUST_USE;
 
+/* Where the pixels are that curves of the plan are made of, [height][width] in its unit; NaN: the pixel has no part in
+ * them.  poni: what the plan was made of, with its corners.  HCY_EINVAL, HCY_ENOMEM. */
+HCY_API int hcy_azint_radius(float *radius, const hcy_azint_plan *plan, const hcy_poni *poni) HCY_MUST_USE;
+
 /* The canonical tables of azint_format.h, for hcy_kernel_prepare(); they live as long as the plan. */
 HCY_API void hcy_azint_plan_tables(hcy_span spans[HCY_AZINT_SPANS], const hcy_azint_plan *plan);
 /* The job for frames of one pixel type (HCY_PIXEL_*): invalid values from the dummy and the sentinels,

@@ -344,6 +344,30 @@ HCY_API int hcy_shard_read(hcy_shard *shard, char kind[16], const char *path) HC
  * HCY_ENOENT: parts are missing. */
 HCY_API int hcy_shards_check(const hcy_shard *shards, const char *const *names, size_t n) HCY_MUST_USE;
 
+/* --- Sparse frames --- */
+
+typedef struct hcy_sparse_file hcy_sparse_file;
+
+typedef struct hcy_sparse_options {
+    size_t size;          /* sizeof(hcy_sparse_options) */
+    uint32_t pixel_type;  /* HCY_PIXEL_*, of the frames */
+    const float *radius;  /* [height][width]: as the pipeline was given it */
+    double cutoff, noise; /* likewise */
+    const char *command;  /* what has made them, in words, or NULL */
+} hcy_sparse_options;
+#define HCY_SPARSE_OPTIONS_INIT { sizeof(hcy_sparse_options), 0, NULL, 3, 1, NULL }
+
+/* An HDF5 file of sparse frames as pyFAI's sparsify writes it, which FabIO reads as images (densify).  It has its name
+ * when it is closed.  One thread at a time.  HCY_EINVAL: NULL, no radii, a plan of two dimensions; HCY_EIO; HCY_ENOMEM;
+ * HCY_EUNSUPPORTED: a build without HDF5. */
+HCY_API int hcy_sparse_create(hcy_sparse_file **file, const char *path, const hcy_azint_plan *plan,
+                              const hcy_sparse_options *options) HCY_MUST_USE;
+/* The next frame, with the arrays of a whole result; NULLs: it failed, has no pixels and a background of NaN. */
+HCY_API int hcy_sparse_append(hcy_sparse_file *file, const hcy_azint_result *result,
+                              const hcy_sparse *sparse) HCY_MUST_USE;
+/* Closes and frees, whatever it returns (NULL is fine); whole 0: the file is taken away, an earlier one stays. */
+HCY_API int hcy_sparse_close(hcy_sparse_file *file, int whole);
+
 /* --- Writing stacks --- */
 
 typedef struct hcy_stack_writer hcy_stack_writer;

@@ -1,0 +1,80 @@
+/* sparse.c - see sparse.h. */
+#include "sparse.h"
+#include <stdlib.h>
+
+static double cutoff_of(const struct integrate_values *v)
+{
+    return v->cutoff_pick.given ? v->cutoff_pick.value : 3;
+}
+
+static double noise_of(const struct integrate_values *v)
+{
+    return v->noise.given ? v->noise.value : 1;
+}
+
+int sparse_prepare(struct sparse *s, const struct integrate_values *v, const hcy_azint_plan *plan, const hcy_poni *poni,
+                   uint32_t pixel_type)
+{
+    hcy_azint_plan_info info = HCY_AZINT_PLAN_INFO_INIT;
+    if (!v->sparse)
+        return CLI_OK;
+    /* The pipeline refuses these, too, but it is made when there is an output already. */
+    if (pixel_type == HCY_PIXEL_F32 || pixel_type == HCY_PIXEL_F64 || pixel_type == HCY_PIXEL_U64 ||
+        pixel_type == HCY_PIXEL_I64)
+        return cli_error("sparse frames are of integer pixels of 4 bytes at most");
+    int status = hcy_azint_plan_get_info(&info, plan);
+    if (status)
+        return cli_fail(status);
+    if (info.n_azim || info.options.error_model == HCY_ERRORS_NONE)
+        return cli_error("--sparse needs a curve of one dimension with errors: give --error-model");
+    s->values = v;
+    s->pixel_type = pixel_type;
+    s->radius = calloc(info.height * info.width, sizeof *s->radius);
+    if (!s->radius)
+        return cli_error("out of memory for the places of %zu x %zu pixels", info.height, info.width);
+    status = hcy_azint_radius(s->radius, plan, poni);
+    return status ? cli_fail(status) : CLI_OK;
+}
+
+void sparse_ask(hcy_pipeline_options *options, const struct sparse *s)
+{
+    if (!s->values)
+        return;
+    options->sparse_radius = s->radius;
+    options->sparse_cutoff = cutoff_of(s->values);
+    options->sparse_noise = noise_of(s->values);
+}
+
+int sparse_open(struct sparse *s, const hcy_azint_plan *plan)
+{
+    hcy_sparse_options options = HCY_SPARSE_OPTIONS_INIT;
+    if (!s->values)
+        return 0;
+    options.pixel_type = s->pixel_type;
+    options.radius = s->radius;
+    options.cutoff = cutoff_of(s->values);
+    options.noise = noise_of(s->values);
+    options.command = s->values->command;
+    return hcy_sparse_create(&s->file, s->values->sparse, plan, &options);
+}
+
+int sparse_take(struct sparse *s, const hcy_pipeline_frame *frame)
+{
+    if (!s->file)
+        return 0;
+    s->pixels += frame->sparse ? frame->sparse->n : 0;
+    return hcy_sparse_append(s->file, frame->result, frame->sparse);
+}
+
+int sparse_close(struct sparse *s, int whole)
+{
+    int status = hcy_sparse_close(s->file, whole);
+    s->file = NULL;
+    return status;
+}
+
+void sparse_free(struct sparse *s)
+{
+    (void)!sparse_close(s, 0);
+    free(s->radius);
+}

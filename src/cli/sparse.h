@@ -1,0 +1,27 @@
+/* sparse.h - halcyon integrate --sparse: a second file, with the pixels that stand out of their background.
+ * Single-threaded. */
+#ifndef HCY_CLI_SPARSE_H
+#define HCY_CLI_SPARSE_H
+
+#include "integrate.h"
+#include <halcyon/pipeline.h>
+
+struct sparse {
+    const struct integrate_values *values; /* NULL: there are none */
+    float *radius;
+    uint32_t pixel_type;
+    hcy_sparse_file *file;
+    uint64_t pixels; /* written */
+};
+
+/* Where the pixels are; nothing without --sparse.  To be freed in any case.  CLI_*, after a message. */
+int sparse_prepare(struct sparse *sparse, const struct integrate_values *values, const hcy_azint_plan *plan,
+                   const hcy_poni *poni, uint32_t pixel_type);
+void sparse_ask(hcy_pipeline_options *options, const struct sparse *sparse);
+/* The file, a frame, and the end: a status of the library's. */
+int sparse_open(struct sparse *sparse, const hcy_azint_plan *plan);
+int sparse_take(struct sparse *sparse, const hcy_pipeline_frame *frame);
+int sparse_close(struct sparse *sparse, int whole);
+void sparse_free(struct sparse *sparse);
+
+#endif

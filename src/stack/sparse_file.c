@@ -1,0 +1,281 @@
+/* sparse_file.c - sparse frames as HDF5, in the layout of pyFAI's save_sparse(), which FabIO reads (densify).
+ *
+ *   /entry_0000                          NXentry, which names the group in the attribute pyFAI_sparse_frames
+ *   /entry_0000/sparse_frames            NXdata: frame_ptr[frames + 1], index, intensity (of frame i those from
+ *                                        frame_ptr[i] to frame_ptr[i + 1] - 1), background_avg[frames][n],
+ *                                        background_std[frames][n], radius[n], mask[height][width] (radii; NaN: no
+ *                                        pixel), normalization[height][width], dummy, script
+ *   /entry_0000/sparsify                 NXprocess: program, version, date
+ *   /entry_0000/sparsify/configuration   NXnote: cutoff and noise as JSON
+ *
+ * Unlike pyFAI's the datasets are not compressed, so that no plugin is needed.  A frame that failed has no pixels and a
+ * background of NaN.  The file gets its name when it is closed.  One thread at a time.
+ */
+#include "stack_priv.h"
+#include "sized.h"
+
+#ifdef HAVE_HDF5
+#include "h5_file.h"
+#include <math.h>
+#include <stdlib.h>
+
+#define ENTRY   "/entry_0000"
+#define SPARSE  ENTRY "/sparse_frames"
+#define PROCESS ENTRY "/sparsify"
+
+enum { FRAME_PTR, INDEX, INTENSITY, AVERAGE, DEVIATION, COLUMNS };
+
+struct hcy_sparse_file {
+    hcy__h5_file *file;
+    hid_t columns[COLUMNS];
+    size_t n_bins;
+    uint64_t frames, pixels;
+    float *row; /* [n_bins] */
+};
+
+static const char script[] = "#python\n"
+                             "import numpy\n"
+                             "frames = []\n"
+                             "masked = numpy.where(numpy.logical_not(numpy.isfinite(mask)))\n"
+                             "for i, background in enumerate(background_avg):\n"
+                             "    dense = numpy.interp(mask, radius, background) * normalization\n"
+                             "    first, last = frame_ptr[i:i + 2]\n"
+                             "    dense.ravel()[index[first:last]] = intensity[first:last]\n"
+                             "    dense = numpy.round(dense)\n"
+                             "    dense[masked] = dummy\n"
+                             "    frames.append(dense.astype(intensity.dtype))\n";
+
+/* --- Creating --- */
+
+/* A dataset that is written once, with its attributes. */
+static int put_array(hcy_sparse_file *f, const char *name, int rank, const hsize_t *dims, hid_t type, hid_t memory,
+                     const void *data, const hcy__h5_text *texts, size_t n_texts)
+{
+    hid_t space = rank ? H5Screate_simple(rank, dims, NULL) : H5Screate(H5S_SCALAR);
+    hid_t set = H5Dcreate2(f->file->id, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    int st = set < 0 || H5Dwrite(set, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0
+                 ? hcy__h5_fail(HCY_EIO, "%s: %s cannot be written", f->file->path, name)
+                 : hcy__h5_put_texts(set, texts, n_texts);
+    if (set >= 0)
+        H5Dclose(set);
+    H5Sclose(space);
+    return st;
+}
+
+/* What grows; width 0: one dimension. */
+static int create_growing(hcy_sparse_file *f, int which, const char *name, hid_t type, hsize_t width)
+{
+    const hsize_t none[2] = { 0, width }, most[2] = { H5S_UNLIMITED, width };
+    const hsize_t chunk[2] = { width ? 32768 / width + 1 : 16384, width };
+    const int rank = width ? 2 : 1;
+    hid_t space = H5Screate_simple(rank, none, most), plist = H5Pcreate(H5P_DATASET_CREATE);
+    H5Pset_chunk(plist, rank, chunk);
+    f->columns[which] = H5Dcreate2(f->file->id, name, type, space, H5P_DEFAULT, plist, H5P_DEFAULT);
+    H5Pclose(plist);
+    H5Sclose(space);
+    return f->columns[which] < 0 ? hcy__h5_fail(HCY_EIO, "%s: %s cannot be created", f->file->path, name) : 0;
+}
+
+static int put_places(hcy_sparse_file *f, const hcy_azint_plan *plan, const hcy_azint_plan_info *info,
+                      const hcy_sparse_options *o)
+{
+    static const hcy__h5_text image[] = { { "interpretation", "image" } };
+    const hcy__h5_text axis[] = { { "interpretation", "spectrum" }, { "unit", info->unit->name },
+                                  { "long_name", info->unit->label } };
+    const hcy__h5_text mask[] = { { "interpretation", "image" }, { "unit", info->unit->name } };
+    const hsize_t dims[2] = { info->height, info->width }, n = info->n_radial;
+    const int64_t dummy = 0;
+    hcy_span spans[HCY_AZINT_SPANS];
+    hcy_azint_plan_tables(spans, plan);
+    int st = put_array(f, SPARSE "/radius", 1, &n, H5T_IEEE_F32LE, H5T_NATIVE_DOUBLE, info->radial, axis, 3);
+    if (!st)
+        st = put_array(f, SPARSE "/mask", 2, dims, H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, o->radius, mask, 2);
+    if (!st)
+        st = put_array(f, SPARSE "/normalization", 2, dims, H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, spans[3].data, image, 1);
+    return st ? st : put_array(f, SPARSE "/dummy", 0, NULL, H5T_STD_I64LE, H5T_NATIVE_INT64, &dummy, NULL, 0);
+}
+
+static int put_sparse_words(hcy_sparse_file *f, const hcy_azint_plan_info *info, const hcy_sparse_options *o)
+{
+    char config[256];
+    snprintf(config, sizeof config, "{\"sparsify\": {\"cutoff_pick\": %.17g, \"noise\": %.17g, \"unit\": \"%s\"}}",
+             o->cutoff, o->noise, info->unit->name);
+    static const char *const groups[][2] = {
+        { ENTRY, "NXentry" }, { SPARSE, "NXdata" }, { PROCESS, "NXprocess" }, { PROCESS "/configuration", "NXnote" } };
+    const hcy__h5_text fields[] = { { SPARSE "/script", script },
+                                    { PROCESS "/program", "halcyon" },
+                                    { PROCESS "/version", hcy_version() },
+                                    { PROCESS "/command", o->command },
+                                    { PROCESS "/plan", info->hash },
+                                    { PROCESS "/configuration/type", "text/json" },
+                                    { PROCESS "/configuration/data", config } };
+    /* FabIO takes a file for sparse frames by the first word of its creator. */
+    const char *const attributes[][3] = { { "/", "NX_class", "NXroot" },
+                                          { "/", "creator", "pyFAI's sparse frames, by halcyon" },
+                                          { "/", "default", "entry_0000" },
+                                          { ENTRY, "default", "sparse_frames" },
+                                          { ENTRY, "pyFAI_sparse_frames", SPARSE },
+                                          { SPARSE, "signal", "background_avg" } };
+    int st = 0;
+    for (size_t i = 0; !st && i < sizeof groups / sizeof groups[0]; i++)
+        st = hcy__h5_put_group(f->file->id, groups[i][0], groups[i][1]);
+    for (size_t i = 0; !st && i < sizeof fields / sizeof fields[0]; i++)
+        st = hcy__h5_put_field(f->file->id, fields[i].name, fields[i].text);
+    for (size_t i = 0; !st && i < sizeof attributes / sizeof attributes[0]; i++)
+        st = hcy__h5_put_text_at(f->file->id, attributes[i][0], attributes[i][1], attributes[i][2]);
+    return st;
+}
+
+/* `n` more elements, or rows, behind `at` of what grows. */
+static int put_more(hcy_sparse_file *f, int which, uint64_t at, uint64_t n, hid_t type, const void *data)
+{
+    const hsize_t width = which >= AVERAGE ? f->n_bins : 0, rank = width ? 2 : 1;
+    const hsize_t start[2] = { at, 0 }, count[2] = { n, width }, dims[2] = { at + n, width };
+    if (!n)
+        return 0;
+    /* A failure shows in H5Dwrite(), which is given what these made. */
+    H5Dset_extent(f->columns[which], dims);
+    hid_t space = H5Dget_space(f->columns[which]), memory = H5Screate_simple((int)rank, count, NULL);
+    H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL);
+    herr_t done = H5Dwrite(f->columns[which], type, memory, space, H5P_DEFAULT, data);
+    H5Sclose(memory);
+    H5Sclose(space);
+    return done < 0 ? hcy__h5_fail(HCY_EIO, "%s: a frame cannot be written", f->file->path) : 0;
+}
+
+static int create_sparse(hcy_sparse_file *f, const char *path, const hcy_azint_plan *plan,
+                         const hcy_azint_plan_info *info, const hcy_sparse_options *o)
+{
+    const hid_t pixel = hcy__h5_pixel_type(hcy__pixel_of_type(o->pixel_type));
+    const uint64_t zero = 0;
+    int st = hcy__h5_file_create(&f->file, path, 0);
+    if (!st)
+        st = put_sparse_words(f, info, o);
+    if (!st)
+        st = put_places(f, plan, info, o);
+    if (!st)
+        st = create_growing(f, FRAME_PTR, SPARSE "/frame_ptr", H5T_STD_U64LE, 0);
+    if (!st)
+        st = create_growing(f, INDEX, SPARSE "/index", H5T_STD_U32LE, 0);
+    if (!st)
+        st = create_growing(f, INTENSITY, SPARSE "/intensity", pixel, 0);
+    if (!st)
+        st = create_growing(f, AVERAGE, SPARSE "/background_avg", H5T_IEEE_F32LE, f->n_bins);
+    if (!st)
+        st = create_growing(f, DEVIATION, SPARSE "/background_std", H5T_IEEE_F32LE, f->n_bins);
+    return st ? st : put_more(f, FRAME_PTR, 0, 1, H5T_NATIVE_UINT64, &zero);
+}
+
+static int close_sparse(hcy_sparse_file *f, enum hcy__h5_end end)
+{
+    for (int i = 0; i < COLUMNS; i++)
+        if (f->columns[i] >= 0)
+            H5Dclose(f->columns[i]);
+    int st = hcy__h5_file_close(f->file, end);
+    free(f->row);
+    free(f);
+    return st;
+}
+
+/* --- The interface --- */
+
+int hcy_sparse_create(hcy_sparse_file **file, const char *path, const hcy_azint_plan *plan,
+                      const hcy_sparse_options *options)
+{
+    hcy_azint_plan_info info = HCY_AZINT_PLAN_INFO_INIT;
+    hcy_sparse_options o = HCY_SPARSE_OPTIONS_INIT;
+    if (!file || !path || !plan || !options)
+        return hcy_fail(HCY_EINVAL, "hcy_sparse_create: NULL is not valid here");
+    int st = hcy__sized_read(&o, sizeof o, options, "hcy_sparse_options");
+    if (!st)
+        st = hcy_azint_plan_get_info(&info, plan);
+    if (!st && (!o.radius || info.n_azim || !hcy__pixel_of_type(o.pixel_type)))
+        st = hcy_fail(HCY_EINVAL, "%s: sparse frames have radii, a curve of one dimension and a type of pixels", path);
+    if (st)
+        return st;
+    hcy_sparse_file *f = calloc(1, sizeof *f);
+    if (!f || !(f->row = malloc(info.n_bins * sizeof *f->row))) {
+        free(f);
+        return hcy_fail(HCY_ENOMEM, "no memory to write %s", path);
+    }
+    f->n_bins = info.n_bins;
+    for (int i = 0; i < COLUMNS; i++)
+        f->columns[i] = -1;
+    hcy__h5_lock();
+    st = create_sparse(f, path, plan, &info, &o);
+    if (st) {
+        /* Closing may fail in turn, and the first cause is the one to be told. */
+        hcy_error why = *hcy_last_error();
+        (void)!close_sparse(f, HCY__H5_DISCARD);
+        hcy__h5_unlock();
+        return hcy_fail_again(&why);
+    }
+    hcy__h5_unlock();
+    *file = f;
+    return 0;
+}
+
+static const float *background_row(hcy_sparse_file *f, const double *values)
+{
+    for (size_t i = 0; i < f->n_bins; i++)
+        f->row[i] = values ? (float)values[i] : NAN;
+    return f->row;
+}
+
+int hcy_sparse_append(hcy_sparse_file *f, const hcy_azint_result *result, const hcy_sparse *sparse)
+{
+    const uint64_t n = sparse ? sparse->n : 0;
+    if (!f || (result && (result->n_bins != f->n_bins || !result->std)))
+        return hcy_fail(HCY_EINVAL, "hcy_sparse_append: no file, or a result of another plan or without errors");
+    const uint64_t end = f->pixels + n;
+    hcy__h5_lock();
+    int st = put_more(f, INDEX, f->pixels, n, H5T_NATIVE_UINT32, sparse ? sparse->index : NULL);
+    if (!st)
+        st = put_more(f, INTENSITY, f->pixels, n, H5T_NATIVE_INT64, sparse ? sparse->intensity : NULL);
+    if (!st)
+        st = put_more(f, AVERAGE, f->frames, 1, H5T_NATIVE_FLOAT, background_row(f, result ? result->intensity : NULL));
+    if (!st)
+        st = put_more(f, DEVIATION, f->frames, 1, H5T_NATIVE_FLOAT, background_row(f, result ? result->std : NULL));
+    if (!st)
+        st = put_more(f, FRAME_PTR, f->frames + 1, 1, H5T_NATIVE_UINT64, &end);
+    if (!st) /* the driver reports failed writes as done, and notes them here */
+        st = hcy__h5_file_status(f->file);
+    hcy__h5_unlock();
+    f->pixels = end;
+    f->frames++;
+    return st;
+}
+
+int hcy_sparse_close(hcy_sparse_file *f, int whole)
+{
+    if (!f)
+        return 0;
+    hcy__h5_lock();
+    int st = close_sparse(f, whole ? HCY__H5_WHOLE : HCY__H5_DISCARD);
+    hcy__h5_unlock();
+    return st;
+}
+#else
+int hcy_sparse_create(hcy_sparse_file **file, const char *path, const hcy_azint_plan *plan,
+                      const hcy_sparse_options *options)
+{
+    if (!file || !path || !plan || !options)
+        return hcy_fail(HCY_EINVAL, "hcy_sparse_create: NULL is not valid here");
+    return hcy_fail(HCY_EUNSUPPORTED, "%s: sparse frames are HDF5, which this build has not", path);
+}
+
+int hcy_sparse_append(hcy_sparse_file *f, const hcy_azint_result *result, const hcy_sparse *sparse)
+{
+    (void)f;
+    (void)result;
+    (void)sparse;
+    return hcy_fail(HCY_EINVAL, "hcy_sparse_append: no file");
+}
+
+int hcy_sparse_close(hcy_sparse_file *f, int whole)
+{
+    (void)f;
+    (void)whole;
+    return 0;
+}
+#endif

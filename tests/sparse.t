@@ -1,0 +1,101 @@
+# Sparse frames: integrate --sparse, --cutoff-pick, --noise.  The file is held against NumPy's picking from the background
+# that it has, and FabIO, pyFAI's own reader, makes images of it; on one device and several the same; the curves do not
+# change; and what it does not go with is said before there is a file.
+test_name=sparse
+. "${top_srcdir:-.}/tests/cli.sh"
+[ -n "${HCY_HDF5-yes}" ] || { echo '1..0 # SKIP this build has no HDF5'; exit 0; }
+python=${PYTHON:-python3}
+HALCYON_CACHE_DIR=$work/cache
+export HALCYON_CACHE_DIR
+
+"$halcyon" simulate s.h5 --shape 120x160 --dtype uint16 --frames 9 -q || exit 99
+"$halcyon" decompress s.h5 -o s.npy -q || exit 99
+integrate() { "$halcyon" integrate s.h5 -p s.poni -n 50 -q --sigma-clip "$@"; }
+rows() { grep -v '^#' "$1"; }
+check 'curves alone' integrate -d cpu@threads=1 -o alone.dat
+check '--sparse' integrate -d cpu@threads=2 --sparse one.h5 -o one.dat
+check '... the same curves' sh -c 'grep -v "^#" alone.dat >a && grep -v "^#" one.dat >b && [ -s a ] && cmp a b'
+check 'on two devices' integrate -d cpu@threads=1,cpu@threads=1@discrete=1 --sparse two.h5 -o two.dat
+check 'stricter, with Poisson errors' integrate -d cpu@threads=1 --error-model poisson --cutoff-pick 3.5 --noise 1.5 --sparse few.h5 -o few.dat
+if "$python" -c 'import h5py, numpy' 2>/dev/null; then
+    check "NumPy picks the same" "$python" - <<'END'
+import h5py, json, numpy
+frames = numpy.load("s.npy").astype(float)
+def read(path):
+    group = h5py.File(path)["/entry_0000/sparse_frames"]
+    return {name: group[name][()] for name in group}
+for path, cutoff, noise in ("one.h5", 3, 1), ("two.h5", 3, 1), ("few.h5", 3.5, 1.5):
+    f = read(path)
+    config = json.loads(h5py.File(path)["/entry_0000/sparsify/configuration/data"][()])["sparsify"]
+    assert config["cutoff_pick"] == cutoff and config["noise"] == noise
+    assert f["intensity"].dtype == numpy.uint16 and len(f["frame_ptr"]) == 10 and f["frame_ptr"][-1] == len(f["index"]) > 9
+    for i, frame in enumerate(frames):
+        first, last = f["frame_ptr"][i:i + 2]
+        index = f["index"][first:last]
+        assert (numpy.diff(index.astype(int)) > 0).all() and (frame.ravel()[index] == f["intensity"][first:last]).all()
+        mean = numpy.interp(f["mask"], f["radius"], f["background_avg"][i])
+        deviation = numpy.interp(f["mask"], f["radius"], f["background_std"][i])
+        above = frame / f["normalization"] - mean
+        limit = numpy.maximum(noise, cutoff * numpy.hypot(deviation, noise))
+        valid = numpy.isfinite(f["mask"]) & (frame < 65534)
+        want = (valid & (above > limit * (1 + 1e-5))).ravel()
+        may = (valid & (above > limit * (1 - 1e-5))).ravel()
+        found = numpy.zeros(want.shape, bool)
+        found[index] = True
+        assert (found | ~want).all() and (may | ~found).all() and want.any(), (path, i)
+one, two, few = read("one.h5"), read("two.h5"), read("few.h5")
+assert all(numpy.array_equal(one[k], two[k], equal_nan=k == "mask") for k in one if k != "script")
+assert len(few["index"]) < len(one["index"])
+END
+else
+    skip "$python has no h5py and NumPy (PYTHON names one that has)"
+fi
+if "$python" -c 'import fabio, h5py' 2>/dev/null; then
+    check "FabIO, pyFAI's reader, makes images of it" "$python" - <<'END'
+import fabio, h5py, numpy
+frames = numpy.load("s.npy")
+sparse = fabio.open("one.h5")
+assert type(sparse).__name__ == "SparseImage" and sparse.nframes == 9 and sparse.cutoff == 3
+group = h5py.File("one.h5")["/entry_0000/sparse_frames"]
+names = {name: group[name][()] for name in group}
+names.pop("script")
+exec(group["script"][()].decode(), names)
+for i, frame in enumerate(frames):
+    dense = sparse.getframe(i).data
+    index = group["index"][group["frame_ptr"][i]:group["frame_ptr"][i + 1]]
+    assert dense.shape == frame.shape and dense.dtype == frame.dtype
+    assert (dense.ravel()[index] == frame.ravel()[index]).all()
+    masked = ~numpy.isfinite(group["mask"][()])
+    assert (dense[masked] == 0).all()
+    # FabIO's compiled interpolation is its own, and the file's script NumPy's: nearly everywhere the same count.
+    apart = numpy.abs(dense.astype(int) - names["frames"][i])
+    assert apart.max() <= 3 and (apart > 1).mean() < 0.001
+    valid = ~masked & (frame < 65534)
+    # What was not picked is background: off by no more than noise of the pixels is.
+    assert abs((dense[valid].astype(float) - frame[valid]).mean()) < 0.5
+END
+else
+    skip "$python has no FabIO and h5py (PYTHON names one that has)"
+fi
+
+# --- What is refused ---
+with_sparse() { "$halcyon" integrate s.h5 -p s.poni -q -o no.h5 "$@"; }
+while read -r words options; do
+    check "refused: $options" refused 2 "$words" with_sparse $options
+done <<END
+give.--sigma-clip --sparse no.sparse.h5
+two.runs --sparse no.sparse.h5 --sigma-clip --stats
+of.each.frame --sparse no.sparse.h5 --sigma-clip --sum 2
+goes.without.--processes --sparse no.sparse.h5 --sigma-clip --shard 0/2
+are.for.--sparse --noise 2
+END
+printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': (120, 160), }" >float.npy
+head -c 76800 /dev/zero >>float.npy
+check 'pixels that are floats' refused 1 'integer pixels of 4 bytes' \
+    "$halcyon" integrate float.npy -p s.poni -q --sigma-clip --sparse no.sparse.h5 -o no.h5
+check 'an input is not written over' refused 1 's.h5' with_sparse --sigma-clip --sparse s.h5
+check 'a folder that is not there' refused 1 'nowhere' with_sparse --sigma-clip --sparse nowhere/x.h5
+check 'none has left a file' sh -c '! ls no.*'
+
+echo "1..$n"
+exit $failed
