@@ -129,17 +129,17 @@ static uint32_t coarseness(const struct nufft *n, uint64_t slabs)
 static int set_keys(struct nufft *n, const struct gpu_call *call)
 {
     const hcy_nufft_job *job = n->job;
-    size_t keys;
+    size_t slabs;
     n->shape = cached_shape(call->kernel, job);
     n->at.range = n->shape.range;
     n->at.bins[0] = job->dim > 1 ? parts_of(n->at.n[0], n->shape.xb) : 1;
     n->at.bins[1] = job->dim > 2 ? parts_of(n->at.n[1], n->shape.yb) : 1;
     n->at.slabs = parts_of(n->at.n[job->dim - 1], n->shape.zs);
-    if (hcy_size_mul(&keys, (size_t)n->at.bins[0] * n->at.bins[1], n->at.slabs) || keys > UINT32_MAX / 2)
+    if (hcy_size_mul(&slabs, (size_t)n->at.bins[0] * n->at.bins[1], n->at.slabs) || slabs > UINT32_MAX / 2)
         return hcy_fail(HCY_ERANGE, "nufft: a grid of %llu cells is too large",
                         (unsigned long long)n->at.cells);
-    n->at.coarse = coarseness(n, keys);
-    n->at.n_keys = (uint32_t)((keys - 1) >> n->at.coarse) + 1;
+    n->at.coarse = coarseness(n, slabs);
+    n->at.n_keys = (uint32_t)((slabs - 1) >> n->at.coarse) + 1;
     /* Sums in fixed point are scaled by how many slabs' points can meet in one cell. */
     n->at.reach = (job->dim > 1 ? parts_of(job->width - 1, n->shape.xb) + 1 : 1) *
                   (job->dim > 2 ? parts_of(job->width - 1, n->shape.yb) + 1 : 1) *
