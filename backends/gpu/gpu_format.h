@@ -144,12 +144,12 @@ struct gpu_nufft {
     uint32_t n[3];    /* cells of an axis; 1 beyond the last */
     uint32_t bins[2]; /* pencils on the axes beside the ring's */
     uint32_t slabs;   /* of a pencil */
-    uint32_t n_keys;  /* 2^coarse slabs each, in all */
+    uint32_t n_keys;  /* that points are sorted by: of 2^coarse slabs each */
     uint32_t range;   /* points of a group */
     uint32_t reach;   /* slabs whose points may reach one cell */
     uint32_t vectors; /* of this launch */
     uint32_t bits[3]; /* that number an axis's cells */
-    uint32_t coarse;  /* slabs that are sorted together */
+    uint32_t coarse;
     double offset[3]; /* half a window, in periods */
     double scale[3];  /* of cells to places (point.cl) */
 };

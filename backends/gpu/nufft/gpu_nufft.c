@@ -106,37 +106,20 @@ static void set_buckets(struct nufft *n, const struct gpu_ops *ops)
     n->n_buckets = two ? buckets : 0;
 }
 
-/* Bytes of memory that a point may take, with its keys, and what keys may take however few points there are. */
-#define MOST_OF_A_POINT 39u
-#define MOST_OF_NONE    (3u << 18)
-
-/* So many slabs a key that memory is bounded by the number of points, not by the grid: of few points on a large grid
- * nearly all slabs have none, and hardly a point has others in the slabs beside it to share planes with. */
-static uint32_t coarseness(const struct nufft *n, uint64_t slabs)
-{
-    /* A key has a counter, and in two steps a code; in one, a point has a rank. */
-    uint64_t key = n->n_buckets ? 8 : 4, rank = n->n_buckets ? 0 : 4,
-             most = (n->at.n_points * (MOST_OF_A_POINT - n->record - rank) + MOST_OF_NONE) / key;
-    uint32_t coarse = 0;
-    while ((slabs - 1) >> coarse >= most)
-        coarse++;
-    return coarse;
-}
-
 static int set_keys(struct nufft *n, const struct gpu_call *call)
 {
     const hcy_nufft_job *job = n->job;
-    size_t keys;
+    size_t slabs;
     n->shape = cached_shape(call->kernel, job);
     n->at.range = n->shape.range;
     n->at.bins[0] = job->dim > 1 ? parts_of(n->at.n[0], n->shape.xb) : 1;
     n->at.bins[1] = job->dim > 2 ? parts_of(n->at.n[1], n->shape.yb) : 1;
     n->at.slabs = parts_of(n->at.n[job->dim - 1], n->shape.zs);
-    if (hcy_size_mul(&keys, (size_t)n->at.bins[0] * n->at.bins[1], n->at.slabs) || keys > UINT32_MAX / 2)
+    if (hcy_size_mul(&slabs, (size_t)n->at.bins[0] * n->at.bins[1], n->at.slabs) || slabs > UINT32_MAX / 2)
         return hcy_fail(HCY_ERANGE, "nufft: a grid of %llu cells is too large",
                         (unsigned long long)n->at.cells);
-    n->at.coarse = coarseness(n, keys);
-    n->at.n_keys = (uint32_t)((keys - 1) >> n->at.coarse) + 1;
+    n->at.coarse = gpu_coarseness(slabs, job, n->record, n->n_buckets > 0);
+    n->at.n_keys = (uint32_t)((slabs - 1) >> n->at.coarse) + 1;
     /* Sums in fixed point are scaled by how many slabs' points can meet in one cell. */
     n->at.reach = (job->dim > 1 ? parts_of(job->width - 1, n->shape.xb) + 1 : 1) *
                   (job->dim > 2 ? parts_of(job->width - 1, n->shape.yb) + 1 : 1) *

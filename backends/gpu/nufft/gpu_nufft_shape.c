@@ -283,3 +283,20 @@ void gpu_shape_for(struct gpu_shape *s, const hcy_nufft_job *job, uint32_t units
     else
         s->vectors = vectors_of(s, job, items, spreads);
 }
+
+/* --- Keys --- */
+
+/* Bytes of memory that a point may take, with its keys, and what keys may take however few points there are. */
+#define MOST_OF_A_POINT 39u
+#define MOST_OF_NONE    (3u << 18)
+
+uint32_t gpu_coarseness(uint64_t slabs, const hcy_nufft_job *job, size_t record, bool two_steps)
+{
+    /* A key has a counter, and in two steps a code; in one, a point has a rank. */
+    uint64_t key = two_steps ? 8 : 4, rank = two_steps ? 0 : 4,
+             most = (job->n_points * (MOST_OF_A_POINT - record - rank) + MOST_OF_NONE) / key;
+    uint32_t coarse = 0;
+    while ((slabs - 1) >> coarse >= most)
+        coarse++;
+    return coarse;
+}
