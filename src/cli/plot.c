@@ -1,8 +1,8 @@
 /* plot.c - halcyon plot: curves with their errors, stacks of curves, images in radius and azimuth, a detector's frames,
  * images of arrays, as a picture or in the terminal.
  *
- * Decides what is shown, which plot_results.c, plot_frames.c and plot_array.c read, and leaves the drawing to gnuplot (plot_script.c,
- * gnuplot.c) or to plot_terminal.c. */
+ * Decides what is shown, which plot_results.c, plot_frames.c and plot_array.c read, and leaves the drawing to gnuplot
+ * (plot_script.c, gnuplot.c) or to plot_terminal.c. */
 #include "guard.h"
 #include "plot_results.h"
 #include "cli.h"
@@ -197,8 +197,8 @@ static int plot_files(struct plot_job *job, const struct values *v)
     if (status)
         return status;
     /* An option that would do nothing is a misunderstanding. */
-    if (input != PLOT_OF_FRAMES && (wish->sum.given || wish->poni || wish->calibrant || wish->rings || wish->flip || wish->mask ||
-                      wish->no_file_mask))
+    if (input != PLOT_OF_FRAMES && (wish->sum.given || wish->poni || wish->calibrant || wish->rings || wish->flip ||
+                                    wish->mask || wish->no_file_mask))
         return cli_error("%s holds no frames: --sum, --poni, --calibrant, --rings, --flip, --mask and --no-file-mask are for "
                          "frames", job->paths[0]);
     if (input != PLOT_OF_ARRAY && wish->part)
