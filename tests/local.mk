@@ -19,7 +19,7 @@ test_public = \
     tests/nufft tests/nufft_kernels tests/nufft_plan tests/nufft_many tests/nufft_cli tests/nufft_finufft tests/nufft_wisdom \
     tests/nufft_direct tests/nufft_widths tests/nufft_use tests/nufft_order tests/nufft_pencil tests/nufft_settle \
     tests/parse_lanes tests/stream tests/eval tests/array tests/many_bins tests/axes tests/scans tests/pick \
-    tests/dlpack tests/maths tests/operators tests/solvers tests/nufft_same
+    tests/dlpack tests/maths tests/operators tests/solvers tests/nufft_same tests/density
 
 test_internal = tests/hal_spec tests/arguments tests/nvrtc tests/own_fft tests/bslz4 tests/mutations tests/fuzz tests/azint_cache tests/azint_detectors tests/caches \
     tests/azint_ops tests/azint_kernels tests/nufft_lacks tests/hls_args \
@@ -171,7 +171,7 @@ endif
 cts_launchers += $(cts_programs:=-opencl.t) tests/arguments-opencl-few.t tests/bslz4_decode-opencl.t tests/azint_kernels-opencl-few.t \
     tests/nufft_kernels-opencl-few.t tests/nufft-opencl-few.t tests/nufft_plan-opencl.t tests/nufft_kernels-cuda.t \
     tests/nufft-cuda.t tests/nufft_plan-cuda.t tests/nufft_use-cuda.t tests/nufft_order-opencl-few.t tests/nufft_order-cuda.t \
-    tests/nufft_many-opencl.t tests/nufft_many-cuda.t \
+    tests/nufft_many-opencl.t tests/nufft_many-cuda.t tests/density-opencl.t tests/density-cuda.t \
     tests/azint_large-opencl.t tests/azint_large-cuda.t \
     tests/azint_kernels-opencl-atomics32.t tests/azint_filter-opencl-few.t tests/azint_regions-opencl.t tests/pipeline_regions-opencl.t \
     tests/pipeline_sparse-opencl.t \

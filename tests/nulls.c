@@ -3,6 +3,7 @@
  * looks whether a function is missing here. */
 #include "tap.h"
 
+#include <halcyon/density.h>
 #include <halcyon/host_array.h>
 #include <halcyon/backend.h>
 #include <halcyon/calibrate.h>
@@ -230,6 +231,7 @@ static int make_call(int which, const char **text, int *want, int *got)
     INVALID(hcy_nufft_submit_stage(NULL, NULL, NULL, 0, NULL))
     INVALID(hcy_nufft_execute_stage(NULL, NULL, 0, NULL))
     INVALID(hcy_nufft_submit_self_adjoint(NULL, NULL, NULL, NULL))
+    INVALID(hcy_density_weights(NULL, NULL, NULL, 0, NULL))
     INVALID(hcy_nufft_run(NULL, NULL, 0, NULL, 0, NULL, NULL, NULL))
     INVALID(hcy_nufft_split_create(NULL, NULL, 0, NULL, NULL))
     NOTHING(hcy_nufft_split_destroy(NULL))

@@ -114,6 +114,23 @@ check '... the second frame' test "`matrix from.svg | head -n 1`" = '2 2 2 2'
 check 'rings without a geometry' refused 1 'the geometry is missing' plot frames.npy --rings 5
 check 'options of frames for curves' refused 1 'are for frames' plot b.dat --sum 2
 check 'frames beside curves' refused 1 'plot it alone' plot b.dat frames.npy
+# An array of two images of 2 x 3 complex numbers: 3 + 4i, 0, -1, ... and 1i.
+npy complex.npy '<c8' '(2, 2, 3)'
+f3='\000\000\100\100' f4='\000\000\200\100' f0='\000\000\000\000' m1='\000\000\200\277' f1='\000\000\200\077'
+printf "$f3$f4$f0$f0$m1$f0$f0$f1$f1$f0$m1$f0" >>complex.npy
+for i in 1 2 3 4 5 6; do printf "$f0$f1" >>complex.npy; done
+check 'complex numbers' told complex.npy -o complex.svg
+check '... are magnitudes' test "`matrix complex.svg`" = '5 0 1
+1 1 1'
+check '... which is said' has complex.svg 'Magnitude'
+check '--part phase' told complex.npy -o phase.svg --part phase
+check '... is in radians' test "`matrix phase.svg | awk '{ for (i = 1; i <= NF; i++) printf "%.4f ", $i }'`" = '0.9273 0.0000 3.1416 1.5708 0.0000 3.1416 '
+check '--part imaginary of the second image' told complex.npy -o imaginary.svg --part imaginary --frames 1
+check '... is 1' test "`matrix imaginary.svg`" = '1 1 1
+1 1 1'
+check 'a third image is none' refused 1 'images 0 to 1' plot complex.npy --frames 2
+check '--part of curves' refused 1 'no array' plot b.dat --part phase
+check '--part of frames' refused 1 'no array' plot frames.npy --part phase
 for kind in blocks blocks-256 sixel kitty; do
     check "--terminal $kind" sh -c "env PATH=/nonexistent '$halcyon' plot frames.npy --terminal $kind --size 60x20 >$kind.txt"
 done

@@ -257,6 +257,7 @@ static void test_command(void)
     is_int(command("--mri radial --frames 3 x.npy"), 2, "frames without a stack");
     is_int(command("--coils 3 x.h5"), 2, "coils of a detector");
     is_int(command("--mri radial --size 8 x.tif"), 2, "a format that has no arrays");
+    is_int(command("--mri radial x.nii"), 2, "one of images");
     is_int(command("--mri radial"), 2, "no file");
 }
 

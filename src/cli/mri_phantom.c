@@ -97,7 +97,9 @@ static double coil_place(const struct mri_scene *scene, size_t coil, int axis)
     double angle = 2 * PI * (double)coil / (double)scene->n_coils;
     if (axis == scene->dim - 1)
         return 1.2 * cos(angle);
-    return axis == scene->dim - 2 ? 1.2 * sin(angle) : coil % 2 ? -0.5 : 0.5;
+    if (axis == scene->dim - 2)
+        return 1.2 * sin(angle);
+    return coil % 2 ? -0.5 : 0.5;
 }
 
 /* The coefficient of harmonic h, -1 to 1, on an axis. */

@@ -1,8 +1,8 @@
 /* mri_phantom.h - a phantom whose k-space is known exactly: Shepp and Logan's ellipses and ellipsoids, coils, a field.
  *
  * Places r and frequencies k have the order of an image's axes, the slowest first; the field of view is -1 to 1 on
- * each.  x is the last axis, y the one before it with its sign turned (rows run down), z the first of three.  All functions
- * only read; any thread.
+ * each.  x is the last axis, y the one before it with its sign turned (rows run down), z the first of three.  All
+ * functions only read; any thread.
  */
 #ifndef HCY_CLI_MRI_PHANTOM_H
 #define HCY_CLI_MRI_PHANTOM_H

@@ -52,9 +52,9 @@ static void put_kooshball(double *point, const struct mri_trajectory *t, size_t 
 static void choose_lengths(struct mri_trajectory *t, const struct sim_mri *mri)
 {
     int kind = mri->kind;
-    size_t n = mri->size.given                            ? (size_t)mri->size.value
-               : kind == MRI_RADIAL || kind == MRI_SPIRAL ? 256
-                                                          : 64;
+    size_t n = kind == MRI_RADIAL || kind == MRI_SPIRAL ? 256 : 64;
+    if (mri->size.given)
+        n = (size_t)mri->size.value;
     t->dim = kind == MRI_RADIAL || kind == MRI_SPIRAL ? 2 : 3;
     t->is_stack = kind == MRI_STACK;
     for (int d = 0; d < t->dim; d++)
@@ -62,9 +62,11 @@ static void choose_lengths(struct mri_trajectory *t, const struct sim_mri *mri)
     t->slices = 1;
     if (t->is_stack)
         t->size[0] = t->slices = mri->slices.given ? (size_t)mri->slices.value : (n + 3) / 4;
-    size_t spokes = kind == MRI_SPIRAL      ? (n + 7) / 8
-                    : kind == MRI_KOOSHBALL ? n * n / 4 + 1
-                                            : (size_t)ceil(PI / 2 * (double)n);
+    size_t spokes = (size_t)ceil(PI / 2 * (double)n);
+    if (kind == MRI_SPIRAL)
+        spokes = (n + 7) / 8;
+    else if (kind == MRI_KOOSHBALL)
+        spokes = n * n / 4 + 1;
     t->spokes = mri->spokes.given ? (size_t)mri->spokes.value : spokes;
     /* At a spiral's edge samples are 2 pi / N apart, on spokes half of that. */
     size_t samples =

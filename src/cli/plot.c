@@ -1,8 +1,8 @@
 /* plot.c - halcyon plot: curves with their errors, stacks of curves, images in radius and azimuth, a detector's frames,
- * as a picture or in the terminal.
+ * images of arrays, as a picture or in the terminal.
  *
- * Decides what is shown, which plot_results.c and plot_frames.c read, and leaves the drawing to gnuplot (plot_script.c,
- * gnuplot.c) or to plot_terminal.c. */
+ * Decides what is shown, which plot_results.c, plot_frames.c and plot_array.c read, and leaves the drawing to gnuplot
+ * (plot_script.c, gnuplot.c) or to plot_terminal.c. */
 #include "guard.h"
 #include "plot_results.h"
 #include "cli.h"
@@ -49,6 +49,8 @@ static const struct cli_option options[] = {
     { "size", 0, CLI_TEXT, AT(size), "WxH", "pixels (900x500), or characters", 0, 0, NULL },
     { "terminal", 0, CLI_CHOICE, AT(screen), "HOW",
       "maps and frames in the terminal: text, blocks,\nblocks-256, sixel, kitty; auto: what it can", 0, 0, screens },
+    { "part", 0, CLI_CHOICE, AT(wish.part), "PART", "of an array: magnitude (default), phase, real,\nimaginary", 0, 0,
+      plot_parts },
     { "sum", 0, CLI_INT, AT(wish.sum), "N", "of a stack: the sum of N frames, from --frames on", 1, 1e9, NULL },
     { "poni", 'p', CLI_TEXT, AT(wish.poni), "FILE", "of a frame: the geometry, if its file has none", 0, 0, NULL },
     { "calibrant", 'c', CLI_TEXT, AT(wish.calibrant), "NAME", "of a frame: its rings, such as those of CeO2", 0, 0, NULL },
@@ -72,7 +74,8 @@ const struct cli_command cli_plot_command = {
     options,
     "RESULT is HDF5 (.h5), text (.dat, .xy) or EDF, of halcyon or pyFAI: 1-D patterns (curves), or\n"
     "cakes (images in radius and azimuth).  STACK is what `halcyon integrate` takes: the frames.\n"
-    "Of cakes and frames one is shown: --frames N, or the first.  gnuplot draws files and curves.\n"
+    "Arrays of complex numbers (.npy, .npz, .cfl, .mrd, x.h5:DATASET) are images in their last two axes.\n"
+    "Of cakes, frames and images one is shown: --frames N, or the first.  gnuplot draws files and curves.\n"
     "Exit status: 0, 1 if it could not be drawn, 2 if the command line is wrong."
 };
 
@@ -187,17 +190,23 @@ static int guard_plot(const struct plot_job *job, const char *output)
 static int plot_files(struct plot_job *job, const struct values *v)
 {
     const struct plot_wish *wish = job->wish;
-    int is_stack, status = plot_open_results(job, &is_stack);
+    enum plot_input input;
+    int status = plot_open_results(job, &input);
     if (!status)
         status = guard_plot(job, v->output);
     if (status)
         return status;
     /* An option that would do nothing is a misunderstanding. */
-    if (!is_stack && (wish->sum.given || wish->poni || wish->calibrant || wish->rings || wish->flip || wish->mask ||
-                      wish->no_file_mask))
-        return cli_error("%s holds results: --sum, --poni, --calibrant, --rings, --flip, --mask and --no-file-mask are for "
+    if (input != PLOT_OF_FRAMES && (wish->sum.given || wish->poni || wish->calibrant || wish->rings || wish->flip ||
+                                    wish->mask || wish->no_file_mask))
+        return cli_error("%s holds no frames: --sum, --poni, --calibrant, --rings, --flip, --mask and --no-file-mask are for "
                          "frames", job->paths[0]);
-    status = is_stack ? plot_read_frames(&job->plot, wish) : plot_read_results(job);
+    if (input != PLOT_OF_ARRAY && wish->part)
+        return cli_error("%s is no array of complex numbers: --part is for these", job->paths[0]);
+    if (input == PLOT_OF_RESULTS)
+        status = plot_read_results(job);
+    else
+        status = input == PLOT_OF_FRAMES ? plot_read_frames(&job->plot, wish) : plot_read_array(&job->plot, wish);
     return status ? status : draw_plot(&job->plot, v);
 }
 

@@ -53,6 +53,7 @@ struct plot {
     int has_window; /* the terminal's size is known */
     int is_sized;   /* by the user */
     char title[512], x_label[128], y_label[128];
+    const char *value_label; /* of a map's colours; NULL: intensities */
     struct plot_curve *curves;
     size_t n_curves;
     struct plot_map map;
@@ -60,6 +61,8 @@ struct plot {
 
 void plot_write(FILE *script, const struct plot *plot);
 int plot_has_band(const struct plot *plot);
+/* What a map's colours are. */
+const char *plot_value_label(const struct plot *plot);
 /* A colour of viridis, 0xRRGGBB, at 0 ... 0.9 of it: what is lighter is lost on white. */
 unsigned plot_colour(size_t i, size_t n);
 /* Ends of the map's colours, by percentiles of its cells; 0: it has none. */
@@ -80,8 +83,20 @@ struct plot_wish {
     const struct cli_spans *frames;
     struct cli_int sum;
     int no_file_mask, flip, log, linear;
+    int part; /* enum plot_part, of an array */
 };
 /* Reads frames to the plot's map, with masked pixels as NaN, and rings; CLI_*, after a message. */
 int plot_read_frames(struct plot *plot, const struct plot_wish *wish);
+/* The map of an image, averaged to what a picture shows; what is `bad` (NULL: nothing) does not count.  CLI_*. */
+int plot_fill_cells(struct plot_map *map, const double *values, const uint8_t *bad, size_t height, size_t width);
+
+/* --- plot_array.c --- */
+
+enum plot_part { PLOT_PART_AUTO, PLOT_MAGNITUDE, PLOT_PHASE, PLOT_REAL, PLOT_IMAGINARY };
+extern const char *const plot_parts[];
+/* Is it, by its name, an array of hcy_host_array_read()?  What frames cannot be may be one. */
+int plot_is_array(const char *path);
+/* Reads an image of an array to the plot's map; CLI_*, after a message. */
+int plot_read_array(struct plot *plot, const struct plot_wish *wish);
 
 #endif

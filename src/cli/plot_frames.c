@@ -43,9 +43,8 @@ static int find_geometry(hcy_poni *poni, int *has, struct cli_geometry *g, const
 /* --- The map --- */
 
 /* Squares of pixels, averaged over those that are valid, so that no side has more cells than a picture shows. */
-static int fill_cells(struct plot_map *map, const struct frame_sum *s)
+int plot_fill_cells(struct plot_map *map, const double *values, const uint8_t *bad, size_t height, size_t width)
 {
-    size_t height = s->info->height, width = s->info->width;
     size_t side = height > width ? height : width, k = (side + MOST_CELLS - 1) / MOST_CELLS;
     map->width = (width + k - 1) / k;
     map->height = (height + k - 1) / k;
@@ -57,8 +56,8 @@ static int fill_cells(struct plot_map *map, const struct frame_sum *s)
             double sum = 0, n = 0;
             for (size_t i = y * k; i < (y + 1) * k && i < height; i++)
                 for (size_t j = x * k; j < (x + 1) * k && j < width; j++)
-                    if (!s->bad[i * width + j] && isfinite(s->values[i * width + j])) {
-                        sum += s->values[i * width + j];
+                    if (!(bad && bad[i * width + j]) && isfinite(values[i * width + j])) {
+                        sum += values[i * width + j];
                         n++;
                     }
             map->cells[y * map->width + x] = n > 0 ? sum / n : NAN;
@@ -138,7 +137,7 @@ int plot_read_frames(struct plot *p, const struct plot_wish *wish)
     if (!status)
         status = frame_sum_make(&s, &f, has_geometry ? &poni : NULL, &masks);
     if (!status)
-        status = fill_cells(&p->map, &s);
+        status = plot_fill_cells(&p->map, s.values, s.bad, f.info->height, f.info->width);
     if (!status && has_geometry)
         status = plot_add_rings(&p->map, &poni, f.info->height, f.info->width, wish);
     if (!status) {

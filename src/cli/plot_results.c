@@ -79,10 +79,9 @@ static int choose_rows(struct plot_job *job, size_t file)
                               (unsigned long long)number);
 }
 
-/* Opens what integrate wrote; *is_stack: there is one file, and it holds frames. */
-int plot_open_results(struct plot_job *job, int *is_stack)
+int plot_open_results(struct plot_job *job, enum plot_input *input)
 {
-    *is_stack = 0;
+    *input = PLOT_OF_RESULTS;
     for (size_t i = 0; i < job->n_files; i++) {
         if (!hcy_results_open(&job->results[i], job->paths[i]))
             continue;
@@ -99,8 +98,11 @@ int plot_open_results(struct plot_job *job, int *is_stack)
             status = hcy_stack_open_files(&stack, (const char *const *)paths, n, &opts);
         hcy_list_free(paths);
         hcy_stack_close(stack);
-        *is_stack = !status && job->n_files == 1;
-        if (*is_stack)
+        if (!status && job->n_files == 1)
+            *input = PLOT_OF_FRAMES;
+        else if (job->n_files == 1 && plot_is_array(job->paths[0]))
+            *input = PLOT_OF_ARRAY;
+        if (*input != PLOT_OF_RESULTS)
             return CLI_OK;
         if (!status)
             return cli_error("%s holds frames: plot it alone", job->paths[i]);

@@ -27,8 +27,10 @@ struct plot_job {
     double *row; /* of any of the files, and its errors */
 };
 
-/* Opens what integrate wrote; *is_stack: there is one file, and it holds frames.  CLI_*, after a message, as below. */
-int plot_open_results(struct plot_job *job, int *is_stack);
+/* What one file may hold in place of results. */
+enum plot_input { PLOT_OF_RESULTS, PLOT_OF_FRAMES, PLOT_OF_ARRAY };
+/* Opens what integrate wrote, or says what else there is.  CLI_*, after a message, as below. */
+int plot_open_results(struct plot_job *job, enum plot_input *input);
 /* Reads what is chosen of it to job->plot. */
 int plot_read_results(struct plot_job *job);
 void plot_close_results(struct plot_job *job);

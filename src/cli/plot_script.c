@@ -370,6 +370,11 @@ static double cell_value(const struct plot *p, size_t i)
 }
 
 /* A few hot cells shall not leave the rest dark, so colours reach from one percentile to another. */
+const char *plot_value_label(const struct plot *p)
+{
+    return p->value_label ? p->value_label : "Mean intensity per pixel";
+}
+
 int plot_find_colours(double ends[2], const struct plot *p)
 {
     size_t n = 0, all = p->map.width * p->map.height;
@@ -420,7 +425,7 @@ static void write_map(FILE *out, const struct plot *p)
     for (size_t i = 0; i < N_VIRIDIS; i++)
         fprintf(out, "%s%zu '%s'", i ? ", " : "", i, viridis[i]);
     fputs(")\n", out);
-    put_gnuplot_label(out, "cblabel", "Mean intensity per pixel", "noenhanced offset 0.5, 0");
+    put_gnuplot_label(out, "cblabel", plot_value_label(p), "noenhanced offset 0.5, 0");
     /* A detector's pixels are as long as they are wide, and its first row is the highest. */
     if (p->kind == PLOT_IMAGE)
         fputs("set size ratio -1\n", out);

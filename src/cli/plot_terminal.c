@@ -354,6 +354,6 @@ void plot_print_map(FILE *out, const struct plot *p)
     int left = is_picture ? 0 : MARGIN;
     /* The ends of both axes and of the colours are enough to read the map roughly. */
     fprintf(out, "%*s%s; %s: %s\n%*s%s %.4g to %.4g%s\n", left, "", p->x_label, p->kind == PLOT_IMAGE ? "down" : "up",
-            p->y_label, left, "", "Mean intensity per pixel", r.ends[0], r.ends[1], p->log ? " (log)" : "");
+            p->y_label, left, "", plot_value_label(p), r.ends[0], r.ends[1], p->log ? " (log)" : "");
     free(r.at);
 }

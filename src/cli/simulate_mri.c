@@ -60,8 +60,13 @@ int sim_mri_check(const struct sim_mri *m, const char *path)
         cli_error("--readout is for --field-map; see `halcyon simulate --help`");
     else if (path[hcy_file_length(path)])
         cli_error("%s: name a file alone; its arrays have names of their own", path);
-    else
-        return cli_check_format(path, HCY_WRITE_ARRAY);
+    else if (cli_check_format(path, HCY_WRITE_ARRAY) == CLI_OK) {
+        /* What is written beside the image is no image. */
+        const char *format = "";
+        if (!hcy_format_of(&format, path, HCY_WRITE_ARRAY) && strcmp(format, "mrd") && strcmp(format, "nii"))
+            return CLI_OK;
+        cli_error("%s: %s takes images alone; use .h5, .npy or .cfl", path, format);
+    }
     return CLI_USAGE;
 }
 

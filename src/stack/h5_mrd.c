@@ -221,9 +221,9 @@ static int read_heads(struct raw *raw)
 {
     hid_t type = make_record_type(NULL);
     struct record *records = calloc(HEADS, sizeof *records);
-    int st = type < 0   ? hcy__h5_fail(HCY_EIO, "%s: no type for acquisitions", raw->path)
-             : !records ? hcy_fail(HCY_ENOMEM, "%s: no memory for its headers", raw->path)
-                        : 0;
+    int st = records ? 0 : hcy_fail(HCY_ENOMEM, "%s: no memory for its headers", raw->path);
+    if (!st && type < 0)
+        st = hcy__h5_fail(HCY_EIO, "%s: no type for acquisitions", raw->path);
     for (hsize_t row = 0; !st && row < raw->rows; row += HEADS) {
         hsize_t n = raw->rows - row < HEADS ? raw->rows - row : HEADS;
         st = read_records(records, raw, type, row, n);
@@ -297,9 +297,9 @@ static int read_vectors(hcy_host_array *a, struct raw *raw, enum hcy__mrd_member
     hid_t type = make_record_type(member == HCY__MRD_DATA ? "data" : "traj");
     struct record *records = calloc(BATCH, sizeof *records);
     uint64_t kept = 0;
-    int st = type < 0   ? hcy__h5_fail(HCY_EIO, "%s: no type for acquisitions", raw->path)
-             : !records ? hcy_fail(HCY_ENOMEM, "%s: no memory for its acquisitions", raw->path)
-                        : 0;
+    int st = records ? 0 : hcy_fail(HCY_ENOMEM, "%s: no memory for its acquisitions", raw->path);
+    if (!st && type < 0)
+        st = hcy__h5_fail(HCY_EIO, "%s: no type for acquisitions", raw->path);
     for (hsize_t row = 0; !st && row < raw->rows; row += BATCH) {
         hsize_t n = raw->rows - row < BATCH ? raw->rows - row : BATCH;
         empty_pool(&raw->pool, raw->file_bytes);
@@ -368,16 +368,26 @@ static const struct {
 };
 enum { IMAGE_MEMBERS = sizeof members_of_image / sizeof members_of_image[0] };
 
+static hid_t find_number_type(char kind, char bytes)
+{
+    if (kind == 'f')
+        return H5T_NATIVE_FLOAT;
+    if (kind == 'i')
+        return H5T_NATIVE_INT32;
+    if (bytes == 8)
+        return H5T_NATIVE_UINT64;
+    return bytes == 2 ? H5T_NATIVE_UINT16 : H5T_NATIVE_UINT32;
+}
+
 static hid_t make_image_head_type(void)
 {
     hid_t type = H5Tcreate(H5T_COMPOUND, IMAGE_HEAD);
     size_t at = 0;
     bool good = type >= 0;
     for (int i = 0; i < IMAGE_MEMBERS && good; i++) {
-        char kind = members_of_image[i].kind, bytes = members_of_image[i].bytes;
+        char bytes = members_of_image[i].bytes;
         hsize_t count = (hsize_t)members_of_image[i].count;
-        hid_t whole = bytes == 2 ? H5T_NATIVE_UINT16 : bytes == 8 ? H5T_NATIVE_UINT64 : H5T_NATIVE_UINT32;
-        hid_t one = kind == 'f' ? H5T_NATIVE_FLOAT : kind == 'i' ? H5T_NATIVE_INT32 : whole;
+        hid_t one = find_number_type(members_of_image[i].kind, bytes);
         hid_t member = count > 1 ? H5Tarray_create2(one, 1, &count) : H5Tcopy(one);
         good = member >= 0 && H5Tinsert(type, members_of_image[i].name, at, member) >= 0;
         at += (size_t)bytes * (size_t)count;

@@ -1,0 +1,200 @@
+/* density - weights for points that are not equally dense: on a grid, along spokes, of PyNUFFT's trajectory; what they
+ * are for: an image that is gridded with them.
+ *
+ *     tests/density [DEVICE]        (cpu@threads=2)
+ */
+#include "tap.h"
+#include <complex.h>
+#include <halcyon/density.h>
+#include <halcyon/host_array.h>
+#include <halcyon/nufft.h>
+
+#define PI 3.14159265358979323846
+static hcy_device *dev;
+
+static int weigh(double *weights, int method, int dim, int64_t modes, int iterations, size_t n,
+                 const double *const *x)
+{
+    hcy_density_desc desc = HCY_DENSITY_DESC_INIT;
+    desc.method = method;
+    desc.dim = dim;
+    desc.modes[0] = desc.modes[1] = desc.modes[2] = modes;
+    desc.iterations = iterations;
+    return hcy_density_weights(weights, dev, &desc, (int64_t)n, (const void *const *)x);
+}
+
+/* Every point of a grid stands for as much; with half of it twice as dense, for half. */
+static void test_grids(void)
+{
+    double x[3 * 512], y[3 * 512], w[3 * 512], worst = 0;
+    const double *const points[3] = { x, y, x };
+    for (size_t i = 0; i < 256; i++) {
+        x[i] = 2 * PI * (double)(i / 16) / 16 - PI;
+        y[i] = 2 * PI * (double)(i % 16) / 16 + 40 * PI;
+    }
+    for (int method = HCY_DENSITY_PIPE; method <= HCY_DENSITY_CELLS; method++) {
+        is_int(weigh(w, method, 2, 16, 20, 256, points), 0, "a grid, method %d", method);
+        worst = 0;
+        for (size_t i = 0; i < 256; i++)
+            worst = fmax(worst, fabs(w[i] * 256 - 1));
+        ok(worst < (method == HCY_DENSITY_CELLS ? 1e-14 : 0.015),
+           "... each point has its share of the whole: %.1e", worst);
+    }
+    /* The same points three times. */
+    memcpy(x + 256, x, 256 * sizeof *x);
+    memcpy(y + 256, y, 256 * sizeof *y);
+    memcpy(x + 512, x, 256 * sizeof *x);
+    memcpy(y + 512, y, 256 * sizeof *y);
+    for (int method = HCY_DENSITY_PIPE; method <= HCY_DENSITY_CELLS; method++) {
+        is_int(weigh(w, method, 2, 16, 20, 768, points), 0, "three points at each place, method %d", method);
+        worst = 0;
+        for (size_t i = 0; i < 768; i++)
+            worst = fmax(worst, fabs(w[i] * 768 - 1));
+        ok(worst < (method == HCY_DENSITY_CELLS ? 1e-14 : 0.015), "... have a third each: %.1e", worst);
+    }
+    float xf[256], wf[256];
+    const void *const floats[1] = { xf };
+    hcy_density_desc desc = HCY_DENSITY_DESC_INIT;
+    desc.dim = 1;
+    desc.modes[0] = 256;
+    desc.precision = HCY_F32;
+    for (size_t i = 0; i < 256; i++)
+        xf[i] = (float)(2 * PI * (double)i / 256);
+    is_int(hcy_density_weights(wf, dev, &desc, 256, floats), 0, "one axis, in float");
+    worst = 0;
+    for (size_t i = 0; i < 256; i++)
+        worst = fmax(worst, fabs((double)wf[i] * 256 - 1));
+    ok(worst < 0.015, "... its shares: %.1e", worst);
+}
+
+/* Spokes: a ramp, in absolute numbers. */
+static void test_radial(void)
+{
+    enum { SIZE = 64, SPOKES = 101, SAMPLES = 128, POINTS = SPOKES * SAMPLES };
+    static double x[POINTS], y[POINTS], w[POINTS], again[POINTS];
+    const double *const points[2] = { y, x };
+    double worst = 0, worst_cells = 0, mean = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < POINTS; i++) {
+        double angle = PI * (double)(i / SAMPLES) / SPOKES,
+               place = 2 * PI * ((double)(i % SAMPLES) / SAMPLES - 0.5);
+        y[i] = place * sin(angle);
+        x[i] = place * cos(angle);
+    }
+    is_int(weigh(w, HCY_DENSITY_PIPE, 2, SIZE, 30, POINTS, points), 0, "spokes");
+    for (size_t i = 0; i < POINTS; i++) {
+        double place = fabs(2 * PI * ((double)(i % SAMPLES) / SAMPLES - 0.5));
+        double want = place * (PI / SPOKES) * (2 * PI / SAMPLES) / (4 * PI * PI);
+        if (place > 0.15 * PI && place < 0.85 * PI) {
+            worst = fmax(worst, fabs(w[i] / want - 1));
+            mean += w[i] / want;
+            n++;
+        }
+    }
+    ok(worst < 0.06 && fabs(mean / (double)n - 1) < 0.01,
+       "... weights are the ramp: %.3f at most, %.4f in the mean", worst, mean / (double)n);
+    is_int(weigh(again, HCY_DENSITY_CELLS, 2, SIZE, 1, POINTS, points), 0, "spokes by cells");
+    for (int ring = 4; ring < 28; ring++) {
+        double sum = 0, want = 0;
+        for (size_t i = 0; i < POINTS; i++) {
+            double place = fabs((double)(i % SAMPLES) - SAMPLES / 2) / 2;
+            if (place >= ring && place < ring + 1) {
+                sum += again[i];
+                want += place * 2 * (PI / SPOKES) * (2 * PI / SAMPLES) * (2 * PI / SAMPLES) / (4 * PI * PI);
+            }
+        }
+        worst_cells = fmax(worst_cells, fabs(sum / want - 1));
+    }
+    ok(worst_cells < 0.2, "... have the volume of each ring: %.3f at most", worst_cells);
+}
+
+/* Gridded with the weights, samples of an image are nearly that image. */
+static void test_trajectory(void)
+{
+    const char *data = getenv("HALCYON_TEST_DATA");
+    char path[500];
+    hcy_host_array om = HCY_HOST_ARRAY_INIT, image = HCY_HOST_ARRAY_INIT;
+    snprintf(path, sizeof path, "%s/nufft/om2D.npz", data ? data : "");
+    int status = hcy_host_array_read(&om, path);
+    snprintf(path, sizeof path, "%s/nufft/phantom_256_256.npz", data ? data : "");
+    if (status || hcy_host_array_read(&image, path)) {
+        skip(3, "no om2D.npz and phantom_256_256.npz in HALCYON_TEST_DATA, or no zlib");
+        hcy_host_array_free(&om);
+        return;
+    }
+    enum { SIZE = 256, PIXELS = SIZE * SIZE };
+    size_t n = (size_t)om.shape[0];
+    double *x = malloc(2 * n * sizeof *x), *w = malloc(n * sizeof *w), bad = 0, all = 0;
+    double complex *c = malloc(n * sizeof *c), *f = malloc(PIXELS * sizeof *f);
+    for (size_t i = 0; i < 2 * n; i++)
+        x[i % 2 * n + i / 2] = ((double *)om.data)[i];
+    for (size_t i = 0; i < PIXELS; i++)
+        f[i] = ((double *)image.data)[image.is_complex ? 2 * i : i];
+    const double *const points[2] = { x, x + n };
+    hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
+    desc.type = 2;
+    desc.sign = -1;
+    desc.dim = 2;
+    desc.modes[0] = desc.modes[1] = SIZE;
+    is_int(weigh(w, HCY_DENSITY_PIPE, 2, SIZE, 20, n, points), 0, "PyNUFFT's trajectory");
+    status = hcy_nufft_run(dev, &desc, (int64_t)n, (const void *const *)points, 0, NULL, c, f);
+    for (size_t i = 0; i < n; i++)
+        c[i] *= w[i];
+    desc.type = 1;
+    desc.sign = 1;
+    is_int(status ? status
+                  : hcy_nufft_run(dev, &desc, (int64_t)n, (const void *const *)points, 0, NULL, c, f),
+           0, "... its phantom, sampled and gridded with weights");
+    for (size_t i = 0; i < PIXELS; i++) {
+        double want = ((double *)image.data)[image.is_complex ? 2 * i : i];
+        bad += (cabs(f[i]) - want) * (cabs(f[i]) - want);
+        all += want * want;
+    }
+    /* PyNUFFT's own weights leave 0.182. */
+    ok(sqrt(bad / all) < 0.182, "... is the phantom: %.3f", sqrt(bad / all));
+    free(x);
+    free(w);
+    free(c);
+    free(f);
+    hcy_host_array_free(&om);
+    hcy_host_array_free(&image);
+}
+
+static void test_refused(void)
+{
+    double x[3] = { 0, NAN, 1 }, w[3];
+    const double *const points[1] = { x };
+    const void *const none[1] = { NULL };
+    hcy_density_desc desc = HCY_DENSITY_DESC_INIT;
+    for (int method = HCY_DENSITY_PIPE; method <= HCY_DENSITY_CELLS; method++)
+        is_int(weigh(w, method, 1, 8, 5, 3, points), HCY_EINVAL, "a coordinate that is no number, method %d",
+               method);
+    is_int(weigh(w, 3, 1, 8, 5, 1, points), HCY_EINVAL, "no method");
+    is_int(weigh(w, HCY_DENSITY_PIPE, 4, 8, 5, 1, points), HCY_EINVAL, "four axes");
+    is_int(weigh(w, HCY_DENSITY_PIPE, 1, 0, 5, 1, points), HCY_EINVAL, "no modes");
+    is_int(weigh(w, HCY_DENSITY_PIPE, 1, 8, 0, 1, points), HCY_EINVAL, "no iteration");
+    is_int(weigh(w, HCY_DENSITY_PIPE, 1, 8, 5, 0, points), 0, "no points");
+    desc.dim = 1;
+    desc.modes[0] = 8;
+    is_int(hcy_density_weights(w, dev, &desc, 1, none), HCY_EINVAL, "points that are NULL");
+    is_int(hcy_density_weights(NULL, dev, &desc, 1, (const void *const *)points), HCY_EINVAL, "no place");
+    desc.method = HCY_DENSITY_CELLS;
+    desc.dim = 3;
+    desc.modes[0] = desc.modes[1] = desc.modes[2] = (int64_t)1 << 40;
+    is_int(hcy_density_weights(w, dev, &desc, 1, (const void *const[]){ x, x, x }), HCY_ERANGE,
+           "too many cells");
+}
+
+int main(int argc, char **argv)
+{
+    if (hcy_device_open(&dev, argc > 1 ? argv[1] : "cpu@threads=2")) {
+        printf("1..0 # SKIP %s\n", hcy_last_error()->text);
+        return 0;
+    }
+    test_refused();
+    test_grids();
+    test_radial();
+    test_trajectory();
+    hcy_device_release(dev);
+    return done_testing();
+}
