@@ -1,6 +1,6 @@
-/* same.cl - interpolation with the same bits on every device: SHARE items have a point, each some of its columns, and add
- * up in the order that all devices have (nufft/same.h on the CPU): a column along z in the order of y within it, then the
- * columns.  Items side by side read cells side by side. */
+/* same.cl - interpolation with the same bits on every device: SHARE items have a point, each some of its columns,
+ * and add up in the order that all devices have (nufft/same.h on the CPU): a column along z in the order of y within
+ * it, then the columns.  Items side by side read cells side by side. */
 #pragma once
 #include "nufft/window.cl"
 
