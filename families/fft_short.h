@@ -1,5 +1,5 @@
-/* fft_short.h - Fourier transforms of 2, 3, 4, 5, 7 and 8 complex numbers, of which longer ones are made: one text for the
- * CPU's vectors and for GPUs.  None of its operations may be contracted, so that all devices get the same bits.
+/* fft_short.h - Fourier transforms of 2, 3, 4, 5, 7 and 8 complex numbers, of which longer ones are made: one text
+ * for the CPU's vectors and for GPUs.  None of its operations may be contracted, so that all devices get the same bits.
  *
  * Who includes it says what a number C is made of, two parts V (REAL, or vectors of it), NUMBER, a complex number of a
  * table, and NAME(x), what names are.  It is C, C++ and OpenCL C.  Pure functions.

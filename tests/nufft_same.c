@@ -1,6 +1,7 @@
-/* nufft_same - HCY_NUFFT_SAME_EVERYWHERE: the bits of the CPU's portable variant with one thread, from every variant, for
- * any number of threads and any order of points, and from the device given.  Arguments: a device (default: the CPU's);
- * "few" for one whose compiler is slow; "time": no test, what a transform takes with and without, best of 5. */
+/* nufft_same - HCY_NUFFT_SAME_EVERYWHERE: the bits of the CPU's portable variant with one thread, from every
+ * variant, for any number of threads and any order of points, and from the device given.  Arguments: a device
+ * (default: the CPU's); "few" for one whose compiler is slow; "time": no test, what a transform takes with and
+ * without, best of 5. */
 #include "nufft_oracle.h"
 #include "tap.h"
 
@@ -130,7 +131,8 @@ static void check_kind(const struct kind *k, int type, const char *const *names,
     for (size_t i = 0; expected && i < n; i++) {
         /* Every other device has its points in another order, which type 1 sums and type 2 does not. */
         const bool turned = type == 1 && i % 2;
-        void *got = results_of(k, type, names[i], false, NULL), *other = turned ? results_of(k, type, names[i], true, NULL) : NULL;
+        void *got = results_of(k, type, names[i], false, NULL);
+        void *other = turned ? results_of(k, type, names[i], true, NULL) : NULL;
         const size_t wrong = got ? differing(expected, got, bytes) : bytes;
         const size_t forward = bytes - VECTORS * POINTS * (k->precision == HCY_F64 ? 16 : 8);
         ok(got && !wrong, "%s: the same bits (%zu of %zu bytes differ)", names[i], wrong, bytes);
@@ -187,9 +189,12 @@ static void show_times(const char *name)
         struct kind kind;
         size_t points;
     } rows[] = {
-        { { 1, HCY_F32, 1e-5, { 1000000 }, false }, 10000000 },     { { 1, HCY_F64, 1e-9, { 1000000 }, false }, 10000000 },
-        { { 2, HCY_F32, 1e-5, { 1000, 1000 }, false }, 10000000 },  { { 2, HCY_F64, 1e-9, { 1000, 1000 }, false }, 10000000 },
-        { { 3, HCY_F32, 1e-5, { 128, 128, 128 }, false }, 10000000 }, { { 3, HCY_F64, 1e-9, { 128, 128, 128 }, false }, 10000000 },
+        { { 1, HCY_F32, 1e-5, { 1000000 }, false }, 10000000 },
+        { { 1, HCY_F64, 1e-9, { 1000000 }, false }, 10000000 },
+        { { 2, HCY_F32, 1e-5, { 1000, 1000 }, false }, 10000000 },
+        { { 2, HCY_F64, 1e-9, { 1000, 1000 }, false }, 10000000 },
+        { { 3, HCY_F32, 1e-5, { 128, 128, 128 }, false }, 10000000 },
+        { { 3, HCY_F64, 1e-9, { 128, 128, 128 }, false }, 10000000 },
         { { 3, HCY_F32, 1e-5, { 256, 256, 256 }, false }, 1000000 },
     };
     hcy_device *dev;

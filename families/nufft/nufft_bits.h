@@ -1,5 +1,5 @@
-/* nufft_bits.h - what all devices compute alike, bit by bit: where a point stands, the unit of sums of integers.  Inline
- * code for C and for the texts of GPUs, none of whose operations may be contracted.  Pure functions.
+/* nufft_bits.h - what all devices compute alike, bit by bit: where a point stands, the unit of sums of integers.
+ * Inline code for C and for the texts of GPUs, none of whose operations may be contracted.  Pure functions.
  *
  * A PLACE on an axis is the window's first cell and what is between cells, in fixed point: cells begin at the 64th bit
  * and have `bits` of them, and as many bits are kept as hcy_nufft_place_bits() says.
@@ -34,7 +34,8 @@ HCY_NUFFT_INLINE uint32_t hcy_nufft_place_bits(uint32_t dim, int is_float, uint6
 }
 
 /* A coordinate in periods to its place; one that is no number, or 2^40 away, counts as 0.  `offset` is half a window in
- * periods, `scale` 2^(places - bits).  Rounded up, places stay on their side of a cell: the cell is that of a double. */
+ * periods, `scale` 2^(places - bits).  Rounded up, places stay on their side of a cell: the cell is that of a
+ * double. */
 HCY_NUFFT_INLINE int hcy_nufft_is_far(double turns)
 {
     return !(turns < 1099511627776.0 && turns > -1099511627776.0);

@@ -57,12 +57,12 @@ size_t own_fft_scratch_of(size_t n); /* of any plan for n numbers */
 void own_fft_run(const struct own_fft *plan, enum cpu_simd simd, const struct own_fft_lines *lines, void *scratch);
 
 /* One pass of a line that is whole, whose first `begin` up to `end` short transforms are taken: for who shares one long
- * line out to threads.  After the passes that own_fft_lead() counts, out of a line's numbers q + lead j are a column each:
- * a line of n / lead numbers, whose plan does what is left. */
+ * line out to threads.  After the passes that own_fft_lead() counts, out of a line's numbers q + lead j are a column
+ * each: a line of n / lead numbers, whose plan does what is left. */
 void own_fft_pass_run(const struct own_fft *plan, unsigned pass, bool backward, const void *in, void *out, size_t begin,
                       size_t end);
-/* How many passes leave columns of no more than `most` numbers (0: not smooth, or one is left to do); *lead: the product
- * of their radices. */
+/* How many passes leave columns of no more than `most` numbers (0: not smooth, or one is left to do); *lead: the
+ * product of their radices. */
 unsigned own_fft_lead(size_t *lead, size_t n, size_t most);
 
 /* The variants. */

@@ -1,5 +1,5 @@
-/* own_pass.c - single passes of the CPU's own Fourier transforms over one long line, number by number.  The bits are those
- * of the vectors' lanes (own_loops.h).  Pure functions. */
+/* own_pass.c - single passes of the CPU's own Fourier transforms over one long line, number by number.  The bits are
+ * those of the vectors' lanes (own_loops.h).  Pure functions. */
 #include "own_fft.h"
 
 #define REAL     float

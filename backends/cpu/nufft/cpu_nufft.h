@@ -94,8 +94,8 @@ extern const struct nufft_ops nufft_ops_avx2[2], nufft_ops_avx512[2];
 #endif
 const struct nufft_ops *nufft_ops(enum cpu_simd simd, bool is_double);
 
-/* The same with HCY_NUFFT_SAME_BITS: small and fine grids to spread to are pairs of int64_t (same.h); order and settle are
- * NULL, because sums of integers know no order.  multiply is the portable variant's. */
+/* The same with HCY_NUFFT_SAME_BITS: small and fine grids to spread to are pairs of int64_t (same.h); order and
+ * settle are NULL, because sums of integers know no order.  multiply is the portable variant's. */
 extern const struct nufft_ops nufft_same_portable[2];
 #ifdef HCY_CPU_X86
 extern const struct nufft_ops nufft_same_avx2[2], nufft_same_avx512[2];

@@ -49,8 +49,8 @@ static size_t transform_scratch(const struct fft *f)
     return most;
 }
 
-/* One long axis as a table of n1 by n2, as near to a square as its divisors allow; or, as two steps would have other bits
- * than one, which all devices have, with so many of its passes taken alone that what is left are short columns. */
+/* One long axis as a table of n1 by n2, as near to a square as its divisors allow; or, as two steps would have other
+ * bits than one, which all devices have, with so many of its passes taken alone that what is left are short columns. */
 static void cut_long_axis(struct fft *f)
 {
     f->n1 = near_root(f->c.cells);

@@ -34,8 +34,8 @@ struct fft {
 void nufft_run_lead(struct fft *fft, struct cpu_pool *pool, size_t items);
 
 /* n rows of a block, `stride` bytes apart, to the buffer from its row `at` on, and back. */
-static inline void gather_columns(const struct fft *f, char *buffer, size_t at, const char *from, size_t stride, size_t n,
-                           size_t columns)
+static inline void gather_columns(const struct fft *f, char *buffer, size_t at, const char *from, size_t stride,
+                                  size_t n, size_t columns)
 {
     size_t bytes = columns * f->size, row = COLUMNS * f->size;
     for (size_t i = 0; i < n; i++) {
@@ -46,8 +46,8 @@ static inline void gather_columns(const struct fft *f, char *buffer, size_t at, 
     }
 }
 
-static inline void give_columns_back(const struct fft *f, const char *buffer, size_t at, char *to, size_t stride, size_t n,
-                              size_t columns)
+static inline void give_columns_back(const struct fft *f, const char *buffer, size_t at, char *to, size_t stride,
+                                     size_t n, size_t columns)
 {
     for (size_t i = 0; i < n; i++)
         memcpy(to + i * stride, buffer + (at + i) * COLUMNS * f->size, columns * f->size);

@@ -1,6 +1,7 @@
 /* cut_lead.c - Fourier transforms between one long axis and its modes with the same bits as on all devices: the first
- * passes are taken one by one over the whole axis, by all threads; what they leave are columns, which are transformed in
- * a thread's buffer.  Twiddles between two halves of the axis, as cut_fft.c has them, would round once more. */
+ * passes are taken one by one over the whole axis, by all threads; what they leave are columns, which are
+ * transformed in a thread's buffer.  Twiddles between two halves of the axis, as cut_fft.c has them, would round
+ * once more. */
 #include "cut_fft.h"
 
 struct lead {
@@ -25,7 +26,8 @@ static void lead_columns(void *context, size_t begin, size_t end, unsigned threa
     const struct fft *f = l->f;
     char *buffer = f->buffers + thread * f->buffer;
     for (size_t i = begin; i < end; i++) {
-        const size_t first = i * COLUMNS, n = f->n1 - first < COLUMNS ? f->n1 - first : COLUMNS, stride = f->n1 * f->size;
+        const size_t first = i * COLUMNS, left = f->n1 - first, stride = f->n1 * f->size;
+        const size_t n = left < COLUMNS ? left : COLUMNS;
         gather_columns(f, buffer, 0, l->from + first * f->size, stride, f->n2, n);
         cpu_fft_many_run(f->slow, buffer, 1, 0, buffer + f->columns);
         give_columns_back(f, buffer, 0, l->to + first * f->size, stride, f->n2, n);
@@ -43,8 +45,9 @@ static void weigh_pieces(void *context, size_t begin, size_t end, unsigned threa
         const struct nufft_span *s = &c->spans[0][k];
         const size_t first = begin * LONG_COLUMN, last = end * LONG_COLUMN < s->n ? end * LONG_COLUMN : s->n;
         char *g = grid + (s->grid + first) * f->size, *m = modes + (s->mode + first) * f->size;
+        const char *factors = c->factors[0] + (s->factor + first) * c->real;
         if (first < last)
-            c->ops->weigh(c->crops ? m : g, c->crops ? g : m, c->factors[0] + (s->factor + first) * c->real, 1, last - first);
+            c->ops->weigh(c->crops ? m : g, c->crops ? g : m, factors, 1, last - first);
     }
 }
 

@@ -1,8 +1,8 @@
 /* same.h - points to a small grid of integers and from one of numbers, and their keys and records: as rows.h, but with
  * the operations of GPUs, in their order (backends/gpu/nufft), and none contracted: the same bits on every device.
  *
- * Included with REAL, NAME(x) and VECTOR.  Windows are taken a multiple of four cells wide, of which the last ones weigh
- * nothing: shares of 0, and sums that are not used.
+ * Included with REAL, NAME(x) and VECTOR.  Windows are taken a multiple of four cells wide, of which the last ones
+ * weigh nothing: shares of 0, and sums that are not used.
  */
 typedef REAL NAME(vec) __attribute__((vector_size(8 * sizeof(REAL) < VECTOR ? 8 * sizeof(REAL) : VECTOR)));
 typedef REAL NAME(loose) __attribute__((vector_size(sizeof(NAME(vec))), aligned(sizeof(REAL)), may_alias));
@@ -12,8 +12,8 @@ typedef REAL NAME(loose) __attribute__((vector_size(sizeof(NAME(vec))), aligned(
 
 /* --- Windows --- */
 
-/* The weights at t, and zeros behind them.  Windows are even: polynomials j and width - 1 - j differ in the signs of odd
- * powers alone (window.cl). */
+/* The weights at t, and zeros behind them.  Windows are even: polynomials j and width - 1 - j differ in the signs of
+ * odd powers alone (window.cl). */
 static INLINE void NAME(weights)(REAL *k, const struct nufft_rows *rows, REAL t)
 {
     const REAL *table = rows->table;
@@ -97,9 +97,9 @@ static INLINE void NAME(spread_wide)(const unsigned dim, const unsigned cells, c
                 row[2 * x] = (double)(re * xy) * rows->unit;
                 row[2 * x + 1] = (double)(im * xy) * rows->unit;
             }
-            for (unsigned z = 0; z < rows->width; z++)
-                NAME(put_shares)(local + 2 * (first + y * rows->pitch + z * (dim == 3 ? rows->plane : rows->pitch)), row,
-                                 (double)k[dim - 1][z], cells);
+            int64_t *to = local + 2 * (first + y * rows->pitch);
+            for (unsigned z = 0; z < rows->width; z++, to += 2 * (dim == 3 ? rows->plane : rows->pitch))
+                NAME(put_shares)(to, row, (double)k[dim - 1][z], cells);
         }
     }
 }

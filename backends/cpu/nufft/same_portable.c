@@ -1,4 +1,5 @@
-/* same_portable.c - points of non-uniform FFTs with the same bits everywhere, with 16-byte vectors, which every compiler turns into what there is. */
+/* same_portable.c - points of non-uniform FFTs with the same bits everywhere, with 16-byte vectors, which every
+ * compiler turns into what there is. */
 #include "cpu_nufft.h"
 
 #define VECTOR 16

@@ -1,5 +1,5 @@
-/* same_variant.h - same.h for float and double with vectors of VECTOR bytes (16, 32, 64).  SAME_OPS(precision, size) is the
- * table of what comes out. */
+/* same_variant.h - same.h for float and double with vectors of VECTOR bytes (16, 32, 64).  SAME_OPS(precision, size)
+ * is the table of what comes out. */
 #include "nufft/nufft_bits.h"
 
 #include <string.h>
@@ -43,7 +43,8 @@ static void same_add(void *grid, const void *local, size_t n)
 #else
 #define MULTIPLY(x) NULL /* those of the portable variant */
 #endif
-#define SAME_OPS(x, size)                                                                                           \
-    {                                                                                                               \
-        VECTOR / (size), 1, x##_spread, x##_interp, same_add, x##_weigh, MULTIPLY(x), x##_keys, x##_scatter, NULL, NULL \
+#define SAME_OPS(x, size)                                                                                        \
+    {                                                                                                            \
+        VECTOR / (size), 1, x##_spread, x##_interp, same_add, x##_weigh, MULTIPLY(x), x##_keys, x##_scatter, NULL, \
+            NULL                                                                                                 \
     }

@@ -403,7 +403,8 @@ static void largest_range(void *context, size_t begin, size_t end, unsigned thre
     const size_t first = begin * INTEGER_PIECE, last = end * INTEGER_PIECE, n = 2 * l->n_points;
     const char *c = s->m->strengths + s->vector * n * l->real;
     for (size_t i = first; i < (last < n ? last : n); i++) {
-        const double x = l->is_double ? ((const double *)(const void *)c)[i] : (double)((const float *)(const void *)c)[i];
+        const void *number = c + i * l->real;
+        const double x = l->is_double ? *(const double *)number : (double)*(const float *)number;
         uint64_t bits;
         memcpy(&bits, &x, sizeof bits);
         const uint32_t exponent = (uint32_t)(bits >> 52 & 0x7ff);
@@ -423,7 +424,8 @@ static void find_units(const struct move *m, const struct cpu_call *call, double
         cpu_pool_for(call->pool, 2 * m->layout.n_points / INTEGER_PIECE + 1, 1, largest_range, &s);
         for (unsigned i = 0; i < threads; i++)
             most = largest[i] > most ? largest[i] : most;
-        const uint64_t scale = hcy_nufft_scale(m->layout.n_points, most), bits[2] = { scale << 52, hcy_nufft_unit(scale) };
+        const uint64_t scale = hcy_nufft_scale(m->layout.n_points, most);
+        const uint64_t bits[2] = { scale << 52, hcy_nufft_unit(scale) };
         memcpy(&units[v], &bits[0], sizeof *units);
         memcpy(&units[call->items + v], &bits[1], sizeof *units);
     }
@@ -433,7 +435,8 @@ static void floating_range(void *context, size_t begin, size_t end, unsigned thr
 {
     const struct integers *s = context;
     const struct nufft_layout *l = &s->m->layout;
-    const size_t n = 2 * l->cells, first = begin * INTEGER_PIECE, last = end * INTEGER_PIECE < n ? end * INTEGER_PIECE : n;
+    const size_t n = 2 * l->cells, first = begin * INTEGER_PIECE;
+    const size_t last = end * INTEGER_PIECE < n ? end * INTEGER_PIECE : n;
     const int64_t *sums = (const void *)(s->sums + s->vector * n * sizeof *sums);
     char *to = s->grid + s->vector * n * l->real;
     const double unit = s->m->units[s->vector];

@@ -373,11 +373,11 @@ static int open_move(struct nufft *n, const struct gpu_call *call, bool spreads,
     gpu_shape_for(&n->shape, n->job, call->kernel->ops->units, call->items, spreads);
     n->at.range = n->shape.range;
     struct gpu_shape *s = &n->shape;
-    /* Sums that are split between items have an order of the device's own: here a point is an item's. */
+    /* What a group shares in other ways has an order of the device's own (same.cl). */
     if (same_interp) {
-        s->group = gpu_group(call, GPU_NUFFT_GROUP);
+        s->group = gpu_group(call, GPU_NUFFT_GROUP / 2);
         s->vectors = 1;
-        n->at.range = s->group == 1 ? 64 : s->group;
+        n->at.range = 128;
     }
     int used = options_of(n, call, s->group, options);
     snprintf(options + used, sizeof options - (size_t)used,

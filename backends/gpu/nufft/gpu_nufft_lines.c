@@ -1,6 +1,6 @@
 /* gpu_nufft_lines.c - launches of nufft_lines: the passes of all axes, one after the other, to and fro between the grid
- * and scratch memory.  To modes the fastest axis comes first, to the grid the slowest, as on the CPU; lines that are cut
- * away afterwards, or are zero before, are left out.  The host waits for nothing. */
+ * and scratch memory.  To modes the fastest axis comes first, to the grid the slowest, as on the CPU; lines that are
+ * cut away afterwards, or are zero before, are left out.  The host waits for nothing. */
 #include "fft_plan.h"
 #include "gpu_priv.h"
 #include "nufft/nufft_arguments.h"
@@ -88,7 +88,8 @@ static int launch_pass(struct lines *l, const struct gpu_nufft_pass *p, unsigned
                                          [8] = "gpu_nufft_pass_8" };
     const struct gpu_ops *ops = l->call->kernel->ops;
     const uint32_t group = gpu_group(l->call, GPU_NUFFT_GROUP);
-    const uint64_t items = p->n / radix * p->ends[0].n * p->ends[1].n, most = ops->alone ? ops->units * 4 : UINT32_MAX / 2;
+    const uint64_t items = p->n / radix * p->ends[0].n * p->ends[1].n;
+    const uint64_t most = ops->alone ? ops->units * 4 : UINT32_MAX / 2;
     const uint64_t groups = (items + group - 1) / group;
     const struct gpu_grid grid = { { (uint32_t)(groups < most ? groups : most),
                                      (uint32_t)(p->outer < MOST_BLOCKS ? p->outer : MOST_BLOCKS) },

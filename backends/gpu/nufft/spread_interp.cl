@@ -287,7 +287,8 @@ struct fixed {
     u32 exponent; /* of the largest strength of a vector, as in a double */
 };
 
-/* The exponent of the scale.  How full slabs are depends on the device's shape of them, the number of points does not. */
+/* The exponent of the scale.  How full slabs are depends on the device's shape of them, the number of points does
+ * not. */
 DEVICE u64 scale_of(const struct gpu_nufft *job, const struct gpu_nufft_head *head, u32 exponent)
 {
     u64 terms = FIXED == GPU_NUFFT_SAME ? job->n_points : (u64)head->most * job->reach;

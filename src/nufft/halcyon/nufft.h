@@ -65,10 +65,10 @@ enum hcy_nufft_method {
 enum hcy_nufft_deterministic {
     HCY_NUFFT_SAME_RUNS = 1, /* of every run on a device, for any number of threads */
     /* Of every device too: processors with any instructions, CUDA, OpenCL; on one host, whose library has the sines and
-     * cosines.  One window, one grid whatever the device, sums of integers that keep 62 bits less those of the number of
-     * points, of the largest strength of a vector; a Fourier transform of our own everywhere.  Points are never taken in
-     * pieces (HCY_ENOMEM); a device that lacks a kernel is HCY_EUNSUPPORTED, as is, but for the CPU, a grid with prime
-     * factors above 7. */
+     * cosines.  One window, one grid whatever the device, sums of integers that keep 62 bits less those of the
+     * number of points, of the largest strength of a vector; a Fourier transform of our own everywhere.  Points are
+     * never taken in pieces (HCY_ENOMEM); a device that lacks a kernel is HCY_EUNSUPPORTED, as is, but for the CPU,
+     * a grid with prime factors above 7. */
     HCY_NUFFT_SAME_EVERYWHERE = 2
 };
 
