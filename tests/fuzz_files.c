@@ -295,24 +295,43 @@ static void seed_h5(void)
     }
 }
 
+/* What acquisitions say of themselves, eight bytes each, in a file that is whole: what is wrong with HDF5's own
+ * structures is HDF5's to see, or to crash on (its heap of vectors does), which is what files are isolated for. */
 static int run_mrd(const uint8_t *data, size_t size)
 {
+    struct mrd_record records[8];
     char name[400];
     const char *path = made("a.mrd");
-    put_file(path, data, size);
-    int taken = read_array(path, size);
+    size_t n = size / 8 < 8 ? size / 8 : 8;
+    memset(records, 0, sizeof records);
+    for (size_t i = 0; i < n; i++) {
+        const uint8_t *byte = data + 8 * i;
+        struct mrd_head *h = &records[i].head;
+        h->flags = (uint64_t)byte[0] << 16;
+        h->samples = byte[1];
+        h->channels = byte[2];
+        h->pre = byte[3];
+        h->post = byte[4];
+        h->axes = byte[5];
+        mrd_fill(&records[i], (unsigned)i);
+        records[i].data.len -= records[i].data.len < byte[6] ? records[i].data.len : byte[6];
+        records[i].traj.len -= records[i].traj.len < byte[7] ? records[i].traj.len : byte[7];
+    }
+    if (!n)
+        return 0;
+    mrd_write(path, records, n);
     snprintf(name, sizeof name, "%s:/dataset/data/traj", path);
-    return taken | read_array(name, size);
+    int taken = read_array(path, MOST);
+    return taken | read_array(name, MOST);
 }
 
 static void seed_mrd(void)
 {
-    for (size_t n = 2; n <= 5; n += 3) {
-        struct mrd_record records[5];
-        mrd_plain(records, n);
-        mrd_write(made("a.mrd"), records, n);
-        give_file(made("a.mrd"));
-    }
+    static const uint8_t plain[3][8] = { { 0, 5, 2, 1, 1, 2, 0, 0 },
+                                         { 0, 5, 2, 1, 1, 2, 0, 0 },
+                                         { 4, 9, 1, 0, 0, 0, 0, 0 } };
+    fuzz_give(plain, sizeof plain);
+    fuzz_give(plain, 8);
 }
 #endif
 

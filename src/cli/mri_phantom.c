@@ -10,9 +10,6 @@
  * field is one cosine, whose exponential is a series of such harmonics with Bessel functions (Jacobi and Anger).  A
  * harmonic shifts k, so what is received is a sum of the phantom's transform at some places.
  */
-#ifndef _XOPEN_SOURCE
-#define _XOPEN_SOURCE 700 /* j1(), jn() */
-#endif
 #include "mri_phantom.h"
 #include <math.h>
 
