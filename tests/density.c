@@ -187,10 +187,10 @@ static void test_refused(void)
 
 int main(int argc, char **argv)
 {
-    if (hcy_device_open(&dev, argc > 1 ? argv[1] : "cpu@threads=2")) {
-        printf("1..0 # SKIP %s\n", hcy_last_error()->text);
-        return 0;
-    }
+    if (hcy_device_open(&dev, argc > 1 ? argv[1] : "cpu@threads=2"))
+        skip_all("%s", hcy_last_error()->text);
+    if (!(hcy_device_get_info(dev)->caps & HCY_CAP_FFT))
+        skip_all("%s has no FFT", argc > 1 ? argv[1] : "the CPU");
     test_refused();
     test_grids();
     test_radial();
