@@ -619,6 +619,39 @@ static void test_transforms(void)
     }
 }
 
+/* A plan may have no points, and its empty vector may stand behind another in a stack. */
+static void test_no_points(void)
+{
+    hcy_space three = space_of(HCY_COMPLEX128, 1, 3, 0, 0);
+    for (int type = 1; type <= 2; type++) {
+        hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
+        hcy_nufft *plan = NULL;
+        hcy_operator *nufft = NULL, *same = NULL, *op = NULL;
+        size_t wrong = 0;
+        desc.type = type;
+        desc.modes[0] = 5;
+        int status = hcy_nufft_create(&plan, dev, &desc, NULL);
+        status = cts_first(status, hcy_nufft_set_points(plan, 0, (const void *[]){ places[0] }, 0, NULL));
+        status = cts_first(status, hcy_operator_nufft(&nufft, plan));
+        status = cts_first(status, hcy_operator_identity(&same, dev, &three));
+        status = cts_first(status, hcy_operator_block_diagonal(&op, (hcy_operator *[]){ same, nufft }, 2));
+        st_ok(status, "type %d without points, behind three numbers", type);
+        for (int adjoint = 0; adjoint < 2; adjoint++) {
+            hcy_operator_info info = info_of(op);
+            fill_given(adjoint ? &info.range : &info.domain, 5);
+            run_operator(op, adjoint, "that");
+            for (int i = 0; i < ((type == 1) == !adjoint ? 8 : 3); i++)
+                wrong += got[i] != (i < 3 ? given[i] : 0);
+        }
+        is_int((intmax_t)wrong, 0, "these stay, and sums of nothing are 0");
+        hcy_operator *const all[] = { op, same, nufft };
+        for (size_t i = 0; i < 3; i++)
+            hcy_operator_release(all[i]);
+        (void)!hcy_queue_finish(queue);
+        hcy_nufft_destroy(plan);
+    }
+}
+
 /* --- Vectors that are refused; several queues --- */
 
 static void test_refusals(void)
@@ -720,6 +753,8 @@ int main(int argc, char **argv)
     }
     test_differences(HCY_FLOAT64);
     test_transforms();
+    if (!few)
+        test_no_points();
     test_refusals();
     test_queues();
     (void)!hcy_queue_finish(queue);

@@ -5,12 +5,12 @@
 #include <halcyon/fft.h>
 #include <stdlib.h>
 
-/* The buffer that begins with a vector's first element; a new reference. */
+/* The buffer that begins with a vector's first element; a new reference, or NULL. */
 static int buffer_of(hcy_buffer **out, const hcy_array *a)
 {
     size_t size = hcy_dtype_size(a->dtype);
-    /* An empty vector need not have one. */
-    if (!a->offset || !a->buffer) {
+    /* An empty vector need not have one, and there is no view of no bytes. */
+    if (!a->offset || !a->count) {
         *out = hcy_buffer_retain(a->buffer);
         return 0;
     }
