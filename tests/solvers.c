@@ -395,6 +395,36 @@ static void test_found(void)
     }
 }
 
+/* 0 is found for a matrix of 0 whatever the data are, and A that CG is not for (b is not in the range of a singular
+ * one) leaves x where the first direction without a product was met. */
+static void test_no_product(void)
+{
+    static const double complex numbers[2][4] = { { 0, 0, 0, 0 }, { 1, 0, 0, 0 } }, ones[2] = { 1, 1 };
+    hcy_array *b = array_on(dev, HCY_FLOAT64, 1, 2, 0, ones);
+    double complex after[2][2];
+    for (int method = HCY_SOLVER_CG; method <= HCY_SOLVER_FISTA; method++)
+        for (int k = 0; k < (method == HCY_SOLVER_CG ? 2 : 1); k++) {
+            hcy_array *a = array_on(dev, HCY_FLOAT64, 2, 2, 2, numbers[k]);
+            hcy_operator *op = NULL;
+            hcy_solver *solver = NULL;
+            hcy_solver_options o = options_of(method, 0);
+            int status = hcy_operator_matrix(&op, a);
+            status = cts_first(status, hcy_solver_create(&solver, queue, op, &o));
+            status = cts_first(status, hcy_solver_start(solver, b, NULL));
+            for (int i = 0; i < 2; i++) {
+                status = cts_first(status, hcy_solver_run(solver, 2 + 3 * i));
+                read_result(after[i], queue, solver);
+            }
+            st_ok(status, "%s where directions have no product", info_of(solver).method);
+            ok(!memcmp(after[0], after[1], sizeof after[0]) && isfinite(creal(after[1][1])), "x stays");
+            ok(k || (after[1][0] == 0 && after[1][1] == 0), "at 0 for a matrix of 0");
+            hcy_solver_destroy(solver);
+            hcy_operator_release(op);
+            hcy_array_release(a);
+        }
+    hcy_array_release(b);
+}
+
 /* --- Bits, memory --- */
 
 static void test_bits(void)
@@ -609,6 +639,13 @@ static void test_refusals(void)
     o.l1 = 0;
     o.check_every = 0;
     st_says(hcy_solver_create(&s, queue, p.a, &o), HCY_EINVAL, "a look every 0", "no looks at all");
+    o.check_every = 1;
+    o.tolerance = INFINITY;
+    st_says(hcy_solver_create(&s, queue, p.a, &o), HCY_EINVAL, "finite", "a tolerance without end");
+    o.tolerance = 0;
+    o.max_iterations = INT64_MAX;
+    st_says(hcy_solver_create(&s, queue, p.a, &o), HCY_ERANGE, "can be counted", "iterations without end");
+    o.max_iterations = 5;
     hcy_operator_desc desc = HCY_OPERATOR_DESC_INIT;
     hcy_operator *one_way = NULL;
     desc.domain = desc.range = space_of(HCY_FLOAT64, COLUMNS);
@@ -619,6 +656,10 @@ static void test_refusals(void)
             "LSQR wants one");
     o.method = HCY_SOLVER_BICGSTAB;
     st_ok(hcy_solver_create(&s, queue, one_way, &o), "BiCGSTAB does not");
+    hcy_array *x = NULL;
+    st_ok(hcy_solver_get_x(&x, s), "its x");
+    st_says(hcy_solver_start(s, x, NULL), HCY_EINVAL, "own x", "is no data for it: a start writes it over");
+    hcy_array_release(x);
     hcy_solver_destroy(s);
     hcy_operator_release(one_way);
     st_ok(hcy_solver_create(&s, queue, p.a, NULL), "NULL are the defaults");
@@ -645,8 +686,10 @@ int main(int argc, char **argv)
     test_sparse();
     test_parts();
     test_stops();
-    if (!few)
+    if (!few) {
         test_found();
+        test_no_product();
+    }
     test_bits();
     test_memory();
     test_asynchrony();

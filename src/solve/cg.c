@@ -1,7 +1,7 @@
 /* cg.c - conjugate gradients: for self-adjoint operators, for normal equations, and for least squares (CGLS).
  *
- * Hestenes and Stiefel, 1952; numbers stay on the device.  A direction whose product is 0 is the end: alpha and beta
- * are 0 from there on, and x stays.
+ * Hestenes and Stiefel, 1952; numbers stay on the device.  A direction whose product is not above 0 is the end:
+ * the residual's square is made 0, with which alpha and beta are 0 from there on, and x stays.
  */
 #include "solve_priv.h"
 
@@ -34,16 +34,16 @@ static int begin_direction(hcy_solver *s)
     return status ? status : hcy__solver_note(s, s->n[SQUARE]);
 }
 
-/* The residual's square, the next direction. */
+/* The residual's square, which stays 0 once it is, and the next direction. */
 static int turn_direction(hcy_solver *s)
 {
     hcy_array *p = s->d[DIRECTION], *r = s->d[RESIDUAL], *rr = s->n[SQUARE], *next = s->n[NEXT_SQUARE],
               *beta = s->n[BETA];
     int status = hcy__solver_dot(s, next, false, r, r);
     if (!status)
-        status = SOLVER_EVAL(s, "beta = where(rr > 0, next / rr, 0); rr = next; p = r + @(beta)*p",
+        status = SOLVER_EVAL(s, "beta = where(rr > 0, next / rr, 0); rr = where(rr > 0, next, 0); p = r + @(beta)*p",
                              OPERAND(beta), OPERAND(rr), OPERAND(next), OPERAND(p), OPERAND(r));
-    return status ? status : hcy__solver_note(s, rr);
+    return status ? status : hcy__solver_note(s, next);
 }
 
 static int start_cg(hcy_solver *s, hcy_array *b)
@@ -68,7 +68,9 @@ static int step_cg(hcy_solver *s)
     if (!status)
         status = hcy__solver_dot(s, pz, false, p, z);
     if (!status)
-        status = SOLVER_EVAL(s, "alpha = where(pz > 0, rr / pz, 0); x += @(alpha)*p; r -= @(alpha)*z",
+        status = SOLVER_EVAL(s,
+                             "alpha = where(pz > 0, rr / pz, 0); rr = where(pz > 0, rr, 0); x += @(alpha)*p;"
+                             "r -= @(alpha)*z",
                              OPERAND(alpha), OPERAND(rr), OPERAND(pz), OPERAND(x), OPERAND(p), OPERAND(r),
                              OPERAND(z));
     return status ? status : turn_direction(s);
@@ -124,7 +126,9 @@ static int step_cgls(hcy_solver *s)
     if (!status && s->opts.l2 > 0)
         status = SOLVER_EVAL(s, "qq += l2*pp", OPERAND(qq), OPERAND(pp), hcy_op_real("l2", s->opts.l2));
     if (!status)
-        status = SOLVER_EVAL(s, "alpha = where(qq > 0, rr / qq, 0); x += @(alpha)*p; m -= @(alpha)*q",
+        status = SOLVER_EVAL(s,
+                             "alpha = where(qq > 0, rr / qq, 0); rr = where(qq > 0, rr, 0); x += @(alpha)*p;"
+                             "m -= @(alpha)*q",
                              OPERAND(alpha), OPERAND(rr), OPERAND(qq), OPERAND(x), OPERAND(p), OPERAND(m),
                              OPERAND(q));
     if (!status)

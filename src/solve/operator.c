@@ -220,7 +220,7 @@ int hcy__operator_check_vector(const hcy_array *a, const hcy_operator *op, const
     return 0;
 }
 
-static bool shares_memory(const hcy_array *a, const hcy_array *b)
+bool hcy__operator_shares_memory(const hcy_array *a, const hcy_array *b)
 {
     int64_t of_a = (int64_t)hcy_dtype_size(a->dtype), of_b = (int64_t)hcy_dtype_size(b->dtype);
     return a->buffer && a->buffer == b->buffer && a->offset * of_a < (b->offset + b->count) * of_b &&
@@ -239,7 +239,7 @@ int hcy__operator_run(hcy_queue *queue, hcy_array *y, hcy_operator *op, hcy_arra
     int status = hcy__operator_check_vector(x, op, adjoint ? &d->range : &d->domain, "input");
     if (!status)
         status = hcy__operator_check_vector(y, op, adjoint ? &d->domain : &d->range, "output");
-    if (!status && shares_memory(x, y))
+    if (!status && hcy__operator_shares_memory(x, y))
         status = hcy_fail(HCY_EINVAL, "operator %s: input and output share memory", d->name);
     if (status)
         return status;

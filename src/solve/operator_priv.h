@@ -46,6 +46,8 @@ int hcy__operator_make(hcy_operator **op, hcy_device *dev, const hcy_operator_de
 /* HCY_EINVAL: no vector of the space on the operator's device; `what` it is called in the words. */
 int hcy__operator_check_vector(const hcy_array *a, const hcy_operator *op, const hcy_space *space,
                                const char *what);
+/* Whether contiguous vectors overlap. */
+bool hcy__operator_shares_memory(const hcy_array *a, const hcy_array *b);
 /* y = A x, or y = A^H x. */
 int hcy__operator_run(hcy_queue *queue, hcy_array *y, hcy_operator *op, hcy_array *x, bool adjoint);
 

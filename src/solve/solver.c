@@ -73,8 +73,13 @@ static int check_options(const hcy_solver_options *o)
         return hcy_fail(HCY_EINVAL,
                         "hcy_solver_create: %lld iterations, and a look every %d; 1 of each at least",
                         (long long)o->max_iterations, o->check_every);
+    /* One norm more than iterations is kept. */
+    if (o->max_iterations == INT64_MAX)
+        return hcy_fail(HCY_ERANGE, "hcy_solver_create: %lld iterations are more than can be counted",
+                        (long long)o->max_iterations);
     /* Written so that what is no number is refused too. */
-    if (!(o->l2 >= 0 && o->l1 >= 0 && o->tolerance >= 0 && o->step >= 0) || isinf(o->l2 + o->l1 + o->step))
+    if (!(o->l2 >= 0 && o->l1 >= 0 && o->tolerance >= 0 && o->step >= 0) ||
+        isinf(o->l2 + o->l1 + o->tolerance + o->step))
         return hcy_fail(HCY_EINVAL,
                         "hcy_solver_create: l2, l1, tolerance and step are finite and not below 0");
     if (o->l1 > 0 && !m->has_l1)
@@ -141,10 +146,11 @@ static int find_step(hcy_solver *s)
     double norm = 0;
     int status = hcy_operator_norm(&norm, s->queue, s->op, ITERATIONS, 1);
     double most = 1.05 * norm * norm + s->opts.l2;
-    if (!status && !(most > 0 && isfinite(most)))
+    if (!status && !(most >= 0 && isfinite(most)))
         status = hcy_fail(HCY_EINVAL, "hcy_solver_create: no step for an operator of norm %g", norm);
+    /* An operator that makes 0 of all, as weights of 0 do, has no gradient that a step could be too long for. */
     if (!status)
-        s->opts.step = 1 / most;
+        s->opts.step = most > 0 ? 1 / most : 1;
     return status;
 }
 
@@ -226,12 +232,18 @@ int hcy_solver_start(hcy_solver *s, hcy_array *b, hcy_array *x0)
 {
     if (!s)
         return hcy_fail(HCY_EINVAL, "hcy_solver_start: no solver");
-    s->started = false;
     int status = hcy__operator_check_vector(b, s->given, &s->given->desc.range, "data");
     if (!status && x0)
         status = hcy__operator_check_vector(x0, s->given, &s->given->desc.domain, "start");
+    /* An inverse iteration would give the last x as data, and lose it before it is read. */
+    if (!status && hcy__operator_shares_memory(b, s->x))
+        status = hcy_fail(HCY_EINVAL, "hcy_solver_start: the data is the solver's own x, which is written over; "
+                                      "hcy_array_copy() makes another");
+    if (status)
+        return status;
+    s->started = false;
     /* The solver's own x may be given back to it, to begin anew from there. */
-    if (!status && x0 != s->x)
+    if (x0 != s->x)
         status = x0 ? hcy_array_copy(s->queue, s->x, x0) : hcy__vector_zero(s->queue, s->x);
     if (!status && s->padded)
         status = pad_data(s, b);

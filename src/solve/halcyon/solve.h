@@ -67,7 +67,8 @@ typedef struct hcy_solver_options {
     double l2, l1;          /* not below 0; l1: ISTA, FISTA */
     double step;            /* ISTA, FISTA: at most 1 / (|A|^2 + l2); 0: found by hcy_operator_norm(), which waits */
     int restart;            /* FISTA: the momentum goes where it leads uphill (O'Donoghue and Candes) */
-    /* Called by hcy_solver_run() after every look; another return value than 0 ends the run.  NULL: none. */
+    /* Called by hcy_solver_run() after every look; another return value than 0 ends the run.  It must not destroy the
+     * solver.  NULL: none. */
     int (*callback)(void *user, hcy_solver *solver, int64_t iteration, double residual);
     void *user;
 } hcy_solver_options;
@@ -75,15 +76,16 @@ typedef struct hcy_solver_options {
     { sizeof(hcy_solver_options), HCY_SOLVER_CGLS, 100, 0, 10, 0, 0, 0, 1, NULL, NULL }
 
 /* Makes all vectors; the queue and the operator are retained, opts is copied.  HCY_EINVAL: what opts say, a method that
- * wants another operator (CG, BiCGSTAB: domain and range are one); HCY_EUNSUPPORTED: the method wants an adjoint;
- * HCY_ENOMEM. */
+ * wants another operator (CG, BiCGSTAB: domain and range are one; LSQR, LSMR with l2: they have one type);
+ * HCY_ERANGE: more iterations than can be counted; HCY_EUNSUPPORTED: the method wants an adjoint; HCY_ENOMEM. */
 HCY_API int hcy_solver_create(hcy_solver **solver, hcy_queue *queue, hcy_operator *op,
                               const hcy_solver_options *opts) HCY_MUST_USE;
 HCY_API void hcy_solver_destroy(hcy_solver *solver); /* NULL is fine */
 
 /* Begins with the data b, of the operator's range, and at x0, or at 0 (NULL).  Both are read in the queue's order; b is
  * retained, and ISTA and FISTA read it in every step.  May be called again, for other data or from where a result has
- * led to. */
+ * led to: x0, not b, may be the solver's own x.  HCY_EINVAL: another shape, type or device, b that shares memory with
+ * the solver's x; what was started before goes on. */
 HCY_API int hcy_solver_start(hcy_solver *solver, hcy_array *b, hcy_array *x0) HCY_MUST_USE;
 /* One iteration; does not wait.  HCY_ESTATE: not started; HCY_ERANGE: beyond max_iterations. */
 HCY_API int hcy_solver_step(hcy_solver *solver) HCY_MUST_USE;
