@@ -545,6 +545,11 @@ static void test_vectors(void)
     ok(mismatch < 1e-14 && totals == 18, "asks for sums over all processes");
     st_ok(hcy_operator_norm(&norm, queue, op, 200, 1), "its norm");
     is_near(norm, COLUMNS, 1e-6, 0, "is the largest weight");
+    double others[3] = { 0 };
+    for (int i = 0; i < 3; i++)
+        wrong += hcy_operator_norm(&others[i], queue, op, 1,
+                                   (const uint64_t[]){ 2, 3, 2 | UINT64_C(1) << 63 }[i]) != 0;
+    ok(!wrong && others[0] != others[1] && others[0] != others[2], "every bit of a seed makes others");
     st_ok(hcy_solver_create(&solver, queue, op, &o), "a solver");
     st_ok(hcy_solver_start(solver, b, NULL), "starts");
     st_ok(hcy_solver_run(solver, 15), "runs");
@@ -670,6 +675,9 @@ static void test_refusals(void)
     st_says(hcy_solver_start(s, floats, NULL), HCY_EINVAL, "the data is float32", "data of another type");
     st_says(hcy_solver_start(s, p.b, few), HCY_EINVAL, "the start is float64 (3,)",
             "a start of another shape");
+    st_ok(hcy_solver_start(s, p.b, NULL), "a right start");
+    st_says(hcy_solver_start(s, floats, NULL), HCY_EINVAL, "float32", "and a refused one after it");
+    st_ok(hcy_solver_step(s), "which ends nothing");
     hcy_array_release(floats);
     hcy_array_release(few);
     hcy_solver_destroy(s);

@@ -41,8 +41,9 @@ static int turn_direction(hcy_solver *s)
               *beta = s->n[BETA];
     int status = hcy__solver_dot(s, next, false, r, r);
     if (!status)
-        status = SOLVER_EVAL(s, "beta = where(rr > 0, next / rr, 0); rr = where(rr > 0, next, 0); p = r + @(beta)*p",
-                             OPERAND(beta), OPERAND(rr), OPERAND(next), OPERAND(p), OPERAND(r));
+        status = SOLVER_EVAL(
+            s, "beta = where(rr > 0, next / rr, 0); rr = where(rr > 0, next, 0); p = r + @(beta)*p",
+            OPERAND(beta), OPERAND(rr), OPERAND(next), OPERAND(p), OPERAND(r));
     return status ? status : hcy__solver_note(s, next);
 }
 

@@ -237,8 +237,9 @@ int hcy_solver_start(hcy_solver *s, hcy_array *b, hcy_array *x0)
         status = hcy__operator_check_vector(x0, s->given, &s->given->desc.domain, "start");
     /* An inverse iteration would give the last x as data, and lose it before it is read. */
     if (!status && hcy__operator_shares_memory(b, s->x))
-        status = hcy_fail(HCY_EINVAL, "hcy_solver_start: the data is the solver's own x, which is written over; "
-                                      "hcy_array_copy() makes another");
+        status =
+            hcy_fail(HCY_EINVAL, "hcy_solver_start: the data is the solver's own x, which is written over; "
+                                 "hcy_array_copy() makes another");
     if (status)
         return status;
     s->started = false;

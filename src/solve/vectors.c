@@ -36,7 +36,9 @@ int hcy__vector_random(hcy_queue *queue, hcy_array *x, const hcy_space *space, u
     const char *text = hcy__space_is_complex(space)
                            ? "x = complex(normal(seed, index, stream), normal(seed, index, stream + 1))"
                            : "x = normal(seed, index, stream)";
-    return HCY_EVAL(queue, text, hcy_op_array("x", x), hcy_op_integer("seed", (int64_t)(seed >> 1)),
+    /* Integers of operands have a sign, and a seed none: its highest bit makes other streams. */
+    stream += (int64_t)(seed >> 63 << 62);
+    return HCY_EVAL(queue, text, hcy_op_array("x", x), hcy_op_integer("seed", (int64_t)(seed & INT64_MAX)),
                     hcy_op_integer("stream", stream));
 }
 
