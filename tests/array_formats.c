@@ -311,12 +311,36 @@ static void test_images(void)
     hcy_host_array_free(&b);
     a.rank = 6;
     is_int(hcy_host_array_write(&a, in_folder("long.mrd")), HCY_EINVAL, "six axes");
+    /* Nothing is lost that is not of the kind that is written. */
+    a.rank = 3;
+    is_int(hcy_host_array_write(&a, in_folder("raw.h5:/dataset")), HCY_EINVAL, "a group is not replaced: %s",
+           hcy_last_error()->text);
+    if (rename(in_folder("raw.h5"), in_folder("raw.mrd")))
+        bail_out("raw.h5 cannot be renamed");
+    is_int(hcy_host_array_write(&a, in_folder("raw.mrd:data")), HCY_EINVAL, "nor acquisitions by images: %s",
+           hcy_last_error()->text);
+    is_int(hcy_host_array_write(&a, in_folder("raw.mrd")) || hcy_host_array_write(&a, in_folder("raw.mrd")), 0,
+           "images beside acquisitions, and again");
+    check_raw(in_folder("raw.mrd"));
     a.rank = 2;
     a.shape[0] = 70000;
     is_int(hcy_host_array_write(&a, in_folder("long.mrd")), HCY_ERANGE, "an axis beyond 65535");
     a.rank = 3;
     a.shape[0] = a.shape[1] = a.shape[2] = 60000;
     is_int(hcy_host_array_write(&a, in_folder("long.mrd")), HCY_ERANGE, "an image beyond 4 GiB");
+}
+
+/* A dataset whose dataspace is NULL has no number that could be read. */
+static void test_null_space(void)
+{
+    hcy_host_array a = HCY_HOST_ARRAY_INIT;
+    hid_t file = H5Fcreate(in_folder("null.h5"), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT),
+          space = H5Screate(H5S_NULL),
+          dataset = H5Dcreate2(file, "data", H5T_NATIVE_DOUBLE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    if (dataset < 0 || H5Dclose(dataset) < 0 || H5Sclose(space) < 0 || H5Fclose(file) < 0)
+        bail_out("null.h5 cannot be written");
+    is_int(hcy_host_array_read(&a, in_folder("null.h5")), HCY_EFORMAT, "a dataset without a dataspace");
+    hcy_host_array_free(&a);
 }
 #endif
 
@@ -329,6 +353,7 @@ int main(void)
 #ifdef HAVE_HDF5
     test_raw();
     test_images();
+    test_null_space();
 #else
     skip(1, "this build has no HDF5: ISMRMRD");
 #endif
