@@ -285,6 +285,24 @@ static void test_raw(void)
     is_int(hcy_host_array_read(&a, in_folder("grid.h5:/dataset")), HCY_ENOENT, "a group is no array");
 }
 
+/* The header of an image [2][3][4] of a type, where ISMRMRD's 198 bytes have it. */
+static void check_image_head(const char *path, const char *name, int data_type, int image_type)
+{
+    unsigned char head[256] = { 0 };
+    hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT), dataset = H5Dopen2(file, name, H5P_DEFAULT),
+          type = H5Dget_type(dataset);
+    size_t size = H5Tget_size(type);
+    if (size > sizeof head || H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, head) < 0)
+        bail_out("%s: %s cannot be read", path, name);
+    ok(size == 198 && short_at(head, 0) == 1 && short_at(head, 2) == data_type && short_at(head, 16) == 4 &&
+           short_at(head, 18) == 3 && short_at(head, 20) == 2 && short_at(head, 34) == 1 &&
+           short_at(head, 124) == image_type && short_at(head, 126) == 1,
+       "... its header");
+    H5Tclose(type);
+    H5Dclose(dataset);
+    H5Fclose(file);
+}
+
 /* Images, with several series in a file, and beside acquisitions. */
 static void test_images(void)
 {
@@ -303,6 +321,8 @@ static void test_images(void)
                b.bytes == a.bytes && b.is_complex == a.is_complex && !memcmp(b.data, a.data, size),
            "... the same");
         hcy_host_array_free(&b);
+        check_image_head(in_folder("image.mrd"), kind < 2 ? "/dataset/image_0/header" : "/dataset/other/header", 5 + kind,
+                         kind < 2 ? 1 : 5);
     }
     hcy_host_array a = make_numbers(room, 4, 1, 3);
     is_int(hcy_host_array_write(&a, in_folder("long.mrd")) ||

@@ -147,8 +147,8 @@ static bool has_shape(const hcy_host_array *a, int rank, uint64_t n0, uint64_t n
     return a->rank == rank && !memcmp(a->shape, want, (size_t)rank * sizeof *want);
 }
 
-/* Image and samples are of one object, the right way round and in one unit: near the middle of k-space, where pixels are
- * fine enough, the sum over the image that `halcyon nufft -t 2` makes is the sample of coil 0. */
+/* Image and samples are of one object, the right way round and in one unit: near the middle of k-space, where pixels
+ * are fine enough, the sum over the image that `halcyon nufft -t 2` makes is the sample of coil 0. */
 static void check_image(const hcy_host_array *image, const hcy_host_array *maps, const double *points,
                         const double complex *samples, size_t n, int dim)
 {
