@@ -321,8 +321,8 @@ static void test_images(void)
                b.bytes == a.bytes && b.is_complex == a.is_complex && !memcmp(b.data, a.data, size),
            "... the same");
         hcy_host_array_free(&b);
-        check_image_head(in_folder("image.mrd"), kind < 2 ? "/dataset/image_0/header" : "/dataset/other/header", 5 + kind,
-                         kind < 2 ? 1 : 5);
+        check_image_head(in_folder("image.mrd"), kind < 2 ? "/dataset/image_0/header" : "/dataset/other/header",
+                         5 + kind, kind < 2 ? 1 : 5);
     }
     hcy_host_array a = make_numbers(room, 4, 1, 3);
     is_int(hcy_host_array_write(&a, in_folder("long.mrd")) ||
