@@ -285,6 +285,24 @@ static void test_raw(void)
     is_int(hcy_host_array_read(&a, in_folder("grid.h5:/dataset")), HCY_ENOENT, "a group is no array");
 }
 
+/* The header of an image [2][3][4] of a type, where ISMRMRD's 198 bytes have it. */
+static void check_image_head(const char *path, const char *name, int data_type, int image_type)
+{
+    unsigned char head[256] = { 0 };
+    hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT), dataset = H5Dopen2(file, name, H5P_DEFAULT),
+          type = H5Dget_type(dataset);
+    size_t size = H5Tget_size(type);
+    if (size > sizeof head || H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, head) < 0)
+        bail_out("%s: %s cannot be read", path, name);
+    ok(size == 198 && short_at(head, 0) == 1 && short_at(head, 2) == data_type && short_at(head, 16) == 4 &&
+           short_at(head, 18) == 3 && short_at(head, 20) == 2 && short_at(head, 34) == 1 &&
+           short_at(head, 124) == image_type && short_at(head, 126) == 1,
+       "... its header");
+    H5Tclose(type);
+    H5Dclose(dataset);
+    H5Fclose(file);
+}
+
 /* Images, with several series in a file, and beside acquisitions. */
 static void test_images(void)
 {
@@ -303,6 +321,8 @@ static void test_images(void)
                b.bytes == a.bytes && b.is_complex == a.is_complex && !memcmp(b.data, a.data, size),
            "... the same");
         hcy_host_array_free(&b);
+        check_image_head(in_folder("image.mrd"), kind < 2 ? "/dataset/image_0/header" : "/dataset/other/header",
+                         5 + kind, kind < 2 ? 1 : 5);
     }
     hcy_host_array a = make_numbers(room, 4, 1, 3);
     is_int(hcy_host_array_write(&a, in_folder("long.mrd")) ||
@@ -311,12 +331,36 @@ static void test_images(void)
     hcy_host_array_free(&b);
     a.rank = 6;
     is_int(hcy_host_array_write(&a, in_folder("long.mrd")), HCY_EINVAL, "six axes");
+    /* Nothing is lost that is not of the kind that is written. */
+    a.rank = 3;
+    is_int(hcy_host_array_write(&a, in_folder("raw.h5:/dataset")), HCY_EINVAL, "a group is not replaced: %s",
+           hcy_last_error()->text);
+    if (rename(in_folder("raw.h5"), in_folder("raw.mrd")))
+        bail_out("raw.h5 cannot be renamed");
+    is_int(hcy_host_array_write(&a, in_folder("raw.mrd:data")), HCY_EINVAL, "nor acquisitions by images: %s",
+           hcy_last_error()->text);
+    is_int(hcy_host_array_write(&a, in_folder("raw.mrd")) || hcy_host_array_write(&a, in_folder("raw.mrd")), 0,
+           "images beside acquisitions, and again");
+    check_raw(in_folder("raw.mrd"));
     a.rank = 2;
     a.shape[0] = 70000;
     is_int(hcy_host_array_write(&a, in_folder("long.mrd")), HCY_ERANGE, "an axis beyond 65535");
     a.rank = 3;
     a.shape[0] = a.shape[1] = a.shape[2] = 60000;
     is_int(hcy_host_array_write(&a, in_folder("long.mrd")), HCY_ERANGE, "an image beyond 4 GiB");
+}
+
+/* A dataset whose dataspace is NULL has no number that could be read. */
+static void test_null_space(void)
+{
+    hcy_host_array a = HCY_HOST_ARRAY_INIT;
+    hid_t file = H5Fcreate(in_folder("null.h5"), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT),
+          space = H5Screate(H5S_NULL),
+          dataset = H5Dcreate2(file, "data", H5T_NATIVE_DOUBLE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    if (dataset < 0 || H5Dclose(dataset) < 0 || H5Sclose(space) < 0 || H5Fclose(file) < 0)
+        bail_out("null.h5 cannot be written");
+    is_int(hcy_host_array_read(&a, in_folder("null.h5")), HCY_EFORMAT, "a dataset without a dataspace");
+    hcy_host_array_free(&a);
 }
 #endif
 
@@ -329,6 +373,7 @@ int main(void)
 #ifdef HAVE_HDF5
     test_raw();
     test_images();
+    test_null_space();
 #else
     skip(1, "this build has no HDF5: ISMRMRD");
 #endif

@@ -23,10 +23,21 @@ static int weigh(double *weights, int method, int dim, int64_t modes, int iterat
     return hcy_density_weights(weights, dev, &desc, (int64_t)n, (const void *const *)x);
 }
 
-/* Every point of a grid stands for as much; with half of it twice as dense, for half. */
+/* What differs most from an equal share of the whole. */
+static double find_worst(const double *w, size_t n)
+{
+    double worst = 0;
+    for (size_t i = 0; i < n; i++)
+        worst = fmax(worst, fabs(w[i] * (double)n - 1));
+    return worst;
+}
+
+/* Every point of a grid stands for as much; with three at each place, for a third.  Where points are as few as modes,
+ * the sum over them is not quite the kernel's integral, 0.45 % on each axis; with twice as many on each axis it is. */
 static void test_grids(void)
 {
-    double x[3 * 512], y[3 * 512], w[3 * 512], worst = 0;
+    static double x[1024], y[1024], w[1024];
+    double worst = 0;
     const double *const points[3] = { x, y, x };
     for (size_t i = 0; i < 256; i++) {
         x[i] = 2 * PI * (double)(i / 16) / 16 - PI;
@@ -34,10 +45,8 @@ static void test_grids(void)
     }
     for (int method = HCY_DENSITY_PIPE; method <= HCY_DENSITY_CELLS; method++) {
         is_int(weigh(w, method, 2, 16, 20, 256, points), 0, "a grid, method %d", method);
-        worst = 0;
-        for (size_t i = 0; i < 256; i++)
-            worst = fmax(worst, fabs(w[i] * 256 - 1));
-        ok(worst < (method == HCY_DENSITY_CELLS ? 1e-14 : 0.015),
+        worst = find_worst(w, 256);
+        ok(worst < (method == HCY_DENSITY_CELLS ? 1e-14 : 0.0095),
            "... each point has its share of the whole: %.1e", worst);
     }
     /* The same points three times. */
@@ -47,11 +56,16 @@ static void test_grids(void)
     memcpy(y + 512, y, 256 * sizeof *y);
     for (int method = HCY_DENSITY_PIPE; method <= HCY_DENSITY_CELLS; method++) {
         is_int(weigh(w, method, 2, 16, 20, 768, points), 0, "three points at each place, method %d", method);
-        worst = 0;
-        for (size_t i = 0; i < 768; i++)
-            worst = fmax(worst, fabs(w[i] * 768 - 1));
-        ok(worst < (method == HCY_DENSITY_CELLS ? 1e-14 : 0.015), "... have a third each: %.1e", worst);
+        worst = find_worst(w, 768);
+        ok(worst < (method == HCY_DENSITY_CELLS ? 1e-14 : 0.0095), "... have a third each: %.1e", worst);
     }
+    for (size_t i = 0; i < 1024; i++) {
+        x[i] = 2 * PI * (double)(i / 32) / 32;
+        y[i] = 2 * PI * (double)(i % 32) / 32;
+    }
+    is_int(weigh(w, HCY_DENSITY_PIPE, 2, 16, 20, 1024, points), 0, "a grid twice as dense");
+    worst = find_worst(w, 1024);
+    ok(worst < 2e-4, "... each point has its share: %.1e", worst);
     float xf[256], wf[256];
     const void *const floats[1] = { xf };
     hcy_density_desc desc = HCY_DENSITY_DESC_INIT;
@@ -64,7 +78,7 @@ static void test_grids(void)
     worst = 0;
     for (size_t i = 0; i < 256; i++)
         worst = fmax(worst, fabs((double)wf[i] * 256 - 1));
-    ok(worst < 0.015, "... its shares: %.1e", worst);
+    ok(worst < 0.005, "... its shares: %.1e", worst);
 }
 
 /* Spokes: a ramp, in absolute numbers. */
@@ -91,7 +105,7 @@ static void test_radial(void)
             n++;
         }
     }
-    ok(worst < 0.06 && fabs(mean / (double)n - 1) < 0.01,
+    ok(worst < 0.03 && fabs(mean / (double)n - 1) < 0.002,
        "... weights are the ramp: %.3f at most, %.4f in the mean", worst, mean / (double)n);
     is_int(weigh(again, HCY_DENSITY_CELLS, 2, SIZE, 1, POINTS, points), 0, "spokes by cells");
     for (int ring = 4; ring < 28; ring++) {
@@ -150,7 +164,7 @@ static void test_trajectory(void)
         bad += (cabs(f[i]) - want) * (cabs(f[i]) - want);
         all += want * want;
     }
-    /* PyNUFFT's own weights leave 0.182. */
+    /* PyNUFFT 2025.2's own, solve(y, 'dc', maxiter=20) with 512 x 512 and 6 x 6, leave 0.1824. */
     ok(sqrt(bad / all) < 0.182, "... is the phantom: %.3f", sqrt(bad / all));
     free(x);
     free(w);

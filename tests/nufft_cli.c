@@ -4,6 +4,7 @@
 #include "tap.h"
 #include <halcyon/host_array.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -301,10 +302,15 @@ static void check_options(void)
     is_int(command("-t 1 -p x.npy -i c.npy -n 9,12 -o no/folder.npy"), 1, "no output where there is no folder");
     is_int(command(COMMON "--sign 0"), 2, "a sign that is none");
     is_int(command("-t 1 -p x.npy -i c.npy -n 9,99999999999999999999 -o y.npy"), 2, "modes beyond 64 bits");
-    if (hdf5)
+    if (hdf5) {
         ok(run(&p, "-t 1 -p x.npy -i c.npy -n 9,12 -o y.h5:/a/b", "y.h5:/a/b") < 3e-6, "HDF5");
-    else
-        skip(1, "no HDF5");
+        is_int(command("-t 2 -p x.npy -i y.h5:/a/b -o ./y.h5:a/./b"), 1, "the input's dataset is no output");
+        is_int(command("-t 2 -p x.npy -i y.h5:/a/b -o y.h5://a"), 1, "... nor its group");
+        ok(said("write over it"), "... which is said");
+        is_int(command("-t 2 -p x.npy -i y.h5:/a/b -o y.h5:/a/bc"), 0, "another dataset beside it is");
+    } else {
+        skip(5, "no HDF5");
+    }
     oracle_close(&p);
 }
 
@@ -329,6 +335,12 @@ static void check_shapes(void)
     ok(!hcy_host_array_read(&result, at("c2.npy")) && result.rank == 3 && !memcmp(result.shape, c.shape, sizeof c.shape),
        "... of the points' axes");
     hcy_host_array_free(&result);
+    is_int(link(at("c.hdr"), at("z.hdr")), 0, "a .hdr that is the input's, beside a .cfl that is not there");
+    is_int(command("-t 1 -p spokes.cfl -i c.cfl -n 9,12 -o z.cfl"), 1, "... is not written over");
+    ok(said("z.hdr is read") && access(at("z.cfl"), F_OK), "... which is said");
+    is_int(mkdir(at("folder.hdr"), 0700), 0, "a folder where the .hdr belongs");
+    is_int(command("-t 1 -p spokes.cfl -i c.cfl -n 9,12 -o folder.cfl"), 1, "... is refused");
+    ok(said("folder.hdr is a directory") && access(at("folder.cfl"), F_OK), "... before anything is written");
     c.shape[1] = 7;
     c.shape[2] = 7;
     is_int(hcy_host_array_write(&c, at("few.npy")), 0, "strengths for other spokes");

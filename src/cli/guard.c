@@ -51,10 +51,23 @@ static int identify_file(struct guard_file *file, const char *path)
     return 1;
 }
 
+/* The file that belongs to `path`, the header beside BART's numbers; 0: none does. */
+static int find_beside(char *name, size_t size, const char *path)
+{
+    size_t n = strlen(path);
+    if (n < 5 || n >= size || strcmp(path + n - 4, ".cfl"))
+        return 0;
+    snprintf(name, size, "%.*s.hdr", (int)n - 4, path);
+    return 1;
+}
+
 void guard_reads(struct guard *g, const char *what, const char *path)
 {
     struct guard_file file = { .what = what };
+    char beside[4096];
     if (path && identify_file(&file, path))
+        add_guarded_file(g, file);
+    if (path && find_beside(beside, sizeof beside, path) && identify_file(&file, beside))
         add_guarded_file(g, file);
 }
 
@@ -121,9 +134,14 @@ int guard_writes(struct guard *g, const char *what, const char *path, uint64_t f
     /* Only a numbered series has many names. */
     const char *number = strchr(path, '%');
     if (!number) {
+        char beside[4096];
         int status = check_written_file(g, what, path);
         if (!status)
             status = can_be_written(path);
+        if (!status && find_beside(beside, sizeof beside, path)) {
+            status = check_written_file(g, what, beside);
+            status = status ? status : can_be_written(beside);
+        }
         struct guard_file file = { .what = what, .written = path };
         /* What is written becomes one of the files that no later output may go over. */
         (void)identify_file(&file, path);

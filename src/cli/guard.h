@@ -12,7 +12,8 @@ struct guard {
     int failed; /* no memory for all of them */
 };
 
-/* FILE, FILE::/dataset or FILE.h5:DATASET; `what` is for messages: "--flat".  NULL, and what is not there, is fine. */
+/* FILE, FILE::/dataset or FILE.h5:DATASET, with FILE.cfl also FILE.hdr, here and below; `what` is for messages:
+ * "--flat".  NULL, and what is not there, is fine. */
 void guard_reads(struct guard *g, const char *what, const char *path);
 void guard_reads_stack(struct guard *g, const hcy_stack *stack);
 /* Before the work, whose results would be lost: `path` is no directory and none of the files that are read or were

@@ -25,6 +25,13 @@ struct record {
     hvl_t values;
 };
 
+/* Member by member: what lies between and behind them is not defined. */
+static bool are_alike(const struct head *a, const struct head *b)
+{
+    return a->samples == b->samples && a->channels == b->channels && a->pre == b->pre && a->post == b->post &&
+           a->axes == b->axes;
+}
+
 /* What is no sample of the image: noise, calibration alone, navigators, corrections, feedback, dummies, stabilization.
  * ISMRMRD's flag n is bit n - 1. */
 static bool is_for_image(const struct head *head)
@@ -206,8 +213,7 @@ static int take_head_of_image(struct raw *raw, const struct head *head, hsize_t 
         raw->first = *head;
         return 0;
     }
-    if (head->samples == first->samples && head->channels == first->channels && head->pre == first->pre &&
-        head->post == first->post && head->axes == first->axes)
+    if (are_alike(head, first))
         return 0;
     return hcy_fail(HCY_EFORMAT,
                     "%s: acquisition %llu has %u samples (without %u + %u) of %u channels and %u coordinates "
@@ -280,9 +286,7 @@ static int place_record(hcy_host_array *a, const struct raw *raw, const struct r
     size_t sample = member == HCY__MRD_DATA ? 2 : raw->first.axes; /* floats of one */
     size_t length = (size_t)(raw->first.samples - raw->first.pre - raw->first.post) * sample;
     /* The headers were looked at before, and a file may change; the vectors are looked at here. */
-    if (memcmp(&record->head.samples, &raw->first.samples,
-               sizeof record->head - offsetof(struct head, samples)) ||
-        record->values.len != floats || kept >= raw->kept)
+    if (!are_alike(&record->head, &raw->first) || record->values.len != floats || kept >= raw->kept)
         return hcy_fail(HCY_ECORRUPT,
                         "%s: acquisition %llu of the image has %zu numbers, and its header says %zu",
                         raw->path, (unsigned long long)kept, record->values.len, floats);

@@ -64,7 +64,8 @@ static int take_array_shape(hcy_host_array *a, hid_t dataset)
 {
     hsize_t dims[H5S_MAX_RANK];
     hid_t space = H5Dget_space(dataset);
-    a->rank = space >= 0 ? H5Sget_simple_extent_ndims(space) : -1;
+    /* A dataset without a dataspace has no numbers, not even the one of rank 0. */
+    a->rank = space >= 0 && H5Sget_simple_extent_type(space) != H5S_NULL ? H5Sget_simple_extent_ndims(space) : -1;
     if (a->rank >= 0 && a->rank <= HCY_HOST_ARRAY_MAX_RANK && H5Sget_simple_extent_dims(space, dims, NULL) >= 0)
         for (int i = 0; i < a->rank; i++)
             a->shape[i] = dims[i];
@@ -160,8 +161,21 @@ static int write_data(const hcy_host_array *a, hid_t file, const char *name)
     return good ? 0 : -1;
 }
 
-/* Puts an array into a file, by put(), at `name`. */
-static int put_into_file(const hcy_host_array *a, const char *path, const char *name,
+/* What may be replaced is of the kind that is written: a dataset, or a group with the headers of images.  Anything else
+ * would take along what was never named: a group all that is in it, a series of images the acquisitions. */
+static bool may_be_replaced(hid_t file, const char *name, H5I_type_t kind)
+{
+    hid_t object = H5Oopen(file, name, H5P_DEFAULT);
+    bool may = object < 0 || H5Iget_type(object) == kind; /* below 0: a link that leads nowhere */
+    if (object >= 0 && may && kind == H5I_GROUP)
+        may = H5Lexists(object, "header", H5P_DEFAULT) > 0;
+    if (object >= 0)
+        H5Oclose(object);
+    return may;
+}
+
+/* Puts an array into a file, by put(), at `name`, as an object of a kind. */
+static int put_into_file(const hcy_host_array *a, const char *path, const char *name, H5I_type_t kind,
                          int (*put)(const hcy_host_array *, hid_t, const char *))
 {
     hcy__h5_file *file;
@@ -170,7 +184,11 @@ static int put_into_file(const hcy_host_array *a, const char *path, const char *
     int there = H5Fis_hdf5(path) > 0;
     int st = there ? hcy__h5_file_change(&file, path) : hcy__h5_file_create(&file, path, 0);
     if (!st) {
-        if (there && H5Lexists(file->id, name, H5P_DEFAULT) > 0 && H5Ldelete(file->id, name, H5P_DEFAULT) < 0)
+        bool is_new = !there || H5Lexists(file->id, name, H5P_DEFAULT) <= 0;
+        if (!is_new && !may_be_replaced(file->id, name, kind))
+            st = hcy_fail(HCY_EINVAL, "%s:%s is there and is no %s, which alone would be replaced; use another name",
+                          path, name, kind == H5I_GROUP ? "series of images" : "array");
+        else if (!is_new && H5Ldelete(file->id, name, H5P_DEFAULT) < 0)
             st = hcy__h5_fail(HCY_EIO, "%s:%s cannot be replaced", path, name);
         else if (put(a, file->id, name))
             st = hcy__h5_fail(HCY_EIO, "%s:%s: writing failed", path, name);
@@ -185,7 +203,7 @@ static int put_into_file(const hcy_host_array *a, const char *path, const char *
 
 int hcy__host_array_write_h5(const hcy_host_array *a, const char *path, const char *name)
 {
-    return put_into_file(a, path, name && *name ? name : "/data", write_data);
+    return put_into_file(a, path, name && *name ? name : "/data", H5I_DATASET, write_data);
 }
 
 int hcy__host_array_write_mrd(const hcy_host_array *a, const char *path, const char *series)
@@ -196,5 +214,5 @@ int hcy__host_array_write_mrd(const hcy_host_array *a, const char *path, const c
         return st;
     if ((size_t)snprintf(name, sizeof name, "/dataset/%s", series && *series ? series : "image_0") >= sizeof name)
         return hcy_fail(HCY_EINVAL, "%s: the name of its images is longer than 240 bytes", path);
-    return put_into_file(a, path, name, hcy__mrd_put_image);
+    return put_into_file(a, path, name, H5I_GROUP, hcy__mrd_put_image);
 }

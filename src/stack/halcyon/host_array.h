@@ -41,7 +41,8 @@ HCY_API int hcy_host_array_read(hcy_host_array *array, const char *path) HCY_MUS
  * :imaginary, NIfTI-1 of up to 7 axes, the last one first, with cells of length 1; FILE.mrd, FILE.mrd:SERIES, images of
  * ISMRMRD's ([[[images][channels]][z]][y]][x], in the group /dataset/image_0 or /dataset/SERIES).  An existing file is
  * replaced; an HDF5 file keeps its other datasets, as it is copied, changed and renamed.  HCY_EINVAL: a suffix that is
- * none of these, axes that the format has not; HCY_ERANGE: axes that are too long for it. */
+ * none of these, axes that the format has not, a name in an HDF5 file that something else than an array (.mrd: a
+ * series) has; HCY_ERANGE: axes that are too long for it. */
 HCY_API int hcy_host_array_write(const hcy_host_array *array, const char *path) HCY_MUST_USE;
 HCY_API void hcy_host_array_free(hcy_host_array *array);
 /* How many numbers the array has.  HCY_ERANGE: more than can be addressed. */
