@@ -50,6 +50,8 @@ static int add_masks(uint8_t *bad, const struct frames *f, const hcy_poni *poni,
 int frame_sum_make(struct frame_sum *s, struct frames *f, const hcy_poni *poni, const struct frame_masks *masks)
 {
     hcy_azint_options options = HCY_AZINT_OPTIONS_INIT;
+    /* As integrate has it: also those of a detector without a name. */
+    options.sentinels = HCY_SENTINELS_ALWAYS;
     s->info = f->info;
     s->n = (size_t)f->info->height * f->info->width;
     s->frames = 0;
