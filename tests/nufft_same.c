@@ -18,12 +18,12 @@ static const struct kind {
     bool quick;   /* also where a compiler is slow */
     size_t cells; /* of each axis; 0: whatever is chosen */
 } kinds[] = {
-    { 1, HCY_F32, 1e-3, { 301 }, false },         { 1, HCY_F64, 1e-9, { 20000 }, true },
-    { 1, HCY_F64, 1e-6, { 97 }, false },          { 2, HCY_F32, 1e-5, { 33, 70 }, false },
-    { 2, HCY_F64, 1e-9, { 64, 45 }, false },      { 2, HCY_F64, 1e-12, { 27, 20 }, false },
-    { 3, HCY_F32, 1e-3, { 14, 25, 11 }, false },  { 3, HCY_F32, 1e-5, { 16, 12, 31 }, true },
-    { 3, HCY_F64, 1e-6, { 12, 9, 20 }, false },   { 3, HCY_F64, 1e-9, { 13, 17, 10 }, false },
-    { 3, HCY_F32, 1e-4, { 9, 8, 300 }, false },   { 2, HCY_F32, 1e-4, { 500, 11 }, false },
+    { 1, HCY_F32, 1e-3, { 301 }, false, 0 },         { 1, HCY_F64, 1e-9, { 20000 }, true, 0 },
+    { 1, HCY_F64, 1e-6, { 97 }, false, 0 },          { 2, HCY_F32, 1e-5, { 33, 70 }, false, 0 },
+    { 2, HCY_F64, 1e-9, { 64, 45 }, false, 0 },      { 2, HCY_F64, 1e-12, { 27, 20 }, false, 0 },
+    { 3, HCY_F32, 1e-3, { 14, 25, 11 }, false, 0 },  { 3, HCY_F32, 1e-5, { 16, 12, 31 }, true, 0 },
+    { 3, HCY_F64, 1e-6, { 12, 9, 20 }, false, 0 },   { 3, HCY_F64, 1e-9, { 13, 17, 10 }, false, 0 },
+    { 3, HCY_F32, 1e-4, { 9, 8, 300 }, false, 0 },   { 2, HCY_F32, 1e-4, { 500, 11 }, false, 0 },
     /* So many cells for so few points that a GPU's slabs share counters when points are sorted (gpu_coarseness()). */
     { 2, HCY_F32, 1e-5, { 31, 20 }, true, 1500 }, { 2, HCY_F64, 1e-5, { 18, 33 }, true, 1500 },
 };
@@ -247,7 +247,7 @@ static void check_hard(hcy_device *first, hcy_device *dev, const char *name, int
 
 static void check_all_hard(const char *name)
 {
-    hcy_device *first, *dev;
+    hcy_device *first, *dev = NULL;
     if (hcy_device_open(&first, reference) || hcy_device_open(&dev, name))
         bail_out("%s: %s", name, hcy_last_error()->text);
     check_hard(first, dev, name, HCY_F32);
@@ -301,13 +301,13 @@ static void show_times(const char *name)
         struct kind kind;
         size_t points;
     } rows[] = {
-        { { 1, HCY_F32, 1e-5, { 1000000 }, false }, 10000000 },
-        { { 1, HCY_F64, 1e-9, { 1000000 }, false }, 10000000 },
-        { { 2, HCY_F32, 1e-5, { 1000, 1000 }, false }, 10000000 },
-        { { 2, HCY_F64, 1e-9, { 1000, 1000 }, false }, 10000000 },
-        { { 3, HCY_F32, 1e-5, { 128, 128, 128 }, false }, 10000000 },
-        { { 3, HCY_F64, 1e-9, { 128, 128, 128 }, false }, 10000000 },
-        { { 3, HCY_F32, 1e-5, { 256, 256, 256 }, false }, 1000000 },
+        { { 1, HCY_F32, 1e-5, { 1000000 }, false, 0 }, 10000000 },
+        { { 1, HCY_F64, 1e-9, { 1000000 }, false, 0 }, 10000000 },
+        { { 2, HCY_F32, 1e-5, { 1000, 1000 }, false, 0 }, 10000000 },
+        { { 2, HCY_F64, 1e-9, { 1000, 1000 }, false, 0 }, 10000000 },
+        { { 3, HCY_F32, 1e-5, { 128, 128, 128 }, false, 0 }, 10000000 },
+        { { 3, HCY_F64, 1e-9, { 128, 128, 128 }, false, 0 }, 10000000 },
+        { { 3, HCY_F32, 1e-5, { 256, 256, 256 }, false, 0 }, 1000000 },
     };
     hcy_device *dev;
     if (hcy_device_open(&dev, name))
