@@ -420,6 +420,11 @@ static void check_deterministic(void)
         is_int(command(FIXED "-d cpu@threads=7"), 0, "... with more threads");
         is_int(system(line), 0, "... gives the same bits");
     }
+#define EVERYWHERE "-t 1 -p x.npy -i c.npy -n 30000 -o y.npy --same-everywhere "
+    is_int(command(EVERYWHERE "-d cpu@threads=1@simd=portable"), 0, "--same-everywhere");
+    is_int(rename(at("y.npy"), at("z.npy")), 0, "... kept");
+    is_int(command(EVERYWHERE "-d cpu@threads=5"), 0, "... with other instructions and threads");
+    is_int(system(line), 0, "... gives the same bits");
     oracle_close(&p);
 }
 

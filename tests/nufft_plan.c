@@ -58,6 +58,8 @@ static void check_options(void)
         { offsetof(hcy_nufft_options, width), 4, 1, "width 1" },
         { offsetof(hcy_nufft_options, width), 4, 17, "width 17" },
         { offsetof(hcy_nufft_options, order), 4, 2, "order 2" },
+        { offsetof(hcy_nufft_options, deterministic), 4, 3, "deterministic 3" },
+        { offsetof(hcy_nufft_options, deterministic), 4, -1, "deterministic -1" },
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         hcy_nufft_options o = HCY_NUFFT_OPTIONS_INIT;

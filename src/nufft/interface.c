@@ -55,6 +55,9 @@ static int check_how(const hcy_nufft_options *o, const hcy_nufft_desc *desc)
         return hcy_fail(HCY_EINVAL, "%d is not an order of modes", o->order);
     if (o->method < HCY_NUFFT_AUTO || o->method > HCY_NUFFT_DIRECT)
         return hcy_fail(HCY_EINVAL, "%d is not a method (HCY_NUFFT_AUTO, HCY_NUFFT_GRID, HCY_NUFFT_DIRECT)", o->method);
+    if (o->deterministic < 0 || o->deterministic > HCY_NUFFT_SAME_EVERYWHERE)
+        return hcy_fail(HCY_EINVAL, "deterministic is %d: 0, HCY_NUFFT_SAME_RUNS (1) or HCY_NUFFT_SAME_EVERYWHERE (2)",
+                        o->deterministic);
     if (some && (!all || desc->type == 3))
         return hcy_fail(HCY_EINVAL, "a grid is given %s", all ? "to a type 3" : "for some axes only");
     return 0;

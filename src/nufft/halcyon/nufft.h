@@ -66,9 +66,10 @@ enum hcy_nufft_deterministic {
     HCY_NUFFT_SAME_RUNS = 1, /* of every run on a device, for any number of threads */
     /* Of every device too: processors with any instructions, CUDA, OpenCL; on one host, whose library has the sines and
      * cosines.  One window, one grid whatever the device, sums of integers that keep 62 bits less those of the
-     * number of points, of the largest strength of a vector; a Fourier transform of our own everywhere.  Points are
-     * never taken in pieces (HCY_ENOMEM); a device that lacks a kernel is HCY_EUNSUPPORTED, as is, but for the CPU,
-     * a grid with prime factors above 7. */
+     * number of points, of the largest strength of a vector; a Fourier transform of our own everywhere.  A result
+     * that is no number is one everywhere, of any bits.  Points are never taken in pieces (HCY_ENOMEM); shared out to
+     * several devices (hcy_nufft_split), the bits are those of so many devices.  A device that lacks a kernel is
+     * HCY_EUNSUPPORTED, as is, but for the CPU, a grid with prime factors above 7. */
     HCY_NUFFT_SAME_EVERYWHERE = 2
 };
 
@@ -92,7 +93,7 @@ typedef struct hcy_nufft_options {
     unsigned width;     /* of the window, in cells, 2 to 16 (PyNUFFT's Jd); 0: what eps needs */
     size_t grid[3];     /* the fine grid outright (PyNUFFT's Kd), or 0; not for type 3 */
     int order;          /* HCY_NUFFT_CENTRED ... */
-    int deterministic;  /* HCY_NUFFT_SAME_RUNS, HCY_NUFFT_SAME_EVERYWHERE, or 0 */
+    int deterministic;  /* HCY_NUFFT_SAME_RUNS, HCY_NUFFT_SAME_EVERYWHERE, or 0; all else is HCY_EINVAL */
     int check_points;   /* set_points refuses coordinates that are no number, infinite, or beyond 2^40 periods; without,
                          * they count as 0 */
     int separate_fft;   /* the device's general FFT in place of one made for these transforms */
