@@ -180,8 +180,8 @@ static void reap(struct cuda_queue *q, uint64_t number)
     pthread_mutex_unlock(&q->lock);
 }
 
-/* Puts the mark behind what is in the stream, and returns the last command's number; under the lock.  Many short commands
- * share it: an event for each would cost their submitter half as much as their launch. */
+/* Puts the mark behind what is in the stream, and returns the last command's number; under the lock.  Many short
+ * commands share it: an event for each would cost their submitter half as much as their launch. */
 static uint64_t set_mark(struct cuda_queue *q)
 {
     if (!cu.cuCtxPushCurrent(q->dev->context)) {
