@@ -3,11 +3,12 @@
  *
  * Runs on a GPU, and on the driver without one (fake_cuda.c), which counts what is left besides.
  */
-#include "cts.h"
+#include "cts_gate.h"
 
 #include "../backends/cuda/halcyon/cuda.h"
 
 #include <dlfcn.h>
+#include <stdatomic.h>
 
 static hcy_device *dev;
 static hcy_queue *queue;
@@ -37,6 +38,8 @@ static struct {
     int (*pop)(void **context);
     long (*live)(void); /* the fake's alone, as is the next */
     int (*depth)(void);
+    void (*refuse)(int n);
+    int (*refused)(void), (*synchronized)(void);
 } driver;
 
 static void find_driver(void)
@@ -47,7 +50,9 @@ static void find_driver(void)
         void *at;
     } symbols[] = { { "cuCtxGetCurrent", &driver.get },     { "cuCtxCreate_v2", &driver.create },
                     { "cuCtxDestroy_v2", &driver.destroy }, { "cuCtxPopCurrent_v2", &driver.pop },
-                    { "fakeLive", &driver.live },           { "fakeDepth", &driver.depth } };
+                    { "fakeLive", &driver.live },           { "fakeDepth", &driver.depth },
+                    { "fakeRefuse", &driver.refuse },       { "fakeRefused", &driver.refused },
+                    { "fakeSynchronized", &driver.synchronized } };
     for (size_t i = 0; library && i < sizeof symbols / sizeof symbols[0]; i++)
         *(void **)symbols[i].at = dlsym(library, symbols[i].name);
     if (!driver.get || !driver.create)
@@ -361,6 +366,58 @@ static void test_plan_memory(void)
     hcy_fft_release(fft);
 }
 
+/* --- What commands used is released once the stream has passed them --- */
+
+struct release {
+    hcy_queue *queue;
+    atomic_int status; /* what waiting for the queue said there; 1: not yet called */
+};
+
+static void wait_in_release(void *payload)
+{
+    struct release *r = payload;
+    atomic_store(&r->status, hcy_queue_finish(r->queue));
+}
+
+/* A command's buffer, whose last reference is the command's; where it says when it is gone. */
+static void write_and_release(struct release *r)
+{
+    static const unsigned char data[64] = { 1 };
+    uint64_t address = 0;
+    hcy_buffer *memory = cts_buffer(dev, 64), *same = NULL;
+    struct cts_gate *gate = cts_gate_new();
+    atomic_store(&r->status, 1);
+    st_ok(hcy_cuda_address(&address, memory), "memory");
+    st_ok(hcy_buffer_import_device(&same, dev, address, 64, wait_in_release, r), "is imported");
+    /* Without a gate the command might be over before this thread gives its reference back. */
+    ok(cts_gate_hold(gate, r->queue), "the queue is held");
+    st_ok(hcy_buffer_write(r->queue, same, 0, data, 64), "a command is taken");
+    hcy_buffer_release(same);
+    cts_gate_open(gate);
+    for (int i = 0; i < 4000 && atomic_load(&r->status) == 1; i++)
+        usleep(5000);
+    is_int(atomic_load(&r->status), HCY_ESTATE, "it is released by itself, where nobody can wait for the queue");
+    st_ok(hcy_queue_finish(r->queue), "elsewhere one can");
+    cts_gate_free(gate);
+    hcy_buffer_release(memory);
+}
+
+static void test_release(void)
+{
+    struct release r = { .queue = cts_queue(dev) };
+    write_and_release(&r);
+    if (!driver.refuse) {
+        skip(8, "a GPU does not refuse events");
+    } else {
+        int before = driver.synchronized();
+        driver.refuse(1);
+        write_and_release(&r);
+        is_int(driver.refused(), 0, "no event could be put behind it");
+        ok(driver.synchronized() >= before + 2, "so that its stream was waited for");
+    }
+    hcy_queue_release(r.queue);
+}
+
 /* --- A fault, last: the device is gone for the process --- */
 
 static void test_fault(void)
@@ -401,6 +458,7 @@ int main(int argc, char **argv)
     test_without_compiler();
     test_handles();
     test_plan_memory();
+    test_release();
     hcy_queue_release(queue);
     hcy_device_release(dev);
     test_context();

@@ -3,7 +3,8 @@
  *
  * Two GPUs whose memory is the host's; streams do at once what they are told.  It holds the backend to CUDA's rules:
  * a call without a current context fails, what was not released is counted (fakeLive), a thread's contexts are a stack
- * (fakeDepth).  Programs are not looked at: the kernel "add" adds, "fault" poisons its context, all others do nothing.
+ * (fakeDepth), events' records can be refused (fakeRefuse).  Programs are not looked at: the kernel "add" adds, "fault"
+ * poisons its context, all others do nothing.
  * tests/fake_cuda.t builds it.
  */
 #include "cuda_api.h"
@@ -48,8 +49,26 @@ static struct block {
 } * blocks;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+/* What the next cuEventRecords are: refused; how often streams were waited for. */
+static atomic_int refused, synchronized;
+
 long fakeLive(void);
 int fakeDepth(void);
+void fakeRefuse(int n);
+int fakeRefused(void);
+int fakeSynchronized(void);
+void fakeRefuse(int n)
+{
+    refused = n;
+}
+int fakeRefused(void)
+{
+    return refused;
+}
+int fakeSynchronized(void)
+{
+    return synchronized;
+}
 long fakeLive(void)
 {
     return live[STREAMS] + live[EVENTS] + live[MODULES] + live[BLOCKS] + live[CONTEXTS];
@@ -321,6 +340,7 @@ F(cuStreamDestroy_v2, CUstream stream)
 }
 F(cuStreamSynchronize, CUstream stream)
 {
+    atomic_fetch_add(&synchronized, 1);
     return (void)stream, state();
 }
 F(cuStreamQuery, CUstream stream)
@@ -347,6 +367,8 @@ F(cuEventRecord, CUevent event, CUstream stream)
 {
     struct timespec t;
     CHECK;
+    if (atomic_load(&refused) > 0 && atomic_fetch_sub(&refused, 1) > 0)
+        return CUDA_ERROR_OUT_OF_MEMORY;
     clock_gettime(CLOCK_MONOTONIC, &t);
     event->ns = (unsigned long long)t.tv_sec * 1000000000u + (unsigned long long)t.tv_nsec;
     return (void)stream, 0;

@@ -31,6 +31,10 @@ struct cuda_held {
     struct cuda_command command;
 };
 
+/* The queue whose objects this thread releases, or whose thread it is: a callback there that waited for the queue would
+ * wait for itself. */
+static _Thread_local const struct cuda_queue *releases_for;
+
 /* --- To the stream (all under the queue's lock) --- */
 
 static void drop_pending(struct cuda_device *d, struct cuda_pending *p)
@@ -148,11 +152,13 @@ static struct cuda_pending *take_pending(struct cuda_queue *q, uint64_t number)
 /* Releases everything up to `number`, which the stream has passed. */
 static void reap(struct cuda_queue *q, uint64_t number)
 {
+    const struct cuda_queue *before = releases_for;
     pthread_mutex_lock(&q->lock);
     /* One thread at a time: when it is another one's turn, all that went before is released. */
     while (q->reaping)
         pthread_cond_wait(&q->changed, &q->lock);
     q->reaping = true;
+    releases_for = q;
     struct cuda_pending *p = take_pending(q, number), *next;
     pthread_mutex_unlock(&q->lock);
     /* Without the lock, as keeps may hold last references to buffers, whose release calls this backend again, and
@@ -167,18 +173,21 @@ static void reap(struct cuda_queue *q, uint64_t number)
         drop_pending(q->dev, p);
         hcy_keep_release(keep);
     }
+    releases_for = before;
     pthread_mutex_lock(&q->lock);
     q->reaping = false;
     pthread_cond_broadcast(&q->changed);
     pthread_mutex_unlock(&q->lock);
 }
 
-/* Puts the mark behind what is in the stream, and returns the last number; under the lock.  Many short commands
- * share it: an event for each would cost their submitter half as much as their launch. */
+/* Puts the mark behind what is in the stream, and returns the last command's number; under the lock.  Many short
+ * commands share it: an event for each would cost their submitter half as much as their launch. */
 static uint64_t set_mark(struct cuda_queue *q)
 {
     if (!cu.cuCtxPushCurrent(q->dev->context)) {
-        cuda_check(q->dev, cu.cuEventRecord(q->mark, q->stream), "recording an event");
+        /* Without a mark there the stream alone can say when nothing of it is in use any more. */
+        if (cuda_check(q->dev, cu.cuEventRecord(q->mark, q->stream), "recording an event"))
+            cu.cuStreamSynchronize(q->stream);
         cuda_leave();
     }
     return q->submitted;
@@ -248,6 +257,7 @@ static void free_queue(struct cuda_queue *q)
 static void *serve_stream(void *arg)
 {
     struct cuda_queue *q = arg;
+    releases_for = q;
     for (;;) {
         pthread_mutex_lock(&q->lock);
         /* Closing ends the thread only after all that was submitted is done. */
@@ -341,6 +351,8 @@ int cuda_queue_status(void *qimpl)
 int cuda_queue_finish(void *qimpl)
 {
     struct cuda_queue *q = qimpl;
+    if (q == releases_for)
+        return hcy_fail(HCY_ESTATE, "a callback in a queue's thread cannot wait for the queue");
     pthread_mutex_lock(&q->lock);
     while (q->held)
         pthread_cond_wait(&q->changed, &q->lock);
