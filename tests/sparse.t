@@ -17,6 +17,17 @@ check '--sparse' integrate -d cpu@threads=2 --sparse one.h5 -o one.dat
 check '... the same curves' sh -c 'grep -v "^#" alone.dat >a && grep -v "^#" one.dat >b && [ -s a ] && cmp a b'
 check 'on two devices' integrate -d cpu@threads=1,cpu@threads=1@discrete=1 --sparse two.h5 -o two.dat
 check 'stricter, with Poisson errors' integrate -d cpu@threads=1 --error-model poisson --cutoff-pick 3.5 --noise 1.5 --sparse few.h5 -o few.dat
+printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': (120, 160), }" >flat.npy
+awk 'BEGIN { for (i = 0; i < 19200; i++) printf "%s", i % 160 < 80 ? "AAAA" : "AAPA" }' >>flat.npy # 12.1 and 13.0
+check 'with a flat field and a normalization' integrate -d cpu@threads=1 --flat flat.npy --normalization 0.1 --noise 2 \
+    --sparse flat.h5 -o flat.dat
+# A frame in the middle that fails is one of the file's, which is whole.
+cp s.h5 damaged.h5
+dd if=/dev/zero of=damaged.h5 bs=512 seek=`expr \`wc -c <s.h5\` '*' 5 / 12 / 512` count=16 conv=notrunc 2>/dev/null
+check 'a damaged frame is told' refused 1 'frame [0-9] failed: .' "$halcyon" integrate damaged.h5 -p s.poni -n 50 -q \
+    --sigma-clip --sparse holed.h5 -o holed.dat
+check '... and the file is there' test -s holed.h5
+check '--json' sh -c "'$halcyon' integrate s.h5 -p s.poni -n 50 --sigma-clip --sparse json.h5 -o json.dat --json >j.json 2>j.err"
 if "$python" -c 'import h5py, numpy' 2>/dev/null; then
     check "NumPy picks the same" "$python" - <<'END'
 import h5py, json, numpy
@@ -24,7 +35,7 @@ frames = numpy.load("s.npy").astype(float)
 def read(path):
     group = h5py.File(path)["/entry_0000/sparse_frames"]
     return {name: group[name][()] for name in group}
-for path, cutoff, noise in ("one.h5", 3, 1), ("two.h5", 3, 1), ("few.h5", 3.5, 1.5):
+for path, cutoff, noise in ("one.h5", 3, 1), ("two.h5", 3, 1), ("few.h5", 3.5, 1.5), ("flat.h5", 3, 2):
     f = read(path)
     config = json.loads(h5py.File(path)["/entry_0000/sparsify/configuration/data"][()])["sparsify"]
     assert config["cutoff_pick"] == cutoff and config["noise"] == noise
@@ -46,6 +57,14 @@ for path, cutoff, noise in ("one.h5", 3, 1), ("two.h5", 3, 1), ("few.h5", 3.5, 1
 one, two, few = read("one.h5"), read("two.h5"), read("few.h5")
 assert all(numpy.array_equal(one[k], two[k], equal_nan=k == "mask") for k in one if k != "script")
 assert len(few["index"]) < len(one["index"])
+assert json.load(open("j.json"))["sparse_pixels"] == len(one["index"])
+holed = read("holed.h5")
+failed = numpy.isnan(holed["background_avg"]).all(axis=1)
+assert len(failed) == 9 and 1 <= failed.sum() <= 2 and numpy.isnan(holed["background_std"][failed]).all()
+for i in range(9):
+    mine, others = (slice(*f["frame_ptr"][i:i + 2]) for f in (holed, one))
+    assert mine.stop == mine.start if failed[i] else numpy.array_equal(holed["index"][mine], one["index"][others])
+    assert failed[i] or numpy.array_equal(holed["background_avg"][i], one["background_avg"][i])
 END
 else
     skip "$python has no h5py and NumPy (PYTHON names one that has)"
@@ -54,6 +73,10 @@ if "$python" -c 'import fabio, h5py' 2>/dev/null; then
     check "FabIO, pyFAI's reader, makes images of it" "$python" - <<'END'
 import fabio, h5py, numpy
 frames = numpy.load("s.npy")
+flat = fabio.open("flat.h5") # has norms of more than 1, and its background is divided by them
+for i, frame in enumerate(frames):
+    valid = numpy.isfinite(flat.mask) & (frame < 65534)
+    assert abs((flat.getframe(i).data[valid].astype(float) - frame[valid]).mean()) < 0.5
 sparse = fabio.open("one.h5")
 assert type(sparse).__name__ == "SparseImage" and sparse.nframes == 9 and sparse.cutoff == 3
 group = h5py.File("one.h5")["/entry_0000/sparse_frames"]
@@ -88,11 +111,13 @@ two.runs --sparse no.sparse.h5 --sigma-clip --stats
 of.each.frame --sparse no.sparse.h5 --sigma-clip --sum 2
 goes.without.--processes --sparse no.sparse.h5 --sigma-clip --shard 0/2
 are.for.--sparse --noise 2
+no.stream --sparse - --sigma-clip
 END
 printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': (120, 160), }" >float.npy
 head -c 76800 /dev/zero >>float.npy
 check 'pixels that are floats' refused 1 'integer pixels of 4 bytes' \
     "$halcyon" integrate float.npy -p s.poni -q --sigma-clip --sparse no.sparse.h5 -o no.h5
+check 'a dark current' refused 1 'dark current' with_sparse --sigma-clip --sparse no.sparse.h5 --dark flat.npy
 check 'an input is not written over' refused 1 's.h5' with_sparse --sigma-clip --sparse s.h5
 check 'a folder that is not there' refused 1 'nowhere' with_sparse --sigma-clip --sparse nowhere/x.h5
 check 'none has left a file' sh -c '! ls no.*'

@@ -452,6 +452,7 @@ int hcy_azint_plan_get_info(hcy_azint_plan_info *out, const hcy_azint_plan *plan
     info.azimuth_max = plan->azimuth_max;
     info.filtered = plan->filtered;
     info.n_sums = plan->filtered ? HCY_AZINT_FILTERED : HCY_AZINT_SUMS;
+    info.norm_scale = plan->norm_scale;
     /* The caller's structure may be older and shorter than ours. */
     return hcy__sized_write(out, &info, sizeof info, "hcy_azint_plan_info");
 }

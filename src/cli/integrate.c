@@ -515,8 +515,8 @@ static int run_integration(struct job *job)
         status = integrate_stack(job);
     progress_clear(&job->progress);
     /* Whatever happened, the output is closed and the user is told what there is. */
-    int sparse_closed = sparse_close(&job->sparse, !status);
-    if (sparse_closed && !status)
+    int sparse_closed = sparse_close(&job->sparse, job->whole);
+    if (sparse_closed && job->whole)
         status = cli_fail(sparse_closed);
     int closed = integrate_close_output(job);
     return integrate_report(job, closed ? closed : status);

@@ -347,6 +347,7 @@ static int check_values(const struct integrate_values *v, const char *stack)
         { (v->roi || v->stats) && v->processes.given, "--roi and --stats go without --processes: use --shard" },
         { v->above.given && !v->roi && !v->stats, "--above is for --roi and --stats" },
         { v->sparse && o.filter == HCY_FILTER_NONE, "--sparse picks pixels off a background: give --sigma-clip or --percentile" },
+        { v->sparse && !strcmp(v->sparse, "-"), "--sparse is HDF5, which is no stream: name a file" },
         { v->sparse && (v->roi || v->stats), "--sparse goes without --roi and --stats: they are two runs" },
         { v->sparse && (v->sum.value > 1 || v->average.given || v->monitor),
           "--sparse is of each frame as it is: leave --sum, --average and --monitor" },

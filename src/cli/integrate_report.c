@@ -11,6 +11,8 @@ static void print_integration_json(const struct job *job, const hcy_pipeline_sta
     failures_run_json(&json, &job->failures, stats, job->setup);
     pixels_json(&json, &job->pixels);
     regions_json(&json, &job->regions);
+    if (job->values->sparse)
+        cli_json_int(&json, "sparse_pixels", (int64_t)job->sparse.pixels);
     cli_json_open(&json, "devices", '[');
     for (size_t i = 0; i < stats->n_devices; i++)
         progress_device_json(&json, &stats->devices[i]);
@@ -79,6 +81,9 @@ int integrate_report(const struct job *job, int status)
         if (job->whole && job->written && strcmp(job->output, "-"))
             fprintf(stderr, "%s: %llu %s\n", job->output, (unsigned long long)job->written,
                     job->written == 1 ? "curve" : "curves");
+        if (job->whole && job->values->sparse)
+            fprintf(stderr, "%s: %llu %s stand out\n", job->values->sparse, (unsigned long long)job->sparse.pixels,
+                    job->sparse.pixels == 1 ? "pixel" : "pixels");
         give_hint(job, stats);
     }
     return status;

@@ -73,7 +73,9 @@ int hcy__sparse_create(hcy_pipeline *p, const hcy_azint_plan_info *info)
     const hcy_azint_head *head = spans[0].data;
     const int deviation = info->options.error_model == HCY_ERRORS_AZIMUTHAL;
     const int shift = HCY_AZINT_SQUARE_SHIFT(hcy_pixel_type(p->source.pixel_type)->bytes);
-    p->pick_job = (hcy_azint_pick_job){ p->opts.sparse_cutoff, p->opts.sparse_noise, room,
+    /* The noise is one of the curve, and the kernel's norms lack both of these. */
+    const double noise = p->opts.sparse_noise * fabs(info->norm_scale * info->options.normalization);
+    p->pick_job = (hcy_azint_pick_job){ p->opts.sparse_cutoff, noise, room,
                                         deviation ? HCY_AZINT_PICK_DEVIATION : 0, info->has_dark ? shift : 0,
                                         head->variance_shift, 0 };
     /* A plan has 2^32 pixels at most, so neither product wraps. */

@@ -16,6 +16,7 @@
 
 #ifdef HAVE_HDF5
 #include "h5_file.h"
+#include <azint/plain_locale.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -76,30 +77,50 @@ static int create_growing(hcy_sparse_file *f, int which, const char *name, hid_t
     return f->columns[which] < 0 ? hcy__h5_fail(HCY_EIO, "%s: %s cannot be created", f->file->path, name) : 0;
 }
 
+/* What a pixel's background is multiplied by to be counts: the tables' norms lack two factors, which are in curves. */
+static int put_norms(hcy_sparse_file *f, const hcy_azint_plan *plan, const hcy_azint_plan_info *info)
+{
+    static const hcy__h5_text image[] = { { "interpretation", "image" } };
+    const hsize_t dims[2] = { info->height, info->width };
+    const double factor = info->norm_scale * info->options.normalization;
+    const size_t n = info->height * info->width;
+    hcy_span spans[HCY_AZINT_SPANS];
+    hcy_azint_plan_tables(spans, plan);
+    const float *norms = spans[3].data;
+    float *whole = malloc(n * sizeof *whole);
+    if (!whole)
+        return hcy_fail(HCY_ENOMEM, "no memory for the norms of %zu pixels", n);
+    for (size_t i = 0; i < n; i++)
+        whole[i] = (float)((double)norms[i] * factor);
+    int st = put_array(f, SPARSE "/normalization", 2, dims, H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, whole, image, 1);
+    free(whole);
+    return st;
+}
+
 static int put_places(hcy_sparse_file *f, const hcy_azint_plan *plan, const hcy_azint_plan_info *info,
                       const hcy_sparse_options *o)
 {
-    static const hcy__h5_text image[] = { { "interpretation", "image" } };
     const hcy__h5_text axis[] = { { "interpretation", "spectrum" }, { "unit", info->unit->name },
                                   { "long_name", info->unit->label } };
     const hcy__h5_text mask[] = { { "interpretation", "image" }, { "unit", info->unit->name } };
     const hsize_t dims[2] = { info->height, info->width }, n = info->n_radial;
     const int64_t dummy = 0;
-    hcy_span spans[HCY_AZINT_SPANS];
-    hcy_azint_plan_tables(spans, plan);
     int st = put_array(f, SPARSE "/radius", 1, &n, H5T_IEEE_F32LE, H5T_NATIVE_DOUBLE, info->radial, axis, 3);
     if (!st)
         st = put_array(f, SPARSE "/mask", 2, dims, H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, o->radius, mask, 2);
     if (!st)
-        st = put_array(f, SPARSE "/normalization", 2, dims, H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, spans[3].data, image, 1);
+        st = put_norms(f, plan, info);
     return st ? st : put_array(f, SPARSE "/dummy", 0, NULL, H5T_STD_I64LE, H5T_NATIVE_INT64, &dummy, NULL, 0);
 }
 
 static int put_sparse_words(hcy_sparse_file *f, const hcy_azint_plan_info *info, const hcy_sparse_options *o)
 {
     char config[256];
+    /* Numbers in JSON have a point, whatever the program's locale has. */
+    const hcy__plain plain = hcy__plain_enter();
     snprintf(config, sizeof config, "{\"sparsify\": {\"cutoff_pick\": %.17g, \"noise\": %.17g, \"unit\": \"%s\"}}",
              o->cutoff, o->noise, info->unit->name);
+    hcy__plain_leave(plain);
     static const char *const groups[][2] = {
         { ENTRY, "NXentry" }, { SPARSE, "NXdata" }, { PROCESS, "NXprocess" }, { PROCESS "/configuration", "NXnote" } };
     const hcy__h5_text fields[] = { { SPARSE "/script", script },
@@ -191,6 +212,8 @@ int hcy_sparse_create(hcy_sparse_file **file, const char *path, const hcy_azint_
         st = hcy_azint_plan_get_info(&info, plan);
     if (!st && (!o.radius || info.n_azim || !hcy__pixel_of_type(o.pixel_type)))
         st = hcy_fail(HCY_EINVAL, "%s: sparse frames have radii, a curve of one dimension and a type of pixels", path);
+    if (!st && info.has_dark)
+        st = hcy_fail(HCY_EUNSUPPORTED, "%s: sparse frames have no place for a dark current", path);
     if (st)
         return st;
     hcy_sparse_file *f = calloc(1, sizeof *f);

@@ -214,10 +214,11 @@ typedef struct hcy_azint_plan_info {
     double azimuth_min, azimuth_max; /* edges of the first and the last */
     int filtered;    /* frames go through the kernel azint_filter: a filter, or azimuthal errors */
     size_t n_sums;   /* u64 of a bin in a frame's sums: HCY_AZINT_SUMS, or HCY_AZINT_FILTERED */
+    double norm_scale; /* what the tables' norms are multiplied by to be those of pixels; a power of two */
 } hcy_azint_plan_info;
 #define HCY_AZINT_PLAN_INFO_INIT                                                                     \
     { sizeof(hcy_azint_plan_info), 0, 0, 0, 0, 0, 0, NULL, 0, 0, NULL, NULL, HCY_AZINT_OPTIONS_INIT, \
-      HCY_PONI_INIT, 0, 0, 0, 0, 0, 0, NULL, 0, 0, 0, 0 }
+      HCY_PONI_INIT, 0, 0, 0, 0, 0, 0, NULL, 0, 0, 0, 0, 1 }
 /* Fills `info`, whose pointers are the plan's own.  HCY_EINVAL: NULL, or its size is none. */
 HCY_API int hcy_azint_plan_get_info(hcy_azint_plan_info *info, const hcy_azint_plan *plan) HCY_MUST_USE;
 

@@ -80,8 +80,8 @@ typedef struct hcy_pipeline_options {
     /* Sparse frames (NULL: none): where pixels are, [height][width], in the plan's unit; NaN: they are never picked.
      * A pixel is picked if its intensity, less the background that is interpolated between the middles of the bins,
      * is above max(noise, cutoff * sqrt(deviation^2 + noise^2)); a bin without pixels is a background of 0.  The
-     * curve of a plan with a filter is the background, before `normalization`.  A frame with more pixels than there
-     * is room for fails with HCY_ERANGE. */
+     * curve of a plan with a filter is the background, before `normalization`, and noise is in its unit.  A frame with
+     * more pixels than there is room for fails with HCY_ERANGE. */
     const float *sparse_radius; /* is read when the pipeline is made */
     double sparse_cutoff, sparse_noise; /* pyFAI's cutoff_pick and noise */
     uint64_t sparse_room;               /* pixels of a frame; 0: a 32nd of the image's */

@@ -359,10 +359,11 @@ typedef struct hcy_sparse_options {
 
 /* An HDF5 file of sparse frames as pyFAI's sparsify writes it, which FabIO reads as images (densify).  It has its name
  * when it is closed.  One thread at a time.  HCY_EINVAL: NULL, no radii, a plan of two dimensions; HCY_EIO; HCY_ENOMEM;
- * HCY_EUNSUPPORTED: a build without HDF5. */
+ * HCY_EUNSUPPORTED: a dark current, which the layout has no place for, or a build without HDF5. */
 HCY_API int hcy_sparse_create(hcy_sparse_file **file, const char *path, const hcy_azint_plan *plan,
                               const hcy_sparse_options *options) HCY_MUST_USE;
-/* The next frame, with the arrays of a whole result; NULLs: it failed, has no pixels and a background of NaN. */
+/* The next frame, with the arrays of a whole result, of a run without normalization of each frame; NULLs: it failed,
+ * has no pixels and a background of NaN. */
 HCY_API int hcy_sparse_append(hcy_sparse_file *file, const hcy_azint_result *result,
                               const hcy_sparse *sparse) HCY_MUST_USE;
 /* Closes and frees, whatever it returns (NULL is fine); whole 0: the file is taken away, an earlier one stays. */
