@@ -305,8 +305,9 @@ static void write_reduction(struct text *t, const hcy_eval_program *p, struct hc
 
 /* --- Scans --- */
 
-/* A group's numbers lie beside each other for all lanes: loads and stores take them a width of lanes at a time, which is
- * how memory gives them, runs take them one after the other.  A gap after each run keeps lanes on banks of their own. */
+/* A group's numbers lie beside each other for all lanes: loads and stores take them a width of lanes at a time, which
+ * is how memory gives them, runs take them one after the other.  A gap after each run keeps lanes on banks of their
+ * own. */
 static void write_scan_room(struct text *t, const hcy_eval_step *scans, uint32_t n)
 {
     for (uint32_t r = 0; r < n; r++) {
