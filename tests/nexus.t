@@ -25,6 +25,10 @@ check '... is no NXazint' not info radius.h5 definition
 grep -v '^Wavelength' r.poni >dark.poni
 check 'no wavelength' "$halcyon" integrate r.h5 -p dark.poni -d cpu -q -u 2th_deg -o dark.h5
 check '... is no NXazint, which wants one' not info dark.h5 definition
+check 'divided by a number' integrate -n 50 -u 2th_deg --normalization 3 -o divided.h5
+check 'running averages' integrate -n 50 -u 2th_deg --radial-range 5,40 --average 2 --sums -o average.h5
+check 'divided pixels' integrate -n 50 -u 2th_deg --radial-range 5,40 --split bbox --sums -o parts.h5
+check '... in half as many bins' integrate -n 25 -u 2th_deg --radial-range 5,40 --split bbox --sums -o parts_half.h5
 check 'sums have no place in text' refused 1 'use .h5' integrate --sums -o x.dat
 
 # The same sums whoever made them, and from sums the same curves.
@@ -61,6 +65,22 @@ for other in "follow.h5", "processes.h5", "merged.h5":
         assert_array_equal(angle[name][()], results(other)[name][()], other)
 cake = results("cake.h5")
 assert cake["sum_signal"].shape == (4, 12, 50) and cake["sum_signal"].dtype == "f8" and cake["norm"].shape == (12, 50)
+# A running average has its frames' sums: signals and normalizations of both, their mean count.
+average = results("average.h5")
+assert_allclose(average["sum_signal"][1:], signal[1:] + signal[:-1], rtol=1e-14)
+assert_allclose(average["sum_normalization"][1:], norm[1:] + norm[:-1], rtol=1e-14)
+assert_allclose(average["count"][1:], (count[1:] + count[:-1]) / 2, rtol=1e-14)
+assert_allclose(average["sum_signal"][()] / average["sum_normalization"][()], average["data"], rtol=1e-14)
+# Divided pixels: curves can be rebinned; squares of parts are less than the square of both.
+parts, wide = results("parts.h5"), results("parts_half.h5")
+for name in sums:
+    added = parts[name][()].reshape(4, 25, 2).sum(2)
+    if name in ("sum_variance", "sum_normalization2"):
+        assert (added < wide[name][()]).all(), name
+    else:
+        assert_allclose(added, wide[name][()], rtol=1e-12)
+applied = lambda name: bool(h5py.File(name)["azint/monitor_applied"][()])
+assert applied("divided.h5") and not applied("angle.h5")
 full = cake["count"][()] > 0
 assert_allclose(cake["data"][()][full], (cake["sum_signal"][()][full] / cake["sum_normalization"][()][full]), rtol=1e-6)
 END
@@ -141,6 +161,25 @@ END
     check '... its axis' info maxiv.h5 '50 bins of 2th_deg, 5.35 to 39.65'
     check '... its errors' info maxiv.h5 'errors .*yes'
     check '... its definition' info maxiv.h5 'definition .*NXazint1d'
+    # One image without a dimension of frames; and errors that are another image's.
+    "$python" - <<'END'
+import h5py
+def put(path, rows):
+    with h5py.File("cake.h5") as f, h5py.File(path, "w") as g:
+        entry = g.create_group("entry"); entry.attrs["NX_class"] = "NXentry"; entry.attrs["default"] = "data"
+        data = entry.create_group("data")
+        for key, value in {"NX_class": "NXdata", "signal": "I", "axes": ["azimuthal_axis", "radial_axis"]}.items():
+            data.attrs[key] = value
+        cake = f["azint/data"]
+        data["I"], data["I_errors"] = cake["I"][1], cake["I_errors"][1][:rows]
+        data["radial_axis"], data["azimuthal_axis"] = cake["radial_axis"][()], cake["azimuthal_axis"][()]
+put("image.h5", 12)
+put("other.h5", 11)
+END
+    check 'one image alone' info image.h5 '1 cake '
+    check '... its azimuths' info image.h5 'azimuth .*12 bins'
+    check '... its numbers' "$halcyon" plot image.h5 --terminal text
+    check 'errors of another image are not taken' not info other.h5 'of integration'
 else
     skip "$python has no h5py (PYTHON names one that has)"
 fi

@@ -1,6 +1,6 @@
 /* plot_frames.c - a frame of a stack, or the sum of several, as a map: its mask, its contrast, rings.
-  Single-threaded
- * but for the decoding of frames (frame_sum.c). */
+ *
+ * Single-threaded but for the decoding of frames (frame_sum.c). */
 #include "frame_sum.h"
 #include "geometry.h"
 #include "plot.h"

@@ -19,7 +19,8 @@
  * Curves and sums are float64.  Images are float32, as pyFAI's: their bins have few counts, and writing them as float64
  * was a quarter of the processors' time of a run.
  *
- * Rows are gathered to blocks of about 128 KiB, and reach the file at the latest a second after they came.
+ * Rows are gathered to blocks of about 128 KiB.  The first row that comes a second after a flush takes all to the file;
+ * where none comes, they wait for the end.
  * Between two flushes nothing that is already in the file changes, so a process that is killed leaves a file
  * that ends with the last flush.  After a failure the datasets end with the last row known to be in it.
  */

@@ -66,7 +66,8 @@ static int put_flags(hid_t file, const hcy__curves_head *head)
         { ENTRY "/solid_angle_applied", o->solid_angle },
         { ENTRY "/polarization_applied", o->use_polarization },
         { ENTRY "/normalization_applied", 1 }, /* curves are means */
-        { ENTRY "/monitor_applied", head->opts.monitor != NULL },
+        /* One number for all frames is a monitor, too, as pyFAI has it. */
+        { ENTRY "/monitor_applied", head->opts.monitor || o->normalization != 1 },
         { INPUT "/solid_angle", o->solid_angle },
     };
     int st = 0;

@@ -21,7 +21,7 @@ enum { AZINT = 1 };
 struct h5 {
     hid_t file, data, sigma; /* -1: none */
     double *frames;          /* [rows], NULL: the file has none */
-    int rank;
+    int rank, has_frames;    /* has_frames: its first dimension is the frames' */
 };
 
 static void close_h5_ids(struct h5 *h5)
@@ -147,7 +147,18 @@ static void find_unit(char unit[32], hid_t group, const struct layout *layout)
     }
 }
 
-static int open_data(struct h5 *h5, hcy__results_head *head, hid_t group)
+/* The rows that data and their errors both have; UINT64_MAX: these are not of the same bins. */
+static uint64_t count_rows(const hsize_t dims[3], const hsize_t error_dims[3], int rank, int has_frames)
+{
+    uint64_t rows = has_frames ? dims[0] : 1;
+    for (int i = has_frames; i < rank; i++)
+        if (dims[i] != error_dims[i])
+            return UINT64_MAX;
+    /* They are written row by row after the data: an interrupted run may have fewer. */
+    return has_frames && error_dims[0] < rows ? error_dims[0] : rows;
+}
+
+static int open_data(struct h5 *h5, hcy__results_head *head, hid_t group, const struct layout *layout)
 {
     char signal[64], errors[80];
     hsize_t dims[4] = { 0 }, error_dims[4] = { 0 };
@@ -162,16 +173,18 @@ static int open_data(struct h5 *h5, hcy__results_head *head, hid_t group)
     if (h5->rank < 1 || h5->rank > 3)
         return hcy_fail(HCY_EFORMAT, "%s: its results have %d dimensions; curves have 2, images 3",
                         head->path, h5->rank);
-    /* A file of one curve alone may lack the dimension of frames. */
-    head->rows = h5->rank == 1 ? 1 : dims[0];
+    /* A file of one curve alone, or of one image, may lack the dimension of frames. */
+    int is_image = h5->rank == 3 || (h5->rank == 2 && H5Lexists(group, layout->azimuthal, H5P_DEFAULT) > 0);
+    h5->has_frames = h5->rank > 1 + is_image;
+    head->rows = h5->has_frames ? dims[0] : 1;
     head->n_radial = (size_t)dims[h5->rank - 1];
-    head->n_azim = h5->rank == 3 ? (size_t)dims[1] : 0;
+    head->n_azim = is_image ? (size_t)dims[h5->rank - 2] : 0;
     h5->sigma = hcy__h5_open_numbers(group, errors, &error_rank, error_dims);
-    if (h5->sigma >= 0 && (error_rank != h5->rank || memcmp(dims, error_dims, sizeof dims))) {
-        /* They are written row by row after the data: an interrupted run may have fewer. */
-        if (error_rank != h5->rank || error_dims[h5->rank - 1] != dims[h5->rank - 1])
+    if (h5->sigma >= 0) {
+        uint64_t rows = error_rank == h5->rank ? count_rows(dims, error_dims, h5->rank, h5->has_frames) : UINT64_MAX;
+        if (rows == UINT64_MAX)
             return hcy_fail(HCY_EFORMAT, "%s: %s has another shape than %s", head->path, errors, signal);
-        head->rows = error_dims[0] < head->rows ? error_dims[0] : head->rows;
+        head->rows = rows;
     }
     head->has_sigma = h5->sigma >= 0;
     int st = hcy__h5_whole(h5->data);
@@ -236,7 +249,7 @@ static int open_results(struct h5 *h5, hcy__results_head *head)
                       "%s: its default group has no curves of an integration (no NXdata with 'radial' or 'radial_axis')",
                       head->path);
     if (!st)
-        st = open_data(h5, head, group);
+        st = open_data(h5, head, group, layout);
     if (!st)
         st = open_axes(h5, head, group, layout);
     if (!st)
@@ -278,9 +291,9 @@ static int read_row(const struct h5 *h5, hid_t data, const hcy__results_head *he
                     double *values)
 {
     /* One row as a block in memory; the file's own type is converted to double by HDF5. */
-    hsize_t start[3] = { h5->rank > 1 ? row : 0, 0, 0 }, count[3] = { 1, 1, 1 };
-    if (h5->rank == 3)
-        count[1] = head->n_azim;
+    hsize_t start[3] = { h5->has_frames ? row : 0, 0, 0 }, count[3] = { 1, 1, 1 };
+    if (head->n_azim)
+        count[h5->rank - 2] = head->n_azim;
     count[h5->rank - 1] = head->n_radial;
     hid_t space = H5Dget_space(data), memory = H5Screate_simple(h5->rank, count, NULL);
     H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL);

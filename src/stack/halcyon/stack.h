@@ -462,7 +462,7 @@ typedef struct hcy_curves_options {
  *                   box[regions][4]; .../configuration/data is pyFAI's WorkerConfig as JSON.  Where the unit
  *                   is q or 2 theta and the wavelength is known, /azint has the same as NXazint1d or NXazint2d
  *                   (NeXus' definitions of 2025.11), in 1/Angstrom or degrees.
- *                   Flushed once a second, so that an interruption leaves a valid file;
+ *                   Flushed once a second while rows come, so that an interruption leaves a valid file;
  *                   /entry_0000/integrate/halcyon/status is an attribute that says "growing", "stopped" or
  *                   "complete".
  *   .edf            images in radius and azimuth (plans with n_azim bins) in single precision, one after the other.
