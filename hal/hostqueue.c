@@ -41,7 +41,8 @@ struct hcy_hostqueue {
     pthread_mutex_t lock;
     pthread_cond_t work, progress;
     struct command *first, **end;
-    uint64_t submitted, completed; /* commands, since ever */
+    /* Commands, since ever: submitted, run, and without references any more. */
+    uint64_t submitted, done, completed;
     bool closing;
     hcy_error error; /* the first failure; status 0: none */
     uint64_t ended;  /* when the device ended the last command, if it says so; the thread's own */
@@ -228,13 +229,14 @@ static void *serve_queue(void *arg)
         bool failed = hq->error.status != 0;
         pthread_mutex_unlock(&hq->lock);
         int status = failed ? 0 : run_command(hq, c);
-        if (status) {
-            if (hcy_last_error()->status != status) /* a backend that fails without a word must still fail */
-                hcy_fail(status, "%s failed on %s: %s", c->name, hq->dev->info.name, hcy_status_text(status));
-            pthread_mutex_lock(&hq->lock);
+        if (status && hcy_last_error()->status != status) /* a backend that fails without a word must still fail */
+            hcy_fail(status, "%s failed on %s: %s", c->name, hq->dev->info.name, hcy_status_text(status));
+        pthread_mutex_lock(&hq->lock);
+        if (status)
             hq->error = *hcy_last_error();
-            pthread_mutex_unlock(&hq->lock);
-        }
+        /* Before its event: who has waited for that finds the command done. */
+        hq->done++;
+        pthread_mutex_unlock(&hq->lock);
         finish_command(c, &hq->error, hq->ended); /* only this thread writes error */
     }
     /* The handle is gone, and no command is left: only this thread knows the queue. */
@@ -412,7 +414,7 @@ int hcy_hostqueue_finished(hcy_hostqueue *hq)
     if (!hq)
         return hcy_fail(HCY_EINVAL, "hcy_hostqueue_finished: no queue");
     pthread_mutex_lock(&hq->lock);
-    bool runs = hq->completed < hq->submitted;
+    bool runs = hq->done < hq->submitted;
     pthread_mutex_unlock(&hq->lock);
     return runs ? HCY_ETIMEOUT : hcy_hostqueue_status(hq);
 }
