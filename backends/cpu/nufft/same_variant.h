@@ -15,15 +15,16 @@
  * bit. */
 #define DOUBLES (VECTOR / 8)
 typedef double wide __attribute__((vector_size(VECTOR)));
-typedef int64_t longs __attribute__((vector_size(VECTOR)));
-typedef int64_t loose_longs __attribute__((vector_size(VECTOR), aligned(8), may_alias));
+/* Without a sign, as strengths that are no numbers leave any bits there, whose sums may wrap around. */
+typedef uint64_t longs __attribute__((vector_size(VECTOR)));
+typedef uint64_t loose_longs __attribute__((vector_size(VECTOR), aligned(8), may_alias));
 #define MIDDLE      6755399441055744.0
 #define MIDDLE_BITS 0x4338000000000000
 
 static void same_add(void *grid, const void *local, size_t n)
 {
-    int64_t *g = grid;
-    const int64_t *l = local;
+    uint64_t *g = grid;
+    const uint64_t *l = local;
     for (size_t i = 0; i < 2 * n; i++)
         g[i] += l[i];
 }
