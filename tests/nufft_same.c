@@ -350,7 +350,7 @@ int main(int argc, char **argv)
                                         "cpu@threads=1@simd=avx512" };
     const char *const given[] = { argc > 1 ? argv[1] : "", argc > 1 ? argv[1] : "" }, *names[4];
     const bool few = argc > 2 && !strcmp(argv[2], "few");
-    const size_t n = argc > 1 ? keep_present(names, given, 2) : keep_present(names, cpus, 4);
+    const size_t n = argc > 1 ? keep_present(names, given, 2) : keep_present(names, cpus, TAP_THREAD_SANITIZER ? 1 : 4);
     if (!n)
         skip_all("%s: %s", given[0], hcy_last_error()->text);
     if (argc > 2 && !strcmp(argv[2], "time")) {
