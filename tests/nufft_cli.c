@@ -165,8 +165,8 @@ static void check_wrong_files(void)
     is_int(hcy_host_array_write(&a, at("no/folder.npy")), HCY_EIO, "a folder that is not there");
     a.size = 0;
     is_int(hcy_host_array_read(&a, at("head.npy")), HCY_EINVAL, "an array of no size");
+    a = (hcy_host_array)HCY_HOST_ARRAY_INIT;
     if (hdf5) {
-        a = (hcy_host_array)HCY_HOST_ARRAY_INIT;
         is_int(hcy_host_array_read(&a, at("head.npy.h5")), HCY_ENOENT, "an HDF5 file that is not there");
         is_int(hcy_host_array_read(&a, at("array.h5:/nothing")), HCY_ENOENT, "no such dataset");
         check_array("array.h5:/another", 4, 0, 2);
