@@ -35,8 +35,8 @@ static struct pipe_slot *find_or_close_slot(const struct pipe_worker *w)
     if (slot || !(p->push || hcy__ring_is_full(&p->ring)) || !hcy__may_close(w))
         return slot;
     /* A device that has a batch begins the next in the middle of it.  Two that begin together end together, and
-     * neither's copies overlap the other's kernels; then frames wait for both (1.5 ms in place of 1.0 at half of
-     * an H200's rate: `bench/push cuda:0`).  At its full rate filled slots come before this. */
+     * neither's copies overlap the other's kernels; then frames wait for both (1.5 ms in place of 1.0 at half of a
+     * GPU's rate, as `bench/push` measures it).  At its full rate filled slots come before this. */
     if (w->in_flight && p->push && hcy_now_ns() - w->launched < w->batch_ns / 2)
         return NULL;
     /* Where a producer still has a place in it, its commit makes it ready and wakes this thread. */

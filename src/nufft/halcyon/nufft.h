@@ -64,7 +64,7 @@ enum hcy_nufft_method {
 /* Whose bits are the same, whatever order points come in. */
 enum hcy_nufft_deterministic {
     HCY_NUFFT_SAME_RUNS = 1, /* of every run on a device, for any number of threads */
-    /* Of every device too: processors with any instructions, CUDA, OpenCL; on one host, whose library has the sines and
+    /* Of every device too, processors with any instructions and GPUs; on one host, whose library has the sines and
      * cosines.  One window, one grid whatever the device, sums of integers that keep 62 bits less those of the
      * number of points, of the largest strength of a vector; a Fourier transform of our own everywhere.  A result
      * that is no number is one everywhere, of any bits.  Points are never taken in pieces (HCY_ENOMEM); shared out to
