@@ -418,6 +418,60 @@ static void test_release(void)
     hcy_queue_release(r.queue);
 }
 
+/* --- Large copies of memory that is not pinned, by several threads --- */
+
+#define LARGE (((size_t)37 << 20) + 12345) /* pieces of 2 MiB, and a part of one */
+
+struct large {
+    unsigned char first;
+    int status;
+    size_t wrong;
+    pthread_t thread;
+};
+
+static void *copy_there_and_back(void *arg)
+{
+    struct large *l = arg;
+    hcy_queue *q = cts_queue(dev);
+    hcy_buffer *buf = cts_buffer(dev, LARGE + 100);
+    unsigned char *out = malloc(LARGE), *in = calloc(1, LARGE);
+    for (size_t i = 0; i < LARGE; i++)
+        out[i] = (unsigned char)(l->first + i * 7 + (i >> 13));
+    l->status = hcy_buffer_write(q, buf, 100, out, LARGE);
+    /* What was given is taken by now, or held for the command: after the queue's end it is the caller's again. */
+    if (!l->status)
+        l->status = hcy_queue_finish(q);
+    memset(out, 0, LARGE);
+    if (!l->status)
+        l->status = hcy_buffer_read(q, in, buf, 100, LARGE);
+    if (!l->status)
+        l->status = hcy_queue_finish(q);
+    for (size_t i = 0; i < LARGE; i++)
+        l->wrong += in[i] != (unsigned char)(l->first + i * 7 + (i >> 13));
+    free(in);
+    free(out);
+    hcy_buffer_release(buf);
+    hcy_queue_release(q);
+    return NULL;
+}
+
+static void test_large_copies(void)
+{
+    struct large two[2] = { { .first = 1 }, { .first = 130 } };
+    copy_there_and_back(&two[0]);
+    st_ok(two[0].status, "a large copy of ordinary memory, there and back");
+    is_int((long)two[0].wrong, 0, "all bytes are right");
+    two[0].wrong = 0;
+    for (int i = 0; i < 2; i++)
+        ok(!pthread_create(&two[i].thread, NULL, copy_there_and_back, &two[i]), "a thread");
+    for (int i = 0; i < 2; i++)
+        pthread_join(two[i].thread, NULL);
+    for (int i = 0; i < 2; i++) {
+        st_ok(two[i].status, "from two threads at once");
+        is_int((long)two[i].wrong, 0, "all bytes are right");
+    }
+}
+
 /* --- A fault, last: the device is gone for the process --- */
 
 static void test_fault(void)
@@ -459,6 +513,7 @@ int main(int argc, char **argv)
     test_handles();
     test_plan_memory();
     test_release();
+    test_large_copies();
     hcy_queue_release(queue);
     hcy_device_release(dev);
     test_context();

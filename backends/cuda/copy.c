@@ -107,6 +107,11 @@ static int run_stream_copy(struct cuda_queue *q, const struct cuda_command *comm
         return cuda_check(q->dev,
                           cu.cuMemcpyPeerAsync(dst, to->context, src, from->context, c->extent[0], q->stream),
                           "a copy between GPUs");
+    /* Memory of the program's that is not pinned would keep the link waiting. */
+    const hcy_place *host = is_on_gpu(&c->dst) ? &c->src : &c->dst;
+    void *at = (void *)(uintptr_t)(host == &c->src ? src : dst);
+    if (is_on_gpu(&c->dst) != is_on_gpu(&c->src) && !host->block && cuda_is_for_staging(at, c->extent[0]))
+        return cuda_copy_staged(q, host == &c->src ? dst : src, at, c->extent[0], host == &c->src);
     return cuda_check(q->dev, cu.cuMemcpyAsync(dst, src, c->extent[0], q->stream), "a copy");
 }
 

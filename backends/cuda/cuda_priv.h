@@ -39,6 +39,7 @@ struct cuda_device {
     CUevent base;   /* its time is base_ns on the host's clock */
     CUstream clock; /* where it is recorded */
     uint64_t base_ns;
+    struct cuda_staging *staging; /* made when it is needed */
     unsigned char peer[CUDA_MAX_PEERS]; /* by ordinal: access to it has been asked for */
 };
 
@@ -80,6 +81,9 @@ int cuda_import_host(hcy_block *block, void *impl, void *host, size_t size);
 int cuda_import_device(hcy_block *block, void *impl, uint64_t handle, size_t size);
 void cuda_unimport(void *impl, hcy_block *block);
 int cuda_buffer_i64(int64_t *value, void *impl, const hcy_block *block, size_t offset, const char *key);
+
+/* Host memory that CUDA has pinned, or that is registered. */
+bool cuda_is_pinned(const void *host);
 
 /* --- Commands (queue.c) --- */
 struct cuda_queue;
@@ -168,6 +172,13 @@ void cuda_event_destroy(void *eimpl);
 int cuda_copy(void *qimpl, const hcy_copy *copy, hcy_keep *keep);
 int cuda_fill(void *qimpl, const hcy_place *dst, size_t size, const void *pattern, size_t pattern_size,
               hcy_keep *keep);
+
+/* --- Large copies of memory that is not pinned (staging.c) --- */
+bool cuda_is_for_staging(const void *host, size_t size);
+/* On the queue's stream, the context current.  Done with `host` when it returns. */
+int cuda_copy_staged(struct cuda_queue *q, CUdeviceptr gpu, void *host, size_t size, bool to_gpu);
+/* What a device has for it; the context is current. */
+void cuda_staging_free(struct cuda_device *d);
 
 /* --- Programs (program.c) --- */
 /* NVRTC, or NULL with HCY_EUNSUPPORTED. */

@@ -245,6 +245,7 @@ void cuda_close(void *impl)
     /* A lost context stays with the process: releasing it would reset the GPU under other users of the
      * primary context. */
     if (!atomic_load(&d->lost) && !cu.cuCtxPushCurrent(d->context)) {
+        cuda_staging_free(d);
         cuda_event_pools_free(d);
         if (d->clock)
             cu.cuStreamDestroy(d->clock);
