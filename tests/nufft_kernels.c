@@ -351,6 +351,23 @@ static void test_sparse(void)
     vectors = 3;
 }
 
+/* Few points on three axes go to the grid by tiles: axes end in tiles shorter than a window, and in a cluster more points
+ * reach a tile than a group takes. */
+static void test_tiles(void)
+{
+    const hcy_nufft_job jobs[] = { job_of(3, HCY_F32, 8, 1800, 70, 66, 52), job_of(3, HCY_F64, 12, 500, 48, 49, 70) };
+    vectors = 2;
+    for (size_t i = 0; i < sizeof jobs / sizeof jobs[0]; i++)
+        for (int kind = 0; kind < 3; kind++) {
+            struct scene s;
+            open_scene(&s, &jobs[i], kind);
+            ok(sort(&s) == UINT64_MAX, "3-D, few points, by tiles: all are good");
+            check_move(&s, "3-D, few points");
+            close_scene(&s);
+        }
+    vectors = 3;
+}
+
 /* Few points are interpolated where the grid lies, many in copies of its parts: the same bits, on the CPU. */
 static void test_in_place(void)
 {
@@ -550,8 +567,10 @@ int main(int argc, char **argv)
         test_sparse_memory();
     else
         test_in_place();
-    if (!few)
+    if (!few) {
         test_sparse();
+        test_tiles();
+    }
     test_bad();
     test_order();
     test_cuts();

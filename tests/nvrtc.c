@@ -17,6 +17,9 @@
 #define POINT(real, precision, places, spreads)                                                              \
     "-DGROUP_SIZE=64 -DREAL=" real " -DPRECISION=" precision " -DDIM=3 -DXB=2 -DYB=4 -DZS=2 -DWIDTH=7u -DBATCH=64"   \
     " -DVECTORS=1 -DPARTS=1 -DFIXED=2 -DPLACES=" places " -DSPREADS=" spreads " -DRESIDENT=0"
+#define TILES(real, precision, places, batch)                                                                \
+    "-DGROUP_SIZE=256 -DREAL=" real " -DPRECISION=" precision " -DDIM=3 -DXB=16 -DYB=16 -DZS=16 -DWIDTH=8u -DBATCH=" batch \
+    " -DVECTORS=1 -DPARTS=1 -DFIXED=0 -DPLACES=" places " -DSPREADS=1 -DRESIDENT=0"
 #define ROW "-DDECODE_BLOCKS=8"
 
 static const struct {
@@ -43,6 +46,8 @@ static const struct {
       "-arch=compute_90 -fmad=false " POINT("float", "1", "32", "1") },
     { "points from the grid, the same everywhere", gpu_text_nufft_same,
       "-arch=compute_75 -fmad=false " POINT("double", "2", "64", "0") },
+    { "few points to the grid, floats", gpu_text_nufft_tiles, "-arch=compute_90 " TILES("float", "1", "32", "64") },
+    { "few points to the grid, doubles", gpu_text_nufft_tiles, "-arch=compute_75 " TILES("double", "2", "64", "32") },
     { "lines of a grid, floats", gpu_text_nufft_lines, "-arch=compute_75 -fmad=false -DGROUP_SIZE=256 -DREAL=float" },
     { "lines of a grid, doubles", gpu_text_nufft_lines, "-arch=compute_90 -fmad=false -DGROUP_SIZE=256 -DREAL=double" },
     { "points from the grid, doubles", gpu_text_nufft_pencil, "-arch=compute_90 " PENCIL("double", "2", "0") },

@@ -164,6 +164,13 @@ struct gpu_nufft_bucket {
     uint32_t first, last, first_key, last_key; /* last: those after it */
 };
 #define GPU_NUFFT_CODES 8192u /* two for each bucket */
+/* A part of the points that might reach a tile, where they are more than GPU_NUFFT_TILE_MOST (tiles.cl). */
+struct gpu_nufft_part {
+    uint32_t tile, part;
+};
+#define GPU_NUFFT_TILE      16u   /* cells of its edges */
+#define GPU_NUFFT_TILE_MOST 1024u
+
 #define GPU_NUFFT_GROUP 256u  /* items that sort */
 #define GPU_NUFFT_SCAN  2048u /* keys of a group that sums their counts */
 #define GPU_NUFFT_SAME  2    /* how sums are fixed: 1: in every run, 2: on every device */

@@ -37,6 +37,7 @@ struct gpu_shape {
     uint32_t parts;        /* of a column of the piece (spread_interp.cl) */
     uint32_t vectors, range; /* vectors and points of a group */
     uint32_t resident;       /* tensor cores (pencil.cl): groups of a multiprocessor; 0: without them */
+    bool tiles;              /* few points: the grid is written by tiles (tiles.cl), and read by points (same.cl) */
 };
 /* What a kernel of a family is, as its table gpu_NAME_kernels has it: a NULL name at the end. */
 struct gpu_call;

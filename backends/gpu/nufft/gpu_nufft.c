@@ -357,7 +357,6 @@ static int open_move(struct nufft *n, const struct gpu_call *call, bool spreads,
     int status = open_job(n, call, values[at->job].bytes);
     if (status)
         return status;
-    const bool same_interp = !spreads && n->fixed == GPU_NUFFT_SAME;
     size_t complex_ = 2 * n->real;
     /* A buffer sorted for another job would have another size, or keys beyond this grid. */
     if (!holds_elements(&values[at->sorted], 1, n->end))
@@ -373,8 +372,9 @@ static int open_move(struct nufft *n, const struct gpu_call *call, bool spreads,
     gpu_shape_for(&n->shape, n->job, call->kernel->ops->units, call->items, spreads);
     n->at.range = n->shape.range;
     struct gpu_shape *s = &n->shape;
-    /* What a group shares in other ways has an order of the device's own (same.cl). */
-    if (same_interp) {
+    /* What a group shares in other ways has an order of the device's own, and few points share nothing (same.cl). */
+    const bool by_points = !spreads && (n->fixed == GPU_NUFFT_SAME || s->tiles);
+    if (by_points) {
         s->group = gpu_group(call, GPU_NUFFT_GROUP / 2);
         s->vectors = 1;
         n->at.range = 128;
@@ -383,8 +383,8 @@ static int open_move(struct nufft *n, const struct gpu_call *call, bool spreads,
     snprintf(options + used, sizeof options - (size_t)used,
              " -DWIDTH=%uu -DPARTS=%u -DBATCH=%u -DVECTORS=%u -DSPREADS=%d -DRESIDENT=%u", n->job->width, s->parts,
              s->batch, s->vectors, spreads, s->resident);
-    const char *text = s->resident ? gpu_text_nufft_pencil : gpu_text_nufft;
-    return gpu_variant_get(v, call->kernel, same_interp ? gpu_text_nufft_same : text, options);
+    const char *text = s->resident ? gpu_text_nufft_pencil : s->tiles ? gpu_text_nufft_tiles : gpu_text_nufft;
+    return gpu_variant_get(v, call->kernel, by_points ? gpu_text_nufft_same : text, options);
 }
 
 /* Groups that each take a range of points and some vectors. */
@@ -433,13 +433,51 @@ static int fixed_scratch(const struct nufft *n, size_t items, size_t *grids, siz
     return status ? status : hcy_size_add(size, *size, *grids);
 }
 
+/* Tiles: a counter, then parts.  A tile in parts has half as many points a part at least, and a point is looked at by
+ * as many tiles as an axis has bins that reach one, twice over. */
+#define PARTS_AT 256u
+static size_t most_parts(const struct nufft *n)
+{
+    return (size_t)(n->at.n_points / GPU_NUFFT_TILE_MOST + 1) * 2 * 27;
+}
+
 int gpu_nufft_spread_scratch(size_t *size, const struct gpu_call *call)
 {
     struct nufft n;
     size_t grids;
     int status = open_job(&n, call, call->values[SPREAD_AT(job)].bytes);
-    *size = 0;
+    *size = n.shape.tiles ? PARTS_AT + most_parts(&n) * sizeof(struct gpu_nufft_part) : 0;
     return status || !n.fixed ? status : fixed_scratch(&n, call->items, &grids, size);
+}
+
+/* Few points: tiles, then the parts of those that many points reach, whose number the host does not learn. */
+static int spread_tiles(const struct nufft *n, const struct gpu_call *call, struct gpu_variant *v)
+{
+    const hcy_value *values = call->values;
+    const hcy_value *scratch = &values[SPREAD_AT(scratch)], *sorted = &values[SPREAD_AT(sorted)];
+    size_t parts = most_parts(n), vector = n->at.cells * 2 * n->real;
+    if (!holds_elements(scratch, 1, PARTS_AT + parts * sizeof(struct gpu_nufft_part)))
+        return hcy_fail(HCY_EINVAL, "nufft_spread: no room for the parts of tiles");
+    int status = 0;
+    for (size_t done = 0; !status && done < call->items; done += MOST_ROWS) {
+        uint32_t rows = (uint32_t)(call->items - done < MOST_ROWS ? call->items - done : MOST_ROWS);
+        struct gpu_grid tiles = { { n->at.n_keys, rows }, n->shape.group, 0 },
+                        rest = { { (uint32_t)parts, rows }, n->shape.group, 0 };
+        const struct gpu_arg args[] = { GPU_BYTES(n->at),
+                                        gpu_at(sorted, n->records),
+                                        gpu_at(sorted, n->counts),
+                                        gpu_at(&values[SPREAD_AT(table)], 0),
+                                        gpu_at(&values[SPREAD_AT(strengths)], done * n->at.n_points * 2 * n->real),
+                                        gpu_at(&values[SPREAD_AT(grid)], done * vector),
+                                        gpu_at(scratch, 0),
+                                        gpu_at(scratch, PARTS_AT) };
+        status = call->kernel->ops->zero(call->queue, scratch, 0, PARTS_AT);
+        if (!status)
+            status = gpu_step(call, v, "gpu_nufft_spread", &tiles, args, sizeof args / sizeof args[0]);
+        if (!status)
+            status = gpu_step(call, v, "gpu_nufft_spread_parts", &rest, args, sizeof args / sizeof args[0]);
+    }
+    return status;
 }
 
 static int spread_fixed(const struct nufft *n, const struct gpu_call *call, struct gpu_variant *v)
@@ -483,6 +521,8 @@ int gpu_nufft_spread_launch(const struct gpu_call *call)
         return status;
     if (n.fixed && n.at.n_points)
         return spread_fixed(&n, call, v);
+    if (n.shape.tiles)
+        return spread_tiles(&n, call, v);
     /* Groups add to the grid where pieces overlap, so it begins as zeros. */
     status = call->kernel->ops->zero(call->queue, &call->values[SPREAD_AT(grid)], 0,
                                      call->items * (size_t)n.at.cells * 2 * n.real);

@@ -1,9 +1,9 @@
 /* gpu_nufft_shape.c - how large pencils and slabs of non-uniform FFTs are, and how a group shares a piece of the grid:
  * what costs least.
  *
- * There are two forms: spread_interp.cl holds a piece by columns and adds products to it, pencil.cl holds it in tensor
- * cores.  Points are sorted for spreading and interpolation alike, so both have the same pencils and slabs.  Costs are
- * milliseconds of 10^7 points on an H200, about.
+ * There are three forms: spread_interp.cl holds a piece by columns and adds products to it, pencil.cl holds it in tensor
+ * cores, and where points are few tiles.cl writes the grid by tiles.  Points are sorted for spreading and interpolation
+ * alike, so both have the same pencils and slabs.  Costs are milliseconds of 10^7 points on an H200, about.
  */
 #include "gpu_priv.h"
 
@@ -118,7 +118,7 @@ static struct gpu_shape choose_columns(const hcy_nufft_job *job, double *least)
     };
     static const uint32_t slabs[] = { 2, 4, 8, 16, 26 };
     /* The smallest shape always fits, and is kept where no other does. */
-    struct gpu_shape best = { 2, 2, 2, 256, 8, 1, 1, 0, 0 }, s = { .vectors = 1 };
+    struct gpu_shape best = { 2, 2, 2, 256, 8, 1, 1, 0, 0, false }, s = { .vectors = 1 };
     uint32_t halo = job->width - 1;
     /* All shapes are tried: there are some hundreds, and the result is kept with the kernel. */
     for (int i = 0; i < 6 && pencils[job->dim - 1][i][0]; i++)
@@ -140,7 +140,7 @@ static struct gpu_shape shape_alone(const hcy_nufft_job *job)
 {
     uint32_t halo = job->width - 1, ring = (job->width + (job->dim == 1 ? 31 : 1) + 7) / 8 * 8;
     /* Rings of whole vectors of 8 planes; a grid too short for them takes the smallest shape. */
-    struct gpu_shape s = { 4, 4, ring - halo, 1, 16, 1, 1, 0, 0 }, small = { 2, 2, 2, 1, 16, 1, 1, 0, 0 };
+    struct gpu_shape s = { 4, 4, ring - halo, 1, 16, 1, 1, 0, 0, false }, small = { 2, 2, 2, 1, 16, 1, 1, 0, 0, false };
     return fits_axes(job, 4 + halo, 4 + halo, ring) ? s : small;
 }
 
@@ -262,11 +262,44 @@ static void share_pencil(struct gpu_shape *s, const hcy_nufft_job *job, uint32_t
     s->range = (uint32_t)((range + s->batch - 1) / s->batch * s->batch);
 }
 
+/* --- Tiles --- */
+
+/* Where a cell is reached by fewer windows than this, adding to the grid atomically is most of the work. */
+#define FEW_REACHES 4.0
+/* Tiles of an axis, at least: one, that before it, and that before the first. */
+#define LEAST_TILES 3u
+/* Each has a key (gpu_coarseness()). */
+#define MOST_TILES 190000.0
+
+static bool is_for_tiles(const struct gpu_ops *ops, const hcy_nufft_job *job)
+{
+    double cells = 1, tiles = 1;
+    if (ops->alone || is_fixed(job) || job->dim != 3)
+        return false;
+    for (uint32_t d = 0; d < 3; d++) {
+        if (job->grid[d] < LEAST_TILES * GPU_NUFFT_TILE)
+            return false;
+        cells *= (double)job->grid[d];
+        tiles *= ceil((double)job->grid[d] / GPU_NUFFT_TILE);
+    }
+    return (double)job->n_points * pow(job->width, 3) < FEW_REACHES * cells && tiles < MOST_TILES;
+}
+
+static struct gpu_shape shape_of_tiles(const hcy_nufft_job *job)
+{
+    uint32_t edge = GPU_NUFFT_TILE;
+    /* Batches of doubles fit the near memory that any device has. */
+    return (struct gpu_shape){ .xb = edge, .yb = edge, .zs = edge, .group = edge * edge,
+                               .batch = job->precision == HCY_F64 ? 32 : 64, .parts = 1, .vectors = 1, .tiles = true };
+}
+
 /* --- What is asked --- */
 
 struct gpu_shape gpu_shape_of(const struct gpu_ops *ops, const hcy_nufft_job *job)
 {
     double least = 0, least_pencil = 0;
+    if (is_for_tiles(ops, job))
+        return shape_of_tiles(job);
     struct gpu_shape s = ops->alone ? shape_alone(job) : choose_columns(job, &least);
     s.range = job->n_points > 1000000 ? 512 : 128; /* few enough to fill a device, many enough to be worth a ring */
     /* Tensor cores sum in an order of their own, so fixed order goes without them. */
@@ -280,7 +313,7 @@ void gpu_shape_for(struct gpu_shape *s, const hcy_nufft_job *job, uint32_t units
 {
     if (s->resident)
         share_pencil(s, job, units, items, spreads);
-    else
+    else if (!s->tiles)
         s->vectors = vectors_of(s, job, items, spreads);
 }
 
