@@ -34,6 +34,7 @@ for d in 0 1; do
     check "device $d: the reference's bits" equals "`value devices.$d.result.equal a.json`" true
     check "device $d: no failed frame" equals "`value devices.$d.failed_frames a.json`" 0
     check "device $d: a rate" number devices.$d.frames_per_s a.json 0.001 1e9
+    check "device $d: from a round of the stack's frames" number devices.$d.frames_of_a_round a.json 12 12
     check "device $d: its limit" number devices.$d.limits.kernels_frames_per_s a.json 0.001 1e12
     check "device $d: memory's bandwidth" number devices.$d.limits.memory_gb_per_s a.json 0.01 1e5
     check "device $d: latency" number devices.$d.latency_ms.p50 a.json 1e-6 1e5
