@@ -1,10 +1,11 @@
 /* push.c - frames a second, and milliseconds from submission to curve, through the push form: as a detector's host
  * drives it, with the chunks in a ring that the host owns.
  *
- *     bench/push DEVICES [FRAMES [HEIGHTxWIDTH [SPLIT]]]
+ *     bench/push DEVICES [FRAMES [HEIGHTxWIDTH [SPLIT [BATCH]]]]
  *
  * DEVICES as `halcyon integrate -d` has them.  256 chunks (EIGER 4M, 4 bytes a pixel, 1.94 MB coded) are submitted
- * again and again, FRAMES (8192) times a line, by 1 to 16 threads:
+ * again and again, FRAMES (8192) times a line, by 1 to 16 threads, BATCH (the devices' wish) frames a launch.  Of null
+ * devices (null@kernels=noop) and small frames remains what the pipeline itself costs.
  *
  *     pinned    the ring is pinned memory of the first device's, and named to the pipeline
  *     plain     it is the host's own memory, and named: the pipeline registers it
@@ -191,16 +192,18 @@ int main(int argc, char **argv)
 {
     struct scene scene = { .kind = SCENE_RINGS, .height = 2167, .width = 2070, .elem_size = 4, .counts = 4 };
     hcy_pipeline_source source = { .pixel_type = HCY_PIXEL_U32 };
+    hcy_pipeline_options options = HCY_PIPELINE_OPTIONS_INIT;
     hcy_device **devices;
     hcy_pipeline *pipeline;
     size_t n_devices;
     static const char *const kinds[] = { "pinned", "plain", "unnamed" };
     double best = 0;
     if (argc < 2 || (argc > 3 && sscanf(argv[3], "%dx%d", &scene.height, &scene.width) != 2)) {
-        fprintf(stderr, "usage: %s DEVICES [FRAMES [HEIGHTxWIDTH [no|full]]]\n", argv[0]);
+        fprintf(stderr, "usage: %s DEVICES [FRAMES [HEIGHTxWIDTH [no|full [BATCH]]]]\n", argv[0]);
         return 2;
     }
     unsigned long frames = argc > 2 ? strtoul(argv[2], NULL, 10) : 8192;
+    options.batch = argc > 5 ? strtoul(argv[5], NULL, 10) : 0;
     setvbuf(stdout, NULL, _IOLBF, 0);
     CHECK(hcy_device_open_list(&devices, &n_devices, argv[1]));
     scene_open(&scene);
@@ -210,7 +213,7 @@ int main(int argc, char **argv)
         scene_plan(&scene, argc > 4 && !strcmp(argv[4], "no") ? HCY_SPLIT_NO : HCY_SPLIT_FULL, BINS);
     source.coding = made.coding;
     source.max_chunk = step;
-    CHECK(hcy_pipeline_create(&pipeline, devices, n_devices, plan, &source, NULL));
+    CHECK(hcy_pipeline_create(&pipeline, devices, n_devices, plan, &source, &options));
     printf("%s: %d x %d, %zu bytes a chunk\n", argv[1], scene.height, scene.width, made.bytes / DISTINCT);
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         ring = i || !pinned ? plain : hcy_buffer_host(pinned);
