@@ -110,12 +110,14 @@
     X(TOU64_I64, u64, 1, i64, i64, i64, (u64)a)                                                 \
     X(TOI64_U64, i64, 1, u64, u64, u64, (i64)a)
 
-/* Of a seed, an index and a stream (eval_random.h). */
+/* Of a seed, an index and a stream, or of random bits (eval_random.h). */
 #define HCY_EVAL_RANDOMS(X)                                                                     \
     X(RANDOM_U64, u64, 3, u64, u64, u64, random_u64(a, b, c))                                   \
     X(UNIFORM_F32, f32, 3, u64, u64, u64, uniform_f32(a, b, c))                                 \
     X(UNIFORM_F64, f64, 3, u64, u64, u64, uniform_f64(a, b, c))                                 \
-    X(NORMAL_F64, f64, 3, u64, u64, u64, normal_f64(a, b, c))
+    X(NORMAL_F64, f64, 3, u64, u64, u64, normal_f64(a, b, c))                                   \
+    X(BELOW_U64, u64, 2, u64, u64, u64, below_u64(a, b))                                        \
+    X(POISSON_I64, i64, 2, f64, u64, u64, poisson_i64(a, b))
 
 /* All but HCY_EVAL_SINES. */
 #define HCY_EVAL_SIMPLE_OPS(X)                                                                  \

@@ -37,6 +37,7 @@ struct hcy__made hcy__emit_call(struct hcy__emitter *e, const struct hcy__node *
 void hcy__emit_together(struct hcy__emitter *e, struct hcy__made *args, int n, struct hcy__type *type);
 /* maths.c: exp, log and so on, from HCY__FN_EXP to HCY__FN_ANGLE; the root, the size and any power of a number. */
 struct hcy__made hcy__emit_maths(struct hcy__emitter *e, const struct hcy__node *node, struct hcy__made *args);
+struct hcy__made hcy__emit_draw(struct hcy__emitter *e, const struct hcy__node *node, struct hcy__made *args);
 struct hcy__made hcy__emit_random(struct hcy__emitter *e, const struct hcy__node *node, struct hcy__made *args);
 struct hcy__made hcy__emit_root(struct hcy__emitter *e, struct hcy__made x);
 struct hcy__made hcy__emit_size(struct hcy__emitter *e, struct hcy__made x);

@@ -27,6 +27,7 @@ enum { HCY__NODES = 256, HCY__STATEMENTS = 16, HCY__DEFINITIONS = 16, HCY__WHERE
     X(RSQRT, "rsqrt", 1, 1) X(HYPOT, "hypot", 2, 2) X(FMOD, "fmod", 2, 2) X(COPYSIGN, "copysign", 2, 2)         \
     X(LDEXP, "ldexp", 2, 2) X(FRACTION, "fraction", 1, 1) X(EXPONENT, "exponent", 1, 1) X(ANGLE, "angle", 1, 1) \
     X(RANDOM, "random", 2, 3) X(UNIFORM, "uniform", 2, 3) X(UNIFORM32, "uniform32", 2, 3) X(NORMAL, "normal", 2, 3) \
+    X(BELOW, "below", 2, 2) X(POISSON, "poisson", 2, 2)                                                          \
     X(SUM, "sum", 1, 1) X(PROD, "prod", 1, 1) X(MIN, "min", 1, 1) X(MAX, "max", 1, 1)                           \
     X(ANY, "any", 1, 1) X(ALL, "all", 1, 1) X(COUNT, "count", 1, 1) X(MEAN, "mean", 1, 1) X(DOT, "dot", 2, 2)   \
     X(VDOT, "vdot", 2, 2) X(NORM, "norm", 1, 1) X(NORM1, "norm1", 1, 1) X(NORMINF, "norminf", 1, 1)             \

@@ -29,7 +29,9 @@
  *               x is fraction(x) * 2 ** exponent(x), as frexp() has it, and ldexp(x, n) is x * 2 ** n
  *   random      random(seed, index, stream) is 64 bits (uint64) of Philox 4x32-10, a number for each three integers
  *               (the stream may be left out: 0); of the same three, uniform() is float64 from 0 to less than 1,
- *               uniform32() such a float32, normal() float64 with mean 0 and deviation 1.  y = uniform(7, index)
+ *               uniform32() such a float32, normal() float64 with mean 0 and deviation 1.  y = uniform(7, index).  Of
+ *               64 random bits, below(n, bits) is an integer (int64) from 0 to n - 1, poisson(mean, bits) one of
+ *               Poisson's: y = poisson(x, random(7, index))
  *   reductions  of all elements, to a number that may stand anywhere in the expression: sum(x) prod(x) min(x) max(x)
  *               any(x) all(x) count(x) mean(x) var(x) std(x) dot(x, y) vdot(x, y) norm(x) norm1(x) norminf(x) argmin(x)
  *               argmax(x); or along some axes to an array, as NumPy has it: sum(x, axis=1), max(x, axis=(0, -1),
