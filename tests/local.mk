@@ -25,7 +25,7 @@ test_internal = tests/hal_spec tests/arguments tests/nvrtc tests/own_fft tests/b
     tests/azint_ops tests/azint_kernels tests/nufft_lacks tests/hls_args \
     tests/pipeline tests/pipeline_push tests/pipeline_refuse tests/pipeline_rows tests/read_errors
 
-test_scripts = tests/trace.t tests/headers.t tests/symbols.t tests/laws.t tests/docs.t tests/examples.t tests/cts.t tests/toy.t \
+test_scripts = tests/trace.t tests/numpy.t tests/headers.t tests/symbols.t tests/laws.t tests/docs.t tests/examples.t tests/cts.t tests/toy.t \
     tests/fake_cuda.t tests/embedded.t tests/opencl.t tests/aarch64.t tests/locale.t tests/valgrind.t tests/inject.t \
     tests/cli.t tests/cli_filter.t tests/cli_real.t tests/cli_config.t tests/cli_bench.t tests/compare.t tests/plot.t \
     tests/monitor.t tests/many.t tests/tutorials.t tests/merge.t tests/processes.t tests/regions.t tests/convert.t \
@@ -245,7 +245,7 @@ EXTRA_DIST += tests/run-test tests/configurations tests/cli.sh tests/soak.sh $(t
     tests/toy-family/toy.h tests/toy-family/toy_cpu.c tests/toy-family/toy_format.h tests/toy-family/toy_test.c \
     tests/reference/azint_2d.h tests/reference/azint_arrays.h tests/reference/azint_cases.h tests/reference/azint_corners.h \
     tests/reference/azint_detectors.h \
-    tests/reference/azint_filter.h tests/reference/config_cases.h tests/reference/check_config.py \
+    tests/reference/azint_filter.h tests/reference/config_cases.h tests/reference/check_config.py tests/reference/numpy_oracle.py \
     tests/reference/config_dummy.json tests/reference/config_image.json tests/reference/config_plain.json \
     tests/reference/config_ranges.json tests/reference/config_version1.json tests/reference/config_version2.json \
     tests/reference/config_version3.json tests/reference/config_version4.json \
