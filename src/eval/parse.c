@@ -130,7 +130,7 @@ int hcy__add_node(struct hcy__parser *p, int kind, int column)
     return p->tree->n_nodes++;
 }
 
-static int add_call(struct hcy__parser *p, int function, int column, int a, int b, int c)
+int hcy__add_call(struct hcy__parser *p, int function, int column, int a, int b, int c)
 {
     int i = hcy__add_node(p, HCY__CALL, column);
     if (i < 0)
@@ -154,10 +154,10 @@ static int add_integer(struct hcy__parser *p, int64_t x, int column)
 
 static int add_mean(struct hcy__parser *p, int column, int x)
 {
-    int sum = add_call(p, HCY__FN_SUM, column, x, -1, -1), n = hcy__add_node(p, HCY__HOW_MANY, column);
+    int sum = hcy__add_call(p, HCY__FN_SUM, column, x, -1, -1), n = hcy__add_node(p, HCY__HOW_MANY, column);
     if (n >= 0)
         p->tree->nodes[n].kids[0] = sum;
-    return add_call(p, HCY__FN_DIV, column, sum, n, -1);
+    return hcy__add_call(p, HCY__FN_DIV, column, sum, n, -1);
 }
 
 /* A reduction whose result stands beside what it was made of: the axes stay, with one element. */
@@ -165,7 +165,7 @@ static int add_kept(struct hcy__parser *p, int function, int column, int x)
 {
     signed char keep = p->axes.keep;
     p->axes.keep = 1;
-    int i = function == HCY__FN_MEAN ? add_mean(p, column, x) : add_call(p, function, column, x, -1, -1);
+    int i = function == HCY__FN_MEAN ? add_mean(p, column, x) : hcy__add_call(p, function, column, x, -1, -1);
     p->axes.keep = keep;
     return i;
 }
@@ -176,13 +176,13 @@ static int add_arg_extreme(struct hcy__parser *p, int reduction, int column, int
     /* x stands here several times and is computed once in a stage, as equal steps are found again; elements that do
      * not match take a number that none has. */
     int extreme = add_kept(p, reduction, column, x),
-        same = add_call(p, HCY__FN_EQ, column, x, extreme, -1),
-        nan = add_call(p, HCY__FN_NE, column, x, x, -1),
-        either = add_call(p, HCY__FN_TRUTH_OR, column, same, nan, -1),
+        same = hcy__add_call(p, HCY__FN_EQ, column, x, extreme, -1),
+        nan = hcy__add_call(p, HCY__FN_NE, column, x, x, -1),
+        either = hcy__add_call(p, HCY__FN_TRUTH_OR, column, same, nan, -1),
         index = hcy__add_node(p, p->axes.n ? HCY__PLACE : HCY__INDEX, column), 
         none = add_integer(p, INT64_MAX, column),
-        where = add_call(p, HCY__FN_WHERE, column, either, index, none);
-    return add_call(p, HCY__FN_MIN, column, where, -1, -1);
+        where = hcy__add_call(p, HCY__FN_WHERE, column, either, index, none);
+    return hcy__add_call(p, HCY__FN_MIN, column, where, -1, -1);
 }
 
 /* A call as it is written, to calls that are compiled. */
@@ -197,34 +197,34 @@ static int expand_call(struct hcy__parser *p, int function, int column, const in
     case HCY__FN_COUNT:
         /* How many are there that are, or are not. */
         zero = add_integer(p, 0, column);
-        a = add_call(p, function == HCY__FN_ALL ? HCY__FN_EQ : HCY__FN_NE, column, a, zero, -1);
-        a = add_call(p, HCY__FN_SUM, column, a, -1, -1);
+        a = hcy__add_call(p, function == HCY__FN_ALL ? HCY__FN_EQ : HCY__FN_NE, column, a, zero, -1);
+        a = hcy__add_call(p, HCY__FN_SUM, column, a, -1, -1);
         return function == HCY__FN_COUNT
                    ? a
-                   : add_call(p, function == HCY__FN_ALL ? HCY__FN_EQ : HCY__FN_NE, column, a, zero, -1);
+                   : hcy__add_call(p, function == HCY__FN_ALL ? HCY__FN_EQ : HCY__FN_NE, column, a, zero, -1);
     case HCY__FN_VAR:
     case HCY__FN_STD:
         /* In two passes: squares of the numbers themselves would cancel where the mean is large. */
-        a = add_call(p, HCY__FN_SUB, column, a, add_kept(p, HCY__FN_MEAN, column, a), -1);
-        a = add_mean(p, column, add_call(p, HCY__FN_ABS2, column, a, -1, -1));
-        return function == HCY__FN_VAR ? a : add_call(p, HCY__FN_SQRT, column, a, -1, -1);
+        a = hcy__add_call(p, HCY__FN_SUB, column, a, add_kept(p, HCY__FN_MEAN, column, a), -1);
+        a = add_mean(p, column, hcy__add_call(p, HCY__FN_ABS2, column, a, -1, -1));
+        return function == HCY__FN_VAR ? a : hcy__add_call(p, HCY__FN_SQRT, column, a, -1, -1);
     case HCY__FN_VDOT:
-        a = add_call(p, HCY__FN_CONJ, column, a, -1, -1); /* fall through */
+        a = hcy__add_call(p, HCY__FN_CONJ, column, a, -1, -1); /* fall through */
     case HCY__FN_DOT:
-        return add_call(p, HCY__FN_SUM, column, add_call(p, HCY__FN_MUL, column, a, b, -1), -1, -1);
+        return hcy__add_call(p, HCY__FN_SUM, column, hcy__add_call(p, HCY__FN_MUL, column, a, b, -1), -1, -1);
     case HCY__FN_NORM:
-        a = add_call(p, HCY__FN_SUM, column, add_call(p, HCY__FN_ABS2, column, a, -1, -1), -1, -1);
-        return add_call(p, HCY__FN_SQRT, column, a, -1, -1);
+        a = hcy__add_call(p, HCY__FN_SUM, column, hcy__add_call(p, HCY__FN_ABS2, column, a, -1, -1), -1, -1);
+        return hcy__add_call(p, HCY__FN_SQRT, column, a, -1, -1);
     case HCY__FN_NORM1:
     case HCY__FN_NORMINF:
-        a = add_call(p, HCY__FN_ABS, column, a, -1, -1);
-        return add_call(p, function == HCY__FN_NORM1 ? HCY__FN_SUM : HCY__FN_MAX, column, a, -1, -1);
+        a = hcy__add_call(p, HCY__FN_ABS, column, a, -1, -1);
+        return hcy__add_call(p, function == HCY__FN_NORM1 ? HCY__FN_SUM : HCY__FN_MAX, column, a, -1, -1);
     case HCY__FN_ARGMIN:
         return add_arg_extreme(p, HCY__FN_MIN, column, a);
     case HCY__FN_ARGMAX:
         return add_arg_extreme(p, HCY__FN_MAX, column, a);
     default:
-        return add_call(p, function, column, a, b, kids[2]);
+        return hcy__add_call(p, function, column, a, b, kids[2]);
     }
 }
 
@@ -396,7 +396,7 @@ static int add_own(struct hcy__parser *p, int function, int column, const int *k
         return hcy__complain(p, "what no elements make is a number, or the name of one", "");
     if (!node && p->axes.exclusive)
         return hcy__complain(p, "exclusive=True wants what no elements make, as the 0 of scan(f, x, 0, ...)", "");
-    int i = add_call(p, function, column, kids[0], join, nothing);
+    int i = hcy__add_call(p, function, column, kids[0], join, nothing);
     if (i >= 0)
         p->tree->nodes[i].join = name.at;
     return i;
@@ -456,7 +456,7 @@ static int parse_call(struct hcy__parser *p, const char *name, int column)
     return i;
 }
 
-static int find_operand(const struct hcy__parser *p, const char *name)
+int hcy__find_operand(const struct hcy__parser *p, const char *name)
 {
     for (size_t i = 0; i < p->n_operands; i++)
         if (!strcmp(p->operands[i].name, name))
@@ -481,7 +481,7 @@ static int parse_name(struct hcy__parser *p)
         p->at += n;
         return named;
     }
-    int operand = find_operand(p, name), i = -1;
+    int operand = hcy__find_operand(p, name), i = -1;
     if (operand < 0 && strcmp(name, "pi") && strcmp(name, "index"))
         return hcy__complain(p, "nothing is called ", name);
     p->at += n;
@@ -525,7 +525,7 @@ static int parse_power(struct hcy__parser *p)
         return base;
     /* As in Python, -x ** 2 is -(x ** 2), and an exponent may have a sign of its own. */
     int exponent = parse_level(p, SIGN);
-    return add_call(p, HCY__FN_POW, column, base, exponent, -1);
+    return hcy__add_call(p, HCY__FN_POW, column, base, exponent, -1);
 }
 
 /* A number's sign belongs to it. */
@@ -537,14 +537,14 @@ static int negate(struct hcy__parser *p, int column, int x)
     /* What a function was given may stand elsewhere in its body, without the sign. */
     for (int i = 0; p->calling >= 0 && i < p->definitions[p->calling].n_parameters; i++)
         if (p->arguments[i] == x)
-            return add_call(p, HCY__FN_NEG, column, x, -1, -1);
+            return hcy__add_call(p, HCY__FN_NEG, column, x, -1, -1);
     /* So -128 is one number, which check_fit() holds against an int8, and no step. */
     if (node->kind == HCY__INTEGER && node->column > column)
         node->integer = -node->integer;
     else if (node->kind == HCY__REAL && node->operand < 0 && node->column > column)
         node->real = -node->real;
     else
-        return add_call(p, HCY__FN_NEG, column, x, -1, -1);
+        return hcy__add_call(p, HCY__FN_NEG, column, x, -1, -1);
     return x;
 }
 
@@ -557,9 +557,9 @@ static int parse_signs(struct hcy__parser *p)
     if (hcy__take_sign(p, "-"))
         return negate(p, column, parse_level(p, SIGN));
     if (hcy__take_sign(p, "~"))
-        return add_call(p, HCY__FN_INVERT, column, parse_level(p, SIGN), -1, -1);
+        return hcy__add_call(p, HCY__FN_INVERT, column, parse_level(p, SIGN), -1, -1);
     if (*p->at == '!' && p->at[1] != '=' && hcy__take_sign(p, "!"))
-        return add_call(p, HCY__FN_TRUTH_NOT, column, parse_level(p, SIGN), -1, -1);
+        return hcy__add_call(p, HCY__FN_TRUTH_NOT, column, parse_level(p, SIGN), -1, -1);
     return parse_power(p);
 }
 
@@ -589,8 +589,8 @@ static int parse_binary(struct hcy__parser *p, int level)
     int column = hcy__column(p);
     while (!p->status && (op = take_operator(p, level)) >= 0) {
         int right = parse_level(p, level + 1);
-        left = operators[op].swap ? add_call(p, operators[op].function, column, right, left, -1)
-                                  : add_call(p, operators[op].function, column, left, right, -1);
+        left = operators[op].swap ? hcy__add_call(p, operators[op].function, column, right, left, -1)
+                                  : hcy__add_call(p, operators[op].function, column, left, right, -1);
         hcy__skip_space(p);
         column = hcy__column(p);
         /* a < b < c is one thing in C and another in Python, so that neither is guessed. */
@@ -616,114 +616,4 @@ static int parse_level(struct hcy__parser *p, int level)
 int hcy__parse_value(struct hcy__parser *p)
 {
     return parse_level(p, LEAST);
-}
-
-/* --- Statements --- */
-
-/* What += adds to: the array that is written, or the local that was. */
-static int add_self(struct hcy__parser *p, int target, struct hcy__word name, int column)
-{
-    int i = target < 0 ? hcy__find_named(p, name) : hcy__add_node(p, HCY__OPERAND, column);
-    if (i < 0 && !p->status)
-        return hcy__complain(p, "there is nothing yet to change", "");
-    if (i >= 0 && target >= 0)
-        p->tree->nodes[i].operand = target;
-    return i;
-}
-
-static int parse_statement(struct hcy__parser *p)
-{
-    static const struct {
-        const char *sign;
-        int function;
-    } assignments[] = {
-        { "+=", HCY__FN_ADD }, { "-=", HCY__FN_SUB }, { "*=", HCY__FN_MUL }, { "/=", HCY__FN_DIV }
-    };
-    char name[64];
-    int function = -1, target, column = hcy__column(p);
-    /* hcy__read_name() takes digits too, with which no name begins. */
-    size_t n = isdigit((unsigned char)*p->at) ? 0 : hcy__read_name(p, name);
-    if (!n)
-        return hcy__complain(p, "the name of an array is wanted, as in \"y = x\"", "");
-    struct hcy__word word = { p->at, n };
-    target = find_operand(p, name);
-    if (n > 60 || (target >= 0 && p->operands[target].kind != HCY_OPERAND_ARRAY))
-        return hcy__complain(p, "no array to write to is called ", name);
-    p->at += n;
-    for (size_t i = 0; function < 0 && i < sizeof assignments / sizeof assignments[0]; i++)
-        if (hcy__take_sign(p, assignments[i].sign))
-            function = assignments[i].function;
-    /* "y == x" assigns nothing, and must not be read as y = (= x). */
-    hcy__skip_space(p);
-    if (function < 0 && (p->at[0] != '=' || p->at[1] == '='))
-        return hcy__complain(p, "=, +=, -=, *= or /= is wanted", "");
-    p->at += function < 0;
-    int value = parse_level(p, LEAST);
-    /* y += x is y = y + x: hcy_eval() promises that what is written may be read in the same statement. */
-    if (function >= 0 && !p->status) {
-        int self = add_self(p, target, word, column);
-        value = add_call(p, function, column, self, value, -1);
-    }
-    if (p->status)
-        return -1;
-    if (target < 0) {
-        hcy__add_local(p, word, value, column);
-        return 0;
-    }
-    /* A statement counts once it is whole. */
-    p->tree->statements[p->tree->n_statements].target = target;
-    p->tree->statements[p->tree->n_statements].column = column;
-    p->tree->statements[p->tree->n_statements++].value = value;
-    return 0;
-}
-
-static int check_names(const hcy_operand *operands, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        const hcy_operand *o = &operands[i];
-        /* hcy__read_name() cuts a name at 63 characters, so that a longer one would never be found. */
-        if (!o->name || !(isalpha((unsigned char)*o->name) || *o->name == '_') ||
-            o->name[strspn(o->name, HCY__NAME_LETTERS)] ||
-            strlen(o->name) > 60)
-            return hcy_fail(HCY_EINVAL,
-                            "hcy_eval: operand %zu has no name of letters, digits and _, at most 60", i);
-        if (o->kind < HCY_OPERAND_ARRAY || o->kind > HCY_OPERAND_COMPLEX ||
-            (o->kind == HCY_OPERAND_ARRAY && !o->array))
-            return hcy_fail(HCY_EINVAL, "hcy_eval: operand %s is neither an array nor a number", o->name);
-        for (size_t k = 0; k < i; k++)
-            if (!strcmp(operands[k].name, o->name))
-                return hcy_fail(HCY_EINVAL, "hcy_eval: two operands are called %s", o->name);
-    }
-    return 0;
-}
-
-int hcy__parse(struct hcy__tree *tree, const char *text, const hcy_operand *operands, size_t n)
-{
-    struct hcy__parser p = { .tree = tree, .operands = operands, .n_operands = n, .at = text, .calling = -1 };
-    tree->text = text;
-    tree->n_nodes = tree->n_statements = tree->n_definitions = 0;
-    int status = check_names(operands, n);
-    if (status)
-        return status;
-    hcy__skip_space(&p);
-    tree->fast = hcy__take_sign(&p, "fast:");
-    for (;;) {
-        hcy__skip_space(&p);
-        /* An empty text is left to parse_statement() to complain of; a ";" behind the last statement is fine. */
-        if (!*p.at && (tree->n_statements || p.n_locals || tree->n_definitions))
-            break;
-        if (tree->n_statements == HCY__STATEMENTS)
-            hcy__complain(&p, "too many statements", "");
-        if (!p.status && hcy__begins_definition(&p))
-            hcy__parse_definition(&p);
-        else if (!p.status)
-            parse_statement(&p);
-        hcy__skip_space(&p);
-        if (!p.status && *p.at && !hcy__take_sign(&p, ";"))
-            hcy__complain(&p, "an operator, or the end of the statement, is wanted", "");
-        if (p.status)
-            return p.status;
-    }
-    hcy__check_locals(&p);
-    return p.status;
 }

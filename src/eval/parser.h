@@ -1,4 +1,4 @@
-/* parser.h - between parse.c, which reads expressions, and define.c, which knows what a text names itself. */
+/* parser.h - between parse.c, which reads expressions, statements.c, and define.c, which knows what a text names. */
 #ifndef HCY_EVAL_PARSER_H
 #define HCY_EVAL_PARSER_H
 
@@ -47,6 +47,9 @@ bool hcy__take_sign(struct hcy__parser *p, const char *sign);
 void hcy__skip_space(struct hcy__parser *p);
 int hcy__column(const struct hcy__parser *p);
 int hcy__add_node(struct hcy__parser *p, int kind, int column);
+int hcy__add_call(struct hcy__parser *p, int function, int column, int a, int b, int c);
+/* Which operand has this name; -1: none. */
+int hcy__find_operand(const struct hcy__parser *p, const char *name);
 /* The name at p->at, and cut to fit; its length, 0: there is none. */
 size_t hcy__read_name(const struct hcy__parser *p, char name[64]);
 /* A function of ours by its name: which takes from so many to so many arguments; -1: there is none. */
