@@ -190,6 +190,9 @@ static void seed_expression(void)
     give_text("y = 2.5e-1*x + y; x = float32(where(x < 1 || !(i == 3), -x, sqrt(abs(z)))) ** 3");
     give_text("y = x / norm(x) - mean(y) + argmax(i) % n; z *= conj(z) / complex(x, 1) + 2j");
     give_text("i = i // 2 + (i ^ 7 & ~i); u = u * n + uint64(index); y = fma(x, y, pi) + dot(x, y) + real(vdot(z, z))");
+    give_text("f(a, b) = a * n + b; # joins\nt = f(x, 2) - 1;\nx = t * reduce(f, t, 0); y = scan(f, y, 1, exclusive=True)");
+    give_text("g(v) = where(v > 1, -v, v); i = int8(below(6, random(1, index))) + reduce(maximum, i, axis=1, keepdims=True); "
+              "y = scan(hypot, y, axis=0); u = poisson(g(y), u)");
 }
 
 const struct fuzz_target fuzz_texts[] = {

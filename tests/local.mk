@@ -18,14 +18,14 @@ test_public = \
     tests/pipeline_sparse tests/simulate tests/calibrate tests/array_formats tests/simulate_mri \
     tests/nufft tests/nufft_kernels tests/nufft_plan tests/nufft_many tests/nufft_cli tests/nufft_finufft tests/nufft_wisdom \
     tests/nufft_direct tests/nufft_widths tests/nufft_use tests/nufft_order tests/nufft_pencil tests/nufft_settle \
-    tests/parse_lanes tests/stream tests/eval tests/array tests/many_bins tests/axes tests/scans tests/pick \
+    tests/parse_lanes tests/stream tests/eval tests/array tests/many_bins tests/axes tests/scans tests/joins tests/pick \
     tests/dlpack tests/maths tests/operators tests/solvers tests/nufft_same tests/density
 
 test_internal = tests/hal_spec tests/arguments tests/nvrtc tests/own_fft tests/bslz4 tests/mutations tests/fuzz tests/azint_cache tests/azint_detectors tests/caches \
     tests/azint_ops tests/azint_kernels tests/nufft_lacks tests/hls_args \
     tests/pipeline tests/pipeline_push tests/pipeline_refuse tests/pipeline_rows tests/read_errors
 
-test_scripts = tests/trace.t tests/headers.t tests/symbols.t tests/laws.t tests/docs.t tests/examples.t tests/cts.t tests/toy.t \
+test_scripts = tests/trace.t tests/numpy.t tests/headers.t tests/symbols.t tests/laws.t tests/docs.t tests/examples.t tests/cts.t tests/toy.t \
     tests/fake_cuda.t tests/embedded.t tests/opencl.t tests/aarch64.t tests/locale.t tests/valgrind.t tests/inject.t \
     tests/cli.t tests/cli_filter.t tests/cli_real.t tests/cli_config.t tests/cli_bench.t tests/compare.t tests/plot.t \
     tests/monitor.t tests/many.t tests/tutorials.t tests/merge.t tests/processes.t tests/regions.t tests/convert.t \
@@ -187,6 +187,7 @@ cts_launchers += tests/eval-cpu-1.t tests/eval-cpu-portable.t tests/eval-cpu-dis
     tests/axes-cpu-1.t tests/axes-cpu-portable.t tests/axes-cpu-discrete.t tests/axes-opencl-few.t tests/axes-cuda.t \
     tests/dlpack-cpu-discrete.t tests/dlpack-opencl.t tests/dlpack-cuda.t \
     tests/scans-cpu-1.t tests/scans-cpu-portable.t tests/scans-cpu-discrete.t tests/scans-opencl-few.t tests/scans-cuda.t \
+    tests/joins-cpu-portable.t tests/joins-cpu-discrete.t tests/joins-opencl-few.t tests/joins-cuda.t \
     tests/pick-cpu-1.t tests/pick-cpu-discrete.t tests/pick-opencl-few.t tests/pick-cuda.t tests/maths-cpu-portable.t tests/maths-opencl.t tests/maths-cuda.t
 if X86_SIMD
 cts_launchers += tests/eval-cpu-avx2.t tests/maths-cpu-avx2.t
@@ -244,7 +245,7 @@ EXTRA_DIST += tests/run-test tests/configurations tests/cli.sh tests/soak.sh $(t
     tests/toy-family/toy.h tests/toy-family/toy_cpu.c tests/toy-family/toy_format.h tests/toy-family/toy_test.c \
     tests/reference/azint_2d.h tests/reference/azint_arrays.h tests/reference/azint_cases.h tests/reference/azint_corners.h \
     tests/reference/azint_detectors.h \
-    tests/reference/azint_filter.h tests/reference/config_cases.h tests/reference/check_config.py \
+    tests/reference/azint_filter.h tests/reference/config_cases.h tests/reference/check_config.py tests/reference/numpy_oracle.py \
     tests/reference/config_dummy.json tests/reference/config_image.json tests/reference/config_plain.json \
     tests/reference/config_ranges.json tests/reference/config_version1.json tests/reference/config_version2.json \
     tests/reference/config_version3.json tests/reference/config_version4.json \

@@ -64,6 +64,8 @@ enum { FUNCTIONS = sizeof functions / sizeof functions[0] };
 #define UNIFORM_HASH 0x07880f9f3bd2f533u
 #define NORMAL_HASH  0x47b97523004a0d1fu
 #define SINGLE_HASH  0xe5be8e0473a8f1b0u
+/* Of Poisson's, of all means. */
+#define POISSON_HASH 0x9e76b062b5eed3a7u
 
 static const struct precision {
     int dtype, bits, least; /* of a mantissa; the exponent of the smallest number */
@@ -543,6 +545,80 @@ static void test_distributions(void)
     hcy_array_release(c);
 }
 
+/* How far what was drawn is from Poisson's distribution: chi^2 over its degrees of freedom, of bins with 5 or more. */
+static double poisson_distance(const int64_t *k, int n, double mean)
+{
+    double chi2 = 0, rest = n, bins = 0;
+    int64_t first = (int64_t)fmax(0, mean - 8 * sqrt(mean) - 8), last = (int64_t)(mean + 8 * sqrt(mean) + 20);
+    int64_t width = 1 + (int64_t)(sqrt(mean) / 8), seen = 0;
+    for (int64_t low = first; low < last; low += width) {
+        double wanted = 0;
+        int64_t got = 0;
+        for (int64_t i = low; i < low + width; i++)
+            wanted += n * exp((double)i * log(mean) - mean - lgamma((double)i + 1));
+        for (int i = 0; i < n; i++)
+            got += k[i] >= low && k[i] < low + width;
+        if (wanted < 5)
+            continue;
+        chi2 += ((double)got - wanted) * ((double)got - wanted) / wanted;
+        rest -= wanted;
+        seen += got;
+        bins++;
+    }
+    /* What is in none of these bins is one of its own. */
+    double others = (double)(n - seen) - rest;
+    return (chi2 + others * others / fmax(rest, 1)) / bins;
+}
+
+static void test_draws(void)
+{
+    enum { MANY = 20000 };
+    static const double means[] = { 0.25, 9.5, 10, 33.3, 1e4, 1e15 };
+    static int64_t k[MANY];
+    static uint64_t bits[MANY];
+    uint64_t hash = 0;
+    hcy_array *a = array_of(HCY_INT64, MANY, k), *b = array_of(HCY_UINT64, MANY, bits);
+    for (size_t m = 0; m < sizeof means / sizeof means[0]; m++) {
+        double sum = 0, squares = 0;
+        st_ok(HCY_EVAL(queue, "k = poisson(mean, random(3, index))", hcy_op_array("k", a),
+                       hcy_op_real("mean", means[m])),
+              "counts of %g", means[m]);
+        read_array(k, a);
+        hash = hash * 31 + hash_bytes(k, sizeof k);
+        for (int i = 0; i < MANY; i++) {
+            sum += (double)k[i] - means[m];
+            squares += ((double)k[i] - means[m]) * ((double)k[i] - means[m]);
+        }
+        ok(fabs(sum) < 5 * sqrt(means[m] * MANY), "their mean is off by %g", sum / MANY);
+        ok(fabs(squares / MANY / means[m] - 1) < 5 * sqrt((2 + 1 / means[m]) / MANY), "their variance is %g of it",
+           squares / MANY / means[m]);
+        double distance = means[m] < 1e9 ? poisson_distance(k, MANY, means[m]) : 0;
+        ok(distance < 2.2, "they are Poisson's: %g", distance);
+    }
+    ok(hash == POISSON_HASH, "all have the bits that they have everywhere: %#" PRIx64, hash);
+    st_ok(HCY_EVAL(queue, "k = below(1000003, random(3, index)); b = random(3, index)", hcy_op_array("k", a),
+                   hcy_op_array("b", b)),
+          "integers below a million");
+    read_array(k, a);
+    read_array(bits, b);
+    size_t wrong = 0;
+    for (int i = 0; i < MANY; i++)
+        wrong += (uint64_t)k[i] != (((bits[i] >> 32) * 1000003 + ((bits[i] & 0xffffffffu) * 1000003 >> 32)) >> 32);
+    is_int((intmax_t)wrong, 0, "are the share of 2^64 that the bits are");
+    st_ok(HCY_EVAL(queue, "k = below(n, random(3, index)) + below(0, b) + poisson(-1, b) + poisson(0, b)",
+                   hcy_op_array("k", a), hcy_op_array("b", b), hcy_op_integer("n", INT64_MAX)),
+          "integers of all sizes");
+    read_array(k, a);
+    /* Of one less than 2^63 the share is half of the bits, or one less. */
+    for (int i = 0; i < MANY; i++)
+        wrong += (bits[i] >> 1) - (uint64_t)k[i] > 1;
+    is_int((intmax_t)wrong, 0, "are right");
+    st_says(HCY_EVAL(queue, "k = below(2.5, k)", hcy_op_array("k", a)), HCY_EINVAL, "integers are wanted for below",
+            "of a fraction");
+    hcy_array_release(a);
+    hcy_array_release(b);
+}
+
 /* The device's own functions: near enough for anybody who asks for them. */
 static void test_fast(void)
 {
@@ -582,6 +658,7 @@ int main(int argc, char **argv)
         test_powers();
         test_philox();
         test_distributions();
+        test_draws();
         test_fast();
     }
     if (!has_oracle())

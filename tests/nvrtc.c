@@ -97,6 +97,9 @@ static const char *const expressions[] = {
     "fast: x = " TWOS("x"), "y = " TWOS("y"), "fast: y = " TWOS("y"),
     "z = z ** z + sqrt(z) + angle(z); y = ldexp(fraction(y), exponent(y)) + copysign(y, x); i = i ** i; u = u ** u",
     "y = uniform(1, index) + normal(u, index, 2) + uniform32(3, u); u = random(4, index)",
+    "y = poisson(y, random(1, index)); i = int16(below(6, random(1, index)))",
+    "f(a, b) = a * exp(b) + 1; t = reduce(f, x, axis=0); y = scan(f, y, 1, exclusive=True) + t + t",
+    "f(a, b) = complex(imag(b), real(a) + 2); z = reduce(f, z, 0, axis=-1, keepdims=True) + scan(f, z, axis=0)",
     "x = ldexp(fraction(x), exponent(x)) + copysign(x, 1); z = complex(y, y) ** y",
 };
 

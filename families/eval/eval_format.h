@@ -18,6 +18,12 @@
  * before it joined with its own, and in all but a span's first piece the CARRY joined with that: the exclusive
  * scan of the pieces' numbers of a reduction, by the same rule.  An exclusive scan takes an element's predecessor
  * in its run; the first of a run takes the total of the runs before it, or the carry, or what the program says.
+ *
+ * Two numbers are joined by an operation of eval_ops.h, or by the program's own JOIN: steps on registers of their own,
+ * to which LEFT and RIGHT bring a component of the one before and the one behind, and which end with JOINED for each
+ * component.  Both components of a complex number are joined at once: their OWN steps follow one another.  What is
+ * joined so need not commute: a piece's elements are joined in runs as a scan has them, and then, for w = 1, 2, 4 and
+ * so on, the total of run r takes that of run r + w behind it, for all r that 2 w divides, where there is such a run.
  */
 #ifndef HCY_EVAL_FORMAT_H
 #define HCY_EVAL_FORMAT_H
@@ -32,6 +38,7 @@
 #define HCY_EVAL_PIECE     1024u /* elements */
 #define HCY_EVAL_LANES     128u  /* of a piece that is reduced; divides it */
 #define HCY_EVAL_RUN       8u    /* elements; as many as a piece has for each lane */
+#define HCY_EVAL_JOIN      96    /* steps */
 
 /* How a component of an element lies in memory. */
 enum hcy_eval_memory {
@@ -45,10 +52,16 @@ typedef struct hcy_eval_step {
     uint16_t a, b, c; /* registers.  LOAD: an operand, a component.  STORE: a register, a component.  VALUE: which.
                          Reductions: a register, a component, how many components the operand has.  CARRY: an operand
                          with a number for each piece, and as reductions.  Scans: a register, the carry's, of an
-                         exclusive scan the first element's */
+                         exclusive scan the first element's.  LEFT, RIGHT: a component.  JOINED: a register, a
+                         component */
     uint16_t memory;  /* LOAD, STORE, CARRY, reductions: enum hcy_eval_memory; VALUE: enum hcy_eval_type; scans: whether
                          it is exclusive */
 } hcy_eval_step;
+
+typedef struct hcy_eval_join {
+    uint32_t n_steps, n_registers; /* VALUE steps come first */
+    hcy_eval_step steps[HCY_EVAL_JOIN];
+} hcy_eval_join;
 
 typedef struct hcy_eval_program {
     uint32_t n_steps, n_registers;
@@ -56,6 +69,7 @@ typedef struct hcy_eval_program {
     uint32_t reduces;  /* steps at the end that reduce */
     uint32_t scans;    /* steps that scan, one behind the other; what follows are conversions and STORE */
     hcy_eval_step steps[HCY_EVAL_STEPS];
+    hcy_eval_join join; /* of the OWN steps, if there are any */
 } hcy_eval_program;
 
 /* Of a launch.  Offsets and strides count components: a complex element is two. */

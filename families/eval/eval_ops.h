@@ -110,12 +110,14 @@
     X(TOU64_I64, u64, 1, i64, i64, i64, (u64)a)                                                 \
     X(TOI64_U64, i64, 1, u64, u64, u64, (i64)a)
 
-/* Of a seed, an index and a stream (eval_random.h). */
+/* Of a seed, an index and a stream, or of random bits (eval_random.h). */
 #define HCY_EVAL_RANDOMS(X)                                                                     \
     X(RANDOM_U64, u64, 3, u64, u64, u64, random_u64(a, b, c))                                   \
     X(UNIFORM_F32, f32, 3, u64, u64, u64, uniform_f32(a, b, c))                                 \
     X(UNIFORM_F64, f64, 3, u64, u64, u64, uniform_f64(a, b, c))                                 \
-    X(NORMAL_F64, f64, 3, u64, u64, u64, normal_f64(a, b, c))
+    X(NORMAL_F64, f64, 3, u64, u64, u64, normal_f64(a, b, c))                                   \
+    X(BELOW_U64, u64, 2, u64, u64, u64, below_u64(a, b))                                        \
+    X(POISSON_I64, i64, 2, f64, u64, u64, poisson_i64(a, b))
 
 /* All but HCY_EVAL_SINES. */
 #define HCY_EVAL_SIMPLE_OPS(X)                                                                  \
@@ -143,6 +145,10 @@
     X(SCAN_MOST_I64, i64, MAX_I64) X(SCAN_MOST_U64, u64, MAX_U64) X(SCAN_MOST_F32, f32, MAX_F32) \
     X(SCAN_MOST_F64, f64, MAX_F64)
 
+/* The program's own: X(NAME, type).  They stand in the same order, behind the others. */
+#define HCY_EVAL_OWN_REDUCTIONS(X) X(OWN_I64, i64) X(OWN_U64, u64) X(OWN_F32, f32) X(OWN_F64, f64)
+#define HCY_EVAL_OWN_SCANS(X)      X(SCAN_OWN_I64, i64) X(SCAN_OWN_U64, u64) X(SCAN_OWN_F32, f32) X(SCAN_OWN_F64, f64)
+
 /* Memory: X(NAME, type in memory, type in a register, the loaded x, the stored x).  Floats are stored with one NaN for
  * all, as devices make different ones. */
 #define HCY_EVAL_MEMORY(X)                                       \
@@ -167,11 +173,14 @@ enum hcy_eval_op {
     HCY_EVAL_PLACE, /* its number in its span (eval_format.h), as I64 */
     HCY_EVAL_LOAD,
     HCY_EVAL_CARRY, /* what was before this piece of its span */
+    HCY_EVAL_LEFT,  /* of a join: what was before, and what comes behind */
+    HCY_EVAL_RIGHT,
     HCY_EVAL_STORE,
+    HCY_EVAL_JOINED,
 #define HCY_EVAL_ENUM(name, ...) HCY_EVAL_##name,
     HCY_EVAL_OPS(HCY_EVAL_ENUM)
-    HCY_EVAL_SCANS(HCY_EVAL_ENUM)
-    HCY_EVAL_REDUCTIONS(HCY_EVAL_ENUM)
+    HCY_EVAL_SCANS(HCY_EVAL_ENUM) HCY_EVAL_OWN_SCANS(HCY_EVAL_ENUM)
+    HCY_EVAL_REDUCTIONS(HCY_EVAL_ENUM) HCY_EVAL_OWN_REDUCTIONS(HCY_EVAL_ENUM)
 #undef HCY_EVAL_ENUM
     HCY_EVAL_END
 };
@@ -179,5 +188,8 @@ enum hcy_eval_op {
 #define HCY_EVAL_FIRST_SCAN      HCY_EVAL_SCAN_SUM_I64
 #define HCY_EVAL_FIRST_MATHS     HCY_EVAL_EXP_F32 /* functions of eval_maths.h, up to scans */
 #define HCY_EVAL_FIRST_REDUCTION HCY_EVAL_SUM_I64
+/* Of a step: whether its numbers are joined by the program's own join. */
+#define HCY_EVAL_IS_OWN(op) \
+    ((op) >= HCY_EVAL_OWN_I64 || ((op) >= HCY_EVAL_SCAN_OWN_I64 && (op) < HCY_EVAL_FIRST_REDUCTION))
 
 #endif

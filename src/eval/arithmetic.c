@@ -577,6 +577,8 @@ struct hcy__made hcy__emit_call(struct hcy__emitter *e, const struct hcy__node *
             return hcy__emit_maths(e, node, args);
         if (node->function >= HCY__FN_RANDOM && node->function <= HCY__FN_NORMAL)
             return hcy__emit_random(e, node, args);
+        if (node->function == HCY__FN_BELOW || node->function == HCY__FN_POISSON)
+            return hcy__emit_draw(e, node, args);
         /* All that is left takes two arguments, of the type that they make together. */
         return call_arithmetic(e, node, args);
     }

@@ -18,14 +18,14 @@ int hcy__emit_refuse(struct hcy__emitter *e, const char *what, const char *which
 
 int hcy__emit_full(struct hcy__emitter *e, const char *of_what)
 {
+    char where[HCY__WHERE];
     if (!e->status)
-        e->status =
-            hcy_fail(HCY_EUNSUPPORTED, "\"%.200s\", column %d: more %s than a kernel takes: cut it up",
-                     e->tree->text, e->column, of_what);
+        e->status = hcy_fail(HCY_EUNSUPPORTED, "%s: more %s than a kernel takes: cut it up",
+                             hcy__where(where, e->tree->text, e->column), of_what);
     return -1;
 }
 
-static int emit_step(struct hcy__emitter *e, hcy_eval_step step)
+int hcy__emit_step(struct hcy__emitter *e, hcy_eval_step step)
 {
     int i = e->status ? -1 : hcy__step_add(e->steps, step);
     return i < 0 && !e->status ? hcy__emit_full(e, "operations") : i;
@@ -37,7 +37,7 @@ int hcy__emit(struct hcy__emitter *e, enum hcy_eval_op op, int a, int b, int c)
     if (a < 0 || (arity > 1 && b < 0) || (arity > 2 && c < 0))
         return -1;
     /* Arguments that an operation has not are 0, so that equal steps are equal in all bytes (hcy__step_add()). */
-    return emit_step(e, (hcy_eval_step){ .op = (uint16_t)op,
+    return hcy__emit_step(e, (hcy_eval_step){ .op = (uint16_t)op,
                                          .a = (uint16_t)a,
                                          .b = (uint16_t)(arity > 1 ? b : 0),
                                          .c = (uint16_t)(arity > 2 ? c : 0) });
@@ -58,7 +58,7 @@ int hcy__emit_value(struct hcy__emitter *e, struct hcy__value value, enum hcy_ev
     s->values[i] = value;
     if (i == s->n_values)
         s->n_values++;
-    return emit_step(e, (hcy_eval_step){ .op = HCY_EVAL_VALUE, .a = (uint16_t)i, .memory = (uint16_t)type });
+    return hcy__emit_step(e, (hcy_eval_step){ .op = HCY_EVAL_VALUE, .a = (uint16_t)i, .memory = (uint16_t)type });
 }
 
 int hcy__emit_literal(struct hcy__emitter *e, double x, enum hcy_eval_type type)
@@ -80,14 +80,16 @@ static struct hcy__stage *new_stage(struct hcy__emitter *e)
     if (!s && !e->status)
         e->status = hcy_fail(HCY_ENOMEM, "out of memory for an expression");
     if (s)
-        s->temporary = s->carries = -1;
+        s->temporary = s->carries = s->nothing_of = -1;
     return s;
 }
 
 static void free_stage(struct hcy__stage *s)
 {
-    if (s)
+    if (s) {
         free(s->again);
+        free(s->totals);
+    }
     free(s);
 }
 
@@ -99,6 +101,10 @@ static void finish_stage(struct hcy__emitter *e)
         e->status = hcy__steps_allot(&e->stage->program, e->steps);
     if (!e->status && c->n_stages == HCY__STAGES)
         hcy__emit_full(e, "statements and reductions");
+    /* Programs are laid down without it, and it is the same for both. */
+    e->stage->program.join = e->stage->join;
+    if (e->stage->again)
+        e->stage->again->join = e->stage->join;
     /* Some failures show only when the stage runs, and these name the column too. */
     e->stage->column = e->column;
     if (e->status)
@@ -124,15 +130,13 @@ static int emit_load(struct hcy__emitter *e, int slot, int component, int memory
 {
     if (slot < 0)
         return -1;
-    return emit_step(e, (hcy_eval_step){ .op = HCY_EVAL_LOAD,
+    return hcy__emit_step(e, (hcy_eval_step){ .op = HCY_EVAL_LOAD,
                                          .a = (uint16_t)slot,
                                          .b = (uint16_t)component,
                                          .memory = (uint16_t)memory });
 }
 
 /* --- Values --- */
-
-static struct hcy__made emit_node(struct hcy__emitter *e, int node);
 
 static struct hcy__made emit_array(struct hcy__emitter *e, int operand)
 {
@@ -220,6 +224,19 @@ static const enum hcy_eval_op sums[] = { HCY_EVAL_SUM_I64, HCY_EVAL_SUM_I64, HCY
                               mosts[] = { HCY_EVAL_MOST_U64, HCY_EVAL_MOST_I64, HCY_EVAL_MOST_U64,
                                           HCY_EVAL_MOST_F32, HCY_EVAL_MOST_F64 };
 
+/* No reduction makes a boolean: those that begin with booleans go on with integers. */
+static const int reduced_memories[] = { 0, HCY_EVAL_M_I64, HCY_EVAL_M_U64, HCY_EVAL_M_F32, HCY_EVAL_M_F64 };
+
+static void choose_own(struct hcy__emitter *e, struct reduction *r, const struct hcy__node *node, int dtype)
+{
+    r->op = hcy__own_reduction(e, dtype);
+    r->dtype = dtype;
+    r->memory = reduced_memories[hcy__op_infos[r->op].result];
+    r->has_empty = node->kids[2] >= 0;
+    hcy__emit_nothing(e, node, dtype);
+    hcy__emit_join(e, node, dtype);
+}
+
 static void choose_reduction(struct hcy__emitter *e, struct reduction *r, int function, int dtype)
 {
     enum hcy_eval_type t = hcy__register_of(dtype);
@@ -232,11 +249,9 @@ static void choose_reduction(struct hcy__emitter *e, struct reduction *r, int fu
         r->dtype = hcy__is_unsigned(dtype) ? HCY_UINT64 : HCY_INT64;
     if (!adds && hcy__kind_of(dtype) == HCY__KIND_COMPLEX)
         hcy__emit_refuse(e, "complex numbers have a sum, but neither a product, as here, nor an order", "");
-    /* No reduction makes a boolean: those that begin with booleans go on with integers. */
-    static const int memories[] = { 0, HCY_EVAL_M_I64, HCY_EVAL_M_U64, HCY_EVAL_M_F32, HCY_EVAL_M_F64 };
     enum hcy_eval_type result = hcy__op_infos[r->op].result;
     double one = 1;
-    r->memory = memories[result];
+    r->memory = reduced_memories[result];
     /* What nothing adds up to is 0, whose bits are the same in all types; the 1 of a product is not. */
     if (multiplies && result == HCY_EVAL_F64)
         memcpy(&r->empty, &one, sizeof one);
@@ -257,7 +272,7 @@ static void emit_reduction(struct hcy__emitter *e, const struct reduction *r, in
                            int components)
 {
     if (x >= 0 && slot >= 0)
-        emit_step(e, (hcy_eval_step){ .op = (uint16_t)r->op,
+        hcy__emit_step(e, (hcy_eval_step){ .op = (uint16_t)r->op,
                                       .to = (uint16_t)slot,
                                       .a = (uint16_t)x,
                                       .b = (uint16_t)component,
@@ -278,7 +293,7 @@ static void emit_again(struct hcy__emitter *e, const struct reduction *r, int co
  * in the stage's own program. */
 static void emit_totals(struct hcy__emitter *e, const struct reduction *r, const struct hcy__node *node)
 {
-    struct hcy__made x = emit_node(e, node->kids[0]);
+    struct hcy__made x = hcy__emit_node(e, node->kids[0]);
     int components = x.im >= 0 ? 2 : 1;
     enum hcy_eval_type from = hcy__register_of(x.type.dtype), to = hcy__op_infos[r->op].result;
     int re = reducible(e, x.re, from, to), im = components == 2 ? reducible(e, x.im, from, to) : -1;
@@ -310,13 +325,16 @@ static void make_again(struct hcy__emitter *e, const struct reduction *r, int co
     free(steps);
 }
 
-static void reduce_value(struct hcy__emitter *e, int function, struct hcy__made x)
+static void reduce_value(struct hcy__emitter *e, const struct hcy__node *node, struct hcy__made x)
 {
     struct reduction r = { 0 };
     struct hcy__compiled *c = e->compiled;
     enum hcy_eval_type from = hcy__register_of(x.type.dtype);
     int components = x.im >= 0 ? 2 : 1;
-    choose_reduction(e, &r, function, x.type.dtype);
+    if (node->join)
+        choose_own(e, &r, node, x.type.dtype);
+    else
+        choose_reduction(e, &r, node->function, x.type.dtype);
     /* With neither an array nor a result there is no shape to go over. */
     if (e->stage->n_slots == 0)
         hcy__emit_refuse(e, "there is no array in ", "what is reduced");
@@ -339,9 +357,9 @@ static void reduce_value(struct hcy__emitter *e, int function, struct hcy__made 
 
 static void reduce_node(struct hcy__emitter *e, const struct hcy__node *node)
 {
-    struct hcy__made x = emit_node(e, node->kids[0]);
+    struct hcy__made x = hcy__emit_node(e, node->kids[0]);
     e->column = node->column;
-    reduce_value(e, node->function, x);
+    reduce_value(e, node, x);
 }
 
 static void scan_to_temporary(struct hcy__emitter *e, const struct hcy__node *node);
@@ -390,7 +408,7 @@ static int emit_narrowed(struct hcy__emitter *e, int x, enum hcy_eval_type from,
 }
 
 /* What an exclusive scan begins with: what joins to nothing, of the type that the result has. */
-static int emit_first(struct hcy__emitter *e, int function, int dtype, enum hcy_eval_type t)
+static int emit_first_of(struct hcy__emitter *e, int function, int dtype, enum hcy_eval_type t)
 {
     size_t bits = 8 * hcy_dtype_size(dtype);
     struct hcy__value value = { .source = HCY__LITERAL, .is_integer = 1 };
@@ -405,9 +423,26 @@ static int emit_first(struct hcy__emitter *e, int function, int dtype, enum hcy_
     return hcy__emit_value(e, value, t);
 }
 
+static void emit_first(int first[2], struct hcy__emitter *e, const struct hcy__node *node, int dtype,
+                       enum hcy_eval_type t)
+{
+    if (!node->join) {
+        first[0] = first[1] = emit_first_of(e, node->function, dtype, t);
+        return;
+    }
+    struct hcy__made x = hcy__emit_cast(e, hcy__emit_node(e, node->kids[2]), dtype);
+    first[0] = x.re;
+    first[1] = x.im;
+    /* It was checked to fit its type.  What cuts it down to that is left out: generated scans write values alone
+     * where this is read. */
+    for (int k = 0; k < 2; k++)
+        while (!e->status && first[k] >= 0 && e->steps->step[first[k]].op != HCY_EVAL_VALUE)
+            first[k] = e->steps->step[first[k]].a;
+}
+
 static int emit_carry(struct hcy__emitter *e, const struct reduction *r, int component, int components)
 {
-    return emit_step(e, (hcy_eval_step){ .op = HCY_EVAL_CARRY,
+    return hcy__emit_step(e, (hcy_eval_step){ .op = HCY_EVAL_CARRY,
                                          .a = (uint16_t)e->stage->carry_slot,
                                          .b = (uint16_t)component,
                                          .c = (uint16_t)components,
@@ -420,10 +455,13 @@ static struct hcy__made emit_scan(struct hcy__emitter *e, const struct hcy__node
     static const int reductions[] = { HCY__FN_SUM, HCY__FN_PROD, HCY__FN_MIN, HCY__FN_MAX };
     struct hcy__compiled *c = e->compiled;
     struct reduction r = { 0 };
-    struct hcy__made x = emit_node(e, node->kids[0]);
-    int parts[2] = { x.re, x.im }, carries[2] = { -1, -1 }, components = x.im >= 0 ? 2 : 1;
+    struct hcy__made x = hcy__emit_node(e, node->kids[0]);
+    int parts[2] = { x.re, x.im }, carries[2] = { -1, -1 }, first[2] = { -1, -1 }, components = x.im >= 0 ? 2 : 1;
     e->column = node->column;
-    choose_reduction(e, &r, reductions[node->function - HCY__FN_CUMSUM], x.type.dtype);
+    if (node->join)
+        choose_own(e, &r, node, x.type.dtype);
+    else
+        choose_reduction(e, &r, reductions[node->function - HCY__FN_CUMSUM], x.type.dtype);
     if (e->stage->n_slots == 0)
         hcy__emit_refuse(e, "there is no array in ", "what is scanned");
     if (c->n_temporaries == HCY__TEMPORARIES)
@@ -437,7 +475,10 @@ static struct hcy__made emit_scan(struct hcy__emitter *e, const struct hcy__node
     c->temporaries[c->n_temporaries++] = (struct hcy__temporary){ r.dtype, r.memory, components };
     e->stage->carry_slot = find_slot(e, 1, e->stage->carries);
     /* Steps that scan stand one behind the other: all that they need comes before the first. */
-    int first = node->axes.exclusive ? emit_first(e, node->function, r.dtype, t) : -1;
+    if (node->axes.exclusive)
+        emit_first(first, e, node, r.dtype, t);
+    if (node->join)
+        hcy__write_totals(e, node);
     for (int k = 0; k < components; k++) {
         parts[k] = reducible(e, parts[k], from, t);
         carries[k] = emit_carry(e, &r, k, components);
@@ -445,11 +486,11 @@ static struct hcy__made emit_scan(struct hcy__emitter *e, const struct hcy__node
     /* Scans stand in the same order as reductions. */
     uint16_t op = (uint16_t)(r.op - HCY_EVAL_FIRST_REDUCTION + HCY_EVAL_FIRST_SCAN);
     for (int k = 0; k < components && !e->status; k++)
-        parts[k] = emit_step(e, (hcy_eval_step){ .op = op,
+        parts[k] = hcy__emit_step(e, (hcy_eval_step){ .op = op,
                                                  .a = (uint16_t)parts[k],
                                                  .b = (uint16_t)carries[k],
-                                                 .c = (uint16_t)(first >= 0 ? first : parts[k]),
-                                                 .memory = (uint16_t)(first >= 0) });
+                                                 .c = (uint16_t)(first[k] >= 0 ? first[k] : parts[k]),
+                                                      .memory = (uint16_t)(first[k] >= 0) });
     x = (struct hcy__made){ { r.dtype, false }, emit_narrowed(e, parts[0], t, r.dtype), -1 };
     if (components == 2)
         x.im = emit_narrowed(e, parts[1], t, r.dtype);
@@ -463,7 +504,7 @@ static void store_parts(struct hcy__emitter *e, int slot, struct hcy__made x, in
     /* Stores stand behind all loads, so that an element is read before it is written: hcy__is_hazard() relies on
      * it. */
     for (int k = 0; k < 2 && parts[k] >= 0 && slot >= 0; k++)
-        emit_step(e, (hcy_eval_step){ .op = HCY_EVAL_STORE,
+        hcy__emit_step(e, (hcy_eval_step){ .op = HCY_EVAL_STORE,
                                       .to = (uint16_t)slot,
                                       .a = (uint16_t)parts[k],
                                       .b = (uint16_t)k,
@@ -521,7 +562,7 @@ static struct hcy__made emit_call(struct hcy__emitter *e, const struct hcy__node
     /* A few products are quicker than any power, and the same in all types; the exponent is part of the operation. */
     bool multiplies = power && power->kind == HCY__INTEGER && power->integer >= 0 && power->integer <= 16;
     for (int k = 0; k < (multiplies ? 1 : 3) && node->kids[k] >= 0 && !e->status; k++)
-        args[k] = emit_node(e, node->kids[k]);
+        args[k] = hcy__emit_node(e, node->kids[k]);
     /* The arguments have left columns of their own behind; what fails from here on is this operation. */
     e->column = node->column;
     if (e->status)
@@ -529,21 +570,28 @@ static struct hcy__made emit_call(struct hcy__emitter *e, const struct hcy__node
     return multiplies ? hcy__emit_power(e, args[0], power->integer) : hcy__emit_call(e, node, args);
 }
 
-static struct hcy__made emit_node(struct hcy__emitter *e, int index)
+static struct hcy__made make_node(struct hcy__emitter *e, int index)
 {
     struct hcy__made x = { { HCY_INT64, false }, -1, -1 };
     const struct hcy__node *node = &e->tree->nodes[index];
+    bool reads = node->kind == HCY__OPERAND && e->operands[node->operand].kind == HCY_OPERAND_ARRAY;
+    e->column = node->column;
+    /* Two numbers are joined at any place of a tree, where there is neither an element nor its number. */
+    if (e->sides && (reads || node->kind == HCY__INDEX || is_reduction(node) || is_scan(node)))
+        hcy__emit_refuse(e, "what joins two numbers knows these two and numbers alone", "");
     if (e->status)
         return x;
-    e->column = node->column;
     switch (node->kind) {
     case HCY__OPERAND:
         return emit_operand(e, node->operand);
+    case HCY__LEFT:
+    case HCY__RIGHT:
+        return e->sides[node->kind == HCY__RIGHT];
     case HCY__HOW_MANY:
         return emit_how_many(e, node);
     case HCY__INDEX:
     case HCY__PLACE:
-        x.re = emit_step(e, (hcy_eval_step){ .op = node->kind == HCY__INDEX ? HCY_EVAL_INDEX : HCY_EVAL_PLACE });
+        x.re = hcy__emit_step(e, (hcy_eval_step){ .op = node->kind == HCY__INDEX ? HCY_EVAL_INDEX : HCY_EVAL_PLACE });
         return x;
     case HCY__CALL:
         return is_reduction(node) || is_scan(node) ? emit_temporary(e, compile_inner(e, index))
@@ -551,6 +599,19 @@ static struct hcy__made emit_node(struct hcy__emitter *e, int index)
     default:
         return emit_number(e, node);
     }
+}
+
+struct hcy__made hcy__emit_node(struct hcy__emitter *e, int index)
+{
+    /* Locals and arguments are read in many places, and within one another: each walk anew would double with each. */
+    if (e->steps->is_made[index] && !e->status) {
+        e->column = e->tree->nodes[index].column;
+        return e->steps->made[index];
+    }
+    struct hcy__made x = make_node(e, index);
+    e->steps->is_made[index] = !e->status;
+    e->steps->made[index] = x;
+    return x;
 }
 
 static void emit_stores(struct hcy__emitter *e, int target, struct hcy__made x)
@@ -579,7 +640,7 @@ static void compile_statement(struct hcy__emitter *e, int i)
         e->steps->tree = e->tree;
         const struct hcy__node *value = &e->tree->nodes[e->tree->statements[i].value];
         /* A scan that is all there is writes to the array, and needs no room of its own. */
-        struct hcy__made x = is_scan(value) ? emit_scan(e, value) : emit_node(e, e->tree->statements[i].value);
+        struct hcy__made x = is_scan(value) ? emit_scan(e, value) : hcy__emit_node(e, e->tree->statements[i].value);
         e->column = e->tree->statements[i].column;
         if (!e->status)
             emit_stores(e, e->tree->statements[i].target, x);

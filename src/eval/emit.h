@@ -7,23 +7,20 @@
 #include "eval_stage.h"
 #include "types.h"
 
-/* A value that steps have made: one register, or two of a complex type. */
-struct hcy__made {
-    struct hcy__type type;
-    int re, im; /* im -1: real */
-};
-
 struct hcy__emitter {
     struct hcy__tree *tree;
     const hcy_operand *operands;
     struct hcy__compiled *compiled;
     struct hcy__stage *stage;
     struct hcy__steps *steps;
-    int column; /* of what is being compiled */
+    const struct hcy__made *sides; /* the two numbers, where what joins them is being compiled; else NULL */
+    int column;                    /* of what is being compiled */
     int status; /* the first failure */
 };
 
 /* Steps: -1 once something has failed. */
+int hcy__emit_step(struct hcy__emitter *e, hcy_eval_step step);
+struct hcy__made hcy__emit_node(struct hcy__emitter *e, int node);
 int hcy__emit(struct hcy__emitter *e, enum hcy_eval_op op, int a, int b, int c);
 /* A number of the job's, as a register of this type. */
 int hcy__emit_value(struct hcy__emitter *e, struct hcy__value value, enum hcy_eval_type type);
@@ -40,11 +37,19 @@ struct hcy__made hcy__emit_call(struct hcy__emitter *e, const struct hcy__node *
 void hcy__emit_together(struct hcy__emitter *e, struct hcy__made *args, int n, struct hcy__type *type);
 /* maths.c: exp, log and so on, from HCY__FN_EXP to HCY__FN_ANGLE; the root, the size and any power of a number. */
 struct hcy__made hcy__emit_maths(struct hcy__emitter *e, const struct hcy__node *node, struct hcy__made *args);
+struct hcy__made hcy__emit_draw(struct hcy__emitter *e, const struct hcy__node *node, struct hcy__made *args);
 struct hcy__made hcy__emit_random(struct hcy__emitter *e, const struct hcy__node *node, struct hcy__made *args);
 struct hcy__made hcy__emit_root(struct hcy__emitter *e, struct hcy__made x);
 struct hcy__made hcy__emit_size(struct hcy__emitter *e, struct hcy__made x);
 struct hcy__made hcy__emit_any_power(struct hcy__emitter *e, struct hcy__made *args);
 /* x to a power that the node says as a number. */
 struct hcy__made hcy__emit_power(struct hcy__emitter *e, struct hcy__made x, int64_t n);
+
+/* own.c, of a REDUCE or SCAN over numbers of this type.  The operation; what no elements make, in the stage; what joins
+ * two, there too; the text that scans the numbers of a scan's pieces. */
+enum hcy_eval_op hcy__own_reduction(struct hcy__emitter *e, int dtype);
+void hcy__emit_nothing(struct hcy__emitter *e, const struct hcy__node *node, int dtype);
+void hcy__emit_join(struct hcy__emitter *e, const struct hcy__node *node, int dtype);
+void hcy__write_totals(struct hcy__emitter *e, const struct hcy__node *node);
 
 #endif

@@ -10,6 +10,7 @@
 #include "eval_format.h"
 #include "eval_ops.h"
 #include "tree.h"
+#include "types.h"
 
 enum { HCY__STAGES = 32, HCY__TEMPORARIES = 16, HCY__CHECKS = 16 };
 
@@ -27,6 +28,12 @@ struct hcy__slot {
     int is_temporary, which;
 };
 
+/* A value that steps have made: one register, or two of a complex type. */
+struct hcy__made {
+    struct hcy__type type;
+    int re, im; /* im -1: real */
+};
+
 struct hcy__stage {
     hcy_eval_program program;
     struct hcy__slot slots[HCY_EVAL_OPERANDS];
@@ -40,6 +47,11 @@ struct hcy__stage {
                                  in the place of carries; owned */
     int has_empty;            /* a reduction of nothing has a result: */
     uint64_t empty;           /* these bits in each component */
+    bool is_own;              /* a reduction or a scan by a function of the text's: */
+    int nothing_of;           /* the operand that is what no elements make; -1: */
+    hcy_operand nothing;      /* this number, without a name */
+    hcy_eval_join join;
+    char *totals;             /* of a scan: the text that scans what pieces make; owned */
     struct hcy__axes axes;    /* of a reduction or a scan */
     int column;
 };
@@ -92,6 +104,9 @@ struct hcy__steps {
     int n;
     hcy_eval_step step[HCY_EVAL_STEPS];
     const struct hcy__tree *tree;
+    /* What nodes have become: a node may be an argument of many. */
+    bool is_made[HCY__NODES];
+    struct hcy__made made[HCY__NODES];
 };
 /* The register of the step; -1: there is no room, or an argument is -1. */
 int hcy__step_add(struct hcy__steps *steps, hcy_eval_step step);

@@ -66,11 +66,10 @@ static void write_operation(struct text *t, char *written, enum hcy_eval_op op, 
         append(t, ")\n{\n    return %s;\n}\n", info->text);
 }
 
-static void write_operations(struct text *t, const hcy_eval_program *p, bool fast)
+static void write_operations_of(struct text *t, char *written, const hcy_eval_step *steps, uint32_t n, bool fast)
 {
-    char written[HCY_EVAL_END] = { 0 };
-    for (uint32_t i = 0; i < p->n_steps; i++) {
-        enum hcy_eval_op op = p->steps[i].op;
+    for (uint32_t i = 0; i < n; i++) {
+        enum hcy_eval_op op = steps[i].op;
         /* A reduction's tree is written out, so that of it only the operation that joins two numbers is a
          * function. */
         if (op >= HCY_EVAL_FIRST_SCAN)
@@ -81,10 +80,17 @@ static void write_operations(struct text *t, const hcy_eval_program *p, bool fas
     }
 }
 
-static bool has_maths(const hcy_eval_program *p)
+static void write_operations(struct text *t, const hcy_eval_program *p, bool fast)
 {
-    for (uint32_t i = 0; i < p->n_steps; i++)
-        if (p->steps[i].op >= HCY_EVAL_FIRST_MATHS && p->steps[i].op < HCY_EVAL_FIRST_SCAN)
+    char written[HCY_EVAL_END] = { 0 };
+    write_operations_of(t, written, p->steps, p->n_steps, fast);
+    write_operations_of(t, written, p->join.steps, p->join.n_steps, fast);
+}
+
+static bool have_maths(const hcy_eval_step *steps, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (steps[i].op >= HCY_EVAL_FIRST_MATHS && steps[i].op < HCY_EVAL_FIRST_SCAN)
             return true;
     return false;
 }
@@ -100,7 +106,7 @@ static void write_head(struct text *t, const struct hcy__eval_dialect *dialect, 
            "typedef float f32; typedef double f64;\n%s",
            hcy__eval_text);
     /* Most programs do without, and compile the sooner. */
-    if (has_maths(p))
+    if (have_maths(p->steps, p->n_steps) || have_maths(p->join.steps, p->join.n_steps))
         append(t, "%s", hcy__maths_text);
 }
 
@@ -227,6 +233,60 @@ static void write_map(struct text *t, const hcy_eval_program *p, struct hcy__for
     write_steps(t, items_at_once, p, now, 0, p->n_steps);
 }
 
+/* "TO = LEFT joined with RIGHT" of each of the n steps that reduce or scan.  In the names @ is a step's number r. */
+static void append_name(struct text *t, const char *name, uint32_t r)
+{
+    for (; *name; name++)
+        if (*name == '@')
+            append(t, "%u", r);
+        else
+            append(t, "%c", *name);
+}
+
+/* The program's own join reads all its numbers before it writes one: they may be the same variables. */
+static void write_own_join(struct text *t, const hcy_eval_program *p, const char *to, const char *left,
+                           const char *right)
+{
+    const hcy_eval_join *join = &p->join;
+    uint32_t now[HCY_EVAL_REGISTERS] = { 0 };
+    append(t, "    {\n");
+    for (uint32_t i = 0; i < join->n_steps; i++) {
+        const hcy_eval_step *s = &join->steps[i];
+        if (s->op == HCY_EVAL_LEFT || s->op == HCY_EVAL_RIGHT) {
+            append(t, "    const %s s%u_j = ", type_name(s->memory), i);
+            append_name(t, s->op == HCY_EVAL_LEFT ? left : right, s->a);
+            append(t, ";\n");
+        } else if (s->op == HCY_EVAL_JOINED) {
+            append(t, "    ");
+            append_name(t, to, s->b);
+            append(t, " = s%u_j;\n", now[s->a]);
+            continue;
+        } else
+            write_step(t, "_j", s, i, now);
+        now[s->to] = i;
+    }
+    append(t, "    }\n");
+}
+
+static void write_join(struct text *t, const hcy_eval_program *p, const hcy_eval_step *steps, const char *to,
+                       const char *left, const char *right)
+{
+    uint32_t n = p->reduces ? p->reduces : p->scans;
+    if (HCY_EVAL_IS_OWN(steps->op)) {
+        write_own_join(t, p, to, left, right);
+        return;
+    }
+    for (uint32_t r = 0; r < n; r++) {
+        append(t, "    ");
+        append_name(t, to, r);
+        append(t, " = op_%s(", hcy__op_infos[hcy__op_infos[steps[r].op].join].name);
+        append_name(t, left, r);
+        append(t, ", ");
+        append_name(t, right, r);
+        append(t, ");\n");
+    }
+}
+
 /* The first reduction of the program's last `reduces` steps, in order. */
 static const hcy_eval_step *next_reduction(const hcy_eval_program *p, const hcy_eval_step *s)
 {
@@ -256,43 +316,63 @@ static void write_piece(struct text *t, bool spans, uint32_t of_lane)
            of_lane, HCY_EVAL_LANES, HCY_EVAL_LANES, HCY_EVAL_PIECE, HCY_EVAL_PIECE, HCY_EVAL_PIECE, HCY_EVAL_PIECE);
 }
 
+/* The loop over a lane's elements, as the trees of eval_format.h say, which fix the bits; items without an element
+ * stay, as all have to come to the barriers. */
+static void write_lanes(struct text *t, const hcy_eval_program *p)
+{
+    if (p->join.n_steps)
+        append(t,
+               "    const u32 lanes = (n + %u) / %u;\n#pragma unroll\n    for (u32 turn = 0; turn < %u; turn++) {\n"
+               "    const u32 k = lane * %u + turn;\n    if (k >= n)\n        break;\n",
+               HCY_EVAL_RUN - 1, HCY_EVAL_RUN, HCY_EVAL_RUN, HCY_EVAL_RUN);
+    else
+        append(t,
+               "    const u32 lanes = n < %u ? n : %u;\n"
+               "#pragma unroll 8\n    for (u32 k = lane; k < n; k += %u) {\n",
+               HCY_EVAL_LANES, HCY_EVAL_LANES, HCY_EVAL_LANES);
+    append(t, "    const u64 inside = begin + k, i = start + inside;\n");
+}
+
 static void write_reduction(struct text *t, const hcy_eval_program *p, struct hcy__form form,
                             uint32_t n_operands)
 {
     uint32_t now[HCY_EVAL_REGISTERS] = { 0 };
     const hcy_eval_step *s = NULL;
+    const bool own = p->join.n_steps > 0;
     /* One of the dialects has local memory only at a kernel's outermost level, so that all of it stands in front. */
     for (uint32_t r = 0; (s = next_reduction(p, s)); r++)
         append(t, "    LOCAL %s partial%u[%u];\n", type_name(hcy__op_infos[s->op].result), r, HCY_EVAL_LANES);
     for (uint32_t r = 0; (s = next_reduction(p, s)); r++)
         append(t, "    %s sum%u = 0;\n", type_name(hcy__op_infos[s->op].result), r);
-    write_piece(t, form.spans, 1);
-    /* Lanes go over a piece as the tree of eval_format.h says, which fixes the bits; items without an element stay,
-     * as all have to come to the barriers. */
-    append(t,
-           "    const u32 lanes = n < %u ? n : %u;\n"
-           "#pragma unroll 8\n    for (u32 k = lane; k < n; k += %u) {\n    const u64 inside = begin + k, i = start + inside;\n",
-           HCY_EVAL_LANES, HCY_EVAL_LANES, HCY_EVAL_LANES);
+    write_piece(t, form.spans, hcy__elements_of_lane(p));
+    write_lanes(t, p);
     write_places(t, "", form, n_operands);
     write_steps(t, one_item, p, now, 0, p->n_steps);
+    for (uint32_t r = 0; (s = next_reduction(p, s)); r++)
+        append(t, "    const %s new%u = s%u;\n", type_name(hcy__op_infos[s->op].result), r, now[s->a]);
     /* A lane's first element takes the place of its 0, which is neutral neither to products and extremes nor to
      * -0.0. */
-    for (uint32_t r = 0; (s = next_reduction(p, s)); r++)
-        append(t, "    sum%u = k < %u ? s%u : op_%s(sum%u, s%u);\n", r, HCY_EVAL_LANES, now[s->a],
-               hcy__op_infos[hcy__op_infos[s->op].join].name, r, now[s->a]);
-    append(t, "    }\n");
+    append(t, own ? "    if (!turn) {\n" : "    if (k < %u) {\n", HCY_EVAL_LANES);
+    for (uint32_t r = 0; r < p->reduces; r++)
+        append(t, "    sum%u = new%u;\n", r, r);
+    append(t, "    } else {\n");
+    write_join(t, p, next_reduction(p, NULL), "sum@", "sum@", "new@");
+    append(t, "    }\n    }\n");
     /* Lanes behind the last element write as well; the tree leaves them out, and so keeps short spans apart. */
     for (uint32_t r = 0; (s = next_reduction(p, s)); r++)
         append(t, "    partial%u[ITEM] = sum%u;\n", r, r);
     /* A lane reads what another one wrote, so that a barrier comes before each width, and outside of the condition,
      * for every item has to meet it. */
-    append(t,
-           "    for (u32 far = %u; far; far /= 2) {\n        BARRIER();\n        if (lane < far && "
-           "lane + far < lanes) {\n",
-           HCY_EVAL_LANES / 2);
-    for (uint32_t r = 0; (s = next_reduction(p, s)); r++)
-        append(t, "            partial%u[ITEM] = op_%s(partial%u[ITEM], partial%u[ITEM + far]);\n", r,
-               hcy__op_infos[hcy__op_infos[s->op].join].name, r, r);
+    if (own)
+        append(t,
+               "    for (u32 far = 1; far < %u; far *= 2) {\n        BARRIER();\n"
+               "        if (lane %% (2 * far) == 0 && ",
+               HCY_EVAL_LANES);
+    else
+        append(t, "    for (u32 far = %u; far; far /= 2) {\n        BARRIER();\n        if (lane < far && ",
+               HCY_EVAL_LANES / 2);
+    append(t, "lane + far < lanes) {\n");
+    write_join(t, p, next_reduction(p, NULL), "partial@[ITEM]", "partial@[ITEM]", "partial@[ITEM + far]");
     append(t, "        }\n    }\n    if (lane || !n)\n        return;\n");
     for (uint32_t r = 0; (s = next_reduction(p, s)); r++) {
         const struct hcy__memory_info *m = &hcy__memory_infos[s->memory];
@@ -341,13 +421,14 @@ static void end_elements(struct text *t)
 static void write_runs(struct text *t, const hcy_eval_program *p, uint32_t first)
 {
     begin_elements(t, own_run);
-    for (uint32_t r = 0; r < p->scans; r++) {
-        const char *join = hcy__op_infos[hcy__op_infos[p->steps[first + r].op].join].name;
-        append(t,
-               "    own%u[k] = k ? op_%s(own%u[k ? k - 1 : 0], numbers%u[slot]) : numbers%u[slot];\n"
-               "    sum%u = own%u[k];\n",
-               r, join, r, r, r, r, r);
-    }
+    append(t, "    if (k) {\n");
+    write_join(t, p, &p->steps[first], "own@[k]", "own@[k ? k - 1 : 0]", "numbers@[slot]");
+    append(t, "    } else {\n");
+    for (uint32_t r = 0; r < p->scans; r++)
+        append(t, "    own%u[k] = numbers%u[slot];\n", r, r);
+    append(t, "    }\n");
+    for (uint32_t r = 0; r < p->scans; r++)
+        append(t, "    sum%u = own%u[k];\n", r, r);
     end_elements(t);
 }
 
@@ -356,11 +437,10 @@ static void write_doubling(struct text *t, const hcy_eval_program *p, const hcy_
 {
     for (uint32_t r = 0; r < p->scans; r++)
         append(t, "    total%u[ITEM] = sum%u;\n", r, r);
-    append(t, "    for (u32 far = 1; far < %u; far *= 2) {\n        BARRIER();\n", HCY_EVAL_LANES);
-    for (uint32_t r = 0; r < p->scans; r++)
-        append(t, "        if (lane >= far)\n            sum%u = op_%s(total%u[ITEM - far], total%u[ITEM]);\n", r,
-               hcy__op_infos[hcy__op_infos[scans[r].op].join].name, r, r);
-    append(t, "        BARRIER();\n");
+    append(t, "    for (u32 far = 1; far < %u; far *= 2) {\n        BARRIER();\n        if (lane >= far) {\n",
+           HCY_EVAL_LANES);
+    write_join(t, p, scans, "sum@", "total@[ITEM - far]", "total@[ITEM]");
+    append(t, "        }\n        BARRIER();\n");
     for (uint32_t r = 0; r < p->scans; r++)
         append(t, "        total%u[ITEM] = sum%u;\n", r, r);
     append(t, "    }\n    BARRIER();\n");
@@ -368,24 +448,26 @@ static void write_doubling(struct text *t, const hcy_eval_program *p, const hcy_
         append(t, "    sum%u = lane ? total%u[ITEM - 1] : 0;\n", r, r);
 }
 
-/* An element's number, from its run's own, from what was before the run, from the carry. */
-static void write_scanned(struct text *t, const hcy_eval_step *s, uint32_t r, uint32_t i, const uint32_t *now)
+/* An element's number, from its run's own, from what was before the run, from the carry: y, of each scan. */
+static void write_scanned(struct text *t, const hcy_eval_program *p, const hcy_eval_step *scans, const uint32_t *now)
 {
-    const struct hcy__op_info *info = &hcy__op_infos[s->op];
-    const char *join = hcy__op_infos[info->join].name;
-    append(t, "    %s s%u = own%u[%s];\n", type_name(info->result), i, r, s->memory ? "k ? k - 1 : 0" : "k");
-    append(t, "    if (lane)\n        s%u = op_%s(sum%u, s%u);\n", i, join, r, i);
-    /* An exclusive scan's first element of a run has no number of its own there. */
-    if (s->memory)
-        append(t, "    if (!k)\n        s%u = sum%u;\n", i, r);
-    if (!s->memory) {
-        append(t, "    if (begin)\n        s%u = op_%s(s%u, s%u);\n", i, join, now[s->b], i);
-        return;
+    const bool excludes = scans->memory;
+    const char *element = excludes ? "k ? k - 1 : 0" : "k";
+    for (uint32_t r = 0; r < p->scans; r++) {
+        const char *type = type_name(hcy__op_infos[scans[r].op].result);
+        append(t, "    %s y%u = own%u[%s];\n    const %s c%u = s%u;\n", type, r, r, element, type, r, now[scans[r].b]);
     }
-    append(t,
-           "    if (!k && !lane)\n        s%u = begin ? s%u : s%u;\n"
-           "    else if (begin)\n        s%u = op_%s(s%u, s%u);\n",
-           i, now[s->b], now[s->c], i, join, now[s->b], i);
+    append(t, "    if (lane) {\n");
+    write_join(t, p, scans, "y@", "sum@", "y@");
+    append(t, "    }\n");
+    /* An exclusive scan's first element of a run has no number of its own there. */
+    for (uint32_t r = 0; r < p->scans && excludes; r++)
+        append(t,
+               "    if (!k)\n        y%u = sum%u;\n    if (!k && !lane)\n        y%u = begin ? c%u : s%u;\n",
+               r, r, r, r, now[scans[r].c]);
+    append(t, "    if (begin%s) {\n", excludes ? " && (k || lane)" : "");
+    write_join(t, p, scans, "y@", "c@", "y@");
+    append(t, "    }\n");
 }
 
 /* What is the same for all elements, for each block of text that uses it. */
@@ -417,10 +499,9 @@ static void write_scan(struct text *t, const hcy_eval_program *p, struct hcy__fo
     write_doubling(t, p, scans);
     begin_elements(t, own_run);
     write_common(t, p, now, first);
-    for (uint32_t r = 0; r < p->scans; r++) {
-        write_scanned(t, &scans[r], r, first + r, now);
-        append(t, "    numbers%u[slot] = s%u;\n", r, first + r);
-    }
+    write_scanned(t, p, scans, now);
+    for (uint32_t r = 0; r < p->scans; r++)
+        append(t, "    numbers%u[slot] = y%u;\n", r, r);
     end_elements(t);
     append(t, "    BARRIER();\n");
     /* and what is made of it. */

@@ -29,6 +29,11 @@ static int launch_any(hcy_queue *queue, hcy_kernel *kernel, const struct hcy__de
     return hcy_launch(queue, kernel, 1, args, HCY_N_ARGS(eval_run));
 }
 
+uint32_t hcy__elements_of_lane(const hcy_eval_program *p)
+{
+    return p->scans || p->join.n_steps ? HCY_EVAL_RUN : 1;
+}
+
 static uint32_t lanes_of_span(uint64_t span, uint32_t of_lane)
 {
     uint32_t lanes = 1;
@@ -42,7 +47,7 @@ static uint64_t count_groups(const hcy_eval_program *p, const hcy_eval_job *job)
 {
     if (!p->reduces && !p->scans)
         return (job->n - 1) / (GROUP * HCY__EVAL_AT_ONCE) + 1;
-    uint64_t together = HCY_EVAL_LANES / lanes_of_span(job->span, p->scans ? HCY_EVAL_RUN : 1),
+    uint64_t together = HCY_EVAL_LANES / lanes_of_span(job->span, hcy__elements_of_lane(p)),
              spans = job->n / job->span;
     return ((job->span - 1) / HCY_EVAL_PIECE + 1) * ((spans - 1) / together + 1);
 }

@@ -229,3 +229,20 @@ struct hcy__made hcy__emit_random(struct hcy__emitter *e, const struct hcy__node
     y.re = hcy__emit(e, rows[which].op, args[0].re, args[1].re, args[2].re);
     return y;
 }
+
+struct hcy__made hcy__emit_draw(struct hcy__emitter *e, const struct hcy__node *node, struct hcy__made *args)
+{
+    struct hcy__made y = { { HCY_INT64, false }, -1, -1 };
+    const bool below = node->function == HCY__FN_BELOW;
+    int kinds[2] = { below ? HCY__KIND_INTEGER : HCY__KIND_REAL, HCY__KIND_INTEGER };
+    for (int k = 0; k < 2; k++)
+        if (hcy__kind_of(args[k].type.dtype) > kinds[k])
+            hcy__emit_refuse(e, kinds[k] == HCY__KIND_REAL ? "a real mean is wanted for " : "integers are wanted for ",
+                             hcy__function_name(node));
+    args[0] = hcy__emit_cast(e, args[0], below ? HCY_UINT64 : HCY_FLOAT64);
+    args[1] = hcy__emit_cast(e, args[1], HCY_UINT64);
+    y.re = hcy__emit(e, below ? HCY_EVAL_BELOW_U64 : HCY_EVAL_POISSON_I64, args[0].re, args[1].re, -1);
+    if (below)
+        y.re = hcy__emit(e, HCY_EVAL_TOI64_U64, y.re, -1, -1);
+    return y;
+}

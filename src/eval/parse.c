@@ -1,6 +1,6 @@
 /* parse.c - a text to a tree: names, numbers, operators by their precedence.  Shorthands become what they stand for
  * (mean(x) is sum(x) over a count).  Pure functions, any thread. */
-#include "tree.h"
+#include "parser.h"
 
 #include "array_priv.h"
 #include "plain_locale.h"
@@ -12,15 +12,6 @@
 
 /* Of parentheses, calls and signs within one another. */
 enum { DEEPEST = 64 };
-
-struct parser {
-    struct hcy__tree *tree;
-    const hcy_operand *operands;
-    size_t n_operands;
-    const char *at;
-    int depth, status;
-    struct hcy__axes axes; /* of the reductions that are added */
-};
 
 static const struct {
     const char *name;
@@ -49,9 +40,29 @@ static const struct {
 };
 enum { N_OPERATORS = sizeof operators / sizeof operators[0], LEAST = 1, COMPARISON = 3, SIGN = 9 };
 
+const char *hcy__where(char where[HCY__WHERE], const char *text, int column)
+{
+    int line = 1, begin = 0, end = 0;
+    /* The column counts the text's characters; who looks for it in an editor has lines, which have their own. */
+    for (int i = 0; i < column - 1 && text[i]; i++)
+        if (text[i] == '\n') {
+            line++;
+            begin = i + 1;
+        }
+    bool many = strchr(text, '\n') != NULL;
+    end = begin + (int)strcspn(text + begin, "\n");
+    int n = end - begin < 200 ? end - begin : 200;
+    if (many)
+        snprintf(where, HCY__WHERE, "\"%.*s\", line %d, column %d", n, text + begin, line, column - begin);
+    else
+        snprintf(where, HCY__WHERE, "\"%.*s\", column %d", n, text, column);
+    return where;
+}
+
 int hcy__refuse(const struct hcy__tree *tree, int column, const char *what, const char *which)
 {
-    return hcy_fail(HCY_EINVAL, "\"%.200s\", column %d: %s%s", tree->text, column, what, which);
+    char where[HCY__WHERE];
+    return hcy_fail(HCY_EINVAL, "%s: %s%s", hcy__where(where, tree->text, column), what, which);
 }
 
 const char *hcy__function_name(const struct hcy__node *node)
@@ -66,29 +77,34 @@ const char *hcy__function_name(const struct hcy__node *node)
     return node->function == HCY__FN_NEG ? "-" : "~";
 }
 
-static int column_of(const struct parser *p)
+int hcy__column(const struct hcy__parser *p)
 {
     return (int)(p->at - p->tree->text) + 1;
 }
 
 /* The first thing that is wrong is kept; every function returns at once after it. */
-static int complain(struct parser *p, const char *what, const char *which)
+int hcy__complain(struct hcy__parser *p, const char *what, const char *which)
 {
     if (!p->status)
-        p->status = hcy__refuse(p->tree, column_of(p), what, which);
+        p->status = hcy__refuse(p->tree, hcy__column(p), what, which);
     return -1;
 }
 
-static void skip_space(struct parser *p)
+void hcy__skip_space(struct hcy__parser *p)
 {
-    while (isspace((unsigned char)*p->at))
-        p->at++;
+    /* "#" and what is behind it on its line is a remark. */
+    for (;; p->at += strcspn(p->at, "\n")) {
+        while (isspace((unsigned char)*p->at))
+            p->at++;
+        if (*p->at != '#')
+            return;
+    }
 }
 
-static bool take_sign(struct parser *p, const char *sign)
+bool hcy__take_sign(struct hcy__parser *p, const char *sign)
 {
     size_t n = strlen(sign);
-    skip_space(p);
+    hcy__skip_space(p);
     if (strncmp(p->at, sign, n))
         return false;
     p->at += n;
@@ -97,7 +113,7 @@ static bool take_sign(struct parser *p, const char *sign)
 
 /* --- Nodes --- */
 
-static int add_node(struct parser *p, int kind, int column)
+int hcy__add_node(struct hcy__parser *p, int kind, int column)
 {
     /* Shorthands add several nodes in a row without a look at each: after a failure none gets in whose arguments are
      * missing. */
@@ -114,9 +130,9 @@ static int add_node(struct parser *p, int kind, int column)
     return p->tree->n_nodes++;
 }
 
-static int add_call(struct parser *p, int function, int column, int a, int b, int c)
+int hcy__add_call(struct hcy__parser *p, int function, int column, int a, int b, int c)
 {
-    int i = add_node(p, HCY__CALL, column);
+    int i = hcy__add_node(p, HCY__CALL, column);
     if (i < 0)
         return -1;
     struct hcy__node *node = &p->tree->nodes[i];
@@ -128,48 +144,49 @@ static int add_call(struct parser *p, int function, int column, int a, int b, in
     return i;
 }
 
-static int add_integer(struct parser *p, int64_t x, int column)
+static int add_integer(struct hcy__parser *p, int64_t x, int column)
 {
-    int i = add_node(p, HCY__INTEGER, column);
+    int i = hcy__add_node(p, HCY__INTEGER, column);
     if (i >= 0)
         p->tree->nodes[i].integer = x;
     return i;
 }
 
-static int add_mean(struct parser *p, int column, int x)
+static int add_mean(struct hcy__parser *p, int column, int x)
 {
-    int sum = add_call(p, HCY__FN_SUM, column, x, -1, -1), n = add_node(p, HCY__HOW_MANY, column);
+    int sum = hcy__add_call(p, HCY__FN_SUM, column, x, -1, -1), n = hcy__add_node(p, HCY__HOW_MANY, column);
     if (n >= 0)
         p->tree->nodes[n].kids[0] = sum;
-    return add_call(p, HCY__FN_DIV, column, sum, n, -1);
+    return hcy__add_call(p, HCY__FN_DIV, column, sum, n, -1);
 }
 
 /* A reduction whose result stands beside what it was made of: the axes stay, with one element. */
-static int add_kept(struct parser *p, int function, int column, int x)
+static int add_kept(struct hcy__parser *p, int function, int column, int x)
 {
     signed char keep = p->axes.keep;
     p->axes.keep = 1;
-    int i = function == HCY__FN_MEAN ? add_mean(p, column, x) : add_call(p, function, column, x, -1, -1);
+    int i = function == HCY__FN_MEAN ? add_mean(p, column, x) : hcy__add_call(p, function, column, x, -1, -1);
     p->axes.keep = keep;
     return i;
 }
 
 /* The first element that equals the extreme one, or is not a number. */
-static int add_arg_extreme(struct parser *p, int reduction, int column, int x)
+static int add_arg_extreme(struct hcy__parser *p, int reduction, int column, int x)
 {
     /* x stands here several times and is computed once in a stage, as equal steps are found again; elements that do
      * not match take a number that none has. */
     int extreme = add_kept(p, reduction, column, x),
-        same = add_call(p, HCY__FN_EQ, column, x, extreme, -1),
-        nan = add_call(p, HCY__FN_NE, column, x, x, -1),
-        either = add_call(p, HCY__FN_TRUTH_OR, column, same, nan, -1),
-        index = add_node(p, p->axes.n ? HCY__PLACE : HCY__INDEX, column), none = add_integer(p, INT64_MAX, column),
-        where = add_call(p, HCY__FN_WHERE, column, either, index, none);
-    return add_call(p, HCY__FN_MIN, column, where, -1, -1);
+        same = hcy__add_call(p, HCY__FN_EQ, column, x, extreme, -1),
+        nan = hcy__add_call(p, HCY__FN_NE, column, x, x, -1),
+        either = hcy__add_call(p, HCY__FN_TRUTH_OR, column, same, nan, -1),
+        index = hcy__add_node(p, p->axes.n ? HCY__PLACE : HCY__INDEX, column), 
+        none = add_integer(p, INT64_MAX, column),
+        where = hcy__add_call(p, HCY__FN_WHERE, column, either, index, none);
+    return hcy__add_call(p, HCY__FN_MIN, column, where, -1, -1);
 }
 
 /* A call as it is written, to calls that are compiled. */
-static int expand_call(struct parser *p, int function, int column, const int *kids)
+static int expand_call(struct hcy__parser *p, int function, int column, const int *kids)
 {
     int a = kids[0], b = kids[1], zero = -1;
     switch (function) {
@@ -180,43 +197,42 @@ static int expand_call(struct parser *p, int function, int column, const int *ki
     case HCY__FN_COUNT:
         /* How many are there that are, or are not. */
         zero = add_integer(p, 0, column);
-        a = add_call(p, function == HCY__FN_ALL ? HCY__FN_EQ : HCY__FN_NE, column, a, zero, -1);
-        a = add_call(p, HCY__FN_SUM, column, a, -1, -1);
+        a = hcy__add_call(p, function == HCY__FN_ALL ? HCY__FN_EQ : HCY__FN_NE, column, a, zero, -1);
+        a = hcy__add_call(p, HCY__FN_SUM, column, a, -1, -1);
         return function == HCY__FN_COUNT
                    ? a
-                   : add_call(p, function == HCY__FN_ALL ? HCY__FN_EQ : HCY__FN_NE, column, a, zero, -1);
+                   : hcy__add_call(p, function == HCY__FN_ALL ? HCY__FN_EQ : HCY__FN_NE, column, a, zero, -1);
     case HCY__FN_VAR:
     case HCY__FN_STD:
         /* In two passes: squares of the numbers themselves would cancel where the mean is large. */
-        a = add_call(p, HCY__FN_SUB, column, a, add_kept(p, HCY__FN_MEAN, column, a), -1);
-        a = add_mean(p, column, add_call(p, HCY__FN_ABS2, column, a, -1, -1));
-        return function == HCY__FN_VAR ? a : add_call(p, HCY__FN_SQRT, column, a, -1, -1);
+        a = hcy__add_call(p, HCY__FN_SUB, column, a, add_kept(p, HCY__FN_MEAN, column, a), -1);
+        a = add_mean(p, column, hcy__add_call(p, HCY__FN_ABS2, column, a, -1, -1));
+        return function == HCY__FN_VAR ? a : hcy__add_call(p, HCY__FN_SQRT, column, a, -1, -1);
     case HCY__FN_VDOT:
-        a = add_call(p, HCY__FN_CONJ, column, a, -1, -1); /* fall through */
+        a = hcy__add_call(p, HCY__FN_CONJ, column, a, -1, -1); /* fall through */
     case HCY__FN_DOT:
-        return add_call(p, HCY__FN_SUM, column, add_call(p, HCY__FN_MUL, column, a, b, -1), -1, -1);
+        return hcy__add_call(p, HCY__FN_SUM, column, hcy__add_call(p, HCY__FN_MUL, column, a, b, -1), -1, -1);
     case HCY__FN_NORM:
-        a = add_call(p, HCY__FN_SUM, column, add_call(p, HCY__FN_ABS2, column, a, -1, -1), -1, -1);
-        return add_call(p, HCY__FN_SQRT, column, a, -1, -1);
+        a = hcy__add_call(p, HCY__FN_SUM, column, hcy__add_call(p, HCY__FN_ABS2, column, a, -1, -1), -1, -1);
+        return hcy__add_call(p, HCY__FN_SQRT, column, a, -1, -1);
     case HCY__FN_NORM1:
     case HCY__FN_NORMINF:
-        a = add_call(p, HCY__FN_ABS, column, a, -1, -1);
-        return add_call(p, function == HCY__FN_NORM1 ? HCY__FN_SUM : HCY__FN_MAX, column, a, -1, -1);
+        a = hcy__add_call(p, HCY__FN_ABS, column, a, -1, -1);
+        return hcy__add_call(p, function == HCY__FN_NORM1 ? HCY__FN_SUM : HCY__FN_MAX, column, a, -1, -1);
     case HCY__FN_ARGMIN:
         return add_arg_extreme(p, HCY__FN_MIN, column, a);
     case HCY__FN_ARGMAX:
         return add_arg_extreme(p, HCY__FN_MAX, column, a);
     default:
-        return add_call(p, function, column, a, b, kids[2]);
+        return hcy__add_call(p, function, column, a, b, kids[2]);
     }
 }
 
 /* --- What stands alone --- */
 
-static int parse_level(struct parser *p, int level);
+static int parse_level(struct hcy__parser *p, int level);
 
-/* The name at p->at, cut to fit; its length. */
-static size_t read_name(const struct parser *p, char name[64])
+size_t hcy__read_name(const struct hcy__parser *p, char name[64])
 {
     size_t n = 0;
     while (isalnum((unsigned char)p->at[n]) || p->at[n] == '_')
@@ -225,7 +241,7 @@ static size_t read_name(const struct parser *p, char name[64])
     return n;
 }
 
-static int parse_number(struct parser *p)
+static int parse_number(struct hcy__parser *p)
 {
     /* Digits without a point or an exponent are an integer. */
     size_t digits = strspn(p->at, "0123456789"), n = digits;
@@ -241,20 +257,20 @@ static int parse_number(struct parser *p)
      * no more. */
     char copy[64];
     if (n >= sizeof copy)
-        return complain(p, "a number of more than 63 digits", "");
+        return hcy__complain(p, "a number of more than 63 digits", "");
     memcpy(copy, p->at, n);
     copy[n] = 0;
     int kind = imaginary     ? HCY__IMAGINARY
                : n == digits ? HCY__INTEGER
                              : HCY__REAL,
-        i = add_node(p, kind, column_of(p));
+        i = hcy__add_node(p, kind, hcy__column(p));
     if (i < 0)
         return -1;
     struct hcy__node *node = &p->tree->nodes[i];
     if (kind == HCY__INTEGER) {
         /* All integers of 18 digits fit 64 bits, not all of 19 do. */
         if (n > 18)
-            return complain(p, "an integer of more than 18 digits", "");
+            return hcy__complain(p, "an integer of more than 18 digits", "");
         node->integer = strtoll(copy, NULL, 10);
     } else {
         /* The process may have a locale whose decimal point is a comma. */
@@ -264,11 +280,11 @@ static int parse_number(struct parser *p)
     }
     p->at += n + imaginary;
     if (isalnum((unsigned char)*p->at) || *p->at == '_' || *p->at == '.')
-        return complain(p, "this does not belong to a number", "");
+        return hcy__complain(p, "this does not belong to a number", "");
     return i;
 }
 
-static int find_function(const char *name, int *dtype)
+int hcy__find_function(const char *name, int *dtype)
 {
     *dtype = 0;
     for (int f = 0; f < HCY__FN_CAST; f++)
@@ -283,51 +299,51 @@ static int find_function(const char *name, int *dtype)
 }
 
 /* "axis=" without the name of an operand: an equals sign alone. */
-static bool take_keyword(struct parser *p, const char *name)
+static bool take_keyword(struct hcy__parser *p, const char *name)
 {
     const char *before = p->at;
-    if (take_sign(p, name) && take_sign(p, "=") && *p->at != '=')
+    if (hcy__take_sign(p, name) && hcy__take_sign(p, "=") && *p->at != '=')
         return true;
     p->at = before;
     return false;
 }
 
-static void parse_axis(struct parser *p, struct hcy__axes *axes)
+static void parse_axis(struct hcy__parser *p, struct hcy__axes *axes)
 {
-    bool from_end = take_sign(p, "-");
-    skip_space(p);
+    bool from_end = hcy__take_sign(p, "-");
+    hcy__skip_space(p);
     /* An array has 8 axes at most; whether this one has so many is seen when there is one. */
     if (axes->n == HCY_ARRAY_MAX_RANK || !isdigit((unsigned char)*p->at) || isdigit((unsigned char)p->at[1]))
-        complain(p, "the number of an axis is wanted", "");
+        hcy__complain(p, "the number of an axis is wanted", "");
     else {
         signed char axis = (signed char)(*p->at++ - '0');
         axes->of[axes->n++] = (signed char)(from_end ? -axis : axis);
     }
 }
 
-static void parse_axes(struct parser *p, struct hcy__axes *axes)
+static void parse_axes(struct hcy__parser *p, struct hcy__axes *axes)
 {
-    bool many = take_sign(p, "(");
+    bool many = hcy__take_sign(p, "(");
     do
         parse_axis(p, axes);
-    while (!p->status && many && take_sign(p, ","));
-    if (!p->status && many && !take_sign(p, ")"))
-        complain(p, "a closing parenthesis is wanted after the axes", "");
+    while (!p->status && many && hcy__take_sign(p, ","));
+    if (!p->status && many && !hcy__take_sign(p, ")"))
+        hcy__complain(p, "a closing parenthesis is wanted after the axes", "");
 }
 
-static void parse_truth(struct parser *p, signed char *truth)
+static void parse_truth(struct hcy__parser *p, signed char *truth)
 {
-    *truth = take_sign(p, "True");
-    if (!*truth && !take_sign(p, "False"))
-        complain(p, "True or False is wanted", "");
+    *truth = hcy__take_sign(p, "True");
+    if (!*truth && !hcy__take_sign(p, "False"))
+        hcy__complain(p, "True or False is wanted", "");
 }
 
 /* axis=1, axis=(0, 2), keepdims=True, exclusive=True; `seen` has a bit of each that was there. */
-static bool parse_keyword(struct parser *p, struct hcy__axes *axes, unsigned *seen)
+static bool parse_keyword(struct hcy__parser *p, struct hcy__axes *axes, unsigned *seen)
 {
     static const char *const keywords[] = { "axis", "keepdims", "exclusive" };
     unsigned which = 0;
-    skip_space(p);
+    hcy__skip_space(p);
     const char *before = p->at;
     while (which < 3 && !take_keyword(p, keywords[which]))
         which++;
@@ -335,7 +351,7 @@ static bool parse_keyword(struct parser *p, struct hcy__axes *axes, unsigned *se
         return false;
     if (*seen >> which & 1u) {
         p->at = before;
-        complain(p, "this argument stands twice: ", keywords[which]);
+        hcy__complain(p, "this argument stands twice: ", keywords[which]);
     } else if (which == 0)
         parse_axes(p, axes);
     else
@@ -344,53 +360,103 @@ static bool parse_keyword(struct parser *p, struct hcy__axes *axes, unsigned *se
     return true;
 }
 
+int hcy__call_function(struct hcy__parser *p, int function, int column, const int *kids, int n)
+{
+    if (n < functions[function].fewest || n > functions[function].most || function >= HCY__FN_SUM)
+        return hcy__complain(p, "this is no function of so many numbers: ", functions[function].name);
+    return expand_call(p, function, column, kids);
+}
+
+/* A call of a function of the text's own, behind its parenthesis. */
+static int parse_own_call(struct hcy__parser *p, int definition, const char *name)
+{
+    int arguments[HCY__PARAMETERS], n = 0, wanted = p->definitions[definition].n_parameters;
+    do {
+        if (n == wanted)
+            return hcy__complain(p, "too many arguments for ", name);
+        arguments[n++] = parse_level(p, LEAST);
+    } while (!p->status && hcy__take_sign(p, ","));
+    if (!p->status && !hcy__take_sign(p, ")"))
+        return hcy__complain(p, "a closing parenthesis is wanted after the arguments of ", name);
+    if (!p->status && n < wanted)
+        return hcy__complain(p, "too few arguments for ", name);
+    return p->status ? -1 : hcy__expand(p, definition, arguments);
+}
+
+/* reduce(f, x, nothing) and scan(f, x, nothing): arguments as they are compiled, x, what joins two, nothing. */
+static int add_own(struct hcy__parser *p, int function, int column, const int *kids, int join,
+                   struct hcy__word name)
+{
+    int nothing = kids[1];
+    const struct hcy__node *node = nothing >= 0 ? &p->tree->nodes[nothing] : NULL;
+    /* The host must know it: of no elements it is all there is. */
+    bool is_number = !node || node->kind <= HCY__IMAGINARY ||
+                     (node->kind == HCY__OPERAND && p->operands[node->operand].kind != HCY_OPERAND_ARRAY);
+    if (!is_number)
+        return hcy__complain(p, "what no elements make is a number, or the name of one", "");
+    if (!node && p->axes.exclusive)
+        return hcy__complain(p, "exclusive=True wants what no elements make, as the 0 of scan(f, x, 0, ...)", "");
+    int i = hcy__add_call(p, function, column, kids[0], join, nothing);
+    if (i >= 0)
+        p->tree->nodes[i].join = name.at;
+    return i;
+}
+
 /* What stands between the parentheses of a call. */
-static int parse_call(struct parser *p, const char *name, int column)
+static int parse_call(struct hcy__parser *p, const char *name, int column)
 {
     struct hcy__axes axes = { 0 };
-    int kids[3] = { -1, -1, -1 }, n = 0, dtype, function = find_function(name, &dtype);
-    if (function < 0)
-        return complain(p, "no function is called ", name);
+    struct hcy__word joins = { NULL, 0 };
+    int kids[3] = { -1, -1, -1 }, n = 0, dtype, function = hcy__find_function(name, &dtype), join = -1,
+        own = hcy__find_definition(p, name);
+    if (function < 0 && own < 0)
+        return hcy__complain(p, "no function is called ", name);
+    p->at++;
+    if (own >= 0)
+        return parse_own_call(p, own, name);
     /* A type's name stands in no row of `functions`, which ends before HCY__FN_CAST. */
     int fewest = dtype ? 1 : functions[function].fewest, most = dtype ? 1 : functions[function].most;
-    p->at++;
+    if (function == HCY__FN_REDUCE || function == HCY__FN_SCAN)
+        join = hcy__parse_join(p, &joins);
+    if (p->status)
+        return -1;
     unsigned seen = 0;
     do {
         if (n && parse_keyword(p, &axes, &seen))
             continue;
         if (seen)
-            return complain(p, "an argument without a name behind one with a name in ", name);
+            return hcy__complain(p, "an argument without a name behind one with a name in ", name);
         if (n == 3)
-            return complain(p, "too many arguments for ", name);
+            return hcy__complain(p, "too many arguments for ", name);
         kids[n++] = parse_level(p, LEAST);
         if (p->status)
             return -1;
-    } while (!p->status && take_sign(p, ","));
-    if (!take_sign(p, ")"))
-        return complain(p, "a closing parenthesis is wanted after the arguments of ", name);
+    } while (!p->status && hcy__take_sign(p, ","));
+    if (!hcy__take_sign(p, ")"))
+        return hcy__complain(p, "a closing parenthesis is wanted after the arguments of ", name);
     /* min(x, y) is what one would write for two numbers. */
     if (n == 2 && (function == HCY__FN_MIN || function == HCY__FN_MAX))
         function = function == HCY__FN_MIN ? HCY__FN_MINIMUM : HCY__FN_MAXIMUM;
     else if (n < fewest || n > most)
-        return complain(p, n < fewest ? "too few arguments for " : "too many arguments for ", name);
+        return hcy__complain(p, n < fewest ? "too few arguments for " : "too many arguments for ", name);
     bool scans = function >= HCY__FN_CUMSUM && function < HCY__FN_CAST,
          reduces = function >= HCY__FN_SUM && function < HCY__FN_CUMSUM;
     if (axes.n && !scans && !reduces)
-        return complain(p, "there is no axis= of ", name);
+        return hcy__complain(p, "there is no axis= of ", name);
     if (axes.keep && (!reduces || !axes.n))
-        return complain(p, reduces ? "keepdims= wants axis= in " : "there is no keepdims= of ", name);
+        return hcy__complain(p, reduces ? "keepdims= wants axis= in " : "there is no keepdims= of ", name);
     if (axes.exclusive && !scans)
-        return complain(p, "there is no exclusive= of ", name);
+        return hcy__complain(p, "there is no exclusive= of ", name);
     /* What was written in the arguments is there already: only this call's own reductions go along its axes. */
     p->axes = axes;
-    int i = expand_call(p, function, column, kids);
+    int i = joins.n ? add_own(p, function, column, kids, join, joins) : expand_call(p, function, column, kids);
     p->axes = (struct hcy__axes){ 0 };
     if (i >= 0 && dtype)
         p->tree->nodes[i].dtype = dtype;
     return i;
 }
 
-static int find_operand(const struct parser *p, const char *name)
+int hcy__find_operand(const struct hcy__parser *p, const char *name)
 {
     for (size_t i = 0; i < p->n_operands; i++)
         if (!strcmp(p->operands[i].name, name))
@@ -398,27 +464,32 @@ static int find_operand(const struct parser *p, const char *name)
     return -1;
 }
 
-static int parse_name(struct parser *p)
+static int parse_name(struct hcy__parser *p)
 {
     char name[64];
-    int column = column_of(p);
-    size_t n = read_name(p, name);
+    int column = hcy__column(p);
+    size_t n = hcy__read_name(p, name);
     const char *after = p->at + n;
-    after += strspn(after, " \t\n");
+    after += strspn(after, " \t\r\n");
     /* A name before a parenthesis is a function's, so that an operand may be called `sum` or `min` too. */
     if (*after == '(') {
         p->at = after;
         return parse_call(p, name, column);
     }
-    int operand = find_operand(p, name), i = -1;
+    int named = hcy__find_named(p, (struct hcy__word){ p->at, n });
+    if (named >= 0 || p->status) {
+        p->at += n;
+        return named;
+    }
+    int operand = hcy__find_operand(p, name), i = -1;
     if (operand < 0 && strcmp(name, "pi") && strcmp(name, "index"))
-        return complain(p, "nothing is called ", name);
+        return hcy__complain(p, "nothing is called ", name);
     p->at += n;
     /* A name that was given counts before ours. */
     if (operand >= 0)
-        i = add_node(p, HCY__OPERAND, column);
+        i = hcy__add_node(p, HCY__OPERAND, column);
     else
-        i = add_node(p, *name == 'p' ? HCY__REAL : HCY__INDEX, column);
+        i = hcy__add_node(p, *name == 'p' ? HCY__REAL : HCY__INDEX, column);
     if (i >= 0) {
         p->tree->nodes[i].operand = operand;
         p->tree->nodes[i].real = 3.14159265358979323846;
@@ -426,72 +497,76 @@ static int parse_name(struct parser *p)
     return i;
 }
 
-static int parse_alone(struct parser *p)
+static int parse_alone(struct hcy__parser *p)
 {
-    skip_space(p);
+    hcy__skip_space(p);
     if (isdigit((unsigned char)*p->at) || (*p->at == '.' && isdigit((unsigned char)p->at[1])))
         return parse_number(p);
     if (isalpha((unsigned char)*p->at) || *p->at == '_')
         return parse_name(p);
     if (*p->at != '(')
-        return complain(p, *p->at ? "a number, a name or a parenthesis is wanted" : "the text ends too early",
+        return hcy__complain(p, *p->at ? "a number, a name or a parenthesis is wanted" : "the text ends too early",
                         "");
     p->at++;
     int i = parse_level(p, LEAST);
-    if (!p->status && !take_sign(p, ")"))
-        return complain(p, "a closing parenthesis is wanted", "");
+    if (!p->status && !hcy__take_sign(p, ")"))
+        return hcy__complain(p, "a closing parenthesis is wanted", "");
     return i;
 }
 
 /* --- Operators --- */
 
-static int parse_power(struct parser *p)
+static int parse_power(struct hcy__parser *p)
 {
     int base = parse_alone(p), column;
-    skip_space(p);
-    column = column_of(p);
-    if (p->status || !take_sign(p, "**"))
+    hcy__skip_space(p);
+    column = hcy__column(p);
+    if (p->status || !hcy__take_sign(p, "**"))
         return base;
     /* As in Python, -x ** 2 is -(x ** 2), and an exponent may have a sign of its own. */
     int exponent = parse_level(p, SIGN);
-    return add_call(p, HCY__FN_POW, column, base, exponent, -1);
+    return hcy__add_call(p, HCY__FN_POW, column, base, exponent, -1);
 }
 
 /* A number's sign belongs to it. */
-static int negate(struct parser *p, int column, int x)
+static int negate(struct hcy__parser *p, int column, int x)
 {
     if (x < 0)
         return -1;
     struct hcy__node *node = &p->tree->nodes[x];
+    /* What a function was given may stand elsewhere in its body, without the sign. */
+    for (int i = 0; p->calling >= 0 && i < p->definitions[p->calling].n_parameters; i++)
+        if (p->arguments[i] == x)
+            return hcy__add_call(p, HCY__FN_NEG, column, x, -1, -1);
     /* So -128 is one number, which check_fit() holds against an int8, and no step. */
     if (node->kind == HCY__INTEGER && node->column > column)
         node->integer = -node->integer;
     else if (node->kind == HCY__REAL && node->operand < 0 && node->column > column)
         node->real = -node->real;
     else
-        return add_call(p, HCY__FN_NEG, column, x, -1, -1);
+        return hcy__add_call(p, HCY__FN_NEG, column, x, -1, -1);
     return x;
 }
 
-static int parse_signs(struct parser *p)
+static int parse_signs(struct hcy__parser *p)
 {
-    skip_space(p);
-    int column = column_of(p);
-    if (take_sign(p, "+"))
+    hcy__skip_space(p);
+    int column = hcy__column(p);
+    if (hcy__take_sign(p, "+"))
         return parse_level(p, SIGN);
-    if (take_sign(p, "-"))
+    if (hcy__take_sign(p, "-"))
         return negate(p, column, parse_level(p, SIGN));
-    if (take_sign(p, "~"))
-        return add_call(p, HCY__FN_INVERT, column, parse_level(p, SIGN), -1, -1);
-    if (*p->at == '!' && p->at[1] != '=' && take_sign(p, "!"))
-        return add_call(p, HCY__FN_TRUTH_NOT, column, parse_level(p, SIGN), -1, -1);
+    if (hcy__take_sign(p, "~"))
+        return hcy__add_call(p, HCY__FN_INVERT, column, parse_level(p, SIGN), -1, -1);
+    if (*p->at == '!' && p->at[1] != '=' && hcy__take_sign(p, "!"))
+        return hcy__add_call(p, HCY__FN_TRUTH_NOT, column, parse_level(p, SIGN), -1, -1);
     return parse_power(p);
 }
 
 /* The operator of this level that stands here, taken; -1: none. */
-static int take_operator(struct parser *p, int level)
+static int take_operator(struct hcy__parser *p, int level)
 {
-    skip_space(p);
+    hcy__skip_space(p);
     for (int i = 0; i < N_OPERATORS; i++) {
         /* The first sign that fits is the longest: where it is another level's, a shorter one must not be found in
          * it, as * in **. */
@@ -507,126 +582,38 @@ static int take_operator(struct parser *p, int level)
     return -1;
 }
 
-static int parse_binary(struct parser *p, int level)
+static int parse_binary(struct hcy__parser *p, int level)
 {
     int left = parse_level(p, level + 1), op;
-    skip_space(p);
-    int column = column_of(p);
+    hcy__skip_space(p);
+    int column = hcy__column(p);
     while (!p->status && (op = take_operator(p, level)) >= 0) {
         int right = parse_level(p, level + 1);
-        left = operators[op].swap ? add_call(p, operators[op].function, column, right, left, -1)
-                                  : add_call(p, operators[op].function, column, left, right, -1);
-        skip_space(p);
-        column = column_of(p);
+        left = operators[op].swap ? hcy__add_call(p, operators[op].function, column, right, left, -1)
+                                  : hcy__add_call(p, operators[op].function, column, left, right, -1);
+        hcy__skip_space(p);
+        column = hcy__column(p);
         /* a < b < c is one thing in C and another in Python, so that neither is guessed. */
         if (level == COMPARISON && !p->status && take_operator(p, level) >= 0)
-            return complain(p, "a comparison of a comparison: use parentheses and &&", "");
+            return hcy__complain(p, "a comparison of a comparison: use parentheses and &&", "");
     }
     return left;
 }
 
-static int parse_level(struct parser *p, int level)
+static int parse_level(struct hcy__parser *p, int level)
 {
     if (p->status)
         return -1;
     /* Levels of one expression are few; what is counted are expressions within others. */
     if ((level == LEAST || level == SIGN) && ++p->depth > DEEPEST)
-        return complain(p, "expressions within one another, too many", "");
+        return hcy__complain(p, "expressions within one another, too many", "");
     int i = level >= SIGN ? parse_signs(p) : parse_binary(p, level);
     if (level == LEAST || level == SIGN)
         p->depth--;
     return p->status ? -1 : i;
 }
 
-/* --- Statements --- */
-
-static int parse_statement(struct parser *p)
+int hcy__parse_value(struct hcy__parser *p)
 {
-    static const struct {
-        const char *sign;
-        int function;
-    } assignments[] = {
-        { "+=", HCY__FN_ADD }, { "-=", HCY__FN_SUB }, { "*=", HCY__FN_MUL }, { "/=", HCY__FN_DIV }
-    };
-    char name[64];
-    int function = -1, target, column = column_of(p);
-    /* read_name() takes digits too, with which no name begins. */
-    size_t n = isdigit((unsigned char)*p->at) ? 0 : read_name(p, name);
-    if (!n)
-        return complain(p, "the name of an array is wanted, as in \"y = x\"", "");
-    target = find_operand(p, name);
-    if (target < 0 || p->operands[target].kind != HCY_OPERAND_ARRAY)
-        return complain(p, "no array to write to is called ", name);
-    p->at += n;
-    for (size_t i = 0; function < 0 && i < sizeof assignments / sizeof assignments[0]; i++)
-        if (take_sign(p, assignments[i].sign))
-            function = assignments[i].function;
-    /* "y == x" assigns nothing, and must not be read as y = (= x). */
-    skip_space(p);
-    if (function < 0 && (p->at[0] != '=' || p->at[1] == '='))
-        return complain(p, "=, +=, -=, *= or /= is wanted", "");
-    p->at += function < 0;
-    int value = parse_level(p, LEAST);
-    /* y += x is y = y + x: hcy_eval() promises that what is written may be read in the same statement. */
-    if (function >= 0 && !p->status) {
-        int self = add_node(p, HCY__OPERAND, column);
-        if (self >= 0)
-            p->tree->nodes[self].operand = target;
-        value = add_call(p, function, column, self, value, -1);
-    }
-    if (p->status)
-        return -1;
-    /* A statement counts once it is whole. */
-    p->tree->statements[p->tree->n_statements].target = target;
-    p->tree->statements[p->tree->n_statements].column = column;
-    p->tree->statements[p->tree->n_statements++].value = value;
-    return 0;
-}
-
-static int check_names(const hcy_operand *operands, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        const hcy_operand *o = &operands[i];
-        /* read_name() cuts a name at 63 characters, so that a longer one would never be found. */
-        if (!o->name || !(isalpha((unsigned char)*o->name) || *o->name == '_') ||
-            o->name[strspn(o->name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789")] ||
-            strlen(o->name) > 60)
-            return hcy_fail(HCY_EINVAL,
-                            "hcy_eval: operand %zu has no name of letters, digits and _, at most 60", i);
-        if (o->kind < HCY_OPERAND_ARRAY || o->kind > HCY_OPERAND_COMPLEX ||
-            (o->kind == HCY_OPERAND_ARRAY && !o->array))
-            return hcy_fail(HCY_EINVAL, "hcy_eval: operand %s is neither an array nor a number", o->name);
-        for (size_t k = 0; k < i; k++)
-            if (!strcmp(operands[k].name, o->name))
-                return hcy_fail(HCY_EINVAL, "hcy_eval: two operands are called %s", o->name);
-    }
-    return 0;
-}
-
-int hcy__parse(struct hcy__tree *tree, const char *text, const hcy_operand *operands, size_t n)
-{
-    struct parser p = { .tree = tree, .operands = operands, .n_operands = n, .at = text };
-    tree->text = text;
-    tree->n_nodes = tree->n_statements = 0;
-    int status = check_names(operands, n);
-    if (status)
-        return status;
-    skip_space(&p);
-    tree->fast = take_sign(&p, "fast:");
-    for (;;) {
-        skip_space(&p);
-        /* An empty text is left to parse_statement() to complain of; a ";" behind the last statement is fine. */
-        if (!*p.at && tree->n_statements)
-            break;
-        if (tree->n_statements == HCY__STATEMENTS)
-            complain(&p, "too many statements", "");
-        if (!p.status)
-            parse_statement(&p);
-        skip_space(&p);
-        if (!p.status && *p.at && !take_sign(&p, ";"))
-            complain(&p, "an operator, or the end of the statement, is wanted", "");
-        if (p.status)
-            return p.status;
-    }
-    return 0;
+    return parse_level(p, LEAST);
 }

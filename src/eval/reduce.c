@@ -20,12 +20,14 @@ static size_t bytes_of_temporary(const struct hcy__temporary *t)
 /* The axes that a text names, as bits; HCY_EINVAL: one that is not there, or twice. */
 static int find_axes(unsigned *reduced, const struct hcy__evaluation *v, const struct hcy__stage *s, int rank)
 {
+    char where[HCY__WHERE];
     *reduced = s->axes.n ? 0 : ~0u;
     for (int i = 0; i < s->axes.n; i++) {
         int axis = s->axes.of[i] < 0 ? s->axes.of[i] + rank : s->axes.of[i];
         if (axis < 0 || axis >= rank || *reduced >> axis & 1u)
-            return hcy_fail(HCY_EINVAL, "\"%.200s\", column %d: axis %d %s an array of %d axes", v->text, s->column,
-                            s->axes.of[i], axis < 0 || axis >= rank ? "is not in" : "stands twice, in", rank);
+            return hcy_fail(HCY_EINVAL, "%s: axis %d %s an array of %d axes",
+                            hcy__where(where, v->text, s->column), s->axes.of[i],
+                            axis < 0 || axis >= rank ? "is not in" : "stands twice, in", rank);
         *reduced |= 1u << axis;
     }
     return 0;
@@ -34,6 +36,7 @@ static int find_axes(unsigned *reduced, const struct hcy__evaluation *v, const s
 int hcy__find_fold(struct hcy__fold *f, const struct hcy__evaluation *v, const struct hcy__stage *s, int rank,
                    const int64_t *shape)
 {
+    char where[HCY__WHERE];
     int64_t count = 0;
     unsigned reduced = 0;
     bool moves = false;
@@ -59,18 +62,37 @@ int hcy__find_fold(struct hcy__fold *f, const struct hcy__evaluation *v, const s
     /* Elements are numbered in this order, which is C order only if the last axes go. */
     if (moves && hcy__numbers_elements(&s->program))
         return hcy_fail(HCY_EUNSUPPORTED,
-                        "\"%.200s\", column %d: `index` is not to be had along axes that are not the last ones",
-                        v->text, s->column);
+                        "%s: `index` is not to be had along axes that are not the last ones",
+                        hcy__where(where, v->text, s->column));
     return 0;
+}
+
+/* What the text says that no elements make, in each place. */
+static int reduce_own_nothing(const struct hcy__evaluation *v, const struct hcy__stage *s, const struct hcy__fold *f,
+                              hcy_buffer *to)
+{
+    int64_t n = (int64_t)f->outer;
+    hcy_array *results = NULL;
+    hcy_operand nothing = s->nothing_of >= 0 ? v->operands[s->nothing_of] : s->nothing;
+    int status = hcy_array_of_buffer(&results, to, hcy__type_in_memory(&v->compiled->temporaries[s->temporary]), 1,
+                                     &n, NULL, 0);
+    nothing.name = "n";
+    if (!status)
+        status = HCY_EVAL(v->queue, "r = n", hcy_op_array("r", results), nothing);
+    hcy_array_release(results);
+    return status;
 }
 
 static int reduce_nothing(const struct hcy__evaluation *v, const struct hcy__stage *s, const struct hcy__fold *f,
                           hcy_buffer *to)
 {
     size_t bytes = bytes_of_temporary(&v->compiled->temporaries[s->temporary]);
+    char where[HCY__WHERE];
     if (!s->has_empty)
-        return hcy_fail(HCY_EINVAL, "\"%.200s\", column %d: there is no smallest or largest of no elements",
-                        v->text, s->column);
+        return hcy_fail(HCY_EINVAL, "%s: there is no %s no elements", hcy__where(where, v->text, s->column),
+                        s->is_own ? "number, as the 0 of reduce(f, x, 0), for" : "smallest or largest of");
+    if (s->is_own)
+        return reduce_own_nothing(v, s, f, to);
     /* Only sums and products come here, whose components have 8 bytes all. */
     return hcy_buffer_fill(v->queue, to, 0, bytes * (size_t)f->outer, &s->empty, 8);
 }
@@ -91,8 +113,9 @@ uint64_t hcy__pieces_of(uint64_t span)
 /* One number of each piece, again and again, until each span has one: `from` has spans of so many, `to` takes the
  * last ones. */
 static int reduce_again(const struct hcy__evaluation *v, struct hcy__device_program *again,
-                        const struct hcy__temporary *t, hcy_buffer *from, uint64_t outer, uint64_t span, hcy_buffer *to)
+                        const struct hcy__stage *s, hcy_buffer *from, uint64_t outer, uint64_t span, hcy_buffer *to)
 {
+    const struct hcy__temporary *t = &v->compiled->temporaries[s->temporary];
     int status = 0;
     /* The caller's buffer is retained, so that each round may release what it has read, the first one too. */
     hcy_buffer_retain(from);
@@ -109,6 +132,7 @@ static int reduce_again(const struct hcy__evaluation *v, struct hcy__device_prog
         l.job.shape[0] = l.job.n;
         l.job.n_operands = 2;
         l.strides[0].of[0][0] = t->components;
+        hcy__fill_values(&l, v, s);
         l.buffers[0] = from;
         l.buffers[1] = next;
         if (!status)
@@ -167,7 +191,7 @@ int hcy__run_reduction(struct hcy__evaluation *v, struct hcy__expression *x, int
     if (!status)
         status = hcy__program_launch(v->queue, v->room, &x->programs[i], &l);
     if (!status && partial)
-        status = reduce_again(v, &x->again[i], t, partial, f.outer, pieces, to);
+        status = reduce_again(v, &x->again[i], s, partial, f.outer, pieces, to);
     hcy_buffer_release(partial);
     return status;
 }

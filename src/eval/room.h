@@ -71,6 +71,9 @@ int hcy__program_ready(hcy_kernel **kernel, int *generated, struct hcy__device_p
 int hcy__program_launch(hcy_queue *queue, struct hcy__room *room, struct hcy__device_program *program,
                         const struct hcy__launch *launch);
 
+/* Consecutive elements that a lane of a program that reduces or scans takes: where they must stay in order, a run. */
+uint32_t hcy__elements_of_lane(const hcy_eval_program *program);
+
 /* Elements that a work item of a generated kernel takes at once, unless it reduces or scans. */
 enum { HCY__EVAL_AT_ONCE = 4 };
 

@@ -30,11 +30,16 @@ static uint64_t bits_of_value(const struct hcy__evaluation *v, const struct hcy_
     return bits;
 }
 
-void hcy__fill_launch(struct hcy__launch *l, const struct hcy__evaluation *v, const struct hcy__stage *s,
-                        const struct hcy__operands *o)
+void hcy__fill_values(struct hcy__launch *l, const struct hcy__evaluation *v, const struct hcy__stage *s)
 {
     for (int i = 0; i < s->n_values; i++)
         l->job.values[i] = bits_of_value(v, &s->values[i]);
+}
+
+void hcy__fill_launch(struct hcy__launch *l, const struct hcy__evaluation *v, const struct hcy__stage *s,
+                        const struct hcy__operands *o)
+{
+    hcy__fill_values(l, v, s);
     for (int k = 0; k < o->n; k++)
         l->buffers[k] = o->arrays[k] ? o->arrays[k]->buffer : v->temporaries[s->slots[k].which];
 }
@@ -75,12 +80,13 @@ static int run_map(struct hcy__evaluation *v, struct hcy__expression *x, int i, 
     const struct hcy__stage *s = x->compiled.stages[i];
     hcy_array *target = v->operands[s->slots[s->target].which].array, *aside = NULL;
     /* A scan may go over fewer elements than are written. */
+    char where[HCY__WHERE];
     bool fits = target->rank == rank && !memcmp(target->shape, shape, sizeof *shape * (size_t)rank);
     int status = 0;
     /* Several threads would write one place in any order. */
     if (!hcy__is_one_to_one(target))
-        return hcy_fail(HCY_EINVAL, "\"%.200s\", column %d: elements of what is written share memory",
-                        v->text, s->column);
+        return hcy_fail(HCY_EINVAL, "%s: elements of what is written share memory",
+                        hcy__where(where, v->text, s->column));
     /* What would be read after it was written is written to memory of its own first. */
     if (!fits || has_hazard(o)) {
         status = hcy_array_empty(&aside, hcy__room_device(v->room), target->dtype, rank, shape);
@@ -176,7 +182,7 @@ static int find_room(struct hcy__evaluation *v, size_t n)
 
 int hcy_eval(hcy_queue *queue, const char *text, const hcy_operand *operands, size_t n)
 {
-    struct hcy__evaluation v = { .queue = queue, .text = text, .operands = operands };
+    struct hcy__evaluation v = { .queue = queue, .text = text, .operands = operands, .n_operands = n };
     struct hcy__expression *x = NULL;
     if (!queue || !text || (n && !operands))
         return hcy_fail(HCY_EINVAL, "hcy_eval: no %s", !queue ? "queue" : text ? "operands" : "text");

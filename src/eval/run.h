@@ -10,13 +10,16 @@ struct hcy__evaluation {
     struct hcy__room *room;
     const char *text;
     const hcy_operand *operands;
+    size_t n_operands;
     const struct hcy__compiled *compiled;
     hcy_buffer *temporaries[HCY__TEMPORARIES]; /* references, or NULL */
     hcy_array *arrays[HCY__TEMPORARIES];       /* the same where they have a shape; NULL: one element */
     uint64_t elements[HCY__TEMPORARIES];       /* that each element was made of */
 };
 
-/* The numbers and the buffers of a launch; the layout is there. */
+/* The numbers of a launch. */
+void hcy__fill_values(struct hcy__launch *launch, const struct hcy__evaluation *v, const struct hcy__stage *stage);
+/* These and the buffers of a launch; the layout is there. */
 void hcy__fill_launch(struct hcy__launch *launch, const struct hcy__evaluation *v, const struct hcy__stage *stage,
                       const struct hcy__operands *operands);
 /* Whether a step asks for the elements' numbers. */

@@ -4,11 +4,31 @@
 
 #include "types.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 int hcy__scan_array(hcy_array **array, const struct hcy__evaluation *v, const struct hcy__stage *s, int rank,
                     const int64_t *shape)
 {
     return hcy_array_empty(array, hcy__room_device(v->room),
                            hcy__type_in_memory(&v->compiled->temporaries[s->temporary]), rank, shape);
+}
+
+/* The same by a function of the text's, which may know numbers of the caller's. */
+static int scan_own_totals(struct hcy__evaluation *v, const struct hcy__stage *s, hcy_array *carries,
+                           hcy_array *totals)
+{
+    size_t n = v->n_operands, bytes = 0;
+    hcy_operand *operands =
+        hcy_size_mul(&bytes, n + 2, sizeof *operands) ? NULL : malloc(bytes);
+    if (!operands)
+        return hcy_fail(HCY_ENOMEM, "out of memory for an expression");
+    memcpy(operands, v->operands, n * sizeof *operands);
+    operands[n] = hcy_op_array("hcy_c", carries);
+    operands[n + 1] = hcy_op_array("hcy_t", totals);
+    int status = hcy_eval(v->queue, s->totals, operands, n + 2);
+    free(operands);
+    return status;
 }
 
 /* The exclusive scan of the pieces' numbers, which is an expression of its own, of far fewer elements. */
@@ -18,6 +38,8 @@ static int scan_totals(struct hcy__evaluation *v, const struct hcy__stage *s, hc
                                          "c = cumprod(t, axis=1, exclusive=True)",
                                          "c = cummin(t, axis=1, exclusive=True)",
                                          "c = cummax(t, axis=1, exclusive=True)" };
+    if (s->is_own)
+        return scan_own_totals(v, s, carries, totals);
     return HCY_EVAL(v->queue, texts[s->scan - HCY__FN_CUMSUM], hcy_op_array("c", carries), hcy_op_array("t", totals));
 }
 

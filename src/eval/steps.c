@@ -24,6 +24,9 @@ const struct hcy__op_info hcy__op_infos[HCY_EVAL_END] = {
 #define REDUCTION(name, t, join)                                                                             \
     [HCY_EVAL_##name] = { #name, 2, TYPE_##t, { TYPE_##t, TYPE_##t, TYPE_##t }, HCY_EVAL_##join, "" },
         HCY_EVAL_REDUCTIONS(REDUCTION)
+#define OWN(name, t) [HCY_EVAL_##name] = { #name, 3, TYPE_##t, { TYPE_##t, TYPE_##t, TYPE_##t }, HCY_EVAL_VALUE, "" },
+    HCY_EVAL_OWN_SCANS(OWN) HCY_EVAL_OWN_REDUCTIONS(OWN)
+#undef OWN
 };
 
 const struct hcy__memory_info hcy__memory_infos[HCY_EVAL_MEMORIES] = {
@@ -46,7 +49,7 @@ const char *hcy__own_function(enum hcy_eval_op op)
 
 static int arity_of(const hcy_eval_step *s)
 {
-    if (s->op == HCY_EVAL_STORE || s->op >= HCY_EVAL_FIRST_REDUCTION)
+    if (s->op == HCY_EVAL_STORE || s->op == HCY_EVAL_JOINED || s->op >= HCY_EVAL_FIRST_REDUCTION)
         return 1;
     return hcy__op_infos[s->op].arity;
 }
@@ -54,7 +57,7 @@ static int arity_of(const hcy_eval_step *s)
 /* Whether the step makes a register. */
 static bool makes_register(const hcy_eval_step *s)
 {
-    return s->op != HCY_EVAL_STORE && s->op < HCY_EVAL_FIRST_REDUCTION;
+    return s->op != HCY_EVAL_STORE && s->op != HCY_EVAL_JOINED && s->op < HCY_EVAL_FIRST_REDUCTION;
 }
 
 int hcy__step_add(struct hcy__steps *all, hcy_eval_step step)
@@ -120,7 +123,7 @@ int hcy__steps_allot(hcy_eval_program *p, const struct hcy__steps *all)
             continue;
         int arity = arity_of(&s), k = 0;
         /* Of loads, stores and reductions b and c are components and their count, and no registers to be renamed. */
-        bool has_memory = s.op == HCY_EVAL_LOAD || s.op == HCY_EVAL_STORE || s.op >= HCY_EVAL_FIRST_REDUCTION;
+        bool has_memory = s.op == HCY_EVAL_LOAD || !makes_register(&s);
         if (arity)
             s.a = (uint16_t)reg[s.a];
         /* Arguments that an operation has not are its first: a loop must not write what it reads. */

@@ -5,7 +5,9 @@
 #include <halcyon/eval.h>
 #include <stdbool.h>
 
-enum { HCY__NODES = 256, HCY__STATEMENTS = 16 };
+enum { HCY__NODES = 256, HCY__STATEMENTS = 16, HCY__DEFINITIONS = 16, HCY__WHERE = 300 };
+
+#define HCY__NAME_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789"
 
 /* X(NAME, its name in a text or "", fewest and most arguments) */
 #define HCY__FUNCTIONS(X)                                                                                    \
@@ -25,11 +27,14 @@ enum { HCY__NODES = 256, HCY__STATEMENTS = 16 };
     X(RSQRT, "rsqrt", 1, 1) X(HYPOT, "hypot", 2, 2) X(FMOD, "fmod", 2, 2) X(COPYSIGN, "copysign", 2, 2)         \
     X(LDEXP, "ldexp", 2, 2) X(FRACTION, "fraction", 1, 1) X(EXPONENT, "exponent", 1, 1) X(ANGLE, "angle", 1, 1) \
     X(RANDOM, "random", 2, 3) X(UNIFORM, "uniform", 2, 3) X(UNIFORM32, "uniform32", 2, 3) X(NORMAL, "normal", 2, 3) \
+    X(BELOW, "below", 2, 2) X(POISSON, "poisson", 2, 2)                                                          \
     X(SUM, "sum", 1, 1) X(PROD, "prod", 1, 1) X(MIN, "min", 1, 1) X(MAX, "max", 1, 1)                           \
     X(ANY, "any", 1, 1) X(ALL, "all", 1, 1) X(COUNT, "count", 1, 1) X(MEAN, "mean", 1, 1) X(DOT, "dot", 2, 2)   \
     X(VDOT, "vdot", 2, 2) X(NORM, "norm", 1, 1) X(NORM1, "norm1", 1, 1) X(NORMINF, "norminf", 1, 1)             \
     X(ARGMIN, "argmin", 1, 1) X(ARGMAX, "argmax", 1, 1) X(VAR, "var", 1, 1) X(STD, "std", 1, 1) \
-    X(CUMSUM, "cumsum", 1, 1) X(CUMPROD, "cumprod", 1, 1) X(CUMMIN, "cummin", 1, 1) X(CUMMAX, "cummax", 1, 1)
+    X(REDUCE, "reduce", 1, 2) /* behind its function; its arguments are x, what joins two, what nothing makes */     \
+    X(CUMSUM, "cumsum", 1, 1) X(CUMPROD, "cumprod", 1, 1) X(CUMMIN, "cummin", 1, 1) X(CUMMAX, "cummax", 1, 1) \
+    X(SCAN, "scan", 1, 2)
 
 enum hcy__function {
 #define HCY__ENUM(name, ...) HCY__FN_##name,
@@ -44,6 +49,7 @@ enum hcy__node_kind {
     HCY__INDEX,
     HCY__PLACE,                              /* an element's number among those that are reduced to one */
     HCY__CALL,                               /* function, kids */
+    HCY__LEFT, HCY__RIGHT,                   /* of two that are joined, what was before and what comes behind */
     HCY__HOW_MANY                            /* elements that the reduction kids[0] takes */
 };
 
@@ -60,20 +66,26 @@ struct hcy__node {
     int operand;
     int temporary; /* of a reduction or a scan, once it is compiled: its result's number; else -1 */
     struct hcy__axes axes;
+    const char *join; /* of REDUCE and SCAN: the function's name in the text */
 };
 
 struct hcy__tree {
     const char *text;
-    int n_nodes, n_statements;
+    int n_nodes, n_statements, n_definitions;
     bool fast; /* it begins with "fast:" */
     struct hcy__node nodes[HCY__NODES];
     struct {
         int target, value, column; /* an operand, a node */
     } statements[HCY__STATEMENTS];
+    struct {
+        const char *begin, *end; /* in the text */
+    } definitions[HCY__DEFINITIONS];
 };
 
 /* HCY_EINVAL, with the column; HCY_EUNSUPPORTED: longer than a tree has room for. */
 int hcy__parse(struct hcy__tree *tree, const char *text, const hcy_operand *operands, size_t n);
+/* The line that the column is on, and both their numbers where there are several lines. */
+const char *hcy__where(char where[HCY__WHERE], const char *text, int column);
 /* hcy_fail(), with the text's column. */
 int hcy__refuse(const struct hcy__tree *tree, int column, const char *what, const char *which);
 /* "sum", or the operator's sign. */

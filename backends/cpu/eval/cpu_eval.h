@@ -46,6 +46,23 @@ struct cpu_eval_call {
 /* Bytes of a component. */
 extern const unsigned char cpu_eval_bytes[HCY_EVAL_MEMORIES];
 
+/* n times the number of these bits, as a register of this type (enum hcy_eval_type). */
+void cpu_eval_spread(void *to, uint64_t bits, unsigned type, size_t n);
+
+/* eval_own.c: a program's own join, of numbers of 4 or 8 bytes and one or two components; arrays are of so many. */
+struct cpu_eval_own {
+    const hcy_eval_join *join;
+    const uint64_t *values; /* the job's */
+    const struct cpu_eval_loops *loops;
+    unsigned components;
+    size_t bytes;
+};
+/* As cpu_eval_reduce and cpu_eval_scan; a component that is not there is NULL in `from` of a reduction, and any
+ * address of a scan. */
+void cpu_eval_reduce_own(void *const to[2], const struct cpu_eval_own *own, const void *const from[2], size_t n);
+void cpu_eval_scan_own(void *const to[2], const struct cpu_eval_own *own, const void *const from[2],
+                       const void *const carry[2], const void *const first[2], size_t span, size_t n);
+
 /* eval_pick.c, eval_order.c: the kernels that run no program. */
 int cpu_eval_take(const struct cpu_call *call);
 int cpu_eval_put(const struct cpu_call *call);

@@ -18,6 +18,12 @@ struct use {
     bool whole;   /* it has strides */
 };
 
+/* A loop may not write what it reads (its arguments need not exist: these registers are only addresses). */
+static bool is_sound_operation(const hcy_eval_step *s, unsigned n)
+{
+    return s->to < n && s->a < n && s->b < n && s->c < n && s->to != s->a && s->to != s->b && s->to != s->c;
+}
+
 /* Registers, types and numbers of values that there are. */
 static bool step_is_sound(const hcy_eval_program *p, const hcy_eval_step *s)
 {
@@ -33,6 +39,8 @@ static bool step_is_sound(const hcy_eval_program *p, const hcy_eval_step *s)
     case HCY_EVAL_STORE:
         return s->to < HCY_EVAL_OPERANDS && s->a < n && s->b < 2 && s->memory < HCY_EVAL_MEMORIES;
     }
+    if (s->op == HCY_EVAL_LEFT || s->op == HCY_EVAL_RIGHT || s->op == HCY_EVAL_JOINED)
+        return false;
     if (s->op == HCY_EVAL_CARRY)
         return s->to < n && s->a < HCY_EVAL_OPERANDS && s->b < s->c && s->c <= 2 && s->memory < HCY_EVAL_MEMORIES;
     if (s->op >= HCY_EVAL_END)
@@ -40,8 +48,46 @@ static bool step_is_sound(const hcy_eval_program *p, const hcy_eval_step *s)
     if (s->op >= HCY_EVAL_FIRST_REDUCTION)
         return s->to < HCY_EVAL_OPERANDS && s->a < n && s->b < s->c && s->c <= 2 &&
                s->memory < HCY_EVAL_MEMORIES;
-    /* A loop may not write what it reads (its arguments need not exist: these registers are only addresses). */
-    return s->to < n && s->a < n && s->b < n && s->c < n && s->to != s->a && s->to != s->b && s->to != s->c;
+    return is_sound_operation(s, n);
+}
+
+/* Steps on registers of the two numbers and of numbers of the job alone. */
+static bool join_is_sound(const hcy_eval_join *join, unsigned components)
+{
+    unsigned n = join->n_registers;
+    bool sound = join->n_steps <= HCY_EVAL_JOIN && n <= HCY_EVAL_REGISTERS;
+    for (uint32_t i = 0; sound && i < join->n_steps; i++) {
+        const hcy_eval_step *s = &join->steps[i];
+        if (s->op == HCY_EVAL_LEFT || s->op == HCY_EVAL_RIGHT)
+            sound = s->to < n && s->a < components;
+        else if (s->op == HCY_EVAL_JOINED)
+            sound = s->a < n && s->b < components;
+        else if (s->op == HCY_EVAL_VALUE)
+            sound = s->to < n && s->a < HCY_EVAL_VALUES && s->memory < HCY_EVAL_TYPES;
+        else
+            sound = s->op >= HCY_EVAL_FIRST_OP && s->op < HCY_EVAL_FIRST_SCAN && is_sound_operation(s, n);
+    }
+    return sound;
+}
+
+/* Steps that the program's own join is for are all that reduce or scan, one for each component. */
+static bool owns_are_sound(const hcy_eval_program *p)
+{
+    const hcy_eval_step *first = NULL;
+    uint32_t n = 0, all = p->reduces ? p->reduces : p->scans;
+    for (uint32_t i = 0; i < p->n_steps; i++) {
+        const hcy_eval_step *s = &p->steps[i];
+        if (!HCY_EVAL_IS_OWN(s->op))
+            continue;
+        bool reduces = s->op >= HCY_EVAL_FIRST_REDUCTION;
+        first = first ? first : s;
+        if (s != first + n || s->op != first->op || reduces != (p->reduces > 0) ||
+            (reduces && (s->b != n || s->c != all || s->to != first->to || s->memory != first->memory)) ||
+            (!reduces && s->memory != first->memory))
+            return false;
+        n++;
+    }
+    return !n || (n == all && n <= 2 && join_is_sound(&p->join, n));
 }
 
 static bool note_use(struct use *use, const hcy_eval_step *s, size_t pieces, size_t spans)
@@ -127,7 +173,7 @@ int cpu_eval_open(struct cpu_eval_call *e, const struct cpu_call *call)
     /* Loops go by the count in one place and by the shape in another, so that the two must agree. */
     bool has_spans = !n || (e->job->span && n % e->job->span == 0);
     if (status || n != e->job->n || !has_spans || p->n_steps > HCY_EVAL_STEPS || p->n_registers > HCY_EVAL_REGISTERS ||
-        p->n_fixed > p->n_steps || p->reduces > p->n_steps)
+        p->n_fixed > p->n_steps || p->reduces > p->n_steps || !owns_are_sound(p))
         return hcy_fail(HCY_EINVAL, "eval_run: a program or a job whose numbers do not fit");
     for (unsigned k = 0; k < HCY_EVAL_OPERANDS; k++) {
         e->operands[k].at = cpu_arg(call, HCY_ARG_AT(eval_run, operand0) + k);

@@ -165,27 +165,31 @@ static void store_piece(const struct run *run, const struct registers *r, const 
     }
 }
 
-/* The same number for all elements: made once for all pieces of a thread, which have up to n. */
-static void spread_value(const struct run *run, struct registers *r, const hcy_eval_step *s, size_t n)
+void cpu_eval_spread(void *to, uint64_t bits, unsigned type, size_t n)
 {
-    uint64_t bits = run->call.job->values[s->a];
     union number x;
     memcpy(&x, &bits, sizeof x);
     /* A float's number comes as a double too, and is narrowed here once. */
-    int32_t truth = bits != 0, *truths = (void *)r->own[s->to];
-    float narrow = (float)x.f64, *floats = (void *)r->own[s->to];
-    uint64_t *words = (void *)r->own[s->to];
-    r->at[s->to] = r->own[s->to];
+    int32_t truth = bits != 0, *truths = to;
+    float narrow = (float)x.f64, *floats = to;
+    uint64_t *words = to;
     /* A loop for each type becomes vectors: in a call over few elements this is most of the work. */
-    if (s->memory == HCY_EVAL_B32)
+    if (type == HCY_EVAL_B32)
         for (size_t i = 0; i < n; i++)
             truths[i] = truth;
-    else if (s->memory == HCY_EVAL_F32)
+    else if (type == HCY_EVAL_F32)
         for (size_t i = 0; i < n; i++)
             floats[i] = narrow;
     else
         for (size_t i = 0; i < n; i++)
             words[i] = bits;
+}
+
+/* The same number for all elements: made once for all pieces of a thread, which have up to n. */
+static void spread_value(const struct run *run, struct registers *r, const hcy_eval_step *s, size_t n)
+{
+    r->at[s->to] = r->own[s->to];
+    cpu_eval_spread(r->own[s->to], run->call.job->values[s->a], s->memory, n);
 }
 
 static void number_elements(struct registers *r, unsigned to, size_t begin, size_t n)
@@ -219,6 +223,23 @@ static void reduce_piece(const struct run *run, const struct registers *r, const
     }
 }
 
+/* The same by the program's own join, of both components at once where there are two. */
+static void reduce_own_piece(const struct run *run, const struct registers *r, const hcy_eval_step *s,
+                             const struct cpu_eval_own *own, const struct piece *p)
+{
+    union number one[2];
+    void *const results[2] = { &one[0], &one[1] };
+    size_t bytes = cpu_eval_bytes[s->memory], size = run->together > 1 ? run->span : p->n;
+    const char *first = r->at[s[0].a], *second = own->components > 1 ? r->at[s[1].a] : first;
+    char *to = run->call.operands[s->to].at + p->number * s->c * bytes;
+    for (size_t done = 0; done < p->n; done += size, to += s->c * bytes) {
+        const void *const from[2] = { first + done * own->bytes, second + done * own->bytes };
+        cpu_eval_reduce_own(results, own, from, size);
+        for (unsigned k = 0; k < own->components; k++)
+            run->loops->store[s->memory](to + k * bytes, 1, &one[k], 1);
+    }
+}
+
 /* A number for the whole piece; none where it begins its span. */
 static void load_carry(const struct run *run, struct registers *r, const hcy_eval_step *s, const struct piece *p)
 {
@@ -234,6 +255,37 @@ static void scan_piece(const struct run *run, struct registers *r, const hcy_eva
     r->at[s->to] = r->own[s->to];
     run->loops->scan[s->op](r->own[s->to], r->at[s->a], p->begin % run->span ? r->at[s->b] : NULL,
                             s->memory ? r->at[s->c] : NULL, run->together > 1 ? run->span : p->n, p->n);
+}
+
+static void scan_own_piece(const struct run *run, struct registers *r, const hcy_eval_step *s,
+                           const struct cpu_eval_own *own, const struct piece *p)
+{
+    /* Without a second component its place is the first one's, which nothing touches twice. */
+    const hcy_eval_step *t = &s[own->components - 1];
+    const void *const from[2] = { r->at[s->a], r->at[t->a] }, *const carry[2] = { r->at[s->b], r->at[t->b] },
+               *const first[2] = { r->at[s->c], r->at[t->c] };
+    void *const to[2] = { r->own[s->to], r->own[t->to] };
+    cpu_eval_scan_own(to, own, from, p->begin % run->span ? carry : NULL, s->memory ? first : NULL,
+                      run->together > 1 ? run->span : p->n, p->n);
+    r->at[s->to] = to[0];
+    r->at[t->to] = to[1];
+}
+
+/* The steps from this one on that the program's own join is for; how many they are, 0: none. */
+static uint32_t run_own(const struct run *run, struct registers *r, const hcy_eval_step *s, const struct piece *p)
+{
+    if (!HCY_EVAL_IS_OWN(s->op))
+        return 0;
+    const hcy_eval_program *program = run->call.program;
+    bool reduces = s->op >= HCY_EVAL_FIRST_REDUCTION;
+    bool narrow = s->op == HCY_EVAL_OWN_F32 || s->op == HCY_EVAL_SCAN_OWN_F32;
+    struct cpu_eval_own own = { &program->join, run->call.job->values, run->loops,
+                                reduces ? program->reduces : program->scans, narrow ? 4 : 8 };
+    if (reduces)
+        reduce_own_piece(run, r, s, &own, p);
+    else
+        scan_own_piece(run, r, s, &own, p);
+    return own.components;
 }
 
 static void run_step(const struct run *run, struct registers *r, const hcy_eval_step *s, const struct piece *p)
@@ -313,9 +365,11 @@ static void run_pieces(void *context, size_t first, size_t end, unsigned thread)
         spread_value(run, &r, &p->steps[i], total < HCY_EVAL_PIECE ? total : HCY_EVAL_PIECE);
     for (size_t k = first; k < end; k++) {
         const struct piece piece = find_piece(run, k);
-        for (uint32_t i = p->n_fixed; i < p->n_steps; i++)
+        for (uint32_t i = p->n_fixed, own; i < p->n_steps; i++)
             if (i + 1 < p->n_steps && run_pair(run, &r, &p->steps[i], piece.begin, piece.n))
                 i++;
+            else if ((own = run_own(run, &r, &p->steps[i], &piece)) > 0)
+                i += own - 1;
             else
                 run_step(run, &r, &p->steps[i], &piece);
     }

@@ -10,9 +10,12 @@
  *                         hcy_op_array("s", s), hcy_op_real("a", 0.5));
  *     }
  *
- * A text is statements with ';' between.  A statement is NAME = EXPRESSION (or +=, -=, *=, /=); NAME is an array that
- * is there, of the result's shape.  What is compiled for a text and its operands' types is kept while an array of that
- * device lives, and on disk where a device's compiler is asked; another call costs a look-up and a launch.
+ * A text is statements with ';' between, on any number of lines; behind # a line is a remark.  A statement is NAME =
+ * EXPRESSION (or +=, -=, *=, /=); NAME is an array that is there, of the result's shape, or names the expression for
+ * the statements behind it, as long as no array that it reads is written.  f(a, b) = EXPRESSION makes a function of up
+ * to 8 arguments, which knows these, the operands, and functions that stand before it.  What is compiled for a text
+ * and its operands' types is kept while an array of that device lives, and on disk where a device's compiler is asked;
+ * another call costs a look-up and a launch.
  *
  *   operators   || && ! (of truth)  | ^ & ~ (of bits)  == != < <= > >=  + - * / // % **, unary + -; as in Python
  *               comparisons bind less than |.  // and % are integers' and round towards minus infinity; / of integers
@@ -26,7 +29,9 @@
  *               x is fraction(x) * 2 ** exponent(x), as frexp() has it, and ldexp(x, n) is x * 2 ** n
  *   random      random(seed, index, stream) is 64 bits (uint64) of Philox 4x32-10, a number for each three integers
  *               (the stream may be left out: 0); of the same three, uniform() is float64 from 0 to less than 1,
- *               uniform32() such a float32, normal() float64 with mean 0 and deviation 1.  y = uniform(7, index)
+ *               uniform32() such a float32, normal() float64 with mean 0 and deviation 1.  y = uniform(7, index).  Of
+ *               64 random bits, below(n, bits) is an integer (int64) from 0 to n - 1, poisson(mean, bits) one of
+ *               Poisson's: y = poisson(x, random(7, index))
  *   reductions  of all elements, to a number that may stand anywhere in the expression: sum(x) prod(x) min(x) max(x)
  *               any(x) all(x) count(x) mean(x) var(x) std(x) dot(x, y) vdot(x, y) norm(x) norm1(x) norminf(x) argmin(x)
  *               argmax(x); or along some axes to an array, as NumPy has it: sum(x, axis=1), max(x, axis=(0, -1),
@@ -35,6 +40,13 @@
  *   scans       cumsum(x) cumprod(x) cummin(x) cummax(x): of each element what those up to it make, over all elements
  *               in C order or along axes, axis=1; in x's shape.  exclusive=True: up to the one before; the first is 0,
  *               1, or the end of the type (infinity) that changes nothing
+ *   one's own   reduce(f, x, none) and scan(f, x, none) join numbers by a function of two arguments, what was before
+ *               and what comes behind: one of the text's or ours, as in far(a, b) = where(abs(a) > abs(b), a, b); s =
+ *               reduce(far, x, 0).  x may be any expression; axis=, keepdims= and exclusive= as above.  `none`, a
+ *               number or the name of one, is what no elements make, and the first of an exclusive scan; it may be
+ *               left out elsewhere.  f knows its arguments and numbers, no arrays; it joins numbers of x's type, and
+ *               what it makes becomes that.  It should be associative, and need not commute: neighbours are joined by a
+ *               tree (<eval_format.h>) that is the same on every device, whatever f is.  Pairs are complex numbers
  *
  * Types.  Of two arrays NumPy's: int32 + float32 is float64, uint8 + int8 is int16, and so on; but float16 is
  * for storage, what is computed of it is float32.  Numbers in the text and of hcy_op_real() and so on take the arrays'
@@ -97,11 +109,12 @@ static inline hcy_operand hcy_op_complex(const char *name, double real, double i
     return o;
 }
 
-/* Asynchronous; arrays may be released at once.  HCY_EINVAL: the text, with the column of what is wrong; types or
- * shapes that do not go together; an axis that is not there; an array of another device than the queue's; min() or
- * max() of nothing.  HCY_ERANGE: an integer beyond the type that it takes.  HCY_EUNSUPPORTED: more than a statement may
- * have (8 arrays and results of reductions, 12 numbers, 32 intermediate results at a time), `index` along axes that
- * are not the last ones, or a device that has neither the kernel nor a compiler for it.  HCY_ENOMEM, HCY_ECOMPILE. */
+/* Asynchronous; arrays may be released at once.  HCY_EINVAL: the text, with the column of what is wrong, and its line
+ * if there are several; types or shapes that do not go together; an axis that is not there; an array of another device
+ * than the queue's; min() or max() of nothing.  HCY_ERANGE: an integer beyond its type.  HCY_EUNSUPPORTED:
+ * more than a statement may have (8 arrays and results of reductions, 12 numbers, 32 intermediate results at a time, 96
+ * operations of a function that joins), `index` along axes that are not the last ones, or a device that has neither the
+ * kernel nor a compiler for it.  HCY_ENOMEM, HCY_ECOMPILE.  Names that begin with hcy_ are the library's. */
 HCY_API int hcy_eval(hcy_queue *queue, const char *text, const hcy_operand *operands, size_t n) HCY_MUST_USE;
 
 /* The same with the operands as further arguments. */
