@@ -16,9 +16,14 @@ bool hcy__space_is_complex(const hcy_space *space)
     return space->dtype == HCY_COMPLEX64 || space->dtype == HCY_COMPLEX128;
 }
 
+bool hcy__is_single(const hcy_space *space)
+{
+    return space->dtype == HCY_FLOAT32 || space->dtype == HCY_COMPLEX64;
+}
+
 const char *hcy__real_name(int dtype)
 {
-    return dtype == HCY_FLOAT32 || dtype == HCY_COMPLEX64 ? "float32" : "float64";
+    return hcy__is_single(&(hcy_space){ .dtype = dtype }) ? "float32" : "float64";
 }
 
 int hcy__space_check(const hcy_space *space, const char *what)

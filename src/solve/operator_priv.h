@@ -30,6 +30,8 @@ int hcy__space_check(const hcy_space *space, const char *what);
 int64_t hcy__space_count(const hcy_space *space);
 bool hcy__space_same(const hcy_space *a, const hcy_space *b);
 bool hcy__space_is_complex(const hcy_space *space);
+/* Whether its numbers are floats, or pairs of these. */
+bool hcy__is_single(const hcy_space *space);
 /* "complex64 (3, 4)" */
 const char *hcy__space_text(char text[240], const hcy_space *space);
 /* A vector of it, undefined. */

@@ -19,6 +19,7 @@ struct hcy__method {
     bool is_square, has_l1;
     bool is_damped; /* l2 is the method's; else the operator is given rows for it */
     bool needs_adjoint, complex_numbers;
+    const char *stuck; /* what is said where `stuck` of the solver is not 0; NULL: it has none */
     int (*start)(hcy_solver *solver, hcy_array *b);
     int (*step)(hcy_solver *solver);
 };
@@ -34,10 +35,13 @@ struct hcy_solver {
     hcy_array *sums[2];                                         /* of a dot product in domain and range */
     hcy_array *norms;                                           /* one an iteration */
     hcy_array *padded;                                          /* b with the zeros of l2's rows, or NULL */
+    hcy_array *stuck;                                           /* float64: whether the last step led nowhere */
     bool started;
     int64_t iterations;
-    double first, last;
+    double first, last; /* residuals, where a run has looked */
+    bool looked;        /* the last run did, at its end */
     int reason;
+    const char *message;
 };
 
 extern const struct hcy__method hcy__method_cg, hcy__method_cg_normal, hcy__method_cgls, hcy__method_lsqr,
@@ -55,6 +59,8 @@ int hcy__solver_eval(hcy_solver *solver, const char *text, const hcy_operand *op
 int hcy__solver_dot(hcy_solver *solver, hcy_array *number, bool of_range, hcy_array *x, hcy_array *y);
 /* The residual of this iteration is the square root of a number. */
 int hcy__solver_note(hcy_solver *solver, hcy_array *square);
+/* The same where that is `scale` times too large. */
+int hcy__solver_note_over(hcy_solver *solver, hcy_array *square, hcy_array *scale);
 /* r = b - A x. */
 int hcy__solver_misfit(hcy_solver *solver, hcy_array *r, hcy_array *b);
 static inline int hcy__solver_apply(hcy_solver *s, hcy_array *y, hcy_array *x)

@@ -46,14 +46,25 @@ int hcy__solver_dot(hcy_solver *s, hcy_array *number, bool of_range, hcy_array *
     return status ? status : HCY_EVAL(s->queue, "number = real(sum)", OPERAND(number), OPERAND(sum));
 }
 
-int hcy__solver_note(hcy_solver *s, hcy_array *square)
+static int note_norm(hcy_solver *s, const char *text, hcy_array *square, hcy_array *scale)
 {
     hcy_array *norm = NULL;
     int status = hcy_array_slice(&norm, s->norms, "%lld", (long long)s->iterations);
     if (!status)
-        status = HCY_EVAL(s->queue, "norm = sqrt(real(square))", OPERAND(norm), OPERAND(square));
+        status = hcy_eval(s->queue, text,
+                          (const hcy_operand[]){ OPERAND(norm), OPERAND(square), OPERAND(scale) }, scale ? 3 : 2);
     hcy_array_release(norm);
     return status;
+}
+
+int hcy__solver_note(hcy_solver *s, hcy_array *square)
+{
+    return note_norm(s, "norm = sqrt(real(square))", square, NULL);
+}
+
+int hcy__solver_note_over(hcy_solver *s, hcy_array *square, hcy_array *scale)
+{
+    return note_norm(s, "norm = sqrt(square) / scale", square, scale);
 }
 
 int hcy__solver_misfit(hcy_solver *s, hcy_array *r, hcy_array *b)
@@ -129,6 +140,8 @@ static int make_vectors(hcy_solver *s)
     for (int i = 0; !status && i < m->n_numbers; i++)
         status =
             hcy__new_number(&s->n[i], s->op->dev, m->complex_numbers ? hcy__dot_type(domain) : HCY_FLOAT64);
+    if (!status && m->stuck)
+        status = hcy_array_full(&s->stuck, s->queue, HCY_FLOAT64, 0, NULL, 0);
     if (!status)
         status = hcy__new_number(&s->sums[0], s->op->dev, hcy__dot_type(domain));
     if (!status)
@@ -198,7 +211,7 @@ void hcy_solver_destroy(hcy_solver *s)
 {
     if (!s)
         return;
-    hcy_array *const arrays[] = { s->x, s->b, s->norms, s->padded, s->sums[0], s->sums[1] };
+    hcy_array *const arrays[] = { s->x, s->b, s->norms, s->padded, s->stuck, s->sums[0], s->sums[1] };
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
         hcy_array_release(arrays[i]);
     for (int i = 0; i < HCY__SOLVER_VECTORS; i++) {
@@ -255,6 +268,7 @@ int hcy_solver_start(hcy_solver *s, hcy_array *b, hcy_array *x0)
     s->b = b;
     s->iterations = s->reason = 0;
     s->first = s->last = 0;
+    s->message = NULL;
     status = s->method->start(s, s->padded ? s->padded : s->b);
     s->started = !status;
     return status;
@@ -275,7 +289,7 @@ int hcy_solver_step(hcy_solver *s)
     return status;
 }
 
-static int read_norm(double *norm, hcy_solver *s, int64_t iteration)
+static int read_norm(double *norm, const hcy_solver *s, int64_t iteration)
 {
     hcy_array *one = NULL;
     int status = hcy_array_slice(&one, s->norms, "%lld", (long long)iteration);
@@ -285,18 +299,42 @@ static int read_norm(double *norm, hcy_solver *s, int64_t iteration)
     return status;
 }
 
+/* Waits for the residuals, and says by them why the run is to end; a reason that is there stays where they are well. */
+static int read_state(hcy_solver_info *state, const hcy_solver *s)
+{
+    double stuck = 0;
+    int status = s->first > 0 ? 0 : read_norm(&state->first, s, 0);
+    if (!status)
+        status = read_norm(&state->last, s, s->iterations);
+    if (!status && s->stuck && s->iterations)
+        status = hcy_array_to_host(&stuck, s->queue, s->stuck);
+    if (status)
+        return status;
+    if (!isfinite(state->last)) {
+        state->reason = HCY_SOLVER_BREAKDOWN;
+        state->message = "the residual is no number: what is computed leaves the range of the vectors' type, or the "
+                         "data hold such numbers";
+    } else if (s->opts.tolerance > 0 && state->last <= s->opts.tolerance * state->first)
+        state->reason = HCY_SOLVER_TOLERANCE;
+    else if (stuck != 0) {
+        state->reason = HCY_SOLVER_BREAKDOWN;
+        state->message = s->method->stuck;
+    }
+    return 0;
+}
+
 /* Looks at the residual: why the run is to end, or 0. */
 static int look_at(int *reason, hcy_solver *s)
 {
-    int status = s->first > 0 ? 0 : read_norm(&s->first, s, 0);
-    if (!status)
-        status = read_norm(&s->last, s, s->iterations);
+    hcy_solver_info state = { .first = s->first };
+    int status = read_state(&state, s);
     if (status)
         return status;
-    if (!isfinite(s->last))
-        *reason = HCY_SOLVER_BREAKDOWN;
-    else if (s->opts.tolerance > 0 && s->last <= s->opts.tolerance * s->first)
-        *reason = HCY_SOLVER_TOLERANCE;
+    s->first = state.first;
+    s->last = state.last;
+    s->message = state.message;
+    *reason = state.reason;
+    s->looked = true;
     if (s->opts.callback && s->opts.callback(s->opts.user, s, s->iterations, s->last) && !*reason)
         *reason = HCY_SOLVER_CALLBACK;
     return 0;
@@ -307,15 +345,19 @@ int hcy_solver_run(hcy_solver *s, int64_t iterations)
     if (!s || iterations < 0)
         return hcy_fail(HCY_EINVAL, "hcy_solver_run: %s", s ? "a number of iterations below 0" : "no solver");
     const bool looks = s->opts.tolerance > 0 || s->opts.callback;
+    const int64_t left = s->opts.max_iterations - s->iterations, n = iterations < left ? iterations : left;
     int status = 0, reason = 0;
-    for (int64_t i = 0; !status && !reason && i < iterations && s->iterations < s->opts.max_iterations; i++) {
+    s->message = NULL;
+    s->looked = false;
+    for (int64_t i = 0; !status && !reason && i < n; i++) {
         status = hcy_solver_step(s);
-        const bool is_last = i + 1 == iterations || s->iterations == s->opts.max_iterations;
-        if (!status && looks && (is_last || s->iterations % s->opts.check_every == 0))
+        if (!status && looks && (i + 1 == n || s->iterations % s->opts.check_every == 0))
             status = look_at(&reason, s);
     }
+    if (!status && !reason)
+        reason = n < iterations ? HCY_SOLVER_MAX_ITERATIONS : HCY_SOLVER_ITERATIONS;
     if (!status)
-        s->reason = reason ? reason : HCY_SOLVER_ITERATIONS;
+        s->reason = reason;
     return status;
 }
 
@@ -357,5 +399,8 @@ int hcy_solver_get_info(hcy_solver_info *info, const hcy_solver *s)
     known.first = s->first;
     known.last = s->last;
     known.step = s->opts.step;
-    return hcy__sized_write(info, &known, sizeof known, "hcy_solver_info");
+    known.message = s->message;
+    /* A run that did not look has not waited for its residual, which alone shows that nothing came of it. */
+    int status = s->started && s->reason && !s->looked ? read_state(&known, s) : 0;
+    return status ? status : hcy__sized_write(info, &known, sizeof known, "hcy_solver_info");
 }

@@ -55,7 +55,8 @@ enum hcy_solver_reason {
     HCY_SOLVER_ITERATIONS = 1, /* those that were asked for are done */
     HCY_SOLVER_TOLERANCE,
     HCY_SOLVER_CALLBACK, /* said so */
-    HCY_SOLVER_BREAKDOWN /* the residual is no number */
+    HCY_SOLVER_BREAKDOWN,     /* the residual is no number, or the method can go no further: `message` says which */
+    HCY_SOLVER_MAX_ITERATIONS /* fewer than were asked for: the solver was made for no more */
 };
 
 typedef struct hcy_solver_options {
@@ -89,8 +90,9 @@ HCY_API void hcy_solver_destroy(hcy_solver *solver); /* NULL is fine */
 HCY_API int hcy_solver_start(hcy_solver *solver, hcy_array *b, hcy_array *x0) HCY_MUST_USE;
 /* One iteration; does not wait.  HCY_ESTATE: not started; HCY_ERANGE: beyond max_iterations. */
 HCY_API int hcy_solver_step(hcy_solver *solver) HCY_MUST_USE;
-/* So many iterations more, or fewer if tolerance or callback end it; goes on where the last run or step ended.  With
- * neither it does not wait. */
+/* So many iterations more, or fewer if tolerance, callback, a breakdown or max_iterations end it, which is no failure:
+ * hcy_solver_get_info() has the reason.  Goes on where the last run or step ended.  With neither tolerance nor callback
+ * it does not wait. */
 HCY_API int hcy_solver_run(hcy_solver *solver, int64_t iterations) HCY_MUST_USE;
 /* The solver's own x, retained: commands of its queue read what the steps so far made; later steps change it. */
 HCY_API int hcy_solver_get_x(hcy_array **x, const hcy_solver *solver) HCY_MUST_USE;
@@ -103,11 +105,13 @@ typedef struct hcy_solver_info {
     const char *method;  /* "cgls"; static */
     int64_t iterations;  /* since the start */
     int reason;          /* HCY_SOLVER_ITERATIONS ... of the last run; 0: none has ended */
-    double first, last;  /* residuals as they were last looked at by a run; 0: not yet */
+    double first, last;  /* residuals of the start and where the last run ended; 0: none has */
     double step;         /* ISTA, FISTA */
+    const char *message; /* of HCY_SOLVER_BREAKDOWN: what happened; static.  Else NULL */
 } hcy_solver_info;
-#define HCY_SOLVER_INFO_INIT { sizeof(hcy_solver_info), NULL, 0, 0, 0, 0, 0 }
-/* *info begins with HCY_SOLVER_INFO_INIT.  Does not wait. */
+#define HCY_SOLVER_INFO_INIT { sizeof(hcy_solver_info), NULL, 0, 0, 0, 0, 0, NULL }
+/* *info begins with HCY_SOLVER_INFO_INIT.  Waits for the residual after a run that had no reason to look at it
+ * (neither tolerance nor callback), as a solution that is no number shows there. */
 HCY_API int hcy_solver_get_info(hcy_solver_info *info, const hcy_solver *solver) HCY_MUST_USE;
 
 /* The largest singular value of an operator, by so many iterations from random numbers of `seed`; never too large but
