@@ -170,7 +170,8 @@ static void read_result(double complex *x, hcy_queue *q, const hcy_solver *s)
 /* With `few`, whether a method is left out. */
 static bool passes_over(int method)
 {
-    return few && method != HCY_SOLVER_CG_NORMAL && method != HCY_SOLVER_LSQR && method != HCY_SOLVER_FISTA;
+    return few && method != HCY_SOLVER_CG_NORMAL && method != HCY_SOLVER_LSQR && method != HCY_SOLVER_FISTA &&
+           method != HCY_SOLVER_ADMM;
 }
 
 /* --- Solutions --- */
@@ -297,7 +298,7 @@ static void test_parts(void)
 {
     static double complex whole[COLUMNS];
     struct problem p;
-    for (int method = HCY_SOLVER_CG_NORMAL; method <= HCY_SOLVER_FISTA; method++) {
+    for (int method = HCY_SOLVER_CG_NORMAL; method <= HCY_SOLVER_SPLIT_BREGMAN; method++) {
         hcy_solver_options o = options_of(method, 0);
         if (method == HCY_SOLVER_BICGSTAB || passes_over(method))
             continue;
@@ -429,7 +430,8 @@ static void test_breakdowns(void)
     }
 }
 
-/* A whose square no float can have: CGLS finds what it finds of A itself, to the bit where the factor is a power of 2. */
+/* A whose square no float can have: CGLS finds what it finds of A itself, to the bit where the factor is a power of
+ * 2. */
 static void test_scales(void)
 {
     static const int powers[] = { 0, 90, -90 };
@@ -492,7 +494,7 @@ static void test_no_product(void)
     static const double complex numbers[2][4] = { { 0, 0, 0, 0 }, { 1, 0, 0, 0 } }, ones[2] = { 1, 1 };
     hcy_array *b = array_on(dev, HCY_FLOAT64, 1, 2, 0, ones);
     double complex after[2][2];
-    for (int method = HCY_SOLVER_CG; method <= HCY_SOLVER_FISTA; method++)
+    for (int method = HCY_SOLVER_CG; method <= HCY_SOLVER_SPLIT_BREGMAN; method++)
         for (int k = 0; k < (method == HCY_SOLVER_CG ? 2 : 1); k++) {
             hcy_array *a = array_on(dev, HCY_FLOAT64, 2, 2, 2, numbers[k]);
             hcy_operator *op = NULL;
@@ -543,7 +545,7 @@ static void test_bits(void)
 
 static void test_memory(void)
 {
-    for (int method = HCY_SOLVER_CG_NORMAL; method <= HCY_SOLVER_FISTA; method++) {
+    for (int method = HCY_SOLVER_CG_NORMAL; method <= HCY_SOLVER_SPLIT_BREGMAN; method++) {
         hcy_solver_options o = options_of(method, 0.5);
         hcy_pool_stats before, after;
         struct problem p;
@@ -568,7 +570,7 @@ static void test_memory(void)
 static void test_asynchrony(void)
 {
     static double complex free_one[COLUMNS], held[COLUMNS];
-    for (int method = HCY_SOLVER_CG_NORMAL; method <= HCY_SOLVER_FISTA; method++) {
+    for (int method = HCY_SOLVER_CG_NORMAL; method <= HCY_SOLVER_SPLIT_BREGMAN; method++) {
         hcy_solver_options o = options_of(method, 0.5);
         hcy_queue *q = cts_queue(dev);
         struct problem p;

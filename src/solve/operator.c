@@ -79,6 +79,17 @@ int hcy__vector_part(hcy_array **out, const hcy_array *vector, int64_t first, co
     return 0;
 }
 
+int hcy__vector_rows(hcy_array **view, const hcy_array *a, int axis, int64_t first, int64_t count)
+{
+    int status = hcy__array_view(view, a);
+    if (status)
+        return status;
+    (*view)->offset += first * a->strides[axis];
+    (*view)->shape[axis] = count;
+    (*view)->count = a->shape[axis] ? a->count / a->shape[axis] * count : 0;
+    return 0;
+}
+
 /* --- Turns --- */
 
 void hcy__turn_init(struct hcy__turn *turn)

@@ -38,6 +38,11 @@ const char *hcy__space_text(char text[240], const hcy_space *space);
 int hcy__space_vector(hcy_array **vector, hcy_device *dev, const hcy_space *space);
 /* Elements from `first` on of a contiguous vector, in a space's shape. */
 int hcy__vector_part(hcy_array **part, const hcy_array *vector, int64_t first, const hcy_space *space);
+/* Rows `first` to `first + count` of an array along an axis. */
+int hcy__vector_rows(hcy_array **rows, const hcy_array *a, int axis, int64_t first, int64_t count);
+/* Differences along the last axes; messages name the function. */
+int hcy__gradient_of(hcy_operator **op, hcy_device *dev, const hcy_space *space, int n_axes, int kind,
+                     const char *function);
 
 /* "float32" for complex64 and float32, "float64" for the others. */
 const char *hcy__real_name(int dtype);

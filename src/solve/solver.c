@@ -15,6 +15,9 @@ static const struct hcy__method *const methods[] = {
     [HCY_SOLVER_CGLS] = &hcy__method_cgls, [HCY_SOLVER_LSQR] = &hcy__method_lsqr,
     [HCY_SOLVER_LSMR] = &hcy__method_lsmr, [HCY_SOLVER_BICGSTAB] = &hcy__method_bicgstab,
     [HCY_SOLVER_ISTA] = &hcy__method_ista, [HCY_SOLVER_FISTA] = &hcy__method_fista,
+    [HCY_SOLVER_PRIMAL_DUAL] = &hcy__method_primal_dual,
+    [HCY_SOLVER_ADMM] = &hcy__method_admm,
+    [HCY_SOLVER_SPLIT_BREGMAN] = &hcy__method_split_bregman,
 };
 
 /* --- What methods compute with --- */
@@ -73,11 +76,43 @@ int hcy__solver_misfit(hcy_solver *s, hcy_array *r, hcy_array *b)
     return status ? status : HCY_EVAL(s->queue, "r = b - r", OPERAND(r), OPERAND(b));
 }
 
+int hcy__solver_gradient(hcy_solver *s, hcy_array *g, hcy_array *r, hcy_array *y)
+{
+    /* With a Gram operator both spaces are one, and the product is the gradient's already. */
+    hcy_array *b = s->b, *product = s->opts.is_gram ? g : r;
+    int status = hcy__solver_apply(s, product, y);
+    if (!status)
+        status = SOLVER_EVAL(s, "r -= b", hcy_op_array("r", product), OPERAND(b));
+    return status || s->opts.is_gram ? status : hcy__solver_adjoint(s, g, r);
+}
+
 /* --- Making --- */
+
+/* What options say of regularisers. */
+static int check_terms(const hcy_solver_options *o)
+{
+    const struct hcy__method *m = methods[o->method];
+    if (o->n_proximals && !o->proximals)
+        return hcy_fail(HCY_EINVAL, "hcy_solver_create: %zu regularisers, and none is given", o->n_proximals);
+    if ((o->n_proximals || o->l1 > 0) && !m->n_terms)
+        return hcy_fail(HCY_EINVAL, "hcy_solver_create: %s has no l1 and no regularisers; ISTA and others have",
+                        m->name);
+    if (o->n_proximals > (size_t)m->n_terms || o->n_proximals + (o->l1 > 0) > (size_t)m->n_terms)
+        return hcy_fail(HCY_EINVAL, "hcy_solver_create: %s takes %d regularisers at most, l1 among them", m->name,
+                        m->n_terms);
+    if (!(o->sigma >= 0 && o->rho >= 0) || isinf(o->sigma + o->rho))
+        return hcy_fail(HCY_EINVAL, "hcy_solver_create: sigma and rho are finite and not below 0");
+    if (o->inner < 0 || o->add_back < 1)
+        return hcy_fail(HCY_EINVAL, "hcy_solver_create: %d inner steps, data added back every %d", o->inner,
+                        o->add_back);
+    if (o->is_gram && !m->n_terms)
+        return hcy_fail(HCY_EINVAL, "hcy_solver_create: %s knows no Gram operator as such; CG is for it", m->name);
+    return 0;
+}
 
 static int check_options(const hcy_solver_options *o)
 {
-    if (o->method < HCY_SOLVER_CG || o->method > HCY_SOLVER_FISTA)
+    if (o->method < HCY_SOLVER_CG || o->method > HCY_SOLVER_SPLIT_BREGMAN)
         return hcy_fail(HCY_EINVAL, "hcy_solver_create: %d is no method", o->method);
     const struct hcy__method *m = methods[o->method];
     if (o->max_iterations < 1 || o->check_every < 1)
@@ -93,20 +128,18 @@ static int check_options(const hcy_solver_options *o)
         isinf(o->l2 + o->l1 + o->tolerance + o->step))
         return hcy_fail(HCY_EINVAL,
                         "hcy_solver_create: l2, l1, tolerance and step are finite and not below 0");
-    if (o->l1 > 0 && !m->has_l1)
-        return hcy_fail(HCY_EINVAL, "hcy_solver_create: %s has no l1; ISTA and FISTA have", m->name);
     if (o->l2 > 0 && !m->is_damped && m->is_square)
         return hcy_fail(HCY_EINVAL, "hcy_solver_create: %s has no l2; hcy_operator_sum() adds it to A",
                         m->name);
-    return 0;
+    return check_terms(o);
 }
 
-static int check_operator_for(const struct hcy__method *m, const hcy_operator *op)
+static int check_operator_for(const struct hcy__method *m, const hcy_operator *op, bool is_gram)
 {
-    if (m->needs_adjoint && !op->desc.adjoint)
+    if (m->needs_adjoint && !op->desc.adjoint && !is_gram)
         return hcy_fail(HCY_EUNSUPPORTED, "hcy_solver_create: %s needs an adjoint, which operator %s has not",
                         m->name, op->desc.name);
-    if (m->is_square && !hcy__space_same(&op->desc.domain, &op->desc.range))
+    if ((m->is_square || is_gram) && !hcy__space_same(&op->desc.domain, &op->desc.range))
         return hcy_fail(HCY_EINVAL, "hcy_solver_create: %s is for operators whose domain is their range",
                         m->name);
     return 0;
@@ -152,21 +185,6 @@ static int make_vectors(hcy_solver *s)
     return status;
 }
 
-/* The power iteration comes from below: a twentieth more is safe, and costs a twentieth of the speed. */
-static int find_step(hcy_solver *s)
-{
-    enum { ITERATIONS = 30 };
-    double norm = 0;
-    int status = hcy_operator_norm(&norm, s->queue, s->op, ITERATIONS, 1);
-    double most = 1.05 * norm * norm + s->opts.l2;
-    if (!status && !(most >= 0 && isfinite(most)))
-        status = hcy_fail(HCY_EINVAL, "hcy_solver_create: no step for an operator of norm %g", norm);
-    /* An operator that makes 0 of all, as weights of 0 do, has no gradient that a step could be too long for. */
-    if (!status)
-        s->opts.step = most > 0 ? 1 / most : 1;
-    return status;
-}
-
 int hcy_solver_create(hcy_solver **out, hcy_queue *queue, hcy_operator *op, const hcy_solver_options *user)
 {
     hcy_solver_options opts = HCY_SOLVER_OPTIONS_INIT;
@@ -179,7 +197,7 @@ int hcy_solver_create(hcy_solver **out, hcy_queue *queue, hcy_operator *op, cons
     if (!status)
         status = check_options(&opts);
     if (!status)
-        status = check_operator_for(methods[opts.method], op);
+        status = check_operator_for(methods[opts.method], op, opts.is_gram);
     if (!status && hcy_queue_device(queue) != op->dev)
         status = hcy_fail(HCY_EINVAL, "hcy_solver_create: queue and operator are of two devices");
     if (status)
@@ -198,8 +216,12 @@ int hcy_solver_create(hcy_solver **out, hcy_queue *queue, hcy_operator *op, cons
         s->op = hcy_operator_retain(op);
     if (!status)
         status = make_vectors(s);
-    if (!status && s->method->has_l1 && opts.step == 0)
-        status = find_step(s);
+    if (!status)
+        status = hcy__terms_make(s);
+    if (!status)
+        status = hcy__terms_find_steps(s);
+    /* The caller's array of regularisers need not outlive the call. */
+    s->opts.proximals = NULL;
     if (status)
         hcy_solver_destroy(s);
     else
@@ -220,6 +242,7 @@ void hcy_solver_destroy(hcy_solver *s)
     }
     for (int i = 0; i < HCY__SOLVER_NUMBERS; i++)
         hcy_array_release(s->n[i]);
+    hcy__terms_free(s);
     hcy_operator_release(s->op);
     hcy_operator_release(s->given);
     hcy_queue_release(s->queue);
@@ -269,7 +292,9 @@ int hcy_solver_start(hcy_solver *s, hcy_array *b, hcy_array *x0)
     s->iterations = s->reason = 0;
     s->first = s->last = 0;
     s->message = NULL;
-    status = s->method->start(s, s->padded ? s->padded : s->b);
+    status = hcy__terms_reset(s);
+    if (!status)
+        status = s->method->start(s, s->padded ? s->padded : s->b);
     s->started = !status;
     return status;
 }
@@ -400,6 +425,7 @@ int hcy_solver_get_info(hcy_solver_info *info, const hcy_solver *s)
     known.last = s->last;
     known.step = s->opts.step;
     known.message = s->message;
+    known.rho = s->opts.rho;
     /* A run that did not look has not waited for its residual, which alone shows that nothing came of it. */
     int status = s->started && s->reason && !s->looked ? read_state(&known, s) : 0;
     return status ? status : hcy__sized_write(info, &known, sizeof known, "hcy_solver_info");
