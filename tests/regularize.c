@@ -190,10 +190,10 @@ static void test_wavelets(void)
         check_filter(taps);
         hcy_space line = space_of(HCY_COMPLEX128, 1, 16, 0, 0), image = space_of(HCY_FLOAT64, 2, 12, 20, 0),
                   block = space_of(HCY_COMPLEX64, 3, 8, 4, 12), frames = space_of(HCY_COMPLEX128, 3, 3, 8, 16);
-        check_wavelet(&line, 1, taps, 4);
         check_wavelet(&frames, 2, taps, 3);
         if (few)
-            continue;
+            return;
+        check_wavelet(&line, 1, taps, 4);
         check_wavelet(&image, 2, taps, 2);
         block.shape[0] = 4;
         check_wavelet(&block, 2, taps, 1);
@@ -460,7 +460,7 @@ static void check_minimum(int method, int dtype, bool wavelet, bool is_gram, dou
 static void test_minima(void)
 {
     static const int methods[] = { HCY_SOLVER_PRIMAL_DUAL, HCY_SOLVER_ADMM, HCY_SOLVER_FISTA };
-    for (int i = 0; i < (few ? 2 : 3); i++) {
+    for (int i = 0; i < (few ? 1 : 3); i++) {
         check_minimum(methods[i], HCY_FLOAT64, false, false, 0);
         if (few)
             continue;
@@ -513,6 +513,124 @@ static void test_bregman(void)
     solve(x, &p, HCY_SOLVER_ADMM, 1, false, 300);
     ok(worst_of(x, steps, COLUMNS) > 1e-3, "which no weight of the misfit gives");
     free_problem(&p);
+}
+
+/* --- PyNUFFT's phantom from its trajectory --- */
+
+enum { SIDE = 256 };
+
+static bool read_data(hcy_host_array *a, const char *name)
+{
+    const char *path = test_data(name);
+    if (path && access(path, R_OK) == 0 && hcy_host_array_read(a, path) == 0)
+        return true;
+    skip(1, "no %s in HALCYON_TEST_DATA, or no zlib", name);
+    return false;
+}
+
+static int make_plan(hcy_nufft **plan, const hcy_host_array *points)
+{
+    hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
+    size_t n = points->shape[0];
+    const double *both = points->data;
+    float *of[2] = { malloc(n * sizeof(float)), malloc(n * sizeof(float)) };
+    if (!of[0] || !of[1])
+        bail_out("out of memory");
+    for (size_t i = 0; i < 2 * n; i++)
+        of[i % 2][i / 2] = (float)both[i];
+    desc.type = desc.dim = 2;
+    desc.precision = HCY_F32;
+    desc.modes[0] = desc.modes[1] = SIDE;
+    desc.eps = 1e-4;
+    int status = hcy_nufft_create(plan, dev, &desc, NULL);
+    if (!status)
+        status = hcy_nufft_set_points(*plan, n, (const void *[]){ of[0], of[1] }, 0, NULL);
+    free(of[0]);
+    free(of[1]);
+    return status;
+}
+
+/* The relative norm of the magnitudes' difference, as PyNUFFT has it. */
+static double error_of(hcy_solver *solver, const double *phantom)
+{
+    static float complex x[SIDE * SIDE];
+    double off = 0, norm = 0;
+    hcy_array *a = NULL;
+    if (hcy_solver_get_x(&a, solver) || hcy_array_to_host(x, queue, a))
+        bail_out("%s", hcy_last_error()->text);
+    hcy_array_release(a);
+    for (int i = 0; i < SIDE * SIDE; i++) {
+        off += pow(cabsf(x[i]) - fabs(phantom[i]), 2);
+        norm += phantom[i] * phantom[i];
+    }
+    return sqrt(off / norm);
+}
+
+static double reconstruct(hcy_operator *op, hcy_array *b, const hcy_solver_options *o, const double *phantom)
+{
+    hcy_solver *solver = NULL;
+    int status = hcy_solver_create(&solver, queue, op, o);
+    if (!status)
+        status = hcy_solver_start(solver, b, NULL);
+    if (!status)
+        status = hcy_solver_run(solver, o->max_iterations);
+    if (status)
+        bail_out("%s", hcy_last_error()->text);
+    double error = error_of(solver, phantom);
+    hcy_solver_destroy(solver);
+    return error;
+}
+
+static void test_phantom(void)
+{
+    hcy_host_array points = HCY_HOST_ARRAY_INIT, phantom = HCY_HOST_ARRAY_INIT;
+    hcy_solver_options o = HCY_SOLVER_OPTIONS_INIT;
+    hcy_nufft *plan = NULL;
+    hcy_operator *op = NULL;
+    hcy_proximal *tv = NULL;
+    hcy_array *x = NULL, *b = NULL;
+    hcy_space image = space_of(HCY_COMPLEX64, 2, SIDE, SIDE, 0);
+    if (!read_data(&points, "nufft/om2D.npz") || !read_data(&phantom, "nufft/phantom_256_256.npz")) {
+        hcy_host_array_free(&points);
+        return;
+    }
+    int status = make_plan(&plan, &points);
+    if (status == HCY_EUNSUPPORTED)
+        skip(1, "%s", hcy_last_error()->text);
+    else {
+        static float complex numbers[SIDE * SIDE];
+        for (int i = 0; i < SIDE * SIDE; i++)
+            numbers[i] = (float)((const double *)phantom.data)[i];
+        status = cts_first(status, hcy_array_from_host(&x, dev, HCY_COMPLEX64, 2, image.shape, numbers));
+        status = cts_first(
+            status, hcy_array_empty(&b, dev, HCY_COMPLEX64, 1, (int64_t[]){ (int64_t)points.shape[0] }));
+        status = cts_first(status, hcy_operator_nufft(&op, plan));
+        status = cts_first(status, hcy_operator_apply(queue, b, op, x));
+        /* lambda is a small part of A^H A's eigenvalues, whose mean is the number of points. */
+        status = cts_first(status, hcy_proximal_tv(&tv, dev, &image, 2, HCY_TV_ISOTROPIC, 500));
+        st_ok(status, "PyNUFFT's phantom at its points");
+        o.method = HCY_SOLVER_CG_NORMAL;
+        o.max_iterations = 20;
+        double error = reconstruct(op, b, &o, phantom.data);
+        ok(error <= 0.108, "20 iterations of CG: %.4f", error);
+        o.method = HCY_SOLVER_ADMM;
+        o.proximals = &tv;
+        o.n_proximals = 1;
+        error = reconstruct(op, b, &o, phantom.data);
+        ok(error <= 0.039, "20 iterations of ADMM with total variation: %.4f", error);
+        o.method = HCY_SOLVER_SPLIT_BREGMAN;
+        o.add_back = 1;
+        error = reconstruct(op, b, &o, phantom.data);
+        ok(error <= 0.039, "and of split Bregman: %.4f", error);
+    }
+    (void)!hcy_queue_finish(queue);
+    hcy_operator_release(op);
+    hcy_proximal_release(tv);
+    hcy_nufft_destroy(plan);
+    hcy_array_release(x);
+    hcy_array_release(b);
+    hcy_host_array_free(&points);
+    hcy_host_array_free(&phantom);
 }
 
 /* --- What is refused --- */
@@ -577,6 +695,7 @@ int main(int argc, char **argv)
     if (!few) {
         test_several();
         test_bregman();
+        test_phantom();
         test_refusals();
     }
     (void)!hcy_queue_finish(queue);

@@ -90,14 +90,38 @@ static int find_curvature(double *most, hcy_solver *s)
     return status;
 }
 
+/* The mean eigenvalue of A^H A, and l2: what |A v|^2 / |v|^2 of random v is near to (Hutchinson). */
+static int find_mean(double *mean, hcy_solver *s)
+{
+    hcy_array *v = s->d[0], *av = s->r[0];
+    double squares[2] = { 0, 0 };
+    int status = hcy__vector_random(s->queue, v, &s->op->desc.domain, 1, 0);
+    if (!status)
+        status = hcy__solver_apply(s, av, v);
+    if (!status)
+        status = hcy__solver_dot(s, s->n[0], false, v, v);
+    if (!status)
+        status = hcy__solver_dot(s, s->n[1], true, s->opts.is_gram ? v : av, av);
+    for (int i = 0; !status && i < 2; i++)
+        status = hcy_array_to_host(&squares[i], s->queue, s->n[i]);
+    if (status)
+        return status;
+    *mean = squares[0] > 0 ? squares[1] / squares[0] + s->opts.l2 : s->opts.l2;
+    if (!(*mean >= 0) || isinf(*mean))
+        return hcy_fail(HCY_EINVAL, "hcy_solver_create: no weight for an operator that makes %g of 1", *mean);
+    return 0;
+}
+
 int hcy__terms_find_steps(hcy_solver *s)
 {
     hcy_solver_options *o = &s->opts;
-    double most = 0, squares = 0, duals = 0;
+    double most = 0, mean = 0, squares = 0, duals = 0;
     const bool wants_step = s->method->has_step && o->step == 0,
                wants_sigma = s->method->has_step && !s->method->maps_whole && o->sigma == 0 && s->n_terms,
                wants_rho = s->method->has_penalty && o->rho == 0;
-    int status = wants_step || wants_sigma || wants_rho ? find_curvature(&most, s) : 0;
+    int status = wants_step || wants_sigma ? find_curvature(&most, s) : 0;
+    if (!status && wants_rho)
+        status = find_mean(&mean, s);
     if (status)
         return status;
     for (int i = 0; i < s->n_terms; i++) {
@@ -111,6 +135,6 @@ int hcy__terms_find_steps(hcy_solver *s)
     if (wants_step)
         o->step = 1 / (most + duals);
     if (wants_rho)
-        o->rho = squares > 0 ? most / (10 * squares) : 1;
+        o->rho = squares * mean > 0 ? mean / (4 * squares) : 1;
     return 0;
 }

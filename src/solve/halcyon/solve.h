@@ -97,7 +97,9 @@ typedef struct hcy_solver_options {
      * before ended.  ADMM, SPLIT_BREGMAN: steps of CG.  0: 10 and 5. */
     int inner;
     double sigma; /* PRIMAL_DUAL: the dual's step; 0: each K's own, (|A|^2 + l2) / (|K|^2 * how many are dual) */
-    double rho;   /* ADMM, SPLIT_BREGMAN: the weight of |K x - z|^2 / 2; 0: (|A|^2 + l2) / (10 * the sum of |K|^2) */
+    /* ADMM, SPLIT_BREGMAN: the weight of |K x - z|^2 / 2; 0: a quarter of the mean eigenvalue of A^H A + l2, which a
+     * random vector shows, over the sum of |K|^2. */
+    double rho;
     int add_back; /* SPLIT_BREGMAN: iterations from one adding of what is left of the data to the next, above 0 */
 } hcy_solver_options;
 #define HCY_SOLVER_OPTIONS_INIT \
