@@ -515,6 +515,151 @@ static void test_bregman(void)
     free_problem(&p);
 }
 
+/* --- Gradients of the misfit --- */
+
+enum { POINTS = 40, MODES0 = 10, MODES1 = 7, FRAMES = 2 };
+
+struct sampling {
+    double x[2][POINTS];
+    double complex m[FRAMES][MODES0 * MODES1], d[FRAMES][POINTS];
+};
+
+/* The value, and the gradient in the points and the image, of direct sums. */
+static double sum_directly(double g[2][POINTS], double complex gm[FRAMES][MODES0 * MODES1], const struct sampling *s,
+                           int order)
+{
+    double value = 0;
+    memset(g, 0, sizeof(double[2][POINTS]));
+    memset(gm, 0, sizeof(double complex[FRAMES][MODES0 * MODES1]));
+    for (int f = 0; f < FRAMES; f++)
+        for (int j = 0; j < POINTS; j++) {
+            double complex wave[MODES0 * MODES1], r = -s->d[f][j], slope[2] = { 0, 0 };
+            for (int i = 0; i < MODES0 * MODES1; i++) {
+                int k[2] = { i / MODES1, i % MODES1 };
+                for (int d = 0; d < 2; d++) {
+                    int n = d ? MODES1 : MODES0;
+                    k[d] = order == HCY_NUFFT_CENTRED ? k[d] - n / 2 : k[d] < n - n / 2 ? k[d] : k[d] - n;
+                }
+                wave[i] = cexp(-I * (k[0] * s->x[0][j] + k[1] * s->x[1][j]));
+                r += s->m[f][i] * wave[i];
+                for (int d = 0; d < 2; d++)
+                    slope[d] += -I * k[d] * s->m[f][i] * wave[i];
+            }
+            value += creal(r * conj(r)) / 2;
+            for (int d = 0; d < 2; d++)
+                g[d][j] += creal(conj(r) * slope[d]);
+            for (int i = 0; i < MODES0 * MODES1; i++)
+                gm[f][i] += conj(wave[i]) * r;
+        }
+    return value;
+}
+
+/* The value that is computed, and the gradients where they are wanted. */
+static int differentiate(double *value, double g[2][POINTS], double complex gm[FRAMES][MODES0 * MODES1],
+                         double complex gd[FRAMES][POINTS], const struct sampling *s, int order)
+{
+    hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
+    hcy_nufft_options opts = HCY_NUFFT_OPTIONS_INIT;
+    hcy_space modes = space_of(HCY_COMPLEX128, 3, FRAMES, MODES0, MODES1),
+              samples = space_of(HCY_COMPLEX128, 2, FRAMES, POINTS, 0), points = space_of(HCY_FLOAT64, 2, 2, POINTS, 0),
+              number = space_of(HCY_FLOAT64, 0, 0, 0, 0);
+    hcy_nufft *plan = NULL;
+    hcy_misfit *misfit = NULL;
+    desc.type = desc.dim = 2;
+    desc.modes[0] = MODES0;
+    desc.modes[1] = MODES1;
+    desc.sign = -1;
+    desc.n_transforms = FRAMES;
+    desc.eps = 1e-13;
+    opts.order = order;
+    /* A grid in one of both: so few points would be summed directly. */
+    opts.upsampling = order == HCY_NUFFT_CENTRED ? 2 : 0;
+    int status = hcy_nufft_create(&plan, dev, &desc, &opts);
+    if (!status)
+        status = hcy_nufft_set_points(plan, POINTS, (const void *[]){ s->x[0], s->x[1] }, 0, NULL);
+    if (!status)
+        status = hcy_misfit_create(&misfit, plan);
+    hcy_array *const a[] = { vector_of(&modes, s->m[0]), vector_of(&samples, s->d[0]), empty_of(&modes),
+                             empty_of(&samples), empty_of(&points), empty_of(&number) };
+    if (!status)
+        status = hcy_misfit_gradient(queue, a[5], gm ? a[2] : NULL, gd ? a[3] : NULL, g ? a[4] : NULL, misfit, a[0],
+                                     a[1]);
+    if (!status)
+        status = hcy_array_to_host(value, queue, a[5]);
+    if (!status && g)
+        status = hcy_array_to_host(g, queue, a[4]);
+    if (!status && gm)
+        status = hcy_array_to_host(gm, queue, a[2]);
+    if (!status && gd)
+        status = hcy_array_to_host(gd, queue, a[3]);
+    hcy_misfit_destroy(misfit);
+    (void)!hcy_queue_finish(queue);
+    hcy_nufft_destroy(plan);
+    for (int i = 0; i < 6; i++)
+        hcy_array_release(a[i]);
+    return status;
+}
+
+static void check_gradients(int order)
+{
+    static struct sampling s;
+    static double g[2][POINTS], wanted[2][POINTS];
+    static double complex gm[FRAMES][MODES0 * MODES1], wanted_m[FRAMES][MODES0 * MODES1], gd[FRAMES][POINTS];
+    uint64_t seed = 17;
+    double value = 0, off = 0, scale = 0, ends[2];
+    hcy_space modes = space_of(HCY_COMPLEX128, 3, FRAMES, MODES0, MODES1),
+              samples = space_of(HCY_COMPLEX128, 2, FRAMES, POINTS, 0);
+    fill_vector(s.m[0], &modes, 5);
+    fill_vector(s.d[0], &samples, 6);
+    for (int j = 0; j < 2 * POINTS; j++)
+        s.x[j % 2][j / 2] = 3.14 * next_real(&seed);
+    int status = differentiate(&value, g, gm, gd, &s, order);
+    if (status == HCY_EUNSUPPORTED) {
+        skip(1, "%s", hcy_last_error()->text);
+        return;
+    }
+    st_ok(status, "gradients of a misfit, modes in order %d", order);
+    double direct = sum_directly(wanted, wanted_m, &s, order);
+    ok(fabs(value / direct - 1) < 1e-11, "the value is that of direct sums");
+    for (int j = 0; j < 2 * POINTS; j++) {
+        off = fmax(off, fabs(g[j % 2][j / 2] - wanted[j % 2][j / 2]));
+        scale = fmax(scale, fabs(wanted[j % 2][j / 2]));
+    }
+    ok(off < 1e-10 * scale, "so is the gradient in the points (%g)", off / scale);
+    off = worst_of(gm[0], wanted_m[0], FRAMES * MODES0 * MODES1);
+    ok(off < 1e-10 * POINTS, "and that in the image (%g)", off);
+    /* Fourth-order differences of what is computed itself, along one direction in all that there is. */
+    double slope = 0, sum = 0;
+    static const double at[4] = { -2, -1, 1, 2 }, weights[4] = { 1, -8, 8, -1 };
+    for (int i = 0; i < 4; i++) {
+        static struct sampling moved;
+        const double h = 1e-3 * at[i];
+        moved = s;
+        for (int j = 0; j < POINTS; j++) {
+            moved.x[0][j] += h * (j % 3 - 1);
+            moved.x[1][j] += h * (j % 2 - 0.5);
+            moved.d[1][j] += h * (j % 4 + I);
+        }
+        for (int k = 0; k < MODES0 * MODES1; k++)
+            moved.m[0][k] += h * (1 - I * (k % 3));
+        status = cts_first(status, differentiate(&ends[0], NULL, NULL, NULL, &moved, order));
+        sum += weights[i] * ends[0] / 12e-3;
+    }
+    for (int j = 0; j < POINTS; j++)
+        slope += g[0][j] * (j % 3 - 1) + g[1][j] * (j % 2 - 0.5) + creal(conj(gd[1][j]) * (j % 4 + I));
+    for (int k = 0; k < MODES0 * MODES1; k++)
+        slope += creal(conj(gm[0][k]) * (1 - I * (k % 3)));
+    st_ok(status, "values around it");
+    ok(fabs(sum / slope - 1) < 1e-7, "differences are the gradients' sum (%g)", sum / slope - 1);
+}
+
+static void test_gradients(void)
+{
+    check_gradients(HCY_NUFFT_CENTRED);
+    if (!few)
+        check_gradients(HCY_NUFFT_ZERO_FIRST);
+}
+
 /* --- PyNUFFT's phantom from its trajectory --- */
 
 enum { SIDE = 256 };
@@ -696,6 +841,7 @@ int main(int argc, char **argv)
         test_several();
         test_bregman();
         test_phantom();
+        test_gradients();
         test_refusals();
     }
     (void)!hcy_queue_finish(queue);
