@@ -116,7 +116,8 @@ static int check_misfit(const hcy_misfit *m, hcy_array *const arrays[6])
 {
     static const char *const names[6] = { "image", "data", "gradient in the image", "gradient in the samples",
                                           "gradient in the points", "value" };
-    const hcy_space value = { HCY_FLOAT64, 0, { 0 }, NULL }, *domain = &m->op->desc.domain, *range = &m->op->desc.range;
+    const hcy_space value = { HCY_FLOAT64, 0, { 0 }, NULL }, *domain = &m->op->desc.domain,
+                    *range = &m->op->desc.range;
     const hcy_space *const spaces[6] = { domain, range, domain, range, &m->points, &value };
     int status = 0;
     for (int i = 0; !status && i < 6; i++)
