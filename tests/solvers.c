@@ -655,6 +655,24 @@ static void test_vectors(void)
     is_near(first[0], sqrt(2.0 * COLUMNS * (COLUMNS + 1) * (2 * COLUMNS + 1) / 6), 1e-14, 0,
             "are those of all");
     hcy_solver_destroy(solver);
+    /* Regularisers know nothing of it, their solvers' sums do. */
+    for (o.method = HCY_SOLVER_PRIMAL_DUAL; o.method <= HCY_SOLVER_ADMM; o.method++) {
+        int status = 0, before = totals;
+        o.l1 = 0.25;
+        o.max_iterations = 3000;
+        solver = NULL;
+        status = cts_first(status, hcy_solver_create(&solver, queue, op, &o));
+        status = cts_first(status, hcy_solver_start(solver, b, NULL));
+        status = cts_first(status, hcy_solver_run(solver, o.method == HCY_SOLVER_ADMM ? 300 : 3000));
+        st_ok(status, "%s of distributed vectors", info_of(solver).method);
+        read_result(got, queue, solver);
+        wrong = 0;
+        for (int i = 0; i < COLUMNS; i++)
+            wrong += cabs(got[i] - (i + 0.75) / ((i + 1.0) * (i + 1))) > 1e-4;
+        is_int((intmax_t)wrong, 0, "finds the minimum");
+        ok(totals > before + 300, "with sums over all processes");
+        hcy_solver_destroy(solver);
+    }
     hcy_operator_release(op);
     hcy_array_release(b);
 }
