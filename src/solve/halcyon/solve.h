@@ -162,10 +162,10 @@ HCY_API void hcy_misfit_destroy(hcy_misfit *misfit); /* NULL is fine */
 /* The value (one float64) and its gradients, in the queue's order and without waiting; NULL: is not wanted.  Those in
  * m and d, A^H (A m - d) and d - A m, have their shapes and are g of the change Re<g, dm>; that in the points is
  * [dimensions][points], real, in the order in which the points were set.  All take one transform, that in m its
- * adjoint, that in the points one transform an axis.  The adjoint is that of the transform as it is computed, to rounding; the
- * gradient in the points is that of the exact sums, which the plan's eps (relative to the largest mode's number) is the
- * error of: with 1e-13 in double it agrees with direct sums to 1e-10.  Any thread.  HCY_EINVAL: arrays of other shapes,
- * types or devices, with gaps, or that share memory. */
+ * adjoint, that in the points one transform an axis.  The adjoint is that of the transform as it is computed, to
+ * rounding; the gradient in the points is that of the exact sums, which the plan's eps (relative to the largest mode's
+ * number) is the error of: with 1e-13 in double it agrees with direct sums to 1e-10.  Any thread.  HCY_EINVAL: arrays of
+ * other shapes, types or devices, with gaps, or that share memory. */
 HCY_API int hcy_misfit_gradient(hcy_queue *queue, hcy_array *value, hcy_array *of_image, hcy_array *of_samples,
                                 hcy_array *of_points, hcy_misfit *misfit, hcy_array *image,
                                 hcy_array *data) HCY_MUST_USE;
