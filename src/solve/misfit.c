@@ -106,7 +106,8 @@ static int derive_points(hcy_queue *queue, hcy_array *of_points, hcy_misfit *m, 
     if (!status)
         status = hcy__operator_run(queue, q, m->op, z, false);
     if (!status)
-        status = HCY_EVAL(queue, m->op->desc.range.rank > 1 ? "y = sum(real(conj(r)*q), axis=0)" : "y = real(conj(r)*q)",
+        status = HCY_EVAL(queue,
+                          m->op->desc.range.rank > 1 ? "y = sum(real(conj(r)*q), axis=0)" : "y = real(conj(r)*q)",
                           hcy_op_array("y", row), hcy_op_array("r", r), hcy_op_array("q", q));
     hcy_array_release(row);
     return status;

@@ -164,8 +164,8 @@ HCY_API void hcy_misfit_destroy(hcy_misfit *misfit); /* NULL is fine */
  * [dimensions][points], real, in the order in which the points were set.  All take one transform, that in m its
  * adjoint, that in the points one transform an axis.  The adjoint is that of the transform as it is computed, to
  * rounding; the gradient in the points is that of the exact sums, which the plan's eps (relative to the largest mode's
- * number) is the error of: with 1e-13 in double it agrees with direct sums to 1e-10.  Any thread.  HCY_EINVAL: arrays of
- * other shapes, types or devices, with gaps, or that share memory. */
+ * number) is the error of: with 1e-13 in double it agrees with direct sums to 1e-10.  Any thread.  HCY_EINVAL: arrays
+ * of other shapes, types or devices, with gaps, or that share memory. */
 HCY_API int hcy_misfit_gradient(hcy_queue *queue, hcy_array *value, hcy_array *of_image, hcy_array *of_samples,
                                 hcy_array *of_points, hcy_misfit *misfit, hcy_array *image,
                                 hcy_array *data) HCY_MUST_USE;
