@@ -1,0 +1,160 @@
+/* misfit.c - gradients of |A m - d|^2 / 2 with respect to image, samples and points of a NUFFT of type 2.
+ *
+ * With r = A m - d they are A^H r, -r, and of point j along an axis Re(conj(r_j) (A D m)_j), where D multiplies each
+ * mode by sign i and its number along that axis: the derivative of exp(sign i k x).  So it costs a transform an axis.
+ */
+#include "nufft_priv.h"
+#include "vectors.h"
+
+#include <halcyon/eval.h>
+#include <halcyon/solve.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct hcy_misfit {
+    hcy_operator *op;
+    int dim;
+    double sign;
+    hcy_array *rest, *derivative, *modes; /* of the range, of the range, of the domain */
+    hcy_array *numbers[3];                /* of modes along an axis, as they lie, shaped to go with these */
+    hcy_space points;                     /* what their gradient is */
+    struct hcy__turn turn;
+};
+
+void hcy_misfit_destroy(hcy_misfit *m)
+{
+    if (!m)
+        return;
+    hcy_array *const arrays[] = { m->rest, m->derivative, m->modes, m->numbers[0], m->numbers[1], m->numbers[2] };
+    for (int i = 0; i < 6; i++)
+        hcy_array_release(arrays[i]);
+    hcy_operator_release(m->op);
+    hcy__turn_end(&m->turn);
+    free(m);
+}
+
+/* The modes' numbers along axis d of the plan, as many axes behind them as follow. */
+static int make_mode_numbers(hcy_array **numbers, const hcy_nufft *plan, int d)
+{
+    const int64_t n = plan->desc.modes[d];
+    const bool centred = plan->opts.order == HCY_NUFFT_CENTRED;
+    int64_t shape[3] = { n, 1, 1 };
+    double *of = malloc((size_t)n * sizeof *of);
+    hcy_array *doubles = NULL;
+    if (!of)
+        return hcy_fail(HCY_ENOMEM, "out of memory for %lld modes", (long long)n);
+    for (int64_t i = 0; i < n; i++)
+        of[i] = (double)(centred ? i - n / 2 : i < n - n / 2 ? i : i - n);
+    int status = hcy_array_from_host(&doubles, plan->dev, HCY_FLOAT64, plan->desc.dim - d, shape, of);
+    free(of);
+    *numbers = doubles;
+    return status;
+}
+
+static int make_misfit_memory(hcy_misfit *m, const hcy_nufft *plan)
+{
+    const hcy_space *domain = &m->op->desc.domain, *range = &m->op->desc.range;
+    int status = hcy__space_vector(&m->rest, plan->dev, range);
+    if (!status)
+        status = hcy__space_vector(&m->derivative, plan->dev, range);
+    if (!status)
+        status = hcy__space_vector(&m->modes, plan->dev, domain);
+    for (int d = 0; !status && d < m->dim; d++)
+        status = make_mode_numbers(&m->numbers[d], plan, d);
+    return status;
+}
+
+int hcy_misfit_create(hcy_misfit **out, hcy_nufft *plan)
+{
+    hcy_operator *op = NULL;
+    if (!out || !plan)
+        return hcy_fail(HCY_EINVAL, "hcy_misfit_create: no %s", out ? "plan" : "place for it");
+    int status = hcy_operator_nufft(&op, plan);
+    if (!status && (plan->desc.type != 2 || plan->all_points != plan->n_transforms * plan->n_points))
+        status = hcy_fail(HCY_EUNSUPPORTED, "hcy_misfit_create: a NUFFT of type 2 is wanted, whose transforms share "
+                                            "their points");
+    hcy_misfit *m = status ? NULL : calloc(1, sizeof *m);
+    if (!m) {
+        hcy_operator_release(op);
+        return status ? status : hcy_fail(HCY_ENOMEM, "out of memory for a misfit");
+    }
+    hcy__turn_init(&m->turn);
+    m->op = op;
+    m->dim = plan->desc.dim;
+    m->sign = plan->desc.sign;
+    m->points = (hcy_space){ hcy__is_single(&op->desc.domain) ? HCY_FLOAT32 : HCY_FLOAT64,
+                             2,
+                             { m->dim, (int64_t)plan->n_points },
+                             NULL };
+    status = make_misfit_memory(m, plan);
+    if (status)
+        hcy_misfit_destroy(m);
+    else
+        *out = m;
+    return status;
+}
+
+/* Along axis d; several transforms share their points, and add up what each says of them. */
+static int derive_points(hcy_queue *queue, hcy_array *of_points, hcy_misfit *m, hcy_array *image, int d)
+{
+    hcy_array *row = NULL, *q = m->derivative, *z = m->modes, *r = m->rest;
+    const char *product = hcy__is_single(&m->op->desc.domain) ? "z = complex64(f*k)*x" : "z = f*k*x";
+    int status = hcy_array_slice(&row, of_points, "%d", d);
+    if (!status)
+        status = HCY_EVAL(queue, product, hcy_op_array("z", z), hcy_op_complex("f", 0, m->sign),
+                          hcy_op_array("k", m->numbers[d]), hcy_op_array("x", image));
+    if (!status)
+        status = hcy__operator_run(queue, q, m->op, z, false);
+    if (!status)
+        status = HCY_EVAL(queue,
+                          m->op->desc.range.rank > 1 ? "y = sum(real(conj(r)*q), axis=0)" : "y = real(conj(r)*q)",
+                          hcy_op_array("y", row), hcy_op_array("r", r), hcy_op_array("q", q));
+    hcy_array_release(row);
+    return status;
+}
+
+static int check_misfit(const hcy_misfit *m, hcy_array *const arrays[6])
+{
+    static const char *const names[6] = { "image", "data", "gradient in the image", "gradient in the samples",
+                                          "gradient in the points", "value" };
+    const hcy_space value = { HCY_FLOAT64, 0, { 0 }, NULL }, *domain = &m->op->desc.domain,
+                    *range = &m->op->desc.range;
+    const hcy_space *const spaces[6] = { domain, range, domain, range, &m->points, &value };
+    int status = 0;
+    for (int i = 0; !status && i < 6; i++)
+        if (arrays[i] || i < 2)
+            status = hcy__operator_check_vector(arrays[i], m->op, spaces[i], names[i]);
+    /* What is written is written before all is read. */
+    for (int i = 2; !status && i < 6; i++)
+        for (int k = 0; !status && k < i; k++)
+            if (arrays[i] && arrays[k] && hcy__operator_shares_memory(arrays[i], arrays[k]))
+                status = hcy_fail(HCY_EINVAL, "hcy_misfit_gradient: the %s shares memory with the %s", names[i],
+                                  names[k]);
+    return status;
+}
+
+int hcy_misfit_gradient(hcy_queue *queue, hcy_array *value, hcy_array *of_image, hcy_array *of_samples,
+                        hcy_array *of_points, hcy_misfit *m, hcy_array *image, hcy_array *data)
+{
+    if (!queue || !m)
+        return hcy_fail(HCY_EINVAL, "hcy_misfit_gradient: no %s", m ? "queue" : "misfit");
+    int status = check_misfit(m, (hcy_array *[]){ image, data, of_image, of_samples, of_points, value });
+    if (status)
+        return status;
+    status = hcy__turn_take(&m->turn, queue);
+    if (!status)
+        status = hcy__operator_run(queue, m->rest, m->op, image, false);
+    if (!status)
+        status = HCY_EVAL(queue, "r -= d", hcy_op_array("r", m->rest), hcy_op_array("d", data));
+    if (!status && value)
+        status = HCY_EVAL(queue, "v = 0.5*sum(abs2(complex128(r)))", hcy_op_array("v", value),
+                          hcy_op_array("r", m->rest));
+    if (!status && of_samples)
+        status = HCY_EVAL(queue, "y = -r", hcy_op_array("y", of_samples), hcy_op_array("r", m->rest));
+    if (!status && of_image)
+        status = hcy__operator_run(queue, of_image, m->op, m->rest, true);
+    for (int d = 0; !status && of_points && d < m->dim; d++)
+        status = derive_points(queue, of_points, m, image, d);
+    hcy__turn_give(&m->turn);
+    return status;
+}
