@@ -164,6 +164,20 @@ HCY_API int hcy_operator_nufft(hcy_operator **op, hcy_nufft *plan) HCY_MUST_USE;
  * adjoint is the inverse times the number of points.  HCY_EUNSUPPORTED: the device has none. */
 HCY_API int hcy_operator_fft(hcy_operator **op, hcy_device *dev, const hcy_space *space, int n_axes) HCY_MUST_USE;
 
+/* --- Magnetic resonance: coils --- */
+
+/* SENSE: what several coils receive of an image [modes...], weights[k, j] * sum over x of exp(...) maps[k, x] image[x],
+ * as samples [coils][points], at the points of a plan of type 2 (of type 1: its adjoint, whose sign is the opposite
+ * one).  maps: complex numbers of the plan's precision, [coils][modes...], contiguous, on its device; weights: an array
+ * that is broadcast to the samples, or NULL: 1.  The square roots of a density's weights make least squares weighted by
+ * these.  Both arrays are kept; plan and points as hcy_operator_nufft() has them.
+ *
+ * Points are sorted once for all coils, and as many coils as the plan has transforms go at once: the operator has
+ * memory for so many images, with weights for so many samples too; an execution's grids are the plan's (max_batch).
+ * HCY_EINVAL: shapes, types or devices that do not go together; HCY_EUNSUPPORTED: a plan of type 3, transforms with
+ * points of their own. */
+HCY_API int hcy_operator_sense(hcy_operator **op, hcy_nufft *plan, hcy_array *maps, hcy_array *weights) HCY_MUST_USE;
+
 #ifdef __cplusplus
 }
 #endif
