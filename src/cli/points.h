@@ -17,14 +17,14 @@ struct points_options {
 };
 
 /* The rows of a command's table: `at` is the offset of its struct points_options. */
-#define POINTS_OPTIONS(at)                                                                                                  \
-    { "unit", 0, CLI_CHOICE, (at) + offsetof(struct points_options, unit), "UNIT",                                          \
-      "of coordinates: radians, cycles, fov (BART's 1/FOV); auto (default): by the file's kind", 0, 0, points_units },      \
-        { "cycles", 0, CLI_FLAG, (at) + offsetof(struct points_options, cycles), NULL,                                      \
-          "points are in cycles, -0.5 to 0.5 once around: --unit cycles", 0, 0, NULL },                                     \
-        { "planar", 0, CLI_FLAG, (at) + offsetof(struct points_options, planar), NULL,                                      \
-          "points and targets are [axes][n]: an axis after the other", 0, 0, NULL },                                        \
-        { "xyz", 0, CLI_FLAG, (at) + offsetof(struct points_options, xyz), NULL,                                            \
+#define POINTS_OPTIONS(at)                                                                                           \
+    { "unit", 0, CLI_CHOICE, (at) + offsetof(struct points_options, unit), "UNIT",                                   \
+      "of coordinates: radians, cycles, fov (BART's 1/FOV); auto (default): by the file's kind", 0, 0, points_units }, \
+        { "cycles", 0, CLI_FLAG, (at) + offsetof(struct points_options, cycles), NULL,                               \
+          "points are in cycles, -0.5 to 0.5 once around: --unit cycles", 0, 0, NULL },                              \
+        { "planar", 0, CLI_FLAG, (at) + offsetof(struct points_options, planar), NULL,                               \
+          "points and targets are [axes][n]: an axis after the other", 0, 0, NULL },                                 \
+        { "xyz", 0, CLI_FLAG, (at) + offsetof(struct points_options, xyz), NULL,                                     \
           "coordinates are x, y, z: of the modes' last axis first", 0, 0, NULL }
 
 /* Points of an array that is there for as long as they are. */
@@ -42,8 +42,8 @@ struct points {
 
 /* "N1,N2,N3", one to three whole numbers above 0: how many, or 0 with words. */
 int points_parse_sizes(int64_t sizes[3], const char *text);
-/* Looks what a file's points are; `axes`: how many coordinates are wanted, 0: as many as there are.  `what`: "points" in
- * words.  CLI_FAILED with words. */
+/* Looks what a file's points are; `axes`: how many coordinates are wanted, 0: as many as there are.  `what`: "points"
+ * in words.  CLI_FAILED with words. */
 int points_find(struct points *p, const hcy_host_array *a, const char *path, const char *what,
                 const struct points_options *options, int axes);
 /* The coordinates in radians, one array for each axis, freed by the caller, also after a failure.  sizes: of the image's
