@@ -5,7 +5,7 @@
 #include "cts.h"
 
 #include <halcyon/eval.h>
-#include <halcyon/operator.h>
+#include <halcyon/solve.h>
 #include <math.h>
 
 static hcy_device *dev;
@@ -232,6 +232,139 @@ static void test_sense_refusals(void)
         hcy_array_release(all[i]);
 }
 
+/* --- Toeplitz against A^H W A --- */
+
+static hcy_nufft_desc desc_of(int type, int precision, int dim, const int64_t *modes)
+{
+    hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
+    desc.type = type;
+    desc.precision = precision;
+    desc.dim = dim;
+    for (int d = 0; d < dim; d++)
+        desc.modes[d] = modes[d];
+    desc.sign = -1;
+    desc.eps = precision == HCY_F64 ? 1e-12 : 1e-5;
+    return desc;
+}
+
+static void check_toeplitz(int type, int precision, int dim, const int64_t *modes, bool coils, bool weighted)
+{
+    const bool is_double = precision == HCY_F64;
+    const int dtype = is_double ? HCY_COMPLEX128 : HCY_COMPLEX64;
+    const int64_t points = POINTS;
+    const void *const in_double[] = { places[0], places[1], places[2] },
+                      *const in_single[] = { places32[0], places32[1], places32[2] };
+    int64_t shape[4] = { coils ? COILS : 1 };
+    memcpy(shape + 1, modes, sizeof *modes * (size_t)dim);
+    const hcy_nufft_desc desc = desc_of(type, precision, dim, modes);
+    hcy_nufft *plan = plan_of(type, precision, dim, modes, 2, desc.eps);
+    hcy_array *maps = random_array(dtype, dim + 1, shape, 31), *roots = NULL,
+              *weights = weighted ? random_array(is_double ? HCY_FLOAT64 : HCY_FLOAT32, 1, &points, 32) : NULL;
+    hcy_operator *op = NULL, *a = NULL, *back = NULL, *gram = NULL;
+    char what[80];
+    snprintf(what, sizeof what, "Toeplitz %d-D type %d in %s%s%s", dim, type, is_double ? "double" : "float",
+             coils ? ", coils" : "", weighted ? ", weighted" : "");
+    /* Without maps it is that of one coil, which receives everything. */
+    if (!coils)
+        st_ok(HCY_EVAL(queue, "m = 1", hcy_op_array("m", maps)), "a map of 1");
+    if (weighted) {
+        roots = random_array(is_double ? HCY_FLOAT64 : HCY_FLOAT32, 1, &points, 0);
+        st_ok(HCY_EVAL(queue, "r = sqrt(w)", hcy_op_array("r", roots), hcy_op_array("w", weights)), "roots of weights");
+    }
+    st_ok(hcy_operator_toeplitz(&op, dev, &desc, POINTS, is_double ? in_double : in_single, coils ? maps : NULL, weights),
+          "%s", what);
+    st_ok(hcy_operator_sense(&a, plan, maps, roots), "its A");
+    st_ok(hcy_operator_adjoint(&back, a), "its adjoint");
+    st_ok(hcy_operator_compose(&gram, (hcy_operator *[]){ back, a }, 2), "and both");
+    check_same(op, gram, is_double ? 1e-10 : 1e-4, what);
+    hcy_operator *const ops[] = { op, a, back, gram };
+    for (size_t i = 0; i < 4; i++)
+        hcy_operator_release(ops[i]);
+    hcy_array *const arrays[] = { maps, roots, weights };
+    for (size_t i = 0; i < 3; i++)
+        hcy_array_release(arrays[i]);
+    (void)!hcy_queue_finish(queue);
+    hcy_nufft_destroy(plan);
+}
+
+static void test_toeplitz(void)
+{
+    const int64_t mixed[3] = { 6, 9, 5 }, odd[3] = { 7, 11, 3 }, even[3] = { 8, 2, 16 }, one[3] = { 1, 20, 1 };
+    check_toeplitz(2, HCY_F64, 2, mixed, true, true);
+    check_toeplitz(2, HCY_F64, 3, mixed, true, false);
+    if (few)
+        return;
+    check_toeplitz(1, HCY_F64, 1, odd, false, true);
+    check_toeplitz(2, HCY_F64, 2, odd, false, false);
+    check_toeplitz(1, HCY_F64, 3, odd, true, true);
+    check_toeplitz(2, HCY_F64, 1, even + 2, true, false);
+    check_toeplitz(1, HCY_F64, 2, even, true, false);
+    check_toeplitz(2, HCY_F64, 3, even, false, true);
+    check_toeplitz(2, HCY_F64, 3, one, true, true);
+    check_toeplitz(2, HCY_F32, 3, mixed, true, true);
+}
+
+/* CG on normal equations finds the image that was sampled, and CG with the Toeplitz operator the same one. */
+static void test_normal_equations(void)
+{
+    enum { SIDE = 6 };
+    const int64_t modes[2] = { SIDE, SIDE }, shape[3] = { COILS, SIDE, SIDE };
+    const hcy_nufft_desc desc = desc_of(2, HCY_F64, 2, modes);
+    const void *const points[] = { places[0], places[1] };
+    hcy_nufft *plan = plan_of(2, HCY_F64, 2, modes, 2, desc.eps);
+    hcy_array *maps = random_array(HCY_COMPLEX128, 3, shape, 41), *x = random_array(HCY_COMPLEX128, 2, modes, 42),
+              *b = new_array(HCY_COMPLEX128, 2, modes), *y = NULL, *found = NULL;
+    hcy_operator *a = NULL, *gram = NULL;
+    hcy_solver *solver = NULL;
+    hcy_solver_options how = HCY_SOLVER_OPTIONS_INIT;
+    st_ok(hcy_operator_sense(&a, plan, maps, NULL), "an operator of coils");
+    st_ok(hcy_operator_toeplitz(&gram, dev, &desc, POINTS, points, maps, NULL), "its Gram operator");
+    const hcy_operator_info info = info_of(a);
+    y = new_array(HCY_COMPLEX128, info.range.rank, info.range.shape);
+    st_ok(hcy_operator_apply(queue, y, a, x), "samples");
+    st_ok(hcy_operator_apply_adjoint(queue, b, a, y), "the normal equations' right side");
+    how.method = HCY_SOLVER_CG;
+    st_ok(hcy_solver_create(&solver, queue, gram, &how), "CG");
+    st_ok(hcy_solver_start(solver, b, NULL), "is started");
+    st_ok(hcy_solver_run(solver, 60), "runs");
+    st_ok(hcy_solver_get_x(&found, solver), "and has a result");
+    double off = distance_of(found, x);
+    if (!ok(off < 1e-8, "CG with the Toeplitz operator finds the image"))
+        diag("off by %g", off);
+    hcy_array_release(found);
+    hcy_solver_destroy(solver);
+    hcy_operator_release(a);
+    hcy_operator_release(gram);
+    hcy_array *const arrays[] = { maps, x, b, y };
+    for (size_t i = 0; i < 4; i++)
+        hcy_array_release(arrays[i]);
+    (void)!hcy_queue_finish(queue);
+    hcy_nufft_destroy(plan);
+}
+
+static void test_toeplitz_refusals(void)
+{
+    const int64_t modes[2] = { 6, 9 }, three = 3, points = POINTS;
+    hcy_nufft_desc desc = desc_of(2, HCY_F64, 2, modes), type3 = desc, none = desc;
+    const void *const at[] = { places[0], places[1] };
+    hcy_array *weights = random_array(HCY_FLOAT64, 1, &three, 1), *phases = random_array(HCY_COMPLEX128, 1, &points, 1);
+    hcy_operator *op = NULL;
+    type3.type = 3;
+    none.modes[1] = 0;
+    st_says(hcy_operator_toeplitz(&op, NULL, &desc, POINTS, at, NULL, NULL), HCY_EINVAL, "no device", "no device");
+    st_says(hcy_operator_toeplitz(&op, dev, NULL, POINTS, at, NULL, NULL), HCY_EINVAL, "hcy_nufft_desc", "no desc");
+    st_says(hcy_operator_toeplitz(&op, dev, &type3, POINTS, at, NULL, NULL), HCY_EUNSUPPORTED, "types 1 and 2", "type 3");
+    st_says(hcy_operator_toeplitz(&op, dev, &none, POINTS, at, NULL, NULL), HCY_EINVAL, "0 modes", "an axis of nothing");
+    st_says(hcy_operator_toeplitz(&op, dev, &desc, POINTS, NULL, NULL, NULL), HCY_EINVAL, "coordinates", "no points");
+    st_says(hcy_operator_toeplitz(&op, dev, &desc, POINTS, at, weights, NULL), HCY_EINVAL, "float64 (3,)", "no maps");
+    st_says(hcy_operator_toeplitz(&op, dev, &desc, POINTS, at, NULL, weights), HCY_EINVAL, "one a point", "few weights");
+    st_says(hcy_operator_toeplitz(&op, dev, &desc, POINTS, at, NULL, phases), HCY_EINVAL, "complex128",
+            "weights that are complex");
+    ok(!op, "nothing was made");
+    hcy_array_release(weights);
+    hcy_array_release(phases);
+}
+
 int main(int argc, char **argv)
 {
     cts_begin(argc, argv);
@@ -241,6 +374,16 @@ int main(int argc, char **argv)
     draw_places();
     test_sense();
     test_sense_refusals();
+    hcy_operator *probe = NULL;
+    const hcy_space four = { HCY_COMPLEX128, 1, { 4 }, NULL };
+    if (hcy_operator_fft(&probe, dev, &four, 1) == HCY_EUNSUPPORTED) {
+        skip(1, "%s", hcy_last_error()->text);
+    } else {
+        test_toeplitz();
+        test_normal_equations();
+        test_toeplitz_refusals();
+    }
+    hcy_operator_release(probe);
     (void)!hcy_queue_finish(queue);
     hcy_queue_release(queue);
     hcy_device_release(dev);

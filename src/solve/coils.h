@@ -8,16 +8,18 @@
 #include "operator_priv.h"
 
 struct hcy__coils {
-    hcy_array *maps;        /* [n][sizes of the image], contiguous */
-    hcy_array *images;      /* [batch][the same]: the operator's memory */
+    hcy_array *maps;        /* [n][sizes of the image], contiguous; NULL: one coil that receives the image as it is */
+    hcy_array *images;      /* [batch][the same], perhaps with gaps: the operator's memory */
     int64_t n, batch;
-    hcy_space image, parts; /* of one; of `batch`, whose first axis is set to those of now */
+    hcy_space image;
 };
 
-/* Retains the maps, makes memory for images of `batch` coils, or fewer if there are fewer.  HCY_EINVAL, naming the
- * function: maps that are none, or not of `image`'s shape and type with an axis in front. */
-int hcy__coils_init(struct hcy__coils *coils, hcy_device *dev, hcy_array *maps, const hcy_space *image, int64_t batch,
+/* Retains the maps; their batch is all, and there is no memory for images.  HCY_EINVAL, naming the function: maps that
+ * are none, or not of `image`'s shape and type with an axis in front. */
+int hcy__coils_init(struct hcy__coils *coils, hcy_device *dev, hcy_array *maps, const hcy_space *image,
                     const char *function);
+/* The space of n coils' images. */
+hcy_space hcy__coils_space(const struct hcy__coils *coils, int64_t n);
 void hcy__coils_end(struct hcy__coils *coils);
 /* How many of the coils from `first` on are taken now. */
 static inline int64_t hcy__coils_now(const struct hcy__coils *coils, int64_t first)

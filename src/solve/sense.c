@@ -123,6 +123,15 @@ static int set_weights(struct sense *s, hcy_array *weights)
     return hcy__space_vector(&s->weighted, s->plan->dev, &some);
 }
 
+/* Memory for as many coils as go at once. */
+static int make_images(struct sense *s)
+{
+    const int64_t most = (int64_t)s->plan->n_transforms;
+    s->coils.batch = most < s->coils.n ? most : s->coils.n;
+    const hcy_space images = hcy__coils_space(&s->coils, s->coils.batch);
+    return hcy__space_vector(&s->coils.images, s->plan->dev, &images);
+}
+
 int hcy_operator_sense(hcy_operator **op, hcy_nufft *plan, hcy_array *maps, hcy_array *weights)
 {
     hcy_operator_desc desc = HCY_OPERATOR_DESC_INIT;
@@ -136,8 +145,10 @@ int hcy_operator_sense(hcy_operator **op, hcy_nufft *plan, hcy_array *maps, hcy_
     s->plan = plan;
     s->is_type2 = plan->desc.type == 2;
     desc.domain = hcy__operator_image(plan);
-    status = hcy__coils_init(&s->coils, plan->dev, maps, &desc.domain, (int64_t)plan->n_transforms,
-                             "hcy_operator_sense");
+    status = maps ? hcy__coils_init(&s->coils, plan->dev, maps, &desc.domain, "hcy_operator_sense")
+                  : hcy_fail(HCY_EINVAL, "hcy_operator_sense: no maps");
+    if (!status)
+        status = make_images(s);
     if (!status) {
         s->samples = (hcy_space){ desc.domain.dtype, 2, { s->coils.n, (int64_t)plan->n_points }, NULL };
         status = weights ? set_weights(s, weights) : 0;
