@@ -36,6 +36,10 @@ check 'l1' near 0.24 x.npy $R --solver fista --reg l1:0.0005
 # Coils: 20 spokes are too few for one, and enough for four whose maps are known.
 check 'four coils, SENSE' near 0.29 x.npy $C --maps c_maps.npy
 check '... by LSQR, with weights and a little l2' near 0.34 x.npy $C --maps c_maps.npy --solver lsqr --dcf pipe --lambda 0.02
+check '... by a convolution' near 0.29 t.npy $C --maps c_maps.npy --toeplitz --lambda 0.1
+recon $C --maps c_maps.npy --lambda 0.1 -o l.npy
+check '... is the same image' "$files" error t.npy l.npy 0.002
+check '... of one coil, with weights' near 0.25 x.npy $R --toeplitz --dcf pipe
 check '... without maps: the sum of squares' recon $C -o rss.npy
 check '... is real' sh -c "head -c 128 rss.npy | grep \"'<f8'\""
 check '... and has what maps take out' not "$files" error rss.npy c_image.npy 0.3
@@ -59,8 +63,8 @@ check '... has all residuals, which go down' sh -c "'$json' residuals.5 <x.json 
 check '-q says nothing' sh -c "'$halcyon' recon $R -q -o x.npy >said 2>&1 && ! [ -s said ]"
 
 # Weights that are kept are those of the next run, and of a transform.
-check 'weights' recon $R --solver adjoint --save-dcf w.npy -o a.npy
-check '... of a file' near 0.26 b.npy $R --solver adjoint --dcf w.npy
+check 'weights' recon $R --deterministic --solver adjoint --save-dcf w.npy -o a.npy
+check '... of a file' near 0.26 b.npy $R --deterministic --solver adjoint --dcf w.npy
 check '... the same' cmp a.npy b.npy
 check '... in a transform' "$halcyon" nufft -t 1 -p r_trajectory.npy -i r_samples.npy --weights w.npy -n 32,32 -o f.npy -q
 check '... is that image' "$files" error f.npy a.npy 1e-4
@@ -109,6 +113,8 @@ refuse 2 '--out is missing' 'r_samples.npy -t r_trajectory.npy -n 32,32'
 refuse 2 'needs 1 to 3 whole numbers' 'r_samples.npy -t r_trajectory.npy -n 32,x -o y.npy'
 refuse 2 'is for --solver fista' "$R --reg l1:1 -o y.npy"
 refuse 2 '--reg takes l1:W' "$R --solver fista --reg l1:-1 -o y.npy"
+refuse 2 '--toeplitz is for' "$R --solver cgls --toeplitz -o y.npy"
+refuse 1 'which needs --maps' "$C --toeplitz -o y.npy"
 refuse 2 'are for solvers that iterate' "$R --solver adjoint --lambda 1 -o y.npy"
 refuse 2 '--save-dcf is for' "$R --save-dcf w.npy -o y.npy"
 refuse 2 'tif' "$R -o y.tif"
@@ -132,6 +138,24 @@ refuse 1 'weights are 0 or more' "$R --dcf minus.npy -o y.npy"
 refuse 1 'too large for floats' "large.npy -t c_trajectory.npy -n 32,32 --maps large_maps.npy --precision float -o y.npy"
 check 'nothing was written' not ls y.npy y.tif
 check 'no samples but 0 are an image of 0' sh -c "'$files' scale r_samples.npy zero.npy 0 && '$halcyon' recon zero.npy -t r_trajectory.npy -n 32,32 -o x.npy && '$files' scale x.npy y.npy 1 && tail -c +129 x.npy | tr -d '\\0' | wc -c | grep '^ *0\$'"
+
+# Whoever ends a run gets the image so far, and is told.  A run that was not that far has none, and is tried again later.
+interrupted()
+{
+    for pause in 1 5 20; do
+        rm -f w.npy y.npy
+        "$halcyon" recon $R --dcf cells --save-dcf w.npy --lambda 0.1 --iterations 100000 --tolerance 0 -o y.npy 2>said &
+        while [ ! -s w.npy ] && kill -0 $!; do :; done
+        sleep $pause
+        kill -TERM $!
+        wait $!
+        code=$?
+        [ -s y.npy ] && break
+    done
+    cat said
+    grep '(interrupted)' said && "$files" error y.npy r_image.npy 0.3 && rm y.npy && equals $code 1
+}
+check 'a run that is ended' interrupted
 
 # The same bits.
 for threads in 1 3; do

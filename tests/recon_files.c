@@ -73,10 +73,11 @@ static int change_array(const char *from, const char *to, long spoilt, double fa
 
 #ifdef HAVE_HDF5
 /* One acquisition is one spoke of all coils: data [coils][samples], traj [samples][x, y ...]. */
-static void fill_acquisition(struct mrd_record *record, const hcy_host_array *samples, const hcy_host_array *points,
-                             size_t spoke)
+static void fill_acquisition(struct mrd_record *record, const hcy_host_array *samples,
+                             const hcy_host_array *points, size_t spoke)
 {
-    size_t coils = samples->shape[0], spokes = samples->shape[1], n = samples->shape[2], axes = points->shape[2];
+    size_t coils = samples->shape[0], spokes = samples->shape[1], n = samples->shape[2],
+           axes = points->shape[2];
     float *data = malloc(coils * n * 2 * sizeof *data), *traj = malloc(n * axes * sizeof *traj);
     for (size_t i = 0; i < coils * n * 2; i++)
         data[i] = (float)real_of(samples, ((i / 2 / n * spokes + spoke) * n + i / 2 % n) * 2 + i % 2);

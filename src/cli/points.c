@@ -26,8 +26,9 @@ int points_parse_sizes(int64_t sizes[3], const char *text)
             return d + 1;
         at = end + 1;
     }
-    cli_error("--modes needs 1 to 3 whole numbers above 0, with commas between; it is %s; see `halcyon %s --help`", text,
-              cli_name);
+    cli_error(
+        "--modes needs 1 to 3 whole numbers above 0, with commas between; it is %s; see `halcyon %s --help`",
+        text, cli_name);
     return 0;
 }
 
@@ -123,8 +124,8 @@ int points_find(struct points *p, const hcy_host_array *a, const char *path, con
         bool turned = !p->columns && a->rank > 1 && find_axes(&other, a, numbers, !p->is_planar);
         const char *advice = p->is_planar ? "; leave --planar" : "; give --planar";
         return cli_error("%s: %s must be real, %s with 1 to 3 axes, or [n]; it is %s%s%s", path, what,
-                         p->is_planar ? "[axes][n]" : "[n][axes]", a->is_complex ? "complex " : "", array_words(is, a, 0),
-                         turned ? advice : "");
+                         p->is_planar ? "[axes][n]" : "[n][axes]", a->is_complex ? "complex " : "",
+                         array_words(is, a, 0), turned ? advice : "");
     }
     choose_unit(p, options);
     drop_zero_column(p, axes);
@@ -196,9 +197,11 @@ void points_note(const struct points *p, const int64_t *sizes)
     double most = largest_coordinate(p);
     enum points_unit other = suspect_unit(p, sizes, most);
     if (other == POINTS_FOV && p->unit == POINTS_RADIANS)
-        cli_note("%s: coordinates reach %g, which is %.3g periods, and are taken as radians; if they are on a grid or in 1/FOV, "
-                 "--unit fov says so; degrees have to be converted", p->path, most, most / TURN * 2);
+        cli_note("%s: coordinates reach %g, which is %.3g periods, and are taken as radians; if they are on "
+                 "a grid or in 1/FOV, "
+                 "--unit fov says so; degrees have to be converted",
+                 p->path, most, most / TURN * 2);
     else if (other)
-        cli_note("%s: coordinates reach %g and are taken as %s; if they are %s, --unit %s says so", p->path, most,
-                 words[p->unit], words[other], points_units[other]);
+        cli_note("%s: coordinates reach %g and are taken as %s; if they are %s, --unit %s says so", p->path,
+                 most, words[p->unit], words[other], points_units[other]);
 }

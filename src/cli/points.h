@@ -46,8 +46,8 @@ int points_parse_sizes(int64_t sizes[3], const char *text);
  * in words.  CLI_FAILED with words. */
 int points_find(struct points *p, const hcy_host_array *a, const char *path, const char *what,
                 const struct points_options *options, int axes);
-/* The coordinates in radians, one array for each axis, freed by the caller, also after a failure.  sizes: of the image's
- * axes, of which 1/FOV depends; NULL: the unit is another one. */
+/* The coordinates in radians, one array for each axis, freed by the caller, also after a failure.  sizes: of the
+ * image's axes, of which 1/FOV depends; NULL: the unit is another one. */
 int points_take(void *axes[3], const struct points *p, const int64_t *sizes, bool is_double);
 /* Notes what was chosen without being said, and a range that makes another unit likely. */
 void points_note(const struct points *p, const int64_t *sizes);

@@ -10,29 +10,37 @@ const char *const recon_precisions[] = { "auto", "float", "double", NULL };
 
 #define AT(member) offsetof(struct recon_values, member)
 static const struct cli_option options[] = {
-    { "trajectory", 't', CLI_TEXT, AT(trajectory), "FILE", "where samples lie, [n][axes]; ISMRMRD's files have it", 0, 0,
+    { "trajectory", 't', CLI_TEXT, AT(trajectory), "FILE",
+      "where samples lie, [n][axes]; ISMRMRD's files have it", 0, 0, NULL },
+    { "modes", 'n', CLI_TEXT, AT(sizes), "N1,N2,N3", "the image's sizes, in the order of its axes", 0, 0,
       NULL },
-    { "modes", 'n', CLI_TEXT, AT(sizes), "N1,N2,N3", "the image's sizes, in the order of its axes", 0, 0, NULL },
-    { "maps", 0, CLI_TEXT, AT(maps), "FILE", "the coils' sensitivities, [coils][image]: one image of all (SENSE)", 0, 0,
+    { "maps", 0, CLI_TEXT, AT(maps), "FILE",
+      "the coils' sensitivities, [coils][image]: one image of all (SENSE)", 0, 0, NULL },
+    { "dcf", 0, CLI_TEXT, AT(dcf), "WEIGHTS", "of the samples: pipe, cells, none, or FILE [n]; below", 0, 0,
       NULL },
-    { "dcf", 0, CLI_TEXT, AT(dcf), "WEIGHTS", "of the samples: pipe, cells, none, or FILE [n]; below", 0, 0, NULL },
     { "save-dcf", 0, CLI_TEXT, AT(save_dcf), "FILE", "the weights, too", 0, 0, NULL },
-    { "solver", 0, CLI_CHOICE, AT(solver), "NAME", "cg (default), cgls, lsqr, lsmr, fista; adjoint: no iteration", 0, 0,
-      recon_solvers },
+    { "solver", 0, CLI_CHOICE, AT(solver), "NAME",
+      "cg (default), cgls, lsqr, lsmr, fista; adjoint: no iteration", 0, 0, recon_solvers },
+    { "toeplitz", 0, CLI_FLAG, AT(toeplitz), NULL,
+      "cg: each iteration by FFTs of twice the sizes, without the points; more memory", 0, 0, NULL },
     { "iterations", 0, CLI_INT, AT(iterations), "N", "at most (30)", 1, 100000, NULL },
-    { "tolerance", 0, CLI_REAL, AT(tolerance), "T", "the residual, of the first one, that is enough (1e-4)", 0, 1, NULL },
-    { "lambda", 0, CLI_REAL, AT(lambda), "L2", "smallness of the image: adds L2 |x|^2 to what is minimised", 0, 1e30, NULL },
+    { "tolerance", 0, CLI_REAL, AT(tolerance), "T", "the residual, of the first one, that is enough (1e-4)",
+      0, 1, NULL },
+    { "lambda", 0, CLI_REAL, AT(lambda), "L2", "smallness of the image: adds L2 |x|^2 to what is minimised",
+      0, 1e30, NULL },
     { "reg", 0, CLI_TEXT, AT(reg), "NAME:W", "fista: l1:W adds W |x|_1 for few bright pixels", 0, 0, NULL },
     { "eps", 'e', CLI_REAL, AT(eps), "E", "relative error of the transforms (1e-5)", 1e-16, 1, NULL },
     { "precision", 0, CLI_CHOICE, AT(precision), "P", "float, double; auto (default): the samples'", 0, 0,
       recon_precisions },
     POINTS_OPTIONS(AT(how)),
     { "device", 'd', CLI_TEXT, AT(device), "DEVICE", "cpu; cpu@threads=2; gpu; ... (auto)", 0, 0, NULL },
-    { "deterministic", 0, CLI_FLAG, AT(deterministic), NULL, "the same bits for any threads and any order of points", 0, 0,
+    { "deterministic", 0, CLI_FLAG, AT(deterministic), NULL,
+      "the same bits for any threads and any order of points", 0, 0, NULL },
+    { "same-everywhere", 0, CLI_FLAG, AT(everywhere), NULL, "the same bits on every device, too", 0, 0,
       NULL },
-    { "same-everywhere", 0, CLI_FLAG, AT(everywhere), NULL, "the same bits on every device, too", 0, 0, NULL },
     { "out", 'o', CLI_TEXT, AT(out), "IMAGE", "the result; formats: below", 0, 0, NULL },
-    { "json", 0, CLI_FLAG, AT(json), NULL, "the summary, with all residuals, as one JSON object", 0, 0, NULL },
+    { "json", 0, CLI_FLAG, AT(json), NULL, "the summary, with all residuals, as one JSON object", 0, 0,
+      NULL },
     { "quiet", 'q', CLI_FLAG, AT(quiet), NULL, "no progress, no summary", 0, 0, NULL },
     CLI_ISOLATE_OPTIONS,
     { NULL, 0, CLI_FLAG, 0, NULL, NULL, 0, 0, NULL }
@@ -94,11 +102,15 @@ static int check_recon(struct recon *r)
         cli_error("--out is missing; see `halcyon recon --help`");
     else if (v->reg && v->solver != RECON_FISTA)
         cli_error("--reg is for --solver fista; see `halcyon recon --help`");
+    else if (v->toeplitz && v->solver != RECON_CG)
+        cli_error("--toeplitz is for --solver cg; see `halcyon recon --help`");
     else if (v->solver == RECON_ADJOINT && (v->lambda.given || v->iterations.given || v->tolerance.given))
-        cli_error("--lambda, --iterations and --tolerance are for solvers that iterate; see `halcyon recon --help`");
+        cli_error("--lambda, --iterations and --tolerance are for solvers that iterate; see `halcyon recon "
+                  "--help`");
     else if (v->save_dcf && !r->dcf)
         cli_error("--save-dcf is for --dcf pipe, cells or FILE; see `halcyon recon --help`");
-    else if (cli_check_format(v->out, HCY_WRITE_ARRAY) || (v->save_dcf && cli_check_format(v->save_dcf, HCY_WRITE_ARRAY)))
+    else if (cli_check_format(v->out, HCY_WRITE_ARRAY) ||
+             (v->save_dcf && cli_check_format(v->save_dcf, HCY_WRITE_ARRAY)))
         return CLI_USAGE;
     else
         return parse_reg(&r->l1, v->reg);
@@ -163,13 +175,15 @@ static const char *words_of_sizes(char text[80], const struct recon *r)
 static void print_recon(const struct recon *r)
 {
     char sizes[80];
-    fprintf(stderr, "%s: %s from %zu points of %zu coil%s on %s (%s); ", r->v->out, words_of_sizes(sizes, r), r->n, r->coils,
-            r->coils == 1 ? "" : "s", hcy_device_get_info(r->dev)->name, r->is_double ? "double" : "float");
+    fprintf(stderr, "%s: %s from %zu points of %zu coil%s on %s (%s); ", r->v->out, words_of_sizes(sizes, r),
+            r->n, r->coils, r->coils == 1 ? "" : "s", hcy_device_get_info(r->dev)->name,
+            r->is_double ? "double" : "float");
     if (r->v->solver == RECON_ADJOINT)
         fprintf(stderr, "adjoint");
     else
         fprintf(stderr, "%s: %lld iteration%s, residual %.1e of the first (%s)", recon_solvers[r->v->solver],
-                (long long)r->info.iterations, r->info.iterations == 1 ? "" : "s", last_residual(r), reason_of(r));
+                (long long)r->info.iterations, r->info.iterations == 1 ? "" : "s", last_residual(r),
+                reason_of(r));
     fprintf(stderr, "; weights %.2f ms, set-up %.2f ms, image %.2f ms\n", 1e3 * r->weighing, 1e3 * r->setup,
             1e3 * r->solving);
 }
@@ -194,6 +208,7 @@ static void print_recon_json(const struct recon *r)
     cli_json_bool(&json, "maps", r->maps != NULL);
     cli_json_text(&json, "dcf", weights[r->dcf]);
     cli_json_text(&json, "solver", recon_solvers[r->v->solver]);
+    cli_json_bool(&json, "toeplitz", r->gram != NULL);
     cli_json_int(&json, "iterations", r->info.iterations);
     cli_json_text(&json, "ended_by", r->info.reason ? reason_of(r) : NULL);
     cli_json_real(&json, "residual", last_residual(r));
@@ -240,10 +255,10 @@ int cli_recon(int argc, char **argv)
         status = write_image(&r);
     if (!status && !v.quiet)
         print_recon(&r);
-    if (!status && v.json) {
+    if (!status && v.json)
         print_recon_json(&r);
-        status = cli_close_stdout(CLI_OK);
-    }
+    if (!status)
+        status = cli_close_stdout(r.info.reason == HCY_SOLVER_CALLBACK ? CLI_FAILED : CLI_OK);
     recon_free(&r);
     return status;
 }

@@ -11,7 +11,7 @@ struct recon_values {
     struct points_options how;
     struct cli_int iterations;
     struct cli_real tolerance, lambda, eps;
-    int solver, precision, deterministic, everywhere, json, quiet;
+    int solver, precision, toeplitz, deterministic, everywhere, json, quiet;
 };
 enum recon_solver { RECON_CG, RECON_CGLS, RECON_LSQR, RECON_LSMR, RECON_FISTA, RECON_ADJOINT };
 extern const char *const recon_solvers[], *const recon_precisions[];
@@ -44,7 +44,8 @@ struct recon {
     hcy_device *dev;
     hcy_queue *queue;
     hcy_nufft *plan;
-    hcy_operator *op; /* square roots of the weights times what coils receive */
+    hcy_operator *op;   /* square roots of the weights times what coils receive */
+    hcy_operator *gram; /* --toeplitz: its Gram operator, by convolution */
     hcy_solver *solver;
 
     /* What came of it. */

@@ -13,14 +13,16 @@ static int name_trajectory(struct recon *r)
     const char *format = "", *part = r->kspace + hcy_file_length(r->kspace);
     if (r->v->trajectory) {
         r->trajectory = strdup(r->v->trajectory);
-    } else if (!hcy_format_of(&format, r->kspace, HCY_WRITE_ARRAY) && (!strcmp(format, "mrd") || !strcmp(format, "h5"))) {
+    } else if (!hcy_format_of(&format, r->kspace, HCY_WRITE_ARRAY) &&
+               (!strcmp(format, "mrd") || !strcmp(format, "h5"))) {
         size_t size = strlen(r->kspace) + 32;
         const char *list = *part && part[1] ? part : ":/dataset/data";
         r->trajectory = malloc(size);
         if (r->trajectory)
             snprintf(r->trajectory, size, "%.*s%s/traj", (int)(part - r->kspace), r->kspace, list);
     } else {
-        cli_error("--trajectory is missing: only ISMRMRD's files have samples and where they lie; see `halcyon recon --help`");
+        cli_error("--trajectory is missing: only ISMRMRD's files have samples and where they lie; see "
+                  "`halcyon recon --help`");
         return CLI_USAGE;
     }
     return r->trajectory ? CLI_OK : cli_error("no memory for the names of files");
@@ -46,8 +48,8 @@ static int take_trajectory(struct recon *r, const hcy_host_array *a)
     if (status)
         return status;
     if (points.dim != wanted)
-        return cli_error("%s: points have %d coordinates, and --modes names %d size%s", r->trajectory, points.dim, wanted,
-                         wanted > 1 ? "s" : "");
+        return cli_error("%s: points have %d coordinates, and --modes names %d size%s", r->trajectory,
+                         points.dim, wanted, wanted > 1 ? "s" : "");
     if (!points.n)
         return cli_error("%s: there are no points", r->trajectory);
     r->dim = points.dim;
@@ -68,7 +70,8 @@ static int take_trajectory(struct recon *r, const hcy_host_array *a)
 /* --- What was sampled --- */
 
 /* A single NaN would be all over the image, and nobody would know where it came from. */
-static int check_finite(const struct recon *r, const void *numbers, size_t n, size_t each, const char *path, const char *what)
+static int check_finite(const struct recon *r, const void *numbers, size_t n, size_t each, const char *path,
+                        const char *what)
 {
     size_t bad = 0, first = 0;
     for (size_t i = 0; i < n; i++) {
@@ -78,8 +81,9 @@ static int check_finite(const struct recon *r, const void *numbers, size_t n, si
     }
     if (!bad)
         return CLI_OK;
-    return cli_error("%s: %zu of %zu numbers of the %s are none or infinite, the first one at %zu of coil %zu", path, bad, n, what,
-                     first / 2 % each, first / 2 / each);
+    return cli_error(
+        "%s: %zu of %zu numbers of the %s are none or infinite, the first one at %zu of coil %zu", path, bad,
+        n, what, first / 2 % each, first / 2 / each);
 }
 
 static int take_samples(struct recon *r, const hcy_host_array *a)
@@ -88,8 +92,12 @@ static int take_samples(struct recon *r, const hcy_host_array *a)
     char is[200];
     r->coils = array_count_vectors(&has_axis, a, r->n);
     if (!r->coils)
-        return cli_error("%s: samples must be [%zu] or [coils][%zu], as there are points, where each may be several axes; "
-                         "it is %s", r->kspace, r->n, r->n, array_words(is, a, 0));
+        return cli_error(
+            "%s: samples must be [%zu] or [coils][%zu], as there are points, where each may be several axes; "
+            "it is %s",
+            r->kspace, r->n, r->n, array_words(is, a, 0));
+    if (r->v->toeplitz && r->coils > 1 && !r->v->maps)
+        return cli_error("--toeplitz: %s has %zu coils, which needs --maps", r->kspace, r->coils);
     int status = array_take_complex(&r->samples, a, r->is_double);
     return status ? status : check_finite(r, r->samples, 2 * r->coils * r->n, r->n, r->kspace, "samples");
 }
@@ -121,8 +129,8 @@ static int take_maps(struct recon *r)
     char is[200];
     int status = read_array(&a, r, r->v->maps);
     if (!status && !fits_image(r, &a))
-        status = cli_error("%s: maps must be [%zu], the coils of %s, times the image's %s; it is %s", r->v->maps, r->coils,
-                           r->kspace, r->v->sizes, array_words(is, &a, 0));
+        status = cli_error("%s: maps must be [%zu], the coils of %s, times the image's %s; it is %s",
+                           r->v->maps, r->coils, r->kspace, r->v->sizes, array_words(is, &a, 0));
     if (!status)
         status = array_take_complex(&r->maps, &a, r->is_double);
     if (!status)

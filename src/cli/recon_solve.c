@@ -1,8 +1,8 @@
 /* recon_solve.c - the image of samples: weights, the operator of all coils, and a solver's steps.
  *
- * What is minimised is |W^1/2 (A x - b)|^2, where A is what the coils receive of an image and W the share of k-space that
- * each sample has, 1 in all: with the density's weights A^H W A is about the identity, whatever the trajectory, so that
- * factors of regularisers mean the same for every file.
+ * What is minimised is |W^1/2 (A x - b)|^2, where A is what the coils receive of an image and W the share of k-space
+ * that each sample has, 1 in all: with the density's weights A^H W A is about the identity, whatever the trajectory, so
+ * that factors of regularisers mean the same for every file.
  */
 #include "interrupt.h"
 #include "recon.h"
@@ -37,7 +37,8 @@ static int read_weights(struct recon *r)
 {
     hcy_host_array a = HCY_HOST_ARRAY_INIT;
     int status = hcy_host_array_read(&a, r->v->dcf);
-    status = status ? cli_fail(status) : array_take_reals(&r->weights, &a, r->is_double, r->n, r->v->dcf, "weights");
+    status = status ? cli_fail(status)
+                    : array_take_reals(&r->weights, &a, r->is_double, r->n, r->v->dcf, "weights");
     hcy_host_array_free(&a);
     for (size_t i = 0; !status && i < r->n; i++) {
         double w = reals_get(r->is_double, r->weights, i);
@@ -59,8 +60,7 @@ static int compute_weights(struct recon *r)
     r->weights = reals_room(r->is_double, r->n);
     if (!r->weights)
         return cli_error("out of memory for %zu weights", r->n);
-    int status =
-        hcy_density_weights(r->weights, r->dev, &desc, (int64_t)r->n, (const void *const *)r->axes);
+    int status = hcy_density_weights(r->weights, r->dev, &desc, (int64_t)r->n, (const void *const *)r->axes);
     return status ? cli_fail(status) : CLI_OK;
 }
 
@@ -98,18 +98,23 @@ int recon_weigh(struct recon *r)
 
 /* --- The operator --- */
 
+static void describe_plan(hcy_nufft_desc *desc, const struct recon *r)
+{
+    desc->type = 2;
+    desc->sign = -1;
+    desc->precision = precision_of(r);
+    desc->dim = r->dim;
+    memcpy(desc->modes, r->sizes, sizeof desc->modes);
+    desc->eps = r->v->eps.value;
+}
+
 /* With maps coils go through the plan some at a time; without, each is an image of its own. */
 static int make_plan(struct recon *r)
 {
     hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
     hcy_nufft_options options = HCY_NUFFT_OPTIONS_INIT;
-    desc.type = 2;
-    desc.sign = -1;
-    desc.precision = precision_of(r);
-    desc.dim = r->dim;
-    memcpy(desc.modes, r->sizes, sizeof desc.modes);
+    describe_plan(&desc, r);
     desc.n_transforms = (int64_t)(r->maps && r->coils > MOST_AT_ONCE ? MOST_AT_ONCE : r->coils);
-    desc.eps = r->v->eps.value;
     options.deterministic = same_bits(r);
     int status = hcy_nufft_create(&r->plan, r->dev, &desc, &options);
     if (!status)
@@ -117,27 +122,36 @@ static int make_plan(struct recon *r)
     return status;
 }
 
-/* Square roots of the weights: [n], or one number for all. */
-static int make_roots(hcy_array **roots, const struct recon *r)
+static double weight_of(const struct recon *r, size_t i)
 {
-    size_t n = r->weights ? r->n : 1;
-    int64_t shape = (int64_t)n;
-    void *numbers = reals_room(r->is_double, n);
+    return r->weights ? reals_get(r->is_double, r->weights, i) : 1 / (double)r->n;
+}
+
+/* The weights, or their square roots: [n]. */
+static int put_weights(hcy_array **weights, const struct recon *r, bool roots)
+{
+    int64_t shape = (int64_t)r->n;
+    void *numbers = reals_room(r->is_double, r->n);
     if (!numbers)
-        return hcy_fail(HCY_ENOMEM, "no memory for %zu weights", n);
-    for (size_t i = 0; i < n; i++)
-        reals_put(r->is_double, numbers, i,
-                  sqrt(r->weights ? reals_get(r->is_double, r->weights, i) : 1 / (double)r->n));
-    int status = hcy_array_from_host(roots, r->dev, r->is_double ? HCY_FLOAT64 : HCY_FLOAT32, 1, &shape, numbers);
+        return hcy_fail(HCY_ENOMEM, "no memory for %zu weights", r->n);
+    for (size_t i = 0; i < r->n; i++)
+        reals_put(r->is_double, numbers, i, roots ? sqrt(weight_of(r, i)) : weight_of(r, i));
+    int status =
+        hcy_array_from_host(weights, r->dev, r->is_double ? HCY_FLOAT64 : HCY_FLOAT32, 1, &shape, numbers);
     free(numbers);
     return status;
 }
 
-static int make_coils(struct recon *r, hcy_array *roots)
+static int put_maps(hcy_array **maps, const struct recon *r)
 {
     int64_t shape[4] = { (int64_t)r->coils, r->sizes[0], r->sizes[1], r->sizes[2] };
+    return hcy_array_from_host(maps, r->dev, type_of_numbers(r), r->dim + 1, shape, r->maps);
+}
+
+static int make_coils(struct recon *r, hcy_array *roots)
+{
     hcy_array *maps = NULL;
-    int status = hcy_array_from_host(&maps, r->dev, type_of_numbers(r), r->dim + 1, shape, r->maps);
+    int status = put_maps(&maps, r);
     if (!status)
         status = hcy_operator_sense(&r->op, r->plan, maps, roots);
     hcy_array_release(maps);
@@ -165,7 +179,7 @@ static int make_operator(struct recon *r)
     hcy_array *roots = NULL;
     int status = make_plan(r);
     if (!status)
-        status = make_roots(&roots, r);
+        status = put_weights(&roots, r, true);
     if (!status)
         status = r->maps ? make_coils(r, roots) : make_transforms(r, roots);
     hcy_array_release(roots);
@@ -177,13 +191,14 @@ static int make_data(hcy_array **data, struct recon *r)
 {
     hcy_operator_info info = HCY_OPERATOR_INFO_INIT;
     for (size_t i = 0; i < r->coils * r->n; i++) {
-        double root = sqrt(r->weights ? reals_get(r->is_double, r->weights, i % r->n) : 1 / (double)r->n);
+        double root = sqrt(weight_of(r, i % r->n));
         for (size_t k = 2 * i; k < 2 * i + 2; k++)
             reals_put(r->is_double, r->samples, k, root * reals_get(r->is_double, r->samples, k));
     }
     int status = hcy_operator_get_info(&info, r->op);
     if (!status)
-        status = hcy_array_from_host(data, r->dev, info.range.dtype, info.range.rank, info.range.shape, r->samples);
+        status = hcy_array_from_host(data, r->dev, info.range.dtype, info.range.rank, info.range.shape,
+                                     r->samples);
     free(r->samples);
     r->samples = NULL;
     return status;
@@ -191,14 +206,15 @@ static int make_data(hcy_array **data, struct recon *r)
 
 /* --- Solving --- */
 
-/* After every iteration: the line of progress; a signal ends the run with the image as it is. */
+/* After every iteration: the line of progress; a signal ends the run, whose image is written as it is. */
 static int report_iteration(void *user, hcy_solver *solver, int64_t iteration, double residual)
 {
     struct recon *r = user;
     hcy_solver_info info = HCY_SOLVER_INFO_INIT;
     double first = !hcy_solver_get_info(&info, solver) && info.first > 0 ? info.first : 1;
-    progress_say(&r->progress, "%s: iteration %lld of %lld, residual %.2e of the first  %.1f s", recon_solvers[r->v->solver],
-                 (long long)iteration, (long long)r->v->iterations.value, residual / first, progress_seconds(&r->progress));
+    progress_say(&r->progress, "%s: iteration %lld of %lld, residual %.2e of the first  %.1f s",
+                 recon_solvers[r->v->solver], (long long)iteration, (long long)r->v->iterations.value,
+                 residual / first, progress_seconds(&r->progress));
     return interrupt_came();
 }
 
@@ -214,11 +230,13 @@ static int keep_residuals(struct recon *r)
 
 static int iterate_image(hcy_array **x, struct recon *r, hcy_array *data)
 {
-    static const int methods[] = { [RECON_CG] = HCY_SOLVER_CG_NORMAL, [RECON_CGLS] = HCY_SOLVER_CGLS,
-                                   [RECON_LSQR] = HCY_SOLVER_LSQR,    [RECON_LSMR] = HCY_SOLVER_LSMR,
+    static const int methods[] = { [RECON_CG] = HCY_SOLVER_CG_NORMAL,
+                                   [RECON_CGLS] = HCY_SOLVER_CGLS,
+                                   [RECON_LSQR] = HCY_SOLVER_LSQR,
+                                   [RECON_LSMR] = HCY_SOLVER_LSMR,
                                    [RECON_FISTA] = HCY_SOLVER_FISTA };
     hcy_solver_options how = HCY_SOLVER_OPTIONS_INIT;
-    how.method = methods[r->v->solver];
+    how.method = r->gram ? HCY_SOLVER_CG : methods[r->v->solver];
     how.max_iterations = r->v->iterations.value;
     how.tolerance = r->v->tolerance.value;
     how.check_every = 1;
@@ -226,7 +244,7 @@ static int iterate_image(hcy_array **x, struct recon *r, hcy_array *data)
     how.l1 = r->l1;
     how.callback = report_iteration;
     how.user = r;
-    int status = hcy_solver_create(&r->solver, r->queue, r->op, &how);
+    int status = hcy_solver_create(&r->solver, r->queue, r->gram ? r->gram : r->op, &how);
     if (!status)
         status = hcy_solver_start(r->solver, data, NULL);
     if (!status)
@@ -245,6 +263,35 @@ static int apply_adjoint(hcy_array **x, struct recon *r, hcy_array *data)
     return status ? status : hcy_operator_apply_adjoint(r->queue, *x, r->op, data);
 }
 
+/* In place of the operator and its points its Gram operator, and in place of the data what the adjoint makes of
+ * them. */
+static int make_gram(hcy_array **data, struct recon *r)
+{
+    hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
+    hcy_array *maps = NULL, *weights = NULL, *gridded = NULL;
+    describe_plan(&desc, r);
+    int status = apply_adjoint(&gridded, r, *data);
+    if (!status)
+        status = hcy_queue_finish(r->queue);
+    /* Neither is needed any more, and both are large. */
+    hcy_array_release(*data);
+    *data = gridded;
+    hcy_operator_release(r->op);
+    r->op = NULL;
+    hcy_nufft_destroy(r->plan);
+    r->plan = NULL;
+    if (!status && r->maps)
+        status = put_maps(&maps, r);
+    if (!status)
+        status = put_weights(&weights, r, false);
+    if (!status)
+        status = hcy_operator_toeplitz(&r->gram, r->dev, &desc, (int64_t)r->n, (const void *const *)r->axes,
+                                       maps, weights);
+    hcy_array_release(maps);
+    hcy_array_release(weights);
+    return status;
+}
+
 static int fetch_image(struct recon *r, hcy_array *x)
 {
     size_t images = r->maps ? 1 : r->coils, numbers;
@@ -258,10 +305,13 @@ int recon_solve(struct recon *r)
 {
     hcy_array *data = NULL, *x = NULL;
     double begun = progress_seconds(&r->progress);
-    progress_say(&r->progress, "setting %zu points of %zu coil%s ...", r->n, r->coils, r->coils == 1 ? "" : "s");
+    progress_say(&r->progress, "setting %zu points of %zu coil%s ...", r->n, r->coils,
+                 r->coils == 1 ? "" : "s");
     int status = make_operator(r);
     if (!status)
         status = make_data(&data, r);
+    if (!status && r->v->toeplitz)
+        status = make_gram(&data, r);
     r->setup += progress_seconds(&r->progress) - begun;
     begun = progress_seconds(&r->progress);
     /* Whoever interrupts iterations has seen enough of them, and wants what there is. */
@@ -279,8 +329,10 @@ int recon_solve(struct recon *r)
         return cli_fail(status);
     return r->info.reason != HCY_SOLVER_BREAKDOWN
                ? CLI_OK
-               : cli_error("after %lld iterations the residual is no number: the samples or maps are too large for %s",
-                           (long long)r->info.iterations, r->is_double ? "doubles" : "floats; give --precision double");
+               : cli_error("after %lld iterations the residual is no number: the samples or maps are too "
+                           "large for %s",
+                           (long long)r->info.iterations,
+                           r->is_double ? "doubles" : "floats; give --precision double");
 }
 
 void recon_free(struct recon *r)
@@ -288,6 +340,7 @@ void recon_free(struct recon *r)
     /* What was submitted is done: the image has come, or a failure has ended the queue. */
     hcy_solver_destroy(r->solver);
     hcy_operator_release(r->op);
+    hcy_operator_release(r->gram);
     hcy_queue_release(r->queue);
     hcy_nufft_destroy(r->plan);
     hcy_device_release(r->dev);

@@ -313,7 +313,8 @@ static int make_room(struct scan *s)
         s->field = malloc(map_bytes);
         s->times = malloc(t->samples * sizeof *s->times);
     }
-    if (!s->samples || !s->maps || !s->image || (s->is_bart && !s->bart) || (s->scene.field > 0 && (!s->field || !s->times)))
+    if (!s->samples || !s->maps || !s->image || (s->is_bart && !s->bart) ||
+        (s->scene.field > 0 && (!s->field || !s->times)))
         return cli_error("no memory for %zu samples of %zu coils and %zu pixels", t->n, s->scene.n_coils,
                          s->n_pixels);
     /* Every spoke or interleaf is read in the same time, from its excitation on. */
