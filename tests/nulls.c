@@ -11,6 +11,7 @@
 #include <halcyon/finufft.h>
 #include <halcyon/nufft.h>
 #include <halcyon/operator.h>
+#include <halcyon/proximal.h>
 #include <halcyon/pipeline.h>
 #include <halcyon/solve.h>
 #include <halcyon/stream.h>
@@ -317,8 +318,19 @@ static int make_call(int which, const char **text, int *want, int *got)
     INVALID(hcy_operator_difference(NULL, NULL, NULL, 0, 0, 0))
     INVALID(hcy_operator_laplacian(NULL, NULL, NULL, NULL))
     INVALID(hcy_operator_gradient(NULL, NULL, NULL, 0))
+    INVALID(hcy_operator_wavelet(NULL, NULL, NULL, 0, 0, 0))
     INVALID(hcy_operator_nufft(NULL, NULL))
     INVALID(hcy_operator_fft(NULL, NULL, NULL, 0))
+    /* proximal.h */
+    INVALID(hcy_proximal_create(NULL, NULL, NULL))
+    NOTHING(hcy_proximal_retain(NULL))
+    NOTHING(hcy_proximal_release(NULL))
+    INVALID(hcy_proximal_l1(NULL, NULL, NULL, 0))
+    INVALID(hcy_proximal_l2(NULL, NULL, NULL, 0))
+    INVALID(hcy_proximal_box(NULL, NULL, NULL, 0, 0))
+    INVALID(hcy_proximal_wavelet(NULL, NULL, NULL, 0, 0, 0, 0))
+    INVALID(hcy_proximal_tv(NULL, NULL, NULL, 0, 0, 0))
+    INVALID(hcy_proximal_apply(NULL, NULL, NULL, NULL, 0, 0))
     /* solve.h */
     INVALID(hcy_solver_create(NULL, NULL, NULL, NULL))
     NOTHING(hcy_solver_destroy(NULL))

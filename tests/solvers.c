@@ -170,7 +170,8 @@ static void read_result(double complex *x, hcy_queue *q, const hcy_solver *s)
 /* With `few`, whether a method is left out. */
 static bool passes_over(int method)
 {
-    return few && method != HCY_SOLVER_CG_NORMAL && method != HCY_SOLVER_LSQR && method != HCY_SOLVER_FISTA;
+    return few && method != HCY_SOLVER_CG_NORMAL && method != HCY_SOLVER_LSQR && method != HCY_SOLVER_FISTA &&
+           method != HCY_SOLVER_ADMM;
 }
 
 /* --- Solutions --- */
@@ -297,7 +298,7 @@ static void test_parts(void)
 {
     static double complex whole[COLUMNS];
     struct problem p;
-    for (int method = HCY_SOLVER_CG_NORMAL; method <= HCY_SOLVER_FISTA; method++) {
+    for (int method = HCY_SOLVER_CG_NORMAL; method <= HCY_SOLVER_SPLIT_BREGMAN; method++) {
         hcy_solver_options o = options_of(method, 0);
         if (method == HCY_SOLVER_BICGSTAB || passes_over(method))
             continue;
@@ -371,8 +372,99 @@ static void test_stops(void)
     start_problem(&p, dev, queue, &o, NULL);
     st_ok(hcy_solver_run(p.solver, 5), "a run");
     is_int(info_of(p.solver).iterations, 2, "ends where its memory does");
+    is_int(info_of(p.solver).reason, HCY_SOLVER_MAX_ITERATIONS, "and says so");
+    st_ok(hcy_solver_start(p.solver, p.b, NULL), "the start");
+    st_ok(hcy_solver_run(p.solver, 2), "a run of as many");
+    is_int(info_of(p.solver).reason, HCY_SOLVER_ITERATIONS, "ends as it was asked to");
+    double norms[3];
+    size_t n = 0;
+    st_ok(hcy_solver_residuals(norms, &n, 3, p.solver), "its residuals");
+    ok(norms[0] == info_of(p.solver).first && norms[2] == info_of(p.solver).last, "are known without a look");
+    st_ok(hcy_solver_run(p.solver, 1), "one more");
+    is_int(info_of(p.solver).reason, HCY_SOLVER_MAX_ITERATIONS, "is not to be had");
     st_says(hcy_solver_step(p.solver), HCY_ERANGE, "2 iterations", "a step goes no further");
     free_problem(&p);
+}
+
+/* What cannot be solved is told without a tolerance or a callback too. */
+static void test_breakdowns(void)
+{
+    struct problem p;
+    hcy_solver_options o = options_of(HCY_SOLVER_CGLS, 0);
+    hcy_solver_info info;
+    start_problem(&p, dev, queue, &o, NULL);
+    st_ok(HCY_EVAL(queue, "b = where(index == 3, 0.0/0.0, b)", hcy_op_array("b", p.b)), "data with a NaN");
+    st_ok(hcy_solver_start(p.solver, p.b, NULL), "start");
+    st_ok(hcy_solver_run(p.solver, 3), "and run");
+    info = info_of(p.solver);
+    is_int(info.reason, HCY_SOLVER_BREAKDOWN, "and break down");
+    ok(info.message && strstr(info.message, "no number"), "as a message says");
+    free_problem(&p);
+    /* Of skew-symmetric A each residual is orthogonal to A times it, exactly or but for rounding. */
+    for (int dtype = HCY_FLOAT32; dtype <= HCY_FLOAT64; dtype++) {
+        static double complex skew[COLUMNS * COLUMNS];
+        uint64_t seed = 21;
+        hcy_operator *op = NULL;
+        hcy_solver *solver = NULL;
+        for (int i = 0; i < COLUMNS; i++)
+            for (int j = 0; j <= i; j++) {
+                skew[i * COLUMNS + j] = i == j ? 0 : next_number(&seed, dtype);
+                skew[j * COLUMNS + i] = -skew[i * COLUMNS + j];
+            }
+        hcy_array *a = array_on(dev, dtype, 2, COLUMNS, COLUMNS, skew),
+                  *b = array_on(dev, dtype, 1, COLUMNS, 0, data);
+        o = options_of(HCY_SOLVER_BICGSTAB, 0);
+        o.tolerance = dtype == HCY_FLOAT64 ? 1e-9 : 0;
+        int status = hcy_operator_matrix(&op, a);
+        status = cts_first(status, hcy_solver_create(&solver, queue, op, &o));
+        status = cts_first(status, hcy_solver_start(solver, b, NULL));
+        status = cts_first(status, hcy_solver_run(solver, 40));
+        st_ok(status, "BiCGSTAB on a skew-symmetric matrix of %s", hcy_dtype_name(dtype));
+        info = info_of(solver);
+        is_int(info.reason, HCY_SOLVER_BREAKDOWN, "breaks down");
+        ok(info.message && strstr(info.message, "skew-symmetric"), "and says of what");
+        hcy_solver_destroy(solver);
+        hcy_operator_release(op);
+        hcy_array_release(a);
+        hcy_array_release(b);
+    }
+}
+
+/* A whose square no float can have: CGLS finds what it finds of A itself, to the bit where the factor is a power of
+ * 2. */
+static void test_scales(void)
+{
+    static const int powers[] = { 0, 90, -90 };
+    double complex found[3][COLUMNS];
+    for (int k = 0; k < 3; k++) {
+        static double complex scaled[ROWS * COLUMNS];
+        hcy_operator *op = NULL;
+        hcy_solver *solver = NULL;
+        hcy_solver_options o = options_of(HCY_SOLVER_CGLS, 0);
+        double last = 0;
+        fill_problem(HCY_FLOAT32, ROWS);
+        for (int i = 0; i < ROWS * COLUMNS; i++)
+            scaled[i] = ldexp(creal(matrix[i / COLUMNS][i % COLUMNS]), powers[k]);
+        hcy_array *a = array_on(dev, HCY_FLOAT32, 2, ROWS, COLUMNS, scaled);
+        for (int i = 0; i < ROWS; i++)
+            scaled[i] = ldexp(creal(data[i]), powers[k]);
+        hcy_array *b = array_on(dev, HCY_FLOAT32, 1, ROWS, 0, scaled);
+        int status = hcy_operator_matrix(&op, a);
+        status = cts_first(status, hcy_solver_create(&solver, queue, op, &o));
+        status = cts_first(status, hcy_solver_start(solver, b, NULL));
+        status = cts_first(status, hcy_solver_run(solver, 30));
+        st_ok(status, "CGLS in floats on a matrix times 2^%d", powers[k]);
+        last = info_of(solver).last;
+        ok(last >= 0 && isfinite(last) && ldexp(last, -2 * powers[k]) < 1e-4, "its residual is a number");
+        read_result(found[k], queue, solver);
+        solve_directly(ROWS, 0);
+        ok(distance_of(found[k]) < 2e-5, "it finds the solution");
+        ok(!memcmp(found[k], found[0], sizeof found[0]), "with the bits of the matrix itself");
+        hcy_solver_destroy(solver);
+        hcy_operator_release(op);
+        hcy_array_release(a);
+        hcy_array_release(b);
+    }
 }
 
 /* After the solution was found steps change nothing, and b = 0 has it at once. */
@@ -402,7 +494,7 @@ static void test_no_product(void)
     static const double complex numbers[2][4] = { { 0, 0, 0, 0 }, { 1, 0, 0, 0 } }, ones[2] = { 1, 1 };
     hcy_array *b = array_on(dev, HCY_FLOAT64, 1, 2, 0, ones);
     double complex after[2][2];
-    for (int method = HCY_SOLVER_CG; method <= HCY_SOLVER_FISTA; method++)
+    for (int method = HCY_SOLVER_CG; method <= HCY_SOLVER_SPLIT_BREGMAN; method++)
         for (int k = 0; k < (method == HCY_SOLVER_CG ? 2 : 1); k++) {
             hcy_array *a = array_on(dev, HCY_FLOAT64, 2, 2, 2, numbers[k]);
             hcy_operator *op = NULL;
@@ -453,7 +545,7 @@ static void test_bits(void)
 
 static void test_memory(void)
 {
-    for (int method = HCY_SOLVER_CG_NORMAL; method <= HCY_SOLVER_FISTA; method++) {
+    for (int method = HCY_SOLVER_CG_NORMAL; method <= HCY_SOLVER_SPLIT_BREGMAN; method++) {
         hcy_solver_options o = options_of(method, 0.5);
         hcy_pool_stats before, after;
         struct problem p;
@@ -478,7 +570,7 @@ static void test_memory(void)
 static void test_asynchrony(void)
 {
     static double complex free_one[COLUMNS], held[COLUMNS];
-    for (int method = HCY_SOLVER_CG_NORMAL; method <= HCY_SOLVER_FISTA; method++) {
+    for (int method = HCY_SOLVER_CG_NORMAL; method <= HCY_SOLVER_SPLIT_BREGMAN; method++) {
         hcy_solver_options o = options_of(method, 0.5);
         hcy_queue *q = cts_queue(dev);
         struct problem p;
@@ -492,10 +584,11 @@ static void test_asynchrony(void)
         read_result(free_one, q, p.solver);
         /* All that is compiled was compiled above. */
         struct cts_gate *gate = cts_gate_new();
+        const char *name = info_of(p.solver).method;
         if (cts_gate_hold(gate, q)) {
             status = cts_first(status, hcy_solver_start(p.solver, p.b, NULL));
             status = cts_first(status, hcy_solver_run(p.solver, 4));
-            ok(!cts_gate_expired(gate), "%s does not wait", info_of(p.solver).method);
+            ok(!cts_gate_expired(gate), "%s does not wait", name);
             cts_gate_open(gate);
             read_result(held, q, p.solver);
             st_ok(status, "what waited runs");
@@ -695,6 +788,8 @@ int main(int argc, char **argv)
     test_parts();
     test_stops();
     if (!few) {
+        test_breakdowns();
+        test_scales();
         test_found();
         test_no_product();
     }

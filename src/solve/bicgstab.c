@@ -5,7 +5,7 @@
 #include "solve_priv.h"
 
 enum { RESIDUAL, SHADOW, DIRECTION, PRODUCT, SECOND };
-enum { RHO, NEXT_RHO, ALPHA, OMEGA, BELOW, BETA, NUMBERS };
+enum { RHO, NEXT_RHO, ALPHA, OMEGA, BELOW, BETA, SECOND_SQUARE, NUMBERS };
 
 static int start_bicgstab(hcy_solver *s, hcy_array *b)
 {
@@ -47,10 +47,26 @@ static int step_along(hcy_solver *s)
     return status;
 }
 
+/* Where a residual r is orthogonal to A r, but for rounding, the minimum of |r - omega A r| is at omega = 0, and the
+ * method goes nowhere: so it is with every r of a skew-symmetric A. */
+static int note_progress(hcy_solver *s)
+{
+    hcy_array *square = s->n[BELOW], *tt = s->n[SECOND_SQUARE], *omega = s->n[OMEGA], *stuck = s->stuck;
+    const bool single = hcy__is_single(&s->op->desc.domain);
+    const double rounding = single ? 1e-4 : 1e-13;
+    int status = hcy__solver_note(s, square);
+    if (!status)
+        status = SOLVER_EVAL(s,
+                             "stuck = where(real(square) > 0 && abs2(omega)*real(tt) <= tiny*real(square), 1, 0)",
+                             OPERAND(stuck), OPERAND(square), OPERAND(omega), OPERAND(tt),
+                             hcy_op_real("tiny", rounding * rounding));
+    return status;
+}
+
 static int step_bicgstab(hcy_solver *s)
 {
     hcy_array *x = s->x, *r = s->d[RESIDUAL], *p = s->d[DIRECTION], *t = s->d[SECOND], *alpha = s->n[ALPHA],
-              *omega = s->n[OMEGA], *below = s->n[BELOW];
+              *omega = s->n[OMEGA], *below = s->n[SECOND_SQUARE];
     int status = step_along(s);
     if (!status)
         status = hcy__solver_apply(s, t, r);
@@ -66,8 +82,8 @@ static int step_bicgstab(hcy_solver *s)
                              OPERAND(omega), OPERAND(below), OPERAND(x), OPERAND(alpha), OPERAND(p),
                              OPERAND(r), OPERAND(t));
     if (!status)
-        status = hcy__solver_dot(s, below, false, r, r);
-    return status ? status : hcy__solver_note(s, below);
+        status = hcy__solver_dot(s, s->n[BELOW], false, r, r);
+    return status ? status : note_progress(s);
 }
 
 const struct hcy__method hcy__method_bicgstab = { .name = "bicgstab",
@@ -75,5 +91,8 @@ const struct hcy__method hcy__method_bicgstab = { .name = "bicgstab",
                                                   .n_numbers = NUMBERS,
                                                   .is_square = true,
                                                   .complex_numbers = true,
+                                                  .stuck = "BiCGSTAB is stuck: the residual is orthogonal to A times "
+                                                           "it, as of every skew-symmetric A; LSQR and CGLS are for "
+                                                           "these",
                                                   .start = start_bicgstab,
                                                   .step = step_bicgstab };

@@ -5,10 +5,15 @@
  */
 #include "solve_priv.h"
 
-/* Vectors of the domain: the residual of the equations, the direction, and the operator's product of that. */
-enum { RESIDUAL, DIRECTION, PRODUCT };
-/* Numbers. */
-enum { SQUARE, NEXT_SQUARE, CURVATURE, ALPHA, BETA, NUMBERS };
+enum { RESIDUAL = HCY__CG_RESIDUAL, DIRECTION = HCY__CG_DIRECTION, PRODUCT = HCY__CG_PRODUCT };
+enum {
+    SQUARE = HCY__CG_SQUARE,
+    NEXT_SQUARE = HCY__CG_NEXT_SQUARE,
+    CURVATURE = HCY__CG_CURVATURE,
+    ALPHA = HCY__CG_ALPHA,
+    BETA = HCY__CG_BETA,
+    SCALE = HCY__CG_NUMBERS
+};
 
 /* z = (A^H A + l2) p, or (A + l2) p. */
 static int multiply_equations(hcy_solver *s, hcy_array *z, hcy_array *p)
@@ -25,26 +30,32 @@ static int multiply_equations(hcy_solver *s, hcy_array *z, hcy_array *p)
     return status;
 }
 
-/* The first direction is the residual. */
-static int begin_direction(hcy_solver *s)
+int hcy__cg_begin(hcy_solver *s)
 {
     int status = hcy_array_copy(s->queue, s->d[DIRECTION], s->d[RESIDUAL]);
-    if (!status)
-        status = hcy__solver_dot(s, s->n[SQUARE], false, s->d[RESIDUAL], s->d[RESIDUAL]);
-    return status ? status : hcy__solver_note(s, s->n[SQUARE]);
+    return status ? status : hcy__solver_dot(s, s->n[SQUARE], false, s->d[RESIDUAL], s->d[RESIDUAL]);
 }
 
-/* The residual's square, which stays 0 once it is, and the next direction. */
-static int turn_direction(hcy_solver *s)
+int hcy__cg_step(hcy_solver *s, int (*multiply)(hcy_solver *s, hcy_array *z, hcy_array *p))
 {
-    hcy_array *p = s->d[DIRECTION], *r = s->d[RESIDUAL], *rr = s->n[SQUARE], *next = s->n[NEXT_SQUARE],
-              *beta = s->n[BETA];
-    int status = hcy__solver_dot(s, next, false, r, r);
+    hcy_array *x = s->x, *p = s->d[DIRECTION], *r = s->d[RESIDUAL], *z = s->d[PRODUCT], *rr = s->n[SQUARE],
+              *next = s->n[NEXT_SQUARE], *pz = s->n[CURVATURE], *alpha = s->n[ALPHA], *beta = s->n[BETA];
+    int status = multiply(s, z, p);
     if (!status)
-        status = SOLVER_EVAL(
-            s, "beta = where(rr > 0, next / rr, 0); rr = where(rr > 0, next, 0); p = r + @(beta)*p",
-            OPERAND(beta), OPERAND(rr), OPERAND(next), OPERAND(p), OPERAND(r));
-    return status ? status : hcy__solver_note(s, next);
+        status = hcy__solver_dot(s, pz, false, p, z);
+    if (!status)
+        status = SOLVER_EVAL(s,
+                             "alpha = where(pz > 0, rr / pz, 0); rr = where(pz > 0, rr, 0); x += @(alpha)*p;"
+                             "r -= @(alpha)*z",
+                             OPERAND(alpha), OPERAND(rr), OPERAND(pz), OPERAND(x), OPERAND(p), OPERAND(r),
+                             OPERAND(z));
+    if (!status)
+        status = hcy__solver_dot(s, next, false, r, r);
+    /* The residual's square stays 0 once it is. */
+    return status ? status
+                  : SOLVER_EVAL(
+                        s, "beta = where(rr > 0, next / rr, 0); rr = where(rr > 0, next, 0); p = r + @(beta)*p",
+                        OPERAND(beta), OPERAND(rr), OPERAND(next), OPERAND(p), OPERAND(r));
 }
 
 static int start_cg(hcy_solver *s, hcy_array *b)
@@ -58,66 +69,102 @@ static int start_cg(hcy_solver *s, hcy_array *b)
         status = hcy_array_copy(s->queue, r, b);
     if (!status)
         status = SOLVER_EVAL(s, "r -= z", OPERAND(r), OPERAND(z));
-    return status ? status : begin_direction(s);
+    if (!status)
+        status = hcy__cg_begin(s);
+    return status ? status : hcy__solver_note(s, s->n[SQUARE]);
 }
 
 static int step_cg(hcy_solver *s)
 {
-    hcy_array *x = s->x, *p = s->d[DIRECTION], *r = s->d[RESIDUAL], *z = s->d[PRODUCT];
-    hcy_array *rr = s->n[SQUARE], *pz = s->n[CURVATURE], *alpha = s->n[ALPHA];
-    int status = multiply_equations(s, z, p);
-    if (!status)
-        status = hcy__solver_dot(s, pz, false, p, z);
-    if (!status)
-        status = SOLVER_EVAL(s,
-                             "alpha = where(pz > 0, rr / pz, 0); rr = where(pz > 0, rr, 0); x += @(alpha)*p;"
-                             "r -= @(alpha)*z",
-                             OPERAND(alpha), OPERAND(rr), OPERAND(pz), OPERAND(x), OPERAND(p), OPERAND(r),
-                             OPERAND(z));
-    return status ? status : turn_direction(s);
+    int status = hcy__cg_step(s, multiply_equations);
+    return status ? status : hcy__solver_note(s, s->n[NEXT_SQUARE]);
 }
 
 const struct hcy__method hcy__method_cg = { .name = "cg",
-                                            .n_domain = 3,
-                                            .n_numbers = NUMBERS,
+                                            .n_domain = HCY__CG_VECTORS,
+                                            .n_numbers = HCY__CG_NUMBERS,
                                             .is_square = true,
                                             .is_damped = true,
                                             .start = start_cg,
                                             .step = step_cg };
 const struct hcy__method hcy__method_cg_normal = { .name = "cg_normal",
-                                                   .n_domain = 3,
+                                                   .n_domain = HCY__CG_VECTORS,
                                                    .n_range = 1,
-                                                   .n_numbers = NUMBERS,
+                                                   .n_numbers = HCY__CG_NUMBERS,
                                                    .is_damped = true,
                                                    .needs_adjoint = true,
                                                    .start = start_cg,
                                                    .step = step_cg };
 
-/* --- CGLS: the residual of the data is kept, and that of the equations made of it each time --- */
+/* --- CGLS: the residual of the data is kept, and that of the equations made of it each time ---
+ *
+ * What is solved is SCALE A x = SCALE b, where SCALE is the power of two nearest to 1 / |A| that the first gradient
+ * shows: no bit of x changes, and A^H A x is a number even of floats and an A whose square no float can have.  The
+ * misfit is kept times SCALE, the gradient is A^H of that, and directions are made of SCALE times the gradient. */
 
 /* Vectors of the range. */
 enum { MISFIT, STEP };
 
 static int make_gradient(hcy_solver *s)
 {
-    hcy_array *r = s->d[RESIDUAL], *x = s->x;
+    hcy_array *r = s->d[RESIDUAL], *x = s->x, *scale = s->n[SCALE];
     int status = hcy__solver_adjoint(s, r, s->r[MISFIT]);
     if (!status && s->opts.l2 > 0)
-        status = SOLVER_EVAL(s, "r -= l2*x", OPERAND(r), OPERAND(x), hcy_op_real("l2", s->opts.l2));
+        status = SOLVER_EVAL(s, "r -= @(l2*scale)*x", OPERAND(r), OPERAND(x), OPERAND(scale),
+                             hcy_op_real("l2", s->opts.l2));
     return status;
+}
+
+/* SCALE, by the gradient of a misfit of norm 1 to 2; then the misfit is that of the data, times SCALE. */
+static int find_scale(hcy_solver *s)
+{
+    hcy_array *m = s->r[MISFIT], *scale = s->n[SCALE], *unit = s->n[ALPHA], *square = s->n[SQUARE];
+    int status = hcy__solver_dot(s, square, true, m, m);
+    if (!status)
+        status = SOLVER_EVAL(s, "unit = ldexp(1.0, -exponent(sqrt(square))); m *= @(unit)", OPERAND(unit),
+                             OPERAND(square), OPERAND(m));
+    if (!status)
+        status = hcy__solver_adjoint(s, s->d[RESIDUAL], m);
+    if (!status)
+        status = hcy__solver_dot(s, square, false, s->d[RESIDUAL], s->d[RESIDUAL]);
+    /* Two factors: the quotient of the powers alone may be beyond a float. */
+    if (!status)
+        status = SOLVER_EVAL(s, "scale = ldexp(1.0, -exponent(sqrt(square))); m *= @(scale); m *= @(1/unit)",
+                             OPERAND(scale), OPERAND(square), OPERAND(m), OPERAND(unit));
+    return status;
+}
+
+/* The gradient's square, which stays 0 once it is, and the next direction. */
+static int turn_scaled(hcy_solver *s)
+{
+    hcy_array *p = s->d[DIRECTION], *r = s->d[RESIDUAL], *rr = s->n[SQUARE], *next = s->n[NEXT_SQUARE],
+              *beta = s->n[BETA], *scale = s->n[SCALE];
+    int status = hcy__solver_dot(s, next, false, r, r);
+    if (!status)
+        status = SOLVER_EVAL(
+            s, "beta = where(rr > 0, next / rr, 0); rr = where(rr > 0, next, 0); p = @(scale)*r + @(beta)*p",
+            OPERAND(beta), OPERAND(rr), OPERAND(next), OPERAND(p), OPERAND(r), OPERAND(scale));
+    return status ? status : hcy__solver_note_over(s, next, scale);
 }
 
 static int start_cgls(hcy_solver *s, hcy_array *b)
 {
+    hcy_array *p = s->d[DIRECTION], *r = s->d[RESIDUAL], *scale = s->n[SCALE];
     int status = hcy__solver_misfit(s, s->r[MISFIT], b);
     if (!status)
+        status = find_scale(s);
+    if (!status)
         status = make_gradient(s);
-    return status ? status : begin_direction(s);
+    if (!status)
+        status = SOLVER_EVAL(s, "p = @(scale)*r", OPERAND(p), OPERAND(scale), OPERAND(r));
+    if (!status)
+        status = hcy__solver_dot(s, s->n[SQUARE], false, r, r);
+    return status ? status : hcy__solver_note_over(s, s->n[SQUARE], scale);
 }
 
 static int step_cgls(hcy_solver *s)
 {
-    hcy_array *x = s->x, *p = s->d[DIRECTION], *m = s->r[MISFIT], *q = s->r[STEP];
+    hcy_array *x = s->x, *p = s->d[DIRECTION], *m = s->r[MISFIT], *q = s->r[STEP], *scale = s->n[SCALE];
     hcy_array *rr = s->n[SQUARE], *qq = s->n[CURVATURE], *pp = s->n[BETA], *alpha = s->n[ALPHA];
     int status = hcy__solver_apply(s, q, p);
     if (!status)
@@ -129,18 +176,18 @@ static int step_cgls(hcy_solver *s)
     if (!status)
         status = SOLVER_EVAL(s,
                              "alpha = where(qq > 0, rr / qq, 0); rr = where(qq > 0, rr, 0); x += @(alpha)*p;"
-                             "m -= @(alpha)*q",
+                             "m -= @(alpha*scale)*q",
                              OPERAND(alpha), OPERAND(rr), OPERAND(qq), OPERAND(x), OPERAND(p), OPERAND(m),
-                             OPERAND(q));
+                             OPERAND(q), OPERAND(scale));
     if (!status)
         status = make_gradient(s);
-    return status ? status : turn_direction(s);
+    return status ? status : turn_scaled(s);
 }
 
 const struct hcy__method hcy__method_cgls = { .name = "cgls",
                                               .n_domain = 2,
                                               .n_range = 2,
-                                              .n_numbers = NUMBERS,
+                                              .n_numbers = SCALE + 1,
                                               .is_damped = true,
                                               .needs_adjoint = true,
                                               .start = start_cgls,

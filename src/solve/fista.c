@@ -1,4 +1,4 @@
-/* fista.c - least squares with an l1 term by proximal gradients: ISTA, and FISTA with its momentum.
+/* fista.c - least squares with a regulariser by proximal gradients: ISTA, and FISTA with its momentum.
  *
  * A. Beck, M. Teboulle, SIAM J. Imaging Sci. 2 (2009) 183; the restart is the gradient scheme of B. O'Donoghue,
  * E. Candes, Found. Comput. Math. 15 (2015) 715.
@@ -9,21 +9,18 @@
 enum { POINT, NEXT, CHANGE };
 enum { MOMENTUM, NEXT_MOMENTUM, FACTOR, UPHILL, SQUARE, NUMBERS };
 
-/* NEXT = shrink(y - step (A^H (A y - b) + l2 y), step l1). */
+/* NEXT = map(y - step (A^H (A y - b) + l2 y), step). */
 static int descend_from(hcy_solver *s, hcy_array *y)
 {
-    hcy_array *r = s->r[0], *z = s->d[NEXT], *b = s->b;
-    int status = hcy__solver_apply(s, r, y);
-    if (!status)
-        status = SOLVER_EVAL(s, "r -= b", OPERAND(r), OPERAND(b));
-    if (!status)
-        status = hcy__solver_adjoint(s, z, r);
+    struct hcy__term *term = s->n_terms ? &s->terms[0] : NULL;
+    hcy_array *z = s->d[term ? CHANGE : NEXT];
+    int status = hcy__solver_gradient(s, z, s->r[0], y);
     if (!status)
         status = SOLVER_EVAL(s, "z = y - step*(z + l2*y)", OPERAND(z), OPERAND(y),
                              hcy_op_real("step", s->opts.step), hcy_op_real("l2", s->opts.l2));
-    if (!status && s->opts.l1 > 0)
-        status = SOLVER_EVAL(s, "z *= where(abs(z) > t, 1 - t / abs(z), 0)", OPERAND(z),
-                             hcy_op_real("t", s->opts.step * s->opts.l1));
+    if (!status && term)
+        status = hcy__prox_map_run(s->queue, s->d[NEXT], &term->whole, z, s->opts.step,
+                                   s->opts.inner ? s->opts.inner : 10);
     return status;
 }
 
@@ -60,7 +57,9 @@ const struct hcy__method hcy__method_ista = { .name = "ista",
                                               .n_domain = 3,
                                               .n_range = 1,
                                               .n_numbers = NUMBERS,
-                                              .has_l1 = true,
+                                              .n_terms = 1,
+                                              .maps_whole = true,
+                                              .has_step = true,
                                               .is_damped = true,
                                               .needs_adjoint = true,
                                               .start = start_ista,
@@ -102,7 +101,9 @@ const struct hcy__method hcy__method_fista = { .name = "fista",
                                                .n_domain = 3,
                                                .n_range = 1,
                                                .n_numbers = NUMBERS,
-                                               .has_l1 = true,
+                                               .n_terms = 1,
+                                               .maps_whole = true,
+                                               .has_step = true,
                                                .is_damped = true,
                                                .needs_adjoint = true,
                                                .start = start_fista,

@@ -16,9 +16,14 @@ bool hcy__space_is_complex(const hcy_space *space)
     return space->dtype == HCY_COMPLEX64 || space->dtype == HCY_COMPLEX128;
 }
 
+bool hcy__is_single(const hcy_space *space)
+{
+    return space->dtype == HCY_FLOAT32 || space->dtype == HCY_COMPLEX64;
+}
+
 const char *hcy__real_name(int dtype)
 {
-    return dtype == HCY_FLOAT32 || dtype == HCY_COMPLEX64 ? "float32" : "float64";
+    return hcy__is_single(&(hcy_space){ .dtype = dtype }) ? "float32" : "float64";
 }
 
 int hcy__space_check(const hcy_space *space, const char *what)
@@ -71,6 +76,17 @@ int hcy__vector_part(hcy_array **out, const hcy_array *vector, int64_t first, co
     memcpy(part->shape, space->shape, sizeof part->shape);
     hcy__c_strides(part->strides, part->rank, part->shape);
     *out = part;
+    return 0;
+}
+
+int hcy__vector_rows(hcy_array **view, const hcy_array *a, int axis, int64_t first, int64_t count)
+{
+    int status = hcy__array_view(view, a);
+    if (status)
+        return status;
+    (*view)->offset += first * a->strides[axis];
+    (*view)->shape[axis] = count;
+    (*view)->count = a->shape[axis] ? a->count / a->shape[axis] * count : 0;
     return 0;
 }
 

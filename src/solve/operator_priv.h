@@ -30,12 +30,19 @@ int hcy__space_check(const hcy_space *space, const char *what);
 int64_t hcy__space_count(const hcy_space *space);
 bool hcy__space_same(const hcy_space *a, const hcy_space *b);
 bool hcy__space_is_complex(const hcy_space *space);
+/* Whether its numbers are floats, or pairs of these. */
+bool hcy__is_single(const hcy_space *space);
 /* "complex64 (3, 4)" */
 const char *hcy__space_text(char text[240], const hcy_space *space);
 /* A vector of it, undefined. */
 int hcy__space_vector(hcy_array **vector, hcy_device *dev, const hcy_space *space);
 /* Elements from `first` on of a contiguous vector, in a space's shape. */
 int hcy__vector_part(hcy_array **part, const hcy_array *vector, int64_t first, const hcy_space *space);
+/* Rows `first` to `first + count` of an array along an axis. */
+int hcy__vector_rows(hcy_array **rows, const hcy_array *a, int axis, int64_t first, int64_t count);
+/* Differences along the last axes; messages name the function. */
+int hcy__gradient_of(hcy_operator **op, hcy_device *dev, const hcy_space *space, int n_axes, int kind,
+                     const char *function);
 
 /* The buffer that begins with a contiguous vector's first element: a new reference, or NULL of an empty one. */
 int hcy__vector_buffer(hcy_buffer **buffer, const hcy_array *vector);

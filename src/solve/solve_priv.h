@@ -6,7 +6,7 @@
 #ifndef HCY_SOLVE_PRIV_H
 #define HCY_SOLVE_PRIV_H
 
-#include "vectors.h"
+#include "proximal_priv.h"
 
 #include <halcyon/eval.h>
 #include <halcyon/solve.h>
@@ -16,11 +16,24 @@ enum { HCY__SOLVER_VECTORS = 7, HCY__SOLVER_NUMBERS = 16 };
 struct hcy__method {
     const char *name;
     int n_domain, n_range, n_numbers; /* vectors beside x, of either space, and numbers, each one element */
-    bool is_square, has_l1;
+    bool is_square;
+    int n_terms; /* regularisers that it takes at most, l1 among them */
+    bool maps_whole; /* it takes the map of g(K x); else K and g's */
+    bool has_step, has_penalty;
     bool is_damped; /* l2 is the method's; else the operator is given rows for it */
     bool needs_adjoint, complex_numbers;
+    const char *stuck; /* what is said where `stuck` of the solver is not 0; NULL: it has none */
     int (*start)(hcy_solver *solver, hcy_array *b);
     int (*step)(hcy_solver *solver);
+};
+
+/* A regulariser of a solver. */
+struct hcy__term {
+    hcy_proximal *p;
+    double norm, sigma;                /* |K|, the dual's step */
+    struct hcy__prox_map whole;        /* where the map of g(K x) is taken */
+    hcy_array *dual, *point, *mapped;  /* else: vectors of K's range */
+    hcy_array *sum;                    /* a dot product of these */
 };
 
 struct hcy_solver {
@@ -33,15 +46,21 @@ struct hcy_solver {
     hcy_array *n[HCY__SOLVER_NUMBERS];                          /* float64, or complex128 */
     hcy_array *sums[2];                                         /* of a dot product in domain and range */
     hcy_array *norms;                                           /* one an iteration */
+    struct hcy__term terms[HCY_SOLVER_MAX_PROXIMALS];
+    int n_terms;
     hcy_array *padded;                                          /* b with the zeros of l2's rows, or NULL */
+    hcy_array *stuck;                                           /* float64: whether the last step led nowhere */
     bool started;
     int64_t iterations;
-    double first, last;
+    double first, last; /* residuals, where a run has looked */
+    bool looked;        /* the last run did, at its end */
     int reason;
+    const char *message;
 };
 
 extern const struct hcy__method hcy__method_cg, hcy__method_cg_normal, hcy__method_cgls, hcy__method_lsqr,
-    hcy__method_lsmr, hcy__method_bicgstab, hcy__method_ista, hcy__method_fista;
+    hcy__method_lsmr, hcy__method_bicgstab, hcy__method_ista, hcy__method_fista, hcy__method_primal_dual,
+    hcy__method_admm, hcy__method_split_bregman;
 
 /* What hcy_eval() does; '@' in the text is the name of the vectors' real type, '#' that of their own type, so that
  * numbers do not make doubles of vectors of floats. */
@@ -55,8 +74,35 @@ int hcy__solver_eval(hcy_solver *solver, const char *text, const hcy_operand *op
 int hcy__solver_dot(hcy_solver *solver, hcy_array *number, bool of_range, hcy_array *x, hcy_array *y);
 /* The residual of this iteration is the square root of a number. */
 int hcy__solver_note(hcy_solver *solver, hcy_array *square);
+/* The same where that is `scale` times too large. */
+int hcy__solver_note_over(hcy_solver *solver, hcy_array *square, hcy_array *scale);
 /* r = b - A x. */
 int hcy__solver_misfit(hcy_solver *solver, hcy_array *r, hcy_array *b);
+/* g = A^H (A y - b), or what that is with is_gram; r of the range is written. */
+int hcy__solver_gradient(hcy_solver *solver, hcy_array *g, hcy_array *r, hcy_array *y);
+
+/* --- Regularisers (terms.c) --- */
+
+/* The solver's terms with their memory and norms, as its options and its method have them. */
+int hcy__terms_make(hcy_solver *solver);
+void hcy__terms_free(hcy_solver *solver);
+/* The steps and weights that the options leave open; waits for the operator's norm if it has to be found. */
+int hcy__terms_find_steps(hcy_solver *solver);
+/* All duals begin at 0. */
+int hcy__terms_reset(hcy_solver *solver);
+
+/* --- Conjugate gradients (cg.c), which ADMM has inside --- */
+
+/* Vectors of the domain: the residual of the equations, the direction, and the operator's product of that. */
+enum { HCY__CG_RESIDUAL, HCY__CG_DIRECTION, HCY__CG_PRODUCT, HCY__CG_VECTORS };
+/* Numbers. */
+enum { HCY__CG_SQUARE, HCY__CG_NEXT_SQUARE, HCY__CG_CURVATURE, HCY__CG_ALPHA, HCY__CG_BETA, HCY__CG_NUMBERS };
+/* The first direction is the residual, whose square is made. */
+int hcy__cg_begin(hcy_solver *solver);
+/* One step to the solution of H x = ..., where `multiply` makes z = H p; HCY__CG_NEXT_SQUARE is the residual's
+ * square. */
+int hcy__cg_step(hcy_solver *solver, int (*multiply)(hcy_solver *solver, hcy_array *z, hcy_array *p));
+
 static inline int hcy__solver_apply(hcy_solver *s, hcy_array *y, hcy_array *x)
 {
     return hcy__operator_run(s->queue, y, s->op, x, false);

@@ -15,6 +15,9 @@ static const struct hcy__method *const methods[] = {
     [HCY_SOLVER_CGLS] = &hcy__method_cgls, [HCY_SOLVER_LSQR] = &hcy__method_lsqr,
     [HCY_SOLVER_LSMR] = &hcy__method_lsmr, [HCY_SOLVER_BICGSTAB] = &hcy__method_bicgstab,
     [HCY_SOLVER_ISTA] = &hcy__method_ista, [HCY_SOLVER_FISTA] = &hcy__method_fista,
+    [HCY_SOLVER_PRIMAL_DUAL] = &hcy__method_primal_dual,
+    [HCY_SOLVER_ADMM] = &hcy__method_admm,
+    [HCY_SOLVER_SPLIT_BREGMAN] = &hcy__method_split_bregman,
 };
 
 /* --- What methods compute with --- */
@@ -46,14 +49,25 @@ int hcy__solver_dot(hcy_solver *s, hcy_array *number, bool of_range, hcy_array *
     return status ? status : HCY_EVAL(s->queue, "number = real(sum)", OPERAND(number), OPERAND(sum));
 }
 
-int hcy__solver_note(hcy_solver *s, hcy_array *square)
+static int note_norm(hcy_solver *s, const char *text, hcy_array *square, hcy_array *scale)
 {
     hcy_array *norm = NULL;
     int status = hcy_array_slice(&norm, s->norms, "%lld", (long long)s->iterations);
     if (!status)
-        status = HCY_EVAL(s->queue, "norm = sqrt(real(square))", OPERAND(norm), OPERAND(square));
+        status = hcy_eval(s->queue, text,
+                          (const hcy_operand[]){ OPERAND(norm), OPERAND(square), OPERAND(scale) }, scale ? 3 : 2);
     hcy_array_release(norm);
     return status;
+}
+
+int hcy__solver_note(hcy_solver *s, hcy_array *square)
+{
+    return note_norm(s, "norm = sqrt(real(square))", square, NULL);
+}
+
+int hcy__solver_note_over(hcy_solver *s, hcy_array *square, hcy_array *scale)
+{
+    return note_norm(s, "norm = sqrt(square) / scale", square, scale);
 }
 
 int hcy__solver_misfit(hcy_solver *s, hcy_array *r, hcy_array *b)
@@ -62,11 +76,43 @@ int hcy__solver_misfit(hcy_solver *s, hcy_array *r, hcy_array *b)
     return status ? status : HCY_EVAL(s->queue, "r = b - r", OPERAND(r), OPERAND(b));
 }
 
+int hcy__solver_gradient(hcy_solver *s, hcy_array *g, hcy_array *r, hcy_array *y)
+{
+    /* With a Gram operator both spaces are one, and the product is the gradient's already. */
+    hcy_array *b = s->b, *product = s->opts.is_gram ? g : r;
+    int status = hcy__solver_apply(s, product, y);
+    if (!status)
+        status = SOLVER_EVAL(s, "r -= b", hcy_op_array("r", product), OPERAND(b));
+    return status || s->opts.is_gram ? status : hcy__solver_adjoint(s, g, r);
+}
+
 /* --- Making --- */
+
+/* What options say of regularisers. */
+static int check_terms(const hcy_solver_options *o)
+{
+    const struct hcy__method *m = methods[o->method];
+    if (o->n_proximals && !o->proximals)
+        return hcy_fail(HCY_EINVAL, "hcy_solver_create: %zu regularisers, and none is given", o->n_proximals);
+    if ((o->n_proximals || o->l1 > 0) && !m->n_terms)
+        return hcy_fail(HCY_EINVAL, "hcy_solver_create: %s has no l1 and no regularisers; ISTA and others have",
+                        m->name);
+    if (o->n_proximals > (size_t)m->n_terms || o->n_proximals + (o->l1 > 0) > (size_t)m->n_terms)
+        return hcy_fail(HCY_EINVAL, "hcy_solver_create: %s takes %d regularisers at most, l1 among them", m->name,
+                        m->n_terms);
+    if (!(o->sigma >= 0 && o->rho >= 0) || isinf(o->sigma + o->rho))
+        return hcy_fail(HCY_EINVAL, "hcy_solver_create: sigma and rho are finite and not below 0");
+    if (o->inner < 0 || o->add_back < 1)
+        return hcy_fail(HCY_EINVAL, "hcy_solver_create: %d inner steps, data added back every %d", o->inner,
+                        o->add_back);
+    if (o->is_gram && !m->n_terms)
+        return hcy_fail(HCY_EINVAL, "hcy_solver_create: %s knows no Gram operator as such; CG is for it", m->name);
+    return 0;
+}
 
 static int check_options(const hcy_solver_options *o)
 {
-    if (o->method < HCY_SOLVER_CG || o->method > HCY_SOLVER_FISTA)
+    if (o->method < HCY_SOLVER_CG || o->method > HCY_SOLVER_SPLIT_BREGMAN)
         return hcy_fail(HCY_EINVAL, "hcy_solver_create: %d is no method", o->method);
     const struct hcy__method *m = methods[o->method];
     if (o->max_iterations < 1 || o->check_every < 1)
@@ -82,20 +128,18 @@ static int check_options(const hcy_solver_options *o)
         isinf(o->l2 + o->l1 + o->tolerance + o->step))
         return hcy_fail(HCY_EINVAL,
                         "hcy_solver_create: l2, l1, tolerance and step are finite and not below 0");
-    if (o->l1 > 0 && !m->has_l1)
-        return hcy_fail(HCY_EINVAL, "hcy_solver_create: %s has no l1; ISTA and FISTA have", m->name);
     if (o->l2 > 0 && !m->is_damped && m->is_square)
         return hcy_fail(HCY_EINVAL, "hcy_solver_create: %s has no l2; hcy_operator_sum() adds it to A",
                         m->name);
-    return 0;
+    return check_terms(o);
 }
 
-static int check_operator_for(const struct hcy__method *m, const hcy_operator *op)
+static int check_operator_for(const struct hcy__method *m, const hcy_operator *op, bool is_gram)
 {
-    if (m->needs_adjoint && !op->desc.adjoint)
+    if (m->needs_adjoint && !op->desc.adjoint && !is_gram)
         return hcy_fail(HCY_EUNSUPPORTED, "hcy_solver_create: %s needs an adjoint, which operator %s has not",
                         m->name, op->desc.name);
-    if (m->is_square && !hcy__space_same(&op->desc.domain, &op->desc.range))
+    if ((m->is_square || is_gram) && !hcy__space_same(&op->desc.domain, &op->desc.range))
         return hcy_fail(HCY_EINVAL, "hcy_solver_create: %s is for operators whose domain is their range",
                         m->name);
     return 0;
@@ -129,6 +173,8 @@ static int make_vectors(hcy_solver *s)
     for (int i = 0; !status && i < m->n_numbers; i++)
         status =
             hcy__new_number(&s->n[i], s->op->dev, m->complex_numbers ? hcy__dot_type(domain) : HCY_FLOAT64);
+    if (!status && m->stuck)
+        status = hcy_array_full(&s->stuck, s->queue, HCY_FLOAT64, 0, NULL, 0);
     if (!status)
         status = hcy__new_number(&s->sums[0], s->op->dev, hcy__dot_type(domain));
     if (!status)
@@ -136,21 +182,6 @@ static int make_vectors(hcy_solver *s)
     if (!status)
         status =
             hcy_array_empty(&s->norms, s->op->dev, HCY_FLOAT64, 1, (int64_t[]){ s->opts.max_iterations + 1 });
-    return status;
-}
-
-/* The power iteration comes from below: a twentieth more is safe, and costs a twentieth of the speed. */
-static int find_step(hcy_solver *s)
-{
-    enum { ITERATIONS = 30 };
-    double norm = 0;
-    int status = hcy_operator_norm(&norm, s->queue, s->op, ITERATIONS, 1);
-    double most = 1.05 * norm * norm + s->opts.l2;
-    if (!status && !(most >= 0 && isfinite(most)))
-        status = hcy_fail(HCY_EINVAL, "hcy_solver_create: no step for an operator of norm %g", norm);
-    /* An operator that makes 0 of all, as weights of 0 do, has no gradient that a step could be too long for. */
-    if (!status)
-        s->opts.step = most > 0 ? 1 / most : 1;
     return status;
 }
 
@@ -166,7 +197,7 @@ int hcy_solver_create(hcy_solver **out, hcy_queue *queue, hcy_operator *op, cons
     if (!status)
         status = check_options(&opts);
     if (!status)
-        status = check_operator_for(methods[opts.method], op);
+        status = check_operator_for(methods[opts.method], op, opts.is_gram);
     if (!status && hcy_queue_device(queue) != op->dev)
         status = hcy_fail(HCY_EINVAL, "hcy_solver_create: queue and operator are of two devices");
     if (status)
@@ -185,8 +216,12 @@ int hcy_solver_create(hcy_solver **out, hcy_queue *queue, hcy_operator *op, cons
         s->op = hcy_operator_retain(op);
     if (!status)
         status = make_vectors(s);
-    if (!status && s->method->has_l1 && opts.step == 0)
-        status = find_step(s);
+    if (!status)
+        status = hcy__terms_make(s);
+    if (!status)
+        status = hcy__terms_find_steps(s);
+    /* The caller's array of regularisers need not outlive the call. */
+    s->opts.proximals = NULL;
     if (status)
         hcy_solver_destroy(s);
     else
@@ -198,7 +233,7 @@ void hcy_solver_destroy(hcy_solver *s)
 {
     if (!s)
         return;
-    hcy_array *const arrays[] = { s->x, s->b, s->norms, s->padded, s->sums[0], s->sums[1] };
+    hcy_array *const arrays[] = { s->x, s->b, s->norms, s->padded, s->stuck, s->sums[0], s->sums[1] };
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
         hcy_array_release(arrays[i]);
     for (int i = 0; i < HCY__SOLVER_VECTORS; i++) {
@@ -207,6 +242,7 @@ void hcy_solver_destroy(hcy_solver *s)
     }
     for (int i = 0; i < HCY__SOLVER_NUMBERS; i++)
         hcy_array_release(s->n[i]);
+    hcy__terms_free(s);
     hcy_operator_release(s->op);
     hcy_operator_release(s->given);
     hcy_queue_release(s->queue);
@@ -255,7 +291,10 @@ int hcy_solver_start(hcy_solver *s, hcy_array *b, hcy_array *x0)
     s->b = b;
     s->iterations = s->reason = 0;
     s->first = s->last = 0;
-    status = s->method->start(s, s->padded ? s->padded : s->b);
+    s->message = NULL;
+    status = hcy__terms_reset(s);
+    if (!status)
+        status = s->method->start(s, s->padded ? s->padded : s->b);
     s->started = !status;
     return status;
 }
@@ -275,7 +314,7 @@ int hcy_solver_step(hcy_solver *s)
     return status;
 }
 
-static int read_norm(double *norm, hcy_solver *s, int64_t iteration)
+static int read_norm(double *norm, const hcy_solver *s, int64_t iteration)
 {
     hcy_array *one = NULL;
     int status = hcy_array_slice(&one, s->norms, "%lld", (long long)iteration);
@@ -285,18 +324,42 @@ static int read_norm(double *norm, hcy_solver *s, int64_t iteration)
     return status;
 }
 
+/* Waits for the residuals, and says by them why the run is to end; a reason that is there stays where they are well. */
+static int read_state(hcy_solver_info *state, const hcy_solver *s)
+{
+    double stuck = 0;
+    int status = s->first > 0 ? 0 : read_norm(&state->first, s, 0);
+    if (!status)
+        status = read_norm(&state->last, s, s->iterations);
+    if (!status && s->stuck && s->iterations)
+        status = hcy_array_to_host(&stuck, s->queue, s->stuck);
+    if (status)
+        return status;
+    if (!isfinite(state->last)) {
+        state->reason = HCY_SOLVER_BREAKDOWN;
+        state->message = "the residual is no number: what is computed leaves the range of the vectors' type, or the "
+                         "data hold such numbers";
+    } else if (s->opts.tolerance > 0 && state->last <= s->opts.tolerance * state->first)
+        state->reason = HCY_SOLVER_TOLERANCE;
+    else if (stuck != 0) {
+        state->reason = HCY_SOLVER_BREAKDOWN;
+        state->message = s->method->stuck;
+    }
+    return 0;
+}
+
 /* Looks at the residual: why the run is to end, or 0. */
 static int look_at(int *reason, hcy_solver *s)
 {
-    int status = s->first > 0 ? 0 : read_norm(&s->first, s, 0);
-    if (!status)
-        status = read_norm(&s->last, s, s->iterations);
+    hcy_solver_info state = { .first = s->first };
+    int status = read_state(&state, s);
     if (status)
         return status;
-    if (!isfinite(s->last))
-        *reason = HCY_SOLVER_BREAKDOWN;
-    else if (s->opts.tolerance > 0 && s->last <= s->opts.tolerance * s->first)
-        *reason = HCY_SOLVER_TOLERANCE;
+    s->first = state.first;
+    s->last = state.last;
+    s->message = state.message;
+    *reason = state.reason;
+    s->looked = true;
     if (s->opts.callback && s->opts.callback(s->opts.user, s, s->iterations, s->last) && !*reason)
         *reason = HCY_SOLVER_CALLBACK;
     return 0;
@@ -307,15 +370,19 @@ int hcy_solver_run(hcy_solver *s, int64_t iterations)
     if (!s || iterations < 0)
         return hcy_fail(HCY_EINVAL, "hcy_solver_run: %s", s ? "a number of iterations below 0" : "no solver");
     const bool looks = s->opts.tolerance > 0 || s->opts.callback;
+    const int64_t left = s->opts.max_iterations - s->iterations, n = iterations < left ? iterations : left;
     int status = 0, reason = 0;
-    for (int64_t i = 0; !status && !reason && i < iterations && s->iterations < s->opts.max_iterations; i++) {
+    s->message = NULL;
+    s->looked = false;
+    for (int64_t i = 0; !status && !reason && i < n; i++) {
         status = hcy_solver_step(s);
-        const bool is_last = i + 1 == iterations || s->iterations == s->opts.max_iterations;
-        if (!status && looks && (is_last || s->iterations % s->opts.check_every == 0))
+        if (!status && looks && (i + 1 == n || s->iterations % s->opts.check_every == 0))
             status = look_at(&reason, s);
     }
+    if (!status && !reason)
+        reason = n < iterations ? HCY_SOLVER_MAX_ITERATIONS : HCY_SOLVER_ITERATIONS;
     if (!status)
-        s->reason = reason ? reason : HCY_SOLVER_ITERATIONS;
+        s->reason = reason;
     return status;
 }
 
@@ -357,5 +424,9 @@ int hcy_solver_get_info(hcy_solver_info *info, const hcy_solver *s)
     known.first = s->first;
     known.last = s->last;
     known.step = s->opts.step;
-    return hcy__sized_write(info, &known, sizeof known, "hcy_solver_info");
+    known.message = s->message;
+    known.rho = s->opts.rho;
+    /* A run that did not look has not waited for its residual, which alone shows that nothing came of it. */
+    int status = s->started && s->reason && !s->looked ? read_state(&known, s) : 0;
+    return status ? status : hcy__sized_write(info, &known, sizeof known, "hcy_solver_info");
 }

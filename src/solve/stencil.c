@@ -37,17 +37,6 @@ static void row_of(double row[3], int kind, int64_t i, int64_t n, bool adjoint)
     }
 }
 
-static int take_rows(hcy_array **view, const hcy_array *a, int axis, int64_t first, int64_t count)
-{
-    int status = hcy__array_view(view, a);
-    if (status)
-        return status;
-    (*view)->offset += first * a->strides[axis];
-    (*view)->shape[axis] = count;
-    (*view)->count = a->shape[axis] ? a->count / a->shape[axis] * count : 0;
-    return 0;
-}
-
 /* Rows [first, end) of y = or += factor * D x, whose numbers are `row`. */
 static int run_rows(hcy_queue *queue, hcy_array *y, hcy_array *x, int axis, int64_t first, int64_t end,
                     const double row[3], double factor, bool adds)
@@ -57,12 +46,12 @@ static int run_rows(hcy_queue *queue, hcy_array *y, hcy_array *x, int axis, int6
     static const char *const names[3] = { "u", "v", "w" }, *const numbers[3] = { "a", "b", "c" };
     hcy_operand operands[7];
     hcy_array *views[4] = { NULL };
-    int n = 0, status = take_rows(&views[3], y, axis, first, end - first);
+    int n = 0, status = hcy__vector_rows(&views[3], y, axis, first, end - first);
     operands[0] = hcy_op_array("y", views[3]);
     /* A neighbour that does not count is not read: it may be outside, or infinite. */
     for (int k = 0; !status && k < 3; k++)
         if (row[k] != 0) {
-            status = take_rows(&views[n], x, axis, first + k - 1, end - first);
+            status = hcy__vector_rows(&views[n], x, axis, first + k - 1, end - first);
             operands[1 + 2 * n] = hcy_op_array(names[n], views[n]);
             operands[2 + 2 * n] = hcy_op_real(numbers[n], row[k] * factor);
             n++;
@@ -162,11 +151,11 @@ static int check_stencil(const hcy_space *space, int kind, const char *function)
     return status;
 }
 
-/* All axes, with factors of 1 or the user's. */
-static struct stencil all_axes(int kind, const hcy_space *space, const double *factors, bool stacks)
+/* The last axes, with factors of 1 or the user's. */
+static struct stencil last_axes(int n_axes, int kind, const hcy_space *space, const double *factors, bool stacks)
 {
     struct stencil s = { .kind = kind, .stacks = stacks };
-    for (int d = 0; d < space->rank; d++)
+    for (int d = space->rank - n_axes; d < space->rank; d++)
         if (!factors || factors[d] != 0) {
             s.axes[s.n_axes] = d;
             s.factors[s.n_axes++] = factors ? factors[d] : 1;
@@ -190,19 +179,25 @@ int hcy_operator_laplacian(hcy_operator **op, hcy_device *dev, const hcy_space *
 {
     int status = check_stencil(space, HCY_DIFFERENCE_SECOND, "hcy_operator_laplacian");
     struct stencil s =
-        status ? (struct stencil){ 0 } : all_axes(HCY_DIFFERENCE_SECOND, space, factors, false);
+        status ? (struct stencil){ 0 } : last_axes(space->rank, HCY_DIFFERENCE_SECOND, space, factors, false);
     if (!status && !s.n_axes)
         status = hcy_fail(HCY_EINVAL, "hcy_operator_laplacian: along no axis");
     return status ? status : make_stencil(op, dev, space, &s, "laplacian");
 }
 
-int hcy_operator_gradient(hcy_operator **op, hcy_device *dev, const hcy_space *space, int kind)
+int hcy__gradient_of(hcy_operator **op, hcy_device *dev, const hcy_space *space, int n_axes, int kind,
+                     const char *function)
 {
-    int status = check_stencil(space, kind, "hcy_operator_gradient");
-    if (!status && (space->rank < 1 || space->rank >= HCY_ARRAY_MAX_RANK))
-        status = hcy_fail(HCY_EINVAL, "hcy_operator_gradient: of vectors with %d axes", space->rank);
+    int status = check_stencil(space, kind, function);
+    if (!status && (n_axes < 1 || n_axes > space->rank || space->rank >= HCY_ARRAY_MAX_RANK))
+        status = hcy_fail(HCY_EINVAL, "%s: along %d axes of vectors with %d", function, n_axes, space->rank);
     if (status)
         return status;
-    struct stencil s = all_axes(kind, space, NULL, true);
+    struct stencil s = last_axes(n_axes, kind, space, NULL, true);
     return make_stencil(op, dev, space, &s, "gradient");
+}
+
+int hcy_operator_gradient(hcy_operator **op, hcy_device *dev, const hcy_space *space, int kind)
+{
+    return hcy__gradient_of(op, dev, space, space ? space->rank : 0, kind, "hcy_operator_gradient");
 }

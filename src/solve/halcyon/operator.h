@@ -155,6 +155,13 @@ HCY_API int hcy_operator_laplacian(hcy_operator **op, hcy_device *dev, const hcy
 /* The differences along all axes; the range has an axis in front, of as many elements as the space has axes. */
 HCY_API int hcy_operator_gradient(hcy_operator **op, hcy_device *dev, const hcy_space *space, int kind) HCY_MUST_USE;
 
+/* Daubechies' orthogonal wavelets with 2 (Haar), 4, 6 or 8 taps, along the last 1 to 3 axes, periodic: the adjoint is
+ * the inverse.  A level takes rows 2 i + k (k below the taps, around the end) to smooth number i, in the first half of
+ * an axis, and a detail, in the second; the next level is of what is smooth along all axes.  HCY_EINVAL: an axis that
+ * cannot be halved as often as there are levels; HCY_EUNSUPPORTED: vectors that are distributed. */
+HCY_API int hcy_operator_wavelet(hcy_operator **op, hcy_device *dev, const hcy_space *space, int n_axes, int taps,
+                                 int levels) HCY_MUST_USE;
+
 /* What hcy_nufft_execute() does, in its direction: of type 2 from coefficients [modes...] to strengths [points], of
  * types 1 and 3 from strengths to coefficients; of several transforms with an axis in front, of transforms with points
  * of their own in one axis.  The adjoint is hcy_nufft_execute_adjoint().  The points are set, and stay; the plan is the

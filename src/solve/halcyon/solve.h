@@ -22,6 +22,8 @@
  *         return status;
  *     }
  *
+ * Terms l1 |x|_1 and regularisers g(K x) of <halcyon/proximal.h> are what the methods from ISTA on are for.
+ *
  * Sums are <halcyon/eval.h>'s: where the operator has the same bits on every device and for any number of threads, so
  * has the result.  The numbers are float64, whatever the vectors are.
  *
@@ -30,7 +32,7 @@
 #ifndef HALCYON_SOLVE_H
 #define HALCYON_SOLVE_H
 
-#include <halcyon/operator.h>
+#include <halcyon/proximal.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -46,16 +48,27 @@ enum hcy_solver_method {
     HCY_SOLVER_LSQR,      /* the same by bidiagonalisation, for ill-conditioned A (Paige and Saunders) */
     HCY_SOLVER_LSMR,      /* the same, whose residual never grows (Fong and Saunders) */
     HCY_SOLVER_BICGSTAB,  /* A x = b, A square, without its adjoint: |b - A x| */
-    HCY_SOLVER_ISTA,      /* |A x - b|^2 / 2 + l2 |x|^2 / 2 + l1 |x|_1: |x - its next| / step */
-    HCY_SOLVER_FISTA      /* the same with momentum (Beck and Teboulle) */
+    /* |A x - b|^2 / 2 + l2 |x|^2 / 2 + l1 |x|_1, or g(K x) in place of l1: |x - its next| / step */
+    HCY_SOLVER_ISTA,
+    HCY_SOLVER_FISTA,     /* the same with momentum (Beck and Teboulle) */
+    /* The same with several regularisers, which are added up. */
+    HCY_SOLVER_PRIMAL_DUAL, /* Chambolle and Pock, Condat and Vu: how far a step goes in x, over its length, and in the
+                               dual vectors, each change over sqrt(step sigma) */
+    HCY_SOLVER_ADMM,        /* by steps of CG: the residual of the equations for x */
+    /* The least l2 |x|^2 / 2 + l1 |x|_1 + g(K x) + ... of all x with A x = b, from smooth ones on: what is stopped
+     * where |b - A x|, its residual, is the data's noise (Goldstein and Osher). */
+    HCY_SOLVER_SPLIT_BREGMAN
 };
+/* Regularisers of a solver, l1 among them. */
+#define HCY_SOLVER_MAX_PROXIMALS 4
 
 /* Why a run ended. */
 enum hcy_solver_reason {
     HCY_SOLVER_ITERATIONS = 1, /* those that were asked for are done */
     HCY_SOLVER_TOLERANCE,
     HCY_SOLVER_CALLBACK, /* said so */
-    HCY_SOLVER_BREAKDOWN /* the residual is no number */
+    HCY_SOLVER_BREAKDOWN,     /* the residual is no number, or the method can go no further: `message` says which */
+    HCY_SOLVER_MAX_ITERATIONS /* fewer than were asked for: the solver was made for no more */
 };
 
 typedef struct hcy_solver_options {
@@ -64,16 +77,31 @@ typedef struct hcy_solver_options {
     int64_t max_iterations; /* in all, above 0: that many norms are kept */
     double tolerance;       /* a run ends when the residual is at most this times the first one; 0: it does not look */
     int check_every;        /* iterations from a look to the next, above 0: a look waits for the device */
-    double l2, l1;          /* not below 0; l1: ISTA, FISTA */
-    double step;            /* ISTA, FISTA: at most 1 / (|A|^2 + l2); 0: found by hcy_operator_norm(), which waits */
+    double l2, l1;          /* not below 0; l1: ISTA and those behind it */
+    /* ISTA, FISTA: at most 1 / (|A|^2 + l2); PRIMAL_DUAL: at most 1 / (|A|^2 + l2 + the sum of sigma |K|^2).  0: that
+     * is found by hcy_operator_norm(), which waits. */
+    double step;
     int restart;            /* FISTA: the momentum goes where it leads uphill (O'Donoghue and Candes) */
     /* Called by hcy_solver_run() after every look; another return value than 0 ends the run.  It must not destroy the
      * solver.  NULL: none. */
     int (*callback)(void *user, hcy_solver *solver, int64_t iteration, double residual);
     void *user;
+    /* Regularisers, of the domain's vectors, which are retained: one for ISTA and FISTA, and with l1 none; at most
+     * HCY_SOLVER_MAX_PROXIMALS with l1 for those behind them. */
+    hcy_proximal *const *proximals;
+    size_t n_proximals;
+    /* ISTA and those behind it: A is A^H A of the problem (a Toeplitz operator, say), and b is A^H b.  |A|^2 above is
+     * |A| then, and SPLIT_BREGMAN's residual that of b as it is given. */
+    int is_gram;
+    /* ISTA, FISTA: iterations of a regulariser's dual (hcy_proximal_apply()) in a step, which go on where the step
+     * before ended.  ADMM, SPLIT_BREGMAN: steps of CG.  0: 10 and 5. */
+    int inner;
+    double sigma; /* PRIMAL_DUAL: the dual's step; 0: each K's own, (|A|^2 + l2) / (|K|^2 * how many are dual) */
+    double rho;   /* ADMM, SPLIT_BREGMAN: the weight of |K x - z|^2 / 2; 0: (|A|^2 + l2) / (10 * the sum of |K|^2) */
+    int add_back; /* SPLIT_BREGMAN: iterations from one adding of what is left of the data to the next, above 0 */
 } hcy_solver_options;
 #define HCY_SOLVER_OPTIONS_INIT \
-    { sizeof(hcy_solver_options), HCY_SOLVER_CGLS, 100, 0, 10, 0, 0, 0, 1, NULL, NULL }
+    { sizeof(hcy_solver_options), HCY_SOLVER_CGLS, 100, 0, 10, 0, 0, 0, 1, NULL, NULL, NULL, 0, 0, 0, 0, 0, 5 }
 
 /* Makes all vectors; the queue and the operator are retained, opts is copied.  HCY_EINVAL: what opts say, a method that
  * wants another operator (CG, BiCGSTAB: domain and range are one; LSQR, LSMR with l2: they have one type);
@@ -89,8 +117,9 @@ HCY_API void hcy_solver_destroy(hcy_solver *solver); /* NULL is fine */
 HCY_API int hcy_solver_start(hcy_solver *solver, hcy_array *b, hcy_array *x0) HCY_MUST_USE;
 /* One iteration; does not wait.  HCY_ESTATE: not started; HCY_ERANGE: beyond max_iterations. */
 HCY_API int hcy_solver_step(hcy_solver *solver) HCY_MUST_USE;
-/* So many iterations more, or fewer if tolerance or callback end it; goes on where the last run or step ended.  With
- * neither it does not wait. */
+/* So many iterations more, or fewer if tolerance, callback, a breakdown or max_iterations end it, which is no failure:
+ * hcy_solver_get_info() has the reason.  Goes on where the last run or step ended.  With neither tolerance nor callback
+ * it does not wait. */
 HCY_API int hcy_solver_run(hcy_solver *solver, int64_t iterations) HCY_MUST_USE;
 /* The solver's own x, retained: commands of its queue read what the steps so far made; later steps change it. */
 HCY_API int hcy_solver_get_x(hcy_array **x, const hcy_solver *solver) HCY_MUST_USE;
@@ -103,11 +132,14 @@ typedef struct hcy_solver_info {
     const char *method;  /* "cgls"; static */
     int64_t iterations;  /* since the start */
     int reason;          /* HCY_SOLVER_ITERATIONS ... of the last run; 0: none has ended */
-    double first, last;  /* residuals as they were last looked at by a run; 0: not yet */
-    double step;         /* ISTA, FISTA */
+    double first, last;  /* residuals of the start and where the last run ended; 0: none has */
+    double step;         /* ISTA, FISTA, PRIMAL_DUAL */
+    const char *message; /* of HCY_SOLVER_BREAKDOWN: what happened; static.  Else NULL */
+    double rho;          /* ADMM, SPLIT_BREGMAN */
 } hcy_solver_info;
-#define HCY_SOLVER_INFO_INIT { sizeof(hcy_solver_info), NULL, 0, 0, 0, 0, 0 }
-/* *info begins with HCY_SOLVER_INFO_INIT.  Does not wait. */
+#define HCY_SOLVER_INFO_INIT { sizeof(hcy_solver_info), NULL, 0, 0, 0, 0, 0, NULL, 0 }
+/* *info begins with HCY_SOLVER_INFO_INIT.  Waits for the residual after a run that had no reason to look at it
+ * (neither tolerance nor callback), as a solution that is no number shows there. */
 HCY_API int hcy_solver_get_info(hcy_solver_info *info, const hcy_solver *solver) HCY_MUST_USE;
 
 /* The largest singular value of an operator, by so many iterations from random numbers of `seed`; never too large but
