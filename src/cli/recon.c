@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const recon_solvers[] = { "cg", "cgls", "lsqr", "lsmr", "fista", "adjoint", NULL };
+const char *const recon_solvers[] = { "auto",  "cg",          "cgls", "lsqr",    "lsmr",
+                                      "fista", "primal-dual", "admm", "adjoint", NULL };
 const char *const recon_precisions[] = { "auto", "float", "double", NULL };
 
 #define AT(member) offsetof(struct recon_values, member)
@@ -20,15 +21,17 @@ static const struct cli_option options[] = {
       NULL },
     { "save-dcf", 0, CLI_TEXT, AT(save_dcf), "FILE", "the weights, too", 0, 0, NULL },
     { "solver", 0, CLI_CHOICE, AT(solver), "NAME",
-      "cg (default), cgls, lsqr, lsmr, fista; adjoint: no iteration", 0, 0, recon_solvers },
+      "cg, cgls, lsqr, lsmr, fista, primal-dual, admm; adjoint: no\niteration; auto (default): cg, or what "
+      "--reg needs",
+      0, 0, recon_solvers },
     { "toeplitz", 0, CLI_FLAG, AT(toeplitz), NULL,
-      "cg: each iteration by FFTs of twice the sizes, without the points; more memory", 0, 0, NULL },
+      "iterate by FFTs of twice the sizes, without the points; more memory", 0, 0, NULL },
     { "iterations", 0, CLI_INT, AT(iterations), "N", "at most (30)", 1, 100000, NULL },
     { "tolerance", 0, CLI_REAL, AT(tolerance), "T", "the residual, of the first one, that is enough (1e-4)",
       0, 1, NULL },
     { "lambda", 0, CLI_REAL, AT(lambda), "L2", "smallness of the image: adds L2 |x|^2 to what is minimised",
       0, 1e30, NULL },
-    { "reg", 0, CLI_TEXT, AT(reg), "NAME:W", "fista: l1:W adds W |x|_1 for few bright pixels", 0, 0, NULL },
+    { "reg", 0, CLI_TEXT, AT(reg), "LIST", "regularisers: wavelet:F,tv:F,l1:F or some of them", 0, 0, NULL },
     { "eps", 'e', CLI_REAL, AT(eps), "E", "relative error of the transforms (1e-5)", 1e-16, 1, NULL },
     { "precision", 0, CLI_CHOICE, AT(precision), "P", "float, double; auto (default): the samples'", 0, 0,
       recon_precisions },
@@ -58,33 +61,38 @@ const struct cli_command cli_recon_command = {
     "several axes, as [spokes][samples].  Files are x.npy, x.h5:DATASET, BART's x.cfl (coordinates in\n"
     "1/FOV, x first), ISMRMRD's acquisitions x.mrd (x.h5); IMAGE also x.nii, and x.mrd is images.\n"
     "It is complex; of several coils without --maps it is the root of the sum of their squares.\n"
-    "Minimised is |W^1/2 (A x - b)|^2 + L2 |x|^2.  W are the weights of --dcf, or 1/n each (none, the\n"
-    "default but with --solver adjoint: pipe, as a solver finds the density itself); pipe and cells\n"
-    "are shares of k-space, with which it needs fewer iterations and weighs noise more.\n"
+    "Minimised is |W^1/2 (A x - b)|^2 + L2 |x|^2; with --reg half of that, and F times the sum of the\n"
+    "pixels' magnitudes (l1), of wavelet coefficients' (Daubechies, 4 taps), or the total variation.\n"
+    "W are the weights of --dcf, or 1/n each: none, the default but with --solver adjoint (pipe), as a\n"
+    "solver finds the density itself; pipe and cells are shares of k-space, with which it needs fewer\n"
+    "iterations and weighs noise more.\n"
     "Exit status: 0 if it was done, else 1; 2: usage."
 };
 
 /* --- Usage --- */
 
-/* "l1:0.01". */
-static int parse_reg(double *l1, const char *text)
+/* Regularisers need a solver that takes them: one at a time, or several. */
+static enum recon_solver choose_solver(const struct recon *r)
 {
-    char *end = NULL;
-    if (!text)
-        return CLI_OK;
-    *l1 = strncmp(text, "l1:", 3) ? -1 : strtod(text + 3, &end);
-    if (!(*l1 >= 0) || !isfinite(*l1) || *end || end == text + 3) {
-        cli_error("--reg takes l1:W with a W of 0 or more, and it is %s; see `halcyon recon --help`", text);
-        return CLI_USAGE;
-    }
-    return CLI_OK;
+    if (r->v->solver)
+        return (enum recon_solver)r->v->solver;
+    if (r->n_regs)
+        return r->n_regs > 1 ? RECON_ADMM : RECON_FISTA;
+    return RECON_CG;
 }
 
-static enum recon_dcf choose_dcf(const struct recon_values *v)
+static bool takes_regs(const struct recon *r)
+{
+    return r->solver == RECON_FISTA ? r->n_regs <= 1
+                                    : r->solver == RECON_PRIMAL_DUAL || r->solver == RECON_ADMM;
+}
+
+static enum recon_dcf choose_dcf(const struct recon *r)
 {
     static const char *const names[] = { "none", "pipe", "cells" };
+    const struct recon_values *v = r->v;
     if (!v->dcf)
-        return v->solver == RECON_ADJOINT ? RECON_DCF_PIPE : RECON_DCF_NONE;
+        return r->solver == RECON_ADJOINT ? RECON_DCF_PIPE : RECON_DCF_NONE;
     for (int i = 0; i < 3; i++)
         if (!strcmp(v->dcf, names[i]))
             return (enum recon_dcf)i;
@@ -95,16 +103,20 @@ static enum recon_dcf choose_dcf(const struct recon_values *v)
 static int check_recon(struct recon *r)
 {
     const struct recon_values *v = r->v;
-    r->dcf = choose_dcf(v);
+    if (recon_parse_reg(r))
+        return CLI_USAGE;
+    r->solver = choose_solver(r);
+    r->dcf = choose_dcf(r);
     if (!v->sizes)
         cli_error("--modes is missing: the image's sizes, as -n 128,128; see `halcyon recon --help`");
     else if (!v->out)
         cli_error("--out is missing; see `halcyon recon --help`");
-    else if (v->reg && v->solver != RECON_FISTA)
-        cli_error("--reg is for --solver fista; see `halcyon recon --help`");
-    else if (v->toeplitz && v->solver != RECON_CG)
-        cli_error("--toeplitz is for --solver cg; see `halcyon recon --help`");
-    else if (v->solver == RECON_ADJOINT && (v->lambda.given || v->iterations.given || v->tolerance.given))
+    else if (v->reg && !takes_regs(r))
+        cli_error(
+            "--reg is for --solver fista, which takes one, primal-dual and admm; see `halcyon recon --help`");
+    else if (v->toeplitz && r->solver != RECON_CG && !takes_regs(r))
+        cli_error("--toeplitz is for --solver cg, fista, primal-dual and admm; see `halcyon recon --help`");
+    else if (r->solver == RECON_ADJOINT && (v->lambda.given || v->iterations.given || v->tolerance.given))
         cli_error("--lambda, --iterations and --tolerance are for solvers that iterate; see `halcyon recon "
                   "--help`");
     else if (v->save_dcf && !r->dcf)
@@ -113,7 +125,7 @@ static int check_recon(struct recon *r)
              (v->save_dcf && cli_check_format(v->save_dcf, HCY_WRITE_ARRAY)))
         return CLI_USAGE;
     else
-        return parse_reg(&r->l1, v->reg);
+        return CLI_OK;
     return CLI_USAGE;
 }
 
@@ -155,7 +167,8 @@ static int write_image(struct recon *r)
 
 static const char *reason_of(const struct recon *r)
 {
-    static const char *const words[] = { "", "iterations", "tolerance", "interrupted", "breakdown" };
+    static const char *const words[] = { "",          "iterations", "tolerance", "interrupted",
+                                         "breakdown", "iterations" };
     return words[r->info.reason];
 }
 
@@ -178,10 +191,10 @@ static void print_recon(const struct recon *r)
     fprintf(stderr, "%s: %s from %zu points of %zu coil%s on %s (%s); ", r->v->out, words_of_sizes(sizes, r),
             r->n, r->coils, r->coils == 1 ? "" : "s", hcy_device_get_info(r->dev)->name,
             r->is_double ? "double" : "float");
-    if (r->v->solver == RECON_ADJOINT)
+    if (r->solver == RECON_ADJOINT)
         fprintf(stderr, "adjoint");
     else
-        fprintf(stderr, "%s: %lld iteration%s, residual %.1e of the first (%s)", recon_solvers[r->v->solver],
+        fprintf(stderr, "%s: %lld iteration%s, residual %.1e of the first (%s)", recon_solvers[r->solver],
                 (long long)r->info.iterations, r->info.iterations == 1 ? "" : "s", last_residual(r),
                 reason_of(r));
     fprintf(stderr, "; weights %.2f ms, set-up %.2f ms, image %.2f ms\n", 1e3 * r->weighing, 1e3 * r->setup,
@@ -207,7 +220,8 @@ static void print_recon_json(const struct recon *r)
     cli_json_int(&json, "coils", (int64_t)r->coils);
     cli_json_bool(&json, "maps", r->maps != NULL);
     cli_json_text(&json, "dcf", weights[r->dcf]);
-    cli_json_text(&json, "solver", recon_solvers[r->v->solver]);
+    cli_json_text(&json, "solver", recon_solvers[r->solver]);
+    cli_json_text(&json, "reg", r->v->reg);
     cli_json_bool(&json, "toeplitz", r->gram != NULL);
     cli_json_int(&json, "iterations", r->info.iterations);
     cli_json_text(&json, "ended_by", r->info.reason ? reason_of(r) : NULL);

@@ -210,11 +210,12 @@ static int make_data(hcy_array **data, struct recon *r)
 static int report_iteration(void *user, hcy_solver *solver, int64_t iteration, double residual)
 {
     struct recon *r = user;
-    hcy_solver_info info = HCY_SOLVER_INFO_INIT;
-    double first = !hcy_solver_get_info(&info, solver) && info.first > 0 ? info.first : 1;
+    size_t n;
+    if (!(r->first > 0) && hcy_solver_residuals(&r->first, &n, 1, solver))
+        return 1;
     progress_say(&r->progress, "%s: iteration %lld of %lld, residual %.2e of the first  %.1f s",
-                 recon_solvers[r->v->solver], (long long)iteration, (long long)r->v->iterations.value,
-                 residual / first, progress_seconds(&r->progress));
+                 recon_solvers[r->solver], (long long)iteration, (long long)r->v->iterations.value,
+                 r->first > 0 ? residual / r->first : residual, progress_seconds(&r->progress));
     return interrupt_came();
 }
 
@@ -224,8 +225,8 @@ static int keep_residuals(struct recon *r)
     r->residuals = calloc(capacity, sizeof *r->residuals);
     if (!r->residuals)
         return hcy_fail(HCY_ENOMEM, "no memory for %zu residuals", capacity);
-    int status = hcy_solver_residuals(r->residuals, &r->n_residuals, capacity, r->solver);
-    return status ? status : hcy_solver_get_info(&r->info, r->solver);
+    int status = hcy_solver_residuals(r->residuals, &r->n_residuals, capacity, r->steps);
+    return status ? status : hcy_solver_get_info(&r->info, r->steps);
 }
 
 static int iterate_image(hcy_array **x, struct recon *r, hcy_array *data)
@@ -234,23 +235,33 @@ static int iterate_image(hcy_array **x, struct recon *r, hcy_array *data)
                                    [RECON_CGLS] = HCY_SOLVER_CGLS,
                                    [RECON_LSQR] = HCY_SOLVER_LSQR,
                                    [RECON_LSMR] = HCY_SOLVER_LSMR,
-                                   [RECON_FISTA] = HCY_SOLVER_FISTA };
+                                   [RECON_FISTA] = HCY_SOLVER_FISTA,
+                                   [RECON_PRIMAL_DUAL] = HCY_SOLVER_PRIMAL_DUAL,
+                                   [RECON_ADMM] = HCY_SOLVER_ADMM };
     hcy_solver_options how = HCY_SOLVER_OPTIONS_INIT;
-    how.method = r->gram ? HCY_SOLVER_CG : methods[r->v->solver];
+    hcy_operator_info info = HCY_OPERATOR_INFO_INIT;
+    hcy_operator *op = r->gram ? r->gram : r->op;
+    how.method = r->gram && r->solver == RECON_CG ? HCY_SOLVER_CG : methods[r->solver];
     how.max_iterations = r->v->iterations.value;
     how.tolerance = r->v->tolerance.value;
     how.check_every = 1;
     how.l2 = r->v->lambda.value;
-    how.l1 = r->l1;
+    how.proximals = r->proximals;
+    how.n_proximals = r->n_regs;
+    how.is_gram = r->gram && r->solver != RECON_CG;
     how.callback = report_iteration;
     how.user = r;
-    int status = hcy_solver_create(&r->solver, r->queue, r->gram ? r->gram : r->op, &how);
+    int status = hcy_operator_get_info(&info, op);
     if (!status)
-        status = hcy_solver_start(r->solver, data, NULL);
+        status = recon_make_regs(r, &info.domain);
     if (!status)
-        status = hcy_solver_run(r->solver, how.max_iterations);
+        status = hcy_solver_create(&r->steps, r->queue, op, &how);
     if (!status)
-        status = hcy_solver_get_x(x, r->solver);
+        status = hcy_solver_start(r->steps, data, NULL);
+    if (!status)
+        status = hcy_solver_run(r->steps, how.max_iterations);
+    if (!status)
+        status = hcy_solver_get_x(x, r->steps);
     return status ? status : keep_residuals(r);
 }
 
@@ -317,7 +328,7 @@ int recon_solve(struct recon *r)
     /* Whoever interrupts iterations has seen enough of them, and wants what there is. */
     interrupt_catch();
     if (!status)
-        status = r->v->solver == RECON_ADJOINT ? apply_adjoint(&x, r, data) : iterate_image(&x, r, data);
+        status = r->solver == RECON_ADJOINT ? apply_adjoint(&x, r, data) : iterate_image(&x, r, data);
     if (!status)
         status = fetch_image(r, x);
     interrupt_release();
@@ -329,16 +340,16 @@ int recon_solve(struct recon *r)
         return cli_fail(status);
     return r->info.reason != HCY_SOLVER_BREAKDOWN
                ? CLI_OK
-               : cli_error("after %lld iterations the residual is no number: the samples or maps are too "
-                           "large for %s",
-                           (long long)r->info.iterations,
-                           r->is_double ? "doubles" : "floats; give --precision double");
+               : cli_error("after %lld iterations %s%s", (long long)r->info.iterations, r->info.message,
+                           r->is_double ? "" : "; try --precision double");
 }
 
 void recon_free(struct recon *r)
 {
     /* What was submitted is done: the image has come, or a failure has ended the queue. */
-    hcy_solver_destroy(r->solver);
+    hcy_solver_destroy(r->steps);
+    for (size_t i = 0; i < r->n_regs; i++)
+        hcy_proximal_release(r->proximals[i]);
     hcy_operator_release(r->op);
     hcy_operator_release(r->gram);
     hcy_queue_release(r->queue);
