@@ -2,6 +2,7 @@
 # is refused; the same bits.  Data come from halcyon simulate --mri, whose samples are integrals: no image was transformed.
 test_name=recon_cli
 . "${top_srcdir:-.}/tests/cli.sh"
+threads_elsewhere
 HALCYON_CACHE_DIR=$work/cache
 HALCYON_DEVICE=cpu@threads=2
 export HALCYON_CACHE_DIR HALCYON_DEVICE
@@ -34,13 +35,13 @@ check 'an image that is to be small is nearer to none' not near 0.7 x.npy $R --l
 check 'l1' near 0.24 x.npy $R --solver fista --reg l1:0.0005
 
 # Coils: 20 spokes are too few for one, and enough for four whose maps are known.
-check 'four coils, SENSE' near 0.29 x.npy $C --maps c_maps.npy
-check '... by LSQR, with weights and a little l2' near 0.34 x.npy $C --maps c_maps.npy --solver lsqr --dcf pipe --lambda 0.02
-check '... by a convolution' near 0.29 t.npy $C --maps c_maps.npy --toeplitz --lambda 0.1
+check 'four coils, SENSE' near 0.27 x.npy $C --maps c_maps.npy
+check '... by LSQR, with weights and a little l2' near 0.26 x.npy $C --maps c_maps.npy --solver lsqr --dcf pipe --lambda 0.02
+check '... by a convolution' near 0.27 t.npy $C --maps c_maps.npy --toeplitz --lambda 0.1
 recon $C --maps c_maps.npy --lambda 0.1 -o l.npy
 check '... is the same image' "$files" error t.npy l.npy 0.002
 check '... of one coil, with weights' near 0.25 x.npy $R --toeplitz --dcf pipe
-# Without noise's freedom the phantom, flat in pieces, is nearer than the edges' ringing, at 0.29.
+# Without noise's freedom the phantom, flat in pieces, is nearer than least squares, at 0.245.
 check 'TV' near 0.21 x.npy $C --maps c_maps.npy --reg tv:0.01
 check 'wavelets and TV' near 0.20 x.npy $C --maps c_maps.npy --reg wavelet:0.003,tv:0.003
 check '... by a convolution' near 0.20 x.npy $C --maps c_maps.npy --reg wavelet:0.003,tv:0.003 --toeplitz
@@ -51,14 +52,19 @@ check 'four coils: the sum of squares' recon $C -o rss.npy
 check '... is real' sh -c "head -c 128 rss.npy | grep \"'<f8'\""
 check '... and has what maps take out' not "$files" error rss.npy c_image.npy 0.3
 for kind in spiral stack-of-stars kooshball; do
-    sizes=16,16,16
-    [ $kind = spiral ] && sizes=16,16
-    [ $kind = stack-of-stars ] && sizes=4,16,16
+    sizes=16,16,16 limit=0.33
+    [ $kind = spiral ] && sizes=16,16 limit=0.24
+    [ $kind = stack-of-stars ] && sizes=4,16,16 limit=0.28
     check "$kind" sh -c "'$halcyon' simulate --mri $kind --size 16 --coils 2 -q k.npy"
     reference=k_image.npy
-    check "... its image" near 0.42 x.npy k_samples.npy -t k_trajectory.npy -n $sizes --maps k_maps.npy
+    check "... its image" near $limit x.npy k_samples.npy -t k_trajectory.npy -n $sizes --maps k_maps.npy
     reference=
 done
+
+"$halcyon" simulate --mri stack-of-stars --size 16 --coils 2 -q k.cfl
+reference=k_image.cfl
+check "... in BART's files, of other sizes" near 0.28 x.npy k_samples.cfl -t k_trajectory.cfl -n 4,16,16 --maps k_maps.cfl
+reference=
 
 # Words and numbers.
 check 'a summary' sh -c "'$halcyon' recon $R -o x.npy 2>said && grep 'x.npy: 32 x 32 from .* points of 1 coil on cpu.*; cg: .* iterations, residual .* of the first (' said"
@@ -82,14 +88,14 @@ check '... has three coordinates' grep '^3 64 20 1 1 1 1' b_trajectory.hdr
 check '... samples of coils' grep '^1 64 20 4 1 1 1' b_samples.hdr
 check '... maps of coils' grep '^32 32 1 4 1 1 1' b_maps.hdr
 reference=c_image.npy
-check '... to its image' near 0.29 x.cfl b_samples.cfl -t b_trajectory.cfl -n 32,32 --maps b_maps.cfl
+check '... to its image' near 0.27 x.cfl b_samples.cfl -t b_trajectory.cfl -n 32,32 --maps b_maps.cfl
 recon $C --maps c_maps.npy --solver adjoint -o adjoint.npy
 check '... or gridded' recon b_samples.cfl -t b_trajectory.cfl -n 32,32 --maps b_maps.cfl --solver adjoint -o adjoint.cfl
 check '... the same as of NumPy, in floats' "$files" error adjoint.cfl adjoint.npy 1e-4
 check '... its unit is said' sh -c "'$halcyon' recon b_samples.cfl -t b_trajectory.cfl -n 32,32 --maps b_maps.cfl -o x.cfl 2>&1 | grep \"BART's, x first, in units of 1/FOV\""
 check '... and one that is wrong' sh -c "'$halcyon' recon b_samples.cfl -t b_trajectory.cfl -n 32,32 --unit radians -o x.cfl 2>&1 | grep 'if they are on a grid or in 1/FOV'"
 check 'cycles' "$files" scale c_trajectory.npy cycles.npy 0.15915494309189535
-check '... to an image' near 0.29 x.npy c_samples.npy -t cycles.npy --cycles -n 32,32 --maps c_maps.npy
+check '... to an image' near 0.27 x.npy c_samples.npy -t cycles.npy --cycles -n 32,32 --maps c_maps.npy
 check '... which is said where they are not' sh -c "'$halcyon' recon c_samples.npy -t cycles.npy -n 32,32 -o x.npy 2>&1 | grep -e '--unit cycles'"
 recon $C --maps c_maps.npy --deterministic -o same.npy
 check 'NIfTI' recon $C --maps c_maps.npy --deterministic -o x.nii
@@ -98,17 +104,17 @@ check '... or magnitudes' recon $C --maps c_maps.npy -o m.nii:magnitude
 check '... in half of the room' equals "`wc -c <m.nii`" 8544
 if [ -n "${HCY_HDF5-yes}" ]; then
     "$halcyon" simulate --mri radial --size 32 --coils 4 --spokes 20 --noise 0.02 -q c.h5
-    check 'HDF5, to a dataset of the same file' near 0.29 c.h5:/recon c.h5:/samples -t c.h5:/trajectory -n 32,32 --maps c.h5:/maps
+    check 'HDF5, to a dataset of the same file' near 0.27 c.h5:/recon c.h5:/samples -t c.h5:/trajectory -n 32,32 --maps c.h5:/maps
     check '... is not written over what is read' refused 1 'write over it' "$halcyon" recon c.h5:/samples -t c.h5:/trajectory -n 32,32 -o c.h5:/samples
     check 'acquisitions' "$files" mrd c_samples.npy c_trajectory.npy raw.h5
-    check '... need no trajectory' near 0.29 x.npy raw.h5 -n 32,32 --maps c_maps.npy
+    check '... need no trajectory' near 0.27 x.npy raw.h5 -n 32,32 --maps c_maps.npy
     check '... by any name, their unit is said' sh -c "mv raw.h5 raw.mrd; '$halcyon' recon raw.mrd -n 32,32 --maps c_maps.npy -o image.mrd 2>&1 | grep \"ISMRMRD's, x first, in radians (by their range)\""
-    check '... to an image of ISMRMRD'\''s' "$files" error image.mrd:/dataset/image_0/data c_image.npy 0.29
+    check '... to an image of ISMRMRD'\''s' "$files" error image.mrd:/dataset/image_0/data c_image.npy 0.27
     check '... in cycles' "$files" mrd c_samples.npy cycles.npy cycles.mrd
-    check '... as well' near 0.29 x.npy cycles.mrd -n 32,32 --maps c_maps.npy
+    check '... as well' near 0.27 x.npy cycles.mrd -n 32,32 --maps c_maps.npy
     check 'HDF5 without a trajectory' refused 1 'traj' "$halcyon" recon c.h5:/samples -n 32,32 -o x.npy
 else
-    check 'no HDF5' refused 1 'HDF5' "$halcyon" recon c.h5:/samples -n 32,32 -o x.npy
+    check 'no HDF5' refused 1 'HDF5' "$halcyon" recon c.h5:/samples -t c.h5:/trajectory -n 32,32 -o x.npy
 fi
 reference=
 
@@ -183,7 +189,7 @@ if [ -r "$data/nufft/om2D.npz" ] && command -v unzip >/dev/null; then
     reference=phantom_256_256.npy
     check "PyNUFFT's data: CG, 20 iterations" near 0.108 x.npy k.npy -t om2D.npy -n 256,256 --iterations 20 --tolerance 0
     # Its L1-TV reaches 0.039.
-    check '... TV' near 0.039 x.npy k.npy -t om2D.npy -n 256,256 --dcf pipe --solver admm --reg tv:0.001 --iterations 20 --tolerance 0
+    check '... TV' near 0.039 x.npy k.npy -t om2D.npy -n 256,256 --dcf pipe --solver admm --reg tv:0.001 --iterations 10 --tolerance 0
 else
     skip 'no nufft/om2D.npz in HALCYON_TEST_DATA, or no unzip'
     skip 'no nufft/om2D.npz in HALCYON_TEST_DATA, or no unzip'

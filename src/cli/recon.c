@@ -21,9 +21,8 @@ static const struct cli_option options[] = {
       NULL },
     { "save-dcf", 0, CLI_TEXT, AT(save_dcf), "FILE", "the weights, too", 0, 0, NULL },
     { "solver", 0, CLI_CHOICE, AT(solver), "NAME",
-      "cg, cgls, lsqr, lsmr, fista, primal-dual, admm; adjoint: no\niteration; auto (default): cg, or what "
-      "--reg needs",
-      0, 0, recon_solvers },
+      "cg, cgls, lsqr, lsmr, fista, primal-dual, admm, adjoint (none); auto (default): cg, with --reg fista or admm", 0,
+      0, recon_solvers },
     { "toeplitz", 0, CLI_FLAG, AT(toeplitz), NULL,
       "iterate by FFTs of twice the sizes, without the points; more memory", 0, 0, NULL },
     { "iterations", 0, CLI_INT, AT(iterations), "N", "at most (30)", 1, 100000, NULL },

@@ -11,21 +11,22 @@
 static int name_trajectory(struct recon *r)
 {
     const char *format = "", *part = r->kspace + hcy_file_length(r->kspace);
-    if (r->v->trajectory) {
-        r->trajectory = strdup(r->v->trajectory);
-    } else if (!hcy_format_of(&format, r->kspace, HCY_WRITE_ARRAY) &&
-               (!strcmp(format, "mrd") || !strcmp(format, "h5"))) {
-        size_t size = strlen(r->kspace) + 32;
-        const char *list = *part && part[1] ? part : ":/dataset/data";
-        r->trajectory = malloc(size);
-        if (r->trajectory)
-            snprintf(r->trajectory, size, "%.*s%s/traj", (int)(part - r->kspace), r->kspace, list);
-    } else {
-        cli_error("--trajectory is missing: only ISMRMRD's files have samples and where they lie; see "
-                  "`halcyon recon --help`");
+    size_t size = strlen(r->kspace) + 32;
+    int status = r->v->trajectory ? 0 : hcy_format_of(&format, r->kspace, HCY_WRITE_ARRAY);
+    if (status)
+        return cli_fail(status);
+    if (!r->v->trajectory && strcmp(format, "mrd") && strcmp(format, "h5")) {
+        cli_error("--trajectory is missing: only ISMRMRD's files have samples and where they lie; see `halcyon "
+                  "recon --help`");
         return CLI_USAGE;
     }
-    return r->trajectory ? CLI_OK : cli_error("no memory for the names of files");
+    r->trajectory = r->v->trajectory ? strdup(r->v->trajectory) : malloc(size);
+    if (!r->trajectory)
+        return cli_error("no memory for the names of files");
+    if (!r->v->trajectory)
+        snprintf(r->trajectory, size, "%.*s%s/traj", (int)(part - r->kspace), r->kspace,
+                 *part && part[1] ? part : ":/dataset/data");
+    return CLI_OK;
 }
 
 static int read_array(hcy_host_array *a, struct recon *r, const char *path)
