@@ -19,7 +19,8 @@ test_public = \
     tests/nufft tests/nufft_kernels tests/nufft_plan tests/nufft_many tests/nufft_cli tests/nufft_finufft tests/nufft_wisdom \
     tests/nufft_direct tests/nufft_widths tests/nufft_use tests/nufft_order tests/nufft_pencil tests/nufft_settle \
     tests/parse_lanes tests/stream tests/eval tests/array tests/many_bins tests/axes tests/scans tests/pick \
-    tests/dlpack tests/maths tests/operators tests/sense tests/solvers tests/regularize tests/nufft_same tests/density
+    tests/dlpack tests/maths tests/operators tests/sense tests/coil_maps tests/solvers tests/regularize tests/nufft_same \
+    tests/density
 
 test_internal = tests/hal_spec tests/arguments tests/nvrtc tests/own_fft tests/bslz4 tests/mutations tests/fuzz tests/azint_cache tests/azint_detectors tests/caches \
     tests/azint_ops tests/azint_kernels tests/nufft_lacks tests/hls_args \
@@ -182,6 +183,7 @@ cts_launchers += tests/nufft_same-opencl-few.t tests/nufft_same-cuda.t
 cts_launchers += tests/cts_fft-cpu-own.t tests/nufft_plan-cpu-own.t tests/nufft_order-cpu-own.t
 cts_launchers += tests/eval-cpu-1.t tests/eval-cpu-portable.t tests/eval-cpu-discrete.t tests/eval-opencl-few.t tests/eval-cuda.t \
     tests/operators-cpu-discrete.t tests/operators-opencl-few.t tests/operators-cuda.t \
+    tests/coil_maps-cpu-discrete.t tests/coil_maps-opencl-few.t tests/coil_maps-cuda.t \
     tests/sense-cpu-discrete.t tests/sense-opencl-few.t tests/sense-cuda.t \
     tests/solvers-cpu-discrete.t tests/solvers-opencl-few.t tests/solvers-cuda.t \
     tests/regularize-cpu-discrete.t tests/regularize-opencl-few.t tests/regularize-cuda.t \

@@ -271,8 +271,8 @@ static void check_toeplitz(int type, int precision, int dim, const int64_t *mode
         roots = random_array(is_double ? HCY_FLOAT64 : HCY_FLOAT32, 1, &points, 0);
         st_ok(HCY_EVAL(queue, "r = sqrt(w)", hcy_op_array("r", roots), hcy_op_array("w", weights)), "roots of weights");
     }
-    st_ok(hcy_operator_toeplitz(&op, dev, &desc, POINTS, is_double ? in_double : in_single, coils ? maps : NULL, weights),
-          "%s", what);
+    const void *const *const at = is_double ? in_double : in_single;
+    st_ok(hcy_operator_toeplitz(&op, dev, &desc, POINTS, at, coils ? maps : NULL, weights), "%s", what);
     st_ok(hcy_operator_sense(&a, plan, maps, roots), "its A");
     st_ok(hcy_operator_adjoint(&back, a), "its adjoint");
     st_ok(hcy_operator_compose(&gram, (hcy_operator *[]){ back, a }, 2), "and both");
@@ -291,9 +291,9 @@ static void test_toeplitz(void)
 {
     const int64_t mixed[3] = { 6, 9, 5 }, odd[3] = { 7, 11, 3 }, even[3] = { 8, 2, 16 }, one[3] = { 1, 20, 1 };
     check_toeplitz(2, HCY_F64, 2, mixed, true, true);
-    check_toeplitz(2, HCY_F64, 3, mixed, true, false);
     if (few)
         return;
+    check_toeplitz(2, HCY_F64, 3, mixed, true, false);
     check_toeplitz(1, HCY_F64, 1, odd, false, true);
     check_toeplitz(2, HCY_F64, 2, odd, false, false);
     check_toeplitz(1, HCY_F64, 3, odd, true, true);

@@ -3,8 +3,10 @@
  * Of A, whose samples are sum over n of x_n exp(i s n k_j), A^H W A is a convolution with t_n, the sum over j of
  * w_j exp(-i s n k_j), n = -(N - 1) ... N - 1: points are needed once, for the t.  An image with zeros behind it, of
  * m >= 2 N - 1 numbers an axis, is convolved by the product with t's spectrum, which is real as t_-n = conj(t_n).
+ *
+ * Two ways: a kernel that leaves out the zeros (nufft_gram, grams.c), or the device's FFT of the whole grid.
  */
-#include "coils.h"
+#include "grams.h"
 #include "nufft_priv.h"
 #include "sized.h"
 
@@ -12,17 +14,10 @@
 #include <halcyon/fft.h>
 #include <stdlib.h>
 
-/* What images are convolved with: the real spectrum on a grid of `sizes`, divided by their product. */
-struct spectrum {
-    int dim;
-    bool is_double;
-    int64_t modes[3], sizes[3];
-    hcy_array *numbers; /* reals [sizes...] */
-};
-
 struct toeplitz {
     struct hcy__coils coils;
-    struct spectrum spectrum;
+    struct hcy__spectrum spectrum;
+    struct hcy__gram *gram; /* NULL: the device's FFT */
     hcy_fft *fft;
     hcy_buffer *work; /* of the FFT, or NULL */
     hcy_array *grid;  /* [batch][sizes], whose first numbers of all axes are the coils' images */
@@ -33,6 +28,7 @@ static void free_toeplitz(void *user)
 {
     struct toeplitz *t = user;
     hcy__coils_end(&t->coils);
+    hcy__gram_free(t->gram);
     hcy_array_release(t->spectrum.numbers);
     hcy_array_release(t->grid);
     hcy_fft_release(t->fft);
@@ -44,9 +40,9 @@ static void free_toeplitz(void *user)
 /* --- The spectrum --- */
 
 /* Sizes of the grid: even ones with small factors.  An even size has one number more than is ever read. */
-static int set_sizes(struct spectrum *s, const hcy_nufft_desc *desc)
+static int set_sizes(struct hcy__spectrum *s, const hcy_nufft_desc *desc)
 {
-    *s = (struct spectrum){ .dim = desc->dim, .is_double = desc->precision == HCY_F64 };
+    *s = (struct hcy__spectrum){ .dim = desc->dim, .is_double = desc->precision == HCY_F64 };
     if (desc->type != 1 && desc->type != 2)
         return hcy_fail(HCY_EUNSUPPORTED, "hcy_operator_toeplitz: of types 1 and 2, not of %d", desc->type);
     if (desc->dim < 1 || desc->dim > 3 || (desc->precision != HCY_F32 && desc->precision != HCY_F64))
@@ -61,7 +57,7 @@ static int set_sizes(struct spectrum *s, const hcy_nufft_desc *desc)
 }
 
 /* A space of numbers on the grid, with an axis of `batch` in front unless that is 0. */
-static hcy_space grid_space(const struct spectrum *s, int dtype, int64_t batch)
+static hcy_space grid_space(const struct hcy__spectrum *s, int dtype, int64_t batch)
 {
     hcy_space space = { dtype, 0, { 0 }, NULL };
     if (batch)
@@ -71,12 +67,12 @@ static hcy_space grid_space(const struct spectrum *s, int dtype, int64_t batch)
     return space;
 }
 
-static int complex_of(const struct spectrum *s)
+static int complex_of(const struct hcy__spectrum *s)
 {
     return s->is_double ? HCY_COMPLEX128 : HCY_COMPLEX64;
 }
 
-static int make_fft_of(hcy_fft **fft, hcy_buffer **work, hcy_device *dev, const struct spectrum *s, int64_t batch)
+static int make_fft_of(hcy_fft **fft, hcy_buffer **work, hcy_device *dev, const struct hcy__spectrum *s, int64_t batch)
 {
     hcy_fft_desc desc = HCY_FFT_DESC_INIT;
     desc.precision = s->is_double ? HCY_F64 : HCY_F32;
@@ -90,7 +86,7 @@ static int make_fft_of(hcy_fft **fft, hcy_buffer **work, hcy_device *dev, const 
 }
 
 /* t by a transform of type 1, whose strengths are the weights. */
-static int sum_points(hcy_queue *queue, hcy_array *t, const struct spectrum *s, const hcy_nufft_desc *of,
+static int sum_points(hcy_queue *queue, hcy_array *t, const struct hcy__spectrum *s, const hcy_nufft_desc *of,
                       int64_t n_points, const void *const *points, hcy_array *weights)
 {
     hcy_nufft_desc desc = *of;
@@ -122,7 +118,7 @@ static int sum_points(hcy_queue *queue, hcy_array *t, const struct spectrum *s, 
     return status ? status : finished;
 }
 
-static int make_spectrum(struct spectrum *s, hcy_device *dev, const hcy_nufft_desc *desc, int64_t n_points,
+static int make_spectrum(struct hcy__spectrum *s, hcy_device *dev, const hcy_nufft_desc *desc, int64_t n_points,
                          const void *const *points, hcy_array *weights)
 {
     hcy_queue *queue = NULL;
@@ -200,7 +196,8 @@ static int apply_toeplitz(hcy_queue *queue, hcy_array *y, void *user, hcy_array 
     struct toeplitz *t = user;
     int status = hcy__turn_take(&t->turn, queue);
     for (int64_t first = 0; !status && first < t->coils.n; first += t->coils.batch)
-        status = convolve_batch(queue, y, t, x, first, hcy__coils_now(&t->coils, first));
+        status = t->gram ? hcy__gram_launch(queue, y, t->gram, x, first, hcy__coils_now(&t->coils, first))
+                         : convolve_batch(queue, y, t, x, first, hcy__coils_now(&t->coils, first));
     hcy__turn_give(&t->turn);
     return status;
 }
@@ -232,7 +229,9 @@ static int make_toeplitz(struct toeplitz *t, hcy_device *dev, const hcy_nufft_de
     int status = hcy__coils_init(&t->coils, dev, maps, &image, "hcy_operator_toeplitz");
     if (!status)
         status = make_spectrum(&t->spectrum, dev, desc, n_points, points, weights);
-    return status ? status : make_grid(t, dev);
+    if (!status)
+        status = hcy__gram_make(&t->gram, dev, &t->spectrum, &t->coils);
+    return status || t->gram ? status : make_grid(t, dev);
 }
 
 int hcy_operator_toeplitz(hcy_operator **op, hcy_device *dev, const hcy_nufft_desc *user, int64_t n_points,

@@ -186,15 +186,17 @@ HCY_API int hcy_operator_fft(hcy_operator **op, hcy_device *dev, const hcy_space
 HCY_API int hcy_operator_sense(hcy_operator **op, hcy_nufft *plan, hcy_array *maps, hcy_array *weights) HCY_MUST_USE;
 
 /* The Gram operator of these, A^H W A on images [modes...], without points: a convolution, by Fourier transforms of
- * twice the modes (Toeplitz).  desc is that of a plan for images (type 1 or 2, precision, modes, sign, eps; n_transforms
- * does not matter), points are as hcy_nufft_set_points() has them, in host memory; maps as above, or NULL: the NUFFT
- * alone; weights: W's, float32 or float64 [points] on the device, or NULL: 1 (A with their square roots as weights has
- * this Gram operator).  Points and weights are only read here; the maps are kept.  It is for hcy_solver's CG, whose b
- * is A^H W y.
+ * twice the modes (Toeplitz).  desc is that of a plan for images (type 1 or 2, precision, modes, sign, eps), points are
+ * as hcy_nufft_set_points() has them, in host memory; maps as above, or NULL: the NUFFT alone; weights: W's, float32 or
+ * float64 [points] on the device, or NULL: 1 (A with their square roots as weights has this Gram operator).  Points and
+ * weights are only read here; the maps are kept.  It is for hcy_solver's CG, whose b is A^H W y.
  *
- * MEMORY.  With g numbers of the least even sizes with factors 2, 3 and 5 from 2 modes - 1 on, of all axes: 4 g bytes in
- * float, and the grids of as many coils as fit 256 MB, at least one, of 8 g bytes each; twice that in double; beside
- * what the FFT works in.  Made with it is a transform of type 1 with g modes, whose memory is given back.
+ * MEMORY.  With g numbers on a grid of the least even sizes m with factors 2, 3 and 5 from 2 modes - 1 on: 4 g bytes in
+ * float, and what coils work in, as many at once as fit 256 MB, at least one.  On GPUs, whose kernel leaves zeros out,
+ * 8 modes[0] m1 m2 bytes each, half of the grid, and 24 MB for all in 3-D, 8 modes[0] m1 in 2-D; elsewhere, and where
+ * lines do not fit a GPU's local memory, the grid, 8 g bytes, and what the FFT works in.  In double twice that.  Made
+ * with it is a transform of type 1 with g modes, whose memory is given back.
+ *
  * Waits when it is made.  HCY_EINVAL: what does not go together; HCY_EUNSUPPORTED: type 3, a device without FFT. */
 HCY_API int hcy_operator_toeplitz(hcy_operator **op, hcy_device *dev, const hcy_nufft_desc *desc, int64_t n_points,
                                   const void *const *points, hcy_array *maps, hcy_array *weights) HCY_MUST_USE;
