@@ -188,6 +188,14 @@ static void test_refused(void)
     is_int(weigh(w, HCY_DENSITY_PIPE, 1, 0, 5, 1, points), HCY_EINVAL, "no modes");
     is_int(weigh(w, HCY_DENSITY_PIPE, 1, 8, 0, 1, points), HCY_EINVAL, "no iteration");
     is_int(weigh(w, HCY_DENSITY_PIPE, 1, 8, 5, 0, points), 0, "no points");
+    /* Sizes that nobody has set are not 1, which one cell for all points would be. */
+    double places[2] = { 0, 1 };
+    for (desc.dim = 1; desc.dim <= 3; desc.dim++)
+        for (desc.method = HCY_DENSITY_PIPE; desc.method <= HCY_DENSITY_CELLS; desc.method++)
+            is_int(hcy_density_weights(w, dev, &desc, 2, (const void *const[]){ places, places, places }), HCY_EINVAL,
+                   "modes that are not set, %d axes, method %d", desc.dim, desc.method);
+    ok(strstr(hcy_last_error()->text, "set hcy_density_desc.modes") != NULL, "... which is said");
+    desc.method = HCY_DENSITY_PIPE;
     desc.dim = 1;
     desc.modes[0] = 8;
     is_int(hcy_density_weights(w, dev, &desc, 1, none), HCY_EINVAL, "points that are NULL");

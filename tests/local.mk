@@ -20,7 +20,7 @@ test_public = \
     tests/nufft_direct tests/nufft_widths tests/nufft_use tests/nufft_order tests/nufft_pencil tests/nufft_settle \
     tests/parse_lanes tests/stream tests/eval tests/array tests/many_bins tests/axes tests/scans tests/joins \
     tests/pick tests/dlpack tests/maths tests/operators tests/solvers tests/nufft_same tests/density \
-    tests/regularize
+    tests/regularize tests/sense tests/coil_maps
 
 test_internal = tests/hal_spec tests/arguments tests/nvrtc tests/own_fft tests/bslz4 tests/mutations tests/fuzz tests/azint_cache tests/azint_detectors tests/caches \
     tests/azint_ops tests/azint_kernels tests/nufft_lacks tests/hls_args \
@@ -32,14 +32,14 @@ test_scripts = tests/trace.t tests/numpy.t tests/headers.t tests/symbols.t tests
     tests/monitor.t tests/many.t tests/tutorials.t tests/merge.t tests/processes.t tests/regions.t tests/convert.t \
     tests/endings.t tests/outputs.t tests/raw.t tests/follow.t tests/live.t tests/detector.t tests/corrections.t \
     tests/isolate.t tests/nexus.t tests/install.t tests/calibrate_cli.t tests/sparse.t \
-    tests/peers.t tests/nufft_data.t tests/fftw_memory.t tests/fpga_model.t tests/hls_lint.t tests/hls_report.t \
+    tests/peers.t tests/nufft_data.t tests/recon_cli.t tests/fftw_memory.t tests/fpga_model.t tests/hls_lint.t tests/hls_report.t \
     tests/xrt_curves.t
 
 cts_programs = tests/cts_device tests/cts_buffer tests/cts_queue tests/cts_kernel tests/cts_fft tests/cts_failure \
     tests/cts_threads tests/cts_lifetime tests/cts_pool tests/cts_trace tests/cts_fork
 
 # Programs that a launcher or a script of the lists runs.
-check_PROGRAMS += tests/cuda tests/opencl tests/xrt tests/xrt_together tests/cli_json
+check_PROGRAMS += tests/cuda tests/opencl tests/xrt tests/xrt_together tests/cli_json tests/recon_files
 
 # --- What a program is linked to, and compiled with ---
 
@@ -183,6 +183,8 @@ cts_launchers += tests/nufft_same-opencl-few.t tests/nufft_same-cuda.t
 cts_launchers += tests/cts_fft-cpu-own.t tests/nufft_plan-cpu-own.t tests/nufft_order-cpu-own.t
 cts_launchers += tests/eval-cpu-1.t tests/eval-cpu-portable.t tests/eval-cpu-discrete.t tests/eval-opencl-few.t tests/eval-cuda.t \
     tests/operators-cpu-discrete.t tests/operators-opencl-few.t tests/operators-cuda.t \
+    tests/coil_maps-cpu-discrete.t tests/coil_maps-opencl-few.t tests/coil_maps-cuda.t \
+    tests/sense-cpu-discrete.t tests/sense-opencl-few.t tests/sense-cuda.t \
     tests/solvers-cpu-discrete.t tests/solvers-opencl-few.t tests/solvers-cuda.t \
     tests/regularize-cpu-discrete.t tests/regularize-opencl-few.t tests/regularize-cuda.t \
     tests/array-cpu-discrete.t tests/array-opencl.t tests/array-cuda.t \

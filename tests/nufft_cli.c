@@ -330,21 +330,21 @@ static void check_shapes(void)
         rows[i] = (float)oracle_get(&p, p.x[i % 2], i / 2);
     hcy_host_array x = array_of(rows, 4, 0, 3, 5, 10, 2), c = array_of(p.c, 4, 1, 3, 2, 5, 10);
     is_int(hcy_host_array_write(&x, at("spokes.cfl")) || hcy_host_array_write(&c, at("c.cfl")), 0, "points of spokes as .cfl, complex without imaginary parts");
-    ok(plain < 1e-5 && run(&p, "-t 1 -p spokes.cfl -i c.cfl " SPOKES, "y.npy") == plain, "... are points: %.1e", plain);
-    is_int(command("-t 2 -p spokes.cfl -i y.npy -o c2.npy"), 0, "... to strengths");
+    ok(plain < 1e-5 && run(&p, "-t 1 --unit radians -p spokes.cfl -i c.cfl " SPOKES, "y.npy") == plain, "... are points: %.1e", plain);
+    is_int(command("-t 2 --unit radians -p spokes.cfl -i y.npy -o c2.npy"), 0, "... to strengths");
     ok(!hcy_host_array_read(&result, at("c2.npy")) && result.rank == 3 && !memcmp(result.shape, c.shape, sizeof c.shape),
        "... of the points' axes");
     hcy_host_array_free(&result);
     is_int(link(at("c.hdr"), at("z.hdr")), 0, "a .hdr that is the input's, beside a .cfl that is not there");
-    is_int(command("-t 1 -p spokes.cfl -i c.cfl -n 9,12 -o z.cfl"), 1, "... is not written over");
+    is_int(command("-t 1 --unit radians -p spokes.cfl -i c.cfl -n 9,12 -o z.cfl"), 1, "... is not written over");
     ok(said("z.hdr is read") && access(at("z.cfl"), F_OK), "... which is said");
     is_int(mkdir(at("folder.hdr"), 0700), 0, "a folder where the .hdr belongs");
-    is_int(command("-t 1 -p spokes.cfl -i c.cfl -n 9,12 -o folder.cfl"), 1, "... is refused");
+    is_int(command("-t 1 --unit radians -p spokes.cfl -i c.cfl -n 9,12 -o folder.cfl"), 1, "... is refused");
     ok(said("folder.hdr is a directory") && access(at("folder.cfl"), F_OK), "... before anything is written");
     c.shape[1] = 7;
     c.shape[2] = 7;
     is_int(hcy_host_array_write(&c, at("few.npy")), 0, "strengths for other spokes");
-    is_int(command("-t 1 -p spokes.cfl -i few.npy " SPOKES), 1, "... are refused");
+    is_int(command("-t 1 --unit radians -p spokes.cfl -i few.npy " SPOKES), 1, "... are refused");
     ok(said("must be [50] or [vectors][50]; it is [2][7][7]"), "... which is said");
     for (size_t i = 0; i < 2 * p.m; i++)
         rows[i] = (float)oracle_get(&p, p.x[1 - i % 2], i / 2);
@@ -358,6 +358,62 @@ static void check_shapes(void)
     is_int(command("-t 1 -p complex.npy -i c.npy " SPOKES), 1, "... are refused");
     ok(said("must be real"), "... which is said");
     free(rows);
+    oracle_close(&p);
+}
+
+/* BART's trajectories are in 1/FOV, x first, with a third coordinate also in 2-D; weights; units that look wrong. */
+static void check_units(void)
+{
+    struct problem p;
+    oracle_open(&p, HCY_F32, 1, 2, modes, 50, 0, 1);
+    p.sign = 1;
+    save(&p);
+    float xyz[3 * 50], few[50];
+    double weights[50];
+    for (size_t i = 0; i < 50; i++) {
+        for (int d = 0; d < 2; d++) {
+            double turns = oracle_get(&p, p.x[d], i) / 6.283185307179586476925;
+            xyz[3 * i + 1 - (size_t)d] = (float)(turns * (double)modes[d]);
+        }
+        xyz[3 * i + 2] = 0;
+        weights[i] = i % 2 ? 0.25 : 4;
+        few[i] = (float)(0.01 * (double)i);
+    }
+    hcy_host_array x = array_of(xyz, 4, 0, 3, 5, 10, 3), c = array_of(p.c, 4, 1, 1, 50, 0, 0),
+                   w = array_of(weights, 8, 0, 2, 5, 10, 0), one = array_of(few, 4, 0, 1, 50, 0, 0);
+    is_int(hcy_host_array_write(&x, at("bart.cfl")) || hcy_host_array_write(&x, at("bart.npy")), 0, "BART's coordinates");
+    double off = run(&p, "-t 1 -p bart.cfl -i c.npy -n 9,12 -o y.npy --method direct", "y.npy");
+    ok(off < 1e-5, "... are right for two sizes: %.1e", off);
+    ok(said("BART's, x first, in units of 1/FOV"), "... which is said");
+    off = run(&p, "-t 1 -p bart.npy --unit fov --xyz -i c.npy -n 9,12 -o y.npy --method direct", "y.npy");
+    ok(off < 1e-5 && !said("BART"), "--unit fov says so of other files: %.1e", off);
+    is_int(command("-t 2 -p bart.cfl -i y.npy -o c2.npy -q"), 0, "... and modes of two axes, in the file");
+    ok(!said("BART"), "... without a word");
+    xyz[3 * 49 + 2] = 1;
+    is_int(hcy_host_array_write(&x, at("bart.cfl")), 0, "a third coordinate that is not 0 everywhere");
+    is_int(command("-t 1 -p bart.cfl -i c.npy -n 9,12 -o y.npy"), 2, "... wants three sizes");
+    is_int(command("-t 3 -p x.npy -i c.npy --targets x.npy --unit fov -o y.npy"), 2, "1/FOV without sizes");
+    /* Four and a quarter leave floats exact. */
+    for (size_t i = 0; i < 100; i++)
+        ((float *)p.c)[i] /= (float)weights[i / 2];
+    is_int(hcy_host_array_write(&w, at("w.npy")) || hcy_host_array_write(&c, at("weighed.npy")), 0, "weights");
+    for (size_t i = 0; i < 100; i++)
+        ((float *)p.c)[i] *= (float)weights[i / 2];
+    off = run(&p, "-t 1 -p x.npy -i weighed.npy --weights w.npy -n 9,12 -e 1e-5 -o y.npy", "y.npy");
+    ok(off < 5e-5, "... are factors of strengths: %.1e", off);
+    is_int(command("-t 1 -p x.npy -i c.npy --weights x.npy -n 9,12 -o y.npy"), 1, "... are one a point");
+    ok(said("weights must be 50 real numbers, one for each point; it is [50][2]"), "... which is said");
+    is_int(command("-t 2 -p x.npy -i y.npy --weights w.npy -o c2.npy"), 2, "... are for strengths that are read");
+    is_int(hcy_host_array_write(&one, at("few.npy")), 0, "coordinates up to 0.5");
+    is_int(command("-t 1 -p few.npy -i c.npy -n 9 -o y.npy"), 0, "... are radians");
+    ok(said("if they are cycles, --unit cycles says so"), "... with a hint");
+    is_int(command("-t 1 -p few.npy -i c.npy -n 9 -o y.npy --cycles"), 0, "... or cycles");
+    ok(!said("if they are"), "... without one");
+    for (size_t i = 0; i < 50; i++)
+        few[i] = (float)(i * 7.2);
+    is_int(hcy_host_array_write(&one, at("few.npy")), 0, "degrees");
+    is_int(command("-t 1 -p few.npy -i c.npy -n 9 -o y.npy"), 0, "... are radians");
+    ok(said("degrees have to be converted"), "... with a hint");
     oracle_close(&p);
 }
 
@@ -447,7 +503,7 @@ static void check_usage(void)
         { "-t 2 -p x.npy -i f.npy -o y.npy -n 9,12", "", 0 },
         { "-t 4 -p x.npy -i c.npy -o y.npy", "'4' is not valid", 2 },
         { "-t 1 -p x.npy -i c.npy -o y.npy -n 9", "--modes needs 2", 2 },
-        { "-t 1 -p x.npy -i c.npy -o y.npy -n 9,0", "--modes needs 2", 2 },
+        { "-t 1 -p x.npy -i c.npy -o y.npy -n 9,0", "--modes needs 1 to 3", 2 },
         { "-t 1 -p x.npy -i x.npy -o y.npy -n 9,9", "strengths must be", 1 },
         { "-t 2 -p x.npy -i c.npy -o y.npy", "modes must have 2 axes", 1 },
         { "-t 1 -p c.npy -i c.npy -o y.npy -n 9", "must be real", 1 },
@@ -487,6 +543,7 @@ int main(void)
         check_types();
         check_options();
     check_shapes();
+    check_units();
     check_files();
         check_usage();
         check_deterministic();

@@ -49,6 +49,11 @@ static const struct {
     { "few points to the grid, floats", gpu_text_nufft_tiles, "-arch=compute_90 " TILES("float", "1", "32", "64") },
     { "few points to the grid, doubles", gpu_text_nufft_tiles, "-arch=compute_75 " TILES("double", "2", "64", "32") },
     { "lines of a grid, floats", gpu_text_nufft_lines, "-arch=compute_75 -fmad=false -DGROUP_SIZE=256 -DREAL=float" },
+    { "convolved lines, floats", gpu_text_nufft_gram,
+      "-arch=compute_75 -DGROUP_SIZE=512 -DREAL=float -DLENGTH=512u -DLINES=8u -DSTRIDED=1 -DPASSES=3 -DR0=8 -DR1=8 -DR2=8" },
+    { "convolved lines of the fastest axis, doubles", gpu_text_nufft_gram,
+      "-arch=compute_90 -DGROUP_SIZE=160 -DREAL=double -DLENGTH=630u -DLINES=2u -DSTRIDED=0 -DPASSES=5 -DR0=7 -DR1=5 "
+      "-DR2=3 -DR3=3 -DR4=2" },
     { "lines of a grid, doubles", gpu_text_nufft_lines, "-arch=compute_90 -fmad=false -DGROUP_SIZE=256 -DREAL=double" },
     { "points from the grid, doubles", gpu_text_nufft_pencil, "-arch=compute_90 " PENCIL("double", "2", "0") },
 };

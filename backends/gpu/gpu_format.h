@@ -196,5 +196,13 @@ struct gpu_nufft_pass {
     struct gpu_nufft_ends ends[2]; /* of the faster axes */
     uint32_t backward, reserved;
 };
+/* A pass over an axis of a convolution (gram.cl). */
+struct gpu_nufft_gram {
+    uint64_t inner, outer; /* lines side by side, or one behind the other; blocks of them, or coils */
+    uint64_t coil;         /* numbers from a coil's map to the next one's */
+    uint32_t n;            /* numbers of a line; zeros behind them */
+    uint32_t plain, adds;  /* without maps; to what the result is */
+    uint32_t reserved;
+};
 
 #endif

@@ -197,4 +197,8 @@ int gpu_nufft_scale_launch(const struct gpu_call *call);
 int gpu_nufft_lines_launch(const struct gpu_call *call);
 int gpu_nufft_lines_scratch(size_t *size, const struct gpu_call *call);
 
+/* gpu_nufft_gram.c */
+int gpu_nufft_gram_launch(const struct gpu_call *call);
+int gpu_nufft_gram_scratch(size_t *size, const struct gpu_call *call);
+
 #endif

@@ -135,6 +135,7 @@ void cli_json_bool(struct cli_json *json, const char *key, int value);
 int cli_integrate(int argc, char **argv);
 int cli_devices(int argc, char **argv);
 int cli_nufft(int argc, char **argv);
+int cli_recon(int argc, char **argv);
 int cli_simulate(int argc, char **argv);
 int cli_bench(int argc, char **argv);
 int cli_compare(int argc, char **argv);
@@ -149,7 +150,8 @@ int cli_info(int argc, char **argv);
 int cli_calibrate(int argc, char **argv);
 extern const struct cli_group cli_integrate_groups[]; /* the one subcommand with more options than a screen has lines */
 extern const struct cli_command cli_integrate_command, cli_devices_command, cli_simulate_command,
-    cli_bench_command, cli_bench_nufft_command, cli_nufft_command, cli_decompress_command, cli_compress_command,
+    cli_bench_command, cli_bench_nufft_command, cli_nufft_command, cli_recon_command,
+    cli_decompress_command, cli_compress_command,
     cli_sum_command, cli_merge_command, cli_plot_command, cli_info_command, cli_fpga_model_command,
     cli_compare_command, cli_calibrate_command;
 

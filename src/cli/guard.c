@@ -2,6 +2,7 @@
 #include "guard.h"
 #include <errno.h>
 #include <libgen.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -205,6 +206,70 @@ int guard_trace_alone(const hcy_stack *stack, const char *poni)
     guard_reads(&g, "the geometry", poni);
     int status = guard_trace(&g);
     guard_free(&g);
+    return status;
+}
+
+/* --- Arrays --- */
+
+static bool is_in_h5(const char *path)
+{
+    const char *format;
+    return !hcy_format_of(&format, path, HCY_WRITE_ARRAY) && (!strcmp(format, "h5") || !strcmp(format, "mrd"));
+}
+
+/* "a/b", of "FILE.h5://a/./b": HDF5 has many spellings of a name.  Of "FILE.h5" it is `otherwise`. */
+static void spell_dataset(char name[], size_t size, const char *path, const char *otherwise)
+{
+    size_t n = hcy_file_length(path), at = 0;
+    const char *from = path[n] && path[n + 1] ? path + n + 1 : otherwise;
+    name[0] = 0;
+    while (*from) {
+        size_t length = strcspn(from, "/");
+        if (length && !(length == 1 && *from == '.') && at < size)
+            at += (size_t)snprintf(name + at, size - at, "%s%.*s", at ? "/" : "", (int)length, from);
+        from += length + (from[length] == '/');
+    }
+}
+
+/* Does writing the one replace the other: is it that, or a group or a list with it? */
+static bool is_dataset_lost(const char *written, const char *read)
+{
+    size_t n = strlen(written);
+    return !strncmp(written, read, n) && (!read[n] || read[n] == '/');
+}
+
+/* Would `out`, in the same HDF5 file, replace the dataset that is read? */
+static bool replaces_dataset(const char *out, const char *in)
+{
+    static const char *const unnamed[] = { "data", "dataset/data" }; /* what a file alone stands for */
+    char written[4096], read[4096], series[4096];
+    spell_dataset(written, sizeof written, out, "");
+    snprintf(series, sizeof series, "dataset/%.*s", (int)(sizeof series - 16), written);
+    for (size_t i = 0; i < 2; i++) {
+        spell_dataset(read, sizeof read, in, unnamed[i]);
+        /* What is written to .mrd is in the group /dataset. */
+        if (is_dataset_lost(written, read) || is_dataset_lost(series, read))
+            return true;
+    }
+    return false;
+}
+
+int guard_arrays(const char *const reads[][2], size_t n, const char *out, const char *more)
+{
+    bool is_dataset = out[hcy_file_length(out)] && is_in_h5(out);
+    struct guard guard = { 0 };
+    for (size_t i = 0; i < n; i++)
+        /* A whole file that is read must stay, while another dataset of the same HDF5 file may be written. */
+        if (reads[i][1] && (!is_dataset || !is_in_h5(reads[i][1]) || replaces_dataset(out, reads[i][1])))
+            guard_reads(&guard, reads[i][0], reads[i][1]);
+    int status = guard_writes(&guard, "--out", out, 0, 0);
+    for (size_t i = 0; i < n; i++)
+        guard_reads(&guard, reads[i][0], reads[i][1]);
+    if (!status)
+        status = guard_writes(&guard, "the second output", more, 0, 0);
+    if (!status)
+        status = guard_trace(&guard);
+    guard_free(&guard);
     return status;
 }
 

@@ -24,6 +24,9 @@ int guard_writes(struct guard *g, const char *what, const char *path, uint64_t f
 int guard_trace(struct guard *g);
 /* For a command that reads a stack and a geometry, and writes nothing of its own. */
 int guard_trace_alone(const hcy_stack *stack, const char *poni);
+/* For a command that reads arrays, { what, path or NULL } each, and writes one to `out` and perhaps to `more` (NULL):
+ * no input is lost, and one more dataset in an HDF5 file that is read is no loss. */
+int guard_arrays(const char *const reads[][2], size_t n, const char *out, const char *more);
 void guard_free(struct guard *g);
 
 #endif

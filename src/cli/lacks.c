@@ -9,7 +9,7 @@ static const struct {
 } lacks[] = {
 #ifndef HAVE_HDF5
     { "HDF5", "no .h5 files are read or written",
-      " integrate plot calibrate decompress compress sum simulate bench nufft fpga-model " },
+      " integrate plot calibrate decompress compress sum simulate bench nufft recon fpga-model " },
 #endif
 #ifndef HAVE_TIFF
     { "libtiff", "no TIFF images are read", " integrate plot calibrate decompress compress sum " },
@@ -24,10 +24,10 @@ static const struct {
     { "jansson", "no --config, --save-config, reports and streams of version 1", " integrate compare simulate " },
 #endif
 #ifndef HAVE_FFTW3
-    { "FFTW", "transforms on the CPU are Halcyon's own", " nufft , bench nufft " },
+    { "FFTW", "transforms on the CPU are Halcyon's own", " nufft , recon , bench nufft " },
 #endif
 #ifndef HAVE_VKFFT
-    { "VkFFT", "no transforms on opencl devices", " nufft , bench nufft " },
+    { "VkFFT", "no transforms on opencl devices", " nufft , recon , bench nufft " },
 #endif
 #ifndef HAVE_ZMQ
     { "ZeroMQ", "no live streams", " integrate simulate " },

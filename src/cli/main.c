@@ -20,6 +20,7 @@ static const struct {
     { &cli_compress_command, cli_compress },
     { &cli_sum_command, cli_sum },
     { &cli_nufft_command, cli_nufft },
+    { &cli_recon_command, cli_recon },
     { &cli_simulate_command, cli_simulate },
     { &cli_devices_command, cli_devices },
     { &cli_bench_command, cli_bench },

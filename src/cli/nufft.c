@@ -2,12 +2,12 @@
  *
  * Points are [n][axes], or [axes][n] if that is said, where n may be several axes, as spokes and samples; all is
  * computed in double if any input is, or --double says so, else in float. */
+#include "arrays.h"
 #include "guard.h"
+#include "points.h"
 #include "progress.h"
-#include <halcyon/backend.h>
 #include <halcyon/host_array.h>
 #include <halcyon/nufft.h>
-#include <errno.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -16,10 +16,11 @@
 enum { CHECKED = 100 };
 
 struct values {
-    const char *points, *targets, *in, *out, *modes, *device;
+    const char *points, *targets, *in, *out, *modes, *device, *weights;
     struct cli_int type, sign;
     struct cli_real eps;
-    int method, deterministic, everywhere, check, quiet, cycles, planar, xyz, wide;
+    struct points_options how;
+    int method, deterministic, everywhere, check, quiet, wide;
 };
 
 static const char *const methods[] = { "auto", "grid", "direct", NULL }; /* as hcy_nufft_method */
@@ -28,12 +29,11 @@ static const char *const methods[] = { "auto", "grid", "direct", NULL }; /* as h
 static const struct cli_option options[] = {
     { "type", 't', CLI_INT, AT(type), "T", "1: points to modes, 2: modes to points, 3: to targets", 1, 3,
       NULL },
-    { "points", 'p', CLI_TEXT, AT(points), "FILE", "coordinates in radians, [n][axes] or [n]", 0, 0, NULL },
-    { "cycles", 0, CLI_FLAG, AT(cycles), NULL, "points are in cycles, -0.5 to 0.5 once around: times 2 pi", 0, 0, NULL },
-    { "planar", 0, CLI_FLAG, AT(planar), NULL, "points and targets are [axes][n]: an axis after the other", 0, 0, NULL },
-    { "xyz", 0, CLI_FLAG, AT(xyz), NULL, "coordinates are x, y, z: of the modes' last axis first", 0, 0, NULL },
+    { "points", 'p', CLI_TEXT, AT(points), "FILE", "coordinates, [n][axes] or [n]", 0, 0, NULL },
+    POINTS_OPTIONS(AT(how)),
     { "double", 0, CLI_FLAG, AT(wide), NULL, "compute in double, whatever the files hold", 0, 0, NULL },
     { "in", 'i', CLI_TEXT, AT(in), "FILE", "strengths [n], type 2: modes; or many of either", 0, 0, NULL },
+    { "weights", 0, CLI_TEXT, AT(weights), "FILE", "types 1 and 3: real [n], each strength's factor", 0, 0, NULL },
     { "out", 'o', CLI_TEXT, AT(out), "FILE", "the result, complex; formats: below", 0, 0, NULL },
     { "targets", 0, CLI_TEXT, AT(targets), "FILE", "type 3: frequencies, [n][axes] or [n]", 0, 0, NULL },
     { "modes", 'n', CLI_TEXT, AT(modes), "N1,N2,N3", "type 1: how many on each axis; type 2: what --in must have",
@@ -69,6 +69,7 @@ const struct cli_command cli_nufft_command = {
 struct job {
     const struct values *v;
     int type, dim, sign;
+    int n_sizes; /* that --modes names */
     bool is_double, has_vector_axis;
     int64_t modes[3];
     size_t m, n, vectors; /* points; modes or targets */
@@ -81,131 +82,19 @@ struct job {
 
 /* --- Arrays --- */
 
-/* Real number i of an array that has floats or doubles. */
-static double real_of_array(const hcy_host_array *a, size_t i)
-{
-    return a->bytes == 8 ? ((const double *)a->data)[i] : (double)((const float *)a->data)[i];
-}
-
 static double real_at(const struct job *j, const void *reals, size_t i)
 {
-    return j->is_double ? ((const double *)reals)[i] : (double)((const float *)reals)[i];
+    return reals_get(j->is_double, reals, i);
 }
 
-static void put_real(const struct job *j, void *reals, size_t i, double value)
+/* Sizes that --modes names must fit the points' axes. */
+static int check_modes(const struct job *j)
 {
-    if (j->is_double)
-        ((double *)reals)[i] = value;
-    else
-        ((float *)reals)[i] = (float)value;
-}
-
-static void *room(const struct job *j, size_t n)
-{
-    return n < SIZE_MAX / 16 ? malloc((n + 1) * (j->is_double ? 8 : 4)) : NULL;
-}
-
-/* "[2][3]", of the axes from `first` on, for messages. */
-static const char *describe_shape(char text[200], const hcy_host_array *a, int first)
-{
-    size_t at = (size_t)snprintf(text, 200, "%s", a->rank > first ? "" : "a number");
-    for (int d = first; d < a->rank && at < 170; d++)
-        at += (size_t)snprintf(text + at, 200 - at, "[%llu]", (unsigned long long)a->shape[d]);
-    return text;
-}
-
-/* Files that have complex numbers alone have coordinates without imaginary parts. */
-static bool is_real(const hcy_host_array *a, size_t numbers)
-{
-    for (size_t i = 0; a->is_complex && i < numbers; i++)
-        if (real_of_array(a, 2 * i + 1) != 0)
-            return false;
-    return true;
-}
-
-/* "[n][axes]", where n may be several axes, or a list: how many axes, 0 if it is none of these, and how many points. */
-static int find_axes(size_t *n, const hcy_host_array *a, size_t numbers, bool planar)
-{
-    /* A list is taken as points on one axis; [n][axes] says the number of axes itself. */
-    uint64_t axes = a->rank > 1 ? a->shape[planar ? 0 : a->rank - 1] : 1;
-    if (a->rank < 1 || axes < 1 || axes > 3)
-        return 0;
-    *n = numbers / axes;
-    return (int)axes;
-}
-
-/* Turns coordinates [n][dim] into one array for each axis. */
-static int take_axes(struct job *j, const hcy_host_array *a, const char *what, size_t *n, void **axes)
-{
-    bool planar = j->v->planar && a->rank > 1;
-    size_t numbers;
-    int status = hcy_host_array_count(&numbers, a);
-    if (status)
-        return cli_fail(status);
-    int dim = find_axes(n, a, numbers, planar);
-    char is[200];
-    if (!dim || !is_real(a, numbers)) {
-        /* Whoever has an axis after the other is told what says so. */
-        size_t other;
-        bool turned = !dim && a->rank > 1 && find_axes(&other, a, numbers, !planar);
-        return cli_error("%s: %s must be real, %s with 1 to 3 axes, or [n]; it is %s%s%s",
-                         what[0] == 'p' ? j->v->points : j->v->targets, what, planar ? "[axes][n]" : "[n][axes]",
-                         a->is_complex ? "complex " : "", describe_shape(is, a, 0),
-                         !turned ? "" : planar ? "; leave --planar" : "; give --planar");
-    }
-    if (j->dim && j->dim != dim)
-        return cli_error("points have %d axes, targets %d", j->dim, dim);
-    j->dim = dim;
-    /* Targets are frequencies: what they are multiplied with is in radians. */
-    double unit = j->v->cycles && what[0] == 'p' ? 6.283185307179586476925 : 1;
-    /* Plans take an array for each axis, while files hold a point's coordinates side by side. */
-    for (int d = 0; d < dim; d++) {
-        size_t from = (size_t)(j->v->xyz ? dim - 1 - d : d), parts = a->is_complex ? 2 : 1;
-        axes[d] = room(j, *n);
-        if (!axes[d])
-            return cli_error("out of memory for %zu %s", *n, what);
-        for (size_t i = 0; i < *n; i++)
-            put_real(j, axes[d], i, unit * real_of_array(a, parts * (planar ? from * *n + i : i * (size_t)dim + from)));
-    }
-    return 0;
-}
-
-static int parse_modes(struct job *j)
-{
-    const char *text = j->v->modes;
-    for (int d = 0; d < j->dim; d++) {
-        char *end;
-        errno = 0;
-        j->modes[d] = strtoll(text, &end, 10);
-        /* The number of modes must fit the points' axes: the last number ends the text. */
-        if (j->modes[d] < 1 || errno || *end != (d + 1 < j->dim ? ',' : 0)) {
-            cli_error(
-                "--modes needs %d whole number%s above 0, with commas between; see `halcyon nufft --help`",
-                j->dim, j->dim > 1 ? "s" : "");
-            return CLI_USAGE;
-        }
-        text = end + 1;
-    }
-    return 0;
-}
-
-/* Of strengths, [m] or [vectors][m], where each may be several axes: how many vectors, and whether there is an axis of
- * them; 0: they are none. */
-static size_t count_vectors(bool *has_axis, const hcy_host_array *a, size_t m)
-{
-    size_t points = 1, vectors = 1;
-    int axis = a->rank;
-    /* The last axes are points as soon as they are enough; what is in front, also an axis of one, is vectors. */
-    while (axis > 0 && (axis == a->rank || points != m))
-        if (hcy_size_mul(&points, points, (size_t)a->shape[--axis]))
-            return 0;
-    if (!a->rank || points != m)
-        return 0;
-    *has_axis = axis > 0;
-    while (axis > 0)
-        if (hcy_size_mul(&vectors, vectors, (size_t)a->shape[--axis]))
-            return 0;
-    return vectors;
+    if (!j->v->modes || j->n_sizes == j->dim)
+        return CLI_OK;
+    cli_error("--modes needs %d whole number%s above 0, with commas between; see `halcyon nufft --help`", j->dim,
+              j->dim > 1 ? "s" : "");
+    return CLI_USAGE;
 }
 
 /* Modes of the input of type 2, the number of vectors of any. */
@@ -214,49 +103,47 @@ static int take_vector_shape(struct job *j)
     const hcy_host_array *a = &j->in;
     char is[200];
     if (j->type != 2) {
-        j->vectors = count_vectors(&j->has_vector_axis, a, j->m);
+        j->vectors = array_count_vectors(&j->has_vector_axis, a, j->m);
         return j->vectors ? 0
                           : cli_error("%s: strengths must be [%zu] or [vectors][%zu]; it is %s", j->v->in, j->m, j->m,
-                                      describe_shape(is, a, 0));
+                                      array_words(is, a, 0));
     }
     /* Modes bring their own shape; an axis in front of those of one vector counts vectors. */
     int first = a->rank - j->dim;
     const int64_t wanted[3] = { j->modes[0], j->modes[1], j->modes[2] };
     if (first != 0 && first != 1)
         return cli_error("%s: modes must have %d axes, as the points, or one more in front; it is %s", j->v->in, j->dim,
-                         describe_shape(is, a, 0));
+                         array_words(is, a, 0));
     for (int d = 0; d < j->dim; d++)
         j->modes[d] = (int64_t)a->shape[first + d];
     /* --modes is not needed with type 2, but it must not contradict the array. */
     for (int d = 0; d < j->dim && j->v->modes; d++)
         if (wanted[d] != j->modes[d])
-            return cli_error("%s: its modes are %s, not as --modes says", j->v->in, describe_shape(is, a, first));
+            return cli_error("%s: its modes are %s, not as --modes says", j->v->in, array_words(is, a, first));
     j->has_vector_axis = first == 1;
     j->vectors = first ? (size_t)a->shape[0] : 1;
     return 0;
 }
 
-static int take_data(struct job *j)
+/* Weights stand for how much of k-space each point has: strengths of all vectors are multiplied by them. */
+static int weigh_strengths(struct job *j)
 {
-    size_t count;
-    int status = hcy_host_array_count(&count, &j->in);
-    if (status)
-        return cli_fail(status);
-    j->data = room(j, 2 * count);
-    if (!j->data)
-        return cli_error("out of memory for %zu numbers", count);
-    for (size_t i = 0; i < count; i++) {
-        /* Real arrays are strengths without an imaginary part. */
-        put_real(j, j->data, 2 * i, real_of_array(&j->in, j->in.is_complex ? 2 * i : i));
-        put_real(j, j->data, 2 * i + 1, j->in.is_complex ? real_of_array(&j->in, 2 * i + 1) : 0);
-    }
-    return 0;
+    hcy_host_array a = HCY_HOST_ARRAY_INIT;
+    void *weights = NULL;
+    int status = hcy_host_array_read(&a, j->v->weights);
+    status = status ? cli_fail(status) : array_take_reals(&weights, &a, j->is_double, j->m, j->v->weights, "weights");
+    for (size_t i = 0; !status && i < j->vectors * j->m; i++)
+        for (size_t k = 2 * i; k < 2 * i + 2; k++)
+            reals_put(j->is_double, j->data, k, real_at(j, j->data, k) * real_at(j, weights, i % j->m));
+    free(weights);
+    hcy_host_array_free(&a);
+    return status;
 }
 
 /* The axes of points or targets, without that of their coordinates. */
 static int put_point_axes(uint64_t *shape, const struct job *j, const hcy_host_array *a)
 {
-    int first = a->rank > 1 && j->v->planar, n = a->rank > 1 ? a->rank - 1 : 1;
+    int first = a->rank > 1 && j->v->how.planar, n = a->rank > 1 ? a->rank - 1 : 1;
     memcpy(shape, a->shape + first, (size_t)n * sizeof *shape);
     return n;
 }
@@ -278,8 +165,49 @@ static int make_out(struct job *j)
     int status = hcy_host_array_count(&count, &j->out);
     if (status)
         return cli_fail(status);
-    j->out.data = room(j, 2 * count);
+    j->out.data = reals_room(j->is_double, 2 * count);
     return j->out.data ? 0 : cli_error("out of memory for %zu results", count);
+}
+
+/* Targets are frequencies: what they are multiplied with is in radians, and no file says more of them. */
+static int take_targets(struct job *j)
+{
+    struct points targets;
+    const struct points_options how = { .unit = POINTS_RADIANS, .planar = j->v->how.planar, .xyz = j->v->how.xyz };
+    int status = points_find(&targets, &j->targets, j->v->targets, "targets", &how, 0);
+    j->n = targets.n;
+    if (!status && targets.dim != j->dim)
+        return cli_error("points have %d axes, targets %d", j->dim, targets.dim);
+    return status ? status : points_take(j->s, &targets, NULL, j->is_double);
+}
+
+static int take_arrays(struct job *j)
+{
+    struct points points;
+    struct points_options how = j->v->how;
+    /* 1/FOV, BART's unit, is of an image's axes, which type 3 has not. */
+    if (j->type == 3 && !how.unit && !how.cycles)
+        how.unit = POINTS_RADIANS;
+    int axes = j->type == 2 && !j->v->modes ? j->in.rank : j->n_sizes;
+    int status = points_find(&points, &j->points, j->v->points, "points", &how, axes);
+    if (status)
+        return status;
+    j->m = points.n;
+    j->dim = points.dim;
+    status = check_modes(j);
+    if (!status && j->type == 3)
+        status = take_targets(j);
+    if (!status)
+        status = take_vector_shape(j);
+    if (!status)
+        status = points_take(j->x, &points, j->type == 3 ? NULL : j->modes, j->is_double);
+    if (!status && !j->v->quiet)
+        points_note(&points, j->type == 3 ? NULL : j->modes);
+    if (!status)
+        status = array_take_complex(&j->data, &j->in, j->is_double);
+    if (!status && j->v->weights)
+        status = weigh_strengths(j);
+    return status ? status : make_out(j);
 }
 
 static int load_arrays(struct job *j)
@@ -296,16 +224,7 @@ static int load_arrays(struct job *j)
     /* One double among the inputs makes all double: nothing that was given is rounded. */
     j->is_double = j->v->wide || j->points.bytes == 8 || j->in.bytes == 8 || (j->type == 3 && j->targets.bytes == 8);
     /* Points decide the number of axes, which targets and modes are checked against. */
-    status = take_axes(j, &j->points, "points", &j->m, j->x);
-    if (!status && j->type == 3)
-        status = take_axes(j, &j->targets, "targets", &j->n, j->s);
-    if (!status && j->v->modes)
-        status = parse_modes(j);
-    if (!status)
-        status = take_vector_shape(j);
-    if (!status)
-        status = take_data(j);
-    return status ? status : make_out(j);
+    return take_arrays(j);
 }
 
 /* --- The direct sum --- */
@@ -488,71 +407,13 @@ static int check_usage(const struct values *v)
         return cli_error("--targets is for type 3; see `halcyon nufft --help`"), CLI_USAGE;
     if (v->type.value == 3 && v->modes)
         return cli_error("--modes is for types 1 and 2; see `halcyon nufft --help`"), CLI_USAGE;
+    if (v->type.value == 2 && v->weights)
+        return cli_error("--weights is for strengths, which type 2 makes; see `halcyon nufft --help`"), CLI_USAGE;
+    if (v->type.value == 3 && v->how.unit == POINTS_FOV)
+        return cli_error("--unit fov is for types 1 and 2; see `halcyon nufft --help`"), CLI_USAGE;
     if (v->sign.given && !v->sign.value)
         return cli_error("--sign is +1 or -1; see `halcyon nufft --help`"), CLI_USAGE;
     return cli_check_format(v->out, HCY_WRITE_ARRAY);
-}
-
-static bool is_in_h5(const char *path)
-{
-    const char *format;
-    return !hcy_format_of(&format, path, HCY_WRITE_ARRAY) && (!strcmp(format, "h5") || !strcmp(format, "mrd"));
-}
-
-/* "a/b", of "FILE.h5://a/./b": HDF5 has many spellings of a name.  Of "FILE.h5" it is `otherwise`. */
-static void spell_dataset(char name[], size_t size, const char *path, const char *otherwise)
-{
-    size_t n = hcy_file_length(path), at = 0;
-    const char *from = path[n] && path[n + 1] ? path + n + 1 : otherwise;
-    name[0] = 0;
-    while (*from) {
-        size_t length = strcspn(from, "/");
-        if (length && !(length == 1 && *from == '.') && at < size)
-            at += (size_t)snprintf(name + at, size - at, "%s%.*s", at ? "/" : "", (int)length, from);
-        from += length + (from[length] == '/');
-    }
-}
-
-/* Does writing the one replace the other: is it that, or a group or a list with it? */
-static bool is_dataset_lost(const char *written, const char *read)
-{
-    size_t n = strlen(written);
-    return !strncmp(written, read, n) && (!read[n] || read[n] == '/');
-}
-
-/* Would `out`, in the same HDF5 file, replace the dataset that is read? */
-static bool replaces_dataset(const char *out, const char *in)
-{
-    static const char *const unnamed[] = { "data", "dataset/data" }; /* what a file alone stands for */
-    char written[4096], read[4096], series[4096];
-    spell_dataset(written, sizeof written, out, "");
-    snprintf(series, sizeof series, "dataset/%.*s", (int)(sizeof series - 16), written);
-    for (size_t i = 0; i < 2; i++) {
-        spell_dataset(read, sizeof read, in, unnamed[i]);
-        /* What is written to .mrd is in the group /dataset. */
-        if (is_dataset_lost(written, read) || is_dataset_lost(series, read))
-            return true;
-    }
-    return false;
-}
-
-/* Makes sure that no input is lost; one more dataset in a file that is read is no loss. */
-static int guard_nufft_files(const struct values *v)
-{
-    const char *const reads[][2] = { { "--points", v->points }, { "--in", v->in }, { "--targets", v->targets } };
-    bool is_dataset = v->out[hcy_file_length(v->out)] && is_in_h5(v->out);
-    struct guard guard = { 0 };
-    for (size_t i = 0; i < 3; i++)
-        /* A whole file that is read must stay, while another dataset of the same HDF5 file may be written. */
-        if (reads[i][1] && (!is_dataset || !is_in_h5(reads[i][1]) || replaces_dataset(v->out, reads[i][1])))
-            guard_reads(&guard, reads[i][0], reads[i][1]);
-    int status = guard_writes(&guard, "--out", v->out, 0, 0);
-    for (size_t i = 0; i < 3; i++)
-        guard_reads(&guard, reads[i][0], reads[i][1]);
-    if (!status)
-        status = guard_trace(&guard);
-    guard_free(&guard);
-    return status;
 }
 
 int cli_nufft(int argc, char **argv)
@@ -564,6 +425,10 @@ int cli_nufft(int argc, char **argv)
         return status;
     /* All that is wrong with the command line is told before any file is read. */
     status = check_usage(&v);
+    if (!status && v.modes) {
+        j.n_sizes = points_parse_sizes(j.modes, v.modes);
+        status = j.n_sizes ? CLI_OK : CLI_USAGE;
+    }
     if (status)
         return status;
     j.type = (int)v.type.value;
@@ -574,7 +439,10 @@ int cli_nufft(int argc, char **argv)
     j.points = j.targets = j.in = j.out = (hcy_host_array)HCY_HOST_ARRAY_INIT;
     progress_begin(&j.progress, !v.quiet);
     /* Arrays may be large: names are checked before they are read. */
-    status = guard_nufft_files(&v);
+    const char *const reads[][2] = {
+        { "--points", v.points }, { "--in", v.in }, { "--targets", v.targets }, { "--weights", v.weights }
+    };
+    status = guard_arrays(reads, sizeof reads / sizeof reads[0], v.out, NULL);
     if (!status)
         status = load_arrays(&j);
     if (!status)

@@ -13,6 +13,7 @@
 #include <halcyon/host_array.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,6 +31,8 @@ struct scan {
     size_t n_pixels;
     double complex *maps; /* [coils][pixels] */
     double *image, *field, *times;
+    bool is_bart;
+    double *bart; /* its coordinates */
 };
 
 /* --- Options --- */
@@ -94,6 +97,29 @@ struct scan_array {
 };
 enum { SCAN_ARRAYS = 6 };
 
+/* BART's files: coordinates in 1/FOV, x first, always three; samples behind an axis of one, of coils behind all spokes;
+ * maps in three dimensions. */
+static void shape_for_bart(struct scan_array list[SCAN_ARRAYS], const struct scan *s)
+{
+    const struct mri_trajectory *t = &s->trajectory;
+    const uint64_t spokes = t->slices * t->spokes, samples = t->samples, coils = s->scene.n_coils;
+    list[0] = (struct scan_array){ "trajectory", 0, 3, { spokes, samples, 3 }, s->bart };
+    list[1] = (struct scan_array){ "samples", 1, 4, { coils, spokes, samples, 1 }, s->samples };
+    if (t->dim == 2)
+        list[2] = (struct scan_array){ "maps", 1, 4, { coils, 1, t->size[0], t->size[1] }, s->maps };
+}
+
+static void fill_bart(struct scan *s)
+{
+    const struct mri_trajectory *t = &s->trajectory;
+    for (size_t i = 0; s->bart && i < t->n; i++)
+        for (int d = 0; d < 3; d++) {
+            int axis = t->dim - 1 - d;
+            s->bart[3 * i + (size_t)d] =
+                axis < 0 ? 0 : t->points[i * (size_t)t->dim + (size_t)axis] * (double)t->size[axis] / (2 * PI);
+        }
+}
+
 /* What is written: how many. */
 static size_t list_arrays(struct scan_array list[SCAN_ARRAYS], const struct scan *s)
 {
@@ -119,6 +145,8 @@ static size_t list_arrays(struct scan_array list[SCAN_ARRAYS], const struct scan
         list[n++].data = s->field;
         list[n++] = (struct scan_array){ "times", 0, 1, { t->samples }, s->times };
     }
+    if (s->is_bart)
+        shape_for_bart(list, s);
     return n;
 }
 
@@ -268,22 +296,25 @@ static void add_scan_noise(struct scan *s)
 static int make_room(struct scan *s)
 {
     const struct mri_trajectory *t = &s->trajectory;
-    size_t bytes, map_bytes = 0;
+    size_t bytes, map_bytes = 0, bart_bytes = 0;
     s->n_pixels = 1;
     int bad = hcy_size_mul(&bytes, t->n, s->scene.n_coils * sizeof *s->samples);
     for (int d = 0; d < t->dim; d++)
         bad = bad || hcy_size_mul(&s->n_pixels, s->n_pixels, t->size[d]);
+    bad = bad || hcy_size_mul(&bart_bytes, t->n, 3 * sizeof *s->bart);
     bad = bad || hcy_size_mul(&map_bytes, s->n_pixels, s->scene.n_coils * sizeof *s->maps);
     if (bad)
         return cli_error("that is larger than can be addressed");
     s->samples = malloc(bytes);
+    s->bart = s->is_bart ? malloc(bart_bytes) : NULL;
     s->maps = malloc(map_bytes);
     s->image = malloc(map_bytes);
     if (s->scene.field > 0) {
         s->field = malloc(map_bytes);
         s->times = malloc(t->samples * sizeof *s->times);
     }
-    if (!s->samples || !s->maps || !s->image || (s->scene.field > 0 && (!s->field || !s->times)))
+    if (!s->samples || !s->maps || !s->image || (s->is_bart && !s->bart) ||
+        (s->scene.field > 0 && (!s->field || !s->times)))
         return cli_error("no memory for %zu samples of %zu coils and %zu pixels", t->n, s->scene.n_coils,
                          s->n_pixels);
     /* Every spoke or interleaf is read in the same time, from its excitation on. */
@@ -305,6 +336,7 @@ static int run_scan(struct scan *s)
         return status;
     progress_say(&progress, "computing %zu samples of %zu coils ...", s->trajectory.n, s->scene.n_coils);
     fill_images(s);
+    fill_bart(s);
     status = receive_samples(s);
     if (!status) {
         add_scan_noise(s);
@@ -322,6 +354,8 @@ static int run_scan(struct scan *s)
 int sim_mri_make(const struct sim_mri *mri, const char *path)
 {
     struct scan s = { .mri = mri, .path = path };
+    const char *format = "";
+    s.is_bart = !hcy_format_of(&format, path, HCY_WRITE_ARRAY) && !strcmp(format, "cfl");
     int status = run_scan(&s);
     free(s.trajectory.points);
     free(s.samples);
@@ -329,5 +363,6 @@ int sim_mri_make(const struct sim_mri *mri, const char *path)
     free(s.image);
     free(s.field);
     free(s.times);
+    free(s.bart);
     return status;
 }

@@ -49,8 +49,8 @@ static int check_density_desc(const hcy_density_desc *d, int64_t n)
                         d->dim);
     for (int i = 0; i < d->dim; i++)
         if (d->modes[i] < 1)
-            return hcy_fail(HCY_EINVAL, "density: %lld modes on axis %d; 1 at least", (long long)d->modes[i],
-                            i);
+            return hcy_fail(HCY_EINVAL, "density: %lld modes on axis %d; set hcy_density_desc.modes, the image's sizes, 1 at least",
+                            (long long)d->modes[i], i);
     if (d->iterations < 1 || d->iterations > MOST_ITERATIONS)
         return hcy_fail(HCY_EINVAL, "density: %d iterations; 1 to %d are needed", d->iterations,
                         MOST_ITERATIONS);

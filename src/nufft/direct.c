@@ -383,11 +383,11 @@ static int gridded(hcy_nufft **out, hcy_nufft *p)
 }
 
 static int submit_direct(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, struct hcy__nufft_span *c,
-                         struct hcy__nufft_span *f, bool adjoint)
+                         struct hcy__nufft_span *f, size_t n, bool adjoint)
 {
     hcy_nufft *g;
     int status = gridded(&g, p);
-    return status ? status : g->way->submit(q, g, w, c, f, adjoint);
+    return status ? status : g->way->submit(q, g, w, c, f, n, adjoint);
 }
 
 static int submit_direct_stage(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, int stage,

@@ -111,11 +111,11 @@ static int execute_each(hcy_nufft *p, char *c, char *f, size_t n, bool adjoint)
 }
 
 static int submit_each(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, struct hcy__nufft_span *c,
-                       struct hcy__nufft_span *f, bool adjoint)
+                       struct hcy__nufft_span *f, size_t n, bool adjoint)
 {
     int status = 0;
-    for (size_t i = 0; i < p->n_transforms && !status; i++)
-        status = each_of(p)[i]->way->submit(q, each_of(p)[i], w, c, f, adjoint);
+    for (size_t i = 0; i < n && !status; i++)
+        status = each_of(p)[i]->way->submit(q, each_of(p)[i], w, c, f, 1, adjoint);
     return status;
 }
 

@@ -306,28 +306,28 @@ static int take_span(hcy_buffer **buf, struct hcy__nufft_span *span, size_t byte
 }
 
 int hcy__nufft_submit_batches(hcy_queue *q, hcy_nufft *p, hcy__nufft_vectors *vectors, struct hcy__nufft_work *w,
-                              struct hcy__nufft_span *c, struct hcy__nufft_span *f, bool adjoint)
+                              struct hcy__nufft_span *c, struct hcy__nufft_span *f, size_t n, bool adjoint)
 {
     const size_t c_bytes = hcy__nufft_vector_bytes(p, true), f_bytes = hcy__nufft_vector_bytes(p, false);
     int status = 0;
     /* Empty sums still move both spans on, since what comes behind belongs to other vectors. */
     if (is_empty(p)) {
         struct hcy__nufft_span *to = hcy__nufft_writes_c(p, adjoint) ? c : f;
-        size_t size = p->n_transforms * (to == c ? c_bytes : f_bytes);
+        size_t size = n * (to == c ? c_bytes : f_bytes);
         status = size ? hcy_buffer_fill(q, to->buf, to->at, size, "", 1) : 0;
-        c->at += p->n_transforms * c_bytes;
-        f->at += p->n_transforms * f_bytes;
+        c->at += n * c_bytes;
+        f->at += n * f_bytes;
         return status;
     }
-    for (size_t done = 0; !status && done < p->n_transforms; done += p->batch) {
+    for (size_t done = 0; !status && done < n; done += p->batch) {
         /* Batches follow one another in the queue, so that they can share the work's grid. */
-        size_t n = vectors_now(p, p->n_transforms - done);
+        size_t now = vectors_now(p, n - done);
         hcy_buffer *cb = NULL, *fb = NULL;
-        status = take_span(&cb, c, n * c_bytes);
+        status = take_span(&cb, c, now * c_bytes);
         if (!status)
-            status = take_span(&fb, f, n * f_bytes);
+            status = take_span(&fb, f, now * f_bytes);
         if (!status)
-            status = vectors(q, p, w, cb, fb, n, adjoint);
+            status = vectors(q, p, w, cb, fb, now, adjoint);
         hcy_buffer_release(cb);
         hcy_buffer_release(fb);
     }
@@ -402,9 +402,9 @@ static int execute_on_grid(hcy_nufft *p, char *c, char *f, size_t n, bool adjoin
 }
 
 static int submit_on_grid(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, struct hcy__nufft_span *c,
-                          struct hcy__nufft_span *f, bool adjoint)
+                          struct hcy__nufft_span *f, size_t n, bool adjoint)
 {
-    return hcy__nufft_submit_batches(q, p, hcy__nufft_grid_vectors, w, c, f, adjoint);
+    return hcy__nufft_submit_batches(q, p, hcy__nufft_grid_vectors, w, c, f, n, adjoint);
 }
 
 /* Sorted points belong to the plan: other ways have them too. */

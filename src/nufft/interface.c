@@ -414,7 +414,16 @@ int hcy_nufft_execute_adjoint(hcy_nufft *p, void *c, void *f)
     return execute_all(p, c, f, true);
 }
 
-int hcy_nufft_submit(hcy_queue *q, hcy_nufft *p, hcy_buffer *c, hcy_buffer *f, int adjoint)
+/* Bytes of the first n vectors of strengths, or of coefficients. */
+static size_t bytes_of_some(const hcy_nufft *p, size_t n, bool of_c)
+{
+    /* Transforms with points of their own have vectors of their own length, and are taken all at once. */
+    if (n < p->n_transforms)
+        return n * hcy__nufft_vector_bytes(p, of_c);
+    return (of_c ? p->all_points : p->all_results) * 2 * hcy__nufft_real(p);
+}
+
+int hcy__nufft_submit_some(hcy_queue *q, hcy_nufft *p, hcy_buffer *c, hcy_buffer *f, size_t n, bool adjoint)
 {
     struct hcy__nufft_work *w;
     struct hcy__nufft_span at_c = { c, 0 }, at_f = { f, 0 };
@@ -423,17 +432,23 @@ int hcy_nufft_submit(hcy_queue *q, hcy_nufft *p, hcy_buffer *c, hcy_buffer *f, i
         status = hcy_fail(HCY_EINVAL, "hcy_nufft_submit: no queue");
     if (status)
         return status;
-    size_t c_all = p->all_points * 2 * hcy__nufft_real(p), f_all = p->all_results * 2 * hcy__nufft_real(p);
+    size_t c_all = bytes_of_some(p, n, true), f_all = bytes_of_some(p, n, false);
     if ((c_all && (!c || hcy_buffer_size(c) < c_all)) || (f_all && (!f || hcy_buffer_size(f) < f_all)))
         return hcy_fail(HCY_EINVAL, "hcy_nufft_submit: strengths need %zu bytes, coefficients %zu", c_all,
                         f_all);
     status = hcy__nufft_take_work(&w, p, false);
     if (status)
         return status;
-    status = p->way->submit(q, p, w, &at_c, &at_f, adjoint != 0);
+    status = p->way->submit(q, p, w, &at_c, &at_f, n, adjoint);
     /* Commands keep their buffers: the next execution gets others, from the device's pool. */
     hcy__nufft_free_work(w);
     return status;
+}
+
+int hcy_nufft_submit(hcy_queue *q, hcy_nufft *p, hcy_buffer *c, hcy_buffer *f, int adjoint)
+{
+    int status = hcy__nufft_alive(p);
+    return status ? status : hcy__nufft_submit_some(q, p, c, f, p->n_transforms, adjoint != 0);
 }
 
 int hcy_nufft_run(hcy_device *dev, const hcy_nufft_desc *desc, int64_t n_points, const void *const *points,

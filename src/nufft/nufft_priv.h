@@ -39,9 +39,9 @@ struct hcy__nufft_way {
     int (*set_points)(hcy_nufft *p, const void *const *points, const void *const *targets);
     /* The first n vectors, from and to host memory; done on return.  Several threads at once. */
     int (*execute)(hcy_nufft *p, char *c, char *f, size_t n, bool adjoint);
-    /* All vectors, in buffers that are large enough, with memory of a work that is not used again. */
+    /* The same in buffers that are large enough, with memory of a work that is not used again. */
     int (*submit)(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, struct hcy__nufft_span *c,
-                  struct hcy__nufft_span *f, bool adjoint);
+                  struct hcy__nufft_span *f, size_t n, bool adjoint);
     /* One stage of all vectors, types 1 and 2. */
     int (*stage)(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, int stage, struct hcy__nufft_span *from,
                  struct hcy__nufft_span *to);
@@ -210,7 +210,7 @@ hcy__nufft_vectors hcy__nufft_grid_vectors;
 /* A way's execute and submit: its vectors, batch by batch. */
 int hcy__nufft_execute_batches(hcy_nufft *plan, hcy__nufft_vectors *vectors, char *c, char *f, size_t n, bool adjoint);
 int hcy__nufft_submit_batches(hcy_queue *q, hcy_nufft *plan, hcy__nufft_vectors *vectors, struct hcy__nufft_work *w,
-                              struct hcy__nufft_span *c, struct hcy__nufft_span *f, bool adjoint);
+                              struct hcy__nufft_span *c, struct hcy__nufft_span *f, size_t n, bool adjoint);
 /* Bytes that a stage of all vectors takes, or gives. */
 size_t hcy__nufft_stage_bytes(const hcy_nufft *plan, int stage, bool output);
 
@@ -243,5 +243,7 @@ int hcy__nufft_ready(const hcy_nufft *plan); /* HCY_ESTATE without points */
 void hcy__nufft_forget(hcy_nufft *plan); /* points and what came from them */
 /* The first n of the plan's vectors, from and to host memory. */
 int hcy__nufft_execute_some(hcy_nufft *plan, void *c, void *f, size_t n, bool adjoint);
+/* The same as hcy_nufft_submit() has it. */
+int hcy__nufft_submit_some(hcy_queue *queue, hcy_nufft *plan, hcy_buffer *c, hcy_buffer *f, size_t n, bool adjoint);
 
 #endif

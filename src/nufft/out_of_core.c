@@ -297,9 +297,9 @@ static int refuse_pieces(const hcy_nufft *p)
 }
 
 static int submit_pieces(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, struct hcy__nufft_span *c,
-                         struct hcy__nufft_span *f, bool adjoint)
+                         struct hcy__nufft_span *f, size_t n, bool adjoint)
 {
-    (void)q, (void)w, (void)c, (void)f, (void)adjoint;
+    (void)q, (void)w, (void)c, (void)f, (void)n, (void)adjoint;
     return refuse_pieces(p);
 }
 

@@ -301,9 +301,9 @@ static int execute_type3(hcy_nufft *p, char *c, char *f, size_t n, bool adjoint)
 }
 
 static int submit_type3(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, struct hcy__nufft_span *c,
-                        struct hcy__nufft_span *f, bool adjoint)
+                        struct hcy__nufft_span *f, size_t n, bool adjoint)
 {
-    return hcy__nufft_submit_batches(q, p, type3_vectors, w, c, f, adjoint);
+    return hcy__nufft_submit_batches(q, p, type3_vectors, w, c, f, n, adjoint);
 }
 
 const struct hcy__nufft_way hcy__nufft_type3 = { set_type3_points, execute_type3, submit_type3, NULL, NULL,

@@ -44,6 +44,19 @@ int hcy__vector_rows(hcy_array **rows, const hcy_array *a, int axis, int64_t fir
 int hcy__gradient_of(hcy_operator **op, hcy_device *dev, const hcy_space *space, int n_axes, int kind,
                      const char *function);
 
+/* The buffer that begins with a contiguous vector's first element: a new reference, or NULL of an empty one. */
+int hcy__vector_buffer(hcy_buffer **buffer, const hcy_array *vector);
+
+/* transform.c: the first n vectors of a NUFFT's, strengths c and coefficients f. */
+int hcy__operator_submit_nufft(hcy_queue *queue, hcy_nufft *plan, hcy_array *c, hcy_array *f, size_t n,
+                               bool adjoint);
+
+/* Coefficients of one transform of a plan of type 1 or 2: [modes...]. */
+hcy_space hcy__operator_image(const hcy_nufft *plan);
+/* HCY_EINVAL, HCY_ESTATE, HCY_EUNSUPPORTED, naming the function: a plan that is none, has no points, is of type 3, or
+ * whose transforms have points of their own. */
+int hcy__operator_check_plan(const hcy_nufft *plan, const char *function);
+
 /* "float32" for complex64 and float32, "float64" for the others. */
 const char *hcy__real_name(int dtype);
 /* Operators that are given: there, of one device.  HCY_EINVAL, naming the function. */

@@ -5,8 +5,7 @@
 #include <halcyon/fft.h>
 #include <stdlib.h>
 
-/* The buffer that begins with a vector's first element; a new reference, or NULL. */
-static int buffer_of(hcy_buffer **out, const hcy_array *a)
+int hcy__vector_buffer(hcy_buffer **out, const hcy_array *a)
 {
     size_t size = hcy_dtype_size(a->dtype);
     /* An empty vector need not have one, and there is no view of no bytes. */
@@ -19,17 +18,23 @@ static int buffer_of(hcy_buffer **out, const hcy_array *a)
 
 /* --- NUFFT: the plan is the caller's --- */
 
-static int submit_nufft(hcy_queue *queue, hcy_nufft *plan, hcy_array *c, hcy_array *f, bool adjoint)
+int hcy__operator_submit_nufft(hcy_queue *queue, hcy_nufft *plan, hcy_array *c, hcy_array *f, size_t n,
+                               bool adjoint)
 {
     hcy_buffer *strengths = NULL, *modes = NULL;
-    int status = buffer_of(&strengths, c);
+    int status = hcy__vector_buffer(&strengths, c);
     if (!status)
-        status = buffer_of(&modes, f);
+        status = hcy__vector_buffer(&modes, f);
     if (!status)
-        status = hcy_nufft_submit(queue, plan, strengths, modes, adjoint);
+        status = hcy__nufft_submit_some(queue, plan, strengths, modes, n, adjoint);
     hcy_buffer_release(strengths);
     hcy_buffer_release(modes);
     return status;
+}
+
+static int submit_nufft(hcy_queue *queue, hcy_nufft *plan, hcy_array *c, hcy_array *f, bool adjoint)
+{
+    return hcy__operator_submit_nufft(queue, plan, c, f, plan->n_transforms, adjoint);
 }
 
 static int apply_type2(hcy_queue *queue, hcy_array *y, void *user, hcy_array *x)
@@ -47,6 +52,23 @@ static int apply_type1(hcy_queue *queue, hcy_array *y, void *user, hcy_array *x)
 static int apply_type1_adjoint(hcy_queue *queue, hcy_array *x, void *user, hcy_array *y)
 {
     return submit_nufft(queue, user, x, y, true);
+}
+
+hcy_space hcy__operator_image(const hcy_nufft *plan)
+{
+    hcy_space s = { plan->desc.precision == HCY_F64 ? HCY_COMPLEX128 : HCY_COMPLEX64, plan->desc.dim, { 0 }, NULL };
+    for (int d = 0; d < plan->desc.dim; d++)
+        s.shape[d] = plan->desc.modes[d];
+    return s;
+}
+
+int hcy__operator_check_plan(const hcy_nufft *plan, const char *function)
+{
+    int status = plan ? hcy__nufft_ready(plan) : hcy_fail(HCY_EINVAL, "%s: no plan", function);
+    if (!status && (plan->desc.type == 3 || plan->way == &hcy__nufft_each))
+        status = hcy_fail(HCY_EUNSUPPORTED, "%s: wants a plan of type 1 or 2 whose transforms share their points",
+                          function);
+    return status;
 }
 
 /* A vector of strengths or coefficients: [n_transforms][sizes], without the first axis if it is 1.  Transforms with
@@ -107,9 +129,9 @@ static void free_fft(void *user)
 static int run_fft(hcy_queue *queue, hcy_array *y, struct fft *f, hcy_array *x, int direction)
 {
     hcy_buffer *in = NULL, *out = NULL;
-    int status = buffer_of(&in, x);
+    int status = hcy__vector_buffer(&in, x);
     if (!status)
-        status = buffer_of(&out, y);
+        status = hcy__vector_buffer(&out, y);
     if (!status) {
         status = hcy__turn_take(&f->turn, queue);
         if (!status && x->count)

@@ -27,11 +27,11 @@ typedef struct hcy_density_desc {
     int method;       /* HCY_DENSITY_PIPE ... */
     int precision;    /* HCY_F64 or HCY_F32: of points and weights */
     int dim;          /* 1 to 3 */
-    int64_t modes[3]; /* of the image's axes */
+    int64_t modes[3]; /* of the image's axes, above 0; INIT leaves them to be set */
     int iterations;   /* of HCY_DENSITY_PIPE, 1 to 1000 */
     int deterministic; /* as hcy_nufft_options has it */
 } hcy_density_desc;
-#define HCY_DENSITY_DESC_INIT { sizeof(hcy_density_desc), HCY_DENSITY_PIPE, HCY_F64, 2, { 1, 1, 1 }, 20, 0 }
+#define HCY_DENSITY_DESC_INIT { sizeof(hcy_density_desc), HCY_DENSITY_PIPE, HCY_F64, 2, { 0, 0, 0 }, 20, 0 }
 
 /* Weights of n points, points[axis][n] in radians, of any period, in host memory, as weights[n], reals of the same
  * precision.  Any thread; the device is used through plans of its own.  HCY_EINVAL: NULL, what desc says, a coordinate

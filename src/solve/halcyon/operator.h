@@ -171,6 +171,36 @@ HCY_API int hcy_operator_nufft(hcy_operator **op, hcy_nufft *plan) HCY_MUST_USE;
  * adjoint is the inverse times the number of points.  HCY_EUNSUPPORTED: the device has none. */
 HCY_API int hcy_operator_fft(hcy_operator **op, hcy_device *dev, const hcy_space *space, int n_axes) HCY_MUST_USE;
 
+/* --- Magnetic resonance: coils --- */
+
+/* SENSE: what several coils receive of an image [modes...], weights[k, j] * sum over x of exp(...) maps[k, x] image[x],
+ * as samples [coils][points], at the points of a plan of type 2 (of type 1: its adjoint, whose sign is the opposite
+ * one).  maps: complex numbers of the plan's precision, [coils][modes...], contiguous, on its device; weights: an array
+ * that is broadcast to the samples, or NULL: 1.  The square roots of a density's weights make least squares weighted by
+ * these.  Both arrays are kept; plan and points as hcy_operator_nufft() has them.
+ *
+ * Points are sorted once for all coils, and as many coils as the plan has transforms go at once: the operator has
+ * memory for so many images, with weights for so many samples too; an execution's grids are the plan's (max_batch).
+ * HCY_EINVAL: shapes, types or devices that do not go together; HCY_EUNSUPPORTED: a plan of type 3, transforms with
+ * points of their own. */
+HCY_API int hcy_operator_sense(hcy_operator **op, hcy_nufft *plan, hcy_array *maps, hcy_array *weights) HCY_MUST_USE;
+
+/* The Gram operator of these, A^H W A on images [modes...], without points: a convolution, by Fourier transforms of
+ * twice the modes (Toeplitz).  desc is that of a plan for images (type 1 or 2, precision, modes, sign, eps), points are
+ * as hcy_nufft_set_points() has them, in host memory; maps as above, or NULL: the NUFFT alone; weights: W's, float32 or
+ * float64 [points] on the device, or NULL: 1 (A with their square roots as weights has this Gram operator).  Points and
+ * weights are only read here; the maps are kept.  It is for hcy_solver's CG, whose b is A^H W y.
+ *
+ * MEMORY.  With g numbers on a grid of the least even sizes m with factors 2, 3 and 5 from 2 modes - 1 on: 4 g bytes in
+ * float, and what coils work in, as many at once as fit 256 MB, at least one.  On GPUs, whose kernel leaves zeros out,
+ * 8 modes[0] m1 m2 bytes each, half of the grid, and 24 MB for all in 3-D, 8 modes[0] m1 in 2-D; elsewhere, and where
+ * lines do not fit a GPU's local memory, the grid, 8 g bytes, and what the FFT works in.  In double twice that.  Made
+ * with it is a transform of type 1 with g modes, whose memory is given back.
+ *
+ * Waits when it is made.  HCY_EINVAL: what does not go together; HCY_EUNSUPPORTED: type 3, a device without FFT. */
+HCY_API int hcy_operator_toeplitz(hcy_operator **op, hcy_device *dev, const hcy_nufft_desc *desc, int64_t n_points,
+                                  const void *const *points, hcy_array *maps, hcy_array *weights) HCY_MUST_USE;
+
 #ifdef __cplusplus
 }
 #endif

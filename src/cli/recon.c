@@ -1,0 +1,277 @@
+/* recon.c - halcyon recon: an image from samples of its Fourier transform at any places, of one coil or of many. */
+#include "recon.h"
+#include "guard.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const recon_solvers[] = { "auto",  "cg",          "cgls", "lsqr",    "lsmr",
+                                      "fista", "primal-dual", "admm", "adjoint", NULL };
+const char *const recon_precisions[] = { "auto", "float", "double", NULL };
+
+#define AT(member) offsetof(struct recon_values, member)
+static const struct cli_option options[] = {
+    { "trajectory", 't', CLI_TEXT, AT(trajectory), "FILE",
+      "where samples lie, [n][axes]; ISMRMRD's files have it", 0, 0, NULL },
+    { "modes", 'n', CLI_TEXT, AT(sizes), "N1,N2,N3", "the image's sizes, in the order of its axes", 0, 0,
+      NULL },
+    { "maps", 0, CLI_TEXT, AT(maps), "FILE",
+      "the coils' sensitivities, [coils][image]: one image of all (SENSE)", 0, 0, NULL },
+    { "dcf", 0, CLI_TEXT, AT(dcf), "WEIGHTS", "of the samples: pipe, cells, none, or FILE [n]; below", 0, 0,
+      NULL },
+    { "save-dcf", 0, CLI_TEXT, AT(save_dcf), "FILE", "the weights, too", 0, 0, NULL },
+    { "solver", 0, CLI_CHOICE, AT(solver), "NAME",
+      "cg, cgls, lsqr, lsmr, fista, primal-dual, admm, adjoint (none); auto (default): cg, with --reg fista or admm", 0,
+      0, recon_solvers },
+    { "toeplitz", 0, CLI_FLAG, AT(toeplitz), NULL,
+      "iterate by FFTs of twice the sizes, without the points; more memory", 0, 0, NULL },
+    { "iterations", 0, CLI_INT, AT(iterations), "N", "at most (30)", 1, 100000, NULL },
+    { "tolerance", 0, CLI_REAL, AT(tolerance), "T", "the residual, of the first one, that is enough (1e-4)",
+      0, 1, NULL },
+    { "lambda", 0, CLI_REAL, AT(lambda), "L2", "smallness of the image: adds L2 |x|^2 to what is minimised",
+      0, 1e30, NULL },
+    { "reg", 0, CLI_TEXT, AT(reg), "LIST", "regularisers: wavelet:F,tv:F,l1:F or some of them", 0, 0, NULL },
+    { "eps", 'e', CLI_REAL, AT(eps), "E", "relative error of the transforms (1e-5)", 1e-16, 1, NULL },
+    { "precision", 0, CLI_CHOICE, AT(precision), "P", "float, double; auto (default): the samples'", 0, 0,
+      recon_precisions },
+    POINTS_OPTIONS(AT(how)),
+    { "device", 'd', CLI_TEXT, AT(device), "DEVICE", "cpu; cpu@threads=2; gpu; ... (auto)", 0, 0, NULL },
+    { "deterministic", 0, CLI_FLAG, AT(deterministic), NULL,
+      "the same bits for any threads and any order of points", 0, 0, NULL },
+    { "same-everywhere", 0, CLI_FLAG, AT(everywhere), NULL, "the same bits on every device, too", 0, 0,
+      NULL },
+    { "out", 'o', CLI_TEXT, AT(out), "IMAGE", "the result; formats: below", 0, 0, NULL },
+    { "json", 0, CLI_FLAG, AT(json), NULL, "the summary, with all residuals, as one JSON object", 0, 0,
+      NULL },
+    { "quiet", 'q', CLI_FLAG, AT(quiet), NULL, "no progress, no summary", 0, 0, NULL },
+    CLI_ISOLATE_OPTIONS,
+    { NULL, 0, CLI_FLAG, 0, NULL, NULL, 0, 0, NULL }
+};
+#undef AT
+
+const struct cli_command cli_recon_command = {
+    "recon",
+    "images from samples of k-space along any trajectory",
+    "KSPACE -t TRAJECTORY -n N1,N2[,N3] -o IMAGE",
+    1,
+    1,
+    options,
+    "KSPACE is complex, [n] or [coils][n], the sum that `halcyon nufft -t 2` makes of an image; n may be\n"
+    "several axes, as [spokes][samples].  Files are x.npy, x.h5:DATASET, BART's x.cfl (coordinates in\n"
+    "1/FOV, x first), ISMRMRD's acquisitions x.mrd (x.h5); IMAGE also x.nii, and x.mrd is images.\n"
+    "It is complex; of several coils without --maps it is the root of the sum of their squares.\n"
+    "Minimised is |W^1/2 (A x - b)|^2 + L2 |x|^2; with --reg half of that, and F times the sum of the\n"
+    "pixels' magnitudes (l1), of wavelet coefficients' (Daubechies, 4 taps), or the total variation.\n"
+    "W are the weights of --dcf, or 1/n each: none, the default but with --solver adjoint (pipe), as a\n"
+    "solver finds the density itself; pipe and cells are shares of k-space, with which it needs fewer\n"
+    "iterations and weighs noise more.\n"
+    "Exit status: 0 if it was done, else 1; 2: usage."
+};
+
+/* --- Usage --- */
+
+/* Regularisers need a solver that takes them: one at a time, or several. */
+static enum recon_solver choose_solver(const struct recon *r)
+{
+    if (r->v->solver)
+        return (enum recon_solver)r->v->solver;
+    if (r->n_regs)
+        return r->n_regs > 1 ? RECON_ADMM : RECON_FISTA;
+    return RECON_CG;
+}
+
+static bool takes_regs(const struct recon *r)
+{
+    return r->solver == RECON_FISTA ? r->n_regs <= 1
+                                    : r->solver == RECON_PRIMAL_DUAL || r->solver == RECON_ADMM;
+}
+
+static enum recon_dcf choose_dcf(const struct recon *r)
+{
+    static const char *const names[] = { "none", "pipe", "cells" };
+    const struct recon_values *v = r->v;
+    if (!v->dcf)
+        return r->solver == RECON_ADJOINT ? RECON_DCF_PIPE : RECON_DCF_NONE;
+    for (int i = 0; i < 3; i++)
+        if (!strcmp(v->dcf, names[i]))
+            return (enum recon_dcf)i;
+    return RECON_DCF_FILE;
+}
+
+/* What the command line says; nothing is read before it goes together. */
+static int check_recon(struct recon *r)
+{
+    const struct recon_values *v = r->v;
+    if (recon_parse_reg(r))
+        return CLI_USAGE;
+    r->solver = choose_solver(r);
+    r->dcf = choose_dcf(r);
+    if (!v->sizes)
+        cli_error("--modes is missing: the image's sizes, as -n 128,128; see `halcyon recon --help`");
+    else if (!v->out)
+        cli_error("--out is missing; see `halcyon recon --help`");
+    else if (v->reg && !takes_regs(r))
+        cli_error(
+            "--reg is for --solver fista, which takes one, primal-dual and admm; see `halcyon recon --help`");
+    else if (v->toeplitz && r->solver != RECON_CG && !takes_regs(r))
+        cli_error("--toeplitz is for --solver cg, fista, primal-dual and admm; see `halcyon recon --help`");
+    else if (r->solver == RECON_ADJOINT && (v->lambda.given || v->iterations.given || v->tolerance.given))
+        cli_error("--lambda, --iterations and --tolerance are for solvers that iterate; see `halcyon recon "
+                  "--help`");
+    else if (v->save_dcf && !r->dcf)
+        cli_error("--save-dcf is for --dcf pipe, cells or FILE; see `halcyon recon --help`");
+    else if (cli_check_format(v->out, HCY_WRITE_ARRAY) ||
+             (v->save_dcf && cli_check_format(v->save_dcf, HCY_WRITE_ARRAY)))
+        return CLI_USAGE;
+    else
+        return CLI_OK;
+    return CLI_USAGE;
+}
+
+/* --- The image --- */
+
+/* Coils without maps: the root of the sum of squares, in place of the first coil's image, real. */
+static void combine_coils(struct recon *r)
+{
+    for (size_t p = 0; p < r->pixels; p++) {
+        double sum = 0;
+        for (size_t c = 0; c < r->coils; c++) {
+            double re = reals_get(r->is_double, r->image, 2 * (c * r->pixels + p));
+            double im = reals_get(r->is_double, r->image, 2 * (c * r->pixels + p) + 1);
+            sum += re * re + im * im;
+        }
+        /* Number p is real and lies before all that is still to be read. */
+        reals_put(r->is_double, r->image, p, sqrt(sum));
+    }
+}
+
+static int write_image(struct recon *r)
+{
+    hcy_host_array a = HCY_HOST_ARRAY_INIT;
+    a.is_complex = r->maps || r->coils == 1;
+    a.bytes = r->is_double ? 8 : 4;
+    a.rank = r->dim;
+    for (int d = 0; d < r->dim; d++)
+        a.shape[d] = (uint64_t)r->sizes[d];
+    if (!a.is_complex)
+        combine_coils(r);
+    a.data = r->image;
+    progress_say(&r->progress, "writing %s ...", r->v->out);
+    int status = hcy_host_array_write(&a, r->v->out);
+    progress_clear(&r->progress);
+    return status ? cli_fail(status) : CLI_OK;
+}
+
+/* --- Words --- */
+
+static const char *reason_of(const struct recon *r)
+{
+    static const char *const words[] = { "",          "iterations", "tolerance", "interrupted",
+                                         "breakdown", "iterations" };
+    return words[r->info.reason];
+}
+
+static double last_residual(const struct recon *r)
+{
+    return r->info.first > 0 ? r->info.last / r->info.first : 0;
+}
+
+static const char *words_of_sizes(char text[80], const struct recon *r)
+{
+    int at = 0;
+    for (int d = 0; d < r->dim; d++)
+        at += snprintf(text + at, 80 - (size_t)at, "%s%lld", d ? " x " : "", (long long)r->sizes[d]);
+    return text;
+}
+
+static void print_recon(const struct recon *r)
+{
+    char sizes[80];
+    fprintf(stderr, "%s: %s from %zu points of %zu coil%s on %s (%s); ", r->v->out, words_of_sizes(sizes, r),
+            r->n, r->coils, r->coils == 1 ? "" : "s", hcy_device_get_info(r->dev)->name,
+            r->is_double ? "double" : "float");
+    if (r->solver == RECON_ADJOINT)
+        fprintf(stderr, "adjoint");
+    else
+        fprintf(stderr, "%s: %lld iteration%s, residual %.1e of the first (%s)", recon_solvers[r->solver],
+                (long long)r->info.iterations, r->info.iterations == 1 ? "" : "s", last_residual(r),
+                reason_of(r));
+    fprintf(stderr, "; weights %.2f ms, set-up %.2f ms, image %.2f ms\n", 1e3 * r->weighing, 1e3 * r->setup,
+            1e3 * r->solving);
+}
+
+static void print_recon_json(const struct recon *r)
+{
+    static const char *const units[] = { "", "radians", "cycles", "fov" };
+    static const char *const weights[] = { "none", "pipe", "cells", "file" };
+    struct cli_json json;
+    cli_json_begin(&json, stdout);
+    cli_json_open(&json, NULL, '{');
+    cli_json_text(&json, "image", r->v->out);
+    cli_json_text(&json, "device", hcy_device_get_info(r->dev)->name);
+    cli_json_text(&json, "precision", r->is_double ? "double" : "float");
+    cli_json_open(&json, "sizes", '[');
+    for (int d = 0; d < r->dim; d++)
+        cli_json_int(&json, NULL, r->sizes[d]);
+    cli_json_close(&json, ']');
+    cli_json_int(&json, "points", (int64_t)r->n);
+    cli_json_text(&json, "unit", units[r->unit]);
+    cli_json_int(&json, "coils", (int64_t)r->coils);
+    cli_json_bool(&json, "maps", r->maps != NULL);
+    cli_json_text(&json, "dcf", weights[r->dcf]);
+    cli_json_text(&json, "solver", recon_solvers[r->solver]);
+    cli_json_text(&json, "reg", r->v->reg);
+    cli_json_bool(&json, "toeplitz", r->gram != NULL);
+    cli_json_int(&json, "iterations", r->info.iterations);
+    cli_json_text(&json, "ended_by", r->info.reason ? reason_of(r) : NULL);
+    cli_json_real(&json, "residual", last_residual(r));
+    cli_json_open(&json, "residuals", '[');
+    for (size_t i = 0; i < r->n_residuals; i++)
+        cli_json_real(&json, NULL, r->residuals[i]);
+    cli_json_close(&json, ']');
+    cli_json_real(&json, "weights_seconds", r->weighing);
+    cli_json_real(&json, "setup_seconds", r->setup);
+    cli_json_real(&json, "image_seconds", r->solving);
+    cli_json_close(&json, '}');
+}
+
+/* --- The whole --- */
+
+static int guard_recon(const struct recon *r)
+{
+    const struct recon_values *v = r->v;
+    const char *const reads[][2] = { { "KSPACE", r->kspace },
+                                     { "--trajectory", v->trajectory },
+                                     { "--maps", v->maps },
+                                     { "--dcf", r->dcf == RECON_DCF_FILE ? v->dcf : NULL } };
+    return guard_arrays(reads, sizeof reads / sizeof reads[0], v->out, v->save_dcf);
+}
+
+int cli_recon(int argc, char **argv)
+{
+    struct recon_values v = { .iterations = { 0, 30 }, .tolerance = { 0, 1e-4 }, .eps = { 0, 1e-5 } };
+    struct recon r = { .v = &v, .info = HCY_SOLVER_INFO_INIT };
+    int status;
+    if (cli_parse(&cli_recon_command, argc, argv, &v, &r.kspace, &status))
+        return status;
+    status = check_recon(&r);
+    progress_begin(&r.progress, !v.quiet);
+    if (!status)
+        status = guard_recon(&r);
+    if (!status)
+        status = recon_load(&r);
+    if (!status)
+        status = recon_weigh(&r);
+    if (!status)
+        status = recon_solve(&r);
+    if (!status)
+        status = write_image(&r);
+    if (!status && !v.quiet)
+        print_recon(&r);
+    if (!status && v.json)
+        print_recon_json(&r);
+    if (!status)
+        status = cli_close_stdout(r.info.reason == HCY_SOLVER_CALLBACK ? CLI_FAILED : CLI_OK);
+    recon_free(&r);
+    return status;
+}

@@ -1,0 +1,91 @@
+/* recon.h - halcyon recon: what reading, solving and writing share.  Single-threaded. */
+#ifndef HCY_CLI_RECON_H
+#define HCY_CLI_RECON_H
+
+#include "points.h"
+#include "progress.h"
+#include <halcyon/solve.h>
+
+struct recon_values {
+    const char *trajectory, *sizes, *maps, *dcf, *save_dcf, *reg, *device, *out;
+    struct points_options how;
+    struct cli_int iterations;
+    struct cli_real tolerance, lambda, eps;
+    int solver, precision, toeplitz, deterministic, everywhere, json, quiet;
+};
+enum recon_solver {
+    RECON_AUTO,
+    RECON_CG,
+    RECON_CGLS,
+    RECON_LSQR,
+    RECON_LSMR,
+    RECON_FISTA,
+    RECON_PRIMAL_DUAL,
+    RECON_ADMM,
+    RECON_ADJOINT
+};
+extern const char *const recon_solvers[], *const recon_precisions[];
+
+/* Density weights: none, of halcyon/density.h, or of a file. */
+enum recon_dcf { RECON_DCF_NONE, RECON_DCF_PIPE, RECON_DCF_CELLS, RECON_DCF_FILE };
+
+/* A regulariser of --reg. */
+struct recon_reg {
+    int kind;
+    double factor;
+};
+enum { RECON_MOST_REGS = HCY_SOLVER_MAX_PROXIMALS };
+
+struct recon {
+    const struct recon_values *v;
+    const char *kspace;
+    char *trajectory; /* its name, also where the command line has none; freed */
+    struct progress progress;
+    enum recon_dcf dcf;
+    enum recon_solver solver; /* that --solver names, or the one for these regularisers */
+    struct recon_reg regs[RECON_MOST_REGS];
+    size_t n_regs;
+
+    /* What is read, all in the precision that is computed with. */
+    bool is_double;
+    int dim;
+    int64_t sizes[3];
+    size_t n, coils, pixels;
+    enum points_unit unit;
+    int point_rank; /* the points' own axes, for weights that are written */
+    uint64_t point_shape[HCY_HOST_ARRAY_MAX_RANK];
+    void *axes[3];  /* radians */
+    void *samples;  /* complex [coils][n]; */
+    void *maps;     /* complex [coils][pixels], or NULL; */
+    void *weights;  /* real [n], or NULL: 1 / n each */
+
+    /* What it is done with. */
+    hcy_device *dev;
+    hcy_queue *queue;
+    hcy_nufft *plan;
+    hcy_operator *op;   /* square roots of the weights times what coils receive */
+    hcy_operator *gram; /* --toeplitz: its Gram operator, by convolution */
+    hcy_proximal *proximals[RECON_MOST_REGS];
+    hcy_solver *steps;
+    double first; /* residual */
+
+    /* What came of it. */
+    void *image; /* complex [pixels], without maps [coils][pixels] */
+    hcy_solver_info info;
+    double *residuals; /* of all iterations */
+    size_t n_residuals;
+    double setup, weighing, solving; /* seconds */
+};
+
+/* What --reg says, CLI_USAGE with words; and made for images of a space, a status of the library's. */
+int recon_parse_reg(struct recon *r);
+int recon_make_regs(struct recon *r, const hcy_space *image);
+/* Files to arrays, all checked against each other.  CLI_OK, or another status with words. */
+int recon_load(struct recon *r);
+/* The device, and weights of the points. */
+int recon_weigh(struct recon *r);
+/* The image. */
+int recon_solve(struct recon *r);
+void recon_free(struct recon *r);
+
+#endif

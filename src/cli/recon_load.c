@@ -1,0 +1,162 @@
+/* recon_load.c - what halcyon recon reads: samples, where they lie, the coils' maps.
+ *
+ * Each array is let go as soon as it is in the precision that is computed with: k-space of many coils is large. */
+#include "recon.h"
+#include <halcyon/backend.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The coordinates that an ISMRMRD file has beside its samples; -t names others. */
+static int name_trajectory(struct recon *r)
+{
+    const char *format = "", *part = r->kspace + hcy_file_length(r->kspace);
+    size_t size = strlen(r->kspace) + 32;
+    int status = r->v->trajectory ? 0 : hcy_format_of(&format, r->kspace, HCY_WRITE_ARRAY);
+    if (status)
+        return cli_fail(status);
+    if (!r->v->trajectory && strcmp(format, "mrd") && strcmp(format, "h5")) {
+        cli_error("--trajectory is missing: only ISMRMRD's files have samples and where they lie; see `halcyon "
+                  "recon --help`");
+        return CLI_USAGE;
+    }
+    r->trajectory = r->v->trajectory ? strdup(r->v->trajectory) : malloc(size);
+    if (!r->trajectory)
+        return cli_error("no memory for the names of files");
+    if (!r->v->trajectory)
+        snprintf(r->trajectory, size, "%.*s%s/traj", (int)(part - r->kspace), r->kspace,
+                 *part && part[1] ? part : ":/dataset/data");
+    return CLI_OK;
+}
+
+static int read_array(hcy_host_array *a, struct recon *r, const char *path)
+{
+    progress_say(&r->progress, "reading %s ...", path);
+    int status = hcy_host_array_read(a, path);
+    progress_clear(&r->progress);
+    return status ? cli_fail(status) : CLI_OK;
+}
+
+/* --- Where samples lie --- */
+
+static int take_trajectory(struct recon *r, const hcy_host_array *a)
+{
+    struct points points;
+    int wanted = points_parse_sizes(r->sizes, r->v->sizes);
+    if (!wanted)
+        return CLI_USAGE;
+    int status = points_find(&points, a, r->trajectory, "points", &r->v->how, wanted);
+    if (status)
+        return status;
+    if (points.dim != wanted)
+        return cli_error("%s: points have %d coordinates, and --modes names %d size%s", r->trajectory,
+                         points.dim, wanted, wanted > 1 ? "s" : "");
+    if (!points.n)
+        return cli_error("%s: there are no points", r->trajectory);
+    r->dim = points.dim;
+    r->n = points.n;
+    r->unit = points.unit;
+    r->point_rank = a->rank > 1 ? a->rank - 1 : 1;
+    memcpy(r->point_shape, a->shape + (points.is_planar ? 1 : 0), (size_t)r->point_rank * sizeof *a->shape);
+    r->pixels = 1;
+    for (int d = 0; d < r->dim; d++)
+        if ((uint64_t)r->sizes[d] > SIZE_MAX || hcy_size_mul(&r->pixels, r->pixels, (size_t)r->sizes[d]))
+            return cli_error("--modes %s: an image that is larger than can be addressed", r->v->sizes);
+    status = points_take(r->axes, &points, r->sizes, r->is_double);
+    if (!status && !r->v->quiet)
+        points_note(&points, r->sizes);
+    return status;
+}
+
+/* --- What was sampled --- */
+
+/* A single NaN would be all over the image, and nobody would know where it came from. */
+static int check_finite(const struct recon *r, const void *numbers, size_t n, size_t each, const char *path,
+                        const char *what)
+{
+    size_t bad = 0, first = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (isfinite(reals_get(r->is_double, numbers, i)))
+            continue;
+        first = bad++ ? first : i;
+    }
+    if (!bad)
+        return CLI_OK;
+    return cli_error(
+        "%s: %zu of %zu numbers of the %s are none or infinite, the first one at %zu of coil %zu", path, bad,
+        n, what, first / 2 % each, first / 2 / each);
+}
+
+static int take_samples(struct recon *r, const hcy_host_array *a)
+{
+    bool has_axis;
+    char is[200];
+    r->coils = array_count_vectors(&has_axis, a, r->n);
+    if (!r->coils)
+        return cli_error(
+            "%s: samples must be [%zu] or [coils][%zu], as there are points, where each may be several axes; "
+            "it is %s",
+            r->kspace, r->n, r->n, array_words(is, a, 0));
+    if (r->v->toeplitz && r->coils > 1 && !r->v->maps)
+        return cli_error("--toeplitz: %s has %zu coils, which needs --maps", r->kspace, r->coils);
+    int status = array_take_complex(&r->samples, a, r->is_double);
+    return status ? status : check_finite(r, r->samples, 2 * r->coils * r->n, r->n, r->kspace, "samples");
+}
+
+/* --- Maps --- */
+
+/* Axes of 1 are no more than a file's way to number its axes. */
+static int drop_single_axes(uint64_t *shape, const uint64_t *from, int rank)
+{
+    int kept = 0;
+    for (int d = 0; d < rank; d++)
+        if (from[d] != 1)
+            shape[kept++] = from[d];
+    return kept;
+}
+
+static bool fits_image(const struct recon *r, const hcy_host_array *a)
+{
+    uint64_t want[4] = { r->coils }, left[4], has[HCY_HOST_ARRAY_MAX_RANK];
+    for (int d = 0; d < r->dim; d++)
+        want[d + 1] = (uint64_t)r->sizes[d];
+    int n = drop_single_axes(left, want, r->dim + 1);
+    return drop_single_axes(has, a->shape, a->rank) == n && !memcmp(has, left, (size_t)n * sizeof *has);
+}
+
+static int take_maps(struct recon *r)
+{
+    hcy_host_array a = HCY_HOST_ARRAY_INIT;
+    char is[200];
+    int status = read_array(&a, r, r->v->maps);
+    if (!status && !fits_image(r, &a))
+        status = cli_error("%s: maps must be [%zu], the coils of %s, times the image's %s; it is %s",
+                           r->v->maps, r->coils, r->kspace, r->v->sizes, array_words(is, &a, 0));
+    if (!status)
+        status = array_take_complex(&r->maps, &a, r->is_double);
+    if (!status)
+        status = check_finite(r, r->maps, 2 * r->coils * r->pixels, r->pixels, r->v->maps, "maps");
+    hcy_host_array_free(&a);
+    return status;
+}
+
+/* --- All of it --- */
+
+int recon_load(struct recon *r)
+{
+    hcy_host_array points = HCY_HOST_ARRAY_INIT, samples = HCY_HOST_ARRAY_INIT;
+    int status = name_trajectory(r);
+    if (!status)
+        status = read_array(&samples, r, r->kspace);
+    if (!status)
+        status = read_array(&points, r, r->trajectory);
+    /* Coordinates are often doubles beside samples that are floats; the samples are what was measured. */
+    r->is_double = r->v->precision ? r->v->precision == 2 : samples.bytes == 8;
+    if (!status)
+        status = take_trajectory(r, &points);
+    hcy_host_array_free(&points);
+    if (!status)
+        status = take_samples(r, &samples);
+    hcy_host_array_free(&samples);
+    return status || !r->v->maps ? status : take_maps(r);
+}

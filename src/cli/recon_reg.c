@@ -1,0 +1,75 @@
+/* recon_reg.c - regularisers of halcyon recon: "wavelet:0.01,tv:0.005" to <halcyon/proximal.h>'s. */
+#include "recon.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TAPS = 4, MOST_LEVELS = 4 };
+static const char *const reg_names[] = { "l1", "wavelet", "tv" };
+enum { REG_NAMES = sizeof reg_names / sizeof reg_names[0] };
+
+/* One of the list, up to its comma: what follows it, or NULL if it is none. */
+static const char *parse_reg(struct recon_reg *reg, const char *at)
+{
+    size_t name = strcspn(at, ":,");
+    char *end = NULL;
+    reg->kind = -1;
+    for (int i = 0; i < REG_NAMES; i++)
+        if (strlen(reg_names[i]) == name && !strncmp(at, reg_names[i], name))
+            reg->kind = i;
+    if (reg->kind < 0 || at[name] != ':')
+        return NULL;
+    reg->factor = strtod(at + name + 1, &end);
+    if (!(reg->factor >= 0) || !isfinite(reg->factor) || end == at + name + 1 || (*end && *end != ','))
+        return NULL;
+    return *end ? end + 1 : end;
+}
+
+int recon_parse_reg(struct recon *r)
+{
+    const char *at = r->v->reg;
+    while (at && *at && r->n_regs < RECON_MOST_REGS)
+        at = parse_reg(&r->regs[r->n_regs++], at);
+    if (!r->v->reg || (at && !*at && r->n_regs))
+        return CLI_OK;
+    cli_error("--reg takes l1:F, wavelet:F, tv:F, F of 0 or more, up to %d of them with commas between; it "
+              "is %s; see "
+              "`halcyon recon --help`",
+              RECON_MOST_REGS, r->v->reg);
+    return CLI_USAGE;
+}
+
+/* As often as all axes can be halved: a wavelet's levels. */
+static int count_levels(const struct recon *r)
+{
+    int levels = 0;
+    bool even = true;
+    while (even && levels < MOST_LEVELS) {
+        for (int d = 0; d < r->dim; d++)
+            even = even && r->sizes[d] >> levels > 1 && !(r->sizes[d] >> levels & 1);
+        levels += even;
+    }
+    return levels;
+}
+
+static int make_reg(hcy_proximal **prox, const struct recon *r, const struct recon_reg *reg,
+                    const hcy_space *image)
+{
+    int levels = count_levels(r);
+    if (reg->kind == 0)
+        return hcy_proximal_l1(prox, r->dev, image, reg->factor);
+    if (reg->kind == 2)
+        return hcy_proximal_tv(prox, r->dev, image, r->dim, HCY_TV_ISOTROPIC, reg->factor);
+    if (!levels)
+        return hcy_fail(HCY_EINVAL, "--reg wavelet: the image's sizes must be even; they are %s",
+                        r->v->sizes);
+    return hcy_proximal_wavelet(prox, r->dev, image, r->dim, TAPS, levels, reg->factor);
+}
+
+int recon_make_regs(struct recon *r, const hcy_space *image)
+{
+    int status = 0;
+    for (size_t i = 0; i < r->n_regs && !status; i++)
+        status = make_reg(&r->proximals[i], r, &r->regs[i], image);
+    return status;
+}

@@ -1,0 +1,366 @@
+/* recon_solve.c - the image of samples: weights, the operator of all coils, and a solver's steps.
+ *
+ * What is minimised is |W^1/2 (A x - b)|^2, where A is what the coils receive of an image and W the share of k-space
+ * that each sample has, 1 in all: with the density's weights A^H W A is about the identity, whatever the trajectory, so
+ * that factors of regularisers mean the same for every file.
+ */
+#include "interrupt.h"
+#include "recon.h"
+#include <halcyon/backend.h>
+#include <halcyon/density.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_AT_ONCE = 8 /* coils whose images are in memory together */, PIPE_ITERATIONS = 20 };
+
+static int precision_of(const struct recon *r)
+{
+    return r->is_double ? HCY_F64 : HCY_F32;
+}
+
+static int type_of_numbers(const struct recon *r)
+{
+    return r->is_double ? HCY_COMPLEX128 : HCY_COMPLEX64;
+}
+
+static int same_bits(const struct recon *r)
+{
+    if (r->v->everywhere)
+        return HCY_NUFFT_SAME_EVERYWHERE;
+    return r->v->deterministic ? HCY_NUFFT_SAME_RUNS : 0;
+}
+
+/* --- Weights --- */
+
+static int read_weights(struct recon *r)
+{
+    hcy_host_array a = HCY_HOST_ARRAY_INIT;
+    int status = hcy_host_array_read(&a, r->v->dcf);
+    status = status ? cli_fail(status)
+                    : array_take_reals(&r->weights, &a, r->is_double, r->n, r->v->dcf, "weights");
+    hcy_host_array_free(&a);
+    for (size_t i = 0; !status && i < r->n; i++) {
+        double w = reals_get(r->is_double, r->weights, i);
+        if (!(w >= 0) || !isfinite(w))
+            status = cli_error("%s: weight %zu is %g; weights are 0 or more", r->v->dcf, i, w);
+    }
+    return status;
+}
+
+static int compute_weights(struct recon *r)
+{
+    hcy_density_desc desc = HCY_DENSITY_DESC_INIT;
+    desc.method = r->dcf == RECON_DCF_PIPE ? HCY_DENSITY_PIPE : HCY_DENSITY_CELLS;
+    desc.precision = precision_of(r);
+    desc.dim = r->dim;
+    memcpy(desc.modes, r->sizes, sizeof desc.modes);
+    desc.iterations = PIPE_ITERATIONS;
+    desc.deterministic = same_bits(r);
+    r->weights = reals_room(r->is_double, r->n);
+    if (!r->weights)
+        return cli_error("out of memory for %zu weights", r->n);
+    int status = hcy_density_weights(r->weights, r->dev, &desc, (int64_t)r->n, (const void *const *)r->axes);
+    return status ? cli_fail(status) : CLI_OK;
+}
+
+static int write_weights(const struct recon *r)
+{
+    hcy_host_array a = HCY_HOST_ARRAY_INIT;
+    a.bytes = r->is_double ? 8 : 4;
+    a.rank = r->point_rank;
+    memcpy(a.shape, r->point_shape, sizeof a.shape);
+    a.data = r->weights;
+    int status = hcy_host_array_write(&a, r->v->save_dcf);
+    return status ? cli_fail(status) : CLI_OK;
+}
+
+int recon_weigh(struct recon *r)
+{
+    double begun = progress_seconds(&r->progress);
+    progress_say(&r->progress, "preparing the device ...");
+    int st = hcy_device_open(&r->dev, r->v->device);
+    if (!st)
+        st = hcy_queue_create(&r->queue, r->dev);
+    int status = st ? cli_fail(st) : CLI_OK;
+    r->setup = progress_seconds(&r->progress) - begun;
+    progress_say(&r->progress, "weighing %zu points ...", r->n);
+    if (!status && r->dcf == RECON_DCF_FILE)
+        status = read_weights(r);
+    else if (!status && r->dcf)
+        status = compute_weights(r);
+    progress_clear(&r->progress);
+    if (!status && r->v->save_dcf)
+        status = write_weights(r);
+    r->weighing = progress_seconds(&r->progress) - begun - r->setup;
+    return status;
+}
+
+/* --- The operator --- */
+
+static void describe_plan(hcy_nufft_desc *desc, const struct recon *r)
+{
+    desc->type = 2;
+    desc->sign = -1;
+    desc->precision = precision_of(r);
+    desc->dim = r->dim;
+    memcpy(desc->modes, r->sizes, sizeof desc->modes);
+    desc->eps = r->v->eps.value;
+}
+
+/* With maps coils go through the plan some at a time; without, each is an image of its own. */
+static int make_plan(struct recon *r)
+{
+    hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
+    hcy_nufft_options options = HCY_NUFFT_OPTIONS_INIT;
+    describe_plan(&desc, r);
+    desc.n_transforms = (int64_t)(r->maps && r->coils > MOST_AT_ONCE ? MOST_AT_ONCE : r->coils);
+    options.deterministic = same_bits(r);
+    int status = hcy_nufft_create(&r->plan, r->dev, &desc, &options);
+    if (!status)
+        status = hcy_nufft_set_points(r->plan, (int64_t)r->n, (const void *const *)r->axes, 0, NULL);
+    return status;
+}
+
+static double weight_of(const struct recon *r, size_t i)
+{
+    return r->weights ? reals_get(r->is_double, r->weights, i) : 1 / (double)r->n;
+}
+
+/* The weights, or their square roots: [n]. */
+static int put_weights(hcy_array **weights, const struct recon *r, bool roots)
+{
+    int64_t shape = (int64_t)r->n;
+    void *numbers = reals_room(r->is_double, r->n);
+    if (!numbers)
+        return hcy_fail(HCY_ENOMEM, "no memory for %zu weights", r->n);
+    for (size_t i = 0; i < r->n; i++)
+        reals_put(r->is_double, numbers, i, roots ? sqrt(weight_of(r, i)) : weight_of(r, i));
+    int status =
+        hcy_array_from_host(weights, r->dev, r->is_double ? HCY_FLOAT64 : HCY_FLOAT32, 1, &shape, numbers);
+    free(numbers);
+    return status;
+}
+
+static int put_maps(hcy_array **maps, const struct recon *r)
+{
+    int64_t shape[4] = { (int64_t)r->coils, r->sizes[0], r->sizes[1], r->sizes[2] };
+    return hcy_array_from_host(maps, r->dev, type_of_numbers(r), r->dim + 1, shape, r->maps);
+}
+
+static int make_coils(struct recon *r, hcy_array *roots)
+{
+    hcy_array *maps = NULL;
+    int status = put_maps(&maps, r);
+    if (!status)
+        status = hcy_operator_sense(&r->op, r->plan, maps, roots);
+    hcy_array_release(maps);
+    return status;
+}
+
+static int make_transforms(struct recon *r, hcy_array *roots)
+{
+    hcy_operator_info info = HCY_OPERATOR_INFO_INIT;
+    hcy_operator *chain[2] = { NULL, NULL };
+    int status = hcy_operator_nufft(&chain[1], r->plan);
+    if (!status)
+        status = hcy_operator_get_info(&info, chain[1]);
+    if (!status)
+        status = hcy_operator_diagonal(&chain[0], &info.range, roots);
+    if (!status)
+        status = hcy_operator_compose(&r->op, chain, 2);
+    hcy_operator_release(chain[0]);
+    hcy_operator_release(chain[1]);
+    return status;
+}
+
+static int make_operator(struct recon *r)
+{
+    hcy_array *roots = NULL;
+    int status = make_plan(r);
+    if (!status)
+        status = put_weights(&roots, r, true);
+    if (!status)
+        status = r->maps ? make_coils(r, roots) : make_transforms(r, roots);
+    hcy_array_release(roots);
+    return status;
+}
+
+/* The samples times the square roots of the weights, where they are read; host memory is no longer needed then. */
+static int make_data(hcy_array **data, struct recon *r)
+{
+    hcy_operator_info info = HCY_OPERATOR_INFO_INIT;
+    for (size_t i = 0; i < r->coils * r->n; i++) {
+        double root = sqrt(weight_of(r, i % r->n));
+        for (size_t k = 2 * i; k < 2 * i + 2; k++)
+            reals_put(r->is_double, r->samples, k, root * reals_get(r->is_double, r->samples, k));
+    }
+    int status = hcy_operator_get_info(&info, r->op);
+    if (!status)
+        status = hcy_array_from_host(data, r->dev, info.range.dtype, info.range.rank, info.range.shape,
+                                     r->samples);
+    free(r->samples);
+    r->samples = NULL;
+    return status;
+}
+
+/* --- Solving --- */
+
+/* After every iteration: the line of progress; a signal ends the run, whose image is written as it is. */
+static int report_iteration(void *user, hcy_solver *solver, int64_t iteration, double residual)
+{
+    struct recon *r = user;
+    size_t n;
+    if (!(r->first > 0) && hcy_solver_residuals(&r->first, &n, 1, solver))
+        return 1;
+    progress_say(&r->progress, "%s: iteration %lld of %lld, residual %.2e of the first  %.1f s",
+                 recon_solvers[r->solver], (long long)iteration, (long long)r->v->iterations.value,
+                 r->first > 0 ? residual / r->first : residual, progress_seconds(&r->progress));
+    return interrupt_came();
+}
+
+static int keep_residuals(struct recon *r)
+{
+    size_t capacity = (size_t)r->v->iterations.value + 1;
+    r->residuals = calloc(capacity, sizeof *r->residuals);
+    if (!r->residuals)
+        return hcy_fail(HCY_ENOMEM, "no memory for %zu residuals", capacity);
+    int status = hcy_solver_residuals(r->residuals, &r->n_residuals, capacity, r->steps);
+    return status ? status : hcy_solver_get_info(&r->info, r->steps);
+}
+
+static int iterate_image(hcy_array **x, struct recon *r, hcy_array *data)
+{
+    static const int methods[] = { [RECON_CG] = HCY_SOLVER_CG_NORMAL,
+                                   [RECON_CGLS] = HCY_SOLVER_CGLS,
+                                   [RECON_LSQR] = HCY_SOLVER_LSQR,
+                                   [RECON_LSMR] = HCY_SOLVER_LSMR,
+                                   [RECON_FISTA] = HCY_SOLVER_FISTA,
+                                   [RECON_PRIMAL_DUAL] = HCY_SOLVER_PRIMAL_DUAL,
+                                   [RECON_ADMM] = HCY_SOLVER_ADMM };
+    hcy_solver_options how = HCY_SOLVER_OPTIONS_INIT;
+    hcy_operator_info info = HCY_OPERATOR_INFO_INIT;
+    hcy_operator *op = r->gram ? r->gram : r->op;
+    how.method = r->gram && r->solver == RECON_CG ? HCY_SOLVER_CG : methods[r->solver];
+    how.max_iterations = r->v->iterations.value;
+    how.tolerance = r->v->tolerance.value;
+    how.check_every = 1;
+    how.l2 = r->v->lambda.value;
+    how.proximals = r->proximals;
+    how.n_proximals = r->n_regs;
+    how.is_gram = r->gram && r->solver != RECON_CG;
+    how.callback = report_iteration;
+    how.user = r;
+    int status = hcy_operator_get_info(&info, op);
+    if (!status)
+        status = recon_make_regs(r, &info.domain);
+    if (!status)
+        status = hcy_solver_create(&r->steps, r->queue, op, &how);
+    if (!status)
+        status = hcy_solver_start(r->steps, data, NULL);
+    if (!status)
+        status = hcy_solver_run(r->steps, how.max_iterations);
+    if (!status)
+        status = hcy_solver_get_x(x, r->steps);
+    return status ? status : keep_residuals(r);
+}
+
+static int apply_adjoint(hcy_array **x, struct recon *r, hcy_array *data)
+{
+    hcy_operator_info info = HCY_OPERATOR_INFO_INIT;
+    int status = hcy_operator_get_info(&info, r->op);
+    if (!status)
+        status = hcy_array_empty(x, r->dev, info.domain.dtype, info.domain.rank, info.domain.shape);
+    return status ? status : hcy_operator_apply_adjoint(r->queue, *x, r->op, data);
+}
+
+/* In place of the operator and its points its Gram operator, and in place of the data what the adjoint makes of
+ * them. */
+static int make_gram(hcy_array **data, struct recon *r)
+{
+    hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
+    hcy_array *maps = NULL, *weights = NULL, *gridded = NULL;
+    describe_plan(&desc, r);
+    int status = apply_adjoint(&gridded, r, *data);
+    if (!status)
+        status = hcy_queue_finish(r->queue);
+    /* Neither is needed any more, and both are large. */
+    hcy_array_release(*data);
+    *data = gridded;
+    hcy_operator_release(r->op);
+    r->op = NULL;
+    hcy_nufft_destroy(r->plan);
+    r->plan = NULL;
+    if (!status && r->maps)
+        status = put_maps(&maps, r);
+    if (!status)
+        status = put_weights(&weights, r, false);
+    if (!status)
+        status = hcy_operator_toeplitz(&r->gram, r->dev, &desc, (int64_t)r->n, (const void *const *)r->axes,
+                                       maps, weights);
+    hcy_array_release(maps);
+    hcy_array_release(weights);
+    return status;
+}
+
+static int fetch_image(struct recon *r, hcy_array *x)
+{
+    size_t images = r->maps ? 1 : r->coils, numbers;
+    r->image = hcy_size_mul(&numbers, images, r->pixels) ? NULL : reals_room(r->is_double, 2 * numbers);
+    if (!r->image)
+        return hcy_fail(HCY_ENOMEM, "no memory for %zu images of %zu pixels", images, r->pixels);
+    return hcy_array_to_host(r->image, r->queue, x);
+}
+
+int recon_solve(struct recon *r)
+{
+    hcy_array *data = NULL, *x = NULL;
+    double begun = progress_seconds(&r->progress);
+    progress_say(&r->progress, "setting %zu points of %zu coil%s ...", r->n, r->coils,
+                 r->coils == 1 ? "" : "s");
+    int status = make_operator(r);
+    if (!status)
+        status = make_data(&data, r);
+    if (!status && r->v->toeplitz)
+        status = make_gram(&data, r);
+    r->setup += progress_seconds(&r->progress) - begun;
+    begun = progress_seconds(&r->progress);
+    /* Whoever interrupts iterations has seen enough of them, and wants what there is. */
+    interrupt_catch();
+    if (!status)
+        status = r->solver == RECON_ADJOINT ? apply_adjoint(&x, r, data) : iterate_image(&x, r, data);
+    if (!status)
+        status = fetch_image(r, x);
+    interrupt_release();
+    r->solving = progress_seconds(&r->progress) - begun;
+    progress_clear(&r->progress);
+    hcy_array_release(data);
+    hcy_array_release(x);
+    if (status)
+        return cli_fail(status);
+    return r->info.reason != HCY_SOLVER_BREAKDOWN
+               ? CLI_OK
+               : cli_error("after %lld iterations %s%s", (long long)r->info.iterations, r->info.message,
+                           r->is_double ? "" : "; try --precision double");
+}
+
+void recon_free(struct recon *r)
+{
+    /* What was submitted is done: the image has come, or a failure has ended the queue. */
+    hcy_solver_destroy(r->steps);
+    for (size_t i = 0; i < r->n_regs; i++)
+        hcy_proximal_release(r->proximals[i]);
+    hcy_operator_release(r->op);
+    hcy_operator_release(r->gram);
+    hcy_queue_release(r->queue);
+    hcy_nufft_destroy(r->plan);
+    hcy_device_release(r->dev);
+    for (int d = 0; d < 3; d++)
+        free(r->axes[d]);
+    free(r->samples);
+    free(r->maps);
+    free(r->weights);
+    free(r->image);
+    free(r->residuals);
+    free(r->trajectory);
+}

@@ -1,0 +1,198 @@
+# halcyon recon: images of a phantom from its exact k-space, of one coil and of several, in every format; what does not fit
+# is refused; the same bits.  Data come from halcyon simulate --mri, whose samples are integrals: no image was transformed.
+test_name=recon_cli
+. "${top_srcdir:-.}/tests/cli.sh"
+threads_elsewhere
+HALCYON_CACHE_DIR=$work/cache
+HALCYON_DEVICE=cpu@threads=2
+export HALCYON_CACHE_DIR HALCYON_DEVICE
+files=${top_builddir:-.}/tests/recon_files
+case $files in /*) ;; *) files=$OLDPWD/$files ;; esac
+recon() { "$halcyon" recon "$@" -q; }
+# near LIMIT IMAGE WORDS...: the command makes an image that is no further from the phantom than that.
+near()
+{
+    limit=$1 image=$2
+    shift 2
+    recon "$@" -o "$image" && "$files" error "$image" "${reference:-r_image.npy}" "$limit"
+}
+"$halcyon" simulate --mri radial --size 32 -q r.npy
+"$halcyon" simulate --mri radial --size 32 --coils 4 --spokes 20 --noise 0.02 -q c.npy
+R='r_samples.npy -t r_trajectory.npy -n 32,32'
+C='c_samples.npy -t c_trajectory.npy -n 32,32'
+
+# Of 32 x 32 frequencies the phantom's edges are missing: 0.23 is what they are.
+for solver in cg cgls lsqr lsmr fista; do
+    check "$solver" near 0.24 x.npy $R --solver $solver
+    check "... with weights" near 0.25 x.npy $R --solver $solver --dcf pipe
+done
+check 'adjoint: gridding' near 0.26 x.npy $R --solver adjoint
+check '... with cells' near 0.33 x.npy $R --solver adjoint --dcf cells
+check '... without weights is no image' not near 0.9 x.npy $R --solver adjoint --dcf none
+check 'floats' near 0.24 x.npy $R --precision float
+check '... are the image'\''s' sh -c "head -c 128 x.npy | grep \"'<c8'\""
+check 'an image that is to be small is nearer to none' not near 0.7 x.npy $R --lambda 100
+check 'l1' near 0.24 x.npy $R --solver fista --reg l1:0.0005
+
+# Coils: 20 spokes are too few for one, and enough for four whose maps are known.
+check 'four coils, SENSE' near 0.27 x.npy $C --maps c_maps.npy
+check '... by LSQR, with weights and a little l2' near 0.26 x.npy $C --maps c_maps.npy --solver lsqr --dcf pipe --lambda 0.02
+check '... by a convolution' near 0.27 t.npy $C --maps c_maps.npy --toeplitz --lambda 0.1
+recon $C --maps c_maps.npy --lambda 0.1 -o l.npy
+check '... is the same image' "$files" error t.npy l.npy 0.002
+check '... of one coil, with weights' near 0.25 x.npy $R --toeplitz --dcf pipe
+# Without noise's freedom the phantom, flat in pieces, is nearer than least squares, at 0.245.
+check 'TV' near 0.21 x.npy $C --maps c_maps.npy --reg tv:0.01
+check 'wavelets and TV' near 0.20 x.npy $C --maps c_maps.npy --reg wavelet:0.003,tv:0.003
+check '... by a convolution' near 0.20 x.npy $C --maps c_maps.npy --reg wavelet:0.003,tv:0.003 --toeplitz
+check '... by primal-dual steps' near 0.25 x.npy $C --maps c_maps.npy --reg wavelet:0.003,tv:0.003 --solver primal-dual --iterations 100
+check '... that many were done by ADMM' sh -c "'$halcyon' recon $C --maps c_maps.npy --reg l1:0,tv:0.003 -o x.npy 2>&1 | grep 'admm: '"
+check '... of coils without maps' recon $C --reg wavelet:0.003 -o x.npy
+check 'four coils: the sum of squares' recon $C -o rss.npy
+check '... is real' sh -c "head -c 128 rss.npy | grep \"'<f8'\""
+check '... and has what maps take out' not "$files" error rss.npy c_image.npy 0.3
+for kind in spiral stack-of-stars kooshball; do
+    sizes=16,16,16 limit=0.33
+    [ $kind = spiral ] && sizes=16,16 limit=0.24
+    [ $kind = stack-of-stars ] && sizes=4,16,16 limit=0.28
+    check "$kind" sh -c "'$halcyon' simulate --mri $kind --size 16 --coils 2 -q k.npy"
+    reference=k_image.npy
+    check "... its image" near $limit x.npy k_samples.npy -t k_trajectory.npy -n $sizes --maps k_maps.npy
+    reference=
+done
+
+"$halcyon" simulate --mri stack-of-stars --size 16 --coils 2 -q k.cfl
+reference=k_image.cfl
+check "... in BART's files, of other sizes" near 0.28 x.npy k_samples.cfl -t k_trajectory.cfl -n 4,16,16 --maps k_maps.cfl
+reference=
+
+# Words and numbers.
+check 'a summary' sh -c "'$halcyon' recon $R -o x.npy 2>said && grep 'x.npy: 32 x 32 from .* points of 1 coil on cpu.*; cg: .* iterations, residual .* of the first (' said"
+check 'one of the adjoint' sh -c "'$halcyon' recon $R --solver adjoint -o x.npy 2>said && grep '(double); adjoint; weights' said"
+check 'iterations that are enough' sh -c "'$halcyon' recon $R --iterations 3 -o x.npy 2>said && grep 'cg: 3 iterations, .*(iterations)' said"
+"$halcyon" recon $C --maps c_maps.npy --iterations 5 --tolerance 0 --json -q -o x.npy >x.json
+check 'JSON' equals "`"$json" iterations <x.json` `"$json" coils <x.json` `"$json" ended_by <x.json` `"$json" unit <x.json`" '5 4 iterations radians'
+check '... has all residuals, which go down' sh -c "'$json' residuals.5 <x.json && ! '$json' residuals.6 <x.json && awk -v a=\`'$json' residuals.0 <x.json\` -v b=\`'$json' residuals.5 <x.json\` 'BEGIN { exit !(b > 0 && b < a / 3) }'"
+check '-q says nothing' sh -c "'$halcyon' recon $R -q -o x.npy >said 2>&1 && ! [ -s said ]"
+
+# Weights that are kept are those of the next run, and of a transform.
+check 'weights' recon $R --deterministic --solver adjoint --save-dcf w.npy -o a.npy
+check '... of a file' near 0.26 b.npy $R --deterministic --solver adjoint --dcf w.npy
+check '... the same' cmp a.npy b.npy
+check '... in a transform' "$halcyon" nufft -t 1 -p r_trajectory.npy -i r_samples.npy --weights w.npy -n 32,32 -o f.npy -q
+check '... is that image' "$files" error f.npy a.npy 1e-4
+
+# Files.
+check 'BART' "$halcyon" simulate --mri radial --size 32 --coils 4 --spokes 20 --noise 0.02 -q b.cfl
+check '... has three coordinates' grep '^3 64 20 1 1 1 1' b_trajectory.hdr
+check '... samples of coils' grep '^1 64 20 4 1 1 1' b_samples.hdr
+check '... maps of coils' grep '^32 32 1 4 1 1 1' b_maps.hdr
+reference=c_image.npy
+check '... to its image' near 0.27 x.cfl b_samples.cfl -t b_trajectory.cfl -n 32,32 --maps b_maps.cfl
+recon $C --maps c_maps.npy --solver adjoint -o adjoint.npy
+check '... or gridded' recon b_samples.cfl -t b_trajectory.cfl -n 32,32 --maps b_maps.cfl --solver adjoint -o adjoint.cfl
+check '... the same as of NumPy, in floats' "$files" error adjoint.cfl adjoint.npy 1e-4
+check '... its unit is said' sh -c "'$halcyon' recon b_samples.cfl -t b_trajectory.cfl -n 32,32 --maps b_maps.cfl -o x.cfl 2>&1 | grep \"BART's, x first, in units of 1/FOV\""
+check '... and one that is wrong' sh -c "'$halcyon' recon b_samples.cfl -t b_trajectory.cfl -n 32,32 --unit radians -o x.cfl 2>&1 | grep 'if they are on a grid or in 1/FOV'"
+check 'cycles' "$files" scale c_trajectory.npy cycles.npy 0.15915494309189535
+check '... to an image' near 0.27 x.npy c_samples.npy -t cycles.npy --cycles -n 32,32 --maps c_maps.npy
+check '... which is said where they are not' sh -c "'$halcyon' recon c_samples.npy -t cycles.npy -n 32,32 -o x.npy 2>&1 | grep -e '--unit cycles'"
+recon $C --maps c_maps.npy --deterministic -o same.npy
+check 'NIfTI' recon $C --maps c_maps.npy --deterministic -o x.nii
+check '... has the same numbers' sh -c 'tail -c +353 x.nii >a && tail -c +129 same.npy >b && cmp a b'
+check '... or magnitudes' recon $C --maps c_maps.npy -o m.nii:magnitude
+check '... in half of the room' equals "`wc -c <m.nii`" 8544
+if [ -n "${HCY_HDF5-yes}" ]; then
+    "$halcyon" simulate --mri radial --size 32 --coils 4 --spokes 20 --noise 0.02 -q c.h5
+    check 'HDF5, to a dataset of the same file' near 0.27 c.h5:/recon c.h5:/samples -t c.h5:/trajectory -n 32,32 --maps c.h5:/maps
+    check '... is not written over what is read' refused 1 'write over it' "$halcyon" recon c.h5:/samples -t c.h5:/trajectory -n 32,32 -o c.h5:/samples
+    check 'acquisitions' "$files" mrd c_samples.npy c_trajectory.npy raw.h5
+    check '... need no trajectory' near 0.27 x.npy raw.h5 -n 32,32 --maps c_maps.npy
+    check '... by any name, their unit is said' sh -c "mv raw.h5 raw.mrd; '$halcyon' recon raw.mrd -n 32,32 --maps c_maps.npy -o image.mrd 2>&1 | grep \"ISMRMRD's, x first, in radians (by their range)\""
+    check '... to an image of ISMRMRD'\''s' "$files" error image.mrd:/dataset/image_0/data c_image.npy 0.27
+    check '... in cycles' "$files" mrd c_samples.npy cycles.npy cycles.mrd
+    check '... as well' near 0.27 x.npy cycles.mrd -n 32,32 --maps c_maps.npy
+    check 'HDF5 without a trajectory' refused 1 'traj' "$halcyon" recon c.h5:/samples -n 32,32 -o x.npy
+else
+    check 'no HDF5' refused 1 'HDF5' "$halcyon" recon c.h5:/samples -t c.h5:/trajectory -n 32,32 -o x.npy
+fi
+reference=
+
+# What does not go together.
+refuse() { check "refused: $2" refused "$1" "$2" "$halcyon" recon $3; }
+refuse 2 '--trajectory is missing' 'r_samples.npy -n 32,32 -o y.npy'
+refuse 2 '--modes is missing' 'r_samples.npy -t r_trajectory.npy -o y.npy'
+refuse 2 '--out is missing' 'r_samples.npy -t r_trajectory.npy -n 32,32'
+refuse 2 'needs 1 to 3 whole numbers' 'r_samples.npy -t r_trajectory.npy -n 32,x -o y.npy'
+refuse 2 'is for --solver fista' "$R --solver cg --reg l1:1 -o y.npy"
+refuse 2 'which takes one' "$R --solver fista --reg l1:1,tv:1 -o y.npy"
+refuse 2 '--reg takes l1:F' "$R --reg tgv:1 -o y.npy"
+refuse 2 '--reg takes l1:F' "$R --reg tv:1,,l1:1 -o y.npy"
+refuse 1 'sizes must be even' 'r_samples.npy -t r_trajectory.npy -n 31,32 --reg wavelet:1 -o y.npy'
+refuse 2 '--reg takes l1:F' "$R --solver fista --reg l1:-1 -o y.npy"
+refuse 2 '--toeplitz is for' "$R --solver cgls --toeplitz -o y.npy"
+refuse 1 'which needs --maps' "$C --toeplitz -o y.npy"
+refuse 2 'are for solvers that iterate' "$R --solver adjoint --lambda 1 -o y.npy"
+refuse 2 '--save-dcf is for' "$R --save-dcf w.npy -o y.npy"
+refuse 2 'tif' "$R -o y.tif"
+refuse 1 'none.npy' 'r_samples.npy -t none.npy -n 32,32 -o y.npy'
+refuse 1 'points have 2 coordinates, and --modes names 3 sizes' 'r_samples.npy -t r_trajectory.npy -n 32,32,32 -o y.npy'
+refuse 1 'samples must be \[[0-9]*\] or \[coils\]' 'c_samples.npy -t r_trajectory.npy -n 32,32 -o y.npy'
+refuse 1 'maps must be \[4\]' 'c_samples.npy -t c_trajectory.npy -n 32,32 --maps r_maps.npy -o y.npy'
+refuse 1 'maps must be \[4\]' 'c_samples.npy -t c_trajectory.npy -n 16,64 --maps c_maps.npy -o y.npy'
+refuse 1 'weights must be' "$R --dcf c_trajectory.npy -o y.npy"
+refuse 1 'write over it' "$R -o r_samples.npy"
+"$files" spoil c_samples.npy nan.npy 2567
+refuse 1 '1 of .* numbers of the samples are none or infinite, the first one at 3 of coil 1' 'nan.npy -t c_trajectory.npy -n 32,32 -o y.npy'
+"$files" spoil c_trajectory.npy nan.npy 7
+refuse 1 'point' 'c_samples.npy -t nan.npy -n 32,32 -o y.npy'
+"$files" spoil c_maps.npy nan.npy 7
+refuse 1 'numbers of the maps' "$C --maps nan.npy -o y.npy"
+"$files" scale w.npy minus.npy -1
+refuse 1 'weights are 0 or more' "$R --dcf minus.npy -o y.npy"
+"$files" scale c_samples.npy large.npy 1e20
+"$files" scale c_maps.npy large_maps.npy 1e25
+refuse 1 'no number.*--precision double' "large.npy -t c_trajectory.npy -n 32,32 --maps large_maps.npy --precision float -o y.npy"
+check 'nothing was written' not ls y.npy y.tif
+check 'no samples but 0 are an image of 0' sh -c "'$files' scale r_samples.npy zero.npy 0 && '$halcyon' recon zero.npy -t r_trajectory.npy -n 32,32 -o x.npy && '$files' scale x.npy y.npy 1 && tail -c +129 x.npy | tr -d '\\0' | wc -c | grep '^ *0\$'"
+
+# Whoever ends a run gets the image so far, and is told.  A run that was not that far has none, and is tried again later.
+interrupted()
+{
+    for pause in 1 5 20; do
+        rm -f w.npy y.npy
+        "$halcyon" recon $R --dcf cells --save-dcf w.npy --lambda 0.1 --iterations 100000 --tolerance 0 -o y.npy 2>said &
+        while [ ! -s w.npy ] && kill -0 $!; do :; done
+        sleep $pause
+        kill -TERM $!
+        wait $!
+        code=$?
+        [ -s y.npy ] && break
+    done
+    cat said
+    grep '(interrupted)' said && "$files" error y.npy r_image.npy 0.3 && rm y.npy && equals $code 1
+}
+check 'a run that is ended' interrupted
+
+# The same bits.
+for threads in 1 3; do
+    recon $C --maps c_maps.npy --dcf pipe --deterministic -d cpu@threads=$threads -o t$threads.npy
+    recon $C --maps c_maps.npy --dcf pipe --same-everywhere -d cpu@threads=$threads -o e$threads.npy
+done
+check '--deterministic: any number of threads' cmp t1.npy t3.npy
+check '--same-everywhere: too' cmp e1.npy e3.npy
+
+# PyNUFFT's trajectory and phantom: its own CG reaches 0.108 in 20 iterations (pynufft's figure, magnitudes).
+if [ -r "$data/nufft/om2D.npz" ] && command -v unzip >/dev/null; then
+    for name in om2D phantom_256_256; do unzip -p "$data/nufft/$name.npz" arr_0.npy >$name.npy; done
+    "$halcyon" nufft -t 2 -p om2D.npy -i phantom_256_256.npy -e 1e-7 -o k.npy -q
+    reference=phantom_256_256.npy
+    check "PyNUFFT's data: CG, 20 iterations" near 0.108 x.npy k.npy -t om2D.npy -n 256,256 --iterations 20 --tolerance 0
+    # Its L1-TV reaches 0.039.
+    check '... TV' near 0.039 x.npy k.npy -t om2D.npy -n 256,256 --dcf pipe --solver admm --reg tv:0.001 --iterations 10 --tolerance 0
+else
+    skip 'no nufft/om2D.npz in HALCYON_TEST_DATA, or no unzip'
+    skip 'no nufft/om2D.npz in HALCYON_TEST_DATA, or no unzip'
+fi
+echo "1..$n"
+exit $failed

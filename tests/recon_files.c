@@ -1,0 +1,125 @@
+/* recon_files.c - for tests of halcyon recon: arrays compared, spoilt, and written as ISMRMRD's acquisitions.
+ *
+ *     recon_files error IMAGE REFERENCE LIMIT    the relative distance of their magnitudes is no more than that
+ *     recon_files spoil IN OUT I                 a copy whose number I is NaN
+ *     recon_files scale IN OUT FACTOR            a copy times that
+ *     recon_files mrd SAMPLES TRAJECTORY OUT     acquisitions of [coils][spokes][samples] and [spokes][samples][axes]
+ */
+#include "tap.h"
+#include <halcyon/host_array.h>
+#ifdef HAVE_HDF5
+#include "mrd_make.h"
+#endif
+
+static hcy_host_array take_file(const char *path)
+{
+    hcy_host_array a = HCY_HOST_ARRAY_INIT;
+    if (hcy_host_array_read(&a, path))
+        bail_out("%s", hcy_last_error()->text);
+    return a;
+}
+
+static size_t count_of(const hcy_host_array *a)
+{
+    size_t n;
+    if (hcy_host_array_count(&n, a))
+        bail_out("%s", hcy_last_error()->text);
+    return n;
+}
+
+static double real_of(const hcy_host_array *a, size_t i)
+{
+    return a->bytes == 8 ? ((double *)a->data)[i] : (double)((float *)a->data)[i];
+}
+
+static double magnitude_of(const hcy_host_array *a, size_t i)
+{
+    return a->is_complex ? hypot(real_of(a, 2 * i), real_of(a, 2 * i + 1)) : fabs(real_of(a, i));
+}
+
+static int compare_arrays(const char *image, const char *reference, double limit)
+{
+    hcy_host_array a = take_file(image), b = take_file(reference);
+    double off = 0, all = 0;
+    size_t n = count_of(&a);
+    if (n != count_of(&b))
+        bail_out("%s has %zu numbers, %s %zu", image, n, reference, count_of(&b));
+    for (size_t i = 0; i < n; i++) {
+        off += pow(magnitude_of(&a, i) - magnitude_of(&b, i), 2);
+        all += pow(magnitude_of(&b, i), 2);
+    }
+    hcy_host_array_free(&a);
+    hcy_host_array_free(&b);
+    printf("%.4f\n", sqrt(off / all));
+    return !(sqrt(off / all) <= limit);
+}
+
+static int change_array(const char *from, const char *to, long spoilt, double factor)
+{
+    hcy_host_array a = take_file(from);
+    long reals = (long)count_of(&a) * (a.is_complex ? 2 : 1);
+    for (long i = 0; i < reals; i++) {
+        double value = i == spoilt ? NAN : factor * real_of(&a, (size_t)i);
+        if (a.bytes == 8)
+            ((double *)a.data)[i] = value;
+        else
+            ((float *)a.data)[i] = (float)value;
+    }
+    if (hcy_host_array_write(&a, to))
+        bail_out("%s", hcy_last_error()->text);
+    hcy_host_array_free(&a);
+    return 0;
+}
+
+#ifdef HAVE_HDF5
+/* One acquisition is one spoke of all coils: data [coils][samples], traj [samples][x, y ...]. */
+static void fill_acquisition(struct mrd_record *record, const hcy_host_array *samples,
+                             const hcy_host_array *points, size_t spoke)
+{
+    size_t coils = samples->shape[0], spokes = samples->shape[1], n = samples->shape[2],
+           axes = points->shape[2];
+    float *data = malloc(coils * n * 2 * sizeof *data), *traj = malloc(n * axes * sizeof *traj);
+    for (size_t i = 0; i < coils * n * 2; i++)
+        data[i] = (float)real_of(samples, ((i / 2 / n * spokes + spoke) * n + i / 2 % n) * 2 + i % 2);
+    /* Files of NumPy's have the image's first axis first, acquisitions x. */
+    for (size_t i = 0; i < n * axes; i++)
+        traj[i] = (float)real_of(points, (spoke * n + i / axes) * axes + axes - 1 - i % axes);
+    memset(record, 0, sizeof *record);
+    record->head.version = 1;
+    record->head.samples = (uint16_t)n;
+    record->head.channels = record->head.available = (uint16_t)coils;
+    record->head.axes = (uint16_t)axes;
+    record->traj = (hvl_t){ n * axes, traj };
+    record->data = (hvl_t){ 2 * n * coils, data };
+}
+
+static int write_acquisitions(const char *samples, const char *trajectory, const char *to)
+{
+    hcy_host_array s = take_file(samples), t = take_file(trajectory);
+    if (s.rank != 3 || t.rank != 3 || !s.is_complex || t.is_complex)
+        bail_out("%s or %s has other axes", samples, trajectory);
+    struct mrd_record *records = calloc((size_t)s.shape[1], sizeof *records);
+    for (size_t i = 0; i < s.shape[1]; i++)
+        fill_acquisition(&records[i], &s, &t, i);
+    mrd_write(to, records, (size_t)s.shape[1]);
+    free(records);
+    hcy_host_array_free(&s);
+    hcy_host_array_free(&t);
+    return 0;
+}
+#endif
+
+int main(int argc, char **argv)
+{
+    if (argc == 5 && !strcmp(argv[1], "error"))
+        return compare_arrays(argv[2], argv[3], atof(argv[4]));
+    if (argc == 5 && !strcmp(argv[1], "spoil"))
+        return change_array(argv[2], argv[3], atol(argv[4]), 1);
+    if (argc == 5 && !strcmp(argv[1], "scale"))
+        return change_array(argv[2], argv[3], -1, atof(argv[4]));
+#ifdef HAVE_HDF5
+    if (argc == 5 && !strcmp(argv[1], "mrd"))
+        return write_acquisitions(argv[2], argv[3], argv[4]);
+#endif
+    return 2;
+}

@@ -1,0 +1,391 @@
+/* sense.c - operators of magnetic resonance against what they stand for, made of plain ones, and their adjoints.
+ *
+ *     tests/sense [DEVICE [few]]        few: less of each, where each text means a compilation
+ */
+#include "cts.h"
+
+#include <halcyon/eval.h>
+#include <halcyon/solve.h>
+#include <math.h>
+
+static hcy_device *dev;
+static hcy_queue *queue;
+static bool few;
+
+enum { COILS = 5, POINTS = 90 };
+
+/* --- Vectors --- */
+
+static hcy_array *new_array(int dtype, int rank, const int64_t *shape)
+{
+    hcy_array *a = NULL;
+    if (hcy_array_empty(&a, dev, dtype, rank, shape))
+        bail_out("no array: %s", hcy_last_error()->text);
+    return a;
+}
+static hcy_array *random_array(int dtype, int rank, const int64_t *shape, int seed)
+{
+    const bool is_complex = dtype == HCY_COMPLEX64 || dtype == HCY_COMPLEX128;
+    hcy_array *a = new_array(dtype, rank, shape);
+    if (HCY_EVAL(queue, is_complex ? "a = complex(normal(s, index), normal(s, index, 1))" : "a = 0.5 + uniform(s, index)",
+                 hcy_op_array("a", a), hcy_op_integer("s", seed)))
+        bail_out("no random numbers: %s", hcy_last_error()->text);
+    return a;
+}
+static hcy_array *vector_of(const hcy_space *s, int seed)
+{
+    return random_array(s->dtype, s->rank, s->shape, seed);
+}
+static hcy_operator_info info_of(const hcy_operator *op)
+{
+    hcy_operator_info info = HCY_OPERATOR_INFO_INIT;
+    if (hcy_operator_get_info(&info, op))
+        bail_out("%s", hcy_last_error()->text);
+    return info;
+}
+/* |a - b| / |b|, of as many elements in whatever shape. */
+static double distance_of(hcy_array *a, hcy_array *b)
+{
+    double off = NAN;
+    hcy_array *flat_a = NULL, *flat_b = NULL, *number = new_array(HCY_FLOAT64, 0, NULL);
+    const int64_t all = -1;
+    st_ok(hcy_array_reshape(&flat_a, a, 1, &all), "a flat view");
+    st_ok(hcy_array_reshape(&flat_b, b, 1, &all), "another");
+    st_ok(HCY_EVAL(queue, "n = norm(complex128(a) - b) / norm(complex128(b))", hcy_op_array("n", number),
+                   hcy_op_array("a", flat_a), hcy_op_array("b", flat_b)),
+          "a distance");
+    st_ok(hcy_array_to_host(&off, queue, number), "that is read");
+    hcy_array_release(flat_a);
+    hcy_array_release(flat_b);
+    hcy_array_release(number);
+    return off;
+}
+
+/* Two operators between vectors of as many elements do the same, and the first one's adjoint is one. */
+static void check_same(hcy_operator *op, hcy_operator *other, double bound, const char *what)
+{
+    const hcy_operator_info is = info_of(op), of = info_of(other);
+    for (int adjoint = 0; adjoint < 2; adjoint++) {
+        int (*const run)(hcy_queue *, hcy_array *, hcy_operator *, hcy_array *) =
+            adjoint ? hcy_operator_apply_adjoint : hcy_operator_apply;
+        hcy_array *x = vector_of(adjoint ? &is.range : &is.domain, 3),
+                  *z = vector_of(adjoint ? &of.range : &of.domain, 3),
+                  *y = vector_of(adjoint ? &is.domain : &is.range, 4),
+                  *w = vector_of(adjoint ? &of.domain : &of.range, 5);
+        st_ok(run(queue, y, op, x), "%s%s is applied", what, adjoint ? ", adjoint," : "");
+        st_ok(run(queue, w, other, z), "and what it stands for");
+        double off = distance_of(y, w);
+        if (!ok(off <= bound, "%s%s is right", what, adjoint ? ", adjoint," : ""))
+            diag("off by %g", off);
+        hcy_array *const all[] = { x, y, z, w };
+        for (size_t i = 0; i < 4; i++)
+            hcy_array_release(all[i]);
+    }
+    double mismatch = -1;
+    st_ok(hcy_operator_dot_test(&mismatch, queue, op, 5, 3), "%s: the dot test", what);
+    if (!ok(mismatch >= 0 && mismatch <= fmin(bound * 10, bound < 1e-8 ? 1e-12 : 1), "%s: finds an adjoint", what))
+        diag("mismatch %g", mismatch);
+}
+
+/* --- Plans --- */
+
+static double places[3][POINTS];
+static float places32[3][POINTS];
+
+static void draw_places(void)
+{
+    uint64_t seed = 11;
+    for (int d = 0; d < 3; d++)
+        for (int j = 0; j < POINTS; j++) {
+            places[d][j] = (double)(int64_t)cts_random(&seed) / 0x1p63 * 3.1;
+            places32[d][j] = (float)places[d][j];
+        }
+}
+
+static hcy_nufft *plan_of(int type, int precision, int dim, const int64_t *modes, int64_t batch, double eps)
+{
+    hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
+    hcy_nufft *plan = NULL;
+    const void *const in_double[] = { places[0], places[1], places[2] },
+                      *const in_single[] = { places32[0], places32[1], places32[2] };
+    desc.type = type;
+    desc.precision = precision;
+    desc.dim = dim;
+    for (int d = 0; d < dim; d++)
+        desc.modes[d] = modes[d];
+    desc.sign = -1;
+    desc.n_transforms = batch;
+    desc.eps = eps;
+    if (hcy_nufft_create(&plan, dev, &desc, NULL) ||
+        hcy_nufft_set_points(plan, POINTS, precision == HCY_F64 ? in_double : in_single, 0, NULL))
+        bail_out("no plan: %s", hcy_last_error()->text);
+    return plan;
+}
+
+/* --- SENSE against a stack of weights NUFFT map --- */
+
+/* A coil's operator; `one` is of a plan with one transform. */
+static hcy_operator *coil_operator(hcy_operator *one, bool is_type2, hcy_array *maps, hcy_array *weights, int coil)
+{
+    hcy_operator *forward = NULL, *map = NULL, *weigh = NULL, *chain = NULL;
+    hcy_array *of_coil = NULL;
+    st_ok(is_type2 ? hcy_operator_scale(&forward, one, 1, 0) : hcy_operator_adjoint(&forward, one), "a transform");
+    const hcy_operator_info info = info_of(forward);
+    st_ok(hcy_array_slice(&of_coil, maps, "%d", coil), "a map");
+    st_ok(hcy_operator_diagonal(&map, &info.domain, of_coil), "as an operator");
+    hcy_array_release(of_coil);
+    of_coil = NULL;
+    if (weights) {
+        st_ok(hcy_array_slice(&of_coil, weights, "%d", coil), "its weights");
+        st_ok(hcy_operator_diagonal(&weigh, &info.range, of_coil), "as an operator");
+        hcy_array_release(of_coil);
+    } else {
+        st_ok(hcy_operator_identity(&weigh, dev, &info.range), "no weights");
+    }
+    st_ok(hcy_operator_compose(&chain, (hcy_operator *[]){ weigh, forward, map }, 3), "a coil");
+    hcy_operator *const parts[] = { forward, map, weigh };
+    for (size_t i = 0; i < 3; i++)
+        hcy_operator_release(parts[i]);
+    return chain;
+}
+
+static void check_sense(int type, int precision, int dim, const int64_t *modes, int64_t batch, bool weighted)
+{
+    const bool is_double = precision == HCY_F64;
+    const int dtype = is_double ? HCY_COMPLEX128 : HCY_COMPLEX64;
+    const int64_t shape[4] = { COILS, modes[0], modes[1], modes[2] }, samples[2] = { COILS, POINTS };
+    hcy_nufft *plan = plan_of(type, precision, dim, modes, batch, is_double ? 1e-12 : 1e-5),
+              *single = plan_of(type, precision, dim, modes, 1, is_double ? 1e-12 : 1e-5);
+    hcy_array *maps = random_array(dtype, dim + 1, shape, 21),
+              *weights = weighted ? random_array(dtype, 2, samples, 22) : NULL;
+    hcy_operator *op = NULL, *one = NULL, *each[COILS], *stack = NULL;
+    char what[80];
+    snprintf(what, sizeof what, "SENSE %d-D type %d in %s, %d at once%s", dim, type, is_double ? "double" : "float",
+             (int)batch, weighted ? ", weighted" : "");
+    st_ok(hcy_operator_sense(&op, plan, maps, weights), "%s", what);
+    st_ok(hcy_operator_nufft(&one, single), "a transform of one coil");
+    for (int c = 0; c < COILS; c++)
+        each[c] = coil_operator(one, type == 2, maps, weights, c);
+    st_ok(hcy_operator_vstack(&stack, each, COILS), "a stack of coils");
+    is_int(info_of(op).range.shape[0], COILS, "its range has an axis of coils");
+    /* What it keeps may be released by others. */
+    hcy_array_release(maps);
+    hcy_array_release(weights);
+    check_same(op, stack, is_double ? 1e-11 : 1e-4, what);
+    for (int c = 0; c < COILS; c++)
+        hcy_operator_release(each[c]);
+    hcy_operator_release(stack);
+    hcy_operator_release(one);
+    hcy_operator_release(op);
+    (void)!hcy_queue_finish(queue);
+    hcy_nufft_destroy(plan);
+    hcy_nufft_destroy(single);
+}
+
+static void test_sense(void)
+{
+    const int64_t modes[3] = { 6, 9, 5 };
+    check_sense(2, HCY_F64, 2, modes, 2, true);
+    if (few)
+        return;
+    check_sense(1, HCY_F64, 3, modes, 4, false);
+    check_sense(2, HCY_F64, 1, modes + 1, COILS + 3, false);
+    check_sense(2, HCY_F32, 3, modes, 1, true);
+}
+
+static void test_sense_refusals(void)
+{
+    const int64_t modes[2] = { 6, 9 }, shape[3] = { COILS, 6, 9 }, other[3] = { COILS, 9, 6 }, three = 3;
+    hcy_nufft *plan = plan_of(2, HCY_F64, 2, modes, 2, 1e-6), *empty = NULL;
+    hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
+    hcy_array *maps = random_array(HCY_COMPLEX128, 3, shape, 1), *turned = random_array(HCY_COMPLEX128, 3, other, 1),
+              *floats = random_array(HCY_COMPLEX64, 3, shape, 1), *weights = random_array(HCY_FLOAT64, 1, &three, 1),
+              *gaps = NULL;
+    hcy_operator *op = NULL;
+    st_says(hcy_operator_sense(&op, NULL, maps, NULL), HCY_EINVAL, "no plan", "coils without a plan");
+    st_ok(hcy_nufft_create(&empty, dev, &desc, NULL), "a plan");
+    st_says(hcy_operator_sense(&op, empty, maps, NULL), HCY_ESTATE, "points", "without points");
+    hcy_nufft_destroy(empty);
+    desc.type = 3;
+    st_ok(hcy_nufft_create(&empty, dev, &desc, NULL), "a plan of type 3");
+    st_ok(hcy_nufft_set_points(empty, 2, (const void *[]){ places[0] }, 2, (const void *[]){ places[1] }), "its points");
+    st_says(hcy_operator_sense(&op, empty, maps, NULL), HCY_EUNSUPPORTED, "type 1 or 2", "is none for coils");
+    st_says(hcy_operator_sense(&op, plan, NULL, NULL), HCY_EINVAL, "hcy_operator_sense", "no maps");
+    st_says(hcy_operator_sense(&op, plan, turned, NULL), HCY_EINVAL, "complex128 (5, 9, 6)", "maps of another shape");
+    st_says(hcy_operator_sense(&op, plan, floats, NULL), HCY_EINVAL, "complex64", "maps of another type");
+    st_ok(hcy_array_slice(&gaps, maps, "::-1"), "maps with gaps");
+    st_says(hcy_operator_sense(&op, plan, gaps, NULL), HCY_EINVAL, "gaps", "are refused");
+    st_says(hcy_operator_sense(&op, plan, maps, weights), HCY_EINVAL, "not broadcast", "weights of another shape");
+    ok(!op, "nothing was made");
+    /* The operator's vectors are of the points that the plan had. */
+    st_ok(hcy_operator_sense(&op, plan, maps, NULL), "an operator");
+    const hcy_operator_info info = info_of(op);
+    hcy_array *x = vector_of(&info.domain, 1), *y = vector_of(&info.range, 2);
+    st_ok(hcy_nufft_set_points(plan, 7, (const void *[]){ places[0], places[1] }, 0, NULL), "new points");
+    st_says(hcy_operator_apply(queue, y, op, x), HCY_EINVAL, "7 points", "are found out");
+    hcy_operator_release(op);
+    (void)!hcy_queue_finish(queue);
+    hcy_nufft_destroy(plan);
+    hcy_nufft_destroy(empty);
+    hcy_array *const all[] = { maps, turned, floats, weights, gaps, x, y };
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        hcy_array_release(all[i]);
+}
+
+/* --- Toeplitz against A^H W A --- */
+
+static hcy_nufft_desc desc_of(int type, int precision, int dim, const int64_t *modes)
+{
+    hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
+    desc.type = type;
+    desc.precision = precision;
+    desc.dim = dim;
+    for (int d = 0; d < dim; d++)
+        desc.modes[d] = modes[d];
+    desc.sign = -1;
+    desc.eps = precision == HCY_F64 ? 1e-12 : 1e-5;
+    return desc;
+}
+
+static void check_toeplitz(int type, int precision, int dim, const int64_t *modes, bool coils, bool weighted)
+{
+    const bool is_double = precision == HCY_F64;
+    const int dtype = is_double ? HCY_COMPLEX128 : HCY_COMPLEX64;
+    const int64_t points = POINTS;
+    const void *const in_double[] = { places[0], places[1], places[2] },
+                      *const in_single[] = { places32[0], places32[1], places32[2] };
+    int64_t shape[4] = { coils ? COILS : 1 };
+    memcpy(shape + 1, modes, sizeof *modes * (size_t)dim);
+    const hcy_nufft_desc desc = desc_of(type, precision, dim, modes);
+    hcy_nufft *plan = plan_of(type, precision, dim, modes, 2, desc.eps);
+    hcy_array *maps = random_array(dtype, dim + 1, shape, 31), *roots = NULL,
+              *weights = weighted ? random_array(is_double ? HCY_FLOAT64 : HCY_FLOAT32, 1, &points, 32) : NULL;
+    hcy_operator *op = NULL, *a = NULL, *back = NULL, *gram = NULL;
+    char what[80];
+    snprintf(what, sizeof what, "Toeplitz %d-D type %d in %s%s%s", dim, type, is_double ? "double" : "float",
+             coils ? ", coils" : "", weighted ? ", weighted" : "");
+    /* Without maps it is that of one coil, which receives everything. */
+    if (!coils)
+        st_ok(HCY_EVAL(queue, "m = 1", hcy_op_array("m", maps)), "a map of 1");
+    if (weighted) {
+        roots = random_array(is_double ? HCY_FLOAT64 : HCY_FLOAT32, 1, &points, 0);
+        st_ok(HCY_EVAL(queue, "r = sqrt(w)", hcy_op_array("r", roots), hcy_op_array("w", weights)), "roots of weights");
+    }
+    const void *const *const at = is_double ? in_double : in_single;
+    st_ok(hcy_operator_toeplitz(&op, dev, &desc, POINTS, at, coils ? maps : NULL, weights), "%s", what);
+    st_ok(hcy_operator_sense(&a, plan, maps, roots), "its A");
+    st_ok(hcy_operator_adjoint(&back, a), "its adjoint");
+    st_ok(hcy_operator_compose(&gram, (hcy_operator *[]){ back, a }, 2), "and both");
+    check_same(op, gram, is_double ? 1e-10 : 1e-4, what);
+    hcy_operator *const ops[] = { op, a, back, gram };
+    for (size_t i = 0; i < 4; i++)
+        hcy_operator_release(ops[i]);
+    hcy_array *const arrays[] = { maps, roots, weights };
+    for (size_t i = 0; i < 3; i++)
+        hcy_array_release(arrays[i]);
+    (void)!hcy_queue_finish(queue);
+    hcy_nufft_destroy(plan);
+}
+
+static void test_toeplitz(void)
+{
+    const int64_t mixed[3] = { 6, 9, 5 }, odd[3] = { 7, 11, 3 }, even[3] = { 8, 2, 16 }, one[3] = { 1, 20, 1 };
+    check_toeplitz(2, HCY_F64, 2, mixed, true, true);
+    if (few)
+        return;
+    check_toeplitz(2, HCY_F64, 3, mixed, true, false);
+    check_toeplitz(1, HCY_F64, 1, odd, false, true);
+    check_toeplitz(2, HCY_F64, 2, odd, false, false);
+    check_toeplitz(1, HCY_F64, 3, odd, true, true);
+    check_toeplitz(2, HCY_F64, 1, even + 2, true, false);
+    check_toeplitz(1, HCY_F64, 2, even, true, false);
+    check_toeplitz(2, HCY_F64, 3, even, false, true);
+    check_toeplitz(2, HCY_F64, 3, one, true, true);
+    check_toeplitz(2, HCY_F32, 3, mixed, true, true);
+}
+
+/* CG on normal equations finds the image that was sampled, and CG with the Toeplitz operator the same one. */
+static void test_normal_equations(void)
+{
+    enum { SIDE = 6 };
+    const int64_t modes[2] = { SIDE, SIDE }, shape[3] = { COILS, SIDE, SIDE };
+    const hcy_nufft_desc desc = desc_of(2, HCY_F64, 2, modes);
+    const void *const points[] = { places[0], places[1] };
+    hcy_nufft *plan = plan_of(2, HCY_F64, 2, modes, 2, desc.eps);
+    hcy_array *maps = random_array(HCY_COMPLEX128, 3, shape, 41), *x = random_array(HCY_COMPLEX128, 2, modes, 42),
+              *b = new_array(HCY_COMPLEX128, 2, modes), *y = NULL, *found = NULL;
+    hcy_operator *a = NULL, *gram = NULL;
+    hcy_solver *solver = NULL;
+    hcy_solver_options how = HCY_SOLVER_OPTIONS_INIT;
+    st_ok(hcy_operator_sense(&a, plan, maps, NULL), "an operator of coils");
+    st_ok(hcy_operator_toeplitz(&gram, dev, &desc, POINTS, points, maps, NULL), "its Gram operator");
+    const hcy_operator_info info = info_of(a);
+    y = new_array(HCY_COMPLEX128, info.range.rank, info.range.shape);
+    st_ok(hcy_operator_apply(queue, y, a, x), "samples");
+    st_ok(hcy_operator_apply_adjoint(queue, b, a, y), "the normal equations' right side");
+    how.method = HCY_SOLVER_CG;
+    st_ok(hcy_solver_create(&solver, queue, gram, &how), "CG");
+    st_ok(hcy_solver_start(solver, b, NULL), "is started");
+    st_ok(hcy_solver_run(solver, 60), "runs");
+    st_ok(hcy_solver_get_x(&found, solver), "and has a result");
+    double off = distance_of(found, x);
+    if (!ok(off < 1e-8, "CG with the Toeplitz operator finds the image"))
+        diag("off by %g", off);
+    hcy_array_release(found);
+    hcy_solver_destroy(solver);
+    hcy_operator_release(a);
+    hcy_operator_release(gram);
+    hcy_array *const arrays[] = { maps, x, b, y };
+    for (size_t i = 0; i < 4; i++)
+        hcy_array_release(arrays[i]);
+    (void)!hcy_queue_finish(queue);
+    hcy_nufft_destroy(plan);
+}
+
+static void test_toeplitz_refusals(void)
+{
+    const int64_t modes[2] = { 6, 9 }, three = 3, points = POINTS;
+    hcy_nufft_desc desc = desc_of(2, HCY_F64, 2, modes), type3 = desc, none = desc;
+    const void *const at[] = { places[0], places[1] };
+    hcy_array *weights = random_array(HCY_FLOAT64, 1, &three, 1), *phases = random_array(HCY_COMPLEX128, 1, &points, 1);
+    hcy_operator *op = NULL;
+    type3.type = 3;
+    none.modes[1] = 0;
+    st_says(hcy_operator_toeplitz(&op, NULL, &desc, POINTS, at, NULL, NULL), HCY_EINVAL, "no device", "no device");
+    st_says(hcy_operator_toeplitz(&op, dev, NULL, POINTS, at, NULL, NULL), HCY_EINVAL, "hcy_nufft_desc", "no desc");
+    st_says(hcy_operator_toeplitz(&op, dev, &type3, POINTS, at, NULL, NULL), HCY_EUNSUPPORTED, "types 1 and 2", "type 3");
+    st_says(hcy_operator_toeplitz(&op, dev, &none, POINTS, at, NULL, NULL), HCY_EINVAL, "0 modes", "an axis of nothing");
+    st_says(hcy_operator_toeplitz(&op, dev, &desc, POINTS, NULL, NULL, NULL), HCY_EINVAL, "coordinates", "no points");
+    st_says(hcy_operator_toeplitz(&op, dev, &desc, POINTS, at, weights, NULL), HCY_EINVAL, "float64 (3,)", "no maps");
+    st_says(hcy_operator_toeplitz(&op, dev, &desc, POINTS, at, NULL, weights), HCY_EINVAL, "one a point", "few weights");
+    st_says(hcy_operator_toeplitz(&op, dev, &desc, POINTS, at, NULL, phases), HCY_EINVAL, "complex128",
+            "weights that are complex");
+    ok(!op, "nothing was made");
+    hcy_array_release(weights);
+    hcy_array_release(phases);
+}
+
+int main(int argc, char **argv)
+{
+    cts_begin(argc, argv);
+    few = argc > 2 && !strcmp(argv[2], "few");
+    dev = cts_open();
+    queue = cts_queue(dev);
+    draw_places();
+    test_sense();
+    test_sense_refusals();
+    hcy_operator *probe = NULL;
+    const hcy_space four = { HCY_COMPLEX128, 1, { 4 }, NULL };
+    if (hcy_operator_fft(&probe, dev, &four, 1) == HCY_EUNSUPPORTED) {
+        skip(1, "%s", hcy_last_error()->text);
+    } else {
+        test_toeplitz();
+        test_normal_equations();
+        test_toeplitz_refusals();
+    }
+    hcy_operator_release(probe);
+    (void)!hcy_queue_finish(queue);
+    hcy_queue_release(queue);
+    hcy_device_release(dev);
+    return done_testing();
+}
