@@ -278,6 +278,9 @@ int hcy__espirit_maps(const struct hcy__calibration *c)
     for (int d = c->dim; d < 3; d++)
         padded.frequencies[d] = 1;
     int status = set_pieces(&p, &padded);
+    /* The low frequencies' maps are near the eigenvectors, where there is a signal. */
+    if (!status)
+        status = hcy__low_maps(c, 0);
     if (!status)
         status = read_center(&p);
     if (!status)
