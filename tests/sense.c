@@ -4,6 +4,7 @@
  */
 #include "cts.h"
 
+#include <complex.h>
 #include <halcyon/eval.h>
 #include <halcyon/solve.h>
 #include <math.h>
@@ -365,6 +366,91 @@ static void test_toeplitz_refusals(void)
     hcy_array_release(phases);
 }
 
+/* --- Off-resonance against a direct sum --- */
+
+enum { ROWS = 6, COLUMNS = 9, SITES = ROWS * COLUMNS };
+
+/* y[j] = sum over x of map[x] image[x] exp(-i k x) exp(-i field[x] times[j]) for one coil. */
+static void sum_directly(double complex *y, const double complex *coil, const double complex *image,
+                         const double *field, const double *times)
+{
+    for (int j = 0; j < POINTS; j++) {
+        y[j] = 0;
+        for (int i = 0; i < SITES; i++) {
+            const double phase = (i / COLUMNS - ROWS / 2) * places[0][j] + (i % COLUMNS - COLUMNS / 2) * places[1][j];
+            y[j] += coil[i] * image[i] * cexp(-I * (phase + field[i] * times[j]));
+        }
+    }
+}
+
+static void check_segments(hcy_operator *a, hcy_array *maps, int segments, double bound)
+{
+    static double complex coils[COILS][SITES], image[SITES], got[COILS][POINTS], want[COILS][POINTS];
+    static double field[SITES], times[POINTS];
+    const int64_t modes[2] = { ROWS, COLUMNS }, points = POINTS;
+    hcy_operator *op = NULL;
+    hcy_array *w = NULL, *t = NULL, *x = random_array(HCY_COMPLEX128, 2, modes, 52);
+    double error = -1, off = 0, norm = 0, mismatch = -1;
+    /* Up to 100 Hz off for 10 ms: 6 radians, and a readout that is repeated. */
+    for (int i = 0; i < SITES; i++)
+        field[i] = 628 * sin(i * 0.7) * (i % COLUMNS) / COLUMNS;
+    for (int j = 0; j < POINTS; j++)
+        times[j] = 0.01 * (j % (POINTS / 3)) / (POINTS / 3 - 1);
+    st_ok(hcy_array_from_host(&w, dev, HCY_FLOAT64, 2, modes, field), "a field");
+    st_ok(hcy_array_from_host(&t, dev, HCY_FLOAT64, 1, &points, times), "times");
+    st_ok(hcy_operator_off_resonance(&op, &error, a, w, t, segments), "%d segments", segments);
+    const hcy_operator_info info = info_of(op);
+    hcy_array *y = new_array(HCY_COMPLEX128, info.range.rank, info.range.shape);
+    st_ok(hcy_operator_apply(queue, y, op, x), "are applied");
+    st_ok(hcy_array_to_host(got, queue, y), "to samples");
+    st_ok(hcy_array_to_host(image, queue, x), "of an image");
+    st_ok(hcy_array_to_host(coils, queue, maps), "and maps");
+    for (int c = 0; c < COILS; c++)
+        sum_directly(want[c], coils[c], image, field, times);
+    for (int c = 0; c < COILS; c++)
+        for (int j = 0; j < POINTS; j++) {
+            off += pow(cabs(got[c][j] - want[c][j]), 2);
+            norm += pow(cabs(want[c][j]), 2);
+        }
+    diag("%d segments: off by %.2g, said %.2g", segments, sqrt(off / norm), error);
+    if (!ok(sqrt(off / norm) < bound, "%d segments are a direct sum within %g", segments, bound))
+        diag("off by %g", sqrt(off / norm));
+    ok(error >= 0 && error < 10 * bound, "and say how good they are (%.2g)", error);
+    st_ok(hcy_operator_dot_test(&mismatch, queue, op, 5, 1), "the dot test");
+    ok(mismatch < 1e-12, "finds an adjoint (%.2g)", mismatch);
+    hcy_operator_release(op);
+    hcy_array *const arrays[] = { w, t, x, y };
+    for (size_t i = 0; i < 4; i++)
+        hcy_array_release(arrays[i]);
+}
+
+static void test_off_resonance(void)
+{
+    const int64_t modes[2] = { ROWS, COLUMNS }, shape[3] = { COILS, ROWS, COLUMNS }, points = POINTS;
+    hcy_nufft *plan = plan_of(2, HCY_F64, 2, modes, 2, 1e-12);
+    hcy_array *maps = random_array(HCY_COMPLEX128, 3, shape, 51), *times = random_array(HCY_FLOAT64, 1, &points, 1),
+              *field = random_array(HCY_FLOAT64, 2, modes, 1);
+    hcy_operator *a = NULL, *op = NULL;
+    st_ok(hcy_operator_sense(&a, plan, maps, NULL), "coils");
+    check_segments(a, maps, 8, 1e-6);
+    if (!few)
+        check_segments(a, maps, 4, 0.05);
+    st_says(hcy_operator_off_resonance(&op, NULL, a, field, times, 65), HCY_EINVAL, "1 to 64", "too many segments");
+    st_says(hcy_operator_off_resonance(&op, NULL, a, times, times, 3), HCY_EINVAL, "one number for each",
+            "a field of another shape");
+    st_says(hcy_operator_off_resonance(&op, NULL, a, field, field, 3), HCY_EINVAL, "last axis", "times of another shape");
+    st_says(hcy_operator_off_resonance(&op, NULL, a, maps, times, 3), HCY_EINVAL, "complex128", "a complex field");
+    st_ok(HCY_EVAL(queue, "f = 0/(f - f)", hcy_op_array("f", field)), "a field that is no number");
+    st_ok(hcy_queue_finish(queue), "is written");
+    st_says(hcy_operator_off_resonance(&op, NULL, a, field, times, 3), HCY_EINVAL, "number 0 of the field", "is refused");
+    hcy_operator_release(a);
+    hcy_array_release(maps);
+    hcy_array_release(times);
+    hcy_array_release(field);
+    (void)!hcy_queue_finish(queue);
+    hcy_nufft_destroy(plan);
+}
+
 int main(int argc, char **argv)
 {
     cts_begin(argc, argv);
@@ -374,6 +460,7 @@ int main(int argc, char **argv)
     draw_places();
     test_sense();
     test_sense_refusals();
+    test_off_resonance();
     hcy_operator *probe = NULL;
     const hcy_space four = { HCY_COMPLEX128, 1, { 4 }, NULL };
     if (hcy_operator_fft(&probe, dev, &four, 1) == HCY_EUNSUPPORTED) {

@@ -147,8 +147,7 @@ int hcy_coil_maps(hcy_queue *queue, hcy_array *maps, hcy_array *images, const hc
         c.sizes[d] = images->shape[d + 1];
         c.frequencies[d] = c.sizes[d] < opts.calibration ? c.sizes[d] : opts.calibration;
     }
-    status = hcy__low_maps(&c, opts.method == HCY_COIL_MAPS_LOW ? opts.crop : 0);
-    return status || opts.method == HCY_COIL_MAPS_LOW ? status : hcy__espirit_maps(&c);
+    return opts.method == HCY_COIL_MAPS_LOW ? hcy__low_maps(&c, opts.crop) : hcy__espirit_maps(&c);
 }
 
 /* --- Compression --- */

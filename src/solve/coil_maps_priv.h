@@ -20,7 +20,7 @@ struct hcy__calibration {
 int hcy__calibration_transform(const struct hcy__calibration *c, hcy_array *a, int direction);
 /* maps = those of the low frequencies. */
 int hcy__low_maps(const struct hcy__calibration *c, double crop);
-/* espirit.c: the maps, from those of the low frequencies. */
+/* espirit.c */
 int hcy__espirit_maps(const struct hcy__calibration *c);
 
 #endif

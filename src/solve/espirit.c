@@ -27,25 +27,32 @@ struct pieces {
 
 /* --- The central k-space --- */
 
+/* Where `count` small numbers, negative ones first, stand on an axis of n in the FFT's order. */
+static int list_places(hcy_array **places, const struct hcy__calibration *c, int64_t count, int64_t n)
+{
+    int64_t *numbers = malloc((size_t)count * sizeof *numbers);
+    if (!numbers)
+        return hcy_fail(HCY_ENOMEM, "out of memory for %lld frequencies", (long long)count);
+    for (int64_t i = 0; i < count; i++)
+        numbers[i] = (i - count / 2 + n) % n;
+    int status = hcy_array_from_host(places, hcy_queue_device(c->queue), HCY_INT64, 1, &count, numbers);
+    free(numbers);
+    return status;
+}
+
 /* a along an axis by numbers, in a new array. */
 static int take_axis(hcy_array **out, const struct hcy__calibration *c, hcy_array *a, int axis)
 {
-    const int64_t count = c->frequencies[axis], n = c->sizes[axis];
-    int64_t shape[4], *numbers = malloc((size_t)count * sizeof *numbers);
+    int64_t shape[4];
     hcy_array *places = NULL;
     memcpy(shape, a->shape, sizeof shape);
-    shape[axis + 1] = count;
-    int status = numbers ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for %lld frequencies", (long long)count);
-    for (int64_t i = 0; i < count && !status; i++)
-        numbers[i] = (i - count / 2 + n) % n;
-    if (!status)
-        status = hcy_array_from_host(&places, hcy_queue_device(c->queue), HCY_INT64, 1, &count, numbers);
+    shape[axis + 1] = c->frequencies[axis];
+    int status = list_places(&places, c, c->frequencies[axis], c->sizes[axis]);
     if (!status)
         status = hcy_array_empty(out, hcy_queue_device(c->queue), a->dtype, a->rank, shape);
     if (!status)
         status = hcy_array_take(c->queue, *out, a, places, axis + 1);
     hcy_array_release(places);
-    free(numbers);
     return status;
 }
 
@@ -160,22 +167,16 @@ static int sum_differences(double complex **out, const struct pieces *p)
 /* Numbers of an axis of the products at their differences on the whole axis, zeros elsewhere; a new array. */
 static int put_axis(hcy_array **out, const struct hcy__calibration *c, hcy_array *a, int axis)
 {
-    const int64_t count = a->shape[axis + 2], n = c->sizes[axis];
-    int64_t shape[5], *numbers = malloc((size_t)count * sizeof *numbers);
+    int64_t shape[5];
     hcy_array *places = NULL;
     memcpy(shape, a->shape, sizeof shape);
-    shape[axis + 2] = n;
-    int status = numbers ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for %lld offsets", (long long)count);
-    for (int64_t i = 0; i < count && !status; i++)
-        numbers[i] = (i - count / 2 + n) % n;
-    if (!status)
-        status = hcy_array_from_host(&places, hcy_queue_device(c->queue), HCY_INT64, 1, &count, numbers);
+    shape[axis + 2] = c->sizes[axis];
+    int status = list_places(&places, c, a->shape[axis + 2], c->sizes[axis]);
     if (!status)
         status = hcy_array_full(out, c->queue, a->dtype, a->rank, shape, 0);
     if (!status)
         status = hcy_array_put(c->queue, *out, a, places, axis + 2);
     hcy_array_release(places);
-    free(numbers);
     return status;
 }
 
@@ -278,6 +279,9 @@ int hcy__espirit_maps(const struct hcy__calibration *c)
     for (int d = c->dim; d < 3; d++)
         padded.frequencies[d] = 1;
     int status = set_pieces(&p, &padded);
+    /* The low frequencies' maps are near the eigenvectors, where there is a signal. */
+    if (!status)
+        status = hcy__low_maps(c, 0);
     if (!status)
         status = read_center(&p);
     if (!status)

@@ -201,6 +201,15 @@ HCY_API int hcy_operator_sense(hcy_operator **op, hcy_nufft *plan, hcy_array *ma
 HCY_API int hcy_operator_toeplitz(hcy_operator **op, hcy_device *dev, const hcy_nufft_desc *desc, int64_t n_points,
                                   const void *const *points, hcy_array *maps, hcy_array *weights) HCY_MUST_USE;
 
+/* A field that is off: a, an operator from images to samples [..., points] (a NUFFT's or SENSE's), whose exponent gets
+ * -i field[x] times[j].  field: float32 or float64, radians a second, of the image's shape; times: the same types,
+ * seconds, one for each of the samples' last axis.  exp(-i w t) is approximated by 1 to 64 segments of time, least
+ * squares over the field's histogram; *error (may be NULL): the largest error of that, of any time and bin.  a and its
+ * adjoint are applied once for each segment.  Keeps a and field, and segments * points factors; has memory for an image
+ * and samples.  Waits when it is made.  HCY_EINVAL: what does not go together, numbers that are none. */
+HCY_API int hcy_operator_off_resonance(hcy_operator **op, double *error, hcy_operator *a, hcy_array *field,
+                                       hcy_array *times, int segments) HCY_MUST_USE;
+
 #ifdef __cplusplus
 }
 #endif
