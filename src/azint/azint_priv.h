@@ -221,6 +221,7 @@ struct hcy_azint_plan {
     struct azint_bin_extra *extra; /* NULL without both */
     int filtered;                  /* frames go through azint_filter */
     double norm_scale;             /* of norms: a power of two, so that the largest is about 1 */
+    double least_norm;             /* of an unweighted mean: what shares are multiplied by, divided by a pixel's; or 0 */
     int has_flat, has_absorption;
     char hash[33];
     struct azint_hash full_hash;

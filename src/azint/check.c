@@ -109,9 +109,15 @@ static int check_filter(const hcy_azint_options *o)
     /* Comparisons are written so that NaN fails them. */
     if (o->filter == HCY_FILTER_SIGMA_CLIP && !(o->threshold >= 0 && isfinite(o->threshold)))
         return hcy_fail(HCY_EINVAL, "the threshold of clipping is %g: it has to be 0 or more", o->threshold);
+    if (o->filter == HCY_FILTER_SIGMA_CLIP && !isfinite(o->threshold_above))
+        return hcy_fail(HCY_EINVAL, "the threshold of clipping above the mean is %g: it has to be finite",
+                        o->threshold_above);
     if (o->filter == HCY_FILTER_PERCENTILE && !(p[0] >= 0 && p[0] <= p[1] && p[1] <= 100))
         return hcy_fail(HCY_EINVAL, "the percentiles are %g and %g: they have to be from 0 to 100, in order", p[0],
                         p[1]);
+    /* Filters count pixels by their weights, which are no pixels any more here. */
+    if (o->unweighted && (o->filter != HCY_FILTER_NONE || o->error_model == HCY_ERRORS_AZIMUTHAL))
+        return hcy_fail(HCY_EUNSUPPORTED, "an unweighted mean goes with no filter and no azimuthal errors");
     return 0;
 }
 

@@ -212,6 +212,8 @@ static void set_build(struct build *b, const hcy_azint_plan *plan)
     b->polarization = o->polarization;
     b->cos_offset = cos(2 * o->polarization_offset);
     b->sin_offset = sin(2 * o->polarization_offset);
+    b->unweighted = o->unweighted;
+    b->gain = 1;
     b->n_workers = count_workers(o, b->n_bins);
 }
 
@@ -248,6 +250,7 @@ static int make_tables(hcy_azint_plan *plan, struct build *b)
     plan->norms = b->norms;
     plan->head.n_weights = b->n_weights;
     plan->head.hash = b->hash.a;
+    plan->least_norm = b->unweighted ? b->least_norm : 0;
     plan->full_hash = b->hash;
     if (!rc)
         set_plan_axes(plan, b);

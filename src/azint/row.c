@@ -342,6 +342,12 @@ static void size_row(struct worker *w, size_t i, int masked)
             b->spans[i * b->g.width + j] = n ? at->window.radial.first | at->window.radial.n << 24 : 0;
         /* A pixel without weight still has a word, so that pixels can be counted along the runs. */
         bytes += n ? 0 : sizeof(uint32_t);
+        if (n) {
+            double norm = b->norms[i * b->g.width + j];
+
+            w->least_norm = norm < w->least_norm ? norm : w->least_norm;
+            w->most_norm = norm > w->most_norm ? norm : w->most_norm;
+        }
         for (unsigned k = 0; k < n; k++) {
             size_t cells = azint_cells(at[k].window);
 
@@ -447,6 +453,19 @@ static void hash_row(struct build *b, size_t i)
     hcy__azint_hash(&b->row_hash[i], b->norms + i * b->g.width, b->g.width * sizeof(float));
 }
 
+/* For an unweighted mean: shares are divided by the pixel's norm, times the least one so that they stay below 1.  In sum(w
+ * v) / sum(w N) the norm then cancels. */
+static void unweigh(double *cum, struct azint_window *window, const struct build *b, float norm)
+{
+    size_t cells = azint_cells(*window);
+
+    if (cells < 2 && !window->is_part)
+        cum[0] = 1;
+    for (size_t k = 0; k < cells; k++)
+        cum[k] *= b->least_norm / norm;
+    window->is_part = 1;
+}
+
 static void write_row(struct worker *w, size_t i)
 {
     struct build *b = w->b;
@@ -465,6 +484,8 @@ static void write_row(struct worker *w, size_t i)
             p = hcy__azint_put_no_run(p);
         for (unsigned k = 0; k < n; k++) {
             shares(w->cum, &parts[k].p, b, parts[k].window);
+            if (b->unweighted)
+                unweigh(w->cum, &parts[k].window, b, b->norms[at + j]);
             p = hcy__azint_put_runs(p, parts[k].window, b->grid.n_bins, w->cum, k + 1 < n);
         }
         /* The norms' sums are of the weights as written, in fixed point, and not of the shares. */

@@ -8,6 +8,7 @@
 #include <halcyon/backend.h>
 #include <halcyon/device.h>
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,8 +50,8 @@ static const struct cli_option options[] = {
     { "variance", 0, CLI_TEXT, AT(variance), "FILE", "of each pixel, for --error-model variance", 0, 0, NULL },
     { "sigma-clip", 0, CLI_FLAG, AT(sigma_clip), NULL,
       "leave out pixels far from their bin's mean", 0, 0, NULL },
-    { "threshold", 0, CLI_REAL, AT(threshold), "T",
-      "standard deviations (5); 0: Chauvenet's criterion", 0, 1e300, NULL },
+    { "threshold", 0, CLI_TEXT, AT(threshold), "T",
+      "standard deviations (5), or LOW,HIGH; 0: Chauvenet's", 0, 0, NULL },
     { "max-iter", 0, CLI_INT, AT(max_iter), "N", "rounds of clipping, at most (5)", 0, 1000, NULL },
     { "percentile", 0, CLI_TEXT, AT(percentile), "P", "50: each bin's median; 25,75: the mean between both", 0, 0,
       NULL },
@@ -75,10 +76,11 @@ static const struct cli_option options[] = {
     { "no-file-flatfield", 0, CLI_FLAG, AT(no_file_flat), NULL,
       "nor its flatfield where the detector did not apply it", 0, 0, NULL },
     { "absorption", 0, CLI_TEXT, AT(absorption), "FILE", "the sensor's, likewise", 0, 0, NULL },
-    { "polarization", 0, CLI_REAL, AT(polarization), "F",
-      "correct for it: 1 horizontal, -1 vertical", -1, 1, NULL },
+    { "polarization", 0, CLI_TEXT, AT(polarization), "F",
+      "correct for it: 1 horizontal, -1 vertical; F,DEG: its\naxis is turned", 0, 0, NULL },
     { "no-solid-angle", 0, CLI_FLAG, AT(no_solid_angle), NULL,
       "do not correct for the solid angle", 0, 0, NULL },
+    { "unweighted", 0, CLI_FLAG, AT(unweighted), NULL, "the mean of corrected pixels: each counts as much", 0, 0, NULL },
     { "normalization", 0, CLI_REAL, AT(normalization), "X", "divide the curves by X (1)", 0, 0, NULL },
     { "monitor", 0, CLI_TEXT, AT(monitor), "PATH",
       "a number a frame, which divides it: /path in STACK, FILE", 0, 0,
@@ -136,7 +138,7 @@ const struct cli_group cli_integrate_groups[] = {
     { "Bins", "npt npt-azim unit split radial-range azimuth-range", "along-chi" },
     { "Masks and corrections", "mask polarization dark flat",
       "no-file-mask mask-from-frame no-sentinels dummy delta-dummy no-file-flatfield absorption no-solid-angle "
-      "normalization monitor" },
+      "unweighted normalization monitor" },
     { "Errors and outliers", "error-model sigma-clip", "variance threshold max-iter percentile" },
     { "Results", "output sum roi", "sums stats above sparse cutoff-pick noise average save-config json quiet" },
     { "The run", "devices follow",
@@ -153,14 +155,39 @@ const struct cli_command cli_integrate_command = {
     "Exit status: 0 if every frame was done, 1 if not, 2: the command line is wrong."
 };
 
+/* "A" or "A,B": how many finite numbers these are; 0: it is neither. */
+static int read_one_or_two(double x[2], const char *text)
+{
+    char *end;
+    const char *second = strchr(text, ',');
+    x[0] = strtod(text, &end);
+    if (end == text || (*end && end != second) || !isfinite(x[0]))
+        return 0;
+    if (!second)
+        return 1;
+    x[1] = strtod(second + 1, &end);
+    return end != second + 1 && !*end && isfinite(x[1]) ? 2 : 0;
+}
+
 /* "P" or "P,Q", from 0 to 100, P <= Q: 1 if it is that. */
 static int read_percentiles(double p[2], const char *text)
 {
-    char *end;
-    p[0] = p[1] = strtod(text, &end);
-    if (*end == ',')
-        p[1] = strtod(end + 1, &end);
-    return end != text && !*end && p[0] >= 0 && p[0] <= p[1] && p[1] <= 100;
+    int n = read_one_or_two(p, text);
+    if (n == 1)
+        p[1] = p[0];
+    return n && p[0] >= 0 && p[0] <= p[1] && p[1] <= 100;
+}
+
+static int is_threshold(const char *text)
+{
+    double x[2] = { 0, 0 };
+    return read_one_or_two(x, text) && x[0] >= 0 && x[1] >= 0;
+}
+
+static int is_polarization(const char *text)
+{
+    double x[2];
+    return read_one_or_two(x, text) && x[0] >= -1 && x[0] <= 1;
 }
 
 /* Bins of a curve in radius or along chi, or of an image. */
@@ -192,8 +219,12 @@ static void choose_filter(hcy_azint_options *o, const struct integrate_values *v
         o->error_model = v->errors;
     else if (v->sigma_clip && o->error_model == HCY_ERRORS_NONE)
         o->error_model = HCY_ERRORS_AZIMUTHAL;
-    if (v->threshold.given)
-        o->threshold = v->threshold.value;
+    if (v->threshold) {
+        double t[2] = { o->threshold, -1 };
+        (void)read_one_or_two(t, v->threshold);
+        o->threshold = t[0];
+        o->threshold_above = t[1];
+    }
     if (v->max_iter.given)
         o->max_iter = (uint32_t)v->max_iter.value;
     if (v->percentile)
@@ -228,11 +259,14 @@ void integrate_options(hcy_azint_options *o, const struct integrate_values *v)
         o->delta_dummy = v->delta_dummy.value;
     o->sentinels = v->no_sentinels || o->use_dummy ? HCY_SENTINELS_OFF : HCY_SENTINELS_ALWAYS;
     o->solid_angle &= !v->no_solid_angle;
-    if (v->polarization.given) {
+    o->unweighted |= v->unweighted;
+    if (v->polarization) {
+        /* The offset of the configuration belongs to its own factor. */
+        double factor[2] = { 0, 0 };
+        (void)read_one_or_two(factor, v->polarization);
         o->use_polarization = 1;
-        o->polarization = v->polarization.value;
-        /* The command line has no offset, and that of the configuration belongs to its own factor. */
-        o->polarization_offset = 0;
+        o->polarization = factor[0];
+        o->polarization_offset = factor[1] * acos(-1) / 180;
     }
     if (v->normalization.given)
         o->normalization = v->normalization.value;
@@ -333,8 +367,11 @@ static int check_values(const struct integrate_values *v, const char *stack)
         { v->errors > 0 && v->errors != HCY_ERRORS_VARIANCE && v->variance,
           "--variance is for --error-model variance" },
         { v->sigma_clip && v->errors == HCY_ERRORS_NONE, "--sigma-clip needs errors: leave --error-model none" },
-        { (v->threshold.given || v->max_iter.given) && o.filter != HCY_FILTER_SIGMA_CLIP,
+        { (v->threshold || v->max_iter.given) && o.filter != HCY_FILTER_SIGMA_CLIP,
           "--threshold and --max-iter are for --sigma-clip" },
+        { v->threshold && !is_threshold(v->threshold), "--threshold takes T or LOW,HIGH, 0 or more" },
+        { v->polarization && !is_polarization(v->polarization),
+          "--polarization takes F from -1 to 1, or F,DEG with the angle of its axis" },
         { v->sigma_clip && v->percentile, "--sigma-clip and --percentile are one or the other" },
         { v->percentile && !read_percentiles(percentile, v->percentile),
           "--percentile takes P or P,Q with P <= Q, from 0 to 100" },

@@ -377,14 +377,21 @@ static int read_clipping(const struct reading *r)
     o->filter = HCY_FILTER_SIGMA_CLIP;
     if (o->error_model == HCY_ERRORS_NONE)
         o->error_model = HCY_ERRORS_AZIMUTHAL; /* as pyFAI's sigma_clip has it */
-    if (threshold && !json_is_number(threshold) && !json_is_null(threshold))
-        return refuse_value(r, "thres", "a number");
+    /* pyFAI's older clipping takes two, below and above the mean. */
+    size_t n = json_array_size(threshold);
+    json_t *above = n ? json_array_get(threshold, n - 1) : NULL;
+    threshold = n ? json_array_get(threshold, 0) : threshold;
+    if ((threshold && !json_is_number(threshold) && !json_is_null(threshold)) || (above && !json_is_number(above)) ||
+        n > 2)
+        return refuse_value(r, "thres", "a number, or two");
     /* Bounded before the conversion, whose result would otherwise not be defined. */
     if (rounds &&
         (!json_is_number(rounds) || !(json_number_value(rounds) >= 0 && json_number_value(rounds) < 1e9)))
         return refuse_value(r, "max_iter", "a number of rounds");
     if (threshold)
         o->threshold = json_number_value(threshold); /* null: Chauvenet's criterion alone */
+    if (n > 1)
+        o->threshold_above = json_number_value(above);
     if (rounds)
         o->max_iter = (uint32_t)json_number_value(rounds);
     return check_extra(r, known);
@@ -476,6 +483,10 @@ static int read_config_options(const struct reading *r)
     if (!st && solid && !json_is_boolean(solid))
         st = refuse_value(r, "correct_solid_angle", "true or false");
     o->solid_angle = !json_is_false(solid);
+    json_t *weighted = get_value(r, "weighted_average"); /* our own key */
+    if (!st && weighted && !json_is_boolean(weighted))
+        st = refuse_value(r, "weighted_average", "true or false");
+    o->unweighted = json_is_false(weighted);
     return st;
 }
 

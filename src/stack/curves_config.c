@@ -85,7 +85,10 @@ static void put_method(FILE *out, const hcy_azint_options *o)
     put_json_text(out, "integrator_method", method);
     fputs("  \"extra_options\": {", out);
     if (o->filter == HCY_FILTER_SIGMA_CLIP)
-        fprintf(out, "\"thres\": %.17g, \"max_iter\": %u", o->threshold, o->max_iter);
+        fprintf(out, o->threshold_above < 0 ? "\"thres\": %.17g" : "\"thres\": [%.17g, %.17g]", o->threshold,
+                o->threshold_above);
+    if (o->filter == HCY_FILTER_SIGMA_CLIP)
+        fprintf(out, ", \"max_iter\": %u", o->max_iter);
     if (o->filter == HCY_FILTER_PERCENTILE)
         fprintf(out, "\"percentile\": [%.17g, %.17g]", o->percentile[0], o->percentile[1]);
     fputs("},\n", out);
@@ -113,6 +116,9 @@ static int put_config(FILE *out, const hcy__curves_head *head)
     put_json_number(out, "val_dummy", o->dummy, o->use_dummy);
     put_json_number(out, "delta_dummy", o->delta_dummy, o->use_dummy);
     fprintf(out, "  \"correct_solid_angle\": %s,\n", o->solid_angle ? "true" : "false");
+    /* pyFAI has it as a property of its method, which its configurations leave out. */
+    if (o->unweighted)
+        fputs("  \"weighted_average\": false,\n", out);
     put_json_text(out, "dark_current", head->files[HCY__CONFIG_DARK]);
     put_json_text(out, "flat_field", head->files[HCY__CONFIG_FLAT]);
     put_json_text(out, "mask_file", head->files[HCY__CONFIG_MASK]);

@@ -178,11 +178,17 @@ typedef struct hcy_azint_options {
     double saturation; /* integer pixels above it are masked, frame by frame; 0: none are for this */
     int use_underload;
     double underload; /* with it integer pixels below it are masked, frame by frame */
+    /* The mean of the pixels' corrected values, each of which counts by its share in the bin alone, as pyFAI's
+     * `method.unweighted`; without filters and azimuthal errors.  Sums and norms are those of weights that have the
+     * pixel's norm divided out: both have the least norm as a common factor. */
+    int unweighted;
+    double threshold_above; /* clipping of pixels above the mean, by which `threshold` is for those below; negative: one
+                               for both */
 } hcy_azint_options;
 #define HCY_AZINT_OPTIONS_INIT                                                                              \
     { sizeof(hcy_azint_options), 1000, "q_nm^-1", HCY_SPLIT_BBOX, HCY_ERRORS_NONE, { 0, 0 }, { 0, 0 }, NULL, \
       0, 0, 1, HCY_SENTINELS_AUTO, 0, 0, 0, 1, 0, 0, 0, 1.0, 0, NULL, NULL, NULL, NULL, 0, NULL, \
-      HCY_FILTER_NONE, 5.0, 5, { 50, 50 }, 0, 0, 0 }
+      HCY_FILTER_NONE, 5.0, 5, { 50, 50 }, 0, 0, 0, 0, -1 }
 
 typedef struct hcy_azint_plan hcy_azint_plan;
 
