@@ -160,8 +160,10 @@ static int set_azimuth_bins(struct build *b)
             grid->chi_min = b->workers[k].chi_min < grid->chi_min ? b->workers[k].chi_min : grid->chi_min;
             grid->chi_max = b->workers[k].chi_max > grid->chi_max ? b->workers[k].chi_max : grid->chi_max;
         }
-        grid->chi_min = grid->chi_min < -pi ? -pi : grid->chi_min;
-        grid->chi_max = grid->chi_max > pi ? pi : grid->chi_max;
+        if (!grid->is_straight) {
+            grid->chi_min = grid->chi_min < -pi ? -pi : grid->chi_min;
+            grid->chi_max = grid->chi_max > pi ? pi : grid->chi_max;
+        }
     }
     grid->chi_end = above(grid->chi_max);
     grid->chi_delta = (grid->chi_end - grid->chi_min) / (double)grid->n_azim;

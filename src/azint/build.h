@@ -11,7 +11,7 @@ struct worker;
 struct build {
     /* In: what to build. */
     struct azint_geometry g;
-    struct azint_scale scale;
+    struct azint_scale scale, azimuth; /* the second where the grid is straight */
     struct azint_grid grid; /* n_bins, n_azim and the azimuthal range; the rest comes out */
     size_t n_bins;          /* in all */
     int split;              /* HCY_SPLIT_* */

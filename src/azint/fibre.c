@@ -1,8 +1,8 @@
 /* fibre.c - units of fibres and of grazing incidence: scattering vectors and exit angles that are seen from the sample,
  * and not from the beam.  Pure functions.
  *
- * Signs are pyFAI's (2026.9), also where they differ between units: doc/geometry.md has the formulas.  A point is (x, y,
- * z) in the lab; `h` is its horizontal and `v` its vertical coordinate as the sample lies.
+ * Signs are pyFAI's (2026.9), also where they differ between units: doc/geometry.md has the formulas.  A point is
+ * (x, y, z) in the lab; `h` is its horizontal and `v` its vertical coordinate as the sample lies.
  */
 #include "azint_priv.h"
 

@@ -183,7 +183,7 @@ static void convert_wide(double *restrict to, const uint64_t *lo, const uint64_t
 
 int hcy__azint_set_norms(hcy_azint_plan *plan)
 {
-    const hcy_azint_bin_norm *norm = plan->bin_norms;
+    hcy_azint_bin_norm *norm = plan->bin_norms;
     const size_t step = sizeof *norm / sizeof *norm->norm, n = plan->head.n_bins;
 
     plan->full_norms = malloc(n * sizeof *plan->full_norms);
@@ -191,6 +191,9 @@ int hcy__azint_set_norms(hcy_azint_plan *plan)
         return hcy_fail(HCY_ENOMEM, "no memory for a plan of %zu bins", n);
     /* Converted once a plan: most frames lose no pixel and are divided by just these. */
     convert_wide(plan->full_norms, &norm->norm[0], &norm->norm[1], step, NORM, n);
+    /* Weights of an unweighted mean are no shares: what they were made of is in the norms. */
+    for (size_t i = 0; i < n && plan->least_norm > 0; i++)
+        norm[i].count = (uint64_t)(plan->full_norms[i] / plan->least_norm + 0.5);
     /* The largest count bounds every sum of a frame: see hcy_azint_plan_narrow(). */
     for (size_t i = 0; i < n; i++)
         plan->max_count = norm[i].count > plan->max_count ? norm[i].count : plan->max_count;

@@ -255,7 +255,7 @@ void hcy__azint_recentre(struct azint_pixel *p, double contour)
 int hcy__azint_in_azimuth(const struct azint_grid *grid, double lo, double hi)
 {
     /* The grid's range and a recentred pixel may be a whole turn apart. */
-    for (int turn = -1; turn <= 1; turn++) {
+    for (int turn = grid->is_straight ? 0 : -1; turn <= !grid->is_straight; turn++) {
         if (hi + turn * 2 * AZINT_PI >= grid->chi_min && lo + turn * 2 * AZINT_PI <= grid->chi_max)
             return 1;
     }

@@ -14,6 +14,9 @@ struct integrate_values {
     const char *poni, *output, *devices, *unit, *mask, *dataset, *channel, *detector;
     const char *percentile, *flat, *absorption, *dark, *variance, *plan_cache, *monitor, *config_file, *save_config,
         *shard;
+    struct cli_int sample_orientation;
+    struct cli_real incident_angle, tilt_angle;
+    char unit_names[2][40]; /* of `unit`, whole; "": no second one */
     struct cli_int npt, npt_azim, mask_frame, batch, sum, max_iter, orientation, processes, average;
     struct cli_real latency, device_timeout;
     const char *roi; /* regions, and: */

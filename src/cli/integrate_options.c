@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const integrate_splits[] = { "no", "bbox", "full", NULL }; /* in the order of enum hcy_azint_split */
+const char *const integrate_splits[] = { "no", "bbox", "full", "pseudo", NULL }; /* of enum hcy_azint_split */
 static const char *const errors[] = { "none",      "poisson", "variance", /* of enum hcy_azint_errors */
                                       "azimuthal", "hybrid",  NULL };
 static const char *const overflows[] = { "wait", "drop-oldest", NULL }; /* of enum hcy_pipeline_overflow */
@@ -42,8 +42,13 @@ static const struct cli_option options[] = {
       HCY_AZINT_MAX_BINS, NULL },
     { "along-chi", 0, CLI_FLAG, AT(along_chi), NULL, "the curve along the azimuth, not the radius", 0, 0, NULL },
     { "unit", 'u', CLI_TEXT, AT(unit), "UNIT",
-      "q_nm^-1, the default; q_A^-1, 2th_deg, r_mm, ...", 0, 0, NULL },
-    { "split", 0, CLI_CHOICE, AT(split), "HOW", "pixel splitting: no, bbox (default), full", 0, 0,
+      "q_nm^-1, the default; q_A^-1, 2th_deg, r_mm, ...;\nqip,qoop and others from the sample: both axes", 0, 0, NULL },
+    { "incident-angle", 0, CLI_REAL, AT(incident_angle), "DEG", "of the beam onto the sample, for qip,qoop and the like",
+      -360, 360, NULL },
+    { "tilt-angle", 0, CLI_REAL, AT(tilt_angle), "DEG", "of the sample about the beam", -360, 360, NULL },
+    { "sample-orientation", 0, CLI_INT, AT(sample_orientation), "N", "how it lies: 1 to 8, as EXIF has it (1)", 1, 8,
+      NULL },
+    { "split", 0, CLI_CHOICE, AT(split), "HOW", "pixel splitting: no, bbox (default), full, pseudo", 0, 0,
       integrate_splits },
     { "error-model", 0, CLI_CHOICE, AT(errors), "MODEL",
       "none (default); poisson, variance, azimuthal, hybrid", 0, 0, errors },
@@ -135,7 +140,8 @@ static const struct cli_option options[] = {
 const struct cli_group cli_integrate_groups[] = {
     { "Frames and their geometry", "poni config frames",
       "detector orientation flip dataset channel pedestal gain photon-energy" },
-    { "Bins", "npt npt-azim unit split radial-range azimuth-range", "along-chi" },
+    { "Bins", "npt npt-azim unit split radial-range azimuth-range",
+      "along-chi incident-angle tilt-angle sample-orientation" },
     { "Masks and corrections", "mask polarization dark flat",
       "no-file-mask mask-from-frame no-sentinels dummy delta-dummy no-file-flatfield absorption no-solid-angle "
       "unweighted normalization monitor" },
@@ -239,6 +245,25 @@ static void choose_range(double range[2], const struct cli_pair *pair)
     range[1] = pair->b;
 }
 
+/* Both axes, and how the sample lies; pixels are then not split unless that is asked for, as pyFAI has it. */
+static void choose_units(hcy_azint_options *o, const struct integrate_values *v)
+{
+    const double degree = acos(-1) / 180;
+    const hcy_azint_unit *unit = hcy_azint_unit_find(v->unit_names[0]);
+    if (v->unit) {
+        o->unit = v->unit_names[0];
+        o->azimuth_unit = *v->unit_names[1] ? v->unit_names[1] : NULL;
+    }
+    if (v->incident_angle.given)
+        o->incident_angle = v->incident_angle.value * degree;
+    if (v->tilt_angle.given)
+        o->tilt_angle = v->tilt_angle.value * degree;
+    if (v->sample_orientation.given)
+        o->sample_orientation = (int)v->sample_orientation.value;
+    if (unit && unit->needs_sample && v->split == NOT_GIVEN)
+        o->split = HCY_SPLIT_NO;
+}
+
 void integrate_options(hcy_azint_options *o, const struct integrate_values *v)
 {
     /* The command line is laid over the configuration, and only what was given changes it. */
@@ -247,8 +272,7 @@ void integrate_options(hcy_azint_options *o, const struct integrate_values *v)
     choose_filter(o, v);
     choose_range(o->radial_range, &v->radial);
     choose_range(o->azimuth_range, &v->azimuth);
-    if (v->unit)
-        o->unit = v->unit;
+    choose_units(o, v);
     /* A dummy of the command line replaces the configuration's as a whole, its tolerance too. */
     if (v->dummy.given || v->no_sentinels) {
         o->use_dummy = v->dummy.given;
@@ -285,19 +309,41 @@ int integrate_geometry(hcy_poni *poni, const struct integrate_values *v)
     return 0;
 }
 
-/* Units are known before any file is: a wrong one is told with those there are. */
-static int check_unit(const char *unit)
+/* A unit's whole name: qip is qip_nm^-1, chigi chigi_deg.  NULL: there is none. */
+static const hcy_azint_unit *find_unit_in_short(const char *name)
 {
-    char those[1024] = "";
+    static const char *const ends[] = { "", "_nm^-1", "_deg" };
+    const hcy_azint_unit *unit = NULL;
+    char whole[64];
+    for (size_t i = 0; i < 3 && !unit; i++) {
+        snprintf(whole, sizeof whole, "%s%s", name, ends[i]);
+        unit = hcy_azint_unit_find(whole);
+    }
+    return unit;
+}
+
+/* Units are known before any file is: a wrong one is told with those there are. */
+static int read_units(struct integrate_values *v)
+{
+    char those[1024] = "", word[64];
     size_t n, used = 0;
     const hcy_azint_unit *units = hcy_azint_unit_list(&n);
-    for (size_t i = 0; i < n; i++) {
-        if (!unit || !strcmp(unit, units[i].name))
-            return CLI_OK;
-        if (used < sizeof those)
-            used += (size_t)snprintf(those + used, sizeof those - used, "%s%s", used ? ", " : "", units[i].name);
+    const char *at = v->unit;
+    for (int i = 0; at && i < 2; i++) {
+        size_t length = strcspn(at, ",");
+        snprintf(word, sizeof word, "%.*s", (int)(length < sizeof word ? length : sizeof word - 1), at);
+        const hcy_azint_unit *unit = find_unit_in_short(word);
+        /* Azimuth about the beam is never the first axis. */
+        if (!unit || (!i && !strcmp(unit->name, "chi_deg")) || (i && at[length]))
+            break;
+        snprintf(v->unit_names[i], sizeof v->unit_names[i], "%s", unit->name);
+        at = at[length] ? at + length + 1 : NULL;
     }
-    cli_error("--unit '%s' is not valid: it takes one of %s; see `halcyon integrate --help`", unit, those);
+    if (!at)
+        return CLI_OK;
+    for (size_t i = 0; i < n && used < sizeof those; i++)
+        used += (size_t)snprintf(those + used, sizeof those - used, "%s%s", used ? ", " : "", units[i].name);
+    cli_error("--unit '%s' is not valid: it takes one of %s; see `halcyon integrate --help`", v->unit, those);
     return CLI_USAGE;
 }
 
@@ -403,7 +449,7 @@ static int check_values(const struct integrate_values *v, const char *stack)
             cli_error("%s; see `halcyon integrate --help`", rules[i].what);
             return CLI_USAGE;
         }
-    return check_unit(v->unit);
+    return CLI_OK;
 }
 
 /* Regions are known before any file is, too. */
@@ -488,6 +534,8 @@ int integrate_parse(struct integrate_values *values, int argc, char **argv, int 
     *status = read_config(values);
     if (!*status && values->layout != NOT_GIVEN)
         *status = integrate_layout(values);
+    if (!*status)
+        *status = read_units(values);
     if (!*status)
         *status = check_values(values, words[0]);
     if (!*status)
