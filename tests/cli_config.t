@@ -55,7 +55,7 @@ check '... they are' cmp c.json again.json
 # Every option overrides what the file says.
 for o in '-n 17' '-u q_nm^-1' '--split no' '--error-model none' '--radial-range 0.5,2' '--azimuth-range 0,50' \
     '--polarization -1' '--polarization 0.9' '--normalization 7' '--dummy 100' '--delta-dummy 9' '--mask mask2.npy' '--flat i.npy' \
-    '--dark flat.npy' '--no-sentinels'; do
+    '--dark flat.npy' --unweighted '--no-sentinels'; do
     check "-j and $o" integrate -j c.json $o -o over.dat
     check '... is another curve' differ want.dat over.dat
     case $o in
@@ -76,6 +76,9 @@ check '... saved' integrate -j chi.json -o chi2.dat
 check '... the same' same chi.dat chi2.dat
 check '... with other bins' integrate -j chi.json -n 11 -o chi3.dat
 check '... so many' equals "`rows chi3.dat | wc -l | tr -d ' '`" 11
+check 'an unweighted mean, saved' integrate -j c.json --unweighted -o flat.dat --save-config even.json
+check '... read' integrate -j even.json -o flat2.dat
+check '... the same' same flat.dat flat2.dat
 check 'sigma clipping, saved' integrate -p g.poni --sigma-clip --threshold 1.5,2 -n 9 -o clip.dat --save-config clip.json
 check '... read' integrate -j clip.json -o clip2.dat
 check '... the same' same clip.dat clip2.dat

@@ -152,8 +152,8 @@ static int describe_page(uint64_t *height, uint64_t *width, const hcy__pixel **p
     return 0;
 }
 
-/* Goes to the page behind `page`, counted from 0; *more 0: there is none.  libtiff ends at a damaged page as at the last
- * one, so it is asked before. */
+/* Goes to the page behind `page`, counted from 0; *more 0: there is none.  libtiff ends at a damaged page as at the
+ * last one, so it is asked before. */
 static int next_page(int *more, TIFF *tiff, const struct tiff_file *file, uint64_t page)
 {
     char what[128];

@@ -148,6 +148,14 @@ for k, units in enumerate(FIBRES):
     report(f"{units[0]}, {units[1]}: orientation {k % 8 + 1}", apart[1] <= 2 and apart[2], apart)
     report("... turned otherwise", fibre(units, (23, 19), (0, 0, (k + 3) % 8 + 1))[1] <= 2)
 LIE = (0.4, 1.5, 2)
+for name in ("axes.edf", "axes.h5"):
+    try:
+        halcyon(*sample_options(("qoop_A^-1", "chigi_deg"), *LIE), "-n", "5", "--npt-azim", "4", "-o", name)
+    except RuntimeError as without:
+        report(f"{name} # SKIP {without}", True)
+        continue
+    said = subprocess.run([sys.argv[1], "info", name], capture_output=True, text=True).stdout
+    report(f"{name} says both axes", "5 bins of qoop_A^-1" in said and "4 bins of chigi_deg" in said, said)
 apart = fibre(FIBRES[0], (20, 15), LIE, ranges=((-12, 20), (-5, 14)))
 report("ranges on both axes", apart[1] <= 2 and apart[2], apart)
 apart = fibre(FIBRES[9], (20, 15), LIE, ranges=((5, 24), (-100, 80)))
