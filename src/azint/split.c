@@ -14,12 +14,12 @@ struct azint_span hcy__azint_span_interval(struct azint_interval *x, size_t n_bi
     struct azint_span none = { 0, 0 }, span;
     double end = (double)n_bins;
 
-    /* A point on the lower edge is in; an interval that ends there has nothing in. */
-    if (!(x->hi > 0 || x->lo >= 0) || !(x->lo < end) || !isfinite(x->hi - x->lo))
-        return none;
     /* What lies beyond an end that is open counts in the bin at that end. */
     x->from = x->lo > 0 || open_low ? x->lo : 0;
     x->to = x->hi < end || open_high ? x->hi : end;
+    /* A point on the lower edge is in; an interval that ends there has nothing in. */
+    if (!(x->hi > 0 || x->lo >= 0) || !(x->lo < end) || !isfinite(x->hi - x->lo))
+        return none;
     span.first = x->lo > 0 ? (uint32_t)x->lo : 0;
     /* The upper edge belongs to the bin above it, which is how conversion to an integer has it. */
     span.n = (uint32_t)(x->hi < end ? (size_t)x->hi : n_bins - 1) - span.first + 1;
