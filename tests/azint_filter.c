@@ -175,11 +175,12 @@ static void clip(struct oracle *o)
         if (!(n > 0))
             return;
         long double cut = sqrtl(2 * logl((n > 3 ? n : 3) / sqrtl(2 * acosl(-1))));
-        long double half = (cut > o->filter->threshold ? cut : o->filter->threshold) * deviation;
+        long double half[2], digits = fabsl(mean) / 4194304;
 
-        half += fabsl(mean) / 4194304;
+        for (int side = 0; side < 2; side++)
+            half[side] = (cut > o->filter->threshold[side] ? cut : o->filter->threshold[side]) * deviation + digits;
         for (size_t i = 0; i < o->n; i++) {
-            int out = o->entries[i].in && (o->entries[i].key < mean - half || o->entries[i].key > mean + half);
+            int out = o->entries[i].in && (o->entries[i].key < mean - half[0] || o->entries[i].key > mean + half[1]);
 
             o->entries[i].in &= !out;
             gone += (size_t)out;
@@ -364,7 +365,8 @@ static uint64_t *run_kernel(hcy_device *dev, const hcy_span *spans, const hcy_az
 /* Filters by name, with the flags of the error models. */
 static hcy_azint_filter make_filter(uint32_t kind, uint32_t flags, double threshold, double from, double to)
 {
-    hcy_azint_filter f = { .kind = kind, .flags = flags, .max_iter = 4, .threshold = threshold };
+    /* Above the mean the limit is another one, so that no device takes one side's for the other's. */
+    hcy_azint_filter f = { .kind = kind, .flags = flags, .max_iter = 4, .threshold = { threshold, threshold * 1.25 } };
 
     f.quantile[0] = (uint64_t)(from / 100 * 4294967296.0);
     f.quantile[1] = (uint64_t)(to / 100 * 4294967296.0);

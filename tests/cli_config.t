@@ -32,7 +32,7 @@ Wavelength: 1e-10
 P
 
 options='-n 30 -u 2th_deg --split full --error-model poisson --radial-range 0.3,2.5 --azimuth-range -100,100
-    --polarization 0.9 --no-solid-angle --normalization 3 --dummy 60 --delta-dummy 2 --mask mask.npy --flat flat.npy
+    --polarization 0.9,17 --no-solid-angle --normalization 3 --dummy 60 --delta-dummy 2 --mask mask.npy --flat flat.npy
     --dark mask.npy'
 check 'a run with many options, saved' integrate -p g.poni $options -o want.dat --save-config c.json
 check '... is JSON' sh -c "'$json' <c.json"
@@ -54,8 +54,8 @@ check '-j and --save-config: the same again' integrate -j c.json --save-config a
 check '... they are' cmp c.json again.json
 # Every option overrides what the file says.
 for o in '-n 17' '-u q_nm^-1' '--split no' '--error-model none' '--radial-range 0.5,2' '--azimuth-range 0,50' \
-    '--polarization -1' '--normalization 7' '--dummy 100' '--delta-dummy 9' '--mask mask2.npy' '--flat i.npy' \
-    '--dark flat.npy' '--no-sentinels'; do
+    '--polarization -1' '--polarization 0.9' '--normalization 7' '--dummy 100' '--delta-dummy 9' '--mask mask2.npy' '--flat i.npy' \
+    '--dark flat.npy' --unweighted '--no-sentinels'; do
     check "-j and $o" integrate -j c.json $o -o over.dat
     check '... is another curve' differ want.dat over.dat
     case $o in
@@ -76,9 +76,13 @@ check '... saved' integrate -j chi.json -o chi2.dat
 check '... the same' same chi.dat chi2.dat
 check '... with other bins' integrate -j chi.json -n 11 -o chi3.dat
 check '... so many' equals "`rows chi3.dat | wc -l | tr -d ' '`" 11
-check 'sigma clipping, saved' integrate -p g.poni --sigma-clip --threshold 1.5 -n 9 -o clip.dat --save-config clip.json
+check 'an unweighted mean, saved' integrate -j c.json --unweighted -o flat.dat --save-config even.json
+check '... read' integrate -j even.json -o flat2.dat
+check '... the same' same flat.dat flat2.dat
+check 'sigma clipping, saved' integrate -p g.poni --sigma-clip --threshold 1.5,2 -n 9 -o clip.dat --save-config clip.json
 check '... read' integrate -j clip.json -o clip2.dat
 check '... the same' same clip.dat clip2.dat
+check '... two thresholds' grep -q '"thres": \[1.5, 2\]' clip.json
 check '... with another threshold' integrate -j clip.json --threshold 5 -o clip3.dat
 check '... another curve' differ clip.dat clip3.dat
 sed 's/"poni": {/"other": {/' c.json >nowhere.json

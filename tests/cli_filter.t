@@ -45,6 +45,8 @@ check '--sigma-clip --error-model hybrid' gives 10 $left --sigma-clip --error-mo
 check '--sigma-clip --error-model poisson' gives 10 $left --sigma-clip --error-model poisson
 check '--max-iter' gives $once $once_sigma --sigma-clip --max-iter 1
 check '--threshold' gives $mean $azimuthal --sigma-clip --threshold 100
+check '--threshold LOW,HIGH: none above' gives $mean $azimuthal --sigma-clip --threshold 0,100
+check '... none below' gives 10 0 --sigma-clip --threshold 100,0
 check '--threshold 0: Chauvenet' gives 10 0 --sigma-clip --threshold 0
 check '--percentile: the median' gives 10 - --percentile 50
 check '--percentile: the largest' gives 250 - --percentile 100
@@ -56,6 +58,9 @@ check '--split no by default' sh -c "'$halcyon' integrate i.npy -p p.poni -q -n 
     for f in a b c; do grep -v '^#' \$f.dat >\$f; done; cmp a b && ! cmp a c"
 check 'clipping without errors' wrong 'none' --sigma-clip --error-model none
 check '--threshold alone' wrong '--sigma-clip' --threshold 3
+for wrong in x -1 3,-1 3, 1,2,3 nan; do
+    check "--threshold $wrong" wrong '--threshold takes' --sigma-clip --threshold $wrong
+done
 check '--max-iter alone' wrong '--sigma-clip' --max-iter 3
 check 'both' wrong 'one or the other' --sigma-clip --percentile 50
 for wrong in 101 x 60,40 '5,' 10,20,30; do

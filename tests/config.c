@@ -105,7 +105,7 @@ static void same_options(const hcy_azint_options *a, const hcy_azint_options *b)
            a->polarization == b->polarization && a->polarization_offset == b->polarization_offset &&
            a->normalization == b->normalization,
        "corrections");
-    ok(a->threshold == b->threshold && a->max_iter == b->max_iter &&
+    ok(a->threshold == b->threshold && a->threshold_above == b->threshold_above && a->max_iter == b->max_iter &&
            !memcmp(a->percentile, b->percentile, sizeof a->percentile),
        "what filters need");
 }
@@ -132,6 +132,7 @@ static void test_round_trip(void)
         o.filter = k == 3 ? HCY_FILTER_PERCENTILE : k >= 4 ? HCY_FILTER_SIGMA_CLIP : HCY_FILTER_NONE;
         o.percentile[0] = k == 3 ? 25 : 50;
         o.threshold = k == 4 ? 3.5 : 5;
+        o.threshold_above = k == 5 ? 2.25 : -1;
         o.radial_range[0] = k ? 0.1 : 0;
         o.radial_range[1] = k & 1 ? 1.7 : k ? 0.4 : 0;
         o.azimuth_range[1] = k == 1 ? 90.1 : 0;
@@ -194,9 +195,9 @@ static void test_refused(void)
         { "\"nbpt_rad\": 2.5", "nbpt_rad", HCY_EFORMAT },
         { "\"nbpt_azim\": \"many\"", "nbpt_azim", HCY_EFORMAT },
         { "\"error_model\": \"bootstrap\"", "error_model", HCY_EUNSUPPORTED },
-        { "\"method\": [\"pseudo\", \"histogram\", \"cython\"]", "method", HCY_EUNSUPPORTED },
+        { "\"method\": [\"half\", \"histogram\", \"cython\"]", "method", HCY_EUNSUPPORTED },
         { "\"method\": 5", "method", HCY_EFORMAT },
-        { "\"integrator_class\": \"FiberIntegrator\"", "integrator_class", HCY_EUNSUPPORTED },
+        { "\"integrator_class\": \"OtherIntegrator\"", "integrator_class", HCY_EUNSUPPORTED },
         { "\"integrator_method\": \"separate\"", "integrator_method", HCY_EUNSUPPORTED },
         { "\"extra_options\": {\"metadata\": 1}", "metadata", HCY_EUNSUPPORTED },
         { "\"extra_options\": []", "extra_options", HCY_EFORMAT },

@@ -170,7 +170,7 @@ if bash=$(command -v bash); then
     echo auto,cpu > "$dir/code"
     same "... in a list too" "$dir/code" "$dir/page"
     complete_ integrate --split "" > "$dir/page"
-    printf '%s\n' no bbox full > "$dir/code"
+    printf '%s\n' no bbox full pseudo > "$dir/code"
     same "completion offers values" "$dir/code" "$dir/page"
     complete_ integrate -u 2th > "$dir/page"
     printf '%s\n' 2th_deg 2th_rad > "$dir/code"
@@ -192,7 +192,7 @@ fi
 # zsh and fish: the same lists.
 "$HALCYON" integrate --help-all | grep -oE '^ +(-., )?--[a-z0-9-]+' | tr -d ', ' | sed 's/^\(-[a-zA-Z]\)--/\1\n--/' \
     > "$dir/options"
-printf '%s\n' no bbox full > "$dir/splits"
+printf '%s\n' no bbox full pseudo > "$dir/splits"
 if command -v zsh > "$dir/null"; then
     zsh_() { # WORDS...: what is offered for the last one
         HALCYON_COMPLETION_TEST=1 zsh -fc 'compadd() { while [[ $1 != -- ]]; do shift; done; shift; (( $# == 0 )) || print -l -- "$@" }

@@ -9,7 +9,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <hdf5.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -416,6 +419,43 @@ static void test_filter(void)
 }
 #endif
 
+/* --- A fork beside threads that hold locks --- */
+
+static atomic_bool forks_are_done;
+
+static void *set_isolation(void *arg)
+{
+    (void)arg;
+    while (!atomic_load(&forks_are_done))
+        isolate(0, 0);
+    return NULL;
+}
+
+/* A child that waits for a lock which a thread held that it has not got is ended by its alarm. */
+static void test_fork_beside_threads(void)
+{
+    enum { THREADS = 3, FORKS = 150 };
+    pthread_t threads[THREADS];
+    int hung = 0;
+    for (int i = 0; i < THREADS; i++)
+        if (pthread_create(&threads[i], NULL, set_isolation, NULL))
+            bail_out("no thread");
+    for (int i = 0; i < FORKS && !hung; i++) {
+        int status = -1;
+        pid_t child = fork();
+        if (!child) {
+            alarm(20);
+            isolate(0, 0);
+            _exit(0);
+        }
+        hung = waitpid(child, &status, 0) != child || status;
+    }
+    atomic_store(&forks_are_done, true);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    ok(!hung, "a child of fork finds no lock held by a thread that it has not got");
+}
+
 int main(void)
 {
     if (!getenv("HALCYON_H5_READER"))
@@ -424,6 +464,7 @@ int main(void)
     make_folder();
     make_deflated("a.h5", FRAMES, HEIGHT, WIDTH);
     isolate(0, 0);
+    test_fork_beside_threads();
     test_oldest_ends();
     test_threads();
     test_told();

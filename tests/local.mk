@@ -13,7 +13,7 @@ test_public = \
     tests/stack tests/stack_files tests/stack_grow tests/stack_h5 tests/stack_raw tests/stack_virtual \
     tests/stack_write tests/isolated tests/isolated_ends tests/stack_writer tests/shards tests/corrections \
     tests/pipes tests/results tests/config tests/h5plugin tests/bslz4_decode tests/azint_poni tests/azint_geometry \
-    tests/azint_plan tests/azint_curve tests/azint_reference tests/azint_arrays tests/azint_2d tests/azint_corners \
+    tests/azint_plan tests/azint_curve tests/azint_reference tests/azint_arrays tests/azint_2d tests/azint_fibre tests/azint_corners \
     tests/azint_filter tests/azint_regions tests/azint_large tests/pipeline_norm tests/pipeline_regions \
     tests/pipeline_sparse tests/simulate tests/calibrate tests/array_formats tests/simulate_mri \
     tests/nufft tests/nufft_kernels tests/nufft_plan tests/nufft_many tests/nufft_cli tests/nufft_finufft tests/nufft_wisdom \
@@ -32,7 +32,8 @@ test_scripts = tests/trace.t tests/numpy.t tests/headers.t tests/symbols.t tests
     tests/monitor.t tests/many.t tests/tutorials.t tests/merge.t tests/processes.t tests/regions.t tests/convert.t \
     tests/endings.t tests/outputs.t tests/raw.t tests/follow.t tests/live.t tests/detector.t tests/corrections.t \
     tests/isolate.t tests/nexus.t tests/install.t tests/calibrate_cli.t tests/sparse.t \
-    tests/peers.t tests/nufft_data.t tests/recon_cli.t tests/fftw_memory.t tests/fpga_model.t tests/hls_lint.t tests/hls_report.t \
+    tests/peers.t tests/sample.t tests/nufft_data.t tests/recon_cli.t tests/fftw_memory.t tests/fpga_model.t \
+    tests/hls_lint.t tests/hls_report.t \
     tests/xrt_curves.t
 
 cts_programs = tests/cts_device tests/cts_buffer tests/cts_queue tests/cts_kernel tests/cts_fft tests/cts_failure \
@@ -256,7 +257,8 @@ EXTRA_DIST += tests/run-test tests/configurations tests/cli.sh tests/soak.sh $(t
     tests/reference/h5plugin.py tests/reference/make_azint.py tests/reference/make_azint_2d.py \
     tests/reference/make_azint_arrays.py tests/reference/make_azint_corners.py \
     tests/reference/make_detectors.py tests/reference/make_azint_filter.py \
-    tests/reference/check_calibrants.py tests/reference/make_config.py tests/reference/pyfai_errors.py tests/reference/read_curves.py tests/reference/write_inputs.py
+    tests/reference/check_calibrants.py tests/reference/make_config.py tests/reference/pyfai_errors.py tests/reference/read_curves.py \
+    tests/reference/sample.py tests/reference/write_inputs.py
 CLEANFILES += $(cts_launchers) $(xrt_launchers)
 
 clean-local:

@@ -2,7 +2,9 @@
  * damaged ones have a name. */
 #include "stack_images.h"
 #include "stack_read.h"
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #ifdef HAVE_ZLIB
 #include <zlib.h>
 #endif
@@ -187,6 +189,47 @@ static void test_cbf(void)
 /* --- TIFF --- */
 
 #ifdef HAVE_TIFF
+/* Sets where the page behind the second one is, of a file with three; -1: in its middle, where the file then ends. */
+static void damage_chain(const char *path, long long to)
+{
+    unsigned char at[4];
+    uint16_t n;
+    uint32_t page = 4;
+    int fd = open(path, O_RDWR), bad = fd < 0;
+    for (int i = 0; i < 3 && !bad; i++) {
+        bad = pread(fd, at, 4, page) != 4;
+        memcpy(&page, at, 4); /* the file is little-endian, as all machines that the tests run on */
+        if (i == 2 && to < 0)
+            bad |= ftruncate(fd, page + 20) != 0;
+        bad |= pread(fd, &n, 2, page) != 2;
+        page += 2 + 12u * n;
+        if (i == 1 && to >= 0) {
+            memcpy(at, &(uint32_t){ (uint32_t)to }, 4);
+            bad |= pwrite(fd, at, 4, page) != 4;
+            break;
+        }
+    }
+    if (bad || close(fd))
+        bail_out("%s cannot be damaged", path);
+}
+
+/* libtiff ends at a damaged page as at the last one; the frames behind it would be missing without a word. */
+static void test_tiff_chain(void)
+{
+    const struct {
+        long long to;
+        const char *what;
+    } cases[] = { { 0x7ffffff0, "a page behind the end" }, { 4, "a page that is none" }, { -1, "half a page" } };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        make_tiff(in_folder("chain.tif"), &types[1], 3, 0, 0);
+        damage_chain(in_folder("chain.tif"), cases[i].to);
+        open_fails(in_folder("chain.tif"), NULL, HCY_ECORRUPT, "chain.tif|page 2", cases[i].what);
+    }
+    make_tiff(in_folder("chain.tif"), &types[1], 3, 0, 0);
+    damage_chain(in_folder("chain.tif"), 0);
+    reads(in_folder("chain.tif"), types[1].type, 2, "a chain that ends after two pages");
+}
+
 static void test_tiff(void)
 {
     char what[80];
@@ -311,6 +354,7 @@ int main(void)
     test_cbf();
 #ifdef HAVE_TIFF
     test_tiff();
+    test_tiff_chain();
 #else
     make_tiff(in_folder("a.tif"), &types[0], 1, 0, 0);
     open_fails(in_folder("a.tif"), NULL, HCY_EUNSUPPORTED, "a.tif|no libtiff", "TIFF without libtiff");

@@ -128,7 +128,7 @@ typedef struct hcy_azint_filter {
     uint32_t kind, flags;
     uint32_t max_iter; /* of clipping */
     uint32_t reserved;
-    double threshold;  /* pixels further from the mean than this many standard deviations go; Chauvenet's if larger */
+    double threshold[2]; /* pixels this many standard deviations below, above the mean go; Chauvenet's if larger */
     uint64_t quantile[2]; /* of 2^32: from and to */
     double log[HCY_AZINT_LOG_STEPS + 1]; /* ln(1 + i / LOG_STEPS) */
     double log_root;                     /* ln(sqrt(2 pi)) */

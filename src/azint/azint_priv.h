@@ -27,16 +27,32 @@ const hcy_detector *hcy__detector_generic(void);
 
 /* --- Units (unit.c) --- */
 
-/* A unit with the wavelength put in. */
+/* How the sample lies (fibre.c). */
+struct azint_sample {
+    double sin_incident, cos_incident, sin_tilt, cos_tilt;
+    int orientation; /* 1 to 8 */
+};
+void hcy__azint_sample_init(struct azint_sample *sample, double incident_angle, double tilt_angle, int orientation);
+
+/* A unit with the wavelength and the sample put in. */
+struct azint_scale;
+typedef void azint_unit_fn(double *out, const double *x, const double *y, const double *z, size_t n,
+                           const struct azint_scale *scale);
 struct azint_scale {
     const hcy_azint_unit *unit;
-    void (*eval)(double *out, const double *x, const double *y, const double *z, size_t n, double factor);
+    azint_unit_fn *eval;
     double factor;
+    struct azint_sample sample;
     double scale; /* of eval's values, to be in the unit */
     int may_be_negative;
     int is_component; /* of a vector: 0 along a line across the detector, and of either sign beside it */
+    int jumps;        /* from one sign to the other, within a pixel */
 };
+/* With a sample that lies as it comes. */
 int hcy__azint_scale_init(struct azint_scale *scale, const char *name, double wavelength);
+/* Of units that need the sample (fibre.c). */
+azint_unit_fn hcy__fibre_qx, hcy__fibre_qy, hcy__fibre_qz, hcy__fibre_qip, hcy__fibre_chi, hcy__fibre_scattering_up,
+    hcy__fibre_scattering_across, hcy__fibre_exit_up, hcy__fibre_exit_across;
 
 /* --- Geometry (geometry.c) --- */
 
@@ -59,6 +75,7 @@ struct azint_geometry {
     size_t period;
     double poni1, poni2;
     int is_flat;               /* no corner lies before or behind the others */
+    const struct azint_scale *azimuth; /* what chi of a row is in; NULL: radians about the beam */
 };
 #define AZINT_MOST_CORNERS 6 /* of a pixel */
 /* A row of points in the lab. */
@@ -102,6 +119,7 @@ struct azint_grid {
     int open;                  /* what an interval has below the first bin is that bin's: there is nothing else there */
     int check_chi;
     int is_sector;             /* two-dimensional: a range of less than a turn, so azimuth has an outside */
+    int is_straight;           /* the second axis is none that goes round */
     double chi_min, chi_max;   /* two-dimensional: where the bins begin, and what is still in them */
     size_t n_azim;             /* 0: one dimension */
     double chi_end, chi_delta; /* two-dimensional: where the bins end, their width */
@@ -206,6 +224,7 @@ struct hcy_azint_plan {
     hcy_azint_options options;
     hcy_poni poni;
     struct azint_scale scale;
+    struct azint_scale azimuth; /* where the unit needs the sample; else its unit and its scale alone count */
     double min, max; /* of the grid, in the unit */
     double azimuth_min, azimuth_max;
     hcy_azint_head head;
@@ -221,6 +240,7 @@ struct hcy_azint_plan {
     struct azint_bin_extra *extra; /* NULL without both */
     int filtered;                  /* frames go through azint_filter */
     double norm_scale;             /* of norms: a power of two, so that the largest is about 1 */
+    double least_norm;             /* what an unweighted mean's shares are times, by a pixel's; or 0 */
     int has_flat, has_absorption;
     char hash[33];
     struct azint_hash full_hash;

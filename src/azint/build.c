@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#define MOST_NORMS  1000.0               /* the largest norm by the least, in an unweighted mean */
 #define MUCH_MEMORY ((uint64_t)64 << 20) /* less is not asked about */
 
 static void *take_rows(void *arg)
@@ -92,6 +93,7 @@ static int make_workers(struct build *b)
         w->max = -INFINITY;
         w->chi_min = INFINITY;
         w->chi_max = -INFINITY;
+        w->least_norm = INFINITY;
         if (!(rc = hcy__azint_row_alloc(&w->upper, b->g.width)) &&
             !(rc = hcy__azint_row_alloc(&w->lower, b->g.width)))
             rc = hcy__azint_row_alloc(&w->centre, b->g.width);
@@ -158,8 +160,10 @@ static int set_azimuth_bins(struct build *b)
             grid->chi_min = b->workers[k].chi_min < grid->chi_min ? b->workers[k].chi_min : grid->chi_min;
             grid->chi_max = b->workers[k].chi_max > grid->chi_max ? b->workers[k].chi_max : grid->chi_max;
         }
-        grid->chi_min = grid->chi_min < -pi ? -pi : grid->chi_min;
-        grid->chi_max = grid->chi_max > pi ? pi : grid->chi_max;
+        if (!grid->is_straight) {
+            grid->chi_min = grid->chi_min < -pi ? -pi : grid->chi_min;
+            grid->chi_max = grid->chi_max > pi ? pi : grid->chi_max;
+        }
     }
     grid->chi_end = above(grid->chi_max);
     grid->chi_delta = (grid->chi_end - grid->chi_min) / (double)grid->n_azim;
@@ -306,6 +310,25 @@ static int allocate_runs(struct build *b)
     return 0;
 }
 
+/* What shares are divided by where the mean is unweighted. */
+static int find_norms(struct build *b)
+{
+    double least = INFINITY, most = 0;
+
+    for (size_t k = 0; k < b->n_workers; k++) {
+        least = b->workers[k].least_norm < least ? b->workers[k].least_norm : least;
+        most = b->workers[k].most_norm > most ? b->workers[k].most_norm : most;
+    }
+    b->least_norm = least;
+    /* Weights have 24 bits: 14 of them are left to the pixel with the largest norm. */
+    if (b->unweighted && most > MOST_NORMS * least)
+        return hcy_fail(HCY_ERANGE,
+                        "an unweighted mean of pixels whose corrections (flat field, solid angle, polarization) go from %g "
+                        "to %g: the ratio may be %g at most; mask the pixels with the least",
+                        least / b->gain, most / b->gain, MOST_NORMS);
+    return 0;
+}
+
 /* Adds a worker's bins to the plan's. */
 static void add_worker(struct build *b, const struct worker *w)
 {
@@ -341,6 +364,8 @@ int hcy__azint_build(struct build *b)
         drop_spans(b);
         rc = allocate_runs(b);
     }
+    if (!rc)
+        rc = find_norms(b);
     if (!rc) {
         pass_over_rows(b, PASS_WRITE);
         /* Sums are integers: they are the same in whatever order and from however many workers they

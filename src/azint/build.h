@@ -11,7 +11,7 @@ struct worker;
 struct build {
     /* In: what to build. */
     struct azint_geometry g;
-    struct azint_scale scale;
+    struct azint_scale scale, azimuth; /* the second where the grid is straight */
     struct azint_grid grid; /* n_bins, n_azim and the azimuthal range; the rest comes out */
     size_t n_bins;          /* in all */
     int split;              /* HCY_SPLIT_* */
@@ -27,9 +27,11 @@ struct build {
     double dark_scale, variance_scale;
     hcy_azint_bin_norm *bin_norms; /* [n_bins], zero */
     struct azint_bin_extra *extra; /* [n_bins], zero; NULL without dark and variance */
+    int unweighted; /* each pixel's value is divided by its norm, and counts as much as any other's */
     size_t n_workers;
     /* Out: the tables, to be freed by the caller, also after a failure. */
     double max; /* upper end of the last bin */
+    double least_norm; /* of pixels with weights */
     uint8_t *runs;
     size_t run_bytes;
     uint64_t n_weights;
@@ -59,6 +61,7 @@ struct worker {
     size_t lower_at;                       /* the row of corners in `lower`; SIZE_MAX: none yet */
     double *cum;                           /* [the most bins of a pixel] */
     double min, max, chi_min, chi_max;
+    double least_norm, most_norm; /* of pixels with weights */
     size_t most; /* bins of one pixel */
     uint64_t n_weights;
     hcy_azint_bin_norm *norms; /* [n_bins]; the first worker's are the plan's */

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FORMAT 2u
+#define FORMAT 3u
 #define ALIGN  64u
 #define N_SECTIONS 6
 
@@ -26,7 +26,7 @@ struct file_head {
     struct azint_hash key, hash;
     hcy_azint_head head;
     uint64_t n_masked, run_bytes;
-    double min, max, azimuth_min, azimuth_max;
+    double min, max, azimuth_min, azimuth_max, least_norm;
 };
 static const char magic[8] = "hcyplan";
 
@@ -93,6 +93,7 @@ static void set_head(struct file_head *h, const hcy_azint_plan *p, const struct 
     h->max = p->max;
     h->azimuth_min = p->azimuth_min;
     h->azimuth_max = p->azimuth_max;
+    h->least_norm = p->least_norm;
 }
 
 /* --- Reading --- */
@@ -120,6 +121,7 @@ static int head_fits(hcy_azint_plan *found, const struct file_head *h, const str
     found->max = h->max;
     found->azimuth_min = h->azimuth_min;
     found->azimuth_max = h->azimuth_max;
+    found->least_norm = h->least_norm;
     /* The file's own numbers decide how long it must be, so no section can lie beyond its end. */
     return place_sections(s, found) == h->size;
 }

@@ -109,9 +109,15 @@ static int check_filter(const hcy_azint_options *o)
     /* Comparisons are written so that NaN fails them. */
     if (o->filter == HCY_FILTER_SIGMA_CLIP && !(o->threshold >= 0 && isfinite(o->threshold)))
         return hcy_fail(HCY_EINVAL, "the threshold of clipping is %g: it has to be 0 or more", o->threshold);
+    if (o->filter == HCY_FILTER_SIGMA_CLIP && !isfinite(o->threshold_above))
+        return hcy_fail(HCY_EINVAL, "the threshold of clipping above the mean is %g: it has to be finite",
+                        o->threshold_above);
     if (o->filter == HCY_FILTER_PERCENTILE && !(p[0] >= 0 && p[0] <= p[1] && p[1] <= 100))
         return hcy_fail(HCY_EINVAL, "the percentiles are %g and %g: they have to be from 0 to 100, in order", p[0],
                         p[1]);
+    /* Filters count pixels by their weights, which are no pixels any more here. */
+    if (o->unweighted && (o->filter != HCY_FILTER_NONE || o->error_model == HCY_ERRORS_AZIMUTHAL))
+        return hcy_fail(HCY_EUNSUPPORTED, "an unweighted mean goes with no filter and no azimuthal errors");
     return 0;
 }
 
@@ -125,6 +131,8 @@ int hcy__azint_check_options(const hcy_azint_options *o, size_t height, size_t w
                     { "the azimuthal range", o->azimuth_range[1] },
                     { "the polarization factor", o->polarization },
                     { "the polarization's offset", o->polarization_offset },
+                    { "the incident angle", o->incident_angle },
+                    { "the tilt angle", o->tilt_angle },
                     { "the normalization factor", o->normalization } };
     int rc = 0;
 
@@ -141,7 +149,7 @@ int hcy__azint_check_options(const hcy_azint_options *o, size_t height, size_t w
         return hcy_fail(HCY_EINVAL, "npt_azim is %zu: with %zu bins in radius it can be %zu at most (a plan numbers %u bins)",
                         o->npt_azim, o->npt, HCY_AZINT_MAX_BINS / o->npt, HCY_AZINT_MAX_BINS);
     /* Then the choices by number: whoever adds one to the header extends these ranges. */
-    if (o->split < HCY_SPLIT_NO || o->split > HCY_SPLIT_FULL)
+    if (o->split < HCY_SPLIT_NO || o->split > HCY_SPLIT_PSEUDO)
         return hcy_fail(HCY_EINVAL, "split is %d, not one of HCY_SPLIT_*", o->split);
     if (o->error_model < HCY_ERRORS_NONE || o->error_model > HCY_ERRORS_HYBRID)
         return hcy_fail(HCY_EINVAL, "error_model is %d, not one of HCY_ERRORS_*", o->error_model);

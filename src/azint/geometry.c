@@ -176,11 +176,14 @@ void hcy__azint_row_free(struct azint_row *row)
     free(row->x);
 }
 
-static void eval(struct azint_row *row, const struct azint_scale *scale, size_t n, int want_chi)
+static void eval(struct azint_row *row, const struct azint_geometry *g, const struct azint_scale *scale, size_t n,
+                 int want_chi)
 {
     if (scale)
-        scale->eval(row->radial, row->x, row->y, row->z, n, scale->factor);
-    for (size_t i = 0; want_chi && i < n; i++)
+        scale->eval(row->radial, row->x, row->y, row->z, n, scale);
+    if (want_chi && g->azimuth)
+        g->azimuth->eval(row->chi, row->x, row->y, row->z, n, g->azimuth);
+    for (size_t i = 0; want_chi && !g->azimuth && i < n; i++)
         row->chi[i] = atan2(row->y[i], row->x[i]);
 }
 
@@ -196,7 +199,7 @@ void hcy__azint_row_eval(struct azint_row *row, const struct azint_geometry *g,
         row->x[i] = x0 + p2[i] * g->m[1][1];
         row->z[i] = z0 + p2[i] * g->m[2][1];
     }
-    eval(row, scale, n, want_chi);
+    eval(row, g, scale, n, want_chi);
 }
 
 /* Points (z, y, x) of the detector, as y, x and z of the row, in the lab. */
@@ -231,7 +234,7 @@ void hcy__azint_quads_eval(struct azint_row *row, const struct azint_geometry *g
         }
     }
     to_lab(row, g, g->own * g->width);
-    eval(row, scale, g->own * g->width, want_chi);
+    eval(row, g, scale, g->own * g->width, want_chi);
 }
 
 void hcy__azint_centres_eval(struct azint_row *row, const struct azint_geometry *g, const struct azint_scale *scale,
@@ -255,7 +258,7 @@ void hcy__azint_centres_eval(struct azint_row *row, const struct azint_geometry 
         row->x[j] = sum[2] / g->own;
     }
     to_lab(row, g, g->width);
-    eval(row, scale, g->width, want_chi);
+    eval(row, g, scale, g->width, want_chi);
 }
 
 double hcy__azint_incidence(const struct azint_row *centre, const struct azint_row *quads, size_t j)

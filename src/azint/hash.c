@@ -50,6 +50,16 @@ void hcy__azint_hash_inputs(struct azint_hash *h, const hcy_azint_plan *plan)
      * all others alone. */
     if (o->filter)
         hcy__azint_hash(h, filter, sizeof filter);
+    if (o->filter == HCY_FILTER_SIGMA_CLIP && o->threshold_above >= 0)
+        hcy__azint_hash(h, &o->threshold_above, sizeof o->threshold_above);
+    if (plan->scale.unit->needs_sample) {
+        const double sample[] = { o->incident_angle, o->tilt_angle, o->sample_orientation };
+
+        hcy__azint_hash(h, plan->azimuth.unit->name, strlen(plan->azimuth.unit->name));
+        hcy__azint_hash(h, sample, sizeof sample);
+    }
+    if (o->unweighted)
+        hcy__azint_hash(h, "unweighted", sizeof "unweighted");
     if (o->saturation > 0)
         hcy__azint_hash(h, &o->saturation, sizeof o->saturation);
     if (o->use_underload)

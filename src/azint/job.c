@@ -156,7 +156,8 @@ int hcy_azint_plan_filter(hcy_azint_filter *filter, const hcy_azint_plan *plan)
     filter->kind = (uint32_t)o->filter;
     /* A percentile is found in one go, and rounds of clipping would have no meaning for it. */
     filter->max_iter = o->filter == HCY_FILTER_SIGMA_CLIP ? o->max_iter : 0;
-    filter->threshold = o->threshold;
+    filter->threshold[0] = o->threshold;
+    filter->threshold[1] = o->threshold_above >= 0 ? o->threshold_above : o->threshold;
     if (o->error_model == HCY_ERRORS_AZIMUTHAL)
         filter->flags = HCY_AZINT_CLIP_DEVIATION | HCY_AZINT_WANT_DEVIATION;
     else if (o->error_model == HCY_ERRORS_HYBRID)

@@ -17,15 +17,32 @@ static void take_pixels(double *radial, double *chi, const struct azint_row *row
     }
 }
 
+static int map_scaled(double *radial, double *chi, const hcy_poni *p, size_t height, size_t width,
+                      const struct azint_scale *scale, size_t step)
+{
+    struct azint_geometry g;
+    struct azint_row row;
+    size_t columns = (width + step - 1) / step, at = 0;
+    int rc = hcy__azint_row_alloc(&row, width);
+
+    if (rc)
+        return rc;
+    rc = hcy__azint_geometry_init(&g, p, height, width);
+    for (size_t i = 0; !rc && i < height; i += step, at += columns) {
+        hcy__azint_centres_eval(&row, &g, scale, i, chi != NULL);
+        take_pixels(radial + at, chi ? chi + at : NULL, &row, scale, width, step);
+    }
+    hcy__azint_geometry_free(&g);
+    hcy__azint_row_free(&row);
+    return rc;
+}
+
 int hcy_azint_map(double *radial, double *chi, const hcy_poni *poni, size_t height, size_t width, const char *unit,
                   size_t step)
 {
     static const hcy_poni poni_init = HCY_PONI_INIT;
     hcy_poni p = poni_init;
-    struct azint_geometry g;
     struct azint_scale scale;
-    struct azint_row row;
-    size_t columns = step ? (width + step - 1) / step : 0, at = 0;
     int rc;
 
     if (!radial || !poni || !unit || !step)
@@ -33,16 +50,7 @@ int hcy_azint_map(double *radial, double *chi, const hcy_poni *poni, size_t heig
     if ((rc = hcy__sized_read(&p, sizeof p, poni, "hcy_poni")) || (rc = hcy__azint_resolve_poni(&p, height, width)) ||
         (rc = hcy__azint_scale_init(&scale, unit, p.wavelength)))
         return rc;
-    if ((rc = hcy__azint_row_alloc(&row, width)))
-        return rc;
-    rc = hcy__azint_geometry_init(&g, &p, height, width);
-    for (size_t i = 0; !rc && i < height; i += step, at += columns) {
-        hcy__azint_centres_eval(&row, &g, &scale, i, chi != NULL);
-        take_pixels(radial + at, chi ? chi + at : NULL, &row, &scale, width, step);
-    }
-    hcy__azint_geometry_free(&g);
-    hcy__azint_row_free(&row);
-    return rc;
+    return map_scaled(radial, chi, &p, height, width, &scale, step);
 }
 
 /* Whether the plan's pixels, in their order, have weight: `at` moves behind the runs of one. */
@@ -58,6 +66,8 @@ static int has_weight(size_t *at, const hcy_azint_plan *plan)
 
 int hcy_azint_radius(float *radius, const hcy_azint_plan *plan, const hcy_poni *poni)
 {
+    static const hcy_poni poni_init = HCY_PONI_INIT;
+    hcy_poni p = poni_init;
     double *all;
     size_t at = 0;
     int rc;
@@ -66,7 +76,9 @@ int hcy_azint_radius(float *radius, const hcy_azint_plan *plan, const hcy_poni *
         return hcy_fail(HCY_EINVAL, "hcy_azint_radius: radius, plan or poni is NULL");
     if (!(all = malloc(plan->head.n_pixels * sizeof *all)))
         return hcy_fail(HCY_ENOMEM, "no memory for the places of %zu pixels", (size_t)plan->head.n_pixels);
-    rc = hcy_azint_map(all, NULL, poni, plan->head.height, plan->head.width, plan->options.unit, 1);
+    if (!(rc = hcy__sized_read(&p, sizeof p, poni, "hcy_poni")) &&
+        !(rc = hcy__azint_resolve_poni(&p, plan->head.height, plan->head.width)))
+        rc = map_scaled(all, NULL, &p, plan->head.height, plan->head.width, &plan->scale, 1);
     for (size_t i = 0; !rc && i < plan->head.n_pixels; i++)
         radius[i] = has_weight(&at, plan) ? (float)all[i] : NAN;
     free(all);

@@ -41,6 +41,15 @@ static void set_azimuth_range(struct azint_grid *grid, const double degrees[2])
     grid->is_sector = grid->check_chi && grid->chi_max - grid->chi_min < 2 * AZINT_PI * (1 - 1e-12);
 }
 
+/* Of an axis that does not go round. */
+static void set_straight_range(struct azint_grid *grid, const double range[2], double scale)
+{
+    grid->is_straight = 1;
+    grid->check_chi = grid->is_sector = range[0] != range[1];
+    grid->chi_min = (range[0] < range[1] ? range[0] : range[1]) / scale;
+    grid->chi_max = (range[0] < range[1] ? range[1] : range[0]) / scale;
+}
+
 static size_t count_workers(const hcy_azint_options *o, size_t n_bins)
 {
     size_t n = o->threads ? o->threads : hcy_processors();
@@ -180,7 +189,7 @@ static void set_axis_centres(double *axis, size_t n, double min, double max, dou
 
 static void set_plan_axes(hcy_azint_plan *plan, const struct build *b)
 {
-    const double degrees = 180 / AZINT_PI;
+    const double degrees = plan->azimuth.scale;
 
     set_axis_centres(plan->radial, b->grid.n_bins, b->grid.min, b->max, b->grid.delta, plan->scale.scale);
     set_axis_centres(plan->azimuthal, b->grid.n_azim, b->grid.chi_min, b->grid.chi_end, b->grid.chi_delta, degrees);
@@ -202,7 +211,11 @@ static void set_build(struct build *b, const hcy_azint_plan *plan)
     b->grid.n_bins = o->npt;
     b->grid.n_azim = o->npt_azim;
     b->n_bins = plan->head.n_bins;
-    set_azimuth_range(&b->grid, o->azimuth_range);
+    b->azimuth = plan->azimuth;
+    if (plan->scale.unit->needs_sample)
+        set_straight_range(&b->grid, o->azimuth_range, plan->azimuth.scale);
+    else
+        set_azimuth_range(&b->grid, o->azimuth_range);
     b->has_range = r0 != r1;
     /* The ends may come in either order, as pyFAI takes them. */
     b->range[0] = r0 < r1 ? r0 : r1;
@@ -212,6 +225,8 @@ static void set_build(struct build *b, const hcy_azint_plan *plan)
     b->polarization = o->polarization;
     b->cos_offset = cos(2 * o->polarization_offset);
     b->sin_offset = sin(2 * o->polarization_offset);
+    b->unweighted = o->unweighted;
+    b->gain = 1;
     b->n_workers = count_workers(o, b->n_bins);
 }
 
@@ -237,6 +252,7 @@ static int make_tables(hcy_azint_plan *plan, struct build *b)
 {
     int rc = hcy__azint_geometry_init(&b->g, &plan->poni, plan->head.height, plan->head.width);
 
+    b->g.azimuth = b->grid.is_straight ? &b->azimuth : NULL;
     if (!rc) {
         hcy__azint_hash_inputs(&b->hash, plan);
         rc = hcy__azint_build(b);
@@ -248,6 +264,7 @@ static int make_tables(hcy_azint_plan *plan, struct build *b)
     plan->norms = b->norms;
     plan->head.n_weights = b->n_weights;
     plan->head.hash = b->hash.a;
+    plan->least_norm = b->unweighted ? b->least_norm : 0;
     plan->full_hash = b->hash;
     if (!rc)
         set_plan_axes(plan, b);
@@ -285,6 +302,41 @@ static int build_plan(hcy_azint_plan *plan, const hcy_azint_options *user)
 
 /* --- The interface --- */
 
+/* The units of both axes. */
+static int set_axes(hcy_azint_plan *plan)
+{
+    hcy_azint_options *o = &plan->options;
+    struct azint_scale *const axes[] = { &plan->scale, &plan->azimuth };
+    int rc = hcy__azint_scale_init(&plan->scale, o->unit, plan->poni.wavelength);
+
+    if (rc)
+        return rc;
+    if (!plan->scale.unit->needs_sample) {
+        plan->azimuth.unit = hcy_azint_unit_find("chi_deg");
+        plan->azimuth.scale = 180 / AZINT_PI;
+        if (o->azimuth_unit && hcy_azint_unit_find(o->azimuth_unit) != plan->azimuth.unit)
+            return hcy_fail(HCY_EINVAL, "the unit %s goes with azimuth in degrees (chi_deg), not with %s", o->unit,
+                            o->azimuth_unit);
+        o->azimuth_unit = NULL;
+        return 0;
+    }
+    if ((rc = hcy__azint_scale_init(&plan->azimuth, o->azimuth_unit ? o->azimuth_unit : "qoop_nm^-1",
+                                    plan->poni.wavelength)))
+        return rc;
+    o->azimuth_unit = plan->azimuth.unit->name;
+    if (!plan->azimuth.unit->needs_sample)
+        return hcy_fail(HCY_EINVAL, "the unit %s is seen from the sample, so the other axis has to be, too: not %s", o->unit,
+                        o->azimuth_unit);
+    if (o->sample_orientation < 1 || o->sample_orientation > 8)
+        return hcy_fail(HCY_EINVAL, "the sample's orientation is %d: it has to be from 1 to 8", o->sample_orientation);
+    if (o->split != HCY_SPLIT_NO && o->split != HCY_SPLIT_BBOX)
+        return hcy_fail(HCY_EUNSUPPORTED, "units that are seen from the sample (%s) leave holes that outlines of pixels would "
+                        "cover: no splitting, or bbox", o->unit);
+    for (int i = 0; i < 2; i++)
+        hcy__azint_sample_init(&axes[i]->sample, o->incident_angle, o->tilt_angle, o->sample_orientation);
+    return 0;
+}
+
 static int fill_plan(hcy_azint_plan *plan, const hcy_poni *poni, size_t height, size_t width,
                      const hcy_azint_options *options)
 {
@@ -310,7 +362,7 @@ static int fill_plan(hcy_azint_plan *plan, const hcy_poni *poni, size_t height, 
         plan->options.unit = options_init.unit;
     if ((rc = hcy__azint_check_options(&plan->options, height, width)) ||
         (rc = hcy__azint_resolve_poni(&plan->poni, height, width)) ||
-        (rc = hcy__azint_scale_init(&plan->scale, plan->options.unit, plan->poni.wavelength)))
+        (rc = set_axes(plan)))
         return rc;
     /* Across 0 of such a unit a pixel's contour crosses itself, which is undone for quadrilaterals alone. */
     if (plan->scale.is_component && plan->options.split == HCY_SPLIT_FULL && !plan->poni.corners &&
@@ -453,6 +505,7 @@ int hcy_azint_plan_get_info(hcy_azint_plan_info *out, const hcy_azint_plan *plan
     info.filtered = plan->filtered;
     info.n_sums = plan->filtered ? HCY_AZINT_FILTERED : HCY_AZINT_SUMS;
     info.norm_scale = plan->norm_scale;
+    info.azimuth_unit = plan->azimuth.unit;
     /* The caller's structure may be older and shorter than ours. */
     return hcy__sized_write(out, &info, sizeof info, "hcy_azint_plan_info");
 }

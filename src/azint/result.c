@@ -183,7 +183,7 @@ static void convert_wide(double *restrict to, const uint64_t *lo, const uint64_t
 
 int hcy__azint_set_norms(hcy_azint_plan *plan)
 {
-    const hcy_azint_bin_norm *norm = plan->bin_norms;
+    hcy_azint_bin_norm *norm = plan->bin_norms;
     const size_t step = sizeof *norm / sizeof *norm->norm, n = plan->head.n_bins;
 
     plan->full_norms = malloc(n * sizeof *plan->full_norms);
@@ -191,6 +191,9 @@ int hcy__azint_set_norms(hcy_azint_plan *plan)
         return hcy_fail(HCY_ENOMEM, "no memory for a plan of %zu bins", n);
     /* Converted once a plan: most frames lose no pixel and are divided by just these. */
     convert_wide(plan->full_norms, &norm->norm[0], &norm->norm[1], step, NORM, n);
+    /* Weights of an unweighted mean are no shares: what they were made of is in the norms. */
+    for (size_t i = 0; i < n && plan->least_norm > 0; i++)
+        norm[i].count = (uint64_t)(plan->full_norms[i] / plan->least_norm + 0.5);
     /* The largest count bounds every sum of a frame: see hcy_azint_plan_narrow(). */
     for (size_t i = 0; i < n; i++)
         plan->max_count = norm[i].count > plan->max_count ? norm[i].count : plan->max_count;
@@ -265,14 +268,15 @@ static void set_means(hcy_azint_result *r, const struct block *b, double factor,
     }
 }
 
-/* Bins [at, at + n) of the other arrays, which results of means alone do not have. */
-static void set_sums(hcy_azint_result *r, const struct block *b, double factor, size_t at, size_t n)
+/* Bins [at, at + n) of the other arrays, which results of means alone do not have.  least: see least_norm of a plan. */
+static void set_sums(hcy_azint_result *r, const struct block *b, double least, double factor, size_t at, size_t n)
 {
     double *restrict sum_norm = r->sum_norm + at, *restrict sum_norm2 = r->sum_norm2 + at;
     const double squared = factor * factor;
 
     divide(r->sum_signal + at, b->signal, ONE, n);
-    divide(r->count + at, b->count, ONE, n);
+    /* Weights of an unweighted mean have the norm divided out, so that it is sums of norms that count pixels. */
+    divide(r->count + at, least > 0 ? b->norm : b->count, least > 0 ? least * ONE : ONE, n);
     for (size_t i = 0; i < n; i++) {
         sum_norm[i] = b->norm[i] * factor / ONE;
         sum_norm2[i] = b->norm2[i] * squared / (ONE * ONE);
@@ -329,7 +333,7 @@ int hcy_azint_finish(hcy_azint_result *result, const hcy_azint_plan *plan, const
         }
         set_means(result, &b, factor, at, n);
         if (result->sum_signal)
-            set_sums(result, &b, factor, at, n);
+            set_sums(result, &b, plan->least_norm, factor, at, n);
     }
     result->n_lost = report ? report->n_lost : 0;
     return 0;

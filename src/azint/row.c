@@ -44,11 +44,32 @@ static void extremes(struct azint_interval *out, const double *x, unsigned n)
     }
 }
 
+/* Do pixels count by their outline alone?  Then their centres lie nowhere in particular. */
+static int is_outlined(const struct build *b)
+{
+    return b->split == HCY_SPLIT_FULL || b->split == HCY_SPLIT_PSEUDO;
+}
+
+/* The box of a pixel: its centre, and to both sides as far as the farthest corner; pyFAI's rule.  Where the unit jumps
+ * from one sign to the other within the pixel there is nothing between them that it could be shared among. */
+static void set_box(struct azint_interval *out, double c, const double *corners, unsigned n,
+                    const struct azint_scale *scale)
+{
+    double d = 0;
+
+    for (unsigned i = 0; i < n; i++)
+        d = fabs(corners[i] - c) > d ? fabs(corners[i] - c) : d;
+    for (unsigned i = 1; i < n && scale->jumps; i++)
+        d = (corners[i] < 0) != (corners[0] < 0) ? 0 : d;
+    out->lo = c - d;
+    out->hi = c + d;
+}
+
 /* Pixel j of the row at hand: its interval in the scale's values; corners for full splitting, chi if it
  * counts. */
 static void load_radial(struct azint_pixel *p, const struct worker *w, size_t j)
 {
-    double d = 0, c = w->b->split == HCY_SPLIT_FULL ? 0 : w->centre.radial[j];
+    double c = is_outlined(w->b) ? 0 : w->centre.radial[j];
 
     p->n = w->b->g.own ? w->b->g.own : 4;
     if (w->b->split == HCY_SPLIT_NO) {
@@ -56,12 +77,8 @@ static void load_radial(struct azint_pixel *p, const struct worker *w, size_t j)
         return;
     }
     load_corners(p->bin, p->n, w->upper.radial, w->lower.radial, w->quads.radial, j);
-    /* The box reaches from the centre as far as the farthest corner, to both sides: pyFAI's rule. */
     if (w->b->split == HCY_SPLIT_BBOX) {
-        for (unsigned i = 0; i < p->n; i++)
-            d = fabs(p->bin[i] - c) > d ? fabs(p->bin[i] - c) : d;
-        p->radial.lo = c - d;
-        p->radial.hi = c + d;
+        set_box(&p->radial, c, p->bin, p->n, &w->b->scale);
         return;
     }
     extremes(&p->radial, p->bin, p->n);
@@ -83,11 +100,15 @@ static void set_chi(struct azint_pixel *p, const struct worker *w, size_t j)
 {
     double c, farthest = 0;
 
-    if (w->b->split == HCY_SPLIT_FULL) {
+    if (is_outlined(w->b)) {
         extremes(&p->azimuth, p->chi, p->n);
         return;
     }
     c = w->centre.chi[j];
+    if (w->b->grid.is_straight) {
+        set_box(&p->azimuth, c, p->chi, w->b->split == HCY_SPLIT_BBOX ? p->n : 0, &w->b->azimuth);
+        return;
+    }
     for (unsigned i = 0; w->b->split == HCY_SPLIT_BBOX && i < p->n; i++) {
         double d = fabs(p->chi[i] - c);
 
@@ -97,6 +118,28 @@ static void set_chi(struct azint_pixel *p, const struct worker *w, size_t j)
     }
     p->azimuth.lo = c - farthest;
     p->azimuth.hi = c + farthest;
+}
+
+/* A box about the corners' mean in the place of the outline, as large and in the proportions of its extent. */
+static void shrink_to_area(struct azint_pixel *p)
+{
+    struct azint_interval *r = &p->radial, *c = &p->azimuth;
+    double area = 0, radial = 0, chi = 0, extent = (r->hi - r->lo) * (c->hi - c->lo);
+
+    for (unsigned i = 0; i < p->n; i++) {
+        unsigned next = i + 1 < p->n ? i + 1 : 0;
+
+        /* From a corner, not from 0: what is far away would cancel. */
+        area += 0.5 * ((p->bin[i] - p->bin[0]) * (p->chi[next] - p->chi[0]) -
+                       (p->bin[next] - p->bin[0]) * (p->chi[i] - p->chi[0]));
+        radial += p->bin[i] / p->n;
+        chi += p->chi[i] / p->n;
+    }
+    double side = extent > 0 ? 0.5 * sqrt(fabs(area) / extent) : 0, width = side * (r->hi - r->lo),
+           height = side * (c->hi - c->lo);
+
+    *r = (struct azint_interval){ radial - width, radial + width, 0, 0 };
+    *c = (struct azint_interval){ chi - height, chi + height, 0, 0 };
 }
 
 static void turn_pixel(struct azint_pixel *p, int turns)
@@ -187,6 +230,10 @@ static unsigned place_turned(struct place at[2], const struct build *b)
     unsigned n = 0;
     int best = 0;
 
+    if (grid->is_straight) {
+        at[0].window = place_boxes(&at[0].p, grid);
+        return azint_cells(at[0].window) > 0;
+    }
     /* Azimuth runs from -pi to 3 pi: ranges and recentred corners both may lie up to a turn above +pi. */
     for (int turns = -1; turns <= 2 && grid->check_chi; turns++) {
         double first = lo + turns * 2 * AZINT_PI, last = hi + turns * 2 * AZINT_PI, centre = 0.5 * (first + last);
@@ -219,7 +266,7 @@ static unsigned find_windows(struct place at[2], const struct worker *w, size_t 
     const struct build *b = w->b;
     const struct azint_grid *grid = &b->grid;
     struct azint_pixel *p = &at[0].p;
-    int use_chi = grid->check_chi || grid->n_azim;
+    int use_chi = grid->check_chi || grid->n_azim || b->split == HCY_SPLIT_PSEUDO;
 
     /* A pixel without a positive norm cannot be divided by it: it counts as masked. */
     if (b->mask[i * b->g.width + j] || !(b->norms[i * b->g.width + j] > 0))
@@ -228,15 +275,17 @@ static unsigned find_windows(struct place at[2], const struct worker *w, size_t 
     if (b->split != HCY_SPLIT_NO && (shape || use_chi))
         load_chi(p, w, j);
     /* Where a component of q is 0 across the pixel the contour's direction says nothing of the +-pi line. */
-    if (b->split == HCY_SPLIT_FULL && (shape || use_chi))
+    if (is_outlined(b) && (shape || use_chi))
         hcy__azint_recentre(p, hcy__azint_keeps_double(b) ? 0 : b->g.contour);
     if (use_chi)
         set_chi(p, w, j);
+    /* In one dimension azimuth only decides whether the pixel counts, as a whole. */
+    if (!grid->n_azim && grid->check_chi && !hcy__azint_in_azimuth(grid, p->azimuth.lo, p->azimuth.hi))
+        return 0;
+    if (b->split == HCY_SPLIT_PSEUDO)
+        shrink_to_area(p);
     if (grid->n_azim)
         return place_turned(at, b);
-    /* In one dimension azimuth only decides whether the pixel counts, as a whole. */
-    if (use_chi && !hcy__azint_in_azimuth(grid, p->azimuth.lo, p->azimuth.hi))
-        return 0;
     at[0].window = place_line(p, b);
     return azint_cells(at[0].window) > 0;
 }
@@ -342,6 +391,12 @@ static void size_row(struct worker *w, size_t i, int masked)
             b->spans[i * b->g.width + j] = n ? at->window.radial.first | at->window.radial.n << 24 : 0;
         /* A pixel without weight still has a word, so that pixels can be counted along the runs. */
         bytes += n ? 0 : sizeof(uint32_t);
+        if (n) {
+            double norm = b->norms[i * b->g.width + j];
+
+            w->least_norm = norm < w->least_norm ? norm : w->least_norm;
+            w->most_norm = norm > w->most_norm ? norm : w->most_norm;
+        }
         for (unsigned k = 0; k < n; k++) {
             size_t cells = azint_cells(at[k].window);
 
@@ -447,6 +502,19 @@ static void hash_row(struct build *b, size_t i)
     hcy__azint_hash(&b->row_hash[i], b->norms + i * b->g.width, b->g.width * sizeof(float));
 }
 
+/* For an unweighted mean: shares are divided by the pixel's norm, times the least one so that they stay below 1.  In
+ * sum(w v) / sum(w N) the norm then cancels. */
+static void unweigh(double *cum, struct azint_window *window, const struct build *b, float norm)
+{
+    size_t cells = azint_cells(*window);
+
+    if (cells < 2 && !window->is_part)
+        cum[0] = 1;
+    for (size_t k = 0; k < cells; k++)
+        cum[k] *= b->least_norm / norm;
+    window->is_part = 1;
+}
+
 static void write_row(struct worker *w, size_t i)
 {
     struct build *b = w->b;
@@ -465,6 +533,8 @@ static void write_row(struct worker *w, size_t i)
             p = hcy__azint_put_no_run(p);
         for (unsigned k = 0; k < n; k++) {
             shares(w->cum, &parts[k].p, b, parts[k].window);
+            if (b->unweighted)
+                unweigh(w->cum, &parts[k].window, b, b->norms[at + j]);
             p = hcy__azint_put_runs(p, parts[k].window, b->grid.n_bins, w->cum, k + 1 < n);
         }
         /* The norms' sums are of the weights as written, in fixed point, and not of the shares. */
@@ -536,11 +606,11 @@ static void next_corners(struct worker *w, size_t i, int want_chi)
 void hcy__azint_do_row(struct worker *w, size_t i)
 {
     const struct build *b = w->b;
-    int corners = b->split != HCY_SPLIT_NO, full = b->split == HCY_SPLIT_FULL, two = b->grid.n_azim > 0,
+    int corners = b->split != HCY_SPLIT_NO, full = is_outlined(b), two = b->grid.n_azim > 0,
         check = b->grid.check_chi || two;
     /* Which points a pass needs, and whether in azimuth. */
     int want_chi = w->pass == PASS_RANGE ? two : check;
-    if (full && w->pass == PASS_WRITE)
+    if (full && (w->pass == PASS_WRITE || (b->split == HCY_SPLIT_PSEUDO && w->pass == PASS_SIZE)))
         want_chi = 1;
     const struct azint_scale *scale = full ? NULL : &b->scale;
     int masked = is_masked_row(b, i);
@@ -554,7 +624,7 @@ void hcy__azint_do_row(struct worker *w, size_t i)
     }
     if (corners || (w->pass == PASS_SIZE && b->g.own && !b->g.is_flat)) /* the second: for their solid angle */
         next_corners(w, i, want_chi);
-    /* Full splitting needs centres for the norms alone. */
+    /* Outlines need centres for the norms alone. */
     if (w->pass == PASS_SIZE || !(full || masked))
         hcy__azint_centres_eval(&w->centre, &b->g, scale, i, check && !full);
     if (w->pass == PASS_RANGE)

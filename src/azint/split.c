@@ -14,12 +14,12 @@ struct azint_span hcy__azint_span_interval(struct azint_interval *x, size_t n_bi
     struct azint_span none = { 0, 0 }, span;
     double end = (double)n_bins;
 
-    /* A point on the lower edge is in; an interval that ends there has nothing in. */
-    if (!(x->hi > 0 || x->lo >= 0) || !(x->lo < end) || !isfinite(x->hi - x->lo))
-        return none;
     /* What lies beyond an end that is open counts in the bin at that end. */
     x->from = x->lo > 0 || open_low ? x->lo : 0;
     x->to = x->hi < end || open_high ? x->hi : end;
+    /* A point on the lower edge is in; an interval that ends there has nothing in. */
+    if (!(x->hi > 0 || x->lo >= 0) || !(x->lo < end) || !isfinite(x->hi - x->lo))
+        return none;
     span.first = x->lo > 0 ? (uint32_t)x->lo : 0;
     /* The upper edge belongs to the bin above it, which is how conversion to an integer has it. */
     span.n = (uint32_t)(x->hi < end ? (size_t)x->hi : n_bins - 1) - span.first + 1;
@@ -255,7 +255,7 @@ void hcy__azint_recentre(struct azint_pixel *p, double contour)
 int hcy__azint_in_azimuth(const struct azint_grid *grid, double lo, double hi)
 {
     /* The grid's range and a recentred pixel may be a whole turn apart. */
-    for (int turn = -1; turn <= 1; turn++) {
+    for (int turn = grid->is_straight ? 0 : -1; turn <= !grid->is_straight; turn++) {
         if (hi + turn * 2 * AZINT_PI >= grid->chi_min && lo + turn * 2 * AZINT_PI <= grid->chi_max)
             return 1;
     }

@@ -128,7 +128,9 @@ static int tell_results(const char *path)
     say("axis", "%zu bins of %s, %g to %g", info->n_radial, *info->unit ? info->unit : "an unknown unit", info->radial[0],
         info->radial[info->n_radial - 1]);
     if (info->n_azim)
-        say("azimuth", "%zu bins, %g to %g degrees", info->n_azim, info->azimuthal[0], info->azimuthal[info->n_azim - 1]);
+        say("azimuth", "%zu bins%s%s, %g to %g%s", info->n_azim, strcmp(info->azimuth_unit, "chi_deg") ? " of " : "",
+            strcmp(info->azimuth_unit, "chi_deg") ? info->azimuth_unit : "", info->azimuthal[0],
+            info->azimuthal[info->n_azim - 1], strcmp(info->azimuth_unit, "chi_deg") ? "" : " degrees");
     say("errors", "%s", info->has_sigma ? "yes" : "none");
     if (info->pixels)
         say("sums", "%s", info->has_sums ? "of each frame's bins: they can be added and rebinned"

@@ -14,6 +14,9 @@ struct integrate_values {
     const char *poni, *output, *devices, *unit, *mask, *dataset, *channel, *detector;
     const char *percentile, *flat, *absorption, *dark, *variance, *plan_cache, *monitor, *config_file, *save_config,
         *shard;
+    struct cli_int sample_orientation;
+    struct cli_real incident_angle, tilt_angle;
+    char unit_names[2][40]; /* of `unit`, whole; "": no second one */
     struct cli_int npt, npt_azim, mask_frame, batch, sum, max_iter, orientation, processes, average;
     struct cli_real latency, device_timeout;
     const char *roi; /* regions, and: */
@@ -22,10 +25,11 @@ struct integrate_values {
     const char *sparse; /* the file of sparse frames, and: */
     struct cli_real cutoff_pick, noise;
     int split, errors, layout;
-    struct cli_real polarization, dummy, delta_dummy, normalization, threshold, follow_timeout;
+    const char *polarization, *threshold; /* a number, or two with a comma */
+    struct cli_real dummy, delta_dummy, normalization, follow_timeout;
     struct cli_pair radial, azimuth;
     struct cli_span frames;
-    int along_chi, sigma_clip, no_solid_angle, no_sentinels, two_stage, json, quiet, follow;
+    int along_chi, sigma_clip, unweighted, no_solid_angle, no_sentinels, two_stage, json, quiet, follow;
     int no_file_mask, no_file_flat, flip, sums;
     /* --stream, and what is for it alone */
     const char *stream, *record, *publish, *curve_key, *curve_secret;

@@ -8,10 +8,11 @@
 #include <halcyon/backend.h>
 #include <halcyon/device.h>
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-const char *const integrate_splits[] = { "no", "bbox", "full", NULL }; /* in the order of enum hcy_azint_split */
+const char *const integrate_splits[] = { "no", "bbox", "full", "pseudo", NULL }; /* of enum hcy_azint_split */
 static const char *const errors[] = { "none",      "poisson", "variance", /* of enum hcy_azint_errors */
                                       "azimuthal", "hybrid",  NULL };
 static const char *const overflows[] = { "wait", "drop-oldest", NULL }; /* of enum hcy_pipeline_overflow */
@@ -41,16 +42,21 @@ static const struct cli_option options[] = {
       HCY_AZINT_MAX_BINS, NULL },
     { "along-chi", 0, CLI_FLAG, AT(along_chi), NULL, "the curve along the azimuth, not the radius", 0, 0, NULL },
     { "unit", 'u', CLI_TEXT, AT(unit), "UNIT",
-      "q_nm^-1, the default; q_A^-1, 2th_deg, r_mm, ...", 0, 0, NULL },
-    { "split", 0, CLI_CHOICE, AT(split), "HOW", "pixel splitting: no, bbox (default), full", 0, 0,
+      "q_nm^-1, the default; q_A^-1, 2th_deg, qip,qoop, ...", 0, 0, NULL },
+    { "incident-angle", 0, CLI_REAL, AT(incident_angle), "DEG", "of the beam onto the sample, for qip,qoop and the like",
+      -360, 360, NULL },
+    { "tilt-angle", 0, CLI_REAL, AT(tilt_angle), "DEG", "of the sample about the beam", -360, 360, NULL },
+    { "sample-orientation", 0, CLI_INT, AT(sample_orientation), "N", "how it lies: 1 to 8, as EXIF has it (1)", 1, 8,
+      NULL },
+    { "split", 0, CLI_CHOICE, AT(split), "HOW", "pixel splitting: no, bbox (default), full, pseudo", 0, 0,
       integrate_splits },
     { "error-model", 0, CLI_CHOICE, AT(errors), "MODEL",
       "none (default); poisson, variance, azimuthal, hybrid", 0, 0, errors },
     { "variance", 0, CLI_TEXT, AT(variance), "FILE", "of each pixel, for --error-model variance", 0, 0, NULL },
     { "sigma-clip", 0, CLI_FLAG, AT(sigma_clip), NULL,
       "leave out pixels far from their bin's mean", 0, 0, NULL },
-    { "threshold", 0, CLI_REAL, AT(threshold), "T",
-      "standard deviations (5); 0: Chauvenet's criterion", 0, 1e300, NULL },
+    { "threshold", 0, CLI_TEXT, AT(threshold), "T",
+      "standard deviations (5), or LOW,HIGH; 0: Chauvenet's", 0, 0, NULL },
     { "max-iter", 0, CLI_INT, AT(max_iter), "N", "rounds of clipping, at most (5)", 0, 1000, NULL },
     { "percentile", 0, CLI_TEXT, AT(percentile), "P", "50: each bin's median; 25,75: the mean between both", 0, 0,
       NULL },
@@ -75,10 +81,11 @@ static const struct cli_option options[] = {
     { "no-file-flatfield", 0, CLI_FLAG, AT(no_file_flat), NULL,
       "nor its flatfield where the detector did not apply it", 0, 0, NULL },
     { "absorption", 0, CLI_TEXT, AT(absorption), "FILE", "the sensor's, likewise", 0, 0, NULL },
-    { "polarization", 0, CLI_REAL, AT(polarization), "F",
-      "correct for it: 1 horizontal, -1 vertical", -1, 1, NULL },
+    { "polarization", 0, CLI_TEXT, AT(polarization), "F",
+      "correct for it: 1 horizontal, -1 vertical; F,DEG turns", 0, 0, NULL },
     { "no-solid-angle", 0, CLI_FLAG, AT(no_solid_angle), NULL,
       "do not correct for the solid angle", 0, 0, NULL },
+    { "unweighted", 0, CLI_FLAG, AT(unweighted), NULL, "the mean of corrected pixels: each counts as much", 0, 0, NULL },
     { "normalization", 0, CLI_REAL, AT(normalization), "X", "divide the curves by X (1)", 0, 0, NULL },
     { "monitor", 0, CLI_TEXT, AT(monitor), "PATH",
       "a number a frame, which divides it: /path in STACK, FILE", 0, 0,
@@ -133,10 +140,11 @@ static const struct cli_option options[] = {
 const struct cli_group cli_integrate_groups[] = {
     { "Frames and their geometry", "poni config frames",
       "detector orientation flip dataset channel pedestal gain photon-energy" },
-    { "Bins", "npt npt-azim unit split radial-range azimuth-range", "along-chi" },
+    { "Bins", "npt npt-azim unit split radial-range azimuth-range",
+      "along-chi incident-angle tilt-angle sample-orientation" },
     { "Masks and corrections", "mask polarization dark flat",
       "no-file-mask mask-from-frame no-sentinels dummy delta-dummy no-file-flatfield absorption no-solid-angle "
-      "normalization monitor" },
+      "unweighted normalization monitor" },
     { "Errors and outliers", "error-model sigma-clip", "variance threshold max-iter percentile" },
     { "Results", "output sum roi", "sums stats above sparse cutoff-pick noise average save-config json quiet" },
     { "The run", "devices follow",
@@ -153,14 +161,39 @@ const struct cli_command cli_integrate_command = {
     "Exit status: 0 if every frame was done, 1 if not, 2: the command line is wrong."
 };
 
+/* "A" or "A,B": how many finite numbers these are; 0: it is neither. */
+static int read_one_or_two(double x[2], const char *text)
+{
+    char *end;
+    const char *second = strchr(text, ',');
+    x[0] = strtod(text, &end);
+    if (end == text || (*end && end != second) || !isfinite(x[0]))
+        return 0;
+    if (!second)
+        return 1;
+    x[1] = strtod(second + 1, &end);
+    return end != second + 1 && !*end && isfinite(x[1]) ? 2 : 0;
+}
+
 /* "P" or "P,Q", from 0 to 100, P <= Q: 1 if it is that. */
 static int read_percentiles(double p[2], const char *text)
 {
-    char *end;
-    p[0] = p[1] = strtod(text, &end);
-    if (*end == ',')
-        p[1] = strtod(end + 1, &end);
-    return end != text && !*end && p[0] >= 0 && p[0] <= p[1] && p[1] <= 100;
+    int n = read_one_or_two(p, text);
+    if (n == 1)
+        p[1] = p[0];
+    return n && p[0] >= 0 && p[0] <= p[1] && p[1] <= 100;
+}
+
+static int is_threshold(const char *text)
+{
+    double x[2] = { 0, 0 };
+    return read_one_or_two(x, text) && x[0] >= 0 && x[1] >= 0;
+}
+
+static int is_polarization(const char *text)
+{
+    double x[2];
+    return read_one_or_two(x, text) && x[0] >= -1 && x[0] <= 1;
 }
 
 /* Bins of a curve in radius or along chi, or of an image. */
@@ -192,8 +225,12 @@ static void choose_filter(hcy_azint_options *o, const struct integrate_values *v
         o->error_model = v->errors;
     else if (v->sigma_clip && o->error_model == HCY_ERRORS_NONE)
         o->error_model = HCY_ERRORS_AZIMUTHAL;
-    if (v->threshold.given)
-        o->threshold = v->threshold.value;
+    if (v->threshold) {
+        double t[2] = { o->threshold, -1 };
+        (void)read_one_or_two(t, v->threshold);
+        o->threshold = t[0];
+        o->threshold_above = t[1];
+    }
     if (v->max_iter.given)
         o->max_iter = (uint32_t)v->max_iter.value;
     if (v->percentile)
@@ -208,6 +245,25 @@ static void choose_range(double range[2], const struct cli_pair *pair)
     range[1] = pair->b;
 }
 
+/* Both axes, and how the sample lies; pixels are then not split unless that is asked for, as pyFAI has it. */
+static void choose_units(hcy_azint_options *o, const struct integrate_values *v)
+{
+    const double degree = acos(-1) / 180;
+    const hcy_azint_unit *unit = hcy_azint_unit_find(v->unit_names[0]);
+    if (v->unit) {
+        o->unit = v->unit_names[0];
+        o->azimuth_unit = *v->unit_names[1] ? v->unit_names[1] : NULL;
+    }
+    if (v->incident_angle.given)
+        o->incident_angle = v->incident_angle.value * degree;
+    if (v->tilt_angle.given)
+        o->tilt_angle = v->tilt_angle.value * degree;
+    if (v->sample_orientation.given)
+        o->sample_orientation = (int)v->sample_orientation.value;
+    if (unit && unit->needs_sample && v->split == NOT_GIVEN)
+        o->split = HCY_SPLIT_NO;
+}
+
 void integrate_options(hcy_azint_options *o, const struct integrate_values *v)
 {
     /* The command line is laid over the configuration, and only what was given changes it. */
@@ -216,8 +272,7 @@ void integrate_options(hcy_azint_options *o, const struct integrate_values *v)
     choose_filter(o, v);
     choose_range(o->radial_range, &v->radial);
     choose_range(o->azimuth_range, &v->azimuth);
-    if (v->unit)
-        o->unit = v->unit;
+    choose_units(o, v);
     /* A dummy of the command line replaces the configuration's as a whole, its tolerance too. */
     if (v->dummy.given || v->no_sentinels) {
         o->use_dummy = v->dummy.given;
@@ -228,11 +283,14 @@ void integrate_options(hcy_azint_options *o, const struct integrate_values *v)
         o->delta_dummy = v->delta_dummy.value;
     o->sentinels = v->no_sentinels || o->use_dummy ? HCY_SENTINELS_OFF : HCY_SENTINELS_ALWAYS;
     o->solid_angle &= !v->no_solid_angle;
-    if (v->polarization.given) {
+    o->unweighted |= v->unweighted;
+    if (v->polarization) {
+        /* The offset of the configuration belongs to its own factor. */
+        double factor[2] = { 0, 0 };
+        (void)read_one_or_two(factor, v->polarization);
         o->use_polarization = 1;
-        o->polarization = v->polarization.value;
-        /* The command line has no offset, and that of the configuration belongs to its own factor. */
-        o->polarization_offset = 0;
+        o->polarization = factor[0];
+        o->polarization_offset = factor[1] * acos(-1) / 180;
     }
     if (v->normalization.given)
         o->normalization = v->normalization.value;
@@ -251,19 +309,41 @@ int integrate_geometry(hcy_poni *poni, const struct integrate_values *v)
     return 0;
 }
 
-/* Units are known before any file is: a wrong one is told with those there are. */
-static int check_unit(const char *unit)
+/* A unit's whole name: qip is qip_nm^-1, chigi chigi_deg.  NULL: there is none. */
+static const hcy_azint_unit *find_unit_in_short(const char *name)
 {
-    char those[1024] = "";
+    static const char *const ends[] = { "", "_nm^-1", "_deg" };
+    const hcy_azint_unit *unit = NULL;
+    char whole[64];
+    for (size_t i = 0; i < 3 && !unit; i++) {
+        snprintf(whole, sizeof whole, "%s%s", name, ends[i]);
+        unit = hcy_azint_unit_find(whole);
+    }
+    return unit;
+}
+
+/* Units are known before any file is: a wrong one is told with those there are. */
+static int read_units(struct integrate_values *v)
+{
+    char those[1024] = "", word[64];
     size_t n, used = 0;
     const hcy_azint_unit *units = hcy_azint_unit_list(&n);
-    for (size_t i = 0; i < n; i++) {
-        if (!unit || !strcmp(unit, units[i].name))
-            return CLI_OK;
-        if (used < sizeof those)
-            used += (size_t)snprintf(those + used, sizeof those - used, "%s%s", used ? ", " : "", units[i].name);
+    const char *at = v->unit;
+    for (int i = 0; at && i < 2; i++) {
+        size_t length = strcspn(at, ",");
+        snprintf(word, sizeof word, "%.*s", (int)(length < sizeof word ? length : sizeof word - 1), at);
+        const hcy_azint_unit *unit = find_unit_in_short(word);
+        /* Azimuth about the beam is never the first axis. */
+        if (!unit || (!i && !strcmp(unit->name, "chi_deg")) || (i && at[length]))
+            break;
+        snprintf(v->unit_names[i], sizeof v->unit_names[i], "%s", unit->name);
+        at = at[length] ? at + length + 1 : NULL;
     }
-    cli_error("--unit '%s' is not valid: it takes one of %s; see `halcyon integrate --help`", unit, those);
+    if (!at)
+        return CLI_OK;
+    for (size_t i = 0; i < n && used < sizeof those; i++)
+        used += (size_t)snprintf(those + used, sizeof those - used, "%s%s", used ? ", " : "", units[i].name);
+    cli_error("--unit '%s' is not valid: it takes one of %s; see `halcyon integrate --help`", v->unit, those);
     return CLI_USAGE;
 }
 
@@ -333,8 +413,11 @@ static int check_values(const struct integrate_values *v, const char *stack)
         { v->errors > 0 && v->errors != HCY_ERRORS_VARIANCE && v->variance,
           "--variance is for --error-model variance" },
         { v->sigma_clip && v->errors == HCY_ERRORS_NONE, "--sigma-clip needs errors: leave --error-model none" },
-        { (v->threshold.given || v->max_iter.given) && o.filter != HCY_FILTER_SIGMA_CLIP,
+        { (v->threshold || v->max_iter.given) && o.filter != HCY_FILTER_SIGMA_CLIP,
           "--threshold and --max-iter are for --sigma-clip" },
+        { v->threshold && !is_threshold(v->threshold), "--threshold takes T or LOW,HIGH, 0 or more" },
+        { v->polarization && !is_polarization(v->polarization),
+          "--polarization takes F from -1 to 1, or F,DEG with the angle of its axis" },
         { v->sigma_clip && v->percentile, "--sigma-clip and --percentile are one or the other" },
         { v->percentile && !read_percentiles(percentile, v->percentile),
           "--percentile takes P or P,Q with P <= Q, from 0 to 100" },
@@ -366,7 +449,7 @@ static int check_values(const struct integrate_values *v, const char *stack)
             cli_error("%s; see `halcyon integrate --help`", rules[i].what);
             return CLI_USAGE;
         }
-    return check_unit(v->unit);
+    return CLI_OK;
 }
 
 /* Regions are known before any file is, too. */
@@ -451,6 +534,8 @@ int integrate_parse(struct integrate_values *values, int argc, char **argv, int 
     *status = read_config(values);
     if (!*status && values->layout != NOT_GIVEN)
         *status = integrate_layout(values);
+    if (!*status)
+        *status = read_units(values);
     if (!*status)
         *status = check_values(values, words[0]);
     if (!*status)

@@ -349,7 +349,7 @@ static void put_words(struct plot_job *job)
     if (p->kind != PLOT_MAP)
         snprintf(p->y_label, sizeof p->y_label, "Mean intensity per pixel");
     else if (info->n_azim)
-        put_axis_label(p->y_label, sizeof p->y_label, "Azimuthal angle chi (deg)");
+        put_axis_label(p->y_label, sizeof p->y_label, *info->azimuth_label ? info->azimuth_label : info->azimuth_unit);
     else
         snprintf(p->y_label, sizeof p->y_label, "Frame");
     /* A title of the user's is taken as it is; else it says as much as is needed to tell the picture from

@@ -240,7 +240,7 @@ static int read_unit(const struct reading *r)
 {
     const char *name;
     int st = get_text(&name, r, "unit");
-    const hcy_azint_unit *unit = hcy__curves_unit(name ? name : "2th_deg"); /* pyFAI's own default */
+    const hcy_azint_unit *unit = hcy_azint_unit_find(name ? name : "2th_deg"); /* pyFAI's own default */
     /* chi_deg is an axis of results and no unit to integrate in. */
     if (!st && (!unit || !strcmp(unit->name, "chi_deg")))
         st = unsupported(r, "unit", "is not one that is known");
@@ -277,7 +277,7 @@ static int read_method(const struct reading *r)
         split = name ? index_of(name, hcy__config_splits) : HCY_SPLIT_BBOX;
         if (split < 0)
             return unsupported(r, "method",
-                               "splits pixels in a way that is not known (no, bbox and full are)");
+                               "splits pixels in a way that is not known (no, bbox, pseudo and full are)");
     } else if (json_is_string(method)) {
         const char *word = json_string_value(method);
         if (strstr(word, "nosplit") || !strcmp(word, "numpy") || !strncmp(word, "no", 2))
@@ -377,14 +377,21 @@ static int read_clipping(const struct reading *r)
     o->filter = HCY_FILTER_SIGMA_CLIP;
     if (o->error_model == HCY_ERRORS_NONE)
         o->error_model = HCY_ERRORS_AZIMUTHAL; /* as pyFAI's sigma_clip has it */
-    if (threshold && !json_is_number(threshold) && !json_is_null(threshold))
-        return refuse_value(r, "thres", "a number");
+    /* pyFAI's older clipping takes two, below and above the mean. */
+    size_t n = json_array_size(threshold);
+    json_t *above = n ? json_array_get(threshold, n - 1) : NULL;
+    threshold = n ? json_array_get(threshold, 0) : threshold;
+    if ((threshold && !json_is_number(threshold) && !json_is_null(threshold)) || (above && !json_is_number(above)) ||
+        n > 2)
+        return refuse_value(r, "thres", "a number, or two");
     /* Bounded before the conversion, whose result would otherwise not be defined. */
     if (rounds &&
         (!json_is_number(rounds) || !(json_number_value(rounds) >= 0 && json_number_value(rounds) < 1e9)))
         return refuse_value(r, "max_iter", "a number of rounds");
     if (threshold)
         o->threshold = json_number_value(threshold); /* null: Chauvenet's criterion alone */
+    if (n > 1)
+        o->threshold_above = json_number_value(above);
     if (rounds)
         o->max_iter = (uint32_t)json_number_value(rounds);
     return check_extra(r, known);
@@ -405,6 +412,68 @@ static int read_percentile(const struct reading *r)
     return check_extra(r, known);
 }
 
+/* One of the axes of FiberIntegrator: { "name": ..., "incident_angle": ... }. */
+static int read_fibre_axis(const hcy_azint_unit **unit, size_t *npt, double range[2], const struct reading *r,
+                           const char *which)
+{
+    hcy_azint_options *o = &r->to->is.options;
+    char key[16];
+    snprintf(key, sizeof key, "npt_%s", which);
+    int st = get_count(npt, r, key);
+    snprintf(key, sizeof key, "%s_range", which);
+    if (!st)
+        st = read_range(range, r, key, key);
+    snprintf(key, sizeof key, "unit_%s", which);
+    json_t *given = get_value(r, key), *turned = json_object_get(given, "sample_orientation");
+    const char *name = json_string_value(json_object_get(given, "name"));
+    if (st || !given)
+        return st;
+    if (!(*unit = hcy_azint_unit_find(name)) || !(*unit)->needs_sample)
+        return unsupported(r, key, "is not one that is known");
+    const struct {
+        const char *key;
+        double *to;
+    } angles[] = { { "incident_angle", &o->incident_angle }, { "tilt_angle", &o->tilt_angle } };
+    for (size_t i = 0; i < 2; i++) {
+        json_t *angle = json_object_get(given, angles[i].key);
+        if (angle && !json_is_number(angle) && !json_is_null(angle))
+            return refuse_value(r, key, "an angle in radians");
+        /* The first axis says it for both. */
+        if (json_is_number(angle) && !strcmp(which, "ip"))
+            *angles[i].to = json_number_value(angle);
+    }
+    if (turned && !json_is_null(turned) &&
+        !(json_is_integer(turned) && json_integer_value(turned) >= 1 && json_integer_value(turned) <= 8))
+        return refuse_value(r, key, "a sample_orientation from 1 to 8");
+    if (json_is_integer(turned) && !strcmp(which, "ip"))
+        o->sample_orientation = (int)json_integer_value(turned);
+    return 0;
+}
+
+/* Axes in the plane and out of it, in the place of radius and azimuth. */
+static int read_fibre(const struct reading *r)
+{
+    static const char *const none[] = { NULL };
+    hcy_azint_options *o = &r->to->is.options;
+    const hcy_azint_unit *units[2] = { hcy_azint_unit_find("qip_nm^-1"), hcy_azint_unit_find("qoop_nm^-1") };
+    o->npt_azim = o->npt; /* pyFAI's default of both */
+    int st = read_fibre_axis(&units[0], &o->npt, o->radial_range, r, "ip");
+    if (!st)
+        st = read_fibre_axis(&units[1], &o->npt_azim, o->azimuth_range, r, "oop");
+    if (st)
+        return st;
+    o->unit = units[0]->name;
+    o->azimuth_unit = units[1]->name;
+    /* pyFAI's curves are sums of an image along its other axis, whose bins do not show any more. */
+    if (json_is_true(get_value(r, "integration_1d"))) {
+        if (json_is_false(get_value(r, "vertical_integration")))
+            o->npt_azim = 0;
+        else
+            o->npt = 1;
+    }
+    return check_extra(r, none);
+}
+
 /* Curves, images, curves along chi; clipped, percentiles. */
 static int read_bins(const struct reading *r)
 {
@@ -417,9 +486,11 @@ static int read_bins(const struct reading *r)
     hcy_azint_options *o = &r->to->is.options;
     const char *method, *class;
     size_t n_azim = 1;
-    int st = get_text(&method, r, get_value(r, "integrator_method") ? "integrator_method" : "integrator_name");
+    int st = get_text(&class, r, "integrator_class");
+    if (!st && class && !strcmp(class, "FiberIntegrator"))
+        return read_fibre(r);
     if (!st)
-        st = get_text(&class, r, "integrator_class");
+        st = get_text(&method, r, get_value(r, "integrator_method") ? "integrator_method" : "integrator_name");
     if (!st && class && strcmp(class, "AzimuthalIntegrator"))
         st = unsupported(r, "integrator_class", "is not AzimuthalIntegrator");
     if (!st)
@@ -476,6 +547,10 @@ static int read_config_options(const struct reading *r)
     if (!st && solid && !json_is_boolean(solid))
         st = refuse_value(r, "correct_solid_angle", "true or false");
     o->solid_angle = !json_is_false(solid);
+    json_t *weighted = get_value(r, "weighted_average"); /* our own key */
+    if (!st && weighted && !json_is_boolean(weighted))
+        st = refuse_value(r, "weighted_average", "true or false");
+    o->unweighted = json_is_false(weighted);
     return st;
 }
 

@@ -68,18 +68,6 @@ void hcy__region_row(uint64_t row[HCY__REGION_VALUES], const hcy_region_sums *s)
     memcpy(row, values, sizeof values);
 }
 
-static const hcy_azint_unit chi = { "chi_deg", "Azimuthal angle chi (deg)", "chi", "deg", 0 };
-
-const hcy_azint_unit *hcy__curves_unit(const char *name)
-{
-    size_t n;
-    const hcy_azint_unit *units = hcy_azint_unit_list(&n);
-    for (size_t i = 0; i < n; i++)
-        if (!strcmp(units[i].name, name))
-            return &units[i];
-    return strcmp(name, chi.name) ? NULL : &chi;
-}
-
 void hcy__curves_unit_words(char space[32], char symbol[32], const char *unit)
 {
     const char *last = strrchr(unit, '_');
@@ -99,7 +87,7 @@ static int set_curves_axes(hcy_azint_plan_info *plan, const hcy__curves_format *
     /* One radial bin makes a curve along chi, whose axis the formats then find where they look for the
      * radial one. */
     if (plan->n_azim && plan->n_radial == 1) {
-        plan->unit = &chi;
+        plan->unit = plan->azimuth_unit;
         plan->radial = plan->azimuthal;
         plan->n_radial = plan->n_azim;
         plan->n_azim = 0;

@@ -71,11 +71,49 @@ static int put_json_poni(FILE *out, const hcy_poni *p)
     return 0;
 }
 
+/* The axes of pyFAI's FiberIntegrator, which are seen from the sample: in the plane and out of it are its words for the
+ * first and the second one. */
+static void put_json_fibre(FILE *out, const hcy_azint_options *o)
+{
+    const struct {
+        const char *word, *unit;
+        size_t npt;
+        const double *range;
+    } axes[] = { { "ip", o->unit, o->npt, o->radial_range },
+                 { "oop", o->azimuth_unit, o->npt_azim ? o->npt_azim : 1, o->azimuth_range } };
+    for (size_t i = 0; i < 2; i++) {
+        char key[16];
+        fprintf(out,
+                "  \"npt_%s\": %zu,\n  \"unit_%s\": { \"incident_angle\": %.17g, \"tilt_angle\": %.17g, "
+                "\"sample_orientation\": %d, \"name\": \"%s\" },\n",
+                axes[i].word, axes[i].npt, axes[i].word, o->incident_angle, o->tilt_angle, o->sample_orientation,
+                axes[i].unit);
+        snprintf(key, sizeof key, "%s_range", axes[i].word);
+        put_json_range(out, key, axes[i].range);
+    }
+    fprintf(out, "  \"integration_1d\": %s,\n  \"vertical_integration\": %s,\n",
+            o->npt_azim && o->npt > 1 ? "false" : "true", o->npt_azim ? "true" : "false");
+    put_json_text(out, "integrator_class", "FiberIntegrator");
+}
+
+/* Those of its other integrator. */
+static void put_json_axes(FILE *out, const hcy_azint_options *o)
+{
+    fprintf(out, "  \"nbpt_rad\": %zu,\n  \"nbpt_azim\": %zu,\n", o->npt, o->npt_azim ? o->npt_azim : 1);
+    put_json_text(out, "unit", o->unit);
+    fputs("  \"chi_discontinuity_at_0\": false,\n", out);
+    put_json_range(out, "azimuth_range", o->azimuth_range);
+    put_json_range(out, "radial_range", o->radial_range);
+    put_json_text(out, "integrator_class", "AzimuthalIntegrator");
+}
+
 /* pyFAI's method, and the arguments that it has a name for. */
 static void put_method(FILE *out, const hcy_azint_options *o)
 {
-    const char *method = "integrate1d";
-    if (o->npt_azim)
+    const char *method = o->azimuth_unit ? "integrate_fiber" : "integrate1d";
+    if (o->npt_azim && o->azimuth_unit)
+        method = o->npt > 1 ? "integrate2d_fiber" : method;
+    else if (o->npt_azim)
         method = o->npt > 1 ? "integrate2d" : "integrate_radial";
     /* pyFAI has filters as methods of their own, in one dimension. */
     if (o->filter == HCY_FILTER_SIGMA_CLIP)
@@ -85,13 +123,16 @@ static void put_method(FILE *out, const hcy_azint_options *o)
     put_json_text(out, "integrator_method", method);
     fputs("  \"extra_options\": {", out);
     if (o->filter == HCY_FILTER_SIGMA_CLIP)
-        fprintf(out, "\"thres\": %.17g, \"max_iter\": %u", o->threshold, o->max_iter);
+        fprintf(out, o->threshold_above < 0 ? "\"thres\": %.17g" : "\"thres\": [%.17g, %.17g]", o->threshold,
+                o->threshold_above);
+    if (o->filter == HCY_FILTER_SIGMA_CLIP)
+        fprintf(out, ", \"max_iter\": %u", o->max_iter);
     if (o->filter == HCY_FILTER_PERCENTILE)
         fprintf(out, "\"percentile\": [%.17g, %.17g]", o->percentile[0], o->percentile[1]);
     fputs("},\n", out);
 }
 
-const char *const hcy__config_splits[] = { "no", "bbox", "full", NULL };
+const char *const hcy__config_splits[] = { "no", "bbox", "full", "pseudo", NULL };
 const char *const hcy__config_errors[] = { "no", "poisson", "variance", "azimuthal", "hybrid", NULL };
 
 static int put_config(FILE *out, const hcy__curves_head *head)
@@ -100,9 +141,10 @@ static int put_config(FILE *out, const hcy__curves_head *head)
     const hcy_azint_options *o = &plan->options;
     fputs("{\n  \"application\": \"worker\",\n  \"version\": 5,\n", out);
     int st = put_json_poni(out, &plan->poni);
-    fprintf(out, "  \"nbpt_rad\": %zu,\n  \"nbpt_azim\": %zu,\n", o->npt, o->npt_azim ? o->npt_azim : 1);
-    put_json_text(out, "unit", o->unit);
-    fputs("  \"chi_discontinuity_at_0\": false,\n", out);
+    if (o->azimuth_unit)
+        put_json_fibre(out, o);
+    else
+        put_json_axes(out, o);
     if (o->use_polarization)
         fprintf(out, "  \"polarization_description\": [%.17g, %.17g],\n", o->polarization,
                 o->polarization_offset);
@@ -113,16 +155,16 @@ static int put_config(FILE *out, const hcy__curves_head *head)
     put_json_number(out, "val_dummy", o->dummy, o->use_dummy);
     put_json_number(out, "delta_dummy", o->delta_dummy, o->use_dummy);
     fprintf(out, "  \"correct_solid_angle\": %s,\n", o->solid_angle ? "true" : "false");
+    /* pyFAI has it as a property of its method, which its configurations leave out. */
+    if (o->unweighted)
+        fputs("  \"weighted_average\": false,\n", out);
     put_json_text(out, "dark_current", head->files[HCY__CONFIG_DARK]);
     put_json_text(out, "flat_field", head->files[HCY__CONFIG_FLAT]);
     put_json_text(out, "mask_file", head->files[HCY__CONFIG_MASK]);
     put_json_text(out, "error_model", hcy__config_errors[o->error_model]);
     /* The engine is one that every installation of pyFAI has; it does not change the result. */
-    fprintf(out, "  \"method\": [\"%s\", \"csr\", \"cython\"],\n  \"opencl_device\": null,\n",
-            hcy__config_splits[o->split]);
-    put_json_range(out, "azimuth_range", o->azimuth_range);
-    put_json_range(out, "radial_range", o->radial_range);
-    put_json_text(out, "integrator_class", "AzimuthalIntegrator");
+    fprintf(out, "  \"method\": [\"%s\", \"%s\", \"cython\"],\n  \"opencl_device\": null,\n",
+            hcy__config_splits[o->split], o->split == HCY_SPLIT_PSEUDO ? "histogram" : "csr");
     put_method(out, o);
     put_json_text(out, "monitor_name", head->opts.monitor);
     fprintf(out, "  \"shape\": [%zu, %zu]\n}", plan->height, plan->width);

@@ -39,8 +39,12 @@ static int make_keys(struct edf *edf, const hcy__curves_head *head)
         /* The axes are even, so that their ends say all of them; EDF has no place for more. */
         fprintf(out, "%s_min = %.15g ;\n%s_max = %.15g ;\n", plan->unit->name, plan->radial[0], plan->unit->name,
                 plan->radial[edf->n_radial - 1]);
-        fprintf(out, "chi_min = %.15g ;\nchi_max = %.15g ;\n", plan->azimuthal[0],
+        const char *chi = plan->options.azimuth_unit ? plan->options.azimuth_unit : "chi";
+        fprintf(out, "%s_min = %.15g ;\n%s_max = %.15g ;\n", chi, plan->azimuthal[0], chi,
                 plan->azimuthal[edf->n_azim - 1]);
+        /* Two units of one list: which of them is whose would be a guess. */
+        if (plan->options.azimuth_unit)
+            fprintf(out, "azimuth_unit = %s ;\n", chi);
         fprintf(out, "Distance = %.15g ;\nPoni1 = %.15g ;\nPoni2 = %.15g ;\n", p->dist, p->poni1, p->poni2);
         fprintf(out, "Rot1 = %.15g ;\nRot2 = %.15g ;\nRot3 = %.15g ;\n", p->rot1, p->rot2, p->rot3);
         fprintf(out, "Wavelength = %.15g ;\nDetector = %s ;\n", p->wavelength,

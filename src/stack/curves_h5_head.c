@@ -149,29 +149,39 @@ int hcy__curves_put_head(hcy__h5_file *out, const hcy__curves_head *head)
 
 /* --- Bins --- */
 
+/* An axis under pyFAI's name, in its words. */
+static int put_curves_axis(hid_t group, const char *name, const hcy_azint_unit *unit, const char *direction,
+                           const double *values, size_t n)
+{
+    char space_name[32], symbol[32], long_name[128];
+    hcy__curves_unit_words(space_name, symbol, unit->name);
+    snprintf(long_name, sizeof long_name, "%s %s (%s)", direction, space_name, symbol);
+    const hcy__h5_text texts[] = { { "unit", symbol },
+                                   { "units", unit->symbol },
+                                   { "interpretation", "scalar" },
+                                   { "name", space_name },
+                                   { "long_name", long_name } };
+    return hcy__h5_put_numbers(group, name, H5T_IEEE_F64LE, 1, (const hsize_t[]){ n }, values, texts,
+                               sizeof texts / sizeof texts[0]);
+}
+
 static int put_chi(hid_t group, const hcy__curves_head *head)
 {
     static const hcy__h5_text texts[] = { { "unit", "deg" },
                                           { "units", "deg" },
                                           { "interpretation", "scalar" },
                                           { "long_name", "Azimuthal angle \317\207 (degree)" } };
+    if (head->plan.options.azimuth_unit)
+        return put_curves_axis(group, "chi", head->plan.azimuth_unit, "Out-of-plane direction", head->plan.azimuthal,
+                               head->plan.n_azim);
     return hcy__h5_put_numbers(group, "chi", H5T_IEEE_F64LE, 1, (const hsize_t[]){ head->plan.n_azim },
                                head->plan.azimuthal, texts, sizeof texts / sizeof texts[0]);
 }
 
 static int put_radial(hid_t group, const hcy__curves_head *head)
 {
-    char space_name[32], symbol[32], long_name[128];
-    const hcy_azint_unit *unit = head->plan.unit;
-    hcy__curves_unit_words(space_name, symbol, unit->name);
-    snprintf(long_name, sizeof long_name, "Diffraction radial direction %s (%s)", space_name, symbol);
-    const hcy__h5_text texts[] = { { "unit", symbol },
-                                   { "units", unit->symbol },
-                                   { "interpretation", "scalar" },
-                                   { "name", space_name },
-                                   { "long_name", long_name } };
-    return hcy__h5_put_numbers(group, "radial", H5T_IEEE_F64LE, 1, (const hsize_t[]){ head->plan.n_radial },
-                               head->plan.radial, texts, sizeof texts / sizeof texts[0]);
+    return put_curves_axis(group, "radial", head->plan.unit, "Diffraction radial direction", head->plan.radial,
+                           head->plan.n_radial);
 }
 
 /* How many pixels each bin has, as the plan has it: where there are none, a mean of 0 says nothing.  And what a frame

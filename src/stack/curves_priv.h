@@ -50,8 +50,6 @@ extern const hcy__curves_format hcy__curves_xy, hcy__curves_xye, hcy__curves_chi
 extern const hcy__curves_format hcy__curves_edf;
 extern const hcy__curves_format hcy__curves_h5;
 
-/* The unit of that name, "chi_deg" being one too; NULL: there is none. */
-const hcy_azint_unit *hcy__curves_unit(const char *name);
 /* pyFAI's words for the unit "q_A^-1" in HDF5: the space "q", the symbol "\\A^{-1}". */
 void hcy__curves_unit_words(char space[32], char symbol[32], const char *unit);
 /* "user provided", "from detector", "False": pyFAI's words for the mask of a plan; "the file's pixel_mask". */

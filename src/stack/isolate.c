@@ -25,6 +25,34 @@ enum { SECONDS = 60, MOST_KEPT = 8, LAST_BREATH = 2000, MOST_ENDS = 3 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static hcy_isolation program; /* size 0: nobody has set it; under the lock */
+/* Of the readers that keep a file; behind a reader's own. */
+static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* A fork gets no lock that another thread holds, and would never give back.  Nobody waits for anything with one of
+ * these. */
+static void lock_for_fork(void)
+{
+    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&kept_lock);
+}
+
+static void unlock_after_fork(void)
+{
+    pthread_mutex_unlock(&kept_lock);
+    pthread_mutex_unlock(&lock);
+}
+
+static void watch_forks(void)
+{
+    (void)pthread_atfork(lock_for_fork, unlock_after_fork, unlock_after_fork);
+}
+
+/* Before the first of them is taken. */
+static void prepare_locks(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, watch_forks);
+}
 
 #ifdef HAVE_HDF5
 /* What the environment says, for programs that do not say it themselves. */
@@ -58,6 +86,7 @@ int hcy_isolation_set(const hcy_isolation *isolation)
         st = check_isolation(&read);
     if (st)
         return st;
+    prepare_locks();
     pthread_mutex_lock(&lock);
     program = read;
     pthread_mutex_unlock(&lock);
@@ -77,6 +106,7 @@ int hcy__isolates(hcy_isolation *use, const hcy_isolation *own, const char *path
 {
 #ifdef HAVE_HDF5
     struct stat is;
+    prepare_locks();
     pthread_mutex_lock(&lock);
     *use = program;
     if (!program.size)
@@ -152,7 +182,6 @@ struct hcy__reader {
 
 /* Readers that keep a file open, the one that was asked last at the end.  Of those that a fork has inherited, which may
  * be gone by now, nothing is looked at. */
-static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER; /* behind a reader's own */
 static struct {
     hcy__reader *reader;
     pid_t asker;
@@ -163,6 +192,7 @@ int hcy__reader_new(hcy__reader **reader, const hcy_isolation *limits, const cha
 {
     hcy__reader *r = calloc(1, sizeof *r);
     *reader = NULL;
+    prepare_locks();
     if (!r || !(r->path = strdup(path))) {
         free(r);
         return hcy_fail(HCY_ENOMEM, "no memory to read %s", path);

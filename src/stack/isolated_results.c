@@ -30,6 +30,7 @@ static int take_head(hcy__results_head *head, hcy__packet *answer)
     head->has_sigma = (int)hcy__packet_get_within(answer, 0, 1);
     head->has_sums = (int)hcy__packet_get_within(answer, 0, 1);
     hcy__packet_copy_text(head->unit, sizeof head->unit, answer);
+    hcy__packet_copy_text(head->azimuth_unit, sizeof head->azimuth_unit, answer);
     hcy__packet_copy_text(head->definition, sizeof head->definition, answer);
     if (hcy_size_mul(&all, head->n_radial, head->n_azim ? head->n_azim : 1) || hcy_size_mul(&all, all, sizeof(double)))
         answer->bad = 1;
@@ -129,6 +130,7 @@ int hcy__answer_results(hcy__packet *answer, hcy__packet *question, struct hcy__
     hcy__packet_put_number(answer, head->has_sigma != 0);
     hcy__packet_put_number(answer, head->has_sums != 0);
     hcy__packet_put_text(answer, head->unit);
+    hcy__packet_put_text(answer, head->azimuth_unit);
     hcy__packet_put_text(answer, head->definition);
     hcy__packet_put_array(answer, head->radial, head->n_radial, sizeof *head->radial);
     hcy__packet_put_array(answer, head->azimuthal, head->n_azim, sizeof *head->azimuthal);

@@ -55,7 +55,8 @@ static int open_results_format(hcy_results *r)
 static void fill_results_info(hcy_results *r)
 {
     const hcy__results_head *head = &r->head;
-    const hcy_azint_unit *unit = hcy__curves_unit(head->unit);
+    const hcy_azint_unit *unit = hcy_azint_unit_find(head->unit),
+                         *azimuth = head->n_azim ? hcy_azint_unit_find(head->azimuth_unit) : NULL;
     r->info = (hcy_results_info){ .path = r->path,
                                   .rows = head->rows,
                                   .n_radial = head->n_radial,
@@ -67,6 +68,8 @@ static void fill_results_info(hcy_results *r)
                                   .has_sigma = head->has_sigma,
                                   .pixels = head->pixels,
                                   .definition = head->definition,
+                                  .azimuth_unit = head->n_azim ? head->azimuth_unit : "",
+                                  .azimuth_label = azimuth ? azimuth->label : "",
                                   .has_sums = head->has_sums };
 }
 

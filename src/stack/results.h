@@ -14,7 +14,7 @@ typedef struct hcy__results_head {
     size_t n_radial, n_azim;
     double *radial, *azimuthal; /* from malloc(), taken over by results.c whatever open() returns */
     double *pixels;             /* likewise, [n_azim][n_radial]; NULL: not known */
-    char unit[32], definition[32];
+    char unit[32], azimuth_unit[32], definition[32];
     int has_sigma, has_sums;
 } hcy__results_head;
 

@@ -66,16 +66,20 @@ static int read_axes(hcy__results_head *head, const struct edf *edf, const char 
     size_t n;
     const hcy_azint_unit *units = hcy_azint_unit_list(&n);
     int st = HCY_EFORMAT;
+    if (!hcy__edf_value(head->azimuth_unit, sizeof head->azimuth_unit, text, "azimuth_unit"))
+        snprintf(head->azimuth_unit, sizeof head->azimuth_unit, "chi_deg");
     /* The unit is not said; the header's keys begin with it, so each is tried. */
     for (size_t i = 0; i < n && st == HCY_EFORMAT; i++) {
+        if (!strcmp(units[i].name, head->azimuth_unit))
+            continue;
         st = read_edf_axis(&head->radial, (size_t)edf->frames.width, text, units[i].name);
         if (!st)
             snprintf(head->unit, sizeof head->unit, "%s", units[i].name);
     }
     if (!st)
         st = read_edf_axis(&head->azimuthal, (size_t)edf->frames.height, text, "chi");
-    if (st == HCY_EFORMAT) /* pyFAI's name for it */
-        st = read_edf_axis(&head->azimuthal, (size_t)edf->frames.height, text, "chi_deg");
+    if (st == HCY_EFORMAT) /* pyFAI's name for it, or what is seen from the sample */
+        st = read_edf_axis(&head->azimuthal, (size_t)edf->frames.height, text, head->azimuth_unit);
     if (st == HCY_EFORMAT)
         return hcy_fail(HCY_EFORMAT,
                         "%s: its header has no range in radius and chi: it is not a result of an integration",

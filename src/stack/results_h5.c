@@ -120,31 +120,42 @@ static void find_azint_unit(char unit[32], hid_t axis)
             snprintf(unit, 32, "%s", known[i][2]);
 }
 
-/* The unit whose words stand at the axis; "" if there is none. */
-static void find_unit(char unit[32], hid_t group, const struct layout *layout)
+/* The unit whose words stand at one of pyFAI's axes; as it was if there is none. */
+static void find_words(char unit[32], hid_t axis)
 {
     char space[32], symbol[32], want_space[32], want_symbol[32];
     size_t n;
     const hcy_azint_unit *units = hcy_azint_unit_list(&n);
-    *unit = 0;
+    hcy__h5_get_text(space, sizeof space, axis, "name");
+    hcy__h5_get_text(symbol, sizeof symbol, axis, "unit");
+    /* Integrations along chi have a unit that is none of the radial ones: it is tried last. */
+    for (size_t i = 0; i <= n; i++) {
+        const char *name = i < n ? units[i].name : "chi_deg";
+        hcy__curves_unit_words(want_space, want_symbol, name);
+        if (!strcmp(space, want_space) && !strcmp(symbol, want_symbol)) {
+            snprintf(unit, 32, "%s", name);
+            return;
+        }
+    }
+}
+
+/* The units of the axes; "" if that of the radial one is not known. */
+static void find_units(hcy__results_head *head, hid_t group, const struct layout *layout)
+{
+    *head->unit = 0;
+    snprintf(head->azimuth_unit, sizeof head->azimuth_unit, "chi_deg");
     hid_t axis = H5Dopen2(group, layout->radial, H5P_DEFAULT);
     if (axis < 0)
         return;
-    if (layout == &layouts[AZINT]) {
-        find_azint_unit(unit, axis);
-        H5Dclose(axis);
-        return;
-    }
-    hcy__h5_get_text(space, sizeof space, axis, "name");
-    hcy__h5_get_text(symbol, sizeof symbol, axis, "unit");
+    if (layout == &layouts[AZINT])
+        find_azint_unit(head->unit, axis);
+    else
+        find_words(head->unit, axis);
     H5Dclose(axis);
-    /* Integrations along chi have a unit that is none of the radial ones: it is tried last. */
-    for (size_t i = 0; i <= n && !*unit; i++) {
-        const char *name = i < n ? units[i].name : "chi_deg";
-        hcy__curves_unit_words(want_space, want_symbol, name);
-        if (!strcmp(space, want_space) && !strcmp(symbol, want_symbol))
-            snprintf(unit, 32, "%s", name);
-    }
+    if (layout == &layouts[AZINT] || !head->n_azim || (axis = H5Dopen2(group, layout->azimuthal, H5P_DEFAULT)) < 0)
+        return;
+    find_words(head->azimuth_unit, axis);
+    H5Dclose(axis);
 }
 
 /* The rows that data and their errors both have; UINT64_MAX: these are not of the same bins. */
@@ -255,7 +266,7 @@ static int open_results(struct h5 *h5, hcy__results_head *head)
     if (!st)
         st = read_bin_pixels(head, group);
     if (!st) {
-        find_unit(head->unit, group, layout);
+        find_units(head, group, layout);
         find_definition(head->definition, sizeof head->definition, h5->file);
         head->has_sums = H5Lexists(group, "sum_signal", H5P_DEFAULT) > 0;
     }

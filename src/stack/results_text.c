@@ -107,7 +107,7 @@ static int take_comment(struct text *t, struct scan *scan, hcy__results_head *he
             scan->next++;
             return add_block(t, 0, number);
         }
-    } else if (!t->n_blocks && sscanf(t->line, "# %31s", word) == 1 && hcy__curves_unit(word)) {
+    } else if (!t->n_blocks && sscanf(t->line, "# %31s", word) == 1 && hcy_azint_unit_find(word)) {
         snprintf(head->unit, sizeof head->unit, "%s", word);
     }
     return 0;

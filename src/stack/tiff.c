@@ -152,9 +152,23 @@ static int describe_page(uint64_t *height, uint64_t *width, const hcy__pixel **p
     return 0;
 }
 
+/* Goes to the page behind `page`, counted from 0; *more 0: there is none.  libtiff ends at a damaged page as at the
+ * last one, so it is asked before. */
+static int next_page(int *more, TIFF *tiff, const struct tiff_file *file, uint64_t page)
+{
+    char what[128];
+    *more = !TIFFLastDirectory(tiff);
+    if (!*more || TIFFReadDirectory(tiff))
+        return 0;
+    snprintf(what, sizeof what, ": page %llu, counted from 0, cannot be read: the file is damaged or was cut off",
+             (unsigned long long)page + 1);
+    return fail_tiff(file, what);
+}
+
 static int scan_pages(hcy__frames *frames, TIFF *tiff, const struct tiff_file *file)
 {
-    int st = 0;
+    uint64_t page = 0;
+    int st = 0, more = 0;
     do {
         uint32_t kind = 0;
         TIFFGetField(tiff, TIFFTAG_SUBFILETYPE, &kind);
@@ -165,8 +179,8 @@ static int scan_pages(hcy__frames *frames, TIFF *tiff, const struct tiff_file *f
             st = describe_page(&frames->height, &frames->width, &frames->pixel, tiff, file->path);
         if (!st)
             st = hcy__frames_add(frames, TIFFCurrentDirOffset(tiff));
-    } while (!st && TIFFReadDirectory(tiff));
-    /* libtiff ends there as well when the disk fails, and frames would be missing. */
+    } while (!st && !(st = next_page(&more, tiff, file, page++)) && more);
+    /* libtiff may pass over what the disk did not give, and frames would not be what they are. */
     if (!st && file->number)
         st = fail_tiff(file, "");
     if (!st && !frames->n)

@@ -256,10 +256,12 @@ static void clip_bin(const struct launch *l, struct filter_bin *bin)
             return;
         /* Chauvenet's limit follows the number of pixels that are left; the given threshold is the least. */
         double cut = azint_chauvenet(filter, (double)bin->sums.count / HCY_AZINT_ONE);
-        cut = cut > filter->threshold ? cut : filter->threshold;
+        double below = cut > filter->threshold[0] ? cut : filter->threshold[0];
+        double over = cut > filter->threshold[1] ? cut : filter->threshold[1];
         /* 2^-22 of the mean are the last digits of a float, in which equal pixels may differ. */
-        double half = cut * at.deviation + fabs(at.mean) * (1.0 / 4194304.0);
-        size_t n = l->ops->outside(bin, (float)(at.mean - half), (float)(at.mean + half));
+        double digits = fabs(at.mean) * (1.0 / 4194304.0);
+        size_t n = l->ops->outside(bin, (float)(at.mean - (below * at.deviation + digits)),
+                                   (float)(at.mean + (over * at.deviation + digits)));
         if (!n)
             return;
         take_found(bin, n);

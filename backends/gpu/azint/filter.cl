@@ -336,11 +336,12 @@ DEVICE_CALL int next_limits(const struct filter_bin *b, const hcy_azint_filter *
     if (!bin_statistics(b, s, filter->flags & HCY_AZINT_CLIP_DEVIATION, &at))
         return 0;
     double cut = azint_chauvenet(filter, (double)s->of[SUM_COUNT].lo / HCY_AZINT_ONE);
-    cut = cut > filter->threshold ? cut : filter->threshold;
+    double below = cut > filter->threshold[0] ? cut : filter->threshold[0];
+    double over = cut > filter->threshold[1] ? cut : filter->threshold[1];
     /* A small part of the mean is added, so that bins of equal pixels are not clipped for their rounding. */
-    double reach = MUL_F64(cut, at.deviation) + MUL_F64(fabs(at.mean), 1.0 / 4194304.0);
-    said[0] = AS_BITS32((float)(at.mean - reach));
-    said[1] = AS_BITS32((float)(at.mean + reach));
+    double digits = MUL_F64(fabs(at.mean), 1.0 / 4194304.0);
+    said[0] = AS_BITS32((float)(at.mean - (MUL_F64(below, at.deviation) + digits)));
+    said[1] = AS_BITS32((float)(at.mean + (MUL_F64(over, at.deviation) + digits)));
     return 1;
 }
 

@@ -99,8 +99,11 @@ typedef struct hcy_azint_unit {
     const char *quantity;   /* "q" */
     const char *symbol;     /* "nm^-1" */
     int needs_wavelength;
+    int needs_sample; /* it is of a fibre or of grazing incidence: options.incident_angle and so on count */
 } hcy_azint_unit;
 HCY_API const hcy_azint_unit *hcy_azint_unit_list(size_t *n);
+/* The one of that name, of the list or "chi_deg", degrees about the beam, in which azimuth is; NULL: there is none. */
+HCY_API const hcy_azint_unit *hcy_azint_unit_find(const char *name);
 /* Where the pixels of a height x width image are, of pixels 0, step, 2 step ... of both axes (1: of all): `radial` in
  * `unit`, `chi` in degrees (NULL: not wanted), of the pixels' centres, each [(height + step - 1) / step]
  * [(width + step - 1) / step].  HCY_EINVAL: a geometry that is none, a NULL, a step of 0; HCY_ENOENT: the unit;
@@ -110,7 +113,9 @@ HCY_API int hcy_azint_map(double *radial, double *chi, const hcy_poni *poni, siz
 
 /* --- Plans --- */
 
-enum hcy_azint_split { HCY_SPLIT_NO = 0, HCY_SPLIT_BBOX = 1, HCY_SPLIT_FULL = 2 };
+/* How a pixel is shared among bins: not, as a box about its centre that has all of its corners, by its outline, as a
+ * box of its area in the place of its outline.  Of units that need the sample the first two alone. */
+enum hcy_azint_split { HCY_SPLIT_NO = 0, HCY_SPLIT_BBOX = 1, HCY_SPLIT_FULL = 2, HCY_SPLIT_PSEUDO = 3 };
 enum hcy_azint_errors {
     HCY_ERRORS_NONE = 0,
     HCY_ERRORS_POISSON = 1, /* a pixel's variance is its value, 1 at least */
@@ -139,8 +144,8 @@ typedef struct hcy_azint_options {
     int split;               /* HCY_SPLIT_* */
     int error_model;         /* HCY_ERRORS_* */
     double radial_range[2];  /* in `unit`; equal: all there is */
-    double azimuth_range[2]; /* degrees, may cross +-180; equal: all.  Pixels that lie outside are left out: with
-                              splitting whole ones, else those whose centre does */
+    double azimuth_range[2]; /* degrees (or azimuth_unit), may cross +-180; equal: all.  Pixels that lie outside are
+                              left out: with splitting whole ones, else those whose centre does */
     const uint8_t *mask;     /* [mask_height][mask_width], non-zero: masked; NULL: none.  Read by create() */
     size_t mask_height, mask_width;
     int detector_mask;       /* the detector's own gaps too (pyFAI: where no mask is given) */
@@ -178,11 +183,22 @@ typedef struct hcy_azint_options {
     double saturation; /* integer pixels above it are masked, frame by frame; 0: none are for this */
     int use_underload;
     double underload; /* with it integer pixels below it are masked, frame by frame */
+    /* The mean of the pixels' corrected values, each of which counts by its share in the bin alone, as pyFAI's
+     * `method.unweighted`; without filters and azimuthal errors.  Sums and norms are those of weights that have the
+     * pixel's norm divided out: both have the least norm as a common factor. */
+    int unweighted;
+    /* Where `unit` needs the sample: the other axis, in whose bins (npt_azim) and range (azimuth_range) pixels are in
+     * the place of azimuth, a unit that needs it as well; NULL: "qoop_nm^-1".  Else NULL or "chi_deg". */
+    const char *azimuth_unit;
+    double incident_angle, tilt_angle; /* radians: of the beam onto the sample, of its horizon about the beam */
+    int sample_orientation;            /* how the sample lies: 1 to 8, as EXIF has it */
+    double threshold_above; /* clipping of pixels above the mean, by which `threshold` is for those below; negative: one
+                               for both */
 } hcy_azint_options;
 #define HCY_AZINT_OPTIONS_INIT                                                                              \
     { sizeof(hcy_azint_options), 1000, "q_nm^-1", HCY_SPLIT_BBOX, HCY_ERRORS_NONE, { 0, 0 }, { 0, 0 }, NULL, \
       0, 0, 1, HCY_SENTINELS_AUTO, 0, 0, 0, 1, 0, 0, 0, 1.0, 0, NULL, NULL, NULL, NULL, 0, NULL, \
-      HCY_FILTER_NONE, 5.0, 5, { 50, 50 }, 0, 0, 0 }
+      HCY_FILTER_NONE, 5.0, 5, { 50, 50 }, 0, 0, 0, 0, NULL, 0, 0, 1, -1 }
 
 typedef struct hcy_azint_plan hcy_azint_plan;
 
@@ -210,15 +226,16 @@ typedef struct hcy_azint_plan_info {
     int has_flat, has_absorption, has_dark;
     int from_cache;                /* read, not made */
     size_t n_radial, n_azim;       /* n_azim 0: a curve; else n_bins is n_azim * n_radial */
-    const double *azimuthal;       /* [n_azim] bin centres, in degrees */
+    const double *azimuthal;       /* [n_azim] bin centres, in azimuth_unit: degrees about the beam, mostly */
     double azimuth_min, azimuth_max; /* edges of the first and the last */
     int filtered;    /* frames go through the kernel azint_filter: a filter, or azimuthal errors */
     size_t n_sums;   /* u64 of a bin in a frame's sums: HCY_AZINT_SUMS, or HCY_AZINT_FILTERED */
     double norm_scale; /* what the tables' norms are multiplied by to be those of pixels; a power of two */
+    const hcy_azint_unit *azimuth_unit; /* of `azimuthal`: "chi_deg", or that of the options */
 } hcy_azint_plan_info;
 #define HCY_AZINT_PLAN_INFO_INIT                                                                     \
     { sizeof(hcy_azint_plan_info), 0, 0, 0, 0, 0, 0, NULL, 0, 0, NULL, NULL, HCY_AZINT_OPTIONS_INIT, \
-      HCY_PONI_INIT, 0, 0, 0, 0, 0, 0, NULL, 0, 0, 0, 0, 1 }
+      HCY_PONI_INIT, 0, 0, 0, 0, 0, 0, NULL, 0, 0, 0, 0, 1, NULL }
 /* Fills `info`, whose pointers are the plan's own.  HCY_EINVAL: NULL, or its size is none. */
 HCY_API int hcy_azint_plan_get_info(hcy_azint_plan_info *info, const hcy_azint_plan *plan) HCY_MUST_USE;
 

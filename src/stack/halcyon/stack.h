@@ -540,13 +540,14 @@ typedef struct hcy_results_info {
     uint64_t rows;           /* curves, or images */
     size_t n_radial, n_azim; /* n_azim 0: curves */
     const double *radial;    /* [n_radial] bin centres */
-    const double *azimuthal; /* [n_azim] degrees; NULL for curves */
+    const double *azimuthal; /* [n_azim] in azimuth_unit: degrees, mostly; NULL for curves */
     const char *unit;        /* of radial: a name of hcy_azint_unit_list(), "chi_deg"; "": not known */
     const char *label;       /* for an axis: "Scattering vector q (nm^-1)"; "" as above */
     int has_sigma;
     const double *pixels; /* [n_radial], or [n_azim][n_radial]: how many are in each bin; NULL: the file does not say */
     const char *definition; /* NeXus' that an entry of the file follows, "NXazint1d", "NXazint2d"; "": none */
     int has_sums;           /* the sums of each frame's bins are in it, too */
+    const char *azimuth_unit, *azimuth_label; /* of azimuthal, likewise: "chi_deg", mostly */
 } hcy_results_info;
 
 /* Opens what hcy_curves_open() or pyFAI has written, by what is in it: HDF5 (the file's default NXdata with
