@@ -363,6 +363,15 @@ int hcy_azint_result_add(hcy_azint_result *sum, const hcy_azint_result *frame, u
     return 0;
 }
 
+/* The variance of a bin in which each pixel counted one: the sum of c^2, which no result has.  It follows from the sums
+ * that it has, exactly for pixels of equal norms, and a bin's pixels have nearly equal ones. */
+static double least_variance(double count, double norm, double norm2)
+{
+    double pixel = norm != 0 ? count / norm : 0;
+
+    return norm2 * pixel * pixel;
+}
+
 int hcy_azint_result_merge(hcy_azint_result *sum, uint64_t n, double normalization)
 {
     if (!sum || !n || !sum->sum_signal)
@@ -374,9 +383,12 @@ int hcy_azint_result_merge(hcy_azint_result *sum, uint64_t n, double normalizati
         /* Norms and counts become means over the frames, signal and variance stay sums: intensities then
          * are sums over frames, as of one long exposure. */
         double norm = sum->sum_norm[i] /= (double)n, norm2 = sum->sum_norm2[i] /= (double)n;
+        sum->count[i] /= (double)n;
+        /* Zeros in each of many frames are one zero in their sum: only here is a bin given a least variance. */
+        if (sum->sigma && sum->part_of_sum)
+            sum->sum_variance[i] = fmax(sum->sum_variance[i], least_variance(sum->count[i], norm, norm2));
         sum->sum_norm[i] = norm *= normalization;
         sum->sum_norm2[i] = norm2 *= normalization * normalization;
-        sum->count[i] /= (double)n;
         sum->intensity[i] = norm != 0 ? sum->sum_signal[i] / norm : 0;
         if (sum->sigma) {
             sum->sigma[i] = norm != 0 ? sqrt(sum->sum_variance[i]) / fabs(norm) : 0;
@@ -413,7 +425,8 @@ static int create_result(hcy_azint_result **result, const hcy_azint_plan *plan, 
     /* A copy of the axes, so that the result may outlive the plan. */
     memcpy(a, plan->radial, axes * sizeof(double));
     **result = (hcy_azint_result){ .n_bins = n, .radial = a, .azimuthal = a + plan->options.npt,
-                                   .n_radial = plan->options.npt, .n_azim = plan->options.npt_azim };
+                                   .n_radial = plan->options.npt, .n_azim = plan->options.npt_azim,
+                                   .part_of_sum = hcy__azint_is_part_of_sum(plan) };
     /* In this order the first two are what results of means alone have. */
     double **const arrays[] = { &(*result)->intensity, errors ? &(*result)->sigma : NULL,
                                 &(*result)->sum_signal, &(*result)->sum_norm, &(*result)->sum_norm2,

@@ -236,6 +236,7 @@ void integrate_options(hcy_azint_options *o, const struct integrate_values *v)
     }
     if (v->normalization.given)
         o->normalization = v->normalization.value;
+    o->part_of_sum = v->sum.value > 1 || v->average.value > 1;
 }
 
 int integrate_has_geometry(const struct integrate_values *v)
