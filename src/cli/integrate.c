@@ -189,7 +189,7 @@ static void check_rings(struct job *job)
         (info.from_cache && *job->info->dataset))
         return;
     progress_say(&job->progress, "looking at the rings of frame %llu ...", (unsigned long long)job->first);
-    rings_check(job->stack, job->devices[0], &job->poni, &job->azint, job->first);
+    rings_check(job->stack, job->devices[0], &job->poni, &job->azint, job->first, job->values->flip);
     progress_clear(&job->progress);
 }
 
