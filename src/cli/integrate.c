@@ -204,6 +204,11 @@ static int check_rows_alone(const struct job *job)
     for (size_t i = 0; dot && i < sizeof alone / sizeof alone[0]; i++)
         is_alone |= !strcmp(dot, alone[i]);
     uint64_t frames = job->last - job->first, sum = (uint64_t)job->values->sum.value;
+    hcy_azint_options options;
+    integrate_options(&options, job->values);
+    if (is_alone && options.npt_azim && options.npt > 1)
+        return cli_error("%s has rows of one curve, and no room for cakes (images in radius and azimuth): name an .h5 or .edf file",
+                         job->output);
     /* With %d each frame has a file, and with --sum one curve may be all. */
     if (!is_alone || strchr(job->output, '%') || frames <= sum)
         return CLI_OK;

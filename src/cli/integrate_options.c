@@ -55,7 +55,7 @@ static const struct cli_option options[] = {
     { "percentile", 0, CLI_TEXT, AT(percentile), "P", "50: each bin's median; 25,75: the mean between both", 0, 0,
       NULL },
     { "radial-range", 0, CLI_PAIR, AT(radial), "A,B", "of the curve, in its unit", 0, 0, NULL },
-    { "azimuth-range", 0, CLI_PAIR, AT(azimuth), "A,B", "degrees; pixels outside are left out", 0, 0, NULL },
+    { "azimuth-range", 0, CLI_PAIR, AT(azimuth), "A,B", "degrees; pixels outside are left out", 0, 360, NULL },
     { "mask", 0, CLI_TEXT, AT(mask), "FILE",
       "masked pixels: not 0 in FILE.npy, .tif, .h5::/path ...",
       0, 0, NULL },
@@ -252,10 +252,24 @@ int integrate_geometry(hcy_poni *poni, const struct integrate_values *v)
     return 0;
 }
 
-/* Units are known before any file is: a wrong one is told with those there are. */
+/* What other programs and people call units, as far as it is unlike their names here. */
+static const char *find_alias(const char *unit)
+{
+    static const char *const names[][2] = { { "2theta", "2th_deg" },  { "2-theta", "2th_deg" }, { "twotheta", "2th_deg" },
+                                            { "tth", "2th_deg" },     { "2th", "2th_deg" },     { "q", "q_nm^-1" },
+                                            { "q_1/nm", "q_nm^-1" },  { "q_1/A", "q_A^-1" },    { "d", "d_A" },
+                                            { "r", "r_mm" } };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (!strcmp(unit, names[i][0]))
+            return names[i][1];
+    return NULL;
+}
+
+/* Units are known before any file is: a wrong one is told with the likely one, and those there are. */
 static int check_unit(const char *unit)
 {
     char those[1024] = "";
+    const char *names[64];
     size_t n, used = 0;
     const hcy_azint_unit *units = hcy_azint_unit_list(&n);
     for (size_t i = 0; i < n; i++) {
@@ -263,8 +277,14 @@ static int check_unit(const char *unit)
             return CLI_OK;
         if (used < sizeof those)
             used += (size_t)snprintf(those + used, sizeof those - used, "%s%s", used ? ", " : "", units[i].name);
+        if (i < sizeof names / sizeof names[0])
+            names[i] = units[i].name;
     }
-    cli_error("--unit '%s' is not valid: it takes one of %s; see `halcyon integrate --help`", unit, those);
+    const char *meant = find_alias(unit);
+    if (!meant)
+        meant = cli_closest(unit, names, n < sizeof names / sizeof names[0] ? n : sizeof names / sizeof names[0]);
+    cli_error("--unit '%s' is not valid%s%s%s: it takes one of %s; see `halcyon integrate --help`", unit,
+              meant ? " (is " : "", meant ? meant : "", meant ? " meant?)" : "", those);
     return CLI_USAGE;
 }
 

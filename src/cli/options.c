@@ -216,7 +216,9 @@ static const char *expected(const struct cli_option *o, char *text, size_t size)
                  o->max);
         return text;
     case CLI_PAIR:
-        return "two numbers A,B with A < B";
+        /* Limits are those of a circle. */
+        return o->max > 0 ? "two numbers A,B with A < B, which may go on beyond 180 degrees: 170,190 for 170 to -170"
+                          : "two numbers A,B with A < B";
     case CLI_SPAN:
         return "A:B, A:, :B or A in whole numbers, A < B (B is not included)";
     case CLI_SPANS:
