@@ -363,13 +363,13 @@ static void print_written(const struct calibrate_values *v, const struct answer 
 {
     double beam[2];
     find_beam(beam, &a->poni, p);
-    printf("%s: %g m away, beam at column %.2f, row %.2f, wavelength %g A\n", v->output, a->poni.dist, beam[1], beam[0],
-           1e10 * a->poni.wavelength);
+    printf("%s: %g m away, beam at column %.2f, row %.2f, wavelength %g A\n", v->output, a->poni.dist, beam[1],
+           beam[0], 1e10 * a->poni.wavelength);
     printf("next: halcyon integrate %s -p %s\n", v->frame, v->output);
 }
 
-/* A wrong wavelength moves the detector and leaves the fit a little worse: a fit that may change it, too, tells.  0: the
- * wavelength is as good as any. */
+/* A wrong wavelength moves the detector and leaves the fit a little worse: a fit that may change it, too, tells.
+ * 0: the wavelength is as good as any. */
 static double better_wavelength(double *rms, const struct answer *a, const struct powder *p, unsigned fixed)
 {
     hcy_poni poni = a->poni;

@@ -346,12 +346,19 @@ static void show_progress(void *payload, const hcy_pipeline_stats *stats)
     progress_frames(&job->progress, stats);
 }
 
+/* Nobody may lose the curves that are there, however long the next one takes to come. */
+static int flush_curves(void *payload)
+{
+    struct job *job = payload;
+    return hcy_curves_flush(job->curves);
+}
+
 /* Whoever waits for frames without knowing how many there will be has got them all when no more come. */
 static int run_all_frames(struct job *job)
 {
     const struct integrate_values *v = job->values;
     struct follow follow = { job->pipeline, job->stack,          job->first, job->last, v->follow_timeout.value,
-                             NULL,          &job->group };
+                             NULL,          &job->group, flush_curves, job };
     uint64_t next;
     if (!v->follow)
         return hcy_pipeline_run(job->pipeline, job->stack, job->first, job->last, take_curve, show_progress, job);
