@@ -258,7 +258,13 @@ check '-o - writes to stdout' same stdout.dat plain.dat
 check 'the summary leaves stdout alone' same stdout.dat plain.dat
 check 'the summary is there' grep -q 'frames/s from file to result' words
 check '... and says which rate is the device'"'"'s' grep -q 'cpu.* frames/s while it had work' words
-check '... and how long was before it' grep -q 'set-up before it [0-9.]* m*s; 0 failed' words
+check '... and how long was before it' grep -q 'preparing took [0-9.]* m*s before that; 0 failed' words
+"$halcyon" integrate s.h5 -p s.poni -o again.dat --frames 0 2>words
+check 'the summary says what was written' grep -q '^again.dat: 1 curve$' words
+"$halcyon" integrate s.h5 -p s.poni -o again.dat --frames 0:2 2>words
+check '... and that it replaced a file' grep -q '^again.dat: 2 curves; it replaced an earlier file of this name$' words
+"$halcyon" integrate s.h5 -p s.poni -o cake.edf --npt-azim 4 -n 20 --frames 0 2>words
+check '... cakes are no curves' grep -q '^cake.edf: 1 cake$' words
 check 'the summary counts one frame' grep -q '^1 frame in ' words
 "$halcyon" integrate s.h5 -p s.poni --frames 0:2 -o where.dat 2>words
 check 'the summary says where the curves are' grep -q '^where.dat: 2 curves$' words

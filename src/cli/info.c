@@ -136,6 +136,7 @@ static int tell_results(const char *path)
     if (*info->definition)
         info_say("definition", "%s (NeXus), for MAX IV's programs%s", info->definition,
             !strncmp(info->unit, "2th", 3) ? " and GSAS-II" : "");
+    tell_regions(path);
     info_say("then", "halcyon plot %s", path);
     hcy_results_close(results);
     return KNOWN;

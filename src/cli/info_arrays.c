@@ -45,6 +45,21 @@ static void tell_sparse_file(const char *path)
     info_say("then", "FabIO opens it as images (densify), from Python or in silx view; the curves are in the same run's -o");
 }
 
+/* --- Regions --- */
+
+void tell_regions(const char *path)
+{
+    hcy_stack *stack;
+    if (hcy_stack_open(&stack, path, "/entry_0000/integrate/regions/sum"))
+        return;
+    /* Its rows are frames; files of other formats have frames whatever dataset is named. */
+    const hcy_stack_info *info = hcy_stack_get_info(stack);
+    if (*info->dataset)
+        info_say("regions", "%u (integrate --roi, --stats): of each frame sums, extremes and counts of pixels, in "
+                 "/entry_0000/integrate/regions", info->width);
+    hcy_stack_close(stack);
+}
+
 /* --- K-space --- */
 
 static void say_array(const char *path, const char *dataset, const char *what)

@@ -10,6 +10,8 @@ void info_say(const char *what, const char *fmt, ...) HCY_PRINTF(2, 3);
 /* Whether the file is of the kind, with what is said about it: sparse frames or k-space in HDF5; an array of
  * hcy_host_array_read(). */
 int tell_kind(const char *path);
+/* The regions that curves in HDF5 have beside them, if any. */
+void tell_regions(const char *path);
 int tell_array(const char *path);
 
 #endif

@@ -16,6 +16,7 @@
 #include <halcyon/backend.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* --- Input --- */
 
@@ -311,6 +312,7 @@ static int open_curves(struct job *job)
     regions_name(&opts, &job->regions);
     /* From here on an interruption has something to clean up. */
     interrupt_catch();
+    job->replaces = !access(job->output, F_OK);
     status = hcy_curves_open(&job->curves, job->output, job->plan, &opts);
     opts.mask = v->mask;
     if (!status)

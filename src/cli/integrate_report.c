@@ -65,6 +65,11 @@ int integrate_close_output(struct job *job)
     return CLI_FAILED;
 }
 
+static int is_cake(const struct job *job)
+{
+    return job->azint.npt_azim && job->azint.npt > 1;
+}
+
 int integrate_report(const struct job *job, int status)
 {
     const hcy_pipeline_stats *stats = processes_stats(job->processes);
@@ -90,8 +95,9 @@ int integrate_report(const struct job *job, int status)
         failures_print(&job->failures);
         pixels_summary(&job->pixels);
         if (job->whole && job->written && strcmp(job->output, "-"))
-            fprintf(stderr, "%s: %llu %s\n", job->output, (unsigned long long)job->written,
-                    job->written == 1 ? "curve" : "curves");
+            fprintf(stderr, "%s: %llu %s%s%s\n", job->output, (unsigned long long)job->written,
+                    is_cake(job) ? "cake" : "curve", job->written == 1 ? "" : "s",
+                    job->replaces ? "; it replaced an earlier file of this name" : "");
         if (job->whole && job->values->sparse)
             fprintf(stderr, "%s: %llu %s stand out\n", job->values->sparse, (unsigned long long)job->sparse.pixels,
                     job->sparse.pixels == 1 ? "pixel" : "pixels");
