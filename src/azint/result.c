@@ -290,6 +290,28 @@ static void set_sums(hcy_azint_result *r, const struct block *b, double factor, 
     }
 }
 
+/* The variance of a bin in which each pixel counted one: the sum of c^2, which no result has.  It follows from the sums
+ * that it has, exactly for pixels of equal norms, and a bin's pixels have nearly equal ones. */
+static double least_variance(double count, double norm, double norm2)
+{
+    double pixel = norm != 0 ? count / norm : 0;
+
+    return norm2 * pixel * pixel;
+}
+
+/* The errors of a frame that is part of a sum, if it is looked at by itself: its bins have a least variance, its sums,
+ * which are added, do not. */
+static void set_part_errors(hcy_azint_result *r)
+{
+    for (size_t i = 0; i < r->n_bins; i++) {
+        double norm = fabs(r->sum_norm[i]), norm2 = r->sum_norm2[i];
+        double variance = fmax(r->sum_variance[i], least_variance(r->count[i], norm, norm2));
+
+        r->sigma[i] = norm > 0 ? sqrt(variance) / norm : 0;
+        r->std[i] = norm2 > 0 ? sqrt(variance / norm2) : 0;
+    }
+}
+
 int hcy_azint_finish(hcy_azint_result *result, const hcy_azint_plan *plan, const hcy_azint_job *job,
                      const uint64_t *sums, const struct hcy_frame_report *report, double normalization)
 {
@@ -331,6 +353,8 @@ int hcy_azint_finish(hcy_azint_result *result, const hcy_azint_plan *plan, const
         if (result->sum_signal)
             set_sums(result, &b, factor, at, n);
     }
+    if (result->part_of_sum && result->sum_signal)
+        set_part_errors(result);
     result->n_lost = report ? report->n_lost : 0;
     return 0;
 }
@@ -361,15 +385,6 @@ int hcy_azint_result_add(hcy_azint_result *sum, const hcy_azint_result *frame, u
             to[k][i] = (n ? to[k][i] : 0) + from[k][i];
     sum->n_lost = (n ? sum->n_lost : 0) + frame->n_lost;
     return 0;
-}
-
-/* The variance of a bin in which each pixel counted one: the sum of c^2, which no result has.  It follows from the sums
- * that it has, exactly for pixels of equal norms, and a bin's pixels have nearly equal ones. */
-static double least_variance(double count, double norm, double norm2)
-{
-    double pixel = norm != 0 ? count / norm : 0;
-
-    return norm2 * pixel * pixel;
 }
 
 int hcy_azint_result_merge(hcy_azint_result *sum, uint64_t n, double normalization)
