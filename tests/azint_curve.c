@@ -328,6 +328,57 @@ static void test_means(void)
     free(sums);
 }
 
+/* Zeros in each of many frames have the variance of one count once, in their sum; a frame alone has it, too. */
+static void test_parts(void)
+{
+    enum { FRAMES = 100 };
+    uint64_t *sums = calloc(sizeof(*sums), HCY_AZINT_SUMS * 37), state = 4;
+    hcy_azint_result *part = NULL, *sum = NULL, *whole = NULL;
+    uint32_t image[N], total[N] = { 0 };
+    hcy_azint_job j, one;
+    hcy_span spans[HCY_AZINT_SPANS];
+    int near = 1, alone = 1, exact = 1;
+    scene s;
+
+    make_scene(&s, 19.4e-3);
+    s.o.error_model = HCY_ERRORS_POISSON;
+    hcy_azint_plan *usual = must_plan(&s);
+    s.o.part_of_sum = 1;
+    hcy_azint_plan *p = must_plan(&s);
+    if (hcy_azint_plan_job(&j, p, HCY_PIXEL_U32) || hcy_azint_plan_job(&one, usual, HCY_PIXEL_U32) ||
+        hcy_azint_result_create(&part, p) || hcy_azint_result_create(&sum, p) || hcy_azint_result_create(&whole, usual))
+        bail_out("%s", hcy_last_error()->text);
+    hcy_azint_plan_tables(spans, p);
+    ok(j.flags == (HCY_AZINT_WANT_VARIANCE | HCY_AZINT_PART_OF_SUM), "frames of a sum have a job that says so");
+    for (uint64_t f = 0; f < FRAMES; f++) {
+        for (int i = 0; i < N; i++)
+            total[i] += image[i] = f == 0 || oracle_below(&state, 20) ? 0 : 1;
+        memset(sums, 0, sizeof(*sums) * HCY_AZINT_SUMS * 37);
+        (void)oracle_sums(sums, spans, &j, image);
+        near &= !hcy_azint_finish(part, p, &j, sums, NULL, 1) && !hcy_azint_result_add(sum, part, f);
+        /* The first frame counts nothing at all. */
+        for (int b = 0; b < 37; b++)
+            alone &= f > 0 || part->count[b] < 1 || (part->sigma[b] > 0 && part->sum_variance[b] == 0);
+    }
+    near &= !hcy_azint_result_merge(sum, FRAMES, 1);
+    memset(sums, 0, sizeof(*sums) * HCY_AZINT_SUMS * 37);
+    (void)oracle_sums(sums, spans, &one, total);
+    near &= !hcy_azint_finish(whole, usual, &one, sums, NULL, 1);
+    /* Five counts a pixel: nearly all have one. */
+    for (int b = 0; b < 37; b++) {
+        near &= fabs(sum->sigma[b] - whole->sigma[b]) <= 0.05 * whole->sigma[b];
+        exact &= fabs(sum->intensity[b] - whole->intensity[b]) <= 1e-12 * whole->intensity[b];
+    }
+    ok(exact && near, "the errors of frames that are added are those of their sum");
+    ok(alone, "a frame without counts that is looked at alone has errors, too, and adds none");
+    hcy_azint_result_destroy(part);
+    hcy_azint_result_destroy(sum);
+    hcy_azint_result_destroy(whole);
+    hcy_azint_plan_release(p);
+    hcy_azint_plan_release(usual);
+    free(sums);
+}
+
 static void test_finish(void)
 {
     uint64_t *sums = calloc(sizeof(*sums), HCY_AZINT_SUMS * 9000);
@@ -379,6 +430,7 @@ int main(void)
     test_lost(1);
     test_rounding();
     test_means();
+    test_parts();
     test_finish();
     return done_testing();
 }

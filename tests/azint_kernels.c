@@ -530,6 +530,9 @@ static void test_types(void)
                                   : "mixed");
                 g.job = (hcy_azint_job){ .pixel_type = type,
                                          .flags = (type + (unsigned)kind) % 4 ? HCY_AZINT_WANT_VARIANCE : 0 };
+                /* Frames of a sum have the same variance but for a least one. */
+                if ((type / 2 + k) % 2)
+                    g.job.flags |= HCY_AZINT_PART_OF_SUM;
                 set_invalid(&g.job, mixed ? 1 + (type + (unsigned)kind) % 3 : type % 2);
                 group_open(&g, mixed ? MAX_ITEMS : 18, tempers[k]);
                 try_group(&g, name, &turn);
@@ -667,9 +670,10 @@ static void fill_gaps(struct group *g)
 static void test_gaps(void)
 {
     static const uint32_t types[] = { HCY_PIXEL_U16, HCY_PIXEL_U32, HCY_PIXEL_I32 };
+    static const uint32_t flags[] = { 0, HCY_AZINT_WANT_VARIANCE, HCY_AZINT_WANT_VARIANCE | HCY_AZINT_PART_OF_SUM };
     static const size_t launches[] = { 5, 7, 3, 9, 1, 15 };
     for (size_t t = 0; t < sizeof types / sizeof types[0]; t++) {
-        struct group g = { .job = { .pixel_type = types[t], .flags = t ? HCY_AZINT_WANT_VARIANCE : 0 } };
+        struct group g = { .job = { .pixel_type = types[t], .flags = flags[t] } };
         set_invalid(&g.job, 1);
         if (oracle_plan_make(&g.plan, 31 + t, t == 1 ? ORACLE_SPLIT : ORACLE_WHOLE, 190, 211, 80, 9))
             bail_out("no memory for a plan");

@@ -123,20 +123,20 @@ static inline void oracle_count(uint64_t *sums, const hcy_azint_job *job, size_t
 {
     size_t n = job->n_bins;
     uint64_t c2 = ((uint64_t)c * c + (1u << 23)) >> 24;
-    int variance = (job->flags & HCY_AZINT_WANT_VARIANCE) != 0;
+    int variance = (job->flags & HCY_AZINT_WANT_VARIANCE) != 0, least = !(job->flags & HCY_AZINT_PART_OF_SUM);
 
     if (oracle_is_float(job->pixel_type)) {
         oracle_add_double(&sums[HCY_SUM_SIGNAL_LO * n + bin], c * v.d);
         if (variance)
-            oracle_add_double(&sums[HCY_SUM_VARIANCE_LO * n + bin], (double)c2 * (v.d > 1 ? v.d : 1));
+            oracle_add_double(&sums[HCY_SUM_VARIANCE_LO * n + bin], (double)c2 * (v.d > least ? v.d : least));
     } else if (oracle_is_signed(job->pixel_type)) {
         oracle_add(sums, n, bin, HCY_SUM_SIGNAL_LO, (oracle_u128)((oracle_i128)c * v.i));
         if (variance)
-            oracle_add(sums, n, bin, HCY_SUM_VARIANCE_LO, (oracle_u128)c2 * (uint64_t)(v.i > 1 ? v.i : 1));
+            oracle_add(sums, n, bin, HCY_SUM_VARIANCE_LO, (oracle_u128)c2 * (uint64_t)(v.i > least ? v.i : least));
     } else {
         oracle_add(sums, n, bin, HCY_SUM_SIGNAL_LO, (oracle_u128)c * v.u);
         if (variance)
-            oracle_add(sums, n, bin, HCY_SUM_VARIANCE_LO, (oracle_u128)c2 * (v.u > 1 ? v.u : 1));
+            oracle_add(sums, n, bin, HCY_SUM_VARIANCE_LO, (oracle_u128)c2 * (v.u > 1 ? v.u : v.u || least));
     }
 }
 

@@ -659,7 +659,7 @@ static void test_refused(void)
     REFUSED(HCY_EINVAL, "does not use", t.o.variance = some);
     REFUSED(HCY_ERANGE, "dark current", t.o.dark = huge);
     static const float none[N];
-    REFUSED(HCY_ERANGE, "no pixel is left", t.o.flat = none);
+    REFUSED(HCY_ERANGE, "no pixel is left: the flat field has no number above 0", t.o.flat = none);
     REFUSED(HCY_ERANGE, "q from 0 to ", (t.o.radial_range[0] = 100, t.o.radial_range[1] = 200));
     REFUSED(HCY_ERANGE, "nm^-1", (t.o.radial_range[0] = 100, t.o.radial_range[1] = 200, t.o.npt_azim = 3));
     REFUSED(HCY_EINVAL, "sentinels", t.o.sentinels = -1);

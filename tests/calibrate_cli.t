@@ -50,6 +50,12 @@ check '... what is left, and of how many points' \
     grep -q 'rms .*0\.[01][0-9]* pixels, .* mrad, .* points on .* rings' said
 check '... and the points of each ring' grep -q ' 1    3.12442 .* of ' said
 check '... the geometry is that of the frame' geometry right.poni 0.15 0.05 0.04 0 0
+check '... what was written is said' grep -q '^right.poni: 0.15[0-9]* m away, beam at column 23[0-9.]*, row 29[0-9.]*, wavelength 0.5 A' said
+check '... and what it is for' grep -q '^next: halcyon integrate ceria.npy -p right.poni$' said
+check '... of a good fit nothing else' not grep -q 'may be wrong\|fit better' said
+check 'a wavelength that is wrong by a percent' says -w 0.505 -D Pilatus300k -o percent.poni
+check '... is fitted worse, which is said, with one that is not' \
+    grep -q 'would fit better, to 0.07 in place of 0.1[0-9]* pixels, with a wavelength of 0.\(500\|499\|5 A\)' said
 # A strip beside the beam: no search finds a centre in it, and a geometry that is nearly right leads to it.
 frame strip.npy 30 600 172e-6 3 0.15 -0.02 0.05 0 0 0.5 CeO2 100 0.02
 sed 's/^Distance:.*/Distance: 0.1505/; s/^Poni1:.*/Poni1: -0.02/; s/^Poni2:.*/Poni2: 0.05/' ceria.poni >beside.poni
@@ -81,6 +87,7 @@ check '... as it is given' near given.poni Distance 0.1498 0
 # --- What is no answer ---
 none() { test ! -e "$1"; }
 check 'noise is refused' refused 1 'no rings of CeO2' calibrate noise.npy -c CeO2 -w 0.5 --pixel 172 -o noise.poni
+check '... with what would help' grep -q 'give what is known: --distance M, --centre X,Y or -p' refused.err
 check '... and nothing is written' none noise.poni
 "$halcyon" calibrate ceria.npy -c Si -w 0.5 --pixel 172 -o other.poni >other.log 2>&1
 check 'silicon for ceria is doubtful' equals $? 1
@@ -107,6 +114,10 @@ check 'the wavelength twice' refused 2 'give one' calibrate ceria.npy -c CeO2 -w
 check 'no detector' refused 1 'give -D' calibrate ceria.npy -c CeO2 -w 1
 check 'no wavelength' refused 1 'give -w' calibrate ceria.npy -c CeO2 --pixel 100
 check 'pixels that are none' refused 2 'micrometres' calibrate ceria.npy -c CeO2 -w 1 --pixel big
+check 'pixels in metres' refused 2 'if that is in metres, it is --pixel 172' \
+    calibrate ceria.npy -c CeO2 -w 0.5 --pixel 1.72e-4
+check 'pixels in millimetres' refused 2 'if that is in millimetres, it is --pixel 172' \
+    calibrate ceria.npy -c CeO2 -w 0.5 --pixel 172,0.172
 check 'a parameter that is none' refused 2 'they are dist' calibrate ceria.npy -c CeO2 -w 1 --pixel 172 --fix rot4
 check 'a centre that is none' refused 2 'column,row' calibrate ceria.npy -c CeO2 -w 1 --pixel 172 --centre 5
 check 'a detector of another shape' refused 1 'pixels' calibrate ceria.npy -c CeO2 -w 1 -D Eiger4M

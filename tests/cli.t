@@ -112,6 +112,21 @@ if [ -n "${HCY_JANSSON-yes}" ]; then
 else
     skip 'this build has no jansson'
 fi
+printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '<c8', 'fortran_order': False, 'shape': (2, 3), }" >complex.npy
+head -c 48 /dev/zero >>complex.npy
+check 'info: complex numbers' tells 'complex.npy: an array of complex float numbers, 2 x 3' complex.npy
+check 'info: ... and what shows them' tells 'then *halcyon plot complex.npy' complex.npy
+"$halcyon" simulate scan.cfl --mri radial --size 16 -q
+check "info: BART's files" tells 'an array of complex float numbers, 16 x 16' scan_image.cfl
+if "$halcyon" simulate scan.h5 --mri radial --size 16 -q 2>/dev/null; then
+    check 'info: k-space' tells 'scan.h5: k-space along a trajectory' scan.h5
+    check 'info: ... its arrays' tells 'image *16 x 16, double' scan.h5
+    check 'info: ... and what is made of them' tells 'halcyon plot scan.h5:/image' scan.h5
+    check 'info: an array in HDF5' tells 'an array of complex double numbers, 1 x ' scan.h5:/samples
+    check 'plot: k-space has arrays to be plotted' refused 1 'plot one of its arrays, scan.h5:/image' "$halcyon" plot scan.h5
+else
+    skip 'k-space: built without HDF5'
+fi
 head -c 500 /dev/urandom >noise.bin
 check 'info: what is not known' refused 1 'noise.bin' "$halcyon" info noise.bin
 check 'info: several, of which one is not known' not info ones.poni noise.bin
@@ -243,7 +258,13 @@ check '-o - writes to stdout' same stdout.dat plain.dat
 check 'the summary leaves stdout alone' same stdout.dat plain.dat
 check 'the summary is there' grep -q 'frames/s from file to result' words
 check '... and says which rate is the device'"'"'s' grep -q 'cpu.* frames/s while it had work' words
-check '... and how long was before it' grep -q 'set-up before it [0-9.]* m*s; 0 failed' words
+check '... and how long was before it' grep -q 'preparing took [0-9.]* m*s before that; 0 failed' words
+"$halcyon" integrate s.h5 -p s.poni -o again.dat --frames 0 2>words
+check 'the summary says what was written' grep -q '^again.dat: 1 curve$' words
+"$halcyon" integrate s.h5 -p s.poni -o again.dat --frames 0:2 2>words
+check '... and that it replaced a file' grep -q '^again.dat: 2 curves; it replaced an earlier file of this name$' words
+"$halcyon" integrate s.h5 -p s.poni -o cake.edf --npt-azim 4 -n 20 --frames 0 2>words
+check '... cakes are no curves' grep -q '^cake.edf: 1 cake$' words
 check 'the summary counts one frame' grep -q '^1 frame in ' words
 "$halcyon" integrate s.h5 -p s.poni --frames 0:2 -o where.dat 2>words
 check 'the summary says where the curves are' grep -q '^where.dat: 2 curves$' words
@@ -273,6 +294,13 @@ check '-o x.fxye: errors as they are' sh -c "tail -n +3 x.fxye | awk '{ print \$
 check '-o x.fxye in another unit' refused 1 'choose the unit 2th_deg' \
     integrate --frames 0 --error-model poisson -u q_nm^-1 -o x.fxye
 check '-o x_%d.fxye' integrate --frames 0:2 --error-model poisson -u 2th_deg -o x_%d.fxye
+check '-o x.xy of cakes: no advice that is refused, too' refused 1 'no room for cakes.*name an .h5 or .edf file' \
+    integrate --npt-azim 9 -o x_%d.xy
+check 'a unit that is misspelt' refused 2 "'q_nm-1' is not valid (is q_nm^-1 meant?)" integrate -u q_nm-1 -o x.dat
+check '... or has another name here' refused 2 '(is 2th_deg meant?)' integrate -u 2theta -o x.dat
+check 'azimuths across 180 degrees the other way' refused 2 'may go on beyond 180 degrees: 170,190' \
+    integrate --azimuth-range 170,-170 -o x.dat
+check '... as the message says' integrate --azimuth-range 170,190 -o x.dat
 check '-o x.xy of their sum' integrate -o sum.xy --sum 100
 check '-o x_%d.xy of many frames' integrate -o x_%d.xy
 check '... each has its own' sh -c "cmp x.rows x_0.xy && test -s x_5.xy"

@@ -100,13 +100,13 @@ Rot3: 0
 Wavelength: 1e-10
 P
 check "float frames: the detector's marks are counted" says \
-    'masked: 0 of 94965 pixels in every frame; in single frames (sentinels) 5935 to 5935, 5935 in all' \
+    'masked: 0 of 94965 pixels in every frame; in single frames, by marks of bad pixels, 5935 to 5935, 5935 in all' \
     integrate float.npy -p p.poni -o float.dat
 check '... and said' grep 'hint: values from -3.5 to -0.5 .*--no-sentinels' says.log
 check '... their mean is that of the others' equals "`highest float.dat`" 5.0
-check '--no-sentinels: none' says 'in single frames (not a number) 0 to 0, 0 in all' \
+check '--no-sentinels: none' says 'in single frames, as they are not a number, 0 to 0, 0 in all' \
     integrate float.npy -p p.poni -o all.dat --no-sentinels
-check 'a dummy is counted' says 'in single frames (dummy) 5935 to 5935' \
+check 'a dummy is counted' says 'in single frames, by the dummy, 5935 to 5935' \
     integrate float.npy -p p.poni -o all.dat --dummy -1
 check 'JSON: the least' of_json '"least_in_a_frame": 5935' float.npy -p p.poni
 check 'JSON: in all' of_json '"in_all_frames": 5935' float.npy -p p.poni

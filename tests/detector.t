@@ -122,8 +122,24 @@ check '--no-sentinels: both the same' same given.dat all.dat
 silent() { "$@" >silent.log 2>&1 || return 1; not grep 'the rings' silent.log; }
 check 'rings where they belong: nothing is said' silent integrate r.h5 -p r.poni -o right.dat
 check 'rows the other way: said, with what to try' status 0 'the rings .*: try --flip (rows run the other way' \
-    integrate r.h5 -p r.poni -o flip.dat --flip
+    integrate r.h5 -p r.poni -o flip.dat --orientation 2
 check '... it matters' differ right.dat flip.dat
+sed 's/"orientation": 3/"orientation": 2/' r.poni >r2.poni
+check '--flip where it is needed: nothing is said' silent integrate r.h5 -p r2.poni -o x.dat --flip
+check '--flip where it is not: the advice is to leave it' status 0 'the rings .*: leave --flip out' \
+    integrate r.h5 -p r.poni -o x.dat --flip -n 91
+check '--orientation and --flip: the advice is without --flip' status 0 'the rings .*: try --orientation [0-9] without --flip' \
+    integrate r.h5 -p r.poni -o x.dat --orientation 1 --flip -n 92
+# Lengths in another unit than metres: said, with the number that is meant.
+sed 's/^Wavelength: .*/Wavelength: 0.5/' r.poni >angstrom.poni
+sed 's/^Distance: .*/Distance: 34/' r.poni >millimetres.poni
+sed 's/"pixel1": [0-9.e-]*/"pixel1": 0.075/' r.poni >pixel.poni
+check 'a wavelength of half a metre' status 0 'wavelength is 0.5 m, .* if that is in Angstrom, it must be 5e-11' \
+    integrate r.h5 -p angstrom.poni -o x.dat -q -u 2th_deg
+check 'a distance of 34 metres' status 0 'distance is 34 m, .* if that is in millimetres, it must be 0.034' \
+    integrate r.h5 -p millimetres.poni -o x.dat -q
+check 'a usual geometry: nothing is said' sh -c \
+    "'$halcyon' integrate r.h5 -p r.poni -o x.dat -q 2>said && test ! -s said"
 check '--orientation 2 is the same' integrate r.h5 -p r.poni -o two.dat --orientation 2 -q
 check '... it is' same flip.dat two.dat
 check '--orientation 2 and --flip' integrate r.h5 -p r.poni -o again.dat --orientation 2 --flip -q
@@ -139,7 +155,7 @@ real=$data/detector/pixium
 if [ -r "$real/pixium_03150.tif" ] && integrate "$real/pixium_03150.tif" -p "$real/exact_for_integrated_dat.poni" -q -o x.dat; then
     check 'a real TIFF: nothing is said' silent \
         integrate "$real/pixium_03150.tif" -p "$real/exact_for_integrated_dat.poni" -o x.dat
-    check '... flipped, it is' status 0 'the rings wander .*: try --flip' \
+    check '... flipped, it is' status 0 'the rings wander .*: leave --flip out' \
         integrate "$real/pixium_03150.tif" -p "$real/exact_for_integrated_dat.poni" -o x.dat --flip
 else
     skip "$real is not there, or built without libtiff"

@@ -46,6 +46,16 @@ while read -r sub; do
         print substr(out, 2) }' "$doc/halcyon.1" > "$dir/page"
     same "halcyon.1 has the options of $sub" "$dir/code" "$dir/page"
 done < "$dir/subs"
+{
+    "$HALCYON" --help
+    while read -r sub; do
+        # shellcheck disable=SC2086 # several words on purpose
+        "$HALCYON" $sub --help && "$HALCYON" $sub --help-all
+    done < "$dir/subs"
+} > "$dir/page"
+awk 'length > 80' "$dir/page" > "$dir/wrong"
+[ "$(wc -l < "$dir/page")" -gt 100 ] || echo "these are not all the helps" > "$dir/wrong"
+ok "no line of any --help is wider than 80 columns"
 
 # --- The library ---
 for h in $HCY_HEADERS; do

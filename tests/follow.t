@@ -72,6 +72,23 @@ interrupted()
 }
 check 'an interrupt leaves a valid file' interrupted
 
+# Killed while it waits: the curves of the frames that came are in the file, though no further one takes them there.
+killed()
+{
+    "$halcyon" integrate swmr.h5 -p s.poni -d cpu@threads=1 -q -o kill.h5 --follow --follow-timeout 300 2>kill.log &
+    pid=$!
+    i=0
+    while [ $i -lt 300 ]; do
+        i=`expr $i + 1`
+        sleep 0.1
+        cp kill.h5 copy.h5 2>/dev/null && "$halcyon" info copy.h5 2>/dev/null | grep '8 patterns' && break
+    done
+    kill -KILL $pid
+    wait $pid 2>/dev/null
+    "$halcyon" info kill.h5 | grep '8 patterns'
+}
+check 'killed while it waits for frames: what came is in the file' killed
+
 # --- Channels: frames by turns of the first and the second ---
 "$feed" feed channels two.h5 s.h5 || exit 99
 integrate s.h5 -o third.dat --frames 3 || exit 99

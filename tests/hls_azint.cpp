@@ -202,7 +202,8 @@ static void try_plan(enum oracle_kind kind, uint32_t height, uint32_t width, uin
 /* Sums below 2^63, with and without variances, in several pieces: high words are not written. */
 static void try_narrow(uint32_t type)
 {
-    for (uint32_t flags : { HCY_AZINT_NARROW, HCY_AZINT_NARROW | HCY_AZINT_WANT_VARIANCE }) {
+    for (uint32_t flags : { HCY_AZINT_NARROW, HCY_AZINT_NARROW | HCY_AZINT_WANT_VARIANCE,
+                            HCY_AZINT_NARROW | HCY_AZINT_WANT_VARIANCE | HCY_AZINT_PART_OF_SUM }) {
         scene s = scene_of(ORACLE_WILD, 60, 64, 30001, type);
         std::vector<bytes> images = { image_of(DIM, s.job.n_pixels, type), image_of(GAPS, s.job.n_pixels, type) };
         s.job.flags = flags;

@@ -99,8 +99,11 @@ if command -v bash >/dev/null; then
     check '--prefix without a folder' refused 1 'needs a directory' quickstart --prefix
     check '... or with an empty name' refused 1 'needs a directory' quickstart --prefix=
     check '... configures nothing' times 3
+    check 'a compiler of two words, as CC="ccache gcc"' env PATH="$work/bin:$PATH" CC='env cc' bash tree/quickstart
+    check 'what is no compiler' refused 1 'please install: a C compiler' \
+        env PATH="$work/bin:$PATH" CC='env no-compiler' bash tree/quickstart
 else
-    for what in 1 2 3 4 5 6 7 8 9 10 11; do skip "./quickstart: no bash ($what)"; done
+    for what in 1 2 3 4 5 6 7 8 9 10 11 12 13; do skip "./quickstart: no bash ($what)"; done
 fi
 echo "1..$n"
 exit $failed

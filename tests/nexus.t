@@ -157,6 +157,17 @@ with h5py.File("angle.h5") as f, h5py.File("maxiv.h5", "w") as g:
         for word in "long_name", "units":
             data[key].attrs[word] = f["azint/data"][key].attrs[word]
 END
+    "$python" - <<'END'
+import h5py
+with h5py.File("m_master.h5", "w") as f:
+    f["entry/data/data_000001"] = h5py.ExternalLink("m_data_000001.h5", "entry/data/data")
+    f["entry/instrument/detector/x_pixel_size"] = f["entry/instrument/detector/y_pixel_size"] = 7.5e-5
+    f["entry/instrument/detector"].attrs["NX_class"] = "NXdetector"
+END
+    for command in info plot; do
+        check "$command: a master without its data" refused 1 '/m_data_000001.h5 is not there.*put the file beside it' \
+            "$halcyon" $command "`pwd`/m_master.h5"
+    done
     check "MAX IV's file is known" info maxiv.h5 '4 patterns'
     check '... its axis' info maxiv.h5 '50 bins of 2th_deg, 5.35 to 39.65'
     check '... its errors' info maxiv.h5 'errors .*yes'

@@ -65,6 +65,10 @@ check '... has these alone' test "`grep -o "title 'frame [0-9]*'" list.svg | tr 
 for bad in 5,3 3- 7-5 3,3 a '3,' 1-2-3 ''; do
     check "--frames $bad is refused" refused 2 'ascending' "$halcyon" plot a.dat --frames "$bad"
 done
+told a.dat -o absent.svg --frames 3,5,99,200-300 2>said
+check '--frames: what is not there is said' grep -q 'a.dat has no frame 99$' said
+check '... one by one' grep -q 'has no frame from 200 to 300$' said
+check '... the others are drawn' test "`grep -o "title 'frame [0-9]*'" absent.svg | tr -dc '0-9\n' | tr '\n' ' '`" = '3 5 '
 check 'a map has no list of frames' refused 1 'follow one another' plot a.dat --frames 1,3-5 --as map
 check 'many curves' told a.dat -o many.svg --as curves
 check '... have a bar of colours, from the first frame to the last' has many.svg 'set cbrange \[0:11\]'
@@ -94,6 +98,8 @@ check '--sum' told frames.npy -o sum.svg --sum 2 --linear
 check '... adds up, and what is invalid in one is so in the sum' test "`matrix sum.svg`" = '3 4 5 6
 7 NaN NaN 2
 3 3 NaN 102'
+check '... which is said' has sum.svg 'Sum of the frames'
+check '... of one frame not' lacks frame.svg 'Sum\|Mean'
 npy mask.npy '|u1' '(3, 4)'
 printf '\001\000\000\000\000\000\000\000\000\000\000\000' >>mask.npy
 check '--mask' told frames.npy -o masked.svg --frames 1 --mask mask.npy
@@ -123,6 +129,15 @@ check 'complex numbers' told complex.npy -o complex.svg
 check '... are magnitudes' test "`matrix complex.svg`" = '5 0 1
 1 1 1'
 check '... which is said' has complex.svg 'Magnitude'
+# Computed numbers are linear, real ones as complex ones, whatever their range.
+npy real.npy '<f4' '(2, 3)'
+printf "$f1$f1$f1$f1$f1\\000\\000\\172\\104" >>real.npy
+check 'real numbers' told real.npy -o real.svg
+check '... are linear, as complex ones' sh -c "! grep -q logscale real.svg && ! grep -q logscale complex.svg"
+for array in real complex; do
+    check "... and logarithmic with --log: $array" told $array.npy -o $array.log.svg --log
+    check '... they are' has $array.log.svg 'logscale cb'
+done
 check '--part phase' told complex.npy -o phase.svg --part phase
 check '... is in radians' test "`matrix phase.svg | awk '{ for (i = 1; i <= NF; i++) printf "%.4f ", $i }'`" = '0.9273 0.0000 3.1416 1.5708 0.0000 3.1416 '
 check '--part imaginary of the second image' told complex.npy -o imaginary.svg --part imaginary --frames 1

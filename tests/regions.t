@@ -59,6 +59,9 @@ check "a detector's file masks, and a pixel without a place" equals "`counted pl
 table() { "$halcyon" sum "$1" --dataset /entry_0000/integrate/regions/$2 -o t.npy -q && cat t.npy; }
 parts() { for i in 0 1 2; do integrate -d cpu@threads=1 --roi $boxes --above 5 --shard $i/3 -o part.h5 || return 1; done; }
 check 'HDF5' integrate -d cpu@threads=1 --roi $boxes --above 5 -o whole.h5
+check '... info says that they are there' sh -c "'$halcyon' info whole.h5 | grep 'regions *4 (integrate --roi'"
+integrate -d cpu@threads=1 -o without.h5
+check '... or not' sh -c "'$halcyon' info without.h5 | grep -c regions | grep '^0$'"
 numbers() { table whole.h5 $1 >/dev/null && tail -c 288 t.npy | od -An -v -w8 -t d8 | tr -d ' '; }
 numbers sum >sum.col && numbers max >max.col && numbers valid >valid.col
 check '... has what sum --roi has' sh -c "awk '{ print \$2 }' want | cmp - sum.col && awk '{ print \$3 }' want | cmp - max.col &&

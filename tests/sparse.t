@@ -113,6 +113,9 @@ goes.without.--processes --sparse no.sparse.h5 --sigma-clip --shard 0/2
 are.for.--sparse --noise 2
 no.stream --sparse - --sigma-clip
 END
+check 'info says what a file of sparse frames is' sh -c "'$halcyon' info one.h5 | grep '9 sparse frames'"
+check '... what is in it' sh -c "'$halcyon' info one.h5 | grep 'background *of 50 bins' && '$halcyon' info one.h5 | grep 'a frame\$'"
+check 'plot says what has a picture' refused 1 'holds sparse frames.*plot the curves that the same run wrote' "$halcyon" plot one.h5
 printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': (120, 160), }" >float.npy
 head -c 76800 /dev/zero >>float.npy
 check 'pixels that are floats' refused 1 'integer pixels of 4 bytes' \

@@ -191,7 +191,7 @@ static void test_numbered(void)
     ok(right, "frame after frame");
     hcy_stack_close(stack);
     unlink(in_folder("data_000003.h5"));
-    open_fails(in_folder("master.h5"), NULL, HCY_ENOENT, "master.h5|data_000003|leads nowhere",
+    open_fails(in_folder("master.h5"), NULL, HCY_ENOENT, "master.h5|data_000003|leads nowhere|.h5 is not there",
                "a link that leads nowhere");
     H5Pclose(links);
 }

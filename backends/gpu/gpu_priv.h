@@ -173,7 +173,7 @@ int gpu_check_room(size_t *size, const struct gpu_call *call, const hcy_azint_jo
 /* The options of the device's row, behind others. */
 int gpu_row_options(const struct gpu_call *call, char *options, int used);
 /* The options that any text about pixels wants. */
-int gpu_pixel_options(char *options, uint32_t group, const struct hcy_pixel_type *pixel, bool variance);
+int gpu_pixel_options(char *options, uint32_t group, const struct hcy_pixel_type *pixel, unsigned variance);
 
 /* Non-uniform FFTs: what points are sorted by, the same for both directions, and then what a direction makes of it. */
 struct gpu_shape gpu_shape_of(const struct gpu_ops *ops, const hcy_nufft_job *job);

@@ -81,6 +81,9 @@ typedef struct hcy_azint_range {
 /* The plan's bins are so small that SIGNAL and VARIANCE stay below 2^63: nobody reads SIGNAL_HI and VARIANCE_HI, nor
  * VARIANCE_LO if it is not wanted, so they need not be written.  Unsigned pixels, no dark current, no filter. */
 #define HCY_AZINT_NARROW 2u
+/* With WANT_VARIANCE: the variance of a pixel is max(0, value).  Of frames that are to be added, whose sum is no better
+ * known for having come in parts. */
+#define HCY_AZINT_PART_OF_SUM 4u
 
 /* What the frames of a batch have in common. */
 typedef struct hcy_azint_job {
@@ -91,6 +94,10 @@ typedef struct hcy_azint_job {
     uint32_t n_invalid;
     hcy_azint_range invalid[HCY_AZINT_MAX_INVALID];
 } hcy_azint_job;
+
+/* The least variance of a pixel in the job. */
+#define HCY_AZINT_LEAST_VARIANCE(job_flags) \
+    (((job_flags) & (HCY_AZINT_WANT_VARIANCE | HCY_AZINT_PART_OF_SUM)) == HCY_AZINT_WANT_VARIANCE ? 1u : 0u)
 
 /* The sums of one frame: HCY_AZINT_SUMS rows of n_bins u64.  128-bit values are two rows, low then high, two's
  * complement.  For float pixels the rows SIGNAL_LO and VARIANCE_LO hold the bits of doubles, SIGNAL_HI and

@@ -347,9 +347,10 @@ static inline bool hls_invalid(int64_t value, const hls_sums_task &task)
 }
 
 /* What a pixel adds to a bin with weight c: products of 24 and 33 bits. */
-static inline hls_bin hls_weigh(uint32_t c, int64_t value, bool want_variance)
+static inline hls_bin hls_weigh(uint32_t c, int64_t value, uint32_t flags)
 {
-    uint64_t square = azint_square(c), variance = value > 1 ? (uint64_t)value : 1;
+    bool want_variance = flags & HCY_AZINT_WANT_VARIANCE;
+    uint64_t square = azint_square(c), variance = value > 0 ? (uint64_t)value : HCY_AZINT_LEAST_VARIANCE(flags);
     hls_bin b = { hls_sum_of(hls_product(c, value)),
                   hls_sum_of(want_variance ? hls_product((uint32_t)square, (int64_t)variance) : 0) };
     return b;
@@ -359,13 +360,13 @@ typedef hls_bin hls_banks[HLS_LANES][2][HLS_BINS / 2];
 
 /* One pixel of a record. */
 static inline void hls_lane(hls_bin (&banks)[2][HLS_BINS / 2], hls_written (&written)[2], uint64_t entry,
-                            int64_t value, bool want_variance)
+                            int64_t value, uint32_t job_flags)
 {
 #pragma HLS INLINE
     uint32_t c = (uint32_t)entry & 0xffffff, flags = (uint32_t)(entry >> 24), bin = flags & HLS_BIN_MASK;
     bool two = flags & HLS_TWO, odd = bin & 1;
     /* The weights of two bins add up to one, so the second follows from the first. */
-    hls_bin first = hls_weigh(c, value, want_variance), second = hls_weigh(HCY_AZINT_ONE - c, value, want_variance);
+    hls_bin first = hls_weigh(c, value, job_flags), second = hls_weigh(HCY_AZINT_ONE - c, value, job_flags);
     uint32_t next = (bin + 1) & HLS_BIN_MASK;
     /* Neighbouring bins are in different banks, so both are added to in the same clock. */
     if (!odd || two)
@@ -380,7 +381,7 @@ static void hls_integrate_piece(const hls_sums_task &task, uint32_t n_records, u
                                 hls::stream<hls_group, HLS_SMALL_DEPTH> &groups,
                                 hls::stream<uint8_t, HLS_PIXEL_DEPTH> &lost)
 {
-    bool want_variance = task.job.flags & HCY_AZINT_WANT_VARIANCE, first = true;
+    bool first = true;
     uint32_t taken = 0, given = 0;
     /* Registers of the piece before must not be taken for this one's: no row has the number UINT32_MAX. */
     hls_written written[HLS_LANES][2];
@@ -417,7 +418,7 @@ static void hls_integrate_piece(const hls_sums_task &task, uint32_t n_records, u
             if (first && used && hls_invalid(value, task))
                 gone |= (uint8_t)(1u << k);
             if (used && !(gone >> k & 1))
-                hls_lane(banks[k], written[k], entry, value, want_variance);
+                hls_lane(banks[k], written[k], entry, value, task.job.flags);
         }
         /* MORE stands with the first pixel, for all eight. */
         first = !(hls_record_entry(record, 0) >> 24 & HLS_MORE);

@@ -225,11 +225,27 @@ static int set_range(struct build *b)
     return b->grid.n_azim ? set_azimuth_bins(b) : 0;
 }
 
+/* Is there no pixel whose counts could be divided by its flat field and absorption? */
+static int is_divided_away(const struct build *b)
+{
+    const size_t n = b->g.height * b->g.width;
+
+    if (!b->flat && !b->absorption)
+        return 0;
+    for (size_t i = 0; i < n; i++)
+        if (!b->mask[i] && (b->flat ? b->flat[i] : 1) * (b->absorption ? b->absorption[i] : 1) > 0)
+            return 0;
+    return 1;
+}
+
 /* Why no pixel has a weight, with what the pixels have. */
 static int nothing_left(struct build *b)
 {
     double min, max, scale = b->scale.scale;
 
+    if (is_divided_away(b))
+        return hcy_fail(HCY_ERANGE, "no pixel is left: the %s has no number above 0 in a pixel that is not masked",
+                        b->flat ? "flat field" : "absorption");
     /* With a range given the extent is not known yet; the message is of use only with it. */
     if (b->has_range)
         pass_over_rows(b, PASS_RANGE);

@@ -105,6 +105,8 @@ int hcy_azint_plan_job(hcy_azint_job *job, const hcy_azint_plan *plan, uint32_t 
     job->n_bins = plan->head.n_bins;
     job->pixel_type = pixel_type;
     job->flags = hcy__azint_is_poisson(plan) ? HCY_AZINT_WANT_VARIANCE : 0;
+    if (hcy__azint_is_part_of_sum(plan))
+        job->flags |= HCY_AZINT_PART_OF_SUM;
     /* At most four ranges come together: dummy, detector's values and the two limits. */
     if (o->use_dummy)
         add_dummy(job, t, o->dummy, o->delta_dummy);

@@ -294,6 +294,28 @@ static void set_sums(hcy_azint_result *r, const struct block *b, double least, d
     }
 }
 
+/* The variance of a bin in which each pixel counted one: the sum of c^2, which no result has.  It follows from the sums
+ * that it has, exactly for pixels of equal norms, and a bin's pixels have nearly equal ones. */
+static double least_variance(double count, double norm, double norm2)
+{
+    double pixel = norm != 0 ? count / norm : 0;
+
+    return norm2 * pixel * pixel;
+}
+
+/* The errors of a frame that is part of a sum, if it is looked at by itself: its bins have a least variance, its sums,
+ * which are added, do not. */
+static void set_part_errors(hcy_azint_result *r)
+{
+    for (size_t i = 0; i < r->n_bins; i++) {
+        double norm = fabs(r->sum_norm[i]), norm2 = r->sum_norm2[i];
+        double variance = fmax(r->sum_variance[i], least_variance(r->count[i], norm, norm2));
+
+        r->sigma[i] = norm > 0 ? sqrt(variance) / norm : 0;
+        r->std[i] = norm2 > 0 ? sqrt(variance / norm2) : 0;
+    }
+}
+
 int hcy_azint_finish(hcy_azint_result *result, const hcy_azint_plan *plan, const hcy_azint_job *job,
                      const uint64_t *sums, const struct hcy_frame_report *report, double normalization)
 {
@@ -335,6 +357,8 @@ int hcy_azint_finish(hcy_azint_result *result, const hcy_azint_plan *plan, const
         if (result->sum_signal)
             set_sums(result, &b, plan->least_norm, factor, at, n);
     }
+    if (result->part_of_sum && result->sum_signal)
+        set_part_errors(result);
     result->n_lost = report ? report->n_lost : 0;
     return 0;
 }
@@ -378,9 +402,12 @@ int hcy_azint_result_merge(hcy_azint_result *sum, uint64_t n, double normalizati
         /* Norms and counts become means over the frames, signal and variance stay sums: intensities then
          * are sums over frames, as of one long exposure. */
         double norm = sum->sum_norm[i] /= (double)n, norm2 = sum->sum_norm2[i] /= (double)n;
+        sum->count[i] /= (double)n;
+        /* Zeros in each of many frames are one zero in their sum: only here is a bin given a least variance. */
+        if (sum->sigma && sum->part_of_sum)
+            sum->sum_variance[i] = fmax(sum->sum_variance[i], least_variance(sum->count[i], norm, norm2));
         sum->sum_norm[i] = norm *= normalization;
         sum->sum_norm2[i] = norm2 *= normalization * normalization;
-        sum->count[i] /= (double)n;
         sum->intensity[i] = norm != 0 ? sum->sum_signal[i] / norm : 0;
         if (sum->sigma) {
             sum->sigma[i] = norm != 0 ? sqrt(sum->sum_variance[i]) / fabs(norm) : 0;
@@ -417,7 +444,8 @@ static int create_result(hcy_azint_result **result, const hcy_azint_plan *plan, 
     /* A copy of the axes, so that the result may outlive the plan. */
     memcpy(a, plan->radial, axes * sizeof(double));
     **result = (hcy_azint_result){ .n_bins = n, .radial = a, .azimuthal = a + plan->options.npt,
-                                   .n_radial = plan->options.npt, .n_azim = plan->options.npt_azim };
+                                   .n_radial = plan->options.npt, .n_azim = plan->options.npt_azim,
+                                   .part_of_sum = hcy__azint_is_part_of_sum(plan) };
     /* In this order the first two are what results of means alone have. */
     double **const arrays[] = { &(*result)->intensity, errors ? &(*result)->sigma : NULL,
                                 &(*result)->sum_signal, &(*result)->sum_norm, &(*result)->sum_norm2,

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define WELL_FITTED 0.5 /* pixels, root mean square: above it something is wrong or weak */
+
 #define AT(member) offsetof(struct calibrate_values, member)
 static const struct cli_option options[] = {
     { "calibrant", 'c', CLI_TEXT, AT(calibrant), "NAME",
@@ -356,6 +358,46 @@ static int write_calibrated(const char *path, const hcy_poni *poni)
     return status ? cli_fail(status) : CLI_OK;
 }
 
+/* What is written where, and what it is for. */
+static void print_written(const struct calibrate_values *v, const struct answer *a, const struct powder *p)
+{
+    double beam[2];
+    find_beam(beam, &a->poni, p);
+    printf("%s: %g m away, beam at column %.2f, row %.2f, wavelength %g A\n", v->output, a->poni.dist, beam[1],
+           beam[0], 1e10 * a->poni.wavelength);
+    printf("next: halcyon integrate %s -p %s\n", v->frame, v->output);
+}
+
+/* A wrong wavelength moves the detector and leaves the fit a little worse: a fit that may change it, too, tells.
+ * 0: the wavelength is as good as any. */
+static double better_wavelength(double *rms, const struct answer *a, const struct powder *p, unsigned fixed)
+{
+    hcy_poni poni = a->poni;
+    hcy_poni_fit fit = HCY_PONI_FIT_INIT;
+    const unsigned wavelength = 1u << HCY_PONI_WAVELENGTH;
+    /* Angles are too small, or rings too few, where the wavelength is not known much better than what is looked for. */
+    if (!(fixed & wavelength) || a->rings < 3 ||
+        hcy_poni_refine(&poni, &fit, p->height, p->width, a->points.points, a->points.n, fixed & ~wavelength))
+        return 0;
+    double moved = fabs(poni.wavelength - a->poni.wavelength);
+    *rms = fit.rms_pixels;
+    return fit.rms_pixels < 0.75 * a->fit.rms_pixels && moved > 10 * fit.sigma[HCY_PONI_WAVELENGTH] &&
+                   moved > 1e-3 * a->poni.wavelength
+               ? poni.wavelength
+               : 0;
+}
+
+static void explain_misfit(const struct answer *a, const struct powder *p, unsigned fixed)
+{
+    double rms, better = better_wavelength(&rms, a, p, fixed);
+    if (better > 0)
+        cli_note("the rings would fit better, to %.2f in place of %.2f pixels, with a wavelength of %.5g A: check it, the "
+                 "calibrant and the pixel size, as each is taken for another distance", rms, a->fit.rms_pixels, 1e10 * better);
+    else if (a->fit.rms_pixels > WELL_FITTED)
+        cli_note("the points are %.2f pixels from their rings, where good fits have 0.05 to 0.3: the calibrant, the "
+                 "wavelength or the pixel size may be wrong", a->fit.rms_pixels);
+}
+
 /* --- The command --- */
 
 static int calibrate(struct calibrate_frame *frame, const struct calibrate_values *v, unsigned fixed,
@@ -367,21 +409,26 @@ static int calibrate(struct calibrate_frame *frame, const struct calibrate_value
     if (a.failed) {
         cli_error("%s: %s", v->frame, *a.doubts ? a.doubts : "no rings were found");
         free(a.points.points);
-        return cli_error("no geometry: check -c, the wavelength and the detector, or give --centre X,Y or -p FILE.poni");
+        return cli_error("no geometry: check -c, the wavelength and the detector, or give what is known: "
+                         "--distance M, --centre X,Y or -p FILE.poni");
     }
     printf("%s: %s at %g A, %s\n", v->frame, frame->calibrant->name, 1e10 * a.poni.wavelength,
            a.poni.detector ? a.poni.detector->name : "a detector");
     print_answer(&a, &frame->powder);
     if (!v->quiet)
         print_rings(&a, &frame->powder);
+    explain_misfit(&a, &frame->powder, fixed);
     if (*a.doubts) {
         status = cli_error("doubtful: %s", a.doubts);
         if (v->output && !v->force)
-            cli_error("%s is not written; --force writes it all the same", v->output);
+            cli_error("%s is not written; --force writes it all the same; what is known helps: --distance M, --centre X,Y or "
+                      "-p FILE.poni", v->output);
     }
     if (v->output && (!*a.doubts || v->force)) {
         int written = write_calibrated(v->output, &a.poni);
         status = written ? written : status;
+        if (!written)
+            print_written(v, &a, &frame->powder);
     }
     if (v->plot) {
         /* The angles are those of the last geometry that was tried. */

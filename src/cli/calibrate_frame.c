@@ -42,6 +42,23 @@ static void mask_hot(struct powder *p)
 
 /* --- What is known of the geometry --- */
 
+enum { MOST_PIXEL = 5000 }; /* micrometres */
+
+/* A pixel of no detector, as it was read in micrometres: metres and millimetres are what was meant most often. */
+static int refuse_pixel(const char *text, double um)
+{
+    static const struct {
+        const char *unit;
+        double micrometres;
+    } units[] = { { "metres", 1e6 }, { "millimetres", 1e3 } };
+    char meant[64] = "";
+    for (size_t i = 0; i < sizeof units / sizeof units[0] && !*meant; i++)
+        if (um * units[i].micrometres >= 1 && um * units[i].micrometres <= MOST_PIXEL)
+            snprintf(meant, sizeof meant, "; if that is in %s, it is --pixel %g", units[i].unit, um * units[i].micrometres);
+    cli_error("--pixel '%s' is not valid: it takes micrometres, 1 to %d%s", text, MOST_PIXEL, meant);
+    return CLI_USAGE;
+}
+
 /* "172" or "172,172", micrometres: height and width. */
 static int parse_pixel(hcy_poni *poni, const char *text)
 {
@@ -53,6 +70,10 @@ static int parse_pixel(hcy_poni *poni, const char *text)
         cli_error("--pixel '%s' is not valid: it takes micrometres, one number or height,width", text);
         return CLI_USAGE;
     }
+    const double um[] = { 1e6 * poni->pixel1, 1e6 * poni->pixel2 };
+    for (int i = 0; i < 2; i++)
+        if (um[i] < 1 || um[i] > MOST_PIXEL)
+            return refuse_pixel(text, um[i]);
     poni->detector = NULL;
     poni->height = poni->width = 0;
     return CLI_OK;

@@ -91,6 +91,8 @@ struct cli_command {
 int cli_parse(const struct cli_command *command, int argc, char **argv, void *values, const char **operands,
               int *status);
 void cli_help(FILE *out, const struct cli_command *command, int all);
+/* The words of a text, whose first line begins at column `indent`, as further ones do, none beyond column 80. */
+void cli_put_words(FILE *out, const char *text, size_t length, int indent);
 /* A line for each library that this build is without and that the command (NULL: any) would use (lacks.c). */
 void cli_print_lacks(FILE *out, const char *command);
 /* The entry of names[0 .. n) closest to `word`, NULL if none is near. */

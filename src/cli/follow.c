@@ -57,6 +57,7 @@ int follow_run(const struct follow *f, uint64_t *next, hcy_pipeline_sink sink, h
             break;
         } else if (timer_now() < look) {
             nap(look - timer_now());
+            status = f->idle ? f->idle(f->idle_payload) : 0;
             continue;
         }
         double start = timer_now();

@@ -13,6 +13,9 @@ struct follow {
     /* What a frame needs beside itself: of the first n, how many have it; NULL: nothing.  `rest`: as they are now. */
     uint64_t (*ready)(void *payload, uint64_t n, int rest);
     void *ready_payload;
+    /* Called now and then while no frame comes; a failure ends it. */
+    int (*idle)(void *payload);
+    void *idle_payload;
 };
 
 /* Opens the stack as soon as it has a frame.  The last failure's status after `timeout` seconds. */

@@ -62,6 +62,42 @@ static int set_detector(hcy_poni *poni, struct cli_geometry *g, const hcy_stack_
     return CLI_OK;
 }
 
+/* What is written in another unit than PONI files have. */
+struct length {
+    const char *what;
+    double value, least, most; /* metres: what instruments have */
+    const char *units[2];      /* that are most often meant instead */
+    double metres[2];          /* each of them */
+};
+
+static void warn_length(const struct length *l)
+{
+    char meant[96] = "";
+    /* What is not known is 0, and not said here. */
+    if (l->value == 0 || (l->value >= l->least && l->value <= l->most))
+        return;
+    for (int i = 1; i >= 0; i--) {
+        double metres = l->value * l->metres[i];
+        if (metres >= l->least && metres <= l->most)
+            snprintf(meant, sizeof meant, "; if that is in %s, it must be %g", l->units[i], metres);
+    }
+    cli_note("warning: the geometry's %s is %g m, which is hardly meant: it is given in metres, %g to %g%s", l->what, l->value,
+             l->least, l->most, meant);
+}
+
+/* Programs and people write Angstrom and millimetres where metres are wanted, and curves look as good. */
+static void warn_geometry(const hcy_poni *p)
+{
+    const struct length lengths[] = {
+        { "wavelength", p->wavelength, 1e-13, 1e-8, { "Angstrom", "nanometres" }, { 1e-10, 1e-9 } },
+        { "distance", p->dist, 1e-3, 20, { "millimetres", "centimetres" }, { 1e-3, 1e-2 } },
+        { "pixel height", p->pixel1, 1e-6, 5e-3, { "micrometres", "millimetres" }, { 1e-6, 1e-3 } },
+        { "pixel width", p->pixel2, 1e-6, 5e-3, { "micrometres", "millimetres" }, { 1e-6, 1e-3 } },
+    };
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
+        warn_length(&lengths[i]);
+}
+
 /* Rows the other way round are another orientation: nothing has to be moved. */
 static void orient(hcy_poni *poni, const struct cli_geometry *g)
 {
@@ -95,6 +131,8 @@ int cli_geometry_complete(hcy_poni *poni, struct cli_geometry *g, const hcy_stac
     int status = set_detector(poni, g, frames);
     if (!status)
         orient(poni, g);
+    if (!status)
+        warn_geometry(poni);
     return status;
 }
 

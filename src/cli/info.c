@@ -3,7 +3,9 @@
  * Each kind of file has a function that says whether the file is of it, with what is to be said about it; they are
  * asked in turn, those that are surest of themselves first. */
 #include "cli.h"
+#include "info_arrays.h"
 #include "inputs.h"
+#include "plot.h"
 #include <bslz4/bslz4_format.h>
 #include <halcyon/azint.h>
 #include <halcyon/stack.h>
@@ -34,9 +36,7 @@ const struct cli_command cli_info_command = {
 
 enum { KNOWN = 1 };
 
-static void say(const char *what, const char *fmt, ...) HCY_PRINTF(2, 3);
-
-static void say(const char *what, const char *fmt, ...)
+void info_say(const char *what, const char *fmt, ...)
 {
     va_list args;
     printf("  %-12s ", what);
@@ -48,10 +48,10 @@ static void say(const char *what, const char *fmt, ...)
 
 static void say_geometry(const char *what, const hcy_poni *p)
 {
-    say(what, "%s, %g m away, PONI (%g, %g) m, turned by (%g, %g, %g) rad%s", p->detector ? p->detector->name : "a detector",
+    info_say(what, "%s, %g m away, PONI (%g, %g) m, turned by (%g, %g, %g) rad%s", p->detector ? p->detector->name : "a detector",
         p->dist, p->poni1, p->poni2, p->rot1, p->rot2, p->rot3, p->wavelength > 0 ? "" : "; no wavelength: units in q need one");
     if (p->wavelength > 0)
-        say("", "wavelength %g A", 1e10 * p->wavelength);
+        info_say("", "wavelength %g A", 1e10 * p->wavelength);
 }
 
 /* --- Texts --- */
@@ -75,8 +75,8 @@ static int tell_json(const char *path, const char *head)
     /* A goniometer's file is JSON as well, and its user needs the way round more than a message of the parser's. */
     if (strstr(head, "Goniometer calibration")) {
         printf("%s: pyFAI's calibration of a goniometer (JSON)\n", path);
-        say("then", "not read by Halcyon, whose geometry is of one position: let pyFAI make a PONI file of each,");
-        say("", "Goniometer.sload(\"%s\").get_ai(position).save(\"POSITION.poni\")", path);
+        info_say("then", "not read by Halcyon, whose geometry is of one position: let pyFAI make a PONI file of each,");
+        info_say("", "Goniometer.sload(\"%s\").get_ai(position).save(\"POSITION.poni\")", path);
         return KNOWN;
     }
     int status = hcy_config_read(&config, path);
@@ -87,11 +87,11 @@ static int tell_json(const char *path, const char *head)
     printf("%s: a configuration of pyFAI's (JSON)\n", path);
     if (config->has_poni)
         say_geometry("geometry", &config->poni);
-    say("bins", "%zu%s of %s", config->options.npt, config->options.npt_azim ? " and more in azimuth," : "",
+    info_say("bins", "%zu%s of %s", config->options.npt, config->options.npt_azim ? " and more in azimuth," : "",
         config->options.unit);
     if (config->mask)
-        say("mask", "%s", config->mask);
-    say("then", "halcyon integrate STACK -j %s", path);
+        info_say("mask", "%s", config->mask);
+    info_say("then", "halcyon integrate STACK -j %s", path);
     hcy_config_free(config);
     return KNOWN;
 }
@@ -109,8 +109,8 @@ static int tell_poni(const char *path, const char *head)
     printf("%s: a geometry (PONI file)\n", path);
     say_geometry("geometry", &poni);
     if (*poni.detector_file)
-        say("detector", "of the file %s", poni.detector_file);
-    say("then", "halcyon integrate STACK -p %s", path);
+        info_say("detector", "of the file %s", poni.detector_file);
+    info_say("then", "halcyon integrate STACK -p %s", path);
     return KNOWN;
 }
 
@@ -125,20 +125,21 @@ static int tell_results(const char *path)
     printf("%s: %llu %s of integration\n", path, (unsigned long long)info->rows,
            info->n_azim ? (info->rows == 1 ? "cake (image in radius and azimuth)" : "cakes (images in radius and azimuth)")
                         : (info->rows == 1 ? "pattern (curve)" : "patterns (curves)"));
-    say("axis", "%zu bins of %s, %g to %g", info->n_radial, *info->unit ? info->unit : "an unknown unit", info->radial[0],
+    info_say("axis", "%zu bins of %s, %g to %g", info->n_radial, *info->unit ? info->unit : "an unknown unit", info->radial[0],
         info->radial[info->n_radial - 1]);
     if (info->n_azim)
-        say("azimuth", "%zu bins%s%s, %g to %g%s", info->n_azim, strcmp(info->azimuth_unit, "chi_deg") ? " of " : "",
+        info_say("azimuth", "%zu bins%s%s, %g to %g%s", info->n_azim, strcmp(info->azimuth_unit, "chi_deg") ? " of " : "",
             strcmp(info->azimuth_unit, "chi_deg") ? info->azimuth_unit : "", info->azimuthal[0],
             info->azimuthal[info->n_azim - 1], strcmp(info->azimuth_unit, "chi_deg") ? "" : " degrees");
-    say("errors", "%s", info->has_sigma ? "yes" : "none");
+    info_say("errors", "%s", info->has_sigma ? "yes" : "none");
     if (info->pixels)
-        say("sums", "%s", info->has_sums ? "of each frame's bins: they can be added and rebinned"
+        info_say("sums", "%s", info->has_sums ? "of each frame's bins: they can be added and rebinned"
                                          : "data x norm, where a frame has lost no pixel (integrate --sums: of each frame)");
     if (*info->definition)
-        say("definition", "%s (NeXus), for MAX IV's programs%s", info->definition,
+        info_say("definition", "%s (NeXus), for MAX IV's programs%s", info->definition,
             !strncmp(info->unit, "2th", 3) ? " and GSAS-II" : "");
-    say("then", "halcyon plot %s", path);
+    tell_regions(path);
+    info_say("then", "halcyon plot %s", path);
     hcy_results_close(results);
     return KNOWN;
 }
@@ -188,13 +189,13 @@ static void say_corrections(const hcy_stack *stack)
 {
     hcy_corrections *own;
     if (hcy_corrections_read(&own, stack, NULL, HCY_CORRECTION_MASK | HCY_CORRECTION_FLAT)) {
-        say("corrections", "cannot be read: %s", hcy_last_error()->text);
+        info_say("corrections", "cannot be read: %s", hcy_last_error()->text);
         return;
     }
     if (own->mask)
-        say("mask", "%s, %llu pixels; used, unless --no-file-mask", own->mask_name, (unsigned long long)own->n_masked);
+        info_say("mask", "%s, %llu pixels; used, unless --no-file-mask", own->mask_name, (unsigned long long)own->n_masked);
     if (*own->flat_name)
-        say("flat field", "%s; %s", own->flat_name, own->flat ? "used, unless --no-file-flatfield" : "not used");
+        info_say("flat field", "%s; %s", own->flat_name, own->flat ? "used, unless --no-file-flatfield" : "not used");
     hcy_corrections_free(own);
 }
 
@@ -208,7 +209,7 @@ static int say_own_geometry(const hcy_stack_info *info)
     if (whole)
         say_geometry("geometry", &poni);
     else
-        say("geometry", "%s: give -p", hcy_last_error()->text);
+        info_say("geometry", "%s: give -p", hcy_last_error()->text);
     hcy_detector_info_free(detector);
     return whole;
 }
@@ -218,23 +219,23 @@ static void tell_frames(const hcy_stack *stack, const char *path)
     const hcy_stack_info *info = hcy_stack_get_info(stack);
     if (is_mask(info, path)) {
         printf("%s: a mask of %u x %u pixels, or an image of zeros and ones\n", path, info->height, info->width);
-        say("then", "halcyon integrate STACK -p GEOMETRY.poni --mask %s", path);
+        info_say("then", "halcyon integrate STACK -p GEOMETRY.poni --mask %s", path);
         return;
     }
     printf("%s: %s%llu %s of %u x %u %s\n", path, info->frames == 1 ? "" : "a stack of ", (unsigned long long)info->frames,
            info->frames == 1 ? "frame" : "frames", info->height, info->width, name_pixels(info->pixel_type));
     if (*info->dataset)
-        say("dataset", "%s", info->dataset);
+        info_say("dataset", "%s", info->dataset);
     if (*info->channel_name)
-        say("channel", "%s", info->channel_name);
-    say("stored", "%s; %.1f MB of pixels in %.1f MB", name_codec(info->codec), 1e-6 * (double)info->raw_bytes,
+        info_say("channel", "%s", info->channel_name);
+    info_say("stored", "%s; %.1f MB of pixels in %.1f MB", name_codec(info->codec), 1e-6 * (double)info->raw_bytes,
         1e-6 * (double)info->stored_bytes);
     if (info->expected > info->frames)
-        say("expected", "%llu frames: --follow waits for the others", (unsigned long long)info->expected);
+        info_say("expected", "%llu frames: --follow waits for the others", (unsigned long long)info->expected);
     say_corrections(stack);
     /* Only a stack that is a dataset of a file can have its detector described beside it. */
     int has_geometry = *info->dataset && say_own_geometry(info);
-    say("then", "halcyon integrate %s%s", path, has_geometry ? "" : " -p GEOMETRY.poni");
+    info_say("then", "halcyon integrate %s%s", path, has_geometry ? "" : " -p GEOMETRY.poni");
 }
 
 static int tell_detector(const char *path)
@@ -242,11 +243,16 @@ static int tell_detector(const char *path)
     hcy_detector_info *detector;
     if (hcy_detector_read(&detector, path))
         return 0;
+    /* A master without its data has the pixels' size as well, and why it is no stack says more. */
+    if (!detector->height) {
+        hcy_detector_info_free(detector);
+        return 0;
+    }
     printf("%s: a detector%s%s of %u x %u pixels\n", path, *detector->description ? ", " : "", detector->description,
            detector->height, detector->width);
-    say("pixels", "%g x %g um%s", 1e6 * detector->pixel1, 1e6 * detector->pixel2,
+    info_say("pixels", "%g x %g um%s", 1e6 * detector->pixel1, 1e6 * detector->pixel2,
         detector->corners ? ", each with corners of its own" : "");
-    say("then", "halcyon integrate STACK -p GEOMETRY.poni --detector %s", path);
+    info_say("then", "halcyon integrate STACK -p GEOMETRY.poni --detector %s", path);
     hcy_detector_info_free(detector);
     return KNOWN;
 }
@@ -265,7 +271,7 @@ static int tell(const char *path, const char *const *files, size_t n, const stru
     if (n == 1 && is_text && (tell_json(path, head) || tell_poni(path, head)))
         return CLI_OK;
     /* Results may be HDF5 too, and would be taken for a stack; who names a dataset means that. */
-    if (n == 1 && !v->dataset && tell_results(path))
+    if (n == 1 && !v->dataset && (tell_results(path) || tell_kind(path)))
         return CLI_OK;
     int status = hcy_stack_open_files(&stack, files, n, &opts);
     if (!status) {
@@ -277,7 +283,7 @@ static int tell(const char *path, const char *const *files, size_t n, const stru
     }
     /* If it is no detector either, why it is no stack says most. */
     hcy_error why = *hcy_last_error();
-    if (n == 1 && tell_detector(path))
+    if (n == 1 && (tell_detector(path) || tell_array(path)))
         return CLI_OK;
     return cli_fail(hcy_fail_again(&why));
 }
@@ -295,6 +301,9 @@ int cli_info(int argc, char **argv)
     }
     for (size_t i = 0; words[i]; i++) {
         struct inputs in;
+        /* FILE.h5:DATASET is an array, and no file's name. */
+        if (words[i][hcy_file_length(words[i])] && plot_is_array(words[i]) && tell_array(words[i]))
+            continue;
         status = inputs_find(&in, words + i, 1);
         if (!status)
             status = tell(in.n == 1 ? in.files[0] : words[i], in.files, in.n, &values);

@@ -16,6 +16,7 @@
 #include <halcyon/backend.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* --- Input --- */
 
@@ -189,7 +190,7 @@ static void check_rings(struct job *job)
         (info.from_cache && *job->info->dataset))
         return;
     progress_say(&job->progress, "looking at the rings of frame %llu ...", (unsigned long long)job->first);
-    rings_check(job->stack, job->devices[0], &job->poni, &job->azint, job->first);
+    rings_check(job->stack, job->devices[0], &job->poni, &job->azint, job->first, job->values->flip);
     progress_clear(&job->progress);
 }
 
@@ -204,6 +205,11 @@ static int check_rows_alone(const struct job *job)
     for (size_t i = 0; dot && i < sizeof alone / sizeof alone[0]; i++)
         is_alone |= !strcmp(dot, alone[i]);
     uint64_t frames = job->last - job->first, sum = (uint64_t)job->values->sum.value;
+    hcy_azint_options options;
+    integrate_options(&options, job->values);
+    if (is_alone && options.npt_azim && options.npt > 1)
+        return cli_error("%s has rows of one curve, and no room for cakes (images in radius and azimuth): name an .h5 or .edf file",
+                         job->output);
     /* With %d each frame has a file, and with --sum one curve may be all. */
     if (!is_alone || strchr(job->output, '%') || frames <= sum)
         return CLI_OK;
@@ -306,6 +312,7 @@ static int open_curves(struct job *job)
     regions_name(&opts, &job->regions);
     /* From here on an interruption has something to clean up. */
     interrupt_catch();
+    job->replaces = !access(job->output, F_OK);
     status = hcy_curves_open(&job->curves, job->output, job->plan, &opts);
     opts.mask = v->mask;
     if (!status)
@@ -341,12 +348,19 @@ static void show_progress(void *payload, const hcy_pipeline_stats *stats)
     progress_frames(&job->progress, stats);
 }
 
+/* Nobody may lose the curves that are there, however long the next one takes to come. */
+static int flush_curves(void *payload)
+{
+    struct job *job = payload;
+    return hcy_curves_flush(job->curves);
+}
+
 /* Whoever waits for frames without knowing how many there will be has got them all when no more come. */
 static int run_all_frames(struct job *job)
 {
     const struct integrate_values *v = job->values;
     struct follow follow = { job->pipeline, job->stack,          job->first, job->last, v->follow_timeout.value,
-                             NULL,          &job->group };
+                             NULL,          &job->group, flush_curves, job };
     uint64_t next;
     if (!v->follow)
         return hcy_pipeline_run(job->pipeline, job->stack, job->first, job->last, take_curve, show_progress, job);

@@ -61,7 +61,7 @@ static const struct cli_option options[] = {
     { "percentile", 0, CLI_TEXT, AT(percentile), "P", "50: each bin's median; 25,75: the mean between both", 0, 0,
       NULL },
     { "radial-range", 0, CLI_PAIR, AT(radial), "A,B", "of the curve, in its unit", 0, 0, NULL },
-    { "azimuth-range", 0, CLI_PAIR, AT(azimuth), "A,B", "degrees; pixels outside are left out", 0, 0, NULL },
+    { "azimuth-range", 0, CLI_PAIR, AT(azimuth), "A,B", "degrees; pixels outside are left out", 0, 360, NULL },
     { "mask", 0, CLI_TEXT, AT(mask), "FILE",
       "masked pixels: not 0 in FILE.npy, .tif, .h5::/path ...",
       0, 0, NULL },
@@ -294,6 +294,7 @@ void integrate_options(hcy_azint_options *o, const struct integrate_values *v)
     }
     if (v->normalization.given)
         o->normalization = v->normalization.value;
+    o->part_of_sum = v->sum.value > 1 || v->average.value > 1;
 }
 
 int integrate_has_geometry(const struct integrate_values *v)
@@ -307,6 +308,19 @@ int integrate_geometry(hcy_poni *poni, const struct integrate_values *v)
         return hcy_poni_read(poni, v->poni);
     *poni = v->config->poni;
     return 0;
+}
+
+/* What other programs and people call units, as far as it is unlike their names here. */
+static const char *find_alias(const char *unit)
+{
+    static const char *const names[][2] = { { "2theta", "2th_deg" },  { "2-theta", "2th_deg" }, { "twotheta", "2th_deg" },
+                                            { "tth", "2th_deg" },     { "2th", "2th_deg" },     { "q", "q_nm^-1" },
+                                            { "q_1/nm", "q_nm^-1" },  { "q_1/A", "q_A^-1" },    { "d", "d_A" },
+                                            { "r", "r_mm" } };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (!strcmp(unit, names[i][0]))
+            return names[i][1];
+    return NULL;
 }
 
 /* A unit's whole name: qip is qip_nm^-1, chigi chigi_deg.  NULL: there is none. */
@@ -326,6 +340,7 @@ static const hcy_azint_unit *find_unit_in_short(const char *name)
 static int read_units(struct integrate_values *v)
 {
     char those[1024] = "", word[64];
+    const char *names[64];
     size_t n, used = 0;
     const hcy_azint_unit *units = hcy_azint_unit_list(&n);
     const char *at = v->unit;
@@ -341,9 +356,14 @@ static int read_units(struct integrate_values *v)
     }
     if (!at)
         return CLI_OK;
+    n = n < sizeof names / sizeof names[0] ? n : sizeof names / sizeof names[0];
+    for (size_t i = 0; i < n; i++)
+        names[i] = units[i].name;
     for (size_t i = 0; i < n && used < sizeof those; i++)
         used += (size_t)snprintf(those + used, sizeof those - used, "%s%s", used ? ", " : "", units[i].name);
-    cli_error("--unit '%s' is not valid: it takes one of %s; see `halcyon integrate --help`", v->unit, those);
+    const char *meant = find_alias(word) ? find_alias(word) : cli_closest(word, names, n);
+    cli_error("--unit '%s' is not valid%s%s%s: it takes one of %s; see `halcyon integrate --help`", v->unit,
+              meant ? " (is " : "", meant ? meant : "", meant ? " meant?)" : "", those);
     return CLI_USAGE;
 }
 

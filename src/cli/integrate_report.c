@@ -30,6 +30,17 @@ static void give_hint(const struct job *job, const hcy_pipeline_stats *stats)
                 (unsigned long long)job->pixels.least, (unsigned long long)job->first);
 }
 
+/* Clipping compares a frame's pixels by their variance, so there zeros keep a variance of 1 in each frame of a sum. */
+static void tell_sum_errors(const struct job *job)
+{
+    hcy_azint_plan_info info = HCY_AZINT_PLAN_INFO_INIT;
+    const int errors = job->azint.error_model;
+    if (group_adds(&job->group) && (errors == HCY_ERRORS_POISSON || errors == HCY_ERRORS_HYBRID) &&
+        !hcy_azint_plan_get_info(&info, job->plan) && info.filtered)
+        fprintf(stderr, "note: each pixel of each frame has a variance of 1 at least, as its curve is filtered: with less "
+                        "than about one count a pixel and frame sigma is too large\n");
+}
+
 int integrate_close_output(struct job *job)
 {
     if (!job->curves)
@@ -52,6 +63,11 @@ int integrate_close_output(struct job *job)
     if (strcmp(job->output, "-") && strcmp(job->place, job->output) && !strchr(job->output, '%'))
         cli_not_written(job->output);
     return CLI_FAILED;
+}
+
+static int is_cake(const struct job *job)
+{
+    return job->azint.npt_azim && job->azint.npt > 1;
 }
 
 int integrate_report(const struct job *job, int status)
@@ -79,11 +95,13 @@ int integrate_report(const struct job *job, int status)
         failures_print(&job->failures);
         pixels_summary(&job->pixels);
         if (job->whole && job->written && strcmp(job->output, "-"))
-            fprintf(stderr, "%s: %llu %s\n", job->output, (unsigned long long)job->written,
-                    job->written == 1 ? "curve" : "curves");
+            fprintf(stderr, "%s: %llu %s%s%s\n", job->output, (unsigned long long)job->written,
+                    is_cake(job) ? "cake" : "curve", job->written == 1 ? "" : "s",
+                    job->replaces ? "; it replaced an earlier file of this name" : "");
         if (job->whole && job->values->sparse)
             fprintf(stderr, "%s: %llu %s stand out\n", job->values->sparse, (unsigned long long)job->sparse.pixels,
                     job->sparse.pixels == 1 ? "pixel" : "pixels");
+        tell_sum_errors(job);
         give_hint(job, stats);
     }
     return status;

@@ -40,7 +40,11 @@ void cli_print_lacks(FILE *out, const char *command)
     for (size_t i = 0; lacks[i].library; i++) {
         char word[64];
         snprintf(word, sizeof word, " %s ", command ? command : "");
-        if (!command || strstr(lacks[i].commands, word))
-            fprintf(out, "Built without %s: %s.\n", lacks[i].library, lacks[i].what);
+        if (command && !strstr(lacks[i].commands, word))
+            continue;
+        char line[256];
+        int n = snprintf(line, sizeof line, "Built without %s: %s.", lacks[i].library, lacks[i].what);
+        cli_put_words(out, line, (size_t)n, 0);
+        putc('\n', out);
     }
 }

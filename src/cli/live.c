@@ -165,6 +165,8 @@ static int receive_series(struct live *live)
         more = got >= 0;
         if (got > 0)
             status = take_message(&series, live, message, &more);
+        else if (got == 0 && series)
+            live_series_idle(series);
         if (status)
             worst = status;
         /* Making a plan takes its time, in which messages wait: silence counts from the end of each one's work. */

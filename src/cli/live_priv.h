@@ -59,6 +59,7 @@ struct live_series {
     struct live_plan plan;
     int is_prepared; /* it has a plan and an output */
     char output[4096], place[4096];
+    pthread_mutex_t lock;       /* of curves and group, while frames are done */
     hcy_curves *curves;         /* the sink's while frames are done, as are: */
     struct group group;
     struct regions regions;
@@ -81,6 +82,8 @@ int live_series_begin(struct live_series **series, struct live *live, struct wir
 int live_series_has(const struct live_series *series, const hcy_stream_message *message);
 /* Takes the message over.  CLI_OK also for an image that is left out; CLI_FAILED: the series cannot go on. */
 int live_series_image(struct live_series *series, struct wire_message *carrier, const hcy_stream_message *message);
+/* While no message comes: no curve waits for long to be in the file. */
+void live_series_idle(struct live_series *series);
 /* Waits for its frames, closes the output, says what became of them, and frees it.  CLI_OK: all of it was done. */
 int live_series_end(struct live_series *series, enum live_end end);
 

@@ -110,6 +110,7 @@ int live_series_begin(struct live_series **out, struct live *live, struct wire_m
     s->publish.wire = live->out;
     live->n_series++;
     tally_begin(&s->tally);
+    pthread_mutex_init(&s->lock, NULL);
     if (!live->values->quiet)
         cli_note("series %llu begins: %llu %s announced", (unsigned long long)start->series,
                  (unsigned long long)start->images, frames_word(start->images));
@@ -145,9 +146,20 @@ static int take_live_curve(void *payload, const hcy_pipeline_frame *frame)
     /* Readers of the stream get each frame by itself, whatever the file sums up. */
     if (publish_frame(&s->publish, frame) < 0)
         return hcy_fail(HCY_EIO, "curves cannot be published");
+    pthread_mutex_lock(&s->lock);
     status = group_take(&s->group, s->curves, frame, &written);
+    pthread_mutex_unlock(&s->lock);
     s->written += status ? 0 : written;
     return status;
+}
+
+void live_series_idle(struct live_series *s)
+{
+    pthread_mutex_lock(&s->lock);
+    /* What fails here fails again with the next curve, or when the file is closed, which says so. */
+    if (s->curves)
+        (void)!hcy_curves_flush(s->curves);
+    pthread_mutex_unlock(&s->lock);
 }
 
 static int start_series_pipeline(struct live_series *s, const hcy_stream_array *a)
@@ -427,6 +439,7 @@ static void free_series(struct live_series *s)
     live_plan_free(&s->plan);
     failures_free(&s->failures);
     tally_end(&s->tally);
+    pthread_mutex_destroy(&s->lock);
     wire_message_free(s->held);
     free(s);
 }

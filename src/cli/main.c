@@ -66,15 +66,18 @@ static int unknown(const char *name)
 static void overview(FILE *out)
 {
     fputs("usage: halcyon SUBCOMMAND ...\n"
-          "Detector frames to patterns, and non-uniform FFTs, on whatever accelerators there are.\n\n", out);
-    for (int i = 0; i < COUNT; i++)
-        fprintf(out, "  %-12s %s\n", table[i].command->name, table[i].command->summary);
+          "Detector frames to patterns, and non-uniform FFTs, on any accelerator.\n\n", out);
+    for (int i = 0; i < COUNT; i++) {
+        fprintf(out, "  %-12s ", table[i].command->name);
+        cli_put_words(out, table[i].command->summary, strlen(table[i].command->summary), 15);
+        putc('\n', out);
+    }
     fputs("  help SUB     what SUB takes, the same as `halcyon SUB --help`\n\n"
           "  --version    the version\n"
           "  --help       this text\n\n"
-          "Environment: HALCYON_DEVICE (the default of --devices), HALCYON_BACKENDS (cpu,-opencl: which\n"
-          "are looked at), HALCYON_TRACE (a file for the timeline of every copy and kernel); the others\n"
-          "are in halcyon(7).\n", out);
+          "Environment: HALCYON_DEVICE (the default of --devices), HALCYON_BACKENDS\n"
+          "(cpu,-opencl: which are looked at), HALCYON_TRACE (a file for the timeline of\n"
+          "every copy and kernel); the others are in halcyon(7).\n", out);
     cli_print_lacks(out, NULL);
 }
 

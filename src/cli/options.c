@@ -216,7 +216,9 @@ static const char *expected(const struct cli_option *o, char *text, size_t size)
                  o->max);
         return text;
     case CLI_PAIR:
-        return "two numbers A,B with A < B";
+        /* Limits are those of a circle. */
+        return o->max > 0 ? "two numbers A,B with A < B, which may go on beyond 180 degrees: 170,190 for 170 to -170"
+                          : "two numbers A,B with A < B";
     case CLI_SPAN:
         return "A:B, A:, :B or A in whole numbers, A < B (B is not included)";
     case CLI_SPANS:
@@ -377,6 +379,40 @@ int cli_parse(const struct cli_command *command, int argc, char **argv, void *va
 
 enum { HELP_COLUMN = 26, HELP_WIDTH = 80 };
 
+void cli_put_words(FILE *out, const char *text, size_t length, int indent)
+{
+    const char *end = text + length;
+    int column = indent;
+    for (const char *word = text + strspn(text, " \n"); word < end;) {
+        int n = (int)strcspn(word, " \n"), gap = column > indent;
+        n = n < end - word ? n : (int)(end - word);
+        if (gap && column + 1 + n > HELP_WIDTH) {
+            fprintf(out, "\n%*s", indent, "");
+            column = indent;
+            gap = 0;
+        }
+        fprintf(out, "%s%.*s", gap ? " " : "", n, word);
+        column += n + gap;
+        word += n;
+        word += strspn(word, " \n");
+    }
+}
+
+/* Paragraphs: a line is one's last if it ends a sentence, or the next begins with blanks, as lists and examples do. */
+static void help_paragraphs(FILE *out, const char *text)
+{
+    while (*text) {
+        size_t n = strcspn(text, "\n");
+        while (text[n] && text[n + 1] && n && !strchr(".:", text[n - 1]) && text[n + 1] != ' ' && *text != ' ')
+            n += 1 + strcspn(text + n + 1, "\n");
+        int indent = (int)strspn(text, " ");
+        fprintf(out, "%*s", indent, "");
+        cli_put_words(out, text, n, indent);
+        putc('\n', out);
+        text += n + (text[n] == '\n');
+    }
+}
+
 /* Words of an option's text up to the terminal's edge; further lines stand below the first one. */
 static void help_option(FILE *out, const struct cli_option *o)
 {
@@ -387,18 +423,8 @@ static void help_option(FILE *out, const struct cli_option *o)
     /* A name that reaches into the texts has a line of its own. */
     if (column > HELP_COLUMN - 1)
         fprintf(out, "\n%*s", HELP_COLUMN, "");
-    column = HELP_COLUMN;
-    for (const char *word = o->help + strspn(o->help, " \n"); *word;) {
-        int n = (int)strcspn(word, " \n");
-        if (column + 1 + n > HELP_WIDTH) {
-            fprintf(out, "\n%*s", HELP_COLUMN, "");
-            column = HELP_COLUMN;
-        }
-        fprintf(out, " %.*s", n, word);
-        column += n + 1;
-        word += n;
-        word += strspn(word, " \n");
-    }
+    putc(' ', out);
+    cli_put_words(out, o->help, strlen(o->help), HELP_COLUMN + 1);
     putc('\n', out);
 }
 
@@ -443,8 +469,8 @@ static void help_others(FILE *out, const struct cli_command *command)
 void cli_help(FILE *out, const struct cli_command *command, int all)
 {
     const struct cli_group *groups = groups_of(command);
-    fprintf(out, "usage: halcyon %s %s [options]\n%s\n", command->name, command->operands,
-            command->summary);
+    fprintf(out, "usage: halcyon %s %s [options]\n", command->name, command->operands);
+    help_paragraphs(out, command->summary);
     for (const struct cli_group *g = groups; g && g->title; g++) {
         fprintf(out, "\n%s:\n", g->title);
         help_listed(out, command, g->usual);
@@ -459,7 +485,9 @@ void cli_help(FILE *out, const struct cli_command *command, int all)
     fprintf(out, "%-*s this text\n", HELP_COLUMN, "  -h, --help");
     if (groups)
         fprintf(out, "%-*s with all options\n", HELP_COLUMN, "      --help-all");
-    if (command->notes)
-        fprintf(out, "\n%s\n", command->notes);
+    if (command->notes) {
+        putc('\n', out);
+        help_paragraphs(out, command->notes);
+    }
     cli_print_lacks(out, command->name);
 }

@@ -122,6 +122,14 @@ static const char *in_frames(const struct pixels *p)
     return p->sentinels ? "sentinels" : "not a number";
 }
 
+/* The same, for who has not read the manual. */
+static const char *words_in_frames(const struct pixels *p)
+{
+    if (p->use_dummy)
+        return p->sentinels ? "by the dummy and marks of bad pixels" : "by the dummy";
+    return p->sentinels ? "by marks of bad pixels" : "as they are not a number";
+}
+
 void pixels_summary(const struct pixels *p)
 {
     char text[PIXELS_TEXT], own[64];
@@ -145,7 +153,7 @@ void pixels_summary(const struct pixels *p)
         }
     fputs(*between == ',' ? ")" : "", stderr);
     if (p->frames)
-        fprintf(stderr, "; in single frames (%s) %" PRIu64 " to %" PRIu64 ", %" PRIu64 " in all", in_frames(p),
+        fprintf(stderr, "; in single frames, %s, %" PRIu64 " to %" PRIu64 ", %" PRIu64 " in all", words_in_frames(p),
                 p->least, p->most, p->total);
     putc('\n', stderr);
     /* A background that was taken off makes such values by chance, and they would be lost silently. */

@@ -41,7 +41,7 @@ static const struct cli_option options[] = {
       "map",
       0, 0, kinds },
     { "log", 0, CLI_FLAG, AT(wish.log), NULL, "logarithmic intensity", 0, 0, NULL },
-    { "linear", 0, CLI_FLAG, AT(wish.linear), NULL, "linear, also where a frame would be logarithmic", 0, 0, NULL },
+    { "linear", 0, CLI_FLAG, AT(wish.linear), NULL, "linear: arrays of floating-point and of complex numbers are; frames are where --log helps little", 0, 0, NULL },
     { "contrast", 0, CLI_PAIR, AT(contrast), "A,B", "percentiles at the ends of the colours (1,99.8)", 0, 0, NULL },
     { "range", 0, CLI_PAIR, AT(range), "A,B", "of the axis, in its unit", 0, 0, NULL },
     { "errors", 0, CLI_REAL, AT(errors), "N", "standard errors of the band (3); 0: no band", 0, 1000, NULL },

@@ -82,6 +82,14 @@ static int log_helps(const struct plot *p)
     return ends[1] > HELPS * fmax(middle[0], 0) && ends[1] > 0;
 }
 
+/* Are these floating-point numbers in a file of an array, as no detector writes? */
+static int is_computed(const struct frames *f)
+{
+    const char *dot = strrchr(f->info->path, '.');
+    return (f->info->pixel_type == HCY_PIXEL_F32 || f->info->pixel_type == HCY_PIXEL_F64) && dot &&
+           (!strcmp(dot, ".npy") || !strcmp(dot, ".npz"));
+}
+
 static void put_frame_words(struct plot *p, const struct frames *f, const struct plot_wish *wish, uint64_t frames)
 {
     const char *name = strrchr(f->info->path, '/');
@@ -141,7 +149,9 @@ int plot_read_frames(struct plot *p, const struct plot_wish *wish)
     if (!status && has_geometry)
         status = plot_add_rings(&p->map, &poni, f.info->height, f.info->width, wish);
     if (!status) {
-        p->log = wish->log || (!wish->linear && log_helps(p));
+        /* What detectors count spans decades; numbers that were computed are seen as they are, as complex ones. */
+        p->log = wish->log || (!wish->linear && !is_computed(&f) && log_helps(p));
+        p->value_label = wish->sum.given ? "Sum of the frames in a pixel" : "Intensity of a pixel";
         put_frame_words(p, &f, wish, s.frames);
     }
     hcy_detector_info_free(g.file);

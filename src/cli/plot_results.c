@@ -1,7 +1,9 @@
 /* plot_results.c - see plot_results.h.  Rows are read when they are needed: a map of many curves is averaged to the
  * picture's resolution as it is read, so memory does not depend on how many there are. */
 #include "plot_results.h"
+#include "kind.h"
 #include <halcyon/backend.h>
+#include <halcyon/host_array.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,16 +55,34 @@ static int add_range(struct plot_job *job, size_t file, const struct cli_span *s
     return CLI_OK;
 }
 
+/* Which of the frames chosen a file has not, where it has others. */
+static void tell_absent(const hcy_results_info *info, const struct cli_span *span)
+{
+    if (span->last - span->first == 1)
+        cli_note("--frames: %s has no frame %llu", info->path, (unsigned long long)span->first);
+    else
+        cli_note("--frames: %s has no frame from %llu to %llu", info->path, (unsigned long long)span->first,
+                 (unsigned long long)span->last - 1);
+}
+
 static int choose_rows(struct plot_job *job, size_t file)
 {
     const struct cli_spans *chosen = job->wish->frames;
     const hcy_results_info *info = results_of(job, file);
     uint64_t number, before = job->rows;
     int status = CLI_OK;
-    for (size_t i = 0; i < chosen->n && !status; i++)
+    const struct cli_span *absent[CLI_MOST_SPANS];
+    size_t n_absent = 0;
+    for (size_t i = 0; i < chosen->n && !status; i++) {
+        const size_t ranges = job->n_ranges;
         status = add_range(job, file, &chosen->list[i]);
+        if (!status && job->n_ranges == ranges)
+            absent[n_absent++] = &chosen->list[i];
+    }
     if (status)
         return status;
+    for (size_t i = 0; i < n_absent && job->rows > before; i++)
+        tell_absent(info, absent[i]);
     /* Cakes are shown one at a time, so without a choice it is the first. */
     if (!chosen->given && info->rows) {
         job->ranges[job->n_ranges++] = (struct plot_range){ file, 0, info->n_azim ? 1 : info->rows };
@@ -77,6 +97,14 @@ static int choose_rows(struct plot_job *job, size_t file)
     return status ? cli_fail(status)
                   : cli_error("--frames: %s has none of these; its last one is %llu", info->path,
                               (unsigned long long)number);
+}
+
+static int is_read_as_array(const char *path)
+{
+    hcy_host_array array = HCY_HOST_ARRAY_INIT;
+    int is = plot_is_array(path) && !hcy_host_array_read(&array, path);
+    hcy_host_array_free(&array);
+    return is;
 }
 
 int plot_open_results(struct plot_job *job, enum plot_input *input)
@@ -96,11 +124,20 @@ int plot_open_results(struct plot_job *job, enum plot_input *input)
         int status = hcy_files_find(&paths, &n, job->paths[i]);
         if (!status)
             status = hcy_stack_open_files(&stack, (const char *const *)paths, n, &opts);
+        /* Data files that are not there are why it is nothing else, either. */
+        hcy_error lack = *hcy_last_error();
+        int lacks = status == HCY_ENOENT && !is_read_as_array(job->paths[i]);
+        if (lacks)
+            why = lack;
         hcy_list_free(paths);
         hcy_stack_close(stack);
+        /* Arrays beside one another in HDF5 would be drawn as if they were frames, or named one by one. */
+        enum kind kind = job->wish->dataset ? KIND_OTHER : kind_of(job->paths[i]);
+        if (kind != KIND_OTHER)
+            return kind_no_picture(job->paths[i], kind);
         if (!status && job->n_files == 1)
             *input = PLOT_OF_FRAMES;
-        else if (job->n_files == 1 && plot_is_array(job->paths[0]))
+        else if (job->n_files == 1 && !lacks && plot_is_array(job->paths[0]))
             *input = PLOT_OF_ARRAY;
         if (*input != PLOT_OF_RESULTS)
             return CLI_OK;

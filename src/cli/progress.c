@@ -103,7 +103,7 @@ static void print_device_rate(const hcy_pipeline_device *d)
     fprintf(stderr, "  %-24s %8llu %-6s", d->name, (unsigned long long)d->frames, frames_word(d->frames));
     if (d->frames && d->seconds > 0)
         fprintf(stderr, "  %8.1f frames/s while it had work;", rate((double)d->frames, d->seconds));
-    fprintf(stderr, "  %s, %s%s\n", way(d), d->variant, mark(d));
+    fprintf(stderr, "  decoded %s integrated, %s%s\n", d->two_stage ? "to images, then" : "and", d->variant, mark(d));
 }
 
 void progress_summary(const hcy_pipeline_stats *s, double setup)
@@ -113,16 +113,16 @@ void progress_summary(const hcy_pipeline_stats *s, double setup)
             words_of_seconds(took, s->seconds));
     /* No rate stands where nothing was done: it would say that the machine is slow. */
     if (s->done && s->seconds > 0)
-        fprintf(stderr, ": %.1f frames/s from file to result, %.2f GB/s decoded, %.2f GB/s stored",
+        fprintf(stderr, ": %.1f frames/s from file to result (%.2f GB/s of pixels, %.2f GB/s of the file)",
                 rate((double)s->done, s->seconds), 1e-9 * rate((double)s->bytes_raw, s->seconds),
                 1e-9 * rate((double)s->bytes_stored, s->seconds));
-    fprintf(stderr, "; set-up before it %s; %llu failed\n", words_of_seconds(before, setup),
+    fprintf(stderr, "; preparing took %s before that; %llu failed\n", words_of_seconds(before, setup),
             (unsigned long long)s->failed);
     for (size_t i = 0; i < s->n_devices; i++)
         print_device_rate(&s->devices[i]);
     /* A run of an instant says nothing of what bounds longer ones. */
     if (s->seconds > 0.5)
-        fprintf(stderr, "  bound by %s\n", bound_words(s->bound));
+        fprintf(stderr, "  what took the time: %s\n", bound_words(s->bound));
 }
 
 void progress_device_json(struct cli_json *json, const hcy_pipeline_device *d)

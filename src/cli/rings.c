@@ -226,7 +226,7 @@ static int find_better(struct rings *other, const struct rings *now, const struc
     return better;
 }
 
-static void say(const hcy_poni *poni, double degrees, int better)
+static void say(const hcy_poni *poni, double degrees, int better, int flip)
 {
     static const int flipped[] = { 0, 4, 3, 2, 1 };
     char what[96] = "the rings are not where this geometry has them", to_do[96] = "check the beam centre";
@@ -234,14 +234,15 @@ static void say(const hcy_poni *poni, double degrees, int better)
         snprintf(what, sizeof what, "the rings wander over the azimuth, by %.2g degrees of 2 theta", degrees);
     /* A flip is what most users know; the number of an orientation is the rarer word for it. */
     if (better && better == flipped[poni->orientation])
-        snprintf(to_do, sizeof to_do, "try --flip (rows run the other way, as with Dioptas' PONI files)");
+        snprintf(to_do, sizeof to_do, flip ? "leave --flip out (rows run as the geometry has them)"
+                                           : "try --flip (rows run the other way, as with Dioptas' PONI files)");
     else if (better)
-        snprintf(to_do, sizeof to_do, "try --orientation %d", better);
+        snprintf(to_do, sizeof to_do, "try --orientation %d%s", better, flip ? " without --flip" : "");
     cli_note("%s: %s", what, to_do);
 }
 
 void rings_check(hcy_stack *stack, hcy_device *device, const hcy_poni *poni, const hcy_azint_options *given,
-                 uint64_t frame)
+                 uint64_t frame, int flip)
 {
     struct view view = { stack, device, HCY_AZINT_OPTIONS_INIT, frame };
     hcy_azint_options *o = &view.options;
@@ -268,7 +269,7 @@ void rings_check(hcy_stack *stack, hcy_device *device, const hcy_poni *poni, con
         if (wanders || rings->coherence < CLEAR)
             better = find_better(other, rings, &view, *poni);
         if (wanders || better)
-            say(poni, wanders ? 2 * rings->width * rings->wander : 0, better);
+            say(poni, wanders ? 2 * rings->width * rings->wander : 0, better, flip);
     }
     free(mask);
     free(rings);

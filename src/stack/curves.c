@@ -187,6 +187,18 @@ int hcy_curves_remark(hcy_curves *c, const char *name, const char *text)
     return c->format->remark ? c->format->remark(c->state, name, text) : 0;
 }
 
+int hcy_curves_flush(hcy_curves *c)
+{
+    if (!c)
+        return hcy_fail(HCY_EINVAL, "hcy_curves_flush: curves must not be NULL");
+    if (c->failed.status)
+        return hcy_fail_again(&c->failed);
+    int st = c->format->flush ? c->format->flush(c->state) : 0;
+    if (st)
+        c->failed = *hcy_last_error();
+    return st;
+}
+
 int hcy_curves_close(hcy_curves *c)
 {
     if (!c)

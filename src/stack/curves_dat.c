@@ -451,7 +451,8 @@ static int dat_remark(void *state, const char *name, const char *text)
     {                                                                                                                  \
         return open_text(state, head, kind);                                                                           \
     }                                                                                                                  \
-    const hcy__curves_format hcy__curves_##name = { #name, name##_open, dat_append, dat_place, dat_close, remark };
+    const hcy__curves_format hcy__curves_##name = { #name,     name##_open, dat_append, dat_place,                     \
+                                                    dat_close, remark,      NULL };
 TEXT_FORMAT(dat, PYFAI, dat_remark)
 TEXT_FORMAT(xy, ROWS, NULL)
 TEXT_FORMAT(xye, ROWS_AND_ERRORS, NULL)

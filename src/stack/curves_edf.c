@@ -151,4 +151,4 @@ static int edf_curves_open(void **state, const hcy__curves_head *head)
 }
 
 const hcy__curves_format hcy__curves_edf = { "edf", edf_curves_open, edf_curves_append, edf_curves_place,
-                                              edf_curves_close, NULL };
+                                              edf_curves_close, NULL, NULL };

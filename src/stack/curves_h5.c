@@ -19,7 +19,8 @@
  * Curves and sums are float64.  Images are float32, as pyFAI's: their bins have few counts, and writing them as float64
  * was a quarter of the processors' time of a run.
  *
- * Rows are gathered to blocks of about 128 KiB.  The first row that comes a second after a flush takes all to the file;
+ * Rows are gathered to blocks of about 128 KiB.  The first row that comes a second after a flush takes all to the file,
+ * or hcy_curves_flush() where none comes;
  * where none comes, they wait for the end.
  * Between two flushes nothing that is already in the file changes, so a process that is killed leaves a file
  * that ends with the last flush.  After a failure the datasets end with the last row known to be in it.
@@ -280,6 +281,17 @@ static int flush_rows(struct h5 *h5)
     return st;
 }
 
+static int h5_curves_flush(void *state)
+{
+    struct h5 *h5 = state;
+    if (h5->on_disk == h5->rows + h5->waiting || hcy_now_ns() - h5->flushed_ns <= FLUSH_NS)
+        return 0;
+    hcy__h5_lock();
+    int st = flush_rows(h5);
+    hcy__h5_unlock();
+    return st;
+}
+
 static void put_column_row(struct h5 *h5, int which, const double *values)
 {
     const struct column *c = &h5->columns[which];
@@ -438,4 +450,4 @@ static int h5_curves_remark(void *state, const char *name, const char *text)
 }
 
 const hcy__curves_format hcy__curves_h5 = { "h5",            h5_curves_open,  h5_curves_append,
-                                            h5_curves_place, h5_curves_close, h5_curves_remark };
+                                            h5_curves_place, h5_curves_close, h5_curves_remark, h5_curves_flush };

@@ -38,6 +38,7 @@ typedef struct hcy__curves_format {
     int (*close)(void *state, enum hcy__curves_end end);
     /* hcy_curves_remark(); NULL: there is no place for one. */
     int (*remark)(void *state, const char *name, const char *text);
+    int (*flush)(void *state); /* hcy_curves_flush(); NULL: each curve is in the file when append() returns */
 } hcy__curves_format;
 
 /* The members of hcy_region_sums, in their order. */

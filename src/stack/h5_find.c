@@ -138,6 +138,25 @@ static const char *offers(struct search *search)
 
 /* --- The rules --- */
 
+/* HCY_ENOENT for a link whose file is not there: which one, and in which folder it was looked for. */
+static int fail_link(hid_t file, const hcy_stack *stack, const char *name)
+{
+    H5L_info_t info;
+    char value[2048] = "";
+    const char *target = "", *object, *slash = strrchr(stack->path, '/');
+    unsigned flags;
+    if (H5Lget_info(file, name, &info, H5P_DEFAULT) < 0 || info.type != H5L_TYPE_EXTERNAL ||
+        info.u.val_size > sizeof value || H5Lget_val(file, name, value, sizeof value, H5P_DEFAULT) < 0 ||
+        H5Lunpack_elink_val(value, info.u.val_size, &flags, &target, &object) < 0 || !*target)
+        return hcy__h5_fail(HCY_ENOENT, "%s: its link %.200s leads nowhere", stack->path, name);
+    if (*target == '/')
+        slash = NULL;
+    return hcy__h5_fail(HCY_ENOENT,
+                        "%s: its link %.200s leads nowhere: %.*s%.400s is not there or has no %.200s; put the file beside it, or "
+                        "name one dataset that is there",
+                        stack->path, name, slash ? (int)(slash + 1 - stack->path) : 0, stack->path, target, object);
+}
+
 /* EIGER's numbered datasets: PREFIX000001, PREFIX000002 ... (some start at 0).  The files of a growing stack's may
  * come later. */
 static int numbered(hcy__h5_names *names, hid_t file, const hcy_stack *stack, const char *prefix)
@@ -150,10 +169,7 @@ static int numbered(hcy__h5_names *names, hid_t file, const hcy_stack *stack, co
             st = hcy__h5_names_add(names, name);
         else if (i > 0 && H5Lexists(file, name, H5P_DEFAULT) > 0 && kind_of_object(file, name) == H5I_BADID &&
                  !(stack->growing && names->n))
-            st = hcy__h5_fail(HCY_ENOENT,
-                              "%s: its link %.200s leads nowhere; put the file it names beside it, or name "
-                              "one dataset that is there",
-                              stack->path, name);
+            st = fail_link(file, stack, name);
         else if (i > 0)
             return 0;
         if (st)

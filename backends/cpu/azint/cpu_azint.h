@@ -375,11 +375,16 @@ static inline size_t azint_up64(size_t n)
 {
     return (n + 63) / 64 * 64;
 }
+/* The least variance of a pixel. */
+static inline unsigned azint_least(const struct azint_pass *pass)
+{
+    return HCY_AZINT_LEAST_VARIANCE(pass->job->flags);
+}
 /* Does a digit of the variance, where a strip has several, differ from the signal's?  max(1, value) does in
  * the first one, and for negative values in all. */
 static inline bool azint_own_variance(const struct azint_pass *pass, unsigned digit)
 {
-    return pass->deviation || digit == 0 || pass->type->is_signed;
+    return pass->deviation || (digit == 0 && azint_least(pass)) || pass->type->is_signed;
 }
 
 /* Entries of a strip, and which digit of the pixels they take to which sums. */
@@ -428,6 +433,10 @@ enum azint_loss {
     AZINT_LOSS_PLAN,  /* the plan's dark current and variance, in fixed point */
     AZINT_LOSS_ONE    /* and its zero was given a variance of 1, which goes */
 };
+static inline enum azint_loss azint_loss_of(const struct azint_pass *pass)
+{
+    return azint_least(pass) ? AZINT_LOSS_ONE : AZINT_LOSS_PLAN;
+}
 /* A pixel's part in the rows of `sums` that lost pixels change, added or taken back. */
 void azint_lose_pixel(const struct azint_plan *plan, uint64_t pixel, bool back, enum azint_loss what,
                       uint64_t *sums);

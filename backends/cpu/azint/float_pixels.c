@@ -45,6 +45,7 @@ static void put_float(struct walk *walk, double value)
      * here. */
     double dark = skip && pass->plan->darks ? (double)pass->plan->darks[walk->pixel] : 0;
     double variance = skip && pass->plan->variances ? (double)pass->plan->variances[walk->pixel] : 0;
+    const double least = azint_least(pass);
     struct azint_run r;
     /* The runs are read even of a pixel that is skipped, because they lead to those of the next. */
     do {
@@ -60,7 +61,7 @@ static void put_float(struct walk *walk, double value)
             add_double(&walk->sums[HCY_SUM_SIGNAL_LO * n_bins + r.bin + k], c * value);
             if (want_variance)
                 add_double(&walk->sums[HCY_SUM_VARIANCE_LO * n_bins + r.bin + k],
-                           azint_square(c) * (value > 1 ? value : 1));
+                           azint_square(c) * (value > least ? value : least));
         }
         walk->runs = azint_run_end(&r);
     } while (r.more);

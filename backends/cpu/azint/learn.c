@@ -53,11 +53,6 @@ static bool ones_are_invalid(const hcy_azint_job *job, const struct azint_type *
     return false;
 }
 
-static enum azint_loss loss_of(const struct azint_pass *pass)
-{
-    return pass->job->flags & HCY_AZINT_WANT_VARIANCE ? AZINT_LOSS_ONE : AZINT_LOSS_PLAN;
-}
-
 /* Is there anything by which learnt pixels could be told in this pass? */
 static bool can_learn(const struct azint_pass *pass)
 {
@@ -70,7 +65,7 @@ void azint_learnt_use(struct azint_pass *pass)
     const struct azint_learnt *learnt = azint_learnt_of(pass->plan);
     pass->learnt = NULL;
     if (!can_learn(pass) || atomic_load_explicit(&learnt->state, memory_order_acquire) != READY ||
-        learnt->what != loss_of(pass))
+        learnt->what != azint_loss_of(pass))
         return;
     pass->learnt = learnt;
     /* The fewer planes tell it the better. */
@@ -124,7 +119,7 @@ void azint_learn(struct azint_pass *pass, struct cpu_pool *pool)
     if (learnt->seen && !learnt->n)
         next = NOTHING;
     if (learnt->seen >= ENOUGH && learnt->n) {
-        learnt->what = loss_of(pass);
+        learnt->what = azint_loss_of(pass);
         azint_sum_learnt(learnt, pass, pool);
         next = READY;
     }

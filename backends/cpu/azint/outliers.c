@@ -26,8 +26,9 @@ void azint_slow_pixel(struct azint_pass *pass, struct azint_space *space, unsign
 {
     bool negative = pass->type->is_signed && (int64_t)bits < 0;
     uint64_t magnitude = negative ? 0 - bits : bits;
-    /* Poisson's variance is 1 at least, as it is for digits. */
-    uint64_t variance = negative || bits == 0 ? 1 : bits;
+    /* Poisson's variance has the same least value as it has for digits. */
+    const unsigned least = azint_least(pass);
+    uint64_t variance = negative || bits == 0 ? least : bits;
     const uint8_t *p = azint_pixel_runs(pass->plan, pixel);
     struct azint_run r;
     do {
@@ -40,8 +41,8 @@ void azint_slow_pixel(struct azint_pass *pass, struct azint_space *space, unsign
             add_outlier_digits(pass, space, place, magnitude, negative ? -c1 : c1);
             if (pass->job->flags & HCY_AZINT_WANT_VARIANCE) {
                 add_outlier_digits(pass, space, place + pass->stride, variance, c2);
-                /* The pixel's digits are zeros, for which the strip adds a variance of 1: it is taken off again. */
-                azint_sums(pass, space, 0)[place + pass->stride] -= c2;
+                /* The pixel's digits are zeros, for which the strip adds the least variance: it is taken off again. */
+                azint_sums(pass, space, 0)[place + pass->stride] -= least * c2;
             }
         }
         p = azint_run_end(&r);
@@ -242,8 +243,7 @@ void azint_sum_learnt(struct azint_learnt *learnt, struct azint_pass *pass, stru
 
 void azint_lost_run(struct azint_pass *pass, struct cpu_pool *pool)
 {
-    bool poisson = pass->job->flags & HCY_AZINT_WANT_VARIANCE;
-    struct loss loss = { pass, pass->learnt, pass->n_frames, poisson ? AZINT_LOSS_ONE : AZINT_LOSS_PLAN, NULL };
+    struct loss loss = { pass, pass->learnt, pass->n_frames, azint_loss_of(pass), NULL };
     /* From the last frame down, so that `frame` ends as the first one that has lost a pixel. */
     for (unsigned f = pass->n_frames; f-- > 0;) {
         hcy_frame_report *report = &pass->reports[pass->frames[f].item];

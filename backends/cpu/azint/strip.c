@@ -127,6 +127,18 @@ static void fill_group(struct azint_pass *pass, struct azint_space *space, size_
     }
 }
 
+/* Takes the 1 off again that a first digit of the variance has where the value is 0 or negative. */
+static void drop_least(const uint8_t *const *rows, unsigned digits, size_t n, uint8_t *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint8_t all = 0;
+        for (unsigned d = 0; d < digits; d++)
+            all |= rows[d][i];
+        if (!all || all & 0x80)
+            out[i] = 0;
+    }
+}
+
 /* Makes that digit in space->vrows, and its tile. */
 static void make_variance(const struct azint_pass *pass, struct azint_space *space, unsigned digit, size_t n)
 {
@@ -140,6 +152,8 @@ static void make_variance(const struct azint_pass *pass, struct azint_space *spa
             pass->ops->variance(rows, space->digits[f], digit, azint_up64(n), out);
         else
             memset(out, 0, n);
+        if (!digit && !azint_least(pass))
+            drop_least(rows, space->digits[f], n, out);
     }
     azint_variance_tiles(pass, space, n);
 }
@@ -154,14 +168,15 @@ static void make_digit(struct azint_pass *pass, struct azint_space *space, unsig
         azint_make_tile(pass, azint_row(pass, space, digit, 0), g, 0, azint_up64(n), space->x);
 }
 
-/* Where the digits' variance comes from.  With one digit it is max(1, digit), which the kernels find as they go. */
+/* Where the digits' variance comes from.  With one digit it is max(1, digit), which the kernels find as they go; where
+ * no pixel is given a variance of 1 it is the digits themselves. */
 static enum azint_variance variance_source(const struct azint_pass *pass, unsigned digits)
 {
     if (pass->deviation)
         return AZINT_V_TILE;
     if (!(pass->job->flags & HCY_AZINT_WANT_VARIANCE))
         return AZINT_V_NONE;
-    return digits > 1 ? AZINT_V_TILE : AZINT_V_MAX;
+    return digits > 1 || !azint_least(pass) ? AZINT_V_TILE : AZINT_V_MAX;
 }
 
 /* Adds digit `digit` of all frames.  The first digit's tiles are there already: they were made as blocks came, while

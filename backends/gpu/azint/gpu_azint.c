@@ -50,11 +50,17 @@ int gpu_check_room(size_t *size, const struct gpu_call *call, const hcy_azint_jo
     return 0;
 }
 
-int gpu_pixel_options(char *options, uint32_t group, const struct hcy_pixel_type *pixel, bool variance)
+int gpu_pixel_options(char *options, uint32_t group, const struct hcy_pixel_type *pixel, unsigned variance)
 {
     return snprintf(options, GPU_OPTIONS_BYTES,
                     "-DGROUP_SIZE=%u -DPIXEL_BYTES=%u -DPIXEL_SIGNED=%u -DPIXEL_FLOAT=%u -DVARIANCE=%u", group,
                     pixel->bytes, pixel->is_signed, pixel->is_float, variance);
+}
+
+/* What texts know as VARIANCE: none, 1 a pixel at least, as the pixel is. */
+static unsigned variance_of(const hcy_azint_job *job)
+{
+    return job->flags & HCY_AZINT_WANT_VARIANCE ? 2 - HCY_AZINT_LEAST_VARIANCE(job->flags) : 0;
 }
 
 static int open_azint(struct azint *a, const struct gpu_call *call, const hcy_value *tables,
@@ -80,7 +86,7 @@ static int image_variant(struct azint *a, const struct gpu_call *call)
     char options[GPU_OPTIONS_BYTES];
     const struct gpu_row *row = call->kernel->ops->row;
     int n = gpu_pixel_options(options, gpu_group(call, row->image_group), a->pixel,
-                              a->job->flags & HCY_AZINT_WANT_VARIANCE);
+                              variance_of(a->job));
     /* Frames at once are loops that only unroll if their number is known when the text is compiled. */
     if (call->kernel->ops->alone)
         snprintf(options + n, sizeof options - (size_t)n, " -DFRAMES_ALONE=%u", row->frames_alone);
@@ -214,7 +220,7 @@ static int fast_variant(struct azint *a, const struct gpu_call *call)
 {
     char options[GPU_OPTIONS_BYTES];
     int n = gpu_pixel_options(options, gpu_rest_group(&a->coded, call), a->pixel,
-                              a->job->flags & HCY_AZINT_WANT_VARIANCE);
+                              variance_of(a->job));
     n += snprintf(options + n, sizeof options - (size_t)n, " -DELEM=%u -DUNIT=%u -DFIRST_INVALID=%lluu",
                   a->pixel->bytes, a->unit, (unsigned long long)looked_at(a));
     gpu_row_options(call, options, n);

@@ -41,7 +41,7 @@ static int open_filter(struct filter *f, const struct gpu_call *call, const hcy_
         return status;
     /* Items without a pixel of their own only cost time in sums over the group. */
     f->group = gpu_group(call, f->plan->n_entries / f->plan->at.n_bins < MANY ? GROUP_SMALL : GROUP_LARGE);
-    gpu_pixel_options(options, f->group, f->pixel, true); /* Poisson's is summed where the job asks for it */
+    gpu_pixel_options(options, f->group, f->pixel, 1); /* Poisson's is summed where the job asks for it */
     return gpu_variant_get(&f->variant, call->kernel, gpu_text_filter, options);
 }
 

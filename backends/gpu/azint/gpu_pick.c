@@ -45,7 +45,7 @@ static int launch_pick(const struct gpu_call *call)
     const hcy_azint_pick_job *pick = v[AT(pick_job)].bytes;
     const struct gpu_grid bins = gpu_over(call, job->n_bins, (uint32_t)call->items);
     const struct gpu_grid pixels = gpu_over(call, (uint32_t)job->n_pixels, (uint32_t)call->items);
-    gpu_pixel_options(options, pixels.group, hcy_pixel_type(job->pixel_type), false);
+    gpu_pixel_options(options, pixels.group, hcy_pixel_type(job->pixel_type), 0);
     status = gpu_variant_get(&variant, call->kernel, gpu_text_pick, options);
     if (!status)
         status = GPU_STEP(call, variant, "gpu_pick_backgrounds", &bins, GPU_BYTES(*pick), GPU_BYTES(job->n_bins),

@@ -70,7 +70,7 @@ static int launch_regions(const struct gpu_call *call)
     const uint64_t table_bytes = v[AT(regions)].bytes_left;
     const struct gpu_grid grid = { { r.pieces * r.regions->n_regions, items }, group, 0 };
     const struct gpu_grid merge = gpu_over(call, n, 1);
-    gpu_pixel_options(options, group, hcy_pixel_type(r.job->pixel_type), false);
+    gpu_pixel_options(options, group, hcy_pixel_type(r.job->pixel_type), 0);
     status = gpu_variant_get(&variant, call->kernel, gpu_text_regions, options);
     if (!status)
         status = GPU_STEP(call, variant, "gpu_regions", &grid, GPU_BYTES(*r.job), GPU_BYTES(*r.regions),

@@ -1,12 +1,15 @@
 /* sums.cl - sums of pixels: the numbers (pixels, weights, 128-bit sums, lost pixels), single pixels through the
  * canonical runs, and whole images segment by segment.
  *
- * PIXEL_TYPE (HCY_PIXEL_*), PIXEL_BYTES, PIXEL_SIGNED, PIXEL_FLOAT and VARIANCE are given when the text is compiled.
+ * PIXEL_TYPE (HCY_PIXEL_*), PIXEL_BYTES, PIXEL_SIGNED, PIXEL_FLOAT and VARIANCE are given when the text is compiled:
+ * 0 for none, 1 where a pixel has a variance of 1 at least, 2 where it has what it counts.
  */
 #pragma once
 #include "bslz4/blocks.cl"
 #define AZINT_RUN_FUNCTION DEVICE
 #include "azint/azint_runs.h"
+
+#define LEAST (VARIANCE == 1 ? 1u : 0u)
 
 /* A pixel as its job's ranges see it: the bits of a uint64, an int64 or a double. */
 DEVICE int is_invalid_pixel(const hcy_azint_job *job, u64 v)
@@ -73,15 +76,15 @@ DEVICE void add_weight(u32 c, u64 v, struct wide *signal, struct wide *variance)
     double x = AS_DOUBLE(v);
     signal->lo = AS_BITS64(AS_DOUBLE(signal->lo) + MUL_F64((double)c, x));
     if (VARIANCE)
-        variance->lo = AS_BITS64(AS_DOUBLE(variance->lo) + MUL_F64((double)square_of(c), x > 1 ? x : 1.0));
+        variance->lo = AS_BITS64(AS_DOUBLE(variance->lo) + MUL_F64((double)square_of(c), x > LEAST ? x : LEAST));
 #elif PIXEL_SIGNED
     i64 s = (i64)v;
-    u64 positive = s > 1 ? v : 1;
+    u64 positive = s > LEAST ? v : LEAST;
     wide_add(signal, (u64)c * v, MUL_HI64((u64)c, v) - (s < 0 ? c : 0));
     if (VARIANCE)
         wide_add(variance, square_of(c) * positive, MUL_HI64((u64)square_of(c), positive));
 #else
-    u64 positive = v ? v : 1;
+    u64 positive = v ? v : LEAST;
     wide_add(signal, (u64)c * v, MUL_HI64((u64)c, v));
     if (VARIANCE)
         wide_add(variance, square_of(c) * positive, MUL_HI64((u64)square_of(c), positive));

@@ -88,7 +88,7 @@ DEVICE void sum_lane(struct alone *a, const uint4 *quads, u32 n, u64 bin, u32 j,
                 }
                 signal[f] += c * v;
                 if (VARIANCE)
-                    variance[f] += c2 * (v ? v : 1);
+                    variance[f] += c2 * (v ? v : LEAST);
             }
         }
     }

@@ -175,7 +175,7 @@ DEVICE void sum_tile(const struct azint_target *t, const NEAR u8 *pixels, const 
             a[1] += BYTE_PERM(v.x, 0, 0x4341);
             a[2] += BYTE_PERM(v.y, 0, 0x4240);
             a[3] += BYTE_PERM(v.y, 0, 0x4341);
-            if (VARIANCE) {
+            if (LEAST) {
                 /* Entries that fill up point to a zero, which must not be counted as a pixel. */
                 u32 there = p != GPU_NO_PLACE;
                 zx += (~(((v.x & 0x7f7f7f7fu) + 0x7f7f7f7fu) | v.x) >> 7 & 0x01010101u) * there;
@@ -194,7 +194,7 @@ DEVICE void sum_tile(const struct azint_target *t, const NEAR u8 *pixels, const 
             if (a[k])
                 ATOMIC_ADD64(to, (u64)(a[k] & 0xffff) | (u64)(a[k] >> 16) << 32);
             u32 z0 = eight->new_planes[f0] ? z[k] & 0xffff : 0, z1 = eight->new_planes[f1] ? z[k] >> 16 : 0;
-            if (VARIANCE && (z0 | z1))
+            if (LEAST && (z0 | z1))
                 ATOMIC_ADD64(to + 4 * (u64)n_bins, (u64)z0 | (u64)z1 << 32);
         }
     }
@@ -233,7 +233,7 @@ DEVICE void sum_tile(const struct azint_target *t, const NEAR u8 *pixels, const 
                 signal[j][1] = DOT_BYTES(y[j], c.y, signal[j][1]);
                 signal[j][2] = DOT_BYTES(y[j], c.z, signal[j][2]);
                 if (VARIANCE) {
-                    u32 z = one_at_least(y[j]);
+                    u32 z = LEAST ? one_at_least(y[j]) : y[j];
                     variance[j][0] = DOT_BYTES(z, c2.x, variance[j][0]);
                     variance[j][1] = DOT_BYTES(z, c2.y, variance[j][1]);
                     variance[j][2] = DOT_BYTES(z, c2.z, variance[j][2]);
@@ -399,7 +399,7 @@ DEVICE void sum_whole(const struct azint_target *t, const NEAR u8 *windows, cons
                     u32 x = whole_pixel((const NEAR u32 *)(windows + j * GPU_BLOCK), column, row);
                     MUL_ADD_64(signal[j], c, x);
                     if (VARIANCE)
-                        MUL_ADD_64(variance[j], c2, MAX32(x, 1u));
+                        MUL_ADD_64(variance[j], c2, MAX32(x, LEAST));
                 }
             }
         }

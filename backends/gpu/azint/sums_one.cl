@@ -84,7 +84,7 @@ DEVICE void sum_slice_bytes(const struct azint_target *t, const NEAR u8 *pixels,
         signal[1] = DOT_BYTES(y, c.y, signal[1]);
         signal[2] = DOT_BYTES(y, c.z, signal[2]);
         if (VARIANCE) {
-            u32 z = one_at_least(y);
+            u32 z = LEAST ? one_at_least(y) : y;
             variance[0] = DOT_BYTES(z, c2.x, variance[0]);
             variance[1] = DOT_BYTES(z, c2.y, variance[1]);
             variance[2] = DOT_BYTES(z, c2.z, variance[2]);

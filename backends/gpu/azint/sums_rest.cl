@@ -50,7 +50,7 @@ DEVICE_CALL void put_pixel_at(const struct azint_target *t, u32 item, u64 pixel,
             u32 c = azint_weight(&r, k);
             u64 square = square_of(c);
             /* The tile had a zero in its place, whose variance was added as one. */
-            if (VARIANCE && counted)
+            if (LEAST && counted)
                 ATOMIC_ADD64(variance + r.bin + k, 0 - square);
             /* A pixel is lost once, however many bins it falls into. */
             if (lost) {
@@ -59,7 +59,7 @@ DEVICE_CALL void put_pixel_at(const struct azint_target *t, u32 item, u64 pixel,
             }
             add_wide_sum(signal + r.bin + k, n_bins, (u64)c * v);
             if (VARIANCE)
-                add_wide_sum(variance + r.bin + k, n_bins, square * MAX32(v, 1u));
+                add_wide_sum(variance + r.bin + k, n_bins, square * MAX32(v, LEAST));
         }
         p = azint_run_end(&r);
     } while (r.more);

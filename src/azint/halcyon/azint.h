@@ -194,11 +194,15 @@ typedef struct hcy_azint_options {
     int sample_orientation;            /* how the sample lies: 1 to 8, as EXIF has it */
     double threshold_above; /* clipping of pixels above the mean, by which `threshold` is for those below; negative: one
                                for both */
+    /* The frames are parts of sums that hcy_azint_result_add() makes.  With Poisson's errors and without a filter the
+     * variance of their pixels is then what they count, and only the sum has that of one count a pixel at least: so its
+     * errors are those of the summed image.  No part of the plan's hash. */
+    int part_of_sum;
 } hcy_azint_options;
 #define HCY_AZINT_OPTIONS_INIT                                                                              \
     { sizeof(hcy_azint_options), 1000, "q_nm^-1", HCY_SPLIT_BBOX, HCY_ERRORS_NONE, { 0, 0 }, { 0, 0 }, NULL, \
       0, 0, 1, HCY_SENTINELS_AUTO, 0, 0, 0, 1, 0, 0, 0, 1.0, 0, NULL, NULL, NULL, NULL, 0, NULL, \
-      HCY_FILTER_NONE, 5.0, 5, { 50, 50 }, 0, 0, 0, 0, NULL, 0, 0, 1, -1 }
+      HCY_FILTER_NONE, 5.0, 5, { 50, 50 }, 0, 0, 0, 0, NULL, 0, 0, 1, -1, 0 }
 
 typedef struct hcy_azint_plan hcy_azint_plan;
 
@@ -287,6 +291,7 @@ typedef struct hcy_azint_result {
     double *azimuthal;       /* [n_azim] bin centres, degrees */
     uint64_t n_lost; /* pixels that were invalid in this frame alone (of a sum: in its frames); a filtered plan counts a
                         pixel once for each of its bins */
+    int part_of_sum; /* options.part_of_sum holds for sum_variance: it has no least value before it is merged */
 } hcy_azint_result;
 HCY_API int hcy_azint_result_create(hcy_azint_result **result, const hcy_azint_plan *plan) HCY_MUST_USE;
 /* One with intensity and sigma alone, a quarter of the memory and less of the time; its other arrays are NULL. */
@@ -311,7 +316,8 @@ HCY_API int hcy_azint_result_add(hcy_azint_result *sum, const hcy_azint_result *
                                  uint64_t n) HCY_MUST_USE;
 /* Turns n added frames into the curve of the image that is their sum, divided by `normalization` (the monitor's
  * counts of them all; 1.0: none).  sum_signal and sum_variance are those of all frames, norms and counts the mean
- * of theirs: a pixel that is invalid in some of the frames counts as far as it was there.  Nothing can be added
+ * of theirs: a pixel that is invalid in some of the frames counts as far as it was there.  With options.part_of_sum
+ * a bin's variance is that of one count a pixel at least.  Nothing can be added
  * to it after that.  HCY_EINVAL: no frame, a normalization that is 0, infinite or NaN. */
 HCY_API int hcy_azint_result_merge(hcy_azint_result *sum, uint64_t n, double normalization) HCY_MUST_USE;
 

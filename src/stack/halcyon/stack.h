@@ -485,6 +485,9 @@ HCY_API int hcy_curves_append_regions(hcy_curves *curves, uint64_t frame, const 
  * /entry_0000/integrate/halcyon, in one file of pyFAI's text a line `# name: text`; in other formats there is no place
  * for it, which is no failure. */
 HCY_API int hcy_curves_remark(hcy_curves *curves, const char *name, const char *text) HCY_MUST_USE;
+/* To be called now and then while no curve comes: takes those that have waited for a second to the file, as the next
+ * append would, for whoever reads along, and so that they are there if the process is killed.  HCY_EIO as above. */
+HCY_API int hcy_curves_flush(hcy_curves *curves) HCY_MUST_USE;
 /* To be called when all curves are there: closes and frees, whatever it returns.  HCY_EIO: what was written did not
  * reach the disk; the file is then removed, and an earlier one stays.  If an append failed before, its failure is
  * returned again, and the file ends as hcy_curves_stop() leaves it. */
