@@ -19,7 +19,7 @@ test_public = \
     tests/nufft tests/nufft_kernels tests/nufft_plan tests/nufft_many tests/nufft_cli tests/nufft_finufft tests/nufft_wisdom \
     tests/nufft_direct tests/nufft_widths tests/nufft_use tests/nufft_order tests/nufft_pencil tests/nufft_settle \
     tests/parse_lanes tests/stream tests/eval tests/array tests/many_bins tests/axes tests/scans tests/pick \
-    tests/dlpack tests/maths tests/operators tests/solvers tests/nufft_same tests/density
+    tests/dlpack tests/maths tests/operators tests/stencils tests/solvers tests/nufft_same tests/density
 
 test_internal = tests/hal_spec tests/arguments tests/nvrtc tests/own_fft tests/bslz4 tests/mutations tests/fuzz tests/azint_cache tests/azint_detectors tests/caches \
     tests/azint_ops tests/azint_kernels tests/nufft_lacks tests/hls_args \
@@ -182,6 +182,7 @@ cts_launchers += tests/nufft_same-opencl-few.t tests/nufft_same-cuda.t
 cts_launchers += tests/cts_fft-cpu-own.t tests/nufft_plan-cpu-own.t tests/nufft_order-cpu-own.t
 cts_launchers += tests/eval-cpu-1.t tests/eval-cpu-portable.t tests/eval-cpu-discrete.t tests/eval-opencl-few.t tests/eval-cuda.t \
     tests/operators-cpu-discrete.t tests/operators-opencl-few.t tests/operators-cuda.t \
+    tests/stencils-cpu-portable.t tests/stencils-opencl-few.t tests/stencils-cuda.t \
     tests/solvers-cpu-discrete.t tests/solvers-opencl-few.t tests/solvers-cuda.t \
     tests/array-cpu-discrete.t tests/array-opencl.t tests/array-cuda.t \
     tests/axes-cpu-1.t tests/axes-cpu-portable.t tests/axes-cpu-discrete.t tests/axes-opencl-few.t tests/axes-cuda.t \
@@ -189,7 +190,7 @@ cts_launchers += tests/eval-cpu-1.t tests/eval-cpu-portable.t tests/eval-cpu-dis
     tests/scans-cpu-1.t tests/scans-cpu-portable.t tests/scans-cpu-discrete.t tests/scans-opencl-few.t tests/scans-cuda.t \
     tests/pick-cpu-1.t tests/pick-cpu-discrete.t tests/pick-opencl-few.t tests/pick-cuda.t tests/maths-cpu-portable.t tests/maths-opencl.t tests/maths-cuda.t
 if X86_SIMD
-cts_launchers += tests/eval-cpu-avx2.t tests/maths-cpu-avx2.t
+cts_launchers += tests/eval-cpu-avx2.t tests/maths-cpu-avx2.t tests/stencils-cpu-avx2.t
 endif
 cts_launchers += $(cts_programs:=-xrt.t) tests/cts_buffer-xrt-ddr.t tests/cts_kernel-xrt-ddr.t \
     tests/cts_threads-xrt-ddr.t tests/azint_kernels-xrt-one.t tests/bslz4_decode-xrt-alone.t \
