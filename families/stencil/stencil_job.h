@@ -56,7 +56,7 @@ static inline bool hcy__stencil_axis_fits(const hcy_stencil_axis *a)
            (uint64_t)a->head + a->tail <= a->extent;
 }
 
-/* How far all axes together go: reals that are read, relative to the first element, and the last one that is written. */
+/* How far all axes together go from the first element: reals that are read, and the last one that is written. */
 struct hcy__stencil_range {
     int64_t low, high, end;
     uint32_t terms;

@@ -67,7 +67,8 @@ static int launch_stencil(const struct gpu_call *call)
     const uint32_t group = gpu_group(call, GROUP);
     const struct gpu_grid grid = gpu_groups_over(call, (uint64_t)all * group, group, 1);
     /* The text knows of no axes but those that there are. */
-    const struct gpu_arg axes = { .bytes = &job, .size = offsetof(hcy_stencil_job, axes) + job.rank * sizeof *job.axes };
+    const struct gpu_arg axes = { .bytes = &job,
+                                  .size = offsetof(hcy_stencil_job, axes) + job.rank * sizeof *job.axes };
     return GPU_STEP(call, v, "gpu_stencil", &grid, axes, GPU_BYTES(tiles[0]), GPU_BYTES(tiles[1]), GPU_BYTES(tiles[2]),
                     GPU_BYTES(all), gpu_at(&call->values[HCY_ARG_AT(stencil, from)], 0),
                     gpu_at(&call->values[HCY_ARG_AT(stencil, to)], 0));
