@@ -243,7 +243,7 @@ bool hcy__operator_shares_memory(const hcy_array *a, const hcy_array *b)
            b->offset * of_b < (a->offset + a->count) * of_a;
 }
 
-int hcy__operator_run(hcy_queue *queue, hcy_array *y, hcy_operator *op, hcy_array *x, bool adjoint)
+int hcy__operator_check(hcy_queue *queue, const hcy_array *y, const hcy_operator *op, const hcy_array *x, bool adjoint)
 {
     if (!queue || !op)
         return hcy_fail(HCY_EINVAL, "an operator is applied without %s", op ? "a queue" : "one");
@@ -257,8 +257,15 @@ int hcy__operator_run(hcy_queue *queue, hcy_array *y, hcy_operator *op, hcy_arra
         status = hcy__operator_check_vector(y, op, adjoint ? &d->domain : &d->range, "output");
     if (!status && hcy__operator_shares_memory(x, y))
         status = hcy_fail(HCY_EINVAL, "operator %s: input and output share memory", d->name);
+    return status;
+}
+
+int hcy__operator_run(hcy_queue *queue, hcy_array *y, hcy_operator *op, hcy_array *x, bool adjoint)
+{
+    int status = hcy__operator_check(queue, y, op, x, adjoint);
     if (status)
         return status;
+    const hcy_operator_desc *d = &op->desc;
     return adjoint ? d->adjoint(queue, y, d->user, x) : d->apply(queue, y, d->user, x);
 }
 

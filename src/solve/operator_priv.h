@@ -68,6 +68,8 @@ int hcy__operator_check_vector(const hcy_array *a, const hcy_operator *op, const
                                const char *what);
 /* Whether contiguous vectors overlap. */
 bool hcy__operator_shares_memory(const hcy_array *a, const hcy_array *b);
+/* Whether y = A x, or y = A^H x, can be submitted. */
+int hcy__operator_check(hcy_queue *queue, const hcy_array *y, const hcy_operator *op, const hcy_array *x, bool adjoint);
 /* y = A x, or y = A^H x. */
 int hcy__operator_run(hcy_queue *queue, hcy_array *y, hcy_operator *op, hcy_array *x, bool adjoint);
 

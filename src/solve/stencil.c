@@ -1,200 +1,339 @@
-/* stencil.c - differences of neighbours along axes: derivatives, their sums (Laplacian), all of them (gradient).
+/* stencil.c - differences of neighbours as operators: along an axis, their sum (Laplacian), all of them (gradient).
  *
- * A difference along an axis of n elements is a matrix of n rows with at most three numbers each, next to the diagonal.
- * element_of() says which; its transpose is the adjoint.  Rows with the same numbers that follow one another are one
- * expression over slices, so that all but some rows at the ends is one pass over memory.
+ * A matrix (differences.h) has a few first and last rows of its own, and one that all others share; so has its
+ * transpose.  An operator is two jobs of the kernel `stencil`, made here once; each launch sets places in them, so that
+ * any rows may be asked for.
  */
+#include "differences.h"
 #include "operator_priv.h"
+#include "room.h"
+#include "sized.h"
 
-#include <halcyon/eval.h>
-#include <stdio.h>
+#include "arguments.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-/* Element (i, j) of a difference of n elements. */
-static double element_of(int kind, int64_t i, int64_t j, int64_t n)
-{
-    /* Where neighbours are missing the result is 0. */
-    const bool first = i == 0, last = i == n - 1;
-    switch (kind) {
-    case HCY_DIFFERENCE_FORWARD:
-        return last ? 0 : (j == i + 1) - (j == i);
-    case HCY_DIFFERENCE_BACKWARD:
-        return first ? 0 : (j == i) - (j == i - 1);
-    case HCY_DIFFERENCE_CENTRED:
-        return first || last ? 0 : 0.5 * ((j == i + 1) - (j == i - 1));
-    default:
-        return first || last ? 0 : (j == i - 1) - 2 * (j == i) + (j == i + 1);
-    }
-}
-
-/* The three numbers of a row, of the matrix or its transpose. */
-static void row_of(double row[3], int kind, int64_t i, int64_t n, bool adjoint)
-{
-    for (int64_t j = i - 1; j <= i + 1; j++) {
-        bool inside = j >= 0 && j < n;
-        row[j - i + 1] = !inside ? 0 : adjoint ? element_of(kind, j, i, n) : element_of(kind, i, j, n);
-    }
-}
-
-/* Rows [first, end) of y = or += factor * D x, whose numbers are `row`. */
-static int run_rows(hcy_queue *queue, hcy_array *y, hcy_array *x, int axis, int64_t first, int64_t end,
-                    const double row[3], double factor, bool adds)
-{
-    static const char *const terms[2][4] = { { "y = 0", "y = a*u", "y = a*u + b*v", "y = a*u + b*v + c*w" },
-                                             { "", "y += a*u", "y += a*u + b*v", "y += a*u + b*v + c*w" } };
-    static const char *const names[3] = { "u", "v", "w" }, *const numbers[3] = { "a", "b", "c" };
-    hcy_operand operands[7];
-    hcy_array *views[4] = { NULL };
-    int n = 0, status = hcy__vector_rows(&views[3], y, axis, first, end - first);
-    operands[0] = hcy_op_array("y", views[3]);
-    /* A neighbour that does not count is not read: it may be outside, or infinite. */
-    for (int k = 0; !status && k < 3; k++)
-        if (row[k] != 0) {
-            status = hcy__vector_rows(&views[n], x, axis, first + k - 1, end - first);
-            operands[1 + 2 * n] = hcy_op_array(names[n], views[n]);
-            operands[2 + 2 * n] = hcy_op_real(numbers[n], row[k] * factor);
-            n++;
-        }
-    if (!status && (n || !adds))
-        status = hcy_eval(queue, terms[adds][n], operands, 1 + 2 * (size_t)n);
-    for (int k = 0; k < 4; k++)
-        hcy_array_release(views[k]);
-    return status;
-}
-
-/* y = or += factor * D x along an axis, or D^T. */
-static int run_difference(hcy_queue *queue, hcy_array *y, hcy_array *x, int axis, int kind, double factor,
-                          bool adjoint, bool adds)
-{
-    const int64_t n = x->shape[axis];
-    int status = 0;
-    for (int64_t first = 0, end; !status && first < n; first = end) {
-        double row[3], next[3];
-        row_of(row, kind, first, n, adjoint);
-        /* From the third row to the third from the end all are alike, however many they are. */
-        for (end = first + 1; end < n; end += end >= 2 && end < n - 3 ? n - 3 - end : 1) {
-            row_of(next, kind, end, n, adjoint);
-            if (memcmp(row, next, sizeof row))
-                break;
-        }
-        status = run_rows(queue, y, x, axis, first, end, row, factor, adds);
-    }
-    return status;
-}
-
-/* --- Operators --- */
-
 struct stencil {
-    int kind, n_axes, axes[HCY_ARRAY_MAX_RANK];
-    double factors[HCY_ARRAY_MAX_RANK];
-    bool stacks; /* one result an axis, in front; else their sum */
+    hcy_differences_desc desc; /* rows are at least 0 */
+    int n_axes;                /* with differences */
+    int64_t row;               /* elements of a row */
+    int64_t joined;            /* of a row that the job's first axis counts: 1, unless it has no differences */
+    hcy_stencil_job jobs[2];   /* of all rows; the second of the adjoint */
 };
 
-static int run_stencil(hcy_queue *queue, hcy_array *y, const struct stencil *s, hcy_array *x, bool adjoint)
+/* --- Jobs --- */
+
+static void set_inner(hcy_stencil_axis *a, bool is_single)
 {
-    int status = 0;
-    for (int i = 0; !status && i < s->n_axes; i++) {
-        hcy_array *stacked = NULL;
-        /* Of a gradient that side which has an axis more is taken apart. */
-        if (s->stacks)
-            status = hcy_array_slice(&stacked, adjoint ? x : y, "%d", i);
-        hcy_array *to = stacked && !adjoint ? stacked : y, *from = stacked && adjoint ? stacked : x;
-        bool adds = i && (adjoint || !s->stacks);
-        if (!status)
-            status = run_difference(queue, to, from, s->axes[i], s->kind, s->factors[i], adjoint, adds);
-        hcy_array_release(stacked);
+    for (int k = 0; k < HCY_STENCIL_TAPS; k++) {
+        const double c = a->rows[HCY_STENCIL_EDGE][k] * a->scale;
+        const float rounded = (float)c;
+        uint32_t bits;
+        memcpy(&bits, &rounded, sizeof bits);
+        memcpy(&a->inner[k], &c, sizeof c);
+        if (is_single)
+            a->inner[k] = bits;
     }
-    return status;
+}
+
+/* Coefficients of axis d, of which elements from `first` on count. */
+static void set_rows(hcy_stencil_axis *a, const struct stencil *s, int d, int64_t first, bool transposed)
+{
+    const int kind = s->desc.kinds[d];
+    const int64_t extent = s->desc.space.shape[d], n = (int64_t)a->extent;
+    /* Of few elements each has a row of its own. */
+    const int64_t head = n < HCY_STENCIL_EDGE ? n : HCY_STENCIL_EDGE, tail = n - head < head ? n - head : head;
+    a->is_term = 1;
+    a->scale = s->desc.factors[d] / hcy__difference_divisor(kind);
+    for (int64_t i = 0; i < head; i++)
+        hcy__difference_row(a->rows[i], kind, first + i, extent, transposed);
+    for (int64_t i = 0; i < tail; i++)
+        hcy__difference_row(a->rows[HCY_STENCIL_ROWS - 1 - i], kind, first + n - 1 - i, extent, transposed);
+    a->head = (uint8_t)head;
+    a->tail = (uint8_t)tail;
+    if (n <= head + tail)
+        return;
+    /* All between are alike, and so may some at the ends be. */
+    hcy__difference_row(a->rows[HCY_STENCIL_EDGE], kind, first + head, extent, transposed);
+    while (a->head && !memcmp(a->rows[a->head - 1], a->rows[HCY_STENCIL_EDGE], HCY_STENCIL_TAPS))
+        a->head--;
+    while (a->tail && !memcmp(a->rows[HCY_STENCIL_ROWS - a->tail], a->rows[HCY_STENCIL_EDGE], HCY_STENCIL_TAPS))
+        a->tail--;
+}
+
+/* Axes without differences that follow one another become one: lines are longer, and fewer. */
+static void set_job(hcy_stencil_job *job, struct stencil *s, bool transposed)
+{
+    const hcy_differences_desc *desc = &s->desc;
+    const bool is_single = !strcmp(hcy__real_name(desc->space.dtype), "float32");
+    int64_t stride = hcy__space_is_complex(&desc->space) ? 2 : 1;
+    int n = 0;
+    memset(job, 0, sizeof *job);
+    s->joined = 1;
+    /* From the last axis on, so that strides are known; turned round then. */
+    for (int d = desc->space.rank - 1; d >= 0; d--) {
+        hcy_stencil_axis *a = &job->axes[n];
+        const int64_t size = d ? desc->space.shape[d] : desc->rows;
+        if (!desc->kinds[d] && n && !a[-1].is_term) {
+            if (!d)
+                s->joined = (int64_t)a[-1].size;
+            a[-1].size *= (uint64_t)size;
+            a[-1].extent = a[-1].size;
+        } else {
+            a->size = a->extent = (uint64_t)size;
+            a->stride = stride;
+            if (desc->kinds[d]) {
+                set_rows(a, s, d, d ? 0 : desc->first, transposed);
+                set_inner(a, is_single);
+            }
+            n++;
+        }
+        stride *= size;
+    }
+    for (int i = 0; i < n / 2; i++) {
+        hcy_stencil_axis other = job->axes[i];
+        job->axes[i] = job->axes[n - 1 - i];
+        job->axes[n - 1 - i] = other;
+    }
+    job->rank = (uint32_t)n;
+    job->bytes = is_single ? 4 : 8;
+}
+
+/* --- Applying --- */
+
+/* Rows [first, end) of y. */
+static int launch_rows(hcy_queue *queue, hcy_array *y, const struct stencil *s, hcy_array *x, bool adjoint,
+                       int64_t first, int64_t end)
+{
+    static const size_t pairs[] = { HCY_ARG_AT(stencil, axes0), HCY_ARG_AT(stencil, axes2), HCY_ARG_AT(stencil, axes4),
+                                    HCY_ARG_AT(stencil, axes6) };
+    const bool transposed = adjoint != (s->desc.transposed != 0);
+    const int64_t width = hcy__space_is_complex(&s->desc.space) ? 2 : 1, row = s->row * width;
+    hcy_stencil_job job = s->jobs[adjoint];
+    hcy_kernel *kernel = NULL;
+    hcy_arg args[HCY_MAX_ARGS];
+    /* Operands may be empty, as no row of a part that has none is asked for. */
+    if (first >= end || !s->row)
+        return 0;
+    job.axes[0].first = (uint64_t)(first * s->joined);
+    job.axes[0].size = (uint64_t)((end - first) * s->joined);
+    job.from = x->offset * width + (first + s->desc.before) * row;
+    job.to = y->offset * width + first * row;
+    if (s->desc.apart && s->n_axes > 1)
+        *(transposed ? &job.from_step : &job.to_step) =
+            (uint64_t)((transposed ? x : y)->count / s->n_axes * width);
+    int status = hcy__room_move(&kernel, y->room, HCY__MOVE_STENCIL);
+    if (status)
+        return status;
+    args[HCY_ARG_AT(stencil, job)] = hcy_arg_struct(&job, offsetof(hcy_stencil_job, axes));
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
+        args[pairs[i]] = hcy_arg_struct(&job.axes[2 * i], 2 * sizeof job.axes[0]);
+    args[HCY_ARG_AT(stencil, from)] = hcy_arg_buf(x->buffer);
+    args[HCY_ARG_AT(stencil, to)] = hcy_arg_buf(y->buffer);
+    return hcy_launch(queue, kernel, 1, args, HCY_N_ARGS(stencil));
 }
 
 static int apply_stencil(hcy_queue *queue, hcy_array *y, void *user, hcy_array *x)
 {
-    return run_stencil(queue, y, user, x, false);
+    const struct stencil *s = user;
+    return launch_rows(queue, y, s, x, false, 0, s->desc.rows);
 }
 
 static int apply_stencil_adjoint(hcy_queue *queue, hcy_array *x, void *user, hcy_array *y)
 {
-    return run_stencil(queue, x, user, y, true);
+    const struct stencil *s = user;
+    return launch_rows(queue, x, s, y, true, 0, s->desc.rows);
 }
 
-static int make_stencil(hcy_operator **op, hcy_device *dev, const hcy_space *space,
-                        const struct stencil *stencil, const char *name)
+int hcy_operator_apply_rows(hcy_queue *queue, hcy_array *y, hcy_operator *op, hcy_array *x, int64_t first, int64_t end)
+{
+    if (!op || op->desc.apply != apply_stencil)
+        return hcy_fail(HCY_EINVAL, "hcy_operator_apply_rows: operator %s is none of differences",
+                        op ? op->desc.name : "NULL");
+    const struct stencil *s = op->desc.user;
+    int status = hcy__operator_check(queue, y, op, x, false);
+    if (!status && (first < 0 || end < first || end > s->desc.rows))
+        status = hcy_fail(HCY_EINVAL, "hcy_operator_apply_rows: rows %lld to %lld of %lld", (long long)first,
+                          (long long)end, (long long)s->desc.rows);
+    return status ? status : launch_rows(queue, y, s, x, false, first, end);
+}
+
+/* --- Making --- */
+
+/* Fills in the number of rows. */
+static int check_rows(hcy_differences_desc *desc)
+{
+    const int64_t all = desc->space.rank ? desc->space.shape[0] : 0;
+    if (desc->rows < 0)
+        desc->rows = all - desc->first;
+    if (desc->first < 0 || desc->first > all || desc->rows < 0 || desc->rows > all - desc->first)
+        return hcy_fail(HCY_EINVAL, "differences: %lld rows from row %lld on, of %lld", (long long)desc->rows,
+                        (long long)desc->first, (long long)all);
+    return 0;
+}
+
+static int read_desc(hcy_differences_desc *desc, int *n_axes, const hcy_differences_desc *user)
+{
+    int status = hcy__sized_read(desc, sizeof *desc, user, "hcy_differences_desc");
+    if (!status)
+        status = hcy__space_check(&desc->space, "differences");
+    *n_axes = 0;
+    for (int d = 0; !status && d < desc->space.rank; d++) {
+        if (desc->kinds[d] && !hcy__difference_is(desc->kinds[d]))
+            status = hcy_fail(HCY_EINVAL, "differences: %d is no kind of difference", desc->kinds[d]);
+        *n_axes += desc->kinds[d] != 0;
+    }
+    if (!status && !*n_axes)
+        status = hcy_fail(HCY_EINVAL, "differences: along no axis");
+    if (!status && desc->apart && desc->space.rank >= HCY_ARRAY_MAX_RANK)
+        status = hcy_fail(HCY_EINVAL, "differences: those of %d axes apart would have one axis too many",
+                          desc->space.rank);
+    /* A part of a vector lacks its neighbours. */
+    if (!status && desc->space.vectors)
+        status = hcy_fail(HCY_EUNSUPPORTED, "differences: vectors that are distributed");
+    return status ? status : check_rows(desc);
+}
+
+static void find_reach(int64_t *before, int64_t *after, const hcy_differences_desc *desc)
+{
+    int8_t row[HCY_STENCIL_TAPS];
+    *before = *after = 0;
+    /* Only rows near a part's ends reach over them. */
+    for (int64_t i = 0; desc->kinds[0] && i < 2 * HCY_STENCIL_REACH && i < desc->rows; i++) {
+        const int64_t r = i % 2 ? desc->rows - 1 - i / 2 : i / 2;
+        hcy__difference_row(row, desc->kinds[0], desc->first + r, desc->space.shape[0], desc->transposed != 0);
+        for (int k = 0; k < HCY_STENCIL_TAPS; k++) {
+            const int64_t at = r + k - HCY_STENCIL_REACH;
+            if (row[k] && -at > *before)
+                *before = -at;
+            if (row[k] && at - desc->rows + 1 > *after)
+                *after = at - desc->rows + 1;
+        }
+    }
+}
+
+int hcy_differences_reach(int64_t *before, int64_t *after, const hcy_differences_desc *user)
+{
+    hcy_differences_desc desc = HCY_DIFFERENCES_DESC_INIT;
+    int n_axes;
+    if (!before || !after)
+        return hcy_fail(HCY_EINVAL, "hcy_differences_reach: no place for the numbers of rows");
+    int status = read_desc(&desc, &n_axes, user);
+    if (!status)
+        find_reach(before, after, &desc);
+    return status;
+}
+
+static int check_ghosts(const hcy_differences_desc *desc)
+{
+    int64_t before, after;
+    const int64_t all = desc->space.shape[0];
+    find_reach(&before, &after, desc);
+    if (desc->before < before || desc->after < after)
+        return hcy_fail(HCY_EINVAL, "differences: %lld rows before and %lld after these are needed, not %lld and %lld",
+                        (long long)before, (long long)after, (long long)desc->before, (long long)desc->after);
+    if (desc->before > desc->first || desc->after > all - desc->first - desc->rows)
+        return hcy_fail(HCY_EINVAL, "differences: vectors have no %lld rows before and %lld after these",
+                        (long long)desc->before, (long long)desc->after);
+    return 0;
+}
+
+static void add_front_axis(hcy_space *space, int64_t n)
+{
+    memmove(space->shape + 1, space->shape, sizeof *space->shape * (size_t)space->rank++);
+    space->shape[0] = n;
+}
+
+static int make_stencil(hcy_operator **op, hcy_device *dev, const hcy_differences_desc *user, const char *name)
 {
     hcy_operator_desc desc = HCY_OPERATOR_DESC_INIT;
-    struct stencil *s = malloc(sizeof *s);
+    hcy_differences_desc own = HCY_DIFFERENCES_DESC_INIT;
+    int n_axes;
+    int status = read_desc(&own, &n_axes, user);
+    if (!status)
+        status = check_ghosts(&own);
+    if (status)
+        return status;
+    struct stencil *s = calloc(1, sizeof *s);
     if (!s)
         return hcy_fail(HCY_ENOMEM, "out of memory for an operator");
-    *s = *stencil;
+    s->desc = own;
+    s->n_axes = n_axes;
+    s->row = 1;
+    for (int d = 1; d < own.space.rank; d++)
+        s->row *= own.space.shape[d];
+    for (int adjoint = 0; s->row && own.rows && adjoint < 2; adjoint++)
+        set_job(&s->jobs[adjoint], s, (own.transposed != 0) != adjoint);
     desc.name = name;
-    desc.domain = desc.range = *space;
-    if (s->stacks) {
-        desc.range.rank++;
-        desc.range.shape[0] = s->n_axes;
-        memcpy(desc.range.shape + 1, space->shape, sizeof *space->shape * (size_t)space->rank);
-    }
+    desc.domain = desc.range = own.space;
+    desc.domain.shape[0] = own.before + own.rows + own.after;
+    desc.range.shape[0] = own.rows;
+    if (own.apart)
+        add_front_axis(own.transposed ? &desc.domain : &desc.range, n_axes);
     desc.apply = apply_stencil;
-    desc.adjoint = apply_stencil_adjoint;
+    /* The adjoint of a part would give numbers to rows of others. */
+    if (own.rows == own.space.shape[0])
+        desc.adjoint = apply_stencil_adjoint;
     desc.destroy = free;
     desc.user = s;
     return hcy__operator_make(op, dev, &desc);
 }
 
-static int check_stencil(const hcy_space *space, int kind, const char *function)
+int hcy_operator_differences(hcy_operator **op, hcy_device *dev, const hcy_differences_desc *desc)
 {
-    int status = hcy__space_check(space, function);
-    if (!status && (kind < HCY_DIFFERENCE_FORWARD || kind > HCY_DIFFERENCE_SECOND))
-        status = hcy_fail(HCY_EINVAL, "%s: %d is no kind of difference", function, kind);
-    /* A part of a vector lacks its neighbours. */
-    if (!status && space->vectors)
-        status = hcy_fail(HCY_EUNSUPPORTED, "%s: vectors that are distributed", function);
-    return status;
+    return make_stencil(op, dev, desc, "differences");
 }
 
-/* The last axes, with factors of 1 or the user's. */
-static struct stencil last_axes(int n_axes, int kind, const hcy_space *space, const double *factors, bool stacks)
+/* Along those of the last axes whose factors are not 0; NULL: 1 each. */
+static int make_along_last(hcy_operator **op, hcy_device *dev, const hcy_space *space, int n_axes, int kind,
+                           const double *factors, bool apart, const char *name)
 {
-    struct stencil s = { .kind = kind, .stacks = stacks };
-    for (int d = space->rank - n_axes; d < space->rank; d++)
-        if (!factors || factors[d] != 0) {
-            s.axes[s.n_axes] = d;
-            s.factors[s.n_axes++] = factors ? factors[d] : 1;
-        }
-    return s;
+    hcy_differences_desc desc = HCY_DIFFERENCES_DESC_INIT;
+    int status = hcy__space_check(space, name);
+    if (status)
+        return status;
+    desc.space = *space;
+    desc.apart = apart;
+    for (int d = space->rank - n_axes; d < space->rank; d++) {
+        desc.factors[d] = factors ? factors[d] : 1;
+        desc.kinds[d] = desc.factors[d] != 0 ? kind : 0;
+    }
+    return make_stencil(op, dev, &desc, name);
 }
 
 int hcy_operator_difference(hcy_operator **op, hcy_device *dev, const hcy_space *space, int axis, int kind,
                             double factor)
 {
-    int status = check_stencil(space, kind, "hcy_operator_difference");
+    hcy_differences_desc desc = HCY_DIFFERENCES_DESC_INIT;
+    int status = hcy__space_check(space, "hcy_operator_difference");
     if (status)
         return status;
-    struct stencil s = { kind, 1, { axis < 0 ? axis + space->rank : axis }, { factor }, false };
-    if (s.axes[0] < 0 || s.axes[0] >= space->rank)
+    const int along = axis < 0 ? axis + space->rank : axis;
+    if (along < 0 || along >= space->rank)
         return hcy_fail(HCY_EINVAL, "hcy_operator_difference: axis %d of vectors with %d", axis, space->rank);
-    return make_stencil(op, dev, space, &s, "difference");
+    if (!hcy__difference_is(kind))
+        return hcy_fail(HCY_EINVAL, "hcy_operator_difference: %d is no kind of difference", kind);
+    desc.space = *space;
+    desc.kinds[along] = kind;
+    desc.factors[along] = factor;
+    return make_stencil(op, dev, &desc, "difference");
 }
 
 int hcy_operator_laplacian(hcy_operator **op, hcy_device *dev, const hcy_space *space, const double *factors)
 {
-    int status = check_stencil(space, HCY_DIFFERENCE_SECOND, "hcy_operator_laplacian");
-    struct stencil s =
-        status ? (struct stencil){ 0 } : last_axes(space->rank, HCY_DIFFERENCE_SECOND, space, factors, false);
-    if (!status && !s.n_axes)
-        status = hcy_fail(HCY_EINVAL, "hcy_operator_laplacian: along no axis");
-    return status ? status : make_stencil(op, dev, space, &s, "laplacian");
+    int n_axes = space ? space->rank : 0;
+    return make_along_last(op, dev, space, n_axes, HCY_DIFFERENCE_SECOND, factors, false, "laplacian");
 }
 
 int hcy__gradient_of(hcy_operator **op, hcy_device *dev, const hcy_space *space, int n_axes, int kind,
                      const char *function)
 {
-    int status = check_stencil(space, kind, function);
-    if (!status && (n_axes < 1 || n_axes > space->rank || space->rank >= HCY_ARRAY_MAX_RANK))
-        status = hcy_fail(HCY_EINVAL, "%s: along %d axes of vectors with %d", function, n_axes, space->rank);
-    if (status)
-        return status;
-    struct stencil s = last_axes(n_axes, kind, space, NULL, true);
-    return make_stencil(op, dev, space, &s, "gradient");
+    if (!hcy__difference_is(kind))
+        return hcy_fail(HCY_EINVAL, "%s: %d is no kind of difference", function, kind);
+    if (space && (n_axes < 1 || n_axes > space->rank))
+        return hcy_fail(HCY_EINVAL, "%s: along %d axes of vectors with %d", function, n_axes, space->rank);
+    return make_along_last(op, dev, space, n_axes, kind, NULL, true, "gradient");
 }
 
 int hcy_operator_gradient(hcy_operator **op, hcy_device *dev, const hcy_space *space, int kind)

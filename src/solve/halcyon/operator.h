@@ -138,13 +138,24 @@ HCY_API int hcy_operator_block_diagonal(hcy_operator **op, hcy_operator *const *
  * kept: y[i] = sum over j of matrix[i, j] * x[j], added up in double. */
 HCY_API int hcy_operator_matrix(hcy_operator **op, hcy_array *matrix) HCY_MUST_USE;
 
-/* Differences of neighbours; 0 where one is missing. */
+/* Differences of neighbours, which are derivatives times h, or h^2 if they are second ones, of numbers that are h
+ * apart; 0 where a neighbour is missing.  Each operator is one pass over memory, and so is its adjoint, with the same
+ * bits on every device: a sum is rounded to the vectors' own type after each step. */
 enum hcy_difference {
-    HCY_DIFFERENCE_FORWARD = 1, /* x[i + 1] - x[i] */
-    HCY_DIFFERENCE_BACKWARD,    /* x[i] - x[i - 1] */
-    HCY_DIFFERENCE_CENTRED,     /* (x[i + 1] - x[i - 1]) / 2 */
-    HCY_DIFFERENCE_SECOND       /* x[i - 1] - 2 x[i] + x[i + 1] */
+    HCY_DIFFERENCE_FORWARD = 1,     /* x[i + 1] - x[i] */
+    HCY_DIFFERENCE_BACKWARD,        /* x[i] - x[i - 1] */
+    HCY_DIFFERENCE_CENTRED,         /* (x[i + 1] - x[i - 1]) / 2 */
+    HCY_DIFFERENCE_SECOND,          /* x[i - 1] - 2 x[i] + x[i + 1] */
+    HCY_DIFFERENCE_CENTRED_5,       /* (x[i - 2] - 8 x[i - 1] + 8 x[i + 1] - x[i + 2]) / 12 */
+    HCY_DIFFERENCE_SECOND_FORWARD,  /* x[i] - 2 x[i + 1] + x[i + 2] */
+    HCY_DIFFERENCE_SECOND_BACKWARD, /* x[i - 2] - 2 x[i - 1] + x[i] */
+    HCY_DIFFERENCE_SECOND_5         /* (-x[i - 2] + 16 x[i - 1] - 30 x[i] + 16 x[i + 1] - x[i + 2]) / 12 */
 };
+/* Added to a kind that is centred: where it lacks neighbours stands a difference that does not.  A first one is that of
+ * the first (last) two numbers at the end, and of 5 points the centred one of 3 beside it; a second one is that of the
+ * first (last) three numbers at the end, and of 5 points that of 3 beside it.  Other kinds have nothing there. */
+#define HCY_DIFFERENCE_EDGES 0x100
+
 /* Along an axis (from the last one if it is negative), times `factor`: 1 / h makes derivatives of samples h apart, of
  * the second difference 1 / h^2. */
 HCY_API int hcy_operator_difference(hcy_operator **op, hcy_device *dev, const hcy_space *space, int axis, int kind,
@@ -161,6 +172,35 @@ HCY_API int hcy_operator_gradient(hcy_operator **op, hcy_device *dev, const hcy_
  * cannot be halved as often as there are levels; HCY_EUNSUPPORTED: vectors that are distributed. */
 HCY_API int hcy_operator_wavelet(hcy_operator **op, hcy_device *dev, const hcy_space *space, int n_axes, int taps,
                                  int levels) HCY_MUST_USE;
+
+/* Any of these, and parts of them: some rows (elements of the first axis) of a result, made of these rows of the
+ * operand and of some before and after, as a process has them that holds a part of a vector. */
+typedef struct hcy_differences_desc {
+    size_t size;                        /* sizeof(hcy_differences_desc) */
+    hcy_space space;                    /* of the whole vectors */
+    int kinds[HCY_ARRAY_MAX_RANK];      /* of each axis; 0: none */
+    double factors[HCY_ARRAY_MAX_RANK];
+    int apart;      /* the axes' differences one behind the other along an axis in front (gradient); 0: their sum */
+    int transposed; /* the adjoint of that instead: its range and domain are the other's domain and range */
+    int64_t first, rows;   /* the rows of the result from `first` on; rows below 0: all that follow */
+    int64_t before, after; /* rows that the operand has before and behind these */
+} hcy_differences_desc;
+#define HCY_DIFFERENCES_DESC_INIT \
+    { sizeof(hcy_differences_desc), { 0, 0, { 0 }, NULL }, { 0 }, { 0 }, 0, 0, 0, -1, 0, 0 }
+/* With all rows the operator has an adjoint.  That of a part is made of parts of the adjoint: `transposed`, whose
+ * operand has rows before and after, too.  HCY_EINVAL: no kind, rows that are not there, no axis, or rows before or
+ * after that are missing (hcy_differences_reach()). */
+HCY_API int hcy_operator_differences(hcy_operator **op, hcy_device *dev,
+                                     const hcy_differences_desc *desc) HCY_MUST_USE;
+/* How many rows before and after its own the operand of a part needs, 0 to 2 each; what desc says of them is not
+ * looked at. */
+HCY_API int hcy_differences_reach(int64_t *before, int64_t *after,
+                                  const hcy_differences_desc *desc) HCY_MUST_USE;
+/* Rows [first, end) of y = A x alone, A made by one of these functions and y all of it: what needs no rows of others
+ * may be computed while these are under way, and the rest then.  They count from y's own first row (that of each
+ * axis's part where these are apart).  HCY_EINVAL: no such operator, rows that y has not. */
+HCY_API int hcy_operator_apply_rows(hcy_queue *queue, hcy_array *y, hcy_operator *op, hcy_array *x,
+                                    int64_t first, int64_t end) HCY_MUST_USE;
 
 /* What hcy_nufft_execute() does, in its direction: of type 2 from coefficients [modes...] to strengths [points], of
  * types 1 and 3 from strengths to coefficients; of several transforms with an axis in front, of transforms with points

@@ -1,0 +1,163 @@
+/* stencil.cl - sums of neighbours along axes (stencil_format.h).
+ *
+ * A tile is LANES * AT_ONCE reals of the last axis, TILE_ROWS of the axis before it and MARCH of the one before that;
+ * a group goes through it along this axis, so that what a step reads ahead is in the multiprocessor's cache for the two
+ * or four steps that want it again.  An item has reals LANES apart: lanes beside each other read and write memory as
+ * it lies, wherever lines begin.  REAL is float or double, of REAL_BITS; there are RANK axes, at least 3.
+ */
+#pragma once
+#define HCY_STENCIL_AXES RANK
+#include "dialect.h"
+#define HELPER DEVICE
+#include "stencil_rows.h"
+
+#define LANES     32
+#define AT_ONCE   4
+#define TILE_ROWS 8
+#define MARCH     16
+
+#if REAL_BITS == 32
+#define REAL_OF_BITS(x) AS_FLOAT((u32)(x))
+#else
+#define REAL_OF_BITS(x) AS_DOUBLE(x)
+#endif
+
+/* Of an axis's row. */
+DEVICE REAL coefficient_of(const hcy_stencil_axis *a, u32 row, int k)
+{
+    return row == HCY_STENCIL_EDGE ? REAL_OF_BITS(a->inner[k]) : (REAL)((double)a->rows[row][k] * a->scale);
+}
+
+/* Adds neighbour k along an axis to the item's sums, of which `n` are elements. */
+DEVICE void add_neighbour(REAL *sums, const REAL *from, const hcy_stencil_axis *a, u32 row, int k, u32 n)
+{
+    if (!a->rows[row][k])
+        return;
+    const REAL c = coefficient_of(a, row, k), *p = from + (k - HCY_STENCIL_REACH) * a->stride;
+    UNROLL
+    for (u32 e = 0; e < AT_ONCE; e++)
+        if (e < n)
+            sums[e] += c * p[e * LANES];
+}
+
+/* The same of the last axis, where each element may have its own row. */
+DEVICE void add_beside(REAL *sums, const REAL *from, const hcy_stencil_axis *a, const u32 *rows, int k, u32 n)
+{
+    UNROLL
+    for (u32 e = 0; e < AT_ONCE; e++)
+        if (e < n && a->rows[rows[e]][k])
+            sums[e] += coefficient_of(a, rows[e], k) * from[(i64)(e * LANES) + (k - HCY_STENCIL_REACH) * a->stride];
+}
+
+/* The elements themselves, with all terms' coefficients in one. */
+DEVICE void add_middle(REAL *sums, const REAL *from, const hcy_stencil_job *job, const u32 *rows,
+                       const u32 *beside, u32 n)
+{
+    const hcy_stencil_axis *last = &job->axes[RANK - 1];
+    REAL outer = 0;
+    UNROLL
+    for (int d = 0; d < RANK - 1; d++)
+        if (job->axes[d].is_term)
+            outer += coefficient_of(&job->axes[d], rows[d], HCY_STENCIL_REACH);
+    UNROLL
+    for (u32 e = 0; e < AT_ONCE; e++) {
+        const REAL c = last->is_term ? outer + coefficient_of(last, beside[e], HCY_STENCIL_REACH) : outer;
+        if (e < n && c != 0)
+            sums[e] += c * from[e * LANES];
+    }
+}
+
+DEVICE void put_sums(REAL *to, REAL *sums, u32 n)
+{
+    UNROLL
+    for (u32 e = 0; e < AT_ONCE; e++) {
+        if (e < n)
+            to[e * LANES] = sums[e];
+        sums[e] = 0;
+    }
+}
+
+/* One step of an item: `rows` of the axes but the last, `beside` of its elements along that one. */
+DEVICE void sum_elements(REAL *to, const REAL *from, const hcy_stencil_job *job, const u32 *rows,
+                         const u32 *beside, int all_inner, u32 n)
+{
+    const int has_middle = !job->from_step && !job->to_step;
+    REAL sums[AT_ONCE];
+    UNROLL
+    for (u32 e = 0; e < AT_ONCE; e++)
+        sums[e] = 0;
+    if (has_middle)
+        add_middle(sums, from, job, rows, beside, n);
+    UNROLL
+    for (int d = 0; d < RANK; d++) {
+        const hcy_stencil_axis *a = &job->axes[d];
+        if (!a->is_term)
+            continue;
+        UNROLL
+        for (int k = 0; k < HCY_STENCIL_TAPS; k++)
+            if (k != HCY_STENCIL_REACH || !has_middle) {
+                if (d < RANK - 1 || all_inner)
+                    add_neighbour(sums, from, a, d < RANK - 1 ? rows[d] : HCY_STENCIL_EDGE, k, n);
+                else
+                    add_beside(sums, from, a, beside, k, n);
+            }
+        from += job->from_step;
+        if (job->to_step) {
+            put_sums(to, sums, n);
+            to += job->to_step;
+        }
+    }
+    if (!job->to_step)
+        put_sums(to, sums, n);
+}
+
+DEVICE u32 row_along(const hcy_stencil_axis *a, u64 i)
+{
+    return a->is_term ? row_of_element(a->first + i, a->extent, a->head, a->tail) : HCY_STENCIL_EDGE;
+}
+
+/* What an item does of a tile; the tile's number counts those of the last axes first. */
+DEVICE void march_through(REAL *to, const REAL *from, const hcy_stencil_job *job, u32 tile, u32 tiles_x, u32 tiles_y,
+                          u32 tiles_z, u32 item)
+{
+    const hcy_stencil_axis *last = &job->axes[RANK - 1], *across = &job->axes[RANK - 2], *along = &job->axes[RANK - 3];
+    const u64 length = last->size * (u64)last->stride, x = (u64)(tile % tiles_x) * (LANES * AT_ONCE) + item % LANES;
+    u32 rest = tile / tiles_x, rows[RANK], beside[AT_ONCE], n = 0, all_inner = 1;
+    const u64 y = (u64)(rest % tiles_y) * TILE_ROWS + item / LANES;
+    rest /= tiles_y;
+    u64 z = (u64)(rest % tiles_z) * MARCH;
+    rest /= tiles_z;
+    if (x >= length || y >= across->size)
+        return;
+    i64 at = (i64)x + (i64)y * across->stride + (i64)z * along->stride;
+    rows[RANK - 2] = row_along(across, y);
+    UNROLL
+    for (int d = RANK - 4; d >= 0; d--) {
+        const u32 i = rest % (u32)job->axes[d].size;
+        rest /= (u32)job->axes[d].size;
+        rows[d] = row_along(&job->axes[d], i);
+        at += (i64)i * job->axes[d].stride;
+    }
+    UNROLL
+    for (u32 e = 0; e < AT_ONCE; e++) {
+        const u64 here = x + e * LANES;
+        n += here < length;
+        beside[e] = here < length ? row_along(last, last->stride == 2 ? here / 2 : here) : HCY_STENCIL_EDGE;
+        all_inner &= beside[e] == HCY_STENCIL_EDGE;
+    }
+    const u64 end = z + MARCH < along->size ? z + MARCH : along->size;
+    for (; z < end; z++, at += along->stride) {
+        rows[RANK - 3] = row_along(along, z);
+        sum_elements(to + at, from + at, job, rows, beside, (int)all_inner, n);
+    }
+}
+
+KERNEL GROUP_OF(GROUP_SIZE)
+void gpu_stencil(hcy_stencil_job job, u32 tiles_x, u32 tiles_y, u32 tiles_z, u32 tiles, BUFFER(const REAL, from),
+                 BUFFER(REAL, to))
+{
+    OPEN(const REAL, from) OPEN(REAL, to)
+    for (u32 tile = GROUP; tile < tiles; tile += GROUPS)
+        for (u32 item = ITEM; item < LANES * TILE_ROWS; item += GROUP_SIZE)
+            march_through(to + job.to, from + job.from, &job, tile, tiles_x, tiles_y, tiles_z, item);
+}
