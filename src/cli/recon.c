@@ -17,6 +17,7 @@ static const struct cli_option options[] = {
       NULL },
     { "maps", 0, CLI_TEXT, AT(maps), "FILE",
       "the coils' sensitivities, [coils][image]: one image of all (SENSE)", 0, 0, NULL },
+    { "espirit", 0, CLI_FLAG, AT(espirit), NULL, "such maps, from the middle of k-space itself", 0, 0, NULL },
     { "dcf", 0, CLI_TEXT, AT(dcf), "WEIGHTS", "of the samples: pipe, cells, none, or FILE [n]; below", 0, 0,
       NULL },
     { "save-dcf", 0, CLI_TEXT, AT(save_dcf), "FILE", "the weights, too", 0, 0, NULL },
@@ -59,7 +60,7 @@ const struct cli_command cli_recon_command = {
     "KSPACE is complex, [n] or [coils][n], the sum that `halcyon nufft -t 2` makes of an image; n may be\n"
     "several axes, as [spokes][samples].  Files are x.npy, x.h5:DATASET, BART's x.cfl (coordinates in\n"
     "1/FOV, x first), ISMRMRD's acquisitions x.mrd (x.h5); IMAGE also x.nii, and x.mrd is images.\n"
-    "It is complex; of several coils without --maps it is the root of the sum of their squares.\n"
+    "It is complex; of several coils without maps it is the root of the sum of their squares.\n"
     "Minimised is |W^1/2 (A x - b)|^2 + L2 |x|^2; with --reg half of that, and F times the sum of the\n"
     "pixels' magnitudes (l1), of wavelet coefficients' (Daubechies, 4 taps), or the total variation.\n"
     "W are the weights of --dcf, or 1/n each: none, the default but with --solver adjoint (pipe), as a\n"
@@ -110,6 +111,8 @@ static int check_recon(struct recon *r)
         cli_error("--modes is missing: the image's sizes, as -n 128,128; see `halcyon recon --help`");
     else if (!v->out)
         cli_error("--out is missing; see `halcyon recon --help`");
+    else if (v->maps && v->espirit)
+        cli_error("--espirit is in place of --maps; see `halcyon recon --help`");
     else if (v->reg && !takes_regs(r))
         cli_error(
             "--reg is for --solver fista, which takes one, primal-dual and admm; see `halcyon recon --help`");
@@ -262,6 +265,8 @@ int cli_recon(int argc, char **argv)
         status = recon_load(&r);
     if (!status)
         status = recon_weigh(&r);
+    if (!status && v.espirit)
+        status = recon_estimate_maps(&r);
     if (!status)
         status = recon_solve(&r);
     if (!status)

@@ -11,7 +11,7 @@ struct recon_values {
     struct points_options how;
     struct cli_int iterations;
     struct cli_real tolerance, lambda, eps;
-    int solver, precision, toeplitz, deterministic, everywhere, json, quiet;
+    int solver, precision, toeplitz, espirit, deterministic, everywhere, json, quiet;
 };
 enum recon_solver {
     RECON_AUTO,
@@ -84,6 +84,8 @@ int recon_make_regs(struct recon *r, const hcy_space *image);
 int recon_load(struct recon *r);
 /* The device, and weights of the points. */
 int recon_weigh(struct recon *r);
+/* The coils' maps, by ESPIRiT. */
+int recon_estimate_maps(struct recon *r);
 /* The image. */
 int recon_solve(struct recon *r);
 void recon_free(struct recon *r);

@@ -7,6 +7,7 @@
 #include "interrupt.h"
 #include "recon.h"
 #include <halcyon/backend.h>
+#include <halcyon/coil_maps.h>
 #include <halcyon/density.h>
 #include <math.h>
 #include <stdlib.h>
@@ -48,10 +49,10 @@ static int read_weights(struct recon *r)
     return status;
 }
 
-static int compute_weights(struct recon *r)
+static int compute_weights(struct recon *r, enum recon_dcf dcf)
 {
     hcy_density_desc desc = HCY_DENSITY_DESC_INIT;
-    desc.method = r->dcf == RECON_DCF_PIPE ? HCY_DENSITY_PIPE : HCY_DENSITY_CELLS;
+    desc.method = dcf == RECON_DCF_PIPE ? HCY_DENSITY_PIPE : HCY_DENSITY_CELLS;
     desc.precision = precision_of(r);
     desc.dim = r->dim;
     memcpy(desc.modes, r->sizes, sizeof desc.modes);
@@ -88,7 +89,7 @@ int recon_weigh(struct recon *r)
     if (!status && r->dcf == RECON_DCF_FILE)
         status = read_weights(r);
     else if (!status && r->dcf)
-        status = compute_weights(r);
+        status = compute_weights(r, r->dcf);
     progress_clear(&r->progress);
     if (!status && r->v->save_dcf)
         status = write_weights(r);
@@ -185,6 +186,89 @@ static int make_operator(struct recon *r)
     hcy_array_release(roots);
     return status;
 }
+
+/* --- Maps --- */
+
+/* Each coil's image by gridding. */
+static int grid_coils(hcy_array **images, struct recon *r)
+{
+    hcy_operator *nufft = NULL, *weigh = NULL;
+    hcy_array *samples = NULL, *weighted = NULL, *weights = NULL;
+    hcy_operator_info info = HCY_OPERATOR_INFO_INIT;
+    int status = make_plan(r);
+    if (!status)
+        status = hcy_operator_nufft(&nufft, r->plan);
+    if (!status)
+        status = hcy_operator_get_info(&info, nufft);
+    const hcy_space *range = &info.range, *domain = &info.domain;
+    if (!status)
+        status = put_weights(&weights, r, false);
+    if (!status)
+        status = hcy_operator_diagonal(&weigh, range, weights);
+    if (!status)
+        status = hcy_array_from_host(&samples, r->dev, range->dtype, range->rank, range->shape, r->samples);
+    if (!status)
+        status = hcy_array_empty(&weighted, r->dev, range->dtype, range->rank, range->shape);
+    if (!status)
+        status = hcy_array_empty(images, r->dev, domain->dtype, domain->rank, domain->shape);
+    if (!status)
+        status = hcy_operator_apply(r->queue, weighted, weigh, samples);
+    if (!status)
+        status = hcy_operator_apply_adjoint(r->queue, *images, nufft, weighted);
+    /* The plan outlives what was submitted. */
+    int finished = hcy_queue_finish(r->queue);
+    hcy_array_release(weighted);
+    hcy_array_release(samples);
+    hcy_array_release(weights);
+    hcy_operator_release(weigh);
+    hcy_operator_release(nufft);
+    hcy_nufft_destroy(r->plan);
+    r->plan = NULL;
+    return status ? status : finished;
+}
+
+/* The middle of k-space, from coils' images, to host memory, as maps of a file are. */
+static int find_maps(struct recon *r)
+{
+    hcy_coil_maps_options how = HCY_COIL_MAPS_OPTIONS_INIT;
+    int64_t shape[4] = { (int64_t)r->coils, r->sizes[0], r->sizes[1], r->sizes[2] };
+    hcy_array *images = NULL, *maps = NULL;
+    void *numbers = NULL;
+    size_t n;
+    how.method = HCY_COIL_MAPS_ESPIRIT;
+    int status = grid_coils(&images, r);
+    if (!status)
+        status = hcy_array_empty(&maps, r->dev, type_of_numbers(r), r->dim + 1, shape);
+    if (!status)
+        status = hcy_coil_maps(r->queue, maps, images, &how);
+    hcy_array_release(images);
+    if (!status && (hcy_size_mul(&n, 2 * r->coils, r->pixels) || !(numbers = reals_room(r->is_double, n))))
+        status = hcy_fail(HCY_ENOMEM, "no memory for maps of %zu coils", r->coils);
+    if (!status)
+        status = hcy_array_to_host(numbers, r->queue, maps);
+    hcy_array_release(maps);
+    r->maps = numbers;
+    return status;
+}
+
+int recon_estimate_maps(struct recon *r)
+{
+    double begun = progress_seconds(&r->progress);
+    bool is_weighed = r->weights != NULL;
+    progress_say(&r->progress, "maps of %zu coils ...", r->coils);
+    /* Gridding needs the density also where the solver does without. */
+    int status = is_weighed ? CLI_OK : compute_weights(r, RECON_DCF_PIPE);
+    int st = status ? 0 : find_maps(r);
+    if (!is_weighed) {
+        free(r->weights);
+        r->weights = NULL;
+    }
+    progress_clear(&r->progress);
+    r->setup += progress_seconds(&r->progress) - begun;
+    return st ? cli_fail(st) : status;
+}
+
+/* --- The data --- */
 
 /* The samples times the square roots of the weights, where they are read; host memory is no longer needed then. */
 static int make_data(hcy_array **data, struct recon *r)
