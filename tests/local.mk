@@ -32,13 +32,13 @@ test_scripts = tests/trace.t tests/headers.t tests/symbols.t tests/laws.t tests/
     tests/endings.t tests/outputs.t tests/raw.t tests/follow.t tests/live.t tests/detector.t tests/corrections.t \
     tests/isolate.t tests/nexus.t tests/install.t tests/calibrate_cli.t tests/sparse.t \
     tests/peers.t tests/nufft_data.t tests/fftw_memory.t tests/fpga_model.t tests/hls_lint.t tests/hls_report.t \
-    tests/xrt_curves.t
+    tests/xrt_curves.t tests/dist.t
 
 cts_programs = tests/cts_device tests/cts_buffer tests/cts_queue tests/cts_kernel tests/cts_fft tests/cts_failure \
     tests/cts_threads tests/cts_lifetime tests/cts_pool tests/cts_trace tests/cts_fork
 
 # Programs that a launcher or a script of the lists runs.
-check_PROGRAMS += tests/cuda tests/opencl tests/xrt tests/xrt_together tests/cli_json
+check_PROGRAMS += tests/cuda tests/opencl tests/xrt tests/xrt_together tests/cli_json tests/dist
 
 # --- What a program is linked to, and compiled with ---
 

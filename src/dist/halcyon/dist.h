@@ -1,0 +1,109 @@
+/* halcyon/dist.h - several processes on one problem: communicators.
+ *
+ * A communicator is a number of processes, its ranks, that call the same functions in the same order: all functions
+ * here but those that say otherwise are collective.  How bytes travel is a matter of modules that are found when a
+ * program runs: `self` is one process, Open MPI and MPICH have a module each where the build has found them, and
+ * NCCL carries what lies on CUDA devices; what no module carries from the device itself goes through pinned memory
+ * of the host.  For example:
+ *
+ *     static int largest(double *number)
+ *     {
+ *         hcy_dist *comm = NULL;
+ *         int status = hcy_dist_open(&comm, NULL);
+ *         if (!status)
+ *             status = hcy_dist_allreduce_host(number, comm, HCY_FLOAT64, 1, HCY_REDUCE_MAX);
+ *         hcy_dist_release(comm);
+ *         return status;
+ *     }
+ *
+ * Failures.  A rank that fails alone leaves the others waiting for it: a program reports what was wrong and calls
+ * hcy_dist_abort(), which ends all; one that simply ends, or is killed, is noticed by its launcher, which does the
+ * same.  hcy_dist_agree() makes a failure of one rank that of all, so that they may go on together.  Functions that
+ * make communicators, devices and layouts do that themselves.
+ *
+ * Threads: one at a time uses communicators, all of them, and what is made of them.  Objects are reference-counted;
+ * giving back a communicator's last reference is collective, too.  Functions that take a queue may wait for it.
+ */
+#ifndef HALCYON_DIST_H
+#define HALCYON_DIST_H
+
+#include <halcyon/eval.h>
+#include <halcyon/operator.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct hcy_dist hcy_dist;
+
+/* --- Communicators --- */
+
+/* All processes that were started together.  `wish` is a list of names: self, mpi (openmpi or mpich, whichever
+ * launcher has started the process), openmpi, mpich, nccl; "-name" is not to be used, what is named otherwise has to
+ * be there. NULL: the environment's HALCYON_DIST.  Where neither names processes: MPI's if a launcher of MPI started
+ * this one, else `self`.  "mpi@piece=4096" cuts messages into pieces of so many bytes (1 GiB unless it is said).
+ * HCY_EINVAL: no such name; HCY_ENODEV: no such module; HCY_ESTATE: MPI has been ended in this process;
+ * HCY_EBACKEND. */
+HCY_API int hcy_dist_open(hcy_dist **comm, const char *wish) HCY_MUST_USE;
+/* Not collective, but for the last release. */
+HCY_API hcy_dist *hcy_dist_retain(hcy_dist *comm);
+HCY_API void hcy_dist_release(hcy_dist *comm);
+
+/* What a communicator is.  Strings are static. */
+typedef struct hcy_dist_info {
+    size_t size;                  /* sizeof(hcy_dist_info) */
+    const char *transport;        /* "self", "openmpi", "mpich" */
+    const char *device_transport; /* "nccl", or "" where arrays on devices go through the host */
+    int rank, n_ranks;            /* from 0 */
+    int local_rank, n_local;      /* among the ranks of this host */
+} hcy_dist_info;
+#define HCY_DIST_INFO_INIT { sizeof(hcy_dist_info), NULL, NULL, 0, 0, 0, 0 }
+/* *info begins with HCY_DIST_INFO_INIT.  Not collective. */
+HCY_API int hcy_dist_get_info(hcy_dist_info *info, const hcy_dist *comm) HCY_MUST_USE;
+
+/* The ranks that give the same colour, in their order; below 0: in none, *part is NULL. */
+HCY_API int hcy_dist_split(hcy_dist **part, hcy_dist *comm, int colour) HCY_MUST_USE;
+
+/* Opens this rank's device, and lets arrays on it go by a transport of devices if all ranks have one.  `spec` is a
+ * device string; of several, with commas, and of all devices of a backend ("cuda") or kind ("gpu"), the one of the
+ * local rank, counted round.  NULL: HALCYON_DEVICE, else a GPU, else the CPU.  A communicator has one device:
+ * HCY_ESTATE when it is asked again.  HCY_EUNSUPPORTED: nccl was wished for, and a rank cannot use it. */
+HCY_API int hcy_dist_device(hcy_device **dev, hcy_dist *comm, const char *spec) HCY_MUST_USE;
+
+/* 0 if all ranks come with 0; else each returns a failure: its own, or that another rank had one. */
+HCY_API int hcy_dist_agree(hcy_dist *comm, int status) HCY_MUST_USE;
+/* Ends the processes of all ranks, this one too, with an exit status from 1 to 255; not collective.  It returns if
+ * there is this process alone, which the caller ends. */
+HCY_API void hcy_dist_abort(hcy_dist *comm, int code);
+HCY_API int hcy_dist_barrier(hcy_dist *comm) HCY_MUST_USE;
+
+/* --- Numbers between ranks ---
+ *
+ * Arrays are contiguous or not, of any device, of the same types and shapes on all ranks where nothing else is said.
+ * HCY_EINVAL: ranks, types or counts that cannot be. */
+
+enum hcy_reduction { HCY_REDUCE_SUM = 1, HCY_REDUCE_MIN, HCY_REDUCE_MAX };
+
+/* What rank `root` has goes to all. */
+HCY_API int hcy_dist_broadcast(hcy_queue *queue, hcy_array *array, hcy_dist *comm, int root) HCY_MUST_USE;
+/* Element by element the sum (of integers, floats, complex numbers), the smallest or the largest of all ranks', in
+ * place, to all.  A sum of floats is the same on all ranks, but how it is rounded depends on their number;
+ * hcy_dist_dot() has sums that do not. */
+HCY_API int hcy_dist_allreduce(hcy_queue *queue, hcy_array *array, hcy_dist *comm, int reduction) HCY_MUST_USE;
+/* `sent` goes to rank `to` while what rank `from` sends comes to `received`; a rank below 0: nothing is sent, or
+ * comes.  The two sides name arrays of as many bytes. */
+HCY_API int hcy_dist_sendrecv(hcy_queue *queue, hcy_array *received, hcy_dist *comm, int from, hcy_array *sent,
+                              int to) HCY_MUST_USE;
+/* Of `sent`, which has one axis, the first sends[0] elements go to rank 0, the next sends[1] to rank 1 and so on; in
+ * `received` stand first the receives[0] elements that rank 0 has sent, and so on. */
+HCY_API int hcy_dist_alltoall(hcy_queue *queue, hcy_array *received, hcy_dist *comm, const int64_t *receives,
+                              hcy_array *sent, const int64_t *sends) HCY_MUST_USE;
+
+/* The same in host memory, for what is no array: bytes, and `count` numbers of an integer or floating-point type. */
+HCY_API int hcy_dist_broadcast_host(void *data, hcy_dist *comm, size_t bytes, int root) HCY_MUST_USE;
+HCY_API int hcy_dist_allreduce_host(void *data, hcy_dist *comm, int dtype, size_t count, int reduction) HCY_MUST_USE;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
