@@ -75,7 +75,7 @@ for mpi in openmpi mpich; do
         continue
     fi
     run $mpi 1 $mpi
-    run $mpi 2 mpi@piece=16
+    run $mpi 2 mpi@piece=4096
     run $mpi 3 mpi,-nccl
     run $mpi 4 ""
     ends $mpi killed "a rank that is killed ends all" '[Kk]illed|KILLED|signal 9'

@@ -47,4 +47,20 @@ int hcy__rows(hcy_array **rows, const hcy_array *array, int axis, int64_t first,
 /* HCY_EINVAL: no communicator, or no such rank in it. */
 int hcy__dist_check(const hcy_dist *comm, int rank, const char *function);
 
+/* Which part of an array each rank has; constant once it is made. */
+struct hcy_dist_layout {
+    atomic_uint refs;
+    hcy_dist *comm;
+    int rank, axis; /* axis -1: replicated */
+    int64_t shape[HCY_ARRAY_MAX_RANK], local[HCY_ARRAY_MAX_RANK];
+    int64_t *firsts;     /* of n_ranks + 1: the first row of each rank, then their number */
+    int64_t row;         /* elements of a row: of all axes but that of the blocks */
+    hcy_vectors vectors; /* sums over the parts; for this layout alone */
+};
+/* HCY_EINVAL, in the words of a function, if an array is no part of the layout on the queue's device. */
+int hcy__part_check(const hcy_queue *queue, const hcy_array *part, const hcy_dist_layout *layout,
+                    const char *function);
+/* What hcy_dist_dot() does, as a table of vectors has it. */
+int hcy__dist_dot(hcy_queue *queue, hcy_array *sum, void *layout, hcy_array *x, hcy_array *y);
+
 #endif

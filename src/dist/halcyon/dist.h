@@ -1,17 +1,41 @@
-/* halcyon/dist.h - several processes on one problem: communicators.
+/* halcyon/dist.h - several processes on one problem: communicators, arrays that are dealt out, operators.
  *
  * A communicator is a number of processes, its ranks, that call the same functions in the same order: all functions
  * here but those that say otherwise are collective.  How bytes travel is a matter of modules that are found when a
  * program runs: `self` is one process, Open MPI and MPICH have a module each where the build has found them, and
  * NCCL carries what lies on CUDA devices; what no module carries from the device itself goes through pinned memory
- * of the host.  For example:
+ * of the host.  An array that is dealt out is an ordinary array on each rank: what goes element by element is
+ * hcy_eval() as ever.  A layout, common to many, says which part of the whole each rank has.  For example:
  *
- *     static int largest(double *number)
+ *     static int norm_of_ones(double *square, int64_t n)
  *     {
  *         hcy_dist *comm = NULL;
+ *         hcy_device *dev = NULL;
+ *         hcy_queue *queue = NULL;
+ *         hcy_dist_layout *layout = NULL;
+ *         hcy_array *x = NULL, *sum = NULL;
  *         int status = hcy_dist_open(&comm, NULL);
  *         if (!status)
- *             status = hcy_dist_allreduce_host(number, comm, HCY_FLOAT64, 1, HCY_REDUCE_MAX);
+ *             status = hcy_dist_device(&dev, comm, NULL);
+ *         if (!status)
+ *             status = hcy_queue_create(&queue, dev);
+ *         if (!status)
+ *             status = hcy_dist_layout_blocks(&layout, comm, 1, &n, 0, NULL);
+ *         if (!status)
+ *             status = hcy_dist_array(&x, dev, layout, HCY_FLOAT32);
+ *         if (!status)
+ *             status = HCY_EVAL(queue, "x = 1", hcy_op_array("x", x));
+ *         if (!status)
+ *             status = hcy_array_empty(&sum, dev, HCY_FLOAT64, 0, NULL);
+ *         if (!status)
+ *             status = hcy_dist_dot(queue, sum, layout, x, x);
+ *         if (!status)
+ *             status = hcy_array_to_host(square, queue, sum);
+ *         hcy_array_release(sum);
+ *         hcy_array_release(x);
+ *         hcy_dist_layout_release(layout);
+ *         hcy_queue_release(queue);
+ *         hcy_device_release(dev);
  *         hcy_dist_release(comm);
  *         return status;
  *     }
@@ -102,6 +126,60 @@ HCY_API int hcy_dist_alltoall(hcy_queue *queue, hcy_array *received, hcy_dist *c
 /* The same in host memory, for what is no array: bytes, and `count` numbers of an integer or floating-point type. */
 HCY_API int hcy_dist_broadcast_host(void *data, hcy_dist *comm, size_t bytes, int root) HCY_MUST_USE;
 HCY_API int hcy_dist_allreduce_host(void *data, hcy_dist *comm, int dtype, size_t count, int reduction) HCY_MUST_USE;
+
+/* --- Layouts: which part of an array each rank has --- */
+
+typedef struct hcy_dist_layout hcy_dist_layout;
+
+/* Arrays of a shape in blocks along an axis (from the last one if it is negative): rank r has rows[r] of them, 0 too,
+ * which add up to the shape's; NULL: as many each as can be, the first ranks one more.  All ranks give the same.
+ * HCY_EINVAL: they do not, or numbers that cannot be.  The layout keeps its communicator. */
+HCY_API int hcy_dist_layout_blocks(hcy_dist_layout **layout, hcy_dist *comm, int rank, const int64_t *shape, int axis,
+                                   const int64_t *rows) HCY_MUST_USE;
+/* The whole array on each rank, the same everywhere. */
+HCY_API int hcy_dist_layout_replicated(hcy_dist_layout **layout, hcy_dist *comm, int rank,
+                                       const int64_t *shape) HCY_MUST_USE;
+/* Not collective, but for the last release if the communicator goes with it. */
+HCY_API hcy_dist_layout *hcy_dist_layout_retain(hcy_dist_layout *layout);
+HCY_API void hcy_dist_layout_release(hcy_dist_layout *layout);
+
+typedef struct hcy_dist_layout_info {
+    size_t size;    /* sizeof(hcy_dist_layout_info) */
+    hcy_dist *comm; /* the layout's */
+    int rank;       /* axes */
+    int axis;       /* along which there are blocks; -1: replicated */
+    int64_t shape[HCY_ARRAY_MAX_RANK], local_shape[HCY_ARRAY_MAX_RANK]; /* of the whole, and of this rank's part */
+    int64_t first;  /* this rank's first row along the axis */
+} hcy_dist_layout_info;
+#define HCY_DIST_LAYOUT_INFO_INIT { sizeof(hcy_dist_layout_info), NULL, 0, 0, { 0 }, { 0 }, 0 }
+/* *info begins with HCY_DIST_LAYOUT_INFO_INIT.  Not collective. */
+HCY_API int hcy_dist_layout_get_info(hcy_dist_layout_info *info, const hcy_dist_layout *layout) HCY_MUST_USE;
+
+/* This rank's part of a new array, undefined: an ordinary array of the layout's local shape.  Not collective. */
+HCY_API int hcy_dist_array(hcy_array **part, hcy_device *dev, const hcy_dist_layout *layout, int dtype) HCY_MUST_USE;
+/* Vectors of a layout, for operators and solvers: in blocks with the sums of hcy_dist_dot(), replicated like a whole
+ * vector.  It holds for as long as the layout, which operators of hcy_dist_operator() keep.  Not collective. */
+HCY_API int hcy_dist_space(hcy_space *space, const hcy_dist_layout *layout, int dtype) HCY_MUST_USE;
+
+/* sum (one float64, or complex128 of complex numbers) = the sum of conj(x) * y over the whole arrays, on each rank:
+ * the bits that hcy_eval()'s dot(float64(x), float64(y)) and vdot(complex128(x), complex128(y)) have on one device,
+ * for any number of ranks and rows.  (In blocks along an axis with others in front of it: with that axis in front.)
+ * x and y are parts, contiguous. */
+HCY_API int hcy_dist_dot(hcy_queue *queue, hcy_array *sum, const hcy_dist_layout *layout, hcy_array *x,
+                         hcy_array *y) HCY_MUST_USE;
+/* norm (one float64) = the square root of the sum of all squares, with such bits. */
+HCY_API int hcy_dist_norm(hcy_queue *queue, hcy_array *norm, const hcy_dist_layout *layout, hcy_array *x) HCY_MUST_USE;
+
+/* The whole array, which rank `root` has, in parts to all; `whole` is not looked at on other ranks. */
+HCY_API int hcy_dist_scatter(hcy_queue *queue, hcy_array *part, const hcy_dist_layout *layout, hcy_array *whole,
+                             int root) HCY_MUST_USE;
+/* All parts to the whole array on rank `root`, and on all ranks if that is below 0; of a replicated array the parts
+ * are the root's own.  `whole` is not looked at on other ranks. */
+HCY_API int hcy_dist_gather(hcy_queue *queue, hcy_array *whole, const hcy_dist_layout *layout, hcy_array *part,
+                            int root) HCY_MUST_USE;
+/* The same array in another layout, of the same shape and communicator. */
+HCY_API int hcy_dist_redistribute(hcy_queue *queue, hcy_array *to, const hcy_dist_layout *to_layout, hcy_array *from,
+                                  const hcy_dist_layout *from_layout) HCY_MUST_USE;
 
 #ifdef __cplusplus
 }
