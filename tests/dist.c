@@ -193,6 +193,7 @@ static void test_device(const char *spec)
     test_ring();
     test_alltoall();
     test_layouts();
+    test_operators();
     hcy_queue_release(scene.queue);
     hcy_device_release(scene.dev);
 }

@@ -74,10 +74,10 @@ for mpi in openmpi mpich; do
         skip "built without $mpi, or no mpirun of its own"
         continue
     fi
-    run $mpi 1 $mpi
-    run $mpi 2 mpi@piece=4096
+    run $mpi 1 $mpi cpu@threads=1
+    run $mpi 2 mpi@piece=4096 cpu@threads=1
     run $mpi 3 mpi,-nccl
-    run $mpi 4 ""
+    run $mpi 4 "" cpu@threads=1
     ends $mpi killed "a rank that is killed ends all" '[Kk]illed|KILLED|signal 9'
     ends $mpi abort "a rank that gives up says why, and ends all" 'the disk is full'
 done

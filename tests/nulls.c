@@ -362,6 +362,7 @@ static int make_call(int which, const char **text, int *want, int *got)
     INVALID(hcy_dist_scatter(NULL, NULL, NULL, NULL, 0))
     INVALID(hcy_dist_gather(NULL, NULL, NULL, NULL, 0))
     INVALID(hcy_dist_redistribute(NULL, NULL, NULL, NULL, NULL))
+    INVALID(hcy_dist_operator(NULL, NULL, NULL, NULL))
     /* stack.h */
     INVALID(hcy_stack_open(NULL, NULL, NULL))
     NOTHING(hcy_stack_close(NULL))

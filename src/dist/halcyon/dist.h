@@ -181,6 +181,21 @@ HCY_API int hcy_dist_gather(hcy_queue *queue, hcy_array *whole, const hcy_dist_l
 HCY_API int hcy_dist_redistribute(hcy_queue *queue, hcy_array *to, const hcy_dist_layout *to_layout, hcy_array *from,
                                   const hcy_dist_layout *from_layout) HCY_MUST_USE;
 
+/* --- Operators over ranks --- */
+
+/* Of each rank's own operator, between this rank's parts of two layouts, one over all ranks:
+ *
+ *     domain in blocks, range in blocks        block diagonal: nothing goes between ranks
+ *     domain replicated, range in blocks       a stack of rows, such as the row blocks of a matrix; the adjoint adds up
+ *     domain in blocks, range replicated       a stack of columns: the operator adds up
+ *     both replicated                          the same operator everywhere
+ *
+ * Its vectors are those of hcy_dist_space(), so that the solvers of <halcyon/solve.h> do the same on each rank; the
+ * layouts and the operator are kept.  Its adjoint is that of the whole, if all ranks have one.  HCY_EINVAL: an
+ * operator between other shapes, layouts of two communicators. */
+HCY_API int hcy_dist_operator(hcy_operator **op, hcy_dist_layout *range, hcy_dist_layout *domain,
+                              hcy_operator *own) HCY_MUST_USE;
+
 #ifdef __cplusplus
 }
 #endif
