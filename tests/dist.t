@@ -65,6 +65,20 @@ ends() { # MPI HOW TEXT PATTERN: in bounded time, not well, and something is sai
     say $ok "$1: $3"
 }
 
+# example MPI N NAME DEVICES: right on all ranks, and it has run on as many
+example() {
+    HALCYON_DIST=mpi
+    export HALCYON_DIST
+    launch "$1" "$2" "$top_builddir/examples/$3" "$4" > "$dir/out" 2>&1 && [ "$(grep -c "of $2, .*: 0 .*wrong" "$dir/out")" = "$2" ]
+    ok=$?
+    [ $ok -eq 0 ] || sed 's/^/# /' "$dir/out"
+    say $ok "$1 x$2: $3 $4"
+}
+
+for example in dist_vstack dist_scatter; do
+    HALCYON_DIST=self "$top_builddir/examples/$example" cpu@threads=1 > "$dir/out" 2>&1
+    say $? "self: $example"
+done
 HALCYON_DIST=self "$program" > "$dir/out" 2>&1
 state=$?
 [ $state -eq 0 ] || sed 's/^/# /' "$dir/out"
@@ -78,6 +92,8 @@ for mpi in openmpi mpich; do
     run $mpi 2 mpi@piece=4096 cpu@threads=1
     run $mpi 3 mpi,-nccl
     run $mpi 4 "" cpu@threads=1
+    example $mpi 3 dist_vstack cpu@threads=1,cpu@threads=1@discrete=1
+    example $mpi 2 dist_scatter cpu@threads=1
     ends $mpi killed "a rank that is killed ends all" '[Kk]illed|KILLED|signal 9'
     ends $mpi abort "a rank that gives up says why, and ends all" 'the disk is full'
 done
