@@ -181,14 +181,21 @@ static void test_alltoall(void)
     hcy_array_release(received);
 }
 
+/* All of it with the device of each rank, in a communicator of its own, whose messages may have their own way. */
 static void test_device(const char *spec)
 {
+    hcy_dist *world = scene.comm, *part = NULL;
+    hcy_dist_info info = HCY_DIST_INFO_INIT;
+    const char *wanted = getenv("WANTED_DEVICE_TRANSPORT");
     scene.name = spec;
-    if (hcy_device_open(&scene.dev, spec) || hcy_queue_create(&scene.queue, scene.dev)) {
-        fprintf(stderr, "dist: %s\n", hcy_last_error()->text);
-        hcy_dist_abort(scene.comm, 1);
+    if (hcy_dist_split(&part, world, 0) || hcy_dist_device(&scene.dev, part, spec) ||
+        hcy_queue_create(&scene.queue, scene.dev) || hcy_dist_get_info(&info, part)) {
+        fprintf(stderr, "dist: %s %s\n", hcy_last_error()->text, hcy_last_error()->vendor);
+        hcy_dist_abort(world, 1);
         exit(1);
     }
+    scene.comm = part;
+    every(!wanted || !strcmp(info.device_transport, wanted), "arrays go by \"%s\"", info.device_transport);
     test_collectives();
     test_ring();
     test_alltoall();
@@ -196,6 +203,8 @@ static void test_device(const char *spec)
     test_operators();
     hcy_queue_release(scene.queue);
     hcy_device_release(scene.dev);
+    hcy_dist_release(part);
+    scene.comm = world;
 }
 
 static void test_own_device(void)

@@ -1,8 +1,12 @@
 # What carries bytes between processes: modules halcyon-dist-NAME.so beside those of the backends.
-EXTRA_DIST += transports/mpi.c
+EXTRA_DIST += transports/mpi.c transports/nccl.c
 transport_ldflags = $(AM_LDFLAGS) -module -avoid-version -shared -no-undefined $(HCY_NO_UNDEFINED) \
     -export-symbols-regex '^hcy_transport_entry$$'
 if SHARED
+pkglib_LTLIBRARIES += halcyon-dist-nccl.la
+halcyon_dist_nccl_la_SOURCES = transports/nccl.c
+halcyon_dist_nccl_la_LDFLAGS = $(transport_ldflags)
+halcyon_dist_nccl_la_LIBADD = libhalcyon.la
 # One text for every MPI, whose types and constants differ.
 if HAVE_OPENMPI
 pkglib_LTLIBRARIES += halcyon-dist-openmpi.la

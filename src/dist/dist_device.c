@@ -56,12 +56,35 @@ static int open_device(hcy_device **dev, const hcy_dist *comm, const char *spec)
     return status ? status : hcy_device_open(dev, one);
 }
 
+/* Whether another rank has the same device, by the name that it has everywhere: NCCL takes a device once. */
+static int find_shared(bool *shared, const hcy_dist *comm, hcy_device *dev)
+{
+    const int n = comm->place.n_ranks, me = comm->place.rank;
+    const char *name = hcy_device_get_info(dev)->stable;
+    uint64_t *names = calloc((size_t)n, sizeof *names);
+    int status =
+        hcy_dist_agree((hcy_dist *)comm, names ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for %d names", n));
+    if (!status) {
+        names[me] = hcy_cache_sum(name, strlen(name));
+        status = comm->transport->allreduce(names, comm->impl, (size_t)n, HCY_UINT64, HCY__SUM);
+    }
+    *shared = false;
+    for (int r = 0; !status && r < n; r++)
+        *shared = *shared || (r != me && names[r] == names[me]);
+    free(names);
+    return status;
+}
+
 /* Whether this rank could: the smallest answer of all counts. */
 static int ask_nccl(const struct hcy_device_transport **on_device, int32_t *usable, const hcy_dist *comm,
                     hcy_device *dev)
 {
     const struct hcy_transport *none = NULL;
-    *usable = comm->nccl >= 0 && !hcy__transport_load(&none, on_device, "nccl") && *on_device &&
+    bool shared = false;
+    int status = find_shared(&shared, comm, dev);
+    if (status)
+        return status;
+    *usable = !shared && comm->nccl >= 0 && !hcy__transport_load(&none, on_device, "nccl") && *on_device &&
               (*on_device)->usable(dev);
     return comm->transport->allreduce(usable, comm->impl, 1, HCY_INT32, HCY__MIN);
 }
