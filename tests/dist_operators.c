@@ -260,8 +260,103 @@ static void test_blocks_solver(void)
     hcy_dist_layout_release(rows);
 }
 
+/* --- Ghost rows --- */
+
+enum { LAPLACIAN = HCY_DIFFERENCE_SECOND + 1 };
+
+static bool make_difference(hcy_operator **op, hcy_operator **serial, hcy_dist_layout *layout,
+                            const int64_t *shape, int axis, int what)
+{
+    const double factors[2] = { 2, 3 };
+    const hcy_space space = { HCY_FLOAT64, 2, { shape[0], shape[1] }, NULL };
+    int status = what == LAPLACIAN ? hcy_operator_laplacian(serial, scene.dev, &space, factors)
+                                   : hcy_operator_difference(serial, scene.dev, &space, axis, what, 1.5);
+    if (!status)
+        status = what == LAPLACIAN ? hcy_dist_laplacian(op, scene.dev, layout, HCY_FLOAT64, factors)
+                                   : hcy_dist_difference(op, scene.dev, layout, HCY_FLOAT64, axis, what, 1.5);
+    if (status)
+        fprintf(stderr, "# rank %d: %s\n", scene.rank, hcy_last_error()->text);
+    return !status;
+}
+
+/* Blocks along an axis, some with one row, one with none: what one device makes, and adjoints of it. */
+static void test_difference(int blocks, int axis, int what)
+{
+    const int64_t shape[2] = { 9, 7 };
+    int64_t rows[64] = { 1, 0, 2 };
+    hcy_dist_layout *layout = NULL;
+    hcy_operator *op = NULL, *serial = NULL;
+    hcy_array *x = make_matrix(HCY_FLOAT64, 9, 7, 0), *want = make_matrix(HCY_FLOAT64, 9, 7, 5),
+              *got = make_matrix(HCY_FLOAT64, 9, 7, 9), *part = NULL, *y = NULL;
+    rows[scene.n_ranks - 1] = shape[blocks];
+    for (int r = 0; r + 1 < scene.n_ranks; r++)
+        rows[scene.n_ranks - 1] -= rows[r];
+    bool right = !hcy_dist_layout_blocks(&layout, scene.comm, 2, shape, blocks, rows) &&
+                 make_difference(&op, &serial, layout, shape, axis, what) &&
+                 !hcy_dist_array(&part, scene.dev, layout, HCY_FLOAT64) &&
+                 !hcy_dist_array(&y, scene.dev, layout, HCY_FLOAT64) &&
+                 !hcy_operator_apply(scene.queue, want, serial, x) &&
+                 !hcy_dist_scatter(scene.queue, part, layout, x, 0);
+    every(right && !hcy_operator_apply(scene.queue, y, op, part) &&
+              !hcy_dist_gather(scene.queue, got, layout, y, -1) && distance(got, want) == 0,
+          "blocks of axis %d, difference %d along axis %d: that of one device", blocks, what, axis);
+    every(right && mismatch_of(op) < 1e-13, "... and its dot test");
+    hcy_operator_release(op);
+    hcy_operator_release(serial);
+    hcy_array_release(part);
+    hcy_array_release(y);
+    hcy_array_release(x);
+    hcy_array_release(want);
+    hcy_array_release(got);
+    hcy_dist_layout_release(layout);
+}
+
+/* Ghosts from further than the next rank; the same plan twice. */
+static void test_halo(void)
+{
+    const int64_t n = 11;
+    int64_t rows[64] = { 2, 1, 0 };
+    hcy_dist_layout *layout = NULL, *padded = NULL;
+    hcy_dist_layout_info info = HCY_DIST_LAYOUT_INFO_INIT, around = HCY_DIST_LAYOUT_INFO_INIT;
+    hcy_operator *op = NULL, *none = NULL;
+    hcy_array *x = NULL, *y = NULL, *wrong = make_vector(HCY_FLOAT64, 1, 0);
+    double count = 1;
+    rows[scene.n_ranks - 1] = n;
+    for (int r = 0; r + 1 < scene.n_ranks; r++)
+        rows[scene.n_ranks - 1] -= rows[r];
+    bool right = !hcy_dist_layout_blocks(&layout, scene.comm, 1, &n, 0, rows) &&
+                 !hcy_dist_halo(&op, &padded, scene.dev, layout, HCY_FLOAT64, 3, 2) &&
+                 !hcy_dist_layout_get_info(&info, layout) && !hcy_dist_layout_get_info(&around, padded) &&
+                 !hcy_dist_array(&x, scene.dev, layout, HCY_FLOAT64) &&
+                 !hcy_dist_array(&y, scene.dev, padded, HCY_FLOAT64);
+    const int64_t first =
+        info.local_shape[0] && info.first < 3 ? 0 : info.first - 3 * (info.local_shape[0] > 0);
+    for (int turn = 1; right && turn < 3; turn++)
+        right = !HCY_EVAL(scene.queue, "x = t * (index + f)", hcy_op_array("x", x),
+                          hcy_op_integer("f", info.first), hcy_op_integer("t", turn)) &&
+                !hcy_operator_apply(scene.queue, y, op, x) &&
+                !HCY_EVAL(scene.queue, "w = sum(float64(y != t * (index + f)))", hcy_op_array("w", wrong),
+                          hcy_op_array("y", y), hcy_op_integer("f", first), hcy_op_integer("t", turn)) &&
+                !hcy_array_to_host(&count, scene.queue, wrong) && count == 0;
+    every(right, "ghost rows of several ranks, twice");
+    every(right && mismatch_of(op) < 1e-13, "... whose adjoint adds them up");
+    every(hcy_dist_halo(&none, NULL, scene.dev, layout, HCY_FLOAT64, -1, 0) == HCY_EINVAL,
+          "fewer ghosts than none");
+    hcy_operator_release(op);
+    hcy_array_release(x);
+    hcy_array_release(y);
+    hcy_array_release(wrong);
+    hcy_dist_layout_release(layout);
+    hcy_dist_layout_release(padded);
+}
+
 void test_operators(void)
 {
+    test_halo();
+    for (int what = HCY_DIFFERENCE_FORWARD; what <= LAPLACIAN; what++) {
+        test_difference(0, 0, what);
+        test_difference(1, what % 2, what);
+    }
     test_products();
     test_dot_tests(HCY_FLOAT64);
     test_dot_tests(HCY_COMPLEX128);

@@ -196,6 +196,18 @@ HCY_API int hcy_dist_redistribute(hcy_queue *queue, hcy_array *to, const hcy_dis
 HCY_API int hcy_dist_operator(hcy_operator **op, hcy_dist_layout *range, hcy_dist_layout *domain,
                               hcy_operator *own) HCY_MUST_USE;
 
+/* Ghost rows: the rank's rows with `front` rows of those before them and `back` of those behind, from as many ranks
+ * as it takes; at the ends of the whole array there are none, nor on a rank without rows.  The adjoint adds ghosts
+ * up where they come from.  *padded is the layout of what comes out, to be released; NULL: it is not wanted.  What
+ * goes where is found here, once.  HCY_EINVAL: a replicated layout, widths below 0. */
+HCY_API int hcy_dist_halo(hcy_operator **op, hcy_dist_layout **padded, hcy_device *dev, hcy_dist_layout *layout,
+                          int dtype, int64_t front, int64_t back) HCY_MUST_USE;
+/* What hcy_operator_difference() and hcy_operator_laplacian() do, of an array in blocks: the same bits. */
+HCY_API int hcy_dist_difference(hcy_operator **op, hcy_device *dev, hcy_dist_layout *layout, int dtype, int axis,
+                                int kind, double factor) HCY_MUST_USE;
+HCY_API int hcy_dist_laplacian(hcy_operator **op, hcy_device *dev, hcy_dist_layout *layout, int dtype,
+                               const double *factors) HCY_MUST_USE;
+
 #ifdef __cplusplus
 }
 #endif
