@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Ways to deal rows out. */
 enum { EVEN, ALL_TO_LAST, FEW_FIRST, ODD, N_DEALS };
@@ -131,6 +132,33 @@ static void test_redistribution(void)
     hcy_dist_layout_release(all);
 }
 
+/* One file of all parts, and none where a rank fails. */
+static void test_file(int axis)
+{
+    const int64_t shape[3] = { 5, 7, 3 };
+    hcy_dist_layout *layout = axis < 0 ? NULL : make_blocks(3, shape, axis, ODD);
+    hcy_array *whole = make_whole(HCY_COMPLEX64, 3, shape, 8), *part = NULL, *back = NULL;
+    char path[64];
+    int pid = (int)getpid();
+    bool right = (layout || !hcy_dist_layout_replicated(&layout, scene.comm, 3, shape)) &&
+                 !hcy_dist_array(&part, scene.dev, layout, HCY_COMPLEX64) &&
+                 !hcy_dist_scatter(scene.queue, part, layout, whole, 0) &&
+                 !hcy_dist_broadcast_host(&pid, scene.comm, sizeof pid, 0);
+    snprintf(path, sizeof path, "dist-%d.npy", pid);
+    right = right && !hcy_dist_to_file(scene.queue, part, layout, path) &&
+            !hcy_array_from_file(&back, scene.dev, path) && same_numbers(back, whole);
+    every(right, "a file of %s", axis < 0 ? "a replicated array" : "all ranks' parts");
+    if (scene.rank == 0)
+        unlink(path);
+    every(hcy_dist_to_file(scene.queue, part, layout, scene.rank == scene.n_ranks - 1 ? "dist.txt" : path) &&
+              access(path, F_OK),
+          "... and none where one fails");
+    hcy_array_release(back);
+    hcy_array_release(part);
+    hcy_array_release(whole);
+    hcy_dist_layout_release(layout);
+}
+
 static void test_refusals(void)
 {
     hcy_dist_layout *layout = NULL;
@@ -230,6 +258,8 @@ void test_layouts(void)
     if (scene.n_ranks == 3 && !strstr(scene.name, "discrete"))
         test_dot(HCY_FLOAT32, 4300001, ODD);
     test_redistribution();
+    for (int axis = -1; axis < 3; axis++)
+        test_file(axis);
     test_dot_of_columns();
     test_refusals();
 }

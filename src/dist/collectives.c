@@ -176,7 +176,7 @@ int hcy_dist_allreduce(hcy_queue *queue, hcy_array *array, hcy_dist *comm, int r
 
 /* A part that is on its way: contiguous, and where the host has it. */
 struct leg {
-    const struct hcy__part *part;
+    const struct hcy__dist_part *part;
     hcy_array *array; /* the part's, or packed */
     size_t staged;    /* its place in the staging memory */
     bool is_staged;
@@ -188,7 +188,7 @@ static void end_legs(struct leg *legs, size_t n)
         hcy_array_release(legs[i].array);
 }
 
-static int begin_leg(struct leg *leg, hcy_queue *queue, const struct hcy__part *part)
+static int begin_leg(struct leg *leg, hcy_queue *queue, const struct hcy__dist_part *part)
 {
     leg->part = part;
     if (hcy__is_contiguous(part->array)) {
@@ -297,7 +297,7 @@ static int exchange_legs(hcy_queue *queue, hcy_dist *comm, struct leg *legs, siz
     return status;
 }
 
-int hcy__dist_exchange(hcy_queue *queue, hcy_dist *comm, const struct hcy__part *parts, size_t n)
+int hcy__dist_exchange(hcy_queue *queue, hcy_dist *comm, const struct hcy__dist_part *parts, size_t n)
 {
     struct leg *legs = calloc(n + 1, sizeof *legs);
     int status = legs ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for %zu messages", n);
@@ -326,7 +326,7 @@ int hcy__rows(hcy_array **rows, const hcy_array *array, int axis, int64_t first,
 int hcy_dist_sendrecv(hcy_queue *queue, hcy_array *received, hcy_dist *comm, int from, hcy_array *sent,
                       int to)
 {
-    struct hcy__part parts[2];
+    struct hcy__dist_part parts[2];
     size_t n = 0;
     int status = hcy__dist_check(comm, 0, "hcy_dist_sendrecv");
     if (!status && from >= 0)
@@ -336,14 +336,14 @@ int hcy_dist_sendrecv(hcy_queue *queue, hcy_array *received, hcy_dist *comm, int
     if (status)
         return status;
     if (from >= 0)
-        parts[n++] = (struct hcy__part){ from, false, received };
+        parts[n++] = (struct hcy__dist_part){ from, false, received };
     if (to >= 0)
-        parts[n++] = (struct hcy__part){ to, true, sent };
+        parts[n++] = (struct hcy__dist_part){ to, true, sent };
     return hcy__dist_exchange(queue, comm, parts, n);
 }
 
 /* The parts that go to, or come from, each rank, one behind the other. */
-static int cut_parts(struct hcy__part *parts, const hcy_array *array, const int64_t *counts,
+static int cut_parts(struct hcy__dist_part *parts, const hcy_array *array, const int64_t *counts,
                      const hcy_dist *comm, bool sends)
 {
     int64_t first = 0;
@@ -375,7 +375,7 @@ int hcy_dist_alltoall(hcy_queue *queue, hcy_array *received, hcy_dist *comm, con
     if (status)
         return status;
     const size_t n = (size_t)comm->place.n_ranks;
-    struct hcy__part *parts = calloc(2 * n, sizeof *parts);
+    struct hcy__dist_part *parts = calloc(2 * n, sizeof *parts);
     if (!parts)
         return hcy_fail(HCY_ENOMEM, "out of memory for %zu messages", 2 * n);
     status = cut_parts(parts, received, receives, comm, false);

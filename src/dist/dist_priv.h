@@ -35,13 +35,13 @@ int hcy__transport_load(const struct hcy_transport **host, const struct hcy_devi
                         const char *name);
 
 /* An array, or a part of one, that goes to or comes from a rank; this one's own too. */
-struct hcy__part {
+struct hcy__dist_part {
     int rank;
     bool sends;
     hcy_array *array;
 };
 /* All parts at once.  Between two ranks they go in their order, and have as many bytes at both ends. */
-int hcy__dist_exchange(hcy_queue *queue, hcy_dist *comm, const struct hcy__part *parts, size_t n);
+int hcy__dist_exchange(hcy_queue *queue, hcy_dist *comm, const struct hcy__dist_part *parts, size_t n);
 /* A view of `count` rows of an array from row `first` of an axis on. */
 int hcy__rows(hcy_array **rows, const hcy_array *array, int axis, int64_t first, int64_t count);
 /* HCY_EINVAL: no communicator, or no such rank in it. */

@@ -97,7 +97,7 @@ static int owner_of_head(const struct summands *s, int r)
 }
 
 /* Where the others' shares of this rank's last piece go: one part for each rank that has some. */
-static int list_shares(struct hcy__part *parts, size_t *n, const struct summands *s, hcy_array *piece,
+static int list_shares(struct hcy__dist_part *parts, size_t *n, const struct summands *s, hcy_array *piece,
                        int64_t at)
 {
     int status = 0;
@@ -116,14 +116,14 @@ static int list_shares(struct hcy__part *parts, size_t *n, const struct summands
 /* The rank's own last piece, if it begins here, gets its elements; its head goes to whose piece that is. */
 static int exchange_edges(const struct summands *s, hcy_array *head, hcy_array *piece, int64_t tail)
 {
-    struct hcy__part *parts = calloc((size_t)s->comm->place.n_ranks + 1, sizeof *parts);
+    struct hcy__dist_part *parts = calloc((size_t)s->comm->place.n_ranks + 1, sizeof *parts);
     size_t n = 0;
     if (!parts)
         return hcy_fail(HCY_ENOMEM, "out of memory for a sum over ranks");
     int status = piece ? list_shares(parts, &n, s, piece, tail) : 0;
     if (!status && head)
         parts[n++] =
-            (struct hcy__part){ owner_of_head(s, s->comm->place.rank), true, hcy_array_retain(head) };
+            (struct hcy__dist_part){ owner_of_head(s, s->comm->place.rank), true, hcy_array_retain(head) };
     if (!status)
         status = hcy__dist_exchange(s->queue, s->comm, parts, n);
     for (size_t i = 0; i < n; i++)
@@ -194,10 +194,10 @@ static int sum_pieces(struct summands *s)
 static int gather_numbers(const struct summands *s, hcy_array *all, hcy_array *mine)
 {
     const int n = s->comm->place.n_ranks;
-    struct hcy__part *parts = calloc(2 * (size_t)n, sizeof *parts);
+    struct hcy__dist_part *parts = calloc(2 * (size_t)n, sizeof *parts);
     int status = parts ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for a sum over ranks");
     for (int r = 0; !status && r < n; r++) {
-        parts[r] = (struct hcy__part){ r, true, hcy_array_retain(mine) };
+        parts[r] = (struct hcy__dist_part){ r, true, hcy_array_retain(mine) };
         parts[n + r].rank = r;
         status = hcy__rows(&parts[n + r].array, all, 0, s->firsts[r], s->firsts[r + 1] - s->firsts[r]);
     }

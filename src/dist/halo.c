@@ -93,14 +93,14 @@ static int64_t count_own(const struct halo *h)
     return h->layout->local[h->layout->axis];
 }
 
-static void release_parts(struct hcy__part *parts, size_t n)
+static void release_parts(struct hcy__dist_part *parts, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         hcy_array_release(parts[i].array);
     free(parts);
 }
 
-static int new_parts(struct hcy__part **parts, const struct halo *h)
+static int new_parts(struct hcy__dist_part **parts, const struct halo *h)
 {
     *parts = calloc(h->n + 1, sizeof **parts);
     return *parts ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for %zu messages", h->n);
@@ -119,7 +119,7 @@ static int copy_middle(hcy_queue *queue, hcy_array *to, hcy_array *from, const s
 static int fetch_ghosts(hcy_queue *queue, hcy_array *padded, void *user, hcy_array *x)
 {
     const struct halo *h = user;
-    struct hcy__part *parts = NULL;
+    struct hcy__dist_part *parts = NULL;
     int status = copy_middle(queue, padded, x, h, true);
     if (!status)
         status = new_parts(&parts, h);
@@ -136,7 +136,7 @@ static int fetch_ghosts(hcy_queue *queue, hcy_array *padded, void *user, hcy_arr
 }
 
 /* A row that was given to several is the sum of what they have, in the order of the plan. */
-static int add_given(hcy_queue *queue, hcy_array *x, const struct halo *h, const struct hcy__part *parts)
+static int add_given(hcy_queue *queue, hcy_array *x, const struct halo *h, const struct hcy__dist_part *parts)
 {
     int status = 0;
     for (size_t i = 0; !status && i < h->n; i++) {
@@ -154,7 +154,7 @@ static int add_given(hcy_queue *queue, hcy_array *x, const struct halo *h, const
 static int return_ghosts(hcy_queue *queue, hcy_array *x, void *user, hcy_array *padded)
 {
     const struct halo *h = user;
-    struct hcy__part *parts = NULL;
+    struct hcy__dist_part *parts = NULL;
     int status = copy_middle(queue, x, padded, h, false);
     if (!status)
         status = new_parts(&parts, h);

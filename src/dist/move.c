@@ -66,7 +66,7 @@ static bool is_everywhere(const struct end *e)
     return e->layout ? e->layout->axis < 0 : e->root < 0;
 }
 
-static int list_end(struct hcy__part *parts, size_t *n, const struct end *mine, const struct end *theirs,
+static int list_end(struct hcy__dist_part *parts, size_t *n, const struct end *mine, const struct end *theirs,
                     const hcy_dist_layout *shape, bool sends)
 {
     const int me = shape->comm->place.rank;
@@ -89,7 +89,7 @@ static int move_array(hcy_queue *queue, const struct end *to, const struct end *
                       const hcy_dist_layout *shape)
 {
     const size_t most = 2 * (size_t)shape->comm->place.n_ranks;
-    struct hcy__part *parts = calloc(most, sizeof *parts);
+    struct hcy__dist_part *parts = calloc(most, sizeof *parts);
     size_t n = 0;
     if (!parts)
         return hcy_fail(HCY_ENOMEM, "out of memory for %zu messages", most);

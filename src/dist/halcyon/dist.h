@@ -181,6 +181,12 @@ HCY_API int hcy_dist_gather(hcy_queue *queue, hcy_array *whole, const hcy_dist_l
 HCY_API int hcy_dist_redistribute(hcy_queue *queue, hcy_array *to, const hcy_dist_layout *to_layout, hcy_array *from,
                                   const hcy_dist_layout *from_layout) HCY_MUST_USE;
 
+/* The whole array to FILE.npy, in its own type: each rank writes its part, to a file system that all share; of a
+ * replicated array rank 0 does.  The file takes its name when all of it is there.  HCY_EINVAL: another name;
+ * HCY_EIO. */
+HCY_API int hcy_dist_to_file(hcy_queue *queue, hcy_array *part, const hcy_dist_layout *layout,
+                             const char *path) HCY_MUST_USE;
+
 /* --- Operators over ranks --- */
 
 /* Of each rank's own operator, between this rank's parts of two layouts, one over all ranks:
