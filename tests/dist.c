@@ -186,7 +186,7 @@ static void test_device(const char *spec)
 {
     hcy_dist *world = scene.comm, *part = NULL;
     hcy_dist_info info = HCY_DIST_INFO_INIT;
-    const char *wanted = getenv("WANTED_DEVICE_TRANSPORT");
+    const char *wanted = getenv("WANTED_DEVICE_TRANSPORT"), *alone = getenv("TRANSPORT_ALONE");
     scene.name = spec;
     if (hcy_dist_split(&part, world, 0) || hcy_dist_device(&scene.dev, part, spec) ||
         hcy_queue_create(&scene.queue, scene.dev) || hcy_dist_get_info(&info, part)) {
@@ -199,8 +199,10 @@ static void test_device(const char *spec)
     test_collectives();
     test_ring();
     test_alltoall();
-    test_layouts();
-    test_operators();
+    if (!alone || !*alone) {
+        test_layouts();
+        test_operators();
+    }
     hcy_queue_release(scene.queue);
     hcy_device_release(scene.dev);
     hcy_dist_release(part);

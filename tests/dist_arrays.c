@@ -255,7 +255,7 @@ void test_layouts(void)
     }
     test_dot(HCY_FLOAT32, 0, EVEN);
     /* Two rounds of pieces, once: it takes longer than all others. */
-    if (scene.n_ranks == 3 && !strstr(scene.name, "discrete"))
+    if (scene.n_ranks == 4 && !strstr(scene.name, "discrete"))
         test_dot(HCY_FLOAT32, 4300001, ODD);
     test_redistribution();
     for (int axis = -1; axis < 3; axis++)
