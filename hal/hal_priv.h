@@ -22,6 +22,8 @@ void hcy__release(void *object);
 
 /* The folder of the file that this library was loaded from, or, linked in, of the program.  0, or -1. */
 int hcy__own_folder(char folder[PATH_MAX]);
+/* The module PREFIXNAME.so in the first folder of those that loader.c looks in; -1: there is none. */
+int hcy__module_path(char path[PATH_MAX], const char *prefix, const char *name);
 
 struct hcy__pool;
 

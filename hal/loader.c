@@ -186,13 +186,13 @@ int hcy__backend_names(char (**list)[24], size_t *n)
 
 struct search {
     char path[PATH_MAX];
-    const char *name;
+    const char *prefix, *name;
 };
 
 static bool find_module(void *context, const char *directory)
 {
     struct search *s = context;
-    int n = snprintf(s->path, sizeof s->path, "%s/hcy_%s.so", directory, s->name);
+    int n = snprintf(s->path, sizeof s->path, "%s/%s%s.so", directory, s->prefix, s->name);
     if (n > 0 && (size_t)n < sizeof s->path) {
         struct stat is; /* a pipe of that name would be waited for */
         if (!stat(s->path, &is) && S_ISREG(is.st_mode) && !access(s->path, R_OK))
@@ -200,6 +200,15 @@ static bool find_module(void *context, const char *directory)
     }
     s->path[0] = 0;
     return false;
+}
+
+int hcy__module_path(char path[PATH_MAX], const char *prefix, const char *name)
+{
+    struct search search = { .prefix = prefix, .name = name };
+    if (!each_directory(find_module, &search))
+        return -1;
+    snprintf(path, PATH_MAX, "%s", search.path);
+    return 0;
 }
 
 static hcy_backend_entry_fn find_entry(const char *name, char *origin, size_t size)
@@ -210,8 +219,8 @@ static hcy_backend_entry_fn find_entry(const char *name, char *origin, size_t si
             return s->entry;
         }
     /* What is built in comes first: a module of the same name cannot take its place. */
-    struct search search = { .name = name };
-    if (!each_directory(find_module, &search)) {
+    char path[PATH_MAX];
+    if (hcy__module_path(path, "hcy_", name)) {
         hcy_fail(
             HCY_ENODEV,
             "there is no backend \"%s\": no module hcy_%s.so where modules are looked for"
@@ -219,18 +228,18 @@ static hcy_backend_entry_fn find_entry(const char *name, char *origin, size_t si
             name, name);
         return NULL;
     }
-    snprintf(origin, size, "%.*s", (int)size - 1, search.path);
+    snprintf(origin, size, "%.*s", (int)size - 1, path);
     /* Modules are never closed: threads and vendor libraries may hold addresses in them. */
-    void *module = dlopen(search.path, RTLD_NOW | RTLD_LOCAL);
+    void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!module) {
-        hcy_fail_vendor(HCY_EBACKEND, 0, dlerror(), "module %s cannot be loaded", search.path);
+        hcy_fail_vendor(HCY_EBACKEND, 0, dlerror(), "module %s cannot be loaded", path);
         return NULL;
     }
     hcy_backend_entry_fn entry;
     /* POSIX lets an object pointer hold a function's address; C has no conversion for it. */
     *(void **)&entry = dlsym(module, HCY_BACKEND_ENTRY);
     if (!entry)
-        hcy_fail(HCY_EABI, "%s is not a backend of Halcyon: it has no " HCY_BACKEND_ENTRY "()", search.path);
+        hcy_fail(HCY_EABI, "%s is not a backend of Halcyon: it has no " HCY_BACKEND_ENTRY "()", path);
     return entry;
 }
 

@@ -1,6 +1,6 @@
 # The rules that a reader of the source relies on.  From the makefile: top_srcdir.
 cd "$top_srcdir" || exit 99
-rooms="hal families backends src h5plugin" # of the library and its modules
+rooms="hal families backends src transports h5plugin" # of the library and its modules
 echo "1..20"
 
 none() { # TEXT; reads the lines that must not be there
@@ -75,9 +75,9 @@ not_among() { # FILE with names: the includes whose header's name is one of thes
 }
 names=$(mktemp) || exit 99
 headers_of src h5plugin > "$names"
-includes_of hal families backends kernels_hls | not_among "$names" |
+includes_of hal families backends transports kernels_hls | not_among "$names" |
     none "backends include hal/, families/ and each other's; nothing of src/"
-headers_of backends kernels_hls | grep -v '^cpu\.h$' > "$names"
+headers_of backends transports kernels_hls | grep -v '^cpu\.h$' > "$names"
 includes_of hal families src | grep -v '^src/cli/fpga_model\.c:' | not_among "$names" |
     none "src/ includes hal/ and families/; nothing of backends/ (but for the model of the FPGA kernels)"
 rm -f "$names"
@@ -158,7 +158,7 @@ ring output
 push push
 stats stats|latency
 PARTS
-find hal families src backends kernels_hls h5plugin -name '*.h' -not -path '*/halcyon/*' | sed 's#.*/##' | LC_ALL=C sort | uniq -d |
+find hal families src backends transports kernels_hls h5plugin -name '*.h' -not -path '*/halcyon/*' | sed 's#.*/##' | LC_ALL=C sort | uniq -d |
     none "no two headers have one name"
 sources $rooms tests bench examples | xargs grep -nE '\b(TODO|FIXME|XXX|HACK)\b' \
     | grep -vE '^tests/tap\.h:' | none "nothing is left for later"

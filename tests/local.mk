@@ -33,14 +33,13 @@ test_scripts = tests/trace.t tests/numpy.t tests/headers.t tests/symbols.t tests
     tests/endings.t tests/outputs.t tests/raw.t tests/follow.t tests/live.t tests/detector.t tests/corrections.t \
     tests/isolate.t tests/nexus.t tests/install.t tests/calibrate_cli.t tests/sparse.t \
     tests/peers.t tests/sample.t tests/nufft_data.t tests/recon_cli.t tests/fftw_memory.t tests/fpga_model.t \
-    tests/hls_lint.t tests/hls_report.t \
-    tests/xrt_curves.t
+    tests/hls_lint.t tests/hls_report.t tests/xrt_curves.t tests/dist.t
 
 cts_programs = tests/cts_device tests/cts_buffer tests/cts_queue tests/cts_kernel tests/cts_fft tests/cts_failure \
     tests/cts_threads tests/cts_lifetime tests/cts_pool tests/cts_trace tests/cts_fork
 
 # Programs that a launcher or a script of the lists runs.
-check_PROGRAMS += tests/cuda tests/opencl tests/xrt tests/xrt_together tests/cli_json tests/recon_files
+check_PROGRAMS += tests/cuda tests/opencl tests/xrt tests/xrt_together tests/cli_json tests/recon_files tests/dist
 
 # --- What a program is linked to, and compiled with ---
 
@@ -48,6 +47,7 @@ LDADD = libhalcyon.la $(HDF5_LIBS) $(ZSTD_LIBS) $(ZLIB_LIBS) $(LZ4_LIBS)
 inside = libinternal.la $(LZ4_LIBS) $(ZSTD_LIBS)
 wrap = $(AM_LDFLAGS) -Wl,--wrap=
 
+tests_dist_SOURCES = tests/dist_scene.h tests/dist.c tests/dist_arrays.c tests/dist_operators.c
 tests_hal_spec_LDADD = $(inside)
 tests_arguments_LDADD = $(inside)
 tests_nvrtc_LDADD = $(inside)

@@ -7,6 +7,7 @@
 #include <halcyon/host_array.h>
 #include <halcyon/backend.h>
 #include <halcyon/calibrate.h>
+#include <halcyon/dist.h>
 #include <halcyon/eval.h>
 #include <halcyon/finufft.h>
 #include <halcyon/nufft.h>
@@ -351,6 +352,39 @@ static int make_call(int which, const char **text, int *want, int *got)
     INVALID(hcy_host_array_write(NULL, NULL))
     NOTHING(hcy_host_array_free(NULL))
     INVALID(hcy_host_array_count(NULL, NULL))
+    /* dist.h */
+    INVALID(hcy_dist_open(NULL, NULL))
+    NOTHING(hcy_dist_retain(NULL))
+    NOTHING(hcy_dist_release(NULL))
+    INVALID(hcy_dist_get_info(NULL, NULL))
+    INVALID(hcy_dist_split(NULL, NULL, 0))
+    INVALID(hcy_dist_device(NULL, NULL, NULL))
+    INVALID(hcy_dist_agree(NULL, 0))
+    NOTHING(hcy_dist_abort(NULL, 0))
+    INVALID(hcy_dist_barrier(NULL))
+    INVALID(hcy_dist_broadcast(NULL, NULL, NULL, 0))
+    INVALID(hcy_dist_allreduce(NULL, NULL, NULL, 0))
+    INVALID(hcy_dist_sendrecv(NULL, NULL, NULL, 0, NULL, 0))
+    INVALID(hcy_dist_alltoall(NULL, NULL, NULL, NULL, NULL, NULL))
+    INVALID(hcy_dist_broadcast_host(NULL, NULL, 0, 0))
+    INVALID(hcy_dist_allreduce_host(NULL, NULL, 0, 0, 0))
+    INVALID(hcy_dist_layout_blocks(NULL, NULL, 0, NULL, 0, NULL))
+    INVALID(hcy_dist_layout_replicated(NULL, NULL, 0, NULL))
+    NOTHING(hcy_dist_layout_retain(NULL))
+    NOTHING(hcy_dist_layout_release(NULL))
+    INVALID(hcy_dist_layout_get_info(NULL, NULL))
+    INVALID(hcy_dist_array(NULL, NULL, NULL, 0))
+    INVALID(hcy_dist_space(NULL, NULL, 0))
+    INVALID(hcy_dist_dot(NULL, NULL, NULL, NULL, NULL))
+    INVALID(hcy_dist_norm(NULL, NULL, NULL, NULL))
+    INVALID(hcy_dist_scatter(NULL, NULL, NULL, NULL, 0))
+    INVALID(hcy_dist_gather(NULL, NULL, NULL, NULL, 0))
+    INVALID(hcy_dist_redistribute(NULL, NULL, NULL, NULL, NULL))
+    INVALID(hcy_dist_to_file(NULL, NULL, NULL, NULL))
+    INVALID(hcy_dist_operator(NULL, NULL, NULL, NULL))
+    INVALID(hcy_dist_halo(NULL, NULL, NULL, NULL, 0, 0, 0))
+    INVALID(hcy_dist_difference(NULL, NULL, NULL, 0, 0, 0, 0))
+    INVALID(hcy_dist_laplacian(NULL, NULL, NULL, 0, NULL))
     /* stack.h */
     INVALID(hcy_stack_open(NULL, NULL, NULL))
     NOTHING(hcy_stack_close(NULL))

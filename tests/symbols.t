@@ -32,10 +32,10 @@ grep -o 'hcy_[a-z0-9_]*(' "$top_srcdir/tests/nulls.c" | tr -d '(' | LC_ALL=C sor
 LC_ALL=C comm -23 "$dir/declared" "$dir/called" > "$dir/missing"
 compare 4 "all that is declared is called with NULL (tests/nulls.c)" "$dir/missing"
 n=4
-for module in "$top_builddir"/.libs/hcy_*.so; do
+for module in "$top_builddir"/.libs/hcy_*.so "$top_builddir"/.libs/halcyon-dist-*.so; do
     [ -e "$module" ] || continue
     n=$((n + 1))
-    exported "$module" | grep -v '^hcy_backend_entry$' > "$dir/module"
+    exported "$module" | grep -vxE 'hcy_(backend|transport)_entry' > "$dir/module"
     compare "$n" "${module##*/} exports its entry point alone" "$dir/module"
 done
 echo "1..$n"

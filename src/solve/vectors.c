@@ -34,12 +34,14 @@ int hcy__vector_dot(hcy_queue *queue, hcy_array *sum, const hcy_space *space, hc
 int hcy__vector_random(hcy_queue *queue, hcy_array *x, const hcy_space *space, uint64_t seed, int64_t stream)
 {
     const char *text = hcy__space_is_complex(space)
-                           ? "x = complex(normal(seed, index, stream), normal(seed, index, stream + 1))"
-                           : "x = normal(seed, index, stream)";
+                           ? "x = complex(normal(seed, index + first, stream), normal(seed, index + first, stream + 1))"
+                           : "x = normal(seed, index + first, stream)";
+    const hcy_vectors *v = space->vectors;
+    const int64_t first = v && v->size >= offsetof(hcy_vectors, first) + sizeof v->first ? v->first : 0;
     /* Integers of operands have a sign, and a seed none: its highest bit makes other streams. */
     stream += (int64_t)(seed >> 63 << 62);
     return HCY_EVAL(queue, text, hcy_op_array("x", x), hcy_op_integer("seed", (int64_t)(seed & INT64_MAX)),
-                    hcy_op_integer("stream", stream));
+                    hcy_op_integer("stream", stream), hcy_op_integer("first", first));
 }
 
 int hcy__vector_zero(hcy_queue *queue, hcy_array *x)

@@ -46,8 +46,10 @@ typedef struct hcy_vectors {
     /* The one number of `sum` is added up over all parts, and stored in each. */
     int (*total)(hcy_queue *queue, hcy_array *sum, void *user);
     void *user;
+    int64_t first; /* the number of the array's first element among those of the whole vector: random vectors have
+                      other numbers in each part */
 } hcy_vectors;
-#define HCY_VECTORS_INIT { sizeof(hcy_vectors), NULL, NULL, NULL }
+#define HCY_VECTORS_INIT { sizeof(hcy_vectors), NULL, NULL, NULL, 0 }
 
 /* What a vector is: float32, float64, complex64 or complex128, contiguous, of this shape. */
 typedef struct hcy_space {

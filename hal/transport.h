@@ -1,0 +1,76 @@
+/* transport.h - what carries bytes between the processes of a communicator: a table that a module halcyon-dist-
+ * NAME.so fills in, found where backends are.  Transports of host memory join the processes; those of device memory
+ * are made on top of one.
+ *
+ * Functions return a status and wait until the caller may use its memory again, but for those that take a queue,
+ * which only submit.  All ranks call the same functions in the same order, one thread at a time.  The caller has
+ * checked ranks and types, and sends nothing to itself.
+ */
+#ifndef HCY_TRANSPORT_H
+#define HCY_TRANSPORT_H
+
+#include <halcyon/buffer.h>
+
+enum { HCY_TRANSPORT_ABI = 1 };
+
+enum hcy__reduction { HCY__SUM = 1, HCY__MIN, HCY__MAX };
+
+/* Where a process stands among all, and among those of its host. */
+struct hcy__place {
+    int rank, n_ranks, local_rank, n_local;
+};
+
+/* Bytes from or to another rank: in host memory, or from a buffer's offset on. */
+struct hcy__message {
+    int rank;
+    int sends; /* else it receives */
+    void *data;
+    hcy_buffer *buffer;
+    size_t offset, bytes;
+};
+
+struct hcy_transport {
+    size_t size;
+    uint32_t abi;
+    const char *name; /* "openmpi" */
+    /* Joins the processes that were started together.  No message is larger than `piece` bytes, into which larger
+     * ones are cut. */
+    int (*open)(void **impl, struct hcy__place *place, size_t piece);
+    /* The ranks of one colour, in the order they have; a colour below 0: *part is NULL. */
+    int (*split)(void **part, struct hcy__place *place, void *impl, int colour);
+    void (*close)(void *impl);
+    int (*barrier)(void *impl);
+    int (*broadcast)(void *data, void *impl, size_t bytes, int root);
+    /* Of numbers, in place: HCY_INT8 and so on to HCY_FLOAT64. */
+    int (*allreduce)(void *data, void *impl, size_t count, int dtype, int reduction);
+    /* Messages to and from any ranks at once; between two ranks they go in their order. */
+    int (*exchange)(void *impl, const struct hcy__message *messages, size_t n);
+    /* Ends the processes of all ranks, this one too, with an exit status. */
+    void (*end_all)(void *impl, int code);
+};
+
+/* The first bytes by which the ranks of a device transport find each other. */
+enum { HCY__TRANSPORT_ID = 128 };
+
+struct hcy_device_transport {
+    size_t size;
+    uint32_t abi;
+    const char *name; /* "nccl" */
+    /* Whether it is of use for a device, by that of the device's backend and by what the machine has. */
+    int (*usable)(hcy_device *dev);
+    /* The rank 0 makes an id; with that of rank 0 all make their end. */
+    int (*make_id)(char id[HCY__TRANSPORT_ID], hcy_device *dev);
+    int (*open)(void **impl, hcy_device *dev, const char *id, int rank, int n_ranks);
+    void (*close)(void *impl);
+    int (*broadcast)(hcy_queue *queue, void *impl, hcy_buffer *buffer, size_t offset, size_t bytes, int root);
+    int (*allreduce)(hcy_queue *queue, void *impl, hcy_buffer *buffer, size_t offset, size_t count, int dtype,
+                     int reduction);
+    int (*exchange)(hcy_queue *queue, void *impl, const struct hcy__message *messages, size_t n);
+};
+
+/* What a module has, by the name HCY_TRANSPORT_ENTRY: one of both, the other NULL. */
+typedef void (*hcy__transport_entry_fn)(const struct hcy_transport **host,
+                                        const struct hcy_device_transport **device);
+#define HCY_TRANSPORT_ENTRY "hcy_transport_entry"
+
+#endif

@@ -1,0 +1,152 @@
+/* dist.c - communicators: opening, splitting, ending; this rank's device; numbers in host memory.
+ *
+ * A communicator belongs to its references, and has references of its device.
+ */
+#include "dist_priv.h"
+#include "sized.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int hcy__dist_check(const hcy_dist *comm, int rank, const char *function)
+{
+    if (!comm)
+        return hcy_fail(HCY_EINVAL, "%s: no communicator", function);
+    if (rank < 0 || rank >= comm->place.n_ranks)
+        return hcy_fail(HCY_EINVAL, "%s: rank %d of %d", function, rank, comm->place.n_ranks);
+    return 0;
+}
+
+/* --- Making and releasing --- */
+
+static int new_dist(hcy_dist **out, const struct hcy_transport *transport, void *impl,
+                    const struct hcy__place *place, int nccl)
+{
+    hcy_dist *comm = calloc(1, sizeof *comm);
+    if (!comm) {
+        transport->close(impl);
+        return hcy_fail(HCY_ENOMEM, "out of memory for a communicator");
+    }
+    atomic_init(&comm->refs, 1);
+    comm->transport = transport;
+    comm->impl = impl;
+    comm->place = *place;
+    comm->nccl = nccl;
+    *out = comm;
+    return 0;
+}
+
+int hcy_dist_open(hcy_dist **comm, const char *text)
+{
+    const struct hcy_transport *transport = NULL;
+    struct hcy__wish wish;
+    struct hcy__place place;
+    void *impl = NULL;
+    if (!comm)
+        return hcy_fail(HCY_EINVAL, "hcy_dist_open: no place for the communicator");
+    *comm = NULL;
+    int status = hcy__dist_wish(&wish, text);
+    if (!status)
+        status = hcy__dist_join(&transport, &impl, &place, &wish);
+    return status ? status : new_dist(comm, transport, impl, &place, wish.nccl);
+}
+
+hcy_dist *hcy_dist_retain(hcy_dist *comm)
+{
+    if (comm)
+        atomic_fetch_add(&comm->refs, 1);
+    return comm;
+}
+
+void hcy_dist_release(hcy_dist *comm)
+{
+    if (!comm || atomic_fetch_sub(&comm->refs, 1) != 1)
+        return;
+    if (comm->on_device)
+        comm->on_device->close(comm->device_impl);
+    hcy_buffer_release(comm->staging);
+    hcy_device_release(comm->device);
+    comm->transport->close(comm->impl);
+    free(comm);
+}
+
+int hcy_dist_split(hcy_dist **part, hcy_dist *comm, int colour)
+{
+    struct hcy__place place;
+    void *impl = NULL;
+    if (!part || !comm)
+        return hcy_fail(HCY_EINVAL, "hcy_dist_split: no %s",
+                        part ? "communicator" : "place for the new communicator");
+    *part = NULL;
+    int status = comm->transport->split(&impl, &place, comm->impl, colour);
+    return status || colour < 0 ? status : new_dist(part, comm->transport, impl, &place, comm->nccl);
+}
+
+int hcy_dist_get_info(hcy_dist_info *info, const hcy_dist *comm)
+{
+    if (!comm)
+        return hcy_fail(HCY_EINVAL, "hcy_dist_get_info: no communicator");
+    const struct hcy__place *p = &comm->place;
+    hcy_dist_info known = { sizeof known,
+                            comm->transport->name,
+                            comm->on_device ? comm->on_device->name : "",
+                            p->rank,
+                            p->n_ranks,
+                            p->local_rank,
+                            p->n_local };
+    return hcy__sized_write(info, &known, sizeof known, "hcy_dist_info");
+}
+
+/* --- Failures --- */
+
+int hcy_dist_agree(hcy_dist *comm, int status)
+{
+    int32_t worst = status;
+    if (!comm)
+        return hcy_fail(HCY_EINVAL, "hcy_dist_agree: no communicator");
+    /* What this rank has to say must survive the reduction, which may fail as well. */
+    const hcy_error mine = *hcy_last_error();
+    int failed = comm->transport->allreduce(&worst, comm->impl, 1, HCY_INT32, HCY__MIN);
+    if (status)
+        return mine.status == status ? hcy_fail_again(&mine) : status;
+    if (failed || !worst)
+        return failed;
+    return hcy_fail(worst, "another rank of the communicator has failed (%s: %s)", hcy_status_name(worst),
+                    hcy_status_text(worst));
+}
+
+void hcy_dist_abort(hcy_dist *comm, int code)
+{
+    if (comm)
+        comm->transport->end_all(comm->impl, code > 0 && code < 256 ? code : 1);
+}
+
+int hcy_dist_barrier(hcy_dist *comm)
+{
+    return comm ? comm->transport->barrier(comm->impl)
+                : hcy_fail(HCY_EINVAL, "hcy_dist_barrier: no communicator");
+}
+
+/* --- Host memory --- */
+
+int hcy_dist_broadcast_host(void *data, hcy_dist *comm, size_t bytes, int root)
+{
+    int status = hcy__dist_check(comm, root, "hcy_dist_broadcast_host");
+    if (!status && !data && bytes)
+        status = hcy_fail(HCY_EINVAL, "hcy_dist_broadcast_host: no memory");
+    return status || !bytes ? status : comm->transport->broadcast(data, comm->impl, bytes, root);
+}
+
+int hcy_dist_allreduce_host(void *data, hcy_dist *comm, int dtype, size_t count, int reduction)
+{
+    int status = hcy__dist_check(comm, 0, "hcy_dist_allreduce_host");
+    if (status)
+        return status;
+    if (dtype < HCY_INT8 || dtype > HCY_FLOAT64 || dtype == HCY_FLOAT16)
+        return hcy_fail(HCY_EINVAL, "hcy_dist_allreduce_host: numbers of %s are not reduced",
+                        hcy_dtype_name(dtype));
+    if (reduction < HCY_REDUCE_SUM || reduction > HCY_REDUCE_MAX || (!data && count))
+        return hcy_fail(HCY_EINVAL, "hcy_dist_allreduce_host: %s",
+                        !data && count ? "no memory" : "no such reduction");
+    return count ? comm->transport->allreduce(data, comm->impl, count, dtype, reduction) : 0;
+}

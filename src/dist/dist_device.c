@@ -1,0 +1,134 @@
+/* dist_device.c - the device of a rank, and whether arrays on it travel by themselves. */
+#include "dist_priv.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The item of a list with commas whose number is `i`, counted round. */
+static void pick_item(char item[256], const char *list, int i)
+{
+    int n = 1;
+    for (const char *p = list; *p; p++)
+        n += *p == ',';
+    for (i %= n; i > 0; i--)
+        list = strchr(list, ',') + 1;
+    snprintf(item, 256, "%.*s", (int)strcspn(list, ","), list);
+}
+
+static bool is_one_of(const hcy_device_info *device, const char *spec)
+{
+    if (!strcmp(spec, "gpu") || !strcmp(spec, "fpga"))
+        return !(device->caps & HCY_CAP_SECOND) &&
+               device->kind == (*spec == 'g' ? HCY_KIND_GPU : HCY_KIND_FPGA);
+    return !strcmp(device->backend, spec);
+}
+
+/* Of all devices of a backend or kind that of the local rank; else the string stays. */
+static int pick_of_kind(char spec[256], int local_rank)
+{
+    hcy_device_info *list = NULL;
+    size_t n = 0, found = 0;
+    int status = hcy_device_list(&list, &n);
+    for (size_t i = 0; !status && i < n; i++)
+        found += is_one_of(&list[i], spec);
+    size_t wanted = found ? (size_t)local_rank % found : 0;
+    for (size_t i = 0; found && i < n; i++)
+        if (is_one_of(&list[i], spec) && !wanted--) {
+            snprintf(spec, 256, "%s", list[i].name);
+            break;
+        }
+    hcy_list_free(list);
+    return status;
+}
+
+static int open_device(hcy_device **dev, const hcy_dist *comm, const char *spec)
+{
+    char one[256];
+    if (!spec || !*spec)
+        spec = getenv("HALCYON_DEVICE");
+    bool automatic = !spec || !*spec || !strcmp(spec, "auto");
+    pick_item(one, automatic ? "gpu" : spec, comm->place.local_rank);
+    int status = pick_of_kind(one, comm->place.local_rank);
+    /* No GPU has taken the word's place. */
+    if (automatic && !strcmp(one, "gpu"))
+        snprintf(one, sizeof one, "auto");
+    return status ? status : hcy_device_open(dev, one);
+}
+
+/* Whether another rank has the same device, by the name that it has everywhere: NCCL takes a device once. */
+static int find_shared(bool *shared, const hcy_dist *comm, hcy_device *dev)
+{
+    const int n = comm->place.n_ranks, me = comm->place.rank;
+    const char *name = hcy_device_get_info(dev)->stable;
+    uint64_t *names = calloc((size_t)n, sizeof *names);
+    int status =
+        hcy_dist_agree((hcy_dist *)comm, names ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for %d names", n));
+    if (!status) {
+        names[me] = hcy_cache_sum(name, strlen(name));
+        status = comm->transport->allreduce(names, comm->impl, (size_t)n, HCY_UINT64, HCY__SUM);
+    }
+    *shared = false;
+    for (int r = 0; !status && r < n; r++)
+        *shared = *shared || (r != me && names[r] == names[me]);
+    free(names);
+    return status;
+}
+
+/* Whether this rank could: the smallest answer of all counts. */
+static int ask_nccl(const struct hcy_device_transport **on_device, int32_t *usable, const hcy_dist *comm,
+                    hcy_device *dev)
+{
+    const struct hcy_transport *none = NULL;
+    bool shared = false;
+    int status = find_shared(&shared, comm, dev);
+    if (status)
+        return status;
+    *usable = !shared && comm->nccl >= 0 && !hcy__transport_load(&none, on_device, "nccl") && *on_device &&
+              (*on_device)->usable(dev);
+    return comm->transport->allreduce(usable, comm->impl, 1, HCY_INT32, HCY__MIN);
+}
+
+static int start_on_device(hcy_dist *comm, hcy_device *dev)
+{
+    const struct hcy_device_transport *t = NULL;
+    char id[HCY__TRANSPORT_ID] = { 0 };
+    int32_t usable = 0;
+    int status = ask_nccl(&t, &usable, comm, dev);
+    if (!status && !usable && comm->nccl > 0)
+        return hcy_fail(HCY_EUNSUPPORTED, "nccl was asked for, and not every rank has it and a CUDA device");
+    if (status || !usable)
+        return status;
+    int made = comm->place.rank ? 0 : t->make_id(id, dev);
+    status = hcy_dist_agree(comm, made);
+    if (!status)
+        status = comm->transport->broadcast(id, comm->impl, sizeof id, 0);
+    if (!status)
+        status = t->open(&comm->device_impl, dev, id, comm->place.rank, comm->place.n_ranks);
+    comm->on_device = status ? NULL : t;
+    return status;
+}
+
+int hcy_dist_device(hcy_device **dev, hcy_dist *comm, const char *spec)
+{
+    int status = hcy__dist_check(comm, 0, "hcy_dist_device");
+    if (status)
+        return status;
+    if (!dev || comm->device)
+        status = hcy_fail(dev ? HCY_ESTATE : HCY_EINVAL, "hcy_dist_device: %s",
+                          dev ? "the communicator has its device" : "no place for the device");
+    hcy_device *mine = NULL;
+    if (!status)
+        status = open_device(&mine, comm, spec);
+    /* Before anything waits for the others. */
+    status = hcy_dist_agree(comm, status);
+    if (!status)
+        status = hcy_dist_agree(comm, start_on_device(comm, mine));
+    if (status) {
+        hcy_device_release(mine);
+        return status;
+    }
+    comm->device = hcy_device_retain(mine);
+    *dev = mine;
+    return 0;
+}

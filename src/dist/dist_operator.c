@@ -1,0 +1,104 @@
+/* dist_operator.c - an operator over ranks, of each rank's own: which side is added up follows from the layouts.
+ *
+ * It keeps both layouts, so that the tables of its spaces last, and has no memory of its own.
+ */
+#include "dist_priv.h"
+#include "operator_priv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct over_ranks {
+    hcy_dist_layout *range, *domain;
+    hcy_operator *own;
+};
+
+static void free_over_ranks(void *user)
+{
+    struct over_ranks *o = user;
+    hcy_operator_release(o->own);
+    hcy_dist_layout_release(o->range);
+    hcy_dist_layout_release(o->domain);
+    free(o);
+}
+
+static bool is_dealt(const hcy_dist_layout *layout)
+{
+    return layout->axis >= 0;
+}
+
+/* What is replicated and made of parts is the sum of what the ranks have of it. */
+static int run_own(hcy_queue *queue, hcy_array *to, const struct over_ranks *o, hcy_array *from, bool adjoint)
+{
+    const hcy_dist_layout *to_layout = adjoint ? o->domain : o->range,
+                          *from_layout = adjoint ? o->range : o->domain;
+    int status = hcy__operator_run(queue, to, o->own, from, adjoint);
+    if (!status && !is_dealt(to_layout) && is_dealt(from_layout))
+        status = hcy_dist_allreduce(queue, to, to_layout->comm, HCY_REDUCE_SUM);
+    return status;
+}
+
+static int apply_over_ranks(hcy_queue *queue, hcy_array *y, void *user, hcy_array *x)
+{
+    return run_own(queue, y, user, x, false);
+}
+
+static int apply_over_ranks_adjoint(hcy_queue *queue, hcy_array *x, void *user, hcy_array *y)
+{
+    return run_own(queue, x, user, y, true);
+}
+
+/* The layout's space, if the own operator's is this rank's part of it. */
+static int check_side(hcy_space *space, const hcy_dist_layout *layout, const hcy_space *own, const char *side)
+{
+    char has[240], wants[240];
+    int status = hcy_dist_space(space, layout, own->dtype);
+    if (!status && (own->rank != space->rank ||
+                    memcmp(own->shape, space->shape, sizeof *own->shape * (size_t)own->rank)))
+        status =
+            hcy_fail(HCY_EINVAL, "hcy_dist_operator: the own operator's %s is %s, this rank's part is %s",
+                     side, hcy__space_text(has, own), hcy__space_text(wants, space));
+    return status;
+}
+
+static int make_over_ranks(hcy_operator_desc *desc, hcy_dist_layout *range, hcy_dist_layout *domain,
+                           hcy_operator *own)
+{
+    int status = check_side(&desc->range, range, &own->desc.range, "range");
+    if (!status)
+        status = check_side(&desc->domain, domain, &own->desc.domain, "domain");
+    if (status)
+        return status;
+    struct over_ranks *o = malloc(sizeof *o);
+    if (!o)
+        return hcy_fail(HCY_ENOMEM, "out of memory for an operator");
+    *o = (struct over_ranks){ hcy_dist_layout_retain(range), hcy_dist_layout_retain(domain),
+                              hcy_operator_retain(own) };
+    desc->destroy = free_over_ranks;
+    desc->user = o;
+    return 0;
+}
+
+int hcy_dist_operator(hcy_operator **op, hcy_dist_layout *range, hcy_dist_layout *domain, hcy_operator *own)
+{
+    hcy_operator_desc desc = HCY_OPERATOR_DESC_INIT;
+    if (!op || !range || !domain || range->comm != domain->comm)
+        return hcy_fail(HCY_EINVAL, "hcy_dist_operator: %s",
+                        op && range && domain ? "layouts of two communicators" : "no place, or no layouts");
+    /* A rank whose operator lacks an adjoint would leave the others waiting in theirs. */
+    int32_t has_adjoint = own && own->desc.adjoint;
+    int status = own ? make_over_ranks(&desc, range, domain, own)
+                     : hcy_fail(HCY_EINVAL, "hcy_dist_operator: no operator");
+    int agreed = hcy_dist_agree(range->comm, status);
+    if (!agreed)
+        agreed = hcy_dist_allreduce_host(&has_adjoint, range->comm, HCY_INT32, 1, HCY_REDUCE_MIN);
+    if (agreed) {
+        if (!status)
+            free_over_ranks(desc.user);
+        return agreed;
+    }
+    desc.name = "over ranks";
+    desc.apply = apply_over_ranks;
+    desc.adjoint = has_adjoint ? apply_over_ranks_adjoint : NULL;
+    return hcy__operator_make(op, own->dev, &desc);
+}

@@ -1,0 +1,66 @@
+/* dist_priv.h - a communicator, as src/dist sees it, and messages between arrays. */
+#ifndef HCY_DIST_PRIV_H
+#define HCY_DIST_PRIV_H
+
+#include "array_priv.h"
+#include "transport.h"
+
+#include <halcyon/dist.h>
+
+struct hcy_dist {
+    atomic_uint refs;
+    const struct hcy_transport *transport;
+    void *impl;
+    struct hcy__place place;
+    int nccl;           /* 1: it has to be there; -1: it must not be used */
+    hcy_device *device; /* of hcy_dist_device() */
+    const struct hcy_device_transport *on_device; /* NULL: through the host */
+    void *device_impl;
+    hcy_buffer *staging; /* pinned memory of a device, which grows */
+};
+
+/* What a wish says: names of transports, and the piece of messages. */
+struct hcy__wish {
+    char transport[16]; /* "": whatever fits; "mpi": any MPI */
+    bool without[4];    /* of the names in transports.c */
+    int nccl;
+    size_t piece;
+};
+int hcy__dist_wish(struct hcy__wish *wish, const char *text);
+/* Joins the processes that a wish is for. */
+int hcy__dist_join(const struct hcy_transport **transport, void **impl, struct hcy__place *place,
+                   const struct hcy__wish *wish);
+/* The module NAME, of one of the two kinds.  HCY_ENODEV, HCY_EBACKEND, HCY_EABI. */
+int hcy__transport_load(const struct hcy_transport **host, const struct hcy_device_transport **device,
+                        const char *name);
+
+/* An array, or a part of one, that goes to or comes from a rank; this one's own too. */
+struct hcy__dist_part {
+    int rank;
+    bool sends;
+    hcy_array *array;
+};
+/* All parts at once.  Between two ranks they go in their order, and have as many bytes at both ends. */
+int hcy__dist_exchange(hcy_queue *queue, hcy_dist *comm, const struct hcy__dist_part *parts, size_t n);
+/* A view of `count` rows of an array from row `first` of an axis on. */
+int hcy__rows(hcy_array **rows, const hcy_array *array, int axis, int64_t first, int64_t count);
+/* HCY_EINVAL: no communicator, or no such rank in it. */
+int hcy__dist_check(const hcy_dist *comm, int rank, const char *function);
+
+/* Which part of an array each rank has; constant once it is made. */
+struct hcy_dist_layout {
+    atomic_uint refs;
+    hcy_dist *comm;
+    int rank, axis; /* axis -1: replicated */
+    int64_t shape[HCY_ARRAY_MAX_RANK], local[HCY_ARRAY_MAX_RANK];
+    int64_t *firsts;     /* of n_ranks + 1: the first row of each rank, then their number */
+    int64_t row;         /* elements of a row: of all axes but that of the blocks */
+    hcy_vectors vectors; /* sums over the parts; for this layout alone */
+};
+/* HCY_EINVAL, in the words of a function, if an array is no part of the layout on the queue's device. */
+int hcy__part_check(const hcy_queue *queue, const hcy_array *part, const hcy_dist_layout *layout,
+                    const char *function);
+/* What hcy_dist_dot() does, as a table of vectors has it. */
+int hcy__dist_dot(hcy_queue *queue, hcy_array *sum, void *layout, hcy_array *x, hcy_array *y);
+
+#endif

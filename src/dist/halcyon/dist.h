@@ -1,0 +1,220 @@
+/* halcyon/dist.h - several processes on one problem: communicators, arrays that are dealt out, operators.
+ *
+ * A communicator is a number of processes, its ranks, that call the same functions in the same order: all functions
+ * here but those that say otherwise are collective.  How bytes travel is a matter of modules that are found when a
+ * program runs: `self` is one process, Open MPI and MPICH have a module each where the build has found them, and
+ * NCCL carries what lies on CUDA devices; what no module carries from the device itself goes through pinned memory
+ * of the host.  An array that is dealt out is an ordinary array on each rank: what goes element by element is
+ * hcy_eval() as ever.  A layout, common to many, says which part of the whole each rank has.  For example:
+ *
+ *     static int norm_of_ones(double *square, int64_t n)
+ *     {
+ *         hcy_dist *comm = NULL;
+ *         hcy_device *dev = NULL;
+ *         hcy_queue *queue = NULL;
+ *         hcy_dist_layout *layout = NULL;
+ *         hcy_array *x = NULL, *sum = NULL;
+ *         int status = hcy_dist_open(&comm, NULL);
+ *         if (!status)
+ *             status = hcy_dist_device(&dev, comm, NULL);
+ *         if (!status)
+ *             status = hcy_queue_create(&queue, dev);
+ *         if (!status)
+ *             status = hcy_dist_layout_blocks(&layout, comm, 1, &n, 0, NULL);
+ *         if (!status)
+ *             status = hcy_dist_array(&x, dev, layout, HCY_FLOAT32);
+ *         if (!status)
+ *             status = HCY_EVAL(queue, "x = 1", hcy_op_array("x", x));
+ *         if (!status)
+ *             status = hcy_array_empty(&sum, dev, HCY_FLOAT64, 0, NULL);
+ *         if (!status)
+ *             status = hcy_dist_dot(queue, sum, layout, x, x);
+ *         if (!status)
+ *             status = hcy_array_to_host(square, queue, sum);
+ *         hcy_array_release(sum);
+ *         hcy_array_release(x);
+ *         hcy_dist_layout_release(layout);
+ *         hcy_queue_release(queue);
+ *         hcy_device_release(dev);
+ *         hcy_dist_release(comm);
+ *         return status;
+ *     }
+ *
+ * Failures.  A rank that fails alone leaves the others waiting for it: a program reports what was wrong and calls
+ * hcy_dist_abort(), which ends all; one that simply ends, or is killed, is noticed by its launcher, which does the
+ * same.  hcy_dist_agree() makes a failure of one rank that of all, so that they may go on together.  Functions that
+ * make communicators, devices and layouts do that themselves.
+ *
+ * Threads: one at a time uses communicators, all of them, and what is made of them.  Objects are reference-counted;
+ * giving back a communicator's last reference is collective, too.  Functions that take a queue may wait for it.
+ */
+#ifndef HALCYON_DIST_H
+#define HALCYON_DIST_H
+
+#include <halcyon/eval.h>
+#include <halcyon/operator.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct hcy_dist hcy_dist;
+
+/* --- Communicators --- */
+
+/* All processes that were started together.  `wish` is a list of names: self, mpi (openmpi or mpich, whichever
+ * launcher has started the process), openmpi, mpich, nccl; "-name" is not to be used, what is named otherwise has to
+ * be there. NULL: the environment's HALCYON_DIST.  Where neither names processes: MPI's if a launcher of MPI started
+ * this one, else `self`.  "mpi@piece=4096" cuts messages into pieces of so many bytes (1 GiB unless it is said).
+ * HCY_EINVAL: no such name; HCY_ENODEV: no such module; HCY_ESTATE: MPI has been ended in this process;
+ * HCY_EBACKEND. */
+HCY_API int hcy_dist_open(hcy_dist **comm, const char *wish) HCY_MUST_USE;
+/* Not collective, but for the last release. */
+HCY_API hcy_dist *hcy_dist_retain(hcy_dist *comm);
+HCY_API void hcy_dist_release(hcy_dist *comm);
+
+/* What a communicator is.  Strings are static. */
+typedef struct hcy_dist_info {
+    size_t size;                  /* sizeof(hcy_dist_info) */
+    const char *transport;        /* "self", "openmpi", "mpich" */
+    const char *device_transport; /* "nccl", or "" where arrays on devices go through the host */
+    int rank, n_ranks;            /* from 0 */
+    int local_rank, n_local;      /* among the ranks of this host */
+} hcy_dist_info;
+#define HCY_DIST_INFO_INIT { sizeof(hcy_dist_info), NULL, NULL, 0, 0, 0, 0 }
+/* *info begins with HCY_DIST_INFO_INIT.  Not collective. */
+HCY_API int hcy_dist_get_info(hcy_dist_info *info, const hcy_dist *comm) HCY_MUST_USE;
+
+/* The ranks that give the same colour, in their order; below 0: in none, *part is NULL. */
+HCY_API int hcy_dist_split(hcy_dist **part, hcy_dist *comm, int colour) HCY_MUST_USE;
+
+/* Opens this rank's device, and lets arrays on it go by a transport of devices if all ranks have one.  `spec` is a
+ * device string; of several, with commas, and of all devices of a backend ("cuda") or kind ("gpu"), the one of the
+ * local rank, counted round.  NULL: HALCYON_DEVICE, else a GPU, else the CPU.  A communicator has one device:
+ * HCY_ESTATE when it is asked again.  HCY_EUNSUPPORTED: nccl was wished for, and a rank cannot use it. */
+HCY_API int hcy_dist_device(hcy_device **dev, hcy_dist *comm, const char *spec) HCY_MUST_USE;
+
+/* 0 if all ranks come with 0; else each returns a failure: its own, or that another rank had one. */
+HCY_API int hcy_dist_agree(hcy_dist *comm, int status) HCY_MUST_USE;
+/* Ends the processes of all ranks, this one too, with an exit status from 1 to 255; not collective.  It returns if
+ * there is this process alone, which the caller ends. */
+HCY_API void hcy_dist_abort(hcy_dist *comm, int code);
+HCY_API int hcy_dist_barrier(hcy_dist *comm) HCY_MUST_USE;
+
+/* --- Numbers between ranks ---
+ *
+ * Arrays are contiguous or not, of any device, of the same types and shapes on all ranks where nothing else is said.
+ * HCY_EINVAL: ranks, types or counts that cannot be. */
+
+enum hcy_reduction { HCY_REDUCE_SUM = 1, HCY_REDUCE_MIN, HCY_REDUCE_MAX };
+
+/* What rank `root` has goes to all. */
+HCY_API int hcy_dist_broadcast(hcy_queue *queue, hcy_array *array, hcy_dist *comm, int root) HCY_MUST_USE;
+/* Element by element the sum (of integers, floats, complex numbers), the smallest or the largest of all ranks', in
+ * place, to all.  A sum of floats is the same on all ranks, but how it is rounded depends on their number;
+ * hcy_dist_dot() has sums that do not. */
+HCY_API int hcy_dist_allreduce(hcy_queue *queue, hcy_array *array, hcy_dist *comm, int reduction) HCY_MUST_USE;
+/* `sent` goes to rank `to` while what rank `from` sends comes to `received`; a rank below 0: nothing is sent, or
+ * comes.  The two sides name arrays of as many bytes. */
+HCY_API int hcy_dist_sendrecv(hcy_queue *queue, hcy_array *received, hcy_dist *comm, int from, hcy_array *sent,
+                              int to) HCY_MUST_USE;
+/* Of `sent`, which has one axis, the first sends[0] elements go to rank 0, the next sends[1] to rank 1 and so on; in
+ * `received` stand first the receives[0] elements that rank 0 has sent, and so on. */
+HCY_API int hcy_dist_alltoall(hcy_queue *queue, hcy_array *received, hcy_dist *comm, const int64_t *receives,
+                              hcy_array *sent, const int64_t *sends) HCY_MUST_USE;
+
+/* The same in host memory, for what is no array: bytes, and `count` numbers of an integer or floating-point type. */
+HCY_API int hcy_dist_broadcast_host(void *data, hcy_dist *comm, size_t bytes, int root) HCY_MUST_USE;
+HCY_API int hcy_dist_allreduce_host(void *data, hcy_dist *comm, int dtype, size_t count, int reduction) HCY_MUST_USE;
+
+/* --- Layouts: which part of an array each rank has --- */
+
+typedef struct hcy_dist_layout hcy_dist_layout;
+
+/* Arrays of a shape in blocks along an axis (from the last one if it is negative): rank r has rows[r] of them, 0 too,
+ * which add up to the shape's; NULL: as many each as can be, the first ranks one more.  All ranks give the same.
+ * HCY_EINVAL: they do not, or numbers that cannot be.  The layout keeps its communicator. */
+HCY_API int hcy_dist_layout_blocks(hcy_dist_layout **layout, hcy_dist *comm, int rank, const int64_t *shape, int axis,
+                                   const int64_t *rows) HCY_MUST_USE;
+/* The whole array on each rank, the same everywhere. */
+HCY_API int hcy_dist_layout_replicated(hcy_dist_layout **layout, hcy_dist *comm, int rank,
+                                       const int64_t *shape) HCY_MUST_USE;
+/* Not collective, but for the last release if the communicator goes with it. */
+HCY_API hcy_dist_layout *hcy_dist_layout_retain(hcy_dist_layout *layout);
+HCY_API void hcy_dist_layout_release(hcy_dist_layout *layout);
+
+typedef struct hcy_dist_layout_info {
+    size_t size;    /* sizeof(hcy_dist_layout_info) */
+    hcy_dist *comm; /* the layout's */
+    int rank;       /* axes */
+    int axis;       /* along which there are blocks; -1: replicated */
+    int64_t shape[HCY_ARRAY_MAX_RANK], local_shape[HCY_ARRAY_MAX_RANK]; /* of the whole, and of this rank's part */
+    int64_t first;  /* this rank's first row along the axis */
+} hcy_dist_layout_info;
+#define HCY_DIST_LAYOUT_INFO_INIT { sizeof(hcy_dist_layout_info), NULL, 0, 0, { 0 }, { 0 }, 0 }
+/* *info begins with HCY_DIST_LAYOUT_INFO_INIT.  Not collective. */
+HCY_API int hcy_dist_layout_get_info(hcy_dist_layout_info *info, const hcy_dist_layout *layout) HCY_MUST_USE;
+
+/* This rank's part of a new array, undefined: an ordinary array of the layout's local shape.  Not collective. */
+HCY_API int hcy_dist_array(hcy_array **part, hcy_device *dev, const hcy_dist_layout *layout, int dtype) HCY_MUST_USE;
+/* Vectors of a layout, for operators and solvers: in blocks with the sums of hcy_dist_dot(), replicated like a whole
+ * vector.  It holds for as long as the layout, which operators of hcy_dist_operator() keep.  Not collective. */
+HCY_API int hcy_dist_space(hcy_space *space, const hcy_dist_layout *layout, int dtype) HCY_MUST_USE;
+
+/* sum (one float64, or complex128 of complex numbers) = the sum of conj(x) * y over the whole arrays, on each rank:
+ * the bits that hcy_eval()'s dot(float64(x), float64(y)) and vdot(complex128(x), complex128(y)) have on one device,
+ * for any number of ranks and rows.  (In blocks along an axis with others in front of it: with that axis in front.)
+ * x and y are parts, contiguous. */
+HCY_API int hcy_dist_dot(hcy_queue *queue, hcy_array *sum, const hcy_dist_layout *layout, hcy_array *x,
+                         hcy_array *y) HCY_MUST_USE;
+/* norm (one float64) = the square root of the sum of all squares, with such bits. */
+HCY_API int hcy_dist_norm(hcy_queue *queue, hcy_array *norm, const hcy_dist_layout *layout, hcy_array *x) HCY_MUST_USE;
+
+/* The whole array, which rank `root` has, in parts to all; `whole` is not looked at on other ranks. */
+HCY_API int hcy_dist_scatter(hcy_queue *queue, hcy_array *part, const hcy_dist_layout *layout, hcy_array *whole,
+                             int root) HCY_MUST_USE;
+/* All parts to the whole array on rank `root`, and on all ranks if that is below 0; of a replicated array the parts
+ * are the root's own.  `whole` is not looked at on other ranks. */
+HCY_API int hcy_dist_gather(hcy_queue *queue, hcy_array *whole, const hcy_dist_layout *layout, hcy_array *part,
+                            int root) HCY_MUST_USE;
+/* The same array in another layout, of the same shape and communicator. */
+HCY_API int hcy_dist_redistribute(hcy_queue *queue, hcy_array *to, const hcy_dist_layout *to_layout, hcy_array *from,
+                                  const hcy_dist_layout *from_layout) HCY_MUST_USE;
+
+/* The whole array to FILE.npy, in its own type: each rank writes its part, to a file system that all share; of a
+ * replicated array rank 0 does.  The file takes its name when all of it is there.  HCY_EINVAL: another name;
+ * HCY_EIO. */
+HCY_API int hcy_dist_to_file(hcy_queue *queue, hcy_array *part, const hcy_dist_layout *layout,
+                             const char *path) HCY_MUST_USE;
+
+/* --- Operators over ranks --- */
+
+/* Of each rank's own operator, between this rank's parts of two layouts, one over all ranks:
+ *
+ *     domain in blocks, range in blocks        block diagonal: nothing goes between ranks
+ *     domain replicated, range in blocks       a stack of rows, such as the row blocks of a matrix; the adjoint adds up
+ *     domain in blocks, range replicated       a stack of columns: the operator adds up
+ *     both replicated                          the same operator everywhere
+ *
+ * Its vectors are those of hcy_dist_space(), so that the solvers of <halcyon/solve.h> do the same on each rank; the
+ * layouts and the operator are kept.  Its adjoint is that of the whole, if all ranks have one.  HCY_EINVAL: an
+ * operator between other shapes, layouts of two communicators. */
+HCY_API int hcy_dist_operator(hcy_operator **op, hcy_dist_layout *range, hcy_dist_layout *domain,
+                              hcy_operator *own) HCY_MUST_USE;
+
+/* Ghost rows: the rank's rows with `front` rows of those before them and `back` of those behind, from as many ranks
+ * as it takes; at the ends of the whole array there are none, nor on a rank without rows.  The adjoint adds ghosts
+ * up where they come from.  *padded is the layout of what comes out, to be released; NULL: it is not wanted.  What
+ * goes where is found here, once.  HCY_EINVAL: a replicated layout, widths below 0. */
+HCY_API int hcy_dist_halo(hcy_operator **op, hcy_dist_layout **padded, hcy_device *dev, hcy_dist_layout *layout,
+                          int dtype, int64_t front, int64_t back) HCY_MUST_USE;
+/* What hcy_operator_difference() and hcy_operator_laplacian() do, of an array in blocks: the same bits. */
+HCY_API int hcy_dist_difference(hcy_operator **op, hcy_device *dev, hcy_dist_layout *layout, int dtype, int axis,
+                                int kind, double factor) HCY_MUST_USE;
+HCY_API int hcy_dist_laplacian(hcy_operator **op, hcy_device *dev, hcy_dist_layout *layout, int dtype,
+                               const double *factors) HCY_MUST_USE;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

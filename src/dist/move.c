@@ -1,0 +1,166 @@
+/* move.c - arrays from one layout to another: scatter, gather, redistribution.
+ *
+ * All of it is one thing: each rank sends what its block and the other's have in common, boxes that both work out for
+ * themselves.
+ */
+#include "dist_priv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Which part of the whole a rank has, in an array whose first element is the box's. */
+struct box {
+    int64_t first[HCY_ARRAY_MAX_RANK], end[HCY_ARRAY_MAX_RANK];
+};
+
+static struct box box_of(const hcy_dist_layout *l, int rank)
+{
+    struct box b = { { 0 }, { 0 } };
+    memcpy(b.end, l->shape, sizeof b.end);
+    if (l->axis >= 0) {
+        b.first[l->axis] = l->firsts[rank];
+        b.end[l->axis] = l->firsts[rank + 1];
+    }
+    return b;
+}
+
+/* The part of `array`, which has box `of`, that it has in common with box `with`; *part is NULL where it is nothing. */
+static int cut_common(hcy_array **part, const hcy_array *array, const struct box *of, const struct box *with)
+{
+    hcy_array *rows = NULL;
+    int status = 0;
+    *part = hcy_array_retain((hcy_array *)array);
+    for (int d = 0; !status && *part && d < array->rank; d++) {
+        int64_t first = of->first[d] > with->first[d] ? of->first[d] : with->first[d];
+        int64_t end = of->end[d] < with->end[d] ? of->end[d] : with->end[d];
+        rows = NULL;
+        if (end > first)
+            status = hcy__rows(&rows, *part, d, first - of->first[d], end - first);
+        hcy_array_release(*part);
+        *part = rows;
+    }
+    return status;
+}
+
+/* An array that is moved; of a root alone where that is one. */
+struct end {
+    const hcy_dist_layout *layout; /* NULL: the whole, at the root */
+    const hcy_array *array;
+    int root;
+};
+
+static bool has_part(const struct end *e, int rank)
+{
+    return e->layout || e->root == rank || e->root < 0;
+}
+
+static struct box end_box(const struct end *e, const hcy_dist_layout *shape, int rank)
+{
+    struct box all = { { 0 }, { 0 } };
+    memcpy(all.end, shape->shape, sizeof all.end);
+    return e->layout ? box_of(e->layout, rank) : all;
+}
+
+static bool is_everywhere(const struct end *e)
+{
+    return e->layout ? e->layout->axis < 0 : e->root < 0;
+}
+
+static int list_end(struct hcy__dist_part *parts, size_t *n, const struct end *mine, const struct end *theirs,
+                    const hcy_dist_layout *shape, bool sends)
+{
+    const int me = shape->comm->place.rank;
+    const struct end *from = sends ? mine : theirs;
+    int status = 0;
+    for (int r = 0; !status && has_part(mine, me) && r < shape->comm->place.n_ranks; r++) {
+        /* Of what everybody has, each takes its own. */
+        if (!has_part(theirs, r) || (is_everywhere(from) && r != me))
+            continue;
+        const struct box of = end_box(mine, shape, me), with = end_box(theirs, shape, r);
+        status = cut_common(&parts[*n].array, mine->array, &of, &with);
+        parts[*n].rank = r;
+        parts[*n].sends = sends;
+        *n += !status && parts[*n].array;
+    }
+    return status;
+}
+
+static int move_array(hcy_queue *queue, const struct end *to, const struct end *from,
+                      const hcy_dist_layout *shape)
+{
+    const size_t most = 2 * (size_t)shape->comm->place.n_ranks;
+    struct hcy__dist_part *parts = calloc(most, sizeof *parts);
+    size_t n = 0;
+    if (!parts)
+        return hcy_fail(HCY_ENOMEM, "out of memory for %zu messages", most);
+    int status = list_end(parts, &n, from, to, shape, true);
+    if (!status)
+        status = list_end(parts, &n, to, from, shape, false);
+    if (!status)
+        status = hcy__dist_exchange(queue, shape->comm, parts, n);
+    for (size_t i = 0; i < n; i++)
+        hcy_array_release(parts[i].array);
+    free(parts);
+    return status;
+}
+
+/* The whole array, where this rank is to have it. */
+static int check_whole(const hcy_queue *queue, const hcy_array *whole, const hcy_array *part,
+                       const hcy_dist_layout *layout, int root, const char *function)
+{
+    char has[200], wants[200];
+    int status = hcy__part_check(queue, part, layout, function);
+    if (!status && root >= 0)
+        status = hcy__dist_check(layout->comm, root, function);
+    if (status || (root >= 0 && root != layout->comm->place.rank))
+        return status;
+    status = hcy__array_check(whole, function);
+    if (status)
+        return status;
+    if (whole->rank != layout->rank || whole->dtype != part->dtype ||
+        memcmp(whole->shape, layout->shape, sizeof *whole->shape * (size_t)whole->rank))
+        return hcy_fail(HCY_EINVAL, "%s: the whole array is %s of %s, where %s of %s is wanted", function,
+                        hcy__shape_text(has, whole->rank, whole->shape), hcy_dtype_name(whole->dtype),
+                        hcy__shape_text(wants, layout->rank, layout->shape), hcy_dtype_name(part->dtype));
+    if (whole->count && hcy__array_device(whole) != hcy_queue_device(queue))
+        return hcy_fail(HCY_EINVAL, "%s: the queue is of another device", function);
+    return 0;
+}
+
+int hcy_dist_scatter(hcy_queue *queue, hcy_array *part, const hcy_dist_layout *layout, hcy_array *whole,
+                     int root)
+{
+    int status = check_whole(queue, whole, part, layout, root < 0 ? INT32_MAX : root, "hcy_dist_scatter");
+    if (status)
+        return status;
+    const struct end to = { layout, part, 0 }, from = { NULL, whole, root };
+    return move_array(queue, &to, &from, layout);
+}
+
+int hcy_dist_gather(hcy_queue *queue, hcy_array *whole, const hcy_dist_layout *layout, hcy_array *part,
+                    int root)
+{
+    int status = check_whole(queue, whole, part, layout, root, "hcy_dist_gather");
+    if (status)
+        return status;
+    const struct end to = { NULL, whole, root }, from = { layout, part, 0 };
+    return move_array(queue, &to, &from, layout);
+}
+
+int hcy_dist_redistribute(hcy_queue *queue, hcy_array *to, const hcy_dist_layout *to_layout, hcy_array *from,
+                          const hcy_dist_layout *from_layout)
+{
+    int status = hcy__part_check(queue, to, to_layout, "hcy_dist_redistribute");
+    if (!status)
+        status = hcy__part_check(queue, from, from_layout, "hcy_dist_redistribute");
+    if (status)
+        return status;
+    if (to_layout->comm != from_layout->comm || to_layout->rank != from_layout->rank ||
+        to->dtype != from->dtype || memcmp(to_layout->shape, from_layout->shape, sizeof to_layout->shape))
+        return hcy_fail(HCY_EINVAL,
+                        "hcy_dist_redistribute: layouts of one communicator and shape, arrays of one type");
+    if (to->buffer && to->buffer == from->buffer)
+        return hcy_fail(HCY_EINVAL, "hcy_dist_redistribute: the two arrays share memory");
+    const struct end there = { to_layout, to, 0 }, here = { from_layout, from, 0 };
+    return move_array(queue, &there, &here, to_layout);
+}

@@ -1,0 +1,228 @@
+/* transports.c - which transport a communicator has: the one that is wished for, else the MPI whose launcher has
+ * started this process, else none; the transport of a process that is alone.  Modules are never closed.
+ */
+#include "dist_priv.h"
+#include "hal_priv.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- One process --- */
+
+static int self_open(void **impl, struct hcy__place *place, size_t piece)
+{
+    (void)piece;
+    *impl = NULL;
+    *place = (struct hcy__place){ 0, 1, 0, 1 };
+    return 0;
+}
+
+static int self_split(void **part, struct hcy__place *place, void *impl, int colour)
+{
+    (void)colour;
+    *part = impl;
+    *place = (struct hcy__place){ 0, 1, 0, 1 };
+    return 0;
+}
+
+static void self_close(void *impl)
+{
+    (void)impl;
+}
+
+static int self_barrier(void *impl)
+{
+    (void)impl;
+    return 0;
+}
+
+static int self_broadcast(void *data, void *impl, size_t bytes, int root)
+{
+    (void)data, (void)impl, (void)bytes, (void)root;
+    return 0;
+}
+
+static int self_allreduce(void *data, void *impl, size_t count, int dtype, int reduction)
+{
+    (void)data, (void)impl, (void)count, (void)dtype, (void)reduction;
+    return 0;
+}
+
+static int self_exchange(void *impl, const struct hcy__message *messages, size_t n)
+{
+    (void)impl, (void)messages, (void)n;
+    return 0;
+}
+
+static void self_end_all(void *impl, int code)
+{
+    (void)impl, (void)code;
+}
+
+static const struct hcy_transport self_transport = {
+    sizeof self_transport, HCY_TRANSPORT_ABI, "self",         self_open,     self_split,  self_close,
+    self_barrier,          self_broadcast,    self_allreduce, self_exchange, self_end_all
+};
+
+/* --- Wishes --- */
+
+enum { SELF, OPENMPI, MPICH, NCCL, N_NAMES };
+static const char *const names[N_NAMES] = { "self", "openmpi", "mpich", "nccl" };
+
+static int read_piece(size_t *piece, const char *text, const char *wish)
+{
+    char *end = NULL;
+    unsigned long long value = strtoull(text, &end, 10);
+    /* A piece is counted by an int, and has a whole number of the largest element. */
+    if (*end || *text < '0' || *text > '9' || value < 16 || value > 1u << 30 || value % 16)
+        return hcy_fail(HCY_EINVAL, "\"%s\": a piece has 16 bytes to 1 GiB, a multiple of 16", wish);
+    *piece = (size_t)value;
+    return 0;
+}
+
+/* One name of a wish, which may be changed here. */
+static int read_wished(struct hcy__wish *wish, char *item, const char *text)
+{
+    bool without = *item == '-';
+    const char *name = item + without;
+    char *option = strchr(item, '@');
+    int status = 0, i = 0;
+    if (option) {
+        *option++ = 0;
+        if (strncmp(option, "piece=", 6))
+            return hcy_fail(HCY_EINVAL, "\"%s\": a transport has no option \"%s\"; there is piece=BYTES",
+                            text, option);
+        status = read_piece(&wish->piece, option + 6, text);
+    }
+    while (i < N_NAMES && strcmp(names[i], name))
+        i++;
+    if (status)
+        return status;
+    if (!strcmp(name, "mpi") && without)
+        wish->without[OPENMPI] = wish->without[MPICH] = true;
+    else if (i == N_NAMES && strcmp(name, "mpi"))
+        return hcy_fail(HCY_EINVAL,
+                        "\"%s\": there is no transport \"%s\"; there are self, mpi, openmpi, mpich and nccl",
+                        text, name);
+    else if (i == NCCL)
+        wish->nccl = without ? -1 : 1;
+    else if (without)
+        wish->without[i] = true;
+    else if (*wish->transport)
+        return hcy_fail(HCY_EINVAL, "\"%s\": a communicator is %s or %s, not both", text, wish->transport,
+                        name);
+    else
+        snprintf(wish->transport, sizeof wish->transport, "%s", name);
+    return 0;
+}
+
+int hcy__dist_wish(struct hcy__wish *wish, const char *text)
+{
+    *wish = (struct hcy__wish){ .piece = (size_t)1 << 30 };
+    text = text ? text : getenv("HALCYON_DIST");
+    int status = 0;
+    for (const char *at = text ? text : ""; !status && *at; at += *at == ',') {
+        char item[64];
+        size_t n = strcspn(at, ",");
+        snprintf(item, sizeof item, "%.*s", n < sizeof item ? (int)n : (int)sizeof item - 1, at);
+        status = n ? read_wished(wish, item, text) : 0;
+        at += n;
+    }
+    return status;
+}
+
+/* --- Modules --- */
+
+int hcy__transport_load(const struct hcy_transport **host, const struct hcy_device_transport **device,
+                        const char *name)
+{
+    char path[PATH_MAX];
+    hcy__transport_entry_fn entry = NULL;
+    *host = NULL;
+    *device = NULL;
+    if (hcy__module_path(path, "halcyon-dist-", name))
+        return hcy_fail(
+            HCY_ENODEV,
+            "there is no transport \"%s\": no module halcyon-dist-%s.so where modules are looked for"
+            " (HALCYON_BACKEND_PATH names other directories)",
+            name, name);
+    void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!module)
+        return hcy_fail_vendor(HCY_EBACKEND, 0, dlerror(), "module %s cannot be loaded", path);
+    *(void **)&entry = dlsym(module, HCY_TRANSPORT_ENTRY);
+    if (entry)
+        entry(host, device);
+    if ((*host && (*host)->abi == HCY_TRANSPORT_ABI && (*host)->size == sizeof **host) ||
+        (*device && (*device)->abi == HCY_TRANSPORT_ABI && (*device)->size == sizeof **device))
+        return 0;
+    return hcy_fail(HCY_EABI, "%s is no transport of this library (%s): rebuild it", path, hcy_version());
+}
+
+/* How many processes an MPI's launcher says that it has started; 0: it has not started this one. */
+static long launched_by(int name)
+{
+    const char *text = getenv(name == OPENMPI ? "OMPI_COMM_WORLD_SIZE" : "PMI_SIZE");
+    return text ? strtol(text, NULL, 10) : 0;
+}
+
+/* The MPI that this process has to use: the one that the program is linked to, else that of its launcher. */
+static int choose_mpi(const struct hcy__wish *wish)
+{
+    int linked = 0;
+    if (dlsym(RTLD_DEFAULT, "MPI_Init"))
+        linked = dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world") ? OPENMPI : MPICH;
+    if (linked && !wish->without[linked])
+        return linked;
+    for (int name = OPENMPI; name <= MPICH; name++)
+        if (!wish->without[name] && launched_by(name) > 0)
+            return name;
+    return 0;
+}
+
+/* The transport's place in `names`; which MPI may be open still, where there was no launcher. */
+static int choose_name(const struct hcy__wish *wish)
+{
+    for (int i = 0; i < NCCL; i++)
+        if (!strcmp(wish->transport, names[i]))
+            return i;
+    int name = choose_mpi(wish);
+    if (name || !*wish->transport)
+        return name;
+    /* An MPI was asked for and no launcher says which: one that was built. */
+    for (name = OPENMPI; name <= MPICH; name++) {
+        char path[PATH_MAX], module[32];
+        snprintf(module, sizeof module, "%s", names[name]);
+        if (!wish->without[name] && !hcy__module_path(path, "halcyon-dist-", module))
+            return name;
+    }
+    return OPENMPI;
+}
+
+int hcy__dist_join(const struct hcy_transport **transport, void **impl, struct hcy__place *place,
+                   const struct hcy__wish *wish)
+{
+    const struct hcy_device_transport *none = NULL;
+    int name = choose_name(wish);
+    *transport = &self_transport;
+    int status = name == SELF ? 0 : hcy__transport_load(transport, &none, names[name]);
+    if (!status && !*transport)
+        status = hcy_fail(HCY_EABI, "halcyon-dist-%s.so carries nothing between processes", names[name]);
+    if (!status)
+        status = (*transport)->open(impl, place, wish->piece);
+    if (status || name == SELF)
+        return status;
+    /* Every process would go its own way, and believe that it is all. */
+    long others = name == OPENMPI ? launched_by(MPICH) : launched_by(OPENMPI);
+    if (place->n_ranks == 1 && others > 1) {
+        (*transport)->close(*impl);
+        status = hcy_fail(
+            HCY_EINVAL,
+            "another MPI's launcher has started %ld processes, and %s knows of this one alone: take the "
+            "mpirun that belongs to %s, or leave the choice (HALCYON_DIST=mpi)",
+            others, names[name], names[name]);
+    }
+    return status;
+}

@@ -1,0 +1,289 @@
+/* Communicators: started by tests/dist.t under mpirun, or alone, with devices as arguments (two on the CPU else).
+ * All ranks check, rank 0 reports: a check holds where it holds on every rank. */
+#include "dist_scene.h"
+#include "tap.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+struct scene scene;
+
+bool check_on_all(int holds, const char *file, int line, const char *format, ...)
+{
+    char text[200];
+    int32_t all = holds;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (!holds)
+        fprintf(stderr, "# rank %d of %d, %s:%d: \"%s\" does not hold: %s\n", scene.rank, scene.n_ranks, file,
+                line, text, hcy_last_error()->text);
+    if (hcy_dist_allreduce_host(&all, scene.comm, HCY_INT32, 1, HCY_REDUCE_MIN))
+        all = 0;
+    return ok(all, "%s: %s", scene.name, text);
+}
+
+/* --- Host memory --- */
+
+static void test_host(void)
+{
+    int64_t numbers[3] = { scene.rank, -scene.rank, 7 };
+    every(!hcy_dist_allreduce_host(numbers, scene.comm, HCY_INT64, 3, HCY_REDUCE_SUM) &&
+              numbers[0] == scene.n_ranks * (scene.n_ranks - 1) / 2 && numbers[1] == -numbers[0] &&
+              numbers[2] == 7 * scene.n_ranks,
+          "integers are added");
+    double least = 10 - scene.rank;
+    uint8_t most = (uint8_t)(scene.rank + 1);
+    every(!hcy_dist_allreduce_host(&least, scene.comm, HCY_FLOAT64, 1, HCY_REDUCE_MIN) &&
+              least == 11 - scene.n_ranks &&
+              !hcy_dist_allreduce_host(&most, scene.comm, HCY_UINT8, 1, HCY_REDUCE_MAX) &&
+              most == scene.n_ranks,
+          "the smallest and the largest");
+    char text[40] = "";
+    if (scene.rank == scene.n_ranks - 1)
+        strcpy(text, "of the last one");
+    every(!hcy_dist_broadcast_host(text, scene.comm, sizeof text, scene.n_ranks - 1) &&
+              !strcmp(text, "of the last one"),
+          "bytes of the last rank reach all");
+    every(!hcy_dist_barrier(scene.comm), "a barrier");
+    every(hcy_dist_broadcast_host(text, scene.comm, 1, scene.n_ranks) == HCY_EINVAL &&
+              hcy_dist_allreduce_host(&least, scene.comm, HCY_COMPLEX64, 1, HCY_REDUCE_SUM) == HCY_EINVAL &&
+              hcy_dist_allreduce_host(&least, scene.comm, HCY_FLOAT64, 1, 9) == HCY_EINVAL,
+          "no such rank, type or reduction");
+}
+
+static void test_agreement(void)
+{
+    every(!hcy_dist_agree(scene.comm, 0), "all ranks agree");
+    int status = hcy_dist_agree(
+        scene.comm, scene.rank == scene.n_ranks - 1 ? hcy_fail(HCY_ENOMEM, "the last one has none") : 0);
+    every(status == HCY_ENOMEM && strstr(hcy_last_error()->text,
+                                         scene.rank == scene.n_ranks - 1 ? "the last one" : "another rank"),
+          "a failure of one is that of all");
+}
+
+static void test_split(void)
+{
+    hcy_dist *part = NULL;
+    hcy_dist_info info = HCY_DIST_INFO_INIT;
+    int64_t sum = scene.rank;
+    int status = hcy_dist_split(&part, scene.comm, scene.rank % 2);
+    if (!status)
+        status = hcy_dist_get_info(&info, part);
+    every(!status && info.rank == scene.rank / 2 && info.n_ranks == (scene.n_ranks + 1 - scene.rank % 2) / 2,
+          "ranks of two colours");
+    int64_t want = 0;
+    for (int r = scene.rank % 2; r < scene.n_ranks; r += 2)
+        want += r;
+    every(!hcy_dist_allreduce_host(&sum, part, HCY_INT64, 1, HCY_REDUCE_SUM) && sum == want,
+          "... sum on their own");
+    hcy_dist_release(part);
+    status = hcy_dist_split(&part, scene.comm, scene.rank ? -1 : 3);
+    every(!status && !part == !!scene.rank, "ranks without a colour are in none");
+    hcy_dist_release(part);
+}
+
+/* --- Arrays --- */
+
+static hcy_array *numbers_from(int dtype, int64_t n, double first)
+{
+    hcy_array *x = NULL;
+    int status = hcy_array_empty(&x, scene.dev, dtype, 1, &n);
+    if (!status && n)
+        status = HCY_EVAL(scene.queue,
+                          dtype == HCY_COMPLEX128 ? "x = complex(first + index, -index)"
+                                                  : "x = float32(first + index)",
+                          hcy_op_array("x", x), hcy_op_real("first", first));
+    if (status)
+        fprintf(stderr, "# rank %d: %s\n", scene.rank, hcy_last_error()->text);
+    return x;
+}
+
+static bool holds(const hcy_array *x, int64_t at, float value)
+{
+    static float data[4096];
+    return !hcy_array_to_host(data, scene.queue, x) && data[at] == value;
+}
+
+static void test_collectives(void)
+{
+    hcy_array *x = numbers_from(HCY_FLOAT32, 1000, 10 * scene.rank),
+              *z = numbers_from(HCY_COMPLEX128, 3, scene.rank), *odd = NULL;
+    double parts[6] = { 0 };
+    every(!hcy_dist_broadcast(scene.queue, x, scene.comm, scene.n_ranks - 1) &&
+              holds(x, 999, (float)(10 * (scene.n_ranks - 1) + 999)),
+          "an array of the last rank reaches all");
+    every(!hcy_dist_allreduce(scene.queue, x, scene.comm, HCY_REDUCE_SUM) &&
+              holds(x, 5, (float)(scene.n_ranks * (10 * (scene.n_ranks - 1) + 5))),
+          "arrays are added");
+    every(
+        !hcy_array_slice(&odd, x, "1::2") &&
+            !HCY_EVAL(scene.queue, "x = rank", hcy_op_array("x", odd), hcy_op_integer("rank", scene.rank)) &&
+            !hcy_dist_allreduce(scene.queue, odd, scene.comm, HCY_REDUCE_MAX) &&
+            holds(x, 7, (float)(scene.n_ranks - 1)) &&
+            holds(x, 8, (float)(scene.n_ranks * (10 * (scene.n_ranks - 1) + 8))),
+        "every other element alone");
+    every(!hcy_dist_allreduce(scene.queue, z, scene.comm, HCY_REDUCE_SUM) &&
+              !hcy_array_to_host(parts, scene.queue, z) &&
+              parts[4] == 2 * scene.n_ranks + scene.n_ranks * (scene.n_ranks - 1) / 2 &&
+              parts[5] == -2 * scene.n_ranks,
+          "complex numbers are added");
+    every(hcy_dist_allreduce(scene.queue, z, scene.comm, HCY_REDUCE_MIN) == HCY_EINVAL,
+          "complex numbers have no order");
+    hcy_array_release(odd);
+    hcy_array_release(x);
+    hcy_array_release(z);
+}
+
+static void test_ring(void)
+{
+    const int next = (scene.rank + 1) % scene.n_ranks,
+              before = (scene.rank + scene.n_ranks - 1) % scene.n_ranks;
+    hcy_array *mine = numbers_from(HCY_FLOAT32, 600, 1000 * scene.rank),
+              *theirs = numbers_from(HCY_FLOAT32, 600, -1e6);
+    every(!hcy_dist_sendrecv(scene.queue, theirs, scene.comm, before, mine, next) &&
+              holds(theirs, 599, (float)(1000 * before + 599)),
+          "numbers go round a ring");
+    bool is_end = scene.rank == scene.n_ranks - 1;
+    every(!hcy_dist_sendrecv(scene.queue, theirs, scene.comm, scene.rank ? scene.rank - 1 : -1, mine,
+                             is_end ? -1 : scene.rank + 1) &&
+              holds(theirs, 0, (float)(1000 * (scene.rank ? scene.rank - 1 : before))),
+          "... and along a line with two ends");
+    hcy_array_release(mine);
+    hcy_array_release(theirs);
+}
+
+/* Rank r sends r + s elements to rank s; to rank 0 it sends none when it is 0 itself. */
+static void test_alltoall(void)
+{
+    int64_t sends[64], receives[64], n_sent = 0, n_received = 0, at = 0;
+    for (int r = 0; r < scene.n_ranks; r++) {
+        sends[r] = receives[r] = scene.rank + r;
+        n_sent += sends[r];
+        n_received += receives[r];
+    }
+    hcy_array *sent = numbers_from(HCY_FLOAT32, n_sent, 100 * scene.rank),
+              *received = numbers_from(HCY_FLOAT32, n_received, 0);
+    bool right = !hcy_dist_alltoall(scene.queue, received, scene.comm, receives, sent, sends);
+    for (int r = 0; right && r < scene.n_ranks; r++) {
+        int64_t first = 0;
+        for (int s = 0; s < scene.rank; s++)
+            first += r + s;
+        right = !receives[r] || holds(received, at, (float)(100 * r + first));
+        at += receives[r];
+    }
+    every(right, "all send to all as much as they say");
+    receives[0] = -1;
+    every(hcy_dist_alltoall(scene.queue, received, scene.comm, receives, sent, sends) == HCY_EINVAL,
+          "counts that cannot be");
+    hcy_array_release(sent);
+    hcy_array_release(received);
+}
+
+/* All of it with the device of each rank, in a communicator of its own, whose messages may have their own way. */
+static void test_device(const char *spec)
+{
+    hcy_dist *world = scene.comm, *part = NULL;
+    hcy_dist_info info = HCY_DIST_INFO_INIT;
+    const char *wanted = getenv("WANTED_DEVICE_TRANSPORT"), *alone = getenv("TRANSPORT_ALONE");
+    scene.name = spec;
+    if (hcy_dist_split(&part, world, 0) || hcy_dist_device(&scene.dev, part, spec) ||
+        hcy_queue_create(&scene.queue, scene.dev) || hcy_dist_get_info(&info, part)) {
+        fprintf(stderr, "dist: %s %s\n", hcy_last_error()->text, hcy_last_error()->vendor);
+        hcy_dist_abort(world, 1);
+        exit(1);
+    }
+    scene.comm = part;
+    every(!wanted || !strcmp(info.device_transport, wanted), "arrays go by \"%s\"", info.device_transport);
+    test_collectives();
+    test_ring();
+    test_alltoall();
+    if (!alone || !*alone) {
+        test_layouts();
+        test_operators();
+    }
+    hcy_queue_release(scene.queue);
+    hcy_device_release(scene.dev);
+    hcy_dist_release(part);
+    scene.comm = world;
+}
+
+static void test_own_device(void)
+{
+    hcy_device *mine = NULL, *again = NULL;
+    hcy_dist_info info = HCY_DIST_INFO_INIT;
+    every(!hcy_dist_device(&mine, scene.comm, "cpu@threads=1,cpu@threads=2") &&
+              !hcy_dist_get_info(&info, scene.comm) &&
+              hcy_device_get_info(mine)->units == (uint32_t)(1 + info.local_rank % 2) &&
+              !*info.device_transport,
+          "of two devices each rank has that of its local rank");
+    every(hcy_dist_device(&again, scene.comm, "cpu") == HCY_ESTATE && !again,
+          "a communicator has one device");
+    hcy_device_release(mine);
+}
+
+static void test_wishes(void)
+{
+    hcy_dist *other = NULL;
+    every(hcy_dist_open(&other, "smoke") == HCY_EINVAL && strstr(hcy_last_error()->text, "\"smoke\"") &&
+              hcy_dist_open(&other, "self,mpi") == HCY_EINVAL &&
+              hcy_dist_open(&other, "mpi@piece=3") == HCY_EINVAL &&
+              hcy_dist_open(&other, "mpi@peace=16") == HCY_EINVAL && !other,
+          "wishes that nobody can meet");
+    hcy_dist_info info = HCY_DIST_INFO_INIT;
+    every(!hcy_dist_open(&other, "self,-nccl") && !hcy_dist_get_info(&info, other) && info.n_ranks == 1 &&
+              !strcmp(info.transport, "self"),
+          "each process may be alone");
+    hcy_dist_release(other);
+}
+
+/* One rank goes, in the middle of what the others wait for: killed, or by its own word. */
+static void lose_one(bool by_its_word)
+{
+    int32_t number = 0;
+    if (scene.rank == scene.n_ranks - 1 && by_its_word) {
+        fprintf(stderr, "rank %d: the disk is full\n", scene.rank);
+        hcy_dist_abort(scene.comm, 3);
+    } else if (scene.rank == scene.n_ranks - 1) {
+        raise(SIGKILL);
+    }
+    for (int i = 0; i < 1000; i++)
+        if (hcy_dist_allreduce_host(&number, scene.comm, HCY_INT32, 1, HCY_REDUCE_SUM))
+            break;
+    sleep(60);
+}
+
+int main(int argc, char **argv)
+{
+    hcy_dist_info info = HCY_DIST_INFO_INIT;
+    if (hcy_dist_open(&scene.comm, NULL) || hcy_dist_get_info(&info, scene.comm)) {
+        printf("Bail out! %s (%s)\n", hcy_last_error()->text, hcy_last_error()->vendor);
+        return 1;
+    }
+    scene.rank = info.rank;
+    scene.n_ranks = info.n_ranks;
+    if (argc > 1 && (!strcmp(argv[1], "killed") || !strcmp(argv[1], "abort"))) {
+        lose_one(*argv[1] == 'a');
+        return 0;
+    }
+    if (scene.rank && !freopen("/dev/null", "w", stdout))
+        return 1;
+    scene.name = info.transport;
+    const char *wanted = getenv("WANTED_RANKS");
+    every(!wanted || scene.n_ranks == atoi(wanted), "as many ranks as were started");
+    test_host();
+    test_agreement();
+    test_split();
+    test_wishes();
+    if (argc < 2) {
+        test_device("cpu@threads=1");
+        test_device("cpu@threads=1@discrete=1");
+    }
+    for (int i = 1; i < argc; i++)
+        test_device(argv[i]);
+    test_own_device();
+    int status = done_testing();
+    hcy_dist_release(scene.comm);
+    return status;
+}

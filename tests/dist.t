@@ -1,0 +1,106 @@
+# Communicators of every MPI that this build has, from one to four ranks, messages whole and in pieces; what becomes of
+# the others when a rank goes.
+# From the makefile: top_builddir, HALCYON_BACKEND_PATH.
+program=$top_builddir/tests/dist
+dir=$(mktemp -d) || exit 99
+trap 'rm -rf "$dir"' EXIT
+tests=0
+# What MPI itself leaves behind is not looked for; threads that wait for others do not take the processor from them.
+ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
+OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl=self,vader,tcp OMPI_MCA_plm_rsh_agent=false PRTE_MCA_plm_rsh_agent=false
+export ASAN_OPTIONS OMPI_MCA_mpi_yield_when_idle OMPI_MCA_btl OMPI_MCA_plm_rsh_agent PRTE_MCA_plm_rsh_agent
+# A launcher around this test is none of ours.
+unset OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE PMI_RANK PMI_SIZE PMI_FD PMIX_RANK HALCYON_DIST
+
+say() { # STATUS TEXT
+    tests=$((tests + 1))
+    [ "$1" -eq 0 ] && echo "ok $tests - $2" || echo "not ok $tests - $2"
+}
+skip() {
+    tests=$((tests + 1))
+    echo "ok $tests - # SKIP $1"
+}
+launch() { # MPI N COMMAND...
+    mpi=$1 n=$2
+    shift 2
+    case $mpi in
+    openmpi) OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
+        timeout -k 5 200 "$(command -v mpirun.openmpi || echo mpirun)" --oversubscribe -n "$n" "$@" ;;
+    mpich) timeout -k 5 200 "$(command -v mpirun.mpich || echo mpirun)" -n "$n" "$@" ;;
+    esac
+}
+there() { # MPI: its module, and a launcher that is its own
+    [ -f "$HALCYON_BACKEND_PATH/halcyon-dist-$1.so" ] || return 1
+    case $(launch "$1" 1 --version 2>&1; mpirun.$1 --version 2>&1; mpirun --version 2>&1) in
+    *"Open MPI"* | *OpenRTE*) [ "$1" = openmpi ] || command -v mpirun.mpich >/dev/null ;;
+    *HYDRA*) [ "$1" = mpich ] ;;
+    *) false ;;
+    esac
+}
+run() { # MPI N WISH [DEVICES...]: the checks of all ranks, and that it ended well
+    what="$1 x$2" mpi=$1 n=$2
+    HALCYON_DIST=$3 WANTED_RANKS=$2
+    export HALCYON_DIST WANTED_RANKS
+    shift 3
+    launch "$mpi" "$n" "$program" "$@" > "$dir/out" 2> "$dir/err"
+    state=$?
+    while read -r line; do
+        case $line in
+        ok*|"not ok"*)
+            case $line in ok*) ok=0 ;; *) ok=1 ;; esac
+            say $ok "$what: ${line#*- }" ;;
+        esac
+    done < "$dir/out"
+    sed 's/^/# /' "$dir/err"
+    say $state "$what: all ranks end well"
+}
+ends() { # MPI HOW TEXT PATTERN: in bounded time, not well, and something is said
+    began=$(date +%s)
+    launch "$1" 3 "$program" "$2" > "$dir/out" 2>&1
+    state=$?
+    took=$(($(date +%s) - began))
+    [ $state -ne 0 ] && [ $took -lt 50 ] && grep -qE "$4" "$dir/out"
+    ok=$?
+    [ $ok -eq 0 ] || { echo "# status $state after $took s"; sed 's/^/# /' "$dir/out"; }
+    say $ok "$1: $3"
+}
+
+# example MPI N NAME DEVICES: right on all ranks, and it has run on as many
+example() {
+    HALCYON_DIST=mpi
+    export HALCYON_DIST
+    launch "$1" "$2" "$top_builddir/examples/$3" "$4" > "$dir/out" 2>&1 && [ "$(grep -c "of $2, .*: 0 .*wrong" "$dir/out")" = "$2" ]
+    ok=$?
+    [ $ok -eq 0 ] || sed 's/^/# /' "$dir/out"
+    say $ok "$1 x$2: $3 $4"
+}
+
+for example in dist_vstack dist_scatter; do
+    HALCYON_DIST=self "$top_builddir/examples/$example" cpu@threads=1 > "$dir/out" 2>&1
+    say $? "self: $example"
+done
+HALCYON_DIST=self "$program" > "$dir/out" 2>&1
+state=$?
+[ $state -eq 0 ] || sed 's/^/# /' "$dir/out"
+say $state "self: all of it"
+# Layouts and operators know no transport: the second MPI carries messages alone.  Waiting ranks use up processors.
+known=
+for mpi in openmpi mpich; do
+    if ! there $mpi; then
+        skip "built without $mpi, or no mpirun of its own"
+        continue
+    fi
+    TRANSPORT_ALONE=$known
+    export TRANSPORT_ALONE
+    run $mpi 2 mpi@piece=4096 cpu@threads=1
+    run $mpi 3 mpi,-nccl cpu@threads=1@discrete=1
+    run $mpi 4 "" cpu@threads=1
+    TRANSPORT_ALONE=1
+    run $mpi 1 $mpi cpu@threads=1
+    example $mpi 3 dist_vstack cpu@threads=1,cpu@threads=1@discrete=1
+    example $mpi 2 dist_scatter cpu@threads=1
+    ends $mpi killed "a rank that is killed ends all" '[Kk]illed|KILLED|signal 9'
+    ends $mpi abort "a rank that gives up says why, and ends all" 'the disk is full'
+    known=1
+done
+echo "1..$tests"

@@ -1,0 +1,366 @@
+/* Operators over ranks: the dot test, products of one device, solvers that know nothing of ranks. */
+#include "dist_scene.h"
+
+#include <halcyon/solve.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS = 37, COLUMNS = 12 };
+
+static hcy_array *make_matrix(int dtype, int64_t rows, int64_t columns, int64_t first)
+{
+    hcy_array *matrix = NULL;
+    const char *text = dtype == HCY_COMPLEX128 ? "a = complex(normal(3, index + n), normal(4, index + n))"
+                                               : "a = normal(3, index + n)";
+    if (hcy_array_empty(&matrix, scene.dev, dtype, 2, (int64_t[]){ rows, columns }) ||
+        HCY_EVAL(scene.queue, text, hcy_op_array("a", matrix), hcy_op_integer("n", first * columns)))
+        fprintf(stderr, "# rank %d: %s\n", scene.rank, hcy_last_error()->text);
+    return matrix;
+}
+
+static hcy_array *make_vector(int dtype, int64_t n, double value)
+{
+    hcy_array *x = NULL;
+    if (hcy_array_full(&x, scene.queue, dtype, 1, &n, value))
+        fprintf(stderr, "# rank %d: %s\n", scene.rank, hcy_last_error()->text);
+    return x;
+}
+
+/* The largest difference of two arrays of float64 over the largest number of the second. */
+static double distance(hcy_array *a, hcy_array *b)
+{
+    hcy_array *d = make_vector(HCY_FLOAT64, 1, 0);
+    double value = -1;
+    if (HCY_EVAL(scene.queue, "d = max(abs(a - b)) / max(abs(b))", hcy_op_array("d", d), hcy_op_array("a", a),
+                 hcy_op_array("b", b)) ||
+        hcy_array_to_host(&value, scene.queue, d))
+        value = 1e300;
+    hcy_array_release(d);
+    return value;
+}
+
+static double mismatch_of(hcy_operator *op)
+{
+    double mismatch = 1e300;
+    if (!op || hcy_operator_dot_test(&mismatch, scene.queue, op, 10, 1))
+        fprintf(stderr, "# rank %d: %s\n", scene.rank, hcy_last_error()->text);
+    return mismatch;
+}
+
+/* Rows of the whole matrix as a stack: its rows uneven, none on the first rank. */
+static hcy_dist_layout *make_rows(int64_t n)
+{
+    hcy_dist_layout *layout = NULL;
+    int64_t rows[64] = { 0 };
+    for (int r = 1; r < scene.n_ranks; r++)
+        rows[r] = n / (2 * scene.n_ranks);
+    rows[scene.n_ranks - 1] += n;
+    for (int r = 0; r < scene.n_ranks; r++)
+        rows[scene.n_ranks - 1] -= r ? n / (2 * scene.n_ranks) : 0;
+    if (hcy_dist_layout_blocks(&layout, scene.comm, 1, &n, 0, rows))
+        fprintf(stderr, "# rank %d: %s\n", scene.rank, hcy_last_error()->text);
+    return layout;
+}
+
+struct stack {
+    hcy_dist_layout *rows, *all;
+    hcy_array *matrix, *whole;
+    hcy_operator *own, *op, *serial;
+};
+
+static bool make_stack(struct stack *s, int dtype)
+{
+    const int64_t columns = COLUMNS;
+    hcy_dist_layout_info info = HCY_DIST_LAYOUT_INFO_INIT;
+    *s = (struct stack){ .rows = make_rows(ROWS) };
+    if (!s->rows || hcy_dist_layout_get_info(&info, s->rows) ||
+        hcy_dist_layout_replicated(&s->all, scene.comm, 1, &columns))
+        return false;
+    s->matrix = make_matrix(dtype, info.local_shape[0], COLUMNS, info.first);
+    s->whole = make_matrix(dtype, ROWS, COLUMNS, 0);
+    return !hcy_operator_matrix(&s->own, s->matrix) && !hcy_operator_matrix(&s->serial, s->whole) &&
+           !hcy_dist_operator(&s->op, s->rows, s->all, s->own);
+}
+
+static void free_stack(struct stack *s)
+{
+    hcy_operator_release(s->op);
+    hcy_operator_release(s->own);
+    hcy_operator_release(s->serial);
+    hcy_array_release(s->matrix);
+    hcy_array_release(s->whole);
+    hcy_dist_layout_release(s->rows);
+    hcy_dist_layout_release(s->all);
+}
+
+static void test_products(void)
+{
+    struct stack s;
+    bool right = make_stack(&s, HCY_FLOAT64);
+    hcy_array *x = make_vector(HCY_FLOAT64, COLUMNS, 1.5), *y = NULL,
+              *all = make_vector(HCY_FLOAT64, ROWS, 0), *want = make_vector(HCY_FLOAT64, ROWS, 0),
+              *back = make_vector(HCY_FLOAT64, COLUMNS, 0),
+              *wanted_back = make_vector(HCY_FLOAT64, COLUMNS, 0);
+    every(right && !hcy_dist_array(&y, scene.dev, s.rows, HCY_FLOAT64) &&
+              !hcy_operator_apply(scene.queue, y, s.op, x) &&
+              !hcy_dist_gather(scene.queue, all, s.rows, y, -1) &&
+              !hcy_operator_apply(scene.queue, want, s.serial, x) && distance(all, want) == 0,
+          "a stack of rows: the product of one device");
+    every(right && !hcy_operator_apply_adjoint(scene.queue, back, s.op, y) &&
+              !hcy_operator_apply_adjoint(scene.queue, wanted_back, s.serial, want) &&
+              distance(back, wanted_back) < 1e-14,
+          "... and its adjoint's");
+    hcy_array_release(x);
+    hcy_array_release(y);
+    hcy_array_release(all);
+    hcy_array_release(want);
+    hcy_array_release(back);
+    hcy_array_release(wanted_back);
+    free_stack(&s);
+}
+
+static void test_dot_tests(int dtype)
+{
+    struct stack s;
+    hcy_operator *columns = NULL, *transposed = NULL, *diagonal = NULL, *square = NULL, *normal = NULL;
+    hcy_space space;
+    const char *name = hcy_dtype_name(dtype);
+    bool right = make_stack(&s, dtype);
+    every(right && mismatch_of(s.op) < 1e-13, "%s: the dot test of a stack of rows", name);
+    right = right && !hcy_operator_adjoint(&transposed, s.own) &&
+            !hcy_dist_operator(&columns, s.all, s.rows, transposed);
+    every(right && mismatch_of(columns) < 1e-13, "%s: ... of a stack of columns", name);
+    right = right && !hcy_dist_space(&space, s.rows, dtype);
+    space.vectors = NULL;
+    right = right && !hcy_operator_identity(&square, scene.dev, &space) &&
+            !hcy_operator_scale(&diagonal, square, scene.rank + 2, 0);
+    hcy_operator_release(square);
+    square = NULL;
+    right = right && !hcy_dist_operator(&square, s.rows, s.rows, diagonal);
+    every(right && mismatch_of(square) < 1e-13, "%s: ... of a block diagonal", name);
+    right = right && !hcy_operator_compose(&normal, (hcy_operator *[]){ columns, square, s.op }, 3);
+    every(right && mismatch_of(normal) < 1e-13, "%s: ... of all three in a chain", name);
+    hcy_operator_release(normal);
+    hcy_operator_release(square);
+    hcy_operator_release(diagonal);
+    hcy_operator_release(columns);
+    hcy_operator_release(transposed);
+    free_stack(&s);
+}
+
+/* An adjoint that forgets to add up over the ranks. */
+static int apply_right(hcy_queue *queue, hcy_array *y, void *user, hcy_array *x)
+{
+    return hcy_operator_apply(queue, y, user, x);
+}
+
+static int adjoint_wrong(hcy_queue *queue, hcy_array *x, void *user, hcy_array *y)
+{
+    return hcy_operator_apply_adjoint(queue, x, user, y);
+}
+
+static void test_wrong_adjoint(void)
+{
+    struct stack s;
+    hcy_operator_desc desc = HCY_OPERATOR_DESC_INIT;
+    hcy_operator *wrong = NULL;
+    bool right = make_stack(&s, HCY_FLOAT64) && !hcy_dist_space(&desc.range, s.rows, HCY_FLOAT64) &&
+                 !hcy_dist_space(&desc.domain, s.all, HCY_FLOAT64);
+    desc.apply = apply_right;
+    desc.adjoint = adjoint_wrong;
+    desc.user = s.own;
+    right = right && !hcy_operator_create(&wrong, scene.dev, &desc);
+    double mismatch = right ? mismatch_of(wrong) : 0;
+    /* One rank has all rows where two have none on the first. */
+    every(right && (scene.n_ranks > 2 ? mismatch > 1e-3 : mismatch < 1e300),
+          "an adjoint that adds nothing up is caught");
+    hcy_operator_release(wrong);
+    free_stack(&s);
+}
+
+static bool solve_it(hcy_array *x, int method, hcy_operator *op, hcy_array *b)
+{
+    hcy_solver *solver = NULL;
+    hcy_solver_options options = HCY_SOLVER_OPTIONS_INIT;
+    hcy_array *solution = NULL;
+    options.method = method;
+    options.tolerance = 1e-14;
+    bool right = !hcy_solver_create(&solver, scene.queue, op, &options) &&
+                 !hcy_solver_start(solver, b, NULL) && !hcy_solver_run(solver, 60) &&
+                 !hcy_solver_get_x(&solution, solver) && !hcy_array_copy(scene.queue, x, solution);
+    hcy_array_release(solution);
+    hcy_solver_destroy(solver);
+    if (!right)
+        fprintf(stderr, "# rank %d: %s\n", scene.rank, hcy_last_error()->text);
+    return right;
+}
+
+/* The same x on each rank, and that of one device, within rounding of the adjoint's sums. */
+static void test_solvers(void)
+{
+    static const struct {
+        const char *name;
+        int method;
+    } methods[] = { { "cgls", HCY_SOLVER_CGLS },
+                    { "lsqr", HCY_SOLVER_LSQR },
+                    { "cg of A^H A", HCY_SOLVER_CG_NORMAL } };
+    struct stack s;
+    bool right = make_stack(&s, HCY_FLOAT64);
+    hcy_array *truth = make_vector(HCY_FLOAT64, COLUMNS, 0), *x = make_vector(HCY_FLOAT64, COLUMNS, 0),
+              *b = NULL, *b_all = make_vector(HCY_FLOAT64, ROWS, 0);
+    right = right && !HCY_EVAL(scene.queue, "x = 1 + index", hcy_op_array("x", truth)) &&
+            !hcy_dist_array(&b, scene.dev, s.rows, HCY_FLOAT64) &&
+            !hcy_operator_apply(scene.queue, b, s.op, truth);
+    for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++) {
+        every(right && solve_it(x, methods[i].method, s.op, b) && distance(x, truth) < 1e-10,
+              "%s over ranks finds x", methods[i].name);
+        double mine[COLUMNS], root[COLUMNS];
+        bool read = !hcy_array_to_host(mine, scene.queue, x);
+        memcpy(root, mine, sizeof root);
+        every(read && !hcy_dist_broadcast_host(root, scene.comm, sizeof root, 0) &&
+                  !memcmp(mine, root, sizeof root),
+              "... the same bits on each rank");
+    }
+    hcy_array_release(b_all);
+    hcy_array_release(b);
+    hcy_array_release(x);
+    hcy_array_release(truth);
+    free_stack(&s);
+}
+
+/* Unknowns in blocks: CG on a block diagonal, whose every number of the host's has to be that of all ranks. */
+static void test_blocks_solver(void)
+{
+    hcy_dist_layout *rows = make_rows(50);
+    hcy_dist_layout_info info = HCY_DIST_LAYOUT_INFO_INIT;
+    hcy_space space = { 0 };
+    hcy_operator *own = NULL, *op = NULL;
+    hcy_array *weights = NULL, *b = NULL, *x = NULL, *sum = make_vector(HCY_FLOAT64, 1, 0);
+    double error = 1;
+    bool right = rows && !hcy_dist_layout_get_info(&info, rows) &&
+                 !hcy_dist_space(&space, rows, HCY_FLOAT64) &&
+                 !hcy_dist_array(&weights, scene.dev, rows, HCY_FLOAT64) &&
+                 !hcy_dist_array(&b, scene.dev, rows, HCY_FLOAT64) &&
+                 !hcy_dist_array(&x, scene.dev, rows, HCY_FLOAT64) &&
+                 !HCY_EVAL(scene.queue, "w = 1 + index + first; b = w * w", hcy_op_array("w", weights),
+                           hcy_op_array("b", b), hcy_op_integer("first", info.first));
+    space.vectors = NULL;
+    right = right && !hcy_operator_diagonal(&own, &space, weights) &&
+            !hcy_dist_operator(&op, rows, rows, own) && solve_it(x, HCY_SOLVER_CG, op, b) &&
+            !HCY_EVAL(scene.queue, "x = x - w", hcy_op_array("x", x), hcy_op_array("w", weights)) &&
+            !hcy_dist_norm(scene.queue, sum, rows, x) && !hcy_array_to_host(&error, scene.queue, sum);
+    every(right && error < 1e-8, "cg of unknowns in blocks, none on one rank");
+    hcy_operator_release(op);
+    hcy_operator_release(own);
+    hcy_array_release(weights);
+    hcy_array_release(b);
+    hcy_array_release(x);
+    hcy_array_release(sum);
+    hcy_dist_layout_release(rows);
+}
+
+/* --- Ghost rows --- */
+
+enum { LAPLACIAN = HCY_DIFFERENCE_SECOND + 1 };
+
+static bool make_difference(hcy_operator **op, hcy_operator **serial, hcy_dist_layout *layout,
+                            const int64_t *shape, int axis, int what)
+{
+    const double factors[2] = { 2, 3 };
+    const hcy_space space = { HCY_FLOAT64, 2, { shape[0], shape[1] }, NULL };
+    int status = what == LAPLACIAN ? hcy_operator_laplacian(serial, scene.dev, &space, factors)
+                                   : hcy_operator_difference(serial, scene.dev, &space, axis, what, 1.5);
+    if (!status)
+        status = what == LAPLACIAN ? hcy_dist_laplacian(op, scene.dev, layout, HCY_FLOAT64, factors)
+                                   : hcy_dist_difference(op, scene.dev, layout, HCY_FLOAT64, axis, what, 1.5);
+    if (status)
+        fprintf(stderr, "# rank %d: %s\n", scene.rank, hcy_last_error()->text);
+    return !status;
+}
+
+/* Blocks along an axis, some with one row, one with none: what one device makes, and adjoints of it. */
+static void test_difference(int blocks, int axis, int what)
+{
+    const int64_t shape[2] = { 9, 7 };
+    int64_t rows[64] = { 1, 0, 2 };
+    hcy_dist_layout *layout = NULL;
+    hcy_operator *op = NULL, *serial = NULL;
+    hcy_array *x = make_matrix(HCY_FLOAT64, 9, 7, 0), *want = make_matrix(HCY_FLOAT64, 9, 7, 5),
+              *got = make_matrix(HCY_FLOAT64, 9, 7, 9), *part = NULL, *y = NULL;
+    rows[scene.n_ranks - 1] = shape[blocks];
+    for (int r = 0; r + 1 < scene.n_ranks; r++)
+        rows[scene.n_ranks - 1] -= rows[r];
+    bool right = !hcy_dist_layout_blocks(&layout, scene.comm, 2, shape, blocks, rows) &&
+                 make_difference(&op, &serial, layout, shape, axis, what) &&
+                 !hcy_dist_array(&part, scene.dev, layout, HCY_FLOAT64) &&
+                 !hcy_dist_array(&y, scene.dev, layout, HCY_FLOAT64) &&
+                 !hcy_operator_apply(scene.queue, want, serial, x) &&
+                 !hcy_dist_scatter(scene.queue, part, layout, x, 0);
+    every(right && !hcy_operator_apply(scene.queue, y, op, part) &&
+              !hcy_dist_gather(scene.queue, got, layout, y, -1) && distance(got, want) == 0,
+          "blocks of axis %d, difference %d along axis %d: that of one device", blocks, what, axis);
+    every(right && mismatch_of(op) < 1e-13, "... and its dot test");
+    hcy_operator_release(op);
+    hcy_operator_release(serial);
+    hcy_array_release(part);
+    hcy_array_release(y);
+    hcy_array_release(x);
+    hcy_array_release(want);
+    hcy_array_release(got);
+    hcy_dist_layout_release(layout);
+}
+
+/* Ghosts from further than the next rank; the same plan twice. */
+static void test_halo(void)
+{
+    const int64_t n = 11;
+    int64_t rows[64] = { 2, 1, 0 };
+    hcy_dist_layout *layout = NULL, *padded = NULL;
+    hcy_dist_layout_info info = HCY_DIST_LAYOUT_INFO_INIT, around = HCY_DIST_LAYOUT_INFO_INIT;
+    hcy_operator *op = NULL, *none = NULL;
+    hcy_array *x = NULL, *y = NULL, *wrong = make_vector(HCY_FLOAT64, 1, 0);
+    double count = 1;
+    rows[scene.n_ranks - 1] = n;
+    for (int r = 0; r + 1 < scene.n_ranks; r++)
+        rows[scene.n_ranks - 1] -= rows[r];
+    bool right = !hcy_dist_layout_blocks(&layout, scene.comm, 1, &n, 0, rows) &&
+                 !hcy_dist_halo(&op, &padded, scene.dev, layout, HCY_FLOAT64, 3, 2) &&
+                 !hcy_dist_layout_get_info(&info, layout) && !hcy_dist_layout_get_info(&around, padded) &&
+                 !hcy_dist_array(&x, scene.dev, layout, HCY_FLOAT64) &&
+                 !hcy_dist_array(&y, scene.dev, padded, HCY_FLOAT64);
+    const int64_t first =
+        info.local_shape[0] && info.first < 3 ? 0 : info.first - 3 * (info.local_shape[0] > 0);
+    for (int turn = 1; right && turn < 3; turn++)
+        right = !HCY_EVAL(scene.queue, "x = t * (index + f)", hcy_op_array("x", x),
+                          hcy_op_integer("f", info.first), hcy_op_integer("t", turn)) &&
+                !hcy_operator_apply(scene.queue, y, op, x) &&
+                !HCY_EVAL(scene.queue, "w = sum(float64(y != t * (index + f)))", hcy_op_array("w", wrong),
+                          hcy_op_array("y", y), hcy_op_integer("f", first), hcy_op_integer("t", turn)) &&
+                !hcy_array_to_host(&count, scene.queue, wrong) && count == 0;
+    every(right, "ghost rows of several ranks, twice");
+    every(right && mismatch_of(op) < 1e-13, "... whose adjoint adds them up");
+    every(hcy_dist_halo(&none, NULL, scene.dev, layout, HCY_FLOAT64, -1, 0) == HCY_EINVAL,
+          "fewer ghosts than none");
+    hcy_operator_release(op);
+    hcy_array_release(x);
+    hcy_array_release(y);
+    hcy_array_release(wrong);
+    hcy_dist_layout_release(layout);
+    hcy_dist_layout_release(padded);
+}
+
+void test_operators(void)
+{
+    test_halo();
+    for (int what = HCY_DIFFERENCE_FORWARD; what <= LAPLACIAN; what++) {
+        test_difference(0, 0, what);
+        test_difference(1, what % 2, what);
+    }
+    test_products();
+    test_dot_tests(HCY_FLOAT64);
+    test_dot_tests(HCY_COMPLEX128);
+    test_wrong_adjoint();
+    test_solvers();
+    test_blocks_solver();
+}

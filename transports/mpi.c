@@ -1,0 +1,271 @@
+/* mpi.c - the transport of an MPI: compiled once for each that the build finds, with its own mpi.h and library.
+ *
+ * MPI is started by the first communicator, unless the program did, and then ended by the last: a process that ends
+ * without that has failed, and its launcher ends the others.  Errors are returned, with MPI's words.  One thread at a
+ * time, of all communicators; the count of users has a lock because they may be released in any thread.
+ */
+#include "transport.h"
+
+#include <halcyon/array.h>
+#include <mpi.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+struct mpi {
+    MPI_Comm comm;
+    size_t piece;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static unsigned users;
+static int is_ours;
+
+static int check_mpi(int code, const char *doing)
+{
+    char words[MPI_MAX_ERROR_STRING] = "";
+    int n = 0;
+    if (code == MPI_SUCCESS)
+        return 0;
+    MPI_Error_string(code, words, &n);
+    return hcy_fail_vendor(HCY_EBACKEND, code, words, "MPI (" TRANSPORT_NAME "): %s failed", doing);
+}
+
+/* --- Beginning and end --- */
+
+static int start_mpi(void)
+{
+    int started = 0, ended = 0, provided = 0;
+    MPI_Finalized(&ended);
+    if (ended)
+        return hcy_fail(HCY_ESTATE,
+                        "MPI (" TRANSPORT_NAME ") was ended in this process, and starts once only: keep a "
+                        "communicator for as long as others are made");
+    MPI_Initialized(&started);
+    if (started)
+        return 0;
+    int status = check_mpi(MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided), "starting");
+    is_ours = !status;
+    return status;
+}
+
+static int join_users(void)
+{
+    pthread_mutex_lock(&lock);
+    int status = users ? 0 : start_mpi();
+    users += !status;
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+static void leave_users(void)
+{
+    pthread_mutex_lock(&lock);
+    if (!--users && is_ours)
+        MPI_Finalize();
+    pthread_mutex_unlock(&lock);
+}
+
+static int find_place(struct hcy__place *place, MPI_Comm comm)
+{
+    MPI_Comm host = MPI_COMM_NULL;
+    int status = check_mpi(MPI_Comm_rank(comm, &place->rank), "asking for the rank");
+    if (!status)
+        status = check_mpi(MPI_Comm_size(comm, &place->n_ranks), "asking for the number of ranks");
+    if (!status)
+        status = check_mpi(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, place->rank, MPI_INFO_NULL, &host),
+                           "finding the ranks of this host");
+    if (status)
+        return status;
+    status = check_mpi(MPI_Comm_rank(host, &place->local_rank), "asking for the rank");
+    if (!status)
+        status = check_mpi(MPI_Comm_size(host, &place->n_local), "asking for the number of ranks");
+    MPI_Comm_free(&host);
+    return status;
+}
+
+static void mpi_close(void *impl)
+{
+    struct mpi *m = impl;
+    MPI_Comm_free(&m->comm);
+    free(m);
+    leave_users();
+}
+
+/* Takes `comm`, and a user's place, on failure too. */
+static int make_end(void **impl, struct hcy__place *place, MPI_Comm comm, size_t piece)
+{
+    struct mpi *m = malloc(sizeof *m);
+    if (!m) {
+        MPI_Comm_free(&comm);
+        leave_users();
+        return hcy_fail(HCY_ENOMEM, "out of memory for a communicator");
+    }
+    *m = (struct mpi){ comm, piece };
+    int status = check_mpi(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "setting the error handler");
+    if (!status)
+        status = find_place(place, comm);
+    if (status)
+        mpi_close(m);
+    else
+        *impl = m;
+    return status;
+}
+
+static int mpi_open(void **impl, struct hcy__place *place, size_t piece)
+{
+    MPI_Comm comm = MPI_COMM_NULL;
+    int status = join_users();
+    if (status)
+        return status;
+    /* A communicator of our own, so that the program's messages do not meet ours. */
+    status = check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &comm), "making a communicator");
+    if (status) {
+        leave_users();
+        return status;
+    }
+    return make_end(impl, place, comm, piece);
+}
+
+static int mpi_split(void **part, struct hcy__place *place, void *impl, int colour)
+{
+    struct mpi *m = impl;
+    MPI_Comm comm = MPI_COMM_NULL;
+    *part = NULL;
+    int status = check_mpi(MPI_Comm_split(m->comm, colour < 0 ? MPI_UNDEFINED : colour, 0, &comm),
+                           "splitting a communicator");
+    if (status || comm == MPI_COMM_NULL)
+        return status;
+    /* There is a user already, so that nothing starts. */
+    pthread_mutex_lock(&lock);
+    users++;
+    pthread_mutex_unlock(&lock);
+    return make_end(part, place, comm, m->piece);
+}
+
+static void mpi_end_all(void *impl, int code)
+{
+    struct mpi *m = impl;
+    MPI_Abort(m->comm, code);
+}
+
+/* --- Collectives, in pieces that an int can count --- */
+
+static int mpi_barrier(void *impl)
+{
+    struct mpi *m = impl;
+    return check_mpi(MPI_Barrier(m->comm), "a barrier");
+}
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static int mpi_broadcast(void *data, void *impl, size_t bytes, int root)
+{
+    struct mpi *m = impl;
+    int status = 0;
+    for (size_t at = 0; !status && at < bytes; at += m->piece)
+        status = check_mpi(
+            MPI_Bcast((char *)data + at, (int)smaller(m->piece, bytes - at), MPI_BYTE, root, m->comm),
+            "a broadcast");
+    return status;
+}
+
+static MPI_Datatype type_of(int dtype)
+{
+    switch (dtype) {
+    case HCY_INT8:
+        return MPI_INT8_T;
+    case HCY_UINT8:
+        return MPI_UINT8_T;
+    case HCY_INT16:
+        return MPI_INT16_T;
+    case HCY_UINT16:
+        return MPI_UINT16_T;
+    case HCY_INT32:
+        return MPI_INT32_T;
+    case HCY_UINT32:
+        return MPI_UINT32_T;
+    case HCY_INT64:
+        return MPI_INT64_T;
+    case HCY_UINT64:
+        return MPI_UINT64_T;
+    case HCY_FLOAT32:
+        return MPI_FLOAT;
+    default:
+        return MPI_DOUBLE;
+    }
+}
+
+static MPI_Op operation_of(int reduction)
+{
+    if (reduction == HCY__SUM)
+        return MPI_SUM;
+    return reduction == HCY__MIN ? MPI_MIN : MPI_MAX;
+}
+
+static int mpi_allreduce(void *data, void *impl, size_t count, int dtype, int reduction)
+{
+    struct mpi *m = impl;
+    const size_t element = hcy_dtype_size(dtype), most = m->piece < element ? 1 : m->piece / element;
+    int status = 0;
+    for (size_t at = 0; !status && at < count; at += most)
+        status =
+            check_mpi(MPI_Allreduce(MPI_IN_PLACE, (char *)data + at * element, (int)smaller(most, count - at),
+                                    type_of(dtype), operation_of(reduction), m->comm),
+                      "a reduction");
+    return status;
+}
+
+/* --- Messages --- */
+
+static int submit_message(MPI_Request *requests, size_t *n, struct mpi *m, const struct hcy__message *message)
+{
+    int status = 0;
+    for (size_t at = 0; !status && at < message->bytes; at += m->piece) {
+        char *data = (char *)message->data + at;
+        int bytes = (int)smaller(m->piece, message->bytes - at);
+        int code = message->sends
+                       ? MPI_Isend(data, bytes, MPI_BYTE, message->rank, 0, m->comm, &requests[*n])
+                       : MPI_Irecv(data, bytes, MPI_BYTE, message->rank, 0, m->comm, &requests[*n]);
+        status = check_mpi(code, message->sends ? "sending" : "receiving");
+        *n += !status;
+    }
+    return status;
+}
+
+/* Pieces of one message go in their order, because MPI's messages between two ranks do not overtake each other. */
+static int mpi_exchange(void *impl, const struct hcy__message *messages, size_t n)
+{
+    struct mpi *m = impl;
+    size_t pieces = 0, submitted = 0;
+    for (size_t i = 0; i < n; i++)
+        pieces += messages[i].bytes / m->piece + 1;
+    MPI_Request *requests = malloc((pieces + 1) * sizeof(MPI_Request));
+    if (!requests)
+        return hcy_fail(HCY_ENOMEM, "out of memory for %zu messages", pieces);
+    int status = 0;
+    for (size_t i = 0; !status && i < n; i++)
+        status = submit_message(requests, &submitted, m, &messages[i]);
+    /* What was submitted uses the caller's memory, so it is waited for after a failure too, request by request. */
+    for (size_t i = 0; i < submitted; i++) {
+        int failed = check_mpi(MPI_Wait(&requests[i], MPI_STATUS_IGNORE), "a message");
+        status = status ? status : failed;
+    }
+    free(requests);
+    return status;
+}
+
+static const struct hcy_transport mpi_transport = {
+    sizeof mpi_transport, HCY_TRANSPORT_ABI, TRANSPORT_NAME, mpi_open,     mpi_split,  mpi_close,
+    mpi_barrier,          mpi_broadcast,     mpi_allreduce,  mpi_exchange, mpi_end_all
+};
+
+HCY_API void hcy_transport_entry(const struct hcy_transport **host,
+                                 const struct hcy_device_transport **device);
+void hcy_transport_entry(const struct hcy_transport **host, const struct hcy_device_transport **device)
+{
+    *host = &mpi_transport;
+    *device = NULL;
+}
