@@ -375,6 +375,11 @@ static void test_parts(void)
     hcy_azint_result_destroy(sum);
     hcy_azint_result_destroy(whole);
     hcy_azint_plan_release(p);
+    s.o.unweighted = 1;
+    p = must_plan(&s);
+    ok(!hcy_azint_plan_job(&j, p, HCY_PIXEL_U32) && j.flags == HCY_AZINT_WANT_VARIANCE,
+       "... not those of an unweighted mean, whose sums do not say what one count is");
+    hcy_azint_plan_release(p);
     hcy_azint_plan_release(usual);
     free(sums);
 }

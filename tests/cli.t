@@ -374,6 +374,8 @@ check 'no such geometry' refused 1 'none.poni' "$halcyon" integrate s.h5 -p none
 check 'a text file is no stack' refused 1 's.poni' "$halcyon" integrate s.poni -p s.poni
 grep -v '^Distance' s.poni >nodistance.poni
 check 'a PONI without a distance' refused 1 'istance' "$halcyon" integrate s.h5 -p nodistance.poni -o x.dat
+check 'azimuth as a unit' refused 2 "'chi' is not valid (is --along-chi meant?)" integrate -u chi -o x.dat
+check 'units with nothing behind the comma' refused 2 "'qip,' is not valid: it takes" integrate -u qip, -o x.dat
 check 'an unknown unit' refused 2 'q_nm' integrate -o x.dat -u q_inch
 numpy small.npy 10 20 1
 check 'a mask of another shape' refused 1 '10 x 20' integrate -o x.dat --mask small.npy

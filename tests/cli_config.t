@@ -85,6 +85,9 @@ check '... the same' same clip.dat clip2.dat
 check '... two thresholds' grep -q '"thres": \[1.5, 2\]' clip.json
 check '... with another threshold' integrate -j clip.json --threshold 5 -o clip3.dat
 check '... another curve' differ clip.dat clip3.dat
+check 'a percentile of a fibre, saved' integrate -p g.poni -u qip --percentile 20,80 -n 9 -o fibre.dat --save-config fibre.json
+check '... read' integrate -j fibre.json -o fibre2.dat
+check '... the same' same fibre.dat fibre2.dat
 sed 's/"poni": {/"other": {/' c.json >nowhere.json
 check 'no geometry at all' refused 1 '-p FILE.poni' integrate -j nowhere.json -o x.dat
 check '... but on the line' integrate -j nowhere.json -p g.poni -o x.dat

@@ -13,10 +13,10 @@ wavelength=`awk '$1 == "Wavelength:" { print $2 }' r.poni`
 integrate() { "$halcyon" integrate r.h5 -p r.poni -d cpu@threads=1 -q --split no --error-model poisson "$@"; }
 info() { "$halcyon" info "$1" >said && grep -e "$2" said; }
 check '2 theta' integrate -n 50 -u 2th_deg --radial-range 5,40 --sums -o angle.h5
-check '... is NXazint1d' info angle.h5 "definition .*NXazint1d .*GSAS-II"
+check '... is NXazint1d' info angle.h5 "definition .*NXazint1d (NeXus)"
 check '... has sums' info angle.h5 'sums .*added and rebinned'
 check 'q' integrate -n 50 -u q_nm^-1 -o q.h5
-check '... is NXazint1d, for those who know q' info q.h5 "definition .*NXazint1d .*programs$"
+check '... is NXazint1d' info q.h5 "definition .*NXazint1d (NeXus)$"
 check '... has what makes sums of it' info q.h5 'sums .*data x norm'
 check 'a cake' integrate -n 50 -u 2th_rad --npt-azim 12 --sums -o cake.h5
 check '... is NXazint2d' info cake.h5 'definition .*NXazint2d'

@@ -254,10 +254,11 @@ static inline int hcy__azint_is_poisson(const hcy_azint_plan *plan)
     return plan->options.error_model == HCY_ERRORS_POISSON || plan->options.error_model == HCY_ERRORS_HYBRID;
 }
 /* Do sums of its frames get a least variance when they are merged, in place of the frames' pixels?  A filter compares
- * pixels by their variance, so those of its frames keep theirs. */
+ * pixels by their variance, so those of its frames keep theirs.  So do those of an unweighted mean, whose weights have
+ * the norms divided out: a bin's sums do not say any more what one count a pixel is in them. */
 static inline int hcy__azint_is_part_of_sum(const hcy_azint_plan *plan)
 {
-    return plan->options.part_of_sum && hcy__azint_is_poisson(plan) && !plan->filtered;
+    return plan->options.part_of_sum && hcy__azint_is_poisson(plan) && !plan->filtered && !plan->options.unweighted;
 }
 /* Bytes of a pixel of this type (job.c); 0: no such type. */
 uint32_t hcy__azint_pixel_bytes(uint32_t pixel_type);

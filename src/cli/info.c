@@ -136,8 +136,7 @@ static int tell_results(const char *path)
         info_say("sums", "%s", info->has_sums ? "of each frame's bins: they can be added and rebinned"
                                          : "data x norm, where a frame has lost no pixel (integrate --sums: of each frame)");
     if (*info->definition)
-        info_say("definition", "%s (NeXus), for MAX IV's programs%s", info->definition,
-            !strncmp(info->unit, "2th", 3) ? " and GSAS-II" : "");
+        info_say("definition", "%s (NeXus)", info->definition);
     tell_regions(path);
     info_say("then", "halcyon plot %s", path);
     hcy_results_close(results);

@@ -313,10 +313,10 @@ int integrate_geometry(hcy_poni *poni, const struct integrate_values *v)
 /* What other programs and people call units, as far as it is unlike their names here. */
 static const char *find_alias(const char *unit)
 {
-    static const char *const names[][2] = { { "2theta", "2th_deg" },  { "2-theta", "2th_deg" }, { "twotheta", "2th_deg" },
-                                            { "tth", "2th_deg" },     { "2th", "2th_deg" },     { "q", "q_nm^-1" },
-                                            { "q_1/nm", "q_nm^-1" },  { "q_1/A", "q_A^-1" },    { "d", "d_A" },
-                                            { "r", "r_mm" } };
+    static const char *const names[][2] = { { "2theta", "2th_deg" }, { "2-theta", "2th_deg" }, { "twotheta", "2th_deg" },
+                                            { "tth", "2th_deg" },    { "q_1/nm", "q_nm^-1" },  { "q_1/A", "q_A^-1" },
+                                            { "d", "d_A" },          { "r", "r_mm" },          { "chi", "--along-chi" },
+                                            { "chi_deg", "--along-chi" } };
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (!strcmp(unit, names[i][0]))
             return names[i][1];
@@ -361,7 +361,10 @@ static int read_units(struct integrate_values *v)
         names[i] = units[i].name;
     for (size_t i = 0; i < n && used < sizeof those; i++)
         used += (size_t)snprintf(those + used, sizeof those - used, "%s%s", used ? ", " : "", units[i].name);
-    const char *meant = find_alias(word) ? find_alias(word) : cli_closest(word, names, n);
+    /* A unit that is one is in the wrong place, or there are too many. */
+    const char *meant = find_alias(word);
+    if (!meant && *word && !find_unit_in_short(word))
+        meant = cli_closest(word, names, n);
     cli_error("--unit '%s' is not valid%s%s%s: it takes one of %s; see `halcyon integrate --help`", v->unit,
               meant ? " (is " : "", meant ? meant : "", meant ? " meant?)" : "", those);
     return CLI_USAGE;

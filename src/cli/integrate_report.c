@@ -30,15 +30,17 @@ static void give_hint(const struct job *job, const hcy_pipeline_stats *stats)
                 (unsigned long long)job->pixels.least, (unsigned long long)job->first);
 }
 
-/* Clipping compares a frame's pixels by their variance, so there zeros keep a variance of 1 in each frame of a sum. */
+/* Clipping compares a frame's pixels by their variance, and sums of an unweighted mean do not say what one count is in
+ * them: there zeros keep a variance of 1 in each frame of a sum. */
 static void tell_sum_errors(const struct job *job)
 {
     hcy_azint_plan_info info = HCY_AZINT_PLAN_INFO_INIT;
     const int errors = job->azint.error_model;
     if (group_adds(&job->group) && (errors == HCY_ERRORS_POISSON || errors == HCY_ERRORS_HYBRID) &&
-        !hcy_azint_plan_get_info(&info, job->plan) && info.filtered)
-        fprintf(stderr, "note: each pixel of each frame has a variance of 1 at least, as its curve is filtered: with less "
-                        "than about one count a pixel and frame sigma is too large\n");
+        !hcy_azint_plan_get_info(&info, job->plan) && (info.filtered || job->azint.unweighted))
+        fprintf(stderr, "note: each pixel of each frame has a variance of 1 at least, as its curve is %s: with less "
+                        "than about one count a pixel and frame sigma is too large\n",
+                info.filtered ? "filtered" : "unweighted");
 }
 
 int integrate_close_output(struct job *job)

@@ -412,6 +412,17 @@ static int read_percentile(const struct reading *r)
     return check_extra(r, known);
 }
 
+/* What a method leaves out of bins, and the arguments of that. */
+static int read_filter(const struct reading *r, const char *method)
+{
+    static const char *const none[] = { NULL };
+    if (method && !strncmp(method, "sigma_clip", strlen("sigma_clip")))
+        return read_clipping(r);
+    if (method && !strncmp(method, "medfilt1d", strlen("medfilt1d")))
+        return read_percentile(r);
+    return check_extra(r, none);
+}
+
 /* One of the axes of FiberIntegrator: { "name": ..., "incident_angle": ... }. */
 static int read_fibre_axis(const hcy_azint_unit **unit, size_t *npt, double range[2], const struct reading *r,
                            const char *which)
@@ -453,7 +464,7 @@ static int read_fibre_axis(const hcy_azint_unit **unit, size_t *npt, double rang
 /* Axes in the plane and out of it, in the place of radius and azimuth. */
 static int read_fibre(const struct reading *r)
 {
-    static const char *const none[] = { NULL };
+    const char *method;
     hcy_azint_options *o = &r->to->is.options;
     const hcy_azint_unit *units[2] = { hcy_azint_unit_find("qip_nm^-1"), hcy_azint_unit_find("qoop_nm^-1") };
     o->npt_azim = o->npt; /* pyFAI's default of both */
@@ -471,7 +482,9 @@ static int read_fibre(const struct reading *r)
         else
             o->npt = 1;
     }
-    return check_extra(r, none);
+    /* pyFAI has no filters of such axes; configurations of ours may have one. */
+    st = get_text(&method, r, "integrator_method");
+    return st ? st : read_filter(r, method);
 }
 
 /* Curves, images, curves along chi; clipped, percentiles. */
@@ -481,8 +494,7 @@ static int read_bins(const struct reading *r)
         "integrate1d", "integrate1d_ng", "integrate2d", "integrate2d_ng", "integrate_radial",
         "sigma_clip",  "sigma_clip_ng",  "medfilt1d",   "medfilt1d_ng",   NULL
     };
-    static const char *const none[] = { NULL };
-    enum { CURVE = 0, IMAGE = 2, ALONG_CHI = 4, CLIPPED = 5, PERCENTILE = 7 };
+    enum { CURVE = 0, IMAGE = 2, ALONG_CHI = 4 };
     hcy_azint_options *o = &r->to->is.options;
     const char *method, *class;
     size_t n_azim = 1;
@@ -514,11 +526,7 @@ static int read_bins(const struct reading *r)
     /* A curve along chi is an image of one radial bin. */
     if (which == ALONG_CHI)
         o->npt = 1;
-    if (st)
-        return st;
-    if (which >= PERCENTILE)
-        return read_percentile(r);
-    return which >= CLIPPED ? read_clipping(r) : check_extra(r, none);
+    return st ? st : read_filter(r, method);
 }
 
 static int read_config_options(const struct reading *r)

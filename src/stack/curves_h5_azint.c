@@ -1,5 +1,5 @@
 /* curves_h5_azint.c - the results of a file once more as NeXus' application definitions NXazint1d and NXazint2d have
- * them (definitions of 2025.11), as MAX IV's programs and GSAS-II's importer want them.  All under HDF5's lock.
+ * them (definitions of 2025.11), with what GSAS-II's importer looks for.  All under HDF5's lock.
  *
  *   /azint              NXentry: definition, what was applied
  *   /azint/instrument   NXinstrument, with its monochromator and source

@@ -194,9 +194,9 @@ typedef struct hcy_azint_options {
     int sample_orientation;            /* how the sample lies: 1 to 8, as EXIF has it */
     double threshold_above; /* clipping of pixels above the mean, by which `threshold` is for those below; negative: one
                                for both */
-    /* The frames are parts of sums that hcy_azint_result_add() makes.  With Poisson's errors and without a filter the
-     * variance of their pixels is then what they count, and only the sum has that of one count a pixel at least: so its
-     * errors are those of the summed image.  No part of the plan's hash. */
+    /* The frames are parts of sums that hcy_azint_result_add() makes.  With Poisson's errors, without a filter and not
+     * unweighted, the variance of their pixels is then what they count, and only the sum has that of one count a pixel
+     * at least: so its errors are those of the summed image.  No part of the plan's hash. */
     int part_of_sum;
 } hcy_azint_options;
 #define HCY_AZINT_OPTIONS_INIT                                                                              \
