@@ -84,14 +84,22 @@ static void show(const char *name, hcy_operator *op)
 
 static void show_differences(void)
 {
-    static const char *const names[] = { "", "forward", "backward", "centred", "second" };
+    static const char *const names[] = { "",          "forward",        "backward",        "centred", "second",
+                                         "centred 5", "second forward", "second backward", "second 5" };
     hcy_operator *op;
     char name[80];
-    for (int kind = HCY_DIFFERENCE_FORWARD; kind <= HCY_DIFFERENCE_SECOND; kind++)
+    for (int kind = HCY_DIFFERENCE_FORWARD; kind <= HCY_DIFFERENCE_SECOND_5; kind++)
         for (int axis = 0; axis < space.rank; axis++) {
-            snprintf(name, sizeof name, "%s, axis %d", names[kind], axis);
-            CHECK(hcy_operator_difference(&op, dev, &space, axis, kind, 2));
-            show(name, op);
+            /* Other kinds have no edges of their own. */
+            const int forms = kind == HCY_DIFFERENCE_CENTRED || kind == HCY_DIFFERENCE_SECOND ||
+                                      kind == HCY_DIFFERENCE_CENTRED_5 || kind == HCY_DIFFERENCE_SECOND_5
+                                  ? 2
+                                  : 1;
+            for (int form = 0; form < forms; form++) {
+                snprintf(name, sizeof name, "%s%s, axis %d", names[kind], form ? ", edges" : "", axis);
+                CHECK(hcy_operator_difference(&op, dev, &space, axis, kind | (form ? HCY_DIFFERENCE_EDGES : 0), 2));
+                show(name, op);
+            }
         }
 }
 

@@ -309,7 +309,7 @@ struct problem {
     hcy_array *b, *gram_b;
     hcy_proximal *prox[3];
     hcy_solver *solver;
-    double l2;
+    double l2, step;
 };
 
 static void make_problem(struct problem *p, int dtype, int rows)
@@ -365,6 +365,7 @@ static void solve(double complex *x, struct problem *p, int method, size_t n, bo
     o.n_proximals = n;
     o.is_gram = is_gram;
     o.l2 = p->l2;
+    o.step = p->step;
     o.max_iterations = iterations;
     o.tolerance = 1e-13;
     o.check_every = 100;
@@ -482,6 +483,7 @@ static void test_several(void)
     status = cts_first(status, hcy_proximal_wavelet(&p.prox[2], dev, &p.domain, 1, 2, 1, 0.1));
     st_ok(status, "three regularisers");
     solve(x[0], &p, HCY_SOLVER_PRIMAL_DUAL, 3, false, 6000);
+    const double step = info_of(p.solver).step;
     solve(x[1], &p, HCY_SOLVER_ADMM, 3, false, 3000);
     double off = worst_of(x[0], x[1], COLUMNS), below = 0;
     for (int j = 0; j < COLUMNS; j++) {
@@ -490,6 +492,11 @@ static void test_several(void)
     }
     ok(off < 1e-6, "primal_dual and admm find the same (%g)", off);
     ok(below < 1e-9 && at_bound > 0, "real and within the bounds, some at them (%g)", below);
+    /* That step takes a half of what there is, and the duals the other one; with a longer one they have the rest. */
+    p.step = 1.6 * step;
+    solve(x[0], &p, HCY_SOLVER_PRIMAL_DUAL, 3, false, 6000);
+    off = worst_of(x[0], x[1], COLUMNS);
+    ok(off < 1e-6, "so does primal_dual with a longer step that is given (%g)", off);
     free_problem(&p);
 }
 
@@ -821,7 +828,12 @@ static void test_refusals(void)
     o.method = HCY_SOLVER_ADMM;
     o.rho = NAN;
     st_says(hcy_solver_create(&s, queue, p.a, &o), HCY_EINVAL, "rho", "a rho that is no number");
+    o.method = HCY_SOLVER_PRIMAL_DUAL;
     o.rho = 0;
+    o.step = 1e3;
+    st_says(hcy_solver_create(&s, queue, p.a, &o), HCY_EINVAL, "a step of 1000 leaves none", "a step that is too long");
+    o.step = 0;
+    o.method = HCY_SOLVER_ADMM;
     o.add_back = 0;
     st_says(hcy_solver_create(&s, queue, p.a, &o), HCY_EINVAL, "every 0", "nothing ever added back");
     free_problem(&p);

@@ -234,17 +234,18 @@ static void test_kinds(int dtype)
 /* Several axes, added up and apart; some have no differences. */
 static void test_axes(int dtype)
 {
-    static const int64_t shape[5] = { 9, 2, 4, 3, 5 };
+    static const int64_t shapes[2][5] = { { 9, 2, 4, 3, 5 }, { 1, 7, 1, 6, 1 } };
     int wrong = 0;
     for (int which = few ? 26 : 1; which < (few ? 28 : 32); which++)
-        for (int form = 0; form < 4; form++) {
+        for (int form = 0; form < (few ? 4 : 8); form++) {
+            const int64_t *shape = shapes[form >> 2];
             hcy_differences_desc desc = desc_of(dtype, few ? 3 : 5, few ? shape + 2 : shape);
             char what[96];
             for (int d = 0; d < desc.space.rank; d++)
                 if (which >> (few ? d + 1 : d) & 1)
                     desc.kinds[d] = (which + 3 * d + form) % KINDS + 1;
             desc.apart = form & 1;
-            desc.transposed = form >> 1;
+            desc.transposed = form >> 1 & 1;
             snprintf(what, sizeof what, "axes %x, form %d, %s", (unsigned)which, form, hcy_dtype_name(dtype));
             wrong += check_desc(&desc, what);
         }
@@ -306,13 +307,14 @@ static void test_parts(int dtype)
     static double of_whole[MOST];
     int wrong = 0;
     for (int kind = 1; kind <= KINDS; kind++)
-        for (int form = 0; form < 4; form++) {
+        for (int form = 0; form < 5; form++) {
             hcy_differences_desc desc = desc_of(dtype, 3, shape);
             hcy_operator *op = NULL;
-            desc.kinds[0] = kind | HCY_DIFFERENCE_EDGES;
+            /* Of the last form rows have none of others, and go together with the axis behind. */
+            desc.kinds[0] = form < 4 ? kind | HCY_DIFFERENCE_EDGES : 0;
             desc.kinds[2] = KINDS + 1 - kind;
             desc.apart = form & 1;
-            desc.transposed = form >> 1;
+            desc.transposed = form >> 1 & 1;
             if (hcy_operator_differences(&op, dev, &desc))
                 bail_out("%s", hcy_last_error()->text);
             wrong += !(error_of(&desc, op, false) < 100);
@@ -424,6 +426,10 @@ static void test_refusals(void)
     ok(before == 2 && after == 2, "is two rows before and after");
     desc.rows = 6;
     st_says(hcy_differences_reach(&before, &after, &desc), HCY_EINVAL, "6 rows from row 3 on, of 8", "too many rows");
+    desc.first = INT64_MIN;
+    desc.rows = -1;
+    st_says(hcy_differences_reach(&before, &after, &desc), HCY_EINVAL, "rows from row -9", "rows from nowhere on");
+    desc.first = 3;
     desc.rows = 3;
     desc.after = 2;
     st_ok(hcy_operator_differences(&op, dev, &desc), "a part");

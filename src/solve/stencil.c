@@ -75,6 +75,9 @@ static void set_job(hcy_stencil_job *job, struct stencil *s, bool transposed)
     for (int d = desc->space.rank - 1; d >= 0; d--) {
         hcy_stencil_axis *a = &job->axes[n];
         const int64_t size = d ? desc->space.shape[d] : desc->rows;
+        /* One element makes no axis: behind others it would leave lines of one. */
+        if (d && size == 1 && !desc->kinds[d])
+            continue;
         if (!desc->kinds[d] && n && !a[-1].is_term) {
             if (!d)
                 s->joined = (int64_t)a[-1].size;
@@ -165,7 +168,7 @@ int hcy_operator_apply_rows(hcy_queue *queue, hcy_array *y, hcy_operator *op, hc
 static int check_rows(hcy_differences_desc *desc)
 {
     const int64_t all = desc->space.rank ? desc->space.shape[0] : 0;
-    if (desc->rows < 0)
+    if (desc->rows < 0 && desc->first >= 0)
         desc->rows = all - desc->first;
     if (desc->first < 0 || desc->first > all || desc->rows < 0 || desc->rows > all - desc->first)
         return hcy_fail(HCY_EINVAL, "differences: %lld rows from row %lld on, of %lld", (long long)desc->rows,

@@ -124,12 +124,16 @@ int hcy__terms_find_steps(hcy_solver *s)
         status = find_mean(&mean, s);
     if (status)
         return status;
+    /* What the steps in duals take from the step in x: as much as the operator does, or what a given one leaves. */
+    const double share = wants_sigma && !wants_step ? 1 / o->step - most : most;
+    if (wants_sigma && !(share > 0))
+        return hcy_fail(HCY_EINVAL, "hcy_solver_create: a step of %g leaves none in the duals; take less than %g, or 0",
+                        o->step, 1 / most);
     for (int i = 0; i < s->n_terms; i++) {
         struct hcy__term *term = &s->terms[i];
         const double square = term->norm * term->norm;
         squares += square;
-        /* Steps in duals take as much from the step in x as the operator does, one part each. */
-        term->sigma = wants_sigma ? most / (square * s->n_terms) : o->sigma;
+        term->sigma = wants_sigma ? share / (square * s->n_terms) : o->sigma;
         duals += term->sigma * square;
     }
     if (wants_step)

@@ -142,7 +142,8 @@ HCY_API int hcy_operator_matrix(hcy_operator **op, hcy_array *matrix) HCY_MUST_U
 
 /* Differences of neighbours, which are derivatives times h, or h^2 if they are second ones, of numbers that are h
  * apart; 0 where a neighbour is missing.  Each operator is one pass over memory, and so is its adjoint, with the same
- * bits on every device: a sum is rounded to the vectors' own type after each step. */
+ * bits on every device: a sum is rounded to the vectors' own type after each step.  HCY_EUNSUPPORTED where they are
+ * applied: the device has no kernel for them. */
 enum hcy_difference {
     HCY_DIFFERENCE_FORWARD = 1,     /* x[i + 1] - x[i] */
     HCY_DIFFERENCE_BACKWARD,        /* x[i] - x[i - 1] */

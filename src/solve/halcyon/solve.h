@@ -96,7 +96,9 @@ typedef struct hcy_solver_options {
     /* ISTA, FISTA: iterations of a regulariser's dual (hcy_proximal_apply()) in a step, which go on where the step
      * before ended.  ADMM, SPLIT_BREGMAN: steps of CG.  0: 10 and 5. */
     int inner;
-    double sigma; /* PRIMAL_DUAL: the dual's step; 0: each K's own, (|A|^2 + l2) / (|K|^2 * how many are dual) */
+    /* PRIMAL_DUAL: the dual's step; 0: each K's own, (|A|^2 + l2) / (|K|^2 * how many are dual), or with a step that is
+     * given what this leaves, 1 / step - |A|^2 - l2 in place of |A|^2 + l2. */
+    double sigma;
     /* ADMM, SPLIT_BREGMAN: the weight of |K x - z|^2 / 2; 0: a quarter of the mean eigenvalue of A^H A + l2, which a
      * random vector shows, over the sum of |K|^2. */
     double rho;
@@ -106,16 +108,17 @@ typedef struct hcy_solver_options {
     { sizeof(hcy_solver_options), HCY_SOLVER_CGLS, 100, 0, 10, 0, 0, 0, 1, NULL, NULL, NULL, 0, 0, 0, 0, 0, 5 }
 
 /* Makes all vectors; the queue and the operator are retained, opts is copied.  HCY_EINVAL: what opts say, a method that
- * wants another operator (CG, BiCGSTAB: domain and range are one; LSQR, LSMR with l2: they have one type);
- * HCY_ERANGE: more iterations than can be counted; HCY_EUNSUPPORTED: the method wants an adjoint; HCY_ENOMEM. */
+ * wants another operator (CG, BiCGSTAB: domain and range are one; LSQR, LSMR with l2: they have one type), a step that
+ * leaves none in the duals; HCY_ERANGE: more iterations than can be counted; HCY_EUNSUPPORTED: the method wants an
+ * adjoint; HCY_ENOMEM. */
 HCY_API int hcy_solver_create(hcy_solver **solver, hcy_queue *queue, hcy_operator *op,
                               const hcy_solver_options *opts) HCY_MUST_USE;
 HCY_API void hcy_solver_destroy(hcy_solver *solver); /* NULL is fine */
 
 /* Begins with the data b, of the operator's range, and at x0, or at 0 (NULL).  Both are read in the queue's order; b is
- * retained, and ISTA and FISTA read it in every step.  May be called again, for other data or from where a result has
- * led to: x0, not b, may be the solver's own x.  HCY_EINVAL: another shape, type or device, b that shares memory with
- * the solver's x; what was started before goes on. */
+ * retained, and methods from ISTA on read it in every step.  May be called again, for other data or from where a result
+ * has led to: x0, not b, may be the solver's own x.  HCY_EINVAL: another shape, type or device, b that shares memory
+ * with the solver's x; what was started before goes on. */
 HCY_API int hcy_solver_start(hcy_solver *solver, hcy_array *b, hcy_array *x0) HCY_MUST_USE;
 /* One iteration; does not wait.  HCY_ESTATE: not started; HCY_ERANGE: beyond max_iterations. */
 HCY_API int hcy_solver_step(hcy_solver *solver) HCY_MUST_USE;
