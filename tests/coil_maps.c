@@ -132,6 +132,33 @@ static void test_crop(void)
     hcy_array_release(to);
 }
 
+/* Coils are as loud as they may be, and the first one may be broken: the others' maps are there nevertheless. */
+static void test_hostile(int method, double factor, const char *what)
+{
+    static double complex some[COILS][PIXELS];
+    const int64_t shape[3] = { COILS, SIDE, SIDE };
+    hcy_coil_maps_options how = HCY_COIL_MAPS_OPTIONS_INIT;
+    int lost = 0;
+    for (int c = 1; c < COILS; c++)
+        for (int i = 0; i < PIXELS; i++)
+            some[c][i] = images[c][i] * factor;
+    hcy_array *from = array_of(HCY_COMPLEX64, 3, shape, some[0]), *to = empty_of(HCY_COMPLEX64, 3, shape);
+    how.method = method;
+    how.calibration = 16;
+    how.kernel = 4;
+    st_ok(hcy_coil_maps(queue, to, from, &how), "a coil that receives nothing, %s", what);
+    read_array(found[0], to);
+    for (int i = 0; i < PIXELS; i++) {
+        double norm = 0;
+        for (int c = 0; c < COILS; c++)
+            norm += creal(found[c][i] * conj(found[c][i]));
+        lost += inside[i] && !(fabs(norm - 1) < 1e-4);
+    }
+    is_int(lost, 0, "the others' maps have norm 1");
+    hcy_array_release(from);
+    hcy_array_release(to);
+}
+
 /* Six coils that are combinations of three. */
 static void test_compression(void)
 {
@@ -218,6 +245,8 @@ int main(int argc, char **argv)
         check_maps(HCY_COIL_MAPS_ESPIRIT, HCY_COMPLEX64, 0.01, "maps by ESPIRiT in float");
     }
     test_crop();
+    test_hostile(HCY_COIL_MAPS_ESPIRIT, 1e20, "and loud ones, ESPIRiT");
+    test_hostile(HCY_COIL_MAPS_LOW, 1e-30, "and faint ones, low frequencies");
     test_compression();
     test_refusals();
     (void)!hcy_queue_finish(queue);

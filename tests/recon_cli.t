@@ -63,6 +63,10 @@ reference=full_rss.npy
 check 'ESPIRiT' near 0.08 x.npy few_samples.npy -t few_trajectory.npy -n 32,32 --espirit
 check '... by a convolution' near 0.08 x.npy few_samples.npy -t few_trajectory.npy -n 32,32 --espirit --toeplitz --precision float
 check '... without it the spokes are too few' far 0.1 x.npy few_samples.npy -t few_trajectory.npy -n 32,32
+"$halcyon" simulate --mri kooshball --size 8 --coils 5 -q ball.npy
+recon ball_samples.npy -t ball_trajectory.npy -n 8,8,8 -o ball_rss.npy
+reference=ball_rss.npy
+check '... of three axes, whose usual kernel has too many numbers' near 0.35 x.npy ball_samples.npy -t ball_trajectory.npy -n 8,8,8 --espirit
 reference=
 check 'four coils: the sum of squares' recon $C -o rss.npy
 check '... is real' sh -c "head -c 128 rss.npy | grep \"'<f8'\""
@@ -144,6 +148,7 @@ refuse 2 'is for --solver fista' "$R --solver cg --reg l1:1 -o y.npy"
 refuse 2 'which takes one' "$R --solver fista --reg l1:1,tv:1 -o y.npy"
 refuse 2 '--reg takes l1:F' "$R --reg tgv:1 -o y.npy"
 refuse 2 '--reg takes l1:F' "$R --reg tv:1,,l1:1 -o y.npy"
+refuse 2 '--reg takes l1:F' "$R --reg tv:1, -o y.npy"
 refuse 1 'sizes must be even' 'r_samples.npy -t r_trajectory.npy -n 31,32 --reg wavelet:1 -o y.npy'
 refuse 2 '--reg takes l1:F' "$R --solver fista --reg l1:-1 -o y.npy"
 refuse 2 '--toeplitz is for' "$R --solver cgls --toeplitz -o y.npy"

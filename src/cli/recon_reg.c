@@ -20,7 +20,8 @@ static const char *parse_reg(struct recon_reg *reg, const char *at)
     if (reg->kind < 0 || at[name] != ':')
         return NULL;
     reg->factor = strtod(at + name + 1, &end);
-    if (!(reg->factor >= 0) || !isfinite(reg->factor) || end == at + name + 1 || (*end && *end != ','))
+    if (!(reg->factor >= 0) || !isfinite(reg->factor) || end == at + name + 1 ||
+        (*end && (*end != ',' || !end[1])))
         return NULL;
     return *end ? end + 1 : end;
 }

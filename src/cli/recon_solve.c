@@ -13,7 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_AT_ONCE = 8 /* coils whose images are in memory together */, PIPE_ITERATIONS = 20 };
+enum {
+    MOST_AT_ONCE = 8, /* coils whose images are in memory together */
+    PIPE_ITERATIONS = 20,
+    LEAST_KERNEL = 2,
+    MOST_KERNEL_NUMBERS = 300 /* of all coils */
+};
 
 static int precision_of(const struct recon *r)
 {
@@ -227,6 +232,20 @@ static int grid_coils(hcy_array **images, struct recon *r)
     return status ? status : finished;
 }
 
+/* ESPIRiT's kernel: the usual one, or what many coils, or three axes, leave of it.  Its time goes with the third power
+ * of its numbers. */
+static int choose_kernel(const struct recon *r, int usual)
+{
+    for (int kernel = usual; kernel > LEAST_KERNEL; kernel--) {
+        size_t numbers = r->coils;
+        for (int d = 0; d < r->dim; d++)
+            numbers *= (size_t)kernel;
+        if (numbers <= MOST_KERNEL_NUMBERS)
+            return kernel;
+    }
+    return LEAST_KERNEL;
+}
+
 /* The middle of k-space, from coils' images, to host memory, as maps of a file are. */
 static int find_maps(struct recon *r)
 {
@@ -236,6 +255,7 @@ static int find_maps(struct recon *r)
     void *numbers = NULL;
     size_t n;
     how.method = HCY_COIL_MAPS_ESPIRIT;
+    how.kernel = choose_kernel(r, how.kernel);
     int status = grid_coils(&images, r);
     if (!status)
         status = hcy_array_empty(&maps, r->dev, type_of_numbers(r), r->dim + 1, shape);

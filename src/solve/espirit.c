@@ -230,8 +230,10 @@ static int find_eigenvectors(const struct hcy__calibration *c, hcy_array *produc
                           hcy_op_array("t", next), hcy_op_array("p", products), hcy_op_array("m", c->maps),
                           hcy_op_array("n", norm));
     if (!status)
-        status = HCY_EVAL(c->queue, "n = where(n > crop, n, 0); t = conj(f) * where(abs(f) > 0, 1/abs(f), 0); "
-                                    "m = m * where(n > 0, 1.0, 0.0) * t",
+        /* Where the first coil receives nothing, as everywhere if it is broken, the others' phases stay. */
+        status = HCY_EVAL(c->queue,
+                          "n = where(n > crop, n, 0); t = where(abs(f) > 1e-30, conj(f) * (1/abs(f)), complex(1, 0)); "
+                          "m = m * where(n > 0, 1.0, 0.0) * t",
                           hcy_op_array("n", norm), hcy_op_real("crop", c->opts->crop), hcy_op_array("t", next),
                           hcy_op_array("f", first), hcy_op_array("m", c->maps));
     hcy_array_release(next);

@@ -35,11 +35,11 @@ static void rotate_columns(double complex *a, size_t n, size_t p, size_t q, doub
     }
 }
 
-/* Makes a[p][q] 0. */
-static void rotate_pair(double complex *vectors, double complex *a, size_t n, size_t p, size_t q)
+/* Makes a[p][q] 0, unless it is no larger than `least`. */
+static void rotate_pair(double complex *vectors, double complex *a, size_t n, size_t p, size_t q, double least)
 {
     const double size = cabs(a[p * n + q]);
-    if (size == 0)
+    if (!(size > least))
         return;
     /* The smaller of the two angles, so that rotations converge. */
     const double t0 = (creal(a[q * n + q]) - creal(a[p * n + p])) / (2 * size);
@@ -75,11 +75,13 @@ void hcy__hermitian_eigen(double *values, double complex *vectors, double comple
                 a[j * n + i] = conj(a[i * n + j]);
         }
     }
-    /* Squares below the rounding of the matrix's norm are none. */
+    /* Squares below the rounding of the matrix's norm are none.  Elements so small that all of them together are none
+     * are not rotated: of matrices of low rank that is most of them. */
+    const double least = DBL_EPSILON * sqrt(trace) / (double)n;
     for (int sweep = 0; sweep < MOST_SWEEPS && off_diagonal(a, n) > DBL_EPSILON * DBL_EPSILON * trace; sweep++)
         for (size_t p = 0; p < n; p++)
             for (size_t q = p + 1; q < n; q++)
-                rotate_pair(vectors, a, n, p, q);
+                rotate_pair(vectors, a, n, p, q, least);
     for (size_t i = 0; i < n; i++)
         values[i] = creal(a[i * n + i]);
     for (size_t i = 0; i < n; i++) {

@@ -110,8 +110,9 @@ static void count_field(struct fit *f, const double range[2], const double *fiel
     /* Frequencies that hardly occur still count a little, so that nothing goes astray between those that do. */
     for (int h = 0; h < BINS; h++)
         f->weights[h] = 1e-3 * (double)n / BINS;
+    /* A step near the least double is rounded so much that the last bin would be passed. */
     for (size_t i = 0; i < n; i++)
-        f->weights[f->step > 0 ? (int)((field[i] - f->first) / f->step + 0.5) : 0]++;
+        f->weights[f->step > 0 ? (int)fmin((field[i] - f->first) / f->step + 0.5, BINS - 1) : 0]++;
 }
 
 /* The normal equations' inverse, without what is lost in rounding. */
