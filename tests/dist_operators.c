@@ -262,53 +262,86 @@ static void test_blocks_solver(void)
 
 /* --- Ghost rows --- */
 
-enum { LAPLACIAN = HCY_DIFFERENCE_SECOND + 1 };
+enum { LAPLACIAN = 1000, GRADIENT = 2000 };
 
-static bool make_difference(hcy_operator **op, hcy_operator **serial, hcy_dist_layout *layout,
-                            const int64_t *shape, int axis, int what)
+static int make_differences(hcy_operator **op, hcy_operator **serial, hcy_dist_layout **range,
+                            hcy_dist_layout *layout, const hcy_space *space, int axis, int what)
 {
     const double factors[2] = { 2, 3 };
-    const hcy_space space = { HCY_FLOAT64, 2, { shape[0], shape[1] }, NULL };
-    int status = what == LAPLACIAN ? hcy_operator_laplacian(serial, scene.dev, &space, factors)
-                                   : hcy_operator_difference(serial, scene.dev, &space, axis, what, 1.5);
-    if (!status)
-        status = what == LAPLACIAN ? hcy_dist_laplacian(op, scene.dev, layout, HCY_FLOAT64, factors)
-                                   : hcy_dist_difference(op, scene.dev, layout, HCY_FLOAT64, axis, what, 1.5);
-    if (status)
+    int status;
+    if (what == LAPLACIAN) {
+        status = hcy_operator_laplacian(serial, scene.dev, space, factors);
+        if (!status)
+            status = hcy_dist_laplacian(op, scene.dev, layout, HCY_FLOAT64, factors);
+    } else if (what > GRADIENT) {
+        status = hcy_operator_gradient(serial, scene.dev, space, what - GRADIENT);
+        return status ? status
+                      : hcy_dist_gradient(op, range, scene.dev, layout, HCY_FLOAT64, what - GRADIENT);
+    } else {
+        status = hcy_operator_difference(serial, scene.dev, space, axis, what, 1.5);
+        if (!status)
+            status = hcy_dist_difference(op, scene.dev, layout, HCY_FLOAT64, axis, what, 1.5);
+    }
+    *range = status ? NULL : hcy_dist_layout_retain(layout);
+    return status;
+}
+
+/* Numbers of a shape, or the whole of `part`. */
+static hcy_array *make_whole(int rank, const int64_t *shape, int seed)
+{
+    hcy_array *a = NULL;
+    if (hcy_array_empty(&a, scene.dev, HCY_FLOAT64, rank, shape) ||
+        HCY_EVAL(scene.queue, "a = normal(seed, index)", hcy_op_array("a", a), hcy_op_integer("seed", seed)))
         fprintf(stderr, "# rank %d: %s\n", scene.rank, hcy_last_error()->text);
-    return !status;
+    return a;
+}
+
+/* The greatest difference between the operator over ranks and that of one device: of y = A x, or x = A^H y. */
+static double compare_with_serial(hcy_operator *op, hcy_operator *serial, hcy_dist_layout *to,
+                                  hcy_dist_layout *from, bool adjoint)
+{
+    hcy_dist_layout_info t = HCY_DIST_LAYOUT_INFO_INIT, f = HCY_DIST_LAYOUT_INFO_INIT;
+    if (hcy_dist_layout_get_info(&t, to) || hcy_dist_layout_get_info(&f, from))
+        return 1e300;
+    hcy_array *x = make_whole(f.rank, f.shape, 3), *want = make_whole(t.rank, t.shape, 5),
+              *got = make_whole(t.rank, t.shape, 9), *part = NULL, *y = NULL;
+    bool right =
+        !hcy_dist_array(&part, scene.dev, from, HCY_FLOAT64) &&
+        !hcy_dist_array(&y, scene.dev, to, HCY_FLOAT64) && !hcy_dist_scatter(scene.queue, part, from, x, 0) &&
+        !(adjoint ? hcy_operator_apply_adjoint : hcy_operator_apply)(scene.queue, want, serial, x) &&
+        !(adjoint ? hcy_operator_apply_adjoint : hcy_operator_apply)(scene.queue, y, op, part) &&
+        !hcy_dist_gather(scene.queue, got, to, y, -1);
+    double far = right ? distance(got, want) : 1e300;
+    if (!right)
+        fprintf(stderr, "# rank %d: %s\n", scene.rank, hcy_last_error()->text);
+    hcy_array_release(x);
+    hcy_array_release(want);
+    hcy_array_release(got);
+    hcy_array_release(part);
+    hcy_array_release(y);
+    return far;
 }
 
 /* Blocks along an axis, some with one row, one with none: what one device makes, and adjoints of it. */
 static void test_difference(int blocks, int axis, int what)
 {
-    const int64_t shape[2] = { 9, 7 };
+    const hcy_space space = { HCY_FLOAT64, 2, { 9, 7 }, NULL };
     int64_t rows[64] = { 1, 0, 2 };
-    hcy_dist_layout *layout = NULL;
+    hcy_dist_layout *layout = NULL, *range = NULL;
     hcy_operator *op = NULL, *serial = NULL;
-    hcy_array *x = make_matrix(HCY_FLOAT64, 9, 7, 0), *want = make_matrix(HCY_FLOAT64, 9, 7, 5),
-              *got = make_matrix(HCY_FLOAT64, 9, 7, 9), *part = NULL, *y = NULL;
-    rows[scene.n_ranks - 1] = shape[blocks];
+    rows[scene.n_ranks - 1] = space.shape[blocks];
     for (int r = 0; r + 1 < scene.n_ranks; r++)
         rows[scene.n_ranks - 1] -= rows[r];
-    bool right = !hcy_dist_layout_blocks(&layout, scene.comm, 2, shape, blocks, rows) &&
-                 make_difference(&op, &serial, layout, shape, axis, what) &&
-                 !hcy_dist_array(&part, scene.dev, layout, HCY_FLOAT64) &&
-                 !hcy_dist_array(&y, scene.dev, layout, HCY_FLOAT64) &&
-                 !hcy_operator_apply(scene.queue, want, serial, x) &&
-                 !hcy_dist_scatter(scene.queue, part, layout, x, 0);
-    every(right && !hcy_operator_apply(scene.queue, y, op, part) &&
-              !hcy_dist_gather(scene.queue, got, layout, y, -1) && distance(got, want) == 0,
+    bool right = !hcy_dist_layout_blocks(&layout, scene.comm, 2, space.shape, blocks, rows) &&
+                 !make_differences(&op, &serial, &range, layout, &space, axis, what);
+    every(right && compare_with_serial(op, serial, range, layout, false) == 0,
           "blocks of axis %d, difference %d along axis %d: that of one device", blocks, what, axis);
-    every(right && mismatch_of(op) < 1e-13, "... and its dot test");
+    every(right && compare_with_serial(op, serial, layout, range, true) <= (blocks ? 1e-14 : 0),
+          "... and its adjoint");
     hcy_operator_release(op);
     hcy_operator_release(serial);
-    hcy_array_release(part);
-    hcy_array_release(y);
-    hcy_array_release(x);
-    hcy_array_release(want);
-    hcy_array_release(got);
     hcy_dist_layout_release(layout);
+    hcy_dist_layout_release(range);
 }
 
 /* Ghosts from further than the next rank; the same plan twice. */
@@ -353,9 +386,17 @@ static void test_halo(void)
 void test_operators(void)
 {
     test_halo();
-    for (int what = HCY_DIFFERENCE_FORWARD; what <= LAPLACIAN; what++) {
-        test_difference(0, 0, what);
-        test_difference(1, what % 2, what);
+    static const int all[] = { HCY_DIFFERENCE_FORWARD,
+                               HCY_DIFFERENCE_CENTRED | HCY_DIFFERENCE_EDGES,
+                               HCY_DIFFERENCE_SECOND,
+                               HCY_DIFFERENCE_CENTRED_5,
+                               HCY_DIFFERENCE_SECOND_BACKWARD,
+                               HCY_DIFFERENCE_SECOND_5 | HCY_DIFFERENCE_EDGES,
+                               LAPLACIAN,
+                               GRADIENT + HCY_DIFFERENCE_FORWARD };
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        test_difference(0, i == 2, all[i]);
+        test_difference(1, i != 4, all[i]);
     }
     test_products();
     test_dot_tests(HCY_FLOAT64);

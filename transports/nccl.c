@@ -35,6 +35,8 @@ enum { NCCL_SUM = 0, NCCL_MAX = 2, NCCL_MIN };
     X(int, ncclGetUniqueId, (nccl_id *))                                                                     \
     X(int, ncclCommInitRank, (nccl_comm *, int, nccl_id, int))                                               \
     X(int, ncclCommDestroy, (nccl_comm))                                                                     \
+    X(int, ncclCommAbort, (nccl_comm))                                                                       \
+    X(int, ncclCommGetAsyncError, (nccl_comm, int *))                                                        \
     X(int, ncclBroadcast, (const void *, void *, size_t, int, int, nccl_comm, cuda_stream))                  \
     X(int, ncclAllReduce, (const void *, void *, size_t, int, int, nccl_comm, cuda_stream))                  \
     X(int, ncclSend, (const void *, size_t, int, int, nccl_comm, cuda_stream))                               \
@@ -57,7 +59,7 @@ static struct {
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 struct nccl {
-    nccl_comm comm;
+    nccl_comm comm; /* NULL: it was aborted after a failure */
     void *context;
 };
 
@@ -152,7 +154,7 @@ static int nccl_open(void **impl, hcy_device *dev, const char *id, int rank, int
 static void nccl_close(void *impl)
 {
     struct nccl *n = impl;
-    if (!enter_context(n->context)) {
+    if (n->comm && !enter_context(n->context)) {
         api.ncclCommDestroy(n->comm);
         leave_context();
     }
@@ -164,18 +166,38 @@ static void nccl_close(void *impl)
 static int begin_call(cuda_stream *stream, const struct nccl *n, hcy_queue *queue)
 {
     int64_t value = 0;
-    int status = hcy_queue_status(queue);
+    int status = n->comm ? hcy_queue_status(queue)
+                         : hcy_fail(HCY_EBACKEND, "NCCL: the communicator was given up after a failure");
     if (!status)
         status = hcy_queue_get_i64(&value, queue, "cu_stream");
     *stream = (cuda_stream)(intptr_t)value;
     return status ? status : enter_context(n->context);
 }
 
-static int end_call(cuda_stream stream, int status)
+/* After a failure nothing in the stream may wait for other ranks any more, or use the buffers: NCCL gives all up. */
+static void abort_communicator(struct nccl *n, cuda_stream stream)
 {
-    int code = status ? 0 : api.cuStreamSynchronize(stream);
+    api.ncclCommAbort(n->comm);
+    n->comm = NULL;
+    api.cuStreamSynchronize(stream);
+}
+
+static int end_call(struct nccl *n, cuda_stream stream, int status)
+{
+    int later = 0;
+    if (!status) {
+        int code = api.cuStreamSynchronize(stream);
+        if (code)
+            status = hcy_fail_vendor(HCY_EBACKEND, code, "", "NCCL: waiting for the stream failed");
+    }
+    if (!status)
+        status = check_nccl(api.ncclCommGetAsyncError(n->comm, &later), "asking for failures");
+    if (!status)
+        status = check_nccl(later, "what was submitted");
+    if (status)
+        abort_communicator(n, stream);
     leave_context();
-    return code ? hcy_fail_vendor(HCY_EBACKEND, code, "", "NCCL: waiting for the stream failed") : status;
+    return status;
 }
 
 static int find_address(char **address, hcy_buffer *buffer, size_t offset)
@@ -198,7 +220,7 @@ static int nccl_broadcast(hcy_queue *queue, void *impl, hcy_buffer *buffer, size
     if (status)
         return status;
     return end_call(
-        stream,
+        n, stream,
         check_nccl(api.ncclBroadcast(data, data, bytes, NCCL_UINT8, root, n->comm, stream), "a broadcast"));
 }
 
@@ -236,7 +258,7 @@ static int nccl_allreduce(hcy_queue *queue, void *impl, hcy_buffer *buffer, size
         status = begin_call(&stream, n, queue);
     if (status)
         return status;
-    return end_call(stream, check_nccl(api.ncclAllReduce(data, data, count, nccl_type_of(dtype),
+    return end_call(n, stream, check_nccl(api.ncclAllReduce(data, data, count, nccl_type_of(dtype),
                                                          operations[reduction], n->comm, stream),
                                        "a reduction"));
 }
@@ -266,7 +288,7 @@ static int nccl_exchange(hcy_queue *queue, void *impl, const struct hcy__message
     for (size_t i = 0; !status && i < n; i++)
         status = submit_bytes(end, &messages[i], stream);
     int ended = check_nccl(api.ncclGroupEnd(), "a group of messages");
-    return end_call(stream, status ? status : ended);
+    return end_call(end, stream, status ? status : ended);
 }
 
 static const struct hcy_device_transport nccl_transport = {

@@ -125,6 +125,10 @@ int hcy_dist_device(hcy_device **dev, hcy_dist *comm, const char *spec)
     if (!status)
         status = hcy_dist_agree(comm, start_on_device(comm, mine));
     if (status) {
+        /* Another rank's end may have failed. */
+        if (comm->on_device)
+            comm->on_device->close(comm->device_impl);
+        comm->on_device = NULL;
         hcy_device_release(mine);
         return status;
     }

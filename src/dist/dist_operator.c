@@ -79,9 +79,21 @@ static int make_over_ranks(hcy_operator_desc *desc, hcy_dist_layout *range, hcy_
     return 0;
 }
 
+int hcy__dist_agree_on(hcy_operator **op, hcy_dist *comm, int status)
+{
+    const int agreed = hcy_dist_agree(comm, status);
+    if (agreed && !status) {
+        hcy_operator_release(*op);
+        *op = NULL;
+    }
+    return agreed;
+}
+
 int hcy_dist_operator(hcy_operator **op, hcy_dist_layout *range, hcy_dist_layout *domain, hcy_operator *own)
 {
     hcy_operator_desc desc = HCY_OPERATOR_DESC_INIT;
+    if (op)
+        *op = NULL;
     if (!op || !range || !domain || range->comm != domain->comm)
         return hcy_fail(HCY_EINVAL, "hcy_dist_operator: %s",
                         op && range && domain ? "layouts of two communicators" : "no place, or no layouts");
@@ -100,5 +112,5 @@ int hcy_dist_operator(hcy_operator **op, hcy_dist_layout *range, hcy_dist_layout
     desc.name = "over ranks";
     desc.apply = apply_over_ranks;
     desc.adjoint = has_adjoint ? apply_over_ranks_adjoint : NULL;
-    return hcy__operator_make(op, own->dev, &desc);
+    return hcy__dist_agree_on(op, range->comm, hcy__operator_make(op, own->dev, &desc));
 }

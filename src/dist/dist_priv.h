@@ -63,4 +63,18 @@ int hcy__part_check(const hcy_queue *queue, const hcy_array *part, const hcy_dis
 /* What hcy_dist_dot() does, as a table of vectors has it. */
 int hcy__dist_dot(hcy_queue *queue, hcy_array *sum, void *layout, hcy_array *x, hcy_array *y);
 
+/* hcy_dist_agree() on an operator that was made: one that not all ranks have goes again. */
+int hcy__dist_agree_on(hcy_operator **op, hcy_dist *comm, int status);
+
+/* --- halo.c --- */
+
+/* HCY_EINVAL, in the words of a function: nothing to make an operator of rows from.  *op is NULL. */
+int hcy__dist_check_halo(hcy_operator **op, const hcy_device *dev, const hcy_dist_layout *layout,
+                         const char *function);
+/* The layout of all ranks' rows with so many ghost rows; collective. */
+int hcy__dist_pad(hcy_dist_layout **padded, const hcy_dist_layout *l, int64_t front, int64_t back);
+/* The operator that fetches ghosts (fetches), or the one that leaves them out: not collective. */
+int hcy__dist_ghosts(hcy_operator **op, hcy_device *dev, hcy_dist_layout *layout, hcy_dist_layout *padded,
+                     int dtype, const int64_t widths[2], bool fetches);
+
 #endif

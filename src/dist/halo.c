@@ -1,4 +1,4 @@
-/* halo.c - ghost rows: a rank's rows with those of its neighbours around them; differences over ranks made of that.
+/* halo.c - ghost rows: a rank's rows with those of its neighbours around them.
  *
  * The operator that fetches ghost rows is also the plan: which rows go where is found once.  At the ends of the
  * whole array there are none, so that what is made of a rank's rows there is what one device makes.  A rank without
@@ -191,7 +191,7 @@ static int surround_rows(hcy_queue *queue, hcy_array *padded, void *user, hcy_ar
 
 /* --- Operators --- */
 
-static int make_padded(hcy_dist_layout **padded, const hcy_dist_layout *l, int64_t front, int64_t back)
+int hcy__dist_pad(hcy_dist_layout **padded, const hcy_dist_layout *l, int64_t front, int64_t back)
 {
     const int n = l->comm->place.n_ranks;
     int64_t shape[HCY_ARRAY_MAX_RANK], *rows = calloc((size_t)n, sizeof *rows);
@@ -201,7 +201,11 @@ static int make_padded(hcy_dist_layout **padded, const hcy_dist_layout *l, int64
     for (int r = 0; !status && r < n; r++) {
         const struct span s = padded_rows(l, r, front, back);
         rows[r] = s.end - s.first;
-        shape[l->axis] += rows[r];
+        if (rows[r] > INT64_MAX - shape[l->axis])
+            status = hcy_fail(HCY_EINVAL, "%lld and %lld ghost rows of so many ranks cannot be counted",
+                              (long long)front, (long long)back);
+        else
+            shape[l->axis] += rows[r];
     }
     if (!status)
         status = hcy_dist_layout_blocks(padded, l->comm, l->rank, shape, l->axis, rows);
@@ -229,8 +233,7 @@ static int new_halo(struct halo **out, hcy_dist_layout *layout, hcy_dist_layout 
     return 0;
 }
 
-/* The operator that fetches ghosts (fetches), or the one that leaves them out. */
-static int make_halo(hcy_operator **op, hcy_device *dev, hcy_dist_layout *layout, hcy_dist_layout *padded,
+int hcy__dist_ghosts(hcy_operator **op, hcy_device *dev, hcy_dist_layout *layout, hcy_dist_layout *padded,
                      int dtype, const int64_t widths[2], bool fetches)
 {
     hcy_operator_desc desc = HCY_OPERATOR_DESC_INIT;
@@ -250,8 +253,8 @@ static int make_halo(hcy_operator **op, hcy_device *dev, hcy_dist_layout *layout
     return hcy__operator_make(op, dev, &desc);
 }
 
-static int check_halo(hcy_operator **op, const hcy_device *dev, const hcy_dist_layout *layout,
-                      const char *function)
+int hcy__dist_check_halo(hcy_operator **op, const hcy_device *dev, const hcy_dist_layout *layout,
+                         const char *function)
 {
     if (!op || !dev || !layout)
         return hcy_fail(HCY_EINVAL, "%s: no place for the operator, device or layout", function);
@@ -265,15 +268,16 @@ int hcy_dist_halo(hcy_operator **op, hcy_dist_layout **padded, hcy_device *dev, 
                   int dtype, int64_t front, int64_t back)
 {
     hcy_dist_layout *around = NULL;
-    int status = check_halo(op, dev, layout, "hcy_dist_halo");
+    int status = hcy__dist_check_halo(op, dev, layout, "hcy_dist_halo");
     if (!status && (front < 0 || back < 0))
         status = hcy_fail(HCY_EINVAL, "hcy_dist_halo: %lld and %lld ghost rows", (long long)front,
                           (long long)back);
     if (!status)
-        status = make_padded(&around, layout, front, back);
+        status = hcy__dist_pad(&around, layout, front, back);
     if (!status)
-        status = hcy_dist_agree(layout->comm,
-                                make_halo(op, dev, layout, around, dtype, (int64_t[]){ front, back }, true));
+        status = hcy__dist_agree_on(
+            op, layout->comm,
+            hcy__dist_ghosts(op, dev, layout, around, dtype, (int64_t[]){ front, back }, true));
     if (status || !padded) {
         hcy_dist_layout_release(around);
         around = NULL;
@@ -281,75 +285,4 @@ int hcy_dist_halo(hcy_operator **op, hcy_dist_layout **padded, hcy_device *dev, 
     if (padded)
         *padded = around;
     return status;
-}
-
-/* --- Differences: ghosts, one device's operator on all that, own rows --- */
-
-typedef int (*local_fn)(hcy_operator **op, hcy_device *dev, const hcy_space *space, const void *what);
-
-static int make_sandwich(hcy_operator **op, hcy_device *dev, hcy_dist_layout *layout, hcy_dist_layout *padded,
-                         int dtype, local_fn local, const void *what)
-{
-    const int64_t widths[2] = { 1, 1 };
-    hcy_operator *ops[3] = { NULL, NULL, NULL }, *own = NULL;
-    hcy_space space;
-    int status = hcy_dist_space(&space, padded, dtype);
-    space.vectors = NULL;
-    if (!status)
-        status = make_halo(&ops[2], dev, layout, padded, dtype, widths, true);
-    if (!status)
-        status = make_halo(&ops[0], dev, layout, padded, dtype, widths, false);
-    if (!status)
-        status = local(&own, dev, &space, what);
-    status = hcy_dist_agree(layout->comm, status);
-    if (!status)
-        status = hcy_dist_operator(&ops[1], padded, padded, own);
-    if (!status)
-        status = hcy_operator_compose(op, ops, 3);
-    hcy_operator_release(own);
-    for (int i = 0; i < 3; i++)
-        hcy_operator_release(ops[i]);
-    return hcy_dist_agree(layout->comm, status);
-}
-
-static int make_padded_one(hcy_operator **op, hcy_device *dev, hcy_dist_layout *layout, int dtype,
-                           local_fn local, const void *what)
-{
-    hcy_dist_layout *padded = NULL;
-    int status = make_padded(&padded, layout, 1, 1);
-    if (!status)
-        status = make_sandwich(op, dev, layout, padded, dtype, local, what);
-    hcy_dist_layout_release(padded);
-    return status;
-}
-
-struct difference {
-    int axis, kind;
-    double factor;
-};
-
-static int make_own_difference(hcy_operator **op, hcy_device *dev, const hcy_space *space, const void *what)
-{
-    const struct difference *d = what;
-    return hcy_operator_difference(op, dev, space, d->axis, d->kind, d->factor);
-}
-
-static int make_own_laplacian(hcy_operator **op, hcy_device *dev, const hcy_space *space, const void *what)
-{
-    return hcy_operator_laplacian(op, dev, space, what);
-}
-
-int hcy_dist_difference(hcy_operator **op, hcy_device *dev, hcy_dist_layout *layout, int dtype, int axis,
-                        int kind, double factor)
-{
-    const struct difference d = { axis, kind, factor };
-    int status = check_halo(op, dev, layout, "hcy_dist_difference");
-    return status ? status : make_padded_one(op, dev, layout, dtype, make_own_difference, &d);
-}
-
-int hcy_dist_laplacian(hcy_operator **op, hcy_device *dev, hcy_dist_layout *layout, int dtype,
-                       const double *factors)
-{
-    int status = check_halo(op, dev, layout, "hcy_dist_laplacian");
-    return status ? status : make_padded_one(op, dev, layout, dtype, make_own_laplacian, factors);
 }

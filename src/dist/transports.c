@@ -147,7 +147,7 @@ int hcy__transport_load(const struct hcy_transport **host, const struct hcy_devi
         return hcy_fail(
             HCY_ENODEV,
             "there is no transport \"%s\": no module halcyon-dist-%s.so where modules are looked for"
-            " (HALCYON_BACKEND_PATH names other directories)",
+            " (HALCYON_BACKEND_PATH names other directories; a build with --disable-shared makes none)",
             name, name);
     void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!module)

@@ -104,6 +104,8 @@ HCY_API int hcy_dist_barrier(hcy_dist *comm) HCY_MUST_USE;
 /* --- Numbers between ranks ---
  *
  * Arrays are contiguous or not, of any device, of the same types and shapes on all ranks where nothing else is said.
+ * Those of one call are all on the ranks' devices of hcy_dist_device(), or on no rank: with NCCL the two ways that
+ * they go know nothing of each other.
  * HCY_EINVAL: ranks, types or counts that cannot be. */
 
 enum hcy_reduction { HCY_REDUCE_SUM = 1, HCY_REDUCE_MIN, HCY_REDUCE_MAX };
@@ -208,11 +210,16 @@ HCY_API int hcy_dist_operator(hcy_operator **op, hcy_dist_layout *range, hcy_dis
  * goes where is found here, once.  HCY_EINVAL: a replicated layout, widths below 0. */
 HCY_API int hcy_dist_halo(hcy_operator **op, hcy_dist_layout **padded, hcy_device *dev, hcy_dist_layout *layout,
                           int dtype, int64_t front, int64_t back) HCY_MUST_USE;
-/* What hcy_operator_difference() and hcy_operator_laplacian() do, of an array in blocks: the same bits. */
+/* What hcy_operator_difference(), hcy_operator_laplacian() and hcy_operator_gradient() do, of an array in blocks: the
+ * same bits.  In blocks of the first axis (and where there is no difference along that of the blocks) the adjoint has
+ * them too; in blocks of another it adds up ghost rows, in another order.  The gradient's *range is the layout of what
+ * comes out, with an axis in front, to be released; NULL: it is not wanted. */
 HCY_API int hcy_dist_difference(hcy_operator **op, hcy_device *dev, hcy_dist_layout *layout, int dtype, int axis,
                                 int kind, double factor) HCY_MUST_USE;
 HCY_API int hcy_dist_laplacian(hcy_operator **op, hcy_device *dev, hcy_dist_layout *layout, int dtype,
                                const double *factors) HCY_MUST_USE;
+HCY_API int hcy_dist_gradient(hcy_operator **op, hcy_dist_layout **range, hcy_device *dev, hcy_dist_layout *layout,
+                              int dtype, int kind) HCY_MUST_USE;
 
 #ifdef __cplusplus
 }

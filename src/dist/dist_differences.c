@@ -1,0 +1,260 @@
+/* dist_differences.c - differences of neighbours over ranks, with the bits of one device.
+ *
+ * An array in blocks of its first axis: ghost rows are fetched, and one pass over memory makes a rank's rows of the
+ * result.  The adjoint is the same of the transposed matrix: its own ghost rows, of what comes in.  In blocks of
+ * another axis: one pass over the padded part, of which the own rows are kept; there the adjoint adds ghosts up where
+ * they come from.  No differences along the blocks' axis: nothing goes between ranks.
+ */
+#include "differences.h"
+#include "dist_priv.h"
+#include "operator_priv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The layout of the result: of differences that stay apart with an axis in front. */
+static int make_result_layout(hcy_dist_layout **range, hcy_dist_layout *l, const hcy_differences_desc *whole)
+{
+    const int n = l->comm->place.n_ranks;
+    int64_t shape[HCY_ARRAY_MAX_RANK + 1] = { 0 };
+    if (!whole->apart) {
+        *range = hcy_dist_layout_retain(l);
+        return 0;
+    }
+    int64_t *rows = calloc((size_t)n, sizeof *rows);
+    int status = hcy_dist_agree(l->comm, rows ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for %d ranks", n));
+    for (int d = 0; d < l->rank; d++) {
+        shape[0] += whole->kinds[d] != 0;
+        shape[d + 1] = l->shape[d];
+    }
+    for (int r = 0; !status && r < n; r++)
+        rows[r] = l->firsts[r + 1] - l->firsts[r];
+    if (!status)
+        status = hcy_dist_layout_blocks(range, l->comm, l->rank + 1, shape, l->axis + 1, rows);
+    free(rows);
+    return status;
+}
+
+/* --- Blocks of the first axis: this rank's rows alone --- */
+
+struct halves {
+    hcy_operator *forward, *transposed;
+};
+
+static int apply_forward(hcy_queue *queue, hcy_array *y, void *user, hcy_array *x)
+{
+    const struct halves *h = user;
+    return hcy__operator_run(queue, y, h->forward, x, false);
+}
+
+static int apply_transposed(hcy_queue *queue, hcy_array *x, void *user, hcy_array *y)
+{
+    const struct halves *h = user;
+    return hcy__operator_run(queue, x, h->transposed, y, false);
+}
+
+static void free_halves(void *user)
+{
+    struct halves *h = user;
+    hcy_operator_release(h->forward);
+    hcy_operator_release(h->transposed);
+    free(h);
+}
+
+/* The ghost rows that a part needs, which are fewer at the ends of the whole; as many ranks ask for alike. */
+static int agree_reach(int64_t reach[2], hcy_differences_desc *part, hcy_dist *comm)
+{
+    const int64_t behind = part->space.shape[0] - part->first - part->rows;
+    int status = hcy_dist_agree(comm, hcy_differences_reach(&reach[0], &reach[1], part));
+    if (!status)
+        status = hcy_dist_allreduce_host(reach, comm, HCY_INT64, 2, HCY_REDUCE_MAX);
+    if (status || !part->rows)
+        return status;
+    part->before = part->first < reach[0] ? part->first : reach[0];
+    part->after = behind < reach[1] ? behind : reach[1];
+    return 0;
+}
+
+/* From one layout to the other: the matrix, or its transpose. */
+static int make_half(hcy_operator **op, hcy_device *dev, hcy_dist_layout *to, hcy_dist_layout *from,
+                     const hcy_differences_desc *whole, bool transposed)
+{
+    const hcy_dist_layout *rows = transposed ? to : from;
+    const int me = rows->comm->place.rank;
+    hcy_differences_desc part = *whole;
+    hcy_dist_layout *padded = NULL;
+    hcy_operator *ops[2] = { NULL, NULL }, *own = NULL;
+    int64_t reach[2] = { 0, 0 };
+    part.transposed = transposed;
+    part.first = rows->firsts[me];
+    part.rows = rows->firsts[me + 1] - part.first;
+    int status = agree_reach(reach, &part, rows->comm);
+    if (!status)
+        status = hcy_dist_halo(&ops[1], &padded, dev, from, part.space.dtype, reach[0], reach[1]);
+    if (!status)
+        status = hcy_dist_agree(rows->comm, hcy_operator_differences(&own, dev, &part));
+    if (!status)
+        status = hcy_dist_operator(&ops[0], to, padded, own);
+    if (!status)
+        status = hcy__dist_agree_on(op, rows->comm, hcy_operator_compose(op, ops, 2));
+    hcy_operator_release(own);
+    hcy_operator_release(ops[0]);
+    hcy_operator_release(ops[1]);
+    hcy_dist_layout_release(padded);
+    return status;
+}
+
+static int make_of_halves(hcy_operator **op, hcy_device *dev, hcy_dist_layout *range, hcy_dist_layout *domain,
+                          const hcy_differences_desc *whole)
+{
+    hcy_operator_desc desc = HCY_OPERATOR_DESC_INIT;
+    struct halves *h = calloc(1, sizeof *h);
+    int status = hcy_dist_agree(domain->comm, h ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for an operator"));
+    if (!status)
+        status = make_half(&h->forward, dev, range, domain, whole, false);
+    if (!status)
+        status = make_half(&h->transposed, dev, domain, range, whole, true);
+    if (status) {
+        if (h)
+            free_halves(h);
+        return status;
+    }
+    desc.name = "differences over ranks";
+    desc.range = h->forward->desc.range;
+    desc.domain = h->forward->desc.domain;
+    desc.apply = apply_forward;
+    desc.adjoint = apply_transposed;
+    desc.destroy = free_halves;
+    desc.user = h;
+    return hcy__dist_agree_on(op, domain->comm, hcy__operator_make(op, dev, &desc));
+}
+
+/* --- Blocks of another axis --- */
+
+/* The differences of a part that has neighbours on neither side. */
+static int make_own(hcy_operator **own, hcy_device *dev, const hcy_dist_layout *part,
+                    const hcy_differences_desc *whole)
+{
+    hcy_differences_desc desc = *whole;
+    memcpy(desc.space.shape, part->local, sizeof desc.space.shape);
+    return hcy_operator_differences(own, dev, &desc);
+}
+
+static int make_local(hcy_operator **op, hcy_device *dev, hcy_dist_layout *range, hcy_dist_layout *domain,
+                      const hcy_differences_desc *whole)
+{
+    hcy_operator *own = NULL;
+    int status = hcy_dist_agree(domain->comm, make_own(&own, dev, domain, whole));
+    if (!status)
+        status = hcy_dist_operator(op, range, domain, own);
+    hcy_operator_release(own);
+    return status;
+}
+
+/* A part's own rows are as far from the padded ends as a matrix reaches, or at those of the whole. */
+static int make_padded_differences(hcy_operator **op, hcy_device *dev, hcy_dist_layout *range,
+                                   hcy_dist_layout *domain, const hcy_differences_desc *whole)
+{
+    const int64_t widths[2] = { HCY_STENCIL_REACH, HCY_STENCIL_REACH };
+    const int dtype = whole->space.dtype;
+    hcy_dist_layout *padded = NULL, *padded_range = NULL;
+    hcy_operator *ops[3] = { NULL, NULL, NULL };
+    int status = hcy__dist_pad(&padded, domain, widths[0], widths[1]);
+    if (!status)
+        status = hcy__dist_pad(&padded_range, range, widths[0], widths[1]);
+    if (!status)
+        status = hcy__dist_agree_on(&ops[2], domain->comm,
+                                    hcy__dist_ghosts(&ops[2], dev, domain, padded, dtype, widths, true));
+    if (!status)
+        status = hcy__dist_agree_on(&ops[0], domain->comm,
+                                    hcy__dist_ghosts(&ops[0], dev, range, padded_range, dtype, widths, false));
+    if (!status)
+        status = make_local(&ops[1], dev, padded_range, padded, whole);
+    if (!status)
+        status = hcy__dist_agree_on(op, domain->comm, hcy_operator_compose(op, ops, 3));
+    for (int i = 0; i < 3; i++)
+        hcy_operator_release(ops[i]);
+    hcy_dist_layout_release(padded);
+    hcy_dist_layout_release(padded_range);
+    return status;
+}
+
+/* --- Operators --- */
+
+/* `whole` has kinds and factors; *kept is the result's layout, if there is a place for it. */
+static int make_differences(hcy_operator **op, hcy_dist_layout **kept, hcy_device *dev, hcy_dist_layout *layout,
+                            int dtype, hcy_differences_desc *whole)
+{
+    hcy_dist_layout *range = NULL;
+    whole->space = (hcy_space){ dtype, layout->rank, { 0 }, NULL };
+    memcpy(whole->space.shape, layout->shape, sizeof whole->space.shape);
+    int status = make_result_layout(&range, layout, whole);
+    if (status)
+        return status;
+    if (!whole->kinds[layout->axis])
+        status = make_local(op, dev, range, layout, whole);
+    else if (layout->axis)
+        status = make_padded_differences(op, dev, range, layout, whole);
+    else
+        status = make_of_halves(op, dev, range, layout, whole);
+    if (status || !kept)
+        hcy_dist_layout_release(range);
+    else
+        *kept = range;
+    return status;
+}
+
+int hcy_dist_difference(hcy_operator **op, hcy_device *dev, hcy_dist_layout *layout, int dtype, int axis,
+                        int kind, double factor)
+{
+    hcy_differences_desc whole = HCY_DIFFERENCES_DESC_INIT;
+    int status = hcy__dist_check_halo(op, dev, layout, "hcy_dist_difference");
+    if (status)
+        return status;
+    const int along = axis < 0 ? axis + layout->rank : axis;
+    if (along < 0 || along >= layout->rank)
+        status = hcy_fail(HCY_EINVAL, "hcy_dist_difference: axis %d of arrays with %d", axis, layout->rank);
+    else if (!hcy__difference_is(kind))
+        status = hcy_fail(HCY_EINVAL, "hcy_dist_difference: %d is no kind of difference", kind);
+    /* Ranks that do not ask for the same make no operator. */
+    status = hcy_dist_agree(layout->comm, status);
+    if (status)
+        return status;
+    whole.kinds[along] = kind;
+    whole.factors[along] = factor;
+    return make_differences(op, NULL, dev, layout, dtype, &whole);
+}
+
+int hcy_dist_laplacian(hcy_operator **op, hcy_device *dev, hcy_dist_layout *layout, int dtype,
+                       const double *factors)
+{
+    hcy_differences_desc whole = HCY_DIFFERENCES_DESC_INIT;
+    int status = hcy__dist_check_halo(op, dev, layout, "hcy_dist_laplacian");
+    for (int d = 0; !status && d < layout->rank; d++) {
+        whole.factors[d] = factors ? factors[d] : 1;
+        whole.kinds[d] = whole.factors[d] != 0 ? HCY_DIFFERENCE_SECOND : 0;
+    }
+    return status ? status : make_differences(op, NULL, dev, layout, dtype, &whole);
+}
+
+int hcy_dist_gradient(hcy_operator **op, hcy_dist_layout **range, hcy_device *dev, hcy_dist_layout *layout,
+                      int dtype, int kind)
+{
+    hcy_differences_desc whole = HCY_DIFFERENCES_DESC_INIT;
+    int status = hcy__dist_check_halo(op, dev, layout, "hcy_dist_gradient");
+    if (range)
+        *range = NULL;
+    if (status)
+        return status;
+    if (!hcy__difference_is(kind))
+        status = hcy_fail(HCY_EINVAL, "hcy_dist_gradient: %d is no kind of difference", kind);
+    status = hcy_dist_agree(layout->comm, status);
+    if (status)
+        return status;
+    whole.apart = 1;
+    for (int d = 0; d < layout->rank; d++) {
+        whole.kinds[d] = kind;
+        whole.factors[d] = 1;
+    }
+    return make_differences(op, range, dev, layout, dtype, &whole);
+}
