@@ -478,7 +478,7 @@ static struct hcy__made emit_scan(struct hcy__emitter *e, const struct hcy__node
     if (node->axes.exclusive)
         emit_first(first, e, node, r.dtype, t);
     if (node->join)
-        hcy__write_totals(e, node);
+        hcy__write_totals(e, node, r.dtype);
     for (int k = 0; k < components; k++) {
         parts[k] = reducible(e, parts[k], from, t);
         carries[k] = emit_carry(e, &r, k, components);

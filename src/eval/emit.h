@@ -50,6 +50,6 @@ struct hcy__made hcy__emit_power(struct hcy__emitter *e, struct hcy__made x, int
 enum hcy_eval_op hcy__own_reduction(struct hcy__emitter *e, int dtype);
 void hcy__emit_nothing(struct hcy__emitter *e, const struct hcy__node *node, int dtype);
 void hcy__emit_join(struct hcy__emitter *e, const struct hcy__node *node, int dtype);
-void hcy__write_totals(struct hcy__emitter *e, const struct hcy__node *node);
+void hcy__write_totals(struct hcy__emitter *e, const struct hcy__node *node, int dtype);
 
 #endif
