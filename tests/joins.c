@@ -287,6 +287,11 @@ static void test_nothing(void)
     ok(crealf(z) == 0 && cimagf(z) == 2, "both parts");
     st_says(HCY_EVAL(queue, "y = reduce(maximum, x, axis=1)", hcy_op_array("x", x), hcy_op_array("y", to)),
             HCY_EINVAL, "of reduce(f, x, 0)", "without it there is none");
+    st_says(HCY_EVAL(queue, "y = reduce(maximum, int8(x), 300)", hcy_op_array("x", x), hcy_op_array("y", w)),
+            HCY_EINVAL, "column 30: this number does not fit int8", "it is of the elements' type");
+    st_says(HCY_EVAL(queue, "y = reduce(maximum, int8(x), n)", hcy_op_array("x", x), hcy_op_array("y", w),
+                     hcy_op_integer("n", 300)),
+            HCY_ERANGE, "n is 300, which does not fit int8", "the caller's, too");
     hcy_array_release(x);
     hcy_array_release(to);
     hcy_array_release(w);

@@ -29,6 +29,8 @@ int hcy__emit_literal(struct hcy__emitter *e, double x, enum hcy_eval_type type)
 int hcy__emit_refuse(struct hcy__emitter *e, const char *what, const char *which);
 int hcy__emit_full(struct hcy__emitter *e, const char *of_what);
 
+/* An integer must fit the type that it takes: at once, or when it is known. */
+void hcy__emit_fit(struct hcy__emitter *e, const struct hcy__value *value, int dtype);
 /* The value as another type; every conversion there is, explicit ones too. */
 struct hcy__made hcy__emit_cast(struct hcy__emitter *e, struct hcy__made x, int dtype);
 /* What a function that is no reduction makes of its arguments. */

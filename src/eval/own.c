@@ -38,6 +38,11 @@ void hcy__emit_nothing(struct hcy__emitter *e, const struct hcy__node *node, int
     e->column = nothing->column;
     if ((int)kinds[kind] > hcy__kind_of(dtype))
         hcy__emit_refuse(e, "what no elements make is no number of theirs, which are ", hcy_dtype_name(dtype));
+    struct hcy__value value = { .source = s->nothing_of >= 0 ? HCY__SCALAR : HCY__LITERAL,
+                                .which = s->nothing_of,
+                                .bits = (uint64_t)nothing->integer };
+    if (kind == HCY_OPERAND_INTEGER && hcy__kind_of(dtype) == HCY__KIND_INTEGER)
+        hcy__emit_fit(e, &value, dtype);
 }
 
 static struct hcy__made emit_side(struct hcy__emitter *e, enum hcy_eval_op op, int dtype)
