@@ -56,6 +56,9 @@ size_t hcy__read_name(const struct hcy__parser *p, char name[64]);
 int hcy__find_function(const char *name, int *dtype);
 int hcy__call_function(struct hcy__parser *p, int function, int column, const int *kids, int n);
 
+/* shorthand.c.  A call as it is written, to calls that are compiled. */
+int hcy__write_out(struct hcy__parser *p, int function, int column, const int *kids);
+
 /* define.c.  A definition begins here: it is read and kept. */
 bool hcy__begins_definition(const struct hcy__parser *p);
 void hcy__parse_definition(struct hcy__parser *p);
