@@ -351,8 +351,8 @@ static void test_sparse(void)
     vectors = 3;
 }
 
-/* Few points on three axes go to the grid by tiles: axes end in tiles shorter than a window, and in a cluster more points
- * reach a tile than a group takes. */
+/* Few points on three axes go to the grid by tiles: axes end in tiles shorter than a window, and in a cluster more
+ * points reach a tile than a group takes. */
 static void test_tiles(void)
 {
     const hcy_nufft_job jobs[] = { job_of(3, HCY_F32, 8, 1800, 70, 66, 52), job_of(3, HCY_F64, 12, 500, 48, 49, 70) };

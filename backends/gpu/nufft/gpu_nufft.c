@@ -480,9 +480,9 @@ static int spread_tiles(const struct nufft *n, const struct gpu_call *call, stru
                                         gpu_at(scratch, PARTS_AT) };
         status = call->kernel->ops->zero(call->queue, scratch, 0, PARTS_AT);
         if (!status)
-            status = gpu_step(call, v, "gpu_nufft_spread", &tiles, args, sizeof args / sizeof args[0]);
+            status = gpu_step(call, v, "gpu_nufft_spread", &tiles, args, sizeof args / sizeof *args);
         if (!status)
-            status = gpu_step(call, v, "gpu_nufft_spread_parts", &rest, args, sizeof args / sizeof args[0]);
+            status = gpu_step(call, v, "gpu_nufft_spread_parts", &rest, args, sizeof args / sizeof *args);
     }
     return status;
 }

@@ -1,8 +1,8 @@
 /* gpu_nufft_shape.c - how large pencils and slabs of non-uniform FFTs are, and how a group shares a piece of the grid:
  * what costs least.
  *
- * There are three forms: spread_interp.cl holds a piece by columns and adds products to it, pencil.cl holds it in tensor
- * cores, and where points are few tiles.cl writes the grid by tiles.  Points are sorted for spreading and interpolation
+ * There are three forms: spread_interp.cl holds a piece by columns and adds products to it, pencil.cl holds it in
+ * tensor cores, and where points are few tiles.cl writes the grid by tiles.  Points are sorted for spreading and interpolation
  * alike, so both have the same pencils and slabs.  Costs are milliseconds of 10^7 points on an H200, about.
  */
 #include "gpu_priv.h"

@@ -64,7 +64,8 @@ DEVICE u32 bins_reaching(const struct gpu_nufft *job, const struct tile *t, int 
 }
 
 /* The points that might reach the tile, by bins; how many. */
-DEVICE u32 find_ranges(const struct gpu_nufft *job, const struct tile *t, const u32 *starts, NEAR struct near_tile *near)
+DEVICE u32 find_ranges(const struct gpu_nufft *job, const struct tile *t, const u32 *starts,
+                       NEAR struct near_tile *near)
 {
     if (ITEM < NEIGHBOURS) {
         u32 back[3] = { ITEM % 3, ITEM / 3 % 3, ITEM / 9 }, bin[3], there = 1;
@@ -157,8 +158,8 @@ DEVICE void weigh_listed(const struct gpu_nufft *job, const struct tile *t, cons
 }
 
 /* This item's column of the tile: candidates from..to. */
-DEVICE void sum_column(const struct gpu_nufft *job, const struct tile *t, const struct record *records, u32 from, u32 to,
-                       const PAIR *strengths, NEAR struct near_tile *near, REAL re[ZS], REAL im[ZS])
+DEVICE void sum_column(const struct gpu_nufft *job, const struct tile *t, const struct record *records, u32 from,
+                       u32 to, const PAIR *strengths, NEAR struct near_tile *near, REAL re[ZS], REAL im[ZS])
 {
     u32 x = ITEM % XB, y = ITEM / XB;
     EACH_PLANE(q)
