@@ -1,4 +1,5 @@
-/* parser.h - between parse.c, which reads expressions, statements.c, and define.c, which knows what a text names. */
+/* parser.h - between parse.c, which reads expressions, shorthand.c, statements.c, and define.c, which knows what a text
+ * names. */
 #ifndef HCY_EVAL_PARSER_H
 #define HCY_EVAL_PARSER_H
 

@@ -2,8 +2,9 @@
  * what costs least.
  *
  * There are three forms: spread_interp.cl holds a piece by columns and adds products to it, pencil.cl holds it in
- * tensor cores, and where points are few tiles.cl writes the grid by tiles.  Points are sorted for spreading and interpolation
- * alike, so both have the same pencils and slabs.  Costs are milliseconds of 10^7 points on an H200, about.
+ * tensor cores, and where points are few tiles.cl writes the grid by tiles.  Points are sorted for spreading and
+ * interpolation alike, so both have the same pencils and slabs.  Costs are milliseconds of 10^7 points on an H200,
+ * about.
  */
 #include "gpu_priv.h"
 
