@@ -23,9 +23,11 @@ struct number {
 };
 typedef struct number join_fn(struct number a, struct number b);
 
+/* No wider integer would do: what is wrapped is compared. */
 static struct number join_i8(struct number a, struct number b)
 {
-    return (struct number){ 0, 0, (int8_t)(uint8_t)(3 * (uint64_t)a.whole + 5 * (uint64_t)b.whole + 7) };
+    int8_t sum = (int8_t)(uint8_t)(3 * (uint64_t)a.whole + 5 * (uint64_t)b.whole + 7);
+    return (struct number){ 0, 0, sum > -100 ? sum : -100 };
 }
 static struct number join_u64(struct number a, struct number b)
 {
@@ -121,7 +123,7 @@ static const struct type_case {
     join_fn *join;
 } types[] = {
     { HCY_COMPLEX128, "f(a, b) = complex(imag(b) - real(a), imag(a) * k + real(b));", join_c128 },
-    { HCY_INT8, "g(a) = 3 * a; f(a, b) = g(a) + 5 * b + 7;", join_i8 },
+    { HCY_INT8, "g(a) = 3 * a; f(a, b) = maximum(g(a) + 5 * b + 7, -100);", join_i8 },
     { HCY_UINT64, "f(a, b) = 3 * a + 5 * b + 7; # no order but one\n", join_u64 },
     { HCY_FLOAT32, "f(a, b) = a * k + b;", join_f32 },
     { HCY_FLOAT64, "f(a, b) = a / (abs(b) + 0.25) - b;", join_f64 },
@@ -245,6 +247,24 @@ static void test_locals(void)
     hcy_array_release(c);
 }
 
+/* So many that the numbers of pieces fill pieces of their own; joined by what has one answer in any order. */
+static void test_many(void)
+{
+    const int64_t n = (int64_t)PIECE * PIECE + PIECE + 3;
+    hcy_array *x = NULL;
+    static int32_t y[PIECE * PIECE + PIECE + 3];
+    st_ok(hcy_array_empty(&x, dev, HCY_INT32, 1, &n), "many numbers");
+    st_ok(HCY_EVAL(queue, "x = index % 7; add(a, b) = a + b; x = scan(add, x)", hcy_op_array("x", x)), "are scanned");
+    st_ok(hcy_array_to_host(y, queue, x), "and read");
+    int32_t sum = 0, wrong = 0;
+    for (int64_t i = 0; i < n; i++) {
+        sum += (int32_t)(i % 7);
+        wrong += y[i] != sum;
+    }
+    is_int(wrong, 0, "and right");
+    hcy_array_release(x);
+}
+
 /* What no elements make. */
 static void test_nothing(void)
 {
@@ -267,6 +287,11 @@ static void test_nothing(void)
     ok(crealf(z) == 0 && cimagf(z) == 2, "both parts");
     st_says(HCY_EVAL(queue, "y = reduce(maximum, x, axis=1)", hcy_op_array("x", x), hcy_op_array("y", to)),
             HCY_EINVAL, "of reduce(f, x, 0)", "without it there is none");
+    st_says(HCY_EVAL(queue, "y = reduce(maximum, int8(x), 300)", hcy_op_array("x", x), hcy_op_array("y", w)),
+            HCY_EINVAL, "column 30: this number does not fit int8", "it is of the elements' type");
+    st_says(HCY_EVAL(queue, "y = reduce(maximum, int8(x), n)", hcy_op_array("x", x), hcy_op_array("y", w),
+                     hcy_op_integer("n", 300)),
+            HCY_ERANGE, "n is 300, which does not fit int8", "the caller's, too");
     hcy_array_release(x);
     hcy_array_release(to);
     hcy_array_release(w);
@@ -335,6 +360,7 @@ int main(int argc, char **argv)
     dev = cts_open();
     queue = cts_queue(dev);
     test_locals();
+    test_many();
     test_nothing();
     test_refusals();
     for (size_t i = 0; i < (few ? 2 : sizeof types / sizeof types[0]); i++)

@@ -82,8 +82,8 @@ int cuda_import_device(hcy_block *block, void *impl, uint64_t handle, size_t siz
 void cuda_unimport(void *impl, hcy_block *block);
 int cuda_buffer_i64(int64_t *value, void *impl, const hcy_block *block, size_t offset, const char *key);
 
-/* Host memory that CUDA has pinned, or that is registered. */
-bool cuda_is_pinned(const void *host);
+/* A GPU's memory, or the host's that CUDA has pinned or registered. */
+bool cuda_knows(const void *address);
 
 /* --- Commands (queue.c) --- */
 struct cuda_queue;

@@ -252,6 +252,7 @@ void cuda_close(void *impl)
         cuda_leave();
         cu.cuDevicePrimaryCtxRelease(d->device);
     }
+    free(d->staging); /* of a lost context, with which its pinned memory stays */
     free(d->timed.list);
     free(d->plain.list);
     pthread_mutex_destroy(&d->lock);

@@ -86,8 +86,14 @@ void cuda_free(void *impl, int mem, hcy_block *block)
 
 /* --- Memory of others' --- */
 
+bool cuda_knows(const void *address)
+{
+    unsigned type = 0;
+    return !cu.cuPointerGetAttribute(&type, CUDA_POINTER_MEMORY_TYPE, (CUdeviceptr)(uintptr_t)address);
+}
+
 /* Memory that CUDA itself has allocated for the host cannot be registered, and need not be. */
-bool cuda_is_pinned(const void *host)
+static bool is_pinned(const void *host)
 {
     unsigned type = 0;
     return !cu.cuPointerGetAttribute(&type, CUDA_POINTER_MEMORY_TYPE, (CUdeviceptr)(uintptr_t)host) &&
@@ -104,7 +110,7 @@ int cuda_import_host(hcy_block *block, void *impl, void *host, size_t size)
         return status;
     CUresult r = cu.cuMemHostRegister(host, size, CUDA_HOST_PORTABLE | CUDA_HOST_DEVICEMAP);
     bool ours = r == CUDA_SUCCESS;
-    status = ours || r == CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED || cuda_is_pinned(host)
+    status = ours || r == CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED || is_pinned(host)
                  ? 0
                  : cuda_fail(d, r, "registering host memory");
     if (!status)

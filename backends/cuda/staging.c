@@ -106,6 +106,7 @@ void cuda_staging_free(struct cuda_device *d)
 {
     if (d->staging)
         free_staging(d, d->staging);
+    d->staging = NULL;
 }
 
 /* --- Pieces --- */
@@ -199,9 +200,10 @@ static void share_out(struct staged *c, struct cuda_staging *s)
     pthread_mutex_unlock(&s->turn);
 }
 
+/* What CUDA knows, pinned or a GPU's own, is the driver's to copy: a processor might not reach it. */
 bool cuda_is_for_staging(const void *host, size_t size)
 {
-    return size >= LEAST && !cuda_is_pinned(host);
+    return size >= LEAST && !cuda_knows(host);
 }
 
 int cuda_copy_staged(struct cuda_queue *q, CUdeviceptr gpu, void *host, size_t size, bool to_gpu)
@@ -211,6 +213,10 @@ int cuda_copy_staged(struct cuda_queue *q, CUdeviceptr gpu, void *host, size_t s
     CUdeviceptr there = (CUdeviceptr)(uintptr_t)host, dst = to_gpu ? gpu : there, src = to_gpu ? there : gpu;
     if (!s)
         return cuda_check(q->dev, cu.cuMemcpyAsync(dst, src, size, q->stream), "a copy");
+    /* What is read must be there first, and other queues' copies shall not wait for that. */
+    CUresult r = to_gpu ? CUDA_SUCCESS : cu.cuStreamSynchronize(q->stream);
+    if (r)
+        return cuda_check(q->dev, r, "a command");
     share_out(&c, s);
     return cuda_check(q->dev, (CUresult)atomic_load(&c.failed), "a copy of memory that is not pinned");
 }

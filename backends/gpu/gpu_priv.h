@@ -189,6 +189,12 @@ int gpu_nufft_sort_scratch(size_t *size, const struct gpu_call *call);
 int gpu_nufft_spread_launch(const struct gpu_call *call);
 int gpu_nufft_interp_launch(const struct gpu_call *call);
 int gpu_nufft_spread_scratch(size_t *size, const struct gpu_call *call);
+/* Whether it is a job, and a grid's cells; the compiler's option, behind a blank, for what shall have the same bits on
+ * every device; whether so many elements of this size are there. */
+int gpu_nufft_check_job(size_t *cells, const hcy_nufft_job *job);
+int gpu_nufft_bits_option(char *options, size_t size, const struct gpu_call *call, const hcy_nufft_job *job);
+bool gpu_nufft_holds(const hcy_value *v, size_t n, size_t size);
+/* gpu_nufft_cut.c */
 int gpu_nufft_crop_launch(const struct gpu_call *call);
 int gpu_nufft_pad_launch(const struct gpu_call *call);
 int gpu_nufft_scale_launch(const struct gpu_call *call);

@@ -119,16 +119,11 @@ static int cast_register(struct hcy__emitter *e, int x, int from, int to)
     return hcy__kind_of(to) == HCY__KIND_INTEGER && !holds_all(to, from) ? emit_wrapped(e, to, x) : x;
 }
 
-/* A number that stands for itself must fit the type that it takes: at once, or when it is known. */
-static void check_fit(struct hcy__emitter *e, const struct hcy__made *x, int dtype)
+void hcy__emit_fit(struct hcy__emitter *e, const struct hcy__value *value, int dtype)
 {
-    /* Only a number that stands alone is checked; what was computed of numbers wraps as all integers do. */
-    bool asked = x->type.weak && x->re >= 0 && hcy__kind_of(x->type.dtype) == HCY__KIND_INTEGER &&
-                 hcy__kind_of(dtype) == HCY__KIND_INTEGER && e->steps->step[x->re].op == HCY_EVAL_VALUE;
-    if (!asked || dtype == HCY_INT64)
-        return;
-    const struct hcy__value *value = &e->stage->values[e->steps->step[x->re].a];
     struct hcy__compiled *c = e->compiled;
+    if (dtype == HCY_INT64)
+        return;
     if (value->source == HCY__LITERAL && !hcy__fits(dtype, (int64_t)value->bits))
         hcy__emit_refuse(e, "this number does not fit ", hcy_dtype_name(dtype));
     /* The caller's integers differ from call to call while what is compiled stays, so that these are checked at each
@@ -139,6 +134,16 @@ static void check_fit(struct hcy__emitter *e, const struct hcy__made *x, int dty
         hcy__emit_full(e, "integers");
     else
         c->checks[c->n_checks++] = (struct hcy__check){ value->which, dtype };
+}
+
+/* A number that stands for itself must fit the type that it takes. */
+static void check_fit(struct hcy__emitter *e, const struct hcy__made *x, int dtype)
+{
+    /* Only a number that stands alone is checked; what was computed of numbers wraps as all integers do. */
+    bool asked = x->type.weak && x->re >= 0 && hcy__kind_of(x->type.dtype) == HCY__KIND_INTEGER &&
+                 hcy__kind_of(dtype) == HCY__KIND_INTEGER && e->steps->step[x->re].op == HCY_EVAL_VALUE;
+    if (asked)
+        hcy__emit_fit(e, &e->stage->values[e->steps->step[x->re].a], dtype);
 }
 
 struct hcy__made hcy__emit_cast(struct hcy__emitter *e, struct hcy__made x, int dtype)

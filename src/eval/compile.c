@@ -1,7 +1,6 @@
 /* compile.c - a tree to stages: each reduction a stage of its own before what uses its result, then the statement. */
 #include "emit.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -206,69 +205,7 @@ static bool is_scan(const struct hcy__node *node)
     return node->kind == HCY__CALL && node->function >= HCY__FN_CUMSUM && node->function < HCY__FN_CAST;
 }
 
-/* What is reduced: the operation, the type it wants, the type of its result. */
-struct reduction {
-    enum hcy_eval_op op;
-    int dtype, memory;
-    bool has_empty;
-    uint64_t empty;
-};
-
-/* By register: sums and products of floats are doubles, smallest and largest stay what they are. */
-static const enum hcy_eval_op sums[] = { HCY_EVAL_SUM_I64, HCY_EVAL_SUM_I64, HCY_EVAL_SUM_U64,
-                                         HCY_EVAL_SUM_F64, HCY_EVAL_SUM_F64 },
-                              products[] = { HCY_EVAL_PROD_I64, HCY_EVAL_PROD_I64, HCY_EVAL_PROD_U64,
-                                             HCY_EVAL_PROD_F64, HCY_EVAL_PROD_F64 },
-                              leasts[] = { HCY_EVAL_LEAST_U64, HCY_EVAL_LEAST_I64, HCY_EVAL_LEAST_U64,
-                                           HCY_EVAL_LEAST_F32, HCY_EVAL_LEAST_F64 },
-                              mosts[] = { HCY_EVAL_MOST_U64, HCY_EVAL_MOST_I64, HCY_EVAL_MOST_U64,
-                                          HCY_EVAL_MOST_F32, HCY_EVAL_MOST_F64 };
-
-/* No reduction makes a boolean: those that begin with booleans go on with integers. */
-static const int reduced_memories[] = { 0, HCY_EVAL_M_I64, HCY_EVAL_M_U64, HCY_EVAL_M_F32, HCY_EVAL_M_F64 };
-
-static void choose_own(struct hcy__emitter *e, struct reduction *r, const struct hcy__node *node, int dtype)
-{
-    r->op = hcy__own_reduction(e, dtype);
-    r->dtype = dtype;
-    r->memory = reduced_memories[hcy__op_infos[r->op].result];
-    r->has_empty = node->kids[2] >= 0;
-    hcy__emit_nothing(e, node, dtype);
-    hcy__emit_join(e, node, dtype);
-}
-
-static void choose_reduction(struct hcy__emitter *e, struct reduction *r, int function, int dtype)
-{
-    enum hcy_eval_type t = hcy__register_of(dtype);
-    bool adds = function == HCY__FN_SUM, multiplies = function == HCY__FN_PROD;
-    r->op = adds ? sums[t] : multiplies ? products[t] : function == HCY__FN_MIN ? leasts[t] : mosts[t];
-    r->dtype = dtype;
-    r->has_empty = adds || multiplies;
-    /* Small integers add up in 64 bits, as NumPy's do. */
-    if (r->has_empty && hcy__kind_of(dtype) < HCY__KIND_REAL)
-        r->dtype = hcy__is_unsigned(dtype) ? HCY_UINT64 : HCY_INT64;
-    if (!adds && hcy__kind_of(dtype) == HCY__KIND_COMPLEX)
-        hcy__emit_refuse(e, "complex numbers have a sum, but neither a product, as here, nor an order", "");
-    enum hcy_eval_type result = hcy__op_infos[r->op].result;
-    double one = 1;
-    r->memory = reduced_memories[result];
-    /* What nothing adds up to is 0, whose bits are the same in all types; the 1 of a product is not. */
-    if (multiplies && result == HCY_EVAL_F64)
-        memcpy(&r->empty, &one, sizeof one);
-    else
-        r->empty = multiplies;
-}
-
-/* A register as the reduction wants it. */
-static int reducible(struct hcy__emitter *e, int x, enum hcy_eval_type from, enum hcy_eval_type to)
-{
-    static const enum hcy_eval_op from_truth[] = { 0, HCY_EVAL_TOI64_B32, HCY_EVAL_TOU64_B32, 0, 0 };
-    if (from == to)
-        return x;
-    return hcy__emit(e, from == HCY_EVAL_B32 ? from_truth[to] : HCY_EVAL_TOF64_F32, x, -1, -1);
-}
-
-static void emit_reduction(struct hcy__emitter *e, const struct reduction *r, int x, int slot, int component,
+static void emit_reduction(struct hcy__emitter *e, const struct hcy__reduction *r, int x, int slot, int component,
                            int components)
 {
     if (x >= 0 && slot >= 0)
@@ -281,7 +218,7 @@ static void emit_reduction(struct hcy__emitter *e, const struct reduction *r, in
 }
 
 /* The numbers of pieces are reduced again: operand 0 to operand 1, as numbered in a program of these two. */
-static void emit_again(struct hcy__emitter *e, const struct reduction *r, int components)
+static void emit_again(struct hcy__emitter *e, const struct hcy__reduction *r, int components)
 {
     /* The steps that reduce stand behind all others. */
     int first = emit_load(e, 0, 0, r->memory), second = components == 2 ? emit_load(e, 0, 1, r->memory) : -1;
@@ -291,18 +228,18 @@ static void emit_again(struct hcy__emitter *e, const struct reduction *r, int co
 
 /* What is scanned to a number of each piece, where carries will be; arrays and numbers have the places that they have
  * in the stage's own program. */
-static void emit_totals(struct hcy__emitter *e, const struct reduction *r, const struct hcy__node *node)
+static void emit_totals(struct hcy__emitter *e, const struct hcy__reduction *r, const struct hcy__node *node)
 {
     struct hcy__made x = hcy__emit_node(e, node->kids[0]);
     int components = x.im >= 0 ? 2 : 1;
     enum hcy_eval_type from = hcy__register_of(x.type.dtype), to = hcy__op_infos[r->op].result;
-    int re = reducible(e, x.re, from, to), im = components == 2 ? reducible(e, x.im, from, to) : -1;
+    int re = hcy__emit_reducible(e, x.re, from, to), im = components == 2 ? hcy__emit_reducible(e, x.im, from, to) : -1;
     emit_reduction(e, r, re, e->stage->carry_slot, 0, components);
     emit_reduction(e, r, im, e->stage->carry_slot, 1, components);
 }
 
 /* The stage's other program, of the scan of this node, or (NULL) of a reduction. */
-static void make_again(struct hcy__emitter *e, const struct reduction *r, int components,
+static void make_again(struct hcy__emitter *e, const struct hcy__reduction *r, int components,
                        const struct hcy__node *scanned)
 {
     struct hcy__steps *steps = calloc(1, sizeof *steps), *before = e->steps;
@@ -327,14 +264,11 @@ static void make_again(struct hcy__emitter *e, const struct reduction *r, int co
 
 static void reduce_value(struct hcy__emitter *e, const struct hcy__node *node, struct hcy__made x)
 {
-    struct reduction r = { 0 };
+    struct hcy__reduction r = { 0 };
     struct hcy__compiled *c = e->compiled;
     enum hcy_eval_type from = hcy__register_of(x.type.dtype);
     int components = x.im >= 0 ? 2 : 1;
-    if (node->join)
-        choose_own(e, &r, node, x.type.dtype);
-    else
-        choose_reduction(e, &r, node->function, x.type.dtype);
+    hcy__choose_reduction(&r, e, node, x.type.dtype);
     /* With neither an array nor a result there is no shape to go over. */
     if (e->stage->n_slots == 0)
         hcy__emit_refuse(e, "there is no array in ", "what is reduced");
@@ -346,8 +280,8 @@ static void reduce_value(struct hcy__emitter *e, const struct hcy__node *node, s
     c->temporaries[c->n_temporaries++] = (struct hcy__temporary){ r.dtype, r.memory, components };
     int slot = e->stage->target = find_slot(e, 1, e->stage->temporary);
     /* The steps that reduce stand behind all others. */
-    int re = reducible(e, x.re, from, hcy__op_infos[r.op].result);
-    int im = components == 2 ? reducible(e, x.im, from, hcy__op_infos[r.op].result) : -1;
+    int re = hcy__emit_reducible(e, x.re, from, hcy__op_infos[r.op].result);
+    int im = components == 2 ? hcy__emit_reducible(e, x.im, from, hcy__op_infos[r.op].result) : -1;
     emit_reduction(e, &r, re, slot, 0, components);
     emit_reduction(e, &r, im, slot, 1, components);
     e->stage->has_empty = r.has_empty;
@@ -407,27 +341,11 @@ static int emit_narrowed(struct hcy__emitter *e, int x, enum hcy_eval_type from,
     return hcy__emit(e, to == HCY_EVAL_B32 ? HCY_EVAL_TOB_U64 : HCY_EVAL_TOF32_F64, x, -1, -1);
 }
 
-/* What an exclusive scan begins with: what joins to nothing, of the type that the result has. */
-static int emit_first_of(struct hcy__emitter *e, int function, int dtype, enum hcy_eval_type t)
-{
-    size_t bits = 8 * hcy_dtype_size(dtype);
-    struct hcy__value value = { .source = HCY__LITERAL, .is_integer = 1 };
-    if (function == HCY__FN_CUMSUM || function == HCY__FN_CUMPROD)
-        return hcy__emit_literal(e, function == HCY__FN_CUMPROD, t);
-    if (hcy__kind_of(dtype) == HCY__KIND_REAL)
-        return hcy__emit_literal(e, function == HCY__FN_CUMMAX ? -INFINITY : INFINITY, t);
-    /* The ends of an integer's type, booleans among them, in 64 bits. */
-    uint64_t largest = dtype == HCY_BOOL ? 1 : UINT64_MAX >> (64 - bits + !hcy__is_unsigned(dtype));
-    uint64_t smallest = t == HCY_EVAL_I64 ? ~largest : 0;
-    value.bits = function == HCY__FN_CUMMAX ? smallest : largest;
-    return hcy__emit_value(e, value, t);
-}
-
 static void emit_first(int first[2], struct hcy__emitter *e, const struct hcy__node *node, int dtype,
                        enum hcy_eval_type t)
 {
     if (!node->join) {
-        first[0] = first[1] = emit_first_of(e, node->function, dtype, t);
+        first[0] = first[1] = hcy__emit_first(e, node->function, dtype, t);
         return;
     }
     struct hcy__made x = hcy__emit_cast(e, hcy__emit_node(e, node->kids[2]), dtype);
@@ -440,7 +358,7 @@ static void emit_first(int first[2], struct hcy__emitter *e, const struct hcy__n
             first[k] = e->steps->step[first[k]].a;
 }
 
-static int emit_carry(struct hcy__emitter *e, const struct reduction *r, int component, int components)
+static int emit_carry(struct hcy__emitter *e, const struct hcy__reduction *r, int component, int components)
 {
     return hcy__emit_step(e, (hcy_eval_step){ .op = HCY_EVAL_CARRY,
                                          .a = (uint16_t)e->stage->carry_slot,
@@ -452,16 +370,12 @@ static int emit_carry(struct hcy__emitter *e, const struct reduction *r, int com
 /* The scan in the emitter's stage, which has nothing else yet; what is made has the type of the result. */
 static struct hcy__made emit_scan(struct hcy__emitter *e, const struct hcy__node *node)
 {
-    static const int reductions[] = { HCY__FN_SUM, HCY__FN_PROD, HCY__FN_MIN, HCY__FN_MAX };
     struct hcy__compiled *c = e->compiled;
-    struct reduction r = { 0 };
+    struct hcy__reduction r = { 0 };
     struct hcy__made x = hcy__emit_node(e, node->kids[0]);
     int parts[2] = { x.re, x.im }, carries[2] = { -1, -1 }, first[2] = { -1, -1 }, components = x.im >= 0 ? 2 : 1;
     e->column = node->column;
-    if (node->join)
-        choose_own(e, &r, node, x.type.dtype);
-    else
-        choose_reduction(e, &r, reductions[node->function - HCY__FN_CUMSUM], x.type.dtype);
+    hcy__choose_reduction(&r, e, node, x.type.dtype);
     if (e->stage->n_slots == 0)
         hcy__emit_refuse(e, "there is no array in ", "what is scanned");
     if (c->n_temporaries == HCY__TEMPORARIES)
@@ -478,9 +392,9 @@ static struct hcy__made emit_scan(struct hcy__emitter *e, const struct hcy__node
     if (node->axes.exclusive)
         emit_first(first, e, node, r.dtype, t);
     if (node->join)
-        hcy__write_totals(e, node);
+        hcy__write_totals(e, node, r.dtype);
     for (int k = 0; k < components; k++) {
-        parts[k] = reducible(e, parts[k], from, t);
+        parts[k] = hcy__emit_reducible(e, parts[k], from, t);
         carries[k] = emit_carry(e, &r, k, components);
     }
     /* Scans stand in the same order as reductions. */

@@ -29,6 +29,8 @@ int hcy__emit_literal(struct hcy__emitter *e, double x, enum hcy_eval_type type)
 int hcy__emit_refuse(struct hcy__emitter *e, const char *what, const char *which);
 int hcy__emit_full(struct hcy__emitter *e, const char *of_what);
 
+/* An integer must fit the type that it takes: at once, or when it is known. */
+void hcy__emit_fit(struct hcy__emitter *e, const struct hcy__value *value, int dtype);
 /* The value as another type; every conversion there is, explicit ones too. */
 struct hcy__made hcy__emit_cast(struct hcy__emitter *e, struct hcy__made x, int dtype);
 /* What a function that is no reduction makes of its arguments. */
@@ -45,11 +47,23 @@ struct hcy__made hcy__emit_any_power(struct hcy__emitter *e, struct hcy__made *a
 /* x to a power that the node says as a number. */
 struct hcy__made hcy__emit_power(struct hcy__emitter *e, struct hcy__made x, int64_t n);
 
+/* choose.c: what is reduced or scanned, the operation, the type of its result, what no elements make; a register as
+ * the operation wants it; what an exclusive scan of ours begins with. */
+struct hcy__reduction {
+    enum hcy_eval_op op;
+    int dtype, memory;
+    bool has_empty;
+    uint64_t empty;
+};
+void hcy__choose_reduction(struct hcy__reduction *r, struct hcy__emitter *e, const struct hcy__node *node, int dtype);
+int hcy__emit_reducible(struct hcy__emitter *e, int x, enum hcy_eval_type from, enum hcy_eval_type to);
+int hcy__emit_first(struct hcy__emitter *e, int function, int dtype, enum hcy_eval_type t);
+
 /* own.c, of a REDUCE or SCAN over numbers of this type.  The operation; what no elements make, in the stage; what joins
  * two, there too; the text that scans the numbers of a scan's pieces. */
 enum hcy_eval_op hcy__own_reduction(struct hcy__emitter *e, int dtype);
 void hcy__emit_nothing(struct hcy__emitter *e, const struct hcy__node *node, int dtype);
 void hcy__emit_join(struct hcy__emitter *e, const struct hcy__node *node, int dtype);
-void hcy__write_totals(struct hcy__emitter *e, const struct hcy__node *node);
+void hcy__write_totals(struct hcy__emitter *e, const struct hcy__node *node, int dtype);
 
 #endif

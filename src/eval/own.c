@@ -38,6 +38,11 @@ void hcy__emit_nothing(struct hcy__emitter *e, const struct hcy__node *node, int
     e->column = nothing->column;
     if ((int)kinds[kind] > hcy__kind_of(dtype))
         hcy__emit_refuse(e, "what no elements make is no number of theirs, which are ", hcy_dtype_name(dtype));
+    struct hcy__value value = { .source = s->nothing_of >= 0 ? HCY__SCALAR : HCY__LITERAL,
+                                .which = s->nothing_of,
+                                .bits = (uint64_t)nothing->integer };
+    if (kind == HCY_OPERAND_INTEGER && hcy__kind_of(dtype) == HCY__KIND_INTEGER)
+        hcy__emit_fit(e, &value, dtype);
 }
 
 static struct hcy__made emit_side(struct hcy__emitter *e, enum hcy_eval_op op, int dtype)
@@ -97,14 +102,15 @@ void hcy__emit_join(struct hcy__emitter *e, const struct hcy__node *node, int dt
     free(program);
 }
 
-void hcy__write_totals(struct hcy__emitter *e, const struct hcy__node *node)
+void hcy__write_totals(struct hcy__emitter *e, const struct hcy__node *node, int dtype)
 {
-    /* The scan of the pieces' numbers is an expression of its own, with the same functions.  Nobody reads what its
-     * first number is, so that 0 will do. */
-    static const char form[] = "hcy_c = scan(%.*s, hcy_t, 0, axis=1, exclusive=True)";
+    /* The scan of the pieces' numbers is an expression of its own, with the same functions, of the same type: small
+     * integers lie in memory as large ones here, and would not wrap.  Nobody reads what its first number is, so that 0
+     * will do. */
+    static const char form[] = "hcy_c = scan(%.*s, %s(hcy_t), 0, axis=1, exclusive=True)";
     const struct hcy__tree *tree = e->tree;
     int length = (int)strspn(node->join, HCY__NAME_LETTERS);
-    size_t size = sizeof form + (size_t)length + 8, at = 0;
+    size_t size = sizeof form + (size_t)length + strlen(hcy_dtype_name(dtype)) + 8, at = 0;
     for (int i = 0; i < tree->n_definitions; i++)
         size += (size_t)(tree->definitions[i].end - tree->definitions[i].begin) + 2;
     char *text = e->stage->totals = malloc(size);
@@ -118,5 +124,5 @@ void hcy__write_totals(struct hcy__emitter *e, const struct hcy__node *node)
         at += (size_t)snprintf(text + at, size - at, "%.*s\n;",
                                (int)(tree->definitions[i].end - tree->definitions[i].begin),
                                tree->definitions[i].begin);
-    snprintf(text + at, size - at, form, length, node->join);
+    snprintf(text + at, size - at, form, length, node->join, hcy_dtype_name(dtype));
 }

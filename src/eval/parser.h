@@ -1,4 +1,5 @@
-/* parser.h - between parse.c, which reads expressions, statements.c, and define.c, which knows what a text names. */
+/* parser.h - between parse.c, which reads expressions, shorthand.c, statements.c, and define.c, which knows what a text
+ * names. */
 #ifndef HCY_EVAL_PARSER_H
 #define HCY_EVAL_PARSER_H
 
@@ -55,6 +56,9 @@ size_t hcy__read_name(const struct hcy__parser *p, char name[64]);
 /* A function of ours by its name: which takes from so many to so many arguments; -1: there is none. */
 int hcy__find_function(const char *name, int *dtype);
 int hcy__call_function(struct hcy__parser *p, int function, int column, const int *kids, int n);
+
+/* shorthand.c.  A call as it is written, to calls that are compiled. */
+int hcy__write_out(struct hcy__parser *p, int function, int column, const int *kids);
 
 /* define.c.  A definition begins here: it is read and kept. */
 bool hcy__begins_definition(const struct hcy__parser *p);

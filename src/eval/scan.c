@@ -18,15 +18,18 @@ int hcy__scan_array(hcy_array **array, const struct hcy__evaluation *v, const st
 static int scan_own_totals(struct hcy__evaluation *v, const struct hcy__stage *s, hcy_array *carries,
                            hcy_array *totals)
 {
-    size_t n = v->n_operands, bytes = 0;
+    size_t n = 0, bytes = 0;
     hcy_operand *operands =
-        hcy_size_mul(&bytes, n + 2, sizeof *operands) ? NULL : malloc(bytes);
+        hcy_size_mul(&bytes, v->n_operands + 2, sizeof *operands) ? NULL : malloc(bytes);
     if (!operands)
         return hcy_fail(HCY_ENOMEM, "out of memory for an expression");
-    memcpy(operands, v->operands, n * sizeof *operands);
-    operands[n] = hcy_op_array("hcy_c", carries);
-    operands[n + 1] = hcy_op_array("hcy_t", totals);
-    int status = hcy_eval(v->queue, s->totals, operands, n + 2);
+    /* Where pieces are so many that their numbers fill pieces again, both names stand for those of the scan around. */
+    for (size_t i = 0; i < v->n_operands; i++)
+        if (strcmp(v->operands[i].name, "hcy_c") && strcmp(v->operands[i].name, "hcy_t"))
+            operands[n++] = v->operands[i];
+    operands[n++] = hcy_op_array("hcy_c", carries);
+    operands[n++] = hcy_op_array("hcy_t", totals);
+    int status = hcy_eval(v->queue, s->totals, operands, n);
     free(operands);
     return status;
 }

@@ -12,7 +12,6 @@
 
 #define SORT_AT(name)  HCY_ARG_AT(nufft_sort, name)
 #define SPREAD_AT(name) HCY_ARG_AT(nufft_spread, name)
-#define SCALE_AT(name) HCY_ARG_AT(nufft_scale, name)
 
 /* Of groups in the second direction of a grid. */
 #define MOST_ROWS 65535u
@@ -39,21 +38,30 @@ static bool is_nufft_job(const hcy_nufft_job *j)
            j->n_points <= UINT32_MAX - 64;
 }
 
-static int set_grid_axes(struct nufft *n, const hcy_nufft_job *job)
+int gpu_nufft_check_job(size_t *cells, const hcy_nufft_job *job)
 {
-    size_t cells = 1;
+    if (!is_nufft_job(job))
+        return hcy_fail(HCY_EINVAL, "nufft: a job with %u axes, precision %u, width %u, %llu points",
+                        job->dim, job->precision, job->width, (unsigned long long)job->n_points);
+    *cells = 1;
+    for (unsigned d = 0; d < job->dim; d++) {
+        uint64_t size = job->grid[d];
+        /* Pieces wrap around an axis at most once, for which axes of two windows are long enough. */
+        if (size > INT32_MAX || size < 2 * job->width || job->modes[d] > size ||
+            hcy_size_mul(cells, *cells, (size_t)size))
+            return hcy_fail(HCY_EINVAL, "nufft: axis %u has %llu cells", d, (unsigned long long)size);
+    }
+    return 0;
+}
+
+static void set_grid_axes(struct nufft *n, const hcy_nufft_job *job)
+{
     for (unsigned d = 0; d < 3; d++) {
         /* Devices count axes from the fastest, and jobs from the slowest. */
         uint64_t size = d < job->dim ? job->grid[job->dim - 1 - d] : 1;
-        /* Pieces wrap around an axis at most once, for which axes of two windows are long enough. */
-        if (size > INT32_MAX || (d < job->dim && (size < 2 * job->width || job->modes[d] > job->grid[d])) ||
-            hcy_size_mul(&cells, cells, (size_t)size))
-            return hcy_fail(HCY_EINVAL, "nufft: axis %u has %llu cells", d, (unsigned long long)size);
         n->at.n[d] = (uint32_t)size;
         n->at.offset[d] = 0.5 * job->width / (double)size;
     }
-    n->at.cells = cells;
-    return 0;
 }
 
 /* A record's size, and places. */
@@ -149,19 +157,19 @@ static int place_buckets(struct nufft *n)
 
 static int open_job(struct nufft *n, const struct gpu_call *call, const hcy_nufft_job *job)
 {
-    size_t head;
+    size_t head, cells;
     memset(n, 0, sizeof *n);
-    if (!is_nufft_job(job))
-        return hcy_fail(HCY_EINVAL, "nufft: a job with %u axes, precision %u, width %u, %llu points",
-                        job->dim, job->precision, job->width, (unsigned long long)job->n_points);
+    int status = gpu_nufft_check_job(&cells, job);
+    if (status)
+        return status;
     n->job = job;
     n->real = job->precision == HCY_F64 ? 8 : 4;
     n->at.n_points = job->n_points;
-    int status = set_grid_axes(n, job);
+    n->at.cells = cells;
+    set_grid_axes(n, job);
     set_record(n);
     set_buckets(n, call->kernel->ops);
-    if (!status)
-        status = set_keys(n, call);
+    status = set_keys(n, call);
     /* The head comes first; the order of what follows is the same for the sort and for all that reads it. */
     if (!status)
         status = place_array(&head, n, 1, sizeof(struct gpu_nufft_head));
@@ -180,8 +188,7 @@ static int open_job(struct nufft *n, const struct gpu_call *call, const hcy_nuff
     return status;
 }
 
-/* The compiler's option for what shall have the same bits on every device, behind a blank. */
-static int bits_option(const struct gpu_call *call, const hcy_nufft_job *job, char *options, size_t size)
+int gpu_nufft_bits_option(char *options, size_t size, const struct gpu_call *call, const hcy_nufft_job *job)
 {
     const char *option = call->kernel->ops->no_contraction;
     bool wanted = option && job->flags & HCY_NUFFT_SAME_BITS;
@@ -190,7 +197,7 @@ static int bits_option(const struct gpu_call *call, const hcy_nufft_job *job, ch
 
 static int options_of(const struct nufft *n, const struct gpu_call *call, uint32_t group, char *options)
 {
-    int used = bits_option(call, n->job, options, GPU_OPTIONS_BYTES);
+    int used = gpu_nufft_bits_option(options, GPU_OPTIONS_BYTES, call, n->job);
     return used +
            snprintf(options + used, GPU_OPTIONS_BYTES - (size_t)used,
                     " -DGROUP_SIZE=%u -DREAL=%s -DPRECISION=%u -DDIM=%u -DXB=%u -DYB=%u -DZS=%u -DFIXED=%d -DPLACES=%u",
@@ -198,7 +205,7 @@ static int options_of(const struct nufft *n, const struct gpu_call *call, uint32
                     n->shape.xb, n->shape.yb, n->shape.zs, n->fixed, n->places);
 }
 
-static bool holds_elements(const hcy_value *v, size_t n, size_t size)
+bool gpu_nufft_holds(const hcy_value *v, size_t n, size_t size)
 {
     return v->block && v->bytes_left / size >= n;
 }
@@ -329,10 +336,10 @@ int gpu_nufft_sort_launch(const struct gpu_call *call)
         return status;
     /* Buffers are proved against the job here; kernels trust them. */
     for (uint32_t d = 0; d < job->dim; d++)
-        if (!holds_elements(&call->values[hcy_nufft_points_at(d)], (size_t)job->n_points, is_double ? 8 : 4))
+        if (!gpu_nufft_holds(&call->values[hcy_nufft_points_at(d)], (size_t)job->n_points, is_double ? 8 : 4))
             return hcy_fail(HCY_EINVAL, "nufft_sort: coordinates %u are fewer than the job's points", d);
-    if (!holds_elements(&call->values[SORT_AT(sorted)], 1, n.end) ||
-        !holds_elements(&call->values[SORT_AT(report)], 1, sizeof(hcy_nufft_report)))
+    if (!gpu_nufft_holds(&call->values[SORT_AT(sorted)], 1, n.end) ||
+        !gpu_nufft_holds(&call->values[SORT_AT(report)], 1, sizeof(hcy_nufft_report)))
         return hcy_fail(HCY_EINVAL, "nufft_sort: the buffers are too small");
     /* Both texts are compiled before anything is launched, so a failure leaves the buffers alone. */
     int used = options_of(&n, call, n.n_buckets ? SETTLERS : s.group, options);
@@ -359,13 +366,13 @@ static int open_move(struct nufft *n, const struct gpu_call *call, bool spreads,
         return status;
     size_t complex_ = 2 * n->real;
     /* A buffer sorted for another job would have another size, or keys beyond this grid. */
-    if (!holds_elements(&values[at->sorted], 1, n->end))
+    if (!gpu_nufft_holds(&values[at->sorted], 1, n->end))
         return hcy_fail(HCY_EINVAL, "nufft: the points were not sorted, or for another job");
     if (hcy_size_mul(&strengths, (size_t)n->at.n_points, call->items) ||
         hcy_size_mul(&grids, (size_t)n->at.cells, call->items) ||
-        !holds_elements(&values[at->strengths], strengths, complex_) ||
-        !holds_elements(&values[at->grid], grids, complex_) ||
-        !holds_elements(&values[at->table], HCY_NUFFT_COEFS(n->job->width) * HCY_NUFFT_MAX_WIDTH, n->real))
+        !gpu_nufft_holds(&values[at->strengths], strengths, complex_) ||
+        !gpu_nufft_holds(&values[at->grid], grids, complex_) ||
+        !gpu_nufft_holds(&values[at->table], HCY_NUFFT_COEFS(n->job->width) * HCY_NUFFT_MAX_WIDTH, n->real))
         return hcy_fail(HCY_EINVAL, "nufft: strengths, grid or window are smaller than the job says");
     /* Pencils are the sort's; what a group takes of them depends on the direction and the number of
      * vectors. */
@@ -456,7 +463,7 @@ static int spread_tiles(const struct nufft *n, const struct gpu_call *call, stru
     const hcy_value *values = call->values;
     const hcy_value *scratch = &values[SPREAD_AT(scratch)], *sorted = &values[SPREAD_AT(sorted)];
     size_t parts = most_parts(n), vector = n->at.cells * 2 * n->real;
-    if (!holds_elements(scratch, 1, PARTS_AT + parts * sizeof(struct gpu_nufft_part)))
+    if (!gpu_nufft_holds(scratch, 1, PARTS_AT + parts * sizeof(struct gpu_nufft_part)))
         return hcy_fail(HCY_EINVAL, "nufft_spread: no room for the parts of tiles");
     int status = 0;
     for (size_t done = 0; !status && done < call->items; done += MOST_ROWS) {
@@ -493,7 +500,7 @@ static int spread_fixed(const struct nufft *n, const struct gpu_call *call, stru
                     grid = move_grid(n, call->items);
     struct gpu_nufft at = n->at;
     int status = call->items <= MOST_ROWS ? fixed_scratch(n, call->items, &grids, &size) : HCY_ERANGE;
-    if (status || !holds_elements(scratch, 1, size))
+    if (status || !gpu_nufft_holds(scratch, 1, size))
         return hcy_fail(status ? status : HCY_EINVAL, "nufft_spread: %zu vectors at once in fixed order",
                         call->items);
     /* The exponents' maximum and the integer grids both begin at zero. */
@@ -528,108 +535,6 @@ int gpu_nufft_spread_launch(const struct gpu_call *call)
                                      call->items * (size_t)n.at.cells * 2 * n.real);
     for (size_t done = 0; !status && done < call->items && n.at.n_points; done += MOST_ROWS)
         status = move_vectors(&n, call, v, true, done);
-    return status;
-}
-
-/* --- nufft_crop, nufft_pad, nufft_scale --- */
-
-static int cut_variant(const struct gpu_call *call, const hcy_nufft_job *job, uint32_t group,
-                       struct gpu_variant **v)
-{
-    char options[GPU_OPTIONS_BYTES];
-    int used = bits_option(call, job, options, sizeof options);
-    snprintf(options + used, sizeof options - (size_t)used, " -DGROUP_SIZE=%u -DREAL=%s", group,
-             job->precision == HCY_F64 ? "double" : "float");
-    return gpu_variant_get(v, call->kernel, gpu_text_nufft_cut, options);
-}
-
-/* Few items a row where there are rows enough to fill a device, and groups side by side where there are not. */
-static struct gpu_grid cut_grid(const struct gpu_call *call, uint64_t rows, uint64_t columns, uint32_t *row_items)
-{
-    uint32_t group = gpu_group(call, GPU_NUFFT_GROUP), share = group < GPU_LANES ? group : GPU_LANES;
-    uint64_t enough = (uint64_t)call->kernel->ops->units * 2048;
-    /* Finding a row takes divisions, so items stay in one while others keep the device busy. */
-    while (share < group && share < columns && rows * share < enough)
-        share *= 2;
-    uint64_t high = (rows + group / share - 1) / (group / share);
-    struct gpu_grid grid = gpu_groups_over(call, columns, share, (uint32_t)(high < MOST_ROWS ? high : MOST_ROWS));
-    grid.group = group;
-    if (rows * share >= enough)
-        grid.groups[0] = 1;
-    *row_items = share;
-    return grid;
-}
-
-static int launch_cut(const struct gpu_call *call, bool crops)
-{
-    const struct hcy_nufft_cut_at *at = hcy_nufft_cut_at(crops, false);
-    const hcy_value *values = call->values, *cells = &values[at->grid], *coefficients = &values[at->modes];
-    const hcy_nufft_job *job = values[at->job].bytes;
-    struct nufft n = { 0 };
-    struct gpu_variant *v;
-    struct gpu_nufft_cut c = { .items = (uint32_t)call->items,
-                               .dim = job->dim,
-                               .fft_order = (job->flags & HCY_NUFFT_FFT_ORDER) != 0 };
-    uint32_t group = gpu_group(call, GPU_NUFFT_GROUP);
-    size_t factors = 0, modes = call->items, grids;
-    int status = is_nufft_job(job) ? set_grid_axes(&n, job) : hcy_fail(HCY_EINVAL, "nufft: a job that is none");
-    /* Missing axes come first and have one mode and one cell, so the kernel has no cases for them. */
-    for (uint32_t d = 0; !status && d < 3; d++) {
-        bool there = d + job->dim >= 3;
-        uint32_t axis = there ? d + job->dim - 3 : 0;
-        c.modes[d] = there ? job->modes[axis] : 1;
-        c.grid[d] = there ? job->grid[axis] : 1;
-        c.factors[d] = factors;
-        factors += there ? c.modes[d] : 0;
-        status = hcy_size_mul(&modes, modes, (size_t)c.modes[d]);
-    }
-    if (status)
-        return status;
-    size_t real = job->precision == HCY_F64 ? 8 : 4;
-    if (hcy_size_mul(&grids, (size_t)n.at.cells, call->items) ||
-        !holds_elements(cells, grids, 2 * real) || !holds_elements(coefficients, modes, 2 * real) ||
-        !holds_elements(&values[at->factors], factors, real))
-        return hcy_fail(HCY_EINVAL, "nufft: grid, modes or factors are smaller than the job says");
-    /* Both directions walk over what they write, so that no item adds to another's. */
-    uint64_t *along = crops ? c.modes : c.grid, rows = call->items * along[0] * along[1];
-    struct gpu_grid grid = cut_grid(call, rows, along[2], &c.row_items);
-    status = cut_variant(call, job, group, &v);
-    return status ? status
-                  : GPU_STEP(call, v, crops ? "gpu_nufft_crop" : "gpu_nufft_pad", &grid, GPU_BYTES(c),
-                             gpu_at(crops ? cells : coefficients, 0), gpu_at(&values[at->factors], 0),
-                             gpu_at(crops ? coefficients : cells, 0));
-}
-
-int gpu_nufft_crop_launch(const struct gpu_call *call)
-{
-    return launch_cut(call, true);
-}
-
-int gpu_nufft_pad_launch(const struct gpu_call *call)
-{
-    return launch_cut(call, false);
-}
-
-int gpu_nufft_scale_launch(const struct gpu_call *call)
-{
-    const hcy_value *values = call->values;
-    const hcy_nufft_job *job = values[SCALE_AT(job)].bytes;
-    struct gpu_variant *v;
-    uint32_t group = gpu_group(call, GPU_NUFFT_GROUP), conjugate = job->sign < 0;
-    size_t complex_ = job->precision == HCY_F64 ? 16 : 8, n = (size_t)job->n_points, all;
-    if (hcy_size_mul(&all, n, call->items) || !holds_elements(&values[SCALE_AT(in)], all, complex_) ||
-        !holds_elements(&values[SCALE_AT(out)], all, complex_) ||
-        !holds_elements(&values[SCALE_AT(factors)], n, complex_))
-        return hcy_fail(HCY_EINVAL, "nufft_scale: the buffers are smaller than the job says");
-    int status = cut_variant(call, job, group, &v);
-    /* Vectors are the grid's second direction, which has room for 65535 of them. */
-    for (size_t done = 0; !status && done < call->items; done += MOST_ROWS) {
-        size_t rows = call->items - done < MOST_ROWS ? call->items - done : MOST_ROWS;
-        struct gpu_grid grid = gpu_groups_over(call, n, group, (uint32_t)rows);
-        status = GPU_STEP(call, v, "gpu_nufft_scale", &grid, GPU_BYTES(job->n_points), GPU_BYTES(conjugate),
-                          gpu_at(&values[SCALE_AT(in)], done * n * complex_), gpu_at(&values[SCALE_AT(factors)], 0),
-                          gpu_at(&values[SCALE_AT(out)], done * n * complex_));
-    }
     return status;
 }
 

@@ -1,7 +1,7 @@
 # Non-uniform FFTs on GPUs.
 gpu_kernel_tables += nufft
 libgpu_la_SOURCES += backends/gpu/nufft/gpu_nufft.c backends/gpu/nufft/gpu_nufft_shape.c backends/gpu/nufft/gpu_nufft_lines.c \
-    backends/gpu/nufft/gpu_nufft_gram.c
+    backends/gpu/nufft/gpu_nufft_gram.c backends/gpu/nufft/gpu_nufft_cut.c
 gpu_cl += families/nufft/nufft_format.h families/nufft/nufft_bits.h families/fft_short.h \
     backends/gpu/nufft/point.cl backends/gpu/nufft/sort.cl backends/gpu/nufft/scan.cl backends/gpu/nufft/group_sums.cl \
     backends/gpu/nufft/settle.cl backends/gpu/nufft/window.cl backends/gpu/nufft/spread_interp.cl \
