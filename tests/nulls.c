@@ -12,6 +12,7 @@
 #include <halcyon/finufft.h>
 #include <halcyon/nufft.h>
 #include <halcyon/operator.h>
+#include <halcyon/coil_maps.h>
 #include <halcyon/proximal.h>
 #include <halcyon/pipeline.h>
 #include <halcyon/solve.h>
@@ -184,6 +185,7 @@ static int make_call(int which, const char **text, int *want, int *got)
     INVALID(hcy_poni_parse(NULL, NULL, 0, NULL))
     INVALID(hcy_poni_format(NULL, 0, NULL, NULL))
     NOTHING(hcy_azint_unit_list(NULL))
+    NOTHING(hcy_azint_unit_find(NULL))
     INVALID(hcy_azint_plan_create(NULL, NULL, 0, 0, NULL))
     NOTHING(hcy_azint_plan_retain(NULL))
     NOTHING(hcy_azint_plan_release(NULL))
@@ -325,6 +327,13 @@ static int make_call(int which, const char **text, int *want, int *got)
     INVALID(hcy_operator_apply_rows(NULL, NULL, NULL, NULL, 0, 0))
     INVALID(hcy_operator_nufft(NULL, NULL))
     INVALID(hcy_operator_fft(NULL, NULL, NULL, 0))
+    INVALID(hcy_operator_sense(NULL, NULL, NULL, NULL))
+    INVALID(hcy_operator_toeplitz(NULL, NULL, NULL, 0, NULL, NULL, NULL))
+    INVALID(hcy_operator_off_resonance(NULL, NULL, NULL, NULL, NULL, 0))
+    /* coil_maps.h */
+    INVALID(hcy_coil_maps(NULL, NULL, NULL, NULL))
+    INVALID(hcy_coil_compression(NULL, NULL, NULL, NULL))
+    INVALID(hcy_coil_compress(NULL, NULL, NULL, NULL))
     /* proximal.h */
     INVALID(hcy_proximal_create(NULL, NULL, NULL))
     NOTHING(hcy_proximal_retain(NULL))
@@ -358,6 +367,7 @@ static int make_call(int which, const char **text, int *want, int *got)
     NOTHING(hcy_dist_release(NULL))
     INVALID(hcy_dist_get_info(NULL, NULL))
     INVALID(hcy_dist_split(NULL, NULL, 0))
+    INVALID(hcy_dist_gradient(NULL, NULL, NULL, NULL, 0, 0))
     INVALID(hcy_dist_device(NULL, NULL, NULL))
     INVALID(hcy_dist_agree(NULL, 0))
     NOTHING(hcy_dist_abort(NULL, 0))

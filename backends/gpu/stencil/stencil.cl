@@ -5,9 +5,9 @@
  * or four steps that want it again.  An item has reals LANES apart: lanes beside each other read and write memory as
  * it lies, wherever lines begin.  REAL is float or double, of REAL_BITS; there are RANK axes, at least 3.
  *
- * What nearly all elements do is known when the text is compiled: INNER has HCY_STENCIL_TAPS bits an axis, the first
- * axis's lowest, that say which neighbours count; TERMS says which axes are terms, FROM_APART and TO_APART whether these
- * have sources and results of their own.  Looking it up took five times as long as the sums (an H200, 400^3 floats).
+ * What nearly all elements do is known when the text is compiled, for looking it up takes longer than the sums: INNER
+ * has HCY_STENCIL_TAPS bits an axis, the first axis's lowest, that say which neighbours count; TERMS says which axes
+ * are terms, FROM_APART and TO_APART whether these have sources and results of their own.
  */
 #pragma once
 #define HCY_STENCIL_AXES RANK
