@@ -169,7 +169,7 @@ struct gpu_nufft_part {
     uint32_t tile, part;
 };
 #define GPU_NUFFT_TILE      16u   /* cells of its edges */
-#define GPU_NUFFT_TILE_MOST 1024u
+#define GPU_NUFFT_TILE_MOST 512u
 
 #define GPU_NUFFT_GROUP 256u  /* items that sort */
 #define GPU_NUFFT_SCAN  2048u /* keys of a group that sums their counts */

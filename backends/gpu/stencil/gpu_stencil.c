@@ -40,30 +40,39 @@ static int count_tiles(uint32_t tiles[3], uint32_t *all, const hcy_stencil_job *
     return 0;
 }
 
-/* What the text knows of most elements: neighbours that count, axes that are terms. */
-static void note_inner(uint64_t *inner, uint32_t *terms, const hcy_stencil_job *job)
+static bool any_row_has(const hcy_stencil_axis *a, uint32_t k)
 {
-    *inner = *terms = 0;
+    bool any = false;
+    for (uint32_t r = 0; r < HCY_STENCIL_ROWS; r++)
+        any = any || a->rows[r][k];
+    return any;
+}
+
+/* What the text knows of most elements: neighbours that count, axes that are terms. */
+static void add_inner(char *options, size_t size, const hcy_stencil_job *job)
+{
+    uint64_t inner = 0;
+    uint32_t terms = 0;
     for (uint32_t d = 0; d < job->rank; d++) {
         const hcy_stencil_axis *a = &job->axes[d];
-        *terms |= (uint32_t)(a->is_term != 0) << d;
+        terms |= (uint32_t)(a->is_term != 0) << d;
         for (uint32_t k = 0; a->is_term && k < HCY_STENCIL_TAPS; k++)
-            *inner |= (uint64_t)(a->rows[HCY_STENCIL_EDGE][k] != 0) << (HCY_STENCIL_TAPS * d + k);
+            inner |= (uint64_t)(d + 1 < job->rank ? a->rows[HCY_STENCIL_EDGE][k] != 0 : any_row_has(a, k))
+                      << (HCY_STENCIL_TAPS * d + k);
     }
+    snprintf(options, size, " -DINNER=%lluul -DTERMS=%u -DFROM_APART=%d -DTO_APART=%d", (unsigned long long)inner,
+             terms, job->from_step != 0, job->to_step != 0);
 }
 
 static int find_stencil(struct gpu_variant **v, const struct gpu_call *call, const hcy_stencil_job *job)
 {
     char options[GPU_OPTIONS_BYTES];
     const char *option = call->kernel->ops->no_contraction;
-    uint64_t inner;
-    uint32_t terms;
-    note_inner(&inner, &terms, job);
-    snprintf(options, sizeof options,
-             "-DGROUP_SIZE=%u -DREAL=%s -DREAL_BITS=%u -DRANK=%u -DINNER=%lluul -DTERMS=%u -DFROM_APART=%d -DTO_APART=%d%s%s",
-             gpu_group(call, GROUP), job->bytes == 4 ? "float" : "double", 8 * job->bytes, job->rank,
-             (unsigned long long)inner, terms, job->from_step != 0, job->to_step != 0, option ? " " : "",
-             option ? option : "");
+    int used = snprintf(options, sizeof options, "-DGROUP_SIZE=%u -DREAL=%s -DREAL_BITS=%u -DRANK=%u%s%s",
+                        gpu_group(call, GROUP), job->bytes == 4 ? "float" : "double", 8 * job->bytes, job->rank,
+                        option ? " " : "", option ? option : "");
+    if (!call->kernel->ops->alone)
+        add_inner(options + used, sizeof options - (size_t)used, job);
     return gpu_variant_get(v, call->kernel, gpu_text_stencil, options);
 }
 

@@ -6,8 +6,9 @@
  * it lies, wherever lines begin.  REAL is float or double, of REAL_BITS; there are RANK axes, at least 3.
  *
  * What nearly all elements do is known when the text is compiled, for looking it up takes longer than the sums: INNER
- * has HCY_STENCIL_TAPS bits an axis, the first axis's lowest, that say which neighbours count; TERMS says which axes
- * are terms, FROM_APART and TO_APART whether these have sources and results of their own.
+ * has HCY_STENCIL_TAPS bits an axis, the first axis's lowest, that say which neighbours count, of the last axis also
+ * those at its ends; TERMS says which axes are terms, FROM_APART and TO_APART whether these have sources and results of
+ * their own.  Without INNER the text is GENERAL: for processors, whose compilers take seconds for each.
  */
 #pragma once
 #define HCY_STENCIL_AXES RANK
@@ -81,8 +82,15 @@ DEVICE void put_sums(REAL *to, REAL *sums, u32 n)
     }
 }
 
+#ifdef INNER
 #define IS_TERM(d) (TERMS >> (d) & 1)
 #define IS_TAP(d, k) (INNER >> (HCY_STENCIL_TAPS * (d) + (k)) & 1)
+#else
+#define GENERAL
+#define IS_TERM(d) (job->axes[d].is_term)
+#define FROM_APART (job->from_step != 0)
+#define TO_APART (job->to_step != 0)
+#endif
 #define HAS_MIDDLE (!FROM_APART && !TO_APART)
 
 /* One step of an item: `rows` of the axes but the last, `beside` of its elements along that one. */
@@ -115,59 +123,57 @@ DEVICE void sum_edge(REAL *to, const REAL *from, const hcy_stencil_job *job, con
         put_sums(to, sums, n);
 }
 
-/* Coefficients of most elements: of neighbours, of the element itself but for the last axis's part, and with it. */
+#ifndef GENERAL
+/* What an item's steps have in common where rows but those beside are most elements': coefficients of neighbours along
+ * the other axes; along the last axis, and of the elements themselves, those of each of the item's elements, as these
+ * keep their places on that axis.  So an element at an end of it costs no branch in a step. */
 struct inner {
-    REAL c[RANK][HCY_STENCIL_TAPS], outer, middle;
+    REAL c[RANK - 1][HCY_STENCIL_TAPS], beside[AT_ONCE][HCY_STENCIL_TAPS], middle[AT_ONCE];
+    u32 taps[AT_ONCE]; /* of `beside`, a bit each: what does not count is not read */
 };
-DEVICE void load_inner(struct inner *in, const hcy_stencil_job *job)
+DEVICE void load_inner(struct inner *in, const hcy_stencil_job *job, const u32 *beside)
 {
-    in->outer = 0;
+    const hcy_stencil_axis *last = &job->axes[RANK - 1];
+    REAL outer = 0;
     UNROLL
-    for (int d = 0; d < RANK; d++) {
+    for (int d = 0; d < RANK - 1; d++) {
         UNROLL
         for (int k = 0; k < HCY_STENCIL_TAPS; k++)
             in->c[d][k] = IS_TAP(d, k) ? REAL_OF_BITS(job->axes[d].inner[k]) : 0;
-        if (d < RANK - 1 && IS_TERM(d))
-            in->outer += in->c[d][HCY_STENCIL_REACH];
+        if (IS_TERM(d))
+            outer += in->c[d][HCY_STENCIL_REACH];
     }
-    in->middle = IS_TERM(RANK - 1) ? in->outer + in->c[RANK - 1][HCY_STENCIL_REACH] : in->outer;
+    UNROLL
+    for (u32 e = 0; e < AT_ONCE; e++) {
+        in->taps[e] = 0;
+        UNROLL
+        for (int k = 0; k < HCY_STENCIL_TAPS; k++) {
+            in->beside[e][k] = IS_TAP(RANK - 1, k) ? coefficient_of(last, beside[e], k) : 0;
+            in->taps[e] |= IS_TAP(RANK - 1, k) ? (u32)(last->rows[beside[e]][k] != 0) << k : 0;
+        }
+        in->middle[e] = IS_TERM(RANK - 1) ? outer + coefficient_of(last, beside[e], HCY_STENCIL_REACH) : outer;
+    }
 }
 
-/* The element itself, number e of the item's. */
-DEVICE REAL middle_of(const struct inner *in, const hcy_stencil_job *job, u32 beside, REAL element)
-{
-    REAL c = in->middle;
-    if (IS_TERM(RANK - 1) && beside != HCY_STENCIL_EDGE)
-        c = in->outer + coefficient_of(&job->axes[RANK - 1], beside, HCY_STENCIL_REACH);
-    return c != 0 ? (REAL)0 + c * element : 0;
-}
-
-/* A step where all rows but those beside are most elements': an element at an end of the last axis, which one lane of a
- * warp may have, goes its own way there alone. */
-DEVICE void sum_inner(REAL *to, const REAL *from, const hcy_stencil_job *job, const struct inner *in, const u32 *beside,
-                      u32 n)
+/* Such a step. */
+DEVICE void sum_inner(REAL *to, const REAL *from, const hcy_stencil_job *job, const struct inner *in, u32 n)
 {
     REAL sums[AT_ONCE];
     UNROLL
     for (u32 e = 0; e < AT_ONCE; e++)
-        sums[e] = HAS_MIDDLE && e < n ? middle_of(in, job, beside[e], from[e * LANES]) : 0;
+        sums[e] = HAS_MIDDLE && e < n && in->middle[e] != 0 ? (REAL)0 + in->middle[e] * from[e * LANES] : 0;
     UNROLL
     for (int d = 0; d < RANK; d++) {
         if (!IS_TERM(d))
             continue;
-        const hcy_stencil_axis *a = &job->axes[d];
         UNROLL
         for (u32 e = 0; e < AT_ONCE; e++) {
-            const REAL *p = from + e * LANES;
-            const int at_end = d == RANK - 1 && beside[e] != HCY_STENCIL_EDGE;
             UNROLL
             for (int k = 0; k < HCY_STENCIL_TAPS; k++) {
-                if (k == HCY_STENCIL_REACH && HAS_MIDDLE)
-                    continue;
-                if (IS_TAP(d, k) && !at_end && e < n)
-                    sums[e] += in->c[d][k] * p[(k - HCY_STENCIL_REACH) * a->stride];
-                if (d == RANK - 1 && at_end && e < n && a->rows[beside[e]][k])
-                    sums[e] += coefficient_of(a, beside[e], k) * p[(k - HCY_STENCIL_REACH) * a->stride];
+                const REAL c = d < RANK - 1 ? in->c[d < RANK - 1 ? d : 0][k] : in->beside[e][k];
+                const u32 counts = d < RANK - 1 ? 1 : in->taps[e] >> k & 1;
+                if (IS_TAP(d, k) && (k != HCY_STENCIL_REACH || !HAS_MIDDLE) && e < n && counts)
+                    sums[e] += c * from[(i64)(e * LANES) + (k - HCY_STENCIL_REACH) * job->axes[d].stride];
             }
         }
         from += FROM_APART ? job->from_step : 0;
@@ -179,6 +185,8 @@ DEVICE void sum_inner(REAL *to, const REAL *from, const hcy_stencil_job *job, co
     if (!TO_APART)
         put_sums(to, sums, n);
 }
+
+#endif
 
 DEVICE u32 row_along(const hcy_stencil_axis *a, u64 i)
 {
@@ -192,7 +200,9 @@ DEVICE void march_through(REAL *to, const REAL *from, const hcy_stencil_job *job
     const hcy_stencil_axis *last = &job->axes[RANK - 1], *across = &job->axes[RANK - 2], *along = &job->axes[RANK - 3];
     const u64 length = last->size * (u64)last->stride, x = (u64)(tile % tiles_x) * (LANES * AT_ONCE) + item % LANES;
     u32 rest = tile / tiles_x, rows[RANK], beside[AT_ONCE], n = 0, is_inner;
+#ifndef GENERAL
     struct inner in;
+#endif
     const u64 y = (u64)(rest % tiles_y) * TILE_ROWS + item / LANES;
     rest /= tiles_y;
     u64 z = (u64)(rest % tiles_z) * MARCH;
@@ -216,13 +226,18 @@ DEVICE void march_through(REAL *to, const REAL *from, const hcy_stencil_job *job
         n += here < length;
         beside[e] = here < length ? row_along(last, last->stride == 2 ? here / 2 : here) : HCY_STENCIL_EDGE;
     }
-    load_inner(&in, job);
+#ifndef GENERAL
+    load_inner(&in, job, beside);
+#endif
+    (void)is_inner;
     const u64 end = z + MARCH < along->size ? z + MARCH : along->size;
     for (; z < end; z++, at += along->stride) {
         rows[RANK - 3] = row_along(along, z);
+#ifndef GENERAL
         if (is_inner && rows[RANK - 3] == HCY_STENCIL_EDGE)
-            sum_inner(to + at, from + at, job, &in, beside, n);
+            sum_inner(to + at, from + at, job, &in, n);
         else
+#endif
             sum_edge(to + at, from + at, job, rows, beside, n);
     }
 }
