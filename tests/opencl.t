@@ -49,11 +49,12 @@ printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '<f4', 'fortran_order': Fa
 head -c 12000 /dev/zero >> ones.npy
 # milliseconds WORD LOG: what stands behind the word, in s or ms.
 milliseconds() { sed -n "s/.*$1 \([0-9.]*\) \(m*s\)\b.*/\1 \2/p" "$2" | awk '{ print $1 * ($2 == "s" ? 1000 : 1) }'; }
-apart() { # TEXT WORD COMMAND...: the time behind WORD is less than half of that behind "set-up"
+apart() { # TEXT WORD COMMAND...: the time behind WORD is less than half of that of preparing
     what=$1 word=$2
     shift 2
     "$halcyon" "$@" 2> log
     own=$(milliseconds "$word" log) before=$(milliseconds 'set-up[ a-z]*' log)
+    [ "$before" ] || before=$(milliseconds 'preparing took' log)
     if awk -v own="$own" -v before="$before" 'BEGIN { exit !(own != "" && before > 0 && own < before / 2) }'; then
         echo "ok - $what: compiling is set-up"
     else
