@@ -185,12 +185,12 @@ static void check_sense(int type, int precision, int dim, const int64_t *modes, 
 
 static void test_sense(void)
 {
-    const int64_t modes[3] = { 6, 9, 5 };
+    const int64_t modes[3] = { 6, 9, 5 }, line[3] = { 9, 1, 1 };
     check_sense(2, HCY_F64, 2, modes, 2, true);
     if (few)
         return;
     check_sense(1, HCY_F64, 3, modes, 4, false);
-    check_sense(2, HCY_F64, 1, modes + 1, COILS + 3, false);
+    check_sense(2, HCY_F64, 1, line, COILS + 3, false);
     check_sense(2, HCY_F32, 3, modes, 1, true);
 }
 
