@@ -53,7 +53,7 @@ static void add_inner(char *options, size_t size, const hcy_stencil_job *job)
 {
     uint64_t inner = 0;
     uint32_t terms = 0;
-    for (uint32_t d = 0; d < job->rank; d++) {
+    for (uint32_t d = 0; d < job->rank && d < HCY_STENCIL_AXES; d++) {
         const hcy_stencil_axis *a = &job->axes[d];
         terms |= (uint32_t)(a->is_term != 0) << d;
         for (uint32_t k = 0; a->is_term && k < HCY_STENCIL_TAPS; k++)
