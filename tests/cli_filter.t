@@ -58,7 +58,7 @@ check '--split no by default' sh -c "'$halcyon' integrate i.npy -p p.poni -q -n 
     for f in a b c; do grep -v '^#' \$f.dat >\$f; done; cmp a b && ! cmp a c"
 check 'clipping without errors' wrong 'none' --sigma-clip --error-model none
 check '--threshold alone' wrong '--sigma-clip' --threshold 3
-for wrong in x -1 3,-1 3, 1,2,3 nan; do
+for wrong in x -1 3,-1 '3,' 1,2,3 nan; do
     check "--threshold $wrong" wrong '--threshold takes' --sigma-clip --threshold $wrong
 done
 check '--max-iter alone' wrong '--sigma-clip' --max-iter 3
