@@ -10,8 +10,6 @@
 /* ThreadSanitizer looks for races, not for wrong sums, is 20 times slower and needs five times the memory. */
 #ifdef __SANITIZE_THREAD__
 enum { TYPE_STEP = 4 };
-#elif defined __SANITIZE_ADDRESS__
-enum { TYPE_STEP = 2 };
 #else
 enum { TYPE_STEP = 1 };
 #endif

@@ -5,7 +5,7 @@
  * the link carries the other.  A transform whose modes lie in ordinary memory spends most of its time there.
  *
  * A device has one set of slots, made by the first such copy and kept until the device is closed; one copy has them at
- * a time.  The threads live as long as the copy: starting them costs a hundredth of what the smallest one takes.
+ * a time.  The threads live as long as the copy, so that a program whose copies are small or pinned has none of them.
  */
 #include "cuda_priv.h"
 

@@ -115,7 +115,7 @@ static int run_contiguous(hcy_queue *queue, hcy_dist *comm, const hcy_array *a, 
         dtype = dtype == HCY_COMPLEX64 ? HCY_FLOAT32 : HCY_FLOAT64;
         count *= 2;
     }
-    /* NCCL adds no integers of two bytes. */
+    /* Transports of devices add no integers of two bytes. */
     const bool is_short = c->reduces && (dtype == HCY_INT16 || dtype == HCY_UINT16);
     return goes_by_itself(comm, a) && !is_short ? run_on_device(queue, comm, a, c, dtype, count)
                                                 : run_through_host(queue, comm, a, c, dtype, count);

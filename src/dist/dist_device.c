@@ -56,7 +56,7 @@ static int open_device(hcy_device **dev, const hcy_dist *comm, const char *spec)
     return status ? status : hcy_device_open(dev, one);
 }
 
-/* Whether another rank has the same device, by the name that it has everywhere: NCCL takes a device once. */
+/* Whether another rank has the same device, by the name that it has everywhere: a transport takes a device once. */
 static int find_shared(bool *shared, const hcy_dist *comm, hcy_device *dev)
 {
     const int n = comm->place.n_ranks, me = comm->place.rank;
@@ -76,7 +76,7 @@ static int find_shared(bool *shared, const hcy_dist *comm, hcy_device *dev)
 }
 
 /* Whether this rank could: the smallest answer of all counts. */
-static int ask_nccl(const struct hcy_device_transport **on_device, int32_t *usable, const hcy_dist *comm,
+static int ask_device_transport(const struct hcy_device_transport **on_device, int32_t *usable, const hcy_dist *comm,
                     hcy_device *dev)
 {
     const struct hcy_transport *none = NULL;
@@ -94,9 +94,9 @@ static int start_on_device(hcy_dist *comm, hcy_device *dev)
     const struct hcy_device_transport *t = NULL;
     char id[HCY__TRANSPORT_ID] = { 0 };
     int32_t usable = 0;
-    int status = ask_nccl(&t, &usable, comm, dev);
+    int status = ask_device_transport(&t, &usable, comm, dev);
     if (!status && !usable && comm->nccl > 0)
-        return hcy_fail(HCY_EUNSUPPORTED, "nccl was asked for, and not every rank has it and a CUDA device");
+        return hcy_fail(HCY_EUNSUPPORTED, "nccl was asked for, and not every rank has it and a device of its own for it");
     if (status || !usable)
         return status;
     int made = comm->place.rank ? 0 : t->make_id(id, dev);

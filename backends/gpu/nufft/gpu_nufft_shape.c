@@ -266,7 +266,7 @@ static void share_pencil(struct gpu_shape *s, const hcy_nufft_job *job, uint32_t
 /* --- Tiles --- */
 
 /* Where a cell is reached by fewer windows than this, adding to the grid atomically is most of the work: measured on an
- * H200 with 10^5 to 10^7 points on 7 10^7 cells. */
+ * H200 with 2 10^5 to 10^7 points on 7 10^7 cells. */
 #define FEW_REACHES(job) ((job)->precision == HCY_F64 ? 4.0 : 6.0)
 /* Tiles of an axis, at least: one, that before it, and that before the first. */
 #define LEAST_TILES 3u

@@ -3,7 +3,7 @@
  * A communicator is a number of processes, its ranks, that call the same functions in the same order: all functions
  * here but those that say otherwise are collective.  How bytes travel is a matter of modules that are found when a
  * program runs: `self` is one process, Open MPI and MPICH have a module each where the build has found them, and
- * NCCL carries what lies on CUDA devices; what no module carries from the device itself goes through pinned memory
+ * `nccl` carries what lies on devices that it reaches; what no module carries from there goes through pinned memory
  * of the host.  An array that is dealt out is an ordinary array on each rank: what goes element by element is
  * hcy_eval() as ever.  A layout, common to many, says which part of the whole each rank has.  For example:
  *
@@ -104,8 +104,8 @@ HCY_API int hcy_dist_barrier(hcy_dist *comm) HCY_MUST_USE;
 /* --- Numbers between ranks ---
  *
  * Arrays are contiguous or not, of any device, of the same types and shapes on all ranks where nothing else is said.
- * Those of one call are all on the ranks' devices of hcy_dist_device(), or on no rank: with NCCL the two ways that
- * they go know nothing of each other.
+ * Those of one call are all on the ranks' devices of hcy_dist_device(), or on no rank: with a transport of devices the
+ * two ways that they go know nothing of each other.
  * HCY_EINVAL: ranks, types or counts that cannot be. */
 
 enum hcy_reduction { HCY_REDUCE_SUM = 1, HCY_REDUCE_MIN, HCY_REDUCE_MAX };
