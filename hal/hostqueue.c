@@ -9,6 +9,7 @@
  * (hcy_hostqueue_ran): then that is the trace's span, and the time of an event that already waited behind it.
  */
 #include "hal_priv.h"
+#include "thread.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -264,7 +265,7 @@ int hcy_hostqueue_create(hcy_hostqueue **out, hcy_device *dev, const hcy_queue *
     pthread_mutex_init(&hq->lock, NULL);
     pthread_cond_init(&hq->work, NULL);
     pthread_cond_init(&hq->progress, NULL);
-    int error = pthread_create(&thread, NULL, serve_queue, hq);
+    int error = hcy__thread_create(&thread, serve_queue, hq);
     if (error) {
         hcy_device_release(dev);
         free(hq);

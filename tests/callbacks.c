@@ -7,6 +7,7 @@
 #include <halcyon/finufft.h>
 #include <halcyon/nufft.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -242,6 +243,54 @@ static void test_push_cancels(void)
     is_int(hcy_pipeline_finish(h.pipeline), HCY_ECANCELLED, "ends the push");
     ok(back_once(&h, n) && (refused == HCY_ECANCELLED || n == FRAMES), "%zu chunks came back once", n);
     hcy_pipeline_destroy(h.pipeline);
+}
+
+/* --- Signals --- */
+
+static atomic_int handled;
+
+static void count_signal(int number)
+{
+    (void)number;
+    atomic_fetch_add(&handled, 1);
+}
+
+static int see_mask(void *blocked, const hcy_pipeline_frame *frame)
+{
+    sigset_t set;
+    (void)frame;
+    pthread_sigmask(SIG_BLOCK, NULL, &set);
+    *(int *)blocked = sigismember(&set, SIGTERM) && !sigismember(&set, SIGSEGV) && !sigismember(&set, SIGPROF);
+    return 0;
+}
+
+/* A host that blocks a signal in its own threads, to take it with sigwait(), must get it whenever it does so: were it
+ * not blocked in a thread of the library's, its handler would run there, or it would end the process. */
+static void test_signals(void)
+{
+    hcy_pipeline *p = must_pipeline(NULL, HCY_CODEC_BSLZ4);
+    hcy_pipeline_push_options push = HCY_PIPELINE_PUSH_OPTIONS_INIT;
+    struct sigaction action = { .sa_handler = count_signal }, before;
+    sigset_t set, was;
+    int number = 0, blocked = 0;
+    push.sink = see_mask;
+    push.payload = &blocked;
+    is_int(hcy_pipeline_start(p, &push), 0, "a push with threads of all kinds");
+    sigaction(SIGTERM, &action, &before);
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &set, &was);
+    kill(getpid(), SIGTERM);
+    usleep(50000);
+    is_int(atomic_load(&handled), 0, "a signal that the host blocks runs in none of them");
+    if (!atomic_load(&handled))
+        sigwait(&set, &number);
+    is_int(number, SIGTERM, "the host gets it");
+    pthread_sigmask(SIG_SETMASK, &was, NULL);
+    sigaction(SIGTERM, &before, NULL);
+    ok(!hcy_pipeline_submit(p, memory[0], sizes[0], 0, NULL, NULL) && !hcy_pipeline_finish(p) && blocked,
+       "a sink may still fault, and be measured");
+    hcy_pipeline_destroy(p);
 }
 
 /* --- Runs: sink, progress, normalization --- */
@@ -546,6 +595,7 @@ int main(void)
     test_push_reenters();
     test_push_submits();
     test_push_cancels();
+    test_signals();
     test_run(77, 0);
     test_run(HCY_EIO, 0);
     test_run(HCY_EIO, 1);

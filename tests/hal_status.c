@@ -35,6 +35,9 @@ static void test_table(void)
     ok(*hcy_status_text(12345) != 0, "and has a sentence even so");
     ok(*hcy_version() >= '0' && *hcy_version() <= '9' && strchr(hcy_version(), '.'),
        "the library says its version (%s)", hcy_version());
+    char version[32];
+    snprintf(version, sizeof version, "%d.%d.%d", HCY_VERSION_MAJOR, HCY_VERSION_MINOR, HCY_VERSION_PATCH);
+    is_str(hcy_version(), version, "its headers say the same, as numbers");
 }
 
 /* --- The record --- */

@@ -92,6 +92,8 @@ if command -v bash >/dev/null; then
     check '... configures again, as it was but for the prefix' told "--with-care --prefix=$work/inst"
     check '... says how to install' sh -c "env PATH='$work/bin:$PATH' CC=cc bash tree/quickstart --prefix=$work/inst |
         grep 'install it in $work/inst: make -C build install'"
+    check '... and how programs find it there' sh -c "env PATH='$work/bin:$PATH' CC=cc bash tree/quickstart --prefix=$work/inst |
+        grep 'PKG_CONFIG_PATH=$work/inst/lib/pkgconfig .* -Wl,-rpath,$work/inst/lib$'"
     check '... and once is enough' times 2
     rm -r tree/build
     check 'a name from here, in a tree that is new' quickstart --prefix inst

@@ -1,7 +1,7 @@
 # The rules that a reader of the source relies on.  From the makefile: top_srcdir.
 cd "$top_srcdir" || exit 99
 rooms="hal families backends src transports h5plugin" # of the library and its modules
-echo "1..20"
+echo "1..21"
 
 none() { # TEXT; reads the lines that must not be there
     found=$(cat)
@@ -47,6 +47,7 @@ code $rooms | grep -v '^src/cli/' \
 code $rooms | grep -v '^src/cli/' \
     | grep -E '[^a-z_](strerror|strtok|localtime|gmtime|rand|setlocale)[[:space:]]*\(' \
     | none "the library calls nothing that is unsafe between threads"
+code $rooms | grep -v -e '^src/cli/' -e '^hal/thread\.h:' | grep 'pthread_create' | none "signals stay the host's: threads come from hal/thread.h"
 grep -nE '\<(u8|u16|u32|u64|i32|i64|int|float|double|REAL) (half|pipe|kernel|global|local|constant|private|quad)\>' backends/gpu/*/*.cl \
     | none "no variable of a GPU kernel is named as a word of OpenCL C"
 grep -nE '(ITEM|GROUP_SIZE|GPU_PARSE_GROUP|group) *[%/] *32\>|\<3[12] \* (lane|h \+|GPU_|blocks)|lane (<|==) 3[12]\>' backends/gpu/*.* backends/gpu/*/*.* \

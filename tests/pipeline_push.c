@@ -395,6 +395,34 @@ static void test_drop(void)
     rig_close(&r);
 }
 
+/* A host whose receiving thread must never wait, nor lose a frame: one thread that submits and polls. */
+static void test_refuse(void)
+{
+    struct rig r;
+    const hcy_pipeline_frame *frame;
+    size_t refused = 0, taken = 0, got = 0;
+    int status = 0, wrong = 0;
+    rig_open(&r, "null@kernels=noop@delay-us=2000", 1, 0);
+    r.push.queue = 3;
+    r.push.overflow = HCY_PIPELINE_REFUSE;
+    r.push.sink = NULL;
+    is_int(hcy_pipeline_start(r.pipeline, &r.push), 0, "a slow device, a queue of three that refuses, one thread");
+    while (!wrong && got < FRAMES) {
+        status = taken < FRAMES ? submit(&r, taken, taken + 1) : HCY_EBUSY;
+        taken += !status;
+        refused += status && taken < FRAMES;
+        wrong = status && status != HCY_EBUSY;
+        wrong |= status && hcy_pipeline_poll(&frame, r.pipeline, UINT64_MAX);
+        if (status && !wrong && frame)
+            wrong |= frame->number != got++;
+    }
+    ok(!wrong && refused > 0, "it is HCY_EBUSY, %zu times: %s", refused, hcy_last_error()->text);
+    is_int((intmax_t)hcy_pipeline_get_stats(r.pipeline)->dropped, 0, "nothing is dropped");
+    is_int(hcy_pipeline_finish(r.pipeline), 0, "all %zu frames came, in order", got);
+    ok(once(FRAMES), "every chunk is given back once");
+    rig_close(&r);
+}
+
 /* --- Polling, several hosts --- */
 
 static void test_poll(void)
@@ -492,8 +520,13 @@ static void test_endings(void)
     ok(r.seen.n < 5, "%zu results before", r.seen.n);
     is_int(hcy_pipeline_submit(r.pipeline, memory, 9, 0, NULL, NULL), HCY_EINVAL, "no push, no frames");
     is_int(hcy_pipeline_finish(r.pipeline), HCY_EINVAL, "nor anything to finish");
-    r.push.overflow = 2;
+    r.push.overflow = 3;
     is_int(hcy_pipeline_start(r.pipeline, &r.push), HCY_EINVAL, "another kind of overflow");
+    r.push.overflow = HCY_PIPELINE_WAIT;
+    r.push.memory = memory;
+    is_int(hcy_pipeline_start(r.pipeline, &r.push), HCY_EINVAL, "memory without its size");
+    r.push.memory_size = SIZE_MAX;
+    is_int(hcy_pipeline_start(r.pipeline, &r.push), HCY_EINVAL, "more than there are addresses");
     rig_close(&r);
 }
 
@@ -535,6 +568,7 @@ int main(void)
     test_damage();
     test_wait();
     test_drop();
+    test_refuse();
     test_poll();
     test_threads();
     test_endings();

@@ -7,6 +7,7 @@
 #define _GNU_SOURCE /* pthread_setaffinity_np */
 #endif
 #include "cpu_priv.h"
+#include "thread.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -146,7 +147,7 @@ static int start_threads(struct cpu_pool *pool)
     for (pool->threads = 1; pool->threads < wanted; pool->threads++) {
         struct worker *w = &pool->workers[pool->threads];
         *w = (struct worker){ .pool = pool, .index = pool->threads };
-        int error = pthread_create(&w->thread, NULL, work_on_jobs, w);
+        int error = hcy__thread_create(&w->thread, work_on_jobs, w);
         if (error)
             return hcy_fail_vendor(HCY_ENOMEM, error, "pthread_create",
                                    "only %u of %u threads could be started", pool->threads, wanted);

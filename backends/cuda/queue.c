@@ -8,6 +8,7 @@
  * thread and to the HAL's queue; destroyed, it runs what is left and then frees itself.
  */
 #include "cuda_priv.h"
+#include "thread.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -283,7 +284,7 @@ static void *serve_stream(void *arg)
 static int start_thread(struct cuda_queue *q)
 {
     pthread_t thread;
-    int error = pthread_create(&thread, NULL, serve_stream, q);
+    int error = hcy__thread_create(&thread, serve_stream, q);
     if (error)
         return hcy_fail_vendor(HCY_ENOMEM, error, "pthread_create",
                                "no thread for a queue: the system's limit of threads is reached");

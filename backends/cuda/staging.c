@@ -8,6 +8,7 @@
  * a time.  The threads live as long as the copy, so that a program whose copies are small or pinned has none of them.
  */
 #include "cuda_priv.h"
+#include "thread.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -192,7 +193,7 @@ static void share_out(struct staged *c, struct cuda_staging *s)
     pthread_mutex_lock(&s->turn);
     for (unsigned t = 0; t < s->threads; t++)
         shares[t] = (struct share){ .copy = c, .slots = s->slots[t] };
-    while (started < s->threads && !pthread_create(&shares[started].thread, NULL, take_share, &shares[started]))
+    while (started < s->threads && !hcy__thread_create(&shares[started].thread, take_share, &shares[started]))
         started++;
     take_share(&shares[0]);
     while (started > 1)

@@ -86,6 +86,11 @@ HCY_API int hcy_fail_again(const hcy_error *error);
 #define hcy_fail(...) hcy_fail_at(__FILE__, __LINE__, __VA_ARGS__)
 #define hcy_fail_vendor(...) hcy_fail_vendor_at(__FILE__, __LINE__, __VA_ARGS__)
 
+/* The version of these headers, for #if, as hcy_version() is the library's. */
+#define HCY_VERSION_MAJOR 0
+#define HCY_VERSION_MINOR 1
+#define HCY_VERSION_PATCH 0
+
 #ifdef __cplusplus
 }
 #endif

@@ -9,6 +9,7 @@
  * number of threads.
  */
 #include "build.h"
+#include "thread.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -46,7 +47,7 @@ static void pass_over_rows(struct build *b, int pass)
         b->workers[k].lower_at = SIZE_MAX;
     }
     while (started + 1 < b->n_workers &&
-           !pthread_create(&threads[started], NULL, take_rows, &b->workers[started + 1]))
+           !hcy__thread_create(&threads[started], take_rows, &b->workers[started + 1]))
         started++;
     /* The calling thread works too, so the pass is complete even where no thread could be started. */
     take_rows(&b->workers[0]);

@@ -7,6 +7,7 @@
  */
 #define _GNU_SOURCE /* MAP_ANONYMOUS, madvise() */
 #include "azint_priv.h"
+#include "thread.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -51,7 +52,7 @@ static int do_pieces(size_t n, size_t threads, int (*work)(void *context, size_t
     threads = threads < MAX_THREADS ? threads : MAX_THREADS;
     /* A thread for less than two pieces costs more to start than it saves. */
     threads = threads < n / 2 ? threads : n / 2;
-    while (started + 1 < threads && !pthread_create(&others[started], NULL, take_pieces, &p))
+    while (started + 1 < threads && !hcy__thread_create(&others[started], take_pieces, &p))
         started++;
     take_pieces(&p);
     while (started)

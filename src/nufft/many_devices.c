@@ -8,6 +8,7 @@
  */
 #include "nufft_priv.h"
 #include "sized.h"
+#include "thread.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -76,7 +77,7 @@ static int for_all(hcy_nufft_split *s, int (*work)(struct part *part))
         return hcy_fail(HCY_ENOMEM, "out of memory for %zu threads", s->n_parts);
     for (size_t i = s->n_parts; i-- > 0;) {
         tasks[i] = (struct task){ .work = work, .part = &s->parts[i] };
-        tasks[i].running = i && !pthread_create(&tasks[i].thread, NULL, run_task, &tasks[i]);
+        tasks[i].running = i && !hcy__thread_create(&tasks[i].thread, run_task, &tasks[i]);
         if (!tasks[i].running) /* the first, or no more threads */
             run_task(&tasks[i]);
     }

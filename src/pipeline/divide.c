@@ -6,6 +6,7 @@
  * memory need none: their processors are those that would divide.
  */
 #include "pipeline_priv.h"
+#include "thread.h"
 
 #include <halcyon/backend.h>
 
@@ -86,7 +87,7 @@ int hcy__dividers_start(hcy_pipeline *p)
     want = want < most ? want : most;
     want = want < PIPE_MAX_DIVIDERS ? want : PIPE_MAX_DIVIDERS;
     /* Fewer than were wanted are slower, which is no failure; none at all is one. */
-    while (d->n < want && !pthread_create(&d->threads[d->n], NULL, divide_sums, p))
+    while (d->n < want && !hcy__thread_create(&d->threads[d->n], divide_sums, p))
         d->n++;
     return want && !d->n ? hcy_fail(HCY_ENOMEM, "a thread that makes curves") : 0;
 }

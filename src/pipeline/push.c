@@ -1,6 +1,7 @@
 /* push.c - the push form: frames that a host submits from its memory.
  *
- *     submit    appends to a bounded queue; when that is full it waits, or drops the oldest frame there
+ *     submit    appends to a bounded queue; when that is full it waits, drops the oldest frame there,
+ *               or refuses the new one
  *     feeders   (threads) take chunks out of the queue, reserve their slot and take their tables apart, as the
  *               readers of a stack do.  A chunk in the memory that the host has named is used where it is, held
  *               by its slot until a device has read it: by kernels that read the host's memory, by copies from
@@ -11,6 +12,7 @@
  */
 #include "pipeline_priv.h"
 #include "sized.h"
+#include "thread.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -258,10 +260,19 @@ static int check_push(hcy_pipeline_push_options *options, const hcy_pipeline *p,
     int status = hcy__check_call(p, "hcy_pipeline_start");
     if (!status && opts)
         status = hcy__sized_read(options, sizeof *options, opts, "hcy_pipeline_push_options");
-    if (!status && (options->queue > MAX_QUEUE || options->overflow > HCY_PIPELINE_DROP_OLDEST))
+    if (status)
+        return status;
+    if (options->queue > MAX_QUEUE || options->overflow > HCY_PIPELINE_REFUSE)
         return hcy_fail(HCY_EINVAL, "a queue of %u frames (at most %d), overflow %u", options->queue, MAX_QUEUE,
                         options->overflow);
-    return status;
+    /* A size that was forgotten would mean copies of all chunks, which nothing else tells. */
+    if (options->memory && !options->memory_size)
+        return hcy_fail(HCY_EINVAL, "hcy_pipeline_push_options.memory is given, and memory_size is 0: say how many "
+                        "bytes it has");
+    if (options->memory_size > UINTPTR_MAX - (uintptr_t)options->memory)
+        return hcy_fail(HCY_EINVAL, "%zu bytes of memory at %p end behind all addresses", options->memory_size,
+                        options->memory);
+    return 0;
 }
 
 static void drop_views(const hcy_pipeline *p, struct pipe_push *push)
@@ -282,7 +293,7 @@ static int view_memory(hcy_pipeline *p, struct pipe_push *push)
 {
     const size_t n = hcy__n_devices(&p->workers);
     int status = 0;
-    if (!push->opts.memory || !push->opts.memory_size)
+    if (!push->opts.memory)
         return 0;
     push->views = calloc(n, sizeof *push->views);
     if (!push->views)
@@ -332,11 +343,11 @@ static int start_push_threads(hcy_pipeline *p, struct pipe_push *push)
 {
     /* Those that run are counted, because end_push() joins just them. */
     for (size_t i = 0; i < push->n_feeders; i++, push->n_threads++)
-        if (pthread_create(&push->threads[i], NULL, feed_slots, &push->feeders[i]))
+        if (hcy__thread_create(&push->threads[i], feed_slots, &push->feeders[i]))
             return hcy_fail(HCY_ENOMEM, "a thread that takes submitted frames");
     if (!push->opts.sink)
         return 0;
-    if (pthread_create(&push->delivery, NULL, deliver_results, p))
+    if (hcy__thread_create(&push->delivery, deliver_results, p))
         return hcy_fail(HCY_ENOMEM, "a thread that hands results out");
     push->delivers = 1;
     return 0;
@@ -418,10 +429,12 @@ int hcy_pipeline_start(hcy_pipeline *p, const hcy_pipeline_push_options *opts)
 static int make_queue_room(hcy_pipeline *p, struct pipe_chunk *dropped)
 {
     struct pipe_push *push = p->push;
-    int drops = push->opts.overflow == HCY_PIPELINE_DROP_OLDEST;
+    int drops = push->opts.overflow == HCY_PIPELINE_DROP_OLDEST, refuses = push->opts.overflow == HCY_PIPELINE_REFUSE;
     uint64_t since = hcy_now_ns(), waits = 0;
     heed_cancel(p);
     while (!hcy__is_stopped(&p->control) && push->n == push->opts.queue && !drops) {
+        if (refuses)
+            return hcy_fail(HCY_EBUSY, "the queue's %u frames wait: submit this one later", push->opts.queue);
         /* The queue may move on only when this callback returns. */
         if (hcy__in_callback(p))
             return hcy_fail(HCY_EBUSY,

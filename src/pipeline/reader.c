@@ -2,6 +2,7 @@
  * next frame under the lock and reads and parses it without; frames enter slots in order, their reading
  * overlaps. */
 #include "pipeline_priv.h"
+#include "thread.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -157,7 +158,7 @@ int hcy__readers_start(hcy_pipeline *p)
     uint64_t frames = hcy__frames_of_run(r);
     /* Fewer threads than were asked for read more slowly, which is no failure; none at all is one. */
     while (r->n_threads < p->opts.readers && r->n_threads < frames &&
-           !pthread_create(&r->threads[r->n_threads], NULL, read_frames, p))
+           !hcy__thread_create(&r->threads[r->n_threads], read_frames, p))
         r->n_threads++;
     return r->n_threads ? 0 : hcy_fail(HCY_ENOMEM, "a thread that reads");
 }

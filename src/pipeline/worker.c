@@ -7,6 +7,7 @@
  * them, they have failed.
  */
 #include "pipeline_priv.h"
+#include "thread.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -363,7 +364,7 @@ int hcy__workers_create(hcy_pipeline *p, hcy_device *const *devices, size_t n)
 
 static int start_worker_thread(struct pipe_worker *w)
 {
-    if (pthread_create(&w->thread, NULL, run_worker, w))
+    if (hcy__thread_create(&w->thread, run_worker, w))
         return hcy_fail(HCY_ENOMEM, "a thread for the device %s", w->stats.name);
     w->started = 1;
     return 0;

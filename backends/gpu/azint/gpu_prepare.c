@@ -4,6 +4,7 @@
  * like lengths: lanes wait less for one another, and their additions to sums fall into the same sectors of memory.
  */
 #include "gpu_runs.h"
+#include "thread.h"
 
 #include "azint/azint_wide.h"
 
@@ -280,7 +281,7 @@ static void share_tiles(struct builder *b)
     const unsigned cores = hcy_processors();
     int n = 0, want = cores > MAX_THREADS ? MAX_THREADS : (int)cores;
     /* A thread that cannot be made is no failure: this one and the others do its tiles. */
-    while (n < want - 1 && !pthread_create(&threads[n], NULL, make_tiles, b))
+    while (n < want - 1 && !hcy__thread_create(&threads[n], make_tiles, b))
         n++;
     make_tiles(b);
     while (n--)

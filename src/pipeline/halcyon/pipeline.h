@@ -20,7 +20,9 @@
  * Callbacks (sink, progress, normalization, release) are called without locks, and may take their time: the run waits
  * for them.  They may cancel, look at the statistics, submit while the queue has room (HCY_EBUSY when it has none),
  * and use other pipelines; what would wait for their own pipeline is HCY_ESTATE there (flush, finish, poll; destroy
- * does nothing then), HCY_EBUSY or HCY_EINVAL (run, start).
+ * does nothing then), HCY_EBUSY or HCY_EINVAL (run, start).  In threads of the library's, and so in what is called
+ * there, all signals are blocked but those that a thread's own instructions raise, and SIGPROF: the host's threads get
+ * them.
  */
 #ifndef HALCYON_PIPELINE_H
 #define HALCYON_PIPELINE_H
@@ -181,9 +183,10 @@ HCY_API const hcy_pipeline_stats *hcy_pipeline_get_stats(const hcy_pipeline *pip
 
 /* --- The push form --- */
 
-enum hcy_pipeline_overflow {                              /* when opts.queue frames wait already: */
-                             HCY_PIPELINE_WAIT = 0,       /* submit waits, */
-                             HCY_PIPELINE_DROP_OLDEST = 1 /* or drops the frame that has waited longest */
+enum hcy_pipeline_overflow {                               /* when opts.queue frames wait already: */
+                             HCY_PIPELINE_WAIT = 0,        /* submit waits, */
+                             HCY_PIPELINE_DROP_OLDEST = 1, /* drops the frame that has waited longest, */
+                             HCY_PIPELINE_REFUSE = 2       /* or is HCY_EBUSY at once: the host keeps the chunk */
 };
 
 /* A submitted chunk goes back to its host, once, unless its submit failed.  status 0: it was read;
@@ -194,11 +197,11 @@ typedef void (*hcy_pipeline_release)(void *payload, uint64_t number, int status)
 typedef struct hcy_pipeline_push_options {
     size_t size;            /* sizeof this struct */
     uint32_t queue;         /* frames that wait for a slot, at most; 0: 64 */
-    uint32_t overflow;      /* HCY_PIPELINE_WAIT or HCY_PIPELINE_DROP_OLDEST */
+    uint32_t overflow;      /* HCY_PIPELINE_WAIT, HCY_PIPELINE_DROP_OLDEST or HCY_PIPELINE_REFUSE */
     hcy_pipeline_sink sink; /* gets results in a thread of the pipeline's; NULL: they are polled for */
     void *payload;          /* of the sink */
     void *memory;           /* where most chunks will lie (a receiver's ring), or NULL */
-    size_t memory_size;     /* until finish all of it stays readable */
+    size_t memory_size;     /* its bytes; until finish all of it stays readable */
 } hcy_pipeline_push_options;
 #define HCY_PIPELINE_PUSH_OPTIONS_INIT { sizeof(hcy_pipeline_push_options), 0, 0, NULL, NULL, NULL, 0 }
 
@@ -209,15 +212,17 @@ typedef struct hcy_pipeline_push_options {
  * here to finish the pipeline allocates nothing, unless chunks have smaller blocks than the format's default; nor do
  * the HAL's queues, which use their records of commands again.  A batch is what has come while the devices were busy,
  * the pipeline's batch at most.
- * HCY_EINVAL: another push or bad options; HCY_ENOMEM; what the devices say. */
+ * HCY_EINVAL: another push or bad options, as memory without its size; HCY_ENOMEM; what the devices say. */
 HCY_API int hcy_pipeline_start(hcy_pipeline *pipeline, const hcy_pipeline_push_options *opts) HCY_MUST_USE;
 
 /* One frame's chunk as stored, any alignment, unchanged until `release` (may be NULL).  `number` is the host's
  * name for it.  Results come in the order of submission: who wants frame order submits in frame order.  No
  * padding is needed; a last chunk in opts.memory is a little faster if HCY_BSLZ4_PADDING bytes of that memory
- * follow it.  Any thread.  A damaged chunk is a frame that fails, not a failure of submit.
- * On failure the chunk stays the host's: HCY_EINVAL: no push, no chunk; HCY_EBUSY: no room, in a callback;
- * HCY_ECANCELLED; the sink's status, or the last device's, if one of these has ended the push. */
+ * follow it.  Any thread; where there is no sink, in another one than polls, or with HCY_PIPELINE_REFUSE: it would wait
+ * for itself.  A damaged chunk is a frame that fails, not a failure of submit; but no format here has a checksum, and
+ * damage that leaves a chunk readable is not seen: a host that has one checks it.
+ * On failure the chunk stays the host's: HCY_EINVAL: no push, no chunk; HCY_EBUSY: no room, in a callback or with
+ * HCY_PIPELINE_REFUSE; HCY_ECANCELLED; the sink's status, or the last device's, if one of these has ended the push. */
 HCY_API int hcy_pipeline_submit(hcy_pipeline *pipeline, const void *chunk, size_t size, uint64_t number,
                                 hcy_pipeline_release release, void *payload) HCY_MUST_USE;
 
