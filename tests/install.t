@@ -12,7 +12,7 @@ stage=$work/stage
 make_quietly() { env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -C "$builddir" "$@"; }
 # Nothing of this links anything, so that other tests may use the build.
 check 'manuals, completions, examples, headers are installed' make_quietly install-man install-dist_bashcompDATA \
-    install-dist_zshcompDATA install-dist_fishcompDATA install-examplesDATA install-pkgconfigDATA install-cmakeDATA \
+    install-dist_zshcompDATA install-dist_fishcompDATA install-dist_docDATA install-examplesDATA install-pkgconfigDATA install-cmakeDATA \
     install-halcyonincludeHEADERS "DESTDIR=$stage"
 there()
 {
@@ -43,6 +43,7 @@ compiled()
         $CC -std=c11 -fsyntax-only -D_POSIX_C_SOURCE=200809L -I"$stage`value includedir`" "$stage$examples/${source##*/}" || return 1
     done
 }
+check 'what one reads beside manuals' there "${examples%/examples}/numbers.md" "${examples%/examples}/tutorial-receiver.md"
 check 'every example, which the installed headers are enough for' compiled
 check 'a reader of curves in Python' there "$examples/curve_reader.py"
 check 'another prefix than that of the build says what to do' sh -c \

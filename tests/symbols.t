@@ -38,4 +38,12 @@ for module in "$top_builddir"/.libs/hcy_*.so "$top_builddir"/.libs/halcyon-dist-
     exported "$module" | grep -vxE 'hcy_(backend|transport)_entry' > "$dir/module"
     compare "$n" "${module##*/} exports its entry point alone" "$dir/module"
 done
+n=$((n + 1))
+if command -v readelf > "$dir/module"; then
+    readelf -d "$lib" | grep -c 'FLAGS.*NODELETE' > "$dir/marks"
+    grep -vx '[1-9]' "$dir/marks" > "$dir/module"
+    compare "$n" "it stays where a host closes the plugin that brought it" "$dir/module"
+else
+    echo "ok $n # SKIP no readelf"
+fi
 echo "1..$n"
