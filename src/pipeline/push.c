@@ -1,10 +1,11 @@
 /* push.c - the push form: frames that a host submits from its memory.
  *
  *     submit    appends to a bounded queue; when that is full it waits, or drops the oldest frame there
- *     feeders   (threads) take chunks out of the queue, reserve their slot and take their tables apart, as the
- *               readers of a stack do.  A chunk in the memory that the host has named is used where it is, held
- *               by its slot until a device has read it: by kernels that read the host's memory, by copies from
- *               memory that is registered with their device elsewhere.  Another is copied and given back at once.
+ *     feeders   (threads) take chunks out of the queue, small ones several at once, reserve their slot and take their
+ *               tables apart, as the readers of a stack do.  A chunk in the memory that the host has named is used
+ *               where it is, held by its slot until a device has read it: by kernels that read the host's memory, by
+ *               copies from memory that is registered with their device elsewhere.  Another is copied and given back
+ *               at once.
  *     delivery  (a thread) hands the ring's front to the sink; without a sink hcy_pipeline_poll() does.
  *
  * Each kind of thread has its own condition (control.h), so that a chunk wakes one feeder, and not who waits for room.
