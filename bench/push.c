@@ -167,7 +167,8 @@ static double measure(hcy_pipeline *pipeline, const char *kind, unsigned submitt
     printf("%-8s %2u %9.0f frames/s %7.2f GB/s   latency p50 %.3f p99 %.3f max %.3f ms   %llu in place, %.1f a launch, "
            "bound by %s%s%s\n", kind, submitters, (double)frames / seconds,
            1e-9 * (double)s->bytes_stored / seconds, 1e3 * s->latency_p50, 1e3 * s->latency_p99, 1e3 * s->latency_max,
-           (unsigned long long)s->in_place, (double)frames / (double)(launches ? launches : 1), hcy_pipeline_bound_name(s->bound), s->copied ? "; copied: " : "",
+           (unsigned long long)s->in_place, (double)frames / (double)(launches ? launches : 1),
+           hcy_pipeline_bound_name(s->bound), s->copied ? "; copied: " : "",
            s->copied ? s->copied : "");
     for (size_t i = 0; i < s->n_devices && s->n_devices > 1; i++)
         printf("             %s: %llu frames, idle %.3f of %.3f s\n", s->devices[i].name,

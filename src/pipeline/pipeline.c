@@ -67,12 +67,12 @@ static size_t choose_batch(const hcy_pipeline *p, uint64_t curve)
 {
     const int narrow = p->job.flags & HCY_AZINT_NARROW;
     /* Pages of sums that nobody writes take no memory. */
-    const uint64_t sums = narrow ? NARROW_SUMS * sizeof(uint64_t) * p->n_bins : p->sums_bytes;
+    const uint64_t sums = (narrow ? NARROW_SUMS * sizeof(uint64_t) * p->n_bins : p->sums_bytes) + p->found_bytes;
     const size_t lanes = 2 * hcy__n_devices(&p->workers);
     size_t batch = p->opts.batch;
     /* Small frames go together, whatever the device wishes; where they come one by one none waits for the others. */
     if (!batch) {
-        const size_t small = (size_t)(LAUNCH_BYTES / p->source.coding.image_bytes);
+        const size_t small = (size_t)(LAUNCH_BYTES / at_least_one(p->source.coding.image_bytes));
         batch = hcy__preferred_batch(&p->workers);
         batch = batch > small ? batch : small;
     }

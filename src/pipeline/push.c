@@ -133,8 +133,8 @@ static size_t reserve_share(hcy_pipeline *p, struct push_feeder *f)
     share = share < TOGETHER ? share : TOGETHER;
     while (n < share && bytes < FEW_BYTES && reserve_chunk(p, &f->places[n], &f->chunks[n]))
         bytes += f->chunks[n++].size;
-    /* Who submits is woken for some frames at once: one by one would be a change of threads for each.  A host that polls
-     * may be one thread, and nothing else moves before it has submitted its frame. */
+    /* Who submits is woken for some frames at once: one by one would be a change of threads for each.  A host that
+     * polls may be one thread, and nothing else moves before it has submitted its frame. */
     if (n && (!push->opts.sink || push->n <= push->opts.queue - push->opts.queue / 4))
         hcy__pipe_wake(&p->control, PIPE_ROOM);
     return n;
