@@ -1,11 +1,12 @@
 /* push.c - frames a second, and milliseconds from submission to curve, through the push form: as a detector's host
  * drives it, with the chunks in a ring that the host owns.
  *
- *     bench/push DEVICES [FRAMES [HEIGHTxWIDTH [SPLIT [BATCH]]]]
+ *     bench/push DEVICES [FRAMES [HEIGHTxWIDTH [SPLIT [BATCH [BINS]]]]]
  *
  * DEVICES as `halcyon integrate -d` has them.  256 chunks (EIGER 4M, 4 bytes a pixel, 1.94 MB coded) are submitted
- * again and again, FRAMES (8192) times a line, by 1 to 16 threads, BATCH (the devices' wish) frames a launch.  Of null
- * devices (null@kernels=noop) and small frames remains what the pipeline itself costs.
+ * again and again, FRAMES (8192) times a line, by 1 to 16 threads, BATCH (0: the devices' wish) frames a launch,
+ * curves of BINS (1000) bins.  Of null devices (null@kernels=noop), small frames and few bins remains what the pipeline
+ * itself costs.
  *
  *     pinned    the ring is pinned memory of the first device's, and named to the pipeline
  *     plain     it is the host's own memory, and named: the pipeline registers it
@@ -25,8 +26,9 @@
 #include <string.h>
 #include <time.h>
 
-enum { RING = 256, DISTINCT = 8, BINS = 1000, MOST_SUBMITTERS = 16 };
+enum { RING = 256, DISTINCT = 8, MOST_SUBMITTERS = 16 };
 
+static size_t n_bins = 1000;
 static struct stored made;
 static uint8_t *ring, *plain;
 static hcy_buffer *pinned; /* NULL: the first device has no such memory */
@@ -78,9 +80,9 @@ static int take_curve(void *payload, const hcy_pipeline_frame *frame)
         return 0;
     }
     if (!have_curve[k])
-        memcpy(first_curves + k * BINS, frame->result->intensity, BINS * sizeof(double));
+        memcpy(first_curves + k * n_bins, frame->result->intensity, n_bins * sizeof(double));
     have_curve[k] = 1;
-    n_wrong += memcmp(first_curves + k * BINS, frame->result->intensity, BINS * sizeof(double)) != 0;
+    n_wrong += memcmp(first_curves + k * n_bins, frame->result->intensity, n_bins * sizeof(double)) != 0;
     return 0;
 }
 
@@ -159,10 +161,14 @@ static double measure(hcy_pipeline *pipeline, const char *kind, unsigned submitt
     CHECK(hcy_pipeline_finish(pipeline));
     double seconds = timer_now() - host.start;
     const hcy_pipeline_stats *s = hcy_pipeline_get_stats(pipeline);
-    printf("%-8s %2u %9.0f frames/s %7.2f GB/s   latency p50 %.3f p99 %.3f max %.3f ms   %llu in place, bound by %s%s%s\n",
-           kind, submitters, (double)frames / seconds,
+    unsigned long long launches = 0;
+    for (size_t i = 0; i < s->n_devices; i++)
+        launches += s->devices[i].batches;
+    printf("%-8s %2u %9.0f frames/s %7.2f GB/s   latency p50 %.3f p99 %.3f max %.3f ms   %llu in place, %.1f a launch, "
+           "bound by %s%s%s\n", kind, submitters, (double)frames / seconds,
            1e-9 * (double)s->bytes_stored / seconds, 1e3 * s->latency_p50, 1e3 * s->latency_p99, 1e3 * s->latency_max,
-           (unsigned long long)s->in_place, hcy_pipeline_bound_name(s->bound), s->copied ? "; copied: " : "",
+           (unsigned long long)s->in_place, (double)frames / (double)(launches ? launches : 1),
+           hcy_pipeline_bound_name(s->bound), s->copied ? "; copied: " : "",
            s->copied ? s->copied : "");
     for (size_t i = 0; i < s->n_devices && s->n_devices > 1; i++)
         printf("             %s: %llu frames, idle %.3f of %.3f s\n", s->devices[i].name,
@@ -185,7 +191,7 @@ static void make_rings(hcy_device *device)
     plain = fill(bench_need(aligned_alloc(4096, RING * step)));
     if (!hcy_buffer_create(&pinned, device, HCY_MEM_PINNED, RING * step))
         fill(hcy_buffer_host(pinned));
-    first_curves = bench_need(calloc((size_t)DISTINCT * BINS, sizeof *first_curves));
+    first_curves = bench_need(calloc((size_t)DISTINCT * n_bins, sizeof *first_curves));
 }
 
 int main(int argc, char **argv)
@@ -199,18 +205,19 @@ int main(int argc, char **argv)
     static const char *const kinds[] = { "pinned", "plain", "unnamed" };
     double best = 0;
     if (argc < 2 || (argc > 3 && sscanf(argv[3], "%dx%d", &scene.height, &scene.width) != 2)) {
-        fprintf(stderr, "usage: %s DEVICES [FRAMES [HEIGHTxWIDTH [no|full [BATCH]]]]\n", argv[0]);
+        fprintf(stderr, "usage: %s DEVICES [FRAMES [HEIGHTxWIDTH [no|full [BATCH [BINS]]]]]\n", argv[0]);
         return 2;
     }
     unsigned long frames = argc > 2 ? strtoul(argv[2], NULL, 10) : 8192;
     options.batch = argc > 5 ? strtoul(argv[5], NULL, 10) : 0;
+    n_bins = argc > 6 ? strtoul(argv[6], NULL, 10) : n_bins;
     setvbuf(stdout, NULL, _IOLBF, 0);
     CHECK(hcy_device_open_list(&devices, &n_devices, argv[1]));
     scene_open(&scene);
     stored_make(&made, &scene, DISTINCT);
     make_rings(devices[0]);
     hcy_azint_plan *plan =
-        scene_plan(&scene, argc > 4 && !strcmp(argv[4], "no") ? HCY_SPLIT_NO : HCY_SPLIT_FULL, BINS);
+        scene_plan(&scene, argc > 4 && !strcmp(argv[4], "no") ? HCY_SPLIT_NO : HCY_SPLIT_FULL, n_bins);
     source.coding = made.coding;
     source.max_chunk = step;
     CHECK(hcy_pipeline_create(&pipeline, devices, n_devices, plan, &source, &options));

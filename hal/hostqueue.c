@@ -44,6 +44,7 @@ struct hcy_hostqueue {
     struct command *first, **end;
     /* Commands, since ever: submitted, run, and without references any more. */
     uint64_t submitted, done, completed;
+    uint64_t awaited; /* the first of them that somebody waits for; UINT64_MAX: nobody does */
     bool closing;
     hcy_error error; /* the first failure; status 0: none */
     uint64_t ended;  /* when the device ended the last command, if it says so; the thread's own */
@@ -197,14 +198,9 @@ static void finish_command(struct command *c, const hcy_error *error, uint64_t e
     hcy__note_free(c);
 }
 
-/* Takes the next command; NULL when the queue is closing and empty.  `ran`: there was one before. */
-static struct command *next_command(struct hcy_hostqueue *hq, bool ran)
+/* [lock] Takes the next command; NULL when the queue is closing and empty. */
+static struct command *next_command(struct hcy_hostqueue *hq)
 {
-    pthread_mutex_lock(&hq->lock);
-    /* Counted only now, when the command's references are gone: whoever waits for the queue may then free what
-     * it used. */
-    hq->completed += ran;
-    pthread_cond_broadcast(&hq->progress);
     /* What is left when the handle is destroyed still runs: commands are never dropped. */
     while (!hq->first && !hq->closing)
         pthread_cond_wait(&hq->work, &hq->lock);
@@ -215,8 +211,23 @@ static struct command *next_command(struct hcy_hostqueue *hq, bool ran)
         if (!hq->first)
             hq->end = &hq->first;
     }
-    pthread_mutex_unlock(&hq->lock);
     return c;
+}
+
+/* Runs a command and gives up what it refers to; without the lock, and only this thread writes `error`. */
+static void serve_command(struct hcy_hostqueue *hq, struct command *c)
+{
+    /* After a failure nothing more runs, but events are completed and references given back as ever. */
+    int status = hq->error.status ? 0 : run_command(hq, c);
+    if (status && hcy_last_error()->status != status) /* a backend that fails without a word must still fail */
+        hcy_fail(status, "%s failed on %s: %s", c->name, hq->dev->info.name, hcy_status_text(status));
+    pthread_mutex_lock(&hq->lock);
+    if (status)
+        hq->error = *hcy_last_error();
+    /* Before its event: who has waited for that finds the command done. */
+    hq->done++;
+    pthread_mutex_unlock(&hq->lock);
+    finish_command(c, &hq->error, hq->ended);
 }
 
 static void *serve_queue(void *arg)
@@ -224,22 +235,19 @@ static void *serve_queue(void *arg)
     struct hcy_hostqueue *hq = arg;
     struct command *c;
     served = hq;
-    for (bool ran = false; (c = next_command(hq, ran)); ran = true) {
-        pthread_mutex_lock(&hq->lock);
-        /* After a failure nothing more runs, but events are completed and references given back as ever. */
-        bool failed = hq->error.status != 0;
+    pthread_mutex_lock(&hq->lock);
+    while ((c = next_command(hq))) {
         pthread_mutex_unlock(&hq->lock);
-        int status = failed ? 0 : run_command(hq, c);
-        if (status && hcy_last_error()->status != status) /* a backend that fails without a word must still fail */
-            hcy_fail(status, "%s failed on %s: %s", c->name, hq->dev->info.name, hcy_status_text(status));
+        serve_command(hq, c);
         pthread_mutex_lock(&hq->lock);
-        if (status)
-            hq->error = *hcy_last_error();
-        /* Before its event: who has waited for that finds the command done. */
-        hq->done++;
-        pthread_mutex_unlock(&hq->lock);
-        finish_command(c, &hq->error, hq->ended); /* only this thread writes error */
+        /* Counted only now, when the command's references are gone: whoever waits for the queue may then free what
+         * it used.  Nobody is woken before the command that he waits for. */
+        if (++hq->completed >= hq->awaited) {
+            hq->awaited = UINT64_MAX;
+            pthread_cond_broadcast(&hq->progress);
+        }
     }
+    pthread_mutex_unlock(&hq->lock);
     /* The handle is gone, and no command is left: only this thread knows the queue. */
     hcy_device *dev = hq->dev;
     pthread_cond_destroy(&hq->work);
@@ -262,6 +270,7 @@ int hcy_hostqueue_create(hcy_hostqueue **out, hcy_device *dev, const hcy_queue *
     hq->dev = hcy_device_retain(dev);
     hq->lane = queue ? (const void *)queue : hq;
     hq->end = &hq->first;
+    hq->awaited = UINT64_MAX;
     pthread_mutex_init(&hq->lock, NULL);
     pthread_cond_init(&hq->work, NULL);
     pthread_cond_init(&hq->progress, NULL);
@@ -404,8 +413,10 @@ int hcy_hostqueue_finish(hcy_hostqueue *hq)
         return hcy_fail(HCY_ESTATE, "a callback in a queue's thread cannot wait for the queue");
     pthread_mutex_lock(&hq->lock);
     uint64_t so_far = hq->submitted; /* others may go on submitting without end */
-    while (hq->completed < so_far)
+    while (hq->completed < so_far) {
+        hq->awaited = so_far < hq->awaited ? so_far : hq->awaited;
         pthread_cond_wait(&hq->progress, &hq->lock);
+    }
     pthread_mutex_unlock(&hq->lock);
     return hcy_hostqueue_status(hq);
 }

@@ -323,6 +323,21 @@ static void test_small_window(void)
     rig_close(&r);
 }
 
+/* Frames of a few kilobytes go many a launch, also to a device that would be content with one. */
+static void test_small_frames(void)
+{
+    const size_t bytes = (size_t)hcy_stack_get_info(npy)->frame_bytes;
+    struct rig r;
+    if (rig_open(&r, "null@kernels=noop", npy, NULL))
+        bail_out("no pipeline");
+    is_int(rig_run(&r, npy, 0, FRAMES), 0, "small frames");
+    const hcy_pipeline_stats *stats = hcy_pipeline_get_stats(r.pipeline);
+    is_int((intmax_t)stats->batch, (intmax_t)(((size_t)1 << 20) / bytes), "a launch takes a megabyte of them");
+    ok(stats->devices[0].batches < FRAMES / 2, "so there are few (%llu)", (unsigned long long)stats->devices[0].batches);
+    is_int((intmax_t)r.seen.out_of_order, 0, "in order");
+    rig_close(&r);
+}
+
 static void test_memory(void)
 {
     struct rig r;
@@ -537,6 +552,7 @@ int main(void)
     test_bounds();
     test_what_bounds();
     test_small_window();
+    test_small_frames();
     test_memory();
     test_short();
     test_tables();

@@ -27,6 +27,15 @@ dd if=/dev/zero of=damaged.h5 bs=512 seek=`expr \`wc -c <s.h5\` '*' 5 / 12 / 512
 check 'a damaged frame is told' refused 1 'frame [0-9] failed: .' "$halcyon" integrate damaged.h5 -p s.poni -n 50 -q \
     --sigma-clip --sparse holed.h5 -o holed.dat
 check '... and the file is there' test -s holed.h5
+# Curves of several frames leave the other file alone, and so does a stack that might still grow.
+check 'beside sums' integrate -d cpu@threads=2 --sum 3 --sparse summed.h5 -o summed.dat
+check '... which are what they are without it' sh -c \
+    "'$halcyon' integrate s.h5 -p s.poni -n 50 -q --sigma-clip --sum 3 -o sums.dat && grep -v '^#' sums.dat >a && grep -v '^#' summed.dat >b && cmp a b"
+check 'beside running averages' integrate -d cpu@threads=2 --average 4 --sparse averaged.h5 -o averaged.dat
+check 'of a stack that is followed' integrate -d cpu@threads=2 --follow --follow-timeout 0.2 --sparse followed.h5 -o followed.dat
+check 'room for fewer pixels than stand out' refused 1 'pixels stand out.*--pick-room' "$halcyon" integrate s.h5 -p s.poni -n 50 -q \
+    --sigma-clip --frames :1 --cutoff-pick 0 --noise 0 --sparse full.h5 -o full.dat
+check '... and room for all' integrate -d cpu@threads=2 --frames :1 --cutoff-pick 0 --noise 0 --pick-room 1 --sparse full.h5 -o full.dat
 check '--json' sh -c "'$halcyon' integrate s.h5 -p s.poni -n 50 --sigma-clip --sparse json.h5 -o json.dat --json >j.json 2>j.err"
 if "$python" -c 'import h5py, numpy' 2>/dev/null; then
     check "NumPy picks the same" "$python" - <<'END'
@@ -56,6 +65,10 @@ for path, cutoff, noise in ("one.h5", 3, 1), ("two.h5", 3, 1), ("few.h5", 3.5, 1
         assert (found | ~want).all() and (may | ~found).all() and want.any(), (path, i)
 one, two, few = read("one.h5"), read("two.h5"), read("few.h5")
 assert all(numpy.array_equal(one[k], two[k], equal_nan=k == "mask") for k in one if k != "script")
+for path in "summed.h5", "averaged.h5", "followed.h5":
+    other = read(path)
+    assert all(numpy.array_equal(one[k], other[k], equal_nan=k == "mask") for k in one if k != "script"), path
+assert 19200 / 32 < 1024 < len(read("full.h5")["index"]) < 19200
 assert len(few["index"]) < len(one["index"])
 assert json.load(open("j.json"))["sparse_pixels"] == len(one["index"])
 holed = read("holed.h5")
@@ -108,9 +121,10 @@ while read -r words options; do
 done <<END
 give.--sigma-clip --sparse no.sparse.h5
 two.runs --sparse no.sparse.h5 --sigma-clip --stats
-of.each.frame --sparse no.sparse.h5 --sigma-clip --sum 2
+as.they.were.counted --sparse no.sparse.h5 --sigma-clip --monitor flat.npy
 goes.without.--processes --sparse no.sparse.h5 --sigma-clip --shard 0/2
 are.for.--sparse --noise 2
+are.for.--sparse --pick-room 0.1
 no.stream --sparse - --sigma-clip
 END
 check 'info says what a file of sparse frames is' sh -c "'$halcyon' info one.h5 | grep '9 sparse frames'"

@@ -235,7 +235,8 @@ struct hcy_azint_plan {
     float *darks, *variances; /* NULL without */
     double *radial, *azimuthal; /* one block of memory */
     hcy_azint_bin_norm *bin_norms;
-    double *full_norms; /* [n_bins] their norms: what a frame that loses no pixel is divided by */
+    double *full_norms; /* [n_bins] their norms: what a frame that loses no pixel is divided by, */
+    double *full_norms2, *full_counts; /* with the rest of them; both are in the first one's memory */
     uint64_t max_count; /* the largest of their counts */
     struct azint_bin_extra *extra; /* NULL without both */
     int filtered;                  /* frames go through azint_filter */

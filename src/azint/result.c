@@ -186,17 +186,23 @@ int hcy__azint_set_norms(hcy_azint_plan *plan)
     hcy_azint_bin_norm *norm = plan->bin_norms;
     const size_t step = sizeof *norm / sizeof *norm->norm, n = plan->head.n_bins;
 
-    plan->full_norms = malloc(n * sizeof *plan->full_norms);
+    /* One piece of memory, whose owner is the first. */
+    plan->full_norms = malloc(3 * n * sizeof *plan->full_norms);
     if (!plan->full_norms)
         return hcy_fail(HCY_ENOMEM, "no memory for a plan of %zu bins", n);
+    plan->full_norms2 = plan->full_norms + n;
+    plan->full_counts = plan->full_norms2 + n;
     /* Converted once a plan: most frames lose no pixel and are divided by just these. */
     convert_wide(plan->full_norms, &norm->norm[0], &norm->norm[1], step, NORM, n);
+    convert_wide(plan->full_norms2, &norm->norm2[0], &norm->norm2[1], step, NORM, n);
     /* Weights of an unweighted mean are no shares: what they were made of is in the norms. */
     for (size_t i = 0; i < n && plan->least_norm > 0; i++)
         norm[i].count = (uint64_t)(plan->full_norms[i] / plan->least_norm + 0.5);
     /* The largest count bounds every sum of a frame: see hcy_azint_plan_narrow(). */
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         plan->max_count = norm[i].count > plan->max_count ? norm[i].count : plan->max_count;
+        plan->full_counts[i] = (double)norm[i].count * WEIGHT;
+    }
     return 0;
 }
 
@@ -221,7 +227,6 @@ static void convert_narrow(double *restrict to, const uint64_t *x, double scale,
 static void plain_block(struct block *b, const hcy_azint_plan *plan, const hcy_azint_job *job,
                         const uint64_t *sums, int all, size_t at, size_t n)
 {
-    const hcy_azint_bin_norm *norm = plan->bin_norms + at;
     const uint64_t *signal = sums + HCY_SUM_SIGNAL_LO * (size_t)plan->head.n_bins + at;
     const uint64_t *variance = sums + HCY_SUM_VARIANCE_LO * (size_t)plan->head.n_bins + at;
     const int with_variance = job->flags & HCY_AZINT_WANT_VARIANCE;
@@ -240,9 +245,8 @@ static void plain_block(struct block *b, const hcy_azint_plan *plan, const hcy_a
     /* Results of means alone have no arrays for the rest. */
     if (!all)
         return;
-    convert_wide(b->norm2, &norm->norm2[0], &norm->norm2[1], sizeof *norm / sizeof *norm->norm2, NORM, n);
-    for (size_t i = 0; i < n; i++)
-        b->count[i] = (double)norm[i].count * WEIGHT;
+    memcpy(b->norm2, plan->full_norms2 + at, n * sizeof *b->norm2);
+    memcpy(b->count, plan->full_counts + at, n * sizeof *b->count);
 }
 
 static void divide(double *restrict to, const double *restrict from, double by, size_t n)

@@ -23,7 +23,7 @@ struct integrate_values {
     int stats;       /* the whole frame as one */
     struct cli_int above;
     const char *sparse; /* the file of sparse frames, and: */
-    struct cli_real cutoff_pick, noise;
+    struct cli_real cutoff_pick, noise, pick_room;
     int split, errors, layout;
     const char *polarization, *threshold; /* a number, or two with a comma */
     struct cli_real dummy, delta_dummy, normalization, follow_timeout;

@@ -31,7 +31,8 @@ int sparse_prepare(struct sparse *s, const struct integrate_values *v, const hcy
         return cli_error("--sparse goes without a dark current, which its file has no place for");
     s->values = v;
     s->pixel_type = pixel_type;
-    s->radius = calloc(info.height * info.width, sizeof *s->radius);
+    s->n_pixels = info.height * info.width;
+    s->radius = calloc(s->n_pixels, sizeof *s->radius);
     if (!s->radius)
         return cli_error("out of memory for the places of %zu x %zu pixels", info.height, info.width);
     status = hcy_azint_radius(s->radius, plan, poni);
@@ -40,11 +41,15 @@ int sparse_prepare(struct sparse *s, const struct integrate_values *v, const hcy
 
 void sparse_ask(hcy_pipeline_options *options, const struct sparse *s)
 {
-    if (!s->values)
+    const struct integrate_values *v = s->values;
+    if (!v)
         return;
+    /* Of the smallest share there is room for a pixel: none would mean the default. */
+    if (v->pick_room.given)
+        options->sparse_room = 1 + (uint64_t)(v->pick_room.value * (double)s->n_pixels);
     options->sparse_radius = s->radius;
-    options->sparse_cutoff = cutoff_of(s->values);
-    options->sparse_noise = noise_of(s->values);
+    options->sparse_cutoff = cutoff_of(v);
+    options->sparse_noise = noise_of(v);
 }
 
 int sparse_open(struct sparse *s, const hcy_azint_plan *plan)

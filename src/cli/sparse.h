@@ -9,6 +9,7 @@
 struct sparse {
     const struct integrate_values *values; /* NULL: there are none */
     float *radius;
+    size_t n_pixels;
     uint32_t pixel_type;
     hcy_sparse_file *file;
     uint64_t pixels; /* written */

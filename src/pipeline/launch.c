@@ -5,6 +5,7 @@
 #include "pipeline_priv.h"
 #include "azint_arguments.h"
 
+#include <string.h>
 #include <time.h>
 
 #include <halcyon/backend.h>
@@ -156,6 +157,17 @@ static int send_chunks(const struct pipe_worker *w, const struct pipe_lane *lane
     return hcy_buffer_write(lane->queue, lane->chunks, 0, slot->chunks.host, slot->used);
 }
 
+/* A table of the slot's.  The lane's last batch is done, so where the host reaches the device's memory it writes there
+ * itself: a command costs more than so few bytes. */
+static int send_table(const struct pipe_worker *w, const struct pipe_lane *lane, hcy_buffer *to, const void *table,
+                      size_t bytes)
+{
+    if (!w->direct)
+        return hcy_buffer_write(lane->queue, to, 0, table, bytes);
+    memcpy(hcy_buffer_host(to), table, bytes);
+    return 0;
+}
+
 /* Sends the slot's chunks and tables to the device. */
 static int send_slot(const struct pipe_worker *w, struct pipe_lane *lane)
 {
@@ -173,10 +185,9 @@ static int send_slot(const struct pipe_worker *w, struct pipe_lane *lane)
     if (!status)
         status = send_chunks(w, lane);
     if (!status)
-        status = hcy_buffer_write(lane->queue, lane->frames, 0, slot->frames.host,
-                                  slot->n * sizeof(hcy_bslz4_frame));
+        status = send_table(w, lane, lane->frames, slot->frames.host, slot->n * sizeof(hcy_bslz4_frame));
     if (!status && blocks)
-        status = hcy_buffer_write(lane->queue, lane->blocks, 0, slot->blocks.host, blocks);
+        status = send_table(w, lane, lane->blocks, slot->blocks.host, blocks);
     return status;
 }
 
@@ -245,7 +256,9 @@ int hcy__launch_batch(const struct pipe_worker *w, struct pipe_lane *lane)
     hcy_buffer *chunks = chunks_to_read(w, lane);
     int status = send_slot(w, lane);
     /* A kernel that leaves a frame alone leaves its report alone, and the last batch's is still there. */
-    if (!status)
+    if (!status && w->direct)
+        memset(hcy_buffer_host(lane->reports), 0, lane->n * sizeof(hcy_frame_report));
+    else if (!status)
         status = hcy_buffer_fill(lane->queue, lane->reports, 0, lane->n * sizeof(hcy_frame_report), &zero,
                                  sizeof zero);
     for (size_t i = 0, at = 0; !status && at < lane->n; i++, at += w->part)

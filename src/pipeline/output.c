@@ -1,9 +1,13 @@
 /* output.c - the ring in which frames wait until it is their turn, and handing its front out. */
 #include "pipeline_priv.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <halcyon/backend.h>
+
+#define TOGETHER 16    /* frames that leave the ring at once, */
+#define SOON_NS  20000 /* if the sink has had them no longer */
 
 int hcy__ring_create(hcy_pipeline *p, size_t window)
 {
@@ -55,7 +59,8 @@ void hcy__ring_destroy(struct pipe_ring *ring)
 void hcy__ring_begin(struct pipe_ring *ring)
 {
     ring->accepted = ring->emitted = 0;
-    ring->seen = 0;
+    ring->taken = ring->seen = 0;
+    ring->delivering = 0;
     /* A run that was stopped has left frames behind. */
     for (size_t i = 0; i < ring->window; i++)
         clear_entry(ring, &ring->entries[i]);
@@ -74,23 +79,44 @@ void hcy__output_begin(struct pipe_output *output, uint64_t number)
     output->submitted = output->dropped = 0;
 }
 
+void hcy__output_fail(struct pipe_output *output, int status)
+{
+    output->report.status = status;
+    snprintf(output->why, sizeof output->why, "%s", hcy_last_error()->text);
+}
+
 /* --- The front --- */
+
+static struct pipe_output *find_front(struct pipe_ring *ring)
+{
+    return hcy__ring_at(ring, ring->emitted + ring->taken);
+}
+
+/* [lock] How many are ready one behind the other, up to so many as leave the ring together. */
+static size_t count_seen(struct pipe_ring *ring)
+{
+    const size_t most = ring->window < TOGETHER ? ring->window : TOGETHER;
+    size_t n = 0;
+    while (n < most && hcy__ring_at(ring, ring->emitted + n)->ready)
+        n++;
+    return n;
+}
 
 int hcy__front_wait(hcy_pipeline *p, uint64_t tick)
 {
-    struct pipe_output *front = hcy__ring_at(&p->ring, p->ring.emitted);
+    struct pipe_ring *ring = &p->ring;
     int late = 0, found = 0;
     /* What is ready stays so until this thread takes it. */
-    if (p->ring.seen)
+    if (ring->seen)
         return 1;
     uint64_t waits = 0;
     hcy__pipe_lock(&p->control);
-    while (!front->ready && !hcy__is_stopped(&p->control) && !late) {
+    while (!(ring->seen = count_seen(ring)) && !hcy__is_stopped(&p->control) && !late) {
         waits = waits ? waits : hcy_trace_begin();
         late = hcy__pipe_wait_until(&p->control, PIPE_OUTPUT, tick);
     }
     /* A frame that is there is handed out even if the run has stopped meanwhile. */
-    if (front->ready)
+    if (ring->seen)
         found = 1;
     else if (hcy__is_stopped(&p->control))
         found = -1;
@@ -99,49 +125,77 @@ int hcy__front_wait(hcy_pipeline *p, uint64_t tick)
     return found;
 }
 
-void hcy__front_lend(hcy_pipeline *p, hcy_pipeline_frame *frame)
+static void lend_front(hcy_pipeline *p, hcy_pipeline_frame *frame, uint64_t now)
 {
-    struct pipe_output *output = hcy__ring_at(&p->ring, p->ring.emitted);
+    struct pipe_output *output = find_front(&p->ring);
     *frame = (hcy_pipeline_frame){ output->number,  output->report.status ? NULL : output->result,
                                    &output->report, output->why,
                                    output->device,  output->dropped,
                                    output->report.status ? NULL : output->regions,
                                    output->report.status || !p->pick_job.capacity ? NULL : &output->sparse };
     /* A latency ends here: how long the host then keeps the result is its own affair. */
-    output->lent = hcy_now_ns();
+    output->lent = now;
 }
 
-/* Its taker has had it for so long. */
-static void retire_front(hcy_pipeline *p, uint64_t taken)
+void hcy__front_lend(hcy_pipeline *p, hcy_pipeline_frame *frame)
+{
+    lend_front(p, frame, hcy_now_ns());
+}
+
+/* [lock] The oldest of those that were handed out. */
+static void retire_entry(hcy_pipeline *p)
 {
     struct pipe_output *output = hcy__ring_at(&p->ring, p->ring.emitted);
-    int failed = output->report.status != 0;
-    hcy__pipe_lock(&p->control);
+    const int failed = output->report.status != 0;
     if (output->submitted)
         hcy__stats_latency(&p->stats, output->lent - output->submitted);
     clear_entry(&p->ring, output);
     p->ring.emitted++;
-    p->ring.seen = hcy__ring_at(&p->ring, p->ring.emitted)->ready;
-    hcy__stats_delivered(&p->stats, taken);
     hcy__stats_done(&p->stats, failed ? 0 : p->source.coding.image_bytes, failed);
-    hcy__pipe_wake_one(&p->control, PIPE_SPACE);
+}
+
+void hcy__front_settle(hcy_pipeline *p)
+{
+    struct pipe_ring *ring = &p->ring;
+    const size_t several = ring->taken > 1;
+    hcy__pipe_lock(&p->control);
+    const int scarce = ring->accepted + p->opts.readers >= ring->emitted + ring->window;
+    for (; ring->taken; ring->taken--)
+        retire_entry(p);
+    ring->seen = count_seen(ring);
+    hcy__stats_delivered(&p->stats, ring->delivering);
+    ring->delivering = 0;
+    /* Where each producer would have found room, those that wait do so for a slot. */
+    if (scarce && several)
+        hcy__pipe_wake(&p->control, PIPE_SPACE);
+    else if (scarce)
+        hcy__pipe_wake_one(&p->control, PIPE_SPACE);
     hcy__pipe_wake(&p->control, PIPE_DONE);
     hcy__pipe_unlock(&p->control);
 }
 
 void hcy__front_retire(hcy_pipeline *p)
 {
-    retire_front(p, 0);
+    p->ring.taken = 1;
+    hcy__front_settle(p);
 }
 
 int hcy__front_deliver(hcy_pipeline *p, hcy_pipeline_sink sink, void *payload)
 {
+    struct pipe_ring *ring = &p->ring;
     hcy_pipeline_frame frame;
-    hcy__front_lend(p, &frame);
-    uint64_t since = hcy_now_ns();
+    /* Clocks are not free at this rate: a frame behind another one begins where that ended. */
+    const uint64_t since = ring->taken ? ring->ended : hcy_now_ns();
+    lend_front(p, &frame, since);
     int status = hcy__call_sink(p, sink, payload, &frame);
     if (hcy_trace_on())
         hcy_trace_end(since, "sink", frame.number, 1, 0);
-    retire_front(p, hcy_now_ns() - since);
+    ring->ended = hcy_now_ns();
+    ring->delivering += ring->ended - since;
+    ring->taken++;
+    ring->seen--;
+    /* Room in the ring is worth more than the lock where the sink takes its time. */
+    if (status || !ring->seen || ring->delivering > SOON_NS)
+        hcy__front_settle(p);
     return status;
 }

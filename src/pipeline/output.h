@@ -31,7 +31,10 @@ struct pipe_ring {
     size_t window;             /* entries */
     hcy_azint_result **idle;   /* [lock] those of no entry, a stack: the one used last is in a cache, perhaps */
     size_t n_idle;             /* [lock] */
-    int seen; /* the front was ready when the last one was taken; of the thread that hands frames out */
+    /* Of the thread that hands frames out: from `emitted` on those that it has handed out, and behind them those that
+     * it knows to be ready; when the last one came back, and how long the sink has had them. */
+    size_t taken, seen;
+    uint64_t ended, delivering;
     uint64_t accepted, emitted; /* [lock] ordinals: the next one that a producer gets, that the sink gets */
 };
 
@@ -53,6 +56,11 @@ static inline uint64_t hcy__ring_accepted(const struct pipe_ring *ring)
 {
     return ring->accepted;
 }
+/* Of the thread that hands frames out: the one that is next is ready. */
+static inline int hcy__front_is_seen(const struct pipe_ring *ring)
+{
+    return ring->seen != 0;
+}
 /* [lock, or the thread that hands frames out] */
 static inline uint64_t hcy__ring_emitted(const struct pipe_ring *ring)
 {
@@ -71,14 +79,18 @@ static inline void hcy__output_make_ready(struct pipe_output *output)
 
 /* A frame's entry, good so far. */
 void hcy__output_begin(struct pipe_output *output, uint64_t number);
+/* It has failed, for the reason in hcy_last_error(). */
+void hcy__output_fail(struct pipe_output *output, int status);
 /* [lock] An idle result, for an entry that has none. */
 hcy_azint_result *hcy__ring_take_result(struct pipe_ring *ring);
 
 /* Waits for the ring's front, at most until `tick`: 1 it is there, 0 not yet, -1 it will not come. */
 int hcy__front_wait(hcy_pipeline *p, uint64_t tick);
-/* The ring's front, which is ready: shown to its taker, taken out of the ring; both around a sink. */
+/* The ring's front, which is ready: shown to its taker, taken out of the ring; both around a sink, where several leave
+ * the ring together, if they are ready.  settle: those leave that have not yet. */
 void hcy__front_lend(hcy_pipeline *p, hcy_pipeline_frame *frame);
 void hcy__front_retire(hcy_pipeline *p);
 int hcy__front_deliver(hcy_pipeline *p, hcy_pipeline_sink sink, void *payload);
+void hcy__front_settle(hcy_pipeline *p);
 
 #endif

@@ -18,6 +18,7 @@
 #define MUCH_MEMORY  ((uint64_t)64 << 20)  /* less is not asked about */
 #define FEW          3                     /* frames of HCY_PIPELINE_FEW */
 #define MAX_BATCH    4096
+#define LAUNCH_BYTES ((uint64_t)1 << 20) /* decoded, of a launch; with less of them it is the launches that cost */
 
 hcy_pipeline_source hcy_pipeline_source_of(const hcy_stack_info *info)
 {
@@ -66,9 +67,15 @@ static size_t choose_batch(const hcy_pipeline *p, uint64_t curve)
 {
     const int narrow = p->job.flags & HCY_AZINT_NARROW;
     /* Pages of sums that nobody writes take no memory. */
-    const uint64_t sums = narrow ? NARROW_SUMS * sizeof(uint64_t) * p->n_bins : p->sums_bytes;
+    const uint64_t sums = (narrow ? NARROW_SUMS * sizeof(uint64_t) * p->n_bins : p->sums_bytes) + p->found_bytes;
     const size_t lanes = 2 * hcy__n_devices(&p->workers);
-    size_t batch = p->opts.batch ? p->opts.batch : hcy__preferred_batch(&p->workers);
+    size_t batch = p->opts.batch;
+    /* Small frames go together, whatever the device wishes; where they come one by one none waits for the others. */
+    if (!batch) {
+        const size_t small = (size_t)(LAUNCH_BYTES / at_least_one(p->source.coding.image_bytes));
+        batch = hcy__preferred_batch(&p->workers);
+        batch = batch > small ? batch : small;
+    }
     batch = lesser_of(at_least_one(batch), MAX_BATCH);
     batch = lesser_of(batch, at_least_one(SUMS_MEMORY / (sums * lanes)));
     return lesser_of(batch, at_least_one(BATCH_MEMORY / curve));

@@ -1,11 +1,12 @@
 /* push.c - the push form: frames that a host submits from its memory.
  *
- *     submit    appends to a bounded queue; when that is full it waits, drops the oldest frame there,
- *               or refuses the new one
- *     feeders   (threads) take chunks out of the queue, reserve their slot and take their tables apart, as the
- *               readers of a stack do.  A chunk in the memory that the host has named is used where it is, held
- *               by its slot until a device has read it: by kernels that read the host's memory, by copies from
- *               memory that is registered with their device elsewhere.  Another is copied and given back at once.
+ *     submit    appends to a bounded queue; when that is full it waits, drops the oldest frame there, or refuses the
+ *               new one
+ *     feeders   (threads) take chunks out of the queue, small ones several at once, reserve their slot and take their
+ *               tables apart, as the readers of a stack do.  A chunk in the memory that the host has named is used
+ *               where it is, held by its slot until a device has read it: by kernels that read the host's memory, by
+ *               copies from memory that is registered with their device elsewhere.  Another is copied and given back
+ *               at once.
  *     delivery  (a thread) hands the ring's front to the sink; without a sink hcy_pipeline_poll() does.
  *
  * Each kind of thread has its own condition (control.h), so that a chunk wakes one feeder, and not who waits for room.
@@ -22,10 +23,14 @@
 
 #define QUEUE     64
 #define MAX_QUEUE 65536
+#define TOGETHER  16    /* chunks that a feeder takes at once, */
+#define FEW_BYTES 65536 /* as long as they have no more than these: with longer ones the lock costs nothing */
 
 struct push_feeder {
     hcy_pipeline *pipeline;
     struct pipe_parser parser;
+    struct pipe_seat places[TOGETHER];
+    struct pipe_chunk chunks[TOGETHER];
 };
 
 /* What a feeder waits for, and since when; begun 0: it does not, or there is no timeline. */
@@ -92,26 +97,25 @@ static struct pipe_chunk pop_chunk(struct pipe_push *push)
 
 /* --- Feeders --- */
 
-/* [lock] Takes the queue's head into a slot, if there is one for it.  *status: what is wrong with it. */
-static int reserve_chunk(hcy_pipeline *p, struct pipe_seat *place, struct pipe_chunk *chunk, int *status)
+/* [lock] Takes the queue's head into a slot, if there is one for it. */
+static int reserve_chunk(hcy_pipeline *p, struct pipe_seat *place, struct pipe_chunk *chunk)
 {
     struct pipe_push *push = p->push;
     if (!push->n)
         return 0;
     const struct pipe_chunk *next = &push->queue[push->head];
-    const uint8_t *in_place = where_it_is(push, next);
-    *status = 0;
-    /* It takes its turn as a frame that has failed; its bytes are not touched, and go back at once. */
-    if (next->size > p->capacity) {
-        *status = hcy_fail(HCY_ERANGE, "its %zu bytes are more than any frame was said to have (%zu)",
-                           next->size, p->capacity);
-        in_place = NULL;
-    }
+    const int too_long = next->size > p->capacity;
+    const uint8_t *in_place = too_long ? NULL : where_it_is(push, next);
     /* It leaves the queue only when it has its place: what waits there can still be dropped. */
-    if (!hcy__slot_reserve(p, *status ? 0 : next->size, in_place, place))
+    if (!hcy__slot_reserve(p, too_long ? 0 : next->size, in_place, place))
         return 0;
     *chunk = pop_chunk(push);
     hcy__output_begin(place->output, chunk->number);
+    /* It takes its turn as a frame that has failed; its bytes are not touched, and go back at once. */
+    if (too_long)
+        hcy__output_fail(place->output,
+                         hcy_fail(HCY_ERANGE, "its %zu bytes are more than any frame was said to have (%zu)",
+                                  chunk->size, p->capacity));
     place->output->submitted = chunk->submitted;
     /* Dropped frames are told with the next one that is delivered, where the sink learns of the gap. */
     place->output->dropped = push->dropped;
@@ -120,8 +124,22 @@ static int reserve_chunk(hcy_pipeline *p, struct pipe_seat *place, struct pipe_c
         hcy__slot_hold(place, chunk);
         hcy__stats_in_place(&p->stats);
     }
-    hcy__pipe_wake_one(&p->control, PIPE_ROOM);
     return 1;
+}
+
+/* [lock] The feeder's share of what is in the queue: several frames a lock where they are small. */
+static size_t reserve_share(hcy_pipeline *p, struct push_feeder *f)
+{
+    struct pipe_push *push = p->push;
+    size_t n = 0, bytes = 0, share = (push->n + push->n_feeders - 1) / push->n_feeders;
+    share = share < TOGETHER ? share : TOGETHER;
+    while (n < share && bytes < FEW_BYTES && reserve_chunk(p, &f->places[n], &f->chunks[n]))
+        bytes += f->chunks[n++].size;
+    /* Who submits is woken for some frames at once: one by one would be a change of threads for each.  A host that
+     * polls may be one thread, and nothing else moves before it has submitted its frame. */
+    if (n && (!push->opts.sink || push->n <= push->opts.queue - push->opts.queue / 4))
+        hcy__pipe_wake(&p->control, PIPE_ROOM);
+    return n;
 }
 
 /* Without the lock, because the timeline is a file. */
@@ -150,34 +168,54 @@ static void wait_for_chunk(struct push_wait *wait, hcy_pipeline *p)
         hcy__stats_waited(&p->stats, since);
 }
 
+/* Without the lock: the place is this thread's, and the host is called back.  A chunk that is copied goes back before
+ * it is parsed, so that the host has its buffer soon; parsing reads the copy. */
+static void feed_chunk(struct push_feeder *f, struct pipe_seat *place, const struct pipe_chunk *chunk)
+{
+    const int failed = place->output->report.status;
+    uint64_t since = hcy_trace_begin();
+    if (!failed && place->into) {
+        memcpy(place->into, chunk->data, chunk->size);
+        hcy_trace_end(since, "copy", chunk->number, 1, chunk->size);
+    }
+    if (failed || place->into)
+        hcy__chunk_give_back(f->pipeline, chunk, 0);
+    hcy__slot_parse(f->pipeline, place, &f->parser);
+}
+
+/* Returns with the lock: its caller asks for the next share. */
+static void feed_share(struct push_feeder *f, size_t n)
+{
+    struct pipe_control *c = &f->pipeline->control;
+    size_t done = 0;
+    for (size_t i = 0; i < n; i++) {
+        feed_chunk(f, &f->places[i], &f->chunks[i]);
+        if (!f->places[i].apart && i + 1 < n)
+            continue;
+        hcy__pipe_lock(c);
+        hcy__slot_commit(f->pipeline, f->places + done, i + 1 - done, &f->parser);
+        done = i + 1;
+        if (done < n)
+            hcy__pipe_unlock(c);
+    }
+}
+
 static void *feed_slots(void *feeder)
 {
     struct push_feeder *f = feeder;
     hcy_pipeline *p = f->pipeline;
-    struct pipe_seat place;
     struct push_wait wait = { PIPE_CHUNKS, 0 };
-    struct pipe_chunk chunk;
-    int status;
     hcy_trace_name_thread("feeder");
     hcy__pipe_lock(&p->control);
     while (!hcy__is_stopped(&p->control)) {
-        if (!reserve_chunk(p, &place, &chunk, &status)) {
+        const size_t n = reserve_share(p, f);
+        if (!n) {
             wait_for_chunk(&wait, p);
             continue;
         }
         hcy__pipe_unlock(&p->control);
         draw_wait(&wait);
-        /* Without the lock: the place is this thread's, and the host is called back.  A chunk that is copied goes back
-         * before it is parsed, so that the host has its buffer soon; parsing reads the copy. */
-        int copied = status || place.into;
-        uint64_t since = hcy_trace_begin();
-        if (!status && place.into) {
-            memcpy(place.into, chunk.data, chunk.size);
-            hcy_trace_end(since, "copy", chunk.number, 1, chunk.size);
-        }
-        if (copied)
-            hcy__chunk_give_back(p, &chunk, 0);
-        hcy__slot_commit(p, &place, &f->parser, status, chunk.size);
+        feed_share(f, n);
     }
     hcy__pipe_unlock(&p->control);
     draw_wait(&wait);
@@ -203,10 +241,11 @@ static void *deliver_results(void *pipeline)
     int status = 0, found = 0;
     hcy_trace_name_thread("results");
     while (!status && found >= 0 && !hcy__is_cancelled(&p->control)) {
-        found = hcy__front_wait(p, hcy_now_ns() + PIPE_TICK_NS);
+        found = hcy__front_is_seen(&p->ring) ? 1 : hcy__front_wait(p, hcy_now_ns() + PIPE_TICK_NS);
         if (found > 0)
             status = hcy__front_deliver(p, p->push->opts.sink, p->push->opts.payload);
     }
+    hcy__front_settle(p);
     /* Nobody waits for this thread, so why it ends is noted for those who submit, flush and finish. */
     hcy__pipe_lock(&p->control);
     if (status)
@@ -425,12 +464,12 @@ int hcy_pipeline_start(hcy_pipeline *p, const hcy_pipeline_push_options *opts)
     return 0;
 }
 
-/* [lock] Room in the queue, made or waited for; *dropped is what had to go. */
-static int make_queue_room(hcy_pipeline *p, struct pipe_chunk *dropped)
+/* [lock] Room in the queue, made or waited for, `now` at first; *dropped is what had to go. */
+static int make_queue_room(hcy_pipeline *p, struct pipe_chunk *dropped, uint64_t now)
 {
     struct pipe_push *push = p->push;
     int drops = push->opts.overflow == HCY_PIPELINE_DROP_OLDEST, refuses = push->opts.overflow == HCY_PIPELINE_REFUSE;
-    uint64_t since = hcy_now_ns(), waits = 0;
+    int waits = 0;
     heed_cancel(p);
     while (!hcy__is_stopped(&p->control) && push->n == push->opts.queue && !drops) {
         if (refuses)
@@ -441,11 +480,11 @@ static int make_queue_room(hcy_pipeline *p, struct pipe_chunk *dropped)
                             "the queue's %u frames wait, and a callback of the pipeline cannot wait for them",
                             push->opts.queue);
         hcy__pipe_wait_until(&p->control, PIPE_ROOM, hcy_now_ns() + PIPE_TICK_NS);
-        waits = since;
+        waits = 1;
         heed_cancel(p);
     }
     if (waits)
-        hcy__stats_blocked(&p->stats, waits);
+        hcy__stats_blocked(&p->stats, now);
     if (hcy__is_stopped(&p->control))
         return hcy__stopped(&p->control);
     /* The oldest one goes, because whoever chose to drop wants to see what is now. */
@@ -471,7 +510,7 @@ int hcy_pipeline_submit(hcy_pipeline *p, const void *chunk, size_t size, uint64_
     hcy__pipe_lock(&p->control);
     struct pipe_push *push = p->push;
     if (push)
-        status = make_queue_room(p, &dropped);
+        status = make_queue_room(p, &dropped, now);
     else
         status = hcy_fail(HCY_EINVAL, "hcy_pipeline_submit: the pipeline was not started");
     if (!status) {

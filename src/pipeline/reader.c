@@ -89,15 +89,15 @@ static uint8_t *create_passage(hcy_pipeline *p)
 }
 
 /* The chunk to its place, and where to parse it from. */
-static int read_chunk(size_t *size, struct pipe_seat *place, const hcy_pipeline *p, uint8_t *passage, uint64_t number)
+static int read_chunk(struct pipe_seat *place, const hcy_pipeline *p, uint8_t *passage, uint64_t number)
 {
     hcy_stack *stack = p->reader.stack;
     if (!passage || place->capacity > passage_size(p))
-        return hcy_stack_read(size, place->into, place->capacity, stack, number);
-    int status = hcy_stack_read(size, passage, place->capacity, stack, number);
+        return hcy_stack_read(&place->size, place->into, place->capacity, stack, number);
+    int status = hcy_stack_read(&place->size, passage, place->capacity, stack, number);
     if (status)
         return status;
-    hcy_copy_past_caches(place->into, passage, *size);
+    hcy_copy_past_caches(place->into, passage, place->size);
     /* Taking a chunk apart reads a few bytes here and there, which would come from memory, one by one. */
     place->at = passage;
     return 0;
@@ -127,13 +127,17 @@ static void *read_frames(void *pipeline)
         hcy_trace_end(waits, "wait for room", number, 1, 0);
         waits = 0;
         /* The place is this thread's until it commits, so reading and parsing need no lock. */
-        size_t size = 0;
         hcy__output_begin(place.output, number);
         uint64_t since = hcy_trace_begin();
+        place.size = 0;
         if (!status)
-            status = read_chunk(&size, &place, p, passage, number);
-        hcy_trace_end(since, "read", number, 1, size);
-        hcy__slot_commit(p, &place, &parser, status, size);
+            status = read_chunk(&place, p, passage, number);
+        hcy_trace_end(since, "read", number, 1, place.size);
+        if (status)
+            hcy__output_fail(place.output, status);
+        hcy__slot_parse(p, &place, &parser);
+        hcy__pipe_lock(&p->control);
+        hcy__slot_commit(p, &place, 1, &parser);
     }
     hcy__pipe_unlock(&p->control);
     /* The statistics have counted this wait, too, though another thread got the last frame. */

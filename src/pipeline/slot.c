@@ -174,7 +174,10 @@ void hcy__slot_release(hcy_pipeline *p, struct pipe_slot *slot)
     give_chunks_back(p, slot, 0);
     hcy__pipe_lock(&p->control);
     clear_slot(p, slot);
-    hcy__pipe_wake(&p->control, PIPE_SPACE);
+    if (p->batch > 1)
+        hcy__pipe_wake(&p->control, PIPE_SPACE);
+    else
+        hcy__pipe_wake_one(&p->control, PIPE_SPACE);
     hcy__pipe_unlock(&p->control);
 }
 
@@ -320,6 +323,8 @@ int hcy__slot_reserve(hcy_pipeline *p, size_t size, const uint8_t *in_place, str
     place->into = in_place ? NULL : (uint8_t *)slot->chunks.host + slot->used;
     place->at = in_place ? in_place : place->into;
     place->capacity = room;
+    place->size = size;
+    place->apart = 0;
     place->output = hcy__ring_accept(&p->ring);
     slot->used = place->offset + room;
     slot->pending++;
@@ -333,14 +338,6 @@ void hcy__slot_hold(const struct pipe_seat *place, const struct pipe_chunk *chun
 }
 
 /* --- Block tables --- */
-
-/* A damaged or missing chunk: the frame stays in its batch and devices leave it alone. */
-static void note_bad_chunk(struct pipe_output *output, hcy_bslz4_frame *frame, int status)
-{
-    *frame = (hcy_bslz4_frame){ .status = status };
-    output->report.status = status;
-    snprintf(output->why, sizeof output->why, "%s", hcy_last_error()->text);
-}
 
 static int grow_parser(struct pipe_parser *parser, size_t need)
 {
@@ -356,23 +353,27 @@ static int grow_parser(struct pipe_parser *parser, size_t need)
 }
 
 /* Into the frame's own entries of the slot's table, which nobody else writes and nobody moves while the slot is being
- * filled; or, where it has more blocks than those, into the producer's table: *apart. */
-static int parse_into_table(hcy_pipeline *p, const struct pipe_seat *place, struct pipe_parser *parser,
-                            hcy_bslz4_frame *frame, size_t size, int *apart)
+ * filled; or, where it has more blocks than those, into the producer's table: place->apart. */
+static int parse_into_table(const hcy_pipeline *p, struct pipe_seat *place, struct pipe_parser *parser,
+                            hcy_bslz4_frame *frame)
 {
     hcy_frame_report *report = &place->output->report;
     const hcy_bslz4_job *job = &p->source.coding;
     const struct pipe_slot *slot = place->slot;
+    const size_t size = place->size, first = place->index * slot->stride;
     size_t need;
     int status = hcy_bslz4_block_count(&need, job, place->at, size);
     if (status) {
         report->status = status;
         return status;
     }
-    *apart = need > slot->stride;
-    if (!*apart)
-        return hcy_bslz4_parse(frame, (hcy_bslz4_block *)slot->blocks.host + place->index * slot->stride, slot->stride,
-                               report, job, place->at, size);
+    place->apart = need > slot->stride;
+    if (!place->apart) {
+        status = hcy_bslz4_parse(frame, (hcy_bslz4_block *)slot->blocks.host + first, slot->stride, report, job,
+                                 place->at, size);
+        frame->first_block = (uint32_t)first;
+        return status;
+    }
     status = grow_parser(parser, need);
     return status ? status : hcy_bslz4_parse(frame, parser->blocks, parser->capacity, report, job, place->at, size);
 }
@@ -396,47 +397,65 @@ static int add_overflow(hcy_pipeline *p, struct pipe_slot *slot, const hcy_bslz4
     return 0;
 }
 
-/* [lock] */
-static int note_blocks(hcy_pipeline *p, const struct pipe_seat *place, const struct pipe_parser *parser,
-                       hcy_bslz4_frame *frame, int apart)
+/* A damaged or missing chunk: the frame stays in its batch and devices leave it alone. */
+static void note_bad_chunk(const struct pipe_seat *place, hcy_bslz4_frame *entry, int status)
 {
-    struct pipe_slot *slot = place->slot;
-    /* Overflowing entries come behind all frames' own when the table is joined. */
-    size_t first = apart ? p->batch * slot->stride + slot->overflow.n : place->index * slot->stride;
-    int status = apart ? add_overflow(p, slot, parser->blocks, frame->n_blocks) : 0;
-    if (status)
-        return status;
-    frame->offset = place->offset;
-    frame->first_block = (uint32_t)first;
-    if (frame->n_blocks && first + frame->n_blocks > slot->n_blocks)
-        slot->n_blocks = first + frame->n_blocks;
-    return 0;
+    *entry = (hcy_bslz4_frame){ .status = status };
+    hcy__output_fail(place->output, status);
 }
 
-void hcy__slot_commit(hcy_pipeline *p, const struct pipe_seat *place, struct pipe_parser *parser, int status,
-                      size_t size)
+static hcy_bslz4_frame *entry_of(const struct pipe_seat *place)
+{
+    return (hcy_bslz4_frame *)place->slot->frames.host + place->index;
+}
+
+void hcy__slot_parse(hcy_pipeline *p, struct pipe_seat *place, struct pipe_parser *parser)
+{
+    hcy_bslz4_frame *entry = entry_of(place);
+    int status = place->output->report.status;
+    uint64_t since = hcy_trace_begin();
+    /* What could not be read has its words already. */
+    *entry = (hcy_bslz4_frame){ .status = status, .offset = place->offset };
+    if (!status) {
+        status = parse_into_table(p, place, parser, entry);
+        if (status)
+            note_bad_chunk(place, entry, status);
+        entry->offset = place->offset;
+    }
+    hcy_trace_end(since, "parse", place->output->number, 1, place->size);
+}
+
+/* [lock] The frame's blocks are the slot's. */
+static void note_blocks(hcy_pipeline *p, const struct pipe_seat *place, const struct pipe_parser *parser)
 {
     struct pipe_slot *slot = place->slot;
-    hcy_bslz4_frame frame = { 0 }, *entry = (hcy_bslz4_frame *)slot->frames.host + place->index;
-    int apart = 0;
-    uint64_t since = hcy_trace_begin(), number = place->output->number;
-    if (!status)
-        status = parse_into_table(p, place, parser, &frame, size, &apart);
-    hcy_trace_end(since, "parse", number, 1, size);
-    hcy__pipe_lock(&p->control);
-    if (!status)
-        status = note_blocks(p, place, parser, &frame, apart);
-    if (status) {
-        note_bad_chunk(place->output, entry, status);
-    } else {
-        *entry = frame;
-        hcy__stats_stored(&p->stats, size);
+    hcy_bslz4_frame *entry = entry_of(place);
+    if (!entry->status && place->apart) {
+        /* Overflowing entries come behind all frames' own when the table is joined. */
+        entry->first_block = (uint32_t)(p->batch * slot->stride + slot->overflow.n);
+        int status = add_overflow(p, slot, parser->blocks, entry->n_blocks);
+        if (status)
+            note_bad_chunk(place, entry, status);
     }
-    /* A slot that is still open waits for more frames, except in a push: nobody knows when the next one comes, so an
-     * idle device takes what there is. */
-    if (!--slot->pending && slot->closed)
-        hcy__slot_make_ready(p, slot);
-    else if (p->push)
+    if (entry->status)
+        return;
+    const size_t end = (size_t)entry->first_block + entry->n_blocks;
+    if (entry->n_blocks && end > slot->n_blocks)
+        slot->n_blocks = end;
+    hcy__stats_stored(&p->stats, place->size);
+}
+
+void hcy__slot_commit(hcy_pipeline *p, const struct pipe_seat *places, size_t n, const struct pipe_parser *parser)
+{
+    for (const struct pipe_seat *place = places; place < places + n; place++) {
+        struct pipe_slot *slot = place->slot;
+        note_blocks(p, place, parser);
+        /* A slot that is still open waits for more frames, except in a push: nobody knows when the next one comes, so
+         * an idle device takes what there is. */
+        if (!--slot->pending && slot->closed)
+            hcy__slot_make_ready(p, slot);
+    }
+    if (p->push && p->slots.filling)
         hcy__pipe_wake(&p->control, PIPE_WORK);
 }
 

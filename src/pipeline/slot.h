@@ -76,6 +76,8 @@ struct pipe_seat {
     uint8_t *into;     /* NULL: it is already */
     const uint8_t *at; /* there */
     size_t index, offset, capacity;
+    size_t size; /* of the chunk */
+    int apart;   /* its blocks are in the producer's table */
 };
 
 /* A producer's own block table, for frames whose place in the slot's is too small: grown as chunks ask for it. */
@@ -97,10 +99,11 @@ int hcy__slot_reserve(hcy_pipeline *p, size_t size, const uint8_t *in_place, str
 void hcy__slot_hold(const struct pipe_seat *place, const struct pipe_chunk *chunk);
 /* [lock] No more frames go into the slot being filled. */
 void hcy__slot_close(hcy_pipeline *p);
-/* Takes the chunk of `size` bytes in its place apart, or notes `status` (with hcy_last_error()) for the frame.  Called
- * without the lock, returns with it: its caller asks for the next place. */
-void hcy__slot_commit(hcy_pipeline *p, const struct pipe_seat *place, struct pipe_parser *parser, int status,
-                      size_t size);
+/* Takes the chunk of place->size bytes in its place apart, unless its output has failed already.  Where place->apart
+ * says that its blocks are in the producer's table, it is committed before that thread parses another one. */
+void hcy__slot_parse(hcy_pipeline *p, struct pipe_seat *place, struct pipe_parser *parser);
+/* [lock] So many frames are in their places. */
+void hcy__slot_commit(hcy_pipeline *p, const struct pipe_seat *places, size_t n, const struct pipe_parser *parser);
 
 /* For workers. */
 /* [lock] The ready slots, oldest frames first, by `next`; one of them taken off the list. */

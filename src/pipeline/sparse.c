@@ -109,7 +109,7 @@ int hcy__sparse_finish(hcy_sparse *sparse, const hcy_pipeline *p, const uint64_t
     if (n > p->pick_job.capacity)
         return hcy_fail(HCY_ERANGE,
                         "%llu pixels stand out of the background, and there is room for %llu: a larger cutoff or noise "
-                        "picks fewer",
+                        "picks fewer, and sparse_room (--pick-room) makes room",
                         (unsigned long long)n, (unsigned long long)p->pick_job.capacity);
     /* An empty list is one, too. */
     int64_t *intensity = malloc((size_t)(n + 1) * sizeof *intensity);

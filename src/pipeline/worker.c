@@ -135,8 +135,9 @@ static void account_batch(struct pipe_worker *w, struct pipe_lane *lane)
 /* [lock] One batch less is with the workers. */
 static void settle_batch(hcy_pipeline *p)
 {
-    p->workers.n_running--;
-    hcy__pipe_wake(&p->control, PIPE_OUTPUT);
+    /* Frames have been handed out one by one: this is for whoever awaits the end of all. */
+    if (!--p->workers.n_running)
+        hcy__pipe_wake(&p->control, PIPE_OUTPUT);
 }
 
 void hcy__hand_slot_on(struct pipe_worker *w, struct pipe_lane *lane)
