@@ -6,6 +6,8 @@
  */
 #include "cpu_eval.h"
 
+#include "arguments.h"
+
 #include <string.h>
 
 /* Pieces that a thread takes at once: what is less is not worth waking another thread for. */
@@ -396,8 +398,20 @@ static int run_eval(const struct cpu_call *call)
         return status;
     /* A piece is never cut between threads, so that its number does not depend on how many there are. */
     size_t pieces = count_pieces(&run, run.call.job, run.call.program->reduces || run.call.program->scans);
-    cpu_pool_for(call->pool, pieces, GRAIN, run_pieces, &run);
+    /* What one thread takes at once needs no turn of the pool's: it may run beside another queue's job. */
+    if (pieces <= GRAIN)
+        run_pieces(&run, 0, pieces, 0);
+    else
+        cpu_pool_for(call->pool, pieces, GRAIN, run_pieces, &run);
     return 0;
+}
+
+/* A piece takes a few microseconds, unless it has very many steps.  How many is not known here: the program's buffer
+ * may be written by what the queue still has to run. */
+static bool is_small_eval(const struct cpu_call *call)
+{
+    const hcy_eval_job *job = call->values[HCY_ARG_AT(eval_run, job)].bytes;
+    return job->n <= HCY_EVAL_PIECE;
 }
 
 static enum cpu_simd eval_variant(enum cpu_simd simd)
@@ -414,7 +428,7 @@ static enum cpu_simd only_variant(enum cpu_simd simd)
 }
 
 const struct cpu_kernel cpu_eval_kernels[] = {
-    { .name = "eval_run", .run = run_eval, .variant = eval_variant },
+    { .name = "eval_run", .run = run_eval, .variant = eval_variant, .is_small = is_small_eval },
     { .name = "eval_take", .run = cpu_eval_take, .variant = only_variant },
     { .name = "eval_put", .run = cpu_eval_put, .variant = only_variant },
     { .name = "eval_own", .run = cpu_eval_own, .variant = only_variant },
