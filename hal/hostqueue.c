@@ -5,8 +5,8 @@
  * The first failure is kept, with its words; what follows is skipped, and events recorded behind it carry it.
  * An event is shared by the command that completes it and by the HAL's event.
  *
- * A short command may run in the thread that brings it, where everything before it has run: then nothing is handed over,
- * and nobody is woken up.
+ * A short command may run in the thread that brings it, where everything before it has run: then nothing is handed
+ * over, and nobody is woken up.
  *
  * A command's time is the host's, from its call to its return, unless the backend says when the device ran it
  * (hcy_hostqueue_ran): then that is the trace's span, and the time of an event that already waited behind it.
@@ -341,7 +341,8 @@ int hcy_hostqueue_submit(hcy_hostqueue *hq, const char *name, uint64_t bytes, hc
     return 0;
 }
 
-int hcy_hostqueue_run_now(hcy_hostqueue *hq, const char *name, uint64_t bytes, hcy_hostqueue_fn run, void *command)
+int hcy_hostqueue_run_now(hcy_hostqueue *hq, const char *name, uint64_t bytes, hcy_hostqueue_fn run,
+                          const void *command)
 {
     if (!hq || !name || !run)
         return hcy_fail(HCY_EINVAL, "hcy_hostqueue_run_now: no queue, or nothing to run");
@@ -353,7 +354,7 @@ int hcy_hostqueue_run_now(hcy_hostqueue *hq, const char *name, uint64_t bytes, h
         status = hq->error.status ? 0 : hcy__device_check(hq->dev);
         /* Clocks are asked only for the trace, as no event waits for this command yet. */
         if (!hq->error.status && !status)
-            status = hcy_trace_on() ? run_timed(hq, name, bytes, run, command) : run(command);
+            status = hcy_trace_on() ? run_timed(hq, name, bytes, run, (void *)command) : run((void *)command);
         word_failure(hq, name, status);
         if (status)
             hq->error = *hcy_last_error();

@@ -64,7 +64,8 @@ static void check_short(hcy_hostqueue *hq)
     if (hcy_hostqueue_submit(hq, "short", 0, run_short, &fine, sizeof fine, NULL))
         bail_out("%s", hcy_last_error()->text);
     sem_post(&go);
-    ok(!hcy_hostqueue_finish(hq) && n_ran == 2 && !pthread_equal(runner, pthread_self()), "it is submitted behind that");
+    ok(!hcy_hostqueue_finish(hq) && n_ran == 2 && !pthread_equal(runner, pthread_self()),
+       "it is submitted behind that");
     ok(!hcy_hostqueue_run_now(hq, "short", 0, run_short, &bad) && n_ran == 3 &&
            !hcy_hostqueue_run_now(hq, "short", 0, run_short, &fine) && n_ran == 3,
        "behind one that failed without a word nothing runs");

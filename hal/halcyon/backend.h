@@ -305,10 +305,10 @@ HCY_API void hcy_hostqueue_destroy(hcy_hostqueue *hq);
 HCY_API int hcy_hostqueue_submit(hcy_hostqueue *hq, const char *name, uint64_t bytes, hcy_hostqueue_fn run,
                                  const void *command, size_t size, hcy_keep *keep);
 /* A command of the caller's thread, where the queue's have all run: in order with those before and behind it, a failure
- * is kept as that of any command, and 0 is returned.  `run` must be short and must not use the queue, which is locked.
- * HCY_EUNSUPPORTED, without a message: something is still to run, and this is to be submitted behind it. */
+ * is kept as that of any command, and 0 is returned.  `run` gets the command itself; it must be short and must not use
+ * the queue.  HCY_EUNSUPPORTED, without a message: something is still to run, and this is to be submitted behind it. */
 HCY_API int hcy_hostqueue_run_now(hcy_hostqueue *hq, const char *name, uint64_t bytes, hcy_hostqueue_fn run,
-                                  void *command);
+                                  const void *command);
 /* For `run`, in its thread: from when to when (hcy_now_ns()) the device ran the command that is being run.  A time
  * outside the call is not taken. */
 HCY_API void hcy_hostqueue_ran(uint64_t start_ns, uint64_t end_ns);

@@ -175,16 +175,22 @@ void cpu_eval_spread(void *to, uint64_t bits, unsigned type, size_t n)
     int32_t truth = bits != 0, *truths = to;
     float narrow = (float)x.f64, *floats = to;
     uint64_t *words = to;
-    /* A loop for each type becomes vectors: in a call over few elements this is most of the work. */
+    size_t few = n < 16 ? n : 16, wide = type == HCY_EVAL_B32 || type == HCY_EVAL_F32 ? 4 : 8;
     if (type == HCY_EVAL_B32)
-        for (size_t i = 0; i < n; i++)
+        for (size_t i = 0; i < few; i++)
             truths[i] = truth;
     else if (type == HCY_EVAL_F32)
-        for (size_t i = 0; i < n; i++)
+        for (size_t i = 0; i < few; i++)
             floats[i] = narrow;
     else
-        for (size_t i = 0; i < n; i++)
+        for (size_t i = 0; i < few; i++)
             words[i] = bits;
+    /* What is there is doubled by copies, which have the processor's widest vectors: in a call over few elements a loop
+     * would be much of the work. */
+    for (size_t done = few, some; done < n; done += some) {
+        some = n - done < done ? n - done : done;
+        memcpy((char *)to + done * wide, to, some * wide);
+    }
 }
 
 /* The same number for all elements: made once for all pieces of a thread, which have up to n. */
