@@ -5,6 +5,9 @@
  * The first failure is kept, with its words; what follows is skipped, and events recorded behind it carry it.
  * An event is shared by the command that completes it and by the HAL's event.
  *
+ * A short command may run in the thread that brings it, where everything before it has run: then nothing is handed
+ * over, and nobody is woken up.
+ *
  * A command's time is the host's, from its call to its return, unless the backend says when the device ran it
  * (hcy_hostqueue_ran): then that is the trace's span, and the time of an event that already waited behind it.
  */
@@ -47,7 +50,7 @@ struct hcy_hostqueue {
     uint64_t awaited; /* the first of them that somebody waits for; UINT64_MAX: nobody does */
     bool closing;
     hcy_error error; /* the first failure; status 0: none */
-    uint64_t ended;  /* when the device ended the last command, if it says so; the thread's own */
+    uint64_t ended;  /* when the device ended the last command, if it says so; of whoever runs commands */
 };
 
 /* When the device ran the command that is being run in this thread. */
@@ -154,6 +157,25 @@ int hcy_hostevent_time(uint64_t *ns, void *eimpl)
 
 /* --- The thread --- */
 
+static int run_timed(struct hcy_hostqueue *hq, const char *name, uint64_t bytes, hcy_hostqueue_fn run, void *data)
+{
+    bool traced = hcy_trace_on(); /* before the command, so that the file is there while the first one runs */
+    uint64_t start = hcy_now_ns();
+    /* Only a backend that calls hcy_hostqueue_ran in this command has a time to tell. */
+    ran.start = ran.end = 0;
+    int status = run(data);
+    uint64_t end = hcy_now_ns();
+    /* A device's time outside of the call shows that its clock was not fitted well to the host's, and is not
+     * believed. */
+    bool told = ran.end >= start && ran.end <= end;
+    hq->ended = told ? ran.end : 0;
+    if (traced)
+        hcy_trace_span(hq->dev, hq->lane, name,
+                       told && ran.start > start && ran.start < ran.end ? ran.start : start, told ? ran.end : end,
+                       bytes);
+    return status;
+}
+
 static int run_command(struct hcy_hostqueue *hq, struct command *c)
 {
     int status = hcy__device_check(hq->dev);
@@ -162,23 +184,14 @@ static int run_command(struct hcy_hostqueue *hq, struct command *c)
     /* Events of other devices too: this thread may block, for it serves this queue alone. */
     if (c->wait)
         return hcy_event_wait(c->wait, HCY_FOREVER);
-    if (!c->run)
-        return 0;
-    bool traced = hcy_trace_on(); /* before the command, so that the file is there while the first one runs */
-    uint64_t start = hcy_now_ns();
-    /* Only a backend that calls hcy_hostqueue_ran in this command has a time to tell. */
-    ran.start = ran.end = 0;
-    status = c->run(c->data);
-    uint64_t end = hcy_now_ns();
-    /* A device's time outside of the call shows that its clock was not fitted well to the host's, and is not
-     * believed. */
-    bool told = ran.end >= start && ran.end <= end;
-    hq->ended = told ? ran.end : 0;
-    if (traced)
-        hcy_trace_span(hq->dev, hq->lane, c->name,
-                       told && ran.start > start && ran.start < ran.end ? ran.start : start, told ? ran.end : end,
-                       c->bytes);
-    return status;
+    return c->run ? run_timed(hq, c->name, c->bytes, c->run, c->data) : 0;
+}
+
+/* A backend that fails without a word must still fail. */
+static void word_failure(const struct hcy_hostqueue *hq, const char *name, int status)
+{
+    if (status && hcy_last_error()->status != status)
+        hcy_fail(status, "%s failed on %s: %s", name, hq->dev->info.name, hcy_status_text(status));
 }
 
 void hcy_hostqueue_ran(uint64_t start_ns, uint64_t end_ns)
@@ -214,13 +227,13 @@ static struct command *next_command(struct hcy_hostqueue *hq)
     return c;
 }
 
-/* Runs a command and gives up what it refers to; without the lock, and only this thread writes `error`. */
+/* Runs a command and gives up what it refers to; without the lock, since nobody else writes `error` while a command is
+ * not completed. */
 static void serve_command(struct hcy_hostqueue *hq, struct command *c)
 {
     /* After a failure nothing more runs, but events are completed and references given back as ever. */
     int status = hq->error.status ? 0 : run_command(hq, c);
-    if (status && hcy_last_error()->status != status) /* a backend that fails without a word must still fail */
-        hcy_fail(status, "%s failed on %s: %s", c->name, hq->dev->info.name, hcy_status_text(status));
+    word_failure(hq, c->name, status);
     pthread_mutex_lock(&hq->lock);
     if (status)
         hq->error = *hcy_last_error();
@@ -336,6 +349,30 @@ int hcy_hostqueue_submit(hcy_hostqueue *hq, const char *name, uint64_t bytes, hc
     memcpy(c->data, command, size);
     append(hq, c);
     return 0;
+}
+
+int hcy_hostqueue_run_now(hcy_hostqueue *hq, const char *name, uint64_t bytes, hcy_hostqueue_fn run,
+                          const void *command)
+{
+    if (!hq || !name || !run)
+        return hcy_fail(HCY_EINVAL, "hcy_hostqueue_run_now: no queue, or nothing to run");
+    int status = HCY_EUNSUPPORTED;
+    /* The lock is held while it runs: what others submit meanwhile is appended behind it, and who waits sees it done.
+     * The queue's thread has let go of all that it ran, or it would still read the error. */
+    pthread_mutex_lock(&hq->lock);
+    if (hq->completed == hq->submitted) {
+        status = hq->error.status ? 0 : hcy__device_check(hq->dev);
+        /* Clocks are asked only for the trace, as no event waits for this command yet. */
+        if (!hq->error.status && !status)
+            status = hcy_trace_on() ? run_timed(hq, name, bytes, run, (void *)command) : run((void *)command);
+        word_failure(hq, name, status);
+        if (status)
+            hq->error = *hcy_last_error();
+        hq->submitted++, hq->done++, hq->completed++;
+        status = 0;
+    }
+    pthread_mutex_unlock(&hq->lock);
+    return status;
 }
 
 static int run_host_copy(void *command)

@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of a launch that may run at once: as many as a kernel of the library's has at most. */
+enum { MOST_VALUES_NOW = 12 };
+
 static void destroy_kernel(void *object)
 {
     hcy_kernel *kernel = object;
@@ -223,6 +226,20 @@ static int check_args(const hcy_kernel *kernel, const hcy_arg *args, size_t n, b
     return status;
 }
 
+/* What a checked argument is for the backend; scalars and structures stay where the caller has them. */
+static void set_value(hcy_value *v, const hcy_kernel *kernel, const hcy_arg *arg, size_t i)
+{
+    const hcy_buffer *buf = arg->v.buf;
+    int type = kernel->signature ? kernel->signature->args[i].type : arg->type;
+    if (!is_buffer(type))
+        *v = (hcy_value){ .type = type, .size = scalar_size(type, arg->size),
+                          .bytes = type == HCY_ARG_STRUCT ? arg->v.bytes : &arg->v };
+    else if (buf)
+        *v = (hcy_value){ .type = type, .block = &buf->block, .offset = buf->offset, .bytes_left = buf->size };
+    else
+        *v = (hcy_value){ .type = type };
+}
+
 struct launch {
     hcy_launch_desc desc;
     hcy_grid grid;
@@ -246,18 +263,12 @@ static int take_args(hcy_keep **out, struct launch **launch, hcy_kernel *kernel,
     hcy__keep_add(keep, kernel);
     for (size_t i = 0; i < n; i++) {
         hcy_value *v = &values[i];
-        v->type = kernel->signature ? kernel->signature->args[i].type : args[i].type;
-        if (is_buffer(v->type)) {
-            hcy_buffer *buf = args[i].v.buf;
-            hcy__keep_add(keep, buf);
-            if (buf)
-                v->block = &buf->block, v->offset = buf->offset, v->bytes_left = buf->size;
-        } else {
-            v->size = scalar_size(v->type, args[i].size);
+        set_value(v, kernel, &args[i], i);
+        if (is_buffer(v->type))
+            hcy__keep_add(keep, args[i].v.buf);
+        else
             /* A copy: the caller's structures may change as soon as the launch is submitted. */
-            v->bytes =
-                memcpy(bytes + i * slot, v->type == HCY_ARG_STRUCT ? args[i].v.bytes : &args[i].v, v->size);
-        }
+            v->bytes = memcpy(bytes + i * slot, v->bytes, v->size);
     }
     (*launch)->desc.values = values;
     (*launch)->desc.n_values = n;
@@ -377,13 +388,29 @@ static int check_launch(hcy_queue *queue, hcy_kernel *kernel)
     return status;
 }
 
+/* A small launch of an idle queue runs here: its arguments are the caller's and outlive it, so that nothing is kept. */
+static int launch_now(hcy_queue *queue, hcy_kernel *kernel, size_t items, const hcy_arg *args, size_t n)
+{
+    hcy_value values[MOST_VALUES_NOW];
+    hcy_launch_desc desc = { .items = items, .values = values, .n_values = n };
+    int status;
+    if (n > MOST_VALUES_NOW || !HCY_HAS_OP(queue->dev->backend->ops, launch_now))
+        return HCY_EUNSUPPORTED;
+    for (size_t i = 0; i < n; i++)
+        set_value(&values[i], kernel, &args[i], i);
+    HCY__ON_QUEUE(status, queue, queue->dev->backend->ops->launch_now(queue->impl, kernel->impl, &desc));
+    return status;
+}
+
 static int submit_launch(hcy_queue *queue, hcy_kernel *kernel, size_t items, const hcy_grid *grid,
                   const hcy_arg *args, size_t n)
 {
     hcy_keep *keep;
     struct launch *launch;
     int status = check_args(kernel, args, n, false);
-    if (!status)
+    if (!status && !grid && (status = launch_now(queue, kernel, items, args, n)) != HCY_EUNSUPPORTED)
+        return status;
+    if (!status || status == HCY_EUNSUPPORTED)
         status = take_args(&keep, &launch, kernel, args, n);
     if (status)
         return status;

@@ -3,7 +3,9 @@
 
 #include <halcyon/backend.h>
 #include <halcyon/device.h>
+#include <pthread.h>
 #include <semaphore.h>
+#include <string.h>
 #include <unistd.h>
 
 static sem_t go;
@@ -38,6 +40,39 @@ static uint64_t time_behind(hcy_hostqueue *hq, uint64_t ahead, uint64_t *end)
     return ns;
 }
 
+/* Notes the thread that it ran in; *command: what it returns. */
+static pthread_t runner;
+static int n_ran;
+static int run_short(void *command)
+{
+    runner = pthread_self();
+    n_ran++;
+    return *(const int *)command;
+}
+
+/* Whether a short command ran here, at once: a command that holds the queue up must not be overtaken. */
+static void check_short(hcy_hostqueue *hq)
+{
+    uint64_t nothing = 0;
+    int fine = 0, bad = HCY_ELAUNCH;
+    ok(!hcy_hostqueue_run_now(hq, "short", 0, run_short, &fine) && n_ran == 1 && pthread_equal(runner, pthread_self()),
+       "a short command of an idle queue runs in the caller's thread");
+    if (hcy_hostqueue_submit(hq, "work", 0, run, &nothing, sizeof nothing, NULL))
+        bail_out("%s", hcy_last_error()->text);
+    ok(hcy_hostqueue_run_now(hq, "short", 0, run_short, &fine) == HCY_EUNSUPPORTED && n_ran == 1,
+       "none overtakes what is still to run");
+    if (hcy_hostqueue_submit(hq, "short", 0, run_short, &fine, sizeof fine, NULL))
+        bail_out("%s", hcy_last_error()->text);
+    sem_post(&go);
+    ok(!hcy_hostqueue_finish(hq) && n_ran == 2 && !pthread_equal(runner, pthread_self()),
+       "it is submitted behind that");
+    ok(!hcy_hostqueue_run_now(hq, "short", 0, run_short, &bad) && n_ran == 3 &&
+           !hcy_hostqueue_run_now(hq, "short", 0, run_short, &fine) && n_ran == 3,
+       "behind one that failed without a word nothing runs");
+    ok(hcy_hostqueue_finish(hq) == HCY_ELAUNCH && strstr(hcy_last_error()->text, "short failed"),
+       "and the queue tells of it: %s", hcy_last_error()->text);
+}
+
 int main(void)
 {
     hcy_device *dev = NULL;
@@ -58,6 +93,7 @@ int main(void)
     ok(ns >= before && ns <= end && ns != told, "and the host's where the next command says nothing");
     ns = time_behind(hq, 3600000000000u, &end);
     ok(ns >= before && ns <= end, "or what cannot be");
+    check_short(hq);
     hcy_hostqueue_destroy(hq);
     hcy_device_release(dev);
     return done_testing();

@@ -370,6 +370,20 @@ static int cpu_queue_launch(void *qimpl, void *kimpl, const hcy_launch_desc *des
     return hcy_hostqueue_submit(q->hq, name, 0, run_kernel_command, &l, sizeof l, keep);
 }
 
+static int cpu_launch_now(void *qimpl, void *kimpl, const hcy_launch_desc *desc)
+{
+    struct cpu_queue *q = qimpl;
+    struct launch l = { kimpl, desc };
+    const struct cpu_kernel *kernel = l.kernel->kernel;
+    /* A device that is tied to cores works on these alone, and the caller may be on another. */
+    if (q->dev->pinned || !kernel || !kernel->is_small)
+        return HCY_EUNSUPPORTED;
+    struct cpu_call call = call_of(l.kernel, desc->items, desc->values, desc->n_values);
+    if (!kernel->is_small(&call))
+        return HCY_EUNSUPPORTED;
+    return hcy_hostqueue_run_now(q->hq, kernel->name, 0, run_kernel_command, &l);
+}
+
 static int create_fft(void **fimpl, size_t *workspace, void *impl, const hcy_fft_desc *desc)
 {
     const struct cpu_device *d = impl;
@@ -567,6 +581,7 @@ static const hcy_backend_ops ops = {
     .copy = cpu_queue_copy,
     .fill = cpu_queue_fill,
     .launch = cpu_queue_launch,
+    .launch_now = cpu_launch_now,
     .fft_execute = fft_execute,
     .finish = cpu_queue_finish,
     .finished = cpu_queue_finished,

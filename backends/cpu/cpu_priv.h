@@ -78,6 +78,9 @@ struct cpu_kernel {
     /* Best variant not above `simd` that this kernel has. */
     enum cpu_simd (*variant)(enum cpu_simd simd);
     cpu_prepare_fn prepare_few; /* for a few items in all; NULL: as for many */
+    /* Whether it takes less time than a hand-over to the queue's thread; it may then run in any thread, beside other
+     * launches, and must not use the pool.  Buffers may not be read yet.  NULL: never. */
+    bool (*is_small)(const struct cpu_call *call);
 };
 
 /* pages.c; to be freed with free().  Huge pages pay for tables, which are read from end to end for every batch; not for

@@ -148,6 +148,11 @@ typedef struct hcy_backend_ops {
 
     /* As prepare, for tables that a few items in all will be launched with; NULL: prepare serves. */
     int (*prepare_few)(hcy_block *tables, void *kimpl, const hcy_span *spans, size_t n);
+
+    /* A launch that is worth no hand-over, on a queue whose commands have all run: it runs before this returns, so that
+     * its values need not be kept, and has then the same order and failures as one that was submitted.
+     * HCY_EUNSUPPORTED, without a message: it is to be submitted.  NULL: all are. */
+    int (*launch_now)(void *qimpl, void *kimpl, const hcy_launch_desc *launch);
 } hcy_backend_ops;
 
 #define HCY_HAS_OP(ops, op) ((ops)->size >= offsetof(hcy_backend_ops, op) + sizeof((ops)->op) && (ops)->op)
@@ -299,6 +304,11 @@ HCY_API void hcy_hostqueue_destroy(hcy_hostqueue *hq);
 /* `name` must be a string constant; bytes are for the trace. */
 HCY_API int hcy_hostqueue_submit(hcy_hostqueue *hq, const char *name, uint64_t bytes, hcy_hostqueue_fn run,
                                  const void *command, size_t size, hcy_keep *keep);
+/* A command of the caller's thread, where the queue's have all run: in order with those before and behind it, a failure
+ * is kept as that of any command, and 0 is returned.  `run` gets the command itself; it must be short and must not use
+ * the queue.  HCY_EUNSUPPORTED, without a message: something is still to run, and this is to be submitted behind it. */
+HCY_API int hcy_hostqueue_run_now(hcy_hostqueue *hq, const char *name, uint64_t bytes, hcy_hostqueue_fn run,
+                                  const void *command);
 /* For `run`, in its thread: from when to when (hcy_now_ns()) the device ran the command that is being run.  A time
  * outside the call is not taken. */
 HCY_API void hcy_hostqueue_ran(uint64_t start_ns, uint64_t end_ns);

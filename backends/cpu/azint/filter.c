@@ -510,6 +510,6 @@ static int run_filter(const struct cpu_call *call)
 }
 
 const struct cpu_kernel cpu_filter_kernels[] = {
-    { "azint_filter", run_filter, filter_scratch, filter_batch, filter_prepare, cpu_simd_built, NULL },
+    { "azint_filter", run_filter, filter_scratch, filter_batch, filter_prepare, cpu_simd_built, NULL, NULL },
     { .name = NULL },
 };

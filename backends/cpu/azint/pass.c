@@ -535,11 +535,13 @@ static int batch_with_regions(size_t *items, const struct cpu_call *call)
 }
 
 const struct cpu_kernel cpu_azint_kernels[] = {
-    { "azint_image", run_plain, scratch_image, batch_image, azint_prepare, cpu_simd_built, azint_prepare_few },
-    { "bslz4_azint", run_coded, scratch_coded, batch_coded, azint_prepare, cpu_simd_built, azint_prepare_few },
+    { "azint_image", run_plain, scratch_image, batch_image, azint_prepare, cpu_simd_built, azint_prepare_few,
+      NULL },
+    { "bslz4_azint", run_coded, scratch_coded, batch_coded, azint_prepare, cpu_simd_built, azint_prepare_few,
+      NULL },
     { "bslz4_azint_deviation", run_deviation, scratch_deviation, batch_deviation, azint_deviation_prepare,
-      cpu_simd_built, NULL },
+      cpu_simd_built, NULL, NULL },
     { "bslz4_azint_regions", run_with_regions, scratch_with_regions, batch_with_regions, azint_prepare,
-      cpu_simd_built, azint_prepare_few },
+      cpu_simd_built, azint_prepare_few, NULL },
     { .name = NULL },
 };

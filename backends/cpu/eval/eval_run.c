@@ -6,6 +6,8 @@
  */
 #include "cpu_eval.h"
 
+#include "arguments.h"
+
 #include <string.h>
 
 /* Pieces that a thread takes at once: what is less is not worth waking another thread for. */
@@ -173,16 +175,22 @@ void cpu_eval_spread(void *to, uint64_t bits, unsigned type, size_t n)
     int32_t truth = bits != 0, *truths = to;
     float narrow = (float)x.f64, *floats = to;
     uint64_t *words = to;
-    /* A loop for each type becomes vectors: in a call over few elements this is most of the work. */
+    size_t few = n < 16 ? n : 16, wide = type == HCY_EVAL_B32 || type == HCY_EVAL_F32 ? 4 : 8;
     if (type == HCY_EVAL_B32)
-        for (size_t i = 0; i < n; i++)
+        for (size_t i = 0; i < few; i++)
             truths[i] = truth;
     else if (type == HCY_EVAL_F32)
-        for (size_t i = 0; i < n; i++)
+        for (size_t i = 0; i < few; i++)
             floats[i] = narrow;
     else
-        for (size_t i = 0; i < n; i++)
+        for (size_t i = 0; i < few; i++)
             words[i] = bits;
+    /* What is there is doubled by copies, which have the processor's widest vectors: in a call over few elements a loop
+     * would be much of the work. */
+    for (size_t done = few, some; done < n; done += some) {
+        some = n - done < done ? n - done : done;
+        memcpy((char *)to + done * wide, to, some * wide);
+    }
 }
 
 /* The same number for all elements: made once for all pieces of a thread, which have up to n. */
@@ -396,8 +404,20 @@ static int run_eval(const struct cpu_call *call)
         return status;
     /* A piece is never cut between threads, so that its number does not depend on how many there are. */
     size_t pieces = count_pieces(&run, run.call.job, run.call.program->reduces || run.call.program->scans);
-    cpu_pool_for(call->pool, pieces, GRAIN, run_pieces, &run);
+    /* What one thread takes at once needs no turn of the pool's: it may run beside another queue's job. */
+    if (pieces <= GRAIN)
+        run_pieces(&run, 0, pieces, 0);
+    else
+        cpu_pool_for(call->pool, pieces, GRAIN, run_pieces, &run);
     return 0;
+}
+
+/* A piece takes a few microseconds, unless it has very many steps.  How many is not known here: the program's buffer
+ * may be written by what the queue still has to run. */
+static bool is_small_eval(const struct cpu_call *call)
+{
+    const hcy_eval_job *job = call->values[HCY_ARG_AT(eval_run, job)].bytes;
+    return job->n <= HCY_EVAL_PIECE;
 }
 
 static enum cpu_simd eval_variant(enum cpu_simd simd)
@@ -414,7 +434,7 @@ static enum cpu_simd only_variant(enum cpu_simd simd)
 }
 
 const struct cpu_kernel cpu_eval_kernels[] = {
-    { .name = "eval_run", .run = run_eval, .variant = eval_variant },
+    { .name = "eval_run", .run = run_eval, .variant = eval_variant, .is_small = is_small_eval },
     { .name = "eval_take", .run = cpu_eval_take, .variant = only_variant },
     { .name = "eval_put", .run = cpu_eval_put, .variant = only_variant },
     { .name = "eval_own", .run = cpu_eval_own, .variant = only_variant },
