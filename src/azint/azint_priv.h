@@ -156,12 +156,16 @@ struct azint_pixel {
 struct azint_span hcy__azint_span_interval(struct azint_interval *x, size_t n_bins, int open_low, int open_high);
 struct azint_span hcy__azint_span_polygon(const struct azint_pixel *p, size_t n_bins);
 /* cum[k]: the share of the pixel in the first k + 1 of its bins.  Room for span.n. */
-void hcy__azint_shares_interval(double *cum, const struct azint_pixel *p, struct azint_span span);
-void hcy__azint_shares_polygon(double *cum, const struct azint_pixel *p, struct azint_span span);
+struct azint_loops; /* share_loops.h */
+void hcy__azint_shares_interval(double *cum, const struct azint_loops *loops, const struct azint_pixel *p,
+                                struct azint_span span);
+void hcy__azint_shares_polygon(double *cum, const struct azint_loops *loops, const struct azint_pixel *p,
+                               struct azint_span span);
 /* The same of a pixel in the bins' own coordinates on both axes; cells of the window, radial ones fastest. */
 struct azint_span hcy__azint_span_box(double lo, double hi);
 void hcy__azint_shares_boxes(double *cum, const struct azint_pixel *p, struct azint_window window);
-void hcy__azint_shares_area(double *cum, const struct azint_pixel *p, struct azint_window window);
+void hcy__azint_shares_area(double *cum, const struct azint_loops *loops, const struct azint_pixel *p,
+                            struct azint_window window);
 /* Chi of the corners made continuous if the pixel lies across the +-pi line; `contour` as in the geometry, 0 where a
  * contour says nothing of that. */
 void hcy__azint_recentre(struct azint_pixel *p, double contour);
@@ -175,9 +179,13 @@ static inline size_t azint_cells(struct azint_window w)
 size_t hcy__azint_run_bytes(struct azint_window window);
 /* Of a pixel without weight. */
 uint8_t *hcy__azint_put_no_run(uint8_t *p);
+/* Weights of the shares in the window's cells; room for twice as many. */
+void hcy__azint_weigh(uint32_t *weights, const struct azint_loops *loops, struct azint_window window,
+                      const double *cum);
 /* Write a pixel's runs, n_radial bins to a row of the window; returns where the next ones begin.  `more`: the pixel has
  * another window. */
-uint8_t *hcy__azint_put_runs(uint8_t *p, struct azint_window window, size_t n_radial, const double *cum, int more);
+uint8_t *hcy__azint_put_runs(uint8_t *p, const struct azint_loops *loops, struct azint_window window, size_t n_radial,
+                             const uint32_t *weights, int more);
 
 /* --- 128-bit sums: see also azint_wide.h --- */
 

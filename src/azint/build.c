@@ -29,10 +29,35 @@ static void *take_rows(void *arg)
         size_t first = atomic_fetch_add(&b->next_row, AZINT_BAND);
 
         if (first >= b->g.height)
-            return NULL;
+            break;
         for (size_t i = first; i < first + AZINT_BAND && i < b->g.height; i++)
             hcy__azint_do_row(w, i);
     }
+    hcy__azint_empty_sums(w);
+    return NULL;
+}
+
+void hcy__azint_empty_sums(struct worker *w)
+{
+    struct build *b = w->b;
+    const struct azint_sums *sums = &w->sums;
+
+    pthread_mutex_lock(&b->adding);
+    /* Sums are integers: they are the same in whatever order and from however many workers they are added. */
+    for (size_t i = w->sums_from; i < w->sums_to; i++) {
+        hcy_azint_bin_norm *to = &b->bin_norms[i];
+
+        /* No weight, so no term: memory that nobody has written to is not written to now. */
+        if (!sums->count[i])
+            continue;
+        to->count += sums->count[i];
+        azint_add(to->norm, sums->norm[i], 0);
+        azint_add(to->norm2, sums->norm2[i], 0);
+        sums->count[i] = sums->norm[i] = sums->norm2[i] = 0;
+    }
+    pthread_mutex_unlock(&b->adding);
+    w->sums_from = SIZE_MAX;
+    w->sums_to = w->n_added = 0;
 }
 
 /* Does every row once.  A thread that cannot be started is done without. */
@@ -62,12 +87,13 @@ static void free_workers(struct build *b)
         hcy__azint_row_free(&b->workers[k].lower);
         hcy__azint_row_free(&b->workers[k].centre);
         hcy__azint_row_free(&b->workers[k].quads);
+        free(b->workers[k].least);
         free(b->workers[k].cum);
-        /* The first worker's sums are the plan's own, which outlive the build. */
-        if (k) {
-            free(b->workers[k].norms);
+        free(b->workers[k].weights);
+        free(b->workers[k].sums.count);
+        /* The first worker's are the plan's own, which outlive the build. */
+        if (k)
             free(b->workers[k].extra);
-        }
     }
     free(b->workers);
     free(b->threads);
@@ -76,6 +102,7 @@ static void free_workers(struct build *b)
 
 static int make_workers(struct build *b)
 {
+    const int is_outlined = b->split == HCY_SPLIT_FULL && !b->g.own && !hcy__azint_keeps_double(b);
     int rc = 0;
 
     b->workers = calloc(b->n_workers, sizeof(*b->workers));
@@ -95,9 +122,13 @@ static int make_workers(struct build *b)
         w->chi_min = INFINITY;
         w->chi_max = -INFINITY;
         w->least_norm = INFINITY;
+        w->sums_from = SIZE_MAX;
         if (!(rc = hcy__azint_row_alloc(&w->upper, b->g.width)) &&
             !(rc = hcy__azint_row_alloc(&w->lower, b->g.width)))
             rc = hcy__azint_row_alloc(&w->centre, b->g.width);
+        /* Without the memory each pixel's is found on its own. */
+        if (is_outlined && (w->least = malloc(2 * b->g.width * sizeof *w->least)))
+            w->largest = w->least + b->g.width;
         if (!rc && b->g.own)
             rc = hcy__azint_row_alloc(&w->quads, b->g.own * b->g.width);
     }
@@ -265,9 +296,9 @@ static int nothing_left(struct build *b)
 /* Is there room for the weights and every thread's sums? */
 static int check_memory(const struct build *b, size_t bytes)
 {
-    /* The first worker adds into the plan's own bins, which are there already. */
-    size_t bin = sizeof(hcy_azint_bin_norm) + (b->extra ? sizeof(*b->extra) : 0);
-    uint64_t need = bytes + (uint64_t)(b->n_workers - 1) * bin * b->n_bins, left;
+    /* The first worker adds its extras into the plan's own, which are there already. */
+    uint64_t extra = b->extra ? (b->n_workers - 1) * sizeof(*b->extra) : 0;
+    uint64_t need = bytes + (b->n_workers * AZINT_SUM_BYTES + extra) * b->n_bins, left;
 
     /* Asking the system costs more than such a plan, and malloc() reports what it does not have. */
     if (need < MUCH_MEMORY || need <= (left = hcy_memory_left()))
@@ -283,7 +314,7 @@ static int check_memory(const struct build *b, size_t bytes)
 /* Finds where each row's runs go, and allocates them. */
 static int allocate_runs(struct build *b)
 {
-    size_t n = b->g.height * b->g.width, bytes = 0, most = 1, rows = b->g.height, one;
+    size_t n = b->g.height * b->g.width, bytes = 0, most = 1, rows = b->g.height;
     int rc;
 
     /* Sizes become offsets in place.  The sum is checked, for it is what malloc() is given; the last entry
@@ -299,7 +330,6 @@ static int allocate_runs(struct build *b)
     /* Whether there is any weight at all is known now, before the memory
      * for them is asked for. */
     b->n_weights = 0;
-    /* The first worker takes the plan's bins; the others' are added to those after the pass. */
     for (size_t k = 0; k < b->n_workers; k++) {
         b->n_weights += b->workers[k].n_weights;
         most = b->workers[k].most > most ? b->workers[k].most : most;
@@ -311,14 +341,20 @@ static int allocate_runs(struct build *b)
     /* Large memory comes last, when it is known that there is something to put there and room for it. */
     b->runs = malloc(bytes);
     b->starts = malloc((n / HCY_AZINT_START_EVERY + 2) * sizeof(*b->starts));
-    if (hcy_size_mul(&one, b->n_bins, sizeof(hcy_azint_bin_norm)) || !b->runs || !b->starts)
+    if (!b->runs || !b->starts)
         return hcy_fail(HCY_ENOMEM, "no memory for a plan's %zu bytes of weights", bytes);
     for (size_t k = 0; k < b->n_workers; k++) {
-        b->workers[k].cum = malloc(most * sizeof(double));
-        b->workers[k].norms = k ? calloc(1, one) : b->bin_norms;
-        b->workers[k].extra = k && b->extra ? calloc(b->n_bins, sizeof(*b->extra)) : b->extra;
-        if (!b->workers[k].cum || !b->workers[k].norms || (b->extra && !b->workers[k].extra))
+        struct worker *w = &b->workers[k];
+
+        w->cum = malloc(most * sizeof *w->cum);
+        w->weights = malloc(2 * most * sizeof *w->weights);
+        w->sums.count = calloc(b->n_bins, AZINT_SUM_BYTES);
+        /* The first worker takes the plan's; the others' are added to those after the pass. */
+        w->extra = k && b->extra ? calloc(b->n_bins, sizeof(*b->extra)) : b->extra;
+        if (!w->cum || !w->weights || !w->sums.count || (b->extra && !w->extra))
             return hcy_fail(HCY_ENOMEM, "no memory for a plan of %zu bins", b->n_bins);
+        w->sums.norm = w->sums.count + b->n_bins;
+        w->sums.norm2 = w->sums.norm + b->n_bins;
     }
     /* Rows fill in the other starts; no row has this one, the end of the last segment, and readers rely on
      * it. */
@@ -346,16 +382,9 @@ static int find_norms(struct build *b)
     return 0;
 }
 
-/* Adds a worker's bins to the plan's. */
-static void add_worker(struct build *b, const struct worker *w)
+/* Adds a worker's extras to the plan's. */
+static void add_extras(struct build *b, const struct worker *w)
 {
-    for (size_t i = 0; i < b->n_bins; i++) {
-        hcy_azint_bin_norm *to = &b->bin_norms[i];
-
-        to->count += w->norms[i].count;
-        azint_add(to->norm, w->norms[i].norm[0], w->norms[i].norm[1]);
-        azint_add(to->norm2, w->norms[i].norm2[0], w->norms[i].norm2[1]);
-    }
     for (size_t i = 0; b->extra && i < b->n_bins; i++) {
         struct azint_bin_extra *to = &b->extra[i], *from = &w->extra[i];
 
@@ -367,8 +396,10 @@ static void add_worker(struct build *b, const struct worker *w)
 
 int hcy__azint_build(struct build *b)
 {
-    int rc = make_workers(b);
+    int rc;
 
+    pthread_mutex_init(&b->adding, NULL);
+    rc = make_workers(b);
     if (!rc) {
         keep_corners(b);
         rc = set_range(b);
@@ -385,10 +416,8 @@ int hcy__azint_build(struct build *b)
         rc = find_norms(b);
     if (!rc) {
         pass_over_rows(b, PASS_WRITE);
-        /* Sums are integers: they are the same in whatever order and from however many workers they
-         * are added. */
         for (size_t k = 1; k < b->n_workers; k++)
-            add_worker(b, &b->workers[k]);
+            add_extras(b, &b->workers[k]);
         /* Rows are hashed in their order, not in that in which they were done. */
         for (size_t i = 0; i < b->g.height; i++)
             hcy__azint_hash(&b->hash, &b->row_hash[i], sizeof(b->row_hash[i]));
@@ -400,5 +429,6 @@ int hcy__azint_build(struct build *b)
     b->spans = NULL;
     free(b->row_bytes);
     b->row_bytes = NULL;
+    pthread_mutex_destroy(&b->adding);
     return rc;
 }

@@ -2,7 +2,7 @@
 #ifndef HCY_AZINT_BUILD_H
 #define HCY_AZINT_BUILD_H
 
-#include "azint_priv.h"
+#include "share_loops.h"
 
 #include <pthread.h>
 
@@ -29,6 +29,7 @@ struct build {
     struct azint_bin_extra *extra; /* [n_bins], zero; NULL without dark and variance */
     int unweighted; /* each pixel's value is divided by its norm, and counts as much as any other's */
     size_t n_workers;
+    const struct azint_loops *loops;
     /* Out: the tables, to be freed by the caller, also after a failure. */
     double max; /* upper end of the last bin */
     double least_norm; /* of pixels with weights */
@@ -41,6 +42,7 @@ struct build {
     /* While it is being built. */
     struct worker *workers;
     pthread_t *threads;
+    pthread_mutex_t adding; /* to bin_norms */
     atomic_size_t next_row;
     uint64_t *row_bytes; /* [height + 1]: first sizes, then offsets */
     float *kept;         /* [height + 1][width + 1] radial values of corners; NULL: computed in each pass */
@@ -50,6 +52,7 @@ struct build {
 };
 int hcy__azint_build(struct build *b);
 
+#define AZINT_SUM_BYTES (3 * sizeof(uint64_t)) /* of a bin, in a worker's sums */
 #define AZINT_BAND 16 /* rows taken at a time */
 
 /* A thread of a build, in one of its passes. */
@@ -57,18 +60,36 @@ struct worker {
     struct build *b;
     int pass;
     struct azint_row upper, lower, centre; /* corners above and below the row of pixels, and its centres */
+    double *least, *largest;               /* [width] of the radial values of a pixel's corners; NULL: not kept */
     struct azint_row quads;                /* corners of pixels that share none */
     size_t lower_at;                       /* the row of corners in `lower`; SIZE_MAX: none yet */
     double *cum;                           /* [the most bins of a pixel] */
+    uint32_t *weights;                     /* twice as many */
     double min, max, chi_min, chi_max;
     double least_norm, most_norm; /* of pixels with weights */
     size_t most; /* bins of one pixel */
     uint64_t n_weights;
-    hcy_azint_bin_norm *norms; /* [n_bins]; the first worker's are the plan's */
-    struct azint_bin_extra *extra; /* as many, or NULL */
+    struct azint_sums sums;        /* of the norms, not yet in the plan's */
+    size_t sums_from, sums_to;     /* bins in which they may be other than 0 */
+    size_t n_added;                /* pixels in them */
+    struct azint_bin_extra *extra; /* [n_bins], the first worker's are the plan's; or NULL */
 };
 enum { PASS_RANGE, PASS_SIZE, PASS_WRITE };
+/* A pixel where bins are, or a part of it: near the beam, one may reach into a sector from both sides. */
+struct place {
+    struct azint_pixel p;
+    struct azint_window window;
+};
+
+/* The runs of one window of a pixel, and what they add to the bins' norms; returns where the next ones begin
+ * (weigh.c). */
+uint8_t *hcy__azint_write_window(uint8_t *p, struct worker *w, struct place *part, float norm, int more);
+/* Adds pixel i's dark current and its variance to those of its bins, by the weights that were written at `runs`. */
+void hcy__azint_add_extra(struct azint_bin_extra *extra, const struct build *b, const uint8_t *runs, const uint8_t *end,
+                          size_t i);
 void hcy__azint_do_row(struct worker *w, size_t i);
+/* Adds what a worker has in its sums to the plan's (build.c). */
+void hcy__azint_empty_sums(struct worker *w);
 /* Are the corners of pixels too near to one another for single precision? */
 int hcy__azint_keeps_double(const struct build *b);
 

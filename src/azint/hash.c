@@ -5,21 +5,29 @@
 
 #define RULES 2 /* goes up when the same inputs make another plan: an older one is not taken for it */
 
+static inline struct azint_hash hash_word(struct azint_hash h, uint64_t w)
+{
+    h.a = (h.a ^ w) * 0x9e3779b97f4a7c15u;
+    h.a ^= h.a >> 32;
+    h.b = (h.b + w) * 0xd6e8feb86659fd93u;
+    h.b = h.b << 29 | h.b >> 35;
+    return h;
+}
+
 void hcy__azint_hash(struct azint_hash *h, const void *data, size_t size)
 {
-    const unsigned char *p = data;
+    const unsigned char *p = data, *end = p + size / 8 * 8;
+    struct azint_hash sum = *h;
     uint64_t w;
 
-    /* Eight bytes at a time; the last are filled up with zeros, so the size must be told apart by what
-     * else is hashed. */
-    for (; size; p += 8, size -= size < 8 ? size : 8) {
-        w = 0;
-        memcpy(&w, p, size < 8 ? size : 8);
-        h->a = (h->a ^ w) * 0x9e3779b97f4a7c15u;
-        h->a ^= h->a >> 32;
-        h->b = (h->b + w) * 0xd6e8feb86659fd93u;
-        h->b = h->b << 29 | h->b >> 35;
+    for (; p < end; p += 8) {
+        memcpy(&w, p, 8);
+        sum = hash_word(sum, w);
     }
+    /* The last bytes are filled up with zeros, so the size must be told apart by what else is hashed. */
+    w = 0;
+    memcpy(&w, p, size % 8);
+    *h = size % 8 ? hash_word(sum, w) : sum;
 }
 
 void hcy__azint_hash_inputs(struct azint_hash *h, const hcy_azint_plan *plan)

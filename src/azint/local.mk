@@ -11,6 +11,15 @@ libazint_la_SOURCES = families/azint/azint_format.h families/azint/kernels.def s
     src/azint/detector.c src/azint/detector_mask.c src/azint/detector_pixels.c src/azint/detector.h \
     src/azint/flatjson.c src/azint/geometry.c src/azint/gradient.c src/azint/hash.c src/azint/job.c \
     src/azint/map.c src/azint/plan.c src/azint/poni.c src/azint/refine.c src/azint/result.c src/azint/row.c src/azint/split.c \
-    src/azint/unit.c
+    src/azint/share_loops.c src/azint/share_loops.h src/azint/unit.c src/azint/weigh.c
 halcyoninclude_HEADERS += src/azint/halcyon/azint.h src/azint/halcyon/calibrate.h families/azint/azint_format.h
 dist_man_MANS += doc/halcyon_azint.3 doc/halcyon_calibrate.3
+
+# Loops over the many bins of a pixel, for processors that have these instructions.
+if X86_SIMD
+libazint_la_CPPFLAGS = $(AM_CPPFLAGS) -DHCY_AZINT_AVX2=1
+noinst_LTLIBRARIES += libazint_avx2.la
+libazint_la_LIBADD = libazint_avx2.la
+libazint_avx2_la_CFLAGS = $(libazint_la_CFLAGS) $(HCY_AVX2_CFLAGS)
+libazint_avx2_la_SOURCES = src/azint/share_loops_avx2.c
+endif

@@ -53,8 +53,8 @@ static void set_straight_range(struct azint_grid *grid, const double range[2], d
 static size_t count_workers(const hcy_azint_options *o, size_t n_bins)
 {
     size_t n = o->threads ? o->threads : hcy_processors();
-    /* Each worker but the first has bins of its own: with very many bins fewer threads need less memory. */
-    size_t room = NORMS_MEMORY / (n_bins * sizeof(hcy_azint_bin_norm));
+    /* Each worker has sums of its own: with very many bins fewer threads need less memory. */
+    size_t room = NORMS_MEMORY / (n_bins * AZINT_SUM_BYTES);
 
     n = n < MAX_THREADS ? n : MAX_THREADS;
     n = n < room ? n : room;
@@ -228,6 +228,7 @@ static void set_build(struct build *b, const hcy_azint_plan *plan)
     b->unweighted = o->unweighted;
     b->gain = 1;
     b->n_workers = count_workers(o, b->n_bins);
+    b->loops = hcy__azint_loops();
 }
 
 /* The hash of everything that enters a plan, so that no other plan is taken for it. */

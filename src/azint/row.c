@@ -76,6 +76,11 @@ static void load_radial(struct azint_pixel *p, const struct worker *w, size_t j)
         p->radial.lo = p->radial.hi = c;
         return;
     }
+    if (w->least) {
+        p->radial = (struct azint_interval){ w->least[j], w->largest[j], 0, 0 };
+        p->through = 0;
+        return;
+    }
     load_corners(p->bin, p->n, w->upper.radial, w->lower.radial, w->quads.radial, j);
     if (w->b->split == HCY_SPLIT_BBOX) {
         set_box(&p->radial, c, p->bin, p->n, &w->b->scale);
@@ -86,6 +91,24 @@ static void load_radial(struct azint_pixel *p, const struct worker *w, size_t j)
     p->through = hcy__azint_keeps_double(w->b) && p->radial.lo < 0 && p->radial.hi > 0;
     if (hcy__azint_keeps_double(w->b) && !p->through)
         to_single(p->bin, p->n);
+}
+
+/* The extent of each outline of a row of pixels that share corners, as extremes() has it; many at a time. */
+static void find_extents(struct worker *w)
+{
+    const double *restrict upper = w->upper.radial, *restrict lower = w->lower.radial;
+    double *restrict least = w->least, *restrict largest = w->largest;
+
+    for (size_t j = 0; j < w->b->g.width; j++) {
+        double a = upper[j], b = lower[j], c = lower[j + 1], d = upper[j + 1], lo = a, hi = a;
+
+        lo = b < lo ? b : lo;
+        hi = b > hi ? b : hi;
+        lo = c < lo ? c : lo;
+        hi = c > hi ? c : hi;
+        least[j] = d < lo ? d : lo;
+        largest[j] = d > hi ? d : hi;
+    }
 }
 
 static void load_chi(struct azint_pixel *p, const struct worker *w, size_t j)
@@ -214,12 +237,6 @@ static struct azint_window place_line(struct azint_pixel *p, const struct build 
     return window;
 }
 
-/* A pixel where bins are, or a part of it: near the beam, one may reach into a sector from both sides. */
-struct place {
-    struct azint_pixel p;
-    struct azint_window window;
-};
-
 /* In two dimensions azimuth is known but for whole turns: a polygon is taken where most of it is in the
  * range. */
 static unsigned place_turned(struct place at[2], const struct build *b)
@@ -274,6 +291,8 @@ static unsigned find_windows(struct place at[2], const struct worker *w, size_t 
     load_radial(p, w, j);
     if (b->split != HCY_SPLIT_NO && (shape || use_chi))
         load_chi(p, w, j);
+    if (w->least && (shape || use_chi))
+        load_corners(p->bin, p->n, w->upper.radial, w->lower.radial, NULL, j);
     /* Where a component of q is 0 across the pixel the contour's direction says nothing of the +-pi line. */
     if (is_outlined(b) && (shape || use_chi))
         hcy__azint_recentre(p, hcy__azint_keeps_double(b) ? 0 : b->g.contour);
@@ -408,80 +427,6 @@ static void size_row(struct worker *w, size_t i, int masked)
     b->row_bytes[i] = bytes;
 }
 
-static void shares(double *cum, struct azint_pixel *p, const struct build *b, struct azint_window window)
-{
-    struct azint_span span = window.radial;
-
-    /* The one bin of a whole pixel has all of it, and put_runs writes that without looking. */
-    if (azint_cells(window) < 2 && !window.is_part)
-        return;
-    if (b->grid.n_azim && b->split == HCY_SPLIT_FULL) {
-        hcy__azint_shares_area(cum, p, window);
-    } else if (b->grid.n_azim) {
-        hcy__azint_shares_boxes(cum, p, window);
-    } else if (b->split == HCY_SPLIT_FULL) {
-        for (unsigned k = 0; k < p->n; k++)
-            p->bin[k] = (p->bin[k] - b->grid.min) / b->grid.delta;
-        hcy__azint_shares_polygon(cum, p, span);
-    } else {
-        hcy__azint_shares_interval(cum, p, span);
-    }
-}
-
-/* Adds a pixel's weights, as they were written at `runs`, to the norms of their bins. */
-static void add_norms(hcy_azint_bin_norm *norms, const uint8_t *runs, const uint8_t *end, float norm)
-{
-    uint64_t n = (uint64_t)((double)norm * ((uint64_t)1 << HCY_AZINT_NORM_SHIFT));
-
-    while (runs < end) {
-        struct azint_run run = azint_run_at(runs);
-        hcy_azint_bin_norm *bin = norms + run.bin;
-
-        runs = azint_run_end(&run);
-        for (uint32_t k = 0; k < run.n; k++, bin++) {
-            uint32_t c = azint_weight(&run, k);
-            /* Fixed point as the devices compute it for pixels that are lost, so that both cancel to the
-             * last bit. */
-            uint64_t cn = azint_mul_shift(c, n, 24);
-
-            bin->count += c;
-            azint_add(bin->norm, cn, 0);
-            azint_add(bin->norm2, azint_mul_shift(cn, cn, 40), 0);
-        }
-    }
-}
-
-/* Adds a pixel's dark current and its variance to those of its bins, by the weights that were written at
- * `runs`. */
-static void add_pixel_extra(struct azint_bin_extra *extra, const struct build *b, const uint8_t *runs,
-                      const uint8_t *end, size_t i)
-{
-    double dark = b->dark ? b->dark[i] * b->dark_scale : 0;
-    uint64_t d = (uint64_t)fabs(dark), v = b->variance ? (uint64_t)(b->variance[i] * b->variance_scale) : 0;
-
-    while (runs < end) {
-        struct azint_run run = azint_run_at(runs);
-        struct azint_bin_extra *bin = extra + run.bin;
-
-        runs = azint_run_end(&run);
-        for (uint32_t k = 0; k < run.n; k++, bin++) {
-            uint32_t c = azint_weight(&run, k);
-            uint64_t fine[2] = { 0, 0 }, cd[2] = { 0, 0 };
-
-            /* The magnitude is rounded and the sign put on after that, as devices do it. */
-            azint_add_product(fine, c, d);
-            azint_dark_round(cd, fine, b->dark_shift);
-            if (dark < 0) {
-                azint_negate(fine);
-                azint_negate(cd);
-            }
-            azint_add(bin->dark, cd[0], cd[1]);
-            azint_add(bin->dark_fine, fine[0], fine[1]);
-            azint_add_product(bin->variance, azint_square(c), v);
-        }
-    }
-}
-
 /* A row without weights: its pixels have HCY_AZINT_NO_RUN, which is 0. */
 static void write_masked_row(struct build *b, size_t i)
 {
@@ -502,19 +447,6 @@ static void hash_row(struct build *b, size_t i)
     hcy__azint_hash(&b->row_hash[i], b->norms + i * b->g.width, b->g.width * sizeof(float));
 }
 
-/* For an unweighted mean: shares are divided by the pixel's norm, times the least one so that they stay below 1.  In
- * sum(w v) / sum(w N) the norm then cancels. */
-static void unweigh(double *cum, struct azint_window *window, const struct build *b, float norm)
-{
-    size_t cells = azint_cells(*window);
-
-    if (cells < 2 && !window->is_part)
-        cum[0] = 1;
-    for (size_t k = 0; k < cells; k++)
-        cum[k] *= b->least_norm / norm;
-    window->is_part = 1;
-}
-
 static void write_row(struct worker *w, size_t i)
 {
     struct build *b = w->b;
@@ -531,16 +463,10 @@ static void write_row(struct worker *w, size_t i)
             b->starts[(at + j) / HCY_AZINT_START_EVERY] = (uint64_t)(p - b->runs);
         if (!n)
             p = hcy__azint_put_no_run(p);
-        for (unsigned k = 0; k < n; k++) {
-            shares(w->cum, &parts[k].p, b, parts[k].window);
-            if (b->unweighted)
-                unweigh(w->cum, &parts[k].window, b, b->norms[at + j]);
-            p = hcy__azint_put_runs(p, parts[k].window, b->grid.n_bins, w->cum, k + 1 < n);
-        }
-        /* The norms' sums are of the weights as written, in fixed point, and not of the shares. */
-        add_norms(w->norms, before, p, b->norms[at + j]);
+        for (unsigned k = 0; k < n; k++)
+            p = hcy__azint_write_window(p, w, &parts[k], b->norms[at + j], k + 1 < n);
         if (w->extra && n)
-            add_pixel_extra(w->extra, b, before, p, at + j);
+            hcy__azint_add_extra(w->extra, b, before, p, at + j);
     }
 }
 
@@ -624,6 +550,8 @@ void hcy__azint_do_row(struct worker *w, size_t i)
     }
     if (corners || (w->pass == PASS_SIZE && b->g.own && !b->g.is_flat)) /* the second: for their solid angle */
         next_corners(w, i, want_chi);
+    if (w->least && corners && !(b->spans && w->pass == PASS_WRITE))
+        find_extents(w);
     /* Outlines need centres for the norms alone. */
     if (w->pass == PASS_SIZE || !(full || masked))
         hcy__azint_centres_eval(&w->centre, &b->g, scale, i, check && !full);

@@ -4,7 +4,8 @@
  * engines, but for what of a pixel lies outside the range: of an interval it is left out; of a polygon it is left out
  * with the rest scaled up, so that the shares of a pixel that has any add up to 1.
  */
-#include "azint_priv.h"
+#define SHARE_LOOPS_TEXT
+#include "share_loops.h"
 
 #include <math.h>
 #include <string.h>
@@ -37,13 +38,19 @@ static double part(const struct azint_interval *x, struct azint_span span, uint3
     return k ? (edge - x->from) / (x->hi - x->lo) : 0;
 }
 
-void hcy__azint_shares_interval(double *cum, const struct azint_pixel *p, struct azint_span span)
+/* Of so few bins a loop is not worth the call of its best variant. */
+static inline int are_few(size_t n)
+{
+    return n < 8;
+}
+
+void hcy__azint_shares_interval(double *cum, const struct azint_loops *loops, const struct azint_pixel *p,
+                                struct azint_span span)
 {
     const struct azint_interval *x = &p->radial;
     double inverse = 1.0 / (x->hi - x->lo);
 
-    for (uint32_t k = 0; k + 1 < span.n; k++)
-        cum[k] = ((double)span.first + k + 1 - x->from) * inverse;
+    (are_few(span.n) ? cut_whole_bins : loops->cut_interval)(cum, span.first, span.n - 1, x->from, inverse);
     cum[span.n - 1] = part(x, span, span.n);
 }
 
@@ -113,16 +120,29 @@ static inline double to_corner_precision(double x, int is_double)
 }
 
 /* Adds the signed area under one edge of a pixel, bin by bin, to area[0 .. span.n). */
-static void add_edge(double *area, struct azint_span span, const struct edge *edge, int is_double)
+static void add_edge(double *area, const struct azint_loops *loops, struct azint_span span, const struct edge *edge,
+                     int is_double)
 {
     double x0 = edge->from.x, y0 = edge->from.y, x1 = edge->to.x, y1 = edge->to.y;
     double lo = x0 < x1 ? x0 : x1, hi = x0 < x1 ? x1 : x0, slope = (y1 - y0) / (x1 - x0), y = y0 - slope * x0;
-    uint32_t end = span.first + span.n;
+    uint32_t end = span.first + span.n, b, whole;
+    struct azint_slant slant = { 0.5 * slope, y };
 
     /* An edge along the bins' borders has no area under it, and no slope. */
-    if (x0 == x1)
+    if (x0 == x1 || !(hi >= span.first) || !(lo < end))
         return;
-    for (uint32_t b = lo > span.first ? (uint32_t)lo : span.first; b < end && b <= hi; b++) {
+    /* Right to left, areas have the other sign. */
+    if (x0 > x1)
+        slant = (struct azint_slant){ -slant.half, -slant.y };
+    b = lo > span.first ? (uint32_t)lo : span.first;
+    whole = hi < end ? (uint32_t)hi : end;
+    for (; b < end && b <= hi; b++) {
+        /* All but the first and the last bin are crossed from side to side. */
+        if (lo <= b && b + 8 <= whole && !is_double) {
+            loops->add_slant(area + (b - span.first), slant, b, whole - b);
+            b = whole - 1;
+            continue;
+        }
         double left = lo > b ? lo : b, right = hi < b + 1.0 ? hi : b + 1.0;
         double from = x0 < x1 ? left : right, to = x0 < x1 ? right : left;
 
@@ -132,19 +152,20 @@ static void add_edge(double *area, struct azint_span span, const struct edge *ed
 }
 
 /* Turns n areas into cumulated shares of their sum; where the sum is 0, each gets the same share. */
-static void accumulate_shares(double *cum, size_t n)
+static void accumulate_shares(double *cum, const struct azint_loops *loops, size_t n)
 {
-    double whole = 0, sum = 0;
+    double sum = 0;
 
     for (size_t k = 0; k < n; k++)
-        whole += cum[k];
-    for (size_t k = 0; k < n; k++) {
-        sum += cum[k];
-        cum[k] = whole != 0 ? sum / whole : ((double)k + 1) / (double)n;
-    }
+        cum[k] = sum += cum[k];
+    if (sum != 0)
+        (are_few(n) ? divide_shares : loops->divide)(cum, n, sum);
+    for (size_t k = 0; sum == 0 && k < n; k++)
+        cum[k] = ((double)k + 1) / (double)n;
 }
 
-void hcy__azint_shares_polygon(double *cum, const struct azint_pixel *p, struct azint_span span)
+void hcy__azint_shares_polygon(double *cum, const struct azint_loops *loops, const struct azint_pixel *p,
+                               struct azint_span span)
 {
     struct edge edges[MOST_EDGES];
     int n = set_edges(edges, p, 0, p->through ? p->chi[0] : 0);
@@ -152,8 +173,8 @@ void hcy__azint_shares_polygon(double *cum, const struct azint_pixel *p, struct 
     for (uint32_t k = 0; k < span.n; k++)
         cum[k] = 0;
     for (int i = 0; i < n; i++)
-        add_edge(cum, span, &edges[i], p->through);
-    accumulate_shares(cum, span.n);
+        add_edge(cum, loops, span, &edges[i], p->through);
+    accumulate_shares(cum, loops, span.n);
 }
 
 /* --- Two dimensions --- */
@@ -213,7 +234,8 @@ static void pile_edge(double *cells, struct azint_window w, const struct edge *e
     }
 }
 
-void hcy__azint_shares_area(double *cum, const struct azint_pixel *p, struct azint_window w)
+void hcy__azint_shares_area(double *cum, const struct azint_loops *loops, const struct azint_pixel *p,
+                            struct azint_window w)
 {
     struct edge edges[MOST_EDGES];
     size_t cells = azint_cells(w);
@@ -223,7 +245,7 @@ void hcy__azint_shares_area(double *cum, const struct azint_pixel *p, struct azi
         cum[k] = 0;
     for (int i = 0; i < n; i++)
         pile_edge(cum, w, &edges[i], p->through);
-    accumulate_shares(cum, cells);
+    accumulate_shares(cum, loops, cells);
 }
 
 static double contour_area(const double radial[4], const double chi[4])
@@ -271,48 +293,46 @@ size_t hcy__azint_run_bytes(struct azint_window window)
     return window.chi.n * ((n + MOST - 1) / MOST * 4 + n * 3);
 }
 
-static inline uint8_t *put_little_endian(uint8_t *p, uint32_t x, int bytes)
-{
-    for (int b = 0; b < bytes; b++)
-        *p++ = (uint8_t)(x >> 8 * b);
-    return p;
-}
-
 uint8_t *hcy__azint_put_no_run(uint8_t *p)
 {
-    return put_little_endian(p, HCY_AZINT_NO_RUN, 4);
+    put_word(p, HCY_AZINT_NO_RUN);
+    return p + 4;
 }
 
-/* A share as a weight: between those already given and 1. */
-static inline uint32_t to_weight(double share, uint32_t least)
+void hcy__azint_weigh(uint32_t *weights, const struct azint_loops *loops, struct azint_window window, const double *cum)
 {
-    double w = share * HCY_AZINT_ONE + 0.5;
-
-    if (!(w > least))
-        return least;
-    return w < HCY_AZINT_ONE ? (uint32_t)w : HCY_AZINT_ONE;
+    size_t cells = azint_cells(window);
+    uint32_t *so_far = weights + cells;
+    int few = are_few(cells);
+    /* Weights are differences of rounded sums: they add up to exactly 1, and the last takes what roundings left. */
+    (few ? round_shares : loops->round)(so_far, cum, cells - !window.is_part);
+    if (!window.is_part)
+        so_far[cells - 1] = HCY_AZINT_ONE;
+    if (!(few ? subtract_shares : loops->subtract)(weights, so_far, cells))
+        return;
+    /* Roundings, or parts of a polygon that go back, may leave a sum below the one before: it is lifted to that. */
+    for (size_t k = 1; k < cells; k++)
+        so_far[k] = so_far[k] < so_far[k - 1] ? so_far[k - 1] : so_far[k];
+    (void)loops->subtract(weights, so_far, cells);
 }
 
-uint8_t *hcy__azint_put_runs(uint8_t *p, struct azint_window window, size_t n_radial, const double *cum, int more)
+uint8_t *hcy__azint_put_runs(uint8_t *p, const struct azint_loops *loops, struct azint_window window, size_t n_radial,
+                             const uint32_t *weights, int more)
 {
-    size_t cells = azint_cells(window), cell = 0;
-    uint32_t before = 0;
+    const uint32_t *end = weights + azint_cells(window);
 
     for (uint32_t row = 0; row < window.chi.n; row++) {
-        uint32_t first = (uint32_t)((window.chi.first + row) * n_radial) + window.radial.first;
+        uint32_t bin = (uint32_t)((window.chi.first + row) * n_radial) + window.radial.first;
 
-        for (uint32_t k = 0; k < window.radial.n; k++, cell++) {
-            uint32_t left = window.radial.n - k, n = left < MOST ? left : MOST;
-            /* Weights are differences of rounded sums: they add up to exactly 1, and the last takes what
-             * roundings left. */
-            int is_last = cell + 1 == cells && !window.is_part;
-            uint32_t so_far = is_last ? HCY_AZINT_ONE : to_weight(cum[cell], before);
-
-            /* A run's length has 7 bits; the topmost bit says that the pixel goes on. */
-            if (k % MOST == 0)
-                p = put_little_endian(p, (first + k) | n << 24 | (uint32_t)(cell + n < cells || more) << 31, 4);
-            p = put_little_endian(p, so_far - before, 3);
-            before = so_far;
+        for (uint32_t left = window.radial.n, n; left; left -= n, bin += n) {
+            n = left < MOST ? left : MOST;
+            put_word(p, run_word(bin, n, weights + n < end || more));
+            if (are_few(n))
+                pack_weights(p + 4, weights, n);
+            else
+                loops->pack(p + 4, weights, n);
+            p += 4 + 3 * n;
+            weights += n;
         }
     }
     return p;
