@@ -1,5 +1,6 @@
 /* Thick sensors: pixels are where the photons that they count came in, by an integral over the depth at which these
- * are absorbed and by pyFAI's own numbers; what the PONI file says of it is read, written and, where it cannot be, refused. */
+ * are absorbed and by pyFAI's own numbers; what the PONI file says of it is read, written and, where it cannot be,
+ * refused. */
 #include "tap.h"
 
 #include <halcyon/azint.h>
