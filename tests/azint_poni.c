@@ -101,7 +101,7 @@ static void test_bad(void)
         { HCY_EFORMAT, "Detector: Eiger4M\nDetector_config: {\"orientation\": 5}\n" NUMBERS, "orientation",
           "orientation" },
         { HCY_EUNSUPPORTED, "poni_version: 4\n" NUMBERS, "test.poni:1: PONI version 4", "a later version" },
-        { HCY_EUNSUPPORTED, V2 NUMBERS "Parallax: True\n", "parallax", "parallax" },
+        { HCY_EFORMAT, V2 NUMBERS "Parallax: True\n", "Parallax needs", "parallax" },
         { HCY_EUNSUPPORTED, "Detector: Freelon\nDetector_config: {}\n" NUMBERS, "'Freelon'",
           "a detector not known" },
         { HCY_EUNSUPPORTED, V2 "SplineFile: a.spline\n" NUMBERS, "test.poni:4: SplineFile", "a spline" },

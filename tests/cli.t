@@ -91,6 +91,9 @@ info() { "$halcyon" info "$@" >info.out 2>info.err || { cat info.err; return 1; 
 tells() { word=$1; shift; info "$@" | grep -e "$word"; }
 check 'info: a mask' tells 'a mask of 40 x 60 pixels' ones.npy
 check 'info: a geometry' tells 'a geometry (PONI file)' ones.poni
+sed 's/^Detector_config: {/&"sensor": {"material": "Si", "thickness": 0.00045}, /' ones.poni >thick.poni
+echo 'Parallax: True' >>thick.poni
+check 'info: a sensor' tells 'sensor *Si, 450 um; corrected for parallax' thick.poni
 check 'info: what would be done with it' tells 'halcyon integrate STACK -p ones.poni' ones.poni
 check 'info: results' tells '1 pattern (curve) of integration' one.dat
 check 'info: the bins of results' tells '9 bins of q_nm^-1' one.dat

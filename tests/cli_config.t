@@ -104,6 +104,14 @@ check '--mask-from-frame, saved' integrate -p g.poni --mask mask.npy --mask-from
 check '... its mask' equals "`"$json" mask_file <frame.json`" "`pwd`/frame_mask.npy"
 check '... read' integrate -j frame.json --no-sentinels -o frame2.dat
 check '... the same curve' same frame.dat frame2.dat
+# --- Thick sensors ---
+sed -e 's/^Detector_config: {/&"sensor": {"material": "Si", "thickness": 0.00045}, /' -e '$aParallax: True' g.poni >thick.poni
+check 'parallax, saved' integrate -p thick.poni -n 9 -o thick.dat --save-config thick.json
+check '... as pyFAI names it' grep -q '"parallax": true' thick.json
+check '... read' integrate -j thick.json -o thick2.dat
+check '... the same curve' same thick.dat thick2.dat
+check 'without parallax' integrate -p g.poni -n 9 -o thin.dat
+check '... it is another' differ thick.dat thin.dat
 check 'a folder that is not there' refused 1 'nowhere/c.json' integrate -p g.poni -o x.dat --save-config nowhere/c.json
 echo "1..$n"
 exit $failed

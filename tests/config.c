@@ -175,6 +175,19 @@ static int read_keys(hcy_config **config, const char *keys)
     return hcy_config_read(config, in_folder("k.json"));
 }
 
+static void test_parallax(void)
+{
+    hcy_config *config = NULL;
+    char text[4096] = "";
+    int st = read_keys(&config, "\"poni\": {\"poni_version\": 3, \"dist\": 0.2, \"poni1\": 0, \"poni2\": 0, \"rot1\": 0, \"rot2\": 0,"
+                                "\"rot3\": 0, \"wavelength\": 1e-10, \"parallax\": true, \"detector\": \"Eiger2_4M\","
+                                "\"detector_config\": {\"sensor\": {\"material\": \"CdTe\", \"thickness\": 0.00075}}}");
+    ok(!st && config->poni.parallax && !strcmp(config->poni.sensor_material, "CdTe") &&
+           config->poni.sensor_thickness == 75e-5, "a configuration with parallax");
+    ok(!st && !hcy_poni_format(text, sizeof text, NULL, &config->poni) && strstr(text, "Parallax: True"), "goes into a PONI file");
+    hcy_config_free(config);
+}
+
 static void test_refused(void)
 {
     static const struct {
@@ -295,6 +308,7 @@ int main(void)
     test_curves();
     test_round_trip();
     test_refused();
+    test_parallax();
     test_understood();
     return done_testing();
 }

@@ -54,6 +54,17 @@ int hcy__azint_scale_init(struct azint_scale *scale, const char *name, double wa
 azint_unit_fn hcy__fibre_qx, hcy__fibre_qy, hcy__fibre_qz, hcy__fibre_qip, hcy__fibre_chi, hcy__fibre_scattering_up,
     hcy__fibre_scattering_across, hcy__fibre_exit_up, hcy__fibre_exit_across;
 
+/* --- Thick sensors (parallax.c) --- */
+
+struct azint_parallax {
+    double mu, thickness, dist; /* 1/m, m, m; mu 0: there is no such correction */
+};
+/* Of a geometry that asks for it. */
+int hcy__azint_parallax_init(struct azint_parallax *parallax, const hcy_poni *poni);
+/* What a place of the detector, relative to the point of normal incidence, is multiplied by to be where photons came
+ * in. */
+double hcy__azint_parallax_scale(const struct azint_parallax *p, double p1, double p2);
+
 /* --- Geometry (geometry.c) --- */
 
 /* Points on the detector and what they are in the lab.  Positions are relative to the point of normal
@@ -76,6 +87,7 @@ struct azint_geometry {
     double poni1, poni2;
     int is_flat;               /* no corner lies before or behind the others */
     const struct azint_scale *azimuth; /* what chi of a row is in; NULL: radians about the beam */
+    struct azint_parallax parallax;
 };
 #define AZINT_MOST_CORNERS 6 /* of a pixel */
 /* A row of points in the lab. */

@@ -116,7 +116,16 @@ int hcy__azint_turns(const hcy_poni *poni, int axis)
     return axis == 1 ? (o == 1 || o == 2) != (has == 1 || has == 2) : (o == 1 || o == 4) != (has == 1 || has == 4);
 }
 
-int hcy__azint_geometry_init(struct azint_geometry *g, const hcy_poni *poni, size_t height, size_t width)
+/* A plate that is bent is hit under other angles than the model has. */
+static int set_parallax(struct azint_geometry *g, const hcy_poni *poni)
+{
+    if (g->own && !g->is_flat)
+        return hcy_fail(HCY_EUNSUPPORTED, "parallax is known of flat detectors, and the %s is not flat",
+                        poni->detector->name);
+    return hcy__azint_parallax_init(&g->parallax, poni);
+}
+
+static int place_pixels(struct azint_geometry *g, const hcy_poni *poni, size_t height, size_t width)
 {
     const uint32_t *chip = poni->detector->chip;
     double border = hcy__detector_layout(poni->detector)->border, wider = border > 0 ? border - 1 : 1;
@@ -146,6 +155,13 @@ int hcy__azint_geometry_init(struct azint_geometry *g, const hcy_poni *poni, siz
     /* Exactly one mirrored axis turns the order of a pixel's corners round; two turn it back. */
     g->contour = turn1 != turn2 ? -1 : 1;
     return 0;
+}
+
+int hcy__azint_geometry_init(struct azint_geometry *g, const hcy_poni *poni, size_t height, size_t width)
+{
+    int status = place_pixels(g, poni, height, width);
+
+    return status || !poni->parallax ? status : set_parallax(g, poni);
 }
 
 void hcy__azint_geometry_free(struct azint_geometry *g)
@@ -193,8 +209,16 @@ void hcy__azint_row_eval(struct azint_row *row, const struct azint_geometry *g,
     double y0 = p1 * g->m[0][0] + g->m[0][2], x0 = p1 * g->m[1][0] + g->m[1][2],
            z0 = p1 * g->m[2][0] + g->m[2][2];
 
-    /* All points of a row share p1: what depends on it alone is computed before the loop. */
-    for (size_t i = 0; i < n; i++) {
+    /* All points of a row share p1: what depends on it alone is computed before the loop.  Not so where each is moved
+     * by a length of its own. */
+    for (size_t i = 0; g->parallax.mu > 0 && i < n; i++) {
+        double s = hcy__azint_parallax_scale(&g->parallax, p1, p2[i]);
+
+        row->y[i] = s * (p1 * g->m[0][0] + p2[i] * g->m[0][1]) + g->m[0][2];
+        row->x[i] = s * (p1 * g->m[1][0] + p2[i] * g->m[1][1]) + g->m[1][2];
+        row->z[i] = s * (p1 * g->m[2][0] + p2[i] * g->m[2][1]) + g->m[2][2];
+    }
+    for (size_t i = 0; !(g->parallax.mu > 0) && i < n; i++) {
         row->y[i] = y0 + p2[i] * g->m[0][1];
         row->x[i] = x0 + p2[i] * g->m[1][1];
         row->z[i] = z0 + p2[i] * g->m[2][1];
@@ -208,6 +232,12 @@ static void to_lab(struct azint_row *row, const struct azint_geometry *g, size_t
     for (size_t i = 0; i < n; i++) {
         double p1 = row->y[i] - g->poni1, p2 = row->x[i] - g->poni2, l = 1 + row->z[i] / g->dist;
 
+        if (g->parallax.mu > 0) {
+            double s = hcy__azint_parallax_scale(&g->parallax, p1, p2);
+
+            p1 *= s;
+            p2 *= s;
+        }
         row->y[i] = p1 * g->m[0][0] + p2 * g->m[0][1] + l * g->m[0][2];
         row->x[i] = p1 * g->m[1][0] + p2 * g->m[1][1] + l * g->m[1][2];
         row->z[i] = p1 * g->m[2][0] + p2 * g->m[2][1] + l * g->m[2][2];

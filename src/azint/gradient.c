@@ -87,11 +87,18 @@ static void place_on_detector(double p[3], const struct azint_geometry *g, const
 {
     if (g->own) {
         place_own(p, g, place[0], place[1]);
-        return;
+    } else {
+        p[0] = between_edges(g->corner1, g->height, place[0]);
+        p[1] = between_edges(g->corner2, g->width, place[1]);
+        p[2] = 0;
     }
-    p[0] = between_edges(g->corner1, g->height, place[0]);
-    p[1] = between_edges(g->corner2, g->width, place[1]);
-    p[2] = 0;
+    /* How the correction itself changes with the geometry is left out of derivatives: it is a thousandth of them. */
+    if (g->parallax.mu > 0) {
+        double s = hcy__azint_parallax_scale(&g->parallax, p[0], p[1]);
+
+        p[0] *= s;
+        p[1] *= s;
+    }
 }
 
 /* 2 theta at p, and its derivatives but for the wavelength's, which is 0; d NULL: these are not asked for. */

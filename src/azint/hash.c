@@ -72,6 +72,10 @@ void hcy__azint_hash_inputs(struct azint_hash *h, const hcy_azint_plan *plan)
         hcy__azint_hash(h, &o->saturation, sizeof o->saturation);
     if (o->use_underload)
         hcy__azint_hash(h, &o->underload, sizeof o->underload);
+    if (p->parallax) {
+        hcy__azint_hash(h, p->sensor_material, strlen(p->sensor_material) + 1);
+        hcy__azint_hash(h, &p->sensor_thickness, sizeof p->sensor_thickness);
+    }
     if (p->radius > 0)
         hcy__azint_hash(h, &p->radius, sizeof p->radius);
     if (p->corners && p->corners_orientation && p->corners_orientation != 3)

@@ -172,6 +172,34 @@ static int config_orientation(hcy_poni *poni, const struct entries *e)
     return 0;
 }
 
+/* Whatever describes a sensor is taken where it can be, and has to be where pixels are moved by it. */
+static int config_sensor(hcy_poni *poni, const struct entries *e)
+{
+    char text[512];
+    flatjson_value v, material = { NULL, 0 }, thickness = { NULL, 0 };
+    int rc = config_value(&v, e, "sensor"), is_read;
+
+    poni->parallax = e->value[PARALLAX] && !strcasecmp(e->value[PARALLAX], "true");
+    if (rc)
+        return rc;
+    snprintf(text, sizeof text, "%.*s", v.size < sizeof text ? (int)v.size : 0, v.text ? v.text : "");
+    is_read = !hcy__flatjson_find(&material, text, "material") && !hcy__flatjson_find(&thickness, text, "thickness") &&
+              !hcy__flatjson_string(poni->sensor_material, sizeof poni->sensor_material, material) &&
+              (hcy__flatjson_is_null(thickness) ||
+               (!hcy__flatjson_number(&poni->sensor_thickness, thickness) && poni->sensor_thickness > 0 &&
+                isfinite(poni->sensor_thickness)));
+    if (!is_read) {
+        *poni->sensor_material = 0;
+        poni->sensor_thickness = 0;
+    }
+    if (poni->parallax && hcy__flatjson_is_null(v))
+        return hcy_fail(HCY_EFORMAT, "%s:%d: Parallax needs \"sensor\" in Detector_config: its material and thickness",
+                        e->file, e->line[PARALLAX]);
+    return poni->parallax && !is_read
+               ? config_bad(e, "sensor", v, "{\"material\": \"Si\", \"thickness\": 450e-6}, in metres")
+               : 0;
+}
+
 static int config_file(hcy_poni *poni, const struct entries *e)
 {
     flatjson_value v;
@@ -238,6 +266,7 @@ static int read_poni_detector(hcy_poni *poni, const struct entries *e, double ve
         (rc = config_shape(poni, e)) ||
         (rc = config_radius(poni, e)) ||
         (rc = config_orientation(poni, e)) ||
+        (rc = config_sensor(poni, e)) ||
         (rc = config_file(poni, e)) ||
         (rc = config_unsupported(poni, e)))
         return rc;
@@ -263,9 +292,6 @@ static int read_version(double *version, const struct entries *e)
     if (*version > LATEST_VERSION)
         return hcy_fail(HCY_EUNSUPPORTED, "%s:%d: PONI version %g is newer than %g, the last one known",
                         e->file, e->line[PONI_VERSION], *version, LATEST_VERSION);
-    if (e->value[PARALLAX] && !strcasecmp(e->value[PARALLAX], "true"))
-        return hcy_fail(HCY_EUNSUPPORTED, "%s:%d: the parallax correction is not supported", e->file,
-                        e->line[PARALLAX]);
     return 0;
 }
 
@@ -384,16 +410,27 @@ static const char *size_text(char s[32], double x)
     return x > 0 ? shortest(s, x) : "null";
 }
 
-/* Appends the file's name as another member of the configuration. */
-static void quote(char *out, const char *file)
+/* Writes a text as another member of the configuration; returns its end. */
+static char *quote(char *out, const char *key, const char *text)
 {
-    out += sprintf(out, ", \"filename\": \"");
-    for (; *file; file++) {
-        if (*file == '"' || *file == '\\')
+    out += sprintf(out, "%s: \"", key);
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\')
             *out++ = '\\';
-        *out++ = *file;
+        *out++ = *text;
     }
     strcpy(out, "\"");
+    return out + 1;
+}
+
+static void format_sensor(char *out, const hcy_poni *poni)
+{
+    char n[32];
+
+    out = quote(out, ", \"sensor\": {\"material\"", poni->sensor_material);
+    if (poni->sensor_thickness > 0)
+        out += sprintf(out, ", \"thickness\": %s", shortest(n, poni->sensor_thickness));
+    strcpy(out, "}");
 }
 
 static int format_poni(char *text, size_t capacity, const hcy_poni *poni)
@@ -401,7 +438,8 @@ static int format_poni(char *text, size_t capacity, const hcy_poni *poni)
     const hcy_detector *d = poni->detector ? poni->detector : hcy__detector_generic();
     int orientation = poni->orientation ? poni->orientation : d->orientation;
     char n[10][32], shape[64] = "", radius[64] = "", wavelength[64] = "";
-    char file[2 * sizeof poni->detector_file + 32] = "";
+    char file[2 * sizeof poni->detector_file + 32] = "", sensor[2 * sizeof poni->sensor_material + 96] = "";
+    const char *parallax = "";
 
     /* A shape that the detector's name says already is not repeated, so that files of ours read as pyFAI's
      * do. */
@@ -412,18 +450,23 @@ static int format_poni(char *text, size_t capacity, const hcy_poni *poni)
     if (poni->wavelength > 0)
         snprintf(wavelength, sizeof wavelength, "Wavelength: %s\n", shortest(n[0], poni->wavelength));
     if (*poni->detector_file)
-        quote(file, poni->detector_file);
+        quote(file, ", \"filename\"", poni->detector_file);
+    if (*poni->sensor_material) {
+        format_sensor(sensor, poni);
+        parallax = poni->parallax ? "Parallax: True\n" : "Parallax: False\n";
+    }
     return snprintf(text, capacity,
                     "# Nota: C-Order, 1 refers to the Y axis, 2 to the X axis\n"
-                    "poni_version: 2.1\n"
+                    "poni_version: %s\n"
                     "Detector: %s\n"
-                    "Detector_config: {\"pixel1\": %s, \"pixel2\": %s%s%s%s, \"orientation\": %d}\n"
-                    "Distance: %s\nPoni1: %s\nPoni2: %s\nRot1: %s\nRot2: %s\nRot3: %s\n%s",
-                    d->name, size_text(n[1], poni->pixel1 > 0 ? poni->pixel1 : d->pixel1),
-                    size_text(n[2], poni->pixel2 > 0 ? poni->pixel2 : d->pixel2), shape, radius, file, orientation,
+                    "Detector_config: {\"pixel1\": %s, \"pixel2\": %s%s%s%s%s, \"orientation\": %d}\n"
+                    "Distance: %s\nPoni1: %s\nPoni2: %s\nRot1: %s\nRot2: %s\nRot3: %s\n%s%s",
+                    *parallax ? "3" : "2.1", d->name, size_text(n[1], poni->pixel1 > 0 ? poni->pixel1 : d->pixel1),
+                    size_text(n[2], poni->pixel2 > 0 ? poni->pixel2 : d->pixel2), shape, radius, file, sensor,
+                    orientation,
                     shortest(n[3], poni->dist), shortest(n[4], poni->poni1), shortest(n[5], poni->poni2),
                     shortest(n[6], poni->rot1), shortest(n[7], poni->rot2), shortest(n[8], poni->rot3),
-                    wavelength);
+                    wavelength, parallax);
 }
 
 int hcy_poni_format(char *text, size_t capacity, size_t *length, const hcy_poni *user)

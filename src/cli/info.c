@@ -52,6 +52,12 @@ static void say_geometry(const char *what, const hcy_poni *p)
         p->dist, p->poni1, p->poni2, p->rot1, p->rot2, p->rot3, p->wavelength > 0 ? "" : "; no wavelength: units in q need one");
     if (p->wavelength > 0)
         info_say("", "wavelength %g A", 1e10 * p->wavelength);
+    /* A thickness that is not said is one that absorbs all. */
+    char thick[48] = "";
+    if (p->sensor_thickness > 0)
+        snprintf(thick, sizeof thick, ", %g um", 1e6 * p->sensor_thickness);
+    if (*p->sensor_material)
+        info_say("sensor", "%s%s%s", p->sensor_material, thick, p->parallax ? "; corrected for parallax" : "");
 }
 
 /* --- Texts --- */

@@ -58,7 +58,7 @@ static int put_json_poni(FILE *out, const hcy_poni *p)
     /* The detector's configuration is JSON already, and pyFAI's own: its line is copied as it stands. */
     const char *config = strstr(text, key);
     int n = config ? (int)strcspn(config + sizeof key - 1, "\n") : 0;
-    fprintf(out, "  \"poni\": {\n    \"poni_version\": 2.1,\n");
+    fprintf(out, "  \"poni\": {\n    \"poni_version\": %s,\n", p->parallax ? "3" : "2.1");
     fprintf(out, "    \"dist\": %.17g,\n    \"poni1\": %.17g,\n    \"poni2\": %.17g,\n", p->dist, p->poni1,
             p->poni2);
     fprintf(out, "    \"rot1\": %.17g,\n    \"rot2\": %.17g,\n    \"rot3\": %.17g,\n", p->rot1, p->rot2,
@@ -67,6 +67,9 @@ static int put_json_poni(FILE *out, const hcy_poni *p)
     fprintf(out, "    \"detector_config\": %.*s", n ? n : 2, n ? config + sizeof key - 1 : "{}");
     if (p->wavelength > 0)
         fprintf(out, ",\n    \"wavelength\": %.17g", p->wavelength);
+    /* pyFAI, too, writes the key only where it is true. */
+    if (p->parallax)
+        fputs(",\n    \"parallax\": true", out);
     fputs("\n  },\n", out);
     return 0;
 }

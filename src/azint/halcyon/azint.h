@@ -77,17 +77,22 @@ typedef struct hcy_poni {
     int detector_is_read;     /* it was */
     int corners_orientation;  /* that `corners` are in already: what `orientation` is beyond it turns them; 0: 3 */
     double radius;            /* of a detector that is bent around the sample (Aarhus, Rapid); 0: its own */
+    /* What a flat detector counts photons with: "Si", "CdTe" ..., "": not known; metres, 0: so much that it absorbs all.
+     * With `parallax` pixels are moved to where the photons that they count came in. */
+    char sensor_material[32];
+    double sensor_thickness;
+    int parallax;
 } hcy_poni;
-#define HCY_PONI_INIT { sizeof(hcy_poni), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, "", 0, 0, 0 }
+#define HCY_PONI_INIT { sizeof(hcy_poni), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, "", 0, 0, 0, "", 0, 0 }
 
 /* Read a PONI file, versions 1, 2, 2.1 and 3, to a geometry that begins with HCY_PONI_INIT.  HCY_EIO, HCY_ENOENT: the
  * file; HCY_EFORMAT: a key is missing or has no valid value (words: file, line, key); HCY_EUNSUPPORTED: a later
- * version, parallax, a spline, a detector that is not known. */
+ * version, a spline, a detector that is not known. */
 HCY_API int hcy_poni_read(hcy_poni *poni, const char *path) HCY_MUST_USE;
 /* The same from memory; `name` stands for the file in messages. */
 HCY_API int hcy_poni_parse(hcy_poni *poni, const char *text, size_t size, const char *name) HCY_MUST_USE;
-/* The text of a PONI file (version 2.1), 0-terminated, with *length bytes before the 0 (length may be NULL).
- * HCY_ERANGE: more than `capacity` (4096 is always enough). */
+/* The text of a PONI file (version 2.1; 3 where it names a sensor), 0-terminated, with *length bytes before the 0
+ * (length may be NULL).  HCY_ERANGE: more than `capacity` (4096 is always enough). */
 HCY_API int hcy_poni_format(char *text, size_t capacity, size_t *length, const hcy_poni *poni) HCY_MUST_USE;
 
 /* --- Units --- */
