@@ -134,6 +134,11 @@ check '... or gridded' recon b_samples.cfl -t b_trajectory.cfl -n 32,32 --maps b
 check '... the same as of NumPy, in floats' "$files" error adjoint.cfl adjoint.npy 1e-4
 check '... its unit is said' sh -c "'$halcyon' recon b_samples.cfl -t b_trajectory.cfl -n 32,32 --maps b_maps.cfl -o x.cfl 2>&1 | grep \"BART's, x first, in units of 1/FOV\""
 check '... and one that is wrong' sh -c "'$halcyon' recon b_samples.cfl -t b_trajectory.cfl -n 32,32 --unit radians -o x.cfl 2>&1 | grep 'if they are on a grid or in 1/FOV'"
+printf '# Dimensions\n3 1 1\n' >one_trajectory.hdr
+printf '# Dimensions\n1 1 1\n' >one_samples.hdr
+printf '\000\000\200\077\000\000\000\000\000\000\000\100\000\000\000\000\000\000\000\000\000\000\000\000' >one_trajectory.cfl
+printf '\000\000\200\077\000\000\000\000' >one_samples.cfl
+check '... one point has three coordinates, too' sh -c "'$halcyon' recon one_samples.cfl -t one_trajectory.cfl -n 8,8 --solver adjoint -o x.npy 2>&1 | grep '8 x 8 from 1 points'"
 check 'cycles' "$files" scale c_trajectory.npy cycles.npy 0.15915494309189535
 check '... to an image' near 0.27 x.npy c_samples.npy -t cycles.npy --cycles -n 32,32 --maps c_maps.npy
 check '... which is said where they are not' sh -c "'$halcyon' recon c_samples.npy -t cycles.npy -n 32,32 -o x.npy 2>&1 | grep -e '--unit cycles'"

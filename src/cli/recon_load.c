@@ -58,6 +58,8 @@ static int take_trajectory(struct recon *r, const hcy_host_array *a)
     r->unit = points.unit;
     r->point_rank = a->rank > 1 ? a->rank - 1 : 1;
     memcpy(r->point_shape, a->shape + (points.is_planar ? 1 : 0), (size_t)r->point_rank * sizeof *a->shape);
+    if (a->rank == 1)
+        r->point_shape[0] = r->n;
     r->pixels = 1;
     for (int d = 0; d < r->dim; d++)
         if ((uint64_t)r->sizes[d] > SIZE_MAX || hcy_size_mul(&r->pixels, r->pixels, (size_t)r->sizes[d]))

@@ -447,10 +447,14 @@ int recon_solve(struct recon *r)
     hcy_array_release(x);
     if (status)
         return cli_fail(status);
-    return r->info.reason != HCY_SOLVER_BREAKDOWN
-               ? CLI_OK
-               : cli_error("after %lld iterations %s%s", (long long)r->info.iterations, r->info.message,
-                           r->is_double ? "" : "; try --precision double");
+    if (r->info.reason != HCY_SOLVER_BREAKDOWN)
+        return CLI_OK;
+    if (!isfinite(r->info.last))
+        return cli_error("after %lld iterations %s%s", (long long)r->info.iterations, r->info.message,
+                         r->is_double ? "" : "; try --precision double");
+    /* The image is as good as its residual, which the summary has. */
+    cli_note("%s", r->info.message);
+    return CLI_OK;
 }
 
 void recon_free(struct recon *r)
