@@ -70,7 +70,8 @@ static int apply_segments_adjoint(hcy_queue *queue, hcy_array *x, void *user, hc
         if (!status)
             status = hcy__operator_run(queue, o->image, o->of, o->samples, true);
         if (!status)
-            status = HCY_EVAL(queue, l ? "x += u * complex(cos(w*s), sin(w*s))" : "x = u * complex(cos(w*s), sin(w*s))",
+            status = HCY_EVAL(queue,
+                              l ? "x += u * complex(cos(w*s), sin(w*s))" : "x = u * complex(cos(w*s), sin(w*s))",
                               hcy_op_array("x", x), hcy_op_array("u", o->image), hcy_op_array("w", o->field),
                               hcy_op_real("s", o->moments[l]));
         hcy_array_release(b);
@@ -81,7 +82,7 @@ static int apply_segments_adjoint(hcy_queue *queue, hcy_array *x, void *user, hc
 
 /* --- The gradient ---
  *
- * With r = A m - d, and u_l the operator's adjoint of conj(b_l) r, that in m is the sum of exp(i w s_l) u_l, and that in
+ * With r = A m - d, and u_l the adjoint of conj(b_l) r, that in m is the sum of exp(i w s_l) u_l, and that in
  * w of s_l Im(m conj(exp(i w s_l) u_l)): one pass over the segments makes both. */
 
 static int derive_segments(hcy_queue *queue, hcy_array *of_image, hcy_array *of_field, struct off_resonance *o,
@@ -117,7 +118,8 @@ static int check_gradient(const hcy_operator *op, hcy_array *const arrays[6])
 {
     static const char *const names[6] = { "image", "data", "gradient in the image", "gradient in the samples",
                                           "gradient in the field", "value" };
-    const hcy_space value = { HCY_FLOAT64, 0, { 0 }, NULL }, *domain = &op->desc.domain, *range = &op->desc.range;
+    const hcy_space *domain = &op->desc.domain, *range = &op->desc.range;
+    const hcy_space value = { HCY_FLOAT64, 0, { 0 }, NULL };
     hcy_space field = *domain;
     field.dtype = hcy__is_single(domain) ? HCY_FLOAT32 : HCY_FLOAT64;
     const hcy_space *const spaces[6] = { domain, range, domain, range, &field, &value };
