@@ -43,10 +43,10 @@ static void test_grids(void)
         x[i] = 2 * PI * (double)(i / 16) / 16 - PI;
         y[i] = 2 * PI * (double)(i % 16) / 16 + 40 * PI;
     }
-    for (int method = HCY_DENSITY_PIPE; method <= HCY_DENSITY_CELLS; method++) {
+    for (int method = HCY_DENSITY_PIPE; method <= HCY_DENSITY_VORONOI; method++) {
         is_int(weigh(w, method, 2, 16, 20, 256, points), 0, "a grid, method %d", method);
         worst = find_worst(w, 256);
-        ok(worst < (method == HCY_DENSITY_CELLS ? 1e-14 : 0.0095),
+        ok(worst < (method == HCY_DENSITY_PIPE ? 0.0095 : method == HCY_DENSITY_CELLS ? 1e-14 : 1e-9),
            "... each point has its share of the whole: %.1e", worst);
     }
     /* The same points three times. */
@@ -54,10 +54,10 @@ static void test_grids(void)
     memcpy(y + 256, y, 256 * sizeof *y);
     memcpy(x + 512, x, 256 * sizeof *x);
     memcpy(y + 512, y, 256 * sizeof *y);
-    for (int method = HCY_DENSITY_PIPE; method <= HCY_DENSITY_CELLS; method++) {
+    for (int method = HCY_DENSITY_PIPE; method <= HCY_DENSITY_VORONOI; method++) {
         is_int(weigh(w, method, 2, 16, 20, 768, points), 0, "three points at each place, method %d", method);
         worst = find_worst(w, 768);
-        ok(worst < (method == HCY_DENSITY_CELLS ? 1e-14 : 0.0095), "... have a third each: %.1e", worst);
+        ok(worst < (method == HCY_DENSITY_PIPE ? 0.0095 : method == HCY_DENSITY_CELLS ? 1e-14 : 1e-9), "... have a third each: %.1e", worst);
     }
     for (size_t i = 0; i < 1024; i++) {
         x[i] = 2 * PI * (double)(i / 32) / 32;
@@ -122,6 +122,87 @@ static void test_radial(void)
     ok(worst_cells < 0.2, "... have the volume of each ring: %.3f at most", worst_cells);
 }
 
+/* Spokes by Voronoi's cells: sectors of rings, whose shares are the ramp itself. */
+static void test_voronoi_spokes(void)
+{
+    enum { SIZE = 32, SPOKES = 60, SAMPLES = 64, POINTS = SPOKES * SAMPLES };
+    static double x[POINTS], y[POINTS], w[POINTS];
+    const double *const points[2] = { y, x };
+    double worst = 0, middle = 0;
+    for (size_t i = 0; i < POINTS; i++) {
+        double angle = PI * (double)(i / SAMPLES) / SPOKES, place = 2 * PI * ((double)(i % SAMPLES) / SAMPLES - 0.5);
+        y[i] = place * sin(angle);
+        x[i] = place * cos(angle);
+    }
+    is_int(weigh(w, HCY_DENSITY_VORONOI, 2, SIZE, 1, POINTS, points), 0, "spokes by Voronoi's cells");
+    for (size_t i = 0; i < POINTS; i++) {
+        /* A cell is a trapezoid between the lines half-way to the neighbours. */
+        double ring = fabs((double)(i % SAMPLES) - SAMPLES / 2),
+               want = 2 * ring * tan(PI / SPOKES / 2) / SAMPLES / SAMPLES;
+        if (ring > 0 && ring < 0.8 * SAMPLES / 2)
+            worst = fmax(worst, fabs(w[i] / want - 1));
+        if (ring == 0)
+            middle += w[i];
+    }
+    ok(worst < 1e-9, "... are trapezoids: off by %.1e", worst);
+    /* The polygon of twice as many sides about the middle, half a sample from it. */
+    double polygon = 2 * SPOKES * tan(PI / SPOKES / 2) / 4 / SAMPLES / SAMPLES;
+    ok(fabs(middle / polygon - 1) < 1e-9, "... and the middle is one polygon of all spokes: off by %.1e",
+       fabs(middle / polygon - 1));
+}
+
+/* Which of the points is nearest in a period, counted over a grid that is finer than the cells. */
+static void count_nearest(double *shares, int dim, size_t n, const double *const *points, size_t fine)
+{
+    size_t all = 1;
+    for (int d = 0; d < dim; d++)
+        all *= fine;
+    for (size_t i = 0; i < all; i++) {
+        size_t best = 0, at = i;
+        double least = INFINITY, place[3];
+        for (int d = 0; d < dim; d++, at /= fine)
+            place[d] = 2 * PI * ((double)(at % fine) + 0.5) / (double)fine;
+        for (size_t j = 0; j < n; j++) {
+            double sum = 0;
+            for (int d = 0; d < dim; d++)
+                sum += pow(remainder(points[d][j] - place[d], 2 * PI), 2);
+            best = sum < least ? j : best;
+            least = fmin(sum, least);
+        }
+        shares[best] += 1. / (double)all;
+    }
+}
+
+/* Points anywhere, of which two are at one place, a period apart: what is nearest to each, in 1-D to 3-D. */
+static void test_voronoi_cells(void)
+{
+    enum { FEW = 24 };
+    static const size_t fine[4] = { 0, 10000, 250, 40 };
+    static const double bound[4] = { 0, 3e-4, 1e-3, 4e-3 };
+    double x[3][FEW], w[FEW], counted[FEW];
+    const double *const points[3] = { x[0], x[1], x[2] };
+    uint32_t seed = 7;
+    for (int i = 0; i < 3 * FEW; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        x[i % 3][i / 3] = seed / 4294967296. * 2 * PI;
+    }
+    for (int d = 0; d < 3; d++)
+        x[d][FEW - 1] = x[d][0] - 4 * PI;
+    for (int dim = 1; dim <= 3; dim++) {
+        double sum = 0, worst = 0;
+        memset(counted, 0, sizeof counted);
+        count_nearest(counted, dim, FEW - 1, points, fine[dim]);
+        counted[FEW - 1] = counted[0] /= 2;
+        is_int(weigh(w, HCY_DENSITY_VORONOI, dim, 1, 1, FEW, points), 0, "points anywhere, %d axes", dim);
+        for (int i = 0; i < FEW; i++) {
+            sum += w[i];
+            worst = fmax(worst, fabs(w[i] - counted[i]));
+        }
+        ok(fabs(sum - 1) < 1e-9, "... share the period: %g", sum - 1);
+        ok(worst < bound[dim], "... by what is nearest: off by %.1e", worst);
+    }
+}
+
 /* Gridded with the weights, samples of an image are nearly that image. */
 static void test_trajectory(void)
 {
@@ -180,10 +261,10 @@ static void test_refused(void)
     const double *const points[1] = { x };
     const void *const none[1] = { NULL };
     hcy_density_desc desc = HCY_DENSITY_DESC_INIT;
-    for (int method = HCY_DENSITY_PIPE; method <= HCY_DENSITY_CELLS; method++)
+    for (int method = HCY_DENSITY_PIPE; method <= HCY_DENSITY_VORONOI; method++)
         is_int(weigh(w, method, 1, 8, 5, 3, points), HCY_EINVAL, "a coordinate that is no number, method %d",
                method);
-    is_int(weigh(w, 3, 1, 8, 5, 1, points), HCY_EINVAL, "no method");
+    is_int(weigh(w, 4, 1, 8, 5, 1, points), HCY_EINVAL, "no method");
     is_int(weigh(w, HCY_DENSITY_PIPE, 4, 8, 5, 1, points), HCY_EINVAL, "four axes");
     is_int(weigh(w, HCY_DENSITY_PIPE, 1, 0, 5, 1, points), HCY_EINVAL, "no modes");
     is_int(weigh(w, HCY_DENSITY_PIPE, 1, 8, 0, 1, points), HCY_EINVAL, "no iteration");
@@ -191,7 +272,7 @@ static void test_refused(void)
     /* Sizes that nobody has set are not 1, which one cell for all points would be. */
     double places[2] = { 0, 1 };
     for (desc.dim = 1; desc.dim <= 3; desc.dim++)
-        for (desc.method = HCY_DENSITY_PIPE; desc.method <= HCY_DENSITY_CELLS; desc.method++)
+        for (desc.method = HCY_DENSITY_PIPE; desc.method <= HCY_DENSITY_VORONOI; desc.method++)
             is_int(hcy_density_weights(w, dev, &desc, 2, (const void *const[]){ places, places, places }), HCY_EINVAL,
                    "modes that are not set, %d axes, method %d", desc.dim, desc.method);
     ok(strstr(hcy_last_error()->text, "set hcy_density_desc.modes") != NULL, "... which is said");
@@ -216,6 +297,8 @@ int main(int argc, char **argv)
     test_refused();
     test_grids();
     test_radial();
+    test_voronoi_spokes();
+    test_voronoi_cells();
     test_trajectory();
     hcy_device_release(dev);
     return done_testing();

@@ -35,11 +35,31 @@ for solver in cg cgls lsqr lsmr fista; do
 done
 check 'adjoint: gridding' near 0.26 x.npy $R --solver adjoint
 check '... with cells' near 0.33 x.npy $R --solver adjoint --dcf cells
+check '... with the cells of Voronoi' near 0.24 x.npy $R --solver adjoint --dcf voronoi
 check '... without weights is no image' far 0.9 x.npy $R --solver adjoint --dcf none
 check 'floats' near 0.24 x.npy $R --precision float
 check '... are the image'\''s' sh -c "head -c 128 x.npy | grep \"'<c8'\""
 check 'an image that is to be small is nearer to none' far 0.7 x.npy $R --lambda 100
 check 'l1' near 0.24 x.npy $R --solver fista --reg l1:0.0005
+
+# A field that is 60 Hz off, over 20 ms more than a turn: without its map there is no image.
+"$halcyon" simulate --mri radial --size 32 --coils 3 --field-map 60 --readout 20 -q o.npy
+O='o_samples.npy -t o_trajectory.npy -n 32,32'
+reference=o_image.npy
+check 'a field that is off' far 0.7 x.npy $O --maps o_maps.npy
+check '... whose map is known' near 0.24 x.npy $O --maps o_maps.npy --field-map o_field_map.npy --times o_times.npy
+check '... or how long a spoke takes' near 0.24 x.npy $O --maps o_maps.npy --field-map o_field_map.npy --readout 20
+check '... with too few segments' sh -c "'$halcyon' recon $O --maps o_maps.npy --field-map o_field_map.npy --readout 20 --segments 2 -o x.npy 2>&1 | grep '2 segments of time leave errors of .*; more --segments leave less'"
+check '... which is said' sh -c "'$halcyon' recon $O --maps o_maps.npy --field-map o_field_map.npy --readout 20 --json -q -o x.npy >x.json && '$json' segments <x.json && awk -v e=\`'$json' segments_error <x.json\` 'BEGIN { exit !(e > 0 && e <= 1e-3) }'"
+recon $O --maps o_maps.npy --field-map o_field_map.npy --times o_times.npy --precision float -o x.npy
+check '... in floats' "$files" error x.npy o_image.npy 0.24
+check '... coils without maps' recon $O --field-map o_field_map.npy --times o_times.npy -o rss.npy
+check '... the same by weights and regularisers' near 0.25 x.npy $O --maps o_maps.npy --field-map o_field_map.npy --times o_times.npy --dcf voronoi --reg tv:0.0005
+"$halcyon" simulate --mri spiral --size 16 --coils 2 --field-map 40 -q o.cfl
+reference=o_image.cfl
+check "... of BART's files" near 0.3 x.npy o_samples.cfl -t o_trajectory.cfl -n 16,16 --maps o_maps.cfl --field-map o_field_map.cfl --times o_times.cfl
+check '... without the map' far 0.3 x.npy o_samples.cfl -t o_trajectory.cfl -n 16,16 --maps o_maps.cfl
+reference=
 
 # Coils: 20 spokes are too few for one, and enough for four whose maps are known.
 check 'four coils, SENSE' near 0.27 x.npy $C --maps c_maps.npy
@@ -114,6 +134,11 @@ check '... or gridded' recon b_samples.cfl -t b_trajectory.cfl -n 32,32 --maps b
 check '... the same as of NumPy, in floats' "$files" error adjoint.cfl adjoint.npy 1e-4
 check '... its unit is said' sh -c "'$halcyon' recon b_samples.cfl -t b_trajectory.cfl -n 32,32 --maps b_maps.cfl -o x.cfl 2>&1 | grep \"BART's, x first, in units of 1/FOV\""
 check '... and one that is wrong' sh -c "'$halcyon' recon b_samples.cfl -t b_trajectory.cfl -n 32,32 --unit radians -o x.cfl 2>&1 | grep 'if they are on a grid or in 1/FOV'"
+printf '# Dimensions\n3 1 1\n' >one_trajectory.hdr
+printf '# Dimensions\n1 1 1\n' >one_samples.hdr
+printf '\000\000\200\077\000\000\000\000\000\000\000\100\000\000\000\000\000\000\000\000\000\000\000\000' >one_trajectory.cfl
+printf '\000\000\200\077\000\000\000\000' >one_samples.cfl
+check '... one point has three coordinates, too' sh -c "'$halcyon' recon one_samples.cfl -t one_trajectory.cfl -n 8,8 --solver adjoint -o x.npy 2>&1 | grep '8 x 8 from 1 points'"
 check 'cycles' "$files" scale c_trajectory.npy cycles.npy 0.15915494309189535
 check '... to an image' near 0.27 x.npy c_samples.npy -t cycles.npy --cycles -n 32,32 --maps c_maps.npy
 check '... which is said where they are not' sh -c "'$halcyon' recon c_samples.npy -t cycles.npy -n 32,32 -o x.npy 2>&1 | grep -e '--unit cycles'"
@@ -156,6 +181,13 @@ refuse 1 'which needs --maps' "$C --toeplitz -o y.npy"
 refuse 2 'in place of --maps' "$C --maps c_maps.npy --espirit -o y.npy"
 refuse 1 'has one coil' "$R --espirit -o y.npy"
 refuse 2 'are for solvers that iterate' "$R --solver adjoint --lambda 1 -o y.npy"
+refuse 2 '--field-map needs --times or --readout' "$O --field-map o_field_map.npy -o y.npy"
+refuse 2 '--field-map needs --times or --readout' "$O --field-map o_field_map.npy --times o_times.npy --readout 3 -o y.npy"
+refuse 2 'are for --field-map' "$O --readout 3 -o y.npy"
+refuse 2 'without --field-map' "$O --maps o_maps.npy --field-map o_field_map.npy --readout 3 --toeplitz -o y.npy"
+refuse 1 'the field must be real numbers, Hz, of the image' "$O --field-map o_maps.npy --readout 3 -o y.npy"
+refuse 1 'times must be real numbers, seconds, 64 of a spoke' "$O --field-map o_field_map.npy --times o_image.npy -o y.npy"
+refuse 1 'write over it' "$O --field-map o_field_map.npy --readout 3 -o o_field_map.npy"
 refuse 2 '--save-dcf is for' "$R --save-dcf w.npy -o y.npy"
 refuse 2 'tif' "$R -o y.tif"
 refuse 1 'none.npy' 'r_samples.npy -t none.npy -n 32,32 -o y.npy'
@@ -171,6 +203,8 @@ refuse 1 '1 of .* numbers of the samples are none or infinite, the first one at 
 refuse 1 'point' 'c_samples.npy -t nan.npy -n 32,32 -o y.npy'
 "$files" spoil c_maps.npy nan.npy 7
 refuse 1 'numbers of the maps' "$C --maps nan.npy -o y.npy"
+"$files" spoil o_field_map.npy nan.npy 7
+refuse 1 'nan.npy: number 7 is none' "$O --maps o_maps.npy --field-map nan.npy --readout 3 -o y.npy"
 "$files" scale w.npy minus.npy -1
 refuse 1 'weights are 0 or more' "$R --dcf minus.npy -o y.npy"
 "$files" scale c_samples.npy large.npy 1e20

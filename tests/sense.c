@@ -424,6 +424,119 @@ static void check_segments(hcy_operator *a, hcy_array *maps, int segments, doubl
         hcy_array_release(arrays[i]);
 }
 
+/* |A m - d|^2 / 2 of the operator in a field, and what of its gradients is wanted. */
+static double value_in_field(double *of_field, double complex *of_image, double complex *of_samples, hcy_operator *a,
+                             const double *field, const double *times, hcy_array *m, hcy_array *d)
+{
+    enum { MOMENTS = 4 };
+    const int64_t modes[2] = { ROWS, COLUMNS }, points = POINTS, shape[2] = { COILS, POINTS };
+    hcy_operator *op = NULL;
+    hcy_array *w = NULL, *t = NULL, *gm = new_array(HCY_COMPLEX128, 2, modes),
+              *gd = new_array(HCY_COMPLEX128, 2, shape), *gw = new_array(HCY_FLOAT64, 2, modes),
+              *number = new_array(HCY_FLOAT64, 0, NULL);
+    double value = NAN;
+    int status = hcy_array_from_host(&w, dev, HCY_FLOAT64, 2, modes, field);
+    if (!status)
+        status = hcy_array_from_host(&t, dev, HCY_FLOAT64, 1, &points, times);
+    if (!status)
+        status = hcy_operator_off_resonance(&op, NULL, a, w, t, MOMENTS);
+    if (!status)
+        status = hcy_off_resonance_gradient(queue, number, of_image ? gm : NULL, of_samples ? gd : NULL,
+                                            of_field ? gw : NULL, op, m, d);
+    if (!status)
+        status = hcy_array_to_host(&value, queue, number);
+    if (!status && of_image)
+        status = hcy_array_to_host(of_image, queue, gm);
+    if (!status && of_samples)
+        status = hcy_array_to_host(of_samples, queue, gd);
+    if (!status && of_field)
+        status = hcy_array_to_host(of_field, queue, gw);
+    if (status)
+        bail_out("no value in a field: %s", hcy_last_error()->text);
+    hcy_operator_release(op);
+    hcy_array *const arrays[] = { w, t, gm, gd, gw, number };
+    for (size_t i = 0; i < 6; i++)
+        hcy_array_release(arrays[i]);
+    return value;
+}
+
+/* The value and the gradient in the field, by direct sums. */
+static double value_directly(double *of_field, double complex *of_image, const double complex *coils,
+                             const double complex *image, const double complex *data, const double *field,
+                             const double *times)
+{
+    static double complex y[POINTS];
+    double value = 0;
+    memset(of_field, 0, SITES * sizeof *of_field);
+    memset(of_image, 0, SITES * sizeof *of_image);
+    for (int c = 0; c < COILS; c++) {
+        sum_directly(y, coils + c * SITES, image, field, times);
+        for (int j = 0; j < POINTS; j++) {
+            const double complex r = y[j] - data[c * POINTS + j];
+            value += pow(cabs(r), 2) / 2;
+            for (int i = 0; i < SITES; i++) {
+                const double phase = (i / COLUMNS - ROWS / 2) * places[0][j] +
+                                     (i % COLUMNS - COLUMNS / 2) * places[1][j];
+                const double complex wave = coils[c * SITES + i] * cexp(-I * (phase + field[i] * times[j]));
+                of_image[i] += conj(wave) * r;
+                of_field[i] += creal(conj(r) * -I * times[j] * image[i] * wave);
+            }
+        }
+    }
+    return value;
+}
+
+/* Times that are the segments' own, where segments leave no error: the gradient is that of direct sums, and of
+ * differences of what is computed. */
+static void check_field_gradient(hcy_operator *a, hcy_array *maps)
+{
+    static double complex coils[COILS * SITES], image[SITES], data[COILS * POINTS], gm[SITES], wanted_m[SITES],
+        gd[COILS * POINTS];
+    static double field[SITES], moved[SITES], times[POINTS], g[SITES], wanted[SITES];
+    const int64_t modes[2] = { ROWS, COLUMNS }, shape[2] = { COILS, POINTS };
+    hcy_array *m = random_array(HCY_COMPLEX128, 2, modes, 61), *d = random_array(HCY_COMPLEX128, 2, shape, 62);
+    double off = 0, off_m = 0, scale = 0, scale_m = 0, slope = 0, sum = 0;
+    for (int i = 0; i < SITES; i++)
+        field[i] = 200 * cos(i * i * 0.7);
+    for (int j = 0; j < POINTS; j++)
+        times[j] = 0.005 * (j % 4);
+    st_ok(hcy_array_to_host(image, queue, m), "an image");
+    st_ok(hcy_array_to_host(data, queue, d), "data");
+    st_ok(hcy_array_to_host(coils, queue, maps), "and maps");
+    const double value = value_in_field(g, gm, gd, a, field, times, m, d),
+                 direct = value_directly(wanted, wanted_m, coils, image, data, field, times);
+    for (int i = 0; i < SITES; i++) {
+        off = fmax(off, fabs(g[i] - wanted[i]));
+        scale = fmax(scale, fabs(wanted[i]));
+        off_m = fmax(off_m, cabs(gm[i] - wanted_m[i]));
+        scale_m = fmax(scale_m, cabs(wanted_m[i]));
+    }
+    ok(fabs(value / direct - 1) < 1e-10, "a misfit in a field is that of direct sums (%g)", value / direct - 1);
+    ok(off < 1e-10 * scale, "so is its gradient in the field (%g)", off / scale);
+    ok(off_m < 1e-10 * scale_m, "and that in the image (%g)", off_m / scale_m);
+    /* Differences of the sixth order, which are exact to h^6. */
+    static const double weights[7] = { -1, 9, -45, 0, 45, -9, 1 };
+    for (int k = -3; k <= 3; k++) {
+        const double h = 1;
+        for (int i = 0; i < SITES; i++)
+            moved[i] = field[i] + h * k * sin(i);
+        if (k)
+            sum += weights[k + 3] / (60 * h) * value_in_field(NULL, NULL, NULL, a, moved, times, m, d);
+    }
+    for (int i = 0; i < SITES; i++)
+        slope += g[i] * sin(i);
+    ok(fabs(sum - slope) < 1e-10 * scale, "differences of values are the gradient (%g)", (sum - slope) / scale);
+    /* Of the samples it is what is left, with the other sign. */
+    double rest = 0;
+    for (int i = 0; i < COILS * POINTS; i++)
+        rest += pow(cabs(gd[i]), 2) / 2;
+    ok(fabs(rest / value - 1) < 1e-12, "the gradient in the samples is the rest of them");
+    st_says(hcy_off_resonance_gradient(queue, NULL, m, NULL, NULL, a, m, d), HCY_EINVAL,
+            "hcy_operator_off_resonance", "another operator");
+    hcy_array_release(m);
+    hcy_array_release(d);
+}
+
 static void test_off_resonance(void)
 {
     const int64_t modes[2] = { ROWS, COLUMNS }, shape[3] = { COILS, ROWS, COLUMNS }, points = POINTS;
@@ -433,6 +546,7 @@ static void test_off_resonance(void)
     hcy_operator *a = NULL, *op = NULL;
     st_ok(hcy_operator_sense(&a, plan, maps, NULL), "coils");
     check_segments(a, maps, 8, 1e-6);
+    check_field_gradient(a, maps);
     if (!few)
         check_segments(a, maps, 4, 0.05);
     st_says(hcy_operator_off_resonance(&op, NULL, a, field, times, 65), HCY_EINVAL, "1 to 64", "too many segments");

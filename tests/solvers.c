@@ -430,6 +430,46 @@ static void test_breakdowns(void)
     }
 }
 
+/* CG goes as far as curvature is above 0, and says so; x is what it was there, and a start begins anew. */
+static void test_negative_curvature(void)
+{
+    for (int dtype = HCY_FLOAT32; dtype <= HCY_FLOAT64; dtype++) {
+        double complex diagonal[COLUMNS], ones[COLUMNS];
+        hcy_operator *op = NULL;
+        hcy_solver *solver = NULL;
+        hcy_solver_options o = options_of(HCY_SOLVER_CG, 0);
+        for (int i = 0; i < COLUMNS; i++) {
+            diagonal[i] = i < 3 ? -1 - i : 1 + i;
+            ones[i] = i < 3 ? 5 : 1;
+        }
+        hcy_space space = space_of(dtype, COLUMNS);
+        hcy_array *weights = array_on(dev, dtype, 1, COLUMNS, 0, diagonal),
+                  *b = array_on(dev, dtype, 1, COLUMNS, 0, ones);
+        int status = hcy_operator_diagonal(&op, &space, weights);
+        status = cts_first(status, hcy_solver_create(&solver, queue, op, &o));
+        status = cts_first(status, hcy_solver_start(solver, b, NULL));
+        status = cts_first(status, hcy_solver_run(solver, 30));
+        st_ok(status, "CG on an indefinite matrix of %s", hcy_dtype_name(dtype));
+        hcy_solver_info info = info_of(solver);
+        is_int(info.reason, HCY_SOLVER_BREAKDOWN, "breaks down");
+        ok(info.message && strstr(info.message, "not positive"), "and says of what");
+        ok(isfinite(info.last) && info.last > 0, "with a residual that is left");
+        for (int i = 0; i < COLUMNS; i++)
+            ones[i] = i < 3 ? 0 : 1;
+        hcy_array *good = array_on(dev, dtype, 1, COLUMNS, 0, ones);
+        status = hcy_solver_start(solver, good, NULL);
+        status = cts_first(status, hcy_solver_run(solver, 30));
+        info = info_of(solver);
+        ok(!status && info.reason != HCY_SOLVER_BREAKDOWN && info.last < 1e-5 * info.first,
+           "data that meet no negative direction are solved");
+        hcy_solver_destroy(solver);
+        hcy_operator_release(op);
+        hcy_array_release(weights);
+        hcy_array_release(b);
+        hcy_array_release(good);
+    }
+}
+
 /* A whose square no float can have: CGLS finds what it finds of A itself, to the bit where the factor is a power of
  * 2. */
 static void test_scales(void)
@@ -807,7 +847,8 @@ int main(int argc, char **argv)
     test_stops();
     if (!few) {
         test_breakdowns();
-        test_scales();
+        test_negative_curvature();
+    test_scales();
         test_found();
         test_no_product();
     }

@@ -39,6 +39,26 @@ static double raw_coordinate(const struct points *p, size_t i, int column)
     return array_real(p->array, p->array->is_complex ? 2 * at : at);
 }
 
+/* "cfl" and "mrd" are what says how its coordinates are meant; all others are "". */
+static const char *kind_of_points(const char *path)
+{
+    const char *format = "", *part = path + hcy_file_length(path);
+    size_t n = strlen(part);
+    if (hcy_format_of(&format, path, HCY_WRITE_ARRAY))
+        return "";
+    /* ISMRMRD's files are HDF5, whatever they are called; acquisitions have a member of that name. */
+    if (!strcmp(format, "mrd") || (!strcmp(format, "h5") && n > 5 && !strcmp(part + n - 5, "/traj")))
+        return "mrd";
+    return strcmp(format, "cfl") ? "" : format;
+}
+
+/* BART's trajectories have three coordinates of each point, and files have no axes of 1: a list of three is one point,
+ * unless one coordinate is wanted. */
+static bool is_single_point(const hcy_host_array *a, const char *path, int axes)
+{
+    return a->rank == 1 && a->shape[0] == 3 && axes != 1 && !strcmp(kind_of_points(path), "cfl");
+}
+
 /* "[n][axes]", where n may be several axes, or a list: how many axes, 0 if it is none of these, and how many points. */
 static int find_axes(size_t *n, const hcy_host_array *a, size_t numbers, bool planar)
 {
@@ -77,19 +97,6 @@ static void drop_zero_column(struct points *p, int axes)
     p->dim = p->columns - (p->dropped >= 0);
 }
 
-/* "cfl" and "mrd" are what says how its coordinates are meant; all others are "". */
-static const char *kind_of_points(const char *path)
-{
-    const char *format = "", *part = path + hcy_file_length(path);
-    size_t n = strlen(part);
-    if (hcy_format_of(&format, path, HCY_WRITE_ARRAY))
-        return "";
-    /* ISMRMRD's files are HDF5, whatever they are called; acquisitions have a member of that name. */
-    if (!strcmp(format, "mrd") || (!strcmp(format, "h5") && n > 5 && !strcmp(part + n - 5, "/traj")))
-        return "mrd";
-    return strcmp(format, "cfl") ? "" : format;
-}
-
 static void choose_unit(struct points *p, const struct points_options *o)
 {
     const char *kind = kind_of_points(p->path);
@@ -119,6 +126,10 @@ int points_find(struct points *p, const hcy_host_array *a, const char *path, con
     *p = (struct points){ .array = a, .path = path, .what = what, .dropped = -1 };
     p->is_planar = options->planar && a->rank > 1;
     p->columns = find_axes(&p->n, a, numbers, p->is_planar);
+    if (is_single_point(a, path, axes)) {
+        p->columns = 3;
+        p->n = 1;
+    }
     if (!p->columns || !array_is_real(a, numbers)) {
         /* Whoever has an axis after the other is told what says so. */
         bool turned = !p->columns && a->rank > 1 && find_axes(&other, a, numbers, !p->is_planar);

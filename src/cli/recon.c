@@ -18,7 +18,14 @@ static const struct cli_option options[] = {
     { "maps", 0, CLI_TEXT, AT(maps), "FILE",
       "the coils' sensitivities, [coils][image]: one image of all (SENSE)", 0, 0, NULL },
     { "espirit", 0, CLI_FLAG, AT(espirit), NULL, "such maps, from the middle of k-space itself", 0, 0, NULL },
-    { "dcf", 0, CLI_TEXT, AT(dcf), "WEIGHTS", "of the samples: pipe, cells, none, or FILE [n]; below", 0, 0,
+    { "field-map", 0, CLI_TEXT, AT(field), "FILE", "how far the field is off, in Hz, [image]", 0, 0, NULL },
+    { "times", 0, CLI_TEXT, AT(times), "FILE",
+      "with --field-map: when samples were taken, in seconds, [samples] or [n]", 0, 0, NULL },
+    { "readout", 0, CLI_REAL, AT(readout), "MS", "in place of --times: what a spoke takes, from its excitation on", 0,
+      1e6, NULL },
+    { "segments", 0, CLI_INT, AT(segments), "N", "of time, with --field-map (as many as leave an error of 1e-3)", 1, 64,
+      NULL },
+    { "dcf", 0, CLI_TEXT, AT(dcf), "WEIGHTS", "of the samples: pipe, voronoi, cells, none, or FILE [n]; below", 0, 0,
       NULL },
     { "save-dcf", 0, CLI_TEXT, AT(save_dcf), "FILE", "the weights, too", 0, 0, NULL },
     { "solver", 0, CLI_CHOICE, AT(solver), "NAME",
@@ -64,8 +71,8 @@ const struct cli_command cli_recon_command = {
     "Minimised is |W^1/2 (A x - b)|^2 + L2 |x|^2; with --reg half of that, and F times the sum of the\n"
     "pixels' magnitudes (l1), of wavelet coefficients' (Daubechies, 4 taps), or the total variation.\n"
     "W are the weights of --dcf, or 1/n each: none, the default but with --solver adjoint (pipe), as a\n"
-    "solver finds the density itself; pipe and cells are shares of k-space, with which it needs fewer\n"
-    "iterations and weighs noise more.\n"
+    "solver finds the density itself; pipe, voronoi and cells are shares of k-space, with which it\n"
+    "needs fewer iterations and weighs noise more.\n"
     "Exit status: 0 if it was done, else 1; 2: usage."
 };
 
@@ -89,11 +96,11 @@ static bool takes_regs(const struct recon *r)
 
 static enum recon_dcf choose_dcf(const struct recon *r)
 {
-    static const char *const names[] = { "none", "pipe", "cells" };
+    static const char *const names[] = { "none", "pipe", "cells", "voronoi" };
     const struct recon_values *v = r->v;
     if (!v->dcf)
         return r->solver == RECON_ADJOINT ? RECON_DCF_PIPE : RECON_DCF_NONE;
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < RECON_DCF_FILE; i++)
         if (!strcmp(v->dcf, names[i]))
             return (enum recon_dcf)i;
     return RECON_DCF_FILE;
@@ -121,8 +128,14 @@ static int check_recon(struct recon *r)
     else if (r->solver == RECON_ADJOINT && (v->lambda.given || v->iterations.given || v->tolerance.given))
         cli_error("--lambda, --iterations and --tolerance are for solvers that iterate; see `halcyon recon "
                   "--help`");
+    else if (v->field && !v->times == !v->readout.given)
+        cli_error("--field-map needs --times or --readout, when samples were taken; see `halcyon recon --help`");
+    else if (!v->field && (v->times || v->readout.given || v->segments.given))
+        cli_error("--times, --readout and --segments are for --field-map; see `halcyon recon --help`");
+    else if (v->field && v->toeplitz)
+        cli_error("--toeplitz is for a field that is even, without --field-map; see `halcyon recon --help`");
     else if (v->save_dcf && !r->dcf)
-        cli_error("--save-dcf is for --dcf pipe, cells or FILE; see `halcyon recon --help`");
+        cli_error("--save-dcf is for --dcf pipe, voronoi, cells or FILE; see `halcyon recon --help`");
     else if (cli_check_format(v->out, HCY_WRITE_ARRAY) ||
              (v->save_dcf && cli_check_format(v->save_dcf, HCY_WRITE_ARRAY)))
         return CLI_USAGE;
@@ -199,6 +212,8 @@ static void print_recon(const struct recon *r)
         fprintf(stderr, "%s: %lld iteration%s, residual %.1e of the first (%s)", recon_solvers[r->solver],
                 (long long)r->info.iterations, r->info.iterations == 1 ? "" : "s", last_residual(r),
                 reason_of(r));
+    if (r->segments)
+        fprintf(stderr, "; field of %d segments, error %.1e", r->segments, r->segments_error);
     fprintf(stderr, "; weights %.2f ms, set-up %.2f ms, image %.2f ms\n", 1e3 * r->weighing, 1e3 * r->setup,
             1e3 * r->solving);
 }
@@ -206,7 +221,7 @@ static void print_recon(const struct recon *r)
 static void print_recon_json(const struct recon *r)
 {
     static const char *const units[] = { "", "radians", "cycles", "fov" };
-    static const char *const weights[] = { "none", "pipe", "cells", "file" };
+    static const char *const weights[] = { "none", "pipe", "cells", "voronoi", "file" };
     struct cli_json json;
     cli_json_begin(&json, stdout);
     cli_json_open(&json, NULL, '{');
@@ -221,6 +236,10 @@ static void print_recon_json(const struct recon *r)
     cli_json_text(&json, "unit", units[r->unit]);
     cli_json_int(&json, "coils", (int64_t)r->coils);
     cli_json_bool(&json, "maps", r->maps != NULL);
+    if (r->segments) {
+        cli_json_int(&json, "segments", r->segments);
+        cli_json_real(&json, "segments_error", r->segments_error);
+    }
     cli_json_text(&json, "dcf", weights[r->dcf]);
     cli_json_text(&json, "solver", recon_solvers[r->solver]);
     cli_json_text(&json, "reg", r->v->reg);
@@ -246,6 +265,8 @@ static int guard_recon(const struct recon *r)
     const char *const reads[][2] = { { "KSPACE", r->kspace },
                                      { "--trajectory", v->trajectory },
                                      { "--maps", v->maps },
+                                     { "--field-map", v->field },
+                                     { "--times", v->times },
                                      { "--dcf", r->dcf == RECON_DCF_FILE ? v->dcf : NULL } };
     return guard_arrays(reads, sizeof reads / sizeof reads[0], v->out, v->save_dcf);
 }

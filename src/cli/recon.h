@@ -7,10 +7,10 @@
 #include <halcyon/solve.h>
 
 struct recon_values {
-    const char *trajectory, *sizes, *maps, *dcf, *save_dcf, *reg, *device, *out;
+    const char *trajectory, *sizes, *maps, *field, *times, *dcf, *save_dcf, *reg, *device, *out;
     struct points_options how;
-    struct cli_int iterations;
-    struct cli_real tolerance, lambda, eps;
+    struct cli_int iterations, segments;
+    struct cli_real tolerance, lambda, eps, readout;
     int solver, precision, toeplitz, espirit, deterministic, everywhere, json, quiet;
 };
 enum recon_solver {
@@ -27,7 +27,7 @@ enum recon_solver {
 extern const char *const recon_solvers[], *const recon_precisions[];
 
 /* Density weights: none, of halcyon/density.h, or of a file. */
-enum recon_dcf { RECON_DCF_NONE, RECON_DCF_PIPE, RECON_DCF_CELLS, RECON_DCF_FILE };
+enum recon_dcf { RECON_DCF_NONE, RECON_DCF_PIPE, RECON_DCF_CELLS, RECON_DCF_VORONOI, RECON_DCF_FILE };
 
 /* A regulariser of --reg. */
 struct recon_reg {
@@ -58,6 +58,8 @@ struct recon {
     void *samples;  /* complex [coils][n]; */
     void *maps;     /* complex [coils][pixels], or NULL; */
     void *weights;  /* real [n], or NULL: 1 / n each */
+    void *field;    /* real [pixels], radians a second, or NULL; */
+    void *times;    /* real [n], seconds */
 
     /* What it is done with. */
     hcy_device *dev;
@@ -68,6 +70,8 @@ struct recon {
     hcy_proximal *proximals[RECON_MOST_REGS];
     hcy_solver *steps;
     double first; /* residual */
+    int segments; /* of time, of the field */
+    double segments_error;
 
     /* What came of it. */
     void *image; /* complex [pixels], without maps [coils][pixels] */
@@ -82,6 +86,12 @@ int recon_parse_reg(struct recon *r);
 int recon_make_regs(struct recon *r, const hcy_space *image);
 /* Files to arrays, all checked against each other.  CLI_OK, or another status with words. */
 int recon_load(struct recon *r);
+/* A field map and the samples' times, of files; then the operator of a signal that precesses in that field. */
+int recon_load_field(struct recon *r);
+int recon_add_field(struct recon *r);
+/* Whether an array has the image's axes, with the coils' in front where `coils`; axes of 1 do not matter. */
+bool recon_fits_image(const struct recon *r, const hcy_host_array *a, bool coils);
+int recon_read_array(hcy_host_array *a, struct recon *r, const char *path);
 /* The device, and weights of the points. */
 int recon_weigh(struct recon *r);
 /* The coils' maps, by ESPIRiT. */

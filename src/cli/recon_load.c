@@ -29,7 +29,7 @@ static int name_trajectory(struct recon *r)
     return CLI_OK;
 }
 
-static int read_array(hcy_host_array *a, struct recon *r, const char *path)
+int recon_read_array(hcy_host_array *a, struct recon *r, const char *path)
 {
     progress_say(&r->progress, "reading %s ...", path);
     int status = hcy_host_array_read(a, path);
@@ -58,6 +58,8 @@ static int take_trajectory(struct recon *r, const hcy_host_array *a)
     r->unit = points.unit;
     r->point_rank = a->rank > 1 ? a->rank - 1 : 1;
     memcpy(r->point_shape, a->shape + (points.is_planar ? 1 : 0), (size_t)r->point_rank * sizeof *a->shape);
+    if (a->rank == 1)
+        r->point_shape[0] = r->n;
     r->pixels = 1;
     for (int d = 0; d < r->dim; d++)
         if ((uint64_t)r->sizes[d] > SIZE_MAX || hcy_size_mul(&r->pixels, r->pixels, (size_t)r->sizes[d]))
@@ -117,9 +119,9 @@ static int drop_single_axes(uint64_t *shape, const uint64_t *from, int rank)
     return kept;
 }
 
-static bool fits_image(const struct recon *r, const hcy_host_array *a)
+bool recon_fits_image(const struct recon *r, const hcy_host_array *a, bool coils)
 {
-    uint64_t want[4] = { r->coils }, left[4], has[HCY_HOST_ARRAY_MAX_RANK];
+    uint64_t want[4] = { coils ? r->coils : 1 }, left[4], has[HCY_HOST_ARRAY_MAX_RANK];
     for (int d = 0; d < r->dim; d++)
         want[d + 1] = (uint64_t)r->sizes[d];
     int n = drop_single_axes(left, want, r->dim + 1);
@@ -130,8 +132,8 @@ static int take_maps(struct recon *r)
 {
     hcy_host_array a = HCY_HOST_ARRAY_INIT;
     char is[200];
-    int status = read_array(&a, r, r->v->maps);
-    if (!status && !fits_image(r, &a))
+    int status = recon_read_array(&a, r, r->v->maps);
+    if (!status && !recon_fits_image(r, &a, true))
         status = cli_error("%s: maps must be [%zu], the coils of %s, times the image's %s; it is %s",
                            r->v->maps, r->coils, r->kspace, r->v->sizes, array_words(is, &a, 0));
     if (!status)
@@ -149,9 +151,9 @@ int recon_load(struct recon *r)
     hcy_host_array points = HCY_HOST_ARRAY_INIT, samples = HCY_HOST_ARRAY_INIT;
     int status = name_trajectory(r);
     if (!status)
-        status = read_array(&samples, r, r->kspace);
+        status = recon_read_array(&samples, r, r->kspace);
     if (!status)
-        status = read_array(&points, r, r->trajectory);
+        status = recon_read_array(&points, r, r->trajectory);
     /* Coordinates are often doubles beside samples that are floats; the samples are what was measured. */
     r->is_double = r->v->precision ? r->v->precision == 2 : samples.bytes == 8;
     if (!status)
@@ -160,5 +162,7 @@ int recon_load(struct recon *r)
     if (!status)
         status = take_samples(r, &samples);
     hcy_host_array_free(&samples);
-    return status || !r->v->maps ? status : take_maps(r);
+    if (!status && r->v->maps)
+        status = take_maps(r);
+    return status || !r->v->field ? status : recon_load_field(r);
 }

@@ -56,8 +56,11 @@ static int read_weights(struct recon *r)
 
 static int compute_weights(struct recon *r, enum recon_dcf dcf)
 {
+    static const int methods[] = { [RECON_DCF_PIPE] = HCY_DENSITY_PIPE,
+                                   [RECON_DCF_CELLS] = HCY_DENSITY_CELLS,
+                                   [RECON_DCF_VORONOI] = HCY_DENSITY_VORONOI };
     hcy_density_desc desc = HCY_DENSITY_DESC_INIT;
-    desc.method = dcf == RECON_DCF_PIPE ? HCY_DENSITY_PIPE : HCY_DENSITY_CELLS;
+    desc.method = methods[dcf];
     desc.precision = precision_of(r);
     desc.dim = r->dim;
     memcpy(desc.modes, r->sizes, sizeof desc.modes);
@@ -188,6 +191,8 @@ static int make_operator(struct recon *r)
         status = put_weights(&roots, r, true);
     if (!status)
         status = r->maps ? make_coils(r, roots) : make_transforms(r, roots);
+    if (!status && r->field)
+        status = recon_add_field(r);
     hcy_array_release(roots);
     return status;
 }
@@ -442,10 +447,14 @@ int recon_solve(struct recon *r)
     hcy_array_release(x);
     if (status)
         return cli_fail(status);
-    return r->info.reason != HCY_SOLVER_BREAKDOWN
-               ? CLI_OK
-               : cli_error("after %lld iterations %s%s", (long long)r->info.iterations, r->info.message,
-                           r->is_double ? "" : "; try --precision double");
+    if (r->info.reason != HCY_SOLVER_BREAKDOWN)
+        return CLI_OK;
+    if (!isfinite(r->info.last))
+        return cli_error("after %lld iterations %s%s", (long long)r->info.iterations, r->info.message,
+                         r->is_double ? "" : "; try --precision double");
+    /* The image is as good as its residual, which the summary has. */
+    cli_note("%s", r->info.message);
+    return CLI_OK;
 }
 
 void recon_free(struct recon *r)
@@ -464,6 +473,8 @@ void recon_free(struct recon *r)
     free(r->samples);
     free(r->maps);
     free(r->weights);
+    free(r->field);
+    free(r->times);
     free(r->image);
     free(r->residuals);
     free(r->trajectory);

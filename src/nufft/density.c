@@ -7,6 +7,7 @@
  */
 #include "nufft_priv.h"
 #include "sized.h"
+#include "voronoi.h"
 
 #include <halcyon/density.h>
 #include <halcyon/nufft.h>
@@ -17,6 +18,8 @@
 /* The kernel reaches three of the grid's cells to each side, one and a half of the image's resolution. */
 enum { KERNEL_WIDTH = 6, MOST_ITERATIONS = 1000 };
 #define KERNEL_UPSAMPLING 2
+/* Frequencies to each side, as far as a Voronoi cell goes. */
+#define VORONOI_REACH 0.5
 
 struct density {
     const hcy_density_desc *desc;
@@ -40,8 +43,9 @@ static void set_real(void *reals, size_t i, size_t real, double value)
 
 static int check_density_desc(const hcy_density_desc *d, int64_t n)
 {
-    if (d->method != HCY_DENSITY_PIPE && d->method != HCY_DENSITY_CELLS)
-        return hcy_fail(HCY_EINVAL, "density: method %d is none; 1 is Pipe's, 2 counts cells", d->method);
+    if (d->method < HCY_DENSITY_PIPE || d->method > HCY_DENSITY_VORONOI)
+        return hcy_fail(HCY_EINVAL, "density: method %d is none; 1 is Pipe's, 2 counts cells, 3 is Voronoi's",
+                        d->method);
     if (d->precision != HCY_F64 && d->precision != HCY_F32)
         return hcy_fail(HCY_EINVAL, "density: precision %d is none; HCY_F64 and HCY_F32 are", d->precision);
     if (d->dim < 1 || d->dim > 3 || n < 0)
@@ -59,15 +63,25 @@ static int check_density_desc(const hcy_density_desc *d, int64_t n)
 
 /* --- Cells --- */
 
+/* A coordinate in periods; HCY_EINVAL if it is no number. */
+static int find_turns(double *turns, const void *const *points, int axis, size_t i, size_t real)
+{
+    *turns = get_real(points[axis], i, real) / 6.283185307179586476925;
+    if (!isfinite(*turns))
+        return hcy_fail(HCY_EINVAL, "density: coordinate %d of point %zu is no number", axis, i);
+    return 0;
+}
+
 /* The cell of a point; HCY_EINVAL if it is no number. */
 static int find_cell(size_t *cell, const hcy_density_desc *d, const void *const *points, size_t i,
                      size_t real)
 {
     *cell = 0;
     for (int axis = 0; axis < d->dim; axis++) {
-        double x = get_real(points[axis], i, real) / 6.283185307179586476925, modes = (double)d->modes[axis];
-        if (!isfinite(x))
-            return hcy_fail(HCY_EINVAL, "density: coordinate %d of point %zu is no number", axis, i);
+        double x, modes = (double)d->modes[axis];
+        int status = find_turns(&x, points, axis, i, real);
+        if (status)
+            return status;
         /* Cells lie around the modes' own frequencies, so that a grid's points have one each. */
         double place = floor((x - floor(x)) * modes + 0.5);
         *cell = *cell * (size_t)d->modes[axis] + (place >= modes ? 0 : (size_t)place);
@@ -96,6 +110,29 @@ static int weigh_by_cells(void *weights, const hcy_density_desc *d, size_t n, co
             set_real(weights, i, real, 1 / ((double)cells * counts[cell]));
     }
     free(counts);
+    return status;
+}
+
+/* --- Voronoi --- */
+
+static int weigh_by_voronoi(void *weights, const hcy_density_desc *d, size_t n, const void *const *points)
+{
+    const size_t dim = (size_t)d->dim, real = d->precision == HCY_F64 ? 8 : 4;
+    double reach[3] = { 0.5, 0.5, 0.5 }, *turns = calloc(n, dim * sizeof *turns), *volumes = calloc(n, sizeof *volumes);
+    int status = turns && volumes ? 0 : hcy_fail(HCY_ENOMEM, "density: no memory for %zu points", n);
+    for (size_t i = 0; !status && i < n * dim; i++) {
+        status = find_turns(&turns[i], points, (int)(i % dim), i / dim, real);
+        turns[i] -= floor(turns[i] + 0.5);
+    }
+    /* What no point is near to, as the corners about spokes, is not the outer points' because nobody else wants it. */
+    for (size_t k = 0; k < dim; k++)
+        reach[k] = fmin(VORONOI_REACH / (double)d->modes[k], 0.5);
+    if (!status)
+        status = hcy__voronoi_volumes(volumes, turns, d->dim, reach, n);
+    for (size_t i = 0; !status && i < n; i++)
+        set_real(weights, i, real, volumes[i]);
+    free(turns);
+    free(volumes);
     return status;
 }
 
@@ -204,6 +241,8 @@ int hcy_density_weights(void *weights, hcy_device *dev, const hcy_density_desc *
             return hcy_fail(HCY_EINVAL, "density: points of axis %d are NULL", axis);
     if (!n_points)
         return 0;
-    return d.method == HCY_DENSITY_CELLS ? weigh_by_cells(weights, &d, (size_t)n_points, points)
-                                         : weigh_by_pipe(weights, dev, &d, (size_t)n_points, points);
+    if (d.method == HCY_DENSITY_CELLS)
+        return weigh_by_cells(weights, &d, (size_t)n_points, points);
+    return d.method == HCY_DENSITY_VORONOI ? weigh_by_voronoi(weights, &d, (size_t)n_points, points)
+                                           : weigh_by_pipe(weights, dev, &d, (size_t)n_points, points);
 }

@@ -1,7 +1,7 @@
 /* cg.c - conjugate gradients: for self-adjoint operators, for normal equations, and for least squares (CGLS).
  *
  * Hestenes and Stiefel, 1952; numbers stay on the device.  A direction whose product is not above 0 is the end:
- * the residual's square is made 0, with which alpha and beta are 0 from there on, and x stays.
+ * the residual's square is made 0, with which alpha and beta are 0 from there on, and x stays; CG says so.
  */
 #include "solve_priv.h"
 
@@ -51,7 +51,13 @@ int hcy__cg_step(hcy_solver *s, int (*multiply)(hcy_solver *s, hcy_array *z, hcy
                              OPERAND(z));
     if (!status)
         status = hcy__solver_dot(s, next, false, r, r);
-    /* The residual's square stays 0 once it is. */
+    /* The residual's square stays 0 once it is; where x stays although there is a residual, the method is stuck. */
+    if (!status && s->method->stuck)
+        return SOLVER_EVAL(s,
+                           "beta = where(rr > 0, next / rr, 0); rr = where(rr > 0, next, 0); p = r + @(beta)*p;"
+                           "stuck = where(pz > 0, stuck, where(next > 0, 1, stuck))",
+                           OPERAND(beta), OPERAND(rr), OPERAND(next), OPERAND(p), OPERAND(r), OPERAND(pz),
+                           hcy_op_array("stuck", s->stuck));
     return status ? status
                   : SOLVER_EVAL(
                         s, "beta = where(rr > 0, next / rr, 0); rr = where(rr > 0, next, 0); p = r + @(beta)*p",
@@ -68,7 +74,7 @@ static int start_cg(hcy_solver *s, hcy_array *b)
     else if (!status)
         status = hcy_array_copy(s->queue, r, b);
     if (!status)
-        status = SOLVER_EVAL(s, "r -= z", OPERAND(r), OPERAND(z));
+        status = SOLVER_EVAL(s, "r -= z; stuck = 0", OPERAND(r), OPERAND(z), hcy_op_array("stuck", s->stuck));
     if (!status)
         status = hcy__cg_begin(s);
     return status ? status : hcy__solver_note(s, s->n[SQUARE]);
@@ -80,11 +86,16 @@ static int step_cg(hcy_solver *s)
     return status ? status : hcy__solver_note(s, s->n[NEXT_SQUARE]);
 }
 
+#define NOT_POSITIVE \
+    "CG is stuck: along its direction p the product p A p is not above 0, so that A (with l2) is not positive, or not " \
+    "beyond its rounding; more l2 makes it so"
+
 const struct hcy__method hcy__method_cg = { .name = "cg",
                                             .n_domain = HCY__CG_VECTORS,
                                             .n_numbers = HCY__CG_NUMBERS,
                                             .is_square = true,
                                             .is_damped = true,
+                                            .stuck = NOT_POSITIVE,
                                             .start = start_cg,
                                             .step = step_cg };
 const struct hcy__method hcy__method_cg_normal = { .name = "cg_normal",
@@ -93,6 +104,7 @@ const struct hcy__method hcy__method_cg_normal = { .name = "cg_normal",
                                                    .n_numbers = HCY__CG_NUMBERS,
                                                    .is_damped = true,
                                                    .needs_adjoint = true,
+                                                   .stuck = NOT_POSITIVE,
                                                    .start = start_cg,
                                                    .step = step_cg };
 

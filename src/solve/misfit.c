@@ -120,16 +120,32 @@ static int check_misfit(const hcy_misfit *m, hcy_array *const arrays[6])
     const hcy_space value = { HCY_FLOAT64, 0, { 0 }, NULL }, *domain = &m->op->desc.domain,
                     *range = &m->op->desc.range;
     const hcy_space *const spaces[6] = { domain, range, domain, range, &m->points, &value };
+    return hcy__misfit_check(arrays, m->op, spaces, names, "hcy_misfit_gradient");
+}
+
+int hcy__misfit_check(hcy_array *const arrays[6], const hcy_operator *op, const hcy_space *const spaces[6],
+                      const char *const names[6], const char *function)
+{
     int status = 0;
     for (int i = 0; !status && i < 6; i++)
         if (arrays[i] || i < 2)
-            status = hcy__operator_check_vector(arrays[i], m->op, spaces[i], names[i]);
+            status = hcy__operator_check_vector(arrays[i], op, spaces[i], names[i]);
     /* What is written is written before all is read. */
     for (int i = 2; !status && i < 6; i++)
         for (int k = 0; !status && k < i; k++)
             if (arrays[i] && arrays[k] && hcy__operator_shares_memory(arrays[i], arrays[k]))
-                status = hcy_fail(HCY_EINVAL, "hcy_misfit_gradient: the %s shares memory with the %s", names[i],
-                                  names[k]);
+                status = hcy_fail(HCY_EINVAL, "%s: the %s shares memory with the %s", function, names[i], names[k]);
+    return status;
+}
+
+int hcy__misfit_of_rest(hcy_queue *queue, hcy_array *value, hcy_array *of_samples, hcy_array *rest)
+{
+    int status = 0;
+    if (value)
+        status = HCY_EVAL(queue, "v = 0.5*sum(abs2(complex128(r)))", hcy_op_array("v", value),
+                          hcy_op_array("r", rest));
+    if (!status && of_samples)
+        status = HCY_EVAL(queue, "y = -r", hcy_op_array("y", of_samples), hcy_op_array("r", rest));
     return status;
 }
 
@@ -146,11 +162,8 @@ int hcy_misfit_gradient(hcy_queue *queue, hcy_array *value, hcy_array *of_image,
         status = hcy__operator_run(queue, m->rest, m->op, image, false);
     if (!status)
         status = HCY_EVAL(queue, "r -= d", hcy_op_array("r", m->rest), hcy_op_array("d", data));
-    if (!status && value)
-        status = HCY_EVAL(queue, "v = 0.5*sum(abs2(complex128(r)))", hcy_op_array("v", value),
-                          hcy_op_array("r", m->rest));
-    if (!status && of_samples)
-        status = HCY_EVAL(queue, "y = -r", hcy_op_array("y", of_samples), hcy_op_array("r", m->rest));
+    if (!status)
+        status = hcy__misfit_of_rest(queue, value, of_samples, m->rest);
     if (!status && of_image)
         status = hcy__operator_run(queue, of_image, m->op, m->rest, true);
     for (int d = 0; !status && of_points && d < m->dim; d++)

@@ -70,12 +70,88 @@ static int apply_segments_adjoint(hcy_queue *queue, hcy_array *x, void *user, hc
         if (!status)
             status = hcy__operator_run(queue, o->image, o->of, o->samples, true);
         if (!status)
-            status = HCY_EVAL(queue, l ? "x += u * complex(cos(w*s), sin(w*s))" : "x = u * complex(cos(w*s), sin(w*s))",
+            status = HCY_EVAL(queue,
+                              l ? "x += u * complex(cos(w*s), sin(w*s))" : "x = u * complex(cos(w*s), sin(w*s))",
                               hcy_op_array("x", x), hcy_op_array("u", o->image), hcy_op_array("w", o->field),
                               hcy_op_real("s", o->moments[l]));
         hcy_array_release(b);
     }
     hcy__turn_give(&o->turn);
+    return status;
+}
+
+/* --- The gradient ---
+ *
+ * With r = A m - d, and u_l the adjoint of conj(b_l) r, that in m is the sum of exp(i w s_l) u_l, and that in
+ * w of s_l Im(m conj(exp(i w s_l) u_l)): one pass over the segments makes both. */
+
+static int derive_segments(hcy_queue *queue, hcy_array *of_image, hcy_array *of_field, struct off_resonance *o,
+                           hcy_array *rest, hcy_array *image)
+{
+    int status = 0;
+    if (of_image)
+        status = HCY_EVAL(queue, "g = 0", hcy_op_array("g", of_image));
+    if (!status && of_field)
+        status = HCY_EVAL(queue, "g = 0", hcy_op_array("g", of_field));
+    for (size_t l = 0; l < o->segments && !status; l++) {
+        hcy_array *b = NULL, *u = o->image;
+        status = hcy_array_slice(&b, o->factors, "%d", (int)l);
+        if (!status)
+            status = HCY_EVAL(queue, "v = conj(b)*r", hcy_op_array("v", o->samples), hcy_op_array("b", b),
+                              hcy_op_array("r", rest));
+        if (!status)
+            status = hcy__operator_run(queue, u, o->of, o->samples, true);
+        if (!status)
+            status = HCY_EVAL(queue, "u = u * complex(cos(w*s), sin(w*s))", hcy_op_array("u", u),
+                              hcy_op_array("w", o->field), hcy_op_real("s", o->moments[l]));
+        if (!status && of_image)
+            status = HCY_EVAL(queue, "g += u", hcy_op_array("g", of_image), hcy_op_array("u", u));
+        if (!status && of_field)
+            status = HCY_EVAL(queue, "g += s*imag(m*conj(u))", hcy_op_array("g", of_field),
+                              hcy_op_array("m", image), hcy_op_array("u", u), hcy_op_real("s", o->moments[l]));
+        hcy_array_release(b);
+    }
+    return status;
+}
+
+static int check_gradient(const hcy_operator *op, hcy_array *const arrays[6])
+{
+    static const char *const names[6] = { "image", "data", "gradient in the image", "gradient in the samples",
+                                          "gradient in the field", "value" };
+    const hcy_space *domain = &op->desc.domain, *range = &op->desc.range;
+    const hcy_space value = { HCY_FLOAT64, 0, { 0 }, NULL };
+    hcy_space field = *domain;
+    field.dtype = hcy__is_single(domain) ? HCY_FLOAT32 : HCY_FLOAT64;
+    const hcy_space *const spaces[6] = { domain, range, domain, range, &field, &value };
+    return hcy__misfit_check(arrays, op, spaces, names, "hcy_off_resonance_gradient");
+}
+
+int hcy_off_resonance_gradient(hcy_queue *queue, hcy_array *value, hcy_array *of_image, hcy_array *of_samples,
+                               hcy_array *of_field, hcy_operator *op, hcy_array *image, hcy_array *data)
+{
+    hcy_array *rest = NULL;
+    if (!queue || !op || op->desc.apply != apply_segments)
+        return hcy_fail(HCY_EINVAL, "hcy_off_resonance_gradient: no %s",
+                        queue ? "operator of hcy_operator_off_resonance()" : "queue");
+    int status = check_gradient(op, (hcy_array *[]){ image, data, of_image, of_samples, of_field, value });
+    if (!status && !op->desc.adjoint && (of_image || of_field))
+        status = hcy_fail(HCY_EUNSUPPORTED, "hcy_off_resonance_gradient: the operator has no adjoint");
+    if (!status)
+        status = hcy__space_vector(&rest, op->dev, &op->desc.range);
+    if (!status)
+        status = hcy__operator_run(queue, rest, op, image, false);
+    if (!status)
+        status = HCY_EVAL(queue, "r -= d", hcy_op_array("r", rest), hcy_op_array("d", data));
+    if (!status)
+        status = hcy__misfit_of_rest(queue, value, of_samples, rest);
+    if (!status && (of_image || of_field)) {
+        struct off_resonance *o = op->desc.user;
+        status = hcy__turn_take(&o->turn, queue);
+        if (!status)
+            status = derive_segments(queue, of_image, of_field, o, rest, image);
+        hcy__turn_give(&o->turn);
+    }
+    hcy_array_release(rest);
     return status;
 }
 

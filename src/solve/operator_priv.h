@@ -73,4 +73,11 @@ int hcy__operator_check(hcy_queue *queue, const hcy_array *y, const hcy_operator
 /* y = A x, or y = A^H x. */
 int hcy__operator_run(hcy_queue *queue, hcy_array *y, hcy_operator *op, hcy_array *x, bool adjoint);
 
+/* misfit.c: image, data, then what is written, the gradients in image and samples, another one and the value, or NULL:
+ * each of its space, and none in the memory of another.  HCY_EINVAL, naming the function. */
+int hcy__misfit_check(hcy_array *const arrays[6], const hcy_operator *op, const hcy_space *const spaces[6],
+                      const char *const names[6], const char *function);
+/* |rest|^2 / 2 and -rest, where they are wanted. */
+int hcy__misfit_of_rest(hcy_queue *queue, hcy_array *value, hcy_array *of_samples, hcy_array *rest);
+
 #endif

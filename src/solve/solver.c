@@ -327,6 +327,8 @@ static int read_norm(double *norm, const hcy_solver *s, int64_t iteration)
 /* Waits for the residuals, and says by them why the run is to end; a reason that is there stays where they are well. */
 static int read_state(hcy_solver_info *state, const hcy_solver *s)
 {
+    /* At a solution, as far as numbers go, whether a direction leads on is a matter of rounding. */
+    const double rounding = hcy__is_single(&s->op->desc.domain) ? 1e-5 : 1e-12;
     double stuck = 0;
     int status = s->first > 0 ? 0 : read_norm(&state->first, s, 0);
     if (!status)
@@ -341,7 +343,7 @@ static int read_state(hcy_solver_info *state, const hcy_solver *s)
                          "data hold such numbers";
     } else if (s->opts.tolerance > 0 && state->last <= s->opts.tolerance * state->first)
         state->reason = HCY_SOLVER_TOLERANCE;
-    else if (stuck != 0) {
+    else if (stuck != 0 && state->last > rounding * state->first) {
         state->reason = HCY_SOLVER_BREAKDOWN;
         state->message = s->method->stuck;
     }

@@ -19,7 +19,9 @@ extern "C" {
 enum hcy_density_method {
     HCY_DENSITY_PIPE = 1, /* J. Pipe and P. Menon, Magn. Reson. Med. 41 (1999) 179: weights that are flat when they are
                            * spread to a grid and read from it again, by iterations */
-    HCY_DENSITY_CELLS = 2 /* points in a cell of 2 pi / modes share its volume: coarse, and needs no device */
+    HCY_DENSITY_CELLS = 2, /* points in a cell of 2 pi / modes share its volume: coarse, and needs no device */
+    HCY_DENSITY_VORONOI = 3 /* what lies nearer to a point than to any other, as far as pi / modes along each axis, is
+                             * its volume, shared by points at one place; needs no device */
 };
 
 typedef struct hcy_density_desc {

@@ -252,6 +252,15 @@ HCY_API int hcy_operator_toeplitz(hcy_operator **op, hcy_device *dev, const hcy_
  * and samples.  Waits when it is made.  HCY_EINVAL: what does not go together, numbers that are none. */
 HCY_API int hcy_operator_off_resonance(hcy_operator **op, double *error, hcy_operator *a, hcy_array *field,
                                        hcy_array *times, int segments) HCY_MUST_USE;
+/* Of such an operator |A m - d|^2 / 2, one float64, and its gradients in the image m, the data d and the field, each of
+ * the shape and type of m, d and field (of the vectors' real type); NULL: is not wanted.  They are g of the change
+ * Re<g, dm>, and exact ones of what is computed, to rounding, where the factors of the segments are constants: those of
+ * the field as it was when the operator was made.  Costs A, and A^H once for image and field together.  Makes memory
+ * for samples; does not wait.  HCY_EINVAL: another operator, arrays of other shapes, types or devices, with gaps, or
+ * that share memory; HCY_EUNSUPPORTED: no adjoint. */
+HCY_API int hcy_off_resonance_gradient(hcy_queue *queue, hcy_array *value, hcy_array *of_image, hcy_array *of_samples,
+                                       hcy_array *of_field, hcy_operator *op, hcy_array *image,
+                                       hcy_array *data) HCY_MUST_USE;
 
 #ifdef __cplusplus
 }

@@ -42,7 +42,9 @@ typedef struct hcy_solver hcy_solver;
 
 /* What is solved, and what its residual is. */
 enum hcy_solver_method {
-    HCY_SOLVER_CG = 1,    /* (A + l2) x = b, A self-adjoint and positive (a Gram operator): |b - (A + l2) x| */
+    /* (A + l2) x = b, A self-adjoint and positive (a Gram operator): |b - (A + l2) x|; a direction that A + l2 is not
+     * positive along is a breakdown */
+    HCY_SOLVER_CG = 1,
     HCY_SOLVER_CG_NORMAL, /* least squares, |A x - b|^2 + l2 |x|^2, by its normal equations: |A^H (b - A x) - l2 x| */
     HCY_SOLVER_CGLS,      /* the same, with less loss by rounding: A^H A is never formed */
     HCY_SOLVER_LSQR,      /* the same by bidiagonalisation, for ill-conditioned A (Paige and Saunders) */

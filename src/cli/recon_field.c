@@ -1,0 +1,144 @@
+/* recon_field.c - a field that is off, of halcyon recon: its map and the samples' times, and how many segments of time
+ * the operator takes.  Single-threaded. */
+#include "recon.h"
+#include <halcyon/backend.h>
+#include <math.h>
+#include <stdlib.h>
+
+#define TURN 6.283185307179586476925
+#define ENOUGH 1e-3 /* of the signal: what segments of time may be off */
+#define TOO_MUCH 0.03
+enum { MOST_SEGMENTS = 64 };
+
+/* --- Files --- */
+
+/* Numbers a[i % count] times `unit`, n of them, of an array that is real. */
+static int take_numbers(void **numbers, const struct recon *r, const hcy_host_array *a, size_t count, size_t n,
+                        double unit, const char *path)
+{
+    *numbers = reals_room(r->is_double, n);
+    if (!*numbers)
+        return cli_error("no memory for %zu numbers", n);
+    for (size_t i = 0; i < n; i++) {
+        double value = array_real(a, a->is_complex ? 2 * (i % count) : i % count);
+        if (!isfinite(value))
+            return cli_error("%s: number %zu is none or infinite", path, i);
+        reals_put(r->is_double, *numbers, i, unit * value);
+    }
+    return CLI_OK;
+}
+
+static int load_map(struct recon *r)
+{
+    hcy_host_array a = HCY_HOST_ARRAY_INIT;
+    char is[200];
+    int status = recon_read_array(&a, r, r->v->field);
+    if (!status && (!recon_fits_image(r, &a, false) || !array_is_real(&a, r->pixels)))
+        status = cli_error("%s: the field must be real numbers, Hz, of the image's %s; it is %s%s", r->v->field,
+                           r->v->sizes, a.is_complex ? "complex " : "", array_words(is, &a, 0));
+    if (!status)
+        status = take_numbers(&r->field, r, &a, r->pixels, r->pixels, TURN, r->v->field);
+    hcy_host_array_free(&a);
+    return status;
+}
+
+/* One spoke's times are those of all. */
+static int load_times(struct recon *r, size_t spoke)
+{
+    hcy_host_array a = HCY_HOST_ARRAY_INIT;
+    size_t count = 0;
+    char is[200];
+    int status = recon_read_array(&a, r, r->v->times), st = status ? 0 : hcy_host_array_count(&count, &a);
+    if (st)
+        status = cli_fail(st);
+    if (!status && ((count != r->n && count != spoke) || !array_is_real(&a, count)))
+        status = cli_error("%s: times must be real numbers, seconds, %zu of a spoke or %zu of all points; it is %s%s",
+                           r->v->times, spoke, r->n, a.is_complex ? "complex " : "", array_words(is, &a, 0));
+    if (!status)
+        status = take_numbers(&r->times, r, &a, count, r->n, 1, r->v->times);
+    hcy_host_array_free(&a);
+    return status;
+}
+
+int recon_load_field(struct recon *r)
+{
+    /* The last of the points' axes is what is read after one excitation. */
+    const size_t spoke = (size_t)r->point_shape[r->point_rank - 1];
+    int status = load_map(r);
+    if (status || r->v->times)
+        return status ? status : load_times(r, spoke);
+    r->times = reals_room(r->is_double, r->n);
+    if (!r->times)
+        return cli_error("no memory for %zu times", r->n);
+    for (size_t i = 0; i < r->n; i++)
+        reals_put(r->is_double, r->times, i, 1e-3 * r->v->readout.value * (double)(i % spoke) / (double)spoke);
+    return CLI_OK;
+}
+
+/* --- The operator --- */
+
+static double span_of(const struct recon *r, const void *numbers, size_t n)
+{
+    double least = HUGE_VAL, most = -HUGE_VAL;
+    for (size_t i = 0; i < n; i++) {
+        least = fmin(least, reals_get(r->is_double, numbers, i));
+        most = fmax(most, reals_get(r->is_double, numbers, i));
+    }
+    return most - least;
+}
+
+/* Fewer than half a turn of the fastest against the slowest place in a segment are hardly enough: from there on. */
+static int guess_segments(const struct recon *r)
+{
+    const double halves = span_of(r, r->field, r->pixels) * span_of(r, r->times, r->n) / (TURN / 2);
+    return halves < MOST_SEGMENTS - 2 ? 2 + (int)halves : MOST_SEGMENTS;
+}
+
+/* r->op becomes the one in the field, whose number of segments is the one that is asked for, or that is enough. */
+static int segment_time(struct recon *r, hcy_array *field, hcy_array *times)
+{
+    hcy_operator *op = NULL;
+    int status = 0;
+    r->segments = r->v->segments.given ? (int)r->v->segments.value : guess_segments(r);
+    for (bool enough = false; !enough && !status;) {
+        hcy_operator_release(op);
+        op = NULL;
+        status = hcy_operator_off_resonance(&op, &r->segments_error, r->op, field, times, r->segments);
+        enough = r->v->segments.given || r->segments_error <= ENOUGH || r->segments == MOST_SEGMENTS;
+        if (!enough)
+            r->segments += r->segments < 4 ? 2 : r->segments / 2;
+        r->segments = r->segments < MOST_SEGMENTS ? r->segments : MOST_SEGMENTS;
+    }
+    if (status)
+        return status;
+    hcy_operator_release(r->op);
+    r->op = op;
+    if (r->segments_error > TOO_MUCH && !r->v->quiet)
+        cli_note("--field-map: %d segments of time leave errors of %.2g of the signal; %s", r->segments,
+                 r->segments_error,
+                 r->segments < MOST_SEGMENTS ? "more --segments leave less"
+                                             : "the field is in Hz, and the times in seconds (--readout: ms)");
+    return 0;
+}
+
+int recon_add_field(struct recon *r)
+{
+    const int real = r->is_double ? HCY_FLOAT64 : HCY_FLOAT32;
+    const int64_t n = (int64_t)r->n;
+    hcy_operator_info info = HCY_OPERATOR_INFO_INIT;
+    hcy_array *field = NULL, *all = NULL, *times = NULL;
+    int status = hcy_operator_get_info(&info, r->op);
+    if (!status)
+        status = hcy_array_from_host(&field, r->dev, real, r->dim, r->sizes, r->field);
+    /* Coils without maps have an image each, in the same field. */
+    if (!status)
+        status = hcy_array_broadcast(&all, field, info.domain.rank, info.domain.shape);
+    if (!status)
+        status = hcy_array_from_host(&times, r->dev, real, 1, &n, r->times);
+    if (!status)
+        status = segment_time(r, all, times);
+    hcy_array_release(field);
+    hcy_array_release(all);
+    hcy_array_release(times);
+    return status;
+}
