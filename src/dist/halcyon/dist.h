@@ -221,6 +221,33 @@ HCY_API int hcy_dist_laplacian(hcy_operator **op, hcy_device *dev, hcy_dist_layo
 HCY_API int hcy_dist_gradient(hcy_operator **op, hcy_dist_layout **range, hcy_device *dev, hcy_dist_layout *layout,
                               int dtype, int kind) HCY_MUST_USE;
 
+/* --- Transforms --- */
+
+/* The NUFFT of each rank's points: hcy_operator_nufft() of a plan that has this rank's own, none too.  Coefficients are
+ * replicated, samples in blocks along their axis of points, as many as each plan has; the direction from samples to
+ * coefficients adds up over the ranks.  Plans are alike but for their points: type 1 or 2, precision, modes,
+ * transforms, sign, eps.  *samples is the layout of the samples, to be released; NULL: it is not wanted.
+ * HCY_EUNSUPPORTED: a plan of type 3, transforms with points of their own. */
+HCY_API int hcy_dist_nufft(hcy_operator **op, hcy_dist_layout **samples, hcy_dist *comm, hcy_nufft *plan) HCY_MUST_USE;
+/* SENSE, hcy_operator_sense(), of an image that is replicated, with samples [coils][points] dealt out along an axis.
+ * 0, coils: the plans have the same points, maps are those of this rank's coils (an axis of 0 in front where it has
+ * none).  1, points: each plan has this rank's points, maps are those of all coils.  Weights are those of the rank's
+ * own samples.  The adjoint adds up over the ranks. */
+HCY_API int hcy_dist_sense(hcy_operator **op, hcy_dist_layout **samples, hcy_dist *comm, hcy_nufft *plan,
+                           hcy_array *maps, hcy_array *weights, int axis) HCY_MUST_USE;
+
+/* The same array with axis i its axis axes[i] (NULL: as they are), in even blocks along an axis of the result; below
+ * 0: replicated.  What was replicated may be dealt out.  It moves numbers from all ranks to all, and its adjoint moves
+ * them back.  *range is the layout of what comes out, to be released; NULL: it is not wanted. */
+HCY_API int hcy_dist_transpose(hcy_operator **op, hcy_dist_layout **range, hcy_device *dev, hcy_dist_layout *domain,
+                               int dtype, const int *axes, int blocks) HCY_MUST_USE;
+/* The Fourier transform over 1 to 3 of the axes, in any order (from the last one if negative), exp(-i...), not divided
+ * by anything, as hcy_operator_fft() has it; both sides have the layout.  The axis of the blocks is transformed after a
+ * transposition, and takes memory for two more parts; an array with no other axis is gathered on rank 0.  HCY_EINVAL:
+ * real vectors, empty ones, axes that are not there; HCY_EUNSUPPORTED: a device without FFT. */
+HCY_API int hcy_dist_fft(hcy_operator **op, hcy_device *dev, hcy_dist_layout *layout, int dtype, const int *axes,
+                         int n_axes) HCY_MUST_USE;
+
 #ifdef __cplusplus
 }
 #endif
