@@ -21,5 +21,6 @@ bool check_on_all(int holds, const char *file, int line, const char *format, ...
 void test_layouts(void);
 void test_operators(void);
 void test_transforms(void);
+void test_matrices(void);
 
 #endif

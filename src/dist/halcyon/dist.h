@@ -248,6 +248,35 @@ HCY_API int hcy_dist_transpose(hcy_operator **op, hcy_dist_layout **range, hcy_d
 HCY_API int hcy_dist_fft(hcy_operator **op, hcy_device *dev, hcy_dist_layout *layout, int dtype, const int *axes,
                          int n_axes) HCY_MUST_USE;
 
+/* --- Matrices and convolutions --- */
+
+/* y = A x for matrices A [n][k] and x [k][m], m `columns`, in blocks over a grid of ranks with `grid_rows` rows, which
+ * are numbered row by row (SUMMA).  `own` is this rank's block of A: those of a row of the grid have as many rows each,
+ * those of a column as many columns, none too.  Vectors have one axis, and a part is a block in C order.  The k rows of
+ * x are dealt out evenly to the rows of the grid, the m columns of x and y to its columns, the first ones one more; y's
+ * rows are those of A's blocks.  *range and *domain are their layouts, to be released.  The block is kept.
+ * HCY_EINVAL: blocks that make no matrix, ranks that make no such grid. */
+HCY_API int hcy_dist_matrix(hcy_operator **op, hcy_dist_layout **range, hcy_dist_layout **domain, hcy_dist *comm,
+                            hcy_array *own, int64_t columns, int grid_rows) HCY_MUST_USE;
+
+/* Filters along an axis: n of them, that of number i for row first + i * step, whose numbers are taps[i * length] and
+ * the following ones, an odd number.  Between two of them they are interpolated linearly; beyond the ends stands the
+ * last one. */
+typedef struct hcy_filters {
+    size_t size;        /* sizeof(hcy_filters) */
+    const double *taps; /* [n][length], in host memory; read when an operator is made */
+    int64_t n;
+    int length;
+    int64_t first, step;
+} hcy_filters;
+#define HCY_FILTERS_INIT { sizeof(hcy_filters), NULL, 0, 0, 0, 1 }
+/* Convolution along an axis (from the last one if negative) by filters that change on the way: what stands in row i,
+ * times tap k of the row's filter, goes to row i + k - length / 2; nothing goes beyond the ends.  The blocks may be
+ * along this axis, where neighbours' rows are fetched, or another one.  HCY_EINVAL: filters of an even number of taps,
+ * none, no such axis. */
+HCY_API int hcy_dist_convolve(hcy_operator **op, hcy_device *dev, hcy_dist_layout *layout, int dtype, int axis,
+                              const hcy_filters *filters) HCY_MUST_USE;
+
 #ifdef __cplusplus
 }
 #endif
