@@ -81,7 +81,8 @@ example() {
     say $ok "$1 x$2: $3 $4"
 }
 
-for example in dist_vstack dist_scatter dist_sense; do
+tutorials="dist_poststack dist_migration dist_deconvolution"
+for example in dist_vstack dist_scatter dist_sense $tutorials; do
     HALCYON_DIST=self "$top_builddir/examples/$example" cpu@threads=1 > "$dir/out" 2>&1
     say $? "self: $example"
 done
@@ -108,6 +109,9 @@ for mpi in openmpi mpich; do
     example $mpi 3 dist_vstack cpu@threads=1,cpu@threads=1@discrete=1
     example $mpi 2 dist_scatter cpu@threads=1
     example $mpi 2 dist_sense cpu@threads=1
+    for tutorial in $tutorials; do
+        [ -n "$known" ] || example $mpi 3 $tutorial cpu@threads=1
+    done
     ends $mpi killed "a rank that is killed ends all" '[Kk]illed|KILLED|signal 9'
     ends $mpi abort "a rank that gives up says why, and ends all" 'the disk is full'
     known=1

@@ -267,6 +267,9 @@ static void test_fft(hcy_dist *alone, int rank, const int64_t *shape, int blocks
                 !make_serial_fft(&serial, alone, layout, axes, n_axes);
     every(made, "%s: is made", what);
     compare_operator(op, serial, layout, layout, 1e-14, what);
+    hcy_operator *twice = NULL;
+    every(op && !hcy_operator_compose(&twice, (hcy_operator *[]){ op, op }, 2), "%s: both sides are one space", what);
+    hcy_operator_release(twice);
     hcy_operator_release(op);
     hcy_operator_release(serial);
     hcy_dist_layout_release(layout);

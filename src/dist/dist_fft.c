@@ -32,8 +32,9 @@ static int position_of(const struct steps *s, int axis)
     return at;
 }
 
-/* To another order of axes, dealt out along one of the whole array's, or replicated. */
-static int add_turn(struct steps *s, const int *order, int blocks, const int64_t *rows)
+/* To another order of axes, dealt out along one of the whole array's, or replicated: into a layout that is given, or
+ * a new one. */
+static int add_turn(struct steps *s, const int *order, int blocks, const int64_t *rows, hcy_dist_layout *into)
 {
     int axes[HCY_ARRAY_MAX_RANK], along = -1;
     hcy_dist_layout *next = NULL;
@@ -41,7 +42,8 @@ static int add_turn(struct steps *s, const int *order, int blocks, const int64_t
         axes[i] = position_of(s, order[i]);
         along = order[i] == blocks ? i : along;
     }
-    int status = hcy__dist_turn(&s->ops[MOST_STEPS - 1 - s->n], &next, s->dev, s->now, s->dtype, axes, along, rows);
+    int status = hcy__dist_turn(&s->ops[MOST_STEPS - 1 - s->n], &next, s->dev, s->now, s->dtype, axes, along, rows,
+                                into);
     if (status)
         return status;
     s->n++;
@@ -89,7 +91,7 @@ static int add_own_axes(struct steps *s, const bool *transformed, const hcy_dist
     if (!n_axes)
         return 0;
     put_last(order, l->rank, transformed);
-    int status = memcmp(order, s->order, sizeof *order * (size_t)l->rank) ? add_turn(s, order, l->axis, rows) : 0;
+    int status = memcmp(order, s->order, sizeof *order * (size_t)l->rank) ? add_turn(s, order, l->axis, rows, NULL) : 0;
     return status ? status : add_transform(s, n_axes);
 }
 
@@ -109,12 +111,12 @@ static int add_dealt_axis(struct steps *s, const hcy_dist_layout *l)
     if (!status && other < 0)
         all_on_first[0] = l->shape[l->axis];
     if (!status)
-        status = add_turn(s, order, other < 0 ? l->axis : other, other < 0 ? all_on_first : NULL);
+        status = add_turn(s, order, other < 0 ? l->axis : other, other < 0 ? all_on_first : NULL, NULL);
     free(all_on_first);
     return status ? status : add_transform(s, 1);
 }
 
-static int add_steps(struct steps *s, bool *transformed, const hcy_dist_layout *l, const int64_t *rows)
+static int add_steps(struct steps *s, bool *transformed, hcy_dist_layout *l, const int64_t *rows)
 {
     int whole[HCY_ARRAY_MAX_RANK] = { 0 };
     /* One rank has all axes whole. */
@@ -126,11 +128,8 @@ static int add_steps(struct steps *s, bool *transformed, const hcy_dist_layout *
     int status = add_own_axes(s, transformed, l, rows);
     if (!status && is_dealt)
         status = add_dealt_axis(s, l);
-    if (!status && memcmp(whole, s->order, sizeof *whole * (size_t)l->rank))
-        status = add_turn(s, whole, l->axis, rows);
-    else if (!status && is_dealt && l->rank == 1)
-        status = add_turn(s, whole, 0, rows);
-    return status;
+    /* Back into the caller's own layout, so that both sides are one space. */
+    return status || s->now == l ? status : add_turn(s, whole, l->axis, rows, l);
 }
 
 /* --- The operator --- */

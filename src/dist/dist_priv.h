@@ -74,9 +74,9 @@ int hcy__dist_agree_on(hcy_operator **op, hcy_dist *comm, int status);
 /* --- dist_transpose.c --- */
 
 /* hcy_dist_transpose(), with the rows of each rank in the result; NULL: as even as can be.  *range is to be released
- * by the caller, and is NULL after a failure. */
+ * by the caller, and is NULL after a failure; it is `into`, if that is one, which has such a shape and rows. */
 int hcy__dist_turn(hcy_operator **op, hcy_dist_layout **range, hcy_device *dev, hcy_dist_layout *domain, int dtype,
-                   const int *axes, int blocks, const int64_t *rows);
+                   const int *axes, int blocks, const int64_t *rows, hcy_dist_layout *into);
 
 /* --- halo.c --- */
 

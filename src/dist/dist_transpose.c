@@ -70,7 +70,8 @@ static int make_turned_layout(hcy_dist_layout **layout, hcy_dist *comm, int rank
 }
 
 /* Both layouts of the result: in its own order of axes and in the domain's. */
-static int make_turned_layouts(struct turned *t, const int *axes, int blocks, const int64_t *rows)
+static int make_turned_layouts(struct turned *t, const int *axes, int blocks, const int64_t *rows,
+                               hcy_dist_layout *into)
 {
     const hcy_dist_layout *d = t->domain;
     int64_t shape[HCY_ARRAY_MAX_RANK] = { 0 };
@@ -79,7 +80,8 @@ static int make_turned_layouts(struct turned *t, const int *axes, int blocks, co
         shape[t->back[i]] = d->shape[i];
     if (blocks >= 0)
         along = axes ? axes[blocks] : blocks;
-    int status = make_turned_layout(&t->range, d->comm, d->rank, shape, blocks, rows);
+    t->range = hcy_dist_layout_retain(into);
+    int status = into ? 0 : make_turned_layout(&t->range, d->comm, d->rank, shape, blocks, rows);
     return status ? status : make_turned_layout(&t->between, d->comm, d->rank, d->shape, along, rows);
 }
 
@@ -97,14 +99,14 @@ static int new_turned(struct turned **out, hcy_dist_layout *domain, const int *a
 }
 
 int hcy__dist_turn(hcy_operator **op, hcy_dist_layout **range, hcy_device *dev, hcy_dist_layout *domain, int dtype,
-                   const int *axes, int blocks, const int64_t *rows)
+                   const int *axes, int blocks, const int64_t *rows, hcy_dist_layout *into)
 {
     hcy_operator_desc desc = HCY_OPERATOR_DESC_INIT;
     struct turned *t = NULL;
     int status = new_turned(&t, domain, axes, blocks);
     int agreed = hcy_dist_agree(domain->comm, status);
     if (!agreed)
-        agreed = make_turned_layouts(t, axes, blocks, rows);
+        agreed = make_turned_layouts(t, axes, blocks, rows, into);
     if (!agreed)
         agreed = hcy_dist_space(&desc.domain, domain, dtype);
     if (!agreed)
@@ -137,7 +139,7 @@ int hcy_dist_transpose(hcy_operator **op, hcy_dist_layout **range, hcy_device *d
     if (!op || !dev || !domain)
         return hcy_fail(HCY_EINVAL, "hcy_dist_transpose: no place for the operator, device or layout");
     *op = NULL;
-    int status = hcy__dist_turn(op, &made, dev, domain, dtype, axes, blocks, NULL);
+    int status = hcy__dist_turn(op, &made, dev, domain, dtype, axes, blocks, NULL, NULL);
     if (status || !range)
         hcy_dist_layout_release(made);
     else
