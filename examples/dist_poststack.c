@@ -103,7 +103,8 @@ static int invert(double *error, struct volume *v, const struct ranks *r)
     if (!status)
         status = hcy_operator_apply_adjoint(r->queue, v->right_side, v->modelling, v->data);
     if (!status)
-        status = solve_for(&v->model, &v->solver, r, v->normal, HCY_SOLVER_CG, ITERATIONS, v->right_side, v->background);
+        status = solve_for(&v->model, &v->solver, r, v->normal, HCY_SOLVER_CG, ITERATIONS, v->right_side,
+                           v->background);
     if (!status)
         status = sum_squares(&sums[0], r, v->model, v->truth);
     if (!status)

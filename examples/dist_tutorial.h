@@ -16,8 +16,8 @@ struct ranks {
 };
 
 /* x, which the solver keeps until it is destroyed, of op x = b by a method, after so many iterations from x0 or NULL. */
-static inline int solve_for(hcy_array **x, hcy_solver **solver, const struct ranks *ranks, hcy_operator *op, int method,
-                            int64_t iterations, hcy_array *b, hcy_array *x0)
+static inline int solve_for(hcy_array **x, hcy_solver **solver, const struct ranks *ranks, hcy_operator *op,
+                            int method, int64_t iterations, hcy_array *b, hcy_array *x0)
 {
     hcy_solver_options how = HCY_SOLVER_OPTIONS_INIT;
     how.method = method;
@@ -30,7 +30,7 @@ static inline int solve_for(hcy_array **x, hcy_solver **solver, const struct ran
     return status ? status : hcy_solver_get_x(x, *solver);
 }
 
-/* The sum of squares of an expression over a and b, one number. */
+/* The sum of |a - b|^2 over this process's elements. */
 static inline int sum_squares(double *sum, const struct ranks *ranks, hcy_array *a, hcy_array *b)
 {
     hcy_array *number = NULL;
