@@ -5,10 +5,9 @@
  * Each process knows its own coils and what they receive; the image is on all, and each iteration adds up over them.
  * Samples are sums over pixels made here, so that the transform is checked as well.
  */
-#include <halcyon/dist.h>
-#include <halcyon/solve.h>
+#include "dist_tutorial.h"
+
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 enum { SIDE = 20, PIXELS = SIDE * SIDE, POINTS = 270, COILS = 6, ITERATIONS = 120 };
@@ -89,88 +88,52 @@ static int make_sense(struct problem *p, hcy_dist *comm, const double *maps, con
     return status ? status : hcy_dist_sense(&p->sense, NULL, comm, p->plan, p->maps, NULL, 0);
 }
 
-static int solve(struct problem *p)
+static int reconstruct(struct problem *p, const struct ranks *r)
 {
-    hcy_solver_options how = HCY_SOLVER_OPTIONS_INIT;
-    how.method = HCY_SOLVER_CGLS;
-    how.max_iterations = ITERATIONS;
-    int status = hcy_solver_create(&p->solver, p->queue, p->sense, &how);
-    if (!status)
-        status = hcy_solver_start(p->solver, p->samples, NULL);
-    if (!status)
-        status = hcy_solver_run(p->solver, ITERATIONS);
-    if (!status)
-        status = hcy_solver_get_x(&p->x, p->solver);
-    return status ? status : hcy_array_to_host(image, p->queue, p->x);
-}
-
-static int reconstruct(struct problem *p, hcy_dist *comm, const hcy_dist_info *info)
-{
-    const int own = (COILS - info->rank + info->n_ranks - 1) / info->n_ranks, coils = own > 0 ? own : 0;
+    const int own = (COILS - r->info.rank + r->info.n_ranks - 1) / r->info.n_ranks, coils = own > 0 ? own : 0;
     double *maps = malloc((size_t)(2 * coils * PIXELS + 1) * sizeof *maps),
            *samples = malloc((size_t)(2 * coils * POINTS + 1) * sizeof *samples);
-    int status = hcy_dist_agree(comm, maps && samples ? 0 : HCY_ENOMEM);
+    int status = hcy_dist_agree(r->comm, maps && samples ? 0 : HCY_ENOMEM);
     if (!status)
-        receive(maps, samples, info->rank, info->n_ranks);
+        receive(maps, samples, r->info.rank, r->info.n_ranks);
     if (!status)
-        status = make_sense(p, comm, maps, samples, coils);
+        status = make_sense(p, r->comm, maps, samples, coils);
     if (!status)
-        status = solve(p);
+        status = solve_for(&p->x, &p->solver, r, p->sense, HCY_SOLVER_CGLS, ITERATIONS, p->samples, NULL);
+    if (!status)
+        status = hcy_array_to_host(image, p->queue, p->x);
     free(maps);
     free(samples);
     return status;
 }
 
-/* Pixels that are off by 1e-3 or more. */
-static int count_wrong(void)
+/* The largest error of a pixel. */
+static double compare_pixels(void)
 {
-    int wrong = 0;
-    for (int i = 0; i < PIXELS; i++)
-        wrong += !(hypot(image[2 * i] - true_value(i / SIDE, i % SIDE), image[2 * i + 1]) < 1e-3);
-    return wrong;
+    double worst = 0;
+    for (int i = 0; i < PIXELS; i++) {
+        const double off = hypot(image[2 * i] - true_value(i / SIDE, i % SIDE), image[2 * i + 1]);
+        worst = off <= worst ? worst : off;
+    }
+    return worst;
 }
 
-static void release_all(struct problem *p)
+static int solve_sense(double *error, struct ranks *r)
 {
-    hcy_solver_destroy(p->solver);
-    hcy_operator_release(p->sense);
-    hcy_nufft_destroy(p->plan);
-    hcy_array_release(p->maps);
-    hcy_array_release(p->samples);
-    hcy_array_release(p->x);
-    hcy_queue_release(p->queue);
-    hcy_device_release(p->dev);
+    struct problem p = { .dev = r->dev, .queue = r->queue };
+    choose_points();
+    int status = reconstruct(&p, r);
+    *error = compare_pixels();
+    hcy_solver_destroy(p.solver);
+    hcy_operator_release(p.sense);
+    hcy_nufft_destroy(p.plan);
+    hcy_array_release(p.maps);
+    hcy_array_release(p.samples);
+    hcy_array_release(p.x);
+    return status;
 }
 
 int main(int argc, char **argv)
 {
-    struct problem p = { NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL };
-    hcy_dist *comm = NULL;
-    hcy_dist_info info = HCY_DIST_INFO_INIT;
-    int32_t wrong = 0;
-    choose_points();
-    int status = hcy_dist_open(&comm, NULL);
-    if (!status)
-        status = hcy_dist_device(&p.dev, comm, argc > 1 ? argv[1] : NULL);
-    if (!status)
-        status = hcy_dist_get_info(&info, comm);
-    if (!status)
-        status = hcy_queue_create(&p.queue, p.dev);
-    if (!status)
-        status = reconstruct(&p, comm, &info);
-    if (!status)
-        wrong = count_wrong();
-    /* What one process finds wrong all have to say. */
-    if (!status)
-        status = hcy_dist_allreduce_host(&wrong, comm, HCY_INT32, 1, HCY_REDUCE_SUM);
-    if (status) {
-        fprintf(stderr, "dist_sense: %s %s\n", hcy_last_error()->text, hcy_last_error()->vendor);
-        hcy_dist_abort(comm, 1);
-        return 1;
-    }
-    printf("rank %d of %d, %s, %s%s%s: %d of %d wrong\n", info.rank, info.n_ranks, hcy_device_get_info(p.dev)->name,
-           info.transport, *info.device_transport ? "+" : "", info.device_transport, (int)wrong, PIXELS * info.n_ranks);
-    release_all(&p);
-    hcy_dist_release(comm);
-    return wrong != 0;
+    return run_tutorial("dist_sense", solve_sense, 1e-3, argc > 1 ? argv[1] : NULL);
 }

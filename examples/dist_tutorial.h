@@ -1,4 +1,4 @@
-/* dist_tutorial.h - what the programs dist_poststack, dist_migration and dist_deconvolution have in common: they join
+/* dist_tutorial.h - what dist_sense, dist_poststack, dist_migration and dist_deconvolution have in common: they join
  * the processes, open a device on each, solve, and end well where the result is right on every one.
  */
 #ifndef DIST_TUTORIAL_H
