@@ -15,7 +15,7 @@ struct ranks {
     hcy_queue *queue;
 };
 
-/* x, which the solver keeps until it is destroyed, of op x = b by a method, after so many iterations from x0 or NULL. */
+/* x, which the solver keeps until it is destroyed, of op x = b by a method, after so many iterations from x0, or 0. */
 static inline int solve_for(hcy_array **x, hcy_solver **solver, const struct ranks *ranks, hcy_operator *op,
                             int method, int64_t iterations, hcy_array *b, hcy_array *x0)
 {
