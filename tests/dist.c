@@ -202,6 +202,8 @@ static void test_device(const char *spec)
     if (!alone || !*alone) {
         test_layouts();
         test_operators();
+        test_transforms();
+        test_matrices();
     }
     hcy_queue_release(scene.queue);
     hcy_device_release(scene.dev);

@@ -16,7 +16,7 @@ ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
 OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl=self,vader,tcp OMPI_MCA_plm_rsh_agent=false PRTE_MCA_plm_rsh_agent=false
 export ASAN_OPTIONS OMPI_MCA_mpi_yield_when_idle OMPI_MCA_btl OMPI_MCA_plm_rsh_agent PRTE_MCA_plm_rsh_agent
 # A launcher around this test is none of ours.
-unset OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE PMI_RANK PMI_SIZE PMI_FD PMIX_RANK HALCYON_DIST
+unset OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE PMI_RANK PMI_SIZE PMI_FD PMIX_RANK SLURM_STEP_NUM_TASKS HALCYON_DIST
 
 say() { # STATUS TEXT
     tests=$((tests + 1))
@@ -81,7 +81,8 @@ example() {
     say $ok "$1 x$2: $3 $4"
 }
 
-for example in dist_vstack dist_scatter; do
+tutorials="dist_poststack dist_migration dist_deconvolution"
+for example in dist_vstack dist_scatter dist_sense $tutorials; do
     HALCYON_DIST=self "$top_builddir/examples/$example" cpu@threads=1 > "$dir/out" 2>&1
     say $? "self: $example"
 done
@@ -89,6 +90,12 @@ HALCYON_DIST=self "$program" > "$dir/out" 2>&1
 state=$?
 [ $state -eq 0 ] || sed 's/^/# /' "$dir/out"
 say $state "self: all of it"
+# Slurm's tasks without an MPI's variables: each would believe that it is all.
+env HALCYON_DIST= SLURM_STEP_NUM_TASKS=2 "$top_builddir/examples/dist_scatter" cpu@threads=1 > "$dir/out" 2>&1
+[ $? -ne 0 ] && grep -q 'srun has started 2 processes.*HALCYON_DIST=self' "$dir/out"
+say $? "tasks of srun without MPI are not alone without a word"
+HALCYON_DIST=self SLURM_STEP_NUM_TASKS=2 "$top_builddir/examples/dist_scatter" cpu@threads=1 > "$dir/out" 2>&1
+say $? "... but where they say so"
 # Layouts and operators know no transport: the second MPI carries messages alone.  Waiting ranks use up processors.
 known=
 for mpi in openmpi mpich; do
@@ -107,6 +114,10 @@ for mpi in openmpi mpich; do
     run $mpi 4 "" cpu@threads=1
     example $mpi 3 dist_vstack cpu@threads=1,cpu@threads=1@discrete=1
     example $mpi 2 dist_scatter cpu@threads=1
+    example $mpi 2 dist_sense cpu@threads=1
+    for tutorial in $tutorials; do
+        [ -n "$known" ] || example $mpi 3 $tutorial cpu@threads=1
+    done
     ends $mpi killed "a rank that is killed ends all" '[Kk]illed|KILLED|signal 9'
     ends $mpi abort "a rank that gives up says why, and ends all" 'the disk is full'
     known=1

@@ -20,5 +20,7 @@ bool check_on_all(int holds, const char *file, int line, const char *format, ...
     __attribute__((format(printf, 4, 5)));
 void test_layouts(void);
 void test_operators(void);
+void test_transforms(void);
+void test_matrices(void);
 
 #endif

@@ -15,20 +15,16 @@
 /* The layout of the result: of differences that stay apart with an axis in front. */
 static int make_result_layout(hcy_dist_layout **range, hcy_dist_layout *l, const hcy_differences_desc *whole)
 {
-    const int n = l->comm->place.n_ranks;
-    int64_t shape[HCY_ARRAY_MAX_RANK + 1] = { 0 };
+    int64_t shape[HCY_ARRAY_MAX_RANK + 1] = { 0 }, *rows = NULL;
     if (!whole->apart) {
         *range = hcy_dist_layout_retain(l);
         return 0;
     }
-    int64_t *rows = calloc((size_t)n, sizeof *rows);
-    int status = hcy_dist_agree(l->comm, rows ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for %d ranks", n));
+    int status = hcy_dist_agree(l->comm, hcy__layout_rows(&rows, l));
     for (int d = 0; d < l->rank; d++) {
         shape[0] += whole->kinds[d] != 0;
         shape[d + 1] = l->shape[d];
     }
-    for (int r = 0; !status && r < n; r++)
-        rows[r] = l->firsts[r + 1] - l->firsts[r];
     if (!status)
         status = hcy_dist_layout_blocks(range, l->comm, l->rank + 1, shape, l->axis + 1, rows);
     free(rows);

@@ -89,6 +89,19 @@ int hcy__dist_agree_on(hcy_operator **op, hcy_dist *comm, int status)
     return agreed;
 }
 
+/* A rank whose operator lacks an adjoint would leave the others waiting in theirs, and numbers of two types do not go
+ * together. */
+static int compare_own(bool *has_adjoint, hcy_dist *comm, const hcy_operator *own)
+{
+    const int32_t range = own->desc.range.dtype, domain = own->desc.domain.dtype;
+    int32_t least[5] = { own->desc.adjoint != NULL, range, -range, domain, -domain };
+    int status = hcy_dist_allreduce_host(least, comm, HCY_INT32, 5, HCY_REDUCE_MIN);
+    *has_adjoint = least[0] != 0;
+    if (!status && (least[1] != -least[2] || least[3] != -least[4]))
+        status = hcy_fail(HCY_EINVAL, "hcy_dist_operator: the ranks' operators are between numbers of several types");
+    return status;
+}
+
 int hcy_dist_operator(hcy_operator **op, hcy_dist_layout *range, hcy_dist_layout *domain, hcy_operator *own)
 {
     hcy_operator_desc desc = HCY_OPERATOR_DESC_INIT;
@@ -97,13 +110,12 @@ int hcy_dist_operator(hcy_operator **op, hcy_dist_layout *range, hcy_dist_layout
     if (!op || !range || !domain || range->comm != domain->comm)
         return hcy_fail(HCY_EINVAL, "hcy_dist_operator: %s",
                         op && range && domain ? "layouts of two communicators" : "no place, or no layouts");
-    /* A rank whose operator lacks an adjoint would leave the others waiting in theirs. */
-    int32_t has_adjoint = own && own->desc.adjoint;
     int status = own ? make_over_ranks(&desc, range, domain, own)
                      : hcy_fail(HCY_EINVAL, "hcy_dist_operator: no operator");
+    bool has_adjoint = false;
     int agreed = hcy_dist_agree(range->comm, status);
     if (!agreed)
-        agreed = hcy_dist_allreduce_host(&has_adjoint, range->comm, HCY_INT32, 1, HCY_REDUCE_MIN);
+        agreed = compare_own(&has_adjoint, range->comm, own);
     if (agreed) {
         if (!status)
             free_over_ranks(desc.user);

@@ -57,14 +57,26 @@ struct hcy_dist_layout {
     int64_t row;         /* elements of a row: of all axes but that of the blocks */
     hcy_vectors vectors; /* sums over the parts; for this layout alone */
 };
+/* How many rows each rank has, to be freed; NULL of a replicated layout. */
+int hcy__layout_rows(int64_t **rows, const hcy_dist_layout *layout);
 /* HCY_EINVAL, in the words of a function, if an array is no part of the layout on the queue's device. */
 int hcy__part_check(const hcy_queue *queue, const hcy_array *part, const hcy_dist_layout *layout,
                     const char *function);
+/* What hcy_dist_redistribute() does with arrays that go together. */
+int hcy__dist_move(hcy_queue *queue, hcy_array *to, const hcy_dist_layout *to_layout, hcy_array *from,
+                   const hcy_dist_layout *from_layout);
 /* What hcy_dist_dot() does, as a table of vectors has it. */
 int hcy__dist_dot(hcy_queue *queue, hcy_array *sum, void *layout, hcy_array *x, hcy_array *y);
 
 /* hcy_dist_agree() on an operator that was made: one that not all ranks have goes again. */
 int hcy__dist_agree_on(hcy_operator **op, hcy_dist *comm, int status);
+
+/* --- dist_transpose.c --- */
+
+/* hcy_dist_transpose(), with the rows of each rank in the result; NULL: as even as can be.  *range is to be released
+ * by the caller, and is NULL after a failure; it is `into`, if that is one, which has such a shape and rows. */
+int hcy__dist_turn(hcy_operator **op, hcy_dist_layout **range, hcy_device *dev, hcy_dist_layout *domain, int dtype,
+                   const int *axes, int blocks, const int64_t *rows, hcy_dist_layout *into);
 
 /* --- halo.c --- */
 

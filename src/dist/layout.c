@@ -165,6 +165,18 @@ int hcy_dist_layout_get_info(hcy_dist_layout_info *info, const hcy_dist_layout *
     return hcy__sized_write(info, &known, sizeof known, "hcy_dist_layout_info");
 }
 
+int hcy__layout_rows(int64_t **rows, const hcy_dist_layout *l)
+{
+    const int n = l->comm->place.n_ranks;
+    *rows = NULL;
+    if (l->axis < 0)
+        return 0;
+    *rows = calloc((size_t)n, sizeof **rows);
+    for (int r = 0; *rows && r < n; r++)
+        (*rows)[r] = l->firsts[r + 1] - l->firsts[r];
+    return *rows ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for %d ranks", n);
+}
+
 /* --- Parts --- */
 
 int hcy_dist_array(hcy_array **part, hcy_device *dev, const hcy_dist_layout *layout, int dtype)

@@ -147,6 +147,13 @@ int hcy_dist_gather(hcy_queue *queue, hcy_array *whole, const hcy_dist_layout *l
     return move_array(queue, &to, &from, layout);
 }
 
+int hcy__dist_move(hcy_queue *queue, hcy_array *to, const hcy_dist_layout *to_layout, hcy_array *from,
+                   const hcy_dist_layout *from_layout)
+{
+    const struct end there = { to_layout, to, 0 }, here = { from_layout, from, 0 };
+    return move_array(queue, &there, &here, to_layout);
+}
+
 int hcy_dist_redistribute(hcy_queue *queue, hcy_array *to, const hcy_dist_layout *to_layout, hcy_array *from,
                           const hcy_dist_layout *from_layout)
 {
@@ -161,6 +168,5 @@ int hcy_dist_redistribute(hcy_queue *queue, hcy_array *to, const hcy_dist_layout
                         "hcy_dist_redistribute: layouts of one communicator and shape, arrays of one type");
     if (to->buffer && to->buffer == from->buffer)
         return hcy_fail(HCY_EINVAL, "hcy_dist_redistribute: the two arrays share memory");
-    const struct end there = { to_layout, to, 0 }, here = { from_layout, from, 0 };
-    return move_array(queue, &there, &here, to_layout);
+    return hcy__dist_move(queue, to, to_layout, from, from_layout);
 }

@@ -201,12 +201,31 @@ static int choose_name(const struct hcy__wish *wish)
     return OPENMPI;
 }
 
+/* How many tasks Slurm has started where no launcher of an MPI says anything; 0: none. */
+static long started_by_srun(void)
+{
+    const char *text = getenv("SLURM_STEP_NUM_TASKS");
+    return text && !launched_by(OPENMPI) && !launched_by(MPICH) ? strtol(text, NULL, 10) : 0;
+}
+
+/* Each task of a step would believe that it is all.  Under PMIx nothing says which MPI is meant. */
+static int refuse_lone_task(long n)
+{
+    return hcy_fail(HCY_EINVAL,
+                    "srun has started %ld processes, and this one is to be alone: HALCYON_DIST=openmpi with srun "
+                    "--mpi=pmix, HALCYON_DIST=mpich with srun --mpi=pmi2, or HALCYON_DIST=self if that is meant",
+                    n);
+}
+
 int hcy__dist_join(const struct hcy_transport **transport, void **impl, struct hcy__place *place,
                    const struct hcy__wish *wish)
 {
     const struct hcy_device_transport *none = NULL;
     int name = choose_name(wish);
+    const long tasks = started_by_srun();
     *transport = &self_transport;
+    if (name == SELF && !*wish->transport && tasks > 1)
+        return refuse_lone_task(tasks);
     int status = name == SELF ? 0 : hcy__transport_load(transport, &none, names[name]);
     if (!status && !*transport)
         status = hcy_fail(HCY_EABI, "halcyon-dist-%s.so carries nothing between processes", names[name]);
@@ -223,6 +242,9 @@ int hcy__dist_join(const struct hcy_transport **transport, void **impl, struct h
             "another MPI's launcher has started %ld processes, and %s knows of this one alone: take the "
             "mpirun that belongs to %s, or leave the choice (HALCYON_DIST=mpi)",
             others, names[name], names[name]);
+    } else if (place->n_ranks == 1 && tasks > 1) {
+        (*transport)->close(*impl);
+        status = refuse_lone_task(tasks);
     }
     return status;
 }

@@ -1,4 +1,4 @@
-/* matrix.c - matrices as operators: products summed along an axis in one kernel. */
+/* matrix.c - matrices as operators, one or several: products summed along an axis in one kernel. */
 #include "operator_priv.h"
 
 #include <halcyon/eval.h>
@@ -44,4 +44,49 @@ int hcy_operator_matrix(hcy_operator **op, hcy_array *matrix)
     desc.destroy = release_matrix;
     desc.user = hcy_array_retain(matrix);
     return hcy__operator_make(op, hcy__array_device(matrix), &desc);
+}
+
+/* --- Several matrices, of several vectors each --- */
+
+static int multiply_slices(hcy_queue *queue, hcy_array *to, const char *text, hcy_array *matrices, hcy_array *from,
+                           const char *axes)
+{
+    hcy_array *a = NULL, *x = NULL;
+    int status = hcy_array_slice(&a, matrices, ":, :, :, new");
+    if (!status)
+        status = hcy_array_slice(&x, from, "%s", axes);
+    if (!status && to->count)
+        status = HCY_EVAL(queue, text, hcy_op_array("y", to), hcy_op_array("a", a), hcy_op_array("x", x));
+    hcy_array_release(a);
+    hcy_array_release(x);
+    return status;
+}
+
+static int apply_matrices(hcy_queue *queue, hcy_array *y, void *user, hcy_array *x)
+{
+    return multiply_slices(queue, y, "y = sum(a * x, axis=2)", user, x, ":, new, :, :");
+}
+
+static int apply_matrices_adjoint(hcy_queue *queue, hcy_array *x, void *user, hcy_array *y)
+{
+    return multiply_slices(queue, x, "y = sum(conj(a) * x, axis=1)", user, y, ":, :, new, :");
+}
+
+int hcy_operator_matrices(hcy_operator **op, hcy_array *matrices, int64_t n)
+{
+    hcy_operator_desc desc = HCY_OPERATOR_DESC_INIT;
+    int status = hcy__array_check(matrices, "hcy_operator_matrices");
+    if (status)
+        return status;
+    if (matrices->rank != 3 || n < 0 || (matrices->shape[0] && (!matrices->shape[1] || !matrices->shape[2])))
+        return hcy_fail(HCY_EINVAL, "hcy_operator_matrices: an array of %d axes, or an empty one, and %lld columns",
+                        matrices->rank, (long long)n);
+    desc.name = "matrices";
+    desc.domain = (hcy_space){ matrices->dtype, 3, { matrices->shape[0], matrices->shape[2], n }, NULL };
+    desc.range = (hcy_space){ matrices->dtype, 3, { matrices->shape[0], matrices->shape[1], n }, NULL };
+    desc.apply = apply_matrices;
+    desc.adjoint = apply_matrices_adjoint;
+    desc.destroy = release_matrix;
+    desc.user = hcy_array_retain(matrices);
+    return hcy__operator_make(op, hcy__array_device(matrices), &desc);
 }

@@ -66,8 +66,8 @@ typedef struct hcy_dist hcy_dist;
  * launcher has started the process), openmpi, mpich, nccl; "-name" is not to be used, what is named otherwise has to
  * be there. NULL: the environment's HALCYON_DIST.  Where neither names processes: MPI's if a launcher of MPI started
  * this one, else `self`.  "mpi@piece=4096" cuts messages into pieces of so many bytes (1 GiB unless it is said).
- * HCY_EINVAL: no such name; HCY_ENODEV: no such module; HCY_ESTATE: MPI has been ended in this process;
- * HCY_EBACKEND. */
+ * HCY_EINVAL: no such name, or srun has started several processes and this one would be alone without having said so;
+ * HCY_ENODEV: no such module; HCY_ESTATE: MPI has been ended in this process; HCY_EBACKEND. */
 HCY_API int hcy_dist_open(hcy_dist **comm, const char *wish) HCY_MUST_USE;
 /* Not collective, but for the last release. */
 HCY_API hcy_dist *hcy_dist_retain(hcy_dist *comm);
@@ -220,6 +220,62 @@ HCY_API int hcy_dist_laplacian(hcy_operator **op, hcy_device *dev, hcy_dist_layo
                                const double *factors) HCY_MUST_USE;
 HCY_API int hcy_dist_gradient(hcy_operator **op, hcy_dist_layout **range, hcy_device *dev, hcy_dist_layout *layout,
                               int dtype, int kind) HCY_MUST_USE;
+
+/* --- Transforms --- */
+
+/* The NUFFT of each rank's points: hcy_operator_nufft() of a plan that has this rank's own, none too.  Coefficients are
+ * replicated, samples in blocks along their axis of points, as many as each plan has; the direction from samples to
+ * coefficients adds up over the ranks.  Plans are alike but for their points: type 1 or 2, precision, modes,
+ * transforms, sign, eps.  *samples is the layout of the samples, to be released; NULL: it is not wanted.
+ * HCY_EUNSUPPORTED: a plan of type 3, transforms with points of their own. */
+HCY_API int hcy_dist_nufft(hcy_operator **op, hcy_dist_layout **samples, hcy_dist *comm, hcy_nufft *plan) HCY_MUST_USE;
+/* SENSE, hcy_operator_sense(), of an image that is replicated, with samples [coils][points] dealt out along an axis.
+ * 0, coils: the plans have the same points, maps are those of this rank's coils (an axis of 0 in front where it has
+ * none).  1, points: each plan has this rank's points, maps are those of all coils.  Weights are those of the rank's
+ * own samples.  The adjoint adds up over the ranks. */
+HCY_API int hcy_dist_sense(hcy_operator **op, hcy_dist_layout **samples, hcy_dist *comm, hcy_nufft *plan,
+                           hcy_array *maps, hcy_array *weights, int axis) HCY_MUST_USE;
+
+/* The same array with axis i its axis axes[i] (NULL: as they are), in even blocks along an axis of the result; below
+ * 0: replicated.  What was replicated may be dealt out.  It moves numbers from all ranks to all, and its adjoint moves
+ * them back.  *range is the layout of what comes out, to be released; NULL: it is not wanted. */
+HCY_API int hcy_dist_transpose(hcy_operator **op, hcy_dist_layout **range, hcy_device *dev, hcy_dist_layout *domain,
+                               int dtype, const int *axes, int blocks) HCY_MUST_USE;
+/* The Fourier transform over 1 to 3 of the axes, in any order (from the last one if negative), exp(-i...), not divided
+ * by anything, as hcy_operator_fft() has it; both sides have the layout.  The axis of the blocks is transformed after a
+ * transposition, and takes memory for two more parts; an array with no other axis is gathered on rank 0.  HCY_EINVAL:
+ * real vectors, empty ones, axes that are not there; HCY_EUNSUPPORTED: a device without FFT. */
+HCY_API int hcy_dist_fft(hcy_operator **op, hcy_device *dev, hcy_dist_layout *layout, int dtype, const int *axes,
+                         int n_axes) HCY_MUST_USE;
+
+/* --- Matrices and convolutions --- */
+
+/* y = A x for matrices A [n][k] and x [k][m], m `columns`, in blocks over a grid of ranks with `grid_rows` rows, which
+ * are numbered row by row (SUMMA).  `own` is this rank's block of A: those of a row of the grid have as many rows each,
+ * those of a column as many columns, none too.  Vectors have one axis, and a part is a block in C order.  The k rows of
+ * x are dealt out evenly to the rows of the grid, the m columns of x and y to its columns, the first ones one more; y's
+ * rows are those of A's blocks.  *range and *domain are their layouts, to be released.  The block is kept.
+ * HCY_EINVAL: blocks that make no matrix, ranks that make no such grid. */
+HCY_API int hcy_dist_matrix(hcy_operator **op, hcy_dist_layout **range, hcy_dist_layout **domain, hcy_dist *comm,
+                            hcy_array *own, int64_t columns, int grid_rows) HCY_MUST_USE;
+
+/* Filters along an axis: n of them, that of number i for row first + i * step, whose numbers are taps[i * length] and
+ * the following ones, an odd number.  Between two of them they are interpolated linearly; beyond the ends stands the
+ * last one. */
+typedef struct hcy_filters {
+    size_t size;        /* sizeof(hcy_filters) */
+    const double *taps; /* [n][length], in host memory; read when an operator is made */
+    int64_t n;
+    int length;
+    int64_t first, step;
+} hcy_filters;
+#define HCY_FILTERS_INIT { sizeof(hcy_filters), NULL, 0, 0, 0, 1 }
+/* Convolution along an axis (from the last one if negative) by filters that change on the way: what stands in row i,
+ * times tap k of the row's filter, goes to row i + k - length / 2; nothing goes beyond the ends.  The blocks may be
+ * along this axis, where neighbours' rows are fetched, or another one.  HCY_EINVAL: filters of an even number of taps,
+ * none, no such axis. */
+HCY_API int hcy_dist_convolve(hcy_operator **op, hcy_device *dev, hcy_dist_layout *layout, int dtype, int axis,
+                              const hcy_filters *filters) HCY_MUST_USE;
 
 #ifdef __cplusplus
 }

@@ -139,6 +139,10 @@ HCY_API int hcy_operator_block_diagonal(hcy_operator **op, hcy_operator *const *
 /* A matrix of one's own, an array of two axes (hcy_array_from_host() makes one of numbers in host memory), which is
  * kept: y[i] = sum over j of matrix[i, j] * x[j], added up in double. */
 HCY_API int hcy_operator_matrix(hcy_operator **op, hcy_array *matrix) HCY_MUST_USE;
+/* Several matrices [slices][rows][columns], kept, each of which takes n columns of its own: y[s] = matrices[s] x[s],
+ * from [slices][columns][n] to [slices][rows][n] (Fredholm's integral of the first kind, a slice for each frequency).
+ * Dealt out by slices it is a block diagonal, hcy_dist_operator(). */
+HCY_API int hcy_operator_matrices(hcy_operator **op, hcy_array *matrices, int64_t n) HCY_MUST_USE;
 
 /* Differences of neighbours, which are derivatives times h, or h^2 if they are second ones, of numbers that are h
  * apart; 0 where a neighbour is missing.  Each operator is one pass over memory, and so is its adjoint, with the same

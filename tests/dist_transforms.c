@@ -1,0 +1,347 @@
+/* Transforms over ranks: NUFFTs and SENSE by points and by coils, FFTs of dealt axes, transpositions; all against one
+ * device, with the dot test. */
+#include "dist_scene.h"
+
+#include <halcyon/solve.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static double off(hcy_array *a, hcy_array *b)
+{
+    const int64_t all = -1;
+    hcy_array *flat[2] = { NULL, NULL }, *number = NULL;
+    double value = 1e300;
+    if (hcy_array_empty(&number, scene.dev, HCY_FLOAT64, 0, NULL) || hcy_array_reshape(&flat[0], a, 1, &all) ||
+        hcy_array_reshape(&flat[1], b, 1, &all) ||
+        HCY_EVAL(scene.queue, "n = norm(complex128(a) - b) / norm(complex128(b))", hcy_op_array("n", number),
+                 hcy_op_array("a", flat[0]), hcy_op_array("b", flat[1])) ||
+        hcy_array_to_host(&value, scene.queue, number))
+        fprintf(stderr, "# rank %d: %s\n", scene.rank, hcy_last_error()->text);
+    hcy_array_release(flat[0]);
+    hcy_array_release(flat[1]);
+    hcy_array_release(number);
+    return value;
+}
+
+/* Random numbers, the same on all ranks. */
+static hcy_array *draw(int dtype, int rank, const int64_t *shape, int seed)
+{
+    hcy_array *a = NULL;
+    const bool real = dtype == HCY_FLOAT32 || dtype == HCY_FLOAT64;
+    if (hcy_array_empty(&a, scene.dev, dtype, rank, shape) ||
+        HCY_EVAL(scene.queue, real ? "a = normal(s, index)" : "a = complex(normal(s, index), normal(s, index, 1))",
+                 hcy_op_array("a", a), hcy_op_integer("s", seed)))
+        fprintf(stderr, "# rank %d: %s\n", scene.rank, hcy_last_error()->text);
+    return a;
+}
+
+/* How far the operator over ranks is from that of one device, whose vectors are the whole ones. */
+static double off_serial(hcy_operator *op, hcy_operator *serial, hcy_dist_layout *to, hcy_dist_layout *from,
+                         bool adjoint)
+{
+    hcy_dist_layout_info t = HCY_DIST_LAYOUT_INFO_INIT, f = HCY_DIST_LAYOUT_INFO_INIT;
+    hcy_operator_info is = HCY_OPERATOR_INFO_INIT;
+    if (hcy_dist_layout_get_info(&t, to) || hcy_dist_layout_get_info(&f, from) || hcy_operator_get_info(&is, serial))
+        return 1e300;
+    const hcy_space *of = adjoint ? &is.domain : &is.range, *on = adjoint ? &is.range : &is.domain;
+    hcy_array *x = draw(on->dtype, f.rank, f.shape, 3), *want = draw(of->dtype, t.rank, t.shape, 5),
+              *got = draw(of->dtype, t.rank, t.shape, 9), *part = NULL, *y = NULL;
+    int (*const run)(hcy_queue *, hcy_array *, hcy_operator *, hcy_array *) =
+        adjoint ? hcy_operator_apply_adjoint : hcy_operator_apply;
+    bool right = !hcy_dist_array(&part, scene.dev, from, on->dtype) && !hcy_dist_array(&y, scene.dev, to, of->dtype) &&
+                 !hcy_dist_scatter(scene.queue, part, from, x, 0) && !run(scene.queue, want, serial, x) &&
+                 !run(scene.queue, y, op, part) && !hcy_dist_gather(scene.queue, got, to, y, -1);
+    double far = right ? off(got, want) : 1e300;
+    if (!right)
+        fprintf(stderr, "# rank %d: %s\n", scene.rank, hcy_last_error()->text);
+    hcy_array_release(x);
+    hcy_array_release(want);
+    hcy_array_release(got);
+    hcy_array_release(part);
+    hcy_array_release(y);
+    return far;
+}
+
+static double mismatch_over_ranks(hcy_operator *op)
+{
+    double mismatch = 1e300;
+    if (hcy_operator_dot_test(&mismatch, scene.queue, op, 10, 1))
+        fprintf(stderr, "# rank %d: %s\n", scene.rank, hcy_last_error()->text);
+    return mismatch;
+}
+
+static void compare_operator(hcy_operator *op, hcy_operator *serial, hcy_dist_layout *range, hcy_dist_layout *domain,
+                             double bound, const char *what)
+{
+    double forward = op && serial ? off_serial(op, serial, range, domain, false) : 1e300,
+           back = op && serial ? off_serial(op, serial, domain, range, true) : 1e300,
+           mismatch = op ? mismatch_over_ranks(op) : 1e300;
+    if (!every(forward <= bound && back <= bound, "%s: that of one device, and its adjoint", what) ||
+        !every(mismatch <= 1e-13, "%s: the dot test", what))
+        fprintf(stderr, "# off by %g, adjoint %g, mismatch %g\n", forward, back, mismatch);
+}
+
+/* --- NUFFT and SENSE --- */
+
+enum { POINTS = 700, COILS = 3 };
+static const int64_t modes[2] = { 12, 10 };
+
+/* A plan of points [first, end) of the whole trajectory. */
+static hcy_nufft *plan_part(int type, int64_t first, int64_t end, int transforms)
+{
+    static double places[2][POINTS];
+    hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
+    hcy_nufft *plan = NULL;
+    for (int j = 0; j < POINTS; j++)
+        for (int d = 0; d < 2; d++)
+            places[d][j] = (double)((j * (37 + 100 * d) + 11) % 997) / 997 * 6.28 - 3.14;
+    const void *const points[2] = { places[0] + first, places[1] + first };
+    desc.type = type;
+    desc.precision = HCY_F64;
+    desc.dim = 2;
+    desc.modes[0] = modes[0];
+    desc.modes[1] = modes[1];
+    desc.sign = -1;
+    desc.n_transforms = transforms;
+    desc.eps = 1e-14;
+    if (hcy_nufft_create(&plan, scene.dev, &desc, NULL) || hcy_nufft_set_points(plan, end - first, points, 0, NULL))
+        fprintf(stderr, "# rank %d: %s\n", scene.rank, hcy_last_error()->text);
+    return plan;
+}
+
+/* The points of a rank, or its coils: uneven, of two ranks and more none on the first. */
+static void own_range(int64_t *first, int64_t *end, int64_t n)
+{
+    const int parts = scene.n_ranks > 1 ? scene.n_ranks - 1 : 1, me = scene.n_ranks > 1 ? scene.rank - 1 : 0;
+    *first = me < 0 ? 0 : n * me / parts;
+    *end = me < 0 ? 0 : n * (me + 1) / parts;
+}
+
+static void test_nufft(int type)
+{
+    int64_t first, end;
+    own_range(&first, &end, POINTS);
+    hcy_nufft *own = plan_part(type, first, end, 1), *whole = plan_part(type, 0, POINTS, 1);
+    hcy_operator *op = NULL, *serial = NULL;
+    hcy_dist_layout *samples = NULL, *image = NULL;
+    bool made = !hcy_dist_nufft(&op, &samples, scene.comm, own) && !hcy_operator_nufft(&serial, whole) &&
+                !hcy_dist_layout_replicated(&image, scene.comm, 2, modes);
+    every(made, "a NUFFT of type %d, points over ranks", type);
+    compare_operator(op, serial, type == 2 ? samples : image, type == 2 ? image : samples, 1e-12, "NUFFT");
+    hcy_operator_release(op);
+    hcy_operator_release(serial);
+    hcy_dist_layout_release(samples);
+    hcy_dist_layout_release(image);
+    hcy_nufft_destroy(own);
+    hcy_nufft_destroy(whole);
+}
+
+/* Rows [first, end) of an axis, on their own. */
+static hcy_array *own_part(hcy_array *all, int axis, int64_t first, int64_t end)
+{
+    hcy_array *view = NULL, *part = NULL;
+    hcy_array_info info = HCY_ARRAY_INFO_INIT;
+    if (hcy_array_slice(&view, all, axis ? ":, %lld:%lld" : "%lld:%lld", (long long)first, (long long)end) ||
+        hcy_array_get_info(&info, view) || hcy_array_empty(&part, scene.dev, info.dtype, info.rank, info.shape) ||
+        hcy_array_copy(scene.queue, part, view))
+        fprintf(stderr, "# rank %d: %s\n", scene.rank, hcy_last_error()->text);
+    hcy_array_release(view);
+    return part;
+}
+
+/* x of b = A x, by CG of A^H A, the same on one device and over ranks. */
+static double off_solutions(hcy_operator *op, hcy_operator *serial, hcy_dist_layout *samples, hcy_array *b)
+{
+    hcy_array *part = NULL, *x[2] = { NULL, NULL };
+    hcy_solver *solver[2] = { NULL, NULL };
+    hcy_solver_options options = HCY_SOLVER_OPTIONS_INIT;
+    options.method = HCY_SOLVER_CGLS;
+    bool right = !hcy_dist_array(&part, scene.dev, samples, HCY_COMPLEX128) &&
+                 !hcy_dist_scatter(scene.queue, part, samples, b, 0);
+    for (int i = 0; right && i < 2; i++)
+        right = !hcy_solver_create(&solver[i], scene.queue, i ? serial : op, &options) &&
+                !hcy_solver_start(solver[i], i ? b : part, NULL) && !hcy_solver_run(solver[i], 8) &&
+                !hcy_solver_get_x(&x[i], solver[i]);
+    double far = right ? off(x[0], x[1]) : 1e300;
+    if (!right)
+        fprintf(stderr, "# rank %d: %s\n", scene.rank, hcy_last_error()->text);
+    for (int i = 0; i < 2; i++) {
+        hcy_array_release(x[i]);
+        hcy_solver_destroy(solver[i]);
+    }
+    hcy_array_release(part);
+    return far;
+}
+
+static void test_sense(int axis)
+{
+    int64_t first, end;
+    own_range(&first, &end, axis ? POINTS : COILS);
+    hcy_nufft *own = axis ? plan_part(2, first, end, 2) : plan_part(2, 0, POINTS, 2),
+              *whole = plan_part(2, 0, POINTS, 2);
+    hcy_array *maps = draw(HCY_COMPLEX128, 3, (int64_t[]){ COILS, modes[0], modes[1] }, 21),
+              *weights = draw(HCY_FLOAT64, 2, (int64_t[]){ COILS, POINTS }, 22),
+              *b = draw(HCY_COMPLEX128, 2, (int64_t[]){ COILS, POINTS }, 23),
+              *own_maps = axis ? hcy_array_retain(maps) : own_part(maps, 0, first, end),
+              *own_weights = own_part(weights, axis, first, end);
+    hcy_operator *op = NULL, *serial = NULL;
+    hcy_dist_layout *samples = NULL, *image = NULL;
+    every(!hcy_dist_sense(&op, &samples, scene.comm, own, own_maps, own_weights, axis) &&
+              !hcy_operator_sense(&serial, whole, maps, weights) &&
+              !hcy_dist_layout_replicated(&image, scene.comm, 2, modes),
+          "SENSE, %s over ranks", axis ? "points" : "coils");
+    compare_operator(op, serial, samples, image, 1e-12, "SENSE");
+    double far = op && serial ? off_solutions(op, serial, samples, b) : 1e300;
+    if (!every(far <= 1e-12, "... and CGLS's solution"))
+        fprintf(stderr, "# off by %g\n", far);
+    hcy_operator_release(op);
+    op = NULL;
+    every(hcy_dist_sense(&op, NULL, scene.comm, own, own_maps, NULL, 2) == HCY_EINVAL && !op, "no such axis of samples");
+    hcy_operator_release(serial);
+    hcy_dist_layout_release(samples);
+    hcy_dist_layout_release(image);
+    hcy_array_release(maps);
+    hcy_array_release(weights);
+    hcy_array_release(b);
+    hcy_array_release(own_maps);
+    hcy_array_release(own_weights);
+    hcy_nufft_destroy(own);
+    hcy_nufft_destroy(whole);
+}
+
+/* --- FFT --- */
+
+/* A transform of one device over any axes: its own, which are the last, between two transpositions. */
+static int make_serial_fft(hcy_operator **op, hcy_dist *alone, hcy_dist_layout *layout, const int *axes, int n_axes)
+{
+    hcy_dist_layout_info info = HCY_DIST_LAYOUT_INFO_INIT;
+    hcy_dist_layout *whole = NULL, *turned = NULL;
+    hcy_operator *ops[3] = { NULL, NULL, NULL };
+    int order[HCY_ARRAY_MAX_RANK], n = 0;
+    int status = hcy_dist_layout_get_info(&info, layout);
+    for (int d = 0; d < info.rank; d++) {
+        bool last = false;
+        for (int i = 0; i < n_axes; i++)
+            last = last || axes[i] == d;
+        if (!last)
+            order[n++] = d;
+    }
+    for (int i = 0; i < n_axes; i++)
+        order[n++] = axes[i];
+    if (!status)
+        status = hcy_dist_layout_replicated(&whole, alone, info.rank, info.shape);
+    if (!status)
+        status = hcy_dist_transpose(&ops[2], &turned, scene.dev, whole, HCY_COMPLEX128, order, -1);
+    if (!status)
+        status = hcy_operator_adjoint(&ops[0], ops[2]);
+    hcy_space space;
+    if (!status)
+        status = hcy_dist_space(&space, turned, HCY_COMPLEX128);
+    if (!status)
+        status = hcy_operator_fft(&ops[1], scene.dev, &space, n_axes);
+    if (!status)
+        status = hcy_operator_compose(op, ops, 3);
+    for (int i = 0; i < 3; i++)
+        hcy_operator_release(ops[i]);
+    hcy_dist_layout_release(whole);
+    hcy_dist_layout_release(turned);
+    return status;
+}
+
+static void test_fft(hcy_dist *alone, int rank, const int64_t *shape, int blocks, const int *axes, int n_axes)
+{
+    char what[80];
+    hcy_dist_layout *layout = NULL;
+    hcy_operator *op = NULL, *serial = NULL;
+    int64_t rows[64] = { 0 };
+    for (int r = 1; r < scene.n_ranks; r++)
+        rows[r] = blocks >= 0 ? shape[blocks] / scene.n_ranks : 0;
+    rows[scene.n_ranks - 1] = blocks >= 0 ? shape[blocks] : 0;
+    for (int r = 1; r + 1 < scene.n_ranks; r++)
+        rows[scene.n_ranks - 1] -= rows[r];
+    snprintf(what, sizeof what, "FFT of %d axes of %d, blocks along %d", n_axes, rank, blocks);
+    bool made = !(blocks < 0 ? hcy_dist_layout_replicated(&layout, scene.comm, rank, shape)
+                             : hcy_dist_layout_blocks(&layout, scene.comm, rank, shape, blocks, rows)) &&
+                !hcy_dist_fft(&op, scene.dev, layout, HCY_COMPLEX128, axes, n_axes) &&
+                !make_serial_fft(&serial, alone, layout, axes, n_axes);
+    every(made, "%s: is made", what);
+    compare_operator(op, serial, layout, layout, 1e-14, what);
+    hcy_operator *twice = NULL;
+    every(op && !hcy_operator_compose(&twice, (hcy_operator *[]){ op, op }, 2), "%s: both sides are one space", what);
+    hcy_operator_release(twice);
+    hcy_operator_release(op);
+    hcy_operator_release(serial);
+    hcy_dist_layout_release(layout);
+}
+
+static void test_ffts(void)
+{
+    const int64_t shape[4] = { 9, 6, 10, 3 };
+    hcy_dist *alone = NULL;
+    hcy_dist_layout *layout = NULL;
+    hcy_operator *none = NULL;
+    bool made = !hcy_dist_open(&alone, "self,-nccl");
+    every(made, "a communicator of one");
+    test_fft(alone, 2, shape, 0, (const int[]){ 0, 1 }, 2);
+    test_fft(alone, 3, shape, 1, (const int[]){ 0, 1, 2 }, 3);
+    test_fft(alone, 4, shape, 2, (const int[]){ 0, 2 }, 2);
+    test_fft(alone, 3, shape, 0, (const int[]){ 1 }, 1);
+    test_fft(alone, 3, shape, -1, (const int[]){ 0, 2 }, 2);
+    test_fft(alone, 1, shape, 0, (const int[]){ 0 }, 1);
+    every(!hcy_dist_layout_replicated(&layout, scene.comm, 2, shape) &&
+              hcy_dist_fft(&none, scene.dev, layout, HCY_FLOAT64, (const int[]){ 0 }, 1) == HCY_EINVAL &&
+              hcy_dist_fft(&none, scene.dev, layout, HCY_COMPLEX64, (const int[]){ 1, -1 }, 2) == HCY_EINVAL &&
+              hcy_dist_fft(&none, scene.dev, layout, HCY_COMPLEX64, (const int[]){ 2 }, 1) == HCY_EINVAL && !none,
+          "FFTs that cannot be");
+    hcy_dist_layout_release(layout);
+    hcy_dist_release(alone);
+}
+
+/* --- Transpositions --- */
+
+static void test_transpose(void)
+{
+    const int64_t shape[3] = { 7, 2, 5 };
+    hcy_dist_layout *rows = NULL, *turned = NULL;
+    hcy_operator *op = NULL;
+    hcy_array *whole = draw(HCY_FLOAT64, 3, shape, 31), *want = NULL, *part = NULL, *y = NULL, *got = NULL;
+    const int order[3] = { 2, 0, 1 };
+    double far = 1e300;
+    if (!hcy_dist_layout_blocks(&rows, scene.comm, 3, shape, 0, NULL) &&
+        !hcy_dist_transpose(&op, &turned, scene.dev, rows, HCY_FLOAT64, order, 0) &&
+        !hcy_dist_array(&part, scene.dev, rows, HCY_FLOAT64) && !hcy_dist_array(&y, scene.dev, turned, HCY_FLOAT64) &&
+        !hcy_array_empty(&got, scene.dev, HCY_FLOAT64, 3, (int64_t[]){ 5, 7, 2 }) &&
+        !hcy_array_empty(&want, scene.dev, HCY_FLOAT64, 3, (int64_t[]){ 5, 7, 2 })) {
+        hcy_array *view = NULL;
+        if (!hcy_array_transpose(&view, whole, order) && !hcy_array_copy(scene.queue, want, view) &&
+            !hcy_dist_scatter(scene.queue, part, rows, whole, 0) && !hcy_operator_apply(scene.queue, y, op, part) &&
+            !hcy_dist_gather(scene.queue, got, turned, y, -1))
+            far = off(got, want);
+        hcy_array_release(view);
+    }
+    every(far == 0, "axes in another order, blocks along another one");
+    every(op && mismatch_over_ranks(op) <= 1e-15, "... and back");
+    hcy_operator *none = NULL;
+    every(hcy_dist_transpose(&none, NULL, scene.dev, rows, HCY_FLOAT64, (const int[]){ 0, 0, 1 }, 0) == HCY_EINVAL &&
+              hcy_dist_transpose(&none, NULL, scene.dev, rows, HCY_FLOAT64, NULL, 3) == HCY_EINVAL && !none,
+          "orders that are none");
+    hcy_operator_release(op);
+    hcy_dist_layout_release(rows);
+    hcy_dist_layout_release(turned);
+    hcy_array_release(whole);
+    hcy_array_release(want);
+    hcy_array_release(part);
+    hcy_array_release(y);
+    hcy_array_release(got);
+}
+
+void test_transforms(void)
+{
+    test_transpose();
+    test_nufft(1);
+    test_nufft(2);
+    test_sense(0);
+    test_sense(1);
+    test_ffts();
+}
