@@ -5,14 +5,15 @@
 # usage: bench/compare.sh [FRAMES [ARGUMENTS OF make_stack.py]]
 #   PEERS    the folder of detector_peers.py and make_stack.py (default: ../shared/peers beside the source)
 #   PYTHON   an interpreter with numpy, h5py, bitshuffle and pyFAI (default: python3)
-#   HALCYON  the command (default: halcyon)   DEVICES  what it runs on (default: cpu)
+#   HALCYON  the command (default: build/halcyon, or the one installed)   DEVICES  what it runs on (default: cpu)
 set -eu
 frames=${1-32}
 [ $# -gt 0 ] && shift
 here=`cd "\`dirname "$0"\`/.." && pwd`
 peers=${PEERS:-$here/../shared/peers}
 python=${PYTHON:-python3}
-halcyon=${HALCYON:-halcyon}
+halcyon=${HALCYON:-build/halcyon}
+[ -n "${HALCYON-}" ] || [ -x "$halcyon" ] || halcyon=halcyon
 devices=${DEVICES:-cpu}
 for f in detector_peers.py make_stack.py; do
     [ -r "$peers/$f" ] || { echo "$0: $peers/$f is not there; PEERS names its folder" >&2; exit 1; }

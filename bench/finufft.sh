@@ -4,9 +4,10 @@
 #
 # usage: bench/finufft.sh [OPTIONS OF halcyon bench nufft]
 #   FINUFFT  its library, finufft/libfinufft.so in its package from PyPI (default: libfinufft.so)
-#   HALCYON  the command (default: halcyon)   THREADS  all of them (default: nproc's)
+#   HALCYON  the command (default: build/halcyon, or the one installed)   THREADS  all of them (default: nproc's)
 set -eu
-halcyon=${HALCYON:-halcyon}
+halcyon=${HALCYON:-build/halcyon}
+[ -n "${HALCYON-}" ] || [ -x "$halcyon" ] || halcyon=halcyon
 finufft=${FINUFFT:-libfinufft.so}
 threads=${THREADS:-`nproc`}
 work=`mktemp -d "${TMPDIR:-/tmp}/halcyon-nufft.XXXXXX"`

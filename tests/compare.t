@@ -79,6 +79,32 @@ check 'a damaged frame' sh -c "'$halcyon' compare -q damaged.h5 -p s.poni -d cpu
 check '... is counted' number devices.0.failed_frames d.json 1 12
 check '... and the others are held against the reference' equals "`value devices.0.result.equal d.json`" true
 
+# --- What has to be known before figures are believed ---
+# of LOAD EFFICIENCY ROUND: a.json as it would be on such a machine; the first device is cpu@threads=1.
+of()
+{
+    sed -e "s/\"load_before\": [^,]*/\"load_before\": $1/" -e "s/\"efficiency\": [0-9.e+-]*/\"efficiency\": $2/" \
+        -e "s/\"frames_per_s\": [0-9.e+-]*/\"frames_per_s\": 100.0/" -e "s/\"frames_of_a_round\": [0-9]*/\"frames_of_a_round\": $3/" \
+        -e "s/\"processors_online\": [0-9]*/\"processors_online\": 2/" a.json
+}
+of 0.1 0.9 30 >idle.json; of 3.5 0.9 30 >busy.json; of 0.1 1.3 30 >passed.json; of 0.1 0.9 1 >short.json
+for kind in idle busy passed short; do
+    check "$kind: a table and a page" sh -c "'$halcyon' compare $kind.json -o $kind.html >$kind.txt"
+done
+check 'an idle machine and long rounds: no caveat' sh -c "! grep -q '^!' idle.txt && ! grep -q '<p class=.caveat' idle.html"
+check 'a busy machine is told' sh -c "grep -q '^! the machine was not idle (load 3.50 on 2 processors' busy.txt &&
+    grep -q 'class=.caveat.>the machine was not idle' busy.html"
+check 'a limit that was passed is told' sh -c "grep -q '^! cpu@threads=1: 130 % of its limit' passed.txt"
+check 'rounds that are too short are told' sh -c "grep -q '^! cpu@threads=1: its rounds had 1 frame and took 10 ms' short.txt &&
+    grep -q 'its rounds had 1 frame' short.html"
+sed -e 's/"bins": 100/"bins": 200/' -e 's/"plan": "[^"]*"/"plan": "x"/' idle.json >bins.json
+sed 's/"plan": "[^"]*"/"plan": "x"/' idle.json >plan.json
+check 'reports of different work are told' sh -c "'$halcyon' compare idle.json bins.json -o differ.html >differ.txt &&
+    grep -q '^! A and B did not do the same work.*: bins 100 and 200\$' differ.txt && grep -q 'did not do the same work' differ.html"
+check '... of different geometries' sh -c "'$halcyon' compare idle.json plan.json | grep -q '^! A and B did not.*plans .* and x'"
+check 'reports of the same work are not' sh -c "'$halcyon' compare idle.json idle.json >same.txt && ! grep -q '^!' same.txt"
+check 'long names stay in their cards' grep -q '[.]card{overflow-wrap:anywhere' a.html
+
 # --- What ends a device ends its line alone ---
 check 'a device that is lost' sh -c "'$halcyon' compare -q s.h5 -p s.poni -n 50 --rounds 1 --json \
     -d cpu@threads=1@lose-launch=1,cpu@threads=1 >l.json"
@@ -134,6 +160,10 @@ check '... marked in the JSON, all together too' sh -c "'$json' devices.0.virtua
 check '... marked in the table' sh -c "grep -q '^null:0@kernels=noop *\* ' v.txt && grep -q '^all together *\* ' v.txt &&
     grep -q '^[*] virtual' v.txt && ! grep -q '^cpu@threads=1 *\*' v.txt"
 check '... marked in the pictures' sh -c "grep -q '>null:0@kernels=noop (virtual)<' v.html && grep -q 'modelled' v.html"
+# A virtual device's rate is no length that others have to fit beside.
+awk '/"frames_per_s":/ { sub(/: [0-9.e+-]*/, n++ ? ": 50.0" : ": 1e9") } { print }' v.json >far.json
+check '... whose bars end at the edge' sh -c "'$halcyon' compare far.json -o far.html >far.txt &&
+    grep -q '>1e+09/s [^<]' far.html && grep -q '>50/s<' far.html"
 check '... and not the fastest device' sh -c "grep -q 'the fastest device: cpu' v.html"
 
 # --- The page ---
@@ -188,6 +218,12 @@ if "$json" nufft.devices.0.cells.0.cell <n.json 2>/dev/null | grep -q .; then
 else
     skip 'no transforms in this build'
 fi
+check '--nufft: a cell that is none is told before anything is measured' sh -c "
+    '$halcyon' compare -q s.h5 -p s.poni -d cpu@threads=1 --nufft --cells 9d9 >none.txt 2>why; test \$? = 1 && grep -q 'no cell.*9d9' why"
+check '--nufft: and a library' sh -c "
+    '$halcyon' compare -q s.h5 -p s.poni -d cpu@threads=1 --nufft -f ./nosuch.so >none.txt 2>why; test \$? = 1 &&
+    grep -q 'FINUFFT.*nosuch.so' why && ! grep -q frames/s none.txt"
+check '-f without --nufft' refused 2 'nufft' compare s.h5 -p s.poni -f ./nosuch.so
 check '--sizes' sh -c "'$halcyon' compare -q s.h5 -p s.poni -n 50 --rounds 1 --frames 1 -d cpu@threads=2 --sizes --json \
     -o z.html >z.json"
 check '--sizes: four of them, the same bits' sh -c "for i in 0 1 2 3; do '$json' sizes.\$i.equal <z.json; done | grep -c true | grep -qx 4"

@@ -47,7 +47,8 @@ static const struct cli_option options[] = {
 const struct cli_command cli_bench_command = {
     "bench", "how fast each stage is here, and the whole", "[STACK]", 0, 1, options,
     "Pixels that the first frame marks invalid are masked.  Without STACK one is simulated\n"
-    "(EIGER 4M, 32 frames) in TMPDIR and removed afterwards."
+    "(EIGER 4M, 32 frames) in TMPDIR and removed afterwards.  `halcyon bench nufft` is of\n"
+    "non-uniform FFTs and has a help of its own."
 };
 
 struct bench {

@@ -86,14 +86,14 @@ struct bench {
 
 /* --- The peer --- */
 
-/* Its functions; a library that was not asked for may be absent. */
+/* Its functions; a library that was not asked for may be absent.  HCY_*, and nothing is printed. */
 static int open_peer(struct bench *b)
 {
     const char *wanted = b->values->peer;
     void *lib = dlopen(wanted ? wanted : "libfinufft.so", RTLD_NOW | RTLD_LOCAL);
-    /* Without --peer a missing FINUFFT leaves its columns out. A library that the user named must be there. */
+    /* Without --finufft a missing FINUFFT leaves its columns out. A library that the user named must be there. */
     if (!lib)
-        return wanted ? cli_error("%s", dlerror()) : 0;
+        return wanted ? hcy_fail(HCY_ENOENT, "FINUFFT's library: %s", dlerror()) : 0;
     const struct {
         void **at;
         const char *name;
@@ -109,7 +109,7 @@ static int open_peer(struct bench *b)
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         *table[i].at = dlsym(lib, table[i].name);
         if (!*table[i].at)
-            return cli_error("%s", dlerror());
+            return hcy_fail(HCY_ENOENT, "FINUFFT's library: %s", dlerror());
     }
     b->peer.there = true;
     return 0;
@@ -130,7 +130,7 @@ static int make_peer(const struct bench *b, const struct bench_problem *p, void 
     int code = cell->precision == HCY_F32
                    ? b->peer.makef(cell->type, cell->dim, modes, 1, (int)p->vectors, (float)cell->eps, plan, &o)
                    : b->peer.make(cell->type, cell->dim, modes, 1, (int)p->vectors, cell->eps, plan, &o);
-    return code > 1 ? cli_error("FINUFFT makes no plan: its status is %d", code) : 0;
+    return code > 1 ? cli_fail(hcy_fail(HCY_EBACKEND, "FINUFFT makes no plan: its status is %d", code)) : 0;
 }
 
 static void drop_peer(const struct bench *b, const struct bench_cell *cell, void *plan)
@@ -169,7 +169,7 @@ static int round_peer(const struct bench *b, const struct bench_problem *p, void
         code = (single ? b->peer.runf : b->peer.run)(plan, p->c, p->f);
         f->run = timer_best(f->run, start);
     }
-    return code > 1 ? cli_error("FINUFFT transforms nothing: its status is %d", code) : 0;
+    return code > 1 ? cli_fail(hcy_fail(HCY_EBACKEND, "FINUFFT transforms nothing: its status is %d", code)) : 0;
 }
 
 static int run_rounds(const struct bench *b, const struct bench_problem *p, hcy_nufft *plan, void *peer_plan,
@@ -321,6 +321,13 @@ static int run_cell(struct bench *b, const struct bench_cell *cell)
     return status;
 }
 
+/* A word that matches nothing is a mistake: silence would look like a measurement. */
+static int refuse_word(const char *word)
+{
+    return hcy_fail(HCY_ENOENT, "no cell has such a name: %s (one is 1d1-1e-06-single; `halcyon bench nufft -m 1` lists all)",
+                    word);
+}
+
 /* Marks the cells that words name, all that are not sparse without words. */
 static int choose_cells(bool chosen[BENCH_CELLS], const char *const *words)
 {
@@ -333,10 +340,8 @@ static int choose_cells(bool chosen[BENCH_CELLS], const char *const *words)
             chosen[i] = chosen[i] || named;
             seen = seen || named;
         }
-        /* A word that matches nothing is a mistake: silence would look like a measurement. */
         if (!seen)
-            return cli_error("no cell has such a name: %s (one is 1d1-1e-06-single; -m 1 lists all in seconds)",
-                             *words);
+            return cli_fail(refuse_word(*words));
     }
     return 0;
 }
@@ -353,6 +358,16 @@ static int run_cells(struct bench *b, const bool chosen[BENCH_CELLS])
     return status;
 }
 
+int bench_nufft_check(const char *part, const char *finufft)
+{
+    const struct values v = { .peer = finufft };
+    struct bench b = { .values = &v };
+    size_t named = 0;
+    for (size_t i = 0; i < BENCH_CELLS; i++)
+        named += bench_cell_is_named(&bench_cells[i], part ? part : "");
+    return named ? open_peer(&b) : refuse_word(part);
+}
+
 int bench_nufft_rows(hcy_device *device, const char *part, int threads, const char *finufft, int64_t points,
                      bench_nufft_take *take, void *payload)
 {
@@ -361,6 +376,7 @@ int bench_nufft_rows(hcy_device *device, const char *part, int threads, const ch
     struct bench b = { .values = &v, .dev = device, .take = take, .payload = payload };
     bench_problems_start();
     int status = open_peer(&b);
+    status = status ? cli_fail(status) : 0;
     for (size_t i = 0; i < BENCH_CELLS && !status; i++) {
         if (bench_cell_is_named(&bench_cells[i], part ? part : ""))
             status = run_cell(&b, &bench_cells[i]);
@@ -384,8 +400,8 @@ int cli_bench_nufft(int argc, char **argv)
     /* The peer has --threads threads, so the CPU gets as many: the comparison is fair. */
     snprintf(device, sizeof device, "cpu@threads=%d", (int)v.threads.value);
     status = choose_cells(chosen, words);
-    if (!status)
-        status = open_peer(&b);
+    if (!status && open_peer(&b))
+        status = cli_fail(hcy_last_error()->status);
     if (!status && hcy_device_open(&b.dev, v.device ? v.device : device))
         status = cli_fail(hcy_last_error()->status);
     if (!status)

@@ -17,6 +17,9 @@ struct nufft_row {
     struct nufft_figures ours, peer;
     int has_peer;
 };
+/* Whether there are such cells and, where `finufft` is not NULL, such a library: HCY_*, and nothing is printed. */
+int bench_nufft_check(const char *part, const char *finufft);
+
 typedef void bench_nufft_take(void *payload, const struct nufft_row *row);
 
 /* The cells with `part` in their names (NULL: all) on an open device, quickly; FINUFFT with so many threads, of this

@@ -78,6 +78,8 @@ static int check_output(const struct compare_values *v, const char *const *opera
         { operands[1] && (!is_report_file(operands[0]) || !is_report_file(operands[1])) ? "x" : NULL,
           "two operands are two reports, A.json B.json" },
         { v->json && operands[1] ? "x" : NULL, "--json is for one report" },
+        { !v->nufft && (v->cells || v->finufft || v->points.given) ? "x" : NULL,
+          "--cells, --points and --finufft are of transforms, which --nufft asks for" },
     };
     for (size_t i = 0; i < sizeof slips / sizeof slips[0]; i++)
         if (slips[i][0]) {

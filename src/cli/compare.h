@@ -70,6 +70,8 @@ int compare_limits(json_t *limits, hcy_device *device);
 /* The machine that this runs on (compare_machine.c). */
 json_t *compare_machine(void);
 /* "nufft" and "pyfai" of a report (compare_nufft.c, compare_pyfai.c). */
+/* Whether --nufft can be done as it was asked for. */
+compare_work compare_check_nufft;
 void compare_nufft(json_t *report, const struct compare_job *job, const json_t *devices);
 void compare_pyfai(json_t *report, const struct compare_job *job);
 
@@ -81,6 +83,12 @@ struct energy *energy_begin(hcy_device *const *devices, size_t n);
 int energy_readable(const struct energy *energy);
 /* Ends it: the sources with joules for each of `frames`, or the reason why there are none, to object["energy"]. */
 void energy_end(json_t *object, struct energy *energy, uint64_t frames);
+
+/* --- What a reader has to know first (compare_caveats.c) --- */
+
+/* Sentences, the caller's: of one report; of what makes two of them no comparison. */
+json_t *compare_caveats(const json_t *report);
+json_t *compare_differences(const json_t *a, const json_t *b);
 
 /* --- Showing (compare_table.c, compare_page.c) --- */
 

@@ -91,13 +91,20 @@ static void draw_limit(FILE *out, const struct scale *x, double y, double limit)
     svg_text(out, SVG_WIDTH, y - 4, "mark end", text);
 }
 
-/* A limit that is far away would leave the bars no room: it is drawn at the edge. */
+/* A limit that is far away would leave the bars no room: it is drawn at the edge.  So are figures of no hardware,
+ * unless there are no others. */
 static double rates_end(const json_t *report)
 {
-    struct chart_entries e;
-    chart_list_entries(&e, report, 1);
-    double limit = largest_of(&e, "limits.frames_per_s");
-    double end = fmax(largest_of(&e, "frames_per_s"), value_number(report, "together.sum_of_parts_frames_per_s"));
+    struct chart_entries all, e = { .n = 0 };
+    chart_list_entries(&all, report, 1);
+    for (size_t i = 0; i < all.n; i++)
+        if (!*compare_mark(all.at[i]))
+            copy_entry(&e, &all, i);
+    if (!(largest_of(&e, "frames_per_s") > 0))
+        chart_list_entries(&e, report, 1);
+    double limit = largest_of(&e, "limits.frames_per_s"), end = largest_of(&e, "frames_per_s");
+    if (!*compare_mark(value_at(report, "together")))
+        end = fmax(end, value_number(report, "together.sum_of_parts_frames_per_s"));
     return fmax(end, limit < 3 * end ? limit : 0);
 }
 
@@ -121,15 +128,16 @@ void chart_rates(FILE *out, const json_t *report, const json_t *beside)
         /* The part that the sum has more is an outline. */
         if (e.at[i] == value_at(report, "together") && sum > rate)
             svg_rect(out, width, y, scale_at(&x, sum) - width, 16, "outline", "the sum of the parts");
-        snprintf(text, sizeof text, "%s/s", compare_number(number, rate));
-        /* Behind a long bar there is no room for its number. */
+        snprintf(text, sizeof text, rate > x.to ? "%s/s \xe2\x86\x92" : "%s/s", compare_number(number, rate));
+        /* Behind a long bar there is no room for its number, and a virtual one is too pale for white letters. */
         int inside = width > 0.7 * SVG_WIDTH;
-        svg_text(out, inside ? width - 5 : width + 5, y + 12, inside ? "name end on" : "name", text);
+        const char *letters = !inside ? "name" : *compare_mark(e.at[i]) ? "name end" : "name end on";
+        svg_text(out, inside ? width - 5 : width + 5, y + 12, letters, text);
         draw_limit(out, &x, y, value_number(e.at[i], "limits.frames_per_s"));
     }
     svg_end(out);
     chart_end_figure(out, "The best of several warm runs, from the file to curves. A limit is the smaller of copies to the device "
-                    "and its kernels alone, both measured here; an outline is the sum of the parts.");
+                    "and its kernels alone, both measured here; an outline is the sum of the parts. What is beyond the scale has an arrow.");
 }
 
 /* --- Where the time goes --- */

@@ -45,6 +45,12 @@ static int run_transforms(json_t *object, const struct compare_job *job, const v
     return 0;
 }
 
+int compare_check_nufft(json_t *object, const struct compare_job *job, const void *what)
+{
+    (void)object, (void)what;
+    return bench_nufft_check(job->values->cells, job->values->finufft);
+}
+
 void compare_nufft(json_t *report, const struct compare_job *job, const json_t *devices)
 {
     json_t *nufft = json_object(), *list = json_array();

@@ -26,7 +26,7 @@ static const char style[] =
     "h1{font-size:1.6rem;line-height:1.2;margin:.2rem 0 .4rem}h2{font-size:1.2rem;margin:2rem 0 .6rem}\n"
     "h3{font-size:1rem;margin:0 0 .5rem}p{margin:.3rem 0;overflow-wrap:anywhere}.soft{color:var(--soft)}\n"
     ".cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(9.5rem,1fr));gap:.7rem;margin:1rem 0}\n"
-    ".card{background:var(--panel);border:1px solid var(--line);border-radius:.5rem;padding:.6rem .8rem}\n"
+    ".caveat{border-left:.3rem solid var(--bad);padding-left:.6rem}.card{overflow-wrap:anywhere;background:var(--panel);border:1px solid var(--line);border-radius:.5rem;padding:.6rem .8rem}\n"
     ".card b{display:block;font-size:1.45rem;line-height:1.25}.card span{color:var(--soft);font-size:.85rem}\n"
     ".charts{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,22rem),1fr));gap:1.2rem;align-items:start}\n"
     ".pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,20rem),1fr));gap:1.2rem;margin-bottom:1.2rem;"
@@ -94,6 +94,19 @@ static void write_card(FILE *out, const char *number, const char *words, const c
     if (who)
         html_text(out, who);
     fputs("</span></div>\n", out);
+}
+
+static void write_caveats(FILE *out, json_t *caveats, const char *which)
+{
+    const json_t *caveat;
+    size_t i;
+    json_array_foreach(caveats, i, caveat)
+    {
+        fprintf(out, "<p class=\"caveat\">%s", which);
+        html_text(out, json_string_value(caveat));
+        fputs("</p>\n", out);
+    }
+    json_decref(caveats);
 }
 
 /* The fastest device that is hardware; NULL if none is. */
@@ -371,8 +384,9 @@ static void write_title(FILE *out, const json_t *report, const char *which)
     html_text(out, host ? host : "?");
     fprintf(out, " &#183; %s &#215; ", compare_number(text[0], value_number(report, "machine.processors_online")));
     html_text(out, cpu ? cpu : "?");
-    fprintf(out, " &#183; %s frames of %s &#215; %s pixels, %s bins &#183; ",
+    fprintf(out, " &#183; %s frame%s of %s &#215; %s pixels, %s bins &#183; ",
             compare_number(text[0], value_number(report, "stack.frames_used")),
+            value_number(report, "stack.frames_used") == 1 ? "" : "s",
             compare_number(text[1], value_number(report, "stack.height")),
             compare_number(text[2], value_number(report, "stack.width")),
             compare_number(text[3], value_number(report, "stack.bins")));
@@ -383,6 +397,7 @@ static void write_title(FILE *out, const json_t *report, const char *which)
 static void write_one(FILE *out, const json_t *report)
 {
     write_title(out, report, "");
+    write_caveats(out, compare_caveats(report), "");
     write_cards(out, report);
     write_devices(out, report);
     fputs("<h2>Pictures</h2><div class=\"charts\">\n", out);
@@ -397,8 +412,11 @@ static void write_one(FILE *out, const json_t *report)
 static void write_two(FILE *out, json_t *const *reports)
 {
     static const char *const which[] = { "<b>A</b> ", "<b>B</b> " };
-    for (size_t r = 0; r < 2; r++)
+    for (size_t r = 0; r < 2; r++) {
         write_title(out, reports[r], which[r]);
+        write_caveats(out, compare_caveats(reports[r]), which[r]);
+    }
+    write_caveats(out, compare_differences(reports[0], reports[1]), "");
     write_changes(out, reports[0], reports[1]);
     for (size_t i = 0; i < CHARTS; i++) {
         fputs("<div class=\"pair\">\n", out);

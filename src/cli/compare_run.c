@@ -130,6 +130,10 @@ static int open_run(struct run *r, const char *path)
     if (status)
         return cli_fail(status);
     r->job.path = path;
+    if (v->nufft)
+        status = check_apart(compare_apart(&r->job, compare_check_nufft, NULL), "--nufft");
+    if (status)
+        return status;
     r->info = hcy_stack_get_info(r->stack);
     if (!r->info->frames)
         return cli_error("%s has no frame", path);

@@ -56,6 +56,19 @@ static void print_numbers(FILE *out, const char *title, const struct compare_col
     }
 }
 
+static void print_caveats(FILE *out, json_t *caveats)
+{
+    const json_t *caveat;
+    size_t i;
+    json_array_foreach(caveats, i, caveat)
+    {
+        fputs("! ", out);
+        print_words(out, json_string_value(caveat));
+        fputc('\n', out);
+    }
+    json_decref(caveats);
+}
+
 /* --- Results --- */
 
 static void print_result(FILE *out, const json_t *entry)
@@ -182,23 +195,25 @@ static void print_lists(FILE *out, const json_t *report)
                                            { "execute ms", "execute_ms", 1 },
                                            { "Mpoints/s", "mpoints_per_s", 1 },
                                            { "error", "error", 1 },
-                                           { "FINUFFT ms", "finufft.execute_ms", 1 },
+                                           { "FINUFFT:pt", "finufft.points_ms", 1 },
+                                           { "execute ms", "finufft.execute_ms", 1 },
                                            { "its error", "finufft.error", 1 } };
+    enum { NUFFT = sizeof nufft / sizeof nufft[0] };
     const json_t *device, *cell;
     size_t i, k;
     if (value_at(report, "sizes"))
         print_numbers(out, "sizes", sizes, 2, value_at(report, "sizes"), NULL);
     json_array_foreach(value_at(report, "nufft.devices"), i, device)
     {
-        fprintf(out, "\n%-17.17s%-11s", compare_name(device), "");
-        for (size_t c = 0; c < 6; c++)
+        fprintf(out, "\n%-28.28s", compare_name(device));
+        for (size_t c = 0; c < NUFFT; c++)
             fprintf(out, " %10s", nufft[c].head);
         fputc('\n', out);
         json_array_foreach(value_at(device, "cells"), k, cell)
         {
             /* Reports come from files, too, which may lack anything. */
             print_name(out, value_string(cell, "cell") ? value_string(cell, "cell") : "?", compare_mark(device));
-            for (size_t c = 0; c < 6; c++)
+            for (size_t c = 0; c < NUFFT; c++)
                 print_cell(out, cell, nufft[c].path, nufft[c].factor);
             fputc('\n', out);
         }
@@ -236,11 +251,14 @@ static void print_report(FILE *out, const json_t *report)
     print_words(out, host ? host : "?");
     fprintf(out, ": %s x ", compare_number(text[0], value_number(report, "machine.processors_online")));
     print_words(out, cpu ? cpu : "?");
-    fprintf(out, "\n%s frames of %s x %s pixels, %s bins\n\n",
+    fprintf(out, "\n%s frame%s of %s x %s pixels, %s bins\n",
             compare_number(text[0], value_number(report, "stack.frames_used")),
+            value_number(report, "stack.frames_used") == 1 ? "" : "s",
             compare_number(text[1], value_number(report, "stack.height")),
             compare_number(text[2], value_number(report, "stack.width")),
             compare_number(text[3], value_number(report, "stack.bins")));
+    print_caveats(out, compare_caveats(report));
+    fputc('\n', out);
     print_rates(out, report);
     print_numbers(out, "latency at half that rate", latency, 6, devices, together);
     print_numbers(out, "ms a frame in each stage", times, 8, devices, together);
@@ -268,6 +286,7 @@ static void print_change(FILE *out, const char *name, const json_t *a, const jso
 static void print_changes(FILE *out, const json_t *a, const json_t *b)
 {
     fprintf(out, "\n%-28s %10s %10s %6s %10s %10s %6s\n", "B beside A", "frames/s A", "B", "B/A", "p50 ms A", "B", "B/A");
+    print_caveats(out, compare_differences(a, b));
     compare_each_change(out, a, b, print_change);
 }
 
