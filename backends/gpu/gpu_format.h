@@ -196,8 +196,8 @@ struct gpu_nufft_pass {
     struct gpu_nufft_ends ends[2]; /* of the faster axes */
     uint32_t backward, reserved;
 };
-/* A pass over an axis of a convolution (gram.cl): lines of `n` numbers of an image, `width` of them side by side in a row
- * of lines, or, of the fastest axis, one behind the other; and two halves of their frequencies. */
+/* A pass over an axis of a convolution (gram.cl): an image's lines, `width` of them side by side in a row of lines, or, of
+ * the fastest axis, one behind the other; and two halves of their frequencies. */
 struct gpu_nufft_gram {
     uint64_t width;
     uint64_t row, step;               /* numbers from one row of lines to the next, from one number of a line to the next */
@@ -205,9 +205,7 @@ struct gpu_nufft_gram {
     uint64_t far_half;                /* from a half to the other; on the fastest axis they are one behind the other */
     uint64_t far_rows;                /* of the spectrum: then its first one follows */
     uint64_t outer, coil;             /* coils; numbers from a coil's map to the next one's */
-    uint32_t n;
     uint32_t plain, adds;             /* without maps; to what the result is */
-    uint32_t reserved;
 };
 
 #endif

@@ -68,7 +68,8 @@ static int set_axis(struct gram *g, uint32_t d)
     struct axis *a = &g->axes[d];
     a->n = (size_t)g->job->modes[d];
     a->half = (size_t)g->job->grid[d] / 2;
-    if (!a->n || a->n > a->half || g->job->grid[d] % 2 || g->job->grid[d] > LINE_BYTES)
+    /* gram.cl reads an item's first number, if no other. */
+    if (a->n > a->half || 2 * a->n < a->half || g->job->grid[d] % 2 || g->job->grid[d] > LINE_BYTES)
         return hcy_fail(HCY_EUNSUPPORTED, "nufft_gram: axis %u has %llu numbers of %llu", d,
                         (unsigned long long)g->job->modes[d], (unsigned long long)g->job->grid[d]);
     set_radices(a, g->number == 8);
@@ -160,8 +161,8 @@ static int compile_axis(struct gram *g, uint32_t d)
     /* Registers for what an item keeps: 128 of them for 256 items with sixteen numbers, or for 512 with eight doubles. */
     const unsigned resident = a->items <= 256 && g->number == 8 ? 2 : 1, small = a->radices[0] < LARGE_RADIX;
     int used = snprintf(options, sizeof options,
-                        "-DGROUP_SIZE=%u -DREAL=%s -DLENGTH=%uu -DLINES=%uu -DSTRIDED=%d -DPASSES=%u -DRESIDENT=%u",
-                        a->items, g->number == 16 ? "double" : "float", (unsigned)a->half, a->lines, d < g->last,
+                        "-DGROUP_SIZE=%u -DREAL=%s -DN=%uu -DLENGTH=%uu -DLINES=%uu -DSTRIDED=%d -DPASSES=%u "
+                        "-DRESIDENT=%u", a->items, g->number == 16 ? "double" : "float", (unsigned)a->n, (unsigned)a->half, a->lines, d < g->last,
                         a->passes, resident << (small && g->number == 8));
     for (unsigned i = 0; i < a->passes; i++)
         used += snprintf(options + used, sizeof options - (size_t)used, " -DR%u=%u", i, a->radices[i]);
@@ -190,8 +191,7 @@ static int launch_rows(const struct gram *g, size_t item, size_t items, bool out
     const bool plain = g->job->flags & HCY_NUFFT_GRAM_PLAIN;
     const uint64_t rows = g->pixels / a->n;
     const struct gpu_nufft_gram gram = { .width = rows, .far_half = rows * a->half, .outer = items, .coil = g->pixels,
-                                         .n = (uint32_t)a->n, .plain = plain,
-                                         .adds = item || g->job->flags & HCY_NUFFT_GRAM_ADDS };
+                                         .plain = plain, .adds = item || g->job->flags & HCY_NUFFT_GRAM_ADDS };
     const struct gpu_grid grid = groups_of(g, a, (rows + a->lines - 1) / a->lines, out ? items : 1);
     const struct gpu_arg maps = gpu_at(&values[AT(maps)], plain ? 0 : item * g->pixels * g->number);
     const struct gpu_arg scratch = gpu_at(&values[AT(scratch)], 0);
@@ -225,7 +225,7 @@ static int launch_planes(const struct gram *g, size_t at, size_t width, bool out
     const struct axis *a = &g->axes[1], *fast = &g->axes[2];
     const struct gpu_nufft_gram gram = { .width = width, .row = a->n * fast->half, .step = fast->half,
                                          .far_row = 2 * a->half * width, .far_step = width,
-                                         .far_half = a->half * width, .n = (uint32_t)a->n };
+                                         .far_half = a->half * width };
     const struct gpu_grid grid = groups_of_rows(g, a, width, g->axes[0].n);
     const hcy_value *scratch = &g->call->values[AT(scratch)];
     const struct gpu_arg rows = gpu_at(scratch, at * g->number), slab = gpu_at(scratch, g->slab_at);
@@ -240,7 +240,7 @@ static int convolve_slab(const struct gram *g, size_t half, size_t at, size_t wi
     const size_t rows = 2 * a[1].half, from = half * a[0].n * a[1].n * a[2].half + at;
     const struct gpu_nufft_gram through = { .width = width, .row = width, .step = rows * width, .far_row = a[2].half,
                                             .far_step = rows * a[2].half, .far_half = a[0].half * rows * a[2].half,
-                                            .far_rows = rows, .n = (uint32_t)a[0].n };
+                                            .far_rows = rows };
     int status = launch_planes(g, from, width, true);
     if (!status)
         status = launch_through(g, &through, rows, g->slab_at, half * 2 * through.far_half + at);
@@ -264,7 +264,7 @@ static int convolve_images(const struct gram *g)
     const size_t items = g->call->items;
     const struct gpu_nufft_gram through = { .width = a[1].half, .row = a[0].n * a[1].half, .step = a[1].half,
                                             .far_row = 2 * a[0].half * a[1].half, .far_step = a[1].half,
-                                            .far_half = a[0].half * a[1].half, .far_rows = 2, .n = (uint32_t)a[0].n };
+                                            .far_half = a[0].half * a[1].half, .far_rows = 2 };
     int status = launch_rows(g, 0, items, true);
     if (!status)
         status = launch_through(g, &through, 2 * items, 0, 0);

@@ -81,12 +81,11 @@ DEVICE C gram_back(C a, C b)
 #endif
 #define ITEMS_OF_LINE (LENGTH / RL)
 #define NEAR_LINE (LENGTH + LENGTH / 8)
-#define PAD_SHIFT (RL == 16 ? 4 : 3)
 
-/* Number e of a group's line l. */
+/* Number e of a group's line l.  Lines side by side that fill all banks need no numbers more. */
 DEVICE uint32_t room_place(uint32_t e, uint32_t l)
 {
-    const uint32_t padded = e + (e >> PAD_SHIFT);
+    const uint32_t padded = STRIDED && LINES * sizeof(C) >= 128 ? e : e + (e >> (RL == 16 ? 4 : 3));
     return STRIDED ? padded * LINES + l : l * NEAR_LINE + padded;
 }
 
@@ -105,13 +104,11 @@ DEVICE uint32_t room_place(uint32_t e, uint32_t l)
         const uint32_t l = STRIDED ? ITEM_OWNING(own) % LINES : ITEM_OWNING(own) / ITEMS_OF_LINE;                   \
         if (t < LENGTH / RADIX && l < LINES) {
 #define END }}
-/* And with each of its numbers: e is its place in the line. */
+/* And with each of its numbers, number t + PLACE(k, RADIX) of the line. */
+#define PLACE(k, RADIX) ((uint32_t)(k) * (LENGTH / RADIX))
 #define EACH_NUMBER(RADIX)               \
-    EACH(RADIX)                          \
     UNROLL                               \
-    for (int k = 0; k < RADIX; k++) {    \
-        const uint32_t e = t + LENGTH / RADIX * k;
-#define END_NUMBER } END
+    for (int k = 0; k < RADIX; k++)
 
 /* A pass: RADIX numbers are transformed and given to the items that have NEXT of them; `done`: the product of the
  * radices before. */
@@ -119,13 +116,15 @@ DEVICE uint32_t room_place(uint32_t e, uint32_t l)
     EACH(RADIX)                                                                                                     \
     const uint32_t j = t / (done), q = t - j * (done);                                                              \
     gram_short_##RADIX(a[own]);                                                                                     \
-    UNROLL                                                                                                          \
-    for (int k = 0; k < RADIX; k++)                                                                                 \
+    EACH_NUMBER(RADIX)                                                                                              \
         room[room_place(q + (done) * (RADIX * j + k), l)] =                                                         \
             k && j ? gram_times(a[own][k], roots[2 * j * k * (done)]) : a[own][k];                                  \
     END                                                                                                             \
     BARRIER();                                                                                                      \
-    EACH_NUMBER(NEXT) a[own][k] = room[room_place(e, l)]; END_NUMBER                                                \
+    EACH(NEXT)                                                                                                      \
+    EACH_NUMBER(NEXT)                                                                                               \
+        a[own][k] = room[room_place(t + PLACE(k, NEXT), l)];                                                        \
+    END                                                                                                             \
     BARRIER();
 #define PASS(RADIX, done, NEXT) PASS_(RADIX, done, NEXT)
 #define LAST_PASS_(RADIX) EACH(RADIX) gram_short_##RADIX(a[own]); END
@@ -164,23 +163,51 @@ DEVICE uint32_t room_place(uint32_t e, uint32_t l)
 #define LINE_NUMBERS C line[OWNED][R0];
 
 /* A half of the frequencies begins with the line's numbers, times roots for the odd ones. */
-#define BEGIN_HALF(odd) \
-    EACH_NUMBER(R0) a[own][k] = (odd) ? gram_times(line[own][k], roots[e]) : line[own][k]; END_NUMBER
+#define BEGIN_HALF(odd)                                                                                             \
+    EACH(R0)                                                                                                        \
+    EACH_NUMBER(R0)                                                                                                 \
+        a[own][k] = (odd) ? gram_times(line[own][k], roots[t + PLACE(k, R0)]) : line[own][k];                       \
+    END
 /* What came back is added up over both halves. */
-#define ADD_HALF(odd)                                                            \
-    EACH_NUMBER(R0)                                                               \
-    const C x = gram_exchanged(a[own][k]);                                        \
-    line[own][k] = (odd) ? gram_add(line[own][k], gram_back(roots[e], x)) : x;   \
-    END_NUMBER
+#define ADD_HALF(odd, sum)                                                                                          \
+    EACH(R0)                                                                                                        \
+    EACH_NUMBER(R0) {                                                                                               \
+        const C x = gram_exchanged(a[own][k]);                                                                      \
+        sum[own][k] = (odd) ? gram_add(sum[own][k], gram_back(roots[t + PLACE(k, R0)], x)) : x;                     \
+    }                                                                                                               \
+    END
+
+/* Reads go without branches, so that all of an item's are under way at once: beyond the last line its first one is read,
+ * beyond the image, whose numbers are known when the text is compiled, its first number, which does not count. */
 #define IS_LINE(l) (first + (l) < gram.width)
+#define LINE_OR_FIRST(l) (IS_LINE(l) ? (l) : 0)
+#define IS_NUMBER(e) (N == LENGTH || (e) < N)
+#define NUMBER_OR_ZERO(e, x) (IS_NUMBER(e) ? (x) : gram_number(0, 0))
 
 #if STRIDED
 
 /* Lines side by side, `width` of them in a row of lines: this group's row, and the first of its lines there. */
 #define GROUPS_OF_ROW (((uint32_t)gram.width + LINES - 1) / LINES)
 #define ROW                                             \
-    const uint64_t row = GROUP / GROUPS_OF_ROW;         \
+    const uint32_t row = GROUP / GROUPS_OF_ROW;         \
     const uint32_t first = GROUP % GROUPS_OF_ROW * LINES;
+#define LOAD_LINE(source)                                                                                           \
+    EACH(R0)                                                                                                        \
+    const C *from_t = (source) + t * gram.step + LINE_OR_FIRST(l);                                                  \
+    EACH_NUMBER(R0) {                                                                                               \
+        const uint32_t e = t + PLACE(k, R0);                                                                        \
+        const C x = from_t[IS_NUMBER(e) ? PLACE(k, R0) * gram.step : 0];                                            \
+        line[own][k] = NUMBER_OR_ZERO(e, x);                                                                        \
+    }                                                                                                               \
+    END
+#define STORE_LINE(target, numbers)                                                                                 \
+    EACH(R0)                                                                                                        \
+    C *to_t = (target) + t * gram.step + l;                                                                         \
+    if (IS_LINE(l))                                                                                                 \
+        EACH_NUMBER(R0)                                                                                             \
+            if (IS_NUMBER(t + PLACE(k, R0)))                                                                        \
+                to_t[PLACE(k, R0) * gram.step] = numbers[own][k];                                                   \
+    END
 
 /* From an image's axis to both halves of its frequencies. */
 KERNEL GROUPS_OF(GROUP_SIZE, RESIDENT)
@@ -189,18 +216,18 @@ void gpu_gram_out(struct gpu_nufft_gram gram, BUFFER(const C, from), BUFFER(cons
     NUMBERS LINE_NUMBERS
     OPEN(const C, from) OPEN(const C, roots) OPEN(C, to)
     ROW
-    const C *source = from + row * gram.row + first;
-    EACH_NUMBER(R0)
-    line[own][k] = e < gram.n && IS_LINE(l) ? source[e * gram.step + l] : gram_number(0, 0);
-    END_NUMBER
+    LOAD_LINE(from + row * gram.row + first)
+    UNROLL
     for (uint32_t odd = 0; odd < 2; odd++) {
         C *target = to + row * gram.far_row + odd * gram.far_half + first;
         BEGIN_HALF(odd)
         FORWARD
-        EACH_NUMBER(RL)
+        EACH(RL)
+        C *to_t = target + t * gram.far_step + l;
         if (IS_LINE(l))
-            target[e * gram.far_step + l] = a[own][k];
-        END_NUMBER
+            EACH_NUMBER(RL)
+                to_t[PLACE(k, RL) * gram.far_step] = a[own][k];
+        END
     }
 }
 
@@ -210,19 +237,18 @@ void gpu_gram_in(struct gpu_nufft_gram gram, BUFFER(const C, from), BUFFER(const
     NUMBERS LINE_NUMBERS
     OPEN(const C, from) OPEN(const C, roots) OPEN(C, to)
     ROW
-    C *target = to + row * gram.row + first;
+    UNROLL
     for (uint32_t odd = 0; odd < 2; odd++) {
         const C *source = from + row * gram.far_row + odd * gram.far_half + first;
+        EACH(RL)
+        const C *from_t = source + t * gram.far_step + LINE_OR_FIRST(l);
         EACH_NUMBER(RL)
-        a[own][k] = IS_LINE(l) ? gram_exchanged(source[e * gram.far_step + l]) : gram_number(0, 0);
-        END_NUMBER
+            a[own][k] = gram_exchanged(from_t[PLACE(k, RL) * gram.far_step]);
+        END
         BACKWARD
-        ADD_HALF(odd)
+        ADD_HALF(odd, line)
     }
-    EACH_NUMBER(R0)
-    if (e < gram.n && IS_LINE(l))
-        target[e * gram.step + l] = line[own][k];
-    END_NUMBER
+    STORE_LINE(to + row * gram.row + first, line)
 }
 
 /* There and back, in place: a line is read before it is written, by the same group. */
@@ -233,35 +259,26 @@ void gpu_gram_through(struct gpu_nufft_gram gram, BUFFER(C, data), BUFFER(const 
     C sum[OWNED][R0];
     OPEN(C, data) OPEN(const C, roots) OPEN(const REAL, spectrum)
     ROW
-    C *source = data + row * gram.row + first;
-    EACH_NUMBER(R0)
-    line[own][k] = e < gram.n && IS_LINE(l) ? source[e * gram.step + l] : gram_number(0, 0);
-    END_NUMBER
+    LOAD_LINE(data + row * gram.row + first)
+    UNROLL
     for (uint32_t odd = 0; odd < 2; odd++) {
-        const REAL *factors = spectrum + row % gram.far_rows * gram.far_row + odd * gram.far_half + first;
+        const REAL *factors = spectrum + row % (uint32_t)gram.far_rows * gram.far_row + odd * gram.far_half + first;
         BEGIN_HALF(odd)
         FORWARD
+        EACH(RL)
+        const REAL *factors_t = factors + t * gram.far_step + LINE_OR_FIRST(l);
         EACH_NUMBER(RL)
-        const REAL factor = IS_LINE(l) ? factors[e * gram.far_step + l] : (REAL)0;
-        a[own][k] = gram_exchanged(gram_scaled(a[own][k], factor));
-        END_NUMBER
+            a[own][k] = gram_exchanged(gram_scaled(a[own][k], factors_t[PLACE(k, RL) * gram.far_step]));
+        END
         BACKWARD
-        EACH_NUMBER(R0)
-        const C x = gram_exchanged(a[own][k]);
-        sum[own][k] = odd ? gram_add(sum[own][k], gram_back(roots[e], x)) : x;
-        END_NUMBER
+        ADD_HALF(odd, sum)
     }
-    EACH_NUMBER(R0)
-    if (e < gram.n && IS_LINE(l))
-        source[e * gram.step + l] = sum[own][k];
-    END_NUMBER
+    STORE_LINE(data + row * gram.row + first, sum)
 }
 
 #else
 
 /* Lines of the fastest axis: from the image times maps of `outer` coils, and to the sum of products with conjugates. */
-#define AT(e, l) ((first + (l)) * gram.n + (e))
-
 KERNEL GROUPS_OF(GROUP_SIZE, RESIDENT)
 void gpu_gram_first(struct gpu_nufft_gram gram, BUFFER(const C, image), BUFFER(const C, maps), BUFFER(const C, roots),
                     BUFFER(C, to))
@@ -270,20 +287,26 @@ void gpu_gram_first(struct gpu_nufft_gram gram, BUFFER(const C, image), BUFFER(c
     OPEN(const C, image) OPEN(const C, maps) OPEN(const C, roots) OPEN(C, to)
     const uint64_t first = (uint64_t)GROUP * LINES;
     for (uint64_t o = GROUP_Y; o < gram.outer; o += GROUPS_Y) {
-        const C *coil = maps + o * gram.coil;
-        EACH_NUMBER(R0)
-        line[own][k] = gram_number(0, 0);
-        if (e < gram.n && IS_LINE(l))
-            line[own][k] = gram.plain ? image[AT(e, l)] : gram_times(image[AT(e, l)], coil[AT(e, l)]);
-        END_NUMBER
+        EACH(R0)
+        const uint64_t at = (first + LINE_OR_FIRST(l)) * N + t;
+        const C *pixels = image + at, *coil = gram.plain ? pixels : maps + o * gram.coil + at;
+        EACH_NUMBER(R0) {
+            const uint32_t e = t + PLACE(k, R0), place = IS_NUMBER(e) ? PLACE(k, R0) : 0;
+            const C x = pixels[place];
+            line[own][k] = NUMBER_OR_ZERO(e, gram.plain ? x : gram_times(x, coil[place]));
+        }
+        END
+        UNROLL
         for (uint32_t odd = 0; odd < 2; odd++) {
             C *target = to + (2 * o + odd) * gram.far_half;
             BEGIN_HALF(odd)
             FORWARD
-            EACH_NUMBER(RL)
+            EACH(RL)
+            C *to_t = target + (first + l) * LENGTH + t;
             if (IS_LINE(l))
-                target[(first + l) * LENGTH + e] = a[own][k];
-            END_NUMBER
+                EACH_NUMBER(RL)
+                    to_t[PLACE(k, RL)] = a[own][k];
+            END
         }
     }
 }
@@ -297,21 +320,29 @@ void gpu_gram_last(struct gpu_nufft_gram gram, BUFFER(const C, from), BUFFER(con
     OPEN(const C, from) OPEN(const C, maps) OPEN(const C, roots) OPEN(C, result)
     const uint64_t first = (uint64_t)GROUP * LINES;
     for (uint64_t o = 0; o < gram.outer; o++) {
-        const C *coil = maps + o * gram.coil;
+        UNROLL
         for (uint32_t odd = 0; odd < 2; odd++) {
             const C *source = from + (2 * o + odd) * gram.far_half;
+            EACH(RL)
+            const C *from_t = source + (first + LINE_OR_FIRST(l)) * LENGTH + t;
             EACH_NUMBER(RL)
-            a[own][k] = IS_LINE(l) ? gram_exchanged(source[(first + l) * LENGTH + e]) : gram_number(0, 0);
-            END_NUMBER
+                a[own][k] = gram_exchanged(from_t[PLACE(k, RL)]);
+            END
             BACKWARD
-            ADD_HALF(odd)
+            ADD_HALF(odd, line)
         }
-        EACH_NUMBER(R0)
-        if (e < gram.n && IS_LINE(l)) {
-            const C y = gram.plain ? line[own][k] : gram_back(coil[AT(e, l)], line[own][k]);
-            result[AT(e, l)] = gram.adds || o ? gram_add(result[AT(e, l)], y) : y;
+        EACH(R0)
+        const uint64_t at = (first + LINE_OR_FIRST(l)) * N + t;
+        const C *coil = gram.plain ? result : maps + o * gram.coil;
+        EACH_NUMBER(R0) {
+            const uint32_t e = t + PLACE(k, R0), place = IS_NUMBER(e) ? PLACE(k, R0) : 0;
+            C y = gram.plain ? line[own][k] : gram_back(coil[at + place], line[own][k]);
+            if (gram.adds || o)
+                y = gram_add(result[at + place], y);
+            if (IS_LINE(l) && IS_NUMBER(e))
+                result[at + place] = y;
         }
-        END_NUMBER
+        END
     }
 }
 
