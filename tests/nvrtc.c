@@ -56,10 +56,11 @@ static const struct {
       " -DFROM_APART=0 -DTO_APART=1" },
     { "lines of a grid, floats", gpu_text_nufft_lines, "-arch=compute_75 -fmad=false -DGROUP_SIZE=256 -DREAL=float" },
     { "convolved lines, floats", gpu_text_nufft_gram,
-      "-arch=compute_75 -DGROUP_SIZE=512 -DREAL=float -DLENGTH=512u -DLINES=8u -DSTRIDED=1 -DPASSES=3 -DR0=8 -DR1=8 -DR2=8" },
+      "-arch=compute_75 -DGROUP_SIZE=256 -DREAL=float -DN=256u -DLENGTH=256u -DLINES=16u -DSTRIDED=1 -DPASSES=2 -DRESIDENT=2 "
+      "-DR0=16 -DR1=16" },
     { "convolved lines of the fastest axis, doubles", gpu_text_nufft_gram,
-      "-arch=compute_90 -DGROUP_SIZE=160 -DREAL=double -DLENGTH=630u -DLINES=2u -DSTRIDED=0 -DPASSES=5 -DR0=7 -DR1=5 "
-      "-DR2=3 -DR3=3 -DR4=2" },
+      "-arch=compute_90 -DGROUP_SIZE=320 -DREAL=double -DN=600u -DLENGTH=630u -DLINES=1u -DSTRIDED=0 -DPASSES=5 -DRESIDENT=1 "
+      "-DR0=7 -DR1=5 -DR2=3 -DR3=3 -DR4=2" },
     { "lines of a grid, doubles", gpu_text_nufft_lines, "-arch=compute_90 -fmad=false -DGROUP_SIZE=256 -DREAL=double" },
     { "points from the grid, doubles", gpu_text_nufft_pencil, "-arch=compute_90 " PENCIL("double", "2", "0") },
 };

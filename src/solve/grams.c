@@ -1,4 +1,4 @@
-/* grams.c - launches of nufft_gram: its roots of unity, its working memory, how many coils go at once. */
+/* grams.c - launches of nufft_gram: its spectrum, roots of unity and working memory, how many coils go at once. */
 #include "grams.h"
 #include "fft_plan.h"
 #include "nufft_arguments.h"
@@ -13,7 +13,7 @@ struct hcy__gram {
     hcy_kernel *kernel;
     const struct hcy__spectrum *spectrum;
     const struct hcy__coils *coils;
-    hcy_array *roots;
+    hcy_array *halves, *roots; /* the spectrum in the kernel's order */
     hcy_buffer *scratch;
     hcy_nufft_job job;
 };
@@ -23,6 +23,7 @@ void hcy__gram_free(struct hcy__gram *g)
     if (!g)
         return;
     hcy_kernel_release(g->kernel);
+    hcy_array_release(g->halves);
     hcy_array_release(g->roots);
     hcy_buffer_release(g->scratch);
     free(g);
@@ -55,6 +56,35 @@ static int make_roots(struct hcy__gram *g, hcy_device *dev)
     int status = hcy_array_from_host(&g->roots, dev, s->is_double ? HCY_COMPLEX128 : HCY_COMPLEX64, 1, &all, roots);
     free(roots);
     return status;
+}
+
+/* The spectrum [z][y][x] by even and odd frequencies of each axis, as the kernel comes by them: [x's][z's][z][y's][y][x],
+ * in 2-D [x's][y's][y][x]. */
+static int make_halves(struct hcy__gram *g, hcy_device *dev)
+{
+    static const int orders[2][6] = { { 3, 1, 0, 2 }, { 5, 1, 0, 3, 2, 4 } };
+    const struct hcy__spectrum *s = g->spectrum;
+    hcy_queue *queue = NULL;
+    hcy_array *split = NULL, *turned = NULL;
+    int64_t shape[6];
+    for (int d = 0; d < s->dim; d++) {
+        shape[2 * d] = s->sizes[d] / 2;
+        shape[2 * d + 1] = 2;
+    }
+    int status = hcy_queue_create(&queue, dev);
+    if (!status)
+        status = hcy_array_reshape(&split, s->numbers, 2 * s->dim, shape);
+    if (!status)
+        status = hcy_array_transpose(&turned, split, orders[s->dim - 2]);
+    if (!status)
+        status = hcy_array_empty(&g->halves, dev, turned->dtype, turned->rank, turned->shape);
+    if (!status)
+        status = hcy_array_copy(queue, g->halves, turned);
+    int finished = queue ? hcy_queue_finish(queue) : 0;
+    hcy_array_release(turned);
+    hcy_array_release(split);
+    hcy_queue_release(queue);
+    return status ? status : finished;
 }
 
 /* Working memory of as many coils as are worth a launch, if more of them take more. */
@@ -97,6 +127,8 @@ int hcy__gram_make(struct hcy__gram **out, hcy_device *dev, const struct hcy__sp
         status = make_scratch(g, dev, coils);
     if (!status)
         status = make_roots(g, dev);
+    if (!status)
+        status = make_halves(g, dev);
     if (!status) {
         *out = g;
         return 0;
@@ -108,7 +140,7 @@ int hcy__gram_make(struct hcy__gram **out, hcy_device *dev, const struct hcy__sp
 
 int hcy__gram_launch(hcy_queue *queue, hcy_array *y, struct hcy__gram *g, hcy_array *x, int64_t first, int64_t n)
 {
-    const hcy_array *arrays[] = { x, x, g->spectrum->numbers, g->roots, y };
+    const hcy_array *arrays[] = { x, x, g->halves, g->roots, y };
     static const size_t at[] = { AT(image), AT(maps), AT(spectrum), AT(roots), AT(result) };
     enum { ARRAYS = sizeof at / sizeof at[0] };
     hcy_buffer *buffers[ARRAYS] = { NULL };

@@ -231,6 +231,11 @@ static int make_toeplitz(struct toeplitz *t, hcy_device *dev, const hcy_nufft_de
         status = make_spectrum(&t->spectrum, dev, desc, n_points, points, weights);
     if (!status)
         status = hcy__gram_make(&t->gram, dev, &t->spectrum, &t->coils);
+    if (t->gram) {
+        /* It has its own, in another order. */
+        hcy_array_release(t->spectrum.numbers);
+        t->spectrum.numbers = NULL;
+    }
     return status || t->gram ? status : make_grid(t, dev);
 }
 

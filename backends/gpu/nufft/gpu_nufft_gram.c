@@ -1,9 +1,10 @@
 /* gpu_nufft_gram.c - launches of nufft_gram: passes over the axes, without zeros (gram.cl).
  *
- * With n numbers of an image's axis and m of the grid's, a coil in 3-D goes from the image to [planes][n1][m2], to
- * [n0][m1][m2], there along the first axis and back in place, and the same way back.  The first and the last of these
- * are only a chunk of planes large, small enough to stay in a device's cache between two passes.  In 2-D all coils of a
- * launch go at once, by [items][n0][m1].  The host waits for nothing.
+ * With n numbers of an image's axis and h = half the grid's, a coil in 3-D goes from the image to [2][n0][n1][h2], the
+ * halves of the fastest axis' frequencies.  From there a slab of these goes to [n0][2][h1][slab], along the first axis
+ * there and back in place, and back: a slab is small enough to stay in a device's cache meanwhile, so memory sees the
+ * image, [2][n0][n1][h2] and the spectrum alone.  In 2-D all coils of a launch go at once, by [items][2][n0][h1].  The
+ * host waits for nothing.
  */
 #include "fft_plan.h"
 #include "gpu_priv.h"
@@ -17,9 +18,19 @@ enum {
     MOST_PASSES = 6,          /* gram.cl's radices */
     LINE_BYTES = 75 << 10,    /* local memory of a group, so that three fit a multiprocessor; */
     LEAST_LINE_BYTES = 32768, /* what devices have that do not say */
-    CHUNK_BYTES = 24 << 20,
-    MOST_LINES = 8,           /* of a group: 64 bytes side by side in float */
-    MOST_ITEMS = 512
+    SLAB_BYTES = 17 << 20,    /* with the spectrum's part and where it comes from less than an H100 keeps */
+    SIDE_BYTES = 128,         /* of lines side by side */
+    MOST_ITEMS = 512,
+    LARGE_RADIX = 16          /* which gram.cl has besides fft_plan.h's */
+};
+
+/* Lines of an axis. */
+struct axis {
+    size_t n, half;
+    unsigned passes, radices[HCY_FFT_MOST_PASSES];
+    uint32_t lines, items;        /* of a group */
+    size_t roots;                 /* where it has its own, bytes */
+    struct gpu_variant *variant;
 };
 
 struct gram {
@@ -27,57 +38,78 @@ struct gram {
     const hcy_nufft_job *job;
     size_t number, pixels, cells; /* bytes of a number; numbers of an image, of the grid */
     uint32_t dim, last;
-    uint32_t lines[3], items[3];  /* of a group that has lines of an axis */
-    size_t roots[3], roots_bytes; /* where an axis has its own, bytes */
-    size_t planes, chunk, bytes;  /* 3-D: of a chunk; its bytes; scratch memory in all */
-    struct gpu_variant *variants[3];
+    struct axis axes[3];
+    size_t roots_bytes;
+    size_t slab, slab_at, bytes;  /* 3-D: numbers of the fastest axis in a slab; where it is; scratch memory in all */
 };
+
+/* Floats go sixteen at once where that saves a pass: doubles would leave no registers for it. */
+static void set_radices(struct axis *a, bool large)
+{
+    a->passes = hcy_fft_factor(a->radices, a->half);
+    for (size_t left = a->half, n = 1; large && left % LARGE_RADIX == 0; n++) {
+        unsigned list[HCY_FFT_MOST_PASSES];
+        left /= LARGE_RADIX;
+        const unsigned rest = left > 1 ? hcy_fft_factor(list, left) : 0;
+        if ((left > 1 && !rest) || n + rest >= a->passes)
+            continue;
+        a->passes = (unsigned)n + rest;
+        for (unsigned i = 0; i < a->passes; i++)
+            a->radices[i] = i < n ? LARGE_RADIX : list[i - n];
+    }
+}
 
 /* Lines and items of groups on an axis.  HCY_EUNSUPPORTED: its lines do not fit. */
 static int set_axis(struct gram *g, uint32_t d)
 {
     const struct gpu_ops *ops = g->call->kernel->ops;
-    const size_t length = (size_t)g->job->grid[d];
     const size_t has = ops->local_bytes ? ops->local_bytes : LEAST_LINE_BYTES;
     const size_t most = has < LINE_BYTES ? has : LINE_BYTES;
-    unsigned list[HCY_FFT_MOST_PASSES];
-    if (!g->job->modes[d] || g->job->modes[d] > g->job->grid[d] || length > LINE_BYTES)
+    struct axis *a = &g->axes[d];
+    a->n = (size_t)g->job->modes[d];
+    a->half = (size_t)g->job->grid[d] / 2;
+    /* gram.cl reads an item's first number, if no other. */
+    if (a->n > a->half || 2 * a->n < a->half || g->job->grid[d] % 2 || g->job->grid[d] > LINE_BYTES)
         return hcy_fail(HCY_EUNSUPPORTED, "nufft_gram: axis %u has %llu numbers of %llu", d,
                         (unsigned long long)g->job->modes[d], (unsigned long long)g->job->grid[d]);
-    const unsigned passes = hcy_fft_factor(list, length);
-    if (!passes || passes > MOST_PASSES)
-        return hcy_fail(HCY_EUNSUPPORTED, "nufft_gram: axis %u has %zu numbers, which are no product of few radices", d,
-                        length);
-    const size_t line = 2 * (length + length / 8) * g->number;
-    g->lines[d] = MOST_LINES;
-    while (g->lines[d] > 1 && g->lines[d] * line > most)
-        g->lines[d] /= 2;
-    if (g->lines[d] * line > most)
-        return hcy_fail(HCY_EUNSUPPORTED, "nufft_gram: a line of %zu numbers does not fit local memory", length);
-    /* An item for each transform of eight numbers. */
-    size_t items = (g->lines[d] * length / 8 + 31) / 32 * 32;
-    g->items[d] = gpu_group(g->call, (uint32_t)(items < MOST_ITEMS ? items : MOST_ITEMS));
-    g->roots[d] = g->roots_bytes;
-    g->roots_bytes += length * g->number;
+    set_radices(a, g->number == 8);
+    if (!a->passes || a->passes > MOST_PASSES)
+        return hcy_fail(HCY_EUNSUPPORTED, "nufft_gram: axis %u has %llu numbers, which are no product of few radices", d,
+                        (unsigned long long)g->job->grid[d]);
+    /* As many items as transforms of the smallest radix. */
+    const size_t line = (a->half + a->half / 8) * g->number, items = a->half / a->radices[a->passes - 1];
+    a->lines = SIDE_BYTES / (uint32_t)g->number;
+    while (a->lines > 1 && (a->lines * line > most || a->lines * items > MOST_ITEMS))
+        a->lines /= 2;
+    if (line > most || items > MOST_ITEMS)
+        return hcy_fail(HCY_EUNSUPPORTED, "nufft_gram: a line of %zu numbers does not fit a group", a->half);
+    a->items = gpu_group(g->call, (uint32_t)((a->lines * items + 31) / 32 * 32));
+    a->roots = g->roots_bytes;
+    g->roots_bytes += 2 * a->half * g->number;
     return 0;
 }
 
+/* The halves of the fastest axis' frequencies, and a slab of them. */
 static int set_scratch(struct gram *g)
 {
-    const hcy_nufft_job *job = g->job;
-    size_t plane, whole;
+    const struct axis *a = g->axes, *fast = &g->axes[g->last];
+    /* Axes are short enough that these products cannot overflow. */
+    size_t rows = g->dim == 2 ? a[0].n : a[0].n * a[1].n, whole;
+    int status = hcy_size_mul(&whole, rows * 2 * fast->half, g->number);
     if (g->dim == 2) {
-        int status = hcy_size_mul(&whole, (size_t)job->modes[0] * (size_t)job->grid[1] * g->number, g->call->items);
-        g->bytes = status ? 0 : whole;
+        if (!status)
+            status = hcy_size_mul(&g->bytes, whole, g->call->items);
         return status;
     }
-    plane = (size_t)job->modes[1] * (size_t)job->grid[2] * g->number;
-    g->planes = plane < CHUNK_BYTES ? CHUNK_BYTES / plane : 1;
-    if (g->planes > job->modes[0])
-        g->planes = (size_t)job->modes[0];
-    g->chunk = (g->planes * plane + 255) / 256 * 256;
-    int status = hcy_size_mul(&whole, (size_t)job->modes[0] * (size_t)job->grid[1], (size_t)job->grid[2] * g->number);
-    return status ? status : hcy_size_add(&g->bytes, whole, g->chunk);
+    const size_t column = a[0].n * 2 * a[1].half * g->number, side = SIDE_BYTES / g->number;
+    g->slab = SLAB_BYTES / column / side * side;
+    g->slab = g->slab < side ? side : g->slab;
+    if (g->slab > fast->half)
+        g->slab = fast->half;
+    if (!status)
+        status = hcy_size_add(&g->slab_at, whole, 255);
+    g->slab_at = g->slab_at / 256 * 256;
+    return status ? status : hcy_size_add(&g->bytes, g->slab_at, g->slab * column);
 }
 
 static int open_gram(struct gram *g, const struct gpu_call *call)
@@ -90,7 +122,6 @@ static int open_gram(struct gram *g, const struct gpu_call *call)
     int status = 0;
     for (uint32_t d = 0; d < g->dim && !status; d++) {
         status = set_axis(g, d);
-        /* Axes are short enough that these products cannot overflow. */
         g->pixels *= (size_t)job->modes[d];
         g->cells *= (size_t)job->grid[d];
     }
@@ -125,103 +156,119 @@ static int check_gram(const struct gram *g)
 
 static int compile_axis(struct gram *g, uint32_t d)
 {
+    struct axis *a = &g->axes[d];
     char options[GPU_OPTIONS_BYTES];
-    unsigned list[HCY_FFT_MOST_PASSES];
-    const unsigned passes = hcy_fft_factor(list, (size_t)g->job->grid[d]);
+    /* Registers for what an item keeps: 128 of them for 256 items with sixteen numbers, or for 512 with eight doubles. */
+    const unsigned resident = a->items <= 256 && g->number == 8 ? 2 : 1, small = a->radices[0] < LARGE_RADIX;
     int used = snprintf(options, sizeof options,
-                        "-DGROUP_SIZE=%u -DREAL=%s -DLENGTH=%uu -DLINES=%uu -DSTRIDED=%d -DPASSES=%u", g->items[d],
-                        g->number == 16 ? "double" : "float", (unsigned)g->job->grid[d], g->lines[d], d < g->last,
-                        passes);
-    for (unsigned i = 0; i < passes; i++)
-        used += snprintf(options + used, sizeof options - (size_t)used, " -DR%u=%u", i, list[i]);
-    return gpu_variant_get(&g->variants[d], g->call->kernel, gpu_text_nufft_gram, options);
+                        "-DGROUP_SIZE=%u -DREAL=%s -DN=%uu -DLENGTH=%uu -DLINES=%uu -DSTRIDED=%d -DPASSES=%u "
+                        "-DRESIDENT=%u", a->items, g->number == 16 ? "double" : "float", (unsigned)a->n, (unsigned)a->half, a->lines, d < g->last,
+                        a->passes, resident << (small && g->number == 8));
+    for (unsigned i = 0; i < a->passes; i++)
+        used += snprintf(options + used, sizeof options - (size_t)used, " -DR%u=%u", i, a->radices[i]);
+    return gpu_variant_get(&a->variant, g->call->kernel, gpu_text_nufft_gram, options);
 }
 
-/* Groups for `inner` lines side by side or one behind the other, in `outer` blocks. */
-static struct gpu_grid grid_of(const struct gram *g, uint32_t d, uint64_t inner, uint64_t outer)
+static struct gpu_grid groups_of(const struct gram *g, const struct axis *a, uint64_t groups, uint64_t rows)
 {
-    const size_t line = 2 * (size_t)(g->job->grid[d] + g->job->grid[d] / 8) * g->number;
-    return (struct gpu_grid){ { (uint32_t)((inner + g->lines[d] - 1) / g->lines[d]),
-                                (uint32_t)(outer < MOST_ROWS ? outer : MOST_ROWS) },
-                              g->items[d],
-                              (uint32_t)(g->lines[d] * line) };
+    const size_t line = (a->half + a->half / 8) * g->number;
+    return (struct gpu_grid){ { (uint32_t)groups, (uint32_t)(rows < MOST_ROWS ? rows : MOST_ROWS) },
+                              a->items,
+                              (uint32_t)(a->lines * line) };
 }
 
-static struct gpu_arg roots_of(const struct gram *g, uint32_t d)
+static struct gpu_arg roots_of(const struct gram *g, const struct axis *a)
 {
-    return gpu_at(&g->call->values[AT(roots)], g->roots[d]);
+    return gpu_at(&g->call->values[AT(roots)], a->roots);
 }
 
-/* Rows of the image from `row` on, times maps of coils from `item` on, to the begin of scratch memory. */
-static int launch_first(const struct gram *g, size_t item, size_t items, size_t row, size_t rows)
+/* Along the fastest axis: all rows of the image, times maps of coils from `item` on, to scratch memory, or from there to
+ * the result. */
+static int launch_rows(const struct gram *g, size_t item, size_t items, bool out)
 {
     const hcy_value *values = g->call->values;
+    const struct axis *a = &g->axes[g->last];
     const bool plain = g->job->flags & HCY_NUFFT_GRAM_PLAIN;
-    const struct gpu_nufft_gram gram = { .inner = rows, .outer = items, .coil = g->pixels,
-                                         .n = (uint32_t)g->job->modes[g->last], .plain = plain };
-    const struct gpu_grid grid = grid_of(g, g->last, rows, items);
-    const size_t at = row * gram.n * g->number, of_item = plain ? 0 : item * g->pixels * g->number;
-    return GPU_STEP(g->call, g->variants[g->last], "gpu_gram_first", &grid, GPU_BYTES(gram),
-                    gpu_at(&values[AT(image)], at), gpu_at(&values[AT(maps)], at + of_item), roots_of(g, g->last),
-                    gpu_at(&values[AT(scratch)], 0));
+    const uint64_t rows = g->pixels / a->n;
+    const struct gpu_nufft_gram gram = { .width = rows, .far_half = rows * a->half, .outer = items, .coil = g->pixels,
+                                         .plain = plain, .adds = item || g->job->flags & HCY_NUFFT_GRAM_ADDS };
+    const struct gpu_grid grid = groups_of(g, a, (rows + a->lines - 1) / a->lines, out ? items : 1);
+    const struct gpu_arg maps = gpu_at(&values[AT(maps)], plain ? 0 : item * g->pixels * g->number);
+    const struct gpu_arg scratch = gpu_at(&values[AT(scratch)], 0);
+    if (out)
+        return GPU_STEP(g->call, a->variant, "gpu_gram_first", &grid, GPU_BYTES(gram), gpu_at(&values[AT(image)], 0),
+                        maps, roots_of(g, a), scratch);
+    return GPU_STEP(g->call, a->variant, "gpu_gram_last", &grid, GPU_BYTES(gram), scratch, maps, roots_of(g, a),
+                    gpu_at(&values[AT(result)], 0));
 }
 
-/* From there to the result's rows. */
-static int launch_last(const struct gram *g, size_t item, size_t items, size_t row, size_t rows)
+/* Groups for rows of lines side by side. */
+static struct gpu_grid groups_of_rows(const struct gram *g, const struct axis *a, uint64_t width, uint64_t rows)
+{
+    return groups_of(g, a, rows * ((width + a->lines - 1) / a->lines), 1);
+}
+
+/* Along the first axis there and back, in scratch memory from `offset` on; `factor` is the spectrum's first number. */
+static int launch_through(const struct gram *g, const struct gpu_nufft_gram *gram, uint64_t rows, size_t offset,
+                          size_t factor)
 {
     const hcy_value *values = g->call->values;
-    const bool plain = g->job->flags & HCY_NUFFT_GRAM_PLAIN;
-    const struct gpu_nufft_gram gram = { .inner = rows, .outer = items, .coil = g->pixels,
-                                         .n = (uint32_t)g->job->modes[g->last], .plain = plain,
-                                         .adds = item || g->job->flags & HCY_NUFFT_GRAM_ADDS };
-    const struct gpu_grid grid = grid_of(g, g->last, rows, 1);
-    const size_t at = row * gram.n * g->number, of_item = plain ? 0 : item * g->pixels * g->number;
-    return GPU_STEP(g->call, g->variants[g->last], "gpu_gram_last", &grid, GPU_BYTES(gram),
-                    gpu_at(&values[AT(scratch)], 0), gpu_at(&values[AT(maps)], at + of_item), roots_of(g, g->last),
-                    gpu_at(&values[AT(result)], at));
+    const struct axis *a = &g->axes[0];
+    const struct gpu_grid grid = groups_of_rows(g, a, gram->width, rows);
+    return GPU_STEP(g->call, a->variant, "gpu_gram_through", &grid, GPU_BYTES(*gram), gpu_at(&values[AT(scratch)], offset),
+                    roots_of(g, a), gpu_at(&values[AT(spectrum)], factor * (g->number / 2)));
 }
 
-/* Along the first axis there and back: `inner` lines side by side in each of `outer` blocks, at `offset` in scratch. */
-static int launch_through(const struct gram *g, uint64_t inner, uint64_t outer, size_t offset)
+/* 3-D: the second axis of a slab of `width` numbers from `at` on, in numbers of scratch memory; `out`: to the slab. */
+static int launch_planes(const struct gram *g, size_t at, size_t width, bool out)
 {
-    const hcy_value *values = g->call->values;
-    const struct gpu_nufft_gram gram = { .inner = inner, .outer = outer, .n = (uint32_t)g->job->modes[0] };
-    const struct gpu_grid grid = grid_of(g, 0, inner, outer);
-    return GPU_STEP(g->call, g->variants[0], "gpu_gram_through", &grid, GPU_BYTES(gram),
-                    gpu_at(&values[AT(scratch)], offset), roots_of(g, 0), gpu_at(&values[AT(spectrum)], 0));
-}
-
-/* 3-D: the second axis of a chunk's planes, whose first is `plane`; `out`: from the chunk to the planes behind it. */
-static int launch_planes(const struct gram *g, size_t plane, size_t planes, bool out)
-{
-    const hcy_nufft_job *job = g->job;
-    const struct gpu_nufft_gram gram = { .inner = job->grid[2], .outer = planes, .n = (uint32_t)job->modes[1] };
-    const struct gpu_grid grid = grid_of(g, 1, gram.inner, planes);
-    const size_t at = g->chunk + plane * (size_t)job->grid[1] * (size_t)job->grid[2] * g->number;
+    const struct axis *a = &g->axes[1], *fast = &g->axes[2];
+    const struct gpu_nufft_gram gram = { .width = width, .row = a->n * fast->half, .step = fast->half,
+                                         .far_row = 2 * a->half * width, .far_step = width,
+                                         .far_half = a->half * width };
+    const struct gpu_grid grid = groups_of_rows(g, a, width, g->axes[0].n);
     const hcy_value *scratch = &g->call->values[AT(scratch)];
-    return GPU_STEP(g->call, g->variants[1], out ? "gpu_gram_out" : "gpu_gram_in", &grid, GPU_BYTES(gram),
-                    gpu_at(scratch, out ? 0 : at), roots_of(g, 1), gpu_at(scratch, out ? at : 0));
+    const struct gpu_arg rows = gpu_at(scratch, at * g->number), slab = gpu_at(scratch, g->slab_at);
+    return GPU_STEP(g->call, a->variant, out ? "gpu_gram_out" : "gpu_gram_in", &grid, GPU_BYTES(gram),
+                    out ? rows : slab, roots_of(g, a), out ? slab : rows);
+}
+
+/* 3-D: numbers from `at` on of a half of the fastest axis' frequencies. */
+static int convolve_slab(const struct gram *g, size_t half, size_t at, size_t width)
+{
+    const struct axis *a = g->axes;
+    const size_t rows = 2 * a[1].half, from = half * a[0].n * a[1].n * a[2].half + at;
+    const struct gpu_nufft_gram through = { .width = width, .row = width, .step = rows * width, .far_row = a[2].half,
+                                            .far_step = rows * a[2].half, .far_half = a[0].half * rows * a[2].half,
+                                            .far_rows = rows };
+    int status = launch_planes(g, from, width, true);
+    if (!status)
+        status = launch_through(g, &through, rows, g->slab_at, half * 2 * through.far_half + at);
+    return status ? status : launch_planes(g, from, width, false);
 }
 
 static int convolve_volume(const struct gram *g, size_t item)
 {
-    const size_t planes = (size_t)g->job->modes[0], rows = (size_t)g->job->modes[1];
-    int status = 0;
-    for (size_t p = 0; p < planes && !status; p += g->planes) {
-        const size_t now = planes - p < g->planes ? planes - p : g->planes;
-        status = launch_first(g, item, 1, p * rows, now * rows);
-        if (!status)
-            status = launch_planes(g, p, now, true);
-    }
+    const size_t half = g->axes[2].half;
+    int status = launch_rows(g, item, 1, true);
+    for (size_t h = 0; h < 2; h++)
+        for (size_t at = 0; at < half && !status; at += g->slab)
+            status = convolve_slab(g, h, at, half - at < g->slab ? half - at : g->slab);
+    return status ? status : launch_rows(g, item, 1, false);
+}
+
+/* 2-D: all coils, by rows of lines for each of them and each half of the fastest axis' frequencies. */
+static int convolve_images(const struct gram *g)
+{
+    const struct axis *a = g->axes;
+    const size_t items = g->call->items;
+    const struct gpu_nufft_gram through = { .width = a[1].half, .row = a[0].n * a[1].half, .step = a[1].half,
+                                            .far_row = 2 * a[0].half * a[1].half, .far_step = a[1].half,
+                                            .far_half = a[0].half * a[1].half, .far_rows = 2 };
+    int status = launch_rows(g, 0, items, true);
     if (!status)
-        status = launch_through(g, g->job->grid[1] * g->job->grid[2], 1, g->chunk);
-    for (size_t p = 0; p < planes && !status; p += g->planes) {
-        const size_t now = planes - p < g->planes ? planes - p : g->planes;
-        status = launch_planes(g, p, now, false);
-        if (!status)
-            status = launch_last(g, item, 1, p * rows, now * rows);
-    }
-    return status;
+        status = launch_through(g, &through, 2 * items, 0, 0);
+    return status ? status : launch_rows(g, 0, items, false);
 }
 
 int gpu_nufft_gram_launch(const struct gpu_call *call)
@@ -233,13 +280,8 @@ int gpu_nufft_gram_launch(const struct gpu_call *call)
     /* All texts are compiled before anything is launched. */
     for (uint32_t d = 0; !status && d < g.dim; d++)
         status = compile_axis(&g, d);
-    if (!status && g.dim == 2) {
-        const size_t rows = (size_t)g.job->modes[0];
-        status = launch_first(&g, 0, call->items, 0, rows);
-        if (!status)
-            status = launch_through(&g, g.job->grid[1], call->items, 0);
-        return status ? status : launch_last(&g, 0, call->items, 0, rows);
-    }
+    if (!status && g.dim == 2)
+        return convolve_images(&g);
     for (size_t i = 0; i < call->items && !status; i++)
         status = convolve_volume(&g, i);
     return status;

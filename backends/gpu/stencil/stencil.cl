@@ -92,6 +92,8 @@ DEVICE void put_sums(REAL *to, REAL *sums, u32 n)
 #define TO_APART (job->to_step != 0)
 #endif
 #define HAS_MIDDLE (!FROM_APART && !TO_APART)
+/* The bit of an element itself, of all axes. */
+#define MIDDLE_BITS ((((u64)1 << HCY_STENCIL_TAPS * RANK) - 1) / ((1 << HCY_STENCIL_TAPS) - 1) << HCY_STENCIL_REACH)
 
 /* One step of an item: `rows` of the axes but the last, `beside` of its elements along that one. */
 DEVICE void sum_edge(REAL *to, const REAL *from, const hcy_stencil_job *job, const u32 *rows, const u32 *beside, u32 n)
@@ -155,13 +157,29 @@ DEVICE void load_inner(struct inner *in, const hcy_stencil_job *job, const u32 *
     }
 }
 
+/* Neighbour k along axis d of the item's element e, and what it counts with.  Reads go without branches, so that all of
+ * an item's are under way at once: what does not count is read where the item's first element or this one lies, and is
+ * taken for 0. */
+DEVICE void add_tap(REAL *sum, const REAL *from, const hcy_stencil_job *job, const struct inner *in, int d, u32 e, int k)
+{
+    if (d < RANK - 1) {
+        *sum += in->c[d < RANK - 1 ? d : 0][k] * from[(k - HCY_STENCIL_REACH) * job->axes[d].stride];
+        return;
+    }
+    const u32 counts = in->taps[e] >> k & 1;
+    const REAL x = from[counts ? (k - HCY_STENCIL_REACH) * job->axes[d].stride : 0];
+    *sum += in->beside[e][k] * (counts ? x : (REAL)0);
+}
+
 /* Such a step. */
 DEVICE void sum_inner(REAL *to, const REAL *from, const hcy_stencil_job *job, const struct inner *in, u32 n)
 {
     REAL sums[AT_ONCE];
     UNROLL
-    for (u32 e = 0; e < AT_ONCE; e++)
-        sums[e] = HAS_MIDDLE && e < n && in->middle[e] != 0 ? (REAL)0 + in->middle[e] * from[e * LANES] : 0;
+    for (u32 e = 0; e < AT_ONCE; e++) {
+        const REAL x = HAS_MIDDLE && (INNER & MIDDLE_BITS) ? from[e < n ? e * LANES : 0] : 0;
+        sums[e] = (REAL)0 + in->middle[e] * (in->middle[e] != 0 ? x : (REAL)0);
+    }
     UNROLL
     for (int d = 0; d < RANK; d++) {
         if (!IS_TERM(d))
@@ -169,12 +187,9 @@ DEVICE void sum_inner(REAL *to, const REAL *from, const hcy_stencil_job *job, co
         UNROLL
         for (u32 e = 0; e < AT_ONCE; e++) {
             UNROLL
-            for (int k = 0; k < HCY_STENCIL_TAPS; k++) {
-                const REAL c = d < RANK - 1 ? in->c[d < RANK - 1 ? d : 0][k] : in->beside[e][k];
-                const u32 counts = d < RANK - 1 ? 1 : in->taps[e] >> k & 1;
-                if (IS_TAP(d, k) && (k != HCY_STENCIL_REACH || !HAS_MIDDLE) && e < n && counts)
-                    sums[e] += c * from[(i64)(e * LANES) + (k - HCY_STENCIL_REACH) * job->axes[d].stride];
-            }
+            for (int k = 0; k < HCY_STENCIL_TAPS; k++)
+                if (IS_TAP(d, k) && (k != HCY_STENCIL_REACH || !HAS_MIDDLE))
+                    add_tap(&sums[e], from + (e < n ? e * LANES : 0), job, in, d, e, k);
         }
         from += FROM_APART ? job->from_step : 0;
         if (TO_APART) {
@@ -242,7 +257,8 @@ DEVICE void march_through(REAL *to, const REAL *from, const hcy_stencil_job *job
     }
 }
 
-KERNEL GROUP_OF(GROUP_SIZE)
+/* So that reads of three groups are under way in a multiprocessor. */
+KERNEL GROUPS_OF(GROUP_SIZE, 3)
 void gpu_stencil(hcy_stencil_job job, u32 tiles_x, u32 tiles_y, u32 tiles_z, u32 tiles, BUFFER(const REAL, from),
                  BUFFER(REAL, to))
 {
