@@ -94,6 +94,10 @@ static void test_no_grid(void)
     every(scene.n_ranks == 1 || hcy_dist_matrix(&op, &range, &domain, scene.comm, a, 2, 1) == HCY_EINVAL,
           "blocks that make no matrix");
     hcy_array_release(a);
+    a = block(2, (int64_t[]){ INT64_C(1) << 40, 0 }, ones);
+    every(hcy_dist_matrix(&op, &range, &domain, scene.comm, a, INT32_MAX, 1) == HCY_ERANGE && !op && !range && !domain,
+          "a product whose numbers cannot be counted");
+    hcy_array_release(a);
 }
 
 /* --- Matrices by slices --- */

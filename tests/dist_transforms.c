@@ -137,6 +137,20 @@ static void test_nufft(int type)
     hcy_nufft_destroy(whole);
 }
 
+/* One rank adds up where another does not: none of them is to wait. */
+static void test_mixed_types(void)
+{
+    hcy_nufft *own = plan_part(scene.rank ? 2 : 1, 0, POINTS, 1);
+    hcy_operator *op = NULL;
+    hcy_dist_layout *samples = NULL;
+    every(hcy_dist_nufft(&op, &samples, scene.comm, own) == (scene.n_ranks > 1 ? HCY_EINVAL : 0) &&
+              !op == (scene.n_ranks > 1) && !samples == !op,
+          "plans of two types");
+    hcy_operator_release(op);
+    hcy_dist_layout_release(samples);
+    hcy_nufft_destroy(own);
+}
+
 /* Rows [first, end) of an axis, on their own. */
 static hcy_array *own_part(hcy_array *all, int axis, int64_t first, int64_t end)
 {
@@ -341,6 +355,7 @@ void test_transforms(void)
     test_transpose();
     test_nufft(1);
     test_nufft(2);
+    test_mixed_types();
     test_sense(0);
     test_sense(1);
     test_ffts();

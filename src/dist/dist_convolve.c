@@ -71,7 +71,7 @@ static int apply_convolution_adjoint(hcy_queue *queue, hcy_array *x, void *user,
 /* Tap k of the filter at a row: between the two that are given next to it, those at the ends beyond them. */
 static double filter_at(const hcy_filters *f, int64_t row, int k)
 {
-    double at = (double)(row - f->first) / (double)f->step;
+    double at = ((double)row - (double)f->first) / (double)f->step;
     at = at > 0 ? at : 0;
     const int64_t last = f->n - 1, before = at < (double)last ? (int64_t)at : last,
                   behind = before < last ? before + 1 : last;
@@ -88,8 +88,8 @@ static int interpolate_filters(struct convolution *c, hcy_device *dev, const hcy
         shape[d] = 1;
     size_t numbers = 0, bytes = 0;
     double *all = NULL;
-    if (!hcy_size_mul(&numbers, rows, (size_t)f->length) && !hcy_size_mul(&bytes, numbers + 1, sizeof *all))
-        all = malloc(bytes);
+    if (!hcy_size_mul(&numbers, rows, (size_t)f->length) && !hcy_size_mul(&bytes, numbers, sizeof *all))
+        all = malloc(bytes ? bytes : 1);
     if (!all)
         return hcy_fail(HCY_ENOMEM, "hcy_dist_convolve: no memory for %zu filters of %d numbers", rows, f->length);
     for (int k = 0; k < f->length; k++)

@@ -204,6 +204,23 @@ struct block_sizes {
     int64_t rows, columns;
 };
 
+/* HCY_ERANGE: x or y has more numbers than can be counted.  No memory bounds the sizes of blocks without numbers. */
+static int check_counts(const struct block_sizes *sizes, int rows, int columns, int64_t x_columns)
+{
+    size_t n = 0, k = 0, count = 0;
+    bool fits = true;
+    for (int i = 0; fits && i < rows; i++)
+        fits = !hcy_size_add(&n, n, (size_t)sizes[i * columns].rows);
+    for (int j = 0; fits && j < columns; j++)
+        fits = !hcy_size_add(&k, k, (size_t)sizes[j].columns);
+    fits = fits && !hcy_size_mul(&count, n, (size_t)x_columns) && count <= INT64_MAX && n <= INT64_MAX &&
+           !hcy_size_mul(&count, k, (size_t)x_columns) && count <= INT64_MAX && k <= INT64_MAX;
+    return fits ? 0
+                : hcy_fail(HCY_ERANGE,
+                           "hcy_dist_matrix: a product of %lld columns has more numbers than can be counted",
+                           (long long)x_columns);
+}
+
 /* HCY_EINVAL: blocks that make no matrix.  All ranks come to the same. */
 static int check_sizes(const struct block_sizes *sizes, int rows, int columns)
 {
@@ -298,18 +315,23 @@ static int gather_sizes(struct block_sizes *sizes, hcy_dist *comm, const hcy_arr
                   : hcy_dist_allreduce_host(sizes, comm, HCY_INT64, 2 * (size_t)comm->place.n_ranks, HCY_REDUCE_SUM);
 }
 
+/* The product is the operator's from here on, also where there comes to be none. */
 static int make_product(hcy_operator **op, struct grid_product *g, int dtype)
 {
     hcy_operator_desc desc = HCY_OPERATOR_DESC_INIT;
     int status = hcy_dist_space(&desc.range, g->range, dtype);
     if (!status)
         status = hcy_dist_space(&desc.domain, g->domain, dtype);
+    if (status) {
+        free_product(g);
+        return status;
+    }
     desc.name = "matrix over ranks";
     desc.apply = apply_product;
     desc.adjoint = apply_product_adjoint;
     desc.user = g;
     desc.destroy = free_product;
-    return status ? status : hcy_operator_create(op, hcy__array_device(g->own), &desc);
+    return hcy__operator_make(op, hcy__array_device(g->own), &desc);
 }
 
 int hcy_dist_matrix(hcy_operator **op, hcy_dist_layout **range, hcy_dist_layout **domain, hcy_dist *comm,
@@ -329,6 +351,8 @@ int hcy_dist_matrix(hcy_operator **op, hcy_dist_layout **range, hcy_dist_layout 
         status = gather_sizes(sizes, comm, own, columns, grid_rows);
     if (!status)
         status = check_sizes(sizes, grid_rows, comm->place.n_ranks / grid_rows);
+    if (!status)
+        status = check_counts(sizes, grid_rows, comm->place.n_ranks / grid_rows, columns);
     if (!status) {
         g->own = hcy_array_retain(own);
         g->rows = grid_rows;
@@ -337,15 +361,20 @@ int hcy_dist_matrix(hcy_operator **op, hcy_dist_layout **range, hcy_dist_layout 
         g->column = comm->place.rank % g->columns;
         status = place_product(g, comm, sizes, columns);
     }
-    if (!status)
-        status = hcy__dist_agree_on(op, comm, make_product(op, g, own->dtype));
     free(sizes);
     if (status) {
         if (g)
             free_product(g);
         return status;
     }
-    *range = hcy_dist_layout_retain(g->range);
-    *domain = hcy_dist_layout_retain(g->domain);
+    hcy_dist_layout *to = hcy_dist_layout_retain(g->range), *from = hcy_dist_layout_retain(g->domain);
+    status = hcy__dist_agree_on(op, comm, make_product(op, g, own->dtype));
+    if (status) {
+        hcy_dist_layout_release(to);
+        hcy_dist_layout_release(from);
+        return status;
+    }
+    *range = to;
+    *domain = from;
     return 0;
 }

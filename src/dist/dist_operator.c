@@ -89,16 +89,24 @@ int hcy__dist_agree_on(hcy_operator **op, hcy_dist *comm, int status)
     return agreed;
 }
 
-/* A rank whose operator lacks an adjoint would leave the others waiting in theirs, and numbers of two types do not go
- * together. */
-static int compare_own(bool *has_adjoint, hcy_dist *comm, const hcy_operator *own)
+/* A rank whose operator lacks an adjoint would leave the others waiting in theirs, as would one that adds up where they
+ * do not; numbers of two types do not go together. */
+static int compare_own(bool *has_adjoint, const hcy_dist_layout *to, const hcy_dist_layout *from,
+                       const hcy_operator *own)
 {
-    const int32_t range = own->desc.range.dtype, domain = own->desc.domain.dtype;
-    int32_t least[5] = { own->desc.adjoint != NULL, range, -range, domain, -domain };
-    int status = hcy_dist_allreduce_host(least, comm, HCY_INT32, 5, HCY_REDUCE_MIN);
+    const int32_t mine[4] = { own->desc.range.dtype, own->desc.domain.dtype, is_dealt(to), is_dealt(from) };
+    int32_t least[9] = { own->desc.adjoint != NULL };
+    for (int i = 0; i < 4; i++) {
+        least[1 + 2 * i] = mine[i];
+        least[2 + 2 * i] = -mine[i];
+    }
+    int status = hcy_dist_allreduce_host(least, to->comm, HCY_INT32, 9, HCY_REDUCE_MIN);
     *has_adjoint = least[0] != 0;
     if (!status && (least[1] != -least[2] || least[3] != -least[4]))
         status = hcy_fail(HCY_EINVAL, "hcy_dist_operator: the ranks' operators are between numbers of several types");
+    if (!status && (least[5] != -least[6] || least[7] != -least[8]))
+        status = hcy_fail(HCY_EINVAL, "hcy_dist_operator: what some ranks have in blocks is replicated on others (plans "
+                                      "are to be of one type)");
     return status;
 }
 
@@ -115,7 +123,7 @@ int hcy_dist_operator(hcy_operator **op, hcy_dist_layout *range, hcy_dist_layout
     bool has_adjoint = false;
     int agreed = hcy_dist_agree(range->comm, status);
     if (!agreed)
-        agreed = compare_own(&has_adjoint, range->comm, own);
+        agreed = compare_own(&has_adjoint, range, domain, own);
     if (agreed) {
         if (!status)
             free_over_ranks(desc.user);

@@ -200,7 +200,7 @@ HCY_API int hcy_dist_to_file(hcy_queue *queue, hcy_array *part, const hcy_dist_l
  *
  * Its vectors are those of hcy_dist_space(), so that the solvers of <halcyon/solve.h> do the same on each rank; the
  * layouts and the operator are kept.  Its adjoint is that of the whole, if all ranks have one.  HCY_EINVAL: an
- * operator between other shapes, layouts of two communicators. */
+ * operator between other shapes, layouts of two communicators, or in blocks on some ranks and replicated on others. */
 HCY_API int hcy_dist_operator(hcy_operator **op, hcy_dist_layout *range, hcy_dist_layout *domain,
                               hcy_operator *own) HCY_MUST_USE;
 
@@ -255,7 +255,7 @@ HCY_API int hcy_dist_fft(hcy_operator **op, hcy_device *dev, hcy_dist_layout *la
  * those of a column as many columns, none too.  Vectors have one axis, and a part is a block in C order.  The k rows of
  * x are dealt out evenly to the rows of the grid, the m columns of x and y to its columns, the first ones one more; y's
  * rows are those of A's blocks.  *range and *domain are their layouts, to be released.  The block is kept.
- * HCY_EINVAL: blocks that make no matrix, ranks that make no such grid. */
+ * HCY_EINVAL: blocks that make no matrix, ranks that make no such grid; HCY_ERANGE: sizes that cannot be counted. */
 HCY_API int hcy_dist_matrix(hcy_operator **op, hcy_dist_layout **range, hcy_dist_layout **domain, hcy_dist *comm,
                             hcy_array *own, int64_t columns, int grid_rows) HCY_MUST_USE;
 
