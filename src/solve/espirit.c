@@ -119,8 +119,7 @@ static int sum_pieces(struct pieces *p)
         split_number(first, i, p->counts);
         take_piece(piece, p, first);
         for (size_t a = 0; a < p->n; a++)
-            for (size_t b = a; b < p->n; b++)
-                p->gram[a * p->n + b] += piece[a] * conj(piece[b]);
+            hcy__add_multiple(p->gram + a * p->n + a, piece[a], piece + a, true, p->n - a);
     }
     free(piece);
     return 0;
@@ -133,8 +132,7 @@ static void make_projector(struct pieces *p)
     memset(p->gram, 0, p->n * p->n * sizeof *p->gram);
     for (size_t k = 0; k < p->n && p->values[k] > least; k++)
         for (size_t a = 0; a < p->n; a++)
-            for (size_t b = 0; b < p->n; b++)
-                p->gram[a * p->n + b] += p->vectors[k * p->n + a] * conj(p->vectors[k * p->n + b]);
+            hcy__add_multiple(p->gram + a * p->n, p->vectors[k * p->n + a], p->vectors + k * p->n, true, p->n);
 }
 
 /* Sums of the projector with the same difference of offsets: [coils][coils][2 kernel - 1 ...]. */
