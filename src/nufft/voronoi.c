@@ -19,6 +19,7 @@ enum { UNITS = 44 };
 struct place {
     int64_t at[3];
     size_t point;
+    int axis; /* along which it divides its part of the tree */
 };
 
 /* The corners of one cell, relative to its point: of each face one behind the other. */
@@ -32,7 +33,7 @@ struct cell {
 struct voronoi {
     int dim;
     double reach[3];
-    struct place *places; /* a k-d tree: the middle one of each part divides it, along one axis after the other */
+    struct place *places; /* a k-d tree: the middle one of each part divides it, along its longest axis */
     size_t n;
     struct cell cells[2];
     struct cell *cell, *next; /* of these two */
@@ -232,23 +233,23 @@ static double place_coordinate(const struct place *p, int axis)
 }
 
 /* All places of a part of the tree that are nearer than twice the cell's radius, where cells can still be cut. */
-static void visit_part(struct voronoi *v, size_t begin, size_t end, int axis)
+static void visit_part(struct voronoi *v, size_t begin, size_t end)
 {
     if (begin >= end || v->failed)
         return;
     const size_t middle = begin + (end - begin) / 2;
     const struct place *p = &v->places[middle];
-    const int next = (axis + 1) % v->dim;
+    const int axis = p->axis;
     double to[3] = { 0, 0, 0 };
     for (int d = 0; d < v->dim; d++)
         to[d] = ldexp((double)(p->at[d] - v->of->at[d]), -UNITS) + v->shift[d];
     const bool beyond = to[axis] > 0; /* this place, of the one that is looked from */
-    visit_part(v, beyond ? begin : middle + 1, beyond ? middle : end, next);
+    visit_part(v, beyond ? begin : middle + 1, beyond ? middle : end);
     const double distance = length_of(to);
     if (distance > 0 && distance < 2 * v->radius)
         cut_cell(v, to, distance);
     if (fabs(to[axis]) < 2 * v->radius)
-        visit_part(v, beyond ? middle + 1 : begin, beyond ? end : middle, next);
+        visit_part(v, beyond ? middle + 1 : begin, beyond ? end : middle);
 }
 
 /* The tree, seen from the place as it is, then with the period's other images where a cell reaches beyond its end. */
@@ -267,7 +268,7 @@ static void visit_images(struct voronoi *v)
             near = near && (!turn || turn * x > 0.5 - 2 * v->radius);
         }
         if (near)
-            visit_part(v, 0, v->n, 0);
+            visit_part(v, 0, v->n);
     }
 }
 
@@ -312,13 +313,34 @@ static void select_middle(struct place *p, size_t n, int axis)
     }
 }
 
-static void make_tree(struct place *p, size_t n, int axis, int dim)
+/* Points of a line, or of a plane, are divided along it alone. */
+static int longest_axis(const struct place *p, size_t n, int dim)
 {
-    if (n < 2)
+    int64_t longest = -1;
+    int axis = 0;
+    for (int d = 0; d < dim; d++) {
+        int64_t least = p[0].at[d], most = p[0].at[d];
+        for (size_t i = 1; i < n; i++) {
+            least = p[i].at[d] < least ? p[i].at[d] : least;
+            most = p[i].at[d] > most ? p[i].at[d] : most;
+        }
+        if (most - least > longest) {
+            longest = most - least;
+            axis = d;
+        }
+    }
+    return axis;
+}
+
+static void make_tree(struct place *p, size_t n, int dim)
+{
+    if (!n)
         return;
+    const int axis = longest_axis(p, n, dim);
     select_middle(p, n, axis);
-    make_tree(p, n / 2, (axis + 1) % dim, dim);
-    make_tree(p + n / 2 + 1, n - n / 2 - 1, (axis + 1) % dim, dim);
+    p[n / 2].axis = axis;
+    make_tree(p, n / 2, dim);
+    make_tree(p + n / 2 + 1, n - n / 2 - 1, dim);
 }
 
 /* Places, each once; same[i]: the point that has point i's place, which is the first one there. */
@@ -381,7 +403,7 @@ int hcy__voronoi_volumes(double *volumes, const double *turns, int dim, const do
     }
     if (!status) {
         merge_places(&v, same, n);
-        make_tree(v.places, v.n, 0, dim);
+        make_tree(v.places, v.n, dim);
         status = measure_cells(volumes, &v, same, n);
     }
     for (int i = 0; i < 2; i++) {
