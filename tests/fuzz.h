@@ -15,9 +15,10 @@ struct fuzz_target {
     void (*seed)(void); /* calls fuzz_give() for each of a few inputs that are taken; before the first run */
 };
 /* One list a file; name NULL at its end. */
-extern const struct fuzz_target fuzz_codecs[], fuzz_files[], fuzz_texts[], fuzz_results[], fuzz_streams[];
-static const struct fuzz_target *const fuzz_lists[] = { fuzz_codecs, fuzz_files, fuzz_texts, fuzz_results,
-                                                       fuzz_streams };
+extern const struct fuzz_target fuzz_codecs[], fuzz_files[], fuzz_texts[], fuzz_programs[], fuzz_results[],
+    fuzz_streams[];
+static const struct fuzz_target *const fuzz_lists[] = { fuzz_codecs, fuzz_files, fuzz_texts, fuzz_programs,
+                                                       fuzz_results, fuzz_streams };
 enum { FUZZ_LISTS = sizeof fuzz_lists / sizeof fuzz_lists[0] };
 
 /* Of the program that runs the targets. */

@@ -18,7 +18,7 @@ test_public = \
     tests/pipeline_sparse tests/simulate tests/calibrate tests/array_formats tests/simulate_mri \
     tests/nufft tests/nufft_kernels tests/nufft_plan tests/nufft_many tests/nufft_cli tests/nufft_finufft tests/nufft_wisdom \
     tests/nufft_direct tests/nufft_widths tests/nufft_use tests/nufft_order tests/nufft_pencil tests/nufft_settle \
-    tests/parse_lanes tests/stream tests/eval tests/array tests/many_bins tests/axes tests/scans tests/joins \
+    tests/parse_lanes tests/stream tests/eval tests/eval_programs tests/array tests/many_bins tests/axes tests/scans tests/joins \
     tests/pick tests/dlpack tests/maths tests/operators tests/solvers tests/nufft_same tests/density \
     tests/regularize tests/sense tests/coil_maps tests/stencils
 
@@ -141,7 +141,7 @@ libpencil7_la_CPPFLAGS = $(pencil_flags) -DCASE=spread_3d_double -DPLACES=64 -DR
 
 # Fuzz targets, on damaged seeds in the suite.  Under libFuzzer: configure with CC=clang
 # CFLAGS='-g -O1 -fsanitize=fuzzer-no-link' --enable-sanitizer=address, then make fuzzers.
-fuzz_targets = tests/fuzz_codecs.c tests/fuzz_files.c tests/fuzz_texts.c tests/fuzz_results.c \
+fuzz_targets = tests/fuzz_codecs.c tests/fuzz_files.c tests/fuzz_texts.c tests/fuzz_programs.c tests/fuzz_results.c \
     tests/fuzz_streams.c src/cli/stream_write.h src/cli/stream_write.c h5plugin/codec.h h5plugin/codec.c h5plugin/host.h h5plugin/host.c
 tests_fuzz_SOURCES = tests/fuzz.c $(fuzz_targets)
 tests_fuzz_CPPFLAGS = $(tests_bslz4_CPPFLAGS) -I$(srcdir)/h5plugin
@@ -245,7 +245,7 @@ all_tests = $(test_public) $(test_internal) $(cts_launchers) $(xrt_launchers) $(
 TESTS += $(all_tests)
 EXTRA_DIST += tests/run-test tests/configurations tests/cli.sh tests/soak.sh $(test_scripts) tests/fake_cuda.c tests/inject.c \
     tests/azint_oracle.h tests/azint_scene.h tests/azint_sums.h tests/bslz4_ref.h tests/cts.h tests/cts_array.h \
-    tests/cts_gate.h tests/fuzz.h tests/lanes.h tests/mutate.h tests/mutate_h5.h tests/nufft_oracle.h \
+    tests/cts_gate.h tests/eval_programs.h tests/fuzz.h tests/lanes.h tests/mutate.h tests/mutate_h5.h tests/nufft_oracle.h \
     tests/pipeline_scene.h tests/sha256.h tests/stack_images.h tests/mrd_make.h tests/leaks.h tests/mutate_files.h \
     tests/stack_make.h tests/stack_read.h tests/stream_scene.h tests/tap.h \
     tests/toy-backend/toy_backend.c tests/toy-family/kernels.def tests/toy-family/toy.c tests/toy-family/toy.cl \

@@ -70,6 +70,10 @@ int cpu_eval_own(const struct cpu_call *call);
 int cpu_eval_count(const struct cpu_call *call);
 int cpu_eval_sort(const struct cpu_call *call);
 
+/* eval_held.c: every step reads what an earlier one has written, as the type that it was written as.  HCY_EINVAL; the
+ * steps' numbers were found to be ones that there are. */
+int cpu_eval_check_held(const hcy_eval_program *p);
+
 /* A launch anybody may ask for: registers and operands that exist, places inside of the buffers. */
 int cpu_eval_open(struct cpu_eval_call *eval, const struct cpu_call *call);
 

@@ -51,7 +51,7 @@ static bool step_is_sound(const hcy_eval_program *p, const hcy_eval_step *s)
     return is_sound_operation(s, n);
 }
 
-/* Steps on registers of the two numbers and of numbers of the job alone. */
+/* Steps on registers of the two numbers and of numbers of the job alone, which come first. */
 static bool join_is_sound(const hcy_eval_join *join, unsigned components)
 {
     unsigned n = join->n_registers;
@@ -63,7 +63,8 @@ static bool join_is_sound(const hcy_eval_join *join, unsigned components)
         else if (s->op == HCY_EVAL_JOINED)
             sound = s->a < n && s->b < components;
         else if (s->op == HCY_EVAL_VALUE)
-            sound = s->to < n && s->a < HCY_EVAL_VALUES && s->memory < HCY_EVAL_TYPES;
+            sound = s->to < n && s->a < HCY_EVAL_VALUES && s->memory < HCY_EVAL_TYPES &&
+                    (!i || s[-1].op == HCY_EVAL_VALUE);
         else
             sound = s->op >= HCY_EVAL_FIRST_OP && s->op < HCY_EVAL_FIRST_SCAN && is_sound_operation(s, n);
     }
@@ -85,9 +86,26 @@ static bool owns_are_sound(const hcy_eval_program *p)
             (reduces && (s->b != n || s->c != all || s->to != first->to || s->memory != first->memory)) ||
             (!reduces && s->memory != first->memory))
             return false;
+        /* Both components are scanned at once: the second has nothing of the first one's yet. */
+        if (!reduces && s != first &&
+            (s->to == first->to || s->a == first->to || s->b == first->to || s->c == first->to))
+            return false;
         n++;
     }
     return !n || (n == all && n <= 2 && join_is_sound(&p->join, n));
+}
+
+/* How pieces are numbered, and which of them have a carry, goes by these two: they must be true. */
+static bool counts_are_true(const hcy_eval_program *p)
+{
+    uint32_t reduces = 0, scans = 0, carries = 0;
+    for (uint32_t i = 0; i < p->n_steps; i++) {
+        uint16_t op = p->steps[i].op;
+        reduces += op >= HCY_EVAL_FIRST_REDUCTION;
+        scans += op >= HCY_EVAL_FIRST_SCAN && op < HCY_EVAL_FIRST_REDUCTION;
+        carries += op == HCY_EVAL_CARRY;
+    }
+    return reduces == p->reduces && scans == p->scans && (scans || !carries);
 }
 
 static bool note_use(struct use *use, const hcy_eval_step *s, size_t pieces, size_t spans)
@@ -144,6 +162,9 @@ static int check_operands(struct cpu_eval_call *e, const struct cpu_call *call)
         if (!sound || !note_use(use, s, pieces, spans))
             return hcy_fail(HCY_EINVAL, "eval_run: step %u of the program is none", i);
     }
+    int status = cpu_eval_check_held(e->program);
+    if (status)
+        return status;
     for (unsigned k = 0; k < HCY_EVAL_OPERANDS; k++) {
         /* In the place of an operand that no step uses a launch has any buffer. */
         if (!use[k].used)
@@ -173,7 +194,7 @@ int cpu_eval_open(struct cpu_eval_call *e, const struct cpu_call *call)
     /* Loops go by the count in one place and by the shape in another, so that the two must agree. */
     bool has_spans = !n || (e->job->span && n % e->job->span == 0);
     if (status || n != e->job->n || !has_spans || p->n_steps > HCY_EVAL_STEPS || p->n_registers > HCY_EVAL_REGISTERS ||
-        p->n_fixed > p->n_steps || p->reduces > p->n_steps || !owns_are_sound(p))
+        p->n_fixed > p->n_steps || !counts_are_true(p) || !owns_are_sound(p))
         return hcy_fail(HCY_EINVAL, "eval_run: a program or a job whose numbers do not fit");
     for (unsigned k = 0; k < HCY_EVAL_OPERANDS; k++) {
         e->operands[k].at = cpu_arg(call, HCY_ARG_AT(eval_run, operand0) + k);
