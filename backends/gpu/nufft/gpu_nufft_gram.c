@@ -18,7 +18,7 @@ enum {
     MOST_PASSES = 6,          /* gram.cl's radices */
     LINE_BYTES = 75 << 10,    /* local memory of a group, so that three fit a multiprocessor; */
     LEAST_LINE_BYTES = 32768, /* what devices have that do not say */
-    SLAB_BYTES = 17 << 20,    /* with the spectrum's part and where it comes from less than an H100 keeps */
+    SLAB_BYTES = 34 << 20,    /* which an H100 keeps in its cache of 50 MB */
     SIDE_BYTES = 128,         /* of lines side by side */
     MOST_ITEMS = 512,
     LARGE_RADIX = 16          /* which gram.cl has besides fft_plan.h's */
