@@ -83,8 +83,6 @@ typedef unsigned long long uint64_t;
 #define BALLOT(x) __ballot_sync(ALL, (x))
 #define ANY(x) __any_sync(ALL, (x))
 #define LANES_BARRIER() __syncwarp()
-/* A number that is kept, rather than made again of what it was made of. */
-#define KEEP32(x) asm volatile("" : "+r"(x))
 #define SIGN_PERM(a, b, s) bytes_picked((a), (b), (s)) /* 8 | k: the sign of byte k instead of it */
 #define NEAR_ADDRESS(p) ((uint32_t)__cvta_generic_to_shared(p))
 #define BYTE_PERM(a, b, s) __byte_perm((a), (b), (s))
@@ -251,7 +249,6 @@ static inline uint bytes_dot(uint a, uint b, uint sum)
 #define BALLOT(x) lanes_ballot(x)
 #define ANY(x) (lanes_ballot(x) != 0)
 #define LANES_BARRIER() asm volatile("bar.warp.sync -1;" ::: "memory")
-#define KEEP32(x) asm volatile("" : "+r"(x))
 #define NEAR_ADDRESS(p) ((uint)(ulong)(p))
 #define BYTE_PERM(a, b, s) bytes_picked((a), (b), (s))
 #define SIGN_PERM(a, b, s) bytes_picked((a), (b), (s))

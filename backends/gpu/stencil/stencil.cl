@@ -131,7 +131,7 @@ DEVICE void sum_edge(REAL *to, const REAL *from, const hcy_stencil_job *job, con
  * keep their places on that axis.  So an element at an end of it costs no branch in a step. */
 struct inner {
     REAL c[RANK - 1][HCY_STENCIL_TAPS], beside[AT_ONCE][HCY_STENCIL_TAPS], middle[AT_ONCE];
-    u32 taps; /* of `beside`, a bit each: what does not count is not read */
+    u32 taps[AT_ONCE]; /* of `beside`, a bit each: what does not count is not read */
 };
 DEVICE void load_inner(struct inner *in, const hcy_stencil_job *job, const u32 *beside)
 {
@@ -145,19 +145,16 @@ DEVICE void load_inner(struct inner *in, const hcy_stencil_job *job, const u32 *
         if (IS_TERM(d))
             outer += in->c[d][HCY_STENCIL_REACH];
     }
-    in->taps = 0;
     UNROLL
     for (u32 e = 0; e < AT_ONCE; e++) {
+        in->taps[e] = 0;
         UNROLL
         for (int k = 0; k < HCY_STENCIL_TAPS; k++) {
             in->beside[e][k] = IS_TAP(RANK - 1, k) ? coefficient_of(last, beside[e], k) : 0;
-            if (IS_TAP(RANK - 1, k) && last->rows[beside[e]][k])
-                in->taps |= 1u << (HCY_STENCIL_TAPS * e + k);
+            in->taps[e] |= IS_TAP(RANK - 1, k) ? (u32)(last->rows[beside[e]][k] != 0) << k : 0;
         }
         in->middle[e] = IS_TERM(RANK - 1) ? outer + coefficient_of(last, beside[e], HCY_STENCIL_REACH) : outer;
     }
-    /* Looked up by each lane in each step, they take longer than all sums. */
-    KEEP32(in->taps);
 }
 
 /* Neighbour k along axis d of the item's element e, and what it counts with.  Reads go without branches, so that all of
@@ -169,12 +166,12 @@ DEVICE void add_tap(REAL *sum, const REAL *from, const hcy_stencil_job *job, con
         *sum += in->c[d < RANK - 1 ? d : 0][k] * from[(k - HCY_STENCIL_REACH) * job->axes[d].stride];
         return;
     }
-    const u32 counts = in->taps >> (HCY_STENCIL_TAPS * e + k) & 1;
+    const u32 counts = in->taps[e] >> k & 1;
     const REAL x = from[counts ? (k - HCY_STENCIL_REACH) * job->axes[d].stride : 0];
     *sum += in->beside[e][k] * (counts ? x : (REAL)0);
 }
 
-/* Such a step, of AT_ONCE elements if `n` is known to be that: then their places are known, too. */
+/* Such a step. */
 DEVICE void sum_inner(REAL *to, const REAL *from, const hcy_stencil_job *job, const struct inner *in, u32 n)
 {
     REAL sums[AT_ONCE];
@@ -252,9 +249,7 @@ DEVICE void march_through(REAL *to, const REAL *from, const hcy_stencil_job *job
     for (; z < end; z++, at += along->stride) {
         rows[RANK - 3] = row_along(along, z);
 #ifndef GENERAL
-        if (is_inner && rows[RANK - 3] == HCY_STENCIL_EDGE && n == AT_ONCE)
-            sum_inner(to + at, from + at, job, &in, AT_ONCE);
-        else if (is_inner && rows[RANK - 3] == HCY_STENCIL_EDGE)
+        if (is_inner && rows[RANK - 3] == HCY_STENCIL_EDGE)
             sum_inner(to + at, from + at, job, &in, n);
         else
 #endif
