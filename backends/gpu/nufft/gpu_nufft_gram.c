@@ -219,7 +219,8 @@ static int launch_through(const struct gram *g, const struct gpu_nufft_gram *gra
     const struct axis *a = &g->axes[0];
     const struct gpu_grid grid = groups_of_rows(g, a, gram->width, rows);
     return GPU_STEP(g->call, a->variant, "gpu_gram_through", &grid, GPU_BYTES(*gram),
-                    gpu_at(&values[AT(scratch)], offset), roots_of(g, a), gpu_at(&values[AT(spectrum)], factor * (g->number / 2)));
+                    gpu_at(&values[AT(scratch)], offset), roots_of(g, a),
+                    gpu_at(&values[AT(spectrum)], factor * (g->number / 2)));
 }
 
 /* 3-D: the second axis of a slab of `width` numbers from `at` on, in numbers of scratch memory; `out`: to the slab. */
