@@ -196,16 +196,16 @@ struct gpu_nufft_pass {
     struct gpu_nufft_ends ends[2]; /* of the faster axes */
     uint32_t backward, reserved;
 };
-/* A pass over an axis of a convolution (gram.cl): an image's lines, `width` of them side by side in a row of lines, or, of
- * the fastest axis, one behind the other; and two halves of their frequencies. */
+/* A pass over an axis of a convolution (gram.cl): an image's lines, `width` of them side by side in a row of lines, or,
+ * of the fastest axis, one behind the other; and two halves of their frequencies. */
 struct gpu_nufft_gram {
     uint64_t width;
-    uint64_t row, step;               /* numbers from one row of lines to the next, from one number of a line to the next */
-    uint64_t far_row, far_step;       /* the same of frequencies, or of the spectrum that they are multiplied by; */
-    uint64_t far_half;                /* from a half to the other; on the fastest axis they are one behind the other */
-    uint64_t far_rows;                /* of the spectrum: then its first one follows */
-    uint64_t outer, coil;             /* coils; numbers from a coil's map to the next one's */
-    uint32_t plain, adds;             /* without maps; to what the result is */
+    uint64_t row, step;         /* numbers from a row of lines to the next, from a number of a line to the next */
+    uint64_t far_row, far_step; /* the same of frequencies, or of the spectrum that they are multiplied by; */
+    uint64_t far_half;          /* from a half to the other; on the fastest axis they are one behind the other */
+    uint64_t far_rows;          /* of the spectrum: then its first one follows */
+    uint64_t outer, coil;       /* coils; numbers from a coil's map to the next one's */
+    uint32_t plain, adds;       /* without maps; to what the result is */
 };
 
 #endif

@@ -18,7 +18,7 @@ enum {
     MOST_PASSES = 6,          /* gram.cl's radices */
     LINE_BYTES = 75 << 10,    /* local memory of a group, so that three fit a multiprocessor; */
     LEAST_LINE_BYTES = 32768, /* what devices have that do not say */
-    SLAB_BYTES = 17 << 20,    /* with the spectrum's part and where it comes from less than an H100 keeps */
+    SLAB_BYTES = 34 << 20,    /* which an H100 keeps in its cache of 50 MB */
     SIDE_BYTES = 128,         /* of lines side by side */
     MOST_ITEMS = 512,
     LARGE_RADIX = 16          /* which gram.cl has besides fft_plan.h's */
@@ -74,8 +74,8 @@ static int set_axis(struct gram *g, uint32_t d)
                         (unsigned long long)g->job->modes[d], (unsigned long long)g->job->grid[d]);
     set_radices(a, g->number == 8);
     if (!a->passes || a->passes > MOST_PASSES)
-        return hcy_fail(HCY_EUNSUPPORTED, "nufft_gram: axis %u has %llu numbers, which are no product of few radices", d,
-                        (unsigned long long)g->job->grid[d]);
+        return hcy_fail(HCY_EUNSUPPORTED, "nufft_gram: axis %u has %llu numbers, which are no product of few radices",
+                        d, (unsigned long long)g->job->grid[d]);
     /* As many items as transforms of the smallest radix. */
     const size_t line = (a->half + a->half / 8) * g->number, items = a->half / a->radices[a->passes - 1];
     a->lines = SIDE_BYTES / (uint32_t)g->number;
@@ -158,12 +158,15 @@ static int compile_axis(struct gram *g, uint32_t d)
 {
     struct axis *a = &g->axes[d];
     char options[GPU_OPTIONS_BYTES];
-    /* Registers for what an item keeps: 128 of them for 256 items with sixteen numbers, or for 512 with eight doubles. */
-    const unsigned resident = a->items <= 256 && g->number == 8 ? 2 : 1, small = a->radices[0] < LARGE_RADIX;
+    /* Groups on a multiprocessor, so that compilers leave an item's numbers in registers: sixteen floats or eight
+     * doubles, and their sums, take 128. */
+    const bool is_double = g->number == 16, is_large = a->radices[0] == LARGE_RADIX;
+    const unsigned resident = is_double ? 1 : (a->items <= 256 ? 2 : 1) * (is_large ? 1 : 2);
     int used = snprintf(options, sizeof options,
                         "-DGROUP_SIZE=%u -DREAL=%s -DN=%uu -DLENGTH=%uu -DLINES=%uu -DSTRIDED=%d -DPASSES=%u "
-                        "-DRESIDENT=%u", a->items, g->number == 16 ? "double" : "float", (unsigned)a->n, (unsigned)a->half, a->lines, d < g->last,
-                        a->passes, resident << (small && g->number == 8));
+                        "-DRESIDENT=%u",
+                        a->items, is_double ? "double" : "float", (unsigned)a->n, (unsigned)a->half, a->lines,
+                        d < g->last, a->passes, resident);
     for (unsigned i = 0; i < a->passes; i++)
         used += snprintf(options + used, sizeof options - (size_t)used, " -DR%u=%u", i, a->radices[i]);
     return gpu_variant_get(&a->variant, g->call->kernel, gpu_text_nufft_gram, options);
@@ -182,8 +185,8 @@ static struct gpu_arg roots_of(const struct gram *g, const struct axis *a)
     return gpu_at(&g->call->values[AT(roots)], a->roots);
 }
 
-/* Along the fastest axis: all rows of the image, times maps of coils from `item` on, to scratch memory, or from there to
- * the result. */
+/* Along the fastest axis: all rows of the image, times maps of coils from `item` on, to scratch memory, or from there
+ * to the result. */
 static int launch_rows(const struct gram *g, size_t item, size_t items, bool out)
 {
     const hcy_value *values = g->call->values;
@@ -215,8 +218,9 @@ static int launch_through(const struct gram *g, const struct gpu_nufft_gram *gra
     const hcy_value *values = g->call->values;
     const struct axis *a = &g->axes[0];
     const struct gpu_grid grid = groups_of_rows(g, a, gram->width, rows);
-    return GPU_STEP(g->call, a->variant, "gpu_gram_through", &grid, GPU_BYTES(*gram), gpu_at(&values[AT(scratch)], offset),
-                    roots_of(g, a), gpu_at(&values[AT(spectrum)], factor * (g->number / 2)));
+    return GPU_STEP(g->call, a->variant, "gpu_gram_through", &grid, GPU_BYTES(*gram),
+                    gpu_at(&values[AT(scratch)], offset), roots_of(g, a),
+                    gpu_at(&values[AT(spectrum)], factor * (g->number / 2)));
 }
 
 /* 3-D: the second axis of a slab of `width` numbers from `at` on, in numbers of scratch memory; `out`: to the slab. */

@@ -5,12 +5,12 @@
  * So nothing is ever twice as long as the image, and along the first axis forward, product and backward are one kernel
  * that keeps its numbers in registers for both halves.
  *
- * A group has LINES lines: neighbours of a slower axis (STRIDED 1), or, of the fastest axis, lines one behind the other.
- * An item has as many numbers of a line as the pass has a radix, and between passes (Stockham's order) items exchange
- * them in local memory.  Radices are R0 to R5, as many as PASSES, and backwards they come in the other order: so an item
- * begins to go back with the numbers it has, and ends with those of the places where it began.  Backward is forward with
- * real and imaginary parts exchanged.  A line has some numbers more in local memory, so that lanes that write numbers
- * far apart meet different banks.
+ * A group has LINES lines: neighbours of a slower axis (STRIDED 1), or, of the fastest axis, lines one behind the
+ * other.  An item has as many numbers of a line as the pass has a radix, and between passes (Stockham's order) items
+ * exchange them in local memory.  Radices are R0 to R5, as many as PASSES, and backwards they come in the other order:
+ * so an item begins to go back with the numbers it has, and ends with those of the places where it began.  Backward is
+ * forward with real and imaginary parts exchanged.  A line has some numbers more in local memory, so that lanes that
+ * write numbers far apart meet different banks.
  */
 #pragma once
 #include "dialect.h"
@@ -177,8 +177,8 @@ DEVICE uint32_t room_place(uint32_t e, uint32_t l)
     }                                                                                                               \
     END
 
-/* Reads go without branches, so that all of an item's are under way at once: beyond the last line its first one is read,
- * beyond the image, whose numbers are known when the text is compiled, its first number, which does not count. */
+/* Reads go without branches, so that all of an item's are under way at once: beyond the last line the group's first one
+ * is read, beyond the image's N numbers the item's first one, which does not count. */
 #define IS_LINE(l) (first + (l) < gram.width)
 #define LINE_OR_FIRST(l) (IS_LINE(l) ? (l) : 0)
 #define IS_NUMBER(e) (N == LENGTH || (e) < N)

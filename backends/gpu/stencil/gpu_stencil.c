@@ -60,8 +60,10 @@ static void add_inner(char *options, size_t size, const hcy_stencil_job *job)
             inner |= (uint64_t)(d + 1 < job->rank ? a->rows[HCY_STENCIL_EDGE][k] != 0 : any_row_has(a, k))
                       << (HCY_STENCIL_TAPS * d + k);
     }
-    snprintf(options, size, " -DINNER=%lluul -DTERMS=%u -DFROM_APART=%d -DTO_APART=%d", (unsigned long long)inner,
-             terms, job->from_step != 0, job->to_step != 0);
+    const hcy_stencil_axis *last = &job->axes[job->rank - 1];
+    snprintf(options, size, " -DINNER=%lluul -DTERMS=%u -DFROM_APART=%d -DTO_APART=%d -DWHOLE=%d",
+             (unsigned long long)inner, terms, job->from_step != 0, job->to_step != 0,
+             last->size * (uint64_t)last->stride >= TILE_REALS);
 }
 
 static int find_stencil(struct gpu_variant **v, const struct gpu_call *call, const hcy_stencil_job *job)

@@ -8,7 +8,8 @@
  * What nearly all elements do is known when the text is compiled, for looking it up takes longer than the sums: INNER
  * has HCY_STENCIL_TAPS bits an axis, the first axis's lowest, that say which neighbours count, of the last axis also
  * those at its ends; TERMS says which axes are terms, FROM_APART and TO_APART whether these have sources and results of
- * their own.  Without INNER the text is GENERAL: for processors, whose compilers take seconds for each.
+ * their own, WHOLE that the last axis is at least as long as a tile.  Without INNER the text is GENERAL: for processors,
+ * whose compilers take seconds for each.
  */
 #pragma once
 #define HCY_STENCIL_AXES RANK
@@ -87,6 +88,8 @@ DEVICE void put_sums(REAL *to, REAL *sums, u32 n)
 #define IS_TAP(d, k) (INNER >> (HCY_STENCIL_TAPS * (d) + (k)) & 1)
 #else
 #define GENERAL
+#define WHOLE 0
+#define TERMS 0
 #define IS_TERM(d) (job->axes[d].is_term)
 #define FROM_APART (job->from_step != 0)
 #define TO_APART (job->to_step != 0)
@@ -133,18 +136,8 @@ struct inner {
     REAL c[RANK - 1][HCY_STENCIL_TAPS], beside[AT_ONCE][HCY_STENCIL_TAPS], middle[AT_ONCE];
     u32 taps[AT_ONCE]; /* of `beside`, a bit each: what does not count is not read */
 };
-DEVICE void load_inner(struct inner *in, const hcy_stencil_job *job, const u32 *beside)
+DEVICE void load_beside(struct inner *in, const hcy_stencil_axis *last, REAL outer, const u32 *beside)
 {
-    const hcy_stencil_axis *last = &job->axes[RANK - 1];
-    REAL outer = 0;
-    UNROLL
-    for (int d = 0; d < RANK - 1; d++) {
-        UNROLL
-        for (int k = 0; k < HCY_STENCIL_TAPS; k++)
-            in->c[d][k] = IS_TAP(d, k) ? REAL_OF_BITS(job->axes[d].inner[k]) : 0;
-        if (IS_TERM(d))
-            outer += in->c[d][HCY_STENCIL_REACH];
-    }
     UNROLL
     for (u32 e = 0; e < AT_ONCE; e++) {
         in->taps[e] = 0;
@@ -156,11 +149,34 @@ DEVICE void load_inner(struct inner *in, const hcy_stencil_job *job, const u32 *
         in->middle[e] = IS_TERM(RANK - 1) ? outer + coefficient_of(last, beside[e], HCY_STENCIL_REACH) : outer;
     }
 }
+DEVICE void load_inner(struct inner *in, const hcy_stencil_job *job, const u32 *beside)
+{
+    REAL outer = 0;
+    UNROLL
+    for (int d = 0; d < RANK - 1; d++) {
+        UNROLL
+        for (int k = 0; k < HCY_STENCIL_TAPS; k++)
+            in->c[d][k] = IS_TAP(d, k) ? REAL_OF_BITS(job->axes[d].inner[k]) : 0;
+        if (IS_TERM(d))
+            outer += in->c[d][HCY_STENCIL_REACH];
+    }
+    const u32 most[AT_ONCE] = { HCY_STENCIL_EDGE, HCY_STENCIL_EDGE, HCY_STENCIL_EDGE, HCY_STENCIL_EDGE };
+    u32 at_end = 0;
+    UNROLL
+    for (u32 e = 0; e < AT_ONCE; e++)
+        at_end |= beside[e] != HCY_STENCIL_EDGE;
+    /* Few items have elements at an end, whose coefficients take as long to look up as some steps. */
+    if (at_end)
+        load_beside(in, &job->axes[RANK - 1], outer, beside);
+    else
+        load_beside(in, &job->axes[RANK - 1], outer, most);
+}
 
 /* Neighbour k along axis d of the item's element e, and what it counts with.  Reads go without branches, so that all of
  * an item's are under way at once: what does not count is read where the item's first element or this one lies, and is
  * taken for 0. */
-DEVICE void add_tap(REAL *sum, const REAL *from, const hcy_stencil_job *job, const struct inner *in, int d, u32 e, int k)
+DEVICE void add_tap(REAL *sum, const REAL *from, const hcy_stencil_job *job, const struct inner *in, int d, u32 e,
+                    int k)
 {
     if (d < RANK - 1) {
         *sum += in->c[d < RANK - 1 ? d : 0][k] * from[(k - HCY_STENCIL_REACH) * job->axes[d].stride];
@@ -213,7 +229,9 @@ DEVICE void march_through(REAL *to, const REAL *from, const hcy_stencil_job *job
                           u32 tiles_z, u32 item)
 {
     const hcy_stencil_axis *last = &job->axes[RANK - 1], *across = &job->axes[RANK - 2], *along = &job->axes[RANK - 3];
-    const u64 length = last->size * (u64)last->stride, x = (u64)(tile % tiles_x) * (LANES * AT_ONCE) + item % LANES;
+    const u64 length = last->size * (u64)last->stride, side = LANES * AT_ONCE, begin = tile % tiles_x * side;
+    /* Where a tile is no longer than the axis, the last one ends with it, and some elements are made twice. */
+    const u64 x = (WHOLE && begin + side > length ? length - side : begin) + item % LANES;
     u32 rest = tile / tiles_x, rows[RANK], beside[AT_ONCE], n = 0, is_inner;
 #ifndef GENERAL
     struct inner in;
@@ -238,8 +256,8 @@ DEVICE void march_through(REAL *to, const REAL *from, const hcy_stencil_job *job
     UNROLL
     for (u32 e = 0; e < AT_ONCE; e++) {
         const u64 here = x + e * LANES;
-        n += here < length;
-        beside[e] = here < length ? row_along(last, last->stride == 2 ? here / 2 : here) : HCY_STENCIL_EDGE;
+        n += WHOLE || here < length;
+        beside[e] = WHOLE || here < length ? row_along(last, last->stride == 2 ? here / 2 : here) : HCY_STENCIL_EDGE;
     }
 #ifndef GENERAL
     load_inner(&in, job, beside);
@@ -250,15 +268,15 @@ DEVICE void march_through(REAL *to, const REAL *from, const hcy_stencil_job *job
         rows[RANK - 3] = row_along(along, z);
 #ifndef GENERAL
         if (is_inner && rows[RANK - 3] == HCY_STENCIL_EDGE)
-            sum_inner(to + at, from + at, job, &in, n);
+            sum_inner(to + at, from + at, job, &in, WHOLE ? AT_ONCE : n);
         else
 #endif
-            sum_edge(to + at, from + at, job, rows, beside, n);
+            sum_edge(to + at, from + at, job, rows, beside, WHOLE ? AT_ONCE : n);
     }
 }
 
-/* So that reads of three groups are under way in a multiprocessor. */
-KERNEL GROUPS_OF(GROUP_SIZE, 3)
+/* Groups whose reads are under way in a multiprocessor: the last axis's coefficients take registers. */
+KERNEL GROUPS_OF(GROUP_SIZE, TERMS >> (RANK - 1) & 1 ? 3 : 5)
 void gpu_stencil(hcy_stencil_job job, u32 tiles_x, u32 tiles_y, u32 tiles_z, u32 tiles, BUFFER(const REAL, from),
                  BUFFER(REAL, to))
 {
