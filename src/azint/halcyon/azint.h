@@ -84,7 +84,7 @@ typedef struct hcy_poni {
     double sensor_thickness;
     int parallax;
     /* How large pixels with corners are, by that of one without a distortion, [height][width], as the corners lie: with
-     * options.solid_angle counts are divided by it too, which is pyFAI's rule for distortion files.  NULL: all are 1. */
+     * options.solid_angle counts are divided by it too, pyFAI's rule for distortion files.  NULL: all are 1. */
     const float *areas;
 } hcy_poni;
 #define HCY_PONI_INIT \
