@@ -104,7 +104,7 @@ static void test_bad(void)
         { HCY_EFORMAT, V2 NUMBERS "Parallax: True\n", "Parallax needs", "parallax" },
         { HCY_EUNSUPPORTED, "Detector: Freelon\nDetector_config: {}\n" NUMBERS, "'Freelon'",
           "a detector not known" },
-        { HCY_EUNSUPPORTED, V2 "SplineFile: a.spline\n" NUMBERS, "test.poni:4: SplineFile", "a spline" },
+        { HCY_EUNSUPPORTED, V2 "SplineFile: a.spline\n" NUMBERS, "test.poni:4: splineFile", "a spline of modules" },
         { HCY_EUNSUPPORTED, "Detector: Pilatus1M\nDetector_config: {\"x_offset_file\": \"a\"}\n" NUMBERS,
           "x_offset_file", "a distortion file" },
         { HCY_EUNSUPPORTED, "Detector: Eiger4M\nDetector_config: {\"module_size\": [1, 2]}\n" NUMBERS,

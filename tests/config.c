@@ -188,6 +188,25 @@ static void test_parallax(void)
     hcy_config_free(config);
 }
 
+static void test_spline(void)
+{
+    static const char *const keys[] = {
+        "\"splineFile\": \"a.spline\"", "\"detector\": \"FReLoN\", \"splinefile\": \"a.spline\", \"pixel1\": 1e-3",
+        "\"version\": 3, \"detector\": \"detector\", \"detector_config\": {\"splineFile\": \"a.spline\"}"
+    };
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        hcy_config *config = NULL;
+        char text[512];
+        snprintf(text, sizeof text, "\"version\": 1, \"dist\": 0.2, \"poni1\": 0, \"poni2\": 0, \"rot1\": 0, \"rot2\": 0, "
+                                    "\"rot3\": 0, %s", keys[i]);
+        if (is_int(read_keys(&config, text), 0, "a configuration with a distortion file"))
+            is_str(config->poni.detector_file, "a.spline", "... has its name");
+        else
+            diag("%s", hcy_last_error()->text);
+        hcy_config_free(config);
+    }
+}
+
 static void test_refused(void)
 {
     static const struct {
@@ -195,7 +214,6 @@ static void test_refused(void)
         int status;
     } cases[] = {
         { "\"version\": 0", "version 0", HCY_EUNSUPPORTED },
-        { "\"version\": 1, \"splineFile\": \"a.spline\"", "splineFile", HCY_EUNSUPPORTED },
         { "\"version\": 1, \"dark_current\": \"a.edf, b.edf\"", "dark_current", HCY_EUNSUPPORTED },
         { "\"version\": 1, \"poni\": \"none.poni\"", "none.poni", HCY_ENOENT },
         { "\"version\": 6", "version 6", HCY_EUNSUPPORTED },
@@ -309,6 +327,7 @@ int main(void)
     test_round_trip();
     test_refused();
     test_parallax();
+    test_spline();
     test_understood();
     return done_testing();
 }

@@ -3,6 +3,8 @@ feed=${top_builddir:-.}/tests/stack_grow
 case $feed in /*) ;; *) feed=`pwd`/$feed ;; esac
 corners=${top_builddir:-.}/tests/azint_corners
 case $corners in /*) ;; *) corners=`pwd`/$corners ;; esac
+spline=${top_builddir:-.}/tests/azint_spline
+case $spline in /*) ;; *) spline=`pwd`/$spline ;; esac
 script=$0
 case $script in /*) ;; *) script=`pwd`/$script ;; esac
 test_name=detector
@@ -62,6 +64,35 @@ check 'a file that is not there' status 1 'nowhere.h5: there is no such file' in
 check '--detector of neither kind' status 1 'nor is a detector called so' \
     integrate image.npy -p grid.poni -o x.dat --detector Eiger5
 check '--detector FILE.h5 of another shape' status 1 '24 x 30' integrate s.h5 -p s.poni -o x.dat --detector bent.h5
+
+# --- A distortion file, against pyFAI 2026.9's curves of bounding boxes, whose centres are displaced and not their corners'
+# mean; a FReLoN masks what is outside the valid region ---
+"$spline" a.spline || exit 99
+{ head -c 128 image.npy; awk 'BEGIN { for (i = 0; i < 720; i++) printf "%c", i % 37 + 20 }'; } >steps.npy
+for name in Detector FReLoN; do
+    printf '%s\n' 'poni_version: 2.1' "Detector: $name" 'Detector_config: {"splineFile": "a.spline"}' 'Distance: 0.005' \
+        'Poni1: 0.0005' 'Poni2: 0.0007' 'Rot1: 0' 'Rot2: 0' 'Rot3: 0' 'Wavelength: 1e-10' >$name.poni
+done
+near()
+{
+    rows "$1" | awk -v want="$2" 'BEGIN { n = split(want, w) } { d = $2 / w[NR] - 1; if (d * d > 2.5e-5) { print "row", NR, $2, w[NR]; bad = 1 } }
+        END { exit bad || NR != n }'
+}
+curve="39.89387 35.6223 38.433926 37.531517 38.140915 38.499413"
+check 'a distortion file' integrate steps.npy -p Detector.poni -o spline.dat -n 9 --split bbox --save-config spline.json
+check 'a distortion file: as pyFAI' near spline.dat "$curve 37.822342 40.824024 45.227554"
+check 'a distortion file of a FReLoN' integrate steps.npy -p FReLoN.poni -o frelon.dat -n 9 --split bbox
+check 'a distortion file of a FReLoN: as pyFAI' near frelon.dat "$curve 37.96151 40.9447 45.227554"
+check '--detector FILE.spline' integrate steps.npy -p FReLoN.poni -o again.dat -n 9 --split bbox --detector a.spline
+check '--detector FILE.spline: the same' same frelon.dat again.dat
+if [ -s spline.json ]; then
+    check 'its configuration' integrate steps.npy -j spline.json -o config.dat
+    check 'its configuration: the same' same spline.dat config.dat
+fi
+check 'info says what it is' status 0 'a detector of 24 x 30 pixels' "$halcyon" info a.spline
+check 'info of the geometry' status 0 'of the file a.spline' "$halcyon" info Detector.poni
+echo 'SPATIAL DISTORTION' >no.spline
+check 'a distortion file that is none' status 1 'no X-DISTORTION' integrate steps.npy -p grid.poni -o x.dat --detector no.spline
 
 # --- A name ---
 poni wrong.poni Detector '{"pixel1": 1e-4, "pixel2": 1e-4}' 0.2 0.01875 0.0375375

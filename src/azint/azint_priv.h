@@ -82,6 +82,7 @@ struct azint_geometry {
     /* (z, y, x) of the corners of the detector's pixel (i, j), in metres */
     void (*place)(double corners[][3], const struct azint_geometry *g, size_t i, size_t j);
     const float *corners;      /* [height][width][4][3] */
+    const float *areas;        /* [height][width] or NULL */
     double pixel1, pixel2, radius, gap;
     size_t period;
     double poni1, poni2;
@@ -119,6 +120,8 @@ void hcy__azint_quads_eval(struct azint_row *row, const struct azint_geometry *g
                            size_t i, int want_chi);
 /* The corners of the image's pixel (i, j), of pixels that have their own. */
 void hcy__azint_place_pixel(double corners[][3], const struct azint_geometry *g, size_t i, size_t j);
+/* What the solid angle of the image's pixel (i, j) is multiplied by. */
+double hcy__azint_area(const struct azint_geometry *g, size_t i, size_t j);
 /* The cosine of the angle at which pixel j is hit, from its centre and its corners. */
 double hcy__azint_incidence(const struct azint_row *centre, const struct azint_row *quads, size_t j);
 

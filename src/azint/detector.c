@@ -248,6 +248,11 @@ static int has_alias(const char *aliases, const char *name)
     return 0;
 }
 
+int hcy__detector_may_have_spline(const hcy_detector *d)
+{
+    return !d->module[0] && !d->chip[0] && !d->layout && strcmp(d->name, "NexusDetector");
+}
+
 int hcy_detector_find(const hcy_detector **detector, const char *name)
 {
     if (!detector || !name)

@@ -41,6 +41,8 @@ struct hcy__detector_layout {
 
 /* Whether the names are the same but for case, blanks, - and _.  `a` ends at a 0 or at '|'. */
 int hcy__is_same_name(const char *a, const char *b);
+/* Whether its pixels are where a distortion file says, given one: it is of one piece, and no other file says that. */
+int hcy__detector_may_have_spline(const hcy_detector *detector);
 /* That of a detector; all zeros where it has none. */
 const struct hcy__detector_layout *hcy__detector_layout(const hcy_detector *detector);
 /* The size of pixels in images of this shape that have a mode of their own, or 0. */

@@ -100,6 +100,7 @@ static void take_corners(struct azint_geometry *g, const hcy_poni *poni)
     g->own = 4;
     g->place = place_from_file;
     g->corners = poni->corners;
+    g->areas = poni->areas;
     g->is_flat = 1;
     for (size_t i = 0; i < 4 * n && g->is_flat; i++)
         g->is_flat = g->corners[3 * i] == 0;
@@ -247,6 +248,13 @@ static void to_lab(struct azint_row *row, const struct azint_geometry *g, size_t
 void hcy__azint_place_pixel(double corners[][3], const struct azint_geometry *g, size_t i, size_t j)
 {
     g->place(corners, g, g->turn1 ? g->height - 1 - i : i, g->turn2 ? g->width - 1 - j : j);
+}
+
+double hcy__azint_area(const struct azint_geometry *g, size_t i, size_t j)
+{
+    size_t row = g->turn1 ? g->height - 1 - i : i, column = g->turn2 ? g->width - 1 - j : j;
+
+    return g->areas ? g->areas[row * g->width + column] : 1;
 }
 
 void hcy__azint_quads_eval(struct azint_row *row, const struct azint_geometry *g, const struct azint_scale *scale,

@@ -82,6 +82,8 @@ void hcy__azint_hash_inputs(struct azint_hash *h, const hcy_azint_plan *plan)
         hcy__azint_hash(h, &p->corners_orientation, sizeof p->corners_orientation);
     if (p->corners)
         hcy__azint_hash(h, p->corners, plan->head.n_pixels * 12 * sizeof(float));
+    if (p->corners && p->areas)
+        hcy__azint_hash(h, p->areas, plan->head.n_pixels * sizeof(float));
     if (plan->darks)
         hcy__azint_hash(h, plan->darks, plan->head.n_pixels * sizeof(float));
     if (plan->variances)

@@ -110,7 +110,7 @@ static int exponent_of(const float *a, const float *b, const uint8_t *mask, size
         double x = fabs((double)(a ? a[i] : 1) * (b ? b[i] : 1));
 
         /* Masked pixels often hold absurd values, and must not set the scale of all others. */
-        most = !mask[i] && isfinite(x) && x > most ? x : most;
+        most = !(mask && mask[i]) && isfinite(x) && x > most ? x : most;
     }
     frexp(most, &exponent);
     return most > 0 ? exponent : 0;
@@ -132,11 +132,12 @@ static int set_arrays(hcy_azint_plan *plan, struct build *b, const hcy_azint_opt
     size_t n = plan->head.n_pixels;
     /* Devices look dark currents and variances up in each frame, so that the plan has copies; flat field
      * and absorption are in the norms. */
-    int rc = copy_array(&plan->darks, user->dark, n);
+    const float *areas = user->solid_angle && plan->poni.corners ? plan->poni.areas : NULL;
+    int rc = copy_array(&plan->darks, user->dark, n), exponent = 0;
 
     if (!rc)
         rc = copy_array(&plan->variances, user->variance, n);
-    b->has_arrays = user->flat || user->absorption || user->dark || user->variance;
+    b->has_arrays = user->flat || user->absorption || user->dark || user->variance || areas;
     if (rc || !b->has_arrays)
         return rc;
     b->flat = user->flat;
@@ -146,7 +147,11 @@ static int set_arrays(hcy_azint_plan *plan, struct build *b, const hcy_azint_opt
     /* Norms near 1 use all bits of their fixed point.  The scale is a power of two, and divides out
      * exactly. */
     if (b->flat || b->absorption)
-        plan->norm_scale = ldexp(1, exponent_of(b->flat, b->absorption, b->mask, n));
+        exponent = exponent_of(b->flat, b->absorption, b->mask, n);
+    /* Areas lie as the corners do, which the mask need not. */
+    if (areas)
+        exponent += exponent_of(areas, NULL, NULL, n);
+    plan->norm_scale = ldexp(1, exponent);
     b->gain = 1 / plan->norm_scale;
     if (!b->dark && !b->variance)
         return 0;
@@ -395,7 +400,7 @@ static int fill_plan(hcy_azint_plan *plan, const hcy_poni *poni, size_t height, 
     plan->azimuthal = plan->radial + user.npt;
     rc = build_plan(plan, &user);
     /* The corners are the caller's memory too, and what they said is in the tables by now. */
-    plan->poni.corners = NULL;
+    plan->poni.corners = plan->poni.areas = NULL;
     return rc ? rc : hcy__azint_set_norms(plan);
 }
 

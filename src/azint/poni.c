@@ -8,6 +8,7 @@
  * Numbers are read and written as the "C" locale has them, whatever the program's.  No state, any thread.
  */
 #include "azint_priv.h"
+#include "detector.h"
 #include "flatjson.h"
 #include "plain_locale.h"
 #include "sized.h"
@@ -216,10 +217,40 @@ static int config_file(hcy_poni *poni, const struct entries *e)
     return 0;
 }
 
+/* FIT2D's distortion; the configuration is the newer way to say the same as SplineFile. */
+static int config_spline(hcy_poni *poni, const struct entries *e)
+{
+    const char *name = e->value[SPLINE];
+    flatjson_value v;
+    int line = e->line[SPLINE], rc = config_value(&v, e, "splineFile");
+
+    if (rc)
+        return rc;
+    if (!hcy__flatjson_is_null(v)) {
+        line = e->line[CONFIG];
+        name = poni->detector_file;
+        if (hcy__flatjson_string(poni->detector_file, sizeof poni->detector_file, v))
+            return config_bad(e, "splineFile", v, "the name of a file");
+    }
+    if (is_none(name)) {
+        if (name == poni->detector_file)
+            *poni->detector_file = 0;
+        return 0;
+    }
+    if (!hcy__detector_may_have_spline(poni->detector))
+        return hcy_fail(HCY_EUNSUPPORTED, "%s:%d: splineFile: that is for detectors of one piece, not for a %s", e->file,
+                        line, poni->detector->name);
+    if (strlen(name) >= sizeof poni->detector_file)
+        return hcy_fail(HCY_EFORMAT, "%s:%d: SplineFile: the name of the file is too long", e->file, line);
+    if (name != poni->detector_file)
+        strcpy(poni->detector_file, name);
+    return 0;
+}
+
 /* What would change the geometry and is not done here: better no curve than a wrong one. */
 static int config_unsupported(const hcy_poni *poni, const struct entries *e)
 {
-    static const char *const keys[] = { "splineFile", "x_offset_file", "y_offset_file" };
+    static const char *const keys[] = { "x_offset_file", "y_offset_file" };
     flatjson_value v;
     double size[2];
     int rc = 0;
@@ -227,7 +258,7 @@ static int config_unsupported(const hcy_poni *poni, const struct entries *e)
     for (size_t i = 0; !rc && i < sizeof(keys) / sizeof(keys[0]); i++) {
         if (!(rc = config_value(&v, e, keys[i])) && !hcy__flatjson_is_null(v))
             rc = hcy_fail(HCY_EUNSUPPORTED,
-                          "%s:%d: \"%s\" of Detector_config: distortion files are not supported", e->file,
+                          "%s:%d: \"%s\" of Detector_config: files of offsets are not supported", e->file,
                           e->line[CONFIG], keys[i]);
     }
     /* The gaps follow from the modules' size, and those of the table are the ones that are masked. */
@@ -255,9 +286,6 @@ static int read_poni_detector(hcy_poni *poni, const struct entries *e, double ve
     poni->width = poni->detector->width;
     poni->pixel1 = poni->detector->pixel1;
     poni->pixel2 = poni->detector->pixel2;
-    if (!is_none(e->value[SPLINE]))
-        return hcy_fail(HCY_EUNSUPPORTED, "%s:%d: SplineFile: distortion files are not supported", e->file,
-                        e->line[SPLINE]);
     /* Later keys win: the configuration is the newer way to say the same as PixelSize. */
     if ((rc = optional_number(&poni->pixel1, e, PIXEL1)) ||
         (rc = optional_number(&poni->pixel2, e, PIXEL2)) ||
@@ -268,6 +296,7 @@ static int read_poni_detector(hcy_poni *poni, const struct entries *e, double ve
         (rc = config_orientation(poni, e)) ||
         (rc = config_sensor(poni, e)) ||
         (rc = config_file(poni, e)) ||
+        (rc = config_spline(poni, e)) ||
         (rc = config_unsupported(poni, e)))
         return rc;
     /* A detector's file will bring the sizes when it is read; otherwise they have to be known by now. */
@@ -450,7 +479,7 @@ static int format_poni(char *text, size_t capacity, const hcy_poni *poni)
     if (poni->wavelength > 0)
         snprintf(wavelength, sizeof wavelength, "Wavelength: %s\n", shortest(n[0], poni->wavelength));
     if (*poni->detector_file)
-        quote(file, ", \"filename\"", poni->detector_file);
+        quote(file, strcmp(d->name, "NexusDetector") ? ", \"splineFile\"" : ", \"filename\"", poni->detector_file);
     if (*poni->sensor_material) {
         format_sensor(sensor, poni);
         parallax = poni->parallax ? "Parallax: True\n" : "Parallax: False\n";

@@ -383,6 +383,8 @@ static void norm_row(const struct worker *w, size_t i)
         /* Pixels that are not in one plane have an incidence of their own. */
         if (b->use_solid_angle && b->g.own && !b->g.is_flat)
             norm = pow(hcy__azint_incidence(c, &w->quads, j), 3);
+        if (b->use_solid_angle && b->g.areas)
+            norm *= hcy__azint_area(&b->g, i, j);
         if (b->use_polarization)
             norm *= 0.5 * (1 + (z * z - f * ((x * x - y * y) * c2 - 2 * x * y * s2)) / r2);
         if (b->has_arrays)

@@ -1,5 +1,6 @@
 /* geometry.c - see geometry.h.  Single-threaded. */
 #include "geometry.h"
+#include <stdlib.h>
 #include <string.h>
 
 /* What the file of the frames says of the detector; NULL: nothing. */
@@ -56,6 +57,11 @@ static int set_detector(hcy_poni *poni, struct cli_geometry *g, const hcy_stack_
     if (path != poni->detector_file)
         snprintf(poni->detector_file, sizeof poni->detector_file, "%s", path);
     hcy_detector_to_poni(poni, g->file);
+    /* pyFAI lets pixels outside the valid region count, but for this one detector. */
+    if (g->file->is_spline && (!poni->detector || strcmp(poni->detector->name, "FReLoN"))) {
+        free(g->file->mask);
+        g->file->mask = NULL;
+    }
     if (g->file->height && (g->file->height != stack->height || g->file->width != stack->width))
         return cli_error("the detector in %s has %u x %u pixels, the frames of %s are %u x %u", path, g->file->height,
                          g->file->width, stack->path, stack->height, stack->width);

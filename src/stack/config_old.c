@@ -55,12 +55,22 @@ static int take_poni_file(json_t *json, const char *path)
     return 0;
 }
 
-/* Pixels and shape from beside the detector's name; those of a detector that is known count for nothing. */
+/* The distortion file, by either spelling, or NULL. */
+static json_t *find_spline(const json_t *json)
+{
+    json_t *spline = json_object_get(json, "splinefile");
+    const char *name = json_string_value(spline);
+    return name && *name ? spline : json_object_get(json, "splineFile");
+}
+
+/* Pixels, shape and distortion from beside the detector's name; pixels of one that is known count for nothing. */
 static void move_detector(json_t *json)
 {
     const char *name = json_string_value(json_object_get(json, "detector"));
     json_t *shape = json_object_get(json, "shape"), *pixel1 = json_object_get(json, "pixel1");
     json_t *pixel2 = json_object_get(json, "pixel2"), *config = json_object();
+    if (find_spline(json))
+        json_object_set(config, "splineFile", find_spline(json));
     if (name && strcasecmp(name, "detector")) {
         json_object_set_new(json, "detector_config", config);
         return;
@@ -90,17 +100,12 @@ static void split_names(json_t *json, const char *key)
     json_object_set_new(json, key, list);
 }
 
-int hcy__config_renew(json_t *json, const char *path)
+int hcy__config_renew(json_t *json)
 {
     const char *file = json_string_value(json_object_get(json, "poni"));
-    const char *spline = json_string_value(json_object_get(json, "splineFile"));
-    if (!spline)
-        spline = json_string_value(json_object_get(json, "splinefile"));
-    if (spline && *spline && strcasecmp(spline, "none"))
-        return hcy_fail(HCY_EUNSUPPORTED, "%s: its \"splineFile\" names a distortion file, which is not supported",
-                        path);
     /* Pixels beside a PONI file that names the detector are not looked at. */
-    int names_detector = json_object_get(json, "detector") || (!(file && *file) && json_object_get(json, "pixel1"));
+    int names_detector = json_object_get(json, "detector") ||
+                         (!(file && *file) && (json_object_get(json, "pixel1") || find_spline(json)));
     int st = file && *file ? take_poni_file(json, file) : 0;
     if (names_detector)
         move_detector(json);

@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-/* HCY_EUNSUPPORTED, or what reading its PONI file gave. */
-int hcy__config_renew(json_t *json, const char *path);
+/* 0, or what reading its PONI file gave. */
+int hcy__config_renew(json_t *json);
 
 #endif

@@ -622,7 +622,7 @@ static int check_version(struct reading *r)
         return hcy_fail(HCY_EUNSUPPORTED, "%s: it is of version %g, of which %d to %d are read", r->path, v, OLDEST,
                         LATEST);
     r->version = (int)v;
-    return r->version == OLDEST ? hcy__config_renew(r->json, r->path) : 0;
+    return r->version == OLDEST ? hcy__config_renew(r->json) : 0;
 }
 
 static int read_config_json(struct reading *r)

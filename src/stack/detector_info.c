@@ -1,11 +1,26 @@
-/* detector_info.c - a detector that a file describes, put into a geometry.  The reading is h5_detector.c's. */
+/* detector_info.c - a detector that a file describes, put into a geometry.  The reading is h5_detector.c's and
+ * spline.c's. */
 #include "isolate.h"
 #include "sized.h"
+#include "spline.h"
+#include <azint/detector.h>
 #include <halcyon/backend.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+static int read_hdf5_detector(hcy_detector_info *info, const char *path)
+{
+#ifdef HAVE_HDF5
+    hcy_isolation limits;
+    return hcy__isolates(&limits, NULL, path) ? hcy__isolated_detector(info, &limits, path)
+                                              : hcy__h5_detector_read(info, path);
+#else
+    (void)info;
+    return hcy_fail(HCY_EUNSUPPORTED, "%s: this build of Halcyon has no HDF5", path);
+#endif
+}
 
 int hcy_detector_read(hcy_detector_info **info, const char *path)
 {
@@ -16,17 +31,12 @@ int hcy_detector_read(hcy_detector_info **info, const char *path)
     st = hcy__open_file(&fd, path);
     if (st)
         return st;
-    close(fd);
     hcy_detector_info *made = calloc(1, sizeof *made);
     if (!made)
-        return hcy_fail(HCY_ENOMEM, "no memory to read the detector in %s", path);
-#ifdef HAVE_HDF5
-    hcy_isolation limits;
-    st = hcy__isolates(&limits, NULL, path) ? hcy__isolated_detector(made, &limits, path)
-                                            : hcy__h5_detector_read(made, path);
-#else
-    st = hcy_fail(HCY_EUNSUPPORTED, "%s: this build of Halcyon has no HDF5", path);
-#endif
+        st = hcy_fail(HCY_ENOMEM, "no memory to read the detector in %s", path);
+    else
+        st = hcy__is_spline(fd, path) ? hcy__spline_read(made, fd, path) : read_hdf5_detector(made, path);
+    close(fd);
     if (st)
         hcy_detector_info_free(made);
     else
@@ -39,6 +49,7 @@ void hcy_detector_info_free(hcy_detector_info *info)
     if (!info)
         return;
     free(info->corners);
+    free(info->areas);
     free(info->mask);
     free(info->flat);
     free(info->dark);
@@ -50,10 +61,14 @@ void hcy_detector_to_poni(hcy_poni *poni, const hcy_detector_info *info)
     if (!poni || !info)
         return;
     const hcy_detector *nexus;
-    if (!hcy_detector_find(&nexus, "NexusDetector"))
+    /* A distortion is one of a detector that has a name of its own, which some masks depend on. */
+    if (!info->is_spline && !hcy_detector_find(&nexus, "NexusDetector"))
         poni->detector = nexus;
+    else if (!poni->detector || !hcy__detector_may_have_spline(poni->detector))
+        poni->detector = NULL;
     poni->detector_is_read = 1;
     poni->corners = info->corners;
+    poni->areas = info->areas;
     poni->corners_orientation = info->orientation;
     /* What the file does not say stays as the geometry has it. */
     if (info->height) {

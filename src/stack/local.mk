@@ -12,7 +12,7 @@ libcore_la_SOURCES += src/stack/shard.c src/stack/detector_info.c src/stack/corr
 noinst_LTLIBRARIES += libraw.la
 libcore_la_LIBADD += libraw.la
 libraw_la_CFLAGS = $(AM_CFLAGS) $(HCY_NO_CONTRACT) $(HCY_VECTORIZE)
-libraw_la_SOURCES = src/stack/raw.c
+libraw_la_SOURCES = src/stack/raw.c src/stack/spline.h src/stack/spline.c
 if HAVE_HDF5
 libcore_la_SOURCES += src/stack/h5_detector.h src/stack/h5_detector.c src/stack/h5_axes.c src/stack/h5_corrections.c
 libcore_la_SOURCES += src/stack/h5.h src/stack/h5.c src/stack/h5_find.c src/stack/h5_visit.h src/stack/h5_visit.c src/stack/h5_driver.h src/stack/h5_driver.c \

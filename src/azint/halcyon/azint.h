@@ -73,7 +73,8 @@ typedef struct hcy_poni {
      * of those its z, y, x in metres: [height][width][4][3].  NULL: a regular grid.  Read by hcy_azint_plan_create(),
      * which masks pixels with a corner that is not finite. */
     const float *corners;
-    char detector_file[1024]; /* "NexusDetector": the file that has them, for hcy_detector_read(); "" */
+    char detector_file[1024]; /* the file that has them, for hcy_detector_read(), of any but a "NexusDetector" its
+                               * distortion (splineFile); "" */
     int detector_is_read;     /* it was */
     int corners_orientation;  /* that `corners` are in already: what `orientation` is beyond it turns them; 0: 3 */
     double radius;            /* of a detector that is bent around the sample (Aarhus, Rapid); 0: its own */
@@ -82,12 +83,16 @@ typedef struct hcy_poni {
     char sensor_material[32];
     double sensor_thickness;
     int parallax;
+    /* How large pixels with corners are, by that of one without a distortion, [height][width], as the corners lie: with
+     * options.solid_angle counts are divided by it too, pyFAI's rule for distortion files.  NULL: all are 1. */
+    const float *areas;
 } hcy_poni;
-#define HCY_PONI_INIT { sizeof(hcy_poni), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, "", 0, 0, 0, "", 0, 0 }
+#define HCY_PONI_INIT \
+    { sizeof(hcy_poni), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, "", 0, 0, 0, "", 0, 0, NULL }
 
 /* Read a PONI file, versions 1, 2, 2.1 and 3, to a geometry that begins with HCY_PONI_INIT.  HCY_EIO, HCY_ENOENT: the
  * file; HCY_EFORMAT: a key is missing or has no valid value (words: file, line, key); HCY_EUNSUPPORTED: a later
- * version, a spline, a detector that is not known. */
+ * version, a detector that is not known, a distortion (splineFile) of one of modules. */
 HCY_API int hcy_poni_read(hcy_poni *poni, const char *path) HCY_MUST_USE;
 /* The same from memory; `name` stands for the file in messages. */
 HCY_API int hcy_poni_parse(hcy_poni *poni, const char *text, size_t size, const char *name) HCY_MUST_USE;

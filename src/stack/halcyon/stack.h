@@ -225,8 +225,9 @@ HCY_API int hcy_numbered_path(char *path, size_t size, const char *pattern, uint
 
 /* --- Detectors --- */
 
-/* What an HDF5 file says of its detector: one of pyFAI's detector files (NexusDetector), or a measurement with an
- * NXdetector group (an EIGER master file).  NULL, 0 or "" where it says nothing. */
+/* What a file says of its detector: one of pyFAI's detector files (NexusDetector) or a measurement with an NXdetector
+ * group (an EIGER master file), both HDF5, or a distortion file of FIT2D's (.spline), which is text.  NULL, 0 or ""
+ * where it says nothing. */
 typedef struct hcy_detector_info {
     uint32_t height, width;
     double pixel1, pixel2; /* metres, slow and fast axis */
@@ -250,13 +251,18 @@ typedef struct hcy_detector_info {
     double corner[3];        /* metres */
     double slow[3], fast[3]; /* of length 1: from a row to the next, from a column to the next */
     char frame_problem[160];
+    /* FIT2D's distortion file: `mask` has the pixels that are placed outside its valid region, which pyFAI masks for a
+     * FReLoN and no other detector. */
+    int is_spline;
+    float *areas; /* hcy_poni.areas */
 } hcy_detector_info;
 
 /* Reads it; to be freed by hcy_detector_info_free().  HCY_ENOENT no such file, or no detector in it; HCY_EFORMAT:
- * arrays that do not fit one another. */
+ * arrays that do not fit one another, or what is no distortion file (words: the line). */
 HCY_API int hcy_detector_read(hcy_detector_info **info, const char *path) HCY_MUST_USE;
 HCY_API void hcy_detector_info_free(hcy_detector_info *info); /* NULL is fine */
-/* Puts the detector of a file into a geometry, which keeps pointing at info's corners. */
+/* Puts the detector of a file into a geometry, which keeps pointing at info's corners.  With a distortion file the
+ * geometry's detector stays, if it is of one piece. */
 HCY_API void hcy_detector_to_poni(hcy_poni *poni, const hcy_detector_info *info);
 /* Makes a whole geometry (beginning with HCY_PONI_INIT) for frames of height x width: from the detector's frame, or
  * else from beam centre and distance, with the detector at right angles to the beam.  A detector that is recognised
