@@ -117,6 +117,10 @@ struct hcy_keep {
 hcy_keep *hcy__keep_new(hcy_device *dev, size_t n, size_t extra, void **storage);
 void hcy__keep_add(hcy_keep *keep, void *object);
 
+/* status.c; the status alone of this thread's record: with 0 there, it shows whether a callback fails with words of its
+ * own.  Returns the one before. */
+int hcy__swap_status(int status);
+
 /* 0, or why nothing can be done on dev: HCY_EFORK, HCY_ELOST, HCY_EINVAL for NULL. */
 int hcy__device_check(hcy_device *dev);
 /* Notes that a device was opened in this process; forked children are told apart from then on. */

@@ -361,6 +361,8 @@ int hcy_hostqueue_run_now(hcy_hostqueue *hq, const char *name, uint64_t bytes, h
      * The queue's thread has let go of all that it ran, or it would still read the error. */
     pthread_mutex_lock(&hq->lock);
     if (hq->completed == hq->submitted) {
+        /* Words of an older failure in this thread must not pass for this command's. */
+        const int before = hcy__swap_status(0);
         status = hq->error.status ? 0 : hcy__device_check(hq->dev);
         /* Clocks are asked only for the trace, as no event waits for this command yet. */
         if (!hq->error.status && !status)
@@ -368,6 +370,8 @@ int hcy_hostqueue_run_now(hcy_hostqueue *hq, const char *name, uint64_t bytes, h
         word_failure(hq, name, status);
         if (status)
             hq->error = *hcy_last_error();
+        else if (!hcy_last_error()->status)
+            hcy__swap_status(before);
         hq->submitted++, hq->done++, hq->completed++;
         status = 0;
     }

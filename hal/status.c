@@ -1,5 +1,5 @@
 /* status.c - the status table, and the per-thread record of the last failure. */
-#include <halcyon/status.h>
+#include "hal_priv.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -44,6 +44,13 @@ const hcy_error *hcy_last_error(void)
 void hcy_clear_error(void)
 {
     memset(&last, 0, sizeof last);
+}
+
+int hcy__swap_status(int status)
+{
+    int before = last.status;
+    last.status = status;
+    return before;
 }
 
 const char *hcy_version(void)

@@ -5,8 +5,11 @@
  */
 #include "cts_array.h"
 
+#include <fenv.h>
 #include <halcyon/eval.h>
+#include <limits.h>
 #include <math.h>
+#include <pthread.h>
 
 static hcy_device *dev;
 static hcy_queue *queue;
@@ -576,6 +579,57 @@ static void test_scalars(void)
     hcy_array_release(s);
 }
 
+/* --- The host's threads, in which a short call may run --- */
+
+static hcy_array *third;
+
+static void *divide_here(void *status)
+{
+    *(int *)status = HCY_EVAL(queue, "a = a / 3", hcy_op_array("a", third));
+    return NULL;
+}
+
+/* Begins a thread with a stack on which registers have no room; 1: the system needs more for any thread. */
+static int divide_in_small_thread(int *status)
+{
+    pthread_attr_t attr;
+    pthread_t thread;
+    size_t size = (size_t)128 << 10;
+    pthread_attr_init(&attr);
+    if (size < (size_t)PTHREAD_STACK_MIN)
+        size = (size_t)PTHREAD_STACK_MIN;
+    int error = pthread_attr_setstacksize(&attr, size);
+    error = error ? error : pthread_create(&thread, &attr, divide_here, status);
+    pthread_attr_destroy(&attr);
+    if (!error)
+        pthread_join(thread, NULL);
+    return error;
+}
+
+static void test_threads(void)
+{
+    const int64_t shape = 1;
+    const float one = 1;
+    float got_here = 0;
+    int status = 0;
+    third = array_of(HCY_FLOAT32, 1, &shape, &one);
+    (void)!hcy_queue_finish(queue);
+    if (divide_in_small_thread(&status))
+        skip(1, "the system gives no thread with a small stack");
+    else
+        st_ok(status, "a call in a thread with a small stack");
+    hcy_array_release(third);
+    third = array_of(HCY_FLOAT32, 1, &shape, &one);
+    (void)!hcy_queue_finish(queue);
+    fesetround(FE_DOWNWARD);
+    divide_here(&status);
+    fesetround(FE_TONEAREST);
+    st_ok(status, "a call in a thread that rounds down");
+    st_ok(hcy_array_to_host(&got_here, queue, third), "is read");
+    ok(got_here == 1.0f / 3, "and rounded to the nearest, as everywhere (%a)", (double)got_here);
+    hcy_array_release(third);
+}
+
 /* --- What is read and written at once --- */
 
 static void test_overlap(void)
@@ -689,6 +743,7 @@ int main(int argc, char **argv)
     test_complex();
     test_half();
     test_scalars();
+    test_threads();
     test_overlap();
     test_errors();
     /* A driver that still compiles for the last command must not meet the end of the process. */

@@ -66,11 +66,15 @@ static void check_short(hcy_hostqueue *hq)
     sem_post(&go);
     ok(!hcy_hostqueue_finish(hq) && n_ran == 2 && !pthread_equal(runner, pthread_self()),
        "it is submitted behind that");
-    ok(!hcy_hostqueue_run_now(hq, "short", 0, run_short, &bad) && n_ran == 3 &&
-           !hcy_hostqueue_run_now(hq, "short", 0, run_short, &fine) && n_ran == 3,
+    hcy_fail(HCY_ELAUNCH, "an older failure of this thread");
+    ok(!hcy_hostqueue_run_now(hq, "short", 0, run_short, &fine) && n_ran == 3 &&
+           hcy_last_error()->status == HCY_ELAUNCH && strstr(hcy_last_error()->text, "older"),
+       "one that succeeds leaves what the host knows of an older failure");
+    ok(!hcy_hostqueue_run_now(hq, "short", 0, run_short, &bad) && n_ran == 4 &&
+           !hcy_hostqueue_run_now(hq, "short", 0, run_short, &fine) && n_ran == 4,
        "behind one that failed without a word nothing runs");
     ok(hcy_hostqueue_finish(hq) == HCY_ELAUNCH && strstr(hcy_last_error()->text, "short failed"),
-       "and the queue tells of it: %s", hcy_last_error()->text);
+       "and the queue tells of it, not of the older one: %s", hcy_last_error()->text);
 }
 
 int main(void)

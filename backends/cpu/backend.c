@@ -379,7 +379,7 @@ static int cpu_launch_now(void *qimpl, void *kimpl, const hcy_launch_desc *desc)
     if (q->dev->pinned || !kernel || !kernel->is_small)
         return HCY_EUNSUPPORTED;
     struct cpu_call call = call_of(l.kernel, desc->items, desc->values, desc->n_values);
-    if (!kernel->is_small(&call))
+    if (!kernel->is_small(&call) || !cpu_caller_fits())
         return HCY_EUNSUPPORTED;
     return hcy_hostqueue_run_now(q->hq, kernel->name, 0, run_kernel_command, &l);
 }
