@@ -45,15 +45,16 @@ static void find_passed_limit(json_t *caveats, const json_t *device)
                             "measured; measure again", compare_name(device), 100 * efficiency);
 }
 
-/* Frames of a stack that is too short for the device are mostly waited for. */
+/* Frames of a stack that is too short for the device are mostly waited for, however often it is run. */
 static void find_short_rounds(json_t *caveats, const json_t *device)
 {
-    double rate = value_number(device, "frames_per_s"), frames = value_number(device, "frames_of_a_round");
+    double rate = value_number(device, "frames_per_s"), runs = value_number(device, "runs_of_a_round");
+    double frames = value_number(device, "frames_of_a_round") / (runs >= 1 ? runs : 1);
     char ms[COMPARE_NUMBER];
     if (frames >= FEW_FRAMES && !(frames < SHORT_ROUND * rate))
         return;
     if (isfinite(frames) && isfinite(rate))
-        add_caveat(caveats, "%.64s: its rounds had %.0f frame%s and took %s ms, mostly a run's beginning and end: a stack of "
+        add_caveat(caveats, "%.64s: its runs had %.0f frame%s and took %s ms, mostly a run's beginning and end: a stack of "
                             "more frames says more", compare_name(device), frames, frames == 1 ? "" : "s",
                    compare_number(ms, 1e3 * frames / rate));
 }

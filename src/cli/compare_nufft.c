@@ -37,6 +37,12 @@ static int run_transforms(json_t *object, const struct compare_job *job, const v
     int status = hcy_device_open(&device, what);
     if (status)
         return status;
+    /* A transform's memory is laid out by what kernels have counted, and those of such a device may count nothing. */
+    if (hcy_device_get_info(device)->caps & HCY_CAP_VIRTUAL) {
+        hcy_device_release(device);
+        return hcy_fail(HCY_EUNSUPPORTED, "%s is virtual and computes no transforms: leave it out with --nufft",
+                        (const char *)what);
+    }
     /* FINUFFT has the machine for itself while it runs, as each device has. */
     if (bench_nufft_rows(device, v->cells, (int)sysconf(_SC_NPROCESSORS_ONLN), v->finufft, v->points.value, take_row,
                          cells))

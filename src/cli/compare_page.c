@@ -59,8 +59,11 @@ static const char phone[] =
     "td:first-child,td[colspan]{text-align:left}.none{display:none}figure{padding:.7rem .5rem}td[data-head]::before{content:attr(data-head);float:left;color:var(--soft);"
     "font-weight:400;margin-right:1rem}}\n";
 
+/* Close together: a row of pictures that is too tall for the rest of a page leaves it empty. */
 static const char paper[] =
-    "@media print{main{max-width:none;padding:0}body{font-size:10pt}.charts{grid-template-columns:1fr 1fr}"
+    "@media print{main{max-width:none;padding:0}body{font-size:10pt}.charts{grid-template-columns:1fr 1fr;gap:.6rem}"
+    ".cards{grid-template-columns:repeat(5,1fr);margin:.5rem 0}.card b{font-size:1.2rem}figure{padding:.5rem}"
+    "figcaption,.legend{font-size:7pt}h2{margin:.8rem 0 .4rem}dl{font-size:8pt}"
     "*{print-color-adjust:exact;-webkit-print-color-adjust:exact}h2{break-after:avoid}table{font-size:8pt}"
     "th,td{padding:.15rem .3rem}tr{break-inside:avoid}.wide{overflow:visible}}\n";
 

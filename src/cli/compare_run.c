@@ -475,8 +475,10 @@ static json_t *rate_of_size(struct run *r, const json_t *device)
     json_t *entry = compare_apart(&r->job, compare_rate, compare_name(device));
     value_put_text(entry, "device", compare_name(device));
     value_put_text(entry, "virtual", value_string(device, "virtual"));
-    if (!value_string(entry, "error"))
+    if (!value_string(entry, "error")) {
         json_object_set_new(entry, "equal", json_boolean(!memcmp(r->job.curves, r->job.reference, r->curves_bytes)));
+        compare_curves(entry, &r->job);
+    }
     return entry;
 }
 

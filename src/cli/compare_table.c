@@ -188,9 +188,24 @@ static void print_notes(FILE *out, const json_t *report)
         fputs("* virtual: functional only, its speed means nothing\n", out);
 }
 
+static void print_sizes(FILE *out, const json_t *sizes)
+{
+    const json_t *entry;
+    size_t i;
+    fprintf(out, "\n%-28s %10s %10s  result\n", "sizes", "Mpixel", "frames/s");
+    json_array_foreach(sizes, i, entry)
+    {
+        if (value_string(entry, "error"))
+            continue;
+        print_name(out, compare_name(entry), compare_mark(entry));
+        print_cell(out, entry, "pixels", 1e-6);
+        print_cell(out, entry, "frames_per_s", 1);
+        print_result(out, entry);
+    }
+}
+
 static void print_lists(FILE *out, const json_t *report)
 {
-    static const struct compare_column sizes[] = { { "Mpixel", "pixels", 1e-6 }, { "frames/s", "frames_per_s", 1 } };
     static const struct compare_column nufft[] = { { "points ms", "points_ms", 1 },
                                            { "execute ms", "execute_ms", 1 },
                                            { "Mpoints/s", "mpoints_per_s", 1 },
@@ -202,7 +217,7 @@ static void print_lists(FILE *out, const json_t *report)
     const json_t *device, *cell;
     size_t i, k;
     if (value_at(report, "sizes"))
-        print_numbers(out, "sizes", sizes, 2, value_at(report, "sizes"), NULL);
+        print_sizes(out, value_at(report, "sizes"));
     json_array_foreach(value_at(report, "nufft.devices"), i, device)
     {
         fprintf(out, "\n%-28.28s", compare_name(device));
