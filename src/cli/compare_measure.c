@@ -118,7 +118,8 @@ static uint64_t frames_of_round(const struct measure *m)
     return (uint64_t)fmax(fmin(wanted, there), (double)m->job->n);
 }
 
-/* Runs over the first n frames, again and again until they have taken as long as a round has to: a stack may be short. */
+/* Runs over the first n frames, again and again until they have taken as long as a round has to: a stack may be
+ * short. */
 static int run_round(double *per_s, uint64_t *runs, struct measure *m, uint64_t n)
 {
     double seconds = 0;

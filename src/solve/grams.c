@@ -58,8 +58,8 @@ static int make_roots(struct hcy__gram *g, hcy_device *dev)
     return status;
 }
 
-/* The spectrum [z][y][x] by even and odd frequencies of each axis, as the kernel comes by them: [x's][z's][z][y's][y][x],
- * in 2-D [x's][y's][y][x]. */
+/* The spectrum [z][y][x] by even and odd frequencies of each axis, as the kernel comes by them:
+ * [x's][z's][z][y's][y][x], in 2-D [x's][y's][y][x]. */
 static int make_halves(struct hcy__gram *g, hcy_device *dev)
 {
     static const int orders[2][6] = { { 3, 1, 0, 2 }, { 5, 1, 0, 3, 2, 4 } };

@@ -13,8 +13,8 @@ struct hcy__spectrum {
 };
 
 struct hcy__gram;
-/* Sets coils->batch; spectrum (but for its numbers) and coils outlive it.  *gram NULL: the device has no such kernel, or none for these
- * sizes. */
+/* Sets coils->batch; spectrum (but for its numbers) and coils outlive it.  *gram NULL: the device has no such kernel,
+ * or none for these sizes. */
 int hcy__gram_make(struct hcy__gram **gram, hcy_device *dev, const struct hcy__spectrum *spectrum,
                    struct hcy__coils *coils);
 void hcy__gram_free(struct hcy__gram *gram); /* NULL is fine */

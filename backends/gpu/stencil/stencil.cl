@@ -8,8 +8,8 @@
  * What nearly all elements do is known when the text is compiled, for looking it up takes longer than the sums: INNER
  * has HCY_STENCIL_TAPS bits an axis, the first axis's lowest, that say which neighbours count, of the last axis also
  * those at its ends; TERMS says which axes are terms, FROM_APART and TO_APART whether these have sources and results of
- * their own, WHOLE that the last axis is at least as long as a tile.  Without INNER the text is GENERAL: for processors,
- * whose compilers take seconds for each.
+ * their own, WHOLE that the last axis is at least as long as a tile.  Without INNER the text is GENERAL: for
+ * processors, whose compilers take seconds for each.
  */
 #pragma once
 #define HCY_STENCIL_AXES RANK
