@@ -75,7 +75,7 @@ ends() { # MPI HOW TEXT PATTERN: in bounded time, not well, and something is sai
 example() {
     HALCYON_DIST=mpi
     export HALCYON_DIST
-    launch "$1" "$2" "$top_builddir/examples/$3" "$4" > "$dir/out" 2>&1 && [ "$(grep -c "of $2, .*: 0 .*wrong" "$dir/out")" = "$2" ]
+    launch "$1" "$2" "$top_builddir/examples/$3" "$4" > "$dir/out" 2>&1 && [ "$(grep -c "of $2, .*[:,] 0 .*wrong" "$dir/out")" = "$2" ]
     ok=$?
     [ $ok -eq 0 ] || sed 's/^/# /' "$dir/out"
     say $ok "$1 x$2: $3 $4"
