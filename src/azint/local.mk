@@ -17,8 +17,9 @@ halcyoninclude_HEADERS += src/azint/halcyon/azint.h src/azint/halcyon/calibrate.
 dist_man_MANS += doc/halcyon_azint.3 doc/halcyon_calibrate.3
 
 # Loops over the many bins of a pixel, for processors that have these instructions.
+libazint_la_CPPFLAGS = $(AM_CPPFLAGS)
 if X86_SIMD
-libazint_la_CPPFLAGS = $(AM_CPPFLAGS) -DHCY_AZINT_AVX2=1
+libazint_la_CPPFLAGS += -DHCY_AZINT_AVX2=1
 noinst_LTLIBRARIES += libazint_avx2.la
 libazint_la_LIBADD = libazint_avx2.la
 libazint_avx2_la_CFLAGS = $(libazint_la_CFLAGS) $(HCY_AVX2_CFLAGS)
