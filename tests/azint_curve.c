@@ -163,7 +163,7 @@ static void fill_arrays(float *flat, float *dark, float *variance)
 static void test_lost(int with_arrays)
 {
     static float flat[N], dark[N], variance[N];
-    uint64_t *sums = calloc(sizeof(*sums), HCY_AZINT_SUMS * 37);
+    uint64_t *sums = calloc(HCY_AZINT_SUMS * 37, sizeof *sums);
     hcy_frame_report report = { 0, 0, 0, 0 };
     uint32_t image[N];
     hcy_span spans[HCY_AZINT_SPANS];
@@ -217,7 +217,7 @@ static void test_lost(int with_arrays)
 /* Sums of any size, against the compiler's own conversion of 128-bit integers. */
 static void test_rounding(void)
 {
-    uint64_t *sums = calloc(sizeof(*sums), HCY_AZINT_SUMS * 37), state = 5;
+    uint64_t *sums = calloc(HCY_AZINT_SUMS * 37, sizeof *sums), state = 5;
     int wrong = 0, wrong_float = 0;
     hcy_azint_result *r = NULL;
     hcy_azint_job j;
@@ -266,7 +266,7 @@ static void test_rounding(void)
 /* Means alone, and sums whose high words nobody reads: the same bits, with and without lost pixels. */
 static void test_means(void)
 {
-    uint64_t *sums = calloc(sizeof(*sums), HCY_AZINT_SUMS * 37), state = 9;
+    uint64_t *sums = calloc(HCY_AZINT_SUMS * 37, sizeof *sums), state = 9;
     hcy_azint_result *all = NULL, *means = NULL;
     uint32_t image[N];
     hcy_span spans[HCY_AZINT_SPANS];
@@ -332,7 +332,7 @@ static void test_means(void)
 static void test_parts(void)
 {
     enum { FRAMES = 100 };
-    uint64_t *sums = calloc(sizeof(*sums), HCY_AZINT_SUMS * 37), state = 4;
+    uint64_t *sums = calloc(HCY_AZINT_SUMS * 37, sizeof *sums), state = 4;
     hcy_azint_result *part = NULL, *sum = NULL, *whole = NULL;
     uint32_t image[N], total[N] = { 0 };
     hcy_azint_job j, one;
@@ -386,7 +386,7 @@ static void test_parts(void)
 
 static void test_finish(void)
 {
-    uint64_t *sums = calloc(sizeof(*sums), HCY_AZINT_SUMS * 9000);
+    uint64_t *sums = calloc(HCY_AZINT_SUMS * 9000, sizeof *sums);
     hcy_frame_report report = { HCY_ECORRUPT, 3, 0, 0 };
     hcy_azint_result *r = NULL;
     hcy_azint_job j;

@@ -10,6 +10,7 @@
 #include <halcyon/azint.h>
 #include <lz4.h>
 #ifdef HAVE_HDF5
+#define H5Dread_chunk_vers 1 /* that of HDF5 2 has an argument more */
 #include <hdf5.h>
 #endif
 

@@ -25,7 +25,7 @@ static int look_for_detector(void *data, hid_t group, const char *name)
 {
     struct found *found = data;
     char class[32];
-    if (H5Iget_type(group) != H5I_GROUP || strlen(name) >= sizeof found->path)
+    if (group < 0 || H5Iget_type(group) != H5I_GROUP || strlen(name) >= sizeof found->path)
         return 0;
     hcy__h5_get_text(class, sizeof class, group, "NX_class");
     int has_corners = H5Lexists(group, "pixel_corners", H5P_DEFAULT) > 0;

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define NOT_OPENED \
+    "%s::%.200s cannot be opened: it is damaged, or needs a newer HDF5; name another dataset, if that is wanted"
+
 void hcy__h5_names_free(hcy__h5_names *names)
 {
     for (size_t i = 0; i < names->n; i++)
@@ -67,6 +70,7 @@ struct search {
     uint64_t bytes;
     char list[320]; /* what there is, for messages */
     size_t used, left_out;
+    char refused[200], why[128]; /* the first object that HDF5 does not open, and its words for that */
 };
 
 static void list_dataset(struct search *search, const char *name, const hcy__h5_shape *shape)
@@ -92,11 +96,21 @@ static int look_at_dataset(void *data, hid_t object, const char *name)
 {
     struct search *search = data;
     hcy__h5_shape shape;
-    if (H5Iget_type(object) != H5I_DATASET || hcy__h5_describe(&shape, object) || !hcy__h5_is_stack(&shape))
+    if (object >= 0 && (H5Iget_type(object) != H5I_DATASET || hcy__h5_describe(&shape, object) ||
+                        !hcy__h5_is_stack(&shape)))
         return 0;
     char *path = join_path(search->group, name);
     if (!path)
         return hcy_fail(HCY_ENOMEM, "no memory for the names of the file's datasets");
+    /* It may have been the stack: the first is kept, for the case that there is no other. */
+    if (object < 0) {
+        if (!*search->refused) {
+            snprintf(search->why, sizeof search->why, "%s", hcy__h5_words());
+            snprintf(search->refused, sizeof search->refused, "%s", path);
+        }
+        free(path);
+        return 0;
+    }
     list_dataset(search, path, &shape);
     uint64_t bytes = (uint64_t)(shape.dims[0] * shape.dims[1] * shape.dims[2] * shape.channels * shape.pixel->size);
     /* Channels do not make a stack larger than one of frames: it is the bytes that decide then. */
@@ -138,13 +152,28 @@ static const char *offers(struct search *search)
 
 /* --- The rules --- */
 
-/* HCY_ENOENT for a link whose file is not there: which one, and in which folder it was looked for. */
+/* HCY_ECORRUPT where something is stored under this name that HDF5 does not open; which damage it looks for when it
+ * opens an object depends on its version.  0 for all else, links that lead nowhere among it. */
+static int refuse_stored(hid_t file, const hcy_stack *stack, const char *name)
+{
+    H5L_info_t info;
+    if (H5Lget_info(file, name, &info, H5P_DEFAULT) < 0 || info.type != H5L_TYPE_HARD ||
+        kind_of_object(file, name) != H5I_BADID)
+        return 0;
+    return hcy__h5_fail(HCY_ECORRUPT, NOT_OPENED, stack->path, name);
+}
+
+/* For a name that does not open: refuse_stored()'s status, or HCY_ENOENT for a link whose file is not there: which one,
+ * and in which folder it was looked for. */
 static int fail_link(hid_t file, const hcy_stack *stack, const char *name)
 {
     H5L_info_t info;
     char value[2048] = "";
     const char *target = "", *object, *slash = strrchr(stack->path, '/');
     unsigned flags;
+    int st = refuse_stored(file, stack, name);
+    if (st)
+        return st;
     if (H5Lget_info(file, name, &info, H5P_DEFAULT) < 0 || info.type != H5L_TYPE_EXTERNAL ||
         info.u.val_size > sizeof value || H5Lget_val(file, name, value, sizeof value, H5P_DEFAULT) < 0 ||
         H5Lunpack_elink_val(value, info.u.val_size, &flags, &target, &object) < 0 || !*target)
@@ -187,7 +216,8 @@ static int usual_names(hcy__h5_names *names, hid_t file, const hcy_stack *stack,
         st = hcy_fail(HCY_ENOMEM, "no memory for the names of the file's datasets");
     /* A link that leads nowhere is reported, or the search would go on and find a mask. */
     } else if (H5Lexists(file, data, H5P_DEFAULT) > 0 && kind_of_object(file, data) == H5I_BADID) {
-        st = hcy__h5_fail(HCY_EIO, "%s::%s cannot be opened", stack->path, data);
+        if (!(st = refuse_stored(file, stack, data)))
+            st = hcy__h5_fail(HCY_EIO, "%s::%s cannot be opened", stack->path, data);
     } else if (kind_of_object(file, data) == H5I_DATASET) {
         if (describe_at(&shape, file, data) || hcy__h5_is_stack(&shape))
             st = hcy__h5_names_add(names, data);
@@ -240,6 +270,9 @@ static int largest(hcy__h5_names *names, hid_t file, const hcy_stack *stack, con
     if (!st && search.best.n > 1)
         st = hcy_fail(HCY_EINVAL, "%s: several datasets are as large, name the one to use: %s", stack->path,
                       offers(&search));
+    /* An image alone may be the mask of the stack that is damaged.  What grows may open later. */
+    else if (!st && search.rank < 3 && *search.refused && !stack->growing)
+        st = hcy_fail_vendor(HCY_ECORRUPT, 0, search.why, NOT_OPENED, stack->path, search.refused);
     else if (!st && (!search.best.n || (stack->growing && search.rank < 3))) /* a mask is there before frames are */
         st = hcy_fail(HCY_ENOENT, "%s: there is no %sstack of images in it%s%s", stack->path,
                       stack->growing ? "" : "image and no ", strcmp(group, "/") ? " below " : "",
@@ -339,9 +372,9 @@ int hcy__h5_find(hcy__h5_names *names, hid_t file, hcy_stack *stack)
     H5I_type_t kind = wanted ? kind_of_object(file, wanted) : H5I_GROUP;
     if (kind == H5I_DATASET)
         return hcy__h5_names_add(names, wanted);
+    int st = kind == H5I_GROUP ? 0 : refuse_stored(file, stack, wanted);
     if (kind != H5I_GROUP)
-        return not_there(file, stack->path, wanted);
-    int st = 0;
+        return st ? st : not_there(file, stack->path, wanted);
     /* A group that was named stands in the place of the usual ones. */
     if (wanted)
         st = find_in(names, file, stack, wanted);

@@ -170,12 +170,13 @@ static int visit_child(struct visit *v, const struct child *child, hcy__h5_look 
         return st;
     if (v->n_seen > MOST_OBJECTS)
         return hcy_fail(HCY_ERANGE, "%s has more than %d objects; name the dataset that is wanted", file, MOST_OBJECTS);
-    hid_t object = OPEN_AT(v->top, child->at);
-    if (object < 0)
-        return 0;
     st = write_path(v, &v->levels[v->depth - 1], child->name);
-    if (!st)
-        st = look(data, object, v->path);
+    if (st)
+        return st;
+    hid_t object = OPEN_AT(v->top, child->at);
+    st = look(data, object, v->path);
+    if (object < 0)
+        return st;
     /* Its children are seen next, before its siblings: the order of H5Ovisit. */
     if (!st && H5Iget_type(object) == H5I_GROUP)
         st = enter_group(v, object, file);

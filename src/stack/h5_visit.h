@@ -4,11 +4,12 @@
 
 #include "h5.h"
 
-/* What became of an object: `path` is relative to the group where the visit began.  Not 0 ends the visit. */
+/* What became of an object: `path` is relative to the group where the visit began.  `object` is negative where HDF5
+ * does not open it; its words for that are there until it is called again.  Not 0 ends the visit. */
 typedef int (*hcy__h5_look)(void *data, hid_t object, const char *path);
 /* Looks at every object once that hard links lead to, groups before what is in them, in the order of names: 0, what
  * `look` ended it with, HCY_ENOMEM, or HCY_ERANGE (more groups in one another, or more objects, than a sound file
- * has).  Objects that do not open are left out.  `file` is for messages. */
+ * has).  `file` is for messages. */
 int hcy__h5_visit(hid_t group, hcy__h5_look look, void *data, const char *file);
 
 #endif

@@ -193,7 +193,7 @@ static int read_text_numbers(double **values, size_t *n, const struct source *fr
 
 static int read_any(double **values, size_t *n, const struct source *from)
 {
-    static const char npy[6] = "\x93NUMPY", hdf[8] = "\x89HDF\r\n\x1a\n";
+    static const char npy[] = "\x93NUMPY", hdf[] = "\x89HDF\r\n\x1a\n";
     char magic[8] = "";
     int fd, number, st = hcy__open_file(&fd, from->file);
     if (st)
@@ -203,11 +203,11 @@ static int read_any(double **values, size_t *n, const struct source *from)
      * is wrong. */
     if (number)
         st = hcy__read_failed(from->file, number);
-    else if (!memcmp(magic, npy, sizeof npy) && !from->part)
+    else if (!memcmp(magic, npy, sizeof npy - 1) && !from->part)
         st = read_npy_numbers(values, n, from, fd);
-    else if (from->part && (!memcmp(magic, hdf, sizeof hdf) || *from->part == '/'))
+    else if (from->part && (!memcmp(magic, hdf, sizeof hdf - 1) || *from->part == '/'))
         st = read_dataset(values, n, from);
-    else if (!memcmp(magic, hdf, sizeof hdf))
+    else if (!memcmp(magic, hdf, sizeof hdf - 1))
         st = hcy_fail(HCY_EINVAL, "%s is HDF5: name a dataset of it, as %s::/path", from->file, from->file);
     else
         st = read_text_numbers(values, n, from, fd);
