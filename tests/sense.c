@@ -272,6 +272,8 @@ static void check_toeplitz(int type, int precision, int dim, const int64_t *mode
         roots = random_array(is_double ? HCY_FLOAT64 : HCY_FLOAT32, 1, &points, 0);
         st_ok(HCY_EVAL(queue, "r = sqrt(w)", hcy_op_array("r", roots), hcy_op_array("w", weights)), "roots of weights");
     }
+    /* The operator is made by a queue of its own. */
+    st_ok(hcy_queue_finish(queue), "weights that are there");
     const void *const *const at = is_double ? in_double : in_single;
     st_ok(hcy_operator_toeplitz(&op, dev, &desc, POINTS, at, coils ? maps : NULL, weights), "%s", what);
     st_ok(hcy_operator_sense(&a, plan, maps, roots), "its A");

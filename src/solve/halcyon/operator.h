@@ -236,13 +236,14 @@ HCY_API int hcy_operator_sense(hcy_operator **op, hcy_nufft *plan, hcy_array *ma
  * twice the modes (Toeplitz).  desc is that of a plan for images (type 1 or 2, precision, modes, sign, eps), points are
  * as hcy_nufft_set_points() has them, in host memory; maps as above, or NULL: the NUFFT alone; weights: W's, float32 or
  * float64 [points] on the device, or NULL: 1 (A with their square roots as weights has this Gram operator).  Points and
- * weights are only read here; the maps are kept.  It is for hcy_solver's CG, whose b is A^H W y.
+ * weights are only read here, by a queue of its own: what makes the weights must be over (hcy_queue_finish()).  The maps
+ * are kept.  It is for hcy_solver's CG, whose b is A^H W y.
  *
  * MEMORY.  With g numbers on a grid of the least even sizes m with factors 2, 3 and 5 from 2 modes - 1 on: 4 g bytes in
  * float, and what coils work in, as many at once as fit 256 MB, at least one.  On GPUs, whose kernel leaves zeros out,
- * 8 modes[0] m1 m2 bytes each, half of the grid, and 24 MB for all in 3-D, 8 modes[0] m1 in 2-D; elsewhere, and where
- * lines do not fit a GPU's local memory, the grid, 8 g bytes, and what the FFT works in.  In double twice that.  Made
- * with it is a transform of type 1 with g modes, whose memory is given back.
+ * 8 modes[0] modes[1] m2 bytes each, a quarter of the grid, and 34 MB or a little more for all in 3-D, 8 modes[0] m1 in
+ * 2-D; elsewhere, and where lines do not fit a GPU's local memory, the grid, 8 g bytes, and what the FFT works in.  In
+ * double twice that.  Made with it is a transform of type 1 with g modes, whose memory is given back.
  *
  * Waits when it is made.  HCY_EINVAL: what does not go together; HCY_EUNSUPPORTED: type 3, a device without FFT. */
 HCY_API int hcy_operator_toeplitz(hcy_operator **op, hcy_device *dev, const hcy_nufft_desc *desc, int64_t n_points,
