@@ -236,8 +236,8 @@ HCY_API int hcy_operator_sense(hcy_operator **op, hcy_nufft *plan, hcy_array *ma
  * twice the modes (Toeplitz).  desc is that of a plan for images (type 1 or 2, precision, modes, sign, eps), points are
  * as hcy_nufft_set_points() has them, in host memory; maps as above, or NULL: the NUFFT alone; weights: W's, float32 or
  * float64 [points] on the device, or NULL: 1 (A with their square roots as weights has this Gram operator).  Points and
- * weights are only read here, by a queue of its own: what makes the weights must be over (hcy_queue_finish()).  The maps
- * are kept.  It is for hcy_solver's CG, whose b is A^H W y.
+ * weights are only read here, by a queue of its own: what makes the weights must be over (hcy_queue_finish()).  The
+ * maps are kept.  It is for hcy_solver's CG, whose b is A^H W y.
  *
  * MEMORY.  With g numbers on a grid of the least even sizes m with factors 2, 3 and 5 from 2 modes - 1 on: 4 g bytes in
  * float, and what coils work in, as many at once as fit 256 MB, at least one.  On GPUs, whose kernel leaves zeros out,
