@@ -9,7 +9,7 @@ examples_DATA = examples/first_curve.c examples/detector_host.c examples/receive
     examples/dist_vstack.c examples/dist_scatter.c examples/dist_sense.c \
     examples/dist_tutorial.h examples/dist_poststack.c examples/dist_migration.c examples/dist_deconvolution.c
 examples_DATA += examples/curve_reader.c examples/curve_reader.py
-EXTRA_DIST += examples/curve_reader.py
+EXTRA_DIST += examples/curve_reader.py examples/dist_tutorial.h
 if HAVE_ZMQ
 check_PROGRAMS += examples/curve_reader
 examples_curve_reader_CPPFLAGS = $(AM_CPPFLAGS) $(ZMQ_CFLAGS)
