@@ -408,10 +408,11 @@ static int submit_launch(hcy_queue *queue, hcy_kernel *kernel, size_t items, con
     hcy_keep *keep;
     struct launch *launch;
     int status = check_args(kernel, args, n, false);
-    if (!status && !grid && (status = launch_now(queue, kernel, items, args, n)) != HCY_EUNSUPPORTED)
+    if (status)
         return status;
-    if (!status || status == HCY_EUNSUPPORTED)
-        status = take_args(&keep, &launch, kernel, args, n);
+    if (!grid && (status = launch_now(queue, kernel, items, args, n)) != HCY_EUNSUPPORTED)
+        return status;
+    status = take_args(&keep, &launch, kernel, args, n);
     if (status)
         return status;
     launch->desc.items = items;

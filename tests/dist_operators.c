@@ -40,14 +40,6 @@ static double distance(hcy_array *a, hcy_array *b)
     return value;
 }
 
-static double mismatch_of(hcy_operator *op)
-{
-    double mismatch = 1e300;
-    if (!op || hcy_operator_dot_test(&mismatch, scene.queue, op, 10, 1))
-        fprintf(stderr, "# rank %d: %s\n", scene.rank, hcy_last_error()->text);
-    return mismatch;
-}
-
 /* Rows of the whole matrix as a stack: its rows uneven, none on the first rank. */
 static hcy_dist_layout *make_rows(int64_t n)
 {
@@ -287,41 +279,6 @@ static int make_differences(hcy_operator **op, hcy_operator **serial, hcy_dist_l
 }
 
 /* Numbers of a shape, or the whole of `part`. */
-static hcy_array *make_whole(int rank, const int64_t *shape, int seed)
-{
-    hcy_array *a = NULL;
-    if (hcy_array_empty(&a, scene.dev, HCY_FLOAT64, rank, shape) ||
-        HCY_EVAL(scene.queue, "a = normal(seed, index)", hcy_op_array("a", a), hcy_op_integer("seed", seed)))
-        fprintf(stderr, "# rank %d: %s\n", scene.rank, hcy_last_error()->text);
-    return a;
-}
-
-/* The greatest difference between the operator over ranks and that of one device: of y = A x, or x = A^H y. */
-static double compare_with_serial(hcy_operator *op, hcy_operator *serial, hcy_dist_layout *to,
-                                  hcy_dist_layout *from, bool adjoint)
-{
-    hcy_dist_layout_info t = HCY_DIST_LAYOUT_INFO_INIT, f = HCY_DIST_LAYOUT_INFO_INIT;
-    if (hcy_dist_layout_get_info(&t, to) || hcy_dist_layout_get_info(&f, from))
-        return 1e300;
-    hcy_array *x = make_whole(f.rank, f.shape, 3), *want = make_whole(t.rank, t.shape, 5),
-              *got = make_whole(t.rank, t.shape, 9), *part = NULL, *y = NULL;
-    bool right =
-        !hcy_dist_array(&part, scene.dev, from, HCY_FLOAT64) &&
-        !hcy_dist_array(&y, scene.dev, to, HCY_FLOAT64) && !hcy_dist_scatter(scene.queue, part, from, x, 0) &&
-        !(adjoint ? hcy_operator_apply_adjoint : hcy_operator_apply)(scene.queue, want, serial, x) &&
-        !(adjoint ? hcy_operator_apply_adjoint : hcy_operator_apply)(scene.queue, y, op, part) &&
-        !hcy_dist_gather(scene.queue, got, to, y, -1);
-    double far = right ? distance(got, want) : 1e300;
-    if (!right)
-        fprintf(stderr, "# rank %d: %s\n", scene.rank, hcy_last_error()->text);
-    hcy_array_release(x);
-    hcy_array_release(want);
-    hcy_array_release(got);
-    hcy_array_release(part);
-    hcy_array_release(y);
-    return far;
-}
-
 /* Blocks along an axis, some with one row, one with none: what one device makes, and adjoints of it. */
 static void test_difference(int blocks, int axis, int what)
 {
@@ -334,9 +291,9 @@ static void test_difference(int blocks, int axis, int what)
         rows[scene.n_ranks - 1] -= rows[r];
     bool right = !hcy_dist_layout_blocks(&layout, scene.comm, 2, space.shape, blocks, rows) &&
                  !make_differences(&op, &serial, &range, layout, &space, axis, what);
-    every(right && compare_with_serial(op, serial, range, layout, false) == 0,
+    every(right && distance_to_serial(distance, op, serial, range, layout, false) == 0,
           "blocks of axis %d, difference %d along axis %d: that of one device", blocks, what, axis);
-    every(right && compare_with_serial(op, serial, layout, range, true) <= (blocks ? 1e-14 : 0),
+    every(right && distance_to_serial(distance, op, serial, layout, range, true) <= (blocks ? 1e-14 : 0),
           "... and its adjoint");
     hcy_operator_release(op);
     hcy_operator_release(serial);

@@ -28,14 +28,6 @@ static hcy_array *block(int rank, const int64_t *shape, const double *values)
     return a;
 }
 
-static double check_adjoint(hcy_operator *op)
-{
-    double mismatch = 1e300;
-    if (!op || hcy_operator_dot_test(&mismatch, scene.queue, op, 10, 5))
-        fprintf(stderr, "# rank %d: %s\n", scene.rank, hcy_last_error()->text);
-    return mismatch;
-}
-
 /* --- SUMMA --- */
 
 enum { N = 7, K = 9, M = 5 };
@@ -74,7 +66,7 @@ static void test_grid(int rows)
             far = fmax(far, fabs(sum - y[r * m + c]));
         }
     every(far < 1e-13, "a matrix over %d x %d ranks times another one", rows, columns);
-    every(check_adjoint(op) < 1e-13, "... and its adjoint");
+    every(mismatch_of(op) < 1e-13, "... and its adjoint");
     hcy_operator_release(op);
     hcy_dist_layout_release(range);
     hcy_dist_layout_release(domain);
@@ -151,7 +143,7 @@ static void test_slices(int dtype)
             !hcy_array_to_host(&far, scene.queue, number);
     every(right && far == 0, "%s: a matrix for each slice, slices over ranks", hcy_dtype_name(dtype));
     every(dtype != HCY_FLOAT64 || (right && off_host(whole[0], whole[1], whole[2]) < 1e-14), "... as the host has it");
-    every(check_adjoint(op) < 1e-13, "... and its adjoint");
+    every(mismatch_of(op) < 1e-13, "... and its adjoint");
     for (int i = 0; i < 3; i++) {
         hcy_array_release(whole[i]);
         hcy_array_release(part[i]);
@@ -223,7 +215,7 @@ static void test_convolution(int blocks)
     for (int i = 0; right && i < LONG * WIDE; i++)
         far = fmax(far, fabs(values[i] - convolved(i / WIDE, i % WIDE)));
     every(far < 1e-13, "filters that change, blocks along %d", blocks);
-    every(check_adjoint(op) < 1e-13, "... and its adjoint");
+    every(mismatch_of(op) < 1e-13, "... and its adjoint");
     filters.length = TAPS - 1;
     hcy_operator *none = NULL;
     every(hcy_dist_convolve(&none, scene.dev, layout, HCY_FLOAT64, 0, &filters) == HCY_EINVAL && !none,

@@ -1,8 +1,9 @@
-/* dist_scene.h - what the parts of tests/dist share: who the ranks are, and a check that all of them make. */
+/* dist_scene.h - what the parts of tests/dist share: who the ranks are, a check that all of them make, comparisons. */
 #ifndef DIST_SCENE_H
 #define DIST_SCENE_H
 
 #include <halcyon/dist.h>
+#include <halcyon/operator.h>
 #include <stdbool.h>
 
 struct scene {
@@ -18,6 +19,15 @@ extern struct scene scene;
 #define every(holds, ...) check_on_all(!!(holds), __FILE__, __LINE__, __VA_ARGS__)
 bool check_on_all(int holds, const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+/* dist_compare.c.  Random numbers, the same on all ranks. */
+hcy_array *draw_numbers(int dtype, int rank, const int64_t *shape, int seed);
+/* How far an operator over ranks is from that of one device, whose vectors are the whole ones, by a measure of two
+ * arrays: of y = A x, or x = A^H y.  1e300: it could not be found out. */
+typedef double dist_distance(hcy_array *a, hcy_array *b);
+double distance_to_serial(dist_distance *distance, hcy_operator *op, hcy_operator *serial, hcy_dist_layout *to,
+                          hcy_dist_layout *from, bool adjoint);
+/* Of ten pairs of the dot test; 1e300 without an operator. */
+double mismatch_of(hcy_operator *op);
 void test_layouts(void);
 void test_operators(void);
 void test_transforms(void);

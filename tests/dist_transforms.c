@@ -24,59 +24,12 @@ static double off(hcy_array *a, hcy_array *b)
     return value;
 }
 
-/* Random numbers, the same on all ranks. */
-static hcy_array *draw(int dtype, int rank, const int64_t *shape, int seed)
-{
-    hcy_array *a = NULL;
-    const bool real = dtype == HCY_FLOAT32 || dtype == HCY_FLOAT64;
-    if (hcy_array_empty(&a, scene.dev, dtype, rank, shape) ||
-        HCY_EVAL(scene.queue, real ? "a = normal(s, index)" : "a = complex(normal(s, index), normal(s, index, 1))",
-                 hcy_op_array("a", a), hcy_op_integer("s", seed)))
-        fprintf(stderr, "# rank %d: %s\n", scene.rank, hcy_last_error()->text);
-    return a;
-}
-
-/* How far the operator over ranks is from that of one device, whose vectors are the whole ones. */
-static double off_serial(hcy_operator *op, hcy_operator *serial, hcy_dist_layout *to, hcy_dist_layout *from,
-                         bool adjoint)
-{
-    hcy_dist_layout_info t = HCY_DIST_LAYOUT_INFO_INIT, f = HCY_DIST_LAYOUT_INFO_INIT;
-    hcy_operator_info is = HCY_OPERATOR_INFO_INIT;
-    if (hcy_dist_layout_get_info(&t, to) || hcy_dist_layout_get_info(&f, from) || hcy_operator_get_info(&is, serial))
-        return 1e300;
-    const hcy_space *of = adjoint ? &is.domain : &is.range, *on = adjoint ? &is.range : &is.domain;
-    hcy_array *x = draw(on->dtype, f.rank, f.shape, 3), *want = draw(of->dtype, t.rank, t.shape, 5),
-              *got = draw(of->dtype, t.rank, t.shape, 9), *part = NULL, *y = NULL;
-    int (*const run)(hcy_queue *, hcy_array *, hcy_operator *, hcy_array *) =
-        adjoint ? hcy_operator_apply_adjoint : hcy_operator_apply;
-    bool right = !hcy_dist_array(&part, scene.dev, from, on->dtype) && !hcy_dist_array(&y, scene.dev, to, of->dtype) &&
-                 !hcy_dist_scatter(scene.queue, part, from, x, 0) && !run(scene.queue, want, serial, x) &&
-                 !run(scene.queue, y, op, part) && !hcy_dist_gather(scene.queue, got, to, y, -1);
-    double far = right ? off(got, want) : 1e300;
-    if (!right)
-        fprintf(stderr, "# rank %d: %s\n", scene.rank, hcy_last_error()->text);
-    hcy_array_release(x);
-    hcy_array_release(want);
-    hcy_array_release(got);
-    hcy_array_release(part);
-    hcy_array_release(y);
-    return far;
-}
-
-static double mismatch_over_ranks(hcy_operator *op)
-{
-    double mismatch = 1e300;
-    if (hcy_operator_dot_test(&mismatch, scene.queue, op, 10, 1))
-        fprintf(stderr, "# rank %d: %s\n", scene.rank, hcy_last_error()->text);
-    return mismatch;
-}
-
 static void compare_operator(hcy_operator *op, hcy_operator *serial, hcy_dist_layout *range, hcy_dist_layout *domain,
                              double bound, const char *what)
 {
-    double forward = op && serial ? off_serial(op, serial, range, domain, false) : 1e300,
-           back = op && serial ? off_serial(op, serial, domain, range, true) : 1e300,
-           mismatch = op ? mismatch_over_ranks(op) : 1e300;
+    double forward = op && serial ? distance_to_serial(off, op, serial, range, domain, false) : 1e300,
+           back = op && serial ? distance_to_serial(off, op, serial, domain, range, true) : 1e300,
+           mismatch = mismatch_of(op);
     if (!every(forward <= bound && back <= bound, "%s: that of one device, and its adjoint", what) ||
         !every(mismatch <= 1e-13, "%s: the dot test", what))
         fprintf(stderr, "# off by %g, adjoint %g, mismatch %g\n", forward, back, mismatch);
@@ -194,9 +147,9 @@ static void test_sense(int axis)
     own_range(&first, &end, axis ? POINTS : COILS);
     hcy_nufft *own = axis ? plan_part(2, first, end, 2) : plan_part(2, 0, POINTS, 2),
               *whole = plan_part(2, 0, POINTS, 2);
-    hcy_array *maps = draw(HCY_COMPLEX128, 3, (int64_t[]){ COILS, modes[0], modes[1] }, 21),
-              *weights = draw(HCY_FLOAT64, 2, (int64_t[]){ COILS, POINTS }, 22),
-              *b = draw(HCY_COMPLEX128, 2, (int64_t[]){ COILS, POINTS }, 23),
+    hcy_array *maps = draw_numbers(HCY_COMPLEX128, 3, (int64_t[]){ COILS, modes[0], modes[1] }, 21),
+              *weights = draw_numbers(HCY_FLOAT64, 2, (int64_t[]){ COILS, POINTS }, 22),
+              *b = draw_numbers(HCY_COMPLEX128, 2, (int64_t[]){ COILS, POINTS }, 23),
               *own_maps = axis ? hcy_array_retain(maps) : own_part(maps, 0, first, end),
               *own_weights = own_part(weights, axis, first, end);
     hcy_operator *op = NULL, *serial = NULL;
@@ -319,7 +272,7 @@ static void test_transpose(void)
     const int64_t shape[3] = { 7, 2, 5 };
     hcy_dist_layout *rows = NULL, *turned = NULL;
     hcy_operator *op = NULL;
-    hcy_array *whole = draw(HCY_FLOAT64, 3, shape, 31), *want = NULL, *part = NULL, *y = NULL, *got = NULL;
+    hcy_array *whole = draw_numbers(HCY_FLOAT64, 3, shape, 31), *want = NULL, *part = NULL, *y = NULL, *got = NULL;
     const int order[3] = { 2, 0, 1 };
     double far = 1e300;
     if (!hcy_dist_layout_blocks(&rows, scene.comm, 3, shape, 0, NULL) &&
@@ -335,7 +288,7 @@ static void test_transpose(void)
         hcy_array_release(view);
     }
     every(far == 0, "axes in another order, blocks along another one");
-    every(op && mismatch_over_ranks(op) <= 1e-15, "... and back");
+    every(mismatch_of(op) <= 1e-15, "... and back");
     hcy_operator *none = NULL;
     every(hcy_dist_transpose(&none, NULL, scene.dev, rows, HCY_FLOAT64, (const int[]){ 0, 0, 1 }, 0) == HCY_EINVAL &&
               hcy_dist_transpose(&none, NULL, scene.dev, rows, HCY_FLOAT64, NULL, 3) == HCY_EINVAL && !none,

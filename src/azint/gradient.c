@@ -92,7 +92,8 @@ static void place_on_detector(double p[3], const struct azint_geometry *g, const
         p[1] = between_edges(g->corner2, g->width, place[1]);
         p[2] = 0;
     }
-    /* How the correction itself changes with the geometry is left out of derivatives: it is a thousandth of them. */
+    /* How the correction itself changes with the geometry is left out of derivatives: beside them it is as a sensor's
+     * thickness beside its distance. */
     if (g->parallax.mu > 0) {
         double s = hcy__azint_parallax_scale(&g->parallax, p[0], p[1]);
 

@@ -69,9 +69,9 @@ void compare_curves(json_t *object, const struct compare_job *job);
 int compare_limits(json_t *limits, hcy_device *device);
 /* The machine that this runs on (compare_machine.c). */
 json_t *compare_machine(void);
-/* "nufft" and "pyfai" of a report (compare_nufft.c, compare_pyfai.c). */
 /* Whether --nufft can be done as it was asked for. */
 compare_work compare_check_nufft;
+/* "nufft" and "pyfai" of a report (compare_nufft.c, compare_pyfai.c). */
 void compare_nufft(json_t *report, const struct compare_job *job, const json_t *devices);
 void compare_pyfai(json_t *report, const struct compare_job *job);
 
