@@ -200,16 +200,33 @@ static void test_told(void)
         use_script(ends[i].script);
         opening_fails(ends[i].status, ends[i].words);
     }
-    isolate(1, 0);
-    use_script("exec sleep 60");
-    opening_fails(HCY_ETIMEOUT, "more than 1 s");
-    isolate(0, 0);
     /* Of nothing that can be run. */
     setenv("HALCYON_H5_READER", in_folder("nothing"), 1);
     opening_fails(HCY_ENOENT, "nothing");
     setenv("HALCYON_H5_READER", folder, 1);
     opening_fails(HCY_ENOENT, "cannot be run");
     use_true_reader();
+}
+
+/* Whatever is asked about a file that HDF5 hangs on, it takes the time that is allowed once. */
+static void test_late(void)
+{
+    hcy_detector_info *detector = NULL;
+    hcy_stack *stack = NULL;
+    isolate(1, 0);
+    remove(in_folder("count"));
+    use_script("echo x >>\"$folder/count\"\nexec sleep 60");
+    opening_fails(HCY_ETIMEOUT, "more than 1 s over it and was stopped");
+    opening_fails(HCY_ETIMEOUT, "is not asked again");
+    hcy_clear_error();
+    fails(hcy_detector_read(&detector, in_folder("a.h5")), HCY_ETIMEOUT, "is not asked again", "another question");
+    is_int(count_starts(), 1, "one reader was waited for");
+    make_deflated("other.h5", FRAMES, HEIGHT, WIDTH);
+    fails(hcy_stack_open(&stack, in_folder("other.h5"), NULL), HCY_ETIMEOUT, "and was stopped", "another file is asked");
+    use_true_reader();
+    isolate(0, 0);
+    is_int(hcy_stack_open(&stack, in_folder("a.h5"), NULL), 0, "with more time the first is, too");
+    hcy_stack_close(stack);
 }
 
 /* A file on which it crashes three times is left alone. */
@@ -468,6 +485,7 @@ int main(void)
     test_oldest_ends();
     test_threads();
     test_told();
+    test_late();
     test_not_again();
     test_config();
     test_list();

@@ -18,7 +18,7 @@
 
 extern char **environ;
 
-enum { SECONDS = 60, MOST_KEPT = 8, LAST_BREATH = 2000, MOST_ENDS = 3 };
+enum { SECONDS = 60, MOST_KEPT = 8, LAST_BREATH = 2000, MOST_ENDS = 3, MOST_LATE = 16, LATE_FOR = 600000 };
 #define MEMORY ((uint64_t)4 << 30)
 
 /* --- Which files --- */
@@ -397,6 +397,68 @@ void hcy__reader_release(hcy__reader *r)
     free(r);
 }
 
+/* --- Files that take too long --- */
+
+/* A file on which HDF5 hangs would take all the time that is allowed with every question about it: what it holds as
+ * curves, as a stack, as a detector.  It takes it once: these are not asked about for a while.  Under `lock`. */
+struct late_file {
+    uint64_t device, inode, bytes;
+    int64_t changed, seen; /* seconds; milliseconds of hcy__packet_clock() */
+    unsigned seconds;      /* that were not enough */
+};
+static struct late_file late[MOST_LATE];
+static size_t n_late; /* that were ever noted; the oldest gives way */
+
+static int identify_file(struct late_file *file, const hcy__reader *r)
+{
+    struct stat is;
+    if (stat(r->path, &is))
+        return 0;
+    *file = (struct late_file){ (uint64_t)is.st_dev, (uint64_t)is.st_ino, (uint64_t)is.st_size, (int64_t)is.st_mtime,
+                                hcy__packet_clock(), r->limits.seconds };
+    return 1;
+}
+
+/* Its place among those that were late, as long as it is what it was then; or NULL. */
+static struct late_file *find_late(const struct late_file *file)
+{
+    for (size_t i = 0; i < n_late && i < MOST_LATE; i++)
+        if (late[i].device == file->device && late[i].inode == file->inode && late[i].bytes == file->bytes &&
+            late[i].changed == file->changed)
+            return &late[i];
+    return NULL;
+}
+
+static void note_late(const hcy__reader *r)
+{
+    struct late_file file;
+    if (!identify_file(&file, r))
+        return;
+    pthread_mutex_lock(&lock);
+    struct late_file *at = find_late(&file);
+    if (!at)
+        at = &late[n_late++ % MOST_LATE];
+    *at = file;
+    pthread_mutex_unlock(&lock);
+}
+
+static int refuse_late(const hcy__reader *r)
+{
+    struct late_file file;
+    if (!identify_file(&file, r))
+        return 0;
+    pthread_mutex_lock(&lock);
+    const struct late_file *at = find_late(&file);
+    /* It may have been the disk, and who allows more time wants to wait. */
+    int is_late = at && file.seen - at->seen < LATE_FOR && file.seconds <= at->seconds;
+    pthread_mutex_unlock(&lock);
+    return is_late ? hcy_fail(HCY_ETIMEOUT,
+                              "%s: HDF5 took more than %u s over it a while ago, and is not asked again within %d minutes "
+                              "unless the file changes or more time is allowed",
+                              r->path, r->limits.seconds, LATE_FOR / 60000)
+                   : 0;
+}
+
 /* --- Asking --- */
 
 /* What became of a process that gave no answer. */
@@ -413,10 +475,13 @@ static int explain_end(hcy__reader *r, int number)
     r->ends++;
     int code = how >= 0 && WIFEXITED(how) ? WEXITSTATUS(how) : -1;
     int killer = how >= 0 && WIFSIGNALED(how) ? WTERMSIG(how) : 0;
-    if (number == ETIMEDOUT || killer == SIGXCPU)
+    if (number == ETIMEDOUT || killer == SIGXCPU) {
+        if (!r->opening.size)
+            note_late(r);
         return hcy_fail(HCY_ETIMEOUT,
                         "%s: HDF5 took more than %u s over it and was stopped: the file is damaged, or very large",
                         r->path, r->limits.seconds);
+    }
     if (number == EPROTO || code == HCY__READER_OTHER_VERSION)
         return hcy_fail(HCY_EABI, "%s: " NAME " and this library are not of one version (%s)", r->path,
                         hcy_version());
@@ -482,7 +547,10 @@ int hcy__reader_ask(hcy__packet *answer, hcy__reader *r, const hcy__packet *ques
     pthread_mutex_lock(&r->lock);
     if (!r->pid)
         r->keeps = 0;
-    int st = make_ready(r);
+    /* A file that was opened within the time is not such a one; of its frames some may be. */
+    int st = r->opening.size ? 0 : refuse_late(r);
+    if (!st)
+        st = make_ready(r);
     if (!st)
         st = ask_process(answer, r, question);
     if (r->pid && r->opening.size)

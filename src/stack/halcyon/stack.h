@@ -79,7 +79,8 @@ HCY_API const hcy_stack_info *hcy_stack_get_info(const hcy_stack *stack);
  * same results, only slower.  Its time and memory are limited, and on Linux (x86-64, aarch64) it can read files and do
  * nothing else.  A crash is HCY_ECORRUPT, too much time HCY_ETIMEOUT, too much memory HCY_ENOMEM (HCY_EIO, where HDF5
  * itself notices that it gets none), with words that name the file; after three of them HDF5 is not asked for that
- * stack's frames again.
+ * stack's frames again.  A file over which it took too much time before it was open takes it once: whatever else is
+ * asked about it is HCY_ETIMEOUT at once for ten minutes, unless the file changes or more time is allowed.
  *
  * The host is left alone: no handler of signals is set, this child alone is waited for, no descriptor is inherited.
  * Where the host has its children waited for in general (SIGCHLD ignored, wait() in a thread), a message lacks the
