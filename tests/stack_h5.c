@@ -730,6 +730,49 @@ static void test_refused(void)
     hcy_stack_close(stack);
 }
 
+/* Zeroes the signature of symbol node `which` of a file's groups: 0, or there are not so many. */
+static int damage_node(const char *path, const unsigned char *bytes, size_t n, int which)
+{
+    static unsigned char damaged[1 << 17];
+    memcpy(damaged, bytes, n);
+    for (size_t i = 0; i + 4 <= n; i++)
+        if (!memcmp(bytes + i, "SNOD", 4) && which-- == 0) {
+            memset(damaged + i, 0, 4);
+            put_file(path, damaged, n);
+            return 0;
+        }
+    return -1;
+}
+
+/* Links of a group that HDF5 does not read are not as if there were none: whichever of a group's nodes is damaged, the
+ * stack is all of the numbered datasets, or the largest, or it is refused. */
+static void test_damaged_links(void)
+{
+    static const struct layout stack3 = { "", 3, { 0 }, 0, 0, 0, 1, 0, 0 };
+    static const char *const group[] = { "entry/data/data_%06d", "frames/number%d" };
+    static unsigned char bytes[1 << 17];
+    const char *path = in_folder("links.h5");
+    for (int i = 0; i < 2; i++) {
+        char name[64];
+        hid_t file = new_file(path, 0);
+        for (int k = 1; k <= 20; k++) {
+            snprintf(name, sizeof name, group[i], k);
+            put_dataset(file, name, &stack3, (uint64_t)k);
+        }
+        H5Fclose(file);
+        FILE *f = fopen(path, "rb");
+        size_t n = f ? fread(bytes, 1, sizeof bytes, f) : 0;
+        if (f)
+            fclose(f);
+        int which = 0;
+        for (; !damage_node(path, bytes, n, which); which++)
+            open_fails(path, NULL, HCY_ECORRUPT, "damaged", "a node of links that cannot be read");
+        ok(which > 3 && n < sizeof bytes, "%d nodes of links in %zu bytes", which, n);
+        hcy_detector_info *detector = NULL;
+        fails(hcy_detector_read(&detector, path), HCY_ECORRUPT, "cannot all be read", "nor is there no detector");
+    }
+}
+
 /* A master file's own images, by their names. */
 static void test_detector_images(void)
 {
@@ -998,6 +1041,7 @@ int main(void)
     test_codecs();
     test_compact();
     test_refused();
+    test_damaged_links();
     test_detector_images();
     test_virtual();
 #ifdef HAVE_ZSTD

@@ -210,10 +210,12 @@ void hcy__h5_axes_read(hcy_detector_info *info, hid_t file, const char *path)
     hid_t group = H5Gopen2(file, path, H5P_DEFAULT);
     if (group < 0)
         return;
-    H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, NULL, count_module, &modules);
+    int all = H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, NULL, count_module, &modules) >= 0;
     int n = snprintf(within, sizeof within, "/%s/%s/x", path, modules.name);
     int turns = 0, st = 0;
-    if (modules.n == 0)
+    if (!all)
+        st = hcy_fail(HCY_ECORRUPT, "what its group holds cannot all be read");
+    else if (modules.n == 0)
         st = check_chain(&turns, file, group, path);
     else if (modules.n > 1 || (size_t)n >= sizeof within)
         st = hcy_fail(HCY_EUNSUPPORTED, "it has %d modules", modules.n);

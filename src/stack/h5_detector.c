@@ -45,6 +45,9 @@ int hcy__h5_detector_find(char path[512], int *has_corners, hid_t file, const ch
     int st = root < 0 ? 0 : look_for_detector(&found, root, ".");
     if (!st && root >= 0)
         st = hcy__h5_visit(root, look_for_detector, &found, name);
+    /* A detector in what could be read counts; that there is none is not known of a damaged file. */
+    if (st == HCY_ECORRUPT && *found.path)
+        st = 0;
     if (root >= 0)
         H5Gclose(root);
     snprintf(path, 512, "%s", found.path);

@@ -187,17 +187,20 @@ static int fail_link(hid_t file, const hcy_stack *stack, const char *name)
 }
 
 /* EIGER's numbered datasets: PREFIX000001, PREFIX000002 ... (some start at 0).  The files of a growing stack's may
- * come later. */
+ * come later.  A group whose links HDF5 does not read would end the numbers early. */
 static int numbered(hcy__h5_names *names, hid_t file, const hcy_stack *stack, const char *prefix)
 {
     char name[512];
     for (unsigned i = 0;; i++) {
         snprintf(name, sizeof name, "%s%06u", prefix, i);
-        int st = 0;
-        if (kind_of_object(file, name) == H5I_DATASET)
+        int st = 0, is_dataset = kind_of_object(file, name) == H5I_DATASET;
+        htri_t exists = is_dataset ? 1 : H5Lexists(file, name, H5P_DEFAULT);
+        if (is_dataset)
             st = hcy__h5_names_add(names, name);
-        else if (i > 0 && H5Lexists(file, name, H5P_DEFAULT) > 0 && kind_of_object(file, name) == H5I_BADID &&
-                 !(stack->growing && names->n))
+        else if (exists < 0 && names->n && !stack->growing)
+            st = hcy__h5_fail(HCY_ECORRUPT, "%s: whether there is a %.200s cannot be read: its group is damaged; name one "
+                              "dataset, if that is wanted", stack->path, name);
+        else if (i > 0 && exists > 0 && kind_of_object(file, name) == H5I_BADID && !(stack->growing && names->n))
             st = fail_link(file, stack, name);
         else if (i > 0)
             return 0;
@@ -267,6 +270,9 @@ static int largest(hcy__h5_names *names, hid_t file, const hcy_stack *stack, con
 {
     struct search search = { 0 };
     int st = search_group(&search, file, group, stack->path);
+    /* Which is the largest is known of a whole list alone.  What grows may be listed later. */
+    if (st == HCY_ECORRUPT && stack->growing)
+        st = 0;
     if (!st && search.best.n > 1)
         st = hcy_fail(HCY_EINVAL, "%s: several datasets are as large, name the one to use: %s", stack->path,
                       offers(&search));
@@ -293,7 +299,7 @@ static int not_there(hid_t file, const char *path, const char *wanted)
     snprintf(why, sizeof why, "%s", hcy__h5_words());
     struct search search = { 0 };
     int st = search_group(&search, file, "/", path);
-    if (st != HCY_ENOMEM)
+    if (st != HCY_ENOMEM && st != HCY_ECORRUPT)
         st = hcy_fail_vendor(HCY_ENOENT, 0, why, "%s: no dataset '%.120s' can be opened in it; it has %s",
                              path, wanted, offers(&search));
     hcy__h5_names_free(&search.best);

@@ -6,6 +6,7 @@
  */
 #include "h5_visit.h"
 #include <halcyon/backend.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,6 +36,7 @@ struct level {
     struct child *children;
     size_t n, room, next;
     size_t path; /* the length of its path */
+    int no_memory;
 };
 
 struct visit {
@@ -45,6 +47,7 @@ struct visit {
     size_t path_room;
     uint64_t *seen; /* addresses, by a hash of them; 0: free */
     size_t n_seen, seen_room;
+    char unread[200], why[128]; /* the first group whose links HDF5 does not read, and its words for that */
 };
 
 static int no_memory(void)
@@ -109,16 +112,28 @@ static herr_t take_link(hid_t group, const char *name, const link_info *info, vo
     if (level->n == level->room) {
         size_t room = level->room ? 2 * level->room : 8;
         struct child *children = realloc(level->children, room * sizeof *children);
+        level->no_memory = !children;
         if (!children)
             return -1;
         level->children = children;
         level->room = room;
     }
     char *copy = strdup(name);
+    level->no_memory = !copy;
     if (!copy)
         return -1;
     level->children[level->n++] = (struct child){ ADDRESS_OF(info), copy };
     return 0;
+}
+
+/* Notes the group that has just been entered. */
+static void note_unread(struct visit *v)
+{
+    char top[128] = "/";
+    snprintf(v->why, sizeof v->why, "%s", hcy__h5_words());
+    (void)H5Iget_name(v->top, top, sizeof top);
+    const char *path = v->path ? v->path : "";
+    snprintf(v->unread, sizeof v->unread, "%.90s%s%.90s", top, *path && top[1] ? "/" : "", path);
 }
 
 /* A damaged group gives what can be read of it. */
@@ -129,8 +144,12 @@ static int enter_group(struct visit *v, hid_t group, const char *file)
                         file, MOST_DEPTH);
     struct level *level = &v->levels[v->depth++];
     *level = (struct level){ .path = v->path ? strlen(v->path) : 0 };
-    /* What it returns is not looked at: an iteration that stopped in the middle has given what there is. */
-    EACH_LINK(group, take_link, level);
+    /* One that stopped in the middle has given what there is; the rest of the file is looked at all the same. */
+    int all = EACH_LINK(group, take_link, level) >= 0;
+    if (level->no_memory)
+        return no_memory();
+    if (!all && !*v->unread)
+        note_unread(v);
     return 0;
 }
 
@@ -206,6 +225,10 @@ int hcy__h5_visit(hid_t group, hcy__h5_look look, void *data, const char *file)
         else
             leave_group(&v);
     }
+    if (!st && *v.unread)
+        st = hcy_fail_vendor(HCY_ECORRUPT, 0, v.why,
+                             "%s: what its group %s holds cannot all be read: it is damaged; name the dataset that is wanted",
+                             file, v.unread);
     /* After a failure levels are left over. */
     while (v.depth)
         leave_group(&v);

@@ -8,8 +8,9 @@
  * does not open it; its words for that are there until it is called again.  Not 0 ends the visit. */
 typedef int (*hcy__h5_look)(void *data, hid_t object, const char *path);
 /* Looks at every object once that hard links lead to, groups before what is in them, in the order of names: 0, what
- * `look` ended it with, HCY_ENOMEM, or HCY_ERANGE (more groups in one another, or more objects, than a sound file
- * has).  `file` is for messages. */
+ * `look` ended it with, HCY_ENOMEM, HCY_ERANGE (more groups in one another, or more objects, than a sound file has), or
+ * at its end HCY_ECORRUPT (the links of a group cannot be read; all that can be was looked at).  `file` is for
+ * messages. */
 int hcy__h5_visit(hid_t group, hcy__h5_look look, void *data, const char *file);
 
 #endif

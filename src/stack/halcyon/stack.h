@@ -66,8 +66,9 @@ typedef struct hcy_stack_info {
  * A virtual dataset that refers to itself is HCY_ECORRUPT.
  *
  * HCY_ENOENT no such file or dataset, HCY_EIO not readable, HCY_EFORMAT no format that is known, or a
- * rank or type that is no image, HCY_ECORRUPT a truncated file, or sizes that nothing stands behind, HCY_ERANGE groups
- * or sources without end, HCY_EUNSUPPORTED, HCY_EINVAL, HCY_ENOMEM. */
+ * rank or type that is no image, HCY_ECORRUPT a truncated file, sizes that nothing stands behind, or a damaged group
+ * that is to be looked through and cannot be, HCY_ERANGE groups or sources without end, HCY_EUNSUPPORTED, HCY_EINVAL,
+ * HCY_ENOMEM. */
 HCY_API int hcy_stack_open(hcy_stack **stack, const char *path, const char *dataset) HCY_MUST_USE;
 HCY_API void hcy_stack_close(hcy_stack *stack); /* NULL is fine */
 HCY_API const hcy_stack_info *hcy_stack_get_info(const hcy_stack *stack);
@@ -258,8 +259,9 @@ typedef struct hcy_detector_info {
     float *areas; /* hcy_poni.areas */
 } hcy_detector_info;
 
-/* Reads it; to be freed by hcy_detector_info_free().  HCY_ENOENT no such file, or no detector in it; HCY_EFORMAT:
- * arrays that do not fit one another, or what is no distortion file (words: the line). */
+/* Reads it; to be freed by hcy_detector_info_free().  HCY_ENOENT no such file, or no detector in it;
+ * HCY_ECORRUPT: none in what can be read of a damaged file; HCY_EFORMAT: arrays that do not fit one another, or what is
+ * no distortion file (words: the line). */
 HCY_API int hcy_detector_read(hcy_detector_info **info, const char *path) HCY_MUST_USE;
 HCY_API void hcy_detector_info_free(hcy_detector_info *info); /* NULL is fine */
 /* Puts the detector of a file into a geometry, which keeps pointing at info's corners.  With a distortion file the
