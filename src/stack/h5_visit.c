@@ -227,8 +227,8 @@ int hcy__h5_visit(hid_t group, hcy__h5_look look, void *data, const char *file)
     }
     if (!st && *v.unread)
         st = hcy_fail_vendor(HCY_ECORRUPT, 0, v.why,
-                             "%s: what its group %s holds cannot all be read: it is damaged; name the dataset that is wanted",
-                             file, v.unread);
+                             "%s: what its group %s holds cannot all be read: it is damaged; name the dataset "
+                             "that is wanted", file, v.unread);
     /* After a failure levels are left over. */
     while (v.depth)
         leave_group(&v);

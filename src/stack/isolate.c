@@ -452,11 +452,12 @@ static int refuse_late(const hcy__reader *r)
     /* It may have been the disk, and who allows more time wants to wait. */
     int is_late = at && file.seen - at->seen < LATE_FOR && file.seconds <= at->seconds;
     pthread_mutex_unlock(&lock);
-    return is_late ? hcy_fail(HCY_ETIMEOUT,
-                              "%s: HDF5 took more than %u s over it a while ago, and is not asked again within %d minutes "
-                              "unless the file changes or more time is allowed",
-                              r->path, r->limits.seconds, LATE_FOR / 60000)
-                   : 0;
+    if (!is_late)
+        return 0;
+    return hcy_fail(HCY_ETIMEOUT,
+                    "%s: HDF5 took more than %u s over it a while ago, and is not asked again within %d "
+                    "minutes unless the file changes or more time is allowed",
+                    r->path, r->limits.seconds, LATE_FOR / 60000);
 }
 
 /* --- Asking --- */
