@@ -5,6 +5,7 @@
 #include "azint_scene.h"
 #include "azint_sums.h"
 
+#include <fenv.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -545,6 +546,20 @@ static void test_threads(void)
             hcy_azint_plan_release(p);
         }
         ok(same, "splitting %d: the same tables, norms and hash from 1 to 7 threads", split);
+        fesetround(FE_UPWARD);
+        s.o.threads = 2;
+        int status = hcy_azint_plan_create(&p, &s.poni, height, width, &s.o), rounding = fegetround();
+        fesetround(FE_TONEAREST);
+        if (status)
+            bail_out("%s", hcy_last_error()->text);
+        hcy_azint_plan_tables(spans, p);
+        same = rounding == FE_UPWARD && !memcmp(hcy_azint_plan_norms(p), hcy_azint_plan_norms(one),
+                                                s.o.npt * sizeof(hcy_azint_bin_norm));
+        for (int k = 0; k < HCY_AZINT_SPANS; k++)
+            same &= spans[k].size == first[k].size
+                && (!spans[k].size || !memcmp(spans[k].data, first[k].data, spans[k].size));
+        ok(same, "splitting %d: and in a thread that rounds up, which it does after that too", split);
+        hcy_azint_plan_release(p);
         hcy_azint_plan_release(one);
     }
 }

@@ -9,7 +9,7 @@
 
 #include "cts.h"
 
-#include "../backends/cpu/halcyon/cpu.h"
+#include <halcyon/cpu.h>
 
 #include <errno.h>
 #include <pthread.h>

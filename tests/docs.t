@@ -72,6 +72,21 @@ grep -oE 'X\(HCY_[A-Z]+, -?[0-9]+' "$top_srcdir/hal/halcyon/status.h" | sed 's/X
 sed -nE 's/^\.It Dv (HCY_[A-Z]+) Pq (-?[0-9]+)$/\1 \2/p' "$doc/halcyon_status.3" > "$dir/page"
 same "halcyon_status.3 has every status" "$dir/code" "$dir/page"
 
+# Who writes a backend has the page alone.
+awk '/^typedef struct [a-z_]+ \{|^enum hcy_option_kind/ { inside = 1; next } /^}/ { inside = 0 }
+     inside && /^ *\*/ { next } # the rest of a comment
+     inside { gsub(/\/\*.*/, ""); while (match($0, /\(\*[a-z0-9_]+\)|[a-z0-9_]+(\[[0-9]\])?[,;]/)) {
+         name = substr($0, RSTART, RLENGTH); gsub(/\[.*|[(*),;]/, "", name); print name
+         $0 = name && /\(\*/ ? "" : substr($0, RSTART + RLENGTH) } }
+     /^HCY_API/ && match($0, /hcy_[a-z0-9_]+\(/) { print substr($0, RSTART, RLENGTH - 1) }' \
+    "$top_srcdir/hal/halcyon/backend.h" | sort -u > "$dir/code"
+sed -n '/^\.Sh DESCRIPTION/,/^\.Sh RETURN/p' "$doc/halcyon_backend.3" > "$dir/page"
+[ "$(wc -l < "$dir/code")" -gt 100 ] && : > "$dir/wrong" || echo "these are not all names" > "$dir/wrong"
+while read -r name; do
+    grep -qw -e "$name" "$dir/page" || echo "$name" >> "$dir/wrong"
+done < "$dir/code"
+ok "halcyon_backend.3 says what each slot, member and function of <halcyon/backend.h> is"
+
 includes=
 for h in $HCY_HEADERS; do
     case $h in

@@ -1,12 +1,21 @@
-/* hostqueue.c - the queue for devices that have none: whose time a command's is, the host's or the device's. */
+/* hostqueue.c - the queue for devices that have none: whose time a command's is, the host's or the device's; and what
+ * its thread has not of the host. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* pthread_getattr_np */
+#endif
 #include "tap.h"
 
 #include <halcyon/backend.h>
 #include <halcyon/device.h>
+#include <fenv.h>
+#include <float.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <string.h>
 #include <unistd.h>
+#ifdef __SSE__
+#include <xmmintrin.h>
+#endif
 
 static sem_t go;
 static uint64_t told;
@@ -77,6 +86,64 @@ static void check_short(hcy_hostqueue *hq)
        "and the queue tells of it, not of the older one: %s", hcy_last_error()->text);
 }
 
+/* What the queue's thread makes of 1 / 3 and of half the smallest normal number, and the room on its stack. */
+static float third, half;
+static size_t stack;
+static int compute(void *command)
+{
+    volatile float three = 3, small = FLT_MIN;
+    pthread_attr_t attr;
+    void *begin;
+    (void)command;
+    third = 1 / three;
+    half = small / 2;
+#ifdef __linux__
+    if (!pthread_getattr_np(pthread_self(), &attr)) {
+        pthread_attr_getstack(&attr, &begin, &stack);
+        pthread_attr_destroy(&attr);
+    }
+#else
+    (void)attr, (void)begin;
+    stack = SIZE_MAX;
+#endif
+    return 0;
+}
+
+/* In a host that rounds down and takes subnormal numbers for 0, where threads have small stacks by default. */
+static void check_thread(hcy_device *dev)
+{
+    hcy_hostqueue *hq = NULL;
+    const int nothing = 0;
+    fesetround(FE_DOWNWARD);
+    feraiseexcept(FE_DIVBYZERO);
+#ifdef __SSE__
+    unsigned before = _mm_getcsr();
+    _mm_setcsr(before | 0x8040);
+#endif
+#ifdef __linux__
+    pthread_attr_t attr;
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, (size_t)256 << 10);
+    pthread_setattr_default_np(&attr);
+    pthread_attr_destroy(&attr);
+#endif
+    int status = hcy_hostqueue_create(&hq, dev, NULL);
+    ok(fegetround() == FE_DOWNWARD && fetestexcept(FE_DIVBYZERO), "making a queue leaves the host's floats as they are");
+#ifdef __SSE__
+    ok((_mm_getcsr() & 0x8040) == 0x8040, "... and its subnormal numbers");
+    _mm_setcsr(before);
+#endif
+    feclearexcept(FE_ALL_EXCEPT);
+    fesetround(FE_TONEAREST);
+    if (status || hcy_hostqueue_submit(hq, "work", 0, compute, &nothing, sizeof nothing, NULL) ||
+        hcy_hostqueue_finish(hq))
+        bail_out("%s", hcy_last_error()->text);
+    ok(third == 1.0f / 3 && half > 0, "the queue rounds to the nearest, and keeps subnormal numbers (%a, %a)",
+       (double)third, (double)half);
+    ok(stack >= (size_t)1 << 20, "and has a stack that kernels fit on (%zu KiB)", stack >> 10);
+    hcy_hostqueue_destroy(hq);
+}
+
 int main(void)
 {
     hcy_device *dev = NULL;
@@ -99,6 +166,7 @@ int main(void)
     ok(ns >= before && ns <= end, "or what cannot be");
     check_short(hq);
     hcy_hostqueue_destroy(hq);
+    check_thread(dev);
     hcy_device_release(dev);
     return done_testing();
 }

@@ -1,12 +1,13 @@
-# The command when memory runs out and when files fail: allocations of Halcyon's own, and reads and writes of files, are
-# counted through one run, then each of many fails in a run of its own.  Such a run ends with status 1 and words for it,
-# or does without and has the same result; nothing is left allocated.
+# The command, and a host that pushes frames, when memory runs out and when files fail: allocations of Halcyon's own, and
+# reads and writes of files, are counted through one run, then each of many fails in a run of its own.  Such a run ends with
+# status 1 and words for it, or does without and has the same result; nothing is left allocated.
 #     INJECT_STEP=1: each of them (by hand); else every so many-th.
 halcyon=${HALCYON:-./halcyon}
 work=`mktemp -d "${TMPDIR:-/tmp}/halcyon-inject.XXXXXX"` || exit 99
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 case $halcyon in /*) ;; *) halcyon=`pwd`/$halcyon ;; esac
+receiver=`cd "${top_builddir:-.}" && pwd`/examples/receiver
 source=${top_srcdir:-.}/tests/inject.c
 
 leave() { echo "1..0 # SKIP $1"; exit 0; }
@@ -37,13 +38,19 @@ run()
     variable=$1 at=$2
     shift 2
     rm -f out.* report
+    case $1 in
+    receive) # a host that pushes frames: examples/receiver
+        shift
+        env "$variable=$at" INJECT_REPORT=report LD_PRELOAD="$work/inject.so" timeout 60 "$receiver" "$@" 2>words >out.dat
+        return ;;
+    esac
     env "$variable=$at" INJECT_REPORT=report LD_PRELOAD="$work/inject.so" timeout 60 "$halcyon" "$@" >words 2>&1
 }
 # The result of a run, in a form that two runs have in common.
 result()
 {
     case $1 in
-    *out.dat*) grep -v '^#' out.dat ;;
+    *out.dat* | receive*) grep -v '^#' out.dat ;;
     *out.npy*) cat out.npy ;;
     *integrate*) h5dump -d /entry_0000/pyFAI/result/intensity out.h5 ;;
     *) "$halcyon" decompress out.h5 -o again.npy -q && cat again.npy ;;
@@ -84,6 +91,7 @@ commands='67 5 integrate s.h5 -p s.poni -d cpu@threads=2 -q -n 50 -o out.dat
 67 13 integrate s.h5 -p s.poni -d cpu@threads=1@discrete=1 --two-stage --dark image.npy -q -n 50 -o out.h5
 13 13 decompress s.h5 -q -o out.h5
 13 5 compress image.npy -q -o out.h5
+101 5 receive s.h5 s.poni cpu@threads=2
 13 5 sum s.h5 -q -o out.npy
 13 5 sum s.h5 -q --roi 0,0,30,30 -o out.dat
 41 13 integrate s.h5 CONFIG -d cpu@threads=1 -q --sum 2 --monitor m.h5::/entry/data/data -o out.dat'

@@ -12,7 +12,7 @@ stage=$work/stage
 make_quietly() { env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -C "$builddir" "$@"; }
 # Nothing of this links anything, so that other tests may use the build.
 check 'manuals, completions, examples, headers are installed' make_quietly install-man install-dist_bashcompDATA \
-    install-dist_zshcompDATA install-dist_fishcompDATA install-dist_docDATA install-examplesDATA install-pkgconfigDATA install-cmakeDATA \
+    install-dist_zshcompDATA install-dist_fishcompDATA install-dist_docDATA install-examplesDATA install-nobase_backendDATA install-pkgconfigDATA install-cmakeDATA \
     install-halcyonincludeHEADERS "DESTDIR=$stage"
 there()
 {
@@ -45,6 +45,18 @@ compiled()
 }
 check 'what one reads beside manuals' there "${examples%/examples}/numbers.md" "${examples%/examples}/tutorial-receiver.md"
 check 'every example, which the installed headers are enough for' compiled
+backend=${examples%/examples}/backend
+conformance()
+{
+    there "$backend/backends/null/README.md" "$backend/tests/cts.mk" "$backend/tests/toy-backend/toy_backend.c" || return 1
+    for source in "$stage$backend"/tests/cts_*.c "$stage$backend/backends/null/null.c" "$stage$backend/families/families.c"; do
+        # shellcheck disable=SC2086 # CC may be several words
+        $CC -std=c11 -fsyntax-only -D_XOPEN_SOURCE=700 -D_DEFAULT_SOURCE -I"$stage`value includedir`" \
+            -I"$stage$backend/families" "$source" || return 1
+    done
+    equals "`ls "$stage$backend"/tests/cts_*.c | wc -l | tr -d ' '`" 11
+}
+check 'the guide to backends, its module and the conformance tests, which the installed headers are enough for' conformance
 check 'a reader of curves in Python' there "$examples/curve_reader.py"
 check 'another prefix than that of the build says what to do' sh -c \
     "env -u MAKEFLAGS -u MAKELEVEL make -C '$builddir' check-prefix prefix=/nowhere 2>&1 | grep 'quickstart --prefix /nowhere'"
@@ -86,7 +98,7 @@ chmod +x bin/* tree/configure
 if command -v bash >/dev/null; then
     quickstart() { env PATH="$work/bin:$PATH" CC=cc bash tree/quickstart "$@" </dev/null; }
     told() { equals "`tail -n 1 configured`" "$1"; }
-    times() { equals "`wc -l <configured | tr -d ' '`" "$1"; }
+    n_times() { equals "`wc -l <configured | tr -d ' '`" "$1"; }
     check './quickstart' quickstart
     check '... configures with what there is' told ''
     check './quickstart --prefix DIR' quickstart --prefix "$work/inst"
@@ -95,13 +107,13 @@ if command -v bash >/dev/null; then
         grep 'install it in $work/inst: make -C build install'"
     check '... and how programs find it there' sh -c "env PATH='$work/bin:$PATH' CC=cc bash tree/quickstart --prefix=$work/inst |
         grep 'PKG_CONFIG_PATH=$work/inst/lib/pkgconfig .* -Wl,-rpath,$work/inst/lib$'"
-    check '... and once is enough' times 2
+    check '... and once is enough' n_times 2
     rm -r tree/build
     check 'a name from here, in a tree that is new' quickstart --prefix inst
     check '... is whole' told "--prefix=$work/tree/inst"
     check '--prefix without a folder' refused 1 'needs a directory' quickstart --prefix
     check '... or with an empty name' refused 1 'needs a directory' quickstart --prefix=
-    check '... configures nothing' times 3
+    check '... configures nothing' n_times 3
     check 'a compiler of two words, as CC="ccache gcc"' env PATH="$work/bin:$PATH" CC='env cc' bash tree/quickstart
     check 'what is no compiler' refused 1 'please install: a C compiler' \
         env PATH="$work/bin:$PATH" CC='env no-compiler' bash tree/quickstart

@@ -38,6 +38,12 @@ test_scripts = tests/trace.t tests/numpy.t tests/headers.t tests/symbols.t tests
 cts_programs = tests/cts_device tests/cts_buffer tests/cts_queue tests/cts_kernel tests/cts_fft tests/cts_failure \
     tests/cts_threads tests/cts_lifetime tests/cts_pool tests/cts_trace tests/cts_fork
 
+# The conformance tests for backends elsewhere, and what is built there against the headers alone.
+conformance = $(cts_programs:=.c) tests/cts.h tests/cts_gate.h tests/tap.h tests/cts.mk
+toys = tests/toy-backend/toy_backend.c tests/toy-family/kernels.def tests/toy-family/toy.c tests/toy-family/toy.cl \
+    tests/toy-family/toy.h tests/toy-family/toy_cpu.c tests/toy-family/toy_format.h tests/toy-family/toy_test.c
+nobase_backend_DATA += $(conformance) $(toys)
+
 # Programs that a launcher or a script of the lists runs.
 check_PROGRAMS += tests/cuda tests/opencl tests/xrt tests/xrt_together tests/cli_json tests/recon_files tests/dist
 
@@ -249,8 +255,7 @@ EXTRA_DIST += tests/run-test tests/configurations tests/cli.sh tests/soak.sh $(t
     tests/cts_gate.h tests/eval_programs.h tests/fuzz.h tests/lanes.h tests/mutate.h tests/mutate_h5.h tests/nufft_oracle.h \
     tests/pipeline_scene.h tests/sha256.h tests/stack_images.h tests/mrd_make.h tests/leaks.h tests/mutate_files.h \
     tests/stack_make.h tests/stack_read.h tests/stream_scene.h tests/tap.h \
-    tests/toy-backend/toy_backend.c tests/toy-family/kernels.def tests/toy-family/toy.c tests/toy-family/toy.cl \
-    tests/toy-family/toy.h tests/toy-family/toy_cpu.c tests/toy-family/toy_format.h tests/toy-family/toy_test.c \
+    tests/cts.mk $(toys) \
     tests/reference/azint_2d.h tests/reference/azint_arrays.h tests/reference/azint_cases.h tests/reference/azint_corners.h \
     tests/reference/azint_detectors.h \
     tests/reference/azint_filter.h tests/reference/config_cases.h tests/reference/check_config.py tests/reference/numpy_oracle.py \

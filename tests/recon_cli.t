@@ -114,6 +114,8 @@ check 'iterations that are enough' sh -c "'$halcyon' recon $R --iterations 3 -o 
 check 'JSON' equals "`"$json" iterations <x.json` `"$json" coils <x.json` `"$json" ended_by <x.json` `"$json" unit <x.json`" '5 4 iterations radians'
 check '... has all residuals, which go down' sh -c "'$json' residuals.5 <x.json && ! '$json' residuals.6 <x.json && awk -v a=\`'$json' residuals.0 <x.json\` -v b=\`'$json' residuals.5 <x.json\` 'BEGIN { exit !(b > 0 && b < a / 3) }'"
 check '-q says nothing' sh -c "'$halcyon' recon $R -q -o x.npy >said 2>&1 && ! [ -s said ]"
+check 'transforms too coarse for CG are noted' sh -c "'$halcyon' recon $R --toeplitz --tolerance 0 --iterations 300 --eps 0.1 -o x.npy 2>&1 | grep 'CG is stuck'"
+check '... but not with -q' sh -c "'$halcyon' recon $R --toeplitz --tolerance 0 --iterations 300 --eps 0.1 -q -o x.npy >said 2>&1 && ! [ -s said ]"
 
 # Weights that are kept are those of the next run, and of a transform.
 check 'weights' recon $R --deterministic --solver adjoint --save-dcf w.npy -o a.npy

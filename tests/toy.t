@@ -58,6 +58,11 @@ if [ -n "$CXX" ]; then # what only a GPU runs is read at least, its words stubbe
         fail 'its text is CUDA C'
     fi
 fi
+awk '/^\.Sh EXAMPLES/ { on = 1 } on && /^\.Ed/ { exit } inside { gsub(/\\e/, "\\"); print }
+     on && /^\.Bd/ { inside = 1 }' "$top_srcdir/doc/halcyon_backend.3" > "$dir/mine.c"
+build "the manual's backend" -shared -fPIC -o "$dir/hcy_mine.so" "$dir/mine.c"
+build 'the skeleton' -shared -fPIC -I"$top_srcdir/families" -o "$dir/hcy_null.so" "$top_srcdir/backends/null/null.c" \
+    "$top_srcdir/families/families.c"
 try 'the family in C' "$dir/toy_test" cpu
 try 'the family on a device that takes no programs' "$dir/toy_test" null
 if [ -n "$HCY_SANITIZER" ]; then
@@ -72,4 +77,8 @@ try 'in any order' "$dir/toy_test" toy@backwards=1 brings-it
 for area in device buffer queue kernel failure threads lifetime pool; do
     try "the backend passes cts_$area" tests/cts_$area toy cpu
 done
+for area in device buffer queue kernel failure threads lifetime pool trace; do
+    try "the manual's backend passes cts_$area" tests/cts_$area mine cpu
+done
+try "the skeleton, built outside, is the library's" tests/cts_device null
 echo "1..$n"

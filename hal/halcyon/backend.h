@@ -1,8 +1,9 @@
 /* halcyon/backend.h - for authors of backends: what a backend fills in, and what the HAL does for it.
  *
  * A backend is a table of functions and a list of the kernels it brings.  As a module (hcy_NAME.so) it exports
- * hcy_backend_entry(); built in, the same function stands in the generated table of static backends.  The guide to
- * writing one is backends/null/README.md; the conformance suite tests/cts_*.c says when it is right.
+ * hcy_backend_entry(); built in, the same function stands in the generated table of static backends.
+ * halcyon_backend(3) says what each slot must do; the guide, backends/null/README.md, and the conformance suite,
+ * tests/cts_*.c, which says when a backend is right, are installed in share/doc/halcyon/backend.
  *
  * Contract: functions return 0 or HCY_E* with hcy_fail(); they never print, abort or exit.  The HAL has checked
  * arguments, ranges, overflow and device-lost before it calls.  Every function may be called from any thread; calls

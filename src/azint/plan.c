@@ -7,6 +7,7 @@
 #include "build.h"
 #include "detector.h"
 #include "sized.h"
+#include "thread.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -408,6 +409,7 @@ int hcy_azint_plan_create(hcy_azint_plan **plan, const hcy_poni *poni, size_t he
                           const hcy_azint_options *options)
 {
     hcy_azint_plan *p;
+    fenv_t floats;
     int rc;
 
     if (!plan)
@@ -415,7 +417,11 @@ int hcy_azint_plan_create(hcy_azint_plan **plan, const hcy_poni *poni, size_t he
     if (!(p = calloc(1, sizeof(*p))))
         return hcy_fail(HCY_ENOMEM, "no memory for a plan");
     atomic_init(&p->refs, 1);
-    if ((rc = fill_plan(p, poni, height, width, options))) {
+    /* The host's thread has a share in the rows, whose bits must be those of the other threads'. */
+    hcy__plain_floats(&floats);
+    rc = fill_plan(p, poni, height, width, options);
+    fesetenv(&floats);
+    if (rc) {
         hcy_azint_plan_release(p);
         return rc;
     }

@@ -453,7 +453,8 @@ int recon_solve(struct recon *r)
         return cli_error("after %lld iterations %s%s", (long long)r->info.iterations, r->info.message,
                          r->is_double ? "" : "; try --precision double");
     /* The image is as good as its residual, which the summary has. */
-    cli_note("%s", r->info.message);
+    if (!r->v->quiet)
+        cli_note("%s", r->info.message);
     return CLI_OK;
 }
 
