@@ -27,7 +27,7 @@ static void destroy_buffer(void *object)
             buf->done(buf->payload);
         break;
     case HCY__SHARED:
-        ops->share_close(buf->dev->impl, buf->share, &buf->block);
+        ops->share_close(buf->dev->impl, buf->share);
         break;
     case HCY__SUB:
         /* A view owns nothing but its reference on the buffer that it looks into. */

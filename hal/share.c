@@ -1,9 +1,9 @@
 /* share.c - buffers for several processes: created, exported to a handle, imported from one.  Thread-safe.
  *
- * A share's memory begins with a page of its own, in which its creator has left a key that nobody can guess.  The handle has
- * that key too, so that memory which a backend finds by a handle's name is believed only if it says the same: a handle
- * that is stale, made up, or of another process of that number opens nothing.  What the caller has is a view behind
- * that page.
+ * A share's memory begins with a page of its own, in which its creator has left a key that nobody can guess.  The
+ * handle has that key too, so that memory which a backend finds by a handle's name is believed only if it says the
+ * same: a handle that is stale, made up, or of another process of that number opens nothing.  What the caller has is a
+ * view behind that page.
  */
 #include "hal_priv.h"
 

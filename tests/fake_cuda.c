@@ -25,7 +25,8 @@
 
 #if !defined FAKE_CUFFT && !defined FAKE_NVML && !defined FAKE_NVRTC
 
-enum { GPUS = 2, DEPTH = 32, LIMIT = 1 << 30, ILLEGAL_ADDRESS = 700, NO_CONTEXT = 201, INVALID = 1, SHARED_PAGE = 2 << 20 };
+enum { GPUS = 2, DEPTH = 32, LIMIT = 1 << 30, ILLEGAL_ADDRESS = 700, NO_CONTEXT = 201, INVALID = 1 };
+enum { SHARED_PAGE = 2 << 20 };
 
 struct CUctx_st {
     int gpu;

@@ -299,12 +299,10 @@ static int open_share(hcy_block *block, void **share, void *impl, const unsigned
     return status;
 }
 
-static void close_share(void *impl, void *share, hcy_block *block)
+static void close_share(void *impl, void *share)
 {
     struct cpu_device *d = impl;
-    /* What others have created counts as theirs. */
-    if (cpu_share_close(share))
-        atomic_fetch_sub(&d->used, block->size);
+    atomic_fetch_sub(&d->used, cpu_share_close(share));
 }
 
 static int wrap_host_memory(hcy_block *block, void *impl, void *host, size_t size)

@@ -48,7 +48,8 @@ int cpu_share_create(void **share, void **bytes, size_t size)
     struct share *s = NULL;
     int status = 0, fd = memfd_create("halcyon", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0)
-        return hcy_fail(errno == ENOSYS ? HCY_EUNSUPPORTED : HCY_ENOMEM, "no shared memory here: %s", strerror(errno));
+        return hcy_fail_vendor(errno == ENOSYS ? HCY_EUNSUPPORTED : HCY_ENOMEM, errno, "memfd_create",
+                               "the system gives no memory that processes share");
     /* Pages are taken now: one that is not to be had later would end the process. */
     if (size > INT64_MAX || posix_fallocate(fd, 0, (off_t)size) ||
         fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
@@ -69,14 +70,14 @@ int cpu_share_name(unsigned char name[HCY_SHARE_NAME], void *share)
     const struct share *s = share;
     struct stat st;
     if (fstat(s->fd, &st))
-        return hcy_fail(HCY_EIO, "shared memory that cannot be looked at: %s", strerror(errno));
+        return hcy_fail_vendor(HCY_EIO, errno, "fstat", "shared memory that cannot be looked at");
     struct share_name n = { (uint64_t)getpid(), (uint64_t)s->fd, (uint64_t)st.st_dev, (uint64_t)st.st_ino };
     memset(name, 0, HCY_SHARE_NAME);
     memcpy(name, &n, sizeof n);
     return 0;
 }
 
-/* The file that the name means, opened in two steps: opening alone can do things, where a file is a device or a pipe. */
+/* The file that the name means, opened in two steps: to open a device or a pipe can do things. */
 static int open_named(int *fd, const struct share_name *n, size_t size)
 {
     char path[64];
@@ -84,9 +85,10 @@ static int open_named(int *fd, const struct share_name *n, size_t size)
     snprintf(path, sizeof path, "/proc/%llu/fd/%llu", (unsigned long long)n->process, (unsigned long long)n->fd);
     int look = open(path, O_PATH | O_CLOEXEC);
     if (look < 0)
-        return hcy_fail(HCY_ENOENT, "shared memory of process %llu is not to be had (%s): that process has released "
-                                    "it or ended, or may not be looked into",
-                        (unsigned long long)n->process, strerror(errno));
+        return hcy_fail_vendor(HCY_ENOENT, errno, "open",
+                               "shared memory of process %llu is not to be had: it has released it or ended, or may "
+                               "not be looked into",
+                               (unsigned long long)n->process);
     bool same = !fstat(look, &st) && S_ISREG(st.st_mode) && (uint64_t)st.st_dev == n->device &&
                 (uint64_t)st.st_ino == n->inode && (uint64_t)st.st_size == size;
     snprintf(path, sizeof path, "/proc/self/fd/%d", look);
@@ -141,12 +143,12 @@ int cpu_share_open(void **share, void **bytes, const unsigned char name[HCY_SHAR
 
 #endif
 
-bool cpu_share_close(void *share)
+size_t cpu_share_close(void *share)
 {
     struct share *s = share;
-    bool own = s->fd >= 0;
+    size_t own = s->fd < 0 ? 0 : s->size;
     munmap(s->bytes, s->size);
-    if (own)
+    if (s->fd >= 0)
         close(s->fd);
     free(s);
     return own;

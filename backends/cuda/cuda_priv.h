@@ -86,7 +86,7 @@ int cuda_buffer_i64(int64_t *value, void *impl, const hcy_block *block, size_t o
 int cuda_share_create(hcy_block *block, void **share, void *impl, size_t size);
 int cuda_share_name(unsigned char name[HCY_SHARE_NAME], void *impl, void *share);
 int cuda_share_open(hcy_block *block, void **share, void *impl, const unsigned char name[HCY_SHARE_NAME], size_t size);
-void cuda_share_close(void *impl, void *share, hcy_block *block);
+void cuda_share_close(void *impl, void *share);
 
 /* A GPU's memory, or the host's that CUDA has pinned or registered. */
 bool cuda_knows(const void *address);

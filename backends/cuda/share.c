@@ -94,11 +94,10 @@ int cuda_share_open(hcy_block *block, void **out, void *impl, const unsigned cha
     return end_share(out, block, share, size, status);
 }
 
-void cuda_share_close(void *impl, void *object, hcy_block *block)
+void cuda_share_close(void *impl, void *object)
 {
     struct cuda_device *d = impl;
     struct share *share = object;
-    (void)block;
     /* Of a lost device nothing can be freed: it goes with the process. */
     if (!cu.cuCtxPushCurrent(d->context)) {
         if (share->others)

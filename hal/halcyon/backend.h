@@ -157,14 +157,14 @@ typedef struct hcy_backend_ops {
      * HCY_EUNSUPPORTED, without a message: it is to be submitted.  NULL: all are. */
     int (*launch_now)(void *qimpl, void *kimpl, const hcy_launch_desc *launch);
 
-    /* Device memory that other processes can have; *share is the backend's record of it.  share_name: what
+    /* Device memory that other processes can have; *simpl is the backend's record of it.  share_name: what
      * share_open() of another process finds it by, zeros behind it.  HCY_ENOENT: there is no such memory of so many
      * bytes (any more); a name may be anybody's bytes.  share_close: of what either has made. */
-    int (*share_create)(hcy_block *block, void **share, void *impl, size_t size);
-    int (*share_name)(unsigned char name[HCY_SHARE_NAME], void *impl, void *share);
-    int (*share_open)(hcy_block *block, void **share, void *impl, const unsigned char name[HCY_SHARE_NAME],
+    int (*share_create)(hcy_block *block, void **simpl, void *impl, size_t size);
+    int (*share_name)(unsigned char name[HCY_SHARE_NAME], void *impl, void *simpl);
+    int (*share_open)(hcy_block *block, void **simpl, void *impl, const unsigned char name[HCY_SHARE_NAME],
                       size_t size);
-    void (*share_close)(void *impl, void *share, hcy_block *block);
+    void (*share_close)(void *impl, void *simpl);
 } hcy_backend_ops;
 
 #define HCY_HAS_OP(ops, op) ((ops)->size >= offsetof(hcy_backend_ops, op) + sizeof((ops)->op) && (ops)->op)

@@ -39,12 +39,7 @@ HCY_API int hcy_buffer_import_device(hcy_buffer **buf, hcy_device *dev, uint64_t
 
 /* Memory for several processes of one machine: who has created it with HCY_MEM_SHARED exports it, or a view of it, to
  * a handle; its bytes go to another process in any way (a pipe, a file, an argument), which imports them on the same
- * device (of "cpu" any options will do), without a copy.  For example:
- *
- *     hcy_buffer_handle handle;
- *     int status = hcy_buffer_export(&handle, buffer);
- *     if (!status && write(pipe, &handle, sizeof handle) != sizeof handle)
- *         status = HCY_EIO;
+ * device (of "cpu" any options will do), without a copy: examples/array_share.c.
  *
  * The exporter keeps its buffer until all who import it have released theirs: what is imported after that is refused,
  * and on a GPU what was imported before becomes undefined.  It does not go to the device's pool, so nobody else's
