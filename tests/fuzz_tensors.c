@@ -1,5 +1,5 @@
-/* fuzz_tensors.c - DLPack's tensors of any numbers: one that is taken is a view inside its buffer, and is given back once;
- * one that is refused is still its maker's.  The memory is only wrapped, and nothing here touches it. */
+/* fuzz_tensors.c - DLPack's tensors of any numbers: one that is taken is a view inside its buffer, and is given back
+ * once; one that is refused is still its maker's.  The memory is only wrapped, and nothing here touches it. */
 #include "fuzz.h"
 
 #include <halcyon/array.h>
