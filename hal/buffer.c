@@ -26,6 +26,9 @@ static void destroy_buffer(void *object)
         if (buf->done)
             buf->done(buf->payload);
         break;
+    case HCY__SHARED:
+        ops->share_close(buf->dev->impl, buf->share);
+        break;
     case HCY__SUB:
         /* A view owns nothing but its reference on the buffer that it looks into. */
         hcy_buffer_release(buf->parent);
@@ -36,7 +39,7 @@ static void destroy_buffer(void *object)
     free(buf);
 }
 
-static hcy_buffer *new_buffer(hcy_device *dev, enum hcy__origin origin, int mem, size_t size)
+hcy_buffer *hcy__buffer_new(hcy_device *dev, enum hcy__origin origin, int mem, size_t size)
 {
     hcy_buffer *buf = calloc(1, sizeof *buf);
     if (!buf) {
@@ -51,8 +54,7 @@ static hcy_buffer *new_buffer(hcy_device *dev, enum hcy__origin origin, int mem,
     return buf;
 }
 
-/* Drops a buffer that never got its memory. */
-static void drop_empty(hcy_buffer *buf)
+void hcy__buffer_drop(hcy_buffer *buf)
 {
     /* hcy_buffer_release would hand a block to the pool that was never allocated. */
     hcy_device_release(buf->dev);
@@ -66,20 +68,22 @@ int hcy_buffer_create(hcy_buffer **out, hcy_device *dev, int mem, size_t size)
         return status;
     if (!out || !size)
         return hcy_fail(HCY_EINVAL, "hcy_buffer_create: %s", out ? "0 bytes" : "no place for the buffer");
-    if (mem < HCY_MEM_DEVICE || mem > HCY_MEM_MAPPED)
+    if (mem < HCY_MEM_DEVICE || mem > HCY_MEM_SHARED)
         return hcy_fail(HCY_EINVAL, "hcy_buffer_create: the kind of memory is not one of HCY_MEM_*");
+    if (mem == HCY_MEM_SHARED)
+        return hcy__share_create(out, dev, size);
     /* A backend need not look at kinds that it does not have: its capabilities say it here. */
     if (mem == HCY_MEM_MAPPED && !(dev->info.caps & HCY_CAP_MAPPED))
         return hcy__unsupported(dev, "mapped memory");
     if (!HCY_HAS_OP(dev->backend->ops, alloc))
         return hcy__unsupported(dev, "memory");
     /* The record comes first: where there is no memory for it, the device has not been asked for anything. */
-    hcy_buffer *buf = new_buffer(dev, HCY__POOLED, mem, size);
+    hcy_buffer *buf = hcy__buffer_new(dev, HCY__POOLED, mem, size);
     if (!buf)
         return HCY_ENOMEM;
     status = hcy__pool_alloc(dev->pool, mem, size, &buf->block);
     if (status)
-        drop_empty(buf);
+        hcy__buffer_drop(buf);
     else
         *out = buf;
     return status;
@@ -87,7 +91,7 @@ int hcy_buffer_create(hcy_buffer **out, hcy_device *dev, int mem, size_t size)
 
 int hcy__buffer_tables(hcy_buffer **out, hcy_device *dev, const hcy_block *block)
 {
-    hcy_buffer *buf = new_buffer(dev, HCY__TABLES, HCY_MEM_DEVICE, block->size);
+    hcy_buffer *buf = hcy__buffer_new(dev, HCY__TABLES, HCY_MEM_DEVICE, block->size);
     if (!buf)
         return HCY_ENOMEM;
     /* From here on the block is the buffer's; if there was no memory, it still is the caller's. */
@@ -109,7 +113,7 @@ int hcy_buffer_sub(hcy_buffer **out, hcy_buffer *parent, size_t offset, size_t s
     if (offset > parent->size || size > parent->size - offset)
         return hcy_fail(HCY_ERANGE, "a view of %zu bytes at %zu is past the buffer's %zu", size, offset,
                         parent->size);
-    hcy_buffer *buf = new_buffer(parent->dev, HCY__SUB, parent->mem, size);
+    hcy_buffer *buf = hcy__buffer_new(parent->dev, HCY__SUB, parent->mem, size);
     if (!buf)
         return HCY_ENOMEM;
     buf->parent = hcy_buffer_retain(parent);
@@ -146,14 +150,14 @@ static int wrap_import(hcy_buffer **out, hcy_device *dev, import_fn fn, int mem,
         return hcy_fail(HCY_EINVAL, "import of memory: %s", out ? "0 bytes" : "no place for the buffer");
     if (!what)
         return hcy_fail(HCY_EINVAL, "import of memory: no address");
-    hcy_buffer *buf = new_buffer(dev, HCY__IMPORTED, mem, size);
+    hcy_buffer *buf = hcy__buffer_new(dev, HCY__IMPORTED, mem, size);
     if (!buf)
         return HCY_ENOMEM;
     /* The buffer is not complete yet: after a failure done() must not be called, since the memory stays the
      * caller's. */
     status = fn(&buf->block, dev, what, size);
     if (status) {
-        drop_empty(buf);
+        hcy__buffer_drop(buf);
         return status;
     }
     /* Whatever size the backend noted, the memory ends where the caller said. */

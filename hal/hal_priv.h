@@ -55,7 +55,7 @@ struct hcy_device {
 };
 
 /* Where a buffer's memory comes from, and so how it goes. */
-enum hcy__origin { HCY__POOLED, HCY__SUB, HCY__IMPORTED, HCY__TABLES };
+enum hcy__origin { HCY__POOLED, HCY__SUB, HCY__IMPORTED, HCY__TABLES, HCY__SHARED };
 
 struct hcy_buffer {
     struct hcy__object obj;
@@ -67,6 +67,8 @@ struct hcy_buffer {
     hcy_buffer *parent;
     void (*done)(void *);
     void *payload;
+    void *share; /* the backend's, of HCY__SHARED */
+    bool others; /* another process has made it */
 };
 
 struct hcy_queue {
@@ -131,6 +133,12 @@ int hcy__unsupported(const hcy_device *dev, const char *what);
 
 /* A buffer around what a backend's prepare() made; takes the block over. */
 int hcy__buffer_tables(hcy_buffer **buf, hcy_device *dev, const hcy_block *block);
+/* A buffer of a record alone; a share's block is still to come. */
+hcy_buffer *hcy__buffer_new(hcy_device *dev, enum hcy__origin origin, int mem, size_t size);
+/* Drops a buffer that never got its memory. */
+void hcy__buffer_drop(hcy_buffer *buf);
+/* hcy_buffer_create() of HCY_MEM_SHARED, its arguments checked (share.c). */
+int hcy__share_create(hcy_buffer **buf, hcy_device *dev, size_t size);
 
 /* --- Device strings (spec.c) --- */
 struct hcy__spec {

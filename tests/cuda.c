@@ -6,6 +6,7 @@
 #include "cts_gate.h"
 
 #include "../backends/cuda/halcyon/cuda.h"
+#include "../src/array/halcyon/array.h"
 
 #include <dlfcn.h>
 #include <stdatomic.h>
@@ -237,6 +238,54 @@ static void use_objects(hcy_device *d)
     keeps((hcy_buffer_release(pinned), hcy_buffer_release(work), 0));
     keeps((hcy_queue_release(q), 0));
     keeps(hcy_device_pool_trim(d));
+}
+
+/* As dlpack.h has it, versioned. */
+struct DLManagedTensorVersioned {
+    uint32_t major, minor;
+    void *manager_ctx;
+    void (*deleter)(struct DLManagedTensorVersioned *self);
+    uint64_t flags;
+    void *data;
+    int32_t device_type, device_id, rank;
+    uint8_t code, bits;
+    uint16_t lanes;
+    int64_t *shape, *strides;
+    uint64_t byte_offset;
+};
+
+/* A GPU's memory as a tensor, and back; nothing is computed with it. */
+static void test_tensors(void)
+{
+    const int64_t n = 1000;
+    float x[1000], got[1000] = { 0 };
+    hcy_array *a = NULL, *view = NULL, *b = NULL;
+    struct DLManagedTensorVersioned *t = NULL;
+    int ordinal = -1;
+    for (int i = 0; i < n; i++)
+        x[i] = (float)i;
+    st_ok(hcy_array_from_host(&a, dev, HCY_FLOAT32, 1, &n, x), "an array on a GPU");
+    st_ok(hcy_array_slice(&view, a, "100:900"), "a part of it");
+    st_ok(hcy_array_to_dlpack(&t, queue, view), "is a tensor");
+    st_ok(hcy_cuda_device(&ordinal, dev), "of a device");
+    ok(t->device_type == 2 && t->device_id == ordinal && t->shape[0] == 800 && t->byte_offset == 400,
+       "that says where it is");
+    hcy_array_release(view);
+    hcy_array_release(a);
+    t->device_id = ordinal + 1;
+    st_says(hcy_array_from_dlpack(&b, dev, t), HCY_EUNSUPPORTED, "is device", "another GPU's is refused");
+    t->device_id = ordinal;
+    void *data = t->data;
+    t->data = x;
+    st_says(hcy_array_from_dlpack(&b, dev, t), HCY_EINVAL, "not an address", "the host's memory is not a GPU's");
+    t->data = data;
+    st_ok(hcy_array_from_dlpack(&b, dev, t), "it is an array again");
+    st_ok(hcy_array_to_host(got, queue, b), "which is read");
+    int wrong = 0;
+    for (int i = 0; i < 800; i++)
+        wrong += got[i] != x[100 + i];
+    is_int(wrong, 0, "all numbers are there");
+    hcy_array_release(b);
 }
 
 static void test_context(void)
@@ -509,6 +558,7 @@ int main(int argc, char **argv)
     queue = cts_queue(dev);
     find_driver();
     test_program();
+    test_tensors();
     test_without_compiler();
     test_handles();
     test_plan_memory();

@@ -61,8 +61,15 @@ static void test_out(void)
     st_ok(hcy_array_from_host(&a, dev, HCY_FLOAT64, 2, shape, x), "an array");
     st_ok(hcy_array_slice(&view, a, "1::2, ::-3"), "a view");
     st_ok(HCY_EVAL(queue, "v = v + 0.5", hcy_op_array("v", view)), "is computed with");
+    int64_t type = 0;
+    if (hcy_device_get_i64(&type, dev, "dlpack_type"))
+        type = 0;
     int status = hcy_array_to_dlpack(&t, queue, view);
-    if (!(hcy_device_get_info(dev)->caps & HCY_CAP_HOST_MEMORY)) {
+    if (type) {
+        ok(!status && t->dl_tensor.device_type == type && t->dl_tensor.strides[1] == -3,
+           "as a tensor of the device's own memory");
+        t->deleter(t);
+    } else if (!(hcy_device_get_info(dev)->caps & HCY_CAP_HOST_MEMORY)) {
         st_is(status, HCY_EUNSUPPORTED, "a device's own memory is no tensor of the host's");
     } else {
         const DLTensor *d = &t->dl_tensor;
@@ -134,7 +141,7 @@ static void test_hostile(void)
     int64_t shape[2] = { 3, 4 }, strides[2] = { 4, 1 }, huge[2] = { INT64_MAX, INT64_MAX }, below[2] = { 3, -1 },
             far[2] = { INT64_MIN, 1 }, away[2] = { INT64_MAX / 2, INT64_MAX / 2 };
     static const char *const words[] = {
-        "9 axes", "-1 axes", "0 to 8", "version 2.1", "reading only", "type 2", "4 lanes", "code 4, 16 bits", "64 bits",
+        "9 axes", "-1 axes", "0 to 8", "version 2.1", "reading only", "type 7", "4 lanes", "code 4, 16 bits", "64 bits",
         "larger than can", "cannot have", "reaches further", "reaches further", "without memory", "leaves it",
         "boundaries",
     };
@@ -147,7 +154,7 @@ static void test_hostile(void)
         d->shape = c == 2 ? NULL : c == 9 ? huge : c == 10 ? below : shape;
         t.major = c == 3 ? 2 : 1;
         t.flags = c == 4;
-        d->device_type = c == 5 ? 2 : 1;
+        d->device_type = c == 5 ? 7 : 1;
         d->lanes = c == 6 ? 4 : 1;
         d->code = c == 7 ? 4 : c == 8 ? 6 : 2;
         d->bits = c == 7 ? 16 : c == 8 ? 64 : 32;

@@ -5,20 +5,28 @@
  * a call without a current context fails, what was not released is counted (fakeLive), a thread's contexts are a stack
  * (fakeDepth), events' records can be refused (fakeRefuse).  Programs are not looked at: the kernel "add" adds, "fault"
  * poisons its context, all others do nothing.
- * tests/fake_cuda.t builds it.
+ * Memory of whole pages of 2 MiB can be other processes' too.  tests/fake_cuda.t builds it.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* memfd_create */
+#endif
 #include "cuda_api.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #if !defined FAKE_CUFFT && !defined FAKE_NVML && !defined FAKE_NVRTC
 
 enum { GPUS = 2, DEPTH = 32, LIMIT = 1 << 30, ILLEGAL_ADDRESS = 700, NO_CONTEXT = 201, INVALID = 1 };
+enum { SHARED_PAGE = 2 << 20 };
 
 struct CUctx_st {
     int gpu;
@@ -46,6 +54,8 @@ static struct block {
     struct block *next;
     CUdeviceptr at;
     size_t size;
+    int fd; /* of memory that others can have, else -1 */
+    bool others;
 } * blocks;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -202,27 +212,25 @@ F(cuMemGetInfo_v2, size_t *free_bytes, size_t *total)
     CHECK;
     return *total = LIMIT, *free_bytes = LIMIT - (size_t)taken, 0;
 }
-F(cuMemAlloc_v2, CUdeviceptr *address, size_t size)
+/* The block, which takes the file if it is not -1. */
+static CUresult add_block(CUdeviceptr *address, void *p, size_t size, int fd, bool others)
 {
-    CHECK;
-    struct block *b = size <= (size_t)(LIMIT - taken) ? malloc(sizeof *b) : NULL;
-    void *p = b ? aligned_alloc(256, (size + 255) / 256 * 256) : NULL;
-    if (!p)
-        return free(b), CUDA_ERROR_OUT_OF_MEMORY;
+    struct block *b = p && p != MAP_FAILED ? malloc(sizeof *b) : NULL;
+    if (!b)
+        return CUDA_ERROR_OUT_OF_MEMORY;
     live[BLOCKS]++;
-    taken += (long)size;
+    taken += others ? 0 : (long)size;
     pthread_mutex_lock(&lock);
-    *b = (struct block){ blocks, *address = (CUdeviceptr)(uintptr_t)p, size };
+    *b = (struct block){ blocks, *address = (CUdeviceptr)(uintptr_t)p, size, fd, others };
     blocks = b;
     pthread_mutex_unlock(&lock);
     return 0;
 }
-F(cuMemFree_v2, CUdeviceptr address)
+static CUresult remove_block(CUdeviceptr address, bool others)
 {
-    CHECK;
     pthread_mutex_lock(&lock);
     struct block **at = &blocks;
-    while (*at && (*at)->at != address)
+    while (*at && ((*at)->at != address || (*at)->others != others))
         at = &(*at)->next;
     struct block *b = *at;
     if (b)
@@ -231,9 +239,57 @@ F(cuMemFree_v2, CUdeviceptr address)
     if (!b)
         return INVALID;
     live[BLOCKS]--;
-    taken -= (long)b->size;
-    free((void *)(uintptr_t)address);
+    taken -= others ? 0 : (long)b->size;
+    if (b->fd < 0)
+        free((void *)(uintptr_t)address);
+    else
+        munmap((void *)(uintptr_t)address, b->size), close(b->fd);
     return free(b), 0;
+}
+F(cuMemAlloc_v2, CUdeviceptr *address, size_t size)
+{
+    CHECK;
+    if (size > (size_t)(LIMIT - taken))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    int fd = size && size % SHARED_PAGE == 0 ? memfd_create("fake", MFD_CLOEXEC) : -1;
+    if (fd < 0 || ftruncate(fd, (off_t)size))
+        return add_block(address, aligned_alloc(256, (size + 255) / 256 * 256), size, -1, false);
+    return add_block(address, mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0), size, fd, false);
+}
+F(cuMemFree_v2, CUdeviceptr address)
+{
+    CHECK;
+    return remove_block(address, false);
+}
+
+/* A handle is the process and its file. */
+F(cuIpcGetMemHandle, struct cuda_ipc *handle, CUdeviceptr address)
+{
+    CHECK;
+    memset(handle, 0, sizeof *handle);
+    pthread_mutex_lock(&lock);
+    struct block *b = blocks;
+    while (b && b->at != address)
+        b = b->next;
+    int fd = b && !b->others ? b->fd : -1;
+    pthread_mutex_unlock(&lock);
+    snprintf(handle->bytes, sizeof handle->bytes, "/proc/%ld/fd/%d", (long)getpid(), fd);
+    return fd < 0 ? INVALID : 0;
+}
+F(cuIpcOpenMemHandle_v2, CUdeviceptr *address, struct cuda_ipc handle, unsigned flags)
+{
+    CHECK;
+    struct stat st;
+    int fd = flags == 1 && !handle.bytes[63] ? open(handle.bytes, O_RDWR | O_CLOEXEC) : -1;
+    if (fd < 0 || fstat(fd, &st) || !st.st_size)
+        return 400; /* CUDA_ERROR_INVALID_HANDLE */
+    return add_block(address, mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0),
+                     (size_t)st.st_size, fd, true);
+}
+F(cuIpcCloseMemHandle, CUdeviceptr address)
+{
+    CHECK;
+    return remove_block(address, true);
 }
 F(cuPointerGetAttribute, void *value, int attribute, CUdeviceptr address)
 {

@@ -23,7 +23,7 @@ LD_LIBRARY_PATH=$dir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export LD_LIBRARY_PATH
 
 set -- cuda cts_device cts_buffer cts_queue cts_kernel cts_fft cts_failure cts_threads cts_lifetime cts_pool cts_trace \
-    cts_fork
+    cts_fork cts_share
 echo "1..$(($# + 1))"
 try() { # WHAT PROGRAM [MUST]: all is well, and one check has said that
     what=$1 program=$2

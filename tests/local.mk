@@ -20,7 +20,7 @@ test_public = \
     tests/nufft_direct tests/nufft_widths tests/nufft_use tests/nufft_order tests/nufft_pencil tests/nufft_settle \
     tests/parse_lanes tests/stream tests/eval tests/eval_programs tests/array tests/many_bins tests/axes tests/scans tests/joins \
     tests/pick tests/dlpack tests/maths tests/operators tests/solvers tests/nufft_same tests/density \
-    tests/regularize tests/sense tests/coil_maps tests/stencils
+    tests/regularize tests/sense tests/coil_maps tests/stencils tests/cts_share
 
 test_internal = tests/hal_spec tests/arguments tests/nvrtc tests/own_fft tests/bslz4 tests/mutations tests/fuzz tests/azint_cache tests/azint_detectors tests/caches \
     tests/azint_loops tests/azint_ops tests/azint_kernels tests/nufft_lacks tests/hls_args \
@@ -149,7 +149,7 @@ libpencil7_la_CPPFLAGS = $(pencil_flags) -DCASE=spread_3d_double -DPLACES=64 -DR
 # Fuzz targets, on damaged seeds in the suite.  Under libFuzzer: configure with CC=clang
 # CFLAGS='-g -O1 -fsanitize=fuzzer-no-link' --enable-sanitizer=address, then make fuzzers.
 fuzz_targets = tests/fuzz_codecs.c tests/fuzz_files.c tests/fuzz_texts.c tests/fuzz_programs.c tests/fuzz_results.c \
-    tests/fuzz_streams.c src/cli/stream_write.h src/cli/stream_write.c h5plugin/codec.h h5plugin/codec.c h5plugin/host.h h5plugin/host.c
+    tests/fuzz_streams.c tests/fuzz_tensors.c src/cli/stream_write.h src/cli/stream_write.c h5plugin/codec.h h5plugin/codec.c h5plugin/host.h h5plugin/host.c
 tests_fuzz_SOURCES = tests/fuzz.c $(fuzz_targets)
 tests_fuzz_CPPFLAGS = $(tests_bslz4_CPPFLAGS) -I$(srcdir)/h5plugin
 EXTRA_PROGRAMS += tests/fuzz_libfuzzer
@@ -199,6 +199,7 @@ cts_launchers += tests/eval-cpu-1.t tests/eval-cpu-portable.t tests/eval-cpu-dis
     tests/regularize-cpu-discrete.t tests/regularize-opencl-few.t tests/regularize-cuda.t \
     tests/array-cpu-discrete.t tests/array-opencl.t tests/array-cuda.t \
     tests/axes-cpu-1.t tests/axes-cpu-portable.t tests/axes-cpu-discrete.t tests/axes-opencl-few.t tests/axes-cuda.t \
+    tests/cts_share-cpu-discrete.t tests/cts_share-null.t tests/cts_share-opencl.t tests/cts_share-cuda.t \
     tests/dlpack-cpu-discrete.t tests/dlpack-opencl.t tests/dlpack-cuda.t \
     tests/scans-cpu-1.t tests/scans-cpu-portable.t tests/scans-cpu-discrete.t tests/scans-opencl-few.t tests/scans-cuda.t \
     tests/joins-cpu-portable.t tests/joins-cpu-discrete.t tests/joins-opencl-few.t tests/joins-cuda.t \

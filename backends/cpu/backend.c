@@ -237,6 +237,12 @@ static bool count_memory_in(struct cpu_device *d, size_t size)
     return true;
 }
 
+static int refuse_size(struct cpu_device *d, size_t size)
+{
+    return hcy_fail(HCY_ENOMEM, "%s has no %zu bytes (%llu of %llu are in use)", hcy_device_get_info(d->dev)->name,
+                    size, (unsigned long long)atomic_load(&d->used), (unsigned long long)d->memory);
+}
+
 static int alloc_cpu_block(hcy_block *block, void *impl, int mem, size_t size)
 {
     struct cpu_device *d = impl;
@@ -246,9 +252,7 @@ static int alloc_cpu_block(hcy_block *block, void *impl, int mem, size_t size)
         /* The count is taken back at once, so that others are not refused for nothing. */
         if (taken)
             atomic_fetch_sub(&d->used, size);
-        return hcy_fail(HCY_ENOMEM, "%s has no %zu bytes (%llu of %llu are in use)",
-                        hcy_device_get_info(d->dev)->name, size, (unsigned long long)atomic_load(&d->used),
-                        (unsigned long long)d->memory);
+        return refuse_size(d, size);
     }
     set_block(d, block, mem, p, size);
     return 0;
@@ -263,6 +267,42 @@ static void free_block(void *impl, int mem, hcy_block *block)
     /* A block may be tables that other devices share, which go with their last user. */
     if (!cpu_tables_release(block->handle))
         cpu_blob_free(block->handle, block->size);
+}
+
+static int create_share(hcy_block *block, void **share, void *impl, size_t size)
+{
+    struct cpu_device *d = impl;
+    void *bytes = NULL;
+    if (!count_memory_in(d, size))
+        return refuse_size(d, size);
+    int status = cpu_share_create(share, &bytes, size);
+    if (status)
+        atomic_fetch_sub(&d->used, size);
+    else
+        set_block(d, block, HCY_MEM_DEVICE, bytes, size);
+    return status;
+}
+
+static int name_share(unsigned char name[HCY_SHARE_NAME], void *impl, void *share)
+{
+    (void)impl;
+    return cpu_share_name(name, share);
+}
+
+static int open_share(hcy_block *block, void **share, void *impl, const unsigned char name[HCY_SHARE_NAME],
+                      size_t size)
+{
+    void *bytes = NULL;
+    int status = cpu_share_open(share, &bytes, name, size);
+    if (!status)
+        set_block(impl, block, HCY_MEM_DEVICE, bytes, size);
+    return status;
+}
+
+static void close_share(void *impl, void *share)
+{
+    struct cpu_device *d = impl;
+    atomic_fetch_sub(&d->used, cpu_share_close(share));
 }
 
 static int wrap_host_memory(hcy_block *block, void *impl, void *host, size_t size)
@@ -576,6 +616,10 @@ static const hcy_backend_ops ops = {
     .free = free_block,
     .import_host = wrap_host_memory,
     .import_device = wrap_device_memory,
+    .share_create = create_share,
+    .share_name = name_share,
+    .share_open = open_share,
+    .share_close = close_share,
     .queue_create = queue_create,
     .queue_destroy = queue_destroy,
     .copy = cpu_queue_copy,

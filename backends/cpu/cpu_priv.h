@@ -89,6 +89,12 @@ bool cpu_caller_fits(void);
 /* pages.c; to be freed with free().  Huge pages pay for tables, which are read from end to end for every batch; not for
  * mapped memory, results mostly, which may have rows that nothing touches. */
 void *cpu_pages_alloc(size_t size, bool huge);
+/* share.c: memory that other processes can have, as the backend's table has it.  Closing returns how many bytes of this
+ * process's that were: none of what was opened. */
+int cpu_share_create(void **share, void **bytes, size_t size);
+int cpu_share_name(unsigned char name[HCY_SHARE_NAME], void *share);
+int cpu_share_open(void **share, void **bytes, const unsigned char name[HCY_SHARE_NAME], size_t size);
+size_t cpu_share_close(void *share);
 /* Tables are one block of memory, aligned to a huge page where that pays.  NULL if out of memory. */
 void *cpu_blob_alloc(size_t size);
 void cpu_blob_free(void *blob, size_t size);

@@ -25,6 +25,11 @@ typedef struct CUuuid {
     unsigned char bytes[16];
 } CUuuid;
 
+/* CUipcMemHandle. */
+struct cuda_ipc {
+    char bytes[64];
+};
+
 /* Results that are told apart; all others are failures of the call. */
 enum {
     CUDA_SUCCESS = 0,
@@ -52,6 +57,7 @@ enum cuda_attribute {
 enum {
     CUDA_HOST_PORTABLE = 1,
     CUDA_HOST_DEVICEMAP = 2,
+    CUDA_IPC_LAZY_PEER_ACCESS = 1,
     CUDA_STREAM_NON_BLOCKING = 1,
     CUDA_EVENT_BLOCKING_SYNC = 1,
     CUDA_EVENT_DISABLE_TIMING = 2,

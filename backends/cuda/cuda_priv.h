@@ -82,6 +82,12 @@ int cuda_import_device(hcy_block *block, void *impl, uint64_t handle, size_t siz
 void cuda_unimport(void *impl, hcy_block *block);
 int cuda_buffer_i64(int64_t *value, void *impl, const hcy_block *block, size_t offset, const char *key);
 
+/* --- Memory for other processes (share.c) --- */
+int cuda_share_create(hcy_block *block, void **share, void *impl, size_t size);
+int cuda_share_name(unsigned char name[HCY_SHARE_NAME], void *impl, void *share);
+int cuda_share_open(hcy_block *block, void **share, void *impl, const unsigned char name[HCY_SHARE_NAME], size_t size);
+void cuda_share_close(void *impl, void *share);
+
 /* A GPU's memory, or the host's that CUDA has pinned or registered. */
 bool cuda_knows(const void *address);
 

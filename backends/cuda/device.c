@@ -281,6 +281,11 @@ int cuda_get_i64(int64_t *value, void *impl, const char *key)
         *value = key[3] == 'd' ? (int64_t)d->device : (int64_t)(intptr_t)d->context;
         return 0;
     }
+    /* kDLCUDA, whose devices count as CUDA's do. */
+    if (!strcmp(key, "dlpack_type") || !strcmp(key, "dlpack_id")) {
+        *value = key[7] == 't' ? 2 : d->ordinal;
+        return 0;
+    }
     /* Tuning, then sensors: each knows its own keys, and this function need not. */
     if (gpu_choice_number(value, &d->choice, key))
         return 0;

@@ -153,8 +153,9 @@ void cuda_unimport(void *impl, hcy_block *block)
 int cuda_buffer_i64(int64_t *value, void *impl, const hcy_block *block, size_t offset, const char *key)
 {
     (void)impl;
-    if (strcmp(key, "cu_deviceptr"))
-        return hcy_fail(HCY_ENOENT, "a GPU's buffer has no number \"%s\" (cu_deviceptr)", key);
+    /* The second is any device's name for it, for who knows no vendor. */
+    if (strcmp(key, "cu_deviceptr") && strcmp(key, "address"))
+        return hcy_fail(HCY_ENOENT, "a GPU's buffer has no number \"%s\" (cu_deviceptr, address)", key);
     *value = (int64_t)(block->address + offset);
     return 0;
 }

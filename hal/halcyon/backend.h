@@ -86,6 +86,8 @@ typedef struct hcy_launch_desc {
     size_t n_values;
 } hcy_launch_desc;
 
+#define HCY_SHARE_NAME 64 /* bytes */
+
 /* `impl` is the backend's own pointer in each HAL object. */
 typedef struct hcy_backend_ops {
     size_t size;
@@ -155,6 +157,15 @@ typedef struct hcy_backend_ops {
      * the host's, whose stack may be small, and who may have set another rounding.
      * HCY_EUNSUPPORTED, without a message: it is to be submitted.  NULL: all are. */
     int (*launch_now)(void *qimpl, void *kimpl, const hcy_launch_desc *launch);
+
+    /* Device memory that other processes can have; *simpl is the backend's record of it.  share_name: what
+     * share_open() of another process finds it by, zeros behind it.  HCY_ENOENT: there is no such memory of so many
+     * bytes (any more); a name may be anybody's bytes.  share_close: of what either has made. */
+    int (*share_create)(hcy_block *block, void **simpl, void *impl, size_t size);
+    int (*share_name)(unsigned char name[HCY_SHARE_NAME], void *impl, void *simpl);
+    int (*share_open)(hcy_block *block, void **simpl, void *impl, const unsigned char name[HCY_SHARE_NAME],
+                      size_t size);
+    void (*share_close)(void *impl, void *simpl);
 } hcy_backend_ops;
 
 #define HCY_HAS_OP(ops, op) ((ops)->size >= offsetof(hcy_backend_ops, op) + sizeof((ops)->op) && (ops)->op)

@@ -19,7 +19,8 @@ typedef struct hcy_queue hcy_queue;
 enum hcy_mem {
     HCY_MEM_DEVICE = 1, /* the device's own memory */
     HCY_MEM_PINNED = 2, /* host memory that this device's copies reach at full speed and asynchronously */
-    HCY_MEM_MAPPED = 3  /* host memory that kernels of this device read and write directly */
+    HCY_MEM_MAPPED = 3, /* host memory that kernels of this device read and write directly */
+    HCY_MEM_SHARED = 4  /* HCY_MEM_DEVICE, which it then is, that other processes can have: hcy_buffer_export() */
 };
 
 /* size bytes (> 0), aligned to 64 at least, contents undefined.  HCY_ENOMEM after the pool was trimmed and the
@@ -35,6 +36,27 @@ HCY_API int hcy_buffer_import_host(hcy_buffer **buf, hcy_device *dev, void *host
 /* Device memory allocated by someone else (CUdeviceptr, cl_mem as an integer); same ownership rule. */
 HCY_API int hcy_buffer_import_device(hcy_buffer **buf, hcy_device *dev, uint64_t handle, size_t size,
                                      void (*done)(void *), void *payload) HCY_MUST_USE;
+
+/* Memory for several processes of one machine: who has created it with HCY_MEM_SHARED exports it, or a view of it, to
+ * a handle; its bytes go to another process in any way (a pipe, a file, an argument), which imports them on the same
+ * device (of "cpu" any options will do), without a copy: examples/array_share.c.
+ *
+ * The exporter keeps its buffer until all who import it have released theirs: what is imported after that is refused,
+ * and on a GPU what was imported before becomes undefined.  It does not go to the device's pool, so nobody else's
+ * numbers are ever seen through a handle.  Who has a handle may read and write all of the buffer that was created.
+ * Queues and events order one process alone: finish the queue, then tell the other process.
+ * A process started by fork() has to exec, as ever.
+ *
+ * export: HCY_EINVAL: not of HCY_MEM_SHARED, or imported itself; HCY_EUNSUPPORTED.  import: HCY_EFORMAT: no handle, or
+ * another version's; HCY_ECORRUPT: its bytes are damaged; HCY_ENODEV: of another device; HCY_ESTATE: this process has
+ * exported it, and retains the buffer instead; HCY_ENOENT: stale or made up, or of a process that this one may not
+ * look into (another user's; Linux' ptrace(2) has the rules); HCY_EUNSUPPORTED; HCY_ENOMEM. */
+typedef struct hcy_buffer_handle {
+    unsigned char bytes[256];
+} hcy_buffer_handle;
+HCY_API int hcy_buffer_export(hcy_buffer_handle *handle, hcy_buffer *buf) HCY_MUST_USE;
+HCY_API int hcy_buffer_import(hcy_buffer **buf, hcy_device *dev, const hcy_buffer_handle *handle) HCY_MUST_USE;
+
 /* Takes one more reference (and returns buf), or gives one back; from any thread.  The memory goes with the last
  * one, after all commands that use it. */
 HCY_API hcy_buffer *hcy_buffer_retain(hcy_buffer *buf);

@@ -1,4 +1,4 @@
-/* dlpack.c - arrays to and from DLPack's tensors, of memory that the host sees.
+/* dlpack.c - arrays to and from DLPack's tensors, of the host's memory and of devices that DLPack has a number for.
  *
  * The structures are DLPack's (dlpack.h, version 1), whose layout is its ABI.  A tensor that was made here holds a
  * reference on its array; an array that was made of a tensor gives it back with its buffer.
@@ -57,6 +57,22 @@ static uint8_t code_of_kind(char kind)
     }
 }
 
+/* What DLPack calls the device: its backend knows (the keys dlpack_type and dlpack_id).  False: it has no number. */
+static bool find_device(int32_t *type, int32_t *id, hcy_device *dev)
+{
+    int64_t t = 0, i = 0;
+    if (hcy_device_get_i64(&t, dev, "dlpack_type") || hcy_device_get_i64(&i, dev, "dlpack_id"))
+        return false;
+    *type = (int32_t)t;
+    *id = (int32_t)i;
+    return true;
+}
+
+static bool is_hosts(int32_t type)
+{
+    return type == ON_CPU || type == PINNED || type == PINNED_OTHERWISE;
+}
+
 /* --- Out --- */
 
 struct exported {
@@ -72,17 +88,32 @@ static void delete_exported(struct DLManagedTensorVersioned *self)
     free(e);
 }
 
-int hcy_array_to_dlpack(struct DLManagedTensorVersioned **out, hcy_queue *queue, hcy_array *a)
+/* Where the array's buffer begins, and in whose memory: the host's, wherever it reaches that. */
+static int find_data(struct tensor *t, hcy_array *a)
 {
-    if (!out || !a)
-        return hcy_fail(HCY_EINVAL, "hcy_array_to_dlpack: no %s", out ? "array" : "place for the tensor");
-    char *data = a->buffer ? hcy_buffer_host(a->buffer) : NULL;
-    if (a->count && !data)
+    hcy_device *dev = hcy__array_device(a);
+    int64_t address = 0;
+    t->data = a->buffer ? hcy_buffer_host(a->buffer) : NULL;
+    t->device.type = ON_CPU;
+    if (!a->count || t->data)
+        return 0;
+    if (!find_device(&t->device.type, &t->device.id, dev) || hcy_buffer_get_i64(&address, a->buffer, "address"))
         return hcy_fail(HCY_EUNSUPPORTED, "hcy_array_to_dlpack: the memory of %s is not the host's; "
                                           "hcy_array_to_device() copies to a cpu device",
-                        hcy_device_get_info(hcy__array_device(a))->name);
+                        hcy_device_get_info(dev)->name);
+    t->data = (void *)(intptr_t)address;
+    return 0;
+}
+
+int hcy_array_to_dlpack(struct DLManagedTensorVersioned **out, hcy_queue *queue, hcy_array *a)
+{
+    struct tensor where = { .data = NULL };
+    if (!out || !a)
+        return hcy_fail(HCY_EINVAL, "hcy_array_to_dlpack: no %s", out ? "array" : "place for the tensor");
+    int status = find_data(&where, a);
     /* Whoever takes the tensor knows nothing of our queues. */
-    int status = queue ? hcy_queue_finish(queue) : 0;
+    if (!status && queue)
+        status = hcy_queue_finish(queue);
     struct exported *e = status ? NULL : calloc(1, sizeof *e);
     if (!e)
         return status ? status : hcy_fail(HCY_ENOMEM, "out of memory for a tensor's record");
@@ -93,15 +124,15 @@ int hcy_array_to_dlpack(struct DLManagedTensorVersioned **out, hcy_queue *queue,
     e->tensor.context = e;
     e->tensor.deleter = delete_exported;
     struct tensor *t = &e->tensor.tensor;
-    t->data = data;
-    t->device.type = ON_CPU;
+    t->data = where.data;
+    t->device = where.device;
     t->rank = a->rank;
     t->dtype.code = code_of_kind(hcy__dtype(a->dtype)->kind);
     t->dtype.bits = (uint8_t)(8 * hcy_dtype_size(a->dtype));
     t->dtype.lanes = 1;
     t->shape = e->shape;
     t->strides = e->strides;
-    t->byte_offset = data ? (uint64_t)a->offset * hcy_dtype_size(a->dtype) : 0;
+    t->byte_offset = t->data ? (uint64_t)a->offset * hcy_dtype_size(a->dtype) : 0;
     *out = &e->tensor;
     return 0;
 }
@@ -131,14 +162,27 @@ static void drop_imported(void *payload)
     free(i);
 }
 
+/* Memory of another device than this one is nothing that it can use. */
+static int check_device(const struct tensor *t, hcy_device *dev)
+{
+    int32_t type = 0, id = 0;
+    const char *name = hcy_device_get_info(dev)->name;
+    if (is_hosts(t->device.type))
+        return 0;
+    if (!find_device(&type, &id, dev) || type != t->device.type)
+        return hcy_fail(HCY_EUNSUPPORTED, "a DLPack tensor on a device of type %d; %s takes the host's memory%s",
+                        (int)t->device.type, name, type ? " and its own" : "");
+    if (id != t->device.id)
+        return hcy_fail(HCY_EUNSUPPORTED, "a DLPack tensor on device %d of type %d; %s is device %d",
+                        (int)t->device.id, (int)type, name, (int)id);
+    return 0;
+}
+
 static int check_tensor(int *dtype, const struct tensor *t)
 {
     if (t->rank < 0 || t->rank > HCY_ARRAY_MAX_RANK || (t->rank && !t->shape))
         return hcy_fail(HCY_EINVAL, "a DLPack tensor of %d axes; an array has 0 to %d, and a size for each",
                         (int)t->rank, HCY_ARRAY_MAX_RANK);
-    if (t->device.type != ON_CPU && t->device.type != PINNED && t->device.type != PINNED_OTHERWISE)
-        return hcy_fail(HCY_EUNSUPPORTED, "a DLPack tensor on a device of type %d; only the host's memory is taken",
-                        (int)t->device.type);
     *dtype = HCY_BOOL;
     while (hcy__dtype(*dtype) && (code_of_kind(hcy__dtype(*dtype)->kind) != t->dtype.code ||
                                   8 * hcy_dtype_size(*dtype) != t->dtype.bits))
@@ -192,8 +236,11 @@ static int view_tensor(hcy_array **out, hcy_device *dev, const struct tensor *t,
     if (!status && first % part)
         status = hcy_fail(HCY_EINVAL, "a DLPack tensor whose elements lie across %s's boundaries",
                           hcy_dtype_name(dtype));
-    if (!status)
-        status = hcy_buffer_import_host(&buffer, dev, (void *)(first - below * size), bytes, drop_imported, payload);
+    first -= below * size;
+    if (!status && is_hosts(t->device.type))
+        status = hcy_buffer_import_host(&buffer, dev, (void *)first, bytes, drop_imported, payload);
+    else if (!status)
+        status = hcy_buffer_import_device(&buffer, dev, first, bytes, drop_imported, payload);
     if (status) {
         free(payload);
         return status;
@@ -208,6 +255,8 @@ static int import_tensor(hcy_array **out, hcy_device *dev, const struct tensor *
 {
     int64_t count = 0;
     int dtype = 0, status = check_tensor(&dtype, t);
+    if (!status)
+        status = check_device(t, dev);
     if (!status)
         status = hcy__shape_count(&count, t->rank, t->shape);
     if (status)

@@ -127,16 +127,19 @@ HCY_API int hcy_array_histogram(hcy_queue *queue, hcy_array *dst, const hcy_arra
 struct DLManagedTensor;
 struct DLManagedTensorVersioned;
 
-/* The array as a tensor (kDLCPU), which keeps it alive until its deleter is called, from any thread.  What `queue` was
- * given is done by then (NULL: the array is ready), so that no stream has to wait; later writes are the caller's to
- * order.  HCY_EUNSUPPORTED: the memory is not the host's. */
+/* The array as a tensor, which keeps it alive until its deleter is called, from any thread: of the host's memory
+ * (kDLCPU) where the host reaches it, else of the device's (kDLCUDA).  What `queue` was given is done by then (NULL:
+ * the array is ready), so that no stream has to wait, whichever was asked for; later writes are the caller's to order.
+ * HCY_EUNSUPPORTED: memory of a device that DLPack has no number for, or no addresses. */
 HCY_API int hcy_array_to_dlpack(struct DLManagedTensorVersioned **tensor, hcy_queue *queue,
                                 hcy_array *array) HCY_MUST_USE;
-/* A tensor in the host's memory (kDLCPU, kDLCUDAHost, kDLROCMHost) as an array of `dev`; its deleter is called when the
- * buffer goes, in any thread.  Its maker has written it: ask for it (__dlpack__) with no stream, or finish the stream.
- * After a failure it is still the caller's.  HCY_EINVAL, HCY_ERANGE: axes, sizes, strides, an offset or an address that
- * cannot be; HCY_EUNSUPPORTED: a type or device that no array has, one that is read-only, or a device that takes no
- * memory of the host's.  How large the memory is a tensor does not say: its maker is trusted with that. */
+/* A tensor in the host's memory (kDLCPU, kDLCUDAHost, kDLROCMHost) or in that of `dev` itself (kDLCUDA, of the same
+ * number) as an array of `dev`; its deleter is called when the buffer goes, in any thread.  Its maker has written it:
+ * ask for it (__dlpack__) with the stream of the queue that will use it (hcy_cuda_stream()), or finish the maker's: no
+ * queue of ours waits for a default stream.  After a failure it is still the caller's.  HCY_EINVAL, HCY_ERANGE: axes,
+ * sizes, strides, an offset or an address that cannot be; HCY_EUNSUPPORTED: a type that no array has, another device's
+ * memory, one that is read-only, or a device that takes no memory of the host's.  How large the memory is a tensor does
+ * not say: its maker is trusted with that. */
 HCY_API int hcy_array_from_dlpack(hcy_array **array, hcy_device *dev,
                                   struct DLManagedTensorVersioned *tensor) HCY_MUST_USE;
 /* The same of a tensor without a version, which may be written. */
