@@ -232,7 +232,18 @@ HCY_API int hcy_operator_fft(hcy_operator **op, hcy_device *dev, const hcy_space
  * points of their own. */
 HCY_API int hcy_operator_sense(hcy_operator **op, hcy_nufft *plan, hcy_array *maps, hcy_array *weights) HCY_MUST_USE;
 
-/* The Gram operator of these, A^H W A on images [modes...], without points: a convolution, by Fourier transforms of
+/* The same where the points lie in planes, each with those of the plan (a stack of stars, or of spirals): an FFT along
+ * the image's axis `axis`, of `slices` elements, and of each plane a transform of the others, which are the plan's one
+ * or two.  The planes' coordinates along the axis are 2 pi planes[i] / slices; n_planes of them, none there twice, even
+ * around the circle.  NULL: all, from -(slices / 2) on.  From images to samples [coils][planes * points], the points of
+ * a plane one behind the other; maps are [coils][image], kept, or NULL: one coil that receives the image as it is.
+ * Weights are hcy_operator_diagonal()'s.  Memory: images and planes of as many coils as have all their planes in one
+ * execution of the plan (n_transforms), of one at least.  HCY_EINVAL, HCY_EUNSUPPORTED: as above, a device without FFT;
+ * HCY_ERANGE. */
+HCY_API int hcy_operator_stacked_nufft(hcy_operator **op, hcy_nufft *plan, int axis, int64_t slices,
+                                       const int64_t *planes, int64_t n_planes, hcy_array *maps) HCY_MUST_USE;
+
+/* The Gram operator of SENSE, A^H W A on images [modes...], without points: a convolution, by Fourier transforms of
  * twice the modes (Toeplitz).  desc is that of a plan for images (type 1 or 2, precision, modes, sign, eps), points are
  * as hcy_nufft_set_points() has them, in host memory; maps as above, or NULL: the NUFFT alone; weights: W's, float32 or
  * float64 [points] on the device, or NULL: 1 (A with their square roots as weights has this Gram operator).  Points and
