@@ -101,6 +101,22 @@ for kind in spiral stack-of-stars kooshball; do
     reference=
 done
 
+# A stack is found in the trajectory; by FFTs across its planes the image is that of points anywhere.
+"$halcyon" simulate --mri stack-of-stars --size 16 --slices 6 --coils 3 -q s.npy
+S='s_samples.npy -t s_trajectory.npy -n 6,16,16 --tolerance 0 --iterations 8'
+check 'a stack is found' sh -c "'$halcyon' recon $S --maps s_maps.npy -o stack.npy 2>&1 | grep 'a stack of 6 planes'"
+check '... and told' sh -c "test \`'$halcyon' recon $S --maps s_maps.npy -o x.npy -q --json | '$json' planes\` = 6"
+recon $S --eps 1e-9 --maps s_maps.npy -o stack.npy
+recon $S --eps 1e-9 --maps s_maps.npy --stack no -o points.npy
+check '... the same image as of points anywhere' "$files" error stack.npy points.npy 1e-7
+recon $S --precision float -o stack.npy
+recon $S --precision float --stack no -o points.npy
+check '... of coils without maps, in floats' "$files" error stack.npy points.npy 1e-3
+recon $S --dcf pipe --reg tv:0.001 --maps s_maps.npy --eps 1e-9 -o stack.npy
+recon $S --dcf pipe --reg tv:0.001 --maps s_maps.npy --eps 1e-9 --stack no -o points.npy
+check '... with weights and a regulariser' "$files" error stack.npy points.npy 1e-7
+check '... without, the same bits everywhere' sh -c "'$halcyon' recon $S --same-everywhere -o x.npy 2>said && ! grep stack said"
+
 "$halcyon" simulate --mri stack-of-stars --size 16 --coils 2 -q k.cfl
 reference=k_image.cfl
 check "... in BART's files, of other sizes" near 0.28 x.npy k_samples.cfl -t k_trajectory.cfl -n 4,16,16 --maps k_maps.cfl
@@ -177,6 +193,9 @@ refuse 2 '--reg takes l1:F' "$R --reg tv:1, -o y.npy"
 refuse 1 'sizes must be even' 'r_samples.npy -t r_trajectory.npy -n 31,32 --reg wavelet:1 -o y.npy'
 refuse 2 '--reg takes l1:F' "$R --solver fista --reg l1:-1 -o y.npy"
 refuse 2 '--toeplitz is for' "$R --solver cgls --toeplitz -o y.npy"
+refuse 2 'needs no points' "$S --stack yes --toeplitz -o y.npy"
+refuse 2 'FFTs across planes' "$S --stack yes --same-everywhere -o y.npy"
+refuse 1 'has no planes' "s_samples.npy -t s_trajectory.npy -n 5,16,16 --stack yes -o y.npy"
 refuse 1 'which needs --maps' "$C --toeplitz -o y.npy"
 refuse 2 'in place of --maps' "$C --maps c_maps.npy --espirit -o y.npy"
 refuse 1 'has one coil' "$R --espirit -o y.npy"

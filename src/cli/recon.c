@@ -8,6 +8,7 @@
 const char *const recon_solvers[] = { "auto",  "cg",          "cgls", "lsqr",    "lsmr",
                                       "fista", "primal-dual", "admm", "adjoint", NULL };
 const char *const recon_precisions[] = { "auto", "float", "double", NULL };
+const char *const recon_stacks[] = { "auto", "yes", "no", NULL };
 
 #define AT(member) offsetof(struct recon_values, member)
 static const struct cli_option options[] = {
@@ -31,6 +32,9 @@ static const struct cli_option options[] = {
     { "solver", 0, CLI_CHOICE, AT(solver), "NAME",
       "cg, cgls, lsqr, lsmr, fista, primal-dual, admm, adjoint (none); auto (default): cg, with --reg fista or admm", 0,
       0, recon_solvers },
+    { "stack", 0, CLI_CHOICE, AT(stack), "WHEN",
+      "points in planes, as stars, by an FFT across them: auto (default: where they are), yes, no", 0, 0,
+      recon_stacks },
     { "toeplitz", 0, CLI_FLAG, AT(toeplitz), NULL,
       "iterate by FFTs of twice the sizes, without the points; more memory", 0, 0, NULL },
     { "iterations", 0, CLI_INT, AT(iterations), "N", "at most (30)", 1, 100000, NULL },
@@ -134,6 +138,10 @@ static int check_recon(struct recon *r)
         cli_error("--times, --readout and --segments are for --field-map; see `halcyon recon --help`");
     else if (v->field && v->toeplitz)
         cli_error("--toeplitz is for a field that is even, without --field-map; see `halcyon recon --help`");
+    else if (v->stack == RECON_STACK_YES && v->toeplitz)
+        cli_error("--toeplitz needs no points, in planes or elsewhere, so no --stack; see `halcyon recon --help`");
+    else if (v->stack == RECON_STACK_YES && v->everywhere)
+        cli_error("--same-everywhere has no --stack: FFTs across planes are the device's; see `halcyon recon --help`");
     else if (v->save_dcf && !r->dcf)
         cli_error("--save-dcf is for --dcf pipe, voronoi, cells or FILE; see `halcyon recon --help`");
     else if (cli_check_format(v->out, HCY_WRITE_ARRAY) ||
@@ -214,6 +222,8 @@ static void print_recon(const struct recon *r)
                 reason_of(r));
     if (r->segments)
         fprintf(stderr, "; field of %d segments, error %.1e", r->segments, r->segments_error);
+    if (r->planes && !r->gram)
+        fprintf(stderr, "; a stack of %zu planes", r->n_planes);
     fprintf(stderr, "; weights %.2f ms, set-up %.2f ms, image %.2f ms\n", 1e3 * r->weighing, 1e3 * r->setup,
             1e3 * r->solving);
 }
@@ -234,6 +244,7 @@ static void print_recon_json(const struct recon *r)
     cli_json_close(&json, ']');
     cli_json_int(&json, "points", (int64_t)r->n);
     cli_json_text(&json, "unit", units[r->unit]);
+    cli_json_int(&json, "planes", r->gram ? 0 : (int64_t)r->n_planes);
     cli_json_int(&json, "coils", (int64_t)r->coils);
     cli_json_bool(&json, "maps", r->maps != NULL);
     if (r->segments) {

@@ -160,6 +160,8 @@ int recon_load(struct recon *r)
         status = take_trajectory(r, &points);
     hcy_host_array_free(&points);
     if (!status)
+        status = recon_find_stack(r);
+    if (!status)
         status = take_samples(r, &samples);
     hcy_host_array_free(&samples);
     if (!status && r->v->maps)

@@ -160,20 +160,22 @@ static int put_maps(hcy_array **maps, const struct recon *r)
 static int make_coils(struct recon *r, hcy_array *roots)
 {
     hcy_array *maps = NULL;
-    int status = put_maps(&maps, r);
+    int status = make_plan(r);
+    if (!status)
+        status = put_maps(&maps, r);
     if (!status)
         status = hcy_operator_sense(&r->op, r->plan, maps, roots);
     hcy_array_release(maps);
     return status;
 }
 
-static int make_transforms(struct recon *r, hcy_array *roots)
+/* r->op becomes that and the weights behind it. */
+static int weigh_operator(struct recon *r, hcy_array *roots)
 {
     hcy_operator_info info = HCY_OPERATOR_INFO_INIT;
-    hcy_operator *chain[2] = { NULL, NULL };
-    int status = hcy_operator_nufft(&chain[1], r->plan);
-    if (!status)
-        status = hcy_operator_get_info(&info, chain[1]);
+    hcy_operator *chain[2] = { NULL, r->op };
+    r->op = NULL;
+    int status = hcy_operator_get_info(&info, chain[1]);
     if (!status)
         status = hcy_operator_diagonal(&chain[0], &info.range, roots);
     if (!status)
@@ -183,14 +185,38 @@ static int make_transforms(struct recon *r, hcy_array *roots)
     return status;
 }
 
+static int make_transforms(struct recon *r)
+{
+    int status = make_plan(r);
+    return status ? status : hcy_operator_nufft(&r->op, r->plan);
+}
+
+static int make_stack(struct recon *r)
+{
+    hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
+    hcy_nufft_options options = HCY_NUFFT_OPTIONS_INIT;
+    hcy_array *maps = NULL;
+    describe_plan(&desc, r);
+    desc.n_transforms = r->maps ? (int64_t)(r->coils < MOST_AT_ONCE ? r->coils : MOST_AT_ONCE) : 1;
+    options.deterministic = same_bits(r);
+    int status = r->maps ? put_maps(&maps, r) : 0;
+    if (!status)
+        status = recon_make_stack(r, &desc, &options, maps);
+    hcy_array_release(maps);
+    return status;
+}
+
 static int make_operator(struct recon *r)
 {
     hcy_array *roots = NULL;
-    int status = make_plan(r);
-    if (!status)
-        status = put_weights(&roots, r, true);
-    if (!status)
-        status = r->maps ? make_coils(r, roots) : make_transforms(r, roots);
+    const bool is_stack = r->planes && !r->v->toeplitz, weighs = r->maps && !is_stack;
+    int status = put_weights(&roots, r, true);
+    if (!status && weighs)
+        status = make_coils(r, roots);
+    else if (!status)
+        status = is_stack ? make_stack(r) : make_transforms(r);
+    if (!status && !weighs)
+        status = weigh_operator(r, roots);
     if (!status && r->field)
         status = recon_add_field(r);
     hcy_array_release(roots);
@@ -470,6 +496,7 @@ void recon_free(struct recon *r)
     hcy_device_release(r->dev);
     for (int d = 0; d < 3; d++)
         free(r->axes[d]);
+    free(r->planes);
     free(r->samples);
     free(r->maps);
     free(r->weights);

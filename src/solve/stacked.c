@@ -25,7 +25,7 @@ struct stacked {
     int64_t slices, n_planes, points; /* points of a plane */
     struct hcy__coils coils;
     hcy_array *planes; /* [batch * n_planes][the plan's modes] */
-    hcy_array *phases; /* [n_planes][1...]: the image's middle is its number slices / 2, that of the FFT number 0 */
+    hcy_array *phases; /* [n_planes][1...]: where the modes are centred, and the FFT's are not */
     struct run *runs;
     size_t n_runs;
     hcy_fft *fft;
@@ -202,9 +202,10 @@ static int find_runs(struct stacked *s, const int64_t *planes)
     return status;
 }
 
-/* exp(-sign i 2 pi plane (slices / 2) / slices), broadcast over a plane's image. */
+/* exp(-sign i 2 pi plane middle / slices), broadcast over a plane's image. */
 static int make_phases(struct stacked *s, const int64_t *planes)
 {
+    const int64_t middle = s->plan->opts.order == HCY_NUFFT_CENTRED ? s->slices / 2 : 0;
     const bool is_single = hcy__is_single(&s->coils.image);
     int64_t shape[HCY_ARRAY_MAX_RANK] = { s->n_planes, 1, 1 };
     double *numbers = malloc((size_t)s->n_planes * 2 * sizeof *numbers);
@@ -212,7 +213,7 @@ static int make_phases(struct stacked *s, const int64_t *planes)
         return hcy_fail(HCY_ENOMEM, "out of memory for %lld planes", (long long)s->n_planes);
     for (int64_t i = 0; i < s->n_planes; i++) {
         /* Whole turns are left out before they are rounded. */
-        const int64_t turn = line_of(s, planes, i) * (s->slices / 2) % s->slices;
+        const int64_t turn = line_of(s, planes, i) * middle % s->slices;
         const double angle = 2 * 3.14159265358979323846 * (double)turn / (double)s->slices;
         const double pair[2] = { cos(angle), -s->direction * sin(angle) };
         for (int k = 0; k < 2; k++)
