@@ -101,6 +101,26 @@ for kind in spiral stack-of-stars kooshball; do
     reference=
 done
 
+# Functions of time, 1 1 and 1 -1, of an image that does not change: it is the first one's, and the second one's is none.
+npy() { printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '<f8', 'fortran_order': False, 'shape': ($1), }"; shift; printf "$@"; }
+one='\000\000\000\000\000\000\360\077' minus='\000\000\000\000\000\000\360\277'
+npy '2, 2' "$one$one$one$minus" >basis.npy
+npy '2,' "$one$one" >even.npy
+npy '7,' "$one$one$one$one$one$one$one" >seven.npy
+npy '2,' "$one\000\000\000\000\000\000\360\177" >infinite.npy
+"$halcyon" simulate --mri radial --golden --size 32 --coils 4 --spokes 60 -q g.npy
+G='g_samples.npy -t g_trajectory.npy -n 32,32 --maps g_maps.npy'
+recon $G -o plain.npy
+check 'functions of time' sh -c "'$halcyon' recon $G --basis basis.npy -o x.npy 2>&1 | grep '2 functions of 2 frames'"
+{ head -c 128 plain.npy; tail -c +129 x.npy | head -c 16384; } >first.npy
+{ head -c 128 plain.npy; tail -c 16384 x.npy; } >second.npy
+check '... the image of the first' "$files" error first.npy g_image.npy 0.27
+check '... none of the second' not "$files" error second.npy g_image.npy 0.9
+check '... with weights and a regulariser' recon $G --basis basis.npy --reg tv:0.0005 --dcf pipe -o x.npy
+recon $G --basis even.npy -o x.npy
+{ head -c 128 plain.npy; tail -c 16384 x.npy; } >one.npy
+check '... a constant one changes nothing' "$files" error one.npy plain.npy 1e-10
+check '... of coils whose maps are found' recon g_samples.npy -t g_trajectory.npy -n 32,32 --espirit --basis basis.npy --precision float -o x.npy
 # A stack is found in the trajectory; by FFTs across its planes the image is that of points anywhere.
 "$halcyon" simulate --mri stack-of-stars --size 16 --slices 6 --coils 3 -q s.npy
 S='s_samples.npy -t s_trajectory.npy -n 6,16,16 --tolerance 0 --iterations 8'
@@ -193,6 +213,10 @@ refuse 2 '--reg takes l1:F' "$R --reg tv:1, -o y.npy"
 refuse 1 'sizes must be even' 'r_samples.npy -t r_trajectory.npy -n 31,32 --reg wavelet:1 -o y.npy'
 refuse 2 '--reg takes l1:F' "$R --solver fista --reg l1:-1 -o y.npy"
 refuse 2 '--toeplitz is for' "$R --solver cgls --toeplitz -o y.npy"
+refuse 2 'without --basis' "$G --basis basis.npy --toeplitz -o y.npy"
+refuse 1 'as many for each frame' "$G --basis seven.npy -o y.npy"
+refuse 1 'number 1 is none' "$G --basis infinite.npy -o y.npy"
+refuse 1 'needs --maps or --espirit' "g_samples.npy -t g_trajectory.npy -n 32,32 --basis basis.npy -o y.npy"
 refuse 2 'needs no points' "$S --stack yes --toeplitz -o y.npy"
 refuse 2 'FFTs across planes' "$S --stack yes --same-everywhere -o y.npy"
 refuse 1 'has no planes' "s_samples.npy -t s_trajectory.npy -n 5,16,16 --stack yes -o y.npy"

@@ -281,6 +281,71 @@ static void test_stacks(void)
     check_stack(2, -1, 2, 1, odd, NULL, 5, 64, false);
 }
 
+/* --- Subspaces against sums over functions and loops over samples --- */
+
+static void check_subspace(int dtype, int64_t functions, int64_t frames)
+{
+    enum { MOST = 4, COLUMNS = 7 };
+    const int64_t matrix_shape[2] = { 12, COLUMNS }, two_coils[2] = { 2, 6 }, shape[2] = { functions, frames },
+                  samples = 6 / frames;
+    const hcy_space image = { HCY_COMPLEX128, 1, { COLUMNS }, NULL }, range = { HCY_COMPLEX128, 2, { 2, 6 }, NULL };
+    hcy_array *matrix = random_array(HCY_COMPLEX128, 2, matrix_shape, 41), *basis = random_array(dtype, 2, shape, 42);
+    hcy_operator *flat = NULL, *a = NULL, *op = NULL, *each[MOST] = { NULL }, *sum = NULL;
+    double complex numbers[MOST * 6], weights[12];
+    double reals[MOST * 6];
+    char what[80];
+    snprintf(what, sizeof what, "%d functions of %d frames, %s", (int)functions, (int)frames, hcy_dtype_name(dtype));
+    st_ok(hcy_operator_matrix(&flat, matrix), "a matrix");
+    st_ok(hcy_operator_reshape(&a, flat, &image, &range), "as of coils");
+    st_ok(hcy_operator_subspace(&op, a, basis), "%s", what);
+    st_ok(hcy_array_to_host(dtype == HCY_FLOAT64 ? (void *)reals : numbers, queue, basis), "its numbers");
+    for (int64_t k = 0; k < functions; k++) {
+        hcy_operator *weigh = NULL;
+        hcy_array *w = NULL;
+        for (int64_t i = 0; i < 12; i++) {
+            const int64_t at = k * frames + i % 6 / samples;
+            weights[i] = dtype == HCY_FLOAT64 ? reals[at] : numbers[at];
+        }
+        st_ok(hcy_array_from_host(&w, dev, HCY_COMPLEX128, 2, two_coils, weights), "function %d", (int)k);
+        st_ok(hcy_operator_diagonal(&weigh, &range, w), "of each sample");
+        st_ok(hcy_operator_compose(&each[k], (hcy_operator *[]){ weigh, a }, 2), "and its image");
+        hcy_operator_release(weigh);
+        hcy_array_release(w);
+    }
+    st_ok(hcy_operator_hstack(&sum, each, (size_t)functions), "their sum");
+    hcy_array_release(matrix);
+    hcy_array_release(basis);
+    check_same(op, sum, 1e-13, what);
+    is_int(info_of(op).domain.shape[0], functions, "its domain has an axis of functions");
+    hcy_operator *const all[] = { flat, a, op, sum };
+    for (size_t i = 0; i < 4; i++)
+        hcy_operator_release(all[i]);
+    for (int k = 0; k < MOST; k++)
+        hcy_operator_release(each[k]);
+}
+
+static void test_subspaces(void)
+{
+    const int64_t matrix_shape[2] = { 6, 3 }, shape[2] = { 2, 4 }, whole[2] = { 2, 3 };
+    hcy_array *matrix = random_array(HCY_FLOAT64, 2, matrix_shape, 41), *basis = random_array(HCY_FLOAT64, 2, shape, 1),
+              *numbers = random_array(HCY_COMPLEX128, 2, whole, 2);
+    hcy_operator *a = NULL, *op = NULL;
+    check_subspace(HCY_FLOAT64, 2, 3);
+    if (!few)
+        check_subspace(HCY_COMPLEX128, 4, 6);
+    if (!few)
+        check_subspace(HCY_COMPLEX128, 1, 1);
+    st_ok(hcy_operator_matrix(&a, matrix), "an operator");
+    st_says(hcy_operator_subspace(&op, NULL, basis), HCY_EINVAL, "no operator", "a basis of nothing");
+    st_says(hcy_operator_subspace(&op, a, basis), HCY_EINVAL, "[2][4]", "frames that do not divide the samples");
+    st_says(hcy_operator_subspace(&op, a, numbers), HCY_EINVAL, "complex128", "complex functions of real samples");
+    ok(!op, "nothing was made");
+    hcy_operator_release(a);
+    hcy_array_release(matrix);
+    hcy_array_release(basis);
+    hcy_array_release(numbers);
+}
+
 static void test_stack_refusals(void)
 {
     const int64_t modes[3] = { 6, 9, 5 }, twice[2] = { -1, 3 }, shape[3] = { COILS, 6, 9 };
@@ -685,6 +750,7 @@ int main(int argc, char **argv)
     draw_places();
     test_sense();
     test_sense_refusals();
+    test_subspaces();
     test_off_resonance();
     hcy_operator *probe = NULL;
     const hcy_space four = { HCY_COMPLEX128, 1, { 4 }, NULL };

@@ -19,6 +19,8 @@ static const struct cli_option options[] = {
     { "maps", 0, CLI_TEXT, AT(maps), "FILE",
       "the coils' sensitivities, [coils][image]: one image of all (SENSE)", 0, 0, NULL },
     { "espirit", 0, CLI_FLAG, AT(espirit), NULL, "such maps, from the middle of k-space itself", 0, 0, NULL },
+    { "basis", 0, CLI_TEXT, AT(basis), "FILE",
+      "functions of time, [frames][functions]: an image of each, of samples in as many frames", 0, 0, NULL },
     { "field-map", 0, CLI_TEXT, AT(field), "FILE", "how far the field is off, in Hz, [image]", 0, 0, NULL },
     { "times", 0, CLI_TEXT, AT(times), "FILE",
       "with --field-map: when samples were taken, in seconds, [samples] or [n]", 0, 0, NULL },
@@ -74,6 +76,7 @@ const struct cli_command cli_recon_command = {
     "It is complex; of several coils without maps it is the root of the sum of their squares.\n"
     "Minimised is |W^1/2 (A x - b)|^2 + L2 |x|^2; with --reg half of that, and F times the sum of the\n"
     "pixels' magnitudes (l1), of wavelet coefficients' (Daubechies, 4 taps), or the total variation.\n"
+    "With --basis there is an image of each function, [functions][image].\n"
     "W are the weights of --dcf, or 1/n each: none, the default but with --solver adjoint (pipe), as a\n"
     "solver finds the density itself; pipe, voronoi and cells are shares of k-space, with which it\n"
     "needs fewer iterations and weighs noise more.\n"
@@ -138,6 +141,8 @@ static int check_recon(struct recon *r)
         cli_error("--times, --readout and --segments are for --field-map; see `halcyon recon --help`");
     else if (v->field && v->toeplitz)
         cli_error("--toeplitz is for a field that is even, without --field-map; see `halcyon recon --help`");
+    else if (v->basis && v->toeplitz)
+        cli_error("--toeplitz is for one image of all samples, without --basis; see `halcyon recon --help`");
     else if (v->stack == RECON_STACK_YES && v->toeplitz)
         cli_error("--toeplitz needs no points, in planes or elsewhere, so no --stack; see `halcyon recon --help`");
     else if (v->stack == RECON_STACK_YES && v->everywhere)
@@ -174,9 +179,10 @@ static int write_image(struct recon *r)
     hcy_host_array a = HCY_HOST_ARRAY_INIT;
     a.is_complex = r->maps || r->coils == 1;
     a.bytes = r->is_double ? 8 : 4;
-    a.rank = r->dim;
+    if (r->basis)
+        a.shape[a.rank++] = r->functions;
     for (int d = 0; d < r->dim; d++)
-        a.shape[d] = (uint64_t)r->sizes[d];
+        a.shape[a.rank++] = (uint64_t)r->sizes[d];
     if (!a.is_complex)
         combine_coils(r);
     a.data = r->image;
@@ -220,6 +226,8 @@ static void print_recon(const struct recon *r)
         fprintf(stderr, "%s: %lld iteration%s, residual %.1e of the first (%s)", recon_solvers[r->solver],
                 (long long)r->info.iterations, r->info.iterations == 1 ? "" : "s", last_residual(r),
                 reason_of(r));
+    if (r->basis)
+        fprintf(stderr, "; %zu functions of %zu frames", r->functions, r->frames);
     if (r->segments)
         fprintf(stderr, "; field of %d segments, error %.1e", r->segments, r->segments_error);
     if (r->planes && !r->gram)
@@ -246,6 +254,7 @@ static void print_recon_json(const struct recon *r)
     cli_json_text(&json, "unit", units[r->unit]);
     cli_json_int(&json, "planes", r->gram ? 0 : (int64_t)r->n_planes);
     cli_json_int(&json, "coils", (int64_t)r->coils);
+    cli_json_int(&json, "functions", (int64_t)r->functions);
     cli_json_bool(&json, "maps", r->maps != NULL);
     if (r->segments) {
         cli_json_int(&json, "segments", r->segments);
@@ -276,6 +285,7 @@ static int guard_recon(const struct recon *r)
     const char *const reads[][2] = { { "KSPACE", r->kspace },
                                      { "--trajectory", v->trajectory },
                                      { "--maps", v->maps },
+                                     { "--basis", v->basis },
                                      { "--field-map", v->field },
                                      { "--times", v->times },
                                      { "--dcf", r->dcf == RECON_DCF_FILE ? v->dcf : NULL } };

@@ -7,7 +7,7 @@
 #include <halcyon/solve.h>
 
 struct recon_values {
-    const char *trajectory, *sizes, *maps, *field, *times, *dcf, *save_dcf, *reg, *device, *out;
+    const char *trajectory, *sizes, *maps, *basis, *field, *times, *dcf, *save_dcf, *reg, *device, *out;
     struct points_options how;
     struct cli_int iterations, segments;
     struct cli_real tolerance, lambda, eps, readout;
@@ -61,6 +61,8 @@ struct recon {
     int stack_axis;
     void *samples;  /* complex [coils][n]; */
     void *maps;     /* complex [coils][pixels], or NULL; */
+    void *basis;    /* complex [functions][frames], or NULL: one image of all samples; */
+    size_t functions, frames;
     void *weights;  /* real [n], or NULL: 1 / n each */
     void *field;    /* real [pixels], radians a second, or NULL; */
     void *times;    /* real [n], seconds */
@@ -78,7 +80,7 @@ struct recon {
     double segments_error;
 
     /* What came of it. */
-    void *image; /* complex [pixels], without maps [coils][pixels] */
+    void *image; /* complex [pixels], with a basis [functions][pixels], else without maps [coils][pixels] */
     hcy_solver_info info;
     double *residuals; /* of all iterations */
     size_t n_residuals;

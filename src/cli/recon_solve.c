@@ -206,6 +206,23 @@ static int make_stack(struct recon *r)
     return status;
 }
 
+/* r->op becomes the one of an image for each function. */
+static int add_basis(struct recon *r)
+{
+    const int64_t shape[2] = { (int64_t)r->functions, (int64_t)r->frames };
+    hcy_operator *op = NULL;
+    hcy_array *basis = NULL;
+    int status = hcy_array_from_host(&basis, r->dev, type_of_numbers(r), 2, shape, r->basis);
+    if (!status)
+        status = hcy_operator_subspace(&op, r->op, basis);
+    hcy_array_release(basis);
+    if (status)
+        return status;
+    hcy_operator_release(r->op);
+    r->op = op;
+    return 0;
+}
+
 static int make_operator(struct recon *r)
 {
     hcy_array *roots = NULL;
@@ -219,6 +236,8 @@ static int make_operator(struct recon *r)
         status = weigh_operator(r, roots);
     if (!status && r->field)
         status = recon_add_field(r);
+    if (!status && r->basis)
+        status = add_basis(r);
     hcy_array_release(roots);
     return status;
 }
@@ -440,7 +459,7 @@ static int make_gram(hcy_array **data, struct recon *r)
 
 static int fetch_image(struct recon *r, hcy_array *x)
 {
-    size_t images = r->maps ? 1 : r->coils, numbers;
+    size_t images = r->basis ? r->functions : r->maps ? 1 : r->coils, numbers;
     r->image = hcy_size_mul(&numbers, images, r->pixels) ? NULL : reals_room(r->is_double, 2 * numbers);
     if (!r->image)
         return hcy_fail(HCY_ENOMEM, "no memory for %zu images of %zu pixels", images, r->pixels);
@@ -499,6 +518,7 @@ void recon_free(struct recon *r)
     free(r->planes);
     free(r->samples);
     free(r->maps);
+    free(r->basis);
     free(r->weights);
     free(r->field);
     free(r->times);

@@ -260,6 +260,14 @@ HCY_API int hcy_operator_stacked_nufft(hcy_operator **op, hcy_nufft *plan, int a
 HCY_API int hcy_operator_toeplitz(hcy_operator **op, hcy_device *dev, const hcy_nufft_desc *desc, int64_t n_points,
                                   const void *const *points, hcy_array *maps, hcy_array *weights) HCY_MUST_USE;
 
+/* Images that change with time as a few functions do: a, an operator from an image to samples [..., n], and basis, an
+ * array [functions][frames], real or complex as the samples are, which is kept.  From the functions' coefficients
+ * [functions][image] to the samples of frames that come one behind the other, n / frames of each: the sum over k of
+ * basis[k, frame of the sample] (a x[k]).  a and its adjoint are applied once for each function; memory for its
+ * samples.  HCY_EINVAL: what does not go together, frames that do not divide n; HCY_ESTATE: a basis with gaps that
+ * cannot be viewed otherwise; HCY_EUNSUPPORTED: vectors that are distributed. */
+HCY_API int hcy_operator_subspace(hcy_operator **op, hcy_operator *a, hcy_array *basis) HCY_MUST_USE;
+
 /* A field that is off: a, an operator from images to samples [..., points] (a NUFFT's or SENSE's), whose exponent gets
  * -i field[x] times[j].  field: float32 or float64, radians a second, of the image's shape; times: the same types,
  * seconds, one for each of the samples' last axis.  exp(-i w t) is approximated by 1 to 64 segments of time, least
