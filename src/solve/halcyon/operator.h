@@ -134,6 +134,10 @@ HCY_API int hcy_operator_vstack(hcy_operator **op, hcy_operator *const *ops, siz
 HCY_API int hcy_operator_hstack(hcy_operator **op, hcy_operator *const *ops, size_t n) HCY_MUST_USE;
 HCY_API int hcy_operator_block_diagonal(hcy_operator **op, hcy_operator *const *ops, size_t n) HCY_MUST_USE;
 
+/* Number `index` of n vectors of a space, which stand along an axis in front; the adjoint leaves 0 in the others. */
+HCY_API int hcy_operator_part(hcy_operator **op, hcy_device *dev, const hcy_space *space, int64_t n,
+                              int64_t index) HCY_MUST_USE;
+
 /* --- Matrices, differences, transforms --- */
 
 /* A matrix of one's own, an array of two axes (hcy_array_from_host() makes one of numbers in host memory), which is
