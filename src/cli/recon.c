@@ -44,7 +44,7 @@ static const struct cli_option options[] = {
       0, 1, NULL },
     { "lambda", 0, CLI_REAL, AT(lambda), "L2", "smallness of the image: adds L2 |x|^2 to what is minimised",
       0, 1e30, NULL },
-    { "reg", 0, CLI_TEXT, AT(reg), "LIST", "regularisers: wavelet:F,tv:F,l1:F or some of them", 0, 0, NULL },
+    { "reg", 0, CLI_TEXT, AT(reg), "LIST", "regularisers: wavelet:F,tv:F,l1:F or some of them; or tgv:F", 0, 0, NULL },
     { "eps", 'e', CLI_REAL, AT(eps), "E", "relative error of the transforms (1e-5)", 1e-16, 1, NULL },
     { "precision", 0, CLI_CHOICE, AT(precision), "P", "float, double; auto (default): the samples'", 0, 0,
       recon_precisions },
@@ -75,7 +75,8 @@ const struct cli_command cli_recon_command = {
     "1/FOV, x first), ISMRMRD's acquisitions x.mrd (x.h5); IMAGE also x.nii, and x.mrd is images.\n"
     "It is complex; of several coils without maps it is the root of the sum of their squares.\n"
     "Minimised is |W^1/2 (A x - b)|^2 + L2 |x|^2; with --reg half of that, and F times the sum of the\n"
-    "pixels' magnitudes (l1), of wavelet coefficients' (Daubechies, 4 taps), or the total variation.\n"
+    "pixels' magnitudes (l1), of wavelet coefficients' (Daubechies, 4 taps), or the total variation;\n"
+    "tgv is the generalised one, F times the first and 2 F times the second differences.\n"
     "With --basis there is an image of each function, [functions][image].\n"
     "W are the weights of --dcf, or 1/n each: none, the default but with --solver adjoint (pipe), as a\n"
     "solver finds the density itself; pipe, voronoi and cells are shares of k-space, with which it\n"
@@ -85,13 +86,14 @@ const struct cli_command cli_recon_command = {
 
 /* --- Usage --- */
 
-/* Regularisers need a solver that takes them: one at a time, or several. */
+/* Regularisers need a solver that takes them: one at a time, or several.  Of TGV's solvers ADMM needs fewest iterations,
+ * by far. */
 static enum recon_solver choose_solver(const struct recon *r)
 {
     if (r->v->solver)
         return (enum recon_solver)r->v->solver;
     if (r->n_regs)
-        return r->n_regs > 1 ? RECON_ADMM : RECON_FISTA;
+        return r->n_regs > 1 || r->is_generalised ? RECON_ADMM : RECON_FISTA;
     return RECON_CG;
 }
 
@@ -130,6 +132,8 @@ static int check_recon(struct recon *r)
     else if (v->reg && !takes_regs(r))
         cli_error(
             "--reg is for --solver fista, which takes one, primal-dual and admm; see `halcyon recon --help`");
+    else if (v->toeplitz && r->is_generalised)
+        cli_error("--toeplitz is not for --reg tgv; see `halcyon recon --help`");
     else if (v->toeplitz && r->solver != RECON_CG && !takes_regs(r))
         cli_error("--toeplitz is for --solver cg, fista, primal-dual and admm; see `halcyon recon --help`");
     else if (r->solver == RECON_ADJOINT && (v->lambda.given || v->iterations.given || v->tolerance.given))

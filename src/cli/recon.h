@@ -46,6 +46,7 @@ struct recon {
     enum recon_solver solver; /* that --solver names, or the one for these regularisers */
     struct recon_reg regs[RECON_MOST_REGS];
     size_t n_regs;
+    bool is_generalised; /* TGV is one of them */
 
     /* What is read, all in the precision that is computed with. */
     bool is_double;
@@ -90,6 +91,8 @@ struct recon {
 /* What --reg says, CLI_USAGE with words; and made for images of a space, a status of the library's. */
 int recon_parse_reg(struct recon *r);
 int recon_make_regs(struct recon *r, const hcy_space *image);
+/* r->op as one of what TGV is of, images [1 + axes][image] whose first one counts; a reference of the caller's. */
+int recon_add_field_of_tgv(hcy_operator **op, struct recon *r, const hcy_space *image);
 /* Files to arrays, all checked against each other.  CLI_OK, or another status with words. */
 int recon_load(struct recon *r);
 /* Looks whether the points are a stack of planes with the same points each; makes the operator of that, without

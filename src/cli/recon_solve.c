@@ -383,6 +383,19 @@ static int keep_residuals(struct recon *r)
     return status ? status : hcy_solver_get_info(&r->info, r->steps);
 }
 
+/* The solver's x, or the image that stands in front of TGV's field. */
+static int take_solution(hcy_array **image, struct recon *r)
+{
+    hcy_array *x = NULL;
+    int status = hcy_solver_get_x(&x, r->steps);
+    if (!status && r->is_generalised)
+        status = hcy_array_slice(image, x, "0");
+    else if (!status)
+        *image = hcy_array_retain(x);
+    hcy_array_release(x);
+    return status;
+}
+
 static int iterate_image(hcy_array **x, struct recon *r, hcy_array *data)
 {
     static const int methods[] = { [RECON_CG] = HCY_SOLVER_CG_NORMAL,
@@ -394,7 +407,7 @@ static int iterate_image(hcy_array **x, struct recon *r, hcy_array *data)
                                    [RECON_ADMM] = HCY_SOLVER_ADMM };
     hcy_solver_options how = HCY_SOLVER_OPTIONS_INIT;
     hcy_operator_info info = HCY_OPERATOR_INFO_INIT;
-    hcy_operator *op = r->gram ? r->gram : r->op;
+    hcy_operator *op = r->gram ? r->gram : r->op, *with_field = NULL;
     how.method = r->gram && r->solver == RECON_CG ? HCY_SOLVER_CG : methods[r->solver];
     how.max_iterations = r->v->iterations.value;
     how.tolerance = r->v->tolerance.value;
@@ -408,6 +421,9 @@ static int iterate_image(hcy_array **x, struct recon *r, hcy_array *data)
     int status = hcy_operator_get_info(&info, op);
     if (!status)
         status = recon_make_regs(r, &info.domain);
+    if (!status && r->is_generalised)
+        status = recon_add_field_of_tgv(&with_field, r, &info.domain);
+    op = with_field ? with_field : op;
     if (!status)
         status = hcy_solver_create(&r->steps, r->queue, op, &how);
     if (!status)
@@ -415,7 +431,8 @@ static int iterate_image(hcy_array **x, struct recon *r, hcy_array *data)
     if (!status)
         status = hcy_solver_run(r->steps, how.max_iterations);
     if (!status)
-        status = hcy_solver_get_x(x, r->steps);
+        status = take_solution(x, r);
+    hcy_operator_release(with_field);
     return status ? status : keep_residuals(r);
 }
 
