@@ -302,7 +302,8 @@ static void test_variation(void)
 enum { MOST_COLUMNS = 4 * 12, MOST_ROWS = 9 * 12 };
 static double variation[MOST_ROWS][MOST_COLUMNS];
 
-/* variation[row + pixel][of + pixel] += factor times a difference along an axis: to the next pixel, or from the last. */
+/* variation[row + pixel][of + pixel] += factor times a difference along an axis: to the next pixel, or from the one
+ * before. */
 static void add_difference(const hcy_space *s, int row, int of, int axis, bool forward, double factor)
 {
     int stride = 1, n = (int)count_of(s);

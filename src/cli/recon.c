@@ -86,8 +86,7 @@ const struct cli_command cli_recon_command = {
 
 /* --- Usage --- */
 
-/* Regularisers need a solver that takes them: one at a time, or several.  Of TGV's solvers ADMM needs fewest iterations,
- * by far. */
+/* Regularisers need a solver that takes them: one at a time, or several.  For TGV ADMM needs the fewest iterations. */
 static enum recon_solver choose_solver(const struct recon *r)
 {
     if (r->v->solver)

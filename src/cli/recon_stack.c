@@ -1,5 +1,5 @@
-/* recon_stack.c - stacks of stars, or of other planes, of halcyon recon: whether the points are one, and the operator
- * that has FFTs across the planes.  Single-threaded. */
+/* recon_stack.c - stacks of stars, or of other planes, of halcyon recon: whether the points are one, and the
+ * operator that has FFTs across the planes.  Single-threaded. */
 #include "recon.h"
 #include <halcyon/backend.h>
 #include <math.h>
@@ -34,7 +34,8 @@ static bool is_plane(int64_t *plane, const struct recon *r, int axis, size_t num
         if (!plane_of(&other, r, axis, number * n + i) || other != *plane)
             return false;
         for (int d = 0; d < r->dim; d++)
-            if (d != axis && !(fabs(place_of(r, d, number * n + i) - place_of(r, d, i)) <= ROUNDING * TURN / 2))
+            if (d != axis &&
+                !(fabs(place_of(r, d, number * n + i) - place_of(r, d, i)) <= ROUNDING * TURN / 2))
                 return false;
     }
     return true;
@@ -94,8 +95,8 @@ int recon_find_stack(struct recon *r)
             status = try_axis(r, d);
     if (status || r->planes || r->v->stack != RECON_STACK_YES)
         return status;
-    return cli_error("--stack yes: %s has no planes, one behind the other, of the same points each, at 2 pi / N along an "
-                     "axis of N of the image's %s", r->trajectory, r->v->sizes);
+    return cli_error("--stack yes: %s has no planes, one behind the other, of the same points each, at 2 pi / N "
+                     "along an axis of N of the image's %s", r->trajectory, r->v->sizes);
 }
 
 /* Coils without maps have an image each. */
@@ -124,7 +125,8 @@ static int repeat_operator(struct recon *r)
     return status;
 }
 
-int recon_make_stack(struct recon *r, const hcy_nufft_desc *whole, const hcy_nufft_options *options, hcy_array *maps)
+int recon_make_stack(struct recon *r, const hcy_nufft_desc *whole, const hcy_nufft_options *options,
+                     hcy_array *maps)
 {
     hcy_nufft_desc desc = *whole;
     const void *points[3] = { NULL };

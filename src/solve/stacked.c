@@ -1,5 +1,5 @@
-/* stacked.c - samples in parallel planes of frequencies (stacks of stars, of spirals): an FFT along one axis of the
- * image, and for each plane a non-uniform FFT of the other axes.
+/* stacked.c - samples in parallel planes of frequencies (stacks of stars, of spirals): an FFT along one axis of
+ * the image, and for each plane a non-uniform FFT of the other axes.
  *
  * Coils go some at a time, as many as there are planes for in the plan's transforms; memory for their images and
  * planes is the operator's, made with it.
@@ -84,8 +84,9 @@ static int move_planes(hcy_queue *queue, const struct stacked *s, bool adjoint)
         hcy_array *planes = NULL, *lines = NULL, *phases = NULL;
         status = view_run(&planes, &lines, &phases, s, &s->runs[i]);
         if (!status)
-            status = HCY_EVAL(queue, adjoint ? "y = conj(p)*x" : "y = p*x", hcy_op_array("y", adjoint ? lines : planes),
-                              hcy_op_array("p", phases), hcy_op_array("x", adjoint ? planes : lines));
+            status = HCY_EVAL(queue, adjoint ? "y = conj(p)*x" : "y = p*x",
+                              hcy_op_array("y", adjoint ? lines : planes), hcy_op_array("p", phases),
+                              hcy_op_array("x", adjoint ? planes : lines));
         hcy_array_release(planes);
         hcy_array_release(lines);
         hcy_array_release(phases);
@@ -103,8 +104,10 @@ static int run_lines(hcy_queue *queue, const struct stacked *s, int direction)
     return status;
 }
 
-/* The planes of the coils from `first` on to their samples, or back, as many at once as the plan has transforms. */
-static int run_planes(hcy_queue *queue, const struct stacked *s, hcy_array *samples, int64_t first, bool adjoint)
+/* The planes of the coils from `first` on to their samples, or back, as many at once as the plan has
+ * transforms. */
+static int run_planes(hcy_queue *queue, const struct stacked *s, hcy_array *samples, int64_t first,
+                      bool adjoint)
 {
     const int64_t all = s->coils.batch * s->n_planes;
     hcy_space some = hcy__operator_image(s->plan), points = { some.dtype, 2, { 0, s->points }, NULL };
@@ -119,7 +122,8 @@ static int run_planes(hcy_queue *queue, const struct stacked *s, hcy_array *samp
         if (!status)
             status = hcy__vector_part(&f, s->planes, at * one, &some);
         if (!status)
-            status = hcy__operator_submit_nufft(queue, s->plan, c, f, (size_t)some.shape[0], adjoint == s->is_type2);
+            status = hcy__operator_submit_nufft(queue, s->plan, c, f, (size_t)some.shape[0],
+                                                adjoint == s->is_type2);
         hcy_array_release(c);
         hcy_array_release(f);
     }
@@ -190,7 +194,7 @@ static int find_runs(struct stacked *s, const int64_t *planes)
         const int64_t line = line_of(s, planes, i);
         struct run *last = s->n_runs ? &s->runs[s->n_runs - 1] : NULL;
         if (taken[line])
-            status = hcy_fail(HCY_EINVAL, "hcy_operator_stacked_nufft: plane %lld is one that was there before, of %lld",
+            status = hcy_fail(HCY_EINVAL, "hcy_operator_stacked_nufft: plane %lld was there before, of %lld slices",
                               (long long)i, (long long)s->slices);
         taken[line] = true;
         if (last && last->line + last->n == line)

@@ -1,5 +1,5 @@
-/* subspace.c - images that change from frame to frame as a few functions of time do: what an operator makes of each
- * coefficient's image, times its function, added up. */
+/* subspace.c - images that change from frame to frame as a few functions of time do: what an operator makes of
+ * each coefficient's image, times its function, added up. */
 #include "operator_priv.h"
 
 #include <halcyon/eval.h>

@@ -1,9 +1,10 @@
-/* tgv.c - total generalised variation of second order (K. Bredies, K. Kunisch, T. Pock, SIAM J. Imaging Sci. 3 (2010)
- * 492): differences of an image less a field v, and the symmetrised differences of v, where the least v is sought along
- * with the image.
+/* tgv.c - total generalised variation of second order (K. Bredies, K. Kunisch, T. Pock, SIAM J. Imaging Sci. 3
+ * (2010) 492): differences of an image less a field v, and the symmetrised differences of v, where the best v is
+ * sought along with the image.
  *
- * Vectors are the image and v, [1 + n][image]; what they are mapped to is [n + n (n + 1) / 2][image]: n differences,
- * then n of v's own, then those of pairs of axes, times sqrt(2) as they stand twice in the symmetric matrix.
+ * Vectors are the image and v, [1 + n][image]; what they are mapped to is [n + n (n + 1) / 2][image]: n
+ * differences, then n of v's own, then those of pairs of axes, times sqrt(2) as they stand twice in the
+ * symmetric matrix.
  */
 #include "proximal_priv.h"
 
@@ -199,8 +200,9 @@ static int shrink_images(hcy_queue *queue, hcy_array **y, hcy_array **x, int n, 
     for (int i = 1; !status && i < n; i++)
         status = HCY_EVAL(queue, "y += abs2(x)", hcy_op_array("y", y[0]), hcy_op_array("x", x[i]));
     for (int i = n - 1; !status && i >= 0; i--)
-        status = HCY_EVAL(queue, "y = x * where(sqrt(real(s)) > t, 1 - t / sqrt(real(s)), 0)", hcy_op_array("y", y[i]),
-                          hcy_op_array("x", x[i]), hcy_op_array("s", y[0]), hcy_op_real("t", t));
+        status = HCY_EVAL(queue, "y = x * where(sqrt(real(s)) > t, 1 - t / sqrt(real(s)), 0)",
+                          hcy_op_array("y", y[i]), hcy_op_array("x", x[i]), hcy_op_array("s", y[0]),
+                          hcy_op_real("t", t));
     return status;
 }
 
@@ -225,20 +227,23 @@ static int map_tgv(hcy_queue *queue, hcy_array *to, void *user, hcy_array *from,
 
 static int check_tgv(const hcy_device *dev, const hcy_space *image, int n_axes, double first, double second)
 {
-    int status = dev ? hcy__space_check(image, "hcy_proximal_tgv") : hcy_fail(HCY_EINVAL, "hcy_proximal_tgv: no device");
+    int status = dev ? hcy__space_check(image, "hcy_proximal_tgv")
+                     : hcy_fail(HCY_EINVAL, "hcy_proximal_tgv: no device");
     if (status)
         return status;
     if (n_axes < 1 || n_axes > MOST_AXES || n_axes > image->rank || image->rank == HCY_ARRAY_MAX_RANK)
-        return hcy_fail(HCY_EINVAL, "hcy_proximal_tgv: along %d axes of %d; 1 to 3 are possible, and one more is added",
+        return hcy_fail(HCY_EINVAL, "hcy_proximal_tgv: along %d axes of %d; 1 to 3 are possible, with one more in front",
                         n_axes, image->rank);
     if (!(first >= 0) || isinf(first) || !(second >= 0) || isinf(second))
-        return hcy_fail(HCY_EINVAL, "hcy_proximal_tgv: factors of %g and %g; finite and not below 0", first, second);
+        return hcy_fail(HCY_EINVAL, "hcy_proximal_tgv: factors of %g and %g; finite and not below 0", first,
+                        second);
     if (image->vectors)
         return hcy_fail(HCY_EUNSUPPORTED, "hcy_proximal_tgv: of vectors that are distributed");
     return 0;
 }
 
-int hcy_proximal_tgv(hcy_proximal **p, hcy_device *dev, const hcy_space *image, int n_axes, double first, double second)
+int hcy_proximal_tgv(hcy_proximal **p, hcy_device *dev, const hcy_space *image, int n_axes, double first,
+                     double second)
 {
     hcy_proximal_desc desc = HCY_PROXIMAL_DESC_INIT;
     int status = check_tgv(dev, image, n_axes, first, second);

@@ -17,7 +17,8 @@
  *         return status;
  *     }
  *
- * Regularisers are reference-counted, do not change, and but for TGV's have no memory of their own: any thread may use them.
+ * Regularisers are reference-counted, do not change, and have no memory of their own (but for TGV's, whose queues take
+ * turns): any thread may use them.
  */
 #ifndef HALCYON_PROXIMAL_H
 #define HALCYON_PROXIMAL_H
