@@ -74,7 +74,10 @@ check 'wavelets and TV' near 0.20 x.npy $C --maps c_maps.npy --reg wavelet:0.003
 check '... by a convolution' near 0.20 x.npy $C --maps c_maps.npy --reg wavelet:0.003,tv:0.003 --toeplitz
 check '... by primal-dual steps' near 0.25 x.npy $C --maps c_maps.npy --reg wavelet:0.003,tv:0.003 --solver primal-dual --iterations 100
 check '... that many were done by ADMM' sh -c "'$halcyon' recon $C --maps c_maps.npy --reg l1:0,tv:0.003 -o x.npy 2>&1 | grep 'admm: '"
-check '... of coils without maps' recon $C --reg wavelet:0.003 -o x.npy
+check 'total generalised variation' near 0.18 x.npy $C --maps c_maps.npy --reg tgv:0.005
+check '... by primal-dual steps' near 0.22 x.npy $C --maps c_maps.npy --reg tgv:0.005 --solver primal-dual --iterations 200
+check '... coils without maps, in floats' recon $C --reg tgv:0.003 --iterations 5 --precision float -o x.npy
+check 'wavelets of coils without maps' recon $C --reg wavelet:0.003 -o x.npy
 # Maps that are estimated have 1 as their sum of squares, so that the image is the coils' root of the sum of squares.
 "$halcyon" simulate --mri radial --size 32 --coils 4 -q full.npy
 recon full_samples.npy -t full_trajectory.npy -n 32,32 -o full_rss.npy
@@ -100,6 +103,44 @@ for kind in spiral stack-of-stars kooshball; do
     check "... its image" near $limit x.npy k_samples.npy -t k_trajectory.npy -n $sizes --maps k_maps.npy
     reference=
 done
+
+# Functions of time, 1 1 and 1 -1, of an image that does not change: it is the first one's, and the second one's is none.
+npy() { printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '<f8', 'fortran_order': False, 'shape': ($1), }"; shift; printf "$@"; }
+one='\000\000\000\000\000\000\360\077' minus='\000\000\000\000\000\000\360\277'
+npy '2, 2' "$one$one$one$minus" >basis.npy
+npy '2,' "$one$one" >even.npy
+npy '7,' "$one$one$one$one$one$one$one" >seven.npy
+npy '2,' "$one\000\000\000\000\000\000\360\177" >infinite.npy
+"$halcyon" simulate --mri radial --golden --size 32 --coils 4 --spokes 60 -q g.npy
+G='g_samples.npy -t g_trajectory.npy -n 32,32 --maps g_maps.npy'
+recon $G -o plain.npy
+check 'functions of time' sh -c "'$halcyon' recon $G --basis basis.npy -o x.npy 2>&1 | grep '2 functions of 2 frames'"
+{ head -c 128 plain.npy; tail -c +129 x.npy | head -c 16384; } >first.npy
+{ head -c 128 plain.npy; tail -c 16384 x.npy; } >second.npy
+check '... the image of the first' "$files" error first.npy g_image.npy 0.27
+check '... none of the second' not "$files" error second.npy g_image.npy 0.9
+check '... with weights and a regulariser' recon $G --basis basis.npy --reg tv:0.0005 --dcf pipe -o x.npy
+E='--iterations 8 --tolerance 0 --deterministic'
+recon $G $E -o plain.npy
+recon $G $E --basis even.npy -o x.npy
+{ head -c 128 plain.npy; tail -c 16384 x.npy; } >one.npy
+check '... a constant one changes nothing' "$files" error one.npy plain.npy 1e-9
+check '... of coils whose maps are found' recon g_samples.npy -t g_trajectory.npy -n 32,32 --espirit --basis basis.npy --precision float -o x.npy
+# A stack is found in the trajectory; by FFTs across its planes the image is that of points anywhere.
+"$halcyon" simulate --mri stack-of-stars --size 16 --slices 6 --coils 3 -q s.npy
+S='s_samples.npy -t s_trajectory.npy -n 6,16,16 --tolerance 0 --iterations 8'
+check 'a stack is found' sh -c "'$halcyon' recon $S --maps s_maps.npy -o stack.npy 2>&1 | grep 'a stack of 6 planes'"
+check '... and told' sh -c "test \`'$halcyon' recon $S --maps s_maps.npy -o x.npy -q --json | '$json' planes\` = 6"
+recon $S --eps 1e-9 --maps s_maps.npy -o stack.npy
+recon $S --eps 1e-9 --maps s_maps.npy --stack no -o points.npy
+check '... the same image as of points anywhere' "$files" error stack.npy points.npy 1e-7
+recon $S --precision float -o stack.npy
+recon $S --precision float --stack no -o points.npy
+check '... of coils without maps, in floats' "$files" error stack.npy points.npy 1e-3
+recon $S --dcf pipe --reg tv:0.001 --maps s_maps.npy --eps 1e-9 -o stack.npy
+recon $S --dcf pipe --reg tv:0.001 --maps s_maps.npy --eps 1e-9 --stack no -o points.npy
+check '... with weights and a regulariser' "$files" error stack.npy points.npy 1e-7
+check '... without, the same bits everywhere' sh -c "'$halcyon' recon $S --same-everywhere -o x.npy 2>said && ! grep stack said"
 
 "$halcyon" simulate --mri stack-of-stars --size 16 --coils 2 -q k.cfl
 reference=k_image.cfl
@@ -173,12 +214,21 @@ refuse 2 '--out is missing' 'r_samples.npy -t r_trajectory.npy -n 32,32'
 refuse 2 'needs 1 to 3 whole numbers' 'r_samples.npy -t r_trajectory.npy -n 32,x -o y.npy'
 refuse 2 'is for --solver fista' "$R --solver cg --reg l1:1 -o y.npy"
 refuse 2 'which takes one' "$R --solver fista --reg l1:1,tv:1 -o y.npy"
-refuse 2 '--reg takes l1:F' "$R --reg tgv:1 -o y.npy"
+refuse 2 '--reg takes l1:F' "$R --reg huber:1 -o y.npy"
 refuse 2 '--reg takes l1:F' "$R --reg tv:1,,l1:1 -o y.npy"
 refuse 2 '--reg takes l1:F' "$R --reg tv:1, -o y.npy"
 refuse 1 'sizes must be even' 'r_samples.npy -t r_trajectory.npy -n 31,32 --reg wavelet:1 -o y.npy'
 refuse 2 '--reg takes l1:F' "$R --solver fista --reg l1:-1 -o y.npy"
 refuse 2 '--toeplitz is for' "$R --solver cgls --toeplitz -o y.npy"
+refuse 2 'not for --reg tgv' "$C --maps c_maps.npy --reg tgv:0.1 --toeplitz -o y.npy"
+refuse 2 'tgv:F alone' "$C --reg tgv:0.1,l1:0.1 -o y.npy"
+refuse 2 'without --basis' "$G --basis basis.npy --toeplitz -o y.npy"
+refuse 1 'as many for each frame' "$G --basis seven.npy -o y.npy"
+refuse 1 'number 1 is none' "$G --basis infinite.npy -o y.npy"
+refuse 1 'needs --maps or --espirit' "g_samples.npy -t g_trajectory.npy -n 32,32 --basis basis.npy -o y.npy"
+refuse 2 'needs no points' "$S --stack yes --toeplitz -o y.npy"
+refuse 2 'FFTs across planes' "$S --stack yes --same-everywhere -o y.npy"
+refuse 1 'has no planes' "s_samples.npy -t s_trajectory.npy -n 5,16,16 --stack yes -o y.npy"
 refuse 1 'which needs --maps' "$C --toeplitz -o y.npy"
 refuse 2 'in place of --maps' "$C --maps c_maps.npy --espirit -o y.npy"
 refuse 1 'has one coil' "$R --espirit -o y.npy"

@@ -297,6 +297,145 @@ static void test_variation(void)
     }
 }
 
+/* --- Total generalised variation, by a dense matrix --- */
+
+enum { MOST_COLUMNS = 4 * 12, MOST_ROWS = 9 * 12 };
+static double variation[MOST_ROWS][MOST_COLUMNS];
+
+/* variation[row + pixel][of + pixel] += factor times a difference along an axis: to the next pixel, or from the one
+ * before. */
+static void add_difference(const hcy_space *s, int row, int of, int axis, bool forward, double factor)
+{
+    int stride = 1, n = (int)count_of(s);
+    for (int d = axis + 1; d < s->rank; d++)
+        stride *= (int)s->shape[d];
+    for (int i = 0; i < n; i++) {
+        const int at = i / stride % (int)s->shape[axis];
+        if (forward ? at + 1 == s->shape[axis] : at == 0)
+            continue;
+        variation[row * n + i][of * n + (forward ? i + stride : i)] += factor;
+        variation[row * n + i][of * n + (forward ? i : i - stride)] -= factor;
+    }
+}
+
+static int fill_variation(const hcy_space *s)
+{
+    const int n = (int)count_of(s);
+    int row = 0;
+    memset(variation, 0, sizeof variation);
+    for (int d = 0; d < s->rank; d++, row++) {
+        add_difference(s, row, 0, d, true, 1);
+        for (int i = 0; i < n; i++)
+            variation[row * n + i][(1 + d) * n + i] = -1;
+    }
+    for (int a = 0; a < s->rank; a++)
+        for (int b = a; b < s->rank; b++, row++) {
+            /* Half of both; twice there, which is a root of two in a length. */
+            add_difference(s, row, 1 + a, b, false, a == b ? 1 : sqrt(0.5));
+            if (a != b)
+                add_difference(s, row, 1 + b, a, false, sqrt(0.5));
+        }
+    return row;
+}
+
+/* u's rows of a pixel, from one on, become no longer than `most` together. */
+static void limit_lengths(double complex *u, int n, int first, int end, double most)
+{
+    for (int i = 0; i < n; i++) {
+        double square = 0;
+        for (int r = first; r < end; r++)
+            square += creal(u[r * n + i] * conj(u[r * n + i]));
+        for (int r = first; r < end; r++)
+            u[r * n + i] *= square > most * most ? most / sqrt(square) : 1;
+    }
+}
+
+/* The least |x - b|^2 / 2 + TGV by primal and dual steps with that matrix. */
+static void denoise_generalised(double complex *x, const double complex *b, const hcy_space *s, double first,
+                                double second, int iterations)
+{
+    static double complex z[MOST_COLUMNS], ahead[MOST_COLUMNS], u[MOST_ROWS];
+    const int n = (int)count_of(s), rows = fill_variation(s) * n, columns = (1 + s->rank) * n;
+    const double step = 1 / sqrt(4 * s->rank + 5);
+    memset(z, 0, sizeof z);
+    memset(ahead, 0, sizeof ahead);
+    memset(u, 0, sizeof u);
+    for (int k = 0; k < iterations; k++) {
+        for (int r = 0; r < rows; r++)
+            for (int c = 0; c < columns; c++)
+                u[r] += step * variation[r][c] * ahead[c];
+        limit_lengths(u, n, 0, s->rank, first);
+        limit_lengths(u, n, s->rank, rows / n, second);
+        for (int c = 0; c < columns; c++) {
+            double complex next = z[c];
+            for (int r = 0; r < rows; r++)
+                next -= step * variation[r][c] * u[r];
+            if (c < n)
+                next = (next + step * b[c]) / (1 + step);
+            ahead[c] = 2 * next - z[c];
+            z[c] = next;
+        }
+    }
+    memcpy(x, z, (size_t)n * sizeof *x);
+}
+
+static void check_generalised(const hcy_space *image)
+{
+    const int n = (int)count_of(image);
+    double complex b[MOST], wanted[MOST], got[MOST];
+    hcy_operator *identity = NULL, *part = NULL, *a = NULL;
+    hcy_proximal *tgv = NULL;
+    hcy_solver *solver = NULL;
+    hcy_array *data, *x = NULL, *first = NULL;
+    hcy_solver_options how = HCY_SOLVER_OPTIONS_INIT;
+    double mismatch = NAN;
+    fill_vector(b, image, 5);
+    for (int i = 0; i < n; i++)
+        b[i] = 0.3 * b[i] + 0.2 * i;
+    denoise_generalised(wanted, b, image, 0.15, 0.25, 3000);
+    data = vector_of(image, b);
+    st_ok(hcy_operator_identity(&identity, dev, image), "images of %d axes", image->rank);
+    st_ok(hcy_operator_part(&part, dev, image, 1 + image->rank, 0), "of an image and a field");
+    st_ok(hcy_operator_dot_test(&mismatch, queue, part, 2, 1), "whose adjoint");
+    ok(mismatch < 1e-14, "is one (%g)", mismatch);
+    st_ok(hcy_operator_compose(&a, (hcy_operator *[]){ identity, part }, 2), "as an operator");
+    st_ok(hcy_proximal_tgv(&tgv, dev, image, image->rank, 0.15, 0.25), "total generalised variation");
+    how.method = HCY_SOLVER_PRIMAL_DUAL;
+    how.max_iterations = 1500;
+    how.proximals = &tgv;
+    how.n_proximals = 1;
+    st_ok(hcy_solver_create(&solver, queue, a, &how), "a solver");
+    st_ok(hcy_solver_start(solver, data, NULL), "is started");
+    st_ok(hcy_solver_run(solver, how.max_iterations), "and run");
+    st_ok(hcy_solver_get_x(&x, solver), "its result");
+    st_ok(hcy_array_slice(&first, x, "0"), "is the image");
+    read_vector(got, image, first);
+    double off = worst_of(got, wanted, n);
+    ok(off < 1e-4 && worst_of(got, b, n) > 0.05, "that the dense matrix makes (%g)", off);
+    hcy_array *const arrays[] = { data, x, first };
+    for (int i = 0; i < 3; i++)
+        hcy_array_release(arrays[i]);
+    hcy_solver_destroy(solver);
+    hcy_proximal_release(tgv);
+    hcy_operator *const ops[] = { identity, part, a };
+    for (int i = 0; i < 3; i++)
+        hcy_operator_release(ops[i]);
+}
+
+static void test_generalised(void)
+{
+    const hcy_space plane = space_of(HCY_COMPLEX128, 2, 4, 3, 0), line = space_of(HCY_FLOAT64, 1, 12, 0, 0),
+                    cube = space_of(HCY_COMPLEX128, 3, 2, 3, 2);
+    hcy_proximal *tgv = NULL;
+    hcy_operator *op = NULL;
+    check_generalised(&plane);
+    check_generalised(&line);
+    check_generalised(&cube);
+    st_says(hcy_proximal_tgv(&tgv, dev, &plane, 3, 1, 1), HCY_EINVAL, "3 axes of 2", "more axes than there are");
+    st_says(hcy_proximal_tgv(&tgv, dev, &plane, 2, 1, -1), HCY_EINVAL, "-1", "a factor below 0");
+    st_says(hcy_operator_part(&op, dev, &plane, 2, 2), HCY_EINVAL, "vector 2 of 2", "a vector that is none");
+}
+
 /* --- Minima --- */
 
 #define LAMBDA 1.5
@@ -850,6 +989,7 @@ int main(int argc, char **argv)
     test_variation();
     test_minima();
     if (!few) {
+        test_generalised();
         test_several();
         test_bregman();
         test_phantom();

@@ -194,6 +194,177 @@ static void test_sense(void)
     check_sense(2, HCY_F32, 3, modes, 1, true);
 }
 
+/* --- Stacks against the same points in all dimensions --- */
+
+/* Points of all planes, for an image whose axis `axis` is the stack's. */
+static void stack_places(double *at[3], int dim, int axis, int64_t slices, const int64_t *planes, int64_t n_planes)
+{
+    for (int d = 0, in_plane = 0; d < dim; in_plane += d++ != axis)
+        for (int64_t i = 0; i < n_planes * POINTS; i++) {
+            const int64_t plane = planes ? planes[i / POINTS] : i / POINTS - slices / 2;
+            at[d][i] = d == axis ? 6.28318530717958647693 * (double)plane / (double)slices
+                                 : places[in_plane][i % POINTS];
+        }
+}
+
+/* Coils at all points by the operator of any points, which has tests of its own. */
+static hcy_operator *unstacked(hcy_nufft **plan, int type, int sign, int dim, const int64_t *modes, int64_t n,
+                               double *const at[3], hcy_array *maps)
+{
+    hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
+    hcy_operator *op = NULL, *one = NULL;
+    desc.type = type;
+    desc.dim = dim;
+    for (int d = 0; d < dim; d++)
+        desc.modes[d] = modes[d];
+    desc.sign = sign;
+    desc.eps = 1e-13;
+    if (hcy_nufft_create(plan, dev, &desc, NULL) ||
+        hcy_nufft_set_points(*plan, n, (const void *[]){ at[0], at[1], at[2] }, 0, NULL))
+        bail_out("no plan: %s", hcy_last_error()->text);
+    if (maps) {
+        st_ok(hcy_operator_sense(&op, *plan, maps, NULL), "all points");
+        return op;
+    }
+    st_ok(hcy_operator_nufft(&one, *plan), "all points");
+    st_ok(type == 2 ? hcy_operator_scale(&op, one, 1, 0) : hcy_operator_adjoint(&op, one), "in the same direction");
+    hcy_operator_release(one);
+    return op;
+}
+
+static void check_stack(int type, int sign, int dim, int axis, const int64_t *modes, const int64_t *planes,
+                        int64_t n_planes, int64_t at_once, bool with_maps)
+{
+    enum { MOST_PLANES = 6 };
+    static double room[3][MOST_PLANES * POINTS];
+    double *const at[3] = { room[0], room[1], room[2] };
+    const int64_t shape[4] = { COILS + 1, modes[0], modes[1], modes[2] };
+    hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
+    hcy_nufft *plan = NULL, *all = NULL;
+    hcy_array *maps = with_maps ? random_array(HCY_COMPLEX128, dim + 1, shape, 31) : NULL;
+    hcy_operator *op = NULL, *other;
+    char what[80];
+    snprintf(what, sizeof what, "%d planes along axis %d of %d-D, type %d, %d at once%s", (int)n_planes, axis, dim, type,
+             (int)at_once, with_maps ? ", coils" : "");
+    desc.type = type;
+    desc.dim = dim - 1;
+    for (int d = 0; d < dim - 1; d++)
+        desc.modes[d] = modes[d < axis ? d : d + 1];
+    desc.sign = sign;
+    desc.eps = 1e-13;
+    desc.n_transforms = at_once;
+    if (hcy_nufft_create(&plan, dev, &desc, NULL) ||
+        hcy_nufft_set_points(plan, POINTS, (const void *[]){ places[0], places[1] }, 0, NULL))
+        bail_out("no plan: %s", hcy_last_error()->text);
+    st_ok(hcy_operator_stacked_nufft(&op, plan, axis, modes[axis], planes, n_planes, maps), "%s", what);
+    stack_places((double *[]){ at[0], at[1], at[2] }, dim, axis, modes[axis], planes, n_planes);
+    other = unstacked(&all, type, sign, dim, modes, n_planes * POINTS, at, maps);
+    hcy_array_release(maps);
+    check_same(op, other, 1e-11, what);
+    hcy_operator_release(op);
+    hcy_operator_release(other);
+    (void)!hcy_queue_finish(queue);
+    hcy_nufft_destroy(plan);
+    hcy_nufft_destroy(all);
+}
+
+static void test_stacks(void)
+{
+    static const int64_t even[3] = { 6, 9, 4 }, odd[3] = { 8, 5, 6 }, some[4] = { 1, -2, 2, 5 };
+    check_stack(2, -1, 3, 0, even, NULL, 6, 6, true);
+    if (few)
+        return;
+    check_stack(2, 1, 3, 1, odd, NULL, 5, 11, true);
+    check_stack(2, -1, 3, 2, odd, some, 4, 3, true);
+    check_stack(1, -1, 3, 1, odd, some, 3, 20, true);
+    check_stack(1, 1, 3, 0, even, some, 4, 1, false);
+    check_stack(2, -1, 2, 1, odd, NULL, 5, 64, false);
+}
+
+/* --- Subspaces against sums over functions and loops over samples --- */
+
+static void check_subspace(int dtype, int64_t functions, int64_t frames)
+{
+    enum { MOST = 4, COLUMNS = 7 };
+    const int64_t matrix_shape[2] = { 12, COLUMNS }, two_coils[2] = { 2, 6 }, shape[2] = { functions, frames },
+                  samples = 6 / frames;
+    const hcy_space image = { HCY_COMPLEX128, 1, { COLUMNS }, NULL }, range = { HCY_COMPLEX128, 2, { 2, 6 }, NULL };
+    hcy_array *matrix = random_array(HCY_COMPLEX128, 2, matrix_shape, 41), *basis = random_array(dtype, 2, shape, 42);
+    hcy_operator *flat = NULL, *a = NULL, *op = NULL, *each[MOST] = { NULL }, *sum = NULL;
+    double complex numbers[MOST * 6], weights[12];
+    double reals[MOST * 6];
+    char what[80];
+    snprintf(what, sizeof what, "%d functions of %d frames, %s", (int)functions, (int)frames, hcy_dtype_name(dtype));
+    st_ok(hcy_operator_matrix(&flat, matrix), "a matrix");
+    st_ok(hcy_operator_reshape(&a, flat, &image, &range), "as of coils");
+    st_ok(hcy_operator_subspace(&op, a, basis), "%s", what);
+    st_ok(hcy_array_to_host(dtype == HCY_FLOAT64 ? (void *)reals : numbers, queue, basis), "its numbers");
+    for (int64_t k = 0; k < functions; k++) {
+        hcy_operator *weigh = NULL;
+        hcy_array *w = NULL;
+        for (int64_t i = 0; i < 12; i++) {
+            const int64_t at = k * frames + i % 6 / samples;
+            weights[i] = dtype == HCY_FLOAT64 ? reals[at] : numbers[at];
+        }
+        st_ok(hcy_array_from_host(&w, dev, HCY_COMPLEX128, 2, two_coils, weights), "function %d", (int)k);
+        st_ok(hcy_operator_diagonal(&weigh, &range, w), "of each sample");
+        st_ok(hcy_operator_compose(&each[k], (hcy_operator *[]){ weigh, a }, 2), "and its image");
+        hcy_operator_release(weigh);
+        hcy_array_release(w);
+    }
+    st_ok(hcy_operator_hstack(&sum, each, (size_t)functions), "their sum");
+    hcy_array_release(matrix);
+    hcy_array_release(basis);
+    check_same(op, sum, 1e-13, what);
+    is_int(info_of(op).domain.shape[0], functions, "its domain has an axis of functions");
+    hcy_operator *const all[] = { flat, a, op, sum };
+    for (size_t i = 0; i < 4; i++)
+        hcy_operator_release(all[i]);
+    for (int k = 0; k < MOST; k++)
+        hcy_operator_release(each[k]);
+}
+
+static void test_subspaces(void)
+{
+    const int64_t matrix_shape[2] = { 6, 3 }, shape[2] = { 2, 4 }, whole[2] = { 2, 3 };
+    hcy_array *matrix = random_array(HCY_FLOAT64, 2, matrix_shape, 41), *basis = random_array(HCY_FLOAT64, 2, shape, 1),
+              *numbers = random_array(HCY_COMPLEX128, 2, whole, 2);
+    hcy_operator *a = NULL, *op = NULL;
+    check_subspace(HCY_FLOAT64, 2, 3);
+    if (!few)
+        check_subspace(HCY_COMPLEX128, 4, 6);
+    if (!few)
+        check_subspace(HCY_COMPLEX128, 1, 1);
+    st_ok(hcy_operator_matrix(&a, matrix), "an operator");
+    st_says(hcy_operator_subspace(&op, NULL, basis), HCY_EINVAL, "no operator", "a basis of nothing");
+    st_says(hcy_operator_subspace(&op, a, basis), HCY_EINVAL, "[2][4]", "frames that do not divide the samples");
+    st_says(hcy_operator_subspace(&op, a, numbers), HCY_EINVAL, "complex128", "complex functions of real samples");
+    ok(!op, "nothing was made");
+    hcy_operator_release(a);
+    hcy_array_release(matrix);
+    hcy_array_release(basis);
+    hcy_array_release(numbers);
+}
+
+static void test_stack_refusals(void)
+{
+    const int64_t modes[3] = { 6, 9, 5 }, twice[2] = { -1, 3 }, shape[3] = { COILS, 6, 9 };
+    hcy_nufft *plan = plan_of(2, HCY_F64, 2, modes, 2, 1e-6), *cube = plan_of(2, HCY_F64, 3, modes, 1, 1e-6);
+    hcy_array *maps = random_array(HCY_COMPLEX128, 3, shape, 1);
+    hcy_operator *op = NULL;
+    st_says(hcy_operator_stacked_nufft(&op, plan, 3, 4, NULL, 4, NULL), HCY_EINVAL, "axis 3", "an axis that is none");
+    st_says(hcy_operator_stacked_nufft(&op, cube, 0, 4, NULL, 4, NULL), HCY_EINVAL, "2 or 3", "four axes");
+    st_says(hcy_operator_stacked_nufft(&op, plan, 0, 4, NULL, 3, NULL), HCY_EINVAL, "3 planes of 4", "planes unnamed");
+    st_says(hcy_operator_stacked_nufft(&op, plan, 0, 0, NULL, 0, NULL), HCY_EINVAL, "0 planes", "no slices");
+    st_says(hcy_operator_stacked_nufft(&op, plan, 0, 4, twice, 2, NULL), HCY_EINVAL, "plane 1", "a plane twice");
+    st_says(hcy_operator_stacked_nufft(&op, plan, 0, 4, NULL, 4, maps), HCY_EINVAL, "maps", "maps of two axes");
+    ok(!op, "nothing was made");
+    hcy_array_release(maps);
+    (void)!hcy_queue_finish(queue);
+    hcy_nufft_destroy(plan);
+    hcy_nufft_destroy(cube);
+}
+
 static void test_sense_refusals(void)
 {
     const int64_t modes[2] = { 6, 9 }, shape[3] = { COILS, 6, 9 }, other[3] = { COILS, 9, 6 }, three = 3;
@@ -579,12 +750,15 @@ int main(int argc, char **argv)
     draw_places();
     test_sense();
     test_sense_refusals();
+    test_subspaces();
     test_off_resonance();
     hcy_operator *probe = NULL;
     const hcy_space four = { HCY_COMPLEX128, 1, { 4 }, NULL };
     if (hcy_operator_fft(&probe, dev, &four, 1) == HCY_EUNSUPPORTED) {
         skip(1, "%s", hcy_last_error()->text);
     } else {
+        test_stacks();
+        test_stack_refusals();
         test_toeplitz();
         test_normal_equations();
         test_toeplitz_refusals();

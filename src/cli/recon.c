@@ -8,6 +8,7 @@
 const char *const recon_solvers[] = { "auto",  "cg",          "cgls", "lsqr",    "lsmr",
                                       "fista", "primal-dual", "admm", "adjoint", NULL };
 const char *const recon_precisions[] = { "auto", "float", "double", NULL };
+const char *const recon_stacks[] = { "auto", "yes", "no", NULL };
 
 #define AT(member) offsetof(struct recon_values, member)
 static const struct cli_option options[] = {
@@ -18,6 +19,8 @@ static const struct cli_option options[] = {
     { "maps", 0, CLI_TEXT, AT(maps), "FILE",
       "the coils' sensitivities, [coils][image]: one image of all (SENSE)", 0, 0, NULL },
     { "espirit", 0, CLI_FLAG, AT(espirit), NULL, "such maps, from the middle of k-space itself", 0, 0, NULL },
+    { "basis", 0, CLI_TEXT, AT(basis), "FILE",
+      "functions of time, [frames][functions]: an image of each, of samples in as many frames", 0, 0, NULL },
     { "field-map", 0, CLI_TEXT, AT(field), "FILE", "how far the field is off, in Hz, [image]", 0, 0, NULL },
     { "times", 0, CLI_TEXT, AT(times), "FILE",
       "with --field-map: when samples were taken, in seconds, [samples] or [n]", 0, 0, NULL },
@@ -31,6 +34,9 @@ static const struct cli_option options[] = {
     { "solver", 0, CLI_CHOICE, AT(solver), "NAME",
       "cg, cgls, lsqr, lsmr, fista, primal-dual, admm, adjoint (none); auto (default): cg, with --reg fista or admm", 0,
       0, recon_solvers },
+    { "stack", 0, CLI_CHOICE, AT(stack), "WHEN",
+      "points in planes, as stars, by an FFT across them: auto (default: where they are), yes, no", 0, 0,
+      recon_stacks },
     { "toeplitz", 0, CLI_FLAG, AT(toeplitz), NULL,
       "iterate by FFTs of twice the sizes, without the points; more memory", 0, 0, NULL },
     { "iterations", 0, CLI_INT, AT(iterations), "N", "at most (30)", 1, 100000, NULL },
@@ -38,7 +44,7 @@ static const struct cli_option options[] = {
       0, 1, NULL },
     { "lambda", 0, CLI_REAL, AT(lambda), "L2", "smallness of the image: adds L2 |x|^2 to what is minimised",
       0, 1e30, NULL },
-    { "reg", 0, CLI_TEXT, AT(reg), "LIST", "regularisers: wavelet:F,tv:F,l1:F or some of them", 0, 0, NULL },
+    { "reg", 0, CLI_TEXT, AT(reg), "LIST", "regularisers: wavelet:F,tv:F,l1:F or some of them; or tgv:F", 0, 0, NULL },
     { "eps", 'e', CLI_REAL, AT(eps), "E", "relative error of the transforms (1e-5)", 1e-16, 1, NULL },
     { "precision", 0, CLI_CHOICE, AT(precision), "P", "float, double; auto (default): the samples'", 0, 0,
       recon_precisions },
@@ -69,7 +75,9 @@ const struct cli_command cli_recon_command = {
     "1/FOV, x first), ISMRMRD's acquisitions x.mrd (x.h5); IMAGE also x.nii, and x.mrd is images.\n"
     "It is complex; of several coils without maps it is the root of the sum of their squares.\n"
     "Minimised is |W^1/2 (A x - b)|^2 + L2 |x|^2; with --reg half of that, and F times the sum of the\n"
-    "pixels' magnitudes (l1), of wavelet coefficients' (Daubechies, 4 taps), or the total variation.\n"
+    "pixels' magnitudes (l1), of wavelet coefficients' (Daubechies, 4 taps), or the total variation;\n"
+    "tgv is the generalised one, F times the first and 2 F times the second differences.\n"
+    "With --basis there is an image of each function, [functions][image].\n"
     "W are the weights of --dcf, or 1/n each: none, the default but with --solver adjoint (pipe), as a\n"
     "solver finds the density itself; pipe, voronoi and cells are shares of k-space, with which it\n"
     "needs fewer iterations and weighs noise more.\n"
@@ -78,13 +86,13 @@ const struct cli_command cli_recon_command = {
 
 /* --- Usage --- */
 
-/* Regularisers need a solver that takes them: one at a time, or several. */
+/* Regularisers need a solver that takes them: one at a time, or several.  For TGV ADMM needs the fewest iterations. */
 static enum recon_solver choose_solver(const struct recon *r)
 {
     if (r->v->solver)
         return (enum recon_solver)r->v->solver;
     if (r->n_regs)
-        return r->n_regs > 1 ? RECON_ADMM : RECON_FISTA;
+        return r->n_regs > 1 || r->is_generalised ? RECON_ADMM : RECON_FISTA;
     return RECON_CG;
 }
 
@@ -123,6 +131,8 @@ static int check_recon(struct recon *r)
     else if (v->reg && !takes_regs(r))
         cli_error(
             "--reg is for --solver fista, which takes one, primal-dual and admm; see `halcyon recon --help`");
+    else if (v->toeplitz && r->is_generalised)
+        cli_error("--toeplitz is not for --reg tgv; see `halcyon recon --help`");
     else if (v->toeplitz && r->solver != RECON_CG && !takes_regs(r))
         cli_error("--toeplitz is for --solver cg, fista, primal-dual and admm; see `halcyon recon --help`");
     else if (r->solver == RECON_ADJOINT && (v->lambda.given || v->iterations.given || v->tolerance.given))
@@ -134,6 +144,12 @@ static int check_recon(struct recon *r)
         cli_error("--times, --readout and --segments are for --field-map; see `halcyon recon --help`");
     else if (v->field && v->toeplitz)
         cli_error("--toeplitz is for a field that is even, without --field-map; see `halcyon recon --help`");
+    else if (v->basis && v->toeplitz)
+        cli_error("--toeplitz is for one image of all samples, without --basis; see `halcyon recon --help`");
+    else if (v->stack == RECON_STACK_YES && v->toeplitz)
+        cli_error("--toeplitz needs no points, in planes or elsewhere, so no --stack; see `halcyon recon --help`");
+    else if (v->stack == RECON_STACK_YES && v->everywhere)
+        cli_error("--same-everywhere has no --stack: FFTs across planes are the device's; see `halcyon recon --help`");
     else if (v->save_dcf && !r->dcf)
         cli_error("--save-dcf is for --dcf pipe, voronoi, cells or FILE; see `halcyon recon --help`");
     else if (cli_check_format(v->out, HCY_WRITE_ARRAY) ||
@@ -166,9 +182,10 @@ static int write_image(struct recon *r)
     hcy_host_array a = HCY_HOST_ARRAY_INIT;
     a.is_complex = r->maps || r->coils == 1;
     a.bytes = r->is_double ? 8 : 4;
-    a.rank = r->dim;
+    if (r->basis)
+        a.shape[a.rank++] = r->functions;
     for (int d = 0; d < r->dim; d++)
-        a.shape[d] = (uint64_t)r->sizes[d];
+        a.shape[a.rank++] = (uint64_t)r->sizes[d];
     if (!a.is_complex)
         combine_coils(r);
     a.data = r->image;
@@ -212,8 +229,12 @@ static void print_recon(const struct recon *r)
         fprintf(stderr, "%s: %lld iteration%s, residual %.1e of the first (%s)", recon_solvers[r->solver],
                 (long long)r->info.iterations, r->info.iterations == 1 ? "" : "s", last_residual(r),
                 reason_of(r));
+    if (r->basis)
+        fprintf(stderr, "; %zu functions of %zu frames", r->functions, r->frames);
     if (r->segments)
         fprintf(stderr, "; field of %d segments, error %.1e", r->segments, r->segments_error);
+    if (r->planes && !r->gram)
+        fprintf(stderr, "; a stack of %zu planes", r->n_planes);
     fprintf(stderr, "; weights %.2f ms, set-up %.2f ms, image %.2f ms\n", 1e3 * r->weighing, 1e3 * r->setup,
             1e3 * r->solving);
 }
@@ -234,7 +255,9 @@ static void print_recon_json(const struct recon *r)
     cli_json_close(&json, ']');
     cli_json_int(&json, "points", (int64_t)r->n);
     cli_json_text(&json, "unit", units[r->unit]);
+    cli_json_int(&json, "planes", r->gram ? 0 : (int64_t)r->n_planes);
     cli_json_int(&json, "coils", (int64_t)r->coils);
+    cli_json_int(&json, "functions", (int64_t)r->functions);
     cli_json_bool(&json, "maps", r->maps != NULL);
     if (r->segments) {
         cli_json_int(&json, "segments", r->segments);
@@ -265,6 +288,7 @@ static int guard_recon(const struct recon *r)
     const char *const reads[][2] = { { "KSPACE", r->kspace },
                                      { "--trajectory", v->trajectory },
                                      { "--maps", v->maps },
+                                     { "--basis", v->basis },
                                      { "--field-map", v->field },
                                      { "--times", v->times },
                                      { "--dcf", r->dcf == RECON_DCF_FILE ? v->dcf : NULL } };

@@ -7,11 +7,11 @@
 #include <halcyon/solve.h>
 
 struct recon_values {
-    const char *trajectory, *sizes, *maps, *field, *times, *dcf, *save_dcf, *reg, *device, *out;
+    const char *trajectory, *sizes, *maps, *basis, *field, *times, *dcf, *save_dcf, *reg, *device, *out;
     struct points_options how;
     struct cli_int iterations, segments;
     struct cli_real tolerance, lambda, eps, readout;
-    int solver, precision, toeplitz, espirit, deterministic, everywhere, json, quiet;
+    int solver, precision, stack, toeplitz, espirit, deterministic, everywhere, json, quiet;
 };
 enum recon_solver {
     RECON_AUTO,
@@ -24,7 +24,8 @@ enum recon_solver {
     RECON_ADMM,
     RECON_ADJOINT
 };
-extern const char *const recon_solvers[], *const recon_precisions[];
+extern const char *const recon_solvers[], *const recon_precisions[], *const recon_stacks[];
+enum recon_stack { RECON_STACK_AUTO, RECON_STACK_YES, RECON_STACK_NO };
 
 /* Density weights: none, of halcyon/density.h, or of a file. */
 enum recon_dcf { RECON_DCF_NONE, RECON_DCF_PIPE, RECON_DCF_CELLS, RECON_DCF_VORONOI, RECON_DCF_FILE };
@@ -45,6 +46,7 @@ struct recon {
     enum recon_solver solver; /* that --solver names, or the one for these regularisers */
     struct recon_reg regs[RECON_MOST_REGS];
     size_t n_regs;
+    bool is_generalised; /* TGV is one of them */
 
     /* What is read, all in the precision that is computed with. */
     bool is_double;
@@ -55,8 +57,13 @@ struct recon {
     int point_rank; /* the points' own axes, for weights that are written */
     uint64_t point_shape[HCY_HOST_ARRAY_MAX_RANK];
     void *axes[3];  /* radians */
+    int64_t *planes; /* of a stack: where they are along stack_axis, in 2 pi / its size; NULL: it is none */
+    size_t n_planes;
+    int stack_axis;
     void *samples;  /* complex [coils][n]; */
     void *maps;     /* complex [coils][pixels], or NULL; */
+    void *basis;    /* complex [functions][frames], or NULL: one image of all samples; */
+    size_t functions, frames;
     void *weights;  /* real [n], or NULL: 1 / n each */
     void *field;    /* real [pixels], radians a second, or NULL; */
     void *times;    /* real [n], seconds */
@@ -74,7 +81,7 @@ struct recon {
     double segments_error;
 
     /* What came of it. */
-    void *image; /* complex [pixels], without maps [coils][pixels] */
+    void *image; /* complex [pixels], with a basis [functions][pixels], else without maps [coils][pixels] */
     hcy_solver_info info;
     double *residuals; /* of all iterations */
     size_t n_residuals;
@@ -84,8 +91,14 @@ struct recon {
 /* What --reg says, CLI_USAGE with words; and made for images of a space, a status of the library's. */
 int recon_parse_reg(struct recon *r);
 int recon_make_regs(struct recon *r, const hcy_space *image);
+/* r->op as one of what TGV is of, images [1 + axes][image] whose first one counts; a reference of the caller's. */
+int recon_add_field_of_tgv(hcy_operator **op, struct recon *r, const hcy_space *image);
 /* Files to arrays, all checked against each other.  CLI_OK, or another status with words. */
 int recon_load(struct recon *r);
+/* Looks whether the points are a stack of planes with the same points each; makes the operator of that, without
+ * weights, of a desc and options for all points and as many transforms as coils go at once. */
+int recon_find_stack(struct recon *r);
+int recon_make_stack(struct recon *r, const hcy_nufft_desc *desc, const hcy_nufft_options *options, hcy_array *maps);
 /* A field map and the samples' times, of files; then the operator of a signal that precesses in that field. */
 int recon_load_field(struct recon *r);
 int recon_add_field(struct recon *r);

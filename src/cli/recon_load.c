@@ -144,6 +144,49 @@ static int take_maps(struct recon *r)
     return status;
 }
 
+/* --- Functions of time --- */
+
+/* A basis is written a frame after the other; here it is a function after the other. */
+static int turn_basis(struct recon *r, const void *numbers)
+{
+    const size_t all = r->functions * r->frames;
+    r->basis = reals_room(r->is_double, 2 * all);
+    if (!r->basis)
+        return cli_error("no memory for %zu functions of %zu frames", r->functions, r->frames);
+    for (size_t i = 0; i < 2 * all; i++) {
+        const size_t frame = i / 2 / r->functions, function = i / 2 % r->functions;
+        const double number = reals_get(r->is_double, numbers, i);
+        if (!isfinite(number))
+            return cli_error("%s: number %zu is none or infinite", r->v->basis, i / 2);
+        reals_put(r->is_double, r->basis, 2 * (function * r->frames + frame) + i % 2, number);
+    }
+    return CLI_OK;
+}
+
+static int take_basis(struct recon *r)
+{
+    hcy_host_array a = HCY_HOST_ARRAY_INIT;
+    uint64_t shape[HCY_HOST_ARRAY_MAX_RANK] = { 0 };
+    void *numbers = NULL;
+    char is[200];
+    int status = recon_read_array(&a, r, r->v->basis);
+    const int rank = status ? 0 : drop_single_axes(shape, a.shape, a.rank);
+    r->frames = (size_t)shape[0];
+    r->functions = rank > 1 ? (size_t)shape[1] : 1;
+    if (!status && (rank < 1 || rank > 2 || !r->frames || !r->functions || r->n % r->frames))
+        status = cli_error("%s: a basis is [frames][functions], and the %zu points are as many for each frame; it is "
+                           "%s", r->v->basis, r->n, array_words(is, &a, 0));
+    if (!status && r->coils > 1 && !r->v->maps && !r->v->espirit)
+        status = cli_error("--basis: %s has %zu coils, which needs --maps or --espirit", r->kspace, r->coils);
+    if (!status)
+        status = array_take_complex(&numbers, &a, r->is_double);
+    if (!status)
+        status = turn_basis(r, numbers);
+    free(numbers);
+    hcy_host_array_free(&a);
+    return status;
+}
+
 /* --- All of it --- */
 
 int recon_load(struct recon *r)
@@ -160,9 +203,13 @@ int recon_load(struct recon *r)
         status = take_trajectory(r, &points);
     hcy_host_array_free(&points);
     if (!status)
+        status = recon_find_stack(r);
+    if (!status)
         status = take_samples(r, &samples);
     hcy_host_array_free(&samples);
     if (!status && r->v->maps)
         status = take_maps(r);
+    if (!status && r->v->basis)
+        status = take_basis(r);
     return status || !r->v->field ? status : recon_load_field(r);
 }

@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define TGV_SECOND 2 /* the usual weight of second differences, of the first ones' */
 enum { TAPS = 4, MOST_LEVELS = 4 };
-static const char *const reg_names[] = { "l1", "wavelet", "tv" };
+enum { L1, WAVELET, TV, TGV };
+static const char *const reg_names[] = { [L1] = "l1", [WAVELET] = "wavelet", [TV] = "tv", [TGV] = "tgv" };
 enum { REG_NAMES = sizeof reg_names / sizeof reg_names[0] };
 
 /* One of the list, up to its comma: what follows it, or NULL if it is none. */
@@ -31,11 +33,12 @@ int recon_parse_reg(struct recon *r)
     const char *at = r->v->reg;
     while (at && *at && r->n_regs < RECON_MOST_REGS)
         at = parse_reg(&r->regs[r->n_regs++], at);
-    if (!r->v->reg || (at && !*at && r->n_regs))
+    for (size_t i = 0; i < r->n_regs; i++)
+        r->is_generalised = r->is_generalised || r->regs[i].kind == TGV;
+    if (!r->v->reg || (at && !*at && r->n_regs == 1) || (at && !*at && r->n_regs && !r->is_generalised))
         return CLI_OK;
-    cli_error("--reg takes l1:F, wavelet:F, tv:F, F of 0 or more, up to %d of them with commas between; it "
-              "is %s; see "
-              "`halcyon recon --help`",
+    cli_error("--reg takes l1:F, wavelet:F, tv:F, F of 0 or more, up to %d of them with commas between, or "
+              "tgv:F alone; it is %s; see `halcyon recon --help`",
               RECON_MOST_REGS, r->v->reg);
     return CLI_USAGE;
 }
@@ -57,10 +60,12 @@ static int make_reg(hcy_proximal **prox, const struct recon *r, const struct rec
                     const hcy_space *image)
 {
     int levels = count_levels(r);
-    if (reg->kind == 0)
+    if (reg->kind == L1)
         return hcy_proximal_l1(prox, r->dev, image, reg->factor);
-    if (reg->kind == 2)
+    if (reg->kind == TV)
         return hcy_proximal_tv(prox, r->dev, image, r->dim, HCY_TV_ISOTROPIC, reg->factor);
+    if (reg->kind == TGV)
+        return hcy_proximal_tgv(prox, r->dev, image, r->dim, reg->factor, TGV_SECOND * reg->factor);
     if (!levels)
         return hcy_fail(HCY_EINVAL, "--reg wavelet: the image's sizes must be even; they are %s",
                         r->v->sizes);
@@ -72,5 +77,16 @@ int recon_make_regs(struct recon *r, const hcy_space *image)
     int status = 0;
     for (size_t i = 0; i < r->n_regs && !status; i++)
         status = make_reg(&r->proximals[i], r, &r->regs[i], image);
+    return status;
+}
+
+/* The field that TGV seeks along with the image stands behind it in the solver's vectors. */
+int recon_add_field_of_tgv(hcy_operator **op, struct recon *r, const hcy_space *image)
+{
+    hcy_operator *part = NULL;
+    int status = hcy_operator_part(&part, r->dev, image, 1 + r->dim, 0);
+    if (!status)
+        status = hcy_operator_compose(op, (hcy_operator *[]){ r->op, part }, 2);
+    hcy_operator_release(part);
     return status;
 }

@@ -160,20 +160,22 @@ static int put_maps(hcy_array **maps, const struct recon *r)
 static int make_coils(struct recon *r, hcy_array *roots)
 {
     hcy_array *maps = NULL;
-    int status = put_maps(&maps, r);
+    int status = make_plan(r);
+    if (!status)
+        status = put_maps(&maps, r);
     if (!status)
         status = hcy_operator_sense(&r->op, r->plan, maps, roots);
     hcy_array_release(maps);
     return status;
 }
 
-static int make_transforms(struct recon *r, hcy_array *roots)
+/* r->op becomes that and the weights behind it. */
+static int weigh_operator(struct recon *r, hcy_array *roots)
 {
     hcy_operator_info info = HCY_OPERATOR_INFO_INIT;
-    hcy_operator *chain[2] = { NULL, NULL };
-    int status = hcy_operator_nufft(&chain[1], r->plan);
-    if (!status)
-        status = hcy_operator_get_info(&info, chain[1]);
+    hcy_operator *chain[2] = { NULL, r->op };
+    r->op = NULL;
+    int status = hcy_operator_get_info(&info, chain[1]);
     if (!status)
         status = hcy_operator_diagonal(&chain[0], &info.range, roots);
     if (!status)
@@ -183,16 +185,59 @@ static int make_transforms(struct recon *r, hcy_array *roots)
     return status;
 }
 
+static int make_transforms(struct recon *r)
+{
+    int status = make_plan(r);
+    return status ? status : hcy_operator_nufft(&r->op, r->plan);
+}
+
+static int make_stack(struct recon *r)
+{
+    hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
+    hcy_nufft_options options = HCY_NUFFT_OPTIONS_INIT;
+    hcy_array *maps = NULL;
+    describe_plan(&desc, r);
+    desc.n_transforms = r->maps ? (int64_t)(r->coils < MOST_AT_ONCE ? r->coils : MOST_AT_ONCE) : 1;
+    options.deterministic = same_bits(r);
+    int status = r->maps ? put_maps(&maps, r) : 0;
+    if (!status)
+        status = recon_make_stack(r, &desc, &options, maps);
+    hcy_array_release(maps);
+    return status;
+}
+
+/* r->op becomes the one of an image for each function. */
+static int add_basis(struct recon *r)
+{
+    const int64_t shape[2] = { (int64_t)r->functions, (int64_t)r->frames };
+    hcy_operator *op = NULL;
+    hcy_array *basis = NULL;
+    int status = hcy_array_from_host(&basis, r->dev, type_of_numbers(r), 2, shape, r->basis);
+    if (!status)
+        status = hcy_operator_subspace(&op, r->op, basis);
+    hcy_array_release(basis);
+    if (status)
+        return status;
+    hcy_operator_release(r->op);
+    r->op = op;
+    return 0;
+}
+
 static int make_operator(struct recon *r)
 {
     hcy_array *roots = NULL;
-    int status = make_plan(r);
-    if (!status)
-        status = put_weights(&roots, r, true);
-    if (!status)
-        status = r->maps ? make_coils(r, roots) : make_transforms(r, roots);
+    const bool is_stack = r->planes && !r->v->toeplitz, weighs = r->maps && !is_stack;
+    int status = put_weights(&roots, r, true);
+    if (!status && weighs)
+        status = make_coils(r, roots);
+    else if (!status)
+        status = is_stack ? make_stack(r) : make_transforms(r);
+    if (!status && !weighs)
+        status = weigh_operator(r, roots);
     if (!status && r->field)
         status = recon_add_field(r);
+    if (!status && r->basis)
+        status = add_basis(r);
     hcy_array_release(roots);
     return status;
 }
@@ -338,6 +383,19 @@ static int keep_residuals(struct recon *r)
     return status ? status : hcy_solver_get_info(&r->info, r->steps);
 }
 
+/* The solver's x, or the image that stands in front of TGV's field. */
+static int take_solution(hcy_array **image, struct recon *r)
+{
+    hcy_array *x = NULL;
+    int status = hcy_solver_get_x(&x, r->steps);
+    if (!status && r->is_generalised)
+        status = hcy_array_slice(image, x, "0");
+    else if (!status)
+        *image = hcy_array_retain(x);
+    hcy_array_release(x);
+    return status;
+}
+
 static int iterate_image(hcy_array **x, struct recon *r, hcy_array *data)
 {
     static const int methods[] = { [RECON_CG] = HCY_SOLVER_CG_NORMAL,
@@ -349,7 +407,7 @@ static int iterate_image(hcy_array **x, struct recon *r, hcy_array *data)
                                    [RECON_ADMM] = HCY_SOLVER_ADMM };
     hcy_solver_options how = HCY_SOLVER_OPTIONS_INIT;
     hcy_operator_info info = HCY_OPERATOR_INFO_INIT;
-    hcy_operator *op = r->gram ? r->gram : r->op;
+    hcy_operator *op = r->gram ? r->gram : r->op, *with_field = NULL;
     how.method = r->gram && r->solver == RECON_CG ? HCY_SOLVER_CG : methods[r->solver];
     how.max_iterations = r->v->iterations.value;
     how.tolerance = r->v->tolerance.value;
@@ -363,6 +421,9 @@ static int iterate_image(hcy_array **x, struct recon *r, hcy_array *data)
     int status = hcy_operator_get_info(&info, op);
     if (!status)
         status = recon_make_regs(r, &info.domain);
+    if (!status && r->is_generalised)
+        status = recon_add_field_of_tgv(&with_field, r, &info.domain);
+    op = with_field ? with_field : op;
     if (!status)
         status = hcy_solver_create(&r->steps, r->queue, op, &how);
     if (!status)
@@ -370,7 +431,8 @@ static int iterate_image(hcy_array **x, struct recon *r, hcy_array *data)
     if (!status)
         status = hcy_solver_run(r->steps, how.max_iterations);
     if (!status)
-        status = hcy_solver_get_x(x, r->steps);
+        status = take_solution(x, r);
+    hcy_operator_release(with_field);
     return status ? status : keep_residuals(r);
 }
 
@@ -414,7 +476,7 @@ static int make_gram(hcy_array **data, struct recon *r)
 
 static int fetch_image(struct recon *r, hcy_array *x)
 {
-    size_t images = r->maps ? 1 : r->coils, numbers;
+    size_t images = r->basis ? r->functions : r->maps ? 1 : r->coils, numbers;
     r->image = hcy_size_mul(&numbers, images, r->pixels) ? NULL : reals_room(r->is_double, 2 * numbers);
     if (!r->image)
         return hcy_fail(HCY_ENOMEM, "no memory for %zu images of %zu pixels", images, r->pixels);
@@ -471,8 +533,10 @@ void recon_free(struct recon *r)
     hcy_device_release(r->dev);
     for (int d = 0; d < 3; d++)
         free(r->axes[d]);
+    free(r->planes);
     free(r->samples);
     free(r->maps);
+    free(r->basis);
     free(r->weights);
     free(r->field);
     free(r->times);

@@ -4,7 +4,7 @@
  * the range is split, its result is a part of y, else the results are added up, in order.  The adjoint is the same with
  * domain and range exchanged.
  */
-#include "operator_priv.h"
+#include "vectors.h"
 
 #include <halcyon/eval.h>
 #include <stdlib.h>
@@ -180,4 +180,64 @@ int hcy_operator_hstack(hcy_operator **op, hcy_operator *const *ops, size_t n)
 int hcy_operator_block_diagonal(hcy_operator **op, hcy_operator *const *ops, size_t n)
 {
     return make_blocks(op, ops, n, true, true, "hcy_operator_block_diagonal");
+}
+
+/* --- One of several vectors --- */
+
+struct part {
+    hcy_space space;
+    int64_t first; /* element */
+};
+
+static int apply_part(hcy_queue *queue, hcy_array *y, void *user, hcy_array *x)
+{
+    const struct part *p = user;
+    hcy_array *part = NULL;
+    int status = hcy__vector_part(&part, x, p->first, &p->space);
+    if (!status)
+        status = hcy_array_copy(queue, y, part);
+    hcy_array_release(part);
+    return status;
+}
+
+static int apply_part_adjoint(hcy_queue *queue, hcy_array *x, void *user, hcy_array *y)
+{
+    const struct part *p = user;
+    hcy_array *part = NULL;
+    int status = hcy__vector_part(&part, x, p->first, &p->space);
+    if (!status)
+        status = hcy__vector_zero(queue, x);
+    if (!status)
+        status = hcy_array_copy(queue, part, y);
+    hcy_array_release(part);
+    return status;
+}
+
+int hcy_operator_part(hcy_operator **op, hcy_device *dev, const hcy_space *space, int64_t n, int64_t index)
+{
+    hcy_operator_desc desc = HCY_OPERATOR_DESC_INIT;
+    int status = dev ? hcy__space_check(space, "hcy_operator_part")
+                     : hcy_fail(HCY_EINVAL, "hcy_operator_part: no device");
+    if (!status && (index < 0 || index >= n || space->rank == HCY_ARRAY_MAX_RANK))
+        status = hcy_fail(HCY_EINVAL, "hcy_operator_part: vector %lld of %lld, of %d axes", (long long)index,
+                          (long long)n, space->rank);
+    if (!status && space->vectors)
+        status = hcy_fail(HCY_EUNSUPPORTED, "hcy_operator_part: of vectors that are distributed");
+    if (status)
+        return status;
+    desc.name = "part";
+    desc.range = desc.domain = *space;
+    memcpy(desc.domain.shape + 1, space->shape, sizeof *space->shape * (size_t)space->rank);
+    desc.domain.shape[0] = n;
+    desc.domain.rank++;
+    status = hcy__space_check(&desc.domain, "hcy_operator_part");
+    struct part *p = status ? NULL : malloc(sizeof *p);
+    if (!p)
+        return status ? status : hcy_fail(HCY_ENOMEM, "out of memory for an operator");
+    *p = (struct part){ *space, index * hcy__space_count(space) };
+    desc.apply = apply_part;
+    desc.adjoint = apply_part_adjoint;
+    desc.destroy = free;
+    desc.user = p;
+    return hcy__operator_make(op, dev, &desc);
 }

@@ -134,6 +134,10 @@ HCY_API int hcy_operator_vstack(hcy_operator **op, hcy_operator *const *ops, siz
 HCY_API int hcy_operator_hstack(hcy_operator **op, hcy_operator *const *ops, size_t n) HCY_MUST_USE;
 HCY_API int hcy_operator_block_diagonal(hcy_operator **op, hcy_operator *const *ops, size_t n) HCY_MUST_USE;
 
+/* Number `index` of n vectors of a space, which stand along an axis in front; the adjoint leaves 0 in the others. */
+HCY_API int hcy_operator_part(hcy_operator **op, hcy_device *dev, const hcy_space *space, int64_t n,
+                              int64_t index) HCY_MUST_USE;
+
 /* --- Matrices, differences, transforms --- */
 
 /* A matrix of one's own, an array of two axes (hcy_array_from_host() makes one of numbers in host memory), which is
@@ -232,7 +236,18 @@ HCY_API int hcy_operator_fft(hcy_operator **op, hcy_device *dev, const hcy_space
  * points of their own. */
 HCY_API int hcy_operator_sense(hcy_operator **op, hcy_nufft *plan, hcy_array *maps, hcy_array *weights) HCY_MUST_USE;
 
-/* The Gram operator of these, A^H W A on images [modes...], without points: a convolution, by Fourier transforms of
+/* The same where the points lie in planes, each with those of the plan (a stack of stars, or of spirals): an FFT along
+ * the image's axis `axis`, of `slices` elements, and of each plane a transform of the others, which are the plan's one
+ * or two.  The planes' coordinates along the axis are 2 pi planes[i] / slices; n_planes of them, none there twice, even
+ * around the circle.  NULL: all, from -(slices / 2) on.  From images to samples [coils][planes * points], the points of
+ * a plane one behind the other; maps are [coils][image], kept, or NULL: one coil that receives the image as it is.
+ * Weights are hcy_operator_diagonal()'s.  Memory: images and planes of as many coils as have all their planes in one
+ * execution of the plan (n_transforms), of one at least.  HCY_EINVAL, HCY_EUNSUPPORTED: as above, a device without FFT;
+ * HCY_ERANGE. */
+HCY_API int hcy_operator_stacked_nufft(hcy_operator **op, hcy_nufft *plan, int axis, int64_t slices,
+                                       const int64_t *planes, int64_t n_planes, hcy_array *maps) HCY_MUST_USE;
+
+/* The Gram operator of SENSE, A^H W A on images [modes...], without points: a convolution, by Fourier transforms of
  * twice the modes (Toeplitz).  desc is that of a plan for images (type 1 or 2, precision, modes, sign, eps), points are
  * as hcy_nufft_set_points() has them, in host memory; maps as above, or NULL: the NUFFT alone; weights: W's, float32 or
  * float64 [points] on the device, or NULL: 1 (A with their square roots as weights has this Gram operator).  Points and
@@ -248,6 +263,14 @@ HCY_API int hcy_operator_sense(hcy_operator **op, hcy_nufft *plan, hcy_array *ma
  * Waits when it is made.  HCY_EINVAL: what does not go together; HCY_EUNSUPPORTED: type 3, a device without FFT. */
 HCY_API int hcy_operator_toeplitz(hcy_operator **op, hcy_device *dev, const hcy_nufft_desc *desc, int64_t n_points,
                                   const void *const *points, hcy_array *maps, hcy_array *weights) HCY_MUST_USE;
+
+/* Images that change with time as a few functions do: a, an operator from an image to samples [..., n], and basis, an
+ * array [functions][frames], real or complex as the samples are, which is kept.  From the functions' coefficients
+ * [functions][image] to the samples of frames that come one behind the other, n / frames of each: the sum over k of
+ * basis[k, frame of the sample] (a x[k]).  a and its adjoint are applied once for each function; memory for its
+ * samples.  HCY_EINVAL: what does not go together, frames that do not divide n; HCY_ESTATE: a basis with gaps that
+ * cannot be viewed otherwise; HCY_EUNSUPPORTED: vectors that are distributed. */
+HCY_API int hcy_operator_subspace(hcy_operator **op, hcy_operator *a, hcy_array *basis) HCY_MUST_USE;
 
 /* A field that is off: a, an operator from images to samples [..., points] (a NUFFT's or SENSE's), whose exponent gets
  * -i field[x] times[j].  field: float32 or float64, radians a second, of the image's shape; times: the same types,

@@ -17,7 +17,8 @@
  *         return status;
  *     }
  *
- * Regularisers are reference-counted, do not change, and have no memory of their own: any thread may use them.
+ * Regularisers are reference-counted, do not change, and have no memory of their own (but for TGV's, whose queues take
+ * turns): any thread may use them.
  */
 #ifndef HALCYON_PROXIMAL_H
 #define HALCYON_PROXIMAL_H
@@ -76,6 +77,15 @@ enum hcy_tv {
  * distributed. */
 HCY_API int hcy_proximal_tv(hcy_proximal **prox, hcy_device *dev, const hcy_space *space, int n_axes, int kind,
                             double lambda) HCY_MUST_USE;
+
+/* Total generalised variation of second order, which leaves ramps as they are where total variation makes steps: of
+ * vectors [1 + n_axes][image], an image x and a field v, of which v is sought along with x, it is `first` times the sum
+ * of the lengths of D x - v, D being the forward differences along the last n_axes axes, 1 to 3, and `second` times
+ * that of the symmetrised backward differences of v (Bredies, Kunisch and Pock 2010; second is 2 first, usually).  An
+ * operator of images is made one of such vectors by hcy_operator_part().  K has memory of its own, for an image.
+ * HCY_EUNSUPPORTED: vectors that are distributed. */
+HCY_API int hcy_proximal_tgv(hcy_proximal **prox, hcy_device *dev, const hcy_space *image, int n_axes, double first,
+                             double second) HCY_MUST_USE;
 
 /* y = the vector with the least g(K y) + |y - x|^2 / (2 t), t above 0, in the queue's order.  Where K is neither
  * missing nor orthogonal it is found by so many iterations of its dual (Beck and Teboulle 2009), which begin anew; else
