@@ -35,45 +35,6 @@ DEVICE REAL coefficient_of(const hcy_stencil_axis *a, u32 row, int k)
     return row == HCY_STENCIL_EDGE ? REAL_OF_BITS(a->inner[k]) : (REAL)((double)a->rows[row][k] * a->scale);
 }
 
-/* Adds neighbour k along an axis to the item's sums, of which `n` are elements. */
-DEVICE void add_neighbour(REAL *sums, const REAL *from, const hcy_stencil_axis *a, u32 row, int k, u32 n)
-{
-    if (!a->rows[row][k])
-        return;
-    const REAL c = coefficient_of(a, row, k), *p = from + (k - HCY_STENCIL_REACH) * a->stride;
-    UNROLL
-    for (u32 e = 0; e < AT_ONCE; e++)
-        if (e < n)
-            sums[e] += c * p[e * LANES];
-}
-
-/* The same of the last axis, where each element may have its own row. */
-DEVICE void add_beside(REAL *sums, const REAL *from, const hcy_stencil_axis *a, const u32 *rows, int k, u32 n)
-{
-    UNROLL
-    for (u32 e = 0; e < AT_ONCE; e++)
-        if (e < n && a->rows[rows[e]][k])
-            sums[e] += coefficient_of(a, rows[e], k) * from[(i64)(e * LANES) + (k - HCY_STENCIL_REACH) * a->stride];
-}
-
-/* The elements themselves, with all terms' coefficients in one. */
-DEVICE void add_middle(REAL *sums, const REAL *from, const hcy_stencil_job *job, const u32 *rows,
-                       const u32 *beside, u32 n)
-{
-    const hcy_stencil_axis *last = &job->axes[RANK - 1];
-    REAL outer = 0;
-    UNROLL
-    for (int d = 0; d < RANK - 1; d++)
-        if (job->axes[d].is_term)
-            outer += coefficient_of(&job->axes[d], rows[d], HCY_STENCIL_REACH);
-    UNROLL
-    for (u32 e = 0; e < AT_ONCE; e++) {
-        const REAL c = last->is_term ? outer + coefficient_of(last, beside[e], HCY_STENCIL_REACH) : outer;
-        if (e < n && c != 0)
-            sums[e] += c * from[e * LANES];
-    }
-}
-
 DEVICE void put_sums(REAL *to, REAL *sums, u32 n)
 {
     UNROLL
@@ -85,10 +46,12 @@ DEVICE void put_sums(REAL *to, REAL *sums, u32 n)
 }
 
 #ifdef INNER
+#define ONE_BY_ONE NO_UNROLL /* few elements come this way: a short text, which takes no registers of the others' */
 #define IS_TERM(d) (TERMS >> (d) & 1)
 #define IS_TAP(d, k) (INNER >> (HCY_STENCIL_TAPS * (d) + (k)) & 1)
 #else
 #define GENERAL
+#define ONE_BY_ONE UNROLL
 #define WHOLE 0
 #define TERMS 0
 #define IS_TERM(d) (job->axes[d].is_term)
@@ -99,34 +62,42 @@ DEVICE void put_sums(REAL *to, REAL *sums, u32 n)
 /* The bit of an element itself, of all axes. */
 #define MIDDLE_BITS ((((u64)1 << HCY_STENCIL_TAPS * RANK) - 1) / ((1 << HCY_STENCIL_TAPS) - 1) << HCY_STENCIL_REACH)
 
-/* One step of an item: `rows` of the axes but the last, `beside` of its elements along that one. */
-DEVICE void sum_edge(REAL *to, const REAL *from, const hcy_stencil_job *job, const u32 *rows, const u32 *beside, u32 n)
+/* The element itself, with all terms' coefficients in one. */
+DEVICE REAL middle_of(const hcy_stencil_job *job, const u32 *rows)
 {
-    REAL sums[AT_ONCE];
+    REAL c = 0;
     UNROLL
-    for (u32 e = 0; e < AT_ONCE; e++)
-        sums[e] = 0;
-    if (HAS_MIDDLE)
-        add_middle(sums, from, job, rows, beside, n);
+    for (int d = 0; d < RANK; d++)
+        if (IS_TERM(d))
+            c += coefficient_of(&job->axes[d], rows[d], HCY_STENCIL_REACH);
+    return c;
+}
+
+/* Any element, `rows` of all axes. */
+DEVICE void sum_edge(REAL *to, const REAL *from, const hcy_stencil_job *job, const u32 *rows)
+{
+    const REAL c = HAS_MIDDLE ? middle_of(job, rows) : 0;
+    REAL sum = 0;
+    if (c != 0)
+        sum += c * from[0];
     UNROLL
     for (int d = 0; d < RANK; d++) {
+        const hcy_stencil_axis *a = &job->axes[d];
         if (!IS_TERM(d))
             continue;
+        ONE_BY_ONE
         for (int k = 0; k < HCY_STENCIL_TAPS; k++)
-            if (k != HCY_STENCIL_REACH || !HAS_MIDDLE) {
-                if (d < RANK - 1)
-                    add_neighbour(sums, from, &job->axes[d], rows[d], k, n);
-                else
-                    add_beside(sums, from, &job->axes[d], beside, k, n);
-            }
+            if ((k != HCY_STENCIL_REACH || !HAS_MIDDLE) && a->rows[rows[d]][k])
+                sum += coefficient_of(a, rows[d], k) * from[(k - HCY_STENCIL_REACH) * a->stride];
         from += FROM_APART ? job->from_step : 0;
         if (TO_APART) {
-            put_sums(to, sums, n);
+            *to = sum;
+            sum = 0;
             to += job->to_step;
         }
     }
     if (!TO_APART)
-        put_sums(to, sums, n);
+        *to = sum;
 }
 
 #ifndef GENERAL
@@ -245,6 +216,23 @@ DEVICE u32 row_along(const hcy_stencil_axis *a, u64 i)
 {
     return a->is_term ? row_of_element(a->first + i, a->extent, a->head, a->tail) : HCY_STENCIL_EDGE;
 }
+/* Of the last axis, whose elements may be two reals each. */
+DEVICE u32 row_beside(const hcy_stencil_axis *last, u64 x)
+{
+    return row_along(last, last->stride == 2 ? x / 2 : x);
+}
+
+/* A step of an item whose first real is x of the last axis, element by element. */
+DEVICE void step_along_edge(REAL *to, const REAL *from, const hcy_stencil_job *job, u32 *rows, u64 x, u32 n)
+{
+    ONE_BY_ONE
+    for (u32 e = 0; e < AT_ONCE; e++) {
+        if (e >= n)
+            break;
+        rows[RANK - 1] = row_beside(&job->axes[RANK - 1], x + e * LANES);
+        sum_edge(to + e * LANES, from + e * LANES, job, rows);
+    }
+}
 
 /* The first of `end` elements behind those that have most elements' row. */
 DEVICE u64 end_of_inner(const hcy_stencil_axis *a, u64 end)
@@ -266,8 +254,9 @@ DEVICE void march_through(REAL *to, const REAL *from, const hcy_stencil_job *job
     const u64 length = last->size * (u64)last->stride, side = LANES * AT_ONCE, begin = tile % tiles_x * side;
     /* Where a tile is no longer than the axis, the last one ends with it, and some elements are made twice. */
     const u64 x = (WHOLE && begin + side > length ? length - side : begin) + item % LANES;
-    u32 rest = tile / tiles_x, rows[RANK], beside[AT_ONCE], n = 0, is_inner;
+    u32 rest = tile / tiles_x, rows[RANK], n = 0, is_inner;
 #ifndef GENERAL
+    u32 beside[AT_ONCE];
     struct inner in;
 #endif
     const u64 at_y = rest % tiles_y, at_z = rest / tiles_y % tiles_z, row = item / LANES;
@@ -292,7 +281,9 @@ DEVICE void march_through(REAL *to, const REAL *from, const hcy_stencil_job *job
     for (u32 e = 0; e < AT_ONCE; e++) {
         const u64 here = x + e * LANES;
         n += WHOLE || here < length;
-        beside[e] = WHOLE || here < length ? row_along(last, last->stride == 2 ? here / 2 : here) : HCY_STENCIL_EDGE;
+#ifndef GENERAL
+        beside[e] = WHOLE || here < length ? row_beside(last, here) : HCY_STENCIL_EDGE;
+#endif
     }
 #ifndef GENERAL
     load_inner(&in, job, beside);
@@ -316,7 +307,7 @@ DEVICE void march_through(REAL *to, const REAL *from, const hcy_stencil_job *job
             rows[MARCHED] = row_along(along, m);
         }
 #endif
-        sum_edge(to + at, from + at, job, rows, beside, WHOLE ? AT_ONCE : n);
+        step_along_edge(to + at, from + at, job, rows, x, WHOLE ? AT_ONCE : n);
     }
 }
 
