@@ -46,7 +46,7 @@ DEVICE void put_sums(REAL *to, REAL *sums, u32 n)
 }
 
 #ifdef INNER
-#define ONE_BY_ONE NO_UNROLL /* few elements come this way: a short text, which takes no registers of the others' */
+#define ONE_BY_ONE NO_UNROLL /* few steps come this way: a short text, which takes no registers of the others' */
 #define IS_TERM(d) (TERMS >> (d) & 1)
 #define IS_TAP(d, k) (INNER >> (HCY_STENCIL_TAPS * (d) + (k)) & 1)
 #else
@@ -62,42 +62,74 @@ DEVICE void put_sums(REAL *to, REAL *sums, u32 n)
 /* The bit of an element itself, of all axes. */
 #define MIDDLE_BITS ((((u64)1 << HCY_STENCIL_TAPS * RANK) - 1) / ((1 << HCY_STENCIL_TAPS) - 1) << HCY_STENCIL_REACH)
 
-/* The element itself, with all terms' coefficients in one. */
-DEVICE REAL middle_of(const hcy_stencil_job *job, const u32 *rows)
+/* Neighbour k along an axis but the last is added to an item's sums, of which `n` are elements. */
+DEVICE void add_neighbour(REAL *sums, const REAL *from, const hcy_stencil_axis *a, u32 row, int k, u32 n)
 {
-    REAL c = 0;
+    if (!a->rows[row][k])
+        return;
+    const REAL c = coefficient_of(a, row, k), *p = from + (k - HCY_STENCIL_REACH) * a->stride;
     UNROLL
-    for (int d = 0; d < RANK; d++)
-        if (IS_TERM(d))
-            c += coefficient_of(&job->axes[d], rows[d], HCY_STENCIL_REACH);
-    return c;
+    for (u32 e = 0; e < AT_ONCE; e++)
+        if (e < n)
+            sums[e] += c * p[e * LANES];
 }
 
-/* Any element, `rows` of all axes. */
-DEVICE void sum_edge(REAL *to, const REAL *from, const hcy_stencil_job *job, const u32 *rows)
+/* The same of the last axis, where each element may have its own row. */
+DEVICE void add_beside(REAL *sums, const REAL *from, const hcy_stencil_axis *a, const u32 *rows, int k, u32 n)
 {
-    const REAL c = HAS_MIDDLE ? middle_of(job, rows) : 0;
-    REAL sum = 0;
-    if (c != 0)
-        sum += c * from[0];
+    UNROLL
+    for (u32 e = 0; e < AT_ONCE; e++)
+        if (e < n && a->rows[rows[e]][k])
+            sums[e] += coefficient_of(a, rows[e], k) * from[(i64)(e * LANES) + (k - HCY_STENCIL_REACH) * a->stride];
+}
+
+/* The elements themselves, with all terms' coefficients in one. */
+DEVICE void add_middle(REAL *sums, const REAL *from, const hcy_stencil_job *job, const u32 *rows,
+                       const u32 *beside, u32 n)
+{
+    const hcy_stencil_axis *last = &job->axes[RANK - 1];
+    REAL outer = 0;
+    UNROLL
+    for (int d = 0; d < RANK - 1; d++)
+        if (IS_TERM(d))
+            outer += coefficient_of(&job->axes[d], rows[d], HCY_STENCIL_REACH);
+    UNROLL
+    for (u32 e = 0; e < AT_ONCE; e++) {
+        const REAL c = IS_TERM(RANK - 1) ? outer + coefficient_of(last, beside[e], HCY_STENCIL_REACH) : outer;
+        if (e < n && c != 0)
+            sums[e] += c * from[e * LANES];
+    }
+}
+
+/* One step of an item: `rows` of the axes but the last, `beside` of its elements along that one. */
+DEVICE void sum_edge(REAL *to, const REAL *from, const hcy_stencil_job *job, const u32 *rows, const u32 *beside, u32 n)
+{
+    REAL sums[AT_ONCE];
+    UNROLL
+    for (u32 e = 0; e < AT_ONCE; e++)
+        sums[e] = 0;
+    if (HAS_MIDDLE)
+        add_middle(sums, from, job, rows, beside, n);
     UNROLL
     for (int d = 0; d < RANK; d++) {
-        const hcy_stencil_axis *a = &job->axes[d];
         if (!IS_TERM(d))
             continue;
         ONE_BY_ONE
         for (int k = 0; k < HCY_STENCIL_TAPS; k++)
-            if ((k != HCY_STENCIL_REACH || !HAS_MIDDLE) && a->rows[rows[d]][k])
-                sum += coefficient_of(a, rows[d], k) * from[(k - HCY_STENCIL_REACH) * a->stride];
+            if (k != HCY_STENCIL_REACH || !HAS_MIDDLE) {
+                if (d < RANK - 1)
+                    add_neighbour(sums, from, &job->axes[d], rows[d], k, n);
+                else
+                    add_beside(sums, from, &job->axes[d], beside, k, n);
+            }
         from += FROM_APART ? job->from_step : 0;
         if (TO_APART) {
-            *to = sum;
-            sum = 0;
+            put_sums(to, sums, n);
             to += job->to_step;
         }
     }
     if (!TO_APART)
-        *to = sum;
+        put_sums(to, sums, n);
 }
 
 #ifndef GENERAL
@@ -222,16 +254,14 @@ DEVICE u32 row_beside(const hcy_stencil_axis *last, u64 x)
     return row_along(last, last->stride == 2 ? x / 2 : x);
 }
 
-/* A step of an item whose first real is x of the last axis, element by element. */
-DEVICE void step_along_edge(REAL *to, const REAL *from, const hcy_stencil_job *job, u32 *rows, u64 x, u32 n)
+/* A step of an item whose first real is x of the last axis. */
+DEVICE void step_along_edge(REAL *to, const REAL *from, const hcy_stencil_job *job, const u32 *rows, u64 x, u32 n)
 {
-    ONE_BY_ONE
-    for (u32 e = 0; e < AT_ONCE; e++) {
-        if (e >= n)
-            break;
-        rows[RANK - 1] = row_beside(&job->axes[RANK - 1], x + e * LANES);
-        sum_edge(to + e * LANES, from + e * LANES, job, rows);
-    }
+    u32 beside[AT_ONCE];
+    UNROLL
+    for (u32 e = 0; e < AT_ONCE; e++)
+        beside[e] = e < n ? row_beside(&job->axes[RANK - 1], x + e * LANES) : HCY_STENCIL_EDGE;
+    sum_edge(to, from, job, rows, beside, n);
 }
 
 /* The first of `end` elements behind those that have most elements' row. */
