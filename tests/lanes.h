@@ -147,6 +147,7 @@ static inline void lanes_f11(REAL *c, const u32 *a, const u32 *b)
 #define DEVICE static inline
 #define UNROLL
 #define UNROLL_4
+#define NO_UNROLL
 #define NULL_PTR NULL
 #define ATOMIC_ADD32(p, x) __atomic_fetch_add((p), (x), __ATOMIC_RELAXED)
 #define NEAR_ADD32(p, x) ATOMIC_ADD32(p, x)

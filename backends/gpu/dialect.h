@@ -77,6 +77,7 @@ typedef unsigned long long uint64_t;
 #define MUL_F64(a, b) __dmul_rn((a), (b))
 #define UNROLL _Pragma("unroll")
 #define UNROLL_4 _Pragma("unroll 4")
+#define NO_UNROLL _Pragma("unroll 1")
 /* Lanes in step. */
 #define ALL 0xffffffffu
 #define SHUFFLE(x, lane) __shfl_sync(ALL, (x), (lane))
@@ -200,6 +201,7 @@ static inline void add_f32(volatile __global uint *p, float x)
 #define MUL_F64(a, b) ((a) * (b))
 #define UNROLL _Pragma("unroll")
 #define UNROLL_4 _Pragma("unroll 4")
+#define NO_UNROLL _Pragma("unroll 1")
 #if LANES
 /* Lanes in step: NVIDIA's, which its OpenCL knows nothing of. */
 static inline uint lanes_shuffle(uint x, uint lane)

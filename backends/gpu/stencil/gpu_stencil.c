@@ -10,6 +10,12 @@
 /* As stencil.cl has them. */
 enum { GROUP = 256, TILE_REALS = 128, TILE_ROWS = 8, MARCH = 16, LEAST_RANK = 3 };
 
+/* How a launch is cut into tiles (stencil.cl). */
+struct tiling {
+    bool across;
+    uint32_t march, counts[3], all; /* tiles along the last three axes, the last one first */
+};
+
 /* Axes of one element stand for those that are missing in front. */
 static void pad_axes(hcy_stencil_job *job)
 {
@@ -20,10 +26,10 @@ static void pad_axes(hcy_stencil_job *job)
     job->rank += more;
 }
 
-/* Tiles along the last three axes, and all of them; HCY_ERANGE: a launch numbers them by 32 bits. */
-static int count_tiles(uint32_t tiles[3], uint32_t *all, const hcy_stencil_job *job)
+/* HCY_ERANGE: a launch numbers tiles by 32 bits. */
+static int count_tiles(struct tiling *t, const hcy_stencil_job *job)
 {
-    static const uint32_t sides[3] = { TILE_REALS, TILE_ROWS, MARCH };
+    const uint32_t sides[3] = { TILE_REALS, TILE_ROWS * (t->across ? t->march : 1), t->across ? 1 : t->march };
     uint64_t n = 1;
     for (uint32_t i = 0; i < job->rank; i++) {
         const hcy_stencil_axis *a = &job->axes[job->rank - 1 - i];
@@ -34,10 +40,33 @@ static int count_tiles(uint32_t tiles[3], uint32_t *all, const hcy_stencil_job *
             return hcy_fail(HCY_ERANGE, "stencil: more than 2^31 tiles in a launch");
         n *= count;
         if (i < 3)
-            tiles[i] = (uint32_t)count;
+            t->counts[i] = (uint32_t)count;
     }
-    *all = (uint32_t)n;
+    t->all = (uint32_t)n;
     return 0;
+}
+
+/* Long ways, as far as every multiprocessor has some groups. */
+static int choose_tiling(struct tiling *t, const struct gpu_call *call, const hcy_stencil_job *job)
+{
+    const struct gpu_ops *ops = call->kernel->ops;
+    int status;
+    t->across = !ops->alone && job->axes[job->rank - 3].size == 1;
+    for (t->march = MARCH;; t->march /= 2) {
+        status = count_tiles(t, job);
+        if (status || t->march == 1 || t->all >= ops->units * 8)
+            return status;
+    }
+}
+
+/* Reals from the first element's to behind the last one's. */
+static uint64_t span_of(const hcy_stencil_job *job)
+{
+    uint64_t span = 1;
+    for (uint32_t d = 0; d < job->rank; d++)
+        span += (job->axes[d].size - 1) * (uint64_t)job->axes[d].stride;
+    /* The last axis's elements may be two reals each. */
+    return span + (uint64_t)job->axes[job->rank - 1].stride - 1;
 }
 
 static bool any_row_has(const hcy_stencil_axis *a, uint32_t k)
@@ -45,6 +74,21 @@ static bool any_row_has(const hcy_stencil_axis *a, uint32_t k)
     bool any = false;
     for (uint32_t r = 0; r < HCY_STENCIL_ROWS; r++)
         any = any || a->rows[r][k];
+    return any;
+}
+
+/* Whether a coefficient rounds to 0: the text with INNER would take it for one that does not count, which matters
+ * where it meets what is infinite. */
+static bool any_vanishes(const hcy_stencil_job *job)
+{
+    bool any = false;
+    for (uint32_t d = 0; d < job->rank; d++)
+        for (uint32_t r = 0; job->axes[d].is_term && r < HCY_STENCIL_ROWS; r++)
+            for (uint32_t k = 0; k < HCY_STENCIL_TAPS; k++) {
+                const hcy_stencil_axis *a = &job->axes[d];
+                const double c = a->rows[r][k] * a->scale;
+                any = any || (a->rows[r][k] && (job->bytes == 4 ? (double)(float)c : c) == 0);
+            }
     return any;
 }
 
@@ -61,19 +105,19 @@ static void add_inner(char *options, size_t size, const hcy_stencil_job *job)
                       << (HCY_STENCIL_TAPS * d + k);
     }
     const hcy_stencil_axis *last = &job->axes[job->rank - 1];
-    snprintf(options, size, " -DINNER=%lluul -DTERMS=%u -DFROM_APART=%d -DTO_APART=%d -DWHOLE=%d",
+    snprintf(options, size, " -DINNER=%lluul -DTERMS=%u -DFROM_APART=%d -DTO_APART=%d -DWHOLE=%d -DBESIDE=%d",
              (unsigned long long)inner, terms, job->from_step != 0, job->to_step != 0,
-             last->size * (uint64_t)last->stride >= TILE_REALS);
+             last->size * (uint64_t)last->stride >= TILE_REALS, (int)last->stride);
 }
 
-static int find_stencil(struct gpu_variant **v, const struct gpu_call *call, const hcy_stencil_job *job)
+static int find_stencil(struct gpu_variant **v, const struct gpu_call *call, const hcy_stencil_job *job, bool across)
 {
     char options[GPU_OPTIONS_BYTES];
     const char *option = call->kernel->ops->no_contraction;
-    int used = snprintf(options, sizeof options, "-DGROUP_SIZE=%u -DREAL=%s -DREAL_BITS=%u -DRANK=%u%s%s",
-                        gpu_group(call, GROUP), job->bytes == 4 ? "float" : "double", 8 * job->bytes, job->rank,
+    int used = snprintf(options, sizeof options, "-DGROUP_SIZE=%u -DREAL=%s -DREAL_BITS=%u -DRANK=%u -DACROSS=%d%s%s",
+                        gpu_group(call, GROUP), job->bytes == 4 ? "float" : "double", 8 * job->bytes, job->rank, across,
                         option ? " " : "", option ? option : "");
-    if (!call->kernel->ops->alone)
+    if (!call->kernel->ops->alone && !any_vanishes(job))
         add_inner(options + used, sizeof options - (size_t)used, job);
     return gpu_variant_get(v, call->kernel, gpu_text_stencil, options);
 }
@@ -82,23 +126,25 @@ static int launch_stencil(const struct gpu_call *call)
 {
     hcy_stencil_job job;
     struct gpu_variant *v = NULL;
-    uint32_t tiles[3] = { 0 }, all = 0;
+    struct tiling t = { 0 };
     int status = hcy__stencil_open(&job, call->values);
     if (status)
         return status;
     pad_axes(&job);
-    status = count_tiles(tiles, &all, &job);
+    status = choose_tiling(&t, call, &job);
     if (!status)
-        status = find_stencil(&v, call, &job);
+        status = find_stencil(&v, call, &job, t.across);
     if (status)
         return status;
     const uint32_t group = gpu_group(call, GROUP);
-    const struct gpu_grid grid = gpu_groups_over(call, (uint64_t)all * group, group, 1);
+    const struct gpu_grid grid = gpu_groups_over(call, (uint64_t)t.all * group, group, 1);
+    const uint64_t span = span_of(&job);
     /* The text knows of no axes but those that there are. */
     const struct gpu_arg axes = { .bytes = &job,
                                   .size = offsetof(hcy_stencil_job, axes) + job.rank * sizeof *job.axes };
-    return GPU_STEP(call, v, "gpu_stencil", &grid, axes, GPU_BYTES(tiles[0]), GPU_BYTES(tiles[1]), GPU_BYTES(tiles[2]),
-                    GPU_BYTES(all), gpu_at(&call->values[HCY_ARG_AT(stencil, from)], 0),
+    return GPU_STEP(call, v, "gpu_stencil", &grid, axes, GPU_BYTES(t.counts[0]), GPU_BYTES(t.counts[1]),
+                    GPU_BYTES(t.counts[2]), GPU_BYTES(t.all), GPU_BYTES(t.march), GPU_BYTES(span),
+                    gpu_at(&call->values[HCY_ARG_AT(stencil, from)], 0),
                     gpu_at(&call->values[HCY_ARG_AT(stencil, to)], 0));
 }
 
