@@ -8,7 +8,7 @@ DEVICE2 ?= $(DEVICE)
 PKG_CONFIG ?= pkg-config
 CFLAGS ?= -O1 -g
 CTS_LIMIT ?= 300
-areas = device buffer queue kernel fft failure threads lifetime pool trace fork
+areas = device buffer queue kernel fft failure threads lifetime pool trace fork share
 programs = $(areas:%=cts_%)
 here := $(dir $(abspath $(lastword $(MAKEFILE_LIST))))
 

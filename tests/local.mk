@@ -39,7 +39,7 @@ cts_programs = tests/cts_device tests/cts_buffer tests/cts_queue tests/cts_kerne
     tests/cts_threads tests/cts_lifetime tests/cts_pool tests/cts_trace tests/cts_fork
 
 # The conformance tests for backends elsewhere, and what is built there against the headers alone.
-conformance = $(cts_programs:=.c) tests/cts.h tests/cts_gate.h tests/tap.h tests/cts.mk
+conformance = $(cts_programs:=.c) tests/cts_share.c tests/cts.h tests/cts_gate.h tests/tap.h tests/cts.mk
 toys = tests/toy-backend/toy_backend.c tests/toy-family/kernels.def tests/toy-family/toy.c tests/toy-family/toy.cl \
     tests/toy-family/toy.h tests/toy-family/toy_cpu.c tests/toy-family/toy_format.h tests/toy-family/toy_test.c
 nobase_backend_DATA += $(conformance) $(toys)
