@@ -283,6 +283,33 @@ interrupted()
 }
 check 'a run that is ended' interrupted
 
+# Several devices share the coils.  Iterations multiply rounding: of five, 1e-12 are left.
+D="--iterations 5 --precision double --eps 1e-12"
+shared='cpu@threads=1,cpu@threads=2,cpu@threads=1'
+# as_one WORDS...: the same image as one device's.
+as_one()
+{
+    recon "$@" $D -d cpu@threads=1 -o one.npy && recon "$@" $D -d $shared -o shared.npy &&
+        "$files" error shared.npy one.npy 1e-12
+}
+check 'devices that share coils' as_one $C --maps c_maps.npy
+check '... by a convolution' as_one $C --maps c_maps.npy --toeplitz
+check '... with weights, for a solver of the data' as_one $C --maps c_maps.npy --dcf pipe --solver lsqr
+check '... with a regulariser' as_one $C --maps c_maps.npy --reg tv:0.01
+check '... without maps' as_one $C
+check '... with maps that are estimated' as_one full_samples.npy -t full_trajectory.npy -n 32,32 --espirit
+check '... in a field that is off' as_one $O --maps o_maps.npy --field-map o_field_map.npy --readout 20
+check '... with generalised variation' as_one $C --maps c_maps.npy --reg tgv:0.005
+check '... of a stack' as_one $S --maps s_maps.npy
+check '... of functions of time' as_one $G --basis basis.npy
+check '... the adjoint' sh -c "'$halcyon' recon $C --maps c_maps.npy --solver adjoint -d $shared -q -o x.npy"
+recon $C --maps c_maps.npy --deterministic -d $shared -o one.npy
+recon $C --maps c_maps.npy --deterministic -d cpu@threads=3,cpu@threads=1,cpu@threads=2 -o shared.npy
+check '... with the same bits for any numbers of threads' cmp one.npy shared.npy
+check '... which are named' sh -c "'$halcyon' recon $C --maps c_maps.npy --json -q -d $shared -o x.npy | '$json' device | grep -x $shared"
+check 'more devices than coils' sh -c "'$halcyon' recon $R -d cpu,cpu -q -o x.npy 2>&1 | grep '2 devices cannot share 1 coil;'"
+check 'one that fails' sh -c "'$halcyon' recon $C --maps c_maps.npy -d cpu,cpu@threads=1@fail-launch=9 -q -o x.npy 2>&1 | grep 'cpu@threads=1@fail-launch=9'"
+
 # The same bits.
 for threads in 1 3; do
     recon $C --maps c_maps.npy --dcf pipe --deterministic -d cpu@threads=$threads -o t$threads.npy

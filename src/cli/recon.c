@@ -49,7 +49,8 @@ static const struct cli_option options[] = {
     { "precision", 0, CLI_CHOICE, AT(precision), "P", "float, double; auto (default): the samples'", 0, 0,
       recon_precisions },
     POINTS_OPTIONS(AT(how)),
-    { "device", 'd', CLI_TEXT, AT(device), "DEVICE", "cpu; cpu@threads=2; gpu; ... (auto)", 0, 0, NULL },
+    { "device", 'd', CLI_TEXT, AT(device), "LIST",
+      "cpu; cpu@threads=2; gpu; ... (auto); several share the coils", 0, 0, NULL },
     { "deterministic", 0, CLI_FLAG, AT(deterministic), NULL,
       "the same bits for any threads and any order of points", 0, 0, NULL },
     { "same-everywhere", 0, CLI_FLAG, AT(everywhere), NULL, "the same bits on every device, too", 0, 0,
@@ -219,9 +220,9 @@ static const char *words_of_sizes(char text[80], const struct recon *r)
 
 static void print_recon(const struct recon *r)
 {
-    char sizes[80];
+    char sizes[80], devices[400];
     fprintf(stderr, "%s: %s from %zu points of %zu coil%s on %s (%s); ", r->v->out, words_of_sizes(sizes, r),
-            r->n, r->coils, r->coils == 1 ? "" : "s", hcy_device_get_info(r->dev)->name,
+            r->n, r->coils, r->coils == 1 ? "" : "s", recon_device_names(devices, sizeof devices, r),
             r->is_double ? "double" : "float");
     if (r->solver == RECON_ADJOINT)
         fprintf(stderr, "adjoint");
@@ -244,10 +245,11 @@ static void print_recon_json(const struct recon *r)
     static const char *const units[] = { "", "radians", "cycles", "fov" };
     static const char *const weights[] = { "none", "pipe", "cells", "voronoi", "file" };
     struct cli_json json;
+    char devices[400];
     cli_json_begin(&json, stdout);
     cli_json_open(&json, NULL, '{');
     cli_json_text(&json, "image", r->v->out);
-    cli_json_text(&json, "device", hcy_device_get_info(r->dev)->name);
+    cli_json_text(&json, "device", recon_device_names(devices, sizeof devices, r));
     cli_json_text(&json, "precision", r->is_double ? "double" : "float");
     cli_json_open(&json, "sizes", '[');
     for (int d = 0; d < r->dim; d++)
@@ -266,7 +268,7 @@ static void print_recon_json(const struct recon *r)
     cli_json_text(&json, "dcf", weights[r->dcf]);
     cli_json_text(&json, "solver", recon_solvers[r->solver]);
     cli_json_text(&json, "reg", r->v->reg);
-    cli_json_bool(&json, "toeplitz", r->gram != NULL);
+    cli_json_bool(&json, "toeplitz", r->v->toeplitz);
     cli_json_int(&json, "iterations", r->info.iterations);
     cli_json_text(&json, "ended_by", r->info.reason ? reason_of(r) : NULL);
     cli_json_real(&json, "residual", last_residual(r));

@@ -69,11 +69,14 @@ struct recon {
     void *times;    /* real [n], seconds */
 
     /* What it is done with. */
-    hcy_device *dev;
+    hcy_device **devs; /* of --device; */
+    size_t n_devs;
+    struct recon *shares; /* several devices': some of the coils, on a device; NULL: all are on one */
+    hcy_device *dev;      /* the first, which has the image; or a share's */
     hcy_queue *queue;
     hcy_nufft *plan;
     hcy_operator *op;   /* square roots of the weights times what coils receive */
-    hcy_operator *gram; /* --toeplitz: its Gram operator, by convolution */
+    hcy_operator *gram; /* its Gram operator: by convolution (--toeplitz), or that of several devices */
     hcy_proximal *proximals[RECON_MOST_REGS];
     hcy_solver *steps;
     double first; /* residual */
@@ -105,7 +108,18 @@ int recon_add_field(struct recon *r);
 /* Whether an array has the image's axes, with the coils' in front where `coils`; axes of 1 do not matter. */
 bool recon_fits_image(const struct recon *r, const hcy_host_array *a, bool coils);
 int recon_read_array(hcy_host_array *a, struct recon *r, const char *path);
-/* The device, and weights of the points. */
+/* The devices of the command line; what they are called, as a list. */
+int recon_open_devices(struct recon *r);
+const char *recon_device_names(char *text, size_t size, const struct recon *r);
+void recon_free_devices(struct recon *r);
+/* Of r->dev, or of all devices and their shares: the operator; its Gram operator by a convolution; the Gram
+ * operator, for which each share's own operator is there.  A status of the library's. */
+int recon_make_operator(struct recon *r);
+int recon_make_convolution(struct recon *r);
+int recon_share_operator(struct recon *r);
+int recon_share_gram(struct recon *r);
+void recon_free_operator(struct recon *r); /* and its plan */
+/* The devices, and weights of the points. */
 int recon_weigh(struct recon *r);
 /* The coils' maps, by ESPIRiT. */
 int recon_estimate_maps(struct recon *r);

@@ -88,10 +88,10 @@ int recon_weigh(struct recon *r)
 {
     double begun = progress_seconds(&r->progress);
     progress_say(&r->progress, "preparing the device ...");
-    int st = hcy_device_open(&r->dev, r->v->device);
-    if (!st)
-        st = hcy_queue_create(&r->queue, r->dev);
-    int status = st ? cli_fail(st) : CLI_OK;
+    int status = recon_open_devices(r);
+    int st = status ? 0 : hcy_queue_create(&r->queue, r->dev);
+    if (st)
+        status = cli_fail(st);
     r->setup = progress_seconds(&r->progress) - begun;
     progress_say(&r->progress, "weighing %zu points ...", r->n);
     if (!status && r->dcf == RECON_DCF_FILE)
@@ -223,7 +223,7 @@ static int add_basis(struct recon *r)
     return 0;
 }
 
-static int make_operator(struct recon *r)
+int recon_make_operator(struct recon *r)
 {
     hcy_array *roots = NULL;
     const bool is_stack = r->planes && !r->v->toeplitz, weighs = r->maps && !is_stack;
@@ -240,6 +240,14 @@ static int make_operator(struct recon *r)
         status = add_basis(r);
     hcy_array_release(roots);
     return status;
+}
+
+void recon_free_operator(struct recon *r)
+{
+    hcy_operator_release(r->op);
+    r->op = NULL;
+    hcy_nufft_destroy(r->plan);
+    r->plan = NULL;
 }
 
 /* --- Maps --- */
@@ -445,25 +453,12 @@ static int apply_adjoint(hcy_array **x, struct recon *r, hcy_array *data)
     return status ? status : hcy_operator_apply_adjoint(r->queue, *x, r->op, data);
 }
 
-/* In place of the operator and its points its Gram operator, and in place of the data what the adjoint makes of
- * them. */
-static int make_gram(hcy_array **data, struct recon *r)
+int recon_make_convolution(struct recon *r)
 {
     hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
-    hcy_array *maps = NULL, *weights = NULL, *gridded = NULL;
+    hcy_array *maps = NULL, *weights = NULL;
     describe_plan(&desc, r);
-    int status = apply_adjoint(&gridded, r, *data);
-    if (!status)
-        status = hcy_queue_finish(r->queue);
-    /* Neither is needed any more, and both are large. */
-    hcy_array_release(*data);
-    *data = gridded;
-    hcy_operator_release(r->op);
-    r->op = NULL;
-    hcy_nufft_destroy(r->plan);
-    r->plan = NULL;
-    if (!status && r->maps)
-        status = put_maps(&maps, r);
+    int status = r->maps ? put_maps(&maps, r) : 0;
     if (!status)
         status = put_weights(&weights, r, false);
     if (!status)
@@ -471,6 +466,31 @@ static int make_gram(hcy_array **data, struct recon *r)
                                        maps, weights);
     hcy_array_release(maps);
     hcy_array_release(weights);
+    return status;
+}
+
+/* Several devices send each other images of a Gram operator, and of the others samples, too.  Generalised variation
+ * puts its field beside the image that an operator takes. */
+static bool needs_gram(const struct recon *r)
+{
+    const bool takes_gram = r->solver == RECON_CG || r->solver == RECON_FISTA ||
+                            r->solver == RECON_PRIMAL_DUAL || r->solver == RECON_ADMM;
+    return r->v->toeplitz || (r->n_devs > 1 && takes_gram && !r->is_generalised);
+}
+
+/* In place of the operator its Gram operator, and in place of the data what the adjoint makes of them. */
+static int make_gram(hcy_array **data, struct recon *r)
+{
+    hcy_array *gridded = NULL;
+    int status = apply_adjoint(&gridded, r, *data);
+    if (!status)
+        status = hcy_queue_finish(r->queue);
+    /* Neither is needed any more, and both are large. */
+    hcy_array_release(*data);
+    *data = gridded;
+    recon_free_operator(r);
+    if (!status)
+        status = r->n_devs > 1 ? recon_share_gram(r) : recon_make_convolution(r);
     return status;
 }
 
@@ -489,10 +509,10 @@ int recon_solve(struct recon *r)
     double begun = progress_seconds(&r->progress);
     progress_say(&r->progress, "setting %zu points of %zu coil%s ...", r->n, r->coils,
                  r->coils == 1 ? "" : "s");
-    int status = make_operator(r);
+    int status = r->n_devs > 1 ? recon_share_operator(r) : recon_make_operator(r);
     if (!status)
         status = make_data(&data, r);
-    if (!status && r->v->toeplitz)
+    if (!status && needs_gram(r))
         status = make_gram(&data, r);
     r->setup += progress_seconds(&r->progress) - begun;
     begun = progress_seconds(&r->progress);
@@ -526,11 +546,10 @@ void recon_free(struct recon *r)
     hcy_solver_destroy(r->steps);
     for (size_t i = 0; i < r->n_regs; i++)
         hcy_proximal_release(r->proximals[i]);
-    hcy_operator_release(r->op);
     hcy_operator_release(r->gram);
+    recon_free_operator(r);
     hcy_queue_release(r->queue);
-    hcy_nufft_destroy(r->plan);
-    hcy_device_release(r->dev);
+    recon_free_devices(r);
     for (int d = 0; d < 3; d++)
         free(r->axes[d]);
     free(r->planes);

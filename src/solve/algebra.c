@@ -261,7 +261,7 @@ static int apply_chain_adjoint(hcy_queue *queue, hcy_array *x, void *user, hcy_a
 static int check_chain(bool *has_adjoint, hcy_operator *const *ops, size_t n)
 {
     char gives[240], takes[240];
-    int status = hcy__operators_check(ops, n, "hcy_operator_compose");
+    int status = hcy__operators_check(ops, n, false, "hcy_operator_compose");
     *has_adjoint = true;
     for (size_t i = 0; !status && i < n; i++) {
         *has_adjoint = *has_adjoint && ops[i]->desc.adjoint;

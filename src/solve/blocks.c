@@ -3,32 +3,58 @@
  * All are one thing, y = sum of A_i x: where the domain is split, A_i takes its own part of x, else all of it; where
  * the range is split, its result is a part of y, else the results are added up, in order.  The adjoint is the same with
  * domain and range exchanged.
+ *
+ * Vectors are on the first operator's device.  An operator of another device has a queue there and vectors of its own:
+ * what it needs goes there, and its result comes back when its turn in the sum has come.  All others are under way by
+ * then, and the order of the sum does not depend on which of them is ready first.
  */
 #include "vectors.h"
 
 #include <halcyon/eval.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Sides of an operator. */
 enum { DOMAIN, RANGE };
 
+/* What an operator of another device works with. */
+struct abroad {
+    hcy_queue *queue; /* NULL: the operator is of the device that the vectors are on */
+    hcy_array *vectors[2];
+};
+
 struct blocks {
     size_t n;
     hcy_operator **ops;
+    struct abroad *abroad; /* of each operator; NULL: all are of one device */
     bool split[2];
     hcy_array *aside[2]; /* what is added to the first result, of a side that is not split */
     struct hcy__turn turn;
 };
 
+static void free_abroad(struct abroad *a)
+{
+    /* After a failure nobody else waits for what is under way there, and it may use what its maker frees next. */
+    if (a->queue)
+        (void)!hcy_queue_finish(a->queue);
+    hcy_array_release(a->vectors[DOMAIN]);
+    hcy_array_release(a->vectors[RANGE]);
+    hcy_queue_release(a->queue);
+}
+
 static void free_blocks(void *user)
 {
     struct blocks *b = user;
-    for (size_t i = 0; i < b->n; i++)
+    for (size_t i = 0; i < b->n; i++) {
+        if (b->abroad)
+            free_abroad(&b->abroad[i]);
         hcy_operator_release(b->ops[i]);
+    }
     hcy_array_release(b->aside[DOMAIN]);
     hcy_array_release(b->aside[RANGE]);
     hcy__turn_end(&b->turn);
+    free(b->abroad);
     free(b->ops);
     free(b);
 }
@@ -52,19 +78,96 @@ static int take_part(hcy_array **part, int64_t *first, const struct blocks *b, s
     return status;
 }
 
+/* --- Other devices --- */
+
+static int queue_after(hcy_queue *queue, hcy_queue *before)
+{
+    hcy_event *event = NULL;
+    int status = hcy_event_record(&event, before);
+    if (!status)
+        status = hcy_queue_wait(queue, event);
+    hcy_event_release(event);
+    return status;
+}
+
+/* This thread's failure, which names the device in front if it does not yet: the caller's own is another one. */
+static int fail_abroad(const struct abroad *a)
+{
+    const char *name = hcy_device_get_info(hcy_queue_device(a->queue))->name, *text = hcy_last_error()->text;
+    hcy_error error = *hcy_last_error();
+    if (!strstr(text, name))
+        snprintf(error.text, sizeof error.text, "%s: %.400s", name, text);
+    return hcy_fail_again(&error);
+}
+
+/* to = from, one of which is on the queue's device. */
+static int copy_vector_across(hcy_queue *queue, hcy_array *to, hcy_array *from)
+{
+    return to->count ? hcy_array_copy(queue, to, from) : 0;
+}
+
+static int begin_one(hcy_queue *queue, struct abroad *a, hcy_operator *op, hcy_array *in, bool adjoint)
+{
+    const int from = adjoint ? RANGE : DOMAIN;
+    int status = 0;
+    /* A queue that has failed stays so: what is asked for now begins with a new one. */
+    if (hcy_queue_status(a->queue)) {
+        hcy_queue *fresh = NULL;
+        status = hcy_queue_create(&fresh, op->dev);
+        if (!status) {
+            hcy_queue_release(a->queue);
+            a->queue = fresh;
+        }
+    }
+    if (!status)
+        status = queue_after(a->queue, queue);
+    if (!status)
+        status = copy_vector_across(a->queue, a->vectors[from], in);
+    if (!status)
+        status = hcy__operator_run(a->queue, a->vectors[!from], op, a->vectors[from], adjoint);
+    return status ? fail_abroad(a) : 0;
+}
+
+/* Everything that other devices do, before the vectors' own device has anything to do: they wait for x alone. */
+static int begin_abroad(hcy_queue *queue, struct blocks *b, hcy_array *x, bool adjoint)
+{
+    int64_t first = 0;
+    int status = 0;
+    for (size_t i = 0; b->abroad && !status && i < b->n; i++) {
+        hcy_array *in = NULL;
+        status = take_part(&in, &first, b, i, adjoint ? RANGE : DOMAIN, x);
+        if (!status && b->abroad[i].queue)
+            status = begin_one(queue, &b->abroad[i], b->ops[i], in, adjoint);
+        hcy_array_release(in);
+    }
+    return status;
+}
+
+static int fetch_result(hcy_queue *queue, hcy_array *out, const struct abroad *a, int to)
+{
+    int status = queue_after(queue, a->queue);
+    if (!status)
+        status = copy_vector_across(queue, out, a->vectors[to]);
+    return status ? fail_abroad(a) : 0;
+}
+
 static int run_blocks(hcy_queue *queue, hcy_array *y, struct blocks *b, hcy_array *x, bool adjoint)
 {
     const int from = adjoint ? RANGE : DOMAIN, to = adjoint ? DOMAIN : RANGE;
     int64_t first_in = 0, first_out = 0;
     int status = hcy__turn_take(&b->turn, queue);
+    if (!status)
+        status = begin_abroad(queue, b, x, adjoint);
     for (size_t i = 0; !status && i < b->n; i++) {
+        const bool is_abroad = b->abroad && b->abroad[i].queue;
         hcy_array *in = NULL, *out = NULL;
         bool adds = !b->split[to] && i;
         status = take_part(&in, &first_in, b, i, from, x);
         if (!status)
             status = take_part(&out, &first_out, b, i, to, adds ? b->aside[to] : y);
         if (!status)
-            status = hcy__operator_run(queue, out, b->ops[i], in, adjoint);
+            status = is_abroad ? fetch_result(queue, out, &b->abroad[i], to)
+                               : hcy__operator_run(queue, out, b->ops[i], in, adjoint);
         if (!status && adds)
             status = HCY_EVAL(queue, "y += a", hcy_op_array("y", y), hcy_op_array("a", out));
         hcy_array_release(in);
@@ -110,6 +213,29 @@ static int find_side(hcy_space *space, hcy_operator *const *ops, size_t n, int s
     return 0;
 }
 
+/* Queues and vectors of operators whose device is not the first one's. */
+static int make_abroad(struct blocks *b)
+{
+    hcy_device *home = b->ops[0]->dev;
+    bool needed = false;
+    for (size_t i = 1; i < b->n; i++)
+        needed = needed || b->ops[i]->dev != home;
+    if (!needed)
+        return 0;
+    b->abroad = calloc(b->n, sizeof *b->abroad);
+    int status = b->abroad ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for %zu operators", b->n);
+    for (size_t i = 1; !status && i < b->n; i++) {
+        hcy_operator *op = b->ops[i];
+        struct abroad *a = &b->abroad[i];
+        if (op->dev == home)
+            continue;
+        status = hcy_queue_create(&a->queue, op->dev);
+        for (int side = DOMAIN; !status && side <= RANGE; side++)
+            status = hcy__space_vector(&a->vectors[side], op->dev, side_of(op, side));
+    }
+    return status;
+}
+
 static int new_blocks(struct blocks **out, hcy_operator *const *ops, size_t n, const hcy_operator_desc *desc,
                       bool splits_domain, bool splits_range)
 {
@@ -124,6 +250,8 @@ static int new_blocks(struct blocks **out, hcy_operator *const *ops, size_t n, c
     b->n = status ? 0 : n;
     for (size_t i = 0; i < b->n; i++)
         b->ops[i] = hcy_operator_retain(ops[i]);
+    if (!status)
+        status = make_abroad(b);
     /* One operator alone adds nothing, and without an adjoint nothing is added up in the domain. */
     if (!status && n > 1 && !splits_range)
         status = hcy__space_vector(&b->aside[RANGE], ops[0]->dev, &desc->range);
@@ -141,7 +269,7 @@ static int make_blocks(hcy_operator **op, hcy_operator *const *ops, size_t n, bo
 {
     hcy_operator_desc desc = HCY_OPERATOR_DESC_INIT;
     struct blocks *b = NULL;
-    int status = hcy__operators_check(ops, n, name);
+    int status = hcy__operators_check(ops, n, true, name);
     if (!status)
         status = find_side(&desc.domain, ops, n, DOMAIN, splits_domain, name);
     if (!status)

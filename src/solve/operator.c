@@ -199,14 +199,14 @@ int hcy_operator_get_info(hcy_operator_info *info, const hcy_operator *op)
     return hcy__sized_write(info, &known, sizeof known, "hcy_operator_info");
 }
 
-int hcy__operators_check(hcy_operator *const *ops, size_t n, const char *function)
+int hcy__operators_check(hcy_operator *const *ops, size_t n, bool any_device, const char *function)
 {
     if (!ops || !n)
         return hcy_fail(HCY_EINVAL, "%s: no operators", function);
     for (size_t i = 0; i < n; i++)
         if (!ops[i])
             return hcy_fail(HCY_EINVAL, "%s: operator %zu is none", function, i);
-    for (size_t i = 1; i < n; i++)
+    for (size_t i = 1; i < n && !any_device; i++)
         if (ops[i]->dev != ops[0]->dev)
             return hcy_fail(HCY_EINVAL, "%s: operators 0 and %zu are of two devices", function, i);
     return 0;

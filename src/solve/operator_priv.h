@@ -59,8 +59,8 @@ int hcy__operator_check_plan(const hcy_nufft *plan, const char *function);
 
 /* "float32" for complex64 and float32, "float64" for the others. */
 const char *hcy__real_name(int dtype);
-/* Operators that are given: there, of one device.  HCY_EINVAL, naming the function. */
-int hcy__operators_check(hcy_operator *const *ops, size_t n, const char *function);
+/* Operators that are given: there, of one device unless `any_device`.  HCY_EINVAL, naming the function. */
+int hcy__operators_check(hcy_operator *const *ops, size_t n, bool any_device, const char *function);
 /* One of src/solve's own: `desc` with its user data, which go to destroy() on failure too. */
 int hcy__operator_make(hcy_operator **op, hcy_device *dev, const hcy_operator_desc *desc);
 /* HCY_EINVAL: no vector of the space on the operator's device; `what` it is called in the words. */

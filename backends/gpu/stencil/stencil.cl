@@ -2,10 +2,10 @@
  *
  * A tile is LANES * AT_ONCE reals of the last axis, TILE_ROWS of the axis before it and `march` of the one before that;
  * a group goes through it along this axis, so that what a step reads ahead is in the multiprocessor's cache for the two
- * or four steps that want it again.  Where that axis has one element (ACROSS; most axes without differences are joined),
- * the group goes on along the other, TILE_ROWS a step: what an item finds out about its place takes as long as several
- * steps.  An item has reals LANES apart: lanes beside each other read and write memory as it lies, wherever lines begin.
- * REAL is float or double, of REAL_BITS; there are RANK axes, at least 3.
+ * or four steps that want it again.  Where that axis has one element (ACROSS; most axes without differences are
+ * joined), the group goes on along the other, TILE_ROWS a step: what an item finds out about its place takes as long as
+ * several steps.  An item has reals LANES apart: lanes beside each other read and write memory as it lies, wherever
+ * lines begin.  REAL is float or double, of REAL_BITS; there are RANK axes, at least 3.
  *
  * What nearly all elements do is known when the text is compiled, for looking it up takes longer than the sums: INNER
  * has HCY_STENCIL_TAPS bits an axis, the first axis's lowest, that say which neighbours count, of the last axis also

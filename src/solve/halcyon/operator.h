@@ -125,7 +125,16 @@ HCY_API int hcy_operator_compose(hcy_operator **op, hcy_operator *const *ops, si
 HCY_API int hcy_operator_reshape(hcy_operator **op, hcy_operator *a, const hcy_space *domain,
                                  const hcy_space *range) HCY_MUST_USE;
 
-/* The sum of operators between the same two spaces. */
+/* Sums and stacks may be of operators of several devices, each of which then has its part of the memory and of the
+ * work (coils, frames; what is added up is a Gram operator, so that images travel and samples do not).  Vectors are on
+ * the device of ops[0].  Each operator of another one gets a queue of that device and an operand and a result there,
+ * made here; applying copies to it and back, waits for nothing, and all devices work at the same time: they wait for
+ * the operand alone.  Results are added up in the order of ops, so that the bits depend on what ops are and on which
+ * device, not on which is ready first.  ops[0]'s device has its own operators done in that order too: put them in
+ * front.  A device that fails fails the queue, in words that name it; where it was not lost the next application, on a
+ * queue that has not failed, begins with new queues.  The last release waits for the other devices.
+ *
+ * The sum of operators between the same two spaces. */
 HCY_API int hcy_operator_sum(hcy_operator **op, hcy_operator *const *ops, size_t n) HCY_MUST_USE;
 /* Stacks: vectors of one axis that have the operators' elements one behind the other.  vstack: of one domain, results
  * stand one behind the other; hstack: each takes its part of the domain, results are added up; block_diagonal: each
