@@ -169,8 +169,9 @@ static void test_refused(hcy_device *dev, hcy_buffer *shared, const hcy_buffer_h
     hcy_device_release(null);
 }
 
-/* Each of these bytes is one that only the memory, or the system, can say is wrong. */
-static void test_made_up(const hcy_buffer_handle *handle)
+/* Each of these bytes is one that only the memory, or the system, can say is wrong.  A GPU's driver does not look at
+ * every byte of its names: then this one leads to the same memory, whose key is the handle's. */
+static void test_made_up(const hcy_buffer_handle *handle, bool is_gpu)
 {
     static const struct {
         size_t at;
@@ -179,7 +180,9 @@ static void test_made_up(const hcy_buffer_handle *handle)
     for (size_t i = 0; i < sizeof bytes / sizeof bytes[0]; i++) {
         hcy_buffer_handle made = *handle;
         make_up(&made, bytes[i].at);
-        is_int(ask_second(&made).status, HCY_ENOENT, "a handle that is made up is refused: %s", bytes[i].what);
+        const int status = ask_second(&made).status;
+        ok(status == HCY_ENOENT || (is_gpu && i == 1 && !status), "a handle that is made up is refused: %s",
+           bytes[i].what);
     }
     /* The size of all, the device. */
     hcy_buffer_handle small = *handle, other = *handle;
@@ -199,7 +202,7 @@ static void test_share(hcy_device *dev, hcy_buffer *shared)
     struct answer a = ask_second(&handle);
     ok(!a.status && !a.wrong, "another process has the view's bytes (%s, %d wrong)", hcy_status_name(a.status), a.wrong);
     is_int(count_wrong(view), 0, "and this one those that it has written");
-    test_made_up(&handle);
+    test_made_up(&handle, hcy_device_get_info(dev)->kind == HCY_KIND_GPU);
     test_refused(dev, shared, &handle);
     write_bytes(view);
     a = ask_second(&handle);

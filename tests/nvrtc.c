@@ -54,6 +54,8 @@ static const struct {
     { "gradients of four axes, doubles", gpu_text_stencil,
       "-arch=compute_75 -fmad=false -DGROUP_SIZE=256 -DREAL=double -DREAL_BITS=64 -DRANK=4 -DINNER=399756ul -DTERMS=15"
       " -DFROM_APART=0 -DTO_APART=1 -DWHOLE=0 -DBESIDE=2 -DACROSS=1" },
+    { "differences whose coefficients vanish", gpu_text_stencil,
+      "-arch=compute_75 -fmad=false -DGROUP_SIZE=256 -DREAL=float -DREAL_BITS=32 -DRANK=3 -DACROSS=1" },
     { "lines of a grid, floats", gpu_text_nufft_lines, "-arch=compute_75 -fmad=false -DGROUP_SIZE=256 -DREAL=float" },
     { "convolved lines, floats", gpu_text_nufft_gram,
       "-arch=compute_75 -DGROUP_SIZE=256 -DREAL=float -DN=256u -DLENGTH=256u -DLINES=16u -DSTRIDED=1 -DPASSES=2 -DRESIDENT=2 "
