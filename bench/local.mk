@@ -20,7 +20,7 @@ bench_array_SOURCES = bench/array.c bench/bench.h src/cli/timer.h
 bench_sense_SOURCES = bench/sense.c bench/bench.h src/cli/timer.h
 bench_operators_SOURCES = bench/operators.c bench/bench.h src/cli/timer.h
 EXTRA_PROGRAMS += $(bench_programs)
-EXTRA_DIST += bench/compare.sh bench/finufft.sh bench/azint_peers.py bench/nufft_peers.py
+EXTRA_DIST += bench/compare.sh bench/finufft.sh bench/azint_peers.py bench/nufft_peers.py bench/recon_peers.py
 CLEANFILES += $(bench_programs)
 bench: $(bench_programs)
 .PHONY: bench
