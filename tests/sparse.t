@@ -37,6 +37,25 @@ check 'room for fewer pixels than stand out' refused 1 'pixels stand out.*--pick
     --sigma-clip --frames :1 --cutoff-pick 0 --noise 0 --sparse full.h5 -o full.dat
 check '... and room for all' integrate -d cpu@threads=2 --frames :1 --cutoff-pick 0 --noise 0 --pick-room 1 --sparse full.h5 -o full.dat
 check '--json' sh -c "'$halcyon' integrate s.h5 -p s.poni -n 50 --sigma-clip --sparse json.h5 -o json.dat --json >j.json 2>j.err"
+# Parts of 3, 2, 2 and 2 frames: their merge is the file of one process, and depends on none of them.
+shard() { "$halcyon" integrate "$1" -p s.poni -n 50 -q --sigma-clip -d cpu@threads=1 --shard "$2" --sparse "$3" -o "$3.curves.h5"; }
+merge() { "$halcyon" merge "$@"; }
+for i in 0 1 2 3; do
+    check "--shard $i/4" shard s.h5 $i/4 dealt.h5
+done
+check '... a file each' test -s dealt.0-of-4.h5 -a -s dealt.3-of-4.h5 -a ! -f dealt.h5
+check '... a merge without one' refused 1 '1 of 4 parts is missing: 2/4' merge dealt.0-of-4.h5 dealt.3-of-4.h5 dealt.1-of-4.h5 -o lacking.h5
+check '... with one twice' refused 1 'are both part 1/4' merge dealt.0-of-4.h5 dealt.1-of-4.h5 dealt.1-of-4.h5 -o lacking.h5
+check '... with curves' refused 1 'has curves, and not sparse frames' merge dealt.0-of-4.h5 dealt.h5.curves.1-of-4.h5 -o lacking.h5
+check '... with what is no part' refused 1 'one.h5 is not a part' merge dealt.0-of-4.h5 one.h5 -o lacking.h5
+check '... as no HDF5' refused 2 'merged sparse frames are HDF5' merge dealt.0-of-4.h5 -o lacking.dat
+cp s.h5 other.h5
+check '... a part of another stack' shard other.h5 1/4 other.sparse.h5
+check '... is refused' refused 1 's.h5.*other.h5' merge dealt.0-of-4.h5 other.sparse.1-of-4.h5 dealt.2-of-4.h5 dealt.3-of-4.h5 -o lacking.h5
+check '... and there is no file' test ! -e lacking.h5
+check 'a merge of all' refused 0 'dealt.h5: 9 sparse frames of 4 parts' merge dealt.3-of-4.h5 dealt.0-of-4.h5 dealt.2-of-4.h5 dealt.1-of-4.h5 -o dealt.h5
+check '... is no part' refused 1 'dealt.h5 is not a part' merge dealt.0-of-4.h5 dealt.h5 -o lacking.h5
+rm -f dealt.[0-3]-of-4.h5
 if "$python" -c 'import h5py, numpy' 2>/dev/null; then
     check "NumPy picks the same" "$python" - <<'END'
 import h5py, json, numpy
@@ -65,7 +84,7 @@ for path, cutoff, noise in ("one.h5", 3, 1), ("two.h5", 3, 1), ("few.h5", 3.5, 1
         assert (found | ~want).all() and (may | ~found).all() and want.any(), (path, i)
 one, two, few = read("one.h5"), read("two.h5"), read("few.h5")
 assert all(numpy.array_equal(one[k], two[k], equal_nan=k == "mask") for k in one if k != "script")
-for path in "summed.h5", "averaged.h5", "followed.h5":
+for path in "summed.h5", "averaged.h5", "followed.h5", "dealt.h5":
     other = read(path)
     assert all(numpy.array_equal(one[k], other[k], equal_nan=k == "mask") for k in one if k != "script"), path
 assert 19200 / 32 < 1024 < len(read("full.h5")["index"]) < 19200
@@ -122,7 +141,7 @@ done <<END
 give.--sigma-clip --sparse no.sparse.h5
 two.runs --sparse no.sparse.h5 --sigma-clip --stats
 as.they.were.counted --sparse no.sparse.h5 --sigma-clip --monitor flat.npy
-goes.without.--processes --sparse no.sparse.h5 --sigma-clip --shard 0/2
+goes.without.--processes --sparse no.sparse.h5 --sigma-clip --processes 2
 are.for.--sparse --noise 2
 are.for.--sparse --pick-room 0.1
 no.stream --sparse - --sigma-clip

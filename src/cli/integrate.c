@@ -270,7 +270,7 @@ static int guard_integration_files(const struct job *job)
     if (!status)
         status = guard_writes(&guard, "--save-config", v->save_config, 0, 0);
     if (!status)
-        status = guard_writes(&guard, "--sparse", v->sparse, 0, 0);
+        status = guard_writes(&guard, "--sparse", v->sparse ? job->sparse.path : NULL, 0, 0);
     if (!status)
         status = guard_trace(&guard);
     guard_free(&guard);
@@ -316,7 +316,7 @@ static int open_curves(struct job *job)
     status = hcy_curves_open(&job->curves, job->output, job->plan, &opts);
     opts.mask = v->mask;
     if (!status)
-        status = sparse_open(&job->sparse, job->plan);
+        status = sparse_open(&job->sparse, job->plan, job->stack, &job->shard);
     if (!status && v->save_config)
         return saved_config_write(v->save_config, job->plan, &opts, &job->pixels, job->mask, job->azint.flat);
     return status ? cli_fail(status) : CLI_OK;
@@ -515,6 +515,8 @@ static int run_integration(struct job *job)
     if (status || job->first == job->last) /* a part without frames */
         return status;
     status = choose_output(job);
+    if (!status)
+        status = sparse_output(&job->sparse, job->values, &job->shard);
     if (!status)
         status = guard_integration_files(job);
     if (status)

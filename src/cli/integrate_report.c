@@ -101,7 +101,7 @@ int integrate_report(const struct job *job, int status)
                     is_cake(job) ? "cake" : "curve", job->written == 1 ? "" : "s",
                     job->replaces ? "; it replaced an earlier file of this name" : "");
         if (job->whole && job->values->sparse)
-            fprintf(stderr, "%s: %llu %s stand out\n", job->values->sparse, (unsigned long long)job->sparse.pixels,
+            fprintf(stderr, "%s: %llu %s stand out\n", job->sparse.path, (unsigned long long)job->sparse.pixels,
                     job->sparse.pixels == 1 ? "pixel" : "pixels");
         tell_sum_errors(job);
         give_hint(job, stats);

@@ -1,6 +1,7 @@
 /* merge.c - halcyon merge: the files of all parts of a stack to one.
  *
- * Curves become virtual datasets, or copies; totals are added up.  Which of the two is said by the files. */
+ * Curves become virtual datasets, or copies; sparse frames are copied; totals are added up.  Which of these is said by
+ * the files. */
 #include "merge.h"
 #include "cli.h"
 #include "guard.h"
@@ -27,6 +28,7 @@ static const struct cli_option options[] = {
 const struct cli_command cli_merge_command = {
     "merge", "one file of those that parts of a stack were made to (--shard)", "PART.h5 ... -o FILE.h5", 1, INT_MAX, options,
     "Curves: one file for pyFAI, silx and the like, with virtual datasets that lead to the parts.\n"
+    "Sparse frames (integrate --sparse): one file, which does not need the parts.\n"
     "Totals of `halcyon sum`: added up exactly.  The order of the parts does not matter; nothing is written\n"
     "if a part is missing, unfinished, there twice or of another stack or plan: the message names it.\n"
     "Exit status: 0, or 1 if nothing was written; 2: usage."
@@ -65,14 +67,14 @@ static int check_totals(const char *kind, const char *const *parts, size_t n)
 }
 
 /* Totals are an image, of any format. */
-static int check_output(const char *path, int curves)
+static int check_output(const char *path, const char *what)
 {
     const char *format;
-    if (!curves)
+    if (!what)
         return cli_check_format(path, HCY_WRITE_IMAGES);
     if (!hcy_format_of(&format, path, HCY_WRITE_CURVES) && !strcmp(format, "h5"))
         return CLI_OK;
-    cli_error("%s: merged curves are HDF5: give -o FILE.h5", path);
+    cli_error("%s: merged %s are HDF5: give -o FILE.h5", path, what);
     return CLI_USAGE;
 }
 
@@ -86,12 +88,15 @@ static int merge_files(const struct values *v, const char *const *parts, size_t 
     if (status || st)
         return st ? cli_fail(st) : status;
     /* Curves of --frames are no part of a dealing and say no kind; totals can be added up only where they do. */
-    int curves = !*kind || !strcmp(kind, "curves");
-    status = check_output(v->output, curves);
+    const int curves = !*kind || !strcmp(kind, "curves"), sparse = !strcmp(kind, "sparse");
+    status = check_output(v->output, curves ? "curves" : sparse ? "sparse frames" : NULL);
     if (status)
         return status;
     if (curves) {
         st = hcy_curves_merge(&rows, v->output, parts, n, v->copy ? HCY_MERGE_COPY : 0);
+        status = st ? cli_fail(st) : CLI_OK;
+    } else if (sparse) {
+        st = hcy_sparse_merge(&rows, v->output, parts, n);
         status = st ? cli_fail(st) : CLI_OK;
     } else {
         status = check_totals(kind, parts, n);
@@ -103,6 +108,9 @@ static int merge_files(const struct values *v, const char *const *parts, size_t 
     else if (!v->quiet && curves)
         fprintf(stderr, "%s: %llu %s of %zu parts\n", v->output, (unsigned long long)rows,
                 rows == 1 ? "curve" : "curves", n);
+    else if (!v->quiet && sparse)
+        fprintf(stderr, "%s: %llu sparse %s of %zu parts\n", v->output, (unsigned long long)rows,
+                rows == 1 ? "frame" : "frames", n);
     else if (!v->quiet)
         fprintf(stderr, "%s: the %s of %zu parts\n", v->output, strcmp(kind, "max") ? "sums" : "largest values", n);
     return status;

@@ -1,5 +1,6 @@
 /* sparse.c - see sparse.h. */
 #include "sparse.h"
+#include "shard.h"
 #include <stdlib.h>
 
 static double cutoff_of(const struct integrate_values *v)
@@ -52,7 +53,12 @@ void sparse_ask(hcy_pipeline_options *options, const struct sparse *s)
     options->sparse_noise = noise_of(v);
 }
 
-int sparse_open(struct sparse *s, const hcy_azint_plan *plan)
+int sparse_output(struct sparse *s, const struct integrate_values *v, const hcy_shard *shard)
+{
+    return v->sparse ? shard_output(s->path, sizeof s->path, v->sparse, shard) : CLI_OK;
+}
+
+int sparse_open(struct sparse *s, const hcy_azint_plan *plan, const hcy_stack *stack, const hcy_shard *shard)
 {
     hcy_sparse_options options = HCY_SPARSE_OPTIONS_INIT;
     if (!s->values)
@@ -62,7 +68,9 @@ int sparse_open(struct sparse *s, const hcy_azint_plan *plan)
     options.cutoff = cutoff_of(s->values);
     options.noise = noise_of(s->values);
     options.command = s->values->command;
-    return hcy_sparse_create(&s->file, s->values->sparse, plan, &options);
+    options.source = stack;
+    options.shard = shard->count ? shard : NULL;
+    return hcy_sparse_create(&s->file, s->path, plan, &options);
 }
 
 int sparse_take(struct sparse *s, const hcy_pipeline_frame *frame)

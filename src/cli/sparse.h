@@ -12,6 +12,7 @@ struct sparse {
     size_t n_pixels;
     uint32_t pixel_type;
     hcy_sparse_file *file;
+    char path[4096]; /* its name, which a part has of its own */
     uint64_t pixels; /* written */
 };
 
@@ -19,8 +20,10 @@ struct sparse {
 int sparse_prepare(struct sparse *sparse, const struct integrate_values *values, const hcy_azint_plan *plan,
                    const hcy_poni *poni, uint32_t pixel_type);
 void sparse_ask(hcy_pipeline_options *options, const struct sparse *sparse);
-/* The file, a frame, and the end: a status of the library's. */
-int sparse_open(struct sparse *sparse, const hcy_azint_plan *plan);
+/* What the file is called; "" without --sparse.  CLI_*, after a message. */
+int sparse_output(struct sparse *sparse, const struct integrate_values *values, const hcy_shard *shard);
+/* The file, a frame, and the end: a status of the library's.  `shard`: of this part (count 0: of all). */
+int sparse_open(struct sparse *sparse, const hcy_azint_plan *plan, const hcy_stack *stack, const hcy_shard *shard);
 int sparse_take(struct sparse *sparse, const hcy_pipeline_frame *frame);
 int sparse_close(struct sparse *sparse, int whole);
 void sparse_free(struct sparse *sparse);

@@ -21,7 +21,7 @@ struct part {
     char kind[16];
     hcy_shard shard;
     uint64_t first, rows, step; /* frames: first, first + step ... */
-    char plan[80], source[1024], dataset[256];
+    struct hcy__h5_origin origin;
 };
 
 struct merge {
@@ -93,32 +93,12 @@ static int read_part_file(struct part *p)
         st = read_frame_numbers(p, file);
     if (!st && !p->rows)
         st = hcy_fail(HCY_EFORMAT, "%s has no curve", p->path);
-    hcy__h5_get_field(p->plan, sizeof p->plan, file, PROCESS "/halcyon/plan");
-    hcy__h5_get_field(p->source, sizeof p->source, file, PROCESS "/halcyon/source");
-    hcy__h5_get_field(p->dataset, sizeof p->dataset, file, PROCESS "/halcyon/source_dataset");
+    hcy__h5_get_origin(&p->origin, file, PROCESS "/halcyon", p->path);
     H5Fclose(file);
     return st;
 }
 
 /* --- Whether they make a whole --- */
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
-static int check_alike(const struct part *a, const struct part *b)
-{
-    if (strcmp(a->plan, b->plan))
-        return hcy_fail(HCY_EINVAL, "%s and %s are of different plans (%.12s, %.12s): geometry, bins or options differ",
-                        a->path, b->path, a->plan, b->plan);
-    /* Machines may have mounted the same folder in different places, so the file's own name decides. */
-    if (strcmp(base_name(a->source), base_name(b->source)) || strcmp(a->dataset, b->dataset))
-        return hcy_fail(HCY_EINVAL, "%s is of %s::%s, %s of %s::%s", a->path, a->source, a->dataset, b->path, b->source,
-                        b->dataset);
-    return 0;
-}
 
 /* A part has the frames that were dealt to it. */
 static int check_dealt(const struct part *p)
@@ -172,7 +152,7 @@ static int check_parts(const struct merge *m)
     if (dealt)
         st = check_dealings(m);
     for (size_t i = 0; !st && i < m->n; i++) {
-        st = i ? check_alike(&m->parts[i - 1], &m->parts[i]) : 0;
+        st = i ? hcy__h5_check_alike(&m->parts[i - 1].origin, &m->parts[i].origin) : 0;
         if (!st && dealt)
             st = check_dealt(&m->parts[i]);
         else if (!st && i)

@@ -3,6 +3,7 @@
 #include "h5_file.h"
 #include "h5_read.h"
 #include <halcyon/backend.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { NUMBERS = 5 };
@@ -44,6 +45,36 @@ int hcy__h5_get_shard(hcy_shard *shard, char kind[16], hid_t file, const char *p
         return hcy_fail(HCY_EFORMAT, "%s: what it says of its part of a stack ('" H5_SHARD_ATTRIBUTE "') is damaged", path);
     *shard = (hcy_shard){ numbers[0], numbers[1], numbers[2], numbers[3], numbers[4] };
     hcy__h5_get_text(kind, 16, file, H5_SHARD_KIND);
+    return 0;
+}
+
+void hcy__h5_get_origin(struct hcy__h5_origin *o, hid_t file, const char *group, const char *path)
+{
+    char name[128];
+    o->path = path;
+    snprintf(name, sizeof name, "%s/plan", group);
+    hcy__h5_get_field(o->plan, sizeof o->plan, file, name);
+    snprintf(name, sizeof name, "%s/source", group);
+    hcy__h5_get_field(o->source, sizeof o->source, file, name);
+    snprintf(name, sizeof name, "%s/source_dataset", group);
+    hcy__h5_get_field(o->dataset, sizeof o->dataset, file, name);
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+int hcy__h5_check_alike(const struct hcy__h5_origin *a, const struct hcy__h5_origin *b)
+{
+    if (strcmp(a->plan, b->plan))
+        return hcy_fail(HCY_EINVAL, "%s and %s are of different plans (%.12s, %.12s): geometry, bins or options differ",
+                        a->path, b->path, a->plan, b->plan);
+    /* Machines may have mounted the same folder in different places, so the file's own name decides. */
+    if (strcmp(base_name(a->source), base_name(b->source)) || strcmp(a->dataset, b->dataset))
+        return hcy_fail(HCY_EINVAL, "%s is of %s::%s, %s of %s::%s", a->path, a->source, a->dataset, b->path, b->source,
+                        b->dataset);
     return 0;
 }
 

@@ -14,4 +14,13 @@ int hcy__h5_put_shard(hid_t file, const hcy_shard *shard, const char *kind);
 /* count 0 and kind "": it says nothing. */
 int hcy__h5_get_shard(hcy_shard *shard, char kind[16], hid_t file, const char *path);
 
+/* What a file is made of: the fields plan, source and source_dataset of the group `group`; "" where there is none. */
+struct hcy__h5_origin {
+    const char *path; /* the file's */
+    char plan[80], source[1024], dataset[256];
+};
+void hcy__h5_get_origin(struct hcy__h5_origin *origin, hid_t file, const char *group, const char *path);
+/* HCY_EINVAL: they are of different plans or stacks, which are named. */
+int hcy__h5_check_alike(const struct hcy__h5_origin *a, const struct hcy__h5_origin *b);
+
 #endif

@@ -5,7 +5,7 @@
  *                                        frame_ptr[i] to frame_ptr[i + 1] - 1), background_avg[frames][n],
  *                                        background_std[frames][n], radius[n], mask[height][width] (radii; NaN: no
  *                                        pixel), normalization[height][width], dummy, script
- *   /entry_0000/sparsify                 NXprocess: program, version, date
+ *   /entry_0000/sparsify                 NXprocess: program, version, command, plan, source, source_dataset
  *   /entry_0000/sparsify/configuration   NXnote: cutoff and noise as JSON
  *
  * Unlike pyFAI's the datasets are not compressed, so that no plugin is needed.  A frame that failed has no pixels and a
@@ -16,6 +16,7 @@
 
 #ifdef HAVE_HDF5
 #include "h5_file.h"
+#include "h5_shard.h"
 #include <azint/plain_locale.h>
 #include <math.h>
 #include <stdlib.h>
@@ -115,6 +116,7 @@ static int put_places(hcy_sparse_file *f, const hcy_azint_plan *plan, const hcy_
 
 static int put_sparse_words(hcy_sparse_file *f, const hcy_azint_plan_info *info, const hcy_sparse_options *o)
 {
+    const hcy_stack_info *source = o->source ? hcy_stack_get_info(o->source) : NULL;
     char config[256];
     /* Numbers in JSON have a point, whatever the program's locale has. */
     const hcy__plain plain = hcy__plain_enter();
@@ -128,6 +130,8 @@ static int put_sparse_words(hcy_sparse_file *f, const hcy_azint_plan_info *info,
                                     { PROCESS "/version", hcy_version() },
                                     { PROCESS "/command", o->command },
                                     { PROCESS "/plan", info->hash },
+                                    { PROCESS "/source", source ? source->path : NULL },
+                                    { PROCESS "/source_dataset", source ? source->dataset : NULL },
                                     { PROCESS "/configuration/type", "text/json" },
                                     { PROCESS "/configuration/data", config } };
     /* FabIO takes a file for sparse frames by the first word of its creator. */
@@ -172,6 +176,8 @@ static int create_sparse(hcy_sparse_file *f, const char *path, const hcy_azint_p
     int st = hcy__h5_file_create(&f->file, path, 0);
     if (!st)
         st = put_sparse_words(f, info, o);
+    if (!st)
+        st = hcy__h5_put_shard(f->file->id, o->shard, "sparse");
     if (!st)
         st = put_places(f, plan, info, o);
     if (!st)
@@ -300,5 +306,13 @@ int hcy_sparse_close(hcy_sparse_file *f, int whole)
     (void)f;
     (void)whole;
     return 0;
+}
+
+int hcy_sparse_merge(uint64_t *frames, const char *path, const char *const *parts, size_t n)
+{
+    (void)frames;
+    if (!path || !parts || !n)
+        return hcy_fail(HCY_EINVAL, "hcy_sparse_merge: a path and parts are needed");
+    return hcy_fail(HCY_EUNSUPPORTED, "%s: sparse frames are HDF5, which this build has not", path);
 }
 #endif

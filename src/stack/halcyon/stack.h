@@ -102,8 +102,8 @@ typedef struct hcy_isolation {
 /* From now on, in all threads: which HDF5 files are isolated by all that reads them here (stacks, images, detectors,
  * corrections, numbers, results, arrays), where its options do not say otherwise.  Before the first call it is what the
  * environment's HALCYON_ISOLATE says (none, foreign, all), else HCY_ISOLATE_NONE.  The file that is named counts, not
- * those that it leads to.  Never isolated are hcy_shard_read(), hcy_curves_merge(), and files that are changed; the
- * attributes of an isolated source are not copied by hcy_stack_create().
+ * those that it leads to.  Never isolated are hcy_shard_read(), hcy_curves_merge(), hcy_sparse_merge(), and
+ * files that are changed; the attributes of an isolated source are not copied by hcy_stack_create().
  * HCY_EINVAL; HCY_EUNSUPPORTED: a build without HDF5, which has nothing to isolate (HCY_ISOLATE_NONE is fine). */
 HCY_API int hcy_isolation_set(const hcy_isolation *isolation) HCY_MUST_USE;
 
@@ -344,8 +344,8 @@ typedef struct hcy_shard {
  * there are more parts than units.  HCY_EINVAL: no such part. */
 HCY_API int hcy_shard_frames(uint64_t *first, uint64_t *last, const hcy_shard *shard) HCY_MUST_USE;
 
-/* What an HDF5 file, made of a part, says of it; `kind` is what it holds: "curves", "sum", "max".  Of a file that is no
- * part count is 0 and kind "".  HCY_ENOENT, HCY_EIO, HCY_EFORMAT, HCY_EUNSUPPORTED: a build without HDF5. */
+/* What an HDF5 file, made of a part, says of it; `kind` is what it holds: "curves", "sum", "max", "sparse".  Of a file
+ * that is no part count is 0 and kind "".  HCY_ENOENT, HCY_EIO, HCY_EFORMAT, HCY_EUNSUPPORTED: a build without HDF5. */
 HCY_API int hcy_shard_read(hcy_shard *shard, char kind[16], const char *path) HCY_MUST_USE;
 
 /* That n parts are all of one dealing, each of them once; a part without frames may be absent.  The message names the
@@ -363,8 +363,10 @@ typedef struct hcy_sparse_options {
     const float *radius;  /* [height][width]: as the pipeline was given it */
     double cutoff, noise; /* likewise */
     const char *command;  /* what has made them, in words, or NULL */
+    const hcy_stack *source; /* where the frames come from, or NULL: the file says so */
+    const hcy_shard *shard;  /* the file says that it is made of this part of the stack; NULL: of all */
 } hcy_sparse_options;
-#define HCY_SPARSE_OPTIONS_INIT { sizeof(hcy_sparse_options), 0, NULL, 3, 1, NULL }
+#define HCY_SPARSE_OPTIONS_INIT { sizeof(hcy_sparse_options), 0, NULL, 3, 1, NULL, NULL, NULL }
 
 /* An HDF5 file of sparse frames as pyFAI's sparsify writes it, which FabIO reads as images (densify).  It has its name
  * when it is closed.  One thread at a time.  HCY_EINVAL: NULL, no radii, a plan of two dimensions; HCY_EIO; HCY_ENOMEM;
@@ -377,6 +379,11 @@ HCY_API int hcy_sparse_append(hcy_sparse_file *file, const hcy_azint_result *res
                               const hcy_sparse *sparse) HCY_MUST_USE;
 /* Closes and frees, whatever it returns (NULL is fine); whole 0: the file is taken away, an earlier one stays. */
 HCY_API int hcy_sparse_close(hcy_sparse_file *file, int whole);
+/* One file of sparse frames from those of all parts, in any order, which it does not need afterwards; *frames (NULL is
+ * fine): how many it has.  The parts are of one plan and one stack, and nothing is missing or doubled, as
+ * hcy_shards_check() has it; the message names the part.  Nothing is written after a failure.  HCY_EINVAL, HCY_ENOENT,
+ * HCY_EIO, HCY_EFORMAT: no such files; HCY_ENOMEM; HCY_EUNSUPPORTED: a build without HDF5. */
+HCY_API int hcy_sparse_merge(uint64_t *frames, const char *path, const char *const *parts, size_t n) HCY_MUST_USE;
 
 /* --- Writing stacks --- */
 
