@@ -30,6 +30,7 @@ static void open_cuda(void)
         return;
     }
 #define CU(name, symbol, params) *(void **)&cu.name = find_in_driver(library, symbol, cuda_words, sizeof cuda_words);
+#define CU_MAY(name, symbol, params) *(void **)&cu.name = dlsym(library, symbol);
 #include "cuda_syms.def"
 #undef CU
     /* One missing symbol rules the driver out: later calls go through the table without looking. */
