@@ -126,6 +126,30 @@ int hcy_device_mem_info(uint64_t *free_bytes, uint64_t *total_bytes, hcy_device 
     return dev->backend->ops->mem_info(free_bytes, total_bytes, dev->impl);
 }
 
+/* --- Its vendor's profiler --- */
+
+static int tell_profiler(hcy_device *dev, int begin)
+{
+    int status = hcy__device_check(dev);
+    if (status)
+        return status;
+    if (!HCY_HAS_OP(dev->backend->ops, profile))
+        return hcy__unsupported(dev, "profiler that a program starts and stops");
+    return dev->backend->ops->profile(dev->impl, begin);
+}
+
+int hcy_profiler_start(hcy_device *dev)
+{
+    return tell_profiler(dev, 1);
+}
+
+int hcy_profiler_stop(hcy_device *dev)
+{
+    return tell_profiler(dev, 0);
+}
+
+/* --- Its pool --- */
+
 int hcy_device_pool_stats(hcy_pool_stats *stats, hcy_device *dev)
 {
     int status = hcy__device_check(dev);

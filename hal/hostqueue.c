@@ -157,13 +157,22 @@ int hcy_hostevent_time(uint64_t *ns, void *eimpl)
 
 /* --- The thread --- */
 
+/* As a profiler sees it, if there is one. */
+static int run_named(const char *name, hcy_hostqueue_fn run, void *data)
+{
+    int pushed = hcy_trace_push(name);
+    int status = run(data);
+    hcy_trace_pop(pushed);
+    return status;
+}
+
 static int run_timed(struct hcy_hostqueue *hq, const char *name, uint64_t bytes, hcy_hostqueue_fn run, void *data)
 {
     bool traced = hcy_trace_on(); /* before the command, so that the file is there while the first one runs */
     uint64_t start = hcy_now_ns();
     /* Only a backend that calls hcy_hostqueue_ran in this command has a time to tell. */
     ran.start = ran.end = 0;
-    int status = run(data);
+    int status = run_named(name, run, data);
     uint64_t end = hcy_now_ns();
     /* A device's time outside of the call shows that its clock was not fitted well to the host's, and is not
      * believed. */
@@ -366,7 +375,8 @@ int hcy_hostqueue_run_now(hcy_hostqueue *hq, const char *name, uint64_t bytes, h
         status = hq->error.status ? 0 : hcy__device_check(hq->dev);
         /* Clocks are asked only for the trace, as no event waits for this command yet. */
         if (!hq->error.status && !status)
-            status = hcy_trace_on() ? run_timed(hq, name, bytes, run, (void *)command) : run((void *)command);
+            status = hcy_trace_on() ? run_timed(hq, name, bytes, run, (void *)command)
+                                     : run_named(name, run, (void *)command);
         word_failure(hq, name, status);
         if (status)
             hq->error = *hcy_last_error();

@@ -4,6 +4,9 @@
  * behind it.  It has its name from the beginning, as it is wanted most of what did not come to its end.  One process
  * row a device, one thread row a queue; the host's threads are rows of one process more.  Thread-safe; off, it costs
  * one atomic load.
+ *
+ * Beside the file a profiler may be attached: it gets the commands' names while they are run, or submitted, since its
+ * clock is its own.
  */
 #include "hal_priv.h"
 
@@ -222,6 +225,37 @@ void hcy_trace_frames(const hcy_queue *queue, uint64_t first_frame, uint64_t n)
     lane->first = first_frame;
     lane->n = n;
     pthread_mutex_unlock(&lock);
+}
+
+/* --- Who else looks on --- */
+
+static _Atomic(const hcy_trace_sink *) attached;
+
+int hcy_trace_attach(const hcy_trace_sink *sink)
+{
+    const hcy_trace_sink *none = NULL;
+    if (!sink || sink->size < sizeof *sink || !sink->push || !sink->pop)
+        return hcy_fail(HCY_EINVAL, "hcy_trace_attach: no table, or one without push and pop");
+    /* Never taken away again: a thread may be between its push and its pop. */
+    if (!atomic_compare_exchange_strong(&attached, &none, sink))
+        return hcy_fail(HCY_ESTATE, "hcy_trace_attach: a profiler is attached already");
+    return 0;
+}
+
+int hcy_trace_push(const char *what)
+{
+    const hcy_trace_sink *sink = atomic_load_explicit(&attached, memory_order_acquire);
+    if (!sink || !what)
+        return 0;
+    sink->push(what);
+    return 1;
+}
+
+void hcy_trace_pop(int pushed)
+{
+    /* One that was attached in between has not seen the beginning. */
+    if (pushed)
+        atomic_load_explicit(&attached, memory_order_acquire)->pop();
 }
 
 /* --- The host --- */

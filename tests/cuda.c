@@ -40,7 +40,8 @@ static struct {
     long (*live)(void); /* the fake's alone, as is the next */
     int (*depth)(void);
     void (*refuse)(int n);
-    int (*refused)(void), (*synchronized)(void);
+    int (*refused)(void), (*synchronized)(void), (*profiled)(void);
+    void *profiler;
 } driver;
 
 static void find_driver(void)
@@ -53,7 +54,8 @@ static void find_driver(void)
                     { "cuCtxDestroy_v2", &driver.destroy }, { "cuCtxPopCurrent_v2", &driver.pop },
                     { "fakeLive", &driver.live },           { "fakeDepth", &driver.depth },
                     { "fakeRefuse", &driver.refuse },       { "fakeRefused", &driver.refused },
-                    { "fakeSynchronized", &driver.synchronized } };
+                    { "fakeSynchronized", &driver.synchronized }, { "fakeProfiled", &driver.profiled },
+                    { "cuProfilerStart", &driver.profiler } };
     for (size_t i = 0; library && i < sizeof symbols / sizeof symbols[0]; i++)
         *(void **)symbols[i].at = dlsym(library, symbols[i].name);
     if (!driver.get || !driver.create)
@@ -521,6 +523,61 @@ static void test_large_copies(void)
     }
 }
 
+/* --- Profilers --- */
+
+static void test_profiler(void)
+{
+    hcy_device *cpu = cts_open_spec("cpu@threads=1");
+    st_says(hcy_profiler_start(cpu), HCY_EUNSUPPORTED, "no profiler", "a CPU has no profiler");
+    hcy_device_release(cpu);
+    if (!driver.profiler) {
+        st_says(hcy_profiler_start(dev), HCY_EUNSUPPORTED, "cuProfilerStart", "an old driver has no profiler");
+        st_says(hcy_profiler_stop(dev), HCY_EUNSUPPORTED, "cuProfilerStop", "nor an end of it");
+        return;
+    }
+    st_ok(hcy_profiler_start(dev), "the profiler begins");
+    ok(!driver.profiled || driver.profiled(), "as the driver says");
+    st_ok(hcy_profiler_stop(dev), "and ends");
+    ok(!driver.profiled || !driver.profiled(), "likewise");
+}
+
+/* The library that a profiler brings (fake_nvtx.c): the commands' names as they come and go. */
+static void test_ranges(void)
+{
+    const char *path = getenv("NVTX_INJECTION64_PATH");
+    void *library = path ? dlopen(path, RTLD_NOW | RTLD_NOLOAD) : NULL;
+    const char *(*ranges)(void) = NULL;
+    if (library)
+        *(void **)&ranges = dlsym(library, "fakeRanges");
+    if (!ranges) {
+        skip(4, "no profiler of ours is attached");
+        return;
+    }
+    const hcy_grid grid = { { 1, 1, 1 }, { 2, 1, 1 }, 0 };
+    hcy_device *cpu = cts_open_spec("cpu@threads=1");
+    hcy_queue *theirs = cts_queue(cpu);
+    hcy_kernel *kernel = kernel_of(dev, "add");
+    hcy_buffer *buf = cts_buffer(dev, 64), *other = cts_buffer(cpu, 64);
+    hcy_arg args[] = { hcy_arg_buf(buf), hcy_arg_f64(1) };
+    unsigned char bytes[64] = { 0 };
+    st_ok(cts_first(hcy_queue_finish(queue), hcy_queue_finish(theirs)), "nothing runs");
+    ranges();
+    int status = hcy_buffer_write(queue, buf, 0, bytes, 64);
+    status = cts_first(status, hcy_launch_grid(queue, kernel, &grid, args, 2));
+    status = cts_first(status, hcy_buffer_read(queue, bytes, buf, 0, 64));
+    status = cts_first(status, hcy_queue_finish(queue));
+    st_ok(status, "three commands under a profiler");
+    is_str(ranges(), "(write)(user's kernel)(read)", "it gets their names, each before the next");
+    status = hcy_buffer_write(theirs, other, 0, bytes, 64);
+    status = cts_first(status, hcy_queue_finish(theirs));
+    is_str(status ? "" : ranges(), "(write)", "and those of another device");
+    hcy_buffer_release(other);
+    hcy_buffer_release(buf);
+    hcy_kernel_release(kernel);
+    hcy_queue_release(theirs);
+    hcy_device_release(cpu);
+}
+
 /* --- A fault, last: the device is gone for the process --- */
 
 static void test_fault(void)
@@ -564,6 +621,8 @@ int main(int argc, char **argv)
     test_plan_memory();
     test_release();
     test_large_copies();
+    test_profiler();
+    test_ranges();
     hcy_queue_release(queue);
     hcy_device_release(dev);
     test_context();

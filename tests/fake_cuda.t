@@ -19,12 +19,14 @@ mkdir "$dir/compiler" "$dir/cache" &&
     make_ compiler/libnvrtc.so -DFAKE_NVRTC "$top_srcdir/tests/fake_cuda.c" -lpthread || skip "nor the compiler"
 HALCYON_CACHE_DIR=$dir/cache
 export HALCYON_CACHE_DIR
+make_ profiler.so "$top_srcdir/tests/fake_nvtx.c" -lpthread || skip "nor a profiler"
+mkdir "$dir/old" && make_ old/libcuda.so.1 -DFAKE_OLD "$top_srcdir/tests/fake_cuda.c" -lpthread || skip "nor an old driver"
 LD_LIBRARY_PATH=$dir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export LD_LIBRARY_PATH
 
 set -- cuda cts_device cts_buffer cts_queue cts_kernel cts_fft cts_failure cts_threads cts_lifetime cts_pool cts_trace \
     cts_fork cts_share
-echo "1..$(($# + 1))"
+echo "1..$(($# + 3))"
 try() { # WHAT PROGRAM [MUST]: all is well, and one check has said that
     what=$1 program=$2
     tests/$program cuda:0 cuda:1 > "$dir/out" 2>&1
@@ -40,6 +42,15 @@ try() { # WHAT PROGRAM [MUST]: all is well, and one check has said that
 for program; do
     try $program $program
 done
+# What a profiler sees; a driver that lacks the calls to begin and end it.
+NVTX_INJECTION64_PATH=$dir/profiler.so
+export NVTX_INJECTION64_PATH
+try 'cuda under a profiler' cuda 'it gets their names'
+unset NVTX_INJECTION64_PATH
+kept=$LD_LIBRARY_PATH
+LD_LIBRARY_PATH=$dir/old:$LD_LIBRARY_PATH
+try 'cuda on an old driver' cuda 'an old driver has no profiler'
+LD_LIBRARY_PATH=$kept
 # With a compiler there are launches, which compute nothing but can be told to fail.
 LD_LIBRARY_PATH=$dir/compiler:$LD_LIBRARY_PATH
 try 'cts_failure with launches' cts_failure 'hcy_kernel_prepare answers that the device is lost'

@@ -49,6 +49,7 @@ static const hcy_backend_ops ops = {
     .buffer_i64 = cuda_buffer_i64,
     .queue_i64 = cuda_queue_i64,
     .kernel_i64 = cuda_kernel_i64,
+    .profile = cuda_profile,
 };
 
 HCY_BACKEND_HEAD(cuda);

@@ -62,10 +62,15 @@ int cuda_list(hcy_device_info **infos, size_t *n);
 int cuda_open(void **impl, hcy_device_info *info, hcy_device *dev, const hcy_spec *spec);
 void cuda_close(void *impl);
 int cuda_get_i64(int64_t *value, void *impl, const char *key);
+int cuda_profile(void *impl, int begin);
 
 /* What listing and opening both say of a GPU; its name and memory are set by the caller. */
 void cuda_describe(hcy_device_info *info, const char *name, const char *uuid, unsigned units, int major,
                    int minor);
+
+/* --- A profiler's ranges (nvtx.c) --- */
+/* Commands are ranges from here on, if this process is profiled. */
+void cuda_nvtx_attach(void);
 
 /* --- The management library (nvml.c) --- */
 /* False: it is not here, or cannot tell which GPUs CUDA will count how. */

@@ -229,6 +229,7 @@ int cuda_open(void **impl, hcy_device_info *info, hcy_device *dev, const hcy_spe
         free(d);
         return status;
     }
+    cuda_nvtx_attach();
     pthread_mutex_init(&d->lock, NULL);
     describe_by_driver(info, ordinal, d->device);
     /* The device is named as the user has asked for it, options included, so that the name opens the same
@@ -296,4 +297,18 @@ int cuda_get_i64(int64_t *value, void *impl, const char *key)
                     " local_bytes, tuning_rows, tuning_row, pci_domain, pci_bus, pci_device, power_mw, clock_mhz,"
                     " memory_clock_mhz, temperature_c, cu_device, cu_context)",
                     key);
+}
+
+int cuda_profile(void *impl, int begin)
+{
+    struct cuda_device *d = impl;
+    CUresult (*tell)(void) = begin ? cu.cuProfilerStart : cu.cuProfilerStop;
+    if (!tell)
+        return hcy_fail(HCY_EUNSUPPORTED, "the NVIDIA driver here has no cuProfiler%s()", begin ? "Start" : "Stop");
+    int status = cuda_enter(d);
+    if (status)
+        return status;
+    status = cuda_check(d, tell(), begin ? "starting the profiler" : "stopping the profiler");
+    cuda_leave();
+    return status;
 }

@@ -76,6 +76,8 @@ static int run_now(struct cuda_queue *q, const struct cuda_command *c, hcy_keep 
     int status = cuda_enter(q->dev);
     if (status)
         return status;
+    /* A profiler shows what the GPU does under the name in which it was submitted. */
+    int pushed = hcy_trace_push(c->name);
     struct cuda_pending *p = new_pending(q, c);
     status = p ? c->run(q, c) : hcy_last_error()->status;
     if (!status && p->end)
@@ -89,6 +91,7 @@ static int run_now(struct cuda_queue *q, const struct cuda_command *c, hcy_keep 
         cu.cuStreamSynchronize(q->stream);
         drop_pending(q->dev, p);
     }
+    hcy_trace_pop(pushed);
     cuda_leave();
     return status;
 }

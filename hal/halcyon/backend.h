@@ -166,6 +166,10 @@ typedef struct hcy_backend_ops {
     int (*share_open)(hcy_block *block, void **simpl, void *impl, const unsigned char name[HCY_SHARE_NAME],
                       size_t size);
     void (*share_close)(void *impl, void *simpl);
+
+    /* Tells the vendor's profiler where what it is to look at begins (1), and ends (0).  HCY_EUNSUPPORTED: there is no
+     * such call here, whether the slot is NULL or the driver lacks it. */
+    int (*profile)(void *impl, int begin);
 } hcy_backend_ops;
 
 #define HCY_HAS_OP(ops, op) ((ops)->size >= offsetof(hcy_backend_ops, op) + sizeof((ops)->op) && (ops)->op)
@@ -249,6 +253,18 @@ HCY_API void hcy_trace_frames(const hcy_queue *queue, uint64_t first, uint64_t n
 HCY_API uint64_t hcy_trace_begin(void);
 HCY_API void hcy_trace_end(uint64_t since, const char *what, uint64_t first, uint64_t n, uint64_t bytes);
 HCY_API void hcy_trace_name_thread(const char *name);
+/* Who sees commands as they are brought to a device, by the names of their spans: a profiler that is attached to the
+ * process.  Both are called in the thread that does it, one inside the other, and from any thread; the table stays
+ * valid for ever.  HCY_ESTATE: there is one already. */
+typedef struct hcy_trace_sink {
+    size_t size; /* sizeof(hcy_trace_sink) */
+    void (*push)(const char *what);
+    void (*pop)(void);
+} hcy_trace_sink;
+HCY_API int hcy_trace_attach(const hcy_trace_sink *sink);
+/* A command begins in this thread: what hcy_trace_pop() then gets, so that it ends what has begun and nothing else. */
+HCY_API int hcy_trace_push(const char *what);
+HCY_API void hcy_trace_pop(int pushed);
 
 /* 0, or HCY_EFORK in a child of a process that had opened a device: its threads are not there, its locks may be held
  * for ever.  For what is built on devices and has threads or locks of its own. */

@@ -83,6 +83,14 @@ HCY_API int hcy_device_mem_info(uint64_t *free_bytes, uint64_t *total_bytes, hcy
 /* 0, or HCY_ELOST once the device is lost, which is for good; hcy_last_error() then has the cause. */
 HCY_API int hcy_device_status(hcy_device *dev) HCY_MUST_USE;
 
+/* Begin and end what a profiler of the vendor's is to look at, for one that was told to wait for it (`nsys profile
+ * --capture-range=cudaProfilerApi`, `ncu --profile-from-start off`); without a profiler they do nothing.  The
+ * profiler is the process's, whichever of its devices is named; it sees what runs between the two: finish the queues
+ * before each.  From any thread.  HCY_EUNSUPPORTED: the device has no such profiler (all but CUDA's), or its driver
+ * lacks the call. */
+HCY_API int hcy_profiler_start(hcy_device *dev) HCY_MUST_USE;
+HCY_API int hcy_profiler_stop(hcy_device *dev) HCY_MUST_USE;
+
 /* The pool that keeps released device memory for the next allocation. */
 typedef struct hcy_pool_stats {
     uint64_t in_use, cached, peak; /* bytes; peak of in_use + cached */
