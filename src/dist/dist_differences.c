@@ -1,9 +1,9 @@
 /* dist_differences.c - differences of neighbours over ranks, with the bits of one device.
  *
  * An array in blocks of its first axis: ghost rows are fetched while one pass over memory makes most of a rank's rows
- * of the result (dist_overlap.c).  The adjoint is the same of the transposed matrix: its own ghost rows, of what comes in.  In blocks of
- * another axis: one pass over the padded part, of which the own rows are kept; there the adjoint adds ghosts up where
- * they come from.  No differences along the blocks' axis: nothing goes between ranks.
+ * of the result (dist_overlap.c).  The adjoint is the same of the transposed matrix: its own ghost rows, of what comes
+ * in.  In blocks of another axis: one pass over the padded part, of which the own rows are kept; there the adjoint adds
+ * ghosts up where they come from.  No differences along the blocks' axis: nothing goes between ranks.
  */
 #include "differences.h"
 #include "dist_priv.h"
