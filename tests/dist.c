@@ -202,6 +202,7 @@ static void test_device(const char *spec)
     if (!alone || !*alone) {
         test_layouts();
         test_operators();
+    test_overlap();
         test_transforms();
         test_matrices();
     }

@@ -279,11 +279,12 @@ static int make_differences(hcy_operator **op, hcy_operator **serial, hcy_dist_l
 }
 
 /* Numbers of a shape, or the whole of `part`. */
-/* Blocks along an axis, some with one row, one with none: what one device makes, and adjoints of it. */
-static void test_difference(int blocks, int axis, int what)
+/* Blocks along an axis, some with few rows, one with none: what one device makes, and adjoints of it. */
+static void test_difference(int blocks, int axis, int what, bool is_large)
 {
-    const hcy_space space = { HCY_FLOAT64, 2, { 9, 7 }, NULL };
-    int64_t rows[64] = { 1, 0, 2 };
+    const hcy_space space = { HCY_FLOAT64, 2, { is_large ? 60 : 9, 7 }, NULL };
+    /* Of many rows most need no ghosts. */
+    int64_t rows[64] = { is_large ? 14 : 1, 0, is_large ? 9 : 2 };
     hcy_dist_layout *layout = NULL, *range = NULL;
     hcy_operator *op = NULL, *serial = NULL;
     rows[scene.n_ranks - 1] = space.shape[blocks];
@@ -292,7 +293,8 @@ static void test_difference(int blocks, int axis, int what)
     bool right = !hcy_dist_layout_blocks(&layout, scene.comm, 2, space.shape, blocks, rows) &&
                  !make_differences(&op, &serial, &range, layout, &space, axis, what);
     every(right && distance_to_serial(distance, op, serial, range, layout, false) == 0,
-          "blocks of axis %d, difference %d along axis %d: that of one device", blocks, what, axis);
+          "%d rows, blocks of axis %d, difference %d along axis %d: that of one device", (int)space.shape[0], blocks,
+          what, axis);
     every(right && distance_to_serial(distance, op, serial, layout, range, true) <= (blocks ? 1e-14 : 0),
           "... and its adjoint");
     hcy_operator_release(op);
@@ -352,8 +354,9 @@ void test_operators(void)
                                LAPLACIAN,
                                GRADIENT + HCY_DIFFERENCE_FORWARD };
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        test_difference(0, i == 2, all[i]);
-        test_difference(1, i != 4, all[i]);
+        test_difference(0, i == 2, all[i], false);
+        test_difference(0, 0, all[i], true);
+        test_difference(1, i != 4, all[i], false);
     }
     test_products();
     test_dot_tests(HCY_FLOAT64);

@@ -1,9 +1,9 @@
 /* dist_differences.c - differences of neighbours over ranks, with the bits of one device.
  *
- * An array in blocks of its first axis: ghost rows are fetched, and one pass over memory makes a rank's rows of the
- * result.  The adjoint is the same of the transposed matrix: its own ghost rows, of what comes in.  In blocks of
- * another axis: one pass over the padded part, of which the own rows are kept; there the adjoint adds ghosts up where
- * they come from.  No differences along the blocks' axis: nothing goes between ranks.
+ * An array in blocks of its first axis: ghost rows are fetched while one pass over memory makes most of a rank's rows
+ * of the result (dist_overlap.c).  The adjoint is the same of the transposed matrix: its own ghost rows, of what comes
+ * in.  In blocks of another axis: one pass over the padded part, of which the own rows are kept; there the adjoint adds
+ * ghosts up where they come from.  No differences along the blocks' axis: nothing goes between ranks.
  */
 #include "differences.h"
 #include "dist_priv.h"
@@ -78,25 +78,17 @@ static int make_half(hcy_operator **op, hcy_device *dev, hcy_dist_layout *to, hc
     const hcy_dist_layout *rows = transposed ? to : from;
     const int me = rows->comm->place.rank;
     hcy_differences_desc part = *whole;
-    hcy_dist_layout *padded = NULL;
-    hcy_operator *ops[2] = { NULL, NULL }, *own = NULL;
+    hcy_operator *own = NULL;
     int64_t reach[2] = { 0, 0 };
     part.transposed = transposed;
     part.first = rows->firsts[me];
     part.rows = rows->firsts[me + 1] - part.first;
     int status = agree_reach(reach, &part, rows->comm);
     if (!status)
-        status = hcy_dist_halo(&ops[1], &padded, dev, from, part.space.dtype, reach[0], reach[1]);
-    if (!status)
         status = hcy_dist_agree(rows->comm, hcy_operator_differences(&own, dev, &part));
     if (!status)
-        status = hcy_dist_operator(&ops[0], to, padded, own);
-    if (!status)
-        status = hcy__dist_agree_on(op, rows->comm, hcy_operator_compose(op, ops, 2));
+        status = hcy__dist_agree_on(op, rows->comm, hcy__dist_overlapped(op, to, from, own, &part, reach));
     hcy_operator_release(own);
-    hcy_operator_release(ops[0]);
-    hcy_operator_release(ops[1]);
-    hcy_dist_layout_release(padded);
     return status;
 }
 

@@ -80,6 +80,16 @@ int hcy__dist_turn(hcy_operator **op, hcy_dist_layout **range, hcy_device *dev, 
 
 /* --- halo.c --- */
 
+/* Rows that this rank fetches, counted in its padded part, or that it gives, counted in its own part. */
+struct hcy__ghost {
+    int rank;
+    bool gives;
+    int64_t first, count;
+};
+/* Those of so many ghost rows in front and behind, to be freed; not collective. */
+int hcy__dist_list_ghosts(struct hcy__ghost **ghosts, size_t *n, const hcy_dist_layout *l, int64_t front,
+                          int64_t back);
+
 /* HCY_EINVAL, in the words of a function: nothing to make an operator of rows from.  *op is NULL. */
 int hcy__dist_check_halo(hcy_operator **op, const hcy_device *dev, const hcy_dist_layout *layout,
                          const char *function);
@@ -88,5 +98,12 @@ int hcy__dist_pad(hcy_dist_layout **padded, const hcy_dist_layout *l, int64_t fr
 /* The operator that fetches ghosts (fetches), or the one that leaves them out: not collective. */
 int hcy__dist_ghosts(hcy_operator **op, hcy_device *dev, hcy_dist_layout *layout, hcy_dist_layout *padded,
                      int dtype, const int64_t widths[2], bool fetches);
+
+/* --- dist_overlap.c --- */
+
+/* Of this rank's own differences (`part`: its rows with its ghosts) the operator over ranks, which fetches the ghosts,
+ * reach[0] in front and reach[1] behind at most, while it computes what needs none: not collective. */
+int hcy__dist_overlapped(hcy_operator **op, hcy_dist_layout *to, hcy_dist_layout *from, hcy_operator *own,
+                         const hcy_differences_desc *part, const int64_t reach[2]);
 
 #endif

@@ -10,17 +10,10 @@
 #include <halcyon/eval.h>
 #include <stdlib.h>
 
-/* Rows that this rank fetches, counted in its padded part, or that it gives, counted in its own part. */
-struct ghost {
-    int rank;
-    bool gives;
-    int64_t first, count;
-};
-
 struct halo {
     hcy_dist_layout *layout, *padded;
     int64_t before; /* this rank's ghost rows in front of its own */
-    struct ghost *ghosts;
+    struct hcy__ghost *ghosts;
     size_t n;
 };
 
@@ -46,35 +39,44 @@ static struct span padded_rows(const hcy_dist_layout *l, int rank, int64_t front
     return s;
 }
 
-static void add_ghost(struct halo *h, int rank, bool gives, struct span wanted, struct span has,
-                      int64_t origin)
+struct list {
+    struct hcy__ghost *ghosts;
+    size_t n;
+};
+
+static void add_ghost(struct list *l, int rank, bool gives, struct span wanted, struct span has, int64_t origin)
 {
     const int64_t first = wanted.first > has.first ? wanted.first : has.first;
     const int64_t end = wanted.end < has.end ? wanted.end : has.end;
     if (end > first)
-        h->ghosts[h->n++] = (struct ghost){ rank, gives, first - origin, end - first };
+        l->ghosts[l->n++] = (struct hcy__ghost){ rank, gives, first - origin, end - first };
 }
 
 /* Front ghosts first, for all ranks: so messages of two ranks are in one order at both ends. */
-static void list_ghosts(struct halo *h, int64_t front, int64_t back)
+int hcy__dist_list_ghosts(struct hcy__ghost **ghosts, size_t *n, const hcy_dist_layout *l, int64_t front, int64_t back)
 {
-    const hcy_dist_layout *l = h->layout;
     const int me = l->comm->place.rank;
     const struct span mine = own_rows(l, me), padded = padded_rows(l, me, front, back);
+    struct list list = { calloc(4 * (size_t)l->comm->place.n_ranks, sizeof *list.ghosts), 0 };
+    if (!list.ghosts)
+        return hcy_fail(HCY_ENOMEM, "out of memory for ghost rows");
     for (int side = 0; side < 2; side++)
         for (int r = 0; r < l->comm->place.n_ranks; r++) {
             const struct span theirs = own_rows(l, r), around = padded_rows(l, r, front, back);
             if (r == me)
                 continue;
-            add_ghost(h, r, false,
+            add_ghost(&list, r, false,
                       side ? (struct span){ mine.end, padded.end }
                            : (struct span){ padded.first, mine.first },
                       theirs, padded.first);
-            add_ghost(h, r, true,
+            add_ghost(&list, r, true,
                       side ? (struct span){ theirs.end, around.end }
                            : (struct span){ around.first, theirs.first },
                       mine, mine.first);
         }
+    *ghosts = list.ghosts;
+    *n = list.n;
+    return 0;
 }
 
 static void free_halo(void *user)
@@ -124,7 +126,7 @@ static int fetch_ghosts(hcy_queue *queue, hcy_array *padded, void *user, hcy_arr
     if (!status)
         status = new_parts(&parts, h);
     for (size_t i = 0; !status && i < h->n; i++) {
-        const struct ghost *g = &h->ghosts[i];
+        const struct hcy__ghost *g = &h->ghosts[i];
         parts[i].rank = g->rank;
         parts[i].sends = g->gives;
         status = hcy__rows(&parts[i].array, g->gives ? x : padded, h->layout->axis, g->first, g->count);
@@ -159,7 +161,7 @@ static int return_ghosts(hcy_queue *queue, hcy_array *x, void *user, hcy_array *
     if (!status)
         status = new_parts(&parts, h);
     for (size_t i = 0; !status && i < h->n; i++) {
-        const struct ghost *g = &h->ghosts[i];
+        const struct hcy__ghost *g = &h->ghosts[i];
         int64_t shape[HCY_ARRAY_MAX_RANK];
         for (int d = 0; d < x->rank; d++)
             shape[d] = d == h->layout->axis ? g->count : x->shape[d];
@@ -218,17 +220,16 @@ static int new_halo(struct halo **out, hcy_dist_layout *layout, hcy_dist_layout 
 {
     const int me = layout->comm->place.rank;
     struct halo *h = calloc(1, sizeof *h);
-    struct ghost *ghosts = calloc(4 * (size_t)layout->comm->place.n_ranks, sizeof *ghosts);
-    if (!h || !ghosts) {
-        free(h);
-        free(ghosts);
+    if (!h)
         return hcy_fail(HCY_ENOMEM, "out of memory for ghost rows");
+    int status = hcy__dist_list_ghosts(&h->ghosts, &h->n, layout, front, back);
+    if (status) {
+        free(h);
+        return status;
     }
     h->layout = hcy_dist_layout_retain(layout);
     h->padded = hcy_dist_layout_retain(padded);
-    h->ghosts = ghosts;
     h->before = own_rows(layout, me).first - padded_rows(layout, me, front, back).first;
-    list_ghosts(h, front, back);
     *out = h;
     return 0;
 }

@@ -40,6 +40,10 @@ int hcy__space_vector(hcy_array **vector, hcy_device *dev, const hcy_space *spac
 int hcy__vector_part(hcy_array **part, const hcy_array *vector, int64_t first, const hcy_space *space);
 /* Rows `first` to `first + count` of an array along an axis. */
 int hcy__vector_rows(hcy_array **rows, const hcy_array *a, int axis, int64_t first, int64_t count);
+/* Rows [first, end) of y = A x of an hcy_operator_differences(), unchecked; row 0 of the result stands at row `at` of
+ * x, which has rows enough around those. */
+int hcy__stencil_rows(hcy_queue *queue, hcy_array *y, const hcy_operator *op, hcy_array *x, int64_t first, int64_t end,
+                      int64_t at);
 /* Differences along the last axes; messages name the function. */
 int hcy__gradient_of(hcy_operator **op, hcy_device *dev, const hcy_space *space, int n_axes, int kind,
                      const char *function);

@@ -105,9 +105,9 @@ static void set_job(hcy_stencil_job *job, struct stencil *s, bool transposed)
 
 /* --- Applying --- */
 
-/* Rows [first, end) of y. */
+/* Rows [first, end) of y; row 0 of it stands at row `at` of x. */
 static int launch_rows(hcy_queue *queue, hcy_array *y, const struct stencil *s, hcy_array *x, bool adjoint,
-                       int64_t first, int64_t end)
+                       int64_t first, int64_t end, int64_t at)
 {
     static const size_t pairs[] = { HCY_ARG_AT(stencil, axes0), HCY_ARG_AT(stencil, axes2), HCY_ARG_AT(stencil, axes4),
                                     HCY_ARG_AT(stencil, axes6) };
@@ -121,7 +121,7 @@ static int launch_rows(hcy_queue *queue, hcy_array *y, const struct stencil *s, 
         return 0;
     job.axes[0].first = (uint64_t)(first * s->joined);
     job.axes[0].size = (uint64_t)((end - first) * s->joined);
-    job.from = x->offset * width + (first + s->desc.before) * row;
+    job.from = x->offset * width + (first + at) * row;
     job.to = y->offset * width + first * row;
     if (s->desc.apart && s->n_axes > 1)
         *(transposed ? &job.from_step : &job.to_step) =
@@ -140,13 +140,13 @@ static int launch_rows(hcy_queue *queue, hcy_array *y, const struct stencil *s, 
 static int apply_stencil(hcy_queue *queue, hcy_array *y, void *user, hcy_array *x)
 {
     const struct stencil *s = user;
-    return launch_rows(queue, y, s, x, false, 0, s->desc.rows);
+    return launch_rows(queue, y, s, x, false, 0, s->desc.rows, s->desc.before);
 }
 
 static int apply_stencil_adjoint(hcy_queue *queue, hcy_array *x, void *user, hcy_array *y)
 {
     const struct stencil *s = user;
-    return launch_rows(queue, x, s, y, true, 0, s->desc.rows);
+    return launch_rows(queue, x, s, y, true, 0, s->desc.rows, s->desc.before);
 }
 
 int hcy_operator_apply_rows(hcy_queue *queue, hcy_array *y, hcy_operator *op, hcy_array *x, int64_t first, int64_t end)
@@ -159,7 +159,13 @@ int hcy_operator_apply_rows(hcy_queue *queue, hcy_array *y, hcy_operator *op, hc
     if (!status && (first < 0 || end < first || end > s->desc.rows))
         status = hcy_fail(HCY_EINVAL, "hcy_operator_apply_rows: rows %lld to %lld of %lld", (long long)first,
                           (long long)end, (long long)s->desc.rows);
-    return status ? status : launch_rows(queue, y, s, x, false, first, end);
+    return status ? status : launch_rows(queue, y, s, x, false, first, end, s->desc.before);
+}
+
+int hcy__stencil_rows(hcy_queue *queue, hcy_array *y, const hcy_operator *op, hcy_array *x, int64_t first, int64_t end,
+                      int64_t at)
+{
+    return launch_rows(queue, y, op->desc.user, x, false, first, end, at);
 }
 
 /* --- Making --- */

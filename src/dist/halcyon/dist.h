@@ -212,8 +212,9 @@ HCY_API int hcy_dist_halo(hcy_operator **op, hcy_dist_layout **padded, hcy_devic
                           int dtype, int64_t front, int64_t back) HCY_MUST_USE;
 /* What hcy_operator_difference(), hcy_operator_laplacian() and hcy_operator_gradient() do, of an array in blocks: the
  * same bits.  In blocks of the first axis (and where there is no difference along that of the blocks) the adjoint has
- * them too; in blocks of another it adds up ghost rows, in another order.  The gradient's *range is the layout of what
- * comes out, with an axis in front, to be released; NULL: it is not wanted. */
+ * them too, and what needs no ghost rows is computed while these are on their way; in blocks of another it adds up
+ * ghost rows, in another order.  The gradient's *range is the layout of what comes out, with an axis in front, to be
+ * released; NULL: it is not wanted. */
 HCY_API int hcy_dist_difference(hcy_operator **op, hcy_device *dev, hcy_dist_layout *layout, int dtype, int axis,
                                 int kind, double factor) HCY_MUST_USE;
 HCY_API int hcy_dist_laplacian(hcy_operator **op, hcy_device *dev, hcy_dist_layout *layout, int dtype,
