@@ -8,6 +8,8 @@
 #include "../backends/cuda/halcyon/cuda.h"
 #include "../src/array/halcyon/array.h"
 
+#include <halcyon/backend.h>
+
 #include <dlfcn.h>
 #include <stdatomic.h>
 
@@ -541,18 +543,27 @@ static void test_profiler(void)
     ok(!driver.profiled || !driver.profiled(), "likewise");
 }
 
+static void push_nowhere(const char *what)
+{
+    (void)what;
+}
+static void pop_nowhere(void) {}
+
 /* The library that a profiler brings (fake_nvtx.c): the commands' names as they come and go. */
 static void test_ranges(void)
 {
+    static const hcy_trace_sink none = { sizeof none, NULL, NULL };
+    st_says(hcy_trace_attach(&none), HCY_EINVAL, "without push and pop", "a profiler without its functions");
     const char *path = getenv("NVTX_INJECTION64_PATH");
     void *library = path ? dlopen(path, RTLD_NOW | RTLD_NOLOAD) : NULL;
     const char *(*ranges)(void) = NULL;
     if (library)
         *(void **)&ranges = dlsym(library, "fakeRanges");
     if (!ranges) {
-        skip(4, "no profiler of ours is attached");
+        skip(5, "no profiler of ours is attached");
         return;
     }
+    static const hcy_trace_sink second = { sizeof second, push_nowhere, pop_nowhere };
     const hcy_grid grid = { { 1, 1, 1 }, { 2, 1, 1 }, 0 };
     hcy_device *cpu = cts_open_spec("cpu@threads=1");
     hcy_queue *theirs = cts_queue(cpu);
@@ -571,6 +582,7 @@ static void test_ranges(void)
     status = hcy_buffer_write(theirs, other, 0, bytes, 64);
     status = cts_first(status, hcy_queue_finish(theirs));
     is_str(status ? "" : ranges(), "(write)", "and those of another device");
+    st_says(hcy_trace_attach(&second), HCY_ESTATE, "attached already", "it is the only one");
     hcy_buffer_release(other);
     hcy_buffer_release(buf);
     hcy_kernel_release(kernel);

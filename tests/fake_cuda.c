@@ -3,7 +3,7 @@
  *
  * Two GPUs whose memory is the host's; streams do at once what they are told.  It holds the backend to CUDA's rules:
  * a call without a current context fails, what was not released is counted (fakeLive), a thread's contexts are a stack
- * (fakeDepth), events' records can be refused (fakeRefuse); with -DFAKE_OLD it lacks what a driver may lack.  Programs
+ * (fakeDepth), events' records can be refused (fakeRefuse); with -DFAKE_OLD it lacks the profiler's calls.  Programs
  * are not looked at: the kernel "add" adds, "fault" poisons its context, all others do nothing.
  * Memory of whole pages of 2 MiB can be other processes' too.  tests/fake_cuda.t builds it.
  */
@@ -62,16 +62,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* What the next cuEventRecords are: refused; how often streams were waited for. */
 static atomic_int refused, synchronized;
 
-/* Between cuProfilerStart and Stop. */
-static atomic_int profiled;
-
 long fakeLive(void);
 int fakeDepth(void);
-int fakeProfiled(void);
-int fakeProfiled(void)
-{
-    return profiled;
-}
 void fakeRefuse(int n);
 int fakeRefused(void);
 int fakeSynchronized(void);
@@ -116,19 +108,6 @@ static CUresult state(void)
     CUresult name(__VA_ARGS__)
 
 /* --- Devices and contexts --- */
-
-#ifndef FAKE_OLD
-F(cuProfilerStart, void)
-{
-    CHECK;
-    return profiled = 1, 0;
-}
-F(cuProfilerStop, void)
-{
-    CHECK;
-    return profiled = 0, 0;
-}
-#endif
 
 F(cuInit, unsigned flags)
 {
@@ -225,6 +204,29 @@ F(cuCtxEnablePeerAccess, CUcontext peer, unsigned flags)
 {
     return (void)peer, (void)flags, state();
 }
+
+/* --- The profiler --- */
+
+static atomic_int profiled; /* between its start and its stop */
+
+int fakeProfiled(void);
+int fakeProfiled(void)
+{
+    return profiled;
+}
+
+#ifndef FAKE_OLD
+F(cuProfilerStart, void)
+{
+    CHECK;
+    return profiled = 1, 0;
+}
+F(cuProfilerStop, void)
+{
+    CHECK;
+    return profiled = 0, 0;
+}
+#endif
 
 /* --- Memory --- */
 

@@ -65,11 +65,9 @@ int InitializeInjectionNvtx2(const void *(*export_table)(uint32_t which))
         if (callbacks->module(m, &table, &n) != (m >= 1 && m <= 6))
             return 0;
         for (unsigned i = 1; table && i < n; i++)
-            *table[i] = never;
-        if (m == 1) {
-            *table[9] = (void (*)(void))push_name;
-            *table[11] = (void (*)(void))pop_name;
-        }
+            *table[i] = m == 1 && i == 9    ? (void (*)(void))push_name
+                        : m == 1 && i == 11 ? (void (*)(void))pop_name
+                                            : never;
         if (table && (table[0] || table[n]))
             return 0;
     }

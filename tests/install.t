@@ -54,7 +54,7 @@ conformance()
         $CC -std=c11 -fsyntax-only -D_XOPEN_SOURCE=700 -D_DEFAULT_SOURCE -I"$stage`value includedir`" \
             -I"$stage$backend/families" "$source" || return 1
     done
-    equals "`ls "$stage$backend"/tests/cts_*.c | wc -l | tr -d ' '`" 11
+    equals "`ls "$stage$backend"/tests/cts_*.c | wc -l | tr -d ' '`" 12
 }
 check 'the guide to backends, its module and the conformance tests, which the installed headers are enough for' conformance
 check 'a reader of curves in Python' there "$examples/curve_reader.py"

@@ -290,7 +290,7 @@ shared='cpu@threads=1,cpu@threads=2,cpu@threads=1'
 as_one()
 {
     recon "$@" $D -d cpu@threads=1 -o one.npy && recon "$@" $D -d $shared -o shared.npy &&
-        "$files" error shared.npy one.npy 1e-12
+        "$files" error shared.npy one.npy ${most:-1e-12}
 }
 check 'devices that share coils' as_one $C --maps c_maps.npy
 check '... by a convolution' as_one $C --maps c_maps.npy --toeplitz
@@ -299,7 +299,10 @@ check '... with a regulariser' as_one $C --maps c_maps.npy --reg tv:0.01
 check '... without maps' as_one $C
 check '... with maps that are estimated' as_one full_samples.npy -t full_trajectory.npy -n 32,32 --espirit
 check '... in a field that is off' as_one $O --maps o_maps.npy --field-map o_field_map.npy --readout 20
+# Each of its steps is some of a solver within.
+most=1e-9
 check '... with generalised variation' as_one $C --maps c_maps.npy --reg tgv:0.005
+most=
 check '... of a stack' as_one $S --maps s_maps.npy
 check '... of functions of time' as_one $G --basis basis.npy
 check '... the adjoint' sh -c "'$halcyon' recon $C --maps c_maps.npy --solver adjoint -d $shared -q -o x.npy"

@@ -253,9 +253,9 @@ HCY_API void hcy_trace_frames(const hcy_queue *queue, uint64_t first, uint64_t n
 HCY_API uint64_t hcy_trace_begin(void);
 HCY_API void hcy_trace_end(uint64_t since, const char *what, uint64_t first, uint64_t n, uint64_t bytes);
 HCY_API void hcy_trace_name_thread(const char *name);
-/* Who sees commands as they are brought to a device, by the names of their spans: a profiler that is attached to the
- * process.  Both are called in the thread that does it, one inside the other, and from any thread; the table stays
- * valid for ever.  HCY_ESTATE: there is one already. */
+/* Who sees commands as they are brought to a device, by the names of their spans: a profiler attached to the process.
+ * Both are called in the thread that does it, from any thread, nested, with a queue's locks held: they call nothing of
+ * the library.  The table stays valid for ever.  HCY_ESTATE: there is one already. */
 typedef struct hcy_trace_sink {
     size_t size; /* sizeof(hcy_trace_sink) */
     void (*push)(const char *what);
