@@ -104,6 +104,7 @@ verdict 15 "the detector host accounts for every frame" $?
 if [ -n "$HCY_SANITIZER" ]; then
     echo "ok 16 # SKIP a sanitizer needs a larger stack"
 else
+    # shellcheck disable=SC3045 # not POSIX's, but dash, bash and busybox have it
     {
         "$top_builddir/examples/receiver" "$dir/s.h5" "$dir/s.poni" cpu@threads=2 > "$dir/usual.dat" \
             && (ulimit -s 128 && "$top_builddir/examples/receiver" "$dir/s.h5" "$dir/s.poni" cpu@threads=2 > "$dir/small.dat") \
