@@ -191,7 +191,10 @@ int hcy_buffer_import(hcy_buffer **out, hcy_device *dev, const hcy_buffer_handle
 {
     struct share_handle h;
     if (!out || !dev || !handle)
-        return hcy_fail(HCY_EINVAL, "hcy_buffer_import: no %s", !out ? "place for the buffer" : dev ? "handle" : "device");
+        return hcy_fail(HCY_EINVAL, "hcy_buffer_import: no %s",
+                        !out ? "place for the buffer"
+                        : dev ? "handle"
+                              : "device");
     int status = hcy__device_check(dev);
     if (!status)
         status = check_shares(dev);

@@ -6,6 +6,7 @@
 #include "cts.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 
 enum { N = 300000, OFFSET = 4096 };
 
@@ -224,6 +225,23 @@ static void test_faults(void)
     hcy_device_release(dev);
 }
 
+/* Where shared memory is a file to the system, a limit of files' sizes ends whoever goes beyond it. */
+static void test_limit(hcy_device *dev)
+{
+    struct rlimit before, small;
+    hcy_buffer *buf = NULL;
+    if (getrlimit(RLIMIT_FSIZE, &before))
+        bail_out("no limits");
+    small = (struct rlimit){ 1 << 20, before.rlim_max };
+    const bool limited = !setrlimit(RLIMIT_FSIZE, &small);
+    const int status = hcy_buffer_create(&buf, dev, HCY_MEM_SHARED, 2 << 20);
+    if (limited && setrlimit(RLIMIT_FSIZE, &before))
+        bail_out("the limit stays");
+    ok(!status || (status == HCY_ENOMEM && strstr(hcy_last_error()->text, "ulimit -f")),
+       "a limit of files' sizes is a status (%s)", hcy_status_name(status));
+    hcy_buffer_release(buf);
+}
+
 int main(int argc, char **argv)
 {
     hcy_buffer *shared = NULL;
@@ -240,6 +258,7 @@ int main(int argc, char **argv)
         st_ok(status, "memory for several processes");
         test_share(dev, shared);
         test_faults();
+        test_limit(dev);
     }
     close(to_second);
     ok(waitpid(second_pid, &how, 0) == second_pid && WIFEXITED(how) && !WEXITSTATUS(how), "the second process ends");

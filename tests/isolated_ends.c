@@ -223,6 +223,14 @@ static void test_late(void)
     is_int(count_starts(), 1, "one reader was waited for");
     make_deflated("other.h5", FRAMES, HEIGHT, WIDTH);
     fails(hcy_stack_open(&stack, in_folder("other.h5"), NULL), HCY_ETIMEOUT, "and was stopped", "another file is asked");
+    make_deflated("new.h5", FRAMES, HEIGHT, WIDTH);
+    make_deflated("old.h5", FRAMES, HEIGHT, WIDTH);
+    use_script("mv \"$folder/new.h5\" \"$folder/old.h5\"\nexec sleep 60");
+    fails(hcy_stack_open(&stack, in_folder("old.h5"), NULL), HCY_ETIMEOUT, "and was stopped", "one that is replaced");
+    remove(in_folder("count"));
+    use_script("echo x >>\"$folder/count\"\nexit 1");
+    ok(hcy_stack_open(&stack, in_folder("old.h5"), NULL) != HCY_ETIMEOUT && count_starts() > 0,
+       "is another file then, which is asked");
     use_true_reader();
     isolate(0, 0);
     is_int(hcy_stack_open(&stack, in_folder("a.h5"), NULL), 0, "with more time the first is, too");

@@ -304,6 +304,7 @@ most=1e-9
 check '... with generalised variation' as_one $C --maps c_maps.npy --reg tgv:0.005
 most=
 check '... of a stack' as_one $S --maps s_maps.npy
+check '... which is told' sh -c "'$halcyon' recon $S --maps s_maps.npy -d $shared -o x.npy 2>&1 | grep 'a stack of 6 planes' && '$halcyon' recon $S --maps s_maps.npy -d $shared --json -q -o x.npy | '$json' planes | grep -x 6"
 check '... of functions of time' as_one $G --basis basis.npy
 check '... the adjoint' sh -c "'$halcyon' recon $C --maps c_maps.npy --solver adjoint -d $shared -q -o x.npy"
 recon $C --maps c_maps.npy --deterministic -d $shared -o one.npy

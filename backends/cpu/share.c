@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -43,6 +44,29 @@ static int map_share(struct share **out, int fd, int keep_fd, size_t size)
     return 0;
 }
 
+/* A file of memory counts as a file: one that is larger than the process may write (ulimit -f) would end it. */
+static bool may_have_file(size_t size)
+{
+    struct rlimit most;
+    return size <= INT64_MAX &&
+           (getrlimit(RLIMIT_FSIZE, &most) || most.rlim_cur == RLIM_INFINITY || size <= most.rlim_cur);
+}
+
+/* Pages are taken now: one that is not to be had later would end the process.  Some at a time, as kernels before Linux
+ * 6 give back all that a call has taken when a signal comes, and a profiler's come again and again. */
+static int take_pages(int fd, size_t size)
+{
+    const size_t piece = (size_t)64 << 20;
+    int error = 0;
+    for (size_t at = 0; !error && at < size;) {
+        const size_t n = size - at < piece ? size - at : piece;
+        error = posix_fallocate(fd, (off_t)at, (off_t)n);
+        at += error ? 0 : n;
+        error = error == EINTR ? 0 : error;
+    }
+    return error;
+}
+
 int cpu_share_create(void **share, void **bytes, size_t size)
 {
     struct share *s = NULL;
@@ -50,9 +74,10 @@ int cpu_share_create(void **share, void **bytes, size_t size)
     if (fd < 0)
         return hcy_fail_vendor(errno == ENOSYS ? HCY_EUNSUPPORTED : HCY_ENOMEM, errno, "memfd_create",
                                "the system gives no memory that processes share");
-    /* Pages are taken now: one that is not to be had later would end the process. */
-    if (size > INT64_MAX || posix_fallocate(fd, 0, (off_t)size) ||
-        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+    if (!may_have_file(size))
+        status = hcy_fail(HCY_ENOMEM, "a file of memory of %zu bytes is larger than this process may have (ulimit -f)",
+                          size);
+    else if (take_pages(fd, size) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
         status = hcy_fail(HCY_ENOMEM, "there are no %zu bytes of shared memory", size);
     if (!status)
         status = map_share(&s, fd, fd, size);
@@ -77,11 +102,18 @@ int cpu_share_name(unsigned char name[HCY_SHARE_NAME], void *share)
     return 0;
 }
 
+/* Whether an open file is the one that the name means, and so large. */
+static bool is_named(int fd, const struct share_name *n, size_t size)
+{
+    struct stat st;
+    return !fstat(fd, &st) && S_ISREG(st.st_mode) && (uint64_t)st.st_dev == n->device &&
+           (uint64_t)st.st_ino == n->inode && (uint64_t)st.st_size == size;
+}
+
 /* The file that the name means, opened in two steps: to open a device or a pipe can do things. */
 static int open_named(int *fd, const struct share_name *n, size_t size)
 {
     char path[64];
-    struct stat st;
     snprintf(path, sizeof path, "/proc/%llu/fd/%llu", (unsigned long long)n->process, (unsigned long long)n->fd);
     int look = open(path, O_PATH | O_CLOEXEC);
     if (look < 0)
@@ -89,13 +121,12 @@ static int open_named(int *fd, const struct share_name *n, size_t size)
                                "shared memory of process %llu is not to be had: it has released it or ended, or may "
                                "not be looked into",
                                (unsigned long long)n->process);
-    bool same = !fstat(look, &st) && S_ISREG(st.st_mode) && (uint64_t)st.st_dev == n->device &&
-                (uint64_t)st.st_ino == n->inode && (uint64_t)st.st_size == size;
     snprintf(path, sizeof path, "/proc/self/fd/%d", look);
-    *fd = same ? open(path, O_RDWR | O_CLOEXEC) : -1;
+    *fd = is_named(look, n, size) ? open(path, O_RDWR | O_CLOEXEC) : -1;
     close(look);
     int seals = *fd < 0 ? -1 : fcntl(*fd, F_GET_SEALS);
-    if (seals >= 0 && seals & F_SEAL_SHRINK)
+    /* Its size is believed once nobody can make it smaller: before the seal it may have been another. */
+    if (seals >= 0 && seals & F_SEAL_SHRINK && is_named(*fd, n, size))
         return 0;
     if (*fd >= 0)
         close(*fd);

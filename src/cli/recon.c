@@ -234,7 +234,7 @@ static void print_recon(const struct recon *r)
         fprintf(stderr, "; %zu functions of %zu frames", r->functions, r->frames);
     if (r->segments)
         fprintf(stderr, "; field of %d segments, error %.1e", r->segments, r->segments_error);
-    if (r->planes && !r->gram)
+    if (r->planes && !r->v->toeplitz)
         fprintf(stderr, "; a stack of %zu planes", r->n_planes);
     fprintf(stderr, "; weights %.2f ms, set-up %.2f ms, image %.2f ms\n", 1e3 * r->weighing, 1e3 * r->setup,
             1e3 * r->solving);
@@ -257,7 +257,7 @@ static void print_recon_json(const struct recon *r)
     cli_json_close(&json, ']');
     cli_json_int(&json, "points", (int64_t)r->n);
     cli_json_text(&json, "unit", units[r->unit]);
-    cli_json_int(&json, "planes", r->gram ? 0 : (int64_t)r->n_planes);
+    cli_json_int(&json, "planes", r->v->toeplitz ? 0 : (int64_t)r->n_planes);
     cli_json_int(&json, "coils", (int64_t)r->coils);
     cli_json_int(&json, "functions", (int64_t)r->functions);
     cli_json_bool(&json, "maps", r->maps != NULL);

@@ -168,6 +168,13 @@ static int find_reader_program(char path[PATH_MAX])
 
 /* --- A process --- */
 
+/* What a file is, as far as one can tell without reading it, when it is asked about. */
+struct late_file {
+    uint64_t device, inode, bytes, changed; /* nanoseconds */
+    int64_t seen;                           /* milliseconds of hcy__packet_clock() */
+    unsigned seconds;                       /* that are allowed; 0: it is not there */
+};
+
 struct hcy__reader {
     atomic_uint refs;
     char *path;
@@ -178,6 +185,7 @@ struct hcy__reader {
     int socket, keeps;
     unsigned ends;       /* processes that gave no answer */
     hcy__packet opening; /* what a new process is asked first; nothing yet: size 0 */
+    struct late_file asked; /* the file as it was before the question, while nothing is opened */
 };
 
 /* Readers that keep a file open, the one that was asked last at the end.  Of those that a fork has inherited, which may
@@ -401,22 +409,20 @@ void hcy__reader_release(hcy__reader *r)
 
 /* A file on which HDF5 hangs would take all the time that is allowed with every question about it: what it holds as
  * curves, as a stack, as a detector.  It takes it once: these are not asked about for a while.  Under `lock`. */
-struct late_file {
-    uint64_t device, inode, bytes;
-    int64_t changed, seen; /* seconds; milliseconds of hcy__packet_clock() */
-    unsigned seconds;      /* that were not enough */
-};
 static struct late_file late[MOST_LATE];
 static size_t n_late; /* that were ever noted; the oldest gives way */
 
-static int identify_file(struct late_file *file, const hcy__reader *r)
+static void identify_file(struct late_file *file, const hcy__reader *r)
 {
     struct stat is;
-    if (stat(r->path, &is))
-        return 0;
-    *file = (struct late_file){ (uint64_t)is.st_dev, (uint64_t)is.st_ino, (uint64_t)is.st_size, (int64_t)is.st_mtime,
-                                hcy__packet_clock(), r->limits.seconds };
-    return 1;
+    *file = (struct late_file){ .seconds = 0 };
+    if (!stat(r->path, &is))
+        *file = (struct late_file){ (uint64_t)is.st_dev,
+                                    (uint64_t)is.st_ino,
+                                    (uint64_t)is.st_size,
+                                    (uint64_t)is.st_mtim.tv_sec * 1000000000 + (uint64_t)is.st_mtim.tv_nsec,
+                                    hcy__packet_clock(),
+                                    r->limits.seconds };
 }
 
 /* Its place among those that were late, as long as it is what it was then; or NULL. */
@@ -429,11 +435,13 @@ static struct late_file *find_late(const struct late_file *file)
     return NULL;
 }
 
+/* Another file may have taken its name since, which nobody was asked about. */
 static void note_late(const hcy__reader *r)
 {
-    struct late_file file;
-    if (!identify_file(&file, r))
+    struct late_file file = r->asked;
+    if (!file.seconds)
         return;
+    file.seen = hcy__packet_clock();
     pthread_mutex_lock(&lock);
     struct late_file *at = find_late(&file);
     if (!at)
@@ -442,15 +450,13 @@ static void note_late(const hcy__reader *r)
     pthread_mutex_unlock(&lock);
 }
 
-static int refuse_late(const hcy__reader *r)
+static int refuse_late(hcy__reader *r)
 {
-    struct late_file file;
-    if (!identify_file(&file, r))
-        return 0;
+    identify_file(&r->asked, r);
     pthread_mutex_lock(&lock);
-    const struct late_file *at = find_late(&file);
+    const struct late_file *at = r->asked.seconds ? find_late(&r->asked) : NULL;
     /* It may have been the disk, and who allows more time wants to wait. */
-    int is_late = at && file.seen - at->seen < LATE_FOR && file.seconds <= at->seconds;
+    int is_late = at && r->asked.seen - at->seen < LATE_FOR && r->asked.seconds <= at->seconds;
     pthread_mutex_unlock(&lock);
     if (!is_late)
         return 0;
