@@ -417,12 +417,9 @@ static void identify_file(struct late_file *file, const hcy__reader *r)
     struct stat is;
     *file = (struct late_file){ .seconds = 0 };
     if (!stat(r->path, &is))
-        *file = (struct late_file){ (uint64_t)is.st_dev,
-                                    (uint64_t)is.st_ino,
-                                    (uint64_t)is.st_size,
+        *file = (struct late_file){ (uint64_t)is.st_dev, (uint64_t)is.st_ino, (uint64_t)is.st_size,
                                     (uint64_t)is.st_mtim.tv_sec * 1000000000 + (uint64_t)is.st_mtim.tv_nsec,
-                                    hcy__packet_clock(),
-                                    r->limits.seconds };
+                                    hcy__packet_clock(), r->limits.seconds };
 }
 
 /* Its place among those that were late, as long as it is what it was then; or NULL. */
