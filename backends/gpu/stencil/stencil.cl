@@ -227,7 +227,7 @@ DEVICE void sum_inner(REAL *to, const REAL *from, const hcy_stencil_job *job, co
     }
     UNROLL
     for (u32 e = 0; e < AT_ONCE; e++)
-        sums[e] = (REAL)0 + term_of(in->middle[e], middle[e]);
+        sums[e] = HAS_MIDDLE ? (REAL)0 + term_of(in->middle[e], middle[e]) : (REAL)0;
     UNROLL
     for (int d = 0; d < RANK; d++) {
         if (!IS_TERM(d))
