@@ -8,6 +8,8 @@
 #include "../backends/cuda/halcyon/cuda.h"
 #include "../src/array/halcyon/array.h"
 
+#include "tensors.h"
+
 #include <halcyon/backend.h>
 
 #include <dlfcn.h>
@@ -244,20 +246,6 @@ static void use_objects(hcy_device *d)
     keeps(hcy_device_pool_trim(d));
 }
 
-/* As dlpack.h has it, versioned. */
-struct DLManagedTensorVersioned {
-    uint32_t major, minor;
-    void *manager_ctx;
-    void (*deleter)(struct DLManagedTensorVersioned *self);
-    uint64_t flags;
-    void *data;
-    int32_t device_type, device_id, rank;
-    uint8_t code, bits;
-    uint16_t lanes;
-    int64_t *shape, *strides;
-    uint64_t byte_offset;
-};
-
 /* A GPU's memory as a tensor, and back; nothing is computed with it. */
 static void test_tensors(void)
 {
@@ -272,17 +260,18 @@ static void test_tensors(void)
     st_ok(hcy_array_slice(&view, a, "100:900"), "a part of it");
     st_ok(hcy_array_to_dlpack(&t, queue, view), "is a tensor");
     st_ok(hcy_cuda_device(&ordinal, dev), "of a device");
-    ok(t->device_type == 2 && t->device_id == ordinal && t->shape[0] == 800 && t->byte_offset == 400,
+    ok(t->dl_tensor.device_type == 2 && t->dl_tensor.device_id == ordinal && t->dl_tensor.shape[0] == 800 &&
+           t->dl_tensor.byte_offset == 400,
        "that says where it is");
     hcy_array_release(view);
     hcy_array_release(a);
-    t->device_id = ordinal + 1;
+    t->dl_tensor.device_id = ordinal + 1;
     st_says(hcy_array_from_dlpack(&b, dev, t), HCY_EUNSUPPORTED, "is device", "another GPU's is refused");
-    t->device_id = ordinal;
-    void *data = t->data;
-    t->data = x;
+    t->dl_tensor.device_id = ordinal;
+    void *data = t->dl_tensor.data;
+    t->dl_tensor.data = x;
     st_says(hcy_array_from_dlpack(&b, dev, t), HCY_EINVAL, "not an address", "the host's memory is not a GPU's");
-    t->data = data;
+    t->dl_tensor.data = data;
     st_ok(hcy_array_from_dlpack(&b, dev, t), "it is an array again");
     st_ok(hcy_array_to_host(got, queue, b), "which is read");
     int wrong = 0;

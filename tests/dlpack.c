@@ -4,33 +4,12 @@
  *     tests/dlpack [DEVICE]
  */
 #include "cts_array.h"
+#include "tensors.h"
 
 #include <halcyon/eval.h>
 
 static hcy_device *dev;
 static hcy_queue *queue;
-
-/* As in dlpack.h 1.0; the library has its own text of it. */
-typedef struct {
-    void *data;
-    int32_t device_type, device_id, ndim;
-    uint8_t code, bits;
-    uint16_t lanes;
-    int64_t *shape, *strides;
-    uint64_t byte_offset;
-} DLTensor;
-struct DLManagedTensor {
-    DLTensor dl_tensor;
-    void *manager_ctx;
-    void (*deleter)(struct DLManagedTensor *self);
-};
-struct DLManagedTensorVersioned {
-    uint32_t major, minor;
-    void *manager_ctx;
-    void (*deleter)(struct DLManagedTensorVersioned *self);
-    uint64_t flags;
-    DLTensor dl_tensor;
-};
 
 static int n_deleted;
 static void count_deleted(struct DLManagedTensorVersioned *self)

@@ -1,24 +1,11 @@
 /* fuzz_tensors.c - DLPack's tensors of any numbers: one that is taken is a view inside its buffer, and is given back
  * once; one that is refused is still its maker's.  The memory is only wrapped, and nothing here touches it. */
 #include "fuzz.h"
+#include "tensors.h"
 
 #include <halcyon/array.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* As dlpack.h has it, versioned. */
-struct DLManagedTensorVersioned {
-    uint32_t major, minor;
-    void *context;
-    void (*deleter)(struct DLManagedTensorVersioned *self);
-    uint64_t flags;
-    void *data;
-    int32_t device_type, device_id, rank;
-    uint8_t code, bits;
-    uint16_t lanes;
-    int64_t *shape, *strides;
-    uint64_t byte_offset;
-};
 
 /* What the bytes are: numbers of a tensor, then eight sizes and eight strides. */
 struct fuzz_tensor {
@@ -61,16 +48,16 @@ static int run_tensor(const uint8_t *data, size_t size)
         return 0;
     memcpy(&f, data, sizeof f);
     struct DLManagedTensorVersioned t = { .major = (uint32_t)f.major, .deleter = count_tensor, .flags = f.flags };
-    t.data = f.without & 4 ? NULL : memory;
-    t.device_type = f.device_type;
-    t.device_id = f.device_id;
-    t.rank = f.rank;
-    t.code = f.code;
-    t.bits = f.bits;
-    t.lanes = f.lanes;
-    t.shape = f.without & 1 ? NULL : f.shape;
-    t.strides = f.without & 2 ? NULL : f.strides;
-    t.byte_offset = f.offset;
+    t.dl_tensor.data = f.without & 4 ? NULL : memory;
+    t.dl_tensor.device_type = f.device_type;
+    t.dl_tensor.device_id = f.device_id;
+    t.dl_tensor.ndim = f.rank;
+    t.dl_tensor.code = f.code;
+    t.dl_tensor.bits = f.bits;
+    t.dl_tensor.lanes = f.lanes;
+    t.dl_tensor.shape = f.without & 1 ? NULL : f.shape;
+    t.dl_tensor.strides = f.without & 2 ? NULL : f.strides;
+    t.dl_tensor.byte_offset = f.offset;
     n_deleted = 0;
     int status = hcy_array_from_dlpack(&array, dev, &t);
     if (!status)
