@@ -170,7 +170,11 @@ static int take_basis(struct recon *r)
     void *numbers = NULL;
     char is[200];
     int status = recon_read_array(&a, r, r->v->basis);
-    const int rank = status ? 0 : drop_single_axes(shape, a.shape, a.rank);
+    /* Of more than two axes the empty ones are left out, which BART writes; one frame, or one function, is none of
+     * these. */
+    const int rank = status ? 0 : a.rank > 2 ? drop_single_axes(shape, a.shape, a.rank) : a.rank;
+    for (int d = 0; rank && a.rank <= 2 && d < rank; d++)
+        shape[d] = a.shape[d];
     r->frames = (size_t)shape[0];
     r->functions = rank > 1 ? (size_t)shape[1] : 1;
     if (!status && (rank < 1 || rank > 2 || !r->frames || !r->functions || r->n % r->frames))
