@@ -470,6 +470,25 @@ static void test_negative_curvature(void)
     }
 }
 
+/* CG's recursion makes residuals smaller that x does not follow, and would until squares leave a double's range. */
+static void test_beyond_rounding(void)
+{
+    struct problem p;
+    hcy_solver_options o = options_of(HCY_SOLVER_CG_NORMAL, 0.1);
+    start_problem(&p, dev, queue, &o, NULL);
+    st_ok(hcy_solver_run(p.solver, 400), "CG goes on where nothing is to be had");
+    hcy_solver_info info = info_of(p.solver);
+    is_int(info.reason, HCY_SOLVER_ITERATIONS, "to the end");
+    read_result(got, queue, p.solver);
+    solve_directly(ROWS, 0.1);
+    ok(distance_of(got) < 1e-11, "x is the solution");
+    ok(info.last > 0 && info.last > 0x1p-160 * info.first && info.last < 0x1p-80 * info.first,
+       "the residual is what it was when x stayed");
+    if (!(info.last > 0x1p-160 * info.first))
+        diag("%g of %g", info.last, info.first);
+    free_problem(&p);
+}
+
 /* A whose square no float can have: CGLS finds what it finds of A itself, to the bit where the factor is a power of
  * 2. */
 static void test_scales(void)
@@ -848,7 +867,8 @@ int main(int argc, char **argv)
     if (!few) {
         test_breakdowns();
         test_negative_curvature();
-    test_scales();
+        test_scales();
+        test_beyond_rounding();
         test_found();
         test_no_product();
     }

@@ -1,7 +1,9 @@
 /* cg.c - conjugate gradients: for self-adjoint operators, for normal equations, and for least squares (CGLS).
  *
  * Hestenes and Stiefel, 1952; numbers stay on the device.  A direction whose product is not above 0 is the end:
- * the residual's square is made 0, with which alpha and beta are 0 from there on, and x stays; CG says so.
+ * the residual's square is made 0, with which alpha and beta are 0 from there on, and x stays; CG says so.  So it is
+ * when the residual is 2^-100 of the first: x has not changed for long, but the recursion goes on to make it smaller,
+ * until squares leave the numbers' range and the quotients of what is left of them are anything.
  */
 #include "solve_priv.h"
 
@@ -9,6 +11,7 @@ enum { RESIDUAL = HCY__CG_RESIDUAL, DIRECTION = HCY__CG_DIRECTION, PRODUCT = HCY
 enum {
     SQUARE = HCY__CG_SQUARE,
     NEXT_SQUARE = HCY__CG_NEXT_SQUARE,
+    FLOOR = HCY__CG_FLOOR,
     CURVATURE = HCY__CG_CURVATURE,
     ALPHA = HCY__CG_ALPHA,
     BETA = HCY__CG_BETA,
@@ -32,14 +35,18 @@ static int multiply_equations(hcy_solver *s, hcy_array *z, hcy_array *p)
 
 int hcy__cg_begin(hcy_solver *s)
 {
+    hcy_array *rr = s->n[SQUARE], *least = s->n[FLOOR];
     int status = hcy_array_copy(s->queue, s->d[DIRECTION], s->d[RESIDUAL]);
-    return status ? status : hcy__solver_dot(s, s->n[SQUARE], false, s->d[RESIDUAL], s->d[RESIDUAL]);
+    if (!status)
+        status = hcy__solver_dot(s, rr, false, s->d[RESIDUAL], s->d[RESIDUAL]);
+    return status ? status : SOLVER_EVAL(s, "least = ldexp(rr, -200)", OPERAND(least), OPERAND(rr));
 }
 
 int hcy__cg_step(hcy_solver *s, int (*multiply)(hcy_solver *s, hcy_array *z, hcy_array *p))
 {
     hcy_array *x = s->x, *p = s->d[DIRECTION], *r = s->d[RESIDUAL], *z = s->d[PRODUCT], *rr = s->n[SQUARE],
-              *next = s->n[NEXT_SQUARE], *pz = s->n[CURVATURE], *alpha = s->n[ALPHA], *beta = s->n[BETA];
+              *next = s->n[NEXT_SQUARE], *pz = s->n[CURVATURE], *alpha = s->n[ALPHA], *beta = s->n[BETA],
+              *least = s->n[FLOOR];
     int status = multiply(s, z, p);
     if (!status)
         status = hcy__solver_dot(s, pz, false, p, z);
@@ -54,14 +61,16 @@ int hcy__cg_step(hcy_solver *s, int (*multiply)(hcy_solver *s, hcy_array *z, hcy
     /* The residual's square stays 0 once it is; where x stays although there is a residual, the method is stuck. */
     if (!status && s->method->stuck)
         return SOLVER_EVAL(s,
-                           "beta = where(rr > 0, next / rr, 0); rr = where(rr > 0, next, 0); p = r + @(beta)*p;"
-                           "stuck = where(pz > 0, stuck, where(next > 0, 1, stuck))",
-                           OPERAND(beta), OPERAND(rr), OPERAND(next), OPERAND(p), OPERAND(r), OPERAND(pz),
-                           hcy_op_array("stuck", s->stuck));
+                           "beta = where(rr > 0, next / rr, 0); rr = where(rr > 0 && next > least, next, 0);"
+                           "p = r + @(beta)*p; stuck = where(pz > 0, stuck, where(next > least, 1, stuck))",
+                           OPERAND(beta), OPERAND(rr), OPERAND(next), OPERAND(least), OPERAND(p), OPERAND(r),
+                           OPERAND(pz), hcy_op_array("stuck", s->stuck));
     return status ? status
                   : SOLVER_EVAL(
-                        s, "beta = where(rr > 0, next / rr, 0); rr = where(rr > 0, next, 0); p = r + @(beta)*p",
-                        OPERAND(beta), OPERAND(rr), OPERAND(next), OPERAND(p), OPERAND(r));
+                        s,
+                        "beta = where(rr > 0, next / rr, 0); rr = where(rr > 0 && next > least, next, 0);"
+                        "p = r + @(beta)*p",
+                        OPERAND(beta), OPERAND(rr), OPERAND(next), OPERAND(least), OPERAND(p), OPERAND(r));
 }
 
 static int start_cg(hcy_solver *s, hcy_array *b)
@@ -86,8 +95,9 @@ static int step_cg(hcy_solver *s)
     return status ? status : hcy__solver_note(s, s->n[NEXT_SQUARE]);
 }
 
-#define NOT_POSITIVE \
-    "CG is stuck: along its direction p the product p A p is not above 0, so that A (with l2) is not positive, or not " \
+#define NOT_POSITIVE                                                                                         \
+    "CG is stuck: along its direction p the product p A p is not above 0, so that A (with l2) is not "       \
+    "positive, or not "                                                                                      \
     "beyond its rounding; more l2 makes it so"
 
 const struct hcy__method hcy__method_cg = { .name = "cg",

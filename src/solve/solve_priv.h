@@ -96,7 +96,15 @@ int hcy__terms_reset(hcy_solver *solver);
 /* Vectors of the domain: the residual of the equations, the direction, and the operator's product of that. */
 enum { HCY__CG_RESIDUAL, HCY__CG_DIRECTION, HCY__CG_PRODUCT, HCY__CG_VECTORS };
 /* Numbers. */
-enum { HCY__CG_SQUARE, HCY__CG_NEXT_SQUARE, HCY__CG_CURVATURE, HCY__CG_ALPHA, HCY__CG_BETA, HCY__CG_NUMBERS };
+enum {
+    HCY__CG_SQUARE,
+    HCY__CG_NEXT_SQUARE,
+    HCY__CG_FLOOR,
+    HCY__CG_CURVATURE,
+    HCY__CG_ALPHA,
+    HCY__CG_BETA,
+    HCY__CG_NUMBERS
+};
 /* The first direction is the residual, whose square is made. */
 int hcy__cg_begin(hcy_solver *solver);
 /* One step to the solution of H x = ..., where `multiply` makes z = H p; HCY__CG_NEXT_SQUARE is the residual's
