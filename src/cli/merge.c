@@ -21,6 +21,7 @@ static const struct cli_option options[] = {
     { "copy", 0, CLI_FLAG, AT(copy), NULL, "copy the curves, so that the parts can go; without it\nthey stay where they are",
       0, 0, NULL },
     { "quiet", 'q', CLI_FLAG, AT(quiet), NULL, "no summary", 0, 0, NULL },
+    CLI_ISOLATE_OPTIONS,
     { NULL, 0, CLI_FLAG, 0, NULL, NULL, 0, 0, NULL }
 };
 #undef AT

@@ -402,7 +402,7 @@ static herr_t copy_attribute(hid_t from, const char *name, const H5A_info_t *inf
     /* The file may be damaged: how many there are is multiplied with care. */
     void *value = n > 0 && size && (size_t)n < SIZE_MAX / size ? calloc((size_t)n, size) : NULL;
     if (value && H5Tdetect_class(type, H5T_REFERENCE) <= 0 && H5Aread(attribute, type, value) >= 0) {
-        copy = H5Acreate2(*(hid_t *)to, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+        copy = *(hid_t *)to < 0 ? -1 : H5Acreate2(*(hid_t *)to, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
         if (copy >= 0)
             H5Awrite(copy, type, value);
         /* Texts of variable length are HDF5's memory, and are freed by it. */

@@ -48,7 +48,8 @@ int hcy__h5_put_numbers(hid_t at, const char *name, hid_t type, int rank, const 
                         const hcy__h5_text *texts, size_t n_texts);
 /* A group, with those above it, and the NeXus class it has. */
 int hcy__h5_put_group(hid_t file, const char *path, const char *nx_class);
-/* The attributes of an object of any file, as far as they can be read and do not point into it. */
+/* The attributes of an object of any file, as far as they can be read and do not point into it.  `to` -1: they are only
+ * read. */
 void hcy__h5_copy_attributes(hid_t to, hid_t from);
 /* What a link in the file `path`, a whole name, says of the file `source`: its name within the folder of `path` where
  * it lies there or below, else from the root on; freed by the caller.  NULL: there is no such file. */

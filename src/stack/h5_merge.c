@@ -7,6 +7,7 @@
 #include "h5_read.h"
 #include "h5_shard.h"
 #include "h5_virtual.h"
+#include "isolate.h"
 #include <halcyon/backend.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -511,11 +512,14 @@ int hcy_curves_merge(uint64_t *rows, const char *path, const char *const *parts,
     struct merge m = { .n = n, .flags = flags, .path = path };
     if (!path || !parts || !n || (flags & ~(uint32_t)HCY_MERGE_COPY))
         return hcy_fail(HCY_EINVAL, "hcy_curves_merge: a path, parts and known flags are needed");
+    int st = hcy__isolated_try(parts, n);
+    if (st)
+        return st;
     m.parts = calloc(n, sizeof *m.parts);
     if (!m.parts)
         return hcy_fail(HCY_ENOMEM, "no memory for a list of %zu parts", n);
     hcy__h5_lock();
-    int st = merge_parts(&m, parts);
+    st = merge_parts(&m, parts);
     hcy__h5_unlock();
     free(m.parts);
     if (rows)

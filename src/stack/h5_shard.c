@@ -2,6 +2,7 @@
 #include "h5_shard.h"
 #include "h5_file.h"
 #include "h5_read.h"
+#include "isolate.h"
 #include <halcyon/backend.h>
 #include <stdio.h>
 #include <string.h>
@@ -83,8 +84,11 @@ int hcy_shard_read(hcy_shard *shard, char kind[16], const char *path)
     hid_t file;
     if (!shard || !kind || !path)
         return hcy_fail(HCY_EINVAL, "hcy_shard_read: no argument may be NULL");
+    int st = hcy__isolated_try(&path, 1);
+    if (st)
+        return st;
     hcy__h5_lock();
-    int st = hcy__h5_open_file(&file, path);
+    st = hcy__h5_open_file(&file, path);
     if (!st)
         st = hcy__h5_get_shard(shard, kind, file, path);
     if (file >= 0)

@@ -22,7 +22,8 @@ enum hcy__question {
     HCY__ASK_NUMBERS,
     HCY__ASK_ARRAY,
     HCY__ASK_RESULTS, /* opens a file of curves */
-    HCY__ASK_ROW      /* one of its rows */
+    HCY__ASK_ROW,     /* one of its rows */
+    HCY__ASK_TRY      /* whether it can be read at all */
 };
 #define HCY__READER_SOCKET 3          /* the reader's end */
 #define HCY__READER_OTHER_VERSION 112 /* its exit status where library and reader are not of one version */
@@ -67,6 +68,11 @@ int hcy__isolated_array(hcy_host_array *array, const hcy_isolation *limits, cons
 /* The list of numbers at `name`, without a reader (numbers.c). */
 int hcy__h5_numbers(double **values, size_t *n, const char *path, const char *name);
 
+/* Those of `paths` that are isolated can be read by this process as well: 0, or what the first one does to HDF5. */
+int hcy__isolated_try(const char *const *paths, size_t n);
+/* Reads a file for nothing, without a reader (h5_try.c). */
+int hcy__h5_try(const char *path);
+
 /* In the reader: what is open between questions. */
 struct hcy__results_head;
 struct hcy__opened {
@@ -80,6 +86,7 @@ int hcy__answer_frame(hcy__packet *answer, hcy__packet *question, struct hcy__op
 int hcy__answer_corrections(hcy__packet *answer, hcy__packet *question, struct hcy__opened *opened);
 int hcy__answer_detector(hcy__packet *answer, hcy__packet *question, struct hcy__opened *opened);
 int hcy__answer_numbers(hcy__packet *answer, hcy__packet *question, struct hcy__opened *opened);
+int hcy__answer_try(hcy__packet *answer, hcy__packet *question, struct hcy__opened *opened);
 int hcy__answer_array(hcy__packet *answer, hcy__packet *question, struct hcy__opened *opened);
 int hcy__answer_results(hcy__packet *answer, hcy__packet *question, struct hcy__opened *opened);
 int hcy__answer_row(hcy__packet *answer, hcy__packet *question, struct hcy__opened *opened);

@@ -1,4 +1,5 @@
-/* isolated.c - what else HDF5 files say, through a reader: names of corrections, detectors, numbers, arrays.
+/* isolated.c - what else HDF5 files say, through a reader: names of corrections, detectors, numbers, arrays; and whether
+ * a file can be read at all.
  *
  * Each is asked for on one side and answered on the other, by the functions that read it without a reader.
  */
@@ -240,4 +241,35 @@ int hcy__answer_array(hcy__packet *answer, hcy__packet *question, struct hcy__op
     }
     hcy_host_array_free(&a);
     return st;
+}
+
+/* --- Files that are read by more calls than there are questions --- */
+
+static int try_one(const hcy_isolation *limits, const char *path)
+{
+    hcy__packet answer, question = question_about(HCY__ASK_TRY, path, NULL);
+    int st = hcy__reader_ask_once(&answer, limits, path, &question);
+    if (!st)
+        st = hcy__answer_end(&answer, path);
+    hcy__packet_free(&answer);
+    hcy__packet_free(&question);
+    return st;
+}
+
+int hcy__isolated_try(const char *const *paths, size_t n)
+{
+    hcy_isolation limits;
+    int st = 0;
+    for (size_t i = 0; !st && i < n; i++)
+        if (hcy__isolates(&limits, NULL, paths[i]) && hcy__looks_like_h5(paths[i]))
+            st = try_one(&limits, paths[i]);
+    return st;
+}
+
+int hcy__answer_try(hcy__packet *answer, hcy__packet *question, struct hcy__opened *opened)
+{
+    const char *path, *name;
+    (void)answer, (void)opened;
+    int st = take_question(&path, &name, question);
+    return st ? st : hcy__h5_try(path);
 }
