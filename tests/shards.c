@@ -203,6 +203,59 @@ static void test_refusals(const hcy_azint_plan *plan)
     hcy_azint_plan_release(other);
 }
 
+enum { MOST_BYTES = 1 << 18, MUTANTS = 400, NEAR = 160 };
+
+static uint64_t next_random(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    return *state ^= *state << 17;
+}
+
+/* Where the first of `word` is in a file's bytes. */
+static size_t find(const unsigned char *bytes, size_t n, const char *word)
+{
+    const size_t length = strlen(word);
+    for (size_t i = 0; i + length + NEAR < n; i++)
+        if (!memcmp(bytes + i, word, length))
+            return i;
+    bail_out("a part has no %s", word);
+    return 0;
+}
+
+/* Flipped bytes where the texts of variable length are, and where the part is told. */
+static void test_damaged(const hcy_azint_plan *plan)
+{
+    static unsigned char bytes[MOST_BYTES], mutant[MOST_BYTES];
+    uint64_t state = 88172645463325252u, refused = 0;
+    hcy_shard shard;
+    char kind[16];
+    write_part("part.h5", plan, &(const hcy_shard){ 1, 2, 0, 8, 1 }, 4, 8, 1, WHOLE);
+    is_int(hcy_shard_read(&shard, kind, "part.h5"), 0, "a part");
+    ok(!strcmp(kind, "curves") && shard.number == 1 && shard.count == 2, "... says which, and of what");
+    FILE *f = fopen("part.h5", "rb");
+    const size_t n = f ? fread(bytes, 1, sizeof bytes, f) : 0;
+    if (f)
+        fclose(f);
+    const size_t at[] = { find(bytes, n, "GCOL"), find(bytes, n, "halcyon_kind") };
+    int told = 1;
+    for (int i = 0; i < MUTANTS; i++) {
+        memcpy(mutant, bytes, n);
+        for (int flip = 0; flip < 3; flip++) {
+            const uint64_t r = next_random(&state);
+            mutant[at[r >> 63] + (r >> 8) % NEAR] ^= (unsigned char)(r >> 32);
+        }
+        f = fopen("mutant.h5", "wb");
+        if (!f || fwrite(mutant, 1, n, f) != n || fclose(f))
+            bail_out("mutant.h5 cannot be written");
+        const int st = hcy_shard_read(&shard, kind, "mutant.h5");
+        refused += st != 0;
+        told &= memchr(kind, 0, sizeof kind) != NULL && (!st || strstr(hcy_last_error()->text, "mutant.h5"));
+    }
+    ok(told, "of %d damaged parts each is read or refused by name", MUTANTS);
+    ok(refused, "... %u refused", (unsigned)refused);
+}
+
 /* Time of this process: other programs on the machine do not count. */
 static double merge_seconds(const char *const *names, size_t n)
 {
@@ -246,6 +299,7 @@ int main(void)
     test_merge(plan, 103, 4, HCY_MERGE_COPY);
     test_merge(plan, 5000, 1, HCY_MERGE_COPY);
     test_refusals(plan);
+    test_damaged(plan);
     test_large(plan);
     hcy_azint_plan_release(plan);
     return done_testing();
