@@ -83,6 +83,18 @@ static void close_column(struct column *c)
         H5Dclose(c->to);
 }
 
+/* HDF5 fills in rows that are not stored: of a file that says that it has more than it can, no copy ends. */
+static int check_stored(const struct column *c, hid_t type, const char *path)
+{
+    const hsize_t stored = H5Dget_storage_size(c->from);
+    size_t bytes = 0;
+    if (hcy_size_mul(&bytes, (size_t)c->dims[0], c->rank == 2 ? (size_t)c->dims[1] : 1) ||
+        hcy_size_mul(&bytes, bytes, H5Tget_size(type)) || bytes / H5_MOST_PACKED > stored)
+        return hcy_fail(HCY_ECORRUPT, "%s: %s says that it has %llu rows, and stores %llu bytes", path, c->name,
+                        (unsigned long long)c->dims[0], (unsigned long long)stored);
+    return 0;
+}
+
 /* Of `n` rows, and like the column of the merged file; to be closed in any case. */
 static int open_column(struct column *c, const struct merge *m, hid_t file, const char *path, uint64_t n)
 {
@@ -94,12 +106,13 @@ static int open_column(struct column *c, const struct merge *m, hid_t file, cons
         (rank == 2 && (c->dims[1] != dims[1] || !dims[1])))
         return hcy_fail(HCY_EFORMAT, "%s: %s is damaged, or not as in the other parts", path, c->name);
     hid_t mine = H5Dget_type(c->to), type = H5Dget_type(c->from);
-    const int equal = H5Tequal(mine, type) > 0;
+    int st = H5Tequal(mine, type) > 0 ? check_stored(c, type, path)
+                                      : hcy_fail(HCY_EINVAL, "%s: %s has numbers of another type than in the other parts",
+                                                 path, c->name);
     H5Tclose(mine);
     H5Tclose(type);
     c->there = dims[0];
-    return equal ? 0
-                 : hcy_fail(HCY_EINVAL, "%s: %s has numbers of another type than in the other parts", path, c->name);
+    return st;
 }
 
 /* Rows `at` to at + count - 1 of one dataset, from memory or to it. */
