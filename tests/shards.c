@@ -1,6 +1,9 @@
 /* shards.c - parts of a stack: how frames are dealt, what files say of parts, curves merged, what a merge refuses. */
 #include "stack_make.h"
 #include <time.h>
+#ifdef HAVE_HDF5
+#include <hdf5.h>
+#endif
 
 enum { BINS = 4 };
 
@@ -203,6 +206,114 @@ static void test_refusals(const hcy_azint_plan *plan)
     hcy_azint_plan_release(other);
 }
 
+enum { MOST_BYTES = 1 << 18, MUTANTS = 400, NEAR = 160 };
+
+static uint64_t next_random(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    return *state ^= *state << 17;
+}
+
+/* Where the first of `word` is in a file's bytes. */
+static size_t find(const unsigned char *bytes, size_t n, const char *word)
+{
+    const size_t length = strlen(word);
+    for (size_t i = 0; i + length + NEAR < n; i++)
+        if (!memcmp(bytes + i, word, length))
+            return i;
+    bail_out("a part has no %s", word);
+    return 0;
+}
+
+/* Flipped bytes where the texts of variable length are, and where the part is told. */
+static void test_damaged(const hcy_azint_plan *plan)
+{
+    static unsigned char bytes[MOST_BYTES], mutant[MOST_BYTES];
+    uint64_t state = 88172645463325252u, refused = 0;
+    hcy_shard shard;
+    char kind[16];
+    write_part("part.h5", plan, &(const hcy_shard){ 1, 2, 0, 8, 1 }, 4, 8, 1, WHOLE);
+    is_int(hcy_shard_read(&shard, kind, "part.h5"), 0, "a part");
+    ok(!strcmp(kind, "curves") && shard.number == 1 && shard.count == 2, "... says which, and of what");
+    FILE *f = fopen("part.h5", "rb");
+    const size_t n = f ? fread(bytes, 1, sizeof bytes, f) : 0;
+    if (f)
+        fclose(f);
+    const size_t at[] = { find(bytes, n, "GCOL"), find(bytes, n, "halcyon_kind") };
+    int told = 1;
+    for (int i = 0; i < MUTANTS; i++) {
+        memcpy(mutant, bytes, n);
+        for (int flip = 0; flip < 3; flip++) {
+            const uint64_t r = next_random(&state);
+            mutant[at[r >> 63] + (r >> 8) % NEAR] ^= (unsigned char)(r >> 32);
+        }
+        f = fopen("mutant.h5", "wb");
+        if (!f || fwrite(mutant, 1, n, f) != n || fclose(f))
+            bail_out("mutant.h5 cannot be written");
+        const int st = hcy_shard_read(&shard, kind, "mutant.h5");
+        refused += st != 0;
+        told &= memchr(kind, 0, sizeof kind) != NULL && (!st || strstr(hcy_last_error()->text, "mutant.h5"));
+    }
+    ok(told, "of %d damaged parts each is read or refused by name", MUTANTS);
+    ok(refused, "... %u refused", (unsigned)refused);
+}
+
+#ifdef HAVE_HDF5
+/* A part of one frame, that has no pixels. */
+static void write_sparse_part(const char *path, const hcy_azint_plan *plan, uint64_t number)
+{
+    static float radius[64];
+    const hcy_shard shard = { number, 2, 0, 2, 1 };
+    hcy_sparse_options opts = HCY_SPARSE_OPTIONS_INIT;
+    hcy_sparse_file *file = NULL;
+    opts.pixel_type = HCY_PIXEL_U16;
+    opts.radius = radius;
+    opts.shard = &shard;
+    if (hcy_sparse_create(&file, path, plan, &opts) || hcy_sparse_append(file, NULL, NULL) || hcy_sparse_close(file, 1))
+        bail_out("%s: %s", path, hcy_last_error()->text);
+}
+
+/* A file then says that it has pixels which it does not store. */
+static void claim_pixels(const char *path, uint64_t n)
+{
+    static const char *const columns[] = { "index", "intensity" };
+    const uint64_t pointers[] = { 0, n };
+    const hsize_t size = n;
+    hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+    hid_t group = H5Gopen2(file, "/entry_0000/sparse_frames", H5P_DEFAULT);
+    hid_t data = H5Dopen2(group, "frame_ptr", H5P_DEFAULT);
+    herr_t done = H5Dwrite(data, H5T_NATIVE_UINT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, pointers);
+    H5Dclose(data);
+    for (size_t i = 0; i < 2 && done >= 0; i++) {
+        data = H5Dopen2(group, columns[i], H5P_DEFAULT);
+        done = H5Dset_extent(data, &size);
+        H5Dclose(data);
+    }
+    H5Gclose(group);
+    if (H5Fclose(file) < 0 || done < 0)
+        bail_out("%s cannot be changed", path);
+}
+
+static void test_sparse(const hcy_azint_plan *plan)
+{
+    const char *const parts[] = { "s0.h5", "s1.h5" };
+    uint64_t frames = 0;
+    for (uint64_t i = 0; i < 2; i++)
+        write_sparse_part(parts[i], plan, i);
+    is_int(hcy_sparse_merge(&frames, "sparse.h5", parts, 2), 0, "sparse frames are merged");
+    is_int((intmax_t)frames, 2, "... both");
+    claim_pixels(parts[1], 1 << 24); /* not more: who believes it writes them all */
+    is_int(hcy_sparse_merge(NULL, "sparse.h5", parts, 2), HCY_ECORRUPT, "pixels that are not stored are not merged");
+    ok(strstr(hcy_last_error()->text, "s1.h5") != NULL, "... the file is named: %s", hcy_last_error()->text);
+}
+#else
+static void test_sparse(const hcy_azint_plan *plan)
+{
+    (void)plan;
+}
+#endif
+
 /* Time of this process: other programs on the machine do not count. */
 static double merge_seconds(const char *const *names, size_t n)
 {
@@ -246,6 +357,8 @@ int main(void)
     test_merge(plan, 103, 4, HCY_MERGE_COPY);
     test_merge(plan, 5000, 1, HCY_MERGE_COPY);
     test_refusals(plan);
+    test_damaged(plan);
+    test_sparse(plan);
     test_large(plan);
     hcy_azint_plan_release(plan);
     return done_testing();

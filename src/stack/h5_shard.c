@@ -7,7 +7,47 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NUMBERS = 5 };
+enum { NUMBERS = 5, KIND_BYTES = 16 };
+
+/* Of fixed length: how long a text of variable length is, HDF5 believes of a damaged file, and is busy with gigabytes
+ * or crashes.  To be closed. */
+static hid_t kind_type(void)
+{
+    hid_t type = H5Tcopy(H5T_C_S1);
+    H5Tset_size(type, KIND_BYTES);
+    return type;
+}
+
+static int put_kind(hid_t root, const char *kind)
+{
+    char text[KIND_BYTES] = { 0 };
+    snprintf(text, sizeof text, "%s", kind);
+    hid_t type = kind_type(), space = H5Screate(H5S_SCALAR);
+    hid_t attribute = H5Acreate2(root, H5_SHARD_KIND, type, space, H5P_DEFAULT, H5P_DEFAULT);
+    int st = attribute < 0 || H5Awrite(attribute, type, text) < 0
+                 ? hcy__h5_fail(HCY_EIO, "attribute '" H5_SHARD_KIND "' cannot be written")
+                 : 0;
+    if (attribute >= 0)
+        H5Aclose(attribute);
+    H5Sclose(space);
+    H5Tclose(type);
+    return st;
+}
+
+/* Reads `n` elements of an attribute if they are stored as `type`, as they are written here, and else not at all. */
+static int get_exactly(void *values, hid_t file, const char *name, hid_t type, hssize_t n)
+{
+    hid_t attribute = H5Aopen(file, name, H5P_DEFAULT);
+    if (attribute < 0)
+        return 0;
+    hid_t stored = H5Aget_type(attribute), space = H5Aget_space(attribute);
+    const int good = H5Tequal(stored, type) > 0 && H5Sget_simple_extent_npoints(space) == n &&
+                     H5Aread(attribute, type, values) >= 0;
+    H5Sclose(space);
+    H5Tclose(stored);
+    H5Aclose(attribute);
+    return good;
+}
 
 int hcy__h5_put_shard(hid_t file, const hcy_shard *shard, const char *kind)
 {
@@ -20,7 +60,7 @@ int hcy__h5_put_shard(hid_t file, const hcy_shard *shard, const char *kind)
     hid_t attribute = H5Acreate2(root, H5_SHARD_ATTRIBUTE, H5T_STD_U64LE, space, H5P_DEFAULT, H5P_DEFAULT);
     int st = attribute < 0 || H5Awrite(attribute, H5T_NATIVE_UINT64, numbers) < 0
                  ? hcy__h5_fail(HCY_EIO, "attribute '" H5_SHARD_ATTRIBUTE "' cannot be written")
-                 : hcy__h5_put_text(root, H5_SHARD_KIND, kind);
+                 : put_kind(root, kind);
     if (attribute >= 0)
         H5Aclose(attribute);
     H5Sclose(space);
@@ -31,21 +71,22 @@ int hcy__h5_put_shard(hid_t file, const hcy_shard *shard, const char *kind)
 int hcy__h5_get_shard(hcy_shard *shard, char kind[16], hid_t file, const char *path)
 {
     uint64_t numbers[NUMBERS];
+    char text[KIND_BYTES];
     *shard = (hcy_shard){ 0 };
     *kind = 0;
     /* A file that is no part says so by having none, which is no error. */
     if (H5Aexists(file, H5_SHARD_ATTRIBUTE) <= 0)
         return 0;
-    hid_t attribute = H5Aopen(file, H5_SHARD_ATTRIBUTE, H5P_DEFAULT);
-    hid_t space = H5Aget_space(attribute);
-    int good = H5Sget_simple_extent_npoints(space) == NUMBERS && H5Aread(attribute, H5T_NATIVE_UINT64, numbers) >= 0;
-    H5Sclose(space);
-    H5Aclose(attribute);
+    hid_t type = kind_type();
+    int good = get_exactly(numbers, file, H5_SHARD_ATTRIBUTE, H5T_STD_U64LE, NUMBERS) &&
+               get_exactly(text, file, H5_SHARD_KIND, type, 1);
+    H5Tclose(type);
     /* Numbers that no dealing has would be believed by whoever counts with them. */
     if (!good || !numbers[1] || numbers[0] >= numbers[1] || numbers[2] > numbers[3])
         return hcy_fail(HCY_EFORMAT, "%s: what it says of its part of a stack ('" H5_SHARD_ATTRIBUTE "') is damaged", path);
     *shard = (hcy_shard){ numbers[0], numbers[1], numbers[2], numbers[3], numbers[4] };
-    hcy__h5_get_text(kind, 16, file, H5_SHARD_KIND);
+    memcpy(kind, text, KIND_BYTES);
+    kind[KIND_BYTES - 1] = 0;
     return 0;
 }
 
