@@ -1,5 +1,5 @@
-/* isolated.c - what else HDF5 files say, through a reader: names of corrections, detectors, numbers, arrays; and whether
- * a file can be read at all.
+/* isolated.c - what else HDF5 files say, through a reader: names of corrections, detectors, numbers, arrays; and
+ * whether a file can be read at all.
  *
  * Each is asked for on one side and answered on the other, by the functions that read it without a reader.
  */
