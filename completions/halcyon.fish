@@ -26,7 +26,7 @@ function __halcyon_words
                 echo "$kept$device"
             end
             return
-        case -u --unit --split --error-model --as --method --solver --precision
+        case -u --unit --split --error-model --as --method --solver --precision --sum
             # What is refused names what there is.
             $halcyon $subcommand x $previous '?' 2>&1 | sed -n 's/.* it takes one of \(.*\); see .*/\1/p' | string split ', '
             return

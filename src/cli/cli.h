@@ -142,6 +142,7 @@ int cli_simulate(int argc, char **argv);
 int cli_bench(int argc, char **argv);
 int cli_compare(int argc, char **argv);
 int cli_fpga_model(int argc, char **argv);
+int cli_scale_model(int argc, char **argv);
 int cli_bench_nufft(int argc, char **argv);
 int cli_decompress(int argc, char **argv);
 int cli_compress(int argc, char **argv);
@@ -155,6 +156,6 @@ extern const struct cli_command cli_integrate_command, cli_devices_command, cli_
     cli_bench_command, cli_bench_nufft_command, cli_nufft_command, cli_recon_command,
     cli_decompress_command, cli_compress_command,
     cli_sum_command, cli_merge_command, cli_plot_command, cli_info_command, cli_fpga_model_command,
-    cli_compare_command, cli_calibrate_command;
+    cli_scale_model_command, cli_compare_command, cli_calibrate_command;
 
 #endif

@@ -24,6 +24,8 @@ halcyon_SOURCES += src/cli/live_priv.h src/cli/live.c src/cli/live_plan.c src/cl
     src/cli/wire.c src/cli/sender.c src/cli/simulate_stream.c src/cli/stream_write.h src/cli/stream_write.c src/cli/record.h src/cli/record.c src/cli/publish.h src/cli/publish.c \
     src/cli/watch.h src/cli/watch.c
 endif
+# What ranks would take.
+halcyon_SOURCES += src/cli/scale_model.c src/cli/scale_time.h src/cli/scale_time.c
 # The model of the FPGA kernels stands beside them.
 halcyon_SOURCES += src/cli/fpga_model.c
 halcyon_CPPFLAGS = $(AM_CPPFLAGS) $(ZMQ_CFLAGS) -I$(srcdir)/kernels_hls

@@ -27,6 +27,7 @@ static const struct {
     { &cli_bench_nufft_command, cli_bench_nufft },
     { &cli_compare_command, cli_compare },
     { &cli_fpga_model_command, cli_fpga_model },
+    { &cli_scale_model_command, cli_scale_model },
 };
 enum { COUNT = sizeof table / sizeof table[0] };
 

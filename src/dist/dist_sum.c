@@ -7,12 +7,12 @@
  * it.  When few are left all ranks get all, and add them up.
  */
 #include "dist_priv.h"
+#include "dist_sum.h"
 
 #include <halcyon/eval.h>
 #include <stdlib.h>
 
-/* Elements of a piece, as eval_format.h has it; how many numbers every rank adds up for itself. */
-enum { PIECE = 1024, FEW = 4096 };
+enum { PIECE = HCY_SUM_PIECE, FEW = HCY_SUM_FEW };
 
 /* The numbers that are added up: products of x and y, or, where there is no y, x.  Flat. */
 struct summands {
