@@ -20,7 +20,7 @@ check 'says that it is modelled' sh -c "'$halcyon' scale-model halo -n 64 $machi
 check 'in JSON too' equals "`value modelled halo -n 64`" true
 check 'powers of 2 up to 1024' equals "`value rows.10.ranks halo -n 64`" 1024
 check '--ranks: a list' equals "`value rows.2.ranks halo -n 64 --ranks 1,3,6-7`" 6
-for key in job size bytes_a_real alpha_s beta_bytes_per_s rate_bytes_per_s rows.0.ranks rows.0.compute_s rows.0.exchange_s \
+for key in job size bytes_a_real alpha_s beta_bytes_per_s rate_bytes_per_s turn_bytes_per_s rows.0.ranks rows.0.compute_s rows.0.exchange_s \
     rows.0.hidden_s rows.0.total_s rows.0.speed_up rows.0.efficiency; do
     check "JSON has $key" test -n "`value $key halo -n 64`"
 done
@@ -49,6 +49,10 @@ check '--sum tree: steps' about "`value rows.0.exchange_s reduction -n 10000000 
 # 64^3 complex numbers of 8 bytes: 3 messages of 16^2 * 64 each, twice.
 check 'transpose: all to all, twice' about "`value rows.0.exchange_s transpose -n 64 --ranks 4`" 9.06432e-5
 # 50^3 complex numbers of 8 bytes: 4 steps, and 3/4 of the image twice.
+# Half of 64^3 of them, four passes each twice: 2^20 bytes at 40 GB/s, and half of these passes at another rate.
+packing() { value rows.0.compute_s transpose -n 64 --local 1s --ranks 2 "$@"; }
+check 'transpose: packs and unpacks' about "`packing`" 0.5002097152
+check '--turn' about "`packing --turn 10GB/s`" 0.500524288
 check 'sense: an allreduce' about "`value rows.0.exchange_s sense -n 50 --local 1s --ranks 4`" 1.58e-4
 check 'sense: no more ranks than coils' equals "`value rows.0.ranks sense -n 50 --local 1s --coils 4 --ranks 8`" 8
 check '... gain anything' least "`value rows.0.total_s sense -n 50 --local 1s --coils 4 --ranks 8`" \
@@ -58,7 +62,7 @@ check 'a job that is none' refused 2 "'halo' meant" model hallo -n 64
 check 'without a size' refused 2 '--size is needed' model halo
 # shellcheck disable=SC2086
 for what in '--alpha 2' '--alpha 2GB/s' '--alpha -2us' '--alpha 0us' '--alpha nanus' '--alpha infs' '--beta 10' '--beta 10us' \
-    '--beta 0GB/s' '--rate 1e308TB/s' '--rate 1e-320B/s' '--local x'; do
+    '--beta 0GB/s' '--rate 1e308TB/s' '--rate 1e-320B/s' '--turn 1' '--local x'; do
     check "$what" refused 2 "${what%% *} '" model halo -n 64 $machine $what
 done
 for what in '--ranks 0,1' '--ranks 1:' '--ranks 5:200000001' '--ranks 1:100000' '--ranks 2,1' '--size 0' '--size 1000001' '--sum no'; do

@@ -1,6 +1,7 @@
 /* scale_model.c - halcyon scale-model: the time of jobs on more ranks than there are, from measured figures.
  *
- * Every time is modelled and said to be (scale_time.h); nothing is run, and no MPI is needed.  Single-threaded. */
+ * Every time is modelled and said to be (scale_time.h); nothing is run, no MPI is needed.
+ * Single-threaded. */
 #include "cli.h"
 #include "scale_time.h"
 
@@ -12,7 +13,7 @@
 enum { MOST_LINES = 4096, MOST_RANKS = 100000000, MOST_SIDE = 1000000 };
 
 struct values {
-    const char *alpha, *beta, *rate, *local;
+    const char *alpha, *beta, *rate, *turn, *local;
     struct cli_int size, coils;
     struct cli_spans ranks;
     int sum, is_double, json;
@@ -22,10 +23,11 @@ static const char *const sums[] = { "exact", "tree", NULL };
 
 #define AT(member) offsetof(struct values, member)
 static const struct cli_option options[] = {
-    { "size", 'n', CLI_INT, AT(size), "N", "elements of each axis; numbers of a reduction (needed)", 1, 1e15, NULL },
+    { "size", 'n', CLI_INT, AT(size), "N", "elements an axis, or of a reduction (needed)", 1, 1e15, NULL },
     { "alpha", 0, CLI_TEXT, AT(alpha), "TIME", "of a message without bytes: 2us (needed)", 0, 0, NULL },
     { "beta", 0, CLI_TEXT, AT(beta), "RATE", "between two ranks, such as 10GB/s (needed)", 0, 0, NULL },
     { "rate", 0, CLI_TEXT, AT(rate), "RATE", "of a rank's memory, all ranks at work (needed)", 0, 0, NULL },
+    { "turn", 0, CLI_TEXT, AT(turn), "RATE", "of a transpose's copies, likewise (--rate)", 0, 0, NULL },
     { "local", 0, CLI_TEXT, AT(local), "TIME", "of the job on one rank (its bytes at --rate)", 0, 0, NULL },
     { "ranks", 0, CLI_SPANS, AT(ranks), "LIST", "such as 1,2,4,8 (powers of 2 up to 1024)", 0, 0, NULL },
     { "coils", 0, CLI_INT, AT(coils), "N", "of sense (32)", 1, 1000000, NULL },
@@ -37,8 +39,8 @@ static const struct cli_option options[] = {
 #undef AT
 
 const struct cli_command cli_scale_model_command = {
-    "scale-model", "what a job would take on many ranks: modelled", "JOB -n N --alpha T --beta R --rate R", 1, 1,
-    options,
+    "scale-model", "what a job would take on many ranks: modelled",
+    "JOB -n N --alpha T --beta R --rate R", 1, 1, options,
     "JOB is halo (Laplacian of a cube in blocks), reduction (dot of two vectors), transpose\n"
     "(Fourier transform of a complex cube in blocks) or sense (an iteration of CG, coils dealt\n"
     "out; needs --local).  Times are in s, ms, us or ns, rates in B/s, kB/s, MB/s, GB/s or TB/s.\n"
@@ -93,7 +95,9 @@ static int read_machine(struct scale_machine *m, const struct values *v)
     int status = read_amount(&m->alpha, "alpha", v->alpha, times);
     if (!status)
         status = read_amount(&m->beta, "beta", v->beta, rates);
-    return status ? status : read_amount(&m->rate, "rate", v->rate, rates);
+    if (!status)
+        status = read_amount(&m->rate, "rate", v->rate, rates);
+    return status ? status : read_amount(&m->turn, "turn", v->turn ? v->turn : v->rate, rates);
 }
 
 static int find_job(enum scale_kind *kind, const char *name)
@@ -212,6 +216,8 @@ static void print_text(struct model *m)
     if (m->job.kind == SCALE_REDUCTION)
         printf(", sum %s", sums[v->sum]);
     printf("\nfrom alpha %s, beta %s, rate %s", v->alpha, v->beta, v->rate);
+    if (v->turn)
+        printf(", turn %s", v->turn);
     printf(v->local ? ", one rank %s\n" : "%s\n", v->local ? v->local : "");
     printf("%9s %10s %10s %10s %10s %9s %11s\n", "ranks", "compute", "exchange", "hidden", "total",
            "speed-up", "efficiency");
@@ -235,6 +241,7 @@ static void print_json(struct model *m)
     cli_json_real(json, "alpha_s", m->machine.alpha);
     cli_json_real(json, "beta_bytes_per_s", m->machine.beta);
     cli_json_real(json, "rate_bytes_per_s", m->machine.rate);
+    cli_json_real(json, "turn_bytes_per_s", m->machine.turn);
     if (m->values->local)
         cli_json_real(json, "local_s", m->job.local);
     cli_json_open(json, "rows", '[');

@@ -72,11 +72,11 @@ static void time_transpose(struct scale_time *t, const struct scale_job *job, co
     const struct split s = split_rows(job->size, ranks);
     const double plane = job->size * job->size * 2 * job->word, part = s.rows * plane, others = s.busy - 1;
     const double message = s.rows * s.rows * job->size * 2 * job->word;
-    /* An axis is a pass that reads and writes; so are packing and unpacking. */
+    /* An axis is a pass that reads and writes; so are packing and unpacking, one of which turns axes. */
     t->compute = local_time(job, m, 3 * 2 * job->size * plane) * s.rows / job->size;
     if (others < 1)
         return;
-    t->compute += 2 * 2 * 2 * part / m->rate;
+    t->compute += 2 * (2 * part / m->rate + 2 * part / m->turn);
     t->exchange = 2 * send_time(m, others, others * message);
 }
 
