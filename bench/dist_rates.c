@@ -4,9 +4,9 @@
  *     mpirun -n P bench/dist_rates [DEVICES [N [COUNT [SIDE [COILS]]]]]
  *
  * cpu@threads=1, cubes of 256^3, a reduction of 2*10^7 floats, SENSE of 64^3 with 8 coils and 10^5 points.
- * Rank 0 prints one JSON object.  "local_s" is a job on one rank while every other rank does the same by itself,
- * "measured_s" the job over all ranks; the best of seven, each that of the slowest rank.  "command" is the model
- * of it.  There are to be as many cores as threads: ranks that share one tell nothing.
+ * Rank 0 prints one JSON object.  "local_s" is a job on one rank while every other rank does the same by
+ * itself, "measured_s" the job over all ranks; the best of seven, each that of the slowest rank.  "command" is
+ * the model of it.  There are to be as many cores as threads: ranks that share one tell nothing.
  */
 #include "bench.h"
 
@@ -111,8 +111,8 @@ static double time_axes(hcy_dist *comm, int64_t n, const int *axes, int n_axes)
     return seconds;
 }
 
-/* Several ranks transform the first axis when it has become the last one, which is another transform than that
- * of a rank that has all: what a rank does by itself is the last two axes, and the last one. */
+/* Several ranks transform the first axis when it has become the last one, which is another transform than
+ * that of a rank that has all: what a rank does by itself is the last two axes, and the last one. */
 static double time_transpose(hcy_dist *comm, int64_t n)
 {
     const int axes[] = { 0, 1, 2 };
@@ -233,8 +233,8 @@ static void tell_job(const char *name, const char *machine, double (*time)(hcy_d
         return;
     printf("%s\n    { \"job\": \"%s\", \"size\": %lld, \"local_s\": %.6g, \"measured_s\": %.6g,\n",
            time == time_halo ? "" : ",", name, (long long)n, local, measured);
-    printf("      \"command\": \"halcyon scale-model %s -n %lld --coils %lld%s --local %.6gs --ranks %d\" }", name,
-           (long long)n, (long long)coils, machine, local, n_ranks);
+    printf("      \"command\": \"halcyon scale-model %s -n %lld --coils %lld%s --local %.6gs --ranks %d\" }",
+           name, (long long)n, (long long)coils, machine, local, n_ranks);
     fflush(stdout);
 }
 
