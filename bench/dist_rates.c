@@ -5,8 +5,8 @@
  *
  * cpu@threads=1, cubes of 256^3, a reduction of 2*10^7 floats, SENSE of 64^3 with 8 coils and 10^5 points.
  * Rank 0 prints one JSON object.  "local_s" is a job on one rank while every other rank does the same by
- * itself, "measured_s" the job over all ranks; the best of seven, each that of the slowest rank.  "command" is
- * the model of it.  There are to be as many cores as threads: ranks that share one tell nothing.
+ * itself, "measured_s" the job over all ranks; the best of seven, each that of the slowest rank.  "command"
+ * is the model of it.  There are to be as many cores as threads: ranks that share one tell nothing.
  */
 #include "bench.h"
 
