@@ -206,7 +206,7 @@ static void test_refusals(const hcy_azint_plan *plan)
     hcy_azint_plan_release(other);
 }
 
-enum { MOST_BYTES = 1 << 18, MUTANTS = 400, NEAR = 160 };
+enum { MOST_BYTES = 1 << 18, MUTANTS = 100, NEAR = 160 };
 
 static uint64_t next_random(uint64_t *state)
 {
@@ -226,13 +226,17 @@ static size_t find(const unsigned char *bytes, size_t n, const char *word)
     return 0;
 }
 
-/* Flipped bytes where the texts of variable length are, and where the part is told. */
+/* Flipped bytes where the texts of variable length are, and where the part is told.  HDF5's own reading of them goes
+ * beyond its blocks, so a reader tries the parts first. */
 static void test_damaged(const hcy_azint_plan *plan)
 {
     static unsigned char bytes[MOST_BYTES], mutant[MOST_BYTES];
     uint64_t state = 88172645463325252u, refused = 0;
+    hcy_isolation isolation = HCY_ISOLATION_INIT;
     hcy_shard shard;
     char kind[16];
+    if (hcy_isolation_set(&isolation))
+        bail_out("%s", hcy_last_error()->text);
     write_part("part.h5", plan, &(const hcy_shard){ 1, 2, 0, 8, 1 }, 4, 8, 1, WHOLE);
     is_int(hcy_shard_read(&shard, kind, "part.h5"), 0, "a part");
     ok(!strcmp(kind, "curves") && shard.number == 1 && shard.count == 2, "... says which, and of what");
@@ -257,6 +261,8 @@ static void test_damaged(const hcy_azint_plan *plan)
     }
     ok(told, "of %d damaged parts each is read or refused by name", MUTANTS);
     ok(refused, "... %u refused", (unsigned)refused);
+    isolation.files = HCY_ISOLATE_NONE;
+    is_int(hcy_isolation_set(&isolation), 0, "from here on nothing is isolated");
 }
 
 #ifdef HAVE_HDF5
