@@ -1,10 +1,12 @@
-/* fft.c - the CPU's Fourier transforms as non-uniform FFTs use them: our own lines beside FFTW's, estimated and
- * measured.
+/* fft.c - the CPU's Fourier transforms, our own beside FFTW's: as lines, which non-uniform FFTs use, and as grids, which
+ * hcy_fft does.
  *
  *     bench/fft [SIMD]
  *
- * 16 transforms in place, by one thread, as columns side by side and as rows behind one another; nanoseconds a number,
- * the best of ROUNDS rounds, in each of which all take turns.  SIMD: portable, avx2, avx512 ... (the best one). */
+ * Lines: 16 transforms in place, by one thread, as columns side by side and as rows behind one another, beside FFTW's
+ * estimated plans and measured ones.  Grids: by one thread, what hcy_fft takes beside our own alone and FFTW's alone.
+ * Nanoseconds a number, the best of ROUNDS rounds, in each of which all take turns.  SIMD: portable, avx2, avx512 ...
+ * (the best one). */
 #include "bench.h"
 #include "cpu_priv.h"
 
@@ -69,6 +71,68 @@ static void measure(size_t n, bool is_double, bool rows, enum cpu_simd simd)
     free(scratch);
 }
 
+/* --- Grids --- */
+
+static const struct grid {
+    int rank;
+    size_t n[3], batch, inner;
+} grids[] = {
+    { 1, { 256, 1, 1 }, 256, 1 },   { 1, { 4096, 1, 1 }, 100, 1 },  { 1, { 65536, 1, 1 }, 8, 1 },
+    { 1, { 256, 1, 1 }, 64, 16 },   { 2, { 32, 32, 1 }, 256, 1 },   { 2, { 64, 64, 1 }, 64, 1 },
+    { 2, { 100, 100, 1 }, 64, 1 },  { 2, { 128, 128, 1 }, 16, 1 },  { 2, { 256, 256, 1 }, 1, 1 },
+    { 2, { 256, 256, 1 }, 16, 1 },  { 2, { 320, 320, 1 }, 8, 1 },   { 2, { 512, 512, 1 }, 4, 1 },
+    { 2, { 1000, 1000, 1 }, 1, 1 }, { 2, { 2048, 2048, 1 }, 1, 1 }, { 3, { 64, 64, 64 }, 1, 1 },
+    { 3, { 100, 100, 100 }, 1, 1 }, { 3, { 128, 128, 128 }, 1, 1 }, { 3, { 200, 200, 200 }, 1, 1 },
+    { 3, { 256, 256, 256 }, 1, 1 }, { 2, { 509, 509, 1 }, 1, 1 },   { 2, { 64, 64, 1 }, 16, 8 },
+};
+static const char *const type_names[] = { "", "c2c", "r2c", "c2r" };
+
+struct grid_way {
+    void *fft;
+    double best;
+};
+
+static void time_grid(struct cpu_pool *pool, struct grid_way *way, int direction, size_t numbers, void *in, void *out)
+{
+    double start = timer_now();
+    CHECK(cpu_fft_run(pool, way->fft, direction, in, out));
+    const double took = (timer_now() - start) / (double)numbers;
+    way->best = took < way->best ? took : way->best;
+}
+
+static void measure_grid(struct cpu_pool *pool, const struct grid *g, int type, int precision, enum cpu_simd simd)
+{
+    static const enum cpu_fft_choice choices[] = { CPU_FFT_AUTO, CPU_FFT_OWN, CPU_FFT_FFTW };
+    const int n_ways = WAYS > 1 ? 3 : 1;
+    struct grid_way way[3] = { { NULL, 1 }, { NULL, 1 }, { NULL, 1 } };
+    hcy_fft_desc desc = HCY_FFT_DESC_INIT;
+    desc.type = type, desc.precision = precision, desc.rank = g->rank;
+    desc.batch = g->batch, desc.inner = g->inner;
+    for (int a = 0; a < 3; a++)
+        desc.n[a] = g->n[a];
+    const size_t numbers = g->n[0] * g->n[1] * g->n[2] * g->batch * g->inner;
+    /* Room for complex numbers at both ends, half of them stored or all. */
+    const size_t room = (numbers + numbers / g->n[g->rank - 1] * 2) * (precision == HCY_F64 ? 16 : 8);
+    void *in = bench_need(aligned_alloc(64, (room + 63) / 64 * 64));
+    void *out = bench_need(aligned_alloc(64, (room + 63) / 64 * 64));
+    memset(in, 0, room);
+    memset(out, 0, room);
+    for (int w = 0; w < n_ways; w++)
+        CHECK(cpu_fft_create(&way[w].fft, &desc, choices[w], simd));
+    for (int round = 0; round < (numbers > 1000000 ? 3 : ROUNDS); round++)
+        for (int w = 0; w < n_ways; w++)
+            time_grid(pool, &way[w], type == HCY_FFT_C2R ? HCY_FFT_BACKWARD : HCY_FFT_FORWARD, numbers, in, out);
+    printf("%-6s %s %zu x %zu x %zu, %zu of them, %zu side by side: %.2f", precision == HCY_F64 ? "double" : "float",
+           type_names[type], g->n[0], g->n[1], g->n[2], g->batch, g->inner, 1e9 * way[0].best);
+    if (n_ways > 1)
+        printf(", own %.2f, FFTW %.2f (%.2f of it)", 1e9 * way[1].best, 1e9 * way[2].best, way[0].best / way[2].best);
+    printf("\n");
+    for (int w = 0; w < n_ways; w++)
+        cpu_fft_release(way[w].fft);
+    free(in);
+    free(out);
+}
+
 int main(int argc, char **argv)
 {
     static const size_t lengths[] = { 128, 240, 256, 512, 768, 1024, 2048 };
@@ -83,5 +147,12 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
         for (int way = 0; way < 4; way++)
             measure(lengths[i], way & 1, way & 2, (enum cpu_simd)simd);
+    struct cpu_pool *pool;
+    CHECK(cpu_pool_create(&pool, 1, NULL, 0));
+    for (size_t i = 0; i < sizeof grids / sizeof grids[0]; i++)
+        for (int way = 0; way < 6; way++)
+            if (!(way % 3) || grids[i].inner == 1)
+                measure_grid(pool, &grids[i], HCY_FFT_C2C + way % 3, way < 3 ? HCY_F32 : HCY_F64, (enum cpu_simd)simd);
+    cpu_pool_destroy(pool);
     return 0;
 }

@@ -230,6 +230,7 @@ static void test_against_oracle(void)
         { 1, { 360, 1, 1 }, 1 }, { 1, { 509, 1, 1 }, 2 }, { 1, { 1024, 1, 1 }, 1 }, { 2, { 1, 1, 1 }, 2 },
         { 2, { 8, 8, 1 }, 2 },   { 2, { 5, 12, 1 }, 3 },  { 2, { 31, 7, 1 }, 1 },   { 2, { 1, 16, 1 }, 1 },
         { 2, { 16, 1, 1 }, 1 },  { 3, { 2, 3, 5 }, 3 },   { 3, { 8, 4, 16 }, 1 },   { 3, { 7, 1, 9 }, 2 },
+        { 2, { 93, 90, 1 }, 2 }, { 3, { 16, 22, 24 }, 1 },
     };
     static const struct shape few[] = {
         { 1, { 17, 1, 1 }, 2 }, { 2, { 5, 12, 1 }, 3 }, { 2, { 16, 1, 1 }, 1 },
@@ -259,8 +260,9 @@ static void test_against_oracle(void)
             if (slow && (k || precision == HCY_F32))
                 continue;
             double a = slow ? 0 : error_of(k, &shapes[7], precision, true),
-                   b = error_of(k, &shapes[13], precision, true);
-            ok(a >= 0 && a < 8 && b >= 0 && b < 8, "%s in place (%.2f, %.2f)", kinds[k].name, a, b);
+                   b = error_of(k, &shapes[13], precision, true), c = slow ? 0 : error_of(k, &shapes[20], precision, true);
+            ok(a >= 0 && a < 8 && b >= 0 && b < 8 && c >= 0 && c < 8, "%s in place (%.2f, %.2f, %.2f)", kinds[k].name, a,
+               b, c);
         }
 }
 

@@ -2,15 +2,19 @@
  *
  * "auto" takes the faster ones of each kind, never by timing, so that bits do not depend on it.  Columns side by side
  * in vectors of AVX2 or AVX-512 are our own lines' best case (bench/fft shows them beside FFTW's); for rows, for
- * columns beyond the caches, and with shorter vectors, FFTW is taken where the build has it.  hcy_fft on the CPU is
- * FFTW's there.
+ * columns beyond the caches, and with shorter vectors, FFTW is taken where the build has it.  Grids are both: rows are
+ * FFTW's and columns our own, but for small ones.  FFTW's estimated plans of whole complex grids, powers of two above all, take up to 30
+ * times longer, as they go down columns by ones.
  */
 #include "cpu_fft.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 
-enum { LONGEST_COLUMN = 4096 }; /* whose vectors stay in a core's own caches */
+enum {
+    LONGEST_COLUMN = 4096, /* whose vectors stay in a core's own caches */
+    LEAST_INNER = 16       /* transforms side by side that fill vectors */
+};
 
 /* --- hcy_fft --- */
 
@@ -33,19 +37,45 @@ void cpu_fft_strides(size_t *in, size_t *out, const hcy_fft_desc *d)
         *(d->type == HCY_FFT_R2C ? out : in) = rows * (last / 2 + 1) * 2 * real;
 }
 
+#if HAVE_FFTW3
+/* Points from which on rows of FFTW's and columns of our own are faster than FFTW's whole grids (bench/fft). */
+static size_t least_grid(const hcy_fft_desc *d, enum cpu_simd simd)
+{
+    const bool is_complex = d->type == HCY_FFT_C2C;
+    if (simd < CPU_SIMD_AVX2)
+        return is_complex && d->rank == 2 ? (size_t)1 << 16 : (size_t)1 << 22;
+    /* FFTW takes real rows of floats together in vectors within a grid, and one by one alone. */
+    return is_complex ? (size_t)1 << 12 : d->precision == HCY_F64 ? (size_t)1 << 13 : (size_t)1 << 20;
+}
+
+static bool all_fftw(const hcy_fft_desc *d, enum cpu_fft_choice choice, enum cpu_simd simd)
+{
+    bool long_columns = false;
+    size_t points = 1;
+    if (choice != CPU_FFT_AUTO)
+        return choice == CPU_FFT_FFTW;
+    for (int a = 0; a < d->rank; a++) {
+        long_columns |= d->n[a] > LONGEST_COLUMN && (a + 1 < d->rank || d->inner > 1);
+        points *= d->n[a];
+    }
+    if (d->inner > 1)
+        return long_columns || d->inner < LEAST_INNER || simd < CPU_SIMD_AVX2;
+    return long_columns || d->rank == 1 || points < least_grid(d, simd);
+}
+#endif
+
 int cpu_fft_create(void **fimpl, const hcy_fft_desc *desc, enum cpu_fft_choice choice, enum cpu_simd simd)
 {
+    const bool fftw_rows = HAVE_FFTW3 && choice != CPU_FFT_OWN && desc->inner == 1;
     struct fft *f = calloc(1, sizeof *f);
     int status = f ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for an FFT's plan");
 #if HAVE_FFTW3
-    if (!status && choice != CPU_FFT_OWN)
+    if (!status && all_fftw(desc, choice, simd))
         status = cpu_fftw_create(&f->fftw, desc);
     else
-#else
-    (void)choice;
 #endif
     if (!status)
-        status = own_grid_create(&f->own, desc, simd);
+        status = own_grid_create(&f->own, desc, simd, fftw_rows);
     if (status) {
         free(f);
         return status;

@@ -259,21 +259,7 @@ static int plan_for(void **found, struct fft *f, int direction, bool in_place, b
     return status;
 }
 
-struct run {
-    const struct fft *f;
-    void *plan;
-    char *in, *out;
-};
-
-static void run_transforms(void *context, size_t begin, size_t end, unsigned thread)
-{
-    const struct run *r = context;
-    (void)thread;
-    for (size_t i = begin; i < end; i++)
-        r->f->p->run(r->plan, r->f->desc.type, r->in + i * r->f->in_stride, r->out + i * r->f->out_stride);
-}
-
-int cpu_fftw_run(struct cpu_pool *pool, void *fimpl, int direction, void *in, void *out)
+int cpu_fftw_begin(struct cpu_fftw_run *run, size_t threads, void *fimpl, int direction, void *in, void *out)
 {
     struct fft *f = fimpl;
     bool aligned = true;
@@ -281,16 +267,29 @@ int cpu_fftw_run(struct cpu_pool *pool, void *fimpl, int direction, void *in, vo
     for (size_t i = 0; i < f->desc.batch && i < 2; i++)
         aligned = aligned && !f->p->alignment((char *)in + i * f->in_stride) &&
                   !f->p->alignment((char *)out + i * f->out_stride);
-    struct run run = { f, NULL, in, out };
-    size_t threads = cpu_pool_threads(pool);
+    *run = (struct cpu_fftw_run){ f, NULL, in, out };
     /* A plan for aligned data needs all transforms of the batch to be aligned alike. */
-    int status = plan_for(&run.plan, f, direction, in == out, aligned);
+    int status = plan_for(&run->plan, f, direction, in == out, aligned);
+    return status ? status : cpu_fftw_check_run(longest_axis(f), threads < f->desc.batch ? threads : f->desc.batch);
+}
+
+void cpu_fftw_transforms(void *context, size_t begin, size_t end, unsigned thread)
+{
+    const struct cpu_fftw_run *r = context;
+    const struct fft *f = r->fft;
+    (void)thread;
+    for (size_t i = begin; i < end; i++)
+        f->p->run(r->plan, f->desc.type, r->in + i * f->in_stride, r->out + i * f->out_stride);
+}
+
+int cpu_fftw_run(struct cpu_pool *pool, void *fimpl, int direction, void *in, void *out)
+{
+    const size_t threads = cpu_pool_threads(pool), batch = ((const struct fft *)fimpl)->desc.batch;
+    struct cpu_fftw_run run;
+    int status = cpu_fftw_begin(&run, threads, fimpl, direction, in, out);
     if (!status)
-        status = cpu_fftw_check_run(longest_axis(f), threads < f->desc.batch ? threads : f->desc.batch);
-    if (status)
-        return status;
-    cpu_pool_for(pool, f->desc.batch, f->desc.batch / (threads * 4) + 1, run_transforms, &run);
-    return 0;
+        cpu_pool_for(pool, batch, batch / (threads * 4) + 1, cpu_fftw_transforms, &run);
+    return status;
 }
 
 /* --- Plans of kernels --- */

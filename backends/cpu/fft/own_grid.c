@@ -1,33 +1,65 @@
-/* own_grid.c - transforms of one to three axes by the CPU's own lines: axis by axis, each shared out to the threads.
- * Plans are immutable. */
+/* own_grid.c - transforms of one to three axes, axis by axis: columns by the CPU's own lines, rows by these or by FFTW's.
+ * Plans are immutable.
+ *
+ * Threads share the lines of an axis out, or whole transforms where there are enough of them: these stay in a core's
+ * own caches from axis to axis.  A line's bits depend on neither.
+ */
 #include "cpu_fft.h"
 
 #include <stdlib.h>
 
-enum { TOGETHER = 16 }; /* lines that a thread takes at once: one or more vectors in every variant */
+enum {
+    TOGETHER = 16,     /* lines that a thread takes at once: one or more vectors in every variant */
+    MOST_WHOLE = 4 << 20 /* bytes of a transform that one thread takes alone */
+};
 
 struct own_grid {
     hcy_fft_desc desc;
     enum cpu_simd simd;
     size_t scratch; /* of one thread */
     struct own_fft *axes[3];
+    void *fftw_rows; /* in place of the last of them */
 };
 
-int own_grid_create(struct own_grid **plan, const hcy_fft_desc *desc, enum cpu_simd simd)
+static int create_rows(struct own_grid *g)
+{
+    const hcy_fft_desc *d = &g->desc;
+    hcy_fft_desc rows = *d;
+    rows.rank = 1;
+    rows.n[0] = d->n[d->rank - 1];
+    rows.n[1] = rows.n[2] = 1;
+    for (int a = 0; a + 1 < d->rank; a++)
+        rows.batch *= d->n[a];
+#if HAVE_FFTW3
+    return cpu_fftw_create(&g->fftw_rows, &rows);
+#else
+    (void)rows;
+    return HCY_EUNSUPPORTED;
+#endif
+}
+
+static int create_axis(struct own_grid *g, int axis)
+{
+    int status = own_fft_create(&g->axes[axis], g->desc.n[axis], g->desc.precision == HCY_F64);
+    const size_t need = status ? 0 : own_fft_scratch(g->axes[axis]);
+    g->scratch = need > g->scratch ? need : g->scratch;
+    return status;
+}
+
+int own_grid_create(struct own_grid **plan, const hcy_fft_desc *desc, enum cpu_simd simd, bool fftw_rows)
 {
     struct own_grid *g = calloc(1, sizeof *g);
     int status = g ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for an FFT's plan");
-    for (int a = 0; a < desc->rank && !status; a++) {
-        status = own_fft_create(&g->axes[a], desc->n[a], desc->precision == HCY_F64);
-        size_t need = status ? 0 : own_fft_scratch(g->axes[a]);
-        g->scratch = need > g->scratch ? need : g->scratch;
+    if (!status) {
+        g->desc = *desc;
+        g->simd = simd;
     }
+    for (int a = 0; a < desc->rank && !status; a++)
+        status = fftw_rows && a == desc->rank - 1 ? create_rows(g) : create_axis(g, a);
     if (status) {
         own_grid_free(g);
         return status;
     }
-    g->desc = *desc;
-    g->simd = simd;
     *plan = g;
     return 0;
 }
@@ -36,6 +68,10 @@ void own_grid_free(struct own_grid *plan)
 {
     for (int a = 0; plan && a < 3; a++)
         own_fft_free(plan->axes[a]);
+#if HAVE_FFTW3
+    if (plan && plan->fftw_rows)
+        cpu_fftw_release(plan->fftw_rows);
+#endif
     free(plan);
 }
 
@@ -45,9 +81,11 @@ struct axis_run {
     const struct own_fft *fft;
     const char *in;
     char *out, *scratch;
-    size_t outer, inner, blocks; /* of TOGETHER lines side by side; of rows, if there is one inner line */
-    size_t in_unit, out_unit;    /* bytes of what is there: complex numbers or real ones */
-    size_t in_n, out_n;          /* of them a line */
+    size_t outer, inner;
+    size_t rows;             /* with one inner line: of the outer ones those that may be taken together */
+    size_t blocks;           /* of TOGETHER lines side by side, or of those rows */
+    size_t in_unit, out_unit; /* bytes of what is there: complex numbers or real ones */
+    size_t in_n, out_n;      /* of them a line */
     bool backward;
     enum own_fft_kind kind;
 };
@@ -57,8 +95,9 @@ static void run_blocks(void *context, size_t begin, size_t end, unsigned thread)
     const struct axis_run *r = context;
     const bool rows = r->inner == 1;
     for (size_t i = begin; i < end; i++) {
-        const size_t from = rows ? i * TOGETHER : i / r->blocks, side = rows ? 0 : i % r->blocks * TOGETHER;
-        const size_t left = rows ? r->outer - from : r->inner - side;
+        const size_t which = i / r->blocks, at = i % r->blocks * TOGETHER;
+        const size_t from = rows ? which * r->rows + at : which, side = rows ? 0 : at;
+        const size_t left = (rows ? r->rows : r->inner) - at;
         const struct own_fft_lines lines = { .in = r->in + (from * r->in_n * r->inner + side) * r->in_unit,
                                              .out = r->out + (from * r->out_n * r->inner + side) * r->out_unit,
                                              .lines = left < TOGETHER ? left : TOGETHER,
@@ -72,12 +111,26 @@ static void run_blocks(void *context, size_t begin, size_t end, unsigned thread)
     }
 }
 
-static void run_axis(struct cpu_pool *pool, struct axis_run *r, int axis, enum own_fft_kind kind)
+/* What is done one after another: an axis each, by `run` of `parts` parts, as many of every transform. */
+struct phase {
+    cpu_range_fn run;
+    size_t parts;
+    union {
+        struct axis_run axis;
+#if HAVE_FFTW3
+        struct cpu_fftw_run rows;
+#endif
+    } of;
+};
+
+static void set_axis(struct phase *phase, const struct own_grid *g, int axis, enum own_fft_kind kind, bool backward,
+                     void *in, void *out, void *scratch)
 {
-    const hcy_fft_desc *d = &r->grid->desc;
+    const hcy_fft_desc *d = &g->desc;
     const size_t complex_size = d->precision == HCY_F64 ? 16 : 8, n = d->n[axis];
-    r->fft = r->grid->axes[axis];
-    r->kind = kind;
+    struct axis_run *r = &phase->of.axis;
+    *r = (struct axis_run){ .grid = g, .fft = g->axes[axis], .in = in, .out = out, .scratch = scratch,
+                            .backward = backward, .kind = kind };
     r->outer = d->batch;
     for (int a = 0; a < axis; a++)
         r->outer *= d->n[a];
@@ -89,33 +142,86 @@ static void run_axis(struct cpu_pool *pool, struct axis_run *r, int axis, enum o
     r->out_unit = kind == OWN_FFT_TO_REAL ? complex_size / 2 : complex_size;
     r->in_n = kind == OWN_FFT_TO_REAL ? n / 2 + 1 : n;
     r->out_n = kind == OWN_FFT_FROM_REAL ? n / 2 + 1 : n;
-    const size_t side_by_side = r->inner == 1 ? r->outer : r->inner;
-    r->blocks = (side_by_side + TOGETHER - 1) / TOGETHER;
-    cpu_pool_for(pool, r->inner == 1 ? r->blocks : r->outer * r->blocks, 1, run_blocks, r);
+    /* Lines of one axis alone fill vectors across transforms only. */
+    r->rows = d->rank == 1 ? r->outer : r->outer / d->batch;
+    r->blocks = ((r->inner == 1 ? r->rows : r->inner) + TOGETHER - 1) / TOGETHER;
+    phase->run = run_blocks;
+    phase->parts = (r->inner == 1 ? r->outer / r->rows : r->outer) * r->blocks;
+}
+
+static int set_rows(struct phase *phase, const struct own_grid *g, enum own_fft_kind kind, int direction, void *in,
+                    void *out, void *scratch, size_t threads)
+{
+    const hcy_fft_desc *d = &g->desc;
+    if (!g->fftw_rows) {
+        set_axis(phase, g, d->rank - 1, kind, direction == HCY_FFT_BACKWARD, in, out, scratch);
+        return 0;
+    }
+#if HAVE_FFTW3
+    phase->run = cpu_fftw_transforms;
+    phase->parts = d->batch;
+    for (int a = 0; a + 1 < d->rank; a++)
+        phase->parts *= d->n[a];
+    return cpu_fftw_begin(&phase->of.rows, threads, g->fftw_rows, direction, in, out);
+#else
+    (void)threads;
+    return HCY_EUNSUPPORTED;
+#endif
+}
+
+static int set_phases(struct phase phases[3], const struct own_grid *g, int direction, void *in, void *out,
+                      void *scratch, size_t threads)
+{
+    const int last = g->desc.rank - 1;
+    const bool to_real = g->desc.type == HCY_FFT_C2R, backward = direction == HCY_FFT_BACKWARD;
+    /* To real numbers the other axes come first, in place of the input, which may be overwritten then; else what the
+     * rows have put out the others work on. */
+    void *middle = to_real ? in : out;
+    for (int a = 0; a < last; a++)
+        set_axis(&phases[to_real ? a : a + 1], g, a, OWN_FFT_COMPLEX, backward, middle, middle, scratch);
+    return set_rows(&phases[to_real ? last : 0], g,
+                    to_real ? OWN_FFT_TO_REAL : g->desc.type == HCY_FFT_R2C ? OWN_FFT_FROM_REAL : OWN_FFT_COMPLEX,
+                    direction, in, out, scratch, threads);
+}
+
+struct whole_run {
+    struct phase *phases;
+    int n;
+    size_t batch;
+};
+
+static void run_whole(void *context, size_t begin, size_t end, unsigned thread)
+{
+    const struct whole_run *w = context;
+    for (size_t b = begin; b < end; b++)
+        for (int i = 0; i < w->n; i++) {
+            const size_t each = w->phases[i].parts / w->batch;
+            w->phases[i].run(&w->phases[i].of, b * each, (b + 1) * each, thread);
+        }
+}
+
+/* Few transforms left over would have most threads wait for the last ones. */
+static bool shares_whole(const hcy_fft_desc *d, size_t threads)
+{
+    size_t in, out;
+    cpu_fft_strides(&in, &out, d);
+    return d->rank > 1 && (d->batch % threads == 0 || d->batch / threads >= 4) && in <= MOST_WHOLE && out <= MOST_WHOLE;
 }
 
 int own_grid_run(struct cpu_pool *pool, const struct own_grid *plan, int direction, void *in, void *out)
 {
     const hcy_fft_desc *d = &plan->desc;
-    const int last = d->rank - 1;
-    struct axis_run r = { .grid = plan, .in = in, .out = out, .backward = direction == HCY_FFT_BACKWARD };
-    r.scratch = aligned_alloc(64, plan->scratch * cpu_pool_threads(pool));
-    if (!r.scratch)
-        return hcy_fail(HCY_ENOMEM, "%zu bytes for an FFT", plan->scratch * cpu_pool_threads(pool));
-    /* To real numbers the other axes come first, in place of the input, which may be overwritten then. */
-    if (d->type == HCY_FFT_C2R) {
-        r.out = in;
-        for (int a = 0; a < last; a++)
-            run_axis(pool, &r, a, OWN_FFT_COMPLEX);
-        r.out = out;
-        run_axis(pool, &r, last, OWN_FFT_TO_REAL);
-    } else {
-        run_axis(pool, &r, last, d->type == HCY_FFT_R2C ? OWN_FFT_FROM_REAL : OWN_FFT_COMPLEX);
-        /* What the first axis has put out the others work on. */
-        r.in = out;
-        for (int a = 0; a < last; a++)
-            run_axis(pool, &r, a, OWN_FFT_COMPLEX);
-    }
-    free(r.scratch);
-    return 0;
+    const size_t threads = cpu_pool_threads(pool);
+    struct phase phases[3];
+    void *scratch = plan->scratch ? aligned_alloc(64, plan->scratch * threads) : NULL;
+    if (plan->scratch && !scratch)
+        return hcy_fail(HCY_ENOMEM, "%zu bytes for an FFT", plan->scratch * threads);
+    int status = set_phases(phases, plan, direction, in, out, scratch, threads);
+    if (!status && shares_whole(d, threads))
+        cpu_pool_for(pool, d->batch, 1, run_whole, &(struct whole_run){ phases, d->rank, d->batch });
+    else
+        for (int i = 0; i < d->rank && !status; i++)
+            cpu_pool_for(pool, phases[i].parts, 1, phases[i].run, &phases[i].of);
+    free(scratch);
+    return status;
 }
