@@ -38,17 +38,16 @@ void cpu_fft_strides(size_t *in, size_t *out, const hcy_fft_desc *d)
 }
 
 #if HAVE_FFTW3
-/* Points from which on rows of FFTW's and columns of our own are faster than FFTW's whole grids (bench/fft). */
-static size_t least_grid(const hcy_fft_desc *d, enum cpu_simd simd)
+/* Points from which on rows of FFTW's and columns of our own are faster than FFTW's whole grids, with AVX2 (bench/fft).
+ * Other variants choose alike, for the same bits. */
+static size_t least_grid(const hcy_fft_desc *d)
 {
     const bool is_complex = d->type == HCY_FFT_C2C;
-    if (simd < CPU_SIMD_AVX2)
-        return is_complex && d->rank == 2 ? (size_t)1 << 16 : (size_t)1 << 22;
     /* FFTW takes real rows of floats together in vectors within a grid, and one by one alone. */
     return is_complex ? (size_t)1 << 12 : d->precision == HCY_F64 ? (size_t)1 << 13 : (size_t)1 << 20;
 }
 
-static bool all_fftw(const hcy_fft_desc *d, enum cpu_fft_choice choice, enum cpu_simd simd)
+static bool all_fftw(const hcy_fft_desc *d, enum cpu_fft_choice choice)
 {
     bool long_columns = false;
     size_t points = 1;
@@ -59,8 +58,8 @@ static bool all_fftw(const hcy_fft_desc *d, enum cpu_fft_choice choice, enum cpu
         points *= d->n[a];
     }
     if (d->inner > 1)
-        return long_columns || d->inner < LEAST_INNER || simd < CPU_SIMD_AVX2;
-    return long_columns || d->rank == 1 || points < least_grid(d, simd);
+        return long_columns || d->inner < LEAST_INNER;
+    return long_columns || d->rank == 1 || points < least_grid(d);
 }
 #endif
 
@@ -70,7 +69,7 @@ int cpu_fft_create(void **fimpl, const hcy_fft_desc *desc, enum cpu_fft_choice c
     struct fft *f = calloc(1, sizeof *f);
     int status = f ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for an FFT's plan");
 #if HAVE_FFTW3
-    if (!status && all_fftw(desc, choice, simd))
+    if (!status && all_fftw(desc, choice))
         status = cpu_fftw_create(&f->fftw, desc);
     else
 #endif
