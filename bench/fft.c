@@ -1,5 +1,5 @@
-/* fft.c - the CPU's Fourier transforms, our own beside FFTW's: as lines, which non-uniform FFTs use, and as grids, which
- * hcy_fft does.
+/* fft.c - the CPU's Fourier transforms, our own beside FFTW's: as lines, which non-uniform FFTs use, and as grids,
+ * which hcy_fft transforms.
  *
  *     bench/fft [SIMD]
  *

@@ -19,7 +19,7 @@ int own_grid_run(struct cpu_pool *pool, const struct own_grid *plan, int directi
 int cpu_fftw_create(void **fimpl, const hcy_fft_desc *desc);
 void cpu_fftw_release(void *fimpl);
 int cpu_fftw_run(struct cpu_pool *pool, void *fimpl, int direction, void *in, void *out);
-/* The same, by whoever shares its batch out: begun once, then cpu_fftw_transforms(&run, ...) by up to so many threads. */
+/* The same, by whoever shares its batch out: begun once, then cpu_fftw_transforms() by up to so many threads. */
 struct cpu_fftw_run {
     const void *fft;
     void *plan;

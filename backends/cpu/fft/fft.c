@@ -3,8 +3,8 @@
  * "auto" takes the faster ones of each kind, never by timing, so that bits do not depend on it.  Columns side by side
  * in vectors of AVX2 or AVX-512 are our own lines' best case (bench/fft shows them beside FFTW's); for rows, for
  * columns beyond the caches, and with shorter vectors, FFTW is taken where the build has it.  Grids are both: rows are
- * FFTW's and columns our own, but for small ones.  FFTW's estimated plans of whole complex grids, powers of two above all, take up to 30
- * times longer, as they go down columns by ones.
+ * FFTW's and columns our own, but for small ones.  FFTW's estimated plans of whole complex grids,
+ * powers of two above all, take up to 30 times longer, as they go down columns by ones.
  */
 #include "cpu_fft.h"
 

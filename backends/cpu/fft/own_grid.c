@@ -1,5 +1,5 @@
-/* own_grid.c - transforms of one to three axes, axis by axis: columns by the CPU's own lines, rows by these or by FFTW's.
- * Plans are immutable.
+/* own_grid.c - transforms of one to three axes, axis by axis: columns by the CPU's own lines, rows by these or by
+ * FFTW's.  Plans are immutable.
  *
  * Threads share the lines of an axis out, or whole transforms where there are enough of them: these stay in a core's
  * own caches from axis to axis.  A line's bits depend on neither.
