@@ -65,7 +65,12 @@ static bool all_fftw(const hcy_fft_desc *d, enum cpu_fft_choice choice)
 
 int cpu_fft_create(void **fimpl, const hcy_fft_desc *desc, enum cpu_fft_choice choice, enum cpu_simd simd)
 {
-    const bool fftw_rows = HAVE_FFTW3 && choice != CPU_FFT_OWN && desc->inner == 1;
+#if HAVE_FFTW3
+    const bool fftw_rows = choice != CPU_FFT_OWN && desc->inner == 1;
+#else
+    const bool fftw_rows = false;
+    (void)choice;
+#endif
     struct fft *f = calloc(1, sizeof *f);
     int status = f ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for an FFT's plan");
 #if HAVE_FFTW3
