@@ -399,7 +399,7 @@ int main(int argc, char **argv)
         double t = timer_now();
         CHECK(hcy_azint_plan_create(&plan, &poni, s.height, s.width, &o));
         printf("plan %s: %.0f ms\n", splits[split], 1e3 * (timer_now() - t));
-        for (int simd = (int)CPU_SIMD_PORTABLE; simd <= (int)cpu_simd_best(); simd++) {
+        for (int simd = CPU_SIMD_PORTABLE; simd <= (int)cpu_simd_best(); simd++) {
             const char *name = cpu_simd_name((enum cpu_simd)simd);
             bool wanted = !only_variant || strcmp(only_variant, name) == 0;
             if ((int)cpu_simd_built((enum cpu_simd)simd) != simd || !wanted)

@@ -206,7 +206,7 @@ static void test_refusals(const hcy_azint_plan *plan)
     hcy_azint_plan_release(other);
 }
 
-enum { MOST_BYTES = 1 << 18, MUTANTS = 100, NEAR = 160 };
+enum { MOST_BYTES = 1 << 18, MUTANTS = 400, NEAR = 160 };
 
 static uint64_t next_random(uint64_t *state)
 {
@@ -235,9 +235,8 @@ static void test_damaged(const hcy_azint_plan *plan)
     hcy_isolation isolation = HCY_ISOLATION_INIT;
     hcy_shard shard;
     char kind[16];
-    if (hcy_isolation_set(&isolation))
-        bail_out("%s", hcy_last_error()->text);
     write_part("part.h5", plan, &(const hcy_shard){ 1, 2, 0, 8, 1 }, 4, 8, 1, WHOLE);
+    is_int(hcy_isolation_set(&isolation), 0, "from here on parts are tried in a reader");
     is_int(hcy_shard_read(&shard, kind, "part.h5"), 0, "a part");
     ok(!strcmp(kind, "curves") && shard.number == 1 && shard.count == 2, "... says which, and of what");
     FILE *f = fopen("part.h5", "rb");
@@ -246,6 +245,10 @@ static void test_damaged(const hcy_azint_plan *plan)
         fclose(f);
     const size_t at[] = { find(bytes, n, "GCOL"), find(bytes, n, "halcyon_kind") };
     int told = 1;
+    /* Some keep HDF5 busy without end. */
+    isolation.seconds = 1;
+    if (hcy_isolation_set(&isolation))
+        bail_out("%s", hcy_last_error()->text);
     for (int i = 0; i < MUTANTS; i++) {
         memcpy(mutant, bytes, n);
         for (int flip = 0; flip < 3; flip++) {
@@ -260,7 +263,7 @@ static void test_damaged(const hcy_azint_plan *plan)
         told &= memchr(kind, 0, sizeof kind) != NULL && (!st || strstr(hcy_last_error()->text, "mutant.h5"));
     }
     ok(told, "of %d damaged parts each is read or refused by name", MUTANTS);
-    ok(refused, "... %u refused", (unsigned)refused);
+    ok(refused && refused < MUTANTS, "... %u refused", (unsigned)refused);
     isolation.files = HCY_ISOLATE_NONE;
     is_int(hcy_isolation_set(&isolation), 0, "from here on nothing is isolated");
 }

@@ -2,9 +2,9 @@
  *
  * "auto" takes the faster ones of each kind, never by timing, so that bits do not depend on it.  Columns side by side
  * in vectors of AVX2 or AVX-512 are our own lines' best case (bench/fft shows them beside FFTW's); for rows, for
- * columns beyond the caches, and with shorter vectors, FFTW is taken where the build has it.  Grids are both: rows are
- * FFTW's and columns our own, but for small ones.  FFTW's estimated plans of whole complex grids,
- * powers of two above all, take up to 30 times longer, as they go down columns by ones.
+ * columns beyond the caches, and with shorter vectors, FFTW is taken where the build has it.  Grids, but for small
+ * ones, are both: rows are FFTW's and columns our own.  FFTW's estimated plans of whole complex grids take up to 17
+ * times longer, powers of two above all (bench/fft).
  */
 #include "cpu_fft.h"
 
@@ -43,7 +43,7 @@ void cpu_fft_strides(size_t *in, size_t *out, const hcy_fft_desc *d)
 static size_t least_grid(const hcy_fft_desc *d)
 {
     const bool is_complex = d->type == HCY_FFT_C2C;
-    /* FFTW takes real rows of floats together in vectors within a grid, and one by one alone. */
+    /* Real rows of floats alone take FFTW longer than in a grid of them. */
     return is_complex ? (size_t)1 << 12 : d->precision == HCY_F64 ? (size_t)1 << 13 : (size_t)1 << 20;
 }
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 enum {
-    TOGETHER = 16,     /* lines that a thread takes at once: one or more vectors in every variant */
+    TOGETHER = 16,       /* lines that a thread takes at once: one or more vectors in every variant */
     MOST_WHOLE = 4 << 20 /* bytes of a transform that one thread takes alone */
 };
 
@@ -82,10 +82,10 @@ struct axis_run {
     const char *in;
     char *out, *scratch;
     size_t outer, inner;
-    size_t rows;             /* with one inner line: of the outer ones those that may be taken together */
-    size_t blocks;           /* of TOGETHER lines side by side, or of those rows */
+    size_t rows;              /* with one inner line: of the outer ones those that may be taken together */
+    size_t blocks;            /* of TOGETHER lines side by side, or of those rows */
     size_t in_unit, out_unit; /* bytes of what is there: complex numbers or real ones */
-    size_t in_n, out_n;      /* of them a line */
+    size_t in_n, out_n;       /* of them a line */
     bool backward;
     enum own_fft_kind kind;
 };
@@ -99,7 +99,8 @@ static void run_blocks(void *context, size_t begin, size_t end, unsigned thread)
         const size_t from = rows ? which * r->rows + at : which, side = rows ? 0 : at;
         const size_t left = (rows ? r->rows : r->inner) - at;
         const struct own_fft_lines lines = { .in = r->in + (from * r->in_n * r->inner + side) * r->in_unit,
-                                             .out = r->out + (from * r->out_n * r->inner + side) * r->out_unit,
+                                             .out =
+                                                 r->out + (from * r->out_n * r->inner + side) * r->out_unit,
                                              .lines = left < TOGETHER ? left : TOGETHER,
                                              .in_step = r->inner,
                                              .in_pitch = rows ? r->in_n : 1,
@@ -111,10 +112,18 @@ static void run_blocks(void *context, size_t begin, size_t end, unsigned thread)
     }
 }
 
-/* What is done one after another: an axis each, by `run` of `parts` parts, as many of every transform. */
+/* One execution, by whom it is shared out. */
+struct sharing {
+    size_t threads;
+    bool whole; /* transforms, not an axis' lines */
+    void *scratch;
+};
+
+/* What is done one after another: an axis each, by `run` of `parts` parts, `grain` of them at a time.  Where transforms
+ * are shared out whole, each has as many parts. */
 struct phase {
     cpu_range_fn run;
-    size_t parts;
+    size_t parts, grain;
     union {
         struct axis_run axis;
 #if HAVE_FFTW3
@@ -123,14 +132,19 @@ struct phase {
     } of;
 };
 
-static void set_axis(struct phase *phase, const struct own_grid *g, int axis, enum own_fft_kind kind, bool backward,
-                     void *in, void *out, void *scratch)
+static void set_axis(struct phase *phase, const struct own_grid *g, int axis, enum own_fft_kind kind,
+                     bool backward, void *in, void *out, const struct sharing *sharing)
 {
     const hcy_fft_desc *d = &g->desc;
     const size_t complex_size = d->precision == HCY_F64 ? 16 : 8, n = d->n[axis];
     struct axis_run *r = &phase->of.axis;
-    *r = (struct axis_run){ .grid = g, .fft = g->axes[axis], .in = in, .out = out, .scratch = scratch,
-                            .backward = backward, .kind = kind };
+    *r = (struct axis_run){ .grid = g,
+                            .fft = g->axes[axis],
+                            .in = in,
+                            .out = out,
+                            .scratch = sharing->scratch,
+                            .backward = backward,
+                            .kind = kind };
     r->outer = d->batch;
     for (int a = 0; a < axis; a++)
         r->outer *= d->n[a];
@@ -142,19 +156,19 @@ static void set_axis(struct phase *phase, const struct own_grid *g, int axis, en
     r->out_unit = kind == OWN_FFT_TO_REAL ? complex_size / 2 : complex_size;
     r->in_n = kind == OWN_FFT_TO_REAL ? n / 2 + 1 : n;
     r->out_n = kind == OWN_FFT_FROM_REAL ? n / 2 + 1 : n;
-    /* Lines of one axis alone fill vectors across transforms only. */
-    r->rows = d->rank == 1 ? r->outer : r->outer / d->batch;
+    r->rows = sharing->whole ? r->outer / d->batch : r->outer;
     r->blocks = ((r->inner == 1 ? r->rows : r->inner) + TOGETHER - 1) / TOGETHER;
     phase->run = run_blocks;
     phase->parts = (r->inner == 1 ? r->outer / r->rows : r->outer) * r->blocks;
+    phase->grain = 1;
 }
 
-static int set_rows(struct phase *phase, const struct own_grid *g, enum own_fft_kind kind, int direction, void *in,
-                    void *out, void *scratch, size_t threads)
+static int set_rows(struct phase *phase, const struct own_grid *g, enum own_fft_kind kind, int direction,
+                    void *in, void *out, const struct sharing *sharing)
 {
     const hcy_fft_desc *d = &g->desc;
     if (!g->fftw_rows) {
-        set_axis(phase, g, d->rank - 1, kind, direction == HCY_FFT_BACKWARD, in, out, scratch);
+        set_axis(phase, g, d->rank - 1, kind, direction == HCY_FFT_BACKWARD, in, out, sharing);
         return 0;
     }
 #if HAVE_FFTW3
@@ -162,15 +176,15 @@ static int set_rows(struct phase *phase, const struct own_grid *g, enum own_fft_
     phase->parts = d->batch;
     for (int a = 0; a + 1 < d->rank; a++)
         phase->parts *= d->n[a];
-    return cpu_fftw_begin(&phase->of.rows, threads, g->fftw_rows, direction, in, out);
+    phase->grain = TOGETHER; /* a row alone may take less time than taking it */
+    return cpu_fftw_begin(&phase->of.rows, sharing->threads, g->fftw_rows, direction, in, out);
 #else
-    (void)threads;
     return HCY_EUNSUPPORTED;
 #endif
 }
 
 static int set_phases(struct phase phases[3], const struct own_grid *g, int direction, void *in, void *out,
-                      void *scratch, size_t threads)
+                      const struct sharing *sharing)
 {
     const int last = g->desc.rank - 1;
     const bool to_real = g->desc.type == HCY_FFT_C2R, backward = direction == HCY_FFT_BACKWARD;
@@ -178,10 +192,12 @@ static int set_phases(struct phase phases[3], const struct own_grid *g, int dire
      * rows have put out the others work on. */
     void *middle = to_real ? in : out;
     for (int a = 0; a < last; a++)
-        set_axis(&phases[to_real ? a : a + 1], g, a, OWN_FFT_COMPLEX, backward, middle, middle, scratch);
+        set_axis(&phases[to_real ? a : a + 1], g, a, OWN_FFT_COMPLEX, backward, middle, middle, sharing);
     return set_rows(&phases[to_real ? last : 0], g,
-                    to_real ? OWN_FFT_TO_REAL : g->desc.type == HCY_FFT_R2C ? OWN_FFT_FROM_REAL : OWN_FFT_COMPLEX,
-                    direction, in, out, scratch, threads);
+                    to_real                       ? OWN_FFT_TO_REAL
+                    : g->desc.type == HCY_FFT_R2C ? OWN_FFT_FROM_REAL
+                                                  : OWN_FFT_COMPLEX,
+                    direction, in, out, sharing);
 }
 
 struct whole_run {
@@ -200,28 +216,33 @@ static void run_whole(void *context, size_t begin, size_t end, unsigned thread)
         }
 }
 
-/* Few transforms left over would have most threads wait for the last ones. */
 static bool shares_whole(const hcy_fft_desc *d, size_t threads)
 {
-    size_t in, out;
+    size_t in, out, rows = 1;
     cpu_fft_strides(&in, &out, d);
-    return d->rank > 1 && (d->batch % threads == 0 || d->batch / threads >= 4) && in <= MOST_WHOLE && out <= MOST_WHOLE;
+    for (int a = 0; a + 1 < d->rank; a++)
+        rows *= d->n[a];
+    /* Few rows fill vectors across transforms only, and few transforms left over would have most threads wait. */
+    return rows >= TOGETHER && (d->batch % threads == 0 || d->batch / threads >= 4) && in <= MOST_WHOLE &&
+           out <= MOST_WHOLE;
 }
 
 int own_grid_run(struct cpu_pool *pool, const struct own_grid *plan, int direction, void *in, void *out)
 {
     const hcy_fft_desc *d = &plan->desc;
-    const size_t threads = cpu_pool_threads(pool);
+    struct sharing sharing = { .threads = cpu_pool_threads(pool) };
+    const size_t room = plan->scratch * sharing.threads;
     struct phase phases[3];
-    void *scratch = plan->scratch ? aligned_alloc(64, plan->scratch * threads) : NULL;
-    if (plan->scratch && !scratch)
-        return hcy_fail(HCY_ENOMEM, "%zu bytes for an FFT", plan->scratch * threads);
-    int status = set_phases(phases, plan, direction, in, out, scratch, threads);
-    if (!status && shares_whole(d, threads))
+    sharing.whole = shares_whole(d, sharing.threads);
+    sharing.scratch = room ? aligned_alloc(64, room) : NULL;
+    if (room && !sharing.scratch)
+        return hcy_fail(HCY_ENOMEM, "%zu bytes for an FFT", room);
+    int status = set_phases(phases, plan, direction, in, out, &sharing);
+    if (!status && sharing.whole)
         cpu_pool_for(pool, d->batch, 1, run_whole, &(struct whole_run){ phases, d->rank, d->batch });
     else
         for (int i = 0; i < d->rank && !status; i++)
-            cpu_pool_for(pool, phases[i].parts, 1, phases[i].run, &phases[i].of);
-    free(scratch);
+            cpu_pool_for(pool, phases[i].parts, phases[i].grain, phases[i].run, &phases[i].of);
+    free(sharing.scratch);
     return status;
 }
