@@ -22,6 +22,7 @@ static answer_fn answer_to(uint64_t question)
     case HCY__ASK_ARRAY: return hcy__answer_array;
     case HCY__ASK_RESULTS: return hcy__answer_results;
     case HCY__ASK_ROW: return hcy__answer_row;
+    case HCY__ASK_SHARD: return hcy__answer_shard;
     case HCY__ASK_TRY: return hcy__answer_try;
     default: return NULL;
     }

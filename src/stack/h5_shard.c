@@ -68,6 +68,11 @@ int hcy__h5_put_shard(hid_t file, const hcy_shard *shard, const char *kind)
     return st;
 }
 
+int hcy__shard_is_sound(const hcy_shard *shard)
+{
+    return shard->number < shard->count && shard->first <= shard->last;
+}
+
 int hcy__h5_get_shard(hcy_shard *shard, char kind[16], hid_t file, const char *path)
 {
     uint64_t numbers[NUMBERS];
@@ -81,10 +86,11 @@ int hcy__h5_get_shard(hcy_shard *shard, char kind[16], hid_t file, const char *p
     int good = get_exactly(numbers, file, H5_SHARD_ATTRIBUTE, H5T_STD_U64LE, NUMBERS) &&
                get_exactly(text, file, H5_SHARD_KIND, type, 1);
     H5Tclose(type);
-    /* Numbers that no dealing has would be believed by whoever counts with them. */
-    if (!good || !numbers[1] || numbers[0] >= numbers[1] || numbers[2] > numbers[3])
+    const hcy_shard said = good ? (hcy_shard){ numbers[0], numbers[1], numbers[2], numbers[3], numbers[4] }
+                                : (hcy_shard){ 0 };
+    if (!hcy__shard_is_sound(&said))
         return hcy_fail(HCY_EFORMAT, "%s: what it says of its part of a stack ('" H5_SHARD_ATTRIBUTE "') is damaged", path);
-    *shard = (hcy_shard){ numbers[0], numbers[1], numbers[2], numbers[3], numbers[4] };
+    *shard = said;
     memcpy(kind, text, KIND_BYTES);
     kind[KIND_BYTES - 1] = 0;
     return 0;
@@ -120,20 +126,25 @@ int hcy__h5_check_alike(const struct hcy__h5_origin *a, const struct hcy__h5_ori
     return 0;
 }
 
-int hcy_shard_read(hcy_shard *shard, char kind[16], const char *path)
+int hcy__h5_read_shard(hcy_shard *shard, char kind[16], const char *path)
 {
     hid_t file;
-    if (!shard || !kind || !path)
-        return hcy_fail(HCY_EINVAL, "hcy_shard_read: no argument may be NULL");
-    int st = hcy__isolated_try(&path, 1);
-    if (st)
-        return st;
     hcy__h5_lock();
-    st = hcy__h5_open_file(&file, path);
+    int st = hcy__h5_open_file(&file, path);
     if (!st)
         st = hcy__h5_get_shard(shard, kind, file, path);
     if (file >= 0)
         H5Fclose(file);
     hcy__h5_unlock();
     return st;
+}
+
+int hcy_shard_read(hcy_shard *shard, char kind[16], const char *path)
+{
+    hcy_isolation limits;
+    if (!shard || !kind || !path)
+        return hcy_fail(HCY_EINVAL, "hcy_shard_read: no argument may be NULL");
+    return hcy__isolates(&limits, NULL, path) && hcy__looks_like_h5(path)
+               ? hcy__isolated_shard(shard, kind, &limits, path)
+               : hcy__h5_read_shard(shard, kind, path);
 }

@@ -13,6 +13,10 @@
 int hcy__h5_put_shard(hid_t file, const hcy_shard *shard, const char *kind);
 /* count 0 and kind "": it says nothing. */
 int hcy__h5_get_shard(hcy_shard *shard, char kind[16], hid_t file, const char *path);
+/* The same of a file that is not open, without a reader; it takes the lock itself. */
+int hcy__h5_read_shard(hcy_shard *shard, char kind[16], const char *path);
+/* Is it a part that some dealing makes?  What has none would be believed by whoever counts with it. */
+int hcy__shard_is_sound(const hcy_shard *shard);
 
 /* What a file is made of: the fields plan, source and source_dataset of the group `group`; "" where there is none. */
 struct hcy__h5_origin {

@@ -23,6 +23,7 @@ enum hcy__question {
     HCY__ASK_ARRAY,
     HCY__ASK_RESULTS, /* opens a file of curves */
     HCY__ASK_ROW,     /* one of its rows */
+    HCY__ASK_SHARD,   /* of what part of a stack it is */
     HCY__ASK_TRY      /* whether it can be read at all */
 };
 #define HCY__READER_SOCKET 3          /* the reader's end */
@@ -65,6 +66,8 @@ int hcy__isolated_detector(hcy_detector_info *info, const hcy_isolation *limits,
 int hcy__isolated_numbers(double **values, size_t *n, const hcy_isolation *limits, const char *path, const char *name);
 int hcy__isolated_array(hcy_host_array *array, const hcy_isolation *limits, const char *path, const char *name);
 
+int hcy__isolated_shard(hcy_shard *shard, char kind[16], const hcy_isolation *limits, const char *path);
+
 /* The list of numbers at `name`, without a reader (numbers.c). */
 int hcy__h5_numbers(double **values, size_t *n, const char *path, const char *name);
 
@@ -86,6 +89,7 @@ int hcy__answer_frame(hcy__packet *answer, hcy__packet *question, struct hcy__op
 int hcy__answer_corrections(hcy__packet *answer, hcy__packet *question, struct hcy__opened *opened);
 int hcy__answer_detector(hcy__packet *answer, hcy__packet *question, struct hcy__opened *opened);
 int hcy__answer_numbers(hcy__packet *answer, hcy__packet *question, struct hcy__opened *opened);
+int hcy__answer_shard(hcy__packet *answer, hcy__packet *question, struct hcy__opened *opened);
 int hcy__answer_try(hcy__packet *answer, hcy__packet *question, struct hcy__opened *opened);
 int hcy__answer_array(hcy__packet *answer, hcy__packet *question, struct hcy__opened *opened);
 int hcy__answer_results(hcy__packet *answer, hcy__packet *question, struct hcy__opened *opened);

@@ -1,11 +1,12 @@
-/* isolated.c - what else HDF5 files say, through a reader: names of corrections, detectors, numbers, arrays; and
- * whether a file can be read at all.
+/* isolated.c - what else HDF5 files say, through a reader: names of corrections, detectors, numbers, arrays, parts of
+ * what stack they are; and whether a file can be read at all.
  *
  * Each is asked for on one side and answered on the other, by the functions that read it without a reader.
  */
 #include "isolate.h"
 #include "h5_driver.h"
 #include "h5_read.h"
+#include "h5_shard.h"
 #include "host_array.h"
 #include <halcyon/backend.h>
 #include <stdlib.h>
@@ -240,6 +241,44 @@ int hcy__answer_array(hcy__packet *answer, hcy__packet *question, struct hcy__op
         hcy__packet_put_array(answer, a.data, n, a.bytes * (a.is_complex ? 2u : 1u));
     }
     hcy_host_array_free(&a);
+    return st;
+}
+
+/* --- Parts of stacks --- */
+
+int hcy__isolated_shard(hcy_shard *shard, char kind[16], const hcy_isolation *limits, const char *path)
+{
+    hcy__packet answer, question = question_about(HCY__ASK_SHARD, path, NULL);
+    *shard = (hcy_shard){ 0 };
+    *kind = 0;
+    int st = hcy__reader_ask_once(&answer, limits, path, &question);
+    if (!st) {
+        hcy__packet_get(shard, sizeof *shard, &answer);
+        hcy__packet_copy_text(kind, 16, &answer);
+        /* A count of 0: it is no part. */
+        answer.bad |= shard->count && !hcy__shard_is_sound(shard);
+        st = hcy__answer_end(&answer, path);
+    }
+    if (st)
+        *shard = (hcy_shard){ 0 };
+    hcy__packet_free(&answer);
+    hcy__packet_free(&question);
+    return st;
+}
+
+int hcy__answer_shard(hcy__packet *answer, hcy__packet *question, struct hcy__opened *opened)
+{
+    const char *path, *name;
+    hcy_shard shard;
+    char kind[16];
+    (void)opened;
+    int st = take_question(&path, &name, question);
+    if (!st)
+        st = hcy__h5_read_shard(&shard, kind, path);
+    if (!st) {
+        hcy__packet_put(answer, &shard, sizeof shard);
+        hcy__packet_put_text(answer, kind);
+    }
     return st;
 }
 

@@ -102,9 +102,10 @@ typedef struct hcy_isolation {
 /* From now on, in all threads: which HDF5 files are isolated by all that reads them here (stacks, images, detectors,
  * corrections, numbers, results, arrays), where its options do not say otherwise.  Before the first call it is what the
  * environment's HALCYON_ISOLATE says (none, foreign, all), else HCY_ISOLATE_NONE.  The file that is named counts, not
- * those that it leads to.  Parts, which hcy_shard_read(), hcy_curves_merge() and hcy_sparse_merge() read, are tried by
- * that process first: attributes, lists and texts of all that is in them, not the numbers of tables.  Never isolated
- * are files that are changed; the attributes of an isolated source are not copied by hcy_stack_create().
+ * those that it leads to.  Parts that hcy_curves_merge() and hcy_sparse_merge() read are tried by that process first:
+ * attributes, lists and texts of all that is in them, not the numbers of tables; what HDF5 survives there it is given
+ * here.  Never isolated are files that are changed; the attributes of an isolated source are not copied by
+ * hcy_stack_create().
  * HCY_EINVAL; HCY_EUNSUPPORTED: a build without HDF5, which has nothing to isolate (HCY_ISOLATE_NONE is fine). */
 HCY_API int hcy_isolation_set(const hcy_isolation *isolation) HCY_MUST_USE;
 
@@ -346,7 +347,8 @@ typedef struct hcy_shard {
 HCY_API int hcy_shard_frames(uint64_t *first, uint64_t *last, const hcy_shard *shard) HCY_MUST_USE;
 
 /* What an HDF5 file, made of a part, says of it; `kind` is what it holds: "curves", "sum", "max", "sparse".  Of a file
- * that is no part count is 0 and kind "".  HCY_ENOENT, HCY_EIO, HCY_EFORMAT, HCY_EUNSUPPORTED: a build without HDF5. */
+ * that is no part count is 0 and kind "".  HCY_ENOENT, HCY_EIO, HCY_EFORMAT; HCY_ECORRUPT and what else a
+ * reader fails with, where it is isolated; HCY_EUNSUPPORTED: a build without HDF5. */
 HCY_API int hcy_shard_read(hcy_shard *shard, char kind[16], const char *path) HCY_MUST_USE;
 
 /* That n parts are all of one dealing, each of them once; a part without frames may be absent.  The message names the
