@@ -20,7 +20,7 @@ test_public = \
     tests/nufft_direct tests/nufft_widths tests/nufft_use tests/nufft_order tests/nufft_pencil tests/nufft_settle \
     tests/parse_lanes tests/stream tests/eval tests/eval_programs tests/array tests/many_bins tests/axes tests/scans tests/joins \
     tests/pick tests/dlpack tests/maths tests/operators tests/solvers tests/nufft_same tests/density \
-    tests/regularize tests/sense tests/several_devices tests/coil_maps tests/stencils tests/cts_share
+    tests/regularize tests/sense tests/several_devices tests/coil_maps tests/stencils tests/matrices tests/cts_share
 
 test_internal = tests/hal_spec tests/arguments tests/nvrtc tests/own_fft tests/bslz4 tests/mutations tests/fuzz tests/azint_cache tests/azint_detectors tests/caches \
     tests/azint_loops tests/azint_ops tests/azint_kernels tests/nufft_lacks tests/hls_args \
@@ -197,6 +197,7 @@ cts_launchers += tests/eval-cpu-1.t tests/eval-cpu-portable.t tests/eval-cpu-dis
     tests/sense-cpu-discrete.t tests/sense-opencl-few.t tests/sense-cuda.t \
     tests/several_devices-cpu-discrete.t tests/several_devices-opencl.t tests/several_devices-cuda.t \
     tests/stencils-cpu-portable.t tests/stencils-opencl-few.t tests/stencils-cuda.t \
+    tests/matrices-cpu-portable.t tests/matrices-opencl-few.t tests/matrices-cuda.t \
     tests/solvers-cpu-discrete.t tests/solvers-opencl-few.t tests/solvers-cuda.t \
     tests/regularize-cpu-discrete.t tests/regularize-opencl-few.t tests/regularize-cuda.t \
     tests/array-cpu-discrete.t tests/array-opencl.t tests/array-cuda.t \
@@ -207,7 +208,7 @@ cts_launchers += tests/eval-cpu-1.t tests/eval-cpu-portable.t tests/eval-cpu-dis
     tests/joins-cpu-portable.t tests/joins-cpu-discrete.t tests/joins-opencl-few.t tests/joins-cuda.t \
     tests/pick-cpu-1.t tests/pick-cpu-discrete.t tests/pick-opencl-few.t tests/pick-cuda.t tests/maths-cpu-portable.t tests/maths-opencl.t tests/maths-cuda.t
 if X86_SIMD
-cts_launchers += tests/eval-cpu-avx2.t tests/maths-cpu-avx2.t tests/stencils-cpu-avx2.t
+cts_launchers += tests/eval-cpu-avx2.t tests/maths-cpu-avx2.t tests/stencils-cpu-avx2.t tests/matrices-cpu-avx2.t
 endif
 cts_launchers += $(cts_programs:=-xrt.t) tests/cts_buffer-xrt-ddr.t tests/cts_kernel-xrt-ddr.t \
     tests/cts_threads-xrt-ddr.t tests/azint_kernels-xrt-one.t tests/bslz4_decode-xrt-alone.t \

@@ -6,6 +6,7 @@
  * of the result go back along the column, and are added in the order of the grid's rows.
  */
 #include "dist_priv.h"
+#include "multiply.h"
 #include "operator_priv.h"
 
 #include <halcyon/eval.h>
@@ -73,18 +74,18 @@ static int new_grid_parts(struct hcy__dist_part **parts, const struct grid_produ
     return *parts ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for messages");
 }
 
-/* One matrix times another one, as an expression: sums along an axis of three that both are given. */
-static int add_product(hcy_queue *queue, hcy_array *to, const char *text, hcy_array *a, const char *a_axes,
-                       hcy_array *b, const char *b_axes)
+/* to += a b, or a^H b, as products of one slice. */
+static int add_product(hcy_queue *queue, hcy_array *to, hcy_array *a, hcy_array *b, unsigned how)
 {
-    hcy_array *left = NULL, *right = NULL;
-    int status = hcy_array_slice(&left, a, "%s", a_axes);
+    hcy_array *slices[3] = { NULL, NULL, NULL };
+    hcy_array *const arrays[3] = { to, a, b };
+    int status = 0;
+    for (int i = 0; !status && i < 3; i++)
+        status = hcy_array_slice(&slices[i], arrays[i], "new, :, :");
     if (!status)
-        status = hcy_array_slice(&right, b, "%s", b_axes);
-    if (!status)
-        status = HCY_EVAL(queue, text, hcy_op_array("y", to), hcy_op_array("a", left), hcy_op_array("x", right));
-    hcy_array_release(left);
-    hcy_array_release(right);
+        status = hcy__multiply(queue, slices[0], slices[1], slices[2], how | HCY__MULTIPLY_ADDS);
+    for (int i = 0; i < 3; i++)
+        hcy_array_release(slices[i]);
     return status;
 }
 
@@ -105,7 +106,7 @@ static int apply_panel(hcy_queue *queue, hcy_array *y, const struct grid_product
         status = hcy__dist_exchange(queue, g->range->comm, parts, n);
     }
     if (!status && y->count)
-        status = add_product(queue, y, "y += sum(a * x, axis=1)", a, ":, :, new", b, "new, :, :");
+        status = add_product(queue, y, a, b, 0);
     free(parts);
     hcy_array_release(a);
     hcy_array_release(b);
@@ -163,7 +164,7 @@ static int adjoin_panel(hcy_queue *queue, hcy_array *x, const struct grid_produc
     if (!status)
         status = hcy_array_full(&product, queue, y->dtype, 2, (int64_t[]){ p->count, g->x_columns }, 0);
     if (!status && product->count && y->count)
-        status = add_product(queue, product, "y += sum(conj(a) * x, axis=0)", a, ":, :, new", y, ":, new, :");
+        status = add_product(queue, product, a, y, HCY__MULTIPLY_ADJOINT);
     if (!status)
         status = add_column(queue, x, g, product, p);
     free(parts);

@@ -1,7 +1,8 @@
 # Linear operators, and what solves equations of them.
 AM_CPPFLAGS += -I$(srcdir)/src/solve
 libcore_la_SOURCES += families/stencil/stencil_format.h families/stencil/stencil_rows.h families/stencil/stencil_job.h \
-    families/stencil/kernels.def src/solve/differences.h src/solve/differences.c src/solve/operator_priv.h \
+    families/stencil/kernels.def families/matrix/matrix_format.h families/matrix/matrix_job.h families/matrix/kernels.def \
+    src/solve/multiply.h src/solve/multiply.c src/solve/differences.h src/solve/differences.c src/solve/operator_priv.h \
     src/solve/operator.c src/solve/algebra.c src/solve/vectors.h \
     src/solve/vectors.c src/solve/dot_test.c src/solve/blocks.c src/solve/matrix.c src/solve/stencil.c src/solve/wavelet.c src/solve/transform.c \
     src/solve/solve_priv.h src/solve/solver.c src/solve/cg.c src/solve/lsqr.c src/solve/bicgstab.c src/solve/fista.c src/solve/power.c \

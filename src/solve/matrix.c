@@ -1,4 +1,5 @@
-/* matrix.c - matrices as operators, one or several: products summed along an axis in one kernel. */
+/* matrix.c - matrices as operators: one, whose products are summed along an axis in one kernel, or several. */
+#include "multiply.h"
 #include "operator_priv.h"
 
 #include <halcyon/eval.h>
@@ -48,28 +49,14 @@ int hcy_operator_matrix(hcy_operator **op, hcy_array *matrix)
 
 /* --- Several matrices, of several vectors each --- */
 
-static int multiply_slices(hcy_queue *queue, hcy_array *to, const char *text, hcy_array *matrices, hcy_array *from,
-                           const char *axes)
-{
-    hcy_array *a = NULL, *x = NULL;
-    int status = hcy_array_slice(&a, matrices, ":, :, :, new");
-    if (!status)
-        status = hcy_array_slice(&x, from, "%s", axes);
-    if (!status && to->count)
-        status = HCY_EVAL(queue, text, hcy_op_array("y", to), hcy_op_array("a", a), hcy_op_array("x", x));
-    hcy_array_release(a);
-    hcy_array_release(x);
-    return status;
-}
-
 static int apply_matrices(hcy_queue *queue, hcy_array *y, void *user, hcy_array *x)
 {
-    return multiply_slices(queue, y, "y = sum(a * x, axis=2)", user, x, ":, new, :, :");
+    return hcy__multiply(queue, y, user, x, 0);
 }
 
 static int apply_matrices_adjoint(hcy_queue *queue, hcy_array *x, void *user, hcy_array *y)
 {
-    return multiply_slices(queue, x, "y = sum(conj(a) * x, axis=1)", user, y, ":, :, new, :");
+    return hcy__multiply(queue, x, user, y, HCY__MULTIPLY_ADJOINT);
 }
 
 int hcy_operator_matrices(hcy_operator **op, hcy_array *matrices, int64_t n)
