@@ -12,13 +12,14 @@ enum {
     ROWS = CPU_MATRIX_ROWS,
     COLUMNS = CPU_MATRIX_COLUMNS,
     DEPTH = CPU_MATRIX_DEPTH,
+    PITCH = CPU_MATRIX_PITCH,
     LEAST_ROWS = 24, /* of a block, a multiple of each variant's tile */
     TASKS = 4        /* of each thread, so that all end at a time */
 };
 
 /* What a thread has. */
 struct matrix_room {
-    double a[ROWS * DEPTH], b[DEPTH * COLUMNS], c[ROWS * COLUMNS];
+    double a[ROWS * PITCH], b[DEPTH * COLUMNS], c[ROWS * COLUMNS];
 };
 
 struct matrix_run {
@@ -73,7 +74,7 @@ static void take_a(struct matrix_room *room, const struct matrix_run *run, const
     for (size_t p = 0; p < parts; p++)
         for (size_t q = 0; q < parts; q++) {
             const double sign = p == q ? 1 : (p < q) != ((job->flags & HCY_MATRIX_CONJUGATE) != 0) ? -1 : 1;
-            struct cpu_matrix_view to = { room->a + p * DEPTH + q, (ptrdiff_t)(parts * DEPTH), (ptrdiff_t)parts },
+            struct cpu_matrix_view to = { room->a + p * PITCH + q, (ptrdiff_t)(parts * PITCH), (ptrdiff_t)parts },
                                    from = numbers_at(run, run->a, at, (int)(p ^ q), job->a_steps[1], job->a_steps[2]);
             if (by_rows)
                 run->in(turned(to), turned(from), n, rows, sign);
@@ -81,7 +82,7 @@ static void take_a(struct matrix_room *room, const struct matrix_run *run, const
                 run->in(to, from, rows, n, sign);
         }
     for (size_t i = block->rows; i < round_up(block->rows, run->loops->rows); i++)
-        memset(room->a + i * DEPTH, 0, depth * sizeof *room->a);
+        memset(room->a + i * PITCH, 0, depth * sizeof *room->a);
 }
 
 /* k and columns of b, as tiles read them: [strip][k][columns of a tile]; so are columns that fill the last one. */
@@ -133,7 +134,7 @@ static void multiply_block(struct matrix_room *room, const struct matrix_run *ru
         /* A strip of b stays in the first cache, a's tiles pass. */
         for (size_t j = 0; j < block->columns; j += loops->columns)
             for (size_t i = 0; i < block->rows; i += loops->rows)
-                loops->tile(room->c + i * COLUMNS + j, COLUMNS, room->a + i * DEPTH, room->b + j * depth, depth,
+                loops->tile(room->c + i * COLUMNS + j, COLUMNS, room->a + i * PITCH, room->b + j * depth, depth,
                             run->job.bytes == 4);
     }
     move_c(room, run, block, true);

@@ -27,7 +27,7 @@ static inline __attribute__((always_inline)) void sum_tile(double *c, size_t pit
             row[v] = LOAD(b + v * LANES);
         UNROLL
         for (int i = 0; i < ROWS; i++) {
-            const VECTOR x = SPREAD(a[(size_t)i * CPU_MATRIX_DEPTH + k]);
+            const VECTOR x = SPREAD(a[(size_t)i * CPU_MATRIX_PITCH + k]);
             UNROLL
             for (int v = 0; v < VECTORS; v++)
                 sums[i][v] = ADD(sums[i][v], x, row[v]);

@@ -1,0 +1,148 @@
+/* dist.c - what operators and solvers over ranks take: pylops-mpi's rows of ../shared/peers/dist_peers.py, and the two
+ * problems that more devices shall halve.
+ *
+ *     mpirun -n P bench/dist [DEVICES [SIDE [SENSE [COILS]]]]
+ *
+ * cpu@threads=1; 512: the side of the cube of CGLS, 0: without; 256: that of SENSE's images with 10^6 points, 0:
+ * without; 32 coils.  Milliseconds, the best of seven, each that of the slowest rank; rank 0 prints a line a job.
+ */
+#include "dist_job.h"
+
+enum { CUBE = 400, ROWS = 2000, COLUMNS = 200, BLOCK = 1500, POINTS = 1000000, FULL_RUN = 50 };
+
+static void tell(const char *what, double seconds)
+{
+    hcy_dist_info info = HCY_DIST_INFO_INIT;
+    CHECK(hcy_dist_get_info(&info, ranks.all));
+    if (!ranks.rank)
+        printf("%d rank%s, %s%s%s  %-50s %10.3f ms\n", ranks.n_ranks, ranks.n_ranks > 1 ? "s" : "", info.transport,
+               *info.device_transport ? "+" : "", info.device_transport, what, 1e3 * seconds);
+    fflush(stdout);
+}
+
+static void tell_job(const char *what, struct job *j)
+{
+    tell(what, time_job(j));
+    end_job(j);
+}
+
+/* --- Matrices --- */
+
+/* A matrix a rank, of `rows` x `rows` numbers, that this rank's slice of y is made with. */
+static void make_matrices(hcy_operator **own, int64_t rows, int64_t columns)
+{
+    hcy_array *a = NULL;
+    CHECK(hcy_array_empty(&a, ranks.dev, HCY_FLOAT32, 3, (int64_t[]){ 1, rows, rows }));
+    CHECK(HCY_EVAL(ranks.queue, "a = normal(r, index)", hcy_op_array("a", a), hcy_op_integer("r", ranks.rank)));
+    CHECK(hcy_operator_matrices(own, a, columns));
+    hcy_array_release(a);
+}
+
+/* x is replicated or dealt out by slices, y is dealt out. */
+static void make_stack(struct job *j, int64_t rows, int64_t columns, int is_replicated)
+{
+    const int64_t one[3] = { 1, rows, columns }, all[3] = { ranks.n_ranks, rows, columns };
+    hcy_dist_layout *from = NULL, *to = NULL;
+    hcy_operator *own = NULL;
+    make_matrices(&own, rows, columns);
+    if (is_replicated)
+        CHECK(hcy_dist_layout_replicated(&from, ranks.all, 3, one));
+    else
+        CHECK(hcy_dist_layout_blocks(&from, ranks.all, 3, all, 0, NULL));
+    CHECK(hcy_dist_layout_blocks(&to, ranks.all, 3, all, 0, NULL));
+    CHECK(hcy_dist_operator(&j->op, to, from, own));
+    fill_part(&j->x, from, HCY_FLOAT32);
+    fill_part(&j->y, to, HCY_FLOAT32);
+    hcy_operator_release(own);
+    hcy_dist_layout_release(from);
+    hcy_dist_layout_release(to);
+}
+
+static void time_matrices(void)
+{
+    struct job stack = { 0 }, adjoint = { .adjoint = 1 }, blocks = { 0 };
+    make_stack(&stack, ROWS, COLUMNS, 1);
+    tell_job("VStack of MatrixMult 2000^2 x 200, forward", &stack);
+    make_stack(&adjoint, ROWS, COLUMNS, 1);
+    tell_job("... adjoint", &adjoint);
+    make_stack(&blocks, BLOCK, 1, 0);
+    make_solver(&blocks, blocks.op, HCY_SOLVER_CGLS, FULL_RUN);
+    tell("cgls, 50 iterations, BlockDiag of 1500^2 a rank", FULL_RUN * time_job(&blocks));
+    end_job(&blocks);
+}
+
+/* --- Differences, dots --- */
+
+static void time_differences(void)
+{
+    struct job laplacian = { 0 }, first = { 0 }, gradient = { 0 }, dot = { 0 };
+    hcy_dist_layout *range = NULL;
+    make_cube(&laplacian, ranks.all, CUBE, HCY_FLOAT32);
+    CHECK(hcy_dist_laplacian(&laplacian.op, ranks.dev, laplacian.layout, HCY_FLOAT32, NULL));
+    tell_job("Laplacian 400^3", &laplacian);
+    make_cube(&first, ranks.all, CUBE, HCY_FLOAT32);
+    CHECK(hcy_dist_difference(&first.op, ranks.dev, first.layout, HCY_FLOAT32, 0, HCY_DIFFERENCE_CENTRED, 1));
+    tell_job("first derivative 400^3", &first);
+    make_cube(&gradient, ranks.all, CUBE, HCY_FLOAT32);
+    CHECK(hcy_dist_gradient(&gradient.op, &range, ranks.dev, gradient.layout, HCY_FLOAT32, HCY_DIFFERENCE_CENTRED));
+    hcy_array_release(gradient.y);
+    fill_part(&gradient.y, range, HCY_FLOAT32);
+    tell_job("gradient 400^3", &gradient);
+    make_dot(&dot, ranks.all, (int64_t)CUBE * CUBE * CUBE);
+    tell_job("dot 400^3", &dot);
+    hcy_dist_layout_release(range);
+}
+
+/* --- Solvers --- */
+
+/* (I + L^T L) x = y, whose CG is CGLS of the two stacked. */
+static void time_smoothing(int64_t n)
+{
+    struct job j = { 0 };
+    char what[80];
+    hcy_space space;
+    hcy_operator *laplacian = NULL, *transposed = NULL, *rough = NULL, *same = NULL;
+    make_cube(&j, ranks.all, n, HCY_FLOAT32);
+    CHECK(hcy_dist_laplacian(&laplacian, ranks.dev, j.layout, HCY_FLOAT32, NULL));
+    CHECK(hcy_operator_adjoint(&transposed, laplacian));
+    CHECK(hcy_operator_compose(&rough, (hcy_operator *[]){ transposed, laplacian }, 2));
+    CHECK(hcy_dist_space(&space, j.layout, HCY_FLOAT32));
+    CHECK(hcy_operator_identity(&same, ranks.dev, &space));
+    CHECK(hcy_operator_sum(&j.op, (hcy_operator *[]){ same, rough }, 2));
+    make_solver(&j, j.op, HCY_SOLVER_CG, FULL_RUN);
+    snprintf(what, sizeof what, "(I + L^T L) x = y, %lld^3, an iteration", (long long)n);
+    tell_job(what, &j);
+    hcy_operator_release(laplacian);
+    hcy_operator_release(transposed);
+    hcy_operator_release(rough);
+    hcy_operator_release(same);
+}
+
+static void time_sense(int64_t n, int64_t coils)
+{
+    struct job j = { 0 };
+    char what[80];
+    make_sense(&j, ranks.all, n, coils, POINTS);
+    snprintf(what, sizeof what, "SENSE's CG, %lld^3, %lld coils, an iteration", (long long)n, (long long)coils);
+    tell_job(what, &j);
+}
+
+int main(int argc, char **argv)
+{
+    int64_t sizes[] = { 512, 256, 32 };
+    for (int i = 2; i < argc && i < 5; i++)
+        sizes[i - 2] = atoll(argv[i]);
+    if (argc > 5 || sizes[0] < 0 || sizes[1] < 0 || sizes[2] < 1 || sizes[0] > 2048 || sizes[1] > 1024) {
+        fprintf(stderr, "usage: dist [DEVICES [SIDE [SENSE [COILS]]]]\n");
+        return 2;
+    }
+    open_ranks(argc > 1 ? argv[1] : "cpu@threads=1");
+    time_matrices();
+    time_differences();
+    if (sizes[0])
+        time_smoothing(sizes[0]);
+    if (sizes[1])
+        time_sense(sizes[1], sizes[2]);
+    close_ranks();
+    return 0;
+}
