@@ -1,0 +1,250 @@
+/* eval_radix.c - long rows by size on the CPU: a radix sort from the lowest digit on, stable, so that there is one result
+ * for any number of threads.
+ *
+ * Words stay as they came, and their digits are of a key that is made of them on the way, less the row's smallest one:
+ * zeros and NaNs keep their bits, and narrow rows have few digits.  Each pass counts the digits of each part of the row,
+ * and then each part writes to where its counts begin.  Beside the words there are 16 KiB of counts a thread.
+ */
+#include "eval_radix.h"
+
+#include <string.h>
+
+/* Digits of long rows and of others, whose counts would cost more than the passes that they save. */
+enum { WIDE = 11, NARROW = 8, WIDE_LEAST = 16384 };
+_Static_assert(1 << WIDE == CPU_RADIX_DIGITS, "counts are for the widest digits");
+/* Elements of a part that are worth a thread. */
+enum { PART_LEAST = 16384 };
+
+/* What a loop goes over. */
+struct loops;
+struct pass {
+    const struct loops *loops;
+    const struct cpu_radix_rule *rule;
+    struct cpu_radix_lane from, to;
+    struct cpu_radix_part *parts;
+    size_t n, n_parts;
+    uint64_t least;
+    unsigned shift, mask;
+    bool numbered; /* places are written that nobody has made: the words' own */
+};
+
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE uint64_t load_word(const char *at, size_t i, unsigned bytes)
+{
+    uint8_t b;
+    uint16_t h;
+    uint32_t w;
+    uint64_t d;
+    switch (bytes) {
+    case 1:
+        memcpy(&b, at + i, 1);
+        return b;
+    case 2:
+        memcpy(&h, at + 2 * i, 2);
+        return h;
+    case 4:
+        memcpy(&w, at + 4 * i, 4);
+        return w;
+    default:
+        memcpy(&d, at + 8 * i, 8);
+        return d;
+    }
+}
+
+INLINE uint64_t make_key(uint64_t word, const struct cpu_radix_rule *r, bool floats)
+{
+    const uint64_t sign = r->sign, size = word & (sign - 1);
+    if (!floats)
+        return word ^ sign;
+    /* Both zeros are one key, and all NaNs, of any sign, are the last. */
+    return size > r->infinity ? r->nan : word & sign ? sign - size : sign + size;
+}
+
+/* The words of one of n_parts. */
+static size_t part_begin(const struct pass *p, size_t part)
+{
+    return part == p->n_parts ? p->n : p->n / p->n_parts * part;
+}
+
+INLINE void measure_part(const struct pass *p, size_t part, unsigned bytes, bool floats)
+{
+    const struct cpu_radix_rule rule = *p->rule;
+    const size_t begin = part_begin(p, part), end = part_begin(p, part + 1);
+    const uint64_t first = make_key(load_word(p->from.words, begin, bytes), &rule, floats);
+    uint64_t least = first, most = first, differ = 0;
+    for (size_t i = begin; i < end; i++) {
+        uint64_t key = make_key(load_word(p->from.words, i, bytes), &rule, floats);
+        least = key < least ? key : least;
+        most = key > most ? key : most;
+        differ |= key ^ first;
+    }
+    p->parts[part].least = least;
+    p->parts[part].most = most;
+    p->parts[part].differ = differ;
+}
+
+INLINE void count_part(const struct pass *of, size_t part, unsigned bytes, bool floats)
+{
+    const struct pass p = *of;
+    const struct cpu_radix_rule rule = *of->rule;
+    const size_t begin = part_begin(of, part), end = part_begin(of, part + 1);
+    size_t *counts = of->parts[part].counts;
+    memset(counts, 0, ((size_t)p.mask + 1) * sizeof *counts);
+    for (size_t i = begin; i < end; i++)
+        counts[(make_key(load_word(p.from.words, i, bytes), &rule, floats) - p.least) >> p.shift & p.mask]++;
+}
+
+INLINE void move_part(const struct pass *of, size_t part, unsigned bytes, bool floats, bool placed)
+{
+    const struct pass p = *of;
+    const struct cpu_radix_rule rule = *of->rule;
+    const size_t begin = part_begin(of, part), end = part_begin(of, part + 1);
+    size_t *next = of->parts[part].counts;
+    for (size_t i = begin; i < end; i++) {
+        uint64_t word = load_word(p.from.words, i, bytes);
+        size_t to = next[(make_key(word, &rule, floats) - p.least) >> p.shift & p.mask]++;
+        memcpy(p.to.words + to * bytes, p.from.words + i * bytes, bytes);
+        if (placed)
+            p.to.places[to] = p.numbered ? (int64_t)i : p.from.places[i];
+    }
+}
+
+/* --- The loops of each kind of words --- */
+
+struct loops {
+    void (*measure)(const struct pass *p, size_t part), (*count)(const struct pass *p, size_t part),
+        (*move)(const struct pass *p, size_t part);
+};
+#define LOOPS(name, bytes, floats, placed)                                                                        \
+    static void measure_##name(const struct pass *p, size_t part) { measure_part(p, part, bytes, floats); }       \
+    static void count_##name(const struct pass *p, size_t part) { count_part(p, part, bytes, floats); }           \
+    static void move_##name(const struct pass *p, size_t part) { move_part(p, part, bytes, floats, placed); }     \
+    static const struct loops loops_##name = { measure_##name, count_##name, move_##name };
+LOOPS(8, 1, false, false)
+LOOPS(16, 2, false, false)
+LOOPS(32, 4, false, false)
+LOOPS(64, 8, false, false)
+LOOPS(placed, 8, false, true)
+LOOPS(f16, 2, true, false)
+LOOPS(f32, 4, true, false)
+LOOPS(f64, 8, true, false)
+
+static const struct loops *find_loops(const struct cpu_radix_rule *r, bool placed)
+{
+    switch (r->bytes) {
+    case 1:
+        return &loops_8;
+    case 2:
+        return r->infinity ? &loops_f16 : &loops_16;
+    case 4:
+        return r->infinity ? &loops_f32 : &loops_32;
+    default:
+        return placed ? &loops_placed : r->infinity ? &loops_f64 : &loops_64;
+    }
+}
+
+static void measure_range(void *context, size_t begin, size_t end, unsigned thread)
+{
+    const struct pass *p = context;
+    (void)thread;
+    for (size_t part = begin; part < end; part++)
+        p->loops->measure(p, part);
+}
+
+static void count_range(void *context, size_t begin, size_t end, unsigned thread)
+{
+    const struct pass *p = context;
+    (void)thread;
+    for (size_t part = begin; part < end; part++)
+        p->loops->count(p, part);
+}
+
+static void move_range(void *context, size_t begin, size_t end, unsigned thread)
+{
+    const struct pass *p = context;
+    (void)thread;
+    for (size_t part = begin; part < end; part++)
+        p->loops->move(p, part);
+}
+
+/* --- Rows --- */
+
+/* Without a pool the caller is one of its threads, which sorts its row alone. */
+static void for_parts(const struct cpu_radix *r, struct pass *p, cpu_range_fn range)
+{
+    if (p->n_parts > 1)
+        cpu_pool_for(r->pool, p->n_parts, 1, range, p);
+    else
+        range(p, 0, 1, 0);
+}
+
+/* Counts become where each part's words of each digit begin: by digit, and then by part, which keeps their order. */
+static void place_counts(const struct pass *p)
+{
+    size_t at = 0;
+    for (size_t digit = 0; digit <= p->mask; digit++)
+        for (size_t part = 0; part < p->n_parts; part++) {
+            size_t n = p->parts[part].counts[digit];
+            p->parts[part].counts[digit] = at;
+            at += n;
+        }
+}
+
+static struct pass begin_row(const struct cpu_radix *r, struct cpu_radix_lane from, size_t n)
+{
+    struct pass p = { .loops = find_loops(r->rule, from.places), .rule = r->rule, .from = from, .parts = r->parts };
+    size_t most = n / PART_LEAST;
+    p.n = n;
+    p.n_parts = r->pool && most > 1 ? cpu_pool_threads(r->pool) : 1;
+    if (p.n_parts > most && most)
+        p.n_parts = most;
+    return p;
+}
+
+struct cpu_radix_span cpu_radix_measure(const struct cpu_radix *r, struct cpu_radix_lane from, size_t n)
+{
+    struct pass p = begin_row(r, from, n);
+    for_parts(r, &p, measure_range);
+    const struct cpu_radix_part *first = p.parts;
+    uint64_t least = first->least, most = first->most, differ = 0;
+    for (size_t i = 0; i < p.n_parts; i++) {
+        least = p.parts[i].least < least ? p.parts[i].least : least;
+        most = p.parts[i].most > most ? p.parts[i].most : most;
+        /* Two parts differ where their smallest keys do, or one of them does within itself. */
+        differ |= p.parts[i].differ | (p.parts[i].least ^ first->least);
+    }
+    struct cpu_radix_span span = { .least = least };
+    while (differ && !(differ >> span.low & 1))
+        span.low++;
+    while (span.low + span.bits < 64 && (most - least) >> span.low >> span.bits)
+        span.bits++;
+    return span;
+}
+
+unsigned cpu_radix_passes(const struct cpu_radix_span *span, size_t n)
+{
+    unsigned width = n < WIDE_LEAST ? NARROW : WIDE;
+    return (span->bits + width - 1) / width;
+}
+
+void cpu_radix_sort(const struct cpu_radix *r, struct cpu_radix_lane to, struct cpu_radix_lane other,
+                    struct cpu_radix_lane from, size_t n, const struct cpu_radix_span *span, unsigned passes)
+{
+    struct pass p = begin_row(r, from, n);
+    p.least = span->least;
+    p.numbered = true;
+    /* Digits of about the same width: counts that are fewer stay nearer. */
+    unsigned width = passes ? (span->bits + passes - 1) / passes : 0;
+    p.mask = (1u << width) - 1;
+    for (unsigned i = 0; i < passes; i++) {
+        /* No more than the word has. */
+        p.shift = span->low + i * width < 64 ? span->low + i * width : 63;
+        p.to = (passes - i) % 2 ? to : other;
+        for_parts(r, &p, count_range);
+        place_counts(&p);
+        for_parts(r, &p, move_range);
+        p.from = p.to;
+        p.numbered = false;
+    }
+}
