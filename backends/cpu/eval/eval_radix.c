@@ -3,14 +3,15 @@
  *
  * Words stay as they came, and their digits are of a key that is made of them on the way, less the row's smallest one:
  * zeros and NaNs keep their bits, and narrow rows have few digits.  Each pass counts the digits of each part of the row,
- * and then each part writes to where its counts begin.  Beside the words there are 16 KiB of counts a thread.
+ * and then each part writes to where its counts begin.  Beside the words there are 4 KiB of counts a thread.
  */
 #include "eval_radix.h"
 
 #include <string.h>
 
-/* Digits of long rows and of others, whose counts would cost more than the passes that they save. */
-enum { WIDE = 11, NARROW = 8, WIDE_LEAST = 16384 };
+/* Bits of the digits of long rows, and of others, whose counts would cost more than the passes that they save.  Wider
+ * ones take fewer passes, but more time: 11 bits write to more lines than a core's first cache has. */
+enum { WIDE = 9, NARROW = 8, WIDE_LEAST = 16384 };
 _Static_assert(1 << WIDE == CPU_RADIX_DIGITS, "counts are for the widest digits");
 /* Elements of a part that are worth a thread. */
 enum { PART_LEAST = 16384 };
@@ -23,7 +24,7 @@ struct pass {
     struct cpu_radix_lane from, to;
     struct cpu_radix_part *parts;
     size_t n, n_parts;
-    uint64_t least;
+    uint64_t least, sign; /* sign: of the words that keys become */
     unsigned shift, mask;
     bool numbered; /* places are written that nobody has made: the words' own */
 };
@@ -61,6 +62,24 @@ INLINE uint64_t make_key(uint64_t word, const struct cpu_radix_rule *r, bool flo
     return size > r->infinity ? r->nan : word & sign ? sign - size : sign + size;
 }
 
+/* The word that a key was made of, where there is only one. */
+INLINE uint64_t make_word(uint64_t key, uint64_t sign)
+{
+    return key & sign ? key - sign : 2 * sign - key;
+}
+
+INLINE void store_word(char *at, size_t i, uint64_t word, unsigned bytes)
+{
+    const uint16_t h = (uint16_t)word;
+    const uint32_t w = (uint32_t)word;
+    if (bytes == 2)
+        memcpy(at + 2 * i, &h, 2);
+    else if (bytes == 4)
+        memcpy(at + 4 * i, &w, 4);
+    else
+        memcpy(at + 8 * i, &word, 8);
+}
+
 /* The words of one of n_parts. */
 static size_t part_begin(const struct pass *p, size_t part)
 {
@@ -72,9 +91,10 @@ INLINE void measure_part(const struct pass *p, size_t part, unsigned bytes, bool
     const struct cpu_radix_rule rule = *p->rule;
     const size_t begin = part_begin(p, part), end = part_begin(p, part + 1);
     const uint64_t first = make_key(load_word(p->from.words, begin, bytes), &rule, floats);
-    uint64_t least = first, most = first, differ = 0;
+    uint64_t least = first, most = first, differ = 0, minus_zeros = 0;
     for (size_t i = begin; i < end; i++) {
-        uint64_t key = make_key(load_word(p->from.words, i, bytes), &rule, floats);
+        uint64_t word = load_word(p->from.words, i, bytes), key = make_key(word, &rule, floats);
+        minus_zeros |= word == rule.sign;
         least = key < least ? key : least;
         most = key > most ? key : most;
         differ |= key ^ first;
@@ -82,6 +102,7 @@ INLINE void measure_part(const struct pass *p, size_t part, unsigned bytes, bool
     p->parts[part].least = least;
     p->parts[part].most = most;
     p->parts[part].differ = differ;
+    p->parts[part].plain = floats && !minus_zeros && most < rule.nan;
 }
 
 INLINE void count_part(const struct pass *of, size_t part, unsigned bytes, bool floats)
@@ -95,7 +116,10 @@ INLINE void count_part(const struct pass *of, size_t part, unsigned bytes, bool 
         counts[(make_key(load_word(p.from.words, i, bytes), &rule, floats) - p.least) >> p.shift & p.mask]++;
 }
 
-INLINE void move_part(const struct pass *of, size_t part, unsigned bytes, bool floats, bool placed)
+/* What a pass makes of the words that it moves: plain floats are keys from the first pass to the last one. */
+enum change { AS_THEY_ARE, TO_KEYS, TO_WORDS };
+
+INLINE void move_part(const struct pass *of, size_t part, unsigned bytes, bool floats, bool placed, enum change change)
 {
     const struct pass p = *of;
     const struct cpu_radix_rule rule = *of->rule;
@@ -103,8 +127,12 @@ INLINE void move_part(const struct pass *of, size_t part, unsigned bytes, bool f
     size_t *next = of->parts[part].counts;
     for (size_t i = begin; i < end; i++) {
         uint64_t word = load_word(p.from.words, i, bytes);
-        size_t to = next[(make_key(word, &rule, floats) - p.least) >> p.shift & p.mask]++;
-        memcpy(p.to.words + to * bytes, p.from.words + i * bytes, bytes);
+        uint64_t key = change == TO_WORDS ? word : make_key(word, &rule, floats);
+        size_t to = next[(key - p.least) >> p.shift & p.mask]++;
+        if (change)
+            store_word(p.to.words, to, change == TO_KEYS ? key : make_word(word, p.sign), bytes);
+        else
+            memcpy(p.to.words + to * bytes, p.from.words + i * bytes, bytes);
         if (placed)
             p.to.places[to] = p.numbered ? (int64_t)i : p.from.places[i];
     }
@@ -116,10 +144,15 @@ struct loops {
     void (*measure)(const struct pass *p, size_t part), (*count)(const struct pass *p, size_t part),
         (*move)(const struct pass *p, size_t part);
 };
+#define MOVES(name, bytes, floats, placed, change)                                                                \
+    static void move_##name(const struct pass *p, size_t part)                                                    \
+    {                                                                                                             \
+        move_part(p, part, bytes, floats, placed, change);                                                        \
+    }
 #define LOOPS(name, bytes, floats, placed)                                                                        \
     static void measure_##name(const struct pass *p, size_t part) { measure_part(p, part, bytes, floats); }       \
     static void count_##name(const struct pass *p, size_t part) { count_part(p, part, bytes, floats); }           \
-    static void move_##name(const struct pass *p, size_t part) { move_part(p, part, bytes, floats, placed); }     \
+    MOVES(name, bytes, floats, placed, AS_THEY_ARE)                                                               \
     static const struct loops loops_##name = { measure_##name, count_##name, move_##name };
 LOOPS(8, 1, false, false)
 LOOPS(16, 2, false, false)
@@ -129,6 +162,18 @@ LOOPS(placed, 8, false, true)
 LOOPS(f16, 2, true, false)
 LOOPS(f32, 4, true, false)
 LOOPS(f64, 8, true, false)
+
+/* Plain floats: the first pass, those between, the last one. */
+MOVES(from_f32, 4, true, false, TO_KEYS)
+MOVES(from_f64, 8, true, false, TO_KEYS)
+MOVES(to_f32, 4, false, false, TO_WORDS)
+MOVES(to_f64, 8, false, false, TO_WORDS)
+static const struct loops plain_f32[] = { { NULL, count_f32, move_from_f32 },
+                                          { NULL, count_32, move_32 },
+                                          { NULL, count_32, move_to_f32 } };
+static const struct loops plain_f64[] = { { NULL, count_f64, move_from_f64 },
+                                          { NULL, count_64, move_64 },
+                                          { NULL, count_64, move_to_f64 } };
 
 static const struct loops *find_loops(const struct cpu_radix_rule *r, bool placed)
 {
@@ -214,7 +259,9 @@ struct cpu_radix_span cpu_radix_measure(const struct cpu_radix *r, struct cpu_ra
         /* Two parts differ where their smallest keys do, or one of them does within itself. */
         differ |= p.parts[i].differ | (p.parts[i].least ^ first->least);
     }
-    struct cpu_radix_span span = { .least = least };
+    struct cpu_radix_span span = { .least = least, .plain = true };
+    for (size_t i = 0; i < p.n_parts; i++)
+        span.plain = span.plain && p.parts[i].plain;
     while (differ && !(differ >> span.low & 1))
         span.low++;
     while (span.low + span.bits < 64 && (most - least) >> span.low >> span.bits)
@@ -232,7 +279,11 @@ void cpu_radix_sort(const struct cpu_radix *r, struct cpu_radix_lane to, struct 
                     struct cpu_radix_lane from, size_t n, const struct cpu_radix_span *span, unsigned passes)
 {
     struct pass p = begin_row(r, from, n);
+    const struct cpu_radix_rule keys = { .bytes = r->rule->bytes };
+    const struct loops *plain = r->rule->bytes == 4 ? plain_f32 : plain_f64;
+    const bool changes = span->plain && passes > 1 && r->rule->bytes > 2;
     p.least = span->least;
+    p.sign = r->rule->sign;
     p.numbered = true;
     /* Digits of about the same width: counts that are fewer stay nearer. */
     unsigned width = passes ? (span->bits + passes - 1) / passes : 0;
@@ -241,6 +292,10 @@ void cpu_radix_sort(const struct cpu_radix *r, struct cpu_radix_lane to, struct 
         /* No more than the word has. */
         p.shift = span->low + i * width < 64 ? span->low + i * width : 63;
         p.to = (passes - i) % 2 ? to : other;
+        if (changes) {
+            p.loops = &plain[i ? 1 + (i + 1 == passes) : 0];
+            p.rule = i ? &keys : r->rule;
+        }
         for_parts(r, &p, count_range);
         place_counts(&p);
         for_parts(r, &p, move_range);

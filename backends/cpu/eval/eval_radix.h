@@ -17,10 +17,11 @@ struct cpu_radix_lane {
 };
 
 /* Of a thread. */
-enum { CPU_RADIX_DIGITS = 2048 };
+enum { CPU_RADIX_DIGITS = 512 };
 struct cpu_radix_part {
     size_t counts[CPU_RADIX_DIGITS];
     uint64_t least, most, differ; /* of the keys; bits that are not the same in all */
+    bool plain;
 };
 
 struct cpu_radix {
@@ -33,6 +34,7 @@ struct cpu_radix {
 struct cpu_radix_span {
     uint64_t least;
     unsigned low, bits;
+    bool plain; /* floats, no NaN and no -0.0 among them: a key is of one word alone */
 };
 
 /* n at least 1. */
