@@ -603,7 +603,8 @@ static int launch_sort(uint64_t n, uint64_t span, hcy_buffer *b)
 }
 
 /* Of values, 8 bytes each; `apart`: what is sorted lies so far behind them, in the same buffer. */
-static int launch_sort_values(uint64_t n, uint64_t span, uint64_t memory, uint64_t apart, hcy_buffer *b, hcy_buffer *spare)
+static int launch_sort_values(uint64_t n, uint64_t span, uint64_t memory, uint64_t apart, hcy_buffer *b,
+                              hcy_buffer *spare)
 {
     const hcy_eval_job job = { .n = n, .span = span, .offset = { 0, apart }, .values = { memory } };
     hcy_arg args[HCY_N_ARGS(eval_sort_values)];
@@ -635,10 +636,11 @@ static void test_value_launches(hcy_buffer *b)
     hcy_kernel_release(kernel);
     st_ok(hcy_buffer_create(&spare, dev, HCY_MEM_DEVICE, 64), "a buffer");
     st_ok(hcy_buffer_write_now(b, 0, mixed, 64), "numbers");
-    st_says(launch_sort_values(5, 5, HCY_EVAL_M_I64, 4, b, spare), HCY_ERANGE, "smaller than the job says", "too many");
+    st_says(launch_sort_values(5, 5, HCY_EVAL_M_I64, 4, b, spare), HCY_ERANGE, "smaller", "too many");
     st_says(launch_sort_values(4, 4, HCY_EVAL_M_I64, 3, b, spare), HCY_EINVAL, "share memory", "too near");
     st_says(launch_sort_values(4, 4, HCY_EVAL_M_I64, 4, b, b), HCY_EINVAL, "share memory", "no spare room");
-    st_says(launch_sort_values(4, 4, HCY_EVAL_M_I64, UINT64_MAX, b, spare), HCY_ERANGE, "smaller", "far away");
+    st_says(launch_sort_values(4, 4, HCY_EVAL_M_I64, UINT64_MAX, b, spare), HCY_ERANGE, "smaller",
+            "far away");
     st_says(launch_sort_values(4, 3, HCY_EVAL_M_I64, 4, b, spare), HCY_EINVAL, "do not fit", "parts of rows");
     st_says(launch_sort_values(4, 4, HCY_EVAL_M_BOOL, 4, b, spare), HCY_EINVAL, "do not fit", "no order");
     st_ok(launch_sort_values(4, 4, HCY_EVAL_M_I64, 4, b, spare), "sorted");

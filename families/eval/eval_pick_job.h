@@ -100,8 +100,8 @@ static inline int hcy__pick_check_table(const hcy_eval_job *job, const char *who
 }
 
 /* Whether pieces of `bytes` share memory, as far as blocks are different memory. */
-static inline bool hcy__pick_overlaps(const hcy_value *a, size_t a_offset, const hcy_value *b, size_t b_offset,
-                                      size_t bytes)
+static inline bool hcy__pick_overlaps(const hcy_value *a, size_t a_offset, const hcy_value *b,
+                                      size_t b_offset, size_t bytes)
 {
     const size_t x = a->offset + a_offset, y = b->offset + b_offset;
     return a->block == b->block && (x < y ? y - x : x - y) < bytes;

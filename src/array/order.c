@@ -1,6 +1,6 @@
 /* order.c - arrays by size along an axis: keys, which are integers in the order of the numbers, are sorted with the
- * places that they had, and elements are taken from there.  Where a device sorts values themselves, it does that instead;
- * the result is the same. */
+ * places that they had, and elements are taken from there.  Where a device sorts values themselves, it does that
+ * instead; the result is the same. */
 #include "pick.h"
 
 #include "arguments.h"
@@ -22,8 +22,8 @@ struct key_rule {
 static const struct key_rule integer_rule = { 0, "k = int64(x)", 0, 0, 0 };
 /* The largest of these are beyond int64: turning the sign keeps the order of their bits. */
 static const struct key_rule wide_rule = { HCY_INT64, "k = x ^ mask", INT64_MIN, 0, 0 };
-/* Floats are a sign and a size, of which NaNs have the largest: all of them that of the quiet one, so that keys reach no
- * further than the type's bits. */
+/* Floats are a sign and a size, of which NaNs have the largest: all of them that of the quiet one, so that keys reach
+ * no further than the type's bits. */
 #define FLOAT_TEXT "k = where((int64(x) & mask) > largest, quiet, where(x < 0, -(int64(x) & mask), int64(x)))"
 static const struct key_rule float_rules[] = {
     [HCY_FLOAT16] = { HCY_INT16, FLOAT_TEXT, 0x7fff, 0x7c00, 0x7e00 },
@@ -120,8 +120,8 @@ static int own_rows(hcy_array **own, const hcy_array *rows, bool fits)
     return hcy_array_empty(own, hcy__array_device(rows), rows->dtype, rows->rank, rows->shape);
 }
 
-static int launch_values(hcy_queue *queue, hcy_kernel *kernel, const hcy_array *sorted, const hcy_array *values,
-                         int64_t length)
+static int launch_values(hcy_queue *queue, hcy_kernel *kernel, const hcy_array *sorted,
+                         const hcy_array *values, int64_t length)
 {
     hcy_eval_job job = { .n = (uint64_t)values->count, .span = (uint64_t)length };
     hcy_array *spare = NULL;
@@ -224,7 +224,7 @@ int hcy_array_sort(hcy_queue *queue, hcy_array *dst, const hcy_array *src, int a
     int status = check_order(&axis, "hcy_array_sort", queue, dst, src, 0, axis);
     if (status || !dst->count)
         return status;
-    /* A byte that is true has no one value, and in short rows the digits' counts would cost more than merges. */
+    /* A byte that is true has no one value; in short rows the digits' counts would cost more than merges. */
     if (src->shape[axis] < VALUES_LEAST || src->dtype == HCY_BOOL)
         return take_sorted(queue, dst, src, axis);
     status = hcy__room_move(&kernel, src->room, HCY__MOVE_SORT_VALUES);

@@ -1,5 +1,5 @@
-/* eval_order.c - rows by size on the CPU: keys with their places, and values alone.  Short rows of keys are merged, by a
- * thread each; others have a radix sort, long ones by all threads together. */
+/* eval_order.c - rows by size on the CPU: keys with their places, and values alone.  Short rows of keys are merged, by
+ * a thread each; others have a radix sort, long ones by all threads together. */
 #include "eval_radix.h"
 
 #include "eval_pick_job.h"
@@ -94,9 +94,12 @@ int cpu_eval_sort_values(const struct cpu_call *call)
     int status = hcy__pick_check_sort_values(job, call->values, bytes);
     if (status || !job->n)
         return status;
-    struct order o = { .memory = memory, .n = (size_t)job->n, .length = (size_t)job->span, .row = sort_value_row };
-    o.from.words = (char *)cpu_arg(call, HCY_ARG_AT(eval_sort_values, values)) + (size_t)job->offset[0] * bytes;
-    o.first.words = (char *)cpu_arg(call, HCY_ARG_AT(eval_sort_values, sorted)) + (size_t)job->offset[1] * bytes;
+    struct order o = { .memory = memory, .n = (size_t)job->n, .length = (size_t)job->span };
+    o.row = sort_value_row;
+    o.from.words = cpu_arg(call, HCY_ARG_AT(eval_sort_values, values));
+    o.from.words += (size_t)job->offset[0] * bytes;
+    o.first.words = cpu_arg(call, HCY_ARG_AT(eval_sort_values, sorted));
+    o.first.words += (size_t)job->offset[1] * bytes;
     o.second.words = cpu_arg(call, HCY_ARG_AT(eval_sort_values, spare));
     return run_order(&o, call);
 }
@@ -204,7 +207,8 @@ int cpu_eval_sort(const struct cpu_call *call)
     int status = hcy__pick_check_sort(job, call->values);
     if (status || !job->n)
         return status;
-    struct order o = { .memory = HCY_EVAL_M_I64, .n = (size_t)job->n, .length = (size_t)job->span, .row = sort_key_row };
+    struct order o = { .memory = HCY_EVAL_M_I64, .n = (size_t)job->n, .length = (size_t)job->span };
+    o.row = sort_key_row;
     o.first.words = cpu_arg(call, HCY_ARG_AT(eval_sort, keys));
     o.first.places = cpu_arg(call, HCY_ARG_AT(eval_sort, places));
     o.second.words = cpu_arg(call, HCY_ARG_AT(eval_sort, spare_keys));

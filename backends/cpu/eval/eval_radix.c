@@ -1,16 +1,17 @@
-/* eval_radix.c - long rows by size on the CPU: a radix sort from the lowest digit on, stable, so that there is one result
- * for any number of threads.
+/* eval_radix.c - long rows by size on the CPU: a radix sort from the lowest digit on, stable, so that there is one
+ * result for any number of threads.
  *
- * Words stay as they came, and their digits are of a key that is made of them on the way, less the row's smallest one:
- * zeros and NaNs keep their bits, and narrow rows have few digits.  Each pass counts the digits of each part of the row,
- * and then each part writes to where its counts begin.  Beside the words there are 4 KiB of counts a thread.
+ * Digits are of keys that are made of the words on the way, less the row's smallest one: zeros and NaNs keep their
+ * bits, and narrow rows have few digits.  Floats that have neither are keys themselves between the first pass and the
+ * last one.  Each pass counts the digits of each part of the row, and then each part writes to where its counts begin.
+ * Beside the words there are 4 KiB of counts a thread.
  */
 #include "eval_radix.h"
 
 #include <string.h>
 
-/* Bits of the digits of long rows, and of others, whose counts would cost more than the passes that they save.  Wider
- * ones take fewer passes, but more time: 11 bits write to more lines than a core's first cache has. */
+/* Bits of the digits of long rows, and of others, whose counts would cost more than the passes that they save.
+ * 11 bits take fewer passes, but write to more lines than a core's first cache has: 10^7 floats took longer. */
 enum { WIDE = 9, NARROW = 8, WIDE_LEAST = 16384 };
 _Static_assert(1 << WIDE == CPU_RADIX_DIGITS, "counts are for the widest digits");
 /* Elements of a part that are worth a thread. */
@@ -119,7 +120,8 @@ INLINE void count_part(const struct pass *of, size_t part, unsigned bytes, bool 
 /* What a pass makes of the words that it moves: plain floats are keys from the first pass to the last one. */
 enum change { AS_THEY_ARE, TO_KEYS, TO_WORDS };
 
-INLINE void move_part(const struct pass *of, size_t part, unsigned bytes, bool floats, bool placed, enum change change)
+INLINE void move_part(const struct pass *of, size_t part, unsigned bytes, bool floats, bool placed,
+                      enum change change)
 {
     const struct pass p = *of;
     const struct cpu_radix_rule rule = *of->rule;
@@ -144,15 +146,15 @@ struct loops {
     void (*measure)(const struct pass *p, size_t part), (*count)(const struct pass *p, size_t part),
         (*move)(const struct pass *p, size_t part);
 };
-#define MOVES(name, bytes, floats, placed, change)                                                                \
-    static void move_##name(const struct pass *p, size_t part)                                                    \
-    {                                                                                                             \
-        move_part(p, part, bytes, floats, placed, change);                                                        \
+#define MOVES(name, bytes, floats, placed, change)                                                           \
+    static void move_##name(const struct pass *p, size_t part)                                               \
+    {                                                                                                        \
+        move_part(p, part, bytes, floats, placed, change);                                                   \
     }
-#define LOOPS(name, bytes, floats, placed)                                                                        \
-    static void measure_##name(const struct pass *p, size_t part) { measure_part(p, part, bytes, floats); }       \
-    static void count_##name(const struct pass *p, size_t part) { count_part(p, part, bytes, floats); }           \
-    MOVES(name, bytes, floats, placed, AS_THEY_ARE)                                                               \
+#define LOOPS(name, bytes, floats, placed)                                                                   \
+    static void measure_##name(const struct pass *p, size_t part) { measure_part(p, part, bytes, floats); }  \
+    static void count_##name(const struct pass *p, size_t part) { count_part(p, part, bytes, floats); }      \
+    MOVES(name, bytes, floats, placed, AS_THEY_ARE)                                                          \
     static const struct loops loops_##name = { measure_##name, count_##name, move_##name };
 LOOPS(8, 1, false, false)
 LOOPS(16, 2, false, false)
@@ -224,7 +226,7 @@ static void for_parts(const struct cpu_radix *r, struct pass *p, cpu_range_fn ra
         range(p, 0, 1, 0);
 }
 
-/* Counts become where each part's words of each digit begin: by digit, and then by part, which keeps their order. */
+/* Counts become where each part's words of each digit begin: by digit and then by part, which keeps their order. */
 static void place_counts(const struct pass *p)
 {
     size_t at = 0;
@@ -238,9 +240,9 @@ static void place_counts(const struct pass *p)
 
 static struct pass begin_row(const struct cpu_radix *r, struct cpu_radix_lane from, size_t n)
 {
-    struct pass p = { .loops = find_loops(r->rule, from.places), .rule = r->rule, .from = from, .parts = r->parts };
+    struct pass p = { .rule = r->rule, .from = from, .parts = r->parts, .n = n };
     size_t most = n / PART_LEAST;
-    p.n = n;
+    p.loops = find_loops(r->rule, from.places);
     p.n_parts = r->pool && most > 1 ? cpu_pool_threads(r->pool) : 1;
     if (p.n_parts > most && most)
         p.n_parts = most;

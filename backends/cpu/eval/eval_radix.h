@@ -30,7 +30,7 @@ struct cpu_radix {
     struct cpu_radix_part *parts; /* one for each of the pool's threads; or one */
 };
 
-/* The bits of a row's keys that say its order: of what they are above the smallest one, so many from bit `low` on. */
+/* The bits of a row's keys that say its order: of what they are above the smallest one, so many from `low` on. */
 struct cpu_radix_span {
     uint64_t least;
     unsigned low, bits;
@@ -41,8 +41,8 @@ struct cpu_radix_span {
 struct cpu_radix_span cpu_radix_measure(const struct cpu_radix *r, struct cpu_radix_lane from, size_t n);
 /* How many passes it takes. */
 unsigned cpu_radix_passes(const struct cpu_radix_span *span, size_t n);
-/* In so many passes, or more; the last one writes to `to`, the one before it to `other`, and so on.  `from` may be what
- * the first one does not write.  Places come out as where each word was in `from`. */
+/* In so many passes, or more; the last one writes to `to`, the one before it to `other`, and so on.  `from` may be
+ * what the first one does not write.  Places come out as where each word was in `from`. */
 void cpu_radix_sort(const struct cpu_radix *r, struct cpu_radix_lane to, struct cpu_radix_lane other,
                     struct cpu_radix_lane from, size_t n, const struct cpu_radix_span *span, unsigned passes);
 
