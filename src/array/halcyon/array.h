@@ -112,7 +112,8 @@ HCY_API int hcy_array_stack(hcy_queue *queue, hcy_array *dst, const hcy_array *c
                             int axis) HCY_MUST_USE;
 /* src along an axis by size, as NumPy's stable sort has it: what is equal (-0.0 and 0.0 too) stays in order, NaNs come
  * last.  Works in memory of 32 bytes an element; CPUs, in rows of 64 numbers and more (no bool), in that of one more
- * array of src's type, and of one each for what is not contiguous or overlaps.  Complex numbers have no order: HCY_EINVAL. */
+ * array of src's type, and of one each for what is not contiguous or overlaps.  Complex numbers have no order:
+ * HCY_EINVAL. */
 HCY_API int hcy_array_sort(hcy_queue *queue, hcy_array *dst, const hcy_array *src, int axis) HCY_MUST_USE;
 /* The same as numbers along the axis (int64), with which hcy_array_take() makes the order of a row: 32 bytes an
  * element. */
