@@ -3,7 +3,8 @@
  *     bench/array [DEVICE [ELEMENTS [THREADS]]]        cpu, 10^8 floats; threads of the triad (the CPUs there are)
  *
  * GB/s count what must move: each array once, of `p` and `q`, every second number of an array, those that are used.
- * Four calls one after the other, the best of seven.
+ * Four calls one after the other, the best of seven.  Sorts and histograms, of up to 10^7 numbers, are single calls,
+ * the best of three.
  */
 #include "bench.h"
 
@@ -148,6 +149,50 @@ static double time_text(const struct arrays *a, const char *text, int calls)
     return best / calls;
 }
 
+/* --- Order --- */
+
+enum { MOST_ORDERED = 10000000, FEW_BINS = 256, MANY_BINS = 65536 };
+
+static double time_order(hcy_queue *queue, const char *what, hcy_array *dst, const hcy_array *src)
+{
+    double best = 1e9;
+    for (int round = 0; round < 3; round++) {
+        double begin = timer_now();
+        if (!strcmp(what, "sort"))
+            CHECK(hcy_array_sort(queue, dst, src, 0));
+        else if (!strcmp(what, "argsort"))
+            CHECK(hcy_array_argsort(queue, dst, src, 0));
+        else
+            CHECK(hcy_array_histogram(queue, dst, src, -1, 1));
+        CHECK(hcy_queue_finish(queue));
+        double seconds = timer_now() - begin;
+        best = seconds < best ? seconds : best;
+    }
+    return best;
+}
+
+static void print_order(hcy_queue *queue, int dtype, const char *text, int64_t n)
+{
+    const struct {
+        const char *what;
+        int dtype;
+        int64_t n;
+    } calls[] = { { "sort", dtype, n },
+                  { "argsort", HCY_INT64, n },
+                  { "histogram, 256 bins", HCY_INT64, FEW_BINS },
+                  { "histogram, 65536 bins", HCY_INT64, MANY_BINS } };
+    hcy_array *src, *dst;
+    CHECK(hcy_array_empty(&src, hcy_queue_device(queue), dtype, 1, &n));
+    CHECK(HCY_EVAL(queue, text, hcy_op_array("x", src)));
+    for (int i = 0; i < 4; i++) {
+        CHECK(hcy_array_empty(&dst, hcy_queue_device(queue), calls[i].dtype, 1, &calls[i].n));
+        printf("%-28s of %-8s %8.2f ns an element\n", calls[i].what, hcy_dtype_name(dtype),
+               1e9 * time_order(queue, calls[i].what, dst, src) / (double)n);
+        hcy_array_release(dst);
+    }
+    hcy_array_release(src);
+}
+
 int main(int argc, char **argv)
 {
     const char *spec = argc > 1 ? argv[1] : "cpu";
@@ -174,6 +219,10 @@ int main(int argc, char **argv)
     for (int i = 0; i < 4; i++)
         printf("%-28s of 1000 %8.2f us a call\n", rows[i].text, 1e6 * time_text(&a, rows[i].text, CALLS));
     free_arrays(&a);
+    int64_t ordered = n < MOST_ORDERED ? n : MOST_ORDERED;
+    print_order(queue, HCY_FLOAT32, "x = float32(sin(float64(index * 2654435761 % 4294967296)))", ordered);
+    print_order(queue, HCY_INT32, "x = int32(index * 2654435761 % 4294967296 - 2147483648)", ordered);
+    print_order(queue, HCY_FLOAT64, "x = sin(float64(index * 2654435761 % 4294967296))", ordered);
     hcy_queue_release(queue);
     hcy_device_release(dev);
     return 0;

@@ -362,6 +362,9 @@ static int compare_numbers(const void *a, const void *b)
     return order ? order : (x->place > y->place) - (x->place < y->place);
 }
 
+/* What `fill_plain` asks for: floats without NaNs and zeros, and numbers that are near each other. */
+static bool fill_plain;
+
 /* Few different numbers, and those at the ends; the others stay random bits. */
 static void fill_numbers(struct view *v, int dtype)
 {
@@ -372,7 +375,9 @@ static void fill_numbers(struct view *v, int dtype)
         double end = ends[r % 8];
         float narrow = (float)end;
         char *at = element(v, i);
-        if (r >> 8 & 1)
+        end = fill_plain ? (double)(r >> 8) / 1e5 - 50.25 : end;
+        narrow = (float)end;
+        if (!fill_plain && r >> 8 & 1)
             continue;
         if (dtype == HCY_FLOAT64)
             memcpy(at, &end, sizeof end);
@@ -385,12 +390,13 @@ static void fill_numbers(struct view *v, int dtype)
         bail_out("%s", hcy_last_error()->text);
 }
 
-static bool sort_once(int dtype, const int64_t *shape, int axis, size_t l)
+/* Arrays of layouts l, l + step, l + 2 step. */
+static bool sort_once(int dtype, const int64_t *shape, int axis, size_t l, size_t step)
 {
     static struct number row[MOST / 8];
     struct view src = make_view(dtype, 3, shape, &layouts[l], 20),
-                dst = make_view(dtype, 3, shape, &layouts[(l + 1) % N_LAYOUTS], 21),
-                places = make_view(HCY_INT64, 3, shape, &layouts[(l + 2) % N_LAYOUTS], 22);
+                dst = make_view(dtype, 3, shape, &layouts[(l + step) % N_LAYOUTS], 21),
+                places = make_view(HCY_INT64, 3, shape, &layouts[(l + 2 * step) % N_LAYOUTS], 22);
     struct around a = around_axis(shape, 3, axis);
     fill_numbers(&src, dtype);
     compared_type = dtype;
@@ -422,6 +428,20 @@ static bool sort_once(int dtype, const int64_t *shape, int axis, size_t l)
     return right;
 }
 
+/* Rows that a CPU's threads share, and a few that they do not, of any bits and of plain numbers. */
+static void test_long_order(int dtype)
+{
+    static const int64_t shapes[][3] = { { 1, 1, 100003 }, { 3, 1, 30000 } };
+    size_t wrong = 0;
+    for (size_t s = 0; s < 2; s++)
+        for (int plain = 0; plain < 2; plain++) {
+            fill_plain = plain;
+            wrong += !sort_once(dtype, shapes[s], 2, 0, 0);
+        }
+    fill_plain = false;
+    is_int((intmax_t)wrong, 0, "%s: long rows", hcy_dtype_name(dtype));
+}
+
 static void test_order(int dtype)
 {
     /* A run has 8 elements, and a CPU's block 4096. */
@@ -433,7 +453,7 @@ static void test_order(int dtype)
             for (int axis = 0; axis < 3; axis++) {
                 if (few && (l + s + (size_t)axis) % 4)
                     continue;
-                wrong += !sort_once(dtype, shapes[s], axis, l);
+                wrong += !sort_once(dtype, shapes[s], axis, l, 1);
                 asked++;
             }
     ok(asked && !wrong, "%s: %zu times sorted, %zu wrong", hcy_dtype_name(dtype), asked, wrong);
@@ -582,6 +602,53 @@ static int launch_sort(uint64_t n, uint64_t span, hcy_buffer *b)
     return status;
 }
 
+/* Of values, 8 bytes each; `apart`: what is sorted lies so far behind them, in the same buffer. */
+static int launch_sort_values(uint64_t n, uint64_t span, uint64_t memory, uint64_t apart, hcy_buffer *b,
+                              hcy_buffer *spare)
+{
+    const hcy_eval_job job = { .n = n, .span = span, .offset = { 0, apart }, .values = { memory } };
+    hcy_arg args[HCY_N_ARGS(eval_sort_values)];
+    hcy_queue *q = cts_queue(dev);
+    hcy_kernel *kernel = NULL;
+    int status = hcy_kernel_get(&kernel, dev, "eval_sort_values");
+    args[HCY_ARG_AT(eval_sort_values, job)] = hcy_arg_struct(&job, sizeof job);
+    args[HCY_ARG_AT(eval_sort_values, values)] = args[HCY_ARG_AT(eval_sort_values, sorted)] = hcy_arg_buf(b);
+    args[HCY_ARG_AT(eval_sort_values, spare)] = hcy_arg_buf(spare);
+    if (!status)
+        status = hcy_launch(q, kernel, 1, args, HCY_N_ARGS(eval_sort_values));
+    status = cts_first(status, hcy_queue_finish(q));
+    hcy_kernel_release(kernel);
+    hcy_queue_release(q);
+    return status;
+}
+
+/* A device need not sort values by themselves. */
+static void test_value_launches(hcy_buffer *b)
+{
+    static const int64_t mixed[8] = { 4, -1, 3, 2 }, sorted[8] = { 4, -1, 3, 2, -1, 2, 3, 4 };
+    int64_t got[8];
+    hcy_kernel *kernel = NULL;
+    hcy_buffer *spare = NULL;
+    if (hcy_kernel_get(&kernel, dev, "eval_sort_values")) {
+        skip(11, "no sort of values on this device");
+        return;
+    }
+    hcy_kernel_release(kernel);
+    st_ok(hcy_buffer_create(&spare, dev, HCY_MEM_DEVICE, 64), "a buffer");
+    st_ok(hcy_buffer_write_now(b, 0, mixed, 64), "numbers");
+    st_says(launch_sort_values(5, 5, HCY_EVAL_M_I64, 4, b, spare), HCY_ERANGE, "smaller", "too many");
+    st_says(launch_sort_values(4, 4, HCY_EVAL_M_I64, 3, b, spare), HCY_EINVAL, "share memory", "too near");
+    st_says(launch_sort_values(4, 4, HCY_EVAL_M_I64, 4, b, b), HCY_EINVAL, "share memory", "no spare room");
+    st_says(launch_sort_values(4, 4, HCY_EVAL_M_I64, UINT64_MAX, b, spare), HCY_ERANGE, "smaller",
+            "far away");
+    st_says(launch_sort_values(4, 3, HCY_EVAL_M_I64, 4, b, spare), HCY_EINVAL, "do not fit", "parts of rows");
+    st_says(launch_sort_values(4, 4, HCY_EVAL_M_BOOL, 4, b, spare), HCY_EINVAL, "do not fit", "no order");
+    st_ok(launch_sort_values(4, 4, HCY_EVAL_M_I64, 4, b, spare), "sorted");
+    st_ok(hcy_buffer_read_now(got, b, 0, 64), "and read");
+    ok(!memcmp(got, sorted, sizeof got), "sorted behind the values");
+    hcy_buffer_release(spare);
+}
+
 static void test_launches(void)
 {
     /* 4 elements of 4 bytes and 4 numbers, in a buffer of 64 bytes. */
@@ -624,6 +691,8 @@ static void test_launches(void)
     st_says(launch_sort(9, 9, b), HCY_ERANGE, "smaller than the job says", "more keys than there are");
     st_says(launch_sort(8, 3, b), HCY_EINVAL, "numbers do not fit", "parts of rows");
     st_says(launch_sort(8, 0, b), HCY_EINVAL, "numbers do not fit", "rows of nothing");
+    st_says(launch_sort(4, 4, b), HCY_EINVAL, "share memory", "keys that are places");
+    test_value_launches(b);
     hcy_buffer_release(b);
 }
 
@@ -643,6 +712,9 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < (few ? 1 : sizeof types / sizeof types[0]); i++)
         if (types[i] < HCY_COMPLEX64)
             test_order(types[i]);
+    for (size_t i = 0; i < (few ? 0 : sizeof types / sizeof types[0]); i++)
+        if (types[i] < HCY_COMPLEX64)
+            test_long_order(types[i]);
     test_many();
     test_histogram(HCY_FLOAT64, 10, -0.3, 1.7);
     if (!few) {

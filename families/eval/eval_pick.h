@@ -20,6 +20,9 @@ enum {
     HCY_PICK_PARTS   /* components of an element: 1, 2 */
 };
 
+/* The value of a job of eval_sort_values: what its values are (enum hcy_eval_memory; no M_BOOL). */
+enum { HCY_PICK_MEMORY };
+
 /* Owners are numbers of elements and 1 more, in 32 bits. */
 #define HCY_PICK_MOST 0xfffffffeu
 

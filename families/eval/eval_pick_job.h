@@ -1,4 +1,4 @@
-/* eval_pick_job.h - what launches of eval_take, eval_put, eval_own, eval_count and eval_sort say, held against their
+/* eval_pick_job.h - what launches of eval_take, eval_put, eval_own, eval_count and the sorts say, held against their
  * buffers: whoever runs one trusts it then.  Host side alone; every device refuses the same, in the same words. */
 #ifndef HCY_EVAL_PICK_JOB_H
 #define HCY_EVAL_PICK_JOB_H
@@ -99,6 +99,14 @@ static inline int hcy__pick_check_table(const hcy_eval_job *job, const char *who
     return 0;
 }
 
+/* Whether pieces of `bytes` share memory, as far as blocks are different memory. */
+static inline bool hcy__pick_overlaps(const hcy_value *a, size_t a_offset, const hcy_value *b,
+                                      size_t b_offset, size_t bytes)
+{
+    const size_t x = a->offset + a_offset, y = b->offset + b_offset;
+    return a->block == b->block && (x < y ? y - x : x - y) < bytes;
+}
+
 /* A launch of eval_sort. */
 static inline int hcy__pick_check_sort(const hcy_eval_job *job, const hcy_value *values)
 {
@@ -109,6 +117,33 @@ static inline int hcy__pick_check_sort(const hcy_eval_job *job, const hcy_value 
     for (int k = 0; k < 4; k++)
         if (!hcy__pick_holds(&values[buffers[k]], job->n, 8))
             return hcy_fail(HCY_ERANGE, "eval_sort: the buffers are smaller than the job says");
+    /* What is counted must not change before it is moved. */
+    for (int k = 0; k < 4; k++)
+        for (int i = 0; i < k; i++)
+            if (hcy__pick_overlaps(&values[buffers[k]], 0, &values[buffers[i]], 0, (size_t)job->n * 8))
+                return hcy_fail(HCY_EINVAL, "eval_sort: buffers share memory");
+    return 0;
+}
+
+/* A launch of eval_sort_values, of values of so many bytes; 0: they have no order. */
+static inline int hcy__pick_check_sort_values(const hcy_eval_job *job, const hcy_value *values, size_t bytes)
+{
+    static const size_t buffers[] = { HCY_ARG_AT(eval_sort_values, values), HCY_ARG_AT(eval_sort_values, sorted),
+                                      HCY_ARG_AT(eval_sort_values, spare) };
+    size_t offsets[3] = { 0 };
+    if (!bytes || (job->n && (!job->span || job->n % job->span || job->n > SIZE_MAX / 16)))
+        return hcy_fail(HCY_EINVAL, "eval_sort_values: a job whose numbers do not fit");
+    for (int k = 0; k < 3; k++) {
+        uint64_t offset = k < 2 ? job->offset[k] : 0;
+        if (offset > SIZE_MAX / 16 || !hcy__pick_holds(&values[buffers[k]], offset + job->n, bytes))
+            return hcy_fail(HCY_ERANGE, "eval_sort_values: the buffers are smaller than the job says");
+        offsets[k] = (size_t)offset * bytes;
+    }
+    for (int k = 0; k < 3; k++)
+        for (int i = 0; i < k; i++)
+            if (hcy__pick_overlaps(&values[buffers[k]], offsets[k], &values[buffers[i]], offsets[i],
+                                   (size_t)job->n * bytes))
+                return hcy_fail(HCY_EINVAL, "eval_sort_values: buffers share memory");
     return 0;
 }
 

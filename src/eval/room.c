@@ -270,7 +270,8 @@ static hcy_kernel *any_kernel(struct hcy__room *room)
 int hcy__room_move(hcy_kernel **kernel, struct hcy__room *room, enum hcy__move move)
 {
     static const char *const names[HCY__MOVES] = { "eval_take", "eval_put",  "eval_own",
-                                                   "eval_count", "eval_sort", "stencil", "matrix" };
+                                                   "eval_count", "eval_sort", "eval_sort_values", "stencil",
+                                                   "matrix" };
     int status = 0;
     pthread_mutex_lock(&room->lock);
     /* What a device compiles for it is kept with the kernel. */

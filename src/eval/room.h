@@ -23,8 +23,8 @@ hcy_device *hcy__room_device(const struct hcy__room *room);
 /* The device's kernel that moves elements so (eval_pick.h, eval_merge.h), or adds neighbours up (stencil_format.h), or
  * multiplies matrices (matrix_format.h), as long as the room; HCY_EUNSUPPORTED. */
 enum hcy__move {
-    HCY__MOVE_TAKE, HCY__MOVE_PUT, HCY__MOVE_OWN, HCY__MOVE_COUNT, HCY__MOVE_SORT, HCY__MOVE_STENCIL, HCY__MOVE_MATRIX,
-    HCY__MOVES
+    HCY__MOVE_TAKE, HCY__MOVE_PUT, HCY__MOVE_OWN, HCY__MOVE_COUNT, HCY__MOVE_SORT, HCY__MOVE_SORT_VALUES,
+    HCY__MOVE_STENCIL, HCY__MOVE_MATRIX, HCY__MOVES
 };
 int hcy__room_move(hcy_kernel **kernel, struct hcy__room *room, enum hcy__move move);
 

@@ -69,6 +69,7 @@ int cpu_eval_put(const struct cpu_call *call);
 int cpu_eval_own(const struct cpu_call *call);
 int cpu_eval_count(const struct cpu_call *call);
 int cpu_eval_sort(const struct cpu_call *call);
+int cpu_eval_sort_values(const struct cpu_call *call);
 
 /* eval_held.c: every step reads what an earlier one has written, as the type that it was written as.  HCY_EINVAL; the
  * steps' numbers were found to be ones that there are. */

@@ -440,5 +440,6 @@ const struct cpu_kernel cpu_eval_kernels[] = {
     { .name = "eval_own", .run = cpu_eval_own, .variant = only_variant },
     { .name = "eval_count", .run = cpu_eval_count, .variant = only_variant },
     { .name = "eval_sort", .run = cpu_eval_sort, .variant = only_variant },
+    { .name = "eval_sort_values", .run = cpu_eval_sort_values, .variant = only_variant },
     { .name = NULL },
 };

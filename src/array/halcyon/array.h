@@ -111,9 +111,12 @@ HCY_API int hcy_array_concatenate(hcy_queue *queue, hcy_array *dst, const hcy_ar
 HCY_API int hcy_array_stack(hcy_queue *queue, hcy_array *dst, const hcy_array *const *arrays, size_t n,
                             int axis) HCY_MUST_USE;
 /* src along an axis by size, as NumPy's stable sort has it: what is equal (-0.0 and 0.0 too) stays in order, NaNs come
- * last.  Works in memory of 32 bytes an element.  Complex numbers have no order: HCY_EINVAL. */
+ * last.  Works in memory of 32 bytes an element; CPUs, in rows of 64 numbers and more (no bool), in that of one more
+ * array of src's type, and of one each for what is not contiguous or overlaps.  Complex numbers have no order:
+ * HCY_EINVAL. */
 HCY_API int hcy_array_sort(hcy_queue *queue, hcy_array *dst, const hcy_array *src, int axis) HCY_MUST_USE;
-/* The same as numbers along the axis (int64), with which hcy_array_take() makes the order of a row. */
+/* The same as numbers along the axis (int64), with which hcy_array_take() makes the order of a row: 32 bytes an
+ * element. */
 HCY_API int hcy_array_argsort(hcy_queue *queue, hcy_array *dst, const hcy_array *src, int axis) HCY_MUST_USE;
 /* dst (one axis, int64 or uint64): how many of src's numbers are in each of as many equal bins from low to high, the
  * last of which has its upper end too; others, and NaNs, are not counted.  As NumPy's histogram() with a range, of
