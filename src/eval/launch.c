@@ -72,6 +72,13 @@ static int launch_generated(hcy_queue *queue, hcy_kernel *kernel, const struct h
     return hcy_launch_grid(queue, kernel, &grid, list, (size_t)(to - list));
 }
 
+int hcy__kernel_launch(hcy_queue *queue, hcy_kernel *kernel, int generated,
+                       const struct hcy__device_program *program, const struct hcy__launch *launch)
+{
+    return generated ? launch_generated(queue, kernel, program, launch)
+                     : launch_any(queue, kernel, program, launch);
+}
+
 int hcy__program_launch(hcy_queue *queue, struct hcy__room *room, struct hcy__device_program *program,
                         const struct hcy__launch *launch)
 {
@@ -83,6 +90,5 @@ int hcy__program_launch(hcy_queue *queue, struct hcy__room *room, struct hcy__de
     int status = hcy__program_ready(&kernel, &generated, program, room, launch);
     if (status)
         return status;
-    return generated ? launch_generated(queue, kernel, program, launch)
-                     : launch_any(queue, kernel, program, launch);
+    return hcy__kernel_launch(queue, kernel, generated, program, launch);
 }

@@ -57,7 +57,8 @@ bool hcy__numbers_elements(const hcy_eval_program *p)
 static bool has_hazard(const struct hcy__operands *o)
 {
     for (int k = 0; k < o->n; k++)
-        if (k != o->target && o->arrays[k] && hcy__is_hazard(o->arrays[o->target], o->arrays[k]))
+        /* In place each element is read before it is written. */
+        if (o->arrays[k] != o->arrays[o->target] && o->arrays[k] && hcy__is_hazard(o->arrays[o->target], o->arrays[k]))
             return true;
     return false;
 }
@@ -67,11 +68,30 @@ static int launch_map(struct hcy__evaluation *v, struct hcy__expression *x, int 
 {
     const struct hcy__stage *s = x->compiled.stages[i];
     struct hcy__launch l = { 0 };
+    hcy_kernel *kernel = NULL;
+    int generated = 0;
     if (s->carries >= 0)
         return hcy__run_scan(v, x, i, o, rank, shape);
     hcy__lay_out(&l, o, rank, shape, hcy__numbers_elements(&s->program) ? hcy__c_order : NULL);
     hcy__fill_launch(&l, v, s, o);
-    return hcy__program_launch(v->queue, v->room, &x->programs[i], &l);
+    /* Without elements there is nothing to write. */
+    if (!l.job.n)
+        return 0;
+    int status = hcy__program_ready(&kernel, &generated, &x->programs[i], v->room, &l);
+    if (status)
+        return status;
+    hcy__known_add(x, i, o, &l, kernel, generated);
+    return hcy__kernel_launch(v->queue, kernel, generated, &x->programs[i], &l);
+}
+
+/* Of arrays as they were before. */
+static int launch_known(struct hcy__evaluation *v, struct hcy__expression *x, int i, const struct hcy__operands *o,
+                        const struct hcy__known *known)
+{
+    struct hcy__launch l = known->launch;
+    hcy__set_offsets(&l, o);
+    hcy__fill_launch(&l, v, x->compiled.stages[i], o);
+    return hcy__kernel_launch(v->queue, known->kernel, known->generated, &x->programs[i], &l);
 }
 
 static int run_map(struct hcy__evaluation *v, struct hcy__expression *x, int i, struct hcy__operands *o, int rank,
@@ -134,6 +154,10 @@ static int run_stage(struct hcy__evaluation *v, struct hcy__expression *x, int i
     int rank = 0;
     for (int k = 0; k < s->n_slots; k++)
         o.arrays[k] = array_of_slot(v, &s->slots[k]);
+    /* Shapes that went together still do; what shares memory is a matter of this call. */
+    const struct hcy__known *known = o.target >= 0 && s->carries < 0 ? hcy__known_find(x, i, &o) : NULL;
+    if (known && !has_hazard(&o))
+        return launch_known(v, x, i, &o, known);
     int status = find_stage_shape(shape, &rank, v, s, &o);
     if (status)
         return status;
@@ -199,10 +223,10 @@ int hcy_eval(hcy_queue *queue, const char *text, const hcy_operand *operands, si
     for (int i = 0; !status && i < x->compiled.n_stages; i++)
         status = run_stage(&v, x, i);
     /* Launches that have not run yet keep the buffers that they use. */
-    for (int i = 0; i < HCY__TEMPORARIES; i++) {
+    for (int i = 0; i < x->compiled.n_temporaries; i++) {
         hcy_buffer_release(v.temporaries[i]);
         hcy_array_release(v.arrays[i]);
     }
-    hcy__expression_put(v.room, x);
+    hcy__expression_put(x);
     return status;
 }
