@@ -77,6 +77,7 @@ struct hcy_queue {
     void *impl;
     pthread_mutex_t lock; /* serialises the backend's calls on this queue */
     hcy_error inherited;  /* under lock: the failure of an event that the HAL waited for in the backend's place */
+    atomic_bool has_inherited; /* set behind it, for good: commands ask this first, and take no lock for it */
 };
 
 struct hcy_event {

@@ -46,9 +46,8 @@ void hcy__known_add(struct hcy__expression *x, int stage, const struct hcy__oper
     /* Nothing fails without it: the next call is laid out as this one was. */
     if (!known)
         return;
-    known->launch = *launch;
-    /* A buffer may be gone at the next launch, which brings its own. */
-    memset(known->launch.buffers, 0, sizeof known->launch.buffers);
+    known->job = launch->job;
+    memcpy(known->strides, launch->strides, sizeof known->strides);
     known->kernel = kernel;
     known->generated = generated;
     known->depth = head ? head->depth + 1 : 1;

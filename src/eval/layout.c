@@ -89,11 +89,11 @@ static int join_axes(struct axis *axes, int n, int n_operands)
     return kept;
 }
 
-void hcy__set_offsets(struct hcy__launch *l, const struct hcy__operands *o)
+void hcy__set_offsets(hcy_eval_job *job, const struct hcy__operands *o)
 {
     for (int k = 0; k < o->n; k++) {
         const hcy_array *a = o->arrays[k];
-        l->job.offset[k] = a ? (uint64_t)(a->offset * components_of(a)) : 0;
+        job->offset[k] = a ? (uint64_t)(a->offset * components_of(a)) : 0;
     }
 }
 
@@ -133,7 +133,7 @@ void hcy__lay_out(struct hcy__launch *l, const struct hcy__operands *o, int rank
     for (int k = 0; k < o->n; k++)
         for (int d = 0; d < n; d++)
             l->strides[k / 4].of[k % 4][d] = axes[d].strides[k];
-    hcy__set_offsets(l, o);
+    hcy__set_offsets(&l->job, o);
     for (int d = 0; d < n; d++)
         l->job.shape[d] = (uint64_t)axes[d].size;
 }

@@ -18,7 +18,7 @@ int hcy__find_shape(int64_t *shape, int *rank, const struct hcy__operands *opera
 void hcy__lay_out(struct hcy__launch *launch, const struct hcy__operands *operands, int rank, const int64_t *shape,
                   const int *order);
 /* job.offset alone: where the arrays begin, which no other part of a layout depends on. */
-void hcy__set_offsets(struct hcy__launch *launch, const struct hcy__operands *operands);
+void hcy__set_offsets(hcy_eval_job *job, const struct hcy__operands *operands);
 extern const int hcy__c_order[HCY_EVAL_AXES];
 /* Two elements of it never share memory. */
 bool hcy__is_one_to_one(const hcy_array *array);

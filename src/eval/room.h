@@ -78,21 +78,23 @@ int hcy__program_launch(hcy_queue *queue, struct hcy__room *room, struct hcy__de
                         const struct hcy__launch *launch);
 /* The same by a kernel that hcy__program_ready() gave for such a launch, of elements that there are. */
 int hcy__kernel_launch(hcy_queue *queue, hcy_kernel *kernel, int generated,
-                       const struct hcy__device_program *program, const struct hcy__launch *launch);
+                       const struct hcy__device_program *program, const hcy_eval_job *job,
+                       const hcy_eval_strides strides[2], hcy_buffer *const *buffers);
 
 /* What a stage's arrays were like; rank -1: a temporary of one element. */
 struct hcy__lie {
     int rank;
     int64_t shape[HCY_EVAL_AXES], strides[HCY_EVAL_AXES];
 };
-/* How they were launched then: job and strides; offsets, numbers and buffers are each launch's. */
+/* How they were launched then; the job's offsets and values are each launch's, as buffers are. */
 struct hcy__known {
     struct hcy__known *next;
     int depth; /* of the list from here on */
     int generated;
     hcy_kernel *kernel; /* the room's or the expression's */
     struct hcy__lie lies[HCY_EVAL_OPERANDS];
-    struct hcy__launch launch;
+    hcy_eval_job job;
+    hcy_eval_strides strides[2];
 };
 void hcy__known_free(struct hcy__expression *expression);
 

@@ -30,18 +30,24 @@ static uint64_t bits_of_value(const struct hcy__evaluation *v, const struct hcy_
     return bits;
 }
 
-void hcy__fill_values(struct hcy__launch *l, const struct hcy__evaluation *v, const struct hcy__stage *s)
+void hcy__fill_values(hcy_eval_job *job, const struct hcy__evaluation *v, const struct hcy__stage *s)
 {
     for (int i = 0; i < s->n_values; i++)
-        l->job.values[i] = bits_of_value(v, &s->values[i]);
+        job->values[i] = bits_of_value(v, &s->values[i]);
+}
+
+static void list_buffers(hcy_buffer **buffers, const struct hcy__evaluation *v, const struct hcy__stage *s,
+                         const struct hcy__operands *o)
+{
+    for (int k = 0; k < o->n; k++)
+        buffers[k] = o->arrays[k] ? o->arrays[k]->buffer : v->temporaries[s->slots[k].which];
 }
 
 void hcy__fill_launch(struct hcy__launch *l, const struct hcy__evaluation *v, const struct hcy__stage *s,
                         const struct hcy__operands *o)
 {
-    hcy__fill_values(l, v, s);
-    for (int k = 0; k < o->n; k++)
-        l->buffers[k] = o->arrays[k] ? o->arrays[k]->buffer : v->temporaries[s->slots[k].which];
+    hcy__fill_values(&l->job, v, s);
+    list_buffers(l->buffers, v, s, o);
 }
 
 bool hcy__numbers_elements(const hcy_eval_program *p)
@@ -81,17 +87,21 @@ static int launch_map(struct hcy__evaluation *v, struct hcy__expression *x, int 
     if (status)
         return status;
     hcy__known_add(x, i, o, &l, kernel, generated);
-    return hcy__kernel_launch(v->queue, kernel, generated, &x->programs[i], &l);
+    return hcy__kernel_launch(v->queue, kernel, generated, &x->programs[i], &l.job, l.strides, l.buffers);
 }
 
 /* Of arrays as they were before. */
 static int launch_known(struct hcy__evaluation *v, struct hcy__expression *x, int i, const struct hcy__operands *o,
                         const struct hcy__known *known)
 {
-    struct hcy__launch l = known->launch;
-    hcy__set_offsets(&l, o);
-    hcy__fill_launch(&l, v, x->compiled.stages[i], o);
-    return hcy__kernel_launch(v->queue, known->kernel, known->generated, &x->programs[i], &l);
+    const struct hcy__stage *s = x->compiled.stages[i];
+    hcy_buffer *buffers[HCY_EVAL_OPERANDS] = { NULL };
+    hcy_eval_job job = known->job;
+    hcy__set_offsets(&job, o);
+    hcy__fill_values(&job, v, s);
+    list_buffers(buffers, v, s, o);
+    return hcy__kernel_launch(v->queue, known->kernel, known->generated, &x->programs[i], &job, known->strides,
+                              buffers);
 }
 
 static int run_map(struct hcy__evaluation *v, struct hcy__expression *x, int i, struct hcy__operands *o, int rank,

@@ -41,6 +41,8 @@ static size_t count_pieces(struct run *run, const hcy_eval_job *job, bool has_sp
     /* A step costs much the same for a few elements as for many. */
     run->together = run->span < n && run->span <= HCY_EVAL_PIECE / 2 ? HCY_EVAL_PIECE / run->span : 1;
     run->pieces = (run->span - 1) / HCY_EVAL_PIECE + 1;
+    if (run->span == n)
+        return run->pieces;
     size_t spans = n / run->span;
     return run->together > 1 ? (spans - 1) / run->together + 1 : spans * run->pieces;
 }
@@ -77,9 +79,10 @@ static size_t inner_extent(const hcy_eval_job *job)
 
 static void stretch_begin(struct stretch *s, const hcy_eval_job *job, size_t element)
 {
+    /* A small call begins with element 0, and a division costs as much as some vectors of numbers. */
     for (uint32_t d = job->rank; d-- > 0;) {
-        s->index[d] = element % job->shape[d];
-        element /= (size_t)job->shape[d];
+        s->index[d] = element ? element % job->shape[d] : 0;
+        element = element ? element / (size_t)job->shape[d] : 0;
     }
 }
 
