@@ -216,10 +216,15 @@ static int find_room(struct hcy__evaluation *v, size_t n)
 
 int hcy_eval(hcy_queue *queue, const char *text, const hcy_operand *operands, size_t n)
 {
-    struct hcy__evaluation v = { .queue = queue, .text = text, .operands = operands, .n_operands = n };
+    struct hcy__evaluation v;
     struct hcy__expression *x = NULL;
     if (!queue || !text || (n && !operands))
         return hcy_fail(HCY_EINVAL, "hcy_eval: no %s", !queue ? "queue" : text ? "operands" : "text");
+    v.queue = queue;
+    v.room = NULL;
+    v.text = text;
+    v.operands = operands;
+    v.n_operands = n;
     int status = hcy_fork_check();
     if (!status)
         status = find_room(&v, n);
@@ -228,6 +233,12 @@ int hcy_eval(hcy_queue *queue, const char *text, const hcy_operand *operands, si
     if (status)
         return status;
     v.compiled = &x->compiled;
+    /* As many as the text has: most have none, and clearing all of them takes as long as a short loop. */
+    for (int i = 0; i < x->compiled.n_temporaries; i++) {
+        v.temporaries[i] = NULL;
+        v.arrays[i] = NULL;
+        v.elements[i] = 0;
+    }
     /* Integers are checked before the first stage runs, so that one that does not fit leaves nothing half done. */
     status = check_integers(&v);
     for (int i = 0; !status && i < x->compiled.n_stages; i++)

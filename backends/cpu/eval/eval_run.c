@@ -170,29 +170,21 @@ static void store_piece(const struct run *run, const struct registers *r, const 
     }
 }
 
-void cpu_eval_spread(void *to, uint64_t bits, unsigned type, size_t n)
+void cpu_eval_spread(const struct cpu_eval_loops *loops, void *to, uint64_t bits, unsigned type, size_t n)
 {
     union number x;
     memcpy(&x, &bits, sizeof x);
-    /* A float's number comes as a double too, and is narrowed here once. */
-    int32_t truth = bits != 0, *truths = to;
-    float narrow = (float)x.f64, *floats = to;
-    uint64_t *words = to;
-    size_t few = n < 16 ? n : 16, wide = type == HCY_EVAL_B32 || type == HCY_EVAL_F32 ? 4 : 8;
-    if (type == HCY_EVAL_B32)
-        for (size_t i = 0; i < few; i++)
-            truths[i] = truth;
-    else if (type == HCY_EVAL_F32)
-        for (size_t i = 0; i < few; i++)
-            floats[i] = narrow;
-    else
-        for (size_t i = 0; i < few; i++)
-            words[i] = bits;
-    /* What is there is doubled by copies, which have the processor's widest vectors: in a call over few elements a loop
+    const uint8_t truth = bits != 0;
+    /* A load of one number for all elements has the variant's vectors: in a call over few elements a loop of this file's
      * would be much of the work. */
-    for (size_t done = few, some; done < n; done += some) {
-        some = n - done < done ? n - done : done;
-        memcpy((char *)to + done * wide, to, some * wide);
+    if (type == HCY_EVAL_B32) {
+        loops->load[HCY_EVAL_M_BOOL](to, &truth, 0, n);
+    } else if (type == HCY_EVAL_F32) {
+        /* A float's number comes as a double too, and is narrowed here once. */
+        x.f32 = (float)x.f64;
+        loops->load[HCY_EVAL_M_F32](to, &x, 0, n);
+    } else {
+        loops->load[HCY_EVAL_M_U64](to, &bits, 0, n);
     }
 }
 
@@ -200,7 +192,7 @@ void cpu_eval_spread(void *to, uint64_t bits, unsigned type, size_t n)
 static void spread_value(const struct run *run, struct registers *r, const hcy_eval_step *s, size_t n)
 {
     r->at[s->to] = r->own[s->to];
-    cpu_eval_spread(r->own[s->to], run->call.job->values[s->a], s->memory, n);
+    cpu_eval_spread(run->loops, r->own[s->to], run->call.job->values[s->a], s->memory, n);
 }
 
 static void number_elements(struct registers *r, unsigned to, size_t begin, size_t n)
