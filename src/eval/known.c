@@ -1,9 +1,9 @@
-/* known.c - launches that were seen before: where arrays have the shapes and strides of then, neither is checked or laid
- * out again.
+/* known.c - launches that were seen before: where arrays have the shapes and strides of then, neither is checked or
+ * laid out again.
  *
- * What a layout depends on beside them, types and the device, is the expression's own.  Offsets, buffers and numbers are
- * each launch's, and so is what shares memory.  A record does not change once others can see it, and goes with its
- * expression: it is read without a lock.
+ * What a layout depends on beside them, types and the device, is the expression's own.  Offsets, buffers and numbers
+ * are each launch's, and so is what shares memory.  A record does not change once others can see it, and goes with
+ * its expression: it is read without a lock.
  */
 #include "layout.h"
 

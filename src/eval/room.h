@@ -1,8 +1,8 @@
 /* room.h - what belongs to a device as long as there are arrays on it: expressions that were compiled for it.
  *
  * Arrays hold references; with a device's last array its room goes, so that nothing here keeps a device open.  Compiled
- * expressions are found, made and dropped under the room's lock; who runs one holds a reference on it, which is given back
- * without the lock.
+ * expressions are found, made and dropped under the room's lock; who runs one holds a reference on it, which is given
+ * back without the lock.
  */
 #ifndef HCY_EVAL_ROOM_H
 #define HCY_EVAL_ROOM_H

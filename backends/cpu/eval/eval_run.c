@@ -175,8 +175,8 @@ void cpu_eval_spread(const struct cpu_eval_loops *loops, void *to, uint64_t bits
     union number x;
     memcpy(&x, &bits, sizeof x);
     const uint8_t truth = bits != 0;
-    /* A load of one number for all elements has the variant's vectors: in a call over few elements a loop of this file's
-     * would be much of the work. */
+    /* A load of one number for all elements has the variant's vectors: in a call over few elements a loop of this
+     * file's would be much of the work. */
     if (type == HCY_EVAL_B32) {
         loops->load[HCY_EVAL_M_BOOL](to, &truth, 0, n);
     } else if (type == HCY_EVAL_F32) {
