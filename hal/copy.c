@@ -92,11 +92,16 @@ int hcy_buffer_read(hcy_queue *queue, void *dst, hcy_buffer *src, size_t offset,
 
 /* --- Buffer to buffer --- */
 
+bool hcy__same_block(const hcy_buffer *a, const hcy_buffer *b)
+{
+    /* Views of one buffer share its block, whose handle tells it from the others of its device. */
+    return a->block.handle == b->block.handle && a->dev == b->dev;
+}
+
 bool hcy__overlap(const hcy_buffer *a, size_t a_at, size_t a_size, const hcy_buffer *b, size_t b_at,
                   size_t b_size)
 {
-    /* Views of one buffer share its block, whose handle tells it from the others of its device. */
-    if (a->block.handle != b->block.handle || a->dev != b->dev)
+    if (!hcy__same_block(a, b))
         return false;
     size_t x = a->offset + a_at, y = b->offset + b_at;
     return x < y + b_size && y < x + a_size;

@@ -77,6 +77,7 @@ struct hcy_queue {
     void *impl;
     pthread_mutex_t lock; /* serialises the backend's calls on this queue */
     hcy_error inherited;  /* under lock: the failure of an event that the HAL waited for in the backend's place */
+    atomic_bool has_inherited; /* set behind it, for good: commands ask this first, and take no lock for it */
 };
 
 struct hcy_event {
@@ -204,7 +205,8 @@ void hcy__note_free(void *note); /* NULL is fine */
 void hcy__trace_forget(const hcy_device *dev);
 void hcy__trace_begin_queue(const hcy_queue *queue);
 
-/* Whether two ranges share bytes of one block (copy.c). */
+/* Whether both are views of one block; whether two ranges share bytes of one (copy.c). */
+bool hcy__same_block(const hcy_buffer *a, const hcy_buffer *b);
 bool hcy__overlap(const hcy_buffer *a, size_t a_at, size_t a_size, const hcy_buffer *b, size_t b_at,
                   size_t b_size);
 

@@ -80,6 +80,8 @@ static int check_queue_device(hcy_queue *queue)
 
 static int inherited_failure(hcy_queue *queue)
 {
+    if (!atomic_load_explicit(&queue->has_inherited, memory_order_acquire))
+        return 0;
     pthread_mutex_lock(&queue->lock);
     /* A copy, because hcy_fail_again writes to this thread's record alone and needs no lock. */
     hcy_error error = queue->inherited;
@@ -160,6 +162,7 @@ static void wait_on_host(hcy_queue *queue, hcy_event *event)
     /* The first failure counts, as everywhere. */
     if (!queue->inherited.status)
         queue->inherited = *hcy_last_error();
+    atomic_store_explicit(&queue->has_inherited, true, memory_order_release);
     pthread_mutex_unlock(&queue->lock);
 }
 

@@ -226,6 +226,59 @@ static void test_files(void)
     st_is(hcy_array_from_file(&a, dev, path), HCY_ENOENT, "one that is not there");
 }
 
+/* One text over and over, of arrays that lie as they did before and otherwise: what was found out of them then must not
+ * be taken for what they are now. */
+static void test_seen_before(void)
+{
+    enum { N = 64 };
+    static const struct {
+        int to, to_step, from, from_step, n, n_from;
+    } cases[] = {
+        { 0, 1, 8, 1, 8, 8 },   { 24, 1, 40, 1, 8, 8 },   { 24, 1, 0, 2, 8, 8 },   { 0, 3, 30, 1, 8, 8 },
+        { 20, -2, 30, 1, 8, 8 }, { 0, 1, 0, 1, 8, 8 },     { 0, 1, 4, 1, 8, 8 },    { 4, 1, 0, 1, 8, 8 },
+        { 16, 1, 3, 1, 8, 1 },  { 0, 1, 3, 1, 8, 1 },     { 8, 1, 32, 1, 16, 16 }, { 20, -1, 13, 1, 8, 8 },
+    };
+    enum { CASES = sizeof cases / sizeof cases[0] };
+    const int64_t shape = N;
+    for (int round = 0; round < 3 * CASES; round++) {
+        /* Each two times, then the one after it but one. */
+        const int c = (round / 2 * 5) % CASES, doubles = round % 4 >= 2;
+        float narrow[N], got_narrow[N];
+        double want[N], old[N], got[N];
+        for (int i = 0; i < N; i++)
+            old[i] = want[i] = narrow[i] = (float)(i * i + round);
+        hcy_array *a = NULL, *to = NULL, *from = NULL;
+        st_ok(hcy_array_from_host(&a, dev, doubles ? HCY_FLOAT64 : HCY_FLOAT32, 1, &shape,
+                                  doubles ? (void *)old : (void *)narrow), "an array");
+        /* An end before the first number is left out. */
+        const int end = cases[c].to + cases[c].n * cases[c].to_step;
+        st_ok(end < 0 ? hcy_array_slice(&to, a, "%d::%d", cases[c].to, cases[c].to_step)
+                      : hcy_array_slice(&to, a, "%d:%d:%d", cases[c].to, end, cases[c].to_step), "what is written");
+        st_ok(hcy_array_slice(&from, a, "%d:%d:%d", cases[c].from, cases[c].from + cases[c].n_from * cases[c].from_step,
+                              cases[c].from_step), "what is read");
+        for (int i = 0; i < cases[c].n; i++) {
+            int k = cases[c].to + i * cases[c].to_step;
+            want[k] = 2 * old[cases[c].from + (cases[c].n_from > 1 ? i : 0) * cases[c].from_step] + old[k] - round;
+        }
+        st_ok(HCY_EVAL(queue, "to = a*from + to - b", hcy_op_array("to", to), hcy_op_array("from", from),
+                       hcy_op_real("a", 2), hcy_op_real("b", round)), "case %d", c);
+        st_ok(hcy_array_to_host(doubles ? (void *)got : (void *)got_narrow, queue, a), "is read");
+        int wrong = 0;
+        for (int i = 0; i < N; i++)
+            wrong += (doubles ? got[i] : (double)got_narrow[i]) != want[i];
+        is_int(wrong, 0, "case %d of %s as if for the first time", c, doubles ? "doubles" : "floats");
+        /* Shapes that do not go together, between others that do. */
+        hcy_array *odd = NULL;
+        st_ok(hcy_array_slice(&odd, a, "0:7"), "an array of 7");
+        is_int(HCY_EVAL(queue, "to = a*from + to - b", hcy_op_array("to", to), hcy_op_array("from", odd),
+                        hcy_op_real("a", 2), hcy_op_real("b", round)), HCY_EINVAL, "7 numbers do not fit");
+        hcy_array_release(odd);
+        hcy_array_release(from);
+        hcy_array_release(to);
+        hcy_array_release(a);
+    }
+}
+
 int main(int argc, char **argv)
 {
     cts_begin(argc, argv);
@@ -238,6 +291,7 @@ int main(int argc, char **argv)
     test_views();
     test_buffers();
     test_copies(other);
+    test_seen_before();
     test_files();
     /* A driver that still compiles for the last command must not meet the end of the process. */
     (void)!hcy_queue_finish(queue);

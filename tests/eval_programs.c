@@ -107,6 +107,26 @@ static const struct {
       "step 0 of the join reads register 2 as f64, which holds nothing", 0 },
 };
 
+/* Programs in one place with as many steps: what was found of one is not taken for the other. */
+static void test_seen_before(void)
+{
+    hcy_eval_program sound = { PROGRAM(3, 0, 0, 0),
+                               .steps = { LOADED(F64), S(NEG_F64, 1, 0, 0, 0, 0), S(STORE, 1, 1, 0, 0, F64) } },
+                     bad = sound;
+    static double numbers[PROGRAM_ELEMENTS];
+    hcy_queue *queue = NULL;
+    bad.steps[1].to = HCY_EVAL_REGISTERS;
+    ok(!hcy_queue_create(&queue, bench.dev), "a queue");
+    for (int i = 0; i < 3; i++)
+        ok(!launch_program(queue, &sound, 2), "a program, again");
+    ok(!hcy_queue_finish(queue), "they run");
+    read_operand(numbers, 1);
+    ok(numbers[0] == -1.5, "and each does what it says");
+    int status = launch_program(queue, &bad, 2), end = hcy_queue_finish(queue);
+    ok((status ? status : end) == HCY_EINVAL && strstr(hcy_last_error()->text, "step 1"), "another one there is refused");
+    hcy_queue_release(queue);
+}
+
 int main(void)
 {
     static double numbers[PROGRAM_ELEMENTS];
@@ -123,6 +143,7 @@ int main(void)
         if (!as_wanted)
             diag("%d: %s", status, status ? hcy_last_error()->text : "");
     }
+    test_seen_before();
     end_programs();
     return done_testing();
 }

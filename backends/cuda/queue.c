@@ -65,9 +65,11 @@ static void append_pending(struct cuda_queue *q, struct cuda_pending *p, hcy_kee
 {
     p->keep = keep;
     p->number = ++q->submitted;
+    /* The thread waits for work only while it has none. */
+    if (!q->pending)
+        pthread_cond_signal(&q->work);
     *q->pending_end = p;
     q->pending_end = &p->next;
-    pthread_cond_signal(&q->work);
 }
 
 /* Submits; takes the keep over unless it fails.  After a failure nothing of the command is left in the stream. */

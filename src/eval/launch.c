@@ -9,15 +9,15 @@ enum { GROUP = 256 };
 enum { N_STRUCTURES = 3 };
 
 static int launch_any(hcy_queue *queue, hcy_kernel *kernel, const struct hcy__device_program *p,
-                      const struct hcy__launch *l)
+                      const hcy_eval_job *job, const hcy_eval_strides strides[2], hcy_buffer *const *b)
 {
     hcy_arg args[HCY_MAX_ARGS];
     args[HCY_ARG_AT(eval_run, program)] = hcy_arg_buf(p->data);
-    args[HCY_ARG_AT(eval_run, job)] = hcy_arg_struct(&l->job, sizeof l->job);
-    args[HCY_ARG_AT(eval_run, strides)] = hcy_arg_struct(&l->strides[0], sizeof l->strides[0]);
-    args[HCY_ARG_AT(eval_run, more_strides)] = hcy_arg_struct(&l->strides[1], sizeof l->strides[1]);
+    args[HCY_ARG_AT(eval_run, job)] = hcy_arg_struct(job, sizeof *job);
+    args[HCY_ARG_AT(eval_run, strides)] = hcy_arg_struct(&strides[0], sizeof strides[0]);
+    args[HCY_ARG_AT(eval_run, more_strides)] = hcy_arg_struct(&strides[1], sizeof strides[1]);
     /* An operand that the program has not is any buffer. */
-    hcy_buffer *const *b = l->buffers, *none = p->data;
+    hcy_buffer *none = p->data;
     args[HCY_ARG_AT(eval_run, operand0)] = hcy_arg_buf(b[0] ? b[0] : none);
     args[HCY_ARG_AT(eval_run, operand1)] = hcy_arg_buf(b[1] ? b[1] : none);
     args[HCY_ARG_AT(eval_run, operand2)] = hcy_arg_buf(b[2] ? b[2] : none);
@@ -53,23 +53,31 @@ static uint64_t count_groups(const hcy_eval_program *p, const hcy_eval_job *job)
 }
 
 static int launch_generated(hcy_queue *queue, hcy_kernel *kernel, const struct hcy__device_program *p,
-                            const struct hcy__launch *l)
+                            const hcy_eval_job *job, const hcy_eval_strides strides[2], hcy_buffer *const *buffers)
 {
     hcy_arg list[N_STRUCTURES + HCY_EVAL_OPERANDS], *to = list;
     hcy_grid grid = { { 1, 1, 1 }, { 1, 1, 1 }, 0 };
-    uint64_t groups = count_groups(p->program, &l->job);
+    uint64_t groups = count_groups(p->program, job);
     if (groups > INT32_MAX)
         return hcy_fail(HCY_ERANGE, "an expression over %llu elements in one launch",
-                        (unsigned long long)l->job.n);
+                        (unsigned long long)job->n);
     grid.groups[0] = (uint32_t)groups;
     grid.group[0] = p->program->reduces || p->program->scans ? HCY_EVAL_LANES : GROUP;
-    *to++ = hcy_arg_struct(&l->job, sizeof l->job);
-    *to++ = hcy_arg_struct(&l->strides[0], sizeof l->strides[0]);
-    *to++ = hcy_arg_struct(&l->strides[1], sizeof l->strides[1]);
+    *to++ = hcy_arg_struct(job, sizeof *job);
+    *to++ = hcy_arg_struct(&strides[0], sizeof strides[0]);
+    *to++ = hcy_arg_struct(&strides[1], sizeof strides[1]);
     /* A generated kernel has the operands of its program alone, not all eight. */
-    for (uint32_t k = 0; k < l->job.n_operands; k++)
-        *to++ = hcy_arg_buf(l->buffers[k]);
+    for (uint32_t k = 0; k < job->n_operands; k++)
+        *to++ = hcy_arg_buf(buffers[k]);
     return hcy_launch_grid(queue, kernel, &grid, list, (size_t)(to - list));
+}
+
+int hcy__kernel_launch(hcy_queue *queue, hcy_kernel *kernel, int generated,
+                       const struct hcy__device_program *program, const hcy_eval_job *job,
+                       const hcy_eval_strides strides[2], hcy_buffer *const *buffers)
+{
+    return generated ? launch_generated(queue, kernel, program, job, strides, buffers)
+                     : launch_any(queue, kernel, program, job, strides, buffers);
 }
 
 int hcy__program_launch(hcy_queue *queue, struct hcy__room *room, struct hcy__device_program *program,
@@ -83,6 +91,5 @@ int hcy__program_launch(hcy_queue *queue, struct hcy__room *room, struct hcy__de
     int status = hcy__program_ready(&kernel, &generated, program, room, launch);
     if (status)
         return status;
-    return generated ? launch_generated(queue, kernel, program, launch)
-                     : launch_any(queue, kernel, program, launch);
+    return hcy__kernel_launch(queue, kernel, generated, program, &launch->job, launch->strides, launch->buffers);
 }

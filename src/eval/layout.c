@@ -89,6 +89,14 @@ static int join_axes(struct axis *axes, int n, int n_operands)
     return kept;
 }
 
+void hcy__set_offsets(hcy_eval_job *job, const struct hcy__operands *o)
+{
+    for (int k = 0; k < o->n; k++) {
+        const hcy_array *a = o->arrays[k];
+        job->offset[k] = a ? (uint64_t)(a->offset * components_of(a)) : 0;
+    }
+}
+
 const int hcy__c_order[HCY_EVAL_AXES] = { 0, 1, 2, 3, 4, 5, 6, 7 };
 
 void hcy__lay_out(struct hcy__launch *l, const struct hcy__operands *o, int rank, const int64_t *shape,
@@ -122,12 +130,10 @@ void hcy__lay_out(struct hcy__launch *l, const struct hcy__operands *o, int rank
     l->job.rank = (uint32_t)n;
     l->job.span = l->job.n;
     l->job.n_operands = (uint32_t)o->n;
-    for (int k = 0; k < o->n; k++) {
-        const hcy_array *a = o->arrays[k];
-        l->job.offset[k] = a ? (uint64_t)(a->offset * components_of(a)) : 0;
+    for (int k = 0; k < o->n; k++)
         for (int d = 0; d < n; d++)
             l->strides[k / 4].of[k % 4][d] = axes[d].strides[k];
-    }
+    hcy__set_offsets(&l->job, o);
     for (int d = 0; d < n; d++)
         l->job.shape[d] = (uint64_t)axes[d].size;
 }
@@ -168,7 +174,8 @@ static void find_extent(size_t *at, size_t *size, const hcy_array *a)
 bool hcy__shares_memory(const hcy_array *a, const hcy_array *b)
 {
     size_t at, size, other_at, other_size;
-    if (!a->count || !b->count)
+    /* Where they lie is asked only of what could meet at all. */
+    if (!a->count || !b->count || !hcy__same_block(a->buffer, b->buffer))
         return false;
     find_extent(&at, &size, a);
     find_extent(&other_at, &other_size, b);

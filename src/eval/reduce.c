@@ -132,7 +132,7 @@ static int reduce_again(const struct hcy__evaluation *v, struct hcy__device_prog
         l.job.shape[0] = l.job.n;
         l.job.n_operands = 2;
         l.strides[0].of[0][0] = t->components;
-        hcy__fill_values(&l, v, s);
+        hcy__fill_values(&l.job, v, s);
         l.buffers[0] = from;
         l.buffers[1] = next;
         if (!status)

@@ -1,7 +1,8 @@
 /* room.h - what belongs to a device as long as there are arrays on it: expressions that were compiled for it.
  *
  * Arrays hold references; with a device's last array its room goes, so that nothing here keeps a device open.  Compiled
- * expressions are found, made and dropped under the room's lock; who runs one holds a reference on it.
+ * expressions are found, made and dropped under the room's lock; who runs one holds a reference on it, which is given
+ * back without the lock.
  */
 #ifndef HCY_EVAL_ROOM_H
 #define HCY_EVAL_ROOM_H
@@ -11,6 +12,7 @@
 
 #include <halcyon/kernel.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 struct hcy__room;
 
@@ -49,18 +51,19 @@ struct hcy__device_program {
 
 struct hcy__expression {
     struct hcy__expression *next;
-    unsigned refs; /* under the room's lock: the table's, and one for each run */
+    atomic_uint refs; /* the table's, and one for each run, which is taken under the room's lock */
     uint64_t hash;
     char *key;
     size_t key_size;
     struct hcy__compiled compiled;
     struct hcy__device_program programs[HCY__STAGES], again[HCY__STAGES];
+    _Atomic(struct hcy__known *) known[HCY__STAGES]; /* known.c; the newest first */
 };
 
 /* The expression, compiled if it was not; to be given back. */
 int hcy__expression_get(struct hcy__expression **expression, struct hcy__room *room, const char *text,
                         const hcy_operand *operands, size_t n);
-void hcy__expression_put(struct hcy__room *room, struct hcy__expression *expression);
+void hcy__expression_put(struct hcy__expression *expression);
 
 /* One launch of a program. */
 struct hcy__launch {
@@ -74,6 +77,27 @@ int hcy__program_ready(hcy_kernel **kernel, int *generated, struct hcy__device_p
                        struct hcy__room *room, const struct hcy__launch *launch);
 int hcy__program_launch(hcy_queue *queue, struct hcy__room *room, struct hcy__device_program *program,
                         const struct hcy__launch *launch);
+/* The same by a kernel that hcy__program_ready() gave for such a launch, of elements that there are. */
+int hcy__kernel_launch(hcy_queue *queue, hcy_kernel *kernel, int generated,
+                       const struct hcy__device_program *program, const hcy_eval_job *job,
+                       const hcy_eval_strides strides[2], hcy_buffer *const *buffers);
+
+/* What a stage's arrays were like; rank -1: a temporary of one element. */
+struct hcy__lie {
+    int rank;
+    int64_t shape[HCY_EVAL_AXES], strides[HCY_EVAL_AXES];
+};
+/* How they were launched then; the job's offsets and values are each launch's, as buffers are. */
+struct hcy__known {
+    struct hcy__known *next;
+    int depth; /* of the list from here on */
+    int generated;
+    hcy_kernel *kernel; /* the room's or the expression's */
+    struct hcy__lie lies[HCY_EVAL_OPERANDS];
+    hcy_eval_job job;
+    hcy_eval_strides strides[2];
+};
+void hcy__known_free(struct hcy__expression *expression);
 
 /* Consecutive elements that a lane of a program that reduces or scans takes: where they must stay in order, a run. */
 uint32_t hcy__elements_of_lane(const hcy_eval_program *program);

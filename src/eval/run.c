@@ -30,18 +30,24 @@ static uint64_t bits_of_value(const struct hcy__evaluation *v, const struct hcy_
     return bits;
 }
 
-void hcy__fill_values(struct hcy__launch *l, const struct hcy__evaluation *v, const struct hcy__stage *s)
+void hcy__fill_values(hcy_eval_job *job, const struct hcy__evaluation *v, const struct hcy__stage *s)
 {
     for (int i = 0; i < s->n_values; i++)
-        l->job.values[i] = bits_of_value(v, &s->values[i]);
+        job->values[i] = bits_of_value(v, &s->values[i]);
+}
+
+static void list_buffers(hcy_buffer **buffers, const struct hcy__evaluation *v, const struct hcy__stage *s,
+                         const struct hcy__operands *o)
+{
+    for (int k = 0; k < o->n; k++)
+        buffers[k] = o->arrays[k] ? o->arrays[k]->buffer : v->temporaries[s->slots[k].which];
 }
 
 void hcy__fill_launch(struct hcy__launch *l, const struct hcy__evaluation *v, const struct hcy__stage *s,
                         const struct hcy__operands *o)
 {
-    hcy__fill_values(l, v, s);
-    for (int k = 0; k < o->n; k++)
-        l->buffers[k] = o->arrays[k] ? o->arrays[k]->buffer : v->temporaries[s->slots[k].which];
+    hcy__fill_values(&l->job, v, s);
+    list_buffers(l->buffers, v, s, o);
 }
 
 bool hcy__numbers_elements(const hcy_eval_program *p)
@@ -57,7 +63,8 @@ bool hcy__numbers_elements(const hcy_eval_program *p)
 static bool has_hazard(const struct hcy__operands *o)
 {
     for (int k = 0; k < o->n; k++)
-        if (k != o->target && o->arrays[k] && hcy__is_hazard(o->arrays[o->target], o->arrays[k]))
+        /* In place each element is read before it is written. */
+        if (o->arrays[k] != o->arrays[o->target] && o->arrays[k] && hcy__is_hazard(o->arrays[o->target], o->arrays[k]))
             return true;
     return false;
 }
@@ -67,11 +74,34 @@ static int launch_map(struct hcy__evaluation *v, struct hcy__expression *x, int 
 {
     const struct hcy__stage *s = x->compiled.stages[i];
     struct hcy__launch l = { 0 };
+    hcy_kernel *kernel = NULL;
+    int generated = 0;
     if (s->carries >= 0)
         return hcy__run_scan(v, x, i, o, rank, shape);
     hcy__lay_out(&l, o, rank, shape, hcy__numbers_elements(&s->program) ? hcy__c_order : NULL);
     hcy__fill_launch(&l, v, s, o);
-    return hcy__program_launch(v->queue, v->room, &x->programs[i], &l);
+    /* Without elements there is nothing to write. */
+    if (!l.job.n)
+        return 0;
+    int status = hcy__program_ready(&kernel, &generated, &x->programs[i], v->room, &l);
+    if (status)
+        return status;
+    hcy__known_add(x, i, o, &l, kernel, generated);
+    return hcy__kernel_launch(v->queue, kernel, generated, &x->programs[i], &l.job, l.strides, l.buffers);
+}
+
+/* Of arrays as they were before. */
+static int launch_known(struct hcy__evaluation *v, struct hcy__expression *x, int i, const struct hcy__operands *o,
+                        const struct hcy__known *known)
+{
+    const struct hcy__stage *s = x->compiled.stages[i];
+    hcy_buffer *buffers[HCY_EVAL_OPERANDS] = { NULL };
+    hcy_eval_job job = known->job;
+    hcy__set_offsets(&job, o);
+    hcy__fill_values(&job, v, s);
+    list_buffers(buffers, v, s, o);
+    return hcy__kernel_launch(v->queue, known->kernel, known->generated, &x->programs[i], &job, known->strides,
+                              buffers);
 }
 
 static int run_map(struct hcy__evaluation *v, struct hcy__expression *x, int i, struct hcy__operands *o, int rank,
@@ -134,6 +164,10 @@ static int run_stage(struct hcy__evaluation *v, struct hcy__expression *x, int i
     int rank = 0;
     for (int k = 0; k < s->n_slots; k++)
         o.arrays[k] = array_of_slot(v, &s->slots[k]);
+    /* Shapes that went together still do; what shares memory is a matter of this call. */
+    const struct hcy__known *known = o.target >= 0 && s->carries < 0 ? hcy__known_find(x, i, &o) : NULL;
+    if (known && !has_hazard(&o))
+        return launch_known(v, x, i, &o, known);
     int status = find_stage_shape(shape, &rank, v, s, &o);
     if (status)
         return status;
@@ -182,10 +216,15 @@ static int find_room(struct hcy__evaluation *v, size_t n)
 
 int hcy_eval(hcy_queue *queue, const char *text, const hcy_operand *operands, size_t n)
 {
-    struct hcy__evaluation v = { .queue = queue, .text = text, .operands = operands, .n_operands = n };
+    struct hcy__evaluation v;
     struct hcy__expression *x = NULL;
     if (!queue || !text || (n && !operands))
         return hcy_fail(HCY_EINVAL, "hcy_eval: no %s", !queue ? "queue" : text ? "operands" : "text");
+    v.queue = queue;
+    v.room = NULL;
+    v.text = text;
+    v.operands = operands;
+    v.n_operands = n;
     int status = hcy_fork_check();
     if (!status)
         status = find_room(&v, n);
@@ -194,15 +233,21 @@ int hcy_eval(hcy_queue *queue, const char *text, const hcy_operand *operands, si
     if (status)
         return status;
     v.compiled = &x->compiled;
+    /* As many as the text has: most have none, and clearing all of them takes as long as a short loop. */
+    for (int i = 0; i < x->compiled.n_temporaries; i++) {
+        v.temporaries[i] = NULL;
+        v.arrays[i] = NULL;
+        v.elements[i] = 0;
+    }
     /* Integers are checked before the first stage runs, so that one that does not fit leaves nothing half done. */
     status = check_integers(&v);
     for (int i = 0; !status && i < x->compiled.n_stages; i++)
         status = run_stage(&v, x, i);
     /* Launches that have not run yet keep the buffers that they use. */
-    for (int i = 0; i < HCY__TEMPORARIES; i++) {
+    for (int i = 0; i < x->compiled.n_temporaries; i++) {
         hcy_buffer_release(v.temporaries[i]);
         hcy_array_release(v.arrays[i]);
     }
-    hcy__expression_put(v.room, x);
+    hcy__expression_put(x);
     return status;
 }

@@ -18,7 +18,7 @@ struct hcy__evaluation {
 };
 
 /* The numbers of a launch. */
-void hcy__fill_values(struct hcy__launch *launch, const struct hcy__evaluation *v, const struct hcy__stage *stage);
+void hcy__fill_values(hcy_eval_job *job, const struct hcy__evaluation *v, const struct hcy__stage *stage);
 /* These and the buffers of a launch; the layout is there. */
 void hcy__fill_launch(struct hcy__launch *launch, const struct hcy__evaluation *v, const struct hcy__stage *stage,
                       const struct hcy__operands *operands);

@@ -47,7 +47,7 @@ struct cpu_eval_call {
 extern const unsigned char cpu_eval_bytes[HCY_EVAL_MEMORIES];
 
 /* n times the number of these bits, as a register of this type (enum hcy_eval_type). */
-void cpu_eval_spread(void *to, uint64_t bits, unsigned type, size_t n);
+void cpu_eval_spread(const struct cpu_eval_loops *loops, void *to, uint64_t bits, unsigned type, size_t n);
 
 /* eval_own.c: a program's own join, of numbers of 4 or 8 bytes and one or two components; arrays are of so many. */
 struct cpu_eval_own {

@@ -1,8 +1,11 @@
 /* eval_check.c - what a launch of eval_run says is checked before it runs: the kernel is anybody's to launch, and a
- * program is data.  Pure functions, any thread. */
+ * program is data.  Any thread.  State: programs that were found sound, of each thread. */
 #include "cpu_eval.h"
 
 #include "arguments.h"
+
+#include <stddef.h>
+#include <string.h>
 
 const unsigned char cpu_eval_bytes[HCY_EVAL_MEMORIES] = {
     [HCY_EVAL_M_BOOL] = 1, [HCY_EVAL_M_I8] = 1,  [HCY_EVAL_M_U8] = 1,  [HCY_EVAL_M_I16] = 2,
@@ -130,6 +133,47 @@ static bool note_use(struct use *use, const hcy_eval_step *s, size_t pieces, siz
     return true;
 }
 
+/* --- Programs that were checked before --- */
+
+/* Short programs that neither reduce nor scan: what they use then depends on nothing but their steps.  A program is
+ * known by its bytes, as its buffer may hold another one by now. */
+enum { KNOWN_STEPS = 32, KNOWN_PROGRAMS = 4 };
+struct known_program {
+    size_t size; /* 0: there is none */
+    unsigned char bytes[offsetof(hcy_eval_program, steps) + KNOWN_STEPS * sizeof(hcy_eval_step)];
+    struct use use[HCY_EVAL_OPERANDS];
+};
+static _Thread_local struct known_program known_programs[KNOWN_PROGRAMS];
+
+/* Where this program's place is. */
+static struct known_program *known_place(const hcy_eval_program *p)
+{
+    return &known_programs[((uintptr_t)p >> 6 ^ (uintptr_t)p >> 12) % KNOWN_PROGRAMS];
+}
+
+static size_t size_of_program(const hcy_eval_program *p)
+{
+    return offsetof(hcy_eval_program, steps) + p->n_steps * sizeof *p->steps;
+}
+
+/* NULL: it has to be checked. */
+static const struct use *find_known_program(const hcy_eval_program *p)
+{
+    const struct known_program *known = known_place(p);
+    bool is = p->n_steps <= KNOWN_STEPS && known->size == size_of_program(p) && !memcmp(known->bytes, p, known->size);
+    return is ? known->use : NULL;
+}
+
+static void know_program(const hcy_eval_program *p, const struct use *use)
+{
+    if (p->n_steps > KNOWN_STEPS || p->reduces || p->scans)
+        return;
+    struct known_program *known = known_place(p);
+    known->size = size_of_program(p);
+    memcpy(known->bytes, p, known->size);
+    memcpy(known->use, use, sizeof known->use);
+}
+
 /* The operand's elements lie in its buffer, each where its type may. */
 static bool operand_fits(const struct cpu_eval_call *e, unsigned k, const struct use *u, size_t bytes)
 {
@@ -149,9 +193,8 @@ static bool operand_fits(const struct cpu_eval_call *e, unsigned k, const struct
     return fits && below <= offset && above < room && (uintptr_t)o->at % u->bytes == 0;
 }
 
-static int check_operands(struct cpu_eval_call *e, const struct cpu_call *call)
+static int check_steps(struct use *use, const struct cpu_eval_call *e)
 {
-    struct use use[HCY_EVAL_OPERANDS] = { { 0 } };
     size_t span = (size_t)e->job->span, spans = (size_t)e->job->n / span,
            pieces = ((span - 1) / HCY_EVAL_PIECE + 1) * spans;
     for (uint32_t i = 0; i < e->program->n_steps; i++) {
@@ -163,8 +206,13 @@ static int check_operands(struct cpu_eval_call *e, const struct cpu_call *call)
             return hcy_fail(HCY_EINVAL, "eval_run: step %u of the program is none", i);
     }
     int status = cpu_eval_check_held(e->program);
-    if (status)
-        return status;
+    if (!status)
+        know_program(e->program, use);
+    return status;
+}
+
+static int check_operands(struct cpu_eval_call *e, const struct cpu_call *call, const struct use *use)
+{
     for (unsigned k = 0; k < HCY_EVAL_OPERANDS; k++) {
         /* In the place of an operand that no step uses a launch has any buffer. */
         if (!use[k].used)
@@ -175,6 +223,12 @@ static int check_operands(struct cpu_eval_call *e, const struct cpu_call *call)
         e->operands[k].at += (size_t)e->job->offset[k] * use[k].bytes;
     }
     return 0;
+}
+
+static bool numbers_are_sound(const hcy_eval_program *p)
+{
+    return p->n_steps <= HCY_EVAL_STEPS && p->n_registers <= HCY_EVAL_REGISTERS && p->n_fixed <= p->n_steps &&
+           counts_are_true(p) && owns_are_sound(p);
 }
 
 int cpu_eval_open(struct cpu_eval_call *e, const struct cpu_call *call)
@@ -192,13 +246,19 @@ int cpu_eval_open(struct cpu_eval_call *e, const struct cpu_call *call)
         status = hcy_size_mul(&n, n, (size_t)e->job->shape[d]);
     const hcy_eval_program *p = e->program;
     /* Loops go by the count in one place and by the shape in another, so that the two must agree. */
-    bool has_spans = !n || (e->job->span && n % e->job->span == 0);
-    if (status || n != e->job->n || !has_spans || p->n_steps > HCY_EVAL_STEPS || p->n_registers > HCY_EVAL_REGISTERS ||
-        p->n_fixed > p->n_steps || !counts_are_true(p) || !owns_are_sound(p))
+    bool has_spans = !n || e->job->span == n || (e->job->span && n % e->job->span == 0);
+    const struct use *known = find_known_program(p);
+    if (status || n != e->job->n || !has_spans || (!known && !numbers_are_sound(p)))
         return hcy_fail(HCY_EINVAL, "eval_run: a program or a job whose numbers do not fit");
     for (unsigned k = 0; k < HCY_EVAL_OPERANDS; k++) {
         e->operands[k].at = cpu_arg(call, HCY_ARG_AT(eval_run, operand0) + k);
         e->operands[k].strides = k < 4 ? low->of[k] : high->of[k - 4];
     }
-    return n ? check_operands(e, call) : 0;
+    struct use use[HCY_EVAL_OPERANDS];
+    if (n && !known) {
+        memset(use, 0, sizeof use);
+        status = check_steps(use, e);
+        known = use;
+    }
+    return n && !status ? check_operands(e, call, known) : status;
 }

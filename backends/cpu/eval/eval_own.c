@@ -21,8 +21,8 @@ static void begin_work(struct work *w, const struct cpu_eval_own *own)
         w->at[i] = w->room[i];
     for (uint32_t i = 0; i < join->n_steps; i++)
         if (join->steps[i].op == HCY_EVAL_VALUE)
-            cpu_eval_spread(w->room[join->steps[i].to], own->values[join->steps[i].a], join->steps[i].memory,
-                            HCY_EVAL_LANES);
+            cpu_eval_spread(own->loops, w->room[join->steps[i].to], own->values[join->steps[i].a],
+                            join->steps[i].memory, HCY_EVAL_LANES);
 }
 
 static const char *number_at(const void *numbers, size_t i, size_t bytes)

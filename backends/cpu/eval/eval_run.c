@@ -41,6 +41,8 @@ static size_t count_pieces(struct run *run, const hcy_eval_job *job, bool has_sp
     /* A step costs much the same for a few elements as for many. */
     run->together = run->span < n && run->span <= HCY_EVAL_PIECE / 2 ? HCY_EVAL_PIECE / run->span : 1;
     run->pieces = (run->span - 1) / HCY_EVAL_PIECE + 1;
+    if (run->span == n)
+        return run->pieces;
     size_t spans = n / run->span;
     return run->together > 1 ? (spans - 1) / run->together + 1 : spans * run->pieces;
 }
@@ -77,9 +79,10 @@ static size_t inner_extent(const hcy_eval_job *job)
 
 static void stretch_begin(struct stretch *s, const hcy_eval_job *job, size_t element)
 {
+    /* A small call begins with element 0, and a division costs as much as some vectors of numbers. */
     for (uint32_t d = job->rank; d-- > 0;) {
-        s->index[d] = element % job->shape[d];
-        element /= (size_t)job->shape[d];
+        s->index[d] = element ? element % job->shape[d] : 0;
+        element = element ? element / (size_t)job->shape[d] : 0;
     }
 }
 
@@ -167,29 +170,21 @@ static void store_piece(const struct run *run, const struct registers *r, const 
     }
 }
 
-void cpu_eval_spread(void *to, uint64_t bits, unsigned type, size_t n)
+void cpu_eval_spread(const struct cpu_eval_loops *loops, void *to, uint64_t bits, unsigned type, size_t n)
 {
     union number x;
     memcpy(&x, &bits, sizeof x);
-    /* A float's number comes as a double too, and is narrowed here once. */
-    int32_t truth = bits != 0, *truths = to;
-    float narrow = (float)x.f64, *floats = to;
-    uint64_t *words = to;
-    size_t few = n < 16 ? n : 16, wide = type == HCY_EVAL_B32 || type == HCY_EVAL_F32 ? 4 : 8;
-    if (type == HCY_EVAL_B32)
-        for (size_t i = 0; i < few; i++)
-            truths[i] = truth;
-    else if (type == HCY_EVAL_F32)
-        for (size_t i = 0; i < few; i++)
-            floats[i] = narrow;
-    else
-        for (size_t i = 0; i < few; i++)
-            words[i] = bits;
-    /* What is there is doubled by copies, which have the processor's widest vectors: in a call over few elements a loop
-     * would be much of the work. */
-    for (size_t done = few, some; done < n; done += some) {
-        some = n - done < done ? n - done : done;
-        memcpy((char *)to + done * wide, to, some * wide);
+    const uint8_t truth = bits != 0;
+    /* A load of one number for all elements has the variant's vectors: in a call over few elements a loop of this
+     * file's would be much of the work. */
+    if (type == HCY_EVAL_B32) {
+        loops->load[HCY_EVAL_M_BOOL](to, &truth, 0, n);
+    } else if (type == HCY_EVAL_F32) {
+        /* A float's number comes as a double too, and is narrowed here once. */
+        x.f32 = (float)x.f64;
+        loops->load[HCY_EVAL_M_F32](to, &x, 0, n);
+    } else {
+        loops->load[HCY_EVAL_M_U64](to, &bits, 0, n);
     }
 }
 
@@ -197,7 +192,7 @@ void cpu_eval_spread(void *to, uint64_t bits, unsigned type, size_t n)
 static void spread_value(const struct run *run, struct registers *r, const hcy_eval_step *s, size_t n)
 {
     r->at[s->to] = r->own[s->to];
-    cpu_eval_spread(r->own[s->to], run->call.job->values[s->a], s->memory, n);
+    cpu_eval_spread(run->loops, r->own[s->to], run->call.job->values[s->a], s->memory, n);
 }
 
 static void number_elements(struct registers *r, unsigned to, size_t begin, size_t n)
