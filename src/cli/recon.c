@@ -22,11 +22,12 @@ static const struct cli_option options[] = {
     { "basis", 0, CLI_TEXT, AT(basis), "FILE",
       "functions of time, [frames][functions]: an image of each, of samples in as many frames", 0, 0, NULL },
     { "field-map", 0, CLI_TEXT, AT(field), "FILE", "how far the field is off, in Hz, [image]", 0, 0, NULL },
+    { "r2star", 0, CLI_TEXT, AT(r2star), "FILE", "how fast the signal decays, R2* in 1/s, [image]", 0, 0, NULL },
     { "times", 0, CLI_TEXT, AT(times), "FILE",
-      "with --field-map: when samples were taken, in seconds, [samples] or [n]", 0, 0, NULL },
+      "with --field-map or --r2star: when samples were taken, in seconds, [samples] or [n]", 0, 0, NULL },
     { "readout", 0, CLI_REAL, AT(readout), "MS", "in place of --times: what a spoke takes, from its excitation on", 0,
       1e6, NULL },
-    { "segments", 0, CLI_INT, AT(segments), "N", "of time, with --field-map (as many as leave an error of 1e-3)", 1, 64,
+    { "segments", 0, CLI_INT, AT(segments), "N", "of time, with these maps (as many as leave an error of 1e-3)", 1, 64,
       NULL },
     { "dcf", 0, CLI_TEXT, AT(dcf), "WEIGHTS", "of the samples: pipe, voronoi, cells, none, or FILE [n]; below", 0, 0,
       NULL },
@@ -119,6 +120,7 @@ static enum recon_dcf choose_dcf(const struct recon *r)
 static int check_recon(struct recon *r)
 {
     const struct recon_values *v = r->v;
+    const bool has_map = v->field || v->r2star;
     if (recon_parse_reg(r))
         return CLI_USAGE;
     r->solver = choose_solver(r);
@@ -139,12 +141,14 @@ static int check_recon(struct recon *r)
     else if (r->solver == RECON_ADJOINT && (v->lambda.given || v->iterations.given || v->tolerance.given))
         cli_error("--lambda, --iterations and --tolerance are for solvers that iterate; see `halcyon recon "
                   "--help`");
-    else if (v->field && !v->times == !v->readout.given)
-        cli_error("--field-map needs --times or --readout, when samples were taken; see `halcyon recon --help`");
-    else if (!v->field && (v->times || v->readout.given || v->segments.given))
-        cli_error("--times, --readout and --segments are for --field-map; see `halcyon recon --help`");
-    else if (v->field && v->toeplitz)
-        cli_error("--toeplitz is for a field that is even, without --field-map; see `halcyon recon --help`");
+    else if (has_map && !v->times == !v->readout.given)
+        cli_error("%s needs --times or --readout, when samples were taken; see `halcyon recon --help`",
+                  v->field ? "--field-map" : "--r2star");
+    else if (!has_map && (v->times || v->readout.given || v->segments.given))
+        cli_error("--times, --readout and --segments are for --field-map and --r2star; see `halcyon recon --help`");
+    else if (has_map && v->toeplitz)
+        cli_error("--toeplitz is for a field that is even, without --field-map and --r2star; see `halcyon recon "
+                  "--help`");
     else if (v->basis && v->toeplitz)
         cli_error("--toeplitz is for one image of all samples, without --basis; see `halcyon recon --help`");
     else if (v->stack == RECON_STACK_YES && v->toeplitz)
@@ -292,6 +296,7 @@ static int guard_recon(const struct recon *r)
                                      { "--maps", v->maps },
                                      { "--basis", v->basis },
                                      { "--field-map", v->field },
+                                     { "--r2star", v->r2star },
                                      { "--times", v->times },
                                      { "--dcf", r->dcf == RECON_DCF_FILE ? v->dcf : NULL } };
     return guard_arrays(reads, sizeof reads / sizeof reads[0], v->out, v->save_dcf);

@@ -7,7 +7,7 @@
 #include <halcyon/solve.h>
 
 struct recon_values {
-    const char *trajectory, *sizes, *maps, *basis, *field, *times, *dcf, *save_dcf, *reg, *device, *out;
+    const char *trajectory, *sizes, *maps, *basis, *field, *r2star, *times, *dcf, *save_dcf, *reg, *device, *out;
     struct points_options how;
     struct cli_int iterations, segments;
     struct cli_real tolerance, lambda, eps, readout;
@@ -66,6 +66,7 @@ struct recon {
     size_t functions, frames;
     void *weights;  /* real [n], or NULL: 1 / n each */
     void *field;    /* real [pixels], radians a second, or NULL; */
+    void *decay;    /* real [pixels], R2* in 1/s, or NULL; */
     void *times;    /* real [n], seconds */
 
     /* What it is done with. */
