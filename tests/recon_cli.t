@@ -131,6 +131,11 @@ check '... none of the second' not "$files" error second.npy g_image.npy 0.9
 check '... with weights and a regulariser' recon $G --basis basis.npy --reg tv:0.0005 --dcf pipe -o x.npy
 E='--iterations 8 --tolerance 0 --deterministic'
 recon $G $E -o plain.npy
+check '... that are locally of low rank' recon $G --basis basis.npy --reg llr:0.0005:4 -o x.npy
+{ head -c 128 plain.npy; tail -c +129 x.npy | head -c 16384; } >first.npy
+check '... with the image of the first' "$files" error first.npy g_image.npy 0.27
+check '... by ADMM, with another regulariser' recon $G --basis basis.npy --reg llr:0.0005,tv:0.0005 -o y.npy
+check '... coils without maps' recon $O --reg llr:0.001 --iterations 5 -o y.npy
 recon $G $E --basis even.npy -o x.npy
 { head -c 128 plain.npy; tail -c 16384 x.npy; } >one.npy
 check '... a constant one changes nothing' "$files" error one.npy plain.npy 1e-9
@@ -232,6 +237,9 @@ refuse 2 '--toeplitz is for' "$R --solver cgls --toeplitz -o y.npy"
 refuse 2 'not for --reg tgv' "$C --maps c_maps.npy --reg tgv:0.1 --toeplitz -o y.npy"
 refuse 2 'tgv:F alone' "$C --reg tgv:0.1,l1:0.1 -o y.npy"
 refuse 2 'without --basis' "$G --basis basis.npy --toeplitz -o y.npy"
+refuse 2 'llr:F' "$G --basis basis.npy --reg llr:1:0 -o y.npy"
+refuse 2 'llr:F' "$G --basis basis.npy --reg tv:1:4 -o y.npy"
+refuse 1 'of several images' "$G --reg llr:1 -o y.npy"
 refuse 1 'as many for each frame' "$G --basis seven.npy -o y.npy"
 refuse 1 'number 1 is none' "$G --basis infinite.npy -o y.npy"
 refuse 1 'needs --maps or --espirit' "g_samples.npy -t g_trajectory.npy -n 32,32 --basis basis.npy -o y.npy"

@@ -45,7 +45,7 @@ static const struct cli_option options[] = {
       0, 1, NULL },
     { "lambda", 0, CLI_REAL, AT(lambda), "L2", "smallness of the image: adds L2 |x|^2 to what is minimised",
       0, 1e30, NULL },
-    { "reg", 0, CLI_TEXT, AT(reg), "LIST", "regularisers: wavelet:F,tv:F,l1:F or some of them; or tgv:F", 0, 0, NULL },
+    { "reg", 0, CLI_TEXT, AT(reg), "LIST", "regularisers: wavelet:F,tv:F,l1:F,llr:F or some of them; or tgv:F", 0, 0, NULL },
     { "eps", 'e', CLI_REAL, AT(eps), "E", "relative error of the transforms (1e-5)", 1e-16, 1, NULL },
     { "precision", 0, CLI_CHOICE, AT(precision), "P", "float, double; auto (default): the samples'", 0, 0,
       recon_precisions },
@@ -79,6 +79,8 @@ const struct cli_command cli_recon_command = {
     "Minimised is |W^1/2 (A x - b)|^2 + L2 |x|^2; with --reg half of that, and F times the sum of the\n"
     "pixels' magnitudes (l1), of wavelet coefficients' (Daubechies, 4 taps), or the total variation;\n"
     "tgv is the generalised one, F times the first and 2 F times the second differences.\n"
+    "llr:F[:BLOCK] is of several images (--basis; coils without maps): F times the singular values\n"
+    "of their blocks, BLOCK pixels an axis (8), which are elsewhere in each iteration.\n"
     "With --basis there is an image of each function, [functions][image].\n"
     "W are the weights of --dcf, or 1/n each: none, the default but with --solver adjoint (pipe), as a\n"
     "solver finds the density itself; pipe, voronoi and cells are shares of k-space, with which it\n"

@@ -32,7 +32,7 @@ enum recon_dcf { RECON_DCF_NONE, RECON_DCF_PIPE, RECON_DCF_CELLS, RECON_DCF_VORO
 
 /* A regulariser of --reg. */
 struct recon_reg {
-    int kind;
+    int kind, block; /* pixels an axis, of low rank */
     double factor;
 };
 enum { RECON_MOST_REGS = HCY_SOLVER_MAX_PROXIMALS };

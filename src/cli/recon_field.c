@@ -1,4 +1,4 @@
-/* recon_field.c - a field that is off and a signal that decays, of halcyon recon: their maps and the samples' times, and
+/* recon_field.c - a field that is off and a signal that decays, of halcyon recon: their maps, the samples' times, and
  * how many segments of time the operator takes.  Single-threaded. */
 #include "recon.h"
 #include <halcyon/backend.h>
@@ -119,7 +119,8 @@ static int put_field(hcy_array **field, const struct recon *r)
         reals_put(r->is_double, rates, 2 * i, reals_get(r->is_double, r->decay, i));
         reals_put(r->is_double, rates, 2 * i + 1, r->field ? reals_get(r->is_double, r->field, i) : 0);
     }
-    int status = hcy_array_from_host(field, r->dev, r->is_double ? HCY_COMPLEX128 : HCY_COMPLEX64, r->dim, r->sizes, rates);
+    int status = hcy_array_from_host(field, r->dev, r->is_double ? HCY_COMPLEX128 : HCY_COMPLEX64, r->dim, r->sizes,
+                                     rates);
     free(rates);
     return status;
 }
