@@ -622,7 +622,8 @@ static double value_in_field(double complex *of_field, double complex *of_image,
     hcy_operator *op = NULL;
     hcy_array *w = NULL, *t = NULL, *gm = new_array(HCY_COMPLEX128, 2, modes),
               *gd = new_array(HCY_COMPLEX128, 2, shape),
-              *gw = new_array(decays ? HCY_COMPLEX128 : HCY_FLOAT64, 2, modes), *number = new_array(HCY_FLOAT64, 0, NULL);
+              *gw = new_array(decays ? HCY_COMPLEX128 : HCY_FLOAT64, 2, modes),
+              *number = new_array(HCY_FLOAT64, 0, NULL);
     double value = NAN, frequencies[SITES];
     int status = put_field(&w, field, decays);
     if (!status)

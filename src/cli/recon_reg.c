@@ -47,7 +47,8 @@ int recon_parse_reg(struct recon *r)
         r->is_generalised = r->is_generalised || r->regs[i].kind == TGV;
     if (!r->v->reg || (at && !*at && r->n_regs == 1) || (at && !*at && r->n_regs && !r->is_generalised))
         return CLI_OK;
-    cli_error("--reg takes l1:F, wavelet:F, tv:F, llr:F[:BLOCK], F of 0 or more, up to %d of them with commas between, or "
+    cli_error("--reg takes l1:F, wavelet:F, tv:F, llr:F[:BLOCK], F of 0 or more, up to %d of them with commas "
+              "between, or "
               "tgv:F alone; it is %s; see `halcyon recon --help`",
               RECON_MOST_REGS, r->v->reg);
     return CLI_USAGE;
@@ -77,8 +78,8 @@ static int make_reg(hcy_proximal **prox, const struct recon *r, const struct rec
     if (reg->kind == TGV)
         return hcy_proximal_tgv(prox, r->dev, image, r->dim, reg->factor, TGV_SECOND * reg->factor);
     if (reg->kind == LLR && image->rank <= r->dim)
-        return hcy_fail(HCY_EINVAL, "--reg llr: of several images, which --basis makes, or coils without --maps; there is "
-                                    "one");
+        return hcy_fail(HCY_EINVAL, "--reg llr: of several images, which --basis makes, or coils without --maps; "
+                                    "there is one");
     if (reg->kind == LLR)
         return hcy_proximal_low_rank(prox, r->dev, image, r->dim, reg->block, 1, reg->factor);
     if (!levels)

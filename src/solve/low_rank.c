@@ -1,8 +1,9 @@
 /* low_rank.c - images of many frames that are locally of low rank: the nuclear norms of their blocks, pixels x frames.
  *
- * The map shrinks each block's singular values (J. Cai, E. Candes and Z. Shen, SIAM J. Optim. 20 (2010) 1956).  With X the
- * block and V the eigenvectors of X^H X the columns of X V are singular vectors times singular values, so that the new
- * block is X V times what remains of each, times V^H.  Eigenvectors are the host's, in double; so a map waits. */
+ * The map shrinks each block's singular values (J. Cai, E. Candes and Z. Shen, SIAM J. Optim. 20 (2010) 1956).  With
+ * X the block and V the eigenvectors of X^H X the columns of X V are singular vectors times singular values, so that
+ * the new block is X V times what remains of each, times V^H.  Eigenvectors are the host's, in double, so that a map
+ * waits; but for the count of its maps, which is atomic, a regulariser does not change. */
 #include "hermitian.h"
 #include "operator_priv.h"
 
@@ -113,8 +114,8 @@ static void put_number(void *numbers, int dtype, size_t i, double complex value)
 
 /* --- All blocks --- */
 
-/* Blocks begin at `shift` and every `block` from there, and go on behind the last pixel at the first: where those of the
- * block `b` of an axis of n begin, and how many there are. */
+/* Blocks begin at `shift` and every `block` from there, and go on behind the last pixel at the first: where the pixels
+ * of block `b` of an axis of n begin, and how many there are. */
 static size_t find_block(size_t *first, size_t b, size_t n, size_t block, size_t shift)
 {
     *first = (b * block + shift) % n;
@@ -196,8 +197,8 @@ static int check_low_rank(const hcy_device *dev, const hcy_space *space, int n_a
     if (status)
         return status;
     if (n_axes < 1 || n_axes > MOST_AXES || n_axes >= space->rank)
-        return hcy_fail(HCY_EINVAL, "hcy_proximal_low_rank: images of %d axes in a space of %d; 1 to 3 are possible, with "
-                                    "frames in front",
+        return hcy_fail(HCY_EINVAL, "hcy_proximal_low_rank: images of %d axes in a space of %d; 1 to 3 are possible, "
+                                    "with frames in front",
                         n_axes, space->rank);
     if (block < 1)
         return hcy_fail(HCY_EINVAL, "hcy_proximal_low_rank: blocks of %d pixels an axis; at least 1 is wanted", block);
