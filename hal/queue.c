@@ -112,6 +112,27 @@ int hcy_queue_status(hcy_queue *queue)
     return status ? status : inherited_failure(queue);
 }
 
+int hcy_queue_keep(hcy_queue *queue, hcy_buffer *const *buffers, size_t n)
+{
+    int status = check_queue_device(queue);
+    for (size_t i = 0; !status && i < n; i++)
+        if (!buffers || !buffers[i])
+            status = hcy_fail(HCY_EINVAL, "hcy_queue_keep: no buffer %zu of %zu", i, n);
+    if (status)
+        return status;
+    if (!HCY_HAS_OP(queue->dev->backend->ops, queue_keep))
+        return hcy_queue_finish(queue);
+    hcy_keep *keep = hcy__keep_new(queue->dev, n, 0, NULL);
+    if (!keep)
+        return hcy_fail(HCY_ENOMEM, "out of memory for a command's record");
+    for (size_t i = 0; i < n; i++)
+        hcy__keep_add(keep, buffers[i]);
+    HCY__ON_QUEUE(status, queue, queue->dev->backend->ops->queue_keep(queue->impl, keep));
+    if (status)
+        hcy_keep_release(keep);
+    return status;
+}
+
 /* --- Events --- */
 
 static void destroy_event(void *object)

@@ -372,6 +372,30 @@ static void test_many_queues(void)
     is_int(right, N, "each does its own work");
 }
 
+static void count_up(void *count)
+{
+    (*(int *)count)++;
+}
+
+/* What others have in the stream uses a buffer that is let go. */
+static void test_keep(void)
+{
+    static unsigned char mine[4096] __attribute__((aligned(4096)));
+    hcy_queue *queue = cts_queue(dev);
+    hcy_buffer *buf = NULL, *none = NULL;
+    int gone = 0;
+    st_is(hcy_queue_keep(queue, NULL, 1), HCY_EINVAL, "no list of buffers is refused");
+    st_is(hcy_queue_keep(queue, &none, 1), HCY_EINVAL, "and no buffer");
+    if (hcy_buffer_import_host(&buf, dev, mine, sizeof mine, count_up, &gone)) {
+        skip(2, "the device takes no memory of the caller's");
+    } else {
+        st_ok(hcy_queue_keep(queue, &buf, 1), "a buffer is kept");
+        hcy_buffer_release(buf);
+        st_is(cts_first(hcy_queue_finish(queue), gone != 1), 0, "until the queue has passed that, and no longer");
+    }
+    hcy_queue_release(queue);
+}
+
 int main(int argc, char **argv)
 {
     cts_begin(argc, argv);
@@ -385,6 +409,7 @@ int main(int argc, char **argv)
     test_finish();
     test_finish_while_submitting();
     test_many_queues();
+    test_keep();
     hcy_device_release(dev);
     return done_testing();
 }

@@ -161,18 +161,7 @@ static void nccl_close(void *impl)
     free(n);
 }
 
-/* --- Operations: begun, put into the stream, ended --- */
-
-static int begin_call(cuda_stream *stream, const struct nccl *n, hcy_queue *queue)
-{
-    int64_t value = 0;
-    int status = n->comm ? hcy_queue_status(queue)
-                         : hcy_fail(HCY_EBACKEND, "NCCL: the communicator was given up after a failure");
-    if (!status)
-        status = hcy_queue_get_i64(&value, queue, "cu_stream");
-    *stream = (cuda_stream)(intptr_t)value;
-    return status ? status : enter_context(n->context);
-}
+/* --- Operations: begun, put into the stream, left there --- */
 
 /* After a failure nothing in the stream may wait for other ranks any more, or use the buffers: NCCL gives all up. */
 static void abort_communicator(struct nccl *n, cuda_stream stream)
@@ -182,18 +171,36 @@ static void abort_communicator(struct nccl *n, cuda_stream stream)
     api.cuStreamSynchronize(stream);
 }
 
-static int end_call(struct nccl *n, cuda_stream stream, int status)
+/* Failures of what was submitted before are told by the next operation, or by the queue. */
+static int begin_call(cuda_stream *stream, struct nccl *n, hcy_queue *queue)
 {
-    int later = 0;
-    if (!status) {
-        int code = api.cuStreamSynchronize(stream);
-        if (code)
-            status = hcy_fail_vendor(HCY_EBACKEND, code, "", "NCCL: waiting for the stream failed");
+    int64_t value = 0;
+    int earlier = 0;
+    int status = n->comm ? hcy_queue_status(queue)
+                         : hcy_fail(HCY_EBACKEND, "NCCL: the communicator was given up after a failure");
+    if (!status)
+        status = hcy_queue_get_i64(&value, queue, "cu_stream");
+    *stream = (cuda_stream)(intptr_t)value;
+    if (!status)
+        status = enter_context(n->context);
+    if (status)
+        return status;
+    status = check_nccl(api.ncclCommGetAsyncError(n->comm, &earlier), "asking for failures");
+    if (!status)
+        status = check_nccl(earlier, "what was submitted");
+    if (status) {
+        abort_communicator(n, *stream);
+        leave_context();
     }
+    return status;
+}
+
+/* The host does not wait: what it submits next is ready when the messages are through.  So buffers have to stay. */
+static int end_call(struct nccl *n, cuda_stream stream, hcy_queue *queue, hcy_buffer *const *buffers, size_t count,
+                    int status)
+{
     if (!status)
-        status = check_nccl(api.ncclCommGetAsyncError(n->comm, &later), "asking for failures");
-    if (!status)
-        status = check_nccl(later, "what was submitted");
+        status = hcy_queue_keep(queue, buffers, count);
     if (status)
         abort_communicator(n, stream);
     leave_context();
@@ -219,9 +226,8 @@ static int nccl_broadcast(hcy_queue *queue, void *impl, hcy_buffer *buffer, size
         status = begin_call(&stream, n, queue);
     if (status)
         return status;
-    return end_call(
-        n, stream,
-        check_nccl(api.ncclBroadcast(data, data, bytes, NCCL_UINT8, root, n->comm, stream), "a broadcast"));
+    status = check_nccl(api.ncclBroadcast(data, data, bytes, NCCL_UINT8, root, n->comm, stream), "a broadcast");
+    return end_call(n, stream, queue, &buffer, 1, status);
 }
 
 static int nccl_type_of(int dtype)
@@ -258,9 +264,9 @@ static int nccl_allreduce(hcy_queue *queue, void *impl, hcy_buffer *buffer, size
         status = begin_call(&stream, n, queue);
     if (status)
         return status;
-    return end_call(n, stream, check_nccl(api.ncclAllReduce(data, data, count, nccl_type_of(dtype),
-                                                         operations[reduction], n->comm, stream),
-                                       "a reduction"));
+    status = check_nccl(api.ncclAllReduce(data, data, count, nccl_type_of(dtype), operations[reduction], n->comm, stream),
+                        "a reduction");
+    return end_call(n, stream, queue, &buffer, 1, status);
 }
 
 static int submit_bytes(const struct nccl *n, const struct hcy__message *m, cuda_stream stream)
@@ -275,20 +281,31 @@ static int submit_bytes(const struct nccl *n, const struct hcy__message *m, cuda
 }
 
 /* In one group, so that no order of messages lets ranks wait for each other. */
+static int submit_group(const struct nccl *n, const struct hcy__message *messages, size_t count, cuda_stream stream)
+{
+    int status = check_nccl(api.ncclGroupStart(), "beginning a group of messages");
+    for (size_t i = 0; !status && i < count; i++)
+        status = submit_bytes(n, &messages[i], stream);
+    int ended = check_nccl(api.ncclGroupEnd(), "a group of messages");
+    return status ? status : ended;
+}
+
 static int nccl_exchange(hcy_queue *queue, void *impl, const struct hcy__message *messages, size_t n)
 {
     struct nccl *end = impl;
     cuda_stream stream = NULL;
     if (!n)
         return 0;
+    hcy_buffer **buffers = malloc(n * sizeof *buffers);
+    if (!buffers)
+        return hcy_fail(HCY_ENOMEM, "out of memory for %zu messages", n);
+    for (size_t i = 0; i < n; i++)
+        buffers[i] = messages[i].buffer;
     int status = begin_call(&stream, end, queue);
-    if (status)
-        return status;
-    status = check_nccl(api.ncclGroupStart(), "beginning a group of messages");
-    for (size_t i = 0; !status && i < n; i++)
-        status = submit_bytes(end, &messages[i], stream);
-    int ended = check_nccl(api.ncclGroupEnd(), "a group of messages");
-    return end_call(end, stream, status ? status : ended);
+    if (!status)
+        status = end_call(end, stream, queue, buffers, n, submit_group(end, messages, n, stream));
+    free(buffers);
+    return status;
 }
 
 static const struct hcy_device_transport nccl_transport = {

@@ -50,6 +50,7 @@ static const hcy_backend_ops ops = {
     .queue_i64 = cuda_queue_i64,
     .kernel_i64 = cuda_kernel_i64,
     .profile = cuda_profile,
+    .queue_keep = cuda_queue_keep,
 };
 
 HCY_BACKEND_HEAD(cuda);

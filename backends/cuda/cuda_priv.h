@@ -149,6 +149,7 @@ int cuda_queue_finished(void *qimpl);
 int cuda_queue_status(void *qimpl);
 int cuda_queue_record(void **eimpl, void *qimpl);
 int cuda_queue_wait(void *qimpl, hcy_event *event);
+int cuda_queue_keep(void *qimpl, hcy_keep *keep);
 int cuda_queue_i64(int64_t *value, void *qimpl, const char *key);
 
 /* --- Events (event.c) --- */

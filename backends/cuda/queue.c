@@ -427,11 +427,29 @@ int cuda_queue_record(void **eimpl, void *qimpl)
     return status;
 }
 
+static int run_nothing(struct cuda_queue *q, const struct cuda_command *c)
+{
+    (void)q;
+    (void)c;
+    return 0;
+}
+
+int cuda_queue_keep(void *qimpl, hcy_keep *keep)
+{
+    const struct cuda_command c = { .name = "others' commands", .run = run_nothing };
+    return cuda_submit(qimpl, &c, keep);
+}
+
 int cuda_queue_i64(int64_t *value, void *qimpl, const char *key)
 {
     struct cuda_queue *q = qimpl;
     if (strcmp(key, "cu_stream"))
         return hcy_fail(HCY_ENOENT, "a GPU's queue has no number \"%s\" (cu_stream)", key);
+    /* What the caller puts there must not overtake what is held. */
+    pthread_mutex_lock(&q->lock);
+    while (q->held && q != releases_for)
+        pthread_cond_wait(&q->changed, &q->lock);
+    pthread_mutex_unlock(&q->lock);
     *value = (int64_t)(intptr_t)q->stream;
     return 0;
 }

@@ -170,6 +170,10 @@ typedef struct hcy_backend_ops {
     /* Tells the vendor's profiler where what it is to look at begins (1), and ends (0).  HCY_EUNSUPPORTED: there is no
      * such call here, whether the slot is NULL or the driver lacks it. */
     int (*profile)(void *impl, int begin);
+
+    /* A command that does nothing: its keep is released when the queue's stream has passed it, and what others have put
+     * there before.  NULL: the HAL waits for the queue. */
+    int (*queue_keep)(void *qimpl, hcy_keep *keep);
 } hcy_backend_ops;
 
 #define HCY_HAS_OP(ops, op) ((ops)->size >= offsetof(hcy_backend_ops, op) + sizeof((ops)->op) && (ops)->op)

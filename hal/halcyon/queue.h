@@ -34,6 +34,11 @@ HCY_API int hcy_queue_finish_within(hcy_queue *queue, uint64_t timeout_ns) HCY_M
 /* The same without waiting: 0 while nothing has failed yet. */
 HCY_API int hcy_queue_status(hcy_queue *queue) HCY_MUST_USE;
 
+/* For a program that has put commands of its own into the vendor's stream (hcy_queue_get_i64()): keeps n buffers until
+ * that has passed them, and all that was submitted before; waits for that where a backend cannot know.  HCY_EINVAL,
+ * HCY_ENOMEM, and what hcy_queue_finish() returns. */
+HCY_API int hcy_queue_keep(hcy_queue *queue, hcy_buffer *const *buffers, size_t n) HCY_MUST_USE;
+
 /* An event that completes when everything submitted to `queue` so far has run. */
 HCY_API int hcy_event_record(hcy_event **event, hcy_queue *queue) HCY_MUST_USE;
 /* What is submitted to `queue` from now on waits for `event`, of any device. */

@@ -23,21 +23,30 @@ static int count_tiles(struct matrix_tiling *t, const hcy_matrix_job *job)
     return 0;
 }
 
-/* Large tiles read least; smaller ones where some multiprocessors would have none. */
+/* Large tiles read least: an item's sums of small ones wait for near memory.  But a multiprocessor that has one tile
+ * more than the others lets these wait.  What the last one takes, in sums of a tile times what one costs. */
 static int choose_tiling(struct matrix_tiling *t, const struct gpu_call *call, const hcy_matrix_job *job)
 {
-    static const uint32_t sides[SIDES][2] = { { 64, 64 }, { 64, 32 }, { 32, 32 } };
+    static const struct {
+        uint32_t rows, columns, cost;
+    } sides[SIDES] = { { 64, 64, 10 }, { 64, 32, 12 }, { 32, 32, 16 } };
+    const uint32_t units = call->kernel->ops->units ? call->kernel->ops->units : 1;
+    uint64_t least = UINT64_MAX;
+    struct matrix_tiling one = { .rows = SIDE, .columns = SIDE };
     int status = 0;
     if (call->kernel->ops->alone) {
-        t->rows = t->columns = SIDE;
+        *t = one;
         return count_tiles(t, job);
     }
-    for (int i = 0; i < SIDES; i++) {
-        t->rows = sides[i][0];
-        t->columns = sides[i][1];
-        status = count_tiles(t, job);
-        if (status || t->all >= 2 * call->kernel->ops->units)
-            break;
+    for (int i = 0; !status && i < SIDES; i++) {
+        one.rows = sides[i].rows;
+        one.columns = sides[i].columns;
+        status = count_tiles(&one, job);
+        const uint64_t last = (uint64_t)((one.all - 1) / units + 1) * one.rows * one.columns * sides[i].cost;
+        if (status || last >= least)
+            continue;
+        least = last;
+        *t = one;
     }
     return status;
 }
