@@ -145,45 +145,13 @@ static int follow(hcy_queue *queue, hcy_queue *other)
     return status;
 }
 
-/* What goes is ready, or is on its way. */
-static int start_exchange(hcy_queue *queue, const struct overlap *o, const hcy_array *x)
-{
-    const hcy_dist *comm = o->from->comm;
-    if (comm->place.n_ranks == 1)
-        return 0;
-    set_messages(o, x);
-    if (!o->side) {
-        int status = copy_staged(queue, o, true);
-        return status ? status : hcy_queue_finish(queue);
-    }
-    int status = follow(o->side, queue);
-    return status ? status : comm->on_device->exchange(o->side, comm->device_impl, o->messages, o->n);
-}
-
-/* The strip has its ghosts for what is submitted from here on. */
-static int end_exchange(hcy_queue *queue, const struct overlap *o)
-{
-    const hcy_dist *comm = o->from->comm;
-    if (comm->place.n_ranks == 1)
-        return 0;
-    if (o->side)
-        return follow(queue, o->side);
-    int status = comm->transport->exchange(comm->impl, o->messages, o->n);
-    return status ? status : copy_staged(queue, o, false);
-}
-
 /* --- Applying --- */
 
-static int run_overlapped(hcy_queue *queue, hcy_array *y, const struct overlap *o, hcy_array *x)
+/* The result's rows that are made of the strip. */
+static int make_edges(hcy_queue *queue, hcy_array *y, const struct overlap *o)
 {
-    int status = fill_strip(queue, o, x);
-    if (!status)
-        status = start_exchange(queue, o, x);
-    if (!status)
-        status = hcy__stencil_rows(queue, y, o->own, x, o->front, o->rows - o->back, 0);
-    if (!status)
-        status = end_exchange(queue, o);
-    if (!status && o->front)
+    int status = 0;
+    if (o->front)
         status = hcy__stencil_rows(queue, y, o->own, o->strip, 0, o->front, o->before);
     if (!status && o->back)
         status = hcy__stencil_rows(queue, y, o->own, o->strip, o->rows - o->back, o->rows,
@@ -191,12 +159,56 @@ static int run_overlapped(hcy_queue *queue, hcy_array *y, const struct overlap *
     return status;
 }
 
+static int make_inner(hcy_queue *queue, hcy_array *y, const struct overlap *o, hcy_array *x)
+{
+    return hcy__stencil_rows(queue, y, o->own, x, o->front, o->rows - o->back, 0);
+}
+
+/* All about the strip is the other queue's, whose few rows go beside the many. */
+static int run_beside(hcy_queue *queue, hcy_array *y, const struct overlap *o, hcy_array *x)
+{
+    const hcy_dist *comm = o->from->comm;
+    set_messages(o, x);
+    int status = follow(o->side, queue);
+    if (!status)
+        status = fill_strip(o->side, o, x);
+    if (!status)
+        status = comm->on_device->exchange(o->side, comm->device_impl, o->messages, o->n);
+    if (!status)
+        status = make_inner(queue, y, o, x);
+    if (!status)
+        status = make_edges(o->side, y, o);
+    /* Even after a failure: what the other queue has got still uses what the caller may release. */
+    const int after = follow(queue, o->side);
+    return status ? status : after;
+}
+
+/* Messages go and come while the queue computes. */
+static int run_through_host(hcy_queue *queue, hcy_array *y, const struct overlap *o, hcy_array *x)
+{
+    const hcy_dist *comm = o->from->comm;
+    const bool alone = comm->place.n_ranks == 1;
+    int status = fill_strip(queue, o, x);
+    set_messages(o, x);
+    if (!status && !alone)
+        status = copy_staged(queue, o, true);
+    if (!status && !alone)
+        status = hcy_queue_finish(queue);
+    if (!status)
+        status = make_inner(queue, y, o, x);
+    if (!status && !alone)
+        status = comm->transport->exchange(comm->impl, o->messages, o->n);
+    if (!status && !alone)
+        status = copy_staged(queue, o, false);
+    return status ? status : make_edges(queue, y, o);
+}
+
 static int apply_overlapped(hcy_queue *queue, hcy_array *y, void *user, hcy_array *x)
 {
     struct overlap *o = user;
     int status = hcy__turn_take(&o->turn, queue);
     if (!status)
-        status = run_overlapped(queue, y, o, x);
+        status = (o->side && o->n ? run_beside : run_through_host)(queue, y, o, x);
     hcy__turn_give(&o->turn);
     return status;
 }

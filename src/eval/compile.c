@@ -576,6 +576,8 @@ int hcy__compile(struct hcy__compiled *compiled, struct hcy__tree *tree, const h
         compile_statement(&e, i);
     if (e.status)
         hcy__compiled_free(compiled);
+    else
+        hcy__find_direct(compiled);
     return e.status;
 }
 

@@ -53,6 +53,7 @@ struct hcy__stage {
     hcy_eval_join join;
     char *totals;             /* of a scan: the text that scans what pieces make; owned */
     struct hcy__axes axes;    /* of a reduction or a scan */
+    int stored;               /* of a reduction: the operand that the next stage stores it in as it is; -1: none */
     int column;
 };
 
@@ -79,6 +80,8 @@ struct hcy__compiled {
 /* HCY_EINVAL, with the column; HCY_EUNSUPPORTED: more than a stage has room for; HCY_ENOMEM. */
 int hcy__compile(struct hcy__compiled *compiled, struct hcy__tree *tree, const hcy_operand *operands, size_t n);
 void hcy__compiled_free(struct hcy__compiled *compiled);
+/* direct.c: sets `stored` of all stages. */
+void hcy__find_direct(struct hcy__compiled *compiled);
 
 /* An operation: its name, its types. */
 struct hcy__op_info {

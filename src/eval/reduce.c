@@ -147,16 +147,20 @@ static int reduce_again(const struct hcy__evaluation *v, struct hcy__device_prog
 }
 
 /* The result's memory, which hcy_eval() releases with all others. */
-static int make_result(struct hcy__evaluation *v, const struct hcy__stage *s, const struct hcy__fold *f)
+static int make_result(struct hcy__evaluation *v, const struct hcy__stage *s, const struct hcy__fold *f,
+                       const struct hcy__operands *o)
 {
     const struct hcy__temporary *t = &v->compiled->temporaries[s->temporary];
     hcy_array **array = &v->arrays[s->temporary];
     v->elements[s->temporary] = f->span;
+    int status = hcy__direct_result(&v->temporaries[s->temporary], v, s, f, o);
+    v->is_stored = v->temporaries[s->temporary] != NULL;
+    if (status || v->is_stored)
+        return status;
     /* The largest result is a complex number of doubles; one element goes with any shape, and needs no array. */
     if (!s->axes.n)
         return hcy_buffer_create(&v->temporaries[s->temporary], hcy__room_device(v->room), HCY_MEM_DEVICE, 16);
-    int status =
-        hcy_array_empty(array, hcy__room_device(v->room), hcy__type_in_memory(t), f->rank, f->shape);
+    status = hcy_array_empty(array, hcy__room_device(v->room), hcy__type_in_memory(t), f->rank, f->shape);
     if (!status && (*array)->buffer)
         v->temporaries[s->temporary] = hcy_buffer_retain((*array)->buffer);
     return status;
@@ -173,7 +177,7 @@ int hcy__run_reduction(struct hcy__evaluation *v, struct hcy__expression *x, int
     int status = hcy__find_fold(&f, v, s, rank, shape);
     if (status)
         return status;
-    status = make_result(v, s, &f);
+    status = make_result(v, s, &f, o);
     if (status || !f.outer)
         return status;
     hcy_buffer *to = v->temporaries[s->temporary];

@@ -241,8 +241,10 @@ int hcy_eval(hcy_queue *queue, const char *text, const hcy_operand *operands, si
     }
     /* Integers are checked before the first stage runs, so that one that does not fit leaves nothing half done. */
     status = check_integers(&v);
-    for (int i = 0; !status && i < x->compiled.n_stages; i++)
+    for (int i = 0; !status && i < x->compiled.n_stages; i += 1 + v.is_stored) {
+        v.is_stored = false;
         status = run_stage(&v, x, i);
+    }
     /* Launches that have not run yet keep the buffers that they use. */
     for (int i = 0; i < x->compiled.n_temporaries; i++) {
         hcy_buffer_release(v.temporaries[i]);
