@@ -16,20 +16,22 @@ static void destroy_queue(void *object)
     free(queue);
 }
 
-int hcy_queue_create(hcy_queue **out, hcy_device *dev)
+static int create_queue(hcy_queue **out, hcy_device *dev, bool is_urgent)
 {
     int status = hcy__device_check(dev);
     if (status)
         return status;
     if (!out)
         return hcy_fail(HCY_EINVAL, "hcy_queue_create: no place for the queue");
-    if (!HCY_HAS_OP(dev->backend->ops, queue_create))
+    const hcy_backend_ops *ops = dev->backend->ops;
+    if (!HCY_HAS_OP(ops, queue_create))
         return hcy__unsupported(dev, "queues");
     hcy_queue *queue = calloc(1, sizeof *queue);
     if (!queue)
         return hcy_fail(HCY_ENOMEM, "out of memory for a queue");
     /* The backend gets the handle before it is complete, to keep and not to use. */
-    status = dev->backend->ops->queue_create(&queue->impl, dev->impl, queue);
+    is_urgent = is_urgent && HCY_HAS_OP(ops, queue_create_urgent);
+    status = (is_urgent ? ops->queue_create_urgent : ops->queue_create)(&queue->impl, dev->impl, queue);
     if (status) {
         free(queue);
         return status;
@@ -42,6 +44,16 @@ int hcy_queue_create(hcy_queue **out, hcy_device *dev)
     hcy__notes_add_queue(&dev->notes);
     *out = queue;
     return 0;
+}
+
+int hcy_queue_create(hcy_queue **queue, hcy_device *dev)
+{
+    return create_queue(queue, dev, false);
+}
+
+int hcy_queue_create_urgent(hcy_queue **queue, hcy_device *dev)
+{
+    return create_queue(queue, dev, true);
 }
 
 hcy_queue *hcy_queue_retain(hcy_queue *queue)

@@ -412,6 +412,16 @@ F(cuStreamCreate, CUstream *stream, unsigned flags)
     live[STREAMS]++;
     return (void)flags, 0;
 }
+F(cuStreamCreateWithPriority, CUstream *stream, unsigned flags, int priority)
+{
+    return priority < -5 || priority > 0 ? 1 /* CUDA_ERROR_INVALID_VALUE */ : cuStreamCreate(stream, flags);
+}
+F(cuCtxGetStreamPriorityRange, int *least, int *greatest)
+{
+    *least = 0;
+    *greatest = -5;
+    return 0;
+}
 F(cuStreamDestroy_v2, CUstream stream)
 {
     live[STREAMS]--;

@@ -86,6 +86,7 @@ static int make_call(int which, const char **text, int *want, int *got)
     INVALID(hcy_buffer_read_now(NULL, NULL, 0, 0))
     /* queue.h */
     INVALID(hcy_queue_create(NULL, NULL))
+    INVALID(hcy_queue_create_urgent(NULL, NULL))
     NOTHING(hcy_queue_retain(NULL))
     NOTHING(hcy_queue_release(NULL))
     NOTHING(hcy_queue_device(NULL))

@@ -51,6 +51,7 @@ static const hcy_backend_ops ops = {
     .kernel_i64 = cuda_kernel_i64,
     .profile = cuda_profile,
     .queue_keep = cuda_queue_keep,
+    .queue_create_urgent = cuda_queue_create_urgent,
 };
 
 HCY_BACKEND_HEAD(cuda);

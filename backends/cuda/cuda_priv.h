@@ -143,6 +143,7 @@ struct cuda_queue {
 int cuda_submit(struct cuda_queue *q, const struct cuda_command *c, hcy_keep *keep);
 
 int cuda_queue_create(void **qimpl, void *impl, hcy_queue *queue);
+int cuda_queue_create_urgent(void **qimpl, void *impl, hcy_queue *queue);
 void cuda_queue_destroy(void *qimpl);
 int cuda_queue_finish(void *qimpl);
 int cuda_queue_finished(void *qimpl);

@@ -297,7 +297,17 @@ static int start_thread(struct cuda_queue *q)
     return 0;
 }
 
-int cuda_queue_create(void **qimpl, void *impl, hcy_queue *queue)
+/* Streams must not wait for the default stream, or a program's own work there would stop the queue. */
+static int create_stream(CUstream *stream, struct cuda_device *d, bool is_urgent)
+{
+    int least = 0, greatest = 0;
+    if (is_urgent && cu.cuCtxGetStreamPriorityRange(&least, &greatest))
+        greatest = 0;
+    return cuda_check(d, cu.cuStreamCreateWithPriority(stream, CUDA_STREAM_NON_BLOCKING, is_urgent ? greatest : 0),
+                      "making a stream");
+}
+
+static int create_queue(void **qimpl, void *impl, hcy_queue *queue, bool is_urgent)
 {
     struct cuda_device *d = impl;
     struct cuda_queue *q = calloc(1, sizeof *q);
@@ -316,8 +326,7 @@ int cuda_queue_create(void **qimpl, void *impl, hcy_queue *queue)
         free(q);
         return status;
     }
-    /* The stream must not wait for the default stream, or a program's own work there would stop the queue. */
-    status = cuda_check(d, cu.cuStreamCreate(&q->stream, CUDA_STREAM_NON_BLOCKING), "making a stream");
+    status = create_stream(&q->stream, d, is_urgent);
     if (!status && !(q->mark = cuda_event_take(d, false))) {
         status = hcy_last_error()->status;
         cu.cuStreamDestroy(q->stream);
@@ -334,6 +343,16 @@ int cuda_queue_create(void **qimpl, void *impl, hcy_queue *queue)
         *qimpl = q;
     }
     return status;
+}
+
+int cuda_queue_create(void **qimpl, void *impl, hcy_queue *queue)
+{
+    return create_queue(qimpl, impl, queue, false);
+}
+
+int cuda_queue_create_urgent(void **qimpl, void *impl, hcy_queue *queue)
+{
+    return create_queue(qimpl, impl, queue, true);
 }
 
 void cuda_queue_destroy(void *qimpl)

@@ -174,6 +174,9 @@ typedef struct hcy_backend_ops {
     /* A command that does nothing: its keep is released when the queue's stream has passed it, and what others have put
      * there before.  NULL: the HAL waits for the queue. */
     int (*queue_keep)(void *qimpl, hcy_keep *keep);
+
+    /* As queue_create, of which commands go before other queues' that wait; NULL: queue_create serves. */
+    int (*queue_create_urgent)(void **qimpl, void *impl, hcy_queue *queue);
 } hcy_backend_ops;
 
 #define HCY_HAS_OP(ops, op) ((ops)->size >= offsetof(hcy_backend_ops, op) + sizeof((ops)->op) && (ops)->op)

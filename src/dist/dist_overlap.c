@@ -164,7 +164,7 @@ static int make_inner(hcy_queue *queue, hcy_array *y, const struct overlap *o, h
     return hcy__stencil_rows(queue, y, o->own, x, o->front, o->rows - o->back, 0);
 }
 
-/* All about the strip is the other queue's, whose few rows go beside the many. */
+/* All about the strip is the other queue's: its few rows and the messages go before the many rows that wait. */
 static int run_beside(hcy_queue *queue, hcy_array *y, const struct overlap *o, hcy_array *x)
 {
     const hcy_dist *comm = o->from->comm;
@@ -253,7 +253,7 @@ static int make_memory(struct overlap *o, const int64_t reach[2])
     if (!status && o->head + o->tail)
         status = hcy_array_empty(&o->strip, o->own->dev, dtype, o->from->rank, shape);
     if (!status && comm->on_device && comm->device == o->own->dev)
-        status = hcy_queue_create(&o->side, o->own->dev);
+        status = hcy_queue_create_urgent(&o->side, o->own->dev);
     if (!status)
         status = list_messages(o, ghosts, n);
     free(ghosts);

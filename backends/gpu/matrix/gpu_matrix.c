@@ -9,7 +9,7 @@
 struct matrix_shape {
     uint32_t rows, columns, side_y, side_x, cost;
 };
-static const struct matrix_shape shapes[] = { { 64, 64, 4, 4, 10 }, { 64, 32, 4, 4, 12 }, { 32, 32, 4, 4, 16 } };
+static const struct matrix_shape shapes[] = { { 64, 64, 4, 4, 12 }, { 64, 32, 4, 4, 10 }, { 32, 32, 4, 4, 12 } };
 /* Of an item that is alone. */
 static const struct matrix_shape lone = { 4, 4, 4, 4, 1 };
 
