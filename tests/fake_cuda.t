@@ -8,7 +8,7 @@ skip() { echo "1..0 # SKIP $1"; exit 0; }
 make_() { # NAME FLAGS...: a library
     name=$1
     shift
-    $CC -std=gnu11 -O1 -shared -fPIC -I"$top_srcdir/backends/cuda" -o "$dir/$name" "$@" > "$dir/log" 2>&1
+    $CC -std=gnu11 -O3 -shared -fPIC -I"$top_srcdir/backends/cuda" -o "$dir/$name" "$@" > "$dir/log" 2>&1
 }
 make_ libcuda.so.1 "$top_srcdir/tests/fake_cuda.c" -lpthread || skip "the driver cannot be built here"
 make_ libcufft.so -DFAKE_CUFFT "$top_srcdir/tests/fake_cuda.c" -lfftw3 -lfftw3f -lpthread ||

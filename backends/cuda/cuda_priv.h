@@ -130,6 +130,7 @@ struct cuda_queue {
     CUstream stream;
     CUevent mark; /* behind the commands whose objects the thread releases next */
     hcy_device *keeps_dev;        /* a reference: the thread outlives the HAL's queue */
+    atomic_uint wanted;           /* how many wait for the lock who submit nothing */
     pthread_mutex_t lock;         /* of everything below */
     pthread_cond_t work, changed; /* something for the thread to do; something is done */
     struct cuda_held *held, **held_end;

@@ -10,6 +10,7 @@
 #include "cuda_priv.h"
 #include "thread.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,6 +36,23 @@ struct cuda_held {
 /* The queue whose objects this thread releases, or whose thread it is: a callback there that waited for the queue would
  * wait for itself. */
 static _Thread_local const struct cuda_queue *releases_for;
+
+/* A lock is nobody's turn: one thread that submits without a gap would get it again and again.  So who ends something
+ * says that he wants it, and who submits lets him. */
+static void lock_first(struct cuda_queue *q)
+{
+    atomic_fetch_add(&q->wanted, 1);
+    pthread_mutex_lock(&q->lock);
+    atomic_fetch_sub(&q->wanted, 1);
+}
+
+static void lock_to_submit(struct cuda_queue *q)
+{
+    enum { PATIENCE = 200 }; /* some 100 us */
+    for (int i = 0; i < PATIENCE && atomic_load_explicit(&q->wanted, memory_order_relaxed); i++)
+        sched_yield();
+    pthread_mutex_lock(&q->lock);
+}
 
 /* --- To the stream (all under the queue's lock) --- */
 
@@ -115,7 +133,7 @@ int cuda_submit(struct cuda_queue *q, const struct cuda_command *c, hcy_keep *ke
 {
     int status = 0;
     bool skipped = false;
-    pthread_mutex_lock(&q->lock);
+    lock_to_submit(q);
     /* Nothing may overtake what is held, or commands would run out of order. */
     if (q->held) {
         status = hold_command(q, &(struct cuda_held){ .keep = keep, .command = *c });
@@ -159,7 +177,7 @@ static struct cuda_pending *take_pending(struct cuda_queue *q, uint64_t number)
 static void reap(struct cuda_queue *q, uint64_t number)
 {
     const struct cuda_queue *before = releases_for;
-    pthread_mutex_lock(&q->lock);
+    lock_first(q);
     /* One thread at a time: when it is another one's turn, all that went before is released. */
     while (q->reaping)
         pthread_cond_wait(&q->changed, &q->lock);
@@ -180,7 +198,7 @@ static void reap(struct cuda_queue *q, uint64_t number)
         hcy_keep_release(keep);
     }
     releases_for = before;
-    pthread_mutex_lock(&q->lock);
+    lock_first(q);
     q->reaping = false;
     pthread_cond_broadcast(&q->changed);
     pthread_mutex_unlock(&q->lock);
@@ -378,7 +396,7 @@ int cuda_queue_finish(void *qimpl)
     struct cuda_queue *q = qimpl;
     if (q == releases_for)
         return hcy_fail(HCY_ESTATE, "a callback in a queue's thread cannot wait for the queue");
-    pthread_mutex_lock(&q->lock);
+    lock_first(q);
     while (q->held)
         pthread_cond_wait(&q->changed, &q->lock);
     /* What others submit from here on is not waited for. */
