@@ -604,6 +604,49 @@ static void test_refusals(void)
     hcy_array_release(none);
 }
 
+/* A result that is stored as it is is written by the reduction itself, but not where it is read: in the first and in
+ * the last of what is added up, beside it, in columns of a larger array, and as another type. */
+static void test_own_memory(void)
+{
+    enum { ROWS = 40, COLUMNS = 37, N = ROWS * COLUMNS };
+    static const char *const places[] = { "0, :", "39, :", "40, :", ":37, 3" };
+    hcy_array *a = NULL, *inner = NULL, *to = NULL, *narrow = NULL;
+    double got[(ROWS + 1) * COLUMNS], sums[COLUMNS];
+    float few_bits[COLUMNS];
+    int wrong = 0, status = 0;
+    for (int i = 0; i < COLUMNS; i++)
+        sums[i] = ROWS * i + COLUMNS * (ROWS * (ROWS - 1) / 2);
+    for (size_t k = 0; k < sizeof places / sizeof places[0]; k++) {
+        status = cts_first(status, hcy_array_full(&a, queue, HCY_FLOAT64, 2, (int64_t[]){ ROWS + 1, COLUMNS }, 0));
+        status = cts_first(status, HCY_EVAL(queue, "a = index", hcy_op_array("a", a)));
+        status = cts_first(status, hcy_array_slice(&inner, a, ":40, :"));
+        status = cts_first(status, hcy_array_slice(&to, a, "%s", places[k]));
+        status = cts_first(status, HCY_EVAL(queue, "s = sum(x, axis=0)", hcy_op_array("s", to),
+                                            hcy_op_array("x", inner)));
+        status = cts_first(status, hcy_array_to_host(got, queue, to));
+        wrong += status || memcmp(got, sums, sizeof sums) != 0;
+        /* The others stay what they are. */
+        status = cts_first(status, hcy_array_to_host(got, queue, a));
+        for (int i = 0; i < (ROWS + 1) * COLUMNS; i++) {
+            const int row = i / COLUMNS, column = i % COLUMNS;
+            const bool is_target = k == 3 ? row < 37 && column == 3 : row == (k ? ROWS - 2 + (int)k : 0);
+            wrong += !is_target && got[i] != i;
+        }
+        hcy_array_release(to);
+        hcy_array_release(inner);
+        hcy_array_release(a);
+    }
+    st_ok(status, "sums into the memory of what is added up");
+    is_int(wrong, 0, "... are right, and leave the rest alone");
+    status = hcy_array_full(&a, queue, HCY_FLOAT64, 2, (int64_t[]){ ROWS, COLUMNS }, 0.1);
+    status = cts_first(status, hcy_array_full(&narrow, queue, HCY_FLOAT32, 1, (int64_t[]){ COLUMNS }, 0));
+    status = cts_first(status, HCY_EVAL(queue, "s = sum(x, axis=0)", hcy_op_array("s", narrow), hcy_op_array("x", a)));
+    status = cts_first(status, hcy_array_to_host(few_bits, queue, narrow));
+    ok(!status && fabs((double)few_bits[0] - 4) < 1e-6 && few_bits[36] == few_bits[0], "and as floats");
+    hcy_array_release(narrow);
+    hcy_array_release(a);
+}
+
 int main(int argc, char **argv)
 {
     static const int types[] = { HCY_FLOAT32, HCY_INT32,  HCY_COMPLEX64, HCY_BOOL,   HCY_INT8,   HCY_UINT8,
@@ -618,6 +661,7 @@ int main(int argc, char **argv)
     test_long();
     test_expressions();
     test_many_pieces();
+    test_own_memory();
     test_refusals();
     /* A driver that still compiles for the last command must not meet the end of the process. */
     (void)!hcy_queue_finish(queue);

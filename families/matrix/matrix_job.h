@@ -40,9 +40,10 @@ static inline int hcy__matrix_open(hcy_matrix_job *job, const hcy_value *values)
         fits = fits && places[i] >= 0 && places[i] < INT64_MAX / 8;
     if (!fits)
         return hcy_fail(HCY_EINVAL, "matrix: a job whose numbers do not fit");
-    if (!hcy__matrix_fits(&values[HCY_ARG_AT(matrix, a)], job, job->a, job->a_steps, (uint64_t[]){ n, rows, depth }) ||
-        !hcy__matrix_fits(&values[HCY_ARG_AT(matrix, b)], job, job->b, job->b_steps, (uint64_t[]){ n, depth, columns }) ||
-        !hcy__matrix_fits(&values[HCY_ARG_AT(matrix, c)], job, job->c, job->c_steps, (uint64_t[]){ n, rows, columns }))
+    const uint64_t of_a[3] = { n, rows, depth }, of_b[3] = { n, depth, columns }, of_c[3] = { n, rows, columns };
+    if (!hcy__matrix_fits(&values[HCY_ARG_AT(matrix, a)], job, job->a, job->a_steps, of_a) ||
+        !hcy__matrix_fits(&values[HCY_ARG_AT(matrix, b)], job, job->b, job->b_steps, of_b) ||
+        !hcy__matrix_fits(&values[HCY_ARG_AT(matrix, c)], job, job->c, job->c_steps, of_c))
         return hcy_fail(HCY_ERANGE, "matrix: an operand does not lie in its buffer");
     return 0;
 }

@@ -18,8 +18,8 @@ typedef struct hcy_event hcy_event;
 
 /* *queue is to be released, and keeps its device open.  HCY_ENOMEM, HCY_ELOST, HCY_EBACKEND. */
 HCY_API int hcy_queue_create(hcy_queue **queue, hcy_device *dev) HCY_MUST_USE;
-/* The same, of which commands go before those of other queues that wait for the device, where it has such queues (CUDA);
- * elsewhere one like any other.  For what is short and others wait for: messages beside a long kernel. */
+/* The same, of which commands go before those of other queues that wait for the device, where it has such queues
+ * (CUDA); elsewhere one like any other.  For what is short and others wait for: messages beside a long kernel. */
 HCY_API int hcy_queue_create_urgent(hcy_queue **queue, hcy_device *dev) HCY_MUST_USE;
 HCY_API hcy_queue *hcy_queue_retain(hcy_queue *queue);
 /* What was submitted still runs; the last release does not wait for it. */

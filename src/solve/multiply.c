@@ -8,6 +8,7 @@
 #include "arguments.h"
 
 #include <halcyon/eval.h>
+#include <string.h>
 
 enum { FEW_COLUMNS = 4 };
 
@@ -28,8 +29,11 @@ static int sum_products(hcy_queue *queue, hcy_array *c, hcy_array *a, hcy_array 
 
 static void set_job(hcy_matrix_job *job, const hcy_array *c, const hcy_array *a, const hcy_array *b, unsigned how)
 {
-    const bool is_complex = c->dtype == HCY_COMPLEX64 || c->dtype == HCY_COMPLEX128, adjoint = how & HCY__MULTIPLY_ADJOINT;
-    *job = (hcy_matrix_job){ .bytes = hcy__dtype(c->dtype)->bytes / (is_complex ? 2u : 1u), .parts = is_complex ? 2 : 1 };
+    const bool is_complex = c->dtype == HCY_COMPLEX64 || c->dtype == HCY_COMPLEX128,
+               adjoint = how & HCY__MULTIPLY_ADJOINT;
+    memset(job, 0, sizeof *job);
+    job->parts = is_complex ? 2 : 1;
+    job->bytes = (uint32_t)hcy_dtype_size(c->dtype) / job->parts;
     job->flags = (adjoint ? HCY_MATRIX_CONJUGATE : 0u) | (how & HCY__MULTIPLY_ADDS ? HCY_MATRIX_ADDS : 0u);
     job->slices = (uint64_t)c->shape[0];
     job->rows = (uint64_t)c->shape[1];

@@ -33,9 +33,9 @@ static int count_tiles(struct matrix_tiling *t, const struct matrix_shape *shape
     return 0;
 }
 
-/* Larger tiles read less, but a multiprocessor that has one tile more than the others lets these wait: what the last one
- * takes.  (64 x 64, of which registers leave one group a multiprocessor: 4096^3 12.0 ms on one H200, 64 x 32 8.9, 32 x 32
- * 9.6; 2000^2 x 200 0.20, 0.15, 0.18.) */
+/* Larger tiles read less, but a multiprocessor that has one tile more than the others lets these wait: what the
+ * last one takes.  (64 x 64, of which registers leave one group a multiprocessor: 4096^3 12.0 ms on one H200,
+ * 64 x 32 8.9, 32 x 32 9.6; 2000^2 x 200 0.20, 0.15, 0.18.) */
 static int choose_tiling(struct matrix_tiling *t, const struct gpu_call *call, const hcy_matrix_job *job)
 {
     const uint32_t units = call->kernel->ops->units ? call->kernel->ops->units : 1;
@@ -62,7 +62,8 @@ static int find_matrix(struct gpu_variant **v, const struct gpu_call *call, cons
     char options[GPU_OPTIONS_BYTES];
     const struct matrix_shape *shape = t->shape;
     snprintf(options, sizeof options,
-             "-DGROUP_SIZE=%u -DREAL=%s -DPARTS=%u -DTILE_ROWS=%u -DTILE_COLUMNS=%u -DSIDE_Y=%u -DSIDE_X=%u -DA_BY_ROWS=%d",
+             "-DGROUP_SIZE=%u -DREAL=%s -DPARTS=%u -DTILE_ROWS=%u -DTILE_COLUMNS=%u -DSIDE_Y=%u -DSIDE_X=%u "
+             "-DA_BY_ROWS=%d",
              t->group, job->bytes == 4 ? "float" : "double", job->parts, shape->rows, shape->columns, shape->side_y,
              shape->side_x, job->a_steps[1] == 1);
     return gpu_variant_get(v, call->kernel, gpu_text_matrix, options);

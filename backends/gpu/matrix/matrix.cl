@@ -1,10 +1,11 @@
-/* matrix.cl - products of matrices (matrix_format.h): a group makes a tile of c, of which each item has SIDE_Y x SIDE_X
- * sums in registers.
+/* matrix.cl - products of matrices (matrix_format.h): a group makes a tile of c, of which each item has
+ * SIDE_Y x SIDE_X sums in registers.
  *
- * DEPTH numbers of k at a time stand in near memory as doubles, so that each is converted once; those of the next step
- * are under way meanwhile, and come to a place of their own: one barrier a step.  An item's rows and columns are pairs, phase a tile apart: lanes beside each other then read
- * pairs beside each other, and no two of the same bank.  A complex matrix is a real one of twice its rows and depth:
- * rows (Re a, -Im a) and (Im a, Re a) on columns (Re b, Im b) below one another.
+ * DEPTH numbers of k at a time stand in near memory as doubles, so that each is converted once; those of the next
+ * step are under way meanwhile, and come to a place of their own: one barrier a step.  An item's rows and columns are
+ * pairs, half a tile apart: lanes beside each other then read pairs beside each other, and no two of the same bank.  A
+ * complex matrix is a real one of twice its rows and depth: rows (Re a, -Im a) and (Im a, Re a) on columns (Re b,
+ * Im b) below one another.
  *
  * REAL is float or double, PARTS 2 of complex numbers; a tile is TILE_ROWS x TILE_COLUMNS.  A_BY_ROWS: numbers of a
  * that stand side by side are of one k, as those of a transposed matrix.
@@ -55,7 +56,8 @@ struct supply {
     u64 has_a, has_b, negative;
 };
 
-DEVICE void find_supply(struct supply *s, const hcy_matrix_job *job, const struct product *p, const REAL *a, const REAL *b)
+DEVICE void find_supply(struct supply *s, const hcy_matrix_job *job, const struct product *p, const REAL *a,
+                        const REAL *b)
 {
     s->has_a = s->has_b = s->negative = 0;
     UNROLL
@@ -65,7 +67,8 @@ DEVICE void find_supply(struct supply *s, const hcy_matrix_job *job, const struc
         const u32 part = row % PARTS;
         s->has_a |= (u64)(row < p->rows) << i;
         s->negative |= (u64)(part != q && (part < q) != ((job->flags & HCY_MATRIX_CONJUGATE) != 0)) << i;
-        s->a[i] = a + ((i64)(row / PARTS) * job->a_steps[1] + (i64)(k / PARTS) * job->a_steps[2]) * PARTS + (part ^ q);
+        s->a[i] = a + ((i64)(row / PARTS) * job->a_steps[1] + (i64)(k / PARTS) * job->a_steps[2]) * PARTS +
+                  (part ^ q);
     }
     UNROLL
     for (u32 i = 0; i < OF_B; i++) {
@@ -132,8 +135,8 @@ DEVICE void add_step(double sums[SIDE_Y][SIDE_X], const struct pair *near_a, con
     }
 }
 
-DEVICE void move_sums(double sums[SIDE_Y][SIDE_X], REAL *c, const hcy_matrix_job *job, const struct product *p, u32 x, u32 y,
-                      int out)
+DEVICE void move_sums(double sums[SIDE_Y][SIDE_X], REAL *c, const hcy_matrix_job *job, const struct product *p,
+                      u32 x, u32 y, int out)
 {
     UNROLL
     for (u32 i = 0; i < SIDE_Y; i++) {
@@ -143,7 +146,8 @@ DEVICE void move_sums(double sums[SIDE_Y][SIDE_X], REAL *c, const hcy_matrix_job
             const u64 column = p->column + place_of(j, x, ACROSS);
             if (row >= p->rows || column >= job->columns)
                 continue;
-            REAL *at = c + ((i64)(row / PARTS) * job->c_steps[1] + (i64)column * job->c_steps[2]) * PARTS + row % PARTS;
+            const i64 place = (i64)(row / PARTS) * job->c_steps[1] + (i64)column * job->c_steps[2];
+            REAL *at = c + place * PARTS + row % PARTS;
             if (out)
                 *at = (REAL)sums[i][j];
             else
@@ -174,7 +178,8 @@ void gpu_matrix(hcy_matrix_job job, u32 tiles_x, u32 tiles_y, u32 tiles, BUFFER(
         p.depth = job.depth * PARTS;
         p.row = (u64)(tile / tiles_x % tiles_y) * TILE_ROWS;
         p.column = (u64)(tile % tiles_x) * TILE_COLUMNS;
-        find_supply(&s, &job, &p, a + (job.a + slice * job.a_steps[0]) * PARTS, b + (job.b + slice * job.b_steps[0]) * PARTS);
+        find_supply(&s, &job, &p, a + (job.a + slice * job.a_steps[0]) * PARTS,
+                    b + (job.b + slice * job.b_steps[0]) * PARTS);
         REAL *to = c + (job.c + slice * job.c_steps[0]) * PARTS;
         UNROLL
         for (u32 i = 0; i < SIDE_Y; i++) {
@@ -194,7 +199,8 @@ void gpu_matrix(hcy_matrix_job job, u32 tiles_x, u32 tiles_y, u32 tiles, BUFFER(
                 bring(of_a, of_b, &s, &job, p.depth - next);
             add_step(sums, near_a + phase * DEPTH * PITCH_A, near_b + phase * DEPTH * PITCH_B, x, y);
             if (next < p.depth)
-                put_down(near_a + (phase ^ 1) * DEPTH * PITCH_A, near_b + (phase ^ 1) * DEPTH * PITCH_B, of_a, of_b, s.negative);
+                put_down(near_a + (phase ^ 1) * DEPTH * PITCH_A, near_b + (phase ^ 1) * DEPTH * PITCH_B, of_a, of_b,
+                         s.negative);
         }
         move_sums(sums, to, &job, &p, x, y, 1);
     }

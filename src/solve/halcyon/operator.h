@@ -154,6 +154,7 @@ HCY_API int hcy_operator_part(hcy_operator **op, hcy_device *dev, const hcy_spac
 HCY_API int hcy_operator_matrix(hcy_operator **op, hcy_array *matrix) HCY_MUST_USE;
 /* Several matrices [slices][rows][columns], kept, each of which takes n columns of its own: y[s] = matrices[s] x[s],
  * from [slices][columns][n] to [slices][rows][n] (Fredholm's integral of the first kind, a slice for each frequency).
+ * Numbers are added up in double, of four and more columns one product after the other: the same bits on every device.
  * Dealt out by slices it is a block diagonal, hcy_dist_operator(). */
 HCY_API int hcy_operator_matrices(hcy_operator **op, hcy_array *matrices, int64_t n) HCY_MUST_USE;
 
