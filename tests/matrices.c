@@ -203,7 +203,8 @@ static void test_infinite(void)
     int64_t strange = 0, wrong = 0;
     a[5 * p.depth + 299] = INFINITY;
     b[7 * p.columns + 18] = NAN;
-    hcy_array *matrix = array_of(p.dtype, 1, p.rows, p.depth, a), *x = array_of(p.dtype, 1, p.depth, p.columns, b), *y = NULL;
+    hcy_array *matrix = array_of(p.dtype, 1, p.rows, p.depth, a), *x = array_of(p.dtype, 1, p.depth, p.columns, b),
+              *y = NULL;
     hcy_operator *op = NULL;
     int status = hcy_operator_matrices(&op, matrix, p.columns);
     status = cts_first(status, hcy_array_full(&y, queue, p.dtype, 3, (int64_t[]){ 1, p.rows, p.columns }, 5));

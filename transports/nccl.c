@@ -264,8 +264,9 @@ static int nccl_allreduce(hcy_queue *queue, void *impl, hcy_buffer *buffer, size
         status = begin_call(&stream, n, queue);
     if (status)
         return status;
-    status = check_nccl(api.ncclAllReduce(data, data, count, nccl_type_of(dtype), operations[reduction], n->comm, stream),
-                        "a reduction");
+    status = check_nccl(
+        api.ncclAllReduce(data, data, count, nccl_type_of(dtype), operations[reduction], n->comm, stream),
+        "a reduction");
     return end_call(n, stream, queue, &buffer, 1, status);
 }
 

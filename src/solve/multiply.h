@@ -6,8 +6,8 @@
 
 enum { HCY__MULTIPLY_ADJOINT = 1, HCY__MULTIPLY_ADDS = 2 };
 
-/* c[s] = a[s] b[s], or a[s]^H b[s], for each slice: three axes each, of one device and type, any strides; ADDS: c[s] +=.
- * c shares no memory with the others.  Sums are doubles: of four and more columns one product after the other
+/* c[s] = a[s] b[s], or a[s]^H b[s], for each slice: three axes each, of one device and type, any strides; ADDS:
+ * c[s] +=.  c shares no memory with the others.  Sums are doubles: of four and more columns one product after the other
  * (families/matrix), of fewer as hcy_eval() adds up.  HCY_EUNSUPPORTED: the device has no such kernel; what
  * hcy_launch() and hcy_eval() return. */
 int hcy__multiply(hcy_queue *queue, hcy_array *c, hcy_array *a, hcy_array *b, unsigned how);
