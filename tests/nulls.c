@@ -357,6 +357,7 @@ static int make_call(int which, const char **text, int *want, int *got)
     INVALID(hcy_proximal_wavelet(NULL, NULL, NULL, 0, 0, 0, 0))
     INVALID(hcy_proximal_tv(NULL, NULL, NULL, 0, 0, 0))
     INVALID(hcy_proximal_tgv(NULL, NULL, NULL, 0, 0, 0))
+    INVALID(hcy_proximal_low_rank(NULL, NULL, NULL, 0, 0, 0, 0))
     INVALID(hcy_proximal_apply(NULL, NULL, NULL, NULL, 0, 0))
     /* solve.h */
     INVALID(hcy_solver_create(NULL, NULL, NULL, NULL))

@@ -55,6 +55,13 @@ recon $O --maps o_maps.npy --field-map o_field_map.npy --times o_times.npy --pre
 check '... in floats' "$files" error x.npy o_image.npy 0.24
 check '... coils without maps' recon $O --field-map o_field_map.npy --times o_times.npy -o rss.npy
 check '... the same by weights and regularisers' near 0.25 x.npy $O --maps o_maps.npy --field-map o_field_map.npy --times o_times.npy --dcf voronoi --reg tv:0.0005
+# The same where the signal decays, too, to exp(-2) at the end of a spoke.
+"$files" decay o_samples.npy o_times.npy d_samples.npy 100
+"$files" fill o_field_map.npy d_rates.npy 100
+D='d_samples.npy -t o_trajectory.npy -n 32,32 --maps o_maps.npy --readout 20'
+check 'a signal that decays' far 0.4 x.npy $D --field-map o_field_map.npy
+check '... by a map of R2*' near 0.24 x.npy $D --field-map o_field_map.npy --r2star d_rates.npy
+check '... of it alone' far 0.7 x.npy $D --r2star d_rates.npy
 "$halcyon" simulate --mri spiral --size 16 --coils 2 --field-map 40 -q o.cfl
 reference=o_image.cfl
 check "... of BART's files" near 0.3 x.npy o_samples.cfl -t o_trajectory.cfl -n 16,16 --maps o_maps.cfl --field-map o_field_map.cfl --times o_times.cfl
@@ -124,6 +131,11 @@ check '... none of the second' not "$files" error second.npy g_image.npy 0.9
 check '... with weights and a regulariser' recon $G --basis basis.npy --reg tv:0.0005 --dcf pipe -o x.npy
 E='--iterations 8 --tolerance 0 --deterministic'
 recon $G $E -o plain.npy
+check '... that are locally of low rank' recon $G --basis basis.npy --reg llr:0.0005:4 -o x.npy
+{ head -c 128 plain.npy; tail -c +129 x.npy | head -c 16384; } >first.npy
+check '... with the image of the first' "$files" error first.npy g_image.npy 0.27
+check '... by ADMM, with another regulariser' recon $G --basis basis.npy --reg llr:0.0005,tv:0.0005 -o y.npy
+check '... coils without maps' recon $O --reg llr:0.001 --iterations 5 -o y.npy
 recon $G $E --basis even.npy -o x.npy
 { head -c 128 plain.npy; tail -c 16384 x.npy; } >one.npy
 check '... a constant one changes nothing' "$files" error one.npy plain.npy 1e-9
@@ -225,6 +237,9 @@ refuse 2 '--toeplitz is for' "$R --solver cgls --toeplitz -o y.npy"
 refuse 2 'not for --reg tgv' "$C --maps c_maps.npy --reg tgv:0.1 --toeplitz -o y.npy"
 refuse 2 'tgv:F alone' "$C --reg tgv:0.1,l1:0.1 -o y.npy"
 refuse 2 'without --basis' "$G --basis basis.npy --toeplitz -o y.npy"
+refuse 2 'llr:F' "$G --basis basis.npy --reg llr:1:0 -o y.npy"
+refuse 2 'llr:F' "$G --basis basis.npy --reg tv:1:4 -o y.npy"
+refuse 1 'of several images' "$G --reg llr:1 -o y.npy"
 refuse 1 'as many for each frame' "$G --basis seven.npy -o y.npy"
 refuse 1 'number 1 is none' "$G --basis infinite.npy -o y.npy"
 refuse 1 'needs --maps or --espirit' "g_samples.npy -t g_trajectory.npy -n 32,32 --basis basis.npy -o y.npy"
@@ -240,6 +255,9 @@ refuse 2 '--field-map needs --times or --readout' "$O --field-map o_field_map.np
 refuse 2 'are for --field-map' "$O --readout 3 -o y.npy"
 refuse 2 'without --field-map' "$O --maps o_maps.npy --field-map o_field_map.npy --readout 3 --toeplitz -o y.npy"
 refuse 1 'the field must be real numbers, Hz, of the image' "$O --field-map o_maps.npy --readout 3 -o y.npy"
+refuse 2 '--r2star needs --times or --readout' "$O --r2star d_rates.npy -o y.npy"
+refuse 1 'R2. must be real numbers, 1/s, of the image' "$O --r2star o_maps.npy --readout 3 -o y.npy"
+refuse 1 'write over it' "$O --r2star d_rates.npy --readout 3 -o d_rates.npy"
 refuse 1 'times must be real numbers, seconds, 64 of a spoke' "$O --field-map o_field_map.npy --times o_image.npy -o y.npy"
 refuse 1 'write over it' "$O --field-map o_field_map.npy --readout 3 -o o_field_map.npy"
 refuse 2 '--save-dcf is for' "$R --save-dcf w.npy -o y.npy"

@@ -3,6 +3,8 @@
  *     recon_files error IMAGE REFERENCE LIMIT    the relative distance of their magnitudes is no more than that
  *     recon_files spoil IN OUT I                 a copy whose number I is NaN
  *     recon_files scale IN OUT FACTOR            a copy times that
+ *     recon_files fill LIKE OUT VALUE            as many real numbers, all of that value
+ *     recon_files decay IN TIMES OUT RATE        a copy times exp(-RATE times each number's time, again and again)
  *     recon_files mrd SAMPLES TRAJECTORY OUT     acquisitions of [coils][spokes][samples] and [spokes][samples][axes]
  */
 #include "tap.h"
@@ -54,20 +56,48 @@ static int compare_arrays(const char *image, const char *reference, double limit
     return !(sqrt(off / all) <= limit);
 }
 
+static void put_real(hcy_host_array *a, size_t i, double value)
+{
+    if (a->bytes == 8)
+        ((double *)a->data)[i] = value;
+    else
+        ((float *)a->data)[i] = (float)value;
+}
+
 static int change_array(const char *from, const char *to, long spoilt, double factor)
 {
     hcy_host_array a = take_file(from);
     long reals = (long)count_of(&a) * (a.is_complex ? 2 : 1);
     for (long i = 0; i < reals; i++) {
-        double value = i == spoilt ? NAN : factor * real_of(&a, (size_t)i);
-        if (a.bytes == 8)
-            ((double *)a.data)[i] = value;
-        else
-            ((float *)a.data)[i] = (float)value;
+        put_real(&a, (size_t)i, i == spoilt ? NAN : factor * real_of(&a, (size_t)i));
     }
     if (hcy_host_array_write(&a, to))
         bail_out("%s", hcy_last_error()->text);
     hcy_host_array_free(&a);
+    return 0;
+}
+
+static int fill_array(const char *like, const char *to, double value)
+{
+    hcy_host_array a = take_file(like);
+    a.is_complex = false;
+    for (size_t i = 0; i < count_of(&a); i++)
+        put_real(&a, i, value);
+    if (hcy_host_array_write(&a, to))
+        bail_out("%s", hcy_last_error()->text);
+    hcy_host_array_free(&a);
+    return 0;
+}
+
+static int decay_samples(const char *from, const char *times, const char *to, double rate)
+{
+    hcy_host_array a = take_file(from), t = take_file(times);
+    for (size_t i = 0; i < 2 * count_of(&a); i++)
+        put_real(&a, i, real_of(&a, i) * exp(-rate * real_of(&t, i / 2 % count_of(&t))));
+    if (hcy_host_array_write(&a, to))
+        bail_out("%s", hcy_last_error()->text);
+    hcy_host_array_free(&a);
+    hcy_host_array_free(&t);
     return 0;
 }
 
@@ -117,6 +147,10 @@ int main(int argc, char **argv)
         return change_array(argv[2], argv[3], atol(argv[4]), 1);
     if (argc == 5 && !strcmp(argv[1], "scale"))
         return change_array(argv[2], argv[3], -1, atof(argv[4]));
+    if (argc == 5 && !strcmp(argv[1], "fill"))
+        return fill_array(argv[2], argv[3], atof(argv[4]));
+    if (argc == 6 && !strcmp(argv[1], "decay"))
+        return decay_samples(argv[2], argv[3], argv[4], atof(argv[5]));
 #ifdef HAVE_HDF5
     if (argc == 5 && !strcmp(argv[1], "mrd"))
         return write_acquisitions(argv[2], argv[3], argv[4]);

@@ -297,6 +297,93 @@ static void test_variation(void)
     }
 }
 
+/* --- Low rank, by blocks that are made of their singular values --- */
+
+enum { LAYERS = 5, HIGH = 6, WIDE = 7, PIXELS = HIGH * WIDE };
+
+/* `count` orthonormal rows of n numbers. */
+static void draw_orthonormal(double complex rows[][PIXELS], int count, int n, bool is_real, uint64_t *seed)
+{
+    for (int r = 0; r < count; r++) {
+        for (int i = 0; i < n; i++) {
+            rows[r][i] = next_real(seed);
+            rows[r][i] += is_real ? 0 : I * next_real(seed);
+        }
+        /* Twice, for what the first time leaves. */
+        for (int s = 0; s < 2 * r; s++) {
+            double complex dot = 0;
+            for (int i = 0; i < n; i++)
+                dot += conj(rows[s % r][i]) * rows[r][i];
+            for (int i = 0; i < n; i++)
+                rows[r][i] -= dot * rows[s % r][i];
+        }
+        double square = 0;
+        for (int i = 0; i < n; i++)
+            square += pow(cabs(rows[r][i]), 2);
+        for (int i = 0; i < n; i++)
+            rows[r][i] /= sqrt(square);
+    }
+}
+
+/* Images whose blocks, which begin at `shifts`, have the singular values 2^(2 - 3 k), and those less `threshold`. */
+static void draw_blocks(double complex *x, double complex *wanted, int block, const int shifts[2], double threshold,
+                        bool is_real)
+{
+    double complex left[PIXELS][PIXELS], right[LAYERS][PIXELS];
+    int pixels[PIXELS], across = (WIDE + block - 1) / block, down = (HIGH + block - 1) / block;
+    uint64_t seed = 5;
+    for (int b = 0; b < down * across; b++) {
+        int n = 0;
+        for (int i = 0; i < PIXELS; i++)
+            if ((i / WIDE + HIGH - shifts[0]) % HIGH / block == b / across &&
+                (i % WIDE + WIDE - shifts[1]) % WIDE / block == b % across)
+                pixels[n++] = i;
+        const int rank = n < LAYERS ? n : LAYERS;
+        draw_orthonormal(left, rank, n, is_real, &seed);
+        draw_orthonormal(right, rank, LAYERS, is_real, &seed);
+        for (int i = 0; i < n; i++)
+            for (int f = 0; f < LAYERS; f++) {
+                double complex *from = &x[f * PIXELS + pixels[i]], *to = &wanted[f * PIXELS + pixels[i]];
+                *from = *to = 0;
+                for (int k = 0; k < rank; k++) {
+                    *from += left[k][i] * right[k][f] * ldexp(4, -3 * k);
+                    *to += left[k][i] * right[k][f] * fmax(0, ldexp(4, -3 * k) - threshold);
+                }
+            }
+    }
+}
+
+static void check_low_rank(int dtype, int block, bool is_shifted)
+{
+    /* Where the second map has its blocks: fractions 0.819 and 0.671 of them. */
+    const int shifts[2][2] = { { 0, 0 }, { (int)(0.819 * block), (int)(0.671 * block) } };
+    const double threshold = 0.06;
+    hcy_space s = space_of(dtype, 3, LAYERS, HIGH, WIDE);
+    hcy_proximal *p = NULL;
+    st_ok(hcy_proximal_low_rank(&p, dev, &s, 2, block, is_shifted, threshold / 2), "blocks of %d pixels", block);
+    for (int map = 0; map < 2; map++) {
+        double complex x[MOST], wanted[MOST], got[MOST];
+        draw_blocks(x, wanted, block, shifts[is_shifted * map], threshold, dtype == HCY_FLOAT64);
+        hcy_array *a = vector_of(&s, x), *y = empty_of(&s);
+        st_ok(hcy_proximal_apply(queue, y, p, a, 2, 1), "map %d of %s", map, hcy_dtype_name(dtype));
+        read_vector(got, &s, y);
+        const double off = worst_of(got, wanted, count_of(&s));
+        ok(off < (dtype == HCY_COMPLEX64 ? 2e-6 : 1e-14), "has singular values that are smaller by t lambda (%g)", off);
+        hcy_array_release(a);
+        hcy_array_release(y);
+    }
+    hcy_proximal_release(p);
+}
+
+static void test_low_rank(void)
+{
+    static const int types[] = { HCY_COMPLEX128, HCY_FLOAT64, HCY_COMPLEX64 };
+    for (int k = 0; k < (few ? 1 : 3); k++)
+        for (int block = 2; block <= 8; block *= 2)
+            check_low_rank(types[k], block, block < 8);
+    check_low_rank(HCY_COMPLEX128, 4, false);
+}
+
 /* --- Total generalised variation, by a dense matrix --- */
 
 enum { MOST_COLUMNS = 4 * 12, MOST_ROWS = 9 * 12 };
@@ -939,6 +1026,10 @@ static void test_refusals(void)
     st_says(hcy_proximal_tv(&bad, dev, &p.domain, 2, HCY_TV_ISOTROPIC, 1), HCY_EINVAL, "along 2 axes",
             "more axes than there are");
     st_says(hcy_proximal_tv(&bad, dev, &p.domain, 1, 7, 1), HCY_EINVAL, "7 is no kind", "no total variation");
+    hcy_space frames = space_of(HCY_FLOAT64, 2, 3, 8, 0);
+    st_says(hcy_proximal_low_rank(&bad, dev, &frames, 2, 4, 0, 1), HCY_EINVAL, "with frames in front", "no frames");
+    st_says(hcy_proximal_low_rank(&bad, dev, &frames, 1, 0, 0, 1), HCY_EINVAL, "blocks of 0", "blocks of nothing");
+    st_says(hcy_proximal_low_rank(&bad, dev, &frames, 1, 4, 0, -1), HCY_EINVAL, "lambda of -1", "a lambda below 0");
     hcy_proximal_desc desc = HCY_PROXIMAL_DESC_INIT;
     st_says(hcy_proximal_create(&bad, dev, &desc), HCY_EINVAL, "no function", "no map");
     st_ok(hcy_proximal_l1(&p.prox[0], dev, &p.range, 1), "l1 of the range");
@@ -987,6 +1078,7 @@ int main(int argc, char **argv)
     test_wavelets();
     test_maps();
     test_variation();
+    test_low_rank();
     test_minima();
     if (!few) {
         test_generalised();

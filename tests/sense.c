@@ -546,33 +546,45 @@ static void test_toeplitz_refusals(void)
 
 enum { ROWS = 6, COLUMNS = 9, SITES = ROWS * COLUMNS };
 
-/* y[j] = sum over x of map[x] image[x] exp(-i k x) exp(-i field[x] times[j]) for one coil. */
+/* y[j] = sum over x of map[x] image[x] exp(-i k x) exp(-field[x] times[j]) for one coil. */
 static void sum_directly(double complex *y, const double complex *coil, const double complex *image,
-                         const double *field, const double *times)
+                         const double complex *field, const double *times)
 {
     for (int j = 0; j < POINTS; j++) {
         y[j] = 0;
         for (int i = 0; i < SITES; i++) {
             const double phase = (i / COLUMNS - ROWS / 2) * places[0][j] + (i % COLUMNS - COLUMNS / 2) * places[1][j];
-            y[j] += coil[i] * image[i] * cexp(-I * (phase + field[i] * times[j]));
+            y[j] += coil[i] * image[i] * cexp(-I * phase - field[i] * times[j]);
         }
     }
 }
 
-static void check_segments(hcy_operator *a, hcy_array *maps, int segments, double bound)
+/* On the device: complex rates, or their imaginary part. */
+static int put_field(hcy_array **w, const double complex *field, bool decays)
+{
+    const int64_t modes[2] = { ROWS, COLUMNS };
+    double frequencies[SITES];
+    for (int i = 0; i < SITES; i++)
+        frequencies[i] = cimag(field[i]);
+    return hcy_array_from_host(w, dev, decays ? HCY_COMPLEX128 : HCY_FLOAT64, 2, modes,
+                               decays ? (const void *)field : frequencies);
+}
+
+static void check_segments(hcy_operator *a, hcy_array *maps, int segments, bool decays, double bound)
 {
     static double complex coils[COILS][SITES], image[SITES], got[COILS][POINTS], want[COILS][POINTS];
-    static double field[SITES], times[POINTS];
+    static double complex field[SITES];
+    static double times[POINTS];
     const int64_t modes[2] = { ROWS, COLUMNS }, points = POINTS;
     hcy_operator *op = NULL;
     hcy_array *w = NULL, *t = NULL, *x = random_array(HCY_COMPLEX128, 2, modes, 52);
     double error = -1, off = 0, norm = 0, mismatch = -1;
-    /* Up to 100 Hz off for 10 ms: 6 radians, and a readout that is repeated. */
+    /* Up to 100 Hz off for 10 ms: 6 radians, and a readout that is repeated; T2* is 5 ms at least. */
     for (int i = 0; i < SITES; i++)
-        field[i] = 628 * sin(i * 0.7) * (i % COLUMNS) / COLUMNS;
+        field[i] = 628 * I * sin(i * 0.7) * (i % COLUMNS) / COLUMNS + (decays ? 100 * (1 + cos(i * i * 1.1)) : 0);
     for (int j = 0; j < POINTS; j++)
         times[j] = 0.01 * (j % (POINTS / 3)) / (POINTS / 3 - 1);
-    st_ok(hcy_array_from_host(&w, dev, HCY_FLOAT64, 2, modes, field), "a field");
+    st_ok(put_field(&w, field, decays), decays ? "a field with decay" : "a field");
     st_ok(hcy_array_from_host(&t, dev, HCY_FLOAT64, 1, &points, times), "times");
     st_ok(hcy_operator_off_resonance(&op, &error, a, w, t, segments), "%d segments", segments);
     const hcy_operator_info info = info_of(op);
@@ -601,17 +613,19 @@ static void check_segments(hcy_operator *a, hcy_array *maps, int segments, doubl
 }
 
 /* |A m - d|^2 / 2 of the operator in a field, and what of its gradients is wanted. */
-static double value_in_field(double *of_field, double complex *of_image, double complex *of_samples, hcy_operator *a,
-                             const double *field, const double *times, hcy_array *m, hcy_array *d)
+static double value_in_field(double complex *of_field, double complex *of_image, double complex *of_samples,
+                             hcy_operator *a, const double complex *field, bool decays, const double *times,
+                             hcy_array *m, hcy_array *d)
 {
     enum { MOMENTS = 4 };
     const int64_t modes[2] = { ROWS, COLUMNS }, points = POINTS, shape[2] = { COILS, POINTS };
     hcy_operator *op = NULL;
     hcy_array *w = NULL, *t = NULL, *gm = new_array(HCY_COMPLEX128, 2, modes),
-              *gd = new_array(HCY_COMPLEX128, 2, shape), *gw = new_array(HCY_FLOAT64, 2, modes),
+              *gd = new_array(HCY_COMPLEX128, 2, shape),
+              *gw = new_array(decays ? HCY_COMPLEX128 : HCY_FLOAT64, 2, modes),
               *number = new_array(HCY_FLOAT64, 0, NULL);
-    double value = NAN;
-    int status = hcy_array_from_host(&w, dev, HCY_FLOAT64, 2, modes, field);
+    double value = NAN, frequencies[SITES];
+    int status = put_field(&w, field, decays);
     if (!status)
         status = hcy_array_from_host(&t, dev, HCY_FLOAT64, 1, &points, times);
     if (!status)
@@ -626,7 +640,9 @@ static double value_in_field(double *of_field, double complex *of_image, double 
     if (!status && of_samples)
         status = hcy_array_to_host(of_samples, queue, gd);
     if (!status && of_field)
-        status = hcy_array_to_host(of_field, queue, gw);
+        status = hcy_array_to_host(decays ? (void *)of_field : frequencies, queue, gw);
+    for (int i = 0; !status && of_field && !decays && i < SITES; i++)
+        of_field[i] = I * frequencies[i];
     if (status)
         bail_out("no value in a field: %s", hcy_last_error()->text);
     hcy_operator_release(op);
@@ -637,9 +653,9 @@ static double value_in_field(double *of_field, double complex *of_image, double 
 }
 
 /* The value and the gradient in the field, by direct sums. */
-static double value_directly(double *of_field, double complex *of_image, const double complex *coils,
-                             const double complex *image, const double complex *data, const double *field,
-                             const double *times)
+static double value_directly(double complex *of_field, double complex *of_image, const double complex *coils,
+                             const double complex *image, const double complex *data, const double complex *field,
+                             bool decays, const double *times)
 {
     static double complex y[POINTS];
     double value = 0;
@@ -653,9 +669,10 @@ static double value_directly(double *of_field, double complex *of_image, const d
             for (int i = 0; i < SITES; i++) {
                 const double phase = (i / COLUMNS - ROWS / 2) * places[0][j] +
                                      (i % COLUMNS - COLUMNS / 2) * places[1][j];
-                const double complex wave = coils[c * SITES + i] * cexp(-I * (phase + field[i] * times[j]));
+                const double complex wave = coils[c * SITES + i] * cexp(-I * phase - field[i] * times[j]);
                 of_image[i] += conj(wave) * r;
-                of_field[i] += creal(conj(r) * -I * times[j] * image[i] * wave);
+                const double complex change = -times[j] * r * conj(image[i] * wave);
+                of_field[i] += decays ? change : I * cimag(change);
             }
         }
     }
@@ -664,26 +681,27 @@ static double value_directly(double *of_field, double complex *of_image, const d
 
 /* Times that are the segments' own, where segments leave no error: the gradient is that of direct sums, and of
  * differences of what is computed. */
-static void check_field_gradient(hcy_operator *a, hcy_array *maps)
+static void check_field_gradient(hcy_operator *a, hcy_array *maps, bool decays)
 {
     static double complex coils[COILS * SITES], image[SITES], data[COILS * POINTS], gm[SITES], wanted_m[SITES],
         gd[COILS * POINTS];
-    static double field[SITES], moved[SITES], times[POINTS], g[SITES], wanted[SITES];
+    static double complex field[SITES], moved[SITES], g[SITES], wanted[SITES];
+    static double times[POINTS];
     const int64_t modes[2] = { ROWS, COLUMNS }, shape[2] = { COILS, POINTS };
     hcy_array *m = random_array(HCY_COMPLEX128, 2, modes, 61), *d = random_array(HCY_COMPLEX128, 2, shape, 62);
     double off = 0, off_m = 0, scale = 0, scale_m = 0, slope = 0, sum = 0;
     for (int i = 0; i < SITES; i++)
-        field[i] = 200 * cos(i * i * 0.7);
+        field[i] = 200 * I * cos(i * i * 0.7) + (decays ? 60 + 50 * sin(i * 1.3) : 0);
     for (int j = 0; j < POINTS; j++)
         times[j] = 0.005 * (j % 4);
     st_ok(hcy_array_to_host(image, queue, m), "an image");
     st_ok(hcy_array_to_host(data, queue, d), "data");
     st_ok(hcy_array_to_host(coils, queue, maps), "and maps");
-    const double value = value_in_field(g, gm, gd, a, field, times, m, d),
-                 direct = value_directly(wanted, wanted_m, coils, image, data, field, times);
+    const double value = value_in_field(g, gm, gd, a, field, decays, times, m, d),
+                 direct = value_directly(wanted, wanted_m, coils, image, data, field, decays, times);
     for (int i = 0; i < SITES; i++) {
-        off = fmax(off, fabs(g[i] - wanted[i]));
-        scale = fmax(scale, fabs(wanted[i]));
+        off = fmax(off, cabs(g[i] - wanted[i]));
+        scale = fmax(scale, cabs(wanted[i]));
         off_m = fmax(off_m, cabs(gm[i] - wanted_m[i]));
         scale_m = fmax(scale_m, cabs(wanted_m[i]));
     }
@@ -695,12 +713,12 @@ static void check_field_gradient(hcy_operator *a, hcy_array *maps)
     for (int k = -3; k <= 3; k++) {
         const double h = 1;
         for (int i = 0; i < SITES; i++)
-            moved[i] = field[i] + h * k * sin(i);
+            moved[i] = field[i] + h * k * (I * sin(i) + (decays ? cos(i) : 0));
         if (k)
-            sum += weights[k + 3] / (60 * h) * value_in_field(NULL, NULL, NULL, a, moved, times, m, d);
+            sum += weights[k + 3] / (60 * h) * value_in_field(NULL, NULL, NULL, a, moved, decays, times, m, d);
     }
     for (int i = 0; i < SITES; i++)
-        slope += g[i] * sin(i);
+        slope += cimag(g[i]) * sin(i) + creal(g[i]) * cos(i);
     ok(fabs(sum - slope) < 1e-10 * scale, "differences of values are the gradient (%g)", (sum - slope) / scale);
     /* Of the samples it is what is left, with the other sign. */
     double rest = 0;
@@ -721,15 +739,27 @@ static void test_off_resonance(void)
               *field = random_array(HCY_FLOAT64, 2, modes, 1);
     hcy_operator *a = NULL, *op = NULL;
     st_ok(hcy_operator_sense(&a, plan, maps, NULL), "coils");
-    check_segments(a, maps, 8, 1e-6);
-    check_field_gradient(a, maps);
+    check_segments(a, maps, 8, false, 1e-6);
+    check_segments(a, maps, 10, true, 1e-6);
+    check_field_gradient(a, maps, false);
+    check_field_gradient(a, maps, true);
     if (!few)
-        check_segments(a, maps, 4, 0.05);
+        check_segments(a, maps, 4, false, 0.05);
     st_says(hcy_operator_off_resonance(&op, NULL, a, field, times, 65), HCY_EINVAL, "1 to 64", "too many segments");
     st_says(hcy_operator_off_resonance(&op, NULL, a, times, times, 3), HCY_EINVAL, "one number for each",
             "a field of another shape");
     st_says(hcy_operator_off_resonance(&op, NULL, a, field, field, 3), HCY_EINVAL, "last axis", "times of another shape");
-    st_says(hcy_operator_off_resonance(&op, NULL, a, maps, times, 3), HCY_EINVAL, "complex128", "a complex field");
+    st_says(hcy_operator_off_resonance(&op, NULL, a, maps, times, 3), HCY_EINVAL, "one number for each",
+            "a complex field of another shape");
+    hcy_array *rates = random_array(HCY_COMPLEX128, 2, modes, 1);
+    st_says(hcy_operator_off_resonance(&op, NULL, a, field, rates, 3), HCY_EINVAL, "complex128",
+            "times that are complex");
+    st_ok(HCY_EVAL(queue, "f = f - 1e6", hcy_op_array("f", rates)),
+          "rates by which a signal grows");
+    st_ok(HCY_EVAL(queue, "t = 1 + abs(t)", hcy_op_array("t", times)), "for a second and more");
+    st_ok(hcy_queue_finish(queue), "are written");
+    st_says(hcy_operator_off_resonance(&op, NULL, a, rates, times, 3), HCY_EINVAL, "rates are 1/s", "are refused");
+    hcy_array_release(rates);
     st_ok(HCY_EVAL(queue, "f = 0/(f - f)", hcy_op_array("f", field)), "a field that is no number");
     st_ok(hcy_queue_finish(queue), "is written");
     st_says(hcy_operator_off_resonance(&op, NULL, a, field, times, 3), HCY_EINVAL, "number 0 of the field", "is refused");

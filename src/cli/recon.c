@@ -22,11 +22,12 @@ static const struct cli_option options[] = {
     { "basis", 0, CLI_TEXT, AT(basis), "FILE",
       "functions of time, [frames][functions]: an image of each, of samples in as many frames", 0, 0, NULL },
     { "field-map", 0, CLI_TEXT, AT(field), "FILE", "how far the field is off, in Hz, [image]", 0, 0, NULL },
+    { "r2star", 0, CLI_TEXT, AT(r2star), "FILE", "how fast the signal decays, R2* in 1/s, [image]", 0, 0, NULL },
     { "times", 0, CLI_TEXT, AT(times), "FILE",
-      "with --field-map: when samples were taken, in seconds, [samples] or [n]", 0, 0, NULL },
+      "with --field-map or --r2star: when samples were taken, in seconds, [samples] or [n]", 0, 0, NULL },
     { "readout", 0, CLI_REAL, AT(readout), "MS", "in place of --times: what a spoke takes, from its excitation on", 0,
       1e6, NULL },
-    { "segments", 0, CLI_INT, AT(segments), "N", "of time, with --field-map (as many as leave an error of 1e-3)", 1, 64,
+    { "segments", 0, CLI_INT, AT(segments), "N", "of time, with these maps (as many as leave an error of 1e-3)", 1, 64,
       NULL },
     { "dcf", 0, CLI_TEXT, AT(dcf), "WEIGHTS", "of the samples: pipe, voronoi, cells, none, or FILE [n]; below", 0, 0,
       NULL },
@@ -44,7 +45,7 @@ static const struct cli_option options[] = {
       0, 1, NULL },
     { "lambda", 0, CLI_REAL, AT(lambda), "L2", "smallness of the image: adds L2 |x|^2 to what is minimised",
       0, 1e30, NULL },
-    { "reg", 0, CLI_TEXT, AT(reg), "LIST", "regularisers: wavelet:F,tv:F,l1:F or some of them; or tgv:F", 0, 0, NULL },
+    { "reg", 0, CLI_TEXT, AT(reg), "LIST", "regularisers: wavelet:F,tv:F,l1:F,llr:F or some of them; or tgv:F", 0, 0, NULL },
     { "eps", 'e', CLI_REAL, AT(eps), "E", "relative error of the transforms (1e-5)", 1e-16, 1, NULL },
     { "precision", 0, CLI_CHOICE, AT(precision), "P", "float, double; auto (default): the samples'", 0, 0,
       recon_precisions },
@@ -78,6 +79,8 @@ const struct cli_command cli_recon_command = {
     "Minimised is |W^1/2 (A x - b)|^2 + L2 |x|^2; with --reg half of that, and F times the sum of the\n"
     "pixels' magnitudes (l1), of wavelet coefficients' (Daubechies, 4 taps), or the total variation;\n"
     "tgv is the generalised one, F times the first and 2 F times the second differences.\n"
+    "llr:F[:BLOCK] is of several images (--basis; coils without maps): F times the singular values\n"
+    "of their blocks, BLOCK pixels an axis (8), which are elsewhere in each iteration.\n"
     "With --basis there is an image of each function, [functions][image].\n"
     "W are the weights of --dcf, or 1/n each: none, the default but with --solver adjoint (pipe), as a\n"
     "solver finds the density itself; pipe, voronoi and cells are shares of k-space, with which it\n"
@@ -119,6 +122,7 @@ static enum recon_dcf choose_dcf(const struct recon *r)
 static int check_recon(struct recon *r)
 {
     const struct recon_values *v = r->v;
+    const bool has_map = v->field || v->r2star;
     if (recon_parse_reg(r))
         return CLI_USAGE;
     r->solver = choose_solver(r);
@@ -139,12 +143,14 @@ static int check_recon(struct recon *r)
     else if (r->solver == RECON_ADJOINT && (v->lambda.given || v->iterations.given || v->tolerance.given))
         cli_error("--lambda, --iterations and --tolerance are for solvers that iterate; see `halcyon recon "
                   "--help`");
-    else if (v->field && !v->times == !v->readout.given)
-        cli_error("--field-map needs --times or --readout, when samples were taken; see `halcyon recon --help`");
-    else if (!v->field && (v->times || v->readout.given || v->segments.given))
-        cli_error("--times, --readout and --segments are for --field-map; see `halcyon recon --help`");
-    else if (v->field && v->toeplitz)
-        cli_error("--toeplitz is for a field that is even, without --field-map; see `halcyon recon --help`");
+    else if (has_map && !v->times == !v->readout.given)
+        cli_error("%s needs --times or --readout, when samples were taken; see `halcyon recon --help`",
+                  v->field ? "--field-map" : "--r2star");
+    else if (!has_map && (v->times || v->readout.given || v->segments.given))
+        cli_error("--times, --readout and --segments are for --field-map and --r2star; see `halcyon recon --help`");
+    else if (has_map && v->toeplitz)
+        cli_error("--toeplitz is for a field that is even, without --field-map and --r2star; see `halcyon recon "
+                  "--help`");
     else if (v->basis && v->toeplitz)
         cli_error("--toeplitz is for one image of all samples, without --basis; see `halcyon recon --help`");
     else if (v->stack == RECON_STACK_YES && v->toeplitz)
@@ -292,6 +298,7 @@ static int guard_recon(const struct recon *r)
                                      { "--maps", v->maps },
                                      { "--basis", v->basis },
                                      { "--field-map", v->field },
+                                     { "--r2star", v->r2star },
                                      { "--times", v->times },
                                      { "--dcf", r->dcf == RECON_DCF_FILE ? v->dcf : NULL } };
     return guard_arrays(reads, sizeof reads / sizeof reads[0], v->out, v->save_dcf);

@@ -7,7 +7,7 @@
 #include <halcyon/solve.h>
 
 struct recon_values {
-    const char *trajectory, *sizes, *maps, *basis, *field, *times, *dcf, *save_dcf, *reg, *device, *out;
+    const char *trajectory, *sizes, *maps, *basis, *field, *r2star, *times, *dcf, *save_dcf, *reg, *device, *out;
     struct points_options how;
     struct cli_int iterations, segments;
     struct cli_real tolerance, lambda, eps, readout;
@@ -32,7 +32,7 @@ enum recon_dcf { RECON_DCF_NONE, RECON_DCF_PIPE, RECON_DCF_CELLS, RECON_DCF_VORO
 
 /* A regulariser of --reg. */
 struct recon_reg {
-    int kind;
+    int kind, block; /* pixels an axis, of low rank */
     double factor;
 };
 enum { RECON_MOST_REGS = HCY_SOLVER_MAX_PROXIMALS };
@@ -66,6 +66,7 @@ struct recon {
     size_t functions, frames;
     void *weights;  /* real [n], or NULL: 1 / n each */
     void *field;    /* real [pixels], radians a second, or NULL; */
+    void *decay;    /* real [pixels], R2* in 1/s, or NULL; */
     void *times;    /* real [n], seconds */
 
     /* What it is done with. */

@@ -1,5 +1,5 @@
-/* recon_field.c - a field that is off, of halcyon recon: its map and the samples' times, and how many segments of time
- * the operator takes.  Single-threaded. */
+/* recon_field.c - a field that is off and a signal that decays, of halcyon recon: their maps, the samples' times, and
+ * how many segments of time the operator takes.  Single-threaded. */
 #include "recon.h"
 #include <halcyon/backend.h>
 #include <math.h>
@@ -28,17 +28,28 @@ static int take_numbers(void **numbers, const struct recon *r, const hcy_host_ar
     return CLI_OK;
 }
 
-static int load_map(struct recon *r)
+static int load_map(void **numbers, struct recon *r, const char *path, double unit, const char *what)
 {
     hcy_host_array a = HCY_HOST_ARRAY_INIT;
     char is[200];
-    int status = recon_read_array(&a, r, r->v->field);
+    int status = recon_read_array(&a, r, path);
     if (!status && (!recon_fits_image(r, &a, false) || !array_is_real(&a, r->pixels)))
-        status = cli_error("%s: the field must be real numbers, Hz, of the image's %s; it is %s%s", r->v->field,
-                           r->v->sizes, a.is_complex ? "complex " : "", array_words(is, &a, 0));
+        status = cli_error("%s: %s, of the image's %s; it is %s%s", path, what, r->v->sizes,
+                           a.is_complex ? "complex " : "", array_words(is, &a, 0));
     if (!status)
-        status = take_numbers(&r->field, r, &a, r->pixels, r->pixels, TURN, r->v->field);
+        status = take_numbers(numbers, r, &a, r->pixels, r->pixels, unit, path);
     hcy_host_array_free(&a);
+    return status;
+}
+
+/* What is not given of the two maps is NULL. */
+static int load_maps(struct recon *r)
+{
+    int status = CLI_OK;
+    if (r->v->field)
+        status = load_map(&r->field, r, r->v->field, TURN, "the field must be real numbers, Hz");
+    if (!status && r->v->r2star)
+        status = load_map(&r->decay, r, r->v->r2star, 1, "R2* must be real numbers, 1/s");
     return status;
 }
 
@@ -64,7 +75,7 @@ int recon_load_field(struct recon *r)
 {
     /* The last of the points' axes is what is read after one excitation. */
     const size_t spoke = (size_t)r->point_shape[r->point_rank - 1];
-    int status = load_map(r);
+    int status = load_maps(r);
     if (status || r->v->times)
         return status ? status : load_times(r, spoke);
     r->times = reals_room(r->is_double, r->n);
@@ -80,6 +91,8 @@ int recon_load_field(struct recon *r)
 static double span_of(const struct recon *r, const void *numbers, size_t n)
 {
     double least = HUGE_VAL, most = -HUGE_VAL;
+    if (!numbers)
+        return 0;
     for (size_t i = 0; i < n; i++) {
         least = fmin(least, reals_get(r->is_double, numbers, i));
         most = fmax(most, reals_get(r->is_double, numbers, i));
@@ -92,6 +105,24 @@ static int guess_segments(const struct recon *r)
 {
     const double halves = span_of(r, r->field, r->pixels) * span_of(r, r->times, r->n) / (TURN / 2);
     return halves < MOST_SEGMENTS - 2 ? 2 + (int)halves : MOST_SEGMENTS;
+}
+
+/* The map of frequencies, or of complex rates where the signal decays. */
+static int put_field(hcy_array **field, const struct recon *r)
+{
+    if (!r->decay)
+        return hcy_array_from_host(field, r->dev, r->is_double ? HCY_FLOAT64 : HCY_FLOAT32, r->dim, r->sizes, r->field);
+    void *rates = reals_room(r->is_double, 2 * r->pixels);
+    if (!rates)
+        return hcy_fail(HCY_ENOMEM, "no memory for %zu rates", r->pixels);
+    for (size_t i = 0; i < r->pixels; i++) {
+        reals_put(r->is_double, rates, 2 * i, reals_get(r->is_double, r->decay, i));
+        reals_put(r->is_double, rates, 2 * i + 1, r->field ? reals_get(r->is_double, r->field, i) : 0);
+    }
+    int status = hcy_array_from_host(field, r->dev, r->is_double ? HCY_COMPLEX128 : HCY_COMPLEX64, r->dim, r->sizes,
+                                     rates);
+    free(rates);
+    return status;
 }
 
 /* r->op becomes the one in the field, whose number of segments is the one that is asked for, or that is enough. */
@@ -114,8 +145,8 @@ static int segment_time(struct recon *r, hcy_array *field, hcy_array *times)
     hcy_operator_release(r->op);
     r->op = op;
     if (r->segments_error > TOO_MUCH && !r->v->quiet)
-        cli_note("--field-map: %d segments of time leave errors of %.2g of the signal; %s", r->segments,
-                 r->segments_error,
+        cli_note("%s: %d segments of time leave errors of %.2g of the signal; %s",
+                 r->v->field ? "--field-map" : "--r2star", r->segments, r->segments_error,
                  r->segments < MOST_SEGMENTS ? "more --segments leave less"
                                              : "the field is in Hz, and the times in seconds (--readout: ms)");
     return 0;
@@ -129,7 +160,7 @@ int recon_add_field(struct recon *r)
     hcy_array *field = NULL, *all = NULL, *times = NULL;
     int status = hcy_operator_get_info(&info, r->op);
     if (!status)
-        status = hcy_array_from_host(&field, r->dev, real, r->dim, r->sizes, r->field);
+        status = put_field(&field, r);
     /* Coils without maps have an image each, in the same field. */
     if (!status)
         status = hcy_array_broadcast(&all, field, info.domain.rank, info.domain.shape);

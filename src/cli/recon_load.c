@@ -215,5 +215,5 @@ int recon_load(struct recon *r)
         status = take_maps(r);
     if (!status && r->v->basis)
         status = take_basis(r);
-    return status || !r->v->field ? status : recon_load_field(r);
+    return status || !(r->v->field || r->v->r2star) ? status : recon_load_field(r);
 }

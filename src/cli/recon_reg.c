@@ -5,9 +5,10 @@
 #include <string.h>
 
 #define TGV_SECOND 2 /* the usual weight of second differences, of the first ones' */
-enum { TAPS = 4, MOST_LEVELS = 4 };
-enum { L1, WAVELET, TV, TGV };
-static const char *const reg_names[] = { [L1] = "l1", [WAVELET] = "wavelet", [TV] = "tv", [TGV] = "tgv" };
+enum { TAPS = 4, MOST_LEVELS = 4, LLR_BLOCK = 8, MOST_BLOCK = 1 << 20 };
+enum { L1, WAVELET, TV, TGV, LLR };
+static const char *const reg_names[] = { [L1] = "l1", [WAVELET] = "wavelet", [TV] = "tv", [TGV] = "tgv",
+                                         [LLR] = "llr" };
 enum { REG_NAMES = sizeof reg_names / sizeof reg_names[0] };
 
 /* One of the list, up to its comma: what follows it, or NULL if it is none. */
@@ -22,8 +23,17 @@ static const char *parse_reg(struct recon_reg *reg, const char *at)
     if (reg->kind < 0 || at[name] != ':')
         return NULL;
     reg->factor = strtod(at + name + 1, &end);
-    if (!(reg->factor >= 0) || !isfinite(reg->factor) || end == at + name + 1 ||
-        (*end && (*end != ',' || !end[1])))
+    if (!(reg->factor >= 0) || !isfinite(reg->factor) || end == at + name + 1)
+        return NULL;
+    reg->block = LLR_BLOCK;
+    if (reg->kind == LLR && *end == ':') {
+        const char *number = end + 1;
+        const long block = strtol(number, &end, 10);
+        if (end == number || block < 1 || block > MOST_BLOCK)
+            return NULL;
+        reg->block = (int)block;
+    }
+    if (*end && (*end != ',' || !end[1]))
         return NULL;
     return *end ? end + 1 : end;
 }
@@ -37,8 +47,8 @@ int recon_parse_reg(struct recon *r)
         r->is_generalised = r->is_generalised || r->regs[i].kind == TGV;
     if (!r->v->reg || (at && !*at && r->n_regs == 1) || (at && !*at && r->n_regs && !r->is_generalised))
         return CLI_OK;
-    cli_error("--reg takes l1:F, wavelet:F, tv:F, F of 0 or more, up to %d of them with commas between, or "
-              "tgv:F alone; it is %s; see `halcyon recon --help`",
+    cli_error("--reg takes l1:F, wavelet:F, tv:F, llr:F[:BLOCK], F of 0 or more, up to %d of them with commas "
+              "between, or tgv:F alone; it is %s; see `halcyon recon --help`",
               RECON_MOST_REGS, r->v->reg);
     return CLI_USAGE;
 }
@@ -66,6 +76,11 @@ static int make_reg(hcy_proximal **prox, const struct recon *r, const struct rec
         return hcy_proximal_tv(prox, r->dev, image, r->dim, HCY_TV_ISOTROPIC, reg->factor);
     if (reg->kind == TGV)
         return hcy_proximal_tgv(prox, r->dev, image, r->dim, reg->factor, TGV_SECOND * reg->factor);
+    if (reg->kind == LLR && image->rank <= r->dim)
+        return hcy_fail(HCY_EINVAL, "--reg llr: of several images, which --basis makes, or coils without --maps; "
+                                    "there is one");
+    if (reg->kind == LLR)
+        return hcy_proximal_low_rank(prox, r->dev, image, r->dim, reg->block, 1, reg->factor);
     if (!levels)
         return hcy_fail(HCY_EINVAL, "--reg wavelet: the image's sizes must be even; they are %s",
                         r->v->sizes);

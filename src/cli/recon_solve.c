@@ -234,7 +234,7 @@ int recon_make_operator(struct recon *r)
         status = is_stack ? make_stack(r) : make_transforms(r);
     if (!status && !weighs)
         status = weigh_operator(r, roots);
-    if (!status && r->field)
+    if (!status && (r->field || r->decay))
         status = recon_add_field(r);
     if (!status && r->basis)
         status = add_basis(r);
@@ -558,6 +558,7 @@ void recon_free(struct recon *r)
     free(r->basis);
     free(r->weights);
     free(r->field);
+    free(r->decay);
     free(r->times);
     free(r->image);
     free(r->residuals);

@@ -1,8 +1,10 @@
-/* off_resonance.c - an operator whose signal precesses at another frequency in each place, by segments of time.
+/* off_resonance.c - an operator whose signal precesses at another frequency in each place, and may decay there, by
+ * segments of time.
  *
- * exp(-i w t) is about the sum over segments l of b_l(t) exp(-i w s_l), with s_l evenly over the times: as many images
- * as segments go through the operator, whatever it is.  The b are those of least squares over the field's histogram
- * (as in J. Fessler et al., IEEE Trans. Signal Process. 53 (2005) 3393), made on the host when the operator is.
+ * exp(-z t) is about the sum over segments l of b_l(t) exp(-z s_l), with s_l evenly over the times: as many images as
+ * segments go through the operator, whatever it is.  z is i times the frequency, and where the field is complex the
+ * field itself, R2* + i w.  The b are those of least squares over the field's histogram (as in J. Fessler et al., IEEE
+ * Trans. Signal Process. 53 (2005) 3393), made on the host when the operator is.
  */
 #include "hermitian.h"
 #include "operator_priv.h"
@@ -12,11 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BINS = 128, MOST_SEGMENTS = 64 };
+/* Decays are smooth, so that few bins of them tell all. */
+enum { BINS = 128, DECAY_BINS = 9, MOST_BINS = BINS * DECAY_BINS, MOST_SEGMENTS = 64 };
+#define MOST_GROWTH 30 /* of an exponent; beyond it nothing is left of the other places' signal */
 
 struct off_resonance {
     hcy_operator *of;
-    hcy_array *field, *factors; /* radians a second; b [segments][points] */
+    hcy_array *field, *factors; /* radians a second, or complex rates; b [segments][points] */
     hcy_array *image, *samples; /* of one segment */
     size_t segments;
     double moments[MOST_SEGMENTS]; /* s */
@@ -36,6 +40,26 @@ static void free_off_resonance(void *user)
 
 /* --- Applying --- */
 
+/* What a segment's images are, of a field of frequencies and of one of complex rates. */
+static const char *const phase_texts[2] = {
+    "u = x * complex(cos(w*s), -sin(w*s))",
+    "u = x * exp(-real(w)*s) * complex(cos(imag(w)*s), -sin(imag(w)*s))",
+};
+static const char *const add_texts[2][2] = {
+    { "x = u * complex(cos(w*s), sin(w*s))", "x += u * complex(cos(w*s), sin(w*s))" },
+    { "x = u * exp(-real(w)*s) * complex(cos(imag(w)*s), sin(imag(w)*s))",
+      "x += u * exp(-real(w)*s) * complex(cos(imag(w)*s), sin(imag(w)*s))" },
+};
+static const char *const back_texts[2] = {
+    "u = u * complex(cos(w*s), sin(w*s))",
+    "u = u * exp(-real(w)*s) * complex(cos(imag(w)*s), sin(imag(w)*s))",
+};
+
+static bool has_decay(const struct off_resonance *o)
+{
+    return o->field->dtype == HCY_COMPLEX64 || o->field->dtype == HCY_COMPLEX128;
+}
+
 static int apply_segments(hcy_queue *queue, hcy_array *y, void *user, hcy_array *x)
 {
     struct off_resonance *o = user;
@@ -44,7 +68,7 @@ static int apply_segments(hcy_queue *queue, hcy_array *y, void *user, hcy_array 
         hcy_array *b = NULL;
         status = hcy_array_slice(&b, o->factors, "%d", (int)l);
         if (!status)
-            status = HCY_EVAL(queue, "u = x * complex(cos(w*s), -sin(w*s))", hcy_op_array("u", o->image),
+            status = HCY_EVAL(queue, phase_texts[has_decay(o)], hcy_op_array("u", o->image),
                               hcy_op_array("x", x), hcy_op_array("w", o->field), hcy_op_real("s", o->moments[l]));
         if (!status)
             status = hcy__operator_run(queue, o->samples, o->of, o->image, false);
@@ -70,9 +94,8 @@ static int apply_segments_adjoint(hcy_queue *queue, hcy_array *x, void *user, hc
         if (!status)
             status = hcy__operator_run(queue, o->image, o->of, o->samples, true);
         if (!status)
-            status = HCY_EVAL(queue,
-                              l ? "x += u * complex(cos(w*s), sin(w*s))" : "x = u * complex(cos(w*s), sin(w*s))",
-                              hcy_op_array("x", x), hcy_op_array("u", o->image), hcy_op_array("w", o->field),
+            status = HCY_EVAL(queue, add_texts[has_decay(o)][l > 0], hcy_op_array("x", x),
+                              hcy_op_array("u", o->image), hcy_op_array("w", o->field),
                               hcy_op_real("s", o->moments[l]));
         hcy_array_release(b);
     }
@@ -83,7 +106,9 @@ static int apply_segments_adjoint(hcy_queue *queue, hcy_array *x, void *user, hc
 /* --- The gradient ---
  *
  * With r = A m - d, and u_l the adjoint of conj(b_l) r, that in m is the sum of exp(i w s_l) u_l, and that in
- * w of s_l Im(m conj(exp(i w s_l) u_l)): one pass over the segments makes both. */
+ * w of s_l Im(m conj(exp(i w s_l) u_l)): one pass over the segments makes both.  With decay exp(i w s_l) is
+ * exp(-conj(z) s_l), and the gradient in z, that in its real part and i times that in its imaginary one, the sum of
+ * -s_l conj(m) exp(-conj(z) s_l) u_l. */
 
 static int derive_segments(hcy_queue *queue, hcy_array *of_image, hcy_array *of_field, struct off_resonance *o,
                            hcy_array *rest, hcy_array *image)
@@ -102,13 +127,14 @@ static int derive_segments(hcy_queue *queue, hcy_array *of_image, hcy_array *of_
         if (!status)
             status = hcy__operator_run(queue, u, o->of, o->samples, true);
         if (!status)
-            status = HCY_EVAL(queue, "u = u * complex(cos(w*s), sin(w*s))", hcy_op_array("u", u),
+            status = HCY_EVAL(queue, back_texts[has_decay(o)], hcy_op_array("u", u),
                               hcy_op_array("w", o->field), hcy_op_real("s", o->moments[l]));
         if (!status && of_image)
             status = HCY_EVAL(queue, "g += u", hcy_op_array("g", of_image), hcy_op_array("u", u));
         if (!status && of_field)
-            status = HCY_EVAL(queue, "g += s*imag(m*conj(u))", hcy_op_array("g", of_field),
-                              hcy_op_array("m", image), hcy_op_array("u", u), hcy_op_real("s", o->moments[l]));
+            status = HCY_EVAL(queue, has_decay(o) ? "g -= s*conj(m)*u" : "g += s*imag(m*conj(u))",
+                              hcy_op_array("g", of_field), hcy_op_array("m", image), hcy_op_array("u", u),
+                              hcy_op_real("s", o->moments[l]));
         hcy_array_release(b);
     }
     return status;
@@ -121,7 +147,8 @@ static int check_gradient(const hcy_operator *op, hcy_array *const arrays[6])
     const hcy_space *domain = &op->desc.domain, *range = &op->desc.range;
     const hcy_space value = { HCY_FLOAT64, 0, { 0 }, NULL };
     hcy_space field = *domain;
-    field.dtype = hcy__is_single(domain) ? HCY_FLOAT32 : HCY_FLOAT64;
+    if (!has_decay(op->desc.user))
+        field.dtype = hcy__is_single(domain) ? HCY_FLOAT32 : HCY_FLOAT64;
     const hcy_space *const spaces[6] = { domain, range, domain, range, &field, &value };
     return hcy__misfit_check(arrays, op, spaces, names, "hcy_off_resonance_gradient");
 }
@@ -157,38 +184,57 @@ int hcy_off_resonance_gradient(hcy_queue *queue, hcy_array *value, hcy_array *of
 
 /* --- Factors --- */
 
+struct axis {
+    double first, step;
+};
+
 struct fit {
     size_t segments;
-    double first, step;                            /* frequencies of the bins */
-    double weights[BINS];
-    double complex phases[BINS][MOST_SEGMENTS];    /* exp(-i w s) */
-    double complex solution[MOST_SEGMENTS][BINS];  /* b(t) = solution exp(-i w t) */
+    int bins; /* those of frequencies, once for each of the decays */
+    struct axis frequencies, decays;
+    double weights[MOST_BINS];
+    double complex phases[MOST_BINS][MOST_SEGMENTS];   /* exp(-z s) */
+    double complex solution[MOST_SEGMENTS][MOST_BINS]; /* b(t) = solution exp(-z t) */
     double error;
 };
 
-/* Smallest and largest of numbers, all finite; HCY_EINVAL. */
-static int find_range(double range[2], const double *numbers, size_t n, const char *what)
+/* exp(-z t) of a bin. */
+static double complex signal_of_bin(const struct fit *f, int h, double t)
+{
+    const double w = f->frequencies.first + h % BINS * f->frequencies.step,
+                 decay = f->decays.first + h / BINS * f->decays.step;
+    return exp(-decay * t) * cexp(-I * w * t);
+}
+
+/* Smallest and largest of n numbers, each `step`-th, all finite; HCY_EINVAL. */
+static int find_range(double range[2], const double *numbers, size_t n, size_t step, const char *what)
 {
     range[0] = range[1] = n ? numbers[0] : 0;
     for (size_t i = 0; i < n; i++) {
-        if (!isfinite(numbers[i]))
+        if (!isfinite(numbers[i * step]))
             return hcy_fail(HCY_EINVAL, "hcy_operator_off_resonance: number %zu of the %s is none", i, what);
-        range[0] = fmin(range[0], numbers[i]);
-        range[1] = fmax(range[1], numbers[i]);
+        range[0] = fmin(range[0], numbers[i * step]);
+        range[1] = fmax(range[1], numbers[i * step]);
     }
     return 0;
 }
 
-static void count_field(struct fit *f, const double range[2], const double *field, size_t n)
+/* A step near the least double is rounded so much that the last bin would be passed. */
+static int bin_of(const struct axis *axis, double number, int bins)
 {
-    f->first = range[0];
-    f->step = (range[1] - range[0]) / (BINS - 1);
-    /* Frequencies that hardly occur still count a little, so that nothing goes astray between those that do. */
-    for (int h = 0; h < BINS; h++)
-        f->weights[h] = 1e-3 * (double)n / BINS;
-    /* A step near the least double is rounded so much that the last bin would be passed. */
-    for (size_t i = 0; i < n; i++)
-        f->weights[f->step > 0 ? (int)fmin((field[i] - f->first) / f->step + 0.5, BINS - 1) : 0]++;
+    return axis->step > 0 ? (int)fmin((number - axis->first) / axis->step + 0.5, bins - 1) : 0;
+}
+
+/* Pairs (decay, frequency), or frequencies alone where `parts` is 1. */
+static void count_field(struct fit *f, const double *field, size_t n, size_t parts)
+{
+    /* Rates that hardly occur still count a little, so that nothing goes astray between those that do. */
+    for (int h = 0; h < f->bins; h++)
+        f->weights[h] = 1e-3 * (double)n / f->bins;
+    for (size_t i = 0; i < n; i++) {
+        const int decay = parts > 1 ? bin_of(&f->decays, field[i * parts], f->bins / BINS) : 0;
+        f->weights[decay * BINS + bin_of(&f->frequencies, field[i * parts + parts - 1], BINS)]++;
+    }
 }
 
 /* The normal equations' inverse, without what is lost in rounding. */
@@ -199,16 +245,16 @@ static int solve_fit(struct fit *f, const double *moments)
     double values[MOST_SEGMENTS];
     if (!gram)
         return hcy_fail(HCY_ENOMEM, "out of memory for %zu segments", n);
-    for (int h = 0; h < BINS; h++)
+    for (int h = 0; h < f->bins; h++)
         for (size_t l = 0; l < n; l++)
-            f->phases[h][l] = cexp(-I * (f->first + h * f->step) * moments[l]);
-    for (int h = 0; h < BINS; h++)
+            f->phases[h][l] = signal_of_bin(f, h, moments[l]);
+    for (int h = 0; h < f->bins; h++)
         for (size_t l = 0; l < n; l++)
             for (size_t m = 0; m < n; m++)
                 gram[l * n + m] += f->weights[h] * conj(f->phases[h][l]) * f->phases[h][m];
     hcy__hermitian_eigen(values, vectors, gram, n);
     for (size_t k = 0; k < n && values[k] > 1e-14 * values[0]; k++)
-        for (int h = 0; h < BINS; h++) {
+        for (int h = 0; h < f->bins; h++) {
             double complex projected = 0;
             for (size_t m = 0; m < n; m++)
                 projected += conj(vectors[k * n + m]) * conj(f->phases[h][m]) * f->weights[h];
@@ -222,15 +268,15 @@ static int solve_fit(struct fit *f, const double *moments)
 /* b at a moment, to every `points`-th number. */
 static void fit_moment(double complex *b, struct fit *f, double t, size_t points)
 {
-    double complex signal[BINS], factors[MOST_SEGMENTS] = { 0 };
-    for (int h = 0; h < BINS; h++)
-        signal[h] = cexp(-I * (f->first + h * f->step) * t);
+    double complex signal[MOST_BINS], factors[MOST_SEGMENTS] = { 0 };
+    for (int h = 0; h < f->bins; h++)
+        signal[h] = signal_of_bin(f, h, t);
     for (size_t l = 0; l < f->segments; l++) {
-        for (int h = 0; h < BINS; h++)
+        for (int h = 0; h < f->bins; h++)
             factors[l] += f->solution[l][h] * signal[h];
         b[l * points] = factors[l];
     }
-    for (int h = 0; h < BINS; h++) {
+    for (int h = 0; h < f->bins; h++) {
         for (size_t l = 0; l < f->segments; l++)
             signal[h] -= factors[l] * f->phases[h][l];
         f->error = fmax(f->error, cabs(signal[h]));
@@ -254,14 +300,15 @@ static void fit_times(double complex *b, struct fit *f, const double *times, siz
 
 /* --- Making --- */
 
-/* An array's numbers as doubles of the host's, malloced. */
-static int read_reals(double **out, hcy_queue *queue, hcy_array *a)
+/* An array's numbers as doubles of the host's, malloced; a complex one's are two. */
+static int read_doubles(double **out, hcy_queue *queue, hcy_array *a, size_t parts)
 {
     hcy_array *wide = NULL;
-    double *numbers = malloc((size_t)(a->count ? a->count : 1) * sizeof *numbers);
+    double *numbers = malloc((size_t)(a->count ? a->count : 1) * parts * sizeof *numbers);
     int status = numbers ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for %lld numbers", (long long)a->count);
     if (!status)
-        status = hcy_array_empty(&wide, hcy_queue_device(queue), HCY_FLOAT64, a->rank, a->shape);
+        status = hcy_array_empty(&wide, hcy_queue_device(queue), parts > 1 ? HCY_COMPLEX128 : HCY_FLOAT64, a->rank,
+                                 a->shape);
     if (!status)
         status = HCY_EVAL(queue, "w = a", hcy_op_array("w", wide), hcy_op_array("a", a));
     if (!status)
@@ -274,19 +321,40 @@ static int read_reals(double **out, hcy_queue *queue, hcy_array *a)
     return status;
 }
 
+/* The bins of the field; at the times of `span` no place's signal may be all that is left. */
+static int choose_bins(struct fit *f, const double *field, size_t n, size_t parts, const double span[2])
+{
+    double frequencies[2], decays[2] = { 0, 0 };
+    int status = find_range(frequencies, field + parts - 1, n, parts, "field");
+    if (!status && parts > 1)
+        status = find_range(decays, field, n, parts, "decay rates");
+    if (status)
+        return status;
+    for (int i = 0; i < 4; i++)
+        if (-decays[i & 1] * span[i >> 1] > MOST_GROWTH)
+            return hcy_fail(HCY_EINVAL, "hcy_operator_off_resonance: a decay rate of %g a second makes the signal grow "
+                                        "by exp(%g) at a time of %g s; rates are 1/s, times in seconds",
+                            decays[i & 1], -decays[i & 1] * span[i >> 1], span[i >> 1]);
+    f->bins = decays[1] > decays[0] ? MOST_BINS : BINS;
+    f->frequencies = (struct axis){ frequencies[0], (frequencies[1] - frequencies[0]) / (BINS - 1) };
+    f->decays = (struct axis){ decays[0], (decays[1] - decays[0]) / (DECAY_BINS - 1) };
+    return 0;
+}
+
 static int make_fit(struct fit *f, double complex *b, struct off_resonance *o, const double *field, const double *times,
                     size_t points)
 {
-    double frequencies[2], span[2];
-    int status = find_range(frequencies, field, (size_t)o->field->count, "field");
+    const size_t parts = 1 + has_decay(o), pixels = (size_t)o->field->count;
+    double span[2];
+    int status = find_range(span, times, points, 1, "times");
     if (!status)
-        status = find_range(span, times, points, "times");
+        status = choose_bins(f, field, pixels, parts, span);
     if (status)
         return status;
     for (size_t l = 0; l < o->segments; l++)
         o->moments[l] = span[0] + (span[1] - span[0]) * (o->segments > 1 ? (double)l / (double)(o->segments - 1) : 0.5);
     f->segments = o->segments;
-    count_field(f, frequencies, field, (size_t)o->field->count);
+    count_field(f, field, pixels, parts);
     status = solve_fit(f, o->moments);
     if (!status)
         fit_times(b, f, times, points);
@@ -306,9 +374,9 @@ static int make_factors(struct off_resonance *o, double *error, hcy_array *times
     if (!status)
         status = hcy_queue_create(&queue, o->of->dev);
     if (!status)
-        status = read_reals(&field, queue, o->field);
+        status = read_doubles(&field, queue, o->field, 1 + has_decay(o));
     if (!status)
-        status = read_reals(&moments, queue, times);
+        status = read_doubles(&moments, queue, times, 1);
     if (!status)
         status = make_fit(fit, b, o, field, moments, points);
     if (!status)
@@ -329,12 +397,13 @@ static int make_factors(struct off_resonance *o, double *error, hcy_array *times
     return status ? status : finished;
 }
 
-static int check_reals(const hcy_array *a, const hcy_operator *of, const char *what)
+static int check_floats(const hcy_array *a, const hcy_operator *of, bool may_be_complex, const char *what)
 {
     int status = hcy__array_check(a, "hcy_operator_off_resonance");
-    if (!status && a->dtype != HCY_FLOAT32 && a->dtype != HCY_FLOAT64)
-        status = hcy_fail(HCY_EINVAL, "hcy_operator_off_resonance: the %s are %s; float32 or float64 is wanted", what,
-                          hcy_dtype_name(a->dtype));
+    const bool is_complex = !status && (a->dtype == HCY_COMPLEX64 || a->dtype == HCY_COMPLEX128);
+    if (!status && a->dtype != HCY_FLOAT32 && a->dtype != HCY_FLOAT64 && !(is_complex && may_be_complex))
+        status = hcy_fail(HCY_EINVAL, "hcy_operator_off_resonance: the %s are %s; float32 or float64%s is wanted", what,
+                          hcy_dtype_name(a->dtype), may_be_complex ? ", or complex rates," : "");
     if (!status && hcy__array_device(a) != of->dev)
         status = hcy_fail(HCY_EINVAL, "hcy_operator_off_resonance: the %s are on another device", what);
     return status;
@@ -348,9 +417,9 @@ static int check_off_resonance(const hcy_operator *a, const hcy_array *field, co
         return hcy_fail(HCY_EINVAL, "hcy_operator_off_resonance: %d segments; 1 to %d are possible", segments,
                         MOST_SEGMENTS);
     const hcy_space *domain = &a->desc.domain, *range = &a->desc.range;
-    int status = check_reals(field, a, "frequencies");
+    int status = check_floats(field, a, true, "frequencies");
     if (!status)
-        status = check_reals(times, a, "times");
+        status = check_floats(times, a, false, "times");
     if (!status && !(hcy__space_is_complex(domain) && hcy__space_is_complex(range)))
         status = hcy_fail(HCY_EINVAL, "hcy_operator_off_resonance: of complex vectors only");
     if (!status && (field->rank != domain->rank ||

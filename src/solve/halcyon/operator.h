@@ -282,15 +282,18 @@ HCY_API int hcy_operator_toeplitz(hcy_operator **op, hcy_device *dev, const hcy_
 HCY_API int hcy_operator_subspace(hcy_operator **op, hcy_operator *a, hcy_array *basis) HCY_MUST_USE;
 
 /* A field that is off: a, an operator from images to samples [..., points] (a NUFFT's or SENSE's), whose exponent gets
- * -i field[x] times[j].  field: float32 or float64, radians a second, of the image's shape; times: the same types,
+ * -i field[x] times[j].  field: float32 or float64, radians a second, of the image's shape; or complex64 or complex128
+ * where the signal decays, too: R2* + i w, both 1/s, whose exponent is -field[x] times[j].  times: float32 or float64,
  * seconds, one for each of the samples' last axis.  exp(-i w t) is approximated by 1 to 64 segments of time, least
  * squares over the field's histogram; *error (may be NULL): the largest error of that, of any time and bin.  a and its
  * adjoint are applied once for each segment.  Keeps a and field, and segments * points factors; has memory for an image
- * and samples.  Waits when it is made.  HCY_EINVAL: what does not go together, numbers that are none. */
+ * and samples.  Waits when it is made.  HCY_EINVAL: what does not go together, numbers that are none, rates by which a
+ * signal would grow more than by exp(30). */
 HCY_API int hcy_operator_off_resonance(hcy_operator **op, double *error, hcy_operator *a, hcy_array *field,
                                        hcy_array *times, int segments) HCY_MUST_USE;
 /* Of such an operator |A m - d|^2 / 2, one float64, and its gradients in the image m, the data d and the field, each of
- * the shape and type of m, d and field (of the vectors' real type); NULL: is not wanted.  They are g of the change
+ * the shape and type of m, d and field (of the vectors' real type, or with decay their own: the gradient in R2* and i
+ * times that in w); NULL: is not wanted.  They are g of the change
  * Re<g, dm>, and exact ones of what is computed, to rounding, where the factors of the segments are constants: those of
  * the field as it was when the operator was made.  Costs A, and A^H once for image and field together.  Makes memory
  * for samples; does not wait.  HCY_EINVAL: another operator, arrays of other shapes, types or devices, with gaps, or

@@ -4,7 +4,8 @@
  *
  *     map(v, t) = the y with the least g(y) + |y - v|^2 / (2 t)
  *
- * is computed directly: l1, l2, bounds, l1 of a wavelet's coefficients, total variation, and functions of the user's.
+ * is computed directly: l1, l2, bounds, l1 of a wavelet's coefficients, total variation, blocks of low rank, and
+ * functions of the user's.
  * The solvers of <halcyon/solve.h> take them (`proximals`).  For example:
  *
  *     static int soften(hcy_queue *queue, hcy_array *y, hcy_array *x, const hcy_space *image, hcy_device *dev)
@@ -18,7 +19,7 @@
  *     }
  *
  * Regularisers are reference-counted, do not change, and have no memory of their own (but for TGV's, whose queues take
- * turns): any thread may use them.
+ * turns, and low rank's count of maps): any thread may use them.
  */
 #ifndef HALCYON_PROXIMAL_H
 #define HALCYON_PROXIMAL_H
@@ -86,6 +87,15 @@ HCY_API int hcy_proximal_tv(hcy_proximal **prox, hcy_device *dev, const hcy_spac
  * HCY_EUNSUPPORTED: vectors that are distributed. */
 HCY_API int hcy_proximal_tgv(hcy_proximal **prox, hcy_device *dev, const hcy_space *image, int n_axes, double first,
                              double second) HCY_MUST_USE;
+/* lambda times the nuclear norms, the sums of singular values, of blocks: vectors [frames...][image], whose last n_axes
+ * axes (1 to 3) are the image's, in blocks of so many pixels along each of them, which are matrices pixels x frames.
+ * What an axis leaves over is a smaller block.  is_shifted: each map has its blocks at another place, round the
+ * image's edges, so that no edges of blocks are seen; the places are the same ones for each regulariser that is made,
+ * which counts its maps and so is one solver's.  Costs some 30 frames^3 operations a block (of up to 64 frames some
+ * 200) on the host, in one thread and in double, and a copy of the vector there and back: a map waits, and makes
+ * memory.  HCY_EUNSUPPORTED: vectors that are distributed. */
+HCY_API int hcy_proximal_low_rank(hcy_proximal **prox, hcy_device *dev, const hcy_space *space, int n_axes, int block,
+                                  int is_shifted, double lambda) HCY_MUST_USE;
 
 /* y = the vector with the least g(K y) + |y - x|^2 / (2 t), t above 0, in the queue's order.  Where K is neither
  * missing nor orthogonal it is found by so many iterations of its dual (Beck and Teboulle 2009), which begin anew; else
