@@ -65,6 +65,40 @@ for version in 1 2; do
         check "v$version, $encoding: the same curves as the file's" same plain.dat $version.dat
     done
 done
+# Sparse frames: the file's, of all frames and of those that came, and none of a series that was stopped.
+same_sparse()
+{
+    "${PYTHON:-python3}" - "$@" <<'END'
+import h5py, numpy, sys
+want, got = (h5py.File(name)["/entry_0000/sparse_frames"] for name in sys.argv[1:3])
+rows = [int(i) for i in sys.argv[3:]] or list(range(len(want["background_avg"])))
+at, has = want["frame_ptr"][()], got["frame_ptr"][()]
+assert len(has) == len(rows) + 1 and has[-1] > 0 and want["intensity"].dtype == got["intensity"].dtype
+for name in "background_avg", "background_std":
+    assert numpy.array_equal(want[name][()][rows], got[name][()]), name
+for name in "radius", "mask", "normalization":
+    assert numpy.array_equal(want[name][()], got[name][()], equal_nan=True), name
+for i, row in enumerate(rows):
+    for name in "index", "intensity":
+        assert numpy.array_equal(want[name][at[row]:at[row + 1]], got[name][has[i]:has[i + 1]]), (name, row)
+END
+}
+# shellcheck disable=SC2086
+"$halcyon" integrate s.h5 $plan -q --sigma-clip --sparse plain.sparse.h5 -o clipped.dat || exit 99
+if "${PYTHON:-python3}" -c 'import h5py, numpy' 2>/dev/null; then
+    for version in 1 2; do
+        check "--sparse, v$version" run 0 "s.h5 --stream-version $version" --sigma-clip --sparse live.sparse.h5 -o sparse.dat -q
+        check '... the curves of a file' same clipped.dat sparse.dat
+        check '... its sparse frames' same_sparse plain.sparse.h5 live.sparse.h5
+    done
+    check '--sparse, every third' run 0 s.h5 --every 3 --sigma-clip --sparse third.sparse.h5 -o third.dat -q
+    # shellcheck disable=SC2046 # a number each
+    check '... is of the frames that the curves name' same_sparse plain.sparse.h5 third.sparse.h5 $(frames third.dat)
+    check '... which are four' test "$(frames third.dat)" = '0 3 6 9 '
+else
+    skip 'no h5py and NumPy (PYTHON names one that has)'
+fi
+check '--sparse with sums of a stream' refused 2 'frames. numbers in the curves' live -p s.poni --sigma-clip --sum 2 --sparse no.h5
 port=`expr $$ % 20000 + 20000`
 over_tcp()
 {

@@ -200,6 +200,8 @@ static int guard_live_files(const struct integrate_values *v)
     /* Each further series writes to a name with a number, and none of these may be a file that is read either. */
     int status = guard_writes(&guard, "-o", v->output ? v->output : "stream_azint.h5", 0, UINT64_MAX);
     if (!status)
+        status = guard_writes(&guard, "--sparse", v->sparse, 0, UINT64_MAX);
+    if (!status)
         status = guard_writes(&guard, "--record", v->record, 0, 0);
     if (!status)
         status = guard_trace(&guard);

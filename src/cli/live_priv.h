@@ -14,6 +14,7 @@
 #include "publish.h"
 #include "record.h"
 #include "regions.h"
+#include "sparse.h"
 #include "tally.h"
 #include "watch.h"
 #include "wire.h"
@@ -63,6 +64,7 @@ struct live_series {
     hcy_curves *curves;         /* the sink's while frames are done, as are: */
     struct group group;
     struct regions regions;
+    struct sparse sparse;
     struct publish publish;
     struct failures failures;
     uint64_t written;

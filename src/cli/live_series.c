@@ -13,20 +13,25 @@ enum { SAID = 20 }; /* images that cannot be used whose reason is printed */
 
 /* --- The beginning --- */
 
-/* -o, or stream_azint.h5; from the second series on with its number before the suffix. */
-static int choose_live_output(struct live_series *s)
+/* A name as it was given; from the second series on with its number before the suffix. */
+static int name_live_output(char *name, size_t size, const struct live_series *s, const char *given)
 {
-    const struct integrate_values *v = s->live->values;
-    const char *given = v->output ? v->output : "stream_azint.h5";
     const char *base = strrchr(given, '/'), *dot = strrchr(base ? base : given, '.');
     int stem = dot ? (int)(dot - given) : (int)strlen(given), n;
     /* The first series has the name that was asked for, so that a run of one series needs no number. */
     if (s->live->n_series < 2)
-        n = snprintf(s->output, sizeof s->output, "%s", given);
+        n = snprintf(name, size, "%s", given);
     else
-        n = snprintf(s->output, sizeof s->output, "%.*s_%llu%s", stem, given, (unsigned long long)s->live->n_series,
+        n = snprintf(name, size, "%.*s_%llu%s", stem, given, (unsigned long long)s->live->n_series,
                      dot ? dot : "");
-    return (size_t)n < sizeof s->output ? CLI_OK : cli_error("the name of %s is too long", given);
+    return (size_t)n < size ? CLI_OK : cli_error("the name of %s is too long", given);
+}
+
+static int choose_live_output(struct live_series *s)
+{
+    const struct integrate_values *v = s->live->values;
+    int status = name_live_output(s->output, sizeof s->output, s, v->output ? v->output : "stream_azint.h5");
+    return status || !v->sparse ? status : name_live_output(s->sparse.path, sizeof s->sparse.path, s, v->sparse);
 }
 
 static int open_live_curves(struct live_series *s)
@@ -142,6 +147,9 @@ static int take_live_curve(void *payload, const hcy_pipeline_frame *frame)
         return status;
     pixels_take(&s->plan.pixels, frame);
     regions_take(&s->regions, frame);
+    status = sparse_take(&s->sparse, frame);
+    if (status)
+        return status;
     watch_curve(&live->watch, frame->result, frame->number);
     /* Readers of the stream get each frame by itself, whatever the file sums up. */
     if (publish_frame(&s->publish, frame) < 0)
@@ -162,23 +170,36 @@ void live_series_idle(struct live_series *s)
     pthread_mutex_unlock(&s->lock);
 }
 
+/* After the pipeline, which may refuse, and before a frame can be done. */
+static int open_live_sparse(struct live_series *s)
+{
+    static const hcy_shard all;
+    return sparse_open(&s->sparse, s->plan.plan, NULL, &all);
+}
+
 static int start_series_pipeline(struct live_series *s, const hcy_stream_array *a)
 {
     const struct integrate_values *v = s->live->values;
     hcy_pipeline_options opts = HCY_PIPELINE_OPTIONS_INIT;
     hcy_pipeline_push_options push = HCY_PIPELINE_PUSH_OPTIONS_INIT;
     const hcy_pipeline_source source = { { a->codec, a->elem_size, a->bytes, 0, 0 }, a->pixel_type, 0 };
+    int status = sparse_prepare(&s->sparse, v, s->plan.plan, &s->plan.poni, a->pixel_type);
+    if (status)
+        return status;
     integrate_run_options(&opts, v);
     regions_ask(&opts, &s->regions);
+    sparse_ask(&opts, &s->sparse);
     /* Frames that are added up need their sums; means alone are enough where each one is a curve. */
-    if (!group_adds(&s->group) && !v->sums)
+    if (!group_adds(&s->group) && !v->sums && !v->sparse)
         opts.flags |= HCY_PIPELINE_MEANS;
     push.queue = (uint32_t)v->queue.value;
     push.overflow = v->overflow ? HCY_PIPELINE_DROP_OLDEST : HCY_PIPELINE_WAIT;
     push.sink = take_live_curve;
     push.payload = s;
     progress_say(&s->live->progress, "preparing the devices ...");
-    int status = hcy_pipeline_create(&s->pipeline, s->live->devices, s->live->n_devices, s->plan.plan, &source, &opts);
+    status = hcy_pipeline_create(&s->pipeline, s->live->devices, s->live->n_devices, s->plan.plan, &source, &opts);
+    if (!status)
+        status = open_live_sparse(s);
     if (!status)
         status = hcy_pipeline_start(s->pipeline, &push);
     progress_clear(&s->live->progress);
@@ -376,6 +397,8 @@ static void print_series_json(struct live_series *s, const struct tally_counts *
     if (s->is_prepared)
         pixels_json(json, &s->plan.pixels);
     regions_json(json, &s->regions);
+    if (s->live->values->sparse)
+        cli_json_int(json, "sparse_pixels", (int64_t)s->sparse.pixels);
     cli_json_open(json, "devices", '[');
     for (size_t i = 0; i < stats->n_devices; i++)
         progress_device_json(json, &stats->devices[i]);
@@ -411,9 +434,12 @@ static void print_series(struct live_series *s, const struct tally_counts *c, en
 /* The file takes its end; what is not whole says so itself. */
 static int close_live_output(struct live_series *s, int whole)
 {
-    int status;
+    /* Rows are those of the curves, which say which frames they are; a part of them is of no use without. */
+    int status = sparse_close(&s->sparse, whole), failed = status;
+    if (status)
+        (void)cli_fail(status);
     if (!s->curves)
-        return CLI_OK;
+        return status ? CLI_FAILED : CLI_OK;
     /* Frames that the stream lost are no reason to call the file unfinished: it says in itself which there are. */
     if (whole)
         status = hcy_curves_close(s->curves);
@@ -425,7 +451,7 @@ static int close_live_output(struct live_series *s, int whole)
         cli_note("%s is not complete", s->place);
     else if (!whole && strcmp(s->output, "-") && !strchr(s->output, '%'))
         cli_not_written(s->output);
-    return status ? CLI_FAILED : CLI_OK;
+    return status || failed ? CLI_FAILED : CLI_OK;
 }
 
 static void free_series(struct live_series *s)
@@ -436,6 +462,7 @@ static void free_series(struct live_series *s)
     publish_end(&s->publish);
     group_close(&s->group);
     regions_free(&s->regions);
+    sparse_free(&s->sparse);
     live_plan_free(&s->plan);
     failures_free(&s->failures);
     tally_end(&s->tally);
