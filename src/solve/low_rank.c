@@ -78,15 +78,15 @@ static void shrink_block(struct work *w, size_t n, size_t frames, double thresho
             w->along[p * frames + k] = sum;
             square += creal(sum) * creal(sum) + cimag(sum) * cimag(sum);
         }
-        /* The root of the eigenvalue would have half the digits of a small one. */
+        /* The root of the eigenvalue would have half the digits of a small one.  What is no number stays none. */
         const double value = sqrt(square);
-        w->values[k] = value > threshold ? 1 - threshold / value : 0;
+        w->values[k] = value <= threshold ? 0 : 1 - threshold / value;
     }
     for (size_t p = 0; p < n; p++) {
         for (size_t i = 0; i < frames; i++)
             w->x[p * frames + i] = 0;
         for (size_t k = 0; k < frames; k++)
-            for (size_t i = 0; i < frames && w->values[k] > 0; i++)
+            for (size_t i = 0; i < frames && w->values[k] != 0; i++)
                 w->x[p * frames + i] += w->values[k] * w->along[p * frames + k] * conj(w->vectors[k * frames + i]);
     }
 }
