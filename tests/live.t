@@ -242,7 +242,7 @@ interrupted()
     "$halcyon" simulate s.h5 --stream "$at" --rate 20 --frames 100000 -q &
     sender=$!
     # shellcheck disable=SC2086
-    "$halcyon" integrate --stream "$at" $plan -o int.dat 2>int.log &
+    "$halcyon" integrate --stream "$at" $plan --sigma-clip --sparse int.sparse.h5 -o int.dat 2>int.log &
     pid=$!
     for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
         sleep 0.1
@@ -257,6 +257,14 @@ interrupted()
     [ $got = 1 ] && grep '^# frame 2$' int.dat && grep 'interrupted' int.log
 }
 check 'an interrupt leaves what was done' interrupted
+# shellcheck disable=SC2016
+is_interrupted_sparse='import h5py, sys
+assert h5py.File("int.sparse.h5")["/entry_0000/sparse_frames/background_avg"].shape[0] == int(sys.argv[1])'
+if "${PYTHON:-python3}" -c 'import h5py' 2>/dev/null; then
+    check '... and its sparse frames' "${PYTHON:-python3}" -c "$is_interrupted_sparse" "$(frames int.dat | wc -w)"
+else
+    skip 'no h5py (PYTHON names one that has)'
+fi
 
 # --- Too fast ---
 check '--every' run 0 's.h5' -o every.dat --every 4
