@@ -434,7 +434,7 @@ static void print_series(struct live_series *s, const struct tally_counts *c, en
 /* The files take their end; what is not whole says so itself.  `failed`: frames could not be written. */
 static int close_live_output(struct live_series *s, int whole, int failed)
 {
-    /* What a stream sent does not come again, so that its rows stay also where its sender has died: the curves say which
+    /* What a stream sent does not come again, so that its rows stay also where its sender has died: curves say which
      * frames they are.  Where writing failed the two may differ. */
     int status = sparse_close(&s->sparse, !failed), sparse = status;
     if (status)

@@ -356,7 +356,8 @@ static int choose_bins(struct fit *f, const double *field, size_t n, size_t part
     /* A fit of T2* leaves rates of 1e5 here and there, from which even steps would take what tissue has for one bin. */
     const double fastest = place_decay(f, decays[1]);
     f->decays = make_axis(0, fastest, fastest > 0 ? DECAY_BINS : 1);
-    f->frequencies = make_axis(frequencies[0], frequencies[1], parts > 1 && frequencies[0] == frequencies[1] ? 1 : BINS);
+    f->frequencies = make_axis(frequencies[0], frequencies[1],
+                               parts > 1 && frequencies[0] == frequencies[1] ? 1 : BINS);
     f->bins = f->frequencies.bins * f->decays.bins;
     return 0;
 }
