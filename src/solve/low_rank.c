@@ -170,7 +170,7 @@ static int map_low_rank(hcy_queue *queue, hcy_array *y, void *user, hcy_array *x
     struct low_rank *l = user;
     const size_t each = l->space.dtype == HCY_COMPLEX128 ? 16 : l->space.dtype == HCY_FLOAT32 ? 4 : 8;
     void *numbers = calloc((size_t)hcy__space_count(&l->space), each);
-    struct work w = { NULL };
+    struct work w = { 0 };
     hcy_array *mapped = NULL;
     int status = numbers ? make_work(&w, l) : hcy_fail(HCY_ENOMEM, "out of memory for a vector on the host");
     if (!status)
