@@ -257,6 +257,10 @@ refuse 2 'without --field-map' "$O --maps o_maps.npy --field-map o_field_map.npy
 refuse 1 'the field must be real numbers, Hz, of the image' "$O --field-map o_maps.npy --readout 3 -o y.npy"
 refuse 2 '--r2star needs --times or --readout' "$O --r2star d_rates.npy -o y.npy"
 refuse 1 'R2. must be real numbers, 1/s, of the image' "$O --r2star o_maps.npy --readout 3 -o y.npy"
+"$files" fill o_field_map.npy n_rates.npy -1
+refuse 1 'number 0 is -1; R2. is 0 or more' "$O --r2star n_rates.npy --readout 3 -o y.npy"
+"$files" spoil d_rates.npy i_rates.npy 7
+refuse 1 'number 7 is none' "$O --r2star i_rates.npy --readout 3 -o y.npy"
 refuse 1 'write over it' "$O --r2star d_rates.npy --readout 3 -o d_rates.npy"
 refuse 1 'times must be real numbers, seconds, 64 of a spoke' "$O --field-map o_field_map.npy --times o_image.npy -o y.npy"
 refuse 1 'write over it' "$O --field-map o_field_map.npy --readout 3 -o o_field_map.npy"

@@ -375,6 +375,22 @@ static void check_low_rank(int dtype, int block, bool is_shifted)
     hcy_proximal_release(p);
 }
 
+/* A solver that went wrong is to see that: its numbers that are none do not become 0. */
+static void check_no_numbers(void)
+{
+    hcy_space s = space_of(HCY_COMPLEX128, 3, LAYERS, HIGH, WIDE);
+    double complex x[MOST] = { NAN }, got[MOST];
+    hcy_proximal *p = NULL;
+    hcy_array *a = vector_of(&s, x), *y = empty_of(&s);
+    st_ok(hcy_proximal_low_rank(&p, dev, &s, 2, 4, 0, 0.1), "low rank");
+    st_ok(hcy_proximal_apply(queue, y, p, a, 1, 1), "of a number that is none");
+    read_vector(got, &s, y);
+    ok(isnan(creal(got[0])) && got[WIDE - 1] == 0, "is none, and 0 in another block");
+    hcy_array_release(a);
+    hcy_array_release(y);
+    hcy_proximal_release(p);
+}
+
 static void test_low_rank(void)
 {
     static const int types[] = { HCY_COMPLEX128, HCY_FLOAT64, HCY_COMPLEX64 };
@@ -382,6 +398,7 @@ static void test_low_rank(void)
         for (int block = 2; block <= 8; block *= 2)
             check_low_rank(types[k], block, block < 8);
     check_low_rank(HCY_COMPLEX128, 4, false);
+    check_no_numbers();
 }
 
 /* --- Total generalised variation, by a dense matrix --- */

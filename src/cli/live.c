@@ -187,8 +187,21 @@ static int receive_series(struct live *live)
     return interrupted ? CLI_FAILED : worst;
 }
 
+/* Is `other` what a further series' `name` is called? */
+static int is_further_name(const char *name, const char *other)
+{
+    const char *base = strrchr(name, '/'), *dot = strrchr(base ? base : name, '.');
+    const size_t stem = dot ? (size_t)(dot - name) : strlen(name);
+    if (strncmp(name, other, stem) || other[stem] != '_')
+        return 0;
+    const char *number = other + stem + 1;
+    const size_t digits = strspn(number, "0123456789");
+    return digits && !strcmp(number + digits, dot ? dot : "");
+}
+
 static int guard_live_files(const struct integrate_values *v)
 {
+    const char *output = v->output ? v->output : "stream_azint.h5";
     const char *const reads[][2] = { { "the geometry", v->poni },     { "--config", v->config_file },
                                      { "--mask", v->mask },           { "--flat", v->flat },
                                      { "--absorption", v->absorption }, { "--dark", v->dark },
@@ -198,9 +211,12 @@ static int guard_live_files(const struct integrate_values *v)
     for (size_t i = 0; i < sizeof reads / sizeof reads[0]; i++)
         guard_reads(&guard, reads[i][0], reads[i][1]);
     /* Each further series writes to a name with a number, and none of these may be a file that is read either. */
-    int status = guard_writes(&guard, "-o", v->output ? v->output : "stream_azint.h5", 0, UINT64_MAX);
+    int status = guard_writes(&guard, "-o", output, 0, UINT64_MAX);
     if (!status)
         status = guard_writes(&guard, "--sparse", v->sparse, 0, UINT64_MAX);
+    if (!status && v->sparse && (is_further_name(output, v->sparse) || is_further_name(v->sparse, output)))
+        status = cli_error("--sparse %s and -o %s: one is what a further series calls the other; give one another name",
+                           v->sparse, output);
     if (!status)
         status = guard_writes(&guard, "--record", v->record, 0, 0);
     if (!status)

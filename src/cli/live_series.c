@@ -431,11 +431,12 @@ static void print_series(struct live_series *s, const struct tally_counts *c, en
         fprintf(stderr, "%s: %llu %s\n", s->output, (unsigned long long)s->written, s->written == 1 ? "curve" : "curves");
 }
 
-/* The file takes its end; what is not whole says so itself. */
-static int close_live_output(struct live_series *s, int whole)
+/* The files take their end; what is not whole says so itself.  `failed`: frames could not be written. */
+static int close_live_output(struct live_series *s, int whole, int failed)
 {
-    /* Rows are those of the curves, which say which frames they are; a part of them is of no use without. */
-    int status = sparse_close(&s->sparse, whole), failed = status;
+    /* What a stream sent does not come again, so that its rows stay also where its sender has died: curves say which
+     * frames they are.  Where writing failed the two may differ. */
+    int status = sparse_close(&s->sparse, !failed), sparse = status;
     if (status)
         (void)cli_fail(status);
     if (!s->curves)
@@ -451,7 +452,7 @@ static int close_live_output(struct live_series *s, int whole)
         cli_note("%s is not complete", s->place);
     else if (!whole && strcmp(s->output, "-") && !strchr(s->output, '%'))
         cli_not_written(s->output);
-    return status || failed ? CLI_FAILED : CLI_OK;
+    return status || sparse ? CLI_FAILED : CLI_OK;
 }
 
 static void free_series(struct live_series *s)
@@ -490,7 +491,7 @@ int live_series_end(struct live_series *s, enum live_end end)
     int whole = !status && is_whole(s, &counts, end);
     if (s->curves && !status && put_remarks(s, &counts, end))
         cli_fail(hcy_last_error()->status);
-    int closed = close_live_output(s, whole || (!status && end == LIVE_ENDED));
+    int closed = close_live_output(s, whole || (!status && end == LIVE_ENDED), status && status != HCY_ECANCELLED);
     print_series(s, &counts, end);
     if (live->values->json)
         print_series_json(s, &counts, end, whole);

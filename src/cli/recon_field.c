@@ -42,6 +42,16 @@ static int load_map(void **numbers, struct recon *r, const char *path, double un
     return status;
 }
 
+/* Fits leave rates below 0 where there is no signal; by these it would grow, and noise with it. */
+static int check_decay(const struct recon *r)
+{
+    for (size_t i = 0; i < r->pixels; i++)
+        if (reals_get(r->is_double, r->decay, i) < 0)
+            return cli_error("%s: number %zu is %g; R2* is 0 or more: make what is below 0 (a fit without signal) 0",
+                             r->v->r2star, i, reals_get(r->is_double, r->decay, i));
+    return CLI_OK;
+}
+
 /* What is not given of the two maps is NULL. */
 static int load_maps(struct recon *r)
 {
@@ -50,6 +60,8 @@ static int load_maps(struct recon *r)
         status = load_map(&r->field, r, r->v->field, TURN, "the field must be real numbers, Hz");
     if (!status && r->v->r2star)
         status = load_map(&r->decay, r, r->v->r2star, 1, "R2* must be real numbers, 1/s");
+    if (!status && r->decay)
+        status = check_decay(r);
     return status;
 }
 
@@ -148,7 +160,7 @@ static int segment_time(struct recon *r, hcy_array *field, hcy_array *times)
         cli_note("%s: %d segments of time leave errors of %.2g of the signal; %s",
                  r->v->field ? "--field-map" : "--r2star", r->segments, r->segments_error,
                  r->segments < MOST_SEGMENTS ? "more --segments leave less"
-                                             : "the field is in Hz, and the times in seconds (--readout: ms)");
+                                             : "the field is in Hz, R2* in 1/s, and the times in seconds (--readout: ms)");
     return 0;
 }
 

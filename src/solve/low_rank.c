@@ -78,15 +78,15 @@ static void shrink_block(struct work *w, size_t n, size_t frames, double thresho
             w->along[p * frames + k] = sum;
             square += creal(sum) * creal(sum) + cimag(sum) * cimag(sum);
         }
-        /* The root of the eigenvalue would have half the digits of a small one. */
+        /* The root of the eigenvalue would have half the digits of a small one.  What is no number stays none. */
         const double value = sqrt(square);
-        w->values[k] = value > threshold ? 1 - threshold / value : 0;
+        w->values[k] = value <= threshold ? 0 : 1 - threshold / value;
     }
     for (size_t p = 0; p < n; p++) {
         for (size_t i = 0; i < frames; i++)
             w->x[p * frames + i] = 0;
         for (size_t k = 0; k < frames; k++)
-            for (size_t i = 0; i < frames && w->values[k] > 0; i++)
+            for (size_t i = 0; i < frames && w->values[k] != 0; i++)
                 w->x[p * frames + i] += w->values[k] * w->along[p * frames + k] * conj(w->vectors[k * frames + i]);
     }
 }
@@ -170,7 +170,7 @@ static int map_low_rank(hcy_queue *queue, hcy_array *y, void *user, hcy_array *x
     struct low_rank *l = user;
     const size_t each = l->space.dtype == HCY_COMPLEX128 ? 16 : l->space.dtype == HCY_FLOAT32 ? 4 : 8;
     void *numbers = calloc((size_t)hcy__space_count(&l->space), each);
-    struct work w = { NULL };
+    struct work w = { 0 };
     hcy_array *mapped = NULL;
     int status = numbers ? make_work(&w, l) : hcy_fail(HCY_ENOMEM, "out of memory for a vector on the host");
     if (!status)

@@ -14,8 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Decays are smooth, so that few bins of them tell all. */
-enum { BINS = 128, DECAY_BINS = 9, MOST_BINS = BINS * DECAY_BINS, MOST_SEGMENTS = 64 };
+/* Decays are smooth, so that few bins of them tell all, if these are close where much of the signal is left. */
+enum { BINS = 128, DECAY_BINS = 17, MOST_BINS = BINS * DECAY_BINS, MOST_SEGMENTS = 64 };
+#define MOST_DECAY 1e3 /* of an exponent; what decays faster is gone as well */
 #define MOST_GROWTH 30 /* of an exponent; beyond it nothing is left of the other places' signal */
 
 struct off_resonance {
@@ -184,14 +185,17 @@ int hcy_off_resonance_gradient(hcy_queue *queue, hcy_array *value, hcy_array *of
 
 /* --- Factors --- */
 
+/* Bins at first + i step of frequencies, and of log1p((decay - slowest) longest). */
 struct axis {
     double first, step;
+    int bins;
 };
 
 struct fit {
     size_t segments;
     int bins; /* those of frequencies, once for each of the decays */
     struct axis frequencies, decays;
+    double slowest, longest; /* 1/s; s */
     double weights[MOST_BINS];
     double complex phases[MOST_BINS][MOST_SEGMENTS];   /* exp(-z s) */
     double complex solution[MOST_SEGMENTS][MOST_BINS]; /* b(t) = solution exp(-z t) */
@@ -201,9 +205,16 @@ struct fit {
 /* exp(-z t) of a bin. */
 static double complex signal_of_bin(const struct fit *f, int h, double t)
 {
-    const double w = f->frequencies.first + h % BINS * f->frequencies.step,
-                 decay = f->decays.first + h / BINS * f->decays.step;
+    const int n = f->frequencies.bins;
+    const double w = f->frequencies.first + h % n * f->frequencies.step,
+                 decay = h / n ? f->slowest + expm1(h / n * f->decays.step) / f->longest : f->slowest;
     return exp(-decay * t) * cexp(-I * w * t);
+}
+
+/* Where a decay lies on the axis of its bins. */
+static double place_decay(const struct fit *f, double decay)
+{
+    return log1p(fmin((decay - f->slowest) * f->longest, MOST_DECAY));
 }
 
 /* Smallest and largest of n numbers, each `step`-th, all finite; HCY_EINVAL. */
@@ -220,9 +231,14 @@ static int find_range(double range[2], const double *numbers, size_t n, size_t s
 }
 
 /* A step near the least double is rounded so much that the last bin would be passed. */
-static int bin_of(const struct axis *axis, double number, int bins)
+static int bin_of(const struct axis *axis, double number)
 {
-    return axis->step > 0 ? (int)fmin((number - axis->first) / axis->step + 0.5, bins - 1) : 0;
+    return axis->step > 0 ? (int)fmin((number - axis->first) / axis->step + 0.5, axis->bins - 1) : 0;
+}
+
+static struct axis make_axis(double first, double last, int bins)
+{
+    return (struct axis){ first, bins > 1 ? (last - first) / (bins - 1) : 0, bins };
 }
 
 /* Pairs (decay, frequency), or frequencies alone where `parts` is 1. */
@@ -232,8 +248,8 @@ static void count_field(struct fit *f, const double *field, size_t n, size_t par
     for (int h = 0; h < f->bins; h++)
         f->weights[h] = 1e-3 * (double)n / f->bins;
     for (size_t i = 0; i < n; i++) {
-        const int decay = parts > 1 ? bin_of(&f->decays, field[i * parts], f->bins / BINS) : 0;
-        f->weights[decay * BINS + bin_of(&f->frequencies, field[i * parts + parts - 1], BINS)]++;
+        const int decay = parts > 1 ? bin_of(&f->decays, place_decay(f, field[i * parts])) : 0;
+        f->weights[decay * f->frequencies.bins + bin_of(&f->frequencies, field[i * parts + parts - 1])]++;
     }
 }
 
@@ -335,9 +351,14 @@ static int choose_bins(struct fit *f, const double *field, size_t n, size_t part
             return hcy_fail(HCY_EINVAL, "hcy_operator_off_resonance: a decay rate of %g a second makes the signal grow "
                                         "by exp(%g) at a time of %g s; rates are 1/s, times in seconds",
                             decays[i & 1], -decays[i & 1] * span[i >> 1], span[i >> 1]);
-    f->bins = decays[1] > decays[0] ? MOST_BINS : BINS;
-    f->frequencies = (struct axis){ frequencies[0], (frequencies[1] - frequencies[0]) / (BINS - 1) };
-    f->decays = (struct axis){ decays[0], (decays[1] - decays[0]) / (DECAY_BINS - 1) };
+    f->slowest = decays[0];
+    f->longest = fmax(fabs(span[0]), fabs(span[1]));
+    /* A fit of T2* leaves rates of 1e5 here and there, from which even steps would take what tissue has for one bin. */
+    const double fastest = place_decay(f, decays[1]);
+    f->decays = make_axis(0, fastest, fastest > 0 ? DECAY_BINS : 1);
+    f->frequencies = make_axis(frequencies[0], frequencies[1],
+                               parts > 1 && frequencies[0] == frequencies[1] ? 1 : BINS);
+    f->bins = f->frequencies.bins * f->decays.bins;
     return 0;
 }
 
