@@ -53,18 +53,19 @@ void hcy__find_direct(struct hcy__compiled *c)
         c->stages[i]->stored = find_stored(c, i);
 }
 
-int hcy__direct_result(hcy_buffer **to, const struct hcy__evaluation *v, const struct hcy__stage *s,
+void hcy__direct_result(hcy_buffer **to, const struct hcy__evaluation *v, const struct hcy__stage *s,
                        const struct hcy__fold *f, const struct hcy__operands *o)
 {
     if (s->stored < 0 || !f->span || !f->outer)
-        return 0;
+        return;
     const hcy_array *target = v->operands[s->stored].array;
     const int dtype = hcy__type_in_memory(&v->compiled->temporaries[s->temporary]);
-    const size_t bytes = hcy_dtype_size(dtype);
-    bool fits = target->dtype == dtype && target->rank == f->rank && hcy__is_contiguous(target) &&
+    /* A reduction writes from its buffer's beginning on; views of buffers may not begin anywhere on every device. */
+    bool fits = target->dtype == dtype && target->rank == f->rank && !target->offset && hcy__is_contiguous(target) &&
                 !memcmp(target->shape, f->shape, sizeof *f->shape * (size_t)f->rank);
     /* Pieces are written while others are still read. */
     for (int k = 0; fits && k < o->n; k++)
         fits = !o->arrays[k] || !hcy__shares_memory(target, o->arrays[k]);
-    return fits ? hcy_buffer_sub(to, target->buffer, (size_t)target->offset * bytes, (size_t)target->count * bytes) : 0;
+    if (fits)
+        *to = hcy_buffer_retain(target->buffer);
 }

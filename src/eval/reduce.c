@@ -153,14 +153,14 @@ static int make_result(struct hcy__evaluation *v, const struct hcy__stage *s, co
     const struct hcy__temporary *t = &v->compiled->temporaries[s->temporary];
     hcy_array **array = &v->arrays[s->temporary];
     v->elements[s->temporary] = f->span;
-    int status = hcy__direct_result(&v->temporaries[s->temporary], v, s, f, o);
+    hcy__direct_result(&v->temporaries[s->temporary], v, s, f, o);
     v->is_stored = v->temporaries[s->temporary] != NULL;
-    if (status || v->is_stored)
-        return status;
+    if (v->is_stored)
+        return 0;
     /* The largest result is a complex number of doubles; one element goes with any shape, and needs no array. */
     if (!s->axes.n)
         return hcy_buffer_create(&v->temporaries[s->temporary], hcy__room_device(v->room), HCY_MEM_DEVICE, 16);
-    status = hcy_array_empty(array, hcy__room_device(v->room), hcy__type_in_memory(t), f->rank, f->shape);
+    int status = hcy_array_empty(array, hcy__room_device(v->room), hcy__type_in_memory(t), f->rank, f->shape);
     if (!status && (*array)->buffer)
         v->temporaries[s->temporary] = hcy_buffer_retain((*array)->buffer);
     return status;

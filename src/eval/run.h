@@ -36,9 +36,9 @@ struct hcy__fold {
 int hcy__find_fold(struct hcy__fold *fold, const struct hcy__evaluation *v, const struct hcy__stage *stage, int rank,
                    const int64_t *shape);
 uint64_t hcy__pieces_of(uint64_t span);
-/* direct.c: *to = a view of what the result is stored in, where the reduction may write it itself; else it stays. */
-int hcy__direct_result(hcy_buffer **to, const struct hcy__evaluation *v, const struct hcy__stage *stage,
-                       const struct hcy__fold *fold, const struct hcy__operands *operands);
+/* direct.c: *to = the buffer that the result is stored in, where the reduction may write it itself; else it stays. */
+void hcy__direct_result(hcy_buffer **to, const struct hcy__evaluation *v, const struct hcy__stage *stage,
+                        const struct hcy__fold *fold, const struct hcy__operands *operands);
 
 /* Stage i of the expression, over this shape. */
 int hcy__run_reduction(struct hcy__evaluation *v, struct hcy__expression *x, int i,
