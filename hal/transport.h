@@ -62,6 +62,7 @@ struct hcy_device_transport {
     int (*make_id)(char id[HCY__TRANSPORT_ID], hcy_device *dev);
     int (*open)(void **impl, hcy_device *dev, const char *id, int rank, int n_ranks);
     void (*close)(void *impl);
+    /* In the queue, as its own commands are: done when it has passed them. */
     int (*broadcast)(hcy_queue *queue, void *impl, hcy_buffer *buffer, size_t offset, size_t bytes, int root);
     int (*allreduce)(hcy_queue *queue, void *impl, hcy_buffer *buffer, size_t offset, size_t count, int dtype,
                      int reduction);

@@ -1,7 +1,8 @@
 /* nccl.c - the transport of CUDA devices: NCCL, opened at run time, through prototypes of our own.
  *
- * Operations go to the queue's stream, behind what was submitted to it, and are waited for: a HAL's queue knows
- * nothing of them, so that it would not keep their buffers.  The device's context is current for the length of a call.
+ * Operations go to the queue's stream, behind what was submitted to it, and nobody waits for them there: the queue is
+ * told which buffers they use (hcy_queue_keep()).  A failure is the next operation's, or the queue's.  The device's
+ * context is current for the length of a call.
  * https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/api.html
  */
 #include "transport.h"

@@ -46,7 +46,7 @@ static inline int hcy_cuda_context(void **context, hcy_device *dev)
     *context = (void *)(intptr_t)value;
     return status;
 }
-/* A CUstream; NULL with a failure. */
+/* A CUstream; NULL with a failure.  hcy_queue_keep() keeps buffers that a program's own commands there use. */
 static inline int hcy_cuda_stream(void **stream, hcy_queue *queue)
 {
     int64_t value = 0;

@@ -105,7 +105,8 @@ HCY_API int hcy_dist_barrier(hcy_dist *comm) HCY_MUST_USE;
  *
  * Arrays are contiguous or not, of any device, of the same types and shapes on all ranks where nothing else is said.
  * Those of one call are all on the ranks' devices of hcy_dist_device(), or on no rank: with a transport of devices the
- * two ways that they go know nothing of each other.
+ * two ways that they go know nothing of each other.  A transport of devices leaves them in the queue, behind what was
+ * submitted before, and a failure is that of the next call or of the queue; through the host they are done on return.
  * HCY_EINVAL: ranks, types or counts that cannot be. */
 
 enum hcy_reduction { HCY_REDUCE_SUM = 1, HCY_REDUCE_MIN, HCY_REDUCE_MAX };
