@@ -226,24 +226,6 @@ static void test_import_in_flight(void)
 
 /* --- Many, one after the other --- */
 
-/* "Threads:", or "VmRSS:" in KiB; 0 where /proc is not. */
-static size_t of_process(const char *what)
-{
-    char line[128];
-    size_t n = 0;
-    FILE *f = fopen("/proc/self/status", "r");
-    while (f && fgets(line, sizeof line, f))
-        if (!strncmp(line, what, strlen(what)))
-            n = strtoul(line + strlen(what), NULL, 10);
-    if (f)
-        fclose(f);
-    return n;
-}
-static size_t count_threads(void)
-{
-    return of_process("Threads:");
-}
-
 static size_t count_files(void)
 {
     size_t n = 0;
@@ -258,7 +240,7 @@ static size_t threads_left(size_t before)
     size_t after = 0;
     for (int i = 0; i < 400 && (!after || after > before); i++) {
         cts_sleep_ms(5);
-        after = count_threads();
+        after = cts_of_process("Threads:");
     }
     return after;
 }
@@ -286,8 +268,8 @@ static void test_many(void)
         hcy_event_release(event);
         if (i == FIRST) {
             cts_sleep_ms(50);
-            threads = count_threads();
-            memory = of_process("VmRSS:");
+            threads = cts_of_process("Threads:");
+            memory = cts_of_process("VmRSS:");
             files = count_files();
         }
     }
@@ -300,7 +282,7 @@ static void test_many(void)
     if (sanitizer && *sanitizer)
         skip(1, "sanitizers keep what was freed");
     else
-        ok(of_process("VmRSS:") <= memory + (8 << 10), "none of the host's (%zu KiB before)", memory);
+        ok(cts_of_process("VmRSS:") <= memory + (8 << 10), "none of the host's (%zu KiB before)", memory);
     hcy_device_release(dev);
 }
 
@@ -312,7 +294,7 @@ static void test_churn(void)
         struct objects o;
         if (i == 1) { /* whoever starts a thread or opens a file for good with the first one has done so */
             cts_sleep_ms(50);
-            before = count_threads();
+            before = cts_of_process("Threads:");
             files = count_files();
         }
         make(&o);

@@ -112,11 +112,12 @@ held_up()
         begin "$1" || return 1
         sleep $pause
         kill -STOP $first
-        then=
+        # Twice, as a machine that is busy gives a process nothing for a while.
+        then= before=
         while alive $run; do
             now=`ticks $run`
-            case $now in '2 '*) [ "$now" = "$then" ] && return 0 ;; esac
-            then=$now
+            case $now in '2 '*) [ "$now" = "$then" ] && [ "$now" = "$before" ] && return 0 ;; esac
+            before=$then then=$now
             sleep 0.5
         done
         kill -KILL $first 2>/dev/null

@@ -489,5 +489,6 @@ int main(int argc, char **argv)
     (void)!hcy_queue_finish(queue);
     hcy_queue_release(queue);
     hcy_device_release(dev);
+    cts_wait_alone();
     return done_testing();
 }
