@@ -82,7 +82,7 @@ int inputs_check_outputs(const struct inputs *in, const char *pattern)
         qsort(outputs, in->n, sizeof *outputs, compare_outputs);
     for (size_t i = 1; i < in->n && !status; i++)
         if (!strcmp(outputs[i - 1], outputs[i]))
-            status = cli_error("%s would be written for several files of that name; integrate their folders apart",
+            status = cli_error("%s would be written for several files of that name; integrate these apart",
                                outputs[i]);
     for (size_t i = 0; outputs && i < in->n; i++)
         free(outputs[i]);
