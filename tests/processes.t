@@ -113,7 +113,7 @@ held_up()
         sleep $pause
         kill -STOP $first
         # Twice, as a machine that is busy gives a process nothing for a while.
-        then= before=
+        then='' before=''
         while alive $run; do
             now=`ticks $run`
             case $now in '2 '*) [ "$now" = "$then" ] && [ "$now" = "$before" ] && return 0 ;; esac
