@@ -108,6 +108,13 @@ cat pipe.dat >through &
 check 'to a pipe' "$halcyon" integrate s.h5 -p s.poni -n 20 -o pipe.dat -q
 wait $!
 check 'to a pipe: all of it' equals "`grep -c '^# frame' through`" 4
+mkfifo in.h5
+check 'a pipe is not waited for: info' refused 1 'in.h5 is a pipe' "$halcyon" info in.h5
+for option in --flat --mask; do
+    check "a pipe is not waited for: $option" refused 1 'in.h5 is a pipe' \
+        "$halcyon" integrate s.h5 -p s.poni $option in.h5 -o x.dat -q
+done
+rm in.h5
 
 # --- Suffixes: what is written is what they say, or they are refused with those that are written ---
 while read -r suffix those command; do
