@@ -167,12 +167,19 @@ static void test_round_trip(void)
 
 /* --- What is refused, and what is understood --- */
 
-static int read_keys(hcy_config **config, const char *keys)
+static int read_json(hcy_config **config, const char *text)
 {
     FILE *f = fopen(in_folder("k.json"), "w");
-    if (!f || fprintf(f, "{\"version\": 5, \"unit\": \"q_nm^-1\"%s%s}", *keys ? ", " : "", keys) < 0 || fclose(f))
+    if (!f || fputs(text, f) < 0 || fclose(f))
         bail_out("a file");
     return hcy_config_read(config, in_folder("k.json"));
+}
+
+static int read_keys(hcy_config **config, const char *keys)
+{
+    char text[2048];
+    snprintf(text, sizeof text, "{\"version\": 5, \"unit\": \"q_nm^-1\"%s%s}", *keys ? ", " : "", keys);
+    return read_json(config, text);
 }
 
 static void test_parallax(void)
@@ -216,6 +223,7 @@ static void test_refused(void)
         { "\"version\": 0", "version 0", HCY_EUNSUPPORTED },
         { "\"version\": 1, \"dark_current\": \"a.edf, b.edf\"", "dark_current", HCY_EUNSUPPORTED },
         { "\"version\": 1, \"poni\": \"none.poni\"", "none.poni", HCY_ENOENT },
+        { "\"version\": 1, \"poni_version\": 2.1, \"dist\": 0.4", "over \"unit\"", HCY_EUNSUPPORTED },
         { "\"version\": 6", "version 6", HCY_EUNSUPPORTED },
         { "\"version\": \"5\"", "version", HCY_EFORMAT },
         { "\"application\": \"pixelwise\"", "application", HCY_EUNSUPPORTED },
@@ -309,6 +317,13 @@ static void test_understood(void)
                          "\"rot2\": 0, \"rot3\": 0, \"wavelength\": 1e-10, \"pixel1\": 1e-4, \"pixel2\": 2e-4"),
            0, "an empty name of a PONI file");
     ok(c && c->poni.pixel1 == 1e-4 && c->poni.pixel2 == 2e-4, "... leaves the pixels beside it");
+    hcy_config_free(c);
+    /* A PONI file as JSON, which has no version either. */
+    is_int(read_json(&c, "{\"poni_version\": 2.1, \"dist\": 0.4, \"poni1\": 0, \"poni2\": 0, \"rot1\": 0, \"rot2\": 0, "
+                         "\"rot3\": 0, \"wavelength\": 1e-10, \"detector\": \"Detector\", \"detector_config\": "
+                         "{\"pixel1\": 1e-4, \"pixel2\": 2e-4, \"orientation\": 2}}"),
+           0, "a geometry in JSON");
+    ok(c && c->poni.pixel2 == 2e-4 && c->poni.orientation == 2 && c->poni.dist == 0.4, "... has its detector");
     hcy_config_free(c);
 }
 

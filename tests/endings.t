@@ -150,6 +150,7 @@ while read -r command; do
     integrate*) rm -f $file.partial-* ;;
     esac
     check '... an earlier output stays' stays $file
+    check '... which is said' grep -q "$file stays as it was before" refused.err
     rm -f full.*
 done <<END
 $outputs

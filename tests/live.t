@@ -326,6 +326,24 @@ head -c 5000 2.rec >short.rec
 check 'a recording that is cut off' run 1 '--replay short.rec' -o short.dat --timeout 0.5
 check '... it is said' grep 'ends too soon' send.log
 check 'a file that is none' refused 1 'not a recording' "$halcyon" simulate --replay s.h5 --stream "$at" -q
+cp 1.rec kept.rec
+check 'no stream came: it says so' refused 1 'kept.rec stays as it was before' \
+    "$halcyon" integrate --stream "$at" -p s.poni -n 5 -d cpu -o none.dat --timeout 0.3 --record kept.rec
+check '... and an earlier recording stays' cmp 1.rec kept.rec
+check '... as it does where nothing can be received' refused 1 'nowhere' \
+    "$halcyon" integrate --stream nowhere -p s.poni -n 5 -d cpu -o none.dat --record kept.rec
+check '... alone' equals "`cmp 1.rec kept.rec && echo kept.rec*`" kept.rec
+# shellcheck disable=SC2086
+full_disk()
+{
+    send s.h5 --stream "$at" &
+    (ulimit -f 16; exec "$halcyon" integrate --stream "$at" --timeout 5 $plan -q -o full.dat --record kept.rec) 2>full.log
+    got=$?
+    kill $! 2>kill.log
+    wait
+    equals $got 1 && grep 'what was recorded is in .*/kept.rec.partial-' full.log && cmp 1.rec kept.rec
+}
+check 'a full disk: what was recorded is kept beside it' full_disk
 
 # --- Curves as a stream, the view ---
 published()

@@ -108,6 +108,13 @@ cat pipe.dat >through &
 check 'to a pipe' "$halcyon" integrate s.h5 -p s.poni -n 20 -o pipe.dat -q
 wait $!
 check 'to a pipe: all of it' equals "`grep -c '^# frame' through`" 4
+mkfifo in.h5
+check 'a pipe is not waited for: info' refused 1 'in.h5 is a pipe' "$halcyon" info in.h5
+for option in --flat --mask; do
+    check "a pipe is not waited for: $option" refused 1 'in.h5 is a pipe' \
+        "$halcyon" integrate s.h5 -p s.poni $option in.h5 -o x.dat -q
+done
+rm in.h5
 
 # --- Suffixes: what is written is what they say, or they are refused with those that are written ---
 while read -r suffix those command; do
@@ -182,6 +189,12 @@ for out in out.npy out.npz out.h5 out.h5:/more/f; do
 done
 check 'nufft: a dataset more in a file' sh -c "'$halcyon' nufft -t 2 -p points.npy -i out.h5:/more/f -o a.npy -q &&
     '$halcyon' nufft -t 2 -p points.npy -i out.h5:/data -o b.npy -q && cmp a.npy b.npy"
+cp out.h5 out.h5.kept
+for out in out.npy out.h5:/full; do
+    check "nufft to $out on a full disk" refused 1 'writing failed' \
+        sh -c "ulimit -f 16; exec '$halcyon' nufft -t 1 -p points.npy -i points.npy -n 9000 -o $out -q"
+    check '... what there was stays, which is said' sh -c "cmp out.h5 out.h5.kept && grep '$out \(stays\|is not\)' refused.err"
+done
 if "$python" -c 'import numpy' 2>no.numpy; then
     check 'NumPy reads .npz' "$python" -c 'import numpy
 z = numpy.load("out.npz")

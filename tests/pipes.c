@@ -42,6 +42,31 @@ static int read_it(int *status, int which, const char *path)
     return 1;
 }
 
+/* Corrections of a stack that stand in another file: of any file that is not HDF5 there are none. */
+static void test_corrections(const char *folder)
+{
+    static float pixels[4];
+    char path[64], pipe[64];
+    hcy_host_array array = HCY_HOST_ARRAY_INIT;
+    hcy_stack *stack = NULL;
+    hcy_corrections *c = NULL;
+    snprintf(path, sizeof path, "%s/stack.npy", folder);
+    snprintf(pipe, sizeof pipe, "%s/pipe.npy", folder);
+    array.data = pixels;
+    array.bytes = 4;
+    array.rank = 2;
+    array.shape[0] = array.shape[1] = 2;
+    if (hcy_host_array_write(&array, path) || hcy_stack_open(&stack, path, NULL) || mkfifo(pipe, 0600))
+        bail_out("no stack and pipe: %s", hcy_last_error()->text);
+    int status = hcy_corrections_read(&c, stack, pipe, HCY_CORRECTION_MASK | HCY_CORRECTION_FLAT);
+    ok((!status && !c->mask && !c->flat) || status == HCY_EIO, "nor those who look for a mask and a flat field: %s",
+       hcy_status_name(status));
+    hcy_corrections_free(c);
+    hcy_stack_close(stack);
+    unlink(path);
+    unlink(pipe);
+}
+
 int main(void)
 {
     char folder[] = "/tmp/halcyon-pipes-XXXXXX", path[64];
@@ -71,6 +96,7 @@ int main(void)
     is_int(hcy_stack_open(&stack, path, NULL), HCY_EIO, "nor for one in a series");
     snprintf(path, sizeof path, "%s/1.tif", folder);
     unlink(path);
+    test_corrections(folder);
     rmdir(folder);
     return done_testing();
 }

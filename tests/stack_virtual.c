@@ -98,7 +98,7 @@ static void test_in_a_row(void)
     hcy_stack_options growing = HCY_STACK_OPTIONS_INIT;
     growing.growing = 1;
     put_virtual("row.h5", 9, two, 2);
-    open_fails(in_folder("row.h5"), NULL, HCY_ENOENT, "row.h5::/data|none of its sources|a.h5|b.h5",
+    open_fails(in_folder("row.h5"), NULL, HCY_ENOENT, "row.h5::/data|each frame lacks a source|a.h5|b.h5",
                "virtual, nothing is there");
     fails(hcy_stack_open_with(&stack, in_folder("row.h5"), &growing), HCY_ENOENT, "yet", "not yet, of one that grows");
     put_rows("b.h5", H5T_STD_U32LE, 4, 1, 0, HEIGHT);
@@ -125,10 +125,11 @@ static void test_tiles(void)
     static const struct piece odd[] = { { "a.h5", "data", 0, 2, 0, HEIGHT, 0 },
                                         { "b.h5", "data", 1, 2, 0, HEIGHT, 0 } };
     put_virtual("tiles.h5", FRAMES, tiles, 2);
-    open_fails(in_folder("tiles.h5"), NULL, HCY_ENOENT, "tiles.h5::/data|none of its sources|top.h5|low.h5",
+    open_fails(in_folder("tiles.h5"), NULL, HCY_ENOENT, "tiles.h5::/data|each frame lacks a source|top.h5|low.h5",
                "tiles, none is there");
     put_rows("low.h5", H5T_STD_U32LE, 0, 1, 5, 7);
-    open_fails(in_folder("tiles.h5"), NULL, HCY_ENOENT, "tiles.h5::/data|top.h5", "tiles, every frame lacks one");
+    open_fails(in_folder("tiles.h5"), NULL, HCY_ENOENT, "tiles.h5::/data|each frame lacks a source|: top.h5",
+               "tiles, every frame lacks one");
     put_rows("top.h5", H5T_STD_U32LE, 0, 1, 0, 5);
     frames_are(in_folder("tiles.h5"), "++++", "", "tiles, all are there");
     put_virtual("odd.h5", 8, odd, 2);

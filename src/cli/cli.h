@@ -112,6 +112,8 @@ int cli_write_failed(const char *path, int number);
 int cli_check_format(const char *path, unsigned use);
 /* Says what is at an output's place after a run that did not come to its end. */
 void cli_not_written(const char *path);
+/* The same after cli_fail(status): an output could not be begun or written.  CLI_FAILED. */
+int cli_fail_to_write(int status, const char *path);
 /* Set by main(): the subcommand's name for messages. */
 extern const char *cli_name;
 /* Flushes stdout and says so if what was printed did not arrive; returns `status` or CLI_FAILED. */

@@ -99,7 +99,7 @@ static int convert_frames(struct frames *f, const struct values *v, uint32_t cod
     memset(c.masked, 255, f->info->frame_bytes);
     int status = hcy_stack_create(&c.writer, v->output, &opts);
     if (status) {
-        status = cli_fail(status);
+        status = cli_fail_to_write(status, v->output);
     } else {
         f->take = write_frame;
         f->payload = &c;

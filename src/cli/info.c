@@ -7,12 +7,15 @@
 #include "inputs.h"
 #include "plot.h"
 #include <bslz4/bslz4_format.h>
+#include <fcntl.h>
 #include <halcyon/azint.h>
 #include <halcyon/stack.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 struct values {
     const char *dataset, *channel;
@@ -65,12 +68,14 @@ static void say_geometry(const char *what, const hcy_poni *p)
 /* The beginning of a file, as text: 0 if there is any and it has no zero in it. */
 static int read_head(char *head, size_t size, const char *path)
 {
-    FILE *file = fopen(path, "r");
-    size_t n = file ? fread(head, 1, size - 1, file) : 0;
-    if (file)
-        fclose(file);
-    head[n] = 0;
-    return !n || memchr(head, 0, n);
+    struct stat is;
+    /* A pipe may have nobody who writes to it, and what is taken from it is gone for those who look next. */
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    ssize_t n = fd >= 0 && !fstat(fd, &is) && S_ISREG(is.st_mode) ? read(fd, head, size - 1) : 0;
+    if (fd >= 0)
+        close(fd);
+    head[n > 0 ? n : 0] = 0;
+    return n <= 0 || memchr(head, 0, (size_t)n);
 }
 
 static int tell_json(const char *path, const char *head)

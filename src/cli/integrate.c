@@ -314,6 +314,8 @@ static int open_curves(struct job *job)
     interrupt_catch();
     job->replaces = !access(job->output, F_OK);
     status = hcy_curves_open(&job->curves, job->output, job->plan, &opts);
+    if (status)
+        return cli_fail_to_write(status, job->output);
     opts.mask = v->mask;
     if (!status)
         status = sparse_open(&job->sparse, job->plan, job->stack, &job->shard);

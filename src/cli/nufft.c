@@ -383,8 +383,8 @@ static int transform_arrays(struct job *j)
         if (!(error <= 10 * j->eps))
             return cli_error("that is above 10 eps: %s is not written", j->v->out), CLI_FAILED;
     }
-    if (!status)
-        status = hcy_host_array_write(&j->out, j->v->out);
+    if (!status && (status = hcy_host_array_write(&j->out, j->v->out)))
+        return cli_fail_to_write(status, j->v->out);
     return status ? (status < 0 ? cli_fail(status) : status) : CLI_OK;
 }
 

@@ -76,6 +76,14 @@ void cli_not_written(const char *path)
     cli_note(there ? "%s stays as it was before" : "%s is not written", path);
 }
 
+int cli_fail_to_write(int status, const char *path)
+{
+    status = cli_fail(status);
+    if (strcmp(path, "-"))
+        cli_not_written(path);
+    return status;
+}
+
 int cli_close_stdout(int status)
 {
     /* A full disk behind a redirection shows only when the last bytes are written. */

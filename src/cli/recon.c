@@ -200,7 +200,7 @@ static int write_image(struct recon *r)
     progress_say(&r->progress, "writing %s ...", r->v->out);
     int status = hcy_host_array_write(&a, r->v->out);
     progress_clear(&r->progress);
-    return status ? cli_fail(status) : CLI_OK;
+    return status ? cli_fail_to_write(status, r->v->out) : CLI_OK;
 }
 
 /* --- Words --- */

@@ -81,7 +81,7 @@ static int write_weights(const struct recon *r)
     memcpy(a.shape, r->point_shape, sizeof a.shape);
     a.data = r->weights;
     int status = hcy_host_array_write(&a, r->v->save_dcf);
-    return status ? cli_fail(status) : CLI_OK;
+    return status ? cli_fail_to_write(status, r->v->save_dcf) : CLI_OK;
 }
 
 int recon_weigh(struct recon *r)

@@ -1,6 +1,7 @@
 /* record.c - see record.h. */
 #include "record.h"
 #include <errno.h>
+#include <halcyon/backend.h>
 #include <halcyon/stream.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,44 +11,57 @@ enum { PARTS = 16, LENGTH = 8 };
 #define MOST_BYTES ((uint64_t)1 << 30)
 
 struct record {
-    FILE *file;
+    FILE *file;         /* while writing, of `output` */
+    hcy_output *output; /* NULL: it is read */
     char *path;
-    int writes, version; /* reading: of the stream, 0 before the first message */
+    int version, failed; /* reading: of the stream, 0 before the first message; writing: something was not written */
     uint64_t at;
     hcy_span parts[PARTS];
     uint8_t *ahead; /* the first part of the next message, read already; NULL: none */
     uint64_t ahead_size;
 };
 
-static int open_record(struct record **out, const char *path, int writes)
+static struct record *new_record(const char *path)
 {
     struct record *r = calloc(1, sizeof *r);
-    if (r) {
-        r->writes = writes;
-        r->path = strdup(path);
-    }
-    if (!r || !r->path) {
-        free(r);
-        return cli_error("out of memory for %s", path);
-    }
-    r->file = fopen(path, writes ? "wb" : "rb");
-    if (!r->file) {
-        int number = errno;
-        (void)record_close(r);
-        return writes ? cli_write_failed(path, number) : cli_error("%s cannot be read", path);
-    }
-    *out = r;
-    return CLI_OK;
+    if (r && (r->path = strdup(path)))
+        return r;
+    free(r);
+    cli_error("out of memory for %s", path);
+    return NULL;
 }
 
 int record_create(struct record **record, const char *path)
 {
-    return open_record(record, path, 1);
+    struct record *r = new_record(path);
+    if (!r)
+        return CLI_FAILED;
+    int status = hcy_output_open(&r->output, path, 0);
+    if (!status && !(r->file = hcy_output_stream(r->output)))
+        status = hcy_fail(HCY_ENOMEM, "no memory to write %s", path);
+    if (!status) {
+        *record = r;
+        return CLI_OK;
+    }
+    status = cli_fail(status);
+    hcy_output_discard(r->output);
+    free(r->path);
+    free(r);
+    return status;
 }
 
 int record_open(struct record **record, const char *path)
 {
-    return open_record(record, path, 0);
+    struct record *r = new_record(path);
+    if (!r)
+        return CLI_FAILED;
+    r->file = fopen(path, "rb");
+    if (!r->file) {
+        (void)record_close(r);
+        return cli_error("%s cannot be read", path);
+    }
+    *record = r;
+    return CLI_OK;
 }
 
 int record_add(struct record *r, const hcy_span *parts, size_t n)
@@ -58,8 +72,11 @@ int record_add(struct record *r, const hcy_span *parts, size_t n)
         for (int k = 0; k < LENGTH; k++)
             length[k] = (uint8_t)((uint64_t)parts[i].size >> 8 * k);
         if (fwrite(length, 1, LENGTH, r->file) != LENGTH ||
-            fwrite(parts[i].data, 1, parts[i].size, r->file) != parts[i].size)
+            fwrite(parts[i].data, 1, parts[i].size, r->file) != parts[i].size) {
+            r->failed = 1;
             return cli_write_failed(r->path, errno);
+        }
+        r->at += LENGTH + parts[i].size;
     }
     return CLI_OK;
 }
@@ -116,15 +133,40 @@ int record_next(const hcy_span **parts, size_t *n, struct record *r)
     }
 }
 
+/* What came until the end, or until a signal, is a recording and takes the file's name; what was written before a
+ * failure stays beside it, and where nothing came an earlier recording stays. */
+static int end_output(struct record *r)
+{
+    char place[4096];
+    snprintf(place, sizeof place, "%s", hcy_output_place(r->output));
+    /* Committing would take away what could not be written to its end. */
+    int status = !r->failed && fflush(r->file) ? cli_write_failed(r->path, errno) : CLI_OK;
+    r->failed |= status != CLI_OK;
+    if (!r->at && !r->failed) {
+        hcy_output_discard(r->output);
+        cli_not_written(r->path);
+        return CLI_OK;
+    }
+    int ended = r->failed ? hcy_output_keep(r->output) : hcy_output_commit(r->output, 0);
+    if (!r->failed)
+        return ended ? cli_fail(ended) : CLI_OK;
+    if (strcmp(place, r->path)) {
+        cli_note("what was recorded is in %s", place);
+        cli_not_written(r->path);
+    }
+    return CLI_FAILED;
+}
+
 int record_close(struct record *r)
 {
     if (!r)
         return CLI_OK;
-    int status = CLI_OK;
-    if (r->file && fclose(r->file) && r->writes)
-        status = cli_write_failed(r->path, errno);
-    if (!r->writes)
+    int status = r->output ? end_output(r) : CLI_OK;
+    if (!r->output) {
+        if (r->file)
+            fclose(r->file);
         free_parts(r);
+    }
     free(r->ahead);
     free(r->path);
     free(r);

@@ -172,7 +172,7 @@ static int write_text(const struct table *t, const char *path)
             put_regions(hcy_output_stream(output), t);
         status = hcy_output_commit(output, 0);
     }
-    return status ? cli_fail(status) : CLI_OK;
+    return status ? cli_fail_to_write(status, path) : CLI_OK;
 }
 
 /* All bytes of frames that failed are 255, as decompress has it. */
@@ -195,8 +195,8 @@ static int write_array(const struct table *t, const char *path)
         status = hcy_stack_write(writer, f, row);
     }
     if (!status)
-        return (status = hcy_stack_writer_close(writer)) ? cli_fail(status) : CLI_OK;
-    status = cli_fail(status);
+        return (status = hcy_stack_writer_close(writer)) ? cli_fail_to_write(status, path) : CLI_OK;
+    status = cli_fail_to_write(status, path);
     hcy_stack_writer_discard(writer);
     return status;
 }

@@ -231,9 +231,10 @@ static int sum_frames(struct frames *f, const struct values *v)
     /* Whole numbers give the same sum in any order of threads. */
     void *all = merge_thread_sums(&s, v->max ? kind->max : kind->merge, threads);
     /* A sum of a part of the frames would look like the whole, so it is not written. */
+    int written = 0;
     if (all && frames_all_taken(f)) {
-        int written = write_sum_image(v->output, f->stack, v->max ? kind->type : kind->sum_type, all,
-                                      f->shard.count ? &f->shard : NULL, v->max ? "max" : "sum");
+        written = write_sum_image(v->output, f->stack, v->max ? kind->type : kind->sum_type, all,
+                                  f->shard.count ? &f->shard : NULL, v->max ? "max" : "sum");
         status = written ? written : status;
         if (!written && !v->quiet)
             fprintf(stderr, "%s: the %s of %llu %s\n", v->output, v->max ? "largest values" : "sums",
@@ -242,7 +243,7 @@ static int sum_frames(struct frames *f, const struct values *v)
     } else if (!status) {
         status = cli_error("no frame is good");
     }
-    if (!all || !frames_all_taken(f))
+    if (!all || !frames_all_taken(f) || written)
         cli_not_written(v->output);
     for (unsigned i = 0; i < threads; i++)
         free(s.images[i]);

@@ -1,7 +1,8 @@
 /* config_old.c - pyFAI's configurations of version 1, which have no "version", as those of version 2.
  *
  * What changes is pyFAI's own rule (2026.9, io/integration_config.py): "poni" names a file, below the keys beside it;
- * the detector's pixels and shape stand among them; several dark or flat images are one text with commas. */
+ * the detector's pixels and shape stand among them; several dark or flat images are one text with commas.  With
+ * "poni_version" it is a geometry alone, whose detector is said as it is today. */
 #include "curves_priv.h"
 
 #ifdef HAVE_JANSSON
@@ -100,9 +101,29 @@ static void split_names(json_t *json, const char *key)
     json_object_set_new(json, key, list);
 }
 
+/* A PONI file in JSON: pyFAI takes the geometry and passes over all else. */
+static int check_geometry(json_t *json)
+{
+    static const char *const keys[] = { "poni_version", "dist", "poni1", "poni2", "rot1", "rot2", "rot3", "wavelength",
+                                        "detector", "detector_config", "version", "application" };
+    const char *key;
+    json_t *value;
+    json_object_foreach(json, key, value) {
+        size_t i = 0;
+        while (i < sizeof keys / sizeof keys[0] && strcmp(keys[i], key))
+            i++;
+        if (i == sizeof keys / sizeof keys[0])
+            return hcy_fail(HCY_EUNSUPPORTED, "with \"poni_version\" a configuration of version 1 is a geometry alone, "
+                                              "and pyFAI passes over \"%s\": take it out, or say \"version\": 2", key);
+    }
+    return 0;
+}
+
 int hcy__config_renew(json_t *json)
 {
     const char *file = json_string_value(json_object_get(json, "poni"));
+    if (!(file && *file) && json_object_get(json, "poni_version"))
+        return check_geometry(json);
     /* Pixels beside a PONI file that names the detector are not looked at. */
     int names_detector = json_object_get(json, "detector") ||
                          (!(file && *file) && (json_object_get(json, "pixel1") || find_spline(json)));

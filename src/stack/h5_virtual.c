@@ -180,9 +180,8 @@ int hcy__h5_none_there(const char *file, const char *name, char *const *names, s
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", names[i]);
     if (i < n)
         snprintf(list + used, sizeof list - used, "%s%zu%s", i ? ", and " : "", n - i, i ? " more" : " of them");
-    return hcy_fail(HCY_ENOENT,
-                    "%s::%s is virtual, and none of its sources can be read; put them where it names them: %s", file,
-                    name, n ? list : "it has none");
+    return hcy_fail(HCY_ENOENT, "%s::%s is virtual, and each frame lacks a source; put them where it names them: %s",
+                    file, name, n ? list : "it has none");
 }
 
 /* --- Looking --- */
