@@ -167,12 +167,21 @@ static void test_round_trip(void)
 
 /* --- What is refused, and what is understood --- */
 
-static int read_keys(hcy_config **config, const char *keys)
+static int read_text(hcy_config **config, const char *text)
 {
     FILE *f = fopen(in_folder("k.json"), "w");
-    if (!f || fprintf(f, "{\"version\": 5, \"unit\": \"q_nm^-1\"%s%s}", *keys ? ", " : "", keys) < 0 || fclose(f))
+    if (!f || fputs(text, f) < 0 || fclose(f))
         bail_out("a file");
     return hcy_config_read(config, in_folder("k.json"));
+}
+
+static int read_keys(hcy_config **config, const char *keys)
+{
+    char text[4096];
+    if ((size_t)snprintf(text, sizeof text, "{\"version\": 5, \"unit\": \"q_nm^-1\"%s%s}", *keys ? ", " : "", keys) >=
+        sizeof text)
+        bail_out("keys that are too long");
+    return read_text(config, text);
 }
 
 static void test_parallax(void)
@@ -261,6 +270,8 @@ static void test_refused(void)
     }
     is_int(hcy_config_read(&config, in_folder("none.json")), HCY_ENOENT, "no such file");
     is_int(read_keys(&config, "\"x\": "), HCY_EFORMAT, "no JSON");
+    is_int(read_text(&config, "{\"version\": 2, \"x\": 5}"), HCY_EFORMAT, "JSON of another program's");
+    is_int(read_keys(&config, "\"content\": \"Goniometer calibration v2\""), HCY_EUNSUPPORTED, "a goniometer's");
 }
 
 static void test_understood(void)
