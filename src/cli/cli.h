@@ -110,6 +110,8 @@ int cli_write_failed(const char *path, int number);
 /* An output's suffix is one that is written for this (HCY_WRITE_*); of tables it may be "-".  CLI_OK, or CLI_USAGE with
  * a message. */
 int cli_check_format(const char *path, unsigned use);
+/* The name has no %d, as one file is written and not one a frame.  CLI_OK, or CLI_USAGE with a message. */
+int cli_check_one_file(const char *path);
 /* Says what is at an output's place after a run that did not come to its end. */
 void cli_not_written(const char *path);
 /* Set by main(): the subcommand's name for messages. */
