@@ -8,8 +8,10 @@
 #ifndef HCY_CLI_H
 #define HCY_CLI_H
 
+#include <halcyon/device.h>
 #include <halcyon/stack.h>
 #include <halcyon/status.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -118,6 +120,12 @@ void cli_not_written(const char *path);
 extern const char *cli_name;
 /* Flushes stdout and says so if what was printed did not arrive; returns `status` or CLI_FAILED. */
 int cli_close_stdout(int status);
+
+/* --- Devices --- */
+
+/* Kernels are compiled when they are first launched, by some drivers behind the launch, where no clock of ours tells that
+ * from their work: the first time of something is set-up then, and the second is what it takes. */
+bool cli_compiles(const hcy_device *device);
 
 /* --- JSON, printed as it is made --- */
 
