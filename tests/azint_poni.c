@@ -72,6 +72,8 @@ static void test_bad(void)
     } cases[] = {
         { HCY_EFORMAT, "", "test.poni: no Distance", "nothing" },
         { HCY_EFORMAT, V2 "Poni1: 1\n", "test.poni: no Distance", "no distance" },
+        { HCY_EFORMAT, " {\"poni\": {}}", "integrate -j test.poni", "a configuration" },
+        { HCY_EUNSUPPORTED, "{\"content\": \"Goniometer calibration v2\"}", "make a PONI file of each", "a goniometer" },
         { HCY_EFORMAT, V2 "Distance: 1\nPoni1: 1\nRot1: 0\n", "test.poni: no Poni2", "no Poni2" },
         { HCY_EFORMAT, V2 "Distance: 1\nPoni1: 1\nPoni2: 1\nRot1: 0\nRot2: 0\n", "no Rot3", "no Rot3" },
         { HCY_EFORMAT, V2 NUMBERS "Distance: near\n", "test.poni:11: Distance is 'near'",

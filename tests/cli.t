@@ -107,11 +107,14 @@ for suffix in chi fxye; do
     check "info: the unit and the bins of .$suffix" cmp axis.xye axis.$suffix
 done
 printf '%s\n' '{"content": "Goniometer calibration v2", "detector": "Pilatus100k"}' >gonio.json
+check 'a goniometer as a geometry' refused 1 'make a PONI file of each' "$halcyon" integrate ones.npy -p gonio.json -o refused.dat
 check 'info: a goniometer is named' tells "pyFAI's calibration of a goniometer" gonio.json
 if [ -n "${HCY_JANSSON-yes}" ]; then
     "$halcyon" integrate ones.npy -p ones.poni -q -d cpu -n 33 -o saved.dat --save-config saved.json
     check 'info: a configuration' tells 'halcyon integrate STACK -j saved.json' saved.json
     check 'info: the bins of a configuration' tells '33 of q_nm^-1' saved.json
+    check 'a goniometer as a configuration' refused 1 'make a PONI file of each' \
+        "$halcyon" integrate ones.npy -j gonio.json -o refused.dat
 else
     skip 'this build has no jansson'
 fi

@@ -167,7 +167,7 @@ static void test_round_trip(void)
 
 /* --- What is refused, and what is understood --- */
 
-static int read_json(hcy_config **config, const char *text)
+static int read_text(hcy_config **config, const char *text)
 {
     FILE *f = fopen(in_folder("k.json"), "w");
     if (!f || fputs(text, f) < 0 || fclose(f))
@@ -177,9 +177,11 @@ static int read_json(hcy_config **config, const char *text)
 
 static int read_keys(hcy_config **config, const char *keys)
 {
-    char text[2048];
-    snprintf(text, sizeof text, "{\"version\": 5, \"unit\": \"q_nm^-1\"%s%s}", *keys ? ", " : "", keys);
-    return read_json(config, text);
+    char text[4096];
+    if ((size_t)snprintf(text, sizeof text, "{\"version\": 5, \"unit\": \"q_nm^-1\"%s%s}", *keys ? ", " : "", keys) >=
+        sizeof text)
+        bail_out("keys that are too long");
+    return read_text(config, text);
 }
 
 static void test_parallax(void)
@@ -269,6 +271,8 @@ static void test_refused(void)
     }
     is_int(hcy_config_read(&config, in_folder("none.json")), HCY_ENOENT, "no such file");
     is_int(read_keys(&config, "\"x\": "), HCY_EFORMAT, "no JSON");
+    is_int(read_text(&config, "{\"version\": 2, \"x\": 5}"), HCY_EFORMAT, "JSON of another program's");
+    is_int(read_keys(&config, "\"content\": \"Goniometer calibration v2\""), HCY_EUNSUPPORTED, "a goniometer's");
 }
 
 static void test_understood(void)
@@ -319,7 +323,7 @@ static void test_understood(void)
     ok(c && c->poni.pixel1 == 1e-4 && c->poni.pixel2 == 2e-4, "... leaves the pixels beside it");
     hcy_config_free(c);
     /* A PONI file as JSON, which has no version either. */
-    is_int(read_json(&c, "{\"poni_version\": 2.1, \"dist\": 0.4, \"poni1\": 0, \"poni2\": 0, \"rot1\": 0, \"rot2\": 0, "
+    is_int(read_text(&c, "{\"poni_version\": 2.1, \"dist\": 0.4, \"poni1\": 0, \"poni2\": 0, \"rot1\": 0, \"rot2\": 0, "
                          "\"rot3\": 0, \"wavelength\": 1e-10, \"detector\": \"Detector\", \"detector_config\": "
                          "{\"pixel1\": 1e-4, \"pixel2\": 2e-4, \"orientation\": 2}}"),
            0, "a geometry in JSON");

@@ -11,7 +11,7 @@ skip() { echo "1..0 # SKIP $1"; exit 0; }
 "$halcyon" devices > devices 2>&1
 grep -q '^opencl:0 ' devices || skip "$(grep -m 1 '^opencl' devices || echo 'no OpenCL here')"
 "$halcyon" simulate s.h5 --shape 300x500 --frames 20 --quiet > log 2>&1 || skip "$(cat log)"
-echo "1..11"
+echo "1..13"
 
 same() { # TEXT ARGUMENTS...
     what=$1
@@ -64,4 +64,8 @@ apart() { # TEXT WORD COMMAND...: the time behind WORD is less than half of that
 }
 apart nufft transform nufft -t 1 -p ones.npy -i ones.npy -n 5000 --method grid -o f.npy -d opencl:0
 apart sum 'frames in' sum s.h5 -o sum.npy -d opencl:0
+"$halcyon" simulate --mri radial --size 16 k.npy -q
+apart recon image recon k_samples.npy -t k_trajectory.npy -n 16,16 --deterministic -o image.npy -d opencl:0
+"$halcyon" recon k_samples.npy -t k_trajectory.npy -n 16,16 --deterministic -o quiet.npy -d opencl:0 -q
+cmp image.npy quiet.npy >&2 && echo "ok - recon: the step before leaves no trace" || echo "not ok - recon: the step before leaves no trace"
 apart integrate 'frames in' integrate s.h5 -p s.poni -o x.dat -d opencl:0

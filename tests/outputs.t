@@ -133,8 +133,26 @@ gif .svg.*.png.*.pdf plot first.h5 -o x
 END
 check 'tif is refused: integrate' refused 1 '.h5.*.dat.*.xy' "$halcyon" integrate s.h5 -p s.poni -n 20 -o x.tif -q
 check 'edf is refused for curves' refused 1 '.h5.*.dat.*.xy' "$halcyon" integrate s.h5 -p s.poni -n 20 -o x.edf -q
+check 'h5 is refused: --save-config' refused 2 'configurations .*\.json' "$halcyon" integrate s.h5 -p s.poni -n 20 -o x.dat \
+    --save-config x.h5
+check 'tif is refused: calibrate' refused 2 'geometries .*\.poni' "$halcyon" calibrate s.h5 -c CeO2 -p s.poni -o x.tif -q
+# What all frames are in has no number in its name.
+while read -r command; do
+    # shellcheck disable=SC2086 # several words
+    check "one file, with %d: $command" refused 2 'leave the %d out' "$halcyon" $command
+done <<'END'
+sum s.h5 -o x_%03d.tif
+sum s.h5 --roi 0,0,9,9 -o x_%03d.dat
+compress s.h5 -o x_%d.h5
+decompress s.h5 -o x_%d.h5
+integrate s.h5 -p s.poni -o x_%d.h5
+integrate s.h5 -p s.poni --npt-azim 9 -o x_%d.edf
+END
+"$halcyon" decompress s.h5 --frames :2 -o g_%02d.npy -q
+check 'no -o: a numbered series' "$halcyon" integrate g_%02d.npy -p s.poni -q -n 20
+check 'no -o: ... without its number' test -s g_azint.h5
 check 'no suffix is none' refused 2 '.h5' "$halcyon" sum s.h5 -o x
-check 'none of these left a file' sh -c 'not() { ! "$@"; }; not ls x.txt x.jpg x.npz x.dat x.gif x 2>ls.err'
+check 'none of these left a file' sh -c 'not() { ! "$@"; }; not ls x.txt x.jpg x.npz x.dat x.gif x x_* 2>ls.err'
 
 "$halcyon" decompress s.h5 -o all.npy -q
 "$halcyon" sum s.h5 -o total.npy -q

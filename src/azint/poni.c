@@ -11,6 +11,7 @@
 #include "detector.h"
 #include "flatjson.h"
 #include "plain_locale.h"
+#include "poni.h"
 #include "sized.h"
 
 #include <ctype.h>
@@ -346,6 +347,26 @@ static int read_entries(hcy_poni *poni, const struct entries *e)
     return rc ? rc : read_poni_detector(poni, e, version);
 }
 
+int hcy__refuse_goniometer(const char *name, const char *text)
+{
+    if (text[strspn(text, " \t\r\n")] != '{' || !strstr(text, "Goniometer calibration"))
+        return 0;
+    return hcy_fail(HCY_EUNSUPPORTED,
+                    "%s: pyFAI's calibration of a goniometer (JSON), which is of all its positions: let pyFAI make a PONI "
+                    "file of each, Goniometer.sload(\"%s\").get_ai(position).save(\"POSITION.poni\")", name, name);
+}
+
+/* Files of pyFAI's that are often given in place of a PONI file. */
+static int refuse_json(const char *name, const char *text)
+{
+    int rc = hcy__refuse_goniometer(name, text);
+
+    if (!rc && text[strspn(text, " \t\r\n")] == '{')
+        rc = hcy_fail(HCY_EFORMAT, "%s: JSON, not a PONI file; if it is a configuration of pyFAI's: integrate -j %s", name,
+                      name);
+    return rc;
+}
+
 int hcy_poni_parse(hcy_poni *poni, const char *text, size_t size, const char *name)
 {
     static const hcy_poni init = HCY_PONI_INIT;
@@ -368,8 +389,11 @@ int hcy_poni_parse(hcy_poni *poni, const char *text, size_t size, const char *na
     copy[size] = 0;
     /* The file's numbers have a point, whatever the program's locale has. */
     plain = hcy__plain_enter();
-    split_lines(&e, copy);
-    rc = read_entries(&read, &e);
+    rc = refuse_json(e.file, copy);
+    if (!rc) {
+        split_lines(&e, copy);
+        rc = read_entries(&read, &e);
+    }
     hcy__plain_leave(plain);
     free(copy);
     /* The caller's structure is left as it was unless all of the text was sound. */

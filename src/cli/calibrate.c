@@ -66,6 +66,8 @@ int guard_calibration(const struct calibrate_values *v, const hcy_stack *stack)
     /* A refined geometry may take the place of that which it began with, which is a copy by then. */
     int same = v->poni && v->output && !strcmp(v->poni, v->output);
     int status = same ? CLI_OK : guard_writes(&guard, "-o", v->output, 0, 0);
+    if (!status && v->output)
+        status = cli_check_format(v->output, HCY_WRITE_GEOMETRY);
     if (!status)
         status = guard_writes(&guard, "--plot", v->plot, 0, 0);
     guard_free(&guard);

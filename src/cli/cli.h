@@ -8,8 +8,10 @@
 #ifndef HCY_CLI_H
 #define HCY_CLI_H
 
+#include <halcyon/device.h>
 #include <halcyon/stack.h>
 #include <halcyon/status.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -110,6 +112,8 @@ int cli_write_failed(const char *path, int number);
 /* An output's suffix is one that is written for this (HCY_WRITE_*); of tables it may be "-".  CLI_OK, or CLI_USAGE with
  * a message. */
 int cli_check_format(const char *path, unsigned use);
+/* The name has no %d, as one file is written and not one a frame.  CLI_OK, or CLI_USAGE with a message. */
+int cli_check_one_file(const char *path);
 /* Says what is at an output's place after a run that did not come to its end. */
 void cli_not_written(const char *path);
 /* The same after cli_fail(status): an output could not be begun or written.  CLI_FAILED. */
@@ -118,6 +122,12 @@ int cli_fail_to_write(int status, const char *path);
 extern const char *cli_name;
 /* Flushes stdout and says so if what was printed did not arrive; returns `status` or CLI_FAILED. */
 int cli_close_stdout(int status);
+
+/* --- Devices --- */
+
+/* Kernels are compiled when they are first launched, by some drivers behind the launch, where no clock of ours tells that
+ * from their work: the first time of something is set-up then, and the second is what it takes. */
+bool cli_compiles(const hcy_device *device);
 
 /* --- JSON, printed as it is made --- */
 

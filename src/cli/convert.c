@@ -137,7 +137,11 @@ static int run_conversion(const struct cli_command *command, int argc, char **ar
         return CLI_USAGE;
     }
     /* The command line is judged before any file is opened, as that costs nothing. */
+    const char *format = "";
     status = cli_check_format(values.output, packs ? HCY_WRITE_PACKED : HCY_WRITE_IMAGES);
+    /* HDF5 holds all frames, and images of other kinds may be a file each. */
+    if (!status && (packs || (!hcy_format_of(&format, values.output, HCY_WRITE_IMAGES) && !strcmp(format, "h5"))))
+        status = cli_check_one_file(values.output);
     if (status)
         return status;
     /* Compression is the threads' own work, whereas decompression waits for the devices. */

@@ -1,11 +1,16 @@
 /* devices.c - halcyon devices: the strings that -d accepts, and for each backend that is absent, why.  Opens
  * nothing. */
 #include "cli.h"
-#include <halcyon/device.h>
+#include <string.h>
 
 struct values {
     int json;
 };
+
+bool cli_compiles(const hcy_device *device)
+{
+    return strcmp(hcy_device_get_info(device)->backend, "cpu") != 0;
+}
 
 static const struct cli_option options[] = {
     { "json", 0, CLI_FLAG, offsetof(struct values, json), NULL, "as one JSON object", 0, 0, NULL },

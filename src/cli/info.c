@@ -83,11 +83,10 @@ static int tell_json(const char *path, const char *head)
     hcy_config *config;
     if (head[strspn(head, " \t\r\n")] != '{')
         return 0;
-    /* A goniometer's file is JSON as well, and its user needs the way round more than a message of the parser's. */
-    if (strstr(head, "Goniometer calibration")) {
-        printf("%s: pyFAI's calibration of a goniometer (JSON)\n", path);
-        info_say("then", "not read by Halcyon, whose geometry is of one position: let pyFAI make a PONI file of each,");
-        info_say("", "Goniometer.sload(\"%s\").get_ai(position).save(\"POSITION.poni\")", path);
+    /* A goniometer's file is JSON as well: where a geometry is wanted it is named, in builds without jansson too. */
+    hcy_poni poni = HCY_PONI_INIT;
+    if (hcy_poni_parse(&poni, head, strlen(head), path) == HCY_EUNSUPPORTED) {
+        puts(hcy_last_error()->text);
         return KNOWN;
     }
     int status = hcy_config_read(&config, path);

@@ -229,25 +229,53 @@ static const char *choose_suffix(const struct job *job)
     return is_cake ? ".edf" : ".dat";
 }
 
-/* What the user named, or STACK_azint.h5 in the current directory. */
+/* STACK_azint.h5 in the current directory, from the stack's path; of a numbered series without its number. */
+static int name_output(char *made, size_t size, const struct job *job)
+{
+    const char *name = strrchr(job->path, '/');
+    name = name ? name + 1 : job->path;
+    const char *dot = strrchr(name, '.'), *number = strchr(name, '%');
+    /* A name that begins with its only dot has no suffix to take off. */
+    int stem = dot && dot > name ? (int)(dot - name) : (int)strlen(name), rest = 0;
+    const char *behind = number ? strchr(number, 'd') : NULL;
+    if (behind && behind < name + stem) {
+        rest = (int)(name + stem - behind) - 1;
+        stem = (int)(number - name);
+        /* What joins it to the number goes with it. */
+        stem -= stem && strchr("_-.", name[stem - 1]);
+    }
+    int n = snprintf(made, size, "%.*s%.*s_azint%s", stem, name, rest, behind ? behind + 1 : "", choose_suffix(job));
+    if ((size_t)n >= size)
+        return cli_error("the name of %s is too long to make one for the output: give -o", job->path);
+    return CLI_OK;
+}
+
+/* Text may be a file a frame; other formats hold all of them. */
+static int check_output_name(const struct job *job)
+{
+    static const char *const whole[] = { ".h5", ".hdf5", ".nxs", ".edf" };
+    const char *dot = strrchr(job->output, '.');
+    int status = check_rows_alone(job);
+    for (size_t i = 0; !status && dot && i < sizeof whole / sizeof whole[0]; i++)
+        if (!strcmp(dot, whole[i]))
+            status = cli_check_one_file(job->output);
+    return status;
+}
+
+/* What the user named, or a name made for it. */
 static int choose_output(struct job *job)
 {
     const char *given = job->values->output;
-    if (inputs_each(given)) {
-        int status = inputs_output(job->output, sizeof job->output, given, job->path);
-        return status ? status : check_rows_alone(job);
-    }
-    const char *name = strrchr(job->path, '/');
-    name = name ? name + 1 : job->path;
-    const char *dot = strrchr(name, '.');
-    /* A name that begins with its only dot has no suffix to take off. */
-    int stem = dot && dot > name ? (int)(dot - name) : (int)strlen(name);
     char made[sizeof job->output];
-    int n = given ? 0 : snprintf(made, sizeof made, "%.*s_azint%s", stem, name, choose_suffix(job));
-    if ((size_t)n >= sizeof made)
-        return cli_error("the name of %s is too long to make one for the output: give -o", job->path);
-    int status = shard_output(job->output, sizeof job->output, given ? given : made, &job->shard);
-    return status ? status : check_rows_alone(job);
+    int status;
+    if (inputs_each(given)) {
+        status = inputs_output(job->output, sizeof job->output, given, job->path);
+    } else {
+        status = given ? CLI_OK : name_output(made, sizeof made, job);
+        if (!status)
+            status = shard_output(job->output, sizeof job->output, given ? given : made, &job->shard);
+    }
+    return status ? status : check_output_name(job);
 }
 
 /* Makes sure that no file that is read is written over. */
@@ -269,6 +297,8 @@ static int guard_integration_files(const struct job *job)
     int status = guard_writes(&guard, "-o", job->output, job->first, job->last);
     if (!status)
         status = guard_writes(&guard, "--save-config", v->save_config, 0, 0);
+    if (!status && v->save_config)
+        status = cli_check_format(v->save_config, HCY_WRITE_SETTINGS);
     if (!status)
         status = guard_writes(&guard, "--sparse", v->sparse ? job->sparse.path : NULL, 0, 0);
     if (!status)

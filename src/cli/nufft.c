@@ -311,17 +311,10 @@ static int transform_once(struct times *took, struct job *j, hcy_nufft *plan, co
     return status;
 }
 
-static bool has_compiler(const struct job *j)
-{
-    return strcmp(hcy_device_get_info(j->dev)->backend, "cpu") != 0;
-}
-
-/* Kernels are compiled when they are first launched, by some drivers behind the launch, where no clock of ours tells
- * that from their work. */
 static bool has_compiled(const struct job *j, const hcy_nufft *plan)
 {
     hcy_nufft_info info = HCY_NUFFT_INFO_INIT;
-    return has_compiler(j) && !hcy_nufft_get_info(&info, plan) && !info.direct;
+    return cli_compiles(j->dev) && !hcy_nufft_get_info(&info, plan) && !info.direct;
 }
 
 /* `begun`: when the device was opened. */
@@ -329,7 +322,7 @@ static int run_plan(struct job *j, hcy_nufft *plan, double begun)
 {
     struct times took = { .setup = progress_seconds(&j->progress) - begun };
     /* Compiling takes seconds, which would look like hanging. */
-    int status = transform_once(&took, j, plan, has_compiler(j) ? " (the first time kernels are compiled)" : "");
+    int status = transform_once(&took, j, plan, cli_compiles(j->dev) ? " (the first time kernels are compiled)" : "");
     if (!status && !j->v->quiet && has_compiled(j, plan)) {
         /* So the first time is set-up, and the second is what a transform takes. */
         took.setup = progress_seconds(&j->progress) - begun;

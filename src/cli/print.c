@@ -62,9 +62,21 @@ int cli_check_format(const char *path, unsigned use)
     struct stat is;
     if (!stat(path, &is) && S_ISDIR(is.st_mode)) /* which is worth words of its own, of guard_writes() */
         return CLI_OK;
+    /* These are text of one kind each, which one looks at in a terminal. */
+    if (use & (HCY_WRITE_GEOMETRY | HCY_WRITE_SETTINGS) && !strncmp(path, "/dev/", 5))
+        return CLI_OK;
     if ((use == HCY_WRITE_TABLE && !strcmp(path, "-")) || !hcy_format_of(&format, path, use))
         return CLI_OK;
     cli_error("%s; see `halcyon %s --help`", hcy_last_error()->text, cli_name);
+    return CLI_USAGE;
+}
+
+int cli_check_one_file(const char *path)
+{
+    char made[4096];
+    if (hcy_numbered_path(made, sizeof made, path, 0) || !strcmp(made, path))
+        return CLI_OK;
+    cli_error("%s: this is one file, not one a frame: leave the %%d out of its name; see `halcyon %s --help`", path, cli_name);
     return CLI_USAGE;
 }
 

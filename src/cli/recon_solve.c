@@ -37,6 +37,20 @@ static int same_bits(const struct recon *r)
     return r->v->deterministic ? HCY_NUFFT_SAME_RUNS : 0;
 }
 
+/* Whether times are said, for which kernels are launched once more so that compiling them is set-up. */
+static bool measures(const struct recon *r)
+{
+    return r->v->json || !r->v->quiet;
+}
+
+static bool compiles_any(const struct recon *r)
+{
+    for (size_t i = 0; i < r->n_devs; i++)
+        if (cli_compiles(r->devs[i]))
+            return true;
+    return false;
+}
+
 /* --- Weights --- */
 
 static int read_weights(struct recon *r)
@@ -69,7 +83,16 @@ static int compute_weights(struct recon *r, enum recon_dcf dcf)
     r->weights = reals_room(r->is_double, r->n);
     if (!r->weights)
         return cli_error("out of memory for %zu weights", r->n);
-    int status = hcy_density_weights(r->weights, r->dev, &desc, (int64_t)r->n, (const void *const *)r->axes);
+    int status = 0;
+    if (dcf == RECON_DCF_PIPE && measures(r) && cli_compiles(r->dev)) {
+        const double begun = progress_seconds(&r->progress);
+        desc.iterations = 1;
+        status = hcy_density_weights(r->weights, r->dev, &desc, (int64_t)r->n, (const void *const *)r->axes);
+        desc.iterations = PIPE_ITERATIONS;
+        r->setup += progress_seconds(&r->progress) - begun;
+    }
+    if (!status)
+        status = hcy_density_weights(r->weights, r->dev, &desc, (int64_t)r->n, (const void *const *)r->axes);
     return status ? cli_fail(status) : CLI_OK;
 }
 
@@ -331,7 +354,7 @@ static int find_maps(struct recon *r)
 
 int recon_estimate_maps(struct recon *r)
 {
-    double begun = progress_seconds(&r->progress);
+    const double begun = progress_seconds(&r->progress), before = r->setup;
     bool is_weighed = r->weights != NULL;
     progress_say(&r->progress, "maps of %zu coils ...", r->coils);
     /* Gridding needs the density also where the solver does without. */
@@ -342,7 +365,7 @@ int recon_estimate_maps(struct recon *r)
         r->weights = NULL;
     }
     progress_clear(&r->progress);
-    r->setup += progress_seconds(&r->progress) - begun;
+    r->setup = before + progress_seconds(&r->progress) - begun;
     return st ? cli_fail(st) : status;
 }
 
@@ -404,6 +427,18 @@ static int take_solution(hcy_array **image, struct recon *r)
     return status;
 }
 
+/* Starts the solver; a step that does not count goes before where kernels are compiled by it. */
+static int start_solver(struct recon *r, hcy_array *data)
+{
+    int status = hcy_solver_start(r->steps, data, NULL);
+    if (status || !measures(r) || !compiles_any(r))
+        return status;
+    status = hcy_solver_step(r->steps);
+    if (!status)
+        status = hcy_solver_start(r->steps, data, NULL);
+    return status ? status : hcy_queue_finish(r->queue);
+}
+
 static int iterate_image(hcy_array **x, struct recon *r, hcy_array *data)
 {
     static const int methods[] = { [RECON_CG] = HCY_SOLVER_CG_NORMAL,
@@ -416,6 +451,7 @@ static int iterate_image(hcy_array **x, struct recon *r, hcy_array *data)
     hcy_solver_options how = HCY_SOLVER_OPTIONS_INIT;
     hcy_operator_info info = HCY_OPERATOR_INFO_INIT;
     hcy_operator *op = r->gram ? r->gram : r->op, *with_field = NULL;
+    const double begun = progress_seconds(&r->progress);
     how.method = r->gram && r->solver == RECON_CG ? HCY_SOLVER_CG : methods[r->solver];
     how.max_iterations = r->v->iterations.value;
     how.tolerance = r->v->tolerance.value;
@@ -435,7 +471,9 @@ static int iterate_image(hcy_array **x, struct recon *r, hcy_array *data)
     if (!status)
         status = hcy_solver_create(&r->steps, r->queue, op, &how);
     if (!status)
-        status = hcy_solver_start(r->steps, data, NULL);
+        status = start_solver(r, data);
+    /* The norms that steps depend on are found by then, which is set-up as well. */
+    r->setup += progress_seconds(&r->progress) - begun;
     if (!status)
         status = hcy_solver_run(r->steps, how.max_iterations);
     if (!status)
@@ -451,6 +489,21 @@ static int apply_adjoint(hcy_array **x, struct recon *r, hcy_array *data)
     if (!status)
         status = hcy_array_empty(x, r->dev, info.domain.dtype, info.domain.rank, info.domain.shape);
     return status ? status : hcy_operator_apply_adjoint(r->queue, *x, r->op, data);
+}
+
+/* The image by the adjoint alone, after a first time where kernels are compiled by that. */
+static int grid_image(hcy_array **x, struct recon *r, hcy_array *data)
+{
+    const double begun = progress_seconds(&r->progress);
+    int status = 0;
+    if (measures(r) && compiles_any(r)) {
+        status = apply_adjoint(x, r, data);
+        status = status ? status : hcy_queue_finish(r->queue);
+        hcy_array_release(*x);
+        *x = NULL;
+        r->setup += progress_seconds(&r->progress) - begun;
+    }
+    return status ? status : apply_adjoint(x, r, data);
 }
 
 int recon_make_convolution(struct recon *r)
@@ -516,14 +569,15 @@ int recon_solve(struct recon *r)
         status = make_gram(&data, r);
     r->setup += progress_seconds(&r->progress) - begun;
     begun = progress_seconds(&r->progress);
+    const double before = r->setup;
     /* Whoever interrupts iterations has seen enough of them, and wants what there is. */
     interrupt_catch();
     if (!status)
-        status = r->solver == RECON_ADJOINT ? apply_adjoint(&x, r, data) : iterate_image(&x, r, data);
+        status = r->solver == RECON_ADJOINT ? grid_image(&x, r, data) : iterate_image(&x, r, data);
     if (!status)
         status = fetch_image(r, x);
     interrupt_release();
-    r->solving = progress_seconds(&r->progress) - begun;
+    r->solving = progress_seconds(&r->progress) - begun - (r->setup - before);
     progress_clear(&r->progress);
     hcy_array_release(data);
     hcy_array_release(x);

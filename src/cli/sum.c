@@ -361,6 +361,8 @@ int cli_sum(int argc, char **argv)
         return CLI_USAGE;
     /* Regions make a table, sums an image: the formats differ. */
     status = cli_check_format(values.output, n_rois ? HCY_WRITE_TABLE : HCY_WRITE_IMAGES);
+    if (!status)
+        status = cli_check_one_file(values.output);
     if (status)
         return status;
     frames.dataset = values.dataset;

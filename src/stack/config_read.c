@@ -30,6 +30,7 @@ void hcy_config_free(hcy_config *config)
 #include <unistd.h>
 
 #include "config_old.h"
+#include "poni.h"
 
 enum { OLDEST = 1, LATEST = 5, MAX_FILE = 16 << 20 };
 
@@ -39,6 +40,7 @@ struct reading {
     const char *path;
     json_t *json;
     int version;
+    size_t *known; /* how many of its keys, or more, were ones that configurations have */
 };
 
 static int refuse_value(const struct reading *r, const char *key, const char *what)
@@ -55,6 +57,8 @@ static int unsupported(const struct reading *r, const char *key, const char *wha
 static json_t *get_value(const struct reading *r, const char *key)
 {
     json_t *value = json_object_get(r->json, key);
+    if (value && !json_is_null(value))
+        *r->known += 1;
     return json_is_null(value) ? NULL : value;
 }
 
@@ -614,7 +618,9 @@ static int check_version(struct reading *r)
     /* pyFAI's other programs save JSON with other meanings of the same keys. */
     if (application && (!name || (strcmp(name, "worker") && strcmp(name, "pyfai-integrate"))))
         return unsupported(r, "application", "is not that of an integration");
-    json_t *version = get_value(r, "version");
+    json_t *version = json_object_get(r->json, "version"); /* which many kinds of files have */
+    if (json_is_null(version))
+        version = NULL;
     if (version && !json_is_number(version))
         return refuse_value(r, "version", "a number");
     double v = version ? json_number_value(version) : OLDEST; /* the first one had no such key */
@@ -628,8 +634,12 @@ static int check_version(struct reading *r)
 static int read_config_json(struct reading *r)
 {
     char *text = NULL;
+    size_t known = 0;
     json_error_t error;
     int st = read_config_text(&text, r->path);
+    r->known = &known;
+    if (!st)
+        st = hcy__refuse_goniometer(r->path, text);
     if (!st) {
         blank_constants(text);
         r->json = json_loads(text, 0, &error);
@@ -647,6 +657,10 @@ static int read_config_json(struct reading *r)
         st = read_config_options(r);
     if (!st)
         st = read_files(r);
+    /* Another program's JSON would be an integration by defaults, without a word. */
+    if (!st && !known)
+        st = hcy_fail(HCY_EFORMAT, "%s is not a configuration: it has none of the keys of pyFAI's, such as \"poni\" or "
+                      "\"nbpt_rad\"", r->path);
     json_decref(r->json);
     return st;
 }

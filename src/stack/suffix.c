@@ -39,6 +39,8 @@ static const struct suffix {
     { ".svg", "svg", HCY_WRITE_PICTURE, NULL },
     { ".png", "png", HCY_WRITE_PICTURE, NULL },
     { ".pdf", "pdf", HCY_WRITE_PICTURE, NULL },
+    { ".poni", "poni", HCY_WRITE_GEOMETRY, NULL },
+    { ".json", "json", HCY_WRITE_SETTINGS, NULL },
 };
 enum { N_SUFFIXES = sizeof table / sizeof table[0] };
 
@@ -50,7 +52,8 @@ static const char *words_of_use(unsigned use)
     } names[] = { { HCY_WRITE_CURVES, "curves" },         { HCY_WRITE_CAKES, "images in radius and azimuth" },
                   { HCY_WRITE_IMAGES, "images" },         { HCY_WRITE_PACKED, "packed images" },
                   { HCY_WRITE_ARRAY, "arrays" },          { HCY_WRITE_TABLE, "tables of regions" },
-                  { HCY_WRITE_PICTURE, "plots" } };
+                  { HCY_WRITE_PICTURE, "plots" },             { HCY_WRITE_GEOMETRY, "geometries" },
+                  { HCY_WRITE_SETTINGS, "configurations" } };
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (names[i].use == use)
             return names[i].words;

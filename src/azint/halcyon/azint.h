@@ -92,7 +92,7 @@ typedef struct hcy_poni {
 
 /* Read a PONI file, versions 1, 2, 2.1 and 3, to a geometry that begins with HCY_PONI_INIT.  HCY_EIO, HCY_ENOENT: the
  * file; HCY_EFORMAT: a key is missing or has no valid value (words: file, line, key); HCY_EUNSUPPORTED: a later
- * version, a detector that is not known, a distortion (splineFile) of one of modules. */
+ * version, a goniometer's JSON, a detector that is not known, a distortion (splineFile) of one of modules. */
 HCY_API int hcy_poni_read(hcy_poni *poni, const char *path) HCY_MUST_USE;
 /* The same from memory; `name` stands for the file in messages. */
 HCY_API int hcy_poni_parse(hcy_poni *poni, const char *text, size_t size, const char *name) HCY_MUST_USE;

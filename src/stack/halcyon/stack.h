@@ -317,16 +317,18 @@ HCY_API void hcy_corrections_use(hcy_azint_options *options, const hcy_correctio
 /* --- Formats that are written --- */
 
 /* What for; a bit each. */
-#define HCY_WRITE_CURVES  1u  /* hcy_curves_open() */
-#define HCY_WRITE_CAKES   2u  /* ... of images in radius and azimuth */
-#define HCY_WRITE_IMAGES  4u  /* hcy_stack_create(), plain pixels */
-#define HCY_WRITE_PACKED  8u  /* ... and coded ones */
-#define HCY_WRITE_ARRAY   16u /* hcy_host_array_write() */
-#define HCY_WRITE_TABLE   32u /* the command's sums of regions */
-#define HCY_WRITE_PICTURE 64u /* its plots */
+#define HCY_WRITE_CURVES   1u   /* hcy_curves_open() */
+#define HCY_WRITE_CAKES    2u   /* ... of images in radius and azimuth */
+#define HCY_WRITE_IMAGES   4u   /* hcy_stack_create(), plain pixels */
+#define HCY_WRITE_PACKED   8u   /* ... and coded ones */
+#define HCY_WRITE_ARRAY    16u  /* hcy_host_array_write() */
+#define HCY_WRITE_TABLE    32u  /* the command's sums of regions */
+#define HCY_WRITE_PICTURE  64u  /* its plots */
+#define HCY_WRITE_GEOMETRY 128u /* PONI files */
+#define HCY_WRITE_SETTINGS 256u /* pyFAI's configurations, hcy_config_write() */
 
 /* The format that a path's suffix says: "h5", "mrd", "npy", "npz", "cfl", "nii", "tiff", "edf", "cbf", "dat", "xy",
- * "xye", "chi", "fxye", "svg", "png", "pdf".  HCY_EINVAL with those there are, if that is none for `use`, which is one of the
+ * "xye", "chi", "fxye", "svg", "png", "pdf", "poni", "json".  HCY_EINVAL with those there are, if that is none for `use`, which is one of the
  * above.  For arrays, what is meant in the file may stand behind a colon: "x.h5:/image", "x.nii:phase". */
 HCY_API int hcy_format_of(const char **format, const char *path, unsigned use) HCY_MUST_USE;
 /* How much of a path is the file's name: up to the colon of "x.h5:/image", where the suffix before it is one of files
