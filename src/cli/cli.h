@@ -125,8 +125,8 @@ int cli_close_stdout(int status);
 
 /* --- Devices --- */
 
-/* Kernels are compiled when they are first launched, by some drivers behind the launch, where no clock of ours tells that
- * from their work: the first time of something is set-up then, and the second is what it takes. */
+/* Kernels are compiled when they are first launched, by some drivers behind the launch, where no clock of ours tells
+ * that from their work: the first time of something is set-up then, and the second is what it takes. */
 bool cli_compiles(const hcy_device *device);
 
 /* --- JSON, printed as it is made --- */
