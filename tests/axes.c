@@ -12,7 +12,7 @@ static hcy_device *dev;
 static hcy_queue *queue;
 static bool few;
 
-enum { MOST = 1 << 15, RANK = 3 };
+enum { MOST = 1 << 16, RANK = 3 };
 
 /* --- The oracle: numbers as doubles and as integers, rounded to the type where it computes in floats --- */
 
@@ -468,6 +468,9 @@ static void test_long(void)
         { "half", { 1, 62, 512 }, ":", 0, false },     { "over half", { 1, 62, 513 }, ":", 0, false },
         { "lanes", { 1, 250, 128 }, ":", 0, false },   { "and a lane", { 1, 250, 129 }, ":", 0, false },
         { "short", { 1, 9000, 3 }, ":", 0, false },    { "single", { 1, 9000, 1 }, ":", 0, false },
+        /* Spans beside one another: some of a row, of several rows, in two pieces and in more than one register. */
+        { "side by side", { 900, 1, 36 }, ":", 0, false }, { "in slices", { 2, 403, 40 }, ":", 0, false },
+        { "and a row", { 1025, 1, 63 }, ":, :, ::-1", 0, false }, { "wide", { 3, 5, 2101 }, ":", 0, false },
     };
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
         hcy_array *x = make_view(&lengths[i], HCY_FLOAT32);

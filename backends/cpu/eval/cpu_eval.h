@@ -49,6 +49,17 @@ extern const unsigned char cpu_eval_bytes[HCY_EVAL_MEMORIES];
 /* n times the number of these bits, as a register of this type (enum hcy_eval_type). */
 void cpu_eval_spread(const struct cpu_eval_loops *loops, void *to, uint64_t bits, unsigned type, size_t n);
 
+/* Bytes of a number in a register, of how it lies in memory. */
+size_t cpu_eval_wide(unsigned memory);
+/* Whether numbers lie in memory as in a register. */
+bool cpu_eval_is_as_it_lies(unsigned memory);
+/* This step and the next one load, or store, both parts of complex numbers, which `loops` have as one. */
+bool cpu_eval_is_pair(const struct cpu_eval_loops *loops, const hcy_eval_step *s);
+
+/* eval_columns.c: a reduction along an axis whose elements lie further apart than spans do.  false: it is none, and
+ * nothing was done. */
+bool cpu_eval_columns(const struct cpu_eval_call *call, const struct cpu_eval_loops *loops, struct cpu_pool *pool);
+
 /* eval_own.c: a program's own join, of numbers of 4 or 8 bytes and one or two components; arrays are of so many. */
 struct cpu_eval_own {
     const hcy_eval_join *join;

@@ -116,14 +116,14 @@ static char *element_at(const struct cpu_eval_operand *o, const struct stretch *
     return o->at + at * (ptrdiff_t)bytes;
 }
 
-static size_t register_bytes(unsigned memory)
+size_t cpu_eval_wide(unsigned memory)
 {
     if (memory == HCY_EVAL_M_BOOL)
         return 4;
     return memory == HCY_EVAL_M_F16 || memory == HCY_EVAL_M_F32 ? 4 : 8;
 }
 
-static bool is_register_as_it_is(unsigned memory)
+bool cpu_eval_is_as_it_lies(unsigned memory)
 {
     return memory == HCY_EVAL_M_I64 || memory == HCY_EVAL_M_U64 || memory == HCY_EVAL_M_F32 ||
            memory == HCY_EVAL_M_F64;
@@ -136,11 +136,11 @@ static void load_piece(const struct run *run, struct registers *r, const hcy_eva
     const struct cpu_eval_operand *o = &run->call.operands[s->a];
     struct stretch at;
     ptrdiff_t stride = job->rank ? (ptrdiff_t)o->strides[job->rank - 1] : 0;
-    size_t bytes = cpu_eval_bytes[s->memory], wide = register_bytes(s->memory);
+    size_t bytes = cpu_eval_bytes[s->memory], wide = cpu_eval_wide(s->memory);
     stretch_begin(&at, job, begin);
     const char *from = element_at(o, &at, job->rank, s->b, bytes);
     /* Stores are a program's last steps, so that what is read where it lies has not been written yet. */
-    if (stride == 1 && stretch_length(&at, job, n) == n && is_register_as_it_is(s->memory)) {
+    if (stride == 1 && stretch_length(&at, job, n) == n && cpu_eval_is_as_it_lies(s->memory)) {
         r->at[s->to] = from;
         return;
     }
@@ -160,7 +160,7 @@ static void store_piece(const struct run *run, const struct registers *r, const 
     const struct cpu_eval_operand *o = &run->call.operands[s->to];
     struct stretch at;
     ptrdiff_t stride = job->rank ? (ptrdiff_t)o->strides[job->rank - 1] : 1;
-    size_t bytes = cpu_eval_bytes[s->memory], wide = register_bytes(s->memory);
+    size_t bytes = cpu_eval_bytes[s->memory], wide = cpu_eval_wide(s->memory);
     const char *from = r->at[s->a];
     stretch_begin(&at, job, begin);
     for (size_t done = 0, some; done < n; done += some, stretch_next(&at, job)) {
@@ -215,7 +215,7 @@ static void reduce_piece(const struct run *run, const struct registers *r, const
                          const struct piece *p)
 {
     union number one;
-    size_t wide = register_bytes(s->memory), bytes = cpu_eval_bytes[s->memory],
+    size_t wide = cpu_eval_wide(s->memory), bytes = cpu_eval_bytes[s->memory],
            size = run->together > 1 ? run->span : p->n;
     const char *from = r->at[s->a];
     /* Each has a place of its own, so that threads need neither a lock nor an order. */
@@ -324,6 +324,14 @@ static void run_step(const struct run *run, struct registers *r, const hcy_eval_
     }
 }
 
+bool cpu_eval_is_pair(const struct cpu_eval_loops *loops, const hcy_eval_step *s)
+{
+    const hcy_eval_step *t = s + 1;
+    bool loads = s->op == HCY_EVAL_LOAD;
+    return (loads || s->op == HCY_EVAL_STORE) && t->op == s->op && s->b == 0 && t->b == 1 && s->memory == t->memory &&
+           loops->load_pair[s->memory] && (loads ? s->a == t->a : s->to == t->to);
+}
+
 /* The step and the next one as one, where they are both parts of complex numbers that lie in a row: a loop over every
  * other number costs twice as much. */
 static bool run_pair(const struct run *run, struct registers *r, const hcy_eval_step *s, size_t begin, size_t n)
@@ -331,8 +339,7 @@ static bool run_pair(const struct run *run, struct registers *r, const hcy_eval_
     const hcy_eval_job *job = run->call.job;
     const hcy_eval_step *t = s + 1;
     bool loads = s->op == HCY_EVAL_LOAD;
-    if ((!loads && s->op != HCY_EVAL_STORE) || t->op != s->op || s->b != 0 || t->b != 1 || s->memory != t->memory ||
-        !run->loops->load_pair[s->memory] || (loads ? s->a != t->a : s->to != t->to))
+    if (!cpu_eval_is_pair(run->loops, s))
         return false;
     const struct cpu_eval_operand *o = &run->call.operands[loads ? s->a : s->to];
     struct stretch at;
@@ -397,6 +404,8 @@ static int run_eval(const struct cpu_call *call)
     int status = cpu_eval_open(&run.call, call);
     if (status || !run.call.job->n)
         return status;
+    if (cpu_eval_columns(&run.call, run.loops, call->pool))
+        return 0;
     /* A piece is never cut between threads, so that its number does not depend on how many there are. */
     size_t pieces = count_pieces(&run, run.call.job, run.call.program->reduces || run.call.program->scans);
     /* What one thread takes at once needs no turn of the pool's: it may run beside another queue's job. */
