@@ -218,10 +218,13 @@ static void reduce_piece(const struct run *run, const struct registers *r, const
     size_t wide = cpu_eval_wide(s->memory), bytes = cpu_eval_bytes[s->memory],
            size = run->together > 1 ? run->span : p->n;
     const char *from = r->at[s->a];
+    cpu_eval_reduce *reduce = run->loops->reduction[s->op];
+    if (size == HCY_EVAL_PIECE && r->at[s->a] == r->own[s->a])
+        reduce = run->loops->whole[s->op];
     /* Each has a place of its own, so that threads need neither a lock nor an order. */
     char *to = run->call.operands[s->to].at + (p->number * s->c + s->b) * bytes;
     for (size_t done = 0; done < p->n; done += size, to += s->c * bytes) {
-        run->loops->reduction[s->op](&one, from + done * wide, size);
+        reduce(&one, from + done * wide, size);
         run->loops->store[s->memory](to, 1, &one, 1);
     }
 }
