@@ -10,17 +10,28 @@
 #include <complex.h>
 #include <stddef.h>
 
+enum { MRI_COILS = 64, MRI_ELLIPSOIDS = 10, MRI_SIDES = 9 };
+
 struct mri_scene {
     int dim;        /* 2 or 3 */
-    size_t n_coils; /* 1: of sensitivity 1 everywhere */
+    size_t n_coils; /* 1: of sensitivity 1 everywhere; up to MRI_COILS */
     double field;   /* Hz, the map's largest value; 0: none */
+    /* What every sample needs, made by mri_scene_make(): coefficients of harmonics -1, 0, 1 along each axis; and the
+     * shifts of k by those along all axes but the last, what they weigh in each coil and turn each ellipsoid by. */
+    double complex harmonics[MRI_COILS][3][3];
+    int n_sides;
+    double shifts[MRI_SIDES][2];
+    double complex sides[MRI_SIDES][MRI_COILS], turns[MRI_SIDES][MRI_ELLIPSOIDS];
 };
 
-/* The phantom at a place; its Fourier transform, the integral of value(r) exp(-2 pi i k r). */
+void mri_scene_make(struct mri_scene *scene, int dim, size_t n_coils, double field);
+
+/* The phantom at a place; its mean over the box of places up to half[d] from r on each axis, of MRI_SUB places an axis. */
+enum { MRI_SUB = 4 };
 double mri_phantom_value(int dim, const double *r);
-double complex mri_phantom_transform(int dim, const double *k);
-/* A coil's sensitivity, and the field in Hz, at a place. */
-double complex mri_coil_value(const struct mri_scene *scene, size_t coil, const double *r);
+double mri_phantom_mean(int dim, const double *r, const double *half);
+/* All coils' sensitivities, values[n_coils], and the field in Hz, at a place. */
+void mri_coil_values(double complex *values, const struct mri_scene *scene, const double *r);
 double mri_field_value(const struct mri_scene *scene, const double *r);
 /* What every coil receives `seconds` after the excitation: the integral of value(r) coil(r)
  * exp(-2 pi i (k r + field(r) seconds)), exact to rounding: signal[n_coils]. */

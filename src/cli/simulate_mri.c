@@ -2,7 +2,7 @@
  * their trajectory, the coils' maps, and the image.
  *
  * A sample is the integral of the phantom, not a sum over pixels, scaled so that it compares with the sum that `halcyon
- * nufft -t 2` makes of an image.  Threads share the points; noise depends on the seed and a sample's number alone.
+ * nufft -t 2` makes of an image.  Threads share pixels and points; noise depends on the seed and a sample's number alone.
  */
 #include "simulate_mri.h"
 #include "guard.h"
@@ -18,7 +18,7 @@
 #include <string.h>
 
 #define PI 3.14159265358979323846
-enum { SUB = 4, MOST_THREADS = 1024 }; /* SUB: places of a pixel on each axis, whose mean is its value */
+enum { MOST_THREADS = 1024 };
 
 const char *const sim_mri_kinds[] = { "radial", "spiral", "stack-of-stars", "kooshball", NULL };
 
@@ -181,42 +181,73 @@ static int write_arrays(const struct scan *s, int write)
     return status;
 }
 
+/* --- Threads --- */
+
+/* Pixels or points from `first` on. */
+typedef void scan_part(struct scan *s, size_t first, size_t end);
+
+struct share {
+    struct scan *scan;
+    scan_part *part;
+    size_t first, end;
+    pthread_t thread;
+};
+
+static void *run_share(void *payload)
+{
+    struct share *share = payload;
+    share->part(share->scan, share->first, share->end);
+    return NULL;
+}
+
+static int share_out(struct scan *s, size_t n, scan_part *part)
+{
+    size_t threads = s->mri->threads < MOST_THREADS ? s->mri->threads : MOST_THREADS;
+    threads = threads < n ? threads : n;
+    struct share *shares = calloc(threads, sizeof *shares);
+    size_t started = 0;
+    if (!shares)
+        return cli_error("no memory for %zu threads", threads);
+    for (size_t i = 0; i < threads; i++)
+        shares[i] = (struct share){ .scan = s,
+                                    .part = part,
+                                    .first = n / threads * i,
+                                    .end = i + 1 < threads ? n / threads * (i + 1) : n };
+    /* A thread that cannot be had leaves its share to this one. */
+    while (started + 1 < threads && !pthread_create(&shares[started].thread, NULL, run_share, &shares[started]))
+        started++;
+    for (size_t i = started; i < threads; i++)
+        run_share(&shares[i]);
+    for (size_t i = 0; i < started; i++)
+        pthread_join(shares[i].thread, NULL);
+    free(shares);
+    return CLI_OK;
+}
+
 /* --- The image's side --- */
 
-/* Pixel p's centre, moved by `shift` pixels on each axis: -1 to 1. */
-static void place_pixel(double r[3], const struct mri_trajectory *t, size_t p, const double shift[3])
+/* Pixel p's centre: -1 to 1. */
+static void place_pixel(double r[3], const struct mri_trajectory *t, size_t p)
 {
     for (int d = t->dim - 1; d >= 0; d--) {
-        double n = (double)t->size[d];
-        r[d] = 2 * ((double)(p % t->size[d]) - (double)(t->size[d] / 2) + shift[d]) / n;
+        r[d] = 2 * ((double)(p % t->size[d]) - (double)(t->size[d] / 2)) / (double)t->size[d];
         p /= t->size[d];
     }
 }
 
-static double mean_of_pixel(const struct mri_trajectory *t, size_t p)
+static void fill_images(struct scan *s, size_t first, size_t end)
 {
-    double sum = 0;
-    int n = t->dim == 3 ? SUB * SUB * SUB : SUB * SUB;
-    for (int i = 0; i < n; i++) {
-        const int at[3] = { i % SUB, i / SUB % SUB, i / SUB / SUB };
-        double r[3], shift[3];
-        for (int d = 0; d < 3; d++)
-            shift[d] = (at[d] + 0.5) / SUB - 0.5;
-        place_pixel(r, t, p, shift);
-        sum += mri_phantom_value(t->dim, r);
-    }
-    return sum / n;
-}
-
-static void fill_images(struct scan *s)
-{
-    static const double centre[3];
-    for (size_t p = 0; p < s->n_pixels; p++) {
-        double r[3];
-        place_pixel(r, &s->trajectory, p, centre);
-        s->image[p] = mean_of_pixel(&s->trajectory, p);
+    const struct mri_trajectory *t = &s->trajectory;
+    double half[3], r[3];
+    for (int d = 0; d < t->dim; d++)
+        half[d] = 1 / (double)t->size[d];
+    for (size_t p = first; p < end; p++) {
+        double complex values[MRI_COILS];
+        place_pixel(r, t, p);
+        s->image[p] = mri_phantom_mean(t->dim, r, half);
+        mri_coil_values(values, &s->scene, r);
         for (size_t c = 0; c < s->scene.n_coils; c++)
-            s->maps[c * s->n_pixels + p] = mri_coil_value(&s->scene, c, r);
+            s->maps[c * s->n_pixels + p] = values[c];
         if (s->field)
             s->field[p] = mri_field_value(&s->scene, r);
     }
@@ -224,23 +255,15 @@ static void fill_images(struct scan *s)
 
 /* --- The samples --- */
 
-struct share {
-    struct scan *scan;
-    size_t first, last; /* of the points */
-    pthread_t thread;
-};
-
-static void *receive_share(void *payload)
+static void receive_samples(struct scan *s, size_t first, size_t end)
 {
-    struct share *share = payload;
-    struct scan *s = share->scan;
     const struct mri_trajectory *t = &s->trajectory;
-    double complex signal[64];
+    double complex signal[MRI_COILS];
     double scale = 1;
     /* An integral over -1 to 1 is a sum over N pixels times 2 / N. */
     for (int d = 0; d < t->dim; d++)
         scale *= (double)t->size[d] / 2;
-    for (size_t i = share->first; i < share->last; i++) {
+    for (size_t i = first; i < end; i++) {
         double k[3];
         /* Radians a pixel to cycles a unit of length, of which a pixel has 2 / N. */
         for (int d = 0; d < t->dim; d++)
@@ -249,31 +272,6 @@ static void *receive_share(void *payload)
         for (size_t c = 0; c < s->scene.n_coils; c++)
             s->samples[c * t->n + i] = scale * signal[c];
     }
-    return NULL;
-}
-
-static int receive_samples(struct scan *s)
-{
-    size_t n = s->trajectory.n, threads = s->mri->threads < MOST_THREADS ? s->mri->threads : MOST_THREADS;
-    threads = threads < n ? threads : n;
-    struct share *shares = calloc(threads, sizeof *shares);
-    size_t started = 0;
-    if (!shares)
-        return cli_error("no memory for %zu threads", threads);
-    for (size_t i = 0; i < threads; i++)
-        shares[i] = (struct share){ .scan = s,
-                                    .first = n / threads * i,
-                                    .last = i + 1 < threads ? n / threads * (i + 1) : n };
-    /* A thread that cannot be had leaves its share to this one. */
-    while (started + 1 < threads &&
-           !pthread_create(&shares[started].thread, NULL, receive_share, &shares[started]))
-        started++;
-    for (size_t i = started; i < threads; i++)
-        receive_share(&shares[i]);
-    for (size_t i = 0; i < started; i++)
-        pthread_join(shares[i].thread, NULL);
-    free(shares);
-    return CLI_OK;
 }
 
 /* Normal in both parts, with a deviation of `noise` times the samples' root mean square. */
@@ -328,16 +326,17 @@ static int run_scan(struct scan *s)
     struct progress progress;
     progress_begin(&progress, !s->mri->quiet);
     int st = mri_trajectory_make(&s->trajectory, s->mri);
-    s->scene = (struct mri_scene){ s->trajectory.dim, (size_t)s->mri->coils.value, s->mri->field.value };
+    mri_scene_make(&s->scene, s->trajectory.dim, (size_t)s->mri->coils.value, s->mri->field.value);
     int status = st ? cli_fail(st) : make_room(s);
     if (!status)
         status = write_arrays(s, 0);
     if (status)
         return status;
     progress_say(&progress, "computing %zu samples of %zu coils ...", s->trajectory.n, s->scene.n_coils);
-    fill_images(s);
     fill_bart(s);
-    status = receive_samples(s);
+    status = share_out(s, s->n_pixels, fill_images);
+    if (!status)
+        status = share_out(s, s->trajectory.n, receive_samples);
     if (!status) {
         add_scan_noise(s);
         status = write_arrays(s, 1);
