@@ -36,6 +36,9 @@ done
 check 'adjoint: gridding' near 0.26 x.npy $R --solver adjoint
 check '... with cells' near 0.33 x.npy $R --solver adjoint --dcf cells
 check '... with the cells of Voronoi' near 0.24 x.npy $R --solver adjoint --dcf voronoi
+recon $R --solver adjoint --dcf voronoi --save-dcf one.npy -o y.npy -d cpu@threads=1
+recon $R --solver adjoint --dcf voronoi --save-dcf three.npy -o y.npy -d cpu@threads=3
+check '... the same bits for any threads' cmp one.npy three.npy
 check '... without weights is no image' far 0.9 x.npy $R --solver adjoint --dcf none
 check 'floats' near 0.24 x.npy $R --precision float
 check '... are the image'\''s' sh -c "head -c 128 x.npy | grep \"'<c8'\""

@@ -115,7 +115,15 @@ static int weigh_by_cells(void *weights, const hcy_density_desc *d, size_t n, co
 
 /* --- Voronoi --- */
 
-static int weigh_by_voronoi(void *weights, const hcy_density_desc *d, size_t n, const void *const *points)
+/* A host's own: as many as the device has, where that is the host's processors. */
+static unsigned threads_beside(const hcy_device *dev)
+{
+    const hcy_device_info *info = hcy_device_get_info(dev);
+    return info->kind == HCY_KIND_CPU ? info->units : hcy_processors();
+}
+
+static int weigh_by_voronoi(void *weights, hcy_device *dev, const hcy_density_desc *d, size_t n,
+                            const void *const *points)
 {
     const size_t dim = (size_t)d->dim, real = d->precision == HCY_F64 ? 8 : 4;
     double reach[3] = { 0.5, 0.5, 0.5 }, *turns = calloc(n, dim * sizeof *turns), *volumes = calloc(n, sizeof *volumes);
@@ -128,7 +136,7 @@ static int weigh_by_voronoi(void *weights, const hcy_density_desc *d, size_t n, 
     for (size_t k = 0; k < dim; k++)
         reach[k] = fmin(VORONOI_REACH / (double)d->modes[k], 0.5);
     if (!status)
-        status = hcy__voronoi_volumes(volumes, turns, d->dim, reach, n);
+        status = hcy__voronoi_volumes(volumes, turns, d->dim, reach, n, threads_beside(dev));
     for (size_t i = 0; !status && i < n; i++)
         set_real(weights, i, real, volumes[i]);
     free(turns);
@@ -243,6 +251,6 @@ int hcy_density_weights(void *weights, hcy_device *dev, const hcy_density_desc *
         return 0;
     if (d.method == HCY_DENSITY_CELLS)
         return weigh_by_cells(weights, &d, (size_t)n_points, points);
-    return d.method == HCY_DENSITY_VORONOI ? weigh_by_voronoi(weights, &d, (size_t)n_points, points)
+    return d.method == HCY_DENSITY_VORONOI ? weigh_by_voronoi(weights, dev, &d, (size_t)n_points, points)
                                            : weigh_by_pipe(weights, dev, &d, (size_t)n_points, points);
 }

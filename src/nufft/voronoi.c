@@ -1,4 +1,5 @@
-/* voronoi.c - see voronoi.h.  A call's memory is its own.
+/* voronoi.c - see voronoi.h.  A call's memory is its own; its threads share the tree, which none of them changes any
+ * more, and a cell is one thread's alone.
  *
  * Each cell begins as a box about its point, and every neighbour that may lie nearer to some corner of it cuts a piece
  * off: planes half-way (as C. Rycroft's Voro++ has it, Chaos 19 (2009) 041111).  Neighbours come from a k-d tree, the
@@ -7,15 +8,18 @@
  */
 #include "voronoi.h"
 
+#include "thread.h"
+
 #include <halcyon/backend.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* A place's coordinates, in units of 2^-UNITS of a period, so that places that rounding made different are one. */
-enum { UNITS = 44 };
+enum { UNITS = 44, MOST_THREADS = 256 };
 struct place {
     int64_t at[3];
     size_t point;
@@ -362,29 +366,84 @@ static int64_t quantize(double turns)
     return q >= half ? q - 2 * half : q < -half ? q + 2 * half : q;
 }
 
-static int measure_cells(double *volumes, struct voronoi *v, const size_t *same, size_t n)
+/* --- All cells --- */
+
+enum { PLACES_AT_ONCE = 64 };
+
+/* What threads share: each takes the next places, as some cells have many more neighbours than others. */
+struct measuring {
+    const struct voronoi *all;
+    double *volumes, flat;
+    const size_t *shared; /* points at one place, by the first of them */
+    atomic_size_t next;
+    atomic_bool failed;
+};
+
+static void free_room(struct voronoi *v)
 {
-    double flat = 1;
+    for (int i = 0; i < 2; i++) {
+        free(v->cells[i].corners);
+        free(v->cells[i].ends);
+    }
+    free(v->cap);
+}
+
+static void *measure_some(void *payload)
+{
+    struct measuring *m = payload;
+    struct voronoi v = *m->all;
+    size_t begin;
+    v.cell = &v.cells[0];
+    v.next = &v.cells[1];
+    while ((begin = atomic_fetch_add(&m->next, PLACES_AT_ONCE)) < v.n && !m->failed) {
+        const size_t end = v.n - begin < PLACES_AT_ONCE ? v.n : begin + PLACES_AT_ONCE;
+        for (size_t i = begin; i < end && !v.failed; i++) {
+            v.of = &v.places[i];
+            make_box(&v);
+            visit_images(&v);
+            m->volumes[v.of->point] = cell_volume(v.cell) / m->flat / (double)m->shared[v.of->point];
+        }
+        if (v.failed)
+            m->failed = true;
+    }
+    free_room(&v);
+    return NULL;
+}
+
+static void measure_all(struct measuring *m, unsigned threads)
+{
+    pthread_t others[MOST_THREADS];
+    const size_t most = (m->all->n - 1) / PLACES_AT_ONCE + 1;
+    unsigned started = 0;
+    /* Where no thread is to be had this one measures what is left. */
+    while (started < MOST_THREADS && started + 1 < threads && started + 1 < most &&
+           !hcy__thread_create(&others[started], measure_some, m))
+        started++;
+    measure_some(m);
+    for (unsigned i = 0; i < started; i++)
+        pthread_join(others[i], NULL);
+}
+
+static int measure_cells(double *volumes, const struct voronoi *v, const size_t *same, size_t n, unsigned threads)
+{
+    struct measuring m = { .all = v, .volumes = volumes, .flat = 1 };
     for (int d = v->dim; d < 3; d++)
-        flat *= 2 * v->reach[d];
+        m.flat *= 2 * v->reach[d];
     size_t *shared = calloc(n, sizeof *shared);
     if (!shared)
         return hcy_fail(HCY_ENOMEM, "density: no memory for %zu points", n);
     for (size_t i = 0; i < n; i++)
         shared[same[i]]++;
-    for (size_t i = 0; i < v->n && !v->failed; i++) {
-        v->of = &v->places[i];
-        make_box(v);
-        visit_images(v);
-        volumes[v->of->point] = cell_volume(v->cell) / flat / (double)shared[v->of->point];
-    }
+    m.shared = shared;
+    measure_all(&m, threads);
     for (size_t i = 0; i < n; i++)
         volumes[i] = volumes[same[i]];
     free(shared);
-    return v->failed ? hcy_fail(HCY_ENOMEM, "density: no memory for the cells of %zu points", n) : 0;
+    return m.failed ? hcy_fail(HCY_ENOMEM, "density: no memory for the cells of %zu points", n) : 0;
 }
 
-int hcy__voronoi_volumes(double *volumes, const double *turns, int dim, const double reach[3], size_t n)
+int hcy__voronoi_volumes(double *volumes, const double *turns, int dim, const double reach[3], size_t n,
+                         unsigned threads)
 {
     struct voronoi v = { .dim = dim, .reach = { 0.5, 0.5, 0.5 } };
     size_t bytes;
@@ -393,8 +452,6 @@ int hcy__voronoi_volumes(double *volumes, const double *turns, int dim, const do
         return hcy_fail(HCY_ERANGE, "density: %zu points are more than can be addressed", n);
     size_t *same = calloc(n, sizeof *same);
     v.places = calloc(n, sizeof *v.places);
-    v.cell = &v.cells[0];
-    v.next = &v.cells[1];
     int status = same && v.places ? 0 : hcy_fail(HCY_ENOMEM, "density: no memory for %zu points", n);
     for (size_t i = 0; i < n && !status; i++) {
         v.places[i].point = i;
@@ -404,13 +461,8 @@ int hcy__voronoi_volumes(double *volumes, const double *turns, int dim, const do
     if (!status) {
         merge_places(&v, same, n);
         make_tree(v.places, v.n, dim);
-        status = measure_cells(volumes, &v, same, n);
+        status = measure_cells(volumes, &v, same, n, threads);
     }
-    for (int i = 0; i < 2; i++) {
-        free(v.cells[i].corners);
-        free(v.cells[i].ends);
-    }
-    free(v.cap);
     free(v.places);
     free(same);
     return status;
