@@ -26,7 +26,7 @@ struct mri_scene {
 
 void mri_scene_make(struct mri_scene *scene, int dim, size_t n_coils, double field);
 
-/* The phantom at a place; its mean over the box of places up to half[d] from r on each axis, of MRI_SUB places an axis. */
+/* The phantom at a place; its mean over the box up to half[d] from r on each axis, of MRI_SUB places an axis. */
 enum { MRI_SUB = 4 };
 double mri_phantom_value(int dim, const double *r);
 double mri_phantom_mean(int dim, const double *r, const double *half);

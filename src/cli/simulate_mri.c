@@ -2,7 +2,8 @@
  * their trajectory, the coils' maps, and the image.
  *
  * A sample is the integral of the phantom, not a sum over pixels, scaled so that it compares with the sum that `halcyon
- * nufft -t 2` makes of an image.  Threads share pixels and points; noise depends on the seed and a sample's number alone.
+ * nufft -t 2` makes of an image.  Threads share pixels and points; noise depends on the seed and a sample's number
+ * alone.
  */
 #include "simulate_mri.h"
 #include "guard.h"
