@@ -1,6 +1,7 @@
 /* Layouts, arrays that are dealt out, and their sums: against one array on one device, bit by bit. */
 #include "dist_scene.h"
 
+#include <halcyon/stack.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,31 +133,137 @@ static void test_redistribution(void)
     hcy_dist_layout_release(all);
 }
 
-/* One file of all parts, and none where a rank fails. */
-static void test_file(int axis)
+/* All ranks' parts of the file are the array. */
+static bool is_read(const char *path, hcy_array *whole, const hcy_dist_layout *layout)
+{
+    hcy_array *part = NULL, *all = NULL;
+    hcy_array_info is = HCY_ARRAY_INFO_INIT;
+    bool right = layout && !hcy_array_get_info(&is, whole) &&
+                 !hcy_array_empty(&all, scene.dev, is.dtype, is.rank, is.shape) &&
+                 !hcy_dist_from_file(&part, scene.dev, layout, path) &&
+                 !hcy_dist_gather(scene.queue, all, layout, part, -1) && same_numbers(all, whole);
+    hcy_array_release(part);
+    hcy_array_release(all);
+    return right;
+}
+
+/* In this layout, in the file's own, and by one rank alone. */
+static bool is_in_file(const char *path, hcy_array *whole, const hcy_dist_layout *layout)
+{
+    hcy_dist_layout *own = NULL;
+    hcy_array *back = NULL;
+    bool right = is_read(path, whole, layout) && !hcy_dist_layout_of_file(&own, scene.comm, path, 1) &&
+                 is_read(path, whole, own) && !hcy_array_from_file(&back, scene.dev, path) &&
+                 same_numbers(back, whole);
+    hcy_array_release(back);
+    hcy_dist_layout_release(own);
+    return right;
+}
+
+/* One file of all parts, which all ranks read again, and none where a rank fails. */
+static void test_file(int axis, int dtype, const char *suffix)
 {
     const int64_t shape[3] = { 5, 7, 3 };
     hcy_dist_layout *layout = axis < 0 ? NULL : make_blocks(3, shape, axis, ODD);
-    hcy_array *whole = make_whole(HCY_COMPLEX64, 3, shape, 8), *part = NULL, *back = NULL;
-    char path[64];
+    hcy_array *whole = make_whole(dtype, 3, shape, 8), *part = NULL, *none = NULL;
+    char path[64], file[64];
     int pid = (int)getpid();
     bool right = (layout || !hcy_dist_layout_replicated(&layout, scene.comm, 3, shape)) &&
-                 !hcy_dist_array(&part, scene.dev, layout, HCY_COMPLEX64) &&
+                 !hcy_dist_array(&part, scene.dev, layout, dtype) &&
                  !hcy_dist_scatter(scene.queue, part, layout, whole, 0) &&
                  !hcy_dist_broadcast_host(&pid, scene.comm, sizeof pid, 0);
-    snprintf(path, sizeof path, "dist-%d.npy", pid);
-    right = right && !hcy_dist_to_file(scene.queue, part, layout, path) &&
-            !hcy_array_from_file(&back, scene.dev, path) && same_numbers(back, whole);
-    every(right, "a file of %s", axis < 0 ? "a replicated array" : "all ranks' parts");
-    if (scene.rank == 0)
-        unlink(path);
-    every(hcy_dist_to_file(scene.queue, part, layout, scene.rank == scene.n_ranks - 1 ? "dist.txt" : path) &&
-              access(path, F_OK),
-          "... and none where one fails");
-    hcy_array_release(back);
+    snprintf(path, sizeof path, "dist-%d%s", pid, suffix);
+    snprintf(file, sizeof file, "%.*s", (int)strcspn(path, ":"), path);
+    int status = right ? hcy_dist_to_file(scene.queue, part, layout, path) : HCY_EINVAL;
+    if (status == HCY_EUNSUPPORTED) {
+        skip_checks(4, "no HDF5");
+    } else {
+        every(!status && is_in_file(path, whole, layout), "%s: a file of %s", suffix,
+              axis < 0 ? "a replicated array" : "all ranks' parts");
+        /* One rank fails after the first one has begun the file. */
+        if (scene.rank == 0)
+            unlink(file);
+        every(hcy_dist_to_file(scene.queue, part, layout, scene.rank == scene.n_ranks - 1 ? NULL : path) &&
+                  access(file, F_OK),
+              "... and none where one fails");
+        every(hcy_dist_from_file(&none, scene.dev, layout, path) == HCY_ENOENT && !none, "... nor is it read");
+        every(hcy_dist_layout_of_file(&layout, scene.comm, path, 0) == HCY_ENOENT, "... nor its head");
+    }
     hcy_array_release(part);
     hcy_array_release(whole);
     hcy_dist_layout_release(layout);
+}
+
+/* Changes a .npy file of rank 0's: its numbers are said to be in Fortran's order, or some are missing. */
+static bool change_npy(const char *path, bool cut)
+{
+    char head[129] = "";
+    FILE *f = fopen(path, "r+");
+    bool done = f && fread(head, 1, 128, f) == 128;
+    char *order = done ? strstr(head + 10, "False") : NULL;
+    if (order && !cut)
+        done = !fseek(f, order - head, SEEK_SET) && fwrite("True ", 1, 5, f) == 5;
+    if (f && fclose(f))
+        done = false;
+    return done && order && (!cut || !truncate(path, 128 + 8 * 29));
+}
+
+/* Files that ranks did not write: packed, in Fortran's order, too short; and a dataset beside another one. */
+static void test_other_files(void)
+{
+    enum { ROWS = 6, COLUMNS = 5 };
+    const int64_t shape[2] = { ROWS, COLUMNS }, turned[2] = { 1, ROWS };
+    hcy_dist_layout *layout = make_blocks(2, shape, 0, ODD), *other = make_blocks(2, (int64_t[]){ 5, 6 }, 0, EVEN);
+    hcy_array *whole = make_whole(HCY_FLOAT64, 2, shape, 8), *part = NULL, *fortran = NULL;
+    hcy_array_info is = HCY_ARRAY_INFO_INIT;
+    const hcy_isolation isolated = HCY_ISOLATION_INIT, as_before = { sizeof as_before, HCY_ISOLATE_NONE, 0, 0 };
+    char npy[64], npz[64], first[64], second[64];
+    int pid = (int)getpid(), status = hcy_dist_broadcast_host(&pid, scene.comm, sizeof pid, 0);
+    const bool writes = scene.rank == 0;
+    snprintf(npy, sizeof npy, "dist-%d.npy", pid);
+    snprintf(npz, sizeof npz, "dist-%d.npz", pid);
+    snprintf(first, sizeof first, "dist-%d.h5:/first", pid);
+    snprintf(second, sizeof second, "dist-%d.h5:/b/second", pid);
+    if (hcy_array_get_info(&is, whole) ||
+        hcy_array_of_buffer(&fortran, is.buffer, HCY_FLOAT64, 2, shape, turned, is.offset))
+        status = HCY_EINVAL;
+    if (!status && writes)
+        status = hcy_array_to_file(scene.queue, whole, npy) || !change_npy(npy, false) ? HCY_EIO : 0;
+    every(!hcy_dist_agree(scene.comm, status) && is_read(npy, fortran, layout), "an array in Fortran's order");
+    every(hcy_dist_from_file(&part, scene.dev, other, npy) == HCY_EINVAL && !part, "... in a layout of another shape");
+    if (writes)
+        status = hcy_array_to_file(scene.queue, whole, npy) || !change_npy(npy, true) ? HCY_EIO : 0;
+    every(!hcy_dist_agree(scene.comm, status) &&
+              hcy_dist_from_file(&part, scene.dev, layout, npy) == HCY_ECORRUPT && !part,
+          "a number is missing, in one rank's rows");
+    status = hcy_dist_agree(scene.comm, writes ? hcy_array_to_file(scene.queue, whole, npz) : 0);
+    if (status == HCY_EUNSUPPORTED)
+        skip_checks(1, "no zlib");
+    else
+        every(!status && is_read(npz, whole, layout), "a packed one");
+    status = hcy_dist_agree(scene.comm, writes ? hcy_array_to_file(scene.queue, whole, first) : 0);
+    if (status == HCY_EUNSUPPORTED)
+        skip_checks(3, "no HDF5");
+    else {
+        every(!status && !hcy_dist_from_file(&part, scene.dev, layout, first) &&
+                  !hcy_dist_to_file(scene.queue, part, layout, second) && is_in_file(second, whole, layout),
+              "a dataset into a file that is there");
+        every(is_in_file(first, whole, layout), "... beside the other one");
+        every(!hcy_isolation_set(&isolated) && is_in_file(second, whole, layout) && !hcy_isolation_set(&as_before),
+              "... that a process of its own reads");
+    }
+    /* No rank reads any more. */
+    if (!hcy_dist_agree(scene.comm, 0) && writes) {
+        unlink(npy);
+        unlink(npz);
+        first[strcspn(first, ":")] = 0;
+        unlink(first);
+    }
+    hcy_array_release(part);
+    hcy_array_release(fortran);
+    hcy_array_release(whole);
+    hcy_dist_layout_release(layout);
+    hcy_dist_layout_release(other);
 }
 
 static void test_refusals(void)
@@ -258,8 +365,11 @@ void test_layouts(void)
     if (scene.n_ranks == 4 && !strstr(scene.name, "discrete"))
         test_dot(HCY_FLOAT32, 4300001, ODD);
     test_redistribution();
-    for (int axis = -1; axis < 3; axis++)
-        test_file(axis);
+    for (int axis = -1; axis < 3; axis++) {
+        test_file(axis, HCY_COMPLEX64, ".npy");
+        test_file(axis, axis ? HCY_COMPLEX128 : HCY_FLOAT32, ".h5:/of/all");
+    }
+    test_other_files();
     test_dot_of_columns();
     test_refusals();
 }

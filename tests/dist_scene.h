@@ -19,6 +19,9 @@ extern struct scene scene;
 #define every(holds, ...) check_on_all(!!(holds), __FILE__, __LINE__, __VA_ARGS__)
 bool check_on_all(int holds, const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+/* dist.c: so many checks are not made, and why. */
+void skip_checks(int n, const char *why);
+
 /* dist_compare.c.  Random numbers, the same on all ranks. */
 hcy_array *draw_numbers(int dtype, int rank, const int64_t *shape, int seed);
 /* How far an operator over ranks is from that of one device, whose vectors are the whole ones, by a measure of two

@@ -15,8 +15,7 @@ static bool is_npy(const char *path)
     return n > 4 && !strcmp(path + n - 4, ".npy");
 }
 
-/* 0: no type of ours. */
-static int find_dtype(char kind, unsigned long bytes)
+int hcy__dtype_find(char kind, unsigned long bytes)
 {
     for (int type = HCY_BOOL; type <= HCY_COMPLEX128; type++)
         if (hcy__dtype(type)->kind == kind && hcy__dtype(type)->bytes == bytes)
@@ -24,12 +23,11 @@ static int find_dtype(char kind, unsigned long bytes)
     return 0;
 }
 
-/* Of a header: the type, and the shape in the order of the file. */
-static int take_npy_head(int *dtype, int64_t *shape, const struct hcy__npy *npy, const char *path)
+int hcy__npy_array_head(int *dtype, int64_t *shape, const struct hcy__npy *npy, const char *path)
 {
     /* The reader of headers has booleans as bytes, so that only the type's text tells them apart. */
     bool truth = strstr(npy->type, "b1") != NULL;
-    *dtype = find_dtype(truth ? 'b' : npy->kind, npy->element);
+    *dtype = hcy__dtype_find(truth ? 'b' : npy->kind, npy->element);
     if (!*dtype)
         return hcy_fail(HCY_EFORMAT, "%s: no array has its type %s", path, npy->type);
     for (int d = 0; d < npy->rank; d++) {
@@ -68,7 +66,7 @@ static int array_from_npy(hcy_array **out, hcy_device *dev, const char *path)
         return status;
     status = hcy__npy_header(&npy, path, fd);
     if (!status)
-        status = take_npy_head(&dtype, shape, &npy, path);
+        status = hcy__npy_array_head(&dtype, shape, &npy, path);
     if (!status)
         status = hcy__shape_count(&count, npy.rank, shape);
     if (!status)
@@ -101,7 +99,7 @@ int hcy_array_from_file(hcy_array **out, hcy_device *dev, const char *path)
     for (int d = 0; d < h.rank; d++)
         shape[d] = (int64_t)h.shape[d];
     status = hcy_array_from_host(out, dev,
-                                 find_dtype(h.is_complex ? 'c' : 'f', h.bytes * (h.is_complex ? 2u : 1u)),
+                                 hcy__dtype_find(h.is_complex ? 'c' : 'f', h.bytes * (h.is_complex ? 2u : 1u)),
                                  h.rank, shape, h.data);
     hcy_host_array_free(&h);
     return status;

@@ -25,6 +25,11 @@ struct hcy__dtype {
 };
 /* NULL: no such type. */
 const struct hcy__dtype *hcy__dtype(int dtype);
+/* By what NumPy's files call it; 0: none. */
+int hcy__dtype_find(char kind, unsigned long bytes);
+/* Of a .npy file's header: the type, and the shape as C has it, that of Fortran's order in reverse (array_files.c). */
+struct hcy__npy;
+int hcy__npy_array_head(int *dtype, int64_t *shape, const struct hcy__npy *npy, const char *path);
 /* HCY_EINVAL, naming the function. */
 int hcy__array_check(const hcy_array *array, const char *function);
 /* Elements of a shape; HCY_EINVAL, HCY_ERANGE. */

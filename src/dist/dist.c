@@ -99,20 +99,34 @@ int hcy_dist_get_info(hcy_dist_info *info, const hcy_dist *comm)
 
 /* --- Failures --- */
 
+/* What the rank that failed has to say, to all: which of them it was is known to all by now. */
+static int tell_failure(int status, hcy_dist *comm, const hcy_error *mine, int who)
+{
+    char text[sizeof mine->text] = "";
+    if (who == comm->place.rank && mine->status == status)
+        snprintf(text, sizeof text, "%s", mine->text);
+    if (comm->transport->broadcast(text, comm->impl, sizeof text, who) || !*text)
+        snprintf(text, sizeof text, "%s", hcy_status_text(status));
+    return hcy_fail(status, "another rank of the communicator has failed, rank %d: %.400s", who, text);
+}
+
 int hcy_dist_agree(hcy_dist *comm, int status)
 {
-    int32_t worst = status;
     if (!comm)
         return hcy_fail(HCY_EINVAL, "hcy_dist_agree: no communicator");
+    /* The worst status with the first rank that has it, in one number; 0 and above: none. */
+    const int64_t unit = INT64_C(1) << 32;
+    int64_t worst = status * unit + comm->place.rank;
     /* What this rank has to say must survive the reduction, which may fail as well. */
     const hcy_error mine = *hcy_last_error();
-    int failed = comm->transport->allreduce(&worst, comm->impl, 1, HCY_INT32, HCY__MIN);
+    const int failed = comm->transport->allreduce(&worst, comm->impl, 1, HCY_INT64, HCY__MIN);
+    const int who = (int)(worst & (unit - 1));
+    int theirs = failed;
+    if (!failed && worst < 0)
+        theirs = tell_failure((int)((worst - who) / unit), comm, &mine, who);
     if (status)
         return mine.status == status ? hcy_fail_again(&mine) : status;
-    if (failed || !worst)
-        return failed;
-    return hcy_fail(worst, "another rank of the communicator has failed (%s: %s)", hcy_status_name(worst),
-                    hcy_status_text(worst));
+    return theirs;
 }
 
 void hcy_dist_abort(hcy_dist *comm, int code)

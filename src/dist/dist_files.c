@@ -1,12 +1,15 @@
-/* dist_files.c - arrays in blocks to one .npy file: each rank writes its own part where it belongs.
+/* dist_files.c - arrays in blocks to one file, .npy or HDF5: each rank writes its own part where it belongs.
  *
  * Rank 0 owns the file, which has its name when all parts are in it; the others write to its temporary place, which
- * all of them must see: a file system that the hosts share.
+ * all of them must see: a file system that the hosts share.  Of an HDF5 file rank 0 makes everything but the numbers,
+ * a dataset in one piece, and closes it for HDF5: all ranks then write numbers by its offset, as of a .npy file.  So
+ * many processes write at once without an HDF5 that was built for MPI.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* realpath */
 #endif
 #include "dist_priv.h"
+#include "host_array.h"
 #include "npy.h"
 #include "stack_priv.h"
 
@@ -39,7 +42,8 @@ static int write_run(int fd, const char *from, size_t size, uint64_t offset, con
 }
 
 /* The part's runs of bytes that follow one another in the file: one for each element of the axes before the blocks'. */
-static int write_part(int fd, const char *data, const hcy_dist_layout *l, size_t element, const char *path)
+static int write_part(int fd, const char *data, const hcy_dist_layout *l, size_t element, uint64_t begin,
+                      const char *path)
 {
     const int axis = l->axis < 0 ? 0 : l->axis;
     uint64_t outer = 1, inner = element, rows = l->rank ? (uint64_t)l->local[axis] : 1;
@@ -50,13 +54,19 @@ static int write_part(int fd, const char *data, const hcy_dist_layout *l, size_t
     int status = 0;
     for (uint64_t i = 0; !status && i < outer; i++)
         status = write_run(fd, data + i * rows * inner, (size_t)(rows * inner),
-                           HCY__NPY_HEADER + (i * all + first) * inner, path);
+                           begin + (i * all + first) * inner, path);
     return status;
 }
 
-/* Rank 0's file, with its header; where it is until it has its name. */
-static int begin_file(hcy_output **output, char place[PATH_MAX], const hcy_dist_layout *l, int dtype,
-                      const char *path)
+/* --- The file that rank 0 begins --- */
+
+/* Where it is until it has its name, and where the array's numbers begin there. */
+struct target {
+    char place[PATH_MAX];
+    uint64_t begin;
+};
+
+static int begin_npy(hcy_output **output, uint64_t *begin, const hcy_dist_layout *l, int dtype, const char *path)
 {
     char header[HCY__NPY_HEADER];
     uint64_t shape[HCY_ARRAY_MAX_RANK] = { 0 };
@@ -66,21 +76,64 @@ static int begin_file(hcy_output **output, char place[PATH_MAX], const hcy_dist_
     for (int d = 0; d < l->rank; d++)
         shape[d] = (uint64_t)l->shape[d];
     hcy__npy_write(header, hcy__dtype(dtype)->kind, hcy__dtype(dtype)->bytes, l->rank, shape);
-    status = hcy_output_write(*output, header, sizeof header, 0);
-    if (!status && !realpath(hcy_output_place(*output), place))
+    *begin = sizeof header;
+    return hcy_output_write(*output, header, sizeof header, 0);
+}
+
+#ifdef HAVE_HDF5
+static int begin_h5(hcy_output **output, uint64_t *begin, const hcy_dist_layout *l, int dtype, const char *path)
+{
+    hcy_host_array h = HCY_HOST_ARRAY_INIT;
+    const char *dataset;
+    if (dtype < HCY_FLOAT32)
+        return hcy_fail(HCY_EUNSUPPORTED,
+                        "%s: only .npy takes %s; HDF5 files take float32, float64 and complex numbers", path,
+                        hcy_dtype_name(dtype));
+    h.is_complex = dtype >= HCY_COMPLEX64;
+    h.bytes = (unsigned)hcy_dtype_size(dtype) / (h.is_complex ? 2 : 1);
+    h.rank = l->rank;
+    for (int d = 0; d < l->rank; d++)
+        h.shape[d] = (uint64_t)l->shape[d];
+    char *file = strdup(path);
+    if (!file)
+        return hcy_fail(HCY_ENOMEM, "no memory to write %s", path);
+    hcy__array_format(&dataset, file);
+    int status = hcy__host_array_begin_h5(output, begin, &h, file, dataset);
+    free(file);
+    return status;
+}
+#endif
+
+static int begin_file(hcy_output **output, struct target *t, const hcy_dist_layout *l, int dtype, const char *path)
+{
+    const char *format;
+    int status = hcy_format_of(&format, path, HCY_WRITE_ARRAY);
+    if (status)
+        return status;
+    if (!strcmp(format, "npy"))
+        status = begin_npy(output, &t->begin, l, dtype, path);
+#ifdef HAVE_HDF5
+    else if (!strcmp(format, "h5"))
+        status = begin_h5(output, &t->begin, l, dtype, path);
+#endif
+    else
+        status = hcy_fail(HCY_EINVAL, "hcy_dist_to_file: %s: ranks write .npy and HDF5 files together, no others", path);
+    if (!status && !realpath(hcy_output_place(*output), t->place))
         status = write_failed(path, errno);
     return status;
 }
 
+/* --- All parts --- */
+
 /* This rank's numbers, in memory, to the file that rank 0 has begun. */
-static int add_part(const void *data, const hcy_dist_layout *l, size_t element, const char *place)
+static int add_part(const void *data, const hcy_dist_layout *l, size_t element, const struct target *t)
 {
-    int fd = open(place, O_WRONLY | O_CLOEXEC);
+    int fd = open(t->place, O_WRONLY | O_CLOEXEC);
     if (fd < 0)
-        return write_failed(place, errno);
-    int status = write_part(fd, data, l, element, place);
+        return write_failed(t->place, errno);
+    int status = write_part(fd, data, l, element, t->begin, t->place);
     if (close(fd) && !status)
-        status = write_failed(place, errno);
+        status = write_failed(t->place, errno);
     return status;
 }
 
@@ -88,15 +141,15 @@ static int write_all_parts(const void *data, const hcy_dist_layout *l, int dtype
                            int status)
 {
     const bool is_first = !l->comm->place.rank, has_some = is_first || l->axis >= 0;
-    char place[PATH_MAX] = "";
+    struct target t = { "", 0 };
     hcy_output *output = NULL;
     if (!status && is_first)
-        status = begin_file(&output, place, l, dtype, path);
+        status = begin_file(&output, &t, l, dtype, path);
     status = hcy_dist_agree(l->comm, status);
     if (!status)
-        status = hcy_dist_agree(l->comm, hcy_dist_broadcast_host(place, l->comm, sizeof place, 0));
+        status = hcy_dist_agree(l->comm, hcy_dist_broadcast_host(&t, l->comm, sizeof t, 0));
     if (!status)
-        status = hcy_dist_agree(l->comm, has_some ? add_part(data, l, hcy_dtype_size(dtype), place) : 0);
+        status = hcy_dist_agree(l->comm, has_some ? add_part(data, l, hcy_dtype_size(dtype), &t) : 0);
     /* A failure is handed over as well: then the file does not take its name. */
     if (output)
         status = hcy_output_commit(output, status);
@@ -106,9 +159,8 @@ static int write_all_parts(const void *data, const hcy_dist_layout *l, int dtype
 int hcy_dist_to_file(hcy_queue *queue, hcy_array *part, const hcy_dist_layout *layout, const char *path)
 {
     int status = hcy__part_check(queue, part, layout, "hcy_dist_to_file");
-    const size_t n = path ? strlen(path) : 0;
-    if (!status && (n < 5 || strcmp(path + n - 4, ".npy")))
-        status = hcy_fail(HCY_EINVAL, "hcy_dist_to_file: %s is no name of a .npy file", path ? path : "NULL");
+    if (!status && !path)
+        status = hcy_fail(HCY_EINVAL, "hcy_dist_to_file: no path");
     if (!layout)
         return status;
     const size_t bytes = status ? 0 : (size_t)part->count * hcy_dtype_size(part->dtype);

@@ -260,15 +260,22 @@ int hcy__h5_file_flush(hcy__h5_file *file)
     return st;
 }
 
+/* For HDF5 alone: its output stays open.  The failure is the last error. */
+static int close_for_h5(hcy__h5_file *file)
+{
+    herr_t done = H5Fclose(file->id);
+    const char *words = done < 0 ? hcy__h5_words() : "";
+    int st = hcy__h5_file_status(file);
+    if (!st && done < 0)
+        st = hcy_fail_vendor(HCY_EIO, 0, words, "%s: closing it failed", file->path);
+    return st;
+}
+
 int hcy__h5_file_close(hcy__h5_file *file, enum hcy__h5_end end)
 {
     if (!file)
         return 0;
-    herr_t done = H5Fclose(file->id);
-    const char *words = done < 0 ? hcy__h5_words() : "";
-    int st = hcy__h5_file_status(file), ended = 0;
-    if (!st && done < 0)
-        st = hcy_fail_vendor(HCY_EIO, 0, words, "%s: closing it failed", file->path);
+    int st = close_for_h5(file), ended = 0;
     /* What follows may set the error again. */
     hcy_error why = *hcy_last_error();
     /* A file that failed is never put in the place of a good one. */
@@ -279,6 +286,21 @@ int hcy__h5_file_close(hcy__h5_file *file, enum hcy__h5_end end)
     else
         hcy_output_discard(file->output);
     st = st ? hcy_fail_again(&why) : ended;
+    free(file->path);
+    free(file);
+    return st;
+}
+
+int hcy__h5_file_hand_over(hcy_output **output, hcy__h5_file *file)
+{
+    int st = close_for_h5(file);
+    *output = file->output;
+    if (st) {
+        hcy_error why = *hcy_last_error();
+        hcy_output_discard(file->output);
+        *output = NULL;
+        st = hcy_fail_again(&why);
+    }
     free(file->path);
     free(file);
     return st;

@@ -29,6 +29,8 @@ int hcy__h5_file_flush(hcy__h5_file *file);
  * (not after a failure), stays where it is, or is taken away. */
 enum hcy__h5_end { HCY__H5_WHOLE, HCY__H5_KEEP, HCY__H5_DISCARD };
 int hcy__h5_file_close(hcy__h5_file *file, enum hcy__h5_end end);
+/* Closes for HDF5, and frees; what it has written is the caller's, who commits it.  *output is NULL after a failure. */
+int hcy__h5_file_hand_over(struct hcy_output **output, hcy__h5_file *file);
 
 /* Text is of variable length in UTF-8, as h5py writes it; a NULL text is left out. */
 typedef struct hcy__h5_text {

@@ -19,6 +19,16 @@ void hcy__host_array_get(double number[2], const hcy_host_array *array, size_t i
 /* NULL, or an empty name: the file's /data, an ISMRMRD file's acquisitions. */
 int hcy__host_array_read_h5(hcy_host_array *array, const char *file, const char *dataset);
 int hcy__host_array_write_h5(const hcy_host_array *array, const char *file, const char *dataset);
+/* The same without the numbers, which whoever has them writes to *output from *offset on, as they are in memory, before
+ * it is committed. */
+int hcy__host_array_begin_h5(hcy_output **output, uint64_t *offset, const hcy_host_array *array, const char *file,
+                             const char *dataset);
+/* An array's type and shape; data stays NULL. */
+int hcy__host_array_head_h5(hcy_host_array *array, const char *file, const char *dataset);
+/* Of the array with that head `count` rows of an axis, from row `first` on, in C order: HDF5 reads no others, but where
+ * the file is isolated.  HCY_EFORMAT: it has another head. */
+int hcy__host_array_rows_h5(void *rows, const hcy_host_array *head, const char *file, const char *dataset, int axis,
+                            uint64_t first, uint64_t count);
 /* An image series of the group /dataset, image_0 for NULL, as ISMRMRD writes it. */
 int hcy__host_array_write_mrd(const hcy_host_array *array, const char *file, const char *series);
 int hcy__host_array_read_cfl(hcy_host_array *array, const char *file, const char *part);

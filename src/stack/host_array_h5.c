@@ -74,14 +74,20 @@ static int take_array_shape(hcy_host_array *a, hid_t dataset)
     return a->rank >= 0 && a->rank <= HCY_HOST_ARRAY_MAX_RANK ? 0 : -1;
 }
 
+static int take_array_head(hcy_host_array *a, int *style, hid_t dataset, const char *file, const char *name)
+{
+    return take_type(a, style, dataset) || take_array_shape(a, dataset)
+               ? hcy_fail(HCY_EFORMAT, "%s:%s: no array of integers, float or double, nor complex of these", file, name)
+               : 0;
+}
+
 static int read_data(hcy_host_array *a, hid_t dataset, const char *file, const char *name)
 {
     size_t n, bytes;
-    int style;
-    if (take_type(a, &style, dataset) || take_array_shape(a, dataset))
-        return hcy_fail(HCY_EFORMAT, "%s:%s: no array of integers, float or double, nor complex of these", file,
-                        name);
-    int st = hcy_host_array_count(&n, a);
+    int style, st = take_array_head(a, &style, dataset, file, name);
+    if (st)
+        return st;
+    st = hcy_host_array_count(&n, a);
     /* Twice the bytes of a number: room for both of its parts. */
     if (st || hcy_size_mul(&bytes, n, 2 * a->bytes))
         return hcy_fail(HCY_ERANGE, "%s:%s is larger than can be addressed", file, name);
@@ -95,6 +101,11 @@ static int read_data(hcy_host_array *a, hid_t dataset, const char *file, const c
     if (type >= 0)
         H5Tclose(type);
     return st;
+}
+
+static const char *dataset_name(const char *name)
+{
+    return name && *name ? name : "/data";
 }
 
 /* The dataset, or the one of acquisitions whose member `name` ends with; -1: there is none. */
@@ -118,7 +129,7 @@ int hcy__host_array_read_h5(hcy_host_array *a, const char *path, const char *nam
     hcy__h5_lock();
     hid_t file, dataset = -1;
     int st = hcy__h5_open_file(&file, path);
-    const char *words = name && *name ? name : "/data";
+    const char *words = dataset_name(name);
     /* All of HDF5 under one lock: the library may have been built without threads. */
     if (!st && (dataset = open_array(&member, file, name)) < 0)
         st = hcy__h5_fail(HCY_ENOENT, "%s has no dataset %s", path, words);
@@ -135,29 +146,167 @@ int hcy__host_array_read_h5(hcy_host_array *a, const char *path, const char *nam
     return st;
 }
 
-static int write_data(const hcy_host_array *a, hid_t file, const char *name)
+/* --- Rows of arrays --- */
+
+static int open_dataset(hid_t *file, hid_t *dataset, const char *path, const char *name)
+{
+    int st = hcy__h5_open_file(file, path);
+    *dataset = st ? -1 : H5Dopen2(*file, dataset_name(name), H5P_DEFAULT);
+    return !st && *dataset < 0 ? hcy__h5_fail(HCY_ENOENT, "%s has no dataset %s", path, dataset_name(name)) : st;
+}
+
+static void close_dataset(hid_t file, hid_t dataset)
+{
+    if (dataset >= 0)
+        H5Dclose(dataset);
+    if (file >= 0)
+        H5Fclose(file);
+}
+
+int hcy__host_array_head_h5(hcy_host_array *a, const char *path, const char *name)
+{
+    hcy_isolation limits;
+    hid_t file, dataset;
+    int style;
+    if (hcy__isolates(&limits, NULL, path)) {
+        int st = hcy__isolated_array(a, &limits, path, dataset_name(name));
+        hcy_host_array_free(a);
+        return st;
+    }
+    hcy__h5_lock();
+    int st = open_dataset(&file, &dataset, path, name);
+    if (!st)
+        st = take_array_head(a, &style, dataset, path, dataset_name(name));
+    close_dataset(file, dataset);
+    st = hcy__h5_judge(st, path);
+    hcy__h5_unlock();
+    return st;
+}
+
+static int compare_heads(const hcy_host_array *now, const hcy_host_array *head, const char *path, const char *name)
+{
+    const bool same = now->is_complex == head->is_complex && now->bytes == head->bytes && now->rank == head->rank &&
+                      !memcmp(now->shape, head->shape, sizeof *now->shape * (size_t)now->rank);
+    return same ? 0
+                : hcy_fail(HCY_EFORMAT, "%s:%s is another array than when its head was read", path, dataset_name(name));
+}
+
+static int read_rows(void *rows, hid_t dataset, hid_t type, const hcy_host_array *a, int axis, hsize_t first,
+                     hsize_t count)
+{
+    hsize_t from[HCY_HOST_ARRAY_MAX_RANK] = { 0 }, n[HCY_HOST_ARRAY_MAX_RANK];
+    for (int d = 0; d < a->rank; d++)
+        n[d] = a->shape[d];
+    from[axis] = first;
+    n[axis] = count;
+    hid_t all = H5Dget_space(dataset), memory = H5Screate_simple(a->rank, n, NULL);
+    bool good = type >= 0 && all >= 0 && memory >= 0 &&
+                H5Sselect_hyperslab(all, H5S_SELECT_SET, from, NULL, n, NULL) >= 0 &&
+                H5Dread(dataset, type, memory, all, H5P_DEFAULT, rows) >= 0;
+    if (memory >= 0)
+        H5Sclose(memory);
+    if (all >= 0)
+        H5Sclose(all);
+    return good ? 0 : -1;
+}
+
+/* A process of its own has no question for rows: it reads all, and these are taken from that. */
+static int take_isolated_rows(void *rows, const hcy_isolation *limits, const hcy_host_array *head, const char *path,
+                              const char *name, int axis, uint64_t first, uint64_t count)
+{
+    hcy_host_array all = HCY_HOST_ARRAY_INIT;
+    size_t outer = 1, inner = hcy__host_array_element(head);
+    int st = hcy__isolated_array(&all, limits, path, dataset_name(name));
+    if (!st)
+        st = compare_heads(&all, head, path, name);
+    for (int d = 0; !st && d < all.rank; d++)
+        *(d < axis ? &outer : &inner) *= d == axis ? 1 : (size_t)all.shape[d];
+    for (size_t i = 0; !st && i < outer && count && inner; i++)
+        memcpy((char *)rows + i * count * inner, (char *)all.data + (i * all.shape[axis] + first) * inner, count * inner);
+    hcy_host_array_free(&all);
+    return st;
+}
+
+int hcy__host_array_rows_h5(void *rows, const hcy_host_array *head, const char *path, const char *name, int axis,
+                            uint64_t first, uint64_t count)
+{
+    hcy_host_array now = HCY_HOST_ARRAY_INIT;
+    hcy_isolation limits;
+    hid_t file, dataset;
+    int style = 0;
+    if (hcy__isolates(&limits, NULL, path))
+        return take_isolated_rows(rows, &limits, head, path, name, axis, first, count);
+    hcy__h5_lock();
+    int st = open_dataset(&file, &dataset, path, name);
+    if (!st)
+        st = take_array_head(&now, &style, dataset, path, dataset_name(name));
+    if (!st)
+        st = compare_heads(&now, head, path, name);
+    if (!st)
+        st = hcy__h5_whole(dataset);
+    hid_t type = st ? -1 : hcy__h5_array_type(&now, style);
+    if (!st && read_rows(rows, dataset, type, &now, axis, first, count))
+        st = hcy__h5_fail(HCY_EIO, "%s:%s: reading failed", path, dataset_name(name));
+    if (type >= 0)
+        H5Tclose(type);
+    close_dataset(file, dataset);
+    st = hcy__h5_judge(st, path);
+    hcy__h5_unlock();
+    return st;
+}
+
+/* --- Writing --- */
+
+static hid_t create_dataset(const hcy_host_array *a, hid_t type, hid_t file, const char *name, hid_t creation)
 {
     hsize_t dims[HCY_HOST_ARRAY_MAX_RANK];
     for (int i = 0; i < a->rank; i++)
         dims[i] = a->shape[i];
     /* A number alone is a scalar in HDF5 and not an array of one. */
     hid_t space = a->rank ? H5Screate_simple(a->rank, dims, NULL) : H5Screate(H5S_SCALAR);
-    hid_t type = hcy__h5_array_type(a, 0), links = H5Pcreate(H5P_LINK_CREATE), dataset = -1;
-    int good = space >= 0 && type >= 0 && links >= 0 && H5Pset_create_intermediate_group(links, 1) >= 0;
-    if (good)
-        dataset = H5Dcreate2(file, name, type, space, links, H5P_DEFAULT, H5P_DEFAULT);
+    hid_t links = H5Pcreate(H5P_LINK_CREATE), dataset = -1;
+    if (space >= 0 && type >= 0 && links >= 0 && H5Pset_create_intermediate_group(links, 1) >= 0)
+        dataset = H5Dcreate2(file, name, type, space, links, creation, H5P_DEFAULT);
+    if (links >= 0)
+        H5Pclose(links);
+    if (space >= 0)
+        H5Sclose(space);
+    return dataset;
+}
+
+static int write_data(const hcy_host_array *a, hid_t file, const char *name)
+{
+    hid_t type = hcy__h5_array_type(a, 0), dataset = create_dataset(a, type, file, name, H5P_DEFAULT);
     size_t n;
-    good = dataset >= 0 && !hcy_host_array_count(&n, a) &&
-           (!n || H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, a->data) >= 0);
+    int good = dataset >= 0 && !hcy_host_array_count(&n, a) &&
+               (!n || H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, a->data) >= 0);
     /* Closing may write, so a failure there is one of writing. */
     if (dataset >= 0 && H5Dclose(dataset) < 0)
         good = 0;
-    if (links >= 0)
-        H5Pclose(links);
     if (type >= 0)
         H5Tclose(type);
-    if (space >= 0)
-        H5Sclose(space);
+    return good ? 0 : -1;
+}
+
+/* Room for an array's numbers, which HDF5 never sees: they lie in one piece, and nothing is written there. */
+static int make_room(uint64_t *offset, const hcy_host_array *a, hid_t file, const char *name)
+{
+    hid_t type = hcy__h5_array_type(a, 0), creation = H5Pcreate(H5P_DATASET_CREATE), dataset = -1;
+    size_t n = 0;
+    if (creation >= 0 && H5Pset_layout(creation, H5D_CONTIGUOUS) >= 0 &&
+        H5Pset_alloc_time(creation, H5D_ALLOC_TIME_EARLY) >= 0 &&
+        H5Pset_fill_time(creation, H5D_FILL_TIME_NEVER) >= 0)
+        dataset = create_dataset(a, type, file, name, creation);
+    const haddr_t at = dataset < 0 ? HADDR_UNDEF : H5Dget_offset(dataset);
+    /* What has no numbers has no place either. */
+    bool good = dataset >= 0 && !hcy_host_array_count(&n, a) && (!n || at != HADDR_UNDEF);
+    *offset = n ? at : 0;
+    if (dataset >= 0 && H5Dclose(dataset) < 0)
+        good = false;
+    if (creation >= 0)
+        H5Pclose(creation);
+    if (type >= 0)
+        H5Tclose(type);
     return good ? 0 : -1;
 }
 
@@ -174,36 +323,62 @@ static bool may_be_replaced(hid_t file, const char *name, H5I_type_t kind)
     return may;
 }
 
+/* A file in which nothing is at `name`, for an object of a kind. */
+static int begin_file(hcy__h5_file **file, const char *path, const char *name, H5I_type_t kind)
+{
+    /* A file that is there keeps its other datasets: it is copied, changed and renamed over the old one. */
+    int there = H5Fis_hdf5(path) > 0;
+    int st = there ? hcy__h5_file_change(file, path) : hcy__h5_file_create(file, path, 0);
+    if (st || !there || H5Lexists((*file)->id, name, H5P_DEFAULT) <= 0)
+        return st;
+    if (!may_be_replaced((*file)->id, name, kind))
+        st = hcy_fail(HCY_EINVAL, "%s:%s is there and is no %s, which alone would be replaced; use another name", path,
+                      name, kind == H5I_GROUP ? "series of images" : "array");
+    else if (H5Ldelete((*file)->id, name, H5P_DEFAULT) < 0)
+        st = hcy__h5_fail(HCY_EIO, "%s:%s cannot be replaced", path, name);
+    return st;
+}
+
+/* Closing may fail as well, and must not hide the first error. */
+static int end_file(hcy__h5_file *file, int st)
+{
+    hcy_error why = *hcy_last_error();
+    int closed = hcy__h5_file_close(file, st ? HCY__H5_DISCARD : HCY__H5_WHOLE);
+    return st ? hcy_fail_again(&why) : closed;
+}
+
 /* Puts an array into a file, by put(), at `name`, as an object of a kind. */
 static int put_into_file(const hcy_host_array *a, const char *path, const char *name, H5I_type_t kind,
                          int (*put)(const hcy_host_array *, hid_t, const char *))
 {
-    hcy__h5_file *file;
+    hcy__h5_file *file = NULL;
     hcy__h5_lock();
-    /* A file that is there keeps its other datasets: it is copied, changed and renamed over the old one. */
-    int there = H5Fis_hdf5(path) > 0;
-    int st = there ? hcy__h5_file_change(&file, path) : hcy__h5_file_create(&file, path, 0);
-    if (!st) {
-        bool is_new = !there || H5Lexists(file->id, name, H5P_DEFAULT) <= 0;
-        if (!is_new && !may_be_replaced(file->id, name, kind))
-            st = hcy_fail(HCY_EINVAL, "%s:%s is there and is no %s, which alone would be replaced; use another name",
-                          path, name, kind == H5I_GROUP ? "series of images" : "array");
-        else if (!is_new && H5Ldelete(file->id, name, H5P_DEFAULT) < 0)
-            st = hcy__h5_fail(HCY_EIO, "%s:%s cannot be replaced", path, name);
-        else if (put(a, file->id, name))
-            st = hcy__h5_fail(HCY_EIO, "%s:%s: writing failed", path, name);
-        /* Closing may fail as well, and must not hide the first error. */
-        hcy_error why = *hcy_last_error();
-        int closed = hcy__h5_file_close(file, st ? HCY__H5_DISCARD : HCY__H5_WHOLE);
-        st = st ? hcy_fail_again(&why) : closed;
-    }
+    int st = begin_file(&file, path, name, kind);
+    if (!st && put(a, file->id, name))
+        st = hcy__h5_fail(HCY_EIO, "%s:%s: writing failed", path, name);
+    st = end_file(file, st);
+    hcy__h5_unlock();
+    return st;
+}
+
+int hcy__host_array_begin_h5(hcy_output **output, uint64_t *offset, const hcy_host_array *a, const char *path,
+                             const char *dataset)
+{
+    const char *name = dataset_name(dataset);
+    hcy__h5_file *file = NULL;
+    *output = NULL;
+    hcy__h5_lock();
+    int st = begin_file(&file, path, name, H5I_DATASET);
+    if (!st && make_room(offset, a, file->id, name))
+        st = hcy__h5_fail(HCY_EIO, "%s:%s: writing failed", path, name);
+    st = st ? end_file(file, st) : hcy__h5_file_hand_over(output, file);
     hcy__h5_unlock();
     return st;
 }
 
 int hcy__host_array_write_h5(const hcy_host_array *a, const char *path, const char *name)
 {
-    return put_into_file(a, path, name && *name ? name : "/data", H5I_DATASET, write_data);
+    return put_into_file(a, path, dataset_name(name), H5I_DATASET, write_data);
 }
 
 int hcy__host_array_write_mrd(const hcy_host_array *a, const char *path, const char *series)

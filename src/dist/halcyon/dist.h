@@ -184,11 +184,19 @@ HCY_API int hcy_dist_gather(hcy_queue *queue, hcy_array *whole, const hcy_dist_l
 HCY_API int hcy_dist_redistribute(hcy_queue *queue, hcy_array *to, const hcy_dist_layout *to_layout, hcy_array *from,
                                   const hcy_dist_layout *from_layout) HCY_MUST_USE;
 
-/* The whole array to FILE.npy, in its own type: each rank writes its part, to a file system that all share; of a
- * replicated array rank 0 does.  The file takes its name when all of it is there.  HCY_EINVAL: another name;
- * HCY_EIO. */
+/* The whole array to FILE.npy, in its own type, or to FILE.h5:DATASET (/data), floats, doubles and complex numbers, in
+ * which other datasets stay: each rank writes its part, to a file system that all share; of a replicated array rank 0
+ * does.  The file takes its name when all of it is there.  HCY_EINVAL: another name; HCY_EUNSUPPORTED: such numbers in
+ * HDF5; HCY_EIO. */
 HCY_API int hcy_dist_to_file(hcy_queue *queue, hcy_array *part, const hcy_dist_layout *layout,
                              const char *path) HCY_MUST_USE;
+/* The layout of a file's array: in blocks along an axis, or replicated (-1).  Rank 0 reads the file's head. */
+HCY_API int hcy_dist_layout_of_file(hcy_dist_layout **layout, hcy_dist *comm, const char *path, int axis) HCY_MUST_USE;
+/* This rank's part of it, new: each rank reads its own rows of FILE.npy, in its own type, and FILE.h5:DATASET (by
+ * hyperslabs; integers as doubles); files of other kinds, and in Fortran's order, whole.  HCY_EINVAL: the layout has
+ * another shape; HCY_ENOENT, HCY_EFORMAT, HCY_ECORRUPT, HCY_EIO: as hcy_array_from_file(), on all ranks. */
+HCY_API int hcy_dist_from_file(hcy_array **part, hcy_device *dev, const hcy_dist_layout *layout,
+                               const char *path) HCY_MUST_USE;
 
 /* --- Operators over ranks --- */
 
