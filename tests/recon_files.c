@@ -1,6 +1,7 @@
 /* recon_files.c - for tests of halcyon recon: arrays compared, spoilt, and written as ISMRMRD's acquisitions.
  *
  *     recon_files error IMAGE REFERENCE LIMIT    the relative distance of their magnitudes is no more than that
+ *     recon_files near IMAGE REFERENCE LIMIT     ... of the numbers, times the one that brings it nearest
  *     recon_files spoil IN OUT I                 a copy whose number I is NaN
  *     recon_files scale IN OUT FACTOR            a copy times that
  *     recon_files fill LIKE OUT VALUE            as many real numbers, all of that value
@@ -8,6 +9,7 @@
  *     recon_files mrd SAMPLES TRAJECTORY OUT     acquisitions of [coils][spokes][samples] and [spokes][samples][axes]
  */
 #include "tap.h"
+#include <complex.h>
 #include <halcyon/host_array.h>
 #ifdef HAVE_HDF5
 #include "mrd_make.h"
@@ -53,6 +55,34 @@ static int compare_arrays(const char *image, const char *reference, double limit
     hcy_host_array_free(&a);
     hcy_host_array_free(&b);
     printf("%.4f\n", sqrt(off / all));
+    return !(sqrt(off / all) <= limit);
+}
+
+static double complex number_of(const hcy_host_array *a, size_t i)
+{
+    return a->is_complex ? real_of(a, 2 * i) + I * real_of(a, 2 * i + 1) : real_of(a, i);
+}
+
+/* Programs scale their images and samples differently. */
+static int compare_scaled(const char *image, const char *reference, double limit)
+{
+    hcy_host_array a = take_file(image), b = take_file(reference);
+    double complex both = 0;
+    double own = 0, off = 0, all = 0;
+    const size_t n = count_of(&a);
+    if (n != count_of(&b))
+        bail_out("%s has %zu numbers, %s %zu", image, n, reference, count_of(&b));
+    for (size_t i = 0; i < n; i++) {
+        both += conj(number_of(&a, i)) * number_of(&b, i);
+        own += pow(cabs(number_of(&a, i)), 2);
+        all += pow(cabs(number_of(&b, i)), 2);
+    }
+    const double complex scale = both / own;
+    for (size_t i = 0; i < n; i++)
+        off += pow(cabs(scale * number_of(&a, i) - number_of(&b, i)), 2);
+    hcy_host_array_free(&a);
+    hcy_host_array_free(&b);
+    printf("%.2e, scale %.6g %+.3gi\n", sqrt(off / all), creal(scale), cimag(scale));
     return !(sqrt(off / all) <= limit);
 }
 
@@ -141,6 +171,8 @@ static int write_acquisitions(const char *samples, const char *trajectory, const
 
 int main(int argc, char **argv)
 {
+    if (argc == 5 && !strcmp(argv[1], "near"))
+        return compare_scaled(argv[2], argv[3], strtod(argv[4], NULL));
     if (argc == 5 && !strcmp(argv[1], "error"))
         return compare_arrays(argv[2], argv[3], atof(argv[4]));
     if (argc == 5 && !strcmp(argv[1], "spoil"))
