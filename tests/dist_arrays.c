@@ -2,9 +2,12 @@
 #include "dist_scene.h"
 
 #include <halcyon/stack.h>
+#include <glob.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* Ways to deal rows out. */
@@ -160,6 +163,35 @@ static bool is_in_file(const char *path, hcy_array *whole, const hcy_dist_layout
     return right;
 }
 
+/* One rank may write no more than 16 bytes: of an array in blocks the last one with rows, when the first has begun the
+ * file, of another the first, which alone writes. */
+static bool fails_in_the_middle(hcy_array *part, const hcy_dist_layout *layout, const char *path, bool in_blocks)
+{
+    struct rlimit before, little;
+    hcy_array_info is = HCY_ARRAY_INFO_INIT;
+    int64_t who = hcy_array_get_info(&is, part) || !is.count || !in_blocks ? 0 : scene.rank;
+    if (hcy_dist_allreduce_host(&who, scene.comm, HCY_INT64, 1, HCY_REDUCE_MAX) || getrlimit(RLIMIT_FSIZE, &before))
+        return false;
+    little = before;
+    little.rlim_cur = 16;
+    signal(SIGXFSZ, SIG_IGN);
+    if (scene.rank == who && setrlimit(RLIMIT_FSIZE, &little))
+        return false;
+    const int status = hcy_dist_to_file(scene.queue, part, layout, path);
+    return !setrlimit(RLIMIT_FSIZE, &before) && status == HCY_EIO;
+}
+
+/* The file, or one that would have become it. */
+static bool is_there(const char *file)
+{
+    char pattern[80];
+    glob_t found = { 0 };
+    snprintf(pattern, sizeof pattern, "%s*", file);
+    bool is = glob(pattern, 0, NULL, &found) != GLOB_NOMATCH;
+    globfree(&found);
+    return is;
+}
+
 /* One file of all parts, which all ranks read again, and none where a rank fails. */
 static void test_file(int axis, int dtype, const char *suffix)
 {
@@ -176,16 +208,17 @@ static void test_file(int axis, int dtype, const char *suffix)
     snprintf(file, sizeof file, "%.*s", (int)strcspn(path, ":"), path);
     int status = right ? hcy_dist_to_file(scene.queue, part, layout, path) : HCY_EINVAL;
     if (status == HCY_EUNSUPPORTED) {
-        skip_checks(4, "no HDF5");
+        skip_checks(5, "no HDF5");
     } else {
         every(!status && is_in_file(path, whole, layout), "%s: a file of %s", suffix,
               axis < 0 ? "a replicated array" : "all ranks' parts");
-        /* One rank fails after the first one has begun the file. */
         if (scene.rank == 0)
             unlink(file);
-        every(hcy_dist_to_file(scene.queue, part, layout, scene.rank == scene.n_ranks - 1 ? NULL : path) &&
-                  access(file, F_OK),
-              "... and none where one fails");
+        every(fails_in_the_middle(part, layout, path, axis >= 0) && !is_there(file), "... and none where one rank cannot write");
+        every(hcy_dist_to_file(scene.queue, part, layout, scene.rank == scene.n_ranks - 1 ? NULL : path) ==
+                      HCY_EINVAL &&
+                  !is_there(file),
+              "... or has no name of it");
         every(hcy_dist_from_file(&none, scene.dev, layout, path) == HCY_ENOENT && !none, "... nor is it read");
         every(hcy_dist_layout_of_file(&layout, scene.comm, path, 0) == HCY_ENOENT, "... nor its head");
     }
@@ -208,12 +241,37 @@ static bool change_npy(const char *path, bool cut)
     return done && order && (!cut || !truncate(path, 128 + 8 * 29));
 }
 
+/* All ranks have it, from a file that they write; whole numbers are for .npy. */
+static bool number_is_read(void)
+{
+    hcy_dist_layout *layout = NULL;
+    hcy_array *number = NULL, *read = NULL, *whole = NULL;
+    char path[64];
+    int pid = (int)getpid();
+    bool right = !hcy_dist_broadcast_host(&pid, scene.comm, sizeof pid, 0) &&
+                 !hcy_dist_layout_replicated(&layout, scene.comm, 0, NULL) &&
+                 (number = make_whole(HCY_FLOAT64, 0, NULL, 3)) != NULL &&
+                 !hcy_array_empty(&whole, scene.dev, HCY_INT32, 0, NULL);
+    snprintf(path, sizeof path, "dist-%d-one.h5", pid);
+    right = right && !hcy_dist_to_file(scene.queue, number, layout, path) &&
+            !hcy_dist_from_file(&read, scene.dev, layout, path) && same_numbers(read, number) &&
+            hcy_dist_to_file(scene.queue, whole, layout, path) == HCY_EUNSUPPORTED;
+    if (!hcy_dist_agree(scene.comm, 0) && scene.rank == 0)
+        unlink(path);
+    hcy_array_release(number);
+    hcy_array_release(read);
+    hcy_array_release(whole);
+    hcy_dist_layout_release(layout);
+    return right;
+}
+
 /* Files that ranks did not write: packed, in Fortran's order, too short; and a dataset beside another one. */
 static void test_other_files(void)
 {
     enum { ROWS = 6, COLUMNS = 5 };
     const int64_t shape[2] = { ROWS, COLUMNS }, turned[2] = { 1, ROWS };
-    hcy_dist_layout *layout = make_blocks(2, shape, 0, ODD), *other = make_blocks(2, (int64_t[]){ 5, 6 }, 0, EVEN);
+    hcy_dist_layout *layout = make_blocks(2, shape, 0, ODD), *none = NULL;
+    hcy_dist_layout *other = make_blocks(2, (int64_t[]){ 5, 6 }, 0, EVEN);
     hcy_array *whole = make_whole(HCY_FLOAT64, 2, shape, 8), *part = NULL, *fortran = NULL;
     hcy_array_info is = HCY_ARRAY_INFO_INIT;
     const hcy_isolation isolated = HCY_ISOLATION_INIT, as_before = { sizeof as_before, HCY_ISOLATE_NONE, 0, 0 };
@@ -243,12 +301,15 @@ static void test_other_files(void)
         every(!status && is_read(npz, whole, layout), "a packed one");
     status = hcy_dist_agree(scene.comm, writes ? hcy_array_to_file(scene.queue, whole, first) : 0);
     if (status == HCY_EUNSUPPORTED)
-        skip_checks(3, "no HDF5");
+        skip_checks(5, "no HDF5");
     else {
+        every(hcy_dist_layout_of_file(&none, scene.comm, second, 0) == HCY_ENOENT && !none,
+              "a dataset that is not there");
         every(!status && !hcy_dist_from_file(&part, scene.dev, layout, first) &&
                   !hcy_dist_to_file(scene.queue, part, layout, second) && is_in_file(second, whole, layout),
               "a dataset into a file that is there");
         every(is_in_file(first, whole, layout), "... beside the other one");
+        every(number_is_read(), "a number alone");
         every(!hcy_isolation_set(&isolated) && is_in_file(second, whole, layout) && !hcy_isolation_set(&as_before),
               "... that a process of its own reads");
     }

@@ -195,6 +195,9 @@ static int read_rows(void *rows, hid_t dataset, hid_t type, const hcy_host_array
                      hsize_t count)
 {
     hsize_t from[HCY_HOST_ARRAY_MAX_RANK] = { 0 }, n[HCY_HOST_ARRAY_MAX_RANK];
+    /* A number alone has no rows to choose from. */
+    if (!a->rank)
+        return H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, rows) >= 0 ? 0 : -1;
     for (int d = 0; d < a->rank; d++)
         n[d] = a->shape[d];
     from[axis] = first;

@@ -94,7 +94,8 @@ HCY_API int hcy_dist_split(hcy_dist **part, hcy_dist *comm, int colour) HCY_MUST
  * HCY_ESTATE when it is asked again.  HCY_EUNSUPPORTED: nccl was wished for, and a rank cannot use it. */
 HCY_API int hcy_dist_device(hcy_device **dev, hcy_dist *comm, const char *spec) HCY_MUST_USE;
 
-/* 0 if all ranks come with 0; else each returns a failure: its own, or that another rank had one. */
+/* 0 if all ranks come with 0; else all return the same failure, the worst: whose it is in its own words, the others in
+ * those of the first of these ranks. */
 HCY_API int hcy_dist_agree(hcy_dist *comm, int status) HCY_MUST_USE;
 /* Ends the processes of all ranks, this one too, with an exit status from 1 to 255; not collective.  It returns if
  * there is this process alone, which the caller ends. */
