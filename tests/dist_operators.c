@@ -342,9 +342,50 @@ static void test_halo(void)
     hcy_dist_layout_release(padded);
 }
 
+/* Begun and ended, with a sum over all ranks and commands of one's own between: what the operator makes at once. */
+static void test_halo_in_two(int axis)
+{
+    const int64_t shape[2] = { 13, 9 };
+    hcy_dist_layout *layout = NULL, *padded = NULL;
+    hcy_operator *op = NULL;
+    hcy_array *x = NULL, *y = NULL, *want = NULL, *sum = make_vector(HCY_FLOAT64, 1, 0),
+              *wrong = make_vector(HCY_FLOAT64, 1, 0);
+    double count = 1, total = 0;
+    bool right = !hcy_dist_layout_blocks(&layout, scene.comm, 2, shape, axis, NULL) &&
+                 !hcy_dist_halo(&op, &padded, scene.dev, layout, HCY_FLOAT64, 2, 1) &&
+                 !hcy_dist_array(&x, scene.dev, layout, HCY_FLOAT64) &&
+                 !hcy_dist_array(&y, scene.dev, padded, HCY_FLOAT64) &&
+                 !hcy_dist_array(&want, scene.dev, padded, HCY_FLOAT64);
+    every(right && hcy_dist_halo_end(scene.queue, op) == HCY_ESTATE, "ghost rows that nobody fetches, axis %d", axis);
+    for (int turn = 1; right && turn < 4; turn++) {
+        right = !HCY_EVAL(scene.queue, "x = t * (index + f)", hcy_op_array("x", x),
+                          hcy_op_integer("f", 100 * scene.rank), hcy_op_integer("t", turn)) &&
+                !hcy_operator_apply(scene.queue, want, op, x) &&
+                !HCY_EVAL(scene.queue, "y = -1", hcy_op_array("y", y)) &&
+                !hcy_dist_halo_begin(scene.queue, y, op, x) &&
+                hcy_dist_halo_begin(scene.queue, y, op, x) == HCY_ESTATE &&
+                !hcy_dist_dot(scene.queue, sum, layout, x, x) && !hcy_array_to_host(&total, scene.queue, sum) &&
+                !hcy_dist_halo_end(scene.queue, op) &&
+                !HCY_EVAL(scene.queue, "w = sum(float64(y != a))", hcy_op_array("w", wrong), hcy_op_array("y", y),
+                          hcy_op_array("a", want)) &&
+                !hcy_array_to_host(&count, scene.queue, wrong) && count == 0 && total > 0;
+    }
+    every(right, "... begun and ended, around a sum, three times");
+    hcy_operator_release(op);
+    hcy_array_release(x);
+    hcy_array_release(y);
+    hcy_array_release(want);
+    hcy_array_release(sum);
+    hcy_array_release(wrong);
+    hcy_dist_layout_release(layout);
+    hcy_dist_layout_release(padded);
+}
+
 void test_operators(void)
 {
     test_halo();
+    test_halo_in_two(0);
+    test_halo_in_two(1);
     static const int all[] = { HCY_DIFFERENCE_FORWARD,
                                HCY_DIFFERENCE_CENTRED | HCY_DIFFERENCE_EDGES,
                                HCY_DIFFERENCE_SECOND,

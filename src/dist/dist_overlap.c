@@ -77,11 +77,6 @@ static void size_strip(struct overlap *o)
     o->tail = o->after ? o->after + 2 * REACH : 0;
 }
 
-static size_t bytes_before(const hcy_array *a)
-{
-    return (size_t)a->offset * hcy_dtype_size(a->dtype);
-}
-
 /* `count` rows of the part from `first` on, of each slab, to row `at` of the strip. */
 static int copy_rows(hcy_queue *queue, const struct overlap *o, const hcy_array *x, int64_t at, int64_t first,
                      int64_t count)
@@ -89,8 +84,8 @@ static int copy_rows(hcy_queue *queue, const struct overlap *o, const hcy_array 
     int status = 0;
     for (int64_t k = 0; !status && count && k < o->slabs; k++)
         status = hcy_buffer_copy(queue, o->strip->buffer,
-                                 bytes_before(o->strip) + (size_t)(k * (o->head + o->tail) + at) * o->row, x->buffer,
-                                 bytes_before(x) + (size_t)(k * o->rows + first) * o->row, (size_t)count * o->row);
+                                 hcy__offset_of(o->strip) + (size_t)(k * (o->head + o->tail) + at) * o->row, x->buffer,
+                                 hcy__offset_of(x) + (size_t)(k * o->rows + first) * o->row, (size_t)count * o->row);
     return status;
 }
 
@@ -111,7 +106,7 @@ static void set_messages(const struct overlap *o, const hcy_array *x)
     for (size_t i = 0; i < o->n; i++) {
         const struct message *m = &o->list[i];
         const hcy_array *a = m->sends ? x : o->strip;
-        const size_t offset = bytes_before(a) + m->place;
+        const size_t offset = hcy__offset_of(a) + m->place;
         char *data = o->side || staging ? NULL : hcy_buffer_host(a->buffer);
         o->messages[i] = (struct hcy__message){ m->rank,
                                                 m->sends,
@@ -131,17 +126,6 @@ static int copy_staged(hcy_queue *queue, const struct overlap *o, bool sends)
             status = sends ? hcy_buffer_read(queue, m->data, m->buffer, m->offset, m->bytes)
                            : hcy_buffer_write(queue, m->buffer, m->offset, m->data, m->bytes);
     }
-    return status;
-}
-
-/* What is submitted to `queue` from here on comes after all that `other` has so far. */
-static int follow(hcy_queue *queue, hcy_queue *other)
-{
-    hcy_event *event = NULL;
-    int status = hcy_event_record(&event, other);
-    if (!status)
-        status = hcy_queue_wait(queue, event);
-    hcy_event_release(event);
     return status;
 }
 
@@ -169,7 +153,7 @@ static int run_beside(hcy_queue *queue, hcy_array *y, const struct overlap *o, h
 {
     const hcy_dist *comm = o->from->comm;
     set_messages(o, x);
-    int status = follow(o->side, queue);
+    int status = hcy__follow(o->side, queue);
     if (!status)
         status = fill_strip(o->side, o, x);
     if (!status)
@@ -179,7 +163,7 @@ static int run_beside(hcy_queue *queue, hcy_array *y, const struct overlap *o, h
     if (!status)
         status = make_edges(o->side, y, o);
     /* Even after a failure: what the other queue has got still uses what the caller may release. */
-    const int after = follow(queue, o->side);
+    const int after = hcy__follow(queue, o->side);
     return status ? status : after;
 }
 

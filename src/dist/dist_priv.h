@@ -42,6 +42,23 @@ struct hcy__dist_part {
 };
 /* All parts at once.  Between two ranks they go in their order, and have as many bytes at both ends. */
 int hcy__dist_exchange(hcy_queue *queue, hcy_dist *comm, const struct hcy__dist_part *parts, size_t n);
+/* The same, begun and ended: what is submitted between runs while messages are on their way, and changes none of the
+ * parts that are sent.  It has memory of its own, and is used again; one queue at a time. */
+struct hcy__exchange;
+int hcy__exchange_new(struct hcy__exchange **out, hcy_dist *comm);
+void hcy__exchange_free(struct hcy__exchange *x); /* NULL is fine */
+int hcy__exchange_begin(hcy_queue *queue, struct hcy__exchange *x, const struct hcy__dist_part *parts, size_t n);
+int hcy__exchange_end(hcy_queue *queue, struct hcy__exchange *x);
+/* What is submitted to `queue` from here on comes after all that `other` has so far. */
+int hcy__follow(hcy_queue *queue, hcy_queue *other);
+/* Of a contiguous array: its bytes, where they begin in its buffer, and where the host may use them (NULL: nowhere). */
+size_t hcy__bytes_of(const hcy_array *a);
+size_t hcy__offset_of(const hcy_array *a);
+void *hcy__host_memory(const hcy_array *a);
+/* An array without gaps, as large as another; undefined. */
+int hcy__new_packed(hcy_array **packed, hcy_queue *queue, const hcy_array *a);
+/* Pinned memory of so many bytes at least, for the queue's device: *staging is kept, or replaced. */
+int hcy__need_staging(char **memory, hcy_buffer **staging, hcy_queue *queue, size_t bytes);
 /* A view of `count` rows of an array from row `first` of an axis on. */
 int hcy__rows(hcy_array **rows, const hcy_array *array, int axis, int64_t first, int64_t count);
 /* HCY_EINVAL: no communicator, or no such rank in it. */

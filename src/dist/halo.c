@@ -15,6 +15,7 @@ struct halo {
     int64_t before; /* this rank's ghost rows in front of its own */
     struct hcy__ghost *ghosts;
     size_t n;
+    struct hcy__exchange *begun; /* hcy_dist_halo_begin()'s; NULL: it was never called */
 };
 
 /* Rows [first, end) of the whole. */
@@ -82,6 +83,7 @@ int hcy__dist_list_ghosts(struct hcy__ghost **ghosts, size_t *n, const hcy_dist_
 static void free_halo(void *user)
 {
     struct halo *h = user;
+    hcy__exchange_free(h->begun);
     hcy_dist_layout_release(h->layout);
     hcy_dist_layout_release(h->padded);
     free(h->ghosts);
@@ -118,19 +120,26 @@ static int copy_middle(hcy_queue *queue, hcy_array *to, hcy_array *from, const s
     return status;
 }
 
+/* What goes between x and the rows around it. */
+static int list_parts(struct hcy__dist_part **parts, const struct halo *h, hcy_array *padded, hcy_array *x)
+{
+    int status = new_parts(parts, h);
+    for (size_t i = 0; !status && i < h->n; i++) {
+        const struct hcy__ghost *g = &h->ghosts[i];
+        (*parts)[i].rank = g->rank;
+        (*parts)[i].sends = g->gives;
+        status = hcy__rows(&(*parts)[i].array, g->gives ? x : padded, h->layout->axis, g->first, g->count);
+    }
+    return status;
+}
+
 static int fetch_ghosts(hcy_queue *queue, hcy_array *padded, void *user, hcy_array *x)
 {
     const struct halo *h = user;
     struct hcy__dist_part *parts = NULL;
     int status = copy_middle(queue, padded, x, h, true);
     if (!status)
-        status = new_parts(&parts, h);
-    for (size_t i = 0; !status && i < h->n; i++) {
-        const struct hcy__ghost *g = &h->ghosts[i];
-        parts[i].rank = g->rank;
-        parts[i].sends = g->gives;
-        status = hcy__rows(&parts[i].array, g->gives ? x : padded, h->layout->axis, g->first, g->count);
-    }
+        status = list_parts(&parts, h, padded, x);
     if (!status)
         status = hcy__dist_exchange(queue, h->layout->comm, parts, h->n);
     release_parts(parts, parts ? h->n : 0);
@@ -286,4 +295,50 @@ int hcy_dist_halo(hcy_operator **op, hcy_dist_layout **padded, hcy_device *dev, 
     if (padded)
         *padded = around;
     return status;
+}
+
+/* --- Begun and ended --- */
+
+/* HCY_EINVAL: it fetches no ghost rows. */
+static int find_halo(struct halo **h, const hcy_queue *queue, const hcy_operator *op, const char *function)
+{
+    if (!queue || !op)
+        return hcy_fail(HCY_EINVAL, "%s: no %s", function, queue ? "operator" : "queue");
+    if (op->desc.apply != fetch_ghosts)
+        return hcy_fail(HCY_EINVAL, "%s: the operator \"%s\" fetches no ghost rows", function, op->desc.name);
+    *h = op->desc.user;
+    return 0;
+}
+
+int hcy_dist_halo_begin(hcy_queue *queue, hcy_array *padded, hcy_operator *op, hcy_array *x)
+{
+    struct halo *h = NULL;
+    struct hcy__dist_part *parts = NULL;
+    int status = find_halo(&h, queue, op, "hcy_dist_halo_begin");
+    if (!status)
+        status = hcy__operator_check_vector(x, op, &op->desc.domain, "input");
+    if (!status)
+        status = hcy__operator_check_vector(padded, op, &op->desc.range, "result");
+    if (!status && hcy__operator_shares_memory(padded, x))
+        status = hcy_fail(HCY_EINVAL, "hcy_dist_halo_begin: input and result share memory");
+    if (!status && !h->begun)
+        status = hcy__exchange_new(&h->begun, h->layout->comm);
+    if (!status)
+        status = list_parts(&parts, h, padded, x);
+    /* Ghosts are on their way before the own rows are copied. */
+    if (!status)
+        status = hcy__exchange_begin(queue, h->begun, parts, h->n);
+    if (!status)
+        status = copy_middle(queue, padded, x, h, true);
+    release_parts(parts, parts ? h->n : 0);
+    return status;
+}
+
+int hcy_dist_halo_end(hcy_queue *queue, hcy_operator *op)
+{
+    struct halo *h = NULL;
+    int status = find_halo(&h, queue, op, "hcy_dist_halo_end");
+    if (!status && !h->begun)
+        status = hcy_fail(HCY_ESTATE, "hcy_dist_halo_end: no ghost rows are on their way");
+    return status ? status : hcy__exchange_end(queue, h->begun);
 }

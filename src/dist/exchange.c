@@ -1,0 +1,317 @@
+/* exchange.c - parts of arrays to and from other ranks: in one call, or begun and ended.
+ *
+ * Directly where a transport reaches their memory, else through pinned memory of the host, the communicator's or the
+ * exchange's own.  A transport sees contiguous memory of others alone: what has gaps is packed into an array of its own
+ * first, and what a rank sends to itself is copied on its device.
+ */
+#include "dist_priv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { STAGING_UNIT = 64 };
+
+/* --- Memory --- */
+
+size_t hcy__bytes_of(const hcy_array *a)
+{
+    return (size_t)a->count * hcy_dtype_size(a->dtype);
+}
+
+size_t hcy__offset_of(const hcy_array *a)
+{
+    return (size_t)a->offset * hcy_dtype_size(a->dtype);
+}
+
+void *hcy__host_memory(const hcy_array *a)
+{
+    char *data = hcy_buffer_host(a->buffer);
+    return data ? data + hcy__offset_of(a) : NULL;
+}
+
+int hcy__need_staging(char **memory, hcy_buffer **staging, hcy_queue *queue, size_t bytes)
+{
+    hcy_device *dev = hcy_queue_device(queue);
+    *memory = NULL;
+    if (!bytes)
+        return 0;
+    if (!*staging || hcy_buffer_device(*staging) != dev || hcy_buffer_size(*staging) < bytes) {
+        hcy_buffer_release(*staging);
+        *staging = NULL;
+        int status = hcy_buffer_create(staging, dev, HCY_MEM_PINNED, bytes);
+        if (status)
+            return status;
+    }
+    *memory = hcy_buffer_host(*staging);
+    return 0;
+}
+
+int hcy__new_packed(hcy_array **packed, hcy_queue *queue, const hcy_array *a)
+{
+    return hcy_array_empty(packed, hcy_queue_device(queue), a->dtype, a->rank, a->shape);
+}
+
+int hcy__follow(hcy_queue *queue, hcy_queue *other)
+{
+    hcy_event *event = NULL;
+    int status = hcy_event_record(&event, other);
+    if (!status)
+        status = hcy_queue_wait(queue, event);
+    hcy_event_release(event);
+    return status;
+}
+
+/* --- Legs --- */
+
+/* A part that is on its way: contiguous, and where the host has it. */
+struct leg {
+    const struct hcy__dist_part *part; /* the exchange's own */
+    hcy_array *array;                  /* the part's, or packed */
+    size_t staged;    /* its place in the staging memory */
+    bool is_staged;
+};
+
+static int begin_leg(struct leg *leg, hcy_queue *queue, const struct hcy__dist_part *part)
+{
+    leg->part = part;
+    if (hcy__is_contiguous(part->array)) {
+        leg->array = hcy_array_retain(part->array);
+        return 0;
+    }
+    int status = hcy__new_packed(&leg->array, queue, part->array);
+    return status || !part->sends ? status : hcy_array_copy(queue, leg->array, part->array);
+}
+
+/* What a rank sends to itself: the first that is sent is the first that is received, and so on. */
+static int copy_own(hcy_queue *queue, const struct leg *legs, size_t n, int rank)
+{
+    size_t to = 0;
+    int status = 0;
+    for (size_t i = 0; !status && i < n; i++) {
+        if (!legs[i].part->sends || legs[i].part->rank != rank)
+            continue;
+        while (to < n && (legs[to].part->sends || legs[to].part->rank != rank))
+            to++;
+        if (to == n || hcy__bytes_of(legs[to].array) != hcy__bytes_of(legs[i].array))
+            return hcy_fail(HCY_EINVAL, "a rank sends itself something else than it receives");
+        const hcy_array *dst = legs[to++].array, *src = legs[i].array;
+        if (src->count)
+            status = hcy_buffer_copy(queue, dst->buffer, hcy__offset_of(dst), src->buffer, hcy__offset_of(src),
+                                     hcy__bytes_of(src));
+    }
+    return status;
+}
+
+static size_t list_messages(struct hcy__message *messages, const struct leg *legs, size_t n, int rank,
+                            char *staging)
+{
+    size_t listed = 0;
+    for (size_t i = 0; i < n; i++) {
+        const hcy_array *a = legs[i].array;
+        if (legs[i].part->rank == rank || !a->count)
+            continue;
+        messages[listed++] = (struct hcy__message){
+            .rank = legs[i].part->rank,
+            .sends = legs[i].part->sends,
+            .data = legs[i].is_staged ? staging + legs[i].staged : hcy__host_memory(a),
+            .buffer = a->buffer,
+            .offset = hcy__offset_of(a),
+            .bytes = hcy__bytes_of(a),
+        };
+    }
+    return listed;
+}
+
+static int copy_staged(hcy_queue *queue, const struct leg *legs, size_t n, char *staging, bool sends)
+{
+    int status = 0;
+    for (size_t i = 0; !status && i < n; i++) {
+        const hcy_array *a = legs[i].array;
+        if (!legs[i].is_staged || legs[i].part->sends != sends)
+            continue;
+        status =
+            sends ? hcy_buffer_read(queue, staging + legs[i].staged, a->buffer, hcy__offset_of(a), hcy__bytes_of(a))
+                  : hcy_buffer_write(queue, a->buffer, hcy__offset_of(a), staging + legs[i].staged, hcy__bytes_of(a));
+    }
+    return status;
+}
+
+/* --- An exchange --- */
+
+struct hcy__exchange {
+    hcy_dist *comm;
+    struct hcy__dist_part *parts;
+    struct leg *legs;
+    struct hcy__message *messages;
+    size_t n, n_messages;
+    bool on_device, is_begun;
+    hcy_queue *side;     /* that messages of a device go by; NULL: the caller's */
+    hcy_buffer *staging; /* its own; NULL: the communicator's is used */
+    hcy_event *sent;     /* what goes through the host is there */
+};
+
+int hcy__exchange_new(struct hcy__exchange **out, hcy_dist *comm)
+{
+    struct hcy__exchange *x = calloc(1, sizeof *x);
+    if (!x)
+        return hcy_fail(HCY_ENOMEM, "out of memory for messages");
+    x->comm = hcy_dist_retain(comm);
+    *out = x;
+    return 0;
+}
+
+/* What one exchange has, or what it got so far. */
+static void clear_exchange(struct hcy__exchange *x)
+{
+    for (size_t i = 0; x->legs && i < x->n; i++)
+        hcy_array_release(x->legs[i].array);
+    for (size_t i = 0; x->parts && i < x->n; i++)
+        hcy_array_release(x->parts[i].array);
+    hcy_event_release(x->sent);
+    free(x->legs);
+    free(x->parts);
+    free(x->messages);
+    x->legs = NULL;
+    x->parts = NULL;
+    x->messages = NULL;
+    x->sent = NULL;
+    x->n = 0;
+    x->is_begun = false;
+}
+
+void hcy__exchange_free(struct hcy__exchange *x)
+{
+    if (!x)
+        return;
+    clear_exchange(x);
+    hcy_queue_release(x->side);
+    hcy_buffer_release(x->staging);
+    hcy_dist_release(x->comm);
+    free(x);
+}
+
+static int take_parts(struct hcy__exchange *x, const struct hcy__dist_part *parts, size_t n)
+{
+    x->legs = calloc(n + 1, sizeof *x->legs);
+    x->parts = calloc(n + 1, sizeof *x->parts);
+    x->messages = malloc((n + 1) * sizeof *x->messages);
+    if (!x->legs || !x->parts || !x->messages)
+        return hcy_fail(HCY_ENOMEM, "out of memory for %zu messages", n);
+    x->n = n;
+    for (size_t i = 0; i < n; i++) {
+        x->parts[i] = parts[i];
+        hcy_array_retain(parts[i].array);
+    }
+    return 0;
+}
+
+static bool is_on_device(const hcy_dist *comm, const struct leg *legs, size_t n)
+{
+    bool all = comm->on_device != NULL;
+    for (size_t i = 0; i < n; i++)
+        all = all && (!legs[i].array->count || hcy__array_device(legs[i].array) == comm->device);
+    return all;
+}
+
+/* What is sent to memory of the host, as the queue comes to it. */
+static int send_to_host(hcy_queue *queue, struct hcy__exchange *x, hcy_buffer **staging)
+{
+    char *memory = NULL;
+    size_t bytes = 0;
+    for (size_t i = 0; i < x->n; i++) {
+        const hcy_array *a = x->legs[i].array;
+        x->legs[i].is_staged = a->count && x->parts[i].rank != x->comm->place.rank && !hcy__host_memory(a);
+        x->legs[i].staged = bytes;
+        bytes += x->legs[i].is_staged ? (hcy__bytes_of(a) + STAGING_UNIT - 1) / STAGING_UNIT * STAGING_UNIT : 0;
+    }
+    int status = hcy__need_staging(&memory, staging, queue, bytes);
+    if (!status)
+        status = copy_staged(queue, x->legs, x->n, memory, true);
+    if (!status)
+        x->n_messages = list_messages(x->messages, x->legs, x->n, x->comm->place.rank, memory);
+    return status;
+}
+
+static int begin_parts(hcy_queue *queue, struct hcy__exchange *x, const struct hcy__dist_part *parts, size_t n,
+                       hcy_buffer **staging)
+{
+    int status = take_parts(x, parts, n);
+    for (size_t i = 0; !status && i < n; i++)
+        status = begin_leg(&x->legs[i], queue, &x->parts[i]);
+    if (!status)
+        status = copy_own(queue, x->legs, n, x->comm->place.rank);
+    x->on_device = !status && is_on_device(x->comm, x->legs, n);
+    if (status || x->comm->place.n_ranks == 1)
+        return status;
+    if (!x->on_device)
+        return send_to_host(queue, x, staging);
+    x->n_messages = list_messages(x->messages, x->legs, n, x->comm->place.rank, NULL);
+    hcy_queue *by = x->side ? x->side : queue;
+    status = x->side ? hcy__follow(x->side, queue) : 0;
+    return status ? status : x->comm->on_device->exchange(by, x->comm->device_impl, x->messages, x->n_messages);
+}
+
+static int end_parts(hcy_queue *queue, struct hcy__exchange *x, char *staging)
+{
+    int status = 0;
+    if (x->comm->place.n_ranks > 1 && !x->on_device) {
+        status = x->comm->transport->exchange(x->comm->impl, x->messages, x->n_messages);
+        if (!status)
+            status = copy_staged(queue, x->legs, x->n, staging, false);
+    }
+    for (size_t i = 0; !status && i < x->n; i++)
+        if (!x->parts[i].sends && x->legs[i].array != x->parts[i].array)
+            status = hcy_array_copy(queue, x->parts[i].array, x->legs[i].array);
+    return status;
+}
+
+int hcy__dist_exchange(hcy_queue *queue, hcy_dist *comm, const struct hcy__dist_part *parts, size_t n)
+{
+    struct hcy__exchange x = { .comm = comm };
+    int status = begin_parts(queue, &x, parts, n, &comm->staging);
+    const bool by_host = comm->place.n_ranks > 1 && !x.on_device;
+    if (!status && by_host)
+        status = hcy_queue_finish(queue);
+    if (!status)
+        status = end_parts(queue, &x, comm->staging ? hcy_buffer_host(comm->staging) : NULL);
+    /* The staging memory is the next call's. */
+    for (size_t i = 0; !status && by_host && i < n; i++)
+        if (x.legs[i].is_staged) {
+            status = hcy_queue_finish(queue);
+            break;
+        }
+    clear_exchange(&x);
+    return status;
+}
+
+int hcy__exchange_begin(hcy_queue *queue, struct hcy__exchange *x, const struct hcy__dist_part *parts, size_t n)
+{
+    int status = 0;
+    if (x->is_begun)
+        return hcy_fail(HCY_ESTATE, "an exchange that was begun has not been ended yet");
+    if (x->comm->on_device && !x->side)
+        status = hcy_queue_create_urgent(&x->side, hcy_queue_device(queue));
+    if (!status)
+        status = begin_parts(queue, x, parts, n, &x->staging);
+    if (!status && !x->on_device)
+        status = hcy_event_record(&x->sent, queue);
+    if (status)
+        clear_exchange(x);
+    x->is_begun = !status;
+    return status;
+}
+
+int hcy__exchange_end(hcy_queue *queue, struct hcy__exchange *x)
+{
+    int status = 0;
+    if (!x->is_begun)
+        return hcy_fail(HCY_ESTATE, "an exchange that is ended has not been begun");
+    if (x->sent)
+        status = hcy_event_wait(x->sent, HCY_FOREVER);
+    if (x->on_device && x->side)
+        status = hcy__follow(queue, x->side);
+    if (!status)
+        status = end_parts(queue, x, x->staging ? hcy_buffer_host(x->staging) : NULL);
+    clear_exchange(x);
+    return status;
+}
