@@ -1,5 +1,6 @@
 /* collectives.c - arrays that are the same on all ranks, sums of all ranks', and arrays from one rank to another:
- * directly where a transport reaches their memory, else through pinned memory of the host, which the communicator keeps.
+ * directly where a transport reaches their memory, else through pinned memory of the host, which the communicator
+ * keeps.
  *
  * A transport sees contiguous memory alone: what has gaps is packed into an array of its own first.
  */
