@@ -225,7 +225,8 @@ static int take_isolated_rows(void *rows, const hcy_isolation *limits, const hcy
     for (int d = 0; !st && d < all.rank; d++)
         *(d < axis ? &outer : &inner) *= d == axis ? 1 : (size_t)all.shape[d];
     for (size_t i = 0; !st && i < outer && count && inner; i++)
-        memcpy((char *)rows + i * count * inner, (char *)all.data + (i * all.shape[axis] + first) * inner, count * inner);
+        memcpy((char *)rows + i * count * inner, (char *)all.data + (i * all.shape[axis] + first) * inner,
+               count * inner);
     hcy_host_array_free(&all);
     return st;
 }
