@@ -657,8 +657,8 @@ static int read_config_json(struct reading *r)
         st = read_config_options(r);
     if (!st)
         st = read_files(r);
-    /* Another program's JSON would be an integration by defaults, without a word. */
-    if (!st && !known)
+    /* Another program's JSON would be an integration by defaults, without a word; a geometry alone is pyFAI's. */
+    if (!st && !known && !json_object_get(r->json, "poni_version"))
         st = hcy_fail(HCY_EFORMAT, "%s is not a configuration: it has none of the keys of pyFAI's, such as \"poni\" or "
                       "\"nbpt_rad\"", r->path);
     json_decref(r->json);
