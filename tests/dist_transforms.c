@@ -180,11 +180,13 @@ static void test_sense(int axis)
 /* --- FFT --- */
 
 /* A transform of one device over any axes: its own, which are the last, between two transpositions. */
-static int make_serial_fft(hcy_operator **op, hcy_dist *alone, hcy_dist_layout *layout, const int *axes, int n_axes)
+static int make_serial_fft(hcy_operator **op, hcy_dist *alone, hcy_dist_layout *layout, int dtype, const int *axes,
+                           int n_axes)
 {
     hcy_dist_layout_info info = HCY_DIST_LAYOUT_INFO_INIT;
-    hcy_dist_layout *whole = NULL, *turned = NULL;
-    hcy_operator *ops[3] = { NULL, NULL, NULL };
+    hcy_dist_layout *whole = NULL, *turned = NULL, *result = NULL;
+    hcy_operator *ops[3] = { NULL, NULL, NULL }, *back = NULL;
+    const bool is_real = dtype == HCY_FLOAT64;
     int order[HCY_ARRAY_MAX_RANK], n = 0;
     int status = hcy_dist_layout_get_info(&info, layout);
     for (int d = 0; d < info.rank; d++) {
@@ -199,21 +201,62 @@ static int make_serial_fft(hcy_operator **op, hcy_dist *alone, hcy_dist_layout *
     if (!status)
         status = hcy_dist_layout_replicated(&whole, alone, info.rank, info.shape);
     if (!status)
-        status = hcy_dist_transpose(&ops[2], &turned, scene.dev, whole, HCY_COMPLEX128, order, -1);
-    if (!status)
-        status = hcy_operator_adjoint(&ops[0], ops[2]);
+        status = hcy_dist_transpose(&ops[2], &turned, scene.dev, whole, dtype, order, -1);
     hcy_space space;
     if (!status)
-        status = hcy_dist_space(&space, turned, HCY_COMPLEX128);
+        status = hcy_dist_space(&space, turned, dtype);
     if (!status)
-        status = hcy_operator_fft(&ops[1], scene.dev, &space, n_axes);
+        status = is_real ? hcy_operator_fft_real(&ops[1], scene.dev, &space, n_axes)
+                         : hcy_operator_fft(&ops[1], scene.dev, &space, n_axes);
+    if (is_real)
+        info.shape[axes[n_axes - 1]] = info.shape[axes[n_axes - 1]] / 2 + 1;
+    if (!status)
+        status = hcy_dist_layout_replicated(&result, alone, info.rank, info.shape);
+    if (!status)
+        status = hcy_dist_transpose(&back, NULL, scene.dev, result, HCY_COMPLEX128, order, -1);
+    if (!status)
+        status = hcy_operator_adjoint(&ops[0], back);
     if (!status)
         status = hcy_operator_compose(op, ops, 3);
     for (int i = 0; i < 3; i++)
         hcy_operator_release(ops[i]);
+    hcy_operator_release(back);
     hcy_dist_layout_release(whole);
     hcy_dist_layout_release(turned);
+    hcy_dist_layout_release(result);
     return status;
+}
+
+/* Rows for each rank, the first without any; some axis is dealt out, or none. */
+static int make_layout(hcy_dist_layout **layout, int rank, const int64_t *shape, int blocks)
+{
+    int64_t rows[64] = { 0 };
+    if (blocks < 0)
+        return hcy_dist_layout_replicated(layout, scene.comm, rank, shape);
+    for (int r = 1; r < scene.n_ranks; r++)
+        rows[r] = shape[blocks] / scene.n_ranks;
+    rows[scene.n_ranks - 1] = shape[blocks];
+    for (int r = 1; r + 1 < scene.n_ranks; r++)
+        rows[scene.n_ranks - 1] -= rows[r];
+    return hcy_dist_layout_blocks(layout, scene.comm, rank, shape, blocks, rows);
+}
+
+static void test_real_fft(hcy_dist *alone, int rank, const int64_t *shape, int blocks, const int *axes, int n_axes)
+{
+    char what[80];
+    hcy_dist_layout *layout = NULL, *range = NULL;
+    hcy_operator *op = NULL, *serial = NULL;
+    snprintf(what, sizeof what, "FFT of real numbers, %d axes of %d, to %d, blocks along %d", n_axes, rank,
+             axes[n_axes - 1], blocks);
+    every(!make_layout(&layout, rank, shape, blocks) &&
+              !hcy_dist_fft_real(&op, &range, scene.dev, layout, HCY_FLOAT64, axes, n_axes) &&
+              !make_serial_fft(&serial, alone, layout, HCY_FLOAT64, axes, n_axes),
+          "%s: is made", what);
+    compare_operator(op, serial, range, layout, 1e-14, what);
+    hcy_operator_release(op);
+    hcy_operator_release(serial);
+    hcy_dist_layout_release(layout);
+    hcy_dist_layout_release(range);
 }
 
 static void test_fft(hcy_dist *alone, int rank, const int64_t *shape, int blocks, const int *axes, int n_axes)
@@ -221,17 +264,10 @@ static void test_fft(hcy_dist *alone, int rank, const int64_t *shape, int blocks
     char what[80];
     hcy_dist_layout *layout = NULL;
     hcy_operator *op = NULL, *serial = NULL;
-    int64_t rows[64] = { 0 };
-    for (int r = 1; r < scene.n_ranks; r++)
-        rows[r] = blocks >= 0 ? shape[blocks] / scene.n_ranks : 0;
-    rows[scene.n_ranks - 1] = blocks >= 0 ? shape[blocks] : 0;
-    for (int r = 1; r + 1 < scene.n_ranks; r++)
-        rows[scene.n_ranks - 1] -= rows[r];
     snprintf(what, sizeof what, "FFT of %d axes of %d, blocks along %d", n_axes, rank, blocks);
-    bool made = !(blocks < 0 ? hcy_dist_layout_replicated(&layout, scene.comm, rank, shape)
-                             : hcy_dist_layout_blocks(&layout, scene.comm, rank, shape, blocks, rows)) &&
+    bool made = !make_layout(&layout, rank, shape, blocks) &&
                 !hcy_dist_fft(&op, scene.dev, layout, HCY_COMPLEX128, axes, n_axes) &&
-                !make_serial_fft(&serial, alone, layout, axes, n_axes);
+                !make_serial_fft(&serial, alone, layout, HCY_COMPLEX128, axes, n_axes);
     every(made, "%s: is made", what);
     compare_operator(op, serial, layout, layout, 1e-14, what);
     hcy_operator *twice = NULL;
@@ -256,6 +292,19 @@ static void test_ffts(void)
     test_fft(alone, 3, shape, 0, (const int[]){ 1 }, 1);
     test_fft(alone, 3, shape, -1, (const int[]){ 0, 2 }, 2);
     test_fft(alone, 1, shape, 0, (const int[]){ 0 }, 1);
+    test_real_fft(alone, 2, shape, 0, (const int[]){ 0, 1 }, 2);
+    test_real_fft(alone, 2, shape, 0, (const int[]){ 1, 0 }, 2);
+    test_real_fft(alone, 3, shape, 1, (const int[]){ 0, 1, 2 }, 3);
+    test_real_fft(alone, 3, shape, 0, (const int[]){ 2, 1, 0 }, 3);
+    test_real_fft(alone, 4, shape, 2, (const int[]){ 0, 2 }, 2);
+    test_real_fft(alone, 3, shape, 0, (const int[]){ 1 }, 1);
+    test_real_fft(alone, 3, shape, -1, (const int[]){ 0, 2 }, 2);
+    test_real_fft(alone, 1, shape, 0, (const int[]){ 0 }, 1);
+    every(!hcy_dist_layout_replicated(&layout, scene.comm, 2, shape) &&
+              hcy_dist_fft_real(&none, NULL, scene.dev, layout, HCY_COMPLEX128, (const int[]){ 0 }, 1) == HCY_EINVAL &&
+              !none,
+          "a real transform of complex numbers");
+    hcy_dist_layout_release(layout);
     every(!hcy_dist_layout_replicated(&layout, scene.comm, 2, shape) &&
               hcy_dist_fft(&none, scene.dev, layout, HCY_FLOAT64, (const int[]){ 0 }, 1) == HCY_EINVAL &&
               hcy_dist_fft(&none, scene.dev, layout, HCY_COMPLEX64, (const int[]){ 1, -1 }, 2) == HCY_EINVAL &&

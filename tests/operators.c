@@ -575,6 +575,75 @@ static void fft_oracle(double complex *out, const double complex *in, bool adjoi
             }
 }
 
+/* Half of the complex transform, times the square root of 2 where it stands for both; the adjoint brings the numbers
+ * back, times how many were transformed. */
+static void test_real_fft(int dtype, const hcy_space *whole, int n_axes)
+{
+    enum { MOST = 256 };
+    hcy_space real = *whole;
+    hcy_operator *op = NULL, *full = NULL;
+    hcy_array *x = NULL, *z = NULL, *y = NULL, *f = NULL, *back = NULL;
+    hcy_operator_info info = HCY_OPERATOR_INFO_INIT;
+    static double complex half[MOST], all[MOST];
+    static double out[MOST];
+    const bool single = dtype == HCY_FLOAT32;
+    const int64_t n = whole->shape[whole->rank - 1], columns = n / 2 + 1;
+    int64_t count = 1, points = 1;
+    double worst = 0, off = 0, mismatch = 1;
+    real.dtype = dtype;
+    for (int d = 0; d < whole->rank; d++) {
+        count *= whole->shape[d];
+        points *= d < whole->rank - n_axes ? 1 : whole->shape[d];
+    }
+    st_ok(hcy_operator_fft_real(&op, dev, &real, n_axes), "an FFT of %lld real numbers over %d axes", (long long)count, n_axes);
+    st_ok(hcy_operator_fft(&full, dev, whole, n_axes), "... and of complex ones");
+    st_ok(hcy_operator_get_info(&info, op), "... its spaces");
+    is_int(info.range.shape[whole->rank - 1], columns, "... half of the frequencies");
+    int status = cts_first(hcy_array_empty(&x, dev, dtype, whole->rank, whole->shape),
+                           hcy_array_empty(&back, dev, dtype, whole->rank, whole->shape));
+    status = cts_first(status, hcy_array_empty(&z, dev, HCY_COMPLEX128, whole->rank, whole->shape));
+    status = cts_first(status, hcy_array_empty(&f, dev, HCY_COMPLEX128, whole->rank, whole->shape));
+    status = cts_first(status, hcy_array_empty(&y, dev, info.range.dtype, whole->rank, info.range.shape));
+    st_ok(status, "... vectors");
+    status = HCY_EVAL(queue, single ? "x = float32(normal(7, index)); z = x" : "x = normal(7, index); z = x",
+                      hcy_op_array("x", x), hcy_op_array("z", z));
+    status = cts_first(status, hcy_operator_apply(queue, y, op, x));
+    status = cts_first(status, hcy_operator_apply(queue, f, full, z));
+    status = cts_first(status, hcy_operator_apply_adjoint(queue, back, op, y));
+    status = cts_first(status, HCY_EVAL(queue, "x -= b / n", hcy_op_array("x", x), hcy_op_array("b", back),
+                                        hcy_op_real("n", (double)points)));
+    /* The single ones as doubles. */
+    hcy_array *wide = NULL, *rest = NULL;
+    status = cts_first(status, hcy_array_empty(&wide, dev, HCY_COMPLEX128, whole->rank, info.range.shape));
+    status = cts_first(status, hcy_array_empty(&rest, dev, HCY_FLOAT64, whole->rank, whole->shape));
+    status = cts_first(status, HCY_EVAL(queue, "w = y", hcy_op_array("w", wide), hcy_op_array("y", y)));
+    status = cts_first(status, HCY_EVAL(queue, "r = x", hcy_op_array("r", rest), hcy_op_array("x", x)));
+    status = cts_first(status, hcy_array_to_host(half, queue, wide));
+    status = cts_first(status, hcy_array_to_host(all, queue, f));
+    status = cts_first(status, hcy_array_to_host(out, queue, rest));
+    st_ok(status, "... applied");
+    for (int64_t i = 0; i < count / n * columns; i++) {
+        const int64_t k = i % columns;
+        const double twice = k == 0 || 2 * k == n ? 1 : sqrt(2);
+        worst = fmax(worst, cabs(half[i] - twice * all[i / columns * n + k]));
+    }
+    for (int64_t i = 0; i < count; i++)
+        off = fmax(off, fabs(out[i]));
+    ok(worst < (single ? 2e-5 : 1e-13), "... half of the complex ones: off by %.1e", worst);
+    ok(off < (single ? 2e-6 : 1e-14), "... whose adjoint is the inverse: off by %.1e", off);
+    st_ok(hcy_operator_dot_test(&mismatch, queue, op, 10, 5), "... ten pairs");
+    ok(mismatch < (single ? 1e-6 : 1e-14), "... a true adjoint: %.1e", mismatch);
+    hcy_array_release(x);
+    hcy_array_release(y);
+    hcy_array_release(z);
+    hcy_array_release(f);
+    hcy_array_release(back);
+    hcy_array_release(wide);
+    hcy_array_release(rest);
+    hcy_operator_release(op);
+    hcy_operator_release(full);
+}
+
 static void test_transforms(void)
 {
     uint64_t seed = 3;
@@ -591,6 +660,13 @@ static void test_transforms(void)
     op = NULL;
     st_says(hcy_operator_fft(&op, dev, &real, 2), HCY_EINVAL, "complex vectors", "an FFT of real numbers");
     st_says(hcy_operator_fft(&op, dev, &s, 4), HCY_EINVAL, "4 axes", "an FFT over axes that are not there");
+    st_says(hcy_operator_fft_real(&op, dev, &s, 2), HCY_EINVAL, "real vectors", "a real FFT of complex numbers");
+    st_says(hcy_operator_fft_real(&op, dev, &real, 3), HCY_EINVAL, "3 axes", "a real FFT over axes that are not there");
+    const hcy_space cube = { HCY_COMPLEX128, 4, { 2, 3, 4, 6 }, NULL };
+    test_real_fft(HCY_FLOAT64, &s, 1);
+    test_real_fft(HCY_FLOAT32, &s, 2);
+    test_real_fft(HCY_FLOAT64, &cube, 3);
+    test_real_fft(HCY_FLOAT64, &cube, 2);
     for (int j = 0; j < POINTS; j++)
         for (int d = 0; d < 2; d++)
             places[d][j] = (double)(int64_t)cts_random(&seed) / 0x1p63 * 3;

@@ -264,6 +264,11 @@ HCY_API int hcy_dist_transpose(hcy_operator **op, hcy_dist_layout **range, hcy_d
  * real vectors, empty ones, axes that are not there; HCY_EUNSUPPORTED: a device without FFT. */
 HCY_API int hcy_dist_fft(hcy_operator **op, hcy_device *dev, hcy_dist_layout *layout, int dtype, const int *axes,
                          int n_axes) HCY_MUST_USE;
+/* The same of real vectors, to half of the frequencies along the last of `axes`, as hcy_operator_fft_real() has them.
+ * *range is the layout of what comes out, in blocks of the same axis with the same rows (even ones along the axis that
+ * is halved), to be released; NULL: it is not wanted.  HCY_EINVAL: complex vectors, or as hcy_dist_fft(). */
+HCY_API int hcy_dist_fft_real(hcy_operator **op, hcy_dist_layout **range, hcy_device *dev, hcy_dist_layout *layout,
+                              int dtype, const int *axes, int n_axes) HCY_MUST_USE;
 
 /* --- Matrices and convolutions --- */
 

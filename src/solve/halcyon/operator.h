@@ -231,6 +231,11 @@ HCY_API int hcy_operator_nufft(hcy_operator **op, hcy_nufft *plan) HCY_MUST_USE;
 /* The Fourier transform of the last 1 to 3 axes, exp(-i...), of all the others; not divided by anything, so that its
  * adjoint is the inverse times the number of points.  HCY_EUNSUPPORTED: the device has none. */
 HCY_API int hcy_operator_fft(hcy_operator **op, hcy_device *dev, const hcy_space *space, int n_axes) HCY_MUST_USE;
+/* The same of real vectors, to half of the frequencies: of n numbers along the last axis n/2+1, of which those that
+ * stand for their conjugates, too, are multiplied by the square root of 2 (as PyLops' real=True): norms are those of
+ * the whole transform, and the adjoint is the inverse times the number of points. */
+HCY_API int hcy_operator_fft_real(hcy_operator **op, hcy_device *dev, const hcy_space *space,
+                                  int n_axes) HCY_MUST_USE;
 
 /* --- Magnetic resonance: coils --- */
 
