@@ -49,14 +49,17 @@ struct block {
 
 /* --- Whether --- */
 
-/* Steps that columns are not gone over by: those that number elements or store them, and joins of one's own. */
+/* Loads and operations, then what reduces; columns are not gone over by steps that number elements or store them, nor
+ * by joins of one's own.  Programs are anybody's: what is not on this list has no place in the loops below. */
 static bool takes_steps(const hcy_eval_program *p)
 {
     if (!p->reduces || p->reduces > COMPONENTS)
         return false;
-    for (uint32_t i = 0; i < p->n_steps; i++) {
-        uint16_t op = p->steps[i].op;
-        if (op == HCY_EVAL_STORE || op == HCY_EVAL_INDEX || op == HCY_EVAL_PLACE || HCY_EVAL_IS_OWN(op))
+    for (uint32_t i = p->n_fixed; i < p->n_steps; i++) {
+        const uint16_t op = p->steps[i].op;
+        const bool reduces = op >= HCY_EVAL_FIRST_REDUCTION,
+                   computes = op == HCY_EVAL_LOAD || (op >= HCY_EVAL_FIRST_OP && op < HCY_EVAL_FIRST_SCAN);
+        if (HCY_EVAL_IS_OWN(op) || (i + p->reduces < p->n_steps ? !computes : !reduces))
             return false;
     }
     return true;
