@@ -88,6 +88,14 @@ static const struct {
     { "a reduction of another type",
       { PROGRAM(2, 0, 1, 0),
         .steps = { LOADED(F32), S(SUM_F64, 1, 0, 0, 1, F64) } }, "as f64, which holds f32", 0 },
+    { "a reduction that is not the last step",
+      { PROGRAM(3, 0, 1, 0),
+        .steps = { LOADED(F64), S(LEAST_F64, 1, 0, 0, 1, F64), S(NEG_F64, 1, 0, 0, 0, 0) } },
+      NULL, 1.5 },
+    { "a number in the middle",
+      { PROGRAM(3, 0, 1, 0),
+        .steps = { LOADED(F64), NUMBER(1), S(LEAST_F64, 1, 0, 0, 1, F64) } },
+      NULL, 1.5 },
     { "a join that is sound",
       { PROGRAM(2, 0, 1, 0),
         .steps = { LOADED(F64), S(OWN_F64, 1, 0, 0, 1, F64) },
@@ -127,10 +135,9 @@ static void test_seen_before(void)
     hcy_queue_release(queue);
 }
 
-int main(void)
+static void test_cases(void)
 {
     static double numbers[PROGRAM_ELEMENTS];
-    begin_programs();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         int status = run_program(&cases[i].program, 0.5);
         bool as_wanted = !status;
@@ -143,7 +150,15 @@ int main(void)
         if (!as_wanted)
             diag("%d: %s", status, status ? hcy_last_error()->text : "");
     }
+}
+
+int main(void)
+{
+    begin_programs();
+    test_cases();
     test_seen_before();
+    bench.in_columns = true;
+    test_cases();
     end_programs();
     return done_testing();
 }

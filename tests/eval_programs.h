@@ -10,14 +10,16 @@
 
 #include <halcyon/kernel.h>
 #include <halcyon/queue.h>
+#include <stdbool.h>
 #include <string.h>
 
-enum { PROGRAM_ELEMENTS = 2500, PROGRAM_SPAN = 1250, PROGRAM_BYTES = PROGRAM_ELEMENTS * 8 };
+enum { PROGRAM_ELEMENTS = 2500, PROGRAM_SPAN = 1250, PROGRAM_SIDE = 50, PROGRAM_BYTES = PROGRAM_ELEMENTS * 8 };
 
 static struct {
     hcy_device *dev;
     hcy_kernel *kernel;
     hcy_buffer *program, *operands[HCY_EVAL_OPERANDS];
+    bool in_columns; /* spans lie beside one another, and not one behind the other */
 } bench;
 
 static inline void begin_programs(void)
@@ -50,6 +52,12 @@ static inline int launch_program(hcy_queue *queue, const hcy_eval_program *progr
     hcy_arg args[4 + HCY_EVAL_OPERANDS] = { hcy_arg_buf(bench.program), hcy_arg_struct(&job, sizeof job),
                                             hcy_arg_struct(&strides, sizeof strides),
                                             hcy_arg_struct(&strides, sizeof strides) };
+    if (bench.in_columns) {
+        job.span = job.shape[0] = job.shape[1] = PROGRAM_SIDE;
+        job.rank = 2;
+        for (int k = 0; k < 4; k++)
+            strides.of[k][1] = PROGRAM_SIDE;
+    }
     for (int k = 0; k < HCY_EVAL_VALUES; k++)
         memcpy(&job.values[k], &value, sizeof value);
     for (int k = 0; k < HCY_EVAL_OPERANDS; k++)
