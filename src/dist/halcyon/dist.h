@@ -222,8 +222,9 @@ HCY_API int hcy_dist_halo(hcy_operator **op, hcy_dist_layout **padded, hcy_devic
                           int dtype, int64_t front, int64_t back) HCY_MUST_USE;
 /* padded = halo x in two calls, all ranks both: between them x's own rows are in the middle of `padded`, and what the
  * caller submits runs while ghost rows are on their way; they are there for what is submitted after the end.  x and the
- * ghost rows are not written until then, and other collective functions may be called, by all ranks alike.  Memory and
- * messages are kept for the next time.  HCY_ESTATE: begun twice, or not at all; HCY_EINVAL: not hcy_dist_halo()'s. */
+ * ghost rows are not written until then, and other collective functions may be called, by all ranks alike.  The plan and
+ * its memory of the host are kept for the next time.  HCY_ESTATE: begun twice, or not at all; HCY_EINVAL: not
+ * hcy_dist_halo()'s. */
 HCY_API int hcy_dist_halo_begin(hcy_queue *queue, hcy_array *padded, hcy_operator *halo, hcy_array *x) HCY_MUST_USE;
 HCY_API int hcy_dist_halo_end(hcy_queue *queue, hcy_operator *halo) HCY_MUST_USE;
 /* What hcy_operator_difference(), hcy_operator_laplacian() and hcy_operator_gradient() do, of an array in blocks: the
