@@ -108,6 +108,9 @@ printf '#!/bin/sh\nkill -SEGV $$\n' >crasher
 chmod +x crasher
 check 'a part that crashes HDF5 is named' refused 1 'm.0-of-2.h5: HDF5 crashed' env HALCYON_H5_READER=$work/crasher "$halcyon" merge $parts --isolate -o none.h5
 check '... and nothing is written' not ls none.h5
+if command -v gnuplot >/dev/null; then
+    check 'plot says so of a stack, and looks for no array in it' refused 1 's.h5: HDF5 crashed' env HALCYON_H5_READER=$work/crasher "$halcyon" plot s.h5 --isolate -o none.svg
+fi
 
 # The library's own tests of what it reads, with all of it isolated.
 HALCYON_ISOLATE=all

@@ -124,9 +124,10 @@ int plot_open_results(struct plot_job *job, enum plot_input *input)
         int status = hcy_files_find(&paths, &n, job->paths[i]);
         if (!status)
             status = hcy_stack_open_files(&stack, (const char *const *)paths, n, &opts);
-        /* Data files that are not there are why it is nothing else, either. */
+        /* Data files that are not there are why it is nothing else, either; and so is damage. */
         hcy_error lack = *hcy_last_error();
-        int lacks = status == HCY_ENOENT && !is_read_as_array(job->paths[i]);
+        int lacks = (status == HCY_ENOENT && !is_read_as_array(job->paths[i])) || status == HCY_ECORRUPT ||
+                    status == HCY_ETIMEOUT;
         if (lacks)
             why = lack;
         hcy_list_free(paths);
