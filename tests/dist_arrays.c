@@ -196,7 +196,7 @@ static bool is_there(const char *file)
 static void test_file(int axis, int dtype, const char *suffix)
 {
     const int64_t shape[3] = { 5, 7, 3 };
-    hcy_dist_layout *layout = axis < 0 ? NULL : make_blocks(3, shape, axis, ODD);
+    hcy_dist_layout *layout = axis < 0 ? NULL : make_blocks(3, shape, axis, ODD), *missing = NULL;
     hcy_array *whole = make_whole(dtype, 3, shape, 8), *part = NULL, *none = NULL;
     char path[64], file[64];
     int pid = (int)getpid();
@@ -220,7 +220,7 @@ static void test_file(int axis, int dtype, const char *suffix)
                   !is_there(file),
               "... or has no name of it");
         every(hcy_dist_from_file(&none, scene.dev, layout, path) == HCY_ENOENT && !none, "... nor is it read");
-        every(hcy_dist_layout_of_file(&layout, scene.comm, path, 0) == HCY_ENOENT, "... nor its head");
+        every(hcy_dist_layout_of_file(&missing, scene.comm, path, 0) == HCY_ENOENT && !missing, "... nor its head");
     }
     hcy_array_release(part);
     hcy_array_release(whole);
@@ -299,6 +299,10 @@ static void test_other_files(void)
         skip_checks(1, "no zlib");
     else
         every(!status && is_read(npz, whole, layout), "a packed one");
+    if (!status)
+        status = hcy_dist_agree(scene.comm, writes && rename(npz, npy) ? HCY_EIO : 0);
+    every(status || (hcy_dist_from_file(&part, scene.dev, layout, npy) == HCY_EFORMAT && !part),
+          "... by the name of another kind");
     status = hcy_dist_agree(scene.comm, writes ? hcy_array_to_file(scene.queue, whole, first) : 0);
     if (status == HCY_EUNSUPPORTED)
         skip_checks(5, "no HDF5");

@@ -120,8 +120,10 @@ int hcy_dist_agree(hcy_dist *comm, int status)
     /* What this rank has to say must survive the reduction, which may fail as well. */
     const hcy_error mine = *hcy_last_error();
     const int failed = comm->transport->allreduce(&worst, comm->impl, 1, HCY_INT64, HCY__MIN);
-    if (failed || worst >= 0)
-        return failed && status ? hcy_fail_again(&mine) : failed;
+    if (failed)
+        return status && mine.status == status ? hcy_fail_again(&mine) : failed;
+    if (worst >= 0)
+        return 0;
     const int who = (int)(worst & (unit - 1)), theirs = tell_failure((int)((worst - who) / unit), comm, &mine, who);
     /* All ranks have one status; who has failed with it keeps its own words. */
     return status == theirs && mine.status == status ? hcy_fail_again(&mine) : theirs;

@@ -52,7 +52,7 @@ static int write_part(int fd, const char *data, const hcy_dist_layout *l, size_t
     for (int d = 0; d < l->rank; d++)
         *(d < axis ? &outer : &inner) *= d == axis ? 1 : (uint64_t)l->shape[d];
     int status = 0;
-    for (uint64_t i = 0; !status && i < outer; i++)
+    for (uint64_t i = 0; !status && rows && inner && i < outer; i++)
         status = write_run(fd, data + i * rows * inner, (size_t)(rows * inner),
                            begin + (i * all + first) * inner, path);
     return status;

@@ -31,6 +31,7 @@ struct overlap {
     size_t row;                  /* bytes of a row of a slab */
     hcy_array *strip;            /* NULL: no ghosts */
     hcy_buffer *staging;         /* NULL: the host has the device's memory, or nothing goes through it */
+    hcy_event *received;         /* what lay in the staging memory last is on the device */
     hcy_queue *side;             /* of a transport of devices; NULL: through the host */
     struct message *list;
     struct hcy__message *messages; /* of the call */
@@ -41,6 +42,10 @@ struct overlap {
 static void free_overlap(void *user)
 {
     struct overlap *o = user;
+    /* Commands that copy from the host's memory do not keep it. */
+    if (o->received)
+        (void)!hcy_event_wait(o->received, HCY_FOREVER);
+    hcy_event_release(o->received);
     hcy__turn_end(&o->turn);
     hcy_queue_release(o->side);
     hcy_buffer_release(o->staging);
@@ -129,6 +134,18 @@ static int copy_staged(hcy_queue *queue, const struct overlap *o, bool sends)
     return status;
 }
 
+/* What has come, to the device. */
+static int receive_staged(hcy_queue *queue, struct overlap *o)
+{
+    const int status = copy_staged(queue, o, false);
+    if (!o->staging)
+        return status;
+    hcy_event_release(o->received);
+    o->received = NULL;
+    const int recorded = hcy_event_record(&o->received, queue);
+    return status ? status : recorded;
+}
+
 /* --- Applying --- */
 
 /* The result's rows that are made of the strip. */
@@ -149,7 +166,7 @@ static int make_inner(hcy_queue *queue, hcy_array *y, const struct overlap *o, h
 }
 
 /* All about the strip is the other queue's: its few rows and the messages go before the many rows that wait. */
-static int run_beside(hcy_queue *queue, hcy_array *y, const struct overlap *o, hcy_array *x)
+static int run_beside(hcy_queue *queue, hcy_array *y, struct overlap *o, hcy_array *x)
 {
     const hcy_dist *comm = o->from->comm;
     set_messages(o, x);
@@ -168,7 +185,7 @@ static int run_beside(hcy_queue *queue, hcy_array *y, const struct overlap *o, h
 }
 
 /* Messages go and come while the queue computes. */
-static int run_through_host(hcy_queue *queue, hcy_array *y, const struct overlap *o, hcy_array *x)
+static int run_through_host(hcy_queue *queue, hcy_array *y, struct overlap *o, hcy_array *x)
 {
     const hcy_dist *comm = o->from->comm;
     const bool alone = comm->place.n_ranks == 1;
@@ -183,7 +200,7 @@ static int run_through_host(hcy_queue *queue, hcy_array *y, const struct overlap
     if (!status && !alone)
         status = comm->transport->exchange(comm->impl, o->messages, o->n);
     if (!status && !alone)
-        status = copy_staged(queue, o, false);
+        status = receive_staged(queue, o);
     return status ? status : make_edges(queue, y, o);
 }
 

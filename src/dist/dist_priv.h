@@ -49,6 +49,8 @@ int hcy__exchange_new(struct hcy__exchange **out, hcy_dist *comm);
 void hcy__exchange_free(struct hcy__exchange *x); /* NULL is fine */
 int hcy__exchange_begin(hcy_queue *queue, struct hcy__exchange *x, const struct hcy__dist_part *parts, size_t n);
 int hcy__exchange_end(hcy_queue *queue, struct hcy__exchange *x);
+/* After a failure of the caller's: what was begun on this rank is over. */
+void hcy__exchange_cancel(hcy_queue *queue, struct hcy__exchange *x);
 /* What is submitted to `queue` from here on comes after all that `other` has so far. */
 int hcy__follow(hcy_queue *queue, hcy_queue *other);
 /* Of a contiguous array: its bytes, where they begin in its buffer, and where the host may use them (NULL: nowhere). */

@@ -43,7 +43,7 @@ static int npy_head(struct head *h, const char *path)
         return status;
     status = hcy__npy_array_head(&h->dtype, h->shape, &npy, path);
     h->rank = npy.rank;
-    h->how = npy.fortran ? WHOLE : NPY;
+    h->how = npy.fortran || npy.packed ? WHOLE : NPY;
     h->begin = npy.data;
     /* In Fortran's order the file has the axes in reverse; as an array they are as NumPy has them. */
     for (int d = 0; d < npy.rank; d++)
@@ -94,11 +94,17 @@ int hcy_dist_layout_of_file(hcy_dist_layout **layout, hcy_dist *comm, const char
 {
     hcy_host_array a = HCY_HOST_ARRAY_INIT;
     struct head h = { .how = WHOLE };
-    if (!layout || !comm || !path)
-        return hcy_fail(HCY_EINVAL, "hcy_dist_layout_of_file: no %s",
-                        !layout ? "place for the layout" : comm ? "path" : "communicator");
+    if (layout)
+        *layout = NULL;
+    if (!comm)
+        return hcy_fail(HCY_EINVAL, "hcy_dist_layout_of_file: no communicator");
+    int status = layout && path ? 0
+                                : hcy_fail(HCY_EINVAL, "hcy_dist_layout_of_file: no %s",
+                                           layout ? "path" : "place for the layout");
     /* Many hosts that open one file at once are a burden to those that serve it. */
-    int status = hcy_dist_agree(comm, comm->place.rank ? 0 : read_head(&h, &a, path));
+    if (!status && !comm->place.rank)
+        status = read_head(&h, &a, path);
+    status = hcy_dist_agree(comm, status);
     if (!status)
         status = hcy_dist_agree(comm, hcy_dist_broadcast_host(&h, comm, sizeof h, 0));
     if (status)
@@ -217,6 +223,8 @@ int hcy_dist_from_file(hcy_array **part, hcy_device *dev, const hcy_dist_layout 
     struct head h;
     hcy_array *own = NULL;
     int status = 0;
+    if (part)
+        *part = NULL;
     if (!part || !dev || !path)
         status = hcy_fail(HCY_EINVAL, "hcy_dist_from_file: no %s",
                           !part ? "place for the part" : dev ? "path" : "device");

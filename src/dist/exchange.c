@@ -148,6 +148,7 @@ struct hcy__exchange {
     hcy_queue *side;     /* that messages of a device go by; NULL: the caller's */
     hcy_buffer *staging; /* its own; NULL: the communicator's is used */
     hcy_event *sent;     /* what goes through the host is there */
+    hcy_event *received; /* what came through its own staging memory is on the device */
 };
 
 int hcy__exchange_new(struct hcy__exchange **out, hcy_dist *comm)
@@ -179,10 +180,32 @@ static void clear_exchange(struct hcy__exchange *x)
     x->is_begun = false;
 }
 
+/* Until the staging memory may be written again, or freed: commands that copy from it do not keep it. */
+static int wait_for_staging(struct hcy__exchange *x)
+{
+    const int status = x->received ? hcy_event_wait(x->received, HCY_FOREVER) : 0;
+    hcy_event_release(x->received);
+    x->received = NULL;
+    return status;
+}
+
+void hcy__exchange_cancel(hcy_queue *queue, struct hcy__exchange *x)
+{
+    /* What the other queue has got still uses what the caller may release. */
+    if (x->is_begun && x->on_device && x->side)
+        (void)!hcy__follow(queue, x->side);
+    if (x->sent)
+        (void)!hcy_event_wait(x->sent, HCY_FOREVER);
+    clear_exchange(x);
+}
+
 void hcy__exchange_free(struct hcy__exchange *x)
 {
     if (!x)
         return;
+    if (x->sent)
+        (void)!hcy_event_wait(x->sent, HCY_FOREVER);
+    (void)!wait_for_staging(x);
     clear_exchange(x);
     hcy_queue_release(x->side);
     hcy_buffer_release(x->staging);
@@ -292,6 +315,8 @@ int hcy__exchange_begin(hcy_queue *queue, struct hcy__exchange *x, const struct 
     if (x->comm->on_device && !x->side)
         status = hcy_queue_create_urgent(&x->side, hcy_queue_device(queue));
     if (!status)
+        status = wait_for_staging(x);
+    if (!status)
         status = begin_parts(queue, x, parts, n, &x->staging);
     if (!status && !x->on_device)
         status = hcy_event_record(&x->sent, queue);
@@ -312,6 +337,8 @@ int hcy__exchange_end(hcy_queue *queue, struct hcy__exchange *x)
         status = hcy__follow(queue, x->side);
     if (!status)
         status = end_parts(queue, x, x->staging ? hcy_buffer_host(x->staging) : NULL);
+    /* Even after a failure some of it may be on its way. */
+    const int recorded = x->staging && !x->on_device ? hcy_event_record(&x->received, queue) : 0;
     clear_exchange(x);
-    return status;
+    return status ? status : recorded;
 }

@@ -328,8 +328,11 @@ int hcy_dist_halo_begin(hcy_queue *queue, hcy_array *padded, hcy_operator *op, h
     /* Ghosts are on their way before the own rows are copied. */
     if (!status)
         status = hcy__exchange_begin(queue, h->begun, parts, h->n);
-    if (!status)
+    if (!status) {
         status = copy_middle(queue, padded, x, h, true);
+        if (status)
+            hcy__exchange_cancel(queue, h->begun);
+    }
     release_parts(parts, parts ? h->n : 0);
     return status;
 }

@@ -194,8 +194,9 @@ HCY_API int hcy_dist_to_file(hcy_queue *queue, hcy_array *part, const hcy_dist_l
 /* The layout of a file's array: in blocks along an axis, or replicated (-1).  Rank 0 reads the file's head. */
 HCY_API int hcy_dist_layout_of_file(hcy_dist_layout **layout, hcy_dist *comm, const char *path, int axis) HCY_MUST_USE;
 /* This rank's part of it, new: each rank reads its own rows of FILE.npy, in its own type, and FILE.h5:DATASET (by
- * hyperslabs; integers as doubles); files of other kinds, and in Fortran's order, whole.  HCY_EINVAL: the layout has
- * another shape; HCY_ENOENT, HCY_EFORMAT, HCY_ECORRUPT, HCY_EIO: as hcy_array_from_file(), on all ranks. */
+ * hyperslabs; integers as doubles; no raw acquisitions); files of other kinds, and in Fortran's order, whole.
+ * HCY_EINVAL: the layout has another shape; HCY_ENOENT, HCY_EFORMAT, HCY_ECORRUPT, HCY_EIO: as hcy_array_from_file(),
+ * on all ranks. */
 HCY_API int hcy_dist_from_file(hcy_array **part, hcy_device *dev, const hcy_dist_layout *layout,
                                const char *path) HCY_MUST_USE;
 
@@ -221,10 +222,10 @@ HCY_API int hcy_dist_operator(hcy_operator **op, hcy_dist_layout *range, hcy_dis
 HCY_API int hcy_dist_halo(hcy_operator **op, hcy_dist_layout **padded, hcy_device *dev, hcy_dist_layout *layout,
                           int dtype, int64_t front, int64_t back) HCY_MUST_USE;
 /* padded = halo x in two calls, all ranks both: between them x's own rows are in the middle of `padded`, and what the
- * caller submits runs while ghost rows are on their way; they are there for what is submitted after the end.  x and the
- * ghost rows are not written until then, and other collective functions may be called, by all ranks alike.  The plan and
- * its memory of the host are kept for the next time.  HCY_ESTATE: begun twice, or not at all; HCY_EINVAL: not
- * hcy_dist_halo()'s. */
+ * caller submits runs while ghost rows are on their way; they are there for what is submitted after the end.  x and
+ * the ghost rows are not written until then, and other collective functions may be called, by all ranks alike.  The
+ * plan and its memory of the host are kept for the next time; one queue at a time.  HCY_ESTATE: begun twice, or not at
+ * all; HCY_EINVAL: not hcy_dist_halo()'s. */
 HCY_API int hcy_dist_halo_begin(hcy_queue *queue, hcy_array *padded, hcy_operator *halo, hcy_array *x) HCY_MUST_USE;
 HCY_API int hcy_dist_halo_end(hcy_queue *queue, hcy_operator *halo) HCY_MUST_USE;
 /* What hcy_operator_difference(), hcy_operator_laplacian() and hcy_operator_gradient() do, of an array in blocks: the
