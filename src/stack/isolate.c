@@ -153,7 +153,8 @@ int hcy__looks_like_h5(const char *path)
 /* Never in the current directory, nor where PATH says: it is this library's own. */
 static int find_reader_program(char path[PATH_MAX])
 {
-    static const char *const beside[] = { "", "/halcyon", "/../libexec/halcyon", "/../../libexec/halcyon" };
+    /* The last one: of a tree where it is built, whose libraries are in .libs. */
+    static const char *const beside[] = { "", "/halcyon", "/../libexec/halcyon", "/../../libexec/halcyon", "/../.libs/.." };
     const char *given = getenv("HALCYON_H5_READER");
     char folder[PATH_MAX];
     if (given && *given && (size_t)snprintf(path, PATH_MAX, "%s", given) < PATH_MAX)
