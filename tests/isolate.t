@@ -45,6 +45,8 @@ fi
 processes() { integrate --isolate --processes 2 -o isolated.dat && same plain.dat isolated.dat; }
 check 'worker processes isolate, too' processes
 
+built_reader() { (unset HALCYON_H5_READER; "$halcyon" info --isolate s.h5); }
+check 'the reader beside the command is found' built_reader
 no_reader() { HALCYON_H5_READER=$work/none "$halcyon" "$@"; }
 needs_it() { no_reader info s.h5 "$@" >log 2>&1; [ $? = 1 ] && grep "$work/none" log; }
 check 'a reader that is not there is named' needs_it --isolate
