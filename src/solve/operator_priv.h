@@ -4,6 +4,7 @@
 
 #include "array_priv.h"
 
+#include <halcyon/fft.h>
 #include <halcyon/operator.h>
 #include <pthread.h>
 
@@ -50,6 +51,9 @@ int hcy__gradient_of(hcy_operator **op, hcy_device *dev, const hcy_space *space,
 
 /* The buffer that begins with a contiguous vector's first element: a new reference, or NULL of an empty one. */
 int hcy__vector_buffer(hcy_buffer **buffer, const hcy_array *vector);
+/* A plan's transform between two vectors, with its working memory (NULL: it needs none). */
+int hcy__operator_submit_fft(hcy_queue *queue, hcy_array *to, hcy_fft *plan, int direction, hcy_array *from,
+                             hcy_buffer *work);
 
 /* transform.c: the first n vectors of a NUFFT's, strengths c and coefficients f. */
 int hcy__operator_submit_nufft(hcy_queue *queue, hcy_nufft *plan, hcy_array *c, hcy_array *f, size_t n,

@@ -126,20 +126,26 @@ static void free_fft(void *user)
     free(f);
 }
 
-static int run_fft(hcy_queue *queue, hcy_array *y, struct fft *f, hcy_array *x, int direction)
+int hcy__operator_submit_fft(hcy_queue *queue, hcy_array *to, hcy_fft *plan, int direction, hcy_array *from,
+                             hcy_buffer *work)
 {
     hcy_buffer *in = NULL, *out = NULL;
-    int status = hcy__vector_buffer(&in, x);
+    int status = hcy__vector_buffer(&in, from);
     if (!status)
-        status = hcy__vector_buffer(&out, y);
-    if (!status) {
-        status = hcy__turn_take(&f->turn, queue);
-        if (!status && x->count)
-            status = hcy_fft_execute(queue, out, f->plan, direction, in, f->work);
-        hcy__turn_give(&f->turn);
-    }
+        status = hcy__vector_buffer(&out, to);
+    if (!status)
+        status = hcy_fft_execute(queue, out, plan, direction, in, work);
     hcy_buffer_release(in);
     hcy_buffer_release(out);
+    return status;
+}
+
+static int run_fft(hcy_queue *queue, hcy_array *y, struct fft *f, hcy_array *x, int direction)
+{
+    int status = hcy__turn_take(&f->turn, queue);
+    if (!status && x->count)
+        status = hcy__operator_submit_fft(queue, y, f->plan, direction, x, f->work);
+    hcy__turn_give(&f->turn);
     return status;
 }
 

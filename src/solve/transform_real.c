@@ -37,25 +37,11 @@ static void free_real_fft(void *user)
 
 /* --- Applying --- */
 
-static int transform(hcy_queue *queue, hcy_array *to, const struct real_fft *f, hcy_fft *plan, int direction,
-                     hcy_array *from)
-{
-    hcy_buffer *in = NULL, *out = NULL;
-    int status = hcy__vector_buffer(&in, from);
-    if (!status)
-        status = hcy__vector_buffer(&out, to);
-    if (!status)
-        status = hcy_fft_execute(queue, out, plan, direction, in, f->work);
-    hcy_buffer_release(in);
-    hcy_buffer_release(out);
-    return status;
-}
-
 static int transform_forward(hcy_queue *queue, hcy_array *y, const struct real_fft *f, hcy_array *x)
 {
-    int status = transform(queue, y, f, f->forward, HCY_FFT_FORWARD, x);
+    int status = hcy__operator_submit_fft(queue, y, f->forward, HCY_FFT_FORWARD, x, f->work);
     if (!status && f->others)
-        status = transform(queue, y, f, f->others, HCY_FFT_FORWARD, y);
+        status = hcy__operator_submit_fft(queue, y, f->others, HCY_FFT_FORWARD, y, f->work);
     return status ? status
                   : HCY_EVAL(queue, "y *= s", hcy_op_array("y", y), hcy_op_array("s", f->factors[0]));
 }
@@ -63,12 +49,12 @@ static int transform_forward(hcy_queue *queue, hcy_array *y, const struct real_f
 static int transform_backward(hcy_queue *queue, hcy_array *x, const struct real_fft *f, hcy_array *y)
 {
     hcy_array *from = f->others ? f->half : y;
-    int status = f->others ? transform(queue, f->half, f, f->others, HCY_FFT_BACKWARD, y) : 0;
+    int status = f->others ? hcy__operator_submit_fft(queue, f->half, f->others, HCY_FFT_BACKWARD, y, f->work) : 0;
     if (!status)
         status = HCY_EVAL(queue, "z = complex(a * real(y), b * imag(y))", hcy_op_array("z", f->half),
                           hcy_op_array("y", from), hcy_op_array("a", f->factors[1]),
                           hcy_op_array("b", f->factors[2]));
-    return status ? status : transform(queue, x, f, f->backward, HCY_FFT_BACKWARD, f->half);
+    return status ? status : hcy__operator_submit_fft(queue, x, f->backward, HCY_FFT_BACKWARD, f->half, f->work);
 }
 
 static int apply_real_fft(hcy_queue *queue, hcy_array *y, void *user, hcy_array *x)

@@ -12,8 +12,8 @@
 
 #include <string.h>
 
-/* A row at least so long is worth the steps' turns; so long ones are gone over, if all threads have some: memory gives
- * long stretches faster. */
+/* LEAST: with fewer columns the steps' own cost is more than what is won.  NARROW: rows are as long as a register, as
+ * memory gives long stretches faster, and get no shorter than this so that each thread has SHARES of the work. */
 enum { LEAST_COLUMNS = 32, NARROW_COLUMNS = 128, LEVELS = 8, COMPONENTS = 2, SHARES = 4 };
 _Static_assert(HCY_EVAL_LANES == 1u << (LEVELS - 1), "a level for each halving of the lanes");
 

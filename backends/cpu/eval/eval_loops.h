@@ -122,8 +122,7 @@ DEFINE_SINE(COS_F64, f64, sine_of(reduce_near(a[i]), 1))
 DEFINE_SINE(TAN_F64, f64, tan_of(a[i], reduce_near(a[i])))
 
 /* The tree of eval_format.h.  Lanes without elements are in no sum.  A whole piece in a core's cache is summed up lane
- * by lane, which keeps lanes in registers; from memory that would be eight streams, at two thirds of the rate of one.
- */
+ * by lane, which keeps lanes in registers; from memory that would be eight streams, which come slower than one. */
 _Static_assert(HCY_EVAL_PIECE == 8 * HCY_EVAL_LANES, "a whole piece has eight elements a lane");
 #define JOIN_8(join, x, far)                                                                       \
     op_##join(op_##join(op_##join(op_##join(op_##join(op_##join(op_##join((x)[0], (x)[far], 0),    \
