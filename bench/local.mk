@@ -1,7 +1,7 @@
 # Benchmarks: what the figures of doc/performance.md come from.  `make bench` builds them; each runs by itself.
 # A program that uses internals says bench_NAME_LDADD = libinternal.la.
 bench_programs = bench/bslz4 bench/azint bench/azint_filter bench/gpu bench/push bench/nufft bench/fft bench/array \
-    bench/sense bench/operators bench/dist bench/dist_rates
+    bench/sense bench/misfit bench/operators bench/dist bench/dist_rates
 # The frames, and what `halcyon simulate` draws them with.
 bench_scene = bench/bench.h bench/scene.h bench/scene.c src/cli/timer.h src/cli/simulate.h src/cli/simulate_image.c \
     src/cli/simulate_noise.c
@@ -18,6 +18,7 @@ bench_fft_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/cpu
 bench_fft_LDADD = libinternal.la
 bench_array_SOURCES = bench/array.c bench/bench.h src/cli/timer.h
 bench_sense_SOURCES = bench/sense.c bench/bench.h src/cli/timer.h
+bench_misfit_SOURCES = bench/misfit.c bench/bench.h src/cli/timer.h
 bench_operators_SOURCES = bench/operators.c bench/bench.h src/cli/timer.h
 bench_job = bench/dist_job.h bench/dist_job.c bench/bench.h src/cli/timer.h
 bench_dist_SOURCES = bench/dist.c $(bench_job)

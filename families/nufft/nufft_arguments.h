@@ -14,7 +14,8 @@ static inline size_t hcy_nufft_points_at(unsigned axis)
     return at[axis];
 }
 
-/* Between points and grid. */
+/* Between points and grid: from it to them, from them to it, and from it with slopes. */
+enum hcy_nufft_move { HCY_NUFFT_GETS, HCY_NUFFT_PUTS, HCY_NUFFT_SLOPES };
 struct hcy_nufft_move_at {
     size_t sorted, table, strengths, grid, job, scratch, n;
 };
@@ -23,11 +24,12 @@ struct hcy_nufft_move_at {
         HCY_ARG_AT(kernel, sorted), HCY_ARG_AT(kernel, table), HCY_ARG_AT(kernel, strengths),                \
             HCY_ARG_AT(kernel, grid), HCY_ARG_AT(kernel, job), HCY_ARG_AT(kernel, scratch), HCY_N_ARGS(kernel) \
     }
-static inline const struct hcy_nufft_move_at *hcy_nufft_move_at(bool spreads)
+static inline const struct hcy_nufft_move_at *hcy_nufft_move_at(enum hcy_nufft_move move)
 {
     static const struct hcy_nufft_move_at at[] = { HCY_NUFFT_MOVE_AT(nufft_interp),
-                                                   HCY_NUFFT_MOVE_AT(nufft_spread) };
-    return &at[spreads];
+                                                   HCY_NUFFT_MOVE_AT(nufft_spread),
+                                                   HCY_NUFFT_MOVE_AT(nufft_slopes) };
+    return &at[move];
 }
 
 /* Between grid and modes, with the transform or without; `scratch` is n where there is none. */

@@ -130,9 +130,10 @@ static int launch(hcy_queue *q, const hcy_nufft *p, struct hcy__nufft_work *w, i
 }
 
 int hcy__nufft_spread(hcy_queue *q, const hcy_nufft *p, struct hcy__nufft_work *w, hcy_buffer *c,
-                      hcy_buffer *grid, size_t n, bool interpolates)
+                      hcy_buffer *grid, size_t n, enum hcy_nufft_move move)
 {
-    const struct hcy_nufft_move_at *at = hcy_nufft_move_at(!interpolates);
+    static const int kernels[] = { [HCY_NUFFT_GETS] = INTERP, [HCY_NUFFT_PUTS] = SPREAD, [HCY_NUFFT_SLOPES] = SLOPES };
+    const struct hcy_nufft_move_at *at = hcy_nufft_move_at(move);
     hcy_arg args[HCY_MAX_ARGS] = { 0 };
     args[at->sorted] = hcy_arg_buf(p->sorted);
     args[at->table] = hcy_arg_buf(p->table);
@@ -141,7 +142,7 @@ int hcy__nufft_spread(hcy_queue *q, const hcy_nufft *p, struct hcy__nufft_work *
     args[at->job] = hcy_arg_struct(&p->job, sizeof p->job);
     /* Points given in buffers may still be in the sort's queue; points from the host were waited for. */
     int status = p->sorting ? hcy_queue_wait(q, p->sorting) : 0;
-    return status ? status : launch(q, p, w, interpolates ? INTERP : SPREAD, n, args, at->n, at->scratch);
+    return status ? status : launch(q, p, w, kernels[move], n, args, at->n, at->scratch);
 }
 
 static int one_fft(hcy_queue *q, hcy_fft *fft, const hcy_nufft *p, struct hcy__nufft_work *w, int sign,
@@ -233,9 +234,9 @@ int hcy__nufft_grid_vectors(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *
         return status;
     if (hcy__nufft_writes_c(p, adjoint)) {
         status = hcy__nufft_transform(q, p, w, f, n, sign, true);
-        return status ? status : hcy__nufft_spread(q, p, w, c, w->grid, n, true);
+        return status ? status : hcy__nufft_spread(q, p, w, c, w->grid, n, HCY_NUFFT_GETS);
     }
-    status = hcy__nufft_spread(q, p, w, c, w->grid, n, false);
+    status = hcy__nufft_spread(q, p, w, c, w->grid, n, HCY_NUFFT_PUTS);
     return status ? status : hcy__nufft_transform(q, p, w, f, n, sign, false);
 }
 
@@ -334,6 +335,48 @@ int hcy__nufft_submit_batches(hcy_queue *q, hcy_nufft *p, hcy__nufft_vectors *ve
     return status;
 }
 
+/* --- Type 2 with slopes: one transform to the grid, which is then read once --- */
+
+bool hcy__nufft_has_slopes(const hcy_nufft *p)
+{
+    return p->way == &hcy__nufft_on_grid && p->desc.type == 2 && p->n_points && p->kernels[SLOPES] &&
+           !hcy__nufft_is_same(p);
+}
+
+static int submit_slopes(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, struct hcy__nufft_span *c,
+                         struct hcy__nufft_span *f, size_t n)
+{
+    hcy_buffer *cb = NULL, *fb = NULL;
+    int status = take_span(&cb, c, n * (1 + (size_t)p->desc.dim) * hcy__nufft_vector_bytes(p, true));
+    if (!status)
+        status = take_span(&fb, f, n * hcy__nufft_vector_bytes(p, false));
+    if (!status)
+        status = hcy__nufft_transform(q, p, w, fb, n, p->desc.sign, true);
+    if (!status)
+        status = hcy__nufft_spread(q, p, w, cb, w->grid, n, HCY_NUFFT_SLOPES);
+    hcy_buffer_release(cb);
+    hcy_buffer_release(fb);
+    return status;
+}
+
+int hcy__nufft_submit_slopes(hcy_queue *q, hcy_nufft *p, hcy_buffer *c, hcy_buffer *f)
+{
+    struct hcy__nufft_work *w;
+    struct hcy__nufft_span at_c = { c, 0 }, at_f = { f, 0 };
+    int status = hcy__nufft_ready(p);
+    if (!status && !hcy__nufft_has_slopes(p))
+        status = hcy_fail(HCY_ESTATE, "slopes of a transform: the plan has other points than when they were asked for");
+    if (!status)
+        status = hcy__nufft_take_work(&w, p, false);
+    if (status)
+        return status;
+    status = hcy__nufft_need_grid(p, w);
+    for (size_t done = 0; !status && done < p->n_transforms; done += p->batch)
+        status = submit_slopes(q, p, w, &at_c, &at_f, vectors_now(p, p->n_transforms - done));
+    hcy__nufft_free_work(w); /* commands keep their buffers */
+    return status;
+}
+
 /* --- Single stages --- */
 
 size_t hcy__nufft_stage_bytes(const hcy_nufft *p, int stage, bool output)
@@ -353,10 +396,10 @@ static int run_stage(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, int 
     size_t grid = n * hcy__nufft_cells(p) * 2 * hcy__nufft_real(p);
     /* Only transforms have a sign; between points and grid everything is real. */
     if (stage == HCY_NUFFT_SPREAD)
-        return p->n_points ? hcy__nufft_spread(q, p, w, from, to, n, false)
+        return p->n_points ? hcy__nufft_spread(q, p, w, from, to, n, HCY_NUFFT_PUTS)
                            : hcy_buffer_fill(q, to, 0, grid, "", 1);
     if (stage == HCY_NUFFT_INTERPOLATE)
-        return p->n_points ? hcy__nufft_spread(q, p, w, to, from, n, true) : 0;
+        return p->n_points ? hcy__nufft_spread(q, p, w, to, from, n, HCY_NUFFT_GETS) : 0;
     /* Transforms take the work's grid: it is overwritten, and as large as a batch. */
     status = hcy__nufft_need_grid(p, w);
     if (!status && !to_grid)

@@ -16,7 +16,7 @@
 #include "window.h"
 
 /* In the order of kernel_names[]. */
-enum { SORT, SPREAD, INTERP, CROP, PAD, TO_MODES, TO_GRID, SCALE, LINES, N_KERNELS };
+enum { SORT, SPREAD, INTERP, CROP, PAD, TO_MODES, TO_GRID, SCALE, LINES, SLOPES, N_KERNELS };
 
 /* Memory of one execution, which has it alone; a plan keeps those that are free. */
 struct hcy__nufft_work {
@@ -200,9 +200,13 @@ int hcy__nufft_borrow(hcy_buffer **out, hcy_buffer **own, hcy_nufft *plan, hcy_q
 size_t hcy__nufft_cells(const hcy_nufft *plan);
 /* Points to grid or back; the work's grid to modes or back. */
 int hcy__nufft_spread(hcy_queue *q, const hcy_nufft *plan, struct hcy__nufft_work *w, hcy_buffer *c,
-                      hcy_buffer *grid, size_t n, bool interpolates);
+                      hcy_buffer *grid, size_t n, enum hcy_nufft_move move);
 int hcy__nufft_transform(hcy_queue *q, const hcy_nufft *plan, struct hcy__nufft_work *w, hcy_buffer *f,
                          size_t n, int sign, bool to_grid);
+/* Type 2 with what it computes differentiated in the points (nufft_slopes): whether this plan, whose points are set,
+ * can; all vectors, `c` as that kernel has its strengths. */
+bool hcy__nufft_has_slopes(const hcy_nufft *plan);
+int hcy__nufft_submit_slopes(hcy_queue *q, hcy_nufft *plan, hcy_buffer *c, hcy_buffer *f);
 /* n vectors, at most plan->batch, from and to buffers of the device. */
 typedef int hcy__nufft_vectors(hcy_queue *q, hcy_nufft *plan, struct hcy__nufft_work *w, hcy_buffer *c, hcy_buffer *f,
                                size_t n, bool adjoint);

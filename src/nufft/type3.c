@@ -278,7 +278,7 @@ static int type3_vectors(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, 
     if (!adjoint) {
         status = scale(q, p, c, t->before, w->scaled, n, p->n_points, 1);
         if (!status)
-            status = hcy__nufft_spread(q, p, w, w->scaled, w->grid, n, false);
+            status = hcy__nufft_spread(q, p, w, w->scaled, w->grid, n, HCY_NUFFT_PUTS);
         if (!status)
             status = hcy__nufft_grid_vectors(q, t->inner, w->inner, f, w->grid, n, false);
         if (!status)
@@ -288,7 +288,7 @@ static int type3_vectors(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, 
         if (!status)
             status = hcy__nufft_grid_vectors(q, t->inner, w->inner, w->scaled, w->grid, n, true);
         if (!status)
-            status = hcy__nufft_spread(q, p, w, c, w->grid, n, true);
+            status = hcy__nufft_spread(q, p, w, c, w->grid, n, HCY_NUFFT_GETS);
         if (!status)
             status = scale(q, p, c, t->before, c, n, p->n_points, -1);
     }

@@ -1,10 +1,12 @@
 /* misfit.c - gradients of |A m - d|^2 / 2 with respect to image, samples and points of a NUFFT of type 2.
  *
- * With r = A m - d they are A^H r, -r, and of point j along an axis Re(conj(r_j) (A D m)_j), where D multiplies each
- * mode by sign i and its number along that axis: the derivative of exp(sign i k x).  So it costs a transform an axis.
+ * With r = A m - d they are A^H r, -r, and of point j along an axis Re(conj(r_j) s_j), s the slope of A m there.  Where
+ * the plan can (nufft_slopes), one transform gives A m and all slopes: its grid is read once, and the window's
+ * polynomials are differentiated.  Elsewhere s = A D m, where D multiplies each mode by sign i and its number along that
+ * axis, the derivative of exp(sign i k x): a transform an axis.
  */
 #include "nufft_priv.h"
-#include "vectors.h"
+#include "operator_priv.h"
 
 #include <halcyon/eval.h>
 #include <halcyon/solve.h>
@@ -15,9 +17,12 @@ struct hcy_misfit {
     hcy_operator *op;
     int dim;
     double sign;
-    hcy_array *rest, *derivative, *modes; /* of the range, of the range, of the domain */
-    hcy_array *numbers[3];                /* of modes along an axis, as they lie, shaped to go with these */
-    hcy_space points;                     /* what their gradient is */
+    hcy_array *rest;               /* of the range */
+    hcy_array *waves;              /* NULL, or values and slopes, as nufft_slopes has them; then there are none of: */
+    hcy_array *derivative, *modes; /* of the range, of the domain */
+    hcy_array *numbers[3];         /* of modes along an axis, as they lie, shaped to go with these */
+    hcy_space points; /* what their gradient is */
+    hcy_nufft *plan;  /* the caller's */
     struct hcy__turn turn;
 };
 
@@ -25,8 +30,9 @@ void hcy_misfit_destroy(hcy_misfit *m)
 {
     if (!m)
         return;
-    hcy_array *const arrays[] = { m->rest, m->derivative, m->modes, m->numbers[0], m->numbers[1], m->numbers[2] };
-    for (int i = 0; i < 6; i++)
+    hcy_array *const arrays[] = { m->rest,       m->waves,      m->derivative, m->modes,
+                                  m->numbers[0], m->numbers[1], m->numbers[2] };
+    for (int i = 0; i < 7; i++)
         hcy_array_release(arrays[i]);
     hcy_operator_release(m->op);
     hcy__turn_end(&m->turn);
@@ -51,10 +57,22 @@ static int make_mode_numbers(hcy_array **numbers, const hcy_nufft *plan, int d)
     return status;
 }
 
+/* The range with an axis behind that of the points: a value and its slopes. */
+static hcy_space waves_of(const hcy_misfit *m)
+{
+    hcy_space s = m->op->desc.range;
+    s.shape[s.rank++] = 1 + m->dim;
+    return s;
+}
+
 static int make_misfit_memory(hcy_misfit *m, const hcy_nufft *plan)
 {
     const hcy_space *domain = &m->op->desc.domain, *range = &m->op->desc.range;
     int status = hcy__space_vector(&m->rest, plan->dev, range);
+    if (!status && hcy__nufft_has_slopes(plan)) {
+        const hcy_space waves = waves_of(m);
+        return hcy__space_vector(&m->waves, plan->dev, &waves);
+    }
     if (!status)
         status = hcy__space_vector(&m->derivative, plan->dev, range);
     if (!status)
@@ -80,6 +98,7 @@ int hcy_misfit_create(hcy_misfit **out, hcy_nufft *plan)
     }
     hcy__turn_init(&m->turn);
     m->op = op;
+    m->plan = plan;
     m->dim = plan->desc.dim;
     m->sign = plan->desc.sign;
     m->points = (hcy_space){ hcy__is_single(&op->desc.domain) ? HCY_FLOAT32 : HCY_FLOAT64,
@@ -94,22 +113,39 @@ int hcy_misfit_create(hcy_misfit **out, hcy_nufft *plan)
     return status;
 }
 
+/* The values (0) or the slopes along axis i - 1 of all transforms. */
+static int view_waves(hcy_array **view, const hcy_misfit *m, int i)
+{
+    return m->op->desc.range.rank > 1 ? hcy_array_slice(view, m->waves, ":,:,%d", i)
+                                      : hcy_array_slice(view, m->waves, ":,%d", i);
+}
+
+/* Slopes along axis d by a transform of their own. */
+static int transform_derivative(hcy_queue *queue, hcy_array **slopes, hcy_misfit *m, hcy_array *image, int d)
+{
+    const char *product = hcy__is_single(&m->op->desc.domain) ? "z = complex64(f*k)*x" : "z = f*k*x";
+    int status = HCY_EVAL(queue, product, hcy_op_array("z", m->modes), hcy_op_complex("f", 0, m->sign),
+                          hcy_op_array("k", m->numbers[d]), hcy_op_array("x", image));
+    if (!status)
+        status = hcy__operator_run(queue, m->derivative, m->op, m->modes, false);
+    if (!status)
+        *slopes = hcy_array_retain(m->derivative);
+    return status;
+}
+
 /* Along axis d; several transforms share their points, and add up what each says of them. */
 static int derive_points(hcy_queue *queue, hcy_array *of_points, hcy_misfit *m, hcy_array *image, int d)
 {
-    hcy_array *row = NULL, *q = m->derivative, *z = m->modes, *r = m->rest;
-    const char *product = hcy__is_single(&m->op->desc.domain) ? "z = complex64(f*k)*x" : "z = f*k*x";
+    hcy_array *row = NULL, *q = NULL, *r = m->rest;
     int status = hcy_array_slice(&row, of_points, "%d", d);
     if (!status)
-        status = HCY_EVAL(queue, product, hcy_op_array("z", z), hcy_op_complex("f", 0, m->sign),
-                          hcy_op_array("k", m->numbers[d]), hcy_op_array("x", image));
-    if (!status)
-        status = hcy__operator_run(queue, q, m->op, z, false);
+        status = m->waves ? view_waves(&q, m, 1 + d) : transform_derivative(queue, &q, m, image, d);
     if (!status)
         status = HCY_EVAL(queue,
                           m->op->desc.range.rank > 1 ? "y = sum(real(conj(r)*q), axis=0)" : "y = real(conj(r)*q)",
                           hcy_op_array("y", row), hcy_op_array("r", r), hcy_op_array("q", q));
     hcy_array_release(row);
+    hcy_array_release(q);
     return status;
 }
 
@@ -149,6 +185,29 @@ int hcy__misfit_of_rest(hcy_queue *queue, hcy_array *value, hcy_array *of_sample
     return status;
 }
 
+/* A m - d; with the slopes, where they are wanted and come with it. */
+static int find_rest(hcy_queue *queue, hcy_misfit *m, hcy_array *image, hcy_array *data, bool slopes)
+{
+    if (!slopes || !m->waves) {
+        int status = hcy__operator_run(queue, m->rest, m->op, image, false);
+        return status ? status
+                      : HCY_EVAL(queue, "r -= d", hcy_op_array("r", m->rest), hcy_op_array("d", data));
+    }
+    hcy_buffer *modes = NULL;
+    hcy_array *values = NULL;
+    int status = hcy__vector_buffer(&modes, image);
+    if (!status)
+        status = hcy__nufft_submit_slopes(queue, m->plan, m->waves->buffer, modes);
+    if (!status)
+        status = view_waves(&values, m, 0);
+    if (!status)
+        status = HCY_EVAL(queue, "r = w - d", hcy_op_array("r", m->rest), hcy_op_array("w", values),
+                          hcy_op_array("d", data));
+    hcy_array_release(values);
+    hcy_buffer_release(modes);
+    return status;
+}
+
 int hcy_misfit_gradient(hcy_queue *queue, hcy_array *value, hcy_array *of_image, hcy_array *of_samples,
                         hcy_array *of_points, hcy_misfit *m, hcy_array *image, hcy_array *data)
 {
@@ -159,9 +218,7 @@ int hcy_misfit_gradient(hcy_queue *queue, hcy_array *value, hcy_array *of_image,
         return status;
     status = hcy__turn_take(&m->turn, queue);
     if (!status)
-        status = hcy__operator_run(queue, m->rest, m->op, image, false);
-    if (!status)
-        status = HCY_EVAL(queue, "r -= d", hcy_op_array("r", m->rest), hcy_op_array("d", data));
+        status = find_rest(queue, m, image, data, of_points != NULL);
     if (!status)
         status = hcy__misfit_of_rest(queue, value, of_samples, m->rest);
     if (!status && of_image)

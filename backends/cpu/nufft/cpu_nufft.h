@@ -57,6 +57,7 @@ struct nufft_rows {
     size_t pitch, plane; /* of the small grid, complex */
     unsigned width, dim;
     double unit; /* to spread integers: what strengths are multiplied by */
+    double rate[3]; /* of t in a coordinate, from the fastest axis on */
 };
 
 /* To sort a range of points. */
@@ -76,6 +77,8 @@ struct nufft_ops {
     size_t align; /* rows of small grids are multiples of this many complex numbers */
     void (*spread)(const struct nufft_rows *rows, const void *records, size_t n, const void *c, void *local);
     void (*interp)(const struct nufft_rows *rows, const void *records, size_t n, void *c, const void *local);
+    /* The value and behind it the slopes, along the job's axes; NULL with HCY_NUFFT_SAME_BITS. */
+    void (*slopes)(const struct nufft_rows *rows, const void *records, size_t n, void *c, const void *local);
     void (*add)(void *grid, const void *local, size_t n); /* n complex numbers */
     /* out = in * s * factors, and complex times complex */
     void (*weigh)(void *out, const void *in, const void *factors, double s, size_t n);

@@ -81,13 +81,17 @@ static INLINE void NAME(weights)(const int w, const REAL *table, REAL t, vec *k)
 }
 
 /* Of two axes in the halves of a vector: the table has the window there once more. */
-static INLINE vec NAME(both)(const int w, const REAL *table, REAL t, REAL t2)
+static INLINE vec NAME(halves)(REAL low, REAL high)
 {
 #ifdef HALVES
-    vec s = HALVES(t, t2), a = *(const vec *)table;
+    return HALVES(low, high);
 #else
-    vec s = __builtin_shufflevector(NAME(all)(t), NAME(all)(t2), BLEND), a = *(const vec *)table;
+    return __builtin_shufflevector(NAME(all)(low), NAME(all)(high), BLEND);
 #endif
+}
+static INLINE vec NAME(both)(const int w, const REAL *table, REAL t, REAL t2)
+{
+    vec s = NAME(halves)(t, t2), a = *(const vec *)table;
     UNROLL for (int c = 1; c < (int)HCY_NUFFT_COEFS(w); c++)
         a = a * s + *(const vec *)(table + c * 16);
     return a;
@@ -244,7 +248,96 @@ static INLINE void NAME(get)(const int w, const int dim, const struct nufft_rows
     NAME(sum)(total, c);
 }
 
-/* Both directions for one width and number of axes: a function of its own. */
+/* Weights at t, and what a step of the coordinate changes them by: the same polynomials' derivatives times dt. */
+static INLINE void NAME(sloping)(const int w, const REAL *table, vec t, vec dt, vec *k, vec *slope)
+{
+    UNROLL for (int v = 0; v < WEIGHTS(w); v++) {
+        const REAL *at = table + v * LANES;
+        vec a = *(const vec *)at, b = { 0 };
+        UNROLL for (int c = 1; c < (int)HCY_NUFFT_COEFS(w); c++) {
+            b = b * t + a;
+            a = a * t + *(const vec *)(at + c * 16);
+        }
+        k[v] = a;
+        slope[v] = b * dt;
+    }
+}
+
+static INLINE void NAME(sloping_numbers)(const int w, const REAL *table, REAL t, REAL dt, REAL *out, REAL *slopes)
+{
+    vec k[MAX_WEIGHTS], slope[MAX_WEIGHTS];
+    NAME(sloping)(w, table, NAME(all)(t), NAME(all)(dt), k, slope);
+    UNROLL for (int v = 0; v < WEIGHTS(w); v++) {
+        NAME(store)(out + v * LANES, k[v]);
+        NAME(store)(slopes + v * LANES, slope[v]);
+    }
+}
+
+/* Of x and, where there is one, of y, as numbers; returns where these begin, in both: as first_two(). */
+static INLINE int NAME(sloping_two)(const int w, const int dim, const struct nufft_rows *r, const REAL *t, vec *k,
+                                    vec *slope, REAL *y, REAL *slopes)
+{
+    if (dim > 1 && w <= HALF) {
+        const vec dt = NAME(halves)((REAL)r->rate[0], (REAL)r->rate[1]);
+        NAME(sloping)(w, r->table, NAME(halves)(t[0], t[1]), dt, k, slope);
+        NAME(store)(y, k[0]);
+        NAME(store)(slopes, slope[0]);
+        return HALF;
+    }
+    NAME(sloping)(w, r->table, NAME(all)(t[0]), NAME(all)((REAL)r->rate[0]), k, slope);
+    if (dim > 1)
+        NAME(sloping_numbers)(w, r->table, t[1], (REAL)r->rate[1], y, slopes);
+    return 0;
+}
+
+/* The value (c[0]) and the slopes along z, y, x, as far as there are these axes: as get(), with a sum for each axis whose weights have their slopes
+ * in it, all from one look at the grid. */
+static INLINE void NAME(derive)(const int w, const int dim, const struct nufft_rows *r, const REAL *t, uint32_t place,
+                                REAL *c, const REAL *local)
+{
+    vec k[MAX_WEIGHTS], slope[MAX_WEIGHTS], kx[MAX_VECTORS], dx[MAX_VECTORS];
+    vec sum[MAX_VECTORS], sum_y[MAX_VECTORS], sum_z[MAX_VECTORS], total[4] = { { 0 } };
+    REAL y_room[16 + LANES], dy_room[16 + LANES], kz[16 + LANES], dz[16 + LANES];
+    const size_t pitch = 2 * r->pitch, plane = 2 * r->plane;
+    const REAL *q = local + 2 * NAME(cell)(dim, r, place);
+    const int y_at = NAME(sloping_two)(w, dim, r, t, k, slope, y_room, dy_room);
+    const REAL *ky = y_room + y_at, *dy = dy_room + y_at;
+    NAME(doubled)(w, k, kx);
+    NAME(doubled)(w, slope, dx);
+    if (dim > 2)
+        NAME(sloping_numbers)(w, r->table, t[2], (REAL)r->rate[2], kz, dz);
+    UNROLL for (int v = 0; v < LOOSE(w); v++) {
+        sum[v] = dim == 1 ? NAME(load)(q + v * LANES) : (vec){ 0 };
+        sum_y[v] = sum_z[v] = (vec){ 0 };
+    }
+    for (int z = 0; dim > 1 && z < (dim == 3 ? w : 1); z++, q += plane) {
+        vec u[MAX_VECTORS], u_y[MAX_VECTORS];
+        const REAL *row = q;
+        UNROLL for (int v = 0; v < LOOSE(w); v++)
+            u[v] = u_y[v] = (vec){ 0 };
+        ROWS(w, y, 0, {
+            NAME(take_row)(LOOSE(w), row, u, NAME(all)(ky[y]));
+            NAME(take_row)(LOOSE(w), row, u_y, NAME(all)(dy[y]));
+            row += pitch;
+        })
+        UNROLL for (int v = 0; v < LOOSE(w); v++) {
+            sum[v] = dim == 3 ? sum[v] + u[v] * NAME(all)(kz[z]) : u[v];
+            sum_y[v] = dim == 3 ? sum_y[v] + u_y[v] * NAME(all)(kz[z]) : u_y[v];
+            if (dim == 3)
+                sum_z[v] += u[v] * NAME(all)(dz[z]);
+        }
+    }
+    UNROLL for (int v = 0; v < LOOSE(w); v++) {
+        total[0] += sum[v] * kx[v];
+        total[1] += sum[v] * dx[v];
+        total[2] += sum_y[v] * kx[v];
+        total[3] += sum_z[v] * kx[v];
+    }
+    UNROLL for (int i = 0; i <= dim; i++)
+        NAME(sum)(total[i], c + (i ? 2 * (1 + dim - i) : 0));
+}
+
+/* Both directions, and with slopes, for one width and number of axes: functions of their own. */
 #define EACH(w, dim)                                                                                         \
     static void NAME(put_##dim##_##w)(const struct nufft_rows *r, const void *records, size_t n,             \
                                       const void *c, void *local)                                            \
@@ -262,6 +355,15 @@ static INLINE void NAME(get)(const int w, const int dim, const struct nufft_rows
         for (size_t i = 0; i < n; i++) {                                                                     \
             __builtin_prefetch((const REAL *)c + 2 * (size_t)p[i + NUFFT_AHEAD].number, 1);                  \
             NAME(get)(w, dim, r, p[i].t, p[i].place, (REAL *)c + 2 * (size_t)p[i].number, local);            \
+        }                                                                                                    \
+    }                                                                                                        \
+    static void NAME(derive_##dim##_##w)(const struct nufft_rows *r, const void *records, size_t n, void *c, \
+                                         const void *local)                                                  \
+    {                                                                                                        \
+        const struct NAME(record##dim) *p = records;                                                         \
+        for (size_t i = 0; i < n; i++) {                                                                     \
+            __builtin_prefetch((const REAL *)c + 2 * (1 + dim) * (size_t)p[i + NUFFT_AHEAD].number, 1);      \
+            NAME(derive)(w, dim, r, p[i].t, p[i].place, (REAL *)c + 2 * (1 + dim) * (size_t)p[i].number, local); \
         }                                                                                                    \
     }
 #define WIDTHS(X, dim)                                                                                       \
@@ -284,6 +386,16 @@ static void NAME(spread)(const struct nufft_rows *r, const void *records, size_t
 static void NAME(interp)(const struct nufft_rows *r, const void *records, size_t n, void *c, const void *local)
 {
 #define ENTRY(w, dim) NAME(get_##dim##_##w),
+    static void (*const table[3][15])(const struct nufft_rows *, const void *, size_t, void *, const void *) = {
+        { WIDTHS(ENTRY, 1) }, { WIDTHS(ENTRY, 2) }, { WIDTHS(ENTRY, 3) }
+    };
+#undef ENTRY
+    table[r->dim - 1][r->width - 2](r, records, n, c, local);
+}
+
+static void NAME(slopes)(const struct nufft_rows *r, const void *records, size_t n, void *c, const void *local)
+{
+#define ENTRY(w, dim) NAME(derive_##dim##_##w),
     static void (*const table[3][15])(const struct nufft_rows *, const void *, size_t, void *, const void *) = {
         { WIDTHS(ENTRY, 1) }, { WIDTHS(ENTRY, 2) }, { WIDTHS(ENTRY, 3) }
     };

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PI 3.14159265358979323846
+
 const struct nufft_ops *nufft_ops(enum cpu_simd simd, bool is_double)
 {
 #ifdef HCY_CPU_X86
@@ -55,6 +57,8 @@ struct move {
     const struct nufft_sorted *s;
     const struct nufft_sub *subs;
     char *strengths, *grid; /* of the first vector */
+    size_t vector; /* bytes of a vector's strengths */
+    void (*get)(const struct nufft_rows *rows, const void *records, size_t n, void *c, const void *local);
     char *scratch;
     struct slab *slabs; /* [vector][slab]; NULL: one thread */
     bool in_order;
@@ -106,6 +110,11 @@ static int interp_scratch(size_t *size, const struct cpu_call *call)
     return move_scratch(size, call, call->values[HCY_ARG_AT(nufft_interp, job)].bytes);
 }
 
+static int slopes_scratch(size_t *size, const struct cpu_call *call)
+{
+    return move_scratch(size, call, call->values[HCY_ARG_AT(nufft_slopes, job)].bytes);
+}
+
 /* Windows that leave half of a vector free, once more in its other half. */
 static void double_table(char *table, const struct nufft_layout *l, size_t half)
 {
@@ -114,9 +123,9 @@ static void double_table(char *table, const struct nufft_layout *l, size_t half)
         memcpy(table + c * row + half, table + c * row, window);
 }
 
-static int take_move(struct move *m, const struct cpu_call *call, bool spreads)
+static int take_move(struct move *m, const struct cpu_call *call, enum hcy_nufft_move move)
 {
-    const struct hcy_nufft_move_at *at = hcy_nufft_move_at(spreads);
+    const struct hcy_nufft_move_at *at = hcy_nufft_move_at(move);
     const hcy_nufft_job *job = call->values[at->job].bytes;
     size_t size, strengths, grid;
     int status = nufft_layout_of(&m->layout, job);
@@ -131,13 +140,15 @@ static int take_move(struct move *m, const struct cpu_call *call, bool spreads)
         m->s->n_points != l->n_points || m->s->cells != l->cells)
         return hcy_fail(HCY_EINVAL, "nufft: the points were not sorted, or for another job");
     /* All sizes are checked against the job once, so the loops need no tests. */
-    if (hcy_size_mul(&strengths, l->n_points * 2 * l->real, call->items) ||
+    m->vector = l->n_points * 2 * l->real * (move == HCY_NUFFT_SLOPES ? 1 + l->dim : 1);
+    if (hcy_size_mul(&strengths, m->vector, call->items) ||
         hcy_size_mul(&grid, l->cells * 2 * l->real, call->items) || cpu_arg_size(call, at->scratch) < size ||
         cpu_arg_size(call, at->strengths) < strengths || cpu_arg_size(call, at->grid) < grid ||
         cpu_arg_size(call, at->table) < HCY_NUFFT_COEFS(l->width) * HCY_NUFFT_MAX_WIDTH * l->real)
         return hcy_fail(HCY_EINVAL,
                         "nufft: strengths, grid, window or scratch are smaller than the job says");
     m->ops = nufft_ops_for(call->simd, job);
+    m->get = move == HCY_NUFFT_SLOPES ? m->ops->slopes : m->ops->interp;
     m->subs = (const void *)((const char *)m->s + m->s->subs);
     m->strengths = cpu_arg(call, at->strengths);
     m->grid = cpu_arg(call, at->grid);
@@ -146,7 +157,9 @@ static int take_move(struct move *m, const struct cpu_call *call, bool spreads)
     memcpy(table, cpu_arg(call, at->table), HCY_NUFFT_COEFS(l->width) * HCY_NUFFT_MAX_WIDTH * l->real);
     double_table(table, l, m->ops->lanes / 2 * l->real);
     m->scratch = table + nufft_up(table_bytes(l), NUFFT_ALIGN);
-    m->rows = (struct nufft_rows){ table, l->pitch, l->pitch * l->rows, l->width, l->dim, 1 };
+    m->rows = (struct nufft_rows){ table, l->pitch, l->pitch * l->rows, l->width, l->dim, 1, { 0 } };
+    for (unsigned d = 0; d < l->dim; d++)
+        m->rows.rate[d] = -(double)l->axis[d].n / PI;
     m->slabs = NULL;
     m->number = 2 * l->real;
     m->units = NULL;
@@ -300,8 +313,8 @@ static void interp_range(void *context, size_t begin, size_t end, unsigned threa
             copied = grid;
             bin = sub->bin;
         }
-        m->ops->interp(place ? &in_grid : &m->rows, records + sub->begin * l->record, sub->end - sub->begin,
-                       m->strengths + vector * l->n_points * 2 * l->real, place ? place : local);
+        m->get(place ? &in_grid : &m->rows, records + sub->begin * l->record, sub->end - sub->begin,
+               m->strengths + vector * m->vector, place ? place : local);
     }
 }
 
@@ -477,8 +490,8 @@ static int run_nufft_spread(const struct cpu_call *call)
 {
     struct move m;
     char *copy = NULL;
-    size_t needed, at = hcy_nufft_move_at(true)->scratch;
-    int status = take_move(&m, call, true);
+    size_t needed, at = hcy_nufft_move_at(HCY_NUFFT_PUTS)->scratch;
+    int status = take_move(&m, call, HCY_NUFFT_PUTS);
     if (!status)
         status = spread_scratch(&needed, call);
     if (!status && cpu_arg_size(call, at) < needed)
@@ -503,22 +516,35 @@ static int run_nufft_spread(const struct cpu_call *call)
     return status;
 }
 
-static int run_nufft_interp(const struct cpu_call *call)
+static int get_from_grid(const struct cpu_call *call, enum hcy_nufft_move move)
 {
     struct move m;
-    int status = take_move(&m, call, false);
+    int status = take_move(&m, call, move);
     if (status)
         return status;
+    if (!m.get)
+        return hcy_fail(HCY_EUNSUPPORTED, "nufft_slopes: not with the same bits everywhere; nufft_interp has those");
     /* Vectors reach beyond the cells of a row, with weights of 0: what is there must be numbers. */
     nufft_zero(call->pool, m.scratch, cpu_pool_threads(call->pool) * local_bytes(&m.layout));
     cpu_pool_for(call->pool, call->items * m.s->n_subs, 4, interp_range, &m);
     return 0;
 }
 
+static int run_nufft_interp(const struct cpu_call *call)
+{
+    return get_from_grid(call, HCY_NUFFT_GETS);
+}
+
+static int run_nufft_slopes(const struct cpu_call *call)
+{
+    return get_from_grid(call, HCY_NUFFT_SLOPES);
+}
+
 const struct cpu_kernel cpu_nufft_kernels[] = {
     { .name = "nufft_sort", .run = nufft_run_sort, .scratch_size = nufft_sorted_size, .variant = cpu_simd_built },
     { .name = "nufft_spread", .run = run_nufft_spread, .scratch_size = spread_scratch, .variant = cpu_simd_built },
     { .name = "nufft_interp", .run = run_nufft_interp, .scratch_size = interp_scratch, .variant = cpu_simd_built },
+    { .name = "nufft_slopes", .run = run_nufft_slopes, .scratch_size = slopes_scratch, .variant = cpu_simd_built },
     { .name = "nufft_crop", .run = nufft_run_crop, .variant = cpu_simd_built },
     { .name = "nufft_pad", .run = nufft_run_pad, .variant = cpu_simd_built },
     { .name = "nufft_scale", .run = nufft_run_scale, .variant = cpu_simd_built },

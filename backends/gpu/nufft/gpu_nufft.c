@@ -357,7 +357,7 @@ int gpu_nufft_sort_launch(const struct gpu_call *call)
 
 static int open_move(struct nufft *n, const struct gpu_call *call, bool spreads, struct gpu_variant **v)
 {
-    const struct hcy_nufft_move_at *at = hcy_nufft_move_at(spreads);
+    const struct hcy_nufft_move_at *at = hcy_nufft_move_at(spreads ? HCY_NUFFT_PUTS : HCY_NUFFT_GETS);
     const hcy_value *values = call->values;
     size_t strengths, grids;
     char options[GPU_OPTIONS_BYTES];
@@ -405,7 +405,7 @@ static struct gpu_grid move_grid(const struct nufft *n, size_t vectors)
 static int move_vectors(const struct nufft *n, const struct gpu_call *call, struct gpu_variant *v, bool spreads,
                         size_t done)
 {
-    const struct hcy_nufft_move_at *of = hcy_nufft_move_at(spreads);
+    const struct hcy_nufft_move_at *of = hcy_nufft_move_at(spreads ? HCY_NUFFT_PUTS : HCY_NUFFT_GETS);
     const hcy_value *values = call->values;
     size_t rows = call->items - done < MOST_ROWS ? call->items - done : MOST_ROWS, complex_ = 2 * n->real;
     struct gpu_nufft at = n->at;
