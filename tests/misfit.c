@@ -32,7 +32,8 @@ static void fill_problem(struct problem *p, int dim, unsigned width)
     *p = (struct problem){ .dim = dim, .frames = 1 + (int)width % FRAMES, .width = width };
     /* Values jump a little where the window moves on by a cell, at whole cells or halves: points stand between. */
     for (int i = 0; i < 3 * POINTS; i++)
-        p->x[i % 3][i / 3] = 2 * 3.14159265358979 / CELLS * ((int)(cts_random(&seed) % CELLS) + 0.25 + 0.15 * next_real(&seed));
+        p->x[i % 3][i / 3] = 2 * 3.14159265358979 / CELLS *
+                             ((int)(cts_random(&seed) % CELLS) + 0.25 + 0.15 * next_real(&seed));
     for (int i = 0; i < FRAMES * MOST_MODES; i++)
         p->m[i] = next_real(&seed) + I * next_real(&seed);
     for (int i = 0; i < FRAMES * POINTS; i++)

@@ -2,8 +2,8 @@
  *
  * With r = A m - d they are A^H r, -r, and of point j along an axis Re(conj(r_j) s_j), s the slope of A m there.  Where
  * the plan can (nufft_slopes), one transform gives A m and all slopes: its grid is read once, and the window's
- * polynomials are differentiated.  Elsewhere s = A D m, where D multiplies each mode by sign i and its number along that
- * axis, the derivative of exp(sign i k x): a transform an axis.
+ * polynomials are differentiated.  Elsewhere s = A D m, where D multiplies each mode by sign i and its number along
+ * that axis, the derivative of exp(sign i k x): a transform an axis.
  */
 #include "nufft_priv.h"
 #include "operator_priv.h"

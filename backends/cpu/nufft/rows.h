@@ -290,8 +290,8 @@ static INLINE int NAME(sloping_two)(const int w, const int dim, const struct nuf
     return 0;
 }
 
-/* The value (c[0]) and the slopes along z, y, x, as far as there are these axes: as get(), with a sum for each axis whose weights have their slopes
- * in it, all from one look at the grid. */
+/* The value and behind it the slopes along z, y, x, as far as there are these axes: as get(), with a sum for each axis
+ * whose weights have their slopes in it, all from one look at the grid. */
 static INLINE void NAME(derive)(const int w, const int dim, const struct nufft_rows *r, const REAL *t, uint32_t place,
                                 REAL *c, const REAL *local)
 {
@@ -363,7 +363,8 @@ static INLINE void NAME(derive)(const int w, const int dim, const struct nufft_r
         const struct NAME(record##dim) *p = records;                                                         \
         for (size_t i = 0; i < n; i++) {                                                                     \
             __builtin_prefetch((const REAL *)c + 2 * (1 + dim) * (size_t)p[i + NUFFT_AHEAD].number, 1);      \
-            NAME(derive)(w, dim, r, p[i].t, p[i].place, (REAL *)c + 2 * (1 + dim) * (size_t)p[i].number, local); \
+            REAL *to = (REAL *)c + 2 * (1 + dim) * (size_t)p[i].number;                                      \
+            NAME(derive)(w, dim, r, p[i].t, p[i].place, to, local);                                          \
         }                                                                                                    \
     }
 #define WIDTHS(X, dim)                                                                                       \
