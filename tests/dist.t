@@ -1,6 +1,7 @@
 # Communicators of every MPI that this build has, from one to four ranks, messages whole and in pieces; what becomes of
 # the others when a rank goes.
-# From the makefile: top_builddir, HALCYON_BACKEND_PATH, HCY_SANITIZER.
+# From the makefile: top_builddir, HALCYON_BACKEND_PATH, HCY_SANITIZER.  HALCYON_TEST_MPI_ABI: where an MPI is installed that
+# has MPI 5's binary interface (python3 -m venv V && V/bin/pip install mpich: V).
 program=$top_builddir/tests/dist
 # ThreadSanitizer knows nothing of what an MPI's own threads do with each other.
 case $HCY_SANITIZER in
@@ -33,6 +34,8 @@ launch() { # MPI N COMMAND...
     openmpi) OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
         timeout -k 5 300 "$(command -v mpirun.openmpi || echo mpirun)" --oversubscribe -n "$n" "$@" ;;
     mpich) timeout -k 5 300 "$(command -v mpirun.mpich || echo mpirun)" -n "$n" "$@" ;;
+    mpi-abi) LD_LIBRARY_PATH=$HALCYON_TEST_MPI_ABI/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} \
+        timeout -k 5 300 "$HALCYON_TEST_MPI_ABI/bin/mpiexec" -n "$n" "$@" ;;
     esac
 }
 there() { # MPI: its module, and a launcher that is its own
@@ -122,4 +125,18 @@ for mpi in openmpi mpich; do
     ends $mpi abort "a rank that gives up says why, and ends all" 'the disk is full'
     known=1
 done
+# Where its library is missing that is said, and nothing else is used.
+HALCYON_DIST=mpi-abi LD_LIBRARY_PATH= "$program" > "$dir/out" 2>&1 && grep -q '^not ok' "$dir/out" ||
+    grep -q 'libmpi_abi.so.1' "$dir/out"
+say $? "mpi-abi: its library, or what is missing"
+if [ -x "$HALCYON_TEST_MPI_ABI/bin/mpiexec" ]; then
+    export TRANSPORT_ALONE
+    TRANSPORT_ALONE=1
+    run mpi-abi 2 mpi-abi@piece=4096 cpu@threads=1
+    run mpi-abi 3 mpi,-mpich cpu@threads=1@discrete=1
+    run mpi-abi 4 -openmpi,-mpich cpu@threads=1
+    ends mpi-abi abort "a rank that gives up says why, and ends all" 'the disk is full'
+else
+    skip "no MPI with MPI 5's binary interface (HALCYON_TEST_MPI_ABI)"
+fi
 echo "1..$tests"

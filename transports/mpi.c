@@ -1,4 +1,5 @@
-/* mpi.c - the transport of an MPI: compiled once for each that the build finds, with its own mpi.h and library.
+/* mpi.c - the transport of an MPI: compiled once for each that the build finds, with its own mpi.h and library, and once
+ * for those that have MPI 5's binary interface and are found at run time.
  *
  * MPI is started by the first communicator, unless the program did, and then ended by the last: a process that ends
  * without that has failed, and its launcher ends the others.  Errors are returned, with MPI's words.  One thread at a
@@ -7,9 +8,18 @@
 #include "transport.h"
 
 #include <halcyon/array.h>
-#include <mpi.h>
 #include <pthread.h>
 #include <stdlib.h>
+#ifdef TRANSPORT_ABI
+#include "mpi_abi.h"
+#else
+#include <mpi.h>
+/* It came with this module. */
+static int find_mpi(void)
+{
+    return 0;
+}
+#endif
 
 struct mpi {
     MPI_Comm comm;
@@ -51,7 +61,9 @@ static int start_mpi(void)
 static int join_users(void)
 {
     pthread_mutex_lock(&lock);
-    int status = users ? 0 : start_mpi();
+    int status = users ? 0 : find_mpi();
+    if (!status && !users)
+        status = start_mpi();
     users += !status;
     pthread_mutex_unlock(&lock);
     return status;

@@ -69,8 +69,8 @@ static const struct hcy_transport self_transport = {
 
 /* --- Wishes --- */
 
-enum { SELF, OPENMPI, MPICH, NCCL, N_NAMES };
-static const char *const names[N_NAMES] = { "self", "openmpi", "mpich", "nccl" };
+enum { SELF, OPENMPI, MPICH, MPI_ABI, NCCL, N_NAMES };
+static const char *const names[N_NAMES] = { "self", "openmpi", "mpich", "mpi-abi", "nccl" };
 
 static int read_piece(size_t *piece, const char *text, const char *wish)
 {
@@ -102,10 +102,10 @@ static int read_wished(struct hcy__wish *wish, char *item, const char *text)
     if (status)
         return status;
     if (!strcmp(name, "mpi") && without)
-        wish->without[OPENMPI] = wish->without[MPICH] = true;
+        wish->without[OPENMPI] = wish->without[MPICH] = wish->without[MPI_ABI] = true;
     else if (i == N_NAMES && strcmp(name, "mpi"))
         return hcy_fail(HCY_EINVAL,
-                        "\"%s\": there is no transport \"%s\"; there are self, mpi, openmpi, mpich and nccl",
+                        "\"%s\": there is no transport \"%s\"; there are self, mpi, openmpi, mpich, mpi-abi and nccl",
                         text, name);
     else if (i == NCCL)
         wish->nccl = without ? -1 : 1;
@@ -168,18 +168,38 @@ static long launched_by(int name)
     return text ? strtol(text, NULL, 10) : 0;
 }
 
-/* The MPI that this process has to use: the one that the program is linked to, else that of its launcher. */
+static bool is_built(int name)
+{
+    char path[PATH_MAX];
+    return !hcy__module_path(path, "halcyon-dist-", names[name]);
+}
+
+/* The MPI that the program is linked to, or that a communicator has loaded; 0: none. */
+static int linked_mpi(void)
+{
+    void *abi = dlopen("libmpi_abi.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    if (abi) {
+        dlclose(abi);
+        return MPI_ABI;
+    }
+    if (!dlsym(RTLD_DEFAULT, "MPI_Init"))
+        return 0;
+    return dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world") ? OPENMPI : MPICH;
+}
+
+/* The MPI that this process has to use: the one that the program is linked to, else that of its launcher, which may be
+ * of a release that has the binary interface where no module was built for it. */
 static int choose_mpi(const struct hcy__wish *wish)
 {
-    int linked = 0;
-    if (dlsym(RTLD_DEFAULT, "MPI_Init"))
-        linked = dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world") ? OPENMPI : MPICH;
+    const int linked = linked_mpi();
     if (linked && !wish->without[linked])
         return linked;
     for (int name = OPENMPI; name <= MPICH; name++)
         if (!wish->without[name] && launched_by(name) > 0)
-            return name;
-    return 0;
+            return is_built(name) || wish->without[MPI_ABI] || !is_built(MPI_ABI) ? name : MPI_ABI;
+    return !wish->without[MPI_ABI] && (launched_by(OPENMPI) > 0 || launched_by(MPICH) > 0) && is_built(MPI_ABI)
+               ? MPI_ABI
+               : 0;
 }
 
 /* The transport's place in `names`; which MPI may be open still, where there was no launcher. */
@@ -192,12 +212,9 @@ static int choose_name(const struct hcy__wish *wish)
     if (name || !*wish->transport)
         return name;
     /* An MPI was asked for and no launcher says which: one that was built. */
-    for (name = OPENMPI; name <= MPICH; name++) {
-        char path[PATH_MAX], module[32];
-        snprintf(module, sizeof module, "%s", names[name]);
-        if (!wish->without[name] && !hcy__module_path(path, "halcyon-dist-", module))
+    for (name = OPENMPI; name < NCCL; name++)
+        if (!wish->without[name] && is_built(name))
             return name;
-    }
     return OPENMPI;
 }
 
@@ -235,6 +252,8 @@ int hcy__dist_join(const struct hcy_transport **transport, void **impl, struct h
         return status;
     /* Every process would go its own way, and believe that it is all. */
     long others = name == OPENMPI ? launched_by(MPICH) : launched_by(OPENMPI);
+    if (name == MPI_ABI && !others)
+        others = launched_by(MPICH);
     if (place->n_ranks == 1 && others > 1) {
         (*transport)->close(*impl);
         status = hcy_fail(
