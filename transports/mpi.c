@@ -1,5 +1,5 @@
-/* mpi.c - the transport of an MPI: compiled once for each that the build finds, with its own mpi.h and library, and once
- * for those that have MPI 5's binary interface and are found at run time.
+/* mpi.c - the transport of an MPI: compiled once for each that the build finds, with its own mpi.h and library, and
+ * once for those that have MPI 5's binary interface and are found at run time.
  *
  * MPI is started by the first communicator, unless the program did, and then ended by the last: a process that ends
  * without that has failed, and its launcher ends the others.  Errors are returned, with MPI's words.  One thread at a

@@ -1,7 +1,7 @@
 /* mpi_abi.h - what mpi.c uses of MPI, by the binary interface that MPI 5.0 gives to all libraries alike: handles and
  * constants as that standard numbers them, and functions that are found in libmpi_abi.so.1 when the first communicator
- * is made.  So one module, built where there is no MPI, runs on MPICH 5, Intel MPI 2021.17 and all that come with such a
- * library.  https://www.mpi-forum.org/docs/mpi-5.0/mpi50-report.pdf, chapter 20 and annex A.
+ * is made.  So one module, built where there is no MPI, runs on MPICH 5, Intel MPI 2021.19 and all that come with such
+ * a library.  https://www.mpi-forum.org/docs/mpi-5.0/mpi50-report.pdf, chapter 20 and annex A.
  */
 #ifndef HCY_MPI_ABI_H
 #define HCY_MPI_ABI_H
