@@ -148,6 +148,36 @@ static int compare(double *off, double *off_single, int dim, unsigned width)
     return status;
 }
 
+/* A plan whose points were set again is no longer that of the misfit, unless there are as many. */
+static void test_other_points(void)
+{
+    static struct problem p;
+    hcy_nufft *plan = NULL;
+    hcy_operator *op = NULL;
+    hcy_operator_info info = HCY_OPERATOR_INFO_INIT;
+    hcy_misfit *misfit = NULL;
+    if (hcy_device_open(&dev, "cpu"))
+        bail_out("no cpu: %s", hcy_last_error()->text);
+    queue = cts_queue(dev);
+    fill_problem(&p, 1, 4);
+    if (make_plan(&plan, &p, HCY_F64) || hcy_operator_nufft(&op, plan) || hcy_operator_get_info(&info, op) ||
+        hcy_misfit_create(&misfit, plan))
+        bail_out("no misfit: %s", hcy_last_error()->text);
+    hcy_array *m = array_of(&info.domain, p.m), *d = array_of(&info.range, p.d), *g = array_of(&info.range, NULL);
+    int status = hcy_nufft_set_points(plan, POINTS - 1, (const void *[]){ p.x[0] }, 0, NULL);
+    ok(!status && hcy_misfit_gradient(queue, NULL, NULL, g, NULL, misfit, m, d) == HCY_ESTATE &&
+           strstr(hcy_last_error()->text, "29 now"),
+       "a plan with fewer points than the misfit's is refused");
+    hcy_array_release(m);
+    hcy_array_release(d);
+    hcy_array_release(g);
+    hcy_misfit_destroy(misfit);
+    hcy_operator_release(op);
+    hcy_nufft_destroy(plan);
+    hcy_queue_release(queue);
+    hcy_device_release(dev);
+}
+
 static void check_device(const char *name)
 {
     if (hcy_device_open(&dev, name)) {
@@ -179,5 +209,6 @@ int main(void)
                                          "cpu@threads=2@simd=avx512" };
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         check_device(names[i]);
+    test_other_points();
     return done_testing();
 }

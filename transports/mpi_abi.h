@@ -7,7 +7,6 @@
 #define HCY_MPI_ABI_H
 
 #include <dlfcn.h>
-#include <stdint.h>
 #include <string.h>
 
 typedef struct MPI_ABI_Comm *MPI_Comm;
@@ -77,36 +76,34 @@ static struct {
     int complete;
 } mpi_abi;
 
-static void find_mpi_function(void *to, void *library, const char *name)
+static int find_mpi_function(void *to, void *library, const char *name)
 {
     void *function = dlsym(library, name);
     memcpy(to, &function, sizeof function);
-    mpi_abi.complete = mpi_abi.complete && function;
+    return function ? 0 : hcy_fail(HCY_EABI, "MPI (" TRANSPORT_NAME "): libmpi_abi.so.1 has no %s()", name);
 }
 
 /* Before any other function here, under the caller's lock.  The library is never closed: it has threads. */
 static int find_mpi(void)
 {
-    static const char file[] = "libmpi_abi.so.1";
-    int major = 0, minor = 0;
+    int major = 0, minor = 0, status = 0;
     if (mpi_abi.complete)
         return 0;
-    void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    void *library = dlopen("libmpi_abi.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library)
         return hcy_fail_vendor(HCY_ENODEV, 0, dlerror(),
-                               "MPI (" TRANSPORT_NAME "): no library has MPI 5's binary interface here: %s is that of "
-                               "MPICH 5 or Intel MPI, whose directory LD_LIBRARY_PATH may name",
-                               file);
-    mpi_abi.complete = 1;
-#define FIND(name, arguments) find_mpi_function(&mpi_abi.name, library, #name);
+                               "MPI (" TRANSPORT_NAME "): MPICH 5 and Intel MPI have this library, whose directory "
+                               "LD_LIBRARY_PATH may name; for others build where their headers are (libopenmpi-dev, "
+                               "libmpich-dev)");
+#define FIND(name, arguments) status = status ? status : find_mpi_function(&mpi_abi.name, library, #name);
     MPI_ABI_FUNCTIONS(FIND)
 #undef FIND
-    if (mpi_abi.complete && !mpi_abi.MPI_Abi_get_version(&major, &minor) && major == 1)
-        return 0;
-    mpi_abi.complete = 0;
-    return hcy_fail(HCY_EABI,
-                    "MPI (" TRANSPORT_NAME "): %s has version %d.%d of the interface, 1 is what is known here", file,
-                    major, minor);
+    if (!status && (mpi_abi.MPI_Abi_get_version(&major, &minor) || major != 1))
+        status = hcy_fail(HCY_EABI,
+                          "MPI (" TRANSPORT_NAME "): libmpi_abi.so.1 has version %d.%d of the interface, 1 is known here",
+                          major, minor);
+    mpi_abi.complete = !status;
+    return status;
 }
 
 #define MPI_Abort               mpi_abi.MPI_Abort

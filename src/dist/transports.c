@@ -187,19 +187,23 @@ static int linked_mpi(void)
     return dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world") ? OPENMPI : MPICH;
 }
 
-/* The MPI that this process has to use: the one that the program is linked to, else that of its launcher, which may be
- * of a release that has the binary interface where no module was built for it. */
+/* The MPI that this process has to use: the one that the program is linked to, else that of its launcher, which may
+ * have the binary interface where it has no module that was built or may be used. */
 static int choose_mpi(const struct hcy__wish *wish)
 {
     const int linked = linked_mpi();
     if (linked && !wish->without[linked])
         return linked;
-    for (int name = OPENMPI; name <= MPICH; name++)
-        if (!wish->without[name] && launched_by(name) > 0)
-            return is_built(name) || wish->without[MPI_ABI] || !is_built(MPI_ABI) ? name : MPI_ABI;
-    return !wish->without[MPI_ABI] && (launched_by(OPENMPI) > 0 || launched_by(MPICH) > 0) && is_built(MPI_ABI)
-               ? MPI_ABI
-               : 0;
+    const bool has_abi = !wish->without[MPI_ABI] && is_built(MPI_ABI);
+    for (int name = OPENMPI; name <= MPICH; name++) {
+        if (launched_by(name) <= 0)
+            continue;
+        if (!wish->without[name] && (is_built(name) || !has_abi))
+            return name;
+        if (has_abi)
+            return MPI_ABI;
+    }
+    return 0;
 }
 
 /* The transport's place in `names`; which MPI may be open still, where there was no launcher. */

@@ -365,7 +365,7 @@ int hcy__nufft_submit_slopes(hcy_queue *q, hcy_nufft *p, hcy_buffer *c, hcy_buff
     struct hcy__nufft_span at_c = { c, 0 }, at_f = { f, 0 };
     int status = hcy__nufft_ready(p);
     if (!status && !hcy__nufft_has_slopes(p))
-        status = hcy_fail(HCY_ESTATE, "slopes of a transform: the plan has other points than when they were asked for");
+        status = hcy_fail(HCY_ESTATE, "nufft_slopes: not for a plan as it is set up now");
     if (!status)
         status = hcy__nufft_take_work(&w, p, false);
     if (status)

@@ -10,6 +10,7 @@
 
 #include <halcyon/eval.h>
 #include <halcyon/solve.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -214,6 +215,10 @@ int hcy_misfit_gradient(hcy_queue *queue, hcy_array *value, hcy_array *of_image,
     if (!queue || !m)
         return hcy_fail(HCY_EINVAL, "hcy_misfit_gradient: no %s", m ? "queue" : "misfit");
     int status = check_misfit(m, (hcy_array *[]){ image, data, of_image, of_samples, of_points, value });
+    if (!status && (int64_t)m->plan->n_points != m->points.shape[1])
+        status = hcy_fail(HCY_ESTATE,
+                          "hcy_misfit_gradient: made for %" PRId64 " points, of which the plan has %zu now: make another",
+                          m->points.shape[1], m->plan->n_points);
     if (status)
         return status;
     status = hcy__turn_take(&m->turn, queue);

@@ -62,8 +62,8 @@ typedef struct hcy_dist hcy_dist;
 
 /* --- Communicators --- */
 
-/* All processes that were started together.  `wish` is a list of names: self, mpi (whichever launcher has started the
- * process), openmpi, mpich, mpi-abi (libraries with MPI 5's binary interface, found at run time), nccl; "-name" is not
+/* All processes that were started together.  `wish` is a list of names: self, mpi (the one of the program or of
+ * its launcher), openmpi, mpich, mpi-abi (libraries with MPI 5's binary interface, found at run time), nccl; "-name" is not
  * to be used, what is named otherwise has to be there.  NULL: the environment's HALCYON_DIST.  Where neither names
  * processes: MPI's if a launcher of MPI started this one, else `self`.  "mpi@piece=4096" cuts messages into pieces of
  * so many bytes (1 GiB unless it is said).  HCY_EINVAL: no such name, or srun has started several processes and this

@@ -173,7 +173,7 @@ HCY_API void hcy_misfit_destroy(hcy_misfit *misfit); /* NULL is fine */
  * directly take one more transform an axis for it: the gradient of the exact sums, which the plan's eps (relative to
  * the largest mode's number) is the error of.  With 1e-13 in double both agree with direct sums to 1e-10.  Any thread.
  * HCY_EINVAL: arrays of other shapes, types or devices, with gaps, or that share memory; HCY_ESTATE: the plan was given
- * other points. */
+ * another number of points. */
 HCY_API int hcy_misfit_gradient(hcy_queue *queue, hcy_array *value, hcy_array *of_image, hcy_array *of_samples,
                                 hcy_array *of_points, hcy_misfit *misfit, hcy_array *image,
                                 hcy_array *data) HCY_MUST_USE;
