@@ -27,6 +27,7 @@ struct note {
 void hcy__notes_init(struct hcy__notes *notes)
 {
     pthread_mutex_init(&notes->lock, NULL);
+    atomic_init(&notes->in_use, 0);
 }
 
 void hcy__notes_destroy(struct hcy__notes *notes)
@@ -110,6 +111,7 @@ void *hcy__note_new(hcy_device *dev, size_t size)
         return NULL;
     /* A command in flight keeps its device, and so the place that the note comes back to. */
     note->dev = hcy_device_retain(dev);
+    atomic_fetch_add(&notes->in_use, 1);
     return note->data;
 }
 
@@ -120,6 +122,7 @@ void hcy__note_free(void *data)
     struct note *note = (struct note *)((char *)data - offsetof(struct note, data));
     /* Read before the note goes back: another thread may take it at once. */
     hcy_device *dev = note->dev;
+    atomic_fetch_sub(&dev->notes.in_use, 1);
     if (!keep_note(&dev->notes, note))
         free(note);
     /* Last, because this reference may be the one that keeps the notes' lock alive. */

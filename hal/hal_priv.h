@@ -33,6 +33,7 @@ struct hcy__notes {
     pthread_mutex_t lock;
     struct note *kept[HCY__NOTE_SIZES];
     size_t n_kept[HCY__NOTE_SIZES], queues, most_queues;
+    atomic_size_t in_use; /* of commands that have not ended, or whose objects are still to be released */
 };
 
 /* Faults to inject (faults.c): 0 never, else how many are still to come. */

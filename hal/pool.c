@@ -2,15 +2,20 @@
  *
  * A buffer is released only when no command uses it any more (commands hold references), so a block in the pool is
  * free at once, whatever the queues do.  Size classes are 8 steps to a power of two: at most an eighth is wasted.
- * What is kept stays below an eighth of the device's memory.  Thread-safe.
+ * What is kept stays below an eighth of the device's memory.  Where a device has none left, memory may be on its way
+ * back, from commands that have not ended: who submits faster than the device works is held back here.  Thread-safe.
  */
 #include "hal_priv.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 #define KINDS 3
 #define CLASSES 512
 #define MIN_SIZE ((size_t)256)
+/* How long memory that commands have is waited for without any coming back: they may wait for who asks. */
+#define PATIENCE_NS 2000000000u
+#define LOOK_NS     50000 /* between two looks; the driver is asked for memory again, which takes longer */
 
 struct entry {
     struct entry *next;
@@ -23,6 +28,7 @@ struct hcy__pool {
     struct entry *kept[KINDS][CLASSES];
     hcy_pool_stats stats;
     uint64_t limit;
+    atomic_size_t n_freed; /* blocks that have come back */
 };
 
 /* The class of a size, and the size all blocks of that class have. */
@@ -49,6 +55,7 @@ int hcy__pool_create(struct hcy__pool **pool, hcy_device *dev)
     p->dev = dev;
     /* Kept memory is lost to other processes on the device, so it stays a small share. */
     p->limit = dev->info.memory / 8;
+    atomic_init(&p->n_freed, 0);
     pthread_mutex_init(&p->lock, NULL);
     *pool = p;
     return 0;
@@ -102,6 +109,28 @@ static int alloc_block(hcy_device *dev, int mem, size_t size, hcy_block *block)
     return status ? status : dev->backend->ops->alloc(block, dev->impl, mem, size);
 }
 
+/* Whether memory has come back since `seen` blocks had. */
+static bool wait_for_memory(struct hcy__pool *pool, size_t seen)
+{
+    const uint64_t began = hcy_now_ns();
+    while (atomic_load(&pool->n_freed) == seen && atomic_load(&pool->dev->notes.in_use) &&
+           hcy_now_ns() - began < PATIENCE_NS)
+        nanosleep(&(struct timespec){ .tv_nsec = LOOK_NS }, NULL);
+    return atomic_load(&pool->n_freed) != seen;
+}
+
+/* What is kept here may be all that was missing, or what commands under way give back. */
+static int alloc_from_others(struct hcy__pool *pool, int mem, size_t rounded, hcy_block *block)
+{
+    for (;;) {
+        const size_t seen = atomic_load(&pool->n_freed);
+        hcy__pool_trim(pool);
+        int status = alloc_block(pool->dev, mem, rounded, block);
+        if (status != HCY_ENOMEM || !wait_for_memory(pool, seen))
+            return status;
+    }
+}
+
 int hcy__pool_alloc(struct hcy__pool *pool, int mem, size_t size, hcy_block *block)
 {
     size_t rounded, class = class_of(size, &rounded);
@@ -110,11 +139,8 @@ int hcy__pool_alloc(struct hcy__pool *pool, int mem, size_t size, hcy_block *blo
     if (take_kept(pool, mem, class, block))
         return 0;
     int status = alloc_block(pool->dev, mem, rounded, block);
-    /* What is kept here may be all that was missing. */
-    if (status == HCY_ENOMEM) {
-        hcy__pool_trim(pool);
-        status = alloc_block(pool->dev, mem, rounded, block);
-    }
+    if (status == HCY_ENOMEM)
+        status = alloc_from_others(pool, mem, rounded, block);
     if (status)
         return status;
     /* All blocks of a class have one size, so that any of them serves the next request. */
@@ -150,6 +176,7 @@ void hcy__pool_free(struct hcy__pool *pool, int mem, hcy_block *block)
         free(e);
         pool->dev->backend->ops->free(pool->dev->impl, mem, block);
     }
+    atomic_fetch_add(&pool->n_freed, 1);
 }
 
 void hcy__pool_get_stats(struct hcy__pool *pool, hcy_pool_stats *stats)

@@ -169,6 +169,39 @@ static void test_retried_allocation(void)
     hcy_device_release(special);
 }
 
+static void *open_soon(void *gate)
+{
+    cts_sleep_ms(50);
+    cts_gate_open(gate);
+    return NULL;
+}
+
+/* All of a device's memory is released, and a command that has not run yet keeps it. */
+static void test_memory_on_its_way(hcy_device *special, size_t limit)
+{
+    hcy_buffer *all = NULL, *again = NULL;
+    hcy_queue *queue = cts_queue(special);
+    struct cts_gate *gate = cts_gate_new();
+    pthread_t thread;
+    st_ok(hcy_buffer_create(&all, special, HCY_MEM_DEVICE, limit - 1000), "all memory");
+    if (cts_gate_hold(gate, queue)) {
+        st_ok(hcy_buffer_fill(queue, all, 0, 64, "", 1), "is used by a command");
+        hcy_buffer_release(all);
+        pthread_create(&thread, NULL, open_soon, gate);
+        st_ok(hcy_buffer_create(&again, special, HCY_MEM_DEVICE, limit - 1000), "for which the next allocation waits");
+        pthread_join(thread, NULL);
+        ok(!cts_gate_expired(gate), "no longer than it takes");
+        hcy_buffer_release(again);
+    } else {
+        skip(1, CTS_GATE_SKIP);
+        cts_gate_open(gate);
+        hcy_buffer_release(all);
+    }
+    st_ok(hcy_queue_finish(queue), "the command ran");
+    hcy_queue_release(queue);
+    cts_gate_free(gate);
+}
+
 static void test_no_memory(void)
 {
     enum { LIMIT = 1 << 20, PIECE = 1 << 17 };
@@ -199,6 +232,7 @@ static void test_no_memory(void)
     st_ok(hcy_buffer_create(&large, special, HCY_MEM_DEVICE, LIMIT - 1000),
           "after release all of it can be had at once");
     hcy_buffer_release(large);
+    test_memory_on_its_way(special, LIMIT);
     hcy_queue_release(queue);
     hcy_device_release(special);
 }

@@ -34,6 +34,12 @@ static int submit_all(hcy_queue *q, hcy_nufft *plan, hcy_buffer *c, hcy_buffer *
     return status;
 }
 
+static uint64_t bytes_in_use(hcy_device *dev)
+{
+    hcy_pool_stats stats;
+    return hcy_device_pool_stats(&stats, dev) ? UINT64_MAX : stats.in_use;
+}
+
 static void check_asynchronous(const char *spec)
 {
     hcy_device *dev = cts_open_spec(spec);
@@ -55,7 +61,14 @@ static void check_asynchronous(const char *spec)
             bail_out("%s", hcy_last_error()->text);
         struct cts_gate *gate = cts_gate_new();
         bool held = cts_gate_hold(gate, q);
-        status = submit_all(q, plan, c, f, grid);
+        const uint64_t before = bytes_in_use(dev);
+        status = hcy_nufft_submit(q, plan, c, f, 0);
+        if (!status)
+            status = hcy_nufft_submit(q, plan, c, f, 0);
+        if (held)
+            ok(bytes_in_use(dev) <= before, "%s: type %d: transforms submitted ahead have one grid", spec, type);
+        if (!status)
+            status = submit_all(q, plan, c, f, grid);
         if (!status)
             status = hcy_buffer_read(q, p.f, f, 0, f_bytes);
         bool waited = cts_gate_expired(gate);

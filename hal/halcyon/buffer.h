@@ -23,8 +23,9 @@ enum hcy_mem {
     HCY_MEM_SHARED = 4  /* HCY_MEM_DEVICE, which it then is, that other processes can have: hcy_buffer_export() */
 };
 
-/* size bytes (> 0), aligned to 64 at least, contents undefined.  HCY_ENOMEM after the pool was trimmed and the
- * allocation tried once more; HCY_EUNSUPPORTED for a kind the device lacks; HCY_EINVAL; HCY_ELOST. */
+/* size bytes (> 0), aligned to 64 at least, contents undefined.  Where the
+ * device has none left, its pool is emptied and memory waited for that commands under way give back, as long as some
+ * comes within 2 s; then HCY_ENOMEM.  HCY_EUNSUPPORTED for a kind the device lacks; HCY_EINVAL; HCY_ELOST. */
 HCY_API int hcy_buffer_create(hcy_buffer **buf, hcy_device *dev, int mem, size_t size) HCY_MUST_USE;
 /* A view of [offset, offset + size) of `parent`. */
 HCY_API int hcy_buffer_sub(hcy_buffer **buf, hcy_buffer *parent, size_t offset, size_t size) HCY_MUST_USE;

@@ -2,7 +2,8 @@
  *
  * A plan's tables and sorted points are only read here, by any number of executions at once; what an execution writes
  * is its work, which it takes from its plan's list and gives back (plans that are part of another: from that one's).
- * Executions from host memory have a queue of their work's own; those on a caller's queue leave memory to its commands.
+ * Executions from host memory have a queue of their work's own; those on a caller's queue leave their work to that
+ * queue's next ones, so that many of them, submitted ahead, need one grid.
  */
 #include "nufft_priv.h"
 
@@ -11,20 +12,33 @@
 
 /* --- Working memory --- */
 
-int hcy__nufft_take_work(struct hcy__nufft_work **out, hcy_nufft *p, bool queue)
+/* Takes a work off the list that this queue's commands use, or, for NULL, none; under the lock. */
+static struct hcy__nufft_work *find_work(hcy_nufft *p, const hcy_queue *last)
+{
+    struct hcy__nufft_work **at = &p->free_work, *w;
+    while (*at && (*at)->last != last)
+        at = &(*at)->next;
+    w = *at;
+    if (w)
+        *at = w->next;
+    return w;
+}
+
+int hcy__nufft_take_work(struct hcy__nufft_work **out, hcy_nufft *p, hcy_queue *callers)
 {
     int status = 0;
     p = p->owner ? p->owner : p;
     pthread_mutex_lock(&p->lock);
-    /* The lock is held for the list alone; whatever is made or released below may take long. */
-    struct hcy__nufft_work *w = p->free_work;
-    if (w)
-        p->free_work = w->next;
+    /* The lock is held for the list alone; whatever is made or released below may take long.  What the queue's commands
+     * use, its next ones may use: they run in order. */
+    struct hcy__nufft_work *w = callers ? find_work(p, callers) : NULL;
+    if (!w)
+        w = find_work(p, NULL);
     pthread_mutex_unlock(&p->lock);
     if (!w && !(w = calloc(1, sizeof *w)))
         return hcy_fail(HCY_ENOMEM, "out of memory for an execution");
     /* A work that served a caller's queue has none of its own yet. */
-    if (queue && !w->queue)
+    if (!callers && !w->queue)
         status = hcy_queue_create(&w->queue, p->dev);
     if (status)
         hcy__nufft_free_work(w);
@@ -41,6 +55,7 @@ void hcy__nufft_free_memory(struct hcy__nufft_work *w)
     hcy_buffer *const buffers[] = { w->grid, w->scratch, w->fft_work, w->scaled, w->c, w->f };
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
         hcy_buffer_release(buffers[i]);
+    hcy_queue_release(w->last);
     *w = (struct hcy__nufft_work){ .queue = queue };
 }
 
@@ -64,6 +79,25 @@ void hcy__nufft_give_work(struct hcy__nufft_work *w, hcy_nufft *p)
     w->next = p->free_work;
     p->free_work = w;
     pthread_mutex_unlock(&p->lock);
+}
+
+void hcy__nufft_leave_work(struct hcy__nufft_work *w, hcy_nufft *p, hcy_queue *callers)
+{
+    p = p->owner ? p->owner : p;
+    if (!w->last)
+        w->last = hcy_queue_retain(callers);
+    pthread_mutex_lock(&p->lock);
+    /* One alone is left with the plan, that of the queue that came last: another one's commands keep their buffers. */
+    struct hcy__nufft_work **at = &p->free_work, *other;
+    while (*at && !(*at)->last)
+        at = &(*at)->next;
+    other = *at;
+    if (other)
+        *at = other->next;
+    w->next = p->free_work;
+    p->free_work = w;
+    pthread_mutex_unlock(&p->lock);
+    hcy__nufft_free_work(other);
 }
 
 /* A buffer of the work, at least this large; commands that use the old one keep it. */
@@ -286,7 +320,7 @@ int hcy__nufft_execute_batches(hcy_nufft *p, hcy__nufft_vectors *vectors, char *
             memset(writes_c ? c : f, 0, size);
         return 0;
     }
-    int status = hcy__nufft_take_work(&w, p, true);
+    int status = hcy__nufft_take_work(&w, p, NULL);
     if (status)
         return status;
     /* One work serves all batches, each waited for: the caller's memory is lent to one at a time. */
@@ -367,13 +401,13 @@ int hcy__nufft_submit_slopes(hcy_queue *q, hcy_nufft *p, hcy_buffer *c, hcy_buff
     if (!status && !hcy__nufft_has_slopes(p))
         status = hcy_fail(HCY_ESTATE, "nufft_slopes: not for a plan as it is set up now");
     if (!status)
-        status = hcy__nufft_take_work(&w, p, false);
+        status = hcy__nufft_take_work(&w, p, q);
     if (status)
         return status;
     status = hcy__nufft_need_grid(p, w);
     for (size_t done = 0; !status && done < p->n_transforms; done += p->batch)
         status = submit_slopes(q, p, w, &at_c, &at_f, vectors_now(p, p->n_transforms - done));
-    hcy__nufft_free_work(w); /* commands keep their buffers */
+    hcy__nufft_leave_work(w, p, q);
     return status;
 }
 

@@ -437,12 +437,11 @@ int hcy__nufft_submit_some(hcy_queue *q, hcy_nufft *p, hcy_buffer *c, hcy_buffer
     if ((c_all && (!c || hcy_buffer_size(c) < c_all)) || (f_all && (!f || hcy_buffer_size(f) < f_all)))
         return hcy_fail(HCY_EINVAL, "hcy_nufft_submit: strengths need %zu bytes, coefficients %zu", c_all,
                         f_all);
-    status = hcy__nufft_take_work(&w, p, false);
+    status = hcy__nufft_take_work(&w, p, q);
     if (status)
         return status;
     status = p->way->submit(q, p, w, &at_c, &at_f, n, adjoint);
-    /* Commands keep their buffers: the next execution gets others, from the device's pool. */
-    hcy__nufft_free_work(w);
+    hcy__nufft_leave_work(w, p, q);
     return status;
 }
 

@@ -23,6 +23,7 @@ struct hcy__nufft_work {
     struct hcy__nufft_work *next;
     struct hcy__nufft_work *inner; /* type 3 */
     hcy_queue *queue;              /* of executions that bring none */
+    hcy_queue *last;               /* a caller's, whose commands use the memory, in order; a reference, or NULL */
     hcy_buffer *grid, *scratch, *fft_work, *scaled, *c, *f;
 };
 
@@ -39,7 +40,7 @@ struct hcy__nufft_way {
     int (*set_points)(hcy_nufft *p, const void *const *points, const void *const *targets);
     /* The first n vectors, from and to host memory; done on return.  Several threads at once. */
     int (*execute)(hcy_nufft *p, char *c, char *f, size_t n, bool adjoint);
-    /* The same in buffers that are large enough, with memory of a work that is not used again. */
+    /* The same in buffers that are large enough, with a work that serves this queue alone. */
     int (*submit)(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, struct hcy__nufft_span *c,
                   struct hcy__nufft_span *f, size_t n, bool adjoint);
     /* One stage of all vectors, types 1 and 2. */
@@ -186,8 +187,11 @@ int hcy__nufft_bad_point(const hcy_nufft *plan, size_t point);
 int hcy__nufft_upload_reals(hcy_buffer **buf, const hcy_nufft *plan, double *values, size_t n);
 
 /* grid.c */
-int hcy__nufft_take_work(struct hcy__nufft_work **work, hcy_nufft *plan, bool queue);
+/* For an execution on a caller's queue; NULL: on the work's own. */
+int hcy__nufft_take_work(struct hcy__nufft_work **work, hcy_nufft *plan, hcy_queue *callers);
+/* After all commands have ended; after commands were submitted to a caller's queue. */
 void hcy__nufft_give_work(struct hcy__nufft_work *work, hcy_nufft *plan);
+void hcy__nufft_leave_work(struct hcy__nufft_work *work, hcy_nufft *plan, hcy_queue *callers);
 void hcy__nufft_free_memory(struct hcy__nufft_work *work); /* what the work has, but for its queue */
 void hcy__nufft_free_work(struct hcy__nufft_work *work);
 /* A buffer of the work, at least this large. */

@@ -215,7 +215,7 @@ static int launch_sort(hcy_nufft *p, hcy_buffer *const points[3], hcy_nufft_repo
     if (!status)
         status = hcy_buffer_create(&p->sorted, p->dev, HCY_MEM_DEVICE, size);
     if (!status)
-        status = hcy__nufft_take_work(&w, p, true);
+        status = hcy__nufft_take_work(&w, p, NULL);
     if (status)
         return status;
     /* The size of the sorted points is the scratch that the kernel asked for: what it makes of them is its own

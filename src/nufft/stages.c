@@ -33,11 +33,11 @@ int hcy_nufft_submit_stage(hcy_queue *q, hcy_buffer *to, hcy_nufft *p, int stage
     size_t in = hcy__nufft_stage_bytes(p, stage, false), out = hcy__nufft_stage_bytes(p, stage, true);
     if ((in && (!from || hcy_buffer_size(from) < in)) || (out && (!to || hcy_buffer_size(to) < out)))
         return hcy_fail(HCY_EINVAL, "this stage takes %zu bytes and gives %zu", in, out);
-    status = hcy__nufft_take_work(&w, p, false);
+    status = hcy__nufft_take_work(&w, p, q);
     if (status)
         return status;
     status = p->way->stage(q, p, w, stage, &in_from, &in_to);
-    hcy__nufft_free_work(w); /* commands keep their buffers */
+    hcy__nufft_leave_work(w, p, q);
     return status;
 }
 
@@ -51,7 +51,7 @@ int hcy_nufft_execute_stage(void *to, hcy_nufft *p, int stage, const void *from)
     size_t in = hcy__nufft_stage_bytes(p, stage, false), out = hcy__nufft_stage_bytes(p, stage, true);
     if ((in && !from) || (out && !to))
         return hcy_fail(HCY_EINVAL, "hcy_nufft_execute_stage: no %s", from ? "place for the result" : "input");
-    status = hcy__nufft_take_work(&w, p, true);
+    status = hcy__nufft_take_work(&w, p, NULL);
     if (status)
         return status;
     /* Ends in host memory are used in place where the device can, else they go through the work's two buffers. */

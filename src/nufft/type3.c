@@ -271,7 +271,7 @@ static int type3_vectors(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, 
     if (!status)
         status = hcy__nufft_need(&w->scaled, p, p->batch * complex_ * (adjoint ? p->n_targets : p->n_points));
     if (!status && !w->inner)
-        status = hcy__nufft_take_work(&w->inner, t->inner, false);
+        status = hcy__nufft_take_work(&w->inner, t->inner, q);
     if (status)
         return status;
     /* The caller's input stays as it is, so its end is multiplied into memory of the work's; the result in place. */
