@@ -5,6 +5,9 @@
  * The first failure is kept, with its words; what follows is skipped, and events recorded behind it carry it.
  * An event is shared by the command that completes it and by the HAL's event.
  *
+ * What a device with an order of its own has been started with (hcy_hostqueue_start) is waited for when something else
+ * comes behind it, or nothing: so such commands follow one another there without the host.
+ *
  * A short command may run in the thread that brings it, where everything before it has run: then nothing is handed
  * over, and nobody is woken up.
  *
@@ -18,6 +21,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+/* Objects are released when the commands that used them have been waited for, so that these are not too many. */
+#define MOST_STARTED 16
 
 struct hostevent {
     atomic_uint refs;
@@ -33,6 +39,7 @@ struct command {
     const char *name;
     uint64_t bytes;
     hcy_hostqueue_fn run;      /* NULL: an event to complete or to wait for */
+    hcy_hostqueue_fn settle;   /* waits for what `run` has started, and for all that was started before it; or NULL */
     hcy_keep *keep;
     struct hostevent *complete;
     hcy_event *wait;
@@ -45,6 +52,8 @@ struct hcy_hostqueue {
     pthread_mutex_t lock;
     pthread_cond_t work, progress;
     struct command *first, **end;
+    struct command *started, **started_end; /* the thread's own: MOST_STARTED at most, in order */
+    size_t n_started;
     /* Commands, since ever: submitted, run, and without references any more. */
     uint64_t submitted, done, completed;
     uint64_t awaited; /* the first of them that somebody waits for; UINT64_MAX: nobody does */
@@ -220,9 +229,58 @@ static void finish_command(struct command *c, const hcy_error *error, uint64_t e
     hcy__note_free(c);
 }
 
-/* [lock] Takes the next command; NULL when the queue is closing and empty. */
+/* A command has run, or has failed, or was skipped: gives up what it refers to. */
+static void end_command(struct hcy_hostqueue *hq, struct command *c, const hcy_error *error)
+{
+    pthread_mutex_lock(&hq->lock);
+    if (error && !hq->error.status)
+        hq->error = *error;
+    /* Before its event: who has waited for that finds the command done. */
+    hq->done++;
+    pthread_mutex_unlock(&hq->lock);
+    finish_command(c, &hq->error, hq->ended);
+    pthread_mutex_lock(&hq->lock);
+    /* Counted only now, when the command's references are gone: whoever waits for the queue may then free what it
+     * used.  Nobody is woken before the command that he waits for. */
+    if (++hq->completed >= hq->awaited) {
+        hq->awaited = UINT64_MAX;
+        pthread_cond_broadcast(&hq->progress);
+    }
+    pthread_mutex_unlock(&hq->lock);
+}
+
+/* Waits for all that was started; a failure is the last one's, as the device does not say whose it is. */
+static void settle_started(struct hcy_hostqueue *hq)
+{
+    struct command *c = hq->started, *last = c, *next;
+    hcy_error failed = { 0 };
+    if (!c)
+        return;
+    while (last->next)
+        last = last->next;
+    int status = last->settle(last->data);
+    word_failure(hq, last->name, status);
+    if (status)
+        failed = *hcy_last_error();
+    hq->started = NULL;
+    hq->started_end = &hq->started;
+    hq->n_started = 0;
+    hq->ended = 0; /* events take the time at which they are found complete */
+    for (; c; c = next) {
+        next = c->next;
+        end_command(hq, c, status && c == last ? &failed : NULL);
+    }
+}
+
+/* Takes the next command; NULL when the queue is closing and empty. */
 static struct command *next_command(struct hcy_hostqueue *hq)
 {
+    pthread_mutex_lock(&hq->lock);
+    if (!hq->first || hq->n_started == MOST_STARTED) {
+        pthread_mutex_unlock(&hq->lock);
+        settle_started(hq);
+        pthread_mutex_lock(&hq->lock);
+    }
     /* What is left when the handle is destroyed still runs: commands are never dropped. */
     while (!hq->first && !hq->closing)
         pthread_cond_wait(&hq->work, &hq->lock);
@@ -233,23 +291,33 @@ static struct command *next_command(struct hcy_hostqueue *hq)
         if (!hq->first)
             hq->end = &hq->first;
     }
+    pthread_mutex_unlock(&hq->lock);
     return c;
 }
 
-/* Runs a command and gives up what it refers to; without the lock, since nobody else writes `error` while a command is
- * not completed. */
+/* Without the lock, since nobody else writes `error` while a command is not completed. */
 static void serve_command(struct hcy_hostqueue *hq, struct command *c)
 {
+    /* The host, and other devices, see what a device has done only when it was waited for. */
+    if (!c->settle)
+        settle_started(hq);
     /* After a failure nothing more runs, but events are completed and references given back as ever. */
-    int status = hq->error.status ? 0 : run_command(hq, c);
+    const bool skipped = hq->error.status != 0;
+    int status = skipped ? 0 : run_command(hq, c);
+    hcy_error failed = { 0 };
     word_failure(hq, c->name, status);
-    pthread_mutex_lock(&hq->lock);
     if (status)
-        hq->error = *hcy_last_error();
-    /* Before its event: who has waited for that finds the command done. */
-    hq->done++;
-    pthread_mutex_unlock(&hq->lock);
-    finish_command(c, &hq->error, hq->ended);
+        failed = *hcy_last_error();
+    if (c->settle && !skipped && !status) {
+        c->next = NULL;
+        *hq->started_end = c;
+        hq->started_end = &c->next;
+        hq->n_started++;
+        return;
+    }
+    /* What was started before it comes first, a failure too. */
+    settle_started(hq);
+    end_command(hq, c, status ? &failed : NULL);
 }
 
 static void *serve_queue(void *arg)
@@ -257,19 +325,8 @@ static void *serve_queue(void *arg)
     struct hcy_hostqueue *hq = arg;
     struct command *c;
     served = hq;
-    pthread_mutex_lock(&hq->lock);
-    while ((c = next_command(hq))) {
-        pthread_mutex_unlock(&hq->lock);
+    while ((c = next_command(hq)))
         serve_command(hq, c);
-        pthread_mutex_lock(&hq->lock);
-        /* Counted only now, when the command's references are gone: whoever waits for the queue may then free what
-         * it used.  Nobody is woken before the command that he waits for. */
-        if (++hq->completed >= hq->awaited) {
-            hq->awaited = UINT64_MAX;
-            pthread_cond_broadcast(&hq->progress);
-        }
-    }
-    pthread_mutex_unlock(&hq->lock);
     /* The handle is gone, and no command is left: only this thread knows the queue. */
     hcy_device *dev = hq->dev;
     pthread_cond_destroy(&hq->work);
@@ -292,6 +349,7 @@ int hcy_hostqueue_create(hcy_hostqueue **out, hcy_device *dev, const hcy_queue *
     hq->dev = hcy_device_retain(dev);
     hq->lane = queue ? (const void *)queue : hq;
     hq->end = &hq->first;
+    hq->started_end = &hq->started;
     hq->awaited = UINT64_MAX;
     pthread_mutex_init(&hq->lock, NULL);
     pthread_cond_init(&hq->work, NULL);
@@ -346,6 +404,12 @@ static struct command *new_command(struct hcy_hostqueue *hq, const char *name, s
 int hcy_hostqueue_submit(hcy_hostqueue *hq, const char *name, uint64_t bytes, hcy_hostqueue_fn run,
                          const void *command, size_t size, hcy_keep *keep)
 {
+    return hcy_hostqueue_start(hq, name, bytes, run, NULL, command, size, keep);
+}
+
+int hcy_hostqueue_start(hcy_hostqueue *hq, const char *name, uint64_t bytes, hcy_hostqueue_fn run,
+                        hcy_hostqueue_fn settle, const void *command, size_t size, hcy_keep *keep)
+{
     if (!hq || !name || !run || (size && !command))
         return hcy_fail(HCY_EINVAL, "hcy_hostqueue_submit: no queue, or nothing to run");
     struct command *c = new_command(hq, name, size);
@@ -353,6 +417,7 @@ int hcy_hostqueue_submit(hcy_hostqueue *hq, const char *name, uint64_t bytes, hc
         return HCY_ENOMEM;
     c->bytes = bytes;
     c->run = run;
+    c->settle = settle;
     /* Taken over only now that nothing can fail. */
     c->keep = keep;
     memcpy(c->data, command, size);

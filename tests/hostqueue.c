@@ -1,5 +1,5 @@
 /* hostqueue.c - the queue for devices that have none: whose time a command's is, the host's or the device's; and what
- * its thread has not of the host. */
+ * its thread has not of the host; commands that a device orders itself. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* pthread_getattr_np */
 #endif
@@ -86,6 +86,54 @@ static void check_short(hcy_hostqueue *hq)
        "and the queue tells of it, not of the older one: %s", hcy_last_error()->text);
 }
 
+/* A device with an order of its own: how many of its commands were started and waited for, and how often. */
+static int n_started, n_settled, n_settlings, settled_before;
+static int start(void *command)
+{
+    (void)command;
+    n_started++;
+    return 0;
+}
+static int settle(void *command)
+{
+    n_settlings++;
+    n_settled = n_started;
+    return *(const int *)command;
+}
+static int look(void *command)
+{
+    (void)command;
+    settled_before = n_settled;
+    return 0;
+}
+
+static void check_started(hcy_device *dev)
+{
+    enum { STARTED = 20, AT_ONCE = 16 };
+    hcy_hostqueue *hq = NULL;
+    uint64_t nothing = 0;
+    int status = hcy_hostqueue_create(&hq, dev, NULL), fine = 0, bad = HCY_ELAUNCH;
+    /* The first command holds the queue up until all are submitted. */
+    if (!status)
+        status = hcy_hostqueue_submit(hq, "work", 0, run, &nothing, sizeof nothing, NULL);
+    for (int i = 0; i < STARTED && !status; i++)
+        status = hcy_hostqueue_start(hq, "start", 0, start, settle, &fine, sizeof fine, NULL);
+    if (status || hcy_hostqueue_submit(hq, "look", 0, look, &fine, sizeof fine, NULL))
+        bail_out("%s", hcy_last_error()->text);
+    sem_post(&go);
+    ok(!hcy_hostqueue_finish(hq) && n_started == STARTED && n_settlings == (STARTED - 1) / AT_ONCE + 1,
+       "commands that a device orders are waited for together, %d times for %d", n_settlings, n_started);
+    is_int(settled_before, STARTED, "and before anything else runs");
+    if (hcy_hostqueue_start(hq, "start", 0, start, settle, &bad, sizeof bad, NULL))
+        bail_out("%s", hcy_last_error()->text);
+    ok(hcy_hostqueue_finish(hq) == HCY_ELAUNCH && strstr(hcy_last_error()->text, "start failed"),
+       "one alone is waited for, too, and its failure is the queue's: %s", hcy_last_error()->text);
+    ok(!hcy_hostqueue_start(hq, "start", 0, start, settle, &fine, sizeof fine, NULL) &&
+           hcy_hostqueue_finish(hq) == HCY_ELAUNCH && n_started == STARTED + 1,
+       "after which none is started");
+    hcy_hostqueue_destroy(hq);
+}
+
 /* What the queue's thread makes of 1 / 3 and of half the smallest normal number, and the room on its stack. */
 static float third, half;
 static size_t stack;
@@ -164,6 +212,7 @@ int main(void)
     ok(ns >= before && ns <= end && ns != told, "and the host's where the next command says nothing");
     ns = time_behind(hq, 3600000000000u, &end);
     ok(ns >= before && ns <= end, "or what cannot be");
+    check_started(dev);
     check_short(hq);
     hcy_hostqueue_destroy(hq);
     check_thread(dev);

@@ -253,21 +253,39 @@ static int run_user_kernel(const struct launch *l, struct parts *parts)
     return status;
 }
 
+/* Its parts stay as long as the driver has the launch. */
+static int enqueue_launch(const struct launch *l)
+{
+    struct parts parts = { .n = 0 };
+    int status = hcy_fault_launch(l->lane->dev->dev);
+    if (!status)
+        status = l->kernel->user ? run_user_kernel(l, &parts) : gpu_kernel_launch(l->kernel->ours, l->lane, l->desc);
+    while (parts.n)
+        cl.clReleaseMemObject(parts.list[--parts.n]);
+    return status;
+}
+
 static int run_cl_launch(void *command)
 {
     const struct launch *l = command;
-    struct cl_device *d = l->lane->dev;
-    int status = hcy_fault_launch(d->dev);
-    if (status)
-        return status;
-    struct parts parts = { .n = 0 };
     const struct cl_span span = cl_lane_begin(l->lane);
-    status = l->kernel->user ? run_user_kernel(l, &parts) : gpu_kernel_launch(l->kernel->ours, l->lane, l->desc);
-    /* The parts are in use until the launch is over, whatever its status. */
-    int ran = cl_check_ran(d, cl_lane_finish(l->lane, &span), "a kernel");
-    while (parts.n)
-        cl.clReleaseMemObject(parts.list[--parts.n]);
+    int status = enqueue_launch(l), ran = cl_check_ran(l->lane->dev, cl_lane_finish(l->lane, &span), "a kernel");
     return status ? status : ran;
+}
+
+/* Drivers may keep commands for themselves until they are told to begin.  Of a launch that failed, a part may run. */
+static int start_cl_launch(void *command)
+{
+    const struct launch *l = command;
+    int status = enqueue_launch(l);
+    cl_int code = status ? cl.clFinish(l->lane->queue) : cl.clFlush(l->lane->queue);
+    return status ? status : cl_check_ran(l->lane->dev, code, "a kernel");
+}
+
+static int settle_cl_launch(void *command)
+{
+    const struct launch *l = command;
+    return cl_check_ran(l->lane->dev, cl.clFinish(l->lane->queue), "a kernel");
 }
 
 int cl_launch(void *qimpl, void *kimpl, const hcy_launch_desc *launch, hcy_keep *keep)
@@ -275,7 +293,10 @@ int cl_launch(void *qimpl, void *kimpl, const hcy_launch_desc *launch, hcy_keep 
     struct cl_queue *q = qimpl;
     struct launch l = { q->lane, kimpl, launch };
     const char *name = l.kernel->user ? "user's kernel" : gpu_kernel_name(l.kernel->ours);
-    return hcy_hostqueue_submit(q->host, name, 0, run_cl_launch, &l, sizeof l, keep);
+    /* Each launch has a time of its own only if it is waited for. */
+    const bool timed = q->lane->dev->measures || hcy_trace_on();
+    return hcy_hostqueue_start(q->host, name, 0, timed ? run_cl_launch : start_cl_launch,
+                               timed ? NULL : settle_cl_launch, &l, sizeof l, keep);
 }
 
 void cl_kernel_release(void *kimpl)

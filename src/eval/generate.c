@@ -297,9 +297,9 @@ static const hcy_eval_step *next_reduction(const hcy_eval_program *p, const hcy_
 }
 
 /* Which elements a group's items take: a piece of them all, or of a span, or each a part of several short spans. */
-static void write_piece(struct text *t, bool spans, uint32_t of_lane)
+static void write_piece(struct text *t, struct hcy__form form, uint32_t of_lane)
 {
-    if (!spans) {
+    if (!form.spans) {
         append(t,
                "    const u64 number = GROUP, start = 0, begin = GROUP * %u;\n    const u32 lane = ITEM;\n"
                "    const u32 n = (u32)(job.n - begin < %u ? job.n - begin : %u);\n",
@@ -308,12 +308,16 @@ static void write_piece(struct text *t, bool spans, uint32_t of_lane)
     }
     /* `width` is lanes_of_span(): the launch has as many groups as it makes. */
     append(t,
-           "    u32 width = 1;\n    while (width * %u < job.span && width < %u)\n        width *= 2;\n"
-           "    const u32 lane = ITEM %% width;\n    const u64 number = GROUP * (%u / width) + ITEM / width;\n"
-           "    const u64 pieces = (job.span - 1) / %u + 1, begin = number %% pieces * %u, left = job.span - begin;\n"
-           "    const u64 start = number / pieces * job.span;\n"
+           "    u32 width = %u;\n    while (width > 1 && width / 2 * %u >= job.span)\n        width /= 2;\n"
+           "    const u32 lane = ITEM %% width;\n    const u64 number = GROUP * (%u / width) + ITEM / width;\n",
+           HCY_EVAL_LANES, of_lane, HCY_EVAL_LANES);
+    const char *index = form.wide ? "u64" : "u32";
+    append(t,
+           "    const %s pieces = (%s)((job.span - 1) / %u + 1), before = (%s)number / pieces;\n"
+           "    const u64 begin = (u64)((%s)number - before * pieces) * %u, left = job.span - begin;\n"
+           "    const u64 start = before * job.span;\n"
            "    const u32 n = start >= job.n ? 0 : (u32)(left < %u ? left : %u);\n",
-           of_lane, HCY_EVAL_LANES, HCY_EVAL_LANES, HCY_EVAL_PIECE, HCY_EVAL_PIECE, HCY_EVAL_PIECE, HCY_EVAL_PIECE);
+           index, index, HCY_EVAL_PIECE, index, index, HCY_EVAL_PIECE, HCY_EVAL_PIECE, HCY_EVAL_PIECE);
 }
 
 /* The loop over a lane's elements, as the trees of eval_format.h say, which fix the bits; items without an element
@@ -344,7 +348,7 @@ static void write_reduction(struct text *t, const hcy_eval_program *p, struct hc
         append(t, "    LOCAL %s partial%u[%u];\n", type_name(hcy__op_infos[s->op].result), r, HCY_EVAL_LANES);
     for (uint32_t r = 0; (s = next_reduction(p, s)); r++)
         append(t, "    %s sum%u = 0;\n", type_name(hcy__op_infos[s->op].result), r);
-    write_piece(t, form.spans, hcy__elements_of_lane(p));
+    write_piece(t, form, hcy__elements_of_lane(p));
     write_lanes(t, p);
     write_places(t, "", form, n_operands);
     write_steps(t, one_item, p, now, 0, p->n_steps);
@@ -387,13 +391,13 @@ static void write_reduction(struct text *t, const hcy_eval_program *p, struct hc
 
 /* A group's numbers lie beside each other for all lanes: loads and stores take them a width of lanes at a time, which
  * is how memory gives them, runs take them one after the other.  A gap after each run keeps lanes on banks of their
- * own. */
+ * own.  Totals are there twice, as a step of their doubling reads those of the step before. */
 static void write_scan_room(struct text *t, const hcy_eval_step *scans, uint32_t n)
 {
     for (uint32_t r = 0; r < n; r++) {
         const char *type = type_name(hcy__op_infos[scans[r].op].result);
-        append(t, "    LOCAL %s total%u[%u], numbers%u[%u];\n", type, r, HCY_EVAL_LANES, r,
-               HCY_EVAL_LANES * (HCY_EVAL_RUN + 1));
+        append(t, "    LOCAL %s total%u[%u], numbers%u[%u];\n", type, r, 2 * HCY_EVAL_LANES,
+               r, HCY_EVAL_LANES * (HCY_EVAL_RUN + 1));
     }
     for (uint32_t r = 0; r < n; r++) {
         const char *type = type_name(hcy__op_infos[scans[r].op].result);
@@ -402,25 +406,38 @@ static void write_scan_room(struct text *t, const hcy_eval_step *scans, uint32_t
 }
 
 /* A loop over the elements that a lane takes: its run, or every one a width of lanes behind the other.  `at` is an
- * element's place in the piece, `slot` its room. */
-static void begin_elements(struct text *t, const char *at)
+ * element's place in the piece, `slot` its room.  In a whole piece of all lanes places are constants but for the lane's,
+ * and no element is missing, so that its loads are all on their way before the first is used. */
+static void begin_elements(struct text *t, bool whole, bool in_run)
 {
-    append(t,
-           "#pragma unroll\n    for (u32 k = 0; k < %u; k++) {\n    const u32 at = %s;\n    if (at < n) {\n"
-           "    const u32 slot = (ITEM - lane) * %u + at + at / %u;\n    const u64 inside = begin + at, i = start + inside;\n",
-           HCY_EVAL_RUN, at, HCY_EVAL_RUN + 1, HCY_EVAL_RUN);
+    append(t, "#pragma unroll\n    for (u32 k = 0; k < %u; k++) {\n", HCY_EVAL_RUN);
+    if (in_run)
+        append(t, "    const u32 at = lane * %u + k;\n", HCY_EVAL_RUN);
+    else if (whole)
+        append(t, "    const u32 at = lane + k * %u;\n", HCY_EVAL_LANES);
+    else
+        append(t, "    const u32 at = lane + k * width;\n");
+    if (!whole)
+        append(t, "    if (at >= n)\n        break;\n");
+    if (in_run)
+        append(t, "    const u32 slot = ITEM * %u + k;\n", HCY_EVAL_RUN + 1);
+    else if (whole)
+        append(t, "    const u32 slot = lane + lane / %u + k * %u;\n", HCY_EVAL_RUN,
+               HCY_EVAL_LANES + HCY_EVAL_LANES / HCY_EVAL_RUN);
+    else
+        append(t, "    const u32 slot = (ITEM - lane) * %u + at + at / %u;\n", HCY_EVAL_RUN + 1, HCY_EVAL_RUN);
+    append(t, "    const u64 inside = begin + at, i = start + inside;\n");
 }
-static const char own_run[] = "lane * HCY_EVAL_RUN + k", in_turn[] = "lane + k * width";
 
 static void end_elements(struct text *t)
 {
-    append(t, "    }\n    }\n");
+    append(t, "    }\n");
 }
 
 /* Each lane's elements, one after the other, which leaves their own numbers and the run's total. */
-static void write_runs(struct text *t, const hcy_eval_program *p, uint32_t first)
+static void write_runs(struct text *t, const hcy_eval_program *p, uint32_t first, bool whole)
 {
-    begin_elements(t, own_run);
+    begin_elements(t, whole, true);
     append(t, "    if (k) {\n");
     write_join(t, p, &p->steps[first], "own@[k]", "own@[k ? k - 1 : 0]", "numbers@[slot]");
     append(t, "    } else {\n");
@@ -437,15 +454,17 @@ static void write_doubling(struct text *t, const hcy_eval_program *p, const hcy_
 {
     for (uint32_t r = 0; r < p->scans; r++)
         append(t, "    total%u[ITEM] = sum%u;\n", r, r);
-    append(t, "    for (u32 far = 1; far < %u; far *= 2) {\n        BARRIER();\n        if (lane >= far) {\n",
+    append(t,
+           "    u32 read = 0;\n    for (u32 far = 1; far < %u; far *= 2) {\n        BARRIER();\n"
+           "        if (lane >= far) {\n",
            HCY_EVAL_LANES);
-    write_join(t, p, scans, "sum@", "total@[ITEM - far]", "total@[ITEM]");
-    append(t, "        }\n        BARRIER();\n");
+    write_join(t, p, scans, "sum@", "total@[read + ITEM - far]", "sum@");
+    append(t, "        }\n        read = %u - read;\n", HCY_EVAL_LANES);
     for (uint32_t r = 0; r < p->scans; r++)
-        append(t, "        total%u[ITEM] = sum%u;\n", r, r);
+        append(t, "        total%u[read + ITEM] = sum%u;\n", r, r);
     append(t, "    }\n    BARRIER();\n");
     for (uint32_t r = 0; r < p->scans; r++)
-        append(t, "    sum%u = lane ? total%u[ITEM - 1] : 0;\n", r, r);
+        append(t, "    sum%u = lane ? total%u[read + ITEM - 1] : 0;\n", r, r);
 }
 
 /* An element's number, from its run's own, from what was before the run, from the carry: y, of each scan. */
@@ -478,16 +497,13 @@ static void write_common(struct text *t, const hcy_eval_program *p, uint32_t *no
             write_steps(t, one_item, p, now, i, i + 1);
 }
 
-static void write_scan(struct text *t, const hcy_eval_program *p, struct hcy__form form, uint32_t n_operands)
+static void write_scan_piece(struct text *t, const hcy_eval_program *p, struct hcy__form form, uint32_t n_operands,
+                             uint32_t first, bool whole)
 {
-    uint32_t now[HCY_EVAL_REGISTERS] = { 0 }, first = 0;
-    while (p->steps[first].op < HCY_EVAL_FIRST_SCAN)
-        first++;
+    uint32_t now[HCY_EVAL_REGISTERS] = { 0 };
     const hcy_eval_step *scans = &p->steps[first];
-    write_scan_room(t, scans, p->scans);
-    write_piece(t, true, HCY_EVAL_RUN);
     /* What is scanned, */
-    begin_elements(t, in_turn);
+    begin_elements(t, whole, false);
     write_places(t, "", form, n_operands);
     write_steps(t, one_item, p, now, 0, first);
     for (uint32_t r = 0; r < p->scans; r++)
@@ -495,9 +511,9 @@ static void write_scan(struct text *t, const hcy_eval_program *p, struct hcy__fo
     end_elements(t);
     append(t, "    BARRIER();\n");
     /* its scan, in the same room, of which nobody else touches a lane's run, */
-    write_runs(t, p, first);
+    write_runs(t, p, first, whole);
     write_doubling(t, p, scans);
-    begin_elements(t, own_run);
+    begin_elements(t, whole, true);
     write_common(t, p, now, first);
     write_scanned(t, p, scans, now);
     for (uint32_t r = 0; r < p->scans; r++)
@@ -505,7 +521,7 @@ static void write_scan(struct text *t, const hcy_eval_program *p, struct hcy__fo
     end_elements(t);
     append(t, "    BARRIER();\n");
     /* and what is made of it. */
-    begin_elements(t, in_turn);
+    begin_elements(t, whole, false);
     write_places(t, "", form, n_operands);
     write_common(t, p, now, first);
     for (uint32_t r = 0; r < p->scans; r++) {
@@ -514,6 +530,22 @@ static void write_scan(struct text *t, const hcy_eval_program *p, struct hcy__fo
     }
     write_steps(t, one_item, p, now, first + p->scans, p->n_steps);
     end_elements(t);
+}
+
+/* Nearly all groups of a long scan have a whole piece; which it has is the same for all of a group's items. */
+static void write_scan(struct text *t, const hcy_eval_program *p, struct hcy__form form, uint32_t n_operands)
+{
+    uint32_t first = 0;
+    while (p->steps[first].op < HCY_EVAL_FIRST_SCAN)
+        first++;
+    form.spans = true; /* the only form that scans have */
+    write_scan_room(t, &p->steps[first], p->scans);
+    write_piece(t, form, HCY_EVAL_RUN);
+    append(t, "    if (width == %u && n == %u) {\n", HCY_EVAL_LANES, HCY_EVAL_PIECE);
+    write_scan_piece(t, p, form, n_operands, first, true);
+    append(t, "    } else {\n");
+    write_scan_piece(t, p, form, n_operands, first, false);
+    append(t, "    }\n");
 }
 
 char *hcy__generate(const hcy_eval_program *p, const struct hcy__eval_dialect *dialect, struct hcy__form form,
