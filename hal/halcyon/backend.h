@@ -340,8 +340,8 @@ HCY_API void hcy_hostqueue_destroy(hcy_hostqueue *hq);
 /* `name` must be a string constant; bytes are for the trace. */
 HCY_API int hcy_hostqueue_submit(hcy_hostqueue *hq, const char *name, uint64_t bytes, hcy_hostqueue_fn run,
                                  const void *command, size_t size, hcy_keep *keep);
-/* The same, of a device that runs in order what it is given: `run` starts the command there, and `settle`, with the same
- * bytes, returns when that and all that was started before has run, or failed.  It is called for the last of some
+/* The same, of a device that runs in order what it is given: `run` starts the command there, and `settle`, with the
+ * same bytes, returns when that and all that was started before has run, or failed.  It is called for the last of some
  * commands, before anything else of the queue's begins; a NULL stands for a `run` that has waited itself, as it should
  * where times are asked for (hcy_trace_on()). */
 HCY_API int hcy_hostqueue_start(hcy_hostqueue *hq, const char *name, uint64_t bytes, hcy_hostqueue_fn run,

@@ -406,8 +406,8 @@ static void write_scan_room(struct text *t, const hcy_eval_step *scans, uint32_t
 }
 
 /* A loop over the elements that a lane takes: its run, or every one a width of lanes behind the other.  `at` is an
- * element's place in the piece, `slot` its room.  In a whole piece of all lanes places are constants but for the lane's,
- * and no element is missing, so that its loads are all on their way before the first is used. */
+ * element's place in the piece, `slot` its room.  In a whole piece of all lanes places are constants but for the
+ * lane's, and no element is missing, so that its loads are all on their way before the first is used. */
 static void begin_elements(struct text *t, bool whole, bool in_run)
 {
     append(t, "#pragma unroll\n    for (u32 k = 0; k < %u; k++) {\n", HCY_EVAL_RUN);
