@@ -427,11 +427,12 @@ static int take_solution(hcy_array **image, struct recon *r)
     return status;
 }
 
-/* Starts the solver; a step that does not count goes before where kernels are compiled by it. */
+/* Starts the solver; a step that does not count goes before where kernels are compiled by it, and nothing remembers it:
+ * what the start itself needs are the transforms already. */
 static int start_solver(struct recon *r, hcy_array *data)
 {
     int status = hcy_solver_start(r->steps, data, NULL);
-    if (status || !measures(r) || !compiles_any(r))
+    if (status || !measures(r) || !compiles_any(r) || recon_regs_count(r))
         return status;
     status = hcy_solver_step(r->steps);
     if (!status)
