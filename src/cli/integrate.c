@@ -234,17 +234,20 @@ static int name_output(char *made, size_t size, const struct job *job)
 {
     const char *name = strrchr(job->path, '/');
     name = name ? name + 1 : job->path;
-    const char *dot = strrchr(name, '.'), *number = strchr(name, '%');
+    const char *dot = strrchr(name, '.');
     /* A name that begins with its only dot has no suffix to take off. */
-    int stem = dot && dot > name ? (int)(dot - name) : (int)strlen(name), rest = 0;
-    const char *behind = number ? strchr(number, 'd') : NULL;
-    if (behind && behind < name + stem) {
-        rest = (int)(name + stem - behind) - 1;
-        stem = (int)(number - name);
-        /* What joins it to the number goes with it. */
-        stem -= stem && strchr("_-.", name[stem - 1]);
+    const char *end = dot && dot > name ? dot : name + strlen(name), *first = end, *second = end;
+    const char *percent = memchr(name, '%', (size_t)(end - name));
+    if (percent) {
+        first = percent;
+        second = percent + 1 + strspn(percent + 1, "0123456789");
+        if (*second++ != 'd')
+            second = percent + 1; /* no number: the % alone is left out, which would ask for a file a frame */
+        else if (first > name && strchr("_-.", first[-1]))
+            first--; /* what joins the number to the name goes with it */
     }
-    int n = snprintf(made, size, "%.*s%.*s_azint%s", stem, name, rest, behind ? behind + 1 : "", choose_suffix(job));
+    int n = snprintf(made, size, "%.*s%.*s_azint%s", (int)(first - name), name, (int)(end - second), second,
+                     choose_suffix(job));
     if ((size_t)n >= size)
         return cli_error("the name of %s is too long to make one for the output: give -o", job->path);
     return CLI_OK;
