@@ -122,8 +122,14 @@ int recon_make_convolution(struct recon *r);
 int recon_share_operator(struct recon *r);
 int recon_share_gram(struct recon *r);
 void recon_free_operator(struct recon *r); /* and its plan */
-/* The devices, and weights of the points. */
+/* The devices, and weights of the points; by a method alone. */
 int recon_weigh(struct recon *r);
+int recon_compute_weights(struct recon *r, enum recon_dcf dcf);
+/* What transforms are asked for: HCY_F32 or HCY_F64, and which bits. */
+int recon_precision(const struct recon *r);
+int recon_same_bits(const struct recon *r);
+/* Whether times are said, for which kernels are launched once more so that compiling them is set-up. */
+bool recon_measures(const struct recon *r);
 /* The coils' maps, by ESPIRiT. */
 int recon_estimate_maps(struct recon *r);
 /* The image. */
