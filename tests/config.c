@@ -329,6 +329,14 @@ static void test_understood(void)
            0, "a geometry in JSON");
     ok(c && c->poni.pixel2 == 2e-4 && c->poni.orientation == 2 && c->poni.dist == 0.4, "... has its detector");
     hcy_config_free(c);
+    is_int(read_text(&c, "{\"version\": 2, \"dist\": 0.4, \"poni1\": 0, \"poni2\": 0, \"rot1\": 0, \"rot2\": 0, "
+                         "\"rot3\": 0, \"wavelength\": 1e-10, \"detector\": \"Pilatus100k\"}"),
+           0, "a configuration that says a geometry alone");
+    ok(c && c->has_poni && c->poni.dist == 0.4, "... has it");
+    hcy_config_free(c);
+    is_int(read_text(&c, "{\"version\": 4, \"radial_range_min\": 1, \"radial_range_max\": 5}"), 0, "one with a range alone");
+    ok(c && c->options.radial_range[1] == 5, "... has it");
+    hcy_config_free(c);
 }
 
 int main(void)

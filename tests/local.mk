@@ -23,7 +23,7 @@ test_public = \
     tests/regularize tests/misfit tests/sense tests/several_devices tests/coil_maps tests/stencils tests/matrices tests/cts_share
 
 test_internal = tests/hal_spec tests/arguments tests/nvrtc tests/own_fft tests/bslz4 tests/mutations tests/fuzz tests/azint_cache tests/azint_detectors tests/caches \
-    tests/azint_loops tests/azint_ops tests/azint_kernels tests/nufft_lacks tests/hls_args \
+    tests/azint_loops tests/azint_ops tests/azint_kernels tests/nufft_lacks tests/eval_lacks tests/hls_args \
     tests/pipeline tests/pipeline_push tests/pipeline_refuse tests/pipeline_rows tests/read_errors
 
 test_scripts = tests/trace.t tests/numpy.t tests/headers.t tests/symbols.t tests/laws.t tests/docs.t tests/examples.t tests/cts.t tests/toy.t \
@@ -76,6 +76,8 @@ tests_azint_ops_LDADD = $(inside)
 tests_azint_ops_CPPFLAGS = $(tests_bslz4_CPPFLAGS)
 tests_azint_kernels_LDADD = $(inside)
 tests_hls_args_LDADD = $(inside)
+tests_eval_lacks_LDADD = $(inside)
+tests_eval_lacks_LDFLAGS = $(wrap)hcy_kernel_get
 tests_nufft_lacks_LDADD = $(inside)
 tests_nufft_lacks_LDFLAGS = $(wrap)hcy_kernel_get -Wl,--wrap=hcy_device_get_info
 tests_pipeline_LDADD = $(inside)

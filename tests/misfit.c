@@ -9,7 +9,9 @@
 #include <complex.h>
 #include <halcyon/solve.h>
 
-enum { POINTS = 30, MODES = 9, CELLS = 32, MOST_MODES = MODES * MODES * MODES, FRAMES = 3 };
+enum { POINTS = 30, MODES = 9, MOST_MODES = MODES * MODES * MODES, FRAMES = 3 };
+/* Of each axis its own, so that an axis that is taken for another one shows. */
+static const int cells[3] = { 32, 40, 36 };
 
 static hcy_device *dev;
 static hcy_queue *queue;
@@ -31,9 +33,10 @@ static void fill_problem(struct problem *p, int dim, unsigned width)
     uint64_t seed = 40 + width;
     *p = (struct problem){ .dim = dim, .frames = 1 + (int)width % FRAMES, .width = width };
     /* Values jump a little where the window moves on by a cell, at whole cells or halves: points stand between. */
-    for (int i = 0; i < 3 * POINTS; i++)
-        p->x[i % 3][i / 3] = 2 * 3.14159265358979 / CELLS *
-                             ((int)(cts_random(&seed) % CELLS) + 0.25 + 0.15 * next_real(&seed));
+    for (int i = 0; i < 3 * POINTS; i++) {
+        const int cell = (int)(cts_random(&seed) % (unsigned)cells[i % 3]);
+        p->x[i % 3][i / 3] = 2 * 3.14159265358979 / cells[i % 3] * (cell + 0.25 + 0.15 * next_real(&seed));
+    }
     for (int i = 0; i < FRAMES * MOST_MODES; i++)
         p->m[i] = next_real(&seed) + I * next_real(&seed);
     for (int i = 0; i < FRAMES * POINTS; i++)
@@ -56,7 +59,7 @@ static int make_plan(hcy_nufft **plan, const struct problem *p, int precision)
     opts.max_batch = 2; /* so that three transforms are two batches */
     for (int d = 0; d < 3; d++) {
         desc.modes[d] = MODES;
-        opts.grid[d] = d < p->dim ? CELLS : 0;
+        opts.grid[d] = d < p->dim ? (size_t)cells[d] : 0;
         for (int j = 0; j < POINTS; j++)
             single[d][j] = (float)p->x[d][j];
         x[d] = precision == HCY_F32 ? (const void *)single[d] : p->x[d];

@@ -11,7 +11,7 @@ skip() { echo "1..0 # SKIP $1"; exit 0; }
 "$halcyon" devices > devices 2>&1
 grep -q '^opencl:0 ' devices || skip "$(grep -m 1 '^opencl' devices || echo 'no OpenCL here')"
 "$halcyon" simulate s.h5 --shape 300x500 --frames 20 --quiet > log 2>&1 || skip "$(cat log)"
-echo "1..13"
+echo "1..14"
 
 same() { # TEXT ARGUMENTS...
     what=$1
@@ -68,4 +68,8 @@ apart sum 'frames in' sum s.h5 -o sum.npy -d opencl:0
 apart recon image recon k_samples.npy -t k_trajectory.npy -n 16,16 --deterministic -o image.npy -d opencl:0
 "$halcyon" recon k_samples.npy -t k_trajectory.npy -n 16,16 --deterministic -o quiet.npy -d opencl:0 -q
 cmp image.npy quiet.npy >&2 && echo "ok - recon: the step before leaves no trace" || echo "not ok - recon: the step before leaves no trace"
+"$halcyon" simulate --mri radial --size 16 --coils 2 c.npy -q
+set -- recon c_samples.npy -t c_trajectory.npy -n 16,16 --reg llr:0.002:4 --iterations 3 --deterministic -d opencl:0
+"$halcyon" "$@" -o blocks.npy 2> log && "$halcyon" "$@" -o same.npy -q && cmp blocks.npy same.npy >&2 &&
+    echo "ok - ... nor with blocks that move" || echo "not ok - ... nor with blocks that move"
 apart integrate 'frames in' integrate s.h5 -p s.poni -o x.dat -d opencl:0

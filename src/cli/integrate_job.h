@@ -65,6 +65,10 @@ int integrate_pipeline(struct job *job);
 /* A result with the arrays that the job's results have.  A status of the library's. */
 int integrate_result(hcy_azint_result **result, const struct job *job);
 void integrate_end(struct job *job);
+/* job->output: what the user named, or a name made for it. */
+int integrate_name_output(struct job *job);
+/* Makes sure that no file that is read is written over. */
+int integrate_guard_files(const struct job *job);
 /* Closes the output, and says what remains of one that is not whole. */
 int integrate_close_output(struct job *job);
 /* What is said at the end; `status`, or CLI_FAILED. */

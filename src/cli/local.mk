@@ -2,14 +2,14 @@
 bin_PROGRAMS += halcyon
 halcyon_SOURCES = src/cli/cli.h src/cli/main.c src/cli/options.c src/cli/print.c src/cli/lacks.c src/cli/info.c src/cli/info_arrays.h src/cli/info_arrays.c src/cli/kind.h src/cli/kind.c src/cli/inputs.h src/cli/inputs.c src/cli/mask.h src/cli/mask.c \
     src/cli/timer.h src/cli/progress.h src/cli/progress.c src/cli/interrupt.h src/cli/interrupt.c \
-    src/cli/group.h src/cli/group.c src/cli/integrate.h src/cli/integrate_options.c src/cli/integrate_job.h src/cli/integrate_report.c src/cli/integrate.c \
+    src/cli/group.h src/cli/group.c src/cli/integrate.h src/cli/integrate_options.c src/cli/integrate_job.h src/cli/integrate_report.c src/cli/integrate_output.c src/cli/integrate.c \
     src/cli/shard.h src/cli/shard.c src/cli/merge.h src/cli/merge.c src/cli/integrate_layout.c \
     src/cli/process_wire.h src/cli/process_worker.c src/cli/processes.h src/cli/processes.c \
     src/cli/guard.h src/cli/guard.c src/cli/frames.h src/cli/frames.c src/cli/convert.c src/cli/sum.c src/cli/roi.h src/cli/roi.c \
     src/cli/plot.h src/cli/plot.c src/cli/plot_script.c src/cli/plot_terminal.c src/cli/plot_screen.c \
     src/cli/plot_frames.c src/cli/plot_array.c src/cli/frame_sum.h src/cli/frame_sum.c src/cli/plot_results.h src/cli/plot_results.c \
     src/cli/plot_rings.h src/cli/plot_rings.c src/cli/gnuplot.h src/cli/gnuplot.c src/cli/devices.c src/cli/arrays.h src/cli/arrays.c src/cli/points.h src/cli/points.c src/cli/nufft.c \
-    src/cli/recon.h src/cli/recon.c src/cli/recon_load.c src/cli/recon_field.c src/cli/recon_stack.c src/cli/recon_reg.c src/cli/recon_devices.c src/cli/recon_solve.c \
+    src/cli/recon.h src/cli/recon.c src/cli/recon_load.c src/cli/recon_field.c src/cli/recon_stack.c src/cli/recon_reg.c src/cli/recon_devices.c src/cli/recon_weights.c src/cli/recon_solve.c \
     src/cli/bench.c src/cli/stage.h src/cli/stage.c src/cli/bench_tune.c src/cli/bench_tune.h src/cli/bench_nufft.h \
     src/cli/bench_nufft.c src/cli/bench_problem.h src/cli/bench_problem.c src/cli/simulate.c src/cli/simulate.h \
     src/cli/simulate_image.c src/cli/simulate_noise.c src/cli/simulate_mri.h src/cli/simulate_mri.c \

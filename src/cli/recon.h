@@ -95,6 +95,8 @@ struct recon {
 /* What --reg says, CLI_USAGE with words; and made for images of a space, a status of the library's. */
 int recon_parse_reg(struct recon *r);
 int recon_make_regs(struct recon *r, const hcy_space *image);
+/* Whether one of them goes on from one iteration to the next, so that a step that was tried would show. */
+bool recon_regs_count(const struct recon *r);
 /* r->op as one of what TGV is of, images [1 + axes][image] whose first one counts; a reference of the caller's. */
 int recon_add_field_of_tgv(hcy_operator **op, struct recon *r, const hcy_space *image);
 /* Files to arrays, all checked against each other.  CLI_OK, or another status with words. */
@@ -120,8 +122,14 @@ int recon_make_convolution(struct recon *r);
 int recon_share_operator(struct recon *r);
 int recon_share_gram(struct recon *r);
 void recon_free_operator(struct recon *r); /* and its plan */
-/* The devices, and weights of the points. */
+/* The devices, and weights of the points; by a method alone. */
 int recon_weigh(struct recon *r);
+int recon_compute_weights(struct recon *r, enum recon_dcf dcf);
+/* What transforms are asked for: HCY_F32 or HCY_F64, and which bits. */
+int recon_precision(const struct recon *r);
+int recon_same_bits(const struct recon *r);
+/* Whether times are said, for which kernels are launched once more so that compiling them is set-up. */
+bool recon_measures(const struct recon *r);
 /* The coils' maps, by ESPIRiT. */
 int recon_estimate_maps(struct recon *r);
 /* The image. */

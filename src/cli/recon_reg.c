@@ -95,6 +95,14 @@ int recon_make_regs(struct recon *r, const hcy_space *image)
     return status;
 }
 
+bool recon_regs_count(const struct recon *r)
+{
+    bool counts = false;
+    for (size_t i = 0; i < r->n_regs; i++)
+        counts = counts || r->regs[i].kind == LLR; /* whose blocks are elsewhere each time */
+    return counts;
+}
+
 /* The field that TGV seeks along with the image stands behind it in the solver's vectors. */
 int recon_add_field_of_tgv(hcy_operator **op, struct recon *r, const hcy_space *image)
 {

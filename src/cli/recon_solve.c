@@ -1,4 +1,4 @@
-/* recon_solve.c - the image of samples: weights, the operator of all coils, and a solver's steps.
+/* recon_solve.c - the image of samples: the operator of all coils, and a solver's steps.
  *
  * What is minimised is |W^1/2 (A x - b)|^2, where A is what the coils receive of an image and W the share of k-space
  * that each sample has, 1 in all: with the density's weights A^H W A is about the identity, whatever the trajectory, so
@@ -8,37 +8,29 @@
 #include "recon.h"
 #include <halcyon/backend.h>
 #include <halcyon/coil_maps.h>
-#include <halcyon/density.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
     MOST_AT_ONCE = 8, /* coils whose images are in memory together */
-    PIPE_ITERATIONS = 20,
     LEAST_KERNEL = 2,
     MOST_KERNEL_NUMBERS = 300 /* of all coils */
 };
-
-static int precision_of(const struct recon *r)
-{
-    return r->is_double ? HCY_F64 : HCY_F32;
-}
 
 static int type_of_numbers(const struct recon *r)
 {
     return r->is_double ? HCY_COMPLEX128 : HCY_COMPLEX64;
 }
 
-static int same_bits(const struct recon *r)
+int recon_same_bits(const struct recon *r)
 {
     if (r->v->everywhere)
         return HCY_NUFFT_SAME_EVERYWHERE;
     return r->v->deterministic ? HCY_NUFFT_SAME_RUNS : 0;
 }
 
-/* Whether times are said, for which kernels are launched once more so that compiling them is set-up. */
-static bool measures(const struct recon *r)
+bool recon_measures(const struct recon *r)
 {
     return r->v->json || !r->v->quiet;
 }
@@ -51,90 +43,13 @@ static bool compiles_any(const struct recon *r)
     return false;
 }
 
-/* --- Weights --- */
-
-static int read_weights(struct recon *r)
-{
-    hcy_host_array a = HCY_HOST_ARRAY_INIT;
-    int status = hcy_host_array_read(&a, r->v->dcf);
-    status = status ? cli_fail(status)
-                    : array_take_reals(&r->weights, &a, r->is_double, r->n, r->v->dcf, "weights");
-    hcy_host_array_free(&a);
-    for (size_t i = 0; !status && i < r->n; i++) {
-        double w = reals_get(r->is_double, r->weights, i);
-        if (!(w >= 0) || !isfinite(w))
-            status = cli_error("%s: weight %zu is %g; weights are 0 or more", r->v->dcf, i, w);
-    }
-    return status;
-}
-
-static int compute_weights(struct recon *r, enum recon_dcf dcf)
-{
-    static const int methods[] = { [RECON_DCF_PIPE] = HCY_DENSITY_PIPE,
-                                   [RECON_DCF_CELLS] = HCY_DENSITY_CELLS,
-                                   [RECON_DCF_VORONOI] = HCY_DENSITY_VORONOI };
-    hcy_density_desc desc = HCY_DENSITY_DESC_INIT;
-    desc.method = methods[dcf];
-    desc.precision = precision_of(r);
-    desc.dim = r->dim;
-    memcpy(desc.modes, r->sizes, sizeof desc.modes);
-    desc.iterations = PIPE_ITERATIONS;
-    desc.deterministic = same_bits(r);
-    r->weights = reals_room(r->is_double, r->n);
-    if (!r->weights)
-        return cli_error("out of memory for %zu weights", r->n);
-    int status = 0;
-    if (dcf == RECON_DCF_PIPE && measures(r) && cli_compiles(r->dev)) {
-        const double begun = progress_seconds(&r->progress);
-        desc.iterations = 1;
-        status = hcy_density_weights(r->weights, r->dev, &desc, (int64_t)r->n, (const void *const *)r->axes);
-        desc.iterations = PIPE_ITERATIONS;
-        r->setup += progress_seconds(&r->progress) - begun;
-    }
-    if (!status)
-        status = hcy_density_weights(r->weights, r->dev, &desc, (int64_t)r->n, (const void *const *)r->axes);
-    return status ? cli_fail(status) : CLI_OK;
-}
-
-static int write_weights(const struct recon *r)
-{
-    hcy_host_array a = HCY_HOST_ARRAY_INIT;
-    a.bytes = r->is_double ? 8 : 4;
-    a.rank = r->point_rank;
-    memcpy(a.shape, r->point_shape, sizeof a.shape);
-    a.data = r->weights;
-    int status = hcy_host_array_write(&a, r->v->save_dcf);
-    return status ? cli_fail_to_write(status, r->v->save_dcf) : CLI_OK;
-}
-
-int recon_weigh(struct recon *r)
-{
-    double begun = progress_seconds(&r->progress);
-    progress_say(&r->progress, "preparing the device ...");
-    int status = recon_open_devices(r);
-    int st = status ? 0 : hcy_queue_create(&r->queue, r->dev);
-    if (st)
-        status = cli_fail(st);
-    r->setup = progress_seconds(&r->progress) - begun;
-    progress_say(&r->progress, "weighing %zu points ...", r->n);
-    if (!status && r->dcf == RECON_DCF_FILE)
-        status = read_weights(r);
-    else if (!status && r->dcf)
-        status = compute_weights(r, r->dcf);
-    progress_clear(&r->progress);
-    if (!status && r->v->save_dcf)
-        status = write_weights(r);
-    r->weighing = progress_seconds(&r->progress) - begun - r->setup;
-    return status;
-}
-
 /* --- The operator --- */
 
 static void describe_plan(hcy_nufft_desc *desc, const struct recon *r)
 {
     desc->type = 2;
     desc->sign = -1;
-    desc->precision = precision_of(r);
+    desc->precision = recon_precision(r);
     desc->dim = r->dim;
     memcpy(desc->modes, r->sizes, sizeof desc->modes);
     desc->eps = r->v->eps.value;
@@ -147,7 +62,7 @@ static int make_plan(struct recon *r)
     hcy_nufft_options options = HCY_NUFFT_OPTIONS_INIT;
     describe_plan(&desc, r);
     desc.n_transforms = (int64_t)(r->maps && r->coils > MOST_AT_ONCE ? MOST_AT_ONCE : r->coils);
-    options.deterministic = same_bits(r);
+    options.deterministic = recon_same_bits(r);
     int status = hcy_nufft_create(&r->plan, r->dev, &desc, &options);
     if (!status)
         status = hcy_nufft_set_points(r->plan, (int64_t)r->n, (const void *const *)r->axes, 0, NULL);
@@ -221,7 +136,7 @@ static int make_stack(struct recon *r)
     hcy_array *maps = NULL;
     describe_plan(&desc, r);
     desc.n_transforms = r->maps ? (int64_t)(r->coils < MOST_AT_ONCE ? r->coils : MOST_AT_ONCE) : 1;
-    options.deterministic = same_bits(r);
+    options.deterministic = recon_same_bits(r);
     int status = r->maps ? put_maps(&maps, r) : 0;
     if (!status)
         status = recon_make_stack(r, &desc, &options, maps);
@@ -358,7 +273,7 @@ int recon_estimate_maps(struct recon *r)
     bool is_weighed = r->weights != NULL;
     progress_say(&r->progress, "maps of %zu coils ...", r->coils);
     /* Gridding needs the density also where the solver does without. */
-    int status = is_weighed ? CLI_OK : compute_weights(r, RECON_DCF_PIPE);
+    int status = is_weighed ? CLI_OK : recon_compute_weights(r, RECON_DCF_PIPE);
     int st = status ? 0 : find_maps(r);
     if (!is_weighed) {
         free(r->weights);
@@ -427,11 +342,12 @@ static int take_solution(hcy_array **image, struct recon *r)
     return status;
 }
 
-/* Starts the solver; a step that does not count goes before where kernels are compiled by it. */
+/* Starts the solver; a step that does not count goes before where kernels are compiled by it, and nothing remembers it:
+ * what the start itself needs are the transforms already. */
 static int start_solver(struct recon *r, hcy_array *data)
 {
     int status = hcy_solver_start(r->steps, data, NULL);
-    if (status || !measures(r) || !compiles_any(r))
+    if (status || !recon_measures(r) || !compiles_any(r) || recon_regs_count(r))
         return status;
     status = hcy_solver_step(r->steps);
     if (!status)
@@ -496,7 +412,7 @@ static int grid_image(hcy_array **x, struct recon *r, hcy_array *data)
 {
     const double begun = progress_seconds(&r->progress);
     int status = 0;
-    if (measures(r) && compiles_any(r)) {
+    if (recon_measures(r) && compiles_any(r)) {
         status = apply_adjoint(x, r, data);
         status = status ? status : hcy_queue_finish(r->queue);
         hcy_array_release(*x);

@@ -15,8 +15,16 @@
 struct head {
     int64_t shape[HCY_ARRAY_MAX_RANK];
     int rank, dtype;
-    enum { WHOLE, NPY, H5 } how; /* rows are read */
-    uint64_t begin;              /* NPY: of the numbers */
+};
+
+/* Where that is, and how its rows are read. */
+struct source {
+    const char *path;             /* as the caller says it */
+    char *file;                   /* without the name of a dataset */
+    const char *dataset;          /* behind it in the same memory; NULL: none is named */
+    enum { WHOLE, NPY, H5 } how;  /* rows are read */
+    uint64_t begin;               /* NPY: of the numbers */
+    hcy_host_array array;         /* H5: type and shape */
 };
 
 /* --- What is in the file --- */
@@ -35,65 +43,68 @@ static int take_host_head(struct head *h, const hcy_host_array *a, const char *p
     return 0;
 }
 
-static int npy_head(struct head *h, const char *path)
+static int npy_head(struct head *h, struct source *s)
 {
     struct hcy__npy npy = { 0 };
-    int fd, status = hcy__npy_file(&npy, &fd, path, NULL);
+    int fd, status = hcy__npy_file(&npy, &fd, s->file, NULL);
     if (status)
         return status;
-    status = hcy__npy_array_head(&h->dtype, h->shape, &npy, path);
+    status = hcy__npy_array_head(&h->dtype, h->shape, &npy, s->path);
     h->rank = npy.rank;
-    h->how = npy.fortran || npy.packed ? WHOLE : NPY;
-    h->begin = npy.data;
+    s->how = npy.fortran || npy.packed ? WHOLE : NPY;
+    s->begin = npy.data;
     /* In Fortran's order the file has the axes in reverse; as an array they are as NumPy has them. */
-    for (int d = 0; d < npy.rank; d++)
+    for (int d = 0; !status && d < npy.rank; d++)
         h->shape[d] = (int64_t)npy.shape[d];
     close(fd);
     return status;
 }
 
 #ifdef HAVE_HDF5
-static int h5_head(struct head *h, hcy_host_array *a, const char *path)
+static int h5_head(struct head *h, struct source *s)
 {
-    char *file = strdup(path);
-    const char *dataset;
-    if (!file)
-        return hcy_fail(HCY_ENOMEM, "no memory to read %s", path);
-    hcy__array_format(&dataset, file);
-    int status = hcy__host_array_head_h5(a, file, dataset);
-    free(file);
-    h->how = H5;
-    return status ? status : take_host_head(h, a, path);
+    int status = hcy__host_array_head_h5(&s->array, s->file, s->dataset);
+    s->how = H5;
+    return status ? status : take_host_head(h, &s->array, s->path);
 }
 #endif
 
-static int read_head(struct head *h, hcy_host_array *a, const char *path)
+/* All of it is read here, and once more for its rows. */
+static int packed_head(struct head *h, struct source *s)
 {
-    const char *part, *format = NULL;
-    char *file = path ? strdup(path) : NULL;
-    *h = (struct head){ .how = WHOLE };
-    if (!file)
-        return path ? hcy_fail(HCY_ENOMEM, "no memory to read %s", path)
-                    : hcy_fail(HCY_EINVAL, "no path of an array's file");
-    format = hcy__array_format(&part, file);
-    free(file);
+    int status = hcy_host_array_read(&s->array, s->path);
+    if (!status)
+        status = take_host_head(h, &s->array, s->path);
+    hcy_host_array_free(&s->array);
+    return status;
+}
+
+/* To be closed, after a failure too. */
+static int open_source(struct head *h, struct source *s, const char *path)
+{
+    *h = (struct head){ .rank = 0 };
+    *s = (struct source){ .path = path, .file = strdup(path), .how = WHOLE, .array = HCY_HOST_ARRAY_INIT };
+    if (!s->file)
+        return hcy_fail(HCY_ENOMEM, "no memory to read %s", path);
+    const char *format = hcy__array_format(&s->dataset, s->file);
     if (!strcmp(format, "npy"))
-        return npy_head(h, path);
+        return npy_head(h, s);
 #ifdef HAVE_HDF5
     if (!strcmp(format, "h5"))
-        return h5_head(h, a, path);
+        return h5_head(h, s);
 #endif
-    int status = hcy_host_array_read(a, path);
-    if (!status)
-        status = take_host_head(h, a, path);
-    hcy_host_array_free(a);
-    return status;
+    return packed_head(h, s);
+}
+
+static void close_source(struct source *s)
+{
+    free(s->file);
 }
 
 int hcy_dist_layout_of_file(hcy_dist_layout **layout, hcy_dist *comm, const char *path, int axis)
 {
-    hcy_host_array a = HCY_HOST_ARRAY_INIT;
-    struct head h = { .how = WHOLE };
+    struct source s = { .file = NULL };
+    struct head h = { .rank = 0 };
     if (layout)
         *layout = NULL;
     if (!comm)
@@ -103,7 +114,8 @@ int hcy_dist_layout_of_file(hcy_dist_layout **layout, hcy_dist *comm, const char
                                            layout ? "path" : "place for the layout");
     /* Many hosts that open one file at once are a burden to those that serve it. */
     if (!status && !comm->place.rank)
-        status = read_head(&h, &a, path);
+        status = open_source(&h, &s, path);
+    close_source(&s);
     status = hcy_dist_agree(comm, status);
     if (!status)
         status = hcy_dist_agree(comm, hcy_dist_broadcast_host(&h, comm, sizeof h, 0));
@@ -130,35 +142,21 @@ static struct rows own_rows(const hcy_dist_layout *l)
 }
 
 /* Runs of bytes that follow one another in the file: one for each element of the axes before. */
-static int read_npy_rows(char *data, const struct head *h, struct rows r, const char *path)
+static int read_npy_rows(char *data, const struct head *h, const struct source *s, struct rows r)
 {
     uint64_t outer = 1, inner = hcy_dtype_size(h->dtype);
     const uint64_t all = h->rank ? (uint64_t)h->shape[r.axis] : 1;
-    int fd = -1, number = 0, status = hcy__open_file(&fd, path);
+    int fd = -1, number = 0, status = hcy__open_file(&fd, s->file);
     for (int d = 0; d < h->rank; d++)
         *(d < r.axis ? &outer : &inner) *= d == r.axis ? 1 : (uint64_t)h->shape[d];
     const size_t run = (size_t)((uint64_t)r.count * inner);
     for (uint64_t i = 0; !status && run && i < outer; i++, data += run)
-        if (hcy__read_at(fd, data, run, h->begin + (i * all + (uint64_t)r.first) * inner, &number) != run)
-            status = number ? hcy__read_failed(path, number) : hcy_fail(HCY_ECORRUPT, "%s is truncated", path);
+        if (hcy__read_at(fd, data, run, s->begin + (i * all + (uint64_t)r.first) * inner, &number) != run)
+            status = number ? hcy__read_failed(s->path, number) : hcy_fail(HCY_ECORRUPT, "%s is truncated", s->path);
     if (fd >= 0)
         close(fd);
     return status;
 }
-
-#ifdef HAVE_HDF5
-static int read_h5_rows(void *data, const hcy_host_array *a, struct rows r, const char *path)
-{
-    char *file = strdup(path);
-    const char *dataset;
-    if (!file)
-        return hcy_fail(HCY_ENOMEM, "no memory to read %s", path);
-    hcy__array_format(&dataset, file);
-    int status = hcy__host_array_rows_h5(data, a, file, dataset, r.axis, (uint64_t)r.first, (uint64_t)r.count);
-    free(file);
-    return status;
-}
-#endif
 
 /* All of the file, of which the rows are kept. */
 static int cut_rows(hcy_array **part, hcy_device *dev, const hcy_dist_layout *l, struct rows r, const char *path)
@@ -181,27 +179,26 @@ static int cut_rows(hcy_array **part, hcy_device *dev, const hcy_dist_layout *l,
 }
 
 static int read_rows(hcy_array **part, hcy_device *dev, const hcy_dist_layout *l, const struct head *h,
-                     const hcy_host_array *a, const char *path)
+                     const struct source *s)
 {
     const struct rows r = own_rows(l);
     int64_t count = 0;
     size_t bytes = 0;
-    if (h->how == WHOLE)
-        return cut_rows(part, dev, l, r, path);
+    if (s->how == WHOLE)
+        return cut_rows(part, dev, l, r, s->path);
     int status = hcy__shape_count(&count, l->rank, l->local);
     if (!status && hcy_size_mul(&bytes, (size_t)count, hcy_dtype_size(h->dtype)))
-        status = hcy_fail(HCY_ERANGE, "%s: larger than can be addressed", path);
+        status = hcy_fail(HCY_ERANGE, "%s: larger than can be addressed", s->path);
     void *data = status ? NULL : malloc(bytes + 1);
     if (!status && !data)
-        status = hcy_fail(HCY_ENOMEM, "no memory for %zu bytes of %s", bytes, path);
+        status = hcy_fail(HCY_ENOMEM, "no memory for %zu bytes of %s", bytes, s->path);
 #ifdef HAVE_HDF5
-    if (!status && h->how == H5)
-        status = read_h5_rows(data, a, r, path);
-#else
-    (void)a;
+    if (!status && s->how == H5)
+        status = hcy__host_array_rows_h5(data, &s->array, s->file, s->dataset, r.axis, (uint64_t)r.first,
+                                         (uint64_t)r.count);
 #endif
-    if (!status && h->how == NPY)
-        status = read_npy_rows(data, h, r, path);
+    if (!status && s->how == NPY)
+        status = read_npy_rows(data, h, s, r);
     if (!status)
         status = hcy_array_from_host(part, dev, h->dtype, l->rank, l->local, data);
     free(data);
@@ -219,7 +216,7 @@ static int compare_shapes(const struct head *h, const hcy_dist_layout *l, const 
 
 int hcy_dist_from_file(hcy_array **part, hcy_device *dev, const hcy_dist_layout *layout, const char *path)
 {
-    hcy_host_array a = HCY_HOST_ARRAY_INIT;
+    struct source s = { .file = NULL };
     struct head h;
     hcy_array *own = NULL;
     int status = 0;
@@ -231,11 +228,12 @@ int hcy_dist_from_file(hcy_array **part, hcy_device *dev, const hcy_dist_layout 
     if (!layout)
         return status ? status : hcy_fail(HCY_EINVAL, "hcy_dist_from_file: no layout");
     if (!status)
-        status = read_head(&h, &a, path);
+        status = open_source(&h, &s, path);
     if (!status)
         status = compare_shapes(&h, layout, path);
     if (!status)
-        status = read_rows(&own, dev, layout, &h, &a, path);
+        status = read_rows(&own, dev, layout, &h, &s);
+    close_source(&s);
     /* A rank that has its rows while another has none would wait for it in what comes next. */
     status = hcy_dist_agree(layout->comm, status);
     if (status)

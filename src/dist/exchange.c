@@ -297,14 +297,13 @@ int hcy__dist_exchange(hcy_queue *queue, hcy_dist *comm, const struct hcy__dist_
         status = hcy_queue_finish(queue);
     if (!status)
         status = end_parts(queue, &x, comm->staging ? hcy_buffer_host(comm->staging) : NULL);
-    /* The staging memory is the next call's. */
-    for (size_t i = 0; !status && by_host && i < n; i++)
-        if (x.legs[i].is_staged) {
-            status = hcy_queue_finish(queue);
-            break;
-        }
+    /* The staging memory is the next call's, after a failure too, when some of the copies may be under way. */
+    bool is_staged = false;
+    for (size_t i = 0; by_host && x.legs && i < n; i++)
+        is_staged = is_staged || x.legs[i].is_staged;
+    const int finished = is_staged ? hcy_queue_finish(queue) : 0;
     clear_exchange(&x);
-    return status;
+    return status ? status : finished;
 }
 
 int hcy__exchange_begin(hcy_queue *queue, struct hcy__exchange *x, const struct hcy__dist_part *parts, size_t n)
@@ -320,8 +319,12 @@ int hcy__exchange_begin(hcy_queue *queue, struct hcy__exchange *x, const struct 
         status = begin_parts(queue, x, parts, n, &x->staging);
     if (!status && !x->on_device)
         status = hcy_event_record(&x->sent, queue);
-    if (status)
+    if (status) {
+        /* Copies to its own memory that are under way do not keep that. */
+        if (x->staging)
+            (void)!hcy_queue_finish(queue);
         clear_exchange(x);
+    }
     x->is_begun = !status;
     return status;
 }
@@ -339,6 +342,8 @@ int hcy__exchange_end(hcy_queue *queue, struct hcy__exchange *x)
         status = end_parts(queue, x, x->staging ? hcy_buffer_host(x->staging) : NULL);
     /* Even after a failure some of it may be on its way. */
     const int recorded = x->staging && !x->on_device ? hcy_event_record(&x->received, queue) : 0;
+    if (recorded)
+        (void)!hcy_queue_finish(queue);
     clear_exchange(x);
     return status ? status : recorded;
 }

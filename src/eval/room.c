@@ -263,14 +263,15 @@ void hcy__expression_put(struct hcy__expression *expression)
 
 /* --- What the device makes of a program --- */
 
-/* [lock] */
-static hcy_kernel *any_kernel(struct hcy__room *room)
+/* [lock] The kernel that takes any program; NULL: the device has none. */
+static int find_any(hcy_kernel **kernel, struct hcy__room *room)
 {
-    /* Whether a device has it does not change, so that it is asked once and not at each launch. */
-    if (!room->asked && hcy_kernel_get(&room->any, room->dev, "eval_run"))
-        room->any = NULL;
-    room->asked = true;
-    return room->any;
+    /* Whether a device has it does not change, so that it is asked once and not at each launch; another failure, such
+     * as too little memory, may pass. */
+    int status = room->asked ? 0 : hcy_kernel_get(&room->any, room->dev, "eval_run");
+    room->asked = !status || status == HCY_EUNSUPPORTED;
+    *kernel = room->any;
+    return status == HCY_EUNSUPPORTED ? 0 : status;
 }
 
 int hcy__room_move(hcy_kernel **kernel, struct hcy__room *room, enum hcy__move move)
@@ -366,13 +367,12 @@ int hcy__program_ready(hcy_kernel **kernel, int *generated, struct hcy__device_p
     const hcy_eval_job *job = &launch->job;
     /* A map may be told of spans too, which mean nothing to it. */
     struct hcy__form form = { (int)job->rank, is_wide(launch), p->program->reduces && job->span != job->n };
-    int status;
     pthread_mutex_lock(&room->lock);
     /* The kernel that takes any program comes first, as it needs no compiler. */
-    *kernel = any_kernel(room);
+    int status = find_any(kernel, room);
     *generated = !*kernel;
-    status =
-        *kernel ? give_data(p, room) : find_generated(kernel, p, room, form, job->n_operands);
+    if (!status)
+        status = *kernel ? give_data(p, room) : find_generated(kernel, p, room, form, job->n_operands);
     pthread_mutex_unlock(&room->lock);
     return status;
 }

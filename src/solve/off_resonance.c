@@ -257,10 +257,11 @@ static void count_field(struct fit *f, const double *field, size_t n, size_t par
 static int solve_fit(struct fit *f, const double *moments)
 {
     const size_t n = f->segments;
-    double complex *gram = calloc(2 * n * n, sizeof *gram), *vectors = gram + n * n;
+    double complex *gram = calloc(2 * n * n, sizeof *gram);
     double values[MOST_SEGMENTS];
     if (!gram)
         return hcy_fail(HCY_ENOMEM, "out of memory for %zu segments", n);
+    double complex *const vectors = gram + n * n;
     for (int h = 0; h < f->bins; h++)
         for (size_t l = 0; l < n; l++)
             f->phases[h][l] = signal_of_bin(f, h, moments[l]);

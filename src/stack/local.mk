@@ -4,7 +4,7 @@ libcore_la_SOURCES += src/stack/stack_priv.h src/stack/pixel.c src/stack/npy.h s
     src/stack/files.h src/stack/list.c src/stack/files.c src/stack/bytes.c src/stack/edf.c src/stack/cbf.c src/stack/tiff.c \
     src/stack/writer.h src/stack/writer.c src/stack/npy_writer.c src/stack/image_writer.c src/stack/suffix.c src/stack/host_array_npz.c src/stack/cfl.c src/stack/nifti.c \
     src/stack/curves_priv.h src/stack/curves.c src/stack/curves_dat.c \
-    src/stack/curves_edf.c src/stack/numbers.c src/stack/curves_config.c src/stack/config_read.c src/stack/config_old.c src/stack/config_old.h \
+    src/stack/curves_edf.c src/stack/numbers.c src/stack/curves_config.c src/stack/config_file.h src/stack/config_read.c src/stack/config_options.c src/stack/config_old.c src/stack/config_old.h \
     src/stack/sparse_file.c src/stack/results.h src/stack/results.c src/stack/results_edf.c src/stack/results_text.c
 libcore_la_SOURCES += src/stack/isolate.h src/stack/isolate.c src/stack/packet.h
 libcore_la_SOURCES += src/stack/shard.c src/stack/detector_info.c src/stack/corrections.h src/stack/corrections.c

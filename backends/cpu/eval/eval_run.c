@@ -181,8 +181,8 @@ void cpu_eval_spread(const struct cpu_eval_loops *loops, void *to, uint64_t bits
         loops->load[HCY_EVAL_M_BOOL](to, &truth, 0, n);
     } else if (type == HCY_EVAL_F32) {
         /* A float's number comes as a double too, and is narrowed here once. */
-        x.f32 = (float)x.f64;
-        loops->load[HCY_EVAL_M_F32](to, &x, 0, n);
+        const float narrow = (float)x.f64;
+        loops->load[HCY_EVAL_M_F32](to, &narrow, 0, n);
     } else {
         loops->load[HCY_EVAL_M_U64](to, &bits, 0, n);
     }

@@ -1,0 +1,118 @@
+/* integrate_output.c - the name of an integration's result: given, or made of the stack's; none that is read. */
+#include "cli.h"
+#include "guard.h"
+#include "integrate_job.h"
+
+#include <string.h>
+
+/* Refuses several curves in one file of rows alone, which cannot say whose they are. */
+static int check_rows_alone(const struct job *job)
+{
+    static const char *const alone[] = { ".xy", ".xye", ".chi", ".fxye" };
+    const char *dot = strrchr(job->output, '.');
+    int is_alone = 0;
+    for (size_t i = 0; dot && i < sizeof alone / sizeof alone[0]; i++)
+        is_alone |= !strcmp(dot, alone[i]);
+    uint64_t frames = job->last - job->first, sum = (uint64_t)job->values->sum.value;
+    hcy_azint_options options;
+    integrate_options(&options, job->values);
+    if (is_alone && options.npt_azim && options.npt > 1)
+        return cli_error("%s has rows of one curve, and no room for cakes (images in radius and azimuth): name an .h5 or .edf file",
+                         job->output);
+    /* With %d each frame has a file, and with --sum one curve may be all. */
+    if (!is_alone || strchr(job->output, '%') || frames <= sum)
+        return CLI_OK;
+    return cli_error("%s is for one curve, and there are more: name a file for each (%.*s_%%04d%s), or one .dat or .h5",
+                     job->output, (int)(dot - job->output), job->output, dot);
+}
+
+/* HDF5 has room for everything; a build without it has text for curves and EDF for images. */
+static const char *choose_suffix(const struct job *job)
+{
+    const char *format;
+    hcy_azint_options options;
+    integrate_options(&options, job->values);
+    int is_cake = options.npt_azim && options.npt > 1;
+    if (!hcy_format_of(&format, "x.h5", is_cake ? HCY_WRITE_CAKES : HCY_WRITE_CURVES))
+        return ".h5";
+    return is_cake ? ".edf" : ".dat";
+}
+
+/* STACK_azint.h5 in the current directory, from the stack's path; of a numbered series without its number. */
+static int name_output(char *made, size_t size, const struct job *job)
+{
+    const char *name = strrchr(job->path, '/');
+    name = name ? name + 1 : job->path;
+    const char *dot = strrchr(name, '.');
+    /* A name that begins with its only dot has no suffix to take off. */
+    const char *end = dot && dot > name ? dot : name + strlen(name), *first = end, *second = end;
+    const char *percent = memchr(name, '%', (size_t)(end - name));
+    if (percent) {
+        first = percent;
+        second = percent + 1 + strspn(percent + 1, "0123456789");
+        if (*second++ != 'd')
+            second = percent + 1; /* no number: the % alone is left out, which would ask for a file a frame */
+        else if (first > name && strchr("_-.", first[-1]))
+            first--; /* what joins the number to the name goes with it */
+    }
+    int n = snprintf(made, size, "%.*s%.*s_azint%s", (int)(first - name), name, (int)(end - second), second,
+                     choose_suffix(job));
+    if ((size_t)n >= size)
+        return cli_error("the name of %s is too long to make one for the output: give -o", job->path);
+    return CLI_OK;
+}
+
+/* Text may be a file a frame; other formats hold all of them. */
+static int check_output_name(const struct job *job)
+{
+    static const char *const whole[] = { ".h5", ".hdf5", ".nxs", ".edf" };
+    const char *dot = strrchr(job->output, '.');
+    int status = check_rows_alone(job);
+    for (size_t i = 0; !status && dot && i < sizeof whole / sizeof whole[0]; i++)
+        if (!strcmp(dot, whole[i]))
+            status = cli_check_one_file(job->output);
+    return status;
+}
+
+int integrate_name_output(struct job *job)
+{
+    const char *given = job->values->output;
+    char made[sizeof job->output];
+    int status;
+    if (inputs_each(given)) {
+        status = inputs_output(job->output, sizeof job->output, given, job->path);
+    } else {
+        status = given ? CLI_OK : name_output(made, sizeof made, job);
+        if (!status)
+            status = shard_output(job->output, sizeof job->output, given ? given : made, &job->shard);
+    }
+    return status ? status : check_output_name(job);
+}
+
+int integrate_guard_files(const struct job *job)
+{
+    const struct integrate_values *v = job->values;
+    const char *const reads[][2] = {
+        { "the geometry", v->poni },     { "--config", v->config_file }, { "--mask", v->mask },
+        { "--flat", v->flat },           { "--absorption", v->absorption }, { "--dark", v->dark },
+        { "--variance", v->variance },   { "--monitor", v->monitor }, { "--detector", v->detector },
+        { "the detector", job->poni.detector_file }, { "--pedestal", v->raw.pedestal }, { "--gain", v->raw.gain },
+    };
+    struct guard guard = { 0 };
+    /* The stack names all its files: those that its external links and virtual datasets lead to. */
+    guard_reads_stack(&guard, job->stack);
+    for (size_t i = 0; i < sizeof reads / sizeof reads[0]; i++)
+        guard_reads(&guard, reads[i][0], reads[i][1]);
+    /* Only after all that is read is known can a name be judged. */
+    int status = guard_writes(&guard, "-o", job->output, job->first, job->last);
+    if (!status)
+        status = guard_writes(&guard, "--save-config", v->save_config, 0, 0);
+    if (!status && v->save_config)
+        status = cli_check_format(v->save_config, HCY_WRITE_SETTINGS);
+    if (!status)
+        status = guard_writes(&guard, "--sparse", v->sparse ? job->sparse.path : NULL, 0, 0);
+    if (!status)
+        status = guard_trace(&guard);
+    guard_free(&guard);
+    return status;
+}
