@@ -32,7 +32,9 @@ static int run_own(hcy_queue *queue, hcy_array *to, const struct over_ranks *o, 
 {
     const hcy_dist_layout *to_layout = adjoint ? o->domain : o->range,
                           *from_layout = adjoint ? o->range : o->domain;
-    int status = hcy__operator_run(queue, to, o->own, from, adjoint);
+    int status = hcy__layout_compare(queue, from, from_layout);
+    if (!status)
+        status = hcy__operator_run(queue, to, o->own, from, adjoint);
     if (!status && !is_dealt(to_layout) && is_dealt(from_layout))
         status = hcy_dist_allreduce(queue, to, to_layout->comm, HCY_REDUCE_SUM);
     return status;
