@@ -184,7 +184,8 @@ static double apart(hcy_array *a, hcy_array *b)
     return far;
 }
 
-static void compare_way(const struct way *way, const struct problem *p, hcy_array *b, hcy_array *all_b, const char *what)
+static void compare_way(const struct way *way, const struct problem *p, hcy_array *b, hcy_array *all_b,
+                        const char *what)
 {
     hcy_dist_layout_info domain = HCY_DIST_LAYOUT_INFO_INIT;
     hcy_array *x = NULL, *want = NULL, *got = NULL;

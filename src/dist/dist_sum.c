@@ -350,9 +350,10 @@ int hcy_dist_norm(hcy_queue *queue, hcy_array *norm, const hcy_dist_layout *layo
 /* The largest or the smallest |x|; a rank without any has what changes nothing. */
 static int find_extreme(hcy_queue *queue, hcy_array *norm, const hcy_dist_layout *layout, hcy_array *x, double order)
 {
-    int status = !x->count ? HCY_EVAL(queue, "n = e", hcy_op_array("n", norm), hcy_op_real("e", order > 0 ? 0 : INFINITY))
-                           : HCY_EVAL(queue, order > 0 ? "n = max(float64(abs(x)))" : "n = min(float64(abs(x)))",
-                                      hcy_op_array("n", norm), hcy_op_array("x", x));
+    const char *text = order > 0 ? "n = max(float64(abs(x)))" : "n = min(float64(abs(x)))";
+    int status = x->count ? HCY_EVAL(queue, text, hcy_op_array("n", norm), hcy_op_array("x", x))
+                          : HCY_EVAL(queue, "n = e", hcy_op_array("n", norm),
+                                     hcy_op_real("e", order > 0 ? 0 : INFINITY));
     return status || layout->axis < 0
                ? status
                : hcy_dist_allreduce(queue, norm, layout->comm, order > 0 ? HCY_REDUCE_MAX : HCY_REDUCE_MIN);

@@ -119,8 +119,8 @@ HCY_API int hcy_dist_broadcast(hcy_queue *queue, hcy_array *array, hcy_dist *com
  * place, to all.  A sum of floats is the same on all ranks, but how it is rounded depends on their number;
  * hcy_dist_dot() has sums that do not. */
 HCY_API int hcy_dist_allreduce(hcy_queue *queue, hcy_array *array, hcy_dist *comm, int reduction) HCY_MUST_USE;
-/* HCY_ECORRUPT on all ranks, which then names the first one of them, if a rank's array, in C order, has another bit than
- * rank 0's, another type or another number of elements.  Waits for the queue. */
+/* HCY_ECORRUPT on all ranks, in words that name the first one of them, if a rank's array, in C order, has another bit
+ * than rank 0's, another type or another number of elements.  Waits for the queue. */
 HCY_API int hcy_dist_compare(hcy_queue *queue, hcy_array *array, hcy_dist *comm) HCY_MUST_USE;
 /* `sent` goes to rank `to` while what rank `from` sends comes to `received`; a rank below 0: nothing is sent, or
  * comes.  The two sides name arrays of as many bytes. */
@@ -182,8 +182,8 @@ HCY_API int hcy_dist_dot(hcy_queue *queue, hcy_array *sum, const hcy_dist_layout
                          hcy_array *y) HCY_MUST_USE;
 /* norm (one float64) = the square root of the sum of all squares, with such bits. */
 HCY_API int hcy_dist_norm(hcy_queue *queue, hcy_array *norm, const hcy_dist_layout *layout, hcy_array *x) HCY_MUST_USE;
-/* The norm of an order, with such bits: above 0 the root of the sum of all |x|^order, INFINITY the largest |x|, -INFINITY
- * the smallest, 0 how many are not 0.  It takes memory for a part of float64.  HCY_EINVAL: another order. */
+/* The norm of an order, with such bits: above 0 the root of the sum of all |x|^order, INFINITY the largest |x|,
+ * -INFINITY the smallest, 0 how many are not 0.  It takes memory for a part of float64.  HCY_EINVAL: another order. */
 HCY_API int hcy_dist_norm_of(hcy_queue *queue, hcy_array *norm, const hcy_dist_layout *layout, hcy_array *x,
                              double order) HCY_MUST_USE;
 
