@@ -2,8 +2,8 @@
  * core's cache for q, and are there for g and s, which need q.
  *
  * A SHARE of a piece are the lanes first, first + SHARES, ..., which the tree joins among themselves before it joins
- * shares; so shares are what threads take, and their sums meet at the end, columns in blocks.  As in eval_columns.c lanes
- * are taken in the order in which they are joined: one row of sums for each level waits.
+ * shares; so shares are what threads take, and their sums meet at the end, columns in blocks.  As in eval_columns.c
+ * lanes are taken in the order in which they are joined: one row of sums for each level waits.
  */
 #include "cpu_matrix.h"
 
