@@ -68,6 +68,32 @@ static void test_agreement(void)
           "a failure of one is that of all");
 }
 
+/* The norm of n ones over a communicator's ranks, n for each of them. */
+static bool sums_alone(hcy_dist *comm, int64_t each)
+{
+    hcy_dist_info info = HCY_DIST_INFO_INIT;
+    hcy_device *dev = NULL;
+    hcy_queue *queue = NULL;
+    hcy_dist_layout *layout = NULL;
+    hcy_array *x = NULL, *norm = NULL;
+    double length = 0;
+    if (hcy_dist_get_info(&info, comm))
+        return false;
+    const int64_t n = each * info.n_ranks;
+    bool right = !hcy_dist_device(&dev, comm, "cpu@threads=1") && !hcy_queue_create(&queue, dev) &&
+                 !hcy_dist_layout_blocks(&layout, comm, 1, &n, 0, NULL) &&
+                 !hcy_dist_array(&x, dev, layout, HCY_FLOAT64) && !HCY_EVAL(queue, "x = 1", hcy_op_array("x", x)) &&
+                 !hcy_array_empty(&norm, dev, HCY_FLOAT64, 0, NULL) && !hcy_dist_norm(queue, norm, layout, x) &&
+                 !hcy_array_to_host(&length, queue, norm) && length * length > (double)n * (1 - 1e-14) &&
+                 length * length < (double)n * (1 + 1e-14);
+    hcy_array_release(norm);
+    hcy_array_release(x);
+    hcy_dist_layout_release(layout);
+    hcy_queue_release(queue);
+    hcy_device_release(dev);
+    return right;
+}
+
 static void test_split(void)
 {
     hcy_dist *part = NULL;
@@ -83,6 +109,9 @@ static void test_split(void)
         want += r;
     every(!hcy_dist_allreduce_host(&sum, part, HCY_INT64, 1, HCY_REDUCE_SUM) && sum == want,
           "... sum on their own");
+    /* Groups of two sizes where the number is odd, each with as many numbers as it likes. */
+    every(getenv("WANTED_DEVICE_TRANSPORT") || sums_alone(part, 700 + 100 * (scene.rank % 2)),
+          "... and have arrays of their own");
     hcy_dist_release(part);
     status = hcy_dist_split(&part, scene.comm, scene.rank ? -1 : 3);
     every(!status && !part == !!scene.rank, "ranks without a colour are in none");
@@ -207,7 +236,8 @@ static void test_device(const char *spec)
     if (!alone || !*alone) {
         test_layouts();
         test_operators();
-    test_overlap();
+        test_solvers_like_one();
+        test_overlap();
         test_transforms();
         test_matrices();
     }

@@ -3,6 +3,7 @@
 
 #include <halcyon/stack.h>
 #include <glob.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -394,6 +395,94 @@ static void test_dot(int dtype, int64_t n, int deal)
     hcy_dist_layout_release(layout);
 }
 
+/* Norms of all orders against those of the whole array, which one device has. */
+static void test_norms(int dtype, int64_t n, int deal)
+{
+    static const struct {
+        double order;
+        const char *text;
+    } norms[] = { { 0, "n = sum(float64(x != 0))" },
+                  { 1, "n = sum(float64(abs(x)))" },
+                  { 2, "n = sqrt(sum(float64(abs2(x))))" },
+                  { 3, "n = sum(float64(abs(x)) ** 3) ** (1 / 3.0)" },
+                  { INFINITY, "n = max(float64(abs(x)))" },
+                  { -INFINITY, "n = min(float64(abs(x)))" } };
+    hcy_dist_layout *layout = deal < 0 ? NULL : make_blocks(1, &n, 0, deal);
+    hcy_array *x = make_whole(dtype, 1, &n, 4), *norm = NULL, *part = NULL;
+    if (!layout && hcy_dist_layout_replicated(&layout, scene.comm, 1, &n))
+        layout = NULL;
+    bool right = layout && !hcy_array_empty(&norm, scene.dev, HCY_FLOAT64, 0, NULL) &&
+                 !HCY_EVAL(scene.queue, "x = where(index % 7 == 3, 0, x)", hcy_op_array("x", x)) &&
+                 !hcy_dist_array(&part, scene.dev, layout, dtype) &&
+                 !hcy_dist_scatter(scene.queue, part, layout, x, 0);
+    for (size_t i = 0; right && i < sizeof norms / sizeof norms[0]; i++) {
+        double want[2], got[2];
+        right = !HCY_EVAL(scene.queue, norms[i].text, hcy_op_array("n", norm), hcy_op_array("x", x)) &&
+                read_sum(want, norm) && !hcy_dist_norm_of(scene.queue, norm, layout, part, norms[i].order) &&
+                read_sum(got, norm) &&
+                (norms[i].order == 2 ? fabs(got[0] - want[0]) <= 1e-6 * want[0] : got[0] == want[0]);
+        if (!right)
+            fprintf(stderr, "# rank %d: order %g: %a, not %a; %s\n", scene.rank, norms[i].order, got[0], want[0],
+                    hcy_last_error()->text);
+    }
+    every(right, "norms of %lld %s, %s: the bits of one device", (long long)n, hcy_dtype_name(dtype),
+          deal < 0 ? "replicated" : deal_names[deal]);
+    every(hcy_dist_norm_of(scene.queue, norm, layout, part, -1) == HCY_EINVAL &&
+              hcy_dist_norm_of(scene.queue, norm, layout, part, NAN) == HCY_EINVAL,
+          "... and orders that are none");
+    hcy_array_release(norm);
+    hcy_array_release(part);
+    hcy_array_release(x);
+    hcy_dist_layout_release(layout);
+}
+
+static bool names_rank(int status)
+{
+    char who[24];
+    snprintf(who, sizeof who, "rank %d ", scene.n_ranks - 1);
+    return status == HCY_ECORRUPT && strstr(hcy_last_error()->text, who);
+}
+
+/* The last rank's array has another bit: who compares finds that, and an array that is checked is compared. */
+static void test_comparing(void)
+{
+    const int64_t n = 1000;
+    hcy_dist_layout *loose = NULL, *checked = NULL, *blocks = make_blocks(1, &n, 0, EVEN);
+    hcy_dist_layout_info info = HCY_DIST_LAYOUT_INFO_INIT;
+    hcy_array *x = make_whole(HCY_FLOAT32, 1, &n, 3), *y = make_whole(HCY_FLOAT32, 1, &n, 3), *part = NULL;
+    hcy_space space;
+    hcy_operator *own = NULL, *op = NULL;
+    bool made = blocks && !hcy_dist_layout_replicated(&loose, scene.comm, 1, &n) &&
+                !hcy_dist_layout_checked(&checked, scene.comm, 1, &n) &&
+                !hcy_dist_layout_get_info(&info, checked) && info.is_checked && info.axis < 0 &&
+                !hcy_dist_array(&part, scene.dev, blocks, HCY_FLOAT32) &&
+                !hcy_dist_space(&space, checked, HCY_FLOAT32) && !hcy_operator_identity(&own, scene.dev, &space) &&
+                !hcy_dist_operator(&op, checked, checked, own);
+    every(made && !hcy_dist_compare(scene.queue, x, scene.comm) && !hcy_operator_apply(scene.queue, y, op, x),
+          "all ranks have the same");
+    const int last = scene.n_ranks > 1 && scene.rank == scene.n_ranks - 1;
+    made = made && !HCY_EVAL(scene.queue, "x = where(l && index == n, -x, x)", hcy_op_array("x", x),
+                             hcy_op_integer("l", last), hcy_op_integer("n", n - 1));
+    if (scene.n_ranks == 1) {
+        skip_checks(4, "one rank");
+    } else {
+        every(made && names_rank(hcy_dist_compare(scene.queue, x, scene.comm)), "... but for the last one's sign");
+        every(made && names_rank(hcy_operator_apply(scene.queue, y, op, x)), "... which an operator says");
+        every(made && names_rank(hcy_dist_redistribute(scene.queue, part, blocks, x, checked)) &&
+                  names_rank(hcy_dist_gather(scene.queue, y, checked, x, 0)),
+              "... and a redistribution, and a gathering");
+        every(made && !hcy_dist_redistribute(scene.queue, part, blocks, x, loose), "... where that is asked for");
+    }
+    hcy_operator_release(op);
+    hcy_operator_release(own);
+    hcy_array_release(x);
+    hcy_array_release(y);
+    hcy_array_release(part);
+    hcy_dist_layout_release(loose);
+    hcy_dist_layout_release(checked);
+    hcy_dist_layout_release(blocks);
+}
+
 /* Blocks along another axis than the first are added up with that axis in front. */
 static void test_dot_of_columns(void)
 {
@@ -433,6 +522,10 @@ void test_layouts(void)
         test_dot(HCY_COMPLEX64, 300007, deal);
     }
     test_dot(HCY_FLOAT32, 0, EVEN);
+    test_norms(HCY_FLOAT64, 40961, ODD);
+    test_norms(HCY_COMPLEX64, 3, EVEN);
+    test_norms(HCY_FLOAT32, 2000, -1);
+    test_comparing();
     /* Two rounds of pieces, once: it takes longer than all others. */
     if (scene.n_ranks == 4 && !strstr(scene.name, "discrete"))
         test_dot(HCY_FLOAT32, 4300001, ODD);

@@ -342,6 +342,45 @@ static void test_halo(void)
     hcy_dist_layout_release(padded);
 }
 
+/* A sum over a rank's rows and those around them: what one device has of the whole. */
+static void test_crop(int axis)
+{
+    const int64_t shape[2] = { 11, 13 };
+    hcy_dist_layout *layout = NULL, *padded = NULL;
+    hcy_operator *halo = NULL, *crop = NULL, *both = NULL, *none = NULL;
+    hcy_array *x = draw_numbers(HCY_FLOAT64, 2, shape, 6), *back = draw_numbers(HCY_FLOAT64, 2, shape, 7), *part = NULL,
+              *y = NULL, *z = NULL;
+    bool right = !hcy_dist_layout_blocks(&layout, scene.comm, 2, shape, axis, NULL) &&
+                 !hcy_dist_halo(&halo, &padded, scene.dev, layout, HCY_FLOAT64, 1, 2) && !hcy_dist_crop(&crop, halo) &&
+                 !hcy_operator_compose(&both, (hcy_operator *[]){ crop, halo }, 2) &&
+                 !hcy_dist_array(&part, scene.dev, layout, HCY_FLOAT64) &&
+                 !hcy_dist_array(&y, scene.dev, layout, HCY_FLOAT64) &&
+                 !hcy_dist_array(&z, scene.dev, padded, HCY_FLOAT64) &&
+                 !hcy_dist_scatter(scene.queue, part, layout, x, 0) &&
+                 !hcy_operator_apply(scene.queue, y, both, part) &&
+                 !hcy_dist_gather(scene.queue, back, layout, y, -1);
+    every(right && distance(back, x) == 0, "ghost rows that are left out again, axis %d", axis);
+    every(right && mismatch_of(crop) < 1e-13 && mismatch_of(both) < 1e-13, "... and the adjoint");
+    double rim = 1, inside = 1;
+    hcy_array *norm = make_vector(HCY_FLOAT64, 1, 0);
+    right = right && !hcy_operator_apply_adjoint(scene.queue, z, crop, part) &&
+            !hcy_dist_norm_of(scene.queue, norm, padded, z, 0) && !hcy_array_to_host(&rim, scene.queue, norm) &&
+            !hcy_dist_norm_of(scene.queue, norm, layout, part, 0) && !hcy_array_to_host(&inside, scene.queue, norm);
+    every(right && rim == inside && inside == 11 * 13, "... which puts zeros around");
+    every(hcy_dist_crop(&none, crop) == HCY_EINVAL && !none, "what fetches nothing leaves nothing out");
+    hcy_operator_release(halo);
+    hcy_operator_release(crop);
+    hcy_operator_release(both);
+    hcy_array_release(norm);
+    hcy_array_release(back);
+    hcy_array_release(x);
+    hcy_array_release(part);
+    hcy_array_release(y);
+    hcy_array_release(z);
+    hcy_dist_layout_release(layout);
+    hcy_dist_layout_release(padded);
+}
+
 /* Begun and ended, with a sum over all ranks and commands of one's own between: what the operator makes at once. */
 static void test_halo_in_two(int axis)
 {
@@ -384,6 +423,8 @@ static void test_halo_in_two(int axis)
 void test_operators(void)
 {
     test_halo();
+    test_crop(0);
+    test_crop(1);
     test_halo_in_two(0);
     test_halo_in_two(1);
     static const int all[] = { HCY_DIFFERENCE_FORWARD,

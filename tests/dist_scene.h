@@ -33,6 +33,7 @@ double distance_to_serial(dist_distance *distance, hcy_operator *op, hcy_operato
 double mismatch_of(hcy_operator *op);
 void test_layouts(void);
 void test_operators(void);
+void test_solvers_like_one(void);
 void test_overlap(void);
 void test_transforms(void);
 void test_matrices(void);

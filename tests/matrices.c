@@ -5,8 +5,12 @@
  */
 #include "cts.h"
 
+#include "arguments.h"
+#include "matrix_format.h"
+
 #include <halcyon/eval.h>
 #include <halcyon/operator.h>
+#include <halcyon/solve.h>
 #include <math.h>
 
 static hcy_device *dev;
@@ -224,6 +228,240 @@ static void test_infinite(void)
     hcy_operator_release(op);
 }
 
+/* --- A matrix and its transpose in one go --- */
+
+/* CGLS of an operator that is the user's, which goes the long way. */
+static int apply_inner(hcy_queue *q, hcy_array *y, void *user, hcy_array *x)
+{
+    return hcy_operator_apply(q, y, user, x);
+}
+static int apply_inner_adjoint(hcy_queue *q, hcy_array *x, void *user, hcy_array *y)
+{
+    return hcy_operator_apply_adjoint(q, x, user, y);
+}
+
+static hcy_operator *hide(hcy_operator *op)
+{
+    hcy_operator_desc desc = HCY_OPERATOR_DESC_INIT;
+    hcy_operator_info info = HCY_OPERATOR_INFO_INIT;
+    hcy_operator *hidden = NULL;
+    if (hcy_operator_get_info(&info, op))
+        bail_out("%s", hcy_last_error()->text);
+    desc.domain = info.domain;
+    desc.range = info.range;
+    desc.apply = apply_inner;
+    desc.adjoint = apply_inner_adjoint;
+    desc.user = op;
+    if (hcy_operator_create(&hidden, dev, &desc))
+        bail_out("%s", hcy_last_error()->text);
+    return hidden;
+}
+
+/* What is launched: a vector each of q, g and s, whose bits are compared with those of expressions. */
+struct twice {
+    int dtype;
+    int64_t rows, columns;
+    hcy_array *a, *p, *m, *q, *g, *s, *by;
+};
+
+static hcy_array *vector_of(const struct twice *t, int64_t n, unsigned seed, bool is_strange)
+{
+    double *x = make_reals(t->dtype, n, seed);
+    for (int64_t i = 0; is_strange && i < n; i += 41)
+        x[i] = (const double[]){ -0.0, INFINITY, NAN, 1e-40, -INFINITY }[i / 41 % 5];
+    hcy_array *array = array_of(t->dtype, 1, 1, n, x), *flat = NULL;
+    if (hcy_array_reshape(&flat, array, 1, &n))
+        bail_out("%s", hcy_last_error()->text);
+    hcy_array_release(array);
+    free(x);
+    return flat;
+}
+
+/* Rows of a wider array, so that there are gaps between them; the first column is not the array's. */
+static void make_twice(struct twice *t, bool is_strange)
+{
+    hcy_array *wide = vector_of(t, t->rows * (t->columns + 3), 5, is_strange), *rows = NULL;
+    const int64_t shape[2] = { t->rows, t->columns + 3 };
+    if (hcy_array_reshape(&rows, wide, 2, shape) || hcy_array_slice(&t->a, rows, ":, 2:-1"))
+        bail_out("%s", hcy_last_error()->text);
+    t->p = vector_of(t, t->columns, 6, false);
+    t->m = vector_of(t, t->rows, 7, false);
+    t->q = vector_of(t, t->rows, 8, false);
+    t->g = vector_of(t, t->columns, 9, false);
+    t->s = vector_of(t, t->columns, 10, false);
+    if (hcy_array_full(&t->by, queue, HCY_FLOAT64, 1, (int64_t[]){ 1 }, 0.3))
+        bail_out("%s", hcy_last_error()->text);
+    hcy_array_release(rows);
+    hcy_array_release(wide);
+}
+
+static void free_twice(struct twice *t)
+{
+    hcy_array *const all[] = { t->a, t->p, t->m, t->q, t->g, t->s, t->by };
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        hcy_array_release(all[i]);
+}
+
+static int launch_twice(hcy_queue *to, hcy_kernel *kernel, const struct twice *t, uint64_t rows)
+{
+    hcy_matrix_twice_job job;
+    hcy_arg args[HCY_N_ARGS(matrix_twice)];
+    hcy_buffer *scratch = NULL;
+    const struct {
+        size_t at;
+        hcy_array *array;
+        int64_t *place;
+    } operands[] = { { HCY_ARG_AT(matrix_twice, a), t->a, &job.a }, { HCY_ARG_AT(matrix_twice, p), t->p, &job.p },
+                     { HCY_ARG_AT(matrix_twice, m), t->m, &job.m }, { HCY_ARG_AT(matrix_twice, q), t->q, &job.q },
+                     { HCY_ARG_AT(matrix_twice, g), t->g, &job.g }, { HCY_ARG_AT(matrix_twice, s), t->s, &job.s },
+                     { HCY_ARG_AT(matrix_twice, by), t->by, &job.by } };
+    size_t bytes = 0;
+    memset(&job, 0, sizeof job);
+    job.bytes = t->dtype == HCY_FLOAT32 ? 4 : 8;
+    job.rows = rows;
+    job.columns = (uint64_t)t->columns;
+    job.step = t->columns + 3;
+    for (size_t i = 0; i < sizeof operands / sizeof operands[0]; i++) {
+        hcy_array_info info = HCY_ARRAY_INFO_INIT;
+        int status = hcy_array_get_info(&info, operands[i].array);
+        if (status)
+            return status;
+        *operands[i].place = info.offset;
+        args[operands[i].at] = hcy_arg_buf(info.buffer);
+    }
+    args[HCY_ARG_AT(matrix_twice, job)] = hcy_arg_struct(&job, sizeof job);
+    args[HCY_ARG_AT(matrix_twice, scratch)] = hcy_arg_buf(NULL);
+    int status = hcy_kernel_scratch_size(&bytes, kernel, 1, args, HCY_N_ARGS(matrix_twice));
+    status = cts_first(status, hcy_buffer_create(&scratch, dev, HCY_MEM_DEVICE, bytes));
+    args[HCY_ARG_AT(matrix_twice, scratch)] = hcy_arg_buf(scratch);
+    if (!status)
+        status = hcy_launch(to, kernel, 1, args, HCY_N_ARGS(matrix_twice));
+    hcy_buffer_release(scratch);
+    return status;
+}
+/* Numbers of `got` whose bits are not those of `want`. */
+static int64_t count_other_bits(int dtype, hcy_array *got, hcy_array *want, int64_t n)
+{
+    const size_t bytes = hcy_dtype_size(dtype);
+    char *a = malloc((size_t)n * bytes), *b = malloc((size_t)n * bytes);
+    int64_t other = 0;
+    if (!a || !b || hcy_array_to_host(a, queue, got) || hcy_array_to_host(b, queue, want))
+        bail_out("%s", hcy_last_error()->text);
+    for (int64_t i = 0; i < n; i++)
+        other += memcmp(a + (size_t)i * bytes, b + (size_t)i * bytes, bytes) != 0;
+    free(a);
+    free(b);
+    return other;
+}
+
+static int64_t check_twice(hcy_kernel *kernel, int dtype, int64_t rows, int64_t columns, bool is_strange)
+{
+    struct twice t = { .dtype = dtype, .rows = rows, .columns = columns };
+    hcy_array *column = NULL, *q_column = NULL, *q = NULL, *g = NULL, *s = NULL;
+    const int64_t as_column[2] = { rows, 1 };
+    make_twice(&t, is_strange);
+    int status = launch_twice(queue, kernel, &t, (uint64_t)rows);
+    status = cts_first(status, hcy_array_empty(&q, dev, dtype, 1, &rows));
+    status = cts_first(status, hcy_array_empty(&g, dev, dtype, 1, &columns));
+    status = cts_first(status, hcy_array_empty(&s, dev, dtype, 1, &columns));
+    status = cts_first(status, hcy_array_reshape(&column, t.m, 2, as_column));
+    status = cts_first(status, hcy_array_reshape(&q_column, q, 2, as_column));
+    status = cts_first(status, HCY_EVAL(queue, "q = sum(a * p, axis=1)", hcy_op_array("q", q), hcy_op_array("a", t.a),
+                                        hcy_op_array("p", t.p)));
+    const char *text = dtype == HCY_FLOAT32 ? "g = sum(a * m, axis=0); s = sum(a * (float32(by) * q), axis=0)"
+                                            : "g = sum(a * m, axis=0); s = sum(a * (by * q), axis=0)";
+    status = cts_first(status, HCY_EVAL(queue, text, hcy_op_array("g", g), hcy_op_array("s", s),
+                                        hcy_op_array("by", t.by), hcy_op_array("a", t.a), hcy_op_array("m", column),
+                                        hcy_op_array("q", q_column)));
+    if (status)
+        bail_out("%s", hcy_last_error()->text);
+    const int64_t of_q = count_other_bits(dtype, t.q, q, rows), of_g = count_other_bits(dtype, t.g, g, columns),
+                  of_s = count_other_bits(dtype, t.s, s, columns);
+    if (of_q || of_g || of_s)
+        diag("%lld x %lld: %lld, %lld and %lld have other bits", (long long)rows, (long long)columns, (long long)of_q,
+             (long long)of_g, (long long)of_s);
+    hcy_array *const all[] = { column, q_column, q, g, s };
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        hcy_array_release(all[i]);
+    free_twice(&t);
+    return of_q + of_g + of_s;
+}
+
+static void test_twice(int dtype)
+{
+    /* Lanes without rows, with one and all, pieces, and pieces of pieces; the longest row. */
+    static const int64_t shapes[][2] = { { 1, 1 },     { 5, 3 },      { 15, 700 },   { 16, 40 },      { 127, 129 },
+                                         { 128, 128 }, { 129, 1024 }, { 700, 1025 }, { 1024, 257 },   { 1500, 1500 },
+                                         { 9, 4096 },  { 2049, 33 },  { 131999, 2 }, { 1100003, 1 } };
+    hcy_kernel *kernel = NULL;
+    int64_t other = 0;
+    if (hcy_kernel_get(&kernel, dev, "matrix_twice")) {
+        skip(3, "the device has no matrix_twice");
+        return;
+    }
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
+        other += check_twice(kernel, dtype, shapes[i][0], shapes[i][1], false);
+    is_int(other, 0, "%s: a matrix and its transpose in one go, with the bits of expressions", hcy_dtype_name(dtype));
+    is_int(check_twice(kernel, dtype, 1500, 130, true), 0, "... whatever the numbers are");
+    struct twice t = { .dtype = dtype, .rows = 40, .columns = 30 };
+    make_twice(&t, false);
+    /* It is the queue that fails. */
+    hcy_queue *other_queue = cts_queue(dev);
+    int status = launch_twice(other_queue, kernel, &t, 41);
+    is_int(status ? status : hcy_queue_finish(other_queue), HCY_ERANGE, "... but no more rows than there are");
+    hcy_queue_release(other_queue);
+    free_twice(&t);
+    hcy_kernel_release(kernel);
+}
+
+/* x and the residuals after so many steps. */
+static void solve_cgls(double *x, double *norms, hcy_operator *op, hcy_array *b, int64_t n, int64_t steps, double l2)
+{
+    hcy_solver_options how = HCY_SOLVER_OPTIONS_INIT;
+    hcy_solver *solver = NULL;
+    hcy_array *solution = NULL;
+    size_t count = 0;
+    how.l2 = l2;
+    how.max_iterations = steps;
+    if (hcy_solver_create(&solver, queue, op, &how) || hcy_solver_start(solver, b, NULL) ||
+        hcy_solver_run(solver, steps) || hcy_solver_get_x(&solution, solver) ||
+        hcy_solver_residuals(norms, &count, (size_t)steps + 1, solver))
+        bail_out("%s", hcy_last_error()->text);
+    double *got = reals_of(solution, HCY_FLOAT64, n);
+    memcpy(x, got, (size_t)n * sizeof *x);
+    free(got);
+    hcy_array_release(solution);
+    hcy_solver_destroy(solver);
+}
+
+/* Columns of lengths from 1 to 1e-4, and data that no x meets: what rounding leaves shows. */
+static void test_cgls(double l2, int steps)
+{
+    enum { ROWS = 150, COLUMNS = 40, MOST = 400 };
+    hcy_array *a = NULL, *b = NULL;
+    hcy_operator *op = NULL, *hidden;
+    double x[2][COLUMNS], norms[2][MOST + 1], far = 0, most = 0;
+    if (hcy_array_empty(&a, dev, HCY_FLOAT64, 2, (int64_t[]){ ROWS, COLUMNS }) ||
+        hcy_array_empty(&b, dev, HCY_FLOAT64, 1, (int64_t[]){ ROWS }) ||
+        HCY_EVAL(queue, "a = normal(5, index) * exp(-0.23 * (index % 40))", hcy_op_array("a", a)) ||
+        HCY_EVAL(queue, "b = normal(6, index)", hcy_op_array("b", b)) || hcy_operator_matrix(&op, a))
+        bail_out("%s", hcy_last_error()->text);
+    hidden = hide(op);
+    solve_cgls(x[0], norms[0], op, b, COLUMNS, steps, l2);
+    solve_cgls(x[1], norms[1], hidden, b, COLUMNS, steps, l2);
+    for (int i = 0; i < COLUMNS; i++) {
+        far = fmax(far, fabs(x[0][i] - x[1][i]));
+        most = fmax(most, fabs(x[1][i]));
+    }
+    ok(far < 1e-6 * most, "CGLS in one go, l2 %g: x is off by %g of %g", l2, far, most);
+    ok(norms[0][steps] < 10 * norms[1][steps] + 1e-14 * norms[1][0] && fabs(norms[0][5] / norms[1][5] - 1) < 1e-9,
+       "... and its residuals go as low: %g, %g", norms[0][steps], norms[1][steps]);
+    hcy_operator_release(hidden);
+    hcy_operator_release(op);
+    hcy_array_release(a);
+    hcy_array_release(b);
+}
+
 static void test_dots(void)
 {
     static const int dtypes[] = { HCY_FLOAT64, HCY_COMPLEX128 };
@@ -253,6 +491,10 @@ int main(int argc, char **argv)
         test_products(dtypes[i], few);
     test_infinite();
     test_dots();
+    test_twice(HCY_FLOAT32);
+    test_twice(HCY_FLOAT64);
+    test_cgls(0, 400);
+    test_cgls(0.01, 100);
     hcy_queue_release(queue);
     hcy_device_release(dev);
     return done_testing();

@@ -25,4 +25,17 @@ typedef struct hcy_matrix_job {
     int64_t c_steps[3];                     /* slice, row, column */
 } hcy_matrix_job;
 
+/* The longest row of a that matrix_twice takes: some rows of it stay in a core's cache until they were used twice. */
+enum { HCY_MATRIX_TWICE_BYTES = 1 << 15 };
+
+/* q = a p, g = a^T m, s = a^T (by q), with the bits that hcy_eval() has for q = sum(a * p, axis=1), and for
+ * g = sum(a * m, axis=0) of m as a column, and s of q as it was written times a number of the same type: a product is
+ * rounded to that, and sums follow the tree of eval_format.h. */
+typedef struct hcy_matrix_twice_job {
+    uint32_t bytes, unused;        /* 4 or 8 of a number */
+    uint64_t rows, columns;        /* 1 to 2^31 - 1 each */
+    int64_t step;                  /* from a row of a to the next, in numbers, as places are; columns or more */
+    int64_t a, p, m, q, g, s, by;  /* places of the first numbers; by's in doubles */
+} hcy_matrix_twice_job;
+
 #endif

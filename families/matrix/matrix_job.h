@@ -48,4 +48,43 @@ static inline int hcy__matrix_open(hcy_matrix_job *job, const hcy_value *values)
     return 0;
 }
 
+/* Whether a vector's numbers lie in its buffer. */
+static inline bool hcy__twice_fits(const hcy_value *v, uint32_t bytes, int64_t at, uint64_t n)
+{
+    const uint64_t room = v->bytes_left / bytes;
+    return v->block && v->offset % bytes == 0 && at >= 0 && (uint64_t)at <= room && n <= room - (uint64_t)at;
+}
+
+/* HCY_EINVAL: numbers that matrix_twice does not take, whatever its buffers are. */
+static inline int hcy__twice_read(hcy_matrix_twice_job *job, const hcy_value *values)
+{
+    memcpy(job, values[HCY_ARG_AT(matrix_twice, job)].bytes, sizeof *job);
+    const uint64_t rows = job->rows, columns = job->columns;
+    if ((job->bytes != 4 && job->bytes != 8) || rows - 1 >= INT32_MAX || columns - 1 >= INT32_MAX ||
+        columns * job->bytes > HCY_MATRIX_TWICE_BYTES || job->step < (int64_t)columns ||
+        job->step > INT64_MAX / 16 / (int64_t)rows)
+        return hcy_fail(HCY_EINVAL, "matrix_twice: a job whose numbers do not fit");
+    return 0;
+}
+
+/* HCY_EINVAL, HCY_ERANGE, as hcy__matrix_open(). */
+static inline int hcy__twice_open(hcy_matrix_twice_job *job, const hcy_value *values)
+{
+    int status = hcy__twice_read(job, values);
+    if (status)
+        return status;
+    const uint32_t bytes = job->bytes;
+    const uint64_t rows = job->rows, columns = job->columns;
+    const uint64_t all = (rows - 1) * (uint64_t)job->step + columns;
+    if (!hcy__twice_fits(&values[HCY_ARG_AT(matrix_twice, a)], bytes, job->a, all) ||
+        !hcy__twice_fits(&values[HCY_ARG_AT(matrix_twice, p)], bytes, job->p, columns) ||
+        !hcy__twice_fits(&values[HCY_ARG_AT(matrix_twice, m)], bytes, job->m, rows) ||
+        !hcy__twice_fits(&values[HCY_ARG_AT(matrix_twice, q)], bytes, job->q, rows) ||
+        !hcy__twice_fits(&values[HCY_ARG_AT(matrix_twice, g)], bytes, job->g, columns) ||
+        !hcy__twice_fits(&values[HCY_ARG_AT(matrix_twice, s)], bytes, job->s, columns) ||
+        !hcy__twice_fits(&values[HCY_ARG_AT(matrix_twice, by)], sizeof(double), job->by, 1))
+        return hcy_fail(HCY_ERANGE, "matrix_twice: an operand does not lie in its buffer");
+    return 0;
+}
+
 #endif

@@ -125,6 +125,48 @@ int hcy_dist_allreduce(hcy_queue *queue, hcy_array *array, hcy_dist *comm, int r
     return run_collective(queue, array, comm, &(struct collective){ true, reduction, 0 });
 }
 
+/* --- Whether all ranks have the same --- */
+
+/* What is compared: a sum of the bits, and of what they are numbers of. */
+static int sum_bits(uint64_t *sum, hcy_queue *queue, hcy_array *a)
+{
+    const size_t bytes = hcy__bytes_of(a);
+    void *copy = malloc(bytes + 1);
+    int status = copy ? hcy_array_to_host(copy, queue, a) : hcy_fail(HCY_ENOMEM, "out of memory for %zu bytes", bytes);
+    if (!status)
+        *sum = hcy_cache_sum(copy, bytes) ^ ((uint64_t)a->count * 64 + (uint64_t)a->dtype);
+    free(copy);
+    return status;
+}
+
+int hcy_dist_compare(hcy_queue *queue, hcy_array *array, hcy_dist *comm)
+{
+    uint64_t sum = 0, first = 0;
+    int status = hcy__dist_check(comm, 0, "hcy_dist_compare");
+    if (status)
+        return status;
+    status = check_array(queue, array, comm, 0, "hcy_dist_compare");
+    if (!status)
+        status = sum_bits(&sum, queue, array);
+    /* A rank that has no array must not leave the others in what follows. */
+    status = hcy_dist_agree(comm, status);
+    first = sum;
+    if (!status)
+        status = hcy_dist_broadcast_host(&first, comm, sizeof first, 0);
+    int32_t other = first == sum ? comm->place.n_ranks : comm->place.rank;
+    if (!status)
+        status = hcy_dist_allreduce_host(&other, comm, HCY_INT32, 1, HCY_REDUCE_MIN);
+    if (!status && other < comm->place.n_ranks)
+        status = hcy_fail(HCY_ECORRUPT, "rank %d has other numbers than rank 0 where all are to have the same",
+                          (int)other);
+    return status;
+}
+
+int hcy__layout_compare(hcy_queue *queue, hcy_array *part, const hcy_dist_layout *layout)
+{
+    return layout->is_checked && layout->comm->place.n_ranks > 1 ? hcy_dist_compare(queue, part, layout->comm) : 0;
+}
+
 /* --- Rows, and messages by number --- */
 
 int hcy__rows(hcy_array **rows, const hcy_array *array, int axis, int64_t first, int64_t count)

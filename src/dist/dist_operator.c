@@ -32,7 +32,9 @@ static int run_own(hcy_queue *queue, hcy_array *to, const struct over_ranks *o, 
 {
     const hcy_dist_layout *to_layout = adjoint ? o->domain : o->range,
                           *from_layout = adjoint ? o->range : o->domain;
-    int status = hcy__operator_run(queue, to, o->own, from, adjoint);
+    int status = hcy__layout_compare(queue, from, from_layout);
+    if (!status)
+        status = hcy__operator_run(queue, to, o->own, from, adjoint);
     if (!status && !is_dealt(to_layout) && is_dealt(from_layout))
         status = hcy_dist_allreduce(queue, to, to_layout->comm, HCY_REDUCE_SUM);
     return status;
@@ -46,6 +48,23 @@ static int apply_over_ranks(hcy_queue *queue, hcy_array *y, void *user, hcy_arra
 static int apply_over_ranks_adjoint(hcy_queue *queue, hcy_array *x, void *user, hcy_array *y)
 {
     return run_own(queue, x, user, y, true);
+}
+
+/* q is this rank's own, or the same on all: then what is made of it needs no other rank's. */
+static int run_own_twice(hcy_queue *queue, hcy_array *q, hcy_array *g, hcy_array *s, void *user, hcy_array *p,
+                         hcy_array *m, hcy_array *by)
+{
+    const struct over_ranks *o = user;
+    int status = hcy__layout_compare(queue, p, o->domain);
+    if (!status)
+        status = hcy__layout_compare(queue, m, o->range);
+    if (!status)
+        status = o->own->twice(queue, q, g, s, o->own->desc.user, p, m, by);
+    if (!status && !is_dealt(o->domain) && is_dealt(o->range))
+        status = hcy_dist_allreduce(queue, g, o->domain->comm, HCY_REDUCE_SUM);
+    if (!status && !is_dealt(o->domain) && is_dealt(o->range))
+        status = hcy_dist_allreduce(queue, s, o->domain->comm, HCY_REDUCE_SUM);
+    return status;
 }
 
 /* The layout's space, if the own operator's is this rank's part of it. */
@@ -91,17 +110,20 @@ int hcy__dist_agree_on(hcy_operator **op, hcy_dist *comm, int status)
 
 /* A rank whose operator lacks an adjoint would leave the others waiting in theirs, as would one that adds up where they
  * do not; numbers of two types do not go together. */
-static int compare_own(bool *has_adjoint, const hcy_dist_layout *to, const hcy_dist_layout *from,
+static int compare_own(bool *has_adjoint, bool *goes_twice, const hcy_dist_layout *to, const hcy_dist_layout *from,
                        const hcy_operator *own)
 {
     const int32_t mine[4] = { own->desc.range.dtype, own->desc.domain.dtype, is_dealt(to), is_dealt(from) };
-    int32_t least[9] = { own->desc.adjoint != NULL };
+    int32_t least[10] = { own->desc.adjoint != NULL };
+    /* Columns of a matrix are added up before anything can be made of them. */
+    least[9] = own->twice && (is_dealt(to) || !is_dealt(from));
     for (int i = 0; i < 4; i++) {
         least[1 + 2 * i] = mine[i];
         least[2 + 2 * i] = -mine[i];
     }
-    int status = hcy_dist_allreduce_host(least, to->comm, HCY_INT32, 9, HCY_REDUCE_MIN);
+    int status = hcy_dist_allreduce_host(least, to->comm, HCY_INT32, 10, HCY_REDUCE_MIN);
     *has_adjoint = least[0] != 0;
+    *goes_twice = least[9] != 0;
     if (!status && (least[1] != -least[2] || least[3] != -least[4]))
         status = hcy_fail(HCY_EINVAL, "hcy_dist_operator: the ranks' operators are between numbers of several types");
     if (!status && (least[5] != -least[6] || least[7] != -least[8]))
@@ -120,10 +142,10 @@ int hcy_dist_operator(hcy_operator **op, hcy_dist_layout *range, hcy_dist_layout
                         op && range && domain ? "layouts of two communicators" : "no place, or no layouts");
     int status = own ? make_over_ranks(&desc, range, domain, own)
                      : hcy_fail(HCY_EINVAL, "hcy_dist_operator: no operator");
-    bool has_adjoint = false;
+    bool has_adjoint = false, goes_twice = false;
     int agreed = hcy_dist_agree(range->comm, status);
     if (!agreed)
-        agreed = compare_own(&has_adjoint, range, domain, own);
+        agreed = compare_own(&has_adjoint, &goes_twice, range, domain, own);
     if (agreed) {
         if (!status)
             free_over_ranks(desc.user);
@@ -132,5 +154,8 @@ int hcy_dist_operator(hcy_operator **op, hcy_dist_layout *range, hcy_dist_layout
     desc.name = "over ranks";
     desc.apply = apply_over_ranks;
     desc.adjoint = has_adjoint ? apply_over_ranks_adjoint : NULL;
-    return hcy__dist_agree_on(op, range->comm, hcy__operator_make(op, own->dev, &desc));
+    status = hcy__operator_make(op, own->dev, &desc);
+    if (!status && goes_twice)
+        (*op)->twice = run_own_twice;
+    return hcy__dist_agree_on(op, range->comm, status);
 }

@@ -71,6 +71,7 @@ struct hcy_dist_layout {
     atomic_uint refs;
     hcy_dist *comm;
     int rank, axis; /* axis -1: replicated */
+    bool is_checked;
     int64_t shape[HCY_ARRAY_MAX_RANK], local[HCY_ARRAY_MAX_RANK];
     int64_t *firsts;     /* of n_ranks + 1: the first row of each rank, then their number */
     int64_t row;         /* elements of a row: of all axes but that of the blocks */
@@ -81,6 +82,8 @@ int hcy__layout_rows(int64_t **rows, const hcy_dist_layout *layout);
 /* HCY_EINVAL, in the words of a function, if an array is no part of the layout on the queue's device. */
 int hcy__part_check(const hcy_queue *queue, const hcy_array *part, const hcy_dist_layout *layout,
                     const char *function);
+/* hcy_dist_compare() of an array in a layout that is checked; 0 of others. */
+int hcy__layout_compare(hcy_queue *queue, hcy_array *part, const hcy_dist_layout *layout);
 /* What hcy_dist_redistribute() does with arrays that go together. */
 int hcy__dist_move(hcy_queue *queue, hcy_array *to, const hcy_dist_layout *to_layout, hcy_array *from,
                    const hcy_dist_layout *from_layout);

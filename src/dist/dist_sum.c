@@ -10,6 +10,7 @@
 #include "dist_sum.h"
 
 #include <halcyon/eval.h>
+#include <math.h>
 #include <stdlib.h>
 
 enum { PIECE = HCY_SUM_PIECE, FEW = HCY_SUM_FEW };
@@ -264,7 +265,7 @@ static int sum_blocks(hcy_queue *queue, hcy_array *sum, const hcy_dist_layout *l
         s.firsts[r] = layout->firsts[r] * layout->row;
     if (!status)
         status = flatten_part(&s.x, queue, layout, x);
-    if (!status)
+    if (!status && y)
         status = flatten_part(&s.y, queue, layout, y);
     while (!status && s.firsts[n] > FEW)
         status = sum_pieces(&s);
@@ -315,13 +316,20 @@ int hcy_dist_dot(hcy_queue *queue, hcy_array *sum, const hcy_dist_layout *layout
     return status ? status : hcy__dist_dot(queue, sum, (void *)layout, x, y);
 }
 
+static int check_norm(const hcy_queue *queue, const hcy_array *norm, const hcy_dist_layout *layout, const hcy_array *x,
+                      const char *function)
+{
+    int status = hcy__part_check(queue, x, layout, function);
+    if (!status)
+        status = hcy__array_check(norm, function);
+    if (!status && (norm->count != 1 || norm->dtype != HCY_FLOAT64))
+        status = hcy_fail(HCY_EINVAL, "%s: a norm is one float64", function);
+    return status;
+}
+
 int hcy_dist_norm(hcy_queue *queue, hcy_array *norm, const hcy_dist_layout *layout, hcy_array *x)
 {
-    int status = hcy__part_check(queue, x, layout, "hcy_dist_norm");
-    if (!status)
-        status = hcy__array_check(norm, "hcy_dist_norm");
-    if (!status && (norm->count != 1 || norm->dtype != HCY_FLOAT64))
-        status = hcy_fail(HCY_EINVAL, "hcy_dist_norm: a norm is one float64");
+    int status = check_norm(queue, norm, layout, x, "hcy_dist_norm");
     if (status)
         return status;
     const bool is_complex = x->dtype == HCY_COMPLEX64 || x->dtype == HCY_COMPLEX128;
@@ -335,4 +343,52 @@ int hcy_dist_norm(hcy_queue *queue, hcy_array *norm, const hcy_dist_layout *layo
                           hcy_op_array("s", sum));
     hcy_array_release(sum);
     return status;
+}
+
+/* --- Norms of other orders --- */
+
+/* The largest or the smallest |x|; a rank without any has what changes nothing. */
+static int find_extreme(hcy_queue *queue, hcy_array *norm, const hcy_dist_layout *layout, hcy_array *x, double order)
+{
+    const char *text = order > 0 ? "n = max(float64(abs(x)))" : "n = min(float64(abs(x)))";
+    int status = x->count ? HCY_EVAL(queue, text, hcy_op_array("n", norm), hcy_op_array("x", x))
+                          : HCY_EVAL(queue, "n = e", hcy_op_array("n", norm),
+                                     hcy_op_real("e", order > 0 ? 0 : INFINITY));
+    return status || layout->axis < 0
+               ? status
+               : hcy_dist_allreduce(queue, norm, layout->comm, order > 0 ? HCY_REDUCE_MAX : HCY_REDUCE_MIN);
+}
+
+static int sum_powers(hcy_queue *queue, hcy_array *norm, const hcy_dist_layout *layout, hcy_array *x, double order)
+{
+    const hcy_operand p = hcy_op_real("p", order);
+    hcy_array *powers = NULL;
+    int status = hcy_dist_array(&powers, hcy_queue_device(queue), layout, HCY_FLOAT64);
+    if (!status && x->count)
+        status = order == 0   ? HCY_EVAL(queue, "t = x != 0", hcy_op_array("t", powers), hcy_op_array("x", x))
+                 : order == 1 ? HCY_EVAL(queue, "t = abs(x)", hcy_op_array("t", powers), hcy_op_array("x", x))
+                              : HCY_EVAL(queue, "t = float64(abs(x)) ** p", hcy_op_array("t", powers),
+                                         hcy_op_array("x", x), p);
+    if (!status && layout->axis >= 0)
+        status = sum_blocks(queue, norm, layout, powers, NULL);
+    else if (!status)
+        status = HCY_EVAL(queue, "n = sum(t)", hcy_op_array("n", norm), hcy_op_array("t", powers));
+    if (!status && order > 0 && order != 1)
+        status = HCY_EVAL(queue, "n = n ** (1 / p)", hcy_op_array("n", norm), p);
+    hcy_array_release(powers);
+    return status;
+}
+
+int hcy_dist_norm_of(hcy_queue *queue, hcy_array *norm, const hcy_dist_layout *layout, hcy_array *x, double order)
+{
+    int status = check_norm(queue, norm, layout, x, "hcy_dist_norm_of");
+    if (!status && (x->dtype < HCY_FLOAT32 || x->dtype > HCY_COMPLEX128))
+        status = hcy_fail(HCY_EINVAL, "hcy_dist_norm_of: of numbers of %s there is no norm", hcy_dtype_name(x->dtype));
+    if (!status && !(order >= 0 || order == -INFINITY))
+        status = hcy_fail(HCY_EINVAL, "hcy_dist_norm_of: there is no norm of order %g", order);
+    if (status)
+        return status;
+    if (order == 2)
+        return hcy_dist_norm(queue, norm, layout, x);
+    return isinf(order) ? find_extreme(queue, norm, layout, x, order) : sum_powers(queue, norm, layout, x, order);
 }

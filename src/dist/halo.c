@@ -12,7 +12,8 @@
 
 struct halo {
     hcy_dist_layout *layout, *padded;
-    int64_t before; /* this rank's ghost rows in front of its own */
+    int64_t widths[2]; /* ghost rows in front and behind, where there are so many */
+    int64_t before;    /* this rank's ghost rows in front of its own */
     struct hcy__ghost *ghosts;
     size_t n;
     struct hcy__exchange *begun; /* hcy_dist_halo_begin()'s; NULL: it was never called */
@@ -238,6 +239,8 @@ static int new_halo(struct halo **out, hcy_dist_layout *layout, hcy_dist_layout 
     }
     h->layout = hcy_dist_layout_retain(layout);
     h->padded = hcy_dist_layout_retain(padded);
+    h->widths[0] = front;
+    h->widths[1] = back;
     h->before = own_rows(layout, me).first - padded_rows(layout, me, front, back).first;
     *out = h;
     return 0;
@@ -297,24 +300,41 @@ int hcy_dist_halo(hcy_operator **op, hcy_dist_layout **padded, hcy_device *dev, 
     return status;
 }
 
-/* --- Begun and ended --- */
-
 /* HCY_EINVAL: it fetches no ghost rows. */
-static int find_halo(struct halo **h, const hcy_queue *queue, const hcy_operator *op, const char *function)
+static int find_halo(struct halo **h, const hcy_operator *op, const char *function)
 {
-    if (!queue || !op)
-        return hcy_fail(HCY_EINVAL, "%s: no %s", function, queue ? "operator" : "queue");
+    if (!op)
+        return hcy_fail(HCY_EINVAL, "%s: no operator", function);
     if (op->desc.apply != fetch_ghosts)
         return hcy_fail(HCY_EINVAL, "%s: the operator \"%s\" fetches no ghost rows", function, op->desc.name);
     *h = op->desc.user;
     return 0;
 }
 
+int hcy_dist_crop(hcy_operator **op, hcy_operator *halo)
+{
+    struct halo *h = NULL;
+    if (!op)
+        return hcy_fail(HCY_EINVAL, "hcy_dist_crop: no place for the operator");
+    *op = NULL;
+    int status = find_halo(&h, halo, "hcy_dist_crop");
+    return status ? status
+                  : hcy__dist_ghosts(op, halo->dev, h->layout, h->padded, halo->desc.domain.dtype, h->widths, false);
+}
+
+/* --- Begun and ended --- */
+
+/* The same, for a queue. */
+static int find_begun(struct halo **h, const hcy_queue *queue, const hcy_operator *op, const char *function)
+{
+    return queue ? find_halo(h, op, function) : hcy_fail(HCY_EINVAL, "%s: no queue", function);
+}
+
 int hcy_dist_halo_begin(hcy_queue *queue, hcy_array *padded, hcy_operator *op, hcy_array *x)
 {
     struct halo *h = NULL;
     struct hcy__dist_part *parts = NULL;
-    int status = find_halo(&h, queue, op, "hcy_dist_halo_begin");
+    int status = find_begun(&h, queue, op, "hcy_dist_halo_begin");
     if (!status)
         status = hcy__operator_check_vector(x, op, &op->desc.domain, "input");
     if (!status)
@@ -340,7 +360,7 @@ int hcy_dist_halo_begin(hcy_queue *queue, hcy_array *padded, hcy_operator *op, h
 int hcy_dist_halo_end(hcy_queue *queue, hcy_operator *op)
 {
     struct halo *h = NULL;
-    int status = find_halo(&h, queue, op, "hcy_dist_halo_end");
+    int status = find_begun(&h, queue, op, "hcy_dist_halo_end");
     if (!status && !h->begun)
         status = hcy_fail(HCY_ESTATE, "hcy_dist_halo_end: no ghost rows are on their way");
     return status ? status : hcy__exchange_end(queue, h->begun);

@@ -58,7 +58,7 @@ static int compare_ranks(const hcy_dist_layout *l)
 {
     int64_t sum =
         (int64_t)(hcy_cache_sum(l->firsts, sizeof *l->firsts * (size_t)(l->comm->place.n_ranks + 1)) ^
-                  hcy_cache_sum(l->shape, sizeof l->shape) * 3) >>
+                  hcy_cache_sum(l->shape, sizeof l->shape) * 3 ^ (uint64_t)l->is_checked << 32) >>
         1;
     int64_t ends[2] = { sum + l->rank * 8 + l->axis, -(sum + l->rank * 8 + l->axis) };
     int status = hcy_dist_allreduce_host(ends, l->comm, HCY_INT64, 2, HCY_REDUCE_MIN);
@@ -88,7 +88,7 @@ static hcy_dist_layout *new_layout(hcy_dist *comm, int rank, const int64_t *shap
 }
 
 static int make_layout(hcy_dist_layout **layout, hcy_dist *comm, int rank, const int64_t *shape, int axis,
-                       const int64_t *rows)
+                       const int64_t *rows, bool is_checked)
 {
     hcy_dist_layout *l = NULL;
     int status = 0;
@@ -99,6 +99,7 @@ static int make_layout(hcy_dist_layout **layout, hcy_dist *comm, int rank, const
         status = HCY_ENOMEM;
     if (!status) {
         l->axis = axis;
+        l->is_checked = is_checked;
         status = place_part(l, rows);
     }
     /* One rank's failure is that of all, before they compare. */
@@ -121,18 +122,28 @@ int hcy_dist_layout_blocks(hcy_dist_layout **layout, hcy_dist *comm, int rank, c
     *layout = NULL;
     int along = axis < 0 ? axis + rank : axis;
     if (along >= 0 && along < rank)
-        return make_layout(layout, comm, rank, shape, along, rows);
+        return make_layout(layout, comm, rank, shape, along, rows, false);
     return hcy_dist_agree(comm,
                           hcy_fail(HCY_EINVAL, "hcy_dist_layout_blocks: axis %d of %d axes", axis, rank));
 }
 
-int hcy_dist_layout_replicated(hcy_dist_layout **layout, hcy_dist *comm, int rank, const int64_t *shape)
+static int replicate(hcy_dist_layout **layout, hcy_dist *comm, int rank, const int64_t *shape, bool is_checked,
+                     const char *function)
 {
     if (!layout || !comm)
-        return hcy_fail(HCY_EINVAL, "hcy_dist_layout_replicated: no %s",
-                        comm ? "place for the layout" : "communicator");
+        return hcy_fail(HCY_EINVAL, "%s: no %s", function, comm ? "place for the layout" : "communicator");
     *layout = NULL;
-    return make_layout(layout, comm, rank, shape, -1, NULL);
+    return make_layout(layout, comm, rank, shape, -1, NULL, is_checked);
+}
+
+int hcy_dist_layout_replicated(hcy_dist_layout **layout, hcy_dist *comm, int rank, const int64_t *shape)
+{
+    return replicate(layout, comm, rank, shape, false, "hcy_dist_layout_replicated");
+}
+
+int hcy_dist_layout_checked(hcy_dist_layout **layout, hcy_dist *comm, int rank, const int64_t *shape)
+{
+    return replicate(layout, comm, rank, shape, true, "hcy_dist_layout_checked");
 }
 
 hcy_dist_layout *hcy_dist_layout_retain(hcy_dist_layout *layout)
@@ -161,6 +172,7 @@ int hcy_dist_layout_get_info(hcy_dist_layout_info *info, const hcy_dist_layout *
     known.axis = layout->axis;
     memcpy(known.shape, layout->shape, sizeof known.shape);
     memcpy(known.local_shape, layout->local, sizeof known.local_shape);
+    known.is_checked = layout->is_checked;
     known.first = layout->axis < 0 ? 0 : layout->firsts[layout->comm->place.rank];
     return hcy__sized_write(info, &known, sizeof known, "hcy_dist_layout_info");
 }

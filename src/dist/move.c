@@ -144,7 +144,8 @@ int hcy_dist_gather(hcy_queue *queue, hcy_array *whole, const hcy_dist_layout *l
     if (status)
         return status;
     const struct end to = { NULL, whole, root }, from = { layout, part, 0 };
-    return move_array(queue, &to, &from, layout);
+    status = hcy__layout_compare(queue, part, layout);
+    return status ? status : move_array(queue, &to, &from, layout);
 }
 
 int hcy__dist_move(hcy_queue *queue, hcy_array *to, const hcy_dist_layout *to_layout, hcy_array *from,
@@ -168,5 +169,6 @@ int hcy_dist_redistribute(hcy_queue *queue, hcy_array *to, const hcy_dist_layout
                         "hcy_dist_redistribute: layouts of one communicator and shape, arrays of one type");
     if (to->buffer && to->buffer == from->buffer)
         return hcy_fail(HCY_EINVAL, "hcy_dist_redistribute: the two arrays share memory");
-    return hcy__dist_move(queue, to, to_layout, from, from_layout);
+    status = hcy__layout_compare(queue, from, from_layout);
+    return status ? status : hcy__dist_move(queue, to, to_layout, from, from_layout);
 }

@@ -184,30 +184,57 @@ static int start_cgls(hcy_solver *s, hcy_array *b)
     return status ? status : hcy__solver_note_over(s, s->n[SQUARE], scale);
 }
 
-static int step_cgls(hcy_solver *s)
+/* The step along the direction p, q = A p: x and the misfit. */
+static int step_along(hcy_solver *s)
 {
     hcy_array *x = s->x, *p = s->d[DIRECTION], *m = s->r[MISFIT], *q = s->r[STEP], *scale = s->n[SCALE];
     hcy_array *rr = s->n[SQUARE], *qq = s->n[CURVATURE], *pp = s->n[BETA], *alpha = s->n[ALPHA];
-    int status = hcy__solver_apply(s, q, p);
-    if (!status)
-        status = hcy__solver_dot(s, qq, true, q, q);
+    int status = hcy__solver_dot(s, qq, true, q, q);
     if (!status && s->opts.l2 > 0)
         status = hcy__solver_dot(s, pp, false, p, p);
     if (!status && s->opts.l2 > 0)
         status = SOLVER_EVAL(s, "qq += l2*pp", OPERAND(qq), OPERAND(pp), hcy_op_real("l2", s->opts.l2));
+    return status ? status
+                  : SOLVER_EVAL(s,
+                                "alpha = where(qq > 0, rr / qq, 0); rr = where(qq > 0, rr, 0); x += @(alpha)*p;"
+                                "m -= @(alpha*scale)*q",
+                                OPERAND(alpha), OPERAND(rr), OPERAND(qq), OPERAND(x), OPERAND(p), OPERAND(m),
+                                OPERAND(q), OPERAND(scale));
+}
+
+/* Where an operator goes over what it is but once for A p, A^H m and SCALE A^H A p, the next gradient is that of the
+ * misfit before the step, which is made anew each time, less what the step takes off it.  So rounding does not add up
+ * from step to step, as it would in a gradient that is never made anew. */
+static int step_in_one_go(hcy_solver *s)
+{
+    hcy_array *x = s->x, *r = s->d[RESIDUAL], *z = s->d[PRODUCT], *scale = s->n[SCALE], *alpha = s->n[ALPHA];
+    int status = s->op->twice(s->queue, s->r[STEP], r, z, s->op->desc.user, s->d[DIRECTION], s->r[MISFIT],
+                              scale);
     if (!status)
-        status = SOLVER_EVAL(s,
-                             "alpha = where(qq > 0, rr / qq, 0); rr = where(qq > 0, rr, 0); x += @(alpha)*p;"
-                             "m -= @(alpha*scale)*q",
-                             OPERAND(alpha), OPERAND(rr), OPERAND(qq), OPERAND(x), OPERAND(p), OPERAND(m),
-                             OPERAND(q), OPERAND(scale));
+        status = step_along(s);
+    if (!status)
+        status = s->opts.l2 > 0
+                     ? SOLVER_EVAL(s, "r -= @(alpha)*z; r -= @(l2*scale)*x", OPERAND(r), OPERAND(z), OPERAND(x),
+                                   OPERAND(alpha), OPERAND(scale), hcy_op_real("l2", s->opts.l2))
+                     : SOLVER_EVAL(s, "r -= @(alpha)*z", OPERAND(r), OPERAND(z), OPERAND(alpha));
+    return status ? status : turn_scaled(s);
+}
+
+static int step_cgls(hcy_solver *s)
+{
+    if (s->op->twice)
+        return step_in_one_go(s);
+    int status = hcy__solver_apply(s, s->r[STEP], s->d[DIRECTION]);
+    if (!status)
+        status = step_along(s);
     if (!status)
         status = make_gradient(s);
     return status ? status : turn_scaled(s);
 }
 
 const struct hcy__method hcy__method_cgls = { .name = "cgls",
-                                              .n_domain = 2,
+                                              .n_domain = PRODUCT,
+                                              .n_twice = 1,
                                               .n_range = 2,
                                               .n_numbers = SCALE + 1,
                                               .is_damped = true,

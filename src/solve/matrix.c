@@ -3,22 +3,70 @@
 #include "operator_priv.h"
 
 #include <halcyon/eval.h>
+#include <stdlib.h>
 
-static void release_matrix(void *user)
+/* What a matrix's operators have. */
+struct matrix {
+    hcy_array *a;
+    struct hcy__twice twice; /* whose scratch memory is the turn's */
+    struct hcy__turn turn;
+};
+
+static void free_matrix(void *user)
 {
-    hcy_array_release(user);
+    struct matrix *m = user;
+    hcy_array_release(m->a);
+    hcy_array_release(m->twice.a);
+    hcy_array_release(m->twice.scratch);
+    hcy__turn_end(&m->turn);
+    free(m);
+}
+
+static int run_twice(hcy_queue *queue, hcy_array *q, hcy_array *g, hcy_array *s, void *user, hcy_array *p, hcy_array *m,
+                     hcy_array *by)
+{
+    struct matrix *x = user;
+    int status = hcy__turn_take(&x->turn, queue);
+    x->twice.q = q;
+    x->twice.g = g;
+    x->twice.s = s;
+    x->twice.p = p;
+    x->twice.m = m;
+    x->twice.by = by;
+    if (!status)
+        status = hcy__multiply_twice(queue, &x->twice);
+    hcy__turn_give(&x->turn);
+    return status;
+}
+
+/* Finishes `desc`; `once` is the one matrix there is, or NULL. */
+static int make_matrix(hcy_operator **op, hcy_operator_desc *desc, hcy_array *a, hcy_array *once)
+{
+    struct matrix *m = calloc(1, sizeof *m);
+    if (!m)
+        return hcy_fail(HCY_ENOMEM, "out of memory for an operator");
+    m->a = hcy_array_retain(a);
+    m->twice.a = hcy_array_retain(once);
+    hcy__turn_init(&m->turn);
+    desc->destroy = free_matrix;
+    desc->user = m;
+    int status = hcy__operator_make(op, hcy__array_device(a), desc);
+    if (!status && once && hcy__multiply_goes_twice(once))
+        (*op)->twice = run_twice;
+    return status;
 }
 
 static int apply_matrix(hcy_queue *queue, hcy_array *y, void *user, hcy_array *x)
 {
-    return HCY_EVAL(queue, "y = sum(a * x, axis=1)", hcy_op_array("y", y), hcy_op_array("a", user),
+    struct matrix *m = user;
+    return HCY_EVAL(queue, "y = sum(a * x, axis=1)", hcy_op_array("y", y), hcy_op_array("a", m->a),
                     hcy_op_array("x", x));
 }
 
 /* x = A^H y; y stands as a column, so that it goes with each of the matrix's. */
 static int apply_matrix_adjoint(hcy_queue *queue, hcy_array *x, void *user, hcy_array *y)
 {
-    hcy_array *column = NULL, *a = user;
+    hcy_array *column = NULL, *a = ((struct matrix *)user)->a;
     const char *text = a->dtype == HCY_COMPLEX64 || a->dtype == HCY_COMPLEX128
                            ? "x = sum(conj(a) * y, axis=0)"
                            : "x = sum(a * y, axis=0)";
@@ -42,21 +90,19 @@ int hcy_operator_matrix(hcy_operator **op, hcy_array *matrix)
     desc.range = (hcy_space){ matrix->dtype, 1, { matrix->shape[0] }, NULL };
     desc.apply = apply_matrix;
     desc.adjoint = apply_matrix_adjoint;
-    desc.destroy = release_matrix;
-    desc.user = hcy_array_retain(matrix);
-    return hcy__operator_make(op, hcy__array_device(matrix), &desc);
+    return make_matrix(op, &desc, matrix, matrix);
 }
 
 /* --- Several matrices, of several vectors each --- */
 
 static int apply_matrices(hcy_queue *queue, hcy_array *y, void *user, hcy_array *x)
 {
-    return hcy__multiply(queue, y, user, x, 0);
+    return hcy__multiply(queue, y, ((struct matrix *)user)->a, x, 0);
 }
 
 static int apply_matrices_adjoint(hcy_queue *queue, hcy_array *x, void *user, hcy_array *y)
 {
-    return hcy__multiply(queue, x, user, y, HCY__MULTIPLY_ADJOINT);
+    return hcy__multiply(queue, x, ((struct matrix *)user)->a, y, HCY__MULTIPLY_ADJOINT);
 }
 
 int hcy_operator_matrices(hcy_operator **op, hcy_array *matrices, int64_t n)
@@ -73,7 +119,11 @@ int hcy_operator_matrices(hcy_operator **op, hcy_array *matrices, int64_t n)
     desc.range = (hcy_space){ matrices->dtype, 3, { matrices->shape[0], matrices->shape[1], n }, NULL };
     desc.apply = apply_matrices;
     desc.adjoint = apply_matrices_adjoint;
-    desc.destroy = release_matrix;
-    desc.user = hcy_array_retain(matrices);
-    return hcy__operator_make(op, hcy__array_device(matrices), &desc);
+    hcy_array *once = NULL;
+    if (matrices->shape[0] == 1 && n == 1)
+        status = hcy_array_slice(&once, matrices, "0");
+    if (!status)
+        status = make_matrix(op, &desc, matrices, once);
+    hcy_array_release(once);
+    return status;
 }

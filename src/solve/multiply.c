@@ -1,4 +1,5 @@
-/* multiply.c - products of matrices: the kernel `matrix`, and sums along an axis where there are few columns.
+/* multiply.c - products of matrices: the kernel `matrix`, sums along an axis where there are few columns, and
+ * matrix_twice.
  *
  * A product with few columns reads a matrix once and does little with it, which an expression does as fast as memory
  * gives; a tile of the kernel would be empty mostly. */
@@ -82,4 +83,73 @@ int hcy__multiply(hcy_queue *queue, hcy_array *c, hcy_array *a, hcy_array *b, un
     if (!c->count)
         return 0;
     return c->shape[2] < FEW_COLUMNS ? sum_products(queue, c, a, b, how) : launch_product(queue, c, a, b, how);
+}
+
+/* --- A matrix and its transpose --- */
+
+bool hcy__multiply_goes_twice(const hcy_array *a)
+{
+    hcy_kernel *kernel = NULL;
+    const size_t bytes = hcy_dtype_size(a->dtype);
+    if ((a->dtype != HCY_FLOAT32 && a->dtype != HCY_FLOAT64) || a->rank != 2 || a->shape[0] >= INT32_MAX)
+        return false;
+    /* Which ways there are is a matter of shapes: a rank without rows goes the way of the others. */
+    if (a->shape[1] < 1 || a->shape[1] > (int64_t)(HCY_MATRIX_TWICE_BYTES / bytes) ||
+        (a->count && ((a->strides[1] != 1 && a->shape[1] > 1) || (a->strides[0] < a->shape[1] && a->shape[0] > 1))))
+        return false;
+    return !hcy__room_move(&kernel, a->room, HCY__MOVE_TWICE);
+}
+
+static hcy_matrix_twice_job twice_job(const struct hcy__twice *t)
+{
+    hcy_matrix_twice_job job;
+    memset(&job, 0, sizeof job);
+    job.bytes = (uint32_t)hcy_dtype_size(t->a->dtype);
+    job.rows = (uint64_t)t->a->shape[0];
+    job.columns = (uint64_t)t->a->shape[1];
+    job.step = t->a->shape[0] > 1 ? t->a->strides[0] : t->a->shape[1];
+    job.a = t->a->offset;
+    job.p = t->p->offset;
+    job.m = t->m->offset;
+    job.q = t->q->offset;
+    job.g = t->g->offset;
+    job.s = t->s->offset;
+    job.by = t->by->offset;
+    return job;
+}
+
+/* Memory for the kernel's sums, as much as it asks for. */
+static int need_scratch(struct hcy__twice *t, hcy_kernel *kernel, const hcy_arg *args)
+{
+    size_t bytes = 0;
+    int status = hcy_kernel_scratch_size(&bytes, kernel, 1, args, HCY_N_ARGS(matrix_twice));
+    if (status || (t->scratch && (size_t)t->scratch->count >= bytes))
+        return status;
+    hcy_array_release(t->scratch);
+    t->scratch = NULL;
+    return hcy_array_empty(&t->scratch, hcy__array_device(t->a), HCY_UINT8, 1, (int64_t[]){ (int64_t)bytes });
+}
+
+int hcy__multiply_twice(hcy_queue *queue, struct hcy__twice *t)
+{
+    const hcy_matrix_twice_job job = twice_job(t);
+    hcy_arg args[HCY_N_ARGS(matrix_twice)];
+    hcy_kernel *kernel = NULL;
+    if (!t->a->count)
+        return HCY_EVAL(queue, "g = 0; s = 0", hcy_op_array("g", t->g), hcy_op_array("s", t->s));
+    args[HCY_ARG_AT(matrix_twice, job)] = hcy_arg_struct(&job, sizeof job);
+    args[HCY_ARG_AT(matrix_twice, a)] = hcy_arg_buf(t->a->buffer);
+    args[HCY_ARG_AT(matrix_twice, p)] = hcy_arg_buf(t->p->buffer);
+    args[HCY_ARG_AT(matrix_twice, m)] = hcy_arg_buf(t->m->buffer);
+    args[HCY_ARG_AT(matrix_twice, by)] = hcy_arg_buf(t->by->buffer);
+    args[HCY_ARG_AT(matrix_twice, q)] = hcy_arg_buf(t->q->buffer);
+    args[HCY_ARG_AT(matrix_twice, g)] = hcy_arg_buf(t->g->buffer);
+    args[HCY_ARG_AT(matrix_twice, s)] = hcy_arg_buf(t->s->buffer);
+    args[HCY_ARG_AT(matrix_twice, scratch)] = hcy_arg_buf(NULL);
+    int status = hcy__room_move(&kernel, t->a->room, HCY__MOVE_TWICE);
+    if (!status)
+        status = need_scratch(t, kernel, args);
+    if (!status)
+        args[HCY_ARG_AT(matrix_twice, scratch)] = hcy_arg_buf(t->scratch->buffer);
+    return status ? status : hcy_launch(queue, kernel, 1, args, HCY_N_ARGS(matrix_twice));
 }

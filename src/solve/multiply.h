@@ -12,4 +12,14 @@ enum { HCY__MULTIPLY_ADJOINT = 1, HCY__MULTIPLY_ADDS = 2 };
  * hcy_launch() and hcy_eval() return. */
 int hcy__multiply(hcy_queue *queue, hcy_array *c, hcy_array *a, hcy_array *b, unsigned how);
 
+/* q = a p, g = a^T m and s = a^T (by q) of a matrix that is read once, with the bits that expressions have. */
+struct hcy__twice {
+    hcy_array *a;       /* [rows][columns] */
+    hcy_array *scratch; /* made when it is needed, the caller's; one call at a time */
+    hcy_array *q, *g, *s, *p, *m, *by; /* by: one float64 */
+};
+/* Whether that can be, of this matrix on its device. */
+bool hcy__multiply_goes_twice(const hcy_array *a);
+int hcy__multiply_twice(hcy_queue *queue, struct hcy__twice *twice);
+
 #endif

@@ -8,10 +8,16 @@
 #include <halcyon/operator.h>
 #include <pthread.h>
 
+/* q = A p, g = A^H m and s = A^H (by q), `by` being one float64, in one go, where that costs less than three products:
+ * the same bits. */
+typedef int hcy__twice_function(hcy_queue *queue, hcy_array *q, hcy_array *g, hcy_array *s, void *user, hcy_array *p,
+                                hcy_array *m, hcy_array *by);
+
 struct hcy_operator {
     atomic_uint refs;
     hcy_device *dev;
     hcy_operator_desc desc; /* its name is this operator's own */
+    hcy__twice_function *twice; /* NULL: it has none.  Set where the operator is made */
 };
 
 /* Memory that an operator has for one application at a time.  Whoever submits holds the lock; another queue than the

@@ -16,6 +16,7 @@ enum { HCY__SOLVER_VECTORS = 7, HCY__SOLVER_NUMBERS = 16 };
 struct hcy__method {
     const char *name;
     int n_domain, n_range, n_numbers; /* vectors beside x, of either space, and numbers, each one element */
+    int n_twice;                      /* more of the domain where the operator goes twice over what it is in one go */
     bool is_square;
     int n_terms; /* regularisers that it takes at most, l1 among them */
     bool maps_whole; /* it takes the map of g(K x); else K and g's */

@@ -164,7 +164,7 @@ static int make_vectors(hcy_solver *s)
     const struct hcy__method *m = s->method;
     const hcy_space *domain = &s->op->desc.domain, *range = &s->op->desc.range;
     int status = hcy__space_vector(&s->x, s->op->dev, domain);
-    for (int i = 0; !status && i < m->n_domain; i++)
+    for (int i = 0; !status && i < m->n_domain + (s->op->twice ? m->n_twice : 0); i++)
         status = hcy__space_vector(&s->d[i], s->op->dev, domain);
     for (int i = 0; !status && i < m->n_range; i++)
         status = hcy__space_vector(&s->r[i], s->op->dev, range);

@@ -170,7 +170,7 @@ static void share_out(struct matrix_run *run, unsigned threads)
     run->row_blocks = (run->rows - 1) / run->block_rows + 1;
 }
 
-static const struct cpu_matrix_loops *matrix_loops_of(enum cpu_simd simd)
+const struct cpu_matrix_loops *cpu_matrix_loops_of(enum cpu_simd simd)
 {
     /* All fuse products and sums, or need not, so that the choice shows in the time alone. */
 #ifdef HCY_CPU_X86
@@ -202,7 +202,7 @@ static int run_matrix(const struct cpu_call *call)
     run.a = (char *)cpu_arg(call, HCY_ARG_AT(matrix, a)) + (size_t)run.job.a * width;
     run.b = (char *)cpu_arg(call, HCY_ARG_AT(matrix, b)) + (size_t)run.job.b * width;
     run.c = (char *)cpu_arg(call, HCY_ARG_AT(matrix, c)) + (size_t)run.job.c * width;
-    run.loops = matrix_loops_of(call->simd);
+    run.loops = cpu_matrix_loops_of(call->simd);
     run.in = run.job.bytes == 4 ? run.loops->f32.in : run.loops->f64.in;
     run.out = run.job.bytes == 4 ? run.loops->f32.out : run.loops->f64.out;
     run.rows = (size_t)run.job.rows * run.job.parts;
@@ -220,5 +220,6 @@ static enum cpu_simd matrix_variant(enum cpu_simd simd)
 
 const struct cpu_kernel cpu_matrix_kernels[] = {
     { .name = "matrix", .run = run_matrix, .scratch_size = matrix_scratch, .variant = matrix_variant },
+    { .name = "matrix_twice", .run = cpu_run_twice, .scratch_size = cpu_twice_scratch, .variant = matrix_variant },
     { .name = NULL },
 };

@@ -21,6 +21,18 @@ struct cpu_matrix_view {
  * and -1. */
 typedef void cpu_matrix_copy(struct cpu_matrix_view to, struct cpu_matrix_view from, size_t n_outer, size_t n_inner,
                              double factor);
+/* Rows that are used twice before others come: a lane of a sum's piece (eval_format.h). */
+enum { CPU_TWICE_ROWS = 8 };
+/* matrix_twice, of one type. */
+struct cpu_twice_loops {
+    /* *q = the sum of a[j] p[j] as hcy_eval() has it, n up to HCY_MATRIX_TWICE_BYTES. */
+    void (*dot)(void *q, const void *a, const void *p, size_t n);
+    /* g[j] = the sum over `n` rows, up to CPU_TWICE_ROWS, of rows[i][j] times m at i * apart, one after the other;
+     * s[j] of those times `by` q. */
+    void (*spread)(double *g, double *s, const void *const *rows, size_t n, const void *m, const void *q, size_t apart,
+                   double by, size_t columns);
+    void (*store)(void *to, const double *from, size_t n);
+};
 struct cpu_matrix_loops {
     size_t rows, columns; /* of a tile */
     /* c[i][j], lines `pitch` apart, += sum over k of a[i][k] b[k][j], in the order of k; rows of a are
@@ -29,7 +41,14 @@ struct cpu_matrix_loops {
     struct {
         cpu_matrix_copy *in, *out;
     } f32, f64;
+    struct cpu_twice_loops twice_f32, twice_f64;
+    void (*add)(double *to, const double *from, size_t n);
 };
+/* The best variant not above. */
+const struct cpu_matrix_loops *cpu_matrix_loops_of(enum cpu_simd simd);
+/* cpu_twice.c */
+int cpu_run_twice(const struct cpu_call *call);
+int cpu_twice_scratch(size_t *size, const struct cpu_call *call);
 extern const struct cpu_matrix_loops cpu_matrix_portable, cpu_matrix_avx2, cpu_matrix_avx512;
 
 #endif

@@ -2,6 +2,10 @@
  * read once for ROWS sums and each of a for all columns.  A variant's file says what a VECTOR is. */
 #include "cpu_matrix.h"
 
+#include "eval_format.h"
+
+#include <math.h>
+
 #ifdef __clang__
 #define UNROLL _Pragma("unroll")
 #else
@@ -52,13 +56,28 @@ static void run_tile(double *c, size_t pitch, const double *a, const double *b, 
 #define REAL float
 #define NAME(x) f32_##x
 #include "matrix_numbers.h"
+#include "twice_numbers.h"
 #undef REAL
 #undef NAME
 
 #define REAL double
 #define NAME(x) f64_##x
 #include "matrix_numbers.h"
+#include "twice_numbers.h"
+
+static void add_rows(double *restrict to, const double *restrict from, size_t n)
+{
+    for (size_t j = 0; j < n; j++)
+        to[j] += from[j];
+}
 
 const struct cpu_matrix_loops LOOPS = {
-    ROWS, VECTORS *LANES, run_tile, { f32_in, f32_out }, { f64_in, f64_out },
+    ROWS,
+    VECTORS *LANES,
+    run_tile,
+    { f32_in, f32_out },
+    { f64_in, f64_out },
+    { f32_dot, f32_spread, f32_store },
+    { f64_dot, f64_spread, f64_store },
+    add_rows,
 };

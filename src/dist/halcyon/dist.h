@@ -119,6 +119,9 @@ HCY_API int hcy_dist_broadcast(hcy_queue *queue, hcy_array *array, hcy_dist *com
  * place, to all.  A sum of floats is the same on all ranks, but how it is rounded depends on their number;
  * hcy_dist_dot() has sums that do not. */
 HCY_API int hcy_dist_allreduce(hcy_queue *queue, hcy_array *array, hcy_dist *comm, int reduction) HCY_MUST_USE;
+/* HCY_ECORRUPT on all ranks, in words that name the first one of them, if a rank's array, in C order, has another bit
+ * than rank 0's, another type or another number of elements.  Waits for the queue. */
+HCY_API int hcy_dist_compare(hcy_queue *queue, hcy_array *array, hcy_dist *comm) HCY_MUST_USE;
 /* `sent` goes to rank `to` while what rank `from` sends comes to `received`; a rank below 0: nothing is sent, or
  * comes.  The two sides name arrays of as many bytes. */
 HCY_API int hcy_dist_sendrecv(hcy_queue *queue, hcy_array *received, hcy_dist *comm, int from, hcy_array *sent,
@@ -141,9 +144,13 @@ typedef struct hcy_dist_layout hcy_dist_layout;
  * HCY_EINVAL: they do not, or numbers that cannot be.  The layout keeps its communicator. */
 HCY_API int hcy_dist_layout_blocks(hcy_dist_layout **layout, hcy_dist *comm, int rank, const int64_t *shape, int axis,
                                    const int64_t *rows) HCY_MUST_USE;
-/* The whole array on each rank, the same everywhere. */
+/* The whole array on each rank, the same everywhere: whether it is, nobody asks. */
 HCY_API int hcy_dist_layout_replicated(hcy_dist_layout **layout, hcy_dist *comm, int rank,
                                        const int64_t *shape) HCY_MUST_USE;
+/* The same for those who look for a mistake: hcy_dist_operator()'s operators, hcy_dist_gather() and
+ * hcy_dist_redistribute() compare such an array before they use it, as hcy_dist_compare() does. */
+HCY_API int hcy_dist_layout_checked(hcy_dist_layout **layout, hcy_dist *comm, int rank,
+                                    const int64_t *shape) HCY_MUST_USE;
 /* Not collective, but for the last release if the communicator goes with it. */
 HCY_API hcy_dist_layout *hcy_dist_layout_retain(hcy_dist_layout *layout);
 HCY_API void hcy_dist_layout_release(hcy_dist_layout *layout);
@@ -155,8 +162,9 @@ typedef struct hcy_dist_layout_info {
     int axis;       /* along which there are blocks; -1: replicated */
     int64_t shape[HCY_ARRAY_MAX_RANK], local_shape[HCY_ARRAY_MAX_RANK]; /* of the whole, and of this rank's part */
     int64_t first;  /* this rank's first row along the axis */
+    int is_checked; /* replicated, and compared before it is used */
 } hcy_dist_layout_info;
-#define HCY_DIST_LAYOUT_INFO_INIT { sizeof(hcy_dist_layout_info), NULL, 0, 0, { 0 }, { 0 }, 0 }
+#define HCY_DIST_LAYOUT_INFO_INIT { sizeof(hcy_dist_layout_info), NULL, 0, 0, { 0 }, { 0 }, 0, 0 }
 /* *info begins with HCY_DIST_LAYOUT_INFO_INIT.  Not collective. */
 HCY_API int hcy_dist_layout_get_info(hcy_dist_layout_info *info, const hcy_dist_layout *layout) HCY_MUST_USE;
 
@@ -174,6 +182,10 @@ HCY_API int hcy_dist_dot(hcy_queue *queue, hcy_array *sum, const hcy_dist_layout
                          hcy_array *y) HCY_MUST_USE;
 /* norm (one float64) = the square root of the sum of all squares, with such bits. */
 HCY_API int hcy_dist_norm(hcy_queue *queue, hcy_array *norm, const hcy_dist_layout *layout, hcy_array *x) HCY_MUST_USE;
+/* The norm of an order, with such bits: above 0 the root of the sum of all |x|^order, INFINITY the largest |x|,
+ * -INFINITY the smallest, 0 how many are not 0.  It takes memory for a part of float64.  HCY_EINVAL: another order. */
+HCY_API int hcy_dist_norm_of(hcy_queue *queue, hcy_array *norm, const hcy_dist_layout *layout, hcy_array *x,
+                             double order) HCY_MUST_USE;
 
 /* The whole array, which rank `root` has, in parts to all; `whole` is not looked at on other ranks. */
 HCY_API int hcy_dist_scatter(hcy_queue *queue, hcy_array *part, const hcy_dist_layout *layout, hcy_array *whole,
@@ -222,6 +234,9 @@ HCY_API int hcy_dist_operator(hcy_operator **op, hcy_dist_layout *range, hcy_dis
  * goes where is found here, once.  HCY_EINVAL: a replicated layout, widths below 0. */
 HCY_API int hcy_dist_halo(hcy_operator **op, hcy_dist_layout **padded, hcy_device *dev, hcy_dist_layout *layout,
                           int dtype, int64_t front, int64_t back) HCY_MUST_USE;
+/* The rank's own rows of hcy_dist_halo()'s result, between the same spaces; the adjoint puts zeros around them.  Not
+ * collective.  HCY_EINVAL: not hcy_dist_halo()'s. */
+HCY_API int hcy_dist_crop(hcy_operator **op, hcy_operator *halo) HCY_MUST_USE;
 /* padded = halo x in two calls, all ranks both: between them x's own rows are in the middle of `padded`, and what the
  * caller submits runs while ghost rows are on their way; they are there for what is submitted after the end.  x and
  * the ghost rows are not written until then, and other collective functions may be called, by all ranks alike.  The

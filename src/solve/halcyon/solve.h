@@ -25,7 +25,7 @@
  * Terms l1 |x|_1 and regularisers g(K x) of <halcyon/proximal.h> are what the methods from ISTA on are for.
  *
  * Sums are <halcyon/eval.h>'s: where the operator has the same bits on every device and for any number of threads, so
- * has the result.  The numbers are float64, whatever the vectors are.
+ * has the result (but for CGLS, below).  The numbers are float64, whatever the vectors are.
  *
  * A solver is one thread's at a time.
  */
@@ -46,7 +46,10 @@ enum hcy_solver_method {
      * positive along is a breakdown */
     HCY_SOLVER_CG = 1,
     HCY_SOLVER_CG_NORMAL, /* least squares, |A x - b|^2 + l2 |x|^2, by its normal equations: |A^H (b - A x) - l2 x| */
-    HCY_SOLVER_CGLS,      /* the same, with less loss by rounding: A^H A is never formed */
+    /* The same, with less loss by rounding, as A^H A is never formed.  A real matrix that a CPU has is read once a
+     * step for A p, A^H of the misfit, and A^H A p: its next gradient is the second less a multiple of the third, which
+     * is as exact as A^H of the next misfit, and has other bits. */
+    HCY_SOLVER_CGLS,
     HCY_SOLVER_LSQR,      /* the same by bidiagonalisation, for ill-conditioned A (Paige and Saunders) */
     HCY_SOLVER_LSMR,      /* the same, whose residual never grows (Fong and Saunders) */
     HCY_SOLVER_BICGSTAB,  /* A x = b, A square, without its adjoint: |b - A x| */
