@@ -195,6 +195,7 @@ cts_launchers += tests/eval-cpu-1.t tests/eval-cpu-portable.t tests/eval-cpu-dis
     tests/operators-cpu-discrete.t tests/operators-opencl-few.t tests/operators-cuda.t \
     tests/coil_maps-cpu-discrete.t tests/coil_maps-opencl-few.t tests/coil_maps-cuda.t \
     tests/sense-cpu-discrete.t tests/sense-opencl-few.t tests/sense-cuda.t \
+    tests/misfit-cpu-discrete.t tests/misfit-opencl-few.t tests/misfit-cuda.t \
     tests/several_devices-cpu-discrete.t tests/several_devices-opencl.t tests/several_devices-cuda.t \
     tests/stencils-cpu-portable.t tests/stencils-opencl-few.t tests/stencils-cuda.t \
     tests/matrices-cpu-portable.t tests/matrices-opencl-few.t tests/matrices-cuda.t \
