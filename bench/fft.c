@@ -1,11 +1,11 @@
 /* fft.c - the CPU's Fourier transforms, our own beside FFTW's: as lines, which non-uniform FFTs use, and as grids,
  * which hcy_fft transforms.
  *
- *     bench/fft [SIMD]
+ *     bench/fft [SIMD [lines | grids | points]]
  *
  * Lines: 16 transforms in place, by one thread, as columns side by side and as rows behind one another, beside FFTW's
  * estimated plans and measured ones.  Grids: by one thread, what hcy_fft takes beside our own alone and FFTW's alone.
- * Nanoseconds a number, the best of ROUNDS rounds, in each of which all take turns.  SIMD: portable, avx2, avx512 ...
+ * Nanoseconds a number, the best of some rounds, in each of which all take turns.  SIMD: portable, avx2, avx512 ...
  * (the best one).  Last, in builds with FFTW, whole non-uniform transforms of uniform points by one thread with what
  * the device chooses and with our own alone: milliseconds of processors' time. */
 #include "bench.h"
@@ -15,7 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { TOGETHER = 16, ROUNDS = 20, NUMBERS = 2000000 };
+enum { TOGETHER = 16, ROUNDS = 20, POINTS_ROUNDS = 8, NUMBERS = 2000000 };
 
 struct way {
     const char *name;
@@ -198,7 +198,7 @@ static void measure_cell(const struct cell *cell, int type, int precision, const
     double best[2] = { 1e9, 1e9 };
     for (int i = 0; i < 2; i++)
         open_plan(&dev[i], &plan[i], cell, type, precision, points, simd, i ? "own" : "auto");
-    for (int round = 0; round < ROUNDS; round++)
+    for (int round = 0; round < POINTS_ROUNDS; round++)
         for (int i = 0; i < 2; i++) {
             const double start = processor_seconds();
             CHECK(hcy_nufft_execute(plan[i], c, f));
@@ -224,25 +224,32 @@ int main(int argc, char **argv)
     int simd = (int)cpu_simd_best();
     while (argc > 1 && simd >= 0 && strcmp(argv[1], cpu_simd_name((enum cpu_simd)simd)))
         simd--;
-    if (argc > 2 || simd < 0 || cpu_simd_built((enum cpu_simd)simd) != (enum cpu_simd)simd) {
-        fprintf(stderr, "usage: %s [SIMD], up to %s\n", argv[0], cpu_simd_name(cpu_simd_best()));
+    const char *part = argc > 2 ? argv[2] : "all";
+    const bool all = !strcmp(part, "all"), lines = all || !strcmp(part, "lines"),
+               whole = all || !strcmp(part, "grids"), points = all || !strcmp(part, "points");
+    if (argc > 3 || !(lines || whole || points) || simd < 0 ||
+        cpu_simd_built((enum cpu_simd)simd) != (enum cpu_simd)simd) {
+        fprintf(stderr, "usage: %s [SIMD [lines | grids | points]], up to %s\n", argv[0],
+                cpu_simd_name(cpu_simd_best()));
         return 2;
     }
     printf("%s, %d transforms at once, one thread, ns a number\n", cpu_simd_name((enum cpu_simd)simd), TOGETHER);
-    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
+    for (size_t i = 0; lines && i < sizeof lengths / sizeof lengths[0]; i++)
         for (int way = 0; way < 4; way++)
             measure(lengths[i], way & 1, way & 2, (enum cpu_simd)simd);
     struct cpu_pool *pool;
     CHECK(cpu_pool_create(&pool, 1, NULL, 0));
-    for (size_t i = 0; i < sizeof grids / sizeof grids[0]; i++)
+    for (size_t i = 0; whole && i < sizeof grids / sizeof grids[0]; i++)
         for (int way = 0; way < 6; way++)
             if (!(way % 3) || grids[i].inner == 1)
                 measure_grid(pool, &grids[i], HCY_FFT_C2C + way % 3, way < 3 ? HCY_F32 : HCY_F64, (enum cpu_simd)simd);
     cpu_pool_destroy(pool);
 #if HAVE_FFTW3
-    for (size_t i = 0; i < sizeof cells / sizeof cells[0]; i++)
+    for (size_t i = 0; points && i < sizeof cells / sizeof cells[0]; i++)
         for (int way = 0; way < 4; way++)
             measure_cell(&cells[i], 1 + way % 2, way < 2 ? HCY_F32 : HCY_F64, cpu_simd_name((enum cpu_simd)simd));
+#else
+    (void)points;
 #endif
     return 0;
 }

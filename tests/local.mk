@@ -288,8 +288,8 @@ AM_TESTS_ENVIRONMENT = \
     CC='$(CC)'; CXX='$(HCY_CXX)'; NM='$(NM_TOOL)'; export CC CXX NM; \
     HCY_SANITIZER='$(HCY_LDFLAGS)'; export HCY_SANITIZER; \
     HCY_HEADERS='$(halcyoninclude_HEADERS)'; HCY_HDF5='$(HDF5_LIBS)'; HCY_TIFF='$(TIFF_LIBS)'; \
-    HCY_FFTW='$(FFTW3_LIBS)'; HCY_JANSSON='$(JANSSON_LIBS)'; HCY_ZLIB='$(ZLIB_LIBS)'; HCY_ZSTD='$(ZSTD_LIBS)'; \
-    HCY_ZMQ='$(ZMQ_LIBS)'; export HCY_HEADERS HCY_HDF5 HCY_TIFF HCY_FFTW HCY_JANSSON HCY_ZLIB HCY_ZSTD HCY_ZMQ; \
+    HCY_JANSSON='$(JANSSON_LIBS)'; HCY_ZLIB='$(ZLIB_LIBS)'; HCY_ZSTD='$(ZSTD_LIBS)'; \
+    HCY_ZMQ='$(ZMQ_LIBS)'; export HCY_HEADERS HCY_HDF5 HCY_TIFF HCY_JANSSON HCY_ZLIB HCY_ZSTD HCY_ZMQ; \
     ASAN_OPTIONS=$${ASAN_OPTIONS-detect_leaks=1:allocator_may_return_null=1}; export ASAN_OPTIONS; \
     TSAN_OPTIONS=$${TSAN_OPTIONS-halt_on_error=1:allocator_may_return_null=1}; export TSAN_OPTIONS;
 LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
