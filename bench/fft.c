@@ -1,18 +1,21 @@
 /* fft.c - the CPU's Fourier transforms, our own beside FFTW's: as lines, which non-uniform FFTs use, and as grids,
  * which hcy_fft transforms.
  *
- *     bench/fft [SIMD]
+ *     bench/fft [SIMD [lines | grids | points]]
  *
  * Lines: 16 transforms in place, by one thread, as columns side by side and as rows behind one another, beside FFTW's
  * estimated plans and measured ones.  Grids: by one thread, what hcy_fft takes beside our own alone and FFTW's alone.
- * Nanoseconds a number, the best of ROUNDS rounds, in each of which all take turns.  SIMD: portable, avx2, avx512 ...
- * (the best one). */
+ * Nanoseconds a number, the best of some rounds, in each of which all take turns.  SIMD: portable, avx2, avx512 ...
+ * (the best one).  Last, in builds with FFTW, whole non-uniform transforms of uniform points by one thread with what
+ * the device chooses and with our own alone: milliseconds of processors' time. */
 #include "bench.h"
 #include "cpu_priv.h"
 
+#include <halcyon/nufft.h>
 #include <string.h>
+#include <time.h>
 
-enum { TOGETHER = 16, ROUNDS = 20, NUMBERS = 2000000 };
+enum { TOGETHER = 16, ROUNDS = 20, POINTS_ROUNDS = 8, NUMBERS = 2000000 };
 
 struct way {
     const char *name;
@@ -133,26 +136,120 @@ static void measure_grid(struct cpu_pool *pool, const struct grid *g, int type, 
     free(out);
 }
 
+#if HAVE_FFTW3
+/* --- Whole non-uniform transforms --- */
+
+static const struct cell {
+    int dim;
+    int64_t modes, points;
+} cells[] = { { 1, 2000, 2000 },    { 1, 1000000, 200000 }, { 2, 256, 100000 },
+              { 2, 1000, 200000 },  { 3, 64, 100000 },      { 3, 128, 200000 } };
+
+static double processor_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void *fill_numbers(size_t n, int precision, double scale)
+{
+    void *numbers = bench_need(malloc(n * (precision == HCY_F64 ? 8 : 4)));
+    uint64_t state = 88172645463325252u;
+    for (size_t i = 0; i < n; i++) {
+        state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+        const double x = scale * ((double)(state >> 11) * 0x1p-53 - 0.5);
+        if (precision == HCY_F64)
+            ((double *)numbers)[i] = x;
+        else
+            ((float *)numbers)[i] = (float)x;
+    }
+    return numbers;
+}
+
+static void open_plan(hcy_device **dev, hcy_nufft **plan, const struct cell *cell, int type, int precision,
+                      const void *points, const char *simd, const char *choice)
+{
+    char name[80];
+    hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
+    const size_t axis = (size_t)cell->points * (precision == HCY_F64 ? 8 : 4);
+    desc.type = type, desc.dim = cell->dim, desc.precision = precision;
+    desc.eps = precision == HCY_F64 ? 1e-9 : 1e-6;
+    for (int d = 0; d < cell->dim; d++)
+        desc.modes[d] = cell->modes;
+    snprintf(name, sizeof name, "cpu@threads=1@simd=%s@fft=%s", simd, choice);
+    CHECK(hcy_device_open(dev, name));
+    CHECK(hcy_nufft_create(plan, *dev, &desc, NULL));
+    CHECK(hcy_nufft_set_points(*plan, cell->points,
+                               (const void *[]){ points, (const char *)points + axis, (const char *)points + 2 * axis },
+                               0, NULL));
+}
+
+static void measure_cell(const struct cell *cell, int type, int precision, const char *simd)
+{
+    size_t modes = 1;
+    for (int d = 0; d < cell->dim; d++)
+        modes *= (size_t)cell->modes;
+    void *points = fill_numbers(3 * (size_t)cell->points, precision, 6.28), *c, *f;
+    c = fill_numbers(2 * (size_t)cell->points, precision, 1);
+    f = fill_numbers(2 * modes, precision, 1);
+    hcy_device *dev[2];
+    hcy_nufft *plan[2];
+    double best[2] = { 1e9, 1e9 };
+    for (int i = 0; i < 2; i++)
+        open_plan(&dev[i], &plan[i], cell, type, precision, points, simd, i ? "own" : "auto");
+    for (int round = 0; round < POINTS_ROUNDS; round++)
+        for (int i = 0; i < 2; i++) {
+            const double start = processor_seconds();
+            CHECK(hcy_nufft_execute(plan[i], c, f));
+            const double took = processor_seconds() - start;
+            best[i] = took < best[i] ? took : best[i];
+        }
+    printf("%-6s %d-D, %lld modes an axis, %lld points, type %d: %.3f ms, own %.3f (%.2f of it)\n",
+           precision == HCY_F64 ? "double" : "float", cell->dim, (long long)cell->modes, (long long)cell->points, type,
+           1e3 * best[0], 1e3 * best[1], best[1] / best[0]);
+    for (int i = 0; i < 2; i++) {
+        hcy_nufft_destroy(plan[i]);
+        hcy_device_release(dev[i]);
+    }
+    free(points);
+    free(c);
+    free(f);
+}
+#endif
+
 int main(int argc, char **argv)
 {
     static const size_t lengths[] = { 128, 240, 256, 512, 768, 1024, 2048 };
     int simd = (int)cpu_simd_best();
     while (argc > 1 && simd >= 0 && strcmp(argv[1], cpu_simd_name((enum cpu_simd)simd)))
         simd--;
-    if (argc > 2 || simd < 0 || cpu_simd_built((enum cpu_simd)simd) != (enum cpu_simd)simd) {
-        fprintf(stderr, "usage: %s [SIMD], up to %s\n", argv[0], cpu_simd_name(cpu_simd_best()));
+    const char *part = argc > 2 ? argv[2] : "all";
+    const bool all = !strcmp(part, "all"), lines = all || !strcmp(part, "lines"),
+               whole = all || !strcmp(part, "grids"), points = all || !strcmp(part, "points");
+    if (argc > 3 || !(lines || whole || points) || simd < 0 ||
+        cpu_simd_built((enum cpu_simd)simd) != (enum cpu_simd)simd) {
+        fprintf(stderr, "usage: %s [SIMD [lines | grids | points]], up to %s\n", argv[0],
+                cpu_simd_name(cpu_simd_best()));
         return 2;
     }
     printf("%s, %d transforms at once, one thread, ns a number\n", cpu_simd_name((enum cpu_simd)simd), TOGETHER);
-    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
+    for (size_t i = 0; lines && i < sizeof lengths / sizeof lengths[0]; i++)
         for (int way = 0; way < 4; way++)
             measure(lengths[i], way & 1, way & 2, (enum cpu_simd)simd);
     struct cpu_pool *pool;
     CHECK(cpu_pool_create(&pool, 1, NULL, 0));
-    for (size_t i = 0; i < sizeof grids / sizeof grids[0]; i++)
+    for (size_t i = 0; whole && i < sizeof grids / sizeof grids[0]; i++)
         for (int way = 0; way < 6; way++)
             if (!(way % 3) || grids[i].inner == 1)
                 measure_grid(pool, &grids[i], HCY_FFT_C2C + way % 3, way < 3 ? HCY_F32 : HCY_F64, (enum cpu_simd)simd);
     cpu_pool_destroy(pool);
+#if HAVE_FFTW3
+    for (size_t i = 0; points && i < sizeof cells / sizeof cells[0]; i++)
+        for (int way = 0; way < 4; way++)
+            measure_cell(&cells[i], 1 + way % 2, way < 2 ? HCY_F32 : HCY_F64, cpu_simd_name((enum cpu_simd)simd));
+#else
+    (void)points;
+#endif
     return 0;
 }

@@ -26,7 +26,7 @@ build()
 {
     # Packages that pkg-config knows are this machine's.
     [ -f Makefile ] || PKG_CONFIG_LIBDIR=/nonexistent LZ4_CFLAGS="$CPPFLAGS " LZ4_LIBS="$LIBS" "$src/configure" -q \
-        --host=$host --without-hdf5 --without-fftw --without-zstd --without-tiff --without-zlib \
+        --host=$host --without-hdf5 --without-zstd --without-tiff --without-zlib \
         --enable-static-backends --disable-shared CFLAGS=-O1 || return 1
     make -j2 halcyon tests/azint_ops tests/bslz4
 }

@@ -31,7 +31,7 @@ numpy()
 # --- The command itself ---
 check 'halcyon --version' sh -c "'$halcyon' --version | grep -q '^halcyon [0-9]'"
 "$halcyon" --help >help.all
-for pair in "HDF5=${HCY_HDF5-yes}" "libtiff=${HCY_TIFF-yes}" "FFTW=${HCY_FFTW-yes}" "jansson=${HCY_JANSSON-yes}" \
+for pair in "HDF5=${HCY_HDF5-yes}" "libtiff=${HCY_TIFF-yes}" "jansson=${HCY_JANSSON-yes}" \
     "zlib=${HCY_ZLIB-yes}" "libzstd=${HCY_ZSTD-yes}" "ZeroMQ=${HCY_ZMQ-yes}"; do
     [ -n "${pair#*=}" ] && lines=0 || lines=1
     check "--help says whether it is built without ${pair%%=*}" \

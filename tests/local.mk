@@ -197,6 +197,7 @@ cts_launchers += tests/eval-cpu-1.t tests/eval-cpu-portable.t tests/eval-cpu-dis
     tests/operators-cpu-discrete.t tests/operators-opencl-few.t tests/operators-cuda.t \
     tests/coil_maps-cpu-discrete.t tests/coil_maps-opencl-few.t tests/coil_maps-cuda.t \
     tests/sense-cpu-discrete.t tests/sense-opencl-few.t tests/sense-cuda.t \
+    tests/misfit-cpu-discrete.t tests/misfit-opencl-few.t tests/misfit-cuda.t \
     tests/several_devices-cpu-discrete.t tests/several_devices-opencl.t tests/several_devices-cuda.t \
     tests/stencils-cpu-portable.t tests/stencils-opencl-few.t tests/stencils-cuda-few.t \
     tests/matrices-cpu-portable.t tests/matrices-opencl-few.t tests/matrices-cuda.t \
@@ -289,8 +290,8 @@ AM_TESTS_ENVIRONMENT = \
     CC='$(CC)'; CXX='$(HCY_CXX)'; NM='$(NM_TOOL)'; export CC CXX NM; \
     HCY_SANITIZER='$(HCY_LDFLAGS)'; export HCY_SANITIZER; \
     HCY_HEADERS='$(halcyoninclude_HEADERS)'; HCY_HDF5='$(HDF5_LIBS)'; HCY_TIFF='$(TIFF_LIBS)'; \
-    HCY_FFTW='$(FFTW3_LIBS)'; HCY_JANSSON='$(JANSSON_LIBS)'; HCY_ZLIB='$(ZLIB_LIBS)'; HCY_ZSTD='$(ZSTD_LIBS)'; \
-    HCY_ZMQ='$(ZMQ_LIBS)'; export HCY_HEADERS HCY_HDF5 HCY_TIFF HCY_FFTW HCY_JANSSON HCY_ZLIB HCY_ZSTD HCY_ZMQ; \
+    HCY_JANSSON='$(JANSSON_LIBS)'; HCY_ZLIB='$(ZLIB_LIBS)'; HCY_ZSTD='$(ZSTD_LIBS)'; \
+    HCY_ZMQ='$(ZMQ_LIBS)'; export HCY_HEADERS HCY_HDF5 HCY_TIFF HCY_JANSSON HCY_ZLIB HCY_ZSTD HCY_ZMQ; \
     ASAN_OPTIONS=$${ASAN_OPTIONS-detect_leaks=1:allocator_may_return_null=1}; export ASAN_OPTIONS; \
     TSAN_OPTIONS=$${TSAN_OPTIONS-halt_on_error=1:allocator_may_return_null=1}; export TSAN_OPTIONS;
 LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh

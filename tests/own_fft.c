@@ -88,7 +88,7 @@ static void test_length(size_t n, bool is_double, double *worst, int *same)
 {
     struct own_fft *f = NULL;
     const size_t number_size = is_double ? 16 : 8;
-    if (own_fft_create(&f, n, is_double))
+    if ((n % 3 ? own_fft_create_real : own_fft_create)(&f, n, is_double))
         bail_out("%s", hcy_last_error()->text);
     fill(2 * n * LINES, is_double);
     for (int way = 0; way < 3; way++) {
@@ -133,6 +133,51 @@ static void test_length(size_t n, bool is_double, double *worst, int *same)
     own_fft_free(f);
 }
 
+/* A long line, which is taken alone, has the bits that it has as a column among others; there and back it is what it
+ * was. */
+static void test_long(size_t n, bool is_double)
+{
+    enum { COLUMNS = 3 };
+    const size_t size = is_double ? 16 : 8;
+    struct own_fft *f = NULL;
+    if (own_fft_create_real(&f, n, is_double))
+        bail_out("%s", hcy_last_error()->text);
+    char *line = aligned_alloc(64, n * size), *columns = calloc(n * COLUMNS, size), *real = calloc(n + 2, size);
+    void *scratch = aligned_alloc(64, own_fft_scratch(f));
+    if (!line || !columns || !real || !scratch)
+        bail_out("out of memory");
+    for (size_t i = 0; i < 2 * n; i++)
+        put(line, i, is_double, random_numbers[i % (2 * MOST * LINES)]);
+    for (size_t k = 0; k < n; k++)
+        memcpy(columns + (k * COLUMNS + 1) * size, line + k * size, size);
+    int same = 1;
+    for (int backward = 0; backward < 2; backward++) {
+        const struct own_fft_lines alone = { line, line, 1, 1, n, 1, n, backward, OWN_FFT_COMPLEX };
+        const struct own_fft_lines among = { columns, columns,  COLUMNS,        COLUMNS, 1, COLUMNS, 1,
+                                             backward, OWN_FFT_COMPLEX };
+        own_fft_run(f, cpu_simd_best(), &alone, scratch);
+        own_fft_run(f, CPU_SIMD_PORTABLE, &among, scratch);
+        for (size_t k = 0; k < n; k++)
+            same &= !memcmp(columns + (k * COLUMNS + 1) * size, line + k * size, size);
+    }
+    const struct own_fft_lines there = { line, real, 1, 1, n, 1, n / 2 + 1, false, OWN_FFT_FROM_REAL };
+    const struct own_fft_lines back = { real, columns, 1, 1, n / 2 + 1, 1, n, true, OWN_FFT_TO_REAL };
+    own_fft_run(f, cpu_simd_best(), &there, scratch);
+    own_fft_run(f, cpu_simd_best(), &back, scratch);
+    double off = 0;
+    for (size_t i = 0; i < n; i++)
+        off = fmax(off, fabs(number(columns, i, is_double) / (double)n - number(line, i, is_double)));
+    /* The line itself was there and back, too, so it is n times as large. */
+    off /= (double)n * (is_double ? 0x1p-53 : 0x1p-24);
+    ok(same && off < 12, "%zu %s alone and among others, real ones there and back (%.1f eps)", n,
+       is_double ? "doubles" : "floats", off);
+    free(line);
+    free(columns);
+    free(real);
+    free(scratch);
+    own_fft_free(f);
+}
+
 int main(void)
 {
     /* Of small factors, with each radix alone and all together; primes, for which the transform is a convolution. */
@@ -158,6 +203,9 @@ int main(void)
         ok(longest < 24, "%s, lengths to %d: within %.2f eps", is_double ? "double" : "float", MOST, longest);
         ok(same, "the same bits from every variant, alone and among others");
     }
+    for (int is_double = 0; is_double < 2; is_double++)
+        for (int i = 0; i < 4; i++)
+            test_long((const size_t[]){ 4608, 5000, 16384, 65536 }[i], is_double);
     struct own_fft *f = NULL;
     is_int(own_fft_create(&f, SIZE_MAX / 2, true), HCY_ERANGE, "more numbers than there is memory");
     is_int(own_fft_create(&f, 0, true), HCY_ERANGE, "no numbers");

@@ -188,6 +188,7 @@ int gpu_nufft_sort_launch(const struct gpu_call *call);
 int gpu_nufft_sort_scratch(size_t *size, const struct gpu_call *call);
 int gpu_nufft_spread_launch(const struct gpu_call *call);
 int gpu_nufft_interp_launch(const struct gpu_call *call);
+int gpu_nufft_slopes_launch(const struct gpu_call *call);
 int gpu_nufft_spread_scratch(size_t *size, const struct gpu_call *call);
 /* Whether it is a job, and a grid's cells; the compiler's option, behind a blank, for what shall have the same bits on
  * every device; whether so many elements of this size are there. */

@@ -23,9 +23,6 @@ static const struct {
 #ifndef HAVE_JANSSON
     { "jansson", "no --config, --save-config, reports and streams of version 1", " integrate compare simulate " },
 #endif
-#ifndef HAVE_FFTW3
-    { "FFTW", "transforms on the CPU are Halcyon's own", " nufft , recon , bench nufft " },
-#endif
 #ifndef HAVE_VKFFT
     { "VkFFT", "no transforms on opencl devices", " nufft , recon , bench nufft " },
 #endif

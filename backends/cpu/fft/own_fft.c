@@ -5,6 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum {
+    FEW_LINES = 2,           /* that are taken one by one */
+    LONGEST_TOGETHER = 4096, /* numbers of lines that are not: their scratch is a megabyte */
+    MOST_LANES = 16,
+    LEAST_HALVED = 4
+};
+
 static bool is_smooth(size_t n)
 {
     unsigned list[HCY_FFT_MOST_PASSES];
@@ -59,6 +66,14 @@ static int make_passes(struct own_fft *f)
     return 0;
 }
 
+/* Columns of a long line: some vectors side by side, none too long for a cache. */
+static int make_lead(struct own_fft *f)
+{
+    const size_t most = f->n / MOST_LANES < LONGEST_TOGETHER ? f->n / MOST_LANES : LONGEST_TOGETHER;
+    f->lead_passes = own_fft_lead(&f->lead, f->n, most);
+    return f->lead_passes ? own_fft_create(&f->rest, f->n / f->lead, f->is_double) : 0;
+}
+
 /* --- Other lengths --- */
 
 /* Numbers that the passes work on: of the length itself, or of the convolution in its place. */
@@ -109,6 +124,17 @@ static int make_chirp(struct own_fft *f)
     return status;
 }
 
+static int make_half(struct own_fft *f)
+{
+    void *turns = malloc((f->n / 4 + 1) * number_size(f));
+    if (!turns)
+        return hcy_fail(HCY_ENOMEM, "out of memory for an FFT of %zu points", f->n);
+    for (size_t k = 0; k <= f->n / 4; k++)
+        put_number(f, turns, k, hcy_fft_root(k, f->n));
+    f->turns = turns;
+    return own_fft_create(&f->half, f->n / 2, f->is_double);
+}
+
 int own_fft_create(struct own_fft **plan, size_t n, bool is_double)
 {
     /* Of lengths up to this neither tables nor the scratch of all threads overflow a size. */
@@ -120,6 +146,8 @@ int own_fft_create(struct own_fft **plan, size_t n, bool is_double)
     f->n = n;
     f->is_double = is_double;
     int status = is_smooth(n) ? make_passes(f) : make_chirp(f);
+    if (!status && f->n_passes && n > LONGEST_TOGETHER)
+        status = make_lead(f);
     if (status) {
         own_fft_free(f);
         return status;
@@ -128,11 +156,27 @@ int own_fft_create(struct own_fft **plan, size_t n, bool is_double)
     return 0;
 }
 
+int own_fft_create_real(struct own_fft **plan, size_t n, bool is_double)
+{
+    struct own_fft *f = NULL;
+    int status = own_fft_create(&f, n, is_double);
+    if (!status && n % 2 == 0 && n >= LEAST_HALVED)
+        status = make_half(f);
+    if (status)
+        own_fft_free(f);
+    else
+        *plan = f;
+    return status;
+}
+
 void own_fft_free(struct own_fft *plan)
 {
     if (!plan)
         return;
     own_fft_free(plan->inner);
+    own_fft_free(plan->rest);
+    own_fft_free(plan->half);
+    free((void *)(uintptr_t)plan->turns);
     free(plan->tables);
     free(plan);
 }
@@ -156,6 +200,68 @@ size_t own_fft_scratch_of(size_t n)
     return scratch_for(inner_length(n));
 }
 
+/* Lines whose vectors would have nothing in most lanes, or leave a core's own caches: a line alone takes a fraction of
+ * that memory. */
+static bool takes_lines_alone(const struct own_fft *f, const struct own_fft_lines *l)
+{
+    return f->n_passes > 1 && l->in_step == 1 && l->out_step == 1 &&
+           (l->lines < FEW_LINES || (f->rest && l->in_pitch > 1));
+}
+
+/* A line's passes from `from` to `to`, by way of the scratch's halves; the last ones of a long line as columns, that
+ * fill vectors. */
+static void run_alone(const struct own_fft *f, enum cpu_simd simd, bool backward, const void *from, void *to,
+                      char *scratch)
+{
+    const size_t room = (f->n * number_size(f) + 63) / 64 * 64;
+    const unsigned passes = f->rest ? f->lead_passes : f->n_passes;
+    for (unsigned i = 0; i < passes; i++) {
+        void *next = i + 1 < f->n_passes ? scratch + i % 2 * room : to;
+        own_fft_pass_run(f, i, backward, from, next, 0, f->n / f->passes[i].radix);
+        from = next;
+    }
+    if (f->rest) {
+        const struct own_fft_lines columns = { from, to, f->lead, f->lead, 1, f->lead, 1, backward, OWN_FFT_COMPLEX };
+        own_fft_run(f->rest, simd, &columns, scratch + 2 * room);
+    }
+}
+
+static void run_lines_alone(const struct own_fft *f, enum cpu_simd simd, const struct own_fft_lines *l, char *scratch)
+{
+    const size_t size = number_size(f);
+    for (size_t line = 0; line < l->lines; line++)
+        run_alone(f, simd, l->backward, (const char *)l->in + line * l->in_pitch * size,
+                  (char *)l->out + line * l->out_pitch * size, scratch);
+}
+
+/* --- Real lines by halves --- */
+
+/* Only where two numbers lie side by side are they one complex number. */
+static bool takes_halves(const struct own_fft *f, const struct own_fft_lines *l)
+{
+    const bool from = l->kind == OWN_FFT_FROM_REAL;
+    return f->half && l->kind != OWN_FFT_COMPLEX && l->backward != from && (from ? l->in_step : l->out_step) == 1 &&
+           (l->lines < FEW_LINES || (from ? l->in_pitch : l->out_pitch) % 2 == 0);
+}
+
+static void run_halves_alone(const struct own_fft *f, enum cpu_simd simd, const struct own_fft_lines *l, char *scratch)
+{
+    const struct own_fft *g = f->half;
+    const size_t size = number_size(f), stored = (g->n + 1) * size;
+    char *const rest = scratch + (stored + 63) / 64 * 64;
+    for (size_t line = 0; line < l->lines; line++) {
+        if (l->kind == OWN_FFT_FROM_REAL) {
+            run_alone(g, simd, false, (const char *)l->in + line * l->in_pitch * (size / 2), scratch, rest);
+            own_fft_split_real(scratch, f);
+            memcpy((char *)l->out + line * l->out_pitch * size, scratch, stored);
+        } else {
+            memcpy(scratch, (const char *)l->in + line * l->in_pitch * size, stored);
+            own_fft_join_real(scratch, f);
+            run_alone(g, simd, true, scratch, (char *)l->out + line * l->out_pitch * (size / 2), rest);
+        }
+    }
+}
+
 void own_fft_run(const struct own_fft *plan, enum cpu_simd simd, const struct own_fft_lines *lines, void *scratch)
 {
     const struct own_fft_ops *ops = &own_fft_portable;
@@ -167,7 +273,14 @@ void own_fft_run(const struct own_fft *plan, enum cpu_simd simd, const struct ow
 #else
     (void)simd;
 #endif
-    ops->run[plan->is_double](plan, lines, scratch);
+    if (takes_halves(plan, lines) && takes_lines_alone(plan->half, lines))
+        run_halves_alone(plan, simd, lines, scratch);
+    else if (takes_halves(plan, lines))
+        ops->run_halves[plan->is_double](plan, lines, scratch);
+    else if (lines->kind == OWN_FFT_COMPLEX && takes_lines_alone(plan, lines))
+        run_lines_alone(plan, simd, lines, scratch);
+    else
+        ops->run[plan->is_double](plan, lines, scratch);
 }
 
 unsigned own_fft_lead(size_t *lead, size_t n, size_t most)

@@ -29,6 +29,13 @@ struct own_fft {
     unsigned n_passes;
     struct own_fft_pass passes[HCY_FFT_MOST_PASSES];
     void *tables;
+    /* A long line taken alone: so many passes over all of it, after which it is `lead` columns side by side: */
+    unsigned lead_passes;
+    size_t lead;
+    struct own_fft *rest; /* of one of them; or NULL */
+    /* Of lines that are real on a side, and even: as complex ones of half as many numbers (own_real.h); or NULL. */
+    struct own_fft *half;
+    const void *turns; /* [n / 4 + 1]: exp(-2 pi i k / n) */
     /* A length with large prime factors, as a convolution (Bluestein): */
     struct own_fft *inner; /* of a length without; or NULL */
     const void *chirp;     /* [n]: exp(-pi i k k / n) */
@@ -50,6 +57,8 @@ struct own_fft_lines {
 
 /* HCY_ENOMEM; HCY_ERANGE: more numbers than memory. */
 int own_fft_create(struct own_fft **plan, size_t n, bool is_double);
+/* The same for lines that are real on a side, which then take half of the time if n is even. */
+int own_fft_create_real(struct own_fft **plan, size_t n, bool is_double);
 void own_fft_free(struct own_fft *plan);
 /* Bytes, at a multiple of 64, that one thread needs to run it. */
 size_t own_fft_scratch(const struct own_fft *plan);
@@ -61,13 +70,18 @@ void own_fft_run(const struct own_fft *plan, enum cpu_simd simd, const struct ow
  * each: a line of n / lead numbers, whose plan does what is left. */
 void own_fft_pass_run(const struct own_fft *plan, unsigned pass, bool backward, const void *in, void *out, size_t begin,
                       size_t end);
+/* Between half of a real line's transform and that of its numbers by twos (own_real.h). */
+void own_fft_split_real(void *z, const struct own_fft *plan);
+void own_fft_join_real(void *z, const struct own_fft *plan);
 /* How many passes leave columns of no more than `most` numbers (0: not smooth, or one is left to do); *lead: the
  * product of their radices. */
 unsigned own_fft_lead(size_t *lead, size_t n, size_t most);
 
 /* The variants. */
 struct own_fft_ops {
-    void (*run[2])(const struct own_fft *plan, const struct own_fft_lines *lines, void *scratch); /* float, double */
+    /* float, double */
+    void (*run[2])(const struct own_fft *plan, const struct own_fft_lines *lines, void *scratch);
+    void (*run_halves[2])(const struct own_fft *plan, const struct own_fft_lines *lines, void *scratch);
 };
 extern const struct own_fft_ops own_fft_portable, own_fft_avx2, own_fft_avx512;
 

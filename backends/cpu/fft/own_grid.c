@@ -40,7 +40,9 @@ static int create_rows(struct own_grid *g)
 
 static int create_axis(struct own_grid *g, int axis)
 {
-    int status = own_fft_create(&g->axes[axis], g->desc.n[axis], g->desc.precision == HCY_F64);
+    const bool is_real = g->desc.type != HCY_FFT_C2C && axis == g->desc.rank - 1;
+    int status = (is_real ? own_fft_create_real : own_fft_create)(&g->axes[axis], g->desc.n[axis],
+                                                                  g->desc.precision == HCY_F64);
     const size_t need = status ? 0 : own_fft_scratch(g->axes[axis]);
     g->scratch = need > g->scratch ? need : g->scratch;
     return status;

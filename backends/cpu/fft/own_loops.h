@@ -1,34 +1,37 @@
 /* own_loops.h - the loops of the CPU's own Fourier transforms, for REAL, LANES lines at a time.
  *
  * Stockham's order: a pass of radix r reads its r numbers n / r apart and writes them side by side, so that no pass
- * reorders, and each goes from one half of the scratch to the other.  Forward only: backward is forward with real and
- * imaginary parts exchanged when they are read and when they are written.
+ * reorders, and each goes from one half of the scratch to the other.  The first pass reads the lines themselves, and
+ * the last one writes them, by tiles that stay in the nearest cache, which the scratch of some hundred numbers does
+ * not.  Forward only: backward is forward with real and imaginary parts exchanged when they are read and when they are
+ * written.
  */
 typedef REAL NAME(vec) __attribute__((vector_size(VECTOR_BYTES)));
 #define V NAME(vec)
 typedef struct NAME(cplx) { V re, im; } NAME(cplx);
 #define C NAME(cplx)
 #include "fft_short.h"
+#include "own_real.h"
 
 /* --- Passes --- */
 
-/* Numbers q + done (j + left k), k = 0 to RADIX - 1, of x become numbers q + done (RADIX j + k) of y. */
+/* Numbers q + done j + apart k, k = 0 to RADIX - 1, of x become numbers q + done RADIX j + to_apart k of y. */
 #define PASS(RADIX)                                                                                       \
-    static void NAME(pass_##RADIX)(const struct own_fft_pass *pass, const C *restrict x, C *restrict y)   \
+    static void NAME(pass_##RADIX)(const struct own_fft_part *part, const C *restrict x, C *restrict y)   \
     {                                                                                                     \
-        const size_t done = pass->done, left = pass->left;                                                \
-        const NUMBER *w = pass->twiddles;                                                                 \
+        const size_t done = part->done, left = part->left, apart = part->apart, to_apart = part->to_apart; \
+        const NUMBER *w = (const NUMBER *)part->twiddles + part->first * (RADIX - 1);                     \
         for (size_t j = 0; j < left; j++, w += RADIX - 1)                                                 \
             for (size_t q = 0; q < done; q++) {                                                           \
                 C a[RADIX];                                                                               \
-                FFT_UNROLLED for (int k = 0; k < RADIX; k++)                                                  \
-                    a[k] = x[q + done * (j + left * (size_t)k)];                                          \
+                FFT_UNROLLED for (int k = 0; k < RADIX; k++)                                              \
+                    a[k] = x[q + done * j + apart * (size_t)k];                                           \
                 NAME(short_##RADIX)(a);                                                                   \
                 C *to = y + q + done * RADIX * j;                                                         \
                 to[0] = a[0];                                                                             \
-                /* The first part of a pass, and all of the last one, has roots that are 1. */            \
-                FFT_UNROLLED for (int k = 1; k < RADIX; k++)                                                  \
-                    to[done * (size_t)k] = j ? NAME(times)(a[k], w[k - 1]) : a[k];                        \
+                /* The first of a pass's transforms, and all of the last pass, have roots that are 1. */  \
+                FFT_UNROLLED for (int k = 1; k < RADIX; k++)                                              \
+                    to[to_apart * (size_t)k] = j + part->first ? NAME(times)(a[k], w[k - 1]) : a[k];      \
             }                                                                                             \
     }
 PASS(2)
@@ -39,19 +42,25 @@ PASS(7)
 PASS(8)
 #undef PASS
 
-/* From x, by way of y; where the result is. */
-static C *NAME(run_passes)(const struct own_fft *f, C *x, C *y)
+static void NAME(run_part)(unsigned radix, const struct own_fft_part *part, const C *x, C *y)
 {
-    for (unsigned i = 0; i < f->n_passes; i++) {
+    switch (radix) {
+    case 2: NAME(pass_2)(part, x, y); break;
+    case 3: NAME(pass_3)(part, x, y); break;
+    case 4: NAME(pass_4)(part, x, y); break;
+    case 5: NAME(pass_5)(part, x, y); break;
+    case 7: NAME(pass_7)(part, x, y); break;
+    default: NAME(pass_8)(part, x, y); break;
+    }
+}
+
+/* Passes `first` up to `end`, from x, by way of y; where the result is. */
+static C *NAME(run_passes)(const struct own_fft *f, unsigned first, unsigned end, C *x, C *y)
+{
+    for (unsigned i = first; i < end; i++) {
         const struct own_fft_pass *p = &f->passes[i];
-        switch (p->radix) {
-        case 2: NAME(pass_2)(p, x, y); break;
-        case 3: NAME(pass_3)(p, x, y); break;
-        case 4: NAME(pass_4)(p, x, y); break;
-        case 5: NAME(pass_5)(p, x, y); break;
-        case 7: NAME(pass_7)(p, x, y); break;
-        default: NAME(pass_8)(p, x, y); break;
-        }
+        const struct own_fft_part all = { p->left, p->done, 0, p->left * p->done, p->done, p->twiddles };
+        NAME(run_part)(p->radix, &all, x, y);
         C *next = x;
         x = y;
         y = next;
@@ -73,11 +82,11 @@ static C *NAME(run_chirp)(const struct own_fft *f, C *x, C *y)
     for (size_t k = 0; k < f->n; k++)
         x[k] = NAME(times)(x[k], chirp[k]);
     memset(x + f->n, 0, (inner->n - f->n) * sizeof *x);
-    C *z = NAME(run_passes)(inner, x, y);
+    C *z = NAME(run_passes)(inner, 0, inner->n_passes, x, y);
     for (size_t k = 0; k < inner->n; k++)
         z[k] = NAME(times)(z[k], filter[k]);
     NAME(exchange)(z, inner->n);
-    z = NAME(run_passes)(inner, z, z == x ? y : x);
+    z = NAME(run_passes)(inner, 0, inner->n_passes, z, z == x ? y : x);
     NAME(exchange)(z, f->n);
     for (size_t k = 0; k < f->n; k++)
         z[k] = NAME(times)(z[k], chirp[k]);
@@ -113,49 +122,145 @@ static void NAME(store_columns)(const C *x, size_t n, REAL *to, size_t step)
         NAME(join)(to + 2 * k * step, x[k]);
 }
 
-/* Complex lines for all lanes, far from each other: TILE numbers of each at a time, since lines are often a power of
- * two apart, and then one number of each would throw the others' neighbours out of the cache. */
+/* LANES vectors turned: number j of vector i becomes number i of vector j.  Of two vectors EACH apart, blocks of EACH
+ * numbers change places: the second of a pair of the one with the first of the other's. */
+#define EXCHANGE(EACH)                                                                                    \
+    TURN_UNROLLED for (int i = 0; LANES > EACH && i < LANES; i++)                                         \
+        if (!(i & EACH)) {                                                                                \
+            const V a = v[i], b = v[i | EACH];                                                            \
+            v[i] = __builtin_shufflevector(a, b, FIRSTS(EACH));                                           \
+            v[i | EACH] = __builtin_shufflevector(a, b, SECONDS(EACH));                                   \
+        }
+static inline void NAME(turn)(V v[LANES])
+{
+    EXCHANGE(8)
+    EXCHANGE(4)
+    EXCHANGE(2)
+    EXCHANGE(1)
+}
+#undef EXCHANGE
+
+/* Complex lines for all lanes, far from each other: of each as many numbers at a time as a vector has, the last ones
+ * maybe once more.  How many are done: none of fewer. */
+static size_t NAME(load_squares)(C *x, size_t n, const REAL *from, size_t pitch)
+{
+    enum { EACH = LANES / 2 };
+    for (size_t k = 0; n >= EACH && k < n; k += EACH) {
+        const size_t at = k + EACH <= n ? k : n - EACH;
+        V v[LANES];
+        TURN_UNROLLED for (int i = 0; i < LANES; i++)
+            memcpy(&v[i], from + 2 * ((size_t)i * pitch + at), sizeof v[i]);
+        NAME(turn)(v);
+        TURN_UNROLLED for (int i = 0; i < EACH; i++)
+            x[at + (size_t)i] = (C){ v[2 * i], v[2 * i + 1] };
+    }
+    return n >= EACH ? n : 0;
+}
+static size_t NAME(store_squares)(const C *x, size_t n, REAL *to, size_t pitch)
+{
+    enum { EACH = LANES / 2 };
+    for (size_t k = 0; n >= EACH && k < n; k += EACH) {
+        const size_t at = k + EACH <= n ? k : n - EACH;
+        V v[LANES];
+        TURN_UNROLLED for (int i = 0; i < EACH; i++) {
+            v[2 * i] = x[at + (size_t)i].re;
+            v[2 * i + 1] = x[at + (size_t)i].im;
+        }
+        NAME(turn)(v);
+        TURN_UNROLLED for (int i = 0; i < LANES; i++)
+            memcpy(to + 2 * ((size_t)i * pitch + at), &v[i], sizeof v[i]);
+    }
+    return n >= EACH ? n : 0;
+}
+
+/* Number k of all lanes' lines. */
+static C NAME(load_row_number)(const REAL *from, size_t k, size_t step, size_t pitch)
+{
+    REAL numbers[2 * LANES];
+    for (size_t i = 0; i < LANES; i++)
+        memcpy(numbers + 2 * i, from + 2 * (i * pitch + k * step), sizeof(NUMBER));
+    return NAME(part)(numbers);
+}
+static void NAME(store_row_number)(C x, size_t k, REAL *to, size_t step, size_t pitch)
+{
+    REAL numbers[2 * LANES];
+    NAME(join)(numbers, x);
+    for (size_t i = 0; i < LANES; i++)
+        memcpy(to + 2 * (i * pitch + k * step), numbers + 2 * i, sizeof(NUMBER));
+}
+
 static void NAME(load_rows)(C *x, size_t n, const REAL *from, size_t step, size_t pitch)
 {
-    REAL tile[TILE][2 * LANES];
-    for (size_t k = 0; k < n; k += TILE) {
-        const size_t m = n - k < TILE ? n - k : TILE;
-        for (size_t i = 0; i < LANES; i++)
-            for (size_t t = 0; t < m; t++)
-                memcpy(tile[t] + 2 * i, from + 2 * (i * pitch + (k + t) * step), sizeof(NUMBER));
-        for (size_t t = 0; t < m; t++)
-            x[k + t] = NAME(part)(tile[t]);
-    }
+    for (size_t k = step == 1 ? NAME(load_squares)(x, n, from, pitch) : 0; k < n; k++)
+        x[k] = NAME(load_row_number)(from, k, step, pitch);
 }
 static void NAME(store_rows)(const C *x, size_t n, REAL *to, size_t step, size_t pitch)
 {
-    REAL tile[TILE][2 * LANES];
-    for (size_t k = 0; k < n; k += TILE) {
-        const size_t m = n - k < TILE ? n - k : TILE;
-        for (size_t t = 0; t < m; t++)
-            NAME(join)(tile[t], x[k + t]);
+    for (size_t k = step == 1 ? NAME(store_squares)(x, n, to, pitch) : 0; k < n; k++)
+        NAME(store_row_number)(x[k], k, to, step, pitch);
+}
+
+/* Lines that are real on this side, for all lanes: side by side, or of each a vector's numbers at a time. */
+static void NAME(load_reals)(C *x, size_t n, const REAL *from, size_t step, size_t pitch)
+{
+    size_t k = 0;
+    for (; pitch > 1 && step == 1 && k + LANES <= n; k += LANES) {
+        V v[LANES];
+        TURN_UNROLLED for (int i = 0; i < LANES; i++)
+            memcpy(&v[i], from + (size_t)i * pitch + k, sizeof v[i]);
+        NAME(turn)(v);
+        TURN_UNROLLED for (int i = 0; i < LANES; i++)
+            x[k + (size_t)i] = (C){ v[i], (V){ 0 } };
+    }
+    for (; k < n; k++) {
+        REAL numbers[LANES];
         for (size_t i = 0; i < LANES; i++)
-            for (size_t t = 0; t < m; t++)
-                memcpy(to + 2 * (i * pitch + (k + t) * step), tile[t] + 2 * i, sizeof(NUMBER));
+            numbers[i] = from[k * step + i * pitch];
+        memcpy(&x[k].re, numbers, sizeof numbers);
+        x[k].im = (V){ 0 };
+    }
+}
+static void NAME(store_reals)(const C *x, size_t n, REAL *to, size_t step, size_t pitch)
+{
+    size_t k = 0;
+    for (; pitch > 1 && step == 1 && k + LANES <= n; k += LANES) {
+        V v[LANES];
+        TURN_UNROLLED for (int i = 0; i < LANES; i++)
+            v[i] = x[k + (size_t)i].re;
+        NAME(turn)(v);
+        TURN_UNROLLED for (int i = 0; i < LANES; i++)
+            memcpy(to + (size_t)i * pitch + k, &v[i], sizeof v[i]);
+    }
+    for (; k < n; k++) {
+        REAL numbers[LANES];
+        memcpy(numbers, &x[k].re, sizeof numbers);
+        for (size_t i = 0; i < LANES; i++)
+            to[k * step + i * pitch] = numbers[i];
     }
 }
 
-/* The same of n lines, or of lines that are real on one side; lanes without a line repeat the first one. */
-static C NAME(load_some)(const struct own_fft *f, const struct own_fft_lines *l, size_t k, size_t first, size_t n)
+/* The other half of a real result's transform: numbers that are not stored are conjugates of those that are, and those
+ * that would be their own are real, whatever is stored.  Backward, parts are exchanged already. */
+static void NAME(mirror)(C *x, size_t n, bool backward)
+{
+    for (size_t k = 0; k < n; k++) {
+        if (k > n / 2)
+            x[k] = backward ? (C){ -x[n - k].re, x[n - k].im } : (C){ x[n - k].re, -x[n - k].im };
+        else if (!k || 2 * k == n)
+            *(backward ? &x[k].re : &x[k].im) = (V){ 0 };
+    }
+}
+
+/* The same of n lines; lanes without a line repeat the first one. */
+static C NAME(load_some)(const struct own_fft_lines *l, size_t k, size_t first, size_t n)
 {
     REAL numbers[2 * LANES];
     const bool real = l->kind == OWN_FFT_FROM_REAL;
-    /* Numbers that are not stored are conjugates of those that are. */
-    const bool mirrored = l->kind == OWN_FFT_TO_REAL && k > f->n / 2;
-    /* Of a real result's transform these two are real, whatever is stored. */
-    const bool alone = l->kind == OWN_FFT_TO_REAL && (!k || 2 * k == f->n);
-    const size_t at = (mirrored ? f->n - k : k) * l->in_step;
     for (size_t i = 0; i < LANES; i++) {
-        const REAL *from = (const REAL *)l->in + (at + (first + (i < n ? i : 0)) * l->in_pitch) * (real ? 1 : 2);
+        const REAL *from =
+            (const REAL *)l->in + (k * l->in_step + (first + (i < n ? i : 0)) * l->in_pitch) * (real ? 1 : 2);
         numbers[2 * i] = from[0];
-        numbers[2 * i + 1] = 0;
-        if (!real && !alone)
-            numbers[2 * i + 1] = mirrored ? -from[1] : from[1];
+        numbers[2 * i + 1] = real ? 0 : from[1];
     }
     return NAME(part)(numbers);
 }
@@ -170,43 +275,135 @@ static void NAME(store_some)(const struct own_fft_lines *l, size_t k, size_t fir
                each * sizeof(REAL));
 }
 
-static void NAME(load_lines)(C *x, const struct own_fft *f, const struct own_fft_lines *l, size_t first, size_t n)
+/* Numbers k up to k + m of n lines from the `first` on. */
+static void NAME(load_numbers)(C *x, const struct own_fft_lines *l, size_t first, size_t n, size_t k, size_t m)
 {
-    const REAL *from = (const REAL *)l->in + 2 * first * l->in_pitch;
-    if (l->kind != OWN_FFT_COMPLEX || n < LANES)
-        for (size_t k = 0; k < f->n; k++)
-            x[k] = NAME(load_some)(f, l, k, first, n);
+    const bool real = l->kind == OWN_FFT_FROM_REAL;
+    const REAL *from = (const REAL *)l->in + (real ? 1 : 2) * (first * l->in_pitch + k * l->in_step);
+    if (n < LANES)
+        for (size_t i = 0; i < m; i++)
+            x[i] = NAME(load_some)(l, k + i, first, n);
+    else if (real)
+        NAME(load_reals)(x, m, from, l->in_step, l->in_pitch);
     else if (l->in_pitch == 1)
-        NAME(load_columns)(x, f->n, from, l->in_step);
+        NAME(load_columns)(x, m, from, l->in_step);
     else
-        NAME(load_rows)(x, f->n, from, l->in_step, l->in_pitch);
+        NAME(load_rows)(x, m, from, l->in_step, l->in_pitch);
     if (l->backward)
-        NAME(exchange)(x, f->n);
+        NAME(exchange)(x, m);
 }
 
-static void NAME(store_lines)(C *x, const struct own_fft *f, const struct own_fft_lines *l, size_t first, size_t n)
+static void NAME(store_numbers)(C *x, const struct own_fft_lines *l, size_t first, size_t n, size_t k, size_t m)
 {
-    const size_t numbers = l->kind == OWN_FFT_FROM_REAL ? f->n / 2 + 1 : f->n;
-    REAL *to = (REAL *)l->out + 2 * first * l->out_pitch;
+    const bool real = l->kind == OWN_FFT_TO_REAL;
+    REAL *to = (REAL *)l->out + (real ? 1 : 2) * (first * l->out_pitch + k * l->out_step);
     if (l->backward)
-        NAME(exchange)(x, f->n);
-    if (l->kind != OWN_FFT_COMPLEX || n < LANES)
-        for (size_t k = 0; k < numbers; k++)
-            NAME(store_some)(l, k, first, n, x[k]);
+        NAME(exchange)(x, m);
+    if (n < LANES)
+        for (size_t i = 0; i < m; i++)
+            NAME(store_some)(l, k + i, first, n, x[i]);
+    else if (real)
+        NAME(store_reals)(x, m, to, l->out_step, l->out_pitch);
     else if (l->out_pitch == 1)
-        NAME(store_columns)(x, numbers, to, l->out_step);
+        NAME(store_columns)(x, m, to, l->out_step);
     else
-        NAME(store_rows)(x, numbers, to, l->out_step, l->out_pitch);
+        NAME(store_rows)(x, m, to, l->out_step, l->out_pitch);
+}
+
+static void NAME(load_lines)(C *x, const struct own_fft *f, const struct own_fft_lines *l, size_t first, size_t n)
+{
+    const bool mirrored = l->kind == OWN_FFT_TO_REAL;
+    NAME(load_numbers)(x, l, first, n, 0, mirrored ? f->n / 2 + 1 : f->n);
+    if (mirrored)
+        NAME(mirror)(x, f->n, l->backward);
+}
+
+/* --- The ends --- */
+
+enum { NAME(TILE) = LANES, NAME(TILE_NUMBERS) = 8 * LANES }; /* numbers of each part; of the parts of any radix */
+
+/* The first pass, from the lines to y. */
+static void NAME(run_first)(const struct own_fft *f, const struct own_fft_lines *l, size_t first, size_t n, C *y)
+{
+    const struct own_fft_pass *p = &f->passes[0];
+    C tile[NAME(TILE_NUMBERS)];
+    for (size_t j = 0; j < p->left; j += NAME(TILE)) {
+        const size_t m = p->left - j < NAME(TILE) ? p->left - j : NAME(TILE);
+        const struct own_fft_part part = { m, 1, j, m, 1, p->twiddles };
+        for (unsigned k = 0; k < p->radix; k++)
+            NAME(load_numbers)(tile + k * m, l, first, n, j + p->left * k, m);
+        NAME(run_part)(p->radix, &part, tile, y + p->radix * j);
+    }
+}
+
+/* The last pass, from x to the lines; of a real line's transform the first half and the number in the middle. */
+static void NAME(run_last)(const struct own_fft *f, const struct own_fft_lines *l, size_t first, size_t n, const C *x)
+{
+    const struct own_fft_pass *p = &f->passes[f->n_passes - 1];
+    const size_t numbers = l->kind == OWN_FFT_FROM_REAL ? f->n / 2 + 1 : f->n;
+    C tile[NAME(TILE_NUMBERS)];
+    for (size_t q = 0; q < p->done; q += NAME(TILE)) {
+        const size_t m = p->done - q < NAME(TILE) ? p->done - q : NAME(TILE);
+        const struct own_fft_part part = { 1, m, 0, p->done, m, p->twiddles };
+        NAME(run_part)(p->radix, &part, x + q, tile);
+        for (unsigned k = 0; k < p->radix; k++) {
+            const size_t at = q + p->done * k, left = at < numbers ? numbers - at : 0;
+            NAME(store_numbers)(tile + k * m, l, first, n, at, left < m ? left : m);
+        }
+    }
+}
+
+/* Lines that are real on a side, by complex ones of half as many numbers. */
+static void NAME(run_halves)(const struct own_fft *f, const struct own_fft_lines *l, void *scratch)
+{
+    const struct own_fft *g = f->half;
+    const bool from_real = l->kind == OWN_FFT_FROM_REAL, by_tiles = goes_by_tiles(g);
+    struct own_fft_lines pairs = *l, stored = *l;
+    C *x = scratch, *y = x + (f->inner ? f->inner->n : f->n), *z = x;
+    pairs.kind = OWN_FFT_COMPLEX;
+    *(from_real ? &pairs.in_pitch : &pairs.out_pitch) /= 2;
+    /* Parts are exchanged once the halves are one line. */
+    stored.backward = false;
+    for (size_t first = 0; first < l->lines; first += LANES) {
+        const size_t n = l->lines - first < LANES ? l->lines - first : LANES;
+        if (!from_real) {
+            NAME(load_numbers)(x, &stored, first, n, 0, g->n + 1);
+            NAME(join_real)(x, g->n, f->turns);
+            NAME(exchange)(x, g->n);
+        } else if (by_tiles) {
+            NAME(run_first)(g, &pairs, first, n, x);
+        } else {
+            NAME(load_numbers)(x, &pairs, first, n, 0, g->n);
+        }
+        z = g->inner ? NAME(run_chirp)(g, x, y)
+                     : NAME(run_passes)(g, from_real && by_tiles, g->n_passes - (!from_real && by_tiles), x, y);
+        if (from_real) {
+            NAME(split_real)(z, g->n, f->turns);
+            NAME(store_numbers)(z, &stored, first, n, 0, g->n + 1);
+        } else if (by_tiles) {
+            NAME(run_last)(g, &pairs, first, n, z);
+        } else {
+            NAME(store_numbers)(z, &pairs, first, n, 0, g->n);
+        }
+    }
 }
 
 static void NAME(run_lines)(const struct own_fft *f, const struct own_fft_lines *l, void *scratch)
 {
+    const bool is_tiled = goes_by_tiles(f) && l->kind != OWN_FFT_TO_REAL; /* which is mirrored as a whole */
     C *x = scratch, *y = x + (f->inner ? f->inner->n : f->n);
     for (size_t first = 0; first < l->lines; first += LANES) {
         const size_t n = l->lines - first < LANES ? l->lines - first : LANES;
-        NAME(load_lines)(x, f, l, first, n);
-        C *z = f->inner ? NAME(run_chirp)(f, x, y) : NAME(run_passes)(f, x, y);
-        NAME(store_lines)(z, f, l, first, n);
+        /* All lines of this round are read before one is written, as they may be in place. */
+        if (is_tiled)
+            NAME(run_first)(f, l, first, n, x);
+        else
+            NAME(load_lines)(x, f, l, first, n);
+        C *z = f->inner ? NAME(run_chirp)(f, x, y) : NAME(run_passes)(f, is_tiled, f->n_passes - is_tiled, x, y);
+        if (is_tiled)
+            NAME(run_last)(f, l, first, n, z);
+        else
+            NAME(store_numbers)(z, l, first, n, 0, l->kind == OWN_FFT_FROM_REAL ? f->n / 2 + 1 : f->n);
     }
 }
 #undef V

@@ -2,6 +2,8 @@
  * those of the vectors' lanes (own_loops.h).  Pure functions. */
 #include "own_fft.h"
 
+#include <string.h>
+
 #define REAL     float
 #define NUMBER   struct own_float
 #define NAME(x)  x##_float
@@ -23,4 +25,20 @@ void own_fft_pass_run(const struct own_fft *plan, unsigned pass, bool backward, 
         run_pass_double(p, backward, in, out, begin, end);
     else
         run_pass_float(p, backward, in, out, begin, end);
+}
+
+void own_fft_split_real(void *z, const struct own_fft *plan)
+{
+    if (plan->is_double)
+        split_real_double(z, plan->half->n, plan->turns);
+    else
+        split_real_float(z, plan->half->n, plan->turns);
+}
+
+void own_fft_join_real(void *z, const struct own_fft *plan)
+{
+    if (plan->is_double)
+        join_real_double(z, plan->half->n, plan->turns);
+    else
+        join_real_float(z, plan->half->n, plan->turns);
 }

@@ -2,6 +2,7 @@
 #define V REAL
 #define C NUMBER
 #include "fft_short.h"
+#include "own_real.h"
 
 static inline C NAME(exchanged)(C x, bool backward)
 {
@@ -14,8 +15,8 @@ static inline C NAME(exchanged)(C x, bool backward)
     {                                                                                                            \
         const size_t part = p->done * p->left;                                                                   \
         const NUMBER *w = p->twiddles;                                                                           \
-        for (size_t b = begin; b < end; b++) {                                                                   \
-            const size_t j = b / p->done, q = b % p->done;                                                       \
+        size_t j = begin / p->done, q = begin % p->done;                                                         \
+        for (size_t b = begin; b < end; b++, j += q + 1 == p->done, q = q + 1 == p->done ? 0 : q + 1) {          \
             C a[RADIX];                                                                                          \
             FFT_UNROLLED for (int k = 0; k < RADIX; k++)                                                         \
                 a[k] = NAME(exchanged)(x[b + part * (size_t)k], backward);                                       \

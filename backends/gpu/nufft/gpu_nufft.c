@@ -353,24 +353,42 @@ int gpu_nufft_sort_launch(const struct gpu_call *call)
     return status ? status : run_sort(&n, &s);
 }
 
-/* --- nufft_spread, nufft_interp --- */
+/* --- nufft_spread, nufft_interp, nufft_slopes --- */
 
-static int open_move(struct nufft *n, const struct gpu_call *call, bool spreads, struct gpu_variant **v)
+/* Complex numbers of a point. */
+static size_t numbers_of(const struct nufft *n, enum hcy_nufft_move move)
 {
-    const struct hcy_nufft_move_at *at = hcy_nufft_move_at(spreads ? HCY_NUFFT_PUTS : HCY_NUFFT_GETS);
+    return move == HCY_NUFFT_SLOPES ? 1 + n->job->dim : 1;
+}
+
+static const char *text_of(const struct gpu_shape *s, enum hcy_nufft_move move, bool by_points)
+{
+    if (move == HCY_NUFFT_SLOPES)
+        return gpu_text_nufft_slopes;
+    if (by_points)
+        return gpu_text_nufft_same;
+    return s->resident ? gpu_text_nufft_pencil : s->tiles ? gpu_text_nufft_tiles : gpu_text_nufft;
+}
+
+static int open_move(struct nufft *n, const struct gpu_call *call, enum hcy_nufft_move move, struct gpu_variant **v)
+{
+    const struct hcy_nufft_move_at *at = hcy_nufft_move_at(move);
+    const bool spreads = move == HCY_NUFFT_PUTS;
     const hcy_value *values = call->values;
     size_t strengths, grids;
     char options[GPU_OPTIONS_BYTES];
     int status = open_job(n, call, values[at->job].bytes);
     if (status)
         return status;
+    if (move == HCY_NUFFT_SLOPES && n->fixed == GPU_NUFFT_SAME)
+        return hcy_fail(HCY_EUNSUPPORTED, "nufft_slopes: not with the same bits everywhere; nufft_interp has those");
     size_t complex_ = 2 * n->real;
     /* A buffer sorted for another job would have another size, or keys beyond this grid. */
     if (!gpu_nufft_holds(&values[at->sorted], 1, n->end))
         return hcy_fail(HCY_EINVAL, "nufft: the points were not sorted, or for another job");
     if (hcy_size_mul(&strengths, (size_t)n->at.n_points, call->items) ||
         hcy_size_mul(&grids, (size_t)n->at.cells, call->items) ||
-        !gpu_nufft_holds(&values[at->strengths], strengths, complex_) ||
+        !gpu_nufft_holds(&values[at->strengths], strengths, complex_ * numbers_of(n, move)) ||
         !gpu_nufft_holds(&values[at->grid], grids, complex_) ||
         !gpu_nufft_holds(&values[at->table], HCY_NUFFT_COEFS(n->job->width) * HCY_NUFFT_MAX_WIDTH, n->real))
         return hcy_fail(HCY_EINVAL, "nufft: strengths, grid or window are smaller than the job says");
@@ -379,8 +397,9 @@ static int open_move(struct nufft *n, const struct gpu_call *call, bool spreads,
     gpu_shape_for(&n->shape, n->job, call->kernel->ops->units, call->items, spreads);
     n->at.range = n->shape.range;
     struct gpu_shape *s = &n->shape;
-    /* What a group shares in other ways has an order of the device's own, and few points share nothing (same.cl). */
-    const bool by_points = !spreads && (n->fixed == GPU_NUFFT_SAME || s->tiles);
+    /* What a group shares in other ways has an order of the device's own, and few points share nothing
+     * (same.cl); slopes have no other text. */
+    const bool by_points = move == HCY_NUFFT_SLOPES || (!spreads && (n->fixed == GPU_NUFFT_SAME || s->tiles));
     if (by_points) {
         s->group = gpu_group(call, GPU_NUFFT_GROUP / 2);
         s->vectors = 1;
@@ -390,8 +409,7 @@ static int open_move(struct nufft *n, const struct gpu_call *call, bool spreads,
     snprintf(options + used, sizeof options - (size_t)used,
              " -DWIDTH=%uu -DPARTS=%u -DBATCH=%u -DVECTORS=%u -DSPREADS=%d -DRESIDENT=%u", n->job->width, s->parts,
              s->batch, s->vectors, spreads, s->resident);
-    const char *text = s->resident ? gpu_text_nufft_pencil : s->tiles ? gpu_text_nufft_tiles : gpu_text_nufft;
-    return gpu_variant_get(v, call->kernel, by_points ? gpu_text_nufft_same : text, options);
+    return gpu_variant_get(v, call->kernel, text_of(s, move, by_points), options);
 }
 
 /* Groups that each take a range of points and some vectors. */
@@ -402,31 +420,44 @@ static struct gpu_grid move_grid(const struct nufft *n, size_t vectors)
 }
 
 /* Moves up to MOST_ROWS vectors, from the `done`-th on. */
-static int move_vectors(const struct nufft *n, const struct gpu_call *call, struct gpu_variant *v, bool spreads,
-                        size_t done)
+static int move_vectors(const struct nufft *n, const struct gpu_call *call, struct gpu_variant *v,
+                        enum hcy_nufft_move move, size_t done)
 {
-    const struct hcy_nufft_move_at *of = hcy_nufft_move_at(spreads ? HCY_NUFFT_PUTS : HCY_NUFFT_GETS);
+    static const char *const names[] = { [HCY_NUFFT_GETS] = "gpu_nufft_interp", [HCY_NUFFT_PUTS] = "gpu_nufft_spread",
+                                         [HCY_NUFFT_SLOPES] = "gpu_nufft_slopes" };
+    const struct hcy_nufft_move_at *of = hcy_nufft_move_at(move);
+    const bool spreads = move == HCY_NUFFT_PUTS;
     const hcy_value *values = call->values;
     size_t rows = call->items - done < MOST_ROWS ? call->items - done : MOST_ROWS, complex_ = 2 * n->real;
     struct gpu_nufft at = n->at;
     struct gpu_grid grid = move_grid(n, rows);
     /* Offsets are in bytes from the launch's first vector, so kernels count vectors from 0. */
-    size_t points = done * n->at.n_points * complex_, cells = done * n->at.cells * complex_;
+    size_t points = done * n->at.n_points * complex_ * numbers_of(n, move), cells = done * n->at.cells * complex_;
     at.vectors = (uint32_t)rows;
-    return GPU_STEP(call, v, spreads ? "gpu_nufft_spread" : "gpu_nufft_interp", &grid, GPU_BYTES(at),
+    return GPU_STEP(call, v, names[move], &grid, GPU_BYTES(at),
                     gpu_at(&values[of->sorted], n->records), gpu_at(&values[of->table], 0),
                     spreads ? gpu_at(&values[of->strengths], points) : gpu_at(&values[of->grid], cells),
                     spreads ? gpu_at(&values[of->grid], cells) : gpu_at(&values[of->strengths], points));
 }
 
-int gpu_nufft_interp_launch(const struct gpu_call *call)
+static int get_from_grid(const struct gpu_call *call, enum hcy_nufft_move move)
 {
     struct nufft n;
     struct gpu_variant *v;
-    int status = open_move(&n, call, false, &v);
+    int status = open_move(&n, call, move, &v);
     for (size_t done = 0; !status && done < call->items && n.at.n_points; done += MOST_ROWS)
-        status = move_vectors(&n, call, v, false, done);
+        status = move_vectors(&n, call, v, move, done);
     return status;
+}
+
+int gpu_nufft_interp_launch(const struct gpu_call *call)
+{
+    return get_from_grid(call, HCY_NUFFT_GETS);
+}
+
+int gpu_nufft_slopes_launch(const struct gpu_call *call)
+{
+    return get_from_grid(call, HCY_NUFFT_SLOPES);
 }
 
 /* Fixed order: the vectors' exponents, then their grids of 64-bit integers. */
@@ -523,7 +554,7 @@ int gpu_nufft_spread_launch(const struct gpu_call *call)
 {
     struct nufft n;
     struct gpu_variant *v;
-    int status = open_move(&n, call, true, &v);
+    int status = open_move(&n, call, HCY_NUFFT_PUTS, &v);
     if (status)
         return status;
     if (n.fixed && n.at.n_points)
@@ -534,7 +565,7 @@ int gpu_nufft_spread_launch(const struct gpu_call *call)
     status = call->kernel->ops->zero(call->queue, &call->values[SPREAD_AT(grid)], 0,
                                      call->items * (size_t)n.at.cells * 2 * n.real);
     for (size_t done = 0; !status && done < call->items && n.at.n_points; done += MOST_ROWS)
-        status = move_vectors(&n, call, v, true, done);
+        status = move_vectors(&n, call, v, HCY_NUFFT_PUTS, done);
     return status;
 }
 
@@ -542,6 +573,7 @@ const struct gpu_kernel_kind gpu_nufft_kernels[] = {
     { "nufft_sort", gpu_nufft_sort_launch, gpu_nufft_sort_scratch, NULL, GPU_BATCH, false },
     { "nufft_spread", gpu_nufft_spread_launch, gpu_nufft_spread_scratch, NULL, GPU_BATCH, true },
     { "nufft_interp", gpu_nufft_interp_launch, gpu_no_scratch, NULL, GPU_BATCH, false },
+    { "nufft_slopes", gpu_nufft_slopes_launch, gpu_no_scratch, NULL, GPU_BATCH, false },
     { "nufft_crop", gpu_nufft_crop_launch, gpu_no_scratch, NULL, GPU_BATCH, false },
     { "nufft_pad", gpu_nufft_pad_launch, gpu_no_scratch, NULL, GPU_BATCH, false },
     { "nufft_lines", gpu_nufft_lines_launch, gpu_nufft_lines_scratch, NULL, GPU_BATCH, false },

@@ -1,23 +1,8 @@
-/* same.cl - interpolation with the same bits on every device: SHARE items have a point, each some of its columns,
- * and add up in the order that all devices have (nufft/same.h on the CPU): a column along z in the order of y within
- * it, then the columns.  Items side by side read cells side by side. */
+/* same.cl - interpolation with the same bits on every device: SHARE items have a point (shares.cl), each some of its
+ * columns, and add up in the order that all devices have (nufft/same.h on the CPU): a column along z in the order of y
+ * within it, then the columns. */
 #pragma once
-#include "nufft/window.cl"
-
-#if GROUP_SIZE == 1
-#define SHARE 1
-#elif WIDTH > 8
-#define SHARE 16
-#else
-#define SHARE 8
-#endif
-#define POINTS (GROUP_SIZE / SHARE)          /* of a group at once */
-#define XS ((WIDTH + SHARE - 1) / SHARE)     /* columns of an item */
-#define ROWS_Y (DIM > 2 ? WIDTH : 1)
-#define ROWS_Z (DIM > 1 ? WIDTH : 1)
-#define EACH_COLUMN(s) \
-    UNROLL             \
-    for (int s = 0; s < XS; s++)
+#include "nufft/shares.cl"
 
 struct ALIGNED near_points {
     REAL table[COEFS * PITCH], k[POINTS][3][WIDTH], sums[POINTS][WIDTH][2];
@@ -48,20 +33,14 @@ DEVICE void sum_columns(const struct gpu_nufft *job, const u32 *cell, const NEAR
 {
     REAL re[XS], im[XS];
     u32 at[XS];
+    find_columns(job, cell[0], lane, at);
     EACH_COLUMN(s)
-    {
-        /* Columns beyond the window read its last one. */
-        u32 x = s * SHARE + lane;
-        at[s] = wrapped(cell[0] + (x < WIDTH ? x : WIDTH - 1), job->n[0]);
         re[s] = im[s] = 0;
-    }
     NOT_UNROLLED
     for (u32 z = 0; z < ROWS_Z; z++) {
-        u64 plane = DIM > 1 ? wrapped(cell[Z] + z, job->n[Z]) : 0;
         UNROLL_4
         for (u32 y = 0; y < ROWS_Y; y++) {
-            u64 row = DIM > 2 ? plane * job->n[1] + wrapped(cell[1 % DIM] + y, job->n[1]) : plane;
-            const REAL *cells = grid + 2 * row * job->n[0];
+            const REAL *cells = row_of(job, cell, y, z, grid);
             REAL weight = (DIM > 1 ? k[Z][z] : 1) * (DIM > 2 ? k[1 % DIM][y] : 1);
             EACH_COLUMN(s)
             {

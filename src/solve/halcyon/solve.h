@@ -170,11 +170,11 @@ HCY_API void hcy_misfit_destroy(hcy_misfit *misfit); /* NULL is fine */
 /* The value (one float64) and its gradients, in the queue's order and without waiting; NULL: is not wanted.  Those in
  * m and d, A^H (A m - d) and d - A m, have their shapes and are g of the change Re<g, dm>; that in the points is
  * [dimensions][points], real, in the order in which the points were set.  All take one transform, that in m its
- * adjoint, to rounding that of the transform as it is computed.  On CPUs the gradient in the points comes with the
- * transform and is the derivative of what that computes, whatever eps (tested to 3e-10 against differences).  GPUs,
- * plans with the same bits everywhere, points beyond a device's memory and problems so small that they are summed
- * directly take one more transform an axis for it: the gradient of the exact sums, which the plan's eps (relative to
- * the largest mode's number) is the error of.  With 1e-13 in double both agree with direct sums to 1e-10.  Any thread.
+ * adjoint, to rounding that of the transform as it is computed.  The gradient in the points comes with the transform
+ * and is the derivative of what that computes, whatever eps (tested to 3e-10 against differences).  Plans with the
+ * same bits everywhere, points beyond a device's memory and problems so small that they are summed directly take one
+ * more transform an axis for it: the gradient of the exact sums, which the plan's eps (relative to the largest mode's
+ * number) is the error of.  With 1e-13 in double both agree with direct sums to 1e-10.  Any thread.
  * HCY_EINVAL: arrays of other shapes, types or devices, with gaps, or that share memory; HCY_ESTATE: the plan was given
  * another number of points. */
 HCY_API int hcy_misfit_gradient(hcy_queue *queue, hcy_array *value, hcy_array *of_image, hcy_array *of_samples,
