@@ -205,17 +205,19 @@ static int check_buffer(const hcy_kernel *kernel, const hcy_arg *arg, int type, 
 static bool are_plain(const hcy_kernel *kernel, const hcy_arg *args, size_t n)
 {
     const hcy_device *dev = kernel->dev;
-    const hcy_arg_decl *want = kernel->signature->args;
+    const hcy_arg_decl *want = kernel->signature ? kernel->signature->args : NULL;
     size_t i = 0;
-    for (; i < n; i++)
-        if (want[i].type == HCY_ARG_STRUCT) {
-            if (args[i].type != HCY_ARG_STRUCT || args[i].size != want[i].size || !args[i].v.bytes ||
-                args[i].size > HCY_ARG_STRUCT_MAX)
+    for (; i < n; i++) {
+        const hcy_arg *arg = &args[i];
+        const int type = want ? want[i].type : arg->type;
+        if (type == HCY_ARG_STRUCT) {
+            if (arg->type != HCY_ARG_STRUCT || (want && arg->size != want[i].size) || !arg->v.bytes ||
+                arg->size > HCY_ARG_STRUCT_MAX)
                 break;
-        } else if (want[i].type > HCY_ARG_INOUT || !is_buffer(args[i].type) || !args[i].v.buf ||
-                   args[i].v.buf->dev != dev) {
+        } else if (type > HCY_ARG_INOUT || !is_buffer(arg->type) || !arg->v.buf || arg->v.buf->dev != dev) {
             break;
         }
+    }
     return i == n;
 }
 
@@ -227,7 +229,7 @@ static int check_args(const hcy_kernel *kernel, const hcy_arg *args, size_t n, b
         return hcy_fail(HCY_EINVAL, "kernel %s takes %zu arguments, not %zu", kernel_name(kernel),
                         kernel->signature->n_args, n);
     int status = 0;
-    if (kernel->signature && are_plain(kernel, args, n))
+    if (are_plain(kernel, args, n))
         return 0;
     for (size_t i = 0; !status && i < n; i++) {
         int type = kernel->signature ? kernel->signature->args[i].type : args[i].type;
