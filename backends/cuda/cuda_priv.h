@@ -209,6 +209,7 @@ int cuda_program_create(void **pimpl, char **log, void *impl, const char *format
                         const char *options);
 void cuda_program_release(void *pimpl);
 int cuda_program_kernel(void **kimpl, void *pimpl, const char *name, const hcy_signature *signature);
+int cuda_program_global(hcy_block *block, void *pimpl, const char *name);
 
 /* --- Kernels (kernel.c) --- */
 
