@@ -529,8 +529,9 @@ int cuda_queue_keep(void *qimpl, hcy_keep *keep)
 int cuda_queue_i64(int64_t *value, void *qimpl, const char *key)
 {
     struct cuda_queue *q = qimpl;
-    if (strcmp(key, "cu_stream"))
-        return hcy_fail(HCY_ENOENT, "a GPU's queue has no number \"%s\" (cu_stream)", key);
+    /* The second is for who knows no vendor, as a buffer's "address". */
+    if (strcmp(key, "cu_stream") && strcmp(key, "stream"))
+        return hcy_fail(HCY_ENOENT, "a GPU's queue has no number \"%s\" (cu_stream, stream)", key);
     /* What the caller puts there must not overtake what is held. */
     pthread_mutex_lock(&q->lock);
     while (q->held && q != releases_for)
