@@ -74,6 +74,7 @@ static const struct row {
     { "w = vdot(c, d)", 2 },
     { "w = norm(c)", 1 },
     { "z = cumsum(x)", 2 },
+    { "v = sum(m, axis=0)", 1 },
     { "h = p + q", 1.5 },
     { "z = sqrt(x)", 2 },
     { "z = exp(x)", 2 },
@@ -89,8 +90,8 @@ static const struct row {
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
 /* Three arrays of n floats and a number; two of n / 2 complex numbers; two that take every second float of x and y,
- * and their sum. */
-enum { X, Y, Z, S, C, D, W, P, Q, H, ARRAYS };
+ * and their sum; x as a matrix of rows, and their sum. */
+enum { X, Y, Z, S, C, D, W, P, Q, H, M, V, ARRAYS };
 struct arrays {
     hcy_queue *queue;
     hcy_operand operands[ARRAYS];
@@ -110,6 +111,21 @@ static void make_every_second(struct arrays *a, int k, const char *name, int of)
     a->operands[k] = hcy_op_array(name, view);
 }
 
+/* As near to a square as sizes of the form 2^k go. */
+static void make_matrix(struct arrays *a, int64_t n)
+{
+    hcy_array *part, *matrix;
+    int64_t shape[2] = { 1, 0 };
+    while (4 * shape[0] * shape[0] <= n)
+        shape[0] *= 2;
+    shape[1] = n / shape[0];
+    CHECK(hcy_array_slice(&part, a->operands[X].array, ":%lld", (long long)(shape[0] * shape[1])));
+    CHECK(hcy_array_reshape(&matrix, part, 2, shape));
+    hcy_array_release(part);
+    a->operands[M] = hcy_op_array("m", matrix);
+    make_array(a, V, "v", HCY_FLOAT32, shape[1]);
+}
+
 static void make_arrays(struct arrays *a, hcy_queue *queue, int64_t n)
 {
     a->queue = queue;
@@ -123,6 +139,7 @@ static void make_arrays(struct arrays *a, hcy_queue *queue, int64_t n)
     make_every_second(a, P, "p", X);
     make_every_second(a, Q, "q", Y);
     make_array(a, H, "h", HCY_FLOAT32, (n + 1) / 2);
+    make_matrix(a, n);
     CHECK(HCY_EVAL(queue, "x = float32(index % 1000) / 500 - 0.999", a->operands[X]));
 }
 
@@ -132,14 +149,14 @@ static void free_arrays(struct arrays *a)
         hcy_array_release(a->operands[k].array);
 }
 
-/* Seconds a call, of `calls` of them one after the other. */
-static double time_text(const struct arrays *a, const char *text, int calls)
+/* Seconds a call, of `calls` of them one after the other, with the first n operands. */
+static double time_text(const struct arrays *a, const char *text, int calls, size_t n)
 {
     double best = 1e9;
     for (int round = -1; round < ROUNDS; round++) {
         double begin = timer_now();
         for (int i = 0; i < calls; i++)
-            CHECK(hcy_eval(a->queue, text, a->operands, ARRAYS));
+            CHECK(hcy_eval(a->queue, text, a->operands, n));
         CHECK(hcy_queue_finish(a->queue));
         double seconds = timer_now() - begin;
         /* The first one compiles. */
@@ -211,13 +228,13 @@ int main(int argc, char **argv)
     printf("%-40s %8.2f GB/s (%d threads)\n", "triad", triad, threads);
     make_arrays(&a, queue, n);
     for (int i = 0; i < ROWS; i++) {
-        double rate = 4e-9 * (double)n * rows[i].arrays / time_text(&a, rows[i].text, IN_A_ROW);
+        double rate = 4e-9 * (double)n * rows[i].arrays / time_text(&a, rows[i].text, IN_A_ROW, ARRAYS);
         printf("%-40s %8.2f GB/s %5.0f %% of the triad\n", rows[i].text, rate, 100 * rate / triad);
     }
     free_arrays(&a);
     make_arrays(&a, queue, 1000);
     for (int i = 0; i < 4; i++)
-        printf("%-28s of 1000 %8.2f us a call\n", rows[i].text, 1e6 * time_text(&a, rows[i].text, CALLS));
+        printf("%-28s of 1000 %8.2f us a call\n", rows[i].text, 1e6 * time_text(&a, rows[i].text, CALLS, S + 1));
     free_arrays(&a);
     int64_t ordered = n < MOST_ORDERED ? n : MOST_ORDERED;
     print_order(queue, HCY_FLOAT32, "x = float32(sin(float64(index * 2654435761 % 4294967296)))", ordered);

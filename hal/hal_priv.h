@@ -211,6 +211,9 @@ bool hcy__same_block(const hcy_buffer *a, const hcy_buffer *b);
 bool hcy__overlap(const hcy_buffer *a, size_t a_at, size_t a_size, const hcy_buffer *b, size_t b_at,
                   size_t b_size);
 
+/* A kernel of which the backend's part is still to come (kernel.c); NULL: out of memory. */
+hcy_kernel *hcy__kernel_new(hcy_device *dev, const hcy_signature *signature);
+
 /* --- Queues --- */
 /* 0, or why nothing can be submitted: no queue, its device's reasons, a failure it inherited (queue.c). */
 int hcy__queue_check(hcy_queue *queue);

@@ -1,4 +1,4 @@
-/* kernel.c - kernels and programs: signatures looked up and checked here, run by a backend.  Thread-safe.
+/* kernel.c - kernels: signatures looked up and checked here, run by a backend.  Thread-safe.
  *
  * A launch's arguments are taken apart once, into values that live with the command (in its keep): the backend gets
  * memory it may keep pointing to until the command has run.
@@ -23,7 +23,7 @@ static void destroy_kernel(void *object)
     free(kernel);
 }
 
-static hcy_kernel *new_kernel(hcy_device *dev, const hcy_signature *signature)
+hcy_kernel *hcy__kernel_new(hcy_device *dev, const hcy_signature *signature)
 {
     hcy_kernel *kernel = calloc(1, sizeof *kernel);
     if (!kernel) {
@@ -74,7 +74,7 @@ int hcy_kernel_get(hcy_kernel **out, hcy_device *dev, const char *name)
     const hcy_signature *signature = hcy__signature_find(name);
     if (!signature)
         return hcy_fail(HCY_ENOENT, "no kernel family of this library, or registered, has a kernel \"%s\"", name);
-    hcy_kernel *kernel = new_kernel(dev, signature);
+    hcy_kernel *kernel = hcy__kernel_new(dev, signature);
     if (!kernel)
         return HCY_ENOMEM;
     status = get_own(kernel);
@@ -205,17 +205,19 @@ static int check_buffer(const hcy_kernel *kernel, const hcy_arg *arg, int type, 
 static bool are_plain(const hcy_kernel *kernel, const hcy_arg *args, size_t n)
 {
     const hcy_device *dev = kernel->dev;
-    const hcy_arg_decl *want = kernel->signature->args;
+    const hcy_arg_decl *want = kernel->signature ? kernel->signature->args : NULL;
     size_t i = 0;
-    for (; i < n; i++)
-        if (want[i].type == HCY_ARG_STRUCT) {
-            if (args[i].type != HCY_ARG_STRUCT || args[i].size != want[i].size || !args[i].v.bytes ||
-                args[i].size > HCY_ARG_STRUCT_MAX)
+    for (; i < n; i++) {
+        const hcy_arg *arg = &args[i];
+        const int type = want ? want[i].type : arg->type;
+        if (type == HCY_ARG_STRUCT) {
+            if (arg->type != HCY_ARG_STRUCT || (want && arg->size != want[i].size) || !arg->v.bytes ||
+                arg->size > HCY_ARG_STRUCT_MAX)
                 break;
-        } else if (want[i].type > HCY_ARG_INOUT || !is_buffer(args[i].type) || !args[i].v.buf ||
-                   args[i].v.buf->dev != dev) {
+        } else if (type > HCY_ARG_INOUT || !is_buffer(arg->type) || !arg->v.buf || arg->v.buf->dev != dev) {
             break;
         }
+    }
     return i == n;
 }
 
@@ -227,7 +229,7 @@ static int check_args(const hcy_kernel *kernel, const hcy_arg *args, size_t n, b
         return hcy_fail(HCY_EINVAL, "kernel %s takes %zu arguments, not %zu", kernel_name(kernel),
                         kernel->signature->n_args, n);
     int status = 0;
-    if (kernel->signature && are_plain(kernel, args, n))
+    if (are_plain(kernel, args, n))
         return 0;
     for (size_t i = 0; !status && i < n; i++) {
         int type = kernel->signature ? kernel->signature->args[i].type : args[i].type;
@@ -422,22 +424,24 @@ static int launch_now(hcy_queue *queue, hcy_kernel *kernel, size_t items, const 
     return status;
 }
 
-static int submit_launch(hcy_queue *queue, hcy_kernel *kernel, size_t items, const hcy_grid *grid,
-                  const hcy_arg *args, size_t n)
+/* `how`: items, or a grid; values come here. */
+static int submit_launch(hcy_queue *queue, hcy_kernel *kernel, const hcy_launch_desc *how, const hcy_arg *args,
+                         size_t n)
 {
     hcy_keep *keep;
     struct launch *launch;
     int status = check_args(kernel, args, n, false);
     if (status)
         return status;
-    if (!grid && (status = launch_now(queue, kernel, items, args, n)) != HCY_EUNSUPPORTED)
+    if (!how->grid && (status = launch_now(queue, kernel, how->items, args, n)) != HCY_EUNSUPPORTED)
         return status;
     status = take_args(&keep, &launch, kernel, args, n);
     if (status)
         return status;
-    launch->desc.items = items;
-    if (grid) {
-        launch->grid = *grid;
+    launch->desc.items = how->items;
+    launch->desc.together = how->together;
+    if (how->grid) {
+        launch->grid = *how->grid;
         launch->desc.grid = &launch->grid;
     }
     HCY__ON_QUEUE(status, queue,
@@ -454,7 +458,7 @@ static int submit_code(hcy_queue *queue, hcy_kernel *kernel, size_t items, const
     if (items > INT32_MAX) /* what all devices take as a number of groups */
         return hcy_fail(HCY_ERANGE, "kernel %s: %zu items in one launch", kernel_name(kernel), items);
     const hcy_grid grid = { { (uint32_t)items, 1, 1 }, { code->group ? code->group : 1, 1, 1 }, code->local_bytes };
-    return submit_launch(queue, kernel, 0, &grid, args, n);
+    return submit_launch(queue, kernel, &(hcy_launch_desc){ .grid = &grid }, args, n);
 }
 
 int hcy_launch(hcy_queue *queue, hcy_kernel *kernel, size_t items, const hcy_arg *args, size_t n)
@@ -467,10 +471,11 @@ int hcy_launch(hcy_queue *queue, hcy_kernel *kernel, size_t items, const hcy_arg
     if (!items)
         return check_args(kernel, args, n, false);
     return kernel->code ? submit_code(queue, kernel, items, args, n)
-                        : submit_launch(queue, kernel, items, NULL, args, n);
+                        : submit_launch(queue, kernel, &(hcy_launch_desc){ .items = items }, args, n);
 }
 
-int hcy_launch_grid(hcy_queue *queue, hcy_kernel *kernel, const hcy_grid *grid, const hcy_arg *args, size_t n)
+static int launch_grid(hcy_queue *queue, hcy_kernel *kernel, const hcy_grid *grid, bool together, const hcy_arg *args,
+                       size_t n)
 {
     int status = check_launch(queue, kernel);
     if (status)
@@ -480,86 +485,18 @@ int hcy_launch_grid(hcy_queue *queue, hcy_kernel *kernel, const hcy_grid *grid, 
     for (int d = 0; d < 3; d++)
         if (!grid || !grid->groups[d] || !grid->group[d])
             return hcy_fail(HCY_EINVAL, "a grid launch needs a grid whose sizes are all above 0");
-    return submit_launch(queue, kernel, 0, grid, args, n);
+    /* Where groups come one after the other, one that waits for a later one would wait for ever. */
+    if (together && !(queue->dev->info.caps & HCY_CAP_TOGETHER))
+        return hcy__unsupported(queue->dev, "groups that wait for one another");
+    return submit_launch(queue, kernel, &(hcy_launch_desc){ .grid = grid, .together = together }, args, n);
 }
 
-/* --- Programs --- */
-
-static void destroy_program(void *object)
+int hcy_launch_grid(hcy_queue *queue, hcy_kernel *kernel, const hcy_grid *grid, const hcy_arg *args, size_t n)
 {
-    hcy_program *program = object;
-    if (hcy__forked())
-        return;
-    program->dev->backend->ops->program_release(program->impl);
-    hcy_device_release(program->dev);
-    free(program->log);
-    free(program);
+    return launch_grid(queue, kernel, grid, false, args, n);
 }
 
-int hcy_program_create(hcy_program **out, hcy_device *dev, const char *format, const void *data, size_t size,
-                       const char *options)
+int hcy_launch_together(hcy_queue *queue, hcy_kernel *kernel, const hcy_grid *grid, const hcy_arg *args, size_t n)
 {
-    int status = hcy__device_check(dev);
-    if (status)
-        return status;
-    if (!out || !format)
-        return hcy_fail(HCY_EINVAL, "hcy_program_create: no %s", out ? "format" : "place for the program");
-    if (!data || !size)
-        return hcy_fail(HCY_EINVAL, "hcy_program_create: no code");
-    if (!HCY_HAS_OP(dev->backend->ops, program_create))
-        return hcy__unsupported(dev, "programs of the user's");
-    hcy_program *program = calloc(1, sizeof *program);
-    if (!program)
-        return hcy_fail(HCY_ENOMEM, "out of memory for a program's record");
-    status = dev->backend->ops->program_create(&program->impl, &program->log, dev->impl, format, data, size,
-                                               options ? options : "");
-    if (status) {
-        free(program->log);
-        free(program);
-        return status;
-    }
-    hcy__object_init(program, destroy_program);
-    program->dev = hcy_device_retain(dev);
-    *out = program;
-    return 0;
-}
-
-hcy_program *hcy_program_retain(hcy_program *program)
-{
-    return hcy__retain(program);
-}
-
-void hcy_program_release(hcy_program *program)
-{
-    hcy__release(program);
-}
-
-const char *hcy_program_log(const hcy_program *program)
-{
-    return program && program->log ? program->log : "";
-}
-
-int hcy_program_kernel(hcy_kernel **out, hcy_program *program, const char *name,
-                       const hcy_signature *signature)
-{
-    if (!out || !program)
-        return hcy_fail(HCY_EINVAL, "hcy_program_kernel: no %s", out ? "program" : "place for the kernel");
-    if (!name)
-        return hcy_fail(HCY_EINVAL, "hcy_program_kernel: no name");
-    int status = hcy__device_check(program->dev);
-    if (status)
-        return status;
-    hcy_kernel *kernel = new_kernel(program->dev, signature);
-    if (!kernel)
-        return HCY_ENOMEM;
-    status = program->dev->backend->ops->program_kernel(&kernel->impl, program->impl, name, signature);
-    if (status) {
-        free(kernel);
-        return status;
-    }
-    hcy_device_retain(program->dev);
-    kernel->program = hcy_program_retain(program);
-    kernel->variant = "user";
-    *out = kernel;
-    return 0;
+    return launch_grid(queue, kernel, grid, true, args, n);
 }

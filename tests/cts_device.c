@@ -189,7 +189,7 @@ static void check_info(const hcy_device_info *info, const hcy_device_info *list,
 {
     const uint32_t known = HCY_CAP_F64 | HCY_CAP_HOST_MEMORY | HCY_CAP_MAPPED | HCY_CAP_IMPORT_HOST |
                            HCY_CAP_IMPORT_DEVICE | HCY_CAP_FFT | HCY_CAP_PROGRAMS | HCY_CAP_VIRTUAL |
-                           HCY_CAP_SECOND;
+                           HCY_CAP_SECOND | HCY_CAP_TOGETHER;
     size_t same = 0;
     for (size_t i = 0; i < n; i++)
         same += !strcmp(list[i].name, info->name) || !strcmp(list[i].stable, info->stable);

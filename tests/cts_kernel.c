@@ -359,10 +359,14 @@ static void test_functions(void)
           "a part of a table");
     test_grid(program);
     test_typed(program);
+    hcy_buffer *variable = NULL;
+    st_is(hcy_program_global(&variable, program, "add"), HCY_EUNSUPPORTED, "C's variables are the caller's own");
     st_ok(hcy_program_kernel(&kernel, program, "fail_at", NULL), "a function that fails");
     hcy_program_release(program);
     const hcy_grid grid = { { 8, 1, 1 }, { 1, 1, 1 }, 0 };
     hcy_queue *mine = cts_queue(dev);
+    if (!cts_has(dev, HCY_CAP_TOGETHER))
+        st_is(hcy_launch_together(mine, kernel, &grid, NULL, 0), HCY_EUNSUPPORTED, "its groups do not all run at once");
     st_ok(hcy_launch_grid(mine, kernel, &grid, NULL, 0), "is launched, without its program");
     st_says(hcy_queue_finish(mine), HCY_ELAUNCH, "fail_at", "and fails its queue, by name");
     is_int(hcy_last_error()->vendor_code, -1234, "with what it returned");

@@ -20,6 +20,7 @@ static hcy_queue *queue;
 
 static const char ptx[] =
     ".version 7.0\n.target sm_60\n.address_size 64\n"
+    ".visible .const .align 8 .f64 factor = 0d4000000000000000;\n"
     ".visible .entry add(.param .u64 x, .param .f64 more)\n"
     "{\n"
     "    .reg .b32 %r<5>;\n    .reg .b64 %d<5>;\n    .reg .f64 %f<4>;\n"
@@ -117,6 +118,79 @@ static void test_program(void)
     hcy_program_release(program);
     hcy_kernel_release(kernel);
     hcy_buffer_release(buf);
+}
+
+/* A program's constant, and groups that all run at once. */
+static void test_global(void)
+{
+    double x[4] = { 1, 2, 3, 4 }, factor = 0;
+    hcy_grid grid = { { 2, 1, 1 }, { 2, 1, 1 }, 0 };
+    hcy_program *program = NULL;
+    hcy_kernel *kernel = NULL;
+    hcy_buffer *constant = NULL, *none = NULL, *buf = cts_buffer(dev, sizeof x);
+    hcy_arg args[] = { hcy_arg_buf(buf), hcy_arg_f64(0.5) };
+    if (hcy_program_create(&program, dev, HCY_CUDA_PTX, ptx, sizeof ptx - 1, NULL) ||
+        hcy_program_kernel(&kernel, program, "add", NULL))
+        bail_out("no program: %s", hcy_last_error()->text);
+    st_says(hcy_program_global(&none, program, "nosuch"), HCY_ENOENT, "nosuch", "a variable that a program lacks");
+    st_ok(hcy_program_global(&constant, program, "factor"), "a constant by its name");
+    hcy_program_release(program);
+    is_int((intmax_t)hcy_buffer_size(constant), sizeof factor, "has its size");
+    st_ok(hcy_buffer_read_now(&factor, constant, 0, sizeof factor), "is read, without the program's own reference");
+    ok(factor == 2, "has its number (%g)", factor);
+    factor = 3;
+    st_ok(hcy_buffer_write_now(constant, 0, &factor, sizeof factor), "is written");
+    factor = 0;
+    st_ok(hcy_buffer_read_now(&factor, constant, 0, sizeof factor), "is read again");
+    ok(factor == 3, "and has the new one (%g)", factor);
+    hcy_buffer_release(constant);
+    if (!cts_has(dev, HCY_CAP_TOGETHER)) {
+        st_is(hcy_launch_together(queue, kernel, &grid, args, 2), HCY_EUNSUPPORTED, "groups do not run together here");
+    } else {
+        st_ok(hcy_buffer_write(queue, buf, 0, x, sizeof x), "numbers");
+        st_ok(hcy_launch_together(queue, kernel, &grid, args, 2), "groups run together");
+        st_ok(hcy_buffer_read(queue, x, buf, 0, sizeof x), "what they wrote is read");
+        st_ok(hcy_queue_finish(queue), "after it");
+        ok(x[0] == 1.5 && x[3] == 4.5, "and is right");
+        grid.groups[0] = 1000000;
+        st_says(hcy_launch_together(queue, kernel, &grid, args, 2), HCY_ERANGE, "at once",
+                "more of them than the GPU has room for are refused");
+        st_ok(hcy_queue_finish(queue), "and the queue goes on");
+    }
+    hcy_kernel_release(kernel);
+    hcy_buffer_release(buf);
+}
+
+/* __cuda_array_interface__: out with the queue's stream, in from that one or none. */
+static void test_interface(void)
+{
+    const int64_t shape[2] = { 20, 30 };
+    float x[600], got[300] = { 0 };
+    hcy_array *a = NULL, *view = NULL, *b = NULL;
+    hcy_array_interface f = HCY_ARRAY_INTERFACE_INIT;
+    void *stream = NULL;
+    for (int i = 0; i < 600; i++)
+        x[i] = (float)i;
+    st_ok(hcy_array_from_host(&a, dev, HCY_FLOAT32, 2, shape, x), "an array on a GPU");
+    st_ok(hcy_array_slice(&view, a, "5:15"), "a view of it");
+    st_ok(hcy_array_to_interface(&f, queue, view), "is told as CUDA's array interface");
+    st_ok(hcy_cuda_stream(&stream, queue), "with a stream");
+    ok(f.is_device && f.stream == (uintptr_t)stream && f.rank == 2 && f.shape[0] == 10 && f.shape[1] == 30 &&
+           f.strides[0] == 120 && f.strides[1] == 4 && !strcmp(f.typestr, "<f4"),
+       "with all that it has");
+    f.stream++;
+    st_says(hcy_array_from_interface(&b, queue, &f, NULL, NULL), HCY_EUNSUPPORTED, "stream",
+            "memory that another stream writes is refused");
+    f.stream--;
+    st_ok(hcy_array_from_interface(&b, queue, &f, NULL, NULL), "of its own stream it is an array");
+    st_ok(hcy_array_to_host(got, queue, b), "which is read");
+    int wrong = 0;
+    for (int i = 0; i < 300; i++)
+        wrong += got[i] != x[150 + i];
+    is_int(wrong, 0, "all numbers are there");
+    hcy_array_release(b);
+    hcy_array_release(view);
+    hcy_array_release(a);
 }
 
 /* Without NVRTC: kernels whose PTX is in the module, if any is; a user's source is none of them. */
@@ -616,7 +690,9 @@ int main(int argc, char **argv)
     queue = cts_queue(dev);
     find_driver();
     test_program();
+    test_global();
     test_tensors();
+    test_interface();
     test_without_compiler();
     test_handles();
     test_plan_memory();

@@ -185,6 +185,83 @@ static void test_random(void)
     is_int(n_deleted - before, taken, "and given back");
 }
 
+/* --- NumPy's __array_interface__ --- */
+
+static void count_done(void *payload)
+{
+    ++*(int *)payload;
+}
+
+static void test_interface(void)
+{
+    static const char *const types[] = { "|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8",
+                                         "<f2", "<f4", "<f8", "<c8", "<c16" };
+    double x[60];
+    int done = 0, wrong = 0;
+    const int64_t shape[2] = { 6, 10 };
+    hcy_array *a = NULL, *view = NULL, *again = NULL;
+    hcy_array_interface f = HCY_ARRAY_INTERFACE_INIT;
+    for (int i = 0; i < 60; i++)
+        x[i] = i;
+    st_ok(hcy_array_from_host(&a, dev, HCY_FLOAT64, 2, shape, x), "an array");
+    st_ok(hcy_array_slice(&view, a, "1::2, ::-3"), "a view");
+    int status = hcy_array_to_interface(&f, queue, view);
+    if (!(hcy_device_get_info(dev)->caps & HCY_CAP_HOST_MEMORY)) {
+        ok(status == HCY_EUNSUPPORTED || f.is_device, "a device's own memory is none of the host's");
+    } else {
+        st_ok(status, "is told as NumPy's array interface");
+        ok(!f.is_device && !f.stream && f.rank == 2 && f.shape[0] == 3 && f.shape[1] == 4 && f.strides[0] == 160 &&
+               f.strides[1] == -24 && !strcmp(f.typestr, "<f8"),
+           "with its shape, strides in bytes and type");
+        ok(*(const double *)(uintptr_t)f.data == 19, "where its first number is");
+        st_ok(hcy_array_from_interface(&again, queue, &f, count_done, &done), "is an array again");
+        hcy_array_info i = info_of(again);
+        ok(i.dtype == HCY_FLOAT64 && i.shape[1] == 4 && i.strides[0] == 20 && i.strides[1] == -3, "the same view");
+        is_int(done, 0, "which is in use");
+        hcy_array_release(again);
+        is_int(done, 1, "and is given back once");
+        f.strides[1] = -20;
+        st_says(hcy_array_from_interface(&again, queue, &f, count_done, &done), HCY_EUNSUPPORTED, "20 bytes",
+                "strides between elements are refused");
+        f.strides[1] = -24;
+        f.is_device = 1;
+        st_is(hcy_array_from_interface(&again, queue, &f, count_done, &done), HCY_EUNSUPPORTED, "so is a GPU's memory");
+        f.is_device = 0;
+        f.stream = 1;
+        st_says(hcy_array_from_interface(&again, queue, &f, count_done, &done), HCY_EUNSUPPORTED, "stream",
+                "and a stream that is not the queue's");
+        f.stream = 0;
+        f.rank = HCY_ARRAY_MAX_RANK + 1;
+        st_is(hcy_array_from_interface(&again, queue, &f, count_done, &done), HCY_EINVAL, "too many axes");
+        f.rank = 2;
+        static const char *const none[] = { "", "<f", ">f8", "<f3", "<x8", "<f8x", "f8" };
+        for (size_t k = 0; k < sizeof none / sizeof none[0]; k++) {
+            snprintf(f.typestr, sizeof f.typestr, "%s", none[k]);
+            wrong += hcy_array_from_interface(&again, queue, &f, count_done, &done) != HCY_EUNSUPPORTED;
+        }
+        is_int(wrong, 0, "types that no array has are refused");
+        is_int(done, 1, "what was refused is still the caller's");
+    }
+    hcy_array_release(view);
+    hcy_array_release(a);
+    wrong = 0;
+    for (int dtype = HCY_BOOL; dtype <= HCY_COMPLEX128; dtype++) {
+        a = again = NULL;
+        hcy_array_info i = HCY_ARRAY_INFO_INIT;
+        /* An empty array has no memory to speak of, and goes out and in all the same. */
+        status = hcy_array_empty(&a, dev, dtype, 1, (const int64_t[]){ 0 });
+        if (!status)
+            status = hcy_array_to_interface(&f, queue, a);
+        if (!status)
+            status = hcy_array_from_interface(&again, queue, &f, count_done, &done);
+        wrong += status || strcmp(f.typestr, types[dtype - HCY_BOOL]) || hcy_array_get_info(&i, again) ||
+                 i.dtype != dtype;
+        hcy_array_release(a);
+        hcy_array_release(again);
+    }
+    is_int(wrong, 0, "types are called as NumPy calls them, and found again");
+}
+
 int main(int argc, char **argv)
 {
     cts_begin(argc, argv);
@@ -193,6 +270,7 @@ int main(int argc, char **argv)
     test_out();
     test_in();
     test_hostile();
+    test_interface();
     /* Memory that is not there is only wrapped by a CPU; a driver may look at it. */
     if (cts_is("cpu") && hcy_device_get_info(dev)->caps & HCY_CAP_HOST_MEMORY)
         test_random();

@@ -3,8 +3,9 @@
  *
  * Two GPUs whose memory is the host's; streams do at once what they are told.  It holds the backend to CUDA's rules:
  * a call without a current context fails, what was not released is counted (fakeLive), a thread's contexts are a stack
- * (fakeDepth), events' records can be refused (fakeRefuse); with -DFAKE_OLD it lacks the profiler's calls.  Programs
- * are not looked at: the kernel "add" adds, "fault" poisons its context, all others do nothing.
+ * (fakeDepth), events' records can be refused (fakeRefuse); with -DFAKE_OLD it lacks the profiler's calls and
+ * cooperative launches.  Programs are not looked at: the kernel "add" adds, "fault" poisons its context, all others do
+ * nothing.
  * Memory of whole pages of 2 MiB can be other processes' too.  tests/fake_cuda.t builds it.
  */
 #ifndef _GNU_SOURCE
@@ -531,6 +532,14 @@ F(cuOccupancyMaxPotentialBlockSize, int *groups, int *items, CUfunction function
     (void)function, (void)of, (void)local_bytes, (void)most;
     return *groups = 18, *items = 1024, state();
 }
+static double factor = 2;
+F(cuModuleGetGlobal_v2, CUdeviceptr *address, size_t *size, CUmodule module, const char *name)
+{
+    CHECK;
+    *address = (CUdeviceptr)(uintptr_t)&factor;
+    *size = sizeof factor;
+    return (void)module, strcmp(name, "factor") ? CUDA_ERROR_NOT_FOUND : 0;
+}
 F(cuLaunchKernel, CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
   unsigned local, CUstream stream, void **args, void **extra)
 {
@@ -544,6 +553,14 @@ F(cuLaunchKernel, CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned 
         (*(double **)args[0])[i] += *(double *)args[1];
     return 0;
 }
+#ifndef FAKE_OLD
+F(cuLaunchCooperativeKernel, CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+  unsigned local, CUstream stream, void **args)
+{
+    return gx * gy * gz > 1000 ? CUDA_ERROR_TOO_MANY_TOGETHER
+                               : cuLaunchKernel(f, gx, gy, gz, bx, by, bz, local, stream, args, NULL);
+}
+#endif
 
 #elif defined FAKE_NVML /* The same GPUs, told of without starting CUDA. */
 

@@ -1,6 +1,8 @@
 /* hal_null.c - the null backend standing in for other devices: several, slow, failing and lost ones. */
 #include "cts_gate.h"
 
+#include <halcyon/eval.h>
+
 static void test_devices(void)
 {
     static const char *const names[] = { "null", "null:0", "null:1", "null:2", "null:3" };
@@ -49,6 +51,25 @@ static void test_noop(void)
     hcy_device_release(dev);
 }
 
+/* Arrays are memory, which it has; expressions need kernels. */
+static void test_expressions(void)
+{
+    const float x[2] = { 1, 2 };
+    const int64_t n = 2;
+    float got[2] = { 0 };
+    hcy_device *dev = cts_open_spec("null");
+    hcy_queue *queue = cts_queue(dev);
+    hcy_array *a = NULL;
+    st_ok(hcy_array_from_host(&a, dev, HCY_FLOAT32, 1, &n, x), "an array");
+    st_says(HCY_EVAL(queue, "x = x + 1", hcy_op_array("x", a)), HCY_EUNSUPPORTED, "takes no programs",
+            "an expression is refused, with words");
+    st_ok(hcy_array_to_host(got, queue, a), "and the array is read");
+    ok(got[0] == 1 && got[1] == 2, "as it was");
+    hcy_array_release(a);
+    hcy_queue_release(queue);
+    hcy_device_release(dev);
+}
+
 /* Time of one launch of `items`, in ms. */
 static double launch_ms(const char *spec, size_t items)
 {
@@ -91,6 +112,7 @@ int main(void)
     test_limit();
     test_devices();
     test_noop();
+    test_expressions();
     double slow = launch_ms("null@kernels=noop@delay-us=1000", 20),
            slower = launch_ms("null@kernels=noop@delay-us=2000", 30);
     ok(slow >= 20, "20 items of 1 ms take 20 ms at least (%.1f)", slow);

@@ -52,6 +52,7 @@ static const hcy_backend_ops ops = {
     .profile = cuda_profile,
     .queue_keep = cuda_queue_keep,
     .queue_create_urgent = cuda_queue_create_urgent,
+    .program_global = cuda_program_global,
 };
 
 HCY_BACKEND_HEAD(cuda);

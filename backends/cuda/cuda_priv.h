@@ -135,6 +135,8 @@ struct cuda_queue {
     pthread_cond_t work, changed; /* something for the thread to do; something is done */
     struct cuda_held *held, **held_end;
     struct cuda_pending *pending, **pending_end;
+    struct cuda_pending *spare; /* records for commands to come */
+    unsigned n_spare;
     uint64_t submitted; /* commands */
     bool closing, reaping; /* a thread releases commands' objects */
     hcy_error error; /* the first failure; status 0: none */
@@ -207,6 +209,7 @@ int cuda_program_create(void **pimpl, char **log, void *impl, const char *format
                         const char *options);
 void cuda_program_release(void *pimpl);
 int cuda_program_kernel(void **kimpl, void *pimpl, const char *name, const hcy_signature *signature);
+int cuda_program_global(hcy_block *block, void *pimpl, const char *name);
 
 /* --- Kernels (kernel.c) --- */
 

@@ -56,6 +56,9 @@ void cuda_describe(hcy_device_info *info, const char *name, const char *uuid, un
         HCY_CAP_F64 | HCY_CAP_MAPPED | HCY_CAP_IMPORT_HOST | HCY_CAP_IMPORT_DEVICE | HCY_CAP_PROGRAMS;
     if (cufft_there())
         info->caps |= HCY_CAP_FFT;
+    /* GPUs of that generation and later can, where the driver has the call. */
+    if (major >= 6 && cu.cuLaunchCooperativeKernel)
+        info->caps |= HCY_CAP_TOGETHER;
 }
 
 static void describe_by_driver(hcy_device_info *info, int ordinal, CUdevice device)

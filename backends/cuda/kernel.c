@@ -312,10 +312,18 @@ static int run_user_grid(struct cuda_queue *q, struct cuda_kernel *k, const hcy_
     int status = allow_local(q->dev, k->function, g->local_bytes);
     if (status)
         return status;
-    return cuda_check(q->dev,
-                      cu.cuLaunchKernel(k->function, g->groups[0], g->groups[1], g->groups[2], g->group[0],
-                                        g->group[1], g->group[2], g->local_bytes, q->stream, params, NULL),
-                      "launching the user's kernel");
+    if (!l->together)
+        return cuda_check(q->dev,
+                          cu.cuLaunchKernel(k->function, g->groups[0], g->groups[1], g->groups[2], g->group[0],
+                                            g->group[1], g->group[2], g->local_bytes, q->stream, params, NULL),
+                          "launching the user's kernel");
+    CUresult r = cu.cuLaunchCooperativeKernel(k->function, g->groups[0], g->groups[1], g->groups[2], g->group[0],
+                                              g->group[1], g->group[2], g->local_bytes, q->stream, params);
+    if (r == CUDA_ERROR_TOO_MANY_TOGETHER)
+        return hcy_fail(HCY_ERANGE, "%s does not run %u x %u x %u groups of %u x %u x %u items at once",
+                        hcy_device_get_info(q->dev->dev)->name, g->groups[0], g->groups[1], g->groups[2], g->group[0],
+                        g->group[1], g->group[2]);
+    return cuda_check(q->dev, r, "launching the user's kernel");
 }
 
 static int run_cuda_launch(struct cuda_queue *q, const struct cuda_command *c)

@@ -242,3 +242,20 @@ int cuda_program_kernel(void **kimpl, void *pimpl, const char *name, const hcy_s
         *kimpl = k;
     return status;
 }
+
+int cuda_program_global(hcy_block *block, void *pimpl, const char *name)
+{
+    struct program *p = pimpl;
+    CUdeviceptr address = 0;
+    size_t size = 0;
+    int status = cuda_enter(p->dev);
+    if (status)
+        return status;
+    CUresult r = cu.cuModuleGetGlobal(&address, &size, p->module, name);
+    status = r == CUDA_ERROR_NOT_FOUND
+                 ? hcy_fail(HCY_ENOENT, "the program has no variable \"%s\" (is it extern \"C\"?)", name)
+                 : cuda_check(p->dev, r, "finding a variable");
+    cuda_leave();
+    *block = (hcy_block){ .handle = (void *)(uintptr_t)address, .address = address, .size = size };
+    return status;
+}

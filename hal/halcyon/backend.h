@@ -84,6 +84,7 @@ typedef struct hcy_launch_desc {
     const hcy_grid *grid;   /* NULL for a logical launch */
     const hcy_value *values;
     size_t n_values;
+    int together;           /* all groups of the grid at once; of devices with HCY_CAP_TOGETHER alone */
 } hcy_launch_desc;
 
 #define HCY_SHARE_NAME 64 /* bytes */
@@ -177,6 +178,10 @@ typedef struct hcy_backend_ops {
 
     /* As queue_create, of which commands go before other queues' that wait; NULL: queue_create serves. */
     int (*queue_create_urgent)(void **qimpl, void *impl, hcy_queue *queue);
+
+    /* The memory of a program's variable, which stays the program's: as import_device, unimport comes at the end.
+     * HCY_ENOENT: it has none of that name. */
+    int (*program_global)(hcy_block *block, void *pimpl, const char *name);
 } hcy_backend_ops;
 
 #define HCY_HAS_OP(ops, op) ((ops)->size >= offsetof(hcy_backend_ops, op) + sizeof((ops)->op) && (ops)->op)

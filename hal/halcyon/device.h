@@ -33,7 +33,8 @@ enum hcy_device_cap {
     HCY_CAP_FFT = 1 << 5,
     HCY_CAP_PROGRAMS = 1 << 6,     /* the user's own kernels */
     HCY_CAP_VIRTUAL = 1 << 7,      /* functional only: its speed means nothing */
-    HCY_CAP_SECOND = 1 << 8        /* another backend drives the same hardware: "auto" and "all" pass it over */
+    HCY_CAP_SECOND = 1 << 8,       /* another backend drives the same hardware: "auto" and "all" pass it over */
+    HCY_CAP_TOGETHER = 1 << 9      /* hcy_launch_together() is there */
 };
 
 typedef struct hcy_device_info {

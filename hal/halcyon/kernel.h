@@ -128,6 +128,10 @@ HCY_API const char *hcy_program_log(const hcy_program *program); /* "" if there 
 /* `signature` may be NULL: the arguments are then passed as they come. */
 HCY_API int hcy_program_kernel(hcy_kernel **kernel, hcy_program *program, const char *name,
                                const hcy_signature *signature) HCY_MUST_USE;
+/* The memory of one of its variables, by the name that it has there (CUDA: __constant__ and __device__, extern "C"), to
+ * be written before a launch and read after it.  The buffer keeps the program.  HCY_ENOENT: it has no such variable;
+ * HCY_EUNSUPPORTED: the device names none (OpenCL; a C function's are the caller's own). */
+HCY_API int hcy_program_global(hcy_buffer **buf, hcy_program *program, const char *name) HCY_MUST_USE;
 
 typedef struct hcy_grid {
     uint32_t groups[3];   /* all > 0 */
@@ -136,6 +140,11 @@ typedef struct hcy_grid {
 } hcy_grid;
 HCY_API int hcy_launch_grid(hcy_queue *queue, hcy_kernel *kernel, const hcy_grid *grid, const hcy_arg *args,
                             size_t n) HCY_MUST_USE;
+/* The same, of groups that all run at once, so that they may wait for one another (CUDA's cooperative launch).
+ * HCY_EUNSUPPORTED: a device without HCY_CAP_TOGETHER; HCY_ERANGE: more groups than it runs at once, which
+ * hcy_kernel_get_i64() helps to find (halcyon/cuda.h). */
+HCY_API int hcy_launch_together(hcy_queue *queue, hcy_kernel *kernel, const hcy_grid *grid, const hcy_arg *args,
+                                size_t n) HCY_MUST_USE;
 
 #ifdef __cplusplus
 }

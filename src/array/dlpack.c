@@ -1,15 +1,19 @@
-/* dlpack.c - arrays to and from DLPack's tensors, of the host's memory and of devices that DLPack has a number for.
+/* dlpack.c - arrays to and from DLPack's tensors, of the host's memory and of devices that DLPack has a number for; the
+ * facts of Python's array interfaces, which come in as tensors.
  *
  * The structures are DLPack's (dlpack.h, version 1), whose layout is its ABI.  A tensor that was made here holds a
  * reference on its array; an array that was made of a tensor gives it back with its buffer.
  */
 #include "array_priv.h"
 
+#include "sized.h"
+
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Devices: the host, and its memory as it is pinned for GPUs of two makers. */
-enum { ON_CPU = 1, PINNED = 3, PINNED_OTHERWISE = 11, MAJOR = 1, READ_ONLY = 1 };
+enum { ON_CPU = 1, ON_GPU = 2, PINNED = 3, PINNED_OTHERWISE = 11, MAJOR = 1, READ_ONLY = 1 };
 enum { CODE_INT = 0, CODE_UINT = 1, CODE_FLOAT = 2, CODE_COMPLEX = 5, CODE_BOOL = 6 };
 
 struct tensor {
@@ -89,7 +93,7 @@ static void delete_exported(struct DLManagedTensorVersioned *self)
 }
 
 /* Where the array's buffer begins, and in whose memory: the host's, wherever it reaches that. */
-static int find_data(struct tensor *t, hcy_array *a)
+static int find_data(struct tensor *t, const hcy_array *a, const char *function)
 {
     hcy_device *dev = hcy__array_device(a);
     int64_t address = 0;
@@ -98,9 +102,9 @@ static int find_data(struct tensor *t, hcy_array *a)
     if (!a->count || t->data)
         return 0;
     if (!find_device(&t->device.type, &t->device.id, dev) || hcy_buffer_get_i64(&address, a->buffer, "address"))
-        return hcy_fail(HCY_EUNSUPPORTED, "hcy_array_to_dlpack: the memory of %s is not the host's; "
-                                          "hcy_array_to_device() copies to a cpu device",
-                        hcy_device_get_info(dev)->name);
+        return hcy_fail(HCY_EUNSUPPORTED, "%s: the memory of %s is not the host's; hcy_array_to_device() copies to a"
+                                          " cpu device",
+                        function, hcy_device_get_info(dev)->name);
     t->data = (void *)(intptr_t)address;
     return 0;
 }
@@ -110,7 +114,7 @@ int hcy_array_to_dlpack(struct DLManagedTensorVersioned **out, hcy_queue *queue,
     struct tensor where = { .data = NULL };
     if (!out || !a)
         return hcy_fail(HCY_EINVAL, "hcy_array_to_dlpack: no %s", out ? "array" : "place for the tensor");
-    int status = find_data(&where, a);
+    int status = find_data(&where, a, "hcy_array_to_dlpack");
     /* Whoever takes the tensor knows nothing of our queues. */
     if (!status && queue)
         status = hcy_queue_finish(queue);
@@ -299,4 +303,126 @@ int hcy_array_from_dlpack_plain(hcy_array **out, hcy_device *dev, struct DLManag
                         : dev ? "tensor"
                               : "device");
     return import_tensor(out, dev, &tensor->tensor, (struct imported){ .plain = tensor });
+}
+
+/* --- Facts --- */
+
+/* The stream as a number; 0 of a queue that has none. */
+static uint64_t stream_of(hcy_queue *queue)
+{
+    int64_t stream = 0;
+    return queue && !hcy_queue_get_i64(&stream, queue, "stream") ? (uint64_t)stream : 0;
+}
+
+int hcy_array_to_interface(hcy_array_interface *facts, hcy_queue *queue, const hcy_array *a)
+{
+    hcy_array_interface f = HCY_ARRAY_INTERFACE_INIT;
+    struct tensor where = { .data = NULL };
+    int status = hcy__array_check(a, "hcy_array_to_interface");
+    if (!status)
+        status = find_data(&where, a, "hcy_array_to_interface");
+    if (!status && where.device.type != ON_CPU && where.device.type != ON_GPU)
+        status = hcy_fail(HCY_EUNSUPPORTED, "hcy_array_to_interface: memory that is neither the host's nor CUDA's");
+    if (!status && queue && where.device.type == ON_CPU)
+        status = hcy_queue_finish(queue);
+    if (status)
+        return status;
+    const size_t size = hcy_dtype_size(a->dtype);
+    const int kind = hcy__dtype(a->dtype)->kind;
+    /* Bytes have no order, which NumPy writes as a bar. */
+    snprintf(f.typestr, sizeof f.typestr, "%c%c%zu", size > 1 ? '<' : '|', kind, size);
+    f.data = a->count ? (uint64_t)(uintptr_t)where.data + (uint64_t)a->offset * size : 0;
+    f.rank = a->rank;
+    for (int d = 0; d < a->rank; d++) {
+        f.shape[d] = a->shape[d];
+        f.strides[d] = a->strides[d] * (int64_t)size;
+    }
+    f.is_device = where.device.type == ON_GPU;
+    f.stream = f.is_device ? stream_of(queue) : 0;
+    return hcy__sized_write(facts, &f, sizeof f, "hcy_array_interface");
+}
+
+/* A tensor that facts are taken in by. */
+struct described {
+    struct DLManagedTensorVersioned tensor;
+    int64_t shape[HCY_ARRAY_MAX_RANK], strides[HCY_ARRAY_MAX_RANK];
+    void (*done)(void *payload);
+    void *payload;
+};
+
+static void delete_described(struct DLManagedTensorVersioned *self)
+{
+    struct described *d = self->context;
+    if (d->done)
+        d->done(d->payload);
+    free(d);
+}
+
+static int read_typestr(int *dtype, const char *text)
+{
+    char kind = 0, order = 0;
+    unsigned bytes = 0;
+    int end = 0;
+    if (sscanf(text, "%c%c%3u%n", &order, &kind, &bytes, &end) == 3 && !text[end] && strchr("<|", order))
+        *dtype = hcy__dtype_find(kind, bytes);
+    return *dtype ? 0 : hcy_fail(HCY_EUNSUPPORTED, "an array interface of type \"%s\", which no array has", text);
+}
+
+static int describe(struct described *to, hcy_device *dev, const hcy_array_interface *f, int dtype)
+{
+    struct tensor *t = &to->tensor.tensor;
+    const int64_t size = (int64_t)hcy_dtype_size(dtype);
+    if (f->rank < 0 || f->rank > HCY_ARRAY_MAX_RANK)
+        return hcy_fail(HCY_EINVAL, "an array interface of %d axes; an array has 0 to %d", f->rank, HCY_ARRAY_MAX_RANK);
+    for (int d = 0; d < f->rank; d++) {
+        to->shape[d] = f->shape[d];
+        to->strides[d] = f->strides[d] / size;
+        if (f->strides[d] % size)
+            return hcy_fail(HCY_EUNSUPPORTED, "an array interface whose axis %d goes by %lld bytes, of elements of %lld",
+                            d, (long long)f->strides[d], (long long)size);
+    }
+    to->tensor.version.major = MAJOR;
+    to->tensor.context = to;
+    to->tensor.deleter = delete_described;
+    t->data = (void *)(uintptr_t)f->data;
+    t->rank = f->rank;
+    t->dtype.code = code_of_kind(hcy__dtype(dtype)->kind);
+    t->dtype.bits = (uint8_t)(8 * size);
+    t->dtype.lanes = 1;
+    t->shape = to->shape;
+    t->strides = to->strides;
+    t->device.type = ON_CPU;
+    /* Facts do not say which device's it is; the driver refuses an address that is none of a GPU's. */
+    if (f->is_device && (!find_device(&t->device.type, &t->device.id, dev) || t->device.type != ON_GPU))
+        return hcy_fail(HCY_EUNSUPPORTED, "an array interface of CUDA's memory, and the device is %s",
+                        hcy_device_get_info(dev)->name);
+    return 0;
+}
+
+int hcy_array_from_interface(hcy_array **out, hcy_queue *queue, const hcy_array_interface *facts,
+                             void (*done)(void *payload), void *payload)
+{
+    hcy_array_interface f = HCY_ARRAY_INTERFACE_INIT;
+    int dtype = 0;
+    if (!out || !queue)
+        return hcy_fail(HCY_EINVAL, "hcy_array_from_interface: no %s", out ? "queue" : "place for the array");
+    int status = hcy__sized_read(&f, sizeof f, facts, "hcy_array_interface");
+    f.typestr[sizeof f.typestr - 1] = 0;
+    if (!status)
+        status = read_typestr(&dtype, f.typestr);
+    if (!status && f.stream && f.stream != stream_of(queue))
+        status = hcy_fail(HCY_EUNSUPPORTED, "an array interface of memory that is written in another stream than the"
+                                            " queue's: finish that, and set stream to 0");
+    struct described *d = status ? NULL : calloc(1, sizeof *d);
+    if (!d)
+        return status ? status : hcy_fail(HCY_ENOMEM, "out of memory for an array interface");
+    d->done = done;
+    d->payload = payload;
+    status = describe(d, hcy_queue_device(queue), &f, dtype);
+    if (!status)
+        status = hcy_array_from_dlpack(out, hcy_queue_device(queue), &d->tensor);
+    /* What was taken is gone with its last user, which may be already. */
+    if (status)
+        free(d);
+    return status;
 }

@@ -112,8 +112,8 @@ static void write_head(struct text *t, const struct hcy__eval_dialect *dialect, 
 
 static void write_signature(struct text *t, uint32_t n_operands)
 {
-    append(t, "KERNEL void eval_run(const hcy_eval_job job, const hcy_eval_strides low, const "
-              "hcy_eval_strides high");
+    append(t, "KERNEL void eval_run(const hcy_eval_job job, const hcy_eval_strides low%s",
+           n_operands > 4 ? ", const hcy_eval_strides high" : "");
     for (uint32_t k = 0; k < n_operands; k++)
         append(t, ", GLOBAL u8 *o%u", k);
     append(t, ")\n{\n");

@@ -5,7 +5,7 @@
 
 /* Work items of a group that does some elements each. */
 enum { GROUP = 256 };
-/* Of a generated kernel, before its operands: the job, and strides. */
+/* Of a generated kernel, before its operands: the job, and strides of four operands or of all. */
 enum { N_STRUCTURES = 3 };
 
 static int launch_any(hcy_queue *queue, hcy_kernel *kernel, const struct hcy__device_program *p,
@@ -65,7 +65,8 @@ static int launch_generated(hcy_queue *queue, hcy_kernel *kernel, const struct h
     grid.group[0] = p->program->reduces || p->program->scans ? HCY_EVAL_LANES : GROUP;
     *to++ = hcy_arg_struct(job, sizeof *job);
     *to++ = hcy_arg_struct(&strides[0], sizeof strides[0]);
-    *to++ = hcy_arg_struct(&strides[1], sizeof strides[1]);
+    if (job->n_operands > 4)
+        *to++ = hcy_arg_struct(&strides[1], sizeof strides[1]);
     /* A generated kernel has the operands of its program alone, not all eight. */
     for (uint32_t k = 0; k < job->n_operands; k++)
         *to++ = hcy_arg_buf(buffers[k]);

@@ -149,6 +149,30 @@ HCY_API int hcy_array_from_dlpack(hcy_array **array, hcy_device *dev,
 HCY_API int hcy_array_from_dlpack_plain(hcy_array **array, hcy_device *dev,
                                         struct DLManagedTensor *tensor) HCY_MUST_USE;
 
+/* --- What Python's objects say of their memory --- */
+
+/* NumPy's __array_interface__, or __cuda_array_interface__ (version 3).  Who keeps the memory is not said here. */
+typedef struct hcy_array_interface {
+    size_t size;     /* sizeof(hcy_array_interface) */
+    uint64_t data;   /* where the first element is; 0 of an array without any */
+    char typestr[8]; /* "<f4" */
+    int rank;
+    int64_t shape[HCY_ARRAY_MAX_RANK];
+    int64_t strides[HCY_ARRAY_MAX_RANK]; /* in bytes */
+    int is_device;                       /* 1: a CUDA device's memory; 0: the host's */
+    uint64_t stream;                     /* of a device: that in which it is written; 0: it is ready */
+} hcy_array_interface;
+#define HCY_ARRAY_INTERFACE_INIT { sizeof(hcy_array_interface), 0, "", 0, { 0 }, { 0 }, 0, 0 }
+
+/* Facts of an array, as long as it lives.  CUDA: `queue`'s stream is named, and nothing is waited for; of the host's
+ * memory the queue is finished first.  NULL: the array is ready.  HCY_EUNSUPPORTED: another device's memory. */
+HCY_API int hcy_array_to_interface(hcy_array_interface *facts, hcy_queue *queue, const hcy_array *array) HCY_MUST_USE;
+/* An array of such memory, on the device of `queue`: it is ready, or written in the queue's stream.  done(payload) is
+ * called when nothing uses it any more, from any thread, and not after a failure.  HCY_EUNSUPPORTED: another stream,
+ * which is to be finished, a type that no array has, another device's memory; else as hcy_array_from_dlpack(). */
+HCY_API int hcy_array_from_interface(hcy_array **array, hcy_queue *queue, const hcy_array_interface *facts,
+                                     void (*done)(void *payload), void *payload) HCY_MUST_USE;
+
 /* --- Views: the same numbers, nothing is copied --- */
 
 /* What NumPy writes between brackets, with numbers as printf() has them: "3", "1:-1, ::2", "..., ::-1", "new, :".

@@ -114,7 +114,8 @@ static inline hcy_operand hcy_op_complex(const char *name, double real, double i
  * than the queue's; min() or max() of nothing.  HCY_ERANGE: an integer beyond its type.  HCY_EUNSUPPORTED:
  * more than a statement may have (8 arrays and results of reductions, 12 numbers, 32 intermediate results at a time, 96
  * operations of a function that joins), `index` along axes that are not the last ones, or a device that has neither the
- * kernel nor a compiler for it.  HCY_ENOMEM, HCY_ECOMPILE.  Names that begin with hcy_ are the library's. */
+ * kernel nor a compiler for it (FPGA cards).  HCY_ENOMEM, HCY_ECOMPILE.  Names that begin with hcy_ are the
+ * library's. */
 HCY_API int hcy_eval(hcy_queue *queue, const char *text, const hcy_operand *operands, size_t n) HCY_MUST_USE;
 
 /* The same with the operands as further arguments. */
