@@ -184,13 +184,13 @@ static int make_stack_plan(struct job *job)
 static void check_rings(struct job *job)
 {
     hcy_azint_plan_info info = HCY_AZINT_PLAN_INFO_INIT;
-    /* Looking costs a part of a second. A plan from the cache belongs to a geometry that was looked at
-     * before. */
+    /* A plan from the cache belongs to a geometry that was looked at before. */
     if (job->values->quiet || job->values->follow || hcy_azint_plan_get_info(&info, job->plan) ||
         (info.from_cache && *job->info->dataset))
         return;
     progress_say(&job->progress, "looking at the rings of frame %llu ...", (unsigned long long)job->first);
-    rings_check(job->stack, job->devices[0], &job->poni, &job->azint, job->first, job->values->flip);
+    const struct rings_of of = { job->stack, job->devices[0], job->plan, job->mask, job->first };
+    rings_check(&of, &job->poni, job->values->flip);
     progress_clear(&job->progress);
 }
 
