@@ -356,6 +356,12 @@ static int open_curves(struct job *job)
 
 /* --- The run --- */
 
+/* What a frame's curve comes divided by.  Of groups it is their sum that is divided. */
+static double divided_by(const struct job *job, uint64_t frame)
+{
+    return job->group.monitor && !group_adds(&job->group) ? job->group.monitor[frame] : 1;
+}
+
 static int take_curve(void *payload, const hcy_pipeline_frame *frame)
 {
     struct job *job = payload;
@@ -365,7 +371,7 @@ static int take_curve(void *payload, const hcy_pipeline_frame *frame)
         return status;
     pixels_take(&job->pixels, frame);
     regions_take(&job->regions, frame);
-    status = sparse_take(&job->sparse, frame);
+    status = sparse_take(&job->sparse, frame, divided_by(job, frame->number));
     if (status)
         return status;
     uint64_t written = 0;
@@ -403,10 +409,10 @@ static int run_all_frames(struct job *job)
     return status == HCY_ETIMEOUT && job->last == UINT64_MAX ? 0 : status;
 }
 
-/* Most files have no room for more than means; groups are made of sums. */
+/* Most files have no room for more than means; groups are made of sums, and sparse frames have deviations. */
 static int wants_sums(const struct job *job)
 {
-    return group_adds(&job->group) || job->values->sums;
+    return group_adds(&job->group) || job->values->sums || job->values->sparse;
 }
 
 int integrate_result(hcy_azint_result **result, const struct job *job)
@@ -422,7 +428,7 @@ int integrate_pipeline(struct job *job)
     integrate_run_options(&opts, job->values);
     regions_ask(&opts, &job->regions);
     sparse_ask(&opts, &job->sparse);
-    if (!wants_sums(job) && !job->values->sparse)
+    if (!wants_sums(job))
         opts.flags |= HCY_PIPELINE_MEANS;
     if (job->values->follow || job->worker)
         /* Several runs of one pipeline are one integration to the user: their statistics are added up. */
