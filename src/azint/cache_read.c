@@ -6,18 +6,16 @@
  * end where the next ones begin, or that name bins there are not.
  */
 #define _GNU_SOURCE /* MAP_ANONYMOUS, madvise() */
-#include "azint_priv.h"
+#include "cache_sum.h"
 #include "thread.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define PIECE       ((size_t)1 << 20) /* bytes that are read and summed at once */
 #define SEGMENTS    8192u             /* starts that are checked at once */
 #define HUGE_PAGE   ((size_t)2 << 20)
 #define MAX_THREADS 8u
@@ -42,8 +40,7 @@ static void *take_pieces(void *arg)
     return NULL;
 }
 
-/* All of n pieces; a thread that cannot be had is done without. */
-static int do_pieces(size_t n, size_t threads, int (*work)(void *context, size_t piece), void *context)
+int hcy__azint_do_pieces(size_t n, size_t threads, int (*work)(void *context, size_t piece), void *context)
 {
     struct pieces p = { .work = work, .context = context, .n = n };
     pthread_t others[MAX_THREADS];
@@ -62,30 +59,10 @@ static int do_pieces(size_t n, size_t threads, int (*work)(void *context, size_t
 
 /* --- Bytes --- */
 
-/* The sum of whole 64-byte lines, eight words at a time; any change of one word changes it. */
-static uint64_t sum_lines(const uint8_t *p, size_t size, uint64_t seed)
-{
-    uint64_t lane[8], w[8];
-
-    for (unsigned k = 0; k < 8; k++)
-        lane[k] = seed + k;
-    /* Eight sums that do not wait for one another keep up with memory; sizes are whole lines by the file's
-     * layout. */
-    for (; size >= sizeof w; p += sizeof w, size -= sizeof w) {
-        memcpy(w, p, sizeof w);
-        for (unsigned k = 0; k < 8; k++)
-            lane[k] = (lane[k] ^ w[k]) * 0x9e3779b97f4a7c15u;
-    }
-    /* The lanes are mixed in order, so that words which change places between lanes change the sum. */
-    for (unsigned k = 1; k < 8; k++)
-        lane[0] = (lane[0] ^ lane[k] >> 29) * 0x9e3779b97f4a7c15u + lane[k];
-    return lane[0];
-}
-
 struct tables {
     uint8_t *data;
     size_t size, at; /* at: in the file */
-    int fd;          /* -1: they are in memory */
+    int fd;
     uint64_t *sums;
 };
 
@@ -107,28 +84,25 @@ static int read_tables(const struct tables *t, size_t first, size_t n)
 static int do_piece(void *context, size_t piece)
 {
     const struct tables *t = context;
-    size_t first = piece * PIECE, n = t->size - first < PIECE ? t->size - first : PIECE;
+    size_t first = piece * AZINT_PIECE, n = t->size - first < AZINT_PIECE ? t->size - first : AZINT_PIECE;
+    struct azint_lines lines = azint_lines_of(piece);
 
-    if (t->fd >= 0 && read_tables(t, first, n))
+    if (read_tables(t, first, n))
         return -1;
-    /* Summed while it is still in the processor's cache; the number of the piece is the seed, so that
-     * pieces which change places are noticed. */
-    t->sums[piece] = sum_lines(t->data + first, n, piece);
+    /* Summed while it is still in the processor's cache. */
+    azint_lines_add(&lines, t->data + first, n);
+    t->sums[piece] = azint_lines_sum(&lines);
     return 0;
 }
 
 int hcy__azint_cache_tables(uint64_t *sum, uint8_t *data, size_t size, int fd, size_t at, size_t threads)
 {
-    size_t n = (size + PIECE - 1) / PIECE;
+    size_t n = (size + AZINT_PIECE - 1) / AZINT_PIECE;
     struct tables t = { data, size, at, fd, calloc(n + 1, sizeof(uint64_t)) };
-    struct azint_hash hash = AZINT_HASH_INIT;
-    int bad = !t.sums || do_pieces(n, threads, do_piece, &t);
+    int bad = !t.sums || hcy__azint_do_pieces(n, threads, do_piece, &t);
 
-    if (!bad) {
-        /* One sum a piece, hashed in their order: the same for any number of threads. */
-        hcy__azint_hash(&hash, t.sums, n * sizeof *t.sums);
-        *sum = hash.a;
-    }
+    if (!bad)
+        *sum = azint_pieces_sum(t.sums, n);
     free(t.sums);
     return bad ? -1 : 0;
 }
@@ -211,5 +185,5 @@ int hcy__azint_cache_check(hcy_azint_plan *p, size_t threads)
      * pixel. */
     if (p->starts[0] || p->starts[n] != p->run_bytes)
         return -1;
-    return do_pieces((n + SEGMENTS - 1) / SEGMENTS, threads, check_segments, p);
+    return hcy__azint_do_pieces((n + SEGMENTS - 1) / SEGMENTS, threads, check_segments, p);
 }

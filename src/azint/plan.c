@@ -299,7 +299,7 @@ static int build_plan(hcy_azint_plan *plan, const hcy_azint_options *user)
     if (!rc && (!user->cache || hcy__azint_cache_load(plan, user->cache, &key, b.n_workers))) {
         rc = make_tables(plan, &b);
         if (!rc && user->cache)
-            hcy__azint_cache_save(plan, user->cache, &key);
+            hcy__azint_cache_save(plan, user->cache, &key, b.n_workers);
     }
     snprintf(plan->hash, sizeof plan->hash, "%016llx%016llx", (unsigned long long)plan->full_hash.a,
              (unsigned long long)plan->full_hash.b);
