@@ -64,6 +64,31 @@ static inline int azint_run_next(struct azint_run *run, size_t *at, const uint8_
     *at += 4 + 3 * (size_t)run->n;
     return 1;
 }
+
+/* What a segment's pixels have, if each has one run, as most do: a bit a pixel with bins, and from which bin on to before
+ * which one these lie. */
+struct azint_segment {
+    uint32_t live, first, last;
+};
+
+/* The segment at `at`, which ends at `end`, if both are within the runs.  0: it is not of this kind, or not sound; its
+ * runs then have to be looked at one by one.  A fraction of what that takes. */
+static inline int azint_segment_at(struct azint_segment *s, const uint8_t *runs, size_t at, size_t end)
+{
+    uint32_t live = 0, first = UINT32_MAX, last = 0, more = 0;
+    for (unsigned i = 0; i < HCY_AZINT_START_EVERY; i++) {
+        if (end < at + 4)
+            return 0;
+        struct azint_run r = azint_run_at(runs + at);
+        at += 4 + 3 * (size_t)r.n;
+        more |= r.more;
+        live |= (uint32_t)(r.n > 0) << i;
+        first = r.n && r.bin < first ? r.bin : first;
+        last = r.n && r.bin + r.n > last ? r.bin + r.n : last;
+    }
+    *s = (struct azint_segment){ live, first, last };
+    return !more && at == end;
+}
 #endif
 
 #endif

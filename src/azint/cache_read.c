@@ -145,35 +145,33 @@ static int pixel_is_sound(const hcy_azint_plan *p, size_t *at)
     return 1;
 }
 
-/* Four segments at a time, so that one's look-ups need not wait for the other's. */
+/* Does segment i end where the next one begins, so that devices which start in the middle see the same runs? */
+static int segment_is_sound(const hcy_azint_plan *p, size_t i)
+{
+    size_t at = p->starts[i], end = p->starts[i + 1], pixel = i * HCY_AZINT_START_EVERY;
+    size_t n = p->head.n_pixels - pixel < HCY_AZINT_START_EVERY ? p->head.n_pixels - pixel : HCY_AZINT_START_EVERY;
+    struct azint_segment s;
+
+    /* A start from a damaged file must not lead out of the runs before they are read there. */
+    if (at > end || end > p->run_bytes)
+        return 0;
+    if (n == HCY_AZINT_START_EVERY && azint_segment_at(&s, p->runs, at, end))
+        return s.last <= p->head.n_bins;
+    for (size_t j = 0; j < n; j++)
+        if (!pixel_is_sound(p, &at))
+            return 0;
+    return at == end;
+}
+
 static int check_segments(void *context, size_t piece)
 {
-    enum { TOGETHER = 4 };
     const hcy_azint_plan *p = context;
     size_t n = (p->head.n_pixels + HCY_AZINT_START_EVERY - 1) / HCY_AZINT_START_EVERY;
     size_t end = (piece + 1) * SEGMENTS < n ? (piece + 1) * SEGMENTS : n;
 
-    for (size_t i = piece * SEGMENTS; i < end; i += TOGETHER) {
-        size_t m = end - i < TOGETHER ? end - i : TOGETHER, at[TOGETHER];
-        int sound = 1;
-
-        /* A start from a damaged file must not lead out of the runs before they are read there. */
-        for (size_t k = 0; k < m; k++) {
-            at[k] = p->starts[i + k];
-            sound &= at[k] <= p->run_bytes;
-        }
-        /* The last segment may have fewer pixels than the others. */
-        for (size_t j = 0; sound && j < HCY_AZINT_START_EVERY; j++)
-            for (size_t k = 0; k < m; k++)
-                if ((i + k) * HCY_AZINT_START_EVERY + j < p->head.n_pixels)
-                    sound &= pixel_is_sound(p, &at[k]);
-        /* Each segment's end is the next one's begin, so that devices which start in the middle see
-         * the same runs. */
-        for (size_t k = 0; sound && k < m; k++)
-            sound = at[k] == p->starts[i + k + 1];
-        if (!sound)
+    for (size_t i = piece * SEGMENTS; i < end; i++)
+        if (!segment_is_sound(p, i))
             return -1;
-    }
     return 0;
 }
 
