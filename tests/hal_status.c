@@ -213,7 +213,8 @@ static void test_cache(void)
         bail_out("%s", hcy_last_error()->text);
     is_int(hcy_cache_end(output, HCY_EIO), HCY_ENOENT, "one in pieces that failed");
     ok(holds(file, "new"), "... leaves what was there");
-    if (hcy_cache_begin(&output, file) || hcy_output_write(output, "newer", 5, 4) || hcy_output_write(output, "more", 4, 0))
+    if (hcy_cache_begin(&output, file) || hcy_output_write(output, "newer", 5, 4) ||
+        hcy_output_write(output, "more", 4, 0))
         bail_out("%s", hcy_last_error()->text);
     ok(holds(file, "new"), "... as does one that is not ended");
     is_int(hcy_cache_end(output, 0), 0, "... ended");

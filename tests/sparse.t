@@ -46,6 +46,11 @@ check 'beside regions' integrate -d cpu@threads=2 --roi 10,20,50,90 --stats --sp
 check '... which are what they are without it' sh -c \
     "'$halcyon' integrate s.h5 -p s.poni -n 50 -q --roi 10,20,50,90 --stats -o alone.regions.dat && grep '^# region' alone.regions.dat >a && grep '^# region' regions.dat >b && [ -s a ] && cmp a b"
 check '... also by processes' sh -c "grep 'region frame' regions.dat >a && grep 'region frame' all.dat >b && [ -s a ] && cmp a b"
+ln -s s.h5 again.h5
+check 'of several stacks' "$halcyon" integrate s.h5 again.h5 -p s.poni -n 50 -q --sigma-clip -o 'of_%s.dat' --sparse 'of_%s.h5'
+check '... a file each' test -s of_s.h5 -a -s of_again.h5
+check '... not the name of its curves' refused 1 'of_s.h5' "$halcyon" integrate s.h5 again.h5 -p s.poni -n 50 -q --sigma-clip \
+    -o 'of_%s.h5' --sparse 'of_%s.h5'
 check 'room for fewer pixels than stand out' refused 1 'pixels stand out.*--pick-room' "$halcyon" integrate s.h5 -p s.poni -n 50 -q \
     --sigma-clip --frames :1 --cutoff-pick 0 --noise 0 --sparse full.h5 -o full.dat
 check '... and room for all' integrate -d cpu@threads=2 --frames :1 --cutoff-pick 0 --noise 0 --pick-room 1 --sparse full.h5 -o full.dat
@@ -97,7 +102,7 @@ for path, cutoff, noise in ("one.h5", 3, 1), ("two.h5", 3, 1), ("few.h5", 3.5, 1
         assert (found | ~want).all() and (may | ~found).all() and want.any(), (path, i)
 one, two, few = read("one.h5"), read("two.h5"), read("few.h5")
 assert all(numpy.array_equal(one[k], two[k], equal_nan=k == "mask") for k in one if k != "script")
-others = "summed", "averaged", "followed", "dealt", "monitored", "pairs", "processes", "all", "regions"
+others = "summed", "averaged", "followed", "dealt", "monitored", "pairs", "processes", "all", "regions", "of_s", "of_again"
 for path in [name + ".h5" for name in others]:
     other = read(path)
     assert all(numpy.array_equal(one[k], other[k], equal_nan=k == "mask") for k in one if k != "script"), path
@@ -153,7 +158,8 @@ while read -r words options; do
     check "refused: $options" refused 2 "$words" with_sparse $options
 done <<END
 give.--sigma-clip --sparse no.sparse.h5
-goes.without.%s --sparse no.sparse.h5 --sigma-clip -o %s.h5
+in.neither --sparse no.sparse.h5 --sigma-clip -o %s.h5
+in.neither --sparse %s.sparse.h5 --sigma-clip
 are.for.--sparse --noise 2
 are.for.--sparse --pick-room 0.1
 no.stream --sparse - --sigma-clip

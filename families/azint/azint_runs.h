@@ -65,8 +65,8 @@ static inline int azint_run_next(struct azint_run *run, size_t *at, const uint8_
     return 1;
 }
 
-/* What a segment's pixels have, if each has one run, as most do: a bit a pixel with bins, and from which bin on to before
- * which one these lie. */
+/* What a segment's pixels have, if each has one run, as most do: a bit a pixel with bins, and from which bin on to
+ * before which one these lie. */
 struct azint_segment {
     uint32_t live, first, last;
 };

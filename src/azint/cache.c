@@ -211,7 +211,8 @@ static int save_section(struct azint_lines *lines, const struct save *save, cons
 static int save_piece(void *context, size_t piece)
 {
     const struct save *save = context;
-    size_t from = save->first + piece * AZINT_PIECE, to = from + AZINT_PIECE < save->end ? from + AZINT_PIECE : save->end;
+    size_t from = save->first + piece * AZINT_PIECE, left = save->end - from;
+    size_t to = from + (left < AZINT_PIECE ? left : AZINT_PIECE);
     struct azint_lines lines = azint_lines_of(piece);
     int status = 0;
 

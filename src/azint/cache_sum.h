@@ -1,5 +1,5 @@
-/* cache_sum.h - the sum by which a cached plan's tables are known to be what was written: of each piece of the file, then
- * of these sums.  Inline, no state. */
+/* cache_sum.h - the sum by which a cached plan's tables are known to be what was written: of each piece of the file,
+ * then of these sums.  Inline, no state. */
 #ifndef HCY_AZINT_CACHE_SUM_H
 #define HCY_AZINT_CACHE_SUM_H
 

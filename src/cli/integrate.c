@@ -554,7 +554,7 @@ static int run_integration(struct job *job)
         return status;
     status = choose_output(job);
     if (!status)
-        status = sparse_output(&job->sparse, job->values, &job->shard);
+        status = sparse_output(&job->sparse, job->values, job->path, &job->shard);
     if (!status)
         status = guard_integration_files(job);
     if (status)

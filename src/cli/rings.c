@@ -4,7 +4,7 @@
  * radius goes up and down once around it: the shifts from each sector to the next are found by correlation, added up,
  * and count as wandering where a wave fits them.  Spots of a single crystal give shifts that no wave fits.  A frame
  * that was written the other way round than the geometry takes it is found by trying: its rings are sharp only then.
- * The frame is decoded once, and only where the sample's pixels lie is worked out, so that a look costs milliseconds. */
+ * The frame is decoded once, and only where the sample's pixels lie is worked out: a look costs milliseconds. */
 #include "rings.h"
 #include "mask.h"
 #include <math.h>
@@ -75,8 +75,8 @@ static int read_sample(struct view *view, uint8_t *bad, void *image, void *sampl
     const hcy_stack_info *info = hcy_stack_get_info(of->stack);
     hcy_image pixels = { 1, (uint32_t)view->n, info->pixel_type, info->elem_size, view->n * info->elem_size, sample };
     hcy_azint_job job;
-    if (hcy_azint_plan_job(&job, of->plan, info->pixel_type) || cli_decode_frame(image, of->stack, of->device, of->frame) ||
-        mask_sample(bad, view, of->plan, of->mask))
+    if (hcy_azint_plan_job(&job, of->plan, info->pixel_type) || mask_sample(bad, view, of->plan, of->mask) ||
+        cli_decode_frame(image, of->stack, of->device, of->frame))
         return -1;
     take_sample(sample, image, view, info->elem_size);
     cli_mask_invalid(bad, &job, sample, view->n);

@@ -1,5 +1,6 @@
 /* sparse.c - see sparse.h. */
 #include "sparse.h"
+#include "inputs.h"
 #include "shard.h"
 #include <math.h>
 #include <stdlib.h>
@@ -68,9 +69,13 @@ void sparse_ask(hcy_pipeline_options *options, const struct sparse *s)
     options->sparse_noise = noise_of(v);
 }
 
-int sparse_output(struct sparse *s, const struct integrate_values *v, const hcy_shard *shard)
+int sparse_output(struct sparse *s, const struct integrate_values *v, const char *stack,
+                  const hcy_shard *shard)
 {
-    return v->sparse ? shard_output(s->path, sizeof s->path, v->sparse, shard) : CLI_OK;
+    if (!v->sparse)
+        return CLI_OK;
+    return inputs_each(v->sparse) ? inputs_output(s->path, sizeof s->path, v->sparse, stack)
+                                  : shard_output(s->path, sizeof s->path, v->sparse, shard);
 }
 
 int sparse_open(struct sparse *s, const hcy_azint_plan *plan, const hcy_stack *stack, const hcy_shard *shard)

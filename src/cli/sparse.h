@@ -22,8 +22,9 @@ struct sparse {
 int sparse_prepare(struct sparse *sparse, const struct integrate_values *values, const hcy_azint_plan *plan,
                    const hcy_poni *poni, uint32_t pixel_type);
 void sparse_ask(hcy_pipeline_options *options, const struct sparse *sparse);
-/* What the file is called; "" without --sparse.  CLI_*, after a message. */
-int sparse_output(struct sparse *sparse, const struct integrate_values *values, const hcy_shard *shard);
+/* What the file of a stack is called; "" without --sparse.  CLI_*, after a message. */
+int sparse_output(struct sparse *sparse, const struct integrate_values *values, const char *stack,
+                  const hcy_shard *shard);
 /* The file, a frame, and the end: a status of the library's.  `shard`: of this part (count 0: of all).  monitor: what
  * the frame's curve has been divided by, which its pixels are not. */
 int sparse_open(struct sparse *sparse, const hcy_azint_plan *plan, const hcy_stack *stack, const hcy_shard *shard);

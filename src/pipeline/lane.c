@@ -27,7 +27,8 @@ static int create_parts(struct pipe_worker *w, struct pipe_lane *lane)
                                     n * sizeof(hcy_frame_report));
         for (int k = 0; !status && k < PIPE_BESIDE; k++)
             if (lane->found[k])
-                status = hcy_buffer_sub(&part->found[k], lane->found[k], at * p->beside[k].found, n * p->beside[k].found);
+                status = hcy_buffer_sub(&part->found[k], lane->found[k], at * p->beside[k].found,
+                                        n * p->beside[k].found);
         if (status)
             return status;
     }

@@ -319,8 +319,8 @@ static int find_kernels(struct pipe_worker *w)
             continue;
         status = hcy_kernel_get(&w->beside[k], w->device, beside[k][0]);
         if (status == HCY_EUNSUPPORTED)
-            return hcy_fail(status, "%s has no %s (the kernel %s): use another device, cpu has them", info->name, beside[k][1],
-                            beside[k][0]);
+            return hcy_fail(status, "%s has no %s (the kernel %s): use another device, cpu has them", info->name,
+                            beside[k][1], beside[k][0]);
     }
     if (status)
         return status;
