@@ -65,29 +65,45 @@ static inline int azint_run_next(struct azint_run *run, size_t *at, const uint8_
     return 1;
 }
 
-/* What a segment's pixels have, if each has one run, as most do: a bit a pixel with bins, and from which bin on to
- * before which one these lie. */
-struct azint_segment {
-    uint32_t live, first, last;
+/* What the pixels of four segments have, if each pixel has one run, as most do: a bit a pixel with bins, and from which
+ * bin on to before which one these lie. */
+enum { AZINT_TOGETHER = 4 * HCY_AZINT_START_EVERY };
+struct azint_segments {
+    uint64_t live;
+    uint32_t first, last, more;
 };
 
-/* The segment at `at`, which ends at `end`, if both are within the runs.  0: it is not of this kind, or not sound; its
- * runs then have to be looked at one by one.  A fraction of what that takes. */
-static inline int azint_segment_at(struct azint_segment *s, const uint8_t *runs, size_t at, size_t end)
+/* One run of one of them, at *at of `size` bytes; 0: it leaves these. */
+static inline int azint_segments_next(struct azint_segments *s, uint64_t *at, const uint8_t *runs, size_t size,
+                                      unsigned pixel)
 {
-    uint32_t live = 0, first = UINT32_MAX, last = 0, more = 0;
-    for (unsigned i = 0; i < HCY_AZINT_START_EVERY; i++) {
-        if (end < at + 4)
+    if (size < 4 || *at > size - 4)
+        return 0;
+    struct azint_run r = azint_run_at(runs + *at);
+    *at += 4 + 3 * (uint64_t)r.n;
+    s->more |= r.more;
+    s->live |= (uint64_t)(r.n > 0) << pixel;
+    s->first = r.n && r.bin < s->first ? r.bin : s->first;
+    s->last = r.n && r.bin + r.n > s->last ? r.bin + r.n : s->last;
+    return 1;
+}
+
+/* The segments that begin at the first four of these starts and end at the next ones.  0: they are not of this kind, or
+ * not sound, so that their runs have to be looked at one by one.  Bins may be any. */
+static inline int azint_segments_at(struct azint_segments *segments, const uint8_t *runs, size_t size,
+                                    const uint64_t *starts)
+{
+    enum { EVERY = HCY_AZINT_START_EVERY };
+    struct azint_segments s = { 0, UINT32_MAX, 0, 0 };
+    uint64_t a = starts[0], b = starts[1], c = starts[2], d = starts[3];
+    /* Where a run ends is known when it was read: of four at once none has to wait for the others. */
+    for (unsigned i = 0; i < EVERY; i++)
+        if (!azint_segments_next(&s, &a, runs, size, i) || !azint_segments_next(&s, &b, runs, size, EVERY + i) ||
+            !azint_segments_next(&s, &c, runs, size, 2 * EVERY + i) ||
+            !azint_segments_next(&s, &d, runs, size, 3 * EVERY + i))
             return 0;
-        struct azint_run r = azint_run_at(runs + at);
-        at += 4 + 3 * (size_t)r.n;
-        more |= r.more;
-        live |= (uint32_t)(r.n > 0) << i;
-        first = r.n && r.bin < first ? r.bin : first;
-        last = r.n && r.bin + r.n > last ? r.bin + r.n : last;
-    }
-    *s = (struct azint_segment){ live, first, last };
-    return !more && at == end;
+    *segments = s;
+    return !s.more && a == starts[1] && b == starts[2] && c == starts[3] && d == starts[4];
 }
 #endif
 

@@ -148,30 +148,35 @@ static int pixel_is_sound(const hcy_azint_plan *p, size_t *at)
 /* Does segment i end where the next one begins, so that devices which start in the middle see the same runs? */
 static int segment_is_sound(const hcy_azint_plan *p, size_t i)
 {
-    size_t at = p->starts[i], end = p->starts[i + 1], pixel = i * HCY_AZINT_START_EVERY;
-    size_t n = p->head.n_pixels - pixel < HCY_AZINT_START_EVERY ? p->head.n_pixels - pixel : HCY_AZINT_START_EVERY;
-    struct azint_segment s;
+    size_t at = p->starts[i], pixel = i * HCY_AZINT_START_EVERY, n = p->head.n_pixels - pixel;
 
-    /* A start from a damaged file must not lead out of the runs before they are read there. */
-    if (at > end || end > p->run_bytes)
-        return 0;
-    if (n == HCY_AZINT_START_EVERY && azint_segment_at(&s, p->runs, at, end))
-        return s.last <= p->head.n_bins;
+    /* The last segment may have fewer pixels than the others. */
+    n = n < HCY_AZINT_START_EVERY ? n : HCY_AZINT_START_EVERY;
     for (size_t j = 0; j < n; j++)
         if (!pixel_is_sound(p, &at))
             return 0;
-    return at == end;
+    return at == p->starts[i + 1];
 }
 
 static int check_segments(void *context, size_t piece)
 {
     const hcy_azint_plan *p = context;
     size_t n = (p->head.n_pixels + HCY_AZINT_START_EVERY - 1) / HCY_AZINT_START_EVERY;
-    size_t end = (piece + 1) * SEGMENTS < n ? (piece + 1) * SEGMENTS : n;
+    size_t end = (piece + 1) * SEGMENTS < n ? (piece + 1) * SEGMENTS : n, i = piece * SEGMENTS;
+    struct azint_segments s;
 
-    for (size_t i = piece * SEGMENTS; i < end; i++)
-        if (!segment_is_sound(p, i))
-            return -1;
+    while (i < end) {
+        size_t m = end - i < 4 ? end - i : 4;
+        int whole = m == 4 && (i + 4) * HCY_AZINT_START_EVERY <= p->head.n_pixels;
+
+        if (whole && azint_segments_at(&s, p->runs, p->run_bytes, p->starts + i) && s.last <= p->head.n_bins) {
+            i += 4;
+            continue;
+        }
+        while (m--)
+            if (!segment_is_sound(p, i++))
+                return -1;
+    }
     return 0;
 }
 

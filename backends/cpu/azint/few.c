@@ -39,19 +39,30 @@ static bool look_at_pixel(const struct few *few, uint64_t pixel, size_t *at, uin
     return true;
 }
 
-/* Pixels of a whole segment with a run each; the blocks between their bins count as theirs, which costs no more than
+/* Four segments whose pixels have a run each; the blocks between their bins count as theirs, which costs no more than
  * zeros to add.  false: they have to be looked at one by one. */
-static bool look_at_segment(const struct few *few, uint64_t pixel, const uint64_t *start, uint64_t *blocks)
+static bool look_at_segments(const struct few *few, uint64_t pixel, const uint64_t *starts, uint64_t *blocks)
 {
-    struct azint_segment s;
-    if (start[0] > start[1] || start[1] > few->runs_size ||
-        !azint_segment_at(&s, few->runs, (size_t)start[0], (size_t)start[1]) || s.last > few->head->n_bins)
+    struct azint_segments s;
+    if (!azint_segments_at(&s, few->runs, few->runs_size, starts) || s.last > few->head->n_bins)
         return false;
-    few->live[pixel / 8] = (uint8_t)s.live;
-    few->live[pixel / 8 + 1] = (uint8_t)(s.live >> 8);
+    for (unsigned k = 0; k < AZINT_TOGETHER / 8; k++)
+        few->live[pixel / 8 + k] = (uint8_t)(s.live >> 8 * k);
     if (s.live)
         mark_blocks(blocks, s.first, s.last);
     return true;
+}
+
+/* A segment's pixels before `end`.  It begins at its own start, so that its look-ups need not wait for those of the one
+ * before, and must end where the next one begins, as lost pixels are looked up by the starts. */
+static bool look_at_segment(const struct few *few, uint64_t pixel, uint64_t end, const uint64_t *start,
+                            uint64_t *blocks)
+{
+    size_t at = (size_t)*start;
+    bool sound = true;
+    for (unsigned i = 0; sound && i < HCY_AZINT_START_EVERY && pixel < end; i++, pixel++)
+        sound = look_at_pixel(few, pixel, &at, blocks);
+    return sound && at == start[1];
 }
 
 static bool look_at_strip(const struct few *few, size_t strip)
@@ -60,17 +71,13 @@ static bool look_at_strip(const struct few *few, size_t strip)
     uint64_t end = pixel + (left < AZINT_STRIP ? left : AZINT_STRIP);
     uint64_t *blocks = few->blocks + strip * few->words;
     bool sound = true;
-    /* Each segment begins at its own start, so that its look-ups need not wait for those of the one before; it must end
-     * where the next one begins, as lost pixels are looked up by the starts. */
-    for (const uint64_t *start = few->starts + pixel / HCY_AZINT_START_EVERY; sound && pixel < end; start++) {
-        size_t at = *start;
-        if (end - pixel >= HCY_AZINT_START_EVERY && look_at_segment(few, pixel, start, blocks)) {
-            pixel += HCY_AZINT_START_EVERY;
-            continue;
-        }
-        for (unsigned i = 0; sound && i < HCY_AZINT_START_EVERY && pixel < end; i++, pixel++)
-            sound = look_at_pixel(few, pixel, &at, blocks);
-        sound = sound && at == start[1];
+    while (sound && pixel < end) {
+        const uint64_t *start = few->starts + pixel / HCY_AZINT_START_EVERY;
+        uint64_t stop = end - pixel < AZINT_TOGETHER ? end : pixel + AZINT_TOGETHER;
+        if (stop - pixel == AZINT_TOGETHER && look_at_segments(few, pixel, start, blocks))
+            pixel = stop;
+        for (; sound && pixel < stop; pixel += HCY_AZINT_START_EVERY)
+            sound = look_at_segment(few, pixel, stop, start++, blocks);
     }
     return sound;
 }
