@@ -133,26 +133,44 @@ uint64_t hcy_cache_sum(const void *data, size_t size)
     return h;
 }
 
-int hcy_cache_write(const char *path, const void *head, size_t head_size, const void *data, size_t size)
+int hcy_cache_begin(hcy_output **output, const char *path)
 {
     char folder[PATH_MAX];
-    hcy_output *output;
     hcy_error before = *hcy_last_error(); /* that the cache cannot be written is nobody's failure */
     /* The folder may have been removed since it was asked for: whoever empties the cache need not stop
      * anybody. */
-    if (!path || folder_of(folder, path) || make_folders(folder) || !is_safe_folder(path))
+    if (!output || !path || folder_of(folder, path) || make_folders(folder) || !is_safe_folder(path))
         return HCY_ENOENT;
-    int st = hcy_output_open(&output, path, HCY_OUTPUT_REPLACES); /* a pipe would wait for its reader */
-    if (!st) {
-        /* Readers see the old file or the whole new one: the output takes its name only when it is complete. */
-        st = hcy_output_write(output, head, head_size, 0);
-        if (!st)
-            st = hcy_output_write(output, data, size, head_size);
-        /* A cache may be shared, so others than its owner may read it. */
-        if (!st && fchmod(hcy_output_fd(output), 0644))
-            st = HCY_EIO;
-        st = hcy_output_commit(output, st);
-    }
+    int st = hcy_output_open(output, path, HCY_OUTPUT_REPLACES); /* a pipe would wait for its reader */
     hcy_fail_again(&before);
     return st ? HCY_ENOENT : 0;
+}
+
+int hcy_cache_end(hcy_output *output, int status)
+{
+    hcy_error before = *hcy_last_error();
+    if (!output)
+        return HCY_ENOENT;
+    /* A cache may be shared, so others than its owner may read it. */
+    if (!status && fchmod(hcy_output_fd(output), 0644))
+        status = HCY_EIO;
+    /* Readers see the old file or the whole new one: the output takes its name only when it is complete. */
+    status = hcy_output_commit(output, status);
+    hcy_fail_again(&before);
+    return status ? HCY_ENOENT : 0;
+}
+
+int hcy_cache_write(const char *path, const void *head, size_t head_size, const void *data, size_t size)
+{
+    hcy_output *output;
+    hcy_error before = *hcy_last_error();
+    int st = hcy_cache_begin(&output, path);
+    if (st)
+        return st;
+    st = hcy_output_write(output, head, head_size, 0);
+    if (!st)
+        st = hcy_output_write(output, data, size, head_size);
+    st = hcy_cache_end(output, st);
+    hcy_fail_again(&before);
+    return st;
 }

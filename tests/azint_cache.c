@@ -163,7 +163,7 @@ static void forge(const scene *s)
     t.o.cache = NULL;
     hcy_azint_plan *p = must_plan(&t);
     memset(p->runs + p->starts[9], 0xff, 3);
-    hcy__azint_cache_save(p, deep, &key);
+    hcy__azint_cache_save(p, deep, &key, 2);
     hcy_azint_plan_release(p);
 }
 

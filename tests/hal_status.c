@@ -208,6 +208,17 @@ static void test_cache(void)
     ok(holds(file, "head data"), "... with its head and its data");
     is_int(hcy_cache_write(file, "new", 3, NULL, 0), 0, "... replaced");
     ok(holds(file, "new"), "... wholly");
+    hcy_output *output;
+    if (hcy_cache_begin(&output, file) || hcy_output_write(output, "not", 3, 0))
+        bail_out("%s", hcy_last_error()->text);
+    is_int(hcy_cache_end(output, HCY_EIO), HCY_ENOENT, "one in pieces that failed");
+    ok(holds(file, "new"), "... leaves what was there");
+    if (hcy_cache_begin(&output, file) || hcy_output_write(output, "newer", 5, 4) ||
+        hcy_output_write(output, "more", 4, 0))
+        bail_out("%s", hcy_last_error()->text);
+    ok(holds(file, "new"), "... as does one that is not ended");
+    is_int(hcy_cache_end(output, 0), 0, "... ended");
+    ok(holds(file, "morenewer"), "... it is there");
     snprintf(file, sizeof file, "%s/deeper", path);
     is_int(files_in(file), 1, "... with nothing beside it");
     is_int(hcy_cache_write(file, "x", 1, NULL, 0), HCY_ENOENT, "a folder's name is no file's");

@@ -30,6 +30,8 @@ check '... as sum --roi has it' as_wanted one.dat
 check '... by their names' equals "`awk '/^# region/ { print $3 }' one.dat | head -n 4 | tr '\n' ' '`" 'first roi2 dot roi4 '
 check 'on two devices' integrate -d cpu@threads=1,cpu@threads=1@discrete=1 --roi $named -o two.dat
 check '... the same' as_wanted two.dat
+check 'by two processes' integrate --processes 2 --roi $named -o processes.dat
+check '... the same' as_wanted processes.dat
 check 'in two stages, with clipped outliers' integrate -d cpu@threads=1 --two-stage --sigma-clip --roi $boxes -o clip.dat
 check '... the same' as_wanted clip.dat
 check 'a file for each frame' integrate -d cpu@threads=1 --frames 4:6 --roi $boxes -o each_%d.dat
@@ -123,7 +125,6 @@ two.regions.are.named.a --roi 1,2,3,4:a,1,2,3,5:a
 two.regions.are.named.frame --roi 1,2,3,4:frame --stats
 of.each.frame --stats --sum 2
 of.each.frame --stats --average 2
-without.--processes --stats --processes 2
 for.--roi.and.--stats --above 3
 END
 check 'a region that leaves the frame' refused 1 'roi1 ends at column 161, row 3; the frames have 160 columns, 120 rows' \

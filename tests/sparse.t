@@ -33,6 +33,24 @@ check '... which are what they are without it' sh -c \
     "'$halcyon' integrate s.h5 -p s.poni -n 50 -q --sigma-clip --sum 3 -o sums.dat && grep -v '^#' sums.dat >a && grep -v '^#' summed.dat >b && cmp a b"
 check 'beside running averages' integrate -d cpu@threads=2 --average 4 --sparse averaged.h5 -o averaged.dat
 check 'of a stack that is followed' integrate -d cpu@threads=2 --follow --follow-timeout 0.2 --sparse followed.h5 -o followed.dat
+# What divides curves divides no pixels, nor the background that stands for them.
+for i in 1 0.7 0.31 2.9 -1.3 17 1e-3 1.1 3; do echo $i; done >monitor.txt
+check 'with a monitor' integrate -d cpu@threads=2 --monitor monitor.txt --sparse monitored.h5 -o monitored.dat
+check '... which divides the curves as ever' sh -c \
+    "'$halcyon' integrate s.h5 -p s.poni -n 50 -q --sigma-clip --monitor monitor.txt -o plain.dat && grep -v '^#' plain.dat >a && grep -v '^#' monitored.dat >b && cmp a b && grep -v '^#' one.dat >c && ! cmp -s b c"
+check 'beside sums with a monitor' integrate -d cpu@threads=2 --monitor monitor.txt --sum 2 --sparse pairs.h5 -o pairs.dat
+check 'by two processes' integrate --processes 2 --sparse processes.h5 -o processes.dat
+check '... with a monitor and regions' integrate --processes 2 --monitor monitor.txt --stats --sparse all.h5 -o all.dat
+check '... the curves of one' sh -c "grep -v '^#' all.dat >a && cmp a b"
+check 'beside regions' integrate -d cpu@threads=2 --roi 10,20,50,90 --stats --sparse regions.h5 -o regions.dat
+check '... which are what they are without it' sh -c \
+    "'$halcyon' integrate s.h5 -p s.poni -n 50 -q --roi 10,20,50,90 --stats -o alone.regions.dat && grep '^# region' alone.regions.dat >a && grep '^# region' regions.dat >b && [ -s a ] && cmp a b"
+check '... also by processes' sh -c "grep 'region frame' regions.dat >a && grep 'region frame' all.dat >b && [ -s a ] && cmp a b"
+ln -s s.h5 again.h5
+check 'of several stacks' "$halcyon" integrate s.h5 again.h5 -p s.poni -n 50 -q --sigma-clip -o 'of_%s.dat' --sparse 'of_%s.h5'
+check '... a file each' test -s of_s.h5 -a -s of_again.h5
+check '... not the name of its curves' refused 1 'of_s.h5' "$halcyon" integrate s.h5 again.h5 -p s.poni -n 50 -q --sigma-clip \
+    -o 'of_%s.h5' --sparse 'of_%s.h5'
 check 'room for fewer pixels than stand out' refused 1 'pixels stand out.*--pick-room' "$halcyon" integrate s.h5 -p s.poni -n 50 -q \
     --sigma-clip --frames :1 --cutoff-pick 0 --noise 0 --sparse full.h5 -o full.dat
 check '... and room for all' integrate -d cpu@threads=2 --frames :1 --cutoff-pick 0 --noise 0 --pick-room 1 --sparse full.h5 -o full.dat
@@ -84,7 +102,8 @@ for path, cutoff, noise in ("one.h5", 3, 1), ("two.h5", 3, 1), ("few.h5", 3.5, 1
         assert (found | ~want).all() and (may | ~found).all() and want.any(), (path, i)
 one, two, few = read("one.h5"), read("two.h5"), read("few.h5")
 assert all(numpy.array_equal(one[k], two[k], equal_nan=k == "mask") for k in one if k != "script")
-for path in "summed.h5", "averaged.h5", "followed.h5", "dealt.h5":
+others = "summed", "averaged", "followed", "dealt", "monitored", "pairs", "processes", "all", "regions", "of_s", "of_again"
+for path in [name + ".h5" for name in others]:
     other = read(path)
     assert all(numpy.array_equal(one[k], other[k], equal_nan=k == "mask") for k in one if k != "script"), path
 assert 19200 / 32 < 1024 < len(read("full.h5")["index"]) < 19200
@@ -139,9 +158,8 @@ while read -r words options; do
     check "refused: $options" refused 2 "$words" with_sparse $options
 done <<END
 give.--sigma-clip --sparse no.sparse.h5
-two.runs --sparse no.sparse.h5 --sigma-clip --stats
-as.they.were.counted --sparse no.sparse.h5 --sigma-clip --monitor flat.npy
-goes.without.--processes --sparse no.sparse.h5 --sigma-clip --processes 2
+in.neither --sparse no.sparse.h5 --sigma-clip -o %s.h5
+in.neither --sparse %s.sparse.h5 --sigma-clip
 are.for.--sparse --noise 2
 are.for.--sparse --pick-room 0.1
 no.stream --sparse - --sigma-clip

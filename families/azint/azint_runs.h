@@ -64,6 +64,47 @@ static inline int azint_run_next(struct azint_run *run, size_t *at, const uint8_
     *at += 4 + 3 * (size_t)run->n;
     return 1;
 }
+
+/* What the pixels of four segments have, if each pixel has one run, as most do: a bit a pixel with bins, and from which
+ * bin on to before which one these lie. */
+enum { AZINT_TOGETHER = 4 * HCY_AZINT_START_EVERY };
+struct azint_segments {
+    uint64_t live;
+    uint32_t first, last, more;
+};
+
+/* One run of one of them, at *at of `size` bytes; 0: it leaves these. */
+static inline int azint_segments_next(struct azint_segments *s, uint64_t *at, const uint8_t *runs, size_t size,
+                                      unsigned pixel)
+{
+    if (size < 4 || *at > size - 4)
+        return 0;
+    struct azint_run r = azint_run_at(runs + *at);
+    *at += 4 + 3 * (uint64_t)r.n;
+    s->more |= r.more;
+    s->live |= (uint64_t)(r.n > 0) << pixel;
+    s->first = r.n && r.bin < s->first ? r.bin : s->first;
+    s->last = r.n && r.bin + r.n > s->last ? r.bin + r.n : s->last;
+    return 1;
+}
+
+/* The segments that begin at the first four of these starts and end at the next ones.  0: they are not of this kind, or
+ * not sound, so that their runs have to be looked at one by one.  Bins may be any. */
+static inline int azint_segments_at(struct azint_segments *segments, const uint8_t *runs, size_t size,
+                                    const uint64_t *starts)
+{
+    enum { EVERY = HCY_AZINT_START_EVERY };
+    struct azint_segments s = { 0, UINT32_MAX, 0, 0 };
+    uint64_t a = starts[0], b = starts[1], c = starts[2], d = starts[3];
+    /* Where a run ends is known when it was read: of four at once none has to wait for the others. */
+    for (unsigned i = 0; i < EVERY; i++)
+        if (!azint_segments_next(&s, &a, runs, size, i) || !azint_segments_next(&s, &b, runs, size, EVERY + i) ||
+            !azint_segments_next(&s, &c, runs, size, 2 * EVERY + i) ||
+            !azint_segments_next(&s, &d, runs, size, 3 * EVERY + i))
+            return 0;
+    *segments = s;
+    return !s.more && a == starts[1] && b == starts[2] && c == starts[3] && d == starts[4];
+}
 #endif
 
 #endif

@@ -297,8 +297,12 @@ HCY_API int hcy_cache_read(void **data, size_t *size, const char *path, size_t m
 /* FNV-1a of bytes, by which who reads them knows that they are what was written. */
 HCY_API uint64_t hcy_cache_sum(const void *data, size_t size);
 /* A file of a head and data in such a folder, whole or not at all, as hcy_output_open() has it.  Folders are made if
- * need be.  HCY_ENOENT without a description: it cannot be written, or would not be read. */
+ * need be.  HCY_ENOENT without a description: it cannot be written, or would not be read.  The same in pieces: begun,
+ * written by hcy_output_write(), and ended as by hcy_output_commit(), in any case where it was begun. */
 HCY_API int hcy_cache_write(const char *path, const void *head, size_t head_size, const void *data, size_t size);
+typedef struct hcy_output hcy_output;
+HCY_API int hcy_cache_begin(hcy_output **output, const char *path);
+HCY_API int hcy_cache_end(hcy_output *output, int status);
 
 /* Bytes of host memory that this process may still take, by the machine's MemAvailable, its cgroups' limits and its
  * own: for who needs much and would rather say so than be killed.  UINT64_MAX: nothing says. */
@@ -314,7 +318,6 @@ HCY_API unsigned hcy_processors(void);
  * committed; an earlier file stays until then, and gives it its permissions.  Symbolic links are followed.  "-" is
  * standard output, which gets its bytes at once, as do pipes, devices, and files in folders where none may be made.
  * HCY_EIO: it cannot be written. */
-typedef struct hcy_output hcy_output;
 #define HCY_OUTPUT_GROWS    1u /* under its own name from the first byte on, for who reads it as it grows */
 #define HCY_OUTPUT_REPLACES 2u /* a pipe or device of that name is replaced, not written to */
 HCY_API int hcy_output_open(hcy_output **output, const char *path, unsigned flags) HCY_MUST_USE;

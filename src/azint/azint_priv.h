@@ -294,12 +294,15 @@ int hcy__azint_set_norms(hcy_azint_plan *plan);
 
 /* 0: the plan is complete, but for its hash as text.  -1: there is none; it is as it was.  At most so many threads. */
 int hcy__azint_cache_load(hcy_azint_plan *plan, const char *folder, const struct azint_hash *key, size_t threads);
-void hcy__azint_cache_save(hcy_azint_plan *plan, const char *folder, const struct azint_hash *key);
+void hcy__azint_cache_save(hcy_azint_plan *plan, const char *folder, const struct azint_hash *key, size_t threads);
 
 /* Memory for `size` bytes of tables, the plan's from then on; NULL: there is none left (cache_read.c). */
 uint8_t *hcy__azint_cache_memory(hcy_azint_plan *plan, size_t size);
 void hcy__azint_cache_free(hcy_azint_plan *plan);
-/* A sum of `size` bytes of data, read from the place `at` of a file first; fd -1: they are there.  -1: not. */
+/* All of n pieces of work, until one does not return 0, by several threads; one that cannot be had is done without.
+ * Nonzero: one has failed. */
+int hcy__azint_do_pieces(size_t n, size_t threads, int (*work)(void *context, size_t piece), void *context);
+/* `size` bytes of data from the place `at` of a file, and their sum.  -1: they are not there. */
 int hcy__azint_cache_tables(uint64_t *sum, uint8_t *data, size_t size, int fd, size_t at, size_t threads);
 /* 0 if runs and starts hold together. */
 int hcy__azint_cache_check(hcy_azint_plan *plan, size_t threads);

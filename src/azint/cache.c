@@ -5,7 +5,7 @@
  * a sum that differs, runs that do not hold together - is ignored, and replaced by the plan that is then made.  That
  * the cache cannot be written is no failure.
  */
-#include "azint_priv.h"
+#include "cache_sum.h"
 
 #include <fcntl.h>
 #include <halcyon/backend.h>
@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #define FORMAT 3u
-#define ALIGN  64u
 #define N_SECTIONS 6
 
 struct file_head {
@@ -38,7 +37,7 @@ struct section {
 /* Lists the memory that a plan's creation made, with its place in a file; returns the file's size. */
 static size_t place_sections(struct section s[N_SECTIONS], hcy_azint_plan *p)
 {
-    size_t n = p->head.n_pixels, at = (sizeof(struct file_head) + ALIGN - 1) / ALIGN * ALIGN;
+    size_t n = p->head.n_pixels, at = (sizeof(struct file_head) + AZINT_LINE - 1) / AZINT_LINE * AZINT_LINE;
     /* The arrays' order is the format: whoever changes it raises FORMAT. */
     const struct section list[N_SECTIONS] = {
         { (void **)&p->radial, (p->options.npt + p->options.npt_azim) * sizeof(double), 0 },
@@ -54,7 +53,7 @@ static size_t place_sections(struct section s[N_SECTIONS], hcy_azint_plan *p)
         /* Each begins on a line of its own, so that the sums, which go by whole lines, cover it with its
          * padding. */
         s[i].offset = at;
-        at += (s[i].size + ALIGN - 1) / ALIGN * ALIGN;
+        at += (s[i].size + AZINT_LINE - 1) / AZINT_LINE * AZINT_LINE;
     }
     return at;
 }
@@ -181,46 +180,79 @@ int hcy__azint_cache_load(hcy_azint_plan *plan, const char *folder, const struct
 
 /* --- Writing --- */
 
-/* The file as it is to be, in memory (NULL: there is none left): some tens of megabytes, once a plan. */
-static uint8_t *make_image(size_t *size, hcy_azint_plan *plan, const struct azint_hash *key)
-{
-    struct section s[N_SECTIONS];
-    struct file_head h;
-    uint64_t sum;
-    *size = place_sections(s, plan);
-    uint8_t *image = calloc(1, *size);
+/* A plan on its way to a file. */
+struct save {
+    struct section sections[N_SECTIONS];
+    hcy_output *output;
+    size_t first, end; /* the tables' place */
+    uint64_t *sums;    /* of pieces */
+};
 
-    if (!image)
-        return NULL;
-    set_head(&h, plan, key, *size);
-    for (int i = 0; i < N_SECTIONS; i++) {
-        if (s[i].size)
-            memcpy(image + s[i].offset, *s[i].data, s[i].size);
-    }
-    /* Summed in memory by one thread: saving is done once a plan, beside a creation that took far longer. */
-    if (hcy__azint_cache_tables(&sum, image + s[0].offset, *size - s[0].offset, -1, 0, 1)) {
-        free(image);
-        return NULL;
-    }
-    h.sum = sum_head(&h, sum);
-    memcpy(image, &h, sizeof h);
-    return image;
+/* What a section has between two lines of the file, with zeros up to the end of its last line. */
+static int save_section(struct azint_lines *lines, const struct save *save, const struct section *s, size_t from,
+                        size_t to)
+{
+    uint8_t last[AZINT_LINE] = { 0 };
+    size_t begin = s->offset > from ? s->offset : from, end = s->offset + s->size < to ? s->offset + s->size : to;
+
+    if (begin >= end)
+        return 0;
+    const uint8_t *data = (const uint8_t *)*s->data + (begin - s->offset);
+    size_t whole = (end - begin) / AZINT_LINE * AZINT_LINE, rest = end - begin - whole;
+    azint_lines_add(lines, data, whole);
+    int status = hcy_output_write(save->output, data, whole, begin);
+    if (!rest)
+        return status;
+    memcpy(last, data + whole, rest);
+    azint_lines_add(lines, last, sizeof last);
+    return status ? status : hcy_output_write(save->output, last, sizeof last, begin + whole);
 }
 
-void hcy__azint_cache_save(hcy_azint_plan *plan, const char *folder, const struct azint_hash *key)
+static int save_piece(void *context, size_t piece)
+{
+    const struct save *save = context;
+    size_t from = save->first + piece * AZINT_PIECE, left = save->end - from;
+    size_t to = from + (left < AZINT_PIECE ? left : AZINT_PIECE);
+    struct azint_lines lines = azint_lines_of(piece);
+    int status = 0;
+
+    for (int i = 0; !status && i < N_SECTIONS; i++)
+        status = save_section(&lines, save, &save->sections[i], from, to);
+    save->sums[piece] = azint_lines_sum(&lines);
+    return status;
+}
+
+/* The tables from where they lie, by several threads, then the head with their sum. */
+static int save_plan(struct save *save, hcy_azint_plan *plan, const struct azint_hash *key, size_t threads)
+{
+    struct file_head h;
+    size_t n = (save->end - save->first + AZINT_PIECE - 1) / AZINT_PIECE;
+
+    save->sums = calloc(n, sizeof *save->sums);
+    int failed = !save->sums || hcy__azint_do_pieces(n, threads, save_piece, save);
+    set_head(&h, plan, key, save->end);
+    if (!failed)
+        h.sum = sum_head(&h, azint_pieces_sum(save->sums, n));
+    free(save->sums);
+    return failed ? HCY_EIO : hcy_output_write(save->output, &h, sizeof h, 0);
+}
+
+void hcy__azint_cache_save(hcy_azint_plan *plan, const char *folder, const struct azint_hash *key, size_t threads)
 {
     char path[4096];
-    struct section s[N_SECTIONS];
-    size_t size;
+    struct save save;
+    hcy_error before = *hcy_last_error(); /* that a plan is not kept is nobody's failure */
 
     path_of(path, sizeof path, folder, key);
+    save.end = place_sections(save.sections, plan);
+    save.first = save.sections[0].offset;
     /* A name that was cut off would be another file's; a plan above the limit would push out all others
      * and itself. */
-    if (strlen(path) + 1 == sizeof path || place_sections(s, plan) > hcy__azint_cache_limit())
+    if (strlen(path) + 1 == sizeof path || save.end > hcy__azint_cache_limit())
         return;
-    uint8_t *image = make_image(&size, plan, key);
     /* It is written beside and renamed, so that a reader sees all of it or nothing. */
-    if (image && !hcy_cache_write(path, image, size, NULL, 0))
+    if (!hcy_cache_begin(&save.output, path) &&
+        !hcy_cache_end(save.output, save_plan(&save, plan, key, threads)))
         hcy__azint_cache_prune(folder);
-    free(image);
+    hcy_fail_again(&before);
 }

@@ -6,18 +6,16 @@
  * end where the next ones begin, or that name bins there are not.
  */
 #define _GNU_SOURCE /* MAP_ANONYMOUS, madvise() */
-#include "azint_priv.h"
+#include "cache_sum.h"
 #include "thread.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define PIECE       ((size_t)1 << 20) /* bytes that are read and summed at once */
 #define SEGMENTS    8192u             /* starts that are checked at once */
 #define HUGE_PAGE   ((size_t)2 << 20)
 #define MAX_THREADS 8u
@@ -42,8 +40,7 @@ static void *take_pieces(void *arg)
     return NULL;
 }
 
-/* All of n pieces; a thread that cannot be had is done without. */
-static int do_pieces(size_t n, size_t threads, int (*work)(void *context, size_t piece), void *context)
+int hcy__azint_do_pieces(size_t n, size_t threads, int (*work)(void *context, size_t piece), void *context)
 {
     struct pieces p = { .work = work, .context = context, .n = n };
     pthread_t others[MAX_THREADS];
@@ -62,30 +59,10 @@ static int do_pieces(size_t n, size_t threads, int (*work)(void *context, size_t
 
 /* --- Bytes --- */
 
-/* The sum of whole 64-byte lines, eight words at a time; any change of one word changes it. */
-static uint64_t sum_lines(const uint8_t *p, size_t size, uint64_t seed)
-{
-    uint64_t lane[8], w[8];
-
-    for (unsigned k = 0; k < 8; k++)
-        lane[k] = seed + k;
-    /* Eight sums that do not wait for one another keep up with memory; sizes are whole lines by the file's
-     * layout. */
-    for (; size >= sizeof w; p += sizeof w, size -= sizeof w) {
-        memcpy(w, p, sizeof w);
-        for (unsigned k = 0; k < 8; k++)
-            lane[k] = (lane[k] ^ w[k]) * 0x9e3779b97f4a7c15u;
-    }
-    /* The lanes are mixed in order, so that words which change places between lanes change the sum. */
-    for (unsigned k = 1; k < 8; k++)
-        lane[0] = (lane[0] ^ lane[k] >> 29) * 0x9e3779b97f4a7c15u + lane[k];
-    return lane[0];
-}
-
 struct tables {
     uint8_t *data;
     size_t size, at; /* at: in the file */
-    int fd;          /* -1: they are in memory */
+    int fd;
     uint64_t *sums;
 };
 
@@ -107,28 +84,25 @@ static int read_tables(const struct tables *t, size_t first, size_t n)
 static int do_piece(void *context, size_t piece)
 {
     const struct tables *t = context;
-    size_t first = piece * PIECE, n = t->size - first < PIECE ? t->size - first : PIECE;
+    size_t first = piece * AZINT_PIECE, n = t->size - first < AZINT_PIECE ? t->size - first : AZINT_PIECE;
+    struct azint_lines lines = azint_lines_of(piece);
 
-    if (t->fd >= 0 && read_tables(t, first, n))
+    if (read_tables(t, first, n))
         return -1;
-    /* Summed while it is still in the processor's cache; the number of the piece is the seed, so that
-     * pieces which change places are noticed. */
-    t->sums[piece] = sum_lines(t->data + first, n, piece);
+    /* Summed while it is still in the processor's cache. */
+    azint_lines_add(&lines, t->data + first, n);
+    t->sums[piece] = azint_lines_sum(&lines);
     return 0;
 }
 
 int hcy__azint_cache_tables(uint64_t *sum, uint8_t *data, size_t size, int fd, size_t at, size_t threads)
 {
-    size_t n = (size + PIECE - 1) / PIECE;
+    size_t n = (size + AZINT_PIECE - 1) / AZINT_PIECE;
     struct tables t = { data, size, at, fd, calloc(n + 1, sizeof(uint64_t)) };
-    struct azint_hash hash = AZINT_HASH_INIT;
-    int bad = !t.sums || do_pieces(n, threads, do_piece, &t);
+    int bad = !t.sums || hcy__azint_do_pieces(n, threads, do_piece, &t);
 
-    if (!bad) {
-        /* One sum a piece, hashed in their order: the same for any number of threads. */
-        hcy__azint_hash(&hash, t.sums, n * sizeof *t.sums);
-        *sum = hash.a;
-    }
+    if (!bad)
+        *sum = azint_pieces_sum(t.sums, n);
     free(t.sums);
     return bad ? -1 : 0;
 }
@@ -171,34 +145,37 @@ static int pixel_is_sound(const hcy_azint_plan *p, size_t *at)
     return 1;
 }
 
-/* Four segments at a time, so that one's look-ups need not wait for the other's. */
+/* Does segment i end where the next one begins, so that devices which start in the middle see the same runs? */
+static int segment_is_sound(const hcy_azint_plan *p, size_t i)
+{
+    size_t at = p->starts[i], pixel = i * HCY_AZINT_START_EVERY, n = p->head.n_pixels - pixel;
+
+    /* The last segment may have fewer pixels than the others. */
+    n = n < HCY_AZINT_START_EVERY ? n : HCY_AZINT_START_EVERY;
+    for (size_t j = 0; j < n; j++)
+        if (!pixel_is_sound(p, &at))
+            return 0;
+    return at == p->starts[i + 1];
+}
+
 static int check_segments(void *context, size_t piece)
 {
-    enum { TOGETHER = 4 };
     const hcy_azint_plan *p = context;
     size_t n = (p->head.n_pixels + HCY_AZINT_START_EVERY - 1) / HCY_AZINT_START_EVERY;
-    size_t end = (piece + 1) * SEGMENTS < n ? (piece + 1) * SEGMENTS : n;
+    size_t end = (piece + 1) * SEGMENTS < n ? (piece + 1) * SEGMENTS : n, i = piece * SEGMENTS;
+    struct azint_segments s;
 
-    for (size_t i = piece * SEGMENTS; i < end; i += TOGETHER) {
-        size_t m = end - i < TOGETHER ? end - i : TOGETHER, at[TOGETHER];
-        int sound = 1;
+    while (i < end) {
+        size_t m = end - i < 4 ? end - i : 4;
+        int whole = m == 4 && (i + 4) * HCY_AZINT_START_EVERY <= p->head.n_pixels;
 
-        /* A start from a damaged file must not lead out of the runs before they are read there. */
-        for (size_t k = 0; k < m; k++) {
-            at[k] = p->starts[i + k];
-            sound &= at[k] <= p->run_bytes;
+        if (whole && azint_segments_at(&s, p->runs, p->run_bytes, p->starts + i) && s.last <= p->head.n_bins) {
+            i += 4;
+            continue;
         }
-        /* The last segment may have fewer pixels than the others. */
-        for (size_t j = 0; sound && j < HCY_AZINT_START_EVERY; j++)
-            for (size_t k = 0; k < m; k++)
-                if ((i + k) * HCY_AZINT_START_EVERY + j < p->head.n_pixels)
-                    sound &= pixel_is_sound(p, &at[k]);
-        /* Each segment's end is the next one's begin, so that devices which start in the middle see
-         * the same runs. */
-        for (size_t k = 0; sound && k < m; k++)
-            sound = at[k] == p->starts[i + k + 1];
-        if (!sound)
-            return -1;
+        while (m--)
+            if (!segment_is_sound(p, i++))
+                return -1;
     }
     return 0;
 }
@@ -211,5 +188,5 @@ int hcy__azint_cache_check(hcy_azint_plan *p, size_t threads)
      * pixel. */
     if (p->starts[0] || p->starts[n] != p->run_bytes)
         return -1;
-    return do_pieces((n + SEGMENTS - 1) / SEGMENTS, threads, check_segments, p);
+    return hcy__azint_do_pieces((n + SEGMENTS - 1) / SEGMENTS, threads, check_segments, p);
 }

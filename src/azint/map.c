@@ -28,9 +28,16 @@ static int map_scaled(double *radial, double *chi, const hcy_poni *p, size_t hei
     if (rc)
         return rc;
     rc = hcy__azint_geometry_init(&g, p, height, width);
+    /* Columns that nobody asks for are not worked out, where pixels stand in columns. */
+    if (!rc && !g.own) {
+        for (size_t j = 0; j < columns; j++)
+            g.centre2[j] = g.centre2[j * step];
+        g.width = columns;
+    }
+    const size_t every = g.own ? step : 1;
     for (size_t i = 0; !rc && i < height; i += step, at += columns) {
         hcy__azint_centres_eval(&row, &g, scale, i, chi != NULL);
-        take_pixels(radial + at, chi ? chi + at : NULL, &row, scale, width, step);
+        take_pixels(radial + at, chi ? chi + at : NULL, &row, scale, g.width, every);
     }
     hcy__azint_geometry_free(&g);
     hcy__azint_row_free(&row);

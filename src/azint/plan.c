@@ -91,12 +91,16 @@ static int make_plan_mask(uint8_t **mask, size_t *n_masked, const hcy_azint_plan
     if (plan->options.detector_mask && !plan->poni.corners)
         rc = hcy_detector_mask(*mask, plan->poni.detector, height, width);
     *n_masked = 0;
-    for (size_t i = 0; !rc && i < n; i++) {
-        (*mask)[i] |= user && user[i];
-        (*mask)[i] |= plan->poni.corners && !corners_are_finite(corners_of(plan, i));
+    if (rc)
+        return rc;
+    for (size_t i = 0; plan->poni.corners && i < n; i++)
+        (*mask)[i] |= !corners_are_finite(corners_of(plan, i));
+    /* Loops that compilers make vectors of: each plan passes here, those from the cache too. */
+    for (size_t i = 0; user && i < n; i++)
+        (*mask)[i] |= user[i] != 0;
+    for (size_t i = 0; i < n; i++)
         *n_masked += (*mask)[i];
-    }
-    return rc;
+    return 0;
 }
 
 /* --- The user's arrays --- */
@@ -299,7 +303,7 @@ static int build_plan(hcy_azint_plan *plan, const hcy_azint_options *user)
     if (!rc && (!user->cache || hcy__azint_cache_load(plan, user->cache, &key, b.n_workers))) {
         rc = make_tables(plan, &b);
         if (!rc && user->cache)
-            hcy__azint_cache_save(plan, user->cache, &key);
+            hcy__azint_cache_save(plan, user->cache, &key, b.n_workers);
     }
     snprintf(plan->hash, sizeof plan->hash, "%016llx%016llx", (unsigned long long)plan->full_hash.a,
              (unsigned long long)plan->full_hash.b);

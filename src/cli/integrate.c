@@ -183,13 +183,13 @@ static int make_stack_plan(struct job *job)
 static void check_rings(struct job *job)
 {
     hcy_azint_plan_info info = HCY_AZINT_PLAN_INFO_INIT;
-    /* Looking costs a part of a second. A plan from the cache belongs to a geometry that was looked at
-     * before. */
+    /* A plan from the cache belongs to a geometry that was looked at before. */
     if (job->values->quiet || job->values->follow || hcy_azint_plan_get_info(&info, job->plan) ||
         (info.from_cache && *job->info->dataset))
         return;
     progress_say(&job->progress, "looking at the rings of frame %llu ...", (unsigned long long)job->first);
-    rings_check(job->stack, job->devices[0], &job->poni, &job->azint, job->first, job->values->flip);
+    const struct rings_of of = { job->stack, job->devices[0], job->plan, job->mask, job->first };
+    rings_check(&of, &job->poni, job->values->flip);
     progress_clear(&job->progress);
 }
 
@@ -244,6 +244,12 @@ static int open_curves(struct job *job)
 
 /* --- The run --- */
 
+/* What a frame's curve comes divided by.  Of groups it is their sum that is divided. */
+static double divided_by(const struct job *job, uint64_t frame)
+{
+    return job->group.monitor && !group_adds(&job->group) ? job->group.monitor[frame] : 1;
+}
+
 static int take_curve(void *payload, const hcy_pipeline_frame *frame)
 {
     struct job *job = payload;
@@ -253,7 +259,7 @@ static int take_curve(void *payload, const hcy_pipeline_frame *frame)
         return status;
     pixels_take(&job->pixels, frame);
     regions_take(&job->regions, frame);
-    status = sparse_take(&job->sparse, frame);
+    status = sparse_take(&job->sparse, frame, divided_by(job, frame->number));
     if (status)
         return status;
     uint64_t written = 0;
@@ -291,10 +297,10 @@ static int run_all_frames(struct job *job)
     return status == HCY_ETIMEOUT && job->last == UINT64_MAX ? 0 : status;
 }
 
-/* Most files have no room for more than means; groups are made of sums. */
+/* Most files have no room for more than means; groups are made of sums, and sparse frames have deviations. */
 static int wants_sums(const struct job *job)
 {
-    return group_adds(&job->group) || job->values->sums;
+    return group_adds(&job->group) || job->values->sums || job->values->sparse;
 }
 
 int integrate_result(hcy_azint_result **result, const struct job *job)
@@ -310,7 +316,7 @@ int integrate_pipeline(struct job *job)
     integrate_run_options(&opts, job->values);
     regions_ask(&opts, &job->regions);
     sparse_ask(&opts, &job->sparse);
-    if (!wants_sums(job) && !job->values->sparse)
+    if (!wants_sums(job))
         opts.flags |= HCY_PIPELINE_MEANS;
     if (job->values->follow || job->worker)
         /* Several runs of one pipeline are one integration to the user: their statistics are added up. */
@@ -436,7 +442,7 @@ static int run_integration(struct job *job)
         return status;
     status = integrate_name_output(job);
     if (!status)
-        status = sparse_output(&job->sparse, job->values, &job->shard);
+        status = sparse_output(&job->sparse, job->values, job->path, &job->shard);
     if (!status)
         status = integrate_guard_files(job);
     if (status)

@@ -147,7 +147,7 @@ static int take_live_curve(void *payload, const hcy_pipeline_frame *frame)
         return status;
     pixels_take(&s->plan.pixels, frame);
     regions_take(&s->regions, frame);
-    status = sparse_take(&s->sparse, frame);
+    status = sparse_take(&s->sparse, frame, 1);
     if (status)
         return status;
     watch_curve(&live->watch, frame->result, frame->number);

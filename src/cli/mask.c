@@ -162,7 +162,7 @@ int cli_invalid_values(hcy_azint_job *job, const hcy_stack_info *info, const hcy
     return status;
 }
 
-static int decode_one_frame(void *pixels, hcy_stack *stack, hcy_device *device, uint64_t number)
+int cli_decode_frame(void *pixels, hcy_stack *stack, hcy_device *device, uint64_t number)
 {
     hcy_pipeline_source source = hcy_pipeline_source_of(hcy_stack_get_info(stack));
     hcy_queue *queue = NULL;
@@ -199,7 +199,7 @@ int cli_mask_frame(uint8_t *mask, hcy_stack *stack, hcy_device *device, const hc
         /* The device decides what is invalid by the plan's ranges, so the same ranges decide here. */
         status = cli_invalid_values(&job, info, poni, azint);
     if (!status)
-        status = decode_one_frame(pixels, stack, device, number);
+        status = cli_decode_frame(pixels, stack, device, number);
     if (!status)
         cli_mask_invalid(mask, &job, pixels, n);
     free(pixels);

@@ -17,6 +17,8 @@ int cli_mask_file(uint8_t *mask, int *is_plain, const hcy_stack *stack, const ch
 int cli_invalid_values(hcy_azint_job *job, const hcy_stack_info *info, const hcy_poni *poni,
                        const hcy_azint_options *azint);
 void cli_mask_invalid(uint8_t *mask, const hcy_azint_job *job, const void *pixels, size_t n);
+/* Frame `number` as its pixels are stored, info->frame_bytes of them, decoded on `device`; HCY_*. */
+int cli_decode_frame(void *pixels, hcy_stack *stack, hcy_device *device, uint64_t number);
 /* Pixels of frame `number` that a plan of these options would mask in that frame; decoded on `device`. */
 int cli_mask_frame(uint8_t *mask, hcy_stack *stack, hcy_device *device, const hcy_poni *poni,
                    const hcy_azint_options *azint, uint64_t number);

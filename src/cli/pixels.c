@@ -68,7 +68,7 @@ static const char *flat_refused(const struct pixels *p)
         return p->other_flat;
     if (p->own->flat_applied)
         return p->own->flat_applied > 0 ? "the detector has applied it"
-                                        : "the file does not say whether the detector has applied it; "
+                                        : "nothing says whether the detector has applied it; "
                                           "--flat would use it";
     return p->own->flat ? NULL : "it is 1 everywhere";
 }
@@ -76,7 +76,7 @@ static const char *flat_refused(const struct pixels *p)
 static const char *mask_applied(const hcy_corrections *own)
 {
     if (own->mask_applied < 0)
-        return "the file does not say whether the detector had applied it";
+        return "nothing says whether the detector had applied it";
     return own->mask_applied ? "the detector had applied it" : "the detector had not applied it";
 }
 
@@ -108,7 +108,7 @@ void pixels_corrections(char text[PIXELS_TEXT], const struct pixels *p)
         append_text(text, "count rates: corrected by the detector\n");
     else if (!own->countrate_applied || *own->countrate_table)
         append_text(text, "count rates: not corrected here%s%s; %s\n", *own->countrate_table ? ", in spite of " : "",
-                    own->countrate_table, own->countrate_applied < 0 ? "the file does not say whether the detector did"
+                    own->countrate_table, own->countrate_applied < 0 ? "nothing says whether the detector did"
                                                              : "nor by the detector");
 }
 

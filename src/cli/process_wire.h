@@ -30,17 +30,33 @@ struct process_answer {
     char plan[80], variant[64], why[512];
 };
 
-/* A frame's result: this, then the arrays that the job's results have. */
+/* A frame's result: this, then what a shape says. */
 struct process_row {
     hcy_frame_report report;
+    uint64_t n_pixels; /* of its sparse frame */
     int32_t good;
     char why[300];
 };
 
-/* Bytes of a row whose arrays are those of `like`. */
-size_t process_row_bytes(const hcy_azint_result *like);
-/* *result is `like` with its arrays in a row. */
-void process_row_result(hcy_azint_result *result, const hcy_azint_result *like, struct process_row *row);
+/* What rows of a job have: the arrays that `like` has, regions, and room for the pixels of a sparse frame. */
+struct process_shape {
+    hcy_azint_result *like; /* to be destroyed */
+    size_t regions;
+    uint64_t room;
+};
+
+struct process_arrays {
+    hcy_azint_result result;
+    hcy_region_sums *regions;
+    int64_t *values;
+    uint32_t *indices;
+};
+
+/* Of a job whose plan is made.  A status of the library's. */
+int process_shape_of(struct process_shape *shape, const struct job *job);
+size_t process_row_bytes(const struct process_shape *shape);
+/* Where they are in a row. */
+struct process_arrays process_row_arrays(const struct process_shape *shape, struct process_row *row);
 /* All of a message, both ways: 1, or 0 if the other side is gone. */
 int process_send(int socket, const void *message, size_t size);
 int process_receive(void *message, size_t size, int socket);

@@ -23,28 +23,42 @@ static double **row_array(hcy_azint_result *r, int i)
     return arrays[i];
 }
 
-void process_row_result(hcy_azint_result *result, const hcy_azint_result *like, struct process_row *row)
+int process_shape_of(struct process_shape *shape, const struct job *job)
 {
+    shape->regions = job->regions.n;
+    shape->room = job->sparse.room;
+    return integrate_result(&shape->like, job);
+}
+
+struct process_arrays process_row_arrays(const struct process_shape *shape, struct process_row *row)
+{
+    struct process_arrays a = { .result = *shape->like };
     double *at = (double *)(row + 1);
-    *result = *like;
     for (int i = 0; i < ARRAYS; i++) {
-        double **array = row_array(result, i);
+        double **array = row_array(&a.result, i);
         /* Arrays that a result does not have take no room. */
         if (!*array)
             continue;
         *array = at;
-        at += result->n_bins;
+        at += a.result.n_bins;
     }
+    /* All is of 8 bytes but the indices, which come last. */
+    a.regions = (hcy_region_sums *)at;
+    a.values = (int64_t *)(a.regions + shape->regions);
+    a.indices = (uint32_t *)(a.values + shape->room);
+    return a;
 }
 
-size_t process_row_bytes(const hcy_azint_result *like)
+size_t process_row_bytes(const struct process_shape *shape)
 {
-    hcy_azint_result copy = *like;
+    hcy_azint_result copy = *shape->like;
     size_t arrays = 0;
     for (int i = 0; i < ARRAYS; i++)
         arrays += *row_array(&copy, i) != NULL;
-    /* Bins are at most HCY_AZINT_MAX_BINS, so this cannot overflow. */
-    return sizeof(struct process_row) + arrays * like->n_bins * sizeof(double);
+    /* Bins are at most HCY_AZINT_MAX_BINS and pixels 2^32, so this cannot overflow.  Indices fill whole words. */
+    return sizeof(struct process_row) + arrays * copy.n_bins * sizeof(double) +
+           shape->regions * sizeof(hcy_region_sums) + shape->room * sizeof(int64_t) +
+           (shape->room + 1) / 2 * 2 * sizeof(uint32_t);
 }
 
 int process_send(int socket, const void *message, size_t size)
@@ -82,7 +96,7 @@ struct worker {
     struct job job;
     struct process_setup setup;
     struct process_order order;
-    hcy_azint_result *like; /* its arrays say which ones rows have */
+    struct process_shape shape;
     char *memory;
 };
 
@@ -94,14 +108,22 @@ static int put_row(void *payload, const hcy_pipeline_frame *frame)
     /* Report and reason are written for every frame, good or not: the slot still has those of an earlier block. */
     row->good = frame->result != NULL;
     row->report = *frame->report;
+    row->n_pixels = 0;
     snprintf(row->why, sizeof row->why, "%s", frame->why);
     if (!frame->result)
         return 0;
-    hcy_azint_result to, from = *frame->result;
-    process_row_result(&to, w->like, row);
+    struct process_arrays to = process_row_arrays(&w->shape, row);
+    hcy_azint_result from = *frame->result;
     for (int i = 0; i < ARRAYS; i++)
-        if (*row_array(&to, i))
-            memcpy(*row_array(&to, i), *row_array(&from, i), to.n_bins * sizeof(double));
+        if (*row_array(&to.result, i))
+            memcpy(*row_array(&to.result, i), *row_array(&from, i), from.n_bins * sizeof(double));
+    if (frame->regions)
+        memcpy(to.regions, frame->regions, w->shape.regions * sizeof *to.regions);
+    if (!frame->sparse)
+        return 0;
+    row->n_pixels = frame->sparse->n;
+    memcpy(to.values, frame->sparse->intensity, frame->sparse->n * sizeof *to.values);
+    memcpy(to.indices, frame->sparse->index, frame->sparse->n * sizeof *to.indices);
     return 0;
 }
 
@@ -134,11 +156,11 @@ static int map_rows(struct worker *w)
         w->memory = NULL;
         return cli_error("a worker process cannot map %llu bytes of shared memory", (unsigned long long)w->setup.memory);
     }
-    int st = integrate_result(&w->like, &w->job);
+    int st = process_shape_of(&w->shape, &w->job);
     if (st)
         return cli_fail(st);
     /* Both sides count arrays in their own way from the same plan: this can only differ if the files changed. */
-    return process_row_bytes(w->like) == w->setup.row_bytes ? CLI_OK : cli_error("a worker process has another plan");
+    return process_row_bytes(&w->shape) == w->setup.row_bytes ? CLI_OK : cli_error("a worker process has another plan");
 }
 
 static int do_orders(struct worker *w)
@@ -187,7 +209,7 @@ int process_work(int argc, char **argv)
         }
         if (!status)
             status = do_orders(w);
-        hcy_azint_result_destroy(w->like);
+        hcy_azint_result_destroy(w->shape.like);
         if (w->memory)
             munmap(w->memory, (size_t)w->setup.memory);
         integrate_end(&w->job);

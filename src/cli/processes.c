@@ -47,7 +47,7 @@ struct processes {
     int memory_fd;
     char *memory;
     uint64_t memory_bytes, row_bytes, block, window; /* block: frames; window: slots */
-    hcy_azint_result *like;
+    struct process_shape shape;
     char plan[80];
     enum slot_state *slots;
     uint64_t n_blocks, written; /* blocks in all, those that the sink has had */
@@ -89,7 +89,7 @@ static int make_slots(struct processes *p)
 {
     const struct job *job = p->job;
     uint64_t frames = job->last - job->first;
-    p->row_bytes = process_row_bytes(p->like);
+    p->row_bytes = process_row_bytes(&p->shape);
     /* Two slots beyond what is given away let processes go on while the oldest block is still missing. */
     p->window = ORDERS * p->n + 2;
     /* Several blocks for each process, so that none waits long for another at the end. */
@@ -231,7 +231,7 @@ int processes_start(struct processes **processes, struct job *job, size_t n, con
     int st = hcy_azint_plan_get_info(&plan, job->plan);
     snprintf(p->plan, sizeof p->plan, "%s", plan.hash);
     if (!st)
-        st = integrate_result(&p->like, job);
+        st = process_shape_of(&p->shape, job);
     if (!st)
         st = make_slots(p);
     for (size_t i = 0; !st && i < n; i++)
@@ -338,17 +338,20 @@ static void take_answer(struct processes *p, struct process *w)
 /* Hands a block's frames to the sink. */
 static int write_block(struct processes *p, hcy_pipeline_sink sink, void *payload)
 {
-    uint64_t first = block_first(p, p->written), n = block_last(p, p->written) - first;
+    const uint64_t first = block_first(p, p->written), n = block_last(p, p->written) - first, room = p->shape.room;
     char *rows = p->memory + p->written % p->window * p->block * p->row_bytes;
     int st = 0;
     for (uint64_t i = 0; !st && i < n; i++) {
         struct process_row *row = (struct process_row *)(rows + i * p->row_bytes);
-        hcy_azint_result result;
-        process_row_result(&result, p->like, row);
-        result.n_lost = row->report.n_lost;
+        struct process_arrays a = process_row_arrays(&p->shape, row);
+        /* The number comes from another process, and must not lead out of its row. */
+        const hcy_sparse sparse = { row->n_pixels < room ? row->n_pixels : room, a.indices, a.values };
+        a.result.n_lost = row->report.n_lost;
         row->why[sizeof row->why - 1] = 0;
-        const hcy_pipeline_frame frame = { .number = first + i, .result = row->good ? &result : NULL,
-                                           .report = &row->report, .why = row->why };
+        const hcy_pipeline_frame frame = { .number = first + i, .result = row->good ? &a.result : NULL,
+                                           .report = &row->report, .why = row->why,
+                                           .regions = row->good && p->shape.regions ? a.regions : NULL,
+                                           .sparse = row->good && room ? &sparse : NULL };
         st = sink(payload, &frame);
         p->stats.done++;
         p->stats.failed += !row->good;
@@ -441,7 +444,7 @@ void processes_free(struct processes *p)
         munmap(p->memory, (size_t)p->memory_bytes);
     if (p->memory_fd >= 0)
         close(p->memory_fd);
-    hcy_azint_result_destroy(p->like);
+    hcy_azint_result_destroy(p->shape.like);
     free(p->slots);
     free(p->devices);
     free(p->all);

@@ -1,11 +1,12 @@
 /* rings.c - see rings.h.
  *
- * A frame is integrated coarsely, by a sample of its pixels, in sectors of azimuth.  With a wrong beam centre a ring's
+ * A sample of a frame's pixels is put into bins of radius, in sectors of azimuth.  With a wrong beam centre a ring's
  * radius goes up and down once around it: the shifts from each sector to the next are found by correlation, added up,
  * and count as wandering where a wave fits them.  Spots of a single crystal give shifts that no wave fits.  A frame
- * that was written the other way round than the geometry takes it is found by trying: its rings are sharp only then. */
+ * that was written the other way round than the geometry takes it is found by trying: its rings are sharp only then.
+ * The frame is decoded once, and only where the sample's pixels lie is worked out: a look costs milliseconds. */
 #include "rings.h"
-#include <halcyon/pipeline.h>
+#include "mask.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,72 +23,149 @@ struct rings {
     double width;
 };
 
-/* What is looked at. */
+/* What is looked at: pixels 0, step, 2 step ... of both axes. */
 struct view {
-    hcy_stack *stack;
-    hcy_device *device;
-    hcy_azint_options options;
-    uint64_t frame;
+    size_t height, width, step, n; /* of the image; pixels of the sample */
+    float *counts;                 /* NAN where the run takes none */
+    double *radial, *chi;          /* room for where they are, degrees */
 };
 
-/* --- Integrating --- */
+struct extent {
+    double from, to;
+};
 
-/* One pixel of `step` in each direction, of those that the run takes. */
-static uint8_t *sample(const hcy_stack_info *info, const uint8_t *mask)
+/* --- The sample --- */
+
+/* The sample of an image whose pixels have `size` bytes. */
+static void take_sample(uint8_t *sample, const uint8_t *image, const struct view *view, size_t size)
 {
-    size_t n = (size_t)info->height * info->width, step = 1;
-    uint8_t *sampled = malloc(n);
-    while (n / (step * step) > SAMPLE)
-        step++;
-    if (!sampled)
-        return NULL;
-    memset(sampled, 1, n);
-    for (size_t i = 0; i < info->height; i += step)
-        for (size_t j = 0; j < info->width; j += step)
-            sampled[i * info->width + j] = mask && mask[i * info->width + j];
-    return sampled;
+    for (size_t i = 0; i < view->height; i += view->step)
+        for (size_t j = 0; j < view->width; j += view->step, sample += size)
+            memcpy(sample, image + (i * view->width + j) * size, size);
 }
+
+static void choose_sample(struct view *view, const hcy_stack_info *info)
+{
+    *view = (struct view){ .height = info->height, .width = info->width, .step = 1 };
+    while (view->height * view->width / (view->step * view->step) > SAMPLE)
+        view->step++;
+    view->n = ((view->height - 1) / view->step + 1) * ((view->width - 1) / view->step + 1);
+}
+
+/* A pixel that the run leaves out must not look like a spot: masks of all kinds are as in the run's plan.  bad: n. */
+static int mask_sample(uint8_t *bad, const struct view *view, const hcy_azint_plan *plan, const uint8_t *mask)
+{
+    hcy_azint_plan_info info = HCY_AZINT_PLAN_INFO_INIT;
+    int status = hcy_azint_plan_get_info(&info, plan);
+    uint8_t *all = status ? NULL : calloc(view->height, view->width);
+    if (!all)
+        return -1;
+    if (info.options.detector_mask && info.poni.detector)
+        (void)!hcy_detector_mask(all, info.poni.detector, view->height, view->width);
+    for (size_t i = 0; mask && i < view->height * view->width; i++)
+        all[i] |= mask[i];
+    take_sample(bad, all, view, 1);
+    free(all);
+    return 0;
+}
+
+/* The frame's pixels; `image` has room for all of them, `sample` for the sample, both as they are stored. */
+static int read_sample(struct view *view, uint8_t *bad, void *image, void *sample, const struct rings_of *of)
+{
+    const hcy_stack_info *info = hcy_stack_get_info(of->stack);
+    hcy_image pixels = { 1, (uint32_t)view->n, info->pixel_type, info->elem_size, view->n * info->elem_size, sample };
+    hcy_azint_job job;
+    if (hcy_azint_plan_job(&job, of->plan, info->pixel_type) || mask_sample(bad, view, of->plan, of->mask) ||
+        cli_decode_frame(image, of->stack, of->device, of->frame))
+        return -1;
+    take_sample(sample, image, view, info->elem_size);
+    cli_mask_invalid(bad, &job, sample, view->n);
+    hcy_image_to_floats(view->counts, &pixels);
+    for (size_t i = 0; i < view->n; i++)
+        view->counts[i] = bad[i] || !isfinite(view->counts[i]) ? NAN : view->counts[i];
+    return 0;
+}
+
+static int open_view(struct view *view, const struct rings_of *of)
+{
+    const hcy_stack_info *info = hcy_stack_get_info(of->stack);
+    choose_sample(view, info);
+    view->counts = malloc(view->n * sizeof *view->counts);
+    view->radial = malloc(2 * view->n * sizeof *view->radial);
+    view->chi = view->radial + view->n;
+    uint8_t *bad = malloc(view->n);
+    void *image = malloc((size_t)info->frame_bytes), *sample = malloc(view->n * info->elem_size);
+    int status = -1;
+    if (view->counts && view->radial && bad && image && sample)
+        status = read_sample(view, bad, image, sample, of);
+    free(bad);
+    free(image);
+    free(sample);
+    return status;
+}
+
+static void close_view(struct view *view)
+{
+    free(view->counts);
+    free(view->radial);
+}
+
+/* --- Curves --- */
 
 /* So many bins that each has some pixels. */
-static size_t bins_for(const hcy_stack_info *info)
+static int bins_for(const struct view *view)
 {
-    size_t n = (size_t)info->height * info->width / (SECTORS * 8);
+    size_t n = view->height * view->width / (SECTORS * 8);
     if (n < 20)
         return 20;
-    return n > RADII ? RADII : n;
+    return n > RADII ? RADII : (int)n;
 }
 
-static int add_sectors(void *payload, const hcy_pipeline_frame *frame)
+/* Does pixel i count?  d-spacings, pixels without a place: what is not finite has no bin. */
+static int is_seen(const struct view *view, size_t i)
 {
-    hcy_azint_result *to = payload;
-    return frame->result ? hcy_azint_result_add(to, frame->result, 0) : HCY_ECORRUPT;
+    return !isnan(view->counts[i]) && isfinite(view->radial[i]) && isfinite(view->chi[i]);
 }
 
-/* The frame's sums by sector and radius; to be destroyed.  NULL: it cannot be done. */
-static hcy_azint_result *integrate_sectors(const struct view *view, const hcy_poni *poni)
+static struct extent extent_of(const double *at, const struct view *view)
 {
-    const hcy_stack_info *info = hcy_stack_get_info(view->stack);
-    hcy_pipeline_source source = hcy_pipeline_source_of(info);
-    hcy_pipeline_options opts = HCY_PIPELINE_OPTIONS_INIT;
-    hcy_pipeline *pipeline = NULL;
-    hcy_azint_plan *plan = NULL;
-    hcy_azint_result *sums = NULL;
-    /* One frame needs one reader and the least memory. */
-    opts.batch = opts.readers = 1;
-    opts.memory = 1;
-    opts.flags = HCY_PIPELINE_FEW;
-    int status = hcy_azint_plan_create(&plan, poni, info->height, info->width, &view->options);
-    if (!status)
-        status = hcy_azint_result_create(&sums, plan);
-    if (!status)
-        status = hcy_pipeline_create(&pipeline, &view->device, 1, plan, &source, &opts);
-    if (!status)
-        status = hcy_pipeline_run(pipeline, view->stack, view->frame, view->frame + 1, add_sectors, NULL, sums);
-    hcy_pipeline_destroy(pipeline);
-    hcy_azint_plan_release(plan);
-    if (status)
-        hcy_azint_result_destroy(sums);
-    return status ? NULL : sums;
+    struct extent e = { INFINITY, -INFINITY };
+    for (size_t i = 0; i < view->n; i++)
+        if (is_seen(view, i)) {
+            e.from = at[i] < e.from ? at[i] : e.from;
+            e.to = at[i] > e.to ? at[i] : e.to;
+        }
+    return e;
+}
+
+static int bin_of(double at, const struct extent *e, int n)
+{
+    int bin = (int)((at - e->from) / (e->to - e->from) * n);
+    return bin < n ? bin : n - 1; /* the largest value ends the last bin */
+}
+
+struct curves {
+    double sum[SECTORS][RADII], norm[SECTORS][RADII];
+};
+
+/* Sums and pixels by sector and radius; rings->n and ->width.  -1: the geometry is none, or nothing is left. */
+static int sum_sectors(struct curves *curves, struct rings *rings, const struct view *view, const hcy_poni *poni)
+{
+    if (hcy_azint_map(view->radial, view->chi, poni, view->height, view->width, "2th_deg", view->step))
+        return -1;
+    const struct extent radial = extent_of(view->radial, view), chi = extent_of(view->chi, view);
+    if (!(radial.to > radial.from) || !(chi.to > chi.from))
+        return -1;
+    rings->n = bins_for(view);
+    rings->width = (radial.to - radial.from) / rings->n;
+    for (size_t i = 0; i < view->n; i++) {
+        if (!is_seen(view, i))
+            continue;
+        int sector = bin_of(view->chi[i], &chi, SECTORS), bin = bin_of(view->radial[i], &radial, rings->n);
+        curves->sum[sector][bin] += (double)view->counts[i];
+        curves->norm[sector][bin]++;
+    }
+    return 0;
 }
 
 /* --- Looking --- */
@@ -193,18 +271,16 @@ static double wandering(const struct rings *rings)
 
 static int look_at_rings(struct rings *rings, const struct view *view, const hcy_poni *poni)
 {
-    hcy_azint_result *sums = integrate_sectors(view, poni);
-    if (!sums)
-        return -1;
-    size_t n = sums->n_radial;
-    rings->n = (int)n;
-    for (size_t a = 0; a < SECTORS; a++)
-        high_pass(rings->sector[a], sums->sum_signal + a * n, sums->sum_norm + a * n, rings->n);
-    /* Both figures come from the same curves, so that one integration is enough. */
+    struct curves *curves = calloc(1, sizeof *curves);
+    int status = curves ? sum_sectors(curves, rings, view, poni) : -1;
+    for (size_t a = 0; !status && a < SECTORS; a++)
+        high_pass(rings->sector[a], curves->sum[a], curves->norm[a], rings->n);
+    free(curves);
+    if (status)
+        return status;
+    /* Both figures come from the same curves, so that one look is enough. */
     rings->coherence = coherence(rings);
     rings->wander = wandering(rings);
-    rings->width = (sums->radial[n - 1] - sums->radial[0]) / (double)(n - 1);
-    hcy_azint_result_destroy(sums);
     return 0;
 }
 
@@ -241,36 +317,19 @@ static void say(const hcy_poni *poni, double degrees, int better, int flip)
     cli_note("%s: %s", what, to_do);
 }
 
-void rings_check(hcy_stack *stack, hcy_device *device, const hcy_poni *poni, const hcy_azint_options *given,
-                 uint64_t frame, int flip)
+void rings_check(const struct rings_of *of, const hcy_poni *poni, int flip)
 {
-    struct view view = { stack, device, HCY_AZINT_OPTIONS_INIT, frame };
-    hcy_azint_options *o = &view.options;
-    const hcy_stack_info *info = hcy_stack_get_info(stack);
     struct rings *rings = calloc(2, sizeof *rings), *other = rings + 1;
-    uint8_t *mask = sample(info, given->mask);
-    /* The run's own options for bins and corrections are of no interest; what makes pixels invalid is. */
-    o->npt = bins_for(info);
-    o->npt_azim = SECTORS;
-    o->unit = "2th_deg";
-    o->split = HCY_SPLIT_NO;
-    o->mask = mask;
-    o->mask_height = info->height;
-    o->mask_width = info->width;
-    /* A pixel that the run leaves out must not look like a spot. */
-    o->sentinels = given->sentinels;
-    o->use_dummy = given->use_dummy;
-    o->dummy = given->dummy;
-    o->delta_dummy = given->delta_dummy;
+    struct view view;
     /* The check is a courtesy: without memory or a readable frame the run goes on without a word. */
-    if (rings && mask && !look_at_rings(rings, &view, poni)) {
+    if (!open_view(&view, of) && rings && !look_at_rings(rings, &view, poni)) {
         int wanders = rings->wander > BINS, better = 0;
-        /* Orientations are tried only where something is wrong, as each costs one integration. */
+        /* Orientations are tried only where something is wrong, as each costs a look. */
         if (wanders || rings->coherence < CLEAR)
             better = find_better(other, rings, &view, *poni);
         if (wanders || better)
             say(poni, wanders ? 2 * rings->width * rings->wander : 0, better, flip);
     }
-    free(mask);
+    close_view(&view);
     free(rings);
 }

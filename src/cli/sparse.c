@@ -1,7 +1,11 @@
 /* sparse.c - see sparse.h. */
 #include "sparse.h"
+#include "inputs.h"
 #include "shard.h"
+#include <math.h>
 #include <stdlib.h>
+
+enum { SHARE = 32, LEAST_ROOM = 1024 }; /* one pixel in so many may stand out, but no fewer than that */
 
 static double cutoff_of(const struct integrate_values *v)
 {
@@ -11,6 +15,17 @@ static double cutoff_of(const struct integrate_values *v)
 static double noise_of(const struct integrate_values *v)
 {
     return v->noise.given ? v->noise.value : 1;
+}
+
+/* Pixels of a frame that there is room for.  Of the smallest share that is asked for there is room for one. */
+static uint64_t room_for(const struct integrate_values *v, size_t n_pixels)
+{
+    uint64_t room = n_pixels / SHARE;
+    if (v->pick_room.given)
+        room = 1 + (uint64_t)(v->pick_room.value * (double)n_pixels);
+    else if (room < LEAST_ROOM)
+        room = LEAST_ROOM;
+    return room < n_pixels ? room : n_pixels;
 }
 
 int sparse_prepare(struct sparse *s, const struct integrate_values *v, const hcy_azint_plan *plan, const hcy_poni *poni,
@@ -33,8 +48,11 @@ int sparse_prepare(struct sparse *s, const struct integrate_values *v, const hcy
     s->values = v;
     s->pixel_type = pixel_type;
     s->n_pixels = info.height * info.width;
+    s->n_bins = info.n_bins;
+    s->room = room_for(v, s->n_pixels);
     s->radius = calloc(s->n_pixels, sizeof *s->radius);
-    if (!s->radius)
+    s->background = calloc(2 * s->n_bins, sizeof *s->background);
+    if (!s->radius || !s->background)
         return cli_error("out of memory for the places of %zu x %zu pixels", info.height, info.width);
     status = hcy_azint_radius(s->radius, plan, poni);
     return status ? cli_fail(status) : CLI_OK;
@@ -45,17 +63,19 @@ void sparse_ask(hcy_pipeline_options *options, const struct sparse *s)
     const struct integrate_values *v = s->values;
     if (!v)
         return;
-    /* Of the smallest share there is room for a pixel: none would mean the default. */
-    if (v->pick_room.given)
-        options->sparse_room = 1 + (uint64_t)(v->pick_room.value * (double)s->n_pixels);
+    options->sparse_room = s->room;
     options->sparse_radius = s->radius;
     options->sparse_cutoff = cutoff_of(v);
     options->sparse_noise = noise_of(v);
 }
 
-int sparse_output(struct sparse *s, const struct integrate_values *v, const hcy_shard *shard)
+int sparse_output(struct sparse *s, const struct integrate_values *v, const char *stack,
+                  const hcy_shard *shard)
 {
-    return v->sparse ? shard_output(s->path, sizeof s->path, v->sparse, shard) : CLI_OK;
+    if (!v->sparse)
+        return CLI_OK;
+    return inputs_each(v->sparse) ? inputs_output(s->path, sizeof s->path, v->sparse, stack)
+                                  : shard_output(s->path, sizeof s->path, v->sparse, shard);
 }
 
 int sparse_open(struct sparse *s, const hcy_azint_plan *plan, const hcy_stack *stack, const hcy_shard *shard)
@@ -73,12 +93,23 @@ int sparse_open(struct sparse *s, const hcy_azint_plan *plan, const hcy_stack *s
     return hcy_sparse_create(&s->file, s->path, plan, &options);
 }
 
-int sparse_take(struct sparse *s, const hcy_pipeline_frame *frame)
+int sparse_take(struct sparse *s, const hcy_pipeline_frame *frame, double monitor)
 {
+    hcy_azint_result counted;
     if (!s->file)
         return 0;
     s->pixels += frame->sparse ? frame->sparse->n : 0;
-    return hcy_sparse_append(s->file, frame->result, frame->sparse);
+    if (!frame->result)
+        return hcy_sparse_append(s->file, NULL, frame->sparse);
+    /* The pixels are as they were counted, so the background that is to be added to them is, too. */
+    counted = *frame->result;
+    counted.intensity = s->background;
+    counted.std = s->background + s->n_bins;
+    for (size_t i = 0; i < s->n_bins; i++) {
+        counted.intensity[i] = frame->result->intensity[i] * monitor;
+        counted.std[i] = frame->result->std[i] * fabs(monitor);
+    }
+    return hcy_sparse_append(s->file, &counted, frame->sparse);
 }
 
 int sparse_close(struct sparse *s, int whole)
@@ -92,4 +123,5 @@ void sparse_free(struct sparse *s)
 {
     (void)!sparse_close(s, 0);
     free(s->radius);
+    free(s->background);
 }

@@ -25,8 +25,10 @@ static int create_parts(struct pipe_worker *w, struct pipe_lane *lane)
         if (!status)
             status = hcy_buffer_sub(&part->reports, lane->reports, at * sizeof(hcy_frame_report),
                                     n * sizeof(hcy_frame_report));
-        if (!status && lane->found)
-            status = hcy_buffer_sub(&part->found, lane->found, at * p->found_bytes, n * p->found_bytes);
+        for (int k = 0; !status && k < PIPE_BESIDE; k++)
+            if (lane->found[k])
+                status = hcy_buffer_sub(&part->found[k], lane->found[k], at * p->beside[k].found,
+                                        n * p->beside[k].found);
         if (status)
             return status;
     }
@@ -38,19 +40,22 @@ static int create_back(struct pipe_worker *w, struct pipe_lane *lane)
 {
     const hcy_pipeline *p = w->pipeline;
     const size_t sums = p->batch * p->sums_bytes, reports = p->batch * sizeof(hcy_frame_report);
+    size_t at = sums + reports;
     if (w->direct) {
         lane->host_sums = hcy_buffer_host(lane->sums);
         lane->host_reports = hcy_buffer_host(lane->reports);
-        lane->host_found = lane->found ? hcy_buffer_host(lane->found) : NULL;
+        for (int k = 0; k < PIPE_BESIDE; k++)
+            lane->host_found[k] = lane->found[k] ? hcy_buffer_host(lane->found[k]) : NULL;
         return 0;
     }
     /* All in one piece: pinned memory comes in pages and is slow to get. */
-    int status = hcy__memory_create(&lane->back, w->device, sums + reports + p->batch * p->found_bytes);
+    int status = hcy__memory_create(&lane->back, w->device, at + p->batch * hcy__found_bytes(p));
     if (status)
         return status;
     lane->host_sums = lane->back.host;
     lane->host_reports = (const hcy_frame_report *)((char *)lane->back.host + sums);
-    lane->host_found = (const uint64_t *)((char *)lane->back.host + sums + reports);
+    for (int k = 0; k < PIPE_BESIDE; at += p->batch * p->beside[k++].found)
+        lane->host_found[k] = (const uint64_t *)((char *)lane->back.host + at);
     return 0;
 }
 
@@ -93,7 +98,8 @@ static int create_lane(struct pipe_worker *w, struct pipe_lane *lane)
         { &lane->sums, sums, mapped ? HCY_MEM_MAPPED : HCY_MEM_DEVICE },
         { &lane->reports, p->batch * sizeof(hcy_frame_report), HCY_MEM_DEVICE },
         { &lane->scratch, shares ? 0 : scratch, HCY_MEM_DEVICE },
-        { &lane->found, p->batch * p->found_bytes, HCY_MEM_DEVICE },
+        { &lane->found[PIPE_REGIONS], p->batch * p->beside[PIPE_REGIONS].found, HCY_MEM_DEVICE },
+        { &lane->found[PIPE_PICK], p->batch * p->beside[PIPE_PICK].found, HCY_MEM_DEVICE },
     };
     if (!status && shares) {
         lane->images = hcy_buffer_retain(w->lanes->images);
@@ -110,22 +116,31 @@ static int create_lane(struct pipe_worker *w, struct pipe_lane *lane)
     return status ? status : create_back(w, lane);
 }
 
-/* Which pixels the regions have, or where pixels are, for all lanes. */
-static int create_beside_table(struct pipe_worker *w)
+/* Which pixels the regions have, and where pixels are, for all lanes. */
+static int create_beside_tables(struct pipe_worker *w)
 {
-    const hcy_pipeline *p = w->pipeline;
-    int status = hcy_buffer_create(&w->beside_table, w->device, HCY_MEM_DEVICE, p->beside_bytes);
-    return status ? status : hcy_buffer_write_now(w->beside_table, 0, p->beside_table, p->beside_bytes);
+    int status = 0;
+    for (int k = 0; !status && k < PIPE_BESIDE; k++) {
+        const struct pipe_beside *b = &w->pipeline->beside[k];
+        if (!b->found)
+            continue;
+        status = hcy_buffer_create(&w->beside_tables[k], w->device, HCY_MEM_DEVICE, b->bytes);
+        if (!status)
+            status = hcy_buffer_write_now(w->beside_tables[k], 0, b->table, b->bytes);
+    }
+    return status;
 }
 
 /* Bytes of device memory, each buffer once. */
 static uint64_t device_bytes(const struct pipe_worker *w)
 {
-    uint64_t bytes = hcy_buffer_size(w->tables) + (w->beside_table ? hcy_buffer_size(w->beside_table) : 0);
+    uint64_t bytes = hcy_buffer_size(w->tables);
+    for (int k = 0; k < PIPE_BESIDE; k++)
+        bytes += w->beside_tables[k] ? hcy_buffer_size(w->beside_tables[k]) : 0;
     for (size_t i = 0; i < hcy__worker_lanes(w); i++) {
         const struct pipe_lane *lane = &w->lanes[i];
-        const hcy_buffer *buffers[] = { lane->chunks,  lane->frames, lane->blocks, lane->sums,
-                                        lane->reports, lane->found,  lane->images, lane->scratch };
+        const hcy_buffer *buffers[] = { lane->chunks,   lane->frames,   lane->blocks, lane->sums,   lane->reports,
+                                        lane->found[0], lane->found[1], lane->images, lane->scratch };
         /* The last two are the first lane's where lanes share. */
         size_t n = sizeof buffers / sizeof buffers[0] - (i && hcy__worker_depth(w) == 1 ? 2 : 0);
         for (size_t k = 0; k < n; k++)
@@ -146,8 +161,7 @@ int hcy__lanes_create(struct pipe_worker *w)
             w->part = images ? (size_t)images : 1;
     }
     w->n_parts = (p->batch + w->part - 1) / w->part;
-    if (p->found_bytes)
-        status = create_beside_table(w);
+    status = create_beside_tables(w);
     for (size_t i = 0; !status && i < hcy__worker_lanes(w); i++)
         status = create_lane(w, &w->lanes[i]);
     w->stats.memory = status ? 0 : device_bytes(w);
@@ -156,14 +170,15 @@ int hcy__lanes_create(struct pipe_worker *w)
 
 static void destroy_lane(struct pipe_worker *w, struct pipe_lane *lane)
 {
-    hcy_buffer *buffers[] = { lane->chunks, lane->frames,  lane->blocks,  lane->images,
-                              lane->sums,   lane->reports, lane->scratch, lane->found };
+    hcy_buffer *buffers[] = { lane->chunks,  lane->frames,  lane->blocks,   lane->images,  lane->sums,
+                              lane->reports, lane->scratch, lane->found[0], lane->found[1] };
     /* Of a lane that could not be made, or was never asked for, all or some of these are NULL. */
     for (size_t i = 0; lane->parts && i < w->n_parts; i++) {
         hcy_buffer_release(lane->parts[i].frames);
         hcy_buffer_release(lane->parts[i].sums);
         hcy_buffer_release(lane->parts[i].reports);
-        hcy_buffer_release(lane->parts[i].found);
+        for (int k = 0; k < PIPE_BESIDE; k++)
+            hcy_buffer_release(lane->parts[i].found[k]);
     }
     free(lane->parts);
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)

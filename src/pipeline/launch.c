@@ -19,6 +19,7 @@ static size_t name_azint_args(const struct pipe_worker *w, const struct pipe_lan
                               hcy_buffer *chunks, const hcy_kernel *kernel, hcy_arg args[HCY_MAX_ARGS])
 {
     const hcy_pipeline *p = w->pipeline;
+    const int picks = kernel == w->beside[PIPE_PICK];
     const struct hcy_azint_arguments all = { .chunks = hcy_arg_buf(chunks),
                                              .frames = hcy_arg_buf(part->frames),
                                              .blocks = hcy_arg_buf(lane->blocks),
@@ -27,11 +28,11 @@ static size_t name_azint_args(const struct pipe_worker *w, const struct pipe_lan
                                              .plan = hcy_arg_buf(w->tables),
                                              .job = hcy_arg_struct(&p->job, sizeof p->job),
                                              .filter = hcy_arg_struct(&p->filter, sizeof p->filter),
-                                             .regions = hcy_arg_buf(w->beside_table),
+                                             .regions = hcy_arg_buf(w->beside_tables[PIPE_REGIONS]),
                                              .region_job = hcy_arg_struct(&p->region_job, sizeof p->region_job),
-                                             .places = hcy_arg_buf(w->beside_table),
+                                             .places = hcy_arg_buf(w->beside_tables[PIPE_PICK]),
                                              .pick_job = hcy_arg_struct(&p->pick_job, sizeof p->pick_job),
-                                             .found = hcy_arg_buf(part->found),
+                                             .found = hcy_arg_buf(part->found[picks ? PIPE_PICK : PIPE_REGIONS]),
                                              .sums = hcy_arg_buf(part->sums),
                                              .reports = hcy_arg_buf(part->reports),
                                              .scratch = hcy_arg_buf(lane->scratch) };
@@ -58,9 +59,9 @@ int hcy__launch_scratch(const struct pipe_worker *w, size_t *size)
 {
     /* No buffer is there yet: sizes follow from the number of items, the jobs and the tables. */
     const struct pipe_lane nothing = { 0 };
-    const struct pipe_part part = { NULL, NULL, NULL, NULL };
+    const struct pipe_part part = { 0 };
     hcy_arg args[HCY_MAX_ARGS];
-    size_t decode = 0, beside = 0;
+    size_t decode = 0;
     int status = 0;
     if (!w->fused) {
         name_decode_args(w, &nothing, &part, NULL, args);
@@ -70,22 +71,24 @@ int hcy__launch_scratch(const struct pipe_worker *w, size_t *size)
         return status;
     size_t n = name_azint_args(w, &nothing, &part, NULL, hcy__sums_kernel(w), args);
     status = hcy_kernel_scratch_size(size, hcy__sums_kernel(w), w->part, args, n);
-    if (!status && w->beside) {
-        n = name_azint_args(w, &nothing, &part, NULL, w->beside, args);
-        status = hcy_kernel_scratch_size(&beside, w->beside, w->part, args, n);
-    }
     /* One kernel runs after the other, so they share it. */
     if (!status && decode > *size)
         *size = decode;
-    if (!status && beside > *size)
-        *size = beside;
+    for (int k = 0; !status && k < PIPE_BESIDE; k++) {
+        size_t beside = 0;
+        if (!w->beside[k])
+            continue;
+        n = name_azint_args(w, &nothing, &part, NULL, w->beside[k], args);
+        status = hcy_kernel_scratch_size(&beside, w->beside[k], w->part, args, n);
+        *size = beside > *size ? beside : *size;
+    }
     return status;
 }
 
 int hcy__prepare_tables(struct pipe_worker *w)
 {
     const struct pipe_lane nothing = { 0 };
-    const struct pipe_part part = { NULL, NULL, NULL, NULL };
+    const struct pipe_part part = { 0 };
     hcy_kernel *kernel = hcy__sums_kernel(w);
     hcy_span spans[HCY_AZINT_SPANS];
     hcy_arg args[HCY_MAX_ARGS];
@@ -113,11 +116,13 @@ static int launch_part(const struct pipe_worker *w, const struct pipe_lane *lane
         return status;
     size_t n_args = name_azint_args(w, lane, part, chunks, hcy__sums_kernel(w), args);
     status = hcy_launch(lane->queue, hcy__sums_kernel(w), n, args, n_args);
-    if (status || !w->beside)
-        return status;
     /* The images are still there. */
-    n_args = name_azint_args(w, lane, part, chunks, w->beside, args);
-    return hcy_launch(lane->queue, w->beside, n, args, n_args);
+    for (int k = 0; !status && k < PIPE_BESIDE; k++)
+        if (w->beside[k]) {
+            n_args = name_azint_args(w, lane, part, chunks, w->beside[k], args);
+            status = hcy_launch(lane->queue, w->beside[k], n, args, n_args);
+        }
+    return status;
 }
 
 /* Where the device's kernels read the chunks of a slot. */
@@ -239,9 +244,10 @@ static int receive_outcome(const struct pipe_worker *w, const struct pipe_lane *
     if (w->direct)
         return 0;
     int status = receive_sums(w, lane);
-    if (!status && lane->found)
-        status = hcy_buffer_read(lane->queue, (void *)lane->host_found, lane->found, 0,
-                                 lane->n * w->pipeline->found_bytes);
+    for (int k = 0; !status && k < PIPE_BESIDE; k++)
+        if (lane->found[k])
+            status = hcy_buffer_read(lane->queue, (void *)lane->host_found[k], lane->found[k], 0,
+                                     lane->n * w->pipeline->beside[k].found);
     if (status)
         return status;
     return hcy_buffer_read(lane->queue, (void *)lane->host_reports, lane->reports, 0,

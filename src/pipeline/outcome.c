@@ -75,7 +75,7 @@ static void explain_report(const hcy_pipeline *p, const struct pipe_worker *w, s
 }
 
 static void finish_frame(hcy_pipeline *p, const struct pipe_worker *w, struct pipe_output *output,
-                         const hcy_frame_report *report, const uint64_t *sums, const uint64_t *found)
+                         const hcy_frame_report *report, const uint64_t *sums, const uint64_t *const found[PIPE_BESIDE])
 {
     output->device = w->index;
     /* It was read or parsed in vain, and its producer has said why. */
@@ -89,11 +89,11 @@ static void finish_frame(hcy_pipeline *p, const struct pipe_worker *w, struct pi
     double normalization = normalization_of(p, output->number);
     output->report.status = hcy_azint_finish(output->result, p->plan, &p->job, sums, report, normalization);
     if (!output->report.status && p->pick_job.capacity)
-        output->report.status = hcy__sparse_finish(&output->sparse, p, found);
+        output->report.status = hcy__sparse_finish(&output->sparse, p, found[PIPE_PICK]);
     if (output->report.status)
         snprintf(output->why, sizeof output->why, "%s", hcy_last_error()->text);
     else if (p->region_job.n_regions)
-        hcy__regions_finish(output->regions, p, found);
+        hcy__regions_finish(output->regions, p, found[PIPE_REGIONS]);
 }
 
 /* Results for those of frames first to last - 1 that will have one. */
@@ -139,11 +139,14 @@ void hcy__finish_frames(hcy_pipeline *p, const struct pipe_worker *w, const stru
     const uint64_t number = known ? hcy__ring_at(&p->ring, lane->first + first)->number : 0;
     const uint64_t since = hcy_trace_begin();
     take_results(p, lane, first, last);
-    for (size_t i = first; i < last; i++)
+    for (size_t i = first; i < last; i++) {
+        const uint64_t *found[PIPE_BESIDE];
+        for (int k = 0; k < PIPE_BESIDE; k++)
+            found[k] = lane->found[k] ? lane->host_found[k] + i * (p->beside[k].found / sizeof(uint64_t)) : NULL;
         if (is_due(lane, i))
             finish_frame(p, w, hcy__ring_at(&p->ring, lane->first + i), &lane->host_reports[i],
-                         lane->host_sums + i * stride,
-                         lane->found ? lane->host_found + i * (p->found_bytes / sizeof(uint64_t)) : NULL);
+                         lane->host_sums + i * stride, found);
+    }
     hcy_trace_end(since, "divide", number, known ? last - first : 0, 0);
     hand_out(p, lane, first, last);
 }

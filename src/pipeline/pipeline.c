@@ -67,7 +67,7 @@ static size_t choose_batch(const hcy_pipeline *p, uint64_t curve)
 {
     const int narrow = p->job.flags & HCY_AZINT_NARROW;
     /* Pages of sums that nobody writes take no memory. */
-    const uint64_t sums = (narrow ? NARROW_SUMS * sizeof(uint64_t) * p->n_bins : p->sums_bytes) + p->found_bytes;
+    const uint64_t sums = (narrow ? NARROW_SUMS * sizeof(uint64_t) * p->n_bins : p->sums_bytes) + hcy__found_bytes(p);
     const size_t lanes = 2 * hcy__n_devices(&p->workers);
     size_t batch = p->opts.batch;
     /* Small frames go together, whatever the device wishes; where they come one by one none waits for the others. */
@@ -182,11 +182,11 @@ static int read_pipeline_options(hcy_pipeline_options *options, const hcy_pipeli
  * frames that bslz4_azint_deviation takes. */
 static const char *fused_kernel(const hcy_pipeline *p, const hcy_azint_plan_info *info)
 {
-    if (p->region_job.n_regions)
-        return p->filtered ? NULL : "bslz4_azint_regions";
     /* Pixels are picked of images, once their curve is there. */
     if (p->pick_job.capacity)
         return NULL;
+    if (p->region_job.n_regions)
+        return p->filtered ? NULL : "bslz4_azint_regions";
     if (!p->filtered)
         return "bslz4_azint";
     if (p->filter.kind == HCY_AZINT_FILTER_NONE && !info->has_dark && p->source.coding.elem_size <= 4 &&
@@ -295,6 +295,7 @@ void hcy_pipeline_destroy(hcy_pipeline *p)
         hcy_azint_plan_release((hcy_azint_plan *)p->plan);
     hcy__control_destroy(&p->control);
     hcy__stats_destroy(&p->stats);
-    free(p->beside_table);
+    for (int k = 0; k < PIPE_BESIDE; k++)
+        free(p->beside[k].table);
     free(p);
 }

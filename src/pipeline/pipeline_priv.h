@@ -46,8 +46,7 @@ struct hcy_pipeline {
     const char *fused; /* the kernel that takes chunks to sums at once, or NULL: there is none of this kind */
     hcy_azint_region_job region_job; /* n_regions 0: there are none */
     hcy_azint_pick_job pick_job;     /* capacity 0: there are no sparse frames */
-    void *beside_table;              /* of regions, or places of pixels, as kernels take it, so many bytes: */
-    size_t beside_bytes, found_bytes; /* and of what is found in a frame */
+    struct pipe_beside beside[PIPE_BESIDE];
     size_t batch, capacity, sums_bytes; /* frames a slot, bytes of its chunks, bytes of one frame's sums */
     size_t n_bins;
 
@@ -59,6 +58,12 @@ struct hcy_pipeline {
     struct pipe_push *push; /* [lock] NULL: frames come from the reader's stack */
     struct pipe_stats stats;
 };
+
+/* Of a frame, in all. */
+static inline size_t hcy__found_bytes(const hcy_pipeline *p)
+{
+    return p->beside[PIPE_REGIONS].found + p->beside[PIPE_PICK].found;
+}
 
 /* regions.c: the table of options' regions, and their number, to the pipeline; and a frame's as the host sees it. */
 int hcy__regions_create(hcy_pipeline *p, size_t height, size_t width);

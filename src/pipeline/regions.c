@@ -82,9 +82,7 @@ int hcy__regions_create(hcy_pipeline *p, size_t height, size_t width)
         set_bits((uint8_t *)table + at, &p->opts.regions[i], &table[i], p->opts.region_mask, width);
         at += HCY_AZINT_REGION_BYTES(table[i].first, table[i].last);
     }
-    p->beside_table = table;
-    p->beside_bytes = bytes;
-    p->found_bytes = n * HCY_AZINT_REGION_ROWS * sizeof(uint64_t);
+    p->beside[PIPE_REGIONS] = (struct pipe_beside){ table, bytes, n * HCY_AZINT_REGION_ROWS * sizeof(uint64_t) };
     /* The caller's arrays need not live as long as the pipeline. */
     p->opts.regions = NULL;
     p->opts.region_mask = NULL;

@@ -14,8 +14,6 @@
 static int check_sparse_options(const hcy_pipeline *p, const hcy_azint_plan_info *info)
 {
     const struct hcy_pixel_type *pixel = hcy_pixel_type(p->source.pixel_type);
-    if (p->region_job.n_regions)
-        return hcy_fail(HCY_EUNSUPPORTED, "regions and sparse frames are two runs");
     if (!p->filtered || info->options.filter == HCY_FILTER_NONE || info->n_azim)
         return hcy_fail(HCY_EUNSUPPORTED, "the background of sparse frames is a curve with a filter: sigma clipping, a median");
     if (info->options.error_model == HCY_ERRORS_NONE)
@@ -79,12 +77,12 @@ int hcy__sparse_create(hcy_pipeline *p, const hcy_azint_plan_info *info)
                                         deviation ? HCY_AZINT_PICK_DEVIATION : 0, info->has_dark ? shift : 0,
                                         head->variance_shift, 0 };
     /* A plan has 2^32 pixels at most, so neither product wraps. */
-    p->beside_bytes = n * sizeof(hcy_azint_place);
-    p->found_bytes = (1 + (size_t)room) * sizeof(uint64_t);
-    p->beside_table = malloc(p->beside_bytes);
-    if (!p->beside_table)
-        return hcy_fail(HCY_ENOMEM, "%zu bytes for the places of pixels", p->beside_bytes);
-    set_places(p->beside_table, p, info);
+    struct pipe_beside *b = &p->beside[PIPE_PICK];
+    *b = (struct pipe_beside){ malloc(n * sizeof(hcy_azint_place)), n * sizeof(hcy_azint_place),
+                               (1 + (size_t)room) * sizeof(uint64_t) };
+    if (!b->table)
+        return hcy_fail(HCY_ENOMEM, "%zu bytes for the places of pixels", b->bytes);
+    set_places(b->table, p, info);
     /* The caller's array need not live as long as the pipeline. */
     p->opts.sparse_radius = NULL;
     return 0;

@@ -311,17 +311,16 @@ static int find_kernels(struct pipe_worker *w)
                             "use another device, cpu has them",
                             info->name);
     }
-    if (!status && !w->fused && w->pipeline->region_job.n_regions) {
-        status = hcy_kernel_get(&w->beside, w->device, "azint_regions");
+    static const char *const beside[PIPE_BESIDE][2] = { [PIPE_REGIONS] = { "azint_regions", "sums of regions" },
+                                                        [PIPE_PICK] = { "azint_pick", "sparse frames" } };
+    /* A kernel that does all at once looks at regions, too. */
+    for (int k = 0; !status && !w->fused && k < PIPE_BESIDE; k++) {
+        if (!w->pipeline->beside[k].found)
+            continue;
+        status = hcy_kernel_get(&w->beside[k], w->device, beside[k][0]);
         if (status == HCY_EUNSUPPORTED)
-            return hcy_fail(status, "%s has no sums of regions (the kernel azint_regions): use another device, cpu has them",
-                            info->name);
-    }
-    if (!status && w->pipeline->pick_job.capacity) {
-        status = hcy_kernel_get(&w->beside, w->device, "azint_pick");
-        if (status == HCY_EUNSUPPORTED)
-            return hcy_fail(status, "%s has no sparse frames (the kernel azint_pick): use another device, cpu has them",
-                            info->name);
+            return hcy_fail(status, "%s has no %s (the kernel %s): use another device, cpu has them", info->name,
+                            beside[k][1], beside[k][0]);
     }
     if (status)
         return status;
@@ -418,11 +417,13 @@ int hcy__workers_destroy(hcy_pipeline *p)
             continue;
         hcy__lanes_destroy(w);
         hcy_buffer_release(w->tables);
-        hcy_buffer_release(w->beside_table);
         hcy_kernel_release(w->fused);
         hcy_kernel_release(w->decode);
         hcy_kernel_release(w->image);
-        hcy_kernel_release(w->beside);
+        for (int k = 0; k < PIPE_BESIDE; k++) {
+            hcy_buffer_release(w->beside_tables[k]);
+            hcy_kernel_release(w->beside[k]);
+        }
         hcy_device_release(w->device);
     }
     if (hangs)

@@ -81,10 +81,17 @@ size_t hcy__preferred_batch(const struct pipe_workers *workers);
 
 /* --- For the part's own files --- */
 
+/* What is asked for beside sums: the table that the kernel takes, and bytes of it and of what is found in a frame. */
+enum { PIPE_REGIONS, PIPE_PICK, PIPE_BESIDE };
+struct pipe_beside {
+    void *table;
+    size_t bytes, found; /* found 0: not asked for */
+};
+
 /* What one launch of a batch works on: all of it, or, in two stages, as many frames as there are images for.
  */
 struct pipe_part {
-    hcy_buffer *frames, *sums, *reports, *found;
+    hcy_buffer *frames, *sums, *reports, *found[PIPE_BESIDE];
 };
 
 /* What a batch in flight needs. */
@@ -92,12 +99,12 @@ struct pipe_lane {
     hcy_queue *queue;
     hcy_buffer *chunks; /* NULL where every slot is read directly */
     hcy_buffer *frames, *blocks, *images, *sums, *reports, *scratch;
-    hcy_buffer *found; /* in regions, or pixels; NULL: neither is asked for */
+    hcy_buffer *found[PIPE_BESIDE]; /* NULL: not asked for */
     struct pipe_part *parts;
     struct pipe_memory back; /* what is read back: sums, reports, regions; unused where the host reads them in place */
     const uint64_t *host_sums;
     const hcy_frame_report *host_reports;
-    const uint64_t *host_found;
+    const uint64_t *host_found[PIPE_BESIDE];
     struct pipe_slot *slot; /* in flight */
     int hands_on;           /* the frames that the device has refused go to another one */
     uint64_t first, bytes, started;
@@ -134,8 +141,8 @@ struct pipe_worker {
     int setup;  /* [lock] status */
     hcy_error error;
     hcy_kernel *fused, *decode, *image; /* fused, or the other two; `image` may be azint_filter */
-    hcy_kernel *beside; /* the other two: azint_regions or azint_pick, where that is asked for */
-    hcy_buffer *tables, *beside_table;
+    hcy_kernel *beside[PIPE_BESIDE]; /* behind the other two, where they are asked for */
+    hcy_buffer *tables, *beside_tables[PIPE_BESIDE];
     struct pipe_lane lanes[PIPE_LANES];
     size_t preferred, part, n_parts;
     size_t oldest, in_flight; /* lanes */

@@ -368,12 +368,16 @@ int hcy__h5_put_field(hid_t file, const char *path, const char *text)
 {
     if (!text)
         return 0;
-    hid_t type = hcy__h5_text_type(), space = H5Screate(H5S_SCALAR);
+    enum { BUFFER = 4096 };
+    hid_t type = hcy__h5_text_type(), space = H5Screate(H5S_SCALAR), transfer = H5Pcreate(H5P_DATASET_XFER);
     hid_t data = H5Dcreate2(file, path, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    herr_t done = data < 0 ? -1 : H5Dwrite(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &text);
+    /* HDF5's own buffer for converting is a megabyte, which it zeroes for each text. */
+    H5Pset_buffer(transfer, BUFFER, NULL, NULL);
+    herr_t done = data < 0 ? -1 : H5Dwrite(data, type, H5S_ALL, H5S_ALL, transfer, &text);
     int st = done < 0 ? hcy__h5_fail(HCY_EIO, "%s cannot be written", path) : 0;
     if (data >= 0)
         H5Dclose(data);
+    H5Pclose(transfer);
     H5Sclose(space);
     H5Tclose(type);
     return st;

@@ -18,6 +18,12 @@ struct few {
     atomic_bool broken;
 };
 
+static void mark_blocks(uint64_t *blocks, uint32_t first, uint32_t last)
+{
+    for (uint32_t b = first / AZINT_BLOCK_BINS; b <= (last - 1) / AZINT_BLOCK_BINS; b++)
+        blocks[b / 64] |= (uint64_t)1 << b % 64;
+}
+
 /* The runs of one pixel, bounds-checked; *at moves on. */
 static bool look_at_pixel(const struct few *few, uint64_t pixel, size_t *at, uint64_t *blocks)
 {
@@ -28,24 +34,50 @@ static bool look_at_pixel(const struct few *few, uint64_t pixel, size_t *at, uin
         if (!r.n)
             continue;
         few->live[pixel / 8] |= (uint8_t)(1u << pixel % 8);
-        for (uint32_t b = r.bin / AZINT_BLOCK_BINS; b <= (r.bin + r.n - 1) / AZINT_BLOCK_BINS; b++)
-            blocks[b / 64] |= (uint64_t)1 << b % 64;
+        mark_blocks(blocks, r.bin, r.bin + r.n);
     } while (r.more);
     return true;
+}
+
+/* Four segments whose pixels have a run each; the blocks between their bins count as theirs, which costs no more than
+ * zeros to add.  false: they have to be looked at one by one. */
+static bool look_at_segments(const struct few *few, uint64_t pixel, const uint64_t *starts, uint64_t *blocks)
+{
+    struct azint_segments s;
+    if (!azint_segments_at(&s, few->runs, few->runs_size, starts) || s.last > few->head->n_bins)
+        return false;
+    for (unsigned k = 0; k < AZINT_TOGETHER / 8; k++)
+        few->live[pixel / 8 + k] = (uint8_t)(s.live >> 8 * k);
+    if (s.live)
+        mark_blocks(blocks, s.first, s.last);
+    return true;
+}
+
+/* A segment's pixels before `end`.  It begins at its own start, so that its look-ups need not wait for those of the one
+ * before, and must end where the next one begins, as lost pixels are looked up by the starts. */
+static bool look_at_segment(const struct few *few, uint64_t pixel, uint64_t end, const uint64_t *start,
+                            uint64_t *blocks)
+{
+    size_t at = (size_t)*start;
+    bool sound = true;
+    for (unsigned i = 0; sound && i < HCY_AZINT_START_EVERY && pixel < end; i++, pixel++)
+        sound = look_at_pixel(few, pixel, &at, blocks);
+    return sound && at == start[1];
 }
 
 static bool look_at_strip(const struct few *few, size_t strip)
 {
     uint64_t pixel = (uint64_t)strip * AZINT_STRIP, left = few->head->n_pixels - pixel;
     uint64_t end = pixel + (left < AZINT_STRIP ? left : AZINT_STRIP);
+    uint64_t *blocks = few->blocks + strip * few->words;
     bool sound = true;
-    /* Each segment begins at its own start, so that its look-ups need not wait for those of the one before; it must end
-     * where the next one begins, as lost pixels are looked up by the starts. */
-    for (const uint64_t *start = few->starts + pixel / HCY_AZINT_START_EVERY; sound && pixel < end; start++) {
-        size_t at = *start;
-        for (unsigned i = 0; sound && i < HCY_AZINT_START_EVERY && pixel < end; i++, pixel++)
-            sound = look_at_pixel(few, pixel, &at, few->blocks + strip * few->words);
-        sound = sound && at == start[1];
+    while (sound && pixel < end) {
+        const uint64_t *start = few->starts + pixel / HCY_AZINT_START_EVERY;
+        uint64_t stop = end - pixel < AZINT_TOGETHER ? end : pixel + AZINT_TOGETHER;
+        if (stop - pixel == AZINT_TOGETHER && look_at_segments(few, pixel, start, blocks))
+            pixel = stop;
+        for (; sound && pixel < stop; pixel += HCY_AZINT_START_EVERY)
+            sound = look_at_segment(few, pixel, stop, start++, blocks);
     }
     return sound;
 }
