@@ -75,10 +75,10 @@ struct own_fft_part {
     const void *twiddles;
 };
 
-/* Parts of shorter lines have fewer numbers than a vector, and such lines stay in the nearest cache. */
+/* Shorter lines stay in the nearest cache as they are. */
 static inline bool goes_by_tiles(const struct own_fft *f)
 {
-    return !f->inner && f->n_passes > 1 && f->n >= 64;
+    return !f->inner && f->n_passes > 1 && f->n > 128;
 }
 
 #define REAL     float
