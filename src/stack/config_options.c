@@ -3,6 +3,7 @@
 
 #ifdef HAVE_JANSSON
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -139,7 +140,8 @@ static int read_range(double range[2], const struct hcy__config_file *r, const c
 static int read_polarization(const struct hcy__config_file *r)
 {
     hcy_azint_options *o = &r->to->options;
-    const char *key = hcy__config_value(r, "polarization_description") ? "polarization_description" : "polarization_factor";
+    const bool is_described = hcy__config_value(r, "polarization_description") != NULL;
+    const char *key = is_described ? "polarization_description" : "polarization_factor";
     json_t *value = hcy__config_value(r, key), *offset = NULL;
     if (!value || hcy__config_is_off(r, "do_polarization"))
         return 0;
