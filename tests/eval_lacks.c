@@ -1,5 +1,5 @@
-/* eval_lacks.c - expressions and sorts on devices that have some of the kernels, or memory for them a moment later.
- * The device is the CPU; what it has is said here. */
+/* eval_lacks.c - expressions and sorts on devices that have some of the kernels, or memory for them a moment
+ * later.  The device is the CPU; what it has is said here. */
 #include "cts.h"
 
 #include <halcyon/eval.h>
