@@ -1,9 +1,10 @@
 /* maths.c - exp, sin, pow and so on: 4096 arguments of each within 1 unit in the last place of C's long doubles, and
  * the same bits on every device.
  *
- *     tests/maths [DEVICE [all [FUNCTION]]]
+ *     tests/maths [DEVICE [all [FUNCTION [STEP]]]]
  *
- * all: every float there is and 10^8 doubles of each function (or of one, as "exp(x)"), by hand: it takes hours.
+ * all: every float there is and 10^8 doubles of each function (or of one, as "exp(x)"), by hand: it takes hours.  With
+ * an odd STEP each STEP-th of them.
  */
 #include "cts.h"
 
@@ -251,12 +252,14 @@ static void test_group(const struct function *f, int n, const struct precision *
 
 /* --- By hand: all floats, many doubles --- */
 
-static void test_all_of(const struct function *f, const struct precision *p)
+/* `step`: of floats each step-th one, so many fewer doubles. */
+static void test_all_of(const struct function *f, const struct precision *p, uint64_t step)
 {
     enum { BATCH = 1 << 20 };
     static double x[BATCH], y[BATCH], got[BATCH];
     char text[100];
-    uint64_t seed = 1, batches = p->bits == 24 && f->of_one ? ((uint64_t)1 << 32) / BATCH : 100000000 / BATCH + 1;
+    const uint64_t all = p->bits == 24 && f->of_one ? (uint64_t)1 << 32 : 100000000;
+    uint64_t seed = 1, batches = (all / step - 1) / BATCH + 1;
     double worst = 0, at = 0, beside = 0;
     hcy_array *a = array_of(p->dtype, BATCH, x), *b = array_of(p->dtype, BATCH, y),
               *z = array_of(p->dtype, BATCH, got);
@@ -266,7 +269,7 @@ static void test_all_of(const struct function *f, const struct precision *p)
     snprintf(text, sizeof text, "z = %s", f->call);
     for (uint64_t k = 0; !status && k < batches; k++) {
         for (size_t i = 0; i < BATCH; i++) {
-            uint32_t bits = (uint32_t)(k * BATCH + i);
+            uint32_t bits = (uint32_t)((k * BATCH + i) * step);
             if (p->bits == 24 && f->of_one)
                 memcpy((float *)x + i, &bits, sizeof bits);
             else
@@ -642,12 +645,13 @@ int main(int argc, char **argv)
 {
     cts_begin(argc, argv);
     bool all = argc > 2 && !strcmp(argv[2], "all");
+    long step = argc > 4 ? strtol(argv[4], NULL, 10) : 1;
     dev = cts_open();
     queue = cts_queue(dev);
     for (int p = 0; p < 2; p++)
         for (int k = 0; k < FUNCTIONS; k++)
             if (all && (argc < 4 || !strcmp(argv[3], functions[k].call)))
-                test_all_of(&functions[k], &precisions[p]);
+                test_all_of(&functions[k], &precisions[p], step > 0 ? (uint64_t)step : 1);
             else if (!all && k % GROUP == 0)
                 test_group(&functions[k], FUNCTIONS - k < GROUP ? FUNCTIONS - k : GROUP, &precisions[p]);
     if (!all) {

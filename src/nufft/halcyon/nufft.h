@@ -139,8 +139,8 @@ HCY_API int hcy_nufft_execute(hcy_nufft *plan, void *c, void *f) HCY_MUST_USE;
  * HCY_EUNSUPPORTED: the device has what the plan takes, but not what this does. */
 HCY_API int hcy_nufft_execute_adjoint(hcy_nufft *plan, void *c, void *f) HCY_MUST_USE;
 
-/* The same on a queue of the plan's device, from and to its buffers: asynchronous, in order.  The plan must
- * live until the queue has passed it.  Its working memory stays with it for what this queue is given next, until another
+/* The same on a queue of the plan's device, from and to its buffers: asynchronous, in order.  The plan must live
+ * until the queue has passed it.  Its working memory stays with it for what this queue is given next, until another
  * queue, other points or its end: any number of transforms submitted ahead need one grid.  HCY_EINVAL: no queue, one of
  * another device, buffers that are too small; HCY_ENOMEM: also for points that go to the device in pieces. */
 HCY_API int hcy_nufft_submit(hcy_queue *queue, hcy_nufft *plan, hcy_buffer *c, hcy_buffer *f,
