@@ -1,8 +1,9 @@
 /* nvrtc - CUDA's run-time compiler takes the GPU kernels' texts, for an old and a new kind of GPU; no GPU is
- * needed.  To PTX: what remains is the assembler's business.  What "fast:" makes of a text needs no compiler. */
+ * needed.  To PTX, but where near memory is tight: what remains is the assembler's business.  What "fast:" makes of a text needs no compiler. */
 #include "array_priv.h"
 #include "cuda_priv.h"
 #include "gpu.h"
+#include "gpu_priv.h"
 #include "room.h"
 #include "tap.h"
 
@@ -73,12 +74,12 @@ static const struct {
 
 static int compiles(const struct nvrtc_api *rtc, const char *text, const char *options)
 {
-    const char *list[20];
+    const char *list[24];
     char *copy = strdup(options), *save = NULL, *log = NULL;
     int n = 0, failed;
     size_t size = 0;
     nvrtcProgram program;
-    for (char *word = strtok_r(copy, " ", &save); word && n < 20; word = strtok_r(NULL, " ", &save))
+    for (char *word = strtok_r(copy, " ", &save); word && n < 24; word = strtok_r(NULL, " ", &save))
         list[n++] = word;
     if (rtc->nvrtcCreateProgram(&program, text, "kernel.cu", 0, NULL, NULL))
         bail_out("no program");
@@ -201,6 +202,25 @@ static void test_fast_scan(void)
     hcy_device_release(dev);
 }
 
+/* Long slabs of doubles on a line, and two vectors: their sums beside their weights are more than near memory has. */
+static void test_near_memory(const struct nvrtc_api *rtc)
+{
+    const struct gpu_ops ops = { .units = 132, .products = 2 };
+    char options[512];
+    for (uint32_t width = 7; width <= 9; width++) {
+        const hcy_nufft_job job = { .dim = 1, .precision = HCY_F64, .width = width, .n_points = 30,
+                                    .grid = { 32, 1, 1 } };
+        struct gpu_shape s = gpu_shape_of(&ops, &job);
+        gpu_shape_for(&s, &job, ops.units, 2, false);
+        snprintf(options, sizeof options,
+                 "-arch=sm_90 -DGROUP_SIZE=%u -DREAL=double -DPRECISION=2 -DDIM=1 -DXB=%u -DYB=%u -DZS=%u -DFIXED=0"
+                 " -DPLACES=64 -DWIDTH=%uu -DPARTS=%u -DBATCH=%u -DVECTORS=%u -DSPREADS=0 -DRESIDENT=%u",
+                 s.group, s.xb, s.yb, s.zs, width, s.parts, s.batch, s.vectors, s.resident);
+        ok(compiles(rtc, s.resident ? gpu_text_nufft_pencil : gpu_text_nufft, options),
+           "two vectors of points on a line, a window of %u doubles: near memory holds what is chosen", width);
+    }
+}
+
 static void test_compiler(void)
 {
     const struct nvrtc_api *rtc = nvrtc_load();
@@ -210,6 +230,7 @@ static void test_compiler(void)
     }
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         ok(compiles(rtc, cases[i].text, cases[i].options), "%s", cases[i].name);
+    test_near_memory(rtc);
     ok(!strcmp(hcy__eval_dialects[1].format, "cuda-c"), "the dialect is CUDA's");
     for (size_t i = 0; i < sizeof expressions / sizeof expressions[0]; i++)
         test_generated(rtc, expressions[i]);

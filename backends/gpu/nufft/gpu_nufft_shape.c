@@ -62,8 +62,20 @@ static uint32_t slots_of(const struct gpu_shape *s, uint32_t dim, uint32_t width
 
 /* Registers for the pieces of an item. */
 #define MOST_WORDS(shape) ((shape)->group < 256 ? 96u : 140u)
-/* Near memory for the sums of a batch. */
+/* Near memory for the sums of a batch; of a group in all, static: what any device has. */
 #define MOST_SUMS 40000u
+#define MOST_NEAR 49152u
+
+/* Near memory of a group that takes v vectors at once (struct near of spread_interp.cl), at most. */
+static size_t column_bytes(const struct gpu_shape *s, const hcy_nufft_job *job, uint32_t v, bool spreads)
+{
+    const size_t x = job->dim > 1 ? s->xb + job->width : 1, y = job->dim > 2 ? s->yb + job->width : 1;
+    uint32_t part;
+    slots_of(s, job->dim, job->width, &part);
+    size_t of_point = s->parts * part + 3 + x + y + job->dim + (spreads ? 2 * v : 2 * v * (s->group + 1));
+    size_t numbers = HCY_NUFFT_COEFS(job->width) * (job->width + 3) + s->batch * of_point;
+    return numbers * 4 * real_words(job) + (size_t)s->batch * 8 * sizeof(uint32_t);
+}
 
 /* How many vectors a group takes at once. */
 static uint32_t vectors_of(const struct gpu_shape *s, const hcy_nufft_job *job, size_t items, bool spreads)
@@ -72,7 +84,8 @@ static uint32_t vectors_of(const struct gpu_shape *s, const hcy_nufft_job *job, 
     uint32_t words = real_words(job), v = 1;
     /* Weights are found once for all vectors, as long as their pieces stay in registers. */
     while (s->group > 1 && v < 4 && v < items && 2 * v * slots * part * 2 * words <= MOST_WORDS(s) &&
-           (spreads || 2 * v * s->batch * (s->group + 1) * 2 * words * 4 <= MOST_SUMS))
+           (spreads || 2 * v * s->batch * (s->group + 1) * 2 * words * 4 <= MOST_SUMS) &&
+           column_bytes(s, job, 2 * v, spreads) <= MOST_NEAR)
         v *= 2;
     return v;
 }
@@ -147,8 +160,6 @@ static struct gpu_shape shape_alone(const hcy_nufft_job *job)
 
 /* --- Products --- */
 
-/* Near memory of a group, static: what any device has. */
-#define MOST_NEAR 49152u
 /* Registers of an item for its pieces; of a lane of each of a multiprocessor's quarters. */
 #define MOST_PIECE(job) ((job)->precision == HCY_F64 ? 160u : 96u)
 #define REGISTERS       512u
