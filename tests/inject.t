@@ -104,7 +104,7 @@ $nufft" # else a build without an FFT
 n=0 failed=0
 while read -r step io command; do
     case $command in *CONFIG*) command="${command%CONFIG*}$config${command#*CONFIG}" ;; esac
-    case $command in *'--method grid'*) kept=6 ;; *) kept=0 ;; esac # two axes' plans of Fourier transforms, for the next ones
+    case $command in *'--method grid'*) kept=6 ;; *) kept=0 ;; esac # plans of two axes, for the next transform
     # shellcheck disable=SC2086 # several words
     run FAIL_ALLOC_AT 0 $command
     [ -s report ] || leave 'allocations are not seen here'
