@@ -2,8 +2,9 @@
  *
  * Hestenes and Stiefel, 1952; numbers stay on the device.  A direction whose product is not above 0 is the end:
  * the residual's square is made 0, with which alpha and beta are 0 from there on, and x stays; CG says so.  So it is
- * when the residual is 2^-100 of the first: x has not changed for long, but the recursion goes on to make it smaller,
- * until squares leave the numbers' range and the quotients of what is left of them are anything.
+ * when the residual, or the gradient of CGLS, is 2^-100 of the first: x has not changed for long, but the recursion
+ * goes on to make it smaller, until squares leave the numbers' range and the quotients of what is left of them are
+ * anything, or until it is rounding alone, of which steps grow that lead away from x.
  */
 #include "solve_priv.h"
 
@@ -160,18 +161,20 @@ static int find_scale(hcy_solver *s)
 static int turn_scaled(hcy_solver *s)
 {
     hcy_array *p = s->d[DIRECTION], *r = s->d[RESIDUAL], *rr = s->n[SQUARE], *next = s->n[NEXT_SQUARE],
-              *beta = s->n[BETA], *scale = s->n[SCALE];
+              *beta = s->n[BETA], *scale = s->n[SCALE], *least = s->n[FLOOR];
     int status = hcy__solver_dot(s, next, false, r, r);
     if (!status)
-        status = SOLVER_EVAL(
-            s, "beta = where(rr > 0, next / rr, 0); rr = where(rr > 0, next, 0); p = @(scale)*r + @(beta)*p",
-            OPERAND(beta), OPERAND(rr), OPERAND(next), OPERAND(p), OPERAND(r), OPERAND(scale));
+        status = SOLVER_EVAL(s,
+                             "beta = where(rr > 0, next / rr, 0); rr = where(rr > 0 && next > least, next, 0);"
+                             "p = @(scale)*r + @(beta)*p",
+                             OPERAND(beta), OPERAND(rr), OPERAND(next), OPERAND(least), OPERAND(p), OPERAND(r),
+                             OPERAND(scale));
     return status ? status : hcy__solver_note_over(s, next, scale);
 }
 
 static int start_cgls(hcy_solver *s, hcy_array *b)
 {
-    hcy_array *p = s->d[DIRECTION], *r = s->d[RESIDUAL], *scale = s->n[SCALE];
+    hcy_array *p = s->d[DIRECTION], *r = s->d[RESIDUAL], *scale = s->n[SCALE], *rr = s->n[SQUARE], *least = s->n[FLOOR];
     int status = hcy__solver_misfit(s, s->r[MISFIT], b);
     if (!status)
         status = find_scale(s);
@@ -180,8 +183,10 @@ static int start_cgls(hcy_solver *s, hcy_array *b)
     if (!status)
         status = SOLVER_EVAL(s, "p = @(scale)*r", OPERAND(p), OPERAND(scale), OPERAND(r));
     if (!status)
-        status = hcy__solver_dot(s, s->n[SQUARE], false, r, r);
-    return status ? status : hcy__solver_note_over(s, s->n[SQUARE], scale);
+        status = hcy__solver_dot(s, rr, false, r, r);
+    if (!status)
+        status = SOLVER_EVAL(s, "least = ldexp(rr, -200)", OPERAND(least), OPERAND(rr));
+    return status ? status : hcy__solver_note_over(s, rr, scale);
 }
 
 /* The step along the direction p, q = A p: x and the misfit. */
