@@ -293,8 +293,8 @@ HCY_API int hcy_operator_subspace(hcy_operator **op, hcy_operator *a, hcy_array 
  * seconds, one for each of the samples' last axis.  exp(-i w t) is approximated by 1 to 64 segments of time, least
  * squares over the field's histogram; *error (may be NULL): the largest error of that, of any time and bin.  a and its
  * adjoint are applied once for each segment.  Keeps a and field, and segments * points factors; has memory for an image
- * and samples.  Waits when it is made.  HCY_EINVAL: what does not go together, numbers that are none, rates by which a
- * signal would grow more than by exp(30). */
+ * and samples.  Waits when it is made, but for no other queue: field and times must have been written.  HCY_EINVAL:
+ * what does not go together, numbers that are none, rates by which a signal would grow more than by exp(30). */
 HCY_API int hcy_operator_off_resonance(hcy_operator **op, double *error, hcy_operator *a, hcy_array *field,
                                        hcy_array *times, int segments) HCY_MUST_USE;
 /* Of such an operator |A m - d|^2 / 2, one float64, and its gradients in the image m, the data d and the field, each of
