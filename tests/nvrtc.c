@@ -1,6 +1,6 @@
-/* nvrtc - CUDA's run-time compiler takes the GPU kernels' texts, for an old and a new kind of GPU; no GPU is needed.  To
- * PTX, but where near memory is tight: what remains is the assembler's business.  What "fast:" makes of a text needs no
- * compiler. */
+/* nvrtc - CUDA's run-time compiler takes the GPU kernels' texts, for an old and a new kind of GPU; no GPU is needed.
+ * To PTX, but where near memory is tight: what remains is the assembler's business.  What "fast:" makes of a text needs
+ * no compiler. */
 #include "array_priv.h"
 #include "cuda_priv.h"
 #include "gpu.h"
