@@ -13,8 +13,10 @@
 #define KINDS 3
 #define CLASSES 512
 #define MIN_SIZE ((size_t)256)
-/* How long memory that commands have is waited for without any coming back: they may wait for who asks. */
+/* How long memory that commands have is waited for without any coming back: they may wait for who asks.  And in all:
+ * others may go on without an end. */
 #define PATIENCE_NS 2000000000u
+#define LIMIT_NS    20000000000u
 #define LOOK_NS     50000 /* between two looks; the driver is asked for memory again, which takes longer */
 
 struct entry {
@@ -122,11 +124,13 @@ static bool wait_for_memory(struct hcy__pool *pool, size_t seen)
 /* What is kept here may be all that was missing, or what commands under way give back. */
 static int alloc_from_others(struct hcy__pool *pool, int mem, size_t rounded, hcy_block *block)
 {
+    const uint64_t began = hcy_now_ns(), all = pool->dev->info.memory;
     for (;;) {
         const size_t seen = atomic_load(&pool->n_freed);
         hcy__pool_trim(pool);
         int status = alloc_block(pool->dev, mem, rounded, block);
-        if (status != HCY_ENOMEM || !wait_for_memory(pool, seen))
+        if (status != HCY_ENOMEM || (mem == HCY_MEM_DEVICE && all && rounded > all) ||
+            hcy_now_ns() - began > LIMIT_NS || !wait_for_memory(pool, seen))
             return status;
     }
 }

@@ -237,6 +237,16 @@ static void test_handles(void)
     st_ok(hcy_buffer_read_now(got, buf, 0, 64), "and read under its other name");
     is_int(got[0], 5, "the same memory");
     hcy_buffer_release(same);
+    if (strcmp(cts_spec, cts_spec2)) {
+        hcy_device *second = cts_open_spec(cts_spec2);
+        hcy_buffer *there = cts_buffer(second, 64);
+        uint64_t elsewhere = 0;
+        st_ok(hcy_cuda_address(&elsewhere, there), "an address of another GPU's");
+        st_says(hcy_buffer_import_device(&same, dev, elsewhere, 64, NULL, NULL), HCY_EUNSUPPORTED, "does not reach",
+                "is refused");
+        hcy_buffer_release(there);
+        hcy_device_release(second);
+    }
     hcy_device *cpu = cts_open_spec("cpu@threads=1");
     hcy_queue *other = cts_queue(cpu);
     hcy_buffer *theirs = cts_buffer(cpu, 64);

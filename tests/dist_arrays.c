@@ -425,6 +425,14 @@ static void test_norms(int dtype, int64_t n, int deal)
             fprintf(stderr, "# rank %d: order %g: %a, not %a; %s\n", scene.rank, norms[i].order, got[0], want[0],
                     hcy_last_error()->text);
     }
+    /* Whichever rank has a number that is none. */
+    right = right && !HCY_EVAL(scene.queue, "x = where(index == 0, 0.0/0.0, x)", hcy_op_array("x", x)) &&
+            !hcy_dist_scatter(scene.queue, part, layout, x, 0);
+    for (int k = -1; right && k <= 1; k += 2) {
+        double got[2];
+        right = !hcy_dist_norm_of(scene.queue, norm, layout, part, k * INFINITY) && read_sum(got, norm) &&
+                isnan(got[0]);
+    }
     every(right, "norms of %lld %s, %s: the bits of one device", (long long)n, hcy_dtype_name(dtype),
           deal < 0 ? "replicated" : deal_names[deal]);
     every(hcy_dist_norm_of(scene.queue, norm, layout, part, -1) == HCY_EINVAL &&

@@ -57,6 +57,7 @@ static struct block {
     size_t size;
     int fd; /* of memory that others can have, else -1 */
     bool others;
+    int device;
 } * blocks;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -245,7 +246,8 @@ static CUresult add_block(CUdeviceptr *address, void *p, size_t size, int fd, bo
     live[BLOCKS]++;
     taken += others ? 0 : (long)size;
     pthread_mutex_lock(&lock);
-    *b = (struct block){ blocks, *address = (CUdeviceptr)(uintptr_t)p, size, fd, others };
+    *address = (CUdeviceptr)(uintptr_t)p;
+    *b = (struct block){ blocks, *address, size, fd, others, depth ? stack[depth - 1]->device : 0 };
     blocks = b;
     pthread_mutex_unlock(&lock);
     return 0;
@@ -317,13 +319,15 @@ F(cuIpcCloseMemHandle, CUdeviceptr address)
 }
 F(cuPointerGetAttribute, void *value, int attribute, CUdeviceptr address)
 {
-    (void)attribute;
     pthread_mutex_lock(&lock);
     struct block *b = blocks;
     while (b && (address < b->at || address >= b->at + b->size))
         b = b->next;
+    *(int *)value = attribute == CUDA_POINTER_DEVICE       ? (b ? b->device : 0)
+                    : attribute == CUDA_POINTER_IS_MANAGED ? 0
+                                                           : CUDA_MEMORY_DEVICE;
     pthread_mutex_unlock(&lock);
-    return *(unsigned *)value = CUDA_MEMORY_DEVICE, b ? 0 : INVALID;
+    return b ? 0 : INVALID;
 }
 F(cuMemHostAlloc, void **host, size_t size, unsigned flags)
 {

@@ -151,9 +151,9 @@ END
 "$halcyon" decompress s.h5 --frames :2 -o g_%02d.npy -q
 check 'no -o: a numbered series' "$halcyon" integrate g_%02d.npy -p s.poni -q -n 20
 check 'no -o: ... without its number' test -s g_azint.h5
-cp s.h5 'Fe50%_detector.h5'
-"$halcyon" integrate 'Fe50%_detector.h5' -p s.poni -q -n 20
-check 'no -o: ... and a % that is none, without that alone' test -s Fe50_detector_azint.h5
+cp s.h5 'Fe50%_60%_detector.h5'
+"$halcyon" integrate 'Fe50%_60%_detector.h5' -p s.poni -q -n 20
+check 'no -o: ... and each % that is none, without that alone' test -s Fe50_60_detector_azint.h5
 check 'no suffix is none' refused 2 '.h5' "$halcyon" sum s.h5 -o x
 check 'none of these left a file' sh -c 'not() { ! "$@"; }; not ls x.txt x.jpg x.npz x.dat x.gif x x_* 2>ls.err'
 

@@ -126,16 +126,24 @@ int cuda_import_host(hcy_block *block, void *impl, void *host, size_t size)
 int cuda_import_device(hcy_block *block, void *impl, uint64_t handle, size_t size)
 {
     struct cuda_device *d = impl;
-    unsigned type = 0;
+    unsigned type = 0, managed = 0;
+    int where = d->device;
     int status = cuda_enter(d);
     if (status)
         return status;
-    /* A host pointer or a freed address would only fail in a kernel, which would cost the whole device. */
+    /* A host pointer, a freed address or another GPU's would only fail in a kernel, which would cost the whole device.
+     * Managed memory is where it is used. */
     CUresult r = cu.cuPointerGetAttribute(&type, CUDA_POINTER_MEMORY_TYPE, handle);
+    if (!r && !cu.cuPointerGetAttribute(&managed, CUDA_POINTER_IS_MANAGED, handle) && !managed &&
+        cu.cuPointerGetAttribute(&where, CUDA_POINTER_DEVICE, handle))
+        where = d->device;
     cuda_leave();
     if (r || type != CUDA_MEMORY_DEVICE)
         return hcy_fail_vendor(HCY_EINVAL, r, "cuPointerGetAttribute",
                                "%#llx is not an address of a GPU's memory", (unsigned long long)handle);
+    if (where != d->device)
+        return hcy_fail(HCY_EUNSUPPORTED, "%#llx is GPU %d's memory, which %s does not reach",
+                        (unsigned long long)handle, where, hcy_device_get_info(d->dev)->name);
     *block = (hcy_block){ .handle = (void *)(uintptr_t)handle, .address = handle, .size = size };
     return 0;
 }

@@ -279,7 +279,10 @@ static int start_cl_launch(void *command)
     const struct launch *l = command;
     int status = enqueue_launch(l);
     cl_int code = status ? cl.clFinish(l->lane->queue) : cl.clFlush(l->lane->queue);
-    return status ? status : cl_check_ran(l->lane->dev, code, "a kernel");
+    int ran = cl_check_ran(l->lane->dev, code, "a kernel");
+    if (!status && ran)
+        cl.clFinish(l->lane->queue);
+    return status ? status : ran;
 }
 
 static int settle_cl_launch(void *command)

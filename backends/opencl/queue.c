@@ -1,7 +1,7 @@
 /* queue.c - queues, and the commands that are copies and fills.
  *
- * Each command runs on the host queue's thread and is waited for there.  The host's memory is on one side of most
- * copies; where it is on both, no driver is asked.
+ * Each command runs on the host queue's thread and is waited for there, but for launches that follow one another.  The
+ * host's memory is on one side of most copies; where it is on both, no driver is asked.
  */
 #include "cl_priv.h"
 

@@ -25,7 +25,8 @@ enum hcy_mem {
 
 /* size bytes (> 0), aligned to 64 at least, contents undefined.  Where the
  * device has none left, its pool is emptied and memory waited for that commands under way give back, as long as some
- * comes within 2 s; then HCY_ENOMEM.  HCY_EUNSUPPORTED for a kind the device lacks; HCY_EINVAL; HCY_ELOST. */
+ * comes within 2 s, and up to 20 s (not with HCY_MEM_SHARED); then HCY_ENOMEM.  HCY_EUNSUPPORTED for a kind the device
+ * lacks; HCY_EINVAL; HCY_ELOST. */
 HCY_API int hcy_buffer_create(hcy_buffer **buf, hcy_device *dev, int mem, size_t size) HCY_MUST_USE;
 /* A view of [offset, offset + size) of `parent`. */
 HCY_API int hcy_buffer_sub(hcy_buffer **buf, hcy_buffer *parent, size_t offset, size_t size) HCY_MUST_USE;

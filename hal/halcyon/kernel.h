@@ -142,7 +142,7 @@ HCY_API int hcy_launch_grid(hcy_queue *queue, hcy_kernel *kernel, const hcy_grid
                             size_t n) HCY_MUST_USE;
 /* The same, of groups that all run at once, so that they may wait for one another (CUDA's cooperative launch).
  * HCY_EUNSUPPORTED: a device without HCY_CAP_TOGETHER; HCY_ERANGE: more groups than it runs at once, which
- * hcy_kernel_get_i64() helps to find (halcyon/cuda.h). */
+ * hcy_kernel_get_i64() helps to find (halcyon/cuda.h); behind another backend's event that is the queue's failure. */
 HCY_API int hcy_launch_together(hcy_queue *queue, hcy_kernel *kernel, const hcy_grid *grid, const hcy_arg *args,
                                 size_t n) HCY_MUST_USE;
 

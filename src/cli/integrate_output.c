@@ -59,6 +59,9 @@ static int name_output(char *made, size_t size, const struct job *job)
                      choose_suffix(job));
     if ((size_t)n >= size)
         return cli_error("the name of %s is too long to make one for the output: give -o", job->path);
+    /* Nor does any further one ask for that. */
+    for (char *at = made; (at = strchr(at, '%'));)
+        memmove(at, at + 1, strlen(at));
     return CLI_OK;
 }
 

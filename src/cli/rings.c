@@ -92,7 +92,7 @@ static int open_view(struct view *view, const struct rings_of *of)
     choose_sample(view, info);
     view->counts = malloc(view->n * sizeof *view->counts);
     view->radial = malloc(2 * view->n * sizeof *view->radial);
-    view->chi = view->radial + view->n;
+    view->chi = view->radial ? view->radial + view->n : NULL;
     uint8_t *bad = malloc(view->n);
     void *image = malloc((size_t)info->frame_bytes), *sample = malloc(view->n * info->elem_size);
     int status = -1;

@@ -347,6 +347,23 @@ int hcy_dist_norm(hcy_queue *queue, hcy_array *norm, const hcy_dist_layout *layo
 
 /* --- Norms of other orders --- */
 
+/* One of the ranks' numbers: what is none passes a sum, and need not pass an MPI's or NCCL's largest and smallest. */
+static int reduce_extreme(hcy_queue *queue, hcy_array *norm, hcy_dist *comm, int how)
+{
+    hcy_array *bad = NULL;
+    int status = hcy_array_empty(&bad, hcy_queue_device(queue), HCY_FLOAT64, 0, NULL);
+    if (!status)
+        status = HCY_EVAL(queue, "b = where(n == n, 0, n)", hcy_op_array("b", bad), hcy_op_array("n", norm));
+    if (!status)
+        status = hcy_dist_allreduce(queue, norm, comm, how);
+    if (!status)
+        status = hcy_dist_allreduce(queue, bad, comm, HCY_REDUCE_SUM);
+    if (!status)
+        status = HCY_EVAL(queue, "n = where(b == b, n, b)", hcy_op_array("b", bad), hcy_op_array("n", norm));
+    hcy_array_release(bad);
+    return status;
+}
+
 /* The largest or the smallest |x|; a rank without any has what changes nothing. */
 static int find_extreme(hcy_queue *queue, hcy_array *norm, const hcy_dist_layout *layout, hcy_array *x, double order)
 {
@@ -356,7 +373,7 @@ static int find_extreme(hcy_queue *queue, hcy_array *norm, const hcy_dist_layout
                                      hcy_op_real("e", order > 0 ? 0 : INFINITY));
     return status || layout->axis < 0
                ? status
-               : hcy_dist_allreduce(queue, norm, layout->comm, order > 0 ? HCY_REDUCE_MAX : HCY_REDUCE_MIN);
+               : reduce_extreme(queue, norm, layout->comm, order > 0 ? HCY_REDUCE_MAX : HCY_REDUCE_MIN);
 }
 
 static int sum_powers(hcy_queue *queue, hcy_array *norm, const hcy_dist_layout *layout, hcy_array *x, double order)
