@@ -470,6 +470,7 @@ static void test_long(void)
         { "short", { 1, 9000, 3 }, ":", 0, false },    { "single", { 1, 9000, 1 }, ":", 0, false },
         /* Spans beside one another: some of a row, of several rows, in two pieces and in more than one register. */
         { "side by side", { 900, 1, 36 }, ":", 0, false }, { "in slices", { 2, 403, 40 }, ":", 0, false },
+        { "few rows", { 31, 1, 131 }, ":", 0, false }, { "some rows", { 100, 1, 40 }, ":", 0, false },
         { "and a row", { 1025, 1, 63 }, ":, :, ::-1", 0, false }, { "wide", { 3, 5, 2101 }, ":", 0, false },
     };
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {

@@ -125,14 +125,21 @@ static const char *const expressions[] = {
 
 static int stage_compiles(const struct nvrtc_api *rtc, const struct hcy__stage *stage, int rank, bool fast)
 {
-    const struct hcy__form form = { rank, rank == 3, stage->axes.n > 0 }, pieces = { 1, 0, stage->axes.n > 0 };
+    const struct hcy__form form = { rank, rank == 3, stage->axes.n > 0, 0, 0, 0 },
+                           pieces = { 1, 0, stage->axes.n > 0, 0, 0, 0 },
+                           beside = { rank + 2, rank == 3, 1, rank % 2 ? 128 : 16, rank % 2 ? 4 : 16, rank % 2 == 0 };
     uint32_t n = stage->carries < 0 ? 2 : (uint32_t)stage->n_slots;
     char *text = hcy__generate(&stage->program, &hcy__eval_dialects[1], form, (uint32_t)stage->n_slots, fast);
+    const bool has_columns = stage->axes.n && stage->program.reduces && !stage->program.join.n_steps;
+    char *columns = has_columns ? hcy__generate(&stage->program, &hcy__eval_dialects[1], beside,
+                                                (uint32_t)stage->n_slots, fast) : NULL;
     char *again = stage->again ? hcy__generate(stage->again, &hcy__eval_dialects[1], pieces, n, fast) : NULL;
     char options[200];
     snprintf(options, sizeof options, "-arch=compute_%d %s", rank == 3 ? 75 : 90, hcy__eval_dialects[1].options);
-    int good = text && compiles(rtc, text, options) && (!stage->again || (again && compiles(rtc, again, options)));
+    int good = text && compiles(rtc, text, options) && (!stage->again || (again && compiles(rtc, again, options))) &&
+               (!has_columns || (columns && compiles(rtc, columns, options)));
     free(text);
+    free(columns);
     free(again);
     return good;
 }
@@ -168,7 +175,7 @@ static void test_generated(const struct nvrtc_api *rtc, const char *text)
 
 static void test_fast_text(const char *expression, bool fast)
 {
-    const struct hcy__form form = { 1, 0, 0 };
+    const struct hcy__form form = { 1, 0, 0, 0, 0, 0 };
     struct hcy__compiled compiled;
     if (compile_kinds(&compiled, expression))
         bail_out("%s", hcy_last_error()->text);

@@ -3,6 +3,8 @@
 
 #include "arguments.h"
 
+#include <stdlib.h>
+
 /* Work items of a group that does some elements each. */
 enum { GROUP = 256 };
 /* Of a generated kernel, before its operands: the job, and strides of four operands or of all. */
@@ -42,13 +44,48 @@ static uint32_t lanes_of_span(uint64_t span, uint32_t of_lane)
     return lanes;
 }
 
-/* A group of what reduces or scans is a piece, or several spans that are shorter, as write_piece() has them. */
-static uint64_t count_groups(const hcy_eval_program *p, const hcy_eval_job *job)
+/* Whether the elements of neighbouring spans are nearer to each other than those of a span. */
+static bool lies_in_columns(const hcy_eval_job *job, const hcy_eval_strides strides[2])
+{
+    const uint32_t last = job->rank - 1;
+    bool in_columns = false;
+    for (uint32_t k = 0; k < job->n_operands; k++) {
+        const int64_t *of = strides[k / 4].of[k % 4], along = llabs(of[last]), across = llabs(of[last - 1]);
+        /* An operand that is the same for all spans, or all along each, does not mind. */
+        if (along && across && along < across)
+            return false;
+        in_columns = in_columns || (across && across < along);
+    }
+    return in_columns;
+}
+
+/* An item has all of a short span, or of a longer one as many lanes as there are columns: each has a sum in registers,
+ * and 16 neighbours of 4 bytes, half a line of memory, are read as fast as 32.  Elements of a long program are not
+ * taken many at once: its text would be there for each of them. */
+enum { SHORT_SPAN = 32, COLUMNS = 16, FEW_SPANS = 8, FEW_STEPS = 32 };
+
+void hcy__find_columns(struct hcy__form *form, const hcy_eval_program *p, const hcy_eval_job *job,
+                       const hcy_eval_strides strides[2])
+{
+    form->columns = form->lanes = form->turns = 0;
+    if (!p->reduces || p->join.n_steps || p->n_steps > FEW_STEPS || job->rank < 2 ||
+        job->shape[job->rank - 1] != job->span || job->n / job->span < FEW_SPANS || !lies_in_columns(job, strides))
+        return;
+    form->columns = job->span <= SHORT_SPAN ? HCY_EVAL_LANES : COLUMNS;
+    form->lanes = lanes_of_span(job->span, 1) * form->columns / HCY_EVAL_LANES;
+    form->turns = job->span > HCY_EVAL_LANES;
+}
+
+/* A group of what reduces or scans is a piece, or several spans that are shorter, as write_piece() has them, or side
+ * by side, as write_column() does. */
+static uint64_t count_groups(const hcy_eval_program *p, const hcy_eval_job *job, const hcy_eval_strides strides[2])
 {
     if (!p->reduces && !p->scans)
         return (job->n - 1) / (GROUP * HCY__EVAL_AT_ONCE) + 1;
-    uint64_t together = HCY_EVAL_LANES / lanes_of_span(job->span, hcy__elements_of_lane(p)),
-             spans = job->n / job->span;
+    struct hcy__form form;
+    hcy__find_columns(&form, p, job, strides);
+    uint64_t lanes = lanes_of_span(job->span, hcy__elements_of_lane(p)), spans = job->n / job->span,
+             together = form.columns ? form.columns : HCY_EVAL_LANES / lanes;
     return ((job->span - 1) / HCY_EVAL_PIECE + 1) * ((spans - 1) / together + 1);
 }
 
@@ -57,7 +94,7 @@ static int launch_generated(hcy_queue *queue, hcy_kernel *kernel, const struct h
 {
     hcy_arg list[N_STRUCTURES + HCY_EVAL_OPERANDS], *to = list;
     hcy_grid grid = { { 1, 1, 1 }, { 1, 1, 1 }, 0 };
-    uint64_t groups = count_groups(p->program, job);
+    uint64_t groups = count_groups(p->program, job, strides);
     if (groups > INT32_MAX)
         return hcy_fail(HCY_ERANGE, "an expression over %llu elements in one launch",
                         (unsigned long long)job->n);

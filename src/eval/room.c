@@ -335,7 +335,7 @@ static int find_generated(hcy_kernel **kernel, struct hcy__device_program *p, st
                           struct hcy__form form, uint32_t n_operands)
 {
     struct hcy__generated *g = p->generated;
-    while (g && (g->form.rank != form.rank || g->form.wide != form.wide || g->form.spans != form.spans))
+    while (g && memcmp(&g->form, &form, sizeof form))
         g = g->next;
     if (!g) {
         g = calloc(1, sizeof *g);
@@ -370,7 +370,8 @@ int hcy__program_ready(hcy_kernel **kernel, int *generated, struct hcy__device_p
 {
     const hcy_eval_job *job = &launch->job;
     /* A map may be told of spans too, which mean nothing to it. */
-    struct hcy__form form = { (int)job->rank, is_wide(launch), p->program->reduces && job->span != job->n };
+    struct hcy__form form = { (int)job->rank, is_wide(launch), p->program->reduces && job->span != job->n, 0, 0, 0 };
+    hcy__find_columns(&form, p->program, job, launch->strides);
     pthread_mutex_lock(&room->lock);
     /* The kernel that takes any program comes first, as it needs no compiler. */
     int status = find_any(kernel, room);

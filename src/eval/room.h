@@ -31,9 +31,11 @@ enum hcy__move {
 int hcy__room_move(hcy_kernel **kernel, struct hcy__room *room, enum hcy__move move);
 
 /* What a kernel is generated for: so many axes; elements and strides that 31 bits number or not; a reduction of several
- * spans. */
+ * spans; where these lie side by side, how many of them a group takes, how many lanes of one an item has, and whether
+ * lanes have several elements. */
 struct hcy__form {
     int rank, wide, spans;
+    uint32_t columns, lanes, turns;
 };
 struct hcy__generated {
     struct hcy__generated *next;
@@ -101,6 +103,10 @@ void hcy__known_free(struct hcy__expression *expression);
 
 /* Consecutive elements that a lane of a program that reduces or scans takes: where they must stay in order, a run. */
 uint32_t hcy__elements_of_lane(const hcy_eval_program *program);
+
+/* The form's columns, lanes and turns for a launch of the program; 0 where it does not go by columns. */
+void hcy__find_columns(struct hcy__form *form, const hcy_eval_program *program, const hcy_eval_job *job,
+                       const hcy_eval_strides strides[2]);
 
 /* Elements that a work item of a generated kernel takes at once, unless it reduces or scans. */
 enum { HCY__EVAL_AT_ONCE = 4 };
