@@ -311,8 +311,9 @@ static int generate_kernel(hcy_kernel **kernel, hcy_device *dev, const struct hc
 {
     hcy_program *made = NULL;
     const hcy_device_info *info = hcy_device_get_info(dev);
-    if (!(info->caps & HCY_CAP_PROGRAMS))
-        return hcy_fail(HCY_EUNSUPPORTED, "%s has no kernel that expressions run in, and takes no programs; "
+    /* An FPGA card takes programs that were made long before. */
+    if (!(info->caps & HCY_CAP_PROGRAMS) || info->kind == HCY_KIND_FPGA)
+        return hcy_fail(HCY_EUNSUPPORTED, "%s has no kernel that expressions run in, and compiles no programs; "
                                           "hcy_array_to_device() copies to a device that does", info->name);
     int status = HCY_EUNSUPPORTED;
     for (const struct hcy__eval_dialect *d = hcy__eval_dialects; d->format && status == HCY_EUNSUPPORTED;
