@@ -289,6 +289,21 @@ int hcy__room_move(hcy_kernel **kernel, struct hcy__room *room, enum hcy__move m
     return status;
 }
 
+int hcy__room_launch(hcy_queue *queue, hcy_kernel *kernel, hcy_arg *args, size_t n, size_t scratch)
+{
+    hcy_buffer *memory = NULL;
+    size_t bytes = 0;
+    args[scratch] = hcy_arg_buf(NULL);
+    int status = hcy_kernel_scratch_size(&bytes, kernel, 1, args, n);
+    if (!status && bytes)
+        status = hcy_buffer_create(&memory, hcy_queue_device(queue), HCY_MEM_DEVICE, bytes);
+    args[scratch] = hcy_arg_buf(memory);
+    if (!status)
+        status = hcy_launch(queue, kernel, 1, args, n);
+    hcy_buffer_release(memory);
+    return status;
+}
+
 /* [lock] */
 static int give_data(struct hcy__device_program *p, struct hcy__room *room)
 {
