@@ -3,8 +3,9 @@
  *
  * usage: own_program [DEVICE]        cpu unless it is given; cuda:0, opencl:0 and so on
  *
- * A kernel gets a buffer; where in it a view's elements are, its offset and strides say.  Where a kernel shall run on
- * all devices, with the same bits, an expression is shorter: own_kernels.c.
+ * The program is made of two texts, where others would link two objects.  A kernel gets a buffer; where in it a view's
+ * elements are, its offset and strides say.  Where a kernel shall run on all devices, with the same bits, an expression
+ * is shorter: own_kernels.c.
  */
 #include <halcyon/array.h>
 #include <halcyon/cpu.h>
@@ -15,10 +16,17 @@
 
 enum { N = 100000, GROUP = 128, TIMES = 3 };
 
-/* One body for both compilers; the type comes by -D, as a template's would. */
+/* What several programs may share: a text of its own, which both compilers take.  The type comes by -D, as a template's
+ * would, and so does what a function needs in front of it. */
+static const char shared_text[] = "FUNCTION TYPE scaled(TYPE number, TYPE factor)\n"
+                                  "{\n"
+                                  "    return number * factor;\n"
+                                  "}\n";
+
+/* One body for both. */
 #define BODY \
     "    if (i < n)\n" \
-    "        x[first + (long)i * step] *= factor;\n" \
+    "        x[first + (long)i * step] = scaled(x[first + (long)i * step], factor);\n" \
     "}\n"
 static const char cuda_text[] = "extern \"C\" __global__ void scale(TYPE *x, int first, int step, int n, TYPE factor)\n"
                                 "{\n"
@@ -36,6 +44,13 @@ static int scale(const hcy_cpu_group *group, void *const *args)
     return 0;
 }
 
+static int compile(hcy_program **program, hcy_device *dev, const char *format, const char *text, const char *options)
+{
+    char both[2000];
+    const int size = snprintf(both, sizeof both, "%s%s", shared_text, text);
+    return hcy_program_create(program, dev, format, both, (size_t)size, options);
+}
+
 /* In whichever of the three languages the device understands. */
 static int make_program(hcy_program **program, hcy_device *dev)
 {
@@ -43,9 +58,9 @@ static int make_program(hcy_program **program, hcy_device *dev)
     const char *backend = hcy_device_get_info(dev)->backend;
     int status;
     if (!strcmp(backend, "cuda"))
-        status = hcy_program_create(program, dev, HCY_CUDA_C, cuda_text, strlen(cuda_text), "-DTYPE=float");
+        status = compile(program, dev, HCY_CUDA_C, cuda_text, "-DTYPE=float -DFUNCTION=__device__");
     else if (!strcmp(backend, "opencl"))
-        status = hcy_program_create(program, dev, HCY_OPENCL_C, opencl_text, strlen(opencl_text), "-DTYPE=float");
+        status = compile(program, dev, HCY_OPENCL_C, opencl_text, "-DTYPE=float -DFUNCTION=");
     else
         status = hcy_program_create(program, dev, HCY_CPU_FUNCTIONS, functions, sizeof functions, NULL);
     return status;

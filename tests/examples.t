@@ -73,7 +73,8 @@ arrays 9 "an image comes from samples along spokes" recon_cg cpu@threads=1 cpu@t
 arrays 10 "kernels of a text run" own_kernels cpu@threads=1 cpu@threads=3@simd=portable
 arrays 11 "numbers come into order" order cpu@threads=1 cpu@threads=3@discrete=1
 arrays 12 "an array is in two processes" array_share cpu@threads=1 cpu@threads=2@discrete=1
-arrays 13 "a program runs on a slice" own_program cpu@threads=1 cpu@threads=3@discrete=1
+opencl=$("$HALCYON" devices 2> "$dir/log" | sed -n 's/^\(opencl:[0-9]*\) .*/\1/p' | head -1)
+arrays 13 "a program runs on a slice" own_program cpu@threads=1 cpu@threads=3@discrete=1 ${opencl:+"$opencl"}
 
 if [ -z "$HCY_HDF5" ]; then
     for number in 14 15 16 17; do echo "ok $number # SKIP built without HDF5"; done

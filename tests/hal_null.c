@@ -61,7 +61,7 @@ static void test_expressions(void)
     hcy_queue *queue = cts_queue(dev);
     hcy_array *a = NULL;
     st_ok(hcy_array_from_host(&a, dev, HCY_FLOAT32, 1, &n, x), "an array");
-    st_says(HCY_EVAL(queue, "x = x + 1", hcy_op_array("x", a)), HCY_EUNSUPPORTED, "takes no programs",
+    st_says(HCY_EVAL(queue, "x = x + 1", hcy_op_array("x", a)), HCY_EUNSUPPORTED, "compiles no programs",
             "an expression is refused, with words");
     st_ok(hcy_array_to_host(got, queue, a), "and the array is read");
     ok(got[0] == 1 && got[1] == 2, "as it was");

@@ -17,7 +17,7 @@ test_public = \
     tests/azint_spline tests/azint_filter tests/azint_regions tests/azint_large tests/pipeline_norm tests/pipeline_regions \
     tests/pipeline_sparse tests/simulate tests/calibrate tests/array_formats tests/simulate_mri \
     tests/nufft tests/nufft_kernels tests/nufft_plan tests/nufft_many tests/nufft_cli tests/nufft_finufft tests/nufft_wisdom \
-    tests/nufft_direct tests/nufft_widths tests/nufft_use tests/nufft_order tests/nufft_pencil tests/nufft_settle \
+    tests/nufft_direct tests/nufft_widths tests/nufft_use tests/nufft_order tests/nufft_pencil tests/nufft_settle tests/sort_digits \
     tests/parse_lanes tests/stream tests/eval tests/eval_programs tests/array tests/many_bins tests/axes tests/scans tests/joins \
     tests/pick tests/dlpack tests/maths tests/operators tests/solvers tests/nufft_same tests/density \
     tests/regularize tests/misfit tests/sense tests/several_devices tests/coil_maps tests/stencils tests/matrices tests/cts_share
@@ -118,9 +118,10 @@ tests/reversed/families.c: $(wildcard $(srcdir)/families/*.* $(srcdir)/families/
 	    */kernels.def) awk '/^ *ARG\(/ { held = $$0 "\n" held; next } { printf "%s%s\n", held, $$0; held = "" }' $$f ;; \
 	    *) cat $$f ;; esac > $$to || exit 1; done
 
-# Texts of backends/gpu on the host, where lanes are threads (tests/lanes.h): parse_lanes.cl, settle.cl, and pencil.cl with
-# several options.
+# Texts of backends/gpu on the host, where lanes are threads (tests/lanes.h): parse_lanes.cl, settle.cl, digits.cl, and
+# pencil.cl with several options.
 tests_parse_lanes_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu
+tests_sort_digits_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu -DGROUP_SIZE=64 -DREAL=double
 tests_nufft_settle_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu -DPLACES=64 -DREAL=double -DPRECISION=2 -DDIM=2 \
     -DXB=2 -DYB=1 -DZS=3 -DGROUP_SIZE=64 -DBUCKET=256 -DFIXED=0 -DPOINT=double
 pencil_flags = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu -DBATCH=32 -DRESIDENT=1
@@ -227,10 +228,10 @@ $(cts_launchers): tests/local.mk tests/configurations
 
 # FPGA cards.
 xrt_launchers = tests/xrt-names.t tests/xrt-programs.t tests/xrt-alloc.t tests/xrt-hang.t tests/xrt-fault.t tests/xrt-lose.t \
-    tests/xrt-shared.t
+    tests/xrt-shared.t tests/xrt-user.t tests/xrt-user-ddr.t
 $(xrt_launchers): tests/local.mk
 	@$(MKDIR_P) tests; what=$(@F:xrt-%.t=%); case $$what in \
-	    alloc) o='--fail-alloc 2';; hang) o='--hang-run 1';; fault) o='--fault-run 2';; lose) o='--lose-run 2';; shared) o='-p ddr';; *) o=;; esac; \
+	    alloc) o='--fail-alloc 2';; hang) o='--hang-run 1';; fault) o='--fault-run 2';; lose) o='--lose-run 2';; *ddr|shared) o='-p ddr';; *) o=;; esac; \
 	    echo "exec sh \"\$$top_srcdir\"/tests/virtual-board/run $$o tests/xrt $$what" > $@
 
 # The FPGA kernels in C simulation, where there is a C++ compiler.

@@ -42,6 +42,7 @@ static const struct {
     { "elements by their numbers", gpu_text_eval_pick, "-arch=compute_75 -DGROUP_SIZE=256 -DWORD=uint64_t -DPARTS=2" },
     { "the same of bytes", gpu_text_eval_pick, "-arch=compute_90 -DGROUP_SIZE=256 -DWORD=uint8_t -DPARTS=1" },
     { "sorting rows", gpu_text_eval_order, "-arch=compute_75 -DGROUP_SIZE=256 -DWORD=uint64_t -DPARTS=1" },
+    { "sorting long ones", gpu_text_eval_digits, "-arch=compute_75 -DGROUP_SIZE=256 -DWORD=uint64_t -DPARTS=1" },
     { "points to the grid on tensor cores, floats", gpu_text_nufft_pencil,
       "-arch=compute_80 " PENCIL("float", "1", "1") },
     { "points to integers, the same everywhere", gpu_text_nufft,

@@ -1,11 +1,13 @@
 /* xrt.c - the XRT backend's own: names and options of cards, programs that are damaged or of others, cards that fault.
  *
- * Its argument says what is tried: "names", "programs", or how the virtual card was told to fail (tests/local.mk).
+ * Its argument says what is tried: "names", "programs", a "user"'s program, or how the virtual card was told to fail
+ * (tests/local.mk).
  */
 #include "cts.h"
 
 #include "../backends/xrt/xclbin_format.h"
 
+#include <halcyon/eval.h>
 #include <stddef.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,10 +17,10 @@ enum { ROOM = 140 << 20 }; /* more than half of a memory of the virtual card "dd
 static const char *platform = "hbm";
 static char path[] = "/tmp/halcyon-xclbin.XXXXXX";
 
-static unsigned char *read_program(size_t *size)
+static unsigned char *read_program_of(const char *whose, size_t *size)
 {
     char file[600];
-    snprintf(file, sizeof file, "%s/virtual_%s.xclbin", getenv("top_builddir"), platform);
+    snprintf(file, sizeof file, "%s/%s_%s.xclbin", getenv("top_builddir"), whose, platform);
     FILE *f = fopen(file, "rb");
     if (!f)
         bail_out("no %s", file);
@@ -30,6 +32,11 @@ static unsigned char *read_program(size_t *size)
         bail_out("%s cannot be read", file);
     fclose(f);
     return data;
+}
+
+static unsigned char *read_program(size_t *size)
+{
+    return read_program_of("virtual", size);
 }
 
 static int open_program(const void *data, size_t size)
@@ -293,6 +300,196 @@ static void test_shared(void)
     free(program);
 }
 
+/* --- A user's own program --- */
+
+enum { N = 5000, FIRST = 100 };
+
+static const hcy_grid one_run = { { 1, 1, 1 }, { 1, 1, 1 }, 0 };
+
+/* y = 3 x + 0.5 from FIRST on, with -1 before. */
+static void check_scaled(const float *y, const char *how)
+{
+    int wrong = 0;
+    for (int i = 0; i < N; i++)
+        wrong += y[i] != (i < FIRST ? -1 : (float)(3 * (double)i + 0.5));
+    is_int(wrong, 0, "numbers that are wrong (%s)", how);
+}
+
+static int launch_scale(hcy_queue *queue, hcy_kernel *kernel, hcy_buffer *y, hcy_buffer *x)
+{
+    const hcy_arg args[] = { hcy_arg_buf(y), hcy_arg_buf(x), hcy_arg_f32(3), hcy_arg_f64(0.5),
+                             hcy_arg_u32(FIRST), hcy_arg_u64(N) };
+    return hcy_launch_grid(queue, kernel, &one_run, args, 6);
+}
+
+/* With buffers of this memory; several launches use both units, whose memories differ on "ddr". */
+static void test_scale(hcy_program *program, hcy_queue *queue, int mem, bool typed)
+{
+    static const hcy_arg_decl args[] = { { "y", HCY_ARG_OUT, 0 },    { "x", HCY_ARG_IN, 0 },
+                                         { "factor", HCY_ARG_F32, 0 }, { "shift", HCY_ARG_F64, 0 },
+                                         { "first", HCY_ARG_U32, 0 },  { "n", HCY_ARG_U64, 0 } };
+    static const hcy_signature signature = { "user_scale", args, 6 };
+    static float x[N], y[N];
+    hcy_device *dev = hcy_queue_device(queue);
+    hcy_buffer *from = NULL, *to = NULL;
+    hcy_kernel *kernel = NULL;
+    for (int i = 0; i < N; i++) {
+        x[i] = (float)i;
+        y[i] = -1;
+    }
+    int status = hcy_program_kernel(&kernel, program, "user_scale", typed ? &signature : NULL);
+    if (!status)
+        status = hcy_buffer_create(&from, dev, mem, sizeof x);
+    if (!status)
+        status = hcy_buffer_create(&to, dev, mem, sizeof y);
+    if (!status)
+        status = hcy_buffer_write(queue, from, 0, x, sizeof x);
+    if (!status)
+        status = hcy_buffer_write(queue, to, 0, y, sizeof y);
+    for (int i = 0; i < 4 && !status; i++)
+        status = launch_scale(queue, kernel, to, from);
+    if (!status)
+        status = hcy_buffer_read(queue, y, to, 0, sizeof y);
+    st_ok(status ? status : hcy_queue_finish(queue), "four runs of a kernel by its name");
+    check_scaled(y, typed ? "with a signature" : "without one");
+    hcy_kernel_release(kernel);
+    hcy_buffer_release(from);
+    hcy_buffer_release(to);
+}
+
+static void test_refused_launches(hcy_program *program, hcy_queue *queue)
+{
+    const hcy_grid many = { { 2, 1, 1 }, { 1, 1, 1 }, 0 };
+    hcy_buffer *buf = NULL;
+    hcy_kernel *kernel = NULL;
+    st_says(hcy_program_kernel(&kernel, program, "nosuch", NULL), HCY_ENOENT, "nosuch", "a kernel that it has not");
+    st_ok(hcy_program_kernel(&kernel, program, "user_count", NULL), "one that it has");
+    st_ok(hcy_buffer_create(&buf, hcy_queue_device(queue), HCY_MEM_DEVICE, 4096), "a buffer");
+    const hcy_arg good[] = { hcy_arg_buf(buf), hcy_arg_i32(1) }, wide[] = { hcy_arg_buf(buf), hcy_arg_i64(1) },
+                  swapped[] = { hcy_arg_i32(1), hcy_arg_buf(buf) };
+    st_says(hcy_launch_grid(queue, kernel, &many, good, 2), HCY_EINVAL, "one run", "a grid of two groups");
+    st_says(hcy_launch_grid(queue, kernel, &one_run, good, 1), HCY_EINVAL, "2 arguments", "an argument too few");
+    st_says(hcy_launch_grid(queue, kernel, &one_run, wide, 2), HCY_EINVAL, "(which) must be a number of 4 bytes",
+            "a number of 8 bytes");
+    st_says(hcy_launch_grid(queue, kernel, &one_run, swapped, 2), HCY_EINVAL, "(counts) must be a buffer",
+            "a number for a buffer");
+    hcy_kernel_release(kernel);
+    st_ok(hcy_program_kernel(&kernel, program, "user_scale", NULL), "another kernel");
+    const hcy_arg bits[] = { hcy_arg_buf(buf), hcy_arg_buf(buf),   hcy_arg_u32(3),
+                             hcy_arg_f64(1),   hcy_arg_u32(FIRST), hcy_arg_u64(0) };
+    st_says(hcy_launch_grid(queue, kernel, &one_run, bits, 6), HCY_EINVAL, "(factor) must be a float",
+            "an integer for a float");
+    hcy_kernel_release(kernel);
+    hcy_buffer_release(buf);
+}
+
+static void test_refused_programs(hcy_device *dev, const unsigned char *mine, size_t size)
+{
+    hcy_program *program = NULL;
+    unsigned char *other = malloc(size);
+    if (!other)
+        bail_out("out of memory");
+    memcpy(other, mine, size);
+    st_says(hcy_program_create(&program, dev, "opencl-c", mine, size, NULL), HCY_EUNSUPPORTED, "\"xclbin\"",
+            "another format, and the one that is known");
+    st_says(hcy_program_create(&program, dev, "xclbin", mine, size - 1, NULL), HCY_EFORMAT, "cut short",
+            "a program that is cut short");
+    find(other, size, "halcyon_virtual_")[20] ^= 1;
+    st_says(hcy_program_create(&program, dev, "xclbin", other, size, NULL), HCY_EINVAL, "is for cards",
+            "one for other cards");
+    free(other);
+}
+
+/* What a program takes the place of: nothing may hold that, in this device or in another of the same card. */
+static void test_in_place(hcy_device *dev, const unsigned char *mine, size_t size)
+{
+    hcy_device *twin = NULL;
+    hcy_buffer *buf = NULL;
+    hcy_kernel *kernel = NULL;
+    hcy_program *program = NULL;
+    st_ok(hcy_buffer_create(&buf, dev, HCY_MEM_PINNED, 4096), "a buffer");
+    st_says(hcy_program_create(&program, dev, "xclbin", mine, size, NULL), HCY_EBUSY, "before them",
+            "holds the program that is there");
+    hcy_buffer_release(buf);
+    st_ok(hcy_device_open(&twin, "xrt:0"), "so does the card as a second device");
+    st_says(hcy_program_create(&program, dev, "xclbin", mine, size, NULL), HCY_EBUSY, "another device", "with that program");
+    hcy_device_release(twin);
+    st_ok(hcy_kernel_get(&kernel, dev, "bslz4_decode"), "and a kernel of it");
+    st_is(hcy_program_create(&program, dev, "xclbin", mine, size, NULL), HCY_EBUSY, "as long as that is there");
+    hcy_kernel_release(kernel);
+    st_ok(hcy_program_create(&program, dev, "xclbin", mine, size, NULL), "then the user's is taken");
+    st_is(hcy_kernel_get(&kernel, dev, "bslz4_decode"), HCY_EUNSUPPORTED, "the one before is gone");
+    st_says(hcy_device_open(&twin, "xrt:0"), HCY_EBUSY, "another program", "and not loaded under the user's");
+    hcy_queue *queue = cts_queue(dev);
+    test_scale(program, queue, HCY_MEM_DEVICE, true);
+    test_scale(program, queue, HCY_MEM_PINNED, true);
+    test_scale(program, queue, HCY_MEM_PINNED, false);
+    test_refused_launches(program, queue);
+    hcy_queue_release(queue);
+    hcy_program_release(program);
+}
+
+/* A device that was opened with it: the same program again, whatever holds it. */
+static void test_opened_with(const unsigned char *mine, size_t size)
+{
+    char spec[700];
+    snprintf(spec, sizeof spec, "xrt:0@xclbin=%s/user_%s.xclbin", getenv("top_builddir"), platform);
+    hcy_device *dev = cts_open_spec(spec);
+    hcy_queue *queue = cts_queue(dev);
+    hcy_buffer *buf = NULL;
+    hcy_program *program = NULL;
+    st_ok(hcy_buffer_create(&buf, dev, HCY_MEM_DEVICE, 4096), "a buffer of a device that was opened with it");
+    st_ok(hcy_program_create(&program, dev, "xclbin", mine, size, NULL), "is not in its own program's way");
+    test_scale(program, queue, HCY_MEM_DEVICE, false);
+    hcy_program_release(program);
+    hcy_buffer_release(buf);
+    hcy_queue_release(queue);
+    hcy_device_release(dev);
+}
+
+/* It takes programs, but none that is compiled meanwhile. */
+static void test_expression(hcy_device *dev)
+{
+    const int64_t n = N;
+    hcy_queue *queue = cts_queue(dev);
+    hcy_array *x = NULL;
+    st_ok(hcy_array_empty(&x, dev, HCY_FLOAT32, 1, &n), "an array");
+    st_says(HCY_EVAL(queue, "x = 2*x", hcy_op_array("x", x)), HCY_EUNSUPPORTED, "no kernel that expressions run in",
+            "expressions are refused in words");
+    hcy_array_release(x);
+    hcy_queue_release(queue);
+}
+
+/* Who releases a queue last does not wait for it to go, and its device with it. */
+static hcy_device *open_when_free(const char *spec)
+{
+    hcy_device *dev = NULL;
+    for (int i = 0; i < 1000 && hcy_device_open(&dev, spec) == HCY_EBUSY; i++)
+        usleep(10000);
+    if (!dev)
+        bail_out("%s does not open: %s", spec, hcy_last_error()->text);
+    return dev;
+}
+
+static void test_user(void)
+{
+    size_t size;
+    unsigned char *mine = read_program_of("user", &size);
+    hcy_device *dev = cts_open_spec("xrt:0");
+    ok(cts_has(dev, HCY_CAP_PROGRAMS), "a card takes programs");
+    test_refused_programs(dev, mine, size);
+    test_in_place(dev, mine, size);
+    hcy_device_release(dev);
+    test_opened_with(mine, size);
+    dev = open_when_free("xrt:0");
+    hcy_kernel *kernel = NULL;
+    st_ok(hcy_kernel_get(&kernel, dev, "bslz4_decode"), "opened again, the card has the catalogue's program");
+    hcy_kernel_release(kernel);
+    test_expression(dev);
+    hcy_device_release(dev);
+    free(mine);
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -306,6 +503,10 @@ int main(int argc, char **argv)
         test_no_room();
     else if (!strcmp(what, "hang"))
         test_hang();
+    else if (!strncmp(what, "user", 4)) {
+        platform = strcmp(what, "user-ddr") ? "hbm" : "ddr";
+        test_user();
+    }
     else
         test_lost("xrt:0", !strcmp(what, "lose"));
     return done_testing();

@@ -107,6 +107,9 @@ struct gpu_quad {
 
 /* --- A plan prepared for filters --- */
 
+/* Elements of a row that a group puts in order in its local memory (eval/digits.cl). */
+#define GPU_SORT_TILE 2048u
+
 /* Bin by bin, in the order of pixels, 128 bits an entry. */
 struct gpu_entry {
     uint32_t pixel, weight; /* with GPU_ENTRY_FIRST32 */

@@ -35,6 +35,9 @@ static const hcy_backend_ops ops = {
     .prepare = xrt_prepare,
     .scratch_size = xrt_scratch_size,
     .preferred_batch = xrt_preferred_batch,
+    .program_create = xrt_program_create,
+    .program_release = xrt_program_release,
+    .program_kernel = xrt_program_kernel,
 };
 
 HCY_BACKEND_HEAD(xrt);

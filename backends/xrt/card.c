@@ -238,6 +238,12 @@ bool card_run_set_number(void *run, int argument, uint64_t number)
     return result == 0;
 }
 
+bool card_run_set_real(void *run, int argument, double number)
+{
+    CALL(int, -1, xrt.xrtRunSetArg(run, argument, number))
+    return result == 0;
+}
+
 bool card_run_start(void *run)
 {
     /* Counted before it starts: a process that ends in between must wait for it. */

@@ -43,6 +43,7 @@ void *card_run_open(void *unit);
 void card_run_close(void *run);
 bool card_run_set_buffer(void *run, int argument, void *buffer);
 bool card_run_set_number(void *run, int argument, uint64_t number);
+bool card_run_set_real(void *run, int argument, double number); /* a float too */
 bool card_run_start(void *run);
 enum card_state { CARD_RUNS, CARD_DONE, CARD_FAILED };
 enum card_state card_run_wait(int *code, void *run, unsigned milliseconds);

@@ -50,6 +50,13 @@ static int select_card(const hcy_spec *spec, struct xrt_found *card, size_t *num
                     spec->text, n);
 }
 
+static int check_program(const struct xclbin *x, const char *platform, const char *bdf, const char *file)
+{
+    return strcmp(x->head->platform, platform) ? hcy_fail(HCY_EINVAL, "%s is for cards \"%s\", %s is a \"%s\"", file,
+                                                          x->head->platform, bdf, platform)
+                                               : xclbin_check(x, file);
+}
+
 static int read_program(struct xclbin *x, const struct xrt_found *card, const char *wish)
 {
     char path[800];
@@ -59,12 +66,7 @@ static int read_program(struct xclbin *x, const struct xrt_found *card, const ch
     /* The user's own file is taken or refused; no other is searched for in its place. */
     const char *file = wish ? wish : path;
     status = xclbin_read(x, file);
-    if (!status && strcmp(x->head->platform, card->platform))
-        status = hcy_fail(HCY_EINVAL, "%s is for cards \"%s\", %s is a \"%s\"", file, x->head->platform,
-                          card->bdf, card->platform);
-    if (!status)
-        status = xclbin_check(x, file);
-    return status;
+    return status ? status : check_program(x, card->platform, card->bdf, file);
 }
 
 /* --- Cards that this process has opened --- */
@@ -169,12 +171,12 @@ static int32_t host_group(const struct xclbin *x)
     return i < x->memories->n ? i : -1;
 }
 
-static void take_settings(struct xrt_device *d, const struct settings *s)
+/* What the device's program says of the card's memory. */
+static void take_memories(struct xrt_device *d)
 {
-    d->timeout_ms = (unsigned)s->timeout_ms;
     d->group = first_group(&d->xclbin);
     d->host_group = host_group(&d->xclbin);
-    d->memory = s->memory ? s->memory : xclbin_memory(&d->xclbin);
+    d->memory = d->most_memory ? d->most_memory : xclbin_memory(&d->xclbin);
 }
 
 int xrt_open(void **impl, hcy_device_info *info, hcy_device *dev, const hcy_spec *spec)
@@ -200,7 +202,10 @@ int xrt_open(void **impl, hcy_device_info *info, hcy_device *dev, const hcy_spec
         return status;
     }
     d->dev = dev;
-    take_settings(d, &s);
+    d->timeout_ms = (unsigned)s.timeout_ms;
+    d->most_memory = s.memory;
+    pthread_mutex_init(&d->lock, NULL);
+    take_memories(d);
     fill_card_info(d, &card, number, spec, info);
     *impl = d;
     return 0;
@@ -211,7 +216,74 @@ void xrt_close(void *impl)
     struct xrt_device *d = impl;
     give_card(d, false);
     xclbin_free(&d->xclbin);
+    pthread_mutex_destroy(&d->lock);
     free(d);
+}
+
+/* --- Its program --- */
+
+void xrt_hold(struct xrt_device *d)
+{
+    pthread_mutex_lock(&d->lock);
+    d->holders++;
+    pthread_mutex_unlock(&d->lock);
+}
+
+void xrt_let_go(struct xrt_device *d)
+{
+    pthread_mutex_lock(&d->lock);
+    d->holders--;
+    pthread_mutex_unlock(&d->lock);
+}
+
+/* [cards_lock] Another program on the card of a device that alone has it. */
+static int replace_program(struct xrt_card *c, const struct xclbin *x)
+{
+    if (c->users > 1)
+        return hcy_fail(HCY_EBUSY, "card %s is open as another device as well, with another program", c->bdf);
+    c->users = 0;
+    int status = program_card(c, x);
+    if (status)
+        c->users = 1;
+    return status;
+}
+
+/* [d->lock] */
+static int load_program(struct xrt_device *d, struct xclbin *x)
+{
+    if (d->holders)
+        return hcy_fail(HCY_EBUSY, "%s has another program, which its buffers, kernels and programs hold (%zu): create"
+                                   " this one before them", hcy_device_get_info(d->dev)->name, d->holders);
+    pthread_mutex_lock(&cards_lock);
+    int status = replace_program(d->at, x);
+    pthread_mutex_unlock(&cards_lock);
+    if (status)
+        return status;
+    /* Nobody looks at the old one any more, since nobody holds it. */
+    struct xclbin old = d->xclbin;
+    d->xclbin = *x;
+    *x = old;
+    take_memories(d);
+    return 0;
+}
+
+int xrt_use_program(struct xrt_device *d, const void *bytes, size_t size)
+{
+    struct xclbin x;
+    int status = xclbin_copy(&x, bytes, size);
+    if (status)
+        return status;
+    /* What is kept for the next allocation holds the program that is there. */
+    status = hcy_device_pool_trim(d->dev);
+    pthread_mutex_lock(&d->lock);
+    if (!status)
+        status = check_program(&x, d->xclbin.head->platform, d->at->bdf, "the program");
+    if (!status && memcmp(d->xclbin.head->uuid, x.head->uuid, sizeof x.head->uuid))
+        status = load_program(d, &x);
+    d->holders += !status;
+    pthread_mutex_unlock(&d->lock);
+    xclbin_free(&x);
+    return status;
 }
 
 int xrt_lose(struct xrt_device *d, const char *what, int code)
@@ -225,10 +297,12 @@ int xrt_lose(struct xrt_device *d, const char *what, int code)
 
 int xrt_get_i64(int64_t *value, void *impl, const char *key)
 {
-    const struct xrt_device *d = impl;
-    if (!strcmp(key, "memories"))
+    struct xrt_device *d = impl;
+    if (!strcmp(key, "memories")) {
+        xrt_hold(d);
         *value = d->xclbin.memories->n;
-    else if (!strcmp(key, "timeout_ms"))
+        xrt_let_go(d);
+    } else if (!strcmp(key, "timeout_ms"))
         *value = d->timeout_ms;
     else
         return hcy_fail(HCY_ENOENT, "an FPGA card has no number \"%s\" (memories, timeout_ms)", key);
@@ -239,8 +313,10 @@ int xrt_mem_info(uint64_t *free_bytes, uint64_t *total_bytes, void *impl)
 {
     struct xrt_device *d = impl;
     uint64_t used = atomic_load(&d->used);
+    xrt_hold(d);
     *total_bytes = d->memory;
+    xrt_let_go(d);
     /* XRT does not say how much of a memory is free, so our own count does. */
-    *free_bytes = used < d->memory ? d->memory - used : 0;
+    *free_bytes = used < *total_bytes ? *total_bytes - used : 0;
     return 0;
 }

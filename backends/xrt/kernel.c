@@ -1,4 +1,4 @@
-/* kernel.c - kernels of the catalogue on a card: their compute units, tables, launches.
+/* kernel.c - kernels on a card, the catalogue's and the user's (program.c): their compute units, tables, launches.
  *
  * A kernel keeps, for each of its compute units, some runs that are used again and again; a launch takes free ones for
  * the ranges of its items.  Runs belong to the launch that took them until they have ended; the lock is of which are
@@ -43,10 +43,11 @@ struct run {
 };
 
 struct xrt_kernel {
-    struct xrt_device *device;
+    struct xrt_device *device; /* held */
     const char *name;
     const hcy_hls_layout *layout;
-    const struct xrt_shape *shape;
+    const struct xrt_shape *shape; /* of the catalogue's */
+    struct xrt_own *own;           /* of a user's; freed with it */
     size_t n_units, n_runs;
     struct unit units[MOST_UNITS];
     pthread_mutex_t lock;
@@ -168,19 +169,21 @@ static int set_structure(struct run *r, size_t argument, size_t value, const hcy
 }
 
 /* The part of a buffer that belongs to items [first, first + n). */
-static void take_piece(struct piece *p, const hcy_value *v, size_t item_bytes, size_t first, size_t n)
+static void take_piece(struct piece *p, const struct xrt_kernel *k, const hcy_value *v, size_t item_bytes, size_t first,
+                       size_t n)
 {
     p->home = v->block->handle;
     p->offset = v->offset + item_bytes * first;
     /* What does not belong to items is wanted whole by every run. */
     p->size = item_bytes ? item_bytes * n : v->bytes_left;
-    p->back = v->type == HCY_ARG_OUT || v->type == HCY_ARG_INOUT;
+    p->back = (k->own && !k->own->typed) || v->type == HCY_ARG_OUT || v->type == HCY_ARG_INOUT;
 }
 
 static int set_part(struct run *r, size_t argument, struct piece *p, const hcy_value *v)
 {
+    /* The catalogue's kernels write all of an OUT buffer; a user's need not. */
     int status = xrt_memory_in(&p->there, p->home, r->unit->groups[argument], p->offset, p->size,
-                               v->type != HCY_ARG_OUT);
+                               v->type != HCY_ARG_OUT || r->kernel->own);
     /* The message says which argument has no room, because units see few of the card's memories. */
     if (status == HCY_ENOMEM) {
         hcy_error why = *hcy_last_error();
@@ -213,19 +216,30 @@ static int set_buffer(struct run *r, size_t argument, size_t value, const hcy_va
             "kernel %s: argument %s is a view at byte %zu of its buffer; FPGA kernels want multiples of 8",
             r->kernel->name, r->kernel->layout->args[argument].name, v->offset);
     } else {
-        take_piece(p, v, item_bytes, range[0], range[1]);
+        take_piece(p, r->kernel, v, item_bytes, range[0], range[1]);
         status = set_part(r, argument, p, v);
     }
-    if (!status && !card_run_set_number(r->handle, (int)argument + 1, absent ? 0 : p->size))
-        status = set_failed(r->kernel, argument + 1);
     return status;
+}
+
+static int set_number(struct run *r, size_t argument, uint64_t number)
+{
+    return card_run_set_number(r->handle, (int)argument, number) ? 0 : set_failed(r->kernel, argument);
 }
 
 static int set_scalar(struct run *r, size_t argument, const hcy_value *v)
 {
     uint64_t bits = 0;
     memcpy(&bits, v->bytes, v->size);
-    return card_run_set_number(r->handle, (int)argument, bits) ? 0 : set_failed(r->kernel, argument);
+    /* The catalogue's registers have bits alone; XRT takes as a number what a user's metadata call one. */
+    if (!r->kernel->own || !r->kernel->own->arguments[argument].is_real)
+        return set_number(r, argument, bits);
+    float single;
+    memcpy(&single, v->bytes, sizeof single);
+    double real = single;
+    if (v->size == sizeof real)
+        memcpy(&real, v->bytes, sizeof real);
+    return card_run_set_real(r->handle, (int)argument, real) ? 0 : set_failed(r->kernel, argument);
 }
 
 /* All arguments for items [range[0], range[0] + range[1]). */
@@ -233,13 +247,19 @@ static int set_run_arguments(struct run *r, const struct launch *l, const size_t
 {
     const hcy_hls_layout *layout = l->kernel->layout;
     const hcy_value *v = l->desc->values;
-    int status = card_run_set_number(r->handle, 0, range[1]) ? 0 : set_failed(l->kernel, 0);
-    /* Register 0 is the number of items; a buffer takes two registers, its address and its size. */
-    for (size_t i = 1, value = 0; !status && i < layout->n_args; i++)
+    int status = 0;
+    /* The catalogue's buffers have their size in an argument behind their address, 0 of one that is not there. */
+    for (size_t i = 0, value = 0; !status && i < layout->n_args; i++)
         switch (layout->args[i].kind) {
+        case HCY_HLS_ITEMS:
+            status = set_number(r, i, range[1]);
+            break;
         case HCY_HLS_ADDRESS:
-            status = set_buffer(r, i++, value, &v[value], l->item_bytes[value], range); /* and its size */
+            status = set_buffer(r, i, value, &v[value], l->item_bytes[value], range);
             value++;
+            break;
+        case HCY_HLS_BYTES:
+            status = set_number(r, i, r->pieces[value - 1].size);
             break;
         case HCY_HLS_STRUCT:
             status = set_structure(r, i, value, &v[value]);
@@ -317,7 +337,8 @@ static size_t granule_of(const struct launch *l)
 
 static int fly_all(struct launch *l)
 {
-    size_t granule = granule_of(l), items = l->desc->items, all = (items + granule - 1) / granule,
+    /* A user's kernel is one run, whose arguments say how much there is to do. */
+    size_t granule = granule_of(l), items = l->kernel->own ? 1 : l->desc->items, all = (items + granule - 1) / granule,
            n = all < l->kernel->n_runs ? all : l->kernel->n_runs;
     int status = 0;
     for (size_t i = 0, first = 0; !status && i < n; i++) {
@@ -339,7 +360,7 @@ static int run_xrt_launch(void *command)
 {
     struct launch *l = command;
     int status = hcy_fault_launch(l->kernel->device->dev);
-    if (!status)
+    if (!status && l->kernel->shape)
         /* The check is the command's and not the call's, so that its failure comes in order. */
         status = l->kernel->shape->look(l->desc->values, l->item_bytes);
     if (!status)
@@ -351,7 +372,8 @@ int xrt_launch(void *qimpl, void *kimpl, const hcy_launch_desc *desc, hcy_keep *
 {
     struct xrt_queue *q = qimpl;
     struct launch l = { .kernel = kimpl, .desc = desc };
-    return hcy_hostqueue_submit(q->host, l.kernel->name, 0, run_xrt_launch, &l, sizeof l, keep);
+    int status = l.kernel->own ? xrt_own_check(l.kernel->own, desc) : 0;
+    return status ? status : hcy_hostqueue_submit(q->host, l.kernel->name, 0, run_xrt_launch, &l, sizeof l, keep);
 }
 
 /* --- Tables --- */
@@ -485,30 +507,41 @@ static int open_units(struct xrt_kernel *k)
     return status ? status : open_runs(k);
 }
 
+int xrt_kernel_open(void **kimpl, struct xrt_device *d, const struct xrt_shape *shape, struct xrt_own *own)
+{
+    struct xrt_kernel *k = calloc(1, sizeof *k);
+    if (!k) {
+        free(own);
+        return hcy_fail(HCY_ENOMEM, "out of memory for a kernel");
+    }
+    xrt_hold(d);
+    k->device = d;
+    k->shape = shape;
+    k->own = own;
+    k->layout = own ? &own->layout : hcy__hls_layout(shape->kernel);
+    k->name = k->layout->kernel;
+    pthread_mutex_init(&k->lock, NULL);
+    pthread_cond_init(&k->changed, NULL);
+    int status = open_units(k);
+    if (status)
+        xrt_kernel_release(k);
+    else
+        *kimpl = k;
+    return status;
+}
+
 int xrt_kernel_get(void **kimpl, const char **variant, void *impl, const hcy_signature *signature)
 {
     struct xrt_device *d = impl;
     const struct xrt_shape *shape = xrt_shape_of(signature->name);
-    if (!shape || !xclbin_has(&d->xclbin, signature->name))
-        return hcy_fail(HCY_EUNSUPPORTED, "%s has no kernel \"%s\" in its program",
-                        hcy_device_get_info(d->dev)->name, signature->name);
-    struct xrt_kernel *k = calloc(1, sizeof *k);
-    if (!k)
-        return hcy_fail(HCY_ENOMEM, "out of memory for a kernel");
-    k->device = d;
-    k->name = shape->kernel;
-    k->shape = shape;
-    k->layout = hcy__hls_layout(shape->kernel);
-    pthread_mutex_init(&k->lock, NULL);
-    pthread_cond_init(&k->changed, NULL);
-    int status = open_units(k);
-    if (status) {
-        xrt_kernel_release(k);
-        return status;
-    }
-    *kimpl = k;
+    xrt_hold(d);
+    int status = shape && xclbin_has(&d->xclbin, signature->name)
+                     ? xrt_kernel_open(kimpl, d, shape, NULL)
+                     : hcy_fail(HCY_EUNSUPPORTED, "%s has no kernel \"%s\" in its program",
+                                hcy_device_get_info(d->dev)->name, signature->name);
+    xrt_let_go(d);
     *variant = hcy_device_get_info(d->dev)->caps & HCY_CAP_VIRTUAL ? "virtual" : "fpga";
-    return 0;
+    return status;
 }
 
 void xrt_kernel_release(void *kimpl)
@@ -526,5 +559,7 @@ void xrt_kernel_release(void *kimpl)
             xrt_memory_free(k->runs[i].own[v]);
     pthread_cond_destroy(&k->changed);
     pthread_mutex_destroy(&k->lock);
+    xrt_let_go(k->device);
+    free(k->own);
     free(k);
 }

@@ -77,7 +77,7 @@ void xrt_describe(hcy_device_info *info, const struct xrt_found *f, size_t numbe
 {
     bool is_virtual = !strncmp(f->platform, "halcyon_virtual_", 16);
     *info = (hcy_device_info){ .backend = "xrt", .kind = HCY_KIND_FPGA, .units = 1 };
-    info->caps = HCY_CAP_MAPPED | HCY_CAP_IMPORT_HOST | (is_virtual ? HCY_CAP_VIRTUAL : 0);
+    info->caps = HCY_CAP_MAPPED | HCY_CAP_IMPORT_HOST | HCY_CAP_PROGRAMS | (is_virtual ? HCY_CAP_VIRTUAL : 0);
     snprintf(info->name, sizeof info->name, "xrt:%zu", number);
     snprintf(info->stable, sizeof info->stable, "xrt:%s", f->bdf);
     snprintf(info->description, sizeof info->description, "%.60s%s", f->platform,

@@ -266,6 +266,7 @@ int xrt_import_host(hcy_block *block, void *impl, void *host, size_t size)
     struct xrt_memory *m = new_record(impl, size);
     if (!m)
         return HCY_ENOMEM;
+    xrt_hold(impl);
     /* Imported memory keeps its own size: pages that are not whole are not the card's to write. */
     m->size = size;
     m->host = host;
@@ -276,8 +277,8 @@ int xrt_import_host(hcy_block *block, void *impl, void *host, size_t size)
 
 void xrt_unimport(void *impl, hcy_block *block)
 {
-    (void)impl;
     xrt_memory_free(block->handle);
+    xrt_let_go(impl);
 }
 
 static bool take_card_memory(struct xrt_device *d, size_t size)
@@ -290,9 +291,9 @@ static bool take_card_memory(struct xrt_device *d, size_t size)
     return true;
 }
 
-int xrt_alloc(hcy_block *block, void *impl, int mem, size_t size)
+/* [held] */
+static int alloc_held(hcy_block *block, struct xrt_device *d, int mem, size_t size)
 {
-    struct xrt_device *d = impl;
     if (mem == HCY_MEM_DEVICE && !take_card_memory(d, size))
         return hcy_fail(HCY_ENOMEM, "%s has no %zu bytes (%llu of %llu are in use)",
                         hcy_device_get_info(d->dev)->name, size, (unsigned long long)atomic_load(&d->used),
@@ -310,10 +311,20 @@ int xrt_alloc(hcy_block *block, void *impl, int mem, size_t size)
     return status;
 }
 
+int xrt_alloc(hcy_block *block, void *impl, int mem, size_t size)
+{
+    xrt_hold(impl);
+    int status = alloc_held(block, impl, mem, size);
+    if (status)
+        xrt_let_go(impl);
+    return status;
+}
+
 void xrt_free(void *impl, int mem, hcy_block *block)
 {
     struct xrt_device *d = impl;
     if (mem == HCY_MEM_DEVICE)
         atomic_fetch_sub(&d->used, block->size);
     xrt_memory_free(block->handle);
+    xrt_let_go(d);
 }

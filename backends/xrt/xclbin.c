@@ -1,4 +1,4 @@
-/* xclbin.c - FPGA programs: reading, proving, holding against the catalogue, searching. */
+/* xclbin.c - FPGA programs: reading, proving, holding against the catalogue, what their kernels take, searching. */
 #include "xclbin.h"
 
 #include <dirent.h>
@@ -101,21 +101,35 @@ static int check_tables(struct xclbin *x, const char *path)
     return 0;
 }
 
+/* Takes over the bytes, whose words name `path`. */
+static int prove_xclbin(struct xclbin *x, char *data, size_t size, const char *path)
+{
+    x->head = (struct xclbin_head *)(void *)data;
+    int status = check_head(x->head, size, path);
+    if (!status)
+        status = check_tables(x, path);
+    if (status)
+        xclbin_free(x);
+    return status;
+}
+
 int xclbin_read(struct xclbin *x, const char *path)
 {
     char *data;
     size_t size;
     memset(x, 0, sizeof *x);
     int status = read_xclbin_file(&data, &size, path);
-    if (status)
-        return status;
-    x->head = (struct xclbin_head *)(void *)data;
-    status = check_head(x->head, size, path);
-    if (!status)
-        status = check_tables(x, path);
-    if (status)
-        xclbin_free(x);
-    return status;
+    return status ? status : prove_xclbin(x, data, size, path);
+}
+
+int xclbin_copy(struct xclbin *x, const void *bytes, size_t size)
+{
+    char *data = malloc(size + 8); /* as those of a file: the head is looked at before its size is */
+    memset(x, 0, sizeof *x);
+    if (!data)
+        return hcy_fail(HCY_ENOMEM, "out of memory for a program of %zu bytes", size);
+    memcpy(data, bytes, size);
+    return prove_xclbin(x, data, size, "the program");
 }
 
 void xclbin_free(struct xclbin *x)
@@ -216,8 +230,20 @@ static bool metadata_says(struct text t, const char *key, uint32_t number)
     return skip_to(&t, line);
 }
 
+bool xclbin_is_catalogue(const struct xclbin *x)
+{
+    struct text kernel;
+    for (const hcy_hls_family *f = hcy__hls_families; f->stem; f++)
+        for (size_t i = 0; i < f->n_kernels; i++)
+            if (find_kernel_element(x, f->kernels[i].kernel, &kernel))
+                return true;
+    return false;
+}
+
 int xclbin_check(const struct xclbin *x, const char *path)
 {
+    if (!xclbin_is_catalogue(x))
+        return 0; /* nothing here launches its kernels by the catalogue's arguments */
     const struct xclbin_section *s = find_section(x->head, XCLBIN_USER_METADATA);
     /* The builder has noted what it was built from; the layouts are compared beside that. */
     const char *at = s ? (const char *)x->head + s->offset : "";
@@ -259,6 +285,46 @@ bool xclbin_has(const struct xclbin *x, const char *kernel)
     return xclbin_instances(x, kernel, names, 1) && find_kernel_element(x, kernel, &found);
 }
 
+/* Whether the element is an argument that a launch has, and which one; streams to other kernels are connected for good,
+ * but have a number as well. */
+static int read_argument(struct xclbin_argument *a, struct text arg, size_t i, const char *kernel)
+{
+    char id[20], qualifier[20], size[20], type[40] = "";
+    if (!read_xml_attribute(arg, "name", a->name, sizeof a->name) || !read_xml_attribute(arg, "id", id, sizeof id) ||
+        !read_xml_attribute(arg, "addressQualifier", qualifier, sizeof qualifier) ||
+        !read_xml_attribute(arg, "size", size, sizeof size) || strtoul(id, NULL, 0) != i)
+        return hcy_fail(HCY_EFORMAT, "the program's metadata do not say what argument %zu of kernel %s is", i, kernel);
+    read_xml_attribute(arg, "type", type, sizeof type);
+    const unsigned long kind = strtoul(qualifier, NULL, 0);
+    a->is_buffer = kind == 1 || kind == 2; /* OpenCL's: global, constant */
+    a->is_real = !strcmp(type, "float") || !strcmp(type, "double");
+    a->size = (uint32_t)strtoul(size, NULL, 0);
+    if (kind > 2)
+        return hcy_fail(HCY_EUNSUPPORTED, "kernel %s: argument %zu (%s) is a stream, not a buffer or a number", kernel, i,
+                        a->name);
+    if (!a->is_buffer && (!a->size || a->size > 8))
+        return hcy_fail(HCY_EUNSUPPORTED, "kernel %s: argument %zu (%s) has %u bytes; numbers have up to 8, and larger"
+                                          " structures come in a buffer", kernel, i, a->name, a->size);
+    return 0;
+}
+
+int xclbin_arguments(struct xclbin_argument *arguments, size_t *n, size_t room, const struct xclbin *x,
+                     const char *kernel)
+{
+    struct text element;
+    int status = 0;
+    *n = 0;
+    if (!xclbin_has(x, kernel) || !find_kernel_element(x, kernel, &element))
+        return hcy_fail(HCY_ENOENT, "the program has no kernel \"%s\"", kernel);
+    while (!status && skip_to(&element, "<arg")) {
+        if (*n == room)
+            return hcy_fail(HCY_ERANGE, "kernel %s has more than %zu arguments", kernel, room);
+        status = read_argument(&arguments[*n], element, *n, kernel);
+        ++*n;
+    }
+    return status;
+}
+
 /* Without groups of memories, which are behind them in their table. */
 uint64_t xclbin_memory(const struct xclbin *x)
 {
@@ -277,7 +343,8 @@ uint64_t xclbin_memory(const struct xclbin *x)
 static bool fits_platform(const char *path, const char *platform)
 {
     struct xclbin x;
-    bool good = !xclbin_read(&x, path) && !strcmp(x.head->platform, platform) && !xclbin_check(&x, path);
+    bool good = !xclbin_read(&x, path) && !strcmp(x.head->platform, platform) && xclbin_is_catalogue(&x) &&
+                !xclbin_check(&x, path);
     xclbin_free(&x);
     return good;
 }

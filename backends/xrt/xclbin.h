@@ -24,12 +24,24 @@ struct xclbin {
 
 /* Reads and proves a file; its words name it. */
 int xclbin_read(struct xclbin *x, const char *path);
+/* The same of bytes of the user's, which are copied. */
+int xclbin_copy(struct xclbin *x, const void *bytes, size_t size);
 void xclbin_free(struct xclbin *x);
+/* Whether it has any of the catalogue's kernels: a user's own program need not. */
+bool xclbin_is_catalogue(const struct xclbin *x);
 /* Its interface and families' versions, and the arguments of those kernels that the catalogue knows. */
 int xclbin_check(const struct xclbin *x, const char *path);
 bool xclbin_has(const struct xclbin *x, const char *kernel);
 /* The instances of a kernel, "kernel:{instance}" each: how many. */
 size_t xclbin_instances(const struct xclbin *x, const char *kernel, char names[][80], size_t room);
+/* What a kernel takes, by its metadata.  HCY_ENOENT: there is none of that name. */
+struct xclbin_argument {
+    char name[80];
+    bool is_buffer, is_real; /* real: float or double, by its size */
+    uint32_t size;           /* bytes of a number */
+};
+int xclbin_arguments(struct xclbin_argument *arguments, size_t *n, size_t room, const struct xclbin *x,
+                     const char *kernel);
 uint64_t xclbin_memory(const struct xclbin *x); /* bytes */
 
 /* A program for cards of this platform: the first in the search path that is good.  path has `size` bytes. */

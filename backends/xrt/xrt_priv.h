@@ -36,11 +36,13 @@ struct xrt_device {
     hcy_device *dev; /* not a reference */
     struct xrt_card *at;
     void *card; /* XRT's */
-    struct xclbin xclbin;
+    struct xclbin xclbin; /* another one only while nobody holds it */
+    pthread_mutex_t lock;
+    size_t holders; /* [lock] buffers, kernels, programs: what lies in this program's memories and units */
     unsigned timeout_ms;
     uint32_t group;    /* the memory where buffers go first */
     int32_t host_group; /* memory of the host's that the card reaches; -1: none */
-    uint64_t memory;
+    uint64_t memory, most_memory; /* most: as the user limits it; 0: not */
     atomic_uint_least64_t used;
     atomic_bool lost, hung; /* hung: a run is still in flight, so that nothing can be released any more */
 };
@@ -48,6 +50,11 @@ int xrt_open(void **impl, hcy_device_info *info, hcy_device *dev, const hcy_spec
 void xrt_close(void *impl);
 int xrt_get_i64(int64_t *value, void *impl, const char *key);
 int xrt_mem_info(uint64_t *free_bytes, uint64_t *total_bytes, void *impl);
+/* From here on the device keeps its program; what it says may be read. */
+void xrt_hold(struct xrt_device *d);
+void xrt_let_go(struct xrt_device *d);
+/* Makes these bytes the device's program, if they are not it, and holds it.  HCY_EBUSY: another one is held. */
+int xrt_use_program(struct xrt_device *d, const void *bytes, size_t size);
 int xrt_lose(struct xrt_device *d, const char *what, int code); /* HCY_ELOST */
 
 /* --- Memory (memory.c) --- */
@@ -106,7 +113,7 @@ int xrt_record(void **eimpl, void *qimpl);
 int xrt_wait(void *qimpl, hcy_event *event);
 
 /* --- Kernels (arguments.c: what their arguments are; kernel.c) --- */
-#define XRT_MOST_VALUES 16
+#define XRT_MOST_VALUES 32
 
 struct xrt_shape {
     const char *kernel;
@@ -118,11 +125,30 @@ struct xrt_shape {
 };
 const struct xrt_shape *xrt_shape_of(const char *kernel); /* NULL: no such kernel here */
 
+/* What a user's kernel takes, by its program's metadata. */
+struct xrt_own {
+    hcy_hls_layout layout;
+    hcy_hls_arg args[XRT_MOST_VALUES];
+    struct xclbin_argument arguments[XRT_MOST_VALUES];
+    char name[80];
+    bool typed; /* a signature says which buffers it reads and writes */
+};
+int xrt_own_check(const struct xrt_own *own, const hcy_launch_desc *launch);
+
+/* One of both; `own`, malloced, is taken over in any case. */
+int xrt_kernel_open(void **kimpl, struct xrt_device *d, const struct xrt_shape *shape, struct xrt_own *own);
+
 int xrt_kernel_get(void **kimpl, const char **variant, void *impl, const hcy_signature *signature);
 void xrt_kernel_release(void *kimpl);
 int xrt_launch(void *qimpl, void *kimpl, const hcy_launch_desc *launch, hcy_keep *keep);
 int xrt_prepare(hcy_block *tables, void *kimpl, const hcy_span *spans, size_t n);
 int xrt_scratch_size(size_t *size, void *kimpl, size_t items, const hcy_value *values, size_t n);
 int xrt_preferred_batch(size_t *items, void *kimpl, const hcy_value *values, size_t n);
+
+/* --- The user's programs (program.c) --- */
+int xrt_program_create(void **pimpl, char **log, void *impl, const char *format, const void *data, size_t size,
+                       const char *options);
+void xrt_program_release(void *pimpl);
+int xrt_program_kernel(void **kimpl, void *pimpl, const char *name, const hcy_signature *signature);
 
 #endif

@@ -20,7 +20,8 @@ enum {
     HCY_PICK_PARTS   /* components of an element: 1, 2 */
 };
 
-/* The value of a job of eval_sort_values: what its values are (enum hcy_eval_memory; no M_BOOL). */
+/* The value of a job of eval_sort_values: what its values are (enum hcy_eval_memory; no M_BOOL); of eval_sort: what its
+ * keys are made of, whose bytes are enough for them, of integers with their sign. */
 enum { HCY_PICK_MEMORY };
 
 /* Owners are numbers of elements and 1 more, in 32 bits. */

@@ -51,13 +51,12 @@ static int order_keys(hcy_queue *queue, hcy_array *keys, const hcy_array *src)
 }
 
 /* Rows of keys by size; `places` gets where they were. */
-static int sort_keys(hcy_queue *queue, hcy_array *places, hcy_array *keys, int64_t length)
+static int sort_keys(hcy_queue *queue, hcy_array *places, hcy_array *keys, int64_t length, int dtype)
 {
-    hcy_eval_job job = { 0 };
+    hcy_eval_job job = { .n = (uint64_t)keys->count, .span = (uint64_t)length };
     hcy_array *spares[2] = { NULL, NULL };
     hcy_kernel *kernel = NULL;
-    job.n = (uint64_t)keys->count;
-    job.span = (uint64_t)length;
+    job.values[HCY_PICK_MEMORY] = (uint64_t)hcy__memory_of(dtype);
     int status = hcy__room_move(&kernel, keys->room, HCY__MOVE_SORT);
     for (int i = 0; !status && i < 2; i++)
         status = hcy__new_numbers(&spares[i], queue, 1, &keys->count);
@@ -68,7 +67,7 @@ static int sort_keys(hcy_queue *queue, hcy_array *places, hcy_array *keys, int64
         args[HCY_ARG_AT(eval_sort, places)] = hcy_arg_buf(places->buffer);
         args[HCY_ARG_AT(eval_sort, spare_keys)] = hcy_arg_buf(spares[0]->buffer);
         args[HCY_ARG_AT(eval_sort, spare_places)] = hcy_arg_buf(spares[1]->buffer);
-        status = hcy_launch(queue, kernel, 1, args, HCY_N_ARGS(eval_sort));
+        status = hcy__room_launch(queue, kernel, args, HCY_N_ARGS(eval_sort), HCY_ARG_AT(eval_sort, scratch));
     }
     hcy_array_release(spares[0]);
     hcy_array_release(spares[1]);
@@ -101,7 +100,7 @@ static int find_places(hcy_array **view, hcy_queue *queue, const hcy_array *src,
     if (!status)
         status = order_keys(queue, keys, rows);
     if (!status)
-        status = sort_keys(queue, places, keys, src->shape[axis]);
+        status = sort_keys(queue, places, keys, src->shape[axis], src->dtype);
     if (!status)
         status = hcy_array_transpose(view, places, back);
     hcy_array_release(rows);

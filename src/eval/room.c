@@ -289,6 +289,21 @@ int hcy__room_move(hcy_kernel **kernel, struct hcy__room *room, enum hcy__move m
     return status;
 }
 
+int hcy__room_launch(hcy_queue *queue, hcy_kernel *kernel, hcy_arg *args, size_t n, size_t scratch)
+{
+    hcy_buffer *memory = NULL;
+    size_t bytes = 0;
+    args[scratch] = hcy_arg_buf(NULL);
+    int status = hcy_kernel_scratch_size(&bytes, kernel, 1, args, n);
+    if (!status && bytes)
+        status = hcy_buffer_create(&memory, hcy_queue_device(queue), HCY_MEM_DEVICE, bytes);
+    args[scratch] = hcy_arg_buf(memory);
+    if (!status)
+        status = hcy_launch(queue, kernel, 1, args, n);
+    hcy_buffer_release(memory);
+    return status;
+}
+
 /* [lock] */
 static int give_data(struct hcy__device_program *p, struct hcy__room *room)
 {
@@ -311,8 +326,9 @@ static int generate_kernel(hcy_kernel **kernel, hcy_device *dev, const struct hc
 {
     hcy_program *made = NULL;
     const hcy_device_info *info = hcy_device_get_info(dev);
-    if (!(info->caps & HCY_CAP_PROGRAMS))
-        return hcy_fail(HCY_EUNSUPPORTED, "%s has no kernel that expressions run in, and takes no programs; "
+    /* An FPGA card takes programs that were made long before. */
+    if (!(info->caps & HCY_CAP_PROGRAMS) || info->kind == HCY_KIND_FPGA)
+        return hcy_fail(HCY_EUNSUPPORTED, "%s has no kernel that expressions run in, and compiles no programs; "
                                           "hcy_array_to_device() copies to a device that does", info->name);
     int status = HCY_EUNSUPPORTED;
     for (const struct hcy__eval_dialect *d = hcy__eval_dialects; d->format && status == HCY_EUNSUPPORTED;

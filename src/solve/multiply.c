@@ -55,27 +55,14 @@ static int launch_product(hcy_queue *queue, hcy_array *c, hcy_array *a, hcy_arra
     hcy_matrix_job job;
     hcy_arg args[HCY_N_ARGS(matrix)];
     hcy_kernel *kernel = NULL;
-    hcy_array *scratch = NULL;
-    size_t bytes = 0;
     set_job(&job, c, a, b, how);
     args[HCY_ARG_AT(matrix, job)] = hcy_arg_struct(&job, sizeof job);
     args[HCY_ARG_AT(matrix, a)] = hcy_arg_buf(a->buffer);
     args[HCY_ARG_AT(matrix, b)] = hcy_arg_buf(b->buffer);
     args[HCY_ARG_AT(matrix, c)] = hcy_arg_buf(c->buffer);
-    args[HCY_ARG_AT(matrix, scratch)] = hcy_arg_buf(NULL);
     int status = hcy__room_move(&kernel, c->room, HCY__MOVE_MATRIX);
-    if (!status)
-        status = hcy_kernel_scratch_size(&bytes, kernel, 1, args, HCY_N_ARGS(matrix));
-    if (!status && bytes) {
-        const int64_t n = (int64_t)bytes;
-        status = hcy_array_empty(&scratch, hcy_queue_device(queue), HCY_UINT8, 1, &n);
-        if (!status)
-            args[HCY_ARG_AT(matrix, scratch)] = hcy_arg_buf(scratch->buffer);
-    }
-    if (!status)
-        status = hcy_launch(queue, kernel, 1, args, HCY_N_ARGS(matrix));
-    hcy_array_release(scratch);
-    return status;
+    return status ? status
+                  : hcy__room_launch(queue, kernel, args, HCY_N_ARGS(matrix), HCY_ARG_AT(matrix, scratch));
 }
 
 int hcy__multiply(hcy_queue *queue, hcy_array *c, hcy_array *a, hcy_array *b, unsigned how)

@@ -59,6 +59,8 @@ struct unit {
     char name[64];
     hcy_hls_run run;
     size_t n_args;
+    uint32_t offsets[BOARD_ARGS]; /* of its arguments' registers, */
+    bool wide[BOARD_ARGS];        /* two words each, or one */
     pthread_t thread;
     struct command *queue; /* the first is the one that runs */
     unsigned long runs;

@@ -59,29 +59,48 @@ static int open_banks(struct card *card, const struct found *section)
     return memory_open(card);
 }
 
-static int set_unit(struct card *card, struct unit *u, const char *name)
+/* Where the arguments' registers are, as the metadata say (in the form that mkxclbin writes). */
+static int set_registers(struct unit *u, const char *kernel, const struct found *xml)
+{
+    char word[80], qualifier;
+    unsigned size, offset;
+    snprintf(word, sizeof word, "<kernel name=\"%.60s\"", kernel);
+    const char *at = memmem(xml->data, xml->size, word, strlen(word)), *end = (const char *)xml->data + xml->size;
+    const char *last = at ? memmem(at, (size_t)(end - at), "</kernel>", 9) : NULL;
+    while (last && u->n_args < BOARD_ARGS && (at = memmem(at, (size_t)(last - at), "<arg ", 5)) != NULL) {
+        if (sscanf(at, "<arg name=\"%*[^\"]\" addressQualifier=\"%c\" id=\"%*[^\"]\" port=\"%*[^\"]\""
+                       " size=\"%x\" offset=\"%x\"", &qualifier, &size, &offset) != 3)
+            return -EINVAL;
+        u->offsets[u->n_args] = offset;
+        u->wide[u->n_args++] = size > 4;
+        at += 5;
+    }
+    return last ? 0 : -EINVAL;
+}
+
+static int set_unit(struct card *card, struct unit *u, const char *name, const struct found *xml)
 {
     const hcy_hls_kernel *k = dlsym(card->library, "hcy_hls_kernels");
     size_t n = strcspn(name, ":");
     while (k && k->name && (strlen(k->name) != n || strncmp(k->name, name, n) != 0))
         k++;
-    const hcy_hls_layout *layout = k && k->name ? hcy__hls_layout(k->name) : NULL;
-    if (!layout || layout->n_args > BOARD_ARGS) {
+    *u = (struct unit){ .card = card };
+    if (!k || !k->name || set_registers(u, k->name, xml)) {
         fprintf(stderr, "virtual board: the bitstream has no kernel for %s\n", name);
         return -EINVAL;
     }
-    *u = (struct unit){ .card = card, .run = k->run, .n_args = layout->n_args };
+    u->run = k->run;
     snprintf(u->name, sizeof u->name, "%s", name);
     return 0;
 }
 
-static int open_units(struct card *card, const struct found *section)
+static int open_units(struct card *card, const struct found *section, const struct found *xml)
 {
     const struct xclbin_units *units = section->data;
     int error = units->n < 1 || units->n > BOARD_UNITS ? -EINVAL : 0, n = 0;
     for (int i = 0; !error && i < units->n; i++)
         if (units->list[i].type == XCLBIN_KERNEL)
-            error = set_unit(card, &card->units[n++], units->list[i].name);
+            error = set_unit(card, &card->units[n++], units->list[i].name, xml);
     if (error)
         return error;
     card->n_units = n;
@@ -101,7 +120,7 @@ static void unload(struct card *card)
 int card_load(struct card *card, const void *xclbin)
 {
     const struct xclbin_head *h = xclbin;
-    struct found bits, memories, units;
+    struct found bits, memories, units, xml;
     if (memcmp(h->magic, XCLBIN_MAGIC, sizeof h->magic))
         return -EINVAL;
     if (card->loaded && !memcmp(card->uuid, h->uuid, sizeof h->uuid))
@@ -111,7 +130,7 @@ int card_load(struct card *card, const void *xclbin)
     if (strncmp(h->platform, board_settings.platform->vbnv, sizeof h->platform))
         return -EOPNOTSUPP;
     if (find_section(h, XCLBIN_BITSTREAM, &bits) || find_section(h, XCLBIN_MEMORIES, &memories) ||
-        find_section(h, XCLBIN_UNITS, &units))
+        find_section(h, XCLBIN_UNITS, &units) || find_section(h, XCLBIN_METADATA, &xml))
         return -EINVAL;
     if (!share_load(card->index, h->uuid))
         return -EBUSY;
@@ -120,7 +139,7 @@ int card_load(struct card *card, const void *xclbin)
     if (!error)
         error = open_banks(card, &memories);
     if (!error)
-        error = open_units(card, &units);
+        error = open_units(card, &units, &xml);
     if (error) {
         unload(card);
         return error;

@@ -30,6 +30,16 @@ $(board_xclbins): mkxclbin fpga_kernels.la $(srcdir)/kernels_hls/link.cfg
 	$(AM_V_GEN)platform=$(@:virtual_%.xclbin=%); case $$platform in channels) l='-l $(srcdir)/kernels_hls/link.cfg';; *) l=;; esac; \
 	    ./mkxclbin -p $$platform $$l .libs/fpga_kernels.so $@
 board_DATA += $(board_xclbins)
+
+# A program of a user's own, which the tests load.
+check_LTLIBRARIES += user_kernels.la
+user_kernels_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
+user_kernels_la_SOURCES = tests/virtual-board/user_kernels.c kernels_hls/args.h
+user_xclbins = user_hbm.xclbin user_ddr.xclbin
+$(user_xclbins): mkxclbin user_kernels.la
+	$(AM_V_GEN)./mkxclbin -p $(@:user_%.xclbin=%) .libs/user_kernels.so $@
+check_DATA = $(user_xclbins)
+CLEANFILES += $(user_xclbins)
 bin_SCRIPTS += halcyon-virtual-board
 halcyon-virtual-board: tests/virtual-board/halcyon-virtual-board.in Makefile
 	$(AM_V_GEN)sed 's#@pkglibdir@#$(pkglibdir)#' $(srcdir)/tests/virtual-board/halcyon-virtual-board.in > $@.tmp && \

@@ -2,9 +2,10 @@
  *     mkxclbin [-p PLATFORM] [-u UNITS] [-l LINK.cfg] KERNELS.so OUT.xclbin
  *
  * KERNELS.so, the FPGA kernels as the host's compiler made them, goes into the bitstream's section as it is; its table
- * hcy_hls_kernels says which kernels there are.  Their arguments come from the catalogue (kernels_hls/args.h).  Each
- * kernel gets UNITS compute units (2).  LINK.cfg, as v++ takes it (kernels_hls/link.cfg), says which memory each
- * argument is connected to.  The same input gives the same file, its uuid included.
+ * hcy_hls_kernels says which kernels there are.  Their arguments come from the catalogue (kernels_hls/args.h), or from
+ * the library's own table hcy_hls_arguments: lines "KERNEL NAME TYPE", a NULL at the end.  Each kernel gets UNITS compute
+ * units (2).  LINK.cfg, as v++ takes it (kernels_hls/link.cfg), says which memory each argument is connected to.  The
+ * same input gives the same file, its uuid included.
  *
  * mkxclbin -v prints the text for the section USER_METADATA, which a real xclbin is given by xclbinutil.
  */
@@ -28,9 +29,24 @@ struct section {
     size_t size;
 };
 
+#define MOST_ARGS    64
+#define MOST_KERNELS 16
+
+struct argument {
+    char name[40], type[20]; /* "float*", "ulong" */
+    unsigned offset;
+};
+
+struct kernel {
+    const char *name;
+    struct argument args[MOST_ARGS];
+    unsigned n_args;
+};
+
 struct design {
     const struct platform *platform;
-    const hcy_hls_kernel *kernels;
+    struct kernel kernels[MOST_KERNELS]; /* up to one without a name */
+    int catalogue;                       /* kernels of it are there */
     int units;        /* of each kernel */
     char *link; /* the text of its file; NULL: none */
 };
@@ -57,17 +73,52 @@ static void put(FILE *f, const void *data, size_t size)
         die("cannot write", NULL);
 }
 
-static const hcy_hls_layout *layout_of(const hcy_hls_kernel *k)
+/* --- Kernels --- */
+
+static int is_address(const struct argument *arg)
 {
-    const hcy_hls_layout *layout = hcy__hls_layout(k->name);
-    if (!layout)
-        die("no kernel family has this kernel", k->name);
-    return layout;
+    return strchr(arg->type, '*') != NULL;
 }
 
-static int is_address(const hcy_hls_arg *arg)
+static unsigned bytes_of(const struct argument *arg)
 {
-    return arg->kind == HCY_HLS_ADDRESS || arg->kind == HCY_HLS_STRUCT;
+    return is_address(arg) || !strcmp(arg->type, "ulong") || !strcmp(arg->type, "double") ? 8 : 4;
+}
+
+/* Registers follow each other as Vitis HLS places them: a word in reserve behind each. */
+static void add_argument(struct kernel *k, const char *name, const char *type)
+{
+    const struct argument *before = k->n_args ? &k->args[k->n_args - 1] : NULL;
+    if (k->n_args == MOST_ARGS)
+        die("too many arguments", k->name);
+    struct argument *a = &k->args[k->n_args++];
+    snprintf(a->name, sizeof a->name, "%s", name);
+    snprintf(a->type, sizeof a->type, "%s", type);
+    a->offset = before ? before->offset + bytes_of(before) + 4 : HCY_HLS_REGISTER(0);
+}
+
+static void add_kernel(struct design *d, const char *name, const char *const *own)
+{
+    size_t at = 0;
+    while (at < MOST_KERNELS - 1 && d->kernels[at].name)
+        at++;
+    struct kernel *k = &d->kernels[at];
+    if (at == MOST_KERNELS - 1)
+        die("too many kernels", name);
+    k->name = name;
+    const hcy_hls_layout *layout = hcy__hls_layout(name);
+    d->catalogue |= layout != NULL;
+    for (size_t i = 0; layout && i < layout->n_args; i++) {
+        const int kind = layout->args[i].kind;
+        add_argument(k, layout->args[i].name, kind == HCY_HLS_ADDRESS || kind == HCY_HLS_STRUCT ? "void*" : "ulong");
+    }
+    for (; !layout && own && *own; own++) {
+        char kernel[40], argument[40], type[20];
+        if (sscanf(*own, "%39s %39s %19s", kernel, argument, type) == 3 && !strcmp(kernel, name))
+            add_argument(k, argument, type);
+    }
+    if (!k->n_args)
+        die("neither a family nor the library's own table has this kernel", name);
 }
 
 /* --- Sections --- */
@@ -79,9 +130,8 @@ static void versions(FILE *f)
         fprintf(f, "family %s %u\n", family->stem, family->version);
 }
 
-static void kernel_xml(FILE *f, const struct design *d, const hcy_hls_kernel *k, int first_unit)
+static void kernel_xml(FILE *f, const struct design *d, const struct kernel *k, int first_unit)
 {
-    const hcy_hls_layout *layout = layout_of(k);
     fprintf(f, "<kernel name=\"%s\" language=\"c\" hwControlProtocol=\"ap_ctrl_hs\" interrupt=\"true\">\n",
             k->name);
     fputs("<port name=\"M_AXI_GMEM\" mode=\"master\" range=\"0xFFFFFFFFFFFFFFFF\" dataWidth=\"512\""
@@ -89,13 +139,13 @@ static void kernel_xml(FILE *f, const struct design *d, const hcy_hls_kernel *k,
           "<port name=\"S_AXI_CONTROL\" mode=\"slave\" range=\"0x10000\" dataWidth=\"32\""
           " portType=\"addressable\" base=\"0x0\"/>\n",
           f);
-    for (unsigned i = 0; i < layout->n_args; i++) {
-        int address = is_address(&layout->args[i]);
+    for (unsigned i = 0; i < k->n_args; i++) {
+        const struct argument *a = &k->args[i];
         fprintf(f,
-                "<arg name=\"%s\" addressQualifier=\"%d\" id=\"%u\" port=\"%s\" size=\"0x8\" offset=\"0x%x\""
-                " hostOffset=\"0x0\" hostSize=\"0x8\" type=\"%s\"/>\n",
-                layout->args[i].name, address, i, address ? "M_AXI_GMEM" : "S_AXI_CONTROL",
-                HCY_HLS_REGISTER(i), address ? "void*" : "ulong");
+                "<arg name=\"%s\" addressQualifier=\"%d\" id=\"%u\" port=\"%s\" size=\"0x%x\" offset=\"0x%x\""
+                " hostOffset=\"0x0\" hostSize=\"0x%x\" type=\"%s\"/>\n",
+                a->name, is_address(a), i, is_address(a) ? "M_AXI_GMEM" : "S_AXI_CONTROL", bytes_of(a), a->offset,
+                bytes_of(a), a->type);
     }
     for (int u = 0; u < d->units; u++)
         fprintf(f,
@@ -116,7 +166,7 @@ static void metadata(FILE *f, const struct design *d)
             "numComputeUnits=\"60\">\n"
             "<kernelClocks><clock port=\"KERNEL_CLK\" frequency=\"300MHz\"/></kernelClocks>\n",
             d->platform->vbnv);
-    for (const hcy_hls_kernel *k = d->kernels; k->name; k++, unit += d->units)
+    for (const struct kernel *k = d->kernels; k->name; k++, unit += d->units)
         kernel_xml(f, d, k, unit);
     fputs("</core></device></platform></project>\n", f);
 }
@@ -141,7 +191,7 @@ static void memories(FILE *f, const struct design *d)
 static int count_units(const struct design *d)
 {
     int n = 0;
-    for (const hcy_hls_kernel *k = d->kernels; k->name; k++)
+    for (const struct kernel *k = d->kernels; k->name; k++)
         n += d->units;
     return n;
 }
@@ -151,7 +201,7 @@ static void units(FILE *f, const struct design *d)
     int32_t n = count_units(d), unit = 0;
     put(f, &n, sizeof n);
     put(f, "\0\0\0", 4);
-    for (const hcy_hls_kernel *k = d->kernels; k->name; k++)
+    for (const struct kernel *k = d->kernels; k->name; k++)
         for (int i = 0; i < d->units; i++, unit++) {
             struct xclbin_unit u = { .type = XCLBIN_KERNEL,
                                      .properties = 1u | (uint32_t)unit << 1,
@@ -179,14 +229,14 @@ static int32_t memory_of(const struct design *d, const char *kernel, int unit, c
 static void connections(FILE *f, const struct design *d)
 {
     int32_t n = 0, unit = 0;
-    for (const hcy_hls_kernel *k = d->kernels; k->name; k++)
-        for (size_t i = 0; i < layout_of(k)->n_args; i++)
-            n += is_address(&layout_of(k)->args[i]) * d->units;
+    for (const struct kernel *k = d->kernels; k->name; k++)
+        for (size_t i = 0; i < k->n_args; i++)
+            n += is_address(&k->args[i]) * d->units;
     put(f, &n, sizeof n);
-    for (const hcy_hls_kernel *k = d->kernels; k->name; k++)
+    for (const struct kernel *k = d->kernels; k->name; k++)
         for (int u = 0; u < d->units; u++, unit++)
-            for (size_t i = 0; i < layout_of(k)->n_args; i++) {
-                const hcy_hls_arg *arg = &layout_of(k)->args[i];
+            for (size_t i = 0; i < k->n_args; i++) {
+                const struct argument *arg = &k->args[i];
                 struct xclbin_connection c = { (int32_t)i, unit, memory_of(d, k->name, u, arg->name) };
                 if (is_address(arg))
                     put(f, &c, sizeof c);
@@ -258,6 +308,7 @@ static void write_file(const char *path, const struct design *d, const struct se
 static void write_xclbin(const struct design *d, const char *library, const char *path)
 {
     struct section s[6];
+    size_t n = 0;
     const struct {
         uint32_t kind;
         const char *name;
@@ -268,19 +319,22 @@ static void write_xclbin(const struct design *d, const char *library, const char
         { XCLBIN_UNITS, "units", units },
         { XCLBIN_CONNECTIVITY, "connections", connections },
     };
-    for (size_t i = 0; i < 4; i++) {
-        FILE *f = begin(&s[i], parts[i].kind, parts[i].name);
-        parts[i].make(f, d);
+    for (; n < sizeof parts / sizeof parts[0]; n++) {
+        FILE *f = begin(&s[n], parts[n].kind, parts[n].name);
+        parts[n].make(f, d);
         fclose(f);
     }
-    FILE *f = begin(&s[4], XCLBIN_USER_METADATA, "halcyon");
-    versions(f);
-    fclose(f);
-    f = begin(&s[5], XCLBIN_BITSTREAM, "bitstream");
+    FILE *f;
+    if (d->catalogue) {
+        f = begin(&s[n++], XCLBIN_USER_METADATA, "halcyon");
+        versions(f);
+        fclose(f);
+    }
+    f = begin(&s[n++], XCLBIN_BITSTREAM, "bitstream");
     bitstream(f, library);
     fclose(f);
-    write_file(path, d, s, 6);
-    for (size_t i = 0; i < 6; i++)
+    write_file(path, d, s, n);
+    for (size_t i = 0; i < n; i++)
         free(s[i].data);
 }
 
@@ -301,7 +355,7 @@ static void usage(void)
 
 int main(int argc, char **argv)
 {
-    struct design d = { .platform = &platforms[0], .units = 2 };
+    static struct design d = { .platform = &platforms[0], .units = 2 };
     for (int o; (o = getopt(argc, argv, "l:p:u:v")) != -1;)
         switch (o) {
         case 'l':
@@ -329,9 +383,11 @@ int main(int argc, char **argv)
     void *library = dlopen(argv[optind], RTLD_NOW | RTLD_LOCAL);
     if (!library)
         die("the kernels cannot be loaded", dlerror());
-    d.kernels = dlsym(library, "hcy_hls_kernels");
-    if (!d.kernels)
+    const hcy_hls_kernel *kernels = dlsym(library, "hcy_hls_kernels");
+    if (!kernels)
         die("this library has no table hcy_hls_kernels", argv[optind]);
+    for (; kernels->name; kernels++)
+        add_kernel(&d, kernels->name, dlsym(library, "hcy_hls_arguments"));
     write_xclbin(&d, argv[optind], argv[optind + 1]);
     free(d.link);
     return 0;

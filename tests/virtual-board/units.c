@@ -37,14 +37,14 @@ static void end_first(struct unit *u, unsigned state)
     free(c);
 }
 
-/* The 64-bit arguments, from the register map behind the masks; word 0 of it is the kernel's control register. */
+/* The arguments, from the register map behind the masks; word 0 of it is the kernel's control register. */
 static void read_registers(const struct unit *u, const struct buffer *packet, uint64_t *args)
 {
     const uint32_t *words = (const uint32_t *)(const void *)packet->host;
     uint32_t masks = 1 + ABI_MASKS(words[0]), n = ABI_WORDS(words[0]);
     for (size_t i = 0; i < u->n_args; i++) {
-        size_t at = masks + HCY_HLS_REGISTER(i) / 4;
-        args[i] = at + 2 <= n ? words[1 + at] | (uint64_t)words[2 + at] << 32 : 0;
+        size_t at = masks + u->offsets[i] / 4, end = at + 1 + u->wide[i];
+        args[i] = end <= n ? words[1 + at] | (u->wide[i] ? (uint64_t)words[2 + at] << 32 : 0) : 0;
     }
 }
 

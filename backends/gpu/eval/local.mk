@@ -2,5 +2,5 @@
 gpu_kernel_tables += eval
 libgpu_la_SOURCES += backends/gpu/eval/gpu_eval.c
 gpu_cl += families/eval/eval_format.h families/eval/eval_pick.h families/eval/eval_merge.h backends/gpu/eval/pick.cl \
-    backends/gpu/eval/order.cl
-gpu_texts += eval_pick:eval/pick.cl eval_order:eval/order.cl
+    backends/gpu/eval/order.cl backends/gpu/eval/digits.cl
+gpu_texts += eval_pick:eval/pick.cl eval_order:eval/order.cl eval_digits:eval/digits.cl

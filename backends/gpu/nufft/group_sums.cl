@@ -1,4 +1,4 @@
-/* group_sums.cl - sums over a group's items: for scan.cl and settle.cl. */
+/* group_sums.cl - sums over a group's items: for scan.cl, settle.cl and eval/digits.cl. */
 #pragma once
 #include "dialect.h"
 #include "nufft/nufft_format.h"

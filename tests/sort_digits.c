@@ -1,0 +1,86 @@
+/* sort_digits - sorting long rows on a GPU by digits (backends/gpu/eval/digits.cl), where there is none: the text, with
+ * lanes that are threads (lanes.h), against a stable sort of the host's. */
+#include "tap.h"
+
+#ifdef __GNUC__
+#pragma GCC diagnostic ignored "-Wunknown-pragmas"
+#pragma GCC diagnostic ignored "-Wunused-function"
+#endif
+#include "lanes.h"
+
+#include "eval/digits.cl"
+
+enum { ROWS = 2, LENGTH = 2 * GPU_SORT_TILE + 777, ALL = ROWS * LENGTH, TILES = 3 };
+
+static i64 keys[2][ALL], places[2][ALL], given[ALL];
+static u32 counts[ROWS * DIGITS * TILES], totals[ROWS * DIGITS], shift, turn;
+static unsigned from;
+
+static void digits_of_all(void)
+{
+    gpu_eval_digits(ALL, LENGTH, TILES, shift, turn, keys[from], counts);
+}
+static void starts_of_all(void)
+{
+    gpu_eval_starts(ROWS * DIGITS, TILES, counts, totals);
+}
+static void deal_all(void)
+{
+    gpu_eval_deal(ALL, LENGTH, TILES, shift, turn, keys[1 - from], places[1 - from], keys[from], places[from], counts,
+                  totals);
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const i64 x = *(const i64 *)a, y = *(const i64 *)b;
+    const i64 p = given[x], q = given[y];
+    return p != q ? (p > q) - (p < q) : (x > y) - (x < y);
+}
+
+/* Elements by their keys, equal ones by where they were. */
+static int count_wrong(void)
+{
+    static i64 order[LENGTH];
+    int wrong = 0;
+    for (i64 row = 0; row < ALL; row += LENGTH) {
+        for (i64 i = 0; i < LENGTH; i++)
+            order[i] = row + i;
+        qsort(order, LENGTH, sizeof *order, by_key);
+        for (i64 i = 0; i < LENGTH; i++)
+            wrong += keys[0][row + i] != given[order[i]] || places[0][row + i] != order[i] - row;
+    }
+    return wrong;
+}
+
+static void test_sort(const char *what, unsigned passes, i64 most, bool has_sign)
+{
+    static const u32 groups[2] = { 2, 1 }; /* each has several tiles */
+    static u64 state = 7;
+    int failed = 0;
+    for (i64 i = 0; i < ALL; i++) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        const i64 size = (i64)(state >> 1) % most;
+        given[i] = keys[0][i] = has_sign && state & 1 ? -size - 1 : size;
+    }
+    for (unsigned pass = 0; pass < passes; pass++) {
+        from = pass % 2;
+        shift = 8 * pass;
+        turn = has_sign && pass + 1 == passes ? 128 : 0;
+        failed |= lanes_run(digits_of_all, groups);
+        failed |= lanes_run(starts_of_all, groups);
+        failed |= lanes_run(deal_all, groups);
+    }
+    if (failed)
+        bail_out("no threads");
+    is_int(count_wrong(), 0, "%s: elements of %d rows that are not where they belong", what, ROWS);
+}
+
+int main(void)
+{
+    test_sort("numbers of 8 bytes", 8, INT64_MAX, true);
+    test_sort("of 4 bytes without a sign", 4, (i64)UINT32_MAX + 1, false);
+    test_sort("of 2 bytes", 2, 1 << 15, true);
+    test_sort("few different ones", 2, 3, true);
+    test_sort("all alike", 2, 1, false);
+    return done_testing();
+}
