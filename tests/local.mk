@@ -20,7 +20,7 @@ test_public = \
     tests/nufft_direct tests/nufft_widths tests/nufft_use tests/nufft_order tests/nufft_pencil tests/nufft_settle \
     tests/parse_lanes tests/stream tests/eval tests/eval_programs tests/array tests/many_bins tests/axes tests/scans tests/joins \
     tests/pick tests/dlpack tests/maths tests/operators tests/solvers tests/nufft_same tests/density \
-    tests/regularize tests/misfit tests/sense tests/several_devices tests/coil_maps tests/stencils tests/matrices tests/cts_share
+    tests/regularize tests/misfit tests/sense tests/in_field tests/several_devices tests/coil_maps tests/stencils tests/matrices tests/cts_share
 
 test_internal = tests/hal_spec tests/arguments tests/nvrtc tests/own_fft tests/bslz4 tests/mutations tests/fuzz tests/azint_cache tests/azint_detectors tests/caches \
     tests/azint_loops tests/azint_ops tests/azint_kernels tests/nufft_lacks tests/eval_lacks tests/hls_args \
@@ -197,6 +197,7 @@ cts_launchers += tests/eval-cpu-1.t tests/eval-cpu-portable.t tests/eval-cpu-dis
     tests/operators-cpu-discrete.t tests/operators-opencl-few.t tests/operators-cuda.t \
     tests/coil_maps-cpu-discrete.t tests/coil_maps-opencl-few.t tests/coil_maps-cuda.t \
     tests/sense-cpu-discrete.t tests/sense-opencl-few.t tests/sense-cuda.t \
+    tests/in_field-cpu-discrete.t tests/in_field-opencl-few.t tests/in_field-cuda.t \
     tests/misfit-cpu-discrete.t tests/misfit-opencl-few.t tests/misfit-cuda.t \
     tests/several_devices-cpu-discrete.t tests/several_devices-opencl.t tests/several_devices-cuda.t \
     tests/stencils-cpu-portable.t tests/stencils-opencl-few.t tests/stencils-cuda-few.t \
@@ -259,7 +260,7 @@ all_tests = $(test_public) $(test_internal) $(cts_launchers) $(xrt_launchers) $(
 TESTS += $(all_tests)
 EXTRA_DIST += tests/run-test tests/configurations tests/cli.sh tests/soak.sh $(test_scripts) tests/fake_cuda.c tests/fake_nvtx.c tests/inject.c \
     tests/azint_oracle.h tests/azint_scene.h tests/azint_sums.h tests/bslz4_ref.h tests/cts.h tests/cts_array.h \
-    tests/cts_gate.h tests/eval_programs.h tests/fuzz.h tests/lanes.h tests/mutate.h tests/mutate_h5.h tests/nufft_oracle.h tests/tensors.h \
+    tests/cts_gate.h tests/sense.h tests/eval_programs.h tests/fuzz.h tests/lanes.h tests/mutate.h tests/mutate_h5.h tests/nufft_oracle.h tests/tensors.h \
     tests/pipeline_scene.h tests/sha256.h tests/stack_images.h tests/mrd_make.h tests/leaks.h tests/mutate_files.h \
     tests/stack_make.h tests/stack_read.h tests/stream_scene.h tests/tap.h \
     tests/cts.mk $(toys) \
