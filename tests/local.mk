@@ -124,7 +124,7 @@ tests_parse_lanes_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu
 tests_nufft_settle_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu -DPLACES=64 -DREAL=double -DPRECISION=2 -DDIM=2 \
     -DXB=2 -DYB=1 -DZS=3 -DGROUP_SIZE=64 -DBUCKET=256 -DFIXED=0 -DPOINT=double
 pencil_flags = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu -DBATCH=32 -DRESIDENT=1
-pencils = libpencil1.la libpencil2.la libpencil3.la libpencil4.la libpencil5.la libpencil6.la libpencil7.la
+pencils = libpencil1.la libpencil2.la libpencil3.la libpencil4.la libpencil5.la libpencil6.la libpencil7.la libpencil8.la libpencil9.la
 check_LTLIBRARIES += $(pencils)
 tests_nufft_pencil_LDADD = $(pencils) libhalcyon.la
 libpencil1_la_SOURCES = tests/nufft_pencil_case.c
@@ -148,6 +148,12 @@ libpencil6_la_CPPFLAGS = $(pencil_flags) -DCASE=spread_1d_float -DPLACES=64 -DRE
 libpencil7_la_SOURCES = tests/nufft_pencil_case.c
 libpencil7_la_CPPFLAGS = $(pencil_flags) -DCASE=spread_3d_double -DPLACES=64 -DREAL=double -DPRECISION=2 -DDIM=3 \
     -DWIDTH=5u -DXB=6 -DYB=3 -DZS=4 -DGROUP_SIZE=64 -DVECTORS=1 -DCOARSE=3 -DSPREADS=1
+libpencil8_la_SOURCES = tests/nufft_pencil_case.c
+libpencil8_la_CPPFLAGS = $(pencil_flags) -DCASE=slopes_3d_double -DPLACES=64 -DREAL=double -DPRECISION=2 -DDIM=3 \
+    -DWIDTH=6u -DXB=3 -DYB=2 -DZS=3 -DGROUP_SIZE=64 -DVECTORS=1 -DSPREADS=0 -DSLOPES=1
+libpencil9_la_SOURCES = tests/nufft_pencil_case.c
+libpencil9_la_CPPFLAGS = $(pencil_flags) -DCASE=slopes_2d_double -DPLACES=64 -DREAL=double -DPRECISION=2 -DDIM=2 \
+    -DWIDTH=7u -DXB=4 -DYB=1 -DZS=9 -DGROUP_SIZE=32 -DVECTORS=1 -DCOARSE=3 -DSPREADS=0 -DSLOPES=1
 
 # Fuzz targets, on damaged seeds in the suite.  Under libFuzzer: configure with CC=clang
 # CFLAGS='-g -O1 -fsanitize=fuzzer-no-link' --enable-sanitizer=address, then make fuzzers.
