@@ -20,7 +20,7 @@ test_public = \
     tests/nufft_direct tests/nufft_widths tests/nufft_use tests/nufft_order tests/nufft_pencil tests/nufft_settle tests/sort_digits \
     tests/parse_lanes tests/stream tests/eval tests/eval_programs tests/array tests/many_bins tests/axes tests/scans tests/joins \
     tests/pick tests/dlpack tests/maths tests/operators tests/solvers tests/nufft_same tests/density \
-    tests/regularize tests/misfit tests/sense tests/several_devices tests/coil_maps tests/stencils tests/matrices tests/cts_share
+    tests/regularize tests/misfit tests/sense tests/in_field tests/several_devices tests/coil_maps tests/stencils tests/matrices tests/cts_share
 
 test_internal = tests/hal_spec tests/arguments tests/nvrtc tests/own_fft tests/bslz4 tests/mutations tests/fuzz tests/azint_cache tests/azint_detectors tests/caches \
     tests/azint_loops tests/azint_ops tests/azint_kernels tests/nufft_lacks tests/eval_lacks tests/hls_args \
@@ -125,7 +125,7 @@ tests_sort_digits_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu -DGROUP_SIZ
 tests_nufft_settle_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu -DPLACES=64 -DREAL=double -DPRECISION=2 -DDIM=2 \
     -DXB=2 -DYB=1 -DZS=3 -DGROUP_SIZE=64 -DBUCKET=256 -DFIXED=0 -DPOINT=double
 pencil_flags = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu -DBATCH=32 -DRESIDENT=1
-pencils = libpencil1.la libpencil2.la libpencil3.la libpencil4.la libpencil5.la libpencil6.la libpencil7.la
+pencils = libpencil1.la libpencil2.la libpencil3.la libpencil4.la libpencil5.la libpencil6.la libpencil7.la libpencil8.la libpencil9.la
 check_LTLIBRARIES += $(pencils)
 tests_nufft_pencil_LDADD = $(pencils) libhalcyon.la
 libpencil1_la_SOURCES = tests/nufft_pencil_case.c
@@ -149,6 +149,12 @@ libpencil6_la_CPPFLAGS = $(pencil_flags) -DCASE=spread_1d_float -DPLACES=64 -DRE
 libpencil7_la_SOURCES = tests/nufft_pencil_case.c
 libpencil7_la_CPPFLAGS = $(pencil_flags) -DCASE=spread_3d_double -DPLACES=64 -DREAL=double -DPRECISION=2 -DDIM=3 \
     -DWIDTH=5u -DXB=6 -DYB=3 -DZS=4 -DGROUP_SIZE=64 -DVECTORS=1 -DCOARSE=3 -DSPREADS=1
+libpencil8_la_SOURCES = tests/nufft_pencil_case.c
+libpencil8_la_CPPFLAGS = $(pencil_flags) -DCASE=slopes_3d_double -DPLACES=64 -DREAL=double -DPRECISION=2 -DDIM=3 \
+    -DWIDTH=6u -DXB=3 -DYB=2 -DZS=3 -DGROUP_SIZE=64 -DVECTORS=1 -DSPREADS=0 -DSLOPES=1
+libpencil9_la_SOURCES = tests/nufft_pencil_case.c
+libpencil9_la_CPPFLAGS = $(pencil_flags) -DCASE=slopes_2d_double -DPLACES=64 -DREAL=double -DPRECISION=2 -DDIM=2 \
+    -DWIDTH=7u -DXB=4 -DYB=1 -DZS=9 -DGROUP_SIZE=32 -DVECTORS=1 -DCOARSE=3 -DSPREADS=0 -DSLOPES=1
 
 # Fuzz targets, on damaged seeds in the suite.  Under libFuzzer: configure with CC=clang
 # CFLAGS='-g -O1 -fsanitize=fuzzer-no-link' --enable-sanitizer=address, then make fuzzers.
@@ -193,11 +199,12 @@ cts_launchers += $(cts_programs:=-opencl.t) tests/arguments-opencl-few.t tests/b
     tests/cts_buffer-opencl-discrete.t tests/cts_queue-opencl-discrete.t tests/cts_failure-opencl-discrete.t \
     tests/cts_lifetime-opencl-discrete.t tests/cts_threads-opencl-discrete.t tests/cts_queue-opencl-profile.t
 cts_launchers += tests/nufft_same-opencl-few.t tests/nufft_same-cuda.t
-cts_launchers += tests/cts_fft-cpu-own.t tests/nufft_plan-cpu-own.t tests/nufft_order-cpu-own.t
+cts_launchers += tests/nufft-opencl-own-few.t tests/cts_fft-cpu-own.t tests/nufft_plan-cpu-own.t tests/nufft_order-cpu-own.t
 cts_launchers += tests/eval-cpu-1.t tests/eval-cpu-portable.t tests/eval-cpu-discrete.t tests/eval-opencl-few.t tests/eval-cuda.t \
     tests/operators-cpu-discrete.t tests/operators-opencl-few.t tests/operators-cuda.t \
     tests/coil_maps-cpu-discrete.t tests/coil_maps-opencl-few.t tests/coil_maps-cuda.t \
     tests/sense-cpu-discrete.t tests/sense-opencl-few.t tests/sense-cuda.t \
+    tests/in_field-cpu-discrete.t tests/in_field-opencl-few.t tests/in_field-cuda.t \
     tests/misfit-cpu-discrete.t tests/misfit-opencl-few.t tests/misfit-cuda.t \
     tests/several_devices-cpu-discrete.t tests/several_devices-opencl.t tests/several_devices-cuda.t \
     tests/stencils-cpu-portable.t tests/stencils-opencl-few.t tests/stencils-cuda-few.t \
@@ -260,7 +267,7 @@ all_tests = $(test_public) $(test_internal) $(cts_launchers) $(xrt_launchers) $(
 TESTS += $(all_tests)
 EXTRA_DIST += tests/run-test tests/configurations tests/cli.sh tests/soak.sh $(test_scripts) tests/fake_cuda.c tests/fake_nvtx.c tests/inject.c \
     tests/azint_oracle.h tests/azint_scene.h tests/azint_sums.h tests/bslz4_ref.h tests/cts.h tests/cts_array.h \
-    tests/cts_gate.h tests/eval_programs.h tests/fuzz.h tests/lanes.h tests/mutate.h tests/mutate_h5.h tests/nufft_oracle.h tests/tensors.h \
+    tests/cts_gate.h tests/sense.h tests/eval_programs.h tests/fuzz.h tests/lanes.h tests/mutate.h tests/mutate_h5.h tests/nufft_oracle.h tests/tensors.h \
     tests/pipeline_scene.h tests/sha256.h tests/stack_images.h tests/mrd_make.h tests/leaks.h tests/mutate_files.h \
     tests/stack_make.h tests/stack_read.h tests/stream_scene.h tests/tap.h \
     tests/cts.mk $(toys) \

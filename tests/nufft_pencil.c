@@ -3,7 +3,8 @@
 #include "tap.h"
 
 double spread_3d_float(void), interp_3d_double(void), interp_2d_float(void), spread_1d_double(void),
-    interp_1d_float(void), spread_1d_float(void), spread_3d_double(void);
+    interp_1d_float(void), spread_1d_float(void), spread_3d_double(void), slopes_3d_double(void),
+    slopes_2d_double(void);
 
 int main(void)
 {
@@ -13,6 +14,8 @@ int main(void)
     } cases[] = { { "3-D, float of 11 bits, to the grid, two warps and vectors", spread_3d_float, 8192 },
                   { "3-D, double, from the grid, two warps and vectors", interp_3d_double, 30 },
                   { "3-D, double, to the grid, two warps", spread_3d_double, 30 },
+                  { "3-D, double, with slopes, two warps", slopes_3d_double, 60 },
+                  { "2-D, double, with slopes, an odd window", slopes_2d_double, 60 },
                   { "2-D, float, from the grid", interp_2d_float, 30 },
                   { "1-D, double, to the grid, two vectors", spread_1d_double, 30 },
                   { "1-D, float, from the grid", interp_1d_float, 30 },

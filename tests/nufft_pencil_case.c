@@ -12,13 +12,18 @@
 #ifndef POINTS
 #define POINTS 100
 #endif
+#if SLOPES
+enum { NUMBERS_OF_A_POINT = 1 + DIM };
+#else
+enum { NUMBERS_OF_A_POINT = 1 };
+#endif
 enum { ALL = 2 * VECTORS - 1, RANGE = POINTS / 3 * 2 }; /* the last vectors are not all there */
 
 static const u32 cells[3] = { DIM > 1 ? 26 : 140, DIM > 2 ? 19 : DIM > 1 ? 27 : 1, DIM > 2 ? 25 : 1 };
 static struct gpu_nufft job;
 static struct record records[POINTS];
 static REAL table[HCY_NUFFT_MAX_COEFS * HCY_NUFFT_MAX_WIDTH];
-static PAIR strengths[ALL * POINTS], *grids;
+static PAIR strengths[ALL * POINTS * NUMBERS_OF_A_POINT], *grids;
 static uint64_t state = 1;
 
 static double uniform(void)
@@ -86,13 +91,16 @@ static void make(void)
         grids[i].x = (REAL)(uniform() - 0.5), grids[i].y = (REAL)(uniform() - 0.5);
 }
 
-/* Weight j of a point on an axis, and its cell; an axis that is not there has one. */
-static double weight(u32 i, u32 d, u32 j)
+/* Weight j of a point on an axis, or what its coordinate changes that by; an axis that is not there has one. */
+static double weight(u32 i, u32 d, u32 j, int slope)
 {
-    double k = 0;
-    for (u32 c = 0; c < COEFS && d < DIM; c++)
+    double k = 0, change = 0;
+    for (u32 c = 0; c < COEFS && d < DIM; c++) {
+        change = change * points[i].t[d] + k;
         k = k * points[i].t[d] + (double)table[c * HCY_NUFFT_MAX_WIDTH + j];
-    return d < DIM ? k : 1;
+    }
+    /* t falls by 2 from a cell to the next, of which an axis has 2 pi. */
+    return slope ? -change * cells[d] / 3.14159265358979323846 : d < DIM ? k : 1;
 }
 static u32 reached(u32 i, u32 d, u32 j)
 {
@@ -102,14 +110,18 @@ static u32 reached(u32 i, u32 d, u32 j)
 /* What is expected, pairs; to be freed. */
 static double *expected(void)
 {
-    double *want = calloc(2 * ALL * (SPREADS ? job.cells : POINTS), sizeof *want);
+    double *want = calloc(2 * ALL * (SPREADS ? job.cells : POINTS * NUMBERS_OF_A_POINT), sizeof *want);
     for (u32 i = 0; i < POINTS; i++)
         for (u32 j = 0; j < WIDTH * (DIM > 1 ? WIDTH : 1) * (DIM > 2 ? WIDTH : 1); j++) {
             u32 a = j % WIDTH, b = j / WIDTH % WIDTH, c = j / WIDTH / WIDTH;
-            double k = weight(i, 0, a) * weight(i, 1, b) * weight(i, 2, c);
             u64 at = ((u64)reached(i, 2, c) * cells[1] + reached(i, 1, b)) * cells[0] + reached(i, 0, a);
-            for (u32 v = 0; v < ALL; v++) {
-                u64 grid = v * job.cells + at, point = v * POINTS + i, to = SPREADS ? grid : point;
+            for (u32 v = 0; v < ALL * NUMBERS_OF_A_POINT; v++) {
+                /* With slopes a point has its numbers one behind the other, those along the slowest axis first. */
+                const u32 wave = v % NUMBERS_OF_A_POINT, vector = v / NUMBERS_OF_A_POINT;
+                const double k = weight(i, 0, a, wave == DIM) * weight(i, 1, b, wave && wave == DIM - 1) *
+                                 weight(i, 2, c, wave && wave == DIM - 2);
+                u64 grid = vector * job.cells + at, point = (vector * POINTS + i) * NUMBERS_OF_A_POINT + wave,
+                    to = SPREADS ? grid : point;
                 PAIR from = SPREADS ? strengths[point] : grids[grid];
                 want[2 * to] += k * (double)from.x;
                 want[2 * to + 1] += k * (double)from.y;
@@ -122,6 +134,8 @@ static void kernel(void)
 {
 #if SPREADS
     gpu_nufft_spread(job, records, table, strengths, grids);
+#elif SLOPES
+    gpu_nufft_slopes(job, records, table, grids, strengths);
 #else
     gpu_nufft_interp(job, records, table, grids, strengths);
 #endif
@@ -138,7 +152,7 @@ double CASE(void)
         return -1;
     double *want = expected();
     const PAIR *got = SPREADS ? grids : strengths;
-    for (u64 i = 0; i < ALL * (SPREADS ? job.cells : POINTS); i++) {
+    for (u64 i = 0; i < ALL * (SPREADS ? job.cells : POINTS * NUMBERS_OF_A_POINT); i++) {
         double re = (double)got[i].x - want[2 * i], im = (double)got[i].y - want[2 * i + 1];
         bad += re * re + im * im;
         all += want[2 * i] * want[2 * i] + want[2 * i + 1] * want[2 * i + 1];

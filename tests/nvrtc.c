@@ -211,23 +211,34 @@ static void test_fast_scan(void)
     hcy_device_release(dev);
 }
 
-/* Long slabs of doubles on a line, and two vectors: their sums beside their weights are more than near memory has. */
-static void test_near_memory(const struct nvrtc_api *rtc)
+/* The shape that is chosen for doubles on a grid of `size` cells an axis fits near memory, once it is assembled. */
+static void check_near_memory(const struct nvrtc_api *rtc, uint32_t dim, uint32_t width, uint64_t size, uint64_t points,
+                              size_t vectors, enum hcy_nufft_move move)
 {
     const struct gpu_ops ops = { .units = 132, .products = 2 };
+    const hcy_nufft_job job = { .dim = dim, .precision = HCY_F64, .width = width, .n_points = points,
+                                .grid = { size, dim > 1 ? size : 1, dim > 2 ? size : 1 } };
     char options[512];
-    for (uint32_t width = 7; width <= 9; width++) {
-        const hcy_nufft_job job = { .dim = 1, .precision = HCY_F64, .width = width, .n_points = 30,
-                                    .grid = { 32, 1, 1 } };
-        struct gpu_shape s = gpu_shape_of(&ops, &job);
-        gpu_shape_for(&s, &job, ops.units, 2, false);
-        snprintf(options, sizeof options,
-                 "-arch=sm_90 -DGROUP_SIZE=%u -DREAL=double -DPRECISION=2 -DDIM=1 -DXB=%u -DYB=%u -DZS=%u -DFIXED=0"
-                 " -DPLACES=64 -DWIDTH=%uu -DPARTS=%u -DBATCH=%u -DVECTORS=%u -DSPREADS=0 -DRESIDENT=%u",
-                 s.group, s.xb, s.yb, s.zs, width, s.parts, s.batch, s.vectors, s.resident);
-        ok(compiles(rtc, s.resident ? gpu_text_nufft_pencil : gpu_text_nufft, options),
-           "two vectors of points on a line, a window of %u doubles: near memory holds what is chosen", width);
-    }
+    struct gpu_shape s = gpu_shape_of(&ops, &job);
+    gpu_shape_for(&s, &job, ops.units, vectors, move);
+    snprintf(options, sizeof options,
+             "-arch=sm_90 -DGROUP_SIZE=%u -DREAL=double -DPRECISION=2 -DDIM=%u -DXB=%u -DYB=%u -DZS=%u -DFIXED=0"
+             " -DPLACES=64 -DWIDTH=%uu -DPARTS=%u -DBATCH=%u -DVECTORS=%u -DSPREADS=0 -DRESIDENT=%u -DSLOPES=%d",
+             s.group, dim, s.xb, s.yb, s.zs, width, s.parts, s.batch, s.vectors, s.resident, move == HCY_NUFFT_SLOPES);
+    ok(compiles(rtc, s.resident ? gpu_text_nufft_pencil : gpu_text_nufft, options),
+       "%u-D, %zu vectors, a window of %u doubles%s: near memory holds what is chosen", dim, vectors, width,
+       move == HCY_NUFFT_SLOPES ? ", with slopes" : "");
+}
+
+static void test_near_memory(const struct nvrtc_api *rtc)
+{
+    /* Long slabs on a line, and two vectors: their sums beside their weights are much. */
+    for (uint32_t width = 7; width <= 9; width++)
+        check_near_memory(rtc, 1, width, 32, 30, 2, HCY_NUFFT_GETS);
+    /* Slopes have as many weights again, and sums for each axis. */
+    for (uint32_t width = 10; width <= 16; width += 2)
+        check_near_memory(rtc, 3, width, 128, 192000, 1, HCY_NUFFT_SLOPES);
+    check_near_memory(rtc, 2, 16, 512, 204800, 1, HCY_NUFFT_SLOPES);
 }
 
 static void test_compiler(void)

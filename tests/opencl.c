@@ -248,6 +248,21 @@ static void test_profile(void)
     hcy_device_release(d);
 }
 
+/* Transforms of a kernel are non-uniform FFTs'; nobody is given VkFFT's in their place. */
+static void test_own_fft(void)
+{
+    hcy_fft_desc desc = HCY_FFT_DESC_INIT;
+    hcy_device *own = NULL;
+    hcy_fft *fft = NULL;
+    desc.n[0] = 16;
+    st_ok(hcy_device_open(&own, "opencl:0@fft=own"), "a device with our Fourier transforms");
+    ok(!(hcy_device_get_info(own)->caps & HCY_CAP_FFT), "says that it has no others");
+    st_says(hcy_fft_create(&fft, own, &desc), HCY_EUNSUPPORTED, "fft=own", "and makes none");
+    hcy_device_release(own);
+    own = NULL;
+    st_says(hcy_device_open(&own, "opencl:0@fft=fftw"), HCY_EINVAL, "fft", "another library's");
+}
+
 int main(int argc, char **argv)
 {
     cts_begin(argc, argv);
@@ -257,6 +272,7 @@ int main(int argc, char **argv)
     test_handles();
     test_rows();
     test_profile();
+    test_own_fft();
     hcy_queue_release(queue);
     hcy_device_release(dev);
     return done_testing();

@@ -52,10 +52,18 @@ reference=o_image.npy
 check 'a field that is off' far 0.7 x.npy $O --maps o_maps.npy
 check '... whose map is known' near 0.24 x.npy $O --maps o_maps.npy --field-map o_field_map.npy --times o_times.npy
 check '... or how long a spoke takes' near 0.24 x.npy $O --maps o_maps.npy --field-map o_field_map.npy --readout 20
-check '... with too few segments' sh -c "'$halcyon' recon $O --maps o_maps.npy --field-map o_field_map.npy --readout 20 --segments 2 -o x.npy 2>&1 | grep '2 segments of time leave errors of .*; more --segments leave less'"
+check '... with too few segments' sh -c "'$halcyon' recon $O --maps o_maps.npy --field-map o_field_map.npy --readout 20 --segments 2 -o x.npy 2>&1 | grep '2 segments leave errors of .*; more --segments leave less'"
 check '... which is said' sh -c "'$halcyon' recon $O --maps o_maps.npy --field-map o_field_map.npy --readout 20 --json -q -o x.npy >x.json && '$json' segments <x.json && awk -v e=\`'$json' segments_error <x.json\` 'BEGIN { exit !(e > 0 && e <= 1e-3) }'"
 recon $O --maps o_maps.npy --field-map o_field_map.npy --times o_times.npy --precision float -o x.npy
 check '... in floats' "$files" error x.npy o_image.npy 0.24
+F='--field-map o_field_map.npy --readout 20'
+L='--lambda 0.1 --eps 1e-9'
+recon $O --maps o_maps.npy $F $L --segments 20 -o by_points.npy
+recon $O --maps o_maps.npy $F $L --segments 20 --toeplitz -o x.npy
+check '... by convolutions: the same image' "$files" error x.npy by_points.npy 1e-6
+recon $O --maps o_maps.npy $F $L --segments 20 --toeplitz -d cpu,cpu -o y.npy
+check '... on two devices' "$files" error y.npy x.npy 1e-7
+check '... with segments that are enough' near 0.24 x.npy $O --maps o_maps.npy $F --toeplitz --precision float
 check '... coils without maps' recon $O --field-map o_field_map.npy --times o_times.npy -o rss.npy
 check '... the same by weights and regularisers' near 0.25 x.npy $O --maps o_maps.npy --field-map o_field_map.npy --times o_times.npy --dcf voronoi --reg tv:0.0005
 # The same where the signal decays, too, to exp(-2) at the end of a spoke.
@@ -64,6 +72,9 @@ check '... the same by weights and regularisers' near 0.25 x.npy $O --maps o_map
 D='d_samples.npy -t o_trajectory.npy -n 32,32 --maps o_maps.npy --readout 20'
 check 'a signal that decays' far 0.4 x.npy $D --field-map o_field_map.npy
 check '... by a map of R2*' near 0.24 x.npy $D --field-map o_field_map.npy --r2star d_rates.npy
+recon $D --field-map o_field_map.npy --r2star d_rates.npy $L -o by_points.npy
+recon $D --field-map o_field_map.npy --r2star d_rates.npy $L --toeplitz -o x.npy
+check '... by convolutions' "$files" error x.npy by_points.npy 1e-6
 check '... of it alone' far 0.7 x.npy $D --r2star d_rates.npy
 "$halcyon" simulate --mri spiral --size 16 --coils 2 --field-map 40 -q o.cfl
 reference=o_image.cfl
@@ -256,7 +267,6 @@ refuse 2 'are for solvers that iterate' "$R --solver adjoint --lambda 1 -o y.npy
 refuse 2 '--field-map needs --times or --readout' "$O --field-map o_field_map.npy -o y.npy"
 refuse 2 '--field-map needs --times or --readout' "$O --field-map o_field_map.npy --times o_times.npy --readout 3 -o y.npy"
 refuse 2 'are for --field-map' "$O --readout 3 -o y.npy"
-refuse 2 'without --field-map' "$O --maps o_maps.npy --field-map o_field_map.npy --readout 3 --toeplitz -o y.npy"
 refuse 1 'the field must be real numbers, Hz, of the image' "$O --field-map o_maps.npy --readout 3 -o y.npy"
 refuse 2 '--r2star needs --times or --readout' "$O --r2star d_rates.npy -o y.npy"
 refuse 1 'R2. must be real numbers, 1/s, of the image' "$O --r2star o_maps.npy --readout 3 -o y.npy"

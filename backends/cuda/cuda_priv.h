@@ -32,6 +32,7 @@ struct cuda_device {
     size_t local_bytes;       /* of a group at most */
     struct gpu_choice choice; /* parameters of its kernels */
     bool without_nvrtc;       /* as if it were not here */
+    bool own_fft;             /* nobody is given cuFFT's */
     CUcontext context;
     atomic_bool lost;
     pthread_mutex_t lock; /* of what follows */

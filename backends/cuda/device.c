@@ -169,12 +169,14 @@ static int check_context(struct cuda_device *d)
 struct settings {
     struct gpu_choice choice;
     bool nvrtc; /* false: as if the run-time compiler were not here (tests) */
+    int fft;
 };
 
 static const hcy_option options[] = {
     GPU_ROW_OPTION(struct settings),
     GPU_KEEP_OPTION(struct settings),
     { "nvrtc", HCY_OPTION_BOOL, offsetof(struct settings, nvrtc), "CUDA's run-time compiler", 0, 0, NULL },
+    GPU_FFT_OPTION(struct settings, "own cufft"),
     { .key = NULL },
 };
 
@@ -197,10 +199,12 @@ static int settle_choice(struct cuda_device *d)
 int cuda_open(void **impl, hcy_device_info *info, hcy_device *dev, const hcy_spec *spec)
 {
     int ordinal;
-    struct settings s = { .choice.row = GPU_NO_ROW, .nvrtc = true };
+    struct settings s = { .choice.row = GPU_NO_ROW, .nvrtc = true, .fft = -1 };
     int status = hcy_options_read(&s, spec, options);
     if (!status)
         status = find_gpu(&ordinal, spec);
+    if (!status)
+        status = gpu_check_fft(s.fft, cufft_there(), "cufft");
     if (status)
         return status;
     /* Options and selector are checked first, so that a typing error does not cost the time of making a
@@ -226,6 +230,7 @@ int cuda_open(void **impl, hcy_device_info *info, hcy_device *dev, const hcy_spe
     d->local_bytes = (size_t)read_attribute(d->device, CUDA_ATTR_LOCAL_BYTES);
     d->choice = s.choice;
     d->without_nvrtc = !s.nvrtc;
+    d->own_fft = s.fft == 0;
     status = settle_choice(d);
     if (status) {
         cu.cuDevicePrimaryCtxRelease(d->device);
@@ -235,6 +240,8 @@ int cuda_open(void **impl, hcy_device_info *info, hcy_device *dev, const hcy_spe
     cuda_nvtx_attach();
     pthread_mutex_init(&d->lock, NULL);
     describe_by_driver(info, ordinal, d->device);
+    if (d->own_fft)
+        info->caps &= ~(uint32_t)HCY_CAP_FFT;
     /* The device is named as the user has asked for it, options included, so that the name opens the same
      * device again. */
     const char *said = spec->text + strcspn(spec->text, "@");

@@ -82,6 +82,8 @@ static int plan_cufft(const struct cufft_api *fft, struct cuda_fft *f, const hcy
 int cuda_fft_create(void **fimpl, size_t *workspace, void *impl, const hcy_fft_desc *desc)
 {
     struct cuda_device *d = impl;
+    if (d->own_fft)
+        return gpu_refuse_fft(hcy_device_get_info(d->dev)->name);
     const struct cufft_api *fft = cufft_load();
     if (!fft)
         return hcy_last_error()->status;

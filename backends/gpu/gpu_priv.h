@@ -6,6 +6,7 @@
 #include "azint/azint_job.h"
 #include "bslz4/bslz4_job.h"
 #include "gpu.h"
+#include "nufft/nufft_arguments.h"
 
 #include <pthread.h>
 
@@ -177,7 +178,8 @@ int gpu_pixel_options(char *options, uint32_t group, const struct hcy_pixel_type
 
 /* Non-uniform FFTs: what points are sorted by, the same for both directions, and then what a direction makes of it. */
 struct gpu_shape gpu_shape_of(const struct gpu_ops *ops, const hcy_nufft_job *job);
-void gpu_shape_for(struct gpu_shape *shape, const hcy_nufft_job *job, uint32_t units, size_t items, bool spreads);
+void gpu_shape_for(struct gpu_shape *shape, const hcy_nufft_job *job, uint32_t units, size_t items,
+                   enum hcy_nufft_move move);
 /* So many slabs a key, as a power of 2, that memory is bounded by the number of points, not by the grid: of few points
  * on a large grid nearly all slabs have none, and hardly a point has others in the slabs beside it to share planes
  * with. */

@@ -18,6 +18,7 @@ struct settings {
     uint64_t memory;
     bool discrete, profile;
     int atomics32; /* 0: yes; -1: not said */
+    int fft;
     struct gpu_choice choice;
 };
 
@@ -26,6 +27,7 @@ static const hcy_option options[] = {
     { "discrete", HCY_OPTION_BOOL, offsetof(struct settings, discrete), "device memory is not the host's", 0, 0, NULL },
     { "profile", HCY_OPTION_BOOL, offsetof(struct settings, profile), "the device's own times", 0, 0, NULL },
     { "atomics", HCY_OPTION_WORD, offsetof(struct settings, atomics32), "no atomic sums of 64 bits", 0, 0, "32" },
+    GPU_FFT_OPTION(struct settings, "own vkfft"),
     GPU_ROW_OPTION(struct settings),
     GPU_KEEP_OPTION(struct settings),
     { .key = NULL },
@@ -125,13 +127,15 @@ static int open_found(struct cl_device *d, const hcy_spec *spec, const struct se
     /* What the platform could do is taken back where the option has switched it off. */
     if (!d->shared)
         d->at.info.caps &= ~(uint32_t)(HCY_CAP_HOST_MEMORY | HCY_CAP_MAPPED | HCY_CAP_IMPORT_HOST);
+    if (!s->fft)
+        d->at.info.caps &= ~(uint32_t)HCY_CAP_FFT;
     *info = d->at.info;
     return 0;
 }
 
 int cl_open(void **impl, hcy_device_info *info, hcy_device *dev, const hcy_spec *spec)
 {
-    struct settings s = { .atomics32 = -1, .choice.row = GPU_NO_ROW };
+    struct settings s = { .atomics32 = -1, .fft = -1, .choice.row = GPU_NO_ROW };
     struct cl_found *found = NULL;
     size_t n = 0;
     /* Options come before the platforms: a mistake in them must not load drivers. */
@@ -143,6 +147,8 @@ int cl_open(void **impl, hcy_device_info *info, hcy_device *dev, const hcy_spec 
         status = cl_find(&found, &n);
     if (!status)
         status = select_device(spec, found, n, &d->at);
+    if (!status)
+        status = gpu_check_fft(s.fft, d->at.info.caps & HCY_CAP_FFT, "vkfft");
     if (!status)
         status = open_found(d, spec, &s, info);
     if (!status) {

@@ -201,6 +201,8 @@ int cl_fft_create(void **fimpl, size_t *workspace, void *impl, const hcy_fft_des
 {
     struct cl_device *d = impl;
     const char *name = hcy_device_get_info(d->dev)->name;
+    if (!(d->at.info.caps & HCY_CAP_FFT))
+        return gpu_refuse_fft(name);
     if (desc->precision == HCY_F64 && !(d->at.info.caps & HCY_CAP_F64))
         return hcy_fail(HCY_EUNSUPPORTED, "%s has no double precision, and so no FFT in it", name);
     struct fft *f = calloc(1, sizeof *f);

@@ -27,7 +27,7 @@ static const struct cli_option options[] = {
       "with --field-map or --r2star: when samples were taken, in seconds, [samples] or [n]", 0, 0, NULL },
     { "readout", 0, CLI_REAL, AT(readout), "MS", "in place of --times: what a spoke takes, from its excitation on", 0,
       1e6, NULL },
-    { "segments", 0, CLI_INT, AT(segments), "N", "of time, with these maps (as many as leave an error of 1e-3)", 1, 64,
+    { "segments", 0, CLI_INT, AT(segments), "N", "of time or frequencies, with these maps (as many as leave an error of 1e-3)", 1, 64,
       NULL },
     { "dcf", 0, CLI_TEXT, AT(dcf), "WEIGHTS", "of the samples: pipe, voronoi, cells, none, or FILE [n]; below", 0, 0,
       NULL },
@@ -149,9 +149,6 @@ static int check_recon(struct recon *r)
                   v->field ? "--field-map" : "--r2star");
     else if (!has_map && (v->times || v->readout.given || v->segments.given))
         cli_error("--times, --readout and --segments are for --field-map and --r2star; see `halcyon recon --help`");
-    else if (has_map && v->toeplitz)
-        cli_error("--toeplitz is for a field that is even, without --field-map and --r2star; see `halcyon recon "
-                  "--help`");
     else if (v->basis && v->toeplitz)
         cli_error("--toeplitz is for one image of all samples, without --basis; see `halcyon recon --help`");
     else if (v->stack == RECON_STACK_YES && v->toeplitz)

@@ -115,8 +115,8 @@ int recon_read_array(hcy_host_array *a, struct recon *r, const char *path);
 int recon_open_devices(struct recon *r);
 const char *recon_device_names(char *text, size_t size, const struct recon *r);
 void recon_free_devices(struct recon *r);
-/* Of r->dev, or of all devices and their shares: the operator; its Gram operator by a convolution; the Gram
- * operator, for which each share's own operator is there.  A status of the library's. */
+/* Of r->dev, or of all devices and their shares: the operator; in its place its Gram operator by a convolution; the
+ * Gram operator, for which each share's own operator is there.  A status of the library's. */
 int recon_make_operator(struct recon *r);
 int recon_make_convolution(struct recon *r);
 int recon_share_operator(struct recon *r);

@@ -93,10 +93,8 @@ int recon_share_operator(struct recon *r)
 static int make_share_gram(struct recon *share)
 {
     hcy_operator *chain[2] = { NULL, share->op };
-    if (share->v->toeplitz) {
-        recon_free_operator(share);
+    if (share->v->toeplitz)
         return recon_make_convolution(share);
-    }
     int status = hcy_operator_adjoint(&chain[0], share->op);
     if (!status)
         status = hcy_operator_compose(&share->gram, chain, 2);

@@ -1,12 +1,12 @@
 /* recon_field.c - a field that is off and a signal that decays, of halcyon recon: their maps, the samples' times, and
- * how many segments of time the operator takes.  Single-threaded. */
+ * how many segments the operator takes.  Single-threaded. */
 #include "recon.h"
 #include <halcyon/backend.h>
 #include <math.h>
 #include <stdlib.h>
 
 #define TURN 6.283185307179586476925
-#define ENOUGH 1e-3 /* of the signal: what segments of time may be off */
+#define ENOUGH 1e-3 /* of the signal: what segments may be off */
 #define TOO_MUCH 0.03
 enum { MOST_SEGMENTS = 64 };
 
@@ -137,16 +137,19 @@ static int put_field(hcy_array **field, const struct recon *r)
     return status;
 }
 
-/* r->op becomes the one in the field, whose number of segments is the one that is asked for, or that is enough. */
+/* r->op becomes the one in the field, whose number of segments is the one that is asked for, or that is enough.
+ * Convolutions are fewest by segments of frequencies; but decays that a fit made much too fast need many of these. */
 static int segment_time(struct recon *r, hcy_array *field, hcy_array *times)
 {
     hcy_operator *op = NULL;
+    int (*const make)(hcy_operator **, double *, hcy_operator *, hcy_array *, hcy_array *, int) =
+        r->v->toeplitz && !r->decay ? hcy_operator_multifrequency : hcy_operator_off_resonance;
     int status = 0;
     r->segments = r->v->segments.given ? (int)r->v->segments.value : guess_segments(r);
     for (bool enough = false; !enough && !status;) {
         hcy_operator_release(op);
         op = NULL;
-        status = hcy_operator_off_resonance(&op, &r->segments_error, r->op, field, times, r->segments);
+        status = make(&op, &r->segments_error, r->op, field, times, r->segments);
         enough = r->v->segments.given || r->segments_error <= ENOUGH || r->segments == MOST_SEGMENTS;
         if (!enough)
             r->segments += r->segments < 4 ? 2 : r->segments / 2;
@@ -157,7 +160,7 @@ static int segment_time(struct recon *r, hcy_array *field, hcy_array *times)
     hcy_operator_release(r->op);
     r->op = op;
     if (r->segments_error > TOO_MUCH && !r->v->quiet)
-        cli_note("%s: %d segments of time leave errors of %.2g of the signal; %s",
+        cli_note("%s: %d segments leave errors of %.2g of the signal; %s",
                  r->v->field ? "--field-map" : "--r2star", r->segments, r->segments_error,
                  r->segments < MOST_SEGMENTS ? "more --segments leave less"
                                              : "the field is in Hz, R2* in 1/s, and the times in seconds (--readout: ms)");

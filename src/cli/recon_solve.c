@@ -426,13 +426,20 @@ int recon_make_convolution(struct recon *r)
 {
     hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
     hcy_array *maps = NULL, *weights = NULL;
+    const void *const *points = (const void *const *)r->axes;
+    const bool has_field = r->field || r->decay;
     describe_plan(&desc, r);
+    /* It is not needed any more, and large; but it has the segments of a field. */
+    if (!has_field)
+        recon_free_operator(r);
     int status = r->maps ? put_maps(&maps, r) : 0;
     if (!status)
         status = put_weights(&weights, r, false);
-    if (!status)
-        status = hcy_operator_toeplitz(&r->gram, r->dev, &desc, (int64_t)r->n, (const void *const *)r->axes,
-                                       maps, weights);
+    if (!status && has_field)
+        status = hcy_operator_toeplitz_field(&r->gram, r->op, &desc, (int64_t)r->n, points, maps, weights);
+    else if (!status)
+        status = hcy_operator_toeplitz(&r->gram, r->dev, &desc, (int64_t)r->n, points, maps, weights);
+    recon_free_operator(r);
     hcy_array_release(maps);
     hcy_array_release(weights);
     return status;
@@ -454,13 +461,13 @@ static int make_gram(hcy_array **data, struct recon *r)
     int status = apply_adjoint(&gridded, r, *data);
     if (!status)
         status = hcy_queue_finish(r->queue);
-    /* Neither is needed any more, and both are large. */
+    /* The samples are not needed any more, and large. */
     hcy_array_release(*data);
     *data = gridded;
+    if (status || r->n_devs == 1)
+        return status ? status : recon_make_convolution(r);
     recon_free_operator(r);
-    if (!status)
-        status = r->n_devs > 1 ? recon_share_gram(r) : recon_make_convolution(r);
-    return status;
+    return recon_share_gram(r);
 }
 
 static int fetch_image(struct recon *r, hcy_array *x)

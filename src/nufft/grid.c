@@ -218,8 +218,8 @@ static int fft(hcy_queue *q, const hcy_nufft *p, struct hcy__nufft_work *w, size
     return to_grid ? one_fft(q, p->first_axis, p, w, sign, w->grid) : planes_fft(q, p, w, n, sign);
 }
 
-/* The same with the same bits on every device, by a kernel. */
-static int same_fft(hcy_queue *q, const hcy_nufft *p, struct hcy__nufft_work *w, size_t n, int sign, bool to_grid)
+/* The same by a kernel, with the same bits on every device. */
+static int fft_of_lines(hcy_queue *q, const hcy_nufft *p, struct hcy__nufft_work *w, size_t n, int sign, bool to_grid)
 {
     hcy_nufft_job job = p->job;
     hcy_arg args[HCY_N_ARGS(nufft_lines)] = { [LINES_AT(grid)] = hcy_arg_buf(w->grid),
@@ -247,7 +247,7 @@ int hcy__nufft_transform(hcy_queue *q, const hcy_nufft *p, struct hcy__nufft_wor
     if (at_once)
         return launch(q, p, w, to_grid ? TO_GRID : TO_MODES, n, args, at->n, at->scratch);
     int (*const transform)(hcy_queue *, const hcy_nufft *, struct hcy__nufft_work *, size_t, int, bool) =
-        hcy__nufft_is_same(p) ? same_fft : fft;
+        hcy__nufft_goes_by_lines(p) ? fft_of_lines : fft;
     if (!p->fft && !p->roots)
         return hcy__nufft_lacks(p, to_grid ? TO_GRID : TO_MODES);
     /* The cut stands on the modes' side of the transform: behind it to the modes, before it to the grid. */

@@ -125,6 +125,11 @@ bool hcy__nufft_has_fft(const hcy_nufft *p)
     return (hcy_device_get_info(p->dev)->caps & HCY_CAP_FFT) != 0;
 }
 
+bool hcy__nufft_goes_by_lines(const hcy_nufft *p)
+{
+    return hcy__nufft_is_same(p) || (!hcy__nufft_has_fft(p) && p->kernels[LINES]);
+}
+
 /* Whether the device has all that the plan's own direction takes; what only the adjoint does is missed when somebody
  * asks for that (grid.c).  A plan of type 3 has a type 2 for its transforms, which asks for itself. */
 static int check_kernels(const hcy_nufft *p)
@@ -146,10 +151,11 @@ static int check_kernels(const hcy_nufft *p)
                         p->opts.separate_fft ? "; separate_fft leaves out the first" : "");
     if (hcy__nufft_is_same(p))
         return p->kernels[apart] ? 0 : hcy__nufft_lacks(p, apart);
-    if (!hcy__nufft_has_fft(p) && p->opts.separate_fft)
+    if (!hcy__nufft_has_fft(p) && !p->kernels[LINES] && p->opts.separate_fft)
         return hcy_fail(HCY_EUNSUPPORTED, "%s has no FFT, which separate_fft asks for", name);
-    if (!hcy__nufft_has_fft(p))
-        return hcy_fail(HCY_EUNSUPPORTED, "%s has no FFT, nor the kernel %s in its place", name, kernel_names[at_once]);
+    if (!hcy__nufft_has_fft(p) && !p->kernels[LINES])
+        return hcy_fail(HCY_EUNSUPPORTED, "%s has no FFT, nor the kernel %s or %s in its place", name,
+                        kernel_names[at_once], kernel_names[LINES]);
     return p->kernels[apart] ? 0 : hcy__nufft_lacks(p, apart);
 }
 

@@ -90,15 +90,15 @@ static int make_fft(hcy_nufft *p)
 }
 
 /* The roots of unity that nufft_lines takes (kernels.def). */
-static int make_same_roots(hcy_nufft *p)
+static int make_line_roots(hcy_nufft *p)
 {
     unsigned radices[HCY_FFT_MOST_PASSES];
     size_t all = 0, at = 0;
     for (int d = 0; d < p->desc.dim; d++) {
         const size_t cells = (size_t)p->job.grid[d];
         if (!hcy_fft_factor(radices, cells))
-            return hcy_fail(HCY_EUNSUPPORTED, "the same bits everywhere: axis %d has a grid of %zu cells, which has a prime "
-                            "factor above 7", d, cells);
+            return hcy_fail(HCY_EUNSUPPORTED, "%s: axis %d has a grid of %zu cells, which has a prime factor above 7",
+                            hcy__nufft_is_same(p) ? "the same bits everywhere" : "a device's own FFT", d, cells);
         all += 2 * cells; /* more than it takes: a pass's are fewer than the numbers left to it, by its radix */
     }
     double *roots = calloc(all, 2 * sizeof *roots);
@@ -141,8 +141,8 @@ int hcy__nufft_tables(hcy_nufft *p, bool factors)
     if (!status && factors)
         status = make_factors(p);
     const bool apart = factors && !(p->kernels[TO_MODES] && p->kernels[TO_GRID]);
-    if (!status && apart && hcy__nufft_is_same(p))
-        status = make_same_roots(p);
+    if (!status && apart && hcy__nufft_goes_by_lines(p))
+        status = make_line_roots(p);
     else if (!status && apart && hcy__nufft_has_fft(p))
         status = make_fft(p);
     return status;

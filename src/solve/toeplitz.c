@@ -39,8 +39,7 @@ static void free_toeplitz(void *user)
 
 /* --- The spectrum --- */
 
-/* Sizes of the grid: even ones with small factors.  An even size has one number more than is ever read. */
-static int set_sizes(struct hcy__spectrum *s, const hcy_nufft_desc *desc)
+int hcy__spectrum_sizes(struct hcy__spectrum *s, const hcy_nufft_desc *desc)
 {
     *s = (struct hcy__spectrum){ .dim = desc->dim, .is_double = desc->precision == HCY_F64 };
     if (desc->type != 1 && desc->type != 2)
@@ -56,8 +55,7 @@ static int set_sizes(struct hcy__spectrum *s, const hcy_nufft_desc *desc)
     return 0;
 }
 
-/* A space of numbers on the grid, with an axis of `batch` in front unless that is 0. */
-static hcy_space grid_space(const struct hcy__spectrum *s, int dtype, int64_t batch)
+hcy_space hcy__spectrum_space(const struct hcy__spectrum *s, int dtype, int64_t batch)
 {
     hcy_space space = { dtype, 0, { 0 }, NULL };
     if (batch)
@@ -67,12 +65,20 @@ static hcy_space grid_space(const struct hcy__spectrum *s, int dtype, int64_t ba
     return space;
 }
 
-static int complex_of(const struct hcy__spectrum *s)
+int hcy__spectrum_dtype(const struct hcy__spectrum *s)
 {
     return s->is_double ? HCY_COMPLEX128 : HCY_COMPLEX64;
 }
 
-static int make_fft_of(hcy_fft **fft, hcy_buffer **work, hcy_device *dev, const struct hcy__spectrum *s, int64_t batch)
+hcy_space hcy__spectrum_image(const struct hcy__spectrum *s)
+{
+    hcy_space space = { hcy__spectrum_dtype(s), s->dim, { 0 }, NULL };
+    for (int d = 0; d < s->dim; d++)
+        space.shape[d] = s->modes[d];
+    return space;
+}
+
+int hcy__spectrum_fft(hcy_fft **fft, hcy_buffer **work, hcy_device *dev, const struct hcy__spectrum *s, int64_t batch)
 {
     hcy_fft_desc desc = HCY_FFT_DESC_INIT;
     desc.precision = s->is_double ? HCY_F64 : HCY_F32;
@@ -85,15 +91,18 @@ static int make_fft_of(hcy_fft **fft, hcy_buffer **work, hcy_device *dev, const 
     return bytes ? hcy_buffer_create(work, dev, HCY_MEM_DEVICE, bytes) : status;
 }
 
-/* t by a transform of type 1, whose strengths are the weights. */
-static int sum_points(hcy_queue *queue, hcy_array *t, const struct hcy__spectrum *s, const hcy_nufft_desc *of,
-                      int64_t n_points, const void *const *points, hcy_array *weights)
+int hcy__spectrum_images(hcy_array **images, hcy_array *grids, const struct hcy__spectrum *s)
+{
+    static const char *const first_numbers[] = { ":, :%lld", ":, :%lld, :%lld", ":, :%lld, :%lld, :%lld" };
+    return hcy_array_slice(images, grids, first_numbers[s->dim - 1], (long long)s->modes[0], (long long)s->modes[1],
+                           (long long)s->modes[2]);
+}
+
+int hcy__spectrum_plan(hcy_nufft **plan, hcy_device *dev, const struct hcy__spectrum *s, const hcy_nufft_desc *of,
+                       int64_t n_points, const void *const *points)
 {
     hcy_nufft_desc desc = *of;
     hcy_nufft_options options = HCY_NUFFT_OPTIONS_INIT;
-    hcy_nufft *plan = NULL;
-    hcy_array *strengths = NULL;
-    hcy_device *dev = hcy_queue_device(queue);
     /* The sign of A is the type 2's; a type 1 is its adjoint. */
     desc.sign = (of->sign < 0) == (of->type == 2) ? 1 : -1;
     desc.type = 1;
@@ -101,11 +110,20 @@ static int sum_points(hcy_queue *queue, hcy_array *t, const struct hcy__spectrum
     for (int d = 0; d < s->dim; d++)
         desc.modes[d] = s->sizes[d];
     options.order = HCY_NUFFT_ZERO_FIRST;
-    int status = hcy_nufft_create(&plan, dev, &desc, &options);
+    int status = hcy_nufft_create(plan, dev, &desc, &options);
+    return status ? status : hcy_nufft_set_points(*plan, n_points, points, 0, NULL);
+}
+
+/* t by a transform of type 1, whose strengths are the weights. */
+static int sum_points(hcy_queue *queue, hcy_array *t, const struct hcy__spectrum *s, const hcy_nufft_desc *of,
+                      int64_t n_points, const void *const *points, hcy_array *weights)
+{
+    hcy_nufft *plan = NULL;
+    hcy_array *strengths = NULL;
+    hcy_device *dev = hcy_queue_device(queue);
+    int status = hcy__spectrum_plan(&plan, dev, s, of, n_points, points);
     if (!status)
-        status = hcy_nufft_set_points(plan, n_points, points, 0, NULL);
-    if (!status)
-        status = hcy_array_empty(&strengths, dev, complex_of(s), 1, &n_points);
+        status = hcy_array_empty(&strengths, dev, hcy__spectrum_dtype(s), 1, &n_points);
     if (!status)
         status = weights ? HCY_EVAL(queue, "c = w", hcy_op_array("c", strengths), hcy_op_array("w", weights))
                          : HCY_EVAL(queue, "c = 1", hcy_op_array("c", strengths));
@@ -125,15 +143,15 @@ static int make_spectrum(struct hcy__spectrum *s, hcy_device *dev, const hcy_nuf
     hcy_array *t = NULL;
     hcy_fft *fft = NULL;
     hcy_buffer *work = NULL;
-    const hcy_space all = grid_space(s, complex_of(s), 0),
-                    reals = grid_space(s, s->is_double ? HCY_FLOAT64 : HCY_FLOAT32, 0);
+    const hcy_space all = hcy__spectrum_space(s, hcy__spectrum_dtype(s), 0),
+                    reals = hcy__spectrum_space(s, s->is_double ? HCY_FLOAT64 : HCY_FLOAT32, 0);
     int status = hcy_queue_create(&queue, dev);
     if (!status)
         status = hcy__space_vector(&t, dev, &all);
     if (!status)
         status = sum_points(queue, t, s, desc, n_points, points, weights);
     if (!status)
-        status = make_fft_of(&fft, &work, dev, s, 1);
+        status = hcy__spectrum_fft(&fft, &work, dev, s, 1);
     if (!status)
         status = hcy_fft_execute(queue, t->buffer, fft, HCY_FFT_FORWARD, t->buffer, work);
     if (!status)
@@ -173,19 +191,16 @@ enum { GRID_BYTES = 256 << 20 };
 
 static int make_grid(struct toeplitz *t, hcy_device *dev)
 {
-    static const char *const first_numbers[] = { ":, :%lld", ":, :%lld, :%lld", ":, :%lld, :%lld, :%lld" };
-    const int64_t *modes = t->spectrum.modes;
-    hcy_space one = grid_space(&t->spectrum, complex_of(&t->spectrum), 1);
+    hcy_space one = hcy__spectrum_space(&t->spectrum, hcy__spectrum_dtype(&t->spectrum), 1);
     const int64_t bytes = hcy__space_count(&one) * (int64_t)hcy_dtype_size(one.dtype);
     const int64_t most = bytes < GRID_BYTES ? GRID_BYTES / bytes : 1;
     t->coils.batch = most < t->coils.n ? most : t->coils.n;
     one.shape[0] = t->coils.batch;
-    int status = make_fft_of(&t->fft, &t->work, dev, &t->spectrum, t->coils.batch);
+    int status = hcy__spectrum_fft(&t->fft, &t->work, dev, &t->spectrum, t->coils.batch);
     if (!status)
         status = hcy__space_vector(&t->grid, dev, &one);
     if (!status)
-        status = hcy_array_slice(&t->coils.images, t->grid, first_numbers[t->spectrum.dim - 1], (long long)modes[0],
-                                 (long long)modes[1], (long long)modes[2]);
+        status = hcy__spectrum_images(&t->coils.images, t->grid, &t->spectrum);
     return status;
 }
 
@@ -202,7 +217,7 @@ static int apply_toeplitz(hcy_queue *queue, hcy_array *y, void *user, hcy_array 
     return status;
 }
 
-static int check_toeplitz(hcy_device *dev, int64_t n_points, hcy_array *weights)
+int hcy__spectrum_check(hcy_device *dev, int64_t n_points, hcy_array *weights)
 {
     if (!dev)
         return hcy_fail(HCY_EINVAL, "hcy_operator_toeplitz: no device");
@@ -223,9 +238,7 @@ static int check_toeplitz(hcy_device *dev, int64_t n_points, hcy_array *weights)
 static int make_toeplitz(struct toeplitz *t, hcy_device *dev, const hcy_nufft_desc *desc, int64_t n_points,
                          const void *const *points, hcy_array *maps, hcy_array *weights)
 {
-    hcy_space image = { complex_of(&t->spectrum), desc->dim, { 0 }, NULL };
-    for (int d = 0; d < desc->dim; d++)
-        image.shape[d] = desc->modes[d];
+    const hcy_space image = hcy__spectrum_image(&t->spectrum);
     int status = hcy__coils_init(&t->coils, dev, maps, &image, "hcy_operator_toeplitz");
     if (!status)
         status = make_spectrum(&t->spectrum, dev, desc, n_points, points, weights);
@@ -245,7 +258,7 @@ int hcy_operator_toeplitz(hcy_operator **op, hcy_device *dev, const hcy_nufft_de
     hcy_operator_desc desc = HCY_OPERATOR_DESC_INIT;
     hcy_nufft_desc of = HCY_NUFFT_DESC_INIT;
     struct toeplitz *t = NULL;
-    int status = check_toeplitz(dev, n_points, weights);
+    int status = hcy__spectrum_check(dev, n_points, weights);
     if (!status)
         status = hcy__sized_read(&of, sizeof of, user, "hcy_nufft_desc");
     if (!status && !(t = calloc(1, sizeof *t)))
@@ -253,7 +266,7 @@ int hcy_operator_toeplitz(hcy_operator **op, hcy_device *dev, const hcy_nufft_de
     if (status)
         return status;
     hcy__turn_init(&t->turn);
-    status = set_sizes(&t->spectrum, &of);
+    status = hcy__spectrum_sizes(&t->spectrum, &of);
     if (!status)
         status = make_toeplitz(t, dev, &of, n_points, points, maps, weights);
     if (status) {

@@ -3,7 +3,6 @@
  * A launch checks its buffers and hands a row of kernels to the queue; the host waits for nothing.
  */
 #include "gpu_priv.h"
-#include "nufft/nufft_arguments.h"
 #include "nufft/nufft_bits.h"
 
 #include <math.h>
@@ -363,10 +362,8 @@ static size_t numbers_of(const struct nufft *n, enum hcy_nufft_move move)
 
 static const char *text_of(const struct gpu_shape *s, enum hcy_nufft_move move, bool by_points)
 {
-    if (move == HCY_NUFFT_SLOPES)
-        return gpu_text_nufft_slopes;
     if (by_points)
-        return gpu_text_nufft_same;
+        return move == HCY_NUFFT_SLOPES ? gpu_text_nufft_slopes : gpu_text_nufft_same;
     return s->resident ? gpu_text_nufft_pencil : s->tiles ? gpu_text_nufft_tiles : gpu_text_nufft;
 }
 
@@ -394,12 +391,13 @@ static int open_move(struct nufft *n, const struct gpu_call *call, enum hcy_nuff
         return hcy_fail(HCY_EINVAL, "nufft: strengths, grid or window are smaller than the job says");
     /* Pencils are the sort's; what a group takes of them depends on the direction and the number of
      * vectors. */
-    gpu_shape_for(&n->shape, n->job, call->kernel->ops->units, call->items, spreads);
+    gpu_shape_for(&n->shape, n->job, call->kernel->ops->units, call->items, move);
     n->at.range = n->shape.range;
     struct gpu_shape *s = &n->shape;
-    /* What a group shares in other ways has an order of the device's own, and few points share nothing
-     * (same.cl); slopes have no other text. */
-    const bool by_points = move == HCY_NUFFT_SLOPES || (!spreads && (n->fixed == GPU_NUFFT_SAME || s->tiles));
+    /* What a group shares in other ways has an order of the device's own, and few points share nothing (same.cl).
+     * Slopes of doubles are products on tensor cores where there are some: by points these took 4 to 5 transforms. */
+    const bool slopes = move == HCY_NUFFT_SLOPES, in_pencils = s->resident && n->real == 8 && n->job->dim > 1,
+               by_points = slopes ? !in_pencils : !spreads && (n->fixed == GPU_NUFFT_SAME || s->tiles);
     if (by_points) {
         s->group = gpu_group(call, GPU_NUFFT_GROUP / 2);
         s->vectors = 1;
@@ -407,8 +405,8 @@ static int open_move(struct nufft *n, const struct gpu_call *call, enum hcy_nuff
     }
     int used = options_of(n, call, s->group, options);
     snprintf(options + used, sizeof options - (size_t)used,
-             " -DWIDTH=%uu -DPARTS=%u -DBATCH=%u -DVECTORS=%u -DSPREADS=%d -DRESIDENT=%u", n->job->width, s->parts,
-             s->batch, s->vectors, spreads, s->resident);
+             " -DWIDTH=%uu -DPARTS=%u -DBATCH=%u -DVECTORS=%u -DSPREADS=%d -DRESIDENT=%u%s", n->job->width, s->parts,
+             s->batch, s->vectors, spreads, s->resident, slopes ? " -DSLOPES=1" : "");
     return gpu_variant_get(v, call->kernel, text_of(s, move, by_points), options);
 }
 

@@ -190,19 +190,22 @@ static uint32_t piece_words(const struct gpu_shape *s, const hcy_nufft_job *job,
     return s->vectors * t.m * t.mine * t.n * 4 * (two ? 2 : 1);
 }
 
-static size_t near_bytes(const struct gpu_shape *s, const hcy_nufft_job *job, bool spreads)
+static size_t near_bytes(const struct gpu_shape *s, const hcy_nufft_job *job, enum hcy_nufft_move move)
 {
     struct tiles t = tiles_of(s, job);
     size_t real = 4 * real_words(job), warps = s->group / GPU_LANES;
     size_t rows = 8 * (job->dim > 1 ? t.m + t.n : 2 * t.n) + t.mine * warps;
-    size_t point = (rows * real + 15) / 16 * 16 + 64 + 20 + s->vectors * 2 * real * (spreads ? 1 : warps);
-    return s->batch * point + HCY_NUFFT_COEFS(job->width) * (job->width + 3) * real;
+    /* Slopes are rows as weights are, and make more sums. */
+    bool slopes = move == HCY_NUFFT_SLOPES;
+    size_t sums = (slopes ? 1 + job->dim : s->vectors) * 2 * real * (move == HCY_NUFFT_PUTS ? 1 : warps);
+    size_t point = ((rows * real + 15) / 16 * 16 + 64) * (slopes ? 2 : 1) + 20 + sums;
+    return s->batch * point + HCY_NUFFT_COEFS(job->width) * (job->width + 3) * real * (slopes ? 2 : 1);
 }
 
-/* As many warps as hold the piece. */
-static void set_warps(struct gpu_shape *s, const hcy_nufft_job *job, bool spreads)
+/* As many warps as hold the piece, of `most` words a lane. */
+static void set_warps(struct gpu_shape *s, const hcy_nufft_job *job, bool spreads, uint32_t most)
 {
-    for (s->group = GPU_LANES; s->group < 256 && job->dim > 2 && piece_words(s, job, spreads) > MOST_PIECE(job);)
+    for (s->group = GPU_LANES; s->group < 256 && job->dim > 2 && piece_words(s, job, spreads) > most;)
         s->group += GPU_LANES;
 }
 
@@ -239,24 +242,28 @@ static struct gpu_shape choose_pencil(const hcy_nufft_job *job, double *least)
                 s.xb = job->dim > 1 ? 8 * m - halo : 1;
                 s.yb = rows[i];
                 s.zs = planes - halo;
-                set_warps(&s, job, true);
+                set_warps(&s, job, true, MOST_PIECE(job));
                 keep_cheaper(&best, least, &s, pencil_cost(&s, job));
             }
     return best;
 }
 
 /* What a direction makes of a pencil. */
-static void share_pencil(struct gpu_shape *s, const hcy_nufft_job *job, uint32_t units, size_t items, bool spreads)
+static void share_pencil(struct gpu_shape *s, const hcy_nufft_job *job, uint32_t units, size_t items,
+                         enum hcy_nufft_move move)
 {
-    bool is_double = job->precision == HCY_F64;
-    uint32_t others = 72, warps; /* registers beside the pieces': compilers like more, but more warps gain more */
+    bool is_double = job->precision == HCY_F64, spreads = move == HCY_NUFFT_PUTS, slopes = move == HCY_NUFFT_SLOPES;
+    /* Registers beside the pieces': compilers like more, but more warps gain more.  Slopes have sums for each axis. */
+    uint32_t others = slopes ? 104 : 72, warps;
     s->vectors = 1;
-    set_warps(s, job, spreads);
-    while (s->vectors < 4 && s->vectors < items && 2 * piece_words(s, job, spreads) <= MOST_PIECE(job))
+    set_warps(s, job, spreads, slopes ? MOST_PIECE(job) - 32 : MOST_PIECE(job));
+    while (!slopes && s->vectors < 4 && s->vectors < items && 2 * piece_words(s, job, spreads) <= MOST_PIECE(job))
         s->vectors *= 2;
     /* A batch of one point an item is best, as long as near memory has room for its weights. */
-    for (s->batch = s->group; s->batch > GPU_LANES && near_bytes(s, job, spreads) > MOST_NEAR;)
+    for (s->batch = s->group; s->batch > GPU_LANES && near_bytes(s, job, move) > MOST_NEAR;)
         s->batch -= GPU_LANES;
+    if (slopes && near_bytes(s, job, move) > MOST_NEAR)
+        s->batch /= 2;
     warps = 4 * (REGISTERS / (piece_words(s, job, spreads) + others));
     s->resident = (warps < 32 ? warps : 32) / (s->group / GPU_LANES);
     s->resident = s->resident ? s->resident : 1;
@@ -322,12 +329,13 @@ struct gpu_shape gpu_shape_of(const struct gpu_ops *ops, const hcy_nufft_job *jo
     return least_pencil > 0 && least_pencil < least + cost_of_adding(&s, job) ? pencil : s;
 }
 
-void gpu_shape_for(struct gpu_shape *s, const hcy_nufft_job *job, uint32_t units, size_t items, bool spreads)
+void gpu_shape_for(struct gpu_shape *s, const hcy_nufft_job *job, uint32_t units, size_t items,
+                   enum hcy_nufft_move move)
 {
     if (s->resident)
-        share_pencil(s, job, units, items, spreads);
+        share_pencil(s, job, units, items, move);
     else if (!s->tiles)
-        s->vectors = vectors_of(s, job, items, spreads);
+        s->vectors = vectors_of(s, job, items, move == HCY_NUFFT_PUTS);
 }
 
 /* --- Keys --- */

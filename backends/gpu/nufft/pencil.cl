@@ -84,9 +84,22 @@
 #endif
 #define IS_CELL(m, h) (8 * MT == WX || 8 * (m) + CELL_OF(h) < WX)
 
+/* With SLOPES interpolation has a value and its slope along each axis: the weights' own slopes lie as they do. */
+#ifndef SLOPES
+#define SLOPES 0
+#endif
+#if SLOPES
+#define WAVES (1 + DIM)
+#else
+#define WAVES VECTORS
+#endif
+
 struct ALIGNED near {
     REAL weights[BATCH * APART], table[COEFS * PITCH];
-    PAIR c[VECTORS * BATCH * (SPREADS ? 1 : WARPS)]; /* strengths; sums of warps */
+#if SLOPES
+    REAL slopes[BATCH * APART], derivative[COEFS * PITCH];
+#endif
+    PAIR c[WAVES * BATCH * (SPREADS ? 1 : WARPS)]; /* strengths; sums of warps */
     u32 key[BATCH], bin[BATCH][4];                   /* pencil, slab, number; one axis: slab, column, 0, number */
 };
 
@@ -470,155 +483,5 @@ void gpu_nufft_spread(struct gpu_nufft job, BUFFER(const struct record, records)
     put_planes(&job, &here, 0xffffffffu, piece, grid);
 }
 #else
-/* Planes from `from` on, of those that the slab's windows reach. */
-DEVICE void get_planes(const struct gpu_nufft *job, const struct place *here, u32 from,
-                       struct a_part piece[VECTORS][MT][MINE][NT], const PAIR *grid)
-{
-    UNROLL
-    for (int i = 0; i < 2 * NT; i++) {
-        int n = i / 2, h = i % 2;
-        u32 plane = PLANE(here, 8 * n + 4 * h + T);
-        /* Planes that the slab before has loaded are where they must be. */
-        if (plane < from)
-            continue;
-        const PAIR *cells = (const PAIR *)((const u8 *)grid + plane_offset(job, plane));
-        UNROLL
-        for (int y = 0; y < MINE; y++) {
-            UNROLL
-            for (int m = 0; m < MT; m++) {
-                const PAIR *cell = cells + cell_of_column(job, here, m, G, y, plane);
-                EACH_VECTOR(v)
-                {
-                    PAIR g;
-                    g.x = g.y = 0;
-                    if (IS_ROW(y) && IS_VECTOR(job, v))
-                        g = cell[v * job->cells];
-                    set_a(&piece[v][m][y][n], 2 * h, g.x);
-                    set_a(&piece[v][m][y][n], 2 * h + 1, g.y);
-                }
-            }
-        }
-    }
-}
-
-/* This warp's sums for up to 8 of n points from p on. */
-DEVICE void sum_points(NEAR struct near *near, const struct place *here, u32 p, u32 n,
-                       struct a_part piece[VECTORS][MT][MINE][NT])
-{
-    const NEAR REAL *w = near->weights + (p + (G < n ? G : 0)) * APART;
-    /* Points that are missing repeat one that is there, and their sums are not written. */
-    u32 p0 = p + (2 * T < n ? 2 * T : 0), p1 = p + (2 * T + 1 < n ? 2 * T + 1 : 0);
-    REAL sums[HALVES][CHAINS][VECTORS][MT][4];
-    UNROLL
-    for (int i = 0; i < HALVES * CHAINS * VECTORS * MT * 4; i++)
-        sums[i / (CHAINS * VECTORS * MT * 4)][i / (VECTORS * MT * 4) % CHAINS][i / (MT * 4) % VECTORS][i / 4 % MT]
-            [i % 4] = 0;
-    UNROLL
-    for (int i = 0; i < HALVES * NT; i++) {
-        u32 h = i / NT, at = AT_Z + h * RING, plane = i % NT * 8;
-        /* Operand B is z weights times y weight; A, the piece, stays in registers. */
-        REAL z0 = w[at + in_row(here, plane + T)], z1 = w[at + in_row(here, plane + T + 4)];
-        UNROLL
-        for (int y = 0; y < MINE; y++) {
-            REAL wy = DIM > 2 ? w[AT_Y + ROW_OF(y)] : 1;
-            struct b_part b;
-            set_b(&b, 0, z0 * wy);
-            set_b(&b, 1, z1 * wy);
-            EACH_VECTOR(v)
-            {
-                UNROLL
-                for (int k = 0; k < PASSES * MT; k++)
-                    multiply(k / MT, sums[h][CHAIN_OF(k, y)][v][k % MT], &piece[v][k % MT][y][i % NT], &b);
-            }
-        }
-    }
-    UNROLL
-    for (int k = 1; k < CHAINS; k++) {
-        UNROLL
-        for (int i = 0; i < HALVES * VECTORS * MT * 4; i++) {
-            int h = i / (VECTORS * MT * 4), v = i / (MT * 4) % VECTORS, m = i / 4 % MT;
-            sums[h][0][v][m][i % 4] += sums[h][k][v][m][i % 4];
-        }
-    }
-    EACH_VECTOR(v)
-    {
-        REAL re0 = 0, re1 = 0, im0 = 0, im1 = 0;
-        UNROLL
-        for (int i = 0; i < HALVES * MT; i++) {
-            /* What is left are sums for each column, to be weighed along x and added. */
-            const REAL *sum = sums[i / MT][0][v][i % MT];
-            REAL x0 = DIM > 1 ? near->weights[p0 * APART + 8 * i + G] : G == near->bin[p0][1] + i,
-                 x1 = DIM > 1 ? near->weights[p1 * APART + 8 * i + G] : G == near->bin[p1][1] + i;
-            re0 += sum[0] * x0;
-            re1 += sum[1] * x1;
-            im0 += sum[2] * x0;
-            im1 += sum[3] * x1;
-        }
-        /* Along x: halves of what is left change lanes, so that one of four sums is in the end a lane's. */
-        u32 odd = G & 1, high = G & 2;
-        REAL re = odd ? re1 : re0, im = odd ? im1 : im0;
-        re += of_lane(odd ? re0 : re1, LANE ^ 4);
-        im += of_lane(odd ? im0 : im1, LANE ^ 4);
-        REAL sum = (high ? im : re) + of_lane(high ? re : im, LANE ^ 8);
-        sum += of_lane(sum, LANE ^ 16);
-        if (G < 4 && 2 * T + odd < n)
-            ((NEAR REAL *)&near->c[(ITEM / GPU_LANES * VECTORS + v) * BATCH + p + 2 * T + odd])[high / 2] = sum;
-    }
-}
-
-/* Of all warps, for this item's point. */
-DEVICE PAIR sum_over_warps(const NEAR struct near *near, u32 v)
-{
-    PAIR sum = near->c[v * BATCH + ITEM];
-    UNROLL
-    for (int w = 1; w < WARPS; w++) {
-        PAIR more = near->c[(w * VECTORS + v) * BATCH + ITEM];
-        sum.x += more.x;
-        sum.y += more.y;
-    }
-    return sum;
-}
-
-KERNEL GROUPS_OF(GROUP_SIZE, RESIDENT)
-void gpu_nufft_interp(struct gpu_nufft job, BUFFER(const struct record, records), BUFFER(const REAL, table),
-                      BUFFER(const PAIR, grids), BUFFER(PAIR, strengths))
-{
-    OPEN(const struct record, records) OPEN(const REAL, table) OPEN(const PAIR, grids) OPEN(PAIR, strengths)
-    LOCAL struct near near[1];
-    PAIR *c = strengths + job.n_points * FIRST_VECTOR;
-    const PAIR *grid = grids + job.cells * FIRST_VECTOR;
-    u64 first = (u64)GROUP * job.range, last = first + job.range < job.n_points ? first + job.range : job.n_points;
-    struct place here = { NO_KEY, { 0, 0 }, 0, 0 };
-    struct a_part piece[VECTORS][MT][MINE][NT];
-    struct record mine = record_at(records, first, last);
-    take_table(near->table, table);
-    for (u64 at = first; at < last; at += BATCH) {
-        u32 n = last - at < BATCH ? (u32)(last - at) : BATCH;
-        take_points(&job, near, &mine, n, NULL_PTR);
-        if (PRECISION == 1)
-            mine = record_at(records, at + BATCH, last);
-        for (u32 chunk = 0; chunk < n; chunk += GPU_LANES) {
-            u32 left = n - chunk < GPU_LANES ? n - chunk : GPU_LANES,
-                own = LANE < left ? near->key[chunk + LANE] : NO_KEY;
-            for (u32 i = 0; i < left;) {
-                u32 p = chunk + i, key = SHUFFLE(own, i), same = BALLOT(own == key) >> i, many = RUN(same);
-                if (key != here.key) {
-                    u32 from = IS_SAME_PENCIL(near, p, &here) ? here.base + RING : 0;
-                    go_to(near, p, &here);
-                    get_planes(&job, &here, from, piece, grid);
-                }
-                NOT_UNROLLED
-                for (u32 j = 0; j < many; j += 8)
-                    sum_points(near, &here, p + j, many - j, piece);
-                i += many;
-            }
-        }
-        meet();
-        EACH_VECTOR(v)
-            if (ITEM < n && IS_VECTOR(&job, v))
-                c[v * job.n_points + near->bin[ITEM][3]] = sum_over_warps(near, v);
-        if (PRECISION == 2) /* a piece of doubles leaves it no registers */
-            mine = record_at(records, at + BATCH, last);
-    }
-}
+#include "nufft/pencil_get.cl"
 #endif

@@ -1,5 +1,5 @@
 /* slopes.cl - interpolation with the derivatives of what it computes in a point's coordinates, from one look at the
- * grid: SHARE items have a point (shares.cl).
+ * grid: SHARE items have a point (shares.cl).  Where tensor cores take doubles, pencil_get.cl has those in 2-D and 3-D.
  *
  * A cell is read once and taken twice, by its row's weight and by that weight's slope; the other axes' weights and
  * slopes are multiplied by sums.  Reading is what this costs, so values and slopes take little more than values would.

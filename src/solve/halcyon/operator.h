@@ -297,13 +297,32 @@ HCY_API int hcy_operator_subspace(hcy_operator **op, hcy_operator *a, hcy_array 
  * what does not go together, numbers that are none, rates by which a signal would grow more than by exp(30). */
 HCY_API int hcy_operator_off_resonance(hcy_operator **op, double *error, hcy_operator *a, hcy_array *field,
                                        hcy_array *times, int segments) HCY_MUST_USE;
-/* Of such an operator |A m - d|^2 / 2, one float64, and its gradients in the image m, the data d and the field, each of
- * the shape and type of m, d and field (of the vectors' real type, or with decay their own: the gradient in R2* and i
- * times that in w); NULL: is not wanted.  They are g of the change
- * Re<g, dm>, and exact ones of what is computed, to rounding, where the factors of the segments are constants: those of
- * the field as it was when the operator was made.  Costs A, and A^H once for image and field together.  Makes memory
- * for samples; does not wait.  HCY_EINVAL: another operator, arrays of other shapes, types or devices, with gaps, or
- * that share memory; HCY_EUNSUPPORTED: no adjoint. */
+/* The same by 1 to 64 segments of frequencies (multifrequency interpolation), least squares over the times: samples of
+ * exp(-i w t) at frequencies evenly over the field's, weighted in each place.  As many are about as good, to 1e-7 of
+ * the signal; *error: the largest of any bin of the field and of 257 times.  Keeps a weight for each segment and number
+ * of the image, complex, besides.  Its Gram operator needs fewest convolutions (hcy_operator_toeplitz_field).
+ * HCY_EUNSUPPORTED: images of more than 6 axes. */
+HCY_API int hcy_operator_multifrequency(hcy_operator **op, double *error, hcy_operator *a, hcy_array *field,
+                                        hcy_array *times, int segments) HCY_MUST_USE;
+/* The Gram operator A^H W A of such an operator on images [modes...], without points: of L segments, L Fourier
+ * transforms of twice the modes and L back for each coil, and between them L x L products with spectra: L of them are
+ * kept of segments of frequencies, L (L + 1) / 2 of segments of time.  in_field is the operator in the field, whose
+ * segments are taken, so that the result is its own Gram operator to eps; what it is around does not matter, and it may
+ * be released.  All else is hcy_operator_toeplitz()'s: the NUFFT is that of desc and points, and has the times and the
+ * field of in_field.
+ *
+ * MEMORY.  With g as there: 8 g bytes in float for each spectrum, each segment, and one more; what the FFTs work in.
+ * HCY_EINVAL: another operator, a field or times that are not those of desc and points. */
+HCY_API int hcy_operator_toeplitz_field(hcy_operator **op, hcy_operator *in_field, const hcy_nufft_desc *desc,
+                                        int64_t n_points, const void *const *points, hcy_array *maps,
+                                        hcy_array *weights) HCY_MUST_USE;
+/* Of an operator in a field |A m - d|^2 / 2, one float64, and its gradients in the image m, the data d and the field,
+ * each of the shape and type of m, d and field (of the vectors' real type, or with decay their own: the gradient in R2*
+ * and i times that in w); NULL: is not wanted.  They are g of the change Re<g, dm>, and exact ones of what is computed,
+ * to rounding, where the factors of the segments are constants: those of the field as it was when the operator was
+ * made.  Costs A, and A^H once for image and field together.  Makes memory for samples; does not wait.  HCY_EINVAL:
+ * another operator, arrays of other shapes, types or devices, with gaps, or that share memory; HCY_EUNSUPPORTED: no
+ * adjoint, a gradient in the field of segments of frequencies. */
 HCY_API int hcy_off_resonance_gradient(hcy_queue *queue, hcy_array *value, hcy_array *of_image, hcy_array *of_samples,
                                        hcy_array *of_field, hcy_operator *op, hcy_array *image,
                                        hcy_array *data) HCY_MUST_USE;

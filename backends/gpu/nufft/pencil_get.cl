@@ -1,0 +1,317 @@
+/* pencil_get.cl - interpolation on tensor cores (pencil.cl): values, or with SLOPES values and what a point's
+ * coordinates change them by.
+ *
+ * Slopes take a product more for each axis but x, of the same piece: sums with the z weights' slopes, sums with the y
+ * weights'; along x sums are multiplied by weights or by slopes.
+ */
+#pragma once
+
+#if SLOPES
+/* --- Weights and slopes of points --- */
+
+/* The coefficients of the weights' derivatives, by the same powers; that of the first power is none. */
+DEVICE void take_derivative(NEAR REAL *near, const REAL *table)
+{
+    for (u32 i = ITEM; i < COEFS * WIDTH; i += GROUP_SIZE) {
+        u32 c = i / WIDTH, j = i % WIDTH;
+        near[c * PITCH + j] = c ? (REAL)(COEFS - c) * table[(c - 1) * HCY_NUFFT_MAX_WIDTH + j] : 0;
+    }
+}
+
+/* Where the window of a point lies, by item: pencil, slab, number. */
+DEVICE void find_point(const struct gpu_nufft *job, NEAR struct near *near, const struct record *r, u32 p)
+{
+    u32 x = cell_of(job, 0, place_on_axis(r, 0)) / XB, slab = cell_of(job, Z, place_on_axis(r, Z)) / ZS,
+        y = DIM > 2 ? cell_of(job, 1 % DIM, place_on_axis(r, 1 % DIM)) / YB : 0;
+    near->key[p] = (y * job->bins[0] + x) * job->slabs + slab;
+    near->bin[p][0] = x;
+    near->bin[p][1] = y;
+    near->bin[p][2] = slab;
+    near->bin[p][3] = r->number;
+}
+
+/* A point's weights along axis d, or their slopes, in their row of `length` at `at`; pieces have `most` cells. */
+DEVICE void weigh_axis(const struct gpu_nufft *job, NEAR struct near *near, const struct record *r, u32 p, int d,
+                       int slopes, u32 most, u32 length, u32 at)
+{
+    u64 place = place_on_axis(r, d);
+    REAL t = t_of(job, d, place), row[1][MOST_WEIGHTS];
+    weights_of(slopes ? near->derivative : near->table, &t, 1, row);
+    /* Even polynomials have odd derivatives, so that signs of the upper half are the others. */
+    UNROLL
+    for (int j = WIDTH / 2; j < (int)WIDTH; j++)
+        row[0][j] = slopes ? -row[0][j] : row[0][j];
+    put_weight_row(row[0], cell_of(job, d, place) % most, most, length,
+                   (slopes ? near->slopes : near->weights) + p * APART + at);
+}
+
+/* A batch of points: an item finds a row of one. */
+DEVICE void take_sloping_points(const struct gpu_nufft *job, NEAR struct near *near, const struct record *records,
+                                u32 n)
+{
+    meet();
+    for (u32 i = ITEM; i < 2 * DIM * BATCH; i += GROUP_SIZE) {
+        u32 p = i % BATCH, d = i / BATCH / 2, slopes = i / BATCH % 2;
+        if (p >= n)
+            continue;
+        struct record r = records[p];
+        if (i < BATCH)
+            find_point(job, near, &r, p);
+        if (d == 0)
+            weigh_axis(job, near, &r, p, 0, slopes, XB, 8 * MT, 0);
+        else if (d == Z)
+            weigh_axis(job, near, &r, p, Z, slopes, ZS, RING, AT_Z);
+        else
+            weigh_axis(job, near, &r, p, 1 % DIM, slopes, YB, ROOM_Y, AT_Y);
+    }
+    meet();
+}
+#endif
+
+/* --- The grid's piece --- */
+
+/* Planes from `from` on, of those that the slab's windows reach. */
+DEVICE void get_planes(const struct gpu_nufft *job, const struct place *here, u32 from,
+                       struct a_part piece[VECTORS][MT][MINE][NT], const PAIR *grid)
+{
+    UNROLL
+    for (int i = 0; i < 2 * NT; i++) {
+        int n = i / 2, h = i % 2;
+        u32 plane = PLANE(here, 8 * n + 4 * h + T);
+        /* Planes that the slab before has loaded are where they must be. */
+        if (plane < from)
+            continue;
+        const PAIR *cells = (const PAIR *)((const u8 *)grid + plane_offset(job, plane));
+        UNROLL
+        for (int y = 0; y < MINE; y++) {
+            UNROLL
+            for (int m = 0; m < MT; m++) {
+                const PAIR *cell = cells + cell_of_column(job, here, m, G, y, plane);
+                EACH_VECTOR(v)
+                {
+                    PAIR g;
+                    g.x = g.y = 0;
+                    if (IS_ROW(y) && IS_VECTOR(job, v))
+                        g = cell[v * job->cells];
+                    set_a(&piece[v][m][y][n], 2 * h, g.x);
+                    set_a(&piece[v][m][y][n], 2 * h + 1, g.y);
+                }
+            }
+        }
+    }
+}
+
+/* The lanes' sums of two points, added along x, to those of n points from p on. */
+DEVICE void add_along_x(NEAR struct near *near, int wave, u32 p, u32 n, REAL re0, REAL re1, REAL im0, REAL im1)
+{
+    /* Halves of what is left change lanes, so that one of four sums is in the end a lane's. */
+    u32 odd = G & 1, high = G & 2;
+    REAL re = odd ? re1 : re0, im = odd ? im1 : im0;
+    re += of_lane(odd ? re0 : re1, LANE ^ 4);
+    im += of_lane(odd ? im0 : im1, LANE ^ 4);
+    REAL sum = (high ? im : re) + of_lane(high ? re : im, LANE ^ 8);
+    sum += of_lane(sum, LANE ^ 16);
+    if (G < 4 && 2 * T + odd < n)
+        ((NEAR REAL *)&near->c[(ITEM / GPU_LANES * WAVES + wave) * BATCH + p + 2 * T + odd])[high / 2] = sum;
+}
+
+#if SLOPES
+/* Values (0), and what y (1, in three dimensions) and z (the last) change them by, before the weights along x. */
+#define SUMS DIM
+#define SUM_OF(wave) ((wave) == 0 || (wave) == DIM ? 0 : (wave) == 1 ? SUMS - 1 : 1)
+
+/* This warp's values and slopes for up to 8 of n points from p on.  Slopes count axes from the slowest. */
+DEVICE void sum_points(NEAR struct near *near, const struct place *here, u32 p, u32 n,
+                       struct a_part piece[1][MT][MINE][NT])
+{
+    const u32 mine = (p + (G < n ? G : 0)) * APART;
+    const NEAR REAL *w = near->weights + mine, *s = near->slopes + mine;
+    /* Points that are missing repeat one that is there, and their sums are not written. */
+    u32 p0 = p + (2 * T < n ? 2 * T : 0), p1 = p + (2 * T + 1 < n ? 2 * T + 1 : 0);
+    REAL sums[SUMS][MT][4];
+    UNROLL
+    for (int i = 0; i < SUMS * MT * 4; i++)
+        sums[i / (MT * 4)][i / 4 % MT][i % 4] = 0;
+    UNROLL
+    for (int i = 0; i < NT; i++) {
+        u32 at0 = AT_Z + in_row(here, 8 * i + T), at1 = AT_Z + in_row(here, 8 * i + T + 4);
+        REAL z0 = w[at0], z1 = w[at1], of_z0 = s[at0], of_z1 = s[at1];
+        UNROLL
+        for (int y = 0; y < MINE; y++) {
+            REAL wy = DIM > 2 ? w[AT_Y + ROW_OF(y)] : 1, of_y = DIM > 2 ? s[AT_Y + ROW_OF(y)] : 0;
+            UNROLL
+            for (int k = 0; k < SUMS; k++) {
+                struct b_part b;
+                REAL along_y = DIM > 2 && k == 1 ? of_y : wy;
+                set_b(&b, 0, (k == SUMS - 1 ? of_z0 : z0) * along_y);
+                set_b(&b, 1, (k == SUMS - 1 ? of_z1 : z1) * along_y);
+                UNROLL
+                for (int m = 0; m < MT; m++)
+                    multiply(0, sums[k][m], &piece[0][m][y][i], &b);
+            }
+        }
+    }
+    UNROLL
+    for (int wave = 0; wave < WAVES; wave++) {
+        const NEAR REAL *x = wave == DIM ? near->slopes : near->weights;
+        REAL re0 = 0, re1 = 0, im0 = 0, im1 = 0;
+        UNROLL
+        for (int m = 0; m < MT; m++) {
+            const REAL *sum = sums[SUM_OF(wave)][m];
+            REAL x0 = x[p0 * APART + 8 * m + G], x1 = x[p1 * APART + 8 * m + G];
+            re0 += sum[0] * x0;
+            re1 += sum[1] * x1;
+            im0 += sum[2] * x0;
+            im1 += sum[3] * x1;
+        }
+        add_along_x(near, wave, p, n, re0, re1, im0, im1);
+    }
+}
+#else
+/* This warp's sums for up to 8 of n points from p on. */
+DEVICE void sum_points(NEAR struct near *near, const struct place *here, u32 p, u32 n,
+                       struct a_part piece[VECTORS][MT][MINE][NT])
+{
+    const NEAR REAL *w = near->weights + (p + (G < n ? G : 0)) * APART;
+    /* Points that are missing repeat one that is there, and their sums are not written. */
+    u32 p0 = p + (2 * T < n ? 2 * T : 0), p1 = p + (2 * T + 1 < n ? 2 * T + 1 : 0);
+    REAL sums[HALVES][CHAINS][VECTORS][MT][4];
+    UNROLL
+    for (int i = 0; i < HALVES * CHAINS * VECTORS * MT * 4; i++)
+        sums[i / (CHAINS * VECTORS * MT * 4)][i / (VECTORS * MT * 4) % CHAINS][i / (MT * 4) % VECTORS][i / 4 % MT]
+            [i % 4] = 0;
+    UNROLL
+    for (int i = 0; i < HALVES * NT; i++) {
+        u32 h = i / NT, at = AT_Z + h * RING, plane = i % NT * 8;
+        /* Operand B is z weights times y weight; A, the piece, stays in registers. */
+        REAL z0 = w[at + in_row(here, plane + T)], z1 = w[at + in_row(here, plane + T + 4)];
+        UNROLL
+        for (int y = 0; y < MINE; y++) {
+            REAL wy = DIM > 2 ? w[AT_Y + ROW_OF(y)] : 1;
+            struct b_part b;
+            set_b(&b, 0, z0 * wy);
+            set_b(&b, 1, z1 * wy);
+            EACH_VECTOR(v)
+            {
+                UNROLL
+                for (int k = 0; k < PASSES * MT; k++)
+                    multiply(k / MT, sums[h][CHAIN_OF(k, y)][v][k % MT], &piece[v][k % MT][y][i % NT], &b);
+            }
+        }
+    }
+    UNROLL
+    for (int k = 1; k < CHAINS; k++) {
+        UNROLL
+        for (int i = 0; i < HALVES * VECTORS * MT * 4; i++) {
+            int h = i / (VECTORS * MT * 4), v = i / (MT * 4) % VECTORS, m = i / 4 % MT;
+            sums[h][0][v][m][i % 4] += sums[h][k][v][m][i % 4];
+        }
+    }
+    EACH_VECTOR(v)
+    {
+        REAL re0 = 0, re1 = 0, im0 = 0, im1 = 0;
+        UNROLL
+        for (int i = 0; i < HALVES * MT; i++) {
+            /* What is left are sums for each column, to be weighed along x and added. */
+            const REAL *sum = sums[i / MT][0][v][i % MT];
+            REAL x0 = DIM > 1 ? near->weights[p0 * APART + 8 * i + G] : G == near->bin[p0][1] + i,
+                 x1 = DIM > 1 ? near->weights[p1 * APART + 8 * i + G] : G == near->bin[p1][1] + i;
+            re0 += sum[0] * x0;
+            re1 += sum[1] * x1;
+            im0 += sum[2] * x0;
+            im1 += sum[3] * x1;
+        }
+        add_along_x(near, v, p, n, re0, re1, im0, im1);
+    }
+}
+#endif
+
+/* Of all warps, for this item's point. */
+DEVICE PAIR sum_over_warps(const NEAR struct near *near, u32 v)
+{
+    PAIR sum = near->c[v * BATCH + ITEM];
+    UNROLL
+    for (int w = 1; w < WARPS; w++) {
+        PAIR more = near->c[(w * WAVES + v) * BATCH + ITEM];
+        sum.x += more.x;
+        sum.y += more.y;
+    }
+    return sum;
+}
+
+/* What is complete of this item's point, to the points'. */
+DEVICE void put_sums(const struct gpu_nufft *job, const NEAR struct near *near, PAIR *c)
+{
+    const u64 number = near->bin[ITEM][3];
+#if SLOPES
+    UNROLL
+    for (int wave = 0; wave < WAVES; wave++) {
+        /* t falls by 2 from a cell to the next, and an axis's cells are 2 pi. */
+        REAL rate = wave ? (REAL)job->n[DIM - wave] * (REAL)-0.31830988618379067 : 1;
+        PAIR sum = sum_over_warps(near, wave);
+        sum.x *= rate;
+        sum.y *= rate;
+        c[WAVES * number + wave] = sum;
+    }
+#else
+    EACH_VECTOR(v)
+        if (IS_VECTOR(job, v))
+            c[v * job->n_points + number] = sum_over_warps(near, v);
+#endif
+}
+
+#if SLOPES
+#define NAME gpu_nufft_slopes
+#define NUMBERS WAVES /* of a point */
+#else
+#define NAME gpu_nufft_interp
+#define NUMBERS 1
+#endif
+KERNEL GROUPS_OF(GROUP_SIZE, RESIDENT)
+void NAME(struct gpu_nufft job, BUFFER(const struct record, records), BUFFER(const REAL, table),
+          BUFFER(const PAIR, grids), BUFFER(PAIR, strengths))
+{
+    OPEN(const struct record, records) OPEN(const REAL, table) OPEN(const PAIR, grids) OPEN(PAIR, strengths)
+    LOCAL struct near near[1];
+    PAIR *c = strengths + NUMBERS * job.n_points * FIRST_VECTOR;
+    const PAIR *grid = grids + job.cells * FIRST_VECTOR;
+    u64 first = (u64)GROUP * job.range, last = first + job.range < job.n_points ? first + job.range : job.n_points;
+    struct place here = { NO_KEY, { 0, 0 }, 0, 0 };
+    struct a_part piece[VECTORS][MT][MINE][NT];
+    struct record mine = record_at(records, first, last);
+    take_table(near->table, table);
+#if SLOPES
+    take_derivative(near->derivative, table);
+#endif
+    for (u64 at = first; at < last; at += BATCH) {
+        u32 n = last - at < BATCH ? (u32)(last - at) : BATCH;
+#if SLOPES
+        take_sloping_points(&job, near, records + at, n);
+#else
+        take_points(&job, near, &mine, n, NULL_PTR);
+#endif
+        if (PRECISION == 1 && !SLOPES)
+            mine = record_at(records, at + BATCH, last);
+        for (u32 chunk = 0; chunk < n; chunk += GPU_LANES) {
+            u32 left = n - chunk < GPU_LANES ? n - chunk : GPU_LANES,
+                own = LANE < left ? near->key[chunk + LANE] : NO_KEY;
+            for (u32 i = 0; i < left;) {
+                u32 p = chunk + i, key = SHUFFLE(own, i), same = BALLOT(own == key) >> i, many = RUN(same);
+                if (key != here.key) {
+                    u32 from = IS_SAME_PENCIL(near, p, &here) ? here.base + RING : 0;
+                    go_to(near, p, &here);
+                    get_planes(&job, &here, from, piece, grid);
+                }
+                NOT_UNROLLED
+                for (u32 j = 0; j < many; j += 8)
+                    sum_points(near, &here, p + j, many - j, piece);
+                i += many;
+            }
+        }
+        meet();
+        if (ITEM < n)
+            put_sums(&job, near, c);
+        if (PRECISION == 2 && !SLOPES) /* a piece of doubles leaves it no registers */
+            mine = record_at(records, at + BATCH, last);
+    }
+}
