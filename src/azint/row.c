@@ -317,13 +317,16 @@ static unsigned take_span(struct place *at, const struct worker *w, size_t i, si
 
     if (!span)
         return 0;
+    at->window = (struct azint_window){ { span & 0xffffff, span >> 24 }, { 0, 1 }, 0 };
+    /* A bin that has all of a pixel has it wherever its corners lie. */
+    if (span >> 24 == 1)
+        return 1;
     /* Spans are kept only where rows share corners, so there are four. */
     at->p.n = 4;
     load_corners(at->p.bin, 4, w->upper.radial, w->lower.radial, NULL, j);
     load_corners(at->p.chi, 4, w->upper.chi, w->lower.chi, NULL, j);
     hcy__azint_recentre(&at->p, b->g.contour);
     at->p.through = 0;
-    at->window = (struct azint_window){ { span & 0xffffff, span >> 24 }, { 0, 1 }, 0 };
     return 1;
 }
 
