@@ -12,6 +12,7 @@
 #include <halcyon/backend.h>
 #include "azint_runs.h"
 #include "azint_wide.h"
+#include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -169,7 +170,17 @@ struct azint_pixel {
 /* Which of n_bins bins an interval reaches into, and what of it counts there; beyond ends that are open the first
  * and the last bin go on. */
 struct azint_span hcy__azint_span_interval(struct azint_interval *x, size_t n_bins, int open_low, int open_high);
-struct azint_span hcy__azint_span_polygon(const struct azint_pixel *p, size_t n_bins);
+/* Which of n_bins bins a polygon reaches into. */
+static inline struct azint_span azint_span_polygon(double lo, double hi, size_t n_bins)
+{
+    struct azint_span none = { 0, 0 }, span;
+
+    if (!(hi > 0) || !(lo < (double)n_bins) || !isfinite(hi - lo))
+        return none;
+    span.first = lo > 0 ? (uint32_t)lo : 0;
+    span.n = (uint32_t)(hi < (double)n_bins ? (size_t)hi : n_bins - 1) - span.first + 1;
+    return span;
+}
 /* cum[k]: the share of the pixel in the first k + 1 of its bins.  Room for span.n. */
 struct azint_loops; /* share_loops.h */
 void hcy__azint_shares_interval(double *cum, const struct azint_loops *loops, const struct azint_pixel *p,

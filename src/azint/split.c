@@ -54,19 +54,6 @@ void hcy__azint_shares_interval(double *cum, const struct azint_loops *loops, co
     cum[span.n - 1] = part(x, span, span.n);
 }
 
-struct azint_span hcy__azint_span_polygon(const struct azint_pixel *p, size_t n_bins)
-{
-    struct azint_span none = { 0, 0 }, span;
-
-    double lo = p->radial.lo, hi = p->radial.hi;
-
-    if (!(hi > 0) || !(lo < (double)n_bins) || !isfinite(hi - lo))
-        return none;
-    span.first = lo > 0 ? (uint32_t)lo : 0;
-    span.n = (uint32_t)(hi < (double)n_bins ? (size_t)hi : n_bins - 1) - span.first + 1;
-    return span;
-}
-
 /* --- Polygons --- */
 
 /* A corner, and an edge between two. */
@@ -195,7 +182,8 @@ void hcy__azint_shares_polygon(double *cum, const struct azint_loops *loops, con
         cum[k] = 0;
     if (!p->through && are_few(span.n)) {
         for (unsigned i = 0, next = 1; i < p->n; i++, next = next + 1 < p->n ? next + 1 : 0)
-            add_short_edge(cum, span.first, span.first + (double)span.n, p->bin[i], p->chi[i], p->bin[next], p->chi[next]);
+            add_short_edge(cum, span.first, span.first + (double)span.n, p->bin[i], p->chi[i], p->bin[next],
+                           p->chi[next]);
     } else {
         int n = set_edges(edges, p, 0, p->through ? p->chi[0] : 0);
 
