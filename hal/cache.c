@@ -151,8 +151,9 @@ int hcy_cache_end(hcy_output *output, int status)
     hcy_error before = *hcy_last_error();
     if (!output)
         return HCY_ENOENT;
-    /* A cache may be shared, so others than its owner may read it. */
-    if (!status && fchmod(hcy_output_fd(output), 0644))
+    /* A cache may be shared, so others than its owner may read it.  Nobody writes to it again, as who has it mapped
+     * counts on; it is replaced. */
+    if (!status && fchmod(hcy_output_fd(output), 0444))
         status = HCY_EIO;
     /* Readers see the old file or the whole new one: the output takes its name only when it is complete. */
     status = hcy_output_commit(output, status);

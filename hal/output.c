@@ -191,11 +191,13 @@ static int open_file(struct hcy_output *o, unsigned flags)
 {
     struct stat old;
     o->replaces = !stat(o->target, &old);
+    /* What has the name is as good as written to, if it may be; else the folder alone says who replaces it. */
+    const int writes = o->replaces && !(flags & HCY_OUTPUT_REPLACES);
     if (o->replaces && S_ISDIR(old.st_mode))
         return hcy_fail(HCY_EIO, "%s is a directory; name a file in it", o->path);
-    if (o->replaces && access(o->target, W_OK))
+    if (writes && access(o->target, W_OK))
         return failed(o->path, " cannot be written", errno);
-    if (o->replaces && !S_ISREG(old.st_mode) && !(flags & HCY_OUTPUT_REPLACES)) {
+    if (writes && !S_ISREG(old.st_mode)) {
         o->fd = open(o->target, O_WRONLY | O_CLOEXEC);
     } else if (flags & HCY_OUTPUT_GROWS) {
         o->fd = open(o->target, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
@@ -203,7 +205,7 @@ static int open_file(struct hcy_output *o, unsigned flags)
         o->fd = make_temporary(o);
         if (o->fd >= 0 && o->replaces && S_ISREG(old.st_mode))
             take_permissions(o->fd, &old);
-        else if (o->fd < 0 && o->replaces && (errno == EACCES || errno == EPERM || errno == EROFS))
+        else if (o->fd < 0 && writes && (errno == EACCES || errno == EPERM || errno == EROFS))
             o->fd = open(o->target, O_RDWR | O_TRUNC | O_CLOEXEC);
     }
     return o->fd < 0 ? failed(o->path, " cannot be created", errno) : 0;

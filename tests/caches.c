@@ -43,7 +43,7 @@ static void find_entry(void)
 
 static void put_bytes(const char *bytes, size_t n)
 {
-    FILE *f = fopen(path, "wb");
+    FILE *f = unlink(path) ? NULL : fopen(path, "wb"); /* what is kept may not be written to */
     if (!f || fwrite(bytes, 1, n, f) != n || fclose(f))
         bail_out("%s cannot be written", path);
 }

@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <halcyon/device.h>
 #include <halcyon/eval.h>
+#include <unistd.h>
 
 /* 0-terminated. */
 static char *text_of(const uint8_t *data, size_t size)
@@ -119,7 +120,7 @@ static char plan_hash[33];
 
 static int run_plan(const uint8_t *data, size_t size)
 {
-    FILE *f = fopen(plan_path, "wb");
+    FILE *f = unlink(plan_path) ? NULL : fopen(plan_path, "wb"); /* what is kept may not be written to */
     if (!f || fwrite(data, 1, size, f) != size || fclose(f))
         bail_out("%s cannot be written", plan_path);
     hcy_azint_plan *made = must_plan(&the_scene);

@@ -303,13 +303,16 @@ static void test_output(void)
     if (geteuid()) {
         chmod(file, 0440);
         is_int(hcy_output_open(&o, file, 0), HCY_EIO, "a file that may not be written is not replaced");
+        is_int(hcy_output_commit(begin(file, HCY_OUTPUT_REPLACES, "new"), 0), 0, "but by who only replaces");
         chmod(file, 0640);
         chmod(root, 0550);
+        is_int(hcy_output_open(&o, file, HCY_OUTPUT_REPLACES), HCY_EIO, "who does not write into it in a closed folder");
+        ok(holds(file, "new"), "... where it stays");
         is_int(hcy_output_commit(begin(file, 0, "in"), 0), 0, "in a folder that is closed, the file itself is written");
-        ok(holds(file, "in"), "... as it must be"); /* over "two" */
+        ok(holds(file, "in"), "... as it must be"); /* over "new" */
         chmod(root, 0750);
     } else {
-        skip(5, "root may write everywhere");
+        skip(8, "root may write everywhere");
     }
     snprintf(partial, sizeof partial, "rm -rf %s", root);
     if (system(partial))

@@ -77,6 +77,9 @@ check '-o DIR/%s.xy: rows alone' test -s out/f_2.xy
 cp a/f_0.tif b/f_0.tif
 check 'two of a name are refused before anything is done' refused 1 'out/f_0.edf would be written for several' \
     integrate a/f_0.tif b/f_0.tif --npt-azim 4 -o out/%s.edf
+cp a/f_2.tif 'f%2.tif'
+check 'a % in the name of an input is left out' integrate 'f%2.tif' a/f_3.tif -o 'out/%s.edf' --npt-azim 4
+check '... of the output' test -s out/f2.edf -a -s out/f_3.edf
 check '--json is for one' refused 2 '%s' "$halcyon" integrate a -p s.poni --json -o out/%s.dat
 check '--processes is for one' refused 2 '%s' "$halcyon" integrate a -p s.poni --processes 2 -o out/%s.dat
 check '--shard is for one' refused 2 '%s' "$halcyon" integrate a -p s.poni --shard 0/2 -o out/%s.dat

@@ -49,8 +49,11 @@ check '... also by processes' sh -c "grep 'region frame' regions.dat >a && grep 
 ln -s s.h5 again.h5
 check 'of several stacks' "$halcyon" integrate s.h5 again.h5 -p s.poni -n 50 -q --sigma-clip -o 'of_%s.dat' --sparse 'of_%s.h5'
 check '... a file each' test -s of_s.h5 -a -s of_again.h5
-check '... not the name of its curves' refused 1 'of_s.h5' "$halcyon" integrate s.h5 again.h5 -p s.poni -n 50 -q --sigma-clip \
+check '... not the name of its curves' refused 1 'of_again.h5 would be written for' "$halcyon" integrate s.h5 again.h5 -p s.poni -n 50 -q --sigma-clip \
     -o 'of_%s.h5' --sparse 'of_%s.h5'
+ln -s s.h5 s_x.h5
+check '... nor that of the curves of another' refused 1 's_x.h5 would be written for' "$halcyon" integrate s.h5 s_x.h5 -p s.poni -n 50 -q \
+    --sigma-clip -o '%s.h5' --sparse './%s_x.h5'
 check 'room for fewer pixels than stand out' refused 1 'pixels stand out.*--pick-room' "$halcyon" integrate s.h5 -p s.poni -n 50 -q \
     --sigma-clip --frames :1 --cutoff-pick 0 --noise 0 --sparse full.h5 -o full.dat
 check '... and room for all' integrate -d cpu@threads=2 --frames :1 --cutoff-pick 0 --noise 0 --pick-room 1 --sparse full.h5 -o full.dat

@@ -11,6 +11,7 @@
 
 #ifndef AZINT_RUN_FUNCTION
 #include <stddef.h>
+#include <string.h>
 #define AZINT_RUN_FUNCTION static inline
 #define AZINT_RUNS_ON_HOST 1
 #endif
@@ -36,7 +37,14 @@ AZINT_RUN_FUNCTION const uint8_t *azint_run_end(const struct azint_run *r)
 AZINT_RUN_FUNCTION uint32_t azint_weight(const struct azint_run *r, uint32_t k)
 {
     const uint8_t *w = r->weights + 3 * (uint64_t)k;
+#ifdef AZINT_RUNS_ON_HOST
+    /* With the byte before it, which is always the run's own: four bytes are one load. */
+    uint32_t word;
+    memcpy(&word, w - 1, sizeof word);
+    return word >> 8;
+#else
     return (uint32_t)w[0] | (uint32_t)w[1] << 8 | (uint32_t)w[2] << 16;
+#endif
 }
 
 /* Of a pixel the first run, in runs and starts that begin at these places. */
@@ -70,21 +78,30 @@ static inline int azint_run_next(struct azint_run *run, size_t *at, const uint8_
 enum { AZINT_TOGETHER = 4 * HCY_AZINT_START_EVERY };
 struct azint_segments {
     uint64_t live;
-    uint32_t first, last, more;
+    uint32_t first, last;
 };
 
-/* One run of one of them, at *at of `size` bytes; 0: it leaves these. */
-static inline int azint_segments_next(struct azint_segments *s, uint64_t *at, const uint8_t *runs, size_t size,
-                                      unsigned pixel)
+/* Of four segments under way: their words, one or the other; the least of them turned, bin before number, less 1, which
+ * HCY_AZINT_NO_RUN makes the largest of all. */
+struct azint_words {
+    uint64_t live;
+    uint32_t any, least, last;
+};
+
+/* The next run of segment k, at *at of `size` bytes; 0: it leaves these. */
+static inline int azint_words_next(struct azint_words *s, uint64_t *at, const uint8_t *runs, size_t size, unsigned k)
 {
     if (size < 4 || *at > size - 4)
         return 0;
-    struct azint_run r = azint_run_at(runs + *at);
-    *at += 4 + 3 * (uint64_t)r.n;
-    s->more |= r.more;
-    s->live |= (uint64_t)(r.n > 0) << pixel;
-    s->first = r.n && r.bin < s->first ? r.bin : s->first;
-    s->last = r.n && r.bin + r.n > s->last ? r.bin + r.n : s->last;
+    uint32_t word, turned, end;
+    memcpy(&word, runs + *at, sizeof word);
+    turned = (word << 8 | word >> 24) - 1;
+    end = HCY_AZINT_RUN_BIN(word) + HCY_AZINT_RUN_N(word);
+    *at += 4 + 3 * (uint64_t)HCY_AZINT_RUN_N(word);
+    s->any |= word;
+    s->live |= (uint64_t)(HCY_AZINT_RUN_N(word) > 0) << (k * HCY_AZINT_START_EVERY + HCY_AZINT_START_EVERY - 1);
+    s->least = turned < s->least ? turned : s->least;
+    s->last = end > s->last ? end : s->last;
     return 1;
 }
 
@@ -94,16 +111,18 @@ static inline int azint_segments_at(struct azint_segments *segments, const uint8
                                     const uint64_t *starts)
 {
     enum { EVERY = HCY_AZINT_START_EVERY };
-    struct azint_segments s = { 0, UINT32_MAX, 0, 0 };
+    struct azint_words s = { 0, 0, UINT32_MAX, 0 };
     uint64_t a = starts[0], b = starts[1], c = starts[2], d = starts[3];
-    /* Where a run ends is known when it was read: of four at once none has to wait for the others. */
-    for (unsigned i = 0; i < EVERY; i++)
-        if (!azint_segments_next(&s, &a, runs, size, i) || !azint_segments_next(&s, &b, runs, size, EVERY + i) ||
-            !azint_segments_next(&s, &c, runs, size, 2 * EVERY + i) ||
-            !azint_segments_next(&s, &d, runs, size, 3 * EVERY + i))
+    /* Where a run ends is known when it was read: of four at once none has to wait for the others.  Bits of pixels come
+     * in at their segment's last place, and are moved to their own by those that follow. */
+    for (unsigned i = 0; i < EVERY; i++) {
+        s.live >>= 1;
+        if (!azint_words_next(&s, &a, runs, size, 0) || !azint_words_next(&s, &b, runs, size, 1) ||
+            !azint_words_next(&s, &c, runs, size, 2) || !azint_words_next(&s, &d, runs, size, 3))
             return 0;
-    *segments = s;
-    return !s.more && a == starts[1] && b == starts[2] && c == starts[3] && d == starts[4];
+    }
+    *segments = (struct azint_segments){ s.live, s.least >> 8, s.last };
+    return !HCY_AZINT_RUN_MORE(s.any) && a == starts[1] && b == starts[2] && c == starts[3] && d == starts[4];
 }
 #endif
 

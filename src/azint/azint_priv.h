@@ -12,6 +12,7 @@
 #include <halcyon/backend.h>
 #include "azint_runs.h"
 #include "azint_wide.h"
+#include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -169,7 +170,17 @@ struct azint_pixel {
 /* Which of n_bins bins an interval reaches into, and what of it counts there; beyond ends that are open the first
  * and the last bin go on. */
 struct azint_span hcy__azint_span_interval(struct azint_interval *x, size_t n_bins, int open_low, int open_high);
-struct azint_span hcy__azint_span_polygon(const struct azint_pixel *p, size_t n_bins);
+/* Which of n_bins bins a polygon reaches into. */
+static inline struct azint_span azint_span_polygon(double lo, double hi, size_t n_bins)
+{
+    struct azint_span none = { 0, 0 }, span;
+
+    if (!(hi > 0) || !(lo < (double)n_bins) || !isfinite(hi - lo))
+        return none;
+    span.first = lo > 0 ? (uint32_t)lo : 0;
+    span.n = (uint32_t)(hi < (double)n_bins ? (size_t)hi : n_bins - 1) - span.first + 1;
+    return span;
+}
 /* cum[k]: the share of the pixel in the first k + 1 of its bins.  Room for span.n. */
 struct azint_loops; /* share_loops.h */
 void hcy__azint_shares_interval(double *cum, const struct azint_loops *loops, const struct azint_pixel *p,
@@ -268,7 +279,7 @@ struct hcy_azint_plan {
     int has_flat, has_absorption;
     char hash[33];
     struct azint_hash full_hash;
-    void *map; /* the tables are in this memory, read from a file, or NULL: they are their own blocks of memory */
+    void *map; /* the tables are in this memory, a file's, or NULL: they are their own blocks of memory */
     size_t map_size;
 };
 
@@ -296,14 +307,13 @@ int hcy__azint_set_norms(hcy_azint_plan *plan);
 int hcy__azint_cache_load(hcy_azint_plan *plan, const char *folder, const struct azint_hash *key, size_t threads);
 void hcy__azint_cache_save(hcy_azint_plan *plan, const char *folder, const struct azint_hash *key, size_t threads);
 
-/* Memory for `size` bytes of tables, the plan's from then on; NULL: there is none left (cache_read.c). */
-uint8_t *hcy__azint_cache_memory(hcy_azint_plan *plan, size_t size);
+/* `size` bytes of tables from the place `at` of a file, the plan's from then on, and their sum; NULL: they are not
+ * there, or there is no memory (cache_read.c). */
+uint8_t *hcy__azint_cache_tables(uint64_t *sum, hcy_azint_plan *plan, int fd, size_t at, size_t size, size_t threads);
 void hcy__azint_cache_free(hcy_azint_plan *plan);
 /* All of n pieces of work, until one does not return 0, by several threads; one that cannot be had is done without.
  * Nonzero: one has failed. */
 int hcy__azint_do_pieces(size_t n, size_t threads, int (*work)(void *context, size_t piece), void *context);
-/* `size` bytes of data from the place `at` of a file, and their sum.  -1: they are not there. */
-int hcy__azint_cache_tables(uint64_t *sum, uint8_t *data, size_t size, int fd, size_t at, size_t threads);
 /* 0 if runs and starts hold together. */
 int hcy__azint_cache_check(hcy_azint_plan *plan, size_t threads);
 /* Bytes that all plans of a folder may have; removes those used longest ago above that (cache_prune.c). */

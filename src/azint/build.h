@@ -88,6 +88,8 @@ uint8_t *hcy__azint_write_window(uint8_t *p, struct worker *w, struct place *par
 void hcy__azint_add_extra(struct azint_bin_extra *extra, const struct build *b, const uint8_t *runs, const uint8_t *end,
                           size_t i);
 void hcy__azint_do_row(struct worker *w, size_t i);
+/* Norms of row i, whose centres are the worker's; with corners of their own, those too (norm.c). */
+void hcy__azint_norm_row(const struct worker *w, size_t i);
 /* Adds what a worker has in its sums to the plan's (build.c). */
 void hcy__azint_empty_sums(struct worker *w);
 /* Are the corners of pixels too near to one another for single precision? */

@@ -137,15 +137,14 @@ static int take_tables(hcy_azint_plan *p, int fd, const struct file_head *h, con
         return -1;
     place_sections(s, &found);
     size_t first = s[0].offset, size = (size_t)h->size - first;
-    uint8_t *data = hcy__azint_cache_memory(&found, size);
+    uint8_t *data = hcy__azint_cache_tables(&sum, &found, fd, first, size, threads);
     if (!data)
         return -1;
     for (int i = 0; i < N_SECTIONS; i++)
         *s[i].data = s[i].size ? data + (s[i].offset - first) : NULL;
     found.azimuthal = found.radial + found.options.npt;
     /* The plan is not touched before everything was read and proved. */
-    if (hcy__azint_cache_tables(&sum, data, size, fd, first, threads) || h->sum != sum_head(h, sum) ||
-        hcy__azint_cache_check(&found, threads)) {
+    if (h->sum != sum_head(h, sum) || hcy__azint_cache_check(&found, threads)) {
         hcy__azint_cache_free(&found);
         return -1;
     }

@@ -1,9 +1,14 @@
-/* cache_read.c - a cached plan's tables into memory of the process's own, by several threads, and whether they hold
- * together.
+/* cache_read.c - a cached plan's tables, mapped or read, by several threads, and whether they hold together.
  *
- * They are read, not mapped: a file that is cut short while it is mapped ends the process that looks at it.  With their
- * sum they are what was written, unless somebody wrote a sum as well: then at least no device is given runs that do not
- * end where the next ones begin, or that name bins there are not.
+ * A mapped file costs neither memory nor a copy, and processes that use the same plan share it.  But one that is cut
+ * short while it is mapped ends the process that looks at it.  The library replaces what is in its cache, by another
+ * file of that name, and nobody may write to its files: so such a file is mapped.  Any other is read: older ones, those
+ * whose permissions somebody changed, and those on file systems of the network, where another machine can take the
+ * bytes away together with the name.  What remains: root, or who gives himself the permission while the plan is in
+ * use, and a disk that fails to read again what the system had to forget for want of memory.
+ *
+ * With their sum the tables are what was written, unless somebody wrote a sum as well: then at least no device is given
+ * runs that do not end where the next ones begin, or that name bins there are not.
  */
 #define _GNU_SOURCE /* MAP_ANONYMOUS, madvise() */
 #include "cache_sum.h"
@@ -14,6 +19,10 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#ifdef __linux__
+#include <sys/vfs.h>
+#endif
 #include <unistd.h>
 
 #define SEGMENTS    8192u             /* starts that are checked at once */
@@ -62,7 +71,7 @@ int hcy__azint_do_pieces(size_t n, size_t threads, int (*work)(void *context, si
 struct tables {
     uint8_t *data;
     size_t size, at; /* at: in the file */
-    int fd;
+    int fd, mapped;
     uint64_t *sums;
 };
 
@@ -81,13 +90,27 @@ static int read_tables(const struct tables *t, size_t first, size_t n)
     return 0;
 }
 
+/* The pages of a mapped file, all of a piece at once.  A file that ends before them, or a disk that fails, is an error
+ * here, where touching them would end the process; systems older than this call have the tables read. */
+static int fetch_pages(const struct tables *t, size_t first, size_t n)
+{
+#ifdef MADV_POPULATE_READ
+    size_t before = (uintptr_t)(t->data + first) % (size_t)sysconf(_SC_PAGESIZE);
+
+    return madvise(t->data + first - before, n + before, MADV_POPULATE_READ);
+#else
+    (void)t, (void)first, (void)n;
+    return -1;
+#endif
+}
+
 static int do_piece(void *context, size_t piece)
 {
     const struct tables *t = context;
     size_t first = piece * AZINT_PIECE, n = t->size - first < AZINT_PIECE ? t->size - first : AZINT_PIECE;
     struct azint_lines lines = azint_lines_of(piece);
 
-    if (read_tables(t, first, n))
+    if (t->mapped ? fetch_pages(t, first, n) : read_tables(t, first, n))
         return -1;
     /* Summed while it is still in the processor's cache. */
     azint_lines_add(&lines, t->data + first, n);
@@ -95,20 +118,8 @@ static int do_piece(void *context, size_t piece)
     return 0;
 }
 
-int hcy__azint_cache_tables(uint64_t *sum, uint8_t *data, size_t size, int fd, size_t at, size_t threads)
-{
-    size_t n = (size + AZINT_PIECE - 1) / AZINT_PIECE;
-    struct tables t = { data, size, at, fd, calloc(n + 1, sizeof(uint64_t)) };
-    int bad = !t.sums || hcy__azint_do_pieces(n, threads, do_piece, &t);
-
-    if (!bad)
-        *sum = azint_pieces_sum(t.sums, n);
-    free(t.sums);
-    return bad ? -1 : 0;
-}
-
 /* Large pages, where there are any: half the time of the reading is in making small ones. */
-uint8_t *hcy__azint_cache_memory(hcy_azint_plan *plan, size_t size)
+static uint8_t *make_memory(hcy_azint_plan *plan, size_t size)
 {
     size_t room = size + HUGE_PAGE;
     uint8_t *memory = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -123,6 +134,64 @@ uint8_t *hcy__azint_cache_memory(hcy_azint_plan *plan, size_t size)
     (void)madvise(memory, size, MADV_HUGEPAGE);
 #endif
     return memory;
+}
+
+/* Will the bytes of this file stay where they are? */
+static int can_be_mapped(int fd)
+{
+    struct stat is;
+
+    if (fstat(fd, &is) || is.st_mode & (S_IWUSR | S_IWGRP | S_IWOTH))
+        return 0;
+#if defined __linux__ && defined MADV_POPULATE_READ
+    /* By their numbers in statfs(2): ext2 to ext4, XFS, Btrfs, F2FS, ZFS, tmpfs, overlayfs. */
+    static const uint32_t local[] = { 0xef53, 0x58465342, 0x9123683e, 0xf2f52010, 0x2fc12fc1, 0x01021994, 0x794c7630 };
+    struct statfs on;
+    int rc = fstatfs(fd, &on);
+
+    for (size_t i = 0; !rc && i < sizeof local / sizeof local[0]; i++)
+        if ((uint32_t)on.f_type == local[i])
+            return 1;
+#endif
+    return 0;
+}
+
+static uint8_t *map_file(hcy_azint_plan *plan, int fd, size_t size)
+{
+    void *memory = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+
+    if (memory == MAP_FAILED)
+        return NULL;
+    plan->map = memory;
+    plan->map_size = size;
+    return memory;
+}
+
+static int sum_tables(uint64_t *sum, struct tables *t, size_t threads)
+{
+    size_t n = (t->size + AZINT_PIECE - 1) / AZINT_PIECE;
+    int bad;
+
+    t->sums = calloc(n + 1, sizeof *t->sums);
+    bad = !t->sums || hcy__azint_do_pieces(n, threads, do_piece, t);
+    if (!bad)
+        *sum = azint_pieces_sum(t->sums, n);
+    free(t->sums);
+    return bad;
+}
+
+uint8_t *hcy__azint_cache_tables(uint64_t *sum, hcy_azint_plan *plan, int fd, size_t at, size_t size, size_t threads)
+{
+    for (int mapped = can_be_mapped(fd); mapped >= 0; mapped--) {
+        uint8_t *memory = mapped ? map_file(plan, fd, at + size) : make_memory(plan, size);
+        struct tables t = { memory + (mapped ? at : 0), size, at, fd, mapped, NULL };
+
+        if (memory && !sum_tables(sum, &t, threads))
+            return t.data;
+        if (memory)
+            hcy__azint_cache_free(plan);
+    }
+    return NULL;
 }
 
 void hcy__azint_cache_free(hcy_azint_plan *plan)

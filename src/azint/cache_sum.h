@@ -25,18 +25,23 @@ static inline struct azint_lines azint_lines_of(uint64_t piece)
 }
 
 /* Whole lines; any change of one word changes the sum.  Eight sums that do not wait for one another keep up with
- * memory. */
+ * memory, each in a register of its own: compilers would make vectors of an array, and few processors multiply those.
+ * Processors do not look ahead over the end of a page by themselves. */
 static inline void azint_lines_add(struct azint_lines *lines, const uint8_t *p, size_t size)
 {
-    struct azint_lines l = *lines;
-    uint64_t w[AZINT_LINE / sizeof(uint64_t)];
+    enum { AHEAD = 4096 };
+    uint64_t *l = lines->lane, w[AZINT_LINE / sizeof(uint64_t)];
+    uint64_t a = l[0], b = l[1], c = l[2], d = l[3], e = l[4], f = l[5], g = l[6], h = l[7];
 
+#define ADD(lane, i) lane = (lane ^ w[i]) * 0x9e3779b97f4a7c15u
     for (; size >= sizeof w; p += sizeof w, size -= sizeof w) {
+        if (size > AHEAD)
+            __builtin_prefetch(p + AHEAD);
         memcpy(w, p, sizeof w);
-        for (unsigned k = 0; k < AZINT_LINE / sizeof(uint64_t); k++)
-            l.lane[k] = (l.lane[k] ^ w[k]) * 0x9e3779b97f4a7c15u;
+        ADD(a, 0), ADD(b, 1), ADD(c, 2), ADD(d, 3), ADD(e, 4), ADD(f, 5), ADD(g, 6), ADD(h, 7);
     }
-    *lines = l;
+#undef ADD
+    memcpy(l, (const uint64_t[]){ a, b, c, d, e, f, g, h }, sizeof lines->lane);
 }
 
 /* The lanes are mixed in order, so that words which change places between lanes change the sum. */

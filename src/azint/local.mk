@@ -10,7 +10,7 @@ libazint_la_SOURCES = families/azint/azint_format.h families/azint/kernels.def s
     src/azint/check.c \
     src/azint/detector.c src/azint/detector_mask.c src/azint/detector_pixels.c src/azint/detector.h \
     src/azint/flatjson.c src/azint/geometry.c src/azint/gradient.c src/azint/hash.c src/azint/job.c \
-    src/azint/map.c src/azint/plan.c src/azint/poni.c src/azint/refine.c src/azint/result.c src/azint/row.c \
+    src/azint/map.c src/azint/norm.c src/azint/plan.c src/azint/poni.c src/azint/refine.c src/azint/result.c src/azint/row.c \
     src/azint/split.c src/azint/share_loops.c src/azint/share_loops.h src/azint/unit.c src/azint/weigh.c \
     src/azint/parallax.c
 halcyoninclude_HEADERS += src/azint/halcyon/azint.h src/azint/halcyon/calibrate.h families/azint/azint_format.h

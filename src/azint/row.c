@@ -229,7 +229,7 @@ static struct azint_window place_line(struct azint_pixel *p, const struct build 
 
     to_bins(r, b->grid.min, b->grid.delta);
     if (b->split == HCY_SPLIT_FULL) {
-        window.radial = hcy__azint_span_polygon(p, b->grid.n_bins);
+        window.radial = azint_span_polygon(r->lo, r->hi, b->grid.n_bins);
     } else {
         window.radial = hcy__azint_span_interval(r, b->grid.n_bins, b->grid.open, 0);
         window.is_part = r->from > r->lo || r->to < r->hi;
@@ -317,13 +317,16 @@ static unsigned take_span(struct place *at, const struct worker *w, size_t i, si
 
     if (!span)
         return 0;
+    at->window = (struct azint_window){ { span & 0xffffff, span >> 24 }, { 0, 1 }, 0 };
+    /* A bin that has all of a pixel has it wherever its corners lie. */
+    if (span >> 24 == 1)
+        return 1;
     /* Spans are kept only where rows share corners, so there are four. */
     at->p.n = 4;
     load_corners(at->p.bin, 4, w->upper.radial, w->lower.radial, NULL, j);
     load_corners(at->p.chi, 4, w->upper.chi, w->lower.chi, NULL, j);
     hcy__azint_recentre(&at->p, b->g.contour);
     at->p.through = 0;
-    at->window = (struct azint_window){ { span & 0xffffff, span >> 24 }, { 0, 1 }, 0 };
     return 1;
 }
 
@@ -335,7 +338,10 @@ static void range_row(struct worker *w, size_t i)
     for (size_t j = 0; j < b->g.width; j++) {
         if (b->mask[i * b->g.width + j])
             continue;
-        load_radial(&p, w, j);
+        if (w->least && !b->grid.n_azim)
+            p.radial = (struct azint_interval){ w->least[j], w->largest[j], 0, 0 };
+        else
+            load_radial(&p, w, j);
         /* d-spacings are infinite at the beam's centre: such a pixel has no bin, and must not set the
          * range. */
         if (!isfinite(p.radial.lo) || !isfinite(p.radial.hi))
@@ -353,80 +359,79 @@ static void range_row(struct worker *w, size_t i)
     }
 }
 
-/* The share of the user's arrays in a pixel's norm; 0 where they do not let it count. */
-static double correction(const struct build *b, size_t i)
+/* Takes note of a pixel with weights, and of the bins it has in one window. */
+static inline void note_norm(struct worker *w, double norm)
 {
-    double flat = b->flat ? b->flat[i] : 1, absorption = b->absorption ? b->absorption[i] : 1;
-
-    if (b->dark && !isfinite(b->dark[i]))
-        return 0;
-    if (b->variance && !(isfinite(b->variance[i]) && b->variance[i] >= 0))
-        return 0;
-    flat *= absorption;
-    return flat > 0 && isfinite(flat) ? flat * b->gain : 0;
+    w->least_norm = norm < w->least_norm ? norm : w->least_norm;
+    w->most_norm = norm > w->most_norm ? norm : w->most_norm;
+}
+static inline void note_cells(struct worker *w, size_t cells)
+{
+    w->n_weights += cells;
+    w->most = cells > w->most ? cells : w->most;
 }
 
-/* Computes what each pixel's counts are divided by, except the frame's normalisation. */
-static void norm_row(const struct worker *w, size_t i)
-{
-    const struct build *b = w->b;
-    const struct azint_row *c = &w->centre;
-    float *norms = b->norms + i * b->g.width;
-    double l = b->g.dist, f = b->polarization, c2 = b->cos_offset, s2 = b->sin_offset;
-
-    for (size_t j = 0; j < b->g.width; j++) {
-        double x = c->x[j], y = c->y[j], z = c->z[j], r2 = x * x + y * y + z * z, norm = 1;
-
-        /* The cube of the cosine of incidence, which for a flat detector is its distance by the point's. */
-        if (b->use_solid_angle)
-            norm = l * l * l / (r2 * sqrt(r2));
-        /* Pixels that are not in one plane have an incidence of their own. */
-        if (b->use_solid_angle && b->g.own && !b->g.is_flat)
-            norm = pow(hcy__azint_incidence(c, &w->quads, j), 3);
-        if (b->use_solid_angle && b->g.areas)
-            norm *= hcy__azint_area(&b->g, i, j);
-        if (b->use_polarization)
-            norm *= 0.5 * (1 + (z * z - f * ((x * x - y * y) * c2 - 2 * x * y * s2)) / r2);
-        if (b->has_arrays)
-            norm *= correction(b, i * b->g.width + j);
-        /* Single precision is what the tables hold, so that everything that is computed from norms sees
-         * the same number. */
-        norms[j] = (float)norm;
-    }
-}
-
-static void size_row(struct worker *w, size_t i, int masked)
+static uint64_t size_windows(struct worker *w, size_t i)
 {
     struct build *b = w->b;
     struct place at[2];
     uint64_t bytes = 0;
 
-    /* Norms first: whether a pixel has any decides whether it has runs. */
-    norm_row(w, i);
-    if (masked)
-        bytes = b->g.width * sizeof(uint32_t);
-    for (size_t j = 0; !masked && j < b->g.width; j++) {
+    for (size_t j = 0; j < b->g.width; j++) {
         unsigned n = find_windows(at, w, i, j, 0);
 
         if (b->spans)
             b->spans[i * b->g.width + j] = n ? at->window.radial.first | at->window.radial.n << 24 : 0;
         /* A pixel without weight still has a word, so that pixels can be counted along the runs. */
         bytes += n ? 0 : sizeof(uint32_t);
-        if (n) {
-            double norm = b->norms[i * b->g.width + j];
-
-            w->least_norm = norm < w->least_norm ? norm : w->least_norm;
-            w->most_norm = norm > w->most_norm ? norm : w->most_norm;
-        }
+        if (n)
+            note_norm(w, b->norms[i * b->g.width + j]);
         for (unsigned k = 0; k < n; k++) {
-            size_t cells = azint_cells(at[k].window);
-
             bytes += hcy__azint_run_bytes(at[k].window);
-            w->n_weights += cells;
-            w->most = cells > w->most ? cells : w->most;
+            note_cells(w, azint_cells(at[k].window));
         }
     }
-    b->row_bytes[i] = bytes;
+    return bytes;
+}
+
+/* The same of outlines in one dimension whose azimuth does not matter: how far they reach is all. */
+static uint64_t size_outlines(struct worker *w, size_t i)
+{
+    const struct build *b = w->b;
+    const size_t width = b->g.width;
+    const uint8_t *mask = b->mask + i * width;
+    const float *norms = b->norms + i * width;
+    const double min = b->grid.min, delta = b->grid.delta;
+    uint64_t bytes = 0;
+
+    for (size_t j = 0; j < width; j++) {
+        struct azint_window window = { { 0, 0 }, { 0, 1 }, 0 };
+
+        if (!mask[j] && norms[j] > 0)
+            window.radial = azint_span_polygon((w->least[j] - min) / delta, (w->largest[j] - min) / delta,
+                                               b->grid.n_bins);
+        b->spans[i * width + j] = window.radial.n ? window.radial.first | window.radial.n << 24 : 0;
+        if (!window.radial.n) {
+            bytes += sizeof(uint32_t);
+            continue;
+        }
+        note_norm(w, norms[j]);
+        note_cells(w, window.radial.n);
+        bytes += hcy__azint_run_bytes(window);
+    }
+    return bytes;
+}
+
+static void size_row(struct worker *w, size_t i, int masked)
+{
+    struct build *b = w->b;
+
+    /* Norms first: whether a pixel has any decides whether it has runs. */
+    hcy__azint_norm_row(w, i);
+    if (masked)
+        b->row_bytes[i] = b->g.width * sizeof(uint32_t);
+    else
+        b->row_bytes[i] = b->spans && w->least && !b->grid.check_chi ? size_outlines(w, i) : size_windows(w, i);
 }
 
 /* A row without weights: its pixels have HCY_AZINT_NO_RUN, which is 0. */

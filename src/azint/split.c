@@ -54,19 +54,6 @@ void hcy__azint_shares_interval(double *cum, const struct azint_loops *loops, co
     cum[span.n - 1] = part(x, span, span.n);
 }
 
-struct azint_span hcy__azint_span_polygon(const struct azint_pixel *p, size_t n_bins)
-{
-    struct azint_span none = { 0, 0 }, span;
-
-    double lo = p->radial.lo, hi = p->radial.hi;
-
-    if (!(hi > 0) || !(lo < (double)n_bins) || !isfinite(hi - lo))
-        return none;
-    span.first = lo > 0 ? (uint32_t)lo : 0;
-    span.n = (uint32_t)(hi < (double)n_bins ? (size_t)hi : n_bins - 1) - span.first + 1;
-    return span;
-}
-
 /* --- Polygons --- */
 
 /* A corner, and an edge between two. */
@@ -144,10 +131,32 @@ static void add_edge(double *area, const struct azint_loops *loops, struct azint
             continue;
         }
         double left = lo > b ? lo : b, right = hi < b + 1.0 ? hi : b + 1.0;
-        double from = x0 < x1 ? left : right, to = x0 < x1 ? right : left;
 
-        area[b - span.first] =
-            to_corner_precision(area[b - span.first] + (to - from) * (0.5 * slope * (to + from) + y), is_double);
+        area[b - span.first] = to_corner_precision(
+            area[b - span.first] + (right - left) * (slant.half * (right + left) + slant.y), is_double);
+    }
+}
+
+/* The same of a pixel in few bins, as most are, in single precision: from border to border. */
+static inline void add_short_edge(double *area, double first, double end, double x0, double y0, double x1, double y1)
+{
+    int forward = x0 < x1;
+    double lo = forward ? x0 : x1, hi = forward ? x1 : x0;
+
+    if (!(lo < hi) || !(hi >= first) || !(lo < end))
+        return;
+    double slope = (y1 - y0) / (x1 - x0), y = y0 - slope * x0, half = 0.5 * slope;
+    double left = lo > first ? lo : first, bin = (double)(int32_t)left;
+
+    half = forward ? half : -half;
+    y = forward ? y : -y;
+    for (area += (int32_t)(bin - first);; area++) {
+        double border = bin + 1, right = hi < border ? hi : border;
+
+        *area = (double)(float)(*area + (right - left) * (half * (right + left) + y));
+        if (border > hi || border >= end)
+            return;
+        left = bin = border;
     }
 }
 
@@ -168,12 +177,19 @@ void hcy__azint_shares_polygon(double *cum, const struct azint_loops *loops, con
                                struct azint_span span)
 {
     struct edge edges[MOST_EDGES];
-    int n = set_edges(edges, p, 0, p->through ? p->chi[0] : 0);
 
     for (uint32_t k = 0; k < span.n; k++)
         cum[k] = 0;
-    for (int i = 0; i < n; i++)
-        add_edge(cum, loops, span, &edges[i], p->through);
+    if (!p->through && are_few(span.n)) {
+        for (unsigned i = 0, next = 1; i < p->n; i++, next = next + 1 < p->n ? next + 1 : 0)
+            add_short_edge(cum, span.first, span.first + (double)span.n, p->bin[i], p->chi[i], p->bin[next],
+                           p->chi[next]);
+    } else {
+        int n = set_edges(edges, p, 0, p->through ? p->chi[0] : 0);
+
+        for (int i = 0; i < n; i++)
+            add_edge(cum, loops, span, &edges[i], p->through);
+    }
     accumulate_shares(cum, loops, span.n);
 }
 

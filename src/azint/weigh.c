@@ -72,6 +72,23 @@ static void add_norms(struct worker *w, struct azint_window window, const uint32
     note_added(w, first, first + (window.chi.n - 1) * n_radial + n);
 }
 
+/* A whole pixel in two bins of a row, as most are where bins are as wide as pixels: what the loops would make of it. */
+static uint8_t *write_two(uint8_t *p, struct worker *w, const struct azint_window *window, float norm, int more)
+{
+    const size_t bin = window->chi.first * w->b->grid.n_bins + window->radial.first;
+    const uint64_t n40 = to_fixed_norm(norm);
+    uint32_t weights[2];
+
+    round_shares(weights, w->cum, 1);
+    weights[1] = HCY_AZINT_ONE - weights[0];
+    add_weight(&w->sums, bin, weights[0], n40);
+    add_weight(&w->sums, bin + 1, weights[1], n40);
+    note_added(w, bin, bin + 2);
+    put_word(p, run_word((uint32_t)bin, 2, more));
+    pack_weights(p + 4, weights, 2);
+    return p + 10;
+}
+
 uint8_t *hcy__azint_write_window(uint8_t *p, struct worker *w, struct place *part, float norm, int more)
 {
     const struct build *b = w->b;
@@ -86,6 +103,8 @@ uint8_t *hcy__azint_write_window(uint8_t *p, struct worker *w, struct place *par
         return put_whole(p, (uint32_t)bin, more);
     }
     shares(w->cum, &part->p, b, *window);
+    if (window->radial.n == 2 && window->chi.n == 1 && !window->is_part && !b->unweighted)
+        return write_two(p, w, window, norm, more);
     if (b->unweighted)
         unweigh(w->cum, window, b, norm);
     hcy__azint_weigh(w->weights, b->loops, *window, w->cum);

@@ -52,15 +52,54 @@ int inputs_each(const char *output)
     return output && strstr(output, "%s");
 }
 
+int inputs_stem(char *stem, size_t size, const char *file)
+{
+    const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file, *dot = strrchr(name, '.');
+    /* A name that begins with its only dot has no suffix to take off. */
+    const char *end = dot && dot > name ? dot : name + strlen(name), *first = end, *second = end;
+    const char *percent = memchr(name, '%', (size_t)(end - name));
+    if (percent) {
+        first = percent;
+        second = percent + 1 + strspn(percent + 1, "0123456789");
+        if (*second++ != 'd')
+            second = percent + 1; /* no number: the % alone is left out, which would ask for a file a frame */
+        else if (first > name && strchr("_-.", first[-1]))
+            first--; /* what joins the number to the name goes with it */
+    }
+    int n = snprintf(stem, size, "%.*s%.*s", (int)(first - name), name, (int)(end - second), second);
+    if (n < 0 || (size_t)n >= size)
+        return cli_error("the name of %s is too long to make one of it", file);
+    /* Nor does any further one ask for that. */
+    for (char *at = stem; (at = strchr(at, '%'));)
+        memmove(at, at + 1, strlen(at));
+    return CLI_OK;
+}
+
 int inputs_output(char *path, size_t size, const char *pattern, const char *file)
 {
-    const char *at = strstr(pattern, "%s"), *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file;
-    const char *dot = strrchr(name, '.');
-    /* A name that begins with its only dot has no suffix to take off. */
-    int stem = dot && dot > name ? (int)(dot - name) : (int)strlen(name);
-    if ((size_t)snprintf(path, size, "%.*s%.*s%s", (int)(at - pattern), pattern, stem, name, at + 2) < size)
-        return CLI_OK;
+    const char *at = strstr(pattern, "%s");
+    char stem[4096];
+    int status = inputs_stem(stem, sizeof stem, file);
+    if (status || (size_t)snprintf(path, size, "%.*s%s%s", (int)(at - pattern), pattern, stem, at + 2) < size)
+        return status;
     return cli_error("the name of the output of %s is too long", file);
+}
+
+/* One name of each file, whichever way its folder is called; malloced, NULL without memory. */
+static char *whole_name(const char *path)
+{
+    char folder[4096], *real = NULL;
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path + 1) : 1, slash ? path : ".");
+    real = realpath(folder, NULL);
+    if (!real) /* there is no such folder, as writing will tell */
+        return strdup(path);
+    size_t size = strlen(real) + strlen(base) + 2;
+    char *whole = malloc(size);
+    if (whole)
+        snprintf(whole, size, "%s/%s", real, base);
+    free(real);
+    return whole;
 }
 
 static int compare_outputs(const void *a, const void *b)
@@ -68,23 +107,25 @@ static int compare_outputs(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-int inputs_check_outputs(const struct inputs *in, const char *pattern)
+int inputs_check_outputs(const struct inputs *in, const char *const *patterns, size_t n_patterns)
 {
-    char **outputs = calloc(in->n ? in->n : 1, sizeof *outputs), path[4096];
-    int status = outputs ? CLI_OK : cli_error("out of memory for the names of %zu outputs", in->n);
-    for (size_t i = 0; i < in->n && !status; i++) {
-        status = inputs_output(path, sizeof path, pattern, in->files[i]);
-        if (!status && !(outputs[i] = strdup(path)))
-            status = cli_error("out of memory for the names of %zu outputs", in->n);
+    const size_t n = in->n * n_patterns;
+    char **outputs = calloc(n ? n : 1, sizeof *outputs), path[4096];
+    int status = outputs ? CLI_OK : cli_error("out of memory for the names of %zu outputs", n);
+    for (size_t i = 0; i < n && !status; i++) {
+        status = inputs_output(path, sizeof path, patterns[i % n_patterns], in->files[i / n_patterns]);
+        if (!status && !(outputs[i] = whole_name(path)))
+            status = cli_error("out of memory for the names of %zu outputs", n);
     }
     /* Same names stand side by side once they are sorted. */
     if (!status)
-        qsort(outputs, in->n, sizeof *outputs, compare_outputs);
-    for (size_t i = 1; i < in->n && !status; i++)
+        qsort(outputs, n, sizeof *outputs, compare_outputs);
+    for (size_t i = 1; i < n && !status; i++)
         if (!strcmp(outputs[i - 1], outputs[i]))
-            status = cli_error("%s would be written for several files of that name; integrate these apart",
-                               outputs[i]);
-    for (size_t i = 0; outputs && i < in->n; i++)
+            status = cli_error("%s would be written for several files%s", outputs[i],
+                               n_patterns > 1 ? ", or for -o and for --sparse; name them apart"
+                                              : " of that name; integrate these apart");
+    for (size_t i = 0; outputs && i < n; i++)
         free(outputs[i]);
     free(outputs);
     return status;

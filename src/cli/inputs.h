@@ -18,9 +18,11 @@ void inputs_free(struct inputs *inputs);
 
 /* Is there a %s in this output, so that each file has one of its own? */
 int inputs_each(const char *output);
-/* `pattern` with the file's name, without folder and suffix, in the place of %s. */
+/* A file's name without folder and suffix, nor what would ask for a file a frame: the number of a series, any %. */
+int inputs_stem(char *stem, size_t size, const char *file);
+/* `pattern` with that in the place of %s. */
 int inputs_output(char *path, size_t size, const char *pattern, const char *file);
-/* No two of the files may have the same output. */
-int inputs_check_outputs(const struct inputs *inputs, const char *pattern);
+/* No two of the files' outputs by these patterns, -o and --sparse, may be the same. */
+int inputs_check_outputs(const struct inputs *inputs, const char *const *patterns, size_t n_patterns);
 
 #endif

@@ -530,7 +530,7 @@ static int find_inputs(struct integrate_values *v, const char *const *words, siz
         if (alone[i].given)
             return cli_error("%s is for one result; with %%s in -o there are many", alone[i].option), CLI_USAGE;
     if (!status && each)
-        status = inputs_check_outputs(&v->inputs, v->output);
+        status = inputs_check_outputs(&v->inputs, (const char *const[]){ v->output, v->sparse }, v->sparse ? 2 : 1);
     return status;
 }
 

@@ -41,28 +41,11 @@ static const char *choose_suffix(const struct job *job)
 /* STACK_azint.h5 in the current directory, from the stack's path; of a numbered series without its number. */
 static int name_output(char *made, size_t size, const struct job *job)
 {
-    const char *name = strrchr(job->path, '/');
-    name = name ? name + 1 : job->path;
-    const char *dot = strrchr(name, '.');
-    /* A name that begins with its only dot has no suffix to take off. */
-    const char *end = dot && dot > name ? dot : name + strlen(name), *first = end, *second = end;
-    const char *percent = memchr(name, '%', (size_t)(end - name));
-    if (percent) {
-        first = percent;
-        second = percent + 1 + strspn(percent + 1, "0123456789");
-        if (*second++ != 'd')
-            second = percent + 1; /* no number: the % alone is left out, which would ask for a file a frame */
-        else if (first > name && strchr("_-.", first[-1]))
-            first--; /* what joins the number to the name goes with it */
-    }
-    int n = snprintf(made, size, "%.*s%.*s_azint%s", (int)(first - name), name, (int)(end - second), second,
-                     choose_suffix(job));
-    if ((size_t)n >= size)
-        return cli_error("the name of %s is too long to make one for the output: give -o", job->path);
-    /* Nor does any further one ask for that. */
-    for (char *at = made; (at = strchr(at, '%'));)
-        memmove(at, at + 1, strlen(at));
-    return CLI_OK;
+    char stem[sizeof job->output];
+    int status = inputs_stem(stem, sizeof stem, job->path);
+    if (status || (size_t)snprintf(made, size, "%s_azint%s", stem, choose_suffix(job)) < size)
+        return status;
+    return cli_error("the name of %s is too long to make one for the output: give -o", job->path);
 }
 
 /* Text may be a file a frame; other formats hold all of them. */

@@ -126,29 +126,41 @@ int azint_prepare_few(void **blob, size_t *size, struct cpu_pool *pool, enum cpu
     return 0;
 }
 
+/* Are all pixels of a segment 0? */
+static inline bool segment_is_zero(const int8_t *x)
+{
+    uint64_t words[HCY_AZINT_START_EVERY / sizeof(uint64_t)], any = 0;
+    memcpy(words, x, sizeof words);
+    for (unsigned k = 0; k < HCY_AZINT_START_EVERY / sizeof(uint64_t); k++)
+        any |= words[k];
+    return !any;
+}
+
 /* One frame's row of digits, by the runs of its n pixels from the first start on; v: digits of the variance. */
 static inline void add_row_runs(const uint8_t *runs, const uint64_t *starts, size_t n, const int8_t *x, const int8_t *v,
                                 enum azint_variance from, size_t stride, int64_t *sums)
 {
-    const uint8_t *p = runs;
-    struct azint_run r;
-    for (size_t i = 0; i < n; i++) {
-        if (i % HCY_AZINT_START_EVERY == 0)
-            p = runs + starts[i / HCY_AZINT_START_EVERY];
-        int64_t variance = from == AZINT_V_TILE ? v[i] : x[i];
-        if (from == AZINT_V_MAX && variance < 1)
-            variance = 1;
-        do {
-            r = azint_run_at(p);
-            int64_t *sum = sums + (size_t)r.bin * 2 * stride;
-            for (uint32_t k = 0; k < r.n; k++, sum += 2 * stride) {
-                uint32_t c = azint_weight(&r, k);
-                sum[0] += (int64_t)c * x[i];
-                if (from != AZINT_V_NONE)
-                    sum[stride] += (int64_t)azint_square(c) * variance;
-            }
-            p = azint_run_end(&r);
-        } while (r.more);
+    for (size_t first = 0; first < n; first += HCY_AZINT_START_EVERY) {
+        size_t end = n - first < HCY_AZINT_START_EVERY ? n : first + HCY_AZINT_START_EVERY;
+        const uint8_t *p = runs + *starts++;
+        /* Most segments are, of high digits and of weak frames; where zeros have no variance they add nothing. */
+        if (from == AZINT_V_NONE && end - first == HCY_AZINT_START_EVERY && segment_is_zero(x + first))
+            continue;
+        for (size_t i = first; i < end; i++) {
+            struct azint_run r;
+            const int64_t value = x[i], least = from == AZINT_V_MAX && value < 1 ? 1 : value;
+            const int64_t variance = from == AZINT_V_TILE ? v[i] : least;
+            do {
+                r = azint_run_at(p);
+                int64_t *sum = sums + (size_t)r.bin * 2 * stride;
+                for (p = azint_run_end(&r); r.weights != p; r.weights += 3, sum += 2 * stride) {
+                    uint32_t c = azint_weight(&r, 0);
+                    sum[0] += (int64_t)c * value;
+                    if (from != AZINT_V_NONE)
+                        sum[stride] += (int64_t)azint_square(c) * variance;
+                }
+            } while (r.more);
+        }
     }
 }
 
