@@ -1,5 +1,6 @@
 /* Communicators: started by tests/dist.t under mpirun, or alone, with devices as arguments (two on the CPU else).
- * All ranks check, rank 0 reports: a check holds where it holds on every rank. */
+ * All ranks check, rank 0 reports: a check holds where it holds on every rank.  `copies DEVICES`: what needs no
+ * kernels. */
 #include "dist_scene.h"
 #include "tap.h"
 
@@ -215,8 +216,9 @@ static void test_alltoall(void)
     hcy_array_release(received);
 }
 
-/* All of it with the device of each rank, in a communicator of its own, whose messages may have their own way. */
-static void test_device(const char *spec)
+/* All of it with the device of each rank, in a communicator of its own, whose messages may have their own way; or what
+ * needs no kernels. */
+static void test_device(const char *spec, bool copies)
 {
     hcy_dist *world = scene.comm, *part = NULL;
     hcy_dist_info info = HCY_DIST_INFO_INIT;
@@ -230,10 +232,14 @@ static void test_device(const char *spec)
     }
     scene.comm = part;
     every(!wanted || !strcmp(info.device_transport, wanted), "arrays go by \"%s\"", info.device_transport);
-    test_collectives();
-    test_ring();
-    test_alltoall();
-    if (!alone || !*alone) {
+    if (copies)
+        test_copies(!strcmp(info.device_transport, "mpi-device"));
+    else {
+        test_collectives();
+        test_ring();
+        test_alltoall();
+    }
+    if (!copies && (!alone || !*alone)) {
         test_layouts();
         test_operators();
         test_solvers_like_one();
@@ -273,7 +279,8 @@ static void test_wishes(void)
     every(hcy_dist_open(&other, "smoke") == HCY_EINVAL && strstr(hcy_last_error()->text, "\"smoke\"") &&
               hcy_dist_open(&other, "self,mpi") == HCY_EINVAL &&
               hcy_dist_open(&other, "mpi@piece=3") == HCY_EINVAL &&
-              hcy_dist_open(&other, "mpi@peace=16") == HCY_EINVAL && !other,
+              hcy_dist_open(&other, "mpi@peace=16") == HCY_EINVAL &&
+              hcy_dist_open(&other, "mpi-device,nccl") == HCY_EINVAL && !other,
           "wishes that nobody can meet");
     hcy_dist_info info = HCY_DIST_INFO_INIT;
     every(!hcy_dist_open(&other, "self,-nccl") && !hcy_dist_get_info(&info, other) && info.n_ranks == 1 &&
@@ -322,11 +329,12 @@ int main(int argc, char **argv)
     test_split();
     test_wishes();
     if (argc < 2) {
-        test_device("cpu@threads=1");
-        test_device("cpu@threads=1@discrete=1");
+        test_device("cpu@threads=1", false);
+        test_device("cpu@threads=1@discrete=1", false);
     }
-    for (int i = 1; i < argc; i++)
-        test_device(argv[i]);
+    const bool copies = argc > 1 && !strcmp(argv[1], "copies");
+    for (int i = 1 + copies; i < argc; i++)
+        test_device(argv[i], copies);
     test_own_device();
     int status = done_testing();
     hcy_dist_release(scene.comm);

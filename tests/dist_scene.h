@@ -37,5 +37,7 @@ void test_solvers_like_one(void);
 void test_overlap(void);
 void test_transforms(void);
 void test_matrices(void);
+/* Where no kernel runs; whether messages are to take arrays as they lie. */
+void test_copies(bool direct);
 
 #endif
