@@ -1,6 +1,6 @@
 /* Communicators: started by tests/dist.t under mpirun, or alone, with devices as arguments (two on the CPU else).
  * All ranks check, rank 0 reports: a check holds where it holds on every rank.  `copies DEVICES`: what needs no
- * kernels. */
+ * kernels; `large DEVICES`: messages above 2 GiB. */
 #include "dist_scene.h"
 #include "tap.h"
 
@@ -216,9 +216,10 @@ static void test_alltoall(void)
     hcy_array_release(received);
 }
 
-/* All of it with the device of each rank, in a communicator of its own, whose messages may have their own way; or what
- * needs no kernels. */
-static void test_device(const char *spec, bool copies)
+enum part { ALL, COPIES, LARGE };
+
+/* A part of it with the device of each rank, in a communicator of its own, whose messages may have their own way. */
+static void test_device(const char *spec, enum part which)
 {
     hcy_dist *world = scene.comm, *part = NULL;
     hcy_dist_info info = HCY_DIST_INFO_INIT;
@@ -232,14 +233,16 @@ static void test_device(const char *spec, bool copies)
     }
     scene.comm = part;
     every(!wanted || !strcmp(info.device_transport, wanted), "arrays go by \"%s\"", info.device_transport);
-    if (copies)
+    if (which == COPIES)
         test_copies(!strcmp(info.device_transport, "mpi-device"));
+    else if (which == LARGE)
+        test_large();
     else {
         test_collectives();
         test_ring();
         test_alltoall();
     }
-    if (!copies && (!alone || !*alone)) {
+    if (which == ALL && (!alone || !*alone)) {
         test_layouts();
         test_operators();
         test_solvers_like_one();
@@ -329,12 +332,14 @@ int main(int argc, char **argv)
     test_split();
     test_wishes();
     if (argc < 2) {
-        test_device("cpu@threads=1", false);
-        test_device("cpu@threads=1@discrete=1", false);
+        test_device("cpu@threads=1", ALL);
+        test_device("cpu@threads=1@discrete=1", ALL);
     }
-    const bool copies = argc > 1 && !strcmp(argv[1], "copies");
-    for (int i = 1 + copies; i < argc; i++)
-        test_device(argv[i], copies);
+    const enum part which = argc < 2 || (strcmp(argv[1], "copies") && strcmp(argv[1], "large")) ? ALL
+                            : *argv[1] == 'c'                                                    ? COPIES
+                                                                                                 : LARGE;
+    for (int i = 1 + (which != ALL); i < argc; i++)
+        test_device(argv[i], which);
     test_own_device();
     int status = done_testing();
     hcy_dist_release(scene.comm);

@@ -1,6 +1,9 @@
 /* dist_copies.c - what goes between arrays on devices without any kernel, so that a driver without a GPU will do: all
- * ways of messages, and whether they touch memory of the host (fake_cuda.c counts copies). */
+ * ways of messages, and whether they touch memory of the host (fake_cuda.c counts copies); and messages whose bytes no
+ * int can count. */
 #include "dist_scene.h"
+
+#include <halcyon/eval.h>
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -85,6 +88,47 @@ static void test_ghosts(void)
     hcy_operator_release(halo);
     hcy_dist_layout_release(padded);
     hcy_dist_layout_release(layout);
+}
+
+/* Numbers that are other ones in each piece. */
+static int fill(hcy_array *x, int64_t seed)
+{
+    return HCY_EVAL(scene.queue, "x = uint32(index * 2654435761 + seed)", hcy_op_array("x", x),
+                    hcy_op_integer("seed", seed));
+}
+
+static bool is_filled(hcy_array *x, int64_t seed)
+{
+    hcy_array *wrong = NULL;
+    int64_t n = -1;
+    int status = hcy_array_empty(&wrong, scene.dev, HCY_INT64, 0, NULL);
+    status = status ? status
+                    : HCY_EVAL(scene.queue, "n = sum(x != uint32(index * 2654435761 + seed))", hcy_op_array("n", wrong),
+                               hcy_op_array("x", x), hcy_op_integer("seed", seed));
+    status = status ? status : hcy_array_to_host(&n, scene.queue, wrong);
+    hcy_array_release(wrong);
+    return !status && !n;
+}
+
+/* From rank 0 to rank 1 and to all, and sums of all: 2.25 GiB and some bytes. */
+void test_large(void)
+{
+    const int64_t n = (INT64_C(9) << 26) + 123;
+    hcy_array *x = NULL;
+    const int me = scene.rank;
+    every(!hcy_array_empty(&x, scene.dev, HCY_UINT32, 1, &n) && !fill(x, me), "numbers of more than 2 GiB");
+    int status = me > 1 ? 0
+                        : hcy_dist_sendrecv(scene.queue, me == 1 ? x : NULL, scene.comm, me == 1 ? 0 : -1,
+                                            me ? NULL : x, me ? -1 : 1);
+    every(!status && is_filled(x, me == 1 ? 0 : me), "go in a message");
+    status = fill(x, me);
+    status = status ? status : hcy_dist_broadcast(scene.queue, x, scene.comm, scene.n_ranks - 1);
+    every(!status && is_filled(x, scene.n_ranks - 1), "go to all");
+    status = HCY_EVAL(scene.queue, "x = index * (rank + 1)", hcy_op_array("x", x), hcy_op_integer("rank", me));
+    status = status ? status : hcy_dist_allreduce(scene.queue, x, scene.comm, HCY_REDUCE_MIN);
+    status = status ? status : HCY_EVAL(scene.queue, "x = x * 2654435761", hcy_op_array("x", x));
+    every(!status && is_filled(x, 0), "and are reduced");
+    hcy_array_release(x);
 }
 
 void test_copies(bool direct)

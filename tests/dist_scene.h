@@ -39,5 +39,7 @@ void test_transforms(void);
 void test_matrices(void);
 /* Where no kernel runs; whether messages are to take arrays as they lie. */
 void test_copies(bool direct);
+/* Messages above 2 GiB: as much memory for each rank, and half as much again for sums. */
+void test_large(void);
 
 #endif

@@ -3,9 +3,9 @@
  *
  * Two GPUs whose memory is the host's; streams do at once what they are told.  It holds the backend to CUDA's rules:
  * a call without a current context fails, what was not released is counted (fakeLive), a thread's contexts are a stack
- * (fakeDepth), events' records can be refused (fakeRefuse), copies are counted (fakeCopied); with -DFAKE_OLD it lacks the
- * profiler's calls and cooperative launches.  Programs are not looked at: the kernel "add" adds, "fault" poisons its
- * context, all others do nothing.
+ * (fakeDepth), events' records can be refused (fakeRefuse), copies are counted (fakeCopied); with -DFAKE_OLD it lacks
+ * the profiler's calls and cooperative launches.  Programs are not looked at: the kernel "add" adds, "fault" poisons
+ * its context, all others do nothing.
  * Memory of whole pages of 2 MiB can be other processes' too.  tests/fake_cuda.t builds it.
  */
 #ifndef _GNU_SOURCE
