@@ -1,6 +1,6 @@
 /* Communicators: started by tests/dist.t under mpirun, or alone, with devices as arguments (two on the CPU else).
  * All ranks check, rank 0 reports: a check holds where it holds on every rank.  `copies DEVICES`: what needs no
- * kernels; `large DEVICES`: messages above 2 GiB. */
+ * kernels; `large DEVICES`: messages above 2 GiB; `failing DEVICES`: with inject.c. */
 #include "dist_scene.h"
 #include "tap.h"
 
@@ -216,7 +216,8 @@ static void test_alltoall(void)
     hcy_array_release(received);
 }
 
-enum part { ALL, COPIES, LARGE };
+enum part { ALL, COPIES, LARGE, FAILING, N_PARTS };
+static const char *const part_names[N_PARTS] = { "", "copies", "large", "failing" };
 
 /* A part of it with the device of each rank, in a communicator of its own, whose messages may have their own way. */
 static void test_device(const char *spec, enum part which)
@@ -237,6 +238,8 @@ static void test_device(const char *spec, enum part which)
         test_copies(!strcmp(info.device_transport, "mpi-device"));
     else if (which == LARGE)
         test_large();
+    else if (which == FAILING)
+        test_failing();
     else {
         test_collectives();
         test_ring();
@@ -335,11 +338,11 @@ int main(int argc, char **argv)
         test_device("cpu@threads=1", ALL);
         test_device("cpu@threads=1@discrete=1", ALL);
     }
-    const enum part which = argc < 2 || (strcmp(argv[1], "copies") && strcmp(argv[1], "large")) ? ALL
-                            : *argv[1] == 'c'                                                    ? COPIES
-                                                                                                 : LARGE;
+    int which = argc > 1 ? N_PARTS - 1 : ALL;
+    while (which != ALL && strcmp(part_names[which], argv[1]))
+        which--;
     for (int i = 1 + (which != ALL); i < argc; i++)
-        test_device(argv[i], which);
+        test_device(argv[i], (enum part)which);
     test_own_device();
     int status = done_testing();
     hcy_dist_release(scene.comm);

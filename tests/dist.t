@@ -105,6 +105,16 @@ gpu_aware() { # MPI
     [ -n "$kept" ] || unset LD_LIBRARY_PATH
 }
 
+# One of two ranks has no memory for this or that.
+failing() { # MPI
+    $CC -O1 -shared -fPIC -o "$dir/inject.so" "$top_srcdir/tests/inject.c" -ldl 2>/dev/null ||
+        { skip "the injector cannot be built here"; return; }
+    kept=$program
+    program="env LD_PRELOAD=$dir/inject.so $kept"
+    run $1 2 mpi failing cpu@threads=1@discrete=1
+    program=$kept
+}
+
 # example MPI N NAME DEVICES: right on all ranks, and it has run on as many
 example() {
     HALCYON_DIST=mpi
@@ -153,7 +163,7 @@ for mpi in openmpi mpich; do
         [ -n "$known" ] || example $mpi 3 $tutorial cpu@threads=1
     done
     # The driver never frees what is lost with a device.
-    [ -n "$HCY_SANITIZER" ] || gpu_aware $mpi
+    [ -n "$HCY_SANITIZER" ] || { gpu_aware $mpi; failing $mpi; }
     ends $mpi killed "a rank that is killed ends all" '[Kk]illed|KILLED|signal 9'
     ends $mpi abort "a rank that gives up says why, and ends all" 'the disk is full'
     known=1

@@ -41,5 +41,7 @@ void test_matrices(void);
 void test_copies(bool direct);
 /* Messages above 2 GiB: as much memory for each rank, and half as much again for sums. */
 void test_large(void);
+/* Two ranks, of which one has no memory. */
+void test_failing(void);
 
 #endif
