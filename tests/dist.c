@@ -249,6 +249,7 @@ static void test_device(const char *spec, enum part which)
         test_layouts();
         test_operators();
         test_solvers_like_one();
+        test_stacks();
         test_overlap();
         test_transforms();
         test_matrices();

@@ -1,5 +1,5 @@
-/* dist_failing.c - messages whose receiver has no memory for this or that (inject.c): it is told, all that was under way
- * ends before its memory is anybody else's, nothing is kept, and the next message is right. */
+/* dist_failing.c - messages whose receiver has no memory for this or that (inject.c): it is told, all that was under
+ * way ends before its memory is anybody else's, nothing is kept, and the next message is right. */
 #include "dist_scene.h"
 
 #include <dlfcn.h>
@@ -32,8 +32,8 @@ static hcy_array *numbers_from(double first, double step)
     return a;
 }
 
-/* What rank 0 sends and rank 1 gets: ghost rows, begun and ended, or every other element of an array.  A message that was
- * not taken is the next one's, whatever way that goes: all are the same. */
+/* What rank 0 sends and rank 1 gets: ghost rows, begun and ended, or every other element of an array.  A message that
+ * was not taken is the next one's, whatever way that goes: all are the same. */
 struct way {
     const char *name;
     hcy_operator *halo;

@@ -34,6 +34,7 @@ double mismatch_of(hcy_operator *op);
 void test_layouts(void);
 void test_operators(void);
 void test_solvers_like_one(void);
+void test_stacks(void);
 void test_overlap(void);
 void test_transforms(void);
 void test_matrices(void);

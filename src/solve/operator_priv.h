@@ -36,6 +36,10 @@ void hcy__turn_end(struct hcy__turn *turn);
 int hcy__space_check(const hcy_space *space, const char *what);
 int64_t hcy__space_count(const hcy_space *space);
 bool hcy__space_same(const hcy_space *a, const hcy_space *b);
+/* stack_space.c.  Of tables of one's own, not the user's: one reference more, one less; NULL is fine. */
+void hcy__vectors_retain(const hcy_vectors *vectors);
+void hcy__vectors_release(const hcy_vectors *vectors);
+bool hcy__vectors_same(const hcy_vectors *a, const hcy_vectors *b);
 bool hcy__space_is_complex(const hcy_space *space);
 /* Whether its numbers are floats, or pairs of these. */
 bool hcy__is_single(const hcy_space *space);
