@@ -161,8 +161,8 @@ int hcy_operator_create(hcy_operator **out, hcy_device *dev, const hcy_operator_
     op->dev = hcy_device_retain(dev);
     op->desc = desc;
     op->desc.name = memcpy(op + 1, name, bytes);
-    hcy__vectors_retain(desc.domain.vectors);
-    hcy__vectors_retain(desc.range.vectors);
+    op->kept[0] = hcy__vectors_retain(desc.domain.vectors);
+    op->kept[1] = hcy__vectors_retain(desc.range.vectors);
     *out = op;
     return 0;
 }
@@ -188,8 +188,8 @@ void hcy_operator_release(hcy_operator *op)
         return;
     if (op->desc.destroy)
         op->desc.destroy(op->desc.user);
-    hcy__vectors_release(op->desc.domain.vectors);
-    hcy__vectors_release(op->desc.range.vectors);
+    hcy__vectors_release(op->kept[0]);
+    hcy__vectors_release(op->kept[1]);
     hcy_device_release(op->dev);
     free(op);
 }

@@ -8,11 +8,16 @@
 #include <halcyon/eval.h>
 #include <stdlib.h>
 
+struct part {
+    hcy_space space;
+    const hcy_vectors *kept; /* the reference of a stack in the stack */
+};
+
 struct stack {
     hcy_vectors vectors;
     atomic_uint refs;
     size_t n;
-    hcy_space parts[];
+    struct part parts[];
 };
 
 static int sum_parts(hcy_queue *queue, hcy_array *sum, void *user, hcy_array *x, hcy_array *y)
@@ -23,14 +28,15 @@ static int sum_parts(hcy_queue *queue, hcy_array *sum, void *user, hcy_array *x,
     int status = hcy_array_empty(&one, hcy_queue_device(queue), sum->dtype, 0, NULL);
     for (size_t i = 0; !status && i < s->n; i++) {
         hcy_array *of_x = NULL, *of_y = NULL;
-        status = hcy__vector_part(&of_x, x, first, &s->parts[i]);
+        const hcy_space *space = &s->parts[i].space;
+        status = hcy__vector_part(&of_x, x, first, space);
         if (!status)
-            status = hcy__vector_part(&of_y, y, first, &s->parts[i]);
+            status = hcy__vector_part(&of_y, y, first, space);
         if (!status)
-            status = hcy__vector_dot(queue, i ? one : sum, &s->parts[i], of_x, of_y);
+            status = hcy__vector_dot(queue, i ? one : sum, space, of_x, of_y);
         if (!status && i)
             status = HCY_EVAL(queue, "sum += one", hcy_op_array("sum", sum), hcy_op_array("one", one));
-        first += hcy__space_count(&s->parts[i]);
+        first += hcy__space_count(space);
         hcy_array_release(of_x);
         hcy_array_release(of_y);
     }
@@ -46,7 +52,7 @@ static struct stack *stack_of(const hcy_vectors *vectors)
 int hcy__stack_vectors(const hcy_vectors **vectors, hcy_operator *const *ops, size_t n, bool of_range)
 {
     size_t bytes = 0;
-    int status = hcy_size_mul(&bytes, n, sizeof(hcy_space));
+    int status = hcy_size_mul(&bytes, n, sizeof(struct part));
     if (!status)
         status = hcy_size_add(&bytes, bytes, sizeof(struct stack));
     struct stack *s = status ? NULL : calloc(1, bytes);
@@ -58,39 +64,40 @@ int hcy__stack_vectors(const hcy_vectors **vectors, hcy_operator *const *ops, si
     atomic_init(&s->refs, 1);
     s->n = n;
     for (size_t i = 0; i < n; i++) {
-        s->parts[i] = of_range ? ops[i]->desc.range : ops[i]->desc.domain;
-        hcy__vectors_retain(s->parts[i].vectors);
+        s->parts[i].space = of_range ? ops[i]->desc.range : ops[i]->desc.domain;
+        s->parts[i].kept = hcy__vectors_retain(s->parts[i].space.vectors);
     }
     *vectors = &s->vectors;
     return 0;
 }
 
-void hcy__vectors_retain(const hcy_vectors *vectors)
+const hcy_vectors *hcy__vectors_retain(const hcy_vectors *vectors)
 {
     struct stack *s = stack_of(vectors);
     if (s)
         atomic_fetch_add(&s->refs, 1);
+    return s ? vectors : NULL;
 }
 
-void hcy__vectors_release(const hcy_vectors *vectors)
+void hcy__vectors_release(const hcy_vectors *kept)
 {
-    struct stack *s = stack_of(vectors);
+    struct stack *s = stack_of(kept);
     if (!s || atomic_fetch_sub(&s->refs, 1) != 1)
         return;
     for (size_t i = 0; i < s->n; i++)
-        hcy__vectors_release(s->parts[i].vectors);
+        hcy__vectors_release(s->parts[i].kept);
     free(s);
 }
 
 bool hcy__vectors_same(const hcy_vectors *a, const hcy_vectors *b)
 {
+    if (a == b)
+        return true;
     const struct stack *of_a = stack_of(a), *of_b = stack_of(b);
-    if (!of_a || !of_b || of_a->n != of_b->n)
-        return a == b;
-    for (size_t i = 0; i < of_a->n; i++)
-        if (!hcy__space_same(&of_a->parts[i], &of_b->parts[i]))
-            return false;
-    return true;
+    bool same = of_a && of_b && of_a->n == of_b->n;
+    for (size_t i = 0; same && i < of_a->n; i++)
+        same = hcy__space_same(&of_a->parts[i].space, &of_b->parts[i].space);
+    return same;
 }
 
 bool hcy__vectors_random(int *status, hcy_queue *queue, hcy_array *x, const hcy_vectors *vectors, uint64_t seed,
@@ -102,11 +109,12 @@ bool hcy__vectors_random(int *status, hcy_queue *queue, hcy_array *x, const hcy_
     for (size_t i = 0; s && !*status && i < s->n; i++) {
         /* Streams of their own, also of parts in parts. */
         const uint64_t mixed = ((uint64_t)stream * 1000003 + 4 * (i + 1)) % (UINT64_C(1) << 60);
+        const hcy_space *space = &s->parts[i].space;
         hcy_array *part = NULL;
-        *status = hcy__vector_part(&part, x, first, &s->parts[i]);
+        *status = hcy__vector_part(&part, x, first, space);
         if (!*status)
-            *status = hcy__vector_random(queue, part, &s->parts[i], seed, (int64_t)mixed);
-        first += hcy__space_count(&s->parts[i]);
+            *status = hcy__vector_random(queue, part, space, seed, (int64_t)mixed);
+        first += hcy__space_count(space);
         hcy_array_release(part);
     }
     return s != NULL;
