@@ -1,5 +1,5 @@
-/* dist.c - what operators and solvers over ranks take: pylops-mpi's rows of ../shared/peers/dist_peers.py, and the two
- * problems that more devices shall halve.
+/* dist.c - what operators and solvers over ranks take: pylops-mpi's rows of ../shared/peers/dist_peers.py and
+ * bench/dist_peers.py, and the two problems that more devices shall halve.
  *
  *     mpirun -n P bench/dist [DEVICES [SIDE [SENSE [COILS]]]]
  *
@@ -8,7 +8,7 @@
  */
 #include "dist_job.h"
 
-enum { CUBE = 400, ROWS = 2000, COLUMNS = 200, BLOCK = 1500, POINTS = 1000000, FULL_RUN = 50 };
+enum { CUBE = 400, TRANSFORMED = 256, ROWS = 2000, COLUMNS = 200, BLOCK = 1500, POINTS = 1000000, FULL_RUN = 50 };
 
 static void tell(const char *what, double seconds)
 {
@@ -96,6 +96,36 @@ static void time_differences(void)
     hcy_dist_layout_release(range);
 }
 
+/* --- Transforms --- */
+
+static void time_transform(int dtype, int adjoint)
+{
+    static const int axes[] = { 0, 1, 2 };
+    const int64_t n = TRANSFORMED;
+    const int is_real = dtype == HCY_FLOAT32;
+    struct job j = { .adjoint = adjoint };
+    hcy_dist_layout *range = NULL;
+    char what[80];
+    make_cube(&j, ranks.all, n, dtype);
+    if (is_real) {
+        CHECK(hcy_dist_fft_real(&j.op, &range, ranks.dev, j.layout, dtype, axes, 3));
+        hcy_array_release(j.y);
+        fill_part(&j.y, range, HCY_COMPLEX64);
+    } else
+        CHECK(hcy_dist_fft(&j.op, ranks.dev, j.layout, dtype, axes, 3));
+    snprintf(what, sizeof what, "Fourier transform of %lld^3 %s floats", (long long)n, is_real ? "real" : "complex");
+    tell_job(adjoint ? "... adjoint" : what, &j);
+    hcy_dist_layout_release(range);
+}
+
+static void time_transforms(void)
+{
+    for (int adjoint = 0; adjoint < 2; adjoint++)
+        time_transform(HCY_COMPLEX64, adjoint);
+    for (int adjoint = 0; adjoint < 2; adjoint++)
+        time_transform(HCY_FLOAT32, adjoint);
+}
+
 /* --- Solvers --- */
 
 /* (I + L^T L) x = y, whose CG is CGLS of the two stacked. */
@@ -142,6 +172,7 @@ int main(int argc, char **argv)
     open_ranks(argc > 1 ? argv[1] : "cpu@threads=1");
     time_matrices();
     time_differences();
+    time_transforms();
     if (sizes[0])
         time_smoothing(sizes[0]);
     if (sizes[1])

@@ -11,7 +11,7 @@
 
 #include <halcyon/buffer.h>
 
-enum { HCY_TRANSPORT_ABI = 1 };
+enum { HCY_TRANSPORT_ABI = 2 };
 
 enum hcy__reduction { HCY__SUM = 1, HCY__MIN, HCY__MAX };
 
@@ -47,6 +47,11 @@ struct hcy_transport {
     int (*exchange)(void *impl, const struct hcy__message *messages, size_t n);
     /* Ends the processes of all ranks, this one too, with an exit status. */
     void (*end_all)(void *impl, int code);
+    /* Whether messages and collectives of this end may also be in memory of a device, where no command uses it by
+     * then; NULL: in none. */
+    int (*reaches)(void *impl, hcy_device *dev);
+    /* Where a buffer of it lies for them. */
+    void *(*address)(void *impl, hcy_buffer *buffer);
 };
 
 /* The first bytes by which the ranks of a device transport find each other. */

@@ -1,5 +1,6 @@
 /* Communicators: started by tests/dist.t under mpirun, or alone, with devices as arguments (two on the CPU else).
- * All ranks check, rank 0 reports: a check holds where it holds on every rank. */
+ * All ranks check, rank 0 reports: a check holds where it holds on every rank.  `copies DEVICES`: what needs no
+ * kernels; `large DEVICES`: messages above 2 GiB; `failing DEVICES`: with inject.c. */
 #include "dist_scene.h"
 #include "tap.h"
 
@@ -215,8 +216,11 @@ static void test_alltoall(void)
     hcy_array_release(received);
 }
 
-/* All of it with the device of each rank, in a communicator of its own, whose messages may have their own way. */
-static void test_device(const char *spec)
+enum part { ALL, COPIES, LARGE, FAILING, N_PARTS };
+static const char *const part_names[N_PARTS] = { "", "copies", "large", "failing" };
+
+/* A part of it with the device of each rank, in a communicator of its own, whose messages may have their own way. */
+static void test_device(const char *spec, enum part which)
 {
     hcy_dist *world = scene.comm, *part = NULL;
     hcy_dist_info info = HCY_DIST_INFO_INIT;
@@ -230,13 +234,22 @@ static void test_device(const char *spec)
     }
     scene.comm = part;
     every(!wanted || !strcmp(info.device_transport, wanted), "arrays go by \"%s\"", info.device_transport);
-    test_collectives();
-    test_ring();
-    test_alltoall();
-    if (!alone || !*alone) {
+    if (which == COPIES)
+        test_copies(!strcmp(info.device_transport, "mpi-device"));
+    else if (which == LARGE)
+        test_large();
+    else if (which == FAILING)
+        test_failing();
+    else {
+        test_collectives();
+        test_ring();
+        test_alltoall();
+    }
+    if (which == ALL && (!alone || !*alone)) {
         test_layouts();
         test_operators();
         test_solvers_like_one();
+        test_stacks();
         test_overlap();
         test_transforms();
         test_matrices();
@@ -273,7 +286,8 @@ static void test_wishes(void)
     every(hcy_dist_open(&other, "smoke") == HCY_EINVAL && strstr(hcy_last_error()->text, "\"smoke\"") &&
               hcy_dist_open(&other, "self,mpi") == HCY_EINVAL &&
               hcy_dist_open(&other, "mpi@piece=3") == HCY_EINVAL &&
-              hcy_dist_open(&other, "mpi@peace=16") == HCY_EINVAL && !other,
+              hcy_dist_open(&other, "mpi@peace=16") == HCY_EINVAL &&
+              hcy_dist_open(&other, "mpi-device,nccl") == HCY_EINVAL && !other,
           "wishes that nobody can meet");
     hcy_dist_info info = HCY_DIST_INFO_INIT;
     every(!hcy_dist_open(&other, "self,-nccl") && !hcy_dist_get_info(&info, other) && info.n_ranks == 1 &&
@@ -322,11 +336,14 @@ int main(int argc, char **argv)
     test_split();
     test_wishes();
     if (argc < 2) {
-        test_device("cpu@threads=1");
-        test_device("cpu@threads=1@discrete=1");
+        test_device("cpu@threads=1", ALL);
+        test_device("cpu@threads=1@discrete=1", ALL);
     }
-    for (int i = 1; i < argc; i++)
-        test_device(argv[i]);
+    int which = argc > 1 ? N_PARTS - 1 : ALL;
+    while (which != ALL && strcmp(part_names[which], argv[1]))
+        which--;
+    for (int i = 1 + (which != ALL); i < argc; i++)
+        test_device(argv[i], (enum part)which);
     test_own_device();
     int status = done_testing();
     hcy_dist_release(scene.comm);

@@ -1,6 +1,6 @@
 # Communicators of every MPI that this build has, from one to four ranks, messages whole and in pieces; what becomes of
 # the others when a rank goes.
-# From the makefile: top_builddir, HALCYON_BACKEND_PATH, HCY_SANITIZER.  HALCYON_TEST_MPI_ABI: where an MPI is installed that
+# From the makefile: top_builddir, top_srcdir, CC, HALCYON_BACKEND_PATH, HCY_SANITIZER.  HALCYON_TEST_MPI_ABI: where an MPI is installed that
 # has MPI 5's binary interface (python3 -m venv V && V/bin/pip install mpich: V).
 program=$top_builddir/tests/dist
 # ThreadSanitizer knows nothing of what an MPI's own threads do with each other.
@@ -54,7 +54,7 @@ run() { # MPI N WISH [DEVICES...]: the checks of all ranks, and that it ended we
     HALCYON_DIST=$3 WANTED_RANKS=$2
     export HALCYON_DIST WANTED_RANKS
     shift 3
-    launch "$mpi" "$n" "$program" "$@" > "$dir/out" 2> "$dir/err"
+    launch "$mpi" "$n" $program "$@" > "$dir/out" 2> "$dir/err"
     state=$?
     while read -r line; do
         case $line in
@@ -75,6 +75,44 @@ ends() { # MPI HOW TEXT PATTERN: in bounded time, not well, and something is sai
     ok=$?
     [ $ok -eq 0 ] || { echo "# status $state after $took s"; sed 's/^/# /' "$dir/out"; }
     say $ok "$1: $3"
+}
+
+# Arrays of devices whose memory an MPI takes: a driver without a GPU, whose memory is the host's, and an MPI that is told
+# to say so.
+gpu_aware() { # MPI
+    fake="$CC -std=gnu11 -O1 -shared -fPIC"
+    echo 'int MPIX_Query_cuda_support(void); int MPIX_Query_cuda_support(void) { return 1; }' |
+        $fake -xc -o "$dir/aware.so" - 2>/dev/null || { skip "no library can be built here"; return; }
+    $fake -I"$top_srcdir/backends/cuda" -o "$dir/libcuda.so.1" "$top_srcdir/tests/fake_cuda.c" -lpthread
+    say $? "$1: a driver without a GPU is built"
+    kept=$LD_LIBRARY_PATH cuda=$program
+    LD_LIBRARY_PATH=$dir${kept:+:$kept} HALCYON_BACKENDS=cpu,cuda
+    WANTED_DEVICE_TRANSPORT=
+    export LD_LIBRARY_PATH HALCYON_BACKENDS WANTED_DEVICE_TRANSPORT
+    run $1 2 mpi,-mpi-device,-nccl copies cuda
+    WANTED_DEVICE_TRANSPORT=mpi-device program="env LD_PRELOAD=$dir/aware.so $cuda"
+    run $1 3 mpi-device copies cuda
+    # Without a word of the library's, or for a CPU, it is refused.
+    program=$cuda
+    HALCYON_DIST=mpi-device launch $1 2 $program copies cuda > "$dir/out" 2>&1
+    [ $? -ne 0 ] && grep -q 'mpi-device was asked for.*MPIX_Query_cuda_support' "$dir/out"
+    say $? "$1: an MPI that does not take devices' memory is not made to"
+    HALCYON_DIST=mpi-device launch $1 2 env LD_PRELOAD="$dir/aware.so" $program copies cpu > "$dir/out" 2>&1
+    [ $? -ne 0 ] && grep -q 'mpi-device was asked for' "$dir/out"
+    say $? "$1: nor one for a device that is no GPU"
+    unset WANTED_DEVICE_TRANSPORT HALCYON_BACKENDS
+    LD_LIBRARY_PATH=$kept
+    [ -n "$kept" ] || unset LD_LIBRARY_PATH
+}
+
+# One of two ranks has no memory for this or that.
+failing() { # MPI
+    $CC -O1 -shared -fPIC -o "$dir/inject.so" "$top_srcdir/tests/inject.c" -ldl 2>/dev/null ||
+        { skip "the injector cannot be built here"; return; }
+    kept=$program
+    program="env LD_PRELOAD=$dir/inject.so $kept"
+    run $1 2 mpi failing cpu@threads=1@discrete=1
+    program=$kept
 }
 
 # example MPI N NAME DEVICES: right on all ranks, and it has run on as many
@@ -124,6 +162,8 @@ for mpi in openmpi mpich; do
     for tutorial in $tutorials; do
         [ -n "$known" ] || example $mpi 3 $tutorial cpu@threads=1
     done
+    # The driver never frees what is lost with a device.
+    [ -n "$HCY_SANITIZER" ] || { gpu_aware $mpi; failing $mpi; }
     ends $mpi killed "a rank that is killed ends all" '[Kk]illed|KILLED|signal 9'
     ends $mpi abort "a rank that gives up says why, and ends all" 'the disk is full'
     known=1

@@ -34,8 +34,15 @@ double mismatch_of(hcy_operator *op);
 void test_layouts(void);
 void test_operators(void);
 void test_solvers_like_one(void);
+void test_stacks(void);
 void test_overlap(void);
 void test_transforms(void);
 void test_matrices(void);
+/* Where no kernel runs; whether messages are to take arrays as they lie. */
+void test_copies(bool direct);
+/* Messages above 2 GiB: as much memory for each rank, and half as much again for sums. */
+void test_large(void);
+/* Two ranks, of which one has no memory. */
+void test_failing(void);
 
 #endif

@@ -143,6 +143,8 @@ static const struct way ways[] = { { "cg of A^H A", HCY_SOLVER_CG_NORMAL, 0, 0.1
                                    { "cgls", HCY_SOLVER_CGLS, 0, 0.1, 1e-12 },
                                    { "lsqr", HCY_SOLVER_LSQR, 0, 0, 1e-12 },
                                    { "lsmr", HCY_SOLVER_LSMR, 0, 0, 1e-12 },
+                                   { "lsqr with l2", HCY_SOLVER_LSQR, 0, 0.1, 1e-12 },
+                                   { "lsmr with l2", HCY_SOLVER_LSMR, 0, 0.1, 1e-12 },
                                    { "proximal gradient (ista)", HCY_SOLVER_ISTA, 1, 0.1, 1e-12 },
                                    { "fista", HCY_SOLVER_FISTA, 1, 0.1, 1e-12 },
                                    { "primal-dual", HCY_SOLVER_PRIMAL_DUAL, 2, 0.1, 1e-12 },

@@ -3,9 +3,9 @@
  *
  * Two GPUs whose memory is the host's; streams do at once what they are told.  It holds the backend to CUDA's rules:
  * a call without a current context fails, what was not released is counted (fakeLive), a thread's contexts are a stack
- * (fakeDepth), events' records can be refused (fakeRefuse); with -DFAKE_OLD it lacks the profiler's calls and
- * cooperative launches.  Programs are not looked at: the kernel "add" adds, "fault" poisons its context, all others do
- * nothing.
+ * (fakeDepth), events' records can be refused (fakeRefuse), copies are counted (fakeCopied); with -DFAKE_OLD it lacks
+ * the profiler's calls and cooperative launches.  Programs are not looked at: the kernel "add" adds, "fault" poisons
+ * its context, all others do nothing.
  * Memory of whole pages of 2 MiB can be other processes' too.  tests/fake_cuda.t builds it.
  */
 #ifndef _GNU_SOURCE
@@ -61,14 +61,15 @@ static struct block {
 } * blocks;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* What the next cuEventRecords are: refused; how often streams were waited for. */
-static atomic_int refused, synchronized;
+/* What the next cuEventRecords are: refused; how often streams were waited for; copies. */
+static atomic_int refused, synchronized, copied;
 
 long fakeLive(void);
 int fakeDepth(void);
 void fakeRefuse(int n);
 int fakeRefused(void);
 int fakeSynchronized(void);
+int fakeCopied(void);
 void fakeRefuse(int n)
 {
     refused = n;
@@ -76,6 +77,10 @@ void fakeRefuse(int n)
 int fakeRefused(void)
 {
     return refused;
+}
+int fakeCopied(void)
+{
+    return copied;
 }
 int fakeSynchronized(void)
 {
@@ -247,7 +252,7 @@ static CUresult add_block(CUdeviceptr *address, void *p, size_t size, int fd, bo
     taken += others ? 0 : (long)size;
     pthread_mutex_lock(&lock);
     *address = (CUdeviceptr)(uintptr_t)p;
-    *b = (struct block){ blocks, *address, size, fd, others, depth ? stack[depth - 1]->device : 0 };
+    *b = (struct block){ blocks, *address, size, fd, others, depth ? stack[depth - 1]->gpu : 0 };
     blocks = b;
     pthread_mutex_unlock(&lock);
     return 0;
@@ -366,6 +371,7 @@ F(cuMemHostGetDevicePointer_v2, CUdeviceptr *address, void *host, unsigned flags
 F(cuMemcpyAsync, CUdeviceptr dst, CUdeviceptr src, size_t size, CUstream stream)
 {
     CHECK;
+    copied++;
     return (void)stream, memcpy(HOST(dst), HOST(src), size), 0;
 }
 F(cuMemcpyPeerAsync, CUdeviceptr dst, CUcontext to, CUdeviceptr src, CUcontext from, size_t size,
@@ -378,6 +384,7 @@ static CUresult copy_rows(unsigned char *dst, size_t dst_pitch, const unsigned c
                           size_t width, size_t height)
 {
     CHECK;
+    copied++;
     for (size_t y = 0; y < height; y++)
         memcpy(dst + y * dst_pitch, src + y * src_pitch, width);
     return 0;

@@ -10,17 +10,19 @@ make_() { # NAME FLAGS...: a library
     shift
     $CC -std=gnu11 -O3 -shared -fPIC -I"$top_srcdir/backends/cuda" -o "$dir/$name" "$@" > "$dir/log" 2>&1
 }
-make_ libcuda.so.1 "$top_srcdir/tests/fake_cuda.c" -lpthread || skip "the driver cannot be built here"
+fail() { echo "1..1"; echo "not ok 1 - $1"; sed 's/^/# /' "$dir/log"; exit 1; }
+make_ nothing.so -xc /dev/null || skip "no library can be built here"
+make_ libcuda.so.1 "$top_srcdir/tests/fake_cuda.c" -lpthread || fail "the driver is built"
 make_ libcufft.so -DFAKE_CUFFT "$top_srcdir/tests/fake_cuda.c" -lfftw3 -lfftw3f -lpthread ||
     make_ libcufft.so -xc /dev/null
 make_ libnvrtc.so -xc /dev/null # one that has nothing, before any that has
-make_ libnvidia-ml.so.1 -DFAKE_NVML "$top_srcdir/tests/fake_cuda.c" -lpthread || skip "nor the management library"
+make_ libnvidia-ml.so.1 -DFAKE_NVML "$top_srcdir/tests/fake_cuda.c" -lpthread || fail "the management library is built"
 mkdir "$dir/compiler" "$dir/cache" &&
-    make_ compiler/libnvrtc.so -DFAKE_NVRTC "$top_srcdir/tests/fake_cuda.c" -lpthread || skip "nor the compiler"
+    make_ compiler/libnvrtc.so -DFAKE_NVRTC "$top_srcdir/tests/fake_cuda.c" -lpthread || fail "the compiler is built"
 HALCYON_CACHE_DIR=$dir/cache
 export HALCYON_CACHE_DIR
-make_ profiler.so "$top_srcdir/tests/fake_nvtx.c" -lpthread || skip "nor a profiler"
-mkdir "$dir/old" && make_ old/libcuda.so.1 -DFAKE_OLD "$top_srcdir/tests/fake_cuda.c" -lpthread || skip "nor an old driver"
+make_ profiler.so "$top_srcdir/tests/fake_nvtx.c" -lpthread || fail "a profiler is built"
+mkdir "$dir/old" && make_ old/libcuda.so.1 -DFAKE_OLD "$top_srcdir/tests/fake_cuda.c" -lpthread || fail "an old driver is built"
 LD_LIBRARY_PATH=$dir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export LD_LIBRARY_PATH
 

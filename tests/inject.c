@@ -3,7 +3,8 @@
  *
  * Allocations count that Halcyon's own files make (the loader's and HDF5's are not ours to survive), reads and writes
  * of files by their descriptors also where HDF5 makes them; over all threads.  At the end `allocations reads-and-writes
- * leaks` is written to $INJECT_REPORT, if that is set: leaks are allocations of Halcyon's that nobody has freed.
+ * leaks` is written to $INJECT_REPORT, if that is set: leaks are allocations of Halcyon's that nobody has freed.  A
+ * program may ask for them itself, and for the next allocations to fail.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -99,6 +100,18 @@ static void begin(void)
     const char *allocation = getenv("FAIL_ALLOC_AT"), *io = getenv("FAIL_IO_AT");
     atomic_store(&fail_allocation, allocation ? atol(allocation) : 0);
     atomic_store(&fail_io, io ? atol(io) : 0);
+}
+
+/* The n-th allocation from now on fails; 0: none. */
+void inject_next(long n);
+void inject_next(long n)
+{
+    atomic_store(&fail_allocation, n ? atomic_load(&n_allocations) + n : 0);
+}
+long inject_live(void);
+long inject_live(void)
+{
+    return n_live();
 }
 
 /* Threads that nobody waits for free what is left of their queues. */

@@ -6,9 +6,9 @@
  * time, of all communicators; the count of users has a lock because they may be released in any thread.
  */
 #include "transport.h"
+#include "cuda_context.h"
 
 #include <halcyon/array.h>
-#include <pthread.h>
 #include <stdlib.h>
 #ifdef TRANSPORT_ABI
 #include "mpi_abi.h"
@@ -19,11 +19,16 @@ static int find_mpi(void)
 {
     return 0;
 }
+static void *find_extension(const char *name)
+{
+    return dlsym(RTLD_DEFAULT, name);
+}
 #endif
 
 struct mpi {
     MPI_Comm comm;
     size_t piece;
+    void *context; /* of the CUDA device whose memory messages may be in; NULL: of none */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -112,7 +117,7 @@ static int make_end(void **impl, struct hcy__place *place, MPI_Comm comm, size_t
         leave_users();
         return hcy_fail(HCY_ENOMEM, "out of memory for a communicator");
     }
-    *m = (struct mpi){ comm, piece };
+    *m = (struct mpi){ comm, piece, NULL };
     int status = check_mpi(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "setting the error handler");
     if (!status)
         status = find_place(place, comm);
@@ -160,6 +165,38 @@ static void mpi_end_all(void *impl, int code)
     MPI_Abort(m->comm, code);
 }
 
+/* --- Memory of devices --- */
+
+/* An extension that Open MPI and MPICH have: whether this MPI, here and now, takes addresses of CUDA's. */
+static int mpi_reaches(void *impl, hcy_device *dev)
+{
+    struct mpi *m = impl;
+    void *found = find_extension("MPIX_Query_cuda_support");
+    int (*takes_cuda)(void) = NULL;
+    memcpy(&takes_cuda, &found, sizeof found);
+    m->context = takes_cuda && takes_cuda() == 1 ? find_context(dev) : NULL;
+    return m->context != NULL;
+}
+
+static void *mpi_address(void *impl, hcy_buffer *buffer)
+{
+    int64_t value = 0;
+    (void)impl;
+    return hcy_buffer_get_i64(&value, buffer, "cu_deviceptr") ? NULL : (void *)(intptr_t)value;
+}
+
+/* MPI copies with the context that is current. */
+static int enter_device(const struct mpi *m)
+{
+    return m->context ? enter_context(m->context) : 0;
+}
+
+static void leave_device(const struct mpi *m)
+{
+    if (m->context)
+        leave_context();
+}
+
 /* --- Collectives, in pieces that an int can count --- */
 
 static int mpi_barrier(void *impl)
@@ -176,11 +213,14 @@ static size_t smaller(size_t a, size_t b)
 static int mpi_broadcast(void *data, void *impl, size_t bytes, int root)
 {
     struct mpi *m = impl;
-    int status = 0;
+    int status = enter_device(m);
+    if (status)
+        return status;
     for (size_t at = 0; !status && at < bytes; at += m->piece)
         status = check_mpi(
             MPI_Bcast((char *)data + at, (int)smaller(m->piece, bytes - at), MPI_BYTE, root, m->comm),
             "a broadcast");
+    leave_device(m);
     return status;
 }
 
@@ -221,12 +261,15 @@ static int mpi_allreduce(void *data, void *impl, size_t count, int dtype, int re
 {
     struct mpi *m = impl;
     const size_t element = hcy_dtype_size(dtype), most = m->piece < element ? 1 : m->piece / element;
-    int status = 0;
+    int status = enter_device(m);
+    if (status)
+        return status;
     for (size_t at = 0; !status && at < count; at += most)
         status =
             check_mpi(MPI_Allreduce(MPI_IN_PLACE, (char *)data + at * element, (int)smaller(most, count - at),
                                     type_of(dtype), operation_of(reduction), m->comm),
                       "a reduction");
+    leave_device(m);
     return status;
 }
 
@@ -257,7 +300,8 @@ static int mpi_exchange(void *impl, const struct hcy__message *messages, size_t 
     MPI_Request *requests = malloc((pieces + 1) * sizeof(MPI_Request));
     if (!requests)
         return hcy_fail(HCY_ENOMEM, "out of memory for %zu messages", pieces);
-    int status = 0;
+    const int entered = enter_device(m);
+    int status = entered;
     for (size_t i = 0; !status && i < n; i++)
         status = submit_message(requests, &submitted, m, &messages[i]);
     /* What was submitted uses the caller's memory, so it is waited for after a failure too, request by request. */
@@ -265,13 +309,15 @@ static int mpi_exchange(void *impl, const struct hcy__message *messages, size_t 
         int failed = check_mpi(MPI_Wait(&requests[i], MPI_STATUS_IGNORE), "a message");
         status = status ? status : failed;
     }
+    if (!entered)
+        leave_device(m);
     free(requests);
     return status;
 }
 
 static const struct hcy_transport mpi_transport = {
     sizeof mpi_transport, HCY_TRANSPORT_ABI, TRANSPORT_NAME, mpi_open,     mpi_split,  mpi_close,
-    mpi_barrier,          mpi_broadcast,     mpi_allreduce,  mpi_exchange, mpi_end_all
+    mpi_barrier,          mpi_broadcast,     mpi_allreduce,  mpi_exchange, mpi_end_all, mpi_reaches, mpi_address
 };
 
 HCY_API void hcy_transport_entry(const struct hcy_transport **host,

@@ -73,6 +73,7 @@ static struct {
 #define MEMBER(name, arguments) int(*name) arguments;
     MPI_ABI_FUNCTIONS(MEMBER)
 #undef MEMBER
+    void *library;
     int complete;
 } mpi_abi;
 
@@ -103,7 +104,13 @@ static int find_mpi(void)
                           "MPI (" TRANSPORT_NAME "): libmpi_abi.so.1 has version %d.%d of the interface, 1 is known here",
                           major, minor);
     mpi_abi.complete = !status;
+    mpi_abi.library = library;
     return status;
+}
+
+static void *find_extension(const char *name)
+{
+    return dlsym(mpi_abi.library, name);
 }
 
 #define MPI_Abort               mpi_abi.MPI_Abort

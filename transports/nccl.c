@@ -6,12 +6,10 @@
  * https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/api.html
  */
 #include "transport.h"
+#include "cuda_context.h"
 
-#include <dlfcn.h>
 #include <halcyon/array.h>
-#include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 
 typedef struct nccl_id {
     char bytes[HCY__TRANSPORT_ID];
@@ -45,15 +43,10 @@ enum { NCCL_SUM = 0, NCCL_MAX = 2, NCCL_MIN };
     X(int, ncclGroupStart, (void))                                                                           \
     X(int, ncclGroupEnd, (void))                                                                             \
     X(const char *, ncclGetErrorString, (int))
-#define CUDA_FUNCTIONS(X)                                                                                    \
-    X(int, cuCtxPushCurrent_v2, (void *))                                                                    \
-    X(int, cuCtxPopCurrent_v2, (void **))                                                                    \
-    X(int, cuStreamSynchronize, (cuda_stream))
 
 static struct {
 #define MEMBER(result, name, arguments) result(*name) arguments;
     NCCL_FUNCTIONS(MEMBER)
-    CUDA_FUNCTIONS(MEMBER)
 #undef MEMBER
     int complete;
 } api;
@@ -64,24 +57,13 @@ struct nccl {
     void *context;
 };
 
-static int find_function(void *to, void *library, const char *name)
-{
-    void *function = library ? dlsym(library, name) : NULL;
-    memcpy(to, &function, sizeof function);
-    return function != NULL;
-}
-
-/* Libraries are never closed: NCCL has threads. */
+/* The library is never closed: it has threads. */
 static void load_api(void)
 {
-    void *nccl = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL),
-         *cuda = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    void *nccl = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
     int complete = 1;
-#define FIND(library, name)                complete = find_function(&api.name, library, #name) && complete;
-#define FIND_NCCL(result, name, arguments) FIND(nccl, name)
-#define FIND_CUDA(result, name, arguments) FIND(cuda, name)
-    NCCL_FUNCTIONS(FIND_NCCL)
-    CUDA_FUNCTIONS(FIND_CUDA)
+#define FIND(result, name, arguments) complete = find_function(&api.name, nccl, #name) && complete;
+    NCCL_FUNCTIONS(FIND)
     api.complete = complete;
 }
 
@@ -92,35 +74,18 @@ static int check_nccl(int code, const char *doing)
                 : 0;
 }
 
-static int enter_context(void *context)
-{
-    int code = api.cuCtxPushCurrent_v2(context);
-    return code ? hcy_fail_vendor(HCY_EBACKEND, code, "", "NCCL: CUDA takes the device's context no more")
-                : 0;
-}
-
-static void leave_context(void)
-{
-    void *context = NULL;
-    api.cuCtxPopCurrent_v2(&context);
-}
-
 /* --- Ends --- */
 
 static int nccl_usable(hcy_device *dev)
 {
-    int64_t context = 0;
     pthread_once(&once, load_api);
-    return api.complete && !hcy_device_get_i64(&context, dev, "cu_context");
+    return api.complete && find_context(dev);
 }
 
 static int nccl_make_id(char id[HCY__TRANSPORT_ID], hcy_device *dev)
 {
-    int64_t context = 0;
     nccl_id made;
-    int status = hcy_device_get_i64(&context, dev, "cu_context");
-    if (!status)
-        status = enter_context((void *)(intptr_t)context);
+    int status = enter_context(find_context(dev));
     if (status)
         return status;
     status = check_nccl(api.ncclGetUniqueId(&made), "making an id");
@@ -132,15 +97,13 @@ static int nccl_make_id(char id[HCY__TRANSPORT_ID], hcy_device *dev)
 
 static int nccl_open(void **impl, hcy_device *dev, const char *id, int rank, int n_ranks)
 {
-    int64_t context = 0;
     nccl_id of_all;
     memcpy(of_all.bytes, id, sizeof of_all.bytes);
-    int status = hcy_device_get_i64(&context, dev, "cu_context");
-    struct nccl *n = status ? NULL : calloc(1, sizeof *n);
+    struct nccl *n = calloc(1, sizeof *n);
     if (!n)
-        return status ? status : hcy_fail(HCY_ENOMEM, "out of memory for a communicator of devices");
-    n->context = (void *)(intptr_t)context;
-    status = enter_context(n->context);
+        return hcy_fail(HCY_ENOMEM, "out of memory for a communicator of devices");
+    n->context = find_context(dev);
+    int status = enter_context(n->context);
     if (!status) {
         status = check_nccl(api.ncclCommInitRank(&n->comm, n_ranks, of_all, rank), "making a communicator");
         leave_context();
@@ -169,7 +132,7 @@ static void abort_communicator(struct nccl *n, cuda_stream stream)
 {
     api.ncclCommAbort(n->comm);
     n->comm = NULL;
-    api.cuStreamSynchronize(stream);
+    cuda.synchronize(stream);
 }
 
 /* Failures of what was submitted before are told by the next operation, or by the queue. */

@@ -42,7 +42,7 @@ static int run_through_host(hcy_queue *queue, hcy_dist *comm, const hcy_array *a
                             int dtype, size_t count)
 {
     const size_t bytes = hcy__bytes_of(a);
-    char *memory = hcy__host_memory(a);
+    char *memory = hcy__within_reach(comm, a);
     const bool staged = !memory;
     int status = staged ? hcy__need_staging(&memory, &comm->staging, queue, bytes) : 0;
     if (!status && staged)

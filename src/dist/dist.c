@@ -20,7 +20,7 @@ int hcy__dist_check(const hcy_dist *comm, int rank, const char *function)
 /* --- Making and releasing --- */
 
 static int new_dist(hcy_dist **out, const struct hcy_transport *transport, void *impl,
-                    const struct hcy__place *place, int nccl)
+                    const struct hcy__place *place, struct hcy__ways ways)
 {
     hcy_dist *comm = calloc(1, sizeof *comm);
     if (!comm) {
@@ -31,7 +31,7 @@ static int new_dist(hcy_dist **out, const struct hcy_transport *transport, void 
     comm->transport = transport;
     comm->impl = impl;
     comm->place = *place;
-    comm->nccl = nccl;
+    comm->ways = ways;
     *out = comm;
     return 0;
 }
@@ -48,7 +48,7 @@ int hcy_dist_open(hcy_dist **comm, const char *text)
     int status = hcy__dist_wish(&wish, text);
     if (!status)
         status = hcy__dist_join(&transport, &impl, &place, &wish);
-    return status ? status : new_dist(comm, transport, impl, &place, wish.nccl);
+    return status ? status : new_dist(comm, transport, impl, &place, wish.ways);
 }
 
 hcy_dist *hcy_dist_retain(hcy_dist *comm)
@@ -79,7 +79,7 @@ int hcy_dist_split(hcy_dist **part, hcy_dist *comm, int colour)
                         part ? "communicator" : "place for the new communicator");
     *part = NULL;
     int status = comm->transport->split(&impl, &place, comm->impl, colour);
-    return status || colour < 0 ? status : new_dist(part, comm->transport, impl, &place, comm->nccl);
+    return status || colour < 0 ? status : new_dist(part, comm->transport, impl, &place, comm->ways);
 }
 
 int hcy_dist_get_info(hcy_dist_info *info, const hcy_dist *comm)
@@ -89,7 +89,7 @@ int hcy_dist_get_info(hcy_dist_info *info, const hcy_dist *comm)
     const struct hcy__place *p = &comm->place;
     hcy_dist_info known = { sizeof known,
                             comm->transport->name,
-                            comm->on_device ? comm->on_device->name : "",
+                            comm->on_device ? comm->on_device->name : comm->reaches_device ? "mpi-device" : "",
                             p->rank,
                             p->n_ranks,
                             p->local_rank,

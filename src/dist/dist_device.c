@@ -84,7 +84,7 @@ static int ask_device_transport(const struct hcy_device_transport **on_device, i
     int status = find_shared(&shared, comm, dev);
     if (status)
         return status;
-    *usable = !shared && comm->nccl >= 0 && !hcy__transport_load(&none, on_device, "nccl") && *on_device &&
+    *usable = !shared && comm->ways.nccl >= 0 && !hcy__transport_load(&none, on_device, "nccl") && *on_device &&
               (*on_device)->usable(dev);
     return comm->transport->allreduce(usable, comm->impl, 1, HCY_INT32, HCY__MIN);
 }
@@ -95,7 +95,7 @@ static int start_on_device(hcy_dist *comm, hcy_device *dev)
     char id[HCY__TRANSPORT_ID] = { 0 };
     int32_t usable = 0;
     int status = ask_device_transport(&t, &usable, comm, dev);
-    if (!status && !usable && comm->nccl > 0)
+    if (!status && !usable && comm->ways.nccl > 0)
         return hcy_fail(HCY_EUNSUPPORTED, "nccl was asked for, and not every rank has it and a device of its own for it");
     if (status || !usable)
         return status;
@@ -106,6 +106,20 @@ static int start_on_device(hcy_dist *comm, hcy_device *dev)
     if (!status)
         status = t->open(&comm->device_impl, dev, id, comm->place.rank, comm->place.n_ranks);
     comm->on_device = status ? NULL : t;
+    return status;
+}
+
+/* MPI has this way where its name is said: what a library says of itself may not hold for a machine, and a device's
+ * address that it takes for the host's ends the process. */
+static int let_mpi_reach(hcy_dist *comm, hcy_device *dev)
+{
+    const struct hcy_transport *t = comm->transport;
+    int32_t reached = t->reaches && t->reaches(comm->impl, dev);
+    int status = t->allreduce(&reached, comm->impl, 1, HCY_INT32, HCY__MIN);
+    if (!status && !reached)
+        status = hcy_fail(HCY_EUNSUPPORTED, "mpi-device was asked for, and not every rank has a device whose memory "
+                                            "its MPI says that it takes (MPIX_Query_cuda_support)");
+    comm->reaches_device = !status;
     return status;
 }
 
@@ -123,12 +137,13 @@ int hcy_dist_device(hcy_device **dev, hcy_dist *comm, const char *spec)
     /* Before anything waits for the others. */
     status = hcy_dist_agree(comm, status);
     if (!status)
-        status = hcy_dist_agree(comm, start_on_device(comm, mine));
+        status = hcy_dist_agree(comm, comm->ways.mpi > 0 ? let_mpi_reach(comm, mine) : start_on_device(comm, mine));
     if (status) {
         /* Another rank's end may have failed. */
         if (comm->on_device)
             comm->on_device->close(comm->device_impl);
         comm->on_device = NULL;
+        comm->reaches_device = false;
         hcy_device_release(mine);
         return status;
     }

@@ -30,7 +30,7 @@ struct overlap {
     int64_t slabs;               /* in front of the axis of the blocks: each has rows of its own */
     size_t row;                  /* bytes of a row of a slab */
     hcy_array *strip;            /* NULL: no ghosts */
-    hcy_buffer *staging;         /* NULL: the host has the device's memory, or nothing goes through it */
+    hcy_buffer *staging;         /* NULL: messages take the arrays as they lie, or there are none */
     hcy_event *received;         /* what lay in the staging memory last is on the device */
     hcy_queue *side;             /* of a transport of devices; NULL: through the host */
     struct message *list;
@@ -112,10 +112,10 @@ static void set_messages(const struct overlap *o, const hcy_array *x)
         const struct message *m = &o->list[i];
         const hcy_array *a = m->sends ? x : o->strip;
         const size_t offset = hcy__offset_of(a) + m->place;
-        char *data = o->side || staging ? NULL : hcy_buffer_host(a->buffer);
+        char *data = o->side || staging ? NULL : hcy__within_reach(o->from->comm, a);
         o->messages[i] = (struct hcy__message){ m->rank,
                                                 m->sends,
-                                                staging ? staging + m->staged : data ? data + offset : NULL,
+                                                staging ? staging + m->staged : data ? data + m->place : NULL,
                                                 a->buffer,
                                                 offset,
                                                 m->bytes };
@@ -219,6 +219,7 @@ static int apply_overlapped(hcy_queue *queue, hcy_array *y, void *user, hcy_arra
 /* A ghost is as many messages as there are slabs, in their order at both ends. */
 static int list_messages(struct overlap *o, const struct hcy__ghost *ghosts, size_t n)
 {
+    const hcy_dist *comm = o->from->comm;
     const size_t slabs = (size_t)o->slabs;
     size_t bytes = 0, most = 0;
     int status = hcy_size_mul(&most, n + 1, slabs + 1);
@@ -236,7 +237,8 @@ static int list_messages(struct overlap *o, const struct hcy__ghost *ghosts, siz
             o->list[o->n++] = (struct message){ g->rank, g->gives, (size_t)at * o->row, size, bytes };
             bytes += (size + STAGING_UNIT - 1) / STAGING_UNIT * STAGING_UNIT;
         }
-    if (o->side || !bytes || hcy_device_get_info(o->own->dev)->caps & HCY_CAP_HOST_MEMORY)
+    if (o->side || !bytes || hcy_device_get_info(o->own->dev)->caps & HCY_CAP_HOST_MEMORY ||
+        (comm->reaches_device && comm->device == o->own->dev))
         return 0;
     return hcy_buffer_create(&o->staging, o->own->dev, HCY_MEM_PINNED, bytes);
 }

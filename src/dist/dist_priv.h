@@ -7,15 +7,21 @@
 
 #include <halcyon/dist.h>
 
+/* How arrays on devices may go: 1: so it has to be; -1: not so; 0: NCCL where it can be, MPI not. */
+struct hcy__ways {
+    int nccl, mpi;
+};
+
 struct hcy_dist {
     atomic_uint refs;
     const struct hcy_transport *transport;
     void *impl;
     struct hcy__place place;
-    int nccl;           /* 1: it has to be there; -1: it must not be used */
+    struct hcy__ways ways;
     hcy_device *device; /* of hcy_dist_device() */
-    const struct hcy_device_transport *on_device; /* NULL: through the host */
+    const struct hcy_device_transport *on_device; /* NULL: the transport of host memory carries all */
     void *device_impl;
+    bool reaches_device; /* ... and takes the device's as well */
     hcy_buffer *staging; /* pinned memory of a device, which grows */
 };
 
@@ -23,7 +29,7 @@ struct hcy_dist {
 struct hcy__wish {
     char transport[16]; /* "": whatever fits; "mpi": any MPI */
     bool without[4];    /* of the names in transports.c */
-    int nccl;
+    struct hcy__ways ways;
     size_t piece;
 };
 int hcy__dist_wish(struct hcy__wish *wish, const char *text);
@@ -53,10 +59,11 @@ int hcy__exchange_end(hcy_queue *queue, struct hcy__exchange *x);
 void hcy__exchange_cancel(hcy_queue *queue, struct hcy__exchange *x);
 /* What is submitted to `queue` from here on comes after all that `other` has so far. */
 int hcy__follow(hcy_queue *queue, hcy_queue *other);
-/* Of a contiguous array: its bytes, where they begin in its buffer, and where the host may use them (NULL: nowhere). */
+/* Of a contiguous array: its bytes, where they begin in its buffer, and where the transport of host memory takes them
+ * from as they lie (NULL: nowhere). */
 size_t hcy__bytes_of(const hcy_array *a);
 size_t hcy__offset_of(const hcy_array *a);
-void *hcy__host_memory(const hcy_array *a);
+void *hcy__within_reach(const hcy_dist *comm, const hcy_array *a);
 /* An array without gaps, as large as another; undefined. */
 int hcy__new_packed(hcy_array **packed, hcy_queue *queue, const hcy_array *a);
 /* Pinned memory of so many bytes at least, for the queue's device: *staging is kept, or replaced. */

@@ -23,9 +23,11 @@ size_t hcy__offset_of(const hcy_array *a)
     return (size_t)a->offset * hcy_dtype_size(a->dtype);
 }
 
-void *hcy__host_memory(const hcy_array *a)
+void *hcy__within_reach(const hcy_dist *comm, const hcy_array *a)
 {
     char *data = hcy_buffer_host(a->buffer);
+    if (!data && comm->reaches_device && hcy__array_device(a) == comm->device)
+        data = comm->transport->address(comm->impl, a->buffer);
     return data ? data + hcy__offset_of(a) : NULL;
 }
 
@@ -102,9 +104,10 @@ static int copy_own(hcy_queue *queue, const struct leg *legs, size_t n, int rank
     return status;
 }
 
-static size_t list_messages(struct hcy__message *messages, const struct leg *legs, size_t n, int rank,
+static size_t list_messages(struct hcy__message *messages, const struct leg *legs, size_t n, const hcy_dist *comm,
                             char *staging)
 {
+    const int rank = comm->place.rank;
     size_t listed = 0;
     for (size_t i = 0; i < n; i++) {
         const hcy_array *a = legs[i].array;
@@ -113,7 +116,7 @@ static size_t list_messages(struct hcy__message *messages, const struct leg *leg
         messages[listed++] = (struct hcy__message){
             .rank = legs[i].part->rank,
             .sends = legs[i].part->sends,
-            .data = legs[i].is_staged ? staging + legs[i].staged : hcy__host_memory(a),
+            .data = legs[i].is_staged ? staging + legs[i].staged : hcy__within_reach(comm, a),
             .buffer = a->buffer,
             .offset = hcy__offset_of(a),
             .bytes = hcy__bytes_of(a),
@@ -243,7 +246,8 @@ static int send_to_host(hcy_queue *queue, struct hcy__exchange *x, hcy_buffer **
     size_t bytes = 0;
     for (size_t i = 0; i < x->n; i++) {
         const hcy_array *a = x->legs[i].array;
-        x->legs[i].is_staged = a->count && x->parts[i].rank != x->comm->place.rank && !hcy__host_memory(a);
+        x->legs[i].is_staged =
+            a->count && x->parts[i].rank != x->comm->place.rank && !hcy__within_reach(x->comm, a);
         x->legs[i].staged = bytes;
         bytes += x->legs[i].is_staged ? (hcy__bytes_of(a) + STAGING_UNIT - 1) / STAGING_UNIT * STAGING_UNIT : 0;
     }
@@ -251,7 +255,7 @@ static int send_to_host(hcy_queue *queue, struct hcy__exchange *x, hcy_buffer **
     if (!status)
         status = copy_staged(queue, x->legs, x->n, memory, true);
     if (!status)
-        x->n_messages = list_messages(x->messages, x->legs, x->n, x->comm->place.rank, memory);
+        x->n_messages = list_messages(x->messages, x->legs, x->n, x->comm, memory);
     return status;
 }
 
@@ -268,7 +272,7 @@ static int begin_parts(hcy_queue *queue, struct hcy__exchange *x, const struct h
         return status;
     if (!x->on_device)
         return send_to_host(queue, x, staging);
-    x->n_messages = list_messages(x->messages, x->legs, n, x->comm->place.rank, NULL);
+    x->n_messages = list_messages(x->messages, x->legs, n, x->comm, NULL);
     hcy_queue *by = x->side ? x->side : queue;
     status = x->side ? hcy__follow(x->side, queue) : 0;
     return status ? status : x->comm->on_device->exchange(by, x->comm->device_impl, x->messages, x->n_messages);

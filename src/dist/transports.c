@@ -64,13 +64,13 @@ static void self_end_all(void *impl, int code)
 
 static const struct hcy_transport self_transport = {
     sizeof self_transport, HCY_TRANSPORT_ABI, "self",         self_open,     self_split,  self_close,
-    self_barrier,          self_broadcast,    self_allreduce, self_exchange, self_end_all
+    self_barrier,          self_broadcast,    self_allreduce, self_exchange, self_end_all, NULL, NULL
 };
 
 /* --- Wishes --- */
 
-enum { SELF, OPENMPI, MPICH, MPI_ABI, NCCL, N_NAMES };
-static const char *const names[N_NAMES] = { "self", "openmpi", "mpich", "mpi-abi", "nccl" };
+enum { SELF, OPENMPI, MPICH, MPI_ABI, NCCL, MPI_DEVICE, N_NAMES };
+static const char *const names[N_NAMES] = { "self", "openmpi", "mpich", "mpi-abi", "nccl", "mpi-device" };
 
 static int read_piece(size_t *piece, const char *text, const char *wish)
 {
@@ -105,10 +105,11 @@ static int read_wished(struct hcy__wish *wish, char *item, const char *text)
         wish->without[OPENMPI] = wish->without[MPICH] = wish->without[MPI_ABI] = true;
     else if (i == N_NAMES && strcmp(name, "mpi"))
         return hcy_fail(HCY_EINVAL,
-                        "\"%s\": there is no transport \"%s\"; there are self, mpi, openmpi, mpich, mpi-abi and nccl",
+                        "\"%s\": there is no transport \"%s\"; there are self, mpi, openmpi, mpich, mpi-abi, "
+                        "nccl and mpi-device",
                         text, name);
-    else if (i == NCCL)
-        wish->nccl = without ? -1 : 1;
+    else if (i == NCCL || i == MPI_DEVICE)
+        *(i == NCCL ? &wish->ways.nccl : &wish->ways.mpi) = without ? -1 : 1;
     else if (without)
         wish->without[i] = true;
     else if (*wish->transport)
@@ -131,6 +132,10 @@ int hcy__dist_wish(struct hcy__wish *wish, const char *text)
         status = n ? read_wished(wish, item, text) : 0;
         at += n;
     }
+    if (!status && wish->ways.nccl > 0 && wish->ways.mpi > 0)
+        status = hcy_fail(HCY_EINVAL, "\"%s\": arrays on devices go by nccl or by mpi-device, not by both", text);
+    if (wish->ways.mpi > 0 && !*wish->transport)
+        strcpy(wish->transport, "mpi");
     return status;
 }
 

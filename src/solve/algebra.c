@@ -189,7 +189,7 @@ static int check_reshaped(const hcy_space *wanted, const hcy_space *is)
 {
     char text[240], other[240];
     int status = hcy__space_check(wanted, "hcy_operator_reshape");
-    if (!status && (wanted->dtype != is->dtype || wanted->vectors != is->vectors ||
+    if (!status && (wanted->dtype != is->dtype || !hcy__vectors_same(wanted->vectors, is->vectors) ||
                     hcy__space_count(wanted) != hcy__space_count(is)))
         status = hcy_fail(HCY_EINVAL, "hcy_operator_reshape: %s is no other shape of %s",
                           hcy__space_text(text, wanted), hcy__space_text(other, is));

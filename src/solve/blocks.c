@@ -187,17 +187,19 @@ static int apply_blocks_adjoint(hcy_queue *queue, hcy_array *x, void *user, hcy_
     return run_blocks(queue, x, user, y, true);
 }
 
-/* The space of one side: that of all operators, or their elements one behind the other. */
-static int find_side(hcy_space *space, hcy_operator *const *ops, size_t n, int side, bool split,
-                     const char *name)
+/* The space of one side: that of all operators, or their elements one behind the other; *made is its table, if it has
+ * one that is made here. */
+static int find_side(hcy_space *space, const hcy_vectors **made, hcy_operator *const *ops, size_t n, int side,
+                     bool split, const char *name)
 {
     char one[240], other[240];
     size_t total = 0;
+    bool is_distributed = false;
     *space = *side_of(ops[0], side);
     for (size_t i = 0; i < n; i++) {
         const hcy_space *s = side_of(ops[i], side);
-        bool fits =
-            split ? s->dtype == space->dtype && s->vectors == space->vectors : hcy__space_same(s, space);
+        bool fits = split ? s->dtype == space->dtype : hcy__space_same(s, space);
+        is_distributed = is_distributed || s->vectors;
         if (!fits)
             return hcy_fail(HCY_EINVAL, "%s: the %s of operator %zu is %s, that of operator 0 %s", name,
                             side == DOMAIN ? "domain" : "range", i, hcy__space_text(one, s),
@@ -209,8 +211,12 @@ static int find_side(hcy_space *space, hcy_operator *const *ops, size_t n, int s
         memset(space->shape, 0, sizeof space->shape);
         space->rank = 1;
         space->shape[0] = (int64_t)total;
+        space->vectors = NULL;
     }
-    return 0;
+    int status = split && is_distributed ? hcy__stack_vectors(made, ops, n, side == RANGE) : 0;
+    if (*made)
+        space->vectors = *made;
+    return status;
 }
 
 /* Queues and vectors of operators whose device is not the first one's. */
@@ -268,26 +274,29 @@ static int make_blocks(hcy_operator **op, hcy_operator *const *ops, size_t n, bo
                        bool splits_range, const char *name)
 {
     hcy_operator_desc desc = HCY_OPERATOR_DESC_INIT;
+    const hcy_vectors *made[2] = { NULL, NULL };
     struct blocks *b = NULL;
     int status = hcy__operators_check(ops, n, true, name);
     if (!status)
-        status = find_side(&desc.domain, ops, n, DOMAIN, splits_domain, name);
+        status = find_side(&desc.domain, &made[DOMAIN], ops, n, DOMAIN, splits_domain, name);
     if (!status)
-        status = find_side(&desc.range, ops, n, RANGE, splits_range, name);
-    if (status)
-        return status;
+        status = find_side(&desc.range, &made[RANGE], ops, n, RANGE, splits_range, name);
     desc.apply = apply_blocks;
     desc.adjoint = apply_blocks_adjoint;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; !status && i < n; i++)
         if (!ops[i]->desc.adjoint)
             desc.adjoint = NULL;
-    status = new_blocks(&b, ops, n, &desc, splits_domain, splits_range);
-    if (status)
-        return status;
+    if (!status)
+        status = new_blocks(&b, ops, n, &desc, splits_domain, splits_range);
     desc.name = name + strlen("hcy_operator_");
     desc.destroy = free_blocks;
     desc.user = b;
-    return hcy__operator_make(op, ops[0]->dev, &desc);
+    if (!status)
+        status = hcy__operator_make(op, ops[0]->dev, &desc);
+    /* The operator has references of its own. */
+    hcy__vectors_release(made[DOMAIN]);
+    hcy__vectors_release(made[RANGE]);
+    return status;
 }
 
 int hcy_operator_sum(hcy_operator **op, hcy_operator *const *ops, size_t n)

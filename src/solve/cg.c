@@ -4,9 +4,12 @@
  * the residual's square is made 0, with which alpha and beta are 0 from there on, and x stays; CG says so.  So it is
  * when the residual, or the gradient of CGLS, is 2^-100 of the first: x has not changed for long, but the recursion
  * goes on to make it smaller, until squares leave the numbers' range and the quotients of what is left of them are
- * anything, or until it is rounding alone, of which steps grow that lead away from x.
+ * anything, or until it is rounding alone, of which steps grow that lead away from x.  CGLS, which makes gradients of
+ * misfits that may stay, ends too where a gradient that was near its rounding grows (turn_scaled).
  */
 #include "solve_priv.h"
+
+#include <math.h>
 
 enum { RESIDUAL = HCY__CG_RESIDUAL, DIRECTION = HCY__CG_DIRECTION, PRODUCT = HCY__CG_PRODUCT };
 enum {
@@ -16,7 +19,12 @@ enum {
     CURVATURE = HCY__CG_CURVATURE,
     ALPHA = HCY__CG_ALPHA,
     BETA = HCY__CG_BETA,
-    SCALE = HCY__CG_NUMBERS
+    SCALE = HCY__CG_NUMBERS,
+    LENGTH, /* |p|^2 */
+    LARGEST,
+    VALUE,
+    LOWEST,
+    CGLS_NUMBERS
 };
 
 /* z = (A^H A + l2) p, or (A + l2) p. */
@@ -157,24 +165,54 @@ static int find_scale(hcy_solver *s)
     return status;
 }
 
-/* The gradient's square, which stays 0 once it is, and the next direction. */
+/* VALUE = what is made least, |m|^2 + l2 |SCALE x|^2. */
+static int sum_value(hcy_solver *s)
+{
+    hcy_array *m = s->r[MISFIT], *x = s->x, *value = s->n[VALUE], *xx = s->n[ALPHA], *scale = s->n[SCALE];
+    int status = hcy__solver_dot(s, value, true, m, m);
+    if (!status && s->opts.l2 > 0)
+        status = hcy__solver_dot(s, xx, false, x, x);
+    if (!status && s->opts.l2 > 0)
+        status = SOLVER_EVAL(s, "value += l2 * scale * scale * xx", OPERAND(value), OPERAND(scale), OPERAND(xx),
+                             hcy_op_real("l2", s->opts.l2));
+    return status;
+}
+
+/* The gradient's square, which stays 0 once it is, and the next direction.
+ *
+ * Rounding leaves of a gradient some u sqrt(|A|^2 + l2) sqrt(VALUE), u half of the last bit.  Down there gradients
+ * hardly fall, but directions made of them may grow, until x is lost: where one is 4 times the lowest, and that was
+ * within 64 u, x stays.  (A condition of 10^4 makes those above that rise and fall again.)  Neither side costs a pass
+ * over vectors: |A|^2 + l2 is the largest that a direction has shown, whose length follows from that of the one before,
+ * because the gradient is orthogonal to it; a step takes ALPHA |gradient|^2 off VALUE, which is summed anew now and
+ * then, because of differences nothing is left. */
 static int turn_scaled(hcy_solver *s)
 {
+    enum { STEPS_TO_SUM = 16 };
     hcy_array *p = s->d[DIRECTION], *r = s->d[RESIDUAL], *rr = s->n[SQUARE], *next = s->n[NEXT_SQUARE],
-              *beta = s->n[BETA], *scale = s->n[SCALE], *least = s->n[FLOOR];
+              *beta = s->n[BETA], *scale = s->n[SCALE], *least = s->n[FLOOR], *length = s->n[LENGTH],
+              *largest = s->n[LARGEST], *value = s->n[VALUE], *lowest = s->n[LOWEST];
+    const double near = ldexp(1, hcy__is_single(&s->op->desc.domain) ? -36 : -94);
     int status = hcy__solver_dot(s, next, false, r, r);
+    if (!status && s->iterations % STEPS_TO_SUM == 0)
+        status = sum_value(s);
     if (!status)
         status = SOLVER_EVAL(s,
-                             "beta = where(rr > 0, next / rr, 0); rr = where(rr > 0 && next > least, next, 0);"
+                             "lowest = minimum(lowest, next); beta = where(rr > 0, next / rr, 0);"
+                             "rr = where(rr > 0 && next > least &&"
+                             "  (next <= 16 * lowest || lowest > near * largest * value), next, 0);"
+                             "length = scale * scale * next + beta * beta * length;"
                              "p = @(scale)*r + @(beta)*p",
                              OPERAND(beta), OPERAND(rr), OPERAND(next), OPERAND(least), OPERAND(p), OPERAND(r),
-                             OPERAND(scale));
+                             OPERAND(scale), OPERAND(length), OPERAND(largest), OPERAND(value), OPERAND(lowest),
+                             hcy_op_real("near", near));
     return status ? status : hcy__solver_note_over(s, next, scale);
 }
 
 static int start_cgls(hcy_solver *s, hcy_array *b)
 {
-    hcy_array *p = s->d[DIRECTION], *r = s->d[RESIDUAL], *scale = s->n[SCALE], *rr = s->n[SQUARE], *least = s->n[FLOOR];
+    hcy_array *p = s->d[DIRECTION], *r = s->d[RESIDUAL], *scale = s->n[SCALE], *rr = s->n[SQUARE], *least = s->n[FLOOR],
+              *length = s->n[LENGTH], *largest = s->n[LARGEST], *lowest = s->n[LOWEST];
     int status = hcy__solver_misfit(s, s->r[MISFIT], b);
     if (!status)
         status = find_scale(s);
@@ -185,7 +223,11 @@ static int start_cgls(hcy_solver *s, hcy_array *b)
     if (!status)
         status = hcy__solver_dot(s, rr, false, r, r);
     if (!status)
-        status = SOLVER_EVAL(s, "least = ldexp(rr, -200)", OPERAND(least), OPERAND(rr));
+        status = SOLVER_EVAL(s, "least = ldexp(rr, -200); lowest = rr; length = scale * scale * rr; largest = 0",
+                             OPERAND(least), OPERAND(rr), OPERAND(lowest), OPERAND(length), OPERAND(scale),
+                             OPERAND(largest));
+    if (!status)
+        status = sum_value(s);
     return status ? status : hcy__solver_note_over(s, rr, scale);
 }
 
@@ -194,6 +236,7 @@ static int step_along(hcy_solver *s)
 {
     hcy_array *x = s->x, *p = s->d[DIRECTION], *m = s->r[MISFIT], *q = s->r[STEP], *scale = s->n[SCALE];
     hcy_array *rr = s->n[SQUARE], *qq = s->n[CURVATURE], *pp = s->n[BETA], *alpha = s->n[ALPHA];
+    hcy_array *length = s->n[LENGTH], *largest = s->n[LARGEST], *value = s->n[VALUE];
     int status = hcy__solver_dot(s, qq, true, q, q);
     if (!status && s->opts.l2 > 0)
         status = hcy__solver_dot(s, pp, false, p, p);
@@ -201,10 +244,12 @@ static int step_along(hcy_solver *s)
         status = SOLVER_EVAL(s, "qq += l2*pp", OPERAND(qq), OPERAND(pp), hcy_op_real("l2", s->opts.l2));
     return status ? status
                   : SOLVER_EVAL(s,
-                                "alpha = where(qq > 0, rr / qq, 0); rr = where(qq > 0, rr, 0); x += @(alpha)*p;"
-                                "m -= @(alpha*scale)*q",
+                                "alpha = where(qq > 0, rr / qq, 0); rr = where(qq > 0, rr, 0);"
+                                "largest = where(length > 0, maximum(largest, qq / length), largest);"
+                                "value = maximum(value - alpha * scale * scale * rr, 0);"
+                                "x += @(alpha)*p; m -= @(alpha*scale)*q",
                                 OPERAND(alpha), OPERAND(rr), OPERAND(qq), OPERAND(x), OPERAND(p), OPERAND(m),
-                                OPERAND(q), OPERAND(scale));
+                                OPERAND(q), OPERAND(scale), OPERAND(length), OPERAND(largest), OPERAND(value));
 }
 
 /* Where an operator goes over what it is but once for A p, A^H m and SCALE A^H A p, the next gradient is that of the
@@ -241,7 +286,7 @@ const struct hcy__method hcy__method_cgls = { .name = "cgls",
                                               .n_domain = PRODUCT,
                                               .n_twice = 1,
                                               .n_range = 2,
-                                              .n_numbers = SCALE + 1,
+                                              .n_numbers = CGLS_NUMBERS,
                                               .is_damped = true,
                                               .needs_adjoint = true,
                                               .start = start_cgls,

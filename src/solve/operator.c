@@ -47,7 +47,7 @@ int64_t hcy__space_count(const hcy_space *space)
 
 bool hcy__space_same(const hcy_space *a, const hcy_space *b)
 {
-    return a->dtype == b->dtype && a->rank == b->rank && a->vectors == b->vectors &&
+    return a->dtype == b->dtype && a->rank == b->rank && hcy__vectors_same(a->vectors, b->vectors) &&
            !memcmp(a->shape, b->shape, sizeof *a->shape * (size_t)a->rank);
 }
 
@@ -161,6 +161,8 @@ int hcy_operator_create(hcy_operator **out, hcy_device *dev, const hcy_operator_
     op->dev = hcy_device_retain(dev);
     op->desc = desc;
     op->desc.name = memcpy(op + 1, name, bytes);
+    op->kept[0] = hcy__vectors_retain(desc.domain.vectors);
+    op->kept[1] = hcy__vectors_retain(desc.range.vectors);
     *out = op;
     return 0;
 }
@@ -186,6 +188,8 @@ void hcy_operator_release(hcy_operator *op)
         return;
     if (op->desc.destroy)
         op->desc.destroy(op->desc.user);
+    hcy__vectors_release(op->kept[0]);
+    hcy__vectors_release(op->kept[1]);
     hcy_device_release(op->dev);
     free(op);
 }

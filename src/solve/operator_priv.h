@@ -17,6 +17,7 @@ struct hcy_operator {
     atomic_uint refs;
     hcy_device *dev;
     hcy_operator_desc desc; /* its name is this operator's own */
+    const hcy_vectors *kept[2]; /* hcy__vectors_retain() of domain and range */
     hcy__twice_function *twice; /* NULL: it has none.  Set where the operator is made */
 };
 
@@ -36,6 +37,11 @@ void hcy__turn_end(struct hcy__turn *turn);
 int hcy__space_check(const hcy_space *space, const char *what);
 int64_t hcy__space_count(const hcy_space *space);
 bool hcy__space_same(const hcy_space *a, const hcy_space *b);
+/* stack_space.c.  The table of a stack, with one reference more, to be released; of others, which are their makers' and
+ * may go before an operator does, NULL. */
+const hcy_vectors *hcy__vectors_retain(const hcy_vectors *vectors);
+void hcy__vectors_release(const hcy_vectors *kept);
+bool hcy__vectors_same(const hcy_vectors *a, const hcy_vectors *b);
 bool hcy__space_is_complex(const hcy_space *space);
 /* Whether its numbers are floats, or pairs of these. */
 bool hcy__is_single(const hcy_space *space);

@@ -37,6 +37,9 @@ int hcy__vector_random(hcy_queue *queue, hcy_array *x, const hcy_space *space, u
                            ? "x = complex(normal(seed, index + first, stream), normal(seed, index + first, stream + 1))"
                            : "x = normal(seed, index + first, stream)";
     const hcy_vectors *v = space->vectors;
+    int status = 0;
+    if (hcy__vectors_random(&status, queue, x, v, seed, stream))
+        return status;
     const int64_t first = v && v->size >= offsetof(hcy_vectors, first) + sizeof v->first ? v->first : 0;
     /* Integers of operands have a sign, and a seed none: its highest bit makes other streams. */
     stream += (int64_t)(seed >> 63 << 62);

@@ -12,6 +12,11 @@ int hcy__new_number(hcy_array **number, hcy_device *dev, int dtype);
 int hcy__vector_dot(hcy_queue *queue, hcy_array *sum, const hcy_space *space, hcy_array *x, hcy_array *y);
 /* Normal numbers of Philox, the same for each seed and stream. */
 int hcy__vector_random(hcy_queue *queue, hcy_array *x, const hcy_space *space, uint64_t seed, int64_t stream);
+/* stack_space.c: whether the vectors are several in one; then these get their random numbers, with a status. */
+bool hcy__vectors_random(int *status, hcy_queue *queue, hcy_array *x, const hcy_vectors *vectors, uint64_t seed,
+                         int64_t stream);
+/* The table of such vectors, a reference, of which each operator on them has one. */
+int hcy__stack_vectors(const hcy_vectors **vectors, hcy_operator *const *ops, size_t n, bool of_range);
 int hcy__vector_zero(hcy_queue *queue, hcy_array *x);
 
 #endif

@@ -63,8 +63,9 @@ typedef struct hcy_dist hcy_dist;
 /* --- Communicators --- */
 
 /* All processes that were started together.  `wish` is a list of names: self, mpi (the one of the program or of
- * its launcher), openmpi, mpich, mpi-abi (libraries with MPI 5's binary interface, found at run time), nccl; "-name" is not
- * to be used, what is named otherwise has to be there.  NULL: the environment's HALCYON_DIST.  Where neither names
+ * its launcher), openmpi, mpich, mpi-abi (libraries with MPI 5's binary interface, found at run time), nccl,
+ * mpi-device (an MPI that takes a device's memory as it lies; never unless it is named); "-name" is not to be used,
+ * what is named otherwise has to be there.  NULL: the environment's HALCYON_DIST.  Where neither names
  * processes: MPI's if a launcher of MPI started this one, else `self`.  "mpi@piece=4096" cuts messages into pieces of
  * so many bytes (1 GiB unless it is said).  HCY_EINVAL: no such name, or srun has started several processes and this
  * one would be alone without having said so; HCY_ENODEV: no such module, or no library for it; HCY_ESTATE: MPI has been
@@ -78,7 +79,7 @@ HCY_API void hcy_dist_release(hcy_dist *comm);
 typedef struct hcy_dist_info {
     size_t size;                  /* sizeof(hcy_dist_info) */
     const char *transport;        /* "self", "openmpi", "mpich", "mpi-abi" */
-    const char *device_transport; /* "nccl", or "" where arrays on devices go through the host */
+    const char *device_transport; /* "nccl", "mpi-device", or "" where arrays on devices go through the host */
     int rank, n_ranks;            /* from 0 */
     int local_rank, n_local;      /* among the ranks of this host */
 } hcy_dist_info;
@@ -92,7 +93,8 @@ HCY_API int hcy_dist_split(hcy_dist **part, hcy_dist *comm, int colour) HCY_MUST
 /* Opens this rank's device, and lets arrays on it go by a transport of devices if all ranks have one.  `spec` is a
  * device string; of several, with commas, and of all devices of a backend ("cuda") or kind ("gpu"), the one of the
  * local rank, counted round.  NULL: HALCYON_DEVICE, else a GPU, else the CPU.  A communicator has one device:
- * HCY_ESTATE when it is asked again.  HCY_EUNSUPPORTED: nccl was wished for, and a rank cannot use it. */
+ * HCY_ESTATE when it is asked again.  HCY_EUNSUPPORTED: nccl or mpi-device was wished for, and a rank
+ * cannot use it. */
 HCY_API int hcy_dist_device(hcy_device **dev, hcy_dist *comm, const char *spec) HCY_MUST_USE;
 
 /* 0 if all ranks come with 0; else all return the same failure, the worst: whose it is in its own words, the others in
@@ -107,8 +109,8 @@ HCY_API int hcy_dist_barrier(hcy_dist *comm) HCY_MUST_USE;
  *
  * Arrays are contiguous or not, of any device, of the same types and shapes on all ranks where nothing else is said.
  * Those of one call are all on the ranks' devices of hcy_dist_device(), or on no rank: with a transport of devices the
- * two ways that they go know nothing of each other.  A transport of devices leaves them in the queue, behind what was
- * submitted before, and a failure is that of the next call or of the queue; through the host they are done on return.
+ * two ways that they go know nothing of each other.  NCCL leaves them in the queue, behind what was submitted before,
+ * and a failure is that of the next call or of the queue; by MPI, through the host or not, they are done on return.
  * HCY_EINVAL: ranks, types or counts that cannot be. */
 
 enum hcy_reduction { HCY_REDUCE_SUM = 1, HCY_REDUCE_MIN, HCY_REDUCE_MAX };

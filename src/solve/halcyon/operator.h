@@ -138,7 +138,8 @@ HCY_API int hcy_operator_reshape(hcy_operator **op, hcy_operator *a, const hcy_s
 HCY_API int hcy_operator_sum(hcy_operator **op, hcy_operator *const *ops, size_t n) HCY_MUST_USE;
 /* Stacks: vectors of one axis that have the operators' elements one behind the other.  vstack: of one domain, results
  * stand one behind the other; hstack: each takes its part of the domain, results are added up; block_diagonal: each
- * takes its part and gives its part. */
+ * takes its part and gives its part.  Parts may be distributed, each in its own way, and stacks themselves: sums are
+ * those of the parts, added up in their order, and stacks of the same parts are the same space. */
 HCY_API int hcy_operator_vstack(hcy_operator **op, hcy_operator *const *ops, size_t n) HCY_MUST_USE;
 HCY_API int hcy_operator_hstack(hcy_operator **op, hcy_operator *const *ops, size_t n) HCY_MUST_USE;
 HCY_API int hcy_operator_block_diagonal(hcy_operator **op, hcy_operator *const *ops, size_t n) HCY_MUST_USE;

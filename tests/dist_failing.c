@@ -1,0 +1,132 @@
+/* dist_failing.c - messages whose receiver has no memory for this or that (inject.c): it is told, all that was under
+ * way ends before its memory is anybody else's, nothing is kept, and the next message is right. */
+#include "dist_scene.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A message so small that a rank is rid of it whether the other one takes it or not. */
+enum { ROWS = 1000, GHOSTS = 500, MOST = 400 };
+
+static void (*fail_next)(long n);
+static long (*count_live)(void);
+
+static bool find_injector(void)
+{
+    void *next = dlsym(RTLD_DEFAULT, "inject_next"), *live = dlsym(RTLD_DEFAULT, "inject_live");
+    memcpy(&fail_next, &next, sizeof next);
+    memcpy(&count_live, &live, sizeof live);
+    return next && live;
+}
+
+static hcy_array *numbers_from(double first, double step)
+{
+    static float data[ROWS];
+    const int64_t n = ROWS;
+    hcy_array *a = NULL;
+    for (int i = 0; i < ROWS; i++)
+        data[i] = (float)(first + (int)(i * step));
+    if (hcy_array_from_host(&a, scene.dev, HCY_FLOAT32, 1, &n, data))
+        hcy_dist_abort(scene.comm, 1);
+    return a;
+}
+
+/* What rank 0 sends and rank 1 gets: ghost rows, begun and ended, or every other element of an array.  A message that
+ * was not taken is the next one's, whatever way that goes: all are the same. */
+struct way {
+    const char *name;
+    hcy_operator *halo;
+    hcy_array *x, *y, *odd_x, *odd_y;
+};
+
+static int make_way(struct way *w, bool ghosts)
+{
+    const int64_t n = 2 * ROWS;
+    hcy_dist_layout *layout = NULL, *padded = NULL;
+    w->name = ghosts ? "ghost rows" : "a message";
+    w->x = ghosts ? numbers_from(ROWS * scene.rank, 1) : numbers_from(ROWS - GHOSTS, 0.5);
+    int status = hcy_dist_layout_blocks(&layout, scene.comm, 1, &n, 0, NULL);
+    status = status ? status : hcy_dist_halo(&w->halo, &padded, scene.dev, layout, HCY_FLOAT32, GHOSTS, 0);
+    if (ghosts)
+        status = status ? status : hcy_dist_array(&w->y, scene.dev, padded, HCY_FLOAT32);
+    else {
+        w->y = numbers_from(0, 0);
+        status = status ? status : hcy_array_slice(&w->odd_x, w->x, "1::2");
+        status = status ? status : hcy_array_slice(&w->odd_y, w->y, "1::2");
+    }
+    hcy_dist_layout_release(padded);
+    hcy_dist_layout_release(layout);
+    return status;
+}
+
+static void free_way(struct way *w)
+{
+    hcy_operator_release(w->halo);
+    hcy_array_release(w->odd_x);
+    hcy_array_release(w->odd_y);
+    hcy_array_release(w->x);
+    hcy_array_release(w->y);
+    memset(w, 0, sizeof *w);
+}
+
+static int send_once(const struct way *w)
+{
+    if (w->odd_x)
+        return hcy_dist_sendrecv(scene.queue, w->odd_y, scene.comm, scene.rank ? 0 : -1, w->odd_x, scene.rank ? -1 : 1);
+    const int status = hcy_dist_halo_begin(scene.queue, w->y, w->halo, w->x);
+    return status ? status : hcy_dist_halo_end(scene.queue, w->halo);
+}
+
+/* Rank 1 has, after a message that went well, what rank 0 has sent. */
+static bool came_right(const struct way *w)
+{
+    static float data[ROWS + GHOSTS];
+    bool right = !hcy_array_to_host(data, scene.queue, w->y);
+    if (w->odd_x)
+        return right && (!scene.rank || (data[1] == ROWS - GHOSTS && data[ROWS - 1] == ROWS - 1));
+    return right && data[0] == (scene.rank ? ROWS - GHOSTS : 0) && data[ROWS - 1] == data[0] + ROWS - 1;
+}
+
+/* Number k of rank 1's allocations fails; whether there were as many.  Every other time the memory goes at once. */
+static int32_t fail_once(int32_t *wrong, struct way *w, int k)
+{
+    if (scene.rank)
+        fail_next(k);
+    const int status = send_once(w);
+    fail_next(0);
+    int32_t failed = status != 0;
+    *wrong += status && (status != HCY_ENOMEM || !*hcy_last_error()->text);
+    if (k % 2) {
+        const bool ghosts = !w->odd_x;
+        free_way(w);
+        *wrong += make_way(w, ghosts) != 0;
+    }
+    *wrong += send_once(w) || !came_right(w);
+    return hcy_dist_allreduce_host(&failed, scene.comm, HCY_INT32, 1, HCY_REDUCE_MAX) ? 0 : failed;
+}
+
+void test_failing(void)
+{
+    if (!find_injector() || scene.n_ranks != 2) {
+        skip_checks(1, "for two ranks and inject.c");
+        return;
+    }
+    for (int ghosts = 0; ghosts < 2; ghosts++) {
+        struct way w = { 0 };
+        int32_t wrong = 0, k = 1;
+        long before = 0;
+        const int status = make_way(&w, ghosts);
+        const char *name = w.name;
+        every(!status && !send_once(&w) && came_right(&w), "%s of rank 0: there", name);
+        free_way(&w);
+        before = count_live();
+        wrong += make_way(&w, ghosts) != 0;
+        while (k < MOST && fail_once(&wrong, &w, k))
+            k++;
+        every(!wrong && k > 5 && k < MOST, "%s, with %d failures of one rank: it is told, and the next is right", name,
+              (int)k - 1);
+        free_way(&w);
+        every(!hcy_queue_finish(scene.queue) && count_live() <= before, "%s: nothing is kept", name);
+    }
+}
