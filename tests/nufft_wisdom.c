@@ -81,7 +81,8 @@ static long wisdom_file(const char *cache, char *text, long size, const char *mo
             snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
     if (dir)
         closedir(dir);
-    FILE *f = fopen(path, mode);
+    /* What is kept may not be written to. */
+    FILE *f = *mode == 'w' && unlink(path) ? NULL : fopen(path, mode);
     if (!f)
         return -1;
     long n = (long)(*mode == 'r' ? fread(text, 1, (size_t)size, f) : fwrite(text, 1, (size_t)size, f));

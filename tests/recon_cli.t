@@ -354,9 +354,12 @@ check 'one that fails' sh -c "'$halcyon' recon $C --maps c_maps.npy -d cpu,cpu@t
 for threads in 1 3; do
     recon $C --maps c_maps.npy --dcf pipe --deterministic -d cpu@threads=$threads -o t$threads.npy
     recon $C --maps c_maps.npy --dcf pipe --same-everywhere -d cpu@threads=$threads -o e$threads.npy
+    recon $C --maps c_maps.npy --dcf pipe --toeplitz --deterministic -d cpu@threads=$threads -o g$threads.npy
 done
 check '--deterministic: any number of threads' cmp t1.npy t3.npy
 check '--same-everywhere: too' cmp e1.npy e3.npy
+check '--toeplitz --deterministic: too' cmp g1.npy g3.npy
+check '--toeplitz --same-everywhere: not' sh -c "'$halcyon' recon $C --toeplitz --same-everywhere -o x.npy 2>&1 | grep 'no --toeplitz'"
 
 # PyNUFFT's trajectory and phantom: its own CG reaches 0.108 in 20 iterations (pynufft's figure, magnitudes).
 if [ -r "$data/nufft/om2D.npz" ] && command -v unzip >/dev/null; then

@@ -373,6 +373,9 @@ static void test_refused_launches(hcy_program *program, hcy_queue *queue)
             "a number of 8 bytes");
     st_says(hcy_launch_grid(queue, kernel, &one_run, swapped, 2), HCY_EINVAL, "(counts) must be a buffer",
             "a number for a buffer");
+    size_t size = 0;
+    st_says(hcy_kernel_scratch_size(&size, kernel, 1, good, 2), HCY_EUNSUPPORTED, "own kernel", "its scratch memory");
+    st_says(hcy_kernel_preferred_batch(&size, kernel, good, 2), HCY_EUNSUPPORTED, "own kernel", "its items at once");
     hcy_kernel_release(kernel);
     st_ok(hcy_program_kernel(&kernel, program, "user_scale", NULL), "another kernel");
     const hcy_arg bits[] = { hcy_arg_buf(buf), hcy_arg_buf(buf),   hcy_arg_u32(3),
@@ -381,6 +384,21 @@ static void test_refused_launches(hcy_program *program, hcy_queue *queue)
             "an integer for a float");
     hcy_kernel_release(kernel);
     hcy_buffer_release(buf);
+}
+
+/* The link file of "ddr" has y and x in two memories, and nobody says which copy is the result. */
+static void test_shared_bytes(hcy_program *program, hcy_device *dev)
+{
+    hcy_queue *queue = cts_queue(dev);
+    hcy_buffer *buf = NULL;
+    hcy_kernel *kernel = NULL;
+    st_ok(hcy_program_kernel(&kernel, program, "user_scale", NULL), "a kernel without a signature");
+    st_ok(hcy_buffer_create(&buf, dev, HCY_MEM_DEVICE, 4096), "a buffer for both of its arguments");
+    int status = launch_scale(queue, kernel, buf, buf);
+    st_says(status ? status : hcy_queue_finish(queue), HCY_EINVAL, "different memories", "which has them apart");
+    hcy_kernel_release(kernel);
+    hcy_buffer_release(buf);
+    hcy_queue_release(queue);
 }
 
 static void test_refused_programs(hcy_device *dev, const unsigned char *mine, size_t size)
@@ -425,6 +443,8 @@ static void test_in_place(hcy_device *dev, const unsigned char *mine, size_t siz
     test_scale(program, queue, HCY_MEM_PINNED, true);
     test_scale(program, queue, HCY_MEM_PINNED, false);
     test_refused_launches(program, queue);
+    if (!strcmp(platform, "ddr"))
+        test_shared_bytes(program, dev);
     hcy_queue_release(queue);
     hcy_program_release(program);
 }

@@ -242,6 +242,22 @@ static int set_scalar(struct run *r, size_t argument, const hcy_value *v)
     return card_run_set_real(r->handle, (int)argument, real) ? 0 : set_failed(r->kernel, argument);
 }
 
+/* What is brought home of two copies of the same bytes, in different memories of the card, would be the last one's. */
+static int check_copies(const struct run *r)
+{
+    for (size_t i = 0; i < XRT_MOST_VALUES; i++)
+        for (size_t j = 0; j < i; j++) {
+            const struct piece *a = &r->pieces[j], *b = &r->pieces[i];
+            if (a->view && b->view && a->home == b->home && a->there != b->there && a->back && b->back &&
+                a->offset < b->offset + b->size && b->offset < a->offset + a->size)
+                return hcy_fail(HCY_EINVAL,
+                                "kernel %s: arguments %zu and %zu share memory, but are connected to different memories of "
+                                "the card: give the kernel a signature, which says which one is written",
+                                r->kernel->name, j + 1, i + 1);
+        }
+    return 0;
+}
+
 /* All arguments for items [range[0], range[0] + range[1]). */
 static int set_run_arguments(struct run *r, const struct launch *l, const size_t range[2])
 {
@@ -269,7 +285,7 @@ static int set_run_arguments(struct run *r, const struct launch *l, const size_t
             status = set_scalar(r, i, &v[value]);
             value++;
         }
-    return status;
+    return status ? status : check_copies(r);
 }
 
 /* --- Launches --- */
@@ -417,6 +433,13 @@ static int put_span_tables(const struct xrt_kernel *k, const hcy_hls_tables *hea
     return status;
 }
 
+/* Of a user's kernel nobody knows what it wants besides its arguments. */
+static int need_shape(const struct xrt_kernel *k)
+{
+    return k->shape ? 0 : hcy_fail(HCY_EUNSUPPORTED, "%s is a program's own kernel, without tables or scratch memory",
+                                   k->name);
+}
+
 /* The canonical spans, and what the kernel wants besides, behind one head. */
 int xrt_prepare(hcy_block *tables, void *kimpl, const hcy_span *spans, size_t n)
 {
@@ -425,9 +448,11 @@ int xrt_prepare(hcy_block *tables, void *kimpl, const hcy_span *spans, size_t n)
     hcy_hls_tables head;
     void *more = NULL;
     size_t size = 0;
-    if (!k->shape->more || n != HCY_HLS_MAX_SPANS - 1)
-        return hcy_fail(HCY_EINVAL, "%s: %zu tables are not a plan's", k->name, n);
-    int status = k->shape->more(&more, &size, spans, n);
+    int status = need_shape(k);
+    if (!status && (!k->shape->more || n != HCY_HLS_MAX_SPANS - 1))
+        status = hcy_fail(HCY_EINVAL, "%s: %zu tables are not a plan's", k->name, n);
+    if (!status)
+        status = k->shape->more(&more, &size, spans, n);
     if (status)
         return status;
     /* The kernel's own records follow as one more span, so one head describes everything. */
@@ -449,7 +474,8 @@ int xrt_scratch_size(size_t *size, void *kimpl, size_t items, const hcy_value *v
     (void)items;
     (void)n;
     *size = 0; /* FPGA kernels have their own memory */
-    return k->shape->look(values, item_bytes);
+    int status = need_shape(k);
+    return status ? status : k->shape->look(values, item_bytes);
 }
 
 int xrt_preferred_batch(size_t *items, void *kimpl, const hcy_value *values, size_t n)
@@ -458,7 +484,8 @@ int xrt_preferred_batch(size_t *items, void *kimpl, const hcy_value *values, siz
     size_t item_bytes[XRT_MOST_VALUES] = { 0 };
     (void)n;
     *items = 8 * k->n_runs;
-    return k->shape->look(values, item_bytes);
+    int status = need_shape(k);
+    return status ? status : k->shape->look(values, item_bytes);
 }
 
 /* --- Kernels --- */

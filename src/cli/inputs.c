@@ -72,6 +72,9 @@ int inputs_stem(char *stem, size_t size, const char *file)
     /* Nor does any further one ask for that. */
     for (char *at = stem; (at = strchr(at, '%'));)
         memmove(at, at + 1, strlen(at));
+    /* A series may have a number for a name. */
+    if (!*stem && size > sizeof "frames")
+        memcpy(stem, "frames", sizeof "frames");
     return CLI_OK;
 }
 

@@ -155,6 +155,8 @@ static int check_recon(struct recon *r)
         cli_error("--toeplitz needs no points, in planes or elsewhere, so no --stack; see `halcyon recon --help`");
     else if (v->stack == RECON_STACK_YES && v->everywhere)
         cli_error("--same-everywhere has no --stack: FFTs across planes are the device's; see `halcyon recon --help`");
+    else if (v->toeplitz && v->everywhere)
+        cli_error("--same-everywhere has no --toeplitz: its FFTs are the device's; see `halcyon recon --help`");
     else if (v->save_dcf && !r->dcf)
         cli_error("--save-dcf is for --dcf pipe, voronoi, cells or FILE; see `halcyon recon --help`");
     else if (cli_check_format(v->out, HCY_WRITE_ARRAY) ||

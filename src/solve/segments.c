@@ -400,7 +400,7 @@ static int put_weights(struct hcy__segments *s, hcy_queue *queue, const struct f
 {
     hcy_device *dev = hcy_queue_device(queue);
     const int rank = s->field->rank;
-    const int64_t rows = rank ? s->field->shape[0] : 0, row = rows ? s->field->count / rows : 1,
+    const int64_t rows = s->field->shape[0], row = rows ? s->field->count / rows : 1,
                   most = SLAB_NUMBERS / (row * w->fit.bins + 1), slab = most < 1 ? 1 : most < rows ? most : rows;
     int64_t shape[HCY_ARRAY_MAX_RANK] = { w->fit.bins, slab };
     hcy_array *arrays[3] = { NULL }, *signals = NULL;
@@ -424,8 +424,8 @@ static int make_frequencies(struct hcy__segments *s, double *error, const hcy_op
                             const struct fit *f, hcy_array *times, const double span[2])
 {
     hcy_space all = a->desc.domain;
-    if (all.rank + 2 > HCY_ARRAY_MAX_RANK)
-        return hcy_fail(HCY_EUNSUPPORTED, "operator in a field: segments of frequencies are of %d axes at most",
+    if (!all.rank || all.rank + 2 > HCY_ARRAY_MAX_RANK)
+        return hcy_fail(HCY_EUNSUPPORTED, "operator in a field: segments of frequencies are of images of 1 to %d axes",
                         HCY_ARRAY_MAX_RANK - 2);
     struct frequencies *w = calloc(1, sizeof *w);
     if (!w)

@@ -83,6 +83,7 @@ int hcy__spectrum_fft(hcy_fft **fft, hcy_buffer **work, hcy_device *dev, const s
     hcy_fft_desc desc = HCY_FFT_DESC_INIT;
     desc.precision = s->is_double ? HCY_F64 : HCY_F32;
     desc.rank = s->dim;
+    desc.flags = HCY_FFT_DETERMINISTIC;
     desc.batch = (size_t)batch;
     for (int d = 0; d < s->dim; d++)
         desc.n[d] = (size_t)s->sizes[d];
@@ -110,6 +111,8 @@ int hcy__spectrum_plan(hcy_nufft **plan, hcy_device *dev, const struct hcy__spec
     for (int d = 0; d < s->dim; d++)
         desc.modes[d] = s->sizes[d];
     options.order = HCY_NUFFT_ZERO_FIRST;
+    /* It is made once, and what is convolved with it has the same bits in every run. */
+    options.deterministic = HCY_NUFFT_SAME_RUNS;
     int status = hcy_nufft_create(plan, dev, &desc, &options);
     return status ? status : hcy_nufft_set_points(*plan, n_points, points, 0, NULL);
 }

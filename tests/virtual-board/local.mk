@@ -36,8 +36,9 @@ check_LTLIBRARIES += user_kernels.la
 user_kernels_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
 user_kernels_la_SOURCES = tests/virtual-board/user_kernels.c kernels_hls/args.h
 user_xclbins = user_hbm.xclbin user_ddr.xclbin
-$(user_xclbins): mkxclbin user_kernels.la
-	$(AM_V_GEN)./mkxclbin -p $(@:user_%.xclbin=%) .libs/user_kernels.so $@
+$(user_xclbins): mkxclbin user_kernels.la $(srcdir)/tests/virtual-board/user_link.cfg
+	$(AM_V_GEN)./mkxclbin -l $(srcdir)/tests/virtual-board/user_link.cfg -p $(@:user_%.xclbin=%) .libs/user_kernels.so $@
+EXTRA_DIST += tests/virtual-board/user_link.cfg
 check_DATA = $(user_xclbins)
 CLEANFILES += $(user_xclbins)
 bin_SCRIPTS += halcyon-virtual-board
