@@ -152,7 +152,8 @@ int hcy__nufft_grid_tables(hcy_nufft *p)
 {
     const hcy_nufft_job *had = &p->tables_of, *job = &p->job;
     /* Window and grid make the tables, the points do not: new points on the same grid keep them. */
-    if (p->table && had->width == job->width && p->tables_batch == p->batch && !memcmp(had->grid, job->grid, sizeof job->grid))
+    if (p->table && had->width == job->width && p->tables_batch == p->batch &&
+        !memcmp(had->grid, job->grid, sizeof job->grid))
         return 0;
     int status = hcy__nufft_tables(p, true);
     p->tables_of = p->job;
