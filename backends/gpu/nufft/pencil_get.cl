@@ -152,7 +152,6 @@ DEVICE u32 sort_by_rows(const NEAR struct near *near, u32 chunk, u32 left, u32 o
 #else
 #define EARLY(row, from)
 #define WEIGHT_Y(row, from, y) (DIM > 2 ? (from)[AT_Y + ROW_OF(y)] : 1)
-
 #define POINT_OF(p, k) ((p) + (k))
 #define IS_REACHED(y) 1
 #endif
