@@ -260,6 +260,40 @@ static void check_bits(void)
 
 /* --- Options, queues, threads --- */
 
+/* Grids of a plan of eight transforms, of n modes an axis and 500 points anywhere. */
+static size_t grids_of(hcy_nufft_info *info, int64_t n, size_t max_batch)
+{
+    enum { POINTS = 500 };
+    static float x[POINTS];
+    hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
+    hcy_nufft_options o = HCY_NUFFT_OPTIONS_INIT;
+    hcy_nufft *plan = NULL;
+    desc.type = 1;
+    desc.dim = 3;
+    desc.precision = HCY_F32;
+    desc.eps = 1e-2;
+    desc.n_transforms = 8;
+    desc.modes[0] = desc.modes[1] = desc.modes[2] = n;
+    o.upsampling = 2;
+    o.max_batch = max_batch;
+    int status = hcy_nufft_create(&plan, dev, &desc, &o);
+    if (!status)
+        status = hcy_nufft_set_points(plan, POINTS, (const void *[]){ x, x, x }, 0, NULL);
+    if (!status)
+        status = hcy_nufft_get_info(info, plan);
+    hcy_nufft_destroy(plan);
+    return status ? 0 : info->grid_bytes / (8 * info->grid[0] * info->grid[1] * info->grid[2]);
+}
+
+static void check_batches(void)
+{
+    hcy_nufft_info info = HCY_NUFFT_INFO_INIT;
+    is_int((long long)grids_of(&info, 20, 0), 4, "a few vectors at once");
+    is_int((long long)grids_of(&info, 150, 0), 2, "few points on grids of 216 MB: two");
+    is_int((long long)grids_of(&info, 256, 0), 1, "of 1 GB: one");
+    is_int((long long)grids_of(&info, 256, 3), 3, "unless it is told otherwise");
+}
+
 static void check_choices(void)
 {
     struct problem p;
@@ -610,6 +644,7 @@ int main(int argc, char **argv)
         check_type3_grid();
         check_bits();
         check_choices();
+    check_batches();
         check_reach();
         check_grids();
         check_submit(dev);

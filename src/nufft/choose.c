@@ -176,7 +176,21 @@ double hcy__nufft_candidate(const hcy_nufft *p, size_t i)
     return fits ? candidates[i] : 0;
 }
 
-int hcy__nufft_choose(hcy_nufft *p, size_t n_points)
+/* Vectors at once share launches and points' weights, but every one has a grid of its own.  Where points are few the
+ * grids are most of a transform, and one that is large has a device busy: then they are no more than this, or one. */
+#define FEW(points, cells) ((double)(points) * 16 < (cells))
+#define BATCH_BYTES        0x1p29
+
+size_t hcy__nufft_batch(const hcy_nufft *p, size_t n_points)
+{
+    const double cells = n_cells(&p->job), grid = cells * 2 * (double)hcy__nufft_real(p);
+    size_t batch = p->opts.max_batch ? p->opts.max_batch : 4;
+    if (!p->opts.max_batch && n_points && FEW(n_points, cells) && (double)batch * grid > BATCH_BYTES)
+        batch = grid < BATCH_BYTES ? (size_t)(BATCH_BYTES / grid) : 1;
+    return batch < p->n_transforms ? batch : p->n_transforms;
+}
+
+static int choose_grid(hcy_nufft *p, size_t n_points)
 {
     double best = 0, given = p->opts.upsampling;
     hcy_nufft_job job = p->job;
@@ -213,4 +227,12 @@ int hcy__nufft_choose(hcy_nufft *p, size_t n_points)
     }
     p->upsampling = upsampling_of(&p->job);
     return 0;
+}
+
+int hcy__nufft_choose(hcy_nufft *p, size_t n_points)
+{
+    int status = choose_grid(p, n_points);
+    if (!status)
+        p->batch = hcy__nufft_batch(p, n_points);
+    return status;
 }

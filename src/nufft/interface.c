@@ -198,9 +198,7 @@ int hcy_nufft_create(hcy_nufft **out, hcy_device *dev, const hcy_nufft_desc *use
     p->may_be_direct = !opts.upsampling && !opts.width && !opts.grid[0] && !opts.separate_fft && !hcy__nufft_is_same(p);
     p->whole = hcy__nufft_is_same(p);
     p->n_transforms = (size_t)desc.n_transforms;
-    /* Vectors at once share launches, but every one has a grid of its own: memory bounds their number. */
-    p->batch = opts.max_batch ? opts.max_batch : 4;
-    p->batch = p->batch < p->n_transforms ? p->batch : p->n_transforms;
+    p->batch = hcy__nufft_batch(p, 0);
     status = set_modes(p);
     if (!status)
         status = get_kernels(p);

@@ -66,7 +66,7 @@ struct hcy_nufft {
     hcy_kernel *kernels[N_KERNELS]; /* NULL: the device has none */
     hcy_nufft_desc desc; /* modes of 1 where there are none, the sign +1 or -1 */
     hcy_nufft_options opts;
-    size_t n_transforms, batch;
+    size_t n_transforms;
     size_t n_modes;      /* in all */
     bool may_be_direct;  /* nothing about the grid was asked for */
     bool whole;          /* never in pieces: part of another plan */
@@ -77,6 +77,7 @@ struct hcy_nufft {
     /* What is chosen for the points (choose.c, type3.c): constant from the points on. */
     hcy_nufft_job job; /* its modes from the start */
     double upsampling;
+    size_t batch; /* vectors at once */
     size_t n_points, n_targets;
     size_t all_points, all_results; /* of all transforms */
     size_t piece_length;
@@ -84,8 +85,9 @@ struct hcy_nufft {
     const struct hcy__nufft_way *way; /* NULL: no points are set */
     void *state; /* the way's own */
 
-    /* What is on the device (points.c).  Tables are of the job that tables_of was. */
+    /* What is on the device (points.c).  Tables are of the job that tables_of was, FFTs of a batch. */
     hcy_nufft_job tables_of;
+    size_t tables_batch;
     struct hcy__window window;
     hcy_buffer *table, *factors, *roots, *sorted, *report; /* roots: of LINES */
     hcy_event *sorting; /* NULL: the points are sorted */
@@ -145,6 +147,8 @@ static inline void hcy__nufft_drop(hcy_buffer **buf)
 
 /* choose.c: width and fine grid for n_points; HCY_ERANGE, HCY_EINVAL. */
 int hcy__nufft_choose(hcy_nufft *plan, size_t n_points);
+/* Vectors at once, of the plan's grid and so many points; 0: these are not known. */
+size_t hcy__nufft_batch(const hcy_nufft *plan, size_t n_points);
 /* The window's width for this upsampling. */
 unsigned hcy__nufft_width(double eps, int dim, bool type3, double upsampling);
 /* What the plan takes: the option, or that, as far as there are windows and the precision has use for them. */

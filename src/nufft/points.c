@@ -152,10 +152,12 @@ int hcy__nufft_grid_tables(hcy_nufft *p)
 {
     const hcy_nufft_job *had = &p->tables_of, *job = &p->job;
     /* Window and grid make the tables, the points do not: new points on the same grid keep them. */
-    if (p->table && had->width == job->width && !memcmp(had->grid, job->grid, sizeof job->grid))
+    if (p->table && had->width == job->width && p->tables_batch == p->batch &&
+        !memcmp(had->grid, job->grid, sizeof job->grid))
         return 0;
     int status = hcy__nufft_tables(p, true);
     p->tables_of = p->job;
+    p->tables_batch = p->batch;
     if (status)
         hcy__nufft_drop(&p->table); /* half of them are none */
     return status;
@@ -166,6 +168,7 @@ void hcy__nufft_share_tables(hcy_nufft *p, const hcy_nufft *from)
     hcy__nufft_drop_tables(p);
     /* Tables are never written once they are there, so plans may hold the same ones. */
     p->tables_of = from->tables_of;
+    p->tables_batch = from->tables_batch;
     p->window = from->window;
     p->table = hcy_buffer_retain(from->table);
     p->factors = hcy_buffer_retain(from->factors);

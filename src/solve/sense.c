@@ -1,6 +1,6 @@
 /* sense.c - what several coils receive of an image, at the points of a non-uniform FFT.
  *
- * Coils go through the plan some at a time: as many as it has transforms, the last ones fewer.  Memory for these is the
+ * Coils go through the plan some at a time: as many as it takes at once, the last ones fewer.  Memory for these is the
  * operator's, made with it; strengths are written to the result and read from the input where they lie, but for the
  * adjoint with weights.
  */
@@ -126,7 +126,7 @@ static int set_weights(struct sense *s, hcy_array *weights)
 /* Memory for as many coils as go at once. */
 static int make_images(struct sense *s)
 {
-    const int64_t most = (int64_t)s->plan->n_transforms;
+    const int64_t most = (int64_t)s->plan->batch;
     s->coils.batch = most < s->coils.n ? most : s->coils.n;
     const hcy_space images = hcy__coils_space(&s->coils, s->coils.batch);
     return hcy__space_vector(&s->coils.images, s->plan->dev, &images);

@@ -198,7 +198,7 @@ static size_t near_bytes(const struct gpu_shape *s, const hcy_nufft_job *job, en
     /* Slopes are rows as weights are, and make more sums. */
     bool slopes = move == HCY_NUFFT_SLOPES;
     size_t sums = (slopes ? 1 + job->dim : s->vectors) * 2 * real * (move == HCY_NUFFT_PUTS ? 1 : warps);
-    size_t point = ((rows * real + 15) / 16 * 16 + 64) * (slopes ? 2 : 1) + 20 + sums;
+    size_t point = ((rows * real + 15) / 16 * 16 + 64) * (slopes ? 2 : 1) + 24 + sums;
     return s->batch * point + HCY_NUFFT_COEFS(job->width) * (job->width + 3) * real * (slopes ? 2 : 1);
 }
 

@@ -22,7 +22,10 @@ DEVICE void take_derivative(NEAR REAL *near, const REAL *table)
 DEVICE void find_point(const struct gpu_nufft *job, NEAR struct near *near, const struct record *r, u32 p)
 {
     u32 x = cell_of(job, 0, place_on_axis(r, 0)) / XB, slab = cell_of(job, Z, place_on_axis(r, Z)) / ZS,
-        y = DIM > 2 ? cell_of(job, 1 % DIM, place_on_axis(r, 1 % DIM)) / YB : 0;
+        row = DIM > 2 ? cell_of(job, 1 % DIM, place_on_axis(r, 1 % DIM)) : 0, y = row / YB;
+#if BY_ROWS
+    near->row[p] = row - y * YB;
+#endif
     near->key[p] = (y * job->bins[0] + x) * job->slabs + slab;
     near->bin[p][0] = x;
     near->bin[p][1] = y;
@@ -101,8 +104,9 @@ DEVICE void get_planes(const struct gpu_nufft *job, const struct place *here, u3
     }
 }
 
-/* The lanes' sums of two points, added along x, to those of n points from p on. */
-DEVICE void add_along_x(NEAR struct near *near, int wave, u32 p, u32 n, REAL re0, REAL re1, REAL im0, REAL im1)
+/* The lanes' sums of two points, of up to 8 of n, added along x to the points'. */
+DEVICE void add_along_x(NEAR struct near *near, int wave, u32 p0, u32 p1, u32 n, REAL re0, REAL re1, REAL im0,
+                        REAL im1)
 {
     /* Halves of what is left change lanes, so that one of four sums is in the end a lane's. */
     u32 odd = G & 1, high = G & 2;
@@ -112,8 +116,45 @@ DEVICE void add_along_x(NEAR struct near *near, int wave, u32 p, u32 n, REAL re0
     REAL sum = (high ? im : re) + of_lane(high ? re : im, LANE ^ 8);
     sum += of_lane(sum, LANE ^ 16);
     if (G < 4 && 2 * T + odd < n)
-        ((NEAR REAL *)&near->c[(ITEM / GPU_LANES * WAVES + wave) * BATCH + p + 2 * T + odd])[high / 2] = sum;
+        ((NEAR REAL *)&near->c[(ITEM / GPU_LANES * WAVES + wave) * BATCH + (odd ? p1 : p0)])[high / 2] = sum;
 }
+
+/* --- Sums --- */
+
+#if BY_ROWS
+/* Of up to GPU_LANES points from `chunk` on, which come in runs of a key (this lane's: own), those of a run by their
+ * rows: the point that this lane's place has, counted from the chunk. */
+DEVICE u32 sort_by_rows(const NEAR struct near *near, u32 chunk, u32 left, u32 own)
+{
+    u32 before = SHUFFLE(own, LANE ? LANE - 1 : 0), starts = BALLOT(LANE && own != before),
+        run = POPCOUNT(starts & ((2u << LANE) - 1)), row = LANE < left ? near->row[chunk + LANE] : 0,
+        at = run << 16 | row << 8 | LANE;
+    /* K. Batcher's bitonic sort. */
+    UNROLL
+    for (u32 length = 2; length <= GPU_LANES; length *= 2) {
+        UNROLL
+        for (u32 apart = length / 2; apart; apart /= 2) {
+            u32 other = SHUFFLE(at, LANE ^ apart), rises = !(LANE & length), lower = !(LANE & apart);
+            at = (rises == lower) == (at < other) ? at : other;
+        }
+    }
+    return at & 255;
+}
+#define POINT_OF(p, k) (((p) & ~(GPU_LANES - 1u)) + SHUFFLE(order, ((p) & (GPU_LANES - 1u)) + (k)))
+#define IS_REACHED(y) (ROW_OF(y) >= first_row && ROW_OF(y) < last_row + WIDTH)
+/* Rows' weights come first, so that no product waits for them behind its branch. */
+#define EARLY(row, from) \
+    REAL row[MINE];      \
+    UNROLL               \
+    for (int y = 0; y < MINE; y++) \
+        row[y] = (from)[AT_Y + ROW_OF(y)];
+#define WEIGHT_Y(row, from, y) row[y]
+#else
+#define EARLY(row, from)
+#define WEIGHT_Y(row, from, y) (DIM > 2 ? (from)[AT_Y + ROW_OF(y)] : 1)
+#define POINT_OF(p, k) ((p) + (k))
+#define IS_REACHED(y) 1
+#endif
 
 #if SLOPES
 /* Values (0), and what y (1, in three dimensions) and z (the last) change them by, before the weights along x. */
@@ -121,14 +162,20 @@ DEVICE void add_along_x(NEAR struct near *near, int wave, u32 p, u32 n, REAL re0
 #define SUM_OF(wave) ((wave) == 0 || (wave) == DIM ? 0 : (wave) == 1 ? SUMS - 1 : 1)
 
 /* This warp's values and slopes for up to 8 of n points from p on.  Slopes count axes from the slowest. */
-DEVICE void sum_points(NEAR struct near *near, const struct place *here, u32 p, u32 n,
+DEVICE void sum_points(NEAR struct near *near, const struct place *here, u32 order, u32 p, u32 n,
                        struct a_part piece[1][MT][MINE][NT])
 {
-    const u32 mine = (p + (G < n ? G : 0)) * APART;
+    const u32 mine = POINT_OF(p, G < n ? G : 0) * APART;
     const NEAR REAL *w = near->weights + mine, *s = near->slopes + mine;
     /* Points that are missing repeat one that is there, and their sums are not written. */
-    u32 p0 = p + (2 * T < n ? 2 * T : 0), p1 = p + (2 * T + 1 < n ? 2 * T + 1 : 0);
+    u32 p0 = POINT_OF(p, 2 * T < n ? 2 * T : 0), p1 = POINT_OF(p, 2 * T + 1 < n ? 2 * T + 1 : 0);
+#if BY_ROWS
+    u32 first_row = near->row[POINT_OF(p, 0)], last_row = near->row[POINT_OF(p, (n < 8 ? n : 8) - 1)];
+#endif
+    (void)order;
     REAL sums[SUMS][MT][4];
+    EARLY(row, w)
+    EARLY(of_row, s)
     UNROLL
     for (int i = 0; i < SUMS * MT * 4; i++)
         sums[i / (MT * 4)][i / 4 % MT][i % 4] = 0;
@@ -138,7 +185,9 @@ DEVICE void sum_points(NEAR struct near *near, const struct place *here, u32 p, 
         REAL z0 = w[at0], z1 = w[at1], of_z0 = s[at0], of_z1 = s[at1];
         UNROLL
         for (int y = 0; y < MINE; y++) {
-            REAL wy = DIM > 2 ? w[AT_Y + ROW_OF(y)] : 1, of_y = DIM > 2 ? s[AT_Y + ROW_OF(y)] : 0;
+            if (!IS_REACHED(y))
+                continue;
+            REAL wy = WEIGHT_Y(row, w, y), of_y = WEIGHT_Y(of_row, s, y);
             UNROLL
             for (int k = 0; k < SUMS; k++) {
                 struct b_part b;
@@ -164,18 +213,23 @@ DEVICE void sum_points(NEAR struct near *near, const struct place *here, u32 p, 
             im0 += sum[2] * x0;
             im1 += sum[3] * x1;
         }
-        add_along_x(near, wave, p, n, re0, re1, im0, im1);
+        add_along_x(near, wave, p0, p1, n, re0, re1, im0, im1);
     }
 }
 #else
 /* This warp's sums for up to 8 of n points from p on. */
-DEVICE void sum_points(NEAR struct near *near, const struct place *here, u32 p, u32 n,
+DEVICE void sum_points(NEAR struct near *near, const struct place *here, u32 order, u32 p, u32 n,
                        struct a_part piece[VECTORS][MT][MINE][NT])
 {
-    const NEAR REAL *w = near->weights + (p + (G < n ? G : 0)) * APART;
+    const NEAR REAL *w = near->weights + POINT_OF(p, G < n ? G : 0) * APART;
     /* Points that are missing repeat one that is there, and their sums are not written. */
-    u32 p0 = p + (2 * T < n ? 2 * T : 0), p1 = p + (2 * T + 1 < n ? 2 * T + 1 : 0);
+    u32 p0 = POINT_OF(p, 2 * T < n ? 2 * T : 0), p1 = POINT_OF(p, 2 * T + 1 < n ? 2 * T + 1 : 0);
+#if BY_ROWS
+    u32 first_row = near->row[POINT_OF(p, 0)], last_row = near->row[POINT_OF(p, (n < 8 ? n : 8) - 1)];
+#endif
+    (void)order;
     REAL sums[HALVES][CHAINS][VECTORS][MT][4];
+    EARLY(row, w)
     UNROLL
     for (int i = 0; i < HALVES * CHAINS * VECTORS * MT * 4; i++)
         sums[i / (CHAINS * VECTORS * MT * 4)][i / (VECTORS * MT * 4) % CHAINS][i / (MT * 4) % VECTORS][i / 4 % MT]
@@ -187,7 +241,9 @@ DEVICE void sum_points(NEAR struct near *near, const struct place *here, u32 p, 
         REAL z0 = w[at + in_row(here, plane + T)], z1 = w[at + in_row(here, plane + T + 4)];
         UNROLL
         for (int y = 0; y < MINE; y++) {
-            REAL wy = DIM > 2 ? w[AT_Y + ROW_OF(y)] : 1;
+            if (!IS_REACHED(y))
+                continue;
+            REAL wy = WEIGHT_Y(row, w, y);
             struct b_part b;
             set_b(&b, 0, z0 * wy);
             set_b(&b, 1, z1 * wy);
@@ -221,7 +277,7 @@ DEVICE void sum_points(NEAR struct near *near, const struct place *here, u32 p, 
             im0 += sum[2] * x0;
             im1 += sum[3] * x1;
         }
-        add_along_x(near, v, p, n, re0, re1, im0, im1);
+        add_along_x(near, v, p0, p1, n, re0, re1, im0, im1);
     }
 }
 #endif
@@ -278,10 +334,11 @@ void NAME(struct gpu_nufft job, BUFFER(const struct record, records), BUFFER(con
     u64 first = (u64)GROUP * job.range, last = first + job.range < job.n_points ? first + job.range : job.n_points;
     struct place here = { NO_KEY, { 0, 0 }, 0, 0 };
     struct a_part piece[VECTORS][MT][MINE][NT];
-    struct record mine = record_at(records, first, last);
     take_table(near->table, table);
 #if SLOPES
     take_derivative(near->derivative, table);
+#else
+    struct record mine = record_at(records, first, last);
 #endif
     for (u64 at = first; at < last; at += BATCH) {
         u32 n = last - at < BATCH ? (u32)(last - at) : BATCH;
@@ -289,12 +346,15 @@ void NAME(struct gpu_nufft job, BUFFER(const struct record, records), BUFFER(con
         take_sloping_points(&job, near, records + at, n);
 #else
         take_points(&job, near, &mine, n, NULL_PTR);
-#endif
-        if (PRECISION == 1 && !SLOPES)
+        if (PRECISION == 1)
             mine = record_at(records, at + BATCH, last);
+#endif
         for (u32 chunk = 0; chunk < n; chunk += GPU_LANES) {
             u32 left = n - chunk < GPU_LANES ? n - chunk : GPU_LANES,
-                own = LANE < left ? near->key[chunk + LANE] : NO_KEY;
+                own = LANE < left ? near->key[chunk + LANE] : NO_KEY, order = 0;
+#if BY_ROWS
+            order = sort_by_rows(near, chunk, left, own);
+#endif
             for (u32 i = 0; i < left;) {
                 u32 p = chunk + i, key = SHUFFLE(own, i), same = BALLOT(own == key) >> i, many = RUN(same);
                 if (key != here.key) {
@@ -304,14 +364,15 @@ void NAME(struct gpu_nufft job, BUFFER(const struct record, records), BUFFER(con
                 }
                 NOT_UNROLLED
                 for (u32 j = 0; j < many; j += 8)
-                    sum_points(near, &here, p + j, many - j, piece);
+                    sum_points(near, &here, order, p + j, many - j, piece);
                 i += many;
             }
         }
         meet();
         if (ITEM < n)
             put_sums(&job, near, c);
-        if (PRECISION == 2 && !SLOPES) /* a piece of doubles leaves it no registers */
-            mine = record_at(records, at + BATCH, last);
+#if PRECISION == 2 && !SLOPES /* a piece of doubles leaves it no registers before */
+        mine = record_at(records, at + BATCH, last);
+#endif
     }
 }

@@ -97,7 +97,8 @@ typedef struct hcy_nufft_options {
     int check_points;   /* set_points refuses coordinates that are no number, infinite, or beyond 2^40 periods; without,
                          * they count as 0 */
     int separate_fft;   /* the device's general FFT in place of one made for these transforms */
-    size_t max_batch;   /* vectors transformed at once, of memory for as many grids; 0: a few */
+    size_t max_batch;   /* vectors transformed at once, of memory for as many grids; 0: a few, or of few points on a
+                         * large grid as many as 512 MB of grids, at least one */
     int method;         /* HCY_NUFFT_AUTO ..., for executions from host memory */
     size_t memory;      /* of the device, in bytes, for points and transforms together; 0: what is free there. More
                          * points than fit, from host memory, are taken in pieces */

@@ -246,8 +246,9 @@ HCY_API int hcy_operator_fft_real(hcy_operator **op, hcy_device *dev, const hcy_
  * that is broadcast to the samples, or NULL: 1.  The square roots of a density's weights make least squares weighted by
  * these.  Both arrays are kept; plan and points as hcy_operator_nufft() has them.
  *
- * Points are sorted once for all coils, and as many coils as the plan has transforms go at once: the operator has
- * memory for so many images, with weights for so many samples too; an execution's grids are the plan's (max_batch).
+ * Points are sorted once for all coils, and as many coils go at once as the plan takes (n_transforms and max_batch):
+ * the operator has memory for so many images, with weights for so many samples too; an execution's grids are the
+ * plan's.
  * HCY_EINVAL: shapes, types or devices that do not go together; HCY_EUNSUPPORTED: a plan of type 3, transforms with
  * points of their own. */
 HCY_API int hcy_operator_sense(hcy_operator **op, hcy_nufft *plan, hcy_array *maps, hcy_array *weights) HCY_MUST_USE;
