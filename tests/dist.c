@@ -253,6 +253,7 @@ static void test_device(const char *spec, enum part which)
         test_overlap();
         test_transforms();
         test_matrices();
+        test_timers();
     }
     hcy_queue_release(scene.queue);
     hcy_device_release(scene.dev);
