@@ -8,7 +8,10 @@
  */
 #include "dist_job.h"
 
+#include <string.h>
+
 enum { CUBE = 400, TRANSFORMED = 256, ROWS = 2000, COLUMNS = 200, BLOCK = 1500, POINTS = 1000000, FULL_RUN = 50 };
+enum { LONG = 100000000 };
 
 static void tell(const char *what, double seconds)
 {
@@ -96,6 +99,71 @@ static void time_differences(void)
     hcy_dist_layout_release(range);
 }
 
+/* --- What bounds them --- */
+
+/* Seconds in which every rank's core reads so many bytes of its own, the best of some: no expression, no message. */
+static double time_reading(size_t bytes)
+{
+    enum { LANES = 8 };
+    const size_t n = bytes / sizeof(uint64_t) / LANES * LANES;
+    uint64_t *memory = bench_need(malloc(bytes + 1)), sums[LANES] = { 0 }, all = 0;
+    double best = 1e300;
+    memset(memory, 1, bytes);
+    for (int round = 0; round < JOB_ROUNDS; round++) {
+        CHECK(hcy_dist_barrier(ranks.all));
+        const double begin = timer_now();
+        for (size_t i = 0; i < n; i += LANES)
+            for (int k = 0; k < LANES; k++)
+                sums[k] += memory[i + (size_t)k];
+        double took = timer_now() - begin;
+        CHECK(hcy_dist_allreduce_host(&took, ranks.all, HCY_FLOAT64, 1, HCY_REDUCE_MAX));
+        best = took < best ? took : best;
+    }
+    for (int k = 0; k < LANES; k++)
+        all += sums[k];
+    /* What nobody looks at need not be read. */
+    if (all == 1)
+        fprintf(stderr, "dist: %llu\n", (unsigned long long)all);
+    free(memory);
+    return best;
+}
+
+static void time_long_dot(void)
+{
+    struct job dot = { 0 };
+    make_dot(&dot, ranks.all, LONG);
+    const double seconds = time_job(&dot),
+                 reading = time_reading(2 * sizeof(float) * (size_t)LONG / (size_t)ranks.n_ranks);
+    tell("dot of 10^8 floats", seconds);
+    tell("... reading as many bytes", reading);
+    if (!ranks.rank)
+        printf("... %.1f %% of what can be read\n", 100 * reading / seconds);
+    end_job(&dot);
+}
+
+/* A Laplacian over ranks; that of a rank's rows by themselves; a ghost row to a neighbour, and one from it: what the
+ * first takes longer than the second, of the third, is not hidden. */
+static void time_hiding(void)
+{
+    struct job all = { 0 }, own = { 0 }, ghost = { .partner = (ranks.rank ^ 1) < ranks.n_ranks ? ranks.rank ^ 1 : -1 };
+    const int64_t rows[3] = { (CUBE + ranks.n_ranks - 1) / ranks.n_ranks, CUBE, CUBE }, plane = CUBE * CUBE;
+    make_cube(&all, ranks.all, CUBE, HCY_FLOAT32);
+    CHECK(hcy_dist_laplacian(&all.op, ranks.dev, all.layout, HCY_FLOAT32, NULL));
+    CHECK(hcy_dist_layout_blocks(&own.layout, ranks.alone, 3, rows, 0, NULL));
+    fill_part(&own.x, own.layout, HCY_FLOAT32);
+    fill_part(&own.y, own.layout, HCY_FLOAT32);
+    CHECK(hcy_dist_laplacian(&own.op, ranks.dev, own.layout, HCY_FLOAT32, NULL));
+    CHECK(hcy_array_full(&ghost.x, ranks.queue, HCY_FLOAT32, 1, &plane, 1));
+    CHECK(hcy_array_full(&ghost.y, ranks.queue, HCY_FLOAT32, 1, &plane, 1));
+    ghost.times = 1;
+    tell("Laplacian 400^3, again", time_job(&all));
+    tell("... a rank's rows by themselves", time_job(&own));
+    tell("... a ghost row to and fro by itself", time_job(&ghost));
+    end_job(&all);
+    end_job(&own);
+    end_job(&ghost);
+}
+
 /* --- Transforms --- */
 
 static void time_transform(int dtype, int adjoint)
@@ -172,6 +240,9 @@ int main(int argc, char **argv)
     open_ranks(argc > 1 ? argv[1] : "cpu@threads=1");
     time_matrices();
     time_differences();
+    time_long_dot();
+    if (ranks.n_ranks > 1)
+        time_hiding();
     time_transforms();
     if (sizes[0])
         time_smoothing(sizes[0]);

@@ -216,6 +216,27 @@ static void test_alltoall(void)
     hcy_array_release(received);
 }
 
+static void test_messages(void)
+{
+    test_collectives();
+    test_ring();
+    test_alltoall();
+}
+
+/* What tests/dist.t makes a table of; TRANSPORT_ALONE: the first. */
+static const struct {
+    const char *name;
+    void (*test)(void);
+} areas[] = { { "messages", test_messages },
+              { "layouts, sums, files", test_layouts },
+              { "blocks, stacks of rows, differences, ghost rows", test_operators },
+              { "solvers", test_solvers_like_one },
+              { "stacks of stacks", test_stacks },
+              { "differences beside messages", test_overlap },
+              { "Fourier transforms, NUFFT, SENSE", test_transforms },
+              { "matrices, convolutions", test_matrices },
+              { "timers", test_timers } };
+
 enum part { ALL, COPIES, LARGE, FAILING, N_PARTS };
 static const char *const part_names[N_PARTS] = { "", "copies", "large", "failing" };
 
@@ -240,20 +261,11 @@ static void test_device(const char *spec, enum part which)
         test_large();
     else if (which == FAILING)
         test_failing();
-    else {
-        test_collectives();
-        test_ring();
-        test_alltoall();
+    for (size_t i = 0; which == ALL && i < (alone && *alone ? 1 : sizeof areas / sizeof areas[0]); i++) {
+        printf("# area: %s\n", areas[i].name);
+        areas[i].test();
     }
-    if (which == ALL && (!alone || !*alone)) {
-        test_layouts();
-        test_operators();
-        test_solvers_like_one();
-        test_stacks();
-        test_overlap();
-        test_transforms();
-        test_matrices();
-    }
+    printf("# area:\n");
     hcy_queue_release(scene.queue);
     hcy_device_release(scene.dev);
     hcy_dist_release(part);

@@ -56,6 +56,10 @@ run() { # MPI N WISH [DEVICES...]: the checks of all ranks, and that it ended we
     shift 3
     launch "$mpi" "$n" $program "$@" > "$dir/out" 2> "$dir/err"
     state=$?
+    # A line for each area that was tested: its checks that passed, of all.
+    awk -v where="$what $*" '/^# area:/ { area = substr($0, 9) } area == "" { next }
+        /^(not )?ok/ { n[area]++; good[area] += /^ok/ }
+        END { for (a in n) printf "%s\t%s\t%d/%d\n", a, where, good[a], n[a] }' "$dir/out" >> "$dir/areas"
     while read -r line; do
         case $line in
         ok*|"not ok"*)
@@ -188,5 +192,12 @@ if [ -n "${HALCYON_TEST_MPI_ABI-}" ] && [ -x "$HALCYON_TEST_MPI_ABI/bin/mpiexec"
     ends mpi-abi abort "a rank that gives up says why, and ends all" 'the disk is full'
 else
     skip "no MPI with MPI 5's binary interface (HALCYON_TEST_MPI_ABI)"
+fi
+# What runs where, from these results.
+if [ -s "$dir/areas" ]; then
+    echo '# | what | where | checks that passed |'
+    sort "$dir/areas" | awk -F'\t' '{ printf "# | %s | %s | %s |\n", $1, $2, $3 }'
+    awk -F'\t' '{ split($3, n, "/"); bad += n[1] != n[2] } END { exit bad > 0 }' "$dir/areas"
+    say $? "a table of what runs where, without a gap"
 fi
 echo "1..$tests"

@@ -38,6 +38,7 @@ void test_stacks(void);
 void test_overlap(void);
 void test_transforms(void);
 void test_matrices(void);
+void test_timers(void);
 /* Where no kernel runs; whether messages are to take arrays as they lie. */
 void test_copies(bool direct);
 /* Messages above 2 GiB: as much memory for each rank, and half as much again for sums. */

@@ -105,6 +105,33 @@ HCY_API int hcy_dist_agree(hcy_dist *comm, int status) HCY_MUST_USE;
 HCY_API void hcy_dist_abort(hcy_dist *comm, int code);
 HCY_API int hcy_dist_barrier(hcy_dist *comm) HCY_MUST_USE;
 
+/* --- How long it takes --- */
+
+/* Times by labels.  on: 1, 0, or below 0: as the environment's HALCYON_DIST_TIMER says, 1; one that is off does
+ * nothing.  It keeps the communicator; one thread at a time. */
+typedef struct hcy_dist_timer hcy_dist_timer;
+HCY_API int hcy_dist_timer_create(hcy_dist_timer **timer, hcy_dist *comm, int on) HCY_MUST_USE;
+HCY_API void hcy_dist_timer_destroy(hcy_dist_timer *timer);
+/* From here to the end that belongs to it, once more.  The beginning waits for the queue (NULL: none) and for all
+ * ranks, the end for the queue: so ranks begin together, and who is late shows.  Between them others may begin and end.
+ * HCY_EINVAL: a label of more than 63 bytes or none, more than 16 in one another; HCY_ERANGE: more than 64 labels;
+ * HCY_ESTATE: an end without a beginning. */
+HCY_API int hcy_dist_timer_begin(hcy_queue *queue, hcy_dist_timer *timer, const char *label) HCY_MUST_USE;
+HCY_API int hcy_dist_timer_end(hcy_queue *queue, hcy_dist_timer *timer) HCY_MUST_USE;
+
+typedef struct hcy_dist_mark {
+    size_t size;        /* sizeof(hcy_dist_mark) */
+    const char *label;  /* the timer's */
+    int depth, parent;  /* in how many others it stands; which mark the innermost of these is, -1: none */
+    int64_t times;      /* how often it was ended */
+    double least, most; /* seconds of all those times, of the fastest rank and of the slowest */
+} hcy_dist_mark;
+#define HCY_DIST_MARK_INIT { sizeof(hcy_dist_mark), NULL, 0, -1, 0, 0, 0 }
+/* Marks in the order in which they were first begun; *n: how many there are, of which as many are written as there is
+ * room for.  Each begins with HCY_DIST_MARK_INIT.  HCY_EINVAL: ranks have timed other labels. */
+HCY_API int hcy_dist_timer_read(hcy_dist_mark *marks, size_t *n, size_t capacity,
+                                hcy_dist_timer *timer) HCY_MUST_USE;
+
 /* --- Numbers between ranks ---
  *
  * Arrays are contiguous or not, of any device, of the same types and shapes on all ranks where nothing else is said.
