@@ -82,6 +82,40 @@ check "... of BART's files" near 0.3 x.npy o_samples.cfl -t o_trajectory.cfl -n 
 check '... without the map' far 0.3 x.npy o_samples.cfl -t o_trajectory.cfl -n 16,16 --maps o_maps.cfl
 reference=
 
+# Gradients that come late: by as much the image is what it is without delays, which are found, too.
+"$halcyon" simulate --mri radial --size 32 --coils 3 --delay 1.5,-0.75 -q l.npy
+L='l_samples.npy -t l_trajectory.npy -n 32,32 --maps l_maps.npy'
+reference=l_image.npy
+check 'gradients that come late' far 0.4 x.npy $L
+check '... by as much' near 0.24 x.npy $L --delay 1.5,-0.75
+recon $L --eps 1e-10 --iterations 5 --delay 1.5,-0.75 -o late.npy
+recon $L --eps 1e-10 --iterations 5 --delay 6us,-3us --dwell 4 -o y.npy
+check '... in microseconds, the same' "$files" error y.npy late.npy 1e-9
+check '... the other way round' far 0.45 y.npy $L --delay -0.75,1.5
+check '... which is found' near 0.24 x.npy $L --delay auto
+check '... and said' sh -c "'$halcyon' recon $L --delay auto --iterations 1 -o y.npy 2>&1 | grep -E 'delays 1\.(50|49).,-0\.7(50|49) samples'"
+"$halcyon" recon $L --delay auto --iterations 1 --json -q -o y.npy >x.json
+check '... x first' sh -c "awk -v x=\`'$json' delays.0 <x.json\` -v y=\`'$json' delays.1 <x.json\` 'BEGIN { exit !(x > 1.49 && x < 1.51 && y > -0.76 && y < -0.74) }'"
+check '... in floats, with weights of where samples were' near 0.25 x.npy $L --delay auto --precision float --dcf voronoi
+"$halcyon" simulate --mri radial --size 32 --coils 3 --delay 1.5,-0.75 -q l.cfl
+check "... of BART's files" near 0.24 x.npy l_samples.cfl -t l_trajectory.cfl -n 32,32 --maps l_maps.cfl --delay auto
+"$halcyon" simulate --mri stack-of-stars --size 16 --slices 4 --coils 2 --delay 1,1,3 -q l3.npy
+reference=l3_image.npy
+check '... of a stack, along whose planes there is no gradient' near 0.28 x.npy l3_samples.npy -t l3_trajectory.npy -n 4,16,16 --maps l3_maps.npy --delay auto
+check '... which is still one' sh -c "'$halcyon' recon l3_samples.npy -t l3_trajectory.npy -n 4,16,16 --delay auto --iterations 1 -o y.npy 2>&1 | grep -E 'delays (1.00|0.99).,(1.00|0.99).,0.000 samples; a stack of 4 planes'"
+# The same delays as a response: phases that fall evenly, of 64 frequencies, or of some with their step.
+"$files" ramp girf.npy 4096 1.5 -0.75
+"$files" ramp ramp.npy 4096 1.5
+reference=l_image.npy
+check 'a response of gradients' near 0.24 x.npy $L --girf girf.npy
+recon $L --eps 1e-10 --iterations 5 --girf girf.npy -o x.npy
+check '... the same as delays' "$files" error x.npy late.npy 1e-6
+recon $L --eps 1e-10 --iterations 5 --girf girf.npy --girf-step 61.03515625 --dwell 4 -o x.npy
+check '... with a step of frequencies' "$files" error x.npy late.npy 1e-6
+check '... with another one other delays' far 0.4 x.npy $L --girf girf.npy --girf-step 10 --dwell 4
+check '... of all axes, the rest by delays' near 0.24 x.npy $L --girf ramp.npy --delay 0,-2.25
+reference=
+
 # Coils: 20 spokes are too few for one, and enough for four whose maps are known.
 check 'four coils, SENSE' near 0.27 x.npy $C --maps c_maps.npy
 check '... by LSQR, with weights and a little l2' near 0.26 x.npy $C --maps c_maps.npy --solver lsqr --dcf pipe --lambda 0.02
@@ -277,6 +311,16 @@ refuse 1 'number 7 is none' "$O --r2star i_rates.npy --readout 3 -o y.npy"
 refuse 1 'write over it' "$O --r2star d_rates.npy --readout 3 -o d_rates.npy"
 refuse 1 'times must be real numbers, seconds, 64 of a spoke' "$O --field-map o_field_map.npy --times o_image.npy -o y.npy"
 refuse 1 'write over it' "$O --field-map o_field_map.npy --readout 3 -o o_field_map.npy"
+refuse 2 '--delay takes X' "$L --delay 1,2,3 -o y.npy"
+refuse 2 '--delay takes X' "$L --delay 1, -o y.npy"
+refuse 2 '--delay takes X' "$L --delay soon -o y.npy"
+refuse 2 '3us with --dwell' "$L --delay 3us -o y.npy"
+refuse 2 '--girf-step is for' "$L --girf girf.npy --girf-step 3 -o y.npy"
+refuse 2 '--girf-step is for' "$L --dwell 3 -o y.npy"
+refuse 1 'longer than a readout' "$L --delay 1000 -o y.npy"
+refuse 1 'a response is .frequencies.' "$L --girf l_samples.npy -o y.npy"
+refuse 1 'write over it' "$L --girf girf.npy -o girf.npy"
+refuse 1 'too few samples in the middle' 'one_samples.cfl -t one_trajectory.cfl -n 8,8 --delay auto -o y.npy'
 refuse 2 '--save-dcf is for' "$R --save-dcf w.npy -o y.npy"
 refuse 2 'tif' "$R -o y.tif"
 refuse 1 'none.npy' 'r_samples.npy -t none.npy -n 32,32 -o y.npy'

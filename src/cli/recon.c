@@ -29,6 +29,14 @@ static const struct cli_option options[] = {
       1e6, NULL },
     { "segments", 0, CLI_INT, AT(segments), "N", "of time or frequencies, with these maps (as many as leave an error of 1e-3)", 1, 64,
       NULL },
+    { "delay", 0, CLI_TEXT, AT(delay), "X,Y,Z",
+      "gradients come late, by so many samples (or 3us), one number for all; auto: found in the samples", 0, 0, NULL },
+    { "girf", 0, CLI_TEXT, AT(girf), "FILE",
+      "what the scanner makes of gradients, complex [axes][frequencies] or [frequencies]: x first, 0 in the middle", 0, 0,
+      NULL },
+    { "girf-step", 0, CLI_REAL, AT(girf_step), "HZ", "from one of these frequencies to the next (all: 1 / dwell)", 1e-9,
+      1e9, NULL },
+    { "dwell", 0, CLI_REAL, AT(dwell), "US", "from a sample to the next, for these two", 1e-6, 1e9, NULL },
     { "dcf", 0, CLI_TEXT, AT(dcf), "WEIGHTS", "of the samples: pipe, voronoi, cells, none, or FILE [n]; below", 0, 0,
       NULL },
     { "save-dcf", 0, CLI_TEXT, AT(save_dcf), "FILE", "the weights, too", 0, 0, NULL },
@@ -149,6 +157,10 @@ static int check_recon(struct recon *r)
                   v->field ? "--field-map" : "--r2star");
     else if (!has_map && (v->times || v->readout.given || v->segments.given))
         cli_error("--times, --readout and --segments are for --field-map and --r2star; see `halcyon recon --help`");
+    else if ((v->girf_step.given && !(v->girf && v->dwell.given)) ||
+             (v->dwell.given && !v->girf_step.given && !v->delay))
+        cli_error("--girf-step is for --girf and needs --dwell, which is for that and for --delay; see `halcyon recon "
+                  "--help`");
     else if (v->basis && v->toeplitz)
         cli_error("--toeplitz is for one image of all samples, without --basis; see `halcyon recon --help`");
     else if (v->stack == RECON_STACK_YES && v->toeplitz)
@@ -226,7 +238,7 @@ static const char *words_of_sizes(char text[80], const struct recon *r)
 
 static void print_recon(const struct recon *r)
 {
-    char sizes[80], devices[400];
+    char sizes[80], devices[400], delays[100];
     fprintf(stderr, "%s: %s from %zu points of %zu coil%s on %s (%s); ", r->v->out, words_of_sizes(sizes, r),
             r->n, r->coils, r->coils == 1 ? "" : "s", recon_device_names(devices, sizeof devices, r),
             r->is_double ? "double" : "float");
@@ -236,6 +248,8 @@ static void print_recon(const struct recon *r)
         fprintf(stderr, "%s: %lld iteration%s, residual %.1e of the first (%s)", recon_solvers[r->solver],
                 (long long)r->info.iterations, r->info.iterations == 1 ? "" : "s", last_residual(r),
                 reason_of(r));
+    if (r->v->delay)
+        fprintf(stderr, "; delays %s samples", recon_delay_words(delays, r));
     if (r->basis)
         fprintf(stderr, "; %zu functions of %zu frames", r->functions, r->frames);
     if (r->segments)
@@ -267,6 +281,12 @@ static void print_recon_json(const struct recon *r)
     cli_json_int(&json, "coils", (int64_t)r->coils);
     cli_json_int(&json, "functions", (int64_t)r->functions);
     cli_json_bool(&json, "maps", r->maps != NULL);
+    if (r->v->delay) {
+        cli_json_open(&json, "delays", '[');
+        for (int d = r->dim - 1; d >= 0; d--)
+            cli_json_real(&json, NULL, r->delays[d]);
+        cli_json_close(&json, ']');
+    }
     if (r->segments) {
         cli_json_int(&json, "segments", r->segments);
         cli_json_real(&json, "segments_error", r->segments_error);
@@ -300,6 +320,7 @@ static int guard_recon(const struct recon *r)
                                      { "--field-map", v->field },
                                      { "--r2star", v->r2star },
                                      { "--times", v->times },
+                                     { "--girf", v->girf },
                                      { "--dcf", r->dcf == RECON_DCF_FILE ? v->dcf : NULL } };
     return guard_arrays(reads, sizeof reads / sizeof reads[0], v->out, v->save_dcf);
 }

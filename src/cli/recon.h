@@ -7,10 +7,11 @@
 #include <halcyon/solve.h>
 
 struct recon_values {
-    const char *trajectory, *sizes, *maps, *basis, *field, *r2star, *times, *dcf, *save_dcf, *reg, *device, *out;
+    const char *trajectory, *sizes, *maps, *basis, *field, *r2star, *times, *delay, *girf, *dcf, *save_dcf, *reg,
+        *device, *out;
     struct points_options how;
     struct cli_int iterations, segments;
-    struct cli_real tolerance, lambda, eps, readout;
+    struct cli_real tolerance, lambda, eps, readout, dwell, girf_step;
     int solver, precision, stack, toeplitz, espirit, deterministic, everywhere, json, quiet;
 };
 enum recon_solver {
@@ -57,6 +58,7 @@ struct recon {
     int point_rank; /* the points' own axes, for weights that are written */
     uint64_t point_shape[HCY_HOST_ARRAY_MAX_RANK];
     void *axes[3];  /* radians */
+    double delays[3]; /* of gradients, in samples */
     int64_t *planes; /* of a stack: where they are along stack_axis, in 2 pi / its size; NULL: it is none */
     size_t n_planes;
     int stack_axis;
@@ -101,6 +103,9 @@ bool recon_regs_count(const struct recon *r);
 int recon_add_field_of_tgv(hcy_operator **op, struct recon *r, const hcy_space *image);
 /* Files to arrays, all checked against each other.  CLI_OK, or another status with words. */
 int recon_load(struct recon *r);
+/* The axes become where samples were taken, by --girf and --delay, which are said in words: x first, in samples. */
+int recon_correct_trajectory(struct recon *r);
+const char *recon_delay_words(char text[100], const struct recon *r);
 /* Looks whether the points are a stack of planes with the same points each; makes the operator of that, without
  * weights, of a desc and options for all points and as many transforms as coils go at once. */
 int recon_find_stack(struct recon *r);
@@ -111,7 +116,7 @@ int recon_add_field(struct recon *r);
 /* Whether an array has the image's axes, with the coils' in front where `coils`; axes of 1 do not matter. */
 bool recon_fits_image(const struct recon *r, const hcy_host_array *a, bool coils);
 int recon_read_array(hcy_host_array *a, struct recon *r, const char *path);
-/* The devices of the command line; what they are called, as a list. */
+/* The devices of the command line, unless they are open; what they are called, as a list. */
 int recon_open_devices(struct recon *r);
 const char *recon_device_names(char *text, size_t size, const struct recon *r);
 void recon_free_devices(struct recon *r);

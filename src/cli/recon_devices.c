@@ -10,7 +10,7 @@
 
 int recon_open_devices(struct recon *r)
 {
-    int status = hcy_device_open_list(&r->devs, &r->n_devs, r->v->device);
+    int status = r->devs ? 0 : hcy_device_open_list(&r->devs, &r->n_devs, r->v->device);
     if (status)
         return cli_fail(status);
     r->dev = r->devs[0];

@@ -207,10 +207,12 @@ int recon_load(struct recon *r)
         status = take_trajectory(r, &points);
     hcy_host_array_free(&points);
     if (!status)
-        status = recon_find_stack(r);
-    if (!status)
         status = take_samples(r, &samples);
     hcy_host_array_free(&samples);
+    if (!status)
+        status = recon_correct_trajectory(r);
+    if (!status)
+        status = recon_find_stack(r);
     if (!status && r->v->maps)
         status = take_maps(r);
     if (!status && r->v->basis)
