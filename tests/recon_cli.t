@@ -188,6 +188,30 @@ recon $G $E --basis even.npy -o x.npy
 { head -c 128 plain.npy; tail -c 16384 x.npy; } >one.npy
 check '... a constant one changes nothing' "$files" error one.npy plain.npy 1e-9
 check '... of coils whose maps are found' recon g_samples.npy -t g_trajectory.npy -n 32,32 --espirit --basis basis.npy --precision float -o x.npy
+# Images that are known to be real, from half as many spokes; of the maps' phase, without which there is none.
+"$halcyon" simulate --mri radial --size 32 --coils 4 --spokes 12 --noise 0.05 -q real.npy
+V='real_samples.npy -t real_trajectory.npy -n 32,32 --maps real_maps.npy'
+reference=real_image.npy
+check 'an image of complex numbers, of few spokes' far 0.36 x.npy $V
+check '... of real ones' near 0.35 y.npy $V --real
+check '... is real' sh -c "head -c 128 y.npy | grep \"'<f8'.*(32, 32)\""
+E='--iterations 8 --tolerance 0 --eps 1e-10'
+recon $V --real $E -o y.npy
+check '... by a convolution, the same' sh -c "'$halcyon' recon $V --real $E --toeplitz -q -o x.npy && '$files' error x.npy y.npy 1e-6"
+check '... by CGLS' sh -c "'$halcyon' recon $V --real $E --solver cgls -q -o x.npy && '$files' error x.npy y.npy 1e-6"
+check '... of several devices' sh -c "'$halcyon' recon $V --real $E -d cpu@threads=1,cpu@threads=2 -q -o x.npy && '$files' error x.npy y.npy 1e-6"
+check '... with several regularisers' near 0.35 x.npy $V --real --reg wavelet:0.003,tv:0.003
+check '... in floats, with generalised variation' near 0.35 x.npy $V --real --reg tgv:0.005 --precision float
+check '... gridded' recon $V --real --solver adjoint -o x.npy
+"$halcyon" recon $V --real --solver lsqr --json -q -o x.npy >x.json
+check '... by LSQR, which JSON says' equals "`"$json" real <x.json`" true
+reference=r_image.npy
+check '... of one coil' near 0.24 x.npy $R --real
+reference=
+check '... of coils without maps' recon $V --real --iterations 5 -o x.npy
+recon $G --basis basis.npy --real -o x.npy
+check '... of functions of time' sh -c "head -c 128 x.npy | grep \"'<f8'.*(2, 32, 32)\""
+
 # A stack is found in the trajectory; by FFTs across its planes the image is that of points anywhere.
 "$halcyon" simulate --mri stack-of-stars --size 16 --slices 6 --coils 3 -q s.npy
 S='s_samples.npy -t s_trajectory.npy -n 6,16,16 --tolerance 0 --iterations 8'

@@ -46,6 +46,7 @@ static const struct cli_option options[] = {
     { "stack", 0, CLI_CHOICE, AT(stack), "WHEN",
       "points in planes, as stars, by an FFT across them: auto (default: where they are), yes, no", 0, 0,
       recon_stacks },
+    { "real", 0, CLI_FLAG, AT(real), NULL, "an image without imaginary part, as maps have its phase", 0, 0, NULL },
     { "toeplitz", 0, CLI_FLAG, AT(toeplitz), NULL,
       "iterate by FFTs of twice the sizes, without the points; more memory", 0, 0, NULL },
     { "iterations", 0, CLI_INT, AT(iterations), "N", "at most (30)", 1, 100000, NULL },
@@ -84,7 +85,7 @@ const struct cli_command cli_recon_command = {
     "KSPACE is complex, [n] or [coils][n], the sum that `halcyon nufft -t 2` makes of an image; n may be\n"
     "several axes, as [spokes][samples].  Files are x.npy, x.h5:DATASET, BART's x.cfl (coordinates in\n"
     "1/FOV, x first), ISMRMRD's acquisitions x.mrd (x.h5); IMAGE also x.nii, and x.mrd is images.\n"
-    "It is complex; of several coils without maps it is the root of the sum of their squares.\n"
+    "It is complex (--real: not); of several coils without maps it is the root of the sum of their squares.\n"
     "Minimised is |W^1/2 (A x - b)|^2 + L2 |x|^2; with --reg half of that, and F times the sum of the\n"
     "pixels' magnitudes (l1), of wavelet coefficients' (Daubechies, 4 taps), or the total variation;\n"
     "tgv is the generalised one, F times the first and 2 F times the second differences.\n"
@@ -184,12 +185,14 @@ static int check_recon(struct recon *r)
 /* Coils without maps: the root of the sum of squares, in place of the first coil's image, real. */
 static void combine_coils(struct recon *r)
 {
+    const size_t parts = r->v->real ? 1 : 2;
     for (size_t p = 0; p < r->pixels; p++) {
         double sum = 0;
         for (size_t c = 0; c < r->coils; c++) {
-            double re = reals_get(r->is_double, r->image, 2 * (c * r->pixels + p));
-            double im = reals_get(r->is_double, r->image, 2 * (c * r->pixels + p) + 1);
-            sum += re * re + im * im;
+            for (size_t k = 0; k < parts; k++) {
+                double part = reals_get(r->is_double, r->image, parts * (c * r->pixels + p) + k);
+                sum += part * part;
+            }
         }
         /* Number p is real and lies before all that is still to be read. */
         reals_put(r->is_double, r->image, p, sqrt(sum));
@@ -199,13 +202,14 @@ static void combine_coils(struct recon *r)
 static int write_image(struct recon *r)
 {
     hcy_host_array a = HCY_HOST_ARRAY_INIT;
-    a.is_complex = r->maps || r->coils == 1;
+    const bool is_combined = !r->maps && r->coils > 1;
+    a.is_complex = !is_combined && !r->v->real;
     a.bytes = r->is_double ? 8 : 4;
     if (r->basis)
         a.shape[a.rank++] = r->functions;
     for (int d = 0; d < r->dim; d++)
         a.shape[a.rank++] = (uint64_t)r->sizes[d];
-    if (!a.is_complex)
+    if (is_combined)
         combine_coils(r);
     a.data = r->image;
     progress_say(&r->progress, "writing %s ...", r->v->out);
@@ -281,6 +285,7 @@ static void print_recon_json(const struct recon *r)
     cli_json_int(&json, "coils", (int64_t)r->coils);
     cli_json_int(&json, "functions", (int64_t)r->functions);
     cli_json_bool(&json, "maps", r->maps != NULL);
+    cli_json_bool(&json, "real", r->v->real);
     if (r->v->delay) {
         cli_json_open(&json, "delays", '[');
         for (int d = r->dim - 1; d >= 0; d--)

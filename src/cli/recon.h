@@ -12,7 +12,7 @@ struct recon_values {
     struct points_options how;
     struct cli_int iterations, segments;
     struct cli_real tolerance, lambda, eps, readout, dwell, girf_step;
-    int solver, precision, stack, toeplitz, espirit, deterministic, everywhere, json, quiet;
+    int solver, precision, stack, toeplitz, espirit, real, deterministic, everywhere, json, quiet;
 };
 enum recon_solver {
     RECON_AUTO,
@@ -79,6 +79,7 @@ struct recon {
     hcy_queue *queue;
     hcy_nufft *plan;
     hcy_operator *op;   /* square roots of the weights times what coils receive */
+    hcy_operator *real_op; /* that of real images, with --real; */
     hcy_operator *gram; /* its Gram operator: by convolution (--toeplitz), or that of several devices */
     hcy_proximal *proximals[RECON_MOST_REGS];
     hcy_solver *steps;
@@ -87,7 +88,8 @@ struct recon {
     double segments_error;
 
     /* What came of it. */
-    void *image; /* complex [pixels], with a basis [functions][pixels], else without maps [coils][pixels] */
+    void *image; /* complex, or real (--real): [pixels], with a basis [functions][pixels], else without maps
+                    [coils][pixels] */
     hcy_solver_info info;
     double *residuals; /* of all iterations */
     size_t n_residuals;
@@ -127,6 +129,7 @@ int recon_make_convolution(struct recon *r);
 int recon_share_operator(struct recon *r);
 int recon_share_gram(struct recon *r);
 void recon_free_operator(struct recon *r); /* and its plan */
+hcy_operator *recon_operator(const struct recon *r); /* the one that images go through */
 /* The devices, and weights of the points; by a method alone. */
 int recon_weigh(struct recon *r);
 int recon_compute_weights(struct recon *r, enum recon_dcf dcf);

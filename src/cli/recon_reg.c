@@ -109,7 +109,7 @@ int recon_add_field_of_tgv(hcy_operator **op, struct recon *r, const hcy_space *
     hcy_operator *part = NULL;
     int status = hcy_operator_part(&part, r->dev, image, 1 + r->dim, 0);
     if (!status)
-        status = hcy_operator_compose(op, (hcy_operator *[]){ r->op, part }, 2);
+        status = hcy_operator_compose(op, (hcy_operator *[]){ recon_operator(r), part }, 2);
     hcy_operator_release(part);
     return status;
 }

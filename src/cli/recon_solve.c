@@ -180,8 +180,15 @@ int recon_make_operator(struct recon *r)
     return status;
 }
 
+hcy_operator *recon_operator(const struct recon *r)
+{
+    return r->real_op ? r->real_op : r->op;
+}
+
 void recon_free_operator(struct recon *r)
 {
+    hcy_operator_release(r->real_op);
+    r->real_op = NULL;
     hcy_operator_release(r->op);
     r->op = NULL;
     hcy_nufft_destroy(r->plan);
@@ -366,7 +373,7 @@ static int iterate_image(hcy_array **x, struct recon *r, hcy_array *data)
                                    [RECON_ADMM] = HCY_SOLVER_ADMM };
     hcy_solver_options how = HCY_SOLVER_OPTIONS_INIT;
     hcy_operator_info info = HCY_OPERATOR_INFO_INIT;
-    hcy_operator *op = r->gram ? r->gram : r->op, *with_field = NULL;
+    hcy_operator *op = r->gram ? r->gram : recon_operator(r), *with_field = NULL;
     const double begun = progress_seconds(&r->progress);
     how.method = r->gram && r->solver == RECON_CG ? HCY_SOLVER_CG : methods[r->solver];
     how.max_iterations = r->v->iterations.value;
@@ -401,10 +408,11 @@ static int iterate_image(hcy_array **x, struct recon *r, hcy_array *data)
 static int apply_adjoint(hcy_array **x, struct recon *r, hcy_array *data)
 {
     hcy_operator_info info = HCY_OPERATOR_INFO_INIT;
-    int status = hcy_operator_get_info(&info, r->op);
+    hcy_operator *op = recon_operator(r);
+    int status = hcy_operator_get_info(&info, op);
     if (!status)
         status = hcy_array_empty(x, r->dev, info.domain.dtype, info.domain.rank, info.domain.shape);
-    return status ? status : hcy_operator_apply_adjoint(r->queue, *x, r->op, data);
+    return status ? status : hcy_operator_apply_adjoint(r->queue, *x, op, data);
 }
 
 /* The image by the adjoint alone, after a first time where kernels are compiled by that. */
@@ -420,6 +428,35 @@ static int grid_image(hcy_array **x, struct recon *r, hcy_array *data)
         r->setup += progress_seconds(&r->progress) - begun;
     }
     return status ? status : apply_adjoint(x, r, data);
+}
+
+/* The operator of real images, of one of complex ones or of a Gram operator. */
+static int make_real(hcy_operator **real, hcy_operator *op, const struct recon *r, bool is_gram)
+{
+    hcy_operator_info info = HCY_OPERATOR_INFO_INIT;
+    hcy_operator *widen = NULL, *narrow = NULL;
+    int status = hcy_operator_get_info(&info, op);
+    hcy_space image = info.domain;
+    image.dtype = r->is_double ? HCY_FLOAT64 : HCY_FLOAT32;
+    if (!status)
+        status = hcy_operator_complex(&widen, r->dev, &image);
+    if (!status)
+        status = hcy_operator_adjoint(&narrow, widen);
+    if (!status)
+        status = hcy_operator_compose(real, (hcy_operator *[]){ narrow, op, widen } + !is_gram, 2 + is_gram);
+    hcy_operator_release(widen);
+    hcy_operator_release(narrow);
+    return status;
+}
+
+/* The Gram operator becomes that of real images. */
+static int make_real_gram(struct recon *r)
+{
+    hcy_operator *complex_gram = r->gram;
+    r->gram = NULL;
+    int status = make_real(&r->gram, complex_gram, r, true);
+    hcy_operator_release(complex_gram);
+    return status;
 }
 
 int recon_make_convolution(struct recon *r)
@@ -464,16 +501,20 @@ static int make_gram(hcy_array **data, struct recon *r)
     /* The samples are not needed any more, and large. */
     hcy_array_release(*data);
     *data = gridded;
-    if (status || r->n_devs == 1)
-        return status ? status : recon_make_convolution(r);
-    recon_free_operator(r);
-    return recon_share_gram(r);
+    if (!status && r->n_devs == 1) {
+        status = recon_make_convolution(r);
+    } else if (!status) {
+        recon_free_operator(r);
+        status = recon_share_gram(r);
+    }
+    return status || !r->v->real ? status : make_real_gram(r);
 }
 
 static int fetch_image(struct recon *r, hcy_array *x)
 {
     size_t images = r->basis ? r->functions : r->maps ? 1 : r->coils, numbers;
-    r->image = hcy_size_mul(&numbers, images, r->pixels) ? NULL : reals_room(r->is_double, 2 * numbers);
+    const size_t parts = r->v->real ? 1 : 2;
+    r->image = hcy_size_mul(&numbers, images, r->pixels) ? NULL : reals_room(r->is_double, parts * numbers);
     if (!r->image)
         return hcy_fail(HCY_ENOMEM, "no memory for %zu images of %zu pixels", images, r->pixels);
     return hcy_array_to_host(r->image, r->queue, x);
@@ -486,6 +527,8 @@ int recon_solve(struct recon *r)
     progress_say(&r->progress, "setting %zu points of %zu coil%s ...", r->n, r->coils,
                  r->coils == 1 ? "" : "s");
     int status = r->n_devs > 1 ? recon_share_operator(r) : recon_make_operator(r);
+    if (!status && r->v->real)
+        status = make_real(&r->real_op, r->op, r, false);
     if (!status)
         status = make_data(&data, r);
     if (!status && needs_gram(r))
