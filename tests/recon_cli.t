@@ -212,6 +212,65 @@ check '... of coils without maps' recon $V --real --iterations 5 -o x.npy
 recon $G --basis basis.npy --real -o x.npy
 check '... of functions of time' sh -c "head -c 128 x.npy | grep \"'<f8'.*(2, 32, 32)\""
 
+# Frames, each an image of its own: that of its samples alone, bit for bit.
+"$halcyon" simulate --mri radial --golden --size 32 --coils 4 --spokes 70 -q f.npy
+"$halcyon" simulate --mri radial --golden --size 32 --coils 4 --spokes 21 -q f0.npy
+F='f_samples.npy -t f_trajectory.npy -n 32,32 --maps f_maps.npy --deterministic'
+F0='f0_samples.npy -t f0_trajectory.npy -n 32,32 --maps f_maps.npy --deterministic'
+# first_frame SINGLE MANY BYTES: the first image, behind the head of the file.
+first_frame() { tail -c +129 "$2" | head -c "$3" >a && tail -c +129 "$1" >b && cmp a b; }
+# framed SHAPE FILES...: an array of complex numbers of that shape, the files' one behind the other.
+framed()
+{
+    printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '<c16', 'fortran_order': False, 'shape': ($1), }"
+    shift
+    for file; do tail -c +129 "$file"; done
+}
+recon $F0 -o one.npy
+check 'frames of spokes' sh -c "'$halcyon' recon $F --spokes-per-frame 21 -o x.npy 2>said && grep 'the last 7 of 70 spokes' said && grep '4032 points.*; 3 frames' said"
+check '... are so many images' sh -c "head -c 128 x.npy | grep \"'<c16'.*(3, 32, 32)\""
+check '... each that of its own spokes' first_frame one.npy x.npy 16384
+recon $F --frames 10 -o y.npy
+check '... or of so many frames' sh -c "head -c 128 y.npy | grep '(10, 32, 32)'"
+recon $F --spokes-per-frame 21 -d cpu@threads=1,cpu@threads=2 -o y.npy
+check '... several devices share them, the same bits' cmp x.npy y.npy
+for how in '--toeplitz -d cpu@threads=1' '--real --reg tv:0.001' '--dcf voronoi --solver cgls' '--precision float --reg tgv:0.001' '--solver adjoint'; do
+    recon $F0 $how -o one.npy
+    recon $F $how --spokes-per-frame 21 -o x.npy
+    check "... with $how" first_frame one.npy x.npy `tail -c +129 one.npy | wc -c`
+done
+recon f_samples.npy -t f_trajectory.npy -n 32,32 --deterministic --spokes-per-frame 21 -o x.npy
+recon f0_samples.npy -t f0_trajectory.npy -n 32,32 --deterministic -o one.npy
+check '... of coils without maps' first_frame one.npy x.npy 8192
+# Of the same points: an axis of frames in front.
+"$files" scale f0_samples.npy half.npy 0.5
+framed '2, 4, 21, 64' f0_samples.npy half.npy >two.npy
+recon $F0 -o one.npy
+T='two.npy -t f0_trajectory.npy -n 32,32 --maps f_maps.npy --deterministic --frames 2'
+recon $T -o x.npy
+check 'frames of the same points' first_frame one.npy x.npy 16384
+"$files" scale one.npy half.npy 0.5
+framed '2, 32, 32' one.npy half.npy >both.npy
+check '... each its own' "$files" error x.npy both.npy 1e-12
+recon $T -d cpu@threads=1,cpu@threads=1 -o y.npy
+check '... of several devices, the same bits' cmp x.npy y.npy
+for how in '--toeplitz -d cpu@threads=1' '--real --reg tv:0.001' '--dcf voronoi' '--dcf pipe --solver lsqr' '--solver adjoint'; do
+    recon $F0 $how -o one.npy
+    recon $T $how -o x.npy
+    check "... with $how" first_frame one.npy x.npy `tail -c +129 one.npy | wc -c`
+done
+check '... whose coils'\'' maps are found' recon two.npy -t f0_trajectory.npy -n 32,32 --frames 2 --espirit -o x.npy
+check '... whose delays are found' sh -c "'$halcyon' recon $T --delay auto --iterations 2 -o x.npy 2>&1 | grep 'delays -*0.00.,-*0.00. samples'"
+"$halcyon" recon $T --json -q -o x.npy >x.json
+check '... which JSON counts' equals "`"$json" frames <x.json`" 2
+# Points of their own with an axis of frames in front of the coils'.
+{ printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 21, 64, 2), }"; tail -c +129 f0_trajectory.npy; tail -c +129 f0_trajectory.npy; } >points.npy
+recon two.npy -t points.npy -n 32,32 --maps f_maps.npy --deterministic --frames 2 -o y.npy
+recon $T -o x.npy
+check 'frames of points of their own' cmp x.npy y.npy
+for out in x.h5:/frames x.cfl x.nii; do check "... to $out" recon $T -o "$out"; done
+check '... in order' "$files" error x.cfl both.npy 1e-5
+
 # A stack is found in the trajectory; by FFTs across its planes the image is that of points anywhere.
 "$halcyon" simulate --mri stack-of-stars --size 16 --slices 6 --coils 3 -q s.npy
 S='s_samples.npy -t s_trajectory.npy -n 6,16,16 --tolerance 0 --iterations 8'
@@ -335,6 +394,12 @@ refuse 1 'number 7 is none' "$O --r2star i_rates.npy --readout 3 -o y.npy"
 refuse 1 'write over it' "$O --r2star d_rates.npy --readout 3 -o d_rates.npy"
 refuse 1 'times must be real numbers, seconds, 64 of a spoke' "$O --field-map o_field_map.npy --times o_image.npy -o y.npy"
 refuse 1 'write over it' "$O --field-map o_field_map.npy --readout 3 -o o_field_map.npy"
+refuse 2 'has frames of its own' "$G --basis basis.npy --frames 2 -o y.npy"
+refuse 2 'in place of --frames' "$F --frames 2 --spokes-per-frame 21 -o y.npy"
+refuse 1 'has 70 spokes' "$F --spokes-per-frame 71 -o y.npy"
+refuse 1 'samples of 3 frames must be' "$F --frames 3 -o y.npy"
+refuse 1 'frames of the same points' "$F --frames 2 --dcf pipe --save-dcf w.npy -o y.npy"
+refuse 1 '3 devices cannot share 2 frames' "$F --frames 2 -d cpu,cpu,cpu -o y.npy"
 refuse 2 '--delay takes X' "$L --delay 1,2,3 -o y.npy"
 refuse 2 '--delay takes X' "$L --delay 1, -o y.npy"
 refuse 2 '--delay takes X' "$L --delay soon -o y.npy"

@@ -21,6 +21,9 @@ static const struct cli_option options[] = {
     { "espirit", 0, CLI_FLAG, AT(espirit), NULL, "such maps, from the middle of k-space itself", 0, 0, NULL },
     { "basis", 0, CLI_TEXT, AT(basis), "FILE",
       "functions of time, [frames][functions]: an image of each, of samples in as many frames", 0, 0, NULL },
+    { "frames", 0, CLI_INT, AT(frames), "N",
+      "KSPACE is N images', [N][coils][n]; or n itself, one frame behind the other", 1, 1e7, NULL },
+    { "spokes-per-frame", 0, CLI_INT, AT(spokes_per_frame), "N", "or so many spokes are an image's", 1, 1e7, NULL },
     { "field-map", 0, CLI_TEXT, AT(field), "FILE", "how far the field is off, in Hz, [image]", 0, 0, NULL },
     { "r2star", 0, CLI_TEXT, AT(r2star), "FILE", "how fast the signal decays, R2* in 1/s, [image]", 0, 0, NULL },
     { "times", 0, CLI_TEXT, AT(times), "FILE",
@@ -91,7 +94,7 @@ const struct cli_command cli_recon_command = {
     "tgv is the generalised one, F times the first and 2 F times the second differences.\n"
     "llr:F[:BLOCK] is of several images (--basis; coils without maps): F times the singular values\n"
     "of their blocks, BLOCK pixels an axis (8), which are elsewhere in each iteration.\n"
-    "With --basis there is an image of each function, [functions][image].\n"
+    "With --basis there is an image of each function, [functions][image]; with --frames [frames][image].\n"
     "W are the weights of --dcf, or 1/n each: none, the default but with --solver adjoint (pipe), as a\n"
     "solver finds the density itself; pipe, voronoi and cells are shares of k-space, with which it\n"
     "needs fewer iterations and weighs noise more.\n"
@@ -164,6 +167,10 @@ static int check_recon(struct recon *r)
                   "--help`");
     else if (v->basis && v->toeplitz)
         cli_error("--toeplitz is for one image of all samples, without --basis; see `halcyon recon --help`");
+    else if (v->basis && (v->frames.given || v->spokes_per_frame.given))
+        cli_error("--basis has frames of its own, without --frames and --spokes-per-frame; see `halcyon recon --help`");
+    else if (v->frames.given && v->spokes_per_frame.given)
+        cli_error("--spokes-per-frame is in place of --frames; see `halcyon recon --help`");
     else if (v->stack == RECON_STACK_YES && v->toeplitz)
         cli_error("--toeplitz needs no points, in planes or elsewhere, so no --stack; see `halcyon recon --help`");
     else if (v->stack == RECON_STACK_YES && v->everywhere)
@@ -182,8 +189,7 @@ static int check_recon(struct recon *r)
 
 /* --- The image --- */
 
-/* Coils without maps: the root of the sum of squares, in place of the first coil's image, real. */
-static void combine_coils(struct recon *r)
+void recon_combine_coils(struct recon *r)
 {
     const size_t parts = r->v->real ? 1 : 2;
     for (size_t p = 0; p < r->pixels; p++) {
@@ -199,18 +205,24 @@ static void combine_coils(struct recon *r)
     }
 }
 
+bool recon_is_complex(const struct recon *r)
+{
+    return (r->maps || r->coils == 1) && !r->v->real;
+}
+
 static int write_image(struct recon *r)
 {
     hcy_host_array a = HCY_HOST_ARRAY_INIT;
-    const bool is_combined = !r->maps && r->coils > 1;
-    a.is_complex = !is_combined && !r->v->real;
+    a.is_complex = recon_is_complex(r);
     a.bytes = r->is_double ? 8 : 4;
+    if (r->n_frames)
+        a.shape[a.rank++] = r->n_frames;
     if (r->basis)
         a.shape[a.rank++] = r->functions;
     for (int d = 0; d < r->dim; d++)
         a.shape[a.rank++] = (uint64_t)r->sizes[d];
-    if (is_combined)
-        combine_coils(r);
+    if (!r->n_frames && !r->maps && r->coils > 1)
+        recon_combine_coils(r);
     a.data = r->image;
     progress_say(&r->progress, "writing %s ...", r->v->out);
     int status = hcy_host_array_write(&a, r->v->out);
@@ -256,9 +268,11 @@ static void print_recon(const struct recon *r)
         fprintf(stderr, "; delays %s samples", recon_delay_words(delays, r));
     if (r->basis)
         fprintf(stderr, "; %zu functions of %zu frames", r->functions, r->frames);
+    if (r->n_frames)
+        fprintf(stderr, "; %zu frames, of which this is the worst", r->n_frames);
     if (r->segments)
         fprintf(stderr, "; field of %d segments, error %.1e", r->segments, r->segments_error);
-    if (r->planes && !r->v->toeplitz)
+    if (r->n_planes && !r->v->toeplitz)
         fprintf(stderr, "; a stack of %zu planes", r->n_planes);
     fprintf(stderr, "; weights %.2f ms, set-up %.2f ms, image %.2f ms\n", 1e3 * r->weighing, 1e3 * r->setup,
             1e3 * r->solving);
@@ -283,6 +297,7 @@ static void print_recon_json(const struct recon *r)
     cli_json_text(&json, "unit", units[r->unit]);
     cli_json_int(&json, "planes", r->v->toeplitz ? 0 : (int64_t)r->n_planes);
     cli_json_int(&json, "coils", (int64_t)r->coils);
+    cli_json_int(&json, "frames", (int64_t)(r->n_frames ? r->n_frames : 1));
     cli_json_int(&json, "functions", (int64_t)r->functions);
     cli_json_bool(&json, "maps", r->maps != NULL);
     cli_json_bool(&json, "real", r->v->real);
@@ -348,7 +363,7 @@ int cli_recon(int argc, char **argv)
     if (!status && v.espirit)
         status = recon_estimate_maps(&r);
     if (!status)
-        status = recon_solve(&r);
+        status = r.n_frames ? recon_solve_frames(&r) : recon_solve(&r);
     if (!status)
         status = write_image(&r);
     if (!status && !v.quiet)

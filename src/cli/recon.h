@@ -10,7 +10,7 @@ struct recon_values {
     const char *trajectory, *sizes, *maps, *basis, *field, *r2star, *times, *delay, *girf, *dcf, *save_dcf, *reg,
         *device, *out;
     struct points_options how;
-    struct cli_int iterations, segments;
+    struct cli_int iterations, segments, frames, spokes_per_frame;
     struct cli_real tolerance, lambda, eps, readout, dwell, girf_step;
     int solver, precision, stack, toeplitz, espirit, real, deterministic, everywhere, json, quiet;
 };
@@ -66,6 +66,10 @@ struct recon {
     void *maps;     /* complex [coils][pixels], or NULL; */
     void *basis;    /* complex [functions][frames], or NULL: one image of all samples; */
     size_t functions, frames;
+    size_t n_frames;     /* images of samples of their own, one after the other; 0: one image; */
+    size_t frame_points; /* points of each, */
+    bool is_same;        /* which are all the same, n in all: samples are [frames][coils][n] then; */
+    bool has_frame_axis; /* files have an axis of them in front */
     void *weights;  /* real [n], or NULL: 1 / n each */
     void *field;    /* real [pixels], radians a second, or NULL; */
     void *decay;    /* real [pixels], R2* in 1/s, or NULL; */
@@ -84,13 +88,15 @@ struct recon {
     hcy_proximal *proximals[RECON_MOST_REGS];
     hcy_solver *steps;
     double first; /* residual */
+    bool keeps;   /* operators and solver, for the next frame; */
+    size_t frame; /* the number of this one */
     int segments; /* of time, of the field */
     double segments_error;
 
     /* What came of it. */
     void *image; /* complex, or real (--real): [pixels], with a basis [functions][pixels], else without maps
                     [coils][pixels] */
-    hcy_solver_info info;
+    hcy_solver_info info; /* of frames the one that ended worst, with its residuals */
     double *residuals; /* of all iterations */
     size_t n_residuals;
     double setup, weighing, solving; /* seconds */
@@ -142,6 +148,17 @@ bool recon_measures(const struct recon *r);
 int recon_estimate_maps(struct recon *r);
 /* The image. */
 int recon_solve(struct recon *r);
+void recon_free_solver(struct recon *r); /* with its operators and regularisers */
+/* Whether the image is complex; of coils without maps it is the root of the sum of squares, in the place of the first
+ * one. */
+bool recon_is_complex(const struct recon *r);
+void recon_combine_coils(struct recon *r);
+/* --frames, --spokes-per-frame: how many, and coils; samples in their order, with those points alone that have a frame;
+ * of frames of the same points their mean; the images. */
+int recon_find_frames(struct recon *r, const hcy_host_array *samples);
+int recon_order_frames(struct recon *r);
+int recon_mean_samples(void **mean, const struct recon *r);
+int recon_solve_frames(struct recon *r);
 void recon_free(struct recon *r);
 
 #endif

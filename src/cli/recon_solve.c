@@ -278,10 +278,17 @@ int recon_estimate_maps(struct recon *r)
 {
     const double begun = progress_seconds(&r->progress), before = r->setup;
     bool is_weighed = r->weights != NULL;
+    void *all = r->samples, *mean = NULL;
     progress_say(&r->progress, "maps of %zu coils ...", r->coils);
     /* Gridding needs the density also where the solver does without. */
     int status = is_weighed ? CLI_OK : recon_compute_weights(r, RECON_DCF_PIPE);
+    /* What moves between frames is no coil's. */
+    if (!status && r->is_same)
+        status = recon_mean_samples(&mean, r);
+    r->samples = mean ? mean : all;
     int st = status ? 0 : find_maps(r);
+    r->samples = all;
+    free(mean);
     if (!is_weighed) {
         free(r->weights);
         r->weights = NULL;
@@ -318,10 +325,13 @@ static int report_iteration(void *user, hcy_solver *solver, int64_t iteration, d
 {
     struct recon *r = user;
     size_t n;
+    char frame[60] = "";
+    if (r->n_frames)
+        snprintf(frame, sizeof frame, "frame %zu of %zu, ", r->frame + 1, r->n_frames);
     if (!(r->first > 0) && hcy_solver_residuals(&r->first, &n, 1, solver))
         return 1;
-    progress_say(&r->progress, "%s: iteration %lld of %lld, residual %.2e of the first  %.1f s",
-                 recon_solvers[r->solver], (long long)iteration, (long long)r->v->iterations.value,
+    progress_say(&r->progress, "%s%s: iteration %lld of %lld, residual %.2e of the first  %.1f s",
+                 frame, recon_solvers[r->solver], (long long)iteration, (long long)r->v->iterations.value,
                  r->first > 0 ? residual / r->first : residual, progress_seconds(&r->progress));
     return interrupt_came();
 }
@@ -329,6 +339,7 @@ static int report_iteration(void *user, hcy_solver *solver, int64_t iteration, d
 static int keep_residuals(struct recon *r)
 {
     size_t capacity = (size_t)r->v->iterations.value + 1;
+    free(r->residuals);
     r->residuals = calloc(capacity, sizeof *r->residuals);
     if (!r->residuals)
         return hcy_fail(HCY_ENOMEM, "no memory for %zu residuals", capacity);
@@ -362,7 +373,8 @@ static int start_solver(struct recon *r, hcy_array *data)
     return status ? status : hcy_queue_finish(r->queue);
 }
 
-static int iterate_image(hcy_array **x, struct recon *r, hcy_array *data)
+/* The solver, unless the frame before had it. */
+static int make_solver(struct recon *r)
 {
     static const int methods[] = { [RECON_CG] = HCY_SOLVER_CG_NORMAL,
                                    [RECON_CGLS] = HCY_SOLVER_CGLS,
@@ -374,7 +386,8 @@ static int iterate_image(hcy_array **x, struct recon *r, hcy_array *data)
     hcy_solver_options how = HCY_SOLVER_OPTIONS_INIT;
     hcy_operator_info info = HCY_OPERATOR_INFO_INIT;
     hcy_operator *op = r->gram ? r->gram : recon_operator(r), *with_field = NULL;
-    const double begun = progress_seconds(&r->progress);
+    if (r->steps)
+        return 0;
     how.method = r->gram && r->solver == RECON_CG ? HCY_SOLVER_CG : methods[r->solver];
     how.max_iterations = r->v->iterations.value;
     how.tolerance = r->v->tolerance.value;
@@ -393,15 +406,23 @@ static int iterate_image(hcy_array **x, struct recon *r, hcy_array *data)
     op = with_field ? with_field : op;
     if (!status)
         status = hcy_solver_create(&r->steps, r->queue, op, &how);
+    hcy_operator_release(with_field);
+    return status;
+}
+
+static int iterate_image(hcy_array **x, struct recon *r, hcy_array *data)
+{
+    const double begun = progress_seconds(&r->progress);
+    int status = make_solver(r);
+    r->first = 0;
     if (!status)
         status = start_solver(r, data);
     /* The norms that steps depend on are found by then, which is set-up as well. */
     r->setup += progress_seconds(&r->progress) - begun;
     if (!status)
-        status = hcy_solver_run(r->steps, how.max_iterations);
+        status = hcy_solver_run(r->steps, r->v->iterations.value);
     if (!status)
         status = take_solution(x, r);
-    hcy_operator_release(with_field);
     return status ? status : keep_residuals(r);
 }
 
@@ -466,8 +487,8 @@ int recon_make_convolution(struct recon *r)
     const void *const *points = (const void *const *)r->axes;
     const bool has_field = r->field || r->decay;
     describe_plan(&desc, r);
-    /* It is not needed any more, and large; but it has the segments of a field. */
-    if (!has_field)
+    /* It is not needed any more, unless for the next frame's samples, and large; but it has the segments of a field. */
+    if (!has_field && !r->keeps)
         recon_free_operator(r);
     int status = r->maps ? put_maps(&maps, r) : 0;
     if (!status)
@@ -476,7 +497,8 @@ int recon_make_convolution(struct recon *r)
         status = hcy_operator_toeplitz_field(&r->gram, r->op, &desc, (int64_t)r->n, points, maps, weights);
     else if (!status)
         status = hcy_operator_toeplitz(&r->gram, r->dev, &desc, (int64_t)r->n, points, maps, weights);
-    recon_free_operator(r);
+    if (!r->keeps)
+        recon_free_operator(r);
     hcy_array_release(maps);
     hcy_array_release(weights);
     return status;
@@ -501,9 +523,11 @@ static int make_gram(hcy_array **data, struct recon *r)
     /* The samples are not needed any more, and large. */
     hcy_array_release(*data);
     *data = gridded;
-    if (!status && r->n_devs == 1) {
+    if (status || r->gram)
+        return status;
+    if (r->n_devs == 1) {
         status = recon_make_convolution(r);
-    } else if (!status) {
+    } else {
         recon_free_operator(r);
         status = recon_share_gram(r);
     }
@@ -520,15 +544,19 @@ static int fetch_image(struct recon *r, hcy_array *x)
     return hcy_array_to_host(r->image, r->queue, x);
 }
 
+static int make_operator(struct recon *r)
+{
+    int status = r->n_devs > 1 ? recon_share_operator(r) : recon_make_operator(r);
+    return status || !r->v->real ? status : make_real(&r->real_op, r->op, r, false);
+}
+
 int recon_solve(struct recon *r)
 {
     hcy_array *data = NULL, *x = NULL;
     double begun = progress_seconds(&r->progress);
     progress_say(&r->progress, "setting %zu points of %zu coil%s ...", r->n, r->coils,
                  r->coils == 1 ? "" : "s");
-    int status = r->n_devs > 1 ? recon_share_operator(r) : recon_make_operator(r);
-    if (!status && r->v->real)
-        status = make_real(&r->real_op, r->op, r, false);
+    int status = r->op ? 0 : make_operator(r);
     if (!status)
         status = make_data(&data, r);
     if (!status && needs_gram(r))
@@ -537,13 +565,15 @@ int recon_solve(struct recon *r)
     begun = progress_seconds(&r->progress);
     const double before = r->setup;
     /* Whoever interrupts iterations has seen enough of them, and wants what there is. */
-    interrupt_catch();
+    if (!r->n_frames)
+        interrupt_catch();
     if (!status)
         status = r->solver == RECON_ADJOINT ? grid_image(&x, r, data) : iterate_image(&x, r, data);
     if (!status)
         status = fetch_image(r, x);
-    interrupt_release();
-    r->solving = progress_seconds(&r->progress) - begun - (r->setup - before);
+    if (!r->n_frames)
+        interrupt_release();
+    r->solving += progress_seconds(&r->progress) - begun - (r->setup - before);
     progress_clear(&r->progress);
     hcy_array_release(data);
     hcy_array_release(x);
@@ -560,14 +590,23 @@ int recon_solve(struct recon *r)
     return CLI_OK;
 }
 
-void recon_free(struct recon *r)
+void recon_free_solver(struct recon *r)
 {
     /* What was submitted is done: the image has come, or a failure has ended the queue. */
     hcy_solver_destroy(r->steps);
-    for (size_t i = 0; i < r->n_regs; i++)
+    for (size_t i = 0; i < r->n_regs; i++) {
         hcy_proximal_release(r->proximals[i]);
+        r->proximals[i] = NULL;
+    }
     hcy_operator_release(r->gram);
     recon_free_operator(r);
+    r->steps = NULL;
+    r->gram = NULL;
+}
+
+void recon_free(struct recon *r)
+{
+    recon_free_solver(r);
     hcy_queue_release(r->queue);
     recon_free_devices(r);
     for (int d = 0; d < 3; d++)

@@ -77,7 +77,7 @@ static int find_delays(struct recon *r)
     describe_readouts(&desc, r);
     progress_say(&r->progress, "finding delays ...");
     int status = hcy_trajectory_find_delays(r->delays, &desc, r->sizes, (const void *const *)r->axes, r->samples,
-                                            (int64_t)r->coils);
+                                            (int64_t)(r->is_same ? r->n_frames * r->coils : r->coils));
     progress_clear(&r->progress);
     return status ? cli_fail(status) : CLI_OK;
 }
