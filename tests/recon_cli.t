@@ -232,6 +232,7 @@ check '... are so many images' sh -c "head -c 128 x.npy | grep \"'<c16'.*(3, 32,
 check '... each that of its own spokes' first_frame one.npy x.npy 16384
 recon $F --frames 10 -o y.npy
 check '... or of so many frames' sh -c "head -c 128 y.npy | grep '(10, 32, 32)'"
+check '... or of as many as coils' sh -c "'$halcyon' recon $F0 --frames 3 -q -o y.npy && '$halcyon' simulate --mri radial --golden --size 32 --coils 3 --spokes 21 -q f3.npy && '$halcyon' recon f3_samples.npy -t f3_trajectory.npy -n 32,32 --maps f3_maps.npy --frames 3 -q -o y.npy"
 recon $F --spokes-per-frame 21 -d cpu@threads=1,cpu@threads=2 -o y.npy
 check '... several devices share them, the same bits' cmp x.npy y.npy
 for how in '--toeplitz -d cpu@threads=1' '--real --reg tv:0.001' '--dcf voronoi --solver cgls' '--precision float --reg tgv:0.001' '--solver adjoint'; do
@@ -270,6 +271,21 @@ recon $T -o x.npy
 check 'frames of points of their own' cmp x.npy y.npy
 for out in x.h5:/frames x.cfl x.nii; do check "... to $out" recon $T -o "$out"; done
 check '... in order' "$files" error x.cfl both.npy 1e-5
+
+# What all frames have in common needs them all: few spokes of each, noise, and an image that does not change.
+"$halcyon" simulate --mri radial --golden --size 32 --coils 4 --spokes 64 --noise 0.1 -q n.npy
+N='n_samples.npy -t n_trajectory.npy -n 32,32 --maps n_maps.npy --frames 8'
+first_of() { { framed '32, 32'; tail -c +129 "$1" | head -c 16384; } >first.npy; "$files" error first.npy n_image.npy "$2"; }
+recon $N -o x.npy
+check 'frames of few spokes' not first_of x.npy 0.6
+recon $N --reg llr:0.2 --iterations 60 -o x.npy
+check '... that are locally of low rank' first_of x.npy 0.35
+recon $N --reg llr:0.2 --iterations 5 --deterministic -o x.npy
+recon $N --reg llr:0.2 --iterations 5 --deterministic -d cpu@threads=1,cpu@threads=2 -o y.npy
+check '... on several devices' "$files" error x.npy y.npy 1e-12
+check '... real ones, with weights, in floats' recon $N --reg llr:0.2,tv:0.001 --real --dcf pipe --precision float -o x.npy
+check '... are' sh -c "head -c 128 x.npy | grep \"'<f4'.*(8, 32, 32)\""
+check '... of the same points' recon $T --reg llr:0.001 --iterations 3 -o x.npy
 
 # A stack is found in the trajectory; by FFTs across its planes the image is that of points anywhere.
 "$halcyon" simulate --mri stack-of-stars --size 16 --slices 6 --coils 3 -q s.npy
@@ -395,6 +411,8 @@ refuse 1 'write over it' "$O --r2star d_rates.npy --readout 3 -o d_rates.npy"
 refuse 1 'times must be real numbers, seconds, 64 of a spoke' "$O --field-map o_field_map.npy --times o_image.npy -o y.npy"
 refuse 1 'write over it' "$O --field-map o_field_map.npy --readout 3 -o o_field_map.npy"
 refuse 2 'has frames of its own' "$G --basis basis.npy --frames 2 -o y.npy"
+refuse 1 'without --toeplitz' "$N --reg llr:1 --toeplitz -o y.npy"
+refuse 1 'for several coils with --maps' "n_samples.npy -t n_trajectory.npy -n 32,32 --frames 8 --reg llr:1 -o y.npy"
 refuse 2 'in place of --frames' "$F --frames 2 --spokes-per-frame 21 -o y.npy"
 refuse 1 'has 70 spokes' "$F --spokes-per-frame 71 -o y.npy"
 refuse 1 'samples of 3 frames must be' "$F --frames 3 -o y.npy"

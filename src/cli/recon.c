@@ -92,7 +92,7 @@ const struct cli_command cli_recon_command = {
     "Minimised is |W^1/2 (A x - b)|^2 + L2 |x|^2; with --reg half of that, and F times the sum of the\n"
     "pixels' magnitudes (l1), of wavelet coefficients' (Daubechies, 4 taps), or the total variation;\n"
     "tgv is the generalised one, F times the first and 2 F times the second differences.\n"
-    "llr:F[:BLOCK] is of several images (--basis; coils without maps): F times the singular values\n"
+    "llr:F[:BLOCK] is of several images (--frames; --basis; coils without maps): F times the singular values\n"
     "of their blocks, BLOCK pixels an axis (8), which are elsewhere in each iteration.\n"
     "With --basis there is an image of each function, [functions][image]; with --frames [frames][image].\n"
     "W are the weights of --dcf, or 1/n each: none, the default but with --solver adjoint (pipe), as a\n"

@@ -105,7 +105,8 @@ struct recon {
 /* What --reg says, CLI_USAGE with words; and made for images of a space, a status of the library's. */
 int recon_parse_reg(struct recon *r);
 int recon_make_regs(struct recon *r, const hcy_space *image);
-/* Whether one of them goes on from one iteration to the next, so that a step that was tried would show. */
+/* Whether one of them is llr: it looks at all images at once, and goes on from one iteration to the next, so that a
+ * step that was tried would show. */
 bool recon_regs_count(const struct recon *r);
 /* r->op as one of what TGV is of, images [1 + axes][image] whose first one counts; a reference of the caller's. */
 int recon_add_field_of_tgv(hcy_operator **op, struct recon *r, const hcy_space *image);

@@ -2,7 +2,8 @@
  *
  * Devices take frames in turn, each in a thread with a copy of what was read.  Frames of the same points have one
  * operator and one solver on a device, which is started again with each frame's samples; where each frame has points of
- * its own, everything is made anew.  Which image a frame has does not depend on the others.
+ * its own, everything is made anew.  Which image a frame has does not depend on the others, unless a regulariser looks
+ * at all of them: then they are one problem, whose operator has the frames' on its diagonal.
  */
 #include "interrupt.h"
 #include "recon.h"
@@ -18,16 +19,18 @@ static size_t bytes_of(const struct recon *r, size_t reals)
 
 /* --- What is read --- */
 
-/* Of an axis of frames in front and [coils][n] or [n] behind it: how many coils, or 0. */
-static size_t coils_behind_frames(const hcy_host_array *a, size_t frames, size_t n)
+/* Of an axis of frames in front and [coils][n] or [n] behind it: how many coils, or 0.  Where coils have maps an array
+ * [frames][n] is one of as many coils. */
+static size_t coils_behind_frames(const struct recon *r, const hcy_host_array *a, size_t n)
 {
     hcy_host_array rest = *a;
-    bool has_axis;
-    if (a->rank < 2 || a->shape[0] != frames)
+    bool has_axis = false;
+    if (a->rank < 2 || a->shape[0] != r->n_frames)
         return 0;
     rest.rank--;
     memmove(rest.shape, a->shape + 1, (size_t)rest.rank * sizeof *rest.shape);
-    return array_count_vectors(&has_axis, &rest, n);
+    const size_t coils = array_count_vectors(&has_axis, &rest, n);
+    return has_axis || !(r->v->maps || r->v->espirit) ? coils : 0;
 }
 
 /* Readouts that are left over at the end of a series belong to no frame. */
@@ -52,19 +55,20 @@ int recon_find_frames(struct recon *r, const hcy_host_array *a)
     int status = r->v->spokes_per_frame.given ? count_spokes(r) : CLI_OK;
     if (r->v->frames.given) {
         r->n_frames = (size_t)r->v->frames.value;
-        r->coils = coils_behind_frames(a, r->n_frames, n);
+        r->coils = coils_behind_frames(r, a, n);
         r->is_same = r->coils != 0;
         r->frame_points = r->is_same ? n : n / r->n_frames;
         if (!r->coils && n % r->n_frames == 0)
-            r->coils = coils_behind_frames(a, r->n_frames, r->frame_points);
+            r->coils = coils_behind_frames(r, a, r->frame_points);
         r->has_frame_axis = r->coils != 0;
     }
     if (!r->coils)
         r->coils = array_count_vectors(&has_axis, a, n);
-    if (!status && (!r->coils || (!r->is_same && r->v->frames.given && n % r->n_frames)))
+    const size_t spokes = n / (size_t)r->point_shape[r->point_rank - 1];
+    if (!status && (!r->coils || (!r->is_same && r->v->frames.given && spokes % r->n_frames)))
         status = cli_error("%s: samples of %zu frames must be [%zu][coils][n] of the %zu points, or [coils][%zu] whose "
-                           "points are as many for each frame; it is %s", r->kspace, r->n_frames, r->n_frames, n, n,
-                           array_words(is, a, 0));
+                           "%zu spokes are as many for each frame; it is %s", r->kspace, r->n_frames, r->n_frames, n, n,
+                           spokes, array_words(is, a, 0));
     if (!status && !r->is_same && (r->dcf == RECON_DCF_FILE || r->v->save_dcf))
         status = cli_error("--dcf FILE and --save-dcf are for one image, or frames of the same points");
     return status;
@@ -198,6 +202,102 @@ static void *run_worker(void *payload)
     return NULL;
 }
 
+/* --- All frames at once --- */
+
+/* Operators of frames, of which device i has every n_devs-th; frames of the same points have their device's first. */
+static int make_diagonal(hcy_operator **op, struct recon *frames, const struct recon *r)
+{
+    hcy_operator **ops = calloc(r->n_frames, sizeof *ops), *all = NULL;
+    hcy_operator_info info = HCY_OPERATOR_INFO_INIT;
+    int status = ops ? CLI_OK : cli_error("no memory for %zu frames", r->n_frames), st = 0;
+    for (size_t f = 0; f < r->n_frames && !status; f++) {
+        struct recon *one = &frames[r->is_same ? f % r->n_devs : f];
+        if (!r->is_same)
+            status = take_points(one, r, f);
+        st = status || one->op ? 0 : recon_make_operator(one);
+        status = st ? cli_fail(st) : status;
+        ops[f] = one->op;
+    }
+    if (!status)
+        st = hcy_operator_block_diagonal(&all, ops, r->n_frames);
+    if (!status && !st)
+        st = hcy_operator_get_info(&info, all);
+    const hcy_space images = { info.domain.dtype, r->dim + 1,
+                               { (int64_t)r->n_frames, r->sizes[0], r->sizes[1], r->sizes[2] }, NULL };
+    if (!status && !st)
+        st = hcy_operator_reshape(op, all, &images, &info.range);
+    hcy_operator_release(all);
+    free(ops);
+    return status || !st ? status : cli_fail(st);
+}
+
+/* All frames' samples and weights, one behind the other. */
+static int take_all(struct recon *together, const struct recon *frames, const struct recon *r)
+{
+    const size_t each = r->coils * r->frame_points, n = r->n_frames * each;
+    struct recon one;
+    int status = CLI_OK;
+    together->samples = reals_room(r->is_double, 2 * n);
+    together->weights = reals_room(r->is_double, n);
+    if (!together->samples || !together->weights)
+        return cli_error("no memory for %zu samples of %zu frames", n, r->n_frames);
+    for (size_t f = 0; f < r->n_frames && !status; f++) {
+        const void *weights = r->is_same ? r->weights : frames[f].weights;
+        status = take_frame(&one, r, f);
+        for (size_t i = 0; i < each && !status; i++)
+            reals_put(r->is_double, together->weights, f * each + i,
+                      weights ? reals_get(r->is_double, weights, i % r->frame_points) : 1 / (double)r->frame_points);
+        if (!status)
+            memcpy((char *)together->samples + bytes_of(r, 2 * f * each), one.samples, bytes_of(r, 2 * each));
+        free(one.samples);
+    }
+    return status;
+}
+
+/* One problem of one coil with all samples, whose image has all frames' pixels. */
+static int solve_together(struct recon *r)
+{
+    struct recon together = *r, *frames = calloc(r->n_frames, sizeof *frames);
+    if (!frames)
+        return cli_error("no memory for %zu frames", r->n_frames);
+    for (size_t f = 0; f < r->n_frames; f++) {
+        frames[f] = *r;
+        frames[f].dev = r->devs[f % r->n_devs];
+    }
+    together.n = r->n_frames * r->coils * r->frame_points;
+    together.pixels = r->n_frames * r->pixels;
+    together.coils = together.n_devs = 1;
+    together.n_frames = 0;
+    together.is_same = false;
+    together.samples = together.weights = NULL;
+    int status = make_diagonal(&together.op, frames, r);
+    if (!status)
+        status = take_all(&together, frames, r);
+    if (!status)
+        status = recon_solve(&together);
+    recon_free_solver(&together);
+    for (size_t f = 0; f < r->n_frames; f++) {
+        recon_free_operator(&frames[f]);
+        if (!r->is_same) {
+            free(frames[f].planes);
+            free(frames[f].weights);
+        }
+    }
+    r->segments = frames[0].segments;
+    r->segments_error = frames[0].segments_error;
+    r->n_planes = frames[0].n_planes;
+    free(frames);
+    free(together.samples);
+    free(together.weights);
+    r->image = together.image;
+    r->info = together.info;
+    r->residuals = together.residuals;
+    r->n_residuals = together.n_residuals;
+    r->setup = together.setup;
+    r->solving = together.solving;
+    return status;
+}
+
 /* --- All frames --- */
 
 static void begin_worker(struct worker *w, struct recon *r, size_t number)
@@ -243,7 +343,7 @@ static void end_worker(struct worker *w, struct recon *r, double *worst)
     r->n_residuals = w->n_residuals;
 }
 
-int recon_solve_frames(struct recon *r)
+static int solve_apart(struct recon *r)
 {
     struct worker *workers = calloc(r->n_devs, sizeof *workers);
     size_t numbers, started = 1;
@@ -280,4 +380,14 @@ int recon_solve_frames(struct recon *r)
     if (interrupt_came())
         r->info.reason = HCY_SOLVER_CALLBACK;
     return status;
+}
+
+int recon_solve_frames(struct recon *r)
+{
+    if (!recon_regs_count(r))
+        return solve_apart(r);
+    if (r->v->toeplitz || (!r->maps && r->coils > 1))
+        return cli_error("--reg llr of frames is %s", r->v->toeplitz ? "of all of them at once, without --toeplitz"
+                                                                     : "for several coils with --maps or --espirit");
+    return solve_together(r);
 }

@@ -544,10 +544,11 @@ static int fetch_image(struct recon *r, hcy_array *x)
     return hcy_array_to_host(r->image, r->queue, x);
 }
 
+/* What a frame before did not leave. */
 static int make_operator(struct recon *r)
 {
-    int status = r->n_devs > 1 ? recon_share_operator(r) : recon_make_operator(r);
-    return status || !r->v->real ? status : make_real(&r->real_op, r->op, r, false);
+    int status = r->op ? 0 : r->n_devs > 1 ? recon_share_operator(r) : recon_make_operator(r);
+    return status || !r->v->real || r->real_op ? status : make_real(&r->real_op, r->op, r, false);
 }
 
 int recon_solve(struct recon *r)
@@ -556,7 +557,7 @@ int recon_solve(struct recon *r)
     double begun = progress_seconds(&r->progress);
     progress_say(&r->progress, "setting %zu points of %zu coil%s ...", r->n, r->coils,
                  r->coils == 1 ? "" : "s");
-    int status = r->op ? 0 : make_operator(r);
+    int status = make_operator(r);
     if (!status)
         status = make_data(&data, r);
     if (!status && needs_gram(r))
