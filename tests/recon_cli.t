@@ -207,6 +207,11 @@ check '... gridded' recon $V --real --solver adjoint -o x.npy
 check '... by LSQR, which JSON says' equals "`"$json" real <x.json`" true
 reference=r_image.npy
 check '... of one coil' near 0.24 x.npy $R --real
+reference=o_image.npy
+W='--maps o_maps.npy --field-map o_field_map.npy --readout 20'
+check '... in a field that is off' near 0.24 x.npy $O $W --real
+check '... by convolutions' near 0.24 y.npy $O $W --real --toeplitz
+check '... in frames of the same spokes' sh -c "'$halcyon' recon $O $W --frames 3 --toeplitz --real --segments 8 -q -o x.npy && '$halcyon' recon $O $W --frames 3 --real --segments 8 -q -o y.npy && '$files' error x.npy y.npy 0.01"
 reference=
 check '... of coils without maps' recon $V --real --iterations 5 -o x.npy
 recon $G --basis basis.npy --real -o x.npy

@@ -136,6 +136,13 @@ int recon_make_convolution(struct recon *r);
 int recon_share_operator(struct recon *r);
 int recon_share_gram(struct recon *r);
 void recon_free_operator(struct recon *r); /* and its plan */
+/* The operator of real images, of one of complex ones or of a Gram operator. */
+int recon_make_real(hcy_operator **real, hcy_operator *op, const struct recon *r, bool is_gram);
+/* The plan: with maps coils go through it some at a time; without, each is an image of its own. */
+int recon_make_plan(struct recon *r);
+double recon_weight_of(const struct recon *r, size_t i);
+int recon_put_weights(hcy_array **weights, const struct recon *r, bool roots); /* or their square roots: [n] */
+int recon_type(const struct recon *r); /* of complex numbers */
 hcy_operator *recon_operator(const struct recon *r); /* the one that images go through */
 /* The devices, and weights of the points; by a method alone. */
 int recon_weigh(struct recon *r);

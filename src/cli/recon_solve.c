@@ -1,9 +1,5 @@
-/* recon_solve.c - the image of samples: the operator of all coils, and a solver's steps.
- *
- * What is minimised is |W^1/2 (A x - b)|^2, where A is what the coils receive of an image and W the share of k-space
- * that each sample has, 1 in all: with the density's weights A^H W A is about the identity, whatever the trajectory, so
- * that factors of regularisers mean the same for every file.
- */
+/* recon_solve.c - the image of samples of halcyon recon: coils' maps, the data, a solver's steps.  Single-threaded, but
+ * that other threads may have a struct recon of their own. */
 #include "interrupt.h"
 #include "recon.h"
 #include <halcyon/backend.h>
@@ -13,22 +9,9 @@
 #include <string.h>
 
 enum {
-    MOST_AT_ONCE = 8, /* coils whose images are in memory together */
     LEAST_KERNEL = 2,
     MOST_KERNEL_NUMBERS = 300 /* of all coils */
 };
-
-static int type_of_numbers(const struct recon *r)
-{
-    return r->is_double ? HCY_COMPLEX128 : HCY_COMPLEX64;
-}
-
-int recon_same_bits(const struct recon *r)
-{
-    if (r->v->everywhere)
-        return HCY_NUFFT_SAME_EVERYWHERE;
-    return r->v->deterministic ? HCY_NUFFT_SAME_RUNS : 0;
-}
 
 bool recon_measures(const struct recon *r)
 {
@@ -43,158 +26,6 @@ static bool compiles_any(const struct recon *r)
     return false;
 }
 
-/* --- The operator --- */
-
-static void describe_plan(hcy_nufft_desc *desc, const struct recon *r)
-{
-    desc->type = 2;
-    desc->sign = -1;
-    desc->precision = recon_precision(r);
-    desc->dim = r->dim;
-    memcpy(desc->modes, r->sizes, sizeof desc->modes);
-    desc->eps = r->v->eps.value;
-}
-
-/* With maps coils go through the plan some at a time; without, each is an image of its own. */
-static int make_plan(struct recon *r)
-{
-    hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
-    hcy_nufft_options options = HCY_NUFFT_OPTIONS_INIT;
-    describe_plan(&desc, r);
-    desc.n_transforms = (int64_t)(r->maps && r->coils > MOST_AT_ONCE ? MOST_AT_ONCE : r->coils);
-    options.deterministic = recon_same_bits(r);
-    int status = hcy_nufft_create(&r->plan, r->dev, &desc, &options);
-    if (!status)
-        status = hcy_nufft_set_points(r->plan, (int64_t)r->n, (const void *const *)r->axes, 0, NULL);
-    return status;
-}
-
-static double weight_of(const struct recon *r, size_t i)
-{
-    return r->weights ? reals_get(r->is_double, r->weights, i) : 1 / (double)r->n;
-}
-
-/* The weights, or their square roots: [n]. */
-static int put_weights(hcy_array **weights, const struct recon *r, bool roots)
-{
-    int64_t shape = (int64_t)r->n;
-    void *numbers = reals_room(r->is_double, r->n);
-    if (!numbers)
-        return hcy_fail(HCY_ENOMEM, "no memory for %zu weights", r->n);
-    for (size_t i = 0; i < r->n; i++)
-        reals_put(r->is_double, numbers, i, roots ? sqrt(weight_of(r, i)) : weight_of(r, i));
-    int status =
-        hcy_array_from_host(weights, r->dev, r->is_double ? HCY_FLOAT64 : HCY_FLOAT32, 1, &shape, numbers);
-    free(numbers);
-    return status;
-}
-
-static int put_maps(hcy_array **maps, const struct recon *r)
-{
-    int64_t shape[4] = { (int64_t)r->coils, r->sizes[0], r->sizes[1], r->sizes[2] };
-    return hcy_array_from_host(maps, r->dev, type_of_numbers(r), r->dim + 1, shape, r->maps);
-}
-
-static int make_coils(struct recon *r, hcy_array *roots)
-{
-    hcy_array *maps = NULL;
-    int status = make_plan(r);
-    if (!status)
-        status = put_maps(&maps, r);
-    if (!status)
-        status = hcy_operator_sense(&r->op, r->plan, maps, roots);
-    hcy_array_release(maps);
-    return status;
-}
-
-/* r->op becomes that and the weights behind it. */
-static int weigh_operator(struct recon *r, hcy_array *roots)
-{
-    hcy_operator_info info = HCY_OPERATOR_INFO_INIT;
-    hcy_operator *chain[2] = { NULL, r->op };
-    r->op = NULL;
-    int status = hcy_operator_get_info(&info, chain[1]);
-    if (!status)
-        status = hcy_operator_diagonal(&chain[0], &info.range, roots);
-    if (!status)
-        status = hcy_operator_compose(&r->op, chain, 2);
-    hcy_operator_release(chain[0]);
-    hcy_operator_release(chain[1]);
-    return status;
-}
-
-static int make_transforms(struct recon *r)
-{
-    int status = make_plan(r);
-    return status ? status : hcy_operator_nufft(&r->op, r->plan);
-}
-
-static int make_stack(struct recon *r)
-{
-    hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
-    hcy_nufft_options options = HCY_NUFFT_OPTIONS_INIT;
-    hcy_array *maps = NULL;
-    describe_plan(&desc, r);
-    desc.n_transforms = r->maps ? (int64_t)(r->coils < MOST_AT_ONCE ? r->coils : MOST_AT_ONCE) : 1;
-    options.deterministic = recon_same_bits(r);
-    int status = r->maps ? put_maps(&maps, r) : 0;
-    if (!status)
-        status = recon_make_stack(r, &desc, &options, maps);
-    hcy_array_release(maps);
-    return status;
-}
-
-/* r->op becomes the one of an image for each function. */
-static int add_basis(struct recon *r)
-{
-    const int64_t shape[2] = { (int64_t)r->functions, (int64_t)r->frames };
-    hcy_operator *op = NULL;
-    hcy_array *basis = NULL;
-    int status = hcy_array_from_host(&basis, r->dev, type_of_numbers(r), 2, shape, r->basis);
-    if (!status)
-        status = hcy_operator_subspace(&op, r->op, basis);
-    hcy_array_release(basis);
-    if (status)
-        return status;
-    hcy_operator_release(r->op);
-    r->op = op;
-    return 0;
-}
-
-int recon_make_operator(struct recon *r)
-{
-    hcy_array *roots = NULL;
-    const bool is_stack = r->planes && !r->v->toeplitz, weighs = r->maps && !is_stack;
-    int status = put_weights(&roots, r, true);
-    if (!status && weighs)
-        status = make_coils(r, roots);
-    else if (!status)
-        status = is_stack ? make_stack(r) : make_transforms(r);
-    if (!status && !weighs)
-        status = weigh_operator(r, roots);
-    if (!status && (r->field || r->decay))
-        status = recon_add_field(r);
-    if (!status && r->basis)
-        status = add_basis(r);
-    hcy_array_release(roots);
-    return status;
-}
-
-hcy_operator *recon_operator(const struct recon *r)
-{
-    return r->real_op ? r->real_op : r->op;
-}
-
-void recon_free_operator(struct recon *r)
-{
-    hcy_operator_release(r->real_op);
-    r->real_op = NULL;
-    hcy_operator_release(r->op);
-    r->op = NULL;
-    hcy_nufft_destroy(r->plan);
-    r->plan = NULL;
-}
-
 /* --- Maps --- */
 
 /* Each coil's image by gridding. */
@@ -203,14 +34,14 @@ static int grid_coils(hcy_array **images, struct recon *r)
     hcy_operator *nufft = NULL, *weigh = NULL;
     hcy_array *samples = NULL, *weighted = NULL, *weights = NULL;
     hcy_operator_info info = HCY_OPERATOR_INFO_INIT;
-    int status = make_plan(r);
+    int status = recon_make_plan(r);
     if (!status)
         status = hcy_operator_nufft(&nufft, r->plan);
     if (!status)
         status = hcy_operator_get_info(&info, nufft);
     const hcy_space *range = &info.range, *domain = &info.domain;
     if (!status)
-        status = put_weights(&weights, r, false);
+        status = recon_put_weights(&weights, r, false);
     if (!status)
         status = hcy_operator_diagonal(&weigh, range, weights);
     if (!status)
@@ -261,7 +92,7 @@ static int find_maps(struct recon *r)
     how.kernel = choose_kernel(r, how.kernel);
     int status = grid_coils(&images, r);
     if (!status)
-        status = hcy_array_empty(&maps, r->dev, type_of_numbers(r), r->dim + 1, shape);
+        status = hcy_array_empty(&maps, r->dev, recon_type(r), r->dim + 1, shape);
     if (!status)
         status = hcy_coil_maps(r->queue, maps, images, &how);
     hcy_array_release(images);
@@ -305,7 +136,7 @@ static int make_data(hcy_array **data, struct recon *r)
 {
     hcy_operator_info info = HCY_OPERATOR_INFO_INIT;
     for (size_t i = 0; i < r->coils * r->n; i++) {
-        double root = sqrt(weight_of(r, i % r->n));
+        double root = sqrt(recon_weight_of(r, i % r->n));
         for (size_t k = 2 * i; k < 2 * i + 2; k++)
             reals_put(r->is_double, r->samples, k, root * reals_get(r->is_double, r->samples, k));
     }
@@ -451,56 +282,13 @@ static int grid_image(hcy_array **x, struct recon *r, hcy_array *data)
     return status ? status : apply_adjoint(x, r, data);
 }
 
-/* The operator of real images, of one of complex ones or of a Gram operator. */
-static int make_real(hcy_operator **real, hcy_operator *op, const struct recon *r, bool is_gram)
-{
-    hcy_operator_info info = HCY_OPERATOR_INFO_INIT;
-    hcy_operator *widen = NULL, *narrow = NULL;
-    int status = hcy_operator_get_info(&info, op);
-    hcy_space image = info.domain;
-    image.dtype = r->is_double ? HCY_FLOAT64 : HCY_FLOAT32;
-    if (!status)
-        status = hcy_operator_complex(&widen, r->dev, &image);
-    if (!status)
-        status = hcy_operator_adjoint(&narrow, widen);
-    if (!status)
-        status = hcy_operator_compose(real, (hcy_operator *[]){ narrow, op, widen } + !is_gram, 2 + is_gram);
-    hcy_operator_release(widen);
-    hcy_operator_release(narrow);
-    return status;
-}
-
 /* The Gram operator becomes that of real images. */
 static int make_real_gram(struct recon *r)
 {
     hcy_operator *complex_gram = r->gram;
     r->gram = NULL;
-    int status = make_real(&r->gram, complex_gram, r, true);
+    int status = recon_make_real(&r->gram, complex_gram, r, true);
     hcy_operator_release(complex_gram);
-    return status;
-}
-
-int recon_make_convolution(struct recon *r)
-{
-    hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
-    hcy_array *maps = NULL, *weights = NULL;
-    const void *const *points = (const void *const *)r->axes;
-    const bool has_field = r->field || r->decay;
-    describe_plan(&desc, r);
-    /* It is not needed any more, unless for the next frame's samples, and large; but it has the segments of a field. */
-    if (!has_field && !r->keeps)
-        recon_free_operator(r);
-    int status = r->maps ? put_maps(&maps, r) : 0;
-    if (!status)
-        status = put_weights(&weights, r, false);
-    if (!status && has_field)
-        status = hcy_operator_toeplitz_field(&r->gram, r->op, &desc, (int64_t)r->n, points, maps, weights);
-    else if (!status)
-        status = hcy_operator_toeplitz(&r->gram, r->dev, &desc, (int64_t)r->n, points, maps, weights);
-    if (!r->keeps)
-        recon_free_operator(r);
-    hcy_array_release(maps);
-    hcy_array_release(weights);
     return status;
 }
 
@@ -548,7 +336,7 @@ static int fetch_image(struct recon *r, hcy_array *x)
 static int make_operator(struct recon *r)
 {
     int status = r->op ? 0 : r->n_devs > 1 ? recon_share_operator(r) : recon_make_operator(r);
-    return status || !r->v->real || r->real_op ? status : make_real(&r->real_op, r->op, r, false);
+    return status || !r->v->real || r->real_op ? status : recon_make_real(&r->real_op, r->op, r, false);
 }
 
 int recon_solve(struct recon *r)
