@@ -64,7 +64,7 @@ static const struct cli_option options[] = {
       recon_precisions },
     POINTS_OPTIONS(AT(how)),
     { "device", 'd', CLI_TEXT, AT(device), "LIST",
-      "cpu; cpu@threads=2; gpu; ... (auto); several share the coils", 0, 0, NULL },
+      "cpu; cpu@threads=2; gpu; ... (auto); several share the coils, or frames", 0, 0, NULL },
     { "deterministic", 0, CLI_FLAG, AT(deterministic), NULL,
       "the same bits for any threads and any order of points", 0, 0, NULL },
     { "same-everywhere", 0, CLI_FLAG, AT(everywhere), NULL, "the same bits on every device, too", 0, 0,
