@@ -43,6 +43,21 @@ check '... the same' near ours.cfl theirs.cfl 2e-3
 check '... which another number is not' oracle pics -w 1 -l2 -r 0.1 -i 60 -t t s r_maps theirs
 check '... by far' not near ours.cfl theirs.cfl 0.02
 
+# Real images of noisy samples, which no real image has (its -c).
+bart noise -n 300 s noisy
+check 'a real image' "$halcyon" recon noisy.cfl -t t.cfl -n 32,32 --maps r_maps.cfl --iterations 200 --tolerance 0 --lambda 0.3137 --real -q -o ours.cfl
+check '... BART too' oracle pics -w 1 -c -l2 -r 1 -i 100 -S -t t noisy r_maps theirs
+check '... the same' near ours.cfl theirs.cfl 1e-3
+check 'a complex one' "$halcyon" recon noisy.cfl -t t.cfl -n 32,32 --maps r_maps.cfl --iterations 200 --tolerance 0 --lambda 0.3137 -q -o ours.cfl
+check '... is another' not near ours.cfl theirs.cfl 0.2
+
+# Delays of gradients: RING finds them in samples, too, and names them y first, as what is to be added to k.
+"$halcyon" simulate --mri radial --size 64 --coils 4 --spokes 101 --golden --delay 0.7,-0.4 -q d.cfl
+"$halcyon" recon d_samples.cfl -t d_trajectory.cfl -n 64,64 --delay auto --iterations 1 --json -q -o ours.cfl >ours.json
+bart estdelay -R -r 3 -n 40 d_trajectory d_samples 2>/dev/null >theirs
+delays_agree() { awk -F: -v x="`"$json" delays.0 <ours.json`" -v y="`"$json" delays.1 <ours.json`" '{ print; dx = x + $2; dy = y + $1 } END { exit !(NR && dx * dx + dy * dy < 1e-5) }' theirs; }
+check "delays of gradients: BART's RING finds the same" delays_agree
+
 # Maps: by its ESPIRiT, from k-space that it has gridded, and by ours: each up to a phase, so that magnitudes are compared.
 check "ESPIRiT: BART's images" oracle nufft -i -d 32:32:1 r_trajectory r_samples gridded
 bart fft -u 3 gridded lines

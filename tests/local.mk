@@ -21,7 +21,8 @@ test_public = \
     tests/parse_lanes tests/stream tests/eval tests/eval_programs tests/array tests/many_bins tests/axes tests/scans tests/joins \
     tests/pick tests/dlpack tests/maths tests/operators tests/solvers tests/solvers_rest tests/nufft_same tests/density \
     tests/regularize tests/misfit tests/sense tests/in_field tests/several_devices tests/coil_maps tests/stencils tests/matrices tests/cts_share \
-    tests/dots tests/csr
+    tests/dots tests/csr \
+    tests/trajectory
 
 test_internal = tests/hal_spec tests/arguments tests/nvrtc tests/own_fft tests/bslz4 tests/mutations tests/fuzz tests/azint_cache tests/azint_detectors tests/caches \
     tests/azint_loops tests/azint_ops tests/azint_kernels tests/nufft_lacks tests/eval_lacks tests/hls_args \

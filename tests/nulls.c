@@ -17,6 +17,7 @@
 #include <halcyon/pipeline.h>
 #include <halcyon/solve.h>
 #include <halcyon/stream.h>
+#include <halcyon/trajectory.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -251,6 +252,9 @@ static int make_call(int which, const char **text, int *want, int *got)
     INVALID(hcy_nufft_execute_stage(NULL, NULL, 0, NULL))
     INVALID(hcy_nufft_submit_self_adjoint(NULL, NULL, NULL, NULL))
     INVALID(hcy_density_weights(NULL, NULL, NULL, 0, NULL))
+    INVALID(hcy_trajectory_delay(NULL, NULL, NULL, NULL))
+    INVALID(hcy_trajectory_filter(NULL, NULL, NULL, NULL, NULL))
+    INVALID(hcy_trajectory_find_delays(NULL, NULL, NULL, NULL, NULL, 0))
     INVALID(hcy_nufft_run(NULL, NULL, 0, NULL, 0, NULL, NULL, NULL))
     INVALID(hcy_nufft_split_create(NULL, NULL, 0, NULL, NULL))
     NOTHING(hcy_nufft_split_destroy(NULL))
@@ -325,6 +329,7 @@ static int make_call(int which, const char **text, int *want, int *got)
     INVALID(hcy_operator_apply_adjoint(NULL, NULL, NULL, NULL))
     INVALID(hcy_operator_dot_test(NULL, NULL, NULL, 0, 0))
     INVALID(hcy_operator_identity(NULL, NULL, NULL))
+    INVALID(hcy_operator_complex(NULL, NULL, NULL))
     INVALID(hcy_operator_diagonal(NULL, NULL, NULL))
     INVALID(hcy_operator_scale(NULL, NULL, 0, 0))
     INVALID(hcy_operator_adjoint(NULL, NULL))

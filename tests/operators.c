@@ -268,6 +268,25 @@ static void test_mixed(void)
     hcy_operator_release(op);
 }
 
+static void same_oracle(double complex *out, const double complex *in, bool adjoint)
+{
+    for (int i = 0; i < 15; i++)
+        out[i] = adjoint ? creal(in[i]) : in[i];
+}
+static void test_complex(void)
+{
+    for (int dtype = HCY_FLOAT32; dtype <= HCY_FLOAT64; dtype++) {
+        const hcy_space real = space_of(dtype, 2, 3, 5, 0);
+        hcy_operator *op = NULL;
+        st_ok(hcy_operator_complex(&op, dev, &real), "%s as complex numbers", hcy_dtype_name(dtype));
+        check_operator(op, same_oracle, "their real part");
+        hcy_operator_release(op);
+    }
+    const hcy_space numbers = space_of(HCY_COMPLEX64, 1, 5, 0, 0);
+    hcy_operator *none = NULL;
+    st_says(hcy_operator_complex(&none, dev, &numbers), HCY_EINVAL, "real vectors", "complex ones as complex ones");
+}
+
 /* --- Weights and algebra --- */
 
 static double complex weights[5] = { 1, 2.5 - I, -3, 0.5 * I, 4 };
@@ -820,6 +839,7 @@ int main(int argc, char **argv)
     queue = cts_queue(dev);
     test_functions();
     test_mixed();
+    test_complex();
     test_diagonal();
     test_algebra();
     test_blocks(HCY_COMPLEX128);

@@ -82,6 +82,40 @@ check "... of BART's files" near 0.3 x.npy o_samples.cfl -t o_trajectory.cfl -n 
 check '... without the map' far 0.3 x.npy o_samples.cfl -t o_trajectory.cfl -n 16,16 --maps o_maps.cfl
 reference=
 
+# Gradients that come late: by as much the image is what it is without delays, which are found, too.
+"$halcyon" simulate --mri radial --size 32 --coils 3 --delay 1.5,-0.75 -q l.npy
+L='l_samples.npy -t l_trajectory.npy -n 32,32 --maps l_maps.npy'
+reference=l_image.npy
+check 'gradients that come late' far 0.4 x.npy $L
+check '... by as much' near 0.24 x.npy $L --delay 1.5,-0.75
+recon $L --eps 1e-10 --iterations 5 --delay 1.5,-0.75 -o late.npy
+recon $L --eps 1e-10 --iterations 5 --delay 6us,-3us --dwell 4 -o y.npy
+check '... in microseconds, the same' "$files" error y.npy late.npy 1e-9
+check '... the other way round' far 0.45 y.npy $L --delay -0.75,1.5
+check '... which is found' near 0.24 x.npy $L --delay auto
+check '... and said' sh -c "'$halcyon' recon $L --delay auto --iterations 1 -o y.npy 2>&1 | grep -E 'delays 1\.(50|49).,-0\.7(50|49) samples'"
+"$halcyon" recon $L --delay auto --iterations 1 --json -q -o y.npy >x.json
+check '... x first' sh -c "awk -v x=\`'$json' delays.0 <x.json\` -v y=\`'$json' delays.1 <x.json\` 'BEGIN { exit !(x > 1.49 && x < 1.51 && y > -0.76 && y < -0.74) }'"
+check '... in floats, with weights of where samples were' near 0.25 x.npy $L --delay auto --precision float --dcf voronoi
+"$halcyon" simulate --mri radial --size 32 --coils 3 --delay 1.5,-0.75 -q l.cfl
+check "... of BART's files" near 0.24 x.npy l_samples.cfl -t l_trajectory.cfl -n 32,32 --maps l_maps.cfl --delay auto
+"$halcyon" simulate --mri stack-of-stars --size 16 --slices 4 --coils 2 --delay 1,1,3 -q l3.npy
+reference=l3_image.npy
+check '... of a stack, along whose planes there is no gradient' near 0.28 x.npy l3_samples.npy -t l3_trajectory.npy -n 4,16,16 --maps l3_maps.npy --delay auto
+check '... which is still one' sh -c "'$halcyon' recon l3_samples.npy -t l3_trajectory.npy -n 4,16,16 --delay auto --iterations 1 -o y.npy 2>&1 | grep -E 'delays (1.00|0.99).,(1.00|0.99).,0.000 samples; a stack of 4 planes'"
+# The same delays as a response: phases that fall evenly, of 64 frequencies, or of some with their step.
+"$files" ramp girf.npy 4096 1.5 -0.75
+"$files" ramp ramp.npy 4096 1.5
+reference=l_image.npy
+check 'a response of gradients' near 0.24 x.npy $L --girf girf.npy
+recon $L --eps 1e-10 --iterations 5 --girf girf.npy -o x.npy
+check '... the same as delays' "$files" error x.npy late.npy 1e-6
+recon $L --eps 1e-10 --iterations 5 --girf girf.npy --girf-step 61.03515625 --dwell 4 -o x.npy
+check '... with a step of frequencies' "$files" error x.npy late.npy 1e-6
+check '... with another one other delays' far 0.4 x.npy $L --girf girf.npy --girf-step 10 --dwell 4
+check '... of all axes, the rest by delays' near 0.24 x.npy $L --girf ramp.npy --delay 0,-2.25
+reference=
+
 # Coils: 20 spokes are too few for one, and enough for four whose maps are known.
 check 'four coils, SENSE' near 0.27 x.npy $C --maps c_maps.npy
 check '... by LSQR, with weights and a little l2' near 0.26 x.npy $C --maps c_maps.npy --solver lsqr --dcf pipe --lambda 0.02
@@ -154,6 +188,110 @@ recon $G $E --basis even.npy -o x.npy
 { head -c 128 plain.npy; tail -c 16384 x.npy; } >one.npy
 check '... a constant one changes nothing' "$files" error one.npy plain.npy 1e-9
 check '... of coils whose maps are found' recon g_samples.npy -t g_trajectory.npy -n 32,32 --espirit --basis basis.npy --precision float -o x.npy
+# Images that are known to be real, from half as many spokes; of the maps' phase, without which there is none.
+"$halcyon" simulate --mri radial --size 32 --coils 4 --spokes 12 --noise 0.05 -q real.npy
+V='real_samples.npy -t real_trajectory.npy -n 32,32 --maps real_maps.npy'
+reference=real_image.npy
+check 'an image of complex numbers, of few spokes' far 0.36 x.npy $V
+check '... of real ones' near 0.35 y.npy $V --real
+check '... is real' sh -c "head -c 128 y.npy | grep \"'<f8'.*(32, 32)\""
+E='--iterations 8 --tolerance 0 --eps 1e-10'
+recon $V --real $E -o y.npy
+check '... by a convolution, the same' sh -c "'$halcyon' recon $V --real $E --toeplitz -q -o x.npy && '$files' error x.npy y.npy 1e-6"
+check '... by CGLS' sh -c "'$halcyon' recon $V --real $E --solver cgls -q -o x.npy && '$files' error x.npy y.npy 1e-6"
+check '... of several devices' sh -c "'$halcyon' recon $V --real $E -d cpu@threads=1,cpu@threads=2 -q -o x.npy && '$files' error x.npy y.npy 1e-6"
+check '... with several regularisers' near 0.35 x.npy $V --real --reg wavelet:0.003,tv:0.003
+check '... in floats, with generalised variation' near 0.35 x.npy $V --real --reg tgv:0.005 --precision float
+check '... gridded' recon $V --real --solver adjoint -o x.npy
+"$halcyon" recon $V --real --solver lsqr --json -q -o x.npy >x.json
+check '... by LSQR, which JSON says' equals "`"$json" real <x.json`" true
+reference=r_image.npy
+check '... of one coil' near 0.24 x.npy $R --real
+reference=o_image.npy
+W='--maps o_maps.npy --field-map o_field_map.npy --readout 20'
+check '... in a field that is off' near 0.24 x.npy $O $W --real
+check '... by convolutions' near 0.24 y.npy $O $W --real --toeplitz
+check '... in frames of the same spokes' sh -c "'$halcyon' recon $O $W --frames 3 --toeplitz --real --segments 8 -q -o x.npy && '$halcyon' recon $O $W --frames 3 --real --segments 8 -q -o y.npy && '$files' error x.npy y.npy 0.01"
+reference=
+check '... of coils without maps' recon $V --real --iterations 5 -o x.npy
+recon $G --basis basis.npy --real -o x.npy
+check '... of functions of time' sh -c "head -c 128 x.npy | grep \"'<f8'.*(2, 32, 32)\""
+
+# Frames, each an image of its own: that of its samples alone, bit for bit.
+"$halcyon" simulate --mri radial --golden --size 32 --coils 4 --spokes 70 -q f.npy
+"$halcyon" simulate --mri radial --golden --size 32 --coils 4 --spokes 21 -q f0.npy
+F='f_samples.npy -t f_trajectory.npy -n 32,32 --maps f_maps.npy --deterministic'
+F0='f0_samples.npy -t f0_trajectory.npy -n 32,32 --maps f_maps.npy --deterministic'
+# first_frame SINGLE MANY BYTES: the first image, behind the head of the file.
+first_frame() { tail -c +129 "$2" | head -c "$3" >a && tail -c +129 "$1" >b && cmp a b; }
+# framed SHAPE FILES...: an array of complex numbers of that shape, the files' one behind the other.
+framed()
+{
+    printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '<c16', 'fortran_order': False, 'shape': ($1), }"
+    shift
+    for file; do tail -c +129 "$file"; done
+}
+recon $F0 -o one.npy
+check 'frames of spokes' sh -c "'$halcyon' recon $F --spokes-per-frame 21 -o x.npy 2>said && grep 'the last 7 of 70 spokes' said && grep '4032 points.*; 3 frames' said"
+check '... are so many images' sh -c "head -c 128 x.npy | grep \"'<c16'.*(3, 32, 32)\""
+check '... each that of its own spokes' first_frame one.npy x.npy 16384
+recon $F --frames 10 -o y.npy
+check '... or of so many frames' sh -c "head -c 128 y.npy | grep '(10, 32, 32)'"
+check '... or of as many as coils' sh -c "'$halcyon' recon $F0 --frames 3 -q -o y.npy && '$halcyon' simulate --mri radial --golden --size 32 --coils 3 --spokes 21 -q f3.npy && '$halcyon' recon f3_samples.npy -t f3_trajectory.npy -n 32,32 --maps f3_maps.npy --frames 3 -q -o y.npy"
+recon $F --spokes-per-frame 21 -d cpu@threads=1,cpu@threads=2 -o y.npy
+check '... several devices share them, the same bits' cmp x.npy y.npy
+for how in '--toeplitz -d cpu@threads=1' '--real --reg tv:0.001' '--dcf voronoi --solver cgls' '--precision float --reg tgv:0.001' '--solver adjoint'; do
+    recon $F0 $how -o one.npy
+    recon $F $how --spokes-per-frame 21 -o x.npy
+    check "... with $how" first_frame one.npy x.npy `tail -c +129 one.npy | wc -c`
+done
+recon f_samples.npy -t f_trajectory.npy -n 32,32 --deterministic --spokes-per-frame 21 -o x.npy
+recon f0_samples.npy -t f0_trajectory.npy -n 32,32 --deterministic -o one.npy
+check '... of coils without maps' first_frame one.npy x.npy 8192
+# Of the same points: an axis of frames in front.
+"$files" scale f0_samples.npy half.npy 0.5
+framed '2, 4, 21, 64' f0_samples.npy half.npy >two.npy
+recon $F0 -o one.npy
+T='two.npy -t f0_trajectory.npy -n 32,32 --maps f_maps.npy --deterministic --frames 2'
+recon $T -o x.npy
+check 'frames of the same points' first_frame one.npy x.npy 16384
+"$files" scale one.npy half.npy 0.5
+framed '2, 32, 32' one.npy half.npy >both.npy
+check '... each its own' "$files" error x.npy both.npy 1e-12
+recon $T -d cpu@threads=1,cpu@threads=1 -o y.npy
+check '... of several devices, the same bits' cmp x.npy y.npy
+for how in '--toeplitz -d cpu@threads=1' '--real --reg tv:0.001' '--dcf voronoi' '--dcf pipe --solver lsqr' '--solver adjoint'; do
+    recon $F0 $how -o one.npy
+    recon $T $how -o x.npy
+    check "... with $how" first_frame one.npy x.npy `tail -c +129 one.npy | wc -c`
+done
+check '... whose coils'\'' maps are found' recon two.npy -t f0_trajectory.npy -n 32,32 --frames 2 --espirit -o x.npy
+check '... whose delays are found' sh -c "'$halcyon' recon $T --delay auto --iterations 2 -o x.npy 2>&1 | grep 'delays -*0.00.,-*0.00. samples'"
+"$halcyon" recon $T --json -q -o x.npy >x.json
+check '... which JSON counts' equals "`"$json" frames <x.json`" 2
+# Points of their own with an axis of frames in front of the coils'.
+{ printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 21, 64, 2), }"; tail -c +129 f0_trajectory.npy; tail -c +129 f0_trajectory.npy; } >points.npy
+recon two.npy -t points.npy -n 32,32 --maps f_maps.npy --deterministic --frames 2 -o y.npy
+recon $T -o x.npy
+check 'frames of points of their own' cmp x.npy y.npy
+for out in x.h5:/frames x.cfl x.nii; do check "... to $out" recon $T -o "$out"; done
+check '... in order' "$files" error x.cfl both.npy 1e-5
+
+# What all frames have in common needs them all: few spokes of each, noise, and an image that does not change.
+"$halcyon" simulate --mri radial --golden --size 32 --coils 4 --spokes 64 --noise 0.1 -q n.npy
+N='n_samples.npy -t n_trajectory.npy -n 32,32 --maps n_maps.npy --frames 8'
+first_of() { { framed '32, 32'; tail -c +129 "$1" | head -c 16384; } >first.npy; "$files" error first.npy n_image.npy "$2"; }
+recon $N -o x.npy
+check 'frames of few spokes' not first_of x.npy 0.6
+recon $N --reg llr:0.2 --iterations 60 -o x.npy
+check '... that are locally of low rank' first_of x.npy 0.35
+recon $N --reg llr:0.2 --iterations 5 --deterministic -o x.npy
+recon $N --reg llr:0.2 --iterations 5 --deterministic -d cpu@threads=1,cpu@threads=2 -o y.npy
+check '... on several devices' "$files" error x.npy y.npy 1e-12
+check '... real ones, with weights, in floats' recon $N --reg llr:0.2,tv:0.001 --real --dcf pipe --precision float -o x.npy
+check '... are' sh -c "head -c 128 x.npy | grep \"'<f4'.*(8, 32, 32)\""
+check '... of the same points' recon $T --reg llr:0.001 --iterations 3 -o x.npy
+
 # A stack is found in the trajectory; by FFTs across its planes the image is that of points anywhere.
 "$halcyon" simulate --mri stack-of-stars --size 16 --slices 6 --coils 3 -q s.npy
 S='s_samples.npy -t s_trajectory.npy -n 6,16,16 --tolerance 0 --iterations 8'
@@ -277,6 +415,24 @@ refuse 1 'number 7 is none' "$O --r2star i_rates.npy --readout 3 -o y.npy"
 refuse 1 'write over it' "$O --r2star d_rates.npy --readout 3 -o d_rates.npy"
 refuse 1 'times must be real numbers, seconds, 64 of a spoke' "$O --field-map o_field_map.npy --times o_image.npy -o y.npy"
 refuse 1 'write over it' "$O --field-map o_field_map.npy --readout 3 -o o_field_map.npy"
+refuse 2 'has frames of its own' "$G --basis basis.npy --frames 2 -o y.npy"
+refuse 1 'without --toeplitz' "$N --reg llr:1 --toeplitz -o y.npy"
+refuse 1 'for several coils with --maps' "n_samples.npy -t n_trajectory.npy -n 32,32 --frames 8 --reg llr:1 -o y.npy"
+refuse 2 'in place of --frames' "$F --frames 2 --spokes-per-frame 21 -o y.npy"
+refuse 1 'has 70 spokes' "$F --spokes-per-frame 71 -o y.npy"
+refuse 1 'samples of 3 frames must be' "$F --frames 3 -o y.npy"
+refuse 1 'frames of the same points' "$F --frames 2 --dcf pipe --save-dcf w.npy -o y.npy"
+refuse 1 '3 devices cannot share 2 frames' "$F --frames 2 -d cpu,cpu,cpu -o y.npy"
+refuse 2 '--delay takes X' "$L --delay 1,2,3 -o y.npy"
+refuse 2 '--delay takes X' "$L --delay 1, -o y.npy"
+refuse 2 '--delay takes X' "$L --delay soon -o y.npy"
+refuse 2 '3us with --dwell' "$L --delay 3us -o y.npy"
+refuse 2 '--girf-step is for' "$L --girf girf.npy --girf-step 3 -o y.npy"
+refuse 2 '--girf-step is for' "$L --dwell 3 -o y.npy"
+refuse 1 'longer than a readout' "$L --delay 1000 -o y.npy"
+refuse 1 'a response is .frequencies.' "$L --girf l_samples.npy -o y.npy"
+refuse 1 'write over it' "$L --girf girf.npy -o girf.npy"
+refuse 1 'too few samples in the middle' 'one_samples.cfl -t one_trajectory.cfl -n 8,8 --delay auto -o y.npy'
 refuse 2 '--save-dcf is for' "$R --save-dcf w.npy -o y.npy"
 refuse 2 'tif' "$R -o y.tif"
 refuse 1 'none.npy' 'r_samples.npy -t none.npy -n 32,32 -o y.npy'

@@ -6,6 +6,7 @@
  *     recon_files scale IN OUT FACTOR            a copy times that
  *     recon_files fill LIKE OUT VALUE            as many real numbers, all of that value
  *     recon_files decay IN TIMES OUT RATE        a copy times exp(-RATE times each number's time, again and again)
+ *     recon_files ramp OUT N X Y                 phases -2 pi f X of N frequencies f around 0 in cycles, then of Y
  *     recon_files mrd SAMPLES TRAJECTORY OUT     acquisitions of [coils][spokes][samples] and [spokes][samples][axes]
  */
 #include "tap.h"
@@ -131,6 +132,23 @@ static int decay_samples(const char *from, const char *times, const char *to, do
     return 0;
 }
 
+static int write_ramps(const char *to, uint64_t n, char **delays, int n_delays)
+{
+    hcy_host_array a = HCY_HOST_ARRAY_INIT;
+    double complex *h = malloc((size_t)n * (size_t)n_delays * sizeof *h);
+    a.is_complex = 1;
+    a.rank = n_delays > 1 ? 2 : 1;
+    a.shape[0] = n_delays > 1 ? (uint64_t)n_delays : n;
+    a.shape[1] = n;
+    a.data = h;
+    for (uint64_t i = 0; i < n * (uint64_t)n_delays; i++)
+        h[i] = cexp(-2 * acos(-1) * I * ((double)(i % n) - (double)(n / 2)) / (double)n * atof(delays[i / n]));
+    if (hcy_host_array_write(&a, to))
+        bail_out("%s", hcy_last_error()->text);
+    hcy_host_array_free(&a);
+    return 0;
+}
+
 #ifdef HAVE_HDF5
 /* One acquisition is one spoke of all coils: data [coils][samples], traj [samples][x, y ...]. */
 static void fill_acquisition(struct mrd_record *record, const hcy_host_array *samples,
@@ -183,6 +201,8 @@ int main(int argc, char **argv)
         return fill_array(argv[2], argv[3], atof(argv[4]));
     if (argc == 6 && !strcmp(argv[1], "decay"))
         return decay_samples(argv[2], argv[3], argv[4], atof(argv[5]));
+    if (argc >= 5 && !strcmp(argv[1], "ramp"))
+        return write_ramps(argv[2], strtoull(argv[3], NULL, 10), argv + 4, argc - 4);
 #ifdef HAVE_HDF5
     if (argc == 5 && !strcmp(argv[1], "mrd"))
         return write_acquisitions(argv[2], argv[3], argv[4]);

@@ -356,8 +356,7 @@ static void test_toeplitz(void)
 /* CG on normal equations finds the image that was sampled, and CG with the Toeplitz operator the same one. */
 static void test_normal_equations(void)
 {
-    enum { SIDE = 6 };
-    const int64_t modes[2] = { SIDE, SIDE }, shape[3] = { COILS, SIDE, SIDE };
+    const int64_t modes[2] = { 6, 6 }, shape[3] = { COILS, 6, 6 };
     const hcy_nufft_desc desc = desc_of(2, HCY_F64, 2, modes);
     const void *const points[] = { places[0], places[1] };
     hcy_nufft *plan = plan_of(2, HCY_F64, 2, modes, 2, desc.eps);
@@ -386,6 +385,97 @@ static void test_normal_equations(void)
     hcy_operator_release(gram);
     hcy_array *const arrays[] = { maps, x, b, y };
     for (size_t i = 0; i < 4; i++)
+        hcy_array_release(arrays[i]);
+    (void)!hcy_queue_finish(queue);
+    hcy_nufft_destroy(plan);
+}
+
+/* --- Real images against a dense matrix --- */
+
+enum { EDGE = 6, PIXELS = EDGE * EDGE, SAMPLES = COILS * POINTS };
+
+/* Rows of SENSE at places[], by exponentials. */
+static void fill_matrix(double complex (*matrix)[PIXELS], const double complex *maps)
+{
+    for (int r = 0; r < SAMPLES; r++)
+        for (int p = 0; p < PIXELS; p++)
+            matrix[r][p] = maps[r / POINTS * PIXELS + p] *
+                           cexp(-I * (places[0][r % POINTS] * (p / EDGE - EDGE / 2) +
+                                      places[1][r % POINTS] * (p % EDGE - EDGE / 2)));
+}
+
+/* The real x of the least |matrix x - b|^2 + l2 |x|^2: Re(A^H A) x + l2 x = Re(A^H b), by elimination. */
+static void solve_real(double *x, double complex (*matrix)[PIXELS], const double complex *b, double l2)
+{
+    static double e[PIXELS][PIXELS + 1];
+    memset(e, 0, sizeof e);
+    for (int r = 0; r < SAMPLES; r++)
+        for (int p = 0; p < PIXELS; p++) {
+            for (int q = 0; q < PIXELS; q++)
+                e[p][q] += creal(conj(matrix[r][p]) * matrix[r][q]);
+            e[p][PIXELS] += creal(conj(matrix[r][p]) * b[r]);
+        }
+    for (int p = 0; p < PIXELS; p++)
+        e[p][p] += l2;
+    for (int p = 0; p < PIXELS; p++)
+        for (int q = 0; q < PIXELS; q++)
+            for (int k = PIXELS; q != p && k >= p; k--)
+                e[q][k] -= e[p][k] * e[q][p] / e[p][p];
+    for (int p = 0; p < PIXELS; p++)
+        x[p] = e[p][PIXELS] / e[p][p];
+}
+
+static void solve_with(hcy_array **x, int method, hcy_operator *op, hcy_array *b, double l2)
+{
+    hcy_solver *solver = NULL;
+    hcy_solver_options how = HCY_SOLVER_OPTIONS_INIT;
+    how.method = method;
+    how.l2 = l2;
+    how.max_iterations = 200;
+    st_ok(hcy_solver_create(&solver, queue, op, &how), "a solver, method %d", method);
+    st_ok(hcy_solver_start(solver, b, NULL), "is started");
+    st_ok(hcy_solver_run(solver, 60), "runs");
+    st_ok(hcy_solver_get_x(x, solver), "and has a result");
+    hcy_solver_destroy(solver);
+}
+
+/* Of data that no real image has, the real image that fits best, by operators and as a dense matrix has it. */
+static void test_real_images(void)
+{
+    static double complex matrix[SAMPLES][PIXELS], host_maps[COILS * PIXELS], host_data[SAMPLES];
+    static double want[PIXELS];
+    const int64_t modes[2] = { EDGE, EDGE }, shape[3] = { COILS, EDGE, EDGE }, rows[2] = { COILS, POINTS };
+    const hcy_space image = { HCY_FLOAT64, 2, { EDGE, EDGE }, NULL };
+    hcy_nufft *plan = plan_of(2, HCY_F64, 2, modes, 2, 1e-13);
+    hcy_array *maps = random_array(HCY_COMPLEX128, 3, shape, 41), *b = random_array(HCY_COMPLEX128, 2, rows, 42),
+              *exact = NULL, *gridded = new_array(HCY_FLOAT64, 2, modes), *x = NULL;
+    hcy_operator *sense = NULL, *real = NULL, *a = NULL, *ah = NULL, *gram = NULL;
+    st_ok(hcy_array_to_host(host_maps, queue, maps), "maps");
+    st_ok(hcy_array_to_host(host_data, queue, b), "and data on the host");
+    fill_matrix(matrix, host_maps);
+    solve_real(want, matrix, host_data, 0.7);
+    st_ok(hcy_array_from_host(&exact, dev, HCY_FLOAT64, 2, modes, want), "the image by a dense matrix");
+    st_ok(hcy_operator_sense(&sense, plan, maps, NULL), "an operator of coils");
+    st_ok(hcy_operator_complex(&real, dev, &image), "of real images");
+    st_ok(hcy_operator_compose(&a, (hcy_operator *[]){ sense, real }, 2), "both");
+    double mismatch = -1;
+    st_ok(hcy_operator_dot_test(&mismatch, queue, a, 5, 3), "the dot test");
+    ok(mismatch >= 0 && mismatch <= 1e-12, "finds an adjoint: %.1e", mismatch);
+    for (int method = HCY_SOLVER_CG_NORMAL; method <= HCY_SOLVER_CGLS; method++) {
+        solve_with(&x, method, a, b, 0.7);
+        ok(distance_of(x, exact) < 1e-10, "method %d finds it: %.1e", method, distance_of(x, exact));
+        hcy_array_release(x);
+    }
+    st_ok(hcy_operator_adjoint(&ah, a), "the adjoint");
+    st_ok(hcy_operator_compose(&gram, (hcy_operator *[]){ ah, a }, 2), "Re(A^H A)");
+    st_ok(hcy_operator_apply_adjoint(queue, gridded, a, b), "Re(A^H b)");
+    solve_with(&x, HCY_SOLVER_CG, gram, gridded, 0.7);
+    ok(distance_of(x, exact) < 1e-10, "CG finds it: %.1e", distance_of(x, exact));
+    hcy_operator *const ops[] = { sense, real, a, ah, gram };
+    for (size_t i = 0; i < 5; i++)
+        hcy_operator_release(ops[i]);
+    hcy_array *const arrays[] = { maps, b, exact, gridded, x };
+    for (size_t i = 0; i < 5; i++)
         hcy_array_release(arrays[i]);
     (void)!hcy_queue_finish(queue);
     hcy_nufft_destroy(plan);
@@ -424,6 +514,7 @@ int main(int argc, char **argv)
     test_sense();
     test_sense_refusals();
     test_subspaces();
+    test_real_images();
     hcy_operator *probe = NULL;
     const hcy_space four = { HCY_COMPLEX128, 1, { 4 }, NULL };
     if (hcy_operator_fft(&probe, dev, &four, 1) == HCY_EUNSUPPORTED) {

@@ -240,6 +240,31 @@ static void check_written(const char *words, const char *stem, int dim, const ui
     hcy_host_array_free(&maps);
 }
 
+/* Gradients that come two samples late: what is sampled is what was there two samples before, and nothing says so. */
+static void test_delay(void)
+{
+    double worst = 0, most = 0;
+    is_int(command("--mri radial --size 16 -q on.npy") || command("--mri radial --size 16 --delay 2 -q late.npy"), 0,
+           "gradients that come late");
+    hcy_host_array on = take_array("on_samples.npy"), late = take_array("late_samples.npy"), a = take_array("on_trajectory.npy"),
+                   b = take_array("late_trajectory.npy");
+    const size_t n = (size_t)(on.shape[1] * on.shape[2]), length = (size_t)on.shape[2];
+    const double complex *x = on.data, *y = late.data;
+    for (size_t i = 0; i < n; i++) {
+        most = fmax(most, cabs(x[i]));
+        if (i % length >= 2)
+            worst = fmax(worst, cabs(y[i] - x[i - 2]));
+    }
+    ok(worst < 1e-10 * most, "... are sampled where they were two samples before: %.1e", worst / most);
+    ok(!memcmp(a.data, b.data, 2 * n * sizeof(double)), "... and the trajectory is what was asked for");
+    is_int(command("--mri radial --size 16 --delay 1,2,3 -q x.npy"), 2, "... a number too many");
+    is_int(command("--mri radial --size 16 --delay 3us -q x.npy"), 2, "... a time");
+    hcy_host_array_free(&on);
+    hcy_host_array_free(&late);
+    hcy_host_array_free(&a);
+    hcy_host_array_free(&b);
+}
+
 static void test_noise(void)
 {
     double power = 0, noise = 0;
@@ -316,6 +341,7 @@ int main(void)
     check_signal(3, 1, 50, 0.01, 5);
     test_places();
     test_command();
+    test_delay();
     test_noise();
     return done_testing();
 }

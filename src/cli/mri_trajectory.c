@@ -1,6 +1,8 @@
 /* mri_trajectory.c - trajectories through k-space: radial, spiral, stack of stars, three-dimensional spokes. */
+#include "points.h"
 #include "simulate_mri.h"
 #include <halcyon/backend.h>
+#include <halcyon/trajectory.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -89,6 +91,40 @@ static void put_point(double *point, const struct mri_trajectory *t, const struc
     }
 }
 
+/* One array for each axis, as the library takes them; the first one is malloced. */
+static int part_axes(double *axes[3], const struct mri_trajectory *t)
+{
+    axes[0] = malloc(t->n * (size_t)t->dim * sizeof **axes);
+    for (int d = 0; axes[0] && d < t->dim; d++) {
+        axes[d] = axes[0] + (size_t)d * t->n;
+        for (size_t i = 0; i < t->n; i++)
+            axes[d][i] = t->points[i * (size_t)t->dim + (size_t)d];
+    }
+    return axes[0] ? CLI_OK : cli_error("no memory for a trajectory of %zu points", t->n);
+}
+
+static int delay_gradients(struct mri_trajectory *t, const char *delay)
+{
+    hcy_trajectory_desc desc = HCY_TRAJECTORY_DESC_INIT;
+    double delays[3], *axes[3] = { NULL };
+    int status = points_parse_delays(delays, delay, t->dim, -1);
+    if (!status)
+        status = part_axes(axes, t);
+    desc.dim = t->dim;
+    desc.readouts = (int64_t)(t->slices * t->spokes);
+    desc.samples = (int64_t)t->samples;
+    int st = status ? 0 : hcy_trajectory_delay((void *const *)axes, &desc, (const void *const *)axes, delays);
+    t->sampled = status || st ? NULL : malloc(t->n * (size_t)t->dim * sizeof *t->sampled);
+    if (st)
+        status = cli_fail(st);
+    else if (!status && !t->sampled)
+        status = cli_error("no memory for a trajectory of %zu points", t->n);
+    for (size_t i = 0; !status && i < t->n * (size_t)t->dim; i++)
+        t->sampled[i] = axes[i % (size_t)t->dim][i / (size_t)t->dim];
+    free(axes[0]);
+    return status;
+}
+
 int mri_trajectory_make(struct mri_trajectory *t, const struct sim_mri *mri)
 {
     size_t bytes;
@@ -96,12 +132,12 @@ int mri_trajectory_make(struct mri_trajectory *t, const struct sim_mri *mri)
     choose_lengths(t, mri);
     if (hcy_size_mul(&t->n, t->slices, t->spokes) || hcy_size_mul(&t->n, t->n, t->samples) ||
         hcy_size_mul(&bytes, t->n, (size_t)t->dim * sizeof *t->points))
-        return hcy_fail(HCY_ERANGE, "a trajectory that is larger than can be addressed");
+        return cli_error("a trajectory that is larger than can be addressed");
     t->points = malloc(bytes);
     if (!t->points)
-        return hcy_fail(HCY_ENOMEM, "no memory for a trajectory of %zu points", t->n);
+        return cli_error("no memory for a trajectory of %zu points", t->n);
     for (size_t i = 0; i < t->n; i++)
         put_point(t->points + i * (size_t)t->dim, t, mri, i / t->samples / t->spokes,
                   i / t->samples % t->spokes, i % t->samples);
-    return 0;
+    return mri->delay ? delay_gradients(t, mri->delay) : CLI_OK;
 }

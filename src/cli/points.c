@@ -32,6 +32,36 @@ int points_parse_sizes(int64_t sizes[3], const char *text)
     return 0;
 }
 
+/* One of the list, and what follows it, or NULL if it is none. */
+static const char *parse_delay(double *delay, const char *at, double dwell)
+{
+    char *end;
+    *delay = strtod(at, &end);
+    const bool is_time = end != at && !strncmp(end, "us", 2);
+    end += is_time ? 2 : 0;
+    *delay /= is_time ? dwell : 1;
+    if (end == at || (is_time && !(dwell > 0)) || !isfinite(*delay) || (*end && *end != ','))
+        return NULL;
+    return *end ? end + 1 : end;
+}
+
+int points_parse_delays(double delays[3], const char *text, int axes, double dwell)
+{
+    const char *at = text;
+    int n = 0;
+    double given[3];
+    while (at && (!n || at[-1] == ',') && n < axes)
+        at = parse_delay(&given[n++], at, dwell);
+    if (at && !*at && at[-1] != ',' && (n == 1 || n == axes)) {
+        for (int d = 0; d < axes; d++)
+            delays[d] = given[n == 1 ? 0 : axes - 1 - d];
+        return CLI_OK;
+    }
+    cli_error("--delay takes X, of all axes, or a number for each of %d, x first with commas between, in samples%s; it "
+              "is %s; see `halcyon %s --help`", axes, dwell < 0 ? "" : ", or as 3us with --dwell", text, cli_name);
+    return CLI_USAGE;
+}
+
 /* Coordinate `column` of point i, in the file's unit. */
 static double raw_coordinate(const struct points *p, size_t i, int column)
 {

@@ -42,6 +42,10 @@ struct points {
 
 /* "N1,N2,N3", one to three whole numbers above 0: how many, or 0 with words. */
 int points_parse_sizes(int64_t sizes[3], const char *text);
+/* "X", of all axes, or "X,Y" or "X,Y,Z", each with `us` behind it microseconds, of which a sample takes `dwell` (0: is
+ * not said, below: cannot be), else samples: delays in samples, of axes in the image's order (x is the last one).
+ * CLI_USAGE with words. */
+int points_parse_delays(double delays[3], const char *text, int axes, double dwell);
 /* Looks what a file's points are; `axes`: how many coordinates are wanted, 0: as many as there are.  `what`: "points"
  * in words.  CLI_FAILED with words. */
 int points_find(struct points *p, const hcy_host_array *a, const char *path, const char *what,

@@ -21,6 +21,9 @@ static const struct cli_option options[] = {
     { "espirit", 0, CLI_FLAG, AT(espirit), NULL, "such maps, from the middle of k-space itself", 0, 0, NULL },
     { "basis", 0, CLI_TEXT, AT(basis), "FILE",
       "functions of time, [frames][functions]: an image of each, of samples in as many frames", 0, 0, NULL },
+    { "frames", 0, CLI_INT, AT(frames), "N",
+      "KSPACE is N images', [N][coils][n]; or n itself, one frame behind the other", 1, 1e7, NULL },
+    { "spokes-per-frame", 0, CLI_INT, AT(spokes_per_frame), "N", "or so many spokes are an image's", 1, 1e7, NULL },
     { "field-map", 0, CLI_TEXT, AT(field), "FILE", "how far the field is off, in Hz, [image]", 0, 0, NULL },
     { "r2star", 0, CLI_TEXT, AT(r2star), "FILE", "how fast the signal decays, R2* in 1/s, [image]", 0, 0, NULL },
     { "times", 0, CLI_TEXT, AT(times), "FILE",
@@ -29,6 +32,14 @@ static const struct cli_option options[] = {
       1e6, NULL },
     { "segments", 0, CLI_INT, AT(segments), "N", "of time or frequencies, with these maps (as many as leave an error of 1e-3)", 1, 64,
       NULL },
+    { "delay", 0, CLI_TEXT, AT(delay), "X,Y,Z",
+      "gradients come late, by so many samples (or 3us), one number for all; auto: found in the samples", 0, 0, NULL },
+    { "girf", 0, CLI_TEXT, AT(girf), "FILE",
+      "what the scanner makes of gradients, complex [axes][frequencies] or [frequencies]: x first, 0 in the middle", 0, 0,
+      NULL },
+    { "girf-step", 0, CLI_REAL, AT(girf_step), "HZ", "from one of these frequencies to the next (all: 1 / dwell)", 1e-9,
+      1e9, NULL },
+    { "dwell", 0, CLI_REAL, AT(dwell), "US", "from a sample to the next, for these two", 1e-6, 1e9, NULL },
     { "dcf", 0, CLI_TEXT, AT(dcf), "WEIGHTS", "of the samples: pipe, voronoi, cells, none, or FILE [n]; below", 0, 0,
       NULL },
     { "save-dcf", 0, CLI_TEXT, AT(save_dcf), "FILE", "the weights, too", 0, 0, NULL },
@@ -38,6 +49,7 @@ static const struct cli_option options[] = {
     { "stack", 0, CLI_CHOICE, AT(stack), "WHEN",
       "points in planes, as stars, by an FFT across them: auto (default: where they are), yes, no", 0, 0,
       recon_stacks },
+    { "real", 0, CLI_FLAG, AT(real), NULL, "an image without imaginary part, as maps have its phase", 0, 0, NULL },
     { "toeplitz", 0, CLI_FLAG, AT(toeplitz), NULL,
       "iterate by FFTs of twice the sizes, without the points; more memory", 0, 0, NULL },
     { "iterations", 0, CLI_INT, AT(iterations), "N", "at most (30)", 1, 100000, NULL },
@@ -52,7 +64,7 @@ static const struct cli_option options[] = {
       recon_precisions },
     POINTS_OPTIONS(AT(how)),
     { "device", 'd', CLI_TEXT, AT(device), "LIST",
-      "cpu; cpu@threads=2; gpu; ... (auto); several share the coils", 0, 0, NULL },
+      "cpu; cpu@threads=2; gpu; ... (auto); several share the coils, or frames", 0, 0, NULL },
     { "deterministic", 0, CLI_FLAG, AT(deterministic), NULL,
       "the same bits for any threads and any order of points", 0, 0, NULL },
     { "same-everywhere", 0, CLI_FLAG, AT(everywhere), NULL, "the same bits on every device, too", 0, 0,
@@ -76,13 +88,13 @@ const struct cli_command cli_recon_command = {
     "KSPACE is complex, [n] or [coils][n], the sum that `halcyon nufft -t 2` makes of an image; n may be\n"
     "several axes, as [spokes][samples].  Files are x.npy, x.h5:DATASET, BART's x.cfl (coordinates in\n"
     "1/FOV, x first), ISMRMRD's acquisitions x.mrd (x.h5); IMAGE also x.nii, and x.mrd is images.\n"
-    "It is complex; of several coils without maps it is the root of the sum of their squares.\n"
+    "It is complex (--real: not); of several coils without maps it is the root of the sum of their squares.\n"
     "Minimised is |W^1/2 (A x - b)|^2 + L2 |x|^2; with --reg half of that, and F times the sum of the\n"
     "pixels' magnitudes (l1), of wavelet coefficients' (Daubechies, 4 taps), or the total variation;\n"
     "tgv is the generalised one, F times the first and 2 F times the second differences.\n"
-    "llr:F[:BLOCK] is of several images (--basis; coils without maps): F times the singular values\n"
+    "llr:F[:BLOCK] is of several images (--frames; --basis; coils without maps): F times the singular values\n"
     "of their blocks, BLOCK pixels an axis (8), which are elsewhere in each iteration.\n"
-    "With --basis there is an image of each function, [functions][image].\n"
+    "With --basis there is an image of each function, [functions][image]; with --frames [frames][image].\n"
     "W are the weights of --dcf, or 1/n each: none, the default but with --solver adjoint (pipe), as a\n"
     "solver finds the density itself; pipe, voronoi and cells are shares of k-space, with which it\n"
     "needs fewer iterations and weighs noise more.\n"
@@ -149,8 +161,16 @@ static int check_recon(struct recon *r)
                   v->field ? "--field-map" : "--r2star");
     else if (!has_map && (v->times || v->readout.given || v->segments.given))
         cli_error("--times, --readout and --segments are for --field-map and --r2star; see `halcyon recon --help`");
+    else if ((v->girf_step.given && !(v->girf && v->dwell.given)) ||
+             (v->dwell.given && !v->girf_step.given && !v->delay))
+        cli_error("--girf-step is for --girf and needs --dwell, which is for that and for --delay; see `halcyon recon "
+                  "--help`");
     else if (v->basis && v->toeplitz)
         cli_error("--toeplitz is for one image of all samples, without --basis; see `halcyon recon --help`");
+    else if (v->basis && (v->frames.given || v->spokes_per_frame.given))
+        cli_error("--basis has frames of its own, without --frames and --spokes-per-frame; see `halcyon recon --help`");
+    else if (v->frames.given && v->spokes_per_frame.given)
+        cli_error("--spokes-per-frame is in place of --frames; see `halcyon recon --help`");
     else if (v->stack == RECON_STACK_YES && v->toeplitz)
         cli_error("--toeplitz needs no points, in planes or elsewhere, so no --stack; see `halcyon recon --help`");
     else if (v->stack == RECON_STACK_YES && v->everywhere)
@@ -169,32 +189,40 @@ static int check_recon(struct recon *r)
 
 /* --- The image --- */
 
-/* Coils without maps: the root of the sum of squares, in place of the first coil's image, real. */
-static void combine_coils(struct recon *r)
+void recon_combine_coils(struct recon *r)
 {
+    const size_t parts = r->v->real ? 1 : 2;
     for (size_t p = 0; p < r->pixels; p++) {
         double sum = 0;
         for (size_t c = 0; c < r->coils; c++) {
-            double re = reals_get(r->is_double, r->image, 2 * (c * r->pixels + p));
-            double im = reals_get(r->is_double, r->image, 2 * (c * r->pixels + p) + 1);
-            sum += re * re + im * im;
+            for (size_t k = 0; k < parts; k++) {
+                double part = reals_get(r->is_double, r->image, parts * (c * r->pixels + p) + k);
+                sum += part * part;
+            }
         }
         /* Number p is real and lies before all that is still to be read. */
         reals_put(r->is_double, r->image, p, sqrt(sum));
     }
 }
 
+bool recon_is_complex(const struct recon *r)
+{
+    return (r->maps || r->coils == 1) && !r->v->real;
+}
+
 static int write_image(struct recon *r)
 {
     hcy_host_array a = HCY_HOST_ARRAY_INIT;
-    a.is_complex = r->maps || r->coils == 1;
+    a.is_complex = recon_is_complex(r);
     a.bytes = r->is_double ? 8 : 4;
+    if (r->n_frames)
+        a.shape[a.rank++] = r->n_frames;
     if (r->basis)
         a.shape[a.rank++] = r->functions;
     for (int d = 0; d < r->dim; d++)
         a.shape[a.rank++] = (uint64_t)r->sizes[d];
-    if (!a.is_complex)
-        combine_coils(r);
+    if (!r->n_frames && !r->maps && r->coils > 1)
+        recon_combine_coils(r);
     a.data = r->image;
     progress_say(&r->progress, "writing %s ...", r->v->out);
     int status = hcy_host_array_write(&a, r->v->out);
@@ -226,7 +254,7 @@ static const char *words_of_sizes(char text[80], const struct recon *r)
 
 static void print_recon(const struct recon *r)
 {
-    char sizes[80], devices[400];
+    char sizes[80], devices[400], delays[100];
     fprintf(stderr, "%s: %s from %zu points of %zu coil%s on %s (%s); ", r->v->out, words_of_sizes(sizes, r),
             r->n, r->coils, r->coils == 1 ? "" : "s", recon_device_names(devices, sizeof devices, r),
             r->is_double ? "double" : "float");
@@ -236,11 +264,15 @@ static void print_recon(const struct recon *r)
         fprintf(stderr, "%s: %lld iteration%s, residual %.1e of the first (%s)", recon_solvers[r->solver],
                 (long long)r->info.iterations, r->info.iterations == 1 ? "" : "s", last_residual(r),
                 reason_of(r));
+    if (r->v->delay)
+        fprintf(stderr, "; delays %s samples", recon_delay_words(delays, r));
     if (r->basis)
         fprintf(stderr, "; %zu functions of %zu frames", r->functions, r->frames);
+    if (r->n_frames)
+        fprintf(stderr, "; %zu frames, of which this is the worst", r->n_frames);
     if (r->segments)
         fprintf(stderr, "; field of %d segments, error %.1e", r->segments, r->segments_error);
-    if (r->planes && !r->v->toeplitz)
+    if (r->n_planes && !r->v->toeplitz)
         fprintf(stderr, "; a stack of %zu planes", r->n_planes);
     fprintf(stderr, "; weights %.2f ms, set-up %.2f ms, image %.2f ms\n", 1e3 * r->weighing, 1e3 * r->setup,
             1e3 * r->solving);
@@ -265,8 +297,16 @@ static void print_recon_json(const struct recon *r)
     cli_json_text(&json, "unit", units[r->unit]);
     cli_json_int(&json, "planes", r->v->toeplitz ? 0 : (int64_t)r->n_planes);
     cli_json_int(&json, "coils", (int64_t)r->coils);
+    cli_json_int(&json, "frames", (int64_t)(r->n_frames ? r->n_frames : 1));
     cli_json_int(&json, "functions", (int64_t)r->functions);
     cli_json_bool(&json, "maps", r->maps != NULL);
+    cli_json_bool(&json, "real", r->v->real);
+    if (r->v->delay) {
+        cli_json_open(&json, "delays", '[');
+        for (int d = r->dim - 1; d >= 0; d--)
+            cli_json_real(&json, NULL, r->delays[d]);
+        cli_json_close(&json, ']');
+    }
     if (r->segments) {
         cli_json_int(&json, "segments", r->segments);
         cli_json_real(&json, "segments_error", r->segments_error);
@@ -300,6 +340,7 @@ static int guard_recon(const struct recon *r)
                                      { "--field-map", v->field },
                                      { "--r2star", v->r2star },
                                      { "--times", v->times },
+                                     { "--girf", v->girf },
                                      { "--dcf", r->dcf == RECON_DCF_FILE ? v->dcf : NULL } };
     return guard_arrays(reads, sizeof reads / sizeof reads[0], v->out, v->save_dcf);
 }
@@ -322,7 +363,7 @@ int cli_recon(int argc, char **argv)
     if (!status && v.espirit)
         status = recon_estimate_maps(&r);
     if (!status)
-        status = recon_solve(&r);
+        status = r.n_frames ? recon_solve_frames(&r) : recon_solve(&r);
     if (!status)
         status = write_image(&r);
     if (!status && !v.quiet)

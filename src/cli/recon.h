@@ -7,11 +7,12 @@
 #include <halcyon/solve.h>
 
 struct recon_values {
-    const char *trajectory, *sizes, *maps, *basis, *field, *r2star, *times, *dcf, *save_dcf, *reg, *device, *out;
+    const char *trajectory, *sizes, *maps, *basis, *field, *r2star, *times, *delay, *girf, *dcf, *save_dcf, *reg,
+        *device, *out;
     struct points_options how;
-    struct cli_int iterations, segments;
-    struct cli_real tolerance, lambda, eps, readout;
-    int solver, precision, stack, toeplitz, espirit, deterministic, everywhere, json, quiet;
+    struct cli_int iterations, segments, frames, spokes_per_frame;
+    struct cli_real tolerance, lambda, eps, readout, dwell, girf_step;
+    int solver, precision, stack, toeplitz, espirit, real, deterministic, everywhere, json, quiet;
 };
 enum recon_solver {
     RECON_AUTO,
@@ -57,6 +58,7 @@ struct recon {
     int point_rank; /* the points' own axes, for weights that are written */
     uint64_t point_shape[HCY_HOST_ARRAY_MAX_RANK];
     void *axes[3];  /* radians */
+    double delays[3]; /* of gradients, in samples */
     int64_t *planes; /* of a stack: where they are along stack_axis, in 2 pi / its size; NULL: it is none */
     size_t n_planes;
     int stack_axis;
@@ -64,6 +66,10 @@ struct recon {
     void *maps;     /* complex [coils][pixels], or NULL; */
     void *basis;    /* complex [functions][frames], or NULL: one image of all samples; */
     size_t functions, frames;
+    size_t n_frames;     /* images of samples of their own, one after the other; 0: one image; */
+    size_t frame_points; /* points of each, */
+    bool is_same;        /* which are all the same, n in all: samples are [frames][coils][n] then; */
+    bool has_frame_axis; /* files have an axis of them in front */
     void *weights;  /* real [n], or NULL: 1 / n each */
     void *field;    /* real [pixels], radians a second, or NULL; */
     void *decay;    /* real [pixels], R2* in 1/s, or NULL; */
@@ -77,16 +83,20 @@ struct recon {
     hcy_queue *queue;
     hcy_nufft *plan;
     hcy_operator *op;   /* square roots of the weights times what coils receive */
+    hcy_operator *real_op; /* that of real images, with --real; */
     hcy_operator *gram; /* its Gram operator: by convolution (--toeplitz), or that of several devices */
     hcy_proximal *proximals[RECON_MOST_REGS];
     hcy_solver *steps;
     double first; /* residual */
+    bool keeps;   /* operators and solver, for the next frame; */
+    size_t frame; /* the number of this one */
     int segments; /* of time, of the field */
     double segments_error;
 
     /* What came of it. */
-    void *image; /* complex [pixels], with a basis [functions][pixels], else without maps [coils][pixels] */
-    hcy_solver_info info;
+    void *image; /* complex, or real (--real): [pixels], with a basis [functions][pixels], else without maps
+                    [coils][pixels] */
+    hcy_solver_info info; /* of frames the one that ended worst, with its residuals */
     double *residuals; /* of all iterations */
     size_t n_residuals;
     double setup, weighing, solving; /* seconds */
@@ -95,12 +105,16 @@ struct recon {
 /* What --reg says, CLI_USAGE with words; and made for images of a space, a status of the library's. */
 int recon_parse_reg(struct recon *r);
 int recon_make_regs(struct recon *r, const hcy_space *image);
-/* Whether one of them goes on from one iteration to the next, so that a step that was tried would show. */
+/* Whether one of them is llr: it looks at all images at once, and goes on from one iteration to the next, so that a
+ * step that was tried would show. */
 bool recon_regs_count(const struct recon *r);
 /* r->op as one of what TGV is of, images [1 + axes][image] whose first one counts; a reference of the caller's. */
 int recon_add_field_of_tgv(hcy_operator **op, struct recon *r, const hcy_space *image);
 /* Files to arrays, all checked against each other.  CLI_OK, or another status with words. */
 int recon_load(struct recon *r);
+/* The axes become where samples were taken, by --girf and --delay, which are said in words: x first, in samples. */
+int recon_correct_trajectory(struct recon *r);
+const char *recon_delay_words(char text[100], const struct recon *r);
 /* Looks whether the points are a stack of planes with the same points each; makes the operator of that, without
  * weights, of a desc and options for all points and as many transforms as coils go at once. */
 int recon_find_stack(struct recon *r);
@@ -111,7 +125,7 @@ int recon_add_field(struct recon *r);
 /* Whether an array has the image's axes, with the coils' in front where `coils`; axes of 1 do not matter. */
 bool recon_fits_image(const struct recon *r, const hcy_host_array *a, bool coils);
 int recon_read_array(hcy_host_array *a, struct recon *r, const char *path);
-/* The devices of the command line; what they are called, as a list. */
+/* The devices of the command line, unless they are open; what they are called, as a list. */
 int recon_open_devices(struct recon *r);
 const char *recon_device_names(char *text, size_t size, const struct recon *r);
 void recon_free_devices(struct recon *r);
@@ -122,6 +136,14 @@ int recon_make_convolution(struct recon *r);
 int recon_share_operator(struct recon *r);
 int recon_share_gram(struct recon *r);
 void recon_free_operator(struct recon *r); /* and its plan */
+/* The operator of real images, of one of complex ones or of a Gram operator. */
+int recon_make_real(hcy_operator **real, hcy_operator *op, const struct recon *r, bool is_gram);
+/* The plan: with maps coils go through it some at a time; without, each is an image of its own. */
+int recon_make_plan(struct recon *r);
+double recon_weight_of(const struct recon *r, size_t i);
+int recon_put_weights(hcy_array **weights, const struct recon *r, bool roots); /* or their square roots: [n] */
+int recon_type(const struct recon *r); /* of complex numbers */
+hcy_operator *recon_operator(const struct recon *r); /* the one that images go through */
 /* The devices, and weights of the points; by a method alone. */
 int recon_weigh(struct recon *r);
 int recon_compute_weights(struct recon *r, enum recon_dcf dcf);
@@ -134,6 +156,17 @@ bool recon_measures(const struct recon *r);
 int recon_estimate_maps(struct recon *r);
 /* The image. */
 int recon_solve(struct recon *r);
+void recon_free_solver(struct recon *r); /* with its operators and regularisers */
+/* Whether the image is complex; of coils without maps it is the root of the sum of squares, in the place of the first
+ * one. */
+bool recon_is_complex(const struct recon *r);
+void recon_combine_coils(struct recon *r);
+/* --frames, --spokes-per-frame: how many, and coils; samples in their order, with those points alone that have a frame;
+ * of frames of the same points their mean; the images. */
+int recon_find_frames(struct recon *r, const hcy_host_array *samples);
+int recon_order_frames(struct recon *r);
+int recon_mean_samples(void **mean, const struct recon *r);
+int recon_solve_frames(struct recon *r);
 void recon_free(struct recon *r);
 
 #endif

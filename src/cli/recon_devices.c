@@ -10,13 +10,15 @@
 
 int recon_open_devices(struct recon *r)
 {
-    int status = hcy_device_open_list(&r->devs, &r->n_devs, r->v->device);
+    int status = r->devs ? 0 : hcy_device_open_list(&r->devs, &r->n_devs, r->v->device);
     if (status)
         return cli_fail(status);
     r->dev = r->devs[0];
-    if (r->n_devs > 1 && r->n_devs > r->coils)
-        return cli_error("--device: %zu devices cannot share %zu coil%s; name no more than there are coils",
-                         r->n_devs, r->coils, r->coils == 1 ? "" : "s");
+    const size_t parts = r->n_frames ? r->n_frames : r->coils;
+    const char *what = r->n_frames ? "frame" : "coil";
+    if (r->n_devs > 1 && r->n_devs > parts)
+        return cli_error("--device: %zu devices cannot share %zu %s%s; name no more than there are %ss", r->n_devs, parts,
+                         what, parts == 1 ? "" : "s", what);
     return CLI_OK;
 }
 

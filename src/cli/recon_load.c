@@ -93,7 +93,12 @@ static int take_samples(struct recon *r, const hcy_host_array *a)
 {
     bool has_axis;
     char is[200];
-    r->coils = array_count_vectors(&has_axis, a, r->n);
+    const bool has_frames = r->v->frames.given || r->v->spokes_per_frame.given;
+    int status = has_frames ? recon_find_frames(r, a) : CLI_OK;
+    if (status)
+        return status;
+    if (!has_frames)
+        r->coils = array_count_vectors(&has_axis, a, r->n);
     if (!r->coils)
         return cli_error(
             "%s: samples must be [%zu] or [coils][%zu], as there are points, where each may be several axes; "
@@ -103,8 +108,11 @@ static int take_samples(struct recon *r, const hcy_host_array *a)
         return cli_error("--toeplitz: %s has %zu coils, which needs --maps or --espirit", r->kspace, r->coils);
     if (r->v->espirit && r->coils == 1)
         return cli_error("--espirit: %s has one coil; maps are of several", r->kspace);
-    int status = array_take_complex(&r->samples, a, r->is_double);
-    return status ? status : check_finite(r, r->samples, 2 * r->coils * r->n, r->n, r->kspace, "samples");
+    const size_t series = r->is_same ? r->n_frames : 1;
+    status = array_take_complex(&r->samples, a, r->is_double);
+    if (!status)
+        status = check_finite(r, r->samples, 2 * series * r->coils * r->n, r->n, r->kspace, "samples");
+    return status || !has_frames ? status : recon_order_frames(r);
 }
 
 /* --- Maps --- */
@@ -207,10 +215,12 @@ int recon_load(struct recon *r)
         status = take_trajectory(r, &points);
     hcy_host_array_free(&points);
     if (!status)
-        status = recon_find_stack(r);
-    if (!status)
         status = take_samples(r, &samples);
     hcy_host_array_free(&samples);
+    if (!status)
+        status = recon_correct_trajectory(r);
+    if (!status && (!r->n_frames || r->is_same))
+        status = recon_find_stack(r);
     if (!status && r->v->maps)
         status = take_maps(r);
     if (!status && r->v->basis)

@@ -77,7 +77,7 @@ static int make_reg(hcy_proximal **prox, const struct recon *r, const struct rec
     if (reg->kind == TGV)
         return hcy_proximal_tgv(prox, r->dev, image, r->dim, reg->factor, TGV_SECOND * reg->factor);
     if (reg->kind == LLR && image->rank <= r->dim)
-        return hcy_fail(HCY_EINVAL, "--reg llr: of several images, which --basis makes, or coils without --maps; "
+        return hcy_fail(HCY_EINVAL, "--reg llr: of several images, as of --frames, --basis or coils without --maps; "
                                     "there is one");
     if (reg->kind == LLR)
         return hcy_proximal_low_rank(prox, r->dev, image, r->dim, reg->block, 1, reg->factor);
@@ -109,7 +109,7 @@ int recon_add_field_of_tgv(hcy_operator **op, struct recon *r, const hcy_space *
     hcy_operator *part = NULL;
     int status = hcy_operator_part(&part, r->dev, image, 1 + r->dim, 0);
     if (!status)
-        status = hcy_operator_compose(op, (hcy_operator *[]){ r->op, part }, 2);
+        status = hcy_operator_compose(op, (hcy_operator *[]){ recon_operator(r), part }, 2);
     hcy_operator_release(part);
     return status;
 }

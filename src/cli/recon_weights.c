@@ -77,7 +77,7 @@ int recon_weigh(struct recon *r)
     progress_say(&r->progress, "weighing %zu points ...", r->n);
     if (!status && r->dcf == RECON_DCF_FILE)
         status = read_weights(r);
-    else if (!status && r->dcf)
+    else if (!status && r->dcf && (!r->n_frames || r->is_same))
         status = recon_compute_weights(r, r->dcf);
     progress_clear(&r->progress);
     if (!status && r->v->save_dcf)

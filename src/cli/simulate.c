@@ -62,6 +62,7 @@ static const struct cli_option options[] = {
     { "spokes", 0, CLI_INT, AT(mri.spokes), "N", "or interleaves (enough; kooshball: N^2 / 4)", 1, 1e7, NULL },
     { "samples", 0, CLI_INT, AT(mri.samples), "N", "of a spoke (two a pixel) or interleaf", 1, 1e7, NULL },
     { "golden", 0, CLI_FLAG, AT(mri.golden), NULL, "spokes turn by the golden angle", 0, 0, NULL },
+    { "delay", 0, CLI_TEXT, AT(mri.delay), "X,Y,Z", "gradients come so many samples late,\none number for all (0)", 0, 0, NULL },
     { "coils", 0, CLI_INT, AT(mri.coils), "N", "that receive (1)", 1, 64, NULL },
     { "noise", 0, CLI_REAL, AT(mri.noise), "S", "deviation, of the samples' root mean square (0)", 0, 1e6, NULL },
     { "field-map", 0, CLI_REAL, AT(mri.field), "HZ", "a field that is off by up to this (0)", 0, 1000, NULL },

@@ -47,7 +47,7 @@ const char *sim_mri_given(const struct sim_mri *m)
                     { m->spokes.given, "--spokes" },   { m->samples.given, "--samples" },
                     { m->coils.given, "--coils" },     { m->noise.given, "--noise" },
                     { m->field.given, "--field-map" }, { m->readout.given, "--readout" },
-                    { m->golden, "--golden" } };
+                    { m->golden, "--golden" },       { m->delay != NULL, "--delay" } };
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
         if (options[i].given)
             return options[i].name;
@@ -259,6 +259,7 @@ static void fill_images(struct scan *s, size_t first, size_t end)
 static void receive_samples(struct scan *s, size_t first, size_t end)
 {
     const struct mri_trajectory *t = &s->trajectory;
+    const double *points = t->sampled ? t->sampled : t->points;
     double complex signal[MRI_COILS];
     double scale = 1;
     /* An integral over -1 to 1 is a sum over N pixels times 2 / N. */
@@ -268,7 +269,7 @@ static void receive_samples(struct scan *s, size_t first, size_t end)
         double k[3];
         /* Radians a pixel to cycles a unit of length, of which a pixel has 2 / N. */
         for (int d = 0; d < t->dim; d++)
-            k[d] = t->points[i * (size_t)t->dim + (size_t)d] * (double)t->size[d] / (4 * PI);
+            k[d] = points[i * (size_t)t->dim + (size_t)d] * (double)t->size[d] / (4 * PI);
         mri_receive(signal, &s->scene, k, s->times ? s->times[i % t->samples] : 0);
         for (size_t c = 0; c < s->scene.n_coils; c++)
             s->samples[c * t->n + i] = scale * signal[c];
@@ -326,9 +327,10 @@ static int run_scan(struct scan *s)
 {
     struct progress progress;
     progress_begin(&progress, !s->mri->quiet);
-    int st = mri_trajectory_make(&s->trajectory, s->mri);
+    int status = mri_trajectory_make(&s->trajectory, s->mri);
     mri_scene_make(&s->scene, s->trajectory.dim, (size_t)s->mri->coils.value, s->mri->field.value);
-    int status = st ? cli_fail(st) : make_room(s);
+    if (!status)
+        status = make_room(s);
     if (!status)
         status = write_arrays(s, 0);
     if (status)
@@ -358,6 +360,7 @@ int sim_mri_make(const struct sim_mri *mri, const char *path)
     s.is_bart = !hcy_format_of(&format, path, HCY_WRITE_ARRAY) && !strcmp(format, "cfl");
     int status = run_scan(&s);
     free(s.trajectory.points);
+    free(s.trajectory.sampled);
     free(s.samples);
     free(s.maps);
     free(s.image);

@@ -11,6 +11,7 @@ extern const char *const sim_mri_kinds[]; /* of these but the first */
 struct sim_mri {
     int kind; /* given as the name's number; enum mri_kind is one more */
     int golden, quiet;
+    const char *delay; /* of gradients, in samples; NULL: none */
     struct cli_int size, slices, spokes, samples, coils, seed;
     struct cli_real noise, field, readout;
     unsigned threads;
@@ -31,8 +32,9 @@ struct mri_trajectory {
     size_t size[3];                    /* of the image's axes */
     size_t slices, spokes, samples, n; /* n: of all points */
     double *points;
+    double *sampled; /* where samples are taken, points behind delayed gradients; NULL: there */
 };
-/* HCY_ENOMEM, HCY_ERANGE. */
+/* CLI_OK; CLI_FAILED or CLI_USAGE with words. */
 int mri_trajectory_make(struct mri_trajectory *to, const struct sim_mri *mri);
 
 #endif

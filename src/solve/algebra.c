@@ -29,6 +29,34 @@ int hcy_operator_identity(hcy_operator **op, hcy_device *dev, const hcy_space *s
     return hcy_operator_create(op, dev, &desc);
 }
 
+static int widen_vector(hcy_queue *queue, hcy_array *y, void *user, hcy_array *x)
+{
+    (void)user;
+    return HCY_EVAL(queue, "y = x", hcy_op_array("y", y), hcy_op_array("x", x));
+}
+
+static int narrow_vector(hcy_queue *queue, hcy_array *x, void *user, hcy_array *y)
+{
+    (void)user;
+    return HCY_EVAL(queue, "x = real(y)", hcy_op_array("x", x), hcy_op_array("y", y));
+}
+
+int hcy_operator_complex(hcy_operator **op, hcy_device *dev, const hcy_space *space)
+{
+    hcy_operator_desc desc = HCY_OPERATOR_DESC_INIT;
+    int status = hcy__space_check(space, "hcy_operator_complex");
+    if (!status && hcy__space_is_complex(space))
+        status = hcy_fail(HCY_EINVAL, "hcy_operator_complex: of real vectors, not of %s", hcy_dtype_name(space->dtype));
+    if (status)
+        return status;
+    desc.name = "complex";
+    desc.domain = desc.range = *space;
+    desc.range.dtype = hcy__is_single(space) ? HCY_COMPLEX64 : HCY_COMPLEX128;
+    desc.apply = widen_vector;
+    desc.adjoint = narrow_vector;
+    return hcy_operator_create(op, dev, &desc);
+}
+
 static int weigh_vector(hcy_queue *queue, hcy_array *y, void *user, hcy_array *x)
 {
     return HCY_EVAL(queue, "y = w * x", hcy_op_array("y", y), hcy_op_array("w", user), hcy_op_array("x", x));

@@ -108,6 +108,9 @@ HCY_API int hcy_operator_dot_test(double *mismatch, hcy_queue *queue, hcy_operat
 /* --- Simple ones --- */
 
 HCY_API int hcy_operator_identity(hcy_operator **op, hcy_device *dev, const hcy_space *space) HCY_MUST_USE;
+/* y = x of a real space as complex numbers of its precision, whose adjoint is the real part: A times it is A of images
+ * that are known to be real.  HCY_EINVAL: a complex space. */
+HCY_API int hcy_operator_complex(hcy_operator **op, hcy_device *dev, const hcy_space *space) HCY_MUST_USE;
 /* y = weights * x; the array is kept, and is broadcast to the space's shape.  HCY_EINVAL: it does not go together, or
  * complex weights of real vectors. */
 HCY_API int hcy_operator_diagonal(hcy_operator **op, const hcy_space *space, hcy_array *weights) HCY_MUST_USE;
