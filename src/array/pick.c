@@ -75,9 +75,12 @@ int hcy__new_numbers(hcy_array **numbers, hcy_queue *queue, int rank, const int6
     return hcy_array_empty(numbers, hcy_queue_device(queue), HCY_INT64, rank, shape);
 }
 
-/* Numbers as a launch wants them. */
-static int own_numbers(hcy_array **out, const char *function, hcy_queue *queue, const hcy_array *numbers)
+/* Numbers as a launch wants them: themselves, where `as_they_are` will do, or a copy. */
+static int own_numbers(hcy_array **out, const char *function, hcy_queue *queue, const hcy_array *numbers,
+                       bool as_they_are)
 {
+    if (as_they_are && numbers->dtype == HCY_INT64)
+        return hcy__array_view(out, numbers);
     if (hcy__kind_of(numbers->dtype) != HCY__KIND_INTEGER)
         return hcy_fail(HCY_EINVAL, "%s: elements are numbered by integers, not by %s", function,
                         hcy_dtype_name(numbers->dtype));
@@ -203,7 +206,7 @@ static int begin_picking(struct hcy__picking *p, const char *function, hcy_queue
     if (!status)
         status = hcy__find_axis(&axis, function, array->rank, axis);
     if (!status)
-        status = own_numbers(&own, function, queue, numbers);
+        status = own_numbers(&own, function, queue, numbers, takes);
     if (!status)
         status = make_views(p, function, array, own, axis);
     hcy_array_release(own);
@@ -217,7 +220,7 @@ int hcy_array_take(hcy_queue *queue, hcy_array *dst, const hcy_array *src, const
     if (!status)
         status = hcy__check_shape("hcy_array_take", dst, p.array);
     if (!status && dst->count) {
-        status = hcy__aside_begin(&p.picked, dst, src, NULL);
+        status = hcy__aside_begin(&p.picked, dst, src, numbers);
         if (!status)
             status = hcy__array_pick(queue, &p);
         status = hcy__aside_end(queue, dst, p.picked, status);

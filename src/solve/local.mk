@@ -4,7 +4,7 @@ libcore_la_SOURCES += families/stencil/stencil_format.h families/stencil/stencil
     families/stencil/kernels.def families/matrix/matrix_format.h families/matrix/matrix_job.h families/matrix/kernels.def \
     src/solve/multiply.h src/solve/multiply.c src/solve/differences.h src/solve/differences.c src/solve/operator_priv.h \
     src/solve/operator.c src/solve/algebra.c src/solve/vectors.h \
-    src/solve/vectors.c src/solve/stack_space.c src/solve/dot_test.c src/solve/blocks.c src/solve/matrix.c src/solve/stencil.c src/solve/wavelet.c src/solve/transform.c src/solve/transform_real.c \
+    src/solve/vectors.c src/solve/stack_space.c src/solve/dot_test.c src/solve/blocks.c src/solve/matrix.c src/solve/sparse.c src/solve/stencil.c src/solve/wavelet.c src/solve/transform.c src/solve/transform_real.c \
     src/solve/solve_priv.h src/solve/solver.c src/solve/cg.c src/solve/lsqr.c src/solve/bicgstab.c src/solve/fista.c src/solve/power.c \
     src/solve/proximal_priv.h src/solve/proximal.c src/solve/terms.c src/solve/tgv.c src/solve/low_rank.c src/solve/primal_dual.c src/solve/admm.c src/solve/misfit.c \
     src/solve/coils.h src/solve/coils.c src/solve/sense.c src/solve/stacked.c src/solve/subspace.c src/solve/toeplitz.c src/solve/grams.h src/solve/grams.c \

@@ -158,6 +158,14 @@ HCY_API int hcy_operator_matrix(hcy_operator **op, hcy_array *matrix) HCY_MUST_U
  * Numbers are added up in double, of four and more columns one product after the other: the same bits on every device.
  * Dealt out by slices it is a block diagonal, hcy_dist_operator(). */
 HCY_API int hcy_operator_matrices(hcy_operator **op, hcy_array *matrices, int64_t n) HCY_MUST_USE;
+/* A sparse matrix of shape[0] rows and shape[1] columns by its rows (CSR), in host memory, which is copied: row i has
+ * the elements starts[i] to starts[i + 1] - 1, each in its column and with its value (of `dtype`; a complex one is two
+ * numbers), in any order; several of one place add up.  starts[0] is 0, starts[shape[0]] how many there are.  Products
+ * are added up in double, with the same bits on every device.  Memory there: up to three times 8 bytes and a value for
+ * each element, and while it is applied one and a half values more.  HCY_EINVAL: rows that go back, columns that there
+ * are not; HCY_ENOMEM. */
+HCY_API int hcy_operator_sparse(hcy_operator **op, hcy_device *dev, int dtype, const int64_t shape[2],
+                                const int64_t *starts, const int64_t *columns, const void *values) HCY_MUST_USE;
 
 /* Differences of neighbours, which are derivatives times h, or h^2 if they are second ones, of numbers that are h
  * apart; 0 where a neighbour is missing.  Each operator is one pass over memory, and so is its adjoint, with the same
