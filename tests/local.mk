@@ -18,7 +18,7 @@ test_public = \
     tests/pipeline_sparse tests/simulate tests/calibrate tests/array_formats tests/simulate_mri \
     tests/nufft tests/nufft_kernels tests/nufft_plan tests/nufft_many tests/nufft_cli tests/nufft_finufft tests/nufft_wisdom \
     tests/nufft_direct tests/nufft_widths tests/nufft_use tests/nufft_order tests/nufft_pencil tests/nufft_settle tests/sort_digits \
-    tests/parse_lanes tests/stream tests/eval tests/eval_programs tests/array tests/many_bins tests/axes tests/scans tests/joins \
+    tests/parse_lanes tests/stream tests/eval tests/dots tests/eval_programs tests/array tests/many_bins tests/axes tests/scans tests/joins \
     tests/pick tests/dlpack tests/maths tests/operators tests/solvers tests/solvers_rest tests/nufft_same tests/density \
     tests/regularize tests/misfit tests/sense tests/in_field tests/several_devices tests/coil_maps tests/stencils tests/matrices tests/csr tests/cts_share
 
@@ -210,6 +210,7 @@ cts_launchers += tests/eval-cpu-1.t tests/eval-cpu-portable.t tests/eval-cpu-dis
     tests/stencils-cpu-portable.t tests/stencils-opencl-few.t tests/stencils-cuda-few.t \
     tests/matrices-cpu-portable.t tests/matrices-opencl-few.t tests/matrices-cuda.t \
     tests/csr-cpu-portable.t tests/csr-opencl-few.t tests/csr-cuda.t \
+    tests/dots-cpu-1.t tests/dots-cpu-portable.t tests/dots-cpu-discrete.t tests/dots-opencl.t tests/dots-cuda.t \
     tests/solvers-cpu-discrete.t tests/solvers-opencl-few.t tests/solvers-cuda.t tests/solvers_rest-cuda.t \
     tests/regularize-cpu-discrete.t tests/regularize-opencl-few.t tests/regularize-cuda.t \
     tests/array-cpu-discrete.t tests/array-opencl.t tests/array-cuda.t \
@@ -220,7 +221,7 @@ cts_launchers += tests/eval-cpu-1.t tests/eval-cpu-portable.t tests/eval-cpu-dis
     tests/joins-cpu-portable.t tests/joins-cpu-discrete.t tests/joins-opencl-few.t tests/joins-cuda.t \
     tests/pick-cpu-1.t tests/pick-cpu-discrete.t tests/pick-opencl-few.t tests/pick-cuda.t tests/maths-cpu-portable.t tests/maths-opencl.t tests/maths-cuda.t
 if X86_SIMD
-cts_launchers += tests/eval-cpu-avx2.t tests/maths-cpu-avx2.t tests/stencils-cpu-avx2.t tests/matrices-cpu-avx2.t
+cts_launchers += tests/eval-cpu-avx2.t tests/maths-cpu-avx2.t tests/stencils-cpu-avx2.t tests/matrices-cpu-avx2.t tests/dots-cpu-avx2.t
 endif
 cts_launchers += $(cts_programs:=-xrt.t) tests/cts_buffer-xrt-ddr.t tests/cts_kernel-xrt-ddr.t \
     tests/cts_threads-xrt-ddr.t tests/azint_kernels-xrt-one.t tests/bslz4_decode-xrt-alone.t \
