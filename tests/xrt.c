@@ -418,6 +418,32 @@ static void test_refused_programs(hcy_device *dev, const unsigned char *mine, si
     free(other);
 }
 
+/* A program whose metadata say `to` in the place of `from`; it is another one. */
+static void refuse_kernel(hcy_device *dev, const unsigned char *mine, size_t size, const char *from, const char *to,
+                          const char *word)
+{
+    static unsigned char number;
+    hcy_program *program = NULL;
+    hcy_kernel *kernel = NULL;
+    unsigned char *other = malloc(size);
+    if (!other)
+        bail_out("out of memory");
+    memcpy(other, mine, size);
+    memcpy(find(other, size, from), to, strlen(to));
+    ((struct xclbin_head *)(void *)other)->uuid[3] ^= ++number;
+    st_ok(hcy_program_create(&program, dev, "xclbin", other, size, NULL), "a program with %s", to);
+    st_says(hcy_program_kernel(&kernel, program, "user_scale", NULL), HCY_EUNSUPPORTED, word, "whose kernel is refused");
+    hcy_program_release(program);
+    free(other);
+}
+
+static void test_refused_kernels(hcy_device *dev, const unsigned char *mine, size_t size)
+{
+    refuse_kernel(dev, mine, size, "name=\"x\" addressQualifier=\"1\"", "name=\"x\" addressQualifier=\"4\"",
+                  "argument 1 (x) is a stream");
+    refuse_kernel(dev, mine, size, "size=\"0x4\" offset", "size=\"0x9\" offset", "argument 2 (factor) has 9 bytes");
+}
+
 /* What a program takes the place of: nothing may hold that, in this device or in another of the same card. */
 static void test_in_place(hcy_device *dev, const unsigned char *mine, size_t size)
 {
@@ -498,6 +524,9 @@ static void test_user(void)
     hcy_device *dev = cts_open_spec("xrt:0");
     ok(cts_has(dev, HCY_CAP_PROGRAMS), "a card takes programs");
     test_refused_programs(dev, mine, size);
+    test_refused_kernels(dev, mine, size);
+    hcy_device_release(dev);
+    dev = cts_open_spec("xrt:0");
     test_in_place(dev, mine, size);
     hcy_device_release(dev);
     test_opened_with(mine, size);

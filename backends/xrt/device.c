@@ -105,7 +105,8 @@ static int program_card(struct xrt_card *c, const struct xclbin *x)
     if (!card_program(c->handle, x->head))
         return hcy_fail(
             HCY_EBUSY,
-            "XRT cannot load the program onto card %s: another process may use it with another one", c->bdf);
+            "XRT does not load the program onto card %s: it does not take it, or another process uses the card with"
+            " another one", c->bdf);
     /* The program is known by its UUID, which the next device on this card is held against. */
     memcpy(c->uuid, x->head->uuid, sizeof c->uuid);
     c->users++;
