@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CLASSES = 126 }; /* of 1, 2, 3, 4, 6, 8, 12 and so on elements, up to 2^63 */
+enum { CLASSES = 120 }; /* of 1, 2, 3, 4, 6, 8, 12 and so on elements, up to 2^60 */
 
 /* A matrix by its rows, on the host. */
 struct rows_of {
@@ -61,7 +61,7 @@ static void count_classes(struct products *p, const struct rows_of *m)
             p->classes[class_of(m->starts[i + 1] - m->starts[i])].rows++;
     for (int k = 0; k < CLASSES; k++) {
         struct row_class *c = &p->classes[k];
-        *c = (struct row_class){ width_of(k < CLASSES - 1 ? k : 0), c->rows, p->elements, p->sums };
+        *c = (struct row_class){ width_of(k), c->rows, p->elements, p->sums };
         p->elements += c->rows * c->width;
         p->sums += c->rows;
     }
