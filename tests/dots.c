@@ -1,4 +1,8 @@
-/* dots.c - dots and norms of 10^7 complex floats have the same bits on every device and for any number of threads. */
+/* dots.c - dots and norms of 10^7 complex floats have the same bits on every device and for any number of threads; more
+ * than 2^32 elements.
+ *
+ *     tests/dots [DEVICE [few]]        few: without the latter, which take a CPU seconds
+ */
 #include "cts.h"
 
 #include <halcyon/eval.h>
@@ -13,6 +17,27 @@ static const struct {
     { "s = dot(complex128(x), complex128(y))", { 0xc0b55cb51a8855efu, 0x407d27260d93f40cu } },
     { "s = complex128(sum(abs2(x - y)))", { 0x417fd03ac0000000u, 0 } },
 };
+
+/* A number that is repeated beyond what 32 bits count: the place of the last one, and how many there are. */
+static void test_many(hcy_device *dev, hcy_queue *queue)
+{
+    const int64_t n = ((int64_t)1 << 32) + 5, one = 1;
+    const int64_t number = 1;
+    hcy_array *x = NULL, *all = NULL, *s = NULL;
+    int64_t got = 0;
+    int status = hcy_array_from_host(&x, dev, HCY_INT64, 1, &one, &number);
+    status = cts_first(status, hcy_array_broadcast(&all, x, 1, &n));
+    status = cts_first(status, hcy_array_empty(&s, dev, HCY_INT64, 0, NULL));
+    if (!status)
+        status = HCY_EVAL(queue, "s = max(x * index) + sum(x)", hcy_op_array("s", s), hcy_op_array("x", all));
+    if (!status)
+        status = hcy_array_to_host(&got, queue, s);
+    st_ok(status, "2^32 + 5 elements");
+    is_int((intmax_t)got, (intmax_t)(2 * n - 1), "are all there");
+    hcy_array_release(x);
+    hcy_array_release(all);
+    hcy_array_release(s);
+}
 
 int main(int argc, char **argv)
 {
@@ -42,6 +67,8 @@ int main(int argc, char **argv)
     hcy_array_release(x);
     hcy_array_release(y);
     hcy_array_release(s);
+    if (argc < 3 || strcmp(argv[2], "few") != 0)
+        test_many(dev, queue);
     hcy_queue_release(queue);
     hcy_device_release(dev);
     return done_testing();

@@ -210,7 +210,7 @@ cts_launchers += tests/eval-cpu-1.t tests/eval-cpu-portable.t tests/eval-cpu-dis
     tests/stencils-cpu-portable.t tests/stencils-opencl-few.t tests/stencils-cuda-few.t \
     tests/matrices-cpu-portable.t tests/matrices-opencl-few.t tests/matrices-cuda.t \
     tests/csr-cpu-portable.t tests/csr-opencl-few.t tests/csr-cuda.t \
-    tests/dots-cpu-1.t tests/dots-cpu-portable.t tests/dots-cpu-discrete.t tests/dots-opencl.t tests/dots-cuda.t \
+    tests/dots-cpu-1.t tests/dots-cpu-portable.t tests/dots-cpu-discrete.t tests/dots-opencl-few.t tests/dots-cuda.t \
     tests/solvers-cpu-discrete.t tests/solvers-opencl-few.t tests/solvers-cuda.t tests/solvers_rest-cuda.t \
     tests/regularize-cpu-discrete.t tests/regularize-opencl-few.t tests/regularize-cuda.t \
     tests/array-cpu-discrete.t tests/array-opencl.t tests/array-cuda.t \
