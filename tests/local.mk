@@ -18,11 +18,10 @@ test_public = \
     tests/pipeline_sparse tests/simulate tests/calibrate tests/array_formats tests/simulate_mri \
     tests/nufft tests/nufft_kernels tests/nufft_plan tests/nufft_many tests/nufft_cli tests/nufft_finufft tests/nufft_wisdom \
     tests/nufft_direct tests/nufft_widths tests/nufft_use tests/nufft_order tests/nufft_pencil tests/nufft_settle tests/sort_digits \
-    tests/parse_lanes tests/stream tests/eval tests/eval_programs tests/array tests/many_bins tests/axes tests/scans tests/joins \
+    tests/parse_lanes tests/stream tests/eval tests/dots tests/eval_programs tests/array tests/many_bins tests/axes tests/scans tests/joins \
     tests/pick tests/dlpack tests/maths tests/operators tests/solvers tests/solvers_rest tests/nufft_same tests/density \
     tests/regularize tests/misfit tests/sense tests/in_field tests/several_devices tests/coil_maps tests/stencils tests/matrices tests/cts_share \
-    tests/dots tests/csr \
-    tests/trajectory
+    tests/csr tests/trajectory
 
 test_internal = tests/hal_spec tests/arguments tests/nvrtc tests/own_fft tests/bslz4 tests/mutations tests/fuzz tests/azint_cache tests/azint_detectors tests/caches \
     tests/azint_loops tests/azint_ops tests/azint_kernels tests/nufft_lacks tests/eval_lacks tests/hls_args \
@@ -211,8 +210,9 @@ cts_launchers += tests/eval-cpu-1.t tests/eval-cpu-portable.t tests/eval-cpu-dis
     tests/several_devices-cpu-discrete.t tests/several_devices-opencl.t tests/several_devices-cuda.t \
     tests/stencils-cpu-portable.t tests/stencils-opencl-few.t tests/stencils-cuda-few.t \
     tests/matrices-cpu-portable.t tests/matrices-opencl-few.t tests/matrices-cuda.t \
+    tests/csr-cpu-portable.t tests/csr-opencl-few.t tests/csr-cuda.t \
+    tests/dots-cpu-1.t tests/dots-cpu-portable.t tests/dots-cpu-discrete.t tests/dots-opencl-few.t tests/dots-cuda.t \
     tests/solvers-cpu-discrete.t tests/solvers-opencl-few.t tests/solvers-cuda.t tests/solvers_rest-cuda.t \
-    tests/csr-cpu-portable.t tests/csr-opencl-few.t tests/csr-cuda.t tests/dots-cpu-1.t tests/dots-cpu-portable.t tests/dots-cpu-discrete.t tests/dots-opencl-few.t tests/dots-cuda.t \
     tests/regularize-cpu-discrete.t tests/regularize-opencl-few.t tests/regularize-cuda.t \
     tests/array-cpu-discrete.t tests/array-opencl.t tests/array-cuda.t \
     tests/axes-cpu-1.t tests/axes-cpu-portable.t tests/axes-cpu-discrete.t tests/axes-opencl-few.t tests/axes-cuda.t \
