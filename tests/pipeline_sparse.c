@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { SOME = 12, TYPES = 4 };
+enum { SOME = 12, TYPES = 8 };
 
 struct scene {
     const char *name;
@@ -20,6 +20,10 @@ static const struct scene scenes[TYPES] = {
     { "int16, azimuthal, dark", HCY_PIXEL_I16, 2, HCY_ERRORS_AZIMUTHAL, 1, 0, 4, 1 },
     { "uint16, hybrid, flat", HCY_PIXEL_U16, 2, HCY_ERRORS_HYBRID, 0, 1, 5, 2 },
     { "int32, Poisson, dark and flat, no noise", HCY_PIXEL_I32, 4, HCY_ERRORS_POISSON, 1, 1, 9, 0 },
+    { "float32, azimuthal, flat", HCY_PIXEL_F32, 4, HCY_ERRORS_AZIMUTHAL, 0, 1, 4, 1 },
+    { "float64, Poisson, dark", HCY_PIXEL_F64, 8, HCY_ERRORS_POISSON, 1, 0, 6, 1 },
+    { "uint64, azimuthal", HCY_PIXEL_U64, 8, HCY_ERRORS_AZIMUTHAL, 0, 0, 4, 1 },
+    { "int64, azimuthal, dark", HCY_PIXEL_I64, 8, HCY_ERRORS_AZIMUTHAL, 1, 0, 4, 1 },
 };
 
 struct seen {
@@ -27,7 +31,7 @@ struct seen {
     float radius[PIXELS], dark[PIXELS], flat[PIXELS];
     const float *norms;
     double first, step;
-    int64_t frames[SOME][PIXELS];
+    int64_t frames[SOME][PIXELS]; /* of floats the bits of doubles */
     /* What the first device has found, for the others. */
     uint64_t n[SOME];
     uint32_t index[SOME][PIXELS];
@@ -36,6 +40,39 @@ struct seen {
     size_t has_region; /* 0 or 1 */
     size_t frames_seen, picked, wrong, close_ones, other, failed;
 };
+
+static int is_real(const struct scene *s)
+{
+    return s->pixel_type == HCY_PIXEL_F32 || s->pixel_type == HCY_PIXEL_F64;
+}
+
+static int64_t bits_of(double x)
+{
+    int64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static double value_of(const struct scene *s, int64_t bits)
+{
+    double x;
+    memcpy(&x, &bits, sizeof x);
+    if (is_real(s))
+        return x;
+    return s->pixel_type == HCY_PIXEL_U64 ? (double)(uint64_t)bits : (double)bits;
+}
+
+/* What stands for nothing valid: the largest value, the least, or no number. */
+static int64_t sentinel_of(const struct scene *s)
+{
+    if (is_real(s))
+        return bits_of(NAN);
+    if (s->bytes == 8)
+        return s->has_dark ? INT64_MIN : (int64_t)UINT64_MAX;
+    if (s->has_dark)
+        return s->bytes == 2 ? INT16_MIN : INT32_MIN;
+    return s->pixel_type == HCY_PIXEL_U16 ? UINT16_MAX : UINT32_MAX;
+}
 
 /* A background that falls off, peaks here and there, and in a few places nothing valid. */
 static void make_counts(int64_t *pixels, const struct scene *s, uint64_t number)
@@ -50,16 +87,19 @@ static void make_counts(int64_t *pixels, const struct scene *s, uint64_t number)
             pixels[i] += (int64_t)(state >> 40) % 200;
         if (s->has_dark)
             pixels[i] -= 25;
+        /* More than 32 bits: a filter takes 35. */
+        if (s->pixel_type == HCY_PIXEL_U64 && i % 307 == number)
+            pixels[i] = ((int64_t)1 << 34) + (int64_t)i;
+        if (is_real(s))
+            pixels[i] = bits_of((double)pixels[i] + 0.25 * (double)(i % 4));
         if (i % 211 == number)
-            pixels[i] = s->pixel_type == HCY_PIXEL_U16 ? UINT16_MAX : UINT32_MAX;
-        if (i % 211 == number && s->has_dark)
-            pixels[i] = s->bytes == 2 ? INT16_MIN : INT32_MIN;
+            pixels[i] = sentinel_of(s);
     }
 }
 
 static int is_sentinel(const struct scene *s, int64_t v)
 {
-    return s->has_dark ? v <= INT16_MIN : v >= (s->bytes == 2 ? UINT16_MAX - 1 : (int64_t)UINT32_MAX - 1);
+    return v == sentinel_of(s);
 }
 
 /* 1: it has to be picked, 0: it must not, -1: too close to say. */
@@ -74,7 +114,7 @@ static int should_be_picked(const struct seen *seen, const hcy_azint_result *r, 
     double share = (double)(float)(at - (double)bin);
     double mean = r->intensity[bin] * (1 - share) + r->intensity[next] * share;
     double deviation = r->std[bin] * (1 - share) + r->std[next] * share;
-    double above = ((double)v - (s->has_dark ? (double)seen->dark[i] : 0)) / norm - mean;
+    double above = (value_of(s, v) - (s->has_dark ? (double)seen->dark[i] : 0)) / norm - mean;
     double limit = fmax(s->noise, s->cutoff * hypot(deviation, s->noise));
     return fabs(above - limit) < 1e-9 * (fabs(limit) + 1) ? -1 : above > limit;
 }
@@ -95,6 +135,11 @@ static int region_is_right(const struct seen *seen, const hcy_region_sums *sums,
     return seen->has_region ? sums && sums->sum == sum && sums->valid == valid : !sums;
 }
 
+static int64_t found_bits(const hcy_sparse *sparse, size_t at)
+{
+    return sparse->real ? bits_of(sparse->real[at]) : sparse->intensity[at];
+}
+
 static int take_sparse(void *payload, const hcy_pipeline_frame *frame)
 {
     struct seen *seen = payload;
@@ -110,21 +155,23 @@ static int take_sparse(void *payload, const hcy_pipeline_frame *frame)
     for (size_t i = 0, at = 0; i < PIXELS; i++) {
         const int is_picked = at < sparse->n && sparse->index[at] == i;
         const int should = should_be_picked(seen, frame->result, seen->frames[k][i], i);
-        if (is_picked && sparse->intensity[at++] != seen->frames[k][i])
+        if (is_picked && found_bits(sparse, at++) != seen->frames[k][i])
             seen->wrong++;
         seen->close_ones += should < 0;
         seen->wrong += should >= 0 && should != is_picked;
         if (i == PIXELS - 1)
             seen->wrong += at != sparse->n;
     }
+    const void *values = sparse->real ? (const void *)sparse->real : sparse->intensity;
+    seen->wrong += !sparse->real != !is_real(seen->scene);
     if (seen->is_first) {
         seen->n[k] = sparse->n;
         memcpy(seen->index[k], sparse->index, sparse->n * sizeof *sparse->index);
-        memcpy(seen->intensity[k], sparse->intensity, sparse->n * sizeof *sparse->intensity);
+        memcpy(seen->intensity[k], values, sparse->n * sizeof *seen->intensity[k]);
     }
     seen->other += seen->n[k] != sparse->n ||
                    memcmp(seen->index[k], sparse->index, sparse->n * sizeof *sparse->index) ||
-                   memcmp(seen->intensity[k], sparse->intensity, sparse->n * sizeof *sparse->intensity);
+                   memcmp(seen->intensity[k], values, sparse->n * sizeof *seen->intensity[k]);
     return 0;
 }
 
@@ -198,9 +245,9 @@ static void submit_all(struct seen *seen, hcy_pipeline *pipeline)
         uint8_t *at = chunks + k * PIXELS * bytes;
         make_counts(seen->frames[k], seen->scene, k);
         for (size_t i = 0; i < PIXELS; i++) {
-            const uint16_t half = (uint16_t)seen->frames[k][i];
-            const uint32_t whole = (uint32_t)seen->frames[k][i];
-            memcpy(at + i * bytes, bytes == 2 ? (const void *)&half : &whole, bytes);
+            const float single = (float)value_of(seen->scene, seen->frames[k][i]);
+            const void *pixel = &seen->frames[k][i]; /* its lower bytes come first */
+            memcpy(at + i * bytes, is_real(seen->scene) && bytes == 4 ? &single : pixel, bytes);
         }
         if (hcy_pipeline_submit(pipeline, at, PIXELS * bytes, k, NULL, NULL))
             bail_out("%s", hcy_last_error()->text);
@@ -250,10 +297,6 @@ static void test_sparse_refusals(struct seen *seen, const hcy_azint_plan *plan)
     opts.sparse_radius = seen->radius;
     is_int(hcy_pipeline_create(&pipeline, &cpu, 1, simple, &source, &opts), HCY_EUNSUPPORTED, "%s",
            hcy_last_error()->text);
-    source.pixel_type = HCY_PIXEL_F32;
-    is_int(hcy_pipeline_create(&pipeline, &cpu, 1, plan, &source, &opts), HCY_EUNSUPPORTED, "%s",
-           hcy_last_error()->text);
-    source.pixel_type = HCY_PIXEL_U32;
     opts.sparse_noise = -1;
     is_int(hcy_pipeline_create(&pipeline, &cpu, 1, plan, &source, &opts), HCY_EINVAL, "%s", hcy_last_error()->text);
     opts.sparse_noise = 1;
@@ -273,7 +316,7 @@ int main(int argc, char **argv)
     for (size_t t = 0; t < TYPES; t++) {
         seen->scene = &scenes[t];
         seen->is_first = 1;
-        seen->has_region = t % 2;
+        seen->has_region = t % 2 && !is_real(seen->scene);
         hcy_azint_plan *plan = make_sparse_plan(seen);
         /* The CPU comes first in any case, and others are held against it. */
         test_sparse(seen, "cpu@threads=2", plan);

@@ -58,6 +58,22 @@ check 'room for fewer pixels than stand out' refused 1 'pixels stand out.*--pick
     --sigma-clip --frames :1 --cutoff-pick 0 --noise 0 --sparse full.h5 -o full.dat
 check '... and room for all' integrate -d cpu@threads=2 --frames :1 --cutoff-pick 0 --noise 0 --pick-room 1 --sparse full.h5 -o full.dat
 check '--json' sh -c "'$halcyon' integrate s.h5 -p s.poni -n 50 --sigma-clip --sparse json.h5 -o json.dat --json >j.json 2>j.err"
+# The same counts in other kinds of pixels.
+"$python" - <<'END' || exit 99
+import array, struct
+raw = open("s.npy", "rb").read()
+counts = array.array("H", raw[10 + struct.unpack("<H", raw[8:10])[0]:])
+for kind, code, none in ("f4", "f", float("nan")), ("f8", "d", float("nan")), ("u8", "Q", 2**64 - 1), ("i8", "q", 2**63 - 1):
+    head = "{'descr': '<%s', 'fortran_order': False, 'shape': (9, 120, 160), }" % kind
+    values = array.array(code, [none if c >= 65534 else c for c in counts])
+    open(kind + ".npy", "wb").write(b"\x93NUMPY\1\0v\0" + head.ljust(117).encode() + b"\n" + values.tobytes())
+END
+sparse_pixels() { sed -n 's/.*"sparse_pixels": *\([0-9]*\).*/\1/p' "$1"; }
+for kind in f4 f8 u8 i8; do
+    check "pixels of $kind" sh -c "'$halcyon' integrate $kind.npy -p s.poni -n 50 --sigma-clip --sparse $kind.h5 -o $kind.dat --json >$kind.json 2>$kind.err"
+    check '... the same are picked' equals "`sparse_pixels $kind.json`" "`sparse_pixels j.json`"
+done
+check 'pixels of f4, by two processes' "$halcyon" integrate f4.npy -p s.poni -n 50 -q --sigma-clip --processes 2 --sparse f4_two.h5 -o f4_two.dat
 # Parts of 3, 2, 2 and 2 frames: their merge is the file of one process, and depends on none of them.
 shard() { "$halcyon" integrate "$1" -p s.poni -n 50 -q --sigma-clip -d cpu@threads=1 --shard "$2" --sparse "$3" -o "$3.curves.h5"; }
 merge() { "$halcyon" merge "$@"; }
@@ -109,6 +125,10 @@ others = "summed", "averaged", "followed", "dealt", "monitored", "pairs", "proce
 for path in [name + ".h5" for name in others]:
     other = read(path)
     assert all(numpy.array_equal(one[k], other[k], equal_nan=k == "mask") for k in one if k != "script"), path
+for kind in "f4", "f8", "u8", "i8", "f4_two":
+    other = read(kind + ".h5")
+    assert other["intensity"].dtype == numpy.dtype(kind[:2]), kind
+    assert all(numpy.array_equal(one[k], other[k]) for k in ("frame_ptr", "index", "intensity")), kind
 assert 19200 / 32 < 1024 < len(read("full.h5")["index"]) < 19200
 assert len(few["index"]) < len(one["index"])
 assert json.load(open("j.json"))["sparse_pixels"] == len(one["index"])
@@ -170,10 +190,6 @@ END
 check 'info says what a file of sparse frames is' sh -c "'$halcyon' info one.h5 | grep '9 sparse frames'"
 check '... what is in it' sh -c "'$halcyon' info one.h5 | grep 'background *of 50 bins' && '$halcyon' info one.h5 | grep 'a frame\$'"
 check 'plot says what has a picture' refused 1 'holds sparse frames.*plot the curves that the same run wrote' "$halcyon" plot one.h5
-printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': (120, 160), }" >float.npy
-head -c 76800 /dev/zero >>float.npy
-check 'pixels that are floats' refused 1 'integer pixels of 4 bytes' \
-    "$halcyon" integrate float.npy -p s.poni -q --sigma-clip --sparse no.sparse.h5 -o no.h5
 check 'a dark current' refused 1 'dark current' with_sparse --sigma-clip --sparse no.sparse.h5 --dark flat.npy
 check 'an input is not written over' refused 1 's.h5' with_sparse --sigma-clip --sparse s.h5
 check 'a folder that is not there' refused 1 'nowhere' with_sparse --sigma-clip --sparse nowhere/x.h5

@@ -222,6 +222,10 @@ typedef struct hcy_azint_place {
 } hcy_azint_place;
 
 #define HCY_AZINT_PICK_DEVIATION 1u /* a bin's deviation is that of its pixels from the mean; else of VARIANCE */
+#define HCY_AZINT_PICK_FLOAT 2u     /* the sums are those of float pixels */
+
+/* 64-bit words that a pixel has in a list of what was found. */
+#define HCY_AZINT_PICK_WORDS(pixel_bytes, is_float) ((is_float) || (pixel_bytes) > 4 ? 2u : 1u)
 
 /* What the picks of a launch have in common; the rules are azint_pick.h. */
 typedef struct hcy_azint_pick_job {
@@ -233,7 +237,8 @@ typedef struct hcy_azint_pick_job {
     uint32_t reserved;
 } hcy_azint_pick_job;
 
-/* What is found in a frame is u64[1 + capacity]: how many pixels were picked, which may be more than there is room for;
- * then those that have a place, in any order: their index << 32, and the 32 lower bits of their value. */
+/* What is found in a frame is u64[1 + PICK_WORDS * capacity]: how many pixels were picked, which may be more than there
+ * is room for; then those that have a place, in any order: one word, their index << 32, and the 32 lower bits of their
+ * value; or two, their index, and their value, of floats the bits of a double. */
 
 #endif

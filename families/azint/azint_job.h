@@ -72,14 +72,15 @@ static inline int hcy_azint_check_pick(const char *who, const hcy_azint_pick_job
                                        size_t items, const struct hcy_azint_pick_room *room)
 {
     const struct hcy_pixel_type *pixel = hcy_pixel_type(job->pixel_type);
-    if (!pixel || pixel->is_float || pixel->bytes > 4)
-        return hcy_fail(HCY_EUNSUPPORTED, "%s: pixels are picked of integers of 4 bytes at most", who);
+    if (!pixel || !(pick->flags & HCY_AZINT_PICK_FLOAT) != !pixel->is_float)
+        return hcy_fail(HCY_EINVAL, "%s: pixels and sums of two kinds", who);
+    const uint64_t words = HCY_AZINT_PICK_WORDS(pixel->bytes, pixel->is_float);
     if (!(pick->cutoff >= 0 && pick->noise >= 0) || job->n_invalid > HCY_AZINT_MAX_INVALID || !job->n_pixels ||
         !job->n_bins || pick->capacity >= UINT32_MAX)
         return hcy_fail(HCY_EINVAL, "%s: no job", who);
     const uint64_t sums = (uint64_t)HCY_AZINT_FILTERED * job->n_bins * sizeof(uint64_t);
     if (room->images / pixel->bytes / job->n_pixels < items || room->places / sizeof(hcy_azint_place) < job->n_pixels ||
-        room->sums / sums < items || room->found / sizeof(uint64_t) / (1 + pick->capacity) < items ||
+        room->sums / sums < items || room->found / sizeof(uint64_t) / (1 + words * pick->capacity) < items ||
         room->reports / sizeof(hcy_frame_report) < items)
         return hcy_fail(HCY_EINVAL, "%s: images, places, sums, reports or the room for pixels too small for %zu frames",
                         who, items);

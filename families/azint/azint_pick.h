@@ -28,6 +28,12 @@ AZINT_FUNCTION struct azint_background azint_background_of(const hcy_azint_pick_
     double variance;
     if (!(norm > 0 && norm2 > 0))
         return b;
+    if (job->flags & HCY_AZINT_PICK_FLOAT) {
+        uint64_t row = job->flags & HCY_AZINT_PICK_DEVIATION ? HCY_SUM_SQUARE_LO : HCY_SUM_VARIANCE_LO;
+        b.mean = AZINT_AS_DOUBLE(at[HCY_SUM_SIGNAL_LO * n_bins]) * weight / norm;
+        b.deviation = sqrt(AZINT_AS_DOUBLE(at[row * n_bins]) * weight / norm2);
+        return b;
+    }
     b.mean = azint_signed_double(at[HCY_SUM_SIGNAL_LO * n_bins], at[HCY_SUM_SIGNAL_HI * n_bins]) * weight / norm;
     if (job->flags & HCY_AZINT_PICK_DEVIATION) {
         uint64_t square[2] = { at[HCY_SUM_SQUARE_LO * n_bins], at[HCY_SUM_SQUARE_HI * n_bins] };

@@ -3,7 +3,8 @@
  *
  * Integers of 64-bit words, low word first, and single IEEE operations in double: the same bits everywhere.  No
  * state; backends may include this file beside azint_format.h.  Kernels' compilers want a word of their own before
- * functions (AZINT_FUNCTION), and products that they do not fuse with sums (AZINT_PRODUCT).
+ * functions (AZINT_FUNCTION), products that they do not fuse with sums (AZINT_PRODUCT), and their own way from bits to
+ * a double (AZINT_AS_DOUBLE).
  */
 #ifndef HCY_AZINT_WIDE_H
 #define HCY_AZINT_WIDE_H
@@ -12,8 +13,17 @@
 
 #ifndef AZINT_FUNCTION
 #include <math.h>
+#include <string.h>
 #define AZINT_FUNCTION static inline
 #define AZINT_PRODUCT(a, b) ((a) * (b))
+#define AZINT_AS_DOUBLE(bits) azint_as_double(bits)
+static inline double azint_as_double(uint64_t bits)
+{
+    double x;
+
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
 #endif
 
 /* The square of a weight (azint_format.h). */

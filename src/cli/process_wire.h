@@ -48,7 +48,7 @@ struct process_shape {
 struct process_arrays {
     hcy_azint_result result;
     hcy_region_sums *regions;
-    int64_t *values;
+    int64_t *values; /* of floating-point frames the bits of doubles */
     uint32_t *indices;
 };
 

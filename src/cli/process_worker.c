@@ -122,7 +122,9 @@ static int put_row(void *payload, const hcy_pipeline_frame *frame)
     if (!frame->sparse)
         return 0;
     row->n_pixels = frame->sparse->n;
-    memcpy(to.values, frame->sparse->intensity, frame->sparse->n * sizeof *to.values);
+    /* Both have 8 bytes. */
+    memcpy(to.values, frame->sparse->real ? (const void *)frame->sparse->real : frame->sparse->intensity,
+           frame->sparse->n * sizeof *to.values);
     memcpy(to.indices, frame->sparse->index, frame->sparse->n * sizeof *to.indices);
     return 0;
 }

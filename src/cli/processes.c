@@ -339,13 +339,16 @@ static void take_answer(struct processes *p, struct process *w)
 static int write_block(struct processes *p, hcy_pipeline_sink sink, void *payload)
 {
     const uint64_t first = block_first(p, p->written), n = block_last(p, p->written) - first, room = p->shape.room;
+    const uint32_t type = p->job->info->pixel_type;
+    const int is_float = type == HCY_PIXEL_F32 || type == HCY_PIXEL_F64;
     char *rows = p->memory + p->written % p->window * p->block * p->row_bytes;
     int st = 0;
     for (uint64_t i = 0; !st && i < n; i++) {
         struct process_row *row = (struct process_row *)(rows + i * p->row_bytes);
         struct process_arrays a = process_row_arrays(&p->shape, row);
         /* The number comes from another process, and must not lead out of its row. */
-        const hcy_sparse sparse = { row->n_pixels < room ? row->n_pixels : room, a.indices, a.values };
+        const hcy_sparse sparse = { row->n_pixels < room ? row->n_pixels : room, a.indices, is_float ? NULL : a.values,
+                                    is_float ? (const double *)(void *)a.values : NULL };
         a.result.n_lost = row->report.n_lost;
         row->why[sizeof row->why - 1] = 0;
         const hcy_pipeline_frame frame = { .number = first + i, .result = row->good ? &a.result : NULL,

@@ -34,10 +34,6 @@ int sparse_prepare(struct sparse *s, const struct integrate_values *v, const hcy
     hcy_azint_plan_info info = HCY_AZINT_PLAN_INFO_INIT;
     if (!v->sparse)
         return CLI_OK;
-    /* The pipeline refuses these, too, but it is made when there is an output already. */
-    if (pixel_type == HCY_PIXEL_F32 || pixel_type == HCY_PIXEL_F64 || pixel_type == HCY_PIXEL_U64 ||
-        pixel_type == HCY_PIXEL_I64)
-        return cli_error("sparse frames are of integer pixels of 4 bytes at most");
     int status = hcy_azint_plan_get_info(&info, plan);
     if (status)
         return cli_fail(status);

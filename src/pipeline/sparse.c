@@ -6,20 +6,25 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <halcyon/backend.h>
 
 #define LEAST_ROOM 1024u /* pixels of a frame, where the image has so many */
 
+static size_t words_of(const struct hcy_pixel_type *pixel)
+{
+    return HCY_AZINT_PICK_WORDS(pixel->bytes, pixel->is_float);
+}
+
 static int check_sparse_options(const hcy_pipeline *p, const hcy_azint_plan_info *info)
 {
-    const struct hcy_pixel_type *pixel = hcy_pixel_type(p->source.pixel_type);
     if (!p->filtered || info->options.filter == HCY_FILTER_NONE || info->n_azim)
         return hcy_fail(HCY_EUNSUPPORTED, "the background of sparse frames is a curve with a filter: sigma clipping, a median");
     if (info->options.error_model == HCY_ERRORS_NONE)
         return hcy_fail(HCY_EINVAL, "sparse frames need an error model: azimuthal, hybrid, poisson or variance");
-    if (!pixel || pixel->is_float || pixel->bytes > 4)
-        return hcy_fail(HCY_EUNSUPPORTED, "sparse frames are of integer pixels of 4 bytes at most");
+    if (!hcy_pixel_type(p->source.pixel_type))
+        return hcy_fail(HCY_EINVAL, "sparse frames need the type of their pixels");
     if (!(p->opts.sparse_cutoff >= 0 && isfinite(p->opts.sparse_cutoff) && p->opts.sparse_noise >= 0 &&
           isfinite(p->opts.sparse_noise)))
         return hcy_fail(HCY_EINVAL, "sparse frames: the cutoff is %g and the noise %g, which are not negative and finite",
@@ -69,17 +74,18 @@ int hcy__sparse_create(hcy_pipeline *p, const hcy_azint_plan_info *info)
     hcy_span spans[HCY_AZINT_SPANS];
     hcy_azint_plan_tables(spans, p->plan);
     const hcy_azint_head *head = spans[0].data;
-    const int deviation = info->options.error_model == HCY_ERRORS_AZIMUTHAL;
-    const int shift = HCY_AZINT_SQUARE_SHIFT(hcy_pixel_type(p->source.pixel_type)->bytes);
+    const struct hcy_pixel_type *pixel = hcy_pixel_type(p->source.pixel_type);
+    const uint32_t flags = (info->options.error_model == HCY_ERRORS_AZIMUTHAL ? HCY_AZINT_PICK_DEVIATION : 0) |
+                           (pixel->is_float ? HCY_AZINT_PICK_FLOAT : 0);
+    const int shift = HCY_AZINT_SQUARE_SHIFT(pixel->bytes);
     /* The noise is one of the curve, and the kernel's norms lack both of these. */
     const double noise = p->opts.sparse_noise * fabs(info->norm_scale * info->options.normalization);
     p->pick_job = (hcy_azint_pick_job){ p->opts.sparse_cutoff, noise, room,
-                                        deviation ? HCY_AZINT_PICK_DEVIATION : 0, info->has_dark ? shift : 0,
-                                        head->variance_shift, 0 };
-    /* A plan has 2^32 pixels at most, so neither product wraps. */
+                                        flags, info->has_dark ? shift : 0, head->variance_shift, 0 };
+    /* A plan has 2^32 pixels at most, so no product wraps. */
     struct pipe_beside *b = &p->beside[PIPE_PICK];
     *b = (struct pipe_beside){ malloc(n * sizeof(hcy_azint_place)), n * sizeof(hcy_azint_place),
-                               (1 + (size_t)room) * sizeof(uint64_t) };
+                               (1 + (size_t)room * words_of(pixel)) * sizeof(uint64_t) };
     if (!b->table)
         return hcy_fail(HCY_ENOMEM, "%zu bytes for the places of pixels", b->bytes);
     set_places(b->table, p, info);
@@ -88,16 +94,23 @@ int hcy__sparse_create(hcy_pipeline *p, const hcy_azint_plan_info *info)
     return 0;
 }
 
+/* The order of lists whose entries have one word or two, of which the first is the pixel's alone. */
 static int compare_found(const void *a, const void *b)
 {
     const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
     return (x > y) - (x < y);
 }
 
-/* The lower 32 bits as a value of the frames' type. */
-static int64_t value_of_bits(uint32_t bits, const struct hcy_pixel_type *pixel)
+/* One word, or both, as an entry of the lists. */
+static void take_entry(uint32_t *index, int64_t *bits, const uint64_t *entry, const struct hcy_pixel_type *pixel)
 {
-    return pixel->is_signed ? (int64_t)(int32_t)bits : (int64_t)bits;
+    if (words_of(pixel) == 2) {
+        *index = (uint32_t)entry[0];
+        *bits = (int64_t)entry[1];
+        return;
+    }
+    *index = (uint32_t)(entry[0] >> 32);
+    *bits = pixel->is_signed ? (int64_t)(int32_t)(uint32_t)entry[0] : (int64_t)(uint32_t)entry[0];
 }
 
 int hcy__sparse_finish(hcy_sparse *sparse, const hcy_pipeline *p, const uint64_t *found)
@@ -110,24 +123,24 @@ int hcy__sparse_finish(hcy_sparse *sparse, const hcy_pipeline *p, const uint64_t
                         "picks fewer, and sparse_room (--pick-room) makes room",
                         (unsigned long long)n, (unsigned long long)p->pick_job.capacity);
     /* An empty list is one, too. */
-    int64_t *intensity = malloc((size_t)(n + 1) * sizeof *intensity);
+    const size_t words = words_of(pixel);
+    int64_t *bits = malloc((size_t)(n + 1) * sizeof *bits);
     uint32_t *index = malloc((size_t)(n + 1) * sizeof *index);
-    if (!intensity || !index) {
-        free(intensity);
+    uint64_t *entries = malloc((size_t)(n + 1) * words * sizeof *entries);
+    if (bits && index && entries) {
+        memcpy(entries, found + 1, (size_t)n * words * sizeof *entries);
+        qsort(entries, (size_t)n, words * sizeof *entries, compare_found);
+        for (uint64_t i = 0; i < n; i++)
+            take_entry(&index[i], &bits[i], entries + words * i, pixel);
+    }
+    free(entries);
+    if (!bits || !index || !entries) {
+        free(bits);
         free(index);
         return hcy_fail(HCY_ENOMEM, "the %llu pixels of a sparse frame", (unsigned long long)n);
     }
-    /* Entries are ordered where the intensities will be, by their upper halves, which are unique. */
-    uint64_t *entries = (uint64_t *)intensity;
-    for (uint64_t i = 0; i < n; i++)
-        entries[i] = found[1 + i];
-    qsort(entries, (size_t)n, sizeof *entries, compare_found);
-    for (uint64_t i = 0; i < n; i++) {
-        const uint64_t entry = entries[i];
-        index[i] = (uint32_t)(entry >> 32);
-        intensity[i] = value_of_bits((uint32_t)entry, pixel);
-    }
-    *sparse = (hcy_sparse){ n, index, intensity };
+    /* The bits are those of doubles then: the same memory. */
+    *sparse = (hcy_sparse){ n, index, pixel->is_float ? NULL : bits, pixel->is_float ? (double *)bits : NULL };
     return 0;
 }
 
@@ -135,5 +148,6 @@ void hcy__sparse_free(hcy_sparse *sparse)
 {
     free((void *)sparse->index);
     free((void *)sparse->intensity);
-    *sparse = (hcy_sparse){ 0, NULL, NULL };
+    free((void *)sparse->real);
+    *sparse = (hcy_sparse){ 0, NULL, NULL, NULL };
 }

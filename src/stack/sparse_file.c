@@ -32,6 +32,7 @@ struct hcy_sparse_file {
     hid_t columns[COLUMNS];
     size_t n_bins;
     uint64_t frames, pixels;
+    uint32_t pixel_type;
     float *row; /* [n_bins] */
 };
 
@@ -43,7 +44,7 @@ static const char script[] = "#python\n"
                              "    dense = numpy.interp(mask, radius, background) * normalization\n"
                              "    first, last = frame_ptr[i:i + 2]\n"
                              "    dense.ravel()[index[first:last]] = intensity[first:last]\n"
-                             "    dense = numpy.round(dense)\n"
+                             "    dense = dense if intensity.dtype.kind == 'f' else numpy.round(dense)\n"
                              "    dense[masked] = dummy\n"
                              "    frames.append(dense.astype(intensity.dtype))\n";
 
@@ -228,6 +229,7 @@ int hcy_sparse_create(hcy_sparse_file **file, const char *path, const hcy_azint_
         return hcy_fail(HCY_ENOMEM, "no memory to write %s", path);
     }
     f->n_bins = info.n_bins;
+    f->pixel_type = o.pixel_type;
     for (int i = 0; i < COLUMNS; i++)
         f->columns[i] = -1;
     hcy__h5_lock();
@@ -251,6 +253,14 @@ static const float *background_row(hcy_sparse_file *f, const double *values)
     return f->row;
 }
 
+static int put_intensity(hcy_sparse_file *f, uint64_t n, const hcy_sparse *sparse)
+{
+    const hid_t whole = f->pixel_type == HCY_PIXEL_U64 ? H5T_NATIVE_UINT64 : H5T_NATIVE_INT64;
+    if (n && sparse->real)
+        return put_more(f, INTENSITY, f->pixels, n, H5T_NATIVE_DOUBLE, sparse->real);
+    return put_more(f, INTENSITY, f->pixels, n, whole, n ? sparse->intensity : NULL);
+}
+
 int hcy_sparse_append(hcy_sparse_file *f, const hcy_azint_result *result, const hcy_sparse *sparse)
 {
     const uint64_t n = sparse ? sparse->n : 0;
@@ -260,7 +270,7 @@ int hcy_sparse_append(hcy_sparse_file *f, const hcy_azint_result *result, const 
     hcy__h5_lock();
     int st = put_more(f, INDEX, f->pixels, n, H5T_NATIVE_UINT32, sparse ? sparse->index : NULL);
     if (!st)
-        st = put_more(f, INTENSITY, f->pixels, n, H5T_NATIVE_INT64, sparse ? sparse->intensity : NULL);
+        st = put_intensity(f, n, sparse);
     if (!st)
         st = put_more(f, AVERAGE, f->frames, 1, H5T_NATIVE_FLOAT, background_row(f, result ? result->intensity : NULL));
     if (!st)

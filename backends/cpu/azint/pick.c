@@ -10,6 +10,7 @@
 #include "cpu_azint.h"
 
 #include <stdatomic.h>
+#include <string.h>
 
 #define AT(name) HCY_ARG_AT(azint_pick, name)
 
@@ -27,8 +28,8 @@ struct picking {
     uint64_t *found;
     struct azint_background *bins; /* [items][n_bins] */
     atomic_uint_least64_t *counts; /* [items] */
-    size_t items, elem_size;
-    int is_signed;
+    const struct hcy_pixel_type *pixel;
+    size_t items, words; /* words: of a pixel in the list */
 };
 
 static void find_backgrounds(void *context, size_t begin, size_t end, unsigned thread)
@@ -41,51 +42,82 @@ static void find_backgrounds(void *context, size_t begin, size_t end, unsigned t
             p->bins[i] = azint_background_of(p->pick, p->sums + i / n * HCY_AZINT_FILTERED * n, n, i % n);
 }
 
+/* The pixel's 64 bits: sign-extended, or those of a double. */
 static int64_t pixel_value(const struct picking *p, const uint8_t *at)
 {
     const void *pixel = at;
-    switch (p->elem_size) {
+    int64_t bits;
+    switch (p->pixel->bytes) {
     case 1:
-        return p->is_signed ? (int64_t)*(const int8_t *)pixel : (int64_t)*at;
+        return p->pixel->is_signed ? (int64_t)*(const int8_t *)pixel : (int64_t)*at;
     case 2:
-        return p->is_signed ? (int64_t)*(const int16_t *)pixel : (int64_t)*(const uint16_t *)pixel;
+        return p->pixel->is_signed ? (int64_t)*(const int16_t *)pixel : (int64_t)*(const uint16_t *)pixel;
+    case 4:
+        if (p->pixel->is_float) {
+            double x = (double)*(const float *)pixel;
+            memcpy(&bits, &x, sizeof bits);
+            return bits;
+        }
+        return p->pixel->is_signed ? (int64_t)*(const int32_t *)pixel : (int64_t)*(const uint32_t *)pixel;
     default:
-        return p->is_signed ? (int64_t)*(const int32_t *)pixel : (int64_t)*(const uint32_t *)pixel;
+        return *(const int64_t *)pixel;
     }
 }
 
-/* Ranges of signed types are compared as such; 4 bytes have room in 64 bits with either sign. */
-static int is_out(const struct picking *p, int64_t value)
+static double value_of_bits(const struct picking *p, int64_t bits)
 {
-    for (uint32_t k = 0; k < p->job->n_invalid; k++) {
-        const hcy_azint_range *r = &p->job->invalid[k];
-        if (p->is_signed ? value >= (int64_t)r->lo && value <= (int64_t)r->hi
-                         : (uint64_t)value >= r->lo && (uint64_t)value <= r->hi)
+    if (p->pixel->is_float)
+        return azint_as_double((uint64_t)bits);
+    return p->pixel->is_signed ? (double)bits : (double)(uint64_t)bits;
+}
+
+/* Ranges are compared as what the type is. */
+static int is_within(const struct picking *p, const hcy_azint_range *r, int64_t bits)
+{
+    const double real = p->pixel->is_float ? azint_as_double((uint64_t)bits) : 0;
+    if (p->pixel->is_float)
+        return real >= azint_as_double(r->lo) && real <= azint_as_double(r->hi);
+    if (p->pixel->is_signed)
+        return bits >= (int64_t)r->lo && bits <= (int64_t)r->hi;
+    return (uint64_t)bits >= r->lo && (uint64_t)bits <= r->hi;
+}
+
+static int is_out(const struct picking *p, int64_t bits)
+{
+    for (uint32_t k = 0; k < p->job->n_invalid; k++)
+        if (is_within(p, &p->job->invalid[k], bits))
             return 1;
-    }
     return 0;
 }
 
 static void put_found(const struct picking *p, size_t item, const uint64_t *noted, size_t n)
 {
-    uint64_t *list = p->found + item * (1 + (size_t)p->pick->capacity) + 1;
+    uint64_t *list = p->found + item * (1 + p->words * (size_t)p->pick->capacity) + 1;
     uint64_t at = atomic_fetch_add_explicit(&p->counts[item], n, memory_order_relaxed);
-    for (size_t i = 0; i < n && at + i < p->pick->capacity; i++)
-        list[at + i] = noted[i];
+    if (at < p->pick->capacity) {
+        n = n < p->pick->capacity - at ? n : p->pick->capacity - at;
+        memcpy(list + p->words * at, noted, n * p->words * sizeof *noted);
+    }
 }
 
 static void pick_share(const struct picking *p, size_t item, size_t first, size_t last)
 {
     const size_t n_pixels = (size_t)p->job->n_pixels, n_bins = p->job->n_bins;
-    const uint8_t *image = p->images + item * n_pixels * p->elem_size;
-    uint64_t noted[AT_ONCE];
+    const size_t elem_size = p->pixel->bytes;
+    const uint8_t *image = p->images + item * n_pixels * elem_size;
+    uint64_t noted[2 * AT_ONCE];
     size_t n = 0;
     for (size_t i = first; i < last; i++) {
-        const int64_t value = pixel_value(p, image + i * p->elem_size);
+        const int64_t value = pixel_value(p, image + i * elem_size);
         if (!azint_has_place(&p->places[i], n_bins) ||
-            !azint_stands_out(p->pick, &p->places[i], p->bins + item * n_bins, (double)value) || is_out(p, value))
+            !azint_stands_out(p->pick, &p->places[i], p->bins + item * n_bins, value_of_bits(p, value)) ||
+            is_out(p, value))
             continue;
-        noted[n++] = (uint64_t)i << 32 | (uint32_t)value;
+        if (p->words == 1)
+            noted[n] = (uint64_t)i << 32 | (uint32_t)value;
+        else
+            memcpy(noted + 2 * n, (const uint64_t[]){ i, (uint64_t)value }, 2 * sizeof *noted);
+        n++;
         if (n == AT_ONCE) {
             put_found(p, item, noted, n);
             n = 0;
@@ -135,15 +167,14 @@ static int run_pick(const struct cpu_call *call)
     int status = check_pick_call(call, &p);
     if (status)
         return status;
-    const struct hcy_pixel_type *pixel = hcy_pixel_type(p.job->pixel_type);
     uint8_t *scratch = cpu_arg(call, AT(scratch));
     p.places = cpu_arg(call, AT(places));
     p.images = cpu_arg(call, AT(images));
     p.sums = cpu_arg(call, AT(sums));
     p.found = cpu_arg(call, AT(found));
     p.reports = cpu_arg(call, AT(reports));
-    p.elem_size = pixel->bytes;
-    p.is_signed = pixel->is_signed;
+    p.pixel = hcy_pixel_type(p.job->pixel_type);
+    p.words = HCY_AZINT_PICK_WORDS(p.pixel->bytes, p.pixel->is_float);
     p.bins = (void *)(scratch + (64 - (uintptr_t)scratch % 64) % 64);
     p.counts = (void *)(p.bins + p.items * p.job->n_bins);
     for (size_t i = 0; i < p.items; i++)
@@ -151,7 +182,7 @@ static int run_pick(const struct cpu_call *call)
     cpu_pool_for(call->pool, p.items * p.job->n_bins, TASK_BINS, find_backgrounds, &p);
     cpu_pool_for(call->pool, ((size_t)p.job->n_pixels + SHARE - 1) / SHARE, 1, pick_shares, &p);
     for (size_t i = 0; i < p.items; i++)
-        p.found[i * (1 + (size_t)p.pick->capacity)] = atomic_load(&p.counts[i]);
+        p.found[i * (1 + p.words * (size_t)p.pick->capacity)] = atomic_load(&p.counts[i]);
     return 0;
 }
 

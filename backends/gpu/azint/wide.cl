@@ -4,5 +4,6 @@
 
 #define AZINT_FUNCTION DEVICE_CALL
 #define AZINT_PRODUCT(a, b) MUL_F64((a), (b))
+#define AZINT_AS_DOUBLE(bits) AS_DOUBLE(bits)
 
 #include "azint/azint_wide.h"

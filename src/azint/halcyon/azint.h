@@ -338,7 +338,8 @@ HCY_API int hcy_azint_result_merge(hcy_azint_result *sum, uint64_t n, double nor
 typedef struct hcy_sparse {
     uint64_t n;
     const uint32_t *index;  /* [n] */
-    const int64_t *intensity; /* [n]: as they are stored, without corrections */
+    const int64_t *intensity; /* [n]: as they are stored, without corrections; of uint64 the bits of these */
+    const double *real;       /* [n]: likewise, of floating-point frames, which have no `intensity`; else NULL */
 } hcy_sparse;
 
 /* --- Regions --- */

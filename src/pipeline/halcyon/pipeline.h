@@ -96,7 +96,7 @@ typedef struct hcy_pipeline_options {
  * all (no kernels, pixels of a type that they lack) is left out, as one that was given up: the statistics say why.
  * HCY_EINVAL: no device, a plan of another number of pixels, a region that is none or leaves the image;
  * HCY_EUNSUPPORTED: no device takes them, in the first one's words, or regions of floats; sparse frames of a plan
- * without a filter or with two dimensions, of other pixels than integers of 4 bytes at most;
+ * without a filter or with two dimensions;
  * HCY_ENOMEM; what the devices say. */
 HCY_API int hcy_pipeline_create(hcy_pipeline **pipeline, hcy_device *const *devices, size_t n_devices,
                                 const hcy_azint_plan *plan, const hcy_pipeline_source *source,
