@@ -2,6 +2,7 @@
 #include "pipeline_priv.h"
 
 #include <errno.h>
+#include <string.h>
 #include <time.h>
 
 #include <halcyon/backend.h>
@@ -29,8 +30,50 @@ void hcy__control_destroy(struct pipe_control *c)
     pthread_mutex_destroy(&c->lock);
 }
 
+/* What is owed, taken under the lock, and given with or without it. */
+struct owed {
+    unsigned all;
+    unsigned char one[PIPE_CONDITIONS];
+};
+
+static struct owed take_owed(struct pipe_control *c)
+{
+    struct owed owed = { c->owed, { 0 } };
+    memcpy(owed.one, c->owed_one, sizeof owed.one);
+    c->owed = 0;
+    memset(c->owed_one, 0, sizeof c->owed_one);
+    return owed;
+}
+
+static void give_owed(struct pipe_control *c, const struct owed *owed)
+{
+    for (int i = 0; i < PIPE_CONDITIONS; i++) {
+        if (owed->all >> i & 1)
+            pthread_cond_broadcast(&c->conditions[i]);
+        for (unsigned k = 0; !(owed->all >> i & 1) && k < owed->one[i]; k++)
+            pthread_cond_signal(&c->conditions[i]);
+    }
+}
+
+void hcy__pipe_unlock(struct pipe_control *c)
+{
+    const struct owed owed = take_owed(c);
+    pthread_mutex_unlock(&c->lock);
+    give_owed(c, &owed);
+}
+
+/* Waiting lets go of the lock, so nobody may be left waiting for what this thread has done. */
+void hcy__pipe_wait(struct pipe_control *c, enum pipe_condition condition)
+{
+    const struct owed owed = take_owed(c);
+    give_owed(c, &owed);
+    pthread_cond_wait(&c->conditions[condition], &c->lock);
+}
+
 int hcy__pipe_wait_until(struct pipe_control *c, enum pipe_condition condition, uint64_t until)
 {
+    const struct owed owed = take_owed(c);
+    give_owed(c, &owed);
     struct timespec t = { (time_t)(until / 1000000000u), (long)(until % 1000000000u) };
     return pthread_cond_timedwait(&c->conditions[condition], &c->lock, &t) == ETIMEDOUT;
 }

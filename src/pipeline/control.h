@@ -5,12 +5,13 @@
  * is read, parsed, launched, finished or handed out, and never around a callback.  Functions marked [lock] are called
  * with it, all others without.  Every wait is a loop that looks at its condition again.  Wake-ups go to all who wait;
  * where one more thing is there for threads that are all alike, to one of them: twenty that wake for one chunk would
- * mostly wait for the lock.
+ * mostly wait for the lock.  They are noted under the lock and given behind it, for who is woken wants it at once.
  */
 #ifndef HCY_PIPELINE_CONTROL_H
 #define HCY_PIPELINE_CONTROL_H
 
 #include <halcyon/pipeline.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -31,6 +32,8 @@ enum pipe_condition {
 struct pipe_control {
     pthread_mutex_t lock;
     pthread_cond_t conditions[PIPE_CONDITIONS];
+    unsigned owed;                         /* [lock] conditions, a bit each, of which all who wait are to be woken */
+    unsigned char owed_one[PIPE_CONDITIONS]; /* [lock] so many of those who wait */
     int stopped; /* [lock] no run is in progress, or it takes no more frames */
     int quit;    /* [lock] the pipeline is being destroyed */
     int busy;    /* [lock] a run or a push is in progress */
@@ -46,25 +49,20 @@ static inline void hcy__pipe_lock(struct pipe_control *c)
 {
     pthread_mutex_lock(&c->lock);
 }
-static inline void hcy__pipe_unlock(struct pipe_control *c)
-{
-    pthread_mutex_unlock(&c->lock);
-}
-/* All who wait for it; with or without the lock. */
+void hcy__pipe_unlock(struct pipe_control *c); /* and wakes whom that is owed */
+/* [lock] All who wait for it. */
 static inline void hcy__pipe_wake(struct pipe_control *c, enum pipe_condition condition)
 {
-    pthread_cond_broadcast(&c->conditions[condition]);
+    c->owed |= 1u << condition;
 }
-/* One of those who wait for it, who are all alike; with or without the lock. */
+/* [lock] One of those who wait for it, who are all alike. */
 static inline void hcy__pipe_wake_one(struct pipe_control *c, enum pipe_condition condition)
 {
-    pthread_cond_signal(&c->conditions[condition]);
+    if (++c->owed_one[condition] == UCHAR_MAX)
+        hcy__pipe_wake(c, condition);
 }
 /* [lock] Until somebody wakes this thread. */
-static inline void hcy__pipe_wait(struct pipe_control *c, enum pipe_condition condition)
-{
-    pthread_cond_wait(&c->conditions[condition], &c->lock);
-}
+void hcy__pipe_wait(struct pipe_control *c, enum pipe_condition condition);
 /* [lock] The same, until a time at most: 1 when that has passed. */
 int hcy__pipe_wait_until(struct pipe_control *c, enum pipe_condition condition, uint64_t until);
 
