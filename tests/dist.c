@@ -1,6 +1,7 @@
 /* Communicators: started by tests/dist.t under mpirun, or alone, with devices as arguments (two on the CPU else).
  * All ranks check, rank 0 reports: a check holds where it holds on every rank.  `copies DEVICES`: what needs no
- * kernels; `large DEVICES`: messages above 2 GiB; `failing DEVICES`: with inject.c. */
+ * kernels; `large DEVICES`: messages above 2 GiB; `failing DEVICES`: with inject.c; `refused DEVICES`: devices that
+ * mpi-device takes on some ranks alone. */
 #include "dist_scene.h"
 #include "tap.h"
 
@@ -216,8 +217,8 @@ static void test_alltoall(void)
     hcy_array_release(received);
 }
 
-enum part { ALL, COPIES, LARGE, FAILING, N_PARTS };
-static const char *const part_names[N_PARTS] = { "", "copies", "large", "failing" };
+enum part { ALL, COPIES, LARGE, FAILING, REFUSED, N_PARTS };
+static const char *const part_names[N_PARTS] = { "", "copies", "large", "failing", "refused" };
 
 /* A part of it with the device of each rank, in a communicator of its own, whose messages may have their own way. */
 static void test_device(const char *spec, enum part which)
@@ -258,6 +259,31 @@ static void test_device(const char *spec, enum part which)
     hcy_device_release(scene.dev);
     hcy_dist_release(part);
     scene.comm = world;
+}
+
+/* A communicator whose device not every rank can have goes on without one. */
+static void test_refused(const char *spec)
+{
+    hcy_dist *part = NULL;
+    hcy_device *dev = NULL;
+    hcy_dist_info info = HCY_DIST_INFO_INIT;
+    int status = hcy_dist_split(&part, scene.comm, 0);
+    scene.name = spec;
+    every(!status && hcy_dist_device(&dev, part, spec) == HCY_EUNSUPPORTED && !dev && !hcy_dist_get_info(&info, part) &&
+              !*info.device_transport,
+          "is refused on all ranks");
+    int32_t sum = scene.rank, last = scene.rank;
+    status = hcy_dist_allreduce_host(&sum, part, HCY_INT32, 1, HCY_REDUCE_SUM);
+    status = status ? status : hcy_dist_broadcast_host(&last, part, sizeof last, scene.n_ranks - 1);
+    if (status) {
+        /* The others wait for this one. */
+        fprintf(stderr, "dist: %s %s\n", hcy_last_error()->text, hcy_last_error()->vendor);
+        hcy_dist_abort(scene.comm, 1);
+        exit(1);
+    }
+    every(sum == scene.n_ranks * (scene.n_ranks - 1) / 2 && last == scene.n_ranks - 1, "numbers go on their ways");
+    every(hcy_dist_device(&dev, part, "cpu") == HCY_EUNSUPPORTED && !dev, "so is another one");
+    hcy_dist_release(part);
 }
 
 static void test_own_device(void)
@@ -343,7 +369,10 @@ int main(int argc, char **argv)
     while (which != ALL && strcmp(part_names[which], argv[1]))
         which--;
     for (int i = 1 + (which != ALL); i < argc; i++)
-        test_device(argv[i], (enum part)which);
+        if (which == REFUSED)
+            test_refused(argv[i]);
+        else
+            test_device(argv[i], (enum part)which);
     test_own_device();
     int status = done_testing();
     hcy_dist_release(scene.comm);

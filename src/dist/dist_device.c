@@ -143,6 +143,9 @@ int hcy_dist_device(hcy_device **dev, hcy_dist *comm, const char *spec)
         if (comm->on_device)
             comm->on_device->close(comm->device_impl);
         comm->on_device = NULL;
+        /* Nor must the transport use a device that goes. */
+        if (comm->transport->reaches)
+            comm->transport->reaches(comm->impl, NULL);
         comm->reaches_device = false;
         hcy_device_release(mine);
         return status;
