@@ -172,6 +172,47 @@ static void test_collectives(void)
     hcy_array_release(z);
 }
 
+/* Of every other element the last one, in memory that the host reaches: no queue is asked. */
+static bool is_there(const hcy_array *odd, double value)
+{
+    hcy_array_info info = HCY_ARRAY_INFO_INIT;
+    if (hcy_array_get_info(&info, odd))
+        return false;
+    const float *data = hcy_buffer_host(info.buffer);
+    return !data || data[info.offset + (info.shape[0] - 1) * info.strides[0]] == (float)value;
+}
+
+/* By MPI arrays are there on return, those with gaps too: so many numbers take a while to copy. */
+static void test_return(void)
+{
+    enum { COUNT = 1 << 22, ROUNDS = 8 };
+    const int n = scene.n_ranks, before = (scene.rank + n - 1) % n, next = (scene.rank + 1) % n;
+    hcy_dist_info info = HCY_DIST_INFO_INIT;
+    bool sent = true, reduced = true;
+    if (hcy_dist_get_info(&info, scene.comm) || !strcmp(info.device_transport, "nccl") || n == 1) {
+        skip_checks(2, "for messages that do not stay in a queue");
+        return;
+    }
+    hcy_array *x = numbers_from(HCY_FLOAT32, COUNT, scene.rank), *y = numbers_from(HCY_FLOAT32, COUNT, 0),
+              *odd_x = NULL, *odd_y = NULL;
+    int status = hcy_array_slice(&odd_x, x, "1::2");
+    status = status ? status : hcy_array_slice(&odd_y, y, "1::2");
+    for (int i = 0; i < ROUNDS; i++) {
+        status = status ? status : HCY_EVAL(scene.queue, "x = index + first", hcy_op_array("x", x),
+                                            hcy_op_integer("first", scene.rank + i));
+        status = status ? status : hcy_dist_sendrecv(scene.queue, odd_y, scene.comm, before, odd_x, next);
+        sent = sent && !status && is_there(odd_y, COUNT - 1 + before + i);
+        status = status ? status : hcy_dist_allreduce(scene.queue, odd_x, scene.comm, HCY_REDUCE_MAX);
+        reduced = reduced && !status && is_there(odd_x, COUNT - 1 + n - 1 + i);
+    }
+    every(sent, "a message with gaps is there on return");
+    every(reduced, "so is what is reduced");
+    hcy_array_release(odd_x);
+    hcy_array_release(odd_y);
+    hcy_array_release(x);
+    hcy_array_release(y);
+}
+
 static void test_ring(void)
 {
     const int next = (scene.rank + 1) % scene.n_ranks,
@@ -246,6 +287,7 @@ static void test_device(const char *spec, enum part which)
         test_failing();
     else {
         test_collectives();
+        test_return();
         test_ring();
         test_alltoall();
     }
