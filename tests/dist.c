@@ -1,6 +1,6 @@
 /* Communicators: started by tests/dist.t under mpirun, or alone, with devices as arguments (two on the CPU else).
  * All ranks check, rank 0 reports: a check holds where it holds on every rank.  `copies DEVICES`: what needs no
- * kernels; `large DEVICES`: messages above 2 GiB; `failing DEVICES`: with inject.c; `refused DEVICES`: devices that
+ * kernels; `large DEVICES`: messages above 2 GiB; `failing DEVICES`: with inject.c; `refused DEVICES`: those that
  * mpi-device takes on some ranks alone. */
 #include "dist_scene.h"
 #include "tap.h"
@@ -142,36 +142,6 @@ static bool holds(const hcy_array *x, int64_t at, float value)
     return !hcy_array_to_host(data, scene.queue, x) && data[at] == value;
 }
 
-static void test_collectives(void)
-{
-    hcy_array *x = numbers_from(HCY_FLOAT32, 1000, 10 * scene.rank),
-              *z = numbers_from(HCY_COMPLEX128, 3, scene.rank), *odd = NULL;
-    double parts[6] = { 0 };
-    every(!hcy_dist_broadcast(scene.queue, x, scene.comm, scene.n_ranks - 1) &&
-              holds(x, 999, (float)(10 * (scene.n_ranks - 1) + 999)),
-          "an array of the last rank reaches all");
-    every(!hcy_dist_allreduce(scene.queue, x, scene.comm, HCY_REDUCE_SUM) &&
-              holds(x, 5, (float)(scene.n_ranks * (10 * (scene.n_ranks - 1) + 5))),
-          "arrays are added");
-    every(
-        !hcy_array_slice(&odd, x, "1::2") &&
-            !HCY_EVAL(scene.queue, "x = rank", hcy_op_array("x", odd), hcy_op_integer("rank", scene.rank)) &&
-            !hcy_dist_allreduce(scene.queue, odd, scene.comm, HCY_REDUCE_MAX) &&
-            holds(x, 7, (float)(scene.n_ranks - 1)) &&
-            holds(x, 8, (float)(scene.n_ranks * (10 * (scene.n_ranks - 1) + 8))),
-        "every other element alone");
-    every(!hcy_dist_allreduce(scene.queue, z, scene.comm, HCY_REDUCE_SUM) &&
-              !hcy_array_to_host(parts, scene.queue, z) &&
-              parts[4] == 2 * scene.n_ranks + scene.n_ranks * (scene.n_ranks - 1) / 2 &&
-              parts[5] == -2 * scene.n_ranks,
-          "complex numbers are added");
-    every(hcy_dist_allreduce(scene.queue, z, scene.comm, HCY_REDUCE_MIN) == HCY_EINVAL,
-          "complex numbers have no order");
-    hcy_array_release(odd);
-    hcy_array_release(x);
-    hcy_array_release(z);
-}
-
 /* Of every other element the last one, in memory that the host reaches: no queue is asked. */
 static bool is_there(const hcy_array *odd, double value)
 {
@@ -211,6 +181,37 @@ static void test_return(void)
     hcy_array_release(odd_y);
     hcy_array_release(x);
     hcy_array_release(y);
+}
+
+static void test_collectives(void)
+{
+    hcy_array *x = numbers_from(HCY_FLOAT32, 1000, 10 * scene.rank),
+              *z = numbers_from(HCY_COMPLEX128, 3, scene.rank), *odd = NULL;
+    double parts[6] = { 0 };
+    every(!hcy_dist_broadcast(scene.queue, x, scene.comm, scene.n_ranks - 1) &&
+              holds(x, 999, (float)(10 * (scene.n_ranks - 1) + 999)),
+          "an array of the last rank reaches all");
+    every(!hcy_dist_allreduce(scene.queue, x, scene.comm, HCY_REDUCE_SUM) &&
+              holds(x, 5, (float)(scene.n_ranks * (10 * (scene.n_ranks - 1) + 5))),
+          "arrays are added");
+    every(
+        !hcy_array_slice(&odd, x, "1::2") &&
+            !HCY_EVAL(scene.queue, "x = rank", hcy_op_array("x", odd), hcy_op_integer("rank", scene.rank)) &&
+            !hcy_dist_allreduce(scene.queue, odd, scene.comm, HCY_REDUCE_MAX) &&
+            holds(x, 7, (float)(scene.n_ranks - 1)) &&
+            holds(x, 8, (float)(scene.n_ranks * (10 * (scene.n_ranks - 1) + 8))),
+        "every other element alone");
+    every(!hcy_dist_allreduce(scene.queue, z, scene.comm, HCY_REDUCE_SUM) &&
+              !hcy_array_to_host(parts, scene.queue, z) &&
+              parts[4] == 2 * scene.n_ranks + scene.n_ranks * (scene.n_ranks - 1) / 2 &&
+              parts[5] == -2 * scene.n_ranks,
+          "complex numbers are added");
+    every(hcy_dist_allreduce(scene.queue, z, scene.comm, HCY_REDUCE_MIN) == HCY_EINVAL,
+          "complex numbers have no order");
+    hcy_array_release(odd);
+    hcy_array_release(x);
+    hcy_array_release(z);
+    test_return();
 }
 
 static void test_ring(void)
@@ -258,8 +259,8 @@ static void test_alltoall(void)
     hcy_array_release(received);
 }
 
-enum part { ALL, COPIES, LARGE, FAILING, REFUSED, N_PARTS };
-static const char *const part_names[N_PARTS] = { "", "copies", "large", "failing", "refused" };
+enum part { ALL, COPIES, LARGE, FAILING, N_PARTS };
+static const char *const part_names[N_PARTS] = { "", "copies", "large", "failing" };
 
 /* A part of it with the device of each rank, in a communicator of its own, whose messages may have their own way. */
 static void test_device(const char *spec, enum part which)
@@ -287,7 +288,6 @@ static void test_device(const char *spec, enum part which)
         test_failing();
     else {
         test_collectives();
-        test_return();
         test_ring();
         test_alltoall();
     }
@@ -306,8 +306,8 @@ static void test_device(const char *spec, enum part which)
     scene.comm = world;
 }
 
-/* A communicator whose device not every rank can have goes on without one. */
-static void test_refused(const char *spec)
+/* A communicator whose device not every rank can have goes on without one.  The process's exit status. */
+static int test_refused(const char *spec)
 {
     hcy_dist *part = NULL;
     hcy_device *dev = NULL;
@@ -329,6 +329,9 @@ static void test_refused(const char *spec)
     every(sum == scene.n_ranks * (scene.n_ranks - 1) / 2 && last == scene.n_ranks - 1, "numbers go on their ways");
     every(hcy_dist_device(&dev, part, "cpu") == HCY_EUNSUPPORTED && !dev, "so is another one");
     hcy_dist_release(part);
+    status = done_testing();
+    hcy_dist_release(scene.comm);
+    return status;
 }
 
 static void test_own_device(void)
@@ -402,6 +405,8 @@ int main(int argc, char **argv)
     scene.name = info.transport;
     const char *wanted = getenv("WANTED_RANKS");
     every(!wanted || scene.n_ranks == atoi(wanted), "as many ranks as were started");
+    if (argc > 2 && !strcmp(argv[1], "refused"))
+        return test_refused(argv[2]);
     test_host();
     test_agreement();
     test_split();
@@ -414,10 +419,7 @@ int main(int argc, char **argv)
     while (which != ALL && strcmp(part_names[which], argv[1]))
         which--;
     for (int i = 1 + (which != ALL); i < argc; i++)
-        if (which == REFUSED)
-            test_refused(argv[i]);
-        else
-            test_device(argv[i], (enum part)which);
+        test_device(argv[i], (enum part)which);
     test_own_device();
     int status = done_testing();
     hcy_dist_release(scene.comm);
