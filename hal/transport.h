@@ -48,7 +48,7 @@ struct hcy_transport {
     /* Ends the processes of all ranks, this one too, with an exit status. */
     void (*end_all)(void *impl, int code);
     /* Whether messages and collectives of this end may also be in memory of a device, where no command uses it by
-     * then; NULL: in none. */
+     * then; NULL: in none.  Without a device: no more, before the one that was asked for is released. */
     int (*reaches)(void *impl, hcy_device *dev);
     /* Where a buffer of it lies for them. */
     void *(*address)(void *impl, hcy_buffer *buffer);

@@ -1,6 +1,7 @@
 /* Communicators: started by tests/dist.t under mpirun, or alone, with devices as arguments (two on the CPU else).
  * All ranks check, rank 0 reports: a check holds where it holds on every rank.  `copies DEVICES`: what needs no
- * kernels; `large DEVICES`: messages above 2 GiB; `failing DEVICES`: with inject.c. */
+ * kernels; `large DEVICES`: messages above 2 GiB; `failing DEVICES`: with inject.c; `refused DEVICES`: those that
+ * mpi-device takes on some ranks alone. */
 #include "dist_scene.h"
 #include "tap.h"
 
@@ -141,6 +142,47 @@ static bool holds(const hcy_array *x, int64_t at, float value)
     return !hcy_array_to_host(data, scene.queue, x) && data[at] == value;
 }
 
+/* Of every other element the last one, in memory that the host reaches: no queue is asked. */
+static bool is_there(const hcy_array *odd, double value)
+{
+    hcy_array_info info = HCY_ARRAY_INFO_INIT;
+    if (hcy_array_get_info(&info, odd))
+        return false;
+    const float *data = hcy_buffer_host(info.buffer);
+    return !data || data[info.offset + (info.shape[0] - 1) * info.strides[0]] == (float)value;
+}
+
+/* By MPI arrays are there on return, those with gaps too: so many numbers take a while to copy. */
+static void test_return(void)
+{
+    enum { COUNT = 1 << 22, ROUNDS = 8 };
+    const int n = scene.n_ranks, before = (scene.rank + n - 1) % n, next = (scene.rank + 1) % n;
+    hcy_dist_info info = HCY_DIST_INFO_INIT;
+    bool sent = true, reduced = true;
+    if (hcy_dist_get_info(&info, scene.comm) || !strcmp(info.device_transport, "nccl") || n == 1) {
+        skip_checks(2, "for messages that do not stay in a queue");
+        return;
+    }
+    hcy_array *x = numbers_from(HCY_FLOAT32, COUNT, scene.rank), *y = numbers_from(HCY_FLOAT32, COUNT, 0),
+              *odd_x = NULL, *odd_y = NULL;
+    int status = hcy_array_slice(&odd_x, x, "1::2");
+    status = status ? status : hcy_array_slice(&odd_y, y, "1::2");
+    for (int i = 0; i < ROUNDS; i++) {
+        status = status ? status : HCY_EVAL(scene.queue, "x = index + first", hcy_op_array("x", x),
+                                            hcy_op_integer("first", scene.rank + i));
+        status = status ? status : hcy_dist_sendrecv(scene.queue, odd_y, scene.comm, before, odd_x, next);
+        sent = sent && !status && is_there(odd_y, COUNT - 1 + before + i);
+        status = status ? status : hcy_dist_allreduce(scene.queue, odd_x, scene.comm, HCY_REDUCE_MAX);
+        reduced = reduced && !status && is_there(odd_x, COUNT - 1 + n - 1 + i);
+    }
+    every(sent, "a message with gaps is there on return");
+    every(reduced, "so is what is reduced");
+    hcy_array_release(odd_x);
+    hcy_array_release(odd_y);
+    hcy_array_release(x);
+    hcy_array_release(y);
+}
+
 static void test_collectives(void)
 {
     hcy_array *x = numbers_from(HCY_FLOAT32, 1000, 10 * scene.rank),
@@ -169,6 +211,7 @@ static void test_collectives(void)
     hcy_array_release(odd);
     hcy_array_release(x);
     hcy_array_release(z);
+    test_return();
 }
 
 static void test_ring(void)
@@ -244,17 +287,20 @@ static const char *const part_names[N_PARTS] = { "", "copies", "large", "failing
 static void test_device(const char *spec, enum part which)
 {
     hcy_dist *world = scene.comm, *part = NULL;
+    hcy_device *again = NULL;
     hcy_dist_info info = HCY_DIST_INFO_INIT;
     const char *wanted = getenv("WANTED_DEVICE_TRANSPORT"), *alone = getenv("TRANSPORT_ALONE");
     scene.name = spec;
     if (hcy_dist_split(&part, world, 0) || hcy_dist_device(&scene.dev, part, spec) ||
-        hcy_queue_create(&scene.queue, scene.dev) || hcy_dist_get_info(&info, part)) {
+        hcy_queue_create(&scene.queue, scene.dev)) {
         fprintf(stderr, "dist: %s %s\n", hcy_last_error()->text, hcy_last_error()->vendor);
         hcy_dist_abort(world, 1);
         exit(1);
     }
     scene.comm = part;
-    every(!wanted || !strcmp(info.device_transport, wanted), "arrays go by \"%s\"", info.device_transport);
+    const bool kept = hcy_dist_device(&again, part, spec) == HCY_ESTATE && !again && !hcy_dist_get_info(&info, part);
+    every(kept && (!wanted || !strcmp(info.device_transport, wanted)),
+          "arrays go by \"%s\", after a second asking too", info.device_transport);
     if (which == COPIES)
         test_copies(!strcmp(info.device_transport, "mpi-device"));
     else if (which == LARGE)
@@ -270,6 +316,34 @@ static void test_device(const char *spec, enum part which)
     hcy_device_release(scene.dev);
     hcy_dist_release(part);
     scene.comm = world;
+}
+
+/* A communicator whose device not every rank can have goes on without one.  The process's exit status. */
+static int test_refused(const char *spec)
+{
+    hcy_dist *part = NULL;
+    hcy_device *dev = NULL;
+    hcy_dist_info info = HCY_DIST_INFO_INIT;
+    int status = hcy_dist_split(&part, scene.comm, 0);
+    scene.name = spec;
+    every(!status && hcy_dist_device(&dev, part, spec) == HCY_EUNSUPPORTED && !dev && !hcy_dist_get_info(&info, part) &&
+              !*info.device_transport,
+          "is refused on all ranks");
+    int32_t sum = scene.rank, last = scene.rank;
+    status = hcy_dist_allreduce_host(&sum, part, HCY_INT32, 1, HCY_REDUCE_SUM);
+    status = status ? status : hcy_dist_broadcast_host(&last, part, sizeof last, scene.n_ranks - 1);
+    if (status) {
+        /* The others wait for this one. */
+        fprintf(stderr, "dist: %s %s\n", hcy_last_error()->text, hcy_last_error()->vendor);
+        hcy_dist_abort(scene.comm, 1);
+        exit(1);
+    }
+    every(sum == scene.n_ranks * (scene.n_ranks - 1) / 2 && last == scene.n_ranks - 1, "numbers go on their ways");
+    every(hcy_dist_device(&dev, part, "cpu") == HCY_EUNSUPPORTED && !dev, "so is another one");
+    hcy_dist_release(part);
+    status = done_testing();
+    hcy_dist_release(scene.comm);
+    return status;
 }
 
 static void test_own_device(void)
@@ -343,6 +417,8 @@ int main(int argc, char **argv)
     scene.name = info.transport;
     const char *wanted = getenv("WANTED_RANKS");
     every(!wanted || scene.n_ranks == atoi(wanted), "as many ranks as were started");
+    if (argc > 2 && !strcmp(argv[1], "refused"))
+        return test_refused(argv[2]);
     test_host();
     test_agreement();
     test_split();

@@ -104,6 +104,9 @@ gpu_aware() { # MPI
     HALCYON_DIST=mpi-device launch $1 2 env LD_PRELOAD="$dir/aware.so" $program copies cpu > "$dir/out" 2>&1
     [ $? -ne 0 ] && grep -q 'mpi-device was asked for' "$dir/out"
     say $? "$1: nor one for a device that is no GPU"
+    program="env LD_PRELOAD=$dir/aware.so $cuda"
+    run $1 2 mpi-device refused cuda,cpu
+    program=$cuda
     unset WANTED_DEVICE_TRANSPORT HALCYON_BACKENDS
     LD_LIBRARY_PATH=$kept
     [ -n "$kept" ] || unset LD_LIBRARY_PATH

@@ -184,6 +184,30 @@ static void test_solvers(const struct stacks *s)
     hcy_array_release(all);
 }
 
+/* A regulariser of a stack's vectors, whose stack is released, in a solver with another stack of the same parts. */
+static void test_regulariser(const struct stacks *s)
+{
+    hcy_operator *first = NULL, *again = NULL, *wide = NULL;
+    hcy_proximal *l1 = NULL;
+    hcy_solver *solver = NULL;
+    hcy_solver_options options = HCY_SOLVER_OPTIONS_INIT;
+    int status = hcy_operator_vstack(&first, (hcy_operator *[]){ s->a.op, s->b.op }, 2);
+    status = status ? status : hcy_operator_vstack(&again, (hcy_operator *[]){ s->a.op, s->b.op }, 2);
+    status = status ? status : hcy_operator_adjoint(&wide, again);
+    const hcy_operator_info of = status ? (hcy_operator_info)HCY_OPERATOR_INFO_INIT : info_of(first);
+    status = status ? status : hcy_proximal_l1(&l1, scene.dev, &of.range, 0.1);
+    hcy_operator_release(first);
+    options.method = HCY_SOLVER_FISTA;
+    options.proximals = (hcy_proximal *[]){ l1 };
+    options.n_proximals = 1;
+    status = status ? status : hcy_solver_create(&solver, scene.queue, wide, &options);
+    every(!status, "a regulariser keeps what its stack's vectors are");
+    hcy_solver_destroy(solver);
+    hcy_proximal_release(l1);
+    hcy_operator_release(wide);
+    hcy_operator_release(again);
+}
+
 void test_stacks(void)
 {
     struct stacks s = { .inner = NULL };
@@ -194,5 +218,6 @@ void test_stacks(void)
     test_products(&s);
     test_dot_tests(&s);
     test_solvers(&s);
+    test_regulariser(&s);
     free_stacks(&s);
 }

@@ -199,6 +199,9 @@ F(cuCtxPushCurrent_v2, CUcontext context)
 {
     if (!started || depth == DEPTH)
         return INVALID;
+    for (int i = 0; i < GPUS; i++)
+        if (context == &primary[i] && !primary[i].users)
+            return NO_CONTEXT;
     return stack[depth++] = context, 0;
 }
 F(cuCtxPopCurrent_v2, CUcontext *context)

@@ -174,7 +174,7 @@ static int mpi_reaches(void *impl, hcy_device *dev)
     void *found = find_extension("MPIX_Query_cuda_support");
     int (*takes_cuda)(void) = NULL;
     memcpy(&takes_cuda, &found, sizeof found);
-    m->context = takes_cuda && takes_cuda() == 1 ? find_context(dev) : NULL;
+    m->context = dev && takes_cuda && takes_cuda() == 1 ? find_context(dev) : NULL;
     return m->context != NULL;
 }
 

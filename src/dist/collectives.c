@@ -9,17 +9,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool goes_by_itself(const hcy_dist *comm, const hcy_array *a)
-{
-    return comm->on_device && hcy__array_device(a) == comm->device;
-}
-
 /* --- One array, the same on all ranks --- */
 
 struct collective {
     bool reduces;
     int reduction, root;
 };
+
+/* Transports of devices add no integers of two bytes. */
+static bool goes_by_itself(const hcy_dist *comm, const hcy_array *a, const struct collective *c)
+{
+    const bool is_short = c->reduces && (a->dtype == HCY_INT16 || a->dtype == HCY_UINT16);
+    return comm->on_device && hcy__array_device(a) == comm->device && !is_short;
+}
 
 static int run_on_device(hcy_queue *queue, hcy_dist *comm, const hcy_array *a, const struct collective *c,
                          int dtype, size_t count)
@@ -68,10 +70,8 @@ static int run_contiguous(hcy_queue *queue, hcy_dist *comm, const hcy_array *a, 
         dtype = dtype == HCY_COMPLEX64 ? HCY_FLOAT32 : HCY_FLOAT64;
         count *= 2;
     }
-    /* Transports of devices add no integers of two bytes. */
-    const bool is_short = c->reduces && (dtype == HCY_INT16 || dtype == HCY_UINT16);
-    return goes_by_itself(comm, a) && !is_short ? run_on_device(queue, comm, a, c, dtype, count)
-                                                : run_through_host(queue, comm, a, c, dtype, count);
+    return goes_by_itself(comm, a, c) ? run_on_device(queue, comm, a, c, dtype, count)
+                                      : run_through_host(queue, comm, a, c, dtype, count);
 }
 
 static int run_collective(hcy_queue *queue, hcy_array *a, hcy_dist *comm, const struct collective *c)
@@ -88,6 +88,8 @@ static int run_collective(hcy_queue *queue, hcy_array *a, hcy_dist *comm, const 
         status = run_contiguous(queue, comm, packed, c);
     if (!status)
         status = hcy_array_copy(queue, a, packed);
+    if (!status && !goes_by_itself(comm, packed, c))
+        status = hcy_queue_finish(queue);
     hcy_array_release(packed);
     return status;
 }

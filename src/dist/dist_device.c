@@ -138,11 +138,17 @@ int hcy_dist_device(hcy_device **dev, hcy_dist *comm, const char *spec)
     status = hcy_dist_agree(comm, status);
     if (!status)
         status = hcy_dist_agree(comm, comm->ways.mpi > 0 ? let_mpi_reach(comm, mine) : start_on_device(comm, mine));
+    /* The device that it had stays, with its ways. */
+    if (status && comm->device)
+        return status;
     if (status) {
         /* Another rank's end may have failed. */
         if (comm->on_device)
             comm->on_device->close(comm->device_impl);
         comm->on_device = NULL;
+        /* Nor must the transport use a device that goes. */
+        if (comm->transport->reaches)
+            comm->transport->reaches(comm->impl, NULL);
         comm->reaches_device = false;
         hcy_device_release(mine);
         return status;

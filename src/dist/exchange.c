@@ -301,11 +301,9 @@ int hcy__dist_exchange(hcy_queue *queue, hcy_dist *comm, const struct hcy__dist_
         status = hcy_queue_finish(queue);
     if (!status)
         status = end_parts(queue, &x, comm->staging ? hcy_buffer_host(comm->staging) : NULL);
-    /* The staging memory is the next call's, after a failure too, when some of the copies may be under way. */
-    bool is_staged = false;
-    for (size_t i = 0; by_host && x.legs && i < n; i++)
-        is_staged = is_staged || x.legs[i].is_staged;
-    const int finished = is_staged ? hcy_queue_finish(queue) : 0;
+    /* Arrays are there on return; and the staging memory is the next call's, after a failure too, when some of the
+     * copies may be under way. */
+    const int finished = by_host ? hcy_queue_finish(queue) : 0;
     clear_exchange(&x);
     return status ? status : finished;
 }

@@ -20,7 +20,7 @@ enum {
     ALPHA = HCY__CG_ALPHA,
     BETA = HCY__CG_BETA,
     SCALE = HCY__CG_NUMBERS,
-    LENGTH, /* |p|^2 */
+    LENGTH, /* |p / SCALE|^2: a square with SCALE^2 in it may be beyond a double */
     LARGEST,
     VALUE,
     LOWEST,
@@ -149,32 +149,41 @@ static int make_gradient(hcy_solver *s)
 /* SCALE, by the gradient of a misfit of norm 1 to 2; then the misfit is that of the data, times SCALE. */
 static int find_scale(hcy_solver *s)
 {
-    hcy_array *m = s->r[MISFIT], *scale = s->n[SCALE], *unit = s->n[ALPHA], *square = s->n[SQUARE];
+    hcy_array *m = s->r[MISFIT], *r = s->d[RESIDUAL], *scale = s->n[SCALE], *unit = s->n[ALPHA],
+              *square = s->n[SQUARE], *less = s->n[BETA];
     int status = hcy__solver_dot(s, square, true, m, m);
     if (!status)
         status = SOLVER_EVAL(s, "unit = ldexp(1.0, -exponent(sqrt(square))); m *= @(unit)", OPERAND(unit),
                              OPERAND(square), OPERAND(m));
     if (!status)
-        status = hcy__solver_adjoint(s, s->d[RESIDUAL], m);
+        status = hcy__solver_adjoint(s, r, m);
     if (!status)
-        status = hcy__solver_dot(s, square, false, s->d[RESIDUAL], s->d[RESIDUAL]);
+        status = hcy__solver_dot(s, square, false, r, r);
+    /* Of doubles the square may be beyond one. */
+    if (!status)
+        status = SOLVER_EVAL(s, "less = where(square < 1e308, 1, ldexp(1.0, -600)); r *= @(less)", OPERAND(less),
+                             OPERAND(square), OPERAND(r));
+    if (!status)
+        status = hcy__solver_dot(s, square, false, r, r);
     /* Two factors: the quotient of the powers alone may be beyond a float. */
     if (!status)
-        status = SOLVER_EVAL(s, "scale = ldexp(1.0, -exponent(sqrt(square))); m *= @(scale); m *= @(1/unit)",
-                             OPERAND(scale), OPERAND(square), OPERAND(m), OPERAND(unit));
+        status = SOLVER_EVAL(s, "scale = ldexp(less, -exponent(sqrt(square))); m *= @(scale); m *= @(1/unit)",
+                             OPERAND(scale), OPERAND(less), OPERAND(square), OPERAND(m), OPERAND(unit));
     return status;
 }
 
-/* VALUE = what is made least, |m|^2 + l2 |SCALE x|^2. */
+/* VALUE = what is made least, |m / SCALE|^2 + l2 |x|^2.  STEP is written. */
 static int sum_value(hcy_solver *s)
 {
-    hcy_array *m = s->r[MISFIT], *x = s->x, *value = s->n[VALUE], *xx = s->n[ALPHA], *scale = s->n[SCALE];
-    int status = hcy__solver_dot(s, value, true, m, m);
+    hcy_array *m = s->r[MISFIT], *q = s->r[STEP], *x = s->x, *value = s->n[VALUE], *xx = s->n[ALPHA],
+              *scale = s->n[SCALE];
+    int status = SOLVER_EVAL(s, "q = @(1/scale)*m", OPERAND(q), OPERAND(scale), OPERAND(m));
+    if (!status)
+        status = hcy__solver_dot(s, value, true, q, q);
     if (!status && s->opts.l2 > 0)
         status = hcy__solver_dot(s, xx, false, x, x);
     if (!status && s->opts.l2 > 0)
-        status = SOLVER_EVAL(s, "value += l2 * scale * scale * xx", OPERAND(value), OPERAND(scale), OPERAND(xx),
-                             hcy_op_real("l2", s->opts.l2));
+        status = SOLVER_EVAL(s, "value += l2*xx", OPERAND(value), OPERAND(xx), hcy_op_real("l2", s->opts.l2));
     return status;
 }
 
@@ -183,9 +192,9 @@ static int sum_value(hcy_solver *s)
  * Rounding leaves of a gradient some u sqrt(|A|^2 + l2) sqrt(VALUE), u half of the last bit.  Down there gradients
  * hardly fall, but directions made of them may grow, until x is lost: where one is 4 times the lowest, and that was
  * within 64 u, x stays.  (A condition of 10^4 makes those above that rise and fall again.)  Neither side costs a pass
- * over vectors: |A|^2 + l2 is the largest that a direction has shown, whose length follows from that of the one before,
- * because the gradient is orthogonal to it; a step takes ALPHA |gradient|^2 off VALUE, which is summed anew now and
- * then, because of differences nothing is left. */
+ * over vectors: |A|^2 + l2, times SCALE^2 as the gradient's square is, is the largest that a direction has shown, whose
+ * length follows from that of the one before, because the gradient is orthogonal to it; a step takes ALPHA |gradient|^2
+ * off VALUE, which is summed anew now and then, because of differences nothing is left. */
 static int turn_scaled(hcy_solver *s)
 {
     enum { STEPS_TO_SUM = 16 };
@@ -201,7 +210,7 @@ static int turn_scaled(hcy_solver *s)
                              "lowest = minimum(lowest, next); beta = where(rr > 0, next / rr, 0);"
                              "rr = where(rr > 0 && next > least &&"
                              "  (next <= 16 * lowest || lowest > near * largest * value), next, 0);"
-                             "length = scale * scale * next + beta * beta * length;"
+                             "length = next + beta * beta * length;"
                              "p = @(scale)*r + @(beta)*p",
                              OPERAND(beta), OPERAND(rr), OPERAND(next), OPERAND(least), OPERAND(p), OPERAND(r),
                              OPERAND(scale), OPERAND(length), OPERAND(largest), OPERAND(value), OPERAND(lowest),
@@ -223,9 +232,8 @@ static int start_cgls(hcy_solver *s, hcy_array *b)
     if (!status)
         status = hcy__solver_dot(s, rr, false, r, r);
     if (!status)
-        status = SOLVER_EVAL(s, "least = ldexp(rr, -200); lowest = rr; length = scale * scale * rr; largest = 0",
-                             OPERAND(least), OPERAND(rr), OPERAND(lowest), OPERAND(length), OPERAND(scale),
-                             OPERAND(largest));
+        status = SOLVER_EVAL(s, "least = ldexp(rr, -200); lowest = rr; length = rr; largest = 0", OPERAND(least),
+                             OPERAND(rr), OPERAND(lowest), OPERAND(length), OPERAND(largest));
     if (!status)
         status = sum_value(s);
     return status ? status : hcy__solver_note_over(s, rr, scale);
@@ -246,7 +254,7 @@ static int step_along(hcy_solver *s)
                   : SOLVER_EVAL(s,
                                 "alpha = where(qq > 0, rr / qq, 0); rr = where(qq > 0, rr, 0);"
                                 "largest = where(length > 0, maximum(largest, qq / length), largest);"
-                                "value = maximum(value - alpha * scale * scale * rr, 0);"
+                                "value = maximum(value - alpha * rr, 0);"
                                 "x += @(alpha)*p; m -= @(alpha*scale)*q",
                                 OPERAND(alpha), OPERAND(rr), OPERAND(qq), OPERAND(x), OPERAND(p), OPERAND(m),
                                 OPERAND(q), OPERAND(scale), OPERAND(length), OPERAND(largest), OPERAND(value));

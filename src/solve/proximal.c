@@ -59,6 +59,7 @@ int hcy_proximal_create(hcy_proximal **out, hcy_device *dev, const hcy_proximal_
     p->dev = hcy_device_retain(dev);
     p->desc = desc;
     p->desc.name = memcpy(p + 1, name, bytes);
+    p->kept = hcy__vectors_retain(desc.space.vectors);
     hcy_operator_retain(desc.analysis);
     *out = p;
     return 0;
@@ -78,6 +79,7 @@ void hcy_proximal_release(hcy_proximal *p)
     if (p->desc.destroy)
         p->desc.destroy(p->desc.user);
     hcy_operator_release(p->desc.analysis);
+    hcy__vectors_release(p->kept);
     hcy_device_release(p->dev);
     free(p);
 }

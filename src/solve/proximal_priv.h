@@ -10,6 +10,7 @@ struct hcy_proximal {
     atomic_uint refs;
     hcy_device *dev;
     hcy_proximal_desc desc; /* its name is this regulariser's own */
+    const hcy_vectors *kept; /* its reference of a stack's vectors */
 };
 
 /* The space of x. */

@@ -81,7 +81,8 @@ HCY_API int hcy_operator_create(hcy_operator **op, hcy_device *dev, const hcy_op
 HCY_API hcy_operator *hcy_operator_retain(hcy_operator *op);
 HCY_API void hcy_operator_release(hcy_operator *op);
 
-/* What an operator is.  The strings and the device belong to it. */
+/* What an operator is.  The strings and the device belong to it; the tables of a stack's vectors to it, and to all
+ * operators and regularisers of such a space. */
 typedef struct hcy_operator_info {
     size_t size; /* sizeof(hcy_operator_info) */
     const char *name;
