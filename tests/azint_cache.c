@@ -250,6 +250,20 @@ static void test_mapped(const scene *s, const hcy_azint_plan *want)
     empty();
 }
 
+/* Of an unweighted mean the bins' counts are made anew in what was mapped. */
+static void test_unweighted(const scene *s)
+{
+    static scene t;
+    memcpy(&t, s, sizeof t);
+    t.o.mask = t.mask;
+    t.o.unweighted = 1;
+    empty();
+    hcy_azint_plan *made = must_plan(&t);
+    ok(cached(&t, made) == 1, "an unweighted mean's plan is made, and then mapped");
+    hcy_azint_plan_release(made);
+    empty();
+}
+
 #define OTHER(change)                                                                       \
     do {                                                                                    \
         static scene t;                                                                     \
@@ -366,6 +380,7 @@ int main(void)
     test_forged(&s, made);
     test_cut(&s, made);
     test_mapped(&s, made);
+    test_unweighted(&s);
     test_shared(&s, made);
     OTHER(t.poni.dist = 0.11);
     OTHER(t.poni.orientation = 2);

@@ -156,9 +156,10 @@ static int can_be_mapped(int fd)
     return 0;
 }
 
+/* A page that is written to, as the bins' counts of an unweighted mean are, is this plan's own from then on. */
 static uint8_t *map_file(hcy_azint_plan *plan, int fd, size_t size)
 {
-    void *memory = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
 
     if (memory == MAP_FAILED)
         return NULL;

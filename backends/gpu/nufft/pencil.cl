@@ -94,9 +94,9 @@
 #define WAVES VECTORS
 #endif
 
-/* Points of a slab whose slopes are wanted come in the order of their rows, and rows that none of eight reaches are left
- * out: three products in ten of windows of 7 and 20 points a slab.  Slopes have three products a row; values have one,
- * and are an eighth slower so on an H200. */
+/* Points of a slab whose slopes are wanted come in the order of their rows, and rows that none of eight reaches are
+ * left out: three products in ten of windows of 7 and 20 points a slab.  Slopes have three products a row; values have
+ * one, and are an eighth slower so on an H200. */
 #define BY_ROWS (SLOPES && PRECISION == 2 && DIM > 2)
 
 struct ALIGNED near {
