@@ -240,6 +240,11 @@ check '... or of so many frames' sh -c "head -c 128 y.npy | grep '(10, 32, 32)'"
 check '... or of as many as coils' sh -c "'$halcyon' recon $F0 --frames 3 -q -o y.npy && '$halcyon' simulate --mri radial --golden --size 32 --coils 3 --spokes 21 -q f3.npy && '$halcyon' recon f3_samples.npy -t f3_trajectory.npy -n 32,32 --maps f3_maps.npy --frames 3 -q -o y.npy"
 recon $F --spokes-per-frame 21 -d cpu@threads=1,cpu@threads=2 -o y.npy
 check '... several devices share them, the same bits' cmp x.npy y.npy
+# Times of all points, those of the spokes that are left out among them.
+{ printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '<f8', 'fortran_order': False, 'shape': (70, 64), }"; for spoke in `seq 70`; do tail -c 512 o_times.npy; done; } >all_times.npy
+recon $F --spokes-per-frame 21 --field-map o_field_map.npy --times o_times.npy --iterations 3 -o x.npy
+recon $F --spokes-per-frame 21 --field-map o_field_map.npy --times all_times.npy --iterations 3 -o y.npy
+check '... in a field, with times of all spokes' cmp x.npy y.npy
 for how in '--toeplitz -d cpu@threads=1' '--real --reg tv:0.001' '--dcf voronoi --solver cgls' '--precision float --reg tgv:0.001' '--solver adjoint'; do
     recon $F0 $how -o one.npy
     recon $F $how --spokes-per-frame 21 -o x.npy
@@ -274,6 +279,10 @@ check '... which JSON counts' equals "`"$json" frames <x.json`" 2
 recon two.npy -t points.npy -n 32,32 --maps f_maps.npy --deterministic --frames 2 -o y.npy
 recon $T -o x.npy
 check 'frames of points of their own' cmp x.npy y.npy
+"$files" spoil two.npy nan.npy 16134
+for file in f0_trajectory.npy points.npy; do
+    check "... a number that is none, by $file" refused 1 'the first one at 3 of coil 2 of frame 1' "$halcyon" recon nan.npy -t $file -n 32,32 --maps f_maps.npy --frames 2 -o none.npy
+done
 for out in x.h5:/frames x.cfl x.nii; do check "... to $out" recon $T -o "$out"; done
 check '... in order' "$files" error x.cfl both.npy 1e-5
 
@@ -283,8 +292,10 @@ N='n_samples.npy -t n_trajectory.npy -n 32,32 --maps n_maps.npy --frames 8'
 first_of() { { framed '32, 32'; tail -c +129 "$1" | head -c 16384; } >first.npy; "$files" error first.npy n_image.npy "$2"; }
 recon $N -o x.npy
 check 'frames of few spokes' not first_of x.npy 0.6
-recon $N --reg llr:0.2 --iterations 60 -o x.npy
+check '... whose worst one is told' sh -c "'$halcyon' recon $N --iterations 1 -o x.npy 2>&1 | grep '; 8 frames, of which this is the worst;'"
+"$halcyon" recon $N --reg llr:0.2 --iterations 60 -o x.npy 2>said
 check '... that are locally of low rank' first_of x.npy 0.35
+check '... of which none is the worst' grep '; 8 frames; weights' said
 recon $N --reg llr:0.2 --iterations 5 --deterministic -o x.npy
 recon $N --reg llr:0.2 --iterations 5 --deterministic -d cpu@threads=1,cpu@threads=2 -o y.npy
 check '... on several devices' "$files" error x.npy y.npy 1e-12

@@ -230,6 +230,43 @@ static void test_ramps(enum kind kind, const double *delays, double limit, const
        find_worst(actual, want, 2, SPOKES * SAMPLES));
 }
 
+/* More readouts than are filtered at once, and some that are left; of floats; and of one sample, which are at rest. */
+static void test_rows(void)
+{
+    static const double low[5] = { 0.1, 0.2, 0.4, 0.2, 0.1 }, gain[2] = { 0.6, 0.35 };
+    static double complex h[4096];
+    static float single[2][MOST];
+    void *const floats[2] = { single[0], single[1] };
+    const size_t readouts = MOST / SAMPLES, n = readouts * SAMPLES;
+    hcy_trajectory_desc desc = describe(2, readouts);
+    hcy_girf girf = HCY_GIRF_INIT;
+    girf.n = 4096;
+    girf.step = 1.0 / 4096; /* rows of 8192 numbers, 256 at once */
+    girf.first = -0.5;
+    girf.response = (double *)h;
+    fill_response(h, low, 5, -1, &girf);
+    fill(points, SPOKE, 2, readouts, none);
+    for (size_t i = 0; i < 2 * n; i++)
+        single[i / n][i % n] = (float)points[i / n][i % n];
+    is_int(hcy_trajectory_filter(to, dev, &desc, from, &girf), 0, "%zu spokes", readouts);
+    ok(find_worst_convolved(low, 5, -1, readouts) < 1e-5, "... are convolved, the last ones too: %.1e",
+       find_worst_convolved(low, 5, -1, readouts));
+    desc.precision = HCY_F32;
+    is_int(hcy_trajectory_filter(floats, dev, &desc, (const void *const *)floats, &girf), 0, "... floats, in place");
+    double worst = 0;
+    for (size_t i = 0; i < 2 * n; i++)
+        worst = fmax(worst, fabs((double)single[i / n][i % n] - actual[i / n][i % n]));
+    ok(worst < 2e-6, "... are the same: %.1e", worst);
+    desc = describe(2, SPOKES);
+    desc.samples = 1;
+    fill_response(h, gain, 2, 0, &girf);
+    is_int(hcy_trajectory_filter(to, dev, &desc, from, &girf), 0, "readouts of one sample");
+    worst = 0;
+    for (size_t i = 0; i < 2 * SPOKES; i++)
+        worst = fmax(worst, fabs(actual[i / SPOKES][i % SPOKES] - 0.95 * points[i / SPOKES][i % SPOKES]));
+    ok(worst < 1e-9, "... are what a response makes of rest: %.1e", worst);
+}
+
 /* --- Found in data --- */
 
 /* What coils receive of five Gaussians, each with its own sensitivity to each. */
@@ -249,28 +286,99 @@ static double complex signal_of(int dim, const double *k, size_t coil)
     return sum;
 }
 
-static void find(const char *name, enum kind kind, int dim, size_t readouts, size_t coils, double noise,
-                 const double *delays, double limit)
+static double complex samples[10 * MOST];
+
+static void receive(double (*x)[MOST], int dim, size_t n, size_t coils, double noise)
 {
-    static double complex samples[10 * MOST];
-    static double x[3][MOST];
-    const int64_t modes[3] = { 32, 32, 32 };
-    const size_t n = readouts * SAMPLES;
-    hcy_trajectory_desc desc = describe(dim, readouts);
-    double found[3], worst = 0;
-    fill(points, kind, dim, readouts, none);
-    fill(x, kind, dim, readouts, delays);
     for (size_t i = 0; i < coils * n; i++) {
         const double k[3] = { x[0][i % n], x[1][i % n], x[2][i % n] };
         /* Something that is as good as noise, and the same everywhere. */
         const double part = fmod(sin((double)i * 12.9898) * 43758.5453, 1);
         samples[i] = signal_of(dim, k, i / n) + noise * part * cexp(I * (double)i);
     }
+}
+
+static void find(const char *name, enum kind kind, int dim, size_t readouts, size_t coils, double noise,
+                 const double *delays, double limit)
+{
+    static double x[3][MOST];
+    const int64_t modes[3] = { 32, 32, 32 };
+    hcy_trajectory_desc desc = describe(dim, readouts);
+    double found[3], worst = 0;
+    fill(points, kind, dim, readouts, none);
+    fill(x, kind, dim, readouts, delays);
+    receive(x, dim, readouts * SAMPLES, coils, noise);
     desc.dwell = 3e-6;
     is_int(hcy_trajectory_find_delays(found, &desc, modes, from, samples, (int64_t)coils), 0, "%s", name);
     for (int a = 0; a < dim; a++)
         worst = fmax(worst, fabs(found[a] / 3e-6 - delays[a]));
     ok(worst < limit, "... to %.1e samples", worst);
+}
+
+/* Every other readout is of a slice outside of the middle, in which there are more samples than are looked at. */
+static void test_slices(const char *name, enum kind kind, const double *delays)
+{
+    enum { READOUTS = 400 };
+    static double x[3][MOST];
+    const int64_t modes[3] = { 32, 32, 32 };
+    hcy_trajectory_desc desc = describe(3, READOUTS);
+    double found[3];
+    for (size_t i = 0; i < READOUTS * SAMPLES; i++)
+        for (int a = 0; a < 3; a++) {
+            const size_t readout = i / SAMPLES;
+            const double t = (double)(i % SAMPLES);
+            points[a][i] = a ? place_of(kind, a - 1, readout / 2, t) / 4 : readout % 2 ? 0 : -2;
+            x[a][i] = a ? place_of(kind, a - 1, readout / 2, t - delays[a]) / 4 : points[a][i];
+        }
+    receive(x, 3, READOUTS * SAMPLES, 2, 0);
+    is_int(hcy_trajectory_find_delays(found, &desc, modes, from, samples, 2), 0, "%s", name);
+    ok(fabs(found[1] - delays[1]) < 0.02 && fabs(found[2] - delays[2]) < 0.02, "... %g, %g", found[1], found[2]);
+    ok(found[0] == 0, "... and none across slices: %g", found[0]);
+}
+
+/* Spokes of some degrees to both sides of an axis. */
+static void fill_fan(int readouts, int length, double degrees)
+{
+    for (int i = 0; i < readouts * length; i++) {
+        const double side = 2 * ((double)(i / length) + 0.5) / readouts - 1, angle = PI / 180 * degrees * side,
+                     place = 2 * PI * ((double)(i % length) / length - 0.5);
+        points[0][i] = place * sin(angle);
+        points[1][i] = place * cos(angle);
+    }
+}
+
+/* Delays that are tried stay within readouts, however short these are and whatever their energy says. */
+static void test_within(void)
+{
+    enum { SIDE = 32, FEW = 30, SHORT = 4, NOISY = 64 };
+    const int64_t modes[2] = { 8, 8 }, wide[2] = { 32, 32 };
+    hcy_trajectory_desc desc = describe(2, SIDE * SIDE);
+    double found[2];
+    for (int i = 0; i < SIDE * SIDE; i++) {
+        points[0][i] = 2 * PI * ((double)(i / SIDE) / SIDE - 0.5);
+        points[1][i] = 2 * PI * ((double)(i % SIDE) / SIDE - 0.5);
+    }
+    receive(points, 2, SIDE * SIDE, 1, 0);
+    desc.samples = 1;
+    is_int(hcy_trajectory_find_delays(found, &desc, modes, from, samples, 1), 0, "readouts of one sample");
+    ok(found[0] == 0 && found[1] == 0, "... without gradients are not late: %g, %g", found[0], found[1]);
+    /* Nearly parallel spokes say nothing of the other axis. */
+    desc = describe(2, FEW);
+    fill_fan(FEW, SAMPLES, 1);
+    receive(points, 2, FEW * SAMPLES, 1, 0.5);
+    is_int(hcy_trajectory_find_delays(found, &desc, wide, from, samples, 1), 0, "a narrow fan of spokes");
+    /* Of noise alone steps go as far as they may, again and again. */
+    desc = describe(2, NOISY);
+    desc.samples = SHORT;
+    fill_fan(NOISY, SHORT, 16);
+    int failures = 0;
+    for (int seed = 0; seed < 10; seed++) {
+        for (int i = 0; i < NOISY * SHORT; i++)
+            samples[i] = cexp(I * 1000 * sin(12.9898 * (i + seed * 1000)));
+        failures += hcy_trajectory_find_delays(found, &desc, modes, from, samples, 1) != 0 || fabs(found[0]) > SHORT ||
+                    fabs(found[1]) > SHORT;
+    }
+    is_int(failures, 0, "short readouts of noise");
 }
 
 static void test_finding(void)
@@ -284,13 +392,15 @@ static void test_finding(void)
     find("spokes in space", SPACE, 3, 400, 2, 0, late, 2e-3);
     find("spirals", SPIRAL, 2, 60, 3, 0, even, 0.02);
     find("spokes without a delay", SPOKE, 2, 60, 2, 0, none, 1e-3);
+    test_slices("stars, slices first", SPOKE, (double[]){ 0, 1.5, -0.75 });
+    test_slices("spirals, slices first", SPIRAL, (double[]){ 0, 2, 2 });
+    test_within();
 }
 
 /* --- What is refused --- */
 
 static void test_refused(void)
 {
-    static double complex samples[MOST];
     const int64_t modes[3] = { 32, 32, 32 };
     hcy_trajectory_desc desc = describe(2, SPOKES);
     hcy_girf girf = HCY_GIRF_INIT;
@@ -317,9 +427,12 @@ static void test_refused(void)
     girf.rows = 1;
     one[1] = NAN;
     is_int(hcy_trajectory_filter(to, dev, &desc, from, &girf), HCY_EINVAL, "a response that is no number");
+    memset(samples, 0, sizeof samples);
     is_int(hcy_trajectory_find_delays(delays, &desc, modes, from, samples, 1), HCY_EINVAL, "samples that are 0");
-    samples[SAMPLES / 2] = NAN;
-    is_int(hcy_trajectory_find_delays(delays, &desc, modes, from, samples, 1), HCY_EINVAL, "... or no number");
+    receive(points, 2, SPOKES * SAMPLES, 2, 0);
+    samples[SPOKES * SAMPLES + SAMPLES / 2] = NAN;
+    is_int(hcy_trajectory_find_delays(delays, &desc, modes, from, samples, 2), HCY_EINVAL, "... or no number");
+    ok(strstr(hcy_last_error()->text, "coil 1") != NULL, "... named");
     desc.readouts = 1;
     is_int(hcy_trajectory_find_delays(delays, &desc, modes, from, samples, 1), HCY_EINVAL, "a single spoke");
 }
@@ -334,6 +447,7 @@ int main(int argc, char **argv)
     test_filters(SPIRAL, "spirals");
     test_ramps(SPOKE, late, 1e-9, "spokes");
     test_ramps(SPIRAL, (double[]){ 2, -1 }, 1e-5, "spirals");
+    test_rows();
     test_finding();
     test_refused();
     hcy_device_release(dev);

@@ -269,7 +269,7 @@ static void print_recon(const struct recon *r)
     if (r->basis)
         fprintf(stderr, "; %zu functions of %zu frames", r->functions, r->frames);
     if (r->n_frames)
-        fprintf(stderr, "; %zu frames, of which this is the worst", r->n_frames);
+        fprintf(stderr, "; %zu frames%s", r->n_frames, recon_regs_count(r) ? "" : ", of which this is the worst");
     if (r->segments)
         fprintf(stderr, "; field of %d segments, error %.1e", r->segments, r->segments_error);
     if (r->n_planes && !r->v->toeplitz)

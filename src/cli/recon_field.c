@@ -65,18 +65,20 @@ static int load_maps(struct recon *r)
     return status;
 }
 
-/* One spoke's times are those of all. */
+/* One spoke's times are those of all; those of all points may have spokes that are left over behind the frames. */
 static int load_times(struct recon *r, size_t spoke)
 {
     hcy_host_array a = HCY_HOST_ARRAY_INIT;
-    size_t count = 0;
+    size_t count = 0, all = 1;
     char is[200];
+    for (int d = 0; d < r->point_rank; d++)
+        all *= (size_t)r->point_shape[d];
     int status = recon_read_array(&a, r, r->v->times), st = status ? 0 : hcy_host_array_count(&count, &a);
     if (st)
         status = cli_fail(st);
-    if (!status && ((count != r->n && count != spoke) || !array_is_real(&a, count)))
+    if (!status && ((count != r->n && count != all && count != spoke) || !array_is_real(&a, count)))
         status = cli_error("%s: times must be real numbers, seconds, %zu of a spoke or %zu of all points; it is %s%s",
-                           r->v->times, spoke, r->n, a.is_complex ? "complex " : "", array_words(is, &a, 0));
+                           r->v->times, spoke, all, a.is_complex ? "complex " : "", array_words(is, &a, 0));
     if (!status)
         status = take_numbers(&r->times, r, &a, count, r->n, 1, r->v->times);
     hcy_host_array_free(&a);

@@ -72,11 +72,13 @@ static int take_trajectory(struct recon *r, const hcy_host_array *a)
 
 /* --- What was sampled --- */
 
-/* A single NaN would be all over the image, and nobody would know where it came from. */
+/* A single NaN would be all over the image, and nobody would know where it came from.  Numbers are [coils][each], or
+ * frames of these. */
 static int check_finite(const struct recon *r, const void *numbers, size_t n, size_t each, const char *path,
                         const char *what)
 {
     size_t bad = 0, first = 0;
+    char frame[40] = "";
     for (size_t i = 0; i < n; i++) {
         if (isfinite(reals_get(r->is_double, numbers, i)))
             continue;
@@ -84,9 +86,11 @@ static int check_finite(const struct recon *r, const void *numbers, size_t n, si
     }
     if (!bad)
         return CLI_OK;
+    if (n > 2 * each * r->coils)
+        snprintf(frame, sizeof frame, " of frame %zu", first / 2 / each / r->coils);
     return cli_error(
-        "%s: %zu of %zu numbers of the %s are none or infinite, the first one at %zu of coil %zu", path, bad,
-        n, what, first / 2 % each, first / 2 / each);
+        "%s: %zu of %zu numbers of the %s are none or infinite, the first one at %zu of coil %zu%s", path, bad,
+        n, what, first / 2 % each, first / 2 / each % r->coils, frame);
 }
 
 static int take_samples(struct recon *r, const hcy_host_array *a)
@@ -111,7 +115,8 @@ static int take_samples(struct recon *r, const hcy_host_array *a)
     const size_t series = r->is_same ? r->n_frames : 1;
     status = array_take_complex(&r->samples, a, r->is_double);
     if (!status)
-        status = check_finite(r, r->samples, 2 * series * r->coils * r->n, r->n, r->kspace, "samples");
+        status = check_finite(r, r->samples, 2 * series * r->coils * r->n,
+                              r->has_frame_axis ? r->frame_points : r->n, r->kspace, "samples");
     return status || !has_frames ? status : recon_order_frames(r);
 }
 
