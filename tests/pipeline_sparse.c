@@ -124,15 +124,16 @@ static const hcy_region region = { 3, 2, 20, 15, NULL };
 
 static int region_is_right(const struct seen *seen, const hcy_region_sums *sums, const int64_t *frame)
 {
-    int64_t sum = 0;
-    uint64_t valid = 0;
+    uint64_t sum = 0, valid = 0;
+    if (!seen->has_region)
+        return !sums;
     for (size_t y = region.y0; y < region.y1; y++)
         for (size_t x = region.x0; x < region.x1; x++)
             if (!is_sentinel(seen->scene, frame[y * WIDTH + x])) {
-                sum += frame[y * WIDTH + x];
+                sum += (uint64_t)frame[y * WIDTH + x];
                 valid++;
             }
-    return seen->has_region ? sums && sums->sum == sum && sums->valid == valid : !sums;
+    return sums && sums->sum == (int64_t)sum && sums->valid == valid;
 }
 
 static int64_t found_bits(const hcy_sparse *sparse, size_t at)
