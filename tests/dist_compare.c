@@ -15,6 +15,19 @@ hcy_array *draw_numbers(int dtype, int rank, const int64_t *shape, int seed)
     return a;
 }
 
+double apart(hcy_array *a, hcy_array *b)
+{
+    hcy_array *d = NULL;
+    double far = 1e300;
+    if (hcy_array_empty(&d, scene.dev, HCY_FLOAT64, 0, NULL) ||
+        HCY_EVAL(scene.queue, "d = max(abs(a - b)) / max(abs(b))", hcy_op_array("d", d), hcy_op_array("a", a),
+                 hcy_op_array("b", b)) ||
+        hcy_array_to_host(&far, scene.queue, d))
+        fprintf(stderr, "# rank %d: %s\n", scene.rank, hcy_last_error()->text);
+    hcy_array_release(d);
+    return far;
+}
+
 double distance_to_serial(dist_distance *distance, hcy_operator *op, hcy_operator *serial, hcy_dist_layout *to,
                           hcy_dist_layout *from, bool adjoint)
 {

@@ -27,6 +27,8 @@ hcy_array *draw_numbers(int dtype, int rank, const int64_t *shape, int seed);
 /* How far an operator over ranks is from that of one device, whose vectors are the whole ones, by a measure of two
  * arrays: of y = A x, or x = A^H y.  1e300: it could not be found out. */
 typedef double dist_distance(hcy_array *a, hcy_array *b);
+/* Such a one: the largest difference over the largest number. */
+dist_distance apart;
 double distance_to_serial(dist_distance *distance, hcy_operator *op, hcy_operator *serial, hcy_dist_layout *to,
                           hcy_dist_layout *from, bool adjoint);
 /* Of ten pairs of the dot test; 1e300 without an operator. */

@@ -74,20 +74,6 @@ static void free_stacks(struct stacks *s)
     free_rows(&s->c);
 }
 
-/* The largest difference over the largest number. */
-static double apart(hcy_array *a, hcy_array *b)
-{
-    hcy_array *d = NULL;
-    double far = 1e300;
-    if (hcy_array_empty(&d, scene.dev, HCY_FLOAT64, 0, NULL) ||
-        HCY_EVAL(scene.queue, "d = max(abs(a - b)) / max(abs(b))", hcy_op_array("d", d), hcy_op_array("a", a),
-                 hcy_op_array("b", b)) ||
-        hcy_array_to_host(&far, scene.queue, d))
-        fprintf(stderr, "# rank %d: %s\n", scene.rank, hcy_last_error()->text);
-    hcy_array_release(d);
-    return far;
-}
-
 static hcy_array *new_vector(const hcy_space *space)
 {
     hcy_array *v = NULL;

@@ -215,7 +215,7 @@ cts_launchers += tests/eval-cpu-1.t tests/eval-cpu-portable.t tests/eval-cpu-dis
     tests/solvers-cpu-discrete.t tests/solvers-opencl-few.t tests/solvers-cuda.t tests/solvers_rest-cuda.t \
     tests/regularize-cpu-discrete.t tests/regularize-opencl-few.t tests/regularize-cuda.t \
     tests/array-cpu-discrete.t tests/array-opencl.t tests/array-cuda.t \
-    tests/axes-cpu-1.t tests/axes-cpu-portable.t tests/axes-cpu-discrete.t tests/axes-opencl-few.t tests/axes-cuda-few.t \
+    tests/axes-cpu-1.t tests/axes-cpu-portable.t tests/axes-cpu-discrete.t tests/axes-opencl-few.t tests/axes-cuda.t \
     tests/cts_share-cpu-discrete.t tests/cts_share-null.t tests/cts_share-opencl.t tests/cts_share-cuda.t \
     tests/dlpack-cpu-discrete.t tests/dlpack-opencl.t tests/dlpack-cuda.t \
     tests/scans-cpu-1.t tests/scans-cpu-portable.t tests/scans-cpu-discrete.t tests/scans-opencl-few.t tests/scans-cuda.t \

@@ -103,26 +103,6 @@ static inline void draw_places(void)
         }
 }
 
-static inline hcy_nufft *plan_of(int type, int precision, int dim, const int64_t *modes, int64_t batch, double eps)
-{
-    hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
-    hcy_nufft *plan = NULL;
-    const void *const in_double[] = { places[0], places[1], places[2] },
-                      *const in_single[] = { places32[0], places32[1], places32[2] };
-    desc.type = type;
-    desc.precision = precision;
-    desc.dim = dim;
-    for (int d = 0; d < dim; d++)
-        desc.modes[d] = modes[d];
-    desc.sign = -1;
-    desc.n_transforms = batch;
-    desc.eps = eps;
-    if (hcy_nufft_create(&plan, dev, &desc, NULL) ||
-        hcy_nufft_set_points(plan, POINTS, precision == HCY_F64 ? in_double : in_single, 0, NULL))
-        bail_out("no plan: %s", hcy_last_error()->text);
-    return plan;
-}
-
 static inline hcy_nufft_desc desc_of(int type, int precision, int dim, const int64_t *modes)
 {
     hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
@@ -134,6 +114,32 @@ static inline hcy_nufft_desc desc_of(int type, int precision, int dim, const int
     desc.sign = -1;
     desc.eps = precision == HCY_F64 ? 1e-12 : 1e-5;
     return desc;
+}
+
+static inline hcy_nufft *plan_of(int type, int precision, int dim, const int64_t *modes, int64_t batch, double eps)
+{
+    hcy_nufft_desc desc = desc_of(type, precision, dim, modes);
+    hcy_nufft *plan = NULL;
+    const void *const in_double[] = { places[0], places[1], places[2] },
+                      *const in_single[] = { places32[0], places32[1], places32[2] };
+    desc.n_transforms = batch;
+    desc.eps = eps;
+    if (hcy_nufft_create(&plan, dev, &desc, NULL) ||
+        hcy_nufft_set_points(plan, POINTS, precision == HCY_F64 ? in_double : in_single, 0, NULL))
+        bail_out("no plan: %s", hcy_last_error()->text);
+    return plan;
+}
+
+/* Whether the device has Fourier transforms; one that has none skips a check, and says why. */
+static inline bool has_transforms(void)
+{
+    hcy_operator *probe = NULL;
+    const hcy_space four = { HCY_COMPLEX128, 1, { 4 }, NULL };
+    const bool has = hcy_operator_fft(&probe, dev, &four, 1) != HCY_EUNSUPPORTED;
+    if (!has)
+        skip(1, "%s", hcy_last_error()->text);
+    hcy_operator_release(probe);
+    return has;
 }
 
 #endif

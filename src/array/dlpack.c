@@ -322,7 +322,7 @@ int hcy_array_to_interface(hcy_array_interface *facts, hcy_queue *queue, const h
     if (!status)
         status = find_data(&where, a, "hcy_array_to_interface");
     if (!status && where.device.type != ON_CPU && where.device.type != ON_GPU)
-        status = hcy_fail(HCY_EUNSUPPORTED, "hcy_array_to_interface: memory that is neither the host's nor CUDA's");
+        status = hcy_fail(HCY_EUNSUPPORTED, "hcy_array_to_interface: memory of a device that has no such interface");
     if (!status && queue && where.device.type == ON_CPU)
         status = hcy_queue_finish(queue);
     if (status)
@@ -394,7 +394,7 @@ static int describe(struct described *to, hcy_device *dev, const hcy_array_inter
     t->device.type = ON_CPU;
     /* Facts do not say which device's it is; the driver refuses an address that is none of a GPU's. */
     if (f->is_device && (!find_device(&t->device.type, &t->device.id, dev) || t->device.type != ON_GPU))
-        return hcy_fail(HCY_EUNSUPPORTED, "an array interface of CUDA's memory, and the device is %s",
+        return hcy_fail(HCY_EUNSUPPORTED, "an array interface of another device's memory than that of %s",
                         hcy_device_get_info(dev)->name);
     return 0;
 }

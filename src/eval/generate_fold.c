@@ -166,17 +166,23 @@ static void write_element(struct hcy__text *t, const hcy_eval_program *p, struct
     hcy__write_steps(t, hcy__one_item, p, now, 0, p->n_steps);
 }
 
+/* What is to be reduced of the element, as lane m's in an array for each reduction. */
+static void keep_element(struct hcy__text *t, const hcy_eval_program *p, const uint32_t *now, const char *array)
+{
+    const hcy_eval_step *s = NULL;
+    for (uint32_t r = 0; (s = next_reduction(p, s)); r++)
+        hcy__put(t, "    %s%u[m] = s%u;\n", array, r, now[s->a]);
+}
+
 /* A short span's only turn: a lane without an element takes the last one, which nobody asks for, since without a
  * condition all loads are on their way at once. */
 static void write_only_turn(struct hcy__text *t, const hcy_eval_program *p, struct hcy__form form, uint32_t n_operands)
 {
     uint32_t now[HCY_EVAL_REGISTERS] = { 0 };
-    const hcy_eval_step *s = NULL;
     for_lanes(t, form.lanes);
     hcy__put(t, "    const u32 at = m * %u + lane, k = at < n ? at : n - 1;\n", items_of_span(form));
     write_element(t, p, form, n_operands, now);
-    for (uint32_t r = 0; (s = next_reduction(p, s)); r++)
-        hcy__put(t, "    sum%u[m] = s%u;\n", r, now[s->a]);
+    keep_element(t, p, now, "sum");
     hcy__put(t, "    }\n");
 }
 
@@ -192,8 +198,7 @@ static void write_turns(struct hcy__text *t, const hcy_eval_program *p, struct h
     for_lanes(t, form.lanes);
     hcy__put(t, "    const u32 k = turn + m * %u + lane;\n", items_of_span(form));
     write_element(t, p, form, n_operands, now);
-    for (uint32_t r = 0; (s = next_reduction(p, s)); r++)
-        hcy__put(t, "    new%u[m] = s%u;\n", r, now[s->a]);
+    keep_element(t, p, now, "new");
     hcy__put(t, "    }\n    if (turn) {\n");
     for_lanes(t, form.lanes);
     hcy__write_join(t, p, next_reduction(p, NULL), "sum@[m]", "sum@[m]", "new@[m]");

@@ -159,13 +159,13 @@ typedef struct hcy_array_interface {
     int rank;
     int64_t shape[HCY_ARRAY_MAX_RANK];
     int64_t strides[HCY_ARRAY_MAX_RANK]; /* in bytes */
-    int is_device;                       /* 1: a CUDA device's memory; 0: the host's */
+    int is_device;                       /* 1: __cuda_array_interface__, a device's memory; 0: the host's */
     uint64_t stream;                     /* of a device: that in which it is written; 0: it is ready */
 } hcy_array_interface;
 #define HCY_ARRAY_INTERFACE_INIT { sizeof(hcy_array_interface), 0, "", 0, { 0 }, { 0 }, 0, 0 }
 
-/* Facts of an array, as long as it lives.  CUDA: `queue`'s stream is named, and nothing is waited for; of the host's
- * memory the queue is finished first.  NULL: the array is ready.  HCY_EUNSUPPORTED: another device's memory. */
+/* Facts of an array, as long as it lives.  Of a device `queue`'s stream is named, and nothing is waited for; of the
+ * host's memory the queue is finished first.  NULL: the array is ready.  HCY_EUNSUPPORTED: another device's memory. */
 HCY_API int hcy_array_to_interface(hcy_array_interface *facts, hcy_queue *queue, const hcy_array *array) HCY_MUST_USE;
 /* An array of such memory, on the device of `queue`: it is ready, or written in the queue's stream.  done(payload) is
  * called when nothing uses it any more, from any thread, and not after a failure.  HCY_EUNSUPPORTED: another stream,
