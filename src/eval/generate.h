@@ -29,8 +29,9 @@ extern const char *const hcy__one_item[];
 /* "TO = LEFT joined with RIGHT" of each of the n steps that reduce or scan.  In the names @ is a step's number r. */
 void hcy__write_join(struct hcy__text *t, const hcy_eval_program *p, const hcy_eval_step *steps, const char *to,
                      const char *left, const char *right);
-/* Which elements a group's items take: a piece of them all, or of a span, or each a part of several short spans. */
-void hcy__write_piece(struct hcy__text *t, struct hcy__form form, uint32_t of_lane);
+/* Which elements a group's items take: a piece of them all (the first group the last one, backwards), or of a span, or
+ * each a part of several short spans. */
+void hcy__write_piece(struct hcy__text *t, struct hcy__form form, uint32_t of_lane, bool backwards);
 
 /* The bodies of kernels. */
 void hcy__write_reduction(struct hcy__text *t, const hcy_eval_program *p, struct hcy__form form, uint32_t n_operands);

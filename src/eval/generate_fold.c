@@ -35,12 +35,14 @@ static void write_results(struct hcy__text *t, const hcy_eval_program *p)
     }
 }
 
-/* Which elements a group's items take: a piece of them all, or of a span, or each a part of several short spans. */
-void hcy__write_piece(struct hcy__text *t, struct hcy__form form, uint32_t of_lane)
+void hcy__write_piece(struct hcy__text *t, struct hcy__form form, uint32_t of_lane, bool backwards)
 {
     if (!form.spans) {
+        hcy__put(t, "    const u64 number = ");
+        if (backwards)
+            hcy__put(t, "(job.n - 1) / %u - ", HCY_EVAL_PIECE);
         hcy__put(t,
-                 "    const u64 number = GROUP, start = 0, begin = GROUP * %u;\n    const u32 lane = ITEM;\n"
+                 "GROUP, start = 0, begin = number * %u;\n    const u32 lane = ITEM;\n"
                  "    const u32 n = (u32)(job.n - begin < %u ? job.n - begin : %u);\n",
                  HCY_EVAL_PIECE, HCY_EVAL_PIECE, HCY_EVAL_PIECE);
         return;
@@ -87,7 +89,9 @@ void hcy__write_reduction(struct hcy__text *t, const hcy_eval_program *p, struct
     /* One of the dialects has local memory only at a kernel's outermost level, so that all of it stands in front. */
     declare(t, p, "LOCAL ", "partial", room);
     declare(t, p, "", "sum", " = 0");
-    hcy__write_piece(t, form, hcy__elements_of_lane(p));
+    /* From the end of one span: what another kernel has written or is to read next, from the start, is then half in the
+     * cache already. */
+    hcy__write_piece(t, form, hcy__elements_of_lane(p), true);
     write_lanes(t, p);
     hcy__write_places(t, "", form, n_operands);
     hcy__write_steps(t, hcy__one_item, p, now, 0, p->n_steps);

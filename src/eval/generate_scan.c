@@ -153,9 +153,10 @@ void hcy__write_scan(struct hcy__text *t, const hcy_eval_program *p, struct hcy_
     uint32_t first = 0;
     while (p->steps[first].op < HCY_EVAL_FIRST_SCAN)
         first++;
-    form.spans = true; /* the only form that scans have */
     write_scan_room(t, &p->steps[first], p->scans);
-    hcy__write_piece(t, form, HCY_EVAL_RUN);
+    hcy__write_piece(t, form, HCY_EVAL_RUN, false);
+    if (!form.spans)
+        hcy__put(t, "    const u32 width = %u;\n", HCY_EVAL_LANES);
     hcy__put(t, "    if (width == %u && n == %u) {\n", HCY_EVAL_LANES, HCY_EVAL_PIECE);
     write_scan_piece(t, p, form, n_operands, first, true);
     hcy__put(t, "    } else {\n");

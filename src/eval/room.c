@@ -386,7 +386,8 @@ int hcy__program_ready(hcy_kernel **kernel, int *generated, struct hcy__device_p
 {
     const hcy_eval_job *job = &launch->job;
     /* A map may be told of spans too, which mean nothing to it. */
-    struct hcy__form form = { (int)job->rank, is_wide(launch), p->program->reduces && job->span != job->n, 0, 0, 0 };
+    const bool folds = p->program->reduces || p->program->scans;
+    struct hcy__form form = { (int)job->rank, is_wide(launch), folds && job->span != job->n, 0, 0, 0 };
     hcy__find_columns(&form, p->program, job, launch->strides);
     pthread_mutex_lock(&room->lock);
     /* The kernel that takes any program comes first, as it needs no compiler. */
