@@ -18,7 +18,7 @@ test_public = \
     tests/pipeline_sparse tests/simulate tests/calibrate tests/array_formats tests/simulate_mri \
     tests/nufft tests/nufft_kernels tests/nufft_plan tests/nufft_many tests/nufft_cli tests/nufft_finufft tests/nufft_wisdom \
     tests/nufft_direct tests/nufft_widths tests/nufft_use tests/nufft_order tests/nufft_pencil tests/nufft_settle tests/sort_digits \
-    tests/parse_lanes tests/stream tests/eval tests/dots tests/eval_programs tests/array tests/many_bins tests/axes tests/scans tests/joins \
+    tests/parse_lanes tests/stream tests/eval tests/eval_together tests/eval_stages tests/dots tests/eval_programs tests/array tests/many_bins tests/axes tests/scans tests/joins \
     tests/pick tests/dlpack tests/maths tests/operators tests/solvers tests/solvers_rest tests/nufft_same tests/density \
     tests/regularize tests/misfit tests/sense tests/in_field tests/several_devices tests/coil_maps tests/stencils tests/matrices tests/cts_share \
     tests/csr tests/trajectory
@@ -58,6 +58,7 @@ wrap = $(AM_LDFLAGS) -Wl,--wrap=
 tests_dist_SOURCES = tests/dist_scene.h tests/dist.c tests/dist_arrays.c tests/dist_compare.c \
     tests/dist_operators.c tests/dist_solvers.c tests/dist_stacks.c tests/dist_overlap.c tests/dist_transforms.c tests/dist_products.c tests/dist_copies.c tests/dist_failing.c tests/dist_timers.c
 tests_hal_spec_LDADD = $(inside)
+tests_eval_stages_LDADD = $(inside)
 tests_arguments_LDADD = $(inside)
 tests_nvrtc_LDADD = $(inside)
 tests_nvrtc_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu -I$(srcdir)/backends/cuda
@@ -211,6 +212,7 @@ cts_launchers += tests/eval-cpu-1.t tests/eval-cpu-portable.t tests/eval-cpu-dis
     tests/stencils-cpu-portable.t tests/stencils-opencl-few.t tests/stencils-cuda-few.t \
     tests/matrices-cpu-portable.t tests/matrices-opencl-few.t tests/matrices-cuda.t \
     tests/csr-cpu-portable.t tests/csr-opencl-few.t tests/csr-cuda.t \
+    tests/eval_together-cpu-portable.t tests/eval_together-cpu-discrete.t tests/eval_together-opencl-few.t tests/eval_together-cuda.t \
     tests/dots-cpu-1.t tests/dots-cpu-portable.t tests/dots-cpu-discrete.t tests/dots-opencl-few.t tests/dots-cuda.t \
     tests/solvers-cpu-discrete.t tests/solvers-opencl-few.t tests/solvers-cuda.t tests/solvers_rest-cuda.t \
     tests/regularize-cpu-discrete.t tests/regularize-opencl-few.t tests/regularize-cuda.t \

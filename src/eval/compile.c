@@ -73,7 +73,7 @@ int hcy__emit_literal(struct hcy__emitter *e, double x, enum hcy_eval_type type)
 
 /* --- Stages --- */
 
-static struct hcy__stage *new_stage(struct hcy__emitter *e)
+struct hcy__stage *hcy__stage_new(struct hcy__emitter *e)
 {
     struct hcy__stage *s = calloc(1, sizeof *s);
     if (!s && !e->status)
@@ -83,7 +83,7 @@ static struct hcy__stage *new_stage(struct hcy__emitter *e)
     return s;
 }
 
-static void free_stage(struct hcy__stage *s)
+void hcy__stage_free(struct hcy__stage *s)
 {
     if (s) {
         free(s->again);
@@ -107,12 +107,12 @@ static void finish_stage(struct hcy__emitter *e)
     /* Some failures show only when the stage runs, and these name the column too. */
     e->stage->column = e->column;
     if (e->status)
-        free_stage(e->stage);
+        hcy__stage_free(e->stage);
     else
         c->stages[c->n_stages++] = e->stage;
 }
 
-static int find_slot(struct hcy__emitter *e, int is_temporary, int which)
+int hcy__find_slot(struct hcy__emitter *e, int is_temporary, int which)
 {
     struct hcy__stage *s = e->stage;
     /* Kernels take few arrays, so that a name that stands twice in a statement is one of them. */
@@ -140,7 +140,10 @@ static int emit_load(struct hcy__emitter *e, int slot, int component, int memory
 static struct hcy__made emit_array(struct hcy__emitter *e, int operand)
 {
     int dtype = e->operands[operand].array->dtype, memory = hcy__memory_of(dtype),
-        slot = find_slot(e, 0, operand);
+        slot = hcy__find_slot(e, 0, operand);
+    /* What this stage has written is not in memory for sure before it ends. */
+    if (slot >= 0 && e->stage->writes >> slot & 1)
+        return e->written[slot];
     /* Half a float is what is stored; a float is what is computed with. */
     struct hcy__made x = { { dtype == HCY_FLOAT16 ? HCY_FLOAT32 : dtype, false },
                            emit_load(e, slot, 0, memory),
@@ -217,6 +220,17 @@ static void emit_reduction(struct hcy__emitter *e, const struct hcy__reduction *
                                       .memory = (uint16_t)r->memory });
 }
 
+void hcy__emit_reductions(struct hcy__emitter *e, const struct hcy__reduction *r, struct hcy__made x, int slot)
+{
+    const enum hcy_eval_type from = hcy__register_of(x.type.dtype), to = hcy__op_infos[r->op].result;
+    const int components = x.im >= 0 ? 2 : 1;
+    /* The steps that reduce stand behind all others. */
+    int re = hcy__emit_reducible(e, x.re, from, to);
+    int im = components == 2 ? hcy__emit_reducible(e, x.im, from, to) : -1;
+    emit_reduction(e, r, re, slot, 0, components);
+    emit_reduction(e, r, im, slot, 1, components);
+}
+
 /* The numbers of pieces are reduced again: operand 0 to operand 1, as numbered in a program of these two. */
 static void emit_again(struct hcy__emitter *e, const struct hcy__reduction *r, int components)
 {
@@ -230,12 +244,7 @@ static void emit_again(struct hcy__emitter *e, const struct hcy__reduction *r, i
  * in the stage's own program. */
 static void emit_totals(struct hcy__emitter *e, const struct hcy__reduction *r, const struct hcy__node *node)
 {
-    struct hcy__made x = hcy__emit_node(e, node->kids[0]);
-    int components = x.im >= 0 ? 2 : 1;
-    enum hcy_eval_type from = hcy__register_of(x.type.dtype), to = hcy__op_infos[r->op].result;
-    int re = hcy__emit_reducible(e, x.re, from, to), im = components == 2 ? hcy__emit_reducible(e, x.im, from, to) : -1;
-    emit_reduction(e, r, re, e->stage->carry_slot, 0, components);
-    emit_reduction(e, r, im, e->stage->carry_slot, 1, components);
+    hcy__emit_reductions(e, r, hcy__emit_node(e, node->kids[0]), e->stage->carry_slot);
 }
 
 /* The stage's other program, of the scan of this node, or (NULL) of a reduction. */
@@ -266,7 +275,6 @@ static void reduce_value(struct hcy__emitter *e, const struct hcy__node *node, s
 {
     struct hcy__reduction r = { 0 };
     struct hcy__compiled *c = e->compiled;
-    enum hcy_eval_type from = hcy__register_of(x.type.dtype);
     int components = x.im >= 0 ? 2 : 1;
     hcy__choose_reduction(&r, e, node, x.type.dtype);
     /* With neither an array nor a result there is no shape to go over. */
@@ -278,12 +286,8 @@ static void reduce_value(struct hcy__emitter *e, const struct hcy__node *node, s
         return;
     e->stage->temporary = c->n_temporaries;
     c->temporaries[c->n_temporaries++] = (struct hcy__temporary){ r.dtype, r.memory, components };
-    int slot = e->stage->target = find_slot(e, 1, e->stage->temporary);
-    /* The steps that reduce stand behind all others. */
-    int re = hcy__emit_reducible(e, x.re, from, hcy__op_infos[r.op].result);
-    int im = components == 2 ? hcy__emit_reducible(e, x.im, from, hcy__op_infos[r.op].result) : -1;
-    emit_reduction(e, &r, re, slot, 0, components);
-    emit_reduction(e, &r, im, slot, 1, components);
+    int slot = e->stage->target = hcy__find_slot(e, 1, e->stage->temporary);
+    hcy__emit_reductions(e, &r, x, slot);
     e->stage->has_empty = r.has_empty;
     e->stage->empty = r.empty;
     make_again(e, &r, components, NULL);
@@ -308,7 +312,7 @@ static int compile_inner(struct hcy__emitter *e, int index)
     /* The stage around it is not finished yet, so that this one is made with steps of its own and comes before
      * it. */
     struct hcy__emitter inner = *e;
-    inner.stage = new_stage(&inner);
+    inner.stage = hcy__stage_new(&inner);
     inner.steps = calloc(1, sizeof *inner.steps);
     if (!inner.steps && !inner.status)
         inner.status = hcy_fail(HCY_ENOMEM, "out of memory for an expression");
@@ -316,6 +320,7 @@ static int compile_inner(struct hcy__emitter *e, int index)
     if (!inner.status) {
         inner.steps->tree = e->tree;
         inner.stage->axes = node->axes;
+        inner.stage->made_of = index;
         if (is_scan(node))
             scan_to_temporary(&inner, node);
         else
@@ -323,7 +328,7 @@ static int compile_inner(struct hcy__emitter *e, int index)
         node->temporary = inner.stage->temporary;
         finish_stage(&inner);
     } else
-        free_stage(inner.stage);
+        hcy__stage_free(inner.stage);
     free(inner.steps);
     e->status = inner.status;
     return node->temporary;
@@ -387,7 +392,7 @@ static struct hcy__made emit_scan(struct hcy__emitter *e, const struct hcy__node
     e->stage->scan = node->function;
     e->stage->carries = c->n_temporaries;
     c->temporaries[c->n_temporaries++] = (struct hcy__temporary){ r.dtype, r.memory, components };
-    e->stage->carry_slot = find_slot(e, 1, e->stage->carries);
+    e->stage->carry_slot = hcy__find_slot(e, 1, e->stage->carries);
     /* Steps that scan stand one behind the other: all that they need comes before the first. */
     if (node->axes.exclusive)
         emit_first(first, e, node, r.dtype, t);
@@ -436,7 +441,7 @@ static void scan_to_temporary(struct hcy__emitter *e, const struct hcy__node *no
         return;
     e->stage->temporary = c->n_temporaries;
     c->temporaries[c->n_temporaries++] = (struct hcy__temporary){ dtype, memory, x.im >= 0 ? 2 : 1 };
-    e->stage->target = find_slot(e, 1, e->stage->temporary);
+    e->stage->target = hcy__find_slot(e, 1, e->stage->temporary);
     store_parts(e, e->stage->target, x, memory);
 }
 
@@ -446,7 +451,7 @@ static struct hcy__made emit_temporary(struct hcy__emitter *e, int which)
     if (which < 0)
         return x;
     const struct hcy__temporary *t = &e->compiled->temporaries[which];
-    int slot = find_slot(e, 1, which);
+    int slot = hcy__find_slot(e, 1, which);
     int parts[2] = { -1, -1 };
     for (int k = 0; k < t->components; k++)
         parts[k] = emit_narrowed(e, emit_load(e, slot, k, t->memory), hcy__memory_infos[t->memory].type, t->dtype);
@@ -528,7 +533,7 @@ struct hcy__made hcy__emit_node(struct hcy__emitter *e, int index)
     return x;
 }
 
-static void emit_stores(struct hcy__emitter *e, int target, struct hcy__made x)
+void hcy__emit_stores(struct hcy__emitter *e, int target, struct hcy__made x)
 {
     int dtype = e->operands[target].array->dtype, memory = hcy__memory_of(dtype);
     char what[64];
@@ -539,28 +544,33 @@ static void emit_stores(struct hcy__emitter *e, int target, struct hcy__made x)
         hcy__emit_refuse(e, what, "the name of a type around it");
     }
     x = hcy__emit_cast(e, x, dtype);
-    e->stage->target = find_slot(e, 0, target);
+    e->stage->target = hcy__find_slot(e, 0, target);
     store_parts(e, e->stage->target, x, memory);
+    if (e->status)
+        return;
+    e->stage->writes |= 1u << e->stage->target;
+    e->written[e->stage->target] = x;
 }
 
 static void compile_statement(struct hcy__emitter *e, int i)
 {
     e->column = e->tree->statements[i].column;
-    e->stage = new_stage(e);
+    e->stage = hcy__stage_new(e);
     e->steps = calloc(1, sizeof *e->steps);
     if (!e->steps && !e->status)
         e->status = hcy_fail(HCY_ENOMEM, "out of memory for an expression");
     if (!e->status) {
         e->steps->tree = e->tree;
+        e->stage->made_of = i;
         const struct hcy__node *value = &e->tree->nodes[e->tree->statements[i].value];
         /* A scan that is all there is writes to the array, and needs no room of its own. */
         struct hcy__made x = is_scan(value) ? emit_scan(e, value) : hcy__emit_node(e, e->tree->statements[i].value);
         e->column = e->tree->statements[i].column;
         if (!e->status)
-            emit_stores(e, e->tree->statements[i].target, x);
+            hcy__emit_stores(e, e->tree->statements[i].target, x);
         finish_stage(e);
     } else
-        free_stage(e->stage);
+        hcy__stage_free(e->stage);
     /* The steps have become the stage's program by now. */
     free(e->steps);
 }
@@ -574,15 +584,18 @@ int hcy__compile(struct hcy__compiled *compiled, struct hcy__tree *tree, const h
     compiled->fast = tree->fast;
     for (int i = 0; i < tree->n_statements && !e.status; i++)
         compile_statement(&e, i);
-    if (e.status)
+    if (e.status) {
         hcy__compiled_free(compiled);
-    else
-        hcy__find_direct(compiled);
-    return e.status;
+        return e.status;
+    }
+    hcy__find_direct(compiled);
+    hcy__find_joints(&e);
+    return 0;
 }
 
 void hcy__compiled_free(struct hcy__compiled *compiled)
 {
-    while (compiled->n_stages)
-        free_stage(compiled->stages[--compiled->n_stages]);
+    for (int i = 0; i < hcy__all_stages(compiled); i++)
+        hcy__stage_free(compiled->stages[i]);
+    compiled->n_stages = compiled->n_joints = 0;
 }

@@ -14,13 +14,25 @@ struct hcy__emitter {
     struct hcy__stage *stage;
     struct hcy__steps *steps;
     const struct hcy__made *sides; /* the two numbers, where what joins them is being compiled; else NULL */
+    struct hcy__made written[HCY_EVAL_OPERANDS]; /* what slots of stage->writes were given, as it is in memory */
     int column;                    /* of what is being compiled */
     int status; /* the first failure */
 };
 
+/* Stages: a new one, NULL and a failure; the slot of an operand or a temporary in the emitter's. */
+struct hcy__stage *hcy__stage_new(struct hcy__emitter *e);
+void hcy__stage_free(struct hcy__stage *stage);
+int hcy__find_slot(struct hcy__emitter *e, int is_temporary, int which);
+/* joint.c: joint stages of the stages that there are; none is wanting where one cannot be made. */
+void hcy__find_joints(struct hcy__emitter *e);
+
 /* Steps: -1 once something has failed. */
 int hcy__emit_step(struct hcy__emitter *e, hcy_eval_step step);
 struct hcy__made hcy__emit_node(struct hcy__emitter *e, int node);
+/* The value to an operand; components of it reduced to their place in a slot. */
+void hcy__emit_stores(struct hcy__emitter *e, int operand, struct hcy__made x);
+struct hcy__reduction;
+void hcy__emit_reductions(struct hcy__emitter *e, const struct hcy__reduction *r, struct hcy__made x, int slot);
 int hcy__emit(struct hcy__emitter *e, enum hcy_eval_op op, int a, int b, int c);
 /* A number of the job's, as a register of this type. */
 int hcy__emit_value(struct hcy__emitter *e, struct hcy__value value, enum hcy_eval_type type);

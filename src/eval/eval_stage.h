@@ -54,6 +54,10 @@ struct hcy__stage {
     char *totals;             /* of a scan: the text that scans what pieces make; owned */
     struct hcy__axes axes;    /* of a reduction or a scan */
     int stored;               /* of a reduction: the operand that the next stage stores it in as it is; -1: none */
+    int made_of;              /* the node that is reduced or scanned to a temporary; else the statement */
+    unsigned writes;          /* slots of operands that are written, as bits: of a joint stage several */
+    int joint, covers;        /* the joint stage that may stand for this one and those behind it, 0: none; of a joint
+                                 stage, for how many (joint.c) */
     int column;
 };
 
@@ -70,7 +74,7 @@ struct hcy__check {
 };
 
 struct hcy__compiled {
-    int n_stages, n_temporaries, n_checks;
+    int n_stages, n_joints, n_temporaries, n_checks; /* joint stages stand behind all others */
     bool fast; /* the device's own functions will do */
     struct hcy__stage *stages[HCY__STAGES]; /* owned */
     struct hcy__temporary temporaries[HCY__TEMPORARIES];
@@ -82,6 +86,8 @@ int hcy__compile(struct hcy__compiled *compiled, struct hcy__tree *tree, const h
 void hcy__compiled_free(struct hcy__compiled *compiled);
 /* direct.c: sets `stored` of all stages. */
 void hcy__find_direct(struct hcy__compiled *compiled);
+/* Stages and joint ones. */
+int hcy__all_stages(const struct hcy__compiled *compiled);
 
 /* An operation: its name, its types. */
 struct hcy__op_info {

@@ -68,7 +68,7 @@ void hcy__known_add(struct hcy__expression *x, int stage, const struct hcy__oper
 
 void hcy__known_free(struct hcy__expression *x)
 {
-    for (int i = 0; i < x->compiled.n_stages; i++) {
+    for (int i = 0; i < hcy__all_stages(&x->compiled); i++) {
         struct hcy__known *known = atomic_load_explicit(&x->known[i], memory_order_relaxed), *next;
         for (; known; known = next) {
             next = known->next;

@@ -81,7 +81,7 @@ static void forget_program(struct hcy__device_program *p)
 
 static void free_expression(struct hcy__expression *x)
 {
-    for (int i = 0; i < x->compiled.n_stages; i++) {
+    for (int i = 0; i < hcy__all_stages(&x->compiled); i++) {
         forget_program(&x->programs[i]);
         forget_program(&x->again[i]);
     }
@@ -194,7 +194,7 @@ static int compile_text(struct hcy__expression *x, const char *text, const hcy_o
         status = hcy__compile(&x->compiled, tree, operands, n);
     /* Stages keep nothing of the tree. */
     free(tree);
-    for (int i = 0; !status && i < x->compiled.n_stages; i++) {
+    for (int i = 0; !status && i < hcy__all_stages(&x->compiled); i++) {
         x->programs[i].program = &x->compiled.stages[i]->program;
         x->again[i].program = x->compiled.stages[i]->again;
         /* A scan's elements and the carries before them are of the same functions. */

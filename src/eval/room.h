@@ -32,9 +32,9 @@ int hcy__room_move(hcy_kernel **kernel, struct hcy__room *room, enum hcy__move m
 /* Launches one for one item, with the scratch memory that it asks for as args[scratch]. */
 int hcy__room_launch(hcy_queue *queue, hcy_kernel *kernel, hcy_arg *args, size_t n, size_t scratch);
 
-/* What a kernel is generated for: so many axes; elements and strides that 31 bits number or not; a reduction or a scan of
- * several spans; where those of a reduction lie side by side, how many of them a group takes, how many lanes of one an
- * item has, and whether lanes have several elements. */
+/* What a kernel is generated for: so many axes; elements and strides that 31 bits number or not; a reduction or a scan
+ * of several spans; where those of a reduction lie side by side, how many of them a group takes, how many lanes of one
+ * an item has, and whether lanes have several elements. */
 struct hcy__form {
     int rank, wide, spans;
     uint32_t columns, lanes, turns;

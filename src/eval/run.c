@@ -1,4 +1,4 @@
-/* run.c - hcy_eval(): a text's stages, one after the other, on a queue. */
+/* run.c - hcy_eval(): a text's stages, one after the other, on a queue; several as one where arrays let them. */
 #include "run.h"
 
 #include "types.h"
@@ -156,14 +156,21 @@ static int find_stage_shape(int64_t *shape, int *rank, const struct hcy__evaluat
     return hcy__find_shape(shape, rank, &read, v->text);
 }
 
+static void list_arrays(struct hcy__operands *o, const struct hcy__evaluation *v, const struct hcy__stage *s)
+{
+    o->n = s->n_slots;
+    o->target = s->temporary < 0 ? s->target : -1;
+    for (int k = 0; k < s->n_slots; k++)
+        o->arrays[k] = array_of_slot(v, &s->slots[k]);
+}
+
 static int run_stage(struct hcy__evaluation *v, struct hcy__expression *x, int i)
 {
     const struct hcy__stage *s = x->compiled.stages[i];
-    struct hcy__operands o = { .n = s->n_slots, .target = s->temporary < 0 ? s->target : -1 };
+    struct hcy__operands o;
     int64_t shape[HCY_EVAL_AXES];
     int rank = 0;
-    for (int k = 0; k < s->n_slots; k++)
-        o.arrays[k] = array_of_slot(v, &s->slots[k]);
+    list_arrays(&o, v, s);
     /* Shapes that went together still do; what shares memory is a matter of this call. */
     const struct hcy__known *known = o.target >= 0 && s->carries < 0 ? hcy__known_find(x, i, &o) : NULL;
     if (known && !has_hazard(&o))
@@ -179,6 +186,78 @@ static int run_stage(struct hcy__evaluation *v, struct hcy__expression *x, int i
     o.target = s->target;
     o.arrays[s->target] = v->arrays[s->temporary];
     return status ? status : launch_map(v, x, i, &o, rank, shape);
+}
+
+/* --- Joint stages --- */
+
+static bool is_written(const struct hcy__stage *s, int slot)
+{
+    return s->writes >> slot & 1;
+}
+
+/* Whether what is written lies in memory of its own. */
+static bool lies_apart(const struct hcy__stage *s, const struct hcy__operands *o)
+{
+    for (int w = 0; w < o->n; w++)
+        for (int k = 0; is_written(s, w) && k < o->n; k++)
+            if (k != w && o->arrays[k] && hcy__shares_memory(o->arrays[w], o->arrays[k]))
+                return false;
+    return true;
+}
+
+/* Whether all that is written has one shape, in order, which nothing that is read is larger than. */
+static bool has_one_shape(const struct hcy__stage *s, const struct hcy__operands *o)
+{
+    const hcy_array *first = NULL;
+    for (int k = 0; k < o->n; k++)
+        first = first || !is_written(s, k) ? first : o->arrays[k];
+    for (int k = 0; k < o->n; k++) {
+        const hcy_array *a = o->arrays[k];
+        if (!a)
+            continue;
+        if (a->rank > first->rank || (is_written(s, k) && (a->rank != first->rank || !hcy__is_contiguous(a))))
+            return false;
+        for (int d = 0; d < a->rank; d++)
+            if (a->shape[d] != first->shape[d + first->rank - a->rank] && (a->shape[d] != 1 || is_written(s, k)))
+                return false;
+    }
+    return true;
+}
+
+/* Joint stage i, if these arrays let it stand for the others. */
+static int run_joint(bool *is_done, struct hcy__evaluation *v, struct hcy__expression *x, int i)
+{
+    const struct hcy__stage *s = x->compiled.stages[i];
+    struct hcy__operands o;
+    list_arrays(&o, v, s);
+    *is_done = lies_apart(s, &o);
+    if (!*is_done)
+        return 0;
+    const struct hcy__known *known = o.target >= 0 ? hcy__known_find(x, i, &o) : NULL;
+    if (known)
+        return launch_known(v, x, i, &o, known);
+    *is_done = has_one_shape(s, &o);
+    if (!*is_done)
+        return 0;
+    int first = 0;
+    while (!is_written(s, first))
+        first++;
+    const hcy_array *a = o.arrays[first];
+    return o.target >= 0 ? launch_map(v, x, i, &o, a->rank, a->shape)
+                         : hcy__run_reduction(v, x, i, &o, a->rank, a->shape);
+}
+
+/* Stage i, or the joint stage that stands for it and others; how many stages that was. */
+static int run_next(int *n, struct hcy__evaluation *v, struct hcy__expression *x, int i)
+{
+    const int joint = x->compiled.stages[i]->joint;
+    bool is_done = false;
+    v->is_stored = false;
+    int status = joint ? run_joint(&is_done, v, x, joint) : 0;
+    if (!status && !is_done)
+        status = run_stage(v, x, i);
+    *n = (is_done ? x->compiled.stages[joint]->covers : 1) + v->is_stored;
+    return status;
 }
 
 static int check_integers(const struct hcy__evaluation *v)
@@ -241,10 +320,8 @@ int hcy_eval(hcy_queue *queue, const char *text, const hcy_operand *operands, si
     }
     /* Integers are checked before the first stage runs, so that one that does not fit leaves nothing half done. */
     status = check_integers(&v);
-    for (int i = 0; !status && i < x->compiled.n_stages; i += 1 + v.is_stored) {
-        v.is_stored = false;
-        status = run_stage(&v, x, i);
-    }
+    for (int i = 0, n = 0; !status && i < x->compiled.n_stages; i += n)
+        status = run_next(&n, &v, x, i);
     /* Launches that have not run yet keep the buffers that they use. */
     for (int i = 0; i < x->compiled.n_temporaries; i++) {
         hcy_buffer_release(v.temporaries[i]);

@@ -76,13 +76,11 @@ static int step_bicgstab(hcy_solver *s)
         status = hcy__solver_dot(s, omega, false, t, r);
     /* The minimum of |r - omega t|; r is still what it was before. */
     if (!status)
-        status = SOLVER_EVAL(s,
-                             "omega = where(abs(below) > 0, omega / below, 0); x += #(alpha)*p + #(omega)*r;"
-                             "r -= #(omega)*t",
-                             OPERAND(omega), OPERAND(below), OPERAND(x), OPERAND(alpha), OPERAND(p),
-                             OPERAND(r), OPERAND(t));
-    if (!status)
-        status = hcy__solver_dot(s, s->n[BELOW], false, r, r);
+        status = SOLVER_EVAL_SQUARE(s, s->n[BELOW], false,
+                                    "omega = where(abs(below) > 0, omega / below, 0); x += #(alpha)*p + #(omega)*r;"
+                                    "r -= #(omega)*t",
+                                    OPERAND(r), OPERAND(omega), OPERAND(below), OPERAND(x), OPERAND(alpha),
+                                    OPERAND(p), OPERAND(t));
     return status ? status : note_progress(s);
 }
 

@@ -60,13 +60,11 @@ int hcy__cg_step(hcy_solver *s, int (*multiply)(hcy_solver *s, hcy_array *z, hcy
     if (!status)
         status = hcy__solver_dot(s, pz, false, p, z);
     if (!status)
-        status = SOLVER_EVAL(s,
-                             "alpha = where(pz > 0, rr / pz, 0); rr = where(pz > 0, rr, 0); x += @(alpha)*p;"
-                             "r -= @(alpha)*z",
-                             OPERAND(alpha), OPERAND(rr), OPERAND(pz), OPERAND(x), OPERAND(p), OPERAND(r),
-                             OPERAND(z));
-    if (!status)
-        status = hcy__solver_dot(s, next, false, r, r);
+        status = SOLVER_EVAL_SQUARE(s, next, false,
+                                    "alpha = where(pz > 0, rr / pz, 0); rr = where(pz > 0, rr, 0); x += @(alpha)*p;"
+                                    "r -= @(alpha)*z",
+                                    OPERAND(r), OPERAND(alpha), OPERAND(rr), OPERAND(pz), OPERAND(x), OPERAND(p),
+                                    OPERAND(z));
     /* The residual's square stays 0 once it is; where x stays although there is a residual, the method is stuck. */
     if (!status && s->method->stuck)
         return SOLVER_EVAL(s,

@@ -31,15 +31,19 @@ enum {
     NUMBERS
 };
 
-/* norm = |v|, v /= norm; 0 stays. */
-static int normalize_vector(hcy_solver *s, hcy_array *norm, hcy_array *v, bool of_range)
+/* norm = |v| of its square, v /= norm; 0 stays. */
+static int divide_by_norm(hcy_solver *s, hcy_array *norm, hcy_array *v)
 {
     hcy_array *scale = s->n[SCALE];
+    return SOLVER_EVAL(s, "norm = sqrt(norm); scale = where(norm > 0, 1 / norm, 0); v *= @(scale)", OPERAND(norm),
+                       OPERAND(scale), OPERAND(v));
+}
+
+/* norm = |v|, v /= norm. */
+static int normalize_vector(hcy_solver *s, hcy_array *norm, hcy_array *v, bool of_range)
+{
     int status = hcy__solver_dot(s, norm, of_range, v, v);
-    if (!status)
-        status = SOLVER_EVAL(s, "norm = sqrt(norm); scale = where(norm > 0, 1 / norm, 0); v *= @(scale)",
-                             OPERAND(norm), OPERAND(scale), OPERAND(v));
-    return status;
+    return status ? status : divide_by_norm(s, norm, v);
 }
 
 static int start_bidiagonal(hcy_solver *s, hcy_array *b)
@@ -60,14 +64,14 @@ static int step_bidiagonal(hcy_solver *s)
               *beta = s->n[BETA];
     int status = hcy__solver_apply(s, av, v);
     if (!status)
-        status = SOLVER_EVAL(s, "u = av - @(alpha)*u", OPERAND(u), OPERAND(av), OPERAND(alpha));
+        status = SOLVER_EVAL_SQUARE(s, beta, true, "u = av - @(alpha)*u", OPERAND(u), OPERAND(av), OPERAND(alpha));
     if (!status)
-        status = normalize_vector(s, beta, u, true);
+        status = divide_by_norm(s, beta, u);
     if (!status)
         status = hcy__solver_adjoint(s, au, u);
     if (!status)
-        status = SOLVER_EVAL(s, "v = au - @(beta)*v", OPERAND(v), OPERAND(au), OPERAND(beta));
-    return status ? status : normalize_vector(s, alpha, v, false);
+        status = SOLVER_EVAL_SQUARE(s, alpha, false, "v = au - @(beta)*v", OPERAND(v), OPERAND(au), OPERAND(beta));
+    return status ? status : divide_by_norm(s, alpha, v);
 }
 
 /* --- LSQR --- */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* As stencil.cl has them. */
-enum { GROUP = 256, TILE_REALS = 128, TILE_ROWS = 8, MARCH = 16, LEAST_RANK = 3 };
+enum { GROUP = 256, TILE_REALS = 128, TILE_ROWS = 8, MARCH = 8, LEAST_RANK = 3 };
 
 /* How a launch is cut into tiles (stencil.cl). */
 struct tiling {

@@ -1,0 +1,165 @@
+/* joint.c - consecutive statements over one shape as one stage: what the first ones write the later ones, and a
+ * reduction behind them, have in registers, and what several read is read once.
+ *
+ * A joint stage stands for stages that are there: those run where shapes differ after all, or memory is shared (run.c).
+ * Nothing fails for want of one.
+ */
+#include "emit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int hcy__all_stages(const struct hcy__compiled *compiled)
+{
+    return compiled->n_stages + compiled->n_joints;
+}
+
+static bool is_map(const struct hcy__stage *s)
+{
+    return s->temporary < 0 && s->carries < 0;
+}
+
+static const hcy_array *target_of(const struct hcy__emitter *e, const struct hcy__stage *s)
+{
+    return e->operands[s->slots[s->target].which].array;
+}
+
+/* How many stages from `first` on write arrays of one shape, each another one.  A float16 is not read again as it was
+ * before it was stored. */
+static int count_maps(const struct hcy__emitter *e, int first)
+{
+    const struct hcy__compiled *c = e->compiled;
+    int n = 0;
+    for (; first + n < c->n_stages && is_map(c->stages[first + n]); n++) {
+        const hcy_array *a = target_of(e, c->stages[first]), *b = target_of(e, c->stages[first + n]);
+        bool fits = b->dtype != HCY_FLOAT16 && a->rank == b->rank &&
+                    !memcmp(a->shape, b->shape, sizeof *a->shape * (size_t)a->rank);
+        for (int i = first; fits && i < first + n; i++)
+            fits = target_of(e, c->stages[i]) != b;
+        if (!fits)
+            break;
+    }
+    return n;
+}
+
+/* Whether stage i makes one number of what one of the n stages before it has written, and so goes over their shape. */
+static bool reduces_these(const struct hcy__emitter *e, int i, int n)
+{
+    const struct hcy__compiled *c = e->compiled;
+    const struct hcy__stage *s = i < c->n_stages ? c->stages[i] : NULL;
+    if (!s || s->temporary < 0 || s->carries >= 0 || s->is_own || s->axes.n)
+        return false;
+    bool reads = false;
+    for (int k = 0; k < s->n_slots; k++)
+        for (int before = i - n; before < i; before++) {
+            const struct hcy__stage *b = c->stages[before];
+            reads = reads || (!s->slots[k].is_temporary && s->slots[k].which == b->slots[b->target].which);
+        }
+    return reads;
+}
+
+static void emit_statement(struct hcy__emitter *e, int i)
+{
+    const int target = e->tree->statements[i].target;
+    /* Operands are read anew: some have been written since. */
+    memset(e->steps->is_made, 0, sizeof e->steps->is_made);
+    struct hcy__made x = hcy__emit_node(e, e->tree->statements[i].value);
+    if (!e->status)
+        hcy__emit_stores(e, target, x);
+}
+
+/* The reduction of a stage that is there: its temporary, and its way from pieces on. */
+static void emit_reduction_of(struct hcy__emitter *e, const struct hcy__stage *s)
+{
+    const struct hcy__node *node = &e->tree->nodes[s->made_of];
+    struct hcy__reduction r = { 0 };
+    memset(e->steps->is_made, 0, sizeof e->steps->is_made);
+    struct hcy__made x = hcy__emit_node(e, node->kids[0]);
+    if (!e->status)
+        hcy__choose_reduction(&r, e, node, x.type.dtype);
+    if (e->status || !(e->stage->again = malloc(sizeof *s->again))) {
+        e->status = HCY_ENOMEM;
+        return;
+    }
+    *e->stage->again = *s->again;
+    e->stage->temporary = s->temporary;
+    e->stage->target = hcy__find_slot(e, 1, s->temporary);
+    hcy__emit_reductions(e, &r, x, e->stage->target);
+    e->stage->has_empty = s->has_empty;
+    e->stage->empty = s->empty;
+    e->stage->stored = s->stored;
+}
+
+/* Whether a register that is an array's numbers as they lie is read behind the step that writes them anew; or a NaN's
+ * sign is asked for, which memory has lost. */
+static bool reads_late(const struct hcy__steps *all)
+{
+    bool loaded[HCY_EVAL_STEPS] = { false }, stale[HCY_EVAL_STEPS] = { false }, late = false;
+    for (int i = 0; i < all->n; i++) {
+        const hcy_eval_step *s = &all->step[i];
+        const uint16_t args[3] = { s->a, s->b, s->c };
+        const bool stores = s->op == HCY_EVAL_STORE, one = stores || s->op >= HCY_EVAL_FIRST_REDUCTION;
+        const int arity = one ? 1 : hcy__op_infos[s->op].arity;
+        for (int k = 0; k < arity; k++)
+            late = late || stale[args[k]];
+        late = late || s->op == HCY_EVAL_COPYSIGN_F32 || s->op == HCY_EVAL_COPYSIGN_F64;
+        loaded[i] = s->op == HCY_EVAL_LOAD;
+        for (int k = 0; stores && k < i; k++)
+            stale[k] = stale[k] || (loaded[k] && all->step[k].a == s->to && all->step[k].b == s->b);
+    }
+    return late;
+}
+
+/* NULL: there is no room for all of it in one stage. */
+static struct hcy__stage *make_joint(const struct hcy__emitter *like, int first, int n, bool reduces)
+{
+    const struct hcy__compiled *c = like->compiled;
+    struct hcy__emitter e = *like;
+    e.stage = hcy__stage_new(&e);
+    e.steps = calloc(1, sizeof *e.steps);
+    if (!e.steps)
+        e.status = HCY_ENOMEM;
+    if (!e.status) {
+        e.steps->tree = e.tree;
+        e.stage->stored = -1;
+        e.stage->covers = n + reduces;
+        e.stage->column = e.column = c->stages[first]->column;
+    }
+    for (int i = first; !e.status && i < first + n; i++)
+        emit_statement(&e, c->stages[i]->made_of);
+    if (!e.status && reduces)
+        emit_reduction_of(&e, c->stages[first + n]);
+    if (!e.status && reads_late(e.steps))
+        e.status = HCY_EUNSUPPORTED;
+    if (!e.status)
+        e.status = hcy__steps_allot(&e.stage->program, e.steps);
+    free(e.steps);
+    if (!e.status)
+        return e.stage;
+    hcy__stage_free(e.stage);
+    return NULL;
+}
+
+void hcy__find_joints(struct hcy__emitter *e)
+{
+    struct hcy__compiled *c = e->compiled;
+    const int n_checks = c->n_checks;
+    for (int i = 0, n; i < c->n_stages; i += n) {
+        n = count_maps(e, i);
+        bool reduces = n && reduces_these(e, i + n, n);
+        struct hcy__stage *joint = NULL;
+        /* As many as one stage has room for. */
+        while (n + reduces > 1 && hcy__all_stages(c) < HCY__STAGES && !(joint = make_joint(e, i, n, reduces))) {
+            n -= !reduces;
+            reduces = false;
+        }
+        if (joint) {
+            c->stages[i]->joint = hcy__all_stages(c);
+            c->stages[c->stages[i]->joint] = joint;
+            c->n_joints++;
+        }
+        n = n + reduces > 1 ? n + reduces : 1;
+    }
+    /* Integers that must fit a type are those of the stages. */
+    c->n_checks = n_checks;
+}
