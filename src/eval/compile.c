@@ -73,14 +73,16 @@ int hcy__emit_literal(struct hcy__emitter *e, double x, enum hcy_eval_type type)
 
 /* --- Stages --- */
 
-struct hcy__stage *hcy__stage_new(struct hcy__emitter *e)
+void hcy__stage_begin(struct hcy__emitter *e)
 {
-    struct hcy__stage *s = calloc(1, sizeof *s);
-    if (!s && !e->status)
+    e->stage = calloc(1, sizeof *e->stage);
+    e->steps = calloc(1, sizeof *e->steps);
+    if ((!e->stage || !e->steps) && !e->status)
         e->status = hcy_fail(HCY_ENOMEM, "out of memory for an expression");
-    if (s)
-        s->temporary = s->carries = s->nothing_of = -1;
-    return s;
+    if (e->stage)
+        e->stage->temporary = e->stage->carries = e->stage->nothing_of = e->stage->stored = -1;
+    if (e->steps)
+        e->steps->tree = e->tree;
 }
 
 void hcy__stage_free(struct hcy__stage *s)
@@ -312,13 +314,9 @@ static int compile_inner(struct hcy__emitter *e, int index)
     /* The stage around it is not finished yet, so that this one is made with steps of its own and comes before
      * it. */
     struct hcy__emitter inner = *e;
-    inner.stage = hcy__stage_new(&inner);
-    inner.steps = calloc(1, sizeof *inner.steps);
-    if (!inner.steps && !inner.status)
-        inner.status = hcy_fail(HCY_ENOMEM, "out of memory for an expression");
+    hcy__stage_begin(&inner);
     inner.column = node->column;
     if (!inner.status) {
-        inner.steps->tree = e->tree;
         inner.stage->axes = node->axes;
         inner.stage->made_of = index;
         if (is_scan(node))
@@ -555,12 +553,8 @@ void hcy__emit_stores(struct hcy__emitter *e, int target, struct hcy__made x)
 static void compile_statement(struct hcy__emitter *e, int i)
 {
     e->column = e->tree->statements[i].column;
-    e->stage = hcy__stage_new(e);
-    e->steps = calloc(1, sizeof *e->steps);
-    if (!e->steps && !e->status)
-        e->status = hcy_fail(HCY_ENOMEM, "out of memory for an expression");
+    hcy__stage_begin(e);
     if (!e->status) {
-        e->steps->tree = e->tree;
         e->stage->made_of = i;
         const struct hcy__node *value = &e->tree->nodes[e->tree->statements[i].value];
         /* A scan that is all there is writes to the array, and needs no room of its own. */

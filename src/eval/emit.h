@@ -19,8 +19,8 @@ struct hcy__emitter {
     int status; /* the first failure */
 };
 
-/* Stages: a new one, NULL and a failure; the slot of an operand or a temporary in the emitter's. */
-struct hcy__stage *hcy__stage_new(struct hcy__emitter *e);
+/* Stages: the emitter's next one, with its steps; the slot of an operand or a temporary there. */
+void hcy__stage_begin(struct hcy__emitter *e);
 void hcy__stage_free(struct hcy__stage *stage);
 int hcy__find_slot(struct hcy__emitter *e, int is_temporary, int which);
 /* joint.c: joint stages of the stages that there are; none is wanting where one cannot be made. */

@@ -115,13 +115,8 @@ static struct hcy__stage *make_joint(const struct hcy__emitter *like, int first,
 {
     const struct hcy__compiled *c = like->compiled;
     struct hcy__emitter e = *like;
-    e.stage = hcy__stage_new(&e);
-    e.steps = calloc(1, sizeof *e.steps);
-    if (!e.steps)
-        e.status = HCY_ENOMEM;
+    hcy__stage_begin(&e);
     if (!e.status) {
-        e.steps->tree = e.tree;
-        e.stage->stored = -1;
         e.stage->covers = n + reduces;
         e.stage->column = e.column = c->stages[first]->column;
     }
