@@ -64,10 +64,10 @@ typedef struct hcy_dist hcy_dist;
 
 /* All processes that were started together.  `wish` is a list of names: self, mpi (the one of the program or of
  * its launcher), openmpi, mpich, mpi-abi (libraries with MPI 5's binary interface, found at run time), nccl,
- * mpi-device (an MPI that takes a device's memory as it lies; never unless it is named), shared (memory that ranks
- * of one host have in common, taken where there is any); "-name" is not to be used, what is named otherwise has to be there.  NULL:
- * the environment's HALCYON_DIST.  Where neither names processes: MPI's if a launcher of MPI started this one,
- * else `self`.  "mpi@piece=4096" cuts messages into pieces of so many bytes (1 GiB unless it is said).
+ * mpi-device (an MPI that takes a device's memory as it lies; never unless it is named), shared (memory that ranks of
+ * one host have in common, taken where there is any); "-name" is not to be used, what is named otherwise has to be
+ * there.  NULL: the environment's HALCYON_DIST.  Where neither names processes: MPI's if a launcher of MPI started
+ * this one, else `self`.  "mpi@piece=4096" cuts messages into pieces of so many bytes (1 GiB unless it is said).
  * HCY_EINVAL: no such name, or srun has started several processes and this one would be alone without having said
  * so; HCY_ENODEV: no such module, or no library for it; HCY_ESTATE: MPI has been ended in this process; HCY_EABI:
  * a module or library of another interface; HCY_EBACKEND. */
