@@ -44,22 +44,36 @@ static void run_once(const struct job *j)
         CHECK(hcy_array_copy(ranks.queue, j->y, j->x));
 }
 
+static double time_round(const struct job *j)
+{
+    const int times = j->times > 0 ? j->times : 1;
+    CHECK(hcy_dist_barrier(ranks.all));
+    const double begin = timer_now();
+    for (int i = 0; i < times; i++)
+        run_once(j);
+    CHECK(hcy_queue_finish(ranks.queue));
+    double took = timer_now() - begin;
+    CHECK(hcy_dist_allreduce_host(&took, ranks.all, HCY_FLOAT64, 1, HCY_REDUCE_MAX));
+    return took / times / (j->solver ? j->iterations : 1);
+}
+
+void time_in_turns(double *best, const struct job *jobs, int n, int rounds)
+{
+    for (int i = 0; i < n; i++)
+        best[i] = INFINITY;
+    /* The first one compiles. */
+    for (int round = -1; round < rounds; round++)
+        for (int i = 0; i < n; i++) {
+            const double took = time_round(&jobs[i]);
+            best[i] = round >= 0 ? fmin(best[i], took) : best[i];
+        }
+}
+
 double time_job(const struct job *j)
 {
-    double best = INFINITY;
-    for (int round = -1; round < JOB_ROUNDS; round++) {
-        CHECK(hcy_dist_barrier(ranks.all));
-        const double begin = timer_now();
-        for (int i = 0; i < (j->times > 0 ? j->times : 1); i++)
-            run_once(j);
-        CHECK(hcy_queue_finish(ranks.queue));
-        double took = timer_now() - begin;
-        CHECK(hcy_dist_allreduce_host(&took, ranks.all, HCY_FLOAT64, 1, HCY_REDUCE_MAX));
-        /* The first one compiles. */
-        if (round >= 0)
-            best = fmin(best, took);
-    }
-    return best / (j->times > 0 ? j->times : 1) / (j->solver ? j->iterations : 1);
+    double best;
+    time_in_turns(&best, j, 1, JOB_ROUNDS);
+    return best;
 }
 
 void end_job(struct job *j)

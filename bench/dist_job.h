@@ -34,6 +34,8 @@ struct job {
 };
 /* Seconds, the best of JOB_ROUNDS: all ranks begin together, the slowest counts. */
 double time_job(const struct job *job);
+/* Of n jobs in turns, each the best of so many rounds. */
+void time_in_turns(double *best, const struct job *jobs, int n, int rounds);
 void end_job(struct job *job);
 
 /* A rank's part of a vector, filled. */

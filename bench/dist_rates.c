@@ -6,7 +6,8 @@
  * cpu@threads=1, cubes of 256^3, a reduction of 2*10^7 floats, SENSE of 64^3 with 8 coils and 10^5 points.
  * Rank 0 prints one JSON object.  "local_s" is a job on one rank while every other rank does the same by
  * itself, "measured_s" the job over all ranks; the best of seven, each that of the slowest rank.  "command"
- * is the model of it.  There are to be as many cores as threads: ranks that share one tell nothing.
+ * is the model of it.  There are to be as many cores as threads: ranks that share one tell nothing.  What is
+ * modelled goes by messages, between CPUs of one host too with HALCYON_DIST=mpi,-shared.
  */
 #include "dist_job.h"
 
@@ -34,12 +35,17 @@ static double time_axes(hcy_dist *comm, int64_t n, const int *axes, int n_axes)
     return seconds;
 }
 
-/* Several ranks transform the first axis when it has become the last one, which is another transform than
+static int turns_axes(void)
+{
+    return !(hcy_device_get_info(ranks.dev)->caps & HCY_CAP_HOST_MEMORY);
+}
+
+/* On GPUs several ranks transform the first axis when it has become the last one, which is another transform than
  * that of a rank that has all: what a rank does by itself is the last two axes, and the last one. */
 static double time_transpose(hcy_dist *comm, int64_t n)
 {
     const int axes[] = { 0, 1, 2 };
-    return comm == ranks.alone && ranks.n_ranks > 1
+    return comm == ranks.alone && ranks.n_ranks > 1 && turns_axes()
                ? time_axes(comm, n, axes + 1, 2) + time_axes(comm, n, axes + 2, 1)
                : time_axes(comm, n, axes, 3);
 }
@@ -115,21 +121,23 @@ static void tell_job(const char *name, const char *machine, double (*time)(hcy_d
 
 static void tell_all(const int64_t *sizes)
 {
-    char machine[200];
+    char machine[200], turning[40] = "", turn_rate[40] = "null";
     const int64_t elements = sizes[0] * sizes[0] * sizes[0];
-    const double rate = 8 * (double)elements / time_copy(elements),
-                 turn = 16 * (double)elements / time_turn(sizes[0]);
+    const double rate = 8 * (double)elements / time_copy(elements);
     /* One rank has nobody to send to; its model needs some figures, and uses neither. */
     const double alpha = ranks.n_ranks > 1 ? time_messages(1, SMALL_IN_A_ROW) : 1,
                  beta = ranks.n_ranks > 1 ? BIG / (time_messages(BIG, 1) - alpha) : 1;
-    snprintf(machine, sizeof machine, " --alpha %.4gs --beta %.6gB/s --rate %.6gB/s --turn %.6gB/s", alpha,
-             beta, rate, turn);
+    if (turns_axes()) {
+        snprintf(turn_rate, sizeof turn_rate, "%.6g", 16 * (double)elements / time_turn(sizes[0]));
+        snprintf(turning, sizeof turning, " --turn %sB/s", turn_rate);
+    }
+    snprintf(machine, sizeof machine, " --alpha %.4gs --beta %.6gB/s --rate %.6gB/s%s", alpha, beta, rate, turning);
     if (!ranks.rank && ranks.n_ranks > 1)
         printf("{ \"ranks\": %d, \"alpha_s\": %.4g, \"beta_bytes_per_s\": %.6g,", ranks.n_ranks, alpha, beta);
     else if (!ranks.rank)
         printf("{ \"ranks\": 1, \"alpha_s\": null, \"beta_bytes_per_s\": null,");
     if (!ranks.rank)
-        printf(" \"rate_bytes_per_s\": %.6g, \"turn_bytes_per_s\": %.6g, \"jobs\": [", rate, turn);
+        printf(" \"rate_bytes_per_s\": %.6g, \"turn_bytes_per_s\": %s, \"jobs\": [", rate, turn_rate);
     tell_job("halo", machine, time_halo, sizes[0]);
     tell_job("reduction", machine, time_reduction, sizes[1]);
     tell_job("transpose", machine, time_transpose, sizes[0]);

@@ -180,6 +180,41 @@ static void test_copies(hcy_device *other)
     free(bits);
 }
 
+/* Rows of complex numbers with gaps between them: to other rows, a row to many, and to where they overlap. */
+static void test_rows(void)
+{
+    static const char *const cuts[][2] = { { "1:4, 2:5, :3", ":3, 1:4, 2:5" },
+                                           { "..., 2:", "0, :, 1:5" },
+                                           { "..., 1:", "..., :5" } };
+    for (size_t c = 0; c < sizeof cuts / sizeof cuts[0]; c++) {
+        double bits[240], want[240], got[240];
+        hcy_array *a = NULL, *b = NULL, *to = NULL, *from = NULL;
+        for (int i = 0; i < 240; i++)
+            want[i] = bits[i] = i;
+        for (int i = 0; i < 120; i++) {
+            const int plane = i / 30, row = i / 6 % 5, at = i % 6;
+            const int source = c == 0 ? (plane >= 1 && row >= 2 && at < 3 ? i - 36 + 2 : i)
+                               : c == 1 ? (at >= 2 ? row * 6 + at - 1 : i)
+                                        : (at >= 1 ? i - 1 : i);
+            want[2 * i] = bits[2 * source];
+            want[2 * i + 1] = bits[2 * source + 1];
+        }
+        int status = hcy_array_from_host(&a, dev, HCY_COMPLEX128, 3, cube, bits);
+        status = cts_first(status, hcy_array_from_host(&b, dev, HCY_COMPLEX128, 3, cube, bits));
+        status = cts_first(status, hcy_array_slice(&to, a, "%s", cuts[c][0]));
+        /* The last cut is from itself. */
+        status = cts_first(status, hcy_array_slice(&from, c == 2 ? a : b, "%s", cuts[c][1]));
+        status = cts_first(status, hcy_array_copy(queue, to, from));
+        status = cts_first(status, hcy_array_to_host(got, queue, a));
+        st_ok(status, "complex numbers [%s] to [%s]", cuts[c][1], cuts[c][0]);
+        ok(!memcmp(got, want, sizeof got), "arrive, and no others change");
+        hcy_array_release(a);
+        hcy_array_release(b);
+        hcy_array_release(to);
+        hcy_array_release(from);
+    }
+}
+
 static void test_files(void)
 {
     static const int types[] = { HCY_BOOL, HCY_INT8, HCY_UINT64, HCY_FLOAT16, HCY_FLOAT64, HCY_COMPLEX64 };
@@ -291,6 +326,7 @@ int main(int argc, char **argv)
     test_views();
     test_buffers();
     test_copies(other);
+    test_rows();
     test_seen_before();
     test_files();
     /* A driver that still compiles for the last command must not meet the end of the process. */

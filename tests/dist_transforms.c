@@ -314,6 +314,90 @@ static void test_ffts(void)
     hcy_dist_release(alone);
 }
 
+/* How much memory this process has that others may have, too. */
+static int count_shared(void)
+{
+    char line[512];
+    int n = 0;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while (maps && fgets(line, sizeof line, maps))
+        n += strstr(line, "memfd:halcyon") != NULL;
+    if (maps)
+        fclose(maps);
+    return n;
+}
+
+static bool can_share(void)
+{
+    hcy_buffer *buffer = NULL;
+    const bool can = hcy_device_get_info(scene.dev)->caps & HCY_CAP_HOST_MEMORY &&
+                     !hcy_buffer_create(&buffer, scene.dev, HCY_MEM_SHARED, 64);
+    hcy_buffer_release(buffer);
+    return can;
+}
+
+/* y = A x and x = A^H y over the ranks of a communicator, to the host; how many ranks' parts are in sight. */
+static int transform_by(void **y_bytes, void **x_bytes, size_t sizes[2], hcy_dist *comm, int dtype)
+{
+    const int64_t shape[3] = { 17, 100, 256 };
+    hcy_dist_layout *domain = NULL, *range = NULL;
+    hcy_dist_layout_info part = HCY_DIST_LAYOUT_INFO_INIT;
+    hcy_operator *op = NULL;
+    hcy_array *x = NULL, *y = NULL;
+    const int axes[3] = { 0, 1, 2 }, before = count_shared();
+    int in_sight = -1;
+    if (!hcy_dist_layout_blocks(&domain, comm, 3, shape, 0, NULL) && !hcy_dist_layout_get_info(&part, domain) &&
+        !(dtype == HCY_FLOAT64
+              ? hcy_dist_fft_real(&op, &range, scene.dev, domain, dtype, axes, 3)
+              : hcy_dist_fft(&op, scene.dev, range = hcy_dist_layout_retain(domain), dtype, axes, 3)) &&
+        (x = draw_numbers(dtype, 3, part.local_shape, 51 + scene.rank)) &&
+        !hcy_dist_array(&y, scene.dev, range, HCY_COMPLEX128)) {
+        hcy_array_info of_x = HCY_ARRAY_INFO_INIT, of_y = HCY_ARRAY_INFO_INIT;
+        in_sight = count_shared() - before;
+        if (hcy_array_get_info(&of_x, x) || hcy_array_get_info(&of_y, y))
+            in_sight = -1;
+        sizes[0] = (size_t)of_y.count * 16;
+        sizes[1] = (size_t)of_x.count * hcy_dtype_size(dtype);
+        *y_bytes = malloc(sizes[0] + 1);
+        *x_bytes = malloc(sizes[1] + 1);
+        if (hcy_operator_apply(scene.queue, y, op, x) || hcy_array_to_host(*y_bytes, scene.queue, y) ||
+            hcy_operator_apply_adjoint(scene.queue, x, op, y) || hcy_array_to_host(*x_bytes, scene.queue, x))
+            in_sight = -1;
+    }
+    if (in_sight < 0)
+        fprintf(stderr, "# rank %d: %s\n", scene.rank, hcy_last_error()->text);
+    hcy_array_release(x);
+    hcy_array_release(y);
+    hcy_operator_release(op);
+    hcy_dist_layout_release(domain);
+    hcy_dist_layout_release(range);
+    return in_sight;
+}
+
+/* Ranks that see each other's memory make what those make that send messages; of more rows than are taken at once, and
+ * some left over. */
+static void test_ways(int dtype)
+{
+    char wish[40];
+    hcy_dist_info info = HCY_DIST_INFO_INIT;
+    hcy_dist *senders = NULL;
+    void *bytes[2][2] = { { NULL, NULL }, { NULL, NULL } };
+    size_t sizes[2] = { 0, 0 };
+    bool made = !hcy_dist_get_info(&info, scene.comm);
+    snprintf(wish, sizeof wish, "%s,-nccl,-shared", info.transport);
+    made = made && !hcy_dist_open(&senders, wish);
+    const int seen = made ? transform_by(&bytes[0][0], &bytes[0][1], sizes, scene.comm, dtype) : -1,
+              sent = made ? transform_by(&bytes[1][0], &bytes[1][1], sizes, senders, dtype) : -1;
+    const bool can_see = scene.n_ranks > 1 && info.n_local == scene.n_ranks && can_share();
+    every(seen == (can_see ? scene.n_ranks : 0) && !sent, "an FFT by memory that ranks share, and by messages alone");
+    every(seen >= 0 && sent >= 0 && !memcmp(bytes[0][0], bytes[1][0], sizes[0]) &&
+              !memcmp(bytes[0][1], bytes[1][1], sizes[1]),
+          "... it and its adjoint have the same bits");
+    for (int i = 0; i < 4; i++)
+        free(bytes[i / 2][i % 2]);
+    hcy_dist_release(senders);
+}
+
 /* --- Transpositions --- */
 
 static void test_transpose(void)
@@ -361,4 +445,6 @@ void test_transforms(void)
     test_sense(0);
     test_sense(1);
     test_ffts();
+    test_ways(HCY_COMPLEX128);
+    test_ways(HCY_FLOAT64);
 }

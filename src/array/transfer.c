@@ -46,6 +46,9 @@ int hcy_array_from_host(hcy_array **out, hcy_device *dev, int dtype, int rank, c
 
 /* --- Copies on a device --- */
 
+/* Both parts of complex numbers that are neighbours, one behind the other. */
+enum { BOTH_PARTS = -1 };
+
 /* The same memory as unsigned integers: a copy is of bits, whatever number they are. */
 static int view_bits(hcy_array **out, const hcy_array *a, int part)
 {
@@ -55,10 +58,16 @@ static int view_bits(hcy_array **out, const hcy_array *a, int part)
                                  [HCY_FLOAT64] = HCY_UINT64,
                                  [HCY_COMPLEX64] = HCY_UINT64 };
     hcy_array *v = NULL;
+    const bool is_wide = a->dtype == HCY_COMPLEX128;
     /* No register has 128 bits, so that those numbers go part by part. */
-    int status = a->dtype == HCY_COMPLEX128 ? hcy_array_part(&v, a, part) : hcy__array_view(&v, a);
+    int status = is_wide ? hcy_array_part(&v, a, part == BOTH_PARTS ? 0 : part) : hcy__array_view(&v, a);
     if (status)
         return status;
+    if (is_wide && part == BOTH_PARTS) {
+        v->shape[v->rank - 1] *= 2;
+        v->strides[v->rank - 1] = 1;
+        v->count *= 2;
+    }
     if (v->dtype >= HCY_FLOAT16)
         v->dtype = types[v->dtype];
     *out = v;
@@ -76,6 +85,13 @@ static int copy_bits(hcy_queue *queue, const hcy_array *dst, const hcy_array *sr
     hcy_array_release(to);
     hcy_array_release(from);
     return status;
+}
+
+/* Whether numbers along the last axis are neighbours in both. */
+static bool go_in_rows(const hcy_array *dst, const hcy_array *src)
+{
+    const int d = dst->rank - 1, s = src->rank - 1;
+    return d >= 0 && s >= 0 && dst->strides[d] == 1 && src->strides[s] == 1 && dst->shape[d] == src->shape[s];
 }
 
 int hcy_array_copy(hcy_queue *queue, hcy_array *dst, const hcy_array *src)
@@ -97,6 +113,8 @@ int hcy_array_copy(hcy_queue *queue, hcy_array *dst, const hcy_array *src)
         return hcy_buffer_copy(queue, dst->buffer, (size_t)dst->offset * size, src->buffer,
                                (size_t)src->offset * size, bytes_of(dst));
     }
+    if (go_in_rows(dst, src))
+        return copy_bits(queue, dst, src, BOTH_PARTS);
     int status = copy_bits(queue, dst, src, 0);
     /* Real and imaginary parts stand in places of their own, so that the second copy finds what it wants. */
     return status || dst->dtype != HCY_COMPLEX128 ? status : copy_bits(queue, dst, src, 1);

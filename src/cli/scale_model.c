@@ -27,7 +27,7 @@ static const struct cli_option options[] = {
     { "alpha", 0, CLI_TEXT, AT(alpha), "TIME", "of a message without bytes: 2us (needed)", 0, 0, NULL },
     { "beta", 0, CLI_TEXT, AT(beta), "RATE", "between two ranks, such as 10GB/s (needed)", 0, 0, NULL },
     { "rate", 0, CLI_TEXT, AT(rate), "RATE", "of a rank's memory, all ranks at work (needed)", 0, 0, NULL },
-    { "turn", 0, CLI_TEXT, AT(turn), "RATE", "of a transpose's copies, likewise (--rate)", 0, 0, NULL },
+    { "turn", 0, CLI_TEXT, AT(turn), "RATE", "of copies that turn axes, likewise (GPUs make them)", 0, 0, NULL },
     { "local", 0, CLI_TEXT, AT(local), "TIME", "of the job on one rank (its bytes at --rate)", 0, 0, NULL },
     { "ranks", 0, CLI_SPANS, AT(ranks), "LIST", "such as 1,2,4,8 (powers of 2 up to 1024)", 0, 0, NULL },
     { "coils", 0, CLI_INT, AT(coils), "N", "of sense (32)", 1, 1000000, NULL },
@@ -97,7 +97,8 @@ static int read_machine(struct scale_machine *m, const struct values *v)
         status = read_amount(&m->beta, "beta", v->beta, rates);
     if (!status)
         status = read_amount(&m->rate, "rate", v->rate, rates);
-    return status ? status : read_amount(&m->turn, "turn", v->turn ? v->turn : v->rate, rates);
+    m->turn = INFINITY;
+    return status || !v->turn ? status : read_amount(&m->turn, "turn", v->turn, rates);
 }
 
 static int find_job(enum scale_kind *kind, const char *name)

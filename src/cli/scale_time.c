@@ -64,15 +64,15 @@ static void time_reduction(struct scale_time *t, const struct scale_job *job, co
     t->exchange += send_time(m, ranks - 1, left * number * (ranks - 1) / ranks);
 }
 
-/* Fourier transform of a complex cube over its three axes (dist_fft.c): two transpositions, to blocks of
- * another axis and back, of which each packs and unpacks what goes. */
+/* Fourier transform of a complex cube over its three axes (dist_fft.c): to blocks of another axis and back.  Rows go
+ * or come in one piece, so that a part is copied once each time; what also turns axes unpacks it. */
 static void time_transpose(struct scale_time *t, const struct scale_job *job, const struct scale_machine *m,
                            double ranks)
 {
     const struct split s = split_rows(job->size, ranks);
     const double plane = job->size * job->size * 2 * job->word, part = s.rows * plane, others = s.busy - 1;
     const double message = s.rows * s.rows * job->size * 2 * job->word;
-    /* An axis is a pass that reads and writes; so are packing and unpacking, one of which turns axes. */
+    /* An axis is a pass that reads and writes; so is a copy. */
     t->compute = local_time(job, m, 3 * 2 * job->size * plane) * s.rows / job->size;
     if (others < 1)
         return;

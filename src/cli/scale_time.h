@@ -12,7 +12,7 @@ struct scale_machine {
     double alpha; /* seconds of a message without bytes */
     double beta;  /* bytes a second between two ranks */
     double rate;  /* bytes a second of a rank's own memory */
-    double turn;  /* of copies there with the axes in another order */
+    double turn;  /* of copies there with the axes in another order; infinite: there are none */
 };
 
 struct scale_job {

@@ -21,6 +21,7 @@ struct steps {
     int dtype;
     hcy_dist_layout *now;          /* what the steps so far give */
     int order[HCY_ARRAY_MAX_RANK]; /* axis i of that is axis order[i] of the whole array */
+    bool in_place;                 /* columns are transformed where they lie: dist_dealt.c */
     int halved;                    /* the axis that real numbers still have to be transformed along; -1: none */
     hcy_dist_layout *end;          /* what comes out: the caller's layout, or its half */
 };
@@ -112,6 +113,16 @@ static int make_own(hcy_operator **own, const struct steps *s, const hcy_dist_la
     return status ? status : hcy_operator_create(own, s->dev, &nothing);
 }
 
+/* A transform is made, and gives `next`. */
+static void take_step(struct steps *s, hcy_dist_layout *next)
+{
+    s->n++;
+    hcy_dist_layout_release(s->now);
+    s->now = next;
+    s->dtype = complex_of(s->dtype);
+    s->halved = -1;
+}
+
 /* The last axes of each rank's part. */
 static int add_transform(struct steps *s, int n_axes)
 {
@@ -128,12 +139,7 @@ static int add_transform(struct steps *s, int n_axes)
         hcy_dist_layout_release(next);
         return status;
     }
-    s->n++;
-    hcy_dist_layout_release(s->now);
-    s->now = next;
-    if (is_real)
-        s->dtype = complex_of(s->dtype);
-    s->halved = -1;
+    take_step(s, next);
     return 0;
 }
 
@@ -151,17 +157,18 @@ static void put_last(int *order, int rank, const bool *transformed, int halved)
         order[n] = halved;
 }
 
-/* Those that each rank has whole; `rows`: of the blocks' axis, where these come to lie elsewhere. */
-static int add_own_axes(struct steps *s, const bool *transformed, const hcy_dist_layout *l, const int64_t *rows)
+/* Those that each rank has whole become the last ones; `rows`: of the blocks' axis, which may come to lie elsewhere. */
+static int turn_own_axes(struct steps *s, int *n_axes, const bool *transformed, const hcy_dist_layout *l,
+                         const int64_t *rows)
 {
-    int order[HCY_ARRAY_MAX_RANK] = { 0 }, n_axes = 0;
+    int order[HCY_ARRAY_MAX_RANK] = { 0 };
+    *n_axes = 0;
     for (int d = 0; d < l->rank; d++)
-        n_axes += transformed[d];
-    if (!n_axes)
+        *n_axes += transformed[d];
+    if (!*n_axes)
         return 0;
     put_last(order, l->rank, transformed, s->halved);
-    int status = memcmp(order, s->order, sizeof *order * (size_t)l->rank) ? add_turn(s, order, l->axis, rows, NULL) : 0;
-    return status ? status : add_transform(s, n_axes);
+    return memcmp(order, s->order, sizeof *order * (size_t)l->rank) ? add_turn(s, order, l->axis, rows, NULL) : 0;
 }
 
 /* The longest other axis, of those that are not transformed if there are any; -1: there is no other. */
@@ -190,15 +197,35 @@ static int deal_out(struct steps *s, const int *order, int axis, int other, cons
     return status;
 }
 
-/* Each rank gets an axis that was dealt out whole, of its share of another one. */
-static int add_dealt_axis(struct steps *s, int axis, const hcy_dist_layout *l)
+/* The last n_axes of what a rank has, then the axis of its blocks, which stay. */
+static int add_in_place(struct steps *s, int n_axes, int other)
+{
+    hcy_dist_layout *next = NULL;
+    int status = s->halved >= 0 ? make_half(&next, s) : (next = hcy_dist_layout_retain(s->now), 0);
+    if (!status)
+        status = hcy__dist_transform_dealt(&s->ops[MOST_STEPS - 1 - s->n], s->dev, next, s->now, s->dtype,
+                                           complex_of(s->dtype), n_axes, position_of(s, other));
+    if (status)
+        hcy_dist_layout_release(next);
+    else
+        take_step(s, next);
+    return status;
+}
+
+/* Each rank's last n_axes (0: none), then it gets an axis that was dealt out whole, of its share of another one. */
+static int add_dealt_axis(struct steps *s, int n_axes, int axis, const hcy_dist_layout *l)
 {
     static const bool all_alike[HCY_ARRAY_MAX_RANK] = { false };
+    const int other = find_other(l, axis, all_alike);
     bool transformed[HCY_ARRAY_MAX_RANK] = { false };
     int order[HCY_ARRAY_MAX_RANK] = { 0 };
+    if (s->in_place && other >= 0)
+        return add_in_place(s, n_axes, other);
     transformed[axis] = true;
     put_last(order, l->rank, transformed, -1);
-    const int status = deal_out(s, order, axis, find_other(l, axis, all_alike), l);
+    int status = n_axes ? add_transform(s, n_axes) : 0;
+    if (!status)
+        status = deal_out(s, order, axis, other, l);
     return status ? status : add_transform(s, 1);
 }
 
@@ -215,14 +242,14 @@ static int add_halved_first(struct steps *s, bool *transformed, const hcy_dist_l
         n_axes += transformed[d];
     put_last(order, l->rank, transformed, axis);
     int status = deal_out(s, order, axis, other, l);
-    if (!status)
-        status = add_transform(s, n_axes);
-    return status || !is_other_left ? status : add_dealt_axis(s, other, l);
+    if (status)
+        return status;
+    return is_other_left ? add_dealt_axis(s, n_axes, other, l) : add_transform(s, n_axes);
 }
 
 static int add_steps(struct steps *s, bool *transformed, hcy_dist_layout *l, const int64_t *rows)
 {
-    int whole[HCY_ARRAY_MAX_RANK] = { 0 }, status = 0;
+    int whole[HCY_ARRAY_MAX_RANK] = { 0 }, n_axes = 0, status = 0;
     int64_t *end_rows = NULL;
     /* One rank has all axes whole. */
     const bool is_dealt = l->axis >= 0 && l->comm->place.n_ranks > 1 && transformed[l->axis];
@@ -233,9 +260,11 @@ static int add_steps(struct steps *s, bool *transformed, hcy_dist_layout *l, con
     } else {
         if (is_dealt)
             transformed[l->axis] = false;
-        status = add_own_axes(s, transformed, l, rows);
+        status = turn_own_axes(s, &n_axes, transformed, l, rows);
         if (!status && is_dealt)
-            status = add_dealt_axis(s, l->axis, l);
+            status = add_dealt_axis(s, n_axes, l->axis, l);
+        else if (!status && n_axes)
+            status = add_transform(s, n_axes);
     }
     /* Into the layout that comes out: of complex numbers the caller's own, so that both sides are one space. */
     if (status || s->now == s->end)
@@ -271,10 +300,14 @@ static int read_axes(bool *transformed, int *last, const hcy_dist_layout *l, con
 static int compose_steps(hcy_operator **op, struct steps *s, bool *transformed, hcy_dist_layout *layout,
                          const int64_t *rows)
 {
+    int32_t in_host = (hcy_device_get_info(s->dev)->caps & HCY_CAP_HOST_MEMORY) != 0;
     s->now = hcy_dist_layout_retain(layout);
     for (int d = 0; d < layout->rank; d++)
         s->order[d] = d;
-    int status = add_steps(s, transformed, layout, rows);
+    int status = hcy_dist_allreduce_host(&in_host, layout->comm, HCY_INT32, 1, HCY_REDUCE_MIN);
+    s->in_place = in_host;
+    if (!status)
+        status = add_steps(s, transformed, layout, rows);
     if (!status)
         status = hcy__dist_agree_on(op, layout->comm,
                                     hcy_operator_compose(op, s->ops + MOST_STEPS - s->n, (size_t)s->n));

@@ -7,9 +7,10 @@
 
 #include <halcyon/dist.h>
 
-/* How arrays on devices may go: 1: so it has to be; -1: not so; 0: NCCL where it can be, MPI not. */
+/* How arrays on devices may go: 1: so it has to be; -1: not so; 0: NCCL where it can be, MPI not.  shared -1: ranks of
+ * one host have no memory in common. */
 struct hcy__ways {
-    int nccl, mpi;
+    int nccl, mpi, shared;
 };
 
 struct hcy_dist {
@@ -106,6 +107,14 @@ int hcy__dist_agree_on(hcy_operator **op, hcy_dist *comm, int status);
  * by the caller, and is NULL after a failure; it is `into`, if that is one, which has such a shape and rows. */
 int hcy__dist_turn(hcy_operator **op, hcy_dist_layout **range, hcy_device *dev, hcy_dist_layout *domain, int dtype,
                    const int *axes, int blocks, const int64_t *rows, hcy_dist_layout *into);
+
+/* --- dist_dealt.c --- */
+
+/* Of parts in blocks, on devices whose memory is the host's: this rank's own transform of the last n_axes (0: none;
+ * real numbers, if dtype says so, to half of the last), then that of the blocks' axis, by way of blocks along axis
+ * `other`.  Numbers of to_dtype, in layout `range`, come out. */
+int hcy__dist_transform_dealt(hcy_operator **op, hcy_device *dev, hcy_dist_layout *range, hcy_dist_layout *domain,
+                              int dtype, int to_dtype, int n_axes, int other);
 
 /* --- halo.c --- */
 

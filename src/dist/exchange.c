@@ -73,19 +73,39 @@ struct leg {
     bool is_staged;
 };
 
-static int begin_leg(struct leg *leg, hcy_queue *queue, const struct hcy__dist_part *part)
+static int pack_leg(struct leg *leg, hcy_queue *queue)
 {
-    leg->part = part;
-    if (hcy__is_contiguous(part->array)) {
-        leg->array = hcy_array_retain(part->array);
+    const struct hcy__dist_part *part = leg->part;
+    if (hcy__is_contiguous(part->array))
         return 0;
-    }
+    hcy_array_release(leg->array);
+    leg->array = NULL;
     int status = hcy__new_packed(&leg->array, queue, part->array);
     return status || !part->sends ? status : hcy_array_copy(queue, leg->array, part->array);
 }
 
+static bool is_alike(const hcy_array *a, const hcy_array *b)
+{
+    return a->dtype == b->dtype && a->rank == b->rank &&
+           !memcmp(a->shape, b->shape, sizeof *a->shape * (size_t)a->rank);
+}
+
+/* As they lie, or byte by byte where one is to be the other's in another shape. */
+static int copy_leg(hcy_queue *queue, struct leg *to, struct leg *from)
+{
+    if (is_alike(to->array, from->array))
+        return from->array->count ? hcy_array_copy(queue, to->array, from->array) : 0;
+    int status = pack_leg(from, queue);
+    if (!status)
+        status = pack_leg(to, queue);
+    const hcy_array *dst = to->array, *src = from->array;
+    return status || !src->count ? status
+                                 : hcy_buffer_copy(queue, dst->buffer, hcy__offset_of(dst), src->buffer,
+                                                   hcy__offset_of(src), hcy__bytes_of(src));
+}
+
 /* What a rank sends to itself: the first that is sent is the first that is received, and so on. */
-static int copy_own(hcy_queue *queue, const struct leg *legs, size_t n, int rank)
+static int copy_own(hcy_queue *queue, struct leg *legs, size_t n, int rank)
 {
     size_t to = 0;
     int status = 0;
@@ -96,10 +116,7 @@ static int copy_own(hcy_queue *queue, const struct leg *legs, size_t n, int rank
             to++;
         if (to == n || hcy__bytes_of(legs[to].array) != hcy__bytes_of(legs[i].array))
             return hcy_fail(HCY_EINVAL, "a rank sends itself something else than it receives");
-        const hcy_array *dst = legs[to++].array, *src = legs[i].array;
-        if (src->count)
-            status = hcy_buffer_copy(queue, dst->buffer, hcy__offset_of(dst), src->buffer, hcy__offset_of(src),
-                                     hcy__bytes_of(src));
+        status = copy_leg(queue, &legs[to++], &legs[i]);
     }
     return status;
 }
@@ -263,8 +280,11 @@ static int begin_parts(hcy_queue *queue, struct hcy__exchange *x, const struct h
                        hcy_buffer **staging)
 {
     int status = take_parts(x, parts, n);
-    for (size_t i = 0; !status && i < n; i++)
-        status = begin_leg(&x->legs[i], queue, &x->parts[i]);
+    for (size_t i = 0; !status && i < n; i++) {
+        x->legs[i] = (struct leg){ .part = &x->parts[i], .array = hcy_array_retain(parts[i].array) };
+        if (parts[i].rank != x->comm->place.rank)
+            status = pack_leg(&x->legs[i], queue);
+    }
     if (!status)
         status = copy_own(queue, x->legs, n, x->comm->place.rank);
     x->on_device = !status && is_on_device(x->comm, x->legs, n);

@@ -69,8 +69,8 @@ static const struct hcy_transport self_transport = {
 
 /* --- Wishes --- */
 
-enum { SELF, OPENMPI, MPICH, MPI_ABI, NCCL, MPI_DEVICE, N_NAMES };
-static const char *const names[N_NAMES] = { "self", "openmpi", "mpich", "mpi-abi", "nccl", "mpi-device" };
+enum { SELF, OPENMPI, MPICH, MPI_ABI, NCCL, MPI_DEVICE, SHARED, N_NAMES };
+static const char *const names[N_NAMES] = { "self", "openmpi", "mpich", "mpi-abi", "nccl", "mpi-device", "shared" };
 
 static int read_piece(size_t *piece, const char *text, const char *wish)
 {
@@ -106,8 +106,10 @@ static int read_wished(struct hcy__wish *wish, char *item, const char *text)
     else if (i == N_NAMES && strcmp(name, "mpi"))
         return hcy_fail(HCY_EINVAL,
                         "\"%s\": there is no transport \"%s\"; there are self, mpi, openmpi, mpich, mpi-abi, "
-                        "nccl and mpi-device",
+                        "nccl, mpi-device and shared",
                         text, name);
+    else if (i == SHARED)
+        wish->ways.shared = without ? -1 : 0;
     else if (i == NCCL || i == MPI_DEVICE)
         *(i == NCCL ? &wish->ways.nccl : &wish->ways.mpi) = without ? -1 : 1;
     else if (without)

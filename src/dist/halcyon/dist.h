@@ -64,12 +64,13 @@ typedef struct hcy_dist hcy_dist;
 
 /* All processes that were started together.  `wish` is a list of names: self, mpi (the one of the program or of
  * its launcher), openmpi, mpich, mpi-abi (libraries with MPI 5's binary interface, found at run time), nccl,
- * mpi-device (an MPI that takes a device's memory as it lies; never unless it is named); "-name" is not to be used,
- * what is named otherwise has to be there.  NULL: the environment's HALCYON_DIST.  Where neither names
- * processes: MPI's if a launcher of MPI started this one, else `self`.  "mpi@piece=4096" cuts messages into pieces of
- * so many bytes (1 GiB unless it is said).  HCY_EINVAL: no such name, or srun has started several processes and this
- * one would be alone without having said so; HCY_ENODEV: no such module, or no library for it; HCY_ESTATE: MPI has been
- * ended in this process; HCY_EABI: a module or library of another interface; HCY_EBACKEND. */
+ * mpi-device (an MPI that takes a device's memory as it lies; never unless it is named), shared (memory that ranks of
+ * one host have in common, taken where there is any); "-name" is not to be used, what is named otherwise has to be
+ * there.  NULL: the environment's HALCYON_DIST.  Where neither names processes: MPI's if a launcher of MPI started
+ * this one, else `self`.  "mpi@piece=4096" cuts messages into pieces of so many bytes (1 GiB unless it is said).
+ * HCY_EINVAL: no such name, or srun has started several processes and this one would be alone without having said
+ * so; HCY_ENODEV: no such module, or no library for it; HCY_ESTATE: MPI has been ended in this process; HCY_EABI:
+ * a module or library of another interface; HCY_EBACKEND. */
 HCY_API int hcy_dist_open(hcy_dist **comm, const char *wish) HCY_MUST_USE;
 /* Not collective, but for the last release. */
 HCY_API hcy_dist *hcy_dist_retain(hcy_dist *comm);
@@ -305,9 +306,10 @@ HCY_API int hcy_dist_sense(hcy_operator **op, hcy_dist_layout **samples, hcy_dis
  * them back.  *range is the layout of what comes out, to be released; NULL: it is not wanted. */
 HCY_API int hcy_dist_transpose(hcy_operator **op, hcy_dist_layout **range, hcy_device *dev, hcy_dist_layout *domain,
                                int dtype, const int *axes, int blocks) HCY_MUST_USE;
-/* The Fourier transform over 1 to 3 of the axes, in any order (from the last one if negative), exp(-i...), not divided
- * by anything, as hcy_operator_fft() has it; both sides have the layout.  The axis of the blocks is transformed after a
- * transposition, and takes memory for two more parts; an array with no other axis is gathered on rank 0.  HCY_EINVAL:
+/* The Fourier transform over 1 to 3 of the axes, in any order (from the last one if negative), exp(-i...), not
+ * divided by anything, as hcy_operator_fft() has it; both sides have the layout.  The axis of the blocks is
+ * transformed while another one is dealt out, which takes memory for one or two more parts (where ranks of one
+ * host share it, each of them sees all of that); an array with no other axis is gathered on rank 0.  HCY_EINVAL:
  * real vectors, empty ones, axes that are not there; HCY_EUNSUPPORTED: a device without FFT. */
 HCY_API int hcy_dist_fft(hcy_operator **op, hcy_device *dev, hcy_dist_layout *layout, int dtype, const int *axes,
                          int n_axes) HCY_MUST_USE;
