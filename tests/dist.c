@@ -273,6 +273,7 @@ static const struct {
 } areas[] = { { "messages", test_messages },
               { "layouts, sums, files", test_layouts },
               { "blocks, stacks of rows, differences, ghost rows", test_operators },
+              { "grids of ranks", test_grids },
               { "solvers", test_solvers_like_one },
               { "stacks of stacks", test_stacks },
               { "differences beside messages", test_overlap },

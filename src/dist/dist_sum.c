@@ -231,12 +231,15 @@ static int sum_rest(const struct summands *s, hcy_array *sum)
     return status;
 }
 
-/* The part as one axis, in the order of the whole's rows: a view, or a copy with the blocks' axis in front. */
+/* The part as one axis, in the order of the whole's rows: a view, or a copy with the blocks' axis in front.  Over a
+ * grid it is as it lies. */
 static int flatten_part(hcy_array **flat, hcy_queue *queue, const hcy_dist_layout *layout,
                         const hcy_array *part)
 {
     hcy_array *turned = NULL, *copy = NULL;
     int axes[HCY_ARRAY_MAX_RANK] = { layout->axis };
+    if (layout->axis == HCY_DIST_GRID)
+        return hcy_array_reshape(flat, part, 1, &part->count);
     for (int d = 0, to = 1; d < layout->rank; d++)
         if (d != layout->axis)
             axes[to++] = d;
@@ -282,7 +285,7 @@ int hcy__dist_dot(hcy_queue *queue, hcy_array *sum, void *user, hcy_array *x, hc
     const hcy_dist_layout *layout = user;
     const bool is_complex = x->dtype == HCY_COMPLEX64 || x->dtype == HCY_COMPLEX128;
     /* One rank's rows in C order are what hcy_eval() adds up. */
-    if (layout->axis > 0 || (layout->axis == 0 && layout->comm->place.n_ranks > 1))
+    if (hcy__is_dealt(layout) && (layout->axis || layout->comm->place.n_ranks > 1))
         return sum_blocks(queue, sum, layout, x, y);
     return eval_summands(
         queue, is_complex ? "s = vdot(complex128(x), complex128(y))" : "s = dot(float64(x), float64(y))", sum,
@@ -371,7 +374,7 @@ static int find_extreme(hcy_queue *queue, hcy_array *norm, const hcy_dist_layout
     int status = x->count ? HCY_EVAL(queue, text, hcy_op_array("n", norm), hcy_op_array("x", x))
                           : HCY_EVAL(queue, "n = e", hcy_op_array("n", norm),
                                      hcy_op_real("e", order > 0 ? 0 : INFINITY));
-    return status || layout->axis < 0
+    return status || !hcy__is_dealt(layout)
                ? status
                : reduce_extreme(queue, norm, layout->comm, order > 0 ? HCY_REDUCE_MAX : HCY_REDUCE_MIN);
 }
@@ -386,7 +389,7 @@ static int sum_powers(hcy_queue *queue, hcy_array *norm, const hcy_dist_layout *
                  : order == 1 ? HCY_EVAL(queue, "t = abs(x)", hcy_op_array("t", powers), hcy_op_array("x", x))
                               : HCY_EVAL(queue, "t = float64(abs(x)) ** p", hcy_op_array("t", powers),
                                          hcy_op_array("x", x), p);
-    if (!status && layout->axis >= 0)
+    if (!status && hcy__is_dealt(layout))
         status = sum_blocks(queue, norm, layout, powers, NULL);
     else if (!status)
         status = HCY_EVAL(queue, "n = sum(t)", hcy_op_array("n", norm), hcy_op_array("t", powers));
