@@ -11,6 +11,7 @@
  * one host have no memory in common. */
 struct hcy__ways {
     int nccl, mpi, shared;
+    int seconds; /* that NCCL has to join all ranks; 0: for ever */
 };
 
 struct hcy_dist {

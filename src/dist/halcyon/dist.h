@@ -67,10 +67,11 @@ typedef struct hcy_dist hcy_dist;
  * mpi-device (an MPI that takes a device's memory as it lies; never unless it is named), shared (memory that ranks of
  * one host have in common, taken where there is any); "-name" is not to be used, what is named otherwise has to be
  * there.  NULL: the environment's HALCYON_DIST.  Where neither names processes: MPI's if a launcher of MPI started
- * this one, else `self`.  "mpi@piece=4096" cuts messages into pieces of so many bytes (1 GiB unless it is said).
- * HCY_EINVAL: no such name, or srun has started several processes and this one would be alone without having said
- * so; HCY_ENODEV: no such module, or no library for it; HCY_ESTATE: MPI has been ended in this process; HCY_EABI:
- * a module or library of another interface; HCY_EBACKEND. */
+ * this one, else `self`.  "mpi@piece=4096" cuts messages into pieces of so many bytes (1 GiB unless it is said);
+ * "nccl@wait=60" gives NCCL so many seconds to join all ranks, and to part them (120), before hcy_dist_device() fails
+ * on all; 0: NCCL's blocking form, which waits for ever.  HCY_EINVAL: no such name, or srun has started several
+ * processes and this one would be alone without having said so; HCY_ENODEV: no such module, or no library for it;
+ * HCY_ESTATE: MPI has been ended in this process; HCY_EABI: a module or library of another interface; HCY_EBACKEND. */
 HCY_API int hcy_dist_open(hcy_dist **comm, const char *wish) HCY_MUST_USE;
 /* Not collective, but for the last release. */
 HCY_API hcy_dist *hcy_dist_retain(hcy_dist *comm);
@@ -95,7 +96,7 @@ HCY_API int hcy_dist_split(hcy_dist **part, hcy_dist *comm, int colour) HCY_MUST
  * device string; of several, with commas, and of all devices of a backend ("cuda") or kind ("gpu"), the one of the
  * local rank, counted round.  NULL: HALCYON_DEVICE, else a GPU, else the CPU.  A communicator has one device:
  * HCY_ESTATE when it is asked again.  HCY_EUNSUPPORTED: nccl or mpi-device was wished for, and a rank
- * cannot use it. */
+ * cannot use it; HCY_EBACKEND: NCCL has not joined all ranks, or not in time. */
 HCY_API int hcy_dist_device(hcy_device **dev, hcy_dist *comm, const char *spec) HCY_MUST_USE;
 
 /* 0 if all ranks come with 0; else all return the same failure, the worst: whose it is in its own words, the others in
