@@ -274,6 +274,7 @@ static const struct {
               { "layouts, sums, files", test_layouts },
               { "blocks, stacks of rows, differences, ghost rows", test_operators },
               { "grids of ranks", test_grids },
+              { "sums without one device's bits", test_free_sums },
               { "solvers", test_solvers_like_one },
               { "stacks of stacks", test_stacks },
               { "differences beside messages", test_overlap },

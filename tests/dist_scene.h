@@ -37,6 +37,7 @@ double mismatch_of(hcy_operator *op);
 int deal_grid(hcy_dist_layout **layout, int rank, const int64_t *shape, const int *grid, int deal);
 void test_layouts(void);
 void test_grids(void);
+void test_free_sums(void);
 void test_operators(void);
 void test_solvers_like_one(void);
 void test_stacks(void);

@@ -56,7 +56,7 @@ inside = libinternal.la $(LZ4_LIBS) $(ZSTD_LIBS)
 wrap = $(AM_LDFLAGS) -Wl,--wrap=
 
 tests_dist_SOURCES = tests/dist_scene.h tests/dist.c tests/dist_arrays.c tests/dist_compare.c \
-    tests/dist_operators.c tests/dist_solvers.c tests/dist_stacks.c tests/dist_overlap.c tests/dist_grids.c tests/dist_transforms.c tests/dist_products.c tests/dist_copies.c tests/dist_failing.c tests/dist_timers.c
+    tests/dist_operators.c tests/dist_solvers.c tests/dist_stacks.c tests/dist_overlap.c tests/dist_grids.c tests/dist_sums.c tests/dist_transforms.c tests/dist_products.c tests/dist_copies.c tests/dist_failing.c tests/dist_timers.c
 tests_hal_spec_LDADD = $(inside)
 tests_eval_stages_LDADD = $(inside)
 tests_arguments_LDADD = $(inside)

@@ -20,6 +20,7 @@ struct hcy_dist {
     void *impl;
     struct hcy__place place;
     struct hcy__ways ways;
+    bool has_free_sums;
     hcy_device *device; /* of hcy_dist_device() */
     const struct hcy_device_transport *on_device; /* NULL: the transport of host memory carries all */
     void *device_impl;

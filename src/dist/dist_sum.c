@@ -256,10 +256,40 @@ static int flatten_part(hcy_array **flat, hcy_queue *queue, const hcy_dist_layou
     return status;
 }
 
-static int sum_blocks(hcy_queue *queue, hcy_array *sum, const hcy_dist_layout *layout, const hcy_array *x,
-                      const hcy_array *y)
+/* Each rank's own, and one reduction. */
+static int sum_freely(hcy_queue *queue, hcy_array *sum, const hcy_dist_layout *layout, hcy_array *x, hcy_array *y)
+{
+    const bool is_complex = x->dtype == HCY_COMPLEX64 || x->dtype == HCY_COMPLEX128;
+    const char *text = !y           ? "s = sum(float64(x))"
+                       : is_complex ? "s = vdot(complex128(x), complex128(y))"
+                                    : "s = dot(float64(x), float64(y))";
+    int status = eval_summands(queue, text, sum, x, y);
+    return status ? status : hcy_dist_allreduce(queue, sum, layout->comm, HCY_REDUCE_SUM);
+}
+
+int hcy_dist_set_sums(hcy_dist *comm, int sums)
+{
+    int status = hcy__dist_check(comm, 0, "hcy_dist_set_sums");
+    if (status)
+        return status;
+    int32_t ends[2] = { sums, -sums };
+    if (sums != HCY_SUMS_SAME && sums != HCY_SUMS_FREE)
+        status = hcy_fail(HCY_EINVAL, "hcy_dist_set_sums: there are no sums %d", sums);
+    status = hcy_dist_agree(comm, status);
+    if (!status)
+        status = hcy_dist_allreduce_host(ends, comm, HCY_INT32, 2, HCY_REDUCE_MIN);
+    if (!status && ends[0] != -ends[1])
+        status = hcy_fail(HCY_EINVAL, "hcy_dist_set_sums: ranks do not say the same");
+    if (!status)
+        comm->has_free_sums = sums == HCY_SUMS_FREE;
+    return status;
+}
+
+static int sum_blocks(hcy_queue *queue, hcy_array *sum, const hcy_dist_layout *layout, hcy_array *x, hcy_array *y)
 {
     const int n = layout->comm->place.n_ranks;
+    if (layout->comm->has_free_sums)
+        return sum_freely(queue, sum, layout, x, y);
     struct summands s = { .comm = layout->comm, .queue = queue };
     s.is_complex = x->dtype == HCY_COMPLEX64 || x->dtype == HCY_COMPLEX128;
     s.firsts = calloc((size_t)n + 1, sizeof *s.firsts);

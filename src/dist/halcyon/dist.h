@@ -225,6 +225,12 @@ HCY_API int hcy_dist_space(hcy_space *space, const hcy_dist_layout *layout, int 
  * contiguous. */
 HCY_API int hcy_dist_dot(hcy_queue *queue, hcy_array *sum, const hcy_dist_layout *layout, hcy_array *x,
                          hcy_array *y) HCY_MUST_USE;
+/* How those and the sums of norms, solvers and dot tests over a communicator's ranks are rounded: so, which is what it
+ * begins with, or HCY_SUMS_FREE, each rank's own sum and one reduction, as hcy_dist_allreduce() has it: fewer messages,
+ * and other bits for another number of ranks.  Communicators that are split off from then on have it, too.  HCY_EINVAL:
+ * ranks do not say the same. */
+enum hcy_sums { HCY_SUMS_SAME = 0, HCY_SUMS_FREE };
+HCY_API int hcy_dist_set_sums(hcy_dist *comm, int sums) HCY_MUST_USE;
 /* norm (one float64) = the square root of the sum of all squares, with such bits. */
 HCY_API int hcy_dist_norm(hcy_queue *queue, hcy_array *norm, const hcy_dist_layout *layout, hcy_array *x) HCY_MUST_USE;
 /* The norm of an order, with such bits: above 0 the root of the sum of all |x|^order, INFINITY the largest |x|,
