@@ -106,7 +106,7 @@ static int clear_box(hcy_queue *queue, const hcy_array *padded, const struct hcy
 static int clear_outside(hcy_queue *queue, const hcy_array *padded, const struct halo *h)
 {
     int status = 0;
-    for (int d = 0; !status && d < padded->rank; d++) {
+    for (int d = 0; !status && h->widths.outside && d < padded->rank; d++) {
         struct hcy__box front = { { 0 }, { 0 } };
         memcpy(front.end, padded->shape, sizeof front.end);
         struct hcy__box back = front;
@@ -311,7 +311,7 @@ int hcy__dist_halo_of(hcy_operator **op, hcy_dist_layout **padded, hcy_device *d
     return status;
 }
 
-/* Widths that all ranks have given, below 0 nowhere. */
+/* A width below 0 on one rank makes no operator on any. */
 static int make_halo(hcy_operator **op, hcy_dist_layout **padded, hcy_device *dev, hcy_dist_layout *layout, int dtype,
                      const struct hcy__widths *widths, const char *function)
 {
@@ -320,6 +320,7 @@ static int make_halo(hcy_operator **op, hcy_dist_layout **padded, hcy_device *de
         if (!status && (widths->front[d] < 0 || widths->back[d] < 0))
             status = hcy_fail(HCY_EINVAL, "%s: %lld and %lld ghost rows", function, (long long)widths->front[d],
                               (long long)widths->back[d]);
+    status = hcy_dist_agree(layout->comm, status);
     return status ? status : hcy__dist_halo_of(op, padded, dev, layout, dtype, widths);
 }
 
