@@ -217,7 +217,7 @@ for mpi in openmpi mpich; do
         [ -n "$known" ] || example $mpi 3 $tutorial cpu@threads=1
     done
     # The driver never frees what is lost with a device.
-    [ -n "$HCY_SANITIZER" ] || { gpu_aware $mpi; by_nccl $mpi; failing $mpi; }
+    [ -n "$HCY_SANITIZER" ] || { gpu_aware $mpi; [ -n "$known" ] || by_nccl $mpi; failing $mpi; }
     ends $mpi killed "a rank that is killed ends all" '[Kk]illed|KILLED|signal 9'
     ends $mpi abort "a rank that gives up says why, and ends all" 'the disk is full'
     known=1
