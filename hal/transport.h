@@ -11,7 +11,7 @@
 
 #include <halcyon/buffer.h>
 
-enum { HCY_TRANSPORT_ABI = 2 };
+enum { HCY_TRANSPORT_ABI = 3 };
 
 enum hcy__reduction { HCY__SUM = 1, HCY__MIN, HCY__MAX };
 
@@ -63,9 +63,10 @@ struct hcy_device_transport {
     const char *name; /* "nccl" */
     /* Whether it is of use for a device, by that of the device's backend and by what the machine has. */
     int (*usable)(hcy_device *dev);
-    /* The rank 0 makes an id; with that of rank 0 all make their end. */
+    /* The rank 0 makes an id; with that of rank 0 all make their end, and each waits for the others for so many seconds
+     * at most, or, 0, for ever. */
     int (*make_id)(char id[HCY__TRANSPORT_ID], hcy_device *dev);
-    int (*open)(void **impl, hcy_device *dev, const char *id, int rank, int n_ranks);
+    int (*open)(void **impl, hcy_device *dev, const char *id, int rank, int n_ranks, int seconds);
     void (*close)(void *impl);
     /* In the queue, as its own commands are: done when it has passed them. */
     int (*broadcast)(hcy_queue *queue, void *impl, hcy_buffer *buffer, size_t offset, size_t bytes, int root);

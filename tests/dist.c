@@ -273,6 +273,8 @@ static const struct {
 } areas[] = { { "messages", test_messages },
               { "layouts, sums, files", test_layouts },
               { "blocks, stacks of rows, differences, ghost rows", test_operators },
+              { "grids of ranks", test_grids },
+              { "sums without one device's bits", test_free_sums },
               { "solvers", test_solvers_like_one },
               { "stacks of stacks", test_stacks },
               { "differences beside messages", test_overlap },
@@ -302,7 +304,7 @@ static void test_device(const char *spec, enum part which)
     every(kept && (!wanted || !strcmp(info.device_transport, wanted)),
           "arrays go by \"%s\", after a second asking too", info.device_transport);
     if (which == COPIES)
-        test_copies(!strcmp(info.device_transport, "mpi-device"));
+        test_copies(*info.device_transport != 0);
     else if (which == LARGE)
         test_large();
     else if (which == FAILING)
@@ -373,6 +375,8 @@ static void test_wishes(void)
               hcy_dist_open(&other, "self,mpi") == HCY_EINVAL &&
               hcy_dist_open(&other, "mpi@piece=3") == HCY_EINVAL &&
               hcy_dist_open(&other, "mpi@peace=16") == HCY_EINVAL &&
+              hcy_dist_open(&other, "nccl@wait=soon") == HCY_EINVAL &&
+              hcy_dist_open(&other, "mpi@wait=9") == HCY_EINVAL &&
               hcy_dist_open(&other, "mpi-device,nccl") == HCY_EINVAL && !other,
           "wishes that nobody can meet");
     hcy_dist_info info = HCY_DIST_INFO_INIT;

@@ -112,6 +112,53 @@ gpu_aware() { # MPI
     [ -n "$kept" ] || unset LD_LIBRARY_PATH
 }
 
+# NCCL between two devices of that driver: one that takes its time, one of before the non-blocking form; a rank that does
+# not join, and what fails when nobody looks.
+by_nccl() { # MPI
+    fake="$CC -std=gnu11 -O1 -shared -fPIC"
+    mkdir -p "$dir/nccl" "$dir/before" &&
+        $fake -I"$top_srcdir/backends/cuda" -o "$dir/nccl/libcuda.so.1" "$top_srcdir/tests/fake_cuda.c" -lpthread 2>/dev/null &&
+        $fake -o "$dir/nccl/libnccl.so.2" "$top_srcdir/tests/fake_nccl.c" &&
+        $fake -DFAKE_OLD -o "$dir/before/libnccl.so.2" "$top_srcdir/tests/fake_nccl.c"
+    say $? "$1: an NCCL without GPUs is built"
+    kept=$LD_LIBRARY_PATH
+    LD_LIBRARY_PATH=$dir/nccl${kept:+:$kept} HALCYON_BACKENDS=cpu,cuda WANTED_DEVICE_TRANSPORT=nccl TMPDIR=$dir
+    export LD_LIBRARY_PATH HALCYON_BACKENDS WANTED_DEVICE_TRANSPORT TMPDIR
+    for FAKE_NCCL in "" slow; do
+        export FAKE_NCCL
+        run $1 2 nccl@wait=60 copies cuda
+        ! grep fake_nccl "$dir/err"
+        say $? "$1: NCCL $FAKE_NCCL: all is given back, nothing is given up"
+    done
+    unset FAKE_NCCL
+    run $1 2 nccl@wait=0 copies cuda
+    LD_LIBRARY_PATH=$dir/before:$LD_LIBRARY_PATH
+    run $1 2 nccl copies cuda
+    LD_LIBRARY_PATH=${LD_LIBRARY_PATH#*:}
+    FAKE_NCCL=lost
+    export FAKE_NCCL
+    fails_by_nccl $1 "a rank that does not join" 'has taken more than 2 seconds' 'making a communicator failed'
+    FAKE_NCCL=late
+    fails_by_nccl $1 "a failure that is found later" 'what was submitted failed' 'was given up after a failure'
+    unset FAKE_NCCL WANTED_DEVICE_TRANSPORT HALCYON_BACKENDS TMPDIR
+    LD_LIBRARY_PATH=$kept
+    [ -n "$kept" ] || unset LD_LIBRARY_PATH
+}
+fails_by_nccl() { # MPI WHAT PATTERNS...: within a minute, all ranks
+    mpi=$1 what=$2
+    shift 2
+    began=$(date +%s)
+    HALCYON_DIST=nccl@wait=2 launch "$mpi" 2 $program copies cuda > "$dir/out" 2>&1
+    state=$?
+    ok=0
+    [ $state -ne 0 ] && [ $(($(date +%s) - began)) -lt 60 ] && grep -q 'fake_nccl: rank 0 gives up' "$dir/out" || ok=1
+    for pattern; do
+        grep -q "$pattern" "$dir/out" || ok=1
+    done
+    [ $ok -eq 0 ] || { echo "# status $state"; sed 's/^/# /' "$dir/out"; }
+    say $ok "$mpi: NCCL: $what ends all, in bounded time, with a word"
+}
+
 # One of two ranks has no memory for this or that.
 failing() { # MPI
     $CC -O1 -shared -fPIC -o "$dir/inject.so" "$top_srcdir/tests/inject.c" -ldl 2>/dev/null ||
@@ -170,7 +217,7 @@ for mpi in openmpi mpich; do
         [ -n "$known" ] || example $mpi 3 $tutorial cpu@threads=1
     done
     # The driver never frees what is lost with a device.
-    [ -n "$HCY_SANITIZER" ] || { gpu_aware $mpi; failing $mpi; }
+    [ -n "$HCY_SANITIZER" ] || { gpu_aware $mpi; [ -n "$known" ] || by_nccl $mpi; failing $mpi; }
     ends $mpi killed "a rank that is killed ends all" '[Kk]illed|KILLED|signal 9'
     ends $mpi abort "a rank that gives up says why, and ends all" 'the disk is full'
     known=1

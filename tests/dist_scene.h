@@ -33,7 +33,11 @@ double distance_to_serial(dist_distance *distance, hcy_operator *op, hcy_operato
                           hcy_dist_layout *from, bool adjoint);
 /* Of ten pairs of the dot test; 1e300 without an operator. */
 double mismatch_of(hcy_operator *op);
+/* dist_grids.c: a layout over a grid of ranks; `deal`: 0 even, 1 uneven, 2 with ranks that have no rows. */
+int deal_grid(hcy_dist_layout **layout, int rank, const int64_t *shape, const int *grid, int deal);
 void test_layouts(void);
+void test_grids(void);
+void test_free_sums(void);
 void test_operators(void);
 void test_solvers_like_one(void);
 void test_stacks(void);

@@ -71,6 +71,31 @@ static void own_range(int64_t *first, int64_t *end, int64_t n)
     *end = me < 0 ? 0 : n * (me + 1) / parts;
 }
 
+/* Coefficients in blocks of rows, uneven ones: a transposition gathers them, or deals them out. */
+static void test_split_modes(hcy_operator *op, hcy_operator *serial, hcy_dist_layout *samples, hcy_dist_layout *image,
+                             int type)
+{
+    int64_t rows[64] = { 0 };
+    hcy_dist_layout *blocks = NULL, *dealt = NULL;
+    hcy_operator *turn = NULL, *both = NULL;
+    rows[scene.n_ranks - 1] = 2;
+    rows[0] += modes[0] - 2;
+    bool made = op && !hcy_dist_layout_blocks(&blocks, scene.comm, 2, modes, 0, rows);
+    if (type == 2)
+        made = made && !hcy_dist_transpose(&turn, NULL, scene.dev, blocks, HCY_COMPLEX128, NULL, -1) &&
+               !hcy_operator_compose(&both, (hcy_operator *[]){ op, turn }, 2);
+    else
+        made = made && !hcy_dist_transpose(&turn, &dealt, scene.dev, image, HCY_COMPLEX128, NULL, 0) &&
+               !hcy_operator_compose(&both, (hcy_operator *[]){ turn, op }, 2);
+    every(made, "... with coefficients dealt out, too");
+    hcy_dist_layout *split = type == 2 ? blocks : dealt;
+    compare_operator(both, serial, type == 2 ? samples : split, type == 2 ? split : samples, 1e-12, "NUFFT");
+    hcy_operator_release(turn);
+    hcy_operator_release(both);
+    hcy_dist_layout_release(blocks);
+    hcy_dist_layout_release(dealt);
+}
+
 static void test_nufft(int type)
 {
     int64_t first, end;
@@ -82,6 +107,7 @@ static void test_nufft(int type)
                 !hcy_dist_layout_replicated(&image, scene.comm, 2, modes);
     every(made, "a NUFFT of type %d, points over ranks", type);
     compare_operator(op, serial, type == 2 ? samples : image, type == 2 ? image : samples, 1e-12, "NUFFT");
+    test_split_modes(op, serial, samples, image, type);
     hcy_operator_release(op);
     hcy_operator_release(serial);
     hcy_dist_layout_release(samples);

@@ -56,7 +56,7 @@ inside = libinternal.la $(LZ4_LIBS) $(ZSTD_LIBS)
 wrap = $(AM_LDFLAGS) -Wl,--wrap=
 
 tests_dist_SOURCES = tests/dist_scene.h tests/dist.c tests/dist_arrays.c tests/dist_compare.c \
-    tests/dist_operators.c tests/dist_solvers.c tests/dist_stacks.c tests/dist_overlap.c tests/dist_transforms.c tests/dist_products.c tests/dist_copies.c tests/dist_failing.c tests/dist_timers.c
+    tests/dist_operators.c tests/dist_solvers.c tests/dist_stacks.c tests/dist_overlap.c tests/dist_grids.c tests/dist_sums.c tests/dist_transforms.c tests/dist_products.c tests/dist_copies.c tests/dist_failing.c tests/dist_timers.c
 tests_hal_spec_LDADD = $(inside)
 tests_eval_stages_LDADD = $(inside)
 tests_arguments_LDADD = $(inside)
@@ -270,7 +270,7 @@ endif
 check_PROGRAMS += $(test_public) $(test_internal) $(cts_programs)
 all_tests = $(test_public) $(test_internal) $(cts_launchers) $(xrt_launchers) $(test_scripts)
 TESTS += $(all_tests)
-EXTRA_DIST += tests/run-test tests/configurations tests/cli.sh tests/soak.sh $(test_scripts) tests/fake_cuda.c tests/fake_nvtx.c tests/inject.c \
+EXTRA_DIST += tests/run-test tests/configurations tests/cli.sh tests/soak.sh $(test_scripts) tests/fake_cuda.c tests/fake_nccl.c tests/fake_nvtx.c tests/inject.c \
     tests/azint_oracle.h tests/azint_scene.h tests/azint_sums.h tests/bslz4_ref.h tests/cts.h tests/cts_array.h \
     tests/cts_gate.h tests/sense.h tests/eval_programs.h tests/fuzz.h tests/lanes.h tests/mutate.h tests/mutate_h5.h tests/nufft_oracle.h tests/tensors.h \
     tests/pipeline_scene.h tests/sha256.h tests/stack_images.h tests/mrd_make.h tests/leaks.h tests/mutate_files.h \

@@ -3,13 +3,20 @@
  * Operations go to the queue's stream, behind what was submitted to it, and nobody waits for them there: the queue is
  * told which buffers they use (hcy_queue_keep()).  A failure is the next operation's, or the queue's.  The device's
  * context is current for the length of a call.
+ *
+ * Where NCCL has the non-blocking form (2.14 and later), and ranks have a limit to join and to part, nothing here waits
+ * inside of it: what it has not done on return is asked for until it is done, has failed, or is over the limit; then it
+ * is given up.  Operations have none: a rank may compute as long as it likes before it comes to one.
+ * https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/usage/communicators.html
  * https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/api.html
  */
 #include "transport.h"
 #include "cuda_context.h"
 
 #include <halcyon/array.h>
+#include <halcyon/backend.h>
 #include <stdlib.h>
+#include <time.h>
 
 typedef struct nccl_id {
     char bytes[HCY__TRANSPORT_ID];
@@ -27,7 +34,18 @@ enum {
     NCCL_FLOAT32 = 7,
     NCCL_FLOAT64
 };
+enum { NCCL_IN_PROGRESS = 7 };
 enum { NCCL_SUM = 0, NCCL_MAX = 2, NCCL_MIN };
+
+/* What 2.14 knows of a communicator's configuration: later ones have more behind it, and take what a version that is
+ * said to be this one does not have as it is by default. */
+typedef struct nccl_config {
+    size_t size;
+    unsigned int magic, version;
+    int blocking, unused;
+} nccl_config;
+enum { NCCL_CONFIG_VERSION = 21400 };
+static const unsigned int config_magic = 0xcafebeef;
 
 /* result, name, arguments */
 #define NCCL_FUNCTIONS(X)                                                                                    \
@@ -44,17 +62,24 @@ enum { NCCL_SUM = 0, NCCL_MAX = 2, NCCL_MIN };
     X(int, ncclGroupEnd, (void))                                                                             \
     X(const char *, ncclGetErrorString, (int))
 
+/* Those of the non-blocking form. */
+#define NCCL_LATER_FUNCTIONS(X)                                                                              \
+    X(int, ncclCommInitRankConfig, (nccl_comm *, int, nccl_id, int, nccl_config *))                          \
+    X(int, ncclCommFinalize, (nccl_comm))
+
 static struct {
 #define MEMBER(result, name, arguments) result(*name) arguments;
     NCCL_FUNCTIONS(MEMBER)
+    NCCL_LATER_FUNCTIONS(MEMBER)
 #undef MEMBER
-    int complete;
+    int complete, has_later;
 } api;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 struct nccl {
     nccl_comm comm; /* NULL: it was aborted after a failure */
     void *context;
+    int seconds; /* that ranks have to join and to part; 0: the blocking form */
 };
 
 /* The library is never closed: it has threads. */
@@ -65,13 +90,35 @@ static void load_api(void)
 #define FIND(result, name, arguments) complete = find_function(&api.name, nccl, #name) && complete;
     NCCL_FUNCTIONS(FIND)
     api.complete = complete;
+    NCCL_LATER_FUNCTIONS(FIND)
+    api.has_later = complete;
 }
 
 static int check_nccl(int code, const char *doing)
 {
-    return code ? hcy_fail_vendor(HCY_EBACKEND, code, api.ncclGetErrorString(code),
-                                  "NCCL: %s failed (NCCL_DEBUG=WARN says more)", doing)
-                : 0;
+    if (!code || code == NCCL_IN_PROGRESS)
+        return 0;
+    return hcy_fail_vendor(HCY_EBACKEND, code, api.ncclGetErrorString(code),
+                           "NCCL: %s failed (NCCL_DEBUG=WARN says more)", doing);
+}
+
+/* Until what was begun is done; `seconds` 0: as long as it takes.  The blocking form has never begun anything. */
+static int wait_for_nccl(const struct nccl *n, int seconds, const char *doing)
+{
+    const uint64_t begun = hcy_now_ns(), most = (uint64_t)seconds * 1000000000u;
+    int state = NCCL_IN_PROGRESS, status = 0;
+    /* The first looks come one after the other: operations are begun within microseconds. */
+    for (int looks = 0; !status && state == NCCL_IN_PROGRESS; looks++) {
+        if (looks > 100)
+            nanosleep(&(struct timespec){ 0, looks > 200 ? 1000000 : 20000 }, NULL);
+        status = check_nccl(api.ncclCommGetAsyncError(n->comm, &state), "asking for failures");
+        if (!status && state == NCCL_IN_PROGRESS && seconds && hcy_now_ns() - begun > most)
+            return hcy_fail(HCY_EBACKEND, /* as what hinders another rank: then each says its own */
+                            "NCCL: %s has taken more than %d seconds, and was given up: a rank has not come, or cannot "
+                            "be reached (nccl@wait=SECONDS allows more)",
+                            doing, seconds);
+    }
+    return status ? status : check_nccl(state, doing);
 }
 
 /* --- Ends --- */
@@ -95,7 +142,21 @@ static int nccl_make_id(char id[HCY__TRANSPORT_ID], hcy_device *dev)
     return status;
 }
 
-static int nccl_open(void **impl, hcy_device *dev, const char *id, int rank, int n_ranks)
+static int join_ranks(struct nccl *n, nccl_id id, int rank, int n_ranks)
+{
+    static const char doing[] = "making a communicator";
+    nccl_config config = { sizeof config, config_magic, NCCL_CONFIG_VERSION, 0, 0 };
+    if (!n->seconds)
+        return check_nccl(api.ncclCommInitRank(&n->comm, n_ranks, id, rank), doing);
+    int status = check_nccl(api.ncclCommInitRankConfig(&n->comm, n_ranks, id, rank, &config), doing);
+    if (!status)
+        status = wait_for_nccl(n, n->seconds, doing);
+    if (status && n->comm)
+        api.ncclCommAbort(n->comm);
+    return status;
+}
+
+static int nccl_open(void **impl, hcy_device *dev, const char *id, int rank, int n_ranks, int seconds)
 {
     nccl_id of_all;
     memcpy(of_all.bytes, id, sizeof of_all.bytes);
@@ -103,9 +164,10 @@ static int nccl_open(void **impl, hcy_device *dev, const char *id, int rank, int
     if (!n)
         return hcy_fail(HCY_ENOMEM, "out of memory for a communicator of devices");
     n->context = find_context(dev);
+    n->seconds = api.has_later ? seconds : 0;
     int status = enter_context(n->context);
     if (!status) {
-        status = check_nccl(api.ncclCommInitRank(&n->comm, n_ranks, of_all, rank), "making a communicator");
+        status = join_ranks(n, of_all, rank, n_ranks);
         leave_context();
     }
     if (status)
@@ -119,7 +181,13 @@ static void nccl_close(void *impl)
 {
     struct nccl *n = impl;
     if (n->comm && !enter_context(n->context)) {
-        api.ncclCommDestroy(n->comm);
+        int status = n->seconds ? check_nccl(api.ncclCommFinalize(n->comm), "parting") : 0;
+        if (!status && n->seconds)
+            status = wait_for_nccl(n, n->seconds, "parting");
+        if (status)
+            api.ncclCommAbort(n->comm);
+        else
+            api.ncclCommDestroy(n->comm);
         leave_context();
     }
     free(n);
@@ -139,7 +207,6 @@ static void abort_communicator(struct nccl *n, cuda_stream stream)
 static int begin_call(cuda_stream *stream, struct nccl *n, hcy_queue *queue)
 {
     int64_t value = 0;
-    int earlier = 0;
     int status = n->comm ? hcy_queue_status(queue)
                          : hcy_fail(HCY_EBACKEND, "NCCL: the communicator was given up after a failure");
     if (!status)
@@ -149,9 +216,7 @@ static int begin_call(cuda_stream *stream, struct nccl *n, hcy_queue *queue)
         status = enter_context(n->context);
     if (status)
         return status;
-    status = check_nccl(api.ncclCommGetAsyncError(n->comm, &earlier), "asking for failures");
-    if (!status)
-        status = check_nccl(earlier, "what was submitted");
+    status = wait_for_nccl(n, 0, "what was submitted");
     if (status) {
         abort_communicator(n, *stream);
         leave_context();
@@ -159,10 +224,13 @@ static int begin_call(cuda_stream *stream, struct nccl *n, hcy_queue *queue)
     return status;
 }
 
-/* The host does not wait: what it submits next is ready when the messages are through.  So buffers have to stay. */
+/* The host waits until it is in the stream, and no longer: what it submits next is ready when the messages are through.
+ * So buffers have to stay. */
 static int end_call(struct nccl *n, cuda_stream stream, hcy_queue *queue, hcy_buffer *const *buffers, size_t count,
                     int status)
 {
+    if (!status)
+        status = wait_for_nccl(n, 0, "what is submitted");
     if (!status)
         status = hcy_queue_keep(queue, buffers, count);
     if (status)

@@ -79,7 +79,11 @@ int hcy_dist_split(hcy_dist **part, hcy_dist *comm, int colour)
                         part ? "communicator" : "place for the new communicator");
     *part = NULL;
     int status = comm->transport->split(&impl, &place, comm->impl, colour);
-    return status || colour < 0 ? status : new_dist(part, comm->transport, impl, &place, comm->ways);
+    if (!status && colour >= 0)
+        status = new_dist(part, comm->transport, impl, &place, comm->ways);
+    if (*part)
+        (*part)->has_free_sums = comm->has_free_sums;
+    return status;
 }
 
 int hcy_dist_get_info(hcy_dist_info *info, const hcy_dist *comm)

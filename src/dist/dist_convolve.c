@@ -133,7 +133,7 @@ static int make_own_convolution(hcy_operator **own, hcy_device *dev, const hcy_d
     desc.domain.vectors = desc.range.vectors = NULL;
     c->axis = axis;
     c->taps = f->length;
-    c->first = axis == l->axis ? l->firsts[l->comm->place.rank] : 0;
+    c->first = hcy__layout_box(l, l->comm->place.rank).first[axis];
     c->end = c->first + l->local[axis];
     c->padded_first = c->first > reach ? c->first - reach : 0;
     /* A rank without rows has no ghosts. */
@@ -159,8 +159,10 @@ static int join_convolution(hcy_operator **op, hcy_device *dev, hcy_dist_layout 
 {
     hcy_dist_layout *padded = NULL;
     hcy_operator *own = NULL, *ops[2] = { NULL, NULL };
-    const bool has_ghosts = axis == l->axis;
-    int status = has_ghosts ? hcy_dist_halo(&ops[1], &padded, dev, l, dtype, f->length / 2, f->length / 2) : 0;
+    struct hcy__widths widths = { { 0 }, { 0 }, false };
+    const bool has_ghosts = l->grid[axis] > 1;
+    widths.front[axis] = widths.back[axis] = f->length / 2;
+    int status = has_ghosts ? hcy__dist_halo_of(&ops[1], &padded, dev, l, dtype, &widths) : 0;
     if (!status)
         status = hcy_dist_agree(l->comm, make_own_convolution(&own, dev, l, padded ? padded : l, dtype, axis, f));
     if (!status)

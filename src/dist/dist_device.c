@@ -104,7 +104,8 @@ static int start_on_device(hcy_dist *comm, hcy_device *dev)
     if (!status)
         status = comm->transport->broadcast(id, comm->impl, sizeof id, 0);
     if (!status)
-        status = t->open(&comm->device_impl, dev, id, comm->place.rank, comm->place.n_ranks);
+        status = t->open(&comm->device_impl, dev, id, comm->place.rank, comm->place.n_ranks,
+                         comm->ways.seconds);
     comm->on_device = status ? NULL : t;
     return status;
 }

@@ -2,8 +2,8 @@
  *
  * An array in blocks of its first axis: ghost rows are fetched while one pass over memory makes most of a rank's rows
  * of the result (dist_overlap.c).  The adjoint is the same of the transposed matrix: its own ghost rows, of what comes
- * in.  In blocks of another axis: one pass over the padded part, of which the own rows are kept; there the adjoint adds
- * ghosts up where they come from.  No differences along the blocks' axis: nothing goes between ranks.
+ * in.  In blocks of another axis, or of several: one pass over the padded part, of which the own rows are kept; there
+ * the adjoint adds ghosts up where they come from.  No differences along an axis of blocks: nothing goes between ranks.
  */
 #include "differences.h"
 #include "dist_priv.h"
@@ -16,17 +16,26 @@
 static int make_result_layout(hcy_dist_layout **range, hcy_dist_layout *l, const hcy_differences_desc *whole)
 {
     int64_t shape[HCY_ARRAY_MAX_RANK + 1] = { 0 }, *rows = NULL;
+    const int64_t *of_axes[HCY_ARRAY_MAX_RANK + 1] = { NULL };
+    int grid[HCY_ARRAY_MAX_RANK + 1] = { 1 };
     if (!whole->apart) {
         *range = hcy_dist_layout_retain(l);
         return 0;
     }
-    int status = hcy_dist_agree(l->comm, hcy__layout_rows(&rows, l));
-    for (int d = 0; d < l->rank; d++) {
+    rows = calloc((size_t)l->comm->place.n_ranks * HCY_ARRAY_MAX_RANK, sizeof *rows);
+    int status = hcy_dist_agree(l->comm, rows ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for a layout"));
+    for (int d = 0; !status && d < l->rank; d++) {
+        int64_t *mine = rows + l->comm->place.n_ranks * d;
+        for (int i = 0; i < l->grid[d]; i++)
+            mine[i] = l->bounds[d][i + 1] - l->bounds[d][i];
+        of_axes[d + 1] = mine;
         shape[0] += whole->kinds[d] != 0;
         shape[d + 1] = l->shape[d];
+        grid[d + 1] = l->grid[d];
     }
     if (!status)
-        status = hcy_dist_layout_blocks(range, l->comm, l->rank + 1, shape, l->axis + 1, rows);
+        status = hcy__layout_make(range, l->comm, l->rank + 1, shape, l->axis < 0 ? l->axis : l->axis + 1, grid,
+                                  of_axes, false);
     free(rows);
     return status;
 }
@@ -117,7 +126,7 @@ static int make_of_halves(hcy_operator **op, hcy_device *dev, hcy_dist_layout *r
     return hcy__dist_agree_on(op, domain->comm, hcy__operator_make(op, dev, &desc));
 }
 
-/* --- Blocks of another axis --- */
+/* --- Blocks of another axis, or of several --- */
 
 /* The differences of a part that has neighbours on neither side. */
 static int make_own(hcy_operator **own, hcy_device *dev, const hcy_dist_layout *part,
@@ -143,19 +152,23 @@ static int make_local(hcy_operator **op, hcy_device *dev, hcy_dist_layout *range
 static int make_padded_differences(hcy_operator **op, hcy_device *dev, hcy_dist_layout *range,
                                    hcy_dist_layout *domain, const hcy_differences_desc *whole)
 {
-    const int64_t widths[2] = { HCY_STENCIL_REACH, HCY_STENCIL_REACH };
-    const int dtype = whole->space.dtype;
+    const int dtype = whole->space.dtype, in_front = range->rank - domain->rank;
+    struct hcy__widths of_domain = { { 0 }, { 0 }, false }, of_range = of_domain;
     hcy_dist_layout *padded = NULL, *padded_range = NULL;
     hcy_operator *ops[3] = { NULL, NULL, NULL };
-    int status = hcy__dist_pad(&padded, domain, widths[0], widths[1]);
+    for (int d = 0; d < domain->rank; d++) {
+        of_domain.front[d] = whole->kinds[d] ? HCY_STENCIL_REACH : 0;
+        of_domain.back[d] = of_range.front[d + in_front] = of_range.back[d + in_front] = of_domain.front[d];
+    }
+    int status = hcy__dist_pad(&padded, domain, &of_domain);
     if (!status)
-        status = hcy__dist_pad(&padded_range, range, widths[0], widths[1]);
+        status = hcy__dist_pad(&padded_range, range, &of_range);
     if (!status)
         status = hcy__dist_agree_on(&ops[2], domain->comm,
-                                    hcy__dist_ghosts(&ops[2], dev, domain, padded, dtype, widths, true));
+                                    hcy__dist_ghosts(&ops[2], dev, domain, padded, dtype, &of_domain, true));
     if (!status)
         status = hcy__dist_agree_on(&ops[0], domain->comm,
-                                    hcy__dist_ghosts(&ops[0], dev, range, padded_range, dtype, widths, false));
+                                    hcy__dist_ghosts(&ops[0], dev, range, padded_range, dtype, &of_range, false));
     if (!status)
         status = make_local(&ops[1], dev, padded_range, padded, whole);
     if (!status)
@@ -169,6 +182,15 @@ static int make_padded_differences(hcy_operator **op, hcy_device *dev, hcy_dist_
 
 /* --- Operators --- */
 
+/* No differences along an axis of blocks: no rank needs another's rows. */
+static bool is_local(const hcy_dist_layout *l, const hcy_differences_desc *whole)
+{
+    bool local = true;
+    for (int d = 0; d < l->rank; d++)
+        local = local && !(whole->kinds[d] && (d == l->axis || l->grid[d] > 1));
+    return local;
+}
+
 /* `whole` has kinds and factors; *kept is the result's layout, if there is a place for it. */
 static int make_differences(hcy_operator **op, hcy_dist_layout **kept, hcy_device *dev, hcy_dist_layout *layout,
                             int dtype, hcy_differences_desc *whole)
@@ -179,7 +201,7 @@ static int make_differences(hcy_operator **op, hcy_dist_layout **kept, hcy_devic
     int status = make_result_layout(&range, layout, whole);
     if (status)
         return status;
-    if (!whole->kinds[layout->axis])
+    if (is_local(layout, whole))
         status = make_local(op, dev, range, layout, whole);
     else if (layout->axis)
         status = make_padded_differences(op, dev, range, layout, whole);

@@ -156,13 +156,8 @@ static int write_all_parts(const void *data, const hcy_dist_layout *l, int dtype
     return hcy_dist_agree(l->comm, status);
 }
 
-int hcy_dist_to_file(hcy_queue *queue, hcy_array *part, const hcy_dist_layout *layout, const char *path)
+static int write_layout(hcy_queue *queue, hcy_array *part, const hcy_dist_layout *layout, const char *path, int status)
 {
-    int status = hcy__part_check(queue, part, layout, "hcy_dist_to_file");
-    if (!status && !path)
-        status = hcy_fail(HCY_EINVAL, "hcy_dist_to_file: no path");
-    if (!layout)
-        return status;
     const size_t bytes = status ? 0 : (size_t)part->count * hcy_dtype_size(part->dtype);
     void *data = malloc(bytes + 1);
     if (!status && !data)
@@ -172,4 +167,31 @@ int hcy_dist_to_file(hcy_queue *queue, hcy_array *part, const hcy_dist_layout *l
     status = write_all_parts(data, layout, status ? HCY_FLOAT32 : part->dtype, path, status);
     free(data);
     return status;
+}
+
+/* What is dealt out over a grid goes into blocks of the first axis, which lie in the file in one piece. */
+static int write_grid(hcy_queue *queue, hcy_array *part, const hcy_dist_layout *layout, const char *path, int status)
+{
+    hcy_dist_layout *rows = NULL;
+    hcy_array *own = NULL;
+    status = hcy_dist_agree(layout->comm, status);
+    if (!status)
+        status = hcy_dist_layout_blocks(&rows, layout->comm, layout->rank, layout->shape, 0, NULL);
+    if (!status)
+        status = hcy_dist_agree(layout->comm, hcy_dist_array(&own, hcy_queue_device(queue), rows, part->dtype));
+    if (!status)
+        status = write_layout(queue, own, rows, path, hcy__dist_move(queue, own, rows, part, layout));
+    hcy_array_release(own);
+    hcy_dist_layout_release(rows);
+    return status;
+}
+
+int hcy_dist_to_file(hcy_queue *queue, hcy_array *part, const hcy_dist_layout *layout, const char *path)
+{
+    int status = hcy__part_check(queue, part, layout, "hcy_dist_to_file");
+    if (!status && !path)
+        status = hcy_fail(HCY_EINVAL, "hcy_dist_to_file: no path");
+    if (!layout)
+        return status;
+    return (layout->axis == HCY_DIST_GRID ? write_grid : write_layout)(queue, part, layout, path, status);
 }

@@ -22,11 +22,6 @@ static void free_over_ranks(void *user)
     free(o);
 }
 
-static bool is_dealt(const hcy_dist_layout *layout)
-{
-    return layout->axis >= 0;
-}
-
 /* What is replicated and made of parts is the sum of what the ranks have of it. */
 static int run_own(hcy_queue *queue, hcy_array *to, const struct over_ranks *o, hcy_array *from, bool adjoint)
 {
@@ -35,7 +30,7 @@ static int run_own(hcy_queue *queue, hcy_array *to, const struct over_ranks *o, 
     int status = hcy__layout_compare(queue, from, from_layout);
     if (!status)
         status = hcy__operator_run(queue, to, o->own, from, adjoint);
-    if (!status && !is_dealt(to_layout) && is_dealt(from_layout))
+    if (!status && !hcy__is_dealt(to_layout) && hcy__is_dealt(from_layout))
         status = hcy_dist_allreduce(queue, to, to_layout->comm, HCY_REDUCE_SUM);
     return status;
 }
@@ -60,9 +55,9 @@ static int run_own_twice(hcy_queue *queue, hcy_array *q, hcy_array *g, hcy_array
         status = hcy__layout_compare(queue, m, o->range);
     if (!status)
         status = o->own->twice(queue, q, g, s, o->own->desc.user, p, m, by);
-    if (!status && !is_dealt(o->domain) && is_dealt(o->range))
+    if (!status && !hcy__is_dealt(o->domain) && hcy__is_dealt(o->range))
         status = hcy_dist_allreduce(queue, g, o->domain->comm, HCY_REDUCE_SUM);
-    if (!status && !is_dealt(o->domain) && is_dealt(o->range))
+    if (!status && !hcy__is_dealt(o->domain) && hcy__is_dealt(o->range))
         status = hcy_dist_allreduce(queue, s, o->domain->comm, HCY_REDUCE_SUM);
     return status;
 }
@@ -113,10 +108,10 @@ int hcy__dist_agree_on(hcy_operator **op, hcy_dist *comm, int status)
 static int compare_own(bool *has_adjoint, bool *goes_twice, const hcy_dist_layout *to, const hcy_dist_layout *from,
                        const hcy_operator *own)
 {
-    const int32_t mine[4] = { own->desc.range.dtype, own->desc.domain.dtype, is_dealt(to), is_dealt(from) };
+    const int32_t mine[4] = { own->desc.range.dtype, own->desc.domain.dtype, hcy__is_dealt(to), hcy__is_dealt(from) };
     int32_t least[10] = { own->desc.adjoint != NULL };
     /* Columns of a matrix are added up before anything can be made of them. */
-    least[9] = own->twice && (is_dealt(to) || !is_dealt(from));
+    least[9] = own->twice && (hcy__is_dealt(to) || !hcy__is_dealt(from));
     for (int i = 0; i < 4; i++) {
         least[1 + 2 * i] = mine[i];
         least[2 + 2 * i] = -mine[i];

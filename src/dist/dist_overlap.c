@@ -230,10 +230,11 @@ static int list_messages(struct overlap *o, const struct hcy__ghost *ghosts, siz
     for (size_t i = 0; o->row && i < n; i++)
         for (size_t k = 0; k < slabs; k++) {
             const struct hcy__ghost *g = &ghosts[i];
-            const int64_t in_strip = g->first < o->head ? g->first : g->first - count_left_out(o);
-            const int64_t at = g->gives ? (int64_t)k * o->rows + g->first
+            const int64_t first = g->box.first[o->from->axis], count = g->box.end[o->from->axis] - first;
+            const int64_t in_strip = first < o->head ? first : first - count_left_out(o);
+            const int64_t at = g->gives ? (int64_t)k * o->rows + first
                                         : (int64_t)k * (o->head + o->tail) + in_strip;
-            const size_t size = (size_t)g->count * o->row;
+            const size_t size = (size_t)count * o->row;
             o->list[o->n++] = (struct message){ g->rank, g->gives, (size_t)at * o->row, size, bytes };
             bytes += (size + STAGING_UNIT - 1) / STAGING_UNIT * STAGING_UNIT;
         }
@@ -247,12 +248,15 @@ static int make_memory(struct overlap *o, const int64_t reach[2])
 {
     const hcy_dist *comm = o->from->comm;
     const int dtype = o->own->desc.domain.dtype;
+    struct hcy__widths widths = { { 0 }, { 0 }, false };
     int64_t shape[HCY_ARRAY_MAX_RANK];
     struct hcy__ghost *ghosts = NULL;
     size_t n = 0;
+    widths.front[o->from->axis] = reach[0];
+    widths.back[o->from->axis] = reach[1];
     memcpy(shape, o->from->local, sizeof shape);
     shape[o->from->axis] = o->head + o->tail;
-    int status = hcy__dist_list_ghosts(&ghosts, &n, o->from, reach[0], reach[1]);
+    int status = hcy__dist_list_ghosts(&ghosts, &n, o->from, &widths);
     if (!status && o->head + o->tail)
         status = hcy_array_empty(&o->strip, o->own->dev, dtype, o->from->rank, shape);
     if (!status && comm->on_device && comm->device == o->own->dev)

@@ -11,6 +11,7 @@
  * one host have no memory in common. */
 struct hcy__ways {
     int nccl, mpi, shared;
+    int seconds; /* that NCCL has to join all ranks; 0: for ever */
 };
 
 struct hcy_dist {
@@ -19,6 +20,7 @@ struct hcy_dist {
     void *impl;
     struct hcy__place place;
     struct hcy__ways ways;
+    bool has_free_sums;
     hcy_device *device; /* of hcy_dist_device() */
     const struct hcy_device_transport *on_device; /* NULL: the transport of host memory carries all */
     void *device_impl;
@@ -78,15 +80,35 @@ int hcy__dist_check(const hcy_dist *comm, int rank, const char *function);
 struct hcy_dist_layout {
     atomic_uint refs;
     hcy_dist *comm;
-    int rank, axis; /* axis -1: replicated */
+    int rank, axis; /* axis -1: replicated; HCY_DIST_GRID: blocks along several */
     bool is_checked;
+    int grid[HCY_ARRAY_MAX_RANK]; /* ranks along each axis, which are numbered row by row; 1 of what is replicated */
     int64_t shape[HCY_ARRAY_MAX_RANK], local[HCY_ARRAY_MAX_RANK];
-    int64_t *firsts;     /* of n_ranks + 1: the first row of each rank, then their number */
-    int64_t row;         /* elements of a row: of all axes but that of the blocks */
+    int64_t *bounds[HCY_ARRAY_MAX_RANK]; /* of grid[d] + 1: where blocks along an axis begin, then their end */
+    int64_t *firsts;     /* of n_ranks + 1: the first row of each rank, then their number; over a grid of elements */
+    int64_t row;         /* elements of a row: of all axes but that of the blocks; over a grid 1 */
     hcy_vectors vectors; /* sums over the parts; for this layout alone */
 };
-/* How many rows each rank has, to be freed; NULL of a replicated layout. */
+static inline bool hcy__is_dealt(const hcy_dist_layout *layout)
+{
+    return layout->axis != -1;
+}
+/* As the public functions make them: of an axis, or HCY_DIST_GRID, and a grid.  NULL in `rows`: as even as can be. */
+int hcy__layout_make(hcy_dist_layout **layout, hcy_dist *comm, int rank, const int64_t *shape, int axis,
+                     const int *grid, const int64_t *const *rows, bool is_checked);
+/* How many rows each rank has, to be freed; NULL of a replicated layout.  HCY_EUNSUPPORTED over a grid. */
 int hcy__layout_rows(int64_t **rows, const hcy_dist_layout *layout);
+/* Rows [first, end) of each axis. */
+struct hcy__box {
+    int64_t first[HCY_ARRAY_MAX_RANK], end[HCY_ARRAY_MAX_RANK];
+};
+/* A rank's part of the whole. */
+struct hcy__box hcy__layout_box(const hcy_dist_layout *layout, int rank);
+/* What two boxes have in common, counted from `origin`; false: nothing. */
+bool hcy__box_common(struct hcy__box *common, const struct hcy__box *a, const struct hcy__box *b,
+                     const int64_t *origin, int rank);
+/* A view of a box of an array. */
+int hcy__cut(hcy_array **part, const hcy_array *array, const struct hcy__box *box);
 /* HCY_EINVAL, in the words of a function, if an array is no part of the layout on the queue's device. */
 int hcy__part_check(const hcy_queue *queue, const hcy_array *part, const hcy_dist_layout *layout,
                     const char *function);
@@ -118,24 +140,32 @@ int hcy__dist_transform_dealt(hcy_operator **op, hcy_device *dev, hcy_dist_layou
 
 /* --- halo.c --- */
 
-/* Rows that this rank fetches, counted in its padded part, or that it gives, counted in its own part. */
+/* Ghost rows along each axis, and whether there are some, zeros, outside the whole array. */
+struct hcy__widths {
+    int64_t front[HCY_ARRAY_MAX_RANK], back[HCY_ARRAY_MAX_RANK];
+    bool outside;
+};
+/* What this rank fetches, counted in its padded part, or what it gives, counted in its own part: one box a rank. */
 struct hcy__ghost {
     int rank;
     bool gives;
-    int64_t first, count;
+    struct hcy__box box;
 };
-/* Those of so many ghost rows in front and behind, to be freed; not collective. */
-int hcy__dist_list_ghosts(struct hcy__ghost **ghosts, size_t *n, const hcy_dist_layout *l, int64_t front,
-                          int64_t back);
+/* To be freed; not collective. */
+int hcy__dist_list_ghosts(struct hcy__ghost **ghosts, size_t *n, const hcy_dist_layout *l,
+                          const struct hcy__widths *widths);
 
 /* HCY_EINVAL, in the words of a function: nothing to make an operator of rows from.  *op is NULL. */
 int hcy__dist_check_halo(hcy_operator **op, const hcy_device *dev, const hcy_dist_layout *layout,
                          const char *function);
-/* The layout of all ranks' rows with so many ghost rows; collective. */
-int hcy__dist_pad(hcy_dist_layout **padded, const hcy_dist_layout *l, int64_t front, int64_t back);
+/* The layout of all ranks' rows with their ghosts; collective. */
+int hcy__dist_pad(hcy_dist_layout **padded, const hcy_dist_layout *l, const struct hcy__widths *widths);
 /* The operator that fetches ghosts (fetches), or the one that leaves them out: not collective. */
 int hcy__dist_ghosts(hcy_operator **op, hcy_device *dev, hcy_dist_layout *layout, hcy_dist_layout *padded,
-                     int dtype, const int64_t widths[2], bool fetches);
+                     int dtype, const struct hcy__widths *widths, bool fetches);
+/* Layout and operator of ghosts; collective. */
+int hcy__dist_halo_of(hcy_operator **op, hcy_dist_layout **padded, hcy_device *dev, hcy_dist_layout *layout, int dtype,
+                      const struct hcy__widths *widths);
 
 /* --- dist_overlap.c --- */
 

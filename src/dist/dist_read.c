@@ -214,11 +214,58 @@ static int compare_shapes(const struct head *h, const hcy_dist_layout *l, const 
                     hcy__shape_text(has, h->rank, h->shape), hcy__shape_text(wants, l->rank, l->shape));
 }
 
+/* Each rank its own rows, of a layout along one axis. */
+static int read_layout(hcy_array **part, hcy_device *dev, const hcy_dist_layout *l, const struct head *h,
+                       const struct source *s, int status)
+{
+    hcy_array *own = NULL;
+    if (!status)
+        status = read_rows(&own, dev, l, h, s);
+    /* A rank that has its rows while another has none would wait for it in what comes next. */
+    status = hcy_dist_agree(l->comm, status);
+    if (status)
+        hcy_array_release(own);
+    else
+        *part = own;
+    return status;
+}
+
+/* Over a grid: blocks of the first axis, which lie in the file in one piece, and from there. */
+static int read_grid(hcy_array **part, hcy_device *dev, const hcy_dist_layout *l, const struct head *h,
+                     const struct source *s, int status)
+{
+    hcy_dist_layout *blocks = NULL;
+    hcy_queue *queue = NULL;
+    hcy_array *rows = NULL, *own = NULL;
+    status = hcy_dist_agree(l->comm, status);
+    if (!status)
+        status = hcy_dist_layout_blocks(&blocks, l->comm, l->rank, l->shape, 0, NULL);
+    if (!status)
+        status = read_layout(&rows, dev, blocks, h, s, 0);
+    if (!status) {
+        status = hcy_queue_create(&queue, dev);
+        if (!status)
+            status = hcy_dist_array(&own, dev, l, rows->dtype);
+        status = hcy_dist_agree(l->comm, status);
+    }
+    if (!status)
+        status = hcy__dist_move(queue, own, l, rows, blocks);
+    if (!status)
+        status = hcy_queue_finish(queue);
+    hcy_queue_release(queue);
+    hcy_array_release(rows);
+    hcy_dist_layout_release(blocks);
+    if (status)
+        hcy_array_release(own);
+    else
+        *part = own;
+    return status;
+}
+
 int hcy_dist_from_file(hcy_array **part, hcy_device *dev, const hcy_dist_layout *layout, const char *path)
 {
     struct source s = { .file = NULL };
     struct head h;
-    hcy_array *own = NULL;
     int status = 0;
     if (part)
         *part = NULL;
@@ -231,14 +278,7 @@ int hcy_dist_from_file(hcy_array **part, hcy_device *dev, const hcy_dist_layout 
         status = open_source(&h, &s, path);
     if (!status)
         status = compare_shapes(&h, layout, path);
-    if (!status)
-        status = read_rows(&own, dev, layout, &h, &s);
+    status = (layout->axis == HCY_DIST_GRID ? read_grid : read_layout)(part, dev, layout, &h, &s, status);
     close_source(&s);
-    /* A rank that has its rows while another has none would wait for it in what comes next. */
-    status = hcy_dist_agree(layout->comm, status);
-    if (status)
-        hcy_array_release(own);
-    else
-        *part = own;
     return status;
 }

@@ -231,12 +231,15 @@ static int sum_rest(const struct summands *s, hcy_array *sum)
     return status;
 }
 
-/* The part as one axis, in the order of the whole's rows: a view, or a copy with the blocks' axis in front. */
+/* The part as one axis, in the order of the whole's rows: a view, or a copy with the blocks' axis in front.  Over a
+ * grid it is as it lies. */
 static int flatten_part(hcy_array **flat, hcy_queue *queue, const hcy_dist_layout *layout,
                         const hcy_array *part)
 {
     hcy_array *turned = NULL, *copy = NULL;
     int axes[HCY_ARRAY_MAX_RANK] = { layout->axis };
+    if (layout->axis == HCY_DIST_GRID)
+        return hcy_array_reshape(flat, part, 1, &part->count);
     for (int d = 0, to = 1; d < layout->rank; d++)
         if (d != layout->axis)
             axes[to++] = d;
@@ -253,10 +256,40 @@ static int flatten_part(hcy_array **flat, hcy_queue *queue, const hcy_dist_layou
     return status;
 }
 
-static int sum_blocks(hcy_queue *queue, hcy_array *sum, const hcy_dist_layout *layout, const hcy_array *x,
-                      const hcy_array *y)
+/* Each rank's own, and one reduction. */
+static int sum_freely(hcy_queue *queue, hcy_array *sum, const hcy_dist_layout *layout, hcy_array *x, hcy_array *y)
+{
+    const bool is_complex = x->dtype == HCY_COMPLEX64 || x->dtype == HCY_COMPLEX128;
+    const char *text = !y           ? "s = sum(float64(x))"
+                       : is_complex ? "s = vdot(complex128(x), complex128(y))"
+                                    : "s = dot(float64(x), float64(y))";
+    int status = eval_summands(queue, text, sum, x, y);
+    return status ? status : hcy_dist_allreduce(queue, sum, layout->comm, HCY_REDUCE_SUM);
+}
+
+int hcy_dist_set_sums(hcy_dist *comm, int sums)
+{
+    int status = hcy__dist_check(comm, 0, "hcy_dist_set_sums");
+    if (status)
+        return status;
+    int32_t ends[2] = { sums, -sums };
+    if (sums != HCY_SUMS_SAME && sums != HCY_SUMS_FREE)
+        status = hcy_fail(HCY_EINVAL, "hcy_dist_set_sums: there are no sums %d", sums);
+    status = hcy_dist_agree(comm, status);
+    if (!status)
+        status = hcy_dist_allreduce_host(ends, comm, HCY_INT32, 2, HCY_REDUCE_MIN);
+    if (!status && ends[0] != -ends[1])
+        status = hcy_fail(HCY_EINVAL, "hcy_dist_set_sums: ranks do not say the same");
+    if (!status)
+        comm->has_free_sums = sums == HCY_SUMS_FREE;
+    return status;
+}
+
+static int sum_blocks(hcy_queue *queue, hcy_array *sum, const hcy_dist_layout *layout, hcy_array *x, hcy_array *y)
 {
     const int n = layout->comm->place.n_ranks;
+    if (layout->comm->has_free_sums)
+        return sum_freely(queue, sum, layout, x, y);
     struct summands s = { .comm = layout->comm, .queue = queue };
     s.is_complex = x->dtype == HCY_COMPLEX64 || x->dtype == HCY_COMPLEX128;
     s.firsts = calloc((size_t)n + 1, sizeof *s.firsts);
@@ -282,7 +315,7 @@ int hcy__dist_dot(hcy_queue *queue, hcy_array *sum, void *user, hcy_array *x, hc
     const hcy_dist_layout *layout = user;
     const bool is_complex = x->dtype == HCY_COMPLEX64 || x->dtype == HCY_COMPLEX128;
     /* One rank's rows in C order are what hcy_eval() adds up. */
-    if (layout->axis > 0 || (layout->axis == 0 && layout->comm->place.n_ranks > 1))
+    if (hcy__is_dealt(layout) && (layout->axis || layout->comm->place.n_ranks > 1))
         return sum_blocks(queue, sum, layout, x, y);
     return eval_summands(
         queue, is_complex ? "s = vdot(complex128(x), complex128(y))" : "s = dot(float64(x), float64(y))", sum,
@@ -371,7 +404,7 @@ static int find_extreme(hcy_queue *queue, hcy_array *norm, const hcy_dist_layout
     int status = x->count ? HCY_EVAL(queue, text, hcy_op_array("n", norm), hcy_op_array("x", x))
                           : HCY_EVAL(queue, "n = e", hcy_op_array("n", norm),
                                      hcy_op_real("e", order > 0 ? 0 : INFINITY));
-    return status || layout->axis < 0
+    return status || !hcy__is_dealt(layout)
                ? status
                : reduce_extreme(queue, norm, layout->comm, order > 0 ? HCY_REDUCE_MAX : HCY_REDUCE_MIN);
 }
@@ -386,7 +419,7 @@ static int sum_powers(hcy_queue *queue, hcy_array *norm, const hcy_dist_layout *
                  : order == 1 ? HCY_EVAL(queue, "t = abs(x)", hcy_op_array("t", powers), hcy_op_array("x", x))
                               : HCY_EVAL(queue, "t = float64(abs(x)) ** p", hcy_op_array("t", powers),
                                          hcy_op_array("x", x), p);
-    if (!status && layout->axis >= 0)
+    if (!status && hcy__is_dealt(layout))
         status = sum_blocks(queue, norm, layout, powers, NULL);
     else if (!status)
         status = HCY_EVAL(queue, "n = sum(t)", hcy_op_array("n", norm), hcy_op_array("t", powers));

@@ -1,83 +1,59 @@
-/* halo.c - ghost rows: a rank's rows with those of its neighbours around them.
+/* halo.c - ghost rows: a rank's part with what its neighbours have around it, along one axis or several.
  *
- * The operator that fetches ghost rows is also the plan: which rows go where is found once.  At the ends of the
- * whole array there are none, so that what is made of a rank's rows there is what one device makes.  A rank without
- * rows has no ghosts.
+ * The operator that fetches ghosts is also the plan: what goes where is found once.  Of another rank's part a padded
+ * one has one box at most, corners too, so that all travel at once, one message for each pair of ranks and way.  At the
+ * ends of the whole array there are none, so that what is made of a rank's rows there is what one device makes; or
+ * zeros, where they are asked for.  A rank without rows has no ghosts.
  */
 #include "dist_priv.h"
 #include "operator_priv.h"
 
 #include <halcyon/eval.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct halo {
     hcy_dist_layout *layout, *padded;
-    int64_t widths[2]; /* ghost rows in front and behind, where there are so many */
-    int64_t before;    /* this rank's ghost rows in front of its own */
+    struct hcy__widths widths;
+    struct hcy__box middle; /* this rank's own part, in the padded one */
+    struct hcy__box within; /* what is inside the whole array, in the padded one */
     struct hcy__ghost *ghosts;
     size_t n;
     struct hcy__exchange *begun; /* hcy_dist_halo_begin()'s; NULL: it was never called */
 };
 
-/* Rows [first, end) of the whole. */
-struct span {
-    int64_t first, end;
-};
-
-static struct span own_rows(const hcy_dist_layout *l, int rank)
+/* A rank's own part and its ghosts, counted in the whole; where zeros stand outside, it goes beyond the ends. */
+static struct hcy__box padded_box(const hcy_dist_layout *l, int rank, const struct hcy__widths *w)
 {
-    return (struct span){ l->firsts[rank], l->firsts[rank + 1] };
+    struct hcy__box b = hcy__layout_box(l, rank);
+    for (int d = 0; d < l->rank; d++) {
+        const int64_t before = b.first[d], behind = l->shape[d] - b.end[d];
+        if (b.first[d] == b.end[d])
+            continue;
+        b.first[d] -= w->outside || w->front[d] < before ? w->front[d] : before;
+        b.end[d] += w->outside || w->back[d] < behind ? w->back[d] : behind;
+    }
+    return b;
 }
 
-/* Own rows and ghosts. */
-static struct span padded_rows(const hcy_dist_layout *l, int rank, int64_t front, int64_t back)
-{
-    const int64_t all = l->shape[l->axis];
-    struct span s = own_rows(l, rank);
-    if (s.first == s.end)
-        return s;
-    s.first = s.first > front ? s.first - front : 0;
-    s.end = all - s.end > back ? s.end + back : all;
-    return s;
-}
-
-struct list {
-    struct hcy__ghost *ghosts;
-    size_t n;
-};
-
-static void add_ghost(struct list *l, int rank, bool gives, struct span wanted, struct span has, int64_t origin)
-{
-    const int64_t first = wanted.first > has.first ? wanted.first : has.first;
-    const int64_t end = wanted.end < has.end ? wanted.end : has.end;
-    if (end > first)
-        l->ghosts[l->n++] = (struct hcy__ghost){ rank, gives, first - origin, end - first };
-}
-
-/* Front ghosts first, for all ranks: so messages of two ranks are in one order at both ends. */
-int hcy__dist_list_ghosts(struct hcy__ghost **ghosts, size_t *n, const hcy_dist_layout *l, int64_t front, int64_t back)
+int hcy__dist_list_ghosts(struct hcy__ghost **ghosts, size_t *n, const hcy_dist_layout *l, const struct hcy__widths *w)
 {
     const int me = l->comm->place.rank;
-    const struct span mine = own_rows(l, me), padded = padded_rows(l, me, front, back);
-    struct list list = { calloc(4 * (size_t)l->comm->place.n_ranks, sizeof *list.ghosts), 0 };
-    if (!list.ghosts)
+    const struct hcy__box mine = hcy__layout_box(l, me), padded = padded_box(l, me, w);
+    struct hcy__ghost *list = calloc(2 * (size_t)l->comm->place.n_ranks, sizeof *list);
+    *n = 0;
+    if (!list)
         return hcy_fail(HCY_ENOMEM, "out of memory for ghost rows");
-    for (int side = 0; side < 2; side++)
-        for (int r = 0; r < l->comm->place.n_ranks; r++) {
-            const struct span theirs = own_rows(l, r), around = padded_rows(l, r, front, back);
-            if (r == me)
-                continue;
-            add_ghost(&list, r, false,
-                      side ? (struct span){ mine.end, padded.end }
-                           : (struct span){ padded.first, mine.first },
-                      theirs, padded.first);
-            add_ghost(&list, r, true,
-                      side ? (struct span){ theirs.end, around.end }
-                           : (struct span){ around.first, theirs.first },
-                      mine, mine.first);
-        }
-    *ghosts = list.ghosts;
-    *n = list.n;
+    for (int r = 0; r < l->comm->place.n_ranks; r++) {
+        const struct hcy__box theirs = hcy__layout_box(l, r), around = padded_box(l, r, w);
+        if (r == me)
+            continue;
+        list[*n] = (struct hcy__ghost){ .rank = r, .gives = false };
+        *n += hcy__box_common(&list[*n].box, &padded, &theirs, padded.first, l->rank);
+        list[*n] = (struct hcy__ghost){ .rank = r, .gives = true };
+        *n += hcy__box_common(&list[*n].box, &mine, &around, mine.first, l->rank);
+    }
+    *ghosts = list;
     return 0;
 }
 
@@ -92,11 +68,6 @@ static void free_halo(void *user)
 }
 
 /* --- Fetching ghosts, and adding what they have become --- */
-
-static int64_t count_own(const struct halo *h)
-{
-    return h->layout->local[h->layout->axis];
-}
 
 static void release_parts(struct hcy__dist_part *parts, size_t n)
 {
@@ -114,10 +85,37 @@ static int new_parts(struct hcy__dist_part **parts, const struct halo *h)
 static int copy_middle(hcy_queue *queue, hcy_array *to, hcy_array *from, const struct halo *h, bool to_padded)
 {
     hcy_array *middle = NULL;
-    int status = hcy__rows(&middle, to_padded ? to : from, h->layout->axis, h->before, count_own(h));
+    int status = hcy__cut(&middle, to_padded ? to : from, &h->middle);
     if (!status)
         status = to_padded ? hcy_array_copy(queue, middle, from) : hcy_array_copy(queue, to, middle);
     hcy_array_release(middle);
+    return status;
+}
+
+static int clear_box(hcy_queue *queue, const hcy_array *padded, const struct hcy__box *box)
+{
+    hcy_array *part = NULL;
+    int status = hcy__cut(&part, padded, box);
+    if (!status && part->count)
+        status = HCY_EVAL(queue, "p = 0", hcy_op_array("p", part));
+    hcy_array_release(part);
+    return status;
+}
+
+/* Zeros outside the whole array, where there is something: a slab at each end of each axis. */
+static int clear_outside(hcy_queue *queue, const hcy_array *padded, const struct halo *h)
+{
+    int status = 0;
+    for (int d = 0; !status && h->widths.outside && d < padded->rank; d++) {
+        struct hcy__box front = { { 0 }, { 0 } };
+        memcpy(front.end, padded->shape, sizeof front.end);
+        struct hcy__box back = front;
+        front.end[d] = h->within.first[d];
+        back.first[d] = h->within.end[d];
+        status = clear_box(queue, padded, &front);
+        if (!status)
+            status = clear_box(queue, padded, &back);
+    }
     return status;
 }
 
@@ -129,7 +127,7 @@ static int list_parts(struct hcy__dist_part **parts, const struct halo *h, hcy_a
         const struct hcy__ghost *g = &h->ghosts[i];
         (*parts)[i].rank = g->rank;
         (*parts)[i].sends = g->gives;
-        status = hcy__rows(&(*parts)[i].array, g->gives ? x : padded, h->layout->axis, g->first, g->count);
+        status = hcy__cut(&(*parts)[i].array, g->gives ? x : padded, &g->box);
     }
     return status;
 }
@@ -139,6 +137,8 @@ static int fetch_ghosts(hcy_queue *queue, hcy_array *padded, void *user, hcy_arr
     const struct halo *h = user;
     struct hcy__dist_part *parts = NULL;
     int status = copy_middle(queue, padded, x, h, true);
+    if (!status)
+        status = clear_outside(queue, padded, h);
     if (!status)
         status = list_parts(&parts, h, padded, x);
     if (!status)
@@ -155,7 +155,7 @@ static int add_given(hcy_queue *queue, hcy_array *x, const struct halo *h, const
         hcy_array *rows = NULL;
         if (!h->ghosts[i].gives)
             continue;
-        status = hcy__rows(&rows, x, h->layout->axis, h->ghosts[i].first, h->ghosts[i].count);
+        status = hcy__cut(&rows, x, &h->ghosts[i].box);
         if (!status)
             status = HCY_EVAL(queue, "x += g", hcy_op_array("x", rows), hcy_op_array("g", parts[i].array));
         hcy_array_release(rows);
@@ -174,12 +174,12 @@ static int return_ghosts(hcy_queue *queue, hcy_array *x, void *user, hcy_array *
         const struct hcy__ghost *g = &h->ghosts[i];
         int64_t shape[HCY_ARRAY_MAX_RANK];
         for (int d = 0; d < x->rank; d++)
-            shape[d] = d == h->layout->axis ? g->count : x->shape[d];
+            shape[d] = g->box.end[d] - g->box.first[d];
         parts[i].rank = g->rank;
         parts[i].sends = !g->gives;
         status = g->gives
                      ? hcy_array_empty(&parts[i].array, hcy_queue_device(queue), x->dtype, x->rank, shape)
-                     : hcy__rows(&parts[i].array, padded, h->layout->axis, g->first, g->count);
+                     : hcy__cut(&parts[i].array, padded, &g->box);
     }
     if (!status)
         status = hcy__dist_exchange(queue, h->layout->comm, parts, h->n);
@@ -203,51 +203,69 @@ static int surround_rows(hcy_queue *queue, hcy_array *padded, void *user, hcy_ar
 
 /* --- Operators --- */
 
-int hcy__dist_pad(hcy_dist_layout **padded, const hcy_dist_layout *l, int64_t front, int64_t back)
+/* The rows of an axis's blocks with their ghosts, and how many these are together. */
+static int pad_axis(int64_t *rows, int64_t *all, const hcy_dist_layout *l, int axis, const struct hcy__widths *w)
+{
+    const int64_t front = w->front[axis], back = w->back[axis], most = INT64_MAX / 4;
+    *all = 0;
+    for (int i = 0; i < l->grid[axis]; i++) {
+        const int64_t first = l->bounds[axis][i], end = l->bounds[axis][i + 1], behind = l->shape[axis] - end;
+        const bool is_countable = !w->outside || (front <= most && back <= most && end - first <= most);
+        rows[i] = end - first;
+        if (first < end && is_countable)
+            rows[i] += (w->outside || front < first ? front : first) + (w->outside || back < behind ? back : behind);
+        if (!is_countable || rows[i] > INT64_MAX - *all)
+            return hcy_fail(HCY_EINVAL, "%lld and %lld ghost rows of so many ranks cannot be counted", (long long)front,
+                            (long long)back);
+        *all += rows[i];
+    }
+    return 0;
+}
+
+int hcy__dist_pad(hcy_dist_layout **padded, const hcy_dist_layout *l, const struct hcy__widths *widths)
 {
     const int n = l->comm->place.n_ranks;
-    int64_t shape[HCY_ARRAY_MAX_RANK], *rows = calloc((size_t)n, sizeof *rows);
-    int status = hcy_dist_agree(l->comm, rows ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for %d ranks", n));
-    for (int d = 0; d < l->rank; d++)
-        shape[d] = d == l->axis ? 0 : l->shape[d];
-    for (int r = 0; !status && r < n; r++) {
-        const struct span s = padded_rows(l, r, front, back);
-        rows[r] = s.end - s.first;
-        if (rows[r] > INT64_MAX - shape[l->axis])
-            status = hcy_fail(HCY_EINVAL, "%lld and %lld ghost rows of so many ranks cannot be counted",
-                              (long long)front, (long long)back);
-        else
-            shape[l->axis] += rows[r];
+    int64_t shape[HCY_ARRAY_MAX_RANK], *rows = calloc((size_t)n * HCY_ARRAY_MAX_RANK, sizeof *rows);
+    const int64_t *of_axes[HCY_ARRAY_MAX_RANK];
+    int status = rows ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for %d ranks", n);
+    for (int d = 0; !status && d < l->rank; d++) {
+        of_axes[d] = rows + (size_t)n * (size_t)d;
+        status = pad_axis(rows + (size_t)n * (size_t)d, &shape[d], l, d, widths);
     }
+    status = hcy_dist_agree(l->comm, status);
     if (!status)
-        status = hcy_dist_layout_blocks(padded, l->comm, l->rank, shape, l->axis, rows);
+        status = hcy__layout_make(padded, l->comm, l->rank, shape, l->axis, l->grid, of_axes, false);
     free(rows);
     return status;
 }
 
-static int new_halo(struct halo **out, hcy_dist_layout *layout, hcy_dist_layout *padded, int64_t front,
-                    int64_t back)
+static int new_halo(struct halo **out, hcy_dist_layout *layout, hcy_dist_layout *padded, const struct hcy__widths *w)
 {
     const int me = layout->comm->place.rank;
     struct halo *h = calloc(1, sizeof *h);
     if (!h)
         return hcy_fail(HCY_ENOMEM, "out of memory for ghost rows");
-    int status = hcy__dist_list_ghosts(&h->ghosts, &h->n, layout, front, back);
+    int status = hcy__dist_list_ghosts(&h->ghosts, &h->n, layout, w);
     if (status) {
         free(h);
         return status;
     }
     h->layout = hcy_dist_layout_retain(layout);
     h->padded = hcy_dist_layout_retain(padded);
-    h->widths[0] = front;
-    h->widths[1] = back;
-    h->before = own_rows(layout, me).first - padded_rows(layout, me, front, back).first;
+    h->widths = *w;
+    const struct hcy__box own = hcy__layout_box(layout, me), around = padded_box(layout, me, w);
+    for (int d = 0; d < layout->rank; d++) {
+        h->middle.first[d] = own.first[d] - around.first[d];
+        h->middle.end[d] = own.end[d] - around.first[d];
+        h->within.first[d] = around.first[d] < 0 ? -around.first[d] : 0;
+        h->within.end[d] = (around.end[d] > layout->shape[d] ? layout->shape[d] : around.end[d]) - around.first[d];
+    }
     *out = h;
     return 0;
 }
 
 int hcy__dist_ghosts(hcy_operator **op, hcy_device *dev, hcy_dist_layout *layout, hcy_dist_layout *padded,
-                     int dtype, const int64_t widths[2], bool fetches)
+                     int dtype, const struct hcy__widths *widths, bool fetches)
 {
     hcy_operator_desc desc = HCY_OPERATOR_DESC_INIT;
     struct halo *h = NULL;
@@ -255,7 +273,7 @@ int hcy__dist_ghosts(hcy_operator **op, hcy_device *dev, hcy_dist_layout *layout
     if (!status)
         status = hcy_dist_space(fetches ? &desc.range : &desc.domain, padded, dtype);
     if (!status)
-        status = new_halo(&h, layout, padded, widths[0], widths[1]);
+        status = new_halo(&h, layout, padded, widths);
     if (status)
         return status;
     desc.name = fetches ? "halo" : "crop";
@@ -271,26 +289,19 @@ int hcy__dist_check_halo(hcy_operator **op, const hcy_device *dev, const hcy_dis
 {
     if (!op || !dev || !layout)
         return hcy_fail(HCY_EINVAL, "%s: no place for the operator, device or layout", function);
-    if (layout->axis < 0)
+    if (!hcy__is_dealt(layout))
         return hcy_fail(HCY_EINVAL, "%s: a replicated array has no ghost rows", function);
     *op = NULL;
     return 0;
 }
 
-int hcy_dist_halo(hcy_operator **op, hcy_dist_layout **padded, hcy_device *dev, hcy_dist_layout *layout,
-                  int dtype, int64_t front, int64_t back)
+int hcy__dist_halo_of(hcy_operator **op, hcy_dist_layout **padded, hcy_device *dev, hcy_dist_layout *layout, int dtype,
+                      const struct hcy__widths *widths)
 {
     hcy_dist_layout *around = NULL;
-    int status = hcy__dist_check_halo(op, dev, layout, "hcy_dist_halo");
-    if (!status && (front < 0 || back < 0))
-        status = hcy_fail(HCY_EINVAL, "hcy_dist_halo: %lld and %lld ghost rows", (long long)front,
-                          (long long)back);
+    int status = hcy__dist_pad(&around, layout, widths);
     if (!status)
-        status = hcy__dist_pad(&around, layout, front, back);
-    if (!status)
-        status = hcy__dist_agree_on(
-            op, layout->comm,
-            hcy__dist_ghosts(op, dev, layout, around, dtype, (int64_t[]){ front, back }, true));
+        status = hcy__dist_agree_on(op, layout->comm, hcy__dist_ghosts(op, dev, layout, around, dtype, widths, true));
     if (status || !padded) {
         hcy_dist_layout_release(around);
         around = NULL;
@@ -298,6 +309,52 @@ int hcy_dist_halo(hcy_operator **op, hcy_dist_layout **padded, hcy_device *dev, 
     if (padded)
         *padded = around;
     return status;
+}
+
+/* A width below 0 on one rank makes no operator on any. */
+static int make_halo(hcy_operator **op, hcy_dist_layout **padded, hcy_device *dev, hcy_dist_layout *layout, int dtype,
+                     const struct hcy__widths *widths, const char *function)
+{
+    int status = 0;
+    for (int d = 0; d < layout->rank; d++)
+        if (!status && (widths->front[d] < 0 || widths->back[d] < 0))
+            status = hcy_fail(HCY_EINVAL, "%s: %lld and %lld ghost rows", function, (long long)widths->front[d],
+                              (long long)widths->back[d]);
+    status = hcy_dist_agree(layout->comm, status);
+    return status ? status : hcy__dist_halo_of(op, padded, dev, layout, dtype, widths);
+}
+
+int hcy_dist_halo(hcy_operator **op, hcy_dist_layout **padded, hcy_device *dev, hcy_dist_layout *layout,
+                  int dtype, int64_t front, int64_t back)
+{
+    struct hcy__widths widths = { { 0 }, { 0 }, false };
+    int status = hcy__dist_check_halo(op, dev, layout, "hcy_dist_halo");
+    if (!status && layout->axis == HCY_DIST_GRID)
+        status = hcy_fail(HCY_EINVAL, "hcy_dist_halo: blocks along several axes are hcy_dist_halo_grid()'s");
+    if (padded)
+        *padded = NULL;
+    if (status)
+        return status;
+    widths.front[layout->axis] = front;
+    widths.back[layout->axis] = back;
+    return make_halo(op, padded, dev, layout, dtype, &widths, "hcy_dist_halo");
+}
+
+int hcy_dist_halo_grid(hcy_operator **op, hcy_dist_layout **padded, hcy_device *dev, hcy_dist_layout *layout, int dtype,
+                       const int64_t *front, const int64_t *back, int outside)
+{
+    struct hcy__widths widths = { { 0 }, { 0 }, outside == HCY_OUTSIDE_ZERO };
+    int status = hcy__dist_check_halo(op, dev, layout, "hcy_dist_halo_grid");
+    if (!status && (!front || !back || (outside != HCY_OUTSIDE_NONE && outside != HCY_OUTSIDE_ZERO)))
+        status = hcy_fail(HCY_EINVAL, "hcy_dist_halo_grid: %s",
+                          front && back ? "no such thing outside an array" : "no widths for each axis");
+    if (padded)
+        *padded = NULL;
+    if (status)
+        return status;
+    memcpy(widths.front, front, sizeof *front * (size_t)layout->rank);
+    memcpy(widths.back, back, sizeof *back * (size_t)layout->rank);
+    return make_halo(op, padded, dev, layout, dtype, &widths, "hcy_dist_halo_grid");
 }
 
 /* HCY_EINVAL: it fetches no ghost rows. */
@@ -319,7 +376,7 @@ int hcy_dist_crop(hcy_operator **op, hcy_operator *halo)
     *op = NULL;
     int status = find_halo(&h, halo, "hcy_dist_crop");
     return status ? status
-                  : hcy__dist_ghosts(op, halo->dev, h->layout, h->padded, halo->desc.domain.dtype, h->widths, false);
+                  : hcy__dist_ghosts(op, halo->dev, h->layout, h->padded, halo->desc.domain.dtype, &h->widths, false);
 }
 
 /* --- Begun and ended --- */
@@ -350,6 +407,8 @@ int hcy_dist_halo_begin(hcy_queue *queue, hcy_array *padded, hcy_operator *op, h
         status = hcy__exchange_begin(queue, h->begun, parts, h->n);
     if (!status) {
         status = copy_middle(queue, padded, x, h, true);
+        if (!status)
+            status = clear_outside(queue, padded, h);
         if (status)
             hcy__exchange_cancel(queue, h->begun);
     }

@@ -10,56 +10,89 @@
 
 /* --- Making and releasing --- */
 
-/* The rows of each rank: those given, or as even as can be. */
-static int fill_firsts(int64_t *firsts, int n_ranks, int64_t all, const int64_t *rows)
+/* Where the blocks of an axis begin: of those rows that are given, or as even as can be. */
+static int fill_bounds(int64_t *bounds, int n_blocks, int64_t all, const int64_t *rows)
 {
     int64_t left = all;
-    for (int r = 0; r < n_ranks; r++) {
-        int64_t mine = rows ? rows[r] : all / n_ranks + (r < all % n_ranks);
+    for (int i = 0; i < n_blocks; i++) {
+        int64_t mine = rows ? rows[i] : all / n_blocks + (i < all % n_blocks);
         if (mine < 0 || mine > left)
-            return hcy_fail(HCY_EINVAL,
-                            "hcy_dist_layout_blocks: %lld rows of rank %d, where %lld of %lld are left",
-                            (long long)mine, r, (long long)left, (long long)all);
-        firsts[r] = all - left;
+            return hcy_fail(HCY_EINVAL, "a layout: %lld rows of block %d, where %lld of %lld are left",
+                            (long long)mine, i, (long long)left, (long long)all);
+        bounds[i] = all - left;
         left -= mine;
     }
-    firsts[n_ranks] = all;
-    return left ? hcy_fail(HCY_EINVAL, "hcy_dist_layout_blocks: %lld of %lld rows belong to no rank",
-                           (long long)left, (long long)all)
+    bounds[n_blocks] = all;
+    return left ? hcy_fail(HCY_EINVAL, "a layout: %lld of %lld rows belong to no rank", (long long)left,
+                           (long long)all)
                 : 0;
 }
 
-/* Shapes, and where this rank's part begins. */
-static int place_part(hcy_dist_layout *l, const int64_t *rows)
+/* Which of the blocks along an axis a rank has. */
+static int find_block(const hcy_dist_layout *l, int rank, int axis)
 {
-    const int me = l->comm->place.rank, n = l->comm->place.n_ranks;
+    for (int d = l->rank - 1; d > axis; d--)
+        rank /= l->grid[d];
+    return rank % l->grid[axis];
+}
+
+struct hcy__box hcy__layout_box(const hcy_dist_layout *l, int rank)
+{
+    struct hcy__box b = { { 0 }, { 0 } };
+    for (int d = 0; d < l->rank; d++) {
+        const int64_t *bounds = l->bounds[d] + find_block(l, rank, d);
+        b.first[d] = bounds[0];
+        b.end[d] = bounds[1];
+    }
+    return b;
+}
+
+/* Rows along the axis of the blocks; over a grid the elements of a rank's block are one behind the other. */
+static void fill_firsts(hcy_dist_layout *l)
+{
+    const int n = l->comm->place.n_ranks;
+    l->row = 1;
+    if (l->axis >= 0)
+        memcpy(l->firsts, l->bounds[l->axis], sizeof *l->firsts * (size_t)(n + 1));
+    for (int d = 0; l->axis != HCY_DIST_GRID && d < l->rank; d++)
+        l->row *= d == l->axis ? 1 : l->shape[d];
+    for (int r = 0; l->axis == HCY_DIST_GRID && r < n; r++) {
+        const struct hcy__box b = hcy__layout_box(l, r);
+        int64_t count = 1;
+        for (int d = 0; d < l->rank; d++)
+            count *= b.end[d] - b.first[d];
+        l->firsts[r + 1] = l->firsts[r] + count;
+    }
+}
+
+/* Shapes, and where this rank's part begins. */
+static int place_part(hcy_dist_layout *l, const int64_t *const *rows)
+{
+    const int me = l->comm->place.rank;
     int64_t count = 0;
     int status = hcy__shape_count(&count, l->rank, l->shape);
-    if (!status && l->axis >= 0)
-        status = fill_firsts(l->firsts, n, l->shape[l->axis], rows);
+    for (int d = 0; !status && d < l->rank; d++)
+        status = fill_bounds(l->bounds[d], l->grid[d], l->shape[d], rows ? rows[d] : NULL);
     if (status)
         return status;
-    memcpy(l->local, l->shape, sizeof l->local);
-    l->row = 1;
+    const struct hcy__box mine = hcy__layout_box(l, me);
     for (int d = 0; d < l->rank; d++)
-        l->row *= d == l->axis ? 1 : l->shape[d];
+        l->local[d] = mine.end[d] - mine.first[d];
+    fill_firsts(l);
     l->vectors = (hcy_vectors)HCY_VECTORS_INIT;
     l->vectors.dot = hcy__dist_dot;
     l->vectors.user = l;
-    if (l->axis >= 0) {
-        l->local[l->axis] = l->firsts[me + 1] - l->firsts[me];
-        l->vectors.first = l->firsts[me] * l->row;
-    }
+    l->vectors.first = l->firsts[me] * l->row;
     return 0;
 }
 
 /* HCY_EINVAL where a rank describes another layout: messages between them would not fit. */
 static int compare_ranks(const hcy_dist_layout *l)
 {
-    int64_t sum =
-        (int64_t)(hcy_cache_sum(l->firsts, sizeof *l->firsts * (size_t)(l->comm->place.n_ranks + 1)) ^
-                  hcy_cache_sum(l->shape, sizeof l->shape) * 3 ^ (uint64_t)l->is_checked << 32) >>
-        1;
+    uint64_t blocks = hcy_cache_sum(l->grid, sizeof l->grid) * 5;
+    for (int d = 0; d < l->rank; d++)
+        blocks = blocks * 7 + hcy_cache_sum(l->bounds[d], sizeof *l->bounds[d] * (size_t)(l->grid[d] + 1));
+    int64_t sum = (int64_t)(blocks ^ hcy_cache_sum(l->shape, sizeof l->shape) * 3 ^ (uint64_t)l->is_checked << 32) >> 1;
     int64_t ends[2] = { sum + l->rank * 8 + l->axis, -(sum + l->rank * 8 + l->axis) };
     int status = hcy_dist_allreduce_host(ends, l->comm, HCY_INT64, 2, HCY_REDUCE_MIN);
     return !status && ends[0] != -ends[1]
@@ -68,10 +101,13 @@ static int compare_ranks(const hcy_dist_layout *l)
                : status;
 }
 
-static hcy_dist_layout *new_layout(hcy_dist *comm, int rank, const int64_t *shape)
+static hcy_dist_layout *new_layout(hcy_dist *comm, int rank, const int64_t *shape, const int *grid)
 {
+    size_t n = (size_t)comm->place.n_ranks + 1;
+    for (int d = 0; d < rank; d++)
+        n += (size_t)grid[d] + 1;
     hcy_dist_layout *l = calloc(1, sizeof *l);
-    int64_t *firsts = calloc((size_t)comm->place.n_ranks + 1, sizeof *firsts);
+    int64_t *firsts = calloc(n, sizeof *firsts), *bounds = firsts ? firsts + comm->place.n_ranks + 1 : NULL;
     if (!l || !firsts) {
         free(l);
         free(firsts);
@@ -82,20 +118,24 @@ static hcy_dist_layout *new_layout(hcy_dist *comm, int rank, const int64_t *shap
     l->comm = hcy_dist_retain(comm);
     l->firsts = firsts;
     l->rank = rank;
-    for (int d = 0; d < rank; d++)
+    for (int d = 0; d < rank; d++) {
         l->shape[d] = shape[d];
+        l->grid[d] = grid[d];
+        l->bounds[d] = bounds;
+        bounds += grid[d] + 1;
+    }
     return l;
 }
 
-static int make_layout(hcy_dist_layout **layout, hcy_dist *comm, int rank, const int64_t *shape, int axis,
-                       const int64_t *rows, bool is_checked)
+int hcy__layout_make(hcy_dist_layout **layout, hcy_dist *comm, int rank, const int64_t *shape, int axis,
+                     const int *grid, const int64_t *const *rows, bool is_checked)
 {
     hcy_dist_layout *l = NULL;
     int status = 0;
     if (rank < 0 || rank > HCY_ARRAY_MAX_RANK || (rank && !shape))
         status =
             hcy_fail(HCY_EINVAL, "a layout of %d axes%s", rank, rank > 0 && !shape ? " without a shape" : "");
-    if (!status && !(l = new_layout(comm, rank, shape)))
+    if (!status && !(l = new_layout(comm, rank, shape, grid)))
         status = HCY_ENOMEM;
     if (!status) {
         l->axis = axis;
@@ -113,6 +153,38 @@ static int make_layout(hcy_dist_layout **layout, hcy_dist *comm, int rank, const
     return status;
 }
 
+/* HCY_EINVAL: no grid of the communicator's ranks.  *axis is that along which there are blocks, if it is one. */
+static int check_grid(int *axis, const hcy_dist *comm, int rank, const int *grid)
+{
+    int64_t n = 1;
+    *axis = 0;
+    if (rank < 1 || rank > HCY_ARRAY_MAX_RANK || !grid)
+        return hcy_fail(HCY_EINVAL, "hcy_dist_layout_grid: %d axes%s", rank, grid ? "" : " without a grid");
+    for (int d = 0, dealt = 0; d < rank; d++) {
+        if (grid[d] < 1 || grid[d] > comm->place.n_ranks)
+            return hcy_fail(HCY_EINVAL, "hcy_dist_layout_grid: %d ranks along axis %d", grid[d], d);
+        n *= grid[d];
+        if (grid[d] > 1)
+            *axis = dealt++ ? HCY_DIST_GRID : d;
+        if (n > comm->place.n_ranks)
+            break;
+    }
+    return n == comm->place.n_ranks ? 0
+                                    : hcy_fail(HCY_EINVAL, "hcy_dist_layout_grid: a grid of another number than %d ranks",
+                                               comm->place.n_ranks);
+}
+
+int hcy_dist_layout_grid(hcy_dist_layout **layout, hcy_dist *comm, int rank, const int64_t *shape, const int *grid,
+                         const int64_t *const *rows)
+{
+    int axis = 0;
+    if (!layout || !comm)
+        return hcy_fail(HCY_EINVAL, "hcy_dist_layout_grid: no %s", comm ? "place for the layout" : "communicator");
+    *layout = NULL;
+    int status = hcy_dist_agree(comm, check_grid(&axis, comm, rank, grid));
+    return status ? status : hcy__layout_make(layout, comm, rank, shape, axis, grid, rows, false);
+}
+
 int hcy_dist_layout_blocks(hcy_dist_layout **layout, hcy_dist *comm, int rank, const int64_t *shape, int axis,
                            const int64_t *rows)
 {
@@ -120,11 +192,15 @@ int hcy_dist_layout_blocks(hcy_dist_layout **layout, hcy_dist *comm, int rank, c
         return hcy_fail(HCY_EINVAL, "hcy_dist_layout_blocks: no %s",
                         comm ? "place for the layout" : "communicator");
     *layout = NULL;
-    int along = axis < 0 ? axis + rank : axis;
-    if (along >= 0 && along < rank)
-        return make_layout(layout, comm, rank, shape, along, rows, false);
-    return hcy_dist_agree(comm,
-                          hcy_fail(HCY_EINVAL, "hcy_dist_layout_blocks: axis %d of %d axes", axis, rank));
+    int along = axis < 0 ? axis + rank : axis, grid[HCY_ARRAY_MAX_RANK];
+    const int64_t *of_axes[HCY_ARRAY_MAX_RANK] = { NULL };
+    if (along < 0 || along >= rank || rank > HCY_ARRAY_MAX_RANK)
+        return hcy_dist_agree(comm,
+                              hcy_fail(HCY_EINVAL, "hcy_dist_layout_blocks: axis %d of %d axes", axis, rank));
+    for (int d = 0; d < rank; d++)
+        grid[d] = d == along ? comm->place.n_ranks : 1;
+    of_axes[along] = rows;
+    return hcy__layout_make(layout, comm, rank, shape, along, grid, of_axes, false);
 }
 
 static int replicate(hcy_dist_layout **layout, hcy_dist *comm, int rank, const int64_t *shape, bool is_checked,
@@ -132,8 +208,11 @@ static int replicate(hcy_dist_layout **layout, hcy_dist *comm, int rank, const i
 {
     if (!layout || !comm)
         return hcy_fail(HCY_EINVAL, "%s: no %s", function, comm ? "place for the layout" : "communicator");
+    int grid[HCY_ARRAY_MAX_RANK];
     *layout = NULL;
-    return make_layout(layout, comm, rank, shape, -1, NULL, is_checked);
+    for (int d = 0; d < HCY_ARRAY_MAX_RANK; d++)
+        grid[d] = 1;
+    return hcy__layout_make(layout, comm, rank, shape, -1, grid, NULL, is_checked);
 }
 
 int hcy_dist_layout_replicated(hcy_dist_layout **layout, hcy_dist *comm, int rank, const int64_t *shape)
@@ -173,7 +252,10 @@ int hcy_dist_layout_get_info(hcy_dist_layout_info *info, const hcy_dist_layout *
     memcpy(known.shape, layout->shape, sizeof known.shape);
     memcpy(known.local_shape, layout->local, sizeof known.local_shape);
     known.is_checked = layout->is_checked;
-    known.first = layout->axis < 0 ? 0 : layout->firsts[layout->comm->place.rank];
+    const struct hcy__box mine = hcy__layout_box(layout, layout->comm->place.rank);
+    known.first = layout->axis < 0 ? 0 : mine.first[layout->axis];
+    memcpy(known.grid, layout->grid, sizeof known.grid);
+    memcpy(known.firsts, mine.first, sizeof known.firsts);
     return hcy__sized_write(info, &known, sizeof known, "hcy_dist_layout_info");
 }
 
@@ -181,7 +263,10 @@ int hcy__layout_rows(int64_t **rows, const hcy_dist_layout *l)
 {
     const int n = l->comm->place.n_ranks;
     *rows = NULL;
-    if (l->axis < 0)
+    if (l->axis == HCY_DIST_GRID)
+        return hcy_fail(HCY_EUNSUPPORTED, "an array in blocks along several axes, where one is wanted "
+                                          "(hcy_dist_redistribute())");
+    if (!hcy__is_dealt(l))
         return 0;
     *rows = calloc((size_t)n, sizeof **rows);
     for (int r = 0; *rows && r < n; r++)
@@ -202,7 +287,7 @@ int hcy_dist_space(hcy_space *space, const hcy_dist_layout *layout, int dtype)
 {
     if (!space || !layout)
         return hcy_fail(HCY_EINVAL, "hcy_dist_space: no %s", layout ? "place for the space" : "layout");
-    *space = (hcy_space){ dtype, layout->rank, { 0 }, layout->axis < 0 ? NULL : &layout->vectors };
+    *space = (hcy_space){ dtype, layout->rank, { 0 }, hcy__is_dealt(layout) ? &layout->vectors : NULL };
     memcpy(space->shape, layout->local, sizeof space->shape);
     return 0;
 }

@@ -8,38 +8,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Which part of the whole a rank has, in an array whose first element is the box's. */
-struct box {
-    int64_t first[HCY_ARRAY_MAX_RANK], end[HCY_ARRAY_MAX_RANK];
-};
-
-static struct box box_of(const hcy_dist_layout *l, int rank)
+bool hcy__box_common(struct hcy__box *common, const struct hcy__box *a, const struct hcy__box *b, const int64_t *origin,
+                     int rank)
 {
-    struct box b = { { 0 }, { 0 } };
-    memcpy(b.end, l->shape, sizeof b.end);
-    if (l->axis >= 0) {
-        b.first[l->axis] = l->firsts[rank];
-        b.end[l->axis] = l->firsts[rank + 1];
+    for (int d = 0; d < rank; d++) {
+        const int64_t first = a->first[d] > b->first[d] ? a->first[d] : b->first[d];
+        const int64_t end = a->end[d] < b->end[d] ? a->end[d] : b->end[d];
+        if (end <= first)
+            return false;
+        common->first[d] = first - origin[d];
+        common->end[d] = end - origin[d];
     }
-    return b;
+    return true;
 }
 
-/* The part of `array`, which has box `of`, that it has in common with box `with`; *part is NULL where it is nothing. */
-static int cut_common(hcy_array **part, const hcy_array *array, const struct box *of, const struct box *with)
+int hcy__cut(hcy_array **part, const hcy_array *array, const struct hcy__box *box)
 {
-    hcy_array *rows = NULL;
-    int status = 0;
-    *part = hcy_array_retain((hcy_array *)array);
-    for (int d = 0; !status && *part && d < array->rank; d++) {
-        int64_t first = of->first[d] > with->first[d] ? of->first[d] : with->first[d];
-        int64_t end = of->end[d] < with->end[d] ? of->end[d] : with->end[d];
-        rows = NULL;
-        if (end > first)
-            status = hcy__rows(&rows, *part, d, first - of->first[d], end - first);
-        hcy_array_release(*part);
-        *part = rows;
+    int status = hcy__array_view(part, array);
+    if (status)
+        return status;
+    for (int d = 0; d < array->rank; d++) {
+        (*part)->offset += box->first[d] * array->strides[d];
+        (*part)->shape[d] = box->end[d] - box->first[d];
     }
-    return status;
+    return hcy__shape_count(&(*part)->count, (*part)->rank, (*part)->shape);
 }
 
 /* An array that is moved; of a root alone where that is one. */
@@ -54,16 +46,16 @@ static bool has_part(const struct end *e, int rank)
     return e->layout || e->root == rank || e->root < 0;
 }
 
-static struct box end_box(const struct end *e, const hcy_dist_layout *shape, int rank)
+static struct hcy__box end_box(const struct end *e, const hcy_dist_layout *shape, int rank)
 {
-    struct box all = { { 0 }, { 0 } };
+    struct hcy__box all = { { 0 }, { 0 } };
     memcpy(all.end, shape->shape, sizeof all.end);
-    return e->layout ? box_of(e->layout, rank) : all;
+    return e->layout ? hcy__layout_box(e->layout, rank) : all;
 }
 
 static bool is_everywhere(const struct end *e)
 {
-    return e->layout ? e->layout->axis < 0 : e->root < 0;
+    return e->layout ? !hcy__is_dealt(e->layout) : e->root < 0;
 }
 
 static int list_end(struct hcy__dist_part *parts, size_t *n, const struct end *mine, const struct end *theirs,
@@ -76,11 +68,14 @@ static int list_end(struct hcy__dist_part *parts, size_t *n, const struct end *m
         /* Of what everybody has, each takes its own. */
         if (!has_part(theirs, r) || (is_everywhere(from) && r != me))
             continue;
-        const struct box of = end_box(mine, shape, me), with = end_box(theirs, shape, r);
-        status = cut_common(&parts[*n].array, mine->array, &of, &with);
+        const struct hcy__box of = end_box(mine, shape, me), with = end_box(theirs, shape, r);
+        struct hcy__box common;
+        if (!hcy__box_common(&common, &of, &with, of.first, shape->rank))
+            continue;
+        status = hcy__cut(&parts[*n].array, mine->array, &common);
         parts[*n].rank = r;
         parts[*n].sends = sends;
-        *n += !status && parts[*n].array;
+        *n += !status;
     }
     return status;
 }

@@ -69,6 +69,7 @@ static const struct hcy_transport self_transport = {
 
 /* --- Wishes --- */
 
+enum { NCCL_SECONDS = 120, MOST_SECONDS = 86400 };
 enum { SELF, OPENMPI, MPICH, MPI_ABI, NCCL, MPI_DEVICE, SHARED, N_NAMES };
 static const char *const names[N_NAMES] = { "self", "openmpi", "mpich", "mpi-abi", "nccl", "mpi-device", "shared" };
 
@@ -83,6 +84,27 @@ static int read_piece(size_t *piece, const char *text, const char *wish)
     return 0;
 }
 
+static int read_seconds(int *seconds, const char *text, const char *wish)
+{
+    char *end = NULL;
+    long value = strtol(text, &end, 10);
+    if (*end || *text < '0' || *text > '9' || value > MOST_SECONDS)
+        return hcy_fail(HCY_EINVAL, "\"%s\": NCCL waits from 1 to %d seconds, or, 0, for ever", wish, MOST_SECONDS);
+    *seconds = (int)value;
+    return 0;
+}
+
+static int read_option(struct hcy__wish *wish, const char *name, const char *option, const char *text)
+{
+    const bool is_nccl = !strcmp(name, names[NCCL]);
+    if (is_nccl && !strncmp(option, "wait=", 5))
+        return read_seconds(&wish->ways.seconds, option + 5, text);
+    if (!is_nccl && !strncmp(option, "piece=", 6))
+        return read_piece(&wish->piece, option + 6, text);
+    return hcy_fail(HCY_EINVAL, "\"%s\": \"%s\" has no option \"%s\"; there are mpi@piece=BYTES and nccl@wait=SECONDS",
+                    text, name, option);
+}
+
 /* One name of a wish, which may be changed here. */
 static int read_wished(struct hcy__wish *wish, char *item, const char *text)
 {
@@ -92,10 +114,7 @@ static int read_wished(struct hcy__wish *wish, char *item, const char *text)
     int status = 0, i = 0;
     if (option) {
         *option++ = 0;
-        if (strncmp(option, "piece=", 6))
-            return hcy_fail(HCY_EINVAL, "\"%s\": a transport has no option \"%s\"; there is piece=BYTES",
-                            text, option);
-        status = read_piece(&wish->piece, option + 6, text);
+        status = read_option(wish, name, option, text);
     }
     while (i < N_NAMES && strcmp(names[i], name))
         i++;
@@ -124,7 +143,7 @@ static int read_wished(struct hcy__wish *wish, char *item, const char *text)
 
 int hcy__dist_wish(struct hcy__wish *wish, const char *text)
 {
-    *wish = (struct hcy__wish){ .piece = (size_t)1 << 30 };
+    *wish = (struct hcy__wish){ .piece = (size_t)1 << 30, .ways = { .seconds = NCCL_SECONDS } };
     text = text ? text : getenv("HALCYON_DIST");
     int status = 0;
     for (const char *at = text ? text : ""; !status && *at; at += *at == ',') {

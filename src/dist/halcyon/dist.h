@@ -67,10 +67,11 @@ typedef struct hcy_dist hcy_dist;
  * mpi-device (an MPI that takes a device's memory as it lies; never unless it is named), shared (memory that ranks of
  * one host have in common, taken where there is any); "-name" is not to be used, what is named otherwise has to be
  * there.  NULL: the environment's HALCYON_DIST.  Where neither names processes: MPI's if a launcher of MPI started
- * this one, else `self`.  "mpi@piece=4096" cuts messages into pieces of so many bytes (1 GiB unless it is said).
- * HCY_EINVAL: no such name, or srun has started several processes and this one would be alone without having said
- * so; HCY_ENODEV: no such module, or no library for it; HCY_ESTATE: MPI has been ended in this process; HCY_EABI:
- * a module or library of another interface; HCY_EBACKEND. */
+ * this one, else `self`.  "mpi@piece=4096" cuts messages into pieces of so many bytes (1 GiB unless it is said);
+ * "nccl@wait=60" gives NCCL so many seconds to join all ranks, and to part them (120), before hcy_dist_device() fails
+ * on all; 0: NCCL's blocking form, which waits for ever.  HCY_EINVAL: no such name, or srun has started several
+ * processes and this one would be alone without having said so; HCY_ENODEV: no such module, or no library for it;
+ * HCY_ESTATE: MPI has been ended in this process; HCY_EABI: a module or library of another interface; HCY_EBACKEND. */
 HCY_API int hcy_dist_open(hcy_dist **comm, const char *wish) HCY_MUST_USE;
 /* Not collective, but for the last release. */
 HCY_API hcy_dist *hcy_dist_retain(hcy_dist *comm);
@@ -95,7 +96,7 @@ HCY_API int hcy_dist_split(hcy_dist **part, hcy_dist *comm, int colour) HCY_MUST
  * device string; of several, with commas, and of all devices of a backend ("cuda") or kind ("gpu"), the one of the
  * local rank, counted round.  NULL: HALCYON_DEVICE, else a GPU, else the CPU.  A communicator has one device:
  * HCY_ESTATE when it is asked again.  HCY_EUNSUPPORTED: nccl or mpi-device was wished for, and a rank
- * cannot use it. */
+ * cannot use it; HCY_EBACKEND: NCCL has not joined all ranks, or not in time. */
 HCY_API int hcy_dist_device(hcy_device **dev, hcy_dist *comm, const char *spec) HCY_MUST_USE;
 
 /* 0 if all ranks come with 0; else all return the same failure, the worst: whose it is in its own words, the others in
@@ -174,6 +175,13 @@ typedef struct hcy_dist_layout hcy_dist_layout;
  * HCY_EINVAL: they do not, or numbers that cannot be.  The layout keeps its communicator. */
 HCY_API int hcy_dist_layout_blocks(hcy_dist_layout **layout, hcy_dist *comm, int rank, const int64_t *shape, int axis,
                                    const int64_t *rows) HCY_MUST_USE;
+/* The same over a grid of ranks, grid[d] of them along axis d, as many in all as there are, which are numbered row by
+ * row: number i along axis d has rows[d][i] rows of it, 0 too; rows or rows[d] NULL: as even as can be.  A grid with
+ * ranks along one axis is hcy_dist_layout_blocks().  Over one with several hcy_dist_fft() and hcy_dist_fft_real() make
+ * no operator: hcy_dist_transpose() and hcy_dist_redistribute() lead to blocks along one.  HCY_EINVAL: as above, or
+ * another number of ranks. */
+HCY_API int hcy_dist_layout_grid(hcy_dist_layout **layout, hcy_dist *comm, int rank, const int64_t *shape,
+                                 const int *grid, const int64_t *const *rows) HCY_MUST_USE;
 /* The whole array on each rank, the same everywhere: whether it is, nobody asks. */
 HCY_API int hcy_dist_layout_replicated(hcy_dist_layout **layout, hcy_dist *comm, int rank,
                                        const int64_t *shape) HCY_MUST_USE;
@@ -185,31 +193,44 @@ HCY_API int hcy_dist_layout_checked(hcy_dist_layout **layout, hcy_dist *comm, in
 HCY_API hcy_dist_layout *hcy_dist_layout_retain(hcy_dist_layout *layout);
 HCY_API void hcy_dist_layout_release(hcy_dist_layout *layout);
 
+enum { HCY_DIST_GRID = -2 };
+
 typedef struct hcy_dist_layout_info {
     size_t size;    /* sizeof(hcy_dist_layout_info) */
     hcy_dist *comm; /* the layout's */
     int rank;       /* axes */
-    int axis;       /* along which there are blocks; -1: replicated */
+    int axis;       /* along which there are blocks; -1: replicated; HCY_DIST_GRID: along several */
     int64_t shape[HCY_ARRAY_MAX_RANK], local_shape[HCY_ARRAY_MAX_RANK]; /* of the whole, and of this rank's part */
     int64_t first;  /* this rank's first row along the axis */
     int is_checked; /* replicated, and compared before it is used */
+    int grid[HCY_ARRAY_MAX_RANK];       /* ranks along each axis; 1 where the axis is not dealt out */
+    int64_t firsts[HCY_ARRAY_MAX_RANK]; /* this rank's first row along each */
 } hcy_dist_layout_info;
-#define HCY_DIST_LAYOUT_INFO_INIT { sizeof(hcy_dist_layout_info), NULL, 0, 0, { 0 }, { 0 }, 0, 0 }
+#define HCY_DIST_LAYOUT_INFO_INIT { sizeof(hcy_dist_layout_info), NULL, 0, 0, { 0 }, { 0 }, 0, 0, { 0 }, { 0 } }
 /* *info begins with HCY_DIST_LAYOUT_INFO_INIT.  Not collective. */
 HCY_API int hcy_dist_layout_get_info(hcy_dist_layout_info *info, const hcy_dist_layout *layout) HCY_MUST_USE;
 
 /* This rank's part of a new array, undefined: an ordinary array of the layout's local shape.  Not collective. */
 HCY_API int hcy_dist_array(hcy_array **part, hcy_device *dev, const hcy_dist_layout *layout, int dtype) HCY_MUST_USE;
 /* Vectors of a layout, for operators and solvers: in blocks with the sums of hcy_dist_dot(), replicated like a whole
- * vector.  It holds for as long as the layout, which operators of hcy_dist_operator() keep.  Not collective. */
+ * vector.  Elements are numbered as there, over a grid block by block: random vectors, by which norms are estimated,
+ * are the grid's own.  It holds for as long as the layout, which operators of hcy_dist_operator() keep.  Not
+ * collective. */
 HCY_API int hcy_dist_space(hcy_space *space, const hcy_dist_layout *layout, int dtype) HCY_MUST_USE;
 
 /* sum (one float64, or complex128 of complex numbers) = the sum of conj(x) * y over the whole arrays, on each rank:
  * the bits that hcy_eval()'s dot(float64(x), float64(y)) and vdot(complex128(x), complex128(y)) have on one device,
- * for any number of ranks and rows.  (In blocks along an axis with others in front of it: with that axis in front.)
- * x and y are parts, contiguous. */
+ * for any number of ranks and rows.  (In blocks along an axis with others in front of it: with that axis in front.
+ * Over a grid of ranks: with the ranks' blocks one behind the other, so that bits are the grid's.)  x and y are parts,
+ * contiguous. */
 HCY_API int hcy_dist_dot(hcy_queue *queue, hcy_array *sum, const hcy_dist_layout *layout, hcy_array *x,
                          hcy_array *y) HCY_MUST_USE;
+/* How those and the sums of norms, solvers and dot tests over a communicator's ranks are rounded: so, which is what it
+ * begins with, or HCY_SUMS_FREE, each rank's own sum and one reduction, as hcy_dist_allreduce() has it: fewer messages,
+ * and other bits for another number of ranks.  Communicators that are split off from then on have it, too.  HCY_EINVAL:
+ * ranks do not say the same. */
+enum hcy_sums { HCY_SUMS_SAME = 0, HCY_SUMS_FREE };
+HCY_API int hcy_dist_set_sums(hcy_dist *comm, int sums) HCY_MUST_USE;
 /* norm (one float64) = the square root of the sum of all squares, with such bits. */
 HCY_API int hcy_dist_norm(hcy_queue *queue, hcy_array *norm, const hcy_dist_layout *layout, hcy_array *x) HCY_MUST_USE;
 /* The norm of an order, with such bits: above 0 the root of the sum of all |x|^order, INFINITY the largest |x|,
@@ -261,24 +282,30 @@ HCY_API int hcy_dist_operator(hcy_operator **op, hcy_dist_layout *range, hcy_dis
 /* Ghost rows: the rank's rows with `front` rows of those before them and `back` of those behind, from as many ranks
  * as it takes; at the ends of the whole array there are none, nor on a rank without rows.  The adjoint adds ghosts
  * up where they come from.  *padded is the layout of what comes out, to be released; NULL: it is not wanted.  What
- * goes where is found here, once.  HCY_EINVAL: a replicated layout, widths below 0. */
+ * goes where is found here, once.  HCY_EINVAL: a replicated layout or one over a grid, widths below 0. */
 HCY_API int hcy_dist_halo(hcy_operator **op, hcy_dist_layout **padded, hcy_device *dev, hcy_dist_layout *layout,
                           int dtype, int64_t front, int64_t back) HCY_MUST_USE;
-/* The rank's own rows of hcy_dist_halo()'s result, between the same spaces; the adjoint puts zeros around them.  Not
- * collective.  HCY_EINVAL: not hcy_dist_halo()'s. */
+/* The same along all axes, front[d] and back[d] ghost rows along axis d, with the corners between neighbours of several
+ * axes; of a layout over a grid of ranks or in blocks.  `outside`: what stands where the whole array ends, along axes
+ * that are not dealt out as well; zeros have no adjoint to add up to. */
+enum hcy_outside { HCY_OUTSIDE_NONE = 0, HCY_OUTSIDE_ZERO };
+HCY_API int hcy_dist_halo_grid(hcy_operator **op, hcy_dist_layout **padded, hcy_device *dev, hcy_dist_layout *layout,
+                               int dtype, const int64_t *front, const int64_t *back, int outside) HCY_MUST_USE;
+/* The rank's own rows of the result of these two, between the same spaces; the adjoint puts zeros around them.  Not
+ * collective.  HCY_EINVAL: not theirs. */
 HCY_API int hcy_dist_crop(hcy_operator **op, hcy_operator *halo) HCY_MUST_USE;
 /* padded = halo x in two calls, all ranks both: between them x's own rows are in the middle of `padded`, and what the
  * caller submits runs while ghost rows are on their way; they are there for what is submitted after the end.  x and
  * the ghost rows are not written until then, and other collective functions may be called, by all ranks alike.  The
  * plan and its memory of the host are kept for the next time; one queue at a time.  HCY_ESTATE: begun twice, or not at
- * all; HCY_EINVAL: not hcy_dist_halo()'s. */
+ * all; HCY_EINVAL: not hcy_dist_halo()'s or hcy_dist_halo_grid()'s. */
 HCY_API int hcy_dist_halo_begin(hcy_queue *queue, hcy_array *padded, hcy_operator *halo, hcy_array *x) HCY_MUST_USE;
 HCY_API int hcy_dist_halo_end(hcy_queue *queue, hcy_operator *halo) HCY_MUST_USE;
 /* What hcy_operator_difference(), hcy_operator_laplacian() and hcy_operator_gradient() do, of an array in blocks: the
  * same bits.  In blocks of the first axis (and where there is no difference along that of the blocks) the adjoint has
- * them too, and what needs no ghost rows is computed while these are on their way; in blocks of another it adds up
- * ghost rows, in another order.  The gradient's *range is the layout of what comes out, with an axis in front, to be
- * released; NULL: it is not wanted. */
+ * them too, and what needs no ghost rows is computed while these are on their way; in blocks of another, and over a
+ * grid of ranks, it adds up ghost rows, in another order.  The gradient's *range is the layout of what comes out, with
+ * an axis in front, to be released; NULL: it is not wanted. */
 HCY_API int hcy_dist_difference(hcy_operator **op, hcy_device *dev, hcy_dist_layout *layout, int dtype, int axis,
                                 int kind, double factor) HCY_MUST_USE;
 HCY_API int hcy_dist_laplacian(hcy_operator **op, hcy_device *dev, hcy_dist_layout *layout, int dtype,
