@@ -119,6 +119,9 @@ int hcy__dist_move(hcy_queue *queue, hcy_array *to, const hcy_dist_layout *to_la
                    const hcy_dist_layout *from_layout);
 /* What hcy_dist_dot() does, as a table of vectors has it. */
 int hcy__dist_dot(hcy_queue *queue, hcy_array *sum, void *layout, hcy_array *x, hcy_array *y);
+/* Whether that is the part's own sum, then the total over ranks. */
+int hcy__dist_adds_parts(void *layout);
+int hcy__dist_total(hcy_queue *queue, hcy_array *sum, void *layout);
 
 /* hcy_dist_agree() on an operator that was made: one that not all ranks have goes again. */
 int hcy__dist_agree_on(hcy_operator **op, hcy_dist *comm, int status);

@@ -267,6 +267,24 @@ static int sum_freely(hcy_queue *queue, hcy_array *sum, const hcy_dist_layout *l
     return status ? status : hcy_dist_allreduce(queue, sum, layout->comm, HCY_REDUCE_SUM);
 }
 
+/* One rank's rows in C order are what hcy_eval() adds up. */
+static bool goes_beyond(const hcy_dist_layout *layout)
+{
+    return hcy__is_dealt(layout) && (layout->axis || layout->comm->place.n_ranks > 1);
+}
+
+int hcy__dist_adds_parts(void *user)
+{
+    const hcy_dist_layout *layout = user;
+    return !goes_beyond(layout) || layout->comm->has_free_sums;
+}
+
+int hcy__dist_total(hcy_queue *queue, hcy_array *sum, void *user)
+{
+    const hcy_dist_layout *layout = user;
+    return goes_beyond(layout) ? hcy_dist_allreduce(queue, sum, layout->comm, HCY_REDUCE_SUM) : 0;
+}
+
 int hcy_dist_set_sums(hcy_dist *comm, int sums)
 {
     int status = hcy__dist_check(comm, 0, "hcy_dist_set_sums");
@@ -314,8 +332,7 @@ int hcy__dist_dot(hcy_queue *queue, hcy_array *sum, void *user, hcy_array *x, hc
 {
     const hcy_dist_layout *layout = user;
     const bool is_complex = x->dtype == HCY_COMPLEX64 || x->dtype == HCY_COMPLEX128;
-    /* One rank's rows in C order are what hcy_eval() adds up. */
-    if (hcy__is_dealt(layout) && (layout->axis || layout->comm->place.n_ranks > 1))
+    if (goes_beyond(layout))
         return sum_blocks(queue, sum, layout, x, y);
     return eval_summands(
         queue, is_complex ? "s = vdot(complex128(x), complex128(y))" : "s = dot(float64(x), float64(y))", sum,

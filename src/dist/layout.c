@@ -81,6 +81,8 @@ static int place_part(hcy_dist_layout *l, const int64_t *const *rows)
     fill_firsts(l);
     l->vectors = (hcy_vectors)HCY_VECTORS_INIT;
     l->vectors.dot = hcy__dist_dot;
+    l->vectors.total = hcy__dist_total;
+    l->vectors.adds_parts = hcy__dist_adds_parts;
     l->vectors.user = l;
     l->vectors.first = l->firsts[me] * l->row;
     return 0;

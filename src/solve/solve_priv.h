@@ -73,8 +73,8 @@ int hcy__solver_eval(hcy_solver *solver, const char *text, const hcy_operand *op
 
 /* number = Re<x, y>, of vectors of the domain, or of the range. */
 int hcy__solver_dot(hcy_solver *solver, hcy_array *number, bool of_range, hcy_array *x, hcy_array *y);
-/* The text, whose last statement writes the vector v, the first operand, and number = Re<v, v> of that: on one device
- * without reading v again. */
+/* The text, whose last statement writes the vector v, the first operand, and number = Re<v, v> of that: where a sum
+ * goes over a process's own numbers, without reading v again. */
 int hcy__solver_eval_square(hcy_solver *solver, hcy_array *number, bool of_range, const char *text,
                             const hcy_operand *operands, size_t n);
 #define SOLVER_EVAL_SQUARE(solver, number, of_range, text, ...)                                              \

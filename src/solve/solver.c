@@ -39,6 +39,11 @@ int hcy__solver_eval(hcy_solver *s, const char *text, const hcy_operand *operand
     return hcy_eval(s->queue, full, operands, n);
 }
 
+static int take_real(hcy_solver *s, hcy_array *number, hcy_array *sum)
+{
+    return HCY_EVAL(s->queue, "number = real(sum)", OPERAND(number), OPERAND(sum));
+}
+
 int hcy__solver_dot(hcy_solver *s, hcy_array *number, bool of_range, hcy_array *x, hcy_array *y)
 {
     const hcy_space *space = of_range ? &s->op->desc.range : &s->op->desc.domain;
@@ -46,7 +51,7 @@ int hcy__solver_dot(hcy_solver *s, hcy_array *number, bool of_range, hcy_array *
     if (number->dtype == hcy__dot_type(space))
         return hcy__vector_dot(s->queue, number, space, x, y);
     int status = hcy__vector_dot(s->queue, sum, space, x, y);
-    return status ? status : HCY_EVAL(s->queue, "number = real(sum)", OPERAND(number), OPERAND(sum));
+    return status ? status : take_real(s, number, sum);
 }
 
 int hcy__solver_eval_square(hcy_solver *s, hcy_array *number, bool of_range, const char *text,
@@ -56,21 +61,21 @@ int hcy__solver_eval_square(hcy_solver *s, hcy_array *number, bool of_range, con
     const hcy_space *space = of_range ? &s->op->desc.range : &s->op->desc.domain;
     const bool is_whole = number->dtype == hcy__dot_type(space);
     hcy_array *v = operands[0].array, *sum = is_whole ? number : s->sums[of_range];
-    hcy_operand all[MOST + 2];
+    hcy_operand all[MOST + 1];
     char full[512];
-    /* Sums of vectors that are in parts go beyond an expression. */
-    if (space->vectors || n > MOST) {
+    if (!hcy__adds_parts(space) || n > MOST) {
         int status = hcy__solver_eval(s, text, operands, n);
         return status ? status : hcy__solver_dot(s, number, of_range, v, v);
     }
     memcpy(all, operands, n * sizeof *all);
     all[n++] = hcy_op_array("sum_", sum);
-    if (!is_whole)
-        all[n++] = hcy_op_array("number_", number);
-    snprintf(full, sizeof full, hcy__space_is_complex(space) ? "%s; sum_ = vdot(complex128(%s), complex128(%s))%s"
-                                                             : "%s; sum_ = dot(float64(%s), float64(%s))%s",
-             text, operands[0].name, operands[0].name, is_whole ? "" : "; number_ = real(sum_)");
-    return hcy__solver_eval(s, full, all, n);
+    snprintf(full, sizeof full, hcy__space_is_complex(space) ? "%s; sum_ = vdot(complex128(%s), complex128(%s))"
+                                                             : "%s; sum_ = dot(float64(%s), float64(%s))",
+             text, operands[0].name, operands[0].name);
+    int status = hcy__solver_eval(s, full, all, n);
+    if (!status && space->vectors && space->vectors->total)
+        status = space->vectors->total(s->queue, sum, space->vectors->user);
+    return status || is_whole ? status : take_real(s, number, sum);
 }
 
 static int note_norm(hcy_solver *s, const char *text, hcy_array *square, hcy_array *scale)

@@ -17,6 +17,15 @@ int hcy__new_number(hcy_array **number, hcy_device *dev, int dtype)
     return hcy_array_empty(number, dev, dtype, 0, NULL);
 }
 
+bool hcy__adds_parts(const hcy_space *space)
+{
+    const hcy_vectors *v = space->vectors;
+    if (!v || !v->dot)
+        return true;
+    const bool says = v->size >= offsetof(hcy_vectors, adds_parts) + sizeof v->adds_parts && v->adds_parts;
+    return says && v->total && v->adds_parts(v->user);
+}
+
 int hcy__vector_dot(hcy_queue *queue, hcy_array *sum, const hcy_space *space, hcy_array *x, hcy_array *y)
 {
     const hcy_vectors *v = space->vectors;

@@ -48,8 +48,10 @@ typedef struct hcy_vectors {
     void *user;
     int64_t first; /* the number of the array's first element among those of the whole vector: random vectors have
                       other numbers in each part */
+    int (*adds_parts)(void *user); /* not 0: dot() is the array's own sum, then total(), so that what makes the array
+                                      may add it up as well.  NULL: it may where there is no dot() */
 } hcy_vectors;
-#define HCY_VECTORS_INIT { sizeof(hcy_vectors), NULL, NULL, NULL, 0 }
+#define HCY_VECTORS_INIT { sizeof(hcy_vectors), NULL, NULL, NULL, 0, NULL }
 
 /* What a vector is: float32, float64, complex64 or complex128, contiguous, of this shape. */
 typedef struct hcy_space {
