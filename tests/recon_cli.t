@@ -415,6 +415,21 @@ if [ -n "${HCY_HDF5-yes}" ]; then
     check '... to an image of ISMRMRD'\''s' "$files" error image.mrd:/dataset/image_0/data c_image.npy 0.27
     check '... in cycles' "$files" mrd c_samples.npy cycles.npy cycles.mrd
     check '... as well' near 0.27 x.npy cycles.mrd -n 32,32 --maps c_maps.npy
+    # On a grid, as ismrmrd-tools write it: where samples lie is what their encoding steps and the header say.
+    "$halcyon" simulate --mri radial --size 16 -q small.npy
+    "$halcyon" simulate --mri stack-of-stars --size 8 --slices 4 -q planes.npy
+    "$files" grid small_image.npy grid.h5 plain
+    reference=small_image.npy
+    check 'acquisitions on a grid' near 1e-3 x.npy grid.h5 -n 16,16
+    check '... with the FOV of all samples' sh -c "'$halcyon' recon grid.h5 -n 16,32 -o x.npy 2>&1 | grep \"ISMRMRD's, x first, in cycles\" && head -c 128 x.npy | grep '(16, 32)'"
+    "$files" grid planes_image.npy volume.h5 planes
+    reference=planes_image.npy
+    check '... of planes' near 1e-3 x.npy volume.h5 -n 4,8,8
+    for what in slices:of.another.slice outside:'steps 16 and 0' reversed:that.are.reversed bare:'no header beside them' radial:'which Cartesian grid'; do
+        "$files" grid small_image.npy bad.h5 ${what%%:*}
+        check "... refused: ${what%%:*}" refused 1 "${what#*:}" "$halcyon" recon bad.h5 -n 16,16 -o none.npy
+    done
+    reference=c_image.npy
     check 'HDF5 without a trajectory' refused 1 'traj' "$halcyon" recon c.h5:/samples -n 32,32 -o x.npy
 else
     check 'no HDF5' refused 1 'HDF5' "$halcyon" recon c.h5:/samples -t c.h5:/trajectory -n 32,32 -o x.npy

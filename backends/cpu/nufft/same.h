@@ -1,8 +1,8 @@
 /* same.h - points to a small grid of integers and from one of numbers, and their keys and records: as rows.h, but with
  * the operations of GPUs, in their order (backends/gpu/nufft), and none contracted: the same bits on every device.
  *
- * Included with REAL, WORD, NAME(x) and VECTOR.  Windows are taken a multiple of four cells wide, of which the last ones
- * weigh nothing: shares of 0, and sums that are not used.
+ * Included with REAL, WORD, NAME(x) and VECTOR.  Windows are taken a multiple of four cells wide, of which the last
+ * ones weigh nothing: shares of 0, and sums that are not used.
  */
 typedef REAL NAME(vec) __attribute__((vector_size(8 * sizeof(REAL) < VECTOR ? 8 * sizeof(REAL) : VECTOR)));
 typedef REAL NAME(loose) __attribute__((vector_size(sizeof(NAME(vec))), aligned(sizeof(REAL)), may_alias));

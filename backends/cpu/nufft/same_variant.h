@@ -1,5 +1,5 @@
-/* same_variant.h - same.h for float and double (REAL, and WORD of its bits) with vectors of VECTOR bytes (16, 32, 64).  SAME_OPS(precision, size)
- * is the table of what comes out. */
+/* same_variant.h - same.h for float and double (REAL, and WORD of its bits) with vectors of VECTOR bytes (16, 32, 64).
+ * SAME_OPS(precision, size) is the table of what comes out. */
 #include "nufft/nufft_bits.h"
 
 #include <string.h>
