@@ -1,4 +1,4 @@
-/* h5_mrd_grid.c - where acquisitions without a trajectory lie: on the grid that the header of an ISMRMRD file describes.
+/* h5_mrd_grid.c - where acquisitions without a trajectory lie: on the grid that an ISMRMRD file's header describes.
  *
  * The header is XML.  Of its first encoding are needed the encoded matrix and where the middle of k-space is among its
  * steps; elements are looked for by their names, one behind the other, whatever their prefix.
