@@ -300,7 +300,7 @@ static void seed_h5(void)
 static int run_mrd(const uint8_t *data, size_t size)
 {
     struct mrd_record records[8];
-    char name[400];
+    char name[400], xml[600];
     const char *path = made("a.mrd");
     size_t n = size / 8 < 8 ? size / 8 : 8;
     memset(records, 0, sizeof records);
@@ -313,6 +313,8 @@ static int run_mrd(const uint8_t *data, size_t size)
         h->pre = byte[3];
         h->post = byte[4];
         h->axes = byte[5];
+        h->idx[0] = byte[6] & 7;
+        h->idx[1] = byte[7] & 1;
         mrd_fill(&records[i], (unsigned)i);
         records[i].data.len -= records[i].data.len < byte[6] ? records[i].data.len : byte[6];
         records[i].traj.len -= records[i].traj.len < byte[7] ? records[i].traj.len : byte[7];
@@ -320,6 +322,12 @@ static int run_mrd(const uint8_t *data, size_t size)
     if (!n)
         return 0;
     mrd_write(path, records, n);
+    /* The header is any text, which stands behind eight acquisitions, and one that may be it. */
+    snprintf(xml, sizeof xml, "%.*s<encoding><encodedSpace><matrixSize><x>%u</x><y>%u</y><z>2</z></matrixSize>"
+                              "</encodedSpace><trajectory>cartesian</trajectory></encoding>",
+             size > 364 ? 300 : size > 64 ? (int)size - 64 : 0, (const char *)data + (size > 64 ? 64 : 0), data[1],
+             data[2]);
+    mrd_put_xml(path, xml);
     snprintf(name, sizeof name, "%s:/dataset/data/traj", path);
     int taken = read_array(path, MOST);
     return taken | read_array(name, MOST);
@@ -330,8 +338,16 @@ static void seed_mrd(void)
     static const uint8_t plain[3][8] = { { 0, 5, 2, 1, 1, 2, 0, 0 },
                                          { 0, 5, 2, 1, 1, 2, 0, 0 },
                                          { 4, 9, 1, 0, 0, 0, 0, 0 } };
+    static const uint8_t grid[2][8] = { { 0, 5, 2, 1, 1, 0, 0, 0 }, { 0, 5, 2, 1, 1, 0, 0, 0 } };
+    static const char header[] = "<x><a:y>3</a:y><experimentalConditions/></x>";
+    char whole[64 + sizeof header];
+    for (size_t i = 0; i < 64; i++)
+        whole[i] = (char)((const uint8_t *)grid)[i % sizeof grid];
+    memcpy(whole + 64, header, sizeof header);
     fuzz_give(plain, sizeof plain);
     fuzz_give(plain, 8);
+    fuzz_give(grid, sizeof grid);
+    fuzz_give(whole, sizeof whole);
 }
 #endif
 

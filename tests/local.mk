@@ -201,7 +201,7 @@ cts_launchers += $(cts_programs:=-opencl.t) tests/arguments-opencl-few.t tests/b
     tests/cts_buffer-opencl-discrete.t tests/cts_queue-opencl-discrete.t tests/cts_failure-opencl-discrete.t \
     tests/cts_lifetime-opencl-discrete.t tests/cts_threads-opencl-discrete.t tests/cts_queue-opencl-profile.t
 cts_launchers += tests/nufft_same-opencl-few.t tests/nufft_same-cuda.t
-cts_launchers += tests/nufft-opencl-own-few.t tests/cts_fft-cpu-own.t tests/nufft_plan-cpu-own.t tests/nufft_order-cpu-own.t
+cts_launchers += tests/nufft-opencl-own-few.t tests/cts_fft-opencl-own.t tests/cts_fft-cpu-own.t tests/nufft_plan-cpu-own.t tests/nufft_order-cpu-own.t
 cts_launchers += tests/eval-cpu-1.t tests/eval-cpu-portable.t tests/eval-cpu-discrete.t tests/eval-opencl-few.t tests/eval-cuda.t \
     tests/operators-cpu-discrete.t tests/operators-opencl-few.t tests/operators-cuda.t \
     tests/coil_maps-cpu-discrete.t tests/coil_maps-opencl-few.t tests/coil_maps-cuda.t \

@@ -13,7 +13,9 @@ struct mrd_head { /* the first 178 bytes of the header's 340, and the rest */
     uint16_t samples, available, channels;
     uint64_t mask[16];
     uint16_t pre, post, centre, space, axes;
-    unsigned char rest[162];
+    float sample_us, position[3], directions[3][3], table[3];
+    uint16_t idx[17]; /* kspace_encode_step_1, _2, average, slice, contrast, phase, repetition, set, segment, user[8] */
+    unsigned char rest[64];
 };
 #pragma pack(pop)
 
@@ -49,10 +51,16 @@ static inline hid_t mrd_type(void)
                    { "trajectory_dimensions", offsetof(struct mrd_head, axes) } };
     hid_t head = H5Tcreate(H5T_COMPOUND, sizeof(struct mrd_head)),
           type = H5Tcreate(H5T_COMPOUND, sizeof(struct mrd_record));
-    hid_t vector = H5Tvlen_create(H5T_NATIVE_FLOAT);
+    static const char *const counters[] = { "kspace_encode_step_1", "kspace_encode_step_2", "average", "slice",
+                                            "contrast", "phase", "repetition", "set", "segment" };
+    hid_t vector = H5Tvlen_create(H5T_NATIVE_FLOAT), idx = H5Tcreate(H5T_COMPOUND, sizeof ((struct mrd_head *)0)->idx);
     H5Tinsert(head, "flags", offsetof(struct mrd_head, flags), H5T_NATIVE_UINT64);
     for (size_t i = 0; i < sizeof shorts / sizeof shorts[0]; i++)
         H5Tinsert(head, shorts[i].name, shorts[i].at, H5T_NATIVE_UINT16);
+    for (size_t i = 0; i < sizeof counters / sizeof counters[0]; i++)
+        H5Tinsert(idx, counters[i], 2 * i, H5T_NATIVE_UINT16);
+    H5Tinsert(head, "idx", offsetof(struct mrd_head, idx), idx);
+    H5Tclose(idx);
     H5Tinsert(type, "head", offsetof(struct mrd_record, head), head);
     H5Tinsert(type, "traj", offsetof(struct mrd_record, traj), vector);
     H5Tinsert(type, "data", offsetof(struct mrd_record, data), vector);
@@ -97,6 +105,22 @@ static inline void mrd_write(const char *path, struct mrd_record *records, size_
         free(records[i].traj.p);
         free(records[i].data.p);
     }
+}
+
+/* The header beside them, a text of variable length. */
+static inline void mrd_put_xml(const char *path, const char *text)
+{
+    hsize_t one = 1;
+    hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT), space = H5Screate_simple(1, &one, NULL),
+          type = H5Tcopy(H5T_C_S1);
+    H5Tset_size(type, H5T_VARIABLE);
+    hid_t xml = H5Dcreate2(file, "/dataset/xml", type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    if (H5Dwrite(xml, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &text) < 0)
+        bail_out("%s: no header can be written", path);
+    H5Dclose(xml);
+    H5Tclose(type);
+    H5Sclose(space);
+    H5Fclose(file);
 }
 
 /* n acquisitions of 5 samples, 2 channels and 2 coordinates, of which 1 and 1 samples are to be discarded; every fourth

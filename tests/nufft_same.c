@@ -1,7 +1,7 @@
 /* nufft_same - HCY_NUFFT_SAME_EVERYWHERE: the bits of the CPU's portable variant with one thread, from every
  * variant, for any number of threads and any order of points, and from the device given.  Arguments: a device
  * (default: the CPU's); "few" for one whose compiler is slow; "time": no test, what a transform takes with and
- * without, best of 5. */
+ * without, best of 5; of no more points than a number behind it says. */
 #include "nufft_oracle.h"
 #include "tap.h"
 
@@ -258,10 +258,11 @@ static void check_all_hard(const char *name)
 
 /* --- What it costs --- */
 
-static double seconds_now(void)
+/* Of a CPU the processors' time, on which others of the machine have less of a say. */
+static double seconds_now(const hcy_device *dev)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(hcy_device_get_info(dev)->kind == HCY_KIND_CPU ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
@@ -280,10 +281,10 @@ static double best_ms(const struct problem *p, hcy_device *dev, double eps, int 
     status = status ? status : hcy_buffer_write_now(f, 0, p->f, p->n * 2 * p->real);
     status = status ? status : hcy_queue_create(&q, dev);
     for (int i = 0; i < 6 && !status; i++) {
-        const double begin = seconds_now();
+        const double begin = seconds_now(dev);
         status = hcy_nufft_submit(q, plan, c, f, false);
         status = status ? status : hcy_queue_finish(q);
-        const double took = 1e3 * (seconds_now() - begin);
+        const double took = 1e3 * (seconds_now(dev) - begin);
         best = i && took < best ? took : best; /* the first one compiles */
     }
     if (status)
@@ -295,7 +296,8 @@ static double best_ms(const struct problem *p, hcy_device *dev, double eps, int 
     return status ? INFINITY : best;
 }
 
-static void show_times(const char *name)
+/* Of no more points than `most`. */
+static void show_times(const char *name, size_t most)
 {
     static const struct {
         struct kind kind;
@@ -316,10 +318,11 @@ static void show_times(const char *name)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         for (int type = 1; type <= 2; type++) {
             const struct kind *k = &rows[i].kind;
+            const size_t points = rows[i].points < most ? rows[i].points : most;
             struct problem p;
-            oracle_open(&p, k->precision, type, k->dim, k->modes, rows[i].points, 0, 1);
+            oracle_open(&p, k->precision, type, k->dim, k->modes, points, 0, 1);
             printf("type %d, %d-D, %s, eps %g, %lld modes an axis, %zu points: %.2f %.2f %.2f\n", type, k->dim,
-                   k->precision == HCY_F32 ? "float" : "double", k->eps, (long long)k->modes[0], rows[i].points,
+                   k->precision == HCY_F32 ? "float" : "double", k->eps, (long long)k->modes[0], points,
                    best_ms(&p, dev, k->eps, 0), best_ms(&p, dev, k->eps, HCY_NUFFT_SAME_RUNS),
                    best_ms(&p, dev, k->eps, HCY_NUFFT_SAME_EVERYWHERE));
             fflush(stdout);
@@ -354,7 +357,7 @@ int main(int argc, char **argv)
     if (!n)
         skip_all("%s: %s", given[0], hcy_last_error()->text);
     if (argc > 2 && !strcmp(argv[2], "time")) {
-        show_times(argv[1]);
+        show_times(argv[1], argc > 3 ? strtoull(argv[3], NULL, 10) : SIZE_MAX);
         return 0;
     }
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)

@@ -64,6 +64,8 @@ static const struct {
     { "differences whose coefficients vanish", gpu_text_stencil,
       "-arch=compute_75 -fmad=false -DGROUP_SIZE=256 -DREAL=float -DREAL_BITS=32 -DRANK=3 -DACROSS=1" },
     { "lines of a grid, floats", gpu_text_nufft_lines, "-arch=compute_75 -fmad=false -DGROUP_SIZE=256 -DREAL=float" },
+    { "Fourier transforms, floats", gpu_text_fft, "-arch=compute_75 -fmad=false -DGROUP_SIZE=32 -DREAL=float" },
+    { "Fourier transforms, doubles", gpu_text_fft, "-arch=compute_90 -fmad=false -DGROUP_SIZE=256 -DREAL=double" },
     { "convolved lines, floats", gpu_text_nufft_gram,
       "-arch=compute_75 -DGROUP_SIZE=256 -DREAL=float -DN=256u -DLENGTH=256u -DLINES=16u -DSTRIDED=1 -DPASSES=2 -DRESIDENT=2 "
       "-DR0=16 -DR1=16" },

@@ -7,6 +7,9 @@
  *     recon_files fill LIKE OUT VALUE            as many real numbers, all of that value
  *     recon_files decay IN TIMES OUT RATE        a copy times exp(-RATE times each number's time, again and again)
  *     recon_files ramp OUT N X Y                 phases -2 pi f X of N frequencies f around 0 in cycles, then of Y
+ *     recon_files grid IMAGE OUT WHAT            acquisitions on a grid, as of ismrmrd-tools: twice as many samples as
+ *                                                pixels, noise in front; WHAT: plain, planes (3-D), slices, outside,
+ *                                                reversed, radial (by their header), bare (without one)
  *     recon_files mrd SAMPLES TRAJECTORY OUT     acquisitions of [coils][spokes][samples] and [spokes][samples][axes]
  */
 #include "tap.h"
@@ -185,6 +188,81 @@ static int write_acquisitions(const char *samples, const char *trajectory, const
     hcy_host_array_free(&t);
     return 0;
 }
+
+static const char header_of_grid[] =
+    "<?xml version=\"1.0\"?>\n<ismrmrdHeader xmlns=\"http://www.ismrm.org/ISMRMRD\">\n <version>3</version>\n"
+    " <experimentalConditions><H1resonanceFrequency_Hz>63500000</H1resonanceFrequency_Hz></experimentalConditions>\n"
+    " <encoding>\n  <encodedSpace><matrixSize><x>%u</x><y>%u</y><z>%u</z></matrixSize>\n"
+    "   <fieldOfView_mm><x>600</x><y>300</y><z>6</z></fieldOfView_mm></encodedSpace>\n"
+    "  <reconSpace><matrixSize><x>%u</x><y>%u</y><z>%u</z></matrixSize></reconSpace>\n"
+    "  <encodingLimits><kspace_encoding_step_1><minimum>0</minimum><maximum>%u</maximum><center>%u</center>"
+    "</kspace_encoding_step_1></encodingLimits>\n  <trajectory>%s</trajectory>\n </encoding>\n</ismrmrdHeader>\n";
+
+/* The image's sum at a place in cycles, pixels counted from the middle. */
+static double complex sum_image(const hcy_host_array *image, const double k[3])
+{
+    const size_t nx = image->shape[image->rank - 1], ny = image->shape[image->rank - 2], n = count_of(image);
+    const size_t nz = n / nx / ny;
+    double complex sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        const double x = (double)(i % nx) - (double)(nx / 2), y = (double)(i / nx % ny) - (double)(ny / 2),
+                     z = (double)(i / nx / ny) - (double)(nz / 2);
+        sum += number_of(image, i) * cexp(-2 * acos(-1) * I * (k[0] * x + k[1] * y + k[2] * z));
+    }
+    return sum;
+}
+
+static void fill_line(struct mrd_record *record, const hcy_host_array *image, unsigned step, unsigned plane,
+                      unsigned planes)
+{
+    const unsigned nx = (unsigned)image->shape[image->rank - 1], ny = (unsigned)image->shape[image->rank - 2];
+    float *data = malloc(4 * nx * sizeof *data);
+    for (unsigned s = 0; s < 2 * nx; s++) {
+        const double k[3] = { ((double)s - nx) / (2 * nx), ((double)step - ny / 2) / ny,
+                              ((double)plane - planes / 2) / planes };
+        const double complex sum = sum_image(image, k);
+        data[2 * s] = (float)creal(sum);
+        data[2 * s + 1] = (float)cimag(sum);
+    }
+    record->head.version = 1;
+    record->head.samples = (uint16_t)(2 * nx);
+    record->head.centre = (uint16_t)nx;
+    record->head.channels = record->head.available = 1;
+    record->head.idx[0] = (uint16_t)step;
+    record->head.idx[1] = (uint16_t)plane;
+    record->data = (hvl_t){ 4 * nx, data };
+}
+
+static int write_grid(const char *path, const char *to, const char *what)
+{
+    hcy_host_array image = take_file(path);
+    const unsigned nx = (unsigned)image.shape[image.rank - 1], ny = (unsigned)image.shape[image.rank - 2];
+    const unsigned planes = (unsigned)count_of(&image) / nx / ny;
+    struct mrd_record *records = calloc(1 + (size_t)ny * planes, sizeof *records);
+    char xml[2000];
+    /* Noise comes first, of as many samples as it likes. */
+    records[0].head.version = 1;
+    records[0].head.samples = 3;
+    records[0].head.channels = 1;
+    records[0].head.flags = 1u << 18;
+    records[0].data = (hvl_t){ 6, calloc(6, sizeof(float)) };
+    for (unsigned i = 0; i < ny * planes; i++)
+        fill_line(&records[1 + i], &image, i % ny, i / ny, planes);
+    if (!strcmp(what, "slices"))
+        records[2].head.idx[3] = 1;
+    if (!strcmp(what, "outside"))
+        records[2].head.idx[0] = (uint16_t)ny;
+    if (!strcmp(what, "reversed"))
+        records[2].head.flags = 1u << 21;
+    mrd_write(to, records, 1 + (size_t)ny * planes);
+    snprintf(xml, sizeof xml, header_of_grid, 2 * nx, ny, planes, nx, ny, planes, ny - 1, ny / 2,
+             strcmp(what, "radial") ? "cartesian" : "radial");
+    if (strcmp(what, "bare"))
+        mrd_put_xml(to, xml);
+    free(records);
+    hcy_host_array_free(&image);
+    return 0;
+}
 #endif
 
 int main(int argc, char **argv)
@@ -206,6 +284,8 @@ int main(int argc, char **argv)
 #ifdef HAVE_HDF5
     if (argc == 5 && !strcmp(argv[1], "mrd"))
         return write_acquisitions(argv[2], argv[3], argv[4]);
+    if (argc == 5 && !strcmp(argv[1], "grid"))
+        return write_grid(argv[2], argv[3], argv[4]);
 #endif
     return 2;
 }

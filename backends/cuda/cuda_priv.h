@@ -225,12 +225,18 @@ struct cuda_kernel {
 int cuda_launch(void *qimpl, void *kimpl, const hcy_launch_desc *launch, hcy_keep *keep);
 void cuda_kernel_release(void *kimpl);
 int cuda_kernel_i64(int64_t *value, void *kimpl, const char *key);
+struct gpu_kernel *cuda_own_kernel(struct cuda_kernel *k); /* NULL, with a failure: it is the user's */
 int cuda_kernel_get(void **kimpl, const char **variant, void *impl, const hcy_signature *signature);
 int cuda_prepare(hcy_block *tables, void *kimpl, const hcy_span *spans, size_t n);
 int cuda_scratch_size(size_t *size, void *kimpl, size_t items, const hcy_value *values, size_t n);
 int cuda_preferred_batch(size_t *items, void *kimpl, const hcy_value *values, size_t n);
 
 /* --- Fourier transforms (fft.c) --- */
+/* cuFFT's (cufft.c), and what takes these or our own (fft.c). */
+int cuda_cufft_create(void **fimpl, size_t *workspace, void *impl, const hcy_fft_desc *desc);
+void cuda_cufft_release(void *fimpl);
+int cuda_cufft_execute(void *qimpl, const hcy_value *out, void *fimpl, int direction, const hcy_value *in,
+                       const hcy_value *work, hcy_keep *keep);
 int cuda_fft_create(void **fimpl, size_t *workspace, void *impl, const hcy_fft_desc *desc);
 void cuda_fft_release(void *fimpl);
 int cuda_fft_execute(void *qimpl, const hcy_value *out, void *fimpl, int direction, const hcy_value *in,

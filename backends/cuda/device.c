@@ -54,7 +54,7 @@ void cuda_describe(hcy_device_info *info, const char *name, const char *uuid, un
     info->kind = HCY_KIND_GPU;
     info->caps =
         HCY_CAP_F64 | HCY_CAP_MAPPED | HCY_CAP_IMPORT_HOST | HCY_CAP_IMPORT_DEVICE | HCY_CAP_PROGRAMS;
-    if (cufft_there())
+    if (cufft_there() || nvrtc_load())
         info->caps |= HCY_CAP_FFT;
     /* GPUs of that generation and later can, where the driver has the call. */
     if (major >= 6 && cu.cuLaunchCooperativeKernel)
@@ -230,7 +230,7 @@ int cuda_open(void **impl, hcy_device_info *info, hcy_device *dev, const hcy_spe
     d->local_bytes = (size_t)read_attribute(d->device, CUDA_ATTR_LOCAL_BYTES);
     d->choice = s.choice;
     d->without_nvrtc = !s.nvrtc;
-    d->own_fft = s.fft == 0;
+    d->own_fft = s.fft == 0 || !cufft_there();
     status = settle_choice(d);
     if (status) {
         cu.cuDevicePrimaryCtxRelease(d->device);
@@ -240,7 +240,8 @@ int cuda_open(void **impl, hcy_device_info *info, hcy_device *dev, const hcy_spe
     cuda_nvtx_attach();
     pthread_mutex_init(&d->lock, NULL);
     describe_by_driver(info, ordinal, d->device);
-    if (d->own_fft)
+    /* Our own transforms are kernels, which there is no PTX of in the module. */
+    if (d->own_fft && !cuda_compiler(d))
         info->caps &= ~(uint32_t)HCY_CAP_FFT;
     /* The device is named as the user has asked for it, options included, so that the name opens the same
      * device again. */
@@ -300,11 +301,15 @@ int cuda_get_i64(int64_t *value, void *impl, const char *key)
     /* Tuning, then sensors: each knows its own keys, and this function need not. */
     if (gpu_choice_number(value, &d->choice, key))
         return 0;
+    if (!strcmp(key, GPU_OWN_FFT)) {
+        *value = d->own_fft;
+        return 0;
+    }
     if (cuda_nvml_knows(key))
         return cuda_nvml_read(value, hcy_device_get_info(d->dev)->stable + strlen("cuda:"), key);
     return hcy_fail(HCY_ENOENT,
                     "a GPU has no number \"%s\" (multiprocessors, compute_major, compute_minor, warp_size,"
-                    " local_bytes, tuning_rows, tuning_row, pci_domain, pci_bus, pci_device, power_mw, clock_mhz,"
+                    " local_bytes, tuning_rows, tuning_row, own_fft, pci_domain, pci_bus, pci_device, power_mw, clock_mhz,"
                     " memory_clock_mhz, temperature_c, cu_device, cu_context)",
                     key);
 }

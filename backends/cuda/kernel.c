@@ -207,7 +207,7 @@ void cuda_kernel_release(void *kimpl)
     free(k);
 }
 
-static struct gpu_kernel *own_kernel(struct cuda_kernel *k)
+struct gpu_kernel *cuda_own_kernel(struct cuda_kernel *k)
 {
     if (!k->ours)
         hcy_fail(HCY_EUNSUPPORTED, "a user's kernel has no tables and asks for no scratch memory");
@@ -277,19 +277,19 @@ int cuda_kernel_i64(int64_t *value, void *kimpl, const char *key)
 
 int cuda_prepare(hcy_block *block, void *kimpl, const hcy_span *spans, size_t n)
 {
-    struct gpu_kernel *k = own_kernel(kimpl);
+    struct gpu_kernel *k = cuda_own_kernel(kimpl);
     return k ? gpu_kernel_prepare(k, spans, n, block) : HCY_EUNSUPPORTED;
 }
 
 int cuda_scratch_size(size_t *size, void *kimpl, size_t items, const hcy_value *values, size_t n)
 {
-    struct gpu_kernel *k = own_kernel(kimpl);
+    struct gpu_kernel *k = cuda_own_kernel(kimpl);
     return k ? gpu_kernel_scratch_size(size, k, items, values, n) : HCY_EUNSUPPORTED;
 }
 
 int cuda_preferred_batch(size_t *items, void *kimpl, const hcy_value *values, size_t n)
 {
-    struct gpu_kernel *k = own_kernel(kimpl);
+    struct gpu_kernel *k = cuda_own_kernel(kimpl);
     return k ? gpu_kernel_preferred_batch(items, k, values, n) : HCY_EUNSUPPORTED;
 }
 

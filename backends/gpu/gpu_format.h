@@ -199,6 +199,15 @@ struct gpu_nufft_pass {
     struct gpu_nufft_ends ends[2]; /* of the faster axes */
     uint32_t backward, reserved;
 };
+/* Numbers of lines copied to lines of another length (fft.cl): `inner` lines side by side, `outer` blocks of them. */
+struct gpu_fft_map {
+    uint64_t from, to; /* numbers of a line */
+    uint64_t inner, outer;
+    uint32_t mirrored; /* a line has the first numbers of its own, of which the others are the conjugates; else zeros */
+    uint32_t from_real, to_real;
+    uint32_t multiplies;                          /* by a table's numbers, with real and imaginary parts exchanged */
+    uint32_t exchanged_before, exchanged_behind;  /* before, and after that */
+};
 /* A pass over an axis of a convolution (gram.cl): an image's lines, `width` of them side by side in a row of lines, or,
  * of the fastest axis, one behind the other; and two halves of their frequencies. */
 struct gpu_nufft_gram {

@@ -64,11 +64,6 @@ int gpu_check_fft(int fft, bool has_library, const char *name)
     return fft == 1 && !has_library ? hcy_fail(HCY_EUNSUPPORTED, "fft=%s: it is not here", name) : 0;
 }
 
-int gpu_refuse_fft(const char *device)
-{
-    return hcy_fail(HCY_EUNSUPPORTED, "%s: fft=own has the transforms of non-uniform FFTs, and no others", device);
-}
-
 int gpu_choice_settle(struct gpu_choice *choice, const struct gpu_tuned *of)
 {
     uint64_t key = hash_texts(14695981039346656037u, of->key), check = hash_texts(0x9e3779b97f4a7c15u, of->key);

@@ -29,13 +29,13 @@ enum { GPU_ROWS = 4 };
 #define GPU_KEEP_OPTION(settings) \
     { "keep", HCY_OPTION_BOOL, offsetof(settings, choice.keep), "that row from now on", 0, 0, NULL }
 
-/* Whose Fourier transforms: nobody's word (-1), a kernel's, in non-uniform FFTs alone (0), the library's (1). */
+/* Whose Fourier transforms: nobody's word (-1), our own (0), the library's (1); and the device's number that says
+ * whether they are our own. */
+#define GPU_OWN_FFT "own_fft"
 #define GPU_FFT_OPTION(settings, names) \
     { "fft", HCY_OPTION_WORD, offsetof(settings, fft), "whose Fourier transforms", 0, 0, names }
 /* HCY_EUNSUPPORTED: the library is asked for and not there. */
 int gpu_check_fft(int fft, bool has_library, const char *name);
-/* HCY_EUNSUPPORTED, in words: a transform where a kernel's are asked for. */
-int gpu_refuse_fft(const char *device);
 
 /* What a choice depends on. */
 struct gpu_tuned {

@@ -39,11 +39,9 @@ static const hcy_backend_ops ops = {
     .program_create = cl_program_create,
     .program_release = cl_program_release,
     .program_kernel = cl_program_kernel,
-#if HAVE_VKFFT
     .fft_create = cl_fft_create,
     .fft_release = cl_fft_release,
     .fft_execute = cl_fft_execute,
-#endif
     .buffer_i64 = cl_buffer_i64,
     .queue_i64 = cl_queue_i64,
     .kernel_i64 = cl_kernel_i64,

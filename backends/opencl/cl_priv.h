@@ -55,6 +55,7 @@ struct cl_device {
     atomic_uint_least64_t used;
     bool alone;           /* a processor */
     bool atomics32;       /* no atomic sums of 64 bits */
+    bool own_fft;         /* nobody is given VkFFT's */
     int capability;       /* of NVIDIA's devices: 9 */
     struct gpu_choice choice;
     char options[120];    /* for the compiler of our kernels */
@@ -156,7 +157,11 @@ int cl_prepare(hcy_block *tables, void *kimpl, const hcy_span *spans, size_t n);
 int cl_scratch_size(size_t *size, void *kimpl, size_t items, const hcy_value *values, size_t n);
 int cl_preferred_batch(size_t *items, void *kimpl, const hcy_value *values, size_t n);
 
-/* --- Fourier transforms (fft.c), where VkFFT was found --- */
+/* --- Fourier transforms (fft.c); VkFFT's, where it was found (vkfft.c) --- */
+int cl_vkfft_create(void **fimpl, size_t *workspace, void *impl, const hcy_fft_desc *desc);
+void cl_vkfft_release(void *fimpl);
+int cl_vkfft_execute(void *qimpl, const hcy_value *out, void *fimpl, int direction, const hcy_value *in,
+                     const hcy_value *work, hcy_keep *keep);
 int cl_fft_create(void **fimpl, size_t *workspace, void *impl, const hcy_fft_desc *desc);
 void cl_fft_release(void *fimpl);
 int cl_fft_execute(void *qimpl, const hcy_value *out, void *fimpl, int direction, const hcy_value *in,

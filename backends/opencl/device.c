@@ -14,6 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if HAVE_VKFFT
+#define HAS_VKFFT true
+#else
+#define HAS_VKFFT false
+#endif
+
 struct settings {
     uint64_t memory;
     bool discrete, profile;
@@ -127,7 +133,9 @@ static int open_found(struct cl_device *d, const hcy_spec *spec, const struct se
     /* What the platform could do is taken back where the option has switched it off. */
     if (!d->shared)
         d->at.info.caps &= ~(uint32_t)(HCY_CAP_HOST_MEMORY | HCY_CAP_MAPPED | HCY_CAP_IMPORT_HOST);
-    if (!s->fft)
+    /* Our own transforms are kernels like the others. */
+    d->own_fft = !HAS_VKFFT || !s->fft;
+    if (d->own_fft && *d->lacks)
         d->at.info.caps &= ~(uint32_t)HCY_CAP_FFT;
     *info = d->at.info;
     return 0;
@@ -148,7 +156,7 @@ int cl_open(void **impl, hcy_device_info *info, hcy_device *dev, const hcy_spec 
     if (!status)
         status = select_device(spec, found, n, &d->at);
     if (!status)
-        status = gpu_check_fft(s.fft, d->at.info.caps & HCY_CAP_FFT, "vkfft");
+        status = gpu_check_fft(s.fft, HAS_VKFFT, "vkfft");
     if (!status)
         status = open_found(d, spec, &s, info);
     if (!status) {
@@ -208,6 +216,10 @@ int cl_get_i64(int64_t *value, void *impl, const char *key)
         }
     if (gpu_choice_number(value, &d->choice, key))
         return 0;
+    if (!strcmp(key, GPU_OWN_FFT)) {
+        *value = d->own_fft;
+        return 0;
+    }
     const struct {
         const char *key;
         void *handle;
@@ -222,7 +234,7 @@ int cl_get_i64(int64_t *value, void *impl, const char *key)
     return hcy_fail(
         HCY_ENOENT,
         "an OpenCL device has no number \"%s\" (compute_units, group_items, local_bytes, clock_mhz,"
-        " vendor_id, largest_buffer, tuning_rows, tuning_row, cl_platform, cl_device, cl_context)",
+        " vendor_id, largest_buffer, tuning_rows, tuning_row, own_fft, cl_platform, cl_device, cl_context)",
         key);
 }
 

@@ -55,10 +55,7 @@ static int kind_of_device(cl_device_id device)
 
 static uint32_t caps_of(const struct cl_found *f)
 {
-    uint32_t caps = HCY_CAP_IMPORT_DEVICE | HCY_CAP_PROGRAMS;
-#if HAVE_VKFFT
-    caps |= HCY_CAP_FFT;
-#endif
+    uint32_t caps = HCY_CAP_IMPORT_DEVICE | HCY_CAP_PROGRAMS | HCY_CAP_FFT;
     if (cl_number(f->device, CL_DEVICE_DOUBLE_FP_CONFIG))
         caps |= HCY_CAP_F64;
     if (f->quirk->shared)

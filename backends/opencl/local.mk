@@ -4,12 +4,12 @@ halcyoninclude_HEADERS += backends/opencl/halcyon/opencl.h
 noinst_LTLIBRARIES += libopencl_common.la libopencl_builtin.la
 libopencl_common_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu
 libopencl_common_la_SOURCES = backends/opencl/api.c backends/opencl/cl_api.h backends/opencl/cl_priv.h \
-    backends/opencl/device.c backends/opencl/kernel.c backends/opencl/list.c backends/opencl/memory.c \
+    backends/opencl/device.c backends/opencl/fft.c backends/opencl/kernel.c backends/opencl/list.c backends/opencl/memory.c \
     backends/opencl/program.c backends/opencl/queue.c backends/opencl/quirks.c
-EXTRA_DIST += backends/opencl/fft.c backends/opencl/vkfft/CL/cl.h
+EXTRA_DIST += backends/opencl/vkfft.c backends/opencl/vkfft/CL/cl.h
 if HAVE_VKFFT
 libopencl_common_la_CPPFLAGS += -I$(srcdir)/backends/opencl -I$(srcdir)/backends/opencl/vkfft
-libopencl_common_la_SOURCES += backends/opencl/fft.c
+libopencl_common_la_SOURCES += backends/opencl/vkfft.c
 endif
 
 builtin_libs += libopencl_builtin.la

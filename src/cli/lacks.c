@@ -24,7 +24,7 @@ static const struct {
     { "jansson", "no --config, --save-config, reports and streams of version 1", " integrate compare simulate " },
 #endif
 #ifndef HAVE_VKFFT
-    { "VkFFT", "no transforms on opencl devices", " nufft , recon , bench nufft " },
+    { "VkFFT", "slower transforms on opencl devices", " nufft , recon , bench nufft " },
 #endif
 #ifndef HAVE_ZMQ
     { "ZeroMQ", "no live streams", " integrate simulate " },

@@ -149,8 +149,6 @@ static int check_recon(struct recon *r)
     else if (v->reg && !takes_regs(r))
         cli_error(
             "--reg is for --solver fista, which takes one, primal-dual and admm; see `halcyon recon --help`");
-    else if (v->toeplitz && r->is_generalised)
-        cli_error("--toeplitz is not for --reg tgv; see `halcyon recon --help`");
     else if (v->toeplitz && r->solver != RECON_CG && !takes_regs(r))
         cli_error("--toeplitz is for --solver cg, fista, primal-dual and admm; see `halcyon recon --help`");
     else if (r->solver == RECON_ADJOINT && (v->lambda.given || v->iterations.given || v->tolerance.given))

@@ -70,7 +70,7 @@ struct recon {
     size_t frame_points; /* points of each, */
     bool is_same;        /* which are all the same, n in all: samples are [frames][coils][n] then; */
     bool has_frame_axis; /* files have an axis of them in front */
-    void *weights;  /* real [n], or NULL: 1 / n each */
+    void *weights;  /* real [n], or NULL: 1 / n each, or frames' own that are still to be computed */
     void *field;    /* real [pixels], radians a second, or NULL; */
     void *decay;    /* real [pixels], R2* in 1/s, or NULL; */
     void *times;    /* real [n], seconds */
@@ -108,8 +108,10 @@ int recon_make_regs(struct recon *r, const hcy_space *image);
 /* Whether one of them is llr: it looks at all images at once, and goes on from one iteration to the next, so that a
  * step that was tried would show. */
 bool recon_regs_count(const struct recon *r);
-/* r->op as one of what TGV is of, images [1 + axes][image] whose first one counts; a reference of the caller's. */
+/* What TGV is of are images [1 + axes][image] whose first one counts: the operator, or the Gram operator, of these, a
+ * reference of the caller's; and what the adjoint made of the data as one of them, in its place. */
 int recon_add_field_of_tgv(hcy_operator **op, struct recon *r, const hcy_space *image);
+int recon_widen_for_tgv(hcy_array **data, struct recon *r);
 /* Files to arrays, all checked against each other.  CLI_OK, or another status with words. */
 int recon_load(struct recon *r);
 /* The axes become where samples were taken, by --girf and --delay, which are said in words: x first, in samples. */
@@ -118,6 +120,8 @@ const char *recon_delay_words(char text[100], const struct recon *r);
 /* Looks whether the points are a stack of planes with the same points each; makes the operator of that, without
  * weights, of a desc and options for all points and as many transforms as coils go at once. */
 int recon_find_stack(struct recon *r);
+/* In place of an operator, or a Gram operator, of one coil that of all, which have an image each. */
+int recon_repeat(hcy_operator **op, const struct recon *r, bool is_gram);
 int recon_make_stack(struct recon *r, const hcy_nufft_desc *desc, const hcy_nufft_options *options, hcy_array *maps);
 /* A field map and the samples' times, of files; then the operator of a signal that precesses in that field. */
 int recon_load_field(struct recon *r);
@@ -144,9 +148,11 @@ double recon_weight_of(const struct recon *r, size_t i);
 int recon_put_weights(hcy_array **weights, const struct recon *r, bool roots); /* or their square roots: [n] */
 int recon_type(const struct recon *r); /* of complex numbers */
 hcy_operator *recon_operator(const struct recon *r); /* the one that images go through */
-/* The devices, and weights of the points; by a method alone. */
+/* The devices, and weights of the points; by a method alone; of frames of their own points, for all of these. */
 int recon_weigh(struct recon *r);
 int recon_compute_weights(struct recon *r, enum recon_dcf dcf);
+int recon_weigh_frames(struct recon *r);
+size_t recon_count_points(const struct recon *r); /* of the trajectory, with those that no frame has */
 /* What transforms are asked for: HCY_F32 or HCY_F64, and which bits. */
 int recon_precision(const struct recon *r);
 int recon_same_bits(const struct recon *r);

@@ -69,10 +69,9 @@ static int load_maps(struct recon *r)
 static int load_times(struct recon *r, size_t spoke)
 {
     hcy_host_array a = HCY_HOST_ARRAY_INIT;
-    size_t count = 0, all = 1;
+    size_t count = 0;
+    const size_t all = recon_count_points(r);
     char is[200];
-    for (int d = 0; d < r->point_rank; d++)
-        all *= (size_t)r->point_shape[d];
     int status = recon_read_array(&a, r, r->v->times), st = status ? 0 : hcy_host_array_count(&count, &a);
     if (st)
         status = cli_fail(st);

@@ -69,8 +69,6 @@ int recon_find_frames(struct recon *r, const hcy_host_array *a)
         status = cli_error("%s: samples of %zu frames must be [%zu][coils][n] of the %zu points, or [coils][%zu] whose "
                            "%zu spokes are as many for each frame; it is %s", r->kspace, r->n_frames, r->n_frames, n, n,
                            spokes, array_words(is, a, 0));
-    if (!status && !r->is_same && (r->dcf == RECON_DCF_FILE || r->v->save_dcf))
-        status = cli_error("--dcf FILE and --save-dcf are for one image, or frames of the same points");
     return status;
 }
 
@@ -138,16 +136,55 @@ static int take_frame(struct recon *one, const struct recon *r, size_t f)
     return CLI_OK;
 }
 
-/* Its own points, with their times, weights and planes. */
-static int take_points(struct recon *one, const struct recon *r, size_t f)
+/* One's weights become those of its points: all frames' are there where they were read, or are written. */
+static int take_weights(struct recon *one, const struct recon *r, size_t f)
+{
+    one->weights = NULL;
+    if (!r->weights)
+        return r->dcf ? recon_compute_weights(one, r->dcf) : CLI_OK;
+    one->weights = reals_room(r->is_double, one->n);
+    if (!one->weights)
+        return cli_error("no memory for %zu weights", one->n);
+    memcpy(one->weights, (const char *)r->weights + bytes_of(r, f * one->n), bytes_of(r, one->n));
+    return CLI_OK;
+}
+
+static void take_axes(struct recon *one, const struct recon *r, size_t f)
 {
     one->n = r->frame_points;
     for (int d = 0; d < r->dim; d++)
         one->axes[d] = (char *)r->axes[d] + bytes_of(r, f * one->n);
+}
+
+/* Its own points, with their times, weights and planes. */
+static int take_points(struct recon *one, const struct recon *r, size_t f)
+{
+    take_axes(one, r, f);
     if (r->times)
         one->times = (char *)r->times + bytes_of(r, f * one->n);
     int status = recon_find_stack(one);
-    return status || !r->dcf ? status : recon_compute_weights(one, r->dcf);
+    return status ? status : take_weights(one, r, f);
+}
+
+int recon_weigh_frames(struct recon *r)
+{
+    const size_t all = recon_count_points(r);
+    struct recon one = *r;
+    char *weights = reals_room(r->is_double, all);
+    int status = weights ? CLI_OK : cli_error("no memory for %zu weights", all);
+    /* What is left over behind the frames weighs nothing. */
+    for (size_t i = r->n; !status && i < all; i++)
+        reals_put(r->is_double, weights, i, 0);
+    for (size_t f = 0; f < r->n_frames && !status; f++) {
+        take_axes(&one, r, f);
+        status = recon_compute_weights(&one, r->dcf);
+        if (!status)
+            memcpy(weights + bytes_of(r, f * one.n), one.weights, bytes_of(r, one.n));
+        free(one.weights);
+    }
+    r->setup = one.setup;
+    r->weights = weights;
+    return status;
 }
 
 /* What take_points() and the solver made. */
@@ -204,30 +241,69 @@ static void *run_worker(void *payload)
 
 /* --- All frames at once --- */
 
-/* Operators of frames, of which device i has every n_devs-th; frames of the same points have their device's first. */
-static int make_diagonal(hcy_operator **op, struct recon *frames, const struct recon *r)
+/* Images that all have together: a frame's, or of coils without maps as many as there are coils. */
+static size_t count_images(const struct recon *r)
+{
+    return r->n_frames * (r->maps ? 1 : r->coils);
+}
+
+/* Frame f's parts; frames of the same points have their device's first one's. */
+static struct recon *parts_of(struct recon *frames, const struct recon *r, size_t f)
+{
+    return &frames[r->is_same ? f % r->n_devs : f];
+}
+
+/* Operators of frames, of which device i has every n_devs-th. */
+static int make_parts(struct recon *frames, const struct recon *r)
+{
+    int status = CLI_OK, st = 0;
+    for (size_t f = 0; f < r->n_frames && !status; f++) {
+        struct recon *one = parts_of(frames, r, f);
+        if (one->op)
+            continue;
+        if (!r->is_same)
+            status = take_points(one, r, f);
+        st = status ? 0 : recon_make_operator(one);
+        if (!status && !st && r->v->toeplitz)
+            st = recon_make_convolution(one);
+        status = st ? cli_fail(st) : status;
+    }
+    return status;
+}
+
+/* What frames have on its diagonal, operators or Gram operators, between vectors of all of them. */
+static int join_parts(hcy_operator **op, struct recon *frames, const struct recon *r, bool is_gram)
 {
     hcy_operator **ops = calloc(r->n_frames, sizeof *ops), *all = NULL;
     hcy_operator_info info = HCY_OPERATOR_INFO_INIT;
-    int status = ops ? CLI_OK : cli_error("no memory for %zu frames", r->n_frames), st = 0;
-    for (size_t f = 0; f < r->n_frames && !status; f++) {
-        struct recon *one = &frames[r->is_same ? f % r->n_devs : f];
-        if (!r->is_same)
-            status = take_points(one, r, f);
-        st = status || one->op ? 0 : recon_make_operator(one);
-        status = st ? cli_fail(st) : status;
-        ops[f] = one->op;
-    }
+    int status = ops ? 0 : hcy_fail(HCY_ENOMEM, "no memory for %zu frames", r->n_frames);
+    for (size_t f = 0; f < r->n_frames && !status; f++)
+        ops[f] = is_gram ? parts_of(frames, r, f)->gram : parts_of(frames, r, f)->op;
     if (!status)
-        st = hcy_operator_block_diagonal(&all, ops, r->n_frames);
-    if (!status && !st)
-        st = hcy_operator_get_info(&info, all);
+        status = hcy_operator_block_diagonal(&all, ops, r->n_frames);
+    if (!status)
+        status = hcy_operator_get_info(&info, all);
     const hcy_space images = { info.domain.dtype, r->dim + 1,
-                               { (int64_t)r->n_frames, r->sizes[0], r->sizes[1], r->sizes[2] }, NULL };
-    if (!status && !st)
-        st = hcy_operator_reshape(op, all, &images, &info.range);
+                               { (int64_t)count_images(r), r->sizes[0], r->sizes[1], r->sizes[2] }, NULL };
+    if (!status)
+        status = hcy_operator_reshape(op, all, &images, is_gram ? &images : &info.range);
     hcy_operator_release(all);
     free(ops);
+    return status;
+}
+
+static int make_diagonals(struct recon *together, struct recon *frames, const struct recon *r)
+{
+    hcy_operator *gram = NULL;
+    int status = make_parts(frames, r);
+    int st = status ? 0 : join_parts(&together->op, frames, r, false);
+    if (!status && !st && r->v->toeplitz)
+        st = join_parts(&gram, frames, r, true);
+    if (gram && r->v->real)
+        st = recon_make_real(&together->gram, gram, r, true);
+    else if (gram)
+        together->gram = hcy_operator_retain(gram);
+    hcy_operator_release(gram);
     return status || !st ? status : cli_fail(st);
 }
 
@@ -254,6 +330,18 @@ static int take_all(struct recon *together, const struct recon *frames, const st
     return status;
 }
 
+/* Each frame's image of its coils' ones, at its place among these. */
+static void combine_frames(struct recon *r)
+{
+    struct recon one = *r;
+    const size_t parts = r->v->real ? 1 : 2;
+    for (size_t f = 0; f < r->n_frames; f++) {
+        one.image = (char *)r->image + bytes_of(r, parts * f * r->coils * r->pixels);
+        recon_combine_coils(&one);
+        memmove((char *)r->image + bytes_of(r, f * r->pixels), one.image, bytes_of(r, r->pixels));
+    }
+}
+
 /* One problem of one coil with all samples, whose image has all frames' pixels. */
 static int solve_together(struct recon *r)
 {
@@ -263,21 +351,24 @@ static int solve_together(struct recon *r)
     for (size_t f = 0; f < r->n_frames; f++) {
         frames[f] = *r;
         frames[f].dev = r->devs[f % r->n_devs];
+        frames[f].keeps = true;
+        if (!r->is_same)
+            frames[f].weights = NULL;
     }
     together.n = r->n_frames * r->coils * r->frame_points;
-    together.pixels = r->n_frames * r->pixels;
+    together.pixels = count_images(r) * r->pixels;
     together.coils = together.n_devs = 1;
     together.n_frames = 0;
     together.is_same = false;
     together.samples = together.weights = NULL;
-    int status = make_diagonal(&together.op, frames, r);
+    int status = make_diagonals(&together, frames, r);
     if (!status)
         status = take_all(&together, frames, r);
     if (!status)
         status = recon_solve(&together);
     recon_free_solver(&together);
     for (size_t f = 0; f < r->n_frames; f++) {
-        recon_free_operator(&frames[f]);
+        recon_free_solver(&frames[f]);
         if (!r->is_same) {
             free(frames[f].planes);
             free(frames[f].weights);
@@ -295,6 +386,8 @@ static int solve_together(struct recon *r)
     r->n_residuals = together.n_residuals;
     r->setup = together.setup;
     r->solving = together.solving;
+    if (!status && !r->maps && r->coils > 1)
+        combine_frames(r);
     return status;
 }
 
@@ -384,10 +477,5 @@ static int solve_apart(struct recon *r)
 
 int recon_solve_frames(struct recon *r)
 {
-    if (!recon_regs_count(r))
-        return solve_apart(r);
-    if (r->v->toeplitz || (!r->maps && r->coils > 1))
-        return cli_error("--reg llr of frames is %s", r->v->toeplitz ? "of all of them at once, without --toeplitz"
-                                                                     : "for several coils with --maps or --espirit");
-    return solve_together(r);
+    return recon_regs_count(r) ? solve_together(r) : solve_apart(r);
 }

@@ -108,8 +108,6 @@ static int take_samples(struct recon *r, const hcy_host_array *a)
             "%s: samples must be [%zu] or [coils][%zu], as there are points, where each may be several axes; "
             "it is %s",
             r->kspace, r->n, r->n, array_words(is, a, 0));
-    if (r->v->toeplitz && r->coils > 1 && !r->v->maps && !r->v->espirit)
-        return cli_error("--toeplitz: %s has %zu coils, which needs --maps or --espirit", r->kspace, r->coils);
     if (r->v->espirit && r->coils == 1)
         return cli_error("--espirit: %s has one coil; maps are of several", r->kspace);
     const size_t series = r->is_same ? r->n_frames : 1;

@@ -190,7 +190,7 @@ int recon_make_real(hcy_operator **real, hcy_operator *op, const struct recon *r
     return status;
 }
 
-int recon_make_convolution(struct recon *r)
+static int make_convolution(struct recon *r)
 {
     hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
     hcy_array *maps = NULL, *weights = NULL;
@@ -212,4 +212,30 @@ int recon_make_convolution(struct recon *r)
     hcy_array_release(maps);
     hcy_array_release(weights);
     return status;
+}
+
+/* Coils without maps are convolved alike, each its own image: with the operator of one, which a field is taken from. */
+static int repeat_convolution(struct recon *r)
+{
+    struct recon_values silent = *r->v;
+    struct recon one = *r;
+    silent.quiet = 1; /* what is to be said of a field has been */
+    one.v = &silent;
+    one.coils = 1;
+    one.op = NULL;
+    one.plan = NULL;
+    one.keeps = false;
+    if (!r->keeps)
+        recon_free_operator(r);
+    int status = r->field || r->decay ? recon_make_operator(&one) : 0;
+    if (!status)
+        status = make_convolution(&one);
+    recon_free_operator(&one);
+    r->gram = one.gram;
+    return status ? status : recon_repeat(&r->gram, r, true);
+}
+
+int recon_make_convolution(struct recon *r)
+{
+    return r->maps || r->coils == 1 ? make_convolution(r) : repeat_convolution(r);
 }

@@ -106,10 +106,38 @@ bool recon_regs_count(const struct recon *r)
 /* The field that TGV seeks along with the image stands behind it in the solver's vectors. */
 int recon_add_field_of_tgv(hcy_operator **op, struct recon *r, const hcy_space *image)
 {
-    hcy_operator *part = NULL;
+    hcy_operator *part = NULL, *back = NULL;
     int status = hcy_operator_part(&part, r->dev, image, 1 + r->dim, 0);
-    if (!status)
+    if (!status && !r->gram)
         status = hcy_operator_compose(op, (hcy_operator *[]){ recon_operator(r), part }, 2);
+    else if (!status && !(status = hcy_operator_adjoint(&back, part)))
+        status = hcy_operator_compose(op, (hcy_operator *[]){ back, r->gram, part }, 3);
+    hcy_operator_release(back);
     hcy_operator_release(part);
+    return status;
+}
+
+int recon_widen_for_tgv(hcy_array **data, struct recon *r)
+{
+    hcy_array_info info = HCY_ARRAY_INFO_INIT;
+    hcy_operator_info whole = HCY_OPERATOR_INFO_INIT;
+    hcy_operator *part = NULL;
+    hcy_array *wide = NULL;
+    int status = hcy_array_get_info(&info, *data);
+    hcy_space image = { info.dtype, info.rank, { 0 }, NULL };
+    memcpy(image.shape, info.shape, sizeof image.shape);
+    if (!status)
+        status = hcy_operator_part(&part, r->dev, &image, 1 + r->dim, 0);
+    if (!status)
+        status = hcy_operator_get_info(&whole, part);
+    if (!status)
+        status = hcy_array_empty(&wide, r->dev, image.dtype, whole.domain.rank, whole.domain.shape);
+    if (!status)
+        status = hcy_operator_apply_adjoint(r->queue, wide, part, *data);
+    if (!status)
+        status = hcy_queue_finish(r->queue);
+    hcy_operator_release(part);
+    hcy_array_release(*data);
+    *data = wide;
     return status;
 }

@@ -108,10 +108,10 @@ static int find_maps(struct recon *r)
 int recon_estimate_maps(struct recon *r)
 {
     const double begun = progress_seconds(&r->progress), before = r->setup;
-    bool is_weighed = r->weights != NULL;
-    void *all = r->samples, *mean = NULL;
+    void *all = r->samples, *mean = NULL, *own = r->weights;
+    /* Gridding needs the density also where the solver does without, and that of all frames' points together. */
+    const bool is_weighed = own && (!r->n_frames || r->is_same);
     progress_say(&r->progress, "maps of %zu coils ...", r->coils);
-    /* Gridding needs the density also where the solver does without. */
     int status = is_weighed ? CLI_OK : recon_compute_weights(r, RECON_DCF_PIPE);
     /* What moves between frames is no coil's. */
     if (!status && r->is_same)
@@ -122,7 +122,7 @@ int recon_estimate_maps(struct recon *r)
     free(mean);
     if (!is_weighed) {
         free(r->weights);
-        r->weights = NULL;
+        r->weights = own;
     }
     progress_clear(&r->progress);
     r->setup = before + progress_seconds(&r->progress) - begun;
@@ -311,6 +311,8 @@ static int make_gram(hcy_array **data, struct recon *r)
     /* The samples are not needed any more, and large. */
     hcy_array_release(*data);
     *data = gridded;
+    if (!status && r->is_generalised)
+        status = recon_widen_for_tgv(data, r);
     if (status || r->gram)
         return status;
     if (r->n_devs == 1) {

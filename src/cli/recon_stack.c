@@ -99,13 +99,12 @@ int recon_find_stack(struct recon *r)
                      "along an axis of N of the image's %s", r->trajectory, r->v->sizes);
 }
 
-/* Coils without maps have an image each. */
-static int repeat_operator(struct recon *r)
+int recon_repeat(hcy_operator **op, const struct recon *r, bool is_gram)
 {
     hcy_operator_info info = HCY_OPERATOR_INFO_INIT;
-    hcy_operator **each = malloc(r->coils * sizeof *each), *all = NULL, *one = r->op;
+    hcy_operator **each = malloc(r->coils * sizeof *each), *all = NULL, *one = *op;
     hcy_space images = { 0 }, samples = { 0 };
-    r->op = NULL;
+    *op = NULL;
     int status = each ? hcy_operator_get_info(&info, one)
                       : hcy_fail(HCY_ENOMEM, "no memory for operators of %zu coils", r->coils);
     for (size_t i = 0; !status && i < r->coils; i++)
@@ -118,7 +117,7 @@ static int repeat_operator(struct recon *r)
     if (!status)
         status = hcy_operator_block_diagonal(&all, each, r->coils);
     if (!status)
-        status = hcy_operator_reshape(&r->op, all, &images, &samples);
+        status = hcy_operator_reshape(op, all, &images, is_gram ? &images : &samples);
     hcy_operator_release(all);
     hcy_operator_release(one);
     free(each);
@@ -144,5 +143,5 @@ int recon_make_stack(struct recon *r, const hcy_nufft_desc *whole, const hcy_nuf
     if (!status)
         status = hcy_operator_stacked_nufft(&r->op, r->plan, r->stack_axis, r->sizes[r->stack_axis], r->planes,
                                             (int64_t)r->n_planes, maps);
-    return status || maps || r->coils == 1 ? status : repeat_operator(r);
+    return status || maps || r->coils == 1 ? status : recon_repeat(&r->op, r, false);
 }

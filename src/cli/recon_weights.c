@@ -11,12 +11,20 @@ int recon_precision(const struct recon *r)
     return r->is_double ? HCY_F64 : HCY_F32;
 }
 
+size_t recon_count_points(const struct recon *r)
+{
+    size_t n = 1;
+    for (int d = 0; d < r->point_rank; d++)
+        n *= (size_t)r->point_shape[d];
+    return n;
+}
+
 static int read_weights(struct recon *r)
 {
     hcy_host_array a = HCY_HOST_ARRAY_INIT;
     int status = hcy_host_array_read(&a, r->v->dcf);
     status = status ? cli_fail(status)
-                    : array_take_reals(&r->weights, &a, r->is_double, r->n, r->v->dcf, "weights");
+                    : array_take_reals(&r->weights, &a, r->is_double, recon_count_points(r), r->v->dcf, "weights");
     hcy_host_array_free(&a);
     for (size_t i = 0; !status && i < r->n; i++) {
         double w = reals_get(r->is_double, r->weights, i);
@@ -79,6 +87,8 @@ int recon_weigh(struct recon *r)
         status = read_weights(r);
     else if (!status && r->dcf && (!r->n_frames || r->is_same))
         status = recon_compute_weights(r, r->dcf);
+    else if (!status && r->v->save_dcf)
+        status = recon_weigh_frames(r);
     progress_clear(&r->progress);
     if (!status && r->v->save_dcf)
         status = write_weights(r);

@@ -127,7 +127,7 @@ bool hcy__nufft_has_fft(const hcy_nufft *p)
 
 bool hcy__nufft_goes_by_lines(const hcy_nufft *p)
 {
-    return hcy__nufft_is_same(p) || (!hcy__nufft_has_fft(p) && p->kernels[LINES]);
+    return hcy__nufft_is_same(p) || p->has_own_lines;
 }
 
 /* Whether the device has all that the plan's own direction takes; what only the adjoint does is missed when somebody
@@ -159,6 +159,15 @@ static int check_kernels(const hcy_nufft *p)
     return p->kernels[apart] ? 0 : hcy__nufft_lacks(p, apart);
 }
 
+/* A grid's own lines leave out what is zero or cut away, which transforms of such kernels in general do not. */
+static bool has_own_lines(const hcy_nufft *p)
+{
+    int64_t own = 0;
+    if (!p->kernels[LINES])
+        return false;
+    return !hcy__nufft_has_fft(p) || (!hcy_device_get_i64(&own, p->dev, "own_fft") && own);
+}
+
 static int get_kernels(hcy_nufft *p)
 {
     for (int i = 0; i < N_KERNELS; i++) {
@@ -171,6 +180,7 @@ static int get_kernels(hcy_nufft *p)
         if (status)
             p->kernels[i] = NULL;
     }
+    p->has_own_lines = has_own_lines(p);
     return check_kernels(p);
 }
 

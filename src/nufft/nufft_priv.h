@@ -95,6 +95,7 @@ struct hcy_nufft {
      * planes that have modes, of the others: of `planes` of them on either side. */
     hcy_fft *fft, *first_axis;
     size_t planes;
+    bool has_own_lines; /* LINES in place of these */
 
     /* Executions, of any threads (grid.c). */
     pthread_mutex_t lock; /* of: */

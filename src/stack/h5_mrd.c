@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCH = 64, HEADS = 4096, LEAST_ROW = 32 /* bytes of a list's row: two vectors' references */ };
+enum { REVERSED = 22, BATCH = 64, HEADS = 4096, LEAST_ROW = 32 /* bytes of a list's row: two vectors' references */ };
 
 /* What is read of ISMRMRD_AcquisitionHeader. */
 struct head {
@@ -22,6 +22,7 @@ struct head {
 };
 struct record {
     struct head head;
+    struct hcy__mrd_line line;
     hvl_t values;
 };
 
@@ -74,7 +75,24 @@ hid_t hcy__mrd_open_member(enum hcy__mrd_member *member, hid_t file, const char 
     return -1;
 }
 
-/* A record in memory; `vector` NULL: of the header alone. */
+/* Adds what says which line a record is to the type of its header. */
+static bool add_line(hid_t head)
+{
+    static const char *const names[] = { "kspace_encode_step_1", "kspace_encode_step_2", "slice", "contrast", "phase",
+                                         "set" };
+    enum { FIRST = offsetof(struct record, line.step) - offsetof(struct record, head) };
+    hid_t line = H5Tcreate(H5T_COMPOUND, sizeof(struct hcy__mrd_line) - sizeof(uint16_t));
+    bool good = line >= 0;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        good = good && H5Tinsert(line, names[i], i * sizeof(uint16_t), H5T_NATIVE_UINT16) >= 0;
+    good = good && H5Tinsert(head, "center_sample", FIRST - sizeof(uint16_t), H5T_NATIVE_UINT16) >= 0 &&
+           H5Tinsert(head, "idx", FIRST, line) >= 0;
+    if (line >= 0)
+        H5Tclose(line);
+    return good;
+}
+
+/* A record in memory; `vector` NULL: of the header alone, with its line. */
 static hid_t make_record_type(const char *vector)
 {
     static const struct {
@@ -85,13 +103,13 @@ static hid_t make_record_type(const char *vector)
                     { "discard_pre", HOFFSET(struct head, pre) },
                     { "discard_post", HOFFSET(struct head, post) },
                     { "trajectory_dimensions", HOFFSET(struct head, axes) } };
-    hid_t head = H5Tcreate(H5T_COMPOUND, sizeof(struct head)),
+    hid_t head = H5Tcreate(H5T_COMPOUND, offsetof(struct record, values)),
           type = H5Tcreate(H5T_COMPOUND, sizeof(struct record));
     hid_t values = vector ? H5Tvlen_create(H5T_NATIVE_FLOAT) : -1;
     bool good = H5Tinsert(head, "flags", HOFFSET(struct head, flags), H5T_NATIVE_UINT64) >= 0;
     for (size_t i = 0; i < sizeof members / sizeof members[0]; i++)
         good = good && H5Tinsert(head, members[i].name, members[i].at, H5T_NATIVE_UINT16) >= 0;
-    good = good && H5Tinsert(type, "head", HOFFSET(struct record, head), head) >= 0;
+    good = good && (vector || add_line(head)) && H5Tinsert(type, "head", HOFFSET(struct record, head), head) >= 0;
     if (vector)
         good = good && H5Tinsert(type, vector, HOFFSET(struct record, values), values) >= 0;
     if (values >= 0)
@@ -152,6 +170,7 @@ struct raw {
     hsize_t rows, file_bytes;
     uint64_t kept;     /* acquisitions of the image */
     struct head first; /* the first of these; the others must be like it */
+    struct hcy__mrd_line *lines; /* of these, where they have no trajectory; or NULL */
 };
 
 static int open_raw(struct raw *raw, hid_t dataset, const char *path)
@@ -181,6 +200,7 @@ static int open_raw(struct raw *raw, hid_t dataset, const char *path)
 static void close_raw(struct raw *raw)
 {
     empty_pool(&raw->pool, 0);
+    free(raw->lines);
     if (raw->plist >= 0)
         H5Pclose(raw->plist);
     if (raw->space >= 0)
@@ -223,6 +243,22 @@ static int take_head_of_image(struct raw *raw, const struct head *head, hsize_t 
                     first->samples, first->pre, first->post, first->channels, first->axes);
 }
 
+/* Of acquisitions without a trajectory; by doubling, as only those that are there are known to fit. */
+static int keep_line(struct raw *raw, const struct record *record)
+{
+    const uint64_t n = raw->kept - 1;
+    if (record->head.flags >> (REVERSED - 1) & 1)
+        return hcy_fail(HCY_EUNSUPPORTED, "%s: readouts on a grid that are reversed", raw->path);
+    if (!(n & (n - 1))) {
+        struct hcy__mrd_line *lines = realloc(raw->lines, (size_t)(n ? 2 * n : 1) * sizeof *lines);
+        if (!lines)
+            return hcy_fail(HCY_ENOMEM, "%s: no memory for its headers", raw->path);
+        raw->lines = lines;
+    }
+    raw->lines[n] = record->line;
+    return 0;
+}
+
 static int read_heads(struct raw *raw)
 {
     hid_t type = make_record_type(NULL);
@@ -233,9 +269,13 @@ static int read_heads(struct raw *raw)
     for (hsize_t row = 0; !st && row < raw->rows; row += HEADS) {
         hsize_t n = raw->rows - row < HEADS ? raw->rows - row : HEADS;
         st = read_records(records, raw, type, row, n);
-        for (hsize_t i = 0; !st && i < n; i++)
-            if (is_for_image(&records[i].head))
-                st = take_head_of_image(raw, &records[i].head, row + i);
+        for (hsize_t i = 0; !st && i < n; i++) {
+            if (!is_for_image(&records[i].head))
+                continue;
+            st = take_head_of_image(raw, &records[i].head, row + i);
+            if (!st && !records[i].head.axes)
+                st = keep_line(raw, &records[i]);
+        }
     }
     free(records);
     if (type >= 0)
@@ -253,23 +293,20 @@ static size_t count_floats(const struct raw *raw, enum hcy__mrd_member member)
            (member == HCY__MRD_DATA ? 2u * raw->first.channels : raw->first.axes);
 }
 
-static int shape_raw(hcy_host_array *a, const struct raw *raw, enum hcy__mrd_member member)
+static int shape_raw(hcy_host_array *a, const struct raw *raw, enum hcy__mrd_member member, unsigned axes)
 {
     const struct head *head = &raw->first;
     uint64_t samples = (uint64_t)head->samples - head->pre - head->post;
     const uint64_t data[3] = { head->channels, raw->kept, samples },
-                   traj[3] = { raw->kept, samples, head->axes };
+                   traj[3] = { raw->kept, samples, axes };
     size_t bytes;
-    if (member == HCY__MRD_TRAJ && !head->axes)
-        return hcy_fail(HCY_ENOENT, "%s: its acquisitions have no trajectory; their k-space is on a grid",
-                        raw->path);
     a->is_complex = member == HCY__MRD_DATA;
     a->bytes = 4;
     a->rank = 3;
     memcpy(a->shape, a->is_complex ? data : traj, sizeof data);
     int st = hcy__host_array_bytes(&bytes, a);
     /* Vectors lie in the file as they are. */
-    if (!st && bytes > raw->file_bytes)
+    if (!st && bytes > raw->file_bytes && axes == head->axes)
         st = hcy_fail(HCY_ECORRUPT, "%s: its headers say %zu bytes, and it has %llu", raw->path, bytes,
                       (unsigned long long)raw->file_bytes);
     if (!st && !(a->data = malloc(bytes)))
@@ -320,15 +357,29 @@ static int read_vectors(hcy_host_array *a, struct raw *raw, enum hcy__mrd_member
     return st;
 }
 
+static int read_grid(hcy_host_array *a, const struct raw *raw)
+{
+    struct hcy__mrd_grid grid;
+    int st = hcy__mrd_find_grid(&grid, raw->dataset, raw->path);
+    if (!st)
+        st = shape_raw(a, raw, HCY__MRD_TRAJ, grid.sizes[2] > 1 ? 3 : 2);
+    grid.samples = raw->first.samples;
+    grid.pre = raw->first.pre;
+    return st ? st : hcy__mrd_fill_grid(a, &grid, raw->lines, raw->path);
+}
+
 int hcy__mrd_read(hcy_host_array *a, hid_t dataset, enum hcy__mrd_member member, const char *path)
 {
     struct raw raw;
     int st = open_raw(&raw, dataset, path);
     if (!st)
         st = read_heads(&raw);
-    if (!st)
-        st = shape_raw(a, &raw, member);
-    if (!st)
+    const bool on_grid = !st && member == HCY__MRD_TRAJ && raw.lines;
+    if (on_grid)
+        st = read_grid(a, &raw);
+    else if (!st)
+        st = shape_raw(a, &raw, member, raw.first.axes);
+    if (!st && !on_grid)
         st = read_vectors(a, &raw, member);
     close_raw(&raw);
     return st;

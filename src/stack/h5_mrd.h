@@ -9,6 +9,7 @@
 
 #include "h5.h"
 #include <halcyon/host_array.h>
+#include <stdbool.h>
 
 #define HCY__MRD_RAW "/dataset/data"
 
@@ -17,9 +18,26 @@ enum hcy__mrd_member { HCY__MRD_DATA, HCY__MRD_TRAJ };
 hid_t hcy__mrd_open_member(enum hcy__mrd_member *member, hid_t file, const char *name);
 int hcy__mrd_is_raw(hid_t dataset);
 /* Samples as complex floats [channels][acquisitions][samples], or coordinates as floats
- * [acquisitions][samples][dimensions], of all that are for the image; HCY_EFORMAT: they are not all alike;
- * HCY_ECORRUPT. */
+ * [acquisitions][samples][dimensions], of all that are for the image, on a grid in cycles; HCY_EFORMAT: they are not
+ * all alike; HCY_ECORRUPT. */
 int hcy__mrd_read(hcy_host_array *array, hid_t dataset, enum hcy__mrd_member member, const char *path);
+
+/* The grid of acquisitions without a trajectory, x first (h5_mrd_grid.c). */
+struct hcy__mrd_grid {
+    unsigned sizes[3];     /* the encoded matrix */
+    unsigned middle[2];    /* which encoding step, of 1 and 2, is frequency 0 */
+    unsigned samples, pre; /* of an acquisition; those to be discarded in front: the reader's */
+};
+/* One's line in it, and the image that it is of: slice, contrast, phase, set. */
+struct hcy__mrd_line {
+    uint16_t centre, step[2], image[4];
+};
+/* HCY_ENOENT: the file does not say it. */
+int hcy__mrd_find_grid(struct hcy__mrd_grid *grid, hid_t dataset, const char *path);
+/* Coordinates in cycles, x first, of as many lines as the array [lines][samples][2 or 3] has; HCY_EFORMAT: lines of
+ * several images, or outside the grid. */
+int hcy__mrd_fill_grid(hcy_host_array *array, const struct hcy__mrd_grid *grid, const struct hcy__mrd_line *lines,
+                       const char *path);
 
 /* HCY_EINVAL, HCY_ERANGE: no array of ISMRMRD's, [[[[images][channels]][z]][y]][x]. */
 int hcy__mrd_check_image(const hcy_host_array *array, const char *path);

@@ -1,136 +1,196 @@
 /* same.h - points to a small grid of integers and from one of numbers, and their keys and records: as rows.h, but with
  * the operations of GPUs, in their order (backends/gpu/nufft), and none contracted: the same bits on every device.
  *
- * Included with REAL, NAME(x) and VECTOR.  Windows are taken a multiple of four cells wide, of which the last ones
- * weigh nothing: shares of 0, and sums that are not used.
+ * Included with REAL, WORD, NAME(x) and VECTOR.  Windows are taken a multiple of four cells wide, of which the last
+ * ones weigh nothing: shares of 0, and sums that are not used.
  */
 typedef REAL NAME(vec) __attribute__((vector_size(8 * sizeof(REAL) < VECTOR ? 8 * sizeof(REAL) : VECTOR)));
 typedef REAL NAME(loose) __attribute__((vector_size(sizeof(NAME(vec))), aligned(sizeof(REAL)), may_alias));
+/* As many as there are doubles in a vector. */
+typedef REAL NAME(some) __attribute__((vector_size(DOUBLES * sizeof(REAL))));
+typedef REAL NAME(loose_some) __attribute__((vector_size(DOUBLES * sizeof(REAL)), aligned(sizeof(REAL)), may_alias));
+typedef WORD NAME(words) __attribute__((vector_size(DOUBLES * sizeof(REAL)), aligned(sizeof(REAL)), may_alias));
 #define LANES  (sizeof(NAME(vec)) / sizeof(REAL))
 #define MOST   HCY_NUFFT_MAX_WIDTH
+#define AT_ONCE 16 /* points whose weights are found together */
 #define RECORD (dim * sizeof(REAL) + 8)
 
 /* --- Windows --- */
 
-/* The weights at t, and zeros behind them.  Windows are even: polynomials j and width - 1 - j differ in the signs of
- * odd powers alone (window.cl). */
-static INLINE void NAME(weights)(REAL *k, const struct nufft_rows *rows, REAL t)
+/* The weights at t, each `times`, and zeros behind them up to `cells`.  Windows are even: polynomials j and
+ * width - 1 - j differ in the signs of odd powers alone (window.cl). */
+static INLINE void NAME(weights)(REAL *k, const struct nufft_rows *rows, REAL t, const unsigned cells,
+                                 const unsigned times)
 {
-    const REAL *table = rows->table;
+    enum { PARTS = MOST / 2 / LANES };
+    const NAME(loose) *table = (const NAME(loose) *)rows->table;
     const unsigned width = rows->width, n = HCY_NUFFT_COEFS(width);
     const REAL u = t * t;
-    REAL a[MOST / 2], b[MOST / 2];
-    for (unsigned j = 0; j < MOST / 2; j++) {
-        a[j] = table[j];
-        b[j] = table[MOST + j];
+    NAME(vec) a[PARTS], b[PARTS];
+    REAL sums[MOST / 2], differences[MOST / 2];
+    for (unsigned i = 0; i < PARTS; i++) {
+        a[i] = table[i];
+        b[i] = table[2 * PARTS + i];
     }
     for (unsigned c = 2; c + 1 < n; c += 2)
-        for (unsigned j = 0; j < MOST / 2; j++) {
-            a[j] = a[j] * u + table[c * MOST + j];
-            b[j] = b[j] * u + table[(c + 1) * MOST + j];
+        for (unsigned i = 0; i < PARTS; i++) {
+            a[i] = a[i] * u + table[2 * c * PARTS + i];
+            b[i] = b[i] * u + table[2 * (c + 1) * PARTS + i];
         }
     if (n % 2)
-        for (unsigned j = 0; j < MOST / 2; j++)
-            a[j] = a[j] * u + table[(n - 1) * MOST + j];
-    for (unsigned j = 0; j < MOST; j++)
-        k[j] = 0;
-    for (unsigned j = 0; j < (width + 1) / 2; j++) {
-        const REAL even = n % 2 ? a[j] : b[j], odd = (n % 2 ? b[j] : a[j]) * t;
-        k[j] = even + odd;
-        k[width - 1 - j] = even - odd;
+        for (unsigned i = 0; i < PARTS; i++)
+            a[i] = a[i] * u + table[2 * (n - 1) * PARTS + i];
+    for (unsigned i = 0; i < PARTS; i++) {
+        const NAME(vec) even = n % 2 ? a[i] : b[i], odd = (n % 2 ? b[i] : a[i]) * t;
+        const NAME(vec) plus = even + odd, minus = even - odd;
+        memcpy(sums + i * LANES, &plus, sizeof plus);
+        memcpy(differences + i * LANES, &minus, sizeof minus);
     }
+    for (unsigned j = 0; j < (width + 1) / 2; j++)
+        for (unsigned i = 0; i < times; i++) {
+            k[times * j + i] = sums[j];
+            k[times * (width - 1 - j) + i] = differences[j];
+        }
+    for (unsigned j = times * width; j < times * cells; j++)
+        k[j] = 0;
 }
 
-/* A record: its weights on each axis, where it begins in the small grid, its number. */
-static INLINE size_t NAME(take)(REAL k[3][MOST], const unsigned dim, const struct nufft_rows *rows, const char *record,
-                                uint32_t *number)
+/* A point: its weights on the fastest axis, twice each as numbers have two parts, and on the others; where it begins in
+ * the small grid; its number. */
+struct NAME(point) {
+    REAL pairs[2 * MOST], k[2][MOST];
+    size_t first;
+    uint32_t number;
+};
+
+static INLINE void NAME(take_one)(struct NAME(point) *p, const unsigned dim, const unsigned cells,
+                                  const struct nufft_rows *rows, const char *record)
 {
     REAL t[3];
     uint32_t where[2];
     memcpy(t, record, dim * sizeof(REAL));
     memcpy(where, record + dim * sizeof(REAL), sizeof where);
-    for (unsigned d = 0; d < dim; d++)
-        NAME(weights)(k[d], rows, t[d]);
-    *number = where[1];
-    if (dim == 1)
-        return where[0];
-    return (where[0] & 1023) + (where[0] >> 10 & 1023) * rows->pitch + (where[0] >> 20) * rows->plane;
+    NAME(weights)(p->pairs, rows, t[0], cells, 2);
+    for (unsigned d = 1; d < dim; d++)
+        NAME(weights)(p->k[d - 1], rows, t[d], cells, 1);
+    p->number = where[1];
+    p->first = where[0];
+    if (dim > 1)
+        p->first = (where[0] & 1023) + (where[0] >> 10 & 1023) * rows->pitch + (where[0] >> 20) * rows->plane;
+}
+
+/* Some points of n: how many.  Weights are written number by number and read as vectors, which waits for all that was
+ * written before unless that is over: so those of several points come first.  Strengths c lie anywhere: they are on
+ * their way meanwhile. */
+static INLINE size_t NAME(take)(struct NAME(point) *points, const unsigned dim, const unsigned cells,
+                                const struct nufft_rows *rows, const char *records, size_t n, const REAL *c)
+{
+    const size_t now = n < AT_ONCE ? n : AT_ONCE;
+    for (size_t i = 0; i < now; i++) {
+        NAME(take_one)(&points[i], dim, cells, rows, records + i * RECORD);
+        __builtin_prefetch(c + 2 * (size_t)points[i].number);
+    }
+    return now;
 }
 
 /* --- Spreading --- */
 
 /* Shares of a row of `cells` complex cells, whose products with the weight z they are. */
-static INLINE void NAME(put_shares)(int64_t *to, const double *row, double z, const unsigned cells)
+static INLINE void NAME(put_shares)(int64_t *to, const wide *row, double z, const unsigned cells)
 {
     const longs middle = (longs){ 0 } + MIDDLE_BITS;
     UNROLL
-    for (unsigned i = 0; i < 2 * cells; i += DOUBLES) {
-        wide share;
-        memcpy(&share, row + i, sizeof share);
-        share = share * z + MIDDLE;
-        loose_longs *sums = (loose_longs *)(to + i);
+    for (unsigned i = 0; i < 2 * cells / DOUBLES; i++) {
+        const wide share = row[i] * z + MIDDLE;
+        loose_longs *sums = (loose_longs *)(to + i * DOUBLES);
         *sums += (longs)share - middle;
     }
 }
 
+/* A strength's parts, again and again: by their bits, as numbers would come by way of memory. */
+static INLINE NAME(some) NAME(both)(const REAL *c)
+{
+    static const WORD odd[DOUBLES] = { ODD_WORDS };
+    const NAME(words) second = *(const NAME(words) *)odd;
+    WORD re, im;
+    memcpy(&re, c, sizeof re);
+    memcpy(&im, c + 1, sizeof im);
+    return (NAME(some))((re & ~second) | (im & second));
+}
+
 /* The weight of the slowest axis comes last in every product, and there is one alone in one dimension. */
+static INLINE void NAME(spread_point)(const unsigned dim, const unsigned cells, const struct nufft_rows *rows,
+                                      const struct NAME(point) *p, const REAL *c, int64_t *local)
+{
+    const NAME(loose_some) *pairs = (const NAME(loose_some) *)p->pairs;
+    const NAME(some) both = NAME(both)(c + 2 * (size_t)p->number);
+    wide row[2 * MOST / DOUBLES];
+    if (dim == 1) {
+        const wide scaled = __builtin_convertvector(both, wide) * rows->unit;
+        UNROLL
+        for (unsigned i = 0; i < 2 * cells / DOUBLES; i++)
+            row[i] = scaled * __builtin_convertvector(pairs[i], wide);
+        NAME(put_shares)(local + 2 * p->first, row, 1, cells);
+        return;
+    }
+    for (unsigned y = 0; y < (dim == 3 ? rows->width : 1); y++) {
+        UNROLL
+        for (unsigned i = 0; i < 2 * cells / DOUBLES; i++) {
+            NAME(some) xy = pairs[i];
+            if (dim == 3)
+                xy *= p->k[0][y];
+            row[i] = __builtin_convertvector(both * xy, wide) * rows->unit;
+        }
+        int64_t *to = local + 2 * (p->first + y * rows->pitch);
+        for (unsigned z = 0; z < rows->width; z++, to += 2 * (dim == 3 ? rows->plane : rows->pitch))
+            NAME(put_shares)(to, row, (double)p->k[dim - 2][z], cells);
+    }
+}
+
 static INLINE void NAME(spread_wide)(const unsigned dim, const unsigned cells, const struct nufft_rows *rows,
                                      const char *records, size_t n, const REAL *c, int64_t *local)
 {
-    REAL k[3][MOST];
-    double row[2 * MOST];
-    for (size_t p = 0; p < n; p++) {
-        uint32_t number;
-        const size_t first = NAME(take)(k, dim, rows, records + p * RECORD, &number);
-        const REAL re = c[2 * (size_t)number], im = c[2 * (size_t)number + 1];
-        if (dim == 1) {
-            for (unsigned x = 0; x < cells; x++) {
-                row[2 * x] = (double)re * rows->unit * (double)k[0][x];
-                row[2 * x + 1] = (double)im * rows->unit * (double)k[0][x];
-            }
-            NAME(put_shares)(local + 2 * first, row, 1, cells);
-            continue;
-        }
-        for (unsigned y = 0; y < (dim == 3 ? rows->width : 1); y++) {
-            for (unsigned x = 0; x < cells; x++) {
-                const REAL xy = dim == 3 ? k[0][x] * k[1][y] : k[0][x];
-                row[2 * x] = (double)(re * xy) * rows->unit;
-                row[2 * x + 1] = (double)(im * xy) * rows->unit;
-            }
-            int64_t *to = local + 2 * (first + y * rows->pitch);
-            for (unsigned z = 0; z < rows->width; z++, to += 2 * (dim == 3 ? rows->plane : rows->pitch))
-                NAME(put_shares)(to, row, (double)k[dim - 1][z], cells);
-        }
+    struct NAME(point) points[AT_ONCE];
+    for (size_t done = 0, now; done < n; done += now) {
+        now = NAME(take)(points, dim, cells, rows, records + done * RECORD, n - done, c);
+        for (size_t i = 0; i < now; i++)
+            NAME(spread_point)(dim, cells, rows, &points[i], c, local);
     }
 }
 
 /* --- Interpolation --- */
 
 /* Columns first, along z in the order of y within it, then the columns' sums (same.cl). */
+static INLINE void NAME(interp_point)(const unsigned dim, const unsigned cells, const struct nufft_rows *rows,
+                                      const struct NAME(point) *p, REAL *c, const REAL *local)
+{
+    NAME(vec) sums[2 * MOST / LANES] = { { 0 } };
+    REAL columns[2 * MOST], re = 0, im = 0;
+    for (unsigned z = 0; z < (dim > 1 ? rows->width : 1); z++)
+        for (unsigned y = 0; y < (dim > 2 ? rows->width : 1); y++) {
+            const REAL *from = local + 2 * (p->first + y * rows->pitch + z * (dim == 3 ? rows->plane : rows->pitch));
+            const REAL weight = (dim > 1 ? p->k[dim - 2][z] : 1) * (dim > 2 ? p->k[0][y] : 1);
+            UNROLL
+            for (unsigned i = 0; i < 2 * cells / LANES; i++)
+                sums[i] += weight * *(const NAME(loose) *)(from + i * LANES);
+        }
+    memcpy(columns, sums, 2 * cells * sizeof(REAL));
+    for (unsigned x = 0; x < rows->width; x++) {
+        re += p->pairs[2 * x] * columns[2 * x];
+        im += p->pairs[2 * x] * columns[2 * x + 1];
+    }
+    c[2 * (size_t)p->number] = re;
+    c[2 * (size_t)p->number + 1] = im;
+}
+
 static INLINE void NAME(interp_wide)(const unsigned dim, const unsigned cells, const struct nufft_rows *rows,
                                      const char *records, size_t n, REAL *c, const REAL *local)
 {
-    REAL k[3][MOST], columns[2 * MOST];
-    for (size_t p = 0; p < n; p++) {
-        uint32_t number;
-        const size_t first = NAME(take)(k, dim, rows, records + p * RECORD, &number);
-        NAME(vec) sums[2 * MOST / LANES] = { { 0 } };
-        for (unsigned z = 0; z < (dim > 1 ? rows->width : 1); z++)
-            for (unsigned y = 0; y < (dim > 2 ? rows->width : 1); y++) {
-                const REAL *from = local + 2 * (first + y * rows->pitch + z * (dim == 3 ? rows->plane : rows->pitch));
-                const REAL weight = (dim > 1 ? k[dim - 1][z] : 1) * (dim > 2 ? k[1][y] : 1);
-                UNROLL
-                for (unsigned i = 0; i < 2 * cells / LANES; i++)
-                    sums[i] += weight * *(const NAME(loose) *)(from + i * LANES);
-            }
-        memcpy(columns, sums, 2 * cells * sizeof(REAL));
-        REAL re = 0, im = 0;
-        for (unsigned x = 0; x < rows->width; x++) {
-            re += k[0][x] * columns[2 * x];
-            im += k[0][x] * columns[2 * x + 1];
-        }
-        c[2 * (size_t)number] = re;
-        c[2 * (size_t)number + 1] = im;
+    struct NAME(point) points[AT_ONCE];
+    for (size_t done = 0, now; done < n; done += now) {
+        now = NAME(take)(points, dim, cells, rows, records + done * RECORD, n - done, c);
+        for (size_t i = 0; i < now; i++)
+            NAME(interp_point)(dim, cells, rows, &points[i], c, local);
     }
 }
 
@@ -243,6 +303,7 @@ static void NAME(scatter)(const struct nufft_fold *f)
 
 #undef LANES
 #undef MOST
+#undef AT_ONCE
 #undef RECORD
 #undef WIDE
 #undef DIMENSIONS

@@ -1,5 +1,5 @@
-/* same_variant.h - same.h for float and double with vectors of VECTOR bytes (16, 32, 64).  SAME_OPS(precision, size)
- * is the table of what comes out. */
+/* same_variant.h - same.h for float and double (REAL, and WORD of its bits) with vectors of VECTOR bytes (16, 32, 64).
+ * SAME_OPS(precision, size) is the table of what comes out. */
 #include "nufft/nufft_bits.h"
 
 #include <string.h>
@@ -29,13 +29,25 @@ static void same_add(void *grid, const void *local, size_t n)
         g[i] += l[i];
 }
 
+/* Of as many words as there are doubles in a vector, every second one. */
+#if VECTOR == 16
+#define ODD_WORDS 0, -(WORD)1
+#elif VECTOR == 32
+#define ODD_WORDS 0, -(WORD)1, 0, -(WORD)1
+#else
+#define ODD_WORDS 0, -(WORD)1, 0, -(WORD)1, 0, -(WORD)1, 0, -(WORD)1
+#endif
+
 #define REAL float
+#define WORD uint32_t
 #define NAME(x) f32_##x
 #include "same.h"
 #undef REAL
+#undef WORD
 #undef NAME
 
 #define REAL double
+#define WORD uint64_t
 #define NAME(x) f64_##x
 #include "same.h"
 

@@ -1,0 +1,403 @@
+/* gpu_fft.c - plans and launches of our own Fourier transforms on GPUs.
+ *
+ * A plan is a list of steps, each from one memory to another: passes over an axis (lines.cl), one for each factor of
+ * its length up to 8, and maps (fft.cl).  An axis whose length has larger prime factors is a convolution with a chirp,
+ * of a length that is a power of two (Bluestein).  Real numbers are transformed as complex ones.
+ */
+#include "fft/gpu_fft.h"
+
+#include "fft_plan.h"
+#include "gpu_priv.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum memory { IN, OUT, FIRST, SECOND };
+enum { MOST_GROUP = 256, LEAST_GROUP = 32, MOST_BLOCKS = 65535 };
+
+struct step {
+    unsigned radix; /* 0: a map */
+    struct gpu_nufft_pass pass;
+    struct gpu_fft_map map;
+    bool turns_before, turns_behind; /* which parts are exchanged where the transform goes backward */
+    size_t table;                    /* its roots, or factors: bytes */
+};
+
+/* Tables of all steps while they are made. */
+struct tables {
+    double *numbers;
+    size_t n, room; /* complex ones */
+};
+
+struct gpu_fft {
+    struct gpu_kernel *kernel;
+    hcy_block block;
+    size_t number, room; /* bytes of a complex number, of the largest of what steps leave */
+    bool is_beside;      /* steps go to and fro between working memory and the result; else within working memory */
+    struct step *steps;
+    size_t n_steps;
+};
+
+/* --- Tables --- */
+
+static int add_number(struct tables *t, struct hcy_fft_number x)
+{
+    if (t->n == t->room) {
+        const size_t room = t->room ? 2 * t->room : 256;
+        double *numbers = realloc(t->numbers, room * 2 * sizeof *numbers);
+        if (!numbers)
+            return hcy_fail(HCY_ENOMEM, "out of memory for an FFT's tables");
+        t->numbers = numbers;
+        t->room = room;
+    }
+    t->numbers[2 * t->n] = x.re;
+    t->numbers[2 * t->n++ + 1] = x.im;
+    return 0;
+}
+
+/* exp(-i pi k k / n) */
+static struct hcy_fft_number chirp_of(size_t k, size_t n)
+{
+    return hcy_fft_root(k % (2 * n) * k % (2 * n), 2 * n);
+}
+
+/* A transform of m numbers, a power of two, in double: bits of indices reversed, then butterflies. */
+static void transform_on_host(double *x, size_t m)
+{
+    for (size_t i = 1, j = 0; i < m; i++) {
+        size_t bit = m >> 1;
+        for (; j & bit; bit >>= 1)
+            j ^= bit;
+        j |= bit;
+        if (i < j)
+            for (int part = 0; part < 2; part++) {
+                const double keep = x[2 * i + (size_t)part];
+                x[2 * i + (size_t)part] = x[2 * j + (size_t)part];
+                x[2 * j + (size_t)part] = keep;
+            }
+    }
+    for (size_t n = 2; n <= m; n *= 2)
+        for (size_t k = 0; k < n / 2; k++) {
+            const struct hcy_fft_number w = hcy_fft_root(k, n);
+            for (size_t i = k; i < m; i += n) {
+                double *a = &x[2 * i], *b = &x[2 * (i + n / 2)];
+                const double re = b[0] * w.re - b[1] * w.im, im = b[0] * w.im + b[1] * w.re;
+                b[0] = a[0] - re, b[1] = a[1] - im;
+                a[0] += re, a[1] += im;
+            }
+        }
+}
+
+/* The chirp of n numbers, and behind it the spectrum of its conjugate, around a circle of m, divided by m. */
+static int add_chirp(struct tables *t, size_t n, size_t m)
+{
+    double *filter = calloc(m, 2 * sizeof *filter);
+    int status = filter ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for an FFT's tables");
+    for (size_t k = 0; k < n && !status; k++) {
+        const struct hcy_fft_number x = chirp_of(k, n);
+        filter[2 * k] = x.re / (double)m;
+        filter[2 * k + 1] = -x.im / (double)m;
+        if (k)
+            memcpy(&filter[2 * (m - k)], &filter[2 * k], 2 * sizeof *filter);
+        status = add_number(t, x);
+    }
+    if (!status)
+        transform_on_host(filter, m);
+    for (size_t k = 0; k < m && !status; k++)
+        status = add_number(t, (struct hcy_fft_number){ filter[2 * k], filter[2 * k + 1] });
+    free(filter);
+    return status;
+}
+
+/* --- Steps --- */
+
+static int add_step(struct gpu_fft *f, const struct step *step, size_t numbers)
+{
+    struct step *steps = realloc(f->steps, (f->n_steps + 1) * sizeof *steps);
+    if (!steps)
+        return hcy_fail(HCY_ENOMEM, "out of memory for an FFT's steps");
+    f->steps = steps;
+    steps[f->n_steps++] = *step;
+    if (numbers * f->number > f->room)
+        f->room = numbers * f->number;
+    return 0;
+}
+
+/* Lines of an axis, as its steps have them. */
+struct lines {
+    uint64_t n, inner, outer;
+};
+
+static int add_map(struct gpu_fft *f, struct gpu_fft_map map, const struct lines *l, struct step step)
+{
+    map.inner = l->inner;
+    map.outer = l->outer;
+    step.map = map;
+    return add_step(f, &step, map.to * map.inner * map.outer);
+}
+
+/* The passes of a length; turns: backward where the transform is; else as `backward` says. */
+static int add_passes(struct gpu_fft *f, struct tables *t, const struct lines *l, bool turns, bool backward)
+{
+    unsigned list[HCY_FFT_MOST_PASSES];
+    const unsigned passes = hcy_fft_factor(list, l->n);
+    struct step step = { .turns_before = turns };
+    struct gpu_nufft_pass *p = &step.pass;
+    int status = 0;
+    *p = (struct gpu_nufft_pass){ .n = l->n, .done = 1, .inner = l->inner, .outer = l->outer, .from_zero = UINT64_MAX,
+                                  .to_zero = UINT64_MAX, .backward = backward };
+    p->ends[0] = (struct gpu_nufft_ends){ l->inner, l->inner, 0 };
+    p->ends[1] = (struct gpu_nufft_ends){ 1, 1, 0 };
+    size_t left = l->n;
+    for (unsigned i = 0; i < passes && !status; i++) {
+        step.radix = list[i];
+        step.table = t->n * f->number;
+        left /= list[i];
+        for (size_t j = 0; j < left && !status; j++)
+            for (unsigned k = 1; k < list[i] && !status; k++)
+                status = add_number(t, hcy_fft_root(j * k, left * list[i]));
+        if (!status)
+            status = add_step(f, &step, l->n * l->inner * l->outer);
+        p->done *= list[i];
+    }
+    return status;
+}
+
+static int add_convolution(struct gpu_fft *f, struct tables *t, const struct lines *l)
+{
+    struct lines wide = *l;
+    struct step step = { .table = t->n * f->number };
+    wide.n = 1;
+    while (wide.n < 2 * l->n - 1)
+        wide.n *= 2;
+    int status = add_chirp(t, l->n, wide.n);
+    step.turns_before = true;
+    if (!status)
+        status = add_map(f, (struct gpu_fft_map){ .from = l->n, .to = wide.n, .multiplies = 1 }, l, step);
+    if (!status)
+        status = add_passes(f, t, &wide, false, false);
+    const struct step middle = { .table = step.table + l->n * f->number };
+    if (!status)
+        status = add_map(f, (struct gpu_fft_map){ .from = wide.n, .to = wide.n, .multiplies = 1 }, l, middle);
+    if (!status)
+        status = add_passes(f, t, &wide, false, true);
+    step.turns_before = false;
+    step.turns_behind = true;
+    if (!status)
+        status = add_map(f, (struct gpu_fft_map){ .from = wide.n, .to = l->n, .multiplies = 1 }, l, step);
+    return status;
+}
+
+static int add_axis(struct gpu_fft *f, struct tables *t, const hcy_fft_desc *d, int axis, uint64_t last)
+{
+    unsigned list[HCY_FFT_MOST_PASSES];
+    struct lines l = { d->n[axis], d->inner, d->batch };
+    for (int i = 0; i < axis; i++)
+        l.outer *= d->n[i];
+    for (int i = axis + 1; i < d->rank; i++)
+        l.inner *= i == d->rank - 1 ? last : d->n[i];
+    if (l.n == 1)
+        return 0;
+    return hcy_fft_factor(list, l.n) ? add_passes(f, t, &l, true, false) : add_convolution(f, t, &l);
+}
+
+/* From the last axis on; to real numbers, whose rows have half of theirs on the other side, up to it. */
+static int list_steps(struct gpu_fft *f, struct tables *t, const hcy_fft_desc *d)
+{
+    const uint64_t n = d->n[d->rank - 1], half = d->type == HCY_FFT_C2C ? n : n / 2 + 1;
+    struct lines rows = { n, 1, d->batch };
+    const struct step plain = { .radix = 0 };
+    int status = 0;
+    for (int i = 0; i + 1 < d->rank; i++)
+        rows.outer *= d->n[i];
+    if (d->type == HCY_FFT_R2C) {
+        status = add_map(f, (struct gpu_fft_map){ .from = n, .to = n, .from_real = 1 }, &rows, plain);
+        if (!status)
+            status = add_axis(f, t, d, d->rank - 1, n);
+        if (!status)
+            status = add_map(f, (struct gpu_fft_map){ .from = n, .to = half }, &rows, plain);
+    }
+    for (int axis = d->type == HCY_FFT_C2C ? d->rank - 1 : d->rank - 2; axis >= 0 && !status; axis--)
+        status = add_axis(f, t, d, axis, half);
+    if (d->type == HCY_FFT_C2R && !status) {
+        status = add_map(f, (struct gpu_fft_map){ .from = half, .to = n, .mirrored = 1 }, &rows, plain);
+        if (!status)
+            status = add_axis(f, t, d, d->rank - 1, n);
+        if (!status)
+            status = add_map(f, (struct gpu_fft_map){ .from = n, .to = n, .to_real = 1 }, &rows, plain);
+    }
+    /* A transform of one number. */
+    rows.inner = d->inner;
+    return status || f->n_steps ? status : add_map(f, (struct gpu_fft_map){ .from = n, .to = n }, &rows, plain);
+}
+
+/* --- Plans --- */
+
+/* Items of a group: lines of few numbers have no use for many. */
+static uint32_t group_for(const struct gpu_fft *f, uint64_t items)
+{
+    uint32_t group = LEAST_GROUP;
+    while (group < MOST_GROUP && group < items)
+        group *= 2;
+    return f->kernel->ops->alone ? 1 : group;
+}
+
+static uint64_t items_of(const struct step *s)
+{
+    return s->radix ? s->pass.n / s->radix * s->pass.inner : s->map.to * s->map.inner;
+}
+
+static int variant_for(struct gpu_variant **variant, const struct gpu_fft *f, uint32_t group)
+{
+    char options[GPU_OPTIONS_BYTES];
+    const char *option = f->kernel->ops->no_contraction;
+    snprintf(options, sizeof options, "-DGROUP_SIZE=%u -DREAL=%s %s", group, f->number == 16 ? "double" : "float",
+             option ? option : "");
+    return gpu_variant_get(variant, f->kernel, gpu_text_fft, options);
+}
+
+static int upload_tables(struct gpu_fft *f, const struct tables *t)
+{
+    const size_t n = t->n ? 2 * t->n : 2; /* some memory, for who takes none */
+    float *floats = f->number == 8 ? calloc(n, sizeof *floats) : NULL;
+    double none[2] = { 0, 0 };
+    for (size_t i = 0; floats && i < 2 * t->n; i++)
+        floats[i] = (float)t->numbers[i];
+    const struct gpu_piece piece = { floats ? (void *)floats : t->n ? t->numbers : none, 0, n * f->number / 2 };
+    int status = f->number == 8 && !floats ? hcy_fail(HCY_ENOMEM, "out of memory for an FFT's tables")
+                                           : f->kernel->ops->tables(f->kernel->device, &piece, 1, piece.size, NULL,
+                                                                    &f->block);
+    free(floats);
+    return status;
+}
+
+static size_t bytes_of_result(const struct gpu_fft *f, const hcy_fft_desc *d)
+{
+    size_t bytes = d->batch * d->inner * f->number;
+    for (int i = 0; i < d->rank; i++)
+        bytes *= d->n[i];
+    return bytes;
+}
+
+int gpu_fft_create(struct gpu_fft **out, size_t *workspace, struct gpu_kernel *kernel, const hcy_fft_desc *d)
+{
+    struct gpu_fft *f = calloc(1, sizeof *f);
+    struct tables tables = { NULL, 0, 0 };
+    struct gpu_variant *variant;
+    if (!f)
+        return hcy_fail(HCY_ENOMEM, "out of memory for an FFT's plan");
+    f->kernel = kernel;
+    f->number = d->precision == HCY_F64 ? 16 : 8;
+    int status = list_steps(f, &tables, d);
+    f->is_beside = d->type == HCY_FFT_C2C && f->room <= bytes_of_result(f, d);
+    /* What compiles does so now, and not in the first execution. */
+    for (size_t i = 0; i < f->n_steps && !status; i++)
+        status = variant_for(&variant, f, group_for(f, items_of(&f->steps[i])));
+    if (!status)
+        status = upload_tables(f, &tables);
+    free(tables.numbers);
+    if (status) {
+        gpu_fft_free(f);
+        return status;
+    }
+    *workspace = f->is_beside ? f->room : 2 * f->room;
+    *out = f;
+    return 0;
+}
+
+hcy_block *gpu_fft_tables(struct gpu_fft *f)
+{
+    return &f->block;
+}
+
+void gpu_fft_free(struct gpu_fft *f)
+{
+    free(f->steps);
+    free(f);
+}
+
+/* --- Running --- */
+
+struct run {
+    struct gpu_call call;
+    const struct gpu_fft *fft;
+    struct gpu_arg memory[4];
+    bool backward;
+};
+
+static int launch_pass(const struct run *r, const struct step *s, struct gpu_variant *variant,
+                       const struct gpu_grid *grid, struct gpu_arg from, struct gpu_arg table, struct gpu_arg to)
+{
+    static const char *const names[] = { [2] = "gpu_nufft_pass_2", [3] = "gpu_nufft_pass_3", [4] = "gpu_nufft_pass_4",
+                                         [5] = "gpu_nufft_pass_5", [7] = "gpu_nufft_pass_7", [8] = "gpu_nufft_pass_8" };
+    struct gpu_nufft_pass p = s->pass;
+    p.backward = s->turns_before ? r->backward : p.backward;
+    return GPU_STEP(&r->call, variant, names[s->radix], grid, GPU_BYTES(p), from, table, to);
+}
+
+static int launch_map(const struct run *r, const struct step *s, struct gpu_variant *variant,
+                      const struct gpu_grid *grid, struct gpu_arg from, struct gpu_arg table, struct gpu_arg to)
+{
+    struct gpu_fft_map m = s->map;
+    m.exchanged_before = s->turns_before && r->backward;
+    m.exchanged_behind = s->turns_behind && r->backward;
+    return GPU_STEP(&r->call, variant, "gpu_fft_map", grid, GPU_BYTES(m), from, table, to);
+}
+
+static int launch_step(const struct run *r, const struct step *s, enum memory from, enum memory to)
+{
+    const struct gpu_ops *ops = r->call.kernel->ops;
+    const uint64_t items = items_of(s), outer = s->radix ? s->pass.outer : s->map.outer;
+    const uint32_t group = group_for(r->fft, items);
+    const uint64_t groups = (items + group - 1) / group, most = ops->alone ? ops->units * 4 : UINT32_MAX / 2;
+    const struct gpu_grid grid = { { (uint32_t)(groups < most ? groups : most),
+                                     (uint32_t)(outer < MOST_BLOCKS ? outer : MOST_BLOCKS) },
+                                   group,
+                                   0 };
+    const hcy_value tables = { .block = (hcy_block *)&r->fft->block, .bytes_left = r->fft->block.size };
+    struct gpu_variant *variant;
+    int status = variant_for(&variant, r->fft, group);
+    if (status)
+        return status;
+    return (s->radix ? launch_pass : launch_map)(r, s, variant, &grid, r->memory[from], gpu_at(&tables, s->table),
+                                                 r->memory[to]);
+}
+
+/* Into the result's place no step may write what is still to be read from it. */
+static int keep_input(const struct run *r)
+{
+    const struct gpu_fft *f = r->fft;
+    const uint64_t n = f->room / f->number;
+    const struct step copy = { .map = { .from = n, .to = n, .inner = 1, .outer = 1 } };
+    return launch_step(r, &copy, IN, FIRST);
+}
+
+int gpu_fft_run(const struct gpu_fft *f, void *queue, const hcy_value *out, int direction, const hcy_value *in,
+                const hcy_value *work)
+{
+    const struct run r = { .call = { .kernel = f->kernel, .queue = queue, .items = 1 },
+                           .fft = f,
+                           .memory = { gpu_at(in, 0), gpu_at(out, 0), gpu_at(work, 0), gpu_at(work, f->room) },
+                           .backward = direction == HCY_FFT_BACKWARD };
+    const bool is_odd = f->n_steps % 2, in_place = in->block->handle == out->block->handle;
+    enum memory from = IN;
+    int status = 0;
+    if (f->is_beside && is_odd && in_place) {
+        status = keep_input(&r);
+        from = FIRST;
+    }
+    for (size_t i = 0; i < f->n_steps && !status; i++) {
+        const bool goes_out = (f->n_steps - i) % 2;
+        const enum memory to = i + 1 == f->n_steps ? OUT : goes_out ? f->is_beside ? OUT : SECOND : FIRST;
+        status = launch_step(&r, &f->steps[i], from, to);
+        from = to;
+    }
+    return status;
+}
+
+/* No launch of the HAL's: backends run plans. */
+const struct gpu_kernel_kind gpu_fft_kernels[] = {
+    { GPU_FFT, NULL, gpu_no_scratch, NULL, GPU_BATCH, false },
+    { .name = NULL },
+};

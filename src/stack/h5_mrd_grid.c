@@ -1,0 +1,100 @@
+/* h5_mrd_grid.c - where acquisitions without a trajectory lie: on the grid that an ISMRMRD file's header describes.
+ *
+ * The header is XML.  Of its first encoding are needed the encoded matrix and where the middle of k-space is among its
+ * steps; elements are looked for by their names, one behind the other, whatever their prefix.
+ */
+#include "h5_mrd.h"
+#include "h5_read.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_NAME = 1024, MOST_HEADER = 1 << 20 };
+
+/* What follows the start of an element; NULL: there is none. */
+static const char *find_element(const char *at, const char *name)
+{
+    while (at && (at = strchr(at, '<'))) {
+        size_t n = strcspn(++at, " \t\r\n/>");
+        const char *colon = memchr(at, ':', n), *local = colon ? colon + 1 : at;
+        n -= (size_t)(local - at);
+        if (n == strlen(name) && !memcmp(local, name, n))
+            return (at = strchr(local, '>')) ? at + 1 : NULL;
+    }
+    return NULL;
+}
+
+/* The whole number that an element is, or `otherwise`. */
+static unsigned number_in(const char *at, const char *name, unsigned otherwise)
+{
+    at = find_element(at, name);
+    const unsigned long number = at ? strtoul(at, NULL, 10) : otherwise;
+    return number <= UINT16_MAX ? (unsigned)number : otherwise;
+}
+
+static bool parse_header(struct hcy__mrd_grid *grid, const char *xml)
+{
+    static const char *const sizes[] = { "x", "y", "z" }, *const steps[] = { "kspace_encoding_step_1",
+                                                                             "kspace_encoding_step_2" };
+    const char *encoding = find_element(xml, "encoding"), *kind = find_element(encoding, "trajectory"),
+               *matrix = find_element(find_element(encoding, "encodedSpace"), "matrixSize"),
+               *limits = find_element(encoding, "encodingLimits");
+    if (!matrix || !kind || strncmp(kind, "cartesian", 9))
+        return false;
+    for (int d = 0; d < 3; d++)
+        grid->sizes[d] = number_in(matrix, sizes[d], 0);
+    for (int i = 0; i < 2; i++)
+        grid->middle[i] = number_in(find_element(limits, steps[i]), "center", grid->sizes[i + 1] / 2);
+    return grid->sizes[0] && grid->sizes[1] && grid->sizes[2];
+}
+
+int hcy__mrd_find_grid(struct hcy__mrd_grid *grid, hid_t dataset, const char *path)
+{
+    char name[MOST_NAME] = "", *xml = malloc(MOST_HEADER), *slash;
+    hid_t file = H5Iget_file_id(dataset);
+    bool found = false;
+    if (xml && file >= 0 && H5Iget_name(dataset, name, sizeof name - 4) > 0 && (slash = strrchr(name, '/'))) {
+        strcpy(slash + 1, "xml");
+        hcy__h5_get_field(xml, MOST_HEADER, file, name);
+        found = parse_header(grid, xml);
+    }
+    if (file >= 0)
+        H5Fclose(file);
+    free(xml);
+    return found ? 0
+                 : hcy_fail(HCY_ENOENT, "%s: its acquisitions have no trajectory, and no header beside them (xml) that says "
+                                        "on which Cartesian grid they are", path);
+}
+
+static int check_line(const struct hcy__mrd_grid *grid, const struct hcy__mrd_line *lines, uint64_t number,
+                      const char *path)
+{
+    const struct hcy__mrd_line *line = &lines[number];
+    if (memcmp(line->image, lines[0].image, sizeof line->image))
+        return hcy_fail(HCY_EFORMAT, "%s: acquisition %llu of the image is of another slice, contrast, phase or set than "
+                                     "the first one", path, (unsigned long long)number);
+    if (line->centre >= grid->samples || line->step[0] >= grid->sizes[1] || line->step[1] >= grid->sizes[2])
+        return hcy_fail(HCY_EFORMAT, "%s: acquisition %llu of the image, of encoding steps %u and %u with the centre at "
+                                     "sample %u, is not in the encoded matrix, %u x %u x %u", path,
+                        (unsigned long long)number, line->step[0], line->step[1], line->centre, grid->sizes[0],
+                        grid->sizes[1], grid->sizes[2]);
+    return 0;
+}
+
+int hcy__mrd_fill_grid(hcy_host_array *a, const struct hcy__mrd_grid *grid, const struct hcy__mrd_line *lines,
+                       const char *path)
+{
+    int st = 0;
+    float *to = a->data;
+    for (uint64_t i = 0; !st && i < a->shape[0]; i++) {
+        const struct hcy__mrd_line *line = &lines[i];
+        /* Whoever leaves the centre out (0) has it in the middle. */
+        const unsigned centre = line->centre ? line->centre : grid->samples / 2;
+        st = check_line(grid, lines, i, path);
+        for (uint64_t s = 0; s < a->shape[1]; s++) {
+            *to++ = (float)(((double)(s + grid->pre) - centre) / grid->sizes[0]);
+            for (uint64_t d = 1; d < a->shape[2]; d++)
+                *to++ = (float)(((double)line->step[d - 1] - grid->middle[d - 1]) / grid->sizes[d]);
+        }
+    }
+    return st;
+}
