@@ -205,7 +205,7 @@ static void test_fast_scan(void)
         if (hcy__expression_get(&x, a->room, texts[fast], &operand, 1))
             bail_out("%s", hcy_last_error()->text);
         ok(x->programs[0].fast == fast && x->again[0].fast == fast, "both programs of \"%s\"", texts[fast]);
-        hcy__expression_put(x);
+        hcy__expression_put(a->room, texts[fast], x);
     }
     hcy_array_release(a);
     hcy_device_release(dev);
