@@ -161,7 +161,7 @@ libpencil9_la_CPPFLAGS = $(pencil_flags) -DCASE=slopes_2d_double -DPLACES=64 -DR
 # Fuzz targets, on damaged seeds in the suite.  Under libFuzzer: configure with CC=clang
 # CFLAGS='-g -O1 -fsanitize=fuzzer-no-link' --enable-sanitizer=address, then make fuzzers.
 fuzz_targets = tests/fuzz_codecs.c tests/fuzz_files.c tests/fuzz_texts.c tests/fuzz_programs.c tests/fuzz_results.c \
-    tests/fuzz_streams.c tests/fuzz_tensors.c src/cli/stream_write.h src/cli/stream_write.c h5plugin/codec.h h5plugin/codec.c h5plugin/host.h h5plugin/host.c
+    tests/fuzz_streams.c tests/fuzz_tensors.c tests/fuzz_xclbin.c src/cli/stream_write.h src/cli/stream_write.c h5plugin/codec.h h5plugin/codec.c h5plugin/host.h h5plugin/host.c
 tests_fuzz_SOURCES = tests/fuzz.c $(fuzz_targets)
 tests_fuzz_CPPFLAGS = $(tests_bslz4_CPPFLAGS) -I$(srcdir)/h5plugin
 EXTRA_PROGRAMS += tests/fuzz_libfuzzer
