@@ -3,8 +3,8 @@
  *     bench/array [DEVICE [ELEMENTS [THREADS]]]        cpu, 10^8 floats; threads of the triad (the CPUs there are)
  *
  * GB/s count what must move: each array once, of `p` and `q`, every second number of an array, those that are used.
- * Four calls one after the other, the best of seven.  Sorts and histograms, of up to 10^7 numbers, are single calls,
- * the best of three.
+ * Four calls one after the other, the best of seven; of calls on 1000 numbers 2000, the best of a hundred.  Sorts and
+ * histograms, of up to 10^7 numbers, are single calls, the best of three.
  */
 #include "bench.h"
 
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ROUNDS = 7, MOST_THREADS = 1024, CALLS = 20000, IN_A_ROW = 4 };
+enum { ROUNDS = 7, MOST_THREADS = 1024, IN_A_ROW = 4, CALLS = 2000, CALL_ROUNDS = 100 };
 
 /* --- STREAM's triad: a = b + 3 c, doubles --- */
 
@@ -150,10 +150,10 @@ static void free_arrays(struct arrays *a)
 }
 
 /* Seconds a call, of `calls` of them one after the other, with the first n operands. */
-static double time_text(const struct arrays *a, const char *text, int calls, size_t n)
+static double time_text(const struct arrays *a, const char *text, int rounds, int calls, size_t n)
 {
     double best = 1e9;
-    for (int round = -1; round < ROUNDS; round++) {
+    for (int round = -1; round < rounds; round++) {
         double begin = timer_now();
         for (int i = 0; i < calls; i++)
             CHECK(hcy_eval(a->queue, text, a->operands, n));
@@ -228,13 +228,14 @@ int main(int argc, char **argv)
     printf("%-40s %8.2f GB/s (%d threads)\n", "triad", triad, threads);
     make_arrays(&a, queue, n);
     for (int i = 0; i < ROWS; i++) {
-        double rate = 4e-9 * (double)n * rows[i].arrays / time_text(&a, rows[i].text, IN_A_ROW, ARRAYS);
+        double rate = 4e-9 * (double)n * rows[i].arrays / time_text(&a, rows[i].text, ROUNDS, IN_A_ROW, ARRAYS);
         printf("%-40s %8.2f GB/s %5.0f %% of the triad\n", rows[i].text, rate, 100 * rate / triad);
     }
     free_arrays(&a);
     make_arrays(&a, queue, 1000);
     for (int i = 0; i < 4; i++)
-        printf("%-28s of 1000 %8.2f us a call\n", rows[i].text, 1e6 * time_text(&a, rows[i].text, CALLS, S + 1));
+        printf("%-28s of 1000 %8.2f us a call\n", rows[i].text,
+               1e6 * time_text(&a, rows[i].text, CALL_ROUNDS, CALLS, S + 1));
     free_arrays(&a);
     int64_t ordered = n < MOST_ORDERED ? n : MOST_ORDERED;
     print_order(queue, HCY_FLOAT32, "x = float32(sin(float64(index * 2654435761 % 4294967296)))", ordered);

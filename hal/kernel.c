@@ -201,24 +201,42 @@ static int check_buffer(const hcy_kernel *kernel, const hcy_arg *arg, int type, 
     return 0;
 }
 
-/* Whether all are buffers and structures of which nothing needs to be said: small launches have little else to do. */
-static bool are_plain(const hcy_kernel *kernel, const hcy_arg *args, size_t n)
+static inline void set_buffer_value(hcy_value *v, const hcy_buffer *buf, int type)
+{
+    /* One by one: compilers put a compound value together on the stack, of pieces that are read again as one before
+     * they are written, which stalls longer than all else that a small launch takes. */
+    v->type = type;
+    v->size = 0;
+    v->block = &buf->block;
+    v->offset = buf->offset;
+    v->bytes_left = buf->size;
+    v->bytes = NULL;
+}
+
+/* Whether all are buffers and structures of which nothing needs to be said: small launches have little else to do.
+ * Where they are, they are in `values` too, if that is not NULL. */
+static bool are_plain(hcy_value *values, const hcy_kernel *kernel, const hcy_arg *args, size_t n)
 {
     const hcy_device *dev = kernel->dev;
     const hcy_arg_decl *want = kernel->signature ? kernel->signature->args : NULL;
-    size_t i = 0;
-    for (; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         const hcy_arg *arg = &args[i];
+        const hcy_buffer *buf = arg->v.buf;
         const int type = want ? want[i].type : arg->type;
         if (type == HCY_ARG_STRUCT) {
             if (arg->type != HCY_ARG_STRUCT || (want && arg->size != want[i].size) || !arg->v.bytes ||
                 arg->size > HCY_ARG_STRUCT_MAX)
-                break;
-        } else if (type > HCY_ARG_INOUT || !is_buffer(arg->type) || !arg->v.buf || arg->v.buf->dev != dev) {
-            break;
+                return false;
+            if (values)
+                values[i] = (hcy_value){ .type = type, .size = arg->size, .bytes = arg->v.bytes };
+        } else {
+            if (type > HCY_ARG_INOUT || !is_buffer(arg->type) || !buf || buf->dev != dev)
+                return false;
+            if (values)
+                set_buffer_value(&values[i], buf, type);
         }
     }
-    return i == n;
+    return true;
 }
 
 static int check_args(const hcy_kernel *kernel, const hcy_arg *args, size_t n, bool may_be_absent)
@@ -229,7 +247,7 @@ static int check_args(const hcy_kernel *kernel, const hcy_arg *args, size_t n, b
         return hcy_fail(HCY_EINVAL, "kernel %s takes %zu arguments, not %zu", kernel_name(kernel),
                         kernel->signature->n_args, n);
     int status = 0;
-    if (are_plain(kernel, args, n))
+    if (are_plain(NULL, kernel, args, n))
         return 0;
     for (size_t i = 0; !status && i < n; i++) {
         int type = kernel->signature ? kernel->signature->args[i].type : args[i].type;
@@ -257,7 +275,7 @@ static void set_value(hcy_value *v, const hcy_kernel *kernel, const hcy_arg *arg
         *v = (hcy_value){ .type = type, .size = scalar_size(type, arg->size),
                           .bytes = type == HCY_ARG_STRUCT ? arg->v.bytes : &arg->v };
     else if (buf)
-        *v = (hcy_value){ .type = type, .block = &buf->block, .offset = buf->offset, .bytes_left = buf->size };
+        set_buffer_value(v, buf, type);
     else
         *v = (hcy_value){ .type = type };
 }
@@ -410,18 +428,17 @@ static int check_launch(hcy_queue *queue, hcy_kernel *kernel)
     return status;
 }
 
-/* A small launch of an idle queue runs here: its arguments are the caller's and outlive it, so that nothing is kept. */
+/* A small launch of an idle queue runs here: its arguments are the caller's and outlive it, so that nothing is kept.
+ * HCY_EUNSUPPORTED: it is to be submitted, or its arguments have something to be said of. */
 static int launch_now(hcy_queue *queue, hcy_kernel *kernel, size_t items, const hcy_arg *args, size_t n)
 {
     hcy_value values[MOST_VALUES_NOW];
-    hcy_launch_desc desc = { .items = items, .values = values, .n_values = n };
-    int status;
-    if (n > MOST_VALUES_NOW || !HCY_HAS_OP(queue->dev->backend->ops, launch_now))
+    const hcy_launch_desc desc = { .items = items, .values = values, .n_values = n };
+    const hcy_signature *signature = kernel->signature;
+    if (!HCY_HAS_OP(queue->dev->backend->ops, launch_now) || !signature || n > MOST_VALUES_NOW ||
+        n != signature->n_args || !args || !are_plain(values, kernel, args, n))
         return HCY_EUNSUPPORTED;
-    for (size_t i = 0; i < n; i++)
-        set_value(&values[i], kernel, &args[i], i);
-    HCY__ON_QUEUE(status, queue, queue->dev->backend->ops->launch_now(queue->impl, kernel->impl, &desc));
-    return status;
+    return queue->dev->backend->ops->launch_now(queue->impl, kernel->impl, &desc);
 }
 
 /* `how`: items, or a grid; values come here. */
@@ -430,12 +447,12 @@ static int submit_launch(hcy_queue *queue, hcy_kernel *kernel, const hcy_launch_
 {
     hcy_keep *keep;
     struct launch *launch;
-    int status = check_args(kernel, args, n, false);
-    if (status)
+    int status = how->grid ? HCY_EUNSUPPORTED : launch_now(queue, kernel, how->items, args, n);
+    if (status != HCY_EUNSUPPORTED)
         return status;
-    if (!how->grid && (status = launch_now(queue, kernel, how->items, args, n)) != HCY_EUNSUPPORTED)
-        return status;
-    status = take_args(&keep, &launch, kernel, args, n);
+    status = check_args(kernel, args, n, false);
+    if (!status)
+        status = take_args(&keep, &launch, kernel, args, n);
     if (status)
         return status;
     launch->desc.items = how->items;

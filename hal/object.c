@@ -37,10 +37,12 @@ uint64_t hcy_now_ns(void)
 
 int hcy_size_mul(size_t *out, size_t a, size_t b)
 {
+    const size_t half = SIZE_MAX >> 4 * sizeof half;
     if (!out)
         return hcy_fail(HCY_EINVAL, "hcy_size_mul: no place for the product");
-    /* A division cannot wrap where the product could. */
-    if (b && a > SIZE_MAX / b)
+    /* Halves of a word have a product that fits.  Beyond, a division cannot wrap where the product could; it takes as
+     * long as much of a short launch. */
+    if ((a > half || b > half) && b && a > SIZE_MAX / b)
         return hcy_fail(HCY_ERANGE, "%zu times %zu is more than memory can address", a, b);
     *out = a * b;
     return 0;

@@ -527,6 +527,13 @@ static void test_expressions(void)
           "a reduction of a reduction");
     st_ok(hcy_array_to_host(&got, queue, s), "is read");
     ok(got == largest, "and is right");
+    /* Of 0 to 3 again and again all that is added up is exact. */
+    st_ok(HCY_EVAL(queue,
+                   "c = index % 4; s = var(c) + var(2*c) + var(c + 1) + var(-c) + var(c - 2) + var(4*c) + var(c > 1)",
+                   hcy_op_array("s", s), hcy_op_array("c", c)),
+          "as many variances as a text has room for");
+    st_ok(hcy_array_to_host(&got, queue, s), "are read");
+    ok(got == 30.25f, "and right: %g", (double)got);
     hcy_array_release(a);
     hcy_array_release(c);
     hcy_array_release(v);

@@ -48,7 +48,8 @@ static mutate_fn mutation_of(const char *name)
         const char *name;
         mutate_fn mutate;
     } kinds[] = { { "tiff", mutate_tiff }, { "edf", mutate_header }, { "cbf", mutate_cbf },
-                  { "cakes", mutate_header }, { "raw", mutate_words }, { "npy", mutate_header } };
+                  { "cakes", mutate_header }, { "raw", mutate_words }, { "npy", mutate_header },
+                  { "xclbin", mutate_xclbin } };
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (!strcmp(kinds[i].name, name))
             return kinds[i].mutate;

@@ -16,9 +16,9 @@ struct fuzz_target {
 };
 /* One list a file; name NULL at its end. */
 extern const struct fuzz_target fuzz_codecs[], fuzz_files[], fuzz_texts[], fuzz_programs[], fuzz_results[],
-    fuzz_streams[], fuzz_tensors[];
+    fuzz_streams[], fuzz_tensors[], fuzz_xclbin[];
 static const struct fuzz_target *const fuzz_lists[] = { fuzz_codecs, fuzz_files, fuzz_texts, fuzz_programs,
-                                                       fuzz_results, fuzz_streams, fuzz_tensors };
+                                                       fuzz_results, fuzz_streams, fuzz_tensors, fuzz_xclbin };
 enum { FUZZ_LISTS = sizeof fuzz_lists / sizeof fuzz_lists[0] };
 
 /* Of the program that runs the targets. */

@@ -18,7 +18,7 @@ test_public = \
     tests/pipeline_sparse tests/simulate tests/calibrate tests/array_formats tests/simulate_mri \
     tests/nufft tests/nufft_kernels tests/nufft_plan tests/nufft_many tests/nufft_cli tests/nufft_finufft tests/nufft_wisdom \
     tests/nufft_direct tests/nufft_widths tests/nufft_use tests/nufft_order tests/nufft_pencil tests/nufft_settle tests/sort_digits \
-    tests/parse_lanes tests/stream tests/eval tests/eval_together tests/eval_stages tests/dots tests/eval_programs tests/array tests/many_bins tests/axes tests/scans tests/joins \
+    tests/parse_lanes tests/stream tests/eval tests/eval_seen tests/eval_together tests/eval_stages tests/dots tests/eval_programs tests/array tests/many_bins tests/axes tests/scans tests/joins \
     tests/pick tests/dlpack tests/maths tests/operators tests/solvers tests/solvers_rest tests/nufft_same tests/density \
     tests/regularize tests/misfit tests/sense tests/in_field tests/several_devices tests/coil_maps tests/stencils tests/matrices tests/cts_share \
     tests/csr tests/trajectory
@@ -28,7 +28,7 @@ test_internal = tests/hal_spec tests/arguments tests/nvrtc tests/own_fft tests/b
     tests/pipeline tests/pipeline_push tests/pipeline_refuse tests/pipeline_rows tests/read_errors
 
 test_scripts = tests/trace.t tests/numpy.t tests/headers.t tests/symbols.t tests/laws.t tests/docs.t tests/examples.t tests/cts.t tests/toy.t \
-    tests/fake_cuda.t tests/embedded.t tests/opencl.t tests/aarch64.t tests/locale.t tests/valgrind.t tests/inject.t \
+    tests/fake_cuda.t tests/itt.t tests/embedded.t tests/opencl.t tests/aarch64.t tests/locale.t tests/valgrind.t tests/inject.t \
     tests/cli.t tests/cli_filter.t tests/cli_real.t tests/cli_config.t tests/cli_bench.t tests/compare.t tests/plot.t \
     tests/monitor.t tests/many.t tests/tutorials.t tests/merge.t tests/processes.t tests/regions.t tests/convert.t \
     tests/endings.t tests/outputs.t tests/raw.t tests/follow.t tests/live.t tests/detector.t tests/corrections.t \
@@ -161,7 +161,7 @@ libpencil9_la_CPPFLAGS = $(pencil_flags) -DCASE=slopes_2d_double -DPLACES=64 -DR
 # Fuzz targets, on damaged seeds in the suite.  Under libFuzzer: configure with CC=clang
 # CFLAGS='-g -O1 -fsanitize=fuzzer-no-link' --enable-sanitizer=address, then make fuzzers.
 fuzz_targets = tests/fuzz_codecs.c tests/fuzz_files.c tests/fuzz_texts.c tests/fuzz_programs.c tests/fuzz_results.c \
-    tests/fuzz_streams.c tests/fuzz_tensors.c src/cli/stream_write.h src/cli/stream_write.c h5plugin/codec.h h5plugin/codec.c h5plugin/host.h h5plugin/host.c
+    tests/fuzz_streams.c tests/fuzz_tensors.c tests/fuzz_xclbin.c src/cli/stream_write.h src/cli/stream_write.c h5plugin/codec.h h5plugin/codec.c h5plugin/host.h h5plugin/host.c
 tests_fuzz_SOURCES = tests/fuzz.c $(fuzz_targets)
 tests_fuzz_CPPFLAGS = $(tests_bslz4_CPPFLAGS) -I$(srcdir)/h5plugin
 EXTRA_PROGRAMS += tests/fuzz_libfuzzer
@@ -271,6 +271,7 @@ check_PROGRAMS += $(test_public) $(test_internal) $(cts_programs)
 all_tests = $(test_public) $(test_internal) $(cts_launchers) $(xrt_launchers) $(test_scripts)
 TESTS += $(all_tests)
 EXTRA_DIST += tests/run-test tests/configurations tests/cli.sh tests/soak.sh $(test_scripts) tests/fake_cuda.c tests/fake_nccl.c tests/fake_nvtx.c tests/inject.c \
+    tests/fake_itt.c \
     tests/azint_oracle.h tests/azint_scene.h tests/azint_sums.h tests/bslz4_ref.h tests/cts.h tests/cts_array.h \
     tests/cts_gate.h tests/sense.h tests/eval_programs.h tests/fuzz.h tests/lanes.h tests/mutate.h tests/mutate_h5.h tests/nufft_oracle.h tests/tensors.h \
     tests/pipeline_scene.h tests/sha256.h tests/stack_images.h tests/mrd_make.h tests/leaks.h tests/mutate_files.h \

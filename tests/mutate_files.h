@@ -151,4 +151,13 @@ static inline size_t mutate_words(uint8_t *bytes, size_t size)
     return size;
 }
 
+/* An FPGA program, which says its own length: its table of sections, and what these hold. */
+static inline size_t mutate_xclbin(uint8_t *bytes, size_t size)
+{
+    enum { LENGTH = 304, TABLE = 448 };
+    uint64_t left = TABLE + (next() % 2 ? mutate : mutate_header)(bytes + TABLE, size - TABLE);
+    memcpy(bytes + LENGTH, &left, sizeof left);
+    return (size_t)left;
+}
+
 #endif

@@ -192,6 +192,27 @@ static void test_fast_text(const char *expression, bool fast)
     hcy__compiled_free(&compiled);
 }
 
+/* What goes over an array's elements has the mean as a number: the division is elsewhere. */
+static void test_variance(void)
+{
+    struct hcy__compiled compiled;
+    bool divides = false;
+    if (compile_kinds(&compiled, "y = var(x, axis=0)"))
+        bail_out("%s", hcy_last_error()->text);
+    for (int i = 0; i < compiled.n_stages; i++) {
+        const struct hcy__stage *s = compiled.stages[i];
+        bool reads = false, has_quotient = false;
+        for (int k = 0; k < s->n_slots; k++)
+            reads = reads || (!s->slots[k].is_temporary && s->slots[k].which == 0);
+        for (uint32_t k = 0; k < s->program.n_steps; k++)
+            has_quotient = has_quotient || s->program.steps[k].op == HCY_EVAL_DIV_F32 ||
+                           s->program.steps[k].op == HCY_EVAL_DIV_F64;
+        divides = divides || (reads && has_quotient);
+    }
+    ok(!divides, "a variance does not divide at each element");
+    hcy__compiled_free(&compiled);
+}
+
 /* Of a scan both programs: the carries are made of what the elements are. */
 static void test_fast_scan(void)
 {
@@ -207,7 +228,7 @@ static void test_fast_scan(void)
         if (hcy__expression_get(&x, a->room, texts[fast], &operand, 1))
             bail_out("%s", hcy_last_error()->text);
         ok(x->programs[0].fast == fast && x->again[0].fast == fast, "both programs of \"%s\"", texts[fast]);
-        hcy__expression_put(x);
+        hcy__expression_put(a->room, texts[fast], x);
     }
     hcy_array_release(a);
     hcy_device_release(dev);
@@ -264,6 +285,7 @@ int main(void)
     test_fast_text("x = exp(x)", false);
     test_fast_text("fast: x = exp(x)", true);
     test_fast_scan();
+    test_variance();
     if (sanitizer && *sanitizer)
         skip(1, "NVRTC does not run under sanitizers");
     else

@@ -185,6 +185,7 @@ static int open_device(void **impl, hcy_device_info *info, hcy_device *dev, cons
     d->pinned = s.n_cores != 0;
     d->memory = s.memory ? s.memory : machine_memory();
     fill_cpu_info(info, spec->text, cpu_pool_threads(d->pool), d->simd, s.discrete, d->memory);
+    cpu_itt_attach();
     *impl = d;
     return 0;
 }

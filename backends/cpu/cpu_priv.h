@@ -86,6 +86,9 @@ struct cpu_kernel {
 /* caller.c: this thread has the stack that small kernels need, and computes as the library's own threads do. */
 bool cpu_caller_fits(void);
 
+/* itt.c: from here on a profiler of Intel's sees commands, if one has come with the process. */
+void cpu_itt_attach(void);
+
 /* pages.c; to be freed with free().  Huge pages pay for tables, which are read from end to end for every batch; not for
  * mapped memory, results mostly, which may have rows that nothing touches. */
 void *cpu_pages_alloc(size_t size, bool huge);

@@ -154,8 +154,8 @@ typedef struct hcy_backend_ops {
     int (*prepare_few)(hcy_block *tables, void *kimpl, const hcy_span *spans, size_t n);
 
     /* A launch that is worth no hand-over, on a queue whose commands have all run: it runs before this returns, so that
-     * its values need not be kept, and has then the same order and failures as one that was submitted.  The thread is
-     * the host's, whose stack may be small, and who may have set another rounding.
+     * its values need not be kept, and has then the same order and failures as one that was submitted.  The HAL does
+     * not serialise it.  The thread is the host's, whose stack may be small, and who may have set another rounding.
      * HCY_EUNSUPPORTED, without a message: it is to be submitted.  NULL: all are. */
     int (*launch_now)(void *qimpl, void *kimpl, const hcy_launch_desc *launch);
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BUCKETS = 64, MOST_EXPRESSIONS = 1024 };
+enum { BUCKETS = 64, MOST_EXPRESSIONS = 1024, RECENT = 8 };
 
 struct hcy__room {
     struct hcy__room *next;
@@ -15,6 +15,9 @@ struct hcy__room {
     pthread_mutex_t lock; /* of the expressions, and of what a device makes of them */
     struct hcy__expression *expressions[BUCKETS];
     size_t n_expressions;
+    /* Those that ran last, by the address of their text, each with the reference that its run had: whoever comes next
+     * takes it over, without the lock and without a hash. */
+    _Atomic(struct hcy__expression *) recent[RECENT];
     hcy_kernel *any; /* the kernel that runs any program; NULL: there is none */
     bool asked;      /* for it */
     hcy_kernel *moves[HCY__MOVES]; /* NULL: not asked for yet */
@@ -123,6 +126,11 @@ void hcy__room_release(struct hcy__room *room)
 
 /* --- Expressions --- */
 
+static char dtype_in_key(const hcy_operand *o)
+{
+    return (char)(o->kind == HCY_OPERAND_ARRAY && o->array ? o->array->dtype : 0);
+}
+
 /* What an expression is compiled for: its text, the operands' names, kinds and types.  Bytes, 0 after each string; cut
  * off at the end, where `size` says how many there are. */
 static size_t write_key(char *key, size_t room, const char *text, const hcy_operand *operands, size_t n)
@@ -133,11 +141,10 @@ static size_t write_key(char *key, size_t room, const char *text, const hcy_oper
     /* Shapes, strides and numbers are no part of it: a launch brings them, and one program serves them all. */
     for (size_t i = 0; i < n; i++) {
         size_t length = operands[i].name ? strlen(operands[i].name) + 1 : 1;
-        bool is_array = operands[i].kind == HCY_OPERAND_ARRAY && operands[i].array;
         if (at + length + 2 <= room) {
             memcpy(key + at, operands[i].name ? operands[i].name : "", length);
             key[at + length] = (char)operands[i].kind;
-            key[at + length + 1] = (char)(is_array ? operands[i].array->dtype : 0);
+            key[at + length + 1] = dtype_in_key(&operands[i]);
         }
         at += length + 2;
     }
@@ -168,9 +175,47 @@ static struct hcy__expression *find_expression(const struct hcy__room *room, uin
     return x;
 }
 
+static void give_back(struct hcy__expression *x)
+{
+    /* It stays for the next call with this text until drop_idle() takes it. */
+    if (x)
+        atomic_fetch_sub_explicit(&x->refs, 1, memory_order_release);
+}
+
+/* Where `x` was put, what was there before; its reference goes along. */
+static struct hcy__expression *swap_recent(struct hcy__room *room, const char *text, struct hcy__expression *x)
+{
+    return atomic_exchange_explicit(&room->recent[((uintptr_t)text >> 4) % RECENT], x, memory_order_acq_rel);
+}
+
+/* The byte behind the string, if it begins what is there. */
+static const char *skip_string(const char *key, const char *string)
+{
+    for (; *key == *string; key++, string++)
+        if (!*key)
+            return key + 1;
+    return NULL;
+}
+
+/* Whether write_key() would write this expression's. */
+static bool has_key(const struct hcy__expression *x, const char *text, const hcy_operand *operands, size_t n)
+{
+    const char *at = skip_string(x->key, text), *end = x->key + x->key_size;
+    for (size_t i = 0; at && i < n; i++) {
+        const hcy_operand *o = &operands[i];
+        at = at < end ? skip_string(at, o->name ? o->name : "") : NULL;
+        if (at && (at[0] != (char)o->kind || at[1] != dtype_in_key(o)))
+            return false;
+        at = at ? at + 2 : NULL;
+    }
+    return at == end;
+}
+
 /* [lock] A program that writes texts as it goes must not fill the memory: what is not running goes. */
 static void drop_idle(struct hcy__room *room)
 {
+    for (int i = 0; i < RECENT; i++)
+        give_back(atomic_exchange_explicit(&room->recent[i], NULL, memory_order_acq_rel));
     for (int i = 0; i < BUCKETS; i++)
         for (struct hcy__expression **at = &room->expressions[i]; *at;) {
             struct hcy__expression *x = *at;
@@ -231,8 +276,9 @@ static int add_expression(struct hcy__expression **out, struct hcy__room *room, 
     return 0;
 }
 
-int hcy__expression_get(struct hcy__expression **out, struct hcy__room *room, const char *text,
-                        const hcy_operand *operands, size_t n)
+/* By its key, from the table. */
+static int find_or_add(struct hcy__expression **out, struct hcy__room *room, const char *text,
+                       const hcy_operand *operands, size_t n)
 {
     char few[512], *key = few;
     size_t size = write_key(few, sizeof few, text, operands, n);
@@ -255,10 +301,21 @@ int hcy__expression_get(struct hcy__expression **out, struct hcy__room *room, co
     return status;
 }
 
-void hcy__expression_put(struct hcy__expression *expression)
+int hcy__expression_get(struct hcy__expression **out, struct hcy__room *room, const char *text,
+                        const hcy_operand *operands, size_t n)
 {
-    /* It stays for the next call with this text until drop_idle() takes it. */
-    atomic_fetch_sub_explicit(&expression->refs, 1, memory_order_release);
+    struct hcy__expression *x = swap_recent(room, text, NULL);
+    if (x && has_key(x, text, operands, n)) {
+        *out = x;
+        return 0;
+    }
+    give_back(x);
+    return find_or_add(out, room, text, operands, n);
+}
+
+void hcy__expression_put(struct hcy__room *room, const char *text, struct hcy__expression *expression)
+{
+    give_back(swap_recent(room, text, expression));
 }
 
 /* --- What the device makes of a program --- */

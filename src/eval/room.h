@@ -2,7 +2,7 @@
  *
  * Arrays hold references; with a device's last array its room goes, so that nothing here keeps a device open.  Compiled
  * expressions are found, made and dropped under the room's lock; who runs one holds a reference on it, which is given
- * back without the lock.
+ * back without the lock: to the next call with this text.
  */
 #ifndef HCY_EVAL_ROOM_H
 #define HCY_EVAL_ROOM_H
@@ -55,7 +55,7 @@ struct hcy__device_program {
 
 struct hcy__expression {
     struct hcy__expression *next;
-    atomic_uint refs; /* the table's, and one for each run, which is taken under the room's lock */
+    atomic_uint refs; /* the table's, and one for each run, which is taken under the room's lock or from its last run */
     uint64_t hash;
     char *key;
     size_t key_size;
@@ -64,10 +64,10 @@ struct hcy__expression {
     _Atomic(struct hcy__known *) known[HCY__STAGES]; /* known.c; the newest first */
 };
 
-/* The expression, compiled if it was not; to be given back. */
+/* The expression, compiled if it was not; to be given back with the text that it was got by. */
 int hcy__expression_get(struct hcy__expression **expression, struct hcy__room *room, const char *text,
                         const hcy_operand *operands, size_t n);
-void hcy__expression_put(struct hcy__expression *expression);
+void hcy__expression_put(struct hcy__room *room, const char *text, struct hcy__expression *expression);
 
 /* One launch of a program. */
 struct hcy__launch {

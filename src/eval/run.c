@@ -327,6 +327,6 @@ int hcy_eval(hcy_queue *queue, const char *text, const hcy_operand *operands, si
         hcy_buffer_release(v.temporaries[i]);
         hcy_array_release(v.arrays[i]);
     }
-    hcy__expression_put(x);
+    hcy__expression_put(v.room, text, x);
     return status;
 }

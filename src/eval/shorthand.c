@@ -27,6 +27,13 @@ static int add_kept(struct hcy__parser *p, int function, int column, int x)
     return i;
 }
 
+/* A mean that elements are compared with.  The sum of the one that there is, is that number, but in a place of its own:
+ * else each element would divide by the count once more, which takes longer than all else. */
+static int add_kept_mean(struct hcy__parser *p, int column, int x)
+{
+    return add_kept(p, HCY__FN_SUM, column, add_kept(p, HCY__FN_MEAN, column, x));
+}
+
 /* The first element that equals the extreme one, or is not a number. */
 static int add_arg_extreme(struct hcy__parser *p, int reduction, int column, int x)
 {
@@ -61,7 +68,7 @@ int hcy__write_out(struct hcy__parser *p, int function, int column, const int *k
     case HCY__FN_VAR:
     case HCY__FN_STD:
         /* In two passes: squares of the numbers themselves would cancel where the mean is large. */
-        a = hcy__add_call(p, HCY__FN_SUB, column, a, add_kept(p, HCY__FN_MEAN, column, a), -1);
+        a = hcy__add_call(p, HCY__FN_SUB, column, a, add_kept_mean(p, column, a), -1);
         a = add_mean(p, column, hcy__add_call(p, HCY__FN_ABS2, column, a, -1, -1));
         return function == HCY__FN_VAR ? a : hcy__add_call(p, HCY__FN_SQRT, column, a, -1, -1);
     case HCY__FN_VDOT:

@@ -24,6 +24,7 @@ typedef void cpu_eval_store_pair(void *to, const void *re, const void *im, size_
 
 struct cpu_eval_loops {
     cpu_eval_loop *op[HCY_EVAL_END];         /* from HCY_EVAL_FIRST_OP on */
+    cpu_eval_loop *stored[HCY_EVAL_END];     /* the same of simple ones, results as a store leaves them; else NULL */
     cpu_eval_reduce *reduction[HCY_EVAL_END]; /* from HCY_EVAL_FIRST_REDUCTION on */
     cpu_eval_reduce *whole[HCY_EVAL_END];     /* the same of HCY_EVAL_PIECE elements in a register */
     cpu_eval_scan *scan[HCY_EVAL_END];        /* from HCY_EVAL_FIRST_SCAN on */

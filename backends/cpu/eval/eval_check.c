@@ -174,23 +174,33 @@ static void know_program(const hcy_eval_program *p, const struct use *use)
     memcpy(known->use, use, sizeof known->use);
 }
 
+/* How far elements reach to one side, `last` steps further; false: beyond `room` elements. */
+static bool add_reach(size_t *side, size_t step, size_t last, size_t room)
+{
+    size_t far = 0;
+    /* Strides are anybody's: unchecked, a product or a sum could wrap around and seem to lie inside. */
+    if (hcy_size_mul(&far, step, last) || far > room - *side)
+        return false;
+    *side += far;
+    return true;
+}
+
 /* The operand's elements lie in its buffer, each where its type may. */
 static bool operand_fits(const struct cpu_eval_call *e, unsigned k, const struct use *u, size_t bytes)
 {
+    /* Small launches have little else to do, and two divisions an operand would be a good part of it. */
+    static const unsigned char shifts[] = { [1] = 0, [2] = 1, [4] = 2, [8] = 3 };
     const struct cpu_eval_operand *o = &e->operands[k];
-    size_t below = 0, above = 0, far = 0;
-    bool fits = true;
-    /* Strides are anybody's: unchecked, a sum could wrap around and seem to lie inside. No axis is 0 here. */
-    for (uint32_t d = 0; u->whole && d < e->job->rank; d++) {
-        int64_t stride = o->strides[d];
-        size_t step = stride < 0 ? (size_t)0 - (size_t)stride : (size_t)stride;
-        size_t *side = stride < 0 ? &below : &above;
-        fits = fits && !hcy_size_mul(&far, step, (size_t)e->job->shape[d] - 1) &&
-               !hcy_size_add(side, *side, far);
+    const size_t offset = (size_t)e->job->offset[k], room = bytes >> shifts[u->bytes];
+    size_t below = 0, above = 0;
+    bool fits = ((uintptr_t)o->at & (u->bytes - 1)) == 0;
+    /* No axis is 0 here. */
+    for (uint32_t d = 0; fits && u->whole && d < e->job->rank; d++) {
+        const size_t stride = (size_t)o->strides[d], last = (size_t)e->job->shape[d] - 1;
+        fits = o->strides[d] < 0 ? add_reach(&below, (size_t)0 - stride, last, room)
+                                 : add_reach(&above, stride, last, room);
     }
-    size_t offset = (size_t)e->job->offset[k], room = bytes / u->bytes;
-    fits = fits && !hcy_size_add(&above, above, u->reach) && !hcy_size_add(&above, above, offset);
-    return fits && below <= offset && above < room && (uintptr_t)o->at % u->bytes == 0;
+    return fits && below <= offset && offset < room && above < room - offset && u->reach < room - offset - above;
 }
 
 static int check_steps(struct use *use, const struct cpu_eval_call *e)
@@ -213,14 +223,19 @@ static int check_steps(struct use *use, const struct cpu_eval_call *e)
 
 static int check_operands(struct cpu_eval_call *e, const struct cpu_call *call, const struct use *use)
 {
+    const hcy_eval_strides *const strides[2] = { call->values[HCY_ARG_AT(eval_run, strides)].bytes,
+                                                 call->values[HCY_ARG_AT(eval_run, more_strides)].bytes };
     for (unsigned k = 0; k < HCY_EVAL_OPERANDS; k++) {
+        struct cpu_eval_operand *o = &e->operands[k];
         /* In the place of an operand that no step uses a launch has any buffer. */
         if (!use[k].used)
             continue;
+        o->at = cpu_arg(call, HCY_ARG_AT(eval_run, operand0) + k);
+        o->strides = strides[k / 4]->of[k % 4];
         if (!operand_fits(e, k, &use[k], cpu_arg_size(call, HCY_ARG_AT(eval_run, operand0) + k)))
             return hcy_fail(HCY_ERANGE, "eval_run: operand %u does not lie in its buffer", k);
         /* The place moves only now that it is known to lie in the buffer. */
-        e->operands[k].at += (size_t)e->job->offset[k] * use[k].bytes;
+        o->at += (size_t)e->job->offset[k] * use[k].bytes;
     }
     return 0;
 }
@@ -233,8 +248,6 @@ static bool numbers_are_sound(const hcy_eval_program *p)
 
 int cpu_eval_open(struct cpu_eval_call *e, const struct cpu_call *call)
 {
-    const hcy_eval_strides *low = call->values[HCY_ARG_AT(eval_run, strides)].bytes,
-                           *high = call->values[HCY_ARG_AT(eval_run, more_strides)].bytes;
     size_t n = 1;
     int status = 0;
     e->program = cpu_arg(call, HCY_ARG_AT(eval_run, program));
@@ -250,10 +263,6 @@ int cpu_eval_open(struct cpu_eval_call *e, const struct cpu_call *call)
     const struct use *known = find_known_program(p);
     if (status || n != e->job->n || !has_spans || (!known && !numbers_are_sound(p)))
         return hcy_fail(HCY_EINVAL, "eval_run: a program or a job whose numbers do not fit");
-    for (unsigned k = 0; k < HCY_EVAL_OPERANDS; k++) {
-        e->operands[k].at = cpu_arg(call, HCY_ARG_AT(eval_run, operand0) + k);
-        e->operands[k].strides = k < 4 ? low->of[k] : high->of[k - 4];
-    }
     struct use use[HCY_EVAL_OPERANDS];
     if (n && !known) {
         memset(use, 0, sizeof use);

@@ -289,10 +289,10 @@ static size_t choose_width(const struct columns *c, unsigned threads)
 bool cpu_eval_columns(const struct cpu_eval_call *call, const struct cpu_eval_loops *loops, struct cpu_pool *pool)
 {
     const hcy_eval_job *job = call->job;
-    const uint32_t axis = find_axis(job);
     /* What is small may be run by a thread of the host's, without the pool, on a stack with no room for many rows. */
     if (job->n <= HCY_EVAL_PIECE)
         return false;
+    const uint32_t axis = find_axis(job);
     if (!takes_steps(call->program) || axis == job->rank || job->shape[axis] < LEAST_COLUMNS ||
         !lies_in_rows(call, axis))
         return false;

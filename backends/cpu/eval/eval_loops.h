@@ -245,6 +245,23 @@ HCY_EVAL_SCANS(DEFINE_SCAN)
     }
 HCY_EVAL_MEMORY(DEFINE_MEMORY)
 
+/* The same loops as above with what a store does to each result: for those that are made where they are to lie. */
+#define STORED_f32 stored_F32
+#define STORED_f64 stored_F64
+#define STORED_i64 stored_I64
+#define STORED_u64 stored_U64
+#define DEFINE_STORED(name, t, arity, ta, tb, tc, ...)                                             \
+    static void stored_loop_##name(void *to_, const void *a_, const void *b_, const void *c_, size_t n) \
+    {                                                                                              \
+        t *restrict to = to_;                                                                      \
+        const ta *a = a_;                                                                          \
+        ARGUMENTS_##arity(tb, tc)                                                                  \
+        for (size_t i = 0; i < n; i++)                                                             \
+            to[i] = STORED_##t(CALL_##arity(name));                                                \
+    }
+HCY_EVAL_REALS(DEFINE_STORED, F32, f32)
+HCY_EVAL_REALS(DEFINE_STORED, F64, f64)
+
 #define DEFINE_PAIR(name, t)                                                                       \
     static void load_pair_##name(void *re_, void *im_, const void *from_, size_t n)                \
     {                                                                                              \
@@ -268,6 +285,7 @@ DEFINE_PAIR(F32, f32)
 DEFINE_PAIR(F64, f64)
 
 #define OPERATION_ROW(name, ...) [HCY_EVAL_##name] = loop_##name,
+#define STORED_ROW(name, ...) [HCY_EVAL_##name] = stored_loop_##name,
 #define REDUCTION_ROW(name, ...) [HCY_EVAL_##name] = reduce_##name,
 #define WHOLE_ROW(name, ...) [HCY_EVAL_##name] = reduce_whole_##name,
 #define SCAN_ROW(name, ...) [HCY_EVAL_##name] = scan_##name,
@@ -275,6 +293,7 @@ DEFINE_PAIR(F64, f64)
 #define STORE_ROW(name, ...) [HCY_EVAL_M_##name] = store_##name,
 const struct cpu_eval_loops LOOPS = {
     .op = { HCY_EVAL_OPS(OPERATION_ROW) },
+    .stored = { HCY_EVAL_REALS(STORED_ROW, F32, f32) HCY_EVAL_REALS(STORED_ROW, F64, f64) },
     .reduction = { HCY_EVAL_REDUCTIONS(REDUCTION_ROW) },
     .whole = { HCY_EVAL_REDUCTIONS(WHOLE_ROW) },
     .scan = { HCY_EVAL_SCANS(SCAN_ROW) },

@@ -50,8 +50,11 @@ static size_t count_pieces(struct run *run, const hcy_eval_job *job, bool has_sp
 static struct piece find_piece(const struct run *run, size_t i)
 {
     struct piece p = { .number = i * run->together };
-    size_t all = (size_t)run->call.job->n, inside = i % run->pieces * HCY_EVAL_PIECE, most = run->span - inside;
-    p.begin = run->together > 1 ? p.number * run->span : i / run->pieces * run->span + inside;
+    /* A small call has piece 0 alone, and a division costs as much as some vectors of numbers. */
+    size_t all = (size_t)run->call.job->n, inside = i ? i % run->pieces * HCY_EVAL_PIECE : 0,
+           most = run->span - inside;
+    if (i)
+        p.begin = run->together > 1 ? p.number * run->span : i / run->pieces * run->span + inside;
     if (run->together > 1)
         most = run->together * run->span;
     p.n = all - p.begin < most ? all - p.begin : most;
@@ -63,7 +66,8 @@ static struct piece find_piece(const struct run *run, size_t i)
 /* A thread's registers, and where they are for this piece. */
 struct registers {
     const void *at[HCY_EVAL_REGISTERS];
-    union number own[HCY_EVAL_REGISTERS][HCY_EVAL_PIECE];
+    /* From a line of the cache on: vectors that straddle two take twice as long. */
+    _Alignas(64) union number own[HCY_EVAL_REGISTERS][HCY_EVAL_PIECE];
 };
 
 /* A stretch of consecutive elements along the last axis. */
@@ -72,24 +76,19 @@ struct stretch {
     size_t n;
 };
 
-static size_t inner_extent(const hcy_eval_job *job)
-{
-    return job->rank ? (size_t)job->shape[job->rank - 1] : 1;
-}
-
 static void stretch_begin(struct stretch *s, const hcy_eval_job *job, size_t element)
 {
-    /* A small call begins with element 0, and a division costs as much as some vectors of numbers. */
-    for (uint32_t d = job->rank; d-- > 0;) {
+    for (uint32_t d = job->rank; d-- > 1;) {
         s->index[d] = element ? element % job->shape[d] : 0;
         element = element ? element / (size_t)job->shape[d] : 0;
     }
+    s->index[0] = element;
 }
 
 /* How many elements follow on this stretch, of `left`. */
 static size_t stretch_length(const struct stretch *s, const hcy_eval_job *job, size_t left)
 {
-    size_t n = job->rank ? inner_extent(job) - (size_t)s->index[job->rank - 1] : 1;
+    size_t n = job->rank ? (size_t)(job->shape[job->rank - 1] - s->index[job->rank - 1]) : 1;
     return n < left ? n : left;
 }
 
@@ -168,6 +167,37 @@ static void store_piece(const struct run *run, const struct registers *r, const 
         run->loops->store[s->memory](element_at(o, &at, job->rank, s->b, bytes), stride, from + done * wide,
                                      some);
     }
+}
+
+static bool lies_apart(const char *a, const void *b, size_t bytes)
+{
+    const uintptr_t one = (uintptr_t)a, other = (uintptr_t)b;
+    return one + bytes <= other || other + bytes <= one;
+}
+
+/* An operation and a store of its result, the program's last steps: a simple one whose results lie in memory as in a
+ * register makes them there.  false: nothing was done. */
+static bool run_stored(const struct run *run, const struct registers *r, const hcy_eval_step *s,
+                       const struct piece *p)
+{
+    const hcy_eval_job *job = run->call.job;
+    const hcy_eval_step *store = s + 1;
+    cpu_eval_loop *loop = run->loops->stored[s->op];
+    if (!loop || store->op != HCY_EVAL_STORE || store->a != s->to || !cpu_eval_is_as_it_lies(store->memory))
+        return false;
+    const struct cpu_eval_operand *o = &run->call.operands[store->to];
+    struct stretch at;
+    stretch_begin(&at, job, p->begin);
+    if (!job->rank || o->strides[job->rank - 1] != 1 || stretch_length(&at, job, p->n) != p->n)
+        return false;
+    const size_t wide = cpu_eval_bytes[store->memory], bytes = p->n * wide;
+    char *place = element_at(o, &at, job->rank, store->b, wide);
+    /* In place, a loop could read again what it has written. */
+    if (!lies_apart(place, r->at[s->a], bytes) || !lies_apart(place, r->at[s->b], bytes) ||
+        !lies_apart(place, r->at[s->c], bytes))
+        return false;
+    loop(place, r->at[s->a], r->at[s->b], r->at[s->c], p->n);
+    return true;
 }
 
 void cpu_eval_spread(const struct cpu_eval_loops *loops, void *to, uint64_t bits, unsigned type, size_t n)
@@ -277,11 +307,9 @@ static void scan_own_piece(const struct run *run, struct registers *r, const hcy
     r->at[t->to] = to[1];
 }
 
-/* The steps from this one on that the program's own join is for; how many they are, 0: none. */
+/* The steps from this one on that the program's own join is for; how many they are. */
 static uint32_t run_own(const struct run *run, struct registers *r, const hcy_eval_step *s, const struct piece *p)
 {
-    if (!HCY_EVAL_IS_OWN(s->op))
-        return 0;
     const hcy_eval_program *program = run->call.program;
     bool reduces = s->op >= HCY_EVAL_FIRST_REDUCTION;
     bool narrow = s->op == HCY_EVAL_OWN_F32 || s->op == HCY_EVAL_SCAN_OWN_F32;
@@ -362,6 +390,22 @@ static bool run_pair(const struct run *run, struct registers *r, const hcy_eval_
     return true;
 }
 
+/* The next of `left` steps, with those behind it that are done together with it; how many these are. */
+static uint32_t run_steps(const struct run *run, struct registers *r, const hcy_eval_step *s, uint32_t left,
+                          const struct piece *p)
+{
+    if (s->op == HCY_EVAL_LOAD || s->op == HCY_EVAL_STORE) {
+        if (left > 1 && run_pair(run, r, s, p->begin, p->n))
+            return 2;
+    } else if (HCY_EVAL_IS_OWN(s->op)) {
+        return run_own(run, r, s, p);
+    } else if (left == 2 && run_stored(run, r, s, p)) {
+        return 2;
+    }
+    run_step(run, r, s, p);
+    return 1;
+}
+
 /* Pieces from `first` on, by one thread. */
 static void run_pieces(void *context, size_t first, size_t end, unsigned thread)
 {
@@ -378,13 +422,8 @@ static void run_pieces(void *context, size_t first, size_t end, unsigned thread)
         spread_value(run, &r, &p->steps[i], total < HCY_EVAL_PIECE ? total : HCY_EVAL_PIECE);
     for (size_t k = first; k < end; k++) {
         const struct piece piece = find_piece(run, k);
-        for (uint32_t i = p->n_fixed, own; i < p->n_steps; i++)
-            if (i + 1 < p->n_steps && run_pair(run, &r, &p->steps[i], piece.begin, piece.n))
-                i++;
-            else if ((own = run_own(run, &r, &p->steps[i], &piece)) > 0)
-                i += own - 1;
-            else
-                run_step(run, &r, &p->steps[i], &piece);
+        for (uint32_t i = p->n_fixed; i < p->n_steps;)
+            i += run_steps(run, &r, &p->steps[i], p->n_steps - i, &piece);
     }
 }
 
