@@ -206,6 +206,7 @@ static void *feed_slots(void *feeder)
     hcy_pipeline *p = f->pipeline;
     struct push_wait wait = { PIPE_CHUNKS, 0 };
     hcy_trace_name_thread("feeder");
+    hcy__stay_near_all(&p->workers);
     hcy__pipe_lock(&p->control);
     while (!hcy__is_stopped(&p->control)) {
         const size_t n = reserve_share(p, f);
