@@ -82,6 +82,103 @@ static void test_variants(void)
     ok(same, "the best variant has the portable one's bits, and writes nothing else");
 }
 
+enum { PIXELS = 41 };
+
+/* A row of outlines about 2 bins wide around a beam's centre, in the middle of which the line at +-pi may lie. */
+static void draw_outlines(double corners[4][PIXELS + 1], uint32_t *spans, const struct azint_outlines *o)
+{
+    double row = draw(400) - 200.0, column = draw(400) - 300.0, size = 0.2 + draw(100) / 60.0;
+
+    for (size_t k = 0; k < 2; k++)
+        for (size_t j = 0; j <= PIXELS; j++) {
+            double y = draw(8) ? (row + (double)k) * size : 0, x = (column + (double)j + draw(100) / 300.0) * size;
+
+            corners[k][j] = (float)((sqrt(x * x + y * y) * o->delta) + o->min);
+            corners[2 + k][j] = (float)atan2(y, x);
+        }
+    for (size_t j = 0; j < PIXELS; j++) {
+        double lo = fmin(fmin(corners[0][j], corners[0][j + 1]), fmin(corners[1][j], corners[1][j + 1]));
+        double hi = fmax(fmax(corners[0][j], corners[0][j + 1]), fmax(corners[1][j], corners[1][j + 1]));
+        struct azint_span span = azint_span_polygon((lo - o->min) / o->delta, (hi - o->min) / o->delta, 500);
+
+        spans[j] = draw(20) && span.n ? span.first | span.n << 24 : 0;
+    }
+}
+
+/* What split.c makes of outline j by itself. */
+static void share_alone(uint32_t so_far[3], const struct azint_outlines *o, size_t j, uint32_t n)
+{
+    struct azint_pixel p = { .n = 4, .bin = { o->upper[j], o->lower[j], o->lower[j + 1], o->upper[j + 1] },
+                             .chi = { o->upper_chi[j], o->lower_chi[j], o->lower_chi[j + 1], o->upper_chi[j + 1] } };
+    double cum[3];
+
+    hcy__azint_recentre(&p, o->contour);
+    for (int k = 0; k < 4; k++)
+        p.bin[k] = (p.bin[k] - o->min) / o->delta;
+    hcy__azint_shares_polygon(cum, hcy__azint_loops(), &p, (struct azint_span){ o->spans[j] & 0xffffff, n });
+    hcy__azint_loops_portable.round(so_far, cum, n);
+}
+
+static void test_outlines(void)
+{
+    const struct azint_loops *best = hcy__azint_loops();
+    static double corners[4][PIXELS + 1];
+    static uint32_t spans[PIXELS], one[PIXELS + 1], two[PIXELS + 1];
+    struct azint_outlines o = { corners[0], corners[1], corners[2], corners[3], spans, 0.0122508, 0.0447958, 1 };
+    unsigned seen[4] = { 0 }, alone = 0, wrong = 0;
+
+    if (!best->share_outlines) {
+        skip(2, "this processor, or this build, takes outlines one by one");
+        return;
+    }
+    for (int c = 0; c < 4 * CASES; c++) {
+        o.contour = c % 2 ? 1 : -1;
+        draw_outlines(corners, spans, &o);
+        one[PIXELS] = two[PIXELS] = 0xa5a5a5a5;
+        best->share_outlines(one, two, &o, PIXELS);
+        wrong += one[PIXELS] != 0xa5a5a5a5 || two[PIXELS] != 0xa5a5a5a5;
+        for (size_t j = 0; j < PIXELS; j++) {
+            uint32_t n = spans[j] >> 24, so_far[3];
+
+            if (n != 2 && n != 3)
+                continue;
+            seen[n]++;
+            alone += one[j] == AZINT_ALONE;
+            share_alone(so_far, &o, j, n);
+            wrong += one[j] != AZINT_ALONE && (one[j] != so_far[0] || (n == 3 && two[j] != so_far[1]));
+        }
+    }
+    ok(!wrong, "outlines in few bins, many at a time: the weights of one by one (%u differ)", wrong);
+    ok(seen[2] > 1000 && seen[3] > 1000 && alone * 20 < seen[2] + seen[3],
+       "%u in two bins and %u in three, %u of them by themselves", seen[2], seen[3], alone);
+}
+
+/* The bits of atan2() in single precision: anywhere, in the middle between two floats, and of odd arguments. */
+static void test_azimuths(void)
+{
+    static const double odd[] = { 0, -0.0, 1, -1, 1e-310, 1e-160, 1e-35, 1e160, INFINITY, -INFINITY, NAN, 0.25 };
+    enum { ODD = sizeof odd / sizeof *odd, N = ODD * ODD + 20000 };
+    static double y[N], x[N], chi[N], want[N];
+    size_t n = 0, wrong = 0;
+
+    for (size_t i = 0; i < ODD * ODD; i++, n++) {
+        y[n] = odd[i / ODD];
+        x[n] = odd[i % ODD];
+    }
+    for (; n < N; n++) {
+        float angle = (float)(1e-3 + draw(3000) / 1000.0);
+        double middle = 0.5 * ((double)angle + nextafterf(angle, 4));
+
+        y[n] = n % 2 ? sin(middle) : draw(1 << 30) / 1e9 - 0.5;
+        x[n] = n % 2 ? cos(middle) : draw(1 << 30) / 1e9 - 0.5;
+    }
+    hcy__azint_loops_portable.azimuths(want, y, x, N);
+    hcy__azint_loops()->azimuths(chi, y, x, N);
+    for (size_t i = 0; i < N; i++)
+        wrong += memcmp(&chi[i], &want[i], sizeof *chi) && !(isnan(chi[i]) && isnan(want[i]));
+    ok(!wrong, "azimuths have the bits of the C library's, to single precision (%zu differ)", wrong);
+}
+
 /* Whole pixels of norm 1 in one bin, so many that 64 bits do not hold their norms. */
 static void test_full_sums(void)
 {
@@ -189,6 +286,8 @@ static void test_plans(void)
 int main(void)
 {
     test_variants();
+    test_outlines();
+    test_azimuths();
     test_full_sums();
     test_plans();
     return done_testing();

@@ -173,6 +173,74 @@ static void test_pixels(const char *name)
     ok(!wrong && wide[0] > 50 && wide[1] > 50, "%s: pixels to digits and to planes", name);
 }
 
+/* --- Runs looked at by eight segments --- */
+
+enum { SEGMENTS = 8, MOST_RUNS = SEGMENTS * HCY_AZINT_START_EVERY * (4 + 3 * 127), BEHIND = 7000 };
+
+/* Eight segments of one run a pixel, of which what lies behind is none; *size: of all. */
+static void make_segments(uint8_t *runs, size_t *size, uint64_t starts[SEGMENTS + 1])
+{
+    size_t at = oracle_below(&state, 100);
+    const uint32_t longest = oracle_below(&state, 8) ? 4 : 128;
+    for (size_t i = 0; i <= SEGMENTS * HCY_AZINT_START_EVERY; i++) {
+        uint32_t n = (uint32_t)oracle_below(&state, longest), bin = (uint32_t)oracle_below(&state, 1000);
+        if (i % HCY_AZINT_START_EVERY == 0)
+            starts[i / HCY_AZINT_START_EVERY] = at;
+        if (i == SEGMENTS * HCY_AZINT_START_EVERY)
+            break;
+        for (unsigned k = 0; k < 4; k++)
+            runs[at++] = (uint8_t)((n ? bin | n << 24 : HCY_AZINT_NO_RUN) >> 8 * k);
+        for (unsigned k = 0; k < 3 * n; k++)
+            runs[at++] = (uint8_t)oracle_random(&state);
+    }
+    *size = at + (oracle_below(&state, 8) ? BEHIND : oracle_below(&state, BEHIND));
+}
+
+static void damage(uint8_t *runs, size_t size, uint64_t starts[SEGMENTS + 1])
+{
+    static const uint64_t odd[] = { 0, 1, 3, 131072, 1u << 31, UINT64_MAX, UINT64_MAX - 4, (uint64_t)1 << 63 };
+    size_t which = oracle_below(&state, SEGMENTS + 1);
+    if (oracle_below(&state, 2))
+        runs[oracle_below(&state, size)] ^= (uint8_t)(1u << oracle_below(&state, 8));
+    else if (oracle_below(&state, 2))
+        starts[which] += odd[oracle_below(&state, sizeof odd / sizeof *odd)];
+    else
+        starts[which] = odd[oracle_below(&state, sizeof odd / sizeof *odd)];
+}
+
+/* What is found by four, twice, and by eight. */
+static void test_look(const char *name)
+{
+    size_t wrong = 0, found = 0, missed = 0;
+    for (int c = 0; c < 4000; c++) {
+        static uint8_t runs[MOST_RUNS + 100 + BEHIND];
+        struct azint_segments by_eight[2], by_four[2];
+        uint64_t starts[SEGMENTS + 1];
+        size_t size;
+        make_segments(runs, &size, starts);
+        for (int k = (int)oracle_below(&state, 3); c % 2 && k >= 0; k--)
+            damage(runs, size, starts);
+        /* Memory that ends there, so that sanitizers see what is read behind it. */
+        uint8_t *exact = malloc(size);
+        memcpy(exact, runs, size);
+        bool sound = azint_segments_at(&by_four[0], exact, size, starts) &&
+                     azint_segments_at(&by_four[1], exact, size, starts + 4);
+        if (sides[1].ops->look(by_eight, exact, size, starts)) {
+            uint32_t first = by_four[0].first < by_four[1].first ? by_four[0].first : by_four[1].first;
+            uint32_t last = by_four[0].last > by_four[1].last ? by_four[0].last : by_four[1].last;
+            found++;
+            wrong += !sound || by_eight[0].live != by_four[0].live || by_eight[1].live != by_four[1].live ||
+                     by_eight[0].first != first || by_eight[0].last != last || by_eight[1].last != last;
+        } else {
+            missed += sound && size == starts[SEGMENTS] + BEHIND;
+        }
+        free(exact);
+    }
+    ok(!wrong && !missed, "%s: eight segments: what is found of them by four (%zu differ, %zu missed)", name, wrong,
+       missed);
+    ok(found > 1000, "and that they are looked at together (%zu of 4000)", found);
+}
+
 int main(void)
 {
     sides[0].ops = azint_ops(CPU_SIMD_PORTABLE);
@@ -188,6 +256,8 @@ int main(void)
             test_sums("of few frames");
         test_variance(name);
         test_pixels(name);
+        if (sides[1].ops->look)
+            test_look(name);
     }
     if (cpu_simd_best() == CPU_SIMD_PORTABLE)
         skip_all("the portable variant alone is built, or runs here");

@@ -25,7 +25,7 @@ test_public = \
 
 test_internal = tests/hal_spec tests/arguments tests/nvrtc tests/own_fft tests/bslz4 tests/mutations tests/fuzz tests/azint_cache tests/azint_detectors tests/caches \
     tests/azint_loops tests/azint_ops tests/azint_kernels tests/nufft_lacks tests/eval_lacks tests/hls_args \
-    tests/pipeline tests/pipeline_push tests/pipeline_refuse tests/pipeline_rows tests/read_errors
+    tests/pipeline tests/pipeline_push tests/pipeline_refuse tests/pipeline_rows tests/near tests/read_errors
 
 test_scripts = tests/trace.t tests/numpy.t tests/headers.t tests/symbols.t tests/laws.t tests/docs.t tests/examples.t tests/cts.t tests/toy.t \
     tests/fake_cuda.t tests/itt.t tests/embedded.t tests/opencl.t tests/aarch64.t tests/locale.t tests/valgrind.t tests/inject.t \
@@ -35,7 +35,7 @@ test_scripts = tests/trace.t tests/numpy.t tests/headers.t tests/symbols.t tests
     tests/isolate.t tests/nexus.t tests/install.t tests/calibrate_cli.t tests/sparse.t \
     tests/peers.t tests/sample.t tests/nufft_data.t tests/recon_cli.t tests/bart.t tests/fftw_memory.t tests/fpga_model.t \
     tests/scale_model.t \
-    tests/hls_lint.t tests/hls_report.t tests/xrt_curves.t tests/dist.t
+    tests/hls_lint.t tests/hls_report.t tests/xrt_curves.t tests/together.t tests/dist.t
 
 cts_programs = tests/cts_device tests/cts_buffer tests/cts_queue tests/cts_kernel tests/cts_fft tests/cts_failure \
     tests/cts_threads tests/cts_lifetime tests/cts_pool tests/cts_trace tests/cts_fork
@@ -75,6 +75,7 @@ tests_caches_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu
 tests_azint_detectors_LDADD = $(inside)
 tests_azint_loops_LDADD = $(inside)
 tests_azint_ops_LDADD = $(inside)
+tests_near_LDADD = $(inside)
 tests_azint_ops_CPPFLAGS = $(tests_bslz4_CPPFLAGS)
 tests_azint_kernels_LDADD = $(inside)
 tests_hls_args_LDADD = $(inside)

@@ -298,7 +298,14 @@ int xrt_lose(struct xrt_device *d, const char *what, int code)
 
 int xrt_get_i64(int64_t *value, void *impl, const char *key)
 {
+    static const char *const places[] = { "pci_domain", "pci_bus", "pci_device" };
     struct xrt_device *d = impl;
+    unsigned at[3];
+    for (int i = 0; i < 3; i++)
+        if (!strcmp(key, places[i]) && sscanf(d->at->bdf, "%x:%x:%x", &at[0], &at[1], &at[2]) == 3) {
+            *value = at[i];
+            return 0;
+        }
     if (!strcmp(key, "memories")) {
         xrt_hold(d);
         *value = d->xclbin.memories->n;
@@ -306,7 +313,7 @@ int xrt_get_i64(int64_t *value, void *impl, const char *key)
     } else if (!strcmp(key, "timeout_ms"))
         *value = d->timeout_ms;
     else
-        return hcy_fail(HCY_ENOENT, "an FPGA card has no number \"%s\" (memories, timeout_ms)", key);
+        return hcy_fail(HCY_ENOENT, "an FPGA card has no number \"%s\" (memories, timeout_ms, pci_domain, pci_bus, pci_device)", key);
     return 0;
 }
 

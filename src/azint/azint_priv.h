@@ -202,7 +202,13 @@ static inline size_t azint_cells(struct azint_window w)
 {
     return (size_t)w.radial.n * w.chi.n;
 }
-size_t hcy__azint_run_bytes(struct azint_window window);
+#define AZINT_MOST_OF_RUN 127u /* weights */
+static inline size_t azint_run_bytes(struct azint_window window)
+{
+    size_t n = window.radial.n, runs = n > AZINT_MOST_OF_RUN ? (n + AZINT_MOST_OF_RUN - 1) / AZINT_MOST_OF_RUN : 1;
+
+    return window.chi.n * (runs * 4 + n * 3);
+}
 /* Of a pixel without weight. */
 uint8_t *hcy__azint_put_no_run(uint8_t *p);
 /* Weights of the shares in the window's cells; room for twice as many. */

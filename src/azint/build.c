@@ -88,6 +88,7 @@ static void free_workers(struct build *b)
         hcy__azint_row_free(&b->workers[k].centre);
         hcy__azint_row_free(&b->workers[k].quads);
         free(b->workers[k].least);
+        free(b->workers[k].shares);
         free(b->workers[k].cum);
         free(b->workers[k].weights);
         free(b->workers[k].sums.count);
@@ -129,6 +130,8 @@ static int make_workers(struct build *b)
         /* Without the memory each pixel's is found on its own. */
         if (is_outlined && (w->least = malloc(2 * b->g.width * sizeof *w->least)))
             w->largest = w->least + b->g.width;
+        if (is_outlined)
+            w->shares = malloc(2 * b->g.width * sizeof *w->shares);
         if (!rc && b->g.own)
             rc = hcy__azint_row_alloc(&w->quads, b->g.own * b->g.width);
     }

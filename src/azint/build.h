@@ -63,6 +63,7 @@ struct worker {
     double *least, *largest;               /* [width] of the radial values of a pixel's corners; NULL: not kept */
     struct azint_row quads;                /* corners of pixels that share none */
     size_t lower_at;                       /* the row of corners in `lower`; SIZE_MAX: none yet */
+    uint32_t *shares;                      /* [2][width] of azint_loops.share_outlines; NULL: not found so */
     double *cum;                           /* [the most bins of a pixel] */
     uint32_t *weights;                     /* twice as many */
     double min, max, chi_min, chi_max;
@@ -84,6 +85,10 @@ struct place {
 /* The runs of one window of a pixel, and what they add to the bins' norms; returns where the next ones begin
  * (weigh.c). */
 uint8_t *hcy__azint_write_window(uint8_t *p, struct worker *w, struct place *part, float norm, int more);
+/* The same of a whole pixel in two or three bins of a row, as most are where bins are about as wide as pixels:
+ * so_far[0] is its weight in the first one, so_far[width of the image] that in the first two of three. */
+uint8_t *hcy__azint_write_few(uint8_t *p, struct worker *w, struct azint_span span, const uint32_t *so_far, float norm,
+                              int more);
 /* Adds pixel i's dark current and its variance to those of its bins, by the weights that were written at `runs`. */
 void hcy__azint_add_extra(struct azint_bin_extra *extra, const struct build *b, const uint8_t *runs, const uint8_t *end,
                           size_t i);

@@ -12,6 +12,7 @@
  */
 #define _GNU_SOURCE /* MAP_ANONYMOUS, madvise() */
 #include "cache_sum.h"
+#include "share_loops.h"
 #include "thread.h"
 
 #include <errno.h>
@@ -228,24 +229,32 @@ static int segment_is_sound(const hcy_azint_plan *p, size_t i)
     return at == p->starts[i + 1];
 }
 
+/* How many segments from i on, of `most` whole ones, are seen to be sound together; 0: none. */
+static size_t sound_together(const hcy_azint_plan *p, const struct azint_loops *loops, size_t i, size_t most)
+{
+    const uint64_t *starts = p->starts + i;
+    struct azint_segments s;
+
+    if (most >= 8 && loops->end_of_eight && loops->end_of_eight(p->runs, p->run_bytes, starts) <= p->head.n_bins)
+        return 8;
+    return most >= 4 && azint_segments_at(&s, p->runs, p->run_bytes, starts) && s.last <= p->head.n_bins ? 4 : 0;
+}
+
 static int check_segments(void *context, size_t piece)
 {
     const hcy_azint_plan *p = context;
+    const struct azint_loops *loops = hcy__azint_loops();
+    const size_t whole = p->head.n_pixels / HCY_AZINT_START_EVERY;
     size_t n = (p->head.n_pixels + HCY_AZINT_START_EVERY - 1) / HCY_AZINT_START_EVERY;
     size_t end = (piece + 1) * SEGMENTS < n ? (piece + 1) * SEGMENTS : n, i = piece * SEGMENTS;
-    struct azint_segments s;
 
     while (i < end) {
-        size_t m = end - i < 4 ? end - i : 4;
-        int whole = m == 4 && (i + 4) * HCY_AZINT_START_EVERY <= p->head.n_pixels;
+        size_t left = end - i, sound = sound_together(p, loops, i, end <= whole ? left : left - 1);
 
-        if (whole && azint_segments_at(&s, p->runs, p->run_bytes, p->starts + i) && s.last <= p->head.n_bins) {
-            i += 4;
-            continue;
-        }
-        while (m--)
+        for (size_t m = left < 4 ? left : 4; !sound && m--;)
             if (!segment_is_sound(p, i++))
                 return -1;
+        i += sound;
     }
     return 0;
 }

@@ -387,7 +387,7 @@ static uint64_t size_windows(struct worker *w, size_t i)
         if (n)
             note_norm(w, b->norms[i * b->g.width + j]);
         for (unsigned k = 0; k < n; k++) {
-            bytes += hcy__azint_run_bytes(at[k].window);
+            bytes += azint_run_bytes(at[k].window);
             note_cells(w, azint_cells(at[k].window));
         }
     }
@@ -417,7 +417,7 @@ static uint64_t size_outlines(struct worker *w, size_t i)
         }
         note_norm(w, norms[j]);
         note_cells(w, window.radial.n);
-        bytes += hcy__azint_run_bytes(window);
+        bytes += azint_run_bytes(window);
     }
     return bytes;
 }
@@ -454,25 +454,53 @@ static void hash_row(struct build *b, size_t i)
     hcy__azint_hash(&b->row_hash[i], b->norms + i * b->g.width, b->g.width * sizeof(float));
 }
 
+/* The runs of pixel j of row i, by itself. */
+static uint8_t *write_pixel(uint8_t *p, struct worker *w, size_t i, size_t j)
+{
+    const struct build *b = w->b;
+    struct place parts[2];
+    unsigned n = b->spans ? take_span(parts, w, i, j) : find_windows(parts, w, i, j, 1);
+
+    if (!n)
+        return hcy__azint_put_no_run(p);
+    for (unsigned k = 0; k < n; k++)
+        p = hcy__azint_write_window(p, w, &parts[k], b->norms[i * b->g.width + j], k + 1 < n);
+    return p;
+}
+
+/* Weights of the row's outlines in two or three bins, many at a time, to w->shares; 0: this build or plan has none. */
+static int share_outlines(struct worker *w, size_t i)
+{
+    const struct build *b = w->b;
+    struct azint_outlines outlines = { w->upper.radial, w->lower.radial, w->upper.chi, w->lower.chi, NULL,
+                                       b->grid.min, b->grid.delta, b->g.contour };
+
+    if (!b->spans || !w->shares || b->unweighted || !b->loops->share_outlines)
+        return 0;
+    outlines.spans = b->spans + i * b->g.width;
+    b->loops->share_outlines(w->shares, w->shares + b->g.width, &outlines, b->g.width);
+    return 1;
+}
+
 static void write_row(struct worker *w, size_t i)
 {
     struct build *b = w->b;
-    size_t at = i * b->g.width;
-    uint8_t *start = b->runs + b->row_bytes[i], *p = start;
-    struct place parts[2];
+    size_t width = b->g.width, at = i * width;
+    uint8_t *p = b->runs + b->row_bytes[i];
+    const uint32_t *one = share_outlines(w, i) ? w->shares : NULL;
 
-    for (size_t j = 0; j < b->g.width; j++) {
-        unsigned n = b->spans ? take_span(parts, w, i, j) : find_windows(parts, w, i, j, 1);
+    for (size_t j = 0; j < width; j++) {
+        uint32_t span = one ? b->spans[at + j] : 0, n = span >> 24;
         uint8_t *before = p;
 
         /* Segments are counted over the image, not over the row, so a row may begin in the middle of one. */
         if ((at + j) % HCY_AZINT_START_EVERY == 0)
             b->starts[(at + j) / HCY_AZINT_START_EVERY] = (uint64_t)(p - b->runs);
-        if (!n)
-            p = hcy__azint_put_no_run(p);
-        for (unsigned k = 0; k < n; k++)
-            p = hcy__azint_write_window(p, w, &parts[k], b->norms[at + j], k + 1 < n);
-        if (w->extra && n)
+        if ((n == 2 || n == 3) && one[j] != AZINT_ALONE)
+            p = hcy__azint_write_few(p, w, (struct azint_span){ span & 0xffffff, n }, &one[j], b->norms[at + j], 0);
+        else
+            p = write_pixel(p, w, i, j);
+        if (w->extra)
             hcy__azint_add_extra(w->extra, b, before, p, at + j);
     }
 }
@@ -505,11 +533,16 @@ static void eval_corners(struct azint_row *row, const struct build *b, size_t i,
     float *kept = b->kept ? b->kept + i * n : NULL;
     int is_kept = kept && pass != b->first_pass;
 
+    int single = want_chi && !b->g.azimuth && !hcy__azint_keeps_double(b);
+
     if (!is_kept || want_chi)
-        hcy__azint_row_eval(row, &b->g, is_kept ? NULL : &b->scale, b->g.corner1[i], b->g.corner2, n, want_chi);
+        hcy__azint_row_eval(row, &b->g, is_kept ? NULL : &b->scale, b->g.corner1[i], b->g.corner2, n,
+                            want_chi && !single);
+    if (single)
+        b->loops->azimuths(row->chi, row->y, row->x, n);
     for (size_t j = 0; is_kept && j < n; j++)
         row->radial[j] = kept[j];
-    narrow_corners(row, b, n, want_chi);
+    narrow_corners(row, b, n, want_chi && !single);
     for (size_t j = 0; kept && !is_kept && to_keep && j < n; j++)
         kept[j] = (float)row->radial[j];
 }

@@ -3,6 +3,14 @@
 #define SHARE_LOOPS_TEXT
 #include "share_loops.h"
 
+#include <math.h>
+
+static void find_azimuths(double *chi, const double *y, const double *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        chi[i] = (float)atan2(y[i], x[i]);
+}
+
 static void add_all_weights(const struct azint_sums *sums, size_t first, const uint32_t *weights, size_t n,
                             uint64_t n40)
 {
@@ -18,6 +26,7 @@ const struct azint_loops hcy__azint_loops_portable = {
     .subtract = subtract_shares,
     .pack = pack_weights,
     .add_weights = add_all_weights,
+    .azimuths = find_azimuths,
 };
 
 const struct azint_loops *hcy__azint_loops(void)

@@ -1,5 +1,5 @@
 /* share_loops.h - the loops over the bins of one pixel, of which it may have thousands: areas under an edge, shares,
- * weights, and the weights' part in the norms of the bins.
+ * weights, and the weights' part in the norms of the bins; and those over a row of pixels in few bins each.
  *
  * With SHARE_LOOPS_TEXT comes their text.  Each file of a variant (struct azint_loops) compiles it for instructions of
  * its own; others have it for a few bins, without a call.  All give the same bits: single operations of IEEE doubles in
@@ -22,6 +22,15 @@ struct azint_slant {
     double half, y;
 };
 
+/* A row of outlines that share corners, [n + 1] above and below them, in single precision; which bins each reaches
+ * into: first bin | how many << 24.  Radial values become bins by `min` and `delta`; the contour is the geometry's. */
+struct azint_outlines {
+    const double *upper, *lower, *upper_chi, *lower_chi;
+    const uint32_t *spans;
+    double min, delta, contour;
+};
+#define AZINT_ALONE UINT32_MAX
+
 struct azint_loops {
     /* Adds those areas of bins `first` to first + n - 1; to single precision. */
     void (*add_slant)(double *area, struct azint_slant edge, uint32_t first, size_t n);
@@ -36,6 +45,15 @@ struct azint_loops {
     void (*pack)(uint8_t *p, const uint32_t *weights, size_t n);
     /* Adds weights to the sums of bins `first` to first + n - 1, of a pixel whose norm is n40 <= 2^40. */
     void (*add_weights)(const struct azint_sums *sums, size_t first, const uint32_t *weights, size_t n, uint64_t n40);
+    /* Of n outlines, those in two or three bins: what hcy__azint_shares_polygon() and `round` make of them, in the
+     * first bin and in the first two.  AZINT_ALONE: it has to be taken by itself, as one without an area.  NULL: they
+     * all have. */
+    void (*share_outlines)(uint32_t *one, uint32_t *two, const struct azint_outlines *outlines, size_t n);
+    /* Before which bin the runs of eight segments end (azint_segments_at()), that begin at the first of `starts`.
+     * UINT32_MAX: they have to be looked at in another way.  NULL: there is none such. */
+    uint32_t (*end_of_eight)(const uint8_t *runs, size_t size, const uint64_t *starts);
+    /* atan2(), to single precision. */
+    void (*azimuths)(double *chi, const double *y, const double *x, size_t n);
 };
 /* Without instructions of its own; and the best that this processor has. */
 extern const struct azint_loops hcy__azint_loops_portable, hcy__azint_loops_avx2;

@@ -1,7 +1,8 @@
 /* share_loops_avx2.c - the loops over a pixel's bins for AVX2: what compilers do not make of the text, by hand.  No
  * state; any thread. */
 #define SHARE_LOOPS_TEXT
-#include "share_loops.h"
+#include "azint/azint_eight_avx2.h"
+#include "row_loops.h"
 
 #include <immintrin.h>
 
@@ -69,6 +70,14 @@ static void add_fours_of_weights(const struct azint_sums *sums, size_t first, co
         add_weight(sums, first + k, weights[k], n40);
 }
 
+static uint32_t end_of_eight(const uint8_t *runs, size_t size, const uint64_t *starts)
+{
+    uint16_t live[8];
+    uint32_t first, last;
+
+    return azint_eight_segments(live, &first, &last, runs, size, starts) ? last : UINT32_MAX;
+}
+
 const struct azint_loops hcy__azint_loops_avx2 = {
     .add_slant = add_slant_fours,
     .cut_interval = cut_whole_bins,
@@ -77,4 +86,7 @@ const struct azint_loops hcy__azint_loops_avx2 = {
     .subtract = subtract_shares,
     .pack = pack_fours,
     .add_weights = add_fours_of_weights,
+    .share_outlines = hcy__azint_outlines_avx2,
+    .end_of_eight = end_of_eight,
+    .azimuths = hcy__azint_azimuths_avx2,
 };

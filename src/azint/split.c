@@ -300,15 +300,6 @@ int hcy__azint_in_azimuth(const struct azint_grid *grid, double lo, double hi)
     return 0;
 }
 
-#define MOST 127u /* weights of a run */
-
-size_t hcy__azint_run_bytes(struct azint_window window)
-{
-    size_t n = window.radial.n;
-
-    return window.chi.n * ((n + MOST - 1) / MOST * 4 + n * 3);
-}
-
 uint8_t *hcy__azint_put_no_run(uint8_t *p)
 {
     put_word(p, HCY_AZINT_NO_RUN);
@@ -341,7 +332,7 @@ uint8_t *hcy__azint_put_runs(uint8_t *p, const struct azint_loops *loops, struct
         uint32_t bin = (uint32_t)((window.chi.first + row) * n_radial) + window.radial.first;
 
         for (uint32_t left = window.radial.n, n; left; left -= n, bin += n) {
-            n = left < MOST ? left : MOST;
+            n = left < AZINT_MOST_OF_RUN ? left : AZINT_MOST_OF_RUN;
             put_word(p, run_word(bin, n, weights + n < end || more));
             if (are_few(n))
                 pack_weights(p + 4, weights, n);

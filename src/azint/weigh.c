@@ -72,21 +72,20 @@ static void add_norms(struct worker *w, struct azint_window window, const uint32
     note_added(w, first, first + (window.chi.n - 1) * n_radial + n);
 }
 
-/* A whole pixel in two bins of a row, as most are where bins are as wide as pixels: what the loops would make of it. */
-static uint8_t *write_two(uint8_t *p, struct worker *w, const struct azint_window *window, float norm, int more)
+uint8_t *hcy__azint_write_few(uint8_t *p, struct worker *w, struct azint_span span, const uint32_t *so_far, float norm,
+                              int more)
 {
-    const size_t bin = window->chi.first * w->b->grid.n_bins + window->radial.first;
     const uint64_t n40 = to_fixed_norm(norm);
-    uint32_t weights[2];
+    const uint32_t one = so_far[0], two = span.n < 3 ? HCY_AZINT_ONE : so_far[w->b->g.width];
+    /* Parts of a polygon that go back may leave a sum below the one before: it is lifted to that. */
+    const uint32_t weights[3] = { one, two > one ? two - one : 0, HCY_AZINT_ONE - (two > one ? two : one) };
 
-    round_shares(weights, w->cum, 1);
-    weights[1] = HCY_AZINT_ONE - weights[0];
-    add_weight(&w->sums, bin, weights[0], n40);
-    add_weight(&w->sums, bin + 1, weights[1], n40);
-    note_added(w, bin, bin + 2);
-    put_word(p, run_word((uint32_t)bin, 2, more));
-    pack_weights(p + 4, weights, 2);
-    return p + 10;
+    for (uint32_t k = 0; k < span.n; k++)
+        add_weight(&w->sums, span.first + k, weights[k], n40);
+    note_added(w, span.first, span.first + span.n);
+    put_word(p, run_word(span.first, span.n, more));
+    pack_weights(p + 4, weights, span.n);
+    return p + 4 + 3 * (size_t)span.n;
 }
 
 uint8_t *hcy__azint_write_window(uint8_t *p, struct worker *w, struct place *part, float norm, int more)
@@ -103,8 +102,12 @@ uint8_t *hcy__azint_write_window(uint8_t *p, struct worker *w, struct place *par
         return put_whole(p, (uint32_t)bin, more);
     }
     shares(w->cum, &part->p, b, *window);
-    if (window->radial.n == 2 && window->chi.n == 1 && !window->is_part && !b->unweighted)
-        return write_two(p, w, window, norm, more);
+    if (window->radial.n == 2 && window->chi.n == 1 && !window->is_part && !b->unweighted) {
+        const uint32_t first = (uint32_t)(window->chi.first * b->grid.n_bins) + window->radial.first;
+
+        round_shares(w->weights, w->cum, 1);
+        return hcy__azint_write_few(p, w, (struct azint_span){ first, 2 }, w->weights, norm, more);
+    }
     if (b->unweighted)
         unweigh(w->cum, window, b, norm);
     hcy__azint_weigh(w->weights, b->loops, *window, w->cum);

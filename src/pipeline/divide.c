@@ -37,6 +37,7 @@ static void *divide_sums(void *pipeline)
     struct pipe_control *c = &p->control;
     size_t first, n;
     hcy_trace_name_thread("divider");
+    hcy__stay_near_all(&p->workers);
     hcy__pipe_lock(c);
     for (;;) {
         while (!p->workers.dividers.head && !hcy__is_quitting(c))

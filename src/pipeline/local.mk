@@ -5,5 +5,5 @@ libcore_la_SOURCES += src/pipeline/pipeline_priv.h src/pipeline/pipeline.c src/p
     src/pipeline/worker.h src/pipeline/worker.c src/pipeline/lane.c src/pipeline/share.c src/pipeline/divide.c \
     src/pipeline/launch.c src/pipeline/outcome.c \
     src/pipeline/output.h src/pipeline/output.c src/pipeline/push.h src/pipeline/push.c \
-    src/pipeline/stats.h src/pipeline/stats.c src/pipeline/latency.c
+    src/pipeline/near.h src/pipeline/near.c src/pipeline/stats.h src/pipeline/stats.c src/pipeline/latency.c
 halcyoninclude_HEADERS += src/pipeline/halcyon/pipeline.h

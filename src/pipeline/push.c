@@ -127,6 +127,18 @@ static int reserve_chunk(hcy_pipeline *p, struct pipe_seat *place, struct pipe_c
     return 1;
 }
 
+/* [lock] Who submits is woken for some frames at once: one by one would be a change of threads for each.  One thread
+ * mostly fills what became free before a second one has woken; only where the queue runs low do all come.  A host that
+ * polls may be one thread, and nothing else moves before it has submitted its frame. */
+static void tell_room(hcy_pipeline *p, const struct pipe_push *push)
+{
+    const uint32_t quarter = push->opts.queue / 4;
+    if (!push->opts.sink || push->n <= quarter)
+        hcy__pipe_wake(&p->control, PIPE_ROOM);
+    else if (push->n <= push->opts.queue - quarter)
+        hcy__pipe_wake_one(&p->control, PIPE_ROOM);
+}
+
 /* [lock] The feeder's share of what is in the queue: several frames a lock where they are small. */
 static size_t reserve_share(hcy_pipeline *p, struct push_feeder *f)
 {
@@ -135,10 +147,8 @@ static size_t reserve_share(hcy_pipeline *p, struct push_feeder *f)
     share = share < TOGETHER ? share : TOGETHER;
     while (n < share && bytes < FEW_BYTES && reserve_chunk(p, &f->places[n], &f->chunks[n]))
         bytes += f->chunks[n++].size;
-    /* Who submits is woken for some frames at once: one by one would be a change of threads for each.  A host that
-     * polls may be one thread, and nothing else moves before it has submitted its frame. */
-    if (n && (!push->opts.sink || push->n <= push->opts.queue - push->opts.queue / 4))
-        hcy__pipe_wake(&p->control, PIPE_ROOM);
+    if (n)
+        tell_room(p, push);
     return n;
 }
 
@@ -206,6 +216,7 @@ static void *feed_slots(void *feeder)
     hcy_pipeline *p = f->pipeline;
     struct push_wait wait = { PIPE_CHUNKS, 0 };
     hcy_trace_name_thread("feeder");
+    hcy__stay_near_all(&p->workers);
     hcy__pipe_lock(&p->control);
     while (!hcy__is_stopped(&p->control)) {
         const size_t n = reserve_share(p, f);

@@ -108,10 +108,11 @@ static void *read_frames(void *pipeline)
     hcy_pipeline *p = pipeline;
     struct pipe_parser parser = { NULL, 0 };
     struct pipe_seat place;
-    uint8_t *passage = create_passage(p);
     uint64_t number, waits = 0;
     int status;
     hcy_trace_name_thread("reader");
+    hcy__stay_near_all(&p->workers);
+    uint8_t *passage = create_passage(p);
     step_back(p);
     hcy__pipe_lock(&p->control);
     while (!hcy__is_stopped(&p->control) && hcy__frames_left(&p->reader)) {

@@ -273,6 +273,7 @@ static void *run_worker(void *worker)
     char name[32];
     snprintf(name, sizeof name, "worker %s", w->stats.name);
     hcy_trace_name_thread(name);
+    hcy__near_stay(&w->near);
     uint64_t since = hcy_trace_begin();
     int status = hcy__prepare_tables(w);
     hcy_trace_end(since, "prepare tables", 0, 0, 0);
@@ -357,6 +358,8 @@ int hcy__workers_create(hcy_pipeline *p, hcy_device *const *devices, size_t n)
         w->pipeline = p;
         w->index = i;
         w->device = hcy_device_retain(devices[i]);
+        hcy__near_add(&w->near, w->device, PIPE_SYSFS);
+        hcy__near_add(&p->workers.near, w->device, PIPE_SYSFS);
         status = leave_out(w, find_kernels(w));
     }
     return status;

@@ -5,9 +5,9 @@
  * ring), divide.c (threads that do this for accelerators).
  *
  * Lock rules: members marked [lock] are under the lock.  `failed` changes only while the pipeline is made or a run is
- * in progress, so whoever has claimed the run reads it before the beginning without the lock.  `direct`, the device
- * and its name never change once they are set.  All else of a worker belongs to its thread once that runs, and to the
- * pipeline's creator before (its lanes: until the first run).
+ * in progress, so whoever has claimed the run reads it before the beginning without the lock.  `direct`, `near`, the
+ * device and its name never change once they are set.  All else of a worker belongs to its thread once that runs, and
+ * to the pipeline's creator before (its lanes: until the first run).
  */
 #ifndef HCY_PIPELINE_WORKER_H
 #define HCY_PIPELINE_WORKER_H
@@ -15,6 +15,7 @@
 #include <halcyon/pipeline.h>
 #include <pthread.h>
 
+#include "near.h"
 #include "slot.h"
 
 #define PIPE_LANES        3 /* two batches in flight on a device, and one whose curves are made */
@@ -32,6 +33,7 @@ struct pipe_dividers {
 struct pipe_workers {
     struct pipe_worker *all;
     struct pipe_dividers dividers;
+    struct pipe_near near; /* any of the devices */
     size_t n;
     size_t n_failed;  /* [lock] */
     size_t n_running; /* [lock] batches whose outcome is not in the ring yet */
@@ -56,6 +58,11 @@ void hcy__workers_show(const struct pipe_workers *workers, hcy_pipeline_device *
 static inline size_t hcy__n_devices(const struct pipe_workers *workers)
 {
     return workers->n;
+}
+/* The calling thread serves all devices: it stays on processors near any of them. */
+static inline void hcy__stay_near_all(const struct pipe_workers *workers)
+{
+    hcy__near_stay(&workers->near);
 }
 hcy_device *hcy__device_at(const struct pipe_workers *workers, size_t i);
 /* It is at work; and its kernels read memory of the host where it is. */
@@ -132,6 +139,7 @@ struct pipe_worker {
     hcy_pipeline *pipeline;
     hcy_device *device;
     size_t index;
+    struct pipe_near near;
     int direct; /* its kernels read the slots where they are */
     int on_processors; /* they run its kernels; set before the first run, as is: */
     int stands_by;     /* it takes what no other device does */

@@ -217,6 +217,9 @@ struct azint_ops {
     /* The block's first n_planes planes copied `to`, where they are its planes from now on, without the pixels of
      * `drop`. */
     void (*drop)(struct azint_block *block, unsigned n_planes, const uint64_t *drop, uint8_t *to);
+    /* azint_segments_at() of eight segments, four and four; false also where it cannot be used.  NULL: there is none.
+     */
+    bool (*look)(struct azint_segments segments[2], const uint8_t *runs, size_t size, const uint64_t *starts);
     /* Pixels to their low digits; nonzero if one that is live does not fit in -128..127 (signed) or 0..127.
      */
     int (*narrow)(const void *pixels, size_t n, unsigned elem_size, bool is_signed, const uint8_t *live,
@@ -229,6 +232,7 @@ const struct azint_ops *azint_ops(enum cpu_simd simd);
 extern const struct azint_ops azint_ops_portable;
 #ifdef HCY_CPU_X86
 extern const struct azint_ops azint_ops_avx2, azint_ops_avx512;
+bool azint_look_avx2(struct azint_segments segments[2], const uint8_t *runs, size_t size, const uint64_t *starts);
 extern const struct azint_tiles azint_tiles_few_avx512;
 #endif
 #ifdef HCY_CPU_ARM64

@@ -13,6 +13,7 @@ struct few {
     const uint8_t *runs;
     const uint64_t *starts;
     size_t runs_size, n_strips, words; /* words: of a strip's bits for blocks of bins */
+    const struct azint_ops *ops;
     uint8_t *live;
     uint64_t *blocks;
     atomic_bool broken;
@@ -39,18 +40,31 @@ static bool look_at_pixel(const struct few *few, uint64_t pixel, size_t *at, uin
     return true;
 }
 
-/* Four segments whose pixels have a run each; the blocks between their bins count as theirs, which costs no more than
- * zeros to add.  false: they have to be looked at one by one. */
-static bool look_at_segments(const struct few *few, uint64_t pixel, const uint64_t *starts, uint64_t *blocks)
+static void note_segments(const struct few *few, uint64_t pixel, const struct azint_segments *s, uint64_t *blocks)
 {
-    struct azint_segments s;
-    if (!azint_segments_at(&s, few->runs, few->runs_size, starts) || s.last > few->head->n_bins)
-        return false;
     for (unsigned k = 0; k < AZINT_TOGETHER / 8; k++)
-        few->live[pixel / 8 + k] = (uint8_t)(s.live >> 8 * k);
-    if (s.live)
-        mark_blocks(blocks, s.first, s.last);
-    return true;
+        few->live[pixel / 8 + k] = (uint8_t)(s->live >> 8 * k);
+    if (s->live)
+        mark_blocks(blocks, s->first, s->last);
+}
+
+/* Eight segments before `end`, or four, whose pixels have a run each; the blocks between their bins count as theirs,
+ * which costs no more than zeros to add.  How many pixels; 0: they have to be looked at one by one. */
+static uint64_t look_at_segments(const struct few *few, uint64_t pixel, uint64_t end, const uint64_t *starts,
+                                 uint64_t *blocks)
+{
+    struct azint_segments s[2];
+    if (few->ops->look && end - pixel >= 2 * AZINT_TOGETHER && few->ops->look(s, few->runs, few->runs_size, starts) &&
+        s[0].last <= few->head->n_bins) {
+        note_segments(few, pixel, &s[0], blocks);
+        note_segments(few, pixel + AZINT_TOGETHER, &s[1], blocks);
+        return 2 * AZINT_TOGETHER;
+    }
+    if (end - pixel < AZINT_TOGETHER || !azint_segments_at(s, few->runs, few->runs_size, starts) ||
+        s->last > few->head->n_bins)
+        return 0;
+    note_segments(few, pixel, s, blocks);
+    return AZINT_TOGETHER;
 }
 
 /* A segment's pixels before `end`.  It begins at its own start, so that its look-ups need not wait for those of the one
@@ -74,9 +88,9 @@ static bool look_at_strip(const struct few *few, size_t strip)
     while (sound && pixel < end) {
         const uint64_t *start = few->starts + pixel / HCY_AZINT_START_EVERY;
         uint64_t stop = end - pixel < AZINT_TOGETHER ? end : pixel + AZINT_TOGETHER;
-        if (stop - pixel == AZINT_TOGETHER && look_at_segments(few, pixel, start, blocks))
-            pixel = stop;
-        for (; sound && pixel < stop; pixel += HCY_AZINT_START_EVERY)
+        uint64_t seen = look_at_segments(few, pixel, end, start, blocks);
+        pixel += seen;
+        for (; !seen && sound && pixel < stop; pixel += HCY_AZINT_START_EVERY)
             sound = look_at_segment(few, pixel, stop, start++, blocks);
     }
     return sound;
@@ -95,12 +109,12 @@ int azint_prepare_few(void **blob, size_t *size, struct cpu_pool *pool, enum cpu
                       size_t n)
 {
     int status = azint_check_spans(spans, n);
-    (void)simd; /* one layout for all */
     if (status)
         return status;
     struct azint_plan plan = azint_plan_of(spans);
     struct few few = { .head = spans[0].data, .runs = spans[1].data, .runs_size = spans[1].size,
-                       .starts = spans[2].data, .n_strips = plan.n_strips, .words = azint_block_words(plan.n_bins) };
+                       .starts = spans[2].data, .n_strips = plan.n_strips, .words = azint_block_words(plan.n_bins),
+                       .ops = azint_ops(simd) };
     size_t bits = few.words * sizeof(uint64_t), total;
     plan.direct = 1;
     plan.strips = plan.live + azint_up64(few.n_strips * AZINT_STRIP_BYTES + AZINT_PAD);
@@ -136,31 +150,79 @@ static inline bool segment_is_zero(const int8_t *x)
     return !any;
 }
 
-/* One frame's row of digits, by the runs of its n pixels from the first start on; v: digits of the variance. */
-static inline void add_row_runs(const uint8_t *runs, const uint64_t *starts, size_t n, const int8_t *x, const int8_t *v,
-                                enum azint_variance from, size_t stride, int64_t *sums)
+/* What one pixel adds; where the next one's runs begin.  step: from a bin's sums to the next one's. */
+static inline const uint8_t *add_pixel(const uint8_t *p, enum azint_variance from, int64_t value, int64_t variance,
+                                       size_t step, int64_t *sums)
 {
+    struct azint_run r;
+    do {
+        r = azint_run_at(p);
+        int64_t *sum = sums + r.bin * step;
+        for (p = azint_run_end(&r); r.weights != p; r.weights += 3, sum += step) {
+            uint32_t c = azint_weight(&r, 0);
+            sum[0] += (int64_t)c * value;
+            if (from != AZINT_V_NONE)
+                sum[step / 2] += (int64_t)azint_square(c) * variance;
+        }
+    } while (r.more);
+    return p;
+}
+
+/* The same of one run of up to three weights, as most pixels have, without a variance.  All three are read, and those
+ * that it has not are taken for 0: how many there are is nothing that a processor guesses well. */
+enum { SHORT_RUN = 3, SHORT_READ = 13, AHEAD = 4096 }; /* the second: bytes from where it begins */
+static inline const uint8_t *add_short_run(const struct azint_run *run, int64_t value, size_t step, int64_t *sums)
+{
+    static const struct {
+        uint64_t two;
+        uint32_t third;
+    } has[SHORT_RUN + 1] = { { 0, 0 }, { 0xffffff, 0 }, { 0xffffffffffff, 0 }, { 0xffffffffffff, 0xffffff } };
+    int64_t *sum = sums + run->bin * step;
+    uint64_t two;
+    uint32_t third;
+    memcpy(&two, run->weights, sizeof two);
+    memcpy(&third, run->weights + 5, sizeof third);
+    two &= has[run->n].two;
+    sum[0] += (int64_t)(two & 0xffffff) * value;
+    sum[step] += (int64_t)(two >> 24) * value;
+    sum[2 * step] += (int64_t)(third >> 8 & has[run->n].third) * value;
+    return azint_run_end(run);
+}
+
+/* One frame's row of digits, by the runs of its n pixels from the first start on. */
+static void add_row(const struct azint_plan *plan, const uint64_t *starts, uint64_t runs_size, size_t n,
+                    const int8_t *x, size_t step, int64_t *sums)
+{
+    const uint32_t n_bins = plan->n_bins;
     for (size_t first = 0; first < n; first += HCY_AZINT_START_EVERY) {
         size_t end = n - first < HCY_AZINT_START_EVERY ? n : first + HCY_AZINT_START_EVERY;
-        const uint8_t *p = runs + *starts++;
-        /* Most segments are, of high digits and of weak frames; where zeros have no variance they add nothing. */
-        if (from == AZINT_V_NONE && end - first == HCY_AZINT_START_EVERY && segment_is_zero(x + first))
+        const uint8_t *p = plan->runs + *starts++;
+        bool near_end = runs_size - *starts < SHORT_READ;
+        /* Processors do not look ahead over the end of a page by themselves. */
+        for (uint64_t ahead = starts[-1] + AHEAD; ahead < *starts + AHEAD && ahead < runs_size; ahead += 64)
+            __builtin_prefetch(plan->runs + ahead);
+        /* Most segments are, of high digits and of weak frames. */
+        if (end - first == HCY_AZINT_START_EVERY && segment_is_zero(x + first))
             continue;
         for (size_t i = first; i < end; i++) {
-            struct azint_run r;
-            const int64_t value = x[i], least = from == AZINT_V_MAX && value < 1 ? 1 : value;
-            const int64_t variance = from == AZINT_V_TILE ? v[i] : least;
-            do {
-                r = azint_run_at(p);
-                int64_t *sum = sums + (size_t)r.bin * 2 * stride;
-                for (p = azint_run_end(&r); r.weights != p; r.weights += 3, sum += 2 * stride) {
-                    uint32_t c = azint_weight(&r, 0);
-                    sum[0] += (int64_t)c * value;
-                    if (from != AZINT_V_NONE)
-                        sum[stride] += (int64_t)azint_square(c) * variance;
-                }
-            } while (r.more);
+            const struct azint_run run = azint_run_at(p);
+            /* The bins of two weights more are the plan's, too. */
+            if (run.n <= SHORT_RUN && !run.more && run.bin + SHORT_RUN <= n_bins && !near_end)
+                p = add_short_run(&run, x[i], step, sums);
+            else
+                p = add_pixel(p, AZINT_V_NONE, x[i], 0, step, sums);
         }
+    }
+}
+
+/* The same with a variance; v: its digits. */
+static inline void add_varied_row(const uint8_t *runs, const uint64_t *starts, size_t n, const int8_t *x,
+                                  const int8_t *v, enum azint_variance from, size_t step, int64_t *sums)
+{
+    const uint8_t *p = runs + *starts;
+    for (size_t i = 0; i < n; i++) {
+        const int64_t value = x[i], least = value < 1 ? 1 : value;
+        p = add_pixel(p, from, value, from == AZINT_V_TILE ? v[i] : least, step, sums);
     }
 }
 
@@ -168,8 +230,10 @@ void azint_add_runs(struct azint_pass *pass, struct azint_space *space, size_t s
                     const struct azint_source *source)
 {
     int64_t *sums = azint_sums(pass, space, source->slot);
-    const uint8_t *runs = pass->plan->runs;
-    const uint64_t *starts = pass->plan->starts + strip * (AZINT_STRIP / HCY_AZINT_START_EVERY);
+    const struct azint_plan *plan = pass->plan;
+    const uint64_t *starts = plan->starts + strip * (AZINT_STRIP / HCY_AZINT_START_EVERY);
+    const uint64_t end = plan->starts[(plan->n_pixels + HCY_AZINT_START_EVERY - 1) / HCY_AZINT_START_EVERY];
+    const size_t step = 2 * pass->stride;
     bool own = azint_own_variance(pass, source->digit);
     /* The runs are read anew for each frame: there are few. */
     for (unsigned f = 0; f < pass->n_frames; f++) {
@@ -178,10 +242,10 @@ void azint_add_runs(struct azint_pass *pass, struct azint_space *space, size_t s
         int64_t *to = sums + azint_frame_at(pass, f);
         /* Each case is a loop of its own. */
         if (source->variance == AZINT_V_NONE)
-            add_row_runs(runs, starts, n, x, v, AZINT_V_NONE, pass->stride, to);
+            add_row(plan, starts, end, n, x, step, to);
         else if (source->variance == AZINT_V_MAX)
-            add_row_runs(runs, starts, n, x, v, AZINT_V_MAX, pass->stride, to);
+            add_varied_row(plan->runs, starts, n, x, v, AZINT_V_MAX, step, to);
         else
-            add_row_runs(runs, starts, n, x, v, AZINT_V_TILE, pass->stride, to);
+            add_varied_row(plan->runs, starts, n, x, v, AZINT_V_TILE, step, to);
     }
 }

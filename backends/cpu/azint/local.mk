@@ -12,7 +12,7 @@ libcpu_la_SOURCES += \
     backends/cpu/azint/deviation.c backends/cpu/azint/filter_sums.c backends/cpu/azint/filter_prepare.c backends/cpu/azint/cpu_filter.h
 
 if X86_SIMD
-libcpu_avx2_la_SOURCES += backends/cpu/azint/tile_avx2.c backends/cpu/azint/filter_avx2.c
+libcpu_avx2_la_SOURCES += backends/cpu/azint/tile_avx2.c backends/cpu/azint/filter_avx2.c backends/cpu/azint/few_avx2.c
 libcpu_avx512_la_SOURCES += backends/cpu/azint/tile_avx512.c backends/cpu/azint/tile8_avx512.c \
     backends/cpu/azint/filter_avx512.c
 else

@@ -273,6 +273,7 @@ const struct azint_ops azint_ops_avx2 = {
     .ones = azint_ones,
     .tally = azint_tally_block,
     .drop = azint_drop,
+    .look = azint_look_avx2,
     .narrow = narrow_avx2,
     .to_planes = to_planes_avx2,
 };

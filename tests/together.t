@@ -1,0 +1,49 @@
+# Many devices on one stack: two of the CPU's, an OpenCL device where tests have one, two virtual cards; 1000 frames.  The curves
+# have the bits of one thread alone, also when a card disappears, fails or has no memory in the middle.
+test_name=together
+top=`cd "${top_builddir:-.}" && pwd`
+. "${top_srcdir:-.}/tests/cli.sh"
+threads_elsewhere
+board=$top/halcyon-virtual-board
+
+all=cpu@threads=1,cpu@threads=2
+if "$halcyon" devices | grep '^opencl:0 ' >/dev/null; then
+    all=$all,opencl:0
+else
+    echo '# no OpenCL device here'
+fi
+# XRT does not run under sanitizers here.
+case ${HCY_SANITIZER-} in
+*fsanitize*) cards= ;;
+*) if [ -x "$board" ] && "$board" --check >why; then cards=yes; else cards=; fi ;;
+esac
+[ "$cards" ] && all=$all,xrt:0,xrt:1
+
+"$halcyon" simulate s.h5 --shape 128x128 --frames 1000 --seed 3 --threads 1 -q || exit 99
+# integrate [BOARD'S OPTION...] -- OPTION...: two words of the card's at most.
+integrate()
+{
+    options=
+    while [ "$1" != -- ]; do options="$options $1"; shift; done
+    shift
+    # shellcheck disable=SC2086 # several words on purpose
+    ${cards:+"$board" $options --} "$halcyon" integrate s.h5 -p s.poni --split full --error-model poisson -n 100 -q "$@"
+}
+curves() { grep -v '^#' "$1" >"$1.rows"; test -s "$1.rows"; }
+same() { curves one.dat && curves "$1" && cmp one.dat.rows "$1.rows"; }
+
+check 'one thread' "$halcyon" integrate s.h5 -p s.poni --split full --error-model poisson -n 100 -q -d cpu@threads=1 -o one.dat
+check "$all: 1000 frames" integrate -- -d "$all" --batch 8 -o all.dat
+check '... the same bits, in order' same all.dat
+check '... beside a device whose launches fail' integrate -- -d "$all,cpu@threads=1@fail-launch=2" --batch 8 -o some.dat
+check '... no frame is lost or doubled' same some.dat
+for fault in lose-run fault-run fail-alloc; do
+    if [ "$cards" ]; then
+        check "a card, $fault" integrate --$fault 9 -- -d "$all" --batch 8 -o $fault.dat
+        check '... no frame is lost or doubled' same $fault.dat
+    else
+        skip 'no virtual cards here'
+    fi
+done
+echo "1..$n"
+exit $failed
