@@ -366,6 +366,7 @@ static void test_grid(const struct grid *g, int deal)
 static void test_refused_grids(void)
 {
     const int64_t shape[AXES] = { 4, 4, 4 }, less[AXES] = { 1, -1, 1 }, most[AXES] = { INT64_MAX, 0, 0 };
+    const int64_t one[AXES] = { 0, 0, 1 }, zeros[AXES] = { 0 };
     const int none_in_it[AXES] = { scene.n_ranks, 0, 1 }, too_many[AXES] = { scene.n_ranks, 2, 1 };
     const int first[AXES] = { scene.n_ranks, 1, 1 }, last[AXES] = { 1, 1, scene.n_ranks };
     const int64_t ones[MOST] = { 1 }, *const rows[AXES] = { ones, NULL, NULL };
@@ -389,6 +390,11 @@ static void test_refused_grids(void)
                   HCY_EINVAL &&
               !op,
           "ghosts that cannot be");
+    const int64_t *front = scene.rank ? zeros : one, *back = scene.rank ? one : zeros;
+    const int halo = hcy_dist_halo_grid(&op, NULL, scene.dev, layout, HCY_FLOAT64, front, back, HCY_OUTSIDE_ZERO);
+    every(halo == (scene.n_ranks > 1 ? HCY_EINVAL : 0) && !op == !!halo, "other ghosts on rank 0");
+    hcy_operator_release(op);
+    op = NULL;
     hcy_dist_layout_release(layout);
     layout = NULL;
     if (scene.n_ranks != 4)

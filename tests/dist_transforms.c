@@ -365,7 +365,7 @@ static bool can_share(void)
 /* y = A x and x = A^H y over the ranks of a communicator, to the host; how many ranks' parts are in sight. */
 static int transform_by(void **y_bytes, void **x_bytes, size_t sizes[2], hcy_dist *comm, int dtype)
 {
-    const int64_t shape[3] = { 17, 100, 256 };
+    const int64_t shape[3] = { 17, 101, 255 };
     hcy_dist_layout *domain = NULL, *range = NULL;
     hcy_dist_layout_info part = HCY_DIST_LAYOUT_INFO_INIT;
     hcy_operator *op = NULL;

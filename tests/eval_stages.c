@@ -42,6 +42,29 @@ static void test_case(size_t i, const hcy_operand *operands, size_t n)
     free(c);
 }
 
+/* As many variances as temporaries allow among as many statements as there may be; nothing is said of joint stages that
+ * have no room. */
+static void test_room(const hcy_operand *operands, size_t n)
+{
+    static const char *const texts[] = {
+        "s=var(a);s=var(a);s=var(a);s=var(a);s=var(a);s=var(a);s=var(a);s=var(a);s=1;s=1;s=1;s=1;s=1;s=1;s=1;s=1",
+        "a = b + c; b = a + c; c = a + b; s = sum(a*b*c*float32(r))",
+    };
+    struct hcy__tree *tree = calloc(1, sizeof *tree);
+    struct hcy__compiled *c = calloc(1, sizeof *c);
+    for (int i = 0; tree && c && i < 2; i++) {
+        hcy_fail(HCY_EIO, "before");
+        int status = hcy__parse(tree, texts[i], operands, n);
+        status = status ? status : hcy__compile(c, tree, operands, n);
+        ok(!status, "room for all stages: %s", status ? hcy_last_error()->text : texts[i]);
+        ok(hcy_last_error()->status == HCY_EIO, "the last failure stays");
+        if (!status)
+            hcy__compiled_free(c);
+    }
+    free(tree);
+    free(c);
+}
+
 int main(void)
 {
     static const char *const names[] = { "a", "b", "c", "h", "s", "r" };
@@ -57,6 +80,8 @@ int main(void)
     ok(!status, "arrays");
     for (size_t i = 0; !status && i < sizeof cases / sizeof cases[0]; i++)
         test_case(i, operands, 6);
+    if (!status)
+        test_room(operands, 6);
     for (int i = 0; i < 6; i++)
         hcy_array_release(arrays[i]);
     hcy_device_release(dev);

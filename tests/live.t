@@ -323,7 +323,7 @@ done
 check 'a recording with faults' run 1 '--replay 2.rec --faults drop=6' -o faults.dat
 check '... the frames' equals "`frames faults.dat`" '0 1 2 3 4 6 7 8 9 10 '
 head -c 5000 2.rec >short.rec
-check 'a recording that is cut off' run 1 '--replay short.rec' -o short.dat --timeout 0.5
+check 'a recording that is cut off' run 1 '--replay short.rec' -o short.dat --timeout 2
 check '... it is said' grep 'ends too soon' send.log
 check 'a file that is none' refused 1 'not a recording' "$halcyon" simulate --replay s.h5 --stream "$at" -q
 cp 1.rec kept.rec

@@ -333,6 +333,8 @@ recon $M --reg l1:0 --solver fista $E -o y.npy
 check '... each its own where nothing is common' "$files" error x.npy y.npy 0.02
 check '... real ones' recon $M --reg llr:0.2 --real --iterations 3 -o y.npy
 check 'coils without maps, by convolutions' convolved $C
+check '... real ones' convolved $C --real
+check '... real ones in frames' convolved two.npy -t f0_trajectory.npy -n 32,32 --frames 2 --real
 check '... with a regulariser' convolved $C --reg tv:0.001
 check '... of several devices' convolved $C -d cpu@threads=1,cpu@threads=2
 check '... in a field that is off' convolved o_samples.npy -t o_trajectory.npy -n 32,32 --field-map o_field_map.npy --readout 20 --segments 6

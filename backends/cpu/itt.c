@@ -113,11 +113,15 @@ static struct task_name *new_name(const char *text)
     return n;
 }
 
+/* Which of this thread's names, the innermost one first, were begun: a collector may be switched on or off meanwhile. */
+static _Thread_local uint64_t begun;
+
 static void begin_named(const char *what)
 {
     const struct itt_id none = { { 0 } };
     struct task_name *n = find_name(what);
-    if (!domain->enabled)
+    begun = begun << 1 | (domain->enabled != 0);
+    if (!(begun & 1))
         return;
     if (!n) {
         pthread_mutex_lock(&names_lock);
@@ -132,8 +136,9 @@ static void begin_named(const char *what)
 
 static void end_named(void)
 {
-    if (domain->enabled)
+    if (begun & 1)
         end_task(domain);
+    begun >>= 1;
 }
 
 static void find_functions(void *library)

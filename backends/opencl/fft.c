@@ -14,6 +14,23 @@ struct cl_fft {
     uint64_t bytes; /* that an execution moves */
 };
 
+static int check_bytes(const struct cl_device *d, uint64_t bytes)
+{
+    if (!d->largest || bytes <= d->largest)
+        return 0;
+    return hcy_fail(HCY_EUNSUPPORTED, "%s has buffers of at most %llu bytes; this FFT needs %llu",
+                    hcy_device_get_info(d->dev)->name, (unsigned long long)d->largest, (unsigned long long)bytes);
+}
+
+/* hcy_fft_create() has seen that they can be counted. */
+static uint64_t bytes_of_numbers(const hcy_fft_desc *desc)
+{
+    uint64_t bytes = (uint64_t)desc->batch * desc->inner * (desc->precision == HCY_F64 ? 16 : 8);
+    for (int i = 0; i < desc->rank; i++)
+        bytes *= desc->n[i];
+    return bytes;
+}
+
 static int create_own(struct cl_fft *f, size_t *workspace, const hcy_fft_desc *desc)
 {
     const hcy_signature signature = { .name = GPU_FFT };
@@ -21,12 +38,14 @@ static int create_own(struct cl_fft *f, size_t *workspace, const hcy_fft_desc *d
     void *kernel = NULL;
     int status = cl_kernel_get(&kernel, &variant, f->dev, &signature);
     f->kernel = kernel;
+    /* A plan that no buffer could serve is refused now, with a reason, and not when it runs; one whose numbers alone
+     * are too many, before its tables are made, which take as long and as much. */
+    if (!status)
+        status = check_bytes(f->dev, bytes_of_numbers(desc));
     if (!status)
         status = gpu_fft_create(&f->own, workspace, f->kernel->ours, desc);
-    /* A plan that no buffer could serve is refused now, with a reason, and not when it runs. */
-    if (!status && f->dev->largest && *workspace > f->dev->largest)
-        status = hcy_fail(HCY_EUNSUPPORTED, "%s has buffers of at most %llu bytes; this FFT needs %zu",
-                          hcy_device_get_info(f->dev->dev)->name, (unsigned long long)f->dev->largest, *workspace);
+    if (!status)
+        status = check_bytes(f->dev, *workspace);
     f->bytes = *workspace;
     return status;
 }

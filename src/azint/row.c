@@ -500,7 +500,8 @@ static void write_row(struct worker *w, size_t i)
             p = hcy__azint_write_few(p, w, (struct azint_span){ span & 0xffffff, n }, &one[j], b->norms[at + j], 0);
         else
             p = write_pixel(p, w, i, j);
-        if (w->extra)
+        /* Those that do not count may have any variance. */
+        if (w->extra && azint_run_at(before).n)
             hcy__azint_add_extra(w->extra, b, before, p, at + j);
     }
 }

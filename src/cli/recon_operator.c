@@ -222,7 +222,7 @@ static int repeat_convolution(struct recon *r)
     silent.quiet = 1; /* what is to be said of a field has been */
     one.v = &silent;
     one.coils = 1;
-    one.op = NULL;
+    one.op = one.real_op = NULL;
     one.plan = NULL;
     one.keeps = false;
     if (!r->keeps)

@@ -271,7 +271,8 @@ static int64_t choose_rows(const struct dealt *d, hcy_device *dev, int dtype)
     const int64_t threads = hcy_device_get_info(dev)->units, row = l->row * (int64_t)hcy_dtype_size(dtype);
     if (!d->parts || l->axis)
         return l->local[0];
-    const int64_t rows = (FEW + row - 1) / row * threads;
+    /* An even number: real numbers then begin where a complex one could, as transforms want it. */
+    const int64_t rows = ((FEW + row - 1) / row * threads + 1) / 2 * 2;
     return rows < l->local[0] ? rows : l->local[0];
 }
 
@@ -306,10 +307,11 @@ static int make_rows(struct dealt *d, hcy_device *dev, int dtype, int to_dtype)
 
 static int fill_dealt(struct dealt *d, hcy_device *dev, int dtype, int to_dtype)
 {
-    const hcy_dist *comm = d->range->comm;
-    const bool sees_all = comm->place.n_local == comm->place.n_ranks && comm->ways.shared >= 0;
-    int status = 0;
-    if (!sees_all || share_parts(d, dev, to_dtype))
+    hcy_dist *comm = d->range->comm;
+    /* Each rank wishes for itself: it is done where all do. */
+    int32_t sees_all = comm->place.n_local == comm->place.n_ranks && comm->ways.shared >= 0;
+    int status = hcy_dist_allreduce_host(&sees_all, comm, HCY_INT32, 1, HCY_REDUCE_MIN);
+    if (!status && (!sees_all || share_parts(d, dev, to_dtype)))
         status = hcy_dist_array(&d->part, dev, d->between, to_dtype);
     if (!status)
         status = make_columns(d, dev, to_dtype);

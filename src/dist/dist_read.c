@@ -255,6 +255,7 @@ static int read_grid(hcy_array **part, hcy_device *dev, const hcy_dist_layout *l
     hcy_queue_release(queue);
     hcy_array_release(rows);
     hcy_dist_layout_release(blocks);
+    status = hcy_dist_agree(l->comm, status);
     if (status)
         hcy_array_release(own);
     else

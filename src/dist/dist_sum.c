@@ -290,7 +290,7 @@ int hcy_dist_set_sums(hcy_dist *comm, int sums)
     int status = hcy__dist_check(comm, 0, "hcy_dist_set_sums");
     if (status)
         return status;
-    int32_t ends[2] = { sums, -sums };
+    int32_t ends[2] = { sums == HCY_SUMS_FREE, -(sums == HCY_SUMS_FREE) };
     if (sums != HCY_SUMS_SAME && sums != HCY_SUMS_FREE)
         status = hcy_fail(HCY_EINVAL, "hcy_dist_set_sums: there are no sums %d", sums);
     status = hcy_dist_agree(comm, status);

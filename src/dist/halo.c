@@ -321,6 +321,15 @@ static int make_halo(hcy_operator **op, hcy_dist_layout **padded, hcy_device *de
             status = hcy_fail(HCY_EINVAL, "%s: %lld and %lld ghost rows", function, (long long)widths->front[d],
                               (long long)widths->back[d]);
     status = hcy_dist_agree(layout->comm, status);
+    if (status)
+        return status;
+    /* With zeros outside, other widths may make the same parts, but never the same messages. */
+    const int64_t sum = (int64_t)((hcy_cache_sum(widths->front, sizeof widths->front) * 3 ^
+                                   hcy_cache_sum(widths->back, sizeof widths->back) * 5 ^ widths->outside) >> 2);
+    int64_t ends[2] = { sum, -sum };
+    status = hcy_dist_allreduce_host(ends, layout->comm, HCY_INT64, 2, HCY_REDUCE_MIN);
+    if (!status && ends[0] != -ends[1])
+        status = hcy_fail(HCY_EINVAL, "%s: ranks have other widths, or other things outside", function);
     return status ? status : hcy__dist_halo_of(op, padded, dev, layout, dtype, widths);
 }
 
@@ -345,11 +354,14 @@ int hcy_dist_halo_grid(hcy_operator **op, hcy_dist_layout **padded, hcy_device *
 {
     struct hcy__widths widths = { { 0 }, { 0 }, outside == HCY_OUTSIDE_ZERO };
     int status = hcy__dist_check_halo(op, dev, layout, "hcy_dist_halo_grid");
-    if (!status && (!front || !back || (outside != HCY_OUTSIDE_NONE && outside != HCY_OUTSIDE_ZERO)))
-        status = hcy_fail(HCY_EINVAL, "hcy_dist_halo_grid: %s",
-                          front && back ? "no such thing outside an array" : "no widths for each axis");
     if (padded)
         *padded = NULL;
+    if (status)
+        return status;
+    if ((!front || !back || (outside != HCY_OUTSIDE_NONE && outside != HCY_OUTSIDE_ZERO)))
+        status = hcy_fail(HCY_EINVAL, "hcy_dist_halo_grid: %s",
+                          front && back ? "no such thing outside an array" : "no widths for each axis");
+    status = hcy_dist_agree(layout->comm, status);
     if (status)
         return status;
     memcpy(widths.front, front, sizeof *front * (size_t)layout->rank);

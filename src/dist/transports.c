@@ -99,7 +99,7 @@ static int read_option(struct hcy__wish *wish, const char *name, const char *opt
     const bool is_nccl = !strcmp(name, names[NCCL]);
     if (is_nccl && !strncmp(option, "wait=", 5))
         return read_seconds(&wish->ways.seconds, option + 5, text);
-    if (!is_nccl && !strncmp(option, "piece=", 6))
+    if (!is_nccl && strcmp(name, names[SHARED]) && !strncmp(option, "piece=", 6))
         return read_piece(&wish->piece, option + 6, text);
     return hcy_fail(HCY_EINVAL, "\"%s\": \"%s\" has no option \"%s\"; there are mpi@piece=BYTES and nccl@wait=SECONDS",
                     text, name, option);

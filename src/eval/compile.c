@@ -418,8 +418,8 @@ static struct hcy__made emit_scan(struct hcy__emitter *e, const struct hcy__node
 static void store_parts(struct hcy__emitter *e, int slot, struct hcy__made x, int memory)
 {
     const int parts[2] = { x.re, x.im };
-    /* Stores stand behind all loads, so that an element is read before it is written: hcy__is_hazard() relies on
-     * it. */
+    /* A statement's stores stand behind all its loads, so that an element is read before it is written:
+     * hcy__is_hazard() relies on it. */
     for (int k = 0; k < 2 && parts[k] >= 0 && slot >= 0; k++)
         hcy__emit_step(e, (hcy_eval_step){ .op = HCY_EVAL_STORE,
                                       .to = (uint16_t)slot,

@@ -12,7 +12,7 @@
 #include "tree.h"
 #include "types.h"
 
-enum { HCY__STAGES = 32, HCY__TEMPORARIES = 24, HCY__CHECKS = 16 };
+enum { HCY__STAGES = 48, HCY__TEMPORARIES = 24, HCY__CHECKS = 16 };
 
 /* Where a number of the job comes from. */
 enum hcy__source { HCY__LITERAL, HCY__SCALAR, HCY__SCALAR_IMAG, HCY__ELEMENTS };

@@ -88,6 +88,7 @@ static void emit_reduction_of(struct hcy__emitter *e, const struct hcy__stage *s
     e->stage->has_empty = s->has_empty;
     e->stage->empty = s->empty;
     e->stage->stored = s->stored;
+    e->stage->column = s->column; /* what has no elements is told of it */
 }
 
 /* Whether a register that is an array's numbers as they lie is read behind the step that writes them anew; or a NaN's
@@ -139,6 +140,7 @@ void hcy__find_joints(struct hcy__emitter *e)
 {
     struct hcy__compiled *c = e->compiled;
     const int n_checks = c->n_checks;
+    const hcy_error before = *hcy_last_error(); /* that there is no room for a joint stage is nobody's failure */
     for (int i = 0, n; i < c->n_stages; i += n) {
         n = count_maps(e, i);
         bool reduces = n && reduces_these(e, i + n, n);
@@ -157,4 +159,5 @@ void hcy__find_joints(struct hcy__emitter *e)
     }
     /* Integers that must fit a type are those of the stages. */
     c->n_checks = n_checks;
+    hcy_fail_again(&before);
 }

@@ -219,7 +219,7 @@ static void drop_idle(struct hcy__room *room)
     for (int i = 0; i < BUCKETS; i++)
         for (struct hcy__expression **at = &room->expressions[i]; *at;) {
             struct hcy__expression *x = *at;
-            /* None is taken but under this lock; who gave one back has done with it. */
+            /* None of the table's is taken but under this lock; who gave one back has done with it. */
             if (atomic_load_explicit(&x->refs, memory_order_acquire) > 1) {
                 at = &x->next;
                 continue;

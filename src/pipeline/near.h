@@ -9,7 +9,7 @@
 #define PIPE_SYSFS           "/sys"
 
 struct pipe_near {
-    size_t n; /* 0: no device says where it is, or the processors of all are near */
+    size_t n; /* 0: no device says where it is */
     unsigned char is_near[PIPE_MOST_PROCESSORS];
 };
 

@@ -359,8 +359,9 @@ int hcy__workers_create(hcy_pipeline *p, hcy_device *const *devices, size_t n)
         w->index = i;
         w->device = hcy_device_retain(devices[i]);
         hcy__near_add(&w->near, w->device, PIPE_SYSFS);
-        hcy__near_add(&p->workers.near, w->device, PIPE_SYSFS);
         status = leave_out(w, find_kernels(w));
+        if (!status && !w->failed)
+            hcy__near_add(&p->workers.near, w->device, PIPE_SYSFS);
     }
     return status;
 }

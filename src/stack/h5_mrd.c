@@ -259,7 +259,7 @@ static int keep_line(struct raw *raw, const struct record *record)
     return 0;
 }
 
-static int read_heads(struct raw *raw)
+static int read_heads(struct raw *raw, enum hcy__mrd_member member)
 {
     hid_t type = make_record_type(NULL);
     struct record *records = calloc(HEADS, sizeof *records);
@@ -273,7 +273,7 @@ static int read_heads(struct raw *raw)
             if (!is_for_image(&records[i].head))
                 continue;
             st = take_head_of_image(raw, &records[i].head, row + i);
-            if (!st && !records[i].head.axes)
+            if (!st && member == HCY__MRD_TRAJ && !records[i].head.axes)
                 st = keep_line(raw, &records[i]);
         }
     }
@@ -361,6 +361,10 @@ static int read_grid(hcy_host_array *a, const struct raw *raw)
 {
     struct hcy__mrd_grid grid;
     int st = hcy__mrd_find_grid(&grid, raw->dataset, raw->path);
+    /* Coordinates do not lie in the file, but the samples that they are of do. */
+    if (!st && raw->kept > raw->file_bytes / ((uint64_t)8 * raw->first.samples * raw->first.channels))
+        st = hcy_fail(HCY_ECORRUPT, "%s: its headers say more samples than its %llu bytes hold", raw->path,
+                      (unsigned long long)raw->file_bytes);
     if (!st)
         st = shape_raw(a, raw, HCY__MRD_TRAJ, grid.sizes[2] > 1 ? 3 : 2);
     grid.samples = raw->first.samples;
@@ -373,7 +377,7 @@ int hcy__mrd_read(hcy_host_array *a, hid_t dataset, enum hcy__mrd_member member,
     struct raw raw;
     int st = open_raw(&raw, dataset, path);
     if (!st)
-        st = read_heads(&raw);
+        st = read_heads(&raw, member);
     const bool on_grid = !st && member == HCY__MRD_TRAJ && raw.lines;
     if (on_grid)
         st = read_grid(a, &raw);

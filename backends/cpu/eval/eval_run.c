@@ -138,7 +138,7 @@ static void load_piece(const struct run *run, struct registers *r, const hcy_eva
     size_t bytes = cpu_eval_bytes[s->memory], wide = cpu_eval_wide(s->memory);
     stretch_begin(&at, job, begin);
     const char *from = element_at(o, &at, job->rank, s->b, bytes);
-    /* Stores are a program's last steps, so that what is read where it lies has not been written yet. */
+    /* Read where it lies: no step reads this register behind one that stores there (joint.c sees to it). */
     if (stride == 1 && stretch_length(&at, job, n) == n && cpu_eval_is_as_it_lies(s->memory)) {
         r->at[s->to] = from;
         return;

@@ -59,7 +59,7 @@ static int add_number(struct tables *t, struct hcy_fft_number x)
 /* exp(-i pi k k / n) */
 static struct hcy_fft_number chirp_of(size_t k, size_t n)
 {
-    return hcy_fft_root(k % (2 * n) * k % (2 * n), 2 * n);
+    return hcy_fft_root((size_t)((uint64_t)k * k % (2 * (uint64_t)n)), 2 * n);
 }
 
 /* A transform of m numbers, a power of two, in double: bits of indices reversed, then butterflies. */
