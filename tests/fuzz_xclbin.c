@@ -68,7 +68,8 @@ static void begin_file(uint32_t n_sections)
 
 static void add_section(uint32_t kind, const void *bytes, size_t size)
 {
-    struct xclbin_section *s = &file.head.sections[file.head.n_sections++];
+    struct xclbin_section *s = file.head.sections; /* as many as there are, declared as one */
+    s += file.head.n_sections++;
     s->kind = kind;
     s->offset = (file.head.length + 7) / 8 * 8;
     s->size = size;

@@ -113,7 +113,7 @@ static struct task_name *new_name(const char *text)
     return n;
 }
 
-/* Which of this thread's names, the innermost one first, were begun: a collector may be switched on or off meanwhile. */
+/* Which of this thread's names, the innermost first, were begun: a collector may be switched on or off meanwhile. */
 static _Thread_local uint64_t begun;
 
 static void begin_named(const char *what)

@@ -105,6 +105,9 @@ const char *cli_closest(const char *word, const char *const *names, size_t n);
 /* "halcyon NAME: ..." with a newline; returns CLI_FAILED. */
 int cli_error(const char *fmt, ...) HCY_PRINTF(1, 2);
 void cli_note(const char *fmt, ...) HCY_PRINTF(1, 2);
+/* A device hangs: its driver's exit handlers would take apart what threads in it still use, so that the program ends
+ * without these. */
+extern bool cli_has_hung;
 /* The library's words for `status`, a negative return; returns CLI_FAILED. */
 int cli_fail(int status);
 /* FILE cannot be written, because of an errno; returns CLI_FAILED. */

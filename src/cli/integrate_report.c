@@ -82,9 +82,11 @@ int integrate_report(const struct job *job, int status)
         /* Frames of a lost device went elsewhere only if one device was left. */
         lost += stats->devices[i].error.status != 0;
     for (size_t i = 0; stats && i < stats->n_devices; i++)
-        if (stats->devices[i].error.status)
+        if (stats->devices[i].error.status) {
+            cli_has_hung = cli_has_hung || stats->devices[i].error.status == HCY_ETIMEOUT;
             cli_note("%s%s was given up%s: %s", job->processes ? "" : "device ", stats->devices[i].name,
                      lost < stats->n_devices ? ", its frames went to the others" : "", stats->devices[i].error.text);
+        }
     if (!stats)
         return status;
     /* JSON takes stdout for itself; the words for people go to stderr. */

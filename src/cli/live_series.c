@@ -413,8 +413,10 @@ static void print_series(struct live_series *s, const struct tally_counts *c, en
     const hcy_pipeline_stats *stats = s->pipeline ? hcy_pipeline_get_stats(s->pipeline) : NULL;
     /* A device that was given up is told even to those who want no summary: the run goes on without it. */
     for (size_t i = 0; stats && i < stats->n_devices; i++)
-        if (stats->devices[i].error.status)
+        if (stats->devices[i].error.status) {
+            cli_has_hung = cli_has_hung || stats->devices[i].error.status == HCY_ETIMEOUT;
             cli_note("device %s was given up: %s", stats->devices[i].name, stats->devices[i].error.text);
+        }
     describe_frames(text, sizeof text, s, c);
     if (v->quiet || v->json)
         return;

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct {
     const struct cli_command *command;
@@ -132,5 +133,10 @@ int main(int argc, char **argv)
     signal(SIGXFSZ, SIG_IGN); /* a file that grows past a limit is a failed write, said in words */
     /* Even a command that never catches signals removes its unfinished outputs. */
     interrupt_begin();
-    return table[i].run(argc - n, argv + n);
+    int status = table[i].run(argc - n, argv + n);
+    if (cli_has_hung) {
+        fflush(NULL);
+        _exit(status);
+    }
+    return status;
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 const char *cli_name = "";
+bool cli_has_hung;
 
 static void message(const char *fmt, va_list args)
 {
