@@ -69,7 +69,7 @@ static const struct hcy_transport self_transport = {
 
 /* --- Wishes --- */
 
-enum { NCCL_SECONDS = 120, MOST_SECONDS = 86400 };
+enum { MOST_SECONDS = 86400 };
 enum { SELF, OPENMPI, MPICH, MPI_ABI, NCCL, MPI_DEVICE, SHARED, N_NAMES };
 static const char *const names[N_NAMES] = { "self", "openmpi", "mpich", "mpi-abi", "nccl", "mpi-device", "shared" };
 
@@ -143,7 +143,7 @@ static int read_wished(struct hcy__wish *wish, char *item, const char *text)
 
 int hcy__dist_wish(struct hcy__wish *wish, const char *text)
 {
-    *wish = (struct hcy__wish){ .piece = (size_t)1 << 30, .ways = { .seconds = NCCL_SECONDS } };
+    *wish = (struct hcy__wish){ .piece = (size_t)1 << 30 };
     text = text ? text : getenv("HALCYON_DIST");
     int status = 0;
     for (const char *at = text ? text : ""; !status && *at; at += *at == ',') {

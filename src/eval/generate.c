@@ -212,7 +212,7 @@ void hcy__write_steps(struct hcy__text *t, const char *const *items, const hcy_e
 
 const char *const hcy__one_item[] = { "", NULL };
 /* HCY__EVAL_AT_ONCE of them. */
-static const char *const items_at_once[] = { "_0", "_1", "_2", "_3", NULL };
+const char *const hcy__items_at_once[] = { "_0", "_1", "_2", "_3", NULL };
 
 /* A work item has several elements, a group's width apart, and takes each step for all of them: as many loads are on
  * their way at once, which a single one in each item does not keep memory busy with. */
@@ -221,12 +221,12 @@ static void write_map(struct hcy__text *t, const hcy_eval_program *p, struct hcy
     uint32_t now[HCY_EVAL_REGISTERS] = { 0 };
     hcy__put(t, "    const u64 first = GROUP * (GROUP_ITEMS * %d) + ITEM;\n", HCY__EVAL_AT_ONCE);
     for (int k = 0; k < HCY__EVAL_AT_ONCE; k++) {
-        const char *item = items_at_once[k];
+        const char *item = hcy__items_at_once[k];
         hcy__put(t, "    const u64 i%s = first + GROUP_ITEMS * %d;\n    const int in%s = i%s < job.n;\n", item, k, item,
                  item);
         hcy__write_places(t, item, form, n_operands);
     }
-    hcy__write_steps(t, items_at_once, p, now, 0, p->n_steps);
+    hcy__write_steps(t, hcy__items_at_once, p, now, 0, p->n_steps);
 }
 
 /* In the names @ is a step's number. */

@@ -24,7 +24,7 @@ void hcy__write_places_of(struct hcy__text *t, const char *item, const char *num
  * si, and `now` has the variable of each register. */
 void hcy__write_steps(struct hcy__text *t, const char *const *items, const hcy_eval_program *p, uint32_t *now,
                       uint32_t from, uint32_t to);
-extern const char *const hcy__one_item[];
+extern const char *const hcy__one_item[], *const hcy__items_at_once[]; /* HCY__EVAL_AT_ONCE of them */
 
 /* "TO = LEFT joined with RIGHT" of each of the n steps that reduce or scan.  In the names @ is a step's number r. */
 void hcy__write_join(struct hcy__text *t, const hcy_eval_program *p, const hcy_eval_step *steps, const char *to,

@@ -61,10 +61,27 @@ void hcy__write_piece(struct hcy__text *t, struct hcy__form form, uint32_t of_la
              index, index, HCY_EVAL_PIECE, index, index, HCY_EVAL_PIECE, HCY_EVAL_PIECE, HCY_EVAL_PIECE);
 }
 
+/* An element's numbers to its lane's.  The first takes the place of 0, which is neutral neither to products and extremes
+ * nor to -0.0. */
+static void write_new(struct hcy__text *t, const hcy_eval_program *p, const char *item, const char *is_first,
+                      const uint32_t *now)
+{
+    const hcy_eval_step *s = NULL;
+    for (uint32_t r = 0; (s = next_reduction(p, s)); r++)
+        hcy__put(t, "    const %s new%u = s%u%s;\n", hcy__type_name(hcy__op_infos[s->op].result), r, now[s->a], item);
+    hcy__put(t, "    if (%s) {\n", is_first);
+    for (uint32_t r = 0; r < p->reduces; r++)
+        hcy__put(t, "    sum%u = new%u;\n", r, r);
+    hcy__put(t, "    } else {\n");
+    hcy__write_join(t, p, next_reduction(p, NULL), "sum@", "sum@", "new@");
+    hcy__put(t, "    }\n");
+}
+
 /* The loop over a lane's elements, as the trees of eval_format.h say, which fix the bits; items without an element
  * stay, as all have to come to the barriers. */
-static void write_lanes(struct hcy__text *t, const hcy_eval_program *p)
+static void write_lanes(struct hcy__text *t, const hcy_eval_program *p, struct hcy__form form, uint32_t n_operands)
 {
+    uint32_t now[HCY_EVAL_REGISTERS] = { 0 };
     if (p->join.n_steps)
         hcy__put(t,
                  "    const u32 lanes = (n + %u) / %u;\n#pragma unroll\n    for (u32 turn = 0; turn < %u; turn++) {\n"
@@ -76,12 +93,53 @@ static void write_lanes(struct hcy__text *t, const hcy_eval_program *p)
                  "#pragma unroll 8\n    for (u32 k = lane; k < n; k += %u) {\n",
                  HCY_EVAL_LANES, HCY_EVAL_LANES, HCY_EVAL_LANES);
     hcy__put(t, "    const u64 inside = begin + k, i = start + inside;\n");
+    hcy__write_places(t, "", form, n_operands);
+    hcy__write_steps(t, hcy__one_item, p, now, 0, p->n_steps);
+    write_new(t, p, "", p->join.n_steps ? "!turn" : "k < lanes", now);
+    hcy__put(t, "    }\n");
+}
+
+static bool stores(const hcy_eval_program *p)
+{
+    bool does = false;
+    for (uint32_t i = 0; i < p->n_steps; i++)
+        does = does || p->steps[i].op == HCY_EVAL_STORE;
+    return does;
+}
+
+/* The same of a program that stores: a compiler moves no load in front of a store that may be of the same memory, so
+ * that a lane's elements are taken some at once, all loads before the first store. */
+static void write_lanes_at_once(struct hcy__text *t, const hcy_eval_program *p, struct hcy__form form,
+                                uint32_t n_operands)
+{
+    uint32_t now[HCY_EVAL_REGISTERS] = { 0 };
+    hcy__put(t,
+             "    const u32 lanes = n < %u ? n : %u;\n"
+             "    for (u32 turn = 0; turn < %u; turn += %u) {\n",
+             HCY_EVAL_LANES, HCY_EVAL_LANES, HCY_EVAL_PIECE, HCY__EVAL_AT_ONCE * HCY_EVAL_LANES);
+    for (uint32_t e = 0; e < HCY__EVAL_AT_ONCE; e++) {
+        const char *item = hcy__items_at_once[e];
+        hcy__put(t,
+                 "    const u32 k%s = turn + lane + %u;\n    const int in%s = k%s < n;\n"
+                 "    const u64 i%s = start + begin + k%s;\n",
+                 item, e * HCY_EVAL_LANES, item, item, item, item);
+        hcy__write_places(t, item, form, n_operands);
+    }
+    hcy__write_steps(t, hcy__items_at_once, p, now, 0, p->n_steps);
+    for (uint32_t e = 0; e < HCY__EVAL_AT_ONCE; e++) {
+        const char *item = hcy__items_at_once[e];
+        char is_first[32];
+        snprintf(is_first, sizeof is_first, "k%s < lanes", item);
+        hcy__put(t, "    if (in%s) {\n", item);
+        write_new(t, p, item, is_first, now);
+        hcy__put(t, "    }\n");
+    }
+    hcy__put(t, "    }\n");
 }
 
 void hcy__write_reduction(struct hcy__text *t, const hcy_eval_program *p, struct hcy__form form,
                           uint32_t n_operands)
 {
-    uint32_t now[HCY_EVAL_REGISTERS] = { 0 };
     const hcy_eval_step *s = NULL;
     const bool own = p->join.n_steps > 0;
     char room[16];
@@ -92,19 +150,10 @@ void hcy__write_reduction(struct hcy__text *t, const hcy_eval_program *p, struct
     /* From the end of one span: what another kernel has written or is to read next, from the start, is then half in the
      * cache already. */
     hcy__write_piece(t, form, hcy__elements_of_lane(p), true);
-    write_lanes(t, p);
-    hcy__write_places(t, "", form, n_operands);
-    hcy__write_steps(t, hcy__one_item, p, now, 0, p->n_steps);
-    for (uint32_t r = 0; (s = next_reduction(p, s)); r++)
-        hcy__put(t, "    const %s new%u = s%u;\n", hcy__type_name(hcy__op_infos[s->op].result), r, now[s->a]);
-    /* A lane's first element takes the place of its 0, which is neutral neither to products and extremes nor to
-     * -0.0. */
-    hcy__put(t, own ? "    if (!turn) {\n" : "    if (k < %u) {\n", HCY_EVAL_LANES);
-    for (uint32_t r = 0; r < p->reduces; r++)
-        hcy__put(t, "    sum%u = new%u;\n", r, r);
-    hcy__put(t, "    } else {\n");
-    hcy__write_join(t, p, next_reduction(p, NULL), "sum@", "sum@", "new@");
-    hcy__put(t, "    }\n    }\n");
+    if (stores(p))
+        write_lanes_at_once(t, p, form, n_operands);
+    else
+        write_lanes(t, p, form, n_operands);
     /* Lanes behind the last element write as well; the tree leaves them out, and so keeps short spans apart. */
     for (uint32_t r = 0; (s = next_reduction(p, s)); r++)
         hcy__put(t, "    partial%u[ITEM] = sum%u;\n", r, r);

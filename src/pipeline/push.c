@@ -181,8 +181,8 @@ static void wait_for_chunk(struct push_wait *wait, hcy_pipeline *p)
 }
 
 /* Without the lock: the place is this thread's, and the host is called back.  Where slots are only copied from, a chunk
- * goes past the caches, out of which devices fetch it slowly, and is parsed where it has just been read; else it is
- * parsed where a CPU reads it next, and goes back before that. */
+ * goes past the caches, as a reader's does, and is parsed where it has just been read; else it is parsed where a CPU
+ * reads it next, and goes back before that. */
 static void feed_chunk(struct push_feeder *f, struct pipe_seat *place, const struct pipe_chunk *chunk)
 {
     const int failed = place->output->report.status;
