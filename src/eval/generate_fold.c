@@ -61,8 +61,8 @@ void hcy__write_piece(struct hcy__text *t, struct hcy__form form, uint32_t of_la
              index, index, HCY_EVAL_PIECE, index, index, HCY_EVAL_PIECE, HCY_EVAL_PIECE, HCY_EVAL_PIECE);
 }
 
-/* An element's numbers to its lane's.  The first takes the place of 0, which is neutral neither to products and extremes
- * nor to -0.0. */
+/* An element's numbers to its lane's.  The first takes the place of 0, which is neutral neither to products and
+ * extremes nor to -0.0. */
 static void write_new(struct hcy__text *t, const hcy_eval_program *p, const char *item, const char *is_first,
                       const uint32_t *now)
 {
