@@ -71,8 +71,8 @@ typedef struct hcy_dist hcy_dist;
  * "nccl@wait=60" gives NCCL so many seconds to join all ranks, and to part them, before hcy_dist_device() fails on
  * all; without, and with 0, that is waited for for ever, and short messages take half the time.  HCY_EINVAL: no such
  * name, or srun has started several processes and this one would be alone without having said so; HCY_ENODEV: no such
- * module, or no library for it; HCY_ESTATE: MPI has been ended in this process; HCY_EABI: a module or library of another
- * interface; HCY_EBACKEND. */
+ * module, or no library for it; HCY_ESTATE: MPI has been ended in this process; HCY_EABI: a module or library of
+ * another interface; HCY_EBACKEND. */
 HCY_API int hcy_dist_open(hcy_dist **comm, const char *wish) HCY_MUST_USE;
 /* Not collective, but for the last release. */
 HCY_API hcy_dist *hcy_dist_retain(hcy_dist *comm);
