@@ -4,6 +4,7 @@
 #include "near.h"
 #include "tap.h"
 
+#include <halcyon/backend.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/stat.h>
@@ -132,12 +133,24 @@ static void test_threads(void)
     ok(CPU_COUNT(&left) == 1 && CPU_ISSET(own[0], &left), "and one with some does not grow");
 }
 
+static void test_device_without_place(void)
+{
+    struct pipe_near near = { 0 };
+    hcy_device *cpu = NULL;
+    ok(!hcy_device_open(&cpu, "cpu"), "a device without a place");
+    hcy_fail(HCY_EIO, "before");
+    hcy__near_add(&near, cpu, root);
+    ok(!near.n && hcy_last_error()->status == HCY_EIO, "adds none, and leaves the last failure as it was");
+    hcy_device_release(cpu);
+}
+
 int main(void)
 {
     if (!mkdtemp(root))
         bail_out("no folder in /tmp");
     test_lists();
     test_threads();
+    test_device_without_place();
     remove_all();
     return done_testing();
 }

@@ -147,8 +147,7 @@ void hcy__write_reduction(struct hcy__text *t, const hcy_eval_program *p, struct
     /* One of the dialects has local memory only at a kernel's outermost level, so that all of it stands in front. */
     declare(t, p, "LOCAL ", "partial", room);
     declare(t, p, "", "sum", " = 0");
-    /* From the end of one span: what another kernel has written or is to read next, from the start, is then half in the
-     * cache already. */
+    /* From the end of one span: what another kernel has written last, or is to read first, is then in the cache. */
     hcy__write_piece(t, form, hcy__elements_of_lane(p), true);
     if (stores(p))
         write_lanes_at_once(t, p, form, n_operands);

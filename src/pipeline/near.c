@@ -9,6 +9,7 @@
 #endif
 #include "near.h"
 
+#include <halcyon/backend.h>
 #include <limits.h>
 #include <sched.h>
 #include <stdio.h>
@@ -47,12 +48,15 @@ void hcy__near_add_place(struct pipe_near *near, const char *place, const char *
 void hcy__near_add(struct pipe_near *near, hcy_device *device, const char *sysfs)
 {
     static const char *const keys[3] = { "pci_domain", "pci_bus", "pci_device" };
+    const hcy_error before = *hcy_last_error(); /* that a device says no place is nobody's failure */
     int64_t number[3];
     char place[64];
 
     for (int i = 0; i < 3; i++)
-        if (hcy_device_get_i64(&number[i], device, keys[i]))
+        if (hcy_device_get_i64(&number[i], device, keys[i])) {
+            hcy_fail_again(&before);
             return;
+        }
     snprintf(place, sizeof place, "%04llx:%02llx:%02llx.0", (unsigned long long)number[0],
              (unsigned long long)number[1], (unsigned long long)number[2]);
     hcy__near_add_place(near, place, sysfs);

@@ -20,7 +20,6 @@
 #include <string.h>
 
 #include <halcyon/backend.h>
-#include <stdbool.h>
 
 #define QUEUE     64
 #define MAX_QUEUE 65536
@@ -30,7 +29,6 @@
 struct push_feeder {
     hcy_pipeline *pipeline;
     struct pipe_parser parser;
-    bool past_caches; /* a device fetches what this thread copies */
     struct pipe_seat places[TOGETHER];
     struct pipe_chunk chunks[TOGETHER];
 };
@@ -180,26 +178,19 @@ static void wait_for_chunk(struct push_wait *wait, hcy_pipeline *p)
         hcy__stats_waited(&p->stats, since);
 }
 
-/* Without the lock: the place is this thread's, and the host is called back.  Where slots are only copied from, a chunk
- * goes past the caches, as a reader's does, and is parsed where it has just been read; else it is parsed where a CPU
- * reads it next, and goes back before that. */
+/* Without the lock: the place is this thread's, and the host is called back.  A chunk that is copied goes back before
+ * it is parsed, so that the host has its buffer soon; parsing reads the copy. */
 static void feed_chunk(struct push_feeder *f, struct pipe_seat *place, const struct pipe_chunk *chunk)
 {
     const int failed = place->output->report.status;
-    const bool copies = !failed && place->into;
     uint64_t since = hcy_trace_begin();
-    if (copies && f->past_caches) {
-        hcy_copy_past_caches(place->into, chunk->data, chunk->size);
-        place->at = chunk->data;
-    } else if (copies)
+    if (!failed && place->into) {
         memcpy(place->into, chunk->data, chunk->size);
-    if (copies)
         hcy_trace_end(since, "copy", chunk->number, 1, chunk->size);
-    if (failed || (copies && !f->past_caches))
+    }
+    if (failed || place->into)
         hcy__chunk_give_back(f->pipeline, chunk, 0);
     hcy__slot_parse(f->pipeline, place, &f->parser);
-    if (copies && f->past_caches)
-        hcy__chunk_give_back(f->pipeline, chunk, 0);
 }
 
 /* Returns with the lock: its caller asks for the next share. */
@@ -227,7 +218,6 @@ static void *feed_slots(void *feeder)
     hcy_trace_name_thread("feeder");
     hcy__stay_near_all(&p->workers);
     hcy__pipe_lock(&p->control);
-    f->past_caches = hcy__count_devices(&p->workers, 0) > 0;
     while (!hcy__is_stopped(&p->control)) {
         const size_t n = reserve_share(p, f);
         if (!n) {
