@@ -256,15 +256,14 @@ static int flatten_part(hcy_array **flat, hcy_queue *queue, const hcy_dist_layou
     return status;
 }
 
-/* Each rank's own, and one reduction. */
-static int sum_freely(hcy_queue *queue, hcy_array *sum, const hcy_dist_layout *layout, hcy_array *x, hcy_array *y)
+/* The sum of a process's own numbers. */
+static int sum_own(hcy_queue *queue, hcy_array *sum, hcy_array *x, hcy_array *y)
 {
     const bool is_complex = x->dtype == HCY_COMPLEX64 || x->dtype == HCY_COMPLEX128;
     const char *text = !y           ? "s = sum(float64(x))"
                        : is_complex ? "s = vdot(complex128(x), complex128(y))"
                                     : "s = dot(float64(x), float64(y))";
-    int status = eval_summands(queue, text, sum, x, y);
-    return status ? status : hcy_dist_allreduce(queue, sum, layout->comm, HCY_REDUCE_SUM);
+    return eval_summands(queue, text, sum, x, y);
 }
 
 /* One rank's rows in C order are what hcy_eval() adds up. */
@@ -306,8 +305,10 @@ int hcy_dist_set_sums(hcy_dist *comm, int sums)
 static int sum_blocks(hcy_queue *queue, hcy_array *sum, const hcy_dist_layout *layout, hcy_array *x, hcy_array *y)
 {
     const int n = layout->comm->place.n_ranks;
-    if (layout->comm->has_free_sums)
-        return sum_freely(queue, sum, layout, x, y);
+    if (layout->comm->has_free_sums) {
+        int own = sum_own(queue, sum, x, y);
+        return own ? own : hcy_dist_allreduce(queue, sum, layout->comm, HCY_REDUCE_SUM);
+    }
     struct summands s = { .comm = layout->comm, .queue = queue };
     s.is_complex = x->dtype == HCY_COMPLEX64 || x->dtype == HCY_COMPLEX128;
     s.firsts = calloc((size_t)n + 1, sizeof *s.firsts);
@@ -331,12 +332,7 @@ static int sum_blocks(hcy_queue *queue, hcy_array *sum, const hcy_dist_layout *l
 int hcy__dist_dot(hcy_queue *queue, hcy_array *sum, void *user, hcy_array *x, hcy_array *y)
 {
     const hcy_dist_layout *layout = user;
-    const bool is_complex = x->dtype == HCY_COMPLEX64 || x->dtype == HCY_COMPLEX128;
-    if (goes_beyond(layout))
-        return sum_blocks(queue, sum, layout, x, y);
-    return eval_summands(
-        queue, is_complex ? "s = vdot(complex128(x), complex128(y))" : "s = dot(float64(x), float64(y))", sum,
-        x, y);
+    return goes_beyond(layout) ? sum_blocks(queue, sum, layout, x, y) : sum_own(queue, sum, x, y);
 }
 
 static int check_sum(const hcy_queue *queue, const hcy_array *sum, const hcy_dist_layout *layout,

@@ -205,8 +205,9 @@ static bool lies_apart(const struct hcy__stage *s, const struct hcy__operands *o
     return true;
 }
 
-/* Whether all that is written has one shape, in order, which nothing that is read is larger than. */
-static bool has_one_shape(const struct hcy__stage *s, const struct hcy__operands *o)
+/* An array of the one shape that all that is written has, in order, and that nothing that is read is larger than;
+ * NULL: there is no such shape. */
+static const hcy_array *find_one_shape(const struct hcy__stage *s, const struct hcy__operands *o)
 {
     const hcy_array *first = NULL;
     for (int k = 0; k < o->n; k++)
@@ -216,12 +217,12 @@ static bool has_one_shape(const struct hcy__stage *s, const struct hcy__operands
         if (!a)
             continue;
         if (a->rank > first->rank || (is_written(s, k) && (a->rank != first->rank || !hcy__is_contiguous(a))))
-            return false;
+            return NULL;
         for (int d = 0; d < a->rank; d++)
             if (a->shape[d] != first->shape[d + first->rank - a->rank] && (a->shape[d] != 1 || is_written(s, k)))
-                return false;
+                return NULL;
     }
-    return true;
+    return first;
 }
 
 /* Joint stage i, if these arrays let it stand for the others. */
@@ -236,13 +237,10 @@ static int run_joint(bool *is_done, struct hcy__evaluation *v, struct hcy__expre
     const struct hcy__known *known = o.target >= 0 ? hcy__known_find(x, i, &o) : NULL;
     if (known)
         return launch_known(v, x, i, &o, known);
-    *is_done = has_one_shape(s, &o);
-    if (!*is_done)
+    const hcy_array *a = find_one_shape(s, &o);
+    *is_done = a != NULL;
+    if (!a)
         return 0;
-    int first = 0;
-    while (!is_written(s, first))
-        first++;
-    const hcy_array *a = o.arrays[first];
     return o.target >= 0 ? launch_map(v, x, i, &o, a->rank, a->shape)
                          : hcy__run_reduction(v, x, i, &o, a->rank, a->shape);
 }
