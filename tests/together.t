@@ -19,7 +19,11 @@ case ${HCY_SANITIZER-} in
 esac
 [ "$cards" ] && all=$all,xrt:0,xrt:1
 
-"$halcyon" simulate s.h5 --shape 128x128 --frames 1000 --seed 3 --threads 1 -q || exit 99
+if ! "$halcyon" simulate s.h5 --shape 128x128 --frames 1000 --seed 3 --threads 1 -q 2>simulate.log; then
+    grep 'no HDF5' simulate.log >/dev/null && echo '1..0 # SKIP built without HDF5' && exit 0
+    cat simulate.log
+    exit 99
+fi
 # integrate [BOARD'S OPTION...] -- OPTION...: two words of the card's at most.
 integrate()
 {
