@@ -3,9 +3,10 @@
  *
  *     bench/ways FILE [PIECE [THREADS]]
  *
- * FILE is read in pieces of PIECE bytes (2360347, about an EIGER 4M's coded frame), which begin anywhere, as chunks in a
- * file do.  Each thread takes the next piece, brings it to one of its places (whole pages, huge ones where the system has
- * them) and looks at a byte of each 4096, as taking a chunk apart does; 1, 2, 4 ... THREADS (the processors) of them.
+ * FILE is read in pieces of PIECE bytes (2360347, about an EIGER 4M's coded frame), which begin anywhere, as chunks
+ * in a file do.  Each thread takes the next piece, brings it to one of its places (whole pages, huge ones where the
+ * system has them) and looks at a byte of each 4096, as taking a chunk apart does; 1, 2, 4 ... THREADS (the
+ * processors) of them.
  *
  *     pread      straight to its place
  *     passage    pread to memory that stays in the caches, and from there past them
@@ -16,8 +17,8 @@
  *     uring+direct  the same by O_DIRECT
  *     uring+fixed   ... to memory that the kernel was shown before
  *
- * First nothing of the file is in the page cache (what somebody keeps there is said), then all of it.  Each line's pieces
- * must be those of pread.
+ * First nothing of the file is in the page cache (what somebody keeps there is said), then all of it.  Each line's
+ * pieces must be those of pread.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* O_DIRECT, MAP_POPULATE */
@@ -82,13 +83,11 @@ static void look_at(struct reader *r, size_t number, const uint8_t *at)
 
 static void read_whole(int fd, uint8_t *to, size_t size, size_t at)
 {
-    for (size_t got = 0; got < size;) {
+    /* The last pages of a file end where it does. */
+    for (size_t got = 0; got < size && at + got < file_size;) {
         ssize_t n = pread(fd, to + got, size - got, (off_t)(at + got));
         if (n < 0 && errno == EINTR)
             continue;
-        /* The last pages of a file end where it does. */
-        if (n == 0 && at + got >= file_size)
-            return;
         if (n <= 0)
             give_up("read");
         got += (size_t)n;
@@ -221,7 +220,7 @@ static void read_by_ring(struct reader *r)
     for (size_t place = 0, number; place < DEPTH && (number = atomic_fetch_add(&next, 1)) < n_pieces; place++, asked++)
         ask_for(r, number, place);
     while (r->in_flight) {
-        if (syscall(SYS_io_uring_enter, r->ring, asked, 1, IORING_ENTER_GETEVENTS, NULL, 0) < 0 && errno != EINTR)
+        if (syscall(SYS_io_uring_enter, r->ring, asked, 1, IORING_ENTER_GETEVENTS, NULL, 0) < 0)
             give_up("io_uring");
         for (asked = 0; *r->done_head != __atomic_load_n(r->done_tail, __ATOMIC_ACQUIRE);) {
             const size_t place = take_done(r), number = atomic_fetch_add(&next, 1);
@@ -331,7 +330,9 @@ static void measure(size_t n, int cold)
     printf("%-5s %-13s %2zu threads %7.2f GB/s %8.0f pieces/s   %.3f s of processors a GB%s", cold ? "disk" : "cache",
            way->name, n, gb / seconds, (double)n_pieces / seconds, used / gb,
            sum == expected ? "" : "   WRONG");
-    printf(kept > 0.01 ? ", %.0f %% of it in the cache\n" : "\n", 100 * kept);
+    if (kept > 0.01)
+        printf(", %.0f %% of it in the cache", 100 * kept);
+    putchar('\n');
     if (sum != expected)
         exit(1);
 }
