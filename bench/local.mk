@@ -1,7 +1,8 @@
 # Benchmarks: what the figures of doc/performance.md come from.  `make bench` builds them; each runs by itself.
 # A program that uses internals says bench_NAME_LDADD = libinternal.la.
 bench_programs = bench/bslz4 bench/azint bench/azint_filter bench/gpu bench/push bench/nufft bench/fft bench/array \
-    bench/sense bench/misfit bench/operators bench/dist bench/dist_rates
+    bench/sense bench/misfit bench/operators bench/dist bench/dist_rates \
+    bench/ways
 # The frames, and what `halcyon simulate` draws them with.
 bench_scene = bench/bench.h bench/scene.h bench/scene.c src/cli/timer.h src/cli/simulate.h src/cli/simulate_image.c \
     src/cli/simulate_noise.c
@@ -23,6 +24,7 @@ bench_operators_SOURCES = bench/operators.c bench/bench.h src/cli/timer.h
 bench_job = bench/dist_job.h bench/dist_job.c bench/bench.h src/cli/timer.h
 bench_dist_SOURCES = bench/dist.c $(bench_job)
 bench_dist_rates_SOURCES = bench/dist_rates.c $(bench_job)
+bench_ways_SOURCES = bench/ways.c bench/bench.h src/cli/timer.h
 EXTRA_PROGRAMS += $(bench_programs)
 EXTRA_DIST += bench/compare.sh bench/finufft.sh bench/azint_peers.py bench/nufft_peers.py bench/recon_peers.py \
     bench/dist_peers.py bench/texture.cu

@@ -338,6 +338,8 @@ check '-d: both are there' sh -c "'$json' devices.1.device <two.json"
 integrate -o one.dat
 check 'two devices, one device: the same bytes' same two.dat one.dat
 check 'another batch: the same bytes' same batch.dat one.dat
+"$halcyon" integrate s.h5 -p s.poni -o uncached.dat -q --uncached
+check '--uncached: the same bytes' same uncached.dat one.dat
 check '-d that is none' refused 1 'nonsense' "$halcyon" integrate s.h5 -p s.poni -d nonsense -o x.dat
 
 # --- Devices that fail, runs that are interrupted ---

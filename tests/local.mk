@@ -15,7 +15,7 @@ test_public = \
     tests/pipes tests/results tests/config tests/h5plugin tests/bslz4_decode tests/azint_poni tests/azint_parallax tests/azint_geometry \
     tests/azint_plan tests/azint_curve tests/azint_reference tests/azint_arrays tests/azint_2d tests/azint_fibre tests/azint_corners \
     tests/azint_spline tests/azint_filter tests/azint_regions tests/azint_large tests/pipeline_norm tests/pipeline_regions \
-    tests/pipeline_sparse tests/simulate tests/calibrate tests/array_formats tests/simulate_mri \
+    tests/pipeline_sparse tests/push_batches tests/uncached tests/simulate tests/calibrate tests/array_formats tests/simulate_mri \
     tests/nufft tests/nufft_kernels tests/nufft_plan tests/nufft_many tests/nufft_cli tests/nufft_finufft tests/nufft_wisdom \
     tests/nufft_direct tests/nufft_widths tests/nufft_use tests/nufft_order tests/nufft_pencil tests/nufft_settle tests/sort_digits \
     tests/parse_lanes tests/stream tests/eval tests/eval_seen tests/eval_together tests/eval_stages tests/dots tests/eval_programs tests/array tests/many_bins tests/axes tests/scans tests/joins \

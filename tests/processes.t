@@ -63,6 +63,46 @@ check 'a frame that fails' refused 1 'frame 3 failed' "$halcyon" integrate f_%04
 integrate f_%04d.npy -d cpu@threads=1 -o bad1.dat 2>/dev/null
 check '... the others do not notice' same bad1.dat bad.dat
 
+# --- A device of a process that hangs ---
+# What runs at a program's end says so, with the program's name; a worker whose device hangs ends without it.
+cat >ends.c <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+extern char *program_invocation_short_name;
+__attribute__((destructor)) static void at_the_end(void)
+{
+    FILE *f = strcmp(program_invocation_short_name, "halcyon-worker") ? NULL : fopen(getenv("ENDS"), "a");
+    if (f) {
+        fputs("end\n", f);
+        fclose(f);
+    }
+}
+END
+ends=`pwd`/ends
+# with_ends N DEVICES: so many of two workers come to such an end.
+with_ends()
+{
+    : >ends
+    ENDS=$ends LD_PRELOAD=$ends.so "$halcyon" integrate s.h5 -p s.poni --processes 2 -d "$2" --device-timeout 3 -q \
+        -o hung.dat 2>hung.err || { cat hung.err; return 1; }
+    equals `grep -c end ends` "$1" && integrate s.h5 -d cpu@threads=1 -o one.dat && same one.dat hung.dat
+}
+# Who has no frames yet gets some while the other one waits for its device.
+hung=kernels=noop@delay-us=60000000
+case ${HCY_SANITIZER-} in
+'')
+    if ${CC:-cc} -shared -fPIC -o ends.so ends.c >ends.log 2>&1; then
+        check 'two workers end, each by its exit handlers' with_ends 2 cpu@threads=1
+        check '... and without them where a device hangs' \
+            with_ends 0 null@$hung,null:1@$hung,cpu@threads=1,cpu@threads=1
+        check '... it says which device that was' grep 'device null:1 was given up, its frames went to the others' hung.err
+    else
+        skip 'what runs at the end cannot be built here'
+    fi ;;
+*) skip 'sanitizers come first in a program' ;;
+esac
+
 # --- A process that is killed ---
 if [ ! -r /proc/self/stat ]; then
     skip 'there is no /proc'

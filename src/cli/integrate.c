@@ -49,6 +49,7 @@ int integrate_open(struct job *job)
     opts.dataset = v->dataset;
     opts.channel = v->channel;
     opts.growing = v->follow;
+    opts.uncached = v->uncached;
     job->geometry.given = integrate_has_geometry(v);
     job->geometry.detector = v->detector;
     job->geometry.quiet = v->quiet;

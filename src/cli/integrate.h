@@ -29,7 +29,7 @@ struct integrate_values {
     struct cli_real dummy, delta_dummy, normalization, follow_timeout;
     struct cli_pair radial, azimuth;
     struct cli_span frames;
-    int along_chi, sigma_clip, unweighted, no_solid_angle, no_sentinels, two_stage, json, quiet, follow;
+    int along_chi, sigma_clip, unweighted, no_solid_angle, no_sentinels, two_stage, json, quiet, follow, uncached;
     int no_file_mask, no_file_flat, flip, sums;
     /* --stream, and what is for it alone */
     const char *stream, *record, *publish, *curve_key, *curve_secret;

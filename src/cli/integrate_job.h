@@ -71,6 +71,9 @@ int integrate_name_output(struct job *job);
 int integrate_guard_files(const struct job *job);
 /* Closes the output, and says what remains of one that is not whole. */
 int integrate_close_output(struct job *job);
+/* Devices that were given up: told also to those who want no summary, for the run goes on without them.  `kind`: what
+ * stands before their names.  Of one that hangs main() hears, too. */
+void integrate_tell_lost(const hcy_pipeline_stats *stats, const char *kind);
 /* What is said at the end; `status`, or CLI_FAILED. */
 int integrate_report(const struct job *job, int status);
 

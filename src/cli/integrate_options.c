@@ -109,6 +109,7 @@ static const struct cli_option options[] = {
     CLI_SHARD_OPTION(AT(shard)),
     { "follow", 0, CLI_FLAG, AT(follow), NULL, "go on with the frames that are being written", 0, 0, NULL },
     { "follow-timeout", 0, CLI_REAL, AT(follow_timeout), "S", "end when none came for S seconds (60)", 0, 1e9, NULL },
+    { "uncached", 0, CLI_FLAG, AT(uncached), NULL, "read STACK past the system's page cache (O_DIRECT)", 0, 0, NULL },
     { "stream", 0, CLI_TEXT, AT(stream), "ADDRESS",
       "instead of STACK: a detector's stream, tcp://HOST:PORT", 0, 0, NULL },
     { "timeout", 0, CLI_REAL, AT(timeout), "S", "of a stream: end when nothing came for S seconds (60)", 0, 1e9, NULL },
@@ -149,7 +150,8 @@ const struct cli_group cli_integrate_groups[] = {
     { "Errors and outliers", "error-model sigma-clip", "variance threshold max-iter percentile" },
     { "Results", "output sum roi", "sums stats above sparse cutoff-pick noise pick-room average save-config json quiet" },
     { "The run", "devices follow",
-      "layout processes shard follow-timeout plan-cache batch latency device-timeout two-stage isolate no-isolate" },
+      "layout processes shard follow-timeout uncached plan-cache batch latency device-timeout two-stage isolate "
+      "no-isolate" },
     { "A live stream", "stream", "timeout series overflow every queue record publish watch curve-key curve-secret" },
     { NULL, NULL, NULL }
 };
@@ -414,9 +416,9 @@ static const char *find_stream_conflict(const struct integrate_values *v, const 
     if (v->curve_secret && !v->curve_key)
         return "--curve-secret needs --curve-key, the detector's";
     return v->follow || v->frames.given || v->dataset || v->monitor || v->mask_frame.given || v->save_config ||
-                   v->raw.pedestal || v->raw.gain || v->shard || v->processes.given
+                   v->raw.pedestal || v->raw.gain || v->shard || v->processes.given || v->uncached
                ? "--stream goes without --follow, --frames, --dataset, --monitor, --mask-from-frame, --save-config, "
-                 "--pedestal, --gain, --shard and --processes"
+                 "--pedestal, --gain, --shard, --processes and --uncached"
                : NULL;
 }
 

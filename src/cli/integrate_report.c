@@ -72,11 +72,8 @@ static int is_cake(const struct job *job)
     return job->azint.npt_azim && job->azint.npt > 1;
 }
 
-int integrate_report(const struct job *job, int status)
+void integrate_tell_lost(const hcy_pipeline_stats *stats, const char *kind)
 {
-    const hcy_pipeline_stats *stats = processes_stats(job->processes);
-    if (!stats && job->pipeline)
-        stats = hcy_pipeline_get_stats(job->pipeline);
     size_t lost = 0;
     for (size_t i = 0; stats && i < stats->n_devices; i++)
         /* Frames of a lost device went elsewhere only if one device was left. */
@@ -84,9 +81,17 @@ int integrate_report(const struct job *job, int status)
     for (size_t i = 0; stats && i < stats->n_devices; i++)
         if (stats->devices[i].error.status) {
             cli_has_hung = cli_has_hung || stats->devices[i].error.status == HCY_ETIMEOUT;
-            cli_note("%s%s was given up%s: %s", job->processes ? "" : "device ", stats->devices[i].name,
+            cli_note("%s%s was given up%s: %s", kind, stats->devices[i].name,
                      lost < stats->n_devices ? ", its frames went to the others" : "", stats->devices[i].error.text);
         }
+}
+
+int integrate_report(const struct job *job, int status)
+{
+    const hcy_pipeline_stats *stats = processes_stats(job->processes);
+    if (!stats && job->pipeline)
+        stats = hcy_pipeline_get_stats(job->pipeline);
+    integrate_tell_lost(stats, job->processes ? "" : "device ");
     if (!stats)
         return status;
     /* JSON takes stdout for itself; the words for people go to stderr. */

@@ -3,6 +3,7 @@
  *
  * An image stays in the memory where ZeroMQ received it until the pipeline has read it, and goes back from whichever
  * thread that was in. */
+#include "integrate_job.h"
 #include "interrupt.h"
 #include "live_priv.h"
 #include <halcyon/pipeline.h>
@@ -411,12 +412,7 @@ static void print_series(struct live_series *s, const struct tally_counts *c, en
     char text[512];
     const struct integrate_values *v = s->live->values;
     const hcy_pipeline_stats *stats = s->pipeline ? hcy_pipeline_get_stats(s->pipeline) : NULL;
-    /* A device that was given up is told even to those who want no summary: the run goes on without it. */
-    for (size_t i = 0; stats && i < stats->n_devices; i++)
-        if (stats->devices[i].error.status) {
-            cli_has_hung = cli_has_hung || stats->devices[i].error.status == HCY_ETIMEOUT;
-            cli_note("device %s was given up: %s", stats->devices[i].name, stats->devices[i].error.text);
-        }
+    integrate_tell_lost(stats, "device ");
     describe_frames(text, sizeof text, s, c);
     if (v->quiet || v->json)
         return;

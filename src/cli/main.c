@@ -106,13 +106,23 @@ static void isolate_others(void)
         (void)!hcy_isolation_set(&isolation);
 }
 
+/* Exit handlers run behind what main() returns, but not where a device hangs. */
+static int end(int status)
+{
+    if (cli_has_hung) {
+        fflush(NULL);
+        _exit(status);
+    }
+    return status;
+}
+
 int main(int argc, char **argv)
 {
     isolate_others();
     /* halcyon integrate --processes starts this program under another name, with the arguments it has itself. */
     if (argc > 1 && !strcmp(argv[0], PROCESS_NAME)) {
         cli_name = cli_integrate_command.name;
-        return process_work(argc - 1, argv + 1);
+        return end(process_work(argc - 1, argv + 1));
     }
     if (argc < 2) {
         overview(stderr);
@@ -133,10 +143,5 @@ int main(int argc, char **argv)
     signal(SIGXFSZ, SIG_IGN); /* a file that grows past a limit is a failed write, said in words */
     /* Even a command that never catches signals removes its unfinished outputs. */
     interrupt_begin();
-    int status = table[i].run(argc - n, argv + n);
-    if (cli_has_hung) {
-        fflush(NULL);
-        _exit(status);
-    }
-    return status;
+    return end(table[i].run(argc - n, argv + n));
 }

@@ -1,7 +1,8 @@
 /* process_worker.c - one of the processes of halcyon integrate --processes, and how rows and messages go to and fro.
  *
  * A worker reads the same command line as the process that started it, makes the same plan (mostly from the cache), and
- * integrates blocks of frames until its socket is closed.  It writes no file and says nothing but failures. */
+ * integrates blocks of frames until its socket is closed.  It writes no file and says nothing but failures, and which
+ * of its devices were given up. */
 #include "process_wire.h"
 #include <errno.h>
 #include <halcyon/backend.h>
@@ -211,6 +212,9 @@ int process_work(int argc, char **argv)
         }
         if (!status)
             status = do_orders(w);
+        /* With none left the worker has failed, which its last answer says. */
+        if (!status)
+            integrate_tell_lost(hcy_pipeline_get_stats(w->job.pipeline), "device ");
         hcy_azint_result_destroy(w->shape.like);
         if (w->memory)
             munmap(w->memory, (size_t)w->setup.memory);

@@ -8,7 +8,7 @@
 #include <halcyon/backend.h>
 
 #define MEMORY       ((uint64_t)128 << 20) /* stored frames of all slots, by default */
-#define FAR_MEMORY   ((uint64_t)384 << 20) /* where an accelerator wants batches that pay for its launches */
+#define FAR_MEMORY   ((uint64_t)512 << 20) /* where an accelerator wants batches that pay for its launches */
 #define SUMS_MEMORY  ((uint64_t)256 << 20) /* sums of all lanes, one frame each at least */
 #define BATCH_MEMORY ((uint64_t)128 << 20) /* curves of a batch */
 #define CURVE_MEMORY ((uint64_t)96 << 20)  /* curves that wait for their turn; two batches of them at least */
@@ -104,8 +104,9 @@ static int choose_sizes(hcy_pipeline *p, size_t *n_slots, size_t *window)
         status = hcy_size_mul(&full, p->batch, chunk);
     if (status)
         return status;
-    /* One slot is filled while the others are with the device, which has two batches in flight if it copies them. */
-    *n_slots = 2 * hcy__count_devices(&p->workers, 1) + 3 * hcy__count_devices(&p->workers, 0);
+    /* One slot is filled while the others are with the device, which has two batches in flight if it copies them.  Then
+     * there is one more, because producers that fill the last places of a slot would keep all others waiting. */
+    *n_slots = 2 * hcy__count_devices(&p->workers, 1) + 4 * hcy__count_devices(&p->workers, 0);
     /* Room for a batch of worst chunks would mostly stay empty: real ones are a fraction of the bound, so memory, not
      * the number of frames, ends a batch of chunks that hardly shrink.  One chunk always fits. */
     p->capacity = lesser_of(full, choose_memory(p) / *n_slots);

@@ -219,16 +219,17 @@ void hcy__slot_take(struct pipe_slots *slots, struct pipe_slot *slot)
     slot->state = SLOT_RUNNING;
 }
 
-void hcy__slot_close(hcy_pipeline *p)
+struct pipe_slot *hcy__slot_close(hcy_pipeline *p)
 {
     struct pipe_slot *slot = p->slots.filling;
     if (!slot)
-        return;
+        return NULL;
     p->slots.filling = NULL;
     slot->closed = 1;
     /* Else the last of its producers makes it ready. */
     if (!slot->pending)
         hcy__slot_make_ready(p, slot);
+    return slot;
 }
 
 /* [lock] Batches shrink towards the end of a run, so that several devices end together; a short run is shared out. */

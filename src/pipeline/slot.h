@@ -97,8 +97,13 @@ void hcy__slots_empty(hcy_pipeline *p);
 int hcy__slot_reserve(hcy_pipeline *p, size_t size, const uint8_t *in_place, struct pipe_seat *place);
 /* [lock] The slot gives this chunk, which is in its place, back when a device has read it. */
 void hcy__slot_hold(const struct pipe_seat *place, const struct pipe_chunk *chunk);
-/* [lock] No more frames go into the slot being filled. */
-void hcy__slot_close(hcy_pipeline *p);
+/* [lock] No more frames go into the slot being filled, which is returned; NULL: there is none. */
+struct pipe_slot *hcy__slot_close(hcy_pipeline *p);
+/* [lock] It takes no more frames, and producers still have places in it; of NULL: 0. */
+static inline int hcy__slot_is_closing(const struct pipe_slot *slot)
+{
+    return slot && slot->closed && slot->state == SLOT_FILLING;
+}
 /* Takes the chunk of place->size bytes in its place apart, unless its output has failed already.  Where place->apart
  * says that its blocks are in the producer's table, it is committed before that thread parses another one. */
 void hcy__slot_parse(hcy_pipeline *p, struct pipe_seat *place, struct pipe_parser *parser);

@@ -29,7 +29,7 @@ static struct pipe_slot *find_ready_slot(const struct pipe_worker *w)
 
 /* [lock] The same.  Frames that are pushed, or that the ring has no room to add to, do not wait for a full batch while
  * a device is idle. */
-static struct pipe_slot *find_or_close_slot(const struct pipe_worker *w)
+static struct pipe_slot *find_or_close_slot(struct pipe_worker *w)
 {
     hcy_pipeline *p = w->pipeline;
     struct pipe_slot *slot = find_ready_slot(w);
@@ -40,8 +40,12 @@ static struct pipe_slot *find_or_close_slot(const struct pipe_worker *w)
      * GPU's rate, as `bench/push` measures it).  At its full rate filled slots come before this. */
     if (w->in_flight && p->push && hcy_now_ns() - w->launched < w->batch_ns / 2)
         return NULL;
-    /* Where a producer still has a place in it, its commit makes it ready and wakes this thread. */
-    hcy__slot_close(p);
+    /* Where a producer still has a place in it, its commit makes it ready and wakes this thread.  Until then the device
+     * closes no other: batches would become as small as what is taken between two looks, and soon all slots would be
+     * with producers that finish, so that the rest of them wait. */
+    if (hcy__slot_is_closing(w->closed))
+        return NULL;
+    w->closed = hcy__slot_close(p);
     return find_ready_slot(w);
 }
 

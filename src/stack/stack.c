@@ -57,7 +57,7 @@ int hcy__stack_add_part(hcy__part **part, hcy_stack *stack, const char *name)
         return hcy_fail(HCY_ENOMEM, "no memory for part %zu of %s", stack->n_parts, stack->path);
     }
     *part = &parts[stack->n_parts++];
-    **part = (hcy__part){ .fd = -1, .name = copy, .dataset = -1 };
+    **part = (hcy__part){ .fd = -1, .uncached = -1, .name = copy, .dataset = -1 };
     return 0;
 }
 
@@ -137,8 +137,13 @@ int hcy__fetch_pread(const hcy_stack *stack, const hcy__part *part, uint64_t fra
                      void *dst)
 {
     char words[128];
-    int number;
-    uint64_t done = hcy__read_at(part->fd, dst, place->size, place->offset, &number);
+    int number = 0;
+    uint64_t done = 0;
+    if (part->uncached >= 0)
+        done = hcy__uncached_read(stack, part, dst, place->size, place->offset, &number);
+    /* What cannot be read that way may be read as ever. */
+    if (part->uncached < 0 || number)
+        done = hcy__read_at(part->fd, dst, place->size, place->offset, &number);
     if (done == place->size)
         return 0;
     if (number)
@@ -246,7 +251,7 @@ int hcy__stack_complete(hcy_stack *stack)
     stack->shown = *info;
     if (stack->raw)
         hcy__raw_show(stack);
-    return 0;
+    return hcy__uncached_open(stack);
 }
 
 const hcy__location *hcy__stack_known(const hcy_stack *stack, uint64_t frame)
@@ -299,6 +304,7 @@ int hcy_stack_open_with(hcy_stack **stack, const char *path, const hcy_stack_opt
         return hcy_fail(HCY_ENOMEM, "no memory to open %s", path);
     }
     s->growing = options.growing;
+    s->reads_uncached = options.uncached;
     s->isolation = isolation;
     st = open_empty(s, 0);
     if (st) {
@@ -334,6 +340,7 @@ int hcy_stack_refresh(hcy_stack *stack, int rest)
     next->path = stack->path;
     next->wanted = stack->wanted;
     next->growing = 1;
+    next->reads_uncached = stack->reads_uncached;
     next->channel = stack->channel;
     next->raw = stack->raw;
     next->isolation = stack->isolation;
@@ -367,6 +374,8 @@ void hcy__stack_drop_parts(hcy_stack *stack, size_t keep)
             part->drop(part);
         if (part->fd >= 0)
             close(part->fd);
+        if (part->uncached >= 0)
+            close(part->uncached);
         free(part->name);
         free(part->file);
     }
@@ -377,6 +386,7 @@ void hcy_stack_close(hcy_stack *stack)
     if (!stack)
         return;
     hcy__stack_drop_parts(stack, 0);
+    hcy__uncached_close(stack);
 #ifdef HAVE_HDF5
     hcy__reader_release(stack->reader);
 #endif

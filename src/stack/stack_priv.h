@@ -41,6 +41,7 @@ typedef struct hcy__part hcy__part;
 struct hcy__format;
 struct hcy__part {
     int fd;          /* -1: none */
+    int uncached;    /* the same file, read past the page cache (uncached.c); -1: it is not */
     char *name;      /* for messages: the file, or dataset */
     const char *from; /* the stack's file that it is of (of `also`); NULL: its first */
     uint64_t first;  /* its first frame in the stack */
@@ -74,6 +75,8 @@ struct hcy_stack {
     int wanted_is_taken;    /* by an archive of arrays, where it is no dataset of HDF5's */
     char channel_name[64];
     int growing;
+    int reads_uncached;             /* is asked for; */
+    struct hcy__uncached *uncached; /* memory that such reads go through, or NULL */
     const hcy_stack *known; /* while a growing stack is opened again: as it was.  Frames stay where they are */
     hcy_isolation isolation;    /* asked for; files 0: as the program has it */
     struct hcy__reader *reader; /* of one that grows and is isolated */
@@ -128,6 +131,12 @@ int hcy__fetch_pread(const hcy_stack *stack, const hcy__part *part, uint64_t fra
 /* A chunk of LOCATION_ZSTD as one of the job, which is of HCY_CODEC_BITSHUFFLE: job->image_bytes.  HCY_ECORRUPT,
  * HCY_EUNSUPPORTED: its blocks are of another size.  Only with libzstd. */
 int hcy__zstd_planes(void *dst, const hcy_bslz4_job *job, const void *chunk, size_t size);
+/* What parts and their pieces of memory need to be read past the page cache, if that is asked for; its end. */
+int hcy__uncached_open(hcy_stack *stack);
+void hcy__uncached_close(hcy_stack *stack);
+/* hcy__read_at() of a part that is. */
+uint64_t hcy__uncached_read(const hcy_stack *stack, const hcy__part *part, void *dst, uint64_t size, uint64_t offset,
+                            int *number);
 /* preads until `size` bytes are there, the file ends, or it fails (then *number is the errno, else 0); how
  * many. */
 uint64_t hcy__read_at(int fd, void *dst, uint64_t size, uint64_t offset, int *number);

@@ -67,7 +67,7 @@ typedef struct hcy_pipeline_options {
     uint32_t readers; /* threads that read, 1 to 64; 0: one for two processors of this process */
     uint32_t batch;   /* frames a launch, at most; 0: what the devices prefer, and of small frames a MiB decoded */
     uint64_t memory;  /* bytes of stored frames in all slots (one frame a slot at least); 0: 128 MiB,
-                         384 MiB where frames are copied to a device */
+                         512 MiB where frames are copied to a device */
     hcy_pipeline_normalization normalization; /* NULL: 1 for all frames */
     void *normalization_payload;
     uint64_t device_timeout; /* ns that a batch may take on a device; one that takes longer is given up, and what it may

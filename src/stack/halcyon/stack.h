@@ -115,8 +115,10 @@ typedef struct hcy_stack_options {
     const char *channel; /* of a detector with several energy thresholds: "1", "threshold_2", "difference"; NULL */
     int growing;         /* 1: it may be written at this moment; hcy_stack_refresh() looks for more frames */
     const hcy_isolation *isolation; /* of this stack and its corrections; NULL: as the program has it */
+    int uncached;        /* 1: frames in HDF5 and NumPy files (of the first 256) are read past the system's page cache
+                            (O_DIRECT), where the file system can */
 } hcy_stack_options;
-#define HCY_STACK_OPTIONS_INIT { sizeof(hcy_stack_options), NULL, NULL, 0, NULL }
+#define HCY_STACK_OPTIONS_INIT { sizeof(hcy_stack_options), NULL, NULL, 0, NULL, 0 }
 
 /* The same with options (NULL: none).
  * Channels are the second of four dimensions (frames x channels x height x width), named by the dataset `channel`
