@@ -534,9 +534,6 @@ void test_layouts(void)
     test_norms(HCY_COMPLEX64, 3, EVEN);
     test_norms(HCY_FLOAT32, 2000, -1);
     test_comparing();
-    /* Two rounds of pieces, once: it takes longer than all others. */
-    if (scene.n_ranks == 4 && !strstr(scene.name, "discrete"))
-        test_dot(HCY_FLOAT32, 4300001, ODD);
     test_redistribution();
     for (int axis = -1; axis < 3; axis++) {
         test_file(axis, HCY_COMPLEX64, ".npy");
@@ -545,4 +542,11 @@ void test_layouts(void)
     test_other_files();
     test_dot_of_columns();
     test_refusals();
+}
+
+/* Two rounds of pieces: it takes longer than all others. */
+void test_long_sums(void)
+{
+    if (scene.n_ranks > 1)
+        test_dot(HCY_FLOAT32, 4300001, ODD);
 }
