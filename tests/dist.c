@@ -276,6 +276,7 @@ static const struct {
               { "operators", "blocks, stacks of rows, differences, ghost rows", test_operators },
               { "grids", "grids of ranks", test_grids },
               { "free", "sums without one device's bits", test_free_sums },
+              { "squares", "a vector with its square", test_squares },
               { "solvers", "solvers", test_solvers_like_one },
               { "gridsolvers", "solvers over grids of ranks", test_grid_solvers },
               { "stacks", "stacks of stacks", test_stacks },

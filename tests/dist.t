@@ -207,8 +207,8 @@ say $? "... but where they say so"
 # that three ranks have what wants ends, a middle and a rank without rows, on devices whose memory is their own, and four
 # what they alone have: grids, sums of several rounds, memory that ranks share.  HCY_TEST_AREAS: what both have instead,
 # and no long examples, for builds that compute what others do.
-on_three=messages,layouts,operators,free,solvers,stacks,nufft,fft,matrices,timers
-on_four=messages,long,grids,gridsolvers,overlap,fft,matrices
+on_three=messages,layouts,operators,free,squares,solvers,stacks,nufft,fft,matrices,timers
+on_four=messages,long,squares,grids,gridsolvers,overlap,fft,matrices
 [ -z "$HCY_SANITIZER" ] || on_four=messages,grids,overlap
 export WANTED_AREAS
 known=

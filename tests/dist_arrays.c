@@ -1,4 +1,5 @@
 /* Layouts, arrays that are dealt out, and their sums: against one array on one device, bit by bit. */
+#include "dist_priv.h"
 #include "dist_scene.h"
 
 #include <halcyon/stack.h>
@@ -544,9 +545,15 @@ void test_layouts(void)
     test_refusals();
 }
 
-/* Two rounds of pieces: it takes longer than all others. */
+/* Two rounds of pieces, and one where all get the second one's numbers: it takes longer than all others. */
 void test_long_sums(void)
 {
-    if (scene.n_ranks > 1)
-        test_dot(HCY_FLOAT32, 4300001, ODD);
+    const int64_t before = scene.comm->most_gathered;
+    if (scene.n_ranks == 1)
+        return;
+    for (int64_t most = 0; most < 8192; most += 5000) {
+        scene.comm->most_gathered = most;
+        test_dot(HCY_FLOAT32, 4300001, most ? EVEN : ODD);
+    }
+    scene.comm->most_gathered = before;
 }

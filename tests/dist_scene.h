@@ -40,6 +40,7 @@ void test_layouts(void);
 void test_long_sums(void);
 void test_grids(void);
 void test_free_sums(void);
+void test_squares(void);
 void test_operators(void);
 void test_solvers_like_one(void);
 void test_grid_solvers(void);

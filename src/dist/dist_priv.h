@@ -21,6 +21,8 @@ struct hcy_dist {
     struct hcy__place place;
     struct hcy__ways ways;
     bool has_free_sums;
+    int64_t most_gathered; /* sums that all ranks get rather than pieces' shares: what a device's messages carry in the
+                              time of some launches; 0 by the host */
     hcy_device *device; /* of hcy_dist_device() */
     const struct hcy_device_transport *on_device; /* NULL: the transport of host memory carries all */
     void *device_impl;
@@ -117,8 +119,13 @@ int hcy__layout_compare(hcy_queue *queue, hcy_array *part, const hcy_dist_layout
 /* What hcy_dist_redistribute() does with arrays that go together. */
 int hcy__dist_move(hcy_queue *queue, hcy_array *to, const hcy_dist_layout *to_layout, hcy_array *from,
                    const hcy_dist_layout *from_layout);
+/* The sum of conj(x) * y over arrays in blocks; y NULL: that of x. */
+int hcy__dist_sum(hcy_queue *queue, hcy_array *sum, const hcy_dist_layout *layout, hcy_array *x, hcy_array *y);
 /* What hcy_dist_dot() does, as a table of vectors has it. */
 int hcy__dist_dot(hcy_queue *queue, hcy_array *sum, void *layout, hcy_array *x, hcy_array *y);
+/* The text, whose last statement writes operand 0, and that of it and itself. */
+int hcy__dist_eval_square(hcy_queue *queue, hcy_array *sum, void *layout, const char *text, const hcy_operand *operands,
+                          size_t n);
 /* Whether that is the part's own sum, then the total over ranks. */
 int hcy__dist_adds_parts(void *layout);
 int hcy__dist_total(hcy_queue *queue, hcy_array *sum, void *layout);

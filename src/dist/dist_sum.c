@@ -10,10 +10,12 @@
 #include "dist_sum.h"
 
 #include <halcyon/eval.h>
-#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { PIECE = HCY_SUM_PIECE, FEW = HCY_SUM_FEW };
+/* ALIGNED: bytes in front of which a view of a buffer may begin for any device's reductions. */
+enum { PIECE = HCY_SUM_PIECE, FEW = HCY_SUM_FEW, ALIGNED = 512 };
 
 /* The numbers that are added up: products of x and y, or, where there is no y, x.  Flat. */
 struct summands {
@@ -22,6 +24,9 @@ struct summands {
     hcy_array *x, *y;
     bool is_complex;
     int64_t *firsts; /* of n_ranks + 1: which of all numbers each rank's first one is */
+    int64_t *next;   /* the same of the next round's */
+    int64_t *memory; /* of both */
+    hcy_array *all;  /* few numbers, of all ranks, of which x is a part; NULL: there are too many yet */
 };
 
 /* Of a rank's numbers those in front of its first piece's beginning, and those behind its last whole piece. */
@@ -29,9 +34,9 @@ struct edges {
     int64_t head, tail;
 };
 
-static struct edges find_edges(const struct summands *s, int r)
+static struct edges find_edges(const int64_t *firsts, int r)
 {
-    const int64_t first = s->firsts[r], end = s->firsts[r + 1], begins = (first + PIECE - 1) / PIECE * PIECE;
+    const int64_t first = firsts[r], end = firsts[r + 1], begins = (first + PIECE - 1) / PIECE * PIECE;
     if (begins >= end)
         return (struct edges){ end - first, 0 };
     return (struct edges){ begins - first, (end - begins) % PIECE };
@@ -86,6 +91,20 @@ static int new_numbers(hcy_array **numbers, const struct summands *s, int64_t n)
                            1, &n);
 }
 
+/* This rank's numbers among those of all.  Sums are written to a buffer from its beginning on, or elsewhere first. */
+static int share_of_all(hcy_array **mine, const struct summands *s, int64_t first, int64_t count)
+{
+    const size_t size = hcy_dtype_size(s->all->dtype), at = (size_t)first * size;
+    hcy_buffer *part = NULL;
+    if (!count || at % ALIGNED)
+        return hcy__rows(mine, s->all, 0, first, count);
+    int status = hcy_buffer_sub(&part, s->all->buffer, at, (size_t)count * size);
+    if (!status)
+        status = hcy_array_of_buffer(mine, part, s->all->dtype, 1, &count, NULL, 0);
+    hcy_buffer_release(part);
+    return status;
+}
+
 /* --- Pieces of several ranks --- */
 
 /* Who has the beginning of the piece that rank r's head belongs to. */
@@ -93,7 +112,7 @@ static int owner_of_head(const struct summands *s, int r)
 {
     do
         r--;
-    while (!find_edges(s, r).tail);
+    while (!find_edges(s->firsts, r).tail);
     return r;
 }
 
@@ -103,7 +122,7 @@ static int list_shares(struct hcy__dist_part *parts, size_t *n, const struct sum
 {
     int status = 0;
     for (int r = s->comm->place.rank + 1; !status && at < piece->count; r++) {
-        const int64_t head = find_edges(s, r).head;
+        const int64_t head = find_edges(s->firsts, r).head;
         if (!head)
             continue;
         status = hcy__rows(&parts[*n].array, piece, 0, at, head);
@@ -125,7 +144,8 @@ static int exchange_edges(const struct summands *s, hcy_array *head, hcy_array *
     if (!status && head)
         parts[n++] =
             (struct hcy__dist_part){ owner_of_head(s, s->comm->place.rank), true, hcy_array_retain(head) };
-    if (!status)
+    /* Whole pieces have no edges. */
+    if (!status && n)
         status = hcy__dist_exchange(s->queue, s->comm, parts, n);
     for (size_t i = 0; i < n; i++)
         hcy_array_release(parts[i].array);
@@ -160,14 +180,51 @@ static int sum_edges(const struct summands *s, hcy_array *to, const struct edges
 
 /* --- Rounds --- */
 
+/* Whether all ranks get all of the next round's numbers: there are few, or messages cost less than the launches of
+ * edges. */
+static bool are_few(const struct summands *s)
+{
+    const int n = s->comm->place.n_ranks;
+    bool has_edges = false;
+    for (int r = 0; r < n; r++) {
+        const struct edges e = find_edges(s->next, r);
+        has_edges = has_edges || e.head || (r + 1 < n && e.tail);
+    }
+    return s->next[n] <= FEW || (has_edges && s->next[n] <= s->comm->most_gathered);
+}
+
+/* Room for the sums of the pieces that begin in this rank's numbers; where all ranks' are to come, if they are few. */
+static int new_sums(hcy_array **sums, struct summands *s)
+{
+    const int me = s->comm->place.rank, n = s->comm->place.n_ranks;
+    for (int r = 0; r <= n; r++)
+        s->next[r] = (s->firsts[r] + PIECE - 1) / PIECE;
+    const int64_t count = s->next[me + 1] - s->next[me];
+    if (!are_few(s))
+        return new_numbers(sums, s, count);
+    int status = new_numbers(&s->all, s, s->next[n]);
+    return status ? status : share_of_all(sums, s, s->next[me], count);
+}
+
+/* Sums of pieces are this rank's numbers from here on. */
+static void take_sums(struct summands *s, hcy_array *sums)
+{
+    hcy_array_release(s->x);
+    hcy_array_release(s->y);
+    s->x = sums;
+    s->y = NULL;
+    int64_t *const next = s->firsts;
+    s->firsts = s->next;
+    s->next = next;
+}
+
 /* The sums of this rank's pieces in place of its numbers. */
 static int sum_pieces(struct summands *s)
 {
-    const int me = s->comm->place.rank, n_ranks = s->comm->place.n_ranks;
-    const struct edges e = find_edges(s, me);
+    const struct edges e = find_edges(s->firsts, s->comm->place.rank);
     const int64_t inner = (s->x->count - e.head - e.tail) / PIECE;
     hcy_array *sums = NULL, *of_inner = NULL, *of_tail = NULL;
-    int status = new_numbers(&sums, s, inner + (e.tail > 0));
+    int status = new_sums(&sums, s);
     if (!status)
         status = hcy__rows(&of_inner, sums, 0, 0, inner);
     if (!status)
@@ -178,55 +235,53 @@ static int sum_pieces(struct summands *s)
         status = sum_edges(s, of_tail, &e);
     hcy_array_release(of_inner);
     hcy_array_release(of_tail);
-    if (status) {
+    if (status)
         hcy_array_release(sums);
-        return status;
-    }
-    hcy_array_release(s->x);
-    hcy_array_release(s->y);
-    s->x = sums;
-    s->y = NULL;
-    for (int r = 0; r <= n_ranks; r++)
-        s->firsts[r] = (s->firsts[r] + PIECE - 1) / PIECE;
-    return 0;
+    else
+        take_sums(s, sums);
+    return status;
 }
 
-/* all = the numbers of all ranks, on each. */
-static int gather_numbers(const struct summands *s, hcy_array *all, hcy_array *mine)
+/* The numbers of all ranks, on each: this one's are in their place. */
+static int gather_numbers(const struct summands *s, hcy_array *mine)
 {
     const int n = s->comm->place.n_ranks;
     struct hcy__dist_part *parts = calloc(2 * (size_t)n, sizeof *parts);
+    size_t listed = 0;
     int status = parts ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for a sum over ranks");
     for (int r = 0; !status && r < n; r++) {
-        parts[r] = (struct hcy__dist_part){ r, true, hcy_array_retain(mine) };
-        parts[n + r].rank = r;
-        status = hcy__rows(&parts[n + r].array, all, 0, s->firsts[r], s->firsts[r + 1] - s->firsts[r]);
+        if (r == s->comm->place.rank)
+            continue;
+        parts[listed++] = (struct hcy__dist_part){ r, true, hcy_array_retain(mine) };
+        parts[listed].rank = r;
+        status = hcy__rows(&parts[listed].array, s->all, 0, s->firsts[r], s->firsts[r + 1] - s->firsts[r]);
+        listed += !status;
     }
     if (!status)
-        status = hcy__dist_exchange(s->queue, s->comm, parts, 2 * (size_t)n);
-    for (int r = 0; parts && r < 2 * n; r++)
-        hcy_array_release(parts[r].array);
+        status = hcy__dist_exchange(s->queue, s->comm, parts, listed);
+    for (size_t i = 0; i < listed; i++)
+        hcy_array_release(parts[i].array);
     free(parts);
     return status;
 }
 
-static int sum_rest(const struct summands *s, hcy_array *sum)
+static int sum_rest(struct summands *s, hcy_array *sum)
 {
-    const int64_t all_of_them = s->firsts[s->comm->place.n_ranks];
-    hcy_array *all = NULL, *mine = NULL;
-    int status = new_numbers(&all, s, all_of_them);
-    /* Pieces' sums are what is sent already. */
-    if (!status && !s->y && s->x->dtype == all->dtype)
+    const int64_t first = s->firsts[s->comm->place.rank];
+    hcy_array *mine = NULL;
+    int status = 0;
+    if (s->all)
         mine = hcy_array_retain(s->x);
-    else if (!status)
-        status = new_numbers(&mine, s, s->x->count);
-    if (!status && mine->count && mine != s->x)
+    else
+        status = new_numbers(&s->all, s, s->firsts[s->comm->place.n_ranks]);
+    if (!status && !mine)
+        status = hcy__rows(&mine, s->all, 0, first, s->x->count);
+    if (!status && mine != s->x && mine->count)
         status = eval_range(s, mine, 0, mine->count, 0);
     if (!status)
-        status = gather_numbers(s, all, mine);
+        status = gather_numbers(s, mine);
     if (!status)
-        status = HCY_EVAL(s->queue, "s = sum(x)", hcy_op_array("s", sum), hcy_op_array("x", all));
-    hcy_array_release(all);
+        status = HCY_EVAL(s->queue, "s = sum(x)", hcy_op_array("s", sum), hcy_op_array("x", s->all));
     hcy_array_release(mine);
     return status;
 }
@@ -302,156 +357,126 @@ int hcy_dist_set_sums(hcy_dist *comm, int sums)
     return status;
 }
 
-static int sum_blocks(hcy_queue *queue, hcy_array *sum, const hcy_dist_layout *layout, hcy_array *x, hcy_array *y)
+static int begin_sum(struct summands *s, hcy_queue *queue, const hcy_dist_layout *layout, const hcy_array *x)
 {
     const int n = layout->comm->place.n_ranks;
+    *s = (struct summands){ .comm = layout->comm, .queue = queue };
+    s->is_complex = x->dtype == HCY_COMPLEX64 || x->dtype == HCY_COMPLEX128;
+    s->memory = s->firsts = calloc((size_t)n + 1, 2 * sizeof *s->firsts);
+    for (int r = 0; s->firsts && r <= n; r++)
+        s->firsts[r] = layout->firsts[r] * layout->row;
+    if (s->firsts)
+        s->next = s->firsts + n + 1;
+    return s->firsts ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for a sum over ranks");
+}
+
+/* sum = what is left to be added up, unless there was a failure; releases what summands have. */
+static int end_sum(hcy_array *sum, struct summands *s, int status)
+{
+    while (!status && !s->all && s->firsts[s->comm->place.n_ranks] > FEW)
+        status = sum_pieces(s);
+    if (!status)
+        status = sum_rest(s, sum);
+    hcy_array_release(s->x);
+    hcy_array_release(s->y);
+    hcy_array_release(s->all);
+    free(s->memory);
+    return status;
+}
+
+int hcy__dist_sum(hcy_queue *queue, hcy_array *sum, const hcy_dist_layout *layout, hcy_array *x, hcy_array *y)
+{
     if (layout->comm->has_free_sums) {
         int own = sum_own(queue, sum, x, y);
         return own ? own : hcy_dist_allreduce(queue, sum, layout->comm, HCY_REDUCE_SUM);
     }
-    struct summands s = { .comm = layout->comm, .queue = queue };
-    s.is_complex = x->dtype == HCY_COMPLEX64 || x->dtype == HCY_COMPLEX128;
-    s.firsts = calloc((size_t)n + 1, sizeof *s.firsts);
-    int status = s.firsts ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for a sum over ranks");
-    for (int r = 0; !status && r <= n; r++)
-        s.firsts[r] = layout->firsts[r] * layout->row;
+    struct summands s;
+    int status = begin_sum(&s, queue, layout, x);
     if (!status)
         status = flatten_part(&s.x, queue, layout, x);
     if (!status && y)
         status = flatten_part(&s.y, queue, layout, y);
-    while (!status && s.firsts[n] > FEW)
-        status = sum_pieces(&s);
-    if (!status)
-        status = sum_rest(&s, sum);
-    hcy_array_release(s.x);
-    hcy_array_release(s.y);
-    free(s.firsts);
-    return status;
+    return end_sum(sum, &s, status);
 }
 
 int hcy__dist_dot(hcy_queue *queue, hcy_array *sum, void *user, hcy_array *x, hcy_array *y)
 {
     const hcy_dist_layout *layout = user;
-    return goes_beyond(layout) ? sum_blocks(queue, sum, layout, x, y) : sum_own(queue, sum, x, y);
+    return goes_beyond(layout) ? hcy__dist_sum(queue, sum, layout, x, y) : sum_own(queue, sum, x, y);
 }
 
-static int check_sum(const hcy_queue *queue, const hcy_array *sum, const hcy_dist_layout *layout,
-                     const hcy_array *x, const hcy_array *y, const char *function)
+/* --- With what makes the vector --- */
+
+enum { MOST_OPERANDS = 8 };
+
+/* Whether this rank's part is whole pieces, and the text goes over it and single numbers alone. */
+static bool fits_pieces(const struct summands *s, const hcy_dist_layout *layout, const hcy_operand *operands, size_t n)
 {
-    int status = hcy__part_check(queue, x, layout, function);
+    const hcy_array *v = operands[0].array;
+    bool fits = layout->axis <= 0 && s->firsts[s->comm->place.n_ranks] > FEW && v->count && v->count % PIECE == 0 &&
+                s->firsts[s->comm->place.rank] % PIECE == 0 && n <= MOST_OPERANDS;
+    for (size_t i = 0; fits && i < n; i++) {
+        const hcy_array *a = operands[i].array;
+        if (operands[i].kind == HCY_OPERAND_ARRAY && a->count != 1)
+            fits = a->rank == v->rank && !memcmp(a->shape, v->shape, sizeof *a->shape * (size_t)a->rank) &&
+                   hcy__is_contiguous(a);
+    }
+    return fits;
+}
+
+/* The same operands, with parts as rows of pieces; arrays are to be released. */
+static int view_pieces(hcy_operand *views, const hcy_operand *operands, size_t n)
+{
+    const int64_t rows[2] = { operands[0].array->count / PIECE, PIECE };
+    int status = 0;
+    for (size_t i = 0; i < n; i++) {
+        views[i] = operands[i];
+        if (views[i].kind != HCY_OPERAND_ARRAY)
+            continue;
+        if (views[i].array->count == 1)
+            hcy_array_retain(views[i].array);
+        else if (status || (status = hcy_array_reshape(&views[i].array, operands[i].array, 2, rows)))
+            views[i].array = NULL;
+    }
+    return status;
+}
+
+/* The text, and the sums of this rank's pieces of v's square, in one launch. */
+static int eval_pieces(struct summands *s, const char *text, const hcy_operand *operands, size_t n)
+{
+    hcy_operand views[MOST_OPERANDS + 1];
+    hcy_array *sums = NULL;
+    char full[640];
+    const char *name = operands[0].name;
+    int status = view_pieces(views, operands, n);
     if (!status)
-        status = hcy__part_check(queue, y, layout, function);
+        status = new_sums(&sums, s);
+    snprintf(full, sizeof full, s->is_complex ? "%s; sums_ = sum(conj(complex128(%s)) * complex128(%s), axis=1)"
+                                              : "%s; sums_ = sum(float64(%s) * float64(%s), axis=1)",
+             text, name, name);
+    views[n] = hcy_op_array("sums_", sums);
     if (!status)
-        status = hcy__array_check(sum, function);
+        status = hcy_eval(s->queue, full, views, n + 1);
+    for (size_t i = 0; i < n; i++)
+        if (views[i].kind == HCY_OPERAND_ARRAY)
+            hcy_array_release(views[i].array);
     if (status)
-        return status;
-    const bool is_complex = x->dtype == HCY_COMPLEX64 || x->dtype == HCY_COMPLEX128;
-    if (x->dtype < HCY_FLOAT32 || x->dtype > HCY_COMPLEX128 || x->dtype != y->dtype || sum->count != 1 ||
-        sum->dtype != (is_complex ? HCY_COMPLEX128 : HCY_FLOAT64))
-        return hcy_fail(HCY_EINVAL, "%s: arrays of %s and %s, and a sum of %lld %s", function,
-                        hcy_dtype_name(x->dtype), hcy_dtype_name(y->dtype), (long long)sum->count,
-                        hcy_dtype_name(sum->dtype));
-    if (!hcy__is_contiguous(x) || !hcy__is_contiguous(y))
-        return hcy_fail(HCY_EINVAL, "%s: an array with gaps between its elements", function);
-    return 0;
-}
-
-int hcy_dist_dot(hcy_queue *queue, hcy_array *sum, const hcy_dist_layout *layout, hcy_array *x, hcy_array *y)
-{
-    int status = check_sum(queue, sum, layout, x, y, "hcy_dist_dot");
-    return status ? status : hcy__dist_dot(queue, sum, (void *)layout, x, y);
-}
-
-static int check_norm(const hcy_queue *queue, const hcy_array *norm, const hcy_dist_layout *layout, const hcy_array *x,
-                      const char *function)
-{
-    int status = hcy__part_check(queue, x, layout, function);
-    if (!status)
-        status = hcy__array_check(norm, function);
-    if (!status && (norm->count != 1 || norm->dtype != HCY_FLOAT64))
-        status = hcy_fail(HCY_EINVAL, "%s: a norm is one float64", function);
+        hcy_array_release(sums);
+    else
+        take_sums(s, sums);
     return status;
 }
 
-int hcy_dist_norm(hcy_queue *queue, hcy_array *norm, const hcy_dist_layout *layout, hcy_array *x)
+int hcy__dist_eval_square(hcy_queue *queue, hcy_array *sum, void *user, const char *text, const hcy_operand *operands,
+                          size_t n)
 {
-    int status = check_norm(queue, norm, layout, x, "hcy_dist_norm");
-    if (status)
-        return status;
-    const bool is_complex = x->dtype == HCY_COMPLEX64 || x->dtype == HCY_COMPLEX128;
-    hcy_array *sum = NULL;
-    status =
-        hcy_array_empty(&sum, hcy_queue_device(queue), is_complex ? HCY_COMPLEX128 : HCY_FLOAT64, 0, NULL);
+    const hcy_dist_layout *layout = user;
+    struct summands s;
+    int status = begin_sum(&s, queue, layout, operands[0].array);
+    if (!status && !hcy__dist_adds_parts(user) && fits_pieces(&s, layout, operands, n))
+        return end_sum(sum, &s, eval_pieces(&s, text, operands, n));
+    free(s.memory);
     if (!status)
-        status = hcy_dist_dot(queue, sum, layout, x, x);
-    if (!status)
-        status = HCY_EVAL(queue, is_complex ? "n = sqrt(real(s))" : "n = sqrt(s)", hcy_op_array("n", norm),
-                          hcy_op_array("s", sum));
-    hcy_array_release(sum);
-    return status;
-}
-
-/* --- Norms of other orders --- */
-
-/* One of the ranks' numbers: what is none passes a sum, and need not pass an MPI's or NCCL's largest and smallest. */
-static int reduce_extreme(hcy_queue *queue, hcy_array *norm, hcy_dist *comm, int how)
-{
-    hcy_array *bad = NULL;
-    int status = hcy_array_empty(&bad, hcy_queue_device(queue), HCY_FLOAT64, 0, NULL);
-    if (!status)
-        status = HCY_EVAL(queue, "b = where(n == n, 0, n)", hcy_op_array("b", bad), hcy_op_array("n", norm));
-    if (!status)
-        status = hcy_dist_allreduce(queue, norm, comm, how);
-    if (!status)
-        status = hcy_dist_allreduce(queue, bad, comm, HCY_REDUCE_SUM);
-    if (!status)
-        status = HCY_EVAL(queue, "n = where(b == b, n, b)", hcy_op_array("b", bad), hcy_op_array("n", norm));
-    hcy_array_release(bad);
-    return status;
-}
-
-/* The largest or the smallest |x|; a rank without any has what changes nothing. */
-static int find_extreme(hcy_queue *queue, hcy_array *norm, const hcy_dist_layout *layout, hcy_array *x, double order)
-{
-    const char *text = order > 0 ? "n = max(float64(abs(x)))" : "n = min(float64(abs(x)))";
-    int status = x->count ? HCY_EVAL(queue, text, hcy_op_array("n", norm), hcy_op_array("x", x))
-                          : HCY_EVAL(queue, "n = e", hcy_op_array("n", norm),
-                                     hcy_op_real("e", order > 0 ? 0 : INFINITY));
-    return status || !hcy__is_dealt(layout)
-               ? status
-               : reduce_extreme(queue, norm, layout->comm, order > 0 ? HCY_REDUCE_MAX : HCY_REDUCE_MIN);
-}
-
-static int sum_powers(hcy_queue *queue, hcy_array *norm, const hcy_dist_layout *layout, hcy_array *x, double order)
-{
-    const hcy_operand p = hcy_op_real("p", order);
-    hcy_array *powers = NULL;
-    int status = hcy_dist_array(&powers, hcy_queue_device(queue), layout, HCY_FLOAT64);
-    if (!status && x->count)
-        status = order == 0   ? HCY_EVAL(queue, "t = x != 0", hcy_op_array("t", powers), hcy_op_array("x", x))
-                 : order == 1 ? HCY_EVAL(queue, "t = abs(x)", hcy_op_array("t", powers), hcy_op_array("x", x))
-                              : HCY_EVAL(queue, "t = float64(abs(x)) ** p", hcy_op_array("t", powers),
-                                         hcy_op_array("x", x), p);
-    if (!status && hcy__is_dealt(layout))
-        status = sum_blocks(queue, norm, layout, powers, NULL);
-    else if (!status)
-        status = HCY_EVAL(queue, "n = sum(t)", hcy_op_array("n", norm), hcy_op_array("t", powers));
-    if (!status && order > 0 && order != 1)
-        status = HCY_EVAL(queue, "n = n ** (1 / p)", hcy_op_array("n", norm), p);
-    hcy_array_release(powers);
-    return status;
-}
-
-int hcy_dist_norm_of(hcy_queue *queue, hcy_array *norm, const hcy_dist_layout *layout, hcy_array *x, double order)
-{
-    int status = check_norm(queue, norm, layout, x, "hcy_dist_norm_of");
-    if (!status && (x->dtype < HCY_FLOAT32 || x->dtype > HCY_COMPLEX128))
-        status = hcy_fail(HCY_EINVAL, "hcy_dist_norm_of: of numbers of %s there is no norm", hcy_dtype_name(x->dtype));
-    if (!status && !(order >= 0 || order == -INFINITY))
-        status = hcy_fail(HCY_EINVAL, "hcy_dist_norm_of: there is no norm of order %g", order);
-    if (status)
-        return status;
-    if (order == 2)
-        return hcy_dist_norm(queue, norm, layout, x);
-    return isinf(order) ? find_extreme(queue, norm, layout, x, order) : sum_powers(queue, norm, layout, x, order);
+        status = hcy_eval(queue, text, operands, n);
+    return status ? status : hcy__dist_dot(queue, sum, user, operands[0].array, operands[0].array);
 }

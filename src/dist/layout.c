@@ -83,6 +83,7 @@ static int place_part(hcy_dist_layout *l, const int64_t *const *rows)
     l->vectors.dot = hcy__dist_dot;
     l->vectors.total = hcy__dist_total;
     l->vectors.adds_parts = hcy__dist_adds_parts;
+    l->vectors.eval_square = hcy__dist_eval_square;
     l->vectors.user = l;
     l->vectors.first = l->firsts[me] * l->row;
     return 0;
