@@ -3,6 +3,7 @@
 #include "dist_priv.h"
 #include "dist_scene.h"
 
+#include <halcyon/solve.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -219,6 +220,36 @@ static bool takes_launches(int n)
     return right && !status;
 }
 
+/* Steps of CG over ranks, of vectors in whole pieces, allocate nothing of their device when there was a first one. */
+static void test_memory(void)
+{
+    const int64_t shape[2] = { 64 * (int64_t)scene.n_ranks, PIECE };
+    hcy_dist_layout *layout = NULL;
+    hcy_operator *op = NULL;
+    hcy_solver *solver = NULL;
+    hcy_solver_options options = HCY_SOLVER_OPTIONS_INIT;
+    hcy_array *b = NULL;
+    hcy_pool_stats before = { 0 }, after = { 0 };
+    options.method = HCY_SOLVER_CG;
+    int status = hcy_dist_layout_blocks(&layout, scene.comm, 2, shape, 0, NULL);
+    status = status ? status : hcy_dist_laplacian(&op, scene.dev, layout, HCY_FLOAT32, NULL);
+    status = status ? status : hcy_dist_array(&b, scene.dev, layout, HCY_FLOAT32);
+    status = status ? status : HCY_EVAL(scene.queue, "b = float32(normal(1, index))", hcy_op_array("b", b));
+    status = status ? status : hcy_solver_create(&solver, scene.queue, op, &options);
+    status = status ? status : hcy_solver_start(solver, b, NULL);
+    status = status ? status : hcy_solver_run(solver, 2);
+    status = status ? status : hcy_device_pool_stats(&before, scene.dev);
+    status = status ? status : hcy_solver_run(solver, 5);
+    status = status ? status : hcy_device_pool_stats(&after, scene.dev);
+    every(!status && after.hits + after.misses == before.hits + before.misses,
+          "steps of CG allocate nothing of the device (%d times)",
+          (int)(after.hits + after.misses - before.hits - before.misses));
+    hcy_solver_destroy(solver);
+    hcy_operator_release(op);
+    hcy_array_release(b);
+    hcy_dist_layout_release(layout);
+}
+
 void test_squares(void)
 {
     int64_t pieces[64] = { 2, 0, 3 }, odd[64] = { 2, 0, 3 };
@@ -233,4 +264,6 @@ void test_squares(void)
         skip_checks(1, "for ranks, by messages of the host");
     else
         every(takes_launches(2) && !takes_launches(1), "... and two launches");
+    if (n > 1)
+        test_memory();
 }

@@ -8,6 +8,7 @@
  */
 #include "dist_priv.h"
 #include "dist_sum.h"
+#include "operator_priv.h"
 
 #include <halcyon/eval.h>
 #include <stdio.h>
@@ -17,6 +18,17 @@
 /* ALIGNED: bytes in front of which a view of a buffer may begin for any device's reductions. */
 enum { PIECE = HCY_SUM_PIECE, FEW = HCY_SUM_FEW, ALIGNED = 512 };
 
+/* What a layout's sums are made in, the same arrays each time, in the order in which one sum makes them: solvers make
+ * sums in each step. */
+enum { KEPT = 8 };
+struct hcy__sum_memory {
+    struct hcy__turn turn;
+    hcy_array *kept[KEPT];
+    hcy_array *share; /* of one of them, as share_of_all() makes it */
+    const hcy_array *share_of;
+    int64_t share_first;
+};
+
 /* The numbers that are added up: products of x and y, or, where there is no y, x.  Flat. */
 struct summands {
     hcy_dist *comm;
@@ -25,7 +37,9 @@ struct summands {
     bool is_complex;
     int64_t *firsts; /* of n_ranks + 1: which of all numbers each rank's first one is */
     int64_t *next;   /* the same of the next round's */
-    int64_t *memory; /* of both */
+    int64_t *of_both;
+    struct hcy__sum_memory *memory; /* the layout's */
+    int n_made;                     /* arrays so far, which are the memory's first ones */
     hcy_array *all;  /* few numbers, of all ranks, of which x is a part; NULL: there are too many yet */
 };
 
@@ -59,50 +73,81 @@ static int eval_summands(hcy_queue *queue, const char *text, hcy_array *to, hcy_
     return hcy_eval(queue, text, operands, y ? 3 : 2);
 }
 
+/* Some of flat numbers, or rows of pieces, for one expression: a view that keeps nothing. */
+static void borrow_range(hcy_array *view, const hcy_array *of, int64_t first, int64_t count, int64_t n_pieces)
+{
+    view->buffer = of->buffer;
+    view->room = of->room;
+    view->dtype = of->dtype;
+    view->rank = n_pieces ? 2 : 1;
+    view->shape[0] = n_pieces ? n_pieces : count;
+    view->shape[1] = view->strides[0] = PIECE;
+    view->strides[view->rank - 1] = 1;
+    view->offset = of->offset + first;
+    view->count = count;
+    atomic_init(&view->refs, 1);
+}
+
 /* `to` = the numbers from `first` on, or, of several rows of pieces, each row's sum. */
 static int eval_range(const struct summands *s, hcy_array *to, int64_t first, int64_t count, int64_t n_pieces)
 {
-    hcy_array *range[2] = { NULL, NULL }, *rows[2] = { NULL, NULL };
-    const int64_t shape[2] = { n_pieces, PIECE };
+    hcy_array x, y;
     const char *text = n_pieces ? summand_text(s, "s = sum(x, axis=1)",
                                                "s = sum(conj(complex128(x)) * complex128(y), axis=1)",
                                                "s = sum(float64(x) * float64(y), axis=1)")
                                 : summand_text(s, "s = x", "s = conj(complex128(x)) * complex128(y)",
                                                "s = float64(x) * float64(y)");
-    int status = 0;
-    for (int i = 0; !status && i < (s->y ? 2 : 1); i++) {
-        status = hcy__rows(&range[i], i ? s->y : s->x, 0, first, count);
-        if (!status)
-            status = n_pieces ? hcy_array_reshape(&rows[i], range[i], 2, shape) : 0;
-    }
-    if (!status)
-        status = n_pieces ? eval_summands(s->queue, text, to, rows[0], rows[1])
-                          : eval_summands(s->queue, text, to, range[0], range[1]);
-    for (int i = 0; i < 2; i++) {
-        hcy_array_release(rows[i]);
-        hcy_array_release(range[i]);
-    }
-    return status;
+    borrow_range(&x, s->x, first, count, n_pieces);
+    if (s->y)
+        borrow_range(&y, s->y, first, count, n_pieces);
+    return eval_summands(s->queue, text, to, &x, s->y ? &y : NULL);
 }
 
-static int new_numbers(hcy_array **numbers, const struct summands *s, int64_t n)
+static int new_numbers(hcy_array **numbers, struct summands *s, int64_t n)
 {
-    return hcy_array_empty(numbers, hcy_queue_device(s->queue), s->is_complex ? HCY_COMPLEX128 : HCY_FLOAT64,
-                           1, &n);
+    struct hcy__sum_memory *m = s->memory;
+    hcy_device *dev = hcy_queue_device(s->queue);
+    const int dtype = s->is_complex ? HCY_COMPLEX128 : HCY_FLOAT64;
+    hcy_array **kept = s->n_made < KEPT ? &m->kept[s->n_made++] : NULL, *is = kept ? *kept : NULL;
+    if (is && is->dtype == dtype && is->count == n && hcy__array_device(is) == dev) {
+        *numbers = hcy_array_retain(is);
+        return 0;
+    }
+    int status = hcy_array_empty(numbers, dev, dtype, 1, &n);
+    if (status || !kept)
+        return status;
+    hcy_array_release(m->share);
+    m->share = NULL;
+    hcy_array_release(is);
+    *kept = hcy_array_retain(*numbers);
+    return 0;
 }
 
 /* This rank's numbers among those of all.  Sums are written to a buffer from its beginning on, or elsewhere first. */
 static int share_of_all(hcy_array **mine, const struct summands *s, int64_t first, int64_t count)
 {
     const size_t size = hcy_dtype_size(s->all->dtype), at = (size_t)first * size;
+    struct hcy__sum_memory *m = s->memory;
     hcy_buffer *part = NULL;
+    int status = 0;
+    if (m->share && m->share_of == s->all && m->share_first == first && m->share->count == count) {
+        *mine = hcy_array_retain(m->share);
+        return 0;
+    }
     if (!count || at % ALIGNED)
-        return hcy__rows(mine, s->all, 0, first, count);
-    int status = hcy_buffer_sub(&part, s->all->buffer, at, (size_t)count * size);
-    if (!status)
+        status = hcy__rows(mine, s->all, 0, first, count);
+    else
+        status = hcy_buffer_sub(&part, s->all->buffer, at, (size_t)count * size);
+    if (part)
         status = hcy_array_of_buffer(mine, part, s->all->dtype, 1, &count, NULL, 0);
     hcy_buffer_release(part);
-    return status;
+    if (status)
+        return status;
+    hcy_array_release(m->share);
+    m->share = hcy_array_retain(*mine);
+    m->share_of = s->all;
+    m->share_first = first;
+    return 0;
 }
 
 /* --- Pieces of several ranks --- */
@@ -154,25 +199,24 @@ static int exchange_edges(const struct summands *s, hcy_array *head, hcy_array *
 }
 
 /* to = the sum of the piece that begins in this rank's tail and goes on in the next ranks; all ranks come here. */
-static int sum_edges(const struct summands *s, hcy_array *to, const struct edges *e)
+static int sum_edges(struct summands *s, hcy_array *to, const struct edges *e)
 {
     const int me = s->comm->place.rank, n_ranks = s->comm->place.n_ranks;
     const int64_t begins = s->firsts[me + 1] - e->tail, left = s->firsts[n_ranks] - begins;
-    hcy_array *head = NULL, *piece = NULL, *tail = NULL;
+    hcy_array *head = NULL, *piece = NULL, tail;
     int status = e->head ? new_numbers(&head, s, e->head) : 0;
     if (!status && e->head)
         status = eval_range(s, head, 0, e->head, 0);
     if (!status && e->tail)
         status = new_numbers(&piece, s, left < PIECE ? left : PIECE);
-    if (!status && e->tail)
-        status = hcy__rows(&tail, piece, 0, 0, e->tail);
-    if (!status && e->tail)
-        status = eval_range(s, tail, s->x->count - e->tail, e->tail, 0);
+    if (!status && e->tail) {
+        borrow_range(&tail, piece, 0, e->tail, 0);
+        status = eval_range(s, &tail, s->x->count - e->tail, e->tail, 0);
+    }
     if (!status)
         status = exchange_edges(s, head, piece, e->tail);
     if (!status && e->tail)
         status = HCY_EVAL(s->queue, "s = sum(x)", hcy_op_array("s", to), hcy_op_array("x", piece));
-    hcy_array_release(tail);
     hcy_array_release(piece);
     hcy_array_release(head);
     return status;
@@ -223,18 +267,16 @@ static int sum_pieces(struct summands *s)
 {
     const struct edges e = find_edges(s->firsts, s->comm->place.rank);
     const int64_t inner = (s->x->count - e.head - e.tail) / PIECE;
-    hcy_array *sums = NULL, *of_inner = NULL, *of_tail = NULL;
+    hcy_array *sums = NULL, of_inner, of_tail;
     int status = new_sums(&sums, s);
-    if (!status)
-        status = hcy__rows(&of_inner, sums, 0, 0, inner);
-    if (!status)
-        status = hcy__rows(&of_tail, sums, 0, inner, e.tail > 0);
+    if (!status) {
+        borrow_range(&of_inner, sums, 0, inner, 0);
+        borrow_range(&of_tail, sums, inner, e.tail > 0, 0);
+    }
     if (!status && inner)
-        status = eval_range(s, of_inner, e.head, inner * PIECE, inner);
+        status = eval_range(s, &of_inner, e.head, inner * PIECE, inner);
     if (!status)
-        status = sum_edges(s, of_tail, &e);
-    hcy_array_release(of_inner);
-    hcy_array_release(of_tail);
+        status = sum_edges(s, &of_tail, &e);
     if (status)
         hcy_array_release(sums);
     else
@@ -287,13 +329,13 @@ static int sum_rest(struct summands *s, hcy_array *sum)
 }
 
 /* The part as one axis, in the order of the whole's rows: a view, or a copy with the blocks' axis in front.  Over a
- * grid it is as it lies. */
+ * grid, or in blocks of the first axis, it is as it lies. */
 static int flatten_part(hcy_array **flat, hcy_queue *queue, const hcy_dist_layout *layout,
                         const hcy_array *part)
 {
     hcy_array *turned = NULL, *copy = NULL;
     int axes[HCY_ARRAY_MAX_RANK] = { layout->axis };
-    if (layout->axis == HCY_DIST_GRID)
+    if (layout->axis <= 0)
         return hcy_array_reshape(flat, part, 1, &part->count);
     for (int d = 0, to = 1; d < layout->rank; d++)
         if (d != layout->axis)
@@ -357,30 +399,65 @@ int hcy_dist_set_sums(hcy_dist *comm, int sums)
     return status;
 }
 
+void hcy__sum_memory_free(struct hcy__sum_memory *m)
+{
+    if (!m)
+        return;
+    hcy_array_release(m->share);
+    for (int i = 0; i < KEPT; i++)
+        hcy_array_release(m->kept[i]);
+    hcy__turn_end(&m->turn);
+    free(m);
+}
+
+static int need_memory(struct hcy__sum_memory **memory, hcy_dist_layout *layout)
+{
+    if (!layout->sums) {
+        layout->sums = calloc(1, sizeof *layout->sums);
+        if (layout->sums)
+            hcy__turn_init(&layout->sums->turn);
+    }
+    *memory = layout->sums;
+    return *memory ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for a sum over ranks");
+}
+
+/* To be left after a failure too. */
 static int begin_sum(struct summands *s, hcy_queue *queue, const hcy_dist_layout *layout, const hcy_array *x)
 {
     const int n = layout->comm->place.n_ranks;
     *s = (struct summands){ .comm = layout->comm, .queue = queue };
     s->is_complex = x->dtype == HCY_COMPLEX64 || x->dtype == HCY_COMPLEX128;
-    s->memory = s->firsts = calloc((size_t)n + 1, 2 * sizeof *s->firsts);
+    /* What it is made in is no part of what a layout says. */
+    int status = need_memory(&s->memory, (hcy_dist_layout *)layout);
+    if (status)
+        return status;
+    s->of_both = s->firsts = calloc((size_t)n + 1, 2 * sizeof *s->firsts);
     for (int r = 0; s->firsts && r <= n; r++)
         s->firsts[r] = layout->firsts[r] * layout->row;
     if (s->firsts)
         s->next = s->firsts + n + 1;
-    return s->firsts ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for a sum over ranks");
+    status = hcy__turn_take(&s->memory->turn, queue);
+    return s->firsts ? status : hcy_fail(HCY_ENOMEM, "out of memory for a sum over ranks");
 }
 
-/* sum = what is left to be added up, unless there was a failure; releases what summands have. */
+static void leave_sum(struct summands *s)
+{
+    hcy_array_release(s->x);
+    hcy_array_release(s->y);
+    hcy_array_release(s->all);
+    free(s->of_both);
+    if (s->memory)
+        hcy__turn_give(&s->memory->turn);
+}
+
+/* sum = what is left to be added up, unless there was a failure; then it is left. */
 static int end_sum(hcy_array *sum, struct summands *s, int status)
 {
     while (!status && !s->all && s->firsts[s->comm->place.n_ranks] > FEW)
         status = sum_pieces(s);
     if (!status)
         status = sum_rest(s, sum);
-    hcy_array_release(s->x);
-    hcy_array_release(s->y);
-    hcy_array_release(s->all);
-    free(s->memory);
+    leave_sum(s);
     return status;
 }
 
@@ -424,42 +501,28 @@ static bool fits_pieces(const struct summands *s, const hcy_dist_layout *layout,
     return fits;
 }
 
-/* The same operands, with parts as rows of pieces; arrays are to be released. */
-static int view_pieces(hcy_operand *views, const hcy_operand *operands, size_t n)
-{
-    const int64_t rows[2] = { operands[0].array->count / PIECE, PIECE };
-    int status = 0;
-    for (size_t i = 0; i < n; i++) {
-        views[i] = operands[i];
-        if (views[i].kind != HCY_OPERAND_ARRAY)
-            continue;
-        if (views[i].array->count == 1)
-            hcy_array_retain(views[i].array);
-        else if (status || (status = hcy_array_reshape(&views[i].array, operands[i].array, 2, rows)))
-            views[i].array = NULL;
-    }
-    return status;
-}
-
-/* The text, and the sums of this rank's pieces of v's square, in one launch. */
+/* The text, and the sums of this rank's pieces of v's square, in one launch, which takes parts as rows of pieces. */
 static int eval_pieces(struct summands *s, const char *text, const hcy_operand *operands, size_t n)
 {
     hcy_operand views[MOST_OPERANDS + 1];
-    hcy_array *sums = NULL;
+    hcy_array rows[MOST_OPERANDS], *sums = NULL;
     char full[640];
     const char *name = operands[0].name;
-    int status = view_pieces(views, operands, n);
-    if (!status)
-        status = new_sums(&sums, s);
+    for (size_t i = 0; i < n; i++) {
+        const hcy_array *a = operands[i].array;
+        views[i] = operands[i];
+        if (operands[i].kind != HCY_OPERAND_ARRAY || a->count == 1)
+            continue;
+        borrow_range(&rows[i], a, 0, a->count, a->count / PIECE);
+        views[i].array = &rows[i];
+    }
+    int status = new_sums(&sums, s);
     snprintf(full, sizeof full, s->is_complex ? "%s; sums_ = sum(conj(complex128(%s)) * complex128(%s), axis=1)"
                                               : "%s; sums_ = sum(float64(%s) * float64(%s), axis=1)",
              text, name, name);
     views[n] = hcy_op_array("sums_", sums);
     if (!status)
         status = hcy_eval(s->queue, full, views, n + 1);
-    for (size_t i = 0; i < n; i++)
-        if (views[i].kind == HCY_OPERAND_ARRAY)
-            hcy_array_release(views[i].array);
     if (status)
         hcy_array_release(sums);
     else
@@ -475,7 +538,7 @@ int hcy__dist_eval_square(hcy_queue *queue, hcy_array *sum, void *user, const ch
     int status = begin_sum(&s, queue, layout, operands[0].array);
     if (!status && !hcy__dist_adds_parts(user) && fits_pieces(&s, layout, operands, n))
         return end_sum(sum, &s, eval_pieces(&s, text, operands, n));
-    free(s.memory);
+    leave_sum(&s);
     if (!status)
         status = hcy_eval(queue, text, operands, n);
     return status ? status : hcy__dist_dot(queue, sum, user, operands[0].array, operands[0].array);

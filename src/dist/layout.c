@@ -239,6 +239,7 @@ void hcy_dist_layout_release(hcy_dist_layout *layout)
 {
     if (!layout || atomic_fetch_sub(&layout->refs, 1) != 1)
         return;
+    hcy__sum_memory_free(layout->sums);
     hcy_dist_release(layout->comm);
     free(layout->firsts);
     free(layout);
