@@ -193,10 +193,13 @@ tutorials="dist_poststack dist_migration dist_deconvolution"
 for example in dist_vstack dist_scatter dist_sense; do
     alone $example
 done
-HALCYON_DIST=self "$program" cpu@threads=1 > "$dir/out" 2>&1
-state=$?
-[ $state -eq 0 ] || sed 's/^/# /' "$dir/out"
-say $state "self: all of it"
+all_alone() { # DEVICE
+    HALCYON_DIST=self "$program" "$1" > "$dir/out" 2>&1
+    state=$?
+    [ $state -eq 0 ] || sed 's/^/# /' "$dir/out"
+    say $state "self: all of it, $1"
+}
+all_alone cpu@threads=1
 # Slurm's tasks without an MPI's variables: each would believe that it is all.
 env HALCYON_DIST= SLURM_STEP_NUM_TASKS=2 "$top_builddir/examples/dist_scatter" cpu@threads=1 > "$dir/out" 2>&1
 [ $? -ne 0 ] && grep -q 'srun has started 2 processes.*HALCYON_DIST=self' "$dir/out"
@@ -236,9 +239,12 @@ for mpi in openmpi mpich; do
     ends $mpi abort "a rank that gives up says why, and ends all" 'the disk is full'
     known=1
 done
-[ -n "$known" ] || for example in $tutorials; do
-    alone $example
-done
+[ -n "$known" ] || {
+    all_alone cpu@threads=1@discrete=1
+    for example in $tutorials; do
+        alone $example
+    done
+}
 # It is built everywhere, and its library is where it is: else that is said, and nothing in its place is used.
 if [ -f "$HALCYON_BACKEND_PATH/halcyon-dist-mpi-abi.so" ]; then
     HALCYON_DIST=mpi-abi "$top_builddir/examples/dist_scatter" cpu@threads=1 > "$dir/out" 2>&1
