@@ -155,7 +155,7 @@ static bool is_there(const hcy_array *odd, double value)
 /* By MPI arrays are there on return, those with gaps too: so many numbers take a while to copy. */
 static void test_return(void)
 {
-    enum { COUNT = 1 << 22, ROUNDS = 8 };
+    enum { COUNT = 1 << 20, ROUNDS = 3 };
     const int n = scene.n_ranks, before = (scene.rank + n - 1) % n, next = (scene.rank + 1) % n;
     hcy_dist_info info = HCY_DIST_INFO_INIT;
     bool sent = true, reduced = true;
@@ -266,21 +266,37 @@ static void test_messages(void)
     test_alltoall();
 }
 
-/* What tests/dist.t makes a table of; TRANSPORT_ALONE: the first. */
+/* What tests/dist.t makes a table of; WANTED_AREAS: these alone, by their keys with commas. */
 static const struct {
-    const char *name;
+    const char *key, *name;
     void (*test)(void);
-} areas[] = { { "messages", test_messages },
-              { "layouts, sums, files", test_layouts },
-              { "blocks, stacks of rows, differences, ghost rows", test_operators },
-              { "grids of ranks", test_grids },
-              { "sums without one device's bits", test_free_sums },
-              { "solvers", test_solvers_like_one },
-              { "stacks of stacks", test_stacks },
-              { "differences beside messages", test_overlap },
-              { "Fourier transforms, NUFFT, SENSE", test_transforms },
-              { "matrices, convolutions", test_matrices },
-              { "timers", test_timers } };
+} areas[] = { { "messages", "messages", test_messages },
+              { "layouts", "layouts, sums, files", test_layouts },
+              { "long", "sums of several rounds", test_long_sums },
+              { "operators", "blocks, stacks of rows, differences, ghost rows", test_operators },
+              { "grids", "grids of ranks", test_grids },
+              { "free", "sums without one device's bits", test_free_sums },
+              { "squares", "a vector with its square", test_squares },
+              { "solvers", "solvers", test_solvers_like_one },
+              { "gridsolvers", "solvers over grids of ranks", test_grid_solvers },
+              { "stacks", "stacks of stacks", test_stacks },
+              { "overlap", "differences beside messages", test_overlap },
+              { "nufft", "transpositions, NUFFT, SENSE", test_transforms },
+              { "fft", "Fourier transforms", test_ffts },
+              { "matrices", "matrices, convolutions", test_matrices },
+              { "timers", "timers", test_timers } };
+
+static bool is_wanted(const char *key)
+{
+    const char *wanted = getenv("WANTED_AREAS");
+    const size_t length = strlen(key);
+    bool found = !wanted || !*wanted;
+    for (const char *p = wanted; !found && p; p = strchr(p, ',')) {
+        p += *p == ',';
+        found = !strncmp(p, key, length) && (!p[length] || p[length] == ',');
+    }
+    return found;
+}
 
 enum part { ALL, COPIES, LARGE, FAILING, N_PARTS };
 static const char *const part_names[N_PARTS] = { "", "copies", "large", "failing" };
@@ -291,7 +307,7 @@ static void test_device(const char *spec, enum part which)
     hcy_dist *world = scene.comm, *part = NULL;
     hcy_device *again = NULL;
     hcy_dist_info info = HCY_DIST_INFO_INIT;
-    const char *wanted = getenv("WANTED_DEVICE_TRANSPORT"), *alone = getenv("TRANSPORT_ALONE");
+    const char *wanted = getenv("WANTED_DEVICE_TRANSPORT");
     scene.name = spec;
     if (hcy_dist_split(&part, world, 0) || hcy_dist_device(&scene.dev, part, spec) ||
         hcy_queue_create(&scene.queue, scene.dev)) {
@@ -309,7 +325,9 @@ static void test_device(const char *spec, enum part which)
         test_large();
     else if (which == FAILING)
         test_failing();
-    for (size_t i = 0; which == ALL && i < (alone && *alone ? 1 : sizeof areas / sizeof areas[0]); i++) {
+    for (size_t i = 0; which == ALL && i < sizeof areas / sizeof areas[0]; i++) {
+        if (!is_wanted(areas[i].key))
+            continue;
         printf("# area: %s\n", areas[i].name);
         areas[i].test();
     }

@@ -93,7 +93,7 @@ gpu_aware() { # MPI
     LD_LIBRARY_PATH=$dir${kept:+:$kept} HALCYON_BACKENDS=cpu,cuda
     WANTED_DEVICE_TRANSPORT=
     export LD_LIBRARY_PATH HALCYON_BACKENDS WANTED_DEVICE_TRANSPORT
-    run $1 2 mpi,-mpi-device,-nccl copies cuda
+    [ -n "$known" ] || run $1 2 mpi,-mpi-device,-nccl copies cuda
     WANTED_DEVICE_TRANSPORT=mpi-device program="env LD_PRELOAD=$dir/aware.so $cuda"
     run $1 3 mpi-device copies cuda
     # Without a word of the library's, or for a CPU, it is refused.
@@ -101,12 +101,14 @@ gpu_aware() { # MPI
     HALCYON_DIST=mpi-device launch $1 2 $program copies cuda > "$dir/out" 2>&1
     [ $? -ne 0 ] && grep -q 'mpi-device was asked for.*MPIX_Query_cuda_support' "$dir/out"
     say $? "$1: an MPI that does not take devices' memory is not made to"
-    HALCYON_DIST=mpi-device launch $1 2 env LD_PRELOAD="$dir/aware.so" $program copies cpu > "$dir/out" 2>&1
-    [ $? -ne 0 ] && grep -q 'mpi-device was asked for' "$dir/out"
-    say $? "$1: nor one for a device that is no GPU"
-    program="env LD_PRELOAD=$dir/aware.so $cuda"
-    run $1 2 mpi-device refused cuda,cpu
-    program=$cuda
+    [ -n "$known" ] || {
+        HALCYON_DIST=mpi-device launch $1 2 env LD_PRELOAD="$dir/aware.so" $program copies cpu > "$dir/out" 2>&1
+        [ $? -ne 0 ] && grep -q 'mpi-device was asked for' "$dir/out"
+        say $? "$1: nor one for a device that is no GPU"
+        program="env LD_PRELOAD=$dir/aware.so $cuda"
+        run $1 2 mpi-device refused cuda,cpu
+        program=$cuda
+    }
     unset WANTED_DEVICE_TRANSPORT HALCYON_BACKENDS
     LD_LIBRARY_PATH=$kept
     [ -n "$kept" ] || unset LD_LIBRARY_PATH
@@ -183,49 +185,66 @@ example() {
     say $ok "$1 x$2: $3 $4"
 }
 
+alone() { # EXAMPLE: one process, without an MPI
+    HALCYON_DIST=self "$top_builddir/examples/$1" cpu@threads=1 > "$dir/out" 2>&1
+    say $? "self: $1"
+}
 tutorials="dist_poststack dist_migration dist_deconvolution"
-for example in dist_vstack dist_scatter dist_sense $tutorials; do
-    HALCYON_DIST=self "$top_builddir/examples/$example" cpu@threads=1 > "$dir/out" 2>&1
-    say $? "self: $example"
+for example in dist_vstack dist_scatter dist_sense; do
+    alone $example
 done
-HALCYON_DIST=self "$program" > "$dir/out" 2>&1
-state=$?
-[ $state -eq 0 ] || sed 's/^/# /' "$dir/out"
-say $state "self: all of it"
+all_alone() { # DEVICE
+    HALCYON_DIST=self "$program" "$1" > "$dir/out" 2>&1
+    state=$?
+    [ $state -eq 0 ] || sed 's/^/# /' "$dir/out"
+    say $state "self: all of it, $1"
+}
+all_alone cpu@threads=1
 # Slurm's tasks without an MPI's variables: each would believe that it is all.
 env HALCYON_DIST= SLURM_STEP_NUM_TASKS=2 "$top_builddir/examples/dist_scatter" cpu@threads=1 > "$dir/out" 2>&1
 [ $? -ne 0 ] && grep -q 'srun has started 2 processes.*HALCYON_DIST=self' "$dir/out"
 say $? "tasks of srun without MPI are not alone without a word"
 HALCYON_DIST=self SLURM_STEP_NUM_TASKS=2 "$top_builddir/examples/dist_scatter" cpu@threads=1 > "$dir/out" 2>&1
 say $? "... but where they say so"
-# Layouts and operators know no transport: the second MPI carries messages alone.  Waiting ranks use up processors.
+# Layouts and operators know no transport: the second MPI carries messages alone.  Waiting ranks use up processors, so
+# that three ranks have what wants ends, a middle and a rank without rows, on devices whose memory is their own, and four
+# what they alone have: grids, sums of several rounds, memory that ranks share.  HCY_TEST_AREAS: what both have instead,
+# and no long examples, for builds that compute what others do.
+on_three=messages,layouts,operators,free,squares,solvers,stacks,nufft,fft,matrices,timers
+on_four=messages,long,squares,grids,gridsolvers,overlap,fft,matrices
+[ -z "$HCY_SANITIZER" ] || on_four=messages,grids,overlap
+export WANTED_AREAS
 known=
 for mpi in openmpi mpich; do
     if ! there $mpi; then
         skip "built without $mpi, or no mpirun of its own"
         continue
     fi
-    export TRANSPORT_ALONE
-    TRANSPORT_ALONE=1
-    run $mpi 2 mpi@piece=4096 cpu@threads=1
+    WANTED_AREAS=messages
+    run $mpi 2 mpi@piece=30000 cpu@threads=1
     run $mpi 1 $mpi cpu@threads=1
-    TRANSPORT_ALONE=$known
-    # Three ranks have all that four have: ends, a middle, a rank without rows.
+    [ -n "$known" ] || WANTED_AREAS=${HCY_TEST_AREAS-$on_three}
     run $mpi 3 mpi,-nccl cpu@threads=1@discrete=1
-    [ -z "$HCY_SANITIZER" ] || TRANSPORT_ALONE=1
+    [ -n "$known" ] || WANTED_AREAS=${HCY_TEST_AREAS-$on_four}
     run $mpi 4 "" cpu@threads=1
     example $mpi 3 dist_vstack cpu@threads=1,cpu@threads=1@discrete=1
     example $mpi 2 dist_scatter cpu@threads=1
-    example $mpi 2 dist_sense cpu@threads=1
-    for tutorial in $tutorials; do
-        [ -n "$known" ] || example $mpi 3 $tutorial cpu@threads=1
+    [ -n "$known${HCY_TEST_AREAS-}" ] || for example in dist_sense $tutorials; do
+        example $mpi 3 $example cpu@threads=1
     done
     # The driver never frees what is lost with a device.
-    [ -n "$HCY_SANITIZER" ] || { gpu_aware $mpi; [ -n "$known" ] || by_nccl $mpi; failing $mpi; }
+    [ -n "$HCY_SANITIZER" ] || gpu_aware $mpi
+    [ -n "$HCY_SANITIZER$known" ] || { by_nccl $mpi; failing $mpi; }
     ends $mpi killed "a rank that is killed ends all" '[Kk]illed|KILLED|signal 9'
     ends $mpi abort "a rank that gives up says why, and ends all" 'the disk is full'
     known=1
 done
+[ -n "$known" ] || {
+    all_alone cpu@threads=1@discrete=1
+    for example in $tutorials; do
+        alone $example
+    done
+}
 # It is built everywhere, and its library is where it is: else that is said, and nothing in its place is used.
 if [ -f "$HALCYON_BACKEND_PATH/halcyon-dist-mpi-abi.so" ]; then
     HALCYON_DIST=mpi-abi "$top_builddir/examples/dist_scatter" cpu@threads=1 > "$dir/out" 2>&1
@@ -238,9 +257,8 @@ else
     skip "built without modules"
 fi
 if [ -n "${HALCYON_TEST_MPI_ABI-}" ] && [ -x "$HALCYON_TEST_MPI_ABI/bin/mpiexec" ]; then
-    export TRANSPORT_ALONE
-    TRANSPORT_ALONE=1
-    run mpi-abi 2 mpi-abi@piece=4096 cpu@threads=1
+    WANTED_AREAS=messages
+    run mpi-abi 2 mpi-abi@piece=30000 cpu@threads=1
     run mpi-abi 3 mpi,-mpich cpu@threads=1@discrete=1
     run mpi-abi 4 -openmpi,-mpich cpu@threads=1
     ends mpi-abi abort "a rank that gives up says why, and ends all" 'the disk is full'

@@ -54,10 +54,20 @@ double distance_to_serial(dist_distance *distance, hcy_operator *op, hcy_operato
     return far;
 }
 
-double mismatch_of(hcy_operator *op)
+static double mismatch_of_pairs(hcy_operator *op, int pairs)
 {
     double mismatch = 1e300;
-    if (!op || hcy_operator_dot_test(&mismatch, scene.queue, op, 10, 1))
+    if (!op || hcy_operator_dot_test(&mismatch, scene.queue, op, pairs, 1))
         fprintf(stderr, "# rank %d: %s\n", scene.rank, hcy_last_error()->text);
     return mismatch;
+}
+
+double mismatch_of(hcy_operator *op)
+{
+    return mismatch_of_pairs(op, 10);
+}
+
+double mismatch_of_few(hcy_operator *op)
+{
+    return mismatch_of_pairs(op, 2);
 }

@@ -31,18 +31,23 @@ typedef double dist_distance(hcy_array *a, hcy_array *b);
 dist_distance apart;
 double distance_to_serial(dist_distance *distance, hcy_operator *op, hcy_operator *serial, hcy_dist_layout *to,
                           hcy_dist_layout *from, bool adjoint);
-/* Of ten pairs of the dot test; 1e300 without an operator. */
-double mismatch_of(hcy_operator *op);
+/* Of ten pairs of the dot test, or of two of what is tried in many layouts; 1e300 without an operator. */
+typedef double dist_mismatch(hcy_operator *op);
+dist_mismatch mismatch_of, mismatch_of_few;
 /* dist_grids.c: a layout over a grid of ranks; `deal`: 0 even, 1 uneven, 2 with ranks that have no rows. */
 int deal_grid(hcy_dist_layout **layout, int rank, const int64_t *shape, const int *grid, int deal);
 void test_layouts(void);
+void test_long_sums(void);
 void test_grids(void);
 void test_free_sums(void);
+void test_squares(void);
 void test_operators(void);
 void test_solvers_like_one(void);
+void test_grid_solvers(void);
 void test_stacks(void);
 void test_overlap(void);
 void test_transforms(void);
+void test_ffts(void);
 void test_matrices(void);
 void test_timers(void);
 /* Where no kernel runs; whether messages are to take arrays as they lie. */

@@ -5,7 +5,7 @@
 #include <halcyon/solve.h>
 #include <stdio.h>
 
-enum { ROWS = 23, OTHERS = 9, COLUMNS = 12, STEPS = 40 };
+enum { ROWS = 23, OTHERS = 9, COLUMNS = 12, STEPS = 20 };
 
 /* Rows of a matrix in blocks, uneven, none on the first rank of several; of one that all ranks have, not. */
 struct rows {

@@ -1,14 +1,18 @@
-/* Sums that need not have one device's bits: one reduction, and no other message. */
+/* Sums that need not have one device's bits: one reduction, and no other message.  Sums with what makes the vector, in
+ * one device's bits: how many messages and launches they take. */
 #include "dist_priv.h"
 #include "dist_scene.h"
 
+#include <halcyon/solve.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { COUNT = 5003 };
+enum { COUNT = 5003, PIECE = 1024 };
 
 static const struct hcy_transport *real;
-static int n_reductions, n_others;
+static int n_reductions, n_others, n_messages;
 
 static int count_reduction(void *data, void *impl, size_t count, int dtype, int reduction)
 {
@@ -19,6 +23,7 @@ static int count_reduction(void *data, void *impl, size_t count, int dtype, int 
 static int count_exchange(void *impl, const struct hcy__message *messages, size_t n)
 {
     n_others++;
+    n_messages += (int)n;
     return real->exchange(impl, messages, n);
 }
 
@@ -75,4 +80,190 @@ void test_free_sums(void)
     hcy_dist_layout_release(layout);
     hcy_dist_release(part_of);
     hcy_dist_release(comm);
+}
+
+/* --- A vector, and its square --- */
+
+static const char *const statements = "half = a/2; y += half*x; x -= half*y";
+
+/* Before the text is evaluated; of a whole vector, or the part from element `first` on. */
+static int fill_vectors(hcy_queue *queue, hcy_array *const *v, int64_t first)
+{
+    const hcy_operand f = hcy_op_integer("f", first);
+    int status = HCY_EVAL(queue, "x = normal(5, index + f) * exp(4 * normal(6, index + f))",
+                          hcy_op_array("x", v[0]), f);
+    return status ? status : HCY_EVAL(queue, "y = normal(7, index + f)", hcy_op_array("y", v[1]), f);
+}
+
+/* x, y, half, a and a sum. */
+static int make_vectors(hcy_array **v, hcy_queue *queue, int dtype, int rank, const int64_t *shape)
+{
+    hcy_device *dev = hcy_queue_device(queue);
+    int status = 0;
+    for (int i = 0; i < 2; i++)
+        status = status ? status : hcy_array_empty(&v[i], dev, dtype, rank, shape);
+    status = status ? status : hcy_array_full(&v[2], queue, HCY_FLOAT64, 0, NULL, 0);
+    status = status ? status : hcy_array_full(&v[3], queue, HCY_FLOAT64, 0, NULL, 0.75);
+    return status ? status
+                  : hcy_array_empty(&v[4], dev, dtype == HCY_COMPLEX128 ? HCY_COMPLEX128 : HCY_FLOAT64, 0, NULL);
+}
+
+static void list_vectors(hcy_operand operands[4], hcy_array *const *v)
+{
+    static const char *const names[4] = { "x", "y", "half", "a" };
+    for (int i = 0; i < 4; i++)
+        operands[i] = hcy_op_array(names[i], v[i]);
+}
+
+static void release_vectors(hcy_array **v)
+{
+    for (int i = 0; i < 5; i++)
+        hcy_array_release(v[i]);
+}
+
+/* By the layout's table and on one device: the vector and the sum have the same bits. */
+static void test_square(int dtype, const int64_t *shape, const int64_t *rows, int n_exchanges)
+{
+    const bool is_complex = dtype == HCY_COMPLEX128;
+    hcy_array *part[5] = { NULL }, *whole[5] = { NULL }, *all = NULL, *wrong = NULL;
+    hcy_dist_layout *layout = NULL;
+    hcy_dist_layout_info is = HCY_DIST_LAYOUT_INFO_INIT;
+    hcy_operand operands[4];
+    hcy_space space;
+    struct hcy_transport counting = *scene.comm->transport;
+    double got[2] = { 0 }, want[2] = { 1, 1 }, n_wrong = 1;
+    int status = hcy_dist_layout_blocks(&layout, scene.comm, 2, shape, 0, rows);
+    status = status ? status : hcy_dist_layout_get_info(&is, layout);
+    status = status ? status : hcy_dist_space(&space, layout, dtype);
+    status = status ? status : make_vectors(part, scene.queue, dtype, 2, is.local_shape);
+    status = status ? status : make_vectors(whole, scene.queue, dtype, 2, shape);
+    status = status ? status : fill_vectors(scene.queue, part, is.first * shape[1]);
+    status = status ? status : fill_vectors(scene.queue, whole, 0);
+    list_vectors(operands, part);
+    real = scene.comm->transport;
+    counting.exchange = count_exchange;
+    n_others = n_messages = 0;
+    scene.comm->transport = &counting;
+    status = status ? status
+                    : space.vectors->eval_square(scene.queue, part[4], space.vectors->user, statements, operands, 4);
+    status = status ? status : hcy_queue_finish(scene.queue);
+    scene.comm->transport = real;
+    list_vectors(operands, whole);
+    status = status ? status : hcy_eval(scene.queue, statements, operands, 4);
+    status = status ? status
+                    : HCY_EVAL(scene.queue, is_complex ? "s = vdot(x, x)" : "s = dot(float64(x), float64(x))",
+                               hcy_op_array("s", whole[4]), hcy_op_array("x", whole[0]));
+    status = status ? status : hcy_array_to_host(got, scene.queue, part[4]);
+    status = status ? status : hcy_array_to_host(want, scene.queue, whole[4]);
+    status = status ? status : hcy_array_empty(&all, scene.dev, dtype, 2, shape);
+    status = status ? status : hcy_array_empty(&wrong, scene.dev, HCY_FLOAT64, 0, NULL);
+    status = status ? status : hcy_dist_gather(scene.queue, all, layout, part[0], -1);
+    status = status ? status
+                    : HCY_EVAL(scene.queue, "n = sum(float64(a != b))", hcy_op_array("n", wrong),
+                               hcy_op_array("a", all), hcy_op_array("b", whole[0]));
+    status = status ? status : hcy_array_to_host(&n_wrong, scene.queue, wrong);
+    every(!status && n_wrong == 0 && got[0] == want[0] && (!is_complex || got[1] == want[1]),
+          "%s, %d rows of %d: a vector with its square has one device's bits", hcy_dtype_name(dtype), (int)shape[0],
+          (int)shape[1]);
+    /* Messages of devices are none of the host's. */
+    every(scene.comm->on_device || n_exchanges < 0 ||
+              (n_others == n_exchanges && n_messages <= 2 * (scene.n_ranks - 1) * n_exchanges),
+          "... by %d exchange%s", n_exchanges, n_exchanges == 1 ? "" : "s");
+    release_vectors(part);
+    release_vectors(whole);
+    hcy_array_release(all);
+    hcy_array_release(wrong);
+    hcy_dist_layout_release(layout);
+}
+
+/* How many launches a part in whole pieces takes: the first is the text's, with the sums of its pieces, the second adds
+ * up those of all ranks.  A device that fails at the one and at the next shows it. */
+static bool takes_launches(int n)
+{
+    enum { EACH = 64 * PIECE };
+    static float numbers[EACH] = { 1 };
+    char spec[80];
+    const int64_t shape[1] = { EACH * (int64_t)scene.n_ranks }, own = EACH;
+    const double one = 1;
+    hcy_dist *comm = NULL;
+    hcy_device *dev = NULL;
+    hcy_queue *queue = NULL;
+    hcy_dist_layout *layout = NULL;
+    hcy_array *x = NULL, *y = NULL, *a = NULL, *sum = NULL;
+    hcy_space space;
+    double got = 0;
+    snprintf(spec, sizeof spec, "cpu@threads=1@fail-launch=%d", n + 1);
+    int status = hcy_dist_split(&comm, scene.comm, 0);
+    status = status ? status : hcy_dist_device(&dev, comm, spec);
+    status = status ? status : hcy_queue_create(&queue, dev);
+    status = status ? status : hcy_dist_layout_blocks(&layout, comm, 1, shape, 0, NULL);
+    status = status ? status : hcy_dist_space(&space, layout, HCY_FLOAT32);
+    status = status ? status : hcy_array_from_host(&x, dev, HCY_FLOAT32, 1, &own, numbers);
+    status = status ? status : hcy_array_from_host(&y, dev, HCY_FLOAT32, 1, &own, numbers);
+    status = status ? status : hcy_array_from_host(&a, dev, HCY_FLOAT64, 0, NULL, &one);
+    status = status ? status : hcy_array_empty(&sum, dev, HCY_FLOAT64, 0, NULL);
+    const hcy_operand operands[] = { hcy_op_array("x", x), hcy_op_array("y", y), hcy_op_array("a", a) };
+    status = status ? status
+                    : space.vectors->eval_square(queue, sum, space.vectors->user, "x += float32(a)*y", operands, 3);
+    status = status ? status : hcy_array_to_host(&got, queue, sum);
+    const bool right = status ? status == HCY_ELAUNCH : got == 4.0 * scene.n_ranks;
+    if (!right)
+        fprintf(stderr, "# rank %d: %d, %g, %s\n", scene.rank, status, got, hcy_last_error()->text);
+    hcy_array_release(x);
+    hcy_array_release(y);
+    hcy_array_release(a);
+    hcy_array_release(sum);
+    hcy_dist_layout_release(layout);
+    hcy_queue_release(queue);
+    hcy_device_release(dev);
+    hcy_dist_release(comm);
+    return right && !status;
+}
+
+/* Steps of CG over ranks, of vectors in whole pieces, allocate nothing of their device when there was a first one. */
+static void test_memory(void)
+{
+    const int64_t shape[2] = { 64 * (int64_t)scene.n_ranks, PIECE };
+    hcy_dist_layout *layout = NULL;
+    hcy_operator *op = NULL;
+    hcy_solver *solver = NULL;
+    hcy_solver_options options = HCY_SOLVER_OPTIONS_INIT;
+    hcy_array *b = NULL;
+    hcy_pool_stats before = { 0 }, after = { 0 };
+    options.method = HCY_SOLVER_CG;
+    int status = hcy_dist_layout_blocks(&layout, scene.comm, 2, shape, 0, NULL);
+    status = status ? status : hcy_dist_laplacian(&op, scene.dev, layout, HCY_FLOAT32, NULL);
+    status = status ? status : hcy_dist_array(&b, scene.dev, layout, HCY_FLOAT32);
+    status = status ? status : HCY_EVAL(scene.queue, "b = float32(normal(1, index))", hcy_op_array("b", b));
+    status = status ? status : hcy_solver_create(&solver, scene.queue, op, &options);
+    status = status ? status : hcy_solver_start(solver, b, NULL);
+    status = status ? status : hcy_solver_run(solver, 2);
+    status = status ? status : hcy_device_pool_stats(&before, scene.dev);
+    status = status ? status : hcy_solver_run(solver, 5);
+    status = status ? status : hcy_device_pool_stats(&after, scene.dev);
+    every(!status && after.hits + after.misses == before.hits + before.misses,
+          "steps of CG allocate nothing of the device (%d times)",
+          (int)(after.hits + after.misses - before.hits - before.misses));
+    hcy_solver_destroy(solver);
+    hcy_operator_release(op);
+    hcy_array_release(b);
+    hcy_dist_layout_release(layout);
+}
+
+void test_squares(void)
+{
+    int64_t pieces[64] = { 2, 0, 3 }, odd[64] = { 2, 0, 3 };
+    const int n = scene.n_ranks;
+    pieces[n - 1] = 12 - 2 * (n > 1) - 3 * (n > 3);
+    odd[n - 1] = 13 - 2 * (n > 1) - 3 * (n > 3);
+    test_square(HCY_FLOAT32, (const int64_t[]){ 12, PIECE }, pieces, n > 1);
+    test_square(HCY_COMPLEX128, (const int64_t[]){ 12, PIECE }, pieces, n > 1);
+    test_square(HCY_FLOAT64, (const int64_t[]){ 13, 700 }, odd, -1);
+    test_square(HCY_FLOAT64, (const int64_t[]){ 13, 7 }, odd, n > 1);
+    if (n == 1 || getenv("WANTED_DEVICE_TRANSPORT"))
+        skip_checks(1, "for ranks, by messages of the host");
+    else
+        every(takes_launches(2) && !takes_launches(1), "... and two launches");
+    if (n > 1)
+        test_memory();
 }

@@ -18,7 +18,8 @@ static const struct {
     { "s = r/2; r = 2*r; a = b*float32(s); b = a + 1; r = dot(a, b)", 6, 2, 5 },
     { "a = b; a = 2*a", 2, 0, 0 },
     { "a = b; b = 2*b; c = a", 3, 1, 2 },
-    { "a = b; s = sum(a, axis=0)", 3, 0, 0 },
+    { "a = b; s = sum(a, axis=0)", 3, 1, 2 },
+    { "a = b; s = sum(a, axis=(0, 1))", 3, 0, 0 },
     { "h = a; b = h", 2, 0, 0 },
     { "a = cumsum(b); c = a + 1", 2, 0, 0 },
 };

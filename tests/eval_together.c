@@ -144,6 +144,40 @@ static void test_shapes(hcy_queue *queue)
     hcy_array_release(c);
 }
 
+/* A sum of each row or column of what is written before it: rows of whole pieces go with it, others come after it. */
+static void test_rows(hcy_queue *queue, int64_t rows, int64_t columns, int axis)
+{
+    static double got[2][4096];
+    static float written[2][3 * 3072];
+    const int64_t shape[2] = { rows, columns }, n = axis ? rows : columns;
+    hcy_array *a[2] = { NULL, NULL }, *b = NULL, *s[2] = { NULL, NULL };
+    hcy_device *dev = hcy_queue_device(queue);
+    const char *text = axis ? "a -= 2*b; s = sum(float64(a)*float64(a), axis=1)"
+                            : "a -= 2*b; s = sum(float64(a)*float64(a), axis=0)";
+    int status = hcy_array_empty(&b, dev, HCY_FLOAT32, 2, shape);
+    status = cts_first(status, HCY_EVAL(queue, "b = float32(normal(3, index))", hcy_op_array("b", b)));
+    for (int side = 0; side < 2; side++) {
+        status = cts_first(status, hcy_array_empty(&a[side], dev, HCY_FLOAT32, 2, shape));
+        status = cts_first(status, hcy_array_empty(&s[side], dev, HCY_FLOAT64, 1, &n));
+        status = cts_first(status, HCY_EVAL(queue, "a = float32(normal(4, index))", hcy_op_array("a", a[side])));
+        const hcy_operand operands[] = { hcy_op_array("a", a[side]), hcy_op_array("b", b), hcy_op_array("s", s[side]) };
+        if (side)
+            status = cts_first(status, hcy_eval(queue, text, operands, 3));
+        else
+            status = cts_first(status, hcy_eval(queue, "a -= 2*b", operands, 2));
+        status = cts_first(status, side ? 0 : hcy_eval(queue, strchr(text, ';') + 2, operands, 3));
+        status = cts_first(status, hcy_array_to_host(got[side], queue, s[side]));
+        status = cts_first(status, hcy_array_to_host(written[side], queue, a[side]));
+    }
+    st_ok(status, "%d rows of %d, summed along axis %d, with what is written before", (int)rows, (int)columns, axis);
+    ok(!memcmp(got[0], got[1], sizeof got[0]) && !memcmp(written[0], written[1], sizeof written[0]), "as after one statement behind the other");
+    for (int side = 0; side < 2; side++) {
+        hcy_array_release(a[side]);
+        hcy_array_release(s[side]);
+    }
+    hcy_array_release(b);
+}
+
 int main(int argc, char **argv)
 {
     cts_begin(argc, argv);
@@ -155,6 +189,10 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i += step)
         test_text(queue, texts[i]);
     test_shapes(queue);
+    test_rows(queue, 5, 1024, 1);
+    test_rows(queue, 3, 3072, 1);
+    test_rows(queue, 3, 1000, 1);
+    test_rows(queue, 1024, 3, 0);
     for (int i = 0; i < 2 * ARRAYS; i++)
         hcy_array_release(made[i / ARRAYS][i % ARRAYS]);
     hcy_queue_release(queue);

@@ -64,6 +64,7 @@ void hcy_dist_release(hcy_dist *comm)
         return;
     if (comm->on_device)
         comm->on_device->close(comm->device_impl);
+    hcy__exchange_forget(comm);
     hcy_buffer_release(comm->staging);
     hcy_device_release(comm->device);
     comm->transport->close(comm->impl);

@@ -107,6 +107,7 @@ static int start_on_device(hcy_dist *comm, hcy_device *dev)
         status = t->open(&comm->device_impl, dev, id, comm->place.rank, comm->place.n_ranks,
                          comm->ways.seconds);
     comm->on_device = status ? NULL : t;
+    comm->most_gathered = status ? 0 : 1 << 16;
     return status;
 }
 
@@ -147,6 +148,7 @@ int hcy_dist_device(hcy_device **dev, hcy_dist *comm, const char *spec)
         if (comm->on_device)
             comm->on_device->close(comm->device_impl);
         comm->on_device = NULL;
+        comm->most_gathered = 0;
         /* Nor must the transport use a device that goes. */
         if (comm->transport->reaches)
             comm->transport->reaches(comm->impl, NULL);

@@ -21,11 +21,14 @@ struct hcy_dist {
     struct hcy__place place;
     struct hcy__ways ways;
     bool has_free_sums;
+    int64_t most_gathered; /* sums that all ranks get rather than pieces' shares: what a device's messages carry in the
+                              time of some launches; 0 by the host */
     hcy_device *device; /* of hcy_dist_device() */
     const struct hcy_device_transport *on_device; /* NULL: the transport of host memory carries all */
     void *device_impl;
     bool reaches_device; /* ... and takes the device's as well */
     hcy_buffer *staging; /* pinned memory of a device, which grows */
+    struct hcy__exchange *plain; /* hcy__dist_exchange()'s, without a reference; NULL: it was never called */
 };
 
 /* What a wish says: names of transports, and the piece of messages. */
@@ -56,6 +59,8 @@ int hcy__dist_exchange(hcy_queue *queue, hcy_dist *comm, const struct hcy__dist_
 struct hcy__exchange;
 int hcy__exchange_new(struct hcy__exchange **out, hcy_dist *comm);
 void hcy__exchange_free(struct hcy__exchange *x); /* NULL is fine */
+/* With the communicator goes its own. */
+void hcy__exchange_forget(hcy_dist *comm);
 int hcy__exchange_begin(hcy_queue *queue, struct hcy__exchange *x, const struct hcy__dist_part *parts, size_t n);
 int hcy__exchange_end(hcy_queue *queue, struct hcy__exchange *x);
 /* After a failure of the caller's: what was begun on this rank is over. */
@@ -76,7 +81,9 @@ int hcy__rows(hcy_array **rows, const hcy_array *array, int axis, int64_t first,
 /* HCY_EINVAL: no communicator, or no such rank in it. */
 int hcy__dist_check(const hcy_dist *comm, int rank, const char *function);
 
-/* Which part of an array each rank has; constant once it is made. */
+/* Which part of an array each rank has; constant once it is made, but for what its sums are made in (dist_sum.c). */
+struct hcy__sum_memory;
+void hcy__sum_memory_free(struct hcy__sum_memory *memory); /* NULL is fine */
 struct hcy_dist_layout {
     atomic_uint refs;
     hcy_dist *comm;
@@ -88,6 +95,7 @@ struct hcy_dist_layout {
     int64_t *firsts;     /* of n_ranks + 1: the first row of each rank, then their number; over a grid of elements */
     int64_t row;         /* elements of a row: of all axes but that of the blocks; over a grid 1 */
     hcy_vectors vectors; /* sums over the parts; for this layout alone */
+    struct hcy__sum_memory *sums; /* NULL: none was made yet */
 };
 static inline bool hcy__is_dealt(const hcy_dist_layout *layout)
 {
@@ -117,8 +125,13 @@ int hcy__layout_compare(hcy_queue *queue, hcy_array *part, const hcy_dist_layout
 /* What hcy_dist_redistribute() does with arrays that go together. */
 int hcy__dist_move(hcy_queue *queue, hcy_array *to, const hcy_dist_layout *to_layout, hcy_array *from,
                    const hcy_dist_layout *from_layout);
+/* The sum of conj(x) * y over arrays in blocks; y NULL: that of x. */
+int hcy__dist_sum(hcy_queue *queue, hcy_array *sum, const hcy_dist_layout *layout, hcy_array *x, hcy_array *y);
 /* What hcy_dist_dot() does, as a table of vectors has it. */
 int hcy__dist_dot(hcy_queue *queue, hcy_array *sum, void *layout, hcy_array *x, hcy_array *y);
+/* The text, whose last statement writes operand 0, and that of it and itself. */
+int hcy__dist_eval_square(hcy_queue *queue, hcy_array *sum, void *layout, const char *text, const hcy_operand *operands,
+                          size_t n);
 /* Whether that is the part's own sum, then the total over ranks. */
 int hcy__dist_adds_parts(void *layout);
 int hcy__dist_total(hcy_queue *queue, hcy_array *sum, void *layout);

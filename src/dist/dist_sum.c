@@ -8,12 +8,26 @@
  */
 #include "dist_priv.h"
 #include "dist_sum.h"
+#include "operator_priv.h"
 
 #include <halcyon/eval.h>
-#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { PIECE = HCY_SUM_PIECE, FEW = HCY_SUM_FEW };
+/* ALIGNED: bytes in front of which a view of a buffer may begin for any device's reductions. */
+enum { PIECE = HCY_SUM_PIECE, FEW = HCY_SUM_FEW, ALIGNED = 512 };
+
+/* What a layout's sums are made in, the same arrays each time, in the order in which one sum makes them: solvers make
+ * sums in each step. */
+enum { KEPT = 8 };
+struct hcy__sum_memory {
+    struct hcy__turn turn;
+    hcy_array *kept[KEPT];
+    hcy_array *share; /* of one of them, as share_of_all() makes it */
+    const hcy_array *share_of;
+    int64_t share_first;
+};
 
 /* The numbers that are added up: products of x and y, or, where there is no y, x.  Flat. */
 struct summands {
@@ -22,6 +36,11 @@ struct summands {
     hcy_array *x, *y;
     bool is_complex;
     int64_t *firsts; /* of n_ranks + 1: which of all numbers each rank's first one is */
+    int64_t *next;   /* the same of the next round's */
+    int64_t *of_both;
+    struct hcy__sum_memory *memory; /* the layout's */
+    int n_made;                     /* arrays so far, which are the memory's first ones */
+    hcy_array *all;  /* few numbers, of all ranks, of which x is a part; NULL: there are too many yet */
 };
 
 /* Of a rank's numbers those in front of its first piece's beginning, and those behind its last whole piece. */
@@ -29,9 +48,9 @@ struct edges {
     int64_t head, tail;
 };
 
-static struct edges find_edges(const struct summands *s, int r)
+static struct edges find_edges(const int64_t *firsts, int r)
 {
-    const int64_t first = s->firsts[r], end = s->firsts[r + 1], begins = (first + PIECE - 1) / PIECE * PIECE;
+    const int64_t first = firsts[r], end = firsts[r + 1], begins = (first + PIECE - 1) / PIECE * PIECE;
     if (begins >= end)
         return (struct edges){ end - first, 0 };
     return (struct edges){ begins - first, (end - begins) % PIECE };
@@ -54,36 +73,81 @@ static int eval_summands(hcy_queue *queue, const char *text, hcy_array *to, hcy_
     return hcy_eval(queue, text, operands, y ? 3 : 2);
 }
 
+/* Some of flat numbers, or rows of pieces, for one expression: a view that keeps nothing. */
+static void borrow_range(hcy_array *view, const hcy_array *of, int64_t first, int64_t count, int64_t n_pieces)
+{
+    view->buffer = of->buffer;
+    view->room = of->room;
+    view->dtype = of->dtype;
+    view->rank = n_pieces ? 2 : 1;
+    view->shape[0] = n_pieces ? n_pieces : count;
+    view->shape[1] = view->strides[0] = PIECE;
+    view->strides[view->rank - 1] = 1;
+    view->offset = of->offset + first;
+    view->count = count;
+    atomic_init(&view->refs, 1);
+}
+
 /* `to` = the numbers from `first` on, or, of several rows of pieces, each row's sum. */
 static int eval_range(const struct summands *s, hcy_array *to, int64_t first, int64_t count, int64_t n_pieces)
 {
-    hcy_array *range[2] = { NULL, NULL }, *rows[2] = { NULL, NULL };
-    const int64_t shape[2] = { n_pieces, PIECE };
+    hcy_array x, y;
     const char *text = n_pieces ? summand_text(s, "s = sum(x, axis=1)",
                                                "s = sum(conj(complex128(x)) * complex128(y), axis=1)",
                                                "s = sum(float64(x) * float64(y), axis=1)")
                                 : summand_text(s, "s = x", "s = conj(complex128(x)) * complex128(y)",
                                                "s = float64(x) * float64(y)");
-    int status = 0;
-    for (int i = 0; !status && i < (s->y ? 2 : 1); i++) {
-        status = hcy__rows(&range[i], i ? s->y : s->x, 0, first, count);
-        if (!status)
-            status = n_pieces ? hcy_array_reshape(&rows[i], range[i], 2, shape) : 0;
-    }
-    if (!status)
-        status = n_pieces ? eval_summands(s->queue, text, to, rows[0], rows[1])
-                          : eval_summands(s->queue, text, to, range[0], range[1]);
-    for (int i = 0; i < 2; i++) {
-        hcy_array_release(rows[i]);
-        hcy_array_release(range[i]);
-    }
-    return status;
+    borrow_range(&x, s->x, first, count, n_pieces);
+    if (s->y)
+        borrow_range(&y, s->y, first, count, n_pieces);
+    return eval_summands(s->queue, text, to, &x, s->y ? &y : NULL);
 }
 
-static int new_numbers(hcy_array **numbers, const struct summands *s, int64_t n)
+static int new_numbers(hcy_array **numbers, struct summands *s, int64_t n)
 {
-    return hcy_array_empty(numbers, hcy_queue_device(s->queue), s->is_complex ? HCY_COMPLEX128 : HCY_FLOAT64,
-                           1, &n);
+    struct hcy__sum_memory *m = s->memory;
+    hcy_device *dev = hcy_queue_device(s->queue);
+    const int dtype = s->is_complex ? HCY_COMPLEX128 : HCY_FLOAT64;
+    hcy_array **kept = s->n_made < KEPT ? &m->kept[s->n_made++] : NULL, *is = kept ? *kept : NULL;
+    if (is && is->dtype == dtype && is->count == n && hcy__array_device(is) == dev) {
+        *numbers = hcy_array_retain(is);
+        return 0;
+    }
+    int status = hcy_array_empty(numbers, dev, dtype, 1, &n);
+    if (status || !kept)
+        return status;
+    hcy_array_release(m->share);
+    m->share = NULL;
+    hcy_array_release(is);
+    *kept = hcy_array_retain(*numbers);
+    return 0;
+}
+
+/* This rank's numbers among those of all.  Sums are written to a buffer from its beginning on, or elsewhere first. */
+static int share_of_all(hcy_array **mine, const struct summands *s, int64_t first, int64_t count)
+{
+    const size_t size = hcy_dtype_size(s->all->dtype), at = (size_t)first * size;
+    struct hcy__sum_memory *m = s->memory;
+    hcy_buffer *part = NULL;
+    int status = 0;
+    if (m->share && m->share_of == s->all && m->share_first == first && m->share->count == count) {
+        *mine = hcy_array_retain(m->share);
+        return 0;
+    }
+    if (!count || at % ALIGNED)
+        status = hcy__rows(mine, s->all, 0, first, count);
+    else
+        status = hcy_buffer_sub(&part, s->all->buffer, at, (size_t)count * size);
+    if (part)
+        status = hcy_array_of_buffer(mine, part, s->all->dtype, 1, &count, NULL, 0);
+    hcy_buffer_release(part);
+    if (status)
+        return status;
+    hcy_array_release(m->share);
+    m->share = hcy_array_retain(*mine);
+    m->share_of = s->all;
+    m->share_first = first;
+    return 0;
 }
 
 /* --- Pieces of several ranks --- */
@@ -93,7 +157,7 @@ static int owner_of_head(const struct summands *s, int r)
 {
     do
         r--;
-    while (!find_edges(s, r).tail);
+    while (!find_edges(s->firsts, r).tail);
     return r;
 }
 
@@ -103,7 +167,7 @@ static int list_shares(struct hcy__dist_part *parts, size_t *n, const struct sum
 {
     int status = 0;
     for (int r = s->comm->place.rank + 1; !status && at < piece->count; r++) {
-        const int64_t head = find_edges(s, r).head;
+        const int64_t head = find_edges(s->firsts, r).head;
         if (!head)
             continue;
         status = hcy__rows(&parts[*n].array, piece, 0, at, head);
@@ -125,7 +189,8 @@ static int exchange_edges(const struct summands *s, hcy_array *head, hcy_array *
     if (!status && head)
         parts[n++] =
             (struct hcy__dist_part){ owner_of_head(s, s->comm->place.rank), true, hcy_array_retain(head) };
-    if (!status)
+    /* Whole pieces have no edges. */
+    if (!status && n)
         status = hcy__dist_exchange(s->queue, s->comm, parts, n);
     for (size_t i = 0; i < n; i++)
         hcy_array_release(parts[i].array);
@@ -134,25 +199,24 @@ static int exchange_edges(const struct summands *s, hcy_array *head, hcy_array *
 }
 
 /* to = the sum of the piece that begins in this rank's tail and goes on in the next ranks; all ranks come here. */
-static int sum_edges(const struct summands *s, hcy_array *to, const struct edges *e)
+static int sum_edges(struct summands *s, hcy_array *to, const struct edges *e)
 {
     const int me = s->comm->place.rank, n_ranks = s->comm->place.n_ranks;
     const int64_t begins = s->firsts[me + 1] - e->tail, left = s->firsts[n_ranks] - begins;
-    hcy_array *head = NULL, *piece = NULL, *tail = NULL;
+    hcy_array *head = NULL, *piece = NULL, tail;
     int status = e->head ? new_numbers(&head, s, e->head) : 0;
     if (!status && e->head)
         status = eval_range(s, head, 0, e->head, 0);
     if (!status && e->tail)
         status = new_numbers(&piece, s, left < PIECE ? left : PIECE);
-    if (!status && e->tail)
-        status = hcy__rows(&tail, piece, 0, 0, e->tail);
-    if (!status && e->tail)
-        status = eval_range(s, tail, s->x->count - e->tail, e->tail, 0);
+    if (!status && e->tail) {
+        borrow_range(&tail, piece, 0, e->tail, 0);
+        status = eval_range(s, &tail, s->x->count - e->tail, e->tail, 0);
+    }
     if (!status)
         status = exchange_edges(s, head, piece, e->tail);
     if (!status && e->tail)
         status = HCY_EVAL(s->queue, "s = sum(x)", hcy_op_array("s", to), hcy_op_array("x", piece));
-    hcy_array_release(tail);
     hcy_array_release(piece);
     hcy_array_release(head);
     return status;
@@ -160,85 +224,118 @@ static int sum_edges(const struct summands *s, hcy_array *to, const struct edges
 
 /* --- Rounds --- */
 
-/* The sums of this rank's pieces in place of its numbers. */
-static int sum_pieces(struct summands *s)
+/* Whether all ranks get all of the next round's numbers: there are few, or messages cost less than the launches of
+ * edges. */
+static bool are_few(const struct summands *s)
 {
-    const int me = s->comm->place.rank, n_ranks = s->comm->place.n_ranks;
-    const struct edges e = find_edges(s, me);
-    const int64_t inner = (s->x->count - e.head - e.tail) / PIECE;
-    hcy_array *sums = NULL, *of_inner = NULL, *of_tail = NULL;
-    int status = new_numbers(&sums, s, inner + (e.tail > 0));
-    if (!status)
-        status = hcy__rows(&of_inner, sums, 0, 0, inner);
-    if (!status)
-        status = hcy__rows(&of_tail, sums, 0, inner, e.tail > 0);
-    if (!status && inner)
-        status = eval_range(s, of_inner, e.head, inner * PIECE, inner);
-    if (!status)
-        status = sum_edges(s, of_tail, &e);
-    hcy_array_release(of_inner);
-    hcy_array_release(of_tail);
-    if (status) {
-        hcy_array_release(sums);
-        return status;
+    const int n = s->comm->place.n_ranks;
+    bool has_edges = false;
+    for (int r = 0; r < n; r++) {
+        const struct edges e = find_edges(s->next, r);
+        has_edges = has_edges || e.head || (r + 1 < n && e.tail);
     }
+    return s->next[n] <= FEW || (has_edges && s->next[n] <= s->comm->most_gathered);
+}
+
+/* Room for the sums of the pieces that begin in this rank's numbers; where all ranks' are to come, if they are few. */
+static int new_sums(hcy_array **sums, struct summands *s)
+{
+    const int me = s->comm->place.rank, n = s->comm->place.n_ranks;
+    for (int r = 0; r <= n; r++)
+        s->next[r] = (s->firsts[r] + PIECE - 1) / PIECE;
+    const int64_t count = s->next[me + 1] - s->next[me];
+    if (!are_few(s))
+        return new_numbers(sums, s, count);
+    int status = new_numbers(&s->all, s, s->next[n]);
+    return status ? status : share_of_all(sums, s, s->next[me], count);
+}
+
+/* Sums of pieces are this rank's numbers from here on. */
+static void take_sums(struct summands *s, hcy_array *sums)
+{
     hcy_array_release(s->x);
     hcy_array_release(s->y);
     s->x = sums;
     s->y = NULL;
-    for (int r = 0; r <= n_ranks; r++)
-        s->firsts[r] = (s->firsts[r] + PIECE - 1) / PIECE;
-    return 0;
+    int64_t *const next = s->firsts;
+    s->firsts = s->next;
+    s->next = next;
 }
 
-/* all = the numbers of all ranks, on each. */
-static int gather_numbers(const struct summands *s, hcy_array *all, hcy_array *mine)
+/* The sums of this rank's pieces in place of its numbers. */
+static int sum_pieces(struct summands *s)
+{
+    const struct edges e = find_edges(s->firsts, s->comm->place.rank);
+    const int64_t inner = (s->x->count - e.head - e.tail) / PIECE;
+    hcy_array *sums = NULL, of_inner, of_tail;
+    int status = new_sums(&sums, s);
+    if (!status) {
+        borrow_range(&of_inner, sums, 0, inner, 0);
+        borrow_range(&of_tail, sums, inner, e.tail > 0, 0);
+    }
+    if (!status && inner)
+        status = eval_range(s, &of_inner, e.head, inner * PIECE, inner);
+    if (!status)
+        status = sum_edges(s, &of_tail, &e);
+    if (status)
+        hcy_array_release(sums);
+    else
+        take_sums(s, sums);
+    return status;
+}
+
+/* The numbers of all ranks, on each: this one's are in their place. */
+static int gather_numbers(const struct summands *s, hcy_array *mine)
 {
     const int n = s->comm->place.n_ranks;
     struct hcy__dist_part *parts = calloc(2 * (size_t)n, sizeof *parts);
+    size_t listed = 0;
     int status = parts ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for a sum over ranks");
     for (int r = 0; !status && r < n; r++) {
-        parts[r] = (struct hcy__dist_part){ r, true, hcy_array_retain(mine) };
-        parts[n + r].rank = r;
-        status = hcy__rows(&parts[n + r].array, all, 0, s->firsts[r], s->firsts[r + 1] - s->firsts[r]);
+        if (r == s->comm->place.rank)
+            continue;
+        parts[listed++] = (struct hcy__dist_part){ r, true, hcy_array_retain(mine) };
+        parts[listed].rank = r;
+        status = hcy__rows(&parts[listed].array, s->all, 0, s->firsts[r], s->firsts[r + 1] - s->firsts[r]);
+        listed += !status;
     }
     if (!status)
-        status = hcy__dist_exchange(s->queue, s->comm, parts, 2 * (size_t)n);
-    for (int r = 0; parts && r < 2 * n; r++)
-        hcy_array_release(parts[r].array);
+        status = hcy__dist_exchange(s->queue, s->comm, parts, listed);
+    for (size_t i = 0; i < listed; i++)
+        hcy_array_release(parts[i].array);
     free(parts);
     return status;
 }
 
-static int sum_rest(const struct summands *s, hcy_array *sum)
+static int sum_rest(struct summands *s, hcy_array *sum)
 {
-    const int64_t all_of_them = s->firsts[s->comm->place.n_ranks];
-    hcy_array *all = NULL, *mine = NULL;
-    int status = new_numbers(&all, s, all_of_them);
-    /* Pieces' sums are what is sent already. */
-    if (!status && !s->y && s->x->dtype == all->dtype)
+    const int64_t first = s->firsts[s->comm->place.rank];
+    hcy_array *mine = NULL;
+    int status = 0;
+    if (s->all)
         mine = hcy_array_retain(s->x);
-    else if (!status)
-        status = new_numbers(&mine, s, s->x->count);
-    if (!status && mine->count && mine != s->x)
+    else
+        status = new_numbers(&s->all, s, s->firsts[s->comm->place.n_ranks]);
+    if (!status && !mine)
+        status = hcy__rows(&mine, s->all, 0, first, s->x->count);
+    if (!status && mine != s->x && mine->count)
         status = eval_range(s, mine, 0, mine->count, 0);
     if (!status)
-        status = gather_numbers(s, all, mine);
+        status = gather_numbers(s, mine);
     if (!status)
-        status = HCY_EVAL(s->queue, "s = sum(x)", hcy_op_array("s", sum), hcy_op_array("x", all));
-    hcy_array_release(all);
+        status = HCY_EVAL(s->queue, "s = sum(x)", hcy_op_array("s", sum), hcy_op_array("x", s->all));
     hcy_array_release(mine);
     return status;
 }
 
 /* The part as one axis, in the order of the whole's rows: a view, or a copy with the blocks' axis in front.  Over a
- * grid it is as it lies. */
+ * grid, or in blocks of the first axis, it is as it lies. */
 static int flatten_part(hcy_array **flat, hcy_queue *queue, const hcy_dist_layout *layout,
                         const hcy_array *part)
 {
     hcy_array *turned = NULL, *copy = NULL;
     int axes[HCY_ARRAY_MAX_RANK] = { layout->axis };
-    if (layout->axis == HCY_DIST_GRID)
+    if (layout->axis <= 0)
         return hcy_array_reshape(flat, part, 1, &part->count);
     for (int d = 0, to = 1; d < layout->rank; d++)
         if (d != layout->axis)
@@ -302,156 +399,147 @@ int hcy_dist_set_sums(hcy_dist *comm, int sums)
     return status;
 }
 
-static int sum_blocks(hcy_queue *queue, hcy_array *sum, const hcy_dist_layout *layout, hcy_array *x, hcy_array *y)
+void hcy__sum_memory_free(struct hcy__sum_memory *m)
+{
+    if (!m)
+        return;
+    hcy_array_release(m->share);
+    for (int i = 0; i < KEPT; i++)
+        hcy_array_release(m->kept[i]);
+    hcy__turn_end(&m->turn);
+    free(m);
+}
+
+static int need_memory(struct hcy__sum_memory **memory, hcy_dist_layout *layout)
+{
+    if (!layout->sums) {
+        layout->sums = calloc(1, sizeof *layout->sums);
+        if (layout->sums)
+            hcy__turn_init(&layout->sums->turn);
+    }
+    *memory = layout->sums;
+    return *memory ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for a sum over ranks");
+}
+
+/* To be left after a failure too. */
+static int begin_sum(struct summands *s, hcy_queue *queue, const hcy_dist_layout *layout, const hcy_array *x)
 {
     const int n = layout->comm->place.n_ranks;
+    *s = (struct summands){ .comm = layout->comm, .queue = queue };
+    s->is_complex = x->dtype == HCY_COMPLEX64 || x->dtype == HCY_COMPLEX128;
+    /* What it is made in is no part of what a layout says. */
+    int status = need_memory(&s->memory, (hcy_dist_layout *)layout);
+    if (status)
+        return status;
+    s->of_both = s->firsts = calloc((size_t)n + 1, 2 * sizeof *s->firsts);
+    for (int r = 0; s->firsts && r <= n; r++)
+        s->firsts[r] = layout->firsts[r] * layout->row;
+    if (s->firsts)
+        s->next = s->firsts + n + 1;
+    status = hcy__turn_take(&s->memory->turn, queue);
+    return s->firsts ? status : hcy_fail(HCY_ENOMEM, "out of memory for a sum over ranks");
+}
+
+static void leave_sum(struct summands *s)
+{
+    hcy_array_release(s->x);
+    hcy_array_release(s->y);
+    hcy_array_release(s->all);
+    free(s->of_both);
+    if (s->memory)
+        hcy__turn_give(&s->memory->turn);
+}
+
+/* sum = what is left to be added up, unless there was a failure; then it is left. */
+static int end_sum(hcy_array *sum, struct summands *s, int status)
+{
+    while (!status && !s->all && s->firsts[s->comm->place.n_ranks] > FEW)
+        status = sum_pieces(s);
+    if (!status)
+        status = sum_rest(s, sum);
+    leave_sum(s);
+    return status;
+}
+
+int hcy__dist_sum(hcy_queue *queue, hcy_array *sum, const hcy_dist_layout *layout, hcy_array *x, hcy_array *y)
+{
     if (layout->comm->has_free_sums) {
         int own = sum_own(queue, sum, x, y);
         return own ? own : hcy_dist_allreduce(queue, sum, layout->comm, HCY_REDUCE_SUM);
     }
-    struct summands s = { .comm = layout->comm, .queue = queue };
-    s.is_complex = x->dtype == HCY_COMPLEX64 || x->dtype == HCY_COMPLEX128;
-    s.firsts = calloc((size_t)n + 1, sizeof *s.firsts);
-    int status = s.firsts ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for a sum over ranks");
-    for (int r = 0; !status && r <= n; r++)
-        s.firsts[r] = layout->firsts[r] * layout->row;
+    struct summands s;
+    int status = begin_sum(&s, queue, layout, x);
     if (!status)
         status = flatten_part(&s.x, queue, layout, x);
     if (!status && y)
         status = flatten_part(&s.y, queue, layout, y);
-    while (!status && s.firsts[n] > FEW)
-        status = sum_pieces(&s);
-    if (!status)
-        status = sum_rest(&s, sum);
-    hcy_array_release(s.x);
-    hcy_array_release(s.y);
-    free(s.firsts);
-    return status;
+    return end_sum(sum, &s, status);
 }
 
 int hcy__dist_dot(hcy_queue *queue, hcy_array *sum, void *user, hcy_array *x, hcy_array *y)
 {
     const hcy_dist_layout *layout = user;
-    return goes_beyond(layout) ? sum_blocks(queue, sum, layout, x, y) : sum_own(queue, sum, x, y);
+    return goes_beyond(layout) ? hcy__dist_sum(queue, sum, layout, x, y) : sum_own(queue, sum, x, y);
 }
 
-static int check_sum(const hcy_queue *queue, const hcy_array *sum, const hcy_dist_layout *layout,
-                     const hcy_array *x, const hcy_array *y, const char *function)
+/* --- With what makes the vector --- */
+
+enum { MOST_OPERANDS = 8 };
+
+/* Whether this rank's part is whole pieces, and the text goes over it and single numbers alone. */
+static bool fits_pieces(const struct summands *s, const hcy_dist_layout *layout, const hcy_operand *operands, size_t n)
 {
-    int status = hcy__part_check(queue, x, layout, function);
+    const hcy_array *v = operands[0].array;
+    bool fits = layout->axis <= 0 && s->firsts[s->comm->place.n_ranks] > FEW && v->count && v->count % PIECE == 0 &&
+                s->firsts[s->comm->place.rank] % PIECE == 0 && n <= MOST_OPERANDS;
+    for (size_t i = 0; fits && i < n; i++) {
+        const hcy_array *a = operands[i].array;
+        if (operands[i].kind == HCY_OPERAND_ARRAY && a->count != 1)
+            fits = a->rank == v->rank && !memcmp(a->shape, v->shape, sizeof *a->shape * (size_t)a->rank) &&
+                   hcy__is_contiguous(a);
+    }
+    return fits;
+}
+
+/* The text, and the sums of this rank's pieces of v's square, in one launch, which takes parts as rows of pieces. */
+static int eval_pieces(struct summands *s, const char *text, const hcy_operand *operands, size_t n)
+{
+    hcy_operand views[MOST_OPERANDS + 1];
+    hcy_array rows[MOST_OPERANDS], *sums = NULL;
+    char full[640];
+    const char *name = operands[0].name;
+    for (size_t i = 0; i < n; i++) {
+        const hcy_array *a = operands[i].array;
+        views[i] = operands[i];
+        if (operands[i].kind != HCY_OPERAND_ARRAY || a->count == 1)
+            continue;
+        borrow_range(&rows[i], a, 0, a->count, a->count / PIECE);
+        views[i].array = &rows[i];
+    }
+    int status = new_sums(&sums, s);
+    snprintf(full, sizeof full, s->is_complex ? "%s; sums_ = sum(conj(complex128(%s)) * complex128(%s), axis=1)"
+                                              : "%s; sums_ = sum(float64(%s) * float64(%s), axis=1)",
+             text, name, name);
+    views[n] = hcy_op_array("sums_", sums);
     if (!status)
-        status = hcy__part_check(queue, y, layout, function);
-    if (!status)
-        status = hcy__array_check(sum, function);
+        status = hcy_eval(s->queue, full, views, n + 1);
     if (status)
-        return status;
-    const bool is_complex = x->dtype == HCY_COMPLEX64 || x->dtype == HCY_COMPLEX128;
-    if (x->dtype < HCY_FLOAT32 || x->dtype > HCY_COMPLEX128 || x->dtype != y->dtype || sum->count != 1 ||
-        sum->dtype != (is_complex ? HCY_COMPLEX128 : HCY_FLOAT64))
-        return hcy_fail(HCY_EINVAL, "%s: arrays of %s and %s, and a sum of %lld %s", function,
-                        hcy_dtype_name(x->dtype), hcy_dtype_name(y->dtype), (long long)sum->count,
-                        hcy_dtype_name(sum->dtype));
-    if (!hcy__is_contiguous(x) || !hcy__is_contiguous(y))
-        return hcy_fail(HCY_EINVAL, "%s: an array with gaps between its elements", function);
-    return 0;
-}
-
-int hcy_dist_dot(hcy_queue *queue, hcy_array *sum, const hcy_dist_layout *layout, hcy_array *x, hcy_array *y)
-{
-    int status = check_sum(queue, sum, layout, x, y, "hcy_dist_dot");
-    return status ? status : hcy__dist_dot(queue, sum, (void *)layout, x, y);
-}
-
-static int check_norm(const hcy_queue *queue, const hcy_array *norm, const hcy_dist_layout *layout, const hcy_array *x,
-                      const char *function)
-{
-    int status = hcy__part_check(queue, x, layout, function);
-    if (!status)
-        status = hcy__array_check(norm, function);
-    if (!status && (norm->count != 1 || norm->dtype != HCY_FLOAT64))
-        status = hcy_fail(HCY_EINVAL, "%s: a norm is one float64", function);
+        hcy_array_release(sums);
+    else
+        take_sums(s, sums);
     return status;
 }
 
-int hcy_dist_norm(hcy_queue *queue, hcy_array *norm, const hcy_dist_layout *layout, hcy_array *x)
+int hcy__dist_eval_square(hcy_queue *queue, hcy_array *sum, void *user, const char *text, const hcy_operand *operands,
+                          size_t n)
 {
-    int status = check_norm(queue, norm, layout, x, "hcy_dist_norm");
-    if (status)
-        return status;
-    const bool is_complex = x->dtype == HCY_COMPLEX64 || x->dtype == HCY_COMPLEX128;
-    hcy_array *sum = NULL;
-    status =
-        hcy_array_empty(&sum, hcy_queue_device(queue), is_complex ? HCY_COMPLEX128 : HCY_FLOAT64, 0, NULL);
+    const hcy_dist_layout *layout = user;
+    struct summands s;
+    int status = begin_sum(&s, queue, layout, operands[0].array);
+    if (!status && !hcy__dist_adds_parts(user) && fits_pieces(&s, layout, operands, n))
+        return end_sum(sum, &s, eval_pieces(&s, text, operands, n));
+    leave_sum(&s);
     if (!status)
-        status = hcy_dist_dot(queue, sum, layout, x, x);
-    if (!status)
-        status = HCY_EVAL(queue, is_complex ? "n = sqrt(real(s))" : "n = sqrt(s)", hcy_op_array("n", norm),
-                          hcy_op_array("s", sum));
-    hcy_array_release(sum);
-    return status;
-}
-
-/* --- Norms of other orders --- */
-
-/* One of the ranks' numbers: what is none passes a sum, and need not pass an MPI's or NCCL's largest and smallest. */
-static int reduce_extreme(hcy_queue *queue, hcy_array *norm, hcy_dist *comm, int how)
-{
-    hcy_array *bad = NULL;
-    int status = hcy_array_empty(&bad, hcy_queue_device(queue), HCY_FLOAT64, 0, NULL);
-    if (!status)
-        status = HCY_EVAL(queue, "b = where(n == n, 0, n)", hcy_op_array("b", bad), hcy_op_array("n", norm));
-    if (!status)
-        status = hcy_dist_allreduce(queue, norm, comm, how);
-    if (!status)
-        status = hcy_dist_allreduce(queue, bad, comm, HCY_REDUCE_SUM);
-    if (!status)
-        status = HCY_EVAL(queue, "n = where(b == b, n, b)", hcy_op_array("b", bad), hcy_op_array("n", norm));
-    hcy_array_release(bad);
-    return status;
-}
-
-/* The largest or the smallest |x|; a rank without any has what changes nothing. */
-static int find_extreme(hcy_queue *queue, hcy_array *norm, const hcy_dist_layout *layout, hcy_array *x, double order)
-{
-    const char *text = order > 0 ? "n = max(float64(abs(x)))" : "n = min(float64(abs(x)))";
-    int status = x->count ? HCY_EVAL(queue, text, hcy_op_array("n", norm), hcy_op_array("x", x))
-                          : HCY_EVAL(queue, "n = e", hcy_op_array("n", norm),
-                                     hcy_op_real("e", order > 0 ? 0 : INFINITY));
-    return status || !hcy__is_dealt(layout)
-               ? status
-               : reduce_extreme(queue, norm, layout->comm, order > 0 ? HCY_REDUCE_MAX : HCY_REDUCE_MIN);
-}
-
-static int sum_powers(hcy_queue *queue, hcy_array *norm, const hcy_dist_layout *layout, hcy_array *x, double order)
-{
-    const hcy_operand p = hcy_op_real("p", order);
-    hcy_array *powers = NULL;
-    int status = hcy_dist_array(&powers, hcy_queue_device(queue), layout, HCY_FLOAT64);
-    if (!status && x->count)
-        status = order == 0   ? HCY_EVAL(queue, "t = x != 0", hcy_op_array("t", powers), hcy_op_array("x", x))
-                 : order == 1 ? HCY_EVAL(queue, "t = abs(x)", hcy_op_array("t", powers), hcy_op_array("x", x))
-                              : HCY_EVAL(queue, "t = float64(abs(x)) ** p", hcy_op_array("t", powers),
-                                         hcy_op_array("x", x), p);
-    if (!status && hcy__is_dealt(layout))
-        status = sum_blocks(queue, norm, layout, powers, NULL);
-    else if (!status)
-        status = HCY_EVAL(queue, "n = sum(t)", hcy_op_array("n", norm), hcy_op_array("t", powers));
-    if (!status && order > 0 && order != 1)
-        status = HCY_EVAL(queue, "n = n ** (1 / p)", hcy_op_array("n", norm), p);
-    hcy_array_release(powers);
-    return status;
-}
-
-int hcy_dist_norm_of(hcy_queue *queue, hcy_array *norm, const hcy_dist_layout *layout, hcy_array *x, double order)
-{
-    int status = check_norm(queue, norm, layout, x, "hcy_dist_norm_of");
-    if (!status && (x->dtype < HCY_FLOAT32 || x->dtype > HCY_COMPLEX128))
-        status = hcy_fail(HCY_EINVAL, "hcy_dist_norm_of: of numbers of %s there is no norm", hcy_dtype_name(x->dtype));
-    if (!status && !(order >= 0 || order == -INFINITY))
-        status = hcy_fail(HCY_EINVAL, "hcy_dist_norm_of: there is no norm of order %g", order);
-    if (status)
-        return status;
-    if (order == 2)
-        return hcy_dist_norm(queue, norm, layout, x);
-    return isinf(order) ? find_extreme(queue, norm, layout, x, order) : sum_powers(queue, norm, layout, x, order);
+        status = hcy_eval(queue, text, operands, n);
+    return status ? status : hcy__dist_dot(queue, sum, user, operands[0].array, operands[0].array);
 }

@@ -163,7 +163,7 @@ struct hcy__exchange {
     struct hcy__dist_part *parts;
     struct leg *legs;
     struct hcy__message *messages;
-    size_t n, n_messages;
+    size_t n, n_messages, room; /* room: parts that there is memory for */
     bool on_device, is_begun;
     hcy_queue *side;     /* that messages of a device go by; NULL: the caller's */
     hcy_buffer *staging; /* its own; NULL: the communicator's is used */
@@ -181,23 +181,28 @@ int hcy__exchange_new(struct hcy__exchange **out, hcy_dist *comm)
     return 0;
 }
 
-/* What one exchange has, or what it got so far. */
+/* What one exchange has, or what it got so far; the next one uses its memory again. */
 static void clear_exchange(struct hcy__exchange *x)
 {
-    for (size_t i = 0; x->legs && i < x->n; i++)
+    for (size_t i = 0; i < x->n; i++) {
         hcy_array_release(x->legs[i].array);
-    for (size_t i = 0; x->parts && i < x->n; i++)
         hcy_array_release(x->parts[i].array);
+    }
     hcy_event_release(x->sent);
+    x->sent = NULL;
+    x->n = 0;
+    x->is_begun = false;
+}
+
+static void free_room(struct hcy__exchange *x)
+{
     free(x->legs);
     free(x->parts);
     free(x->messages);
     x->legs = NULL;
     x->parts = NULL;
     x->messages = NULL;
-    x->sent = NULL;
-    x->n = 0;
-    x->is_begun = false;
+    x->room = 0;
 }
 
 /* Until the staging memory may be written again, or freed: commands that copy from it do not keep it. */
@@ -227,6 +232,7 @@ void hcy__exchange_free(struct hcy__exchange *x)
         (void)!hcy_event_wait(x->sent, HCY_FOREVER);
     (void)!wait_for_staging(x);
     clear_exchange(x);
+    free_room(x);
     hcy_queue_release(x->side);
     hcy_buffer_release(x->staging);
     hcy_dist_release(x->comm);
@@ -235,14 +241,21 @@ void hcy__exchange_free(struct hcy__exchange *x)
 
 static int take_parts(struct hcy__exchange *x, const struct hcy__dist_part *parts, size_t n)
 {
-    x->legs = calloc(n + 1, sizeof *x->legs);
-    x->parts = calloc(n + 1, sizeof *x->parts);
-    x->messages = malloc((n + 1) * sizeof *x->messages);
-    if (!x->legs || !x->parts || !x->messages)
-        return hcy_fail(HCY_ENOMEM, "out of memory for %zu messages", n);
+    if (n > x->room) {
+        free_room(x);
+        x->legs = calloc(n, sizeof *x->legs);
+        x->parts = calloc(n, sizeof *x->parts);
+        x->messages = malloc(n * sizeof *x->messages);
+        if (!x->legs || !x->parts || !x->messages) {
+            free_room(x);
+            return hcy_fail(HCY_ENOMEM, "out of memory for %zu messages", n);
+        }
+        x->room = n;
+    }
     x->n = n;
     for (size_t i = 0; i < n; i++) {
         x->parts[i] = parts[i];
+        x->legs[i] = (struct leg){ .part = &x->parts[i], .array = hcy_array_retain(parts[i].array) };
         hcy_array_retain(parts[i].array);
     }
     return 0;
@@ -280,11 +293,9 @@ static int begin_parts(hcy_queue *queue, struct hcy__exchange *x, const struct h
                        hcy_buffer **staging)
 {
     int status = take_parts(x, parts, n);
-    for (size_t i = 0; !status && i < n; i++) {
-        x->legs[i] = (struct leg){ .part = &x->parts[i], .array = hcy_array_retain(parts[i].array) };
+    for (size_t i = 0; !status && i < n; i++)
         if (parts[i].rank != x->comm->place.rank)
             status = pack_leg(&x->legs[i], queue);
-    }
     if (!status)
         status = copy_own(queue, x->legs, n, x->comm->place.rank);
     x->on_device = !status && is_on_device(x->comm, x->legs, n);
@@ -312,19 +323,32 @@ static int end_parts(hcy_queue *queue, struct hcy__exchange *x, char *staging)
     return status;
 }
 
+void hcy__exchange_forget(hcy_dist *comm)
+{
+    if (comm->plain)
+        comm->plain->comm = NULL;
+    hcy__exchange_free(comm->plain);
+    comm->plain = NULL;
+}
+
 int hcy__dist_exchange(hcy_queue *queue, hcy_dist *comm, const struct hcy__dist_part *parts, size_t n)
 {
-    struct hcy__exchange x = { .comm = comm };
-    int status = begin_parts(queue, &x, parts, n, &comm->staging);
-    const bool by_host = comm->place.n_ranks > 1 && !x.on_device;
+    if (!comm->plain)
+        comm->plain = calloc(1, sizeof *comm->plain);
+    if (!comm->plain)
+        return hcy_fail(HCY_ENOMEM, "out of memory for messages");
+    struct hcy__exchange *x = comm->plain;
+    x->comm = comm;
+    int status = begin_parts(queue, x, parts, n, &comm->staging);
+    const bool by_host = comm->place.n_ranks > 1 && !x->on_device;
     if (!status && by_host)
         status = hcy_queue_finish(queue);
     if (!status)
-        status = end_parts(queue, &x, comm->staging ? hcy_buffer_host(comm->staging) : NULL);
+        status = end_parts(queue, x, comm->staging ? hcy_buffer_host(comm->staging) : NULL);
     /* Arrays are there on return; and the staging memory is the next call's, after a failure too, when some of the
      * copies may be under way. */
     const int finished = by_host ? hcy_queue_finish(queue) : 0;
-    clear_exchange(&x);
+    clear_exchange(x);
     return status ? status : finished;
 }
 

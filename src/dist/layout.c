@@ -83,6 +83,7 @@ static int place_part(hcy_dist_layout *l, const int64_t *const *rows)
     l->vectors.dot = hcy__dist_dot;
     l->vectors.total = hcy__dist_total;
     l->vectors.adds_parts = hcy__dist_adds_parts;
+    l->vectors.eval_square = hcy__dist_eval_square;
     l->vectors.user = l;
     l->vectors.first = l->firsts[me] * l->row;
     return 0;
@@ -238,6 +239,7 @@ void hcy_dist_layout_release(hcy_dist_layout *layout)
 {
     if (!layout || atomic_fetch_sub(&layout->refs, 1) != 1)
         return;
+    hcy__sum_memory_free(layout->sums);
     hcy_dist_release(layout->comm);
     free(layout->firsts);
     free(layout);

@@ -42,12 +42,13 @@ static int count_maps(const struct hcy__emitter *e, int first)
     return n;
 }
 
-/* Whether stage i makes one number of what one of the n stages before it has written, and so goes over their shape. */
+/* Whether stage i makes one number, or one of each row, of what one of the n stages before it has written, and so goes
+ * over their shape. */
 static bool reduces_these(const struct hcy__emitter *e, int i, int n)
 {
     const struct hcy__compiled *c = e->compiled;
     const struct hcy__stage *s = i < c->n_stages ? c->stages[i] : NULL;
-    if (!s || s->temporary < 0 || s->carries >= 0 || s->is_own || s->axes.n)
+    if (!s || s->temporary < 0 || s->carries >= 0 || s->is_own || s->axes.n > 1)
         return false;
     bool reads = false;
     for (int k = 0; k < s->n_slots; k++)
@@ -83,6 +84,7 @@ static void emit_reduction_of(struct hcy__emitter *e, const struct hcy__stage *s
     }
     *e->stage->again = *s->again;
     e->stage->temporary = s->temporary;
+    e->stage->axes = s->axes;
     e->stage->target = hcy__find_slot(e, 1, s->temporary);
     hcy__emit_reductions(e, &r, x, e->stage->target);
     e->stage->has_empty = s->has_empty;

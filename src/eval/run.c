@@ -225,6 +225,15 @@ static const hcy_array *find_one_shape(const struct hcy__stage *s, const struct 
     return first;
 }
 
+/* Whether a stage makes numbers of whole pieces of what lies one behind the other: then its launch is that of one
+ * number of all. */
+static bool folds_pieces(const struct hcy__evaluation *v, const struct hcy__stage *s, const hcy_array *a)
+{
+    struct hcy__fold f;
+    return !hcy__find_fold(&f, v, s, a->rank, a->shape) && f.order[a->rank - 1] == a->rank - 1 &&
+           f.span % HCY_EVAL_PIECE == 0;
+}
+
 /* Joint stage i, if these arrays let it stand for the others. */
 static int run_joint(bool *is_done, struct hcy__evaluation *v, struct hcy__expression *x, int i)
 {
@@ -238,8 +247,8 @@ static int run_joint(bool *is_done, struct hcy__evaluation *v, struct hcy__expre
     if (known)
         return launch_known(v, x, i, &o, known);
     const hcy_array *a = find_one_shape(s, &o);
-    *is_done = a != NULL;
-    if (!a)
+    *is_done = a && (!s->axes.n || folds_pieces(v, s, a));
+    if (!*is_done)
         return 0;
     return o.target >= 0 ? launch_map(v, x, i, &o, a->rank, a->shape)
                          : hcy__run_reduction(v, x, i, &o, a->rank, a->shape);

@@ -22,20 +22,27 @@ static const struct hcy__method *const methods[] = {
 
 /* --- What methods compute with --- */
 
-int hcy__solver_eval(hcy_solver *s, const char *text, const hcy_operand *operands, size_t n)
+enum { TEXT = 512 };
+
+/* Texts are the library's own and short; one that were too long would be cut off, and refused. */
+static void name_types(char full[TEXT], const hcy_solver *s, const char *text)
 {
     const char *real = hcy__real_name(s->op->desc.domain.dtype),
                *own = hcy_dtype_name(s->op->desc.domain.dtype);
-    char full[512];
     size_t at = 0;
-    /* Texts are the library's own and short; one that were too long would be cut off, and refused. */
-    for (; *text && at + 16 < sizeof full; text++) {
+    for (; *text && at + 16 < TEXT; text++) {
         const char *name = *text == '@' ? real : *text == '#' ? own : NULL;
-        at += name ? (size_t)snprintf(full + at, sizeof full - at, "%s", name) : 1;
+        at += name ? (size_t)snprintf(full + at, TEXT - at, "%s", name) : 1;
         if (!name)
             full[at - 1] = *text;
     }
     full[at] = 0;
+}
+
+int hcy__solver_eval(hcy_solver *s, const char *text, const hcy_operand *operands, size_t n)
+{
+    char full[TEXT];
+    name_types(full, s, text);
     return hcy_eval(s->queue, full, operands, n);
 }
 
@@ -54,18 +61,17 @@ int hcy__solver_dot(hcy_solver *s, hcy_array *number, bool of_range, hcy_array *
     return status ? status : take_real(s, number, sum);
 }
 
-int hcy__solver_eval_square(hcy_solver *s, hcy_array *number, bool of_range, const char *text,
-                            const hcy_operand *operands, size_t n)
+enum { MOST_OPERANDS = 8 };
+
+/* sum = <v, v>: of this process's array, then of all, with the text; or by the space's table. */
+static int eval_and_sum(hcy_solver *s, hcy_array *sum, const hcy_space *space, const char *text,
+                        const hcy_operand *operands, size_t n)
 {
-    enum { MOST = 8 };
-    const hcy_space *space = of_range ? &s->op->desc.range : &s->op->desc.domain;
-    const bool is_whole = number->dtype == hcy__dot_type(space);
-    hcy_array *v = operands[0].array, *sum = is_whole ? number : s->sums[of_range];
-    hcy_operand all[MOST + 1];
-    char full[512];
-    if (!hcy__adds_parts(space) || n > MOST) {
-        int status = hcy__solver_eval(s, text, operands, n);
-        return status ? status : hcy__solver_dot(s, number, of_range, v, v);
+    hcy_operand all[MOST_OPERANDS + 1];
+    char full[TEXT];
+    if (!hcy__adds_parts(space)) {
+        name_types(full, s, text);
+        return space->vectors->eval_square(s->queue, sum, space->vectors->user, full, operands, n);
     }
     memcpy(all, operands, n * sizeof *all);
     all[n++] = hcy_op_array("sum_", sum);
@@ -75,6 +81,20 @@ int hcy__solver_eval_square(hcy_solver *s, hcy_array *number, bool of_range, con
     int status = hcy__solver_eval(s, full, all, n);
     if (!status && space->vectors && space->vectors->total)
         status = space->vectors->total(s->queue, sum, space->vectors->user);
+    return status;
+}
+
+int hcy__solver_eval_square(hcy_solver *s, hcy_array *number, bool of_range, const char *text,
+                            const hcy_operand *operands, size_t n)
+{
+    const hcy_space *space = of_range ? &s->op->desc.range : &s->op->desc.domain;
+    const bool is_whole = number->dtype == hcy__dot_type(space);
+    hcy_array *v = operands[0].array, *sum = is_whole ? number : s->sums[of_range];
+    if ((!hcy__adds_parts(space) && !hcy__evaluates_square(space)) || n > MOST_OPERANDS) {
+        int status = hcy__solver_eval(s, text, operands, n);
+        return status ? status : hcy__solver_dot(s, number, of_range, v, v);
+    }
+    int status = eval_and_sum(s, sum, space, text, operands, n);
     return status || is_whole ? status : take_real(s, number, sum);
 }
 

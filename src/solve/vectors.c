@@ -26,6 +26,12 @@ bool hcy__adds_parts(const hcy_space *space)
     return says && v->total && v->adds_parts(v->user);
 }
 
+bool hcy__evaluates_square(const hcy_space *space)
+{
+    const hcy_vectors *v = space->vectors;
+    return v && v->size >= offsetof(hcy_vectors, eval_square) + sizeof v->eval_square && v->eval_square;
+}
+
 int hcy__vector_dot(hcy_queue *queue, hcy_array *sum, const hcy_space *space, hcy_array *x, hcy_array *y)
 {
     const hcy_vectors *v = space->vectors;

@@ -12,6 +12,8 @@ int hcy__new_number(hcy_array **number, hcy_device *dev, int dtype);
 int hcy__vector_dot(hcy_queue *queue, hcy_array *sum, const hcy_space *space, hcy_array *x, hcy_array *y);
 /* Whether that is the sum of this process's array and then, where there is one, total(). */
 bool hcy__adds_parts(const hcy_space *space);
+/* Whether the space's table has eval_square(). */
+bool hcy__evaluates_square(const hcy_space *space);
 /* Normal numbers of Philox, the same for each seed and stream. */
 int hcy__vector_random(hcy_queue *queue, hcy_array *x, const hcy_space *space, uint64_t seed, int64_t stream);
 /* stack_space.c: whether the vectors are several in one; then these get their random numbers, with a status. */

@@ -26,7 +26,7 @@
 #ifndef HALCYON_OPERATOR_H
 #define HALCYON_OPERATOR_H
 
-#include <halcyon/array.h>
+#include <halcyon/eval.h>
 #include <halcyon/nufft.h>
 
 #ifdef __cplusplus
@@ -50,8 +50,12 @@ typedef struct hcy_vectors {
                       other numbers in each part */
     int (*adds_parts)(void *user); /* not 0: dot() is the array's own sum, then total(), so that what makes the array
                                       may add it up as well.  NULL: it may where there is no dot() */
+    /* hcy_eval() of a text of n < 9 operands, whose last statement writes the vector v, operand 0; then what dot()
+     * makes of v and v.  NULL: dot() comes after the text. */
+    int (*eval_square)(hcy_queue *queue, hcy_array *sum, void *user, const char *text, const hcy_operand *operands,
+                       size_t n);
 } hcy_vectors;
-#define HCY_VECTORS_INIT { sizeof(hcy_vectors), NULL, NULL, NULL, 0, NULL }
+#define HCY_VECTORS_INIT { sizeof(hcy_vectors), NULL, NULL, NULL, 0, NULL, NULL }
 
 /* What a vector is: float32, float64, complex64 or complex128, contiguous, of this shape. */
 typedef struct hcy_space {
