@@ -4,23 +4,37 @@
     build-aux/polynomials.py > families/eval/eval_polynomials.h       (needs mpmath)
 
 Each interpolates its function at Chebyshev's points, with 60 digits, which is within a factor of about two of the best
-polynomial of its degree; then its coefficients are rounded to doubles.  Terms that are exact (1, x, 1/2) are taken off
-before, so that the rounding of what is left is far behind the result's last place.  The error printed is that of the
-whole function, relative to it, and holds for the rounded coefficients.
+polynomial of its degree; then its coefficients are rounded to doubles, or floats.  Terms that are exact (1, x, 1/2) are
+taken off before, so that the rounding of what is left is far behind the result's last place.  The error printed is that
+of the whole function, relative to it, and holds for the rounded coefficients.
 """
+import struct
+
 import mpmath as mp
 
 mp.mp.dps = 60
 
 
-def interpolate(f, low, high, degree):
+def chebyshev(n, low, high):
+    return [(low + high) / 2 + (high - low) / 2 * mp.cos(mp.pi * (2 * i + 1) / (2 * n)) for i in range(n)]
+
+
+def to_float(x):
+    return struct.unpack("f", struct.pack("f", float(x)))[0]
+
+
+def interpolate(f, low, high, degree, narrow):
     n = degree + 1
-    nodes = [(low + high) / 2 + (high - low) / 2 * mp.cos(mp.pi * (2 * i + 1) / (2 * n)) for i in range(n)]
+    nodes = chebyshev(n, low, high)
+    if narrow:
+        # What a float's polynomial misses is multiplied by z^3: two points beside the middle are better near the ends.
+        nodes = chebyshev(n + 2, low, high)
+        del nodes[n // 2 + 2], nodes[n // 2]
     matrix = mp.matrix(n, n)
     for i, x in enumerate(nodes):
         for k in range(n):
             matrix[i, k] = x ** k
-    return [float(c) for c in mp.lu_solve(matrix, mp.matrix([f(x) for x in nodes]))]
+    return [to_float(c) if narrow else float(c) for c in mp.lu_solve(matrix, mp.matrix([f(x) for x in nodes]))]
 
 
 def series(f, terms):
@@ -34,6 +48,7 @@ LOG = SMALL ** 4               # s^2 of log: s = (sqrt(2) - 1)/(sqrt(2) + 1) = t
 HALF_LN2 = mp.log(2) / 2 * (1 + mp.mpf(2) ** -20)
 QUARTER = (mp.pi / 4 * (1 + mp.mpf(2) ** -20)) ** 2
 EXP = series(lambda r: (mp.exp(r) - 1 - r) / r ** 2, [1 / mp.factorial(k + 2) for k in range(6)])
+EXP3 = series(lambda r: (mp.exp(r) - 1 - r - r * r / 2) / r ** 3, [1 / mp.factorial(k + 3) for k in range(6)])
 SIN = series(lambda z: (mp.sin(ROOT(z)) - ROOT(z)) / ROOT(z) ** 3,
              [(-1) ** (k + 1) / mp.factorial(2 * k + 3) for k in range(6)])
 COS = series(lambda z: (mp.cos(ROOT(z)) - 1 + z / 2) / z ** 2, [(-1) ** k / mp.factorial(2 * k + 4) for k in range(6)])
@@ -56,6 +71,8 @@ TABLE = [
     # name, what, function, low, high, degree, the whole function's error of an error e at z
     ("exp", "(e^z - 1 - z)/z^2 for |z| <= ln(2)/2", EXP, -HALF_LN2, HALF_LN2, 10, lambda z, e: e * z * z / mp.exp(z)),
     ("short_exp", "the same for floats", EXP, -HALF_LN2, HALF_LN2, 5, lambda z, e: e * z * z / mp.exp(z)),
+    ("float_exp", "(e^z - 1 - z - z^2/2)/z^3 for |z| <= ln(2)/2, in floats", EXP3, -HALF_LN2, HALF_LN2, 4,
+     lambda z, e: e * z ** 3 / mp.exp(z)),
     ("sin", "(sin(r) - r)/r^3 of z = r^2, |r| <= pi/4", SIN, mp.mpf(0), QUARTER, 6, lambda z, e: e * z),
     ("short_sin", "the same for floats", SIN, mp.mpf(0), QUARTER, 3, lambda z, e: e * z),
     ("cos", "(cos(r) - 1 + z/2)/z^2 of z = r^2, |r| <= pi/4", COS, mp.mpf(0), QUARTER, 5, lambda z, e: e * z * z),
@@ -73,20 +90,22 @@ TABLE = [
 
 
 def main():
-    print("/* eval_polynomials.h - made by build-aux/polynomials.py, which says how.  HELPER, f64 and FUSED_F64 are the")
-    print(" * dialect's. */")
+    print("/* eval_polynomials.h - made by build-aux/polynomials.py, which says how.  HELPER, f32, f64, FUSED_F32 and")
+    print(" * FUSED_F64 are the dialect's. */")
     print("#ifndef HCY_EVAL_POLYNOMIALS_H\n#define HCY_EVAL_POLYNOMIALS_H")
     for name, what, f, low, high, degree, whole in TABLE:
-        c = interpolate(f, low, high, degree)
+        narrow = name.startswith("float_")
+        kind, number = (32, "%.9gf") if narrow else (64, "%.17g")
+        c = interpolate(f, low, high, degree, narrow)
         worst = 0
         for i in range(401):
             z = low + (high - low) * i / 400
             p = mp.polyval(list(reversed([mp.mpf(x) for x in c])), z)
             worst = max(worst, abs(whole(z, p - f(z))))
         print("\n/* %s: 2^%.1f. */" % (what, mp.log(worst, 2)))
-        print("HELPER f64 %s_polynomial(f64 z)\n{\n    f64 y = %.17g;" % (name, c[-1]))
+        print("HELPER f%d %s_polynomial(f%d z)\n{\n    f%d y = %s;" % (kind, name, kind, kind, number % c[-1]))
         for x in reversed(c[:-1]):
-            print("    y = FUSED_F64(y, z, %.17g);" % x)
+            print("    y = FUSED_F%d(y, z, %s);" % (kind, number % x))
         print("    return y;\n}")
     print("\n#endif")
 

@@ -2,9 +2,9 @@
  *
  * Only +, -, *, /, sqrt, fma and operations on integers are used, each of which has one result on every device, and
  * nothing may be contracted.  Functions of doubles aim at 1 unit in the last place, which tests/maths measures: what
- * would be lost in rounding is carried along in a second double.  Functions of floats are made in double and
- * rounded once.  There are neither branches nor tables but in what says so (far arguments of sin, cos, tan; fmod),
- * so that a CPU's loop becomes vectors.
+ * would be lost in rounding is carried along in a second double.  Functions of floats (eval_floats.h) are made in
+ * double and rounded once, but for exp.  There are neither branches nor tables but in what says so (far arguments of
+ * sin, cos, tan; fmod), so that a CPU's loop becomes vectors.
  * (A CPU without an instruction for fma takes C's, which has the same bits and is slow.)
  *
  * Whoever includes this has included eval_helpers.h and defined what that wants, and TABLE, how a constant array is
@@ -125,6 +125,15 @@ HELPER f64 round_power(power64 p)
 {
     pair64 s = ordered_sum(1.0, p.hi);
     return scale_f64(s.hi + (s.lo + p.lo), p.k);
+}
+
+/* Up to here neither e^x nor e^-x is subnormal: one step scales. */
+#define NEAR_EXP_F64 708.0
+HELPER f64 near_exp_f64(f64 x)
+{
+    power64 p = power_of_e(x, 0.0);
+    pair64 s = ordered_sum(1.0, p.hi);
+    return DOUBLE_OF_BITS(BITS_OF_DOUBLE(s.hi + (s.lo + p.lo)) + ((u64)p.k << 52));
 }
 
 HELPER f64 exp_f64(f64 x)

@@ -44,14 +44,13 @@
     X(TOI64_##T, i64, 1, t, t, t, to_i64((f64)a))           \
     X(TOU64_##T, u64, 1, t, t, t, to_u64((f64)a))
 
-/* Functions of eval_maths.h, which have other names for each type.  Sine, cosine and tangent have near and far
- * arguments. */
-#define HCY_EVAL_SINES(X, T, t)                             \
+/* Functions of eval_maths.h, which have other names for each type.  The first ones have near and far arguments. */
+#define HCY_EVAL_NEAR_OR_FAR(X, T, t)                       \
+    X(EXP_##T, t, 1, t, t, t, exp_##t(a))                   \
     X(SIN_##T, t, 1, t, t, t, sin_##t(a))                   \
     X(COS_##T, t, 1, t, t, t, cos_##t(a))                   \
     X(TAN_##T, t, 1, t, t, t, tan_##t(a))
 #define HCY_EVAL_MATHS(X, T, t)                             \
-    X(EXP_##T, t, 1, t, t, t, exp_##t(a))                   \
     X(EXP2_##T, t, 1, t, t, t, exp2_##t(a))                 \
     X(EXPM1_##T, t, 1, t, t, t, expm1_##t(a))               \
     X(LOG_##T, t, 1, t, t, t, log_##t(a))                   \
@@ -119,7 +118,7 @@
     X(BELOW_U64, u64, 2, u64, u64, u64, below_u64(a, b))                                        \
     X(POISSON_I64, i64, 2, f64, u64, u64, poisson_i64(a, b))
 
-/* All but HCY_EVAL_SINES. */
+/* All but HCY_EVAL_NEAR_OR_FAR. */
 #define HCY_EVAL_SIMPLE_OPS(X)                                                                  \
     HCY_EVAL_INTEGERS(X, I64, i64) HCY_EVAL_INTEGERS(X, U64, u64)                               \
     HCY_EVAL_REALS(X, F32, f32) HCY_EVAL_REALS(X, F64, f64)                                     \
@@ -127,7 +126,7 @@
     HCY_EVAL_WRAPS(X) HCY_EVAL_BOOLS(X)                                                         \
     HCY_EVAL_MATHS(X, F32, f32) HCY_EVAL_MATHS(X, F64, f64) HCY_EVAL_RANDOMS(X)
 #define HCY_EVAL_OPS(X)                                                                         \
-    HCY_EVAL_SIMPLE_OPS(X) HCY_EVAL_SINES(X, F32, f32) HCY_EVAL_SINES(X, F64, f64)
+    HCY_EVAL_SIMPLE_OPS(X) HCY_EVAL_NEAR_OR_FAR(X, F32, f32) HCY_EVAL_NEAR_OR_FAR(X, F64, f64)
 
 /* Reductions: X(NAME, type, the operation that joins two). */
 #define HCY_EVAL_REDUCTIONS(X)                                                                  \
@@ -186,7 +185,7 @@ enum hcy_eval_op {
 };
 #define HCY_EVAL_FIRST_OP        HCY_EVAL_ADD_I64
 #define HCY_EVAL_FIRST_SCAN      HCY_EVAL_SCAN_SUM_I64
-#define HCY_EVAL_FIRST_MATHS     HCY_EVAL_EXP_F32 /* functions of eval_maths.h, up to scans */
+#define HCY_EVAL_FIRST_MATHS     HCY_EVAL_EXP2_F32 /* functions of eval_maths.h, up to scans */
 #define HCY_EVAL_FIRST_REDUCTION HCY_EVAL_SUM_I64
 /* Of a step: whether its numbers are joined by the program's own join. */
 #define HCY_EVAL_IS_OWN(op) \

@@ -1,5 +1,5 @@
-/* eval_polynomials.h - made by build-aux/polynomials.py, which says how.  HELPER, f64 and FUSED_F64 are the
- * dialect's. */
+/* eval_polynomials.h - made by build-aux/polynomials.py, which says how.  HELPER, f32, f64, FUSED_F32 and
+ * FUSED_F64 are the dialect's. */
 #ifndef HCY_EVAL_POLYNOMIALS_H
 #define HCY_EVAL_POLYNOMIALS_H
 
@@ -29,6 +29,17 @@ HELPER f64 short_exp_polynomial(f64 z)
     y = FUSED_F64(y, z, 0.041666465005270034);
     y = FUSED_F64(y, z, 0.16666666681614342);
     y = FUSED_F64(y, z, 0.50000000134578038);
+    return y;
+}
+
+/* (e^z - 1 - z - z^2/2)/z^3 for |z| <= ln(2)/2, in floats: 2^-31.2. */
+HELPER f32 float_exp_polynomial(f32 z)
+{
+    f32 y = 0.000198930313f;
+    y = FUSED_F32(y, z, 0.00139354868f);
+    y = FUSED_F32(y, z, 0.00833331048f);
+    y = FUSED_F32(y, z, 0.0416664593f);
+    y = FUSED_F32(y, z, 0.166666672f);
     return y;
 }
 

@@ -10,7 +10,9 @@
 #include <string.h>
 
 #define HELPER            static inline
+#define FUSED_F32(a, b, c) fmaf(a, b, c)
 #define FUSED_F64(a, b, c) fma(a, b, c)
+typedef float f32;
 typedef double f64;
 #include "eval/eval_polynomials.h"
 

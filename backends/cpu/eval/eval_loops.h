@@ -68,7 +68,7 @@ static inline u64 bits_from_double(f64 x)
 
 /* Operations as functions of three numbers, of which they use what they have. */
 #define DEFINE_OPERATION(name, t, arity, ta, tb, tc, ...)                                          \
-    static inline t op_##name(ta a, tb b, tc c)                                                    \
+    HELPER t op_##name(ta a, tb b, tc c)                                                           \
     {                                                                                              \
         (void)a, (void)b, (void)c;                                                                 \
         return (__VA_ARGS__);                                                                      \
@@ -92,11 +92,12 @@ HCY_EVAL_OPS(DEFINE_OPERATION)
     }
 HCY_EVAL_SIMPLE_OPS(DEFINE_LOOP)
 
-/* Sines of far arguments take a branch, which would keep all others from becoming vectors: whole stretches without one
- * do without the branch. */
-enum { NEAR_STRETCH = 64 };
-#define DEFINE_SINE(name, t, near)                                                                 \
-    static void loop_##name(void *to_, const void *a_, const void *b_, const void *c_, size_t n)   \
+/* Near arguments of exp, sin and so on have a shorter way, and far ones of sines a branch, which would keep all others
+ * from becoming vectors: whole stretches of near ones are done without.  Their results are numbers, to which a store
+ * does nothing (stored_loop_). */
+enum { NEAR_STRETCH = 128 };
+#define DEFINE_NEAR_OR_FAR(loop, name, t, is_near, near, stored)                                   \
+    static void loop##_##name(void *to_, const void *a_, const void *b_, const void *c_, size_t n) \
     {                                                                                              \
         t *restrict to = to_;                                                                      \
         const t *a = a_;                                                                           \
@@ -105,21 +106,29 @@ enum { NEAR_STRETCH = 64 };
             int far = 0;                                                                           \
             some = n < NEAR_STRETCH ? n : NEAR_STRETCH;                                            \
             for (size_t i = 0; i < some; i++)                                                      \
-                far |= !(fabs((f64)a[i]) < NEAR_F64);                                              \
+                far |= !(is_near);                                                                 \
             if (far)                                                                               \
                 for (size_t i = 0; i < some; i++)                                                  \
-                    to[i] = op_##name(a[i], 0, 0);                                                 \
+                    to[i] = stored(op_##name(a[i], 0, 0));                                         \
             else                                                                                   \
                 for (size_t i = 0; i < some; i++)                                                  \
                     to[i] = near;                                                                  \
         }                                                                                          \
     }
-DEFINE_SINE(SIN_F32, f32, short_sin_of(a[i], reduce_near_short((f64)a[i])))
-DEFINE_SINE(COS_F32, f32, short_cos_of(reduce_near_short((f64)a[i])))
-DEFINE_SINE(TAN_F32, f32, short_tan_of(a[i], reduce_near_short((f64)a[i])))
-DEFINE_SINE(SIN_F64, f64, sin_of(a[i], reduce_near(a[i])))
-DEFINE_SINE(COS_F64, f64, sine_of(reduce_near(a[i]), 1))
-DEFINE_SINE(TAN_F64, f64, tan_of(a[i], reduce_near(a[i])))
+#define AS_IT_IS(x)    (x)
+#define IS_NEAR_ANGLE  (fabs((f64)a[i]) < NEAR_F64)
+/* X(name, type, is_near, near): ways of HCY_EVAL_NEAR_OR_FAR. */
+#define NEAR_WAYS(X)                                                                               \
+    X(EXP_F32, f32, fabsf(a[i]) < NEAR_EXP_F32, near_exp_f32(a[i]))                                \
+    X(EXP_F64, f64, fabs(a[i]) < NEAR_EXP_F64, near_exp_f64(a[i]))                                 \
+    X(SIN_F32, f32, IS_NEAR_ANGLE, short_sin_of(a[i], reduce_near_short((f64)a[i])))               \
+    X(COS_F32, f32, IS_NEAR_ANGLE, short_cos_of(reduce_near_short((f64)a[i])))                     \
+    X(TAN_F32, f32, IS_NEAR_ANGLE, short_tan_of(a[i], reduce_near_short((f64)a[i])))               \
+    X(SIN_F64, f64, IS_NEAR_ANGLE, sin_of(a[i], reduce_near(a[i])))                                \
+    X(COS_F64, f64, IS_NEAR_ANGLE, sine_of(reduce_near(a[i]), 1))                                  \
+    X(TAN_F64, f64, IS_NEAR_ANGLE, tan_of(a[i], reduce_near(a[i])))
+#define DEFINE_NEAR_LOOP(name, t, is_near, near) DEFINE_NEAR_OR_FAR(loop, name, t, is_near, near, AS_IT_IS)
+NEAR_WAYS(DEFINE_NEAR_LOOP)
 
 /* The tree of eval_format.h.  Lanes without elements are in no sum.  A whole piece in a core's cache is summed up lane
  * by lane, which keeps lanes in registers; from memory that would be eight streams, which come slower than one. */
@@ -261,6 +270,9 @@ HCY_EVAL_MEMORY(DEFINE_MEMORY)
     }
 HCY_EVAL_REALS(DEFINE_STORED, F32, f32)
 HCY_EVAL_REALS(DEFINE_STORED, F64, f64)
+#define DEFINE_NEAR_STORED(name, t, is_near, near) \
+    DEFINE_NEAR_OR_FAR(stored_loop, name, t, is_near, near, STORED_##t)
+NEAR_WAYS(DEFINE_NEAR_STORED)
 
 #define DEFINE_PAIR(name, t)                                                                       \
     static void load_pair_##name(void *re_, void *im_, const void *from_, size_t n)                \
@@ -293,7 +305,8 @@ DEFINE_PAIR(F64, f64)
 #define STORE_ROW(name, ...) [HCY_EVAL_M_##name] = store_##name,
 const struct cpu_eval_loops LOOPS = {
     .op = { HCY_EVAL_OPS(OPERATION_ROW) },
-    .stored = { HCY_EVAL_REALS(STORED_ROW, F32, f32) HCY_EVAL_REALS(STORED_ROW, F64, f64) },
+    .stored = { HCY_EVAL_REALS(STORED_ROW, F32, f32) HCY_EVAL_REALS(STORED_ROW, F64, f64)
+                HCY_EVAL_NEAR_OR_FAR(STORED_ROW, F32, f32) HCY_EVAL_NEAR_OR_FAR(STORED_ROW, F64, f64) },
     .reduction = { HCY_EVAL_REDUCTIONS(REDUCTION_ROW) },
     .whole = { HCY_EVAL_REDUCTIONS(WHOLE_ROW) },
     .scan = { HCY_EVAL_SCANS(SCAN_ROW) },
