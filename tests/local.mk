@@ -18,7 +18,7 @@ test_public = \
     tests/pipeline_sparse tests/push_batches tests/uncached tests/simulate tests/calibrate tests/array_formats tests/simulate_mri \
     tests/nufft tests/nufft_kernels tests/nufft_plan tests/nufft_many tests/nufft_cli tests/nufft_finufft tests/nufft_wisdom \
     tests/nufft_direct tests/nufft_widths tests/nufft_use tests/nufft_order tests/nufft_pencil tests/nufft_settle tests/sort_digits \
-    tests/parse_lanes tests/stream tests/eval tests/eval_seen tests/eval_together tests/eval_stages tests/dots tests/eval_programs tests/array tests/many_bins tests/axes tests/scans tests/joins \
+    tests/parse_lanes tests/stream tests/eval tests/eval_layouts tests/eval_seen tests/eval_together tests/eval_stages tests/dots tests/eval_programs tests/array tests/many_bins tests/axes tests/scans tests/joins \
     tests/pick tests/dlpack tests/maths tests/operators tests/solvers tests/solvers_rest tests/nufft_same tests/density \
     tests/regularize tests/misfit tests/sense tests/in_field tests/several_devices tests/coil_maps tests/stencils tests/matrices tests/cts_share \
     tests/csr tests/trajectory
@@ -203,6 +203,7 @@ cts_launchers += $(cts_programs:=-opencl.t) tests/arguments-opencl-few.t tests/b
     tests/cts_lifetime-opencl-discrete.t tests/cts_threads-opencl-discrete.t tests/cts_queue-opencl-profile.t
 cts_launchers += tests/nufft_same-opencl-few.t tests/nufft_same-cuda.t
 cts_launchers += tests/nufft-opencl-own-few.t tests/cts_fft-opencl-own.t tests/cts_fft-cpu-own.t tests/nufft_plan-cpu-own.t tests/nufft_order-cpu-own.t
+cts_launchers += tests/eval_layouts-cpu-portable.t tests/eval_layouts-cpu-avx2.t tests/eval_layouts-opencl-few.t tests/eval_layouts-cuda-few.t
 cts_launchers += tests/eval-cpu-1.t tests/eval-cpu-portable.t tests/eval-cpu-discrete.t tests/eval-opencl-few.t tests/eval-cuda.t \
     tests/operators-cpu-discrete.t tests/operators-opencl-few.t tests/operators-cuda.t \
     tests/coil_maps-cpu-discrete.t tests/coil_maps-opencl-few.t tests/coil_maps-cuda.t \
@@ -274,7 +275,7 @@ TESTS += $(all_tests)
 EXTRA_DIST += tests/run-test tests/configurations tests/cli.sh tests/soak.sh $(test_scripts) tests/fake_cuda.c tests/fake_nccl.c tests/fake_nvtx.c tests/inject.c \
     tests/fake_itt.c \
     tests/azint_oracle.h tests/azint_scene.h tests/azint_sums.h tests/bslz4_ref.h tests/cts.h tests/cts_array.h \
-    tests/cts_gate.h tests/sense.h tests/eval_programs.h tests/fuzz.h tests/lanes.h tests/mutate.h tests/mutate_h5.h tests/nufft_oracle.h tests/tensors.h \
+    tests/cts_gate.h tests/sense.h tests/eval_layouts.h tests/eval_programs.h tests/fuzz.h tests/lanes.h tests/mutate.h tests/mutate_h5.h tests/nufft_oracle.h tests/tensors.h \
     tests/pipeline_scene.h tests/sha256.h tests/stack_images.h tests/mrd_make.h tests/leaks.h tests/mutate_files.h \
     tests/stack_make.h tests/stack_read.h tests/stream_scene.h tests/tap.h \
     tests/cts.mk $(toys) \
