@@ -55,6 +55,7 @@ COS = series(lambda z: (mp.cos(ROOT(z)) - 1 + z / 2) / z ** 2, [(-1) ** k / mp.f
 ATANH = series(lambda z: (2 * mp.atanh(ROOT(z)) / ROOT(z) - 2) / z, [mp.mpf(2) / (2 * k + 3) for k in range(8)])
 ATANH7 = series(lambda z: (2 * mp.atanh(ROOT(z)) / ROOT(z) - 2 - z * 2 / 3 - z * z * 2 / 5) / z ** 3,
                 [mp.mpf(2) / (2 * k + 7) for k in range(8)])
+LOG3 = series(lambda z: (mp.log(1 + z) - z + z * z / 2) / z ** 3, [(-1) ** k / mp.mpf(k + 3) for k in range(6)])
 ATAN = series(lambda z: (mp.atan(ROOT(z)) / ROOT(z) - 1) / z,
               [(-1) ** (k + 1) * mp.mpf(1) / (2 * k + 3) for k in range(8)])
 ERF = series(lambda z: mp.erf(ROOT(z)) / ROOT(z) - 1,
@@ -78,9 +79,10 @@ TABLE = [
     ("cos", "(cos(r) - 1 + z/2)/z^2 of z = r^2, |r| <= pi/4", COS, mp.mpf(0), QUARTER, 5, lambda z, e: e * z * z),
     ("short_cos", "the same for floats", COS, mp.mpf(0), QUARTER, 3, lambda z, e: e * z * z),
     ("log", "(2 artanh(s)/s - 2)/z of z = s^2, s <= 3 - sqrt(8)", ATANH, mp.mpf(0), LOG, 7, lambda z, e: e * z / 2),
-    ("short_log", "the same for floats", ATANH, mp.mpf(0), LOG, 3, lambda z, e: e * z / 2),
     ("long_log", "(2 artanh(s)/s - 2 - 2z/3 - 2z^2/5)/z^3 of that", ATANH7, mp.mpf(0), LOG, 8,
      lambda z, e: e * z ** 3 / 2),
+    ("float_log", "(log(1 + z) - z + z^2/2)/z^3 for sqrt(1/2) <= 1 + z <= sqrt(2), in floats", LOG3, ROOT(0.5) - 1,
+     SMALL, 8, lambda z, e: e * z ** 3 / mp.log(1 + z)),
     ("atan", "(atan(t)/t - 1)/z of z = t^2, t <= tan(pi/8)", ATAN, mp.mpf(0), SMALL ** 2, 11, lambda z, e: e * z),
     ("erf", "erf(x)/x - 1 of z = x^2 - 1/2, x <= 1", lambda z: ERF(z + mp.mpf(1) / 2), -mp.mpf("0.5"), mp.mpf("0.5"), 13,
      lambda z, e: e),

@@ -45,7 +45,7 @@ static const struct function {
     { "exp(x)", expl, exp, NULL, { 0x672be523a1d18fe7u, 0xce3293aa94b0ecc0u } },
     { "exp2(x)", exp2l, exp2, NULL, { 0xadb20aa86cedd460u, 0x4a144f2e275ec599u } },
     { "expm1(x)", expm1l, expm1, NULL, { 0xccb3a1c5063498f7u, 0x4806ae5e3e517bf4u } },
-    { "log(x)", logl, log, NULL, { 0x9c6c83a8dd63d448u, 0x1d66bcebf9f001c6u } },
+    { "log(x)", logl, log, NULL, { 0xb92e75f22237dddfu, 0x1d66bcebf9f001c6u } },
     { "log2(x)", log2l, log2, NULL, { 0x7217fa46966695a2u, 0x4c0a3bf8f42d3ccfu } },
     { "log10(x)", log10l, log10, NULL, { 0x1a3838f35e3269a3u, 0xae2847b1523f0d53u } },
     { "log1p(x)", log1pl, log1p, NULL, { 0xd314cc531d3df75du, 0x6e9897d113ad6480u } },
@@ -173,10 +173,12 @@ static double error_of(double y, wide want, const struct precision *p)
     return (double)ldexpl(fabsl((wide)y - want), -exponent);
 }
 
-/* The exp of floats is made of floats. */
+/* exp and log of floats are made of floats. */
 static double limit_of(const struct function *f, const struct precision *p)
 {
-    return p->bits == 24 && f->of_one == expl ? 0.53 : p->limit;
+    if (p->bits == 24 && f->of_one == expl)
+        return 0.53;
+    return p->bits == 24 && f->of_one == logl ? 0.6 : p->limit;
 }
 
 static wide want_of(const struct function *f, double x, double y)

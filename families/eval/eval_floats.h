@@ -1,5 +1,5 @@
-/* eval_floats.h - functions of eval_maths.h and eval_angles.h for floats: made in double and rounded once, but for exp,
- * which is wanted most and made of floats.
+/* eval_floats.h - functions of eval_maths.h and eval_angles.h for floats: made in double and rounded once, but for exp
+ * and log, which are wanted most and made of floats.
  *
  * The most wanted have shorter polynomials, whose errors are below a hundredth of a float's last place.
  */
@@ -10,6 +10,7 @@
 
 /* As TO_INTEGER_F64, below 2^22. */
 #define TO_INTEGER_F32 12582912.0f
+#define INFINITE_F32   FLOAT_OF_BITS(0x7f800000u)
 /* Up to here neither e^x nor e^-x is subnormal. */
 #define NEAR_EXP_F32 87.0f
 
@@ -41,17 +42,32 @@ HELPER f32 exp_f32(f32 a)
     return ABSOLUTE_F32(a) < NEAR_EXP_F32 ? near_exp_f32(a) : far_exp_f32(a);
 }
 
-/* log(x) to 2^-36 of itself; x is positive and finite. */
-HELPER f64 short_log(f64 x)
+/* Neither 0 nor subnormal, infinite or negative. */
+#define IS_NEAR_LOG_F32(x) (BITS_OF_FLOAT(x) - 0x00800000u < 0x7f000000u)
+
+/* log(x 2^-less) of the bits of a near x = 2^k (1 + f), to 0.59 of a last place. */
+HELPER f32 near_log_f32(u32 bits, u32 less)
 {
-    binary64 b = binary_of(x);
-    f64 s = DIVIDE_F64(b.f, 2.0 + b.f), z = s * s;
-    return FUSED_F64(b.k, LN2_HI_F64, s * FUSED_F64(z, short_log_polynomial(z), 2.0));
+    /* The exponent changes at sqrt(1/2). */
+    u32 exponent = ((bits - 0x3f3504f3u + 0x40000000u) >> 23) - 128;
+    f32 k = (f32)(i32)(exponent - less), f = FLOAT_OF_BITS(bits - (exponent << 23)) - 1.0f;
+    /* k ln(2) is exact but for what comes last; then + f and - f^2/2, each with what its rounding lost. */
+    f32 far = k * 0.693145752f, s = far + f, s_lo = (far - s) + f;
+    f32 z = f * f, z_lo = FUSED_F32(f, f, -z), y = FUSED_F32(-0.5f, z, s), y_lo = FUSED_F32(-0.5f, z, s - y);
+    y_lo = FUSED_F32(k, 1.42860677e-6f, FUSED_F32(-0.5f, z_lo, s_lo + y_lo));
+    /* + f^3 P */
+    f32 cube = f * z, cube_lo = FUSED_F32(f, z_lo, FUSED_F32(f, z, -cube)), p = float_log_polynomial(f);
+    return y + FUSED_F32(cube, p, FUSED_F32(cube_lo, p, y_lo));
 }
 
-HELPER f32 log_f32(f32 a)
+HELPER f32 log_f32(f32 x)
 {
-    return (f32)log_edges((f64)a, short_log((f64)a));
+    /* What is subnormal is multiplied by 2^23. */
+    const u32 less = (u32)(x < 1.17549435e-38f) * 23u;
+    f32 y = near_log_f32(BITS_OF_FLOAT(x * FLOAT_OF_BITS(0x3f800000u + (less << 23))), less);
+    y = x > 0 ? y : FLOAT_OF_BITS(0x7fc00000u);
+    y = x == 0 ? -INFINITE_F32 : y;
+    return x < INFINITE_F32 ? y : x;
 }
 
 HELPER f32 pow_f32(f32 a, f32 b)

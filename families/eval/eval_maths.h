@@ -1,10 +1,10 @@
 /* eval_maths.h - exp, log, sin and so on, in C that all devices' compilers take: one text, the same bits everywhere.
  *
- * Only +, -, *, /, sqrt, fma and operations on integers are used, each of which has one result on every device, and
- * nothing may be contracted.  Functions of doubles aim at 1 unit in the last place, which tests/maths measures: what
- * would be lost in rounding is carried along in a second double.  Functions of floats (eval_floats.h) are made in
- * double and rounded once, but for exp.  There are neither branches nor tables but in what says so (far arguments of
- * sin, cos, tan; fmod), so that a CPU's loop becomes vectors.
+ * Only +, -, *, /, sqrt, fma and operations on integers are used, each of which has one result on every device,
+ * and nothing may be contracted.  Functions of doubles aim at 1 unit in the last place, which tests/maths
+ * measures: what would be lost in rounding is carried along in a second double.  Functions of floats
+ * (eval_floats.h) are made in double and rounded once, but for exp and log.  There are neither branches nor tables
+ * but in what says so (far arguments of sin, cos, tan; fmod), so that a CPU's loop becomes vectors.
  * (A CPU without an instruction for fma takes C's, which has the same bits and is slow.)
  *
  * Whoever includes this has included eval_helpers.h and defined what that wants, and TABLE, how a constant array is
@@ -272,6 +272,8 @@ HELPER pair64 log_pair(f64 x, f64 x_lo)
     pair64 s = ordered_sum(k.hi, m.hi);
     return ordered_sum(s.hi, s.lo + (FUSED_F64(b.k, LN2_LO_F64, k.lo) + m.lo));
 }
+
+#define IS_NEAR_LOG_F64(x) ((x) > 0 && (x) < INFINITE_F64)
 
 HELPER f64 log_f64(f64 x)
 {

@@ -47,13 +47,13 @@
 /* Functions of eval_maths.h, which have other names for each type.  The first ones have near and far arguments. */
 #define HCY_EVAL_NEAR_OR_FAR(X, T, t)                       \
     X(EXP_##T, t, 1, t, t, t, exp_##t(a))                   \
+    X(LOG_##T, t, 1, t, t, t, log_##t(a))                   \
     X(SIN_##T, t, 1, t, t, t, sin_##t(a))                   \
     X(COS_##T, t, 1, t, t, t, cos_##t(a))                   \
     X(TAN_##T, t, 1, t, t, t, tan_##t(a))
 #define HCY_EVAL_MATHS(X, T, t)                             \
     X(EXP2_##T, t, 1, t, t, t, exp2_##t(a))                 \
     X(EXPM1_##T, t, 1, t, t, t, expm1_##t(a))               \
-    X(LOG_##T, t, 1, t, t, t, log_##t(a))                   \
     X(LOG2_##T, t, 1, t, t, t, log2_##t(a))                 \
     X(LOG10_##T, t, 1, t, t, t, log10_##t(a))               \
     X(LOG1P_##T, t, 1, t, t, t, log1p_##t(a))               \

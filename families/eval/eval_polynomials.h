@@ -102,16 +102,6 @@ HELPER f64 log_polynomial(f64 z)
     return y;
 }
 
-/* the same for floats: 2^-35.8. */
-HELPER f64 short_log_polynomial(f64 z)
-{
-    f64 y = 0.23330467216303835;
-    y = FUSED_F64(y, z, 0.28550820815960665);
-    y = FUSED_F64(y, z, 0.40000121839806124);
-    y = FUSED_F64(y, z, 0.66666666554497089);
-    return y;
-}
-
 /* (2 artanh(s)/s - 2 - 2z/3 - 2z^2/5)/z^3 of that: 2^-72.1. */
 HELPER f64 long_log_polynomial(f64 z)
 {
@@ -124,6 +114,21 @@ HELPER f64 long_log_polynomial(f64 z)
     y = FUSED_F64(y, z, 0.18181818181823894);
     y = FUSED_F64(y, z, 0.22222222222222215);
     y = FUSED_F64(y, z, 0.2857142857142857);
+    return y;
+}
+
+/* (log(1 + z) - z + z^2/2)/z^3 for sqrt(1/2) <= 1 + z <= sqrt(2), in floats: 2^-28.4. */
+HELPER f32 float_log_polynomial(f32 z)
+{
+    f32 y = 0.0726811662f;
+    y = FUSED_F32(y, z, -0.119629264f);
+    y = FUSED_F32(y, z, 0.117852554f);
+    y = FUSED_F32(y, z, -0.123428062f);
+    y = FUSED_F32(y, z, 0.142277449f);
+    y = FUSED_F32(y, z, -0.166725963f);
+    y = FUSED_F32(y, z, 0.200017244f);
+    y = FUSED_F32(y, z, -0.249998972f);
+    y = FUSED_F32(y, z, 0.333333224f);
     return y;
 }
 

@@ -92,7 +92,7 @@ HCY_EVAL_OPS(DEFINE_OPERATION)
     }
 HCY_EVAL_SIMPLE_OPS(DEFINE_LOOP)
 
-/* Near arguments of exp, sin and so on have a shorter way, and far ones of sines a branch, which would keep all others
+/* Near arguments of exp, log and sin have a shorter way, and far ones of sines a branch, which would keep all others
  * from becoming vectors: whole stretches of near ones are done without.  Their results are numbers, to which a store
  * does nothing (stored_loop_). */
 enum { NEAR_STRETCH = 128 };
@@ -121,6 +121,8 @@ enum { NEAR_STRETCH = 128 };
 #define NEAR_WAYS(X)                                                                               \
     X(EXP_F32, f32, fabsf(a[i]) < NEAR_EXP_F32, near_exp_f32(a[i]))                                \
     X(EXP_F64, f64, fabs(a[i]) < NEAR_EXP_F64, near_exp_f64(a[i]))                                 \
+    X(LOG_F32, f32, IS_NEAR_LOG_F32(a[i]), near_log_f32(BITS_OF_FLOAT(a[i]), 0))                   \
+    X(LOG_F64, f64, IS_NEAR_LOG_F64(a[i]), log_pair(a[i], 0.0).hi)                                 \
     X(SIN_F32, f32, IS_NEAR_ANGLE, short_sin_of(a[i], reduce_near_short((f64)a[i])))               \
     X(COS_F32, f32, IS_NEAR_ANGLE, short_cos_of(reduce_near_short((f64)a[i])))                     \
     X(TAN_F32, f32, IS_NEAR_ANGLE, short_tan_of(a[i], reduce_near_short((f64)a[i])))               \
