@@ -286,6 +286,7 @@ done
 [ -n "${HCY_HDF5-yes}" ] && hdf5=x.h5:/frames || hdf5=
 for out in $hdf5 x.cfl x.nii; do check "... to $out" recon $T -o "$out"; done
 check '... in order' "$files" error x.cfl both.npy 1e-5
+check "... NIfTI's of time, not of z" sh -c "od -An -j40 -N10 -td2 x.nii | grep '4 *32 *32 *1 *2'"
 
 # Weights of frames: written with the points' own shape, 0 for the spokes that are left out, and the same when they are read.
 recon $F --spokes-per-frame 21 --dcf voronoi -o x.npy
@@ -424,6 +425,10 @@ if [ -n "${HCY_HDF5-yes}" ]; then
     reference=small_image.npy
     check 'acquisitions on a grid' near 1e-3 x.npy grid.h5 -n 16,16
     check '... with the FOV of all samples' sh -c "'$halcyon' recon grid.h5 -n 16,32 -o x.npy 2>&1 | grep \"ISMRMRD's, x first, in cycles\" && head -c 128 x.npy | grep '(16, 32)'"
+    "$files" grid small_image.npy calibrated.h5 embedded
+    check '... with a line for calibration in the same scan' near 1e-3 x.npy calibrated.h5 -n 16,16
+    "$files" grid small_image.npy calibrated.h5 separate
+    check '... which is left out if it is of another one' sh -c "'$halcyon' recon calibrated.h5 -n 16,16 -o x.npy 2>&1 | grep 'from 480 points'"
     "$files" grid planes_image.npy volume.h5 planes
     reference=planes_image.npy
     check '... of planes' near 1e-3 x.npy volume.h5 -n 4,8,8
