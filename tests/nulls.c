@@ -359,6 +359,7 @@ static int make_call(int which, const char **text, int *want, int *got)
     INVALID(hcy_operator_matrices(NULL, NULL, 0))
     INVALID(hcy_operator_off_resonance(NULL, NULL, NULL, NULL, NULL, 0))
     INVALID(hcy_operator_multifrequency(NULL, NULL, NULL, NULL, NULL, 0))
+    INVALID(hcy_operator_toeplitz_subspace(NULL, NULL, NULL, 0, NULL, NULL, NULL, NULL))
     INVALID(hcy_operator_toeplitz_field(NULL, NULL, NULL, 0, NULL, NULL, NULL))
     INVALID(hcy_off_resonance_gradient(NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL))
     /* coil_maps.h */

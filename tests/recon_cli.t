@@ -286,6 +286,7 @@ done
 [ -n "${HCY_HDF5-yes}" ] && hdf5=x.h5:/frames || hdf5=
 for out in $hdf5 x.cfl x.nii; do check "... to $out" recon $T -o "$out"; done
 check '... in order' "$files" error x.cfl both.npy 1e-5
+check "... NIfTI's of time, not of z" sh -c "od -An -j40 -N10 -td2 x.nii | grep '4 *32 *32 *1 *2'"
 
 # Weights of frames: written with the points' own shape, 0 for the spokes that are left out, and the same when they are read.
 recon $F --spokes-per-frame 21 --dcf voronoi -o x.npy
@@ -339,6 +340,7 @@ check '... with a regulariser' convolved $C --reg tv:0.001
 check '... of several devices' convolved $C -d cpu@threads=1,cpu@threads=2
 check '... in a field that is off' convolved o_samples.npy -t o_trajectory.npy -n 32,32 --field-map o_field_map.npy --readout 20 --segments 6
 check '... in frames' convolved two.npy -t f0_trajectory.npy -n 32,32 --frames 2
+for how in '' --real '--reg tv:0.001' '--reg llr:0.0005 --solver admm' '--dcf pipe -d cpu@threads=1,cpu@threads=2'; do check "functions of time by convolutions $how" convolved $G --basis basis.npy $how; done
 check 'generalised variation by convolutions' convolved $C --maps c_maps.npy --reg tgv:0.005
 check '... by primal-dual steps, of several devices' convolved $C --maps c_maps.npy --reg tgv:0.005 --solver primal-dual -d cpu@threads=1,cpu@threads=2
 check '... in frames, real ones' convolved $T --reg tgv:0.005 --real
@@ -424,6 +426,10 @@ if [ -n "${HCY_HDF5-yes}" ]; then
     reference=small_image.npy
     check 'acquisitions on a grid' near 1e-3 x.npy grid.h5 -n 16,16
     check '... with the FOV of all samples' sh -c "'$halcyon' recon grid.h5 -n 16,32 -o x.npy 2>&1 | grep \"ISMRMRD's, x first, in cycles\" && head -c 128 x.npy | grep '(16, 32)'"
+    "$files" grid small_image.npy calibrated.h5 embedded
+    check '... with a line for calibration in the same scan' near 1e-3 x.npy calibrated.h5 -n 16,16
+    "$files" grid small_image.npy calibrated.h5 separate
+    check '... which is left out if it is of another one' sh -c "'$halcyon' recon calibrated.h5 -n 16,16 -o x.npy 2>&1 | grep 'from 480 points'"
     "$files" grid planes_image.npy volume.h5 planes
     reference=planes_image.npy
     check '... of planes' near 1e-3 x.npy volume.h5 -n 4,8,8
@@ -453,7 +459,7 @@ refuse 1 'sizes must be even' 'r_samples.npy -t r_trajectory.npy -n 31,32 --reg 
 refuse 2 '--reg takes l1:F' "$R --solver fista --reg l1:-1 -o y.npy"
 refuse 2 '--toeplitz is for' "$R --solver cgls --toeplitz -o y.npy"
 refuse 2 'tgv:F alone' "$C --reg tgv:0.1,l1:0.1 -o y.npy"
-refuse 2 'without --basis' "$G --basis basis.npy --toeplitz -o y.npy"
+refuse 2 'without --field-map' "$G --basis basis.npy --toeplitz --field-map o_field_map.npy --readout 20 -o y.npy"
 refuse 2 'llr:F' "$G --basis basis.npy --reg llr:1:0 -o y.npy"
 refuse 2 'llr:F' "$G --basis basis.npy --reg tv:1:4 -o y.npy"
 refuse 1 'of several images' "$G --reg llr:1 -o y.npy"

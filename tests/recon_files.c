@@ -9,7 +9,8 @@
  *     recon_files ramp OUT N X Y                 phases -2 pi f X of N frequencies f around 0 in cycles, then of Y
  *     recon_files grid IMAGE OUT WHAT            acquisitions on a grid, as of ismrmrd-tools: twice as many samples as
  *                                                pixels, noise in front; WHAT: plain, planes (3-D), slices, outside,
- *                                                reversed, radial (by their header), bare (without one)
+ *                                                reversed, radial (by their header), bare (without one),
+ *                                                embedded, separate (a line is for calibration, by their header)
  *     recon_files mrd SAMPLES TRAJECTORY OUT     acquisitions of [coils][spokes][samples] and [spokes][samples][axes]
  */
 #include "tap.h"
@@ -196,7 +197,8 @@ static const char header_of_grid[] =
     "   <fieldOfView_mm><x>600</x><y>300</y><z>6</z></fieldOfView_mm></encodedSpace>\n"
     "  <reconSpace><matrixSize><x>%u</x><y>%u</y><z>%u</z></matrixSize></reconSpace>\n"
     "  <encodingLimits><kspace_encoding_step_1><minimum>0</minimum><maximum>%u</maximum><center>%u</center>"
-    "</kspace_encoding_step_1></encodingLimits>\n  <trajectory>%s</trajectory>\n </encoding>\n</ismrmrdHeader>\n";
+    "</kspace_encoding_step_1></encodingLimits>\n  <trajectory>%s</trajectory>\n"
+    "  <parallelImaging><calibrationMode>%s</calibrationMode></parallelImaging>\n </encoding>\n</ismrmrdHeader>\n";
 
 /* The image's sum at a place in cycles, pixels counted from the middle. */
 static double complex sum_image(const hcy_host_array *image, const double k[3])
@@ -254,9 +256,11 @@ static int write_grid(const char *path, const char *to, const char *what)
         records[2].head.idx[0] = (uint16_t)ny;
     if (!strcmp(what, "reversed"))
         records[2].head.flags = 1u << 21;
+    if (!strcmp(what, "embedded") || !strcmp(what, "separate"))
+        records[2].head.flags = 1u << 19;
     mrd_write(to, records, 1 + (size_t)ny * planes);
     snprintf(xml, sizeof xml, header_of_grid, 2 * nx, ny, planes, nx, ny, planes, ny - 1, ny / 2,
-             strcmp(what, "radial") ? "cartesian" : "radial");
+             strcmp(what, "radial") ? "cartesian" : "radial", what);
     if (strcmp(what, "bare"))
         mrd_put_xml(to, xml);
     free(records);

@@ -291,7 +291,19 @@ static void test_sense_refusals(void)
 
 /* --- Toeplitz against A^H W A --- */
 
-static void check_toeplitz(int type, int precision, int dim, const int64_t *modes, bool coils, bool weighted)
+/* Around a, or put in its place: images of four functions of six frames. */
+static hcy_array *add_functions(hcy_operator **a, int dtype)
+{
+    const int64_t shape[2] = { 4, 6 };
+    hcy_array *basis = random_array(dtype, 2, shape, 34);
+    hcy_operator *inner = *a;
+    st_ok(hcy_operator_subspace(a, inner, basis), "functions of time");
+    hcy_operator_release(inner);
+    return basis;
+}
+
+/* basis: the type of functions of time, 0: there are none. */
+static void check_toeplitz(int type, int precision, int dim, const int64_t *modes, bool coils, bool weighted, int basis)
 {
     const bool is_double = precision == HCY_F64;
     const int dtype = is_double ? HCY_COMPLEX128 : HCY_COMPLEX64;
@@ -303,11 +315,13 @@ static void check_toeplitz(int type, int precision, int dim, const int64_t *mode
     const hcy_nufft_desc desc = desc_of(type, precision, dim, modes);
     hcy_nufft *plan = plan_of(type, precision, dim, modes, 2, desc.eps);
     hcy_array *maps = random_array(dtype, dim + 1, shape, 31), *roots = NULL,
-              *weights = weighted ? random_array(is_double ? HCY_FLOAT64 : HCY_FLOAT32, 1, &points, 32) : NULL;
+              *weights = weighted ? random_array(is_double ? HCY_FLOAT64 : HCY_FLOAT32, 1, &points, 32) : NULL,
+              *functions = NULL;
     hcy_operator *op = NULL, *a = NULL, *back = NULL, *gram = NULL;
-    char what[80];
-    snprintf(what, sizeof what, "Toeplitz %d-D type %d in %s%s%s", dim, type, is_double ? "double" : "float",
-             coils ? ", coils" : "", weighted ? ", weighted" : "");
+    char what[120];
+    snprintf(what, sizeof what, "Toeplitz %d-D type %d in %s%s%s%s%s", dim, type, is_double ? "double" : "float",
+             coils ? ", coils" : "", weighted ? ", weighted" : "", basis ? ", functions " : "",
+             basis ? hcy_dtype_name(basis) : "");
     /* Without maps it is that of one coil, which receives everything. */
     if (!coils)
         st_ok(HCY_EVAL(queue, "m = 1", hcy_op_array("m", maps)), "a map of 1");
@@ -318,16 +332,19 @@ static void check_toeplitz(int type, int precision, int dim, const int64_t *mode
     /* The operator is made by a queue of its own. */
     st_ok(hcy_queue_finish(queue), "weights that are there");
     const void *const *const at = is_double ? in_double : in_single;
-    st_ok(hcy_operator_toeplitz(&op, dev, &desc, POINTS, at, coils ? maps : NULL, weights), "%s", what);
-    st_ok(hcy_operator_sense(&a, plan, maps, roots), "its A");
+    st_ok(hcy_operator_sense(&a, plan, maps, roots), "A");
+    functions = basis ? add_functions(&a, basis) : NULL;
+    st_ok(hcy_queue_finish(queue), "functions that are there");
+    st_ok(basis ? hcy_operator_toeplitz_subspace(&op, dev, &desc, POINTS, at, coils ? maps : NULL, weights, functions)
+                : hcy_operator_toeplitz(&op, dev, &desc, POINTS, at, coils ? maps : NULL, weights), "%s", what);
     st_ok(hcy_operator_adjoint(&back, a), "its adjoint");
     st_ok(hcy_operator_compose(&gram, (hcy_operator *[]){ back, a }, 2), "and both");
     check_same(op, gram, is_double ? 1e-10 : 1e-4, what);
     hcy_operator *const ops[] = { op, a, back, gram };
     for (size_t i = 0; i < 4; i++)
         hcy_operator_release(ops[i]);
-    hcy_array *const arrays[] = { maps, roots, weights };
-    for (size_t i = 0; i < 3; i++)
+    hcy_array *const arrays[] = { maps, roots, weights, functions };
+    for (size_t i = 0; i < 4; i++)
         hcy_array_release(arrays[i]);
     (void)!hcy_queue_finish(queue);
     hcy_nufft_destroy(plan);
@@ -337,20 +354,25 @@ static void test_toeplitz(void)
 {
     const int64_t mixed[3] = { 6, 9, 5 }, odd[3] = { 7, 11, 3 }, even[3] = { 8, 2, 16 }, one[3] = { 1, 20, 1 },
                   long_ones[3] = { 128, 256, 1 };
-    check_toeplitz(2, HCY_F64, 2, mixed, true, true);
+    check_toeplitz(2, HCY_F64, 2, mixed, true, true, 0);
+    check_toeplitz(2, HCY_F64, 2, mixed, true, true, HCY_COMPLEX128);
     /* On GPUs floats of such lengths go sixteen at once, along both axes. */
-    check_toeplitz(2, HCY_F32, 2, long_ones, true, false);
+    check_toeplitz(2, HCY_F32, 2, long_ones, true, false, 0);
     if (few)
         return;
-    check_toeplitz(2, HCY_F64, 3, mixed, true, false);
-    check_toeplitz(1, HCY_F64, 1, odd, false, true);
-    check_toeplitz(2, HCY_F64, 2, odd, false, false);
-    check_toeplitz(1, HCY_F64, 3, odd, true, true);
-    check_toeplitz(2, HCY_F64, 1, even + 2, true, false);
-    check_toeplitz(1, HCY_F64, 2, even, true, false);
-    check_toeplitz(2, HCY_F64, 3, even, false, true);
-    check_toeplitz(2, HCY_F64, 3, one, true, true);
-    check_toeplitz(2, HCY_F32, 3, mixed, true, true);
+    check_toeplitz(2, HCY_F64, 3, mixed, true, false, 0);
+    check_toeplitz(1, HCY_F64, 1, odd, false, true, 0);
+    check_toeplitz(2, HCY_F64, 2, odd, false, false, 0);
+    check_toeplitz(1, HCY_F64, 3, odd, true, true, 0);
+    check_toeplitz(2, HCY_F64, 1, even + 2, true, false, 0);
+    check_toeplitz(1, HCY_F64, 2, even, true, false, 0);
+    check_toeplitz(2, HCY_F64, 3, even, false, true, 0);
+    check_toeplitz(2, HCY_F64, 3, one, true, true, 0);
+    check_toeplitz(2, HCY_F32, 3, mixed, true, true, 0);
+    check_toeplitz(2, HCY_F64, 2, even, true, true, HCY_FLOAT64);
+    check_toeplitz(1, HCY_F64, 3, odd, false, false, HCY_COMPLEX128);
+    check_toeplitz(2, HCY_F64, 1, odd, false, true, HCY_FLOAT64);
+    check_toeplitz(2, HCY_F32, 3, mixed, true, true, HCY_FLOAT32);
 }
 
 /* CG on normal equations finds the image that was sampled, and CG with the Toeplitz operator the same one. */
@@ -486,7 +508,9 @@ static void test_toeplitz_refusals(void)
     const int64_t modes[2] = { 6, 9 }, three = 3, points = POINTS;
     hcy_nufft_desc desc = desc_of(2, HCY_F64, 2, modes), type3 = desc, none = desc;
     const void *const at[] = { places[0], places[1] };
-    hcy_array *weights = random_array(HCY_FLOAT64, 1, &three, 1), *phases = random_array(HCY_COMPLEX128, 1, &points, 1);
+    const int64_t seven[2] = { 2, 7 };
+    hcy_array *weights = random_array(HCY_FLOAT64, 1, &three, 1), *phases = random_array(HCY_COMPLEX128, 1, &points, 1),
+              *uneven = random_array(HCY_FLOAT64, 2, seven, 1);
     hcy_operator *op = NULL;
     type3.type = 3;
     none.modes[1] = 0;
@@ -496,12 +520,17 @@ static void test_toeplitz_refusals(void)
     st_says(hcy_operator_toeplitz(&op, dev, &none, POINTS, at, NULL, NULL), HCY_EINVAL, "0 modes", "an axis of nothing");
     st_says(hcy_operator_toeplitz(&op, dev, &desc, POINTS, NULL, NULL, NULL), HCY_EINVAL, "coordinates", "no points");
     st_says(hcy_operator_toeplitz(&op, dev, &desc, POINTS, at, weights, NULL), HCY_EINVAL, "float64 (3,)", "no maps");
+    st_says(hcy_operator_toeplitz_subspace(&op, dev, &desc, POINTS, at, NULL, NULL, phases), HCY_EINVAL,
+            "[functions][frames]", "functions of no frames");
+    st_says(hcy_operator_toeplitz_subspace(&op, dev, &desc, POINTS, at, NULL, NULL, uneven), HCY_EINVAL, "90 points",
+            "frames that do not divide the points");
     st_says(hcy_operator_toeplitz(&op, dev, &desc, POINTS, at, NULL, weights), HCY_EINVAL, "one a point", "few weights");
     st_says(hcy_operator_toeplitz(&op, dev, &desc, POINTS, at, NULL, phases), HCY_EINVAL, "complex128",
             "weights that are complex");
     ok(!op, "nothing was made");
     hcy_array_release(weights);
     hcy_array_release(phases);
+    hcy_array_release(uneven);
 }
 
 int main(int argc, char **argv)

@@ -163,8 +163,8 @@ static int check_recon(struct recon *r)
              (v->dwell.given && !v->girf_step.given && !v->delay))
         cli_error("--girf-step is for --girf and needs --dwell, which is for that and for --delay; see `halcyon recon "
                   "--help`");
-    else if (v->basis && v->toeplitz)
-        cli_error("--toeplitz is for one image of all samples, without --basis; see `halcyon recon --help`");
+    else if (v->basis && v->toeplitz && has_map)
+        cli_error("--toeplitz with --basis is without --field-map and --r2star; see `halcyon recon --help`");
     else if (v->basis && (v->frames.given || v->spokes_per_frame.given))
         cli_error("--basis has frames of its own, without --frames and --spokes-per-frame; see `halcyon recon --help`");
     else if (v->frames.given && v->spokes_per_frame.given)
@@ -208,22 +208,37 @@ bool recon_is_complex(const struct recon *r)
     return (r->maps || r->coils == 1) && !r->v->real;
 }
 
+/* Frames, or functions of time, are in front of the image's axes: where those have their places, [z][y][x] in NIfTI and
+ * behind channels in ISMRMRD's files, empty ones are between. */
+static int find_shape(hcy_host_array *a, const struct recon *r)
+{
+    const size_t images = r->n_frames ? r->n_frames : r->basis ? r->functions : 0;
+    const char *format;
+    int axes = r->dim, status = hcy_format_of(&format, r->v->out, HCY_WRITE_ARRAY);
+    if (status)
+        return status;
+    if (images) {
+        a->shape[a->rank++] = images;
+        axes = !strcmp(format, "mrd") ? 4 : !strcmp(format, "nii") ? 3 : r->dim;
+    }
+    for (int d = r->dim - axes; d < r->dim; d++)
+        a->shape[a->rank++] = d < 0 ? 1 : (uint64_t)r->sizes[d];
+    return 0;
+}
+
 static int write_image(struct recon *r)
 {
     hcy_host_array a = HCY_HOST_ARRAY_INIT;
     a.is_complex = recon_is_complex(r);
     a.bytes = r->is_double ? 8 : 4;
-    if (r->n_frames)
-        a.shape[a.rank++] = r->n_frames;
-    if (r->basis)
-        a.shape[a.rank++] = r->functions;
-    for (int d = 0; d < r->dim; d++)
-        a.shape[a.rank++] = (uint64_t)r->sizes[d];
+    int status = find_shape(&a, r);
+    if (status)
+        return cli_fail(status);
     if (!r->n_frames && !r->maps && r->coils > 1)
         recon_combine_coils(r);
     a.data = r->image;
     progress_say(&r->progress, "writing %s ...", r->v->out);
-    int status = hcy_host_array_write(&a, r->v->out);
+    status = hcy_host_array_write(&a, r->v->out);
     progress_clear(&r->progress);
     return status ? cli_fail_to_write(status, r->v->out) : CLI_OK;
 }

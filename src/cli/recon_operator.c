@@ -121,13 +121,31 @@ static int make_stack(struct recon *r)
     return status;
 }
 
+/* Real functions as real ones: they take half of a convolution's spectra. */
+static int put_basis(hcy_array **basis, const struct recon *r)
+{
+    const int64_t shape[2] = { (int64_t)r->functions, (int64_t)r->frames };
+    const size_t n = r->functions * r->frames;
+    bool is_real = true;
+    for (size_t i = 0; i < n; i++)
+        is_real = is_real && !reals_get(r->is_double, r->basis, 2 * i + 1);
+    void *reals = is_real ? reals_room(r->is_double, n) : NULL;
+    if (is_real && !reals)
+        return hcy_fail(HCY_ENOMEM, "no memory for %zu functions of %zu frames", r->functions, r->frames);
+    for (size_t i = 0; i < n && is_real; i++)
+        reals_put(r->is_double, reals, i, reals_get(r->is_double, r->basis, 2 * i));
+    const int type = is_real ? (r->is_double ? HCY_FLOAT64 : HCY_FLOAT32) : recon_type(r);
+    int status = hcy_array_from_host(basis, r->dev, type, 2, shape, is_real ? reals : r->basis);
+    free(reals);
+    return status;
+}
+
 /* r->op becomes the one of an image for each function. */
 static int add_basis(struct recon *r)
 {
-    const int64_t shape[2] = { (int64_t)r->functions, (int64_t)r->frames };
     hcy_operator *op = NULL;
     hcy_array *basis = NULL;
-    int status = hcy_array_from_host(&basis, r->dev, recon_type(r), 2, shape, r->basis);
+    int status = put_basis(&basis, r);
     if (!status)
         status = hcy_operator_subspace(&op, r->op, basis);
     hcy_array_release(basis);
@@ -193,7 +211,7 @@ int recon_make_real(hcy_operator **real, hcy_operator *op, const struct recon *r
 static int make_convolution(struct recon *r)
 {
     hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
-    hcy_array *maps = NULL, *weights = NULL;
+    hcy_array *maps = NULL, *weights = NULL, *basis = NULL;
     const void *const *points = (const void *const *)r->axes;
     const bool has_field = r->field || r->decay;
     describe_plan(&desc, r);
@@ -203,7 +221,11 @@ static int make_convolution(struct recon *r)
     int status = r->maps ? put_maps(&maps, r) : 0;
     if (!status)
         status = recon_put_weights(&weights, r, false);
-    if (!status && has_field)
+    if (!status && r->basis)
+        status = put_basis(&basis, r);
+    if (!status && r->basis)
+        status = hcy_operator_toeplitz_subspace(&r->gram, r->dev, &desc, (int64_t)r->n, points, maps, weights, basis);
+    else if (!status && has_field)
         status = hcy_operator_toeplitz_field(&r->gram, r->op, &desc, (int64_t)r->n, points, maps, weights);
     else if (!status)
         status = hcy_operator_toeplitz(&r->gram, r->dev, &desc, (int64_t)r->n, points, maps, weights);
@@ -211,6 +233,7 @@ static int make_convolution(struct recon *r)
         recon_free_operator(r);
     hcy_array_release(maps);
     hcy_array_release(weights);
+    hcy_array_release(basis);
     return status;
 }
 

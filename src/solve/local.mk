@@ -10,7 +10,7 @@ libcore_la_SOURCES += families/stencil/stencil_format.h families/stencil/stencil
     src/solve/proximal_priv.h src/solve/proximal.c src/solve/terms.c src/solve/tgv.c src/solve/low_rank.c src/solve/primal_dual.c src/solve/admm.c src/solve/misfit.c \
     src/solve/coils.h src/solve/coils.c src/solve/sense.c src/solve/stacked.c src/solve/subspace.c src/solve/toeplitz.c src/solve/grams.h src/solve/grams.c \
     src/solve/hermitian.h src/solve/hermitian.c src/solve/coil_maps_priv.h src/solve/coil_maps.c src/solve/espirit.c src/solve/segments.h src/solve/segments.c \
-    src/solve/off_resonance.c src/solve/toeplitz_field.c \
+    src/solve/off_resonance.c src/solve/mixed.h src/solve/mixed.c src/solve/toeplitz_field.c src/solve/toeplitz_subspace.c \
     src/solve/trajectory_priv.h src/solve/trajectory.c src/solve/trajectory_fit.h src/solve/trajectory_fit.c src/solve/trajectory_find.c \
     src/solve/trajectory_filter.c
 halcyoninclude_HEADERS += src/solve/halcyon/operator.h src/solve/halcyon/solve.h src/solve/halcyon/coil_maps.h \

@@ -13,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { REVERSED = 22, BATCH = 64, HEADS = 4096, LEAST_ROW = 32 /* bytes of a list's row: two vectors' references */ };
+enum { CALIBRATION = 20, REVERSED = 22 }; /* flags */
+enum { BATCH = 64, HEADS = 4096, LEAST_ROW = 32 /* bytes of a list's row: two vectors' references */ };
 
 /* What is read of ISMRMRD_AcquisitionHeader. */
 struct head {
@@ -33,15 +34,21 @@ static bool are_alike(const struct head *a, const struct head *b)
            a->axes == b->axes;
 }
 
-/* What is no sample of the image: noise, calibration alone, navigators, corrections, feedback, dummies, stabilization.
- * ISMRMRD's flag n is bit n - 1. */
-static bool is_for_image(const struct head *head)
+/* ISMRMRD's flag n is bit n - 1. */
+static bool has_flag(const struct head *head, unsigned flag)
 {
-    static const unsigned char others[] = { 19, 20, 23, 24, 26, 27, 28, 29, 30, 31 };
+    return head->flags >> (flag - 1) & 1;
+}
+
+/* What is no sample of the image: noise, navigators, corrections, feedback, dummies, stabilization; and what is for
+ * calibration alone, unless `takes_calibration`. */
+static bool is_for_image(const struct head *head, bool takes_calibration)
+{
+    static const unsigned char others[] = { 19, 23, 24, 26, 27, 28, 29, 30, 31 };
     for (size_t i = 0; i < sizeof others; i++)
-        if (head->flags >> (others[i] - 1) & 1)
+        if (has_flag(head, others[i]))
             return false;
-    return true;
+    return takes_calibration || !has_flag(head, CALIBRATION);
 }
 
 /* --- Types --- */
@@ -168,6 +175,7 @@ struct raw {
     const char *path;
     struct pool pool;
     hsize_t rows, file_bytes;
+    bool takes_calibration;
     uint64_t kept;     /* acquisitions of the image */
     struct head first; /* the first of these; the others must be like it */
     struct hcy__mrd_line *lines; /* of these, where they have no trajectory; or NULL */
@@ -189,6 +197,7 @@ static int open_raw(struct raw *raw, hid_t dataset, const char *path)
         return hcy__h5_fail(HCY_EFORMAT, "%s: its acquisitions are no list", path);
     raw->rows = dims[0];
     raw->file_bytes = bytes;
+    raw->takes_calibration = hcy__mrd_calibrates_image(dataset);
     int st = hcy__h5_whole(dataset);
     /* HDF5 would make up what was never stored, row by row. */
     if (!st && raw->rows / H5_MOST_PACKED > H5Dget_storage_size(dataset) / LEAST_ROW + 1)
@@ -247,7 +256,7 @@ static int take_head_of_image(struct raw *raw, const struct head *head, hsize_t 
 static int keep_line(struct raw *raw, const struct record *record)
 {
     const uint64_t n = raw->kept - 1;
-    if (record->head.flags >> (REVERSED - 1) & 1)
+    if (has_flag(&record->head, REVERSED))
         return hcy_fail(HCY_EUNSUPPORTED, "%s: readouts on a grid that are reversed", raw->path);
     if (!(n & (n - 1))) {
         struct hcy__mrd_line *lines = realloc(raw->lines, (size_t)(n ? 2 * n : 1) * sizeof *lines);
@@ -270,7 +279,7 @@ static int read_heads(struct raw *raw, enum hcy__mrd_member member)
         hsize_t n = raw->rows - row < HEADS ? raw->rows - row : HEADS;
         st = read_records(records, raw, type, row, n);
         for (hsize_t i = 0; !st && i < n; i++) {
-            if (!is_for_image(&records[i].head))
+            if (!is_for_image(&records[i].head, raw->takes_calibration))
                 continue;
             st = take_head_of_image(raw, &records[i].head, row + i);
             if (!st && member == HCY__MRD_TRAJ && !records[i].head.axes)
@@ -346,7 +355,7 @@ static int read_vectors(hcy_host_array *a, struct raw *raw, enum hcy__mrd_member
         empty_pool(&raw->pool, raw->file_bytes);
         st = read_records(records, raw, type, row, n);
         for (hsize_t i = 0; !st && i < n; i++)
-            if (is_for_image(&records[i].head))
+            if (is_for_image(&records[i].head, raw->takes_calibration))
                 st = place_record(a, raw, &records[i], kept++, member);
     }
     if (!st && kept != raw->kept)

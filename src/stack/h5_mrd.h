@@ -28,6 +28,8 @@ struct hcy__mrd_grid {
     unsigned middle[2];    /* which encoding step, of 1 and 2, is frequency 0 */
     unsigned samples, pre; /* of an acquisition; those to be discarded in front: the reader's */
 };
+/* Whether lines for calibration are samples of the image, too: the header says that they are of the same scan. */
+bool hcy__mrd_calibrates_image(hid_t dataset);
 /* One's line in it, and the image that it is of: slice, contrast, phase, set. */
 struct hcy__mrd_line {
     uint16_t centre, step[2], image[4];

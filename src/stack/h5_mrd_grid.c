@@ -47,18 +47,35 @@ static bool parse_header(struct hcy__mrd_grid *grid, const char *xml)
     return grid->sizes[0] && grid->sizes[1] && grid->sizes[2];
 }
 
-int hcy__mrd_find_grid(struct hcy__mrd_grid *grid, hid_t dataset, const char *path)
+/* The text beside the acquisitions, to be freed; NULL: no memory or no name, and empty: no text. */
+static char *read_header(hid_t dataset)
 {
-    char name[MOST_NAME] = "", *xml = malloc(MOST_HEADER), *slash;
+    char name[MOST_NAME] = "", *xml = NULL, *slash;
     hid_t file = H5Iget_file_id(dataset);
-    bool found = false;
-    if (xml && file >= 0 && H5Iget_name(dataset, name, sizeof name - 4) > 0 && (slash = strrchr(name, '/'))) {
+    if (file >= 0 && H5Iget_name(dataset, name, sizeof name - 4) > 0 && (slash = strrchr(name, '/')) &&
+        (xml = malloc(MOST_HEADER))) {
         strcpy(slash + 1, "xml");
         hcy__h5_get_field(xml, MOST_HEADER, file, name);
-        found = parse_header(grid, xml);
     }
     if (file >= 0)
         H5Fclose(file);
+    return xml;
+}
+
+bool hcy__mrd_calibrates_image(hid_t dataset)
+{
+    char *xml = read_header(dataset);
+    const char *mode = find_element(find_element(find_element(xml, "encoding"), "parallelImaging"), "calibrationMode");
+    /* Of another scan they are in modes that are "separate" or "external". */
+    const bool is_same = mode && (!strncmp(mode, "embedded", 8) || !strncmp(mode, "interleaved", 11));
+    free(xml);
+    return is_same;
+}
+
+int hcy__mrd_find_grid(struct hcy__mrd_grid *grid, hid_t dataset, const char *path)
+{
+    char *xml = read_header(dataset);
+    const bool found = xml && parse_header(grid, xml);
     free(xml);
     return found ? 0
                  : hcy_fail(HCY_ENOENT, "%s: its acquisitions have no trajectory, and no header beside them (xml) that says "

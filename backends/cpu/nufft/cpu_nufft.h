@@ -9,6 +9,7 @@
  *
  *   sort.c            layouts, sorting
  *   spread_interp.c   the kernels' list; spreading and interpolation: sharing subproblems out, adding up
+ *   units.c           of sums of integers
  *   cut.c             crop, pad, scale
  *   cut_fft.c         Fourier transforms between grid and modes that leave out rows of zeros or of no interest
  *   rows.h            points of a subproblem, for one precision and vector length; points_<simd>.c compile it
@@ -90,6 +91,8 @@ struct nufft_ops {
     size_t (*order)(unsigned dim, void *records, size_t n);
     /* Strengths of equal records in an order by what they are; room: for those of the longest run. */
     void (*settle)(unsigned dim, const void *records, size_t n, void *c, void *room);
+    /* Of n complex numbers, sums of integers times the unit; NULL without HCY_NUFFT_SAME_BITS. */
+    void (*floats)(void *grid, const void *sums, double unit, size_t n);
 };
 extern const struct nufft_ops nufft_ops_portable[2]; /* float, double */
 #ifdef HCY_CPU_X86
@@ -109,6 +112,10 @@ const struct nufft_ops *nufft_ops_for(enum cpu_simd simd, const hcy_nufft_job *j
 int nufft_layout_of(struct nufft_layout *layout, const hcy_nufft_job *job);
 
 void nufft_zero(struct cpu_pool *pool, void *bytes, size_t size);
+
+/* What strengths of `items` vectors are multiplied by to be summed as integers, units[vector], and these sums in the
+ * end, units[items + vector]: the largest strength decides, at as many points as there are.  HCY_ENOMEM. */
+int nufft_find_units(double *units, const struct nufft_layout *l, const char *strengths, const struct cpu_call *call);
 
 /* --- Sorted points --- */
 

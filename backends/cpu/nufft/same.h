@@ -10,86 +10,91 @@ typedef REAL NAME(loose) __attribute__((vector_size(sizeof(NAME(vec))), aligned(
 typedef REAL NAME(some) __attribute__((vector_size(DOUBLES * sizeof(REAL))));
 typedef REAL NAME(loose_some) __attribute__((vector_size(DOUBLES * sizeof(REAL)), aligned(sizeof(REAL)), may_alias));
 typedef WORD NAME(words) __attribute__((vector_size(DOUBLES * sizeof(REAL)), aligned(sizeof(REAL)), may_alias));
+typedef REAL NAME(full) __attribute__((vector_size(VECTOR)));
+typedef REAL NAME(quad) __attribute__((vector_size(4 * sizeof(REAL))));
 #define LANES  (sizeof(NAME(vec)) / sizeof(REAL))
+#define FULL   (VECTOR / sizeof(REAL))
 #define MOST   HCY_NUFFT_MAX_WIDTH
 #define AT_ONCE 16 /* points whose weights are found together */
 #define RECORD (dim * sizeof(REAL) + 8)
 
 /* --- Windows --- */
 
-/* The weights at t, each `times`, and zeros behind them up to `cells`.  Windows are even: polynomials j and
- * width - 1 - j differ in the signs of odd powers alone (window.cl). */
-static INLINE void NAME(weights)(REAL *k, const struct nufft_rows *rows, REAL t, const unsigned cells,
-                                 const unsigned times)
+/* Of some points on an axis: the weight of cell j for point i is at [j][i]. */
+typedef REAL NAME(axis)[MOST][AT_ONCE];
+
+/* Weights of n points at t, as many side by side as a vector has room for; lanes behind them have any numbers.  Windows
+ * are even: polynomials j and width - 1 - j differ in the signs of odd powers alone (window.cl). */
+static INLINE void NAME(weights)(NAME(axis) k, const struct nufft_rows *rows, const REAL *t, size_t n)
 {
-    enum { PARTS = MOST / 2 / LANES };
-    const NAME(loose) *table = (const NAME(loose) *)rows->table;
-    const unsigned width = rows->width, n = HCY_NUFFT_COEFS(width);
-    const REAL u = t * t;
-    NAME(vec) a[PARTS], b[PARTS];
-    REAL sums[MOST / 2], differences[MOST / 2];
-    for (unsigned i = 0; i < PARTS; i++) {
-        a[i] = table[i];
-        b[i] = table[2 * PARTS + i];
-    }
-    for (unsigned c = 2; c + 1 < n; c += 2)
-        for (unsigned i = 0; i < PARTS; i++) {
-            a[i] = a[i] * u + table[2 * c * PARTS + i];
-            b[i] = b[i] * u + table[2 * (c + 1) * PARTS + i];
+    const unsigned width = rows->width, coefs = HCY_NUFFT_COEFS(width);
+    for (size_t i = 0; i < n; i += FULL)
+        for (unsigned j = 0; j < (width + 1) / 2; j++) {
+            const REAL *table = (const REAL *)rows->table + j;
+            const NAME(full) at = *(const NAME(full) *)(t + i), u = at * at;
+            NAME(full) a = table[0] - (NAME(full)){ 0 }, b = table[MOST] - (NAME(full)){ 0 };
+            for (unsigned c = 2; c + 1 < coefs; c += 2) {
+                a = a * u + table[c * MOST];
+                b = b * u + table[(c + 1) * MOST];
+            }
+            if (coefs % 2)
+                a = a * u + table[(coefs - 1) * MOST];
+            const NAME(full) even = coefs % 2 ? a : b, odd = (coefs % 2 ? b : a) * at;
+            *(NAME(full) *)(k[j] + i) = even + odd;
+            *(NAME(full) *)(k[width - 1 - j] + i) = even - odd;
         }
-    if (n % 2)
-        for (unsigned i = 0; i < PARTS; i++)
-            a[i] = a[i] * u + table[2 * (n - 1) * PARTS + i];
-    for (unsigned i = 0; i < PARTS; i++) {
-        const NAME(vec) even = n % 2 ? a[i] : b[i], odd = (n % 2 ? b[i] : a[i]) * t;
-        const NAME(vec) plus = even + odd, minus = even - odd;
-        memcpy(sums + i * LANES, &plus, sizeof plus);
-        memcpy(differences + i * LANES, &minus, sizeof minus);
-    }
-    for (unsigned j = 0; j < (width + 1) / 2; j++)
-        for (unsigned i = 0; i < times; i++) {
-            k[times * j + i] = sums[j];
-            k[times * (width - 1 - j) + i] = differences[j];
-        }
-    for (unsigned j = times * width; j < times * cells; j++)
-        k[j] = 0;
 }
 
-/* A point: its weights on the fastest axis, twice each as numbers have two parts, and on the others; where it begins in
- * the small grid; its number. */
-struct NAME(point) {
-    REAL pairs[2 * MOST], k[2][MOST];
-    size_t first;
-    uint32_t number;
+/* Some points: their weights, where they begin in the small grid, their numbers. */
+struct NAME(group) {
+    _Alignas(64) NAME(axis) k[3];
+    /* To spread: of the fastest axis, twice each as numbers have two parts, and of the slowest one of several.  To
+     * interpolate, pairs are columns. */
+    _Alignas(64) REAL pairs[AT_ONCE][2 * MOST];
+    _Alignas(64) double slow[MOST][AT_ONCE];
+    size_t first[AT_ONCE];
+    uint32_t number[AT_ONCE];
 };
 
-static INLINE void NAME(take_one)(struct NAME(point) *p, const unsigned dim, const unsigned cells,
-                                  const struct nufft_rows *rows, const char *record)
+/* What lies behind windows weighs nothing. */
+static INLINE void NAME(open)(struct NAME(group) *g, const unsigned cells, const struct nufft_rows *rows)
 {
-    REAL t[3];
-    uint32_t where[2];
-    memcpy(t, record, dim * sizeof(REAL));
-    memcpy(where, record + dim * sizeof(REAL), sizeof where);
-    NAME(weights)(p->pairs, rows, t[0], cells, 2);
-    for (unsigned d = 1; d < dim; d++)
-        NAME(weights)(p->k[d - 1], rows, t[d], cells, 1);
-    p->number = where[1];
-    p->first = where[0];
-    if (dim > 1)
-        p->first = (where[0] & 1023) + (where[0] >> 10 & 1023) * rows->pitch + (where[0] >> 20) * rows->plane;
+    for (unsigned j = rows->width; j < cells; j++)
+        memset(g->k[0][j], 0, sizeof g->k[0][j]);
 }
 
-/* Some points of n: how many.  Weights are written number by number and read as vectors, which waits for all that was
- * written before unless that is over: so those of several points come first.  Strengths c lie anywhere: they are on
- * their way meanwhile. */
-static INLINE size_t NAME(take)(struct NAME(point) *points, const unsigned dim, const unsigned cells,
-                                const struct nufft_rows *rows, const char *records, size_t n, const REAL *c)
+/* Strengths c lie anywhere: those of the next points are on their way meanwhile (NUFFT_AHEAD). */
+static INLINE void NAME(fetch)(const unsigned dim, const char *record, const REAL *c, const int writes)
+{
+    uint32_t number;
+    memcpy(&number, record + AT_ONCE * RECORD + dim * sizeof(REAL) + 4, sizeof number);
+    if (writes)
+        __builtin_prefetch(c + 2 * (size_t)number, 1);
+    else
+        __builtin_prefetch(c + 2 * (size_t)number);
+}
+
+/* Some of n points: how many. */
+static INLINE size_t NAME(take)(struct NAME(group) *g, const unsigned dim, const struct nufft_rows *rows,
+                                const char *records, size_t n)
 {
     const size_t now = n < AT_ONCE ? n : AT_ONCE;
-    for (size_t i = 0; i < now; i++) {
-        NAME(take_one)(&points[i], dim, cells, rows, records + i * RECORD);
-        __builtin_prefetch(c + 2 * (size_t)points[i].number);
+    _Alignas(64) REAL t[3][AT_ONCE] = { { 0 } };
+    for (size_t i = 0; i < now; i++, records += RECORD) {
+        REAL at[3];
+        uint32_t where[2];
+        memcpy(at, records, dim * sizeof(REAL));
+        memcpy(where, records + dim * sizeof(REAL), sizeof where);
+        for (unsigned d = 0; d < dim; d++)
+            t[d][i] = at[d];
+        g->number[i] = where[1];
+        g->first[i] = where[0];
+        if (dim > 1)
+            g->first[i] =
+                (where[0] & 1023) + (where[0] >> 10 & 1023) * rows->pitch + (where[0] >> 20) * rows->plane;
     }
+    for (unsigned d = 0; d < dim; d++)
+        NAME(weights)(g->k[d], rows, t[d], now);
     return now;
 }
 
@@ -98,13 +103,9 @@ static INLINE size_t NAME(take)(struct NAME(point) *points, const unsigned dim, 
 /* Shares of a row of `cells` complex cells, whose products with the weight z they are. */
 static INLINE void NAME(put_shares)(int64_t *to, const wide *row, double z, const unsigned cells)
 {
-    const longs middle = (longs){ 0 } + MIDDLE_BITS;
     UNROLL
-    for (unsigned i = 0; i < 2 * cells / DOUBLES; i++) {
-        const wide share = row[i] * z + MIDDLE;
-        loose_longs *sums = (loose_longs *)(to + i * DOUBLES);
-        *sums += (longs)share - middle;
-    }
+    for (unsigned i = 0; i < 2 * cells / DOUBLES; i++)
+        *(loose_longs *)(to + i * DOUBLES) += nearest(row[i] * z);
 }
 
 /* A strength's parts, again and again: by their bits, as numbers would come by way of memory. */
@@ -118,19 +119,37 @@ static INLINE NAME(some) NAME(both)(const REAL *c)
     return (NAME(some))((re & ~second) | (im & second));
 }
 
+/* Each weight of the fastest axis twice, point by point: four of four points at a time. */
+static INLINE void NAME(pair)(struct NAME(group) *g, const unsigned cells, size_t n)
+{
+    for (size_t i = 0; i < n; i += 4)
+        for (unsigned j = 0; j < cells; j += 4)
+            for (unsigned half = 0; half < 4; half += 2) {
+                const NAME(quad) a = *(const NAME(quad) *)(g->k[0][j + half] + i),
+                                 b = *(const NAME(quad) *)(g->k[0][j + half + 1] + i);
+                const NAME(quad) low = __builtin_shufflevector(a, b, 0, 4, 1, 5),
+                                 high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+                REAL(*to)[2 * MOST] = g->pairs + i;
+                *(NAME(quad) *)(to[0] + 2 * (j + half)) = __builtin_shufflevector(low, low, 0, 0, 1, 1);
+                *(NAME(quad) *)(to[1] + 2 * (j + half)) = __builtin_shufflevector(low, low, 2, 2, 3, 3);
+                *(NAME(quad) *)(to[2] + 2 * (j + half)) = __builtin_shufflevector(high, high, 0, 0, 1, 1);
+                *(NAME(quad) *)(to[3] + 2 * (j + half)) = __builtin_shufflevector(high, high, 2, 2, 3, 3);
+            }
+}
+
 /* The weight of the slowest axis comes last in every product, and there is one alone in one dimension. */
 static INLINE void NAME(spread_point)(const unsigned dim, const unsigned cells, const struct nufft_rows *rows,
-                                      const struct NAME(point) *p, const REAL *c, int64_t *local)
+                                      const struct NAME(group) *g, size_t p, const REAL *c, int64_t *local)
 {
-    const NAME(loose_some) *pairs = (const NAME(loose_some) *)p->pairs;
-    const NAME(some) both = NAME(both)(c + 2 * (size_t)p->number);
+    const NAME(loose_some) *pairs = (const NAME(loose_some) *)g->pairs[p];
+    const NAME(some) both = NAME(both)(c + 2 * (size_t)g->number[p]);
     wide row[2 * MOST / DOUBLES];
     if (dim == 1) {
         const wide scaled = __builtin_convertvector(both, wide) * rows->unit;
         UNROLL
         for (unsigned i = 0; i < 2 * cells / DOUBLES; i++)
             row[i] = scaled * __builtin_convertvector(pairs[i], wide);
-        NAME(put_shares)(local + 2 * p->first, row, 1, cells);
+        NAME(put_shares)(local + 2 * g->first[p], row, 1, cells);
         return;
     }
     for (unsigned y = 0; y < (dim == 3 ? rows->width : 1); y++) {
@@ -138,59 +157,85 @@ static INLINE void NAME(spread_point)(const unsigned dim, const unsigned cells, 
         for (unsigned i = 0; i < 2 * cells / DOUBLES; i++) {
             NAME(some) xy = pairs[i];
             if (dim == 3)
-                xy *= p->k[0][y];
+                xy *= g->k[1][y][p];
             row[i] = __builtin_convertvector(both * xy, wide) * rows->unit;
         }
-        int64_t *to = local + 2 * (p->first + y * rows->pitch);
+        int64_t *to = local + 2 * (g->first[p] + y * rows->pitch);
         for (unsigned z = 0; z < rows->width; z++, to += 2 * (dim == 3 ? rows->plane : rows->pitch))
-            NAME(put_shares)(to, row, (double)p->k[dim - 2][z], cells);
+            NAME(put_shares)(to, row, g->slow[z][p], cells);
     }
 }
 
 static INLINE void NAME(spread_wide)(const unsigned dim, const unsigned cells, const struct nufft_rows *rows,
                                      const char *records, size_t n, const REAL *c, int64_t *local)
 {
-    struct NAME(point) points[AT_ONCE];
+    struct NAME(group) g;
+    NAME(open)(&g, cells, rows);
     for (size_t done = 0, now; done < n; done += now) {
-        now = NAME(take)(points, dim, cells, rows, records + done * RECORD, n - done, c);
-        for (size_t i = 0; i < now; i++)
-            NAME(spread_point)(dim, cells, rows, &points[i], c, local);
+        now = NAME(take)(&g, dim, rows, records + done * RECORD, n - done);
+        NAME(pair)(&g, cells, now);
+        for (unsigned z = 0; z < (dim > 1 ? rows->width : 0); z++)
+            for (size_t i = 0; i < AT_ONCE; i++)
+                g.slow[z][i] = g.k[dim - 1][z][i];
+        for (size_t i = 0; i < now; i++) {
+            NAME(fetch)(dim, records + (done + i) * RECORD, c, 0);
+            NAME(spread_point)(dim, cells, rows, &g, i, c, local);
+        }
     }
+}
+
+static void NAME(floats)(void *grid, const void *sums, double unit, size_t n)
+{
+    REAL *to = grid;
+    const int64_t *from = sums;
+    size_t i = 0;
+    for (; i + DOUBLES <= 2 * n; i += DOUBLES) {
+        const wide numbers = doubles_of(*(const loose_longs *)(from + i)) * unit;
+        *(NAME(loose_some) *)(to + i) = __builtin_convertvector(numbers, NAME(some));
+    }
+    for (; i < 2 * n; i++)
+        to[i] = (REAL)((double)from[i] * unit);
 }
 
 /* --- Interpolation --- */
 
-/* Columns first, along z in the order of y within it, then the columns' sums (same.cl). */
-static INLINE void NAME(interp_point)(const unsigned dim, const unsigned cells, const struct nufft_rows *rows,
-                                      const struct NAME(point) *p, REAL *c, const REAL *local)
+/* Columns first, along z in the order of y within it (same.cl). */
+static INLINE void NAME(sum_columns)(REAL *columns, const unsigned dim, const unsigned cells,
+                                     const struct nufft_rows *rows, const struct NAME(group) *g, size_t p,
+                                     const REAL *local)
 {
     NAME(vec) sums[2 * MOST / LANES] = { { 0 } };
-    REAL columns[2 * MOST], re = 0, im = 0;
     for (unsigned z = 0; z < (dim > 1 ? rows->width : 1); z++)
         for (unsigned y = 0; y < (dim > 2 ? rows->width : 1); y++) {
-            const REAL *from = local + 2 * (p->first + y * rows->pitch + z * (dim == 3 ? rows->plane : rows->pitch));
-            const REAL weight = (dim > 1 ? p->k[dim - 2][z] : 1) * (dim > 2 ? p->k[0][y] : 1);
+            const REAL *from = local + 2 * (g->first[p] + y * rows->pitch + z * (dim == 3 ? rows->plane : rows->pitch));
+            const REAL weight = (dim > 1 ? g->k[dim - 1][z][p] : 1) * (dim > 2 ? g->k[1][y][p] : 1);
             UNROLL
             for (unsigned i = 0; i < 2 * cells / LANES; i++)
                 sums[i] += weight * *(const NAME(loose) *)(from + i * LANES);
         }
     memcpy(columns, sums, 2 * cells * sizeof(REAL));
-    for (unsigned x = 0; x < rows->width; x++) {
-        re += p->pairs[2 * x] * columns[2 * x];
-        im += p->pairs[2 * x] * columns[2 * x + 1];
-    }
-    c[2 * (size_t)p->number] = re;
-    c[2 * (size_t)p->number + 1] = im;
 }
 
+/* Then the columns' sums, when those of all points are written: they are read by other lengths. */
 static INLINE void NAME(interp_wide)(const unsigned dim, const unsigned cells, const struct nufft_rows *rows,
                                      const char *records, size_t n, REAL *c, const REAL *local)
 {
-    struct NAME(point) points[AT_ONCE];
+    struct NAME(group) g;
     for (size_t done = 0, now; done < n; done += now) {
-        now = NAME(take)(points, dim, cells, rows, records + done * RECORD, n - done, c);
-        for (size_t i = 0; i < now; i++)
-            NAME(interp_point)(dim, cells, rows, &points[i], c, local);
+        now = NAME(take)(&g, dim, rows, records + done * RECORD, n - done);
+        for (size_t i = 0; i < now; i++) {
+            NAME(fetch)(dim, records + (done + i) * RECORD, c, 1);
+            NAME(sum_columns)(g.pairs[i], dim, cells, rows, &g, i, local);
+        }
+        for (size_t i = 0; i < now; i++) {
+            REAL re = 0, im = 0;
+            for (unsigned x = 0; x < rows->width; x++) {
+                re += g.k[0][x][i] * g.pairs[i][2 * x];
+                im += g.k[0][x][i] * g.pairs[i][2 * x + 1];
+            }
+            c[2 * (size_t)g.number[i]] = re;
+            c[2 * (size_t)g.number[i] + 1] = im;
+        }
     }
 }
 
@@ -302,6 +347,7 @@ static void NAME(scatter)(const struct nufft_fold *f)
 }
 
 #undef LANES
+#undef FULL
 #undef MOST
 #undef AT_ONCE
 #undef RECORD

@@ -47,7 +47,7 @@ const struct nufft_ops *nufft_ops_for(enum cpu_simd simd, const hcy_nufft_job *j
 struct slab {
     pthread_mutex_t lock;
     pthread_cond_t moved_on;
-    uint32_t next;
+    uint32_t next, all; /* how many came to it; and will, to one that is begun and ended, else 0 */
 };
 
 struct move {
@@ -60,10 +60,11 @@ struct move {
     size_t vector; /* bytes of a vector's strengths */
     void (*get)(const struct nufft_rows *rows, const void *records, size_t n, void *c, const void *local);
     char *scratch;
-    struct slab *slabs; /* [vector][slab]; NULL: one thread */
+    struct slab *slabs; /* [vector][slab]; NULL: one thread, and nothing to be done to slabs */
     bool in_order;
     size_t number;      /* bytes of a number of the grid */
-    double *units;      /* of vectors that are spread as integers, or NULL */
+    char *floats;       /* the grid in the end, where `grid` is one of integers; */
+    const double *units, *last_units; /* of its vectors, nufft_find_units(), or NULL */
 };
 
 static size_t local_bytes(const struct nufft_layout *l)
@@ -214,6 +215,56 @@ static void move_bin_rows(const struct move *m, uint32_t bin, size_t begin, size
         }
 }
 
+/* Slabs that fit into a processor's own cache are zeroed by who comes first, and made floating point by who comes last:
+ * the integers, twice as large as what comes of them, are written to memory once and not read again. */
+enum { SLAB_BYTES = 1 << 20, SUMS_PIECE = 1 << 14 };
+
+static size_t slab_cells(const struct nufft_layout *l)
+{
+    const struct nufft_axis *slowest = &l->axis[l->dim - 1];
+    return l->cells / slowest->n << slowest->log_bin;
+}
+
+/* The first of a slab's cells, and how many they are. */
+static size_t find_slab(size_t *n, const struct nufft_layout *l, size_t slab)
+{
+    const size_t first = slab * slab_cells(l), left = l->cells - first;
+    *n = left < slab_cells(l) ? left : slab_cells(l);
+    return first;
+}
+
+/* How many come to each slab. */
+static void count_adders(struct move *m, size_t vectors)
+{
+    const size_t n_slabs = m->layout.axis[m->layout.dim - 1].bins;
+    uint32_t cell, n;
+    for (size_t i = 0; i < m->s->n_subs; i++)
+        for (unsigned k = 0; k < NUFFT_SEGMENTS; k++) {
+            const uint32_t slab = nufft_segment(&m->layout, nufft_slab_of(&m->layout, m->subs[i].bin), k, &cell, &n);
+            for (size_t v = 0; n && v < vectors; v++)
+                m->slabs[v * n_slabs + slab].all++;
+        }
+}
+
+static void make_floats(const struct move *m, size_t vector, size_t first, size_t n)
+{
+    const struct nufft_layout *l = &m->layout;
+    const size_t cell = vector * l->cells + first;
+    m->ops->floats(m->floats + cell * 2 * l->real, m->grid + cell * m->number, m->last_units[vector], n);
+}
+
+static void begin_slab(const struct move *m, size_t vector, uint32_t slab)
+{
+    size_t n, first = find_slab(&n, &m->layout, slab);
+    memset(m->grid + (vector * m->layout.cells + first) * m->number, 0, n * m->number);
+}
+
+static void end_slab(const struct move *m, size_t vector, uint32_t slab)
+{
+    size_t n, first = find_slab(&n, &m->layout, slab);
+    make_floats(m, vector, first, n);
+}
+
 static void enter_slab(const struct move *m, struct slab *slab, uint32_t turn)
 {
     pthread_mutex_lock(&slab->lock);
@@ -239,13 +290,18 @@ static void add_to_grid(const struct move *m, const struct nufft_sub *sub, size_
         uint32_t slab = nufft_segment(l, own, i, &cell, &n);
         if (!n)
             return;
-        /* With one thread there are no slabs to lock. */
+        /* With one thread there may be no slabs to lock. */
         struct slab *s = m->slabs ? &m->slabs[vector * l->axis[l->dim - 1].bins + slab] : NULL;
         if (s)
             enter_slab(m, s, sub->turn[i]);
+        if (s && s->all && !s->next)
+            begin_slab(m, vector, slab);
         move_bin_rows(m, sub->bin, done, done + n, local, m->grid + vector * l->cells * m->number, true);
+        const bool is_last = s && s->next + 1 == s->all;
         if (s)
             leave_slab(s);
+        if (is_last)
+            end_slab(m, vector, slab);
         done += n;
     }
 }
@@ -346,7 +402,7 @@ static int make_slabs(struct move *m, size_t n)
     for (size_t i = 0; i < n; i++) {
         pthread_mutex_init(&m->slabs[i].lock, NULL);
         pthread_cond_init(&m->slabs[i].moved_on, NULL);
-        m->slabs[i].next = 0;
+        m->slabs[i].next = m->slabs[i].all = 0;
     }
     return 0;
 }
@@ -400,89 +456,59 @@ static int settle_strengths(struct move *m, const struct cpu_call *call, char **
 
 /* --- The same bits everywhere: sums of integers --- */
 
-struct integers {
-    const struct move *m;
-    const char *sums;
-    char *grid;
-    uint32_t *largest; /* a thread */
-    size_t vector;
-};
-enum { INTEGER_PIECE = 1 << 14 };
-
-static void largest_range(void *context, size_t begin, size_t end, unsigned thread)
+/* What nobody came to. */
+static void empty_range(void *context, size_t begin, size_t end, unsigned thread)
 {
-    const struct integers *s = context;
-    const struct nufft_layout *l = &s->m->layout;
-    const size_t first = begin * INTEGER_PIECE, last = end * INTEGER_PIECE, n = 2 * l->n_points;
-    const char *c = s->m->strengths + s->vector * n * l->real;
-    for (size_t i = first; i < (last < n ? last : n); i++) {
-        const void *number = c + i * l->real;
-        const double x = l->is_double ? *(const double *)number : (double)*(const float *)number;
-        uint64_t bits;
-        memcpy(&bits, &x, sizeof bits);
-        const uint32_t exponent = (uint32_t)(bits >> 52 & 0x7ff);
-        s->largest[thread] = exponent > s->largest[thread] ? exponent : s->largest[thread];
-    }
-}
-
-/* What the strengths of each vector are multiplied by, and in units[items + vector] what sums are in the end: the
- * largest strength decides, at as many points as there are. */
-static void find_units(const struct move *m, const struct cpu_call *call, double *units, uint32_t *largest)
-{
-    const unsigned threads = cpu_pool_threads(call->pool);
-    for (size_t v = 0; v < call->items; v++) {
-        struct integers s = { m, NULL, NULL, largest, v };
-        uint32_t most = 0;
-        memset(largest, 0, threads * sizeof *largest);
-        cpu_pool_for(call->pool, 2 * m->layout.n_points / INTEGER_PIECE + 1, 1, largest_range, &s);
-        for (unsigned i = 0; i < threads; i++)
-            most = largest[i] > most ? largest[i] : most;
-        const uint64_t scale = hcy_nufft_scale(m->layout.n_points, most);
-        const uint64_t bits[2] = { scale << 52, hcy_nufft_unit(scale) };
-        memcpy(&units[v], &bits[0], sizeof *units);
-        memcpy(&units[call->items + v], &bits[1], sizeof *units);
+    const struct move *m = context;
+    const struct nufft_layout *l = &m->layout;
+    const size_t n_slabs = l->axis[l->dim - 1].bins;
+    (void)thread;
+    for (size_t i = begin; i < end; i++) {
+        size_t n, first = find_slab(&n, l, i % n_slabs);
+        if (!m->slabs[i].all)
+            memset(m->floats + (i / n_slabs * l->cells + first) * 2 * l->real, 0, n * 2 * l->real);
     }
 }
 
 static void floating_range(void *context, size_t begin, size_t end, unsigned thread)
 {
-    const struct integers *s = context;
-    const struct nufft_layout *l = &s->m->layout;
-    const size_t n = 2 * l->cells, first = begin * INTEGER_PIECE;
-    const size_t last = end * INTEGER_PIECE < n ? end * INTEGER_PIECE : n;
-    const int64_t *sums = (const void *)(s->sums + s->vector * n * sizeof *sums);
-    char *to = s->grid + s->vector * n * l->real;
-    const double unit = s->m->units[s->vector];
+    const struct move *m = context;
+    const size_t pieces = m->layout.cells / SUMS_PIECE + 1;
     (void)thread;
-    for (size_t i = first; i < last; i++)
-        if (l->is_double)
-            ((double *)(void *)to)[i] = (double)sums[i] * unit;
-        else
-            ((float *)(void *)to)[i] = (float)((double)sums[i] * unit);
+    for (size_t i = begin; i < end; i++) {
+        const size_t first = i % pieces * SUMS_PIECE, left = m->layout.cells - first;
+        make_floats(m, i / pieces, first, left < SUMS_PIECE ? left : SUMS_PIECE);
+    }
 }
 
 /* Spreads to integers behind the scratch memory of the threads, and makes them floating point. */
 static int spread_integers(struct move *m, const struct cpu_call *call)
 {
     const struct nufft_layout *l = &m->layout;
-    const size_t bytes = call->items * l->cells * l->number;
+    const size_t bytes = call->items * l->cells * l->number, n_slabs = call->items * l->axis[l->dim - 1].bins;
+    const bool is_small = slab_cells(l) * l->number <= SLAB_BYTES;
     double *units = malloc(call->items * 2 * sizeof *units);
-    uint32_t *largest = malloc(cpu_pool_threads(call->pool) * sizeof *largest);
-    struct integers s = { m, m->scratch + cpu_pool_threads(call->pool) * local_bytes(l), m->grid, largest, 0 };
-    int status = units && largest ? 0 : hcy_fail(HCY_ENOMEM, "nufft_spread: out of memory for %zu vectors", call->items);
+    int status = units ? nufft_find_units(units, l, m->strengths, call)
+                       : hcy_fail(HCY_ENOMEM, "nufft_spread: out of memory for %zu vectors", call->items);
+    if (!status && is_small && !m->slabs)
+        status = make_slabs(m, n_slabs);
     if (!status) {
-        find_units(m, call, units, largest);
         m->units = units;
-        m->grid = (char *)(uintptr_t)s.sums;
+        m->last_units = units + call->items;
+        m->floats = m->grid;
+        m->grid = m->scratch + cpu_pool_threads(call->pool) * local_bytes(l);
         m->number = l->number;
-        nufft_zero(call->pool, m->grid, bytes);
+        if (is_small)
+            count_adders(m, call->items);
+        else
+            nufft_zero(call->pool, m->grid, bytes);
         cpu_pool_for(call->pool, call->items * m->s->n_subs, 1, spread_range, m);
-        m->units = units + call->items;
-        for (; s.vector < call->items; s.vector++)
-            cpu_pool_for(call->pool, 2 * l->cells / INTEGER_PIECE + 1, 1, floating_range, &s);
+        if (is_small)
+            cpu_pool_for(call->pool, n_slabs, 1, empty_range, m);
+        else
+            cpu_pool_for(call->pool, call->items * (l->cells / SUMS_PIECE + 1), 1, floating_range, m);
     }
     free(units);
-    free(largest);
     return status;
 }
 

@@ -307,6 +307,17 @@ HCY_API int hcy_operator_toeplitz(hcy_operator **op, hcy_device *dev, const hcy_
  * cannot be viewed otherwise; HCY_EUNSUPPORTED: vectors that are distributed. */
 HCY_API int hcy_operator_subspace(hcy_operator **op, hcy_operator *a, hcy_array *basis) HCY_MUST_USE;
 
+/* The Gram operator A^H W A of that around SENSE or a NUFFT, on images [functions][modes...], without points: of K
+ * functions, K Fourier transforms of twice the modes and K back for each coil, and between them K x K products with
+ * K (K + 1) / 2 spectra.  Points and weights are those of all frames, one behind the other, as many for each; basis is
+ * float32, float64, complex64 or complex128, and only read here, as they are.  All else is hcy_operator_toeplitz()'s.
+ *
+ * MEMORY.  With g as there: 8 g bytes in float for each spectrum, 4 g where the basis is real; 8 g for each function,
+ * and once more; what the FFTs work in.  In double twice that.  HCY_EINVAL: a basis that is none of the points'. */
+HCY_API int hcy_operator_toeplitz_subspace(hcy_operator **op, hcy_device *dev, const hcy_nufft_desc *desc,
+                                           int64_t n_points, const void *const *points, hcy_array *maps,
+                                           hcy_array *weights, hcy_array *basis) HCY_MUST_USE;
+
 /* A field that is off: a, an operator from images to samples [..., points] (a NUFFT's or SENSE's), whose exponent gets
  * -i field[x] times[j].  field: float32 or float64, radians a second, of the image's shape; or complex64 or complex128
  * where the signal decays, too: R2* + i w, both 1/s, whose exponent is -field[x] times[j].  times: float32 or float64,

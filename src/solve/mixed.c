@@ -1,0 +1,211 @@
+/* mixed.c - see mixed.h. */
+#include "mixed.h"
+#include "nufft_priv.h"
+
+#include <halcyon/eval.h>
+#include <stdio.h>
+
+void hcy__mixed_end(struct hcy__mixed *m)
+{
+    hcy_array *const arrays[] = { m->kernels, m->grids, m->grid, m->images, m->image };
+    for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
+        hcy_array_release(arrays[i]);
+    hcy_fft_release(m->fft);
+    hcy_fft_release(m->one);
+    hcy_buffer_release(m->work);
+    hcy_buffer_release(m->work_of_one);
+}
+
+int hcy__mixed_make(struct hcy__mixed *m, hcy_device *dev)
+{
+    const struct hcy__spectrum *s = &m->spectrum;
+    const int real = s->is_double ? HCY_FLOAT64 : HCY_FLOAT32;
+    hcy_space all = hcy__spectrum_space(s, hcy__spectrum_dtype(s), m->n);
+    int status = hcy__spectrum_fft(&m->fft, &m->work, dev, s, m->n);
+    if (!status)
+        status = hcy__spectrum_fft(&m->one, &m->work_of_one, dev, s, 1);
+    if (!status)
+        status = hcy__space_vector(&m->grids, dev, &all);
+    if (!status)
+        status = hcy__spectrum_images(&m->images, m->grids, s);
+    all.shape[0] = 1;
+    if (!status)
+        status = hcy__space_vector(&m->grid, dev, &all);
+    if (!status)
+        status = hcy__spectrum_images(&m->image, m->grid, s);
+    all.shape[0] = m->is_even ? m->n : m->n * (m->n + 1) / 2;
+    all.dtype = m->is_real ? real : all.dtype;
+    return status ? status : hcy__space_vector(&m->kernels, dev, &all);
+}
+
+/* --- Spectra --- */
+
+/* Where the spectrum of T_lm is, of l >= m. */
+static int64_t kernel_of(const struct hcy__mixed *m, int64_t l, int64_t k)
+{
+    return m->is_even ? l - k : l * (l + 1) / 2 + k;
+}
+
+/* Strengths w conj(b_l) b_k, from `factors` b [n][frames][1], of strengths and weights [frames][points of one]. */
+static int multiply_factors(hcy_queue *queue, hcy_array *strengths, hcy_array *factors, int64_t l, int64_t k,
+                            hcy_array *weights, bool is_real)
+{
+    hcy_array *a = NULL, *b = NULL;
+    int status = hcy_array_slice(&a, factors, "%lld", (long long)l);
+    if (!status)
+        status = hcy_array_slice(&b, factors, "%lld", (long long)k);
+    if (!status)
+        status = weights ? HCY_EVAL(queue, is_real ? "c = a*b*w" : "c = conj(a)*b*w", hcy_op_array("c", strengths),
+                                    hcy_op_array("a", a), hcy_op_array("b", b), hcy_op_array("w", weights))
+                         : HCY_EVAL(queue, is_real ? "c = a*b" : "c = conj(a)*b", hcy_op_array("c", strengths),
+                                    hcy_op_array("a", a), hcy_op_array("b", b));
+    hcy_array_release(a);
+    hcy_array_release(b);
+    return status;
+}
+
+/* A spectrum, with the factors of the transforms in it, so that nothing is divided later. */
+static int make_kernel(hcy_queue *queue, const struct hcy__mixed *m, hcy_nufft *plan, hcy_array *strengths, int64_t l,
+                       int64_t k)
+{
+    hcy_array *to = NULL, *t = NULL;
+    int status = hcy_array_slice(&to, m->kernels, "%lld", (long long)kernel_of(m, l, k));
+    if (!status)
+        status = hcy_array_slice(&t, m->grid, "0");
+    if (!status)
+        status = hcy__operator_submit_nufft(queue, plan, strengths, t, 1, false);
+    if (!status)
+        status = hcy__operator_submit_fft(queue, t, m->one, HCY_FFT_FORWARD, t, m->work_of_one);
+    /* Where it is its own adjoint it is real, but for the number that nobody reads, as in toeplitz.c. */
+    if (!status)
+        status = HCY_EVAL(queue, l == k || m->is_real ? "s = real(t)*f" : "s = t*f", hcy_op_array("s", to),
+                          hcy_op_array("t", t), hcy_op_real("f", 1.0 / (double)t->count));
+    hcy_array_release(to);
+    hcy_array_release(t);
+    return status;
+}
+
+/* Factors, strengths and weights by frames. */
+static int view_frames(hcy_array *views[3], hcy_array *factors, hcy_array *strengths, hcy_array *weights)
+{
+    const int64_t frames = factors->shape[1], by_frames[3] = { factors->shape[0], frames, 1 },
+                  shape[2] = { frames, strengths->shape[0] / frames };
+    int status = hcy_array_reshape(&views[0], factors, 3, by_frames);
+    if (!status)
+        status = hcy_array_reshape(&views[1], strengths, 2, shape);
+    return status || !weights ? status : hcy_array_reshape(&views[2], weights, 2, shape);
+}
+
+int hcy__mixed_kernels(struct hcy__mixed *m, hcy_device *dev, hcy_array *factors, const hcy_nufft_desc *desc,
+                       int64_t n_points, const void *const *points, hcy_array *weights)
+{
+    const bool is_real = factors->dtype == HCY_FLOAT32 || factors->dtype == HCY_FLOAT64;
+    hcy_queue *queue = NULL;
+    hcy_nufft *plan = NULL;
+    hcy_array *strengths = NULL, *views[3] = { NULL };
+    int status = hcy_queue_create(&queue, dev);
+    if (!status)
+        status = hcy__spectrum_plan(&plan, dev, &m->spectrum, desc, n_points, points);
+    if (!status)
+        status = hcy_array_empty(&strengths, dev, hcy__spectrum_dtype(&m->spectrum), 1, &n_points);
+    if (!status)
+        status = view_frames(views, factors, strengths, weights);
+    for (int64_t l = 0; l < m->n && !status; l++)
+        for (int64_t k = 0; k <= (m->is_even ? 0 : l) && !status; k++) {
+            status = multiply_factors(queue, views[1], views[0], l, k, views[2], is_real);
+            if (!status)
+                status = make_kernel(queue, m, plan, strengths, l, k);
+        }
+    int finished = queue ? hcy_queue_finish(queue) : 0;
+    for (int i = 0; i < 3; i++)
+        hcy_array_release(views[i]);
+    hcy_array_release(strengths);
+    hcy_nufft_destroy(plan);
+    hcy_queue_release(queue);
+    return status ? status : finished;
+}
+
+/* --- Applying --- */
+
+/* What goes into a statement at once. */
+enum { AT_ONCE = 3 };
+
+/* Image l of what comes out, before it is transformed back: the sum over k of T_lk's spectrum times k's. */
+static int mix_spectra(hcy_queue *queue, const struct hcy__mixed *m, int64_t l)
+{
+    static const char *const names[2][AT_ONCE] = { { "a", "b", "c" }, { "f", "g", "h" } };
+    int status = 0;
+    for (int64_t first = 0; first < m->n && !status; first += AT_ONCE) {
+        hcy_operand operands[1 + 2 * AT_ONCE] = { hcy_op_array("y", m->grid) };
+        const int64_t now = m->n - first < AT_ONCE ? m->n - first : AT_ONCE;
+        char text[80] = "";
+        for (int64_t i = 0, at = 0; i < now; i++) {
+            const int64_t k = first + i, kernel = l < k ? kernel_of(m, k, l) : kernel_of(m, l, k);
+            hcy_array *t = NULL, *x = NULL;
+            at += snprintf(text + at, sizeof text - (size_t)at, l < k && !m->is_real ? "%s conj(%s)*%s" : "%s %s*%s",
+                           i ? " +" : first ? "y +=" : "y =", names[0][i], names[1][i]);
+            if (!status)
+                status = hcy_array_slice(&t, m->kernels, "%lld:%lld", (long long)kernel, (long long)kernel + 1);
+            if (!status)
+                status = hcy_array_slice(&x, m->grids, "%lld:%lld", (long long)k, (long long)k + 1);
+            operands[1 + 2 * i] = hcy_op_array(names[0][i], t);
+            operands[2 + 2 * i] = hcy_op_array(names[1][i], x);
+        }
+        if (!status)
+            status = hcy_eval(queue, text, operands, (size_t)(1 + 2 * now));
+        for (int64_t i = 0; i < 2 * now; i++)
+            hcy_array_release(operands[1 + i].array);
+    }
+    return status;
+}
+
+/* The images as a coil of `map`, or NULL, receives them, on the grids, with zeros behind them. */
+static int place_images(hcy_queue *queue, const struct hcy__mixed *m, hcy_array *map, hcy_array *x,
+                        const struct hcy__mixed_ends *ends, const void *user)
+{
+    int status = HCY_EVAL(queue, "g = 0", hcy_op_array("g", m->grids));
+    for (int64_t k = 0; k < m->n && !status; k++) {
+        hcy_array *image = NULL;
+        status = hcy_array_slice(&image, m->images, "%lld", (long long)k);
+        if (!status)
+            status = ends->place(queue, image, user, k, x);
+        hcy_array_release(image);
+    }
+    return status || !map ? status
+                          : HCY_EVAL(queue, "f *= s", hcy_op_array("f", m->images), hcy_op_array("s", map));
+}
+
+static int give_image(hcy_queue *queue, hcy_array *y, const struct hcy__mixed *m, hcy_array *map, int64_t k, bool adds,
+                      const struct hcy__mixed_ends *ends, const void *user)
+{
+    hcy_array *image = NULL;
+    int status = mix_spectra(queue, m, k);
+    if (!status)
+        status = hcy__operator_submit_fft(queue, m->grid, m->one, HCY_FFT_BACKWARD, m->grid, m->work_of_one);
+    if (!status)
+        status = hcy_array_slice(&image, m->image, "0");
+    if (!status && map)
+        status = HCY_EVAL(queue, "f *= conj(s)", hcy_op_array("f", image), hcy_op_array("s", map));
+    if (!status)
+        status = ends->give(queue, y, user, k, image, adds);
+    hcy_array_release(image);
+    return status;
+}
+
+int hcy__mixed_apply(hcy_queue *queue, hcy_array *y, const struct hcy__mixed *m, const struct hcy__coils *coils,
+                     hcy_array *x, const struct hcy__mixed_ends *ends, const void *user)
+{
+    int status = 0;
+    for (int64_t coil = 0; coil < coils->n && !status; coil++) {
+        hcy_array *map = NULL;
+        status = coils->maps ? hcy_array_slice(&map, coils->maps, "%lld", (long long)coil) : 0;
+        if (!status)
+            status = place_images(queue, m, map, x, ends, user);
+        if (!status)
+            status = hcy__operator_submit_fft(queue, m->grids, m->fft, HCY_FFT_FORWARD, m->grids, m->work);
+        for (int64_t k = 0; k < m->n && !status; k++)
+            status = give_image(queue, y, m, map, k, coil > 0, ends, user);
+        hcy_array_release(map);
+    }
+    return status;
+}
