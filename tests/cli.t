@@ -340,6 +340,12 @@ check 'two devices, one device: the same bytes' same two.dat one.dat
 check 'another batch: the same bytes' same batch.dat one.dat
 "$halcyon" integrate s.h5 -p s.poni -o uncached.dat -q --uncached
 check '--uncached: the same bytes' same uncached.dat one.dat
+for i in 0 1 2 3 4 5; do for j in 0 1 2 3 4 5 6 7 8 9; do ln s.h5 many_$i$j.h5; done; done
+check '... of more files than it may have open twice' sh -c \
+    "ulimit -n 110 && '$halcyon' integrate many_??.h5 -p s.poni -o many.dat -q --uncached --frames 59"
+rm -f many_??.h5
+check '... of a file that cannot be read so: a note' sh -c \
+    "'$halcyon' integrate image.edf -p s.poni --uncached -o x.dat 2>&1 | grep 'read through the page cache'"
 check '-d that is none' refused 1 'nonsense' "$halcyon" integrate s.h5 -p s.poni -d nonsense -o x.dat
 
 # --- Devices that fail, runs that are interrupted ---

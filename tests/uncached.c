@@ -82,6 +82,7 @@ static void test_cache(void)
     if (fd >= 0)
         close(fd);
     hcy_stack *stack = open_stack(1);
+    is_int((intmax_t)hcy_stack_get_info(stack)->uncached, fd >= 0, "the stack says what is read so");
     const size_t opened = cached_pages(0);
     count_right(stack);
     const size_t after = cached_pages(0);

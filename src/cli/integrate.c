@@ -69,6 +69,9 @@ int integrate_open(struct job *job)
         return cli_fail(status);
     job->info = hcy_stack_get_info(job->stack);
     progress_clear(&job->progress);
+    if (v->uncached && !job->info->uncached && !job->worker)
+        cli_note("%s is read through the page cache: --uncached is for frames that lie each in one piece in an HDF5 or NumPy "
+                 "file, on a file system that has O_DIRECT", job->path);
     /* The conversion makes floats of raw pixels, so all that follows sees the pixels converted. */
     status = cli_raw_convert(job->stack, &v->raw);
     if (!status)

@@ -71,8 +71,10 @@ int integrate_name_output(struct job *job);
 int integrate_guard_files(const struct job *job);
 /* Closes the output, and says what remains of one that is not whole. */
 int integrate_close_output(struct job *job);
+/* A device that hangs: main() hears of it (cli_has_hung). */
+void integrate_heed_hang(const hcy_pipeline_stats *stats);
 /* Devices that were given up: told also to those who want no summary, for the run goes on without them.  `kind`: what
- * stands before their names.  Of one that hangs main() hears, too. */
+ * stands before their names.  Heeds one that hangs. */
 void integrate_tell_lost(const hcy_pipeline_stats *stats, const char *kind);
 /* What is said at the end; `status`, or CLI_FAILED. */
 int integrate_report(const struct job *job, int status);

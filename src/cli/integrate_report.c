@@ -72,18 +72,23 @@ static int is_cake(const struct job *job)
     return job->azint.npt_azim && job->azint.npt > 1;
 }
 
+void integrate_heed_hang(const hcy_pipeline_stats *stats)
+{
+    for (size_t i = 0; stats && i < stats->n_devices; i++)
+        cli_has_hung = cli_has_hung || stats->devices[i].error.status == HCY_ETIMEOUT;
+}
+
 void integrate_tell_lost(const hcy_pipeline_stats *stats, const char *kind)
 {
+    integrate_heed_hang(stats);
     size_t lost = 0;
     for (size_t i = 0; stats && i < stats->n_devices; i++)
         /* Frames of a lost device went elsewhere only if one device was left. */
         lost += stats->devices[i].error.status != 0;
     for (size_t i = 0; stats && i < stats->n_devices; i++)
-        if (stats->devices[i].error.status) {
-            cli_has_hung = cli_has_hung || stats->devices[i].error.status == HCY_ETIMEOUT;
+        if (stats->devices[i].error.status)
             cli_note("%s%s was given up%s: %s", kind, stats->devices[i].name,
                      lost < stats->n_devices ? ", its frames went to the others" : "", stats->devices[i].error.text);
-        }
 }
 
 int integrate_report(const struct job *job, int status)

@@ -155,7 +155,7 @@ struct pipe_worker {
     size_t preferred, part, n_parts;
     size_t oldest, in_flight; /* lanes */
     uint64_t busy_until;
-    struct pipe_slot *closed;    /* [lock] the last one that it has closed, before that was full */
+    struct pipe_slot *closed;    /* [lock] the last one that it has closed before that was full, or what became of it */
     uint64_t launched, batch_ns; /* [lock] the last batch's beginning; about how long batches take */
     hcy_pipeline_device stats; /* [lock] */
     pthread_t thread;

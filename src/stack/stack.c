@@ -1,7 +1,7 @@
 /* stack.c - stacks of images: opening, where a frame is, reading it.
  *
  * The formats' openers (files.c, npy.c, h5_stack.c) fill in what the file holds; this file knows no format.
- * hcy_stack_read() takes no lock and writes to nothing but the caller's memory.
+ * hcy_stack_read() takes no lock and writes to nothing but the caller's memory, but past the page cache (uncached.c).
  */
 #include "files.h"
 #include "isolate.h"

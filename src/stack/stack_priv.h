@@ -2,7 +2,7 @@
  *
  * A stack is one or more parts (an HDF5 dataset, an image file) and, frame by frame, the place of its bytes.
  * Parts know how their bytes are fetched; everything else is the same for all of them.  After it was opened a
- * stack is only read, so it needs no lock of its own.
+ * stack is only read, so it needs no lock of its own; memory that uncached.c reads through has one.
  */
 #ifndef HCY_STACK_PRIV_H
 #define HCY_STACK_PRIV_H
@@ -125,7 +125,7 @@ int hcy__stack_add_places(hcy__location **places, hcy_stack *stack, uint64_t n);
 int hcy__stack_absent(hcy__location *place, hcy_stack *stack, const char *reason);
 /* Appends to a list of a stack's paths: `also`, `read_by_h5`. */
 int hcy__note_path(char ***paths, size_t *n, const char *path, const hcy_stack *stack);
-/* fetch() of parts with a file descriptor: pread, no lock. */
+/* fetch() of parts with a file descriptor: pread. */
 int hcy__fetch_pread(const hcy_stack *stack, const hcy__part *part, uint64_t frame, const hcy__location *place,
                      void *dst);
 /* A chunk of LOCATION_ZSTD as one of the job, which is of HCY_CODEC_BITSHUFFLE: job->image_bytes.  HCY_ECORRUPT,

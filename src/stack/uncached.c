@@ -2,7 +2,8 @@
  * processors, and leaves the cache to others.
  *
  * The system reads whole pages so, to whole pages of memory, and chunks begin anywhere: each read has a piece of memory
- * for its pages and copies the chunk out of it.  The stack keeps as many pieces as it has had readers at once.
+ * for its pages and copies the chunk out of it.  The stack keeps as many pieces as it has had readers at once, behind a
+ * lock; a child of fork(), which may have got that from a thread that it has not, reads as ever.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* O_DIRECT */
@@ -15,10 +16,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define PAGE ((size_t)4096)
-#define MOST_FILES 256 /* read so: a process may have some 1000 open, and each takes a second descriptor */
+#define MOST_FILES 256 /* read so: each takes a second descriptor */
 
 struct piece {
     struct piece *next;
@@ -27,6 +29,7 @@ struct piece {
 };
 
 struct hcy__uncached {
+    pid_t owner;
     pthread_mutex_t lock;
     struct piece *idle; /* [lock] */
 };
@@ -39,25 +42,41 @@ static int create_pieces(hcy_stack *stack)
         stack->uncached = NULL;
         return hcy_fail(HCY_ENOMEM, "no memory to read %s past the page cache", stack->path);
     }
+    stack->uncached->owner = getpid();
     return 0;
 }
 
+/* A second descriptor of the file, whatever its name means by now, or -1.  None is taken of the upper half of those that
+ * the process may have: others need theirs, and this is an aid. */
+static int open_again(int fd)
+{
+#ifdef O_DIRECT
+    char name[64];
+    struct rlimit most;
+    snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+    const int again = open(name, O_RDONLY | O_CLOEXEC | O_DIRECT);
+    if (again < 0 || getrlimit(RLIMIT_NOFILE, &most) || most.rlim_cur == RLIM_INFINITY ||
+        (rlim_t)again < most.rlim_cur / 2)
+        return again;
+    close(again);
+#else
+    (void)fd;
+#endif
+    return -1;
+}
+
+/* Where it is not to be had, frames are read as ever. */
 int hcy__uncached_open(hcy_stack *stack)
 {
     int st = stack->reads_uncached && !stack->uncached ? create_pieces(stack) : 0;
+    uint64_t n = 0;
     for (size_t i = 0; !st && stack->uncached && i < stack->n_parts && i < MOST_FILES; i++) {
         hcy__part *part = &stack->parts[i];
-        char name[64];
-        if (part->fd < 0 || part->fetch != hcy__fetch_pread || part->uncached >= 0)
-            continue;
-#ifdef O_DIRECT
-        /* The same file, whatever its name means by now.  Where that is not to be had it is read as ever. */
-        snprintf(name, sizeof name, "/proc/self/fd/%d", part->fd);
-        part->uncached = open(name, O_RDONLY | O_CLOEXEC | O_DIRECT);
-#else
-        (void)name;
-#endif
+        if (part->fd >= 0 && part->fetch == hcy__fetch_pread && part->uncached < 0)
+            part->uncached = open_again(part->fd);
+        n += part->uncached >= 0;
     }
+    stack->info.uncached = stack->shown.uncached = n;
     return st;
 }
 
@@ -107,6 +126,10 @@ uint64_t hcy__uncached_read(const hcy_stack *stack, const hcy__part *part, void 
 {
     const uint64_t begin = offset / PAGE * PAGE, before = offset - begin;
     const size_t whole = (size_t)((before + size + PAGE - 1) / PAGE * PAGE);
+    if (getpid() != stack->uncached->owner) {
+        *number = ECHILD;
+        return 0;
+    }
     struct piece *p = take_piece(stack->uncached, whole);
     uint64_t got = 0;
     *number = p && p->memory ? 0 : ENOMEM;
