@@ -46,8 +46,8 @@ static int create_pieces(hcy_stack *stack)
     return 0;
 }
 
-/* A second descriptor of the file, whatever its name means by now, or -1.  None is taken of the upper half of those that
- * the process may have: others need theirs, and this is an aid. */
+/* A second descriptor of the file, whatever its name means by now, or -1.  None is taken of the upper half of those
+ * that the process may have: others need theirs, and this is an aid. */
 static int open_again(int fd)
 {
 #ifdef O_DIRECT

@@ -116,9 +116,9 @@ typedef struct hcy_stack_options {
     const char *channel; /* of a detector with several energy thresholds: "1", "threshold_2", "difference"; NULL */
     int growing;         /* 1: it may be written at this moment; hcy_stack_refresh() looks for more frames */
     const hcy_isolation *isolation; /* of this stack and its corrections; NULL: as the program has it */
-    int uncached;        /* 1: frames that lie in one HDF5 or NumPy file (`direct`; of no more than 256 such files) are read
-                            past the system's page cache (O_DIRECT), where the file system can; others, and those that a
-                            child of fork() reads, as ever */
+    int uncached;        /* 1: frames that lie in one HDF5 or NumPy file (`direct`; of no more than 256 such files) are
+                            read past the system's page cache (O_DIRECT), where the file system can; others, and those
+                            that a child of fork() reads, as ever */
 } hcy_stack_options;
 #define HCY_STACK_OPTIONS_INIT { sizeof(hcy_stack_options), NULL, NULL, 0, NULL, 0 }
 
