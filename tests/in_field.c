@@ -316,6 +316,29 @@ static void test_grams(void)
     check_gram(hcy_operator_off_resonance, 2, HCY_F64, 1, even + 2, false, false, true);
 }
 
+static void test_no_points(void)
+{
+    const int64_t modes[2] = { 6, 8 }, none = 0;
+    const hcy_nufft_desc desc = desc_of(2, HCY_F64, 2, modes);
+    const void *const at[] = { places[0], places[1] };
+    hcy_nufft *plan = NULL;
+    hcy_array *field = draw_field(HCY_F64, 2, modes, false), *times = NULL;
+    hcy_operator *a = NULL, *in_field = NULL, *gram = NULL;
+    double error;
+    st_ok(hcy_nufft_create(&plan, dev, &desc, NULL), "a plan");
+    st_ok(hcy_nufft_set_points(plan, 0, at, 0, NULL), "of no points");
+    st_ok(hcy_array_empty(&times, dev, HCY_FLOAT64, 1, &none), "at no time");
+    st_ok(hcy_operator_nufft(&a, plan), "an operator");
+    st_ok(hcy_operator_off_resonance(&in_field, &error, a, field, times, 4), "in a field");
+    st_ok(hcy_operator_toeplitz_field(&gram, in_field, &desc, 0, at, NULL, NULL), "has a Gram operator");
+    hcy_operator *const ops[] = { gram, in_field, a };
+    for (size_t i = 0; i < 3; i++)
+        hcy_operator_release(ops[i]);
+    hcy_array_release(times);
+    hcy_array_release(field);
+    hcy_nufft_destroy(plan);
+}
+
 /* CG with it finds the image that was sampled in the field. */
 static void test_inverse(void)
 {
@@ -428,6 +451,7 @@ int main(int argc, char **argv)
     if (has_transforms()) {
         test_grams();
         test_inverse();
+    test_no_points();
     }
     (void)!hcy_queue_finish(queue);
     hcy_queue_release(queue);

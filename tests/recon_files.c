@@ -198,7 +198,8 @@ static const char header_of_grid[] =
     "  <reconSpace><matrixSize><x>%u</x><y>%u</y><z>%u</z></matrixSize></reconSpace>\n"
     "  <encodingLimits><kspace_encoding_step_1><minimum>0</minimum><maximum>%u</maximum><center>%u</center>"
     "</kspace_encoding_step_1></encodingLimits>\n  <trajectory>%s</trajectory>\n"
-    "  <parallelImaging><calibrationMode>%s</calibrationMode></parallelImaging>\n </encoding>\n</ismrmrdHeader>\n";
+    "  <parallelImaging>%s</parallelImaging>\n </encoding>\n"
+    " <encoding><parallelImaging><calibrationMode>embedded</calibrationMode></parallelImaging></encoding>\n</ismrmrdHeader>\n";
 
 /* The image's sum at a place in cycles, pixels counted from the middle. */
 static double complex sum_image(const hcy_host_array *image, const double k[3])
@@ -241,7 +242,7 @@ static int write_grid(const char *path, const char *to, const char *what)
     const unsigned nx = (unsigned)image.shape[image.rank - 1], ny = (unsigned)image.shape[image.rank - 2];
     const unsigned planes = (unsigned)count_of(&image) / nx / ny;
     struct mrd_record *records = calloc(1 + (size_t)ny * planes, sizeof *records);
-    char xml[2000];
+    char xml[2000], mode[80] = "";
     /* Noise comes first, of as many samples as it likes. */
     records[0].head.version = 1;
     records[0].head.samples = 3;
@@ -256,11 +257,13 @@ static int write_grid(const char *path, const char *to, const char *what)
         records[2].head.idx[0] = (uint16_t)ny;
     if (!strcmp(what, "reversed"))
         records[2].head.flags = 1u << 21;
-    if (!strcmp(what, "embedded") || !strcmp(what, "separate"))
+    if (!strcmp(what, "embedded") || !strcmp(what, "separate") || !strcmp(what, "unsaid"))
         records[2].head.flags = 1u << 19;
+    if (strcmp(what, "unsaid"))
+        snprintf(mode, sizeof mode, "<calibrationMode>%s</calibrationMode>", what);
     mrd_write(to, records, 1 + (size_t)ny * planes);
     snprintf(xml, sizeof xml, header_of_grid, 2 * nx, ny, planes, nx, ny, planes, ny - 1, ny / 2,
-             strcmp(what, "radial") ? "cartesian" : "radial", what);
+             strcmp(what, "radial") ? "cartesian" : "radial", mode);
     if (strcmp(what, "bare"))
         mrd_put_xml(to, xml);
     free(records);

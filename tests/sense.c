@@ -372,6 +372,7 @@ static void test_toeplitz(void)
     check_toeplitz(2, HCY_F64, 2, even, true, true, HCY_FLOAT64);
     check_toeplitz(1, HCY_F64, 3, odd, false, false, HCY_COMPLEX128);
     check_toeplitz(2, HCY_F64, 1, odd, false, true, HCY_FLOAT64);
+    check_toeplitz(2, HCY_F64, 1, odd, false, true, HCY_FLOAT32);
     check_toeplitz(2, HCY_F32, 3, mixed, true, true, HCY_FLOAT32);
 }
 

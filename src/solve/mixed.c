@@ -33,9 +33,11 @@ int hcy__mixed_make(struct hcy__mixed *m, hcy_device *dev)
         status = hcy__space_vector(&m->grid, dev, &all);
     if (!status)
         status = hcy__spectrum_images(&m->image, m->grid, s);
+    if (status)
+        return status;
     all.shape[0] = m->is_even ? m->n : m->n * (m->n + 1) / 2;
     all.dtype = m->is_real ? real : all.dtype;
-    return status ? status : hcy__space_vector(&m->kernels, dev, &all);
+    return hcy__space_vector(&m->kernels, dev, &all);
 }
 
 /* --- Spectra --- */
@@ -46,7 +48,8 @@ static int64_t kernel_of(const struct hcy__mixed *m, int64_t l, int64_t k)
     return m->is_even ? l - k : l * (l + 1) / 2 + k;
 }
 
-/* Strengths w conj(b_l) b_k, from `factors` b [n][frames][1], of strengths and weights [frames][points of one]. */
+/* Strengths w conj(b_l) b_k, from `factors` b [n][frames][1], of strengths and weights [frames][points of one].  Products
+ * are of doubles, whatever is in single. */
 static int multiply_factors(hcy_queue *queue, hcy_array *strengths, hcy_array *factors, int64_t l, int64_t k,
                             hcy_array *weights, bool is_real)
 {
@@ -55,9 +58,9 @@ static int multiply_factors(hcy_queue *queue, hcy_array *strengths, hcy_array *f
     if (!status)
         status = hcy_array_slice(&b, factors, "%lld", (long long)k);
     if (!status)
-        status = weights ? HCY_EVAL(queue, is_real ? "c = a*b*w" : "c = conj(a)*b*w", hcy_op_array("c", strengths),
+        status = weights ? HCY_EVAL(queue, is_real ? "c = float64(a)*b*w" : "c = conj(complex128(a))*b*w", hcy_op_array("c", strengths),
                                     hcy_op_array("a", a), hcy_op_array("b", b), hcy_op_array("w", weights))
-                         : HCY_EVAL(queue, is_real ? "c = a*b" : "c = conj(a)*b", hcy_op_array("c", strengths),
+                         : HCY_EVAL(queue, is_real ? "c = float64(a)*b" : "c = conj(complex128(a))*b", hcy_op_array("c", strengths),
                                     hcy_op_array("a", a), hcy_op_array("b", b));
     hcy_array_release(a);
     hcy_array_release(b);
@@ -89,7 +92,7 @@ static int make_kernel(hcy_queue *queue, const struct hcy__mixed *m, hcy_nufft *
 static int view_frames(hcy_array *views[3], hcy_array *factors, hcy_array *strengths, hcy_array *weights)
 {
     const int64_t frames = factors->shape[1], by_frames[3] = { factors->shape[0], frames, 1 },
-                  shape[2] = { frames, strengths->shape[0] / frames };
+                  shape[2] = { frames, frames ? strengths->shape[0] / frames : 1 };
     int status = hcy_array_reshape(&views[0], factors, 3, by_frames);
     if (!status)
         status = hcy_array_reshape(&views[1], strengths, 2, shape);

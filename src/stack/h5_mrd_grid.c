@@ -47,7 +47,25 @@ static bool parse_header(struct hcy__mrd_grid *grid, const char *xml)
     return grid->sizes[0] && grid->sizes[1] && grid->sizes[2];
 }
 
-/* The text beside the acquisitions, to be freed; NULL: no memory or no name, and empty: no text. */
+/* Ends the text where its first encoding does: what is optional must not be found in the next one. */
+static void end_encoding(char *xml)
+{
+    for (char *at = xml; (at = strstr(at, "</")); at += 2) {
+        const char *name = at + 2, *colon;
+        size_t n = strcspn(name, " \t\r\n>");
+        if ((colon = memchr(name, ':', n))) {
+            n -= (size_t)(colon + 1 - name);
+            name = colon + 1;
+        }
+        if (n == 8 && !memcmp(name, "encoding", 8)) {
+            *at = 0;
+            return;
+        }
+    }
+}
+
+/* The text beside the acquisitions up to the end of its first encoding, to be freed; NULL: no memory or no name, and
+ * empty: no text. */
 static char *read_header(hid_t dataset)
 {
     char name[MOST_NAME] = "", *xml = NULL, *slash;
@@ -56,6 +74,7 @@ static char *read_header(hid_t dataset)
         (xml = malloc(MOST_HEADER))) {
         strcpy(slash + 1, "xml");
         hcy__h5_get_field(xml, MOST_HEADER, file, name);
+        end_encoding(xml);
     }
     if (file >= 0)
         H5Fclose(file);
@@ -67,7 +86,7 @@ bool hcy__mrd_calibrates_image(hid_t dataset)
     char *xml = read_header(dataset);
     const char *mode = find_element(find_element(find_element(xml, "encoding"), "parallelImaging"), "calibrationMode");
     /* Of another scan they are in modes that are "separate" or "external". */
-    const bool is_same = mode && (!strncmp(mode, "embedded", 8) || !strncmp(mode, "interleaved", 11));
+    const bool is_same = mode && (!strncmp(mode, "embedded<", 9) || !strncmp(mode, "interleaved<", 12));
     free(xml);
     return is_same;
 }
