@@ -5,8 +5,8 @@
  *
  * FILE is read in pieces of PIECE bytes (2360347, about an EIGER 4M's coded frame), which begin anywhere, as chunks
  * in a file do.  Each thread takes the next piece, brings it to one of its places (whole pages, huge ones where the
- * system has them) and looks at a byte of each 4096, as taking a chunk apart does; 1, 2, 4 ... THREADS (the
- * processors) of them.
+ * system has them) and looks at a byte of each 4096, as taking a chunk apart does; 1, 2, 4 ... of them, at
+ * most THREADS (the processors).
  *
  *     pread      straight to its place
  *     passage    pread to memory that stays in the caches, and from there past them
@@ -17,7 +17,8 @@
  *     uring+direct  the same by O_DIRECT
  *     uring+fixed   ... to memory that the kernel was shown before
  *
- * First nothing of the file is in the page cache (what somebody keeps there is said), then all of it.  Each line's
+ * First nothing of the file is in the page cache (what somebody keeps there is said; of a file that one may not write
+ * the system says nothing else), then all of it.  Each line's
  * pieces must be those of pread.
  */
 #ifndef _GNU_SOURCE
@@ -151,13 +152,14 @@ static void *map_queue(const struct reader *r, size_t size, off_t which)
     return queue;
 }
 
-static void open_ring(struct reader *r)
+/* An ordinary user may lock little memory, and containers have no rings: that is said in place of a line's figures. */
+static int open_ring(struct reader *r)
 {
     struct io_uring_params p = { 0 };
     struct iovec memory = { place_of(r, 0), DEPTH * place_size };
     r->ring = (int)syscall(SYS_io_uring_setup, DEPTH, &p);
     if (r->ring < 0)
-        give_up("io_uring");
+        return errno;
     uint8_t *sq = map_queue(r, p.sq_off.array + p.sq_entries * sizeof(unsigned), IORING_OFF_SQ_RING);
     uint8_t *cq = map_queue(r, p.cq_off.cqes + p.cq_entries * sizeof(struct io_uring_cqe), IORING_OFF_CQ_RING);
     r->entries = map_queue(r, p.sq_entries * sizeof(struct io_uring_sqe), IORING_OFF_SQES);
@@ -168,8 +170,7 @@ static void open_ring(struct reader *r)
     r->done_tail = (unsigned *)(cq + p.cq_off.tail);
     r->done_mask = (unsigned *)(cq + p.cq_off.ring_mask);
     r->done = (struct io_uring_cqe *)(cq + p.cq_off.cqes);
-    if (r->fixed && syscall(SYS_io_uring_register, r->ring, IORING_REGISTER_BUFFERS, &memory, 1))
-        give_up("memory for io_uring");
+    return r->fixed && syscall(SYS_io_uring_register, r->ring, IORING_REGISTER_BUFFERS, &memory, 1) ? errno : 0;
 }
 
 static void ask_for(struct reader *r, size_t number, size_t place)
@@ -213,12 +214,16 @@ static size_t take_done(struct reader *r)
     return place;
 }
 
+static atomic_int ring_refused; /* errno's number */
+
 static void read_by_ring(struct reader *r)
 {
     unsigned asked = 0;
-    open_ring(r);
-    for (size_t place = 0, number; place < DEPTH && (number = atomic_fetch_add(&next, 1)) < n_pieces; place++, asked++)
-        ask_for(r, number, place);
+    const int refused = open_ring(r);
+    if (refused)
+        atomic_store(&ring_refused, refused);
+    for (size_t number; !refused && asked < DEPTH && (number = atomic_fetch_add(&next, 1)) < n_pieces; asked++)
+        ask_for(r, number, asked);
     while (r->in_flight) {
         if (syscall(SYS_io_uring_enter, r->ring, asked, 1, IORING_ENTER_GETEVENTS, NULL, 0) < 0)
             give_up("io_uring");
@@ -230,7 +235,8 @@ static void read_by_ring(struct reader *r)
             }
         }
     }
-    close(r->ring); /* its queues stay mapped until the end, a few pages a line */
+    if (r->ring >= 0)
+        close(r->ring); /* its queues stay mapped until the end, a few pages a line */
 }
 
 /* --- A line of figures --- */
@@ -283,7 +289,8 @@ static double empty_cache(void)
     const size_t pages = (file_size + PAGE - 1) / PAGE;
     unsigned char *there = bench_need(malloc(pages));
     size_t n = 0;
-    if (posix_fadvise(buffered, 0, 0, POSIX_FADV_DONTNEED))
+    /* What was written a moment ago stays otherwise. */
+    if (fdatasync(buffered) || posix_fadvise(buffered, 0, 0, POSIX_FADV_DONTNEED))
         give_up("page cache");
     map_whole();
     if (mincore(mapping, file_size, there))
@@ -325,6 +332,11 @@ static void measure(size_t n, int cold)
     }
     const double seconds = timer_now() - start, used = processor_seconds() - before;
     munmap(mapping, file_size);
+    const int refused = atomic_exchange(&ring_refused, 0);
+    if (refused) {
+        printf("%-5s %-13s %2zu threads not to be had: %s\n", cold ? "disk" : "cache", way->name, n, strerror(refused));
+        return;
+    }
     const double gb = 1e-9 * (double)(n_pieces * piece);
     expected = expected ? expected : sum;
     printf("%-5s %-13s %2zu threads %7.2f GB/s %8.0f pieces/s   %.3f s of processors a GB%s", cold ? "disk" : "cache",

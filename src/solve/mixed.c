@@ -48,8 +48,8 @@ static int64_t kernel_of(const struct hcy__mixed *m, int64_t l, int64_t k)
     return m->is_even ? l - k : l * (l + 1) / 2 + k;
 }
 
-/* Strengths w conj(b_l) b_k, from `factors` b [n][frames][1], of strengths and weights [frames][points of one].  Products
- * are of doubles, whatever is in single. */
+/* Strengths w conj(b_l) b_k, from `factors` b [n][frames][1], of strengths and weights [frames][points of one].
+ * Products are of doubles, whatever is in single. */
 static int multiply_factors(hcy_queue *queue, hcy_array *strengths, hcy_array *factors, int64_t l, int64_t k,
                             hcy_array *weights, bool is_real)
 {
