@@ -298,6 +298,16 @@ static bool is_wanted(const char *key)
     return found;
 }
 
+/* 0: all. */
+static int count_wanted(void)
+{
+    const char *wanted = getenv("WANTED_AREAS");
+    int n = wanted && *wanted;
+    for (const char *p = wanted; n && *p; p++)
+        n += *p == ',';
+    return n;
+}
+
 enum part { ALL, COPIES, LARGE, FAILING, N_PARTS };
 static const char *const part_names[N_PARTS] = { "", "copies", "large", "failing" };
 
@@ -325,13 +335,16 @@ static void test_device(const char *spec, enum part which)
         test_large();
     else if (which == FAILING)
         test_failing();
+    int n_areas = 0;
     for (size_t i = 0; which == ALL && i < sizeof areas / sizeof areas[0]; i++) {
         if (!is_wanted(areas[i].key))
             continue;
         printf("# area: %s\n", areas[i].name);
         areas[i].test();
+        n_areas++;
     }
     printf("# area:\n");
+    every(which != ALL || !count_wanted() || n_areas == count_wanted(), "an area is known by each name");
     hcy_queue_release(scene.queue);
     hcy_device_release(scene.dev);
     hcy_dist_release(part);

@@ -208,9 +208,10 @@ HALCYON_DIST=self SLURM_STEP_NUM_TASKS=2 "$top_builddir/examples/dist_scatter" c
 say $? "... but where they say so"
 # Layouts and operators know no transport: the second MPI carries messages alone.  Waiting ranks use up processors, so
 # that three ranks have what wants ends, a middle and a rank without rows, on devices whose memory is their own, and four
-# what they alone have: grids, sums of several rounds, memory that ranks share.  HCY_TEST_AREAS: what both have instead,
-# and no long examples, for builds that compute what others do.
-on_three=messages,layouts,operators,free,squares,solvers,stacks,nufft,fft,matrices,timers
+# what they alone have: grids along two axes, sums of several rounds, memory that ranks share.  HCY_TEST_AREAS: what all
+# have instead, and no long examples, for builds that compute what others do.
+on_three=messages,layouts,operators,grids,free,squares,solvers,stacks,nufft,fft,matrices,timers
+on_two=messages,grids
 on_four=messages,long,squares,grids,gridsolvers,overlap,fft,matrices
 [ -z "$HCY_SANITIZER" ] || on_four=messages,grids,overlap
 export WANTED_AREAS
@@ -221,7 +222,9 @@ for mpi in openmpi mpich; do
         continue
     fi
     WANTED_AREAS=messages
+    [ -n "$known" ] || WANTED_AREAS=${HCY_TEST_AREAS-$on_two}
     run $mpi 2 mpi@piece=30000 cpu@threads=1
+    WANTED_AREAS=messages
     run $mpi 1 $mpi cpu@threads=1
     [ -n "$known" ] || WANTED_AREAS=${HCY_TEST_AREAS-$on_three}
     run $mpi 3 mpi,-nccl cpu@threads=1@discrete=1

@@ -1,5 +1,6 @@
 /* dist_device.c - the device of a rank, and whether arrays on it travel by themselves. */
 #include "dist_priv.h"
+#include "dist_sum.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,7 +108,7 @@ static int start_on_device(hcy_dist *comm, hcy_device *dev)
         status = t->open(&comm->device_impl, dev, id, comm->place.rank, comm->place.n_ranks,
                          comm->ways.seconds);
     comm->on_device = status ? NULL : t;
-    comm->most_gathered = status ? 0 : 1 << 16;
+    comm->most_gathered = status ? 0 : HCY_SUM_GATHERED;
     return status;
 }
 

@@ -22,12 +22,29 @@ enum { PIECE = HCY_SUM_PIECE, FEW = HCY_SUM_FEW, ALIGNED = 512 };
  * sums in each step. */
 enum { KEPT = 8 };
 struct hcy__sum_memory {
-    struct hcy__turn turn;
+    hcy_queue *last; /* whose they are: what another one does may not be done yet, or have failed */
     hcy_array *kept[KEPT];
-    hcy_array *share; /* of one of them, as share_of_all() makes it */
-    const hcy_array *share_of;
+    hcy_array *share, *share_of; /* a part of numbers of all ranks, as share_of_all() makes it, and these */
     int64_t share_first;
 };
+
+static void forget_share(struct hcy__sum_memory *m)
+{
+    hcy_array_release(m->share);
+    hcy_array_release(m->share_of);
+    m->share = m->share_of = NULL;
+}
+
+static void forget_all(struct hcy__sum_memory *m)
+{
+    forget_share(m);
+    for (int i = 0; i < KEPT; i++) {
+        hcy_array_release(m->kept[i]);
+        m->kept[i] = NULL;
+    }
+    hcy_queue_release(m->last);
+    m->last = NULL;
+}
 
 /* The numbers that are added up: products of x and y, or, where there is no y, x.  Flat. */
 struct summands {
@@ -40,7 +57,8 @@ struct summands {
     int64_t *of_both;
     struct hcy__sum_memory *memory; /* the layout's */
     int n_made;                     /* arrays so far, which are the memory's first ones */
-    hcy_array *all;  /* few numbers, of all ranks, of which x is a part; NULL: there are too many yet */
+    hcy_array *all;  /* room for few numbers, of all ranks; NULL: there are too many yet */
+    bool in_place;   /* x is a part of it */
 };
 
 /* Of a rank's numbers those in front of its first piece's beginning, and those behind its last whole piece. */
@@ -106,46 +124,39 @@ static int eval_range(const struct summands *s, hcy_array *to, int64_t first, in
 static int new_numbers(hcy_array **numbers, struct summands *s, int64_t n)
 {
     struct hcy__sum_memory *m = s->memory;
-    hcy_device *dev = hcy_queue_device(s->queue);
     const int dtype = s->is_complex ? HCY_COMPLEX128 : HCY_FLOAT64;
     hcy_array **kept = s->n_made < KEPT ? &m->kept[s->n_made++] : NULL, *is = kept ? *kept : NULL;
-    if (is && is->dtype == dtype && is->count == n && hcy__array_device(is) == dev) {
+    if (is && is->dtype == dtype && is->count == n) {
         *numbers = hcy_array_retain(is);
         return 0;
     }
-    int status = hcy_array_empty(numbers, dev, dtype, 1, &n);
+    int status = hcy_array_empty(numbers, hcy_queue_device(s->queue), dtype, 1, &n);
     if (status || !kept)
         return status;
-    hcy_array_release(m->share);
-    m->share = NULL;
     hcy_array_release(is);
     *kept = hcy_array_retain(*numbers);
     return 0;
 }
 
-/* This rank's numbers among those of all.  Sums are written to a buffer from its beginning on, or elsewhere first. */
+/* This rank's numbers among those of all. */
 static int share_of_all(hcy_array **mine, const struct summands *s, int64_t first, int64_t count)
 {
-    const size_t size = hcy_dtype_size(s->all->dtype), at = (size_t)first * size;
+    const size_t size = hcy_dtype_size(s->all->dtype);
     struct hcy__sum_memory *m = s->memory;
     hcy_buffer *part = NULL;
-    int status = 0;
     if (m->share && m->share_of == s->all && m->share_first == first && m->share->count == count) {
         *mine = hcy_array_retain(m->share);
         return 0;
     }
-    if (!count || at % ALIGNED)
-        status = hcy__rows(mine, s->all, 0, first, count);
-    else
-        status = hcy_buffer_sub(&part, s->all->buffer, at, (size_t)count * size);
-    if (part)
+    int status = hcy_buffer_sub(&part, s->all->buffer, (size_t)first * size, (size_t)count * size);
+    if (!status)
         status = hcy_array_of_buffer(mine, part, s->all->dtype, 1, &count, NULL, 0);
     hcy_buffer_release(part);
     if (status)
         return status;
-    hcy_array_release(m->share);
+    forget_share(m);
     m->share = hcy_array_retain(*mine);
-    m->share_of = s->all;
+    m->share_of = hcy_array_retain(s->all);
     m->share_first = first;
     return 0;
 }
@@ -237,7 +248,8 @@ static bool are_few(const struct summands *s)
     return s->next[n] <= FEW || (has_edges && s->next[n] <= s->comm->most_gathered);
 }
 
-/* Room for the sums of the pieces that begin in this rank's numbers; where all ranks' are to come, if they are few. */
+/* Room for the sums of the pieces that begin in this rank's numbers; where all ranks' are to come, if they are few and
+ * a buffer may begin there, which is where sums are written. */
 static int new_sums(hcy_array **sums, struct summands *s)
 {
     const int me = s->comm->place.rank, n = s->comm->place.n_ranks;
@@ -247,7 +259,10 @@ static int new_sums(hcy_array **sums, struct summands *s)
     if (!are_few(s))
         return new_numbers(sums, s, count);
     int status = new_numbers(&s->all, s, s->next[n]);
-    return status ? status : share_of_all(sums, s, s->next[me], count);
+    if (status)
+        return status;
+    s->in_place = count && (size_t)s->next[me] * hcy_dtype_size(s->all->dtype) % ALIGNED == 0;
+    return s->in_place ? share_of_all(sums, s, s->next[me], count) : new_numbers(sums, s, count);
 }
 
 /* Sums of pieces are this rank's numbers from here on. */
@@ -311,14 +326,12 @@ static int sum_rest(struct summands *s, hcy_array *sum)
 {
     const int64_t first = s->firsts[s->comm->place.rank];
     hcy_array *mine = NULL;
-    int status = 0;
-    if (s->all)
+    int status = s->all ? 0 : new_numbers(&s->all, s, s->firsts[s->comm->place.n_ranks]);
+    if (s->in_place)
         mine = hcy_array_retain(s->x);
-    else
-        status = new_numbers(&s->all, s, s->firsts[s->comm->place.n_ranks]);
-    if (!status && !mine)
+    else if (!status)
         status = hcy__rows(&mine, s->all, 0, first, s->x->count);
-    if (!status && mine != s->x && mine->count)
+    if (!status && !s->in_place && mine->count)
         status = eval_range(s, mine, 0, mine->count, 0);
     if (!status)
         status = gather_numbers(s, mine);
@@ -403,22 +416,23 @@ void hcy__sum_memory_free(struct hcy__sum_memory *m)
 {
     if (!m)
         return;
-    hcy_array_release(m->share);
-    for (int i = 0; i < KEPT; i++)
-        hcy_array_release(m->kept[i]);
-    hcy__turn_end(&m->turn);
+    forget_all(m);
     free(m);
 }
 
-static int need_memory(struct hcy__sum_memory **memory, hcy_dist_layout *layout)
+static int need_memory(struct hcy__sum_memory **memory, hcy_dist_layout *layout, hcy_queue *queue)
 {
-    if (!layout->sums) {
-        layout->sums = calloc(1, sizeof *layout->sums);
-        if (layout->sums)
-            hcy__turn_init(&layout->sums->turn);
+    struct hcy__sum_memory *m = layout->sums;
+    if (!m)
+        m = layout->sums = calloc(1, sizeof *m);
+    *memory = m;
+    if (!m)
+        return hcy_fail(HCY_ENOMEM, "out of memory for a sum over ranks");
+    if (m->last != queue) {
+        forget_all(m);
+        m->last = hcy_queue_retain(queue);
     }
-    *memory = layout->sums;
-    return *memory ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for a sum over ranks");
+    return 0;
 }
 
 /* To be left after a failure too. */
@@ -428,7 +442,7 @@ static int begin_sum(struct summands *s, hcy_queue *queue, const hcy_dist_layout
     *s = (struct summands){ .comm = layout->comm, .queue = queue };
     s->is_complex = x->dtype == HCY_COMPLEX64 || x->dtype == HCY_COMPLEX128;
     /* What it is made in is no part of what a layout says. */
-    int status = need_memory(&s->memory, (hcy_dist_layout *)layout);
+    int status = need_memory(&s->memory, (hcy_dist_layout *)layout, queue);
     if (status)
         return status;
     s->of_both = s->firsts = calloc((size_t)n + 1, 2 * sizeof *s->firsts);
@@ -436,8 +450,7 @@ static int begin_sum(struct summands *s, hcy_queue *queue, const hcy_dist_layout
         s->firsts[r] = layout->firsts[r] * layout->row;
     if (s->firsts)
         s->next = s->firsts + n + 1;
-    status = hcy__turn_take(&s->memory->turn, queue);
-    return s->firsts ? status : hcy_fail(HCY_ENOMEM, "out of memory for a sum over ranks");
+    return s->firsts ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for a sum over ranks");
 }
 
 static void leave_sum(struct summands *s)
@@ -446,8 +459,6 @@ static void leave_sum(struct summands *s)
     hcy_array_release(s->y);
     hcy_array_release(s->all);
     free(s->of_both);
-    if (s->memory)
-        hcy__turn_give(&s->memory->turn);
 }
 
 /* sum = what is left to be added up, unless there was a failure; then it is left. */
@@ -484,42 +495,54 @@ int hcy__dist_dot(hcy_queue *queue, hcy_array *sum, void *user, hcy_array *x, hc
 
 /* --- With what makes the vector --- */
 
-enum { MOST_OPERANDS = 8 };
+/* TEXT: of a text and its square. */
+enum { TEXT = 640 };
 
-/* Whether this rank's part is whole pieces, and the text goes over it and single numbers alone. */
-static bool fits_pieces(const struct summands *s, const hcy_dist_layout *layout, const hcy_operand *operands, size_t n)
+/* An operand that is the same where vectors are rows of pieces: a number, or an array that lies as this vector does. */
+static bool goes_by_pieces(const hcy_operand *o, const hcy_array *v)
+{
+    const hcy_array *a = o->array;
+    if (o->kind != HCY_OPERAND_ARRAY || !a || !a->rank)
+        return true;
+    return a->rank == v->rank && !memcmp(a->shape, v->shape, sizeof *a->shape * (size_t)a->rank) &&
+           hcy__is_contiguous(a);
+}
+
+/* Whether this rank's part is whole pieces, and the text goes over it and numbers alone, element by element. */
+static bool fits_pieces(const struct summands *s, const hcy_dist_layout *layout, const char *text,
+                        const hcy_operand *operands, size_t n)
 {
     const hcy_array *v = operands[0].array;
     bool fits = layout->axis <= 0 && s->firsts[s->comm->place.n_ranks] > FEW && v->count && v->count % PIECE == 0 &&
-                s->firsts[s->comm->place.rank] % PIECE == 0 && n <= MOST_OPERANDS;
-    for (size_t i = 0; fits && i < n; i++) {
-        const hcy_array *a = operands[i].array;
-        if (operands[i].kind == HCY_OPERAND_ARRAY && a->count != 1)
-            fits = a->rank == v->rank && !memcmp(a->shape, v->shape, sizeof *a->shape * (size_t)a->rank) &&
-                   hcy__is_contiguous(a);
-    }
+                s->firsts[s->comm->place.rank] % PIECE == 0 && n <= HCY__SQUARE_OPERANDS && !strstr(text, "axis") &&
+                !strstr(text, "sums_");
+    for (size_t i = 0; fits && i < n; i++)
+        fits = goes_by_pieces(&operands[i], v);
     return fits;
 }
 
-/* The text, and the sums of this rank's pieces of v's square, in one launch, which takes parts as rows of pieces. */
+/* The text, and the sums of this rank's pieces of v's square, in one launch, which takes parts as rows of pieces.
+ * HCY_EINVAL, HCY_EUNSUPPORTED: not as one text; nothing has been written then that the text alone would not. */
 static int eval_pieces(struct summands *s, const char *text, const hcy_operand *operands, size_t n)
 {
-    hcy_operand views[MOST_OPERANDS + 1];
-    hcy_array rows[MOST_OPERANDS], *sums = NULL;
-    char full[640];
+    hcy_operand views[HCY__SQUARE_OPERANDS + 1];
+    hcy_array rows[HCY__SQUARE_OPERANDS], *sums = NULL;
+    char full[TEXT];
     const char *name = operands[0].name;
     for (size_t i = 0; i < n; i++) {
         const hcy_array *a = operands[i].array;
         views[i] = operands[i];
-        if (operands[i].kind != HCY_OPERAND_ARRAY || a->count == 1)
+        if (operands[i].kind != HCY_OPERAND_ARRAY || !a || !a->rank)
             continue;
         borrow_range(&rows[i], a, 0, a->count, a->count / PIECE);
         views[i].array = &rows[i];
     }
-    int status = new_sums(&sums, s);
-    snprintf(full, sizeof full, s->is_complex ? "%s; sums_ = sum(conj(complex128(%s)) * complex128(%s), axis=1)"
-                                              : "%s; sums_ = sum(float64(%s) * float64(%s), axis=1)",
-             text, name, name);
+    /* The text may end in a remark. */
+    const int length = snprintf(full, sizeof full,
+                                s->is_complex ? "%s\n; sums_ = sum(conj(complex128(%s)) * complex128(%s), axis=1)"
+                                              : "%s\n; sums_ = sum(float64(%s) * float64(%s), axis=1)",
+                                text, name, name);
+    int status = (size_t)length < sizeof full ? new_sums(&sums, s) : HCY_EUNSUPPORTED;
     views[n] = hcy_op_array("sums_", sums);
     if (!status)
         status = hcy_eval(s->queue, full, views, n + 1);
@@ -534,10 +557,17 @@ int hcy__dist_eval_square(hcy_queue *queue, hcy_array *sum, void *user, const ch
                           size_t n)
 {
     const hcy_dist_layout *layout = user;
+    const hcy_error before = *hcy_last_error();
     struct summands s;
     int status = begin_sum(&s, queue, layout, operands[0].array);
-    if (!status && !hcy__dist_adds_parts(user) && fits_pieces(&s, layout, operands, n))
-        return end_sum(sum, &s, eval_pieces(&s, text, operands, n));
+    if (!status && !hcy__dist_adds_parts(user) && fits_pieces(&s, layout, text, operands, n)) {
+        status = eval_pieces(&s, text, operands, n);
+        /* What is wrong with the text it says itself; it may be right, and have no room for more. */
+        if (status != HCY_EINVAL && status != HCY_EUNSUPPORTED)
+            return end_sum(sum, &s, status);
+        hcy_fail_again(&before);
+        status = 0;
+    }
     leave_sum(&s);
     if (!status)
         status = hcy_eval(queue, text, operands, n);

@@ -57,7 +57,7 @@ struct hcy__stage {
     int made_of;              /* the node that is reduced or scanned to a temporary; else the statement */
     unsigned writes;          /* slots of operands that are written, as bits: of a joint stage several */
     int joint, covers;        /* the joint stage that may stand for this one and those behind it, 0: none; of a joint
-                                 stage, for how many (joint.c) */
+                                 stage, the one where it cannot, and for how many it stands (joint.c) */
     int column;
 };
 
@@ -88,6 +88,9 @@ void hcy__compiled_free(struct hcy__compiled *compiled);
 void hcy__find_direct(struct hcy__compiled *compiled);
 /* Stages and joint ones. */
 int hcy__all_stages(const struct hcy__compiled *compiled);
+/* joint.c: whether these axes are the last one alone, and that is whole pieces: of what lies one behind the other a
+ * launch is then that of one number of all. */
+bool hcy__folds_pieces(const struct hcy__axes *axes, const hcy_array *a);
 
 /* An operation: its name, its types. */
 struct hcy__op_info {

@@ -42,13 +42,21 @@ static int count_maps(const struct hcy__emitter *e, int first)
     return n;
 }
 
-/* Whether stage i makes one number, or one of each row, of what one of the n stages before it has written, and so goes
- * over their shape. */
+bool hcy__folds_pieces(const struct hcy__axes *axes, const hcy_array *a)
+{
+    const int axis = axes->of[0] < 0 ? axes->of[0] + a->rank : axes->of[0];
+    return axes->n == 1 && axis >= 0 && axis == a->rank - 1 && a->shape[axis] % HCY_EVAL_PIECE == 0;
+}
+
+/* Whether stage i makes one number, or one of each row of whole pieces, of what one of the n stages before it has
+ * written, and so goes over their shape. */
 static bool reduces_these(const struct hcy__emitter *e, int i, int n)
 {
     const struct hcy__compiled *c = e->compiled;
     const struct hcy__stage *s = i < c->n_stages ? c->stages[i] : NULL;
-    if (!s || s->temporary < 0 || s->carries >= 0 || s->is_own || s->axes.n > 1)
+    if (!s || s->temporary < 0 || s->carries >= 0 || s->is_own)
+        return false;
+    if (s->axes.n && !hcy__folds_pieces(&s->axes, target_of(e, c->stages[i - n])))
         return false;
     bool reads = false;
     for (int k = 0; k < s->n_slots; k++)
@@ -138,6 +146,14 @@ static struct hcy__stage *make_joint(const struct hcy__emitter *like, int first,
     return NULL;
 }
 
+/* The stage that stands for this one and those behind it. */
+static void add_joint(struct hcy__compiled *c, struct hcy__stage *of, struct hcy__stage *joint)
+{
+    of->joint = hcy__all_stages(c);
+    c->stages[of->joint] = joint;
+    c->n_joints++;
+}
+
 void hcy__find_joints(struct hcy__emitter *e)
 {
     struct hcy__compiled *c = e->compiled;
@@ -152,10 +168,13 @@ void hcy__find_joints(struct hcy__emitter *e)
             n -= !reduces;
             reduces = false;
         }
-        if (joint) {
-            c->stages[i]->joint = hcy__all_stages(c);
-            c->stages[c->stages[i]->joint] = joint;
-            c->n_joints++;
+        if (joint)
+            add_joint(c, c->stages[i], joint);
+        /* Rows may be others at the next call. */
+        if (joint && joint->axes.n && n > 1 && hcy__all_stages(c) < HCY__STAGES) {
+            struct hcy__stage *maps = make_joint(e, i, n, false);
+            if (maps)
+                add_joint(c, joint, maps);
         }
         n = n + reduces > 1 ? n + reduces : 1;
     }

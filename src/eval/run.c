@@ -225,15 +225,6 @@ static const hcy_array *find_one_shape(const struct hcy__stage *s, const struct 
     return first;
 }
 
-/* Whether a stage makes numbers of whole pieces of what lies one behind the other: then its launch is that of one
- * number of all. */
-static bool folds_pieces(const struct hcy__evaluation *v, const struct hcy__stage *s, const hcy_array *a)
-{
-    struct hcy__fold f;
-    return !hcy__find_fold(&f, v, s, a->rank, a->shape) && f.order[a->rank - 1] == a->rank - 1 &&
-           f.span % HCY_EVAL_PIECE == 0;
-}
-
 /* Joint stage i, if these arrays let it stand for the others. */
 static int run_joint(bool *is_done, struct hcy__evaluation *v, struct hcy__expression *x, int i)
 {
@@ -247,7 +238,7 @@ static int run_joint(bool *is_done, struct hcy__evaluation *v, struct hcy__expre
     if (known)
         return launch_known(v, x, i, &o, known);
     const hcy_array *a = find_one_shape(s, &o);
-    *is_done = a && (!s->axes.n || folds_pieces(v, s, a));
+    *is_done = a && (!s->axes.n || hcy__folds_pieces(&s->axes, a));
     if (!*is_done)
         return 0;
     return o.target >= 0 ? launch_map(v, x, i, &o, a->rank, a->shape)
@@ -257,13 +248,18 @@ static int run_joint(bool *is_done, struct hcy__evaluation *v, struct hcy__expre
 /* Stage i, or the joint stage that stands for it and others; how many stages that was. */
 static int run_next(int *n, struct hcy__evaluation *v, struct hcy__expression *x, int i)
 {
-    const int joint = x->compiled.stages[i]->joint;
+    struct hcy__stage *const *stages = x->compiled.stages;
     bool is_done = false;
+    int status = 0;
     v->is_stored = false;
-    int status = joint ? run_joint(&is_done, v, x, joint) : 0;
+    *n = 1;
+    for (int joint = stages[i]->joint; !status && !is_done && joint; joint = stages[joint]->joint) {
+        status = run_joint(&is_done, v, x, joint);
+        *n = is_done ? stages[joint]->covers : 1;
+    }
     if (!status && !is_done)
         status = run_stage(v, x, i);
-    *n = (is_done ? x->compiled.stages[joint]->covers : 1) + v->is_stored;
+    *n += v->is_stored;
     return status;
 }
 

@@ -13,6 +13,9 @@
 typedef int hcy__twice_function(hcy_queue *queue, hcy_array *q, hcy_array *g, hcy_array *s, void *user, hcy_array *p,
                                 hcy_array *m, hcy_array *by);
 
+/* Operands of a text with its square (hcy_vectors.eval_square) that go with it in one launch. */
+enum { HCY__SQUARE_OPERANDS = 8 };
+
 struct hcy_operator {
     atomic_uint refs;
     hcy_device *dev;

@@ -61,13 +61,11 @@ int hcy__solver_dot(hcy_solver *s, hcy_array *number, bool of_range, hcy_array *
     return status ? status : take_real(s, number, sum);
 }
 
-enum { MOST_OPERANDS = 8 };
-
 /* sum = <v, v>: of this process's array, then of all, with the text; or by the space's table. */
 static int eval_and_sum(hcy_solver *s, hcy_array *sum, const hcy_space *space, const char *text,
                         const hcy_operand *operands, size_t n)
 {
-    hcy_operand all[MOST_OPERANDS + 1];
+    hcy_operand all[HCY__SQUARE_OPERANDS + 1];
     char full[TEXT];
     if (!hcy__adds_parts(space)) {
         name_types(full, s, text);
@@ -90,7 +88,7 @@ int hcy__solver_eval_square(hcy_solver *s, hcy_array *number, bool of_range, con
     const hcy_space *space = of_range ? &s->op->desc.range : &s->op->desc.domain;
     const bool is_whole = number->dtype == hcy__dot_type(space);
     hcy_array *v = operands[0].array, *sum = is_whole ? number : s->sums[of_range];
-    if ((!hcy__adds_parts(space) && !hcy__evaluates_square(space)) || n > MOST_OPERANDS) {
+    if ((!hcy__adds_parts(space) && !hcy__evaluates_square(space)) || n > HCY__SQUARE_OPERANDS) {
         int status = hcy__solver_eval(s, text, operands, n);
         return status ? status : hcy__solver_dot(s, number, of_range, v, v);
     }
