@@ -49,8 +49,8 @@ static hcy_pipeline *start(const char *name, const hcy_azint_plan *plan, const h
     hcy_pipeline_source source = { .coding = *coding, .pixel_type = HCY_PIXEL_U32 };
     hcy_pipeline_options opts = HCY_PIPELINE_OPTIONS_INIT;
     hcy_pipeline_push_options push = HCY_PIPELINE_PUSH_OPTIONS_INIT;
-    hcy_device *device;
-    hcy_pipeline *p;
+    hcy_device *device = NULL;
+    hcy_pipeline *p = NULL;
     opts.batch = batch;
     opts.readers = FEEDERS;
     opts.flags = HCY_PIPELINE_COPY;
