@@ -214,8 +214,9 @@ int process_work(int argc, char **argv)
             status = do_orders(w);
         /* With none left the worker has failed, which its last answer says; main() has to know of it in any case. */
         const hcy_pipeline_stats *stats = w->job.pipeline ? hcy_pipeline_get_stats(w->job.pipeline) : NULL;
-        integrate_heed_hang(stats);
-        if (!status)
+        if (status)
+            integrate_heed_hang(stats);
+        else
             integrate_tell_lost(stats, "device ");
         hcy_azint_result_destroy(w->shape.like);
         if (w->memory)

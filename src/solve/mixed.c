@@ -5,8 +5,15 @@
 #include <halcyon/eval.h>
 #include <stdio.h>
 
+void hcy__mixed_init(struct hcy__mixed *m)
+{
+    hcy__turn_init(&m->turn);
+}
+
 void hcy__mixed_end(struct hcy__mixed *m)
 {
+    hcy__coils_end(&m->coils);
+    hcy__turn_end(&m->turn);
     hcy_array *const arrays[] = { m->kernels, m->grids, m->grid, m->images, m->image };
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
         hcy_array_release(arrays[i]);
@@ -195,20 +202,28 @@ static int give_image(hcy_queue *queue, hcy_array *y, const struct hcy__mixed *m
     return status;
 }
 
-int hcy__mixed_apply(hcy_queue *queue, hcy_array *y, const struct hcy__mixed *m, const struct hcy__coils *coils,
-                     hcy_array *x, const struct hcy__mixed_ends *ends, const void *user)
+/* y is, or gets on top, what this coil makes of x's images. */
+static int apply_coil(hcy_queue *queue, hcy_array *y, const struct hcy__mixed *m, int64_t coil, hcy_array *x,
+                      const struct hcy__mixed_ends *ends, const void *user)
 {
-    int status = 0;
-    for (int64_t coil = 0; coil < coils->n && !status; coil++) {
-        hcy_array *map = NULL;
-        status = coils->maps ? hcy_array_slice(&map, coils->maps, "%lld", (long long)coil) : 0;
-        if (!status)
-            status = place_images(queue, m, map, x, ends, user);
-        if (!status)
-            status = hcy__operator_submit_fft(queue, m->grids, m->fft, HCY_FFT_FORWARD, m->grids, m->work);
-        for (int64_t k = 0; k < m->n && !status; k++)
-            status = give_image(queue, y, m, map, k, coil > 0, ends, user);
-        hcy_array_release(map);
-    }
+    hcy_array *map = NULL;
+    int status = m->coils.maps ? hcy_array_slice(&map, m->coils.maps, "%lld", (long long)coil) : 0;
+    if (!status)
+        status = place_images(queue, m, map, x, ends, user);
+    if (!status)
+        status = hcy__operator_submit_fft(queue, m->grids, m->fft, HCY_FFT_FORWARD, m->grids, m->work);
+    for (int64_t k = 0; k < m->n && !status; k++)
+        status = give_image(queue, y, m, map, k, coil > 0, ends, user);
+    hcy_array_release(map);
+    return status;
+}
+
+int hcy__mixed_apply(hcy_queue *queue, hcy_array *y, struct hcy__mixed *m, hcy_array *x,
+                     const struct hcy__mixed_ends *ends, const void *user)
+{
+    int status = hcy__turn_take(&m->turn, queue);
+    for (int64_t coil = 0; coil < m->coils.n && !status; coil++)
+        status = apply_coil(queue, y, m, coil, x, ends, user);
+    hcy__turn_give(&m->turn);
     return status;
 }

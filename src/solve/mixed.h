@@ -18,6 +18,8 @@
 
 struct hcy__mixed {
     struct hcy__spectrum spectrum; /* sizes alone, hcy__spectrum_sizes() */
+    struct hcy__coils coils;
+    struct hcy__turn turn;
     int64_t n;
     bool is_even, is_real;     /* T_lm depends on l - m; spectra are real */
     hcy_array *kernels;        /* spectra of T [their number][sizes] */
@@ -27,9 +29,11 @@ struct hcy__mixed {
     hcy_buffer *work, *work_of_one;
 };
 
-/* Grids and what transforms them; sizes, n, is_even and is_real are there. */
-int hcy__mixed_make(struct hcy__mixed *m, hcy_device *dev);
+/* Of zeros otherwise; to be ended from here on. */
+void hcy__mixed_init(struct hcy__mixed *m);
 void hcy__mixed_end(struct hcy__mixed *m);
+/* Grids and what transforms them; sizes, coils, n, is_even and is_real are there. */
+int hcy__mixed_make(struct hcy__mixed *m, hcy_device *dev);
 /* The spectra: factors are [n][frames], one for each n_points / frames points; weights: real [n_points], or NULL.
  * Waits. */
 int hcy__mixed_kernels(struct hcy__mixed *m, hcy_device *dev, hcy_array *factors, const hcy_nufft_desc *desc,
@@ -39,8 +43,8 @@ struct hcy__mixed_ends {
     int (*place)(hcy_queue *queue, hcy_array *image, const void *user, int64_t k, hcy_array *x);
     int (*give)(hcy_queue *queue, hcy_array *y, const void *user, int64_t k, hcy_array *image, bool adds);
 };
-/* y is what the coils, one at a time, make of x's images. */
-int hcy__mixed_apply(hcy_queue *queue, hcy_array *y, const struct hcy__mixed *m, const struct hcy__coils *coils,
-                     hcy_array *x, const struct hcy__mixed_ends *ends, const void *user);
+/* y is what the coils, one at a time, make of x's images; queues take turns. */
+int hcy__mixed_apply(hcy_queue *queue, hcy_array *y, struct hcy__mixed *m, hcy_array *x,
+                     const struct hcy__mixed_ends *ends, const void *user);
 
 #endif

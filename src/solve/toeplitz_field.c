@@ -14,18 +14,14 @@
 
 struct field_gram {
     struct hcy__segments segments; /* without the factors */
-    struct hcy__coils coils;
     struct hcy__mixed mixed;
-    struct hcy__turn turn;
 };
 
 static void free_field_gram(void *user)
 {
     struct field_gram *g = user;
     hcy__segments_end(&g->segments);
-    hcy__coils_end(&g->coils);
     hcy__mixed_end(&g->mixed);
-    hcy__turn_end(&g->turn);
     free(g);
 }
 
@@ -46,11 +42,7 @@ static int apply_field_gram(hcy_queue *queue, hcy_array *y, void *user, hcy_arra
 {
     static const struct hcy__mixed_ends ends = { place_segment, give_segment };
     struct field_gram *g = user;
-    int status = hcy__turn_take(&g->turn, queue);
-    if (!status)
-        status = hcy__mixed_apply(queue, y, &g->mixed, &g->coils, x, &ends, &g->segments);
-    hcy__turn_give(&g->turn);
-    return status;
+    return hcy__mixed_apply(queue, y, &g->mixed, x, &ends, &g->segments);
 }
 
 /* --- Making --- */
@@ -77,7 +69,7 @@ static int make_field_gram(struct field_gram *g, hcy_operator *in_field, const s
     if (!status)
         status = check_field(in_field, s, &image, n_points);
     if (!status)
-        status = hcy__coils_init(&g->coils, in_field->dev, maps, &image, "hcy_operator_toeplitz_field");
+        status = hcy__coils_init(&g->mixed.coils, in_field->dev, maps, &image, "hcy_operator_toeplitz_field");
     if (status)
         return status;
     g->segments = *s;
@@ -108,14 +100,14 @@ int hcy_operator_toeplitz_field(hcy_operator **op, hcy_operator *in_field, const
         status = hcy_fail(HCY_ENOMEM, "out of memory for an operator");
     if (status)
         return status;
-    hcy__turn_init(&g->turn);
+    hcy__mixed_init(&g->mixed);
     status = make_field_gram(g, in_field, s, &of, n_points, points, maps, weights);
     if (status) {
         free_field_gram(g);
         return status;
     }
     desc.name = "toeplitz in a field";
-    desc.domain = desc.range = g->coils.image;
+    desc.domain = desc.range = g->mixed.coils.image;
     /* It is its own adjoint, but for rounding. */
     desc.apply = desc.adjoint = apply_field_gram;
     desc.destroy = free_field_gram;

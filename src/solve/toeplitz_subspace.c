@@ -10,19 +10,10 @@
 #include <halcyon/eval.h>
 #include <stdlib.h>
 
-struct subspace_gram {
-    struct hcy__coils coils;
-    struct hcy__mixed mixed;
-    struct hcy__turn turn;
-};
-
 static void free_subspace_gram(void *user)
 {
-    struct subspace_gram *g = user;
-    hcy__coils_end(&g->coils);
-    hcy__mixed_end(&g->mixed);
-    hcy__turn_end(&g->turn);
-    free(g);
+    hcy__mixed_end(user);
+    free(user);
 }
 
 static int place_function(hcy_queue *queue, hcy_array *image, const void *user, int64_t k, hcy_array *x)
@@ -50,12 +41,7 @@ static int give_function(hcy_queue *queue, hcy_array *y, const void *user, int64
 static int apply_subspace_gram(hcy_queue *queue, hcy_array *y, void *user, hcy_array *x)
 {
     static const struct hcy__mixed_ends ends = { place_function, give_function };
-    struct subspace_gram *g = user;
-    int status = hcy__turn_take(&g->turn, queue);
-    if (!status)
-        status = hcy__mixed_apply(queue, y, &g->mixed, &g->coils, x, &ends, NULL);
-    hcy__turn_give(&g->turn);
-    return status;
+    return hcy__mixed_apply(queue, y, user, x, &ends, NULL);
 }
 
 /* --- Making --- */
@@ -78,18 +64,18 @@ static int check_functions(hcy_device *dev, hcy_array *basis, int64_t n_points)
                : hcy_fail(HCY_EINVAL, "hcy_operator_toeplitz_subspace: the basis is on another device");
 }
 
-static int make_subspace_gram(struct subspace_gram *g, hcy_device *dev, const hcy_nufft_desc *desc, int64_t n_points,
+static int make_subspace_gram(struct hcy__mixed *m, hcy_device *dev, const hcy_nufft_desc *desc, int64_t n_points,
                               const void *const *points, hcy_array *maps, hcy_array *weights, hcy_array *basis)
 {
-    int status = hcy__spectrum_sizes(&g->mixed.spectrum, desc);
-    const hcy_space image = hcy__spectrum_image(&g->mixed.spectrum);
+    int status = hcy__spectrum_sizes(&m->spectrum, desc);
+    const hcy_space image = hcy__spectrum_image(&m->spectrum);
     if (!status)
-        status = hcy__coils_init(&g->coils, dev, maps, &image, "hcy_operator_toeplitz_subspace");
-    g->mixed.n = basis->shape[0];
-    g->mixed.is_real = basis->dtype == HCY_FLOAT32 || basis->dtype == HCY_FLOAT64;
+        status = hcy__coils_init(&m->coils, dev, maps, &image, "hcy_operator_toeplitz_subspace");
+    m->n = basis->shape[0];
+    m->is_real = basis->dtype == HCY_FLOAT32 || basis->dtype == HCY_FLOAT64;
     if (!status)
-        status = hcy__mixed_make(&g->mixed, dev);
-    return status ? status : hcy__mixed_kernels(&g->mixed, dev, basis, desc, n_points, points, weights);
+        status = hcy__mixed_make(m, dev);
+    return status ? status : hcy__mixed_kernels(m, dev, basis, desc, n_points, points, weights);
 }
 
 int hcy_operator_toeplitz_subspace(hcy_operator **op, hcy_device *dev, const hcy_nufft_desc *user, int64_t n_points,
@@ -97,27 +83,27 @@ int hcy_operator_toeplitz_subspace(hcy_operator **op, hcy_device *dev, const hcy
 {
     hcy_operator_desc desc = HCY_OPERATOR_DESC_INIT;
     hcy_nufft_desc of = HCY_NUFFT_DESC_INIT;
-    struct subspace_gram *g = NULL;
+    struct hcy__mixed *m = NULL;
     int status = hcy__spectrum_check(dev, n_points, weights);
     if (!status)
         status = check_functions(dev, basis, n_points);
     if (!status)
         status = hcy__sized_read(&of, sizeof of, user, "hcy_nufft_desc");
-    if (!status && !(g = calloc(1, sizeof *g)))
+    if (!status && !(m = calloc(1, sizeof *m)))
         status = hcy_fail(HCY_ENOMEM, "out of memory for an operator");
     if (status)
         return status;
-    hcy__turn_init(&g->turn);
-    status = make_subspace_gram(g, dev, &of, n_points, points, maps, weights, basis);
+    hcy__mixed_init(m);
+    status = make_subspace_gram(m, dev, &of, n_points, points, maps, weights, basis);
     if (status) {
-        free_subspace_gram(g);
+        free_subspace_gram(m);
         return status;
     }
     desc.name = "toeplitz of functions";
-    desc.domain = desc.range = hcy__coils_space(&g->coils, g->mixed.n);
+    desc.domain = desc.range = hcy__coils_space(&m->coils, m->n);
     /* It is its own adjoint, but for rounding. */
     desc.apply = desc.adjoint = apply_subspace_gram;
     desc.destroy = free_subspace_gram;
-    desc.user = g;
+    desc.user = m;
     return hcy__operator_make(op, dev, &desc);
 }
