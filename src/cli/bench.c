@@ -33,7 +33,7 @@ static const struct cli_option options[] = {
     { "error-model", 0, CLI_CHOICE, AT(errors), "MODEL", "none, poisson (default)", 0, 0, errors },
     { "frames", 0, CLI_INT, AT(frames), "N", "of the stack, from its first (64)", 1, 100000, NULL },
     { "batch", 0, CLI_INT, AT(batch), "N", "frames a launch (the devices' wish)", 1, 4096, NULL },
-    { "readers", 0, CLI_INT, AT(readers), "N", "threads that read (one for two processors)", 1, 64, NULL },
+    { "readers", 0, CLI_INT, AT(readers), "N", "threads that read (as the devices take)", 1, 64, NULL },
     { "memory", 0, CLI_INT, AT(memory), "MB", "for stored frames on their way (128; GPUs: 512)", 1, 1e6, NULL },
     { "rounds", 0, CLI_INT, AT(rounds), "N", "of which the best counts (5)", 1, 1000, NULL },
     { "dataset", 0, CLI_TEXT, AT(dataset), "PATH", "in STACK (default: found)", 0, 0, NULL },

@@ -12,26 +12,34 @@
 #define MOST_BY_DEFAULT 16               /* threads for one accelerator; half as many more for each other one */
 #define ENDLESS         (UINT64_MAX / 2) /* frames of a push: sums with it stay in 64 bits */
 
-/* Readers take a CPU's time from its kernels; an accelerator takes all that half of the processors can read, and two of
- * them all that the memory gives (measured with two H200s of 32 cores: 59 GB/s with 16 threads, 64 with 24). */
+static uint32_t at_most(uint32_t n, uint32_t most)
+{
+    return n < most ? n : most;
+}
+
+/* Readers take a CPU's time from its kernels.  An accelerator takes all that they can read: one H200 got half as many
+ * frames again from 14 of 16 processors as from 8, and fewer from all 16, for then nobody was left to start its
+ * launches and to take its curves; of 32 processors two take what the memory gives, 59 GB/s with 16 threads, 64 with
+ * 24. */
 uint32_t hcy__readers_default(const hcy_pipeline *p)
 {
-    const uint32_t processors = hcy_processors(), half = processors > 3 ? (processors + 1) / 2 : 2;
-    uint32_t n = 0, most = MOST_BY_DEFAULT / 2;
+    const uint32_t processors = hcy_processors();
+    uint32_t beside_cpus = 0, accelerators = 0;
     for (size_t i = 0; i < hcy__n_devices(&p->workers); i++) {
         const hcy_device_info *info = hcy_device_get_info(hcy__device_at(&p->workers, i));
         /* One that stands by, or was left out, takes no frames that would have to be read beside the others'. */
         if (!hcy__device_works(&p->workers, i))
             continue;
-        n += info->kind == HCY_KIND_CPU ? (info->units + 1) / 2 : half;
-        most += info->kind == HCY_KIND_CPU ? 0 : MOST_BY_DEFAULT / 2;
+        if (info->kind == HCY_KIND_CPU)
+            beside_cpus += (info->units + 1) / 2;
+        else
+            accelerators++;
     }
-    if (most < MOST_BY_DEFAULT)
-        most = MOST_BY_DEFAULT;
-    if (most > PIPE_MAX_READERS)
-        most = PIPE_MAX_READERS;
-    n = n < most ? n : most;
-    return n ? n : 1;
+    if (!accelerators)
+        return at_most(beside_cpus ? beside_cpus : 1, MOST_BY_DEFAULT);
+    const uint32_t left = processors > accelerators + 1 ? processors - accelerators - 1 : 0;
+    const uint32_t most = at_most(MOST_BY_DEFAULT / 2 * (accelerators + 1), PIPE_MAX_READERS);
+    return at_most(left > 2 ? left : 2, most);
 }
 
 /* On a CPU readers compete with the kernels, where one thread that is interrupted keeps all the others

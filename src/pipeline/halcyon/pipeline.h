@@ -64,7 +64,7 @@ typedef double (*hcy_pipeline_normalization)(void *payload, uint64_t number);
 typedef struct hcy_pipeline_options {
     size_t size;      /* sizeof this struct */
     uint32_t flags;   /* HCY_PIPELINE_* */
-    uint32_t readers; /* threads that read, 1 to 64; 0: one for two processors of this process */
+    uint32_t readers; /* threads that read, 1 to 64; 0: half of a CPU's threads, or most processors */
     uint32_t batch;   /* frames a launch, at most; 0: what the devices prefer, and of small frames a MiB decoded */
     uint64_t memory;  /* bytes of stored frames in all slots (one frame a slot at least); 0: 128 MiB,
                          512 MiB where frames are copied to a device */
