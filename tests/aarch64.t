@@ -43,7 +43,7 @@ cd $dir || exit 99
 n=1
 ran() # NAME: a test program; says at once which of its own tests fail
 {
-    n=`expr $n + 1`
+    n=$((n + 1))
     run tests/$1 >$1.log 2>&1 && ! grep -v -e '^ok' -e '^1\.\.' $1.log >$1.bad && echo "ok $n - tests/$1" && return
     echo "not ok $n - tests/$1"
     sed 's/^/# /' $1.bad
@@ -75,7 +75,7 @@ for simd in portable neon dotprod; do
         -d cpu@threads=2@simd=$simd -o - >$simd.dat 2>$simd.log || sed 's/^/# /' $simd.log
 done
 for simd in neon dotprod; do
-    n=`expr $n + 1`
+    n=$((n + 1))
     if [ -s portable.dat ] && grep -v '^#' portable.dat >a && grep -v '^#' $simd.dat | cmp - a; then
         echo "ok $n - halcyon integrate, $simd"
     else

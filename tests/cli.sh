@@ -38,7 +38,7 @@ check()
 {
     what=$1
     shift
-    n=`expr $n + 1`
+    n=$((n + 1))
     if "$@" >check.log 2>&1; then
         echo "ok $n - $what"
     else
@@ -48,7 +48,7 @@ check()
         failed=1
     fi
 }
-skip() { n=`expr $n + 1`; echo "ok $n # SKIP $1"; }
+skip() { n=$((n + 1)); echo "ok $n # SKIP $1"; }
 not() { if "$@"; then return 1; else return 0; fi; }
 equals() { if [ "$1" = "$2" ]; then :; else echo "got '$1', want '$2'"; return 1; fi; }
 # refused STATUS WORD COMMAND...: it ends with the status, says the word on stderr, and nothing on stdout.

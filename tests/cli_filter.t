@@ -73,7 +73,7 @@ if "$halcyon" integrate i.npy -p p.poni -q --sigma-clip -o x.h5 2>h5.err; then
     check 'its arguments' grep -a '"thres": 5, "max_iter": 5' x.h5
     check 'and the error model' grep -a '"error_model": "azimuthal"' x.h5
 else
-    n=`expr $n + 1`
+    n=$((n + 1))
     echo "ok $n # SKIP no HDF5: `head -1 h5.err`"
 fi
 echo "1..$n"

@@ -19,7 +19,7 @@ check()
 {
     what=$1
     shift
-    n=`expr $n + 1`
+    n=$((n + 1))
     if "$@" >"$work/check.log" 2>&1; then
         echo "ok $n - $what"
     else

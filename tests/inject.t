@@ -56,7 +56,7 @@ result()
     *) "$halcyon" decompress out.h5 -o again.npy -q && cat again.npy ;;
     esac 2>/dev/null
 }
-ok() { n=`expr $n + 1`; echo "$1 $n - $2"; [ "$1" = ok ] || failed=1; }
+ok() { n=$((n + 1)); echo "$1 $n - $2"; [ "$1" = ok ] || failed=1; }
 
 # each VARIABLE COUNT STEP WHAT COMMAND...
 each()
@@ -67,12 +67,12 @@ each()
     while [ "$call" -le "$count" ]; do
         run "$variable" "$call" "$@"
         status=$?
-        tried=`expr $tried + 1`
+        tried=$((tried + 1))
         [ -s words ] && why=`head -1 words` || why='no words'
         case $status,$why in
         0,*) result "$*" | cmp -s - good || { echo "# $what $call: status 0, and another result"; wrong=1; } ;;
         1,'no words') echo "# $what $call: no words"; wrong=1 ;;
-        1,*) refused=`expr $refused + 1` ;;
+        1,*) refused=$((refused + 1)) ;;
         *) echo "# $what $call: status $status: $why"; wrong=1 ;;
         esac
         # Before the first allocation there is no report.

@@ -14,7 +14,7 @@ unset HALCYON_TEST_DATA # large files take minutes
 n=0
 failed=0
 for test in stack_h5 stack_write stack_virtual stack_grow stack_writer results array_formats; do
-    n=`expr $n + 1`
+    n=$((n + 1))
     if "$top_builddir"/libtool --mode=execute valgrind -q --error-exitcode=99 "$top_builddir"/tests/$test >"$log" 2>&1; then
         echo "ok $n - $test"
     else

@@ -1,6 +1,6 @@
 # What carries bytes between processes: modules halcyon-dist-NAME.so beside those of the backends.
 EXTRA_DIST += transports/mpi.c transports/mpi_abi.h transports/cuda_context.h transports/nccl.c
-transport_ldflags = $(AM_LDFLAGS) -module -avoid-version -shared -no-undefined $(HCY_NO_UNDEFINED) \
+transport_ldflags = $(HCY_LDFLAGS) -module -avoid-version -shared -no-undefined $(HCY_NO_UNDEFINED) \
     -export-symbols-regex '^hcy_transport_entry$$'
 if SHARED
 pkglib_LTLIBRARIES += halcyon-dist-nccl.la

@@ -1,5 +1,6 @@
 # The halcyon command, one file a subcommand.
 bin_PROGRAMS += halcyon
+halcyon_LDFLAGS = $(HCY_LDFLAGS)
 halcyon_SOURCES = src/cli/cli.h src/cli/main.c src/cli/options.c src/cli/print.c src/cli/lacks.c src/cli/info.c src/cli/info_arrays.h src/cli/info_arrays.c src/cli/kind.h src/cli/kind.c src/cli/inputs.h src/cli/inputs.c src/cli/mask.h src/cli/mask.c \
     src/cli/timer.h src/cli/progress.h src/cli/progress.c src/cli/interrupt.h src/cli/interrupt.c \
     src/cli/group.h src/cli/group.c src/cli/integrate.h src/cli/integrate_options.c src/cli/integrate_job.h src/cli/integrate_report.c src/cli/integrate_output.c src/cli/integrate.c \

@@ -6,5 +6,6 @@ halcyon_h5_reader_CPPFLAGS = $(AM_CPPFLAGS)
 if SANITIZER
 halcyon_h5_reader_CPPFLAGS += -DHCY_SANITIZED
 endif
+halcyon_h5_reader_LDFLAGS = $(HCY_LDFLAGS)
 halcyon_h5_reader_LDADD = libcore.la
 endif
