@@ -9,7 +9,8 @@
 
 #include <halcyon/backend.h>
 
-#define MOST_BY_DEFAULT 16               /* threads for one accelerator; half as many more for each other one */
+#define MOST_BESIDE_CPUS 16
+#define MOST_BESIDE_ONE  20              /* accelerator; half as many more for each other one */
 #define ENDLESS         (UINT64_MAX / 2) /* frames of a push: sums with it stay in 64 bits */
 
 static uint32_t at_most(uint32_t n, uint32_t most)
@@ -19,8 +20,7 @@ static uint32_t at_most(uint32_t n, uint32_t most)
 
 /* Readers take a CPU's time from its kernels.  An accelerator takes all that they can read: one H200 got half as many
  * frames again from 14 of 16 processors as from 8, and fewer from all 16, for then nobody was left to start its
- * launches and to take its curves; of 32 processors two take what the memory gives, 59 GB/s with 16 threads, 64 with
- * 24. */
+ * launches and to take its curves; of 32 processors one took most from 20 readers, two from 27 to 29. */
 uint32_t hcy__readers_default(const hcy_pipeline *p)
 {
     const uint32_t processors = hcy_processors();
@@ -36,9 +36,9 @@ uint32_t hcy__readers_default(const hcy_pipeline *p)
             accelerators++;
     }
     if (!accelerators)
-        return at_most(beside_cpus ? beside_cpus : 1, MOST_BY_DEFAULT);
+        return at_most(beside_cpus ? beside_cpus : 1, MOST_BESIDE_CPUS);
     const uint32_t left = processors > accelerators + 1 ? processors - accelerators - 1 : 0;
-    const uint32_t most = at_most(MOST_BY_DEFAULT / 2 * (accelerators + 1), PIPE_MAX_READERS);
+    const uint32_t most = at_most(MOST_BESIDE_ONE / 2 * (accelerators + 1), PIPE_MAX_READERS);
     return at_most(left > 2 ? left : 2, most);
 }
 
