@@ -2,6 +2,7 @@
  * bench/dist_peers.py, and the two problems that more devices shall halve.
  *
  *     mpirun -n P bench/dist [DEVICES [SIDE [SENSE [COILS]]]]
+ *     HALCYON_DIST=threads@ranks=P bench/dist ...
  *
  * cpu@threads=1; 512: the side of the cube of CGLS, 0: without; 256: that of SENSE's images with 10^6 points, 0:
  * without; 32 coils.  Milliseconds, the best of seven, each that of the slowest rank; rank 0 prints a line a job.
@@ -12,7 +13,7 @@
 #include <time.h>
 
 enum { CUBE = 400, TRANSFORMED = 256, ROWS = 2000, COLUMNS = 200, BLOCK = 1500, POINTS = 1000000, FULL_RUN = 50 };
-enum { LONG = 100000000, FEW_ROWS = 32, HIDING_ROUNDS = 50 };
+enum { LONG = 100000000, FEW_ROWS = 32, MANY_ROWS = 256, HIDING_ROUNDS = 50 };
 
 static void tell(const char *what, double seconds)
 {
@@ -147,14 +148,15 @@ static void time_long_dot(void)
 
 /* A Laplacian over ranks; that of a rank's rows by themselves; a ghost row to a neighbour, and one from it.  What the
  * first takes longer than the second, of the third, is not hidden: on CPUs whose cores all compute the copies, which
- * are made by these.  Few rows, of which ghosts are a good share, and in turns, as it is a difference. */
-static void time_hiding(void)
+ * are made by these.  In turns, as it is a difference. */
+static void time_hiding(int64_t n_rows)
 {
     enum { ALL, OWN, GHOST, JOBS };
     struct job jobs[JOBS] = { 0 }, *all = &jobs[ALL], *own = &jobs[OWN], *ghost = &jobs[GHOST];
-    const int64_t side = 2 * CUBE, plane = side * side, rows[3] = { FEW_ROWS, side, side },
-                  shape[3] = { FEW_ROWS * ranks.n_ranks, side, side };
+    const int64_t side = 2 * CUBE, plane = side * side, rows[3] = { n_rows, side, side },
+                  shape[3] = { n_rows * ranks.n_ranks, side, side };
     double took[JOBS];
+    char what[80];
     CHECK(hcy_dist_layout_blocks(&all->layout, ranks.all, 3, shape, 0, NULL));
     CHECK(hcy_dist_layout_blocks(&own->layout, ranks.alone, 3, rows, 0, NULL));
     for (struct job *j = all; j <= own; j++) {
@@ -167,7 +169,8 @@ static void time_hiding(void)
     ghost->times = 1;
     ghost->partner = (ranks.rank ^ 1) < ranks.n_ranks ? ranks.rank ^ 1 : -1;
     time_in_turns(took, jobs, JOBS, HIDING_ROUNDS);
-    tell("Laplacian, 32 rows of 800^2 a rank", took[ALL]);
+    snprintf(what, sizeof what, "Laplacian, %d rows of 800^2 a rank", (int)n_rows);
+    tell(what, took[ALL]);
     tell("... a rank's rows by themselves", took[OWN]);
     tell("... a ghost row to and fro by itself", took[GHOST]);
     if (!ranks.rank)
@@ -249,6 +252,23 @@ static void time_sense(int64_t n, int64_t coils)
     tell_job(what, &j);
 }
 
+static void time_all(const int64_t *sizes)
+{
+    time_matrices();
+    time_differences();
+    time_long_dot();
+    /* Few rows, of which ghosts are a good share, and as many as make ghosts' own launches wait for nothing. */
+    if (ranks.n_ranks > 1)
+        time_hiding(FEW_ROWS);
+    if (ranks.n_ranks > 1 && !(hcy_device_get_info(ranks.dev)->caps & HCY_CAP_HOST_MEMORY))
+        time_hiding(MANY_ROWS);
+    time_transforms();
+    if (sizes[0])
+        time_smoothing(sizes[0]);
+    if (sizes[1])
+        time_sense(sizes[1], sizes[2]);
+}
+
 int main(int argc, char **argv)
 {
     int64_t sizes[] = { 512, 256, 32 };
@@ -258,17 +278,6 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: dist [DEVICES [SIDE [SENSE [COILS]]]]\n");
         return 2;
     }
-    open_ranks(argc > 1 ? argv[1] : "cpu@threads=1");
-    time_matrices();
-    time_differences();
-    time_long_dot();
-    if (ranks.n_ranks > 1)
-        time_hiding();
-    time_transforms();
-    if (sizes[0])
-        time_smoothing(sizes[0]);
-    if (sizes[1])
-        time_sense(sizes[1], sizes[2]);
-    close_ranks();
+    run_ranks(argc > 1 ? argv[1] : "cpu@threads=1", time_all, sizes);
     return 0;
 }

@@ -3,26 +3,35 @@
 
 #include <math.h>
 
-struct job_ranks ranks;
+_Thread_local struct job_ranks ranks;
 
-void open_ranks(const char *devices)
+struct work {
+    const char *devices;
+    void (*time_all)(const int64_t *sizes);
+    const int64_t *sizes;
+};
+
+static int run_rank(hcy_dist *comm, void *user)
 {
+    const struct work *w = user;
     hcy_dist_info info = HCY_DIST_INFO_INIT;
-    CHECK(hcy_dist_open(&ranks.all, NULL));
+    ranks.all = comm;
     CHECK(hcy_dist_get_info(&info, ranks.all));
     ranks.rank = info.rank;
     ranks.n_ranks = info.n_ranks;
     CHECK(hcy_dist_split(&ranks.alone, ranks.all, ranks.rank));
-    CHECK(hcy_dist_device(&ranks.dev, ranks.all, devices));
+    CHECK(hcy_dist_device(&ranks.dev, ranks.all, w->devices));
     CHECK(hcy_queue_create(&ranks.queue, ranks.dev));
-}
-
-void close_ranks(void)
-{
+    w->time_all(w->sizes);
     hcy_queue_release(ranks.queue);
     hcy_device_release(ranks.dev);
     hcy_dist_release(ranks.alone);
-    hcy_dist_release(ranks.all);
+    return 0;
+}
+
+void run_ranks(const char *devices, void (*time_all)(const int64_t *sizes), const int64_t *sizes)
+{
+    CHECK(hcy_dist_run(run_rank, &(struct work){ devices, time_all, sizes }, NULL));
 }
 
 /* --- Jobs --- */

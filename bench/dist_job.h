@@ -17,9 +17,9 @@ struct job_ranks {
     hcy_queue *queue;
     int rank, n_ranks;
 };
-extern struct job_ranks ranks;
-void open_ranks(const char *devices);
-void close_ranks(void);
+extern _Thread_local struct job_ranks ranks;
+/* Calls `time_all` on each rank, with what is to be passed to it: processes, or threads (HALCYON_DIST). */
+void run_ranks(const char *devices, void (*time_all)(const int64_t *sizes), const int64_t *sizes);
 
 /* What is timed, some times in a row: the first of these that there is. */
 struct job {

@@ -13,7 +13,7 @@
 
 enum { SMALL_IN_A_ROW = 200, BIG = 16 << 20, POINTS = 100000 };
 
-static int64_t coils;
+static _Thread_local int64_t coils;
 
 static double time_halo(hcy_dist *comm, int64_t n)
 {
@@ -121,6 +121,7 @@ static void tell_job(const char *name, const char *machine, double (*time)(hcy_d
 
 static void tell_all(const int64_t *sizes)
 {
+    coils = sizes[3];
     char machine[200], turning[40] = "", turn_rate[40] = "null";
     const int64_t elements = sizes[0] * sizes[0] * sizes[0];
     const double rate = 8 * (double)elements / time_copy(elements);
@@ -156,9 +157,6 @@ int main(int argc, char **argv)
             fprintf(stderr, "usage: dist_rates [DEVICES [N [COUNT [SIDE [COILS]]]]]\n");
             return 2;
         }
-    coils = sizes[3];
-    open_ranks(argc > 1 ? argv[1] : "cpu@threads=1");
-    tell_all(sizes);
-    close_ranks();
+    run_ranks(argc > 1 ? argv[1] : "cpu@threads=1", tell_all, sizes);
     return 0;
 }

@@ -22,7 +22,7 @@ struct problem {
     hcy_array *maps, *samples, *x;
 };
 
-static double places[2][POINTS], image[2 * PIXELS];
+static _Thread_local double places[2][POINTS], image[2 * PIXELS];
 
 /* Points are spread evenly, and along no lines. */
 static void choose_points(void)

@@ -1,5 +1,6 @@
 /* dist_tutorial.h - what dist_sense, dist_poststack, dist_migration and dist_deconvolution have in common: they join
- * the processes, open a device on each, solve, and end well where the result is right on every one.
+ * the ranks, open a device on each, solve, and end well where the result is right on every one.  Ranks are processes
+ * (mpirun -n 4), or threads of one (HALCYON_DIST=threads@ranks=4).
  */
 #ifndef DIST_TUTORIAL_H
 #define DIST_TUTORIAL_H
@@ -44,38 +45,51 @@ static inline int sum_squares(double *sum, const struct ranks *ranks, hcy_array 
     return status;
 }
 
-/* `solve` gives the result's error, of which each process is to have less than `bound`.  The exit status. */
-static inline int run_tutorial(const char *name, int (*solve)(double *error, struct ranks *ranks), double bound,
-                               const char *devices)
+struct tutorial {
+    const char *name;
+    int (*solve)(double *error, struct ranks *ranks);
+    double bound; /* that the error of each rank's result is below */
+    const char *devices;
+};
+
+static inline int run_on_rank(hcy_dist *comm, void *user)
 {
-    struct ranks r = { NULL, HCY_DIST_INFO_INIT, NULL, NULL };
+    const struct tutorial *t = user;
+    struct ranks r = { comm, HCY_DIST_INFO_INIT, NULL, NULL };
     double error = 0;
     int32_t wrong = 0;
-    int status = hcy_dist_open(&r.comm, NULL);
+    int status = hcy_dist_device(&r.dev, comm, t->devices);
     if (!status)
-        status = hcy_dist_device(&r.dev, r.comm, devices);
-    if (!status)
-        status = hcy_dist_get_info(&r.info, r.comm);
+        status = hcy_dist_get_info(&r.info, comm);
     if (!status)
         status = hcy_queue_create(&r.queue, r.dev);
     if (!status)
-        status = solve(&error, &r);
-    wrong = !(error < bound);
-    /* What one process finds wrong all have to say. */
+        status = t->solve(&error, &r);
+    wrong = !(error < t->bound);
+    /* What one rank finds wrong all have to say. */
     if (!status)
-        status = hcy_dist_allreduce_host(&wrong, r.comm, HCY_INT32, 1, HCY_REDUCE_SUM);
+        status = hcy_dist_allreduce_host(&wrong, comm, HCY_INT32, 1, HCY_REDUCE_SUM);
     if (status) {
-        fprintf(stderr, "%s: %s %s\n", name, hcy_last_error()->text, hcy_last_error()->vendor);
-        hcy_dist_abort(r.comm, 1);
-        return 1;
-    }
-    printf("rank %d of %d, %s, %s%s%s: error %.3g, %d wrong\n", r.info.rank, r.info.n_ranks,
-           hcy_device_get_info(r.dev)->name, r.info.transport, *r.info.device_transport ? "+" : "",
-           r.info.device_transport, error, (int)wrong);
+        fprintf(stderr, "%s: %s %s\n", t->name, hcy_last_error()->text, hcy_last_error()->vendor);
+        hcy_dist_abort(comm, 1);
+    } else
+        printf("rank %d of %d, %s, %s%s%s: error %.3g, %d wrong\n", r.info.rank, r.info.n_ranks,
+               hcy_device_get_info(r.dev)->name, r.info.transport, *r.info.device_transport ? "+" : "",
+               r.info.device_transport, error, (int)wrong);
     hcy_queue_release(r.queue);
     hcy_device_release(r.dev);
-    hcy_dist_release(r.comm);
-    return wrong != 0;
+    return status ? status : wrong != 0;
+}
+
+/* The exit status. */
+static inline int run_tutorial(const char *name, int (*solve)(double *error, struct ranks *ranks), double bound,
+                               const char *devices)
+{
+    struct tutorial t = { name, solve, bound, devices };
+    const int status = hcy_dist_run(run_on_rank, &t, NULL);
+    if (status < 0)
+        fprintf(stderr, "%s: %s %s\n", name, hcy_last_error()->text, hcy_last_error()->vendor);
+    return status != 0;
 }
 
 #endif

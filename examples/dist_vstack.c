@@ -1,8 +1,9 @@
-/* dist_vstack.c - matrices of ones on several processes, stacked: y = A x of a vector that all have, and A^H y.
+/* dist_vstack.c - matrices of ones on several ranks, stacked: y = A x of a vector that all have, and A^H y.
  *
  * usage: mpirun -n 4 dist_vstack [DEVICES]    "cpu", "cuda" (a GPU for each process of a host); HALCYON_DIST=mpi,-nccl
+ *        HALCYON_DIST=threads@ranks=4 dist_vstack [DEVICES]    one process, with a thread for each
  *
- * Each process makes its own rows of A; x is replicated, y is in blocks.  A^H y adds up over all processes.
+ * Each rank makes its own rows of A; x is replicated, y is in blocks.  A^H y adds up over all ranks.
  */
 #include <halcyon/dist.h>
 #include <stdio.h>
@@ -17,7 +18,7 @@ struct problem {
     hcy_operator *own, *stack;
 };
 
-/* Every process has as many rows as it likes: here ROWS and as many more as its rank says. */
+/* Every rank has as many rows as it likes: here ROWS and as many more as its rank says. */
 static int make_stack(struct problem *p, hcy_dist *comm, const hcy_dist_info *info)
 {
     const int64_t columns = COLUMNS, n = info->n_ranks, all_rows = n * ROWS + n * (n - 1) / 2;
@@ -72,15 +73,13 @@ static void release_all(struct problem *p)
     hcy_device_release(p->dev);
 }
 
-int main(int argc, char **argv)
+/* What each rank does, with the names of the devices. */
+static int run_rank(hcy_dist *comm, void *devices)
 {
     struct problem p = { NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL };
-    hcy_dist *comm = NULL;
     hcy_dist_info info = HCY_DIST_INFO_INIT;
     double wrong = 0;
-    int status = hcy_dist_open(&comm, NULL);
-    if (!status)
-        status = hcy_dist_device(&p.dev, comm, argc > 1 ? argv[1] : NULL);
+    int status = hcy_dist_device(&p.dev, comm, devices);
     if (!status)
         status = hcy_dist_get_info(&info, comm);
     if (!status)
@@ -89,17 +88,23 @@ int main(int argc, char **argv)
         status = make_stack(&p, comm, &info);
     if (!status)
         status = multiply(&wrong, &p, (int64_t)info.n_ranks * ROWS + (int64_t)info.n_ranks * (info.n_ranks - 1) / 2);
-    /* What one process finds wrong all have to say. */
+    /* What one rank finds wrong all have to say. */
     if (!status)
         status = hcy_dist_allreduce_host(&wrong, comm, HCY_FLOAT64, 1, HCY_REDUCE_SUM);
     if (status) {
         fprintf(stderr, "dist_vstack: %s %s\n", hcy_last_error()->text, hcy_last_error()->vendor);
         hcy_dist_abort(comm, 1);
-        return 1;
-    }
-    printf("rank %d of %d, %s, %s%s%s: %g wrong\n", info.rank, info.n_ranks, hcy_device_get_info(p.dev)->name,
-           info.transport, *info.device_transport ? "+" : "", info.device_transport, wrong);
+    } else
+        printf("rank %d of %d, %s, %s%s%s: %g wrong\n", info.rank, info.n_ranks, hcy_device_get_info(p.dev)->name,
+               info.transport, *info.device_transport ? "+" : "", info.device_transport, wrong);
     release_all(&p);
-    hcy_dist_release(comm);
-    return wrong != 0;
+    return status ? status : wrong != 0;
+}
+
+int main(int argc, char **argv)
+{
+    const int status = hcy_dist_run(run_rank, argc > 1 ? argv[1] : NULL, NULL);
+    if (status < 0)
+        fprintf(stderr, "dist_vstack: %s %s\n", hcy_last_error()->text, hcy_last_error()->vendor);
+    return status != 0;
 }

@@ -1,9 +1,9 @@
-/* transport.h - what carries bytes between the processes of a communicator: a table that a module halcyon-dist-
- * NAME.so fills in, found where backends are.  Transports of host memory join the processes; those of device memory
- * are made on top of one.
+/* transport.h - what carries bytes between the ranks of a communicator: a table that a module halcyon-dist-
+ * NAME.so fills in, found where backends are; `self` and `threads` are the library's own.  Transports of host memory
+ * join the ranks; those of device memory are made on top of one.
  *
  * Functions return a status and wait until the caller may use its memory again, but for those that take a queue,
- * which only submit.  All ranks call the same functions in the same order, one thread at a time.  The caller has
+ * which only submit.  All ranks call the same functions in the same order, each one thread at a time.  The caller has
  * checked ranks and types, and sends nothing to itself.
  */
 #ifndef HCY_TRANSPORT_H
@@ -11,7 +11,7 @@
 
 #include <halcyon/buffer.h>
 
-enum { HCY_TRANSPORT_ABI = 3 };
+enum { HCY_TRANSPORT_ABI = 4 };
 
 enum hcy__reduction { HCY__SUM = 1, HCY__MIN, HCY__MAX };
 
@@ -52,6 +52,9 @@ struct hcy_transport {
     int (*reaches)(void *impl, hcy_device *dev);
     /* Where a buffer of it lies for them. */
     void *(*address)(void *impl, hcy_buffer *buffer);
+    /* What is called when another rank fails, in its thread, until another function is given, or NULL: a transport of
+     * devices is given up, so that nothing waits in a queue.  NULL: a failure ends processes. */
+    void (*watch)(void *impl, void (*give_up)(void *device_impl), void *device_impl);
 };
 
 /* The first bytes by which the ranks of a device transport find each other. */
@@ -73,6 +76,8 @@ struct hcy_device_transport {
     int (*allreduce)(hcy_queue *queue, void *impl, hcy_buffer *buffer, size_t offset, size_t count, int dtype,
                      int reduction);
     int (*exchange)(hcy_queue *queue, void *impl, const struct hcy__message *messages, size_t n);
+    /* What was submitted ends, done or not, and nothing more is taken; by any thread. */
+    void (*give_up)(void *impl);
 };
 
 /* What a module has, by the name HCY_TRANSPORT_ENTRY: one of both, the other NULL. */

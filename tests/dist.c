@@ -1,5 +1,5 @@
-/* Communicators: started by tests/dist.t under mpirun, or alone, with devices as arguments (two on the CPU else).
- * All ranks check, rank 0 reports: a check holds where it holds on every rank.  `copies DEVICES`: what needs no
+/* Communicators: started by tests/dist.t under mpirun, as threads, or alone, with devices as arguments (two on the CPU
+ * else).  All ranks check, rank 0 reports: a check holds where it holds on every rank.  `copies DEVICES`: what needs no
  * kernels; `large DEVICES`: messages above 2 GiB; `failing DEVICES`: with inject.c; `refused DEVICES`: those that
  * mpi-device takes on some ranks alone. */
 #include "dist_scene.h"
@@ -8,7 +8,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-struct scene scene;
+_Thread_local struct scene scene;
 
 bool check_on_all(int holds, const char *file, int line, const char *format, ...)
 {
@@ -23,12 +23,27 @@ bool check_on_all(int holds, const char *file, int line, const char *format, ...
                 line, text, hcy_last_error()->text);
     if (hcy_dist_allreduce_host(&all, scene.comm, HCY_INT32, 1, HCY_REDUCE_MIN))
         all = 0;
-    return ok(all, "%s: %s", scene.name, text);
+    return scene.rank ? all : ok(all, "%s: %s", scene.name, text);
 }
 
 void skip_checks(int n, const char *why)
 {
-    skip(n, "%s", why);
+    if (!scene.rank)
+        skip(n, "%s", why);
+}
+
+static void name_area(const char *name)
+{
+    if (!scene.rank)
+        printf("# area:%s%s\n", *name ? " " : "", name);
+}
+
+/* The failure of a rank alone, whose others wait for it. */
+static int give_up(void)
+{
+    fprintf(stderr, "dist: %s %s\n", hcy_last_error()->text, hcy_last_error()->vendor);
+    hcy_dist_abort(scene.comm, 1);
+    exit(1);
 }
 
 /* --- Host memory --- */
@@ -138,7 +153,7 @@ static hcy_array *numbers_from(int dtype, int64_t n, double first)
 
 static bool holds(const hcy_array *x, int64_t at, float value)
 {
-    static float data[4096];
+    static _Thread_local float data[4096];
     return !hcy_array_to_host(data, scene.queue, x) && data[at] == value;
 }
 
@@ -320,11 +335,8 @@ static void test_device(const char *spec, enum part which)
     const char *wanted = getenv("WANTED_DEVICE_TRANSPORT");
     scene.name = spec;
     if (hcy_dist_split(&part, world, 0) || hcy_dist_device(&scene.dev, part, spec) ||
-        hcy_queue_create(&scene.queue, scene.dev)) {
-        fprintf(stderr, "dist: %s %s\n", hcy_last_error()->text, hcy_last_error()->vendor);
-        hcy_dist_abort(world, 1);
-        exit(1);
-    }
+        hcy_queue_create(&scene.queue, scene.dev))
+        give_up();
     scene.comm = part;
     const bool kept = hcy_dist_device(&again, part, spec) == HCY_ESTATE && !again && !hcy_dist_get_info(&info, part);
     every(kept && (!wanted || !strcmp(info.device_transport, wanted)),
@@ -339,11 +351,11 @@ static void test_device(const char *spec, enum part which)
     for (size_t i = 0; which == ALL && i < sizeof areas / sizeof areas[0]; i++) {
         if (!is_wanted(areas[i].key))
             continue;
-        printf("# area: %s\n", areas[i].name);
+        name_area(areas[i].name);
         areas[i].test();
         n_areas++;
     }
-    printf("# area:\n");
+    name_area("");
     every(which != ALL || !count_wanted() || n_areas == count_wanted(), "an area is known by each name");
     hcy_queue_release(scene.queue);
     hcy_device_release(scene.dev);
@@ -351,8 +363,8 @@ static void test_device(const char *spec, enum part which)
     scene.comm = world;
 }
 
-/* A communicator whose device not every rank can have goes on without one.  The process's exit status. */
-static int test_refused(const char *spec)
+/* A communicator whose device not every rank can have goes on without one. */
+static void test_refused(const char *spec)
 {
     hcy_dist *part = NULL;
     hcy_device *dev = NULL;
@@ -365,18 +377,11 @@ static int test_refused(const char *spec)
     int32_t sum = scene.rank, last = scene.rank;
     status = hcy_dist_allreduce_host(&sum, part, HCY_INT32, 1, HCY_REDUCE_SUM);
     status = status ? status : hcy_dist_broadcast_host(&last, part, sizeof last, scene.n_ranks - 1);
-    if (status) {
-        /* The others wait for this one. */
-        fprintf(stderr, "dist: %s %s\n", hcy_last_error()->text, hcy_last_error()->vendor);
-        hcy_dist_abort(scene.comm, 1);
-        exit(1);
-    }
+    if (status)
+        give_up();
     every(sum == scene.n_ranks * (scene.n_ranks - 1) / 2 && last == scene.n_ranks - 1, "numbers go on their ways");
     every(hcy_dist_device(&dev, part, "cpu") == HCY_EUNSUPPORTED && !dev, "so is another one");
     hcy_dist_release(part);
-    status = done_testing();
-    hcy_dist_release(scene.comm);
-    return status;
 }
 
 static void test_own_device(void)
@@ -386,7 +391,7 @@ static void test_own_device(void)
     const char *wanted = getenv("WANTED_DEVICE_TRANSPORT");
     /* Who asks for NCCL by name gets no communicator of CPUs. */
     if (wanted && *wanted) {
-        skip(2, "for CPUs there is no transport of devices");
+        skip_checks(2, "for CPUs there is no transport of devices");
         return;
     }
     every(!hcy_dist_device(&mine, scene.comm, "cpu@threads=1,cpu@threads=2") &&
@@ -418,42 +423,51 @@ static void test_wishes(void)
 }
 
 /* One rank goes, in the middle of what the others wait for: killed, or by its own word. */
-static void lose_one(bool by_its_word)
+static int lose_one(bool by_its_word, bool is_thread)
 {
     int32_t number = 0;
+    int status = 0;
     if (scene.rank == scene.n_ranks - 1 && by_its_word) {
-        fprintf(stderr, "rank %d: the disk is full\n", scene.rank);
+        status = hcy_fail(HCY_EIO, "rank %d: the disk is full", scene.rank);
+        fprintf(stderr, "%s\n", hcy_last_error()->text);
         hcy_dist_abort(scene.comm, 3);
     } else if (scene.rank == scene.n_ranks - 1) {
         raise(SIGKILL);
     }
-    for (int i = 0; i < 1000; i++)
-        if (hcy_dist_allreduce_host(&number, scene.comm, HCY_INT32, 1, HCY_REDUCE_SUM))
-            break;
+    for (int i = 0; !status && i < 1000; i++)
+        status = hcy_dist_allreduce_host(&number, scene.comm, HCY_INT32, 1, HCY_REDUCE_SUM);
+    if (is_thread)
+        return status;
     /* Longer than tests/dist.t waits. */
     sleep(290);
+    return 0;
 }
 
-int main(int argc, char **argv)
+struct arguments {
+    int n;
+    char **texts;
+};
+
+static int run_tests(hcy_dist *comm, void *user)
 {
+    const int argc = ((struct arguments *)user)->n;
+    char **argv = ((struct arguments *)user)->texts;
     hcy_dist_info info = HCY_DIST_INFO_INIT;
-    if (hcy_dist_open(&scene.comm, NULL) || hcy_dist_get_info(&info, scene.comm)) {
-        printf("Bail out! %s (%s)\n", hcy_last_error()->text, hcy_last_error()->vendor);
-        return 1;
-    }
+    const int status = hcy_dist_get_info(&info, comm);
+    if (status)
+        return status;
+    scene.comm = comm;
     scene.rank = info.rank;
     scene.n_ranks = info.n_ranks;
-    if (argc > 1 && (!strcmp(argv[1], "killed") || !strcmp(argv[1], "abort"))) {
-        lose_one(*argv[1] == 'a');
-        return 0;
-    }
-    if (scene.rank && !freopen("/dev/null", "w", stdout))
-        return 1;
+    if (argc > 1 && (!strcmp(argv[1], "killed") || !strcmp(argv[1], "abort")))
+        return lose_one(*argv[1] == 'a', !strcmp(info.transport, "threads"));
     scene.name = info.transport;
     const char *wanted = getenv("WANTED_RANKS");
     every(!wanted || scene.n_ranks == atoi(wanted), "as many ranks as were started");
-    if (argc > 2 && !strcmp(argv[1], "refused"))
-        return test_refused(argv[2]);
+    if (argc > 2 && !strcmp(argv[1], "refused")) {
+        test_refused(argv[2]);
+        return scene.rank ? 0 : done_testing();
+    }
     test_host();
     test_agreement();
     test_split();
@@ -468,7 +482,13 @@ int main(int argc, char **argv)
     for (int i = 1 + (which != ALL); i < argc; i++)
         test_device(argv[i], (enum part)which);
     test_own_device();
-    int status = done_testing();
-    hcy_dist_release(scene.comm);
-    return status;
+    return scene.rank ? 0 : done_testing();
+}
+
+int main(int argc, char **argv)
+{
+    const int status = hcy_dist_run(run_tests, &(struct arguments){ argc, argv }, NULL);
+    if (status < 0)
+        printf("Bail out! %s (%s)\n", hcy_last_error()->text, hcy_last_error()->vendor);
+    return status != 0;
 }

@@ -1,14 +1,8 @@
-# Communicators of every MPI that this build has, from one to four ranks, messages whole and in pieces; what becomes of
-# the others when a rank goes.
+# Communicators of threads and of every MPI that this build has, from one to four ranks, messages whole and in pieces; what
+# becomes of the others when a rank goes.
 # From the makefile: top_builddir, top_srcdir, CC, HALCYON_BACKEND_PATH, HCY_SANITIZER.  HALCYON_TEST_MPI_ABI: where an MPI is installed that
 # has MPI 5's binary interface (python3 -m venv V && V/bin/pip install mpich: V).
 program=$top_builddir/tests/dist
-# ThreadSanitizer knows nothing of what an MPI's own threads do with each other.
-case $HCY_SANITIZER in
-*thread*)
-    echo "1..0 # SKIP MPI is not built for ThreadSanitizer"
-    exit 0 ;;
-esac
 dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 tests=0
@@ -34,6 +28,7 @@ launch() { # MPI N COMMAND...
     mpi=$1 n=$2
     shift 2
     case $mpi in
+    threads) HALCYON_DIST=threads@ranks=$n${HALCYON_DIST:+,$HALCYON_DIST} timeout -k 5 300 "$@" ;;
     openmpi) ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
         timeout -k 5 300 "$(command -v mpirun.openmpi || echo mpirun)" --oversubscribe -n "$n" "$@" ;;
     mpich) timeout -k 5 300 "$(command -v mpirun.mpich || echo mpirun)" -n "$n" "$@" ;;
@@ -179,6 +174,7 @@ failing() { # MPI
 # example MPI N NAME DEVICES: right on all ranks, and it has run on as many
 example() {
     HALCYON_DIST=mpi
+    [ "$1" = threads ] && HALCYON_DIST=
     export HALCYON_DIST
     launch "$1" "$2" "$top_builddir/examples/$3" "$4" > "$dir/out" 2>&1 && [ "$(grep -c "of $2, .*[:,] 0 .*wrong" "$dir/out")" = "$2" ]
     ok=$?
@@ -207,6 +203,32 @@ env HALCYON_DIST= SLURM_STEP_NUM_TASKS=2 "$top_builddir/examples/dist_scatter" c
 say $? "tasks of srun without MPI are not alone without a word"
 HALCYON_DIST=self SLURM_STEP_NUM_TASKS=2 "$top_builddir/examples/dist_scatter" cpu@threads=1 > "$dir/out" 2>&1
 say $? "... but where they say so"
+# Threads of one process, and all that ThreadSanitizer sees: it knows nothing of what an MPI's own threads do.
+on_threads=messages,grids,free,squares,solvers,overlap,fft,matrices,timers
+export WANTED_AREAS
+WANTED_AREAS=${HCY_TEST_AREAS-}
+case $HCY_SANITIZER in *thread*) WANTED_AREAS=$on_threads ;; esac
+run threads 4 "" cpu@threads=1
+WANTED_AREAS=${HCY_TEST_AREAS-$on_threads}
+run threads 3 -shared cpu@threads=1@discrete=1
+example threads 3 dist_vstack cpu@threads=1,cpu@threads=1@discrete=1
+example threads 2 dist_scatter cpu@threads=1
+for example in dist_sense $tutorials; do
+    [ -n "${HCY_TEST_AREAS-}" ] || example threads 2 $example cpu@threads=1
+done
+ends threads abort "a thread that gives up says why, and ends all" 'Bail out.*the disk is full'
+case $HCY_SANITIZER in
+*thread*)
+    echo "1..$tests"
+    exit 0 ;;
+esac
+WANTED_AREAS=messages,grids
+case $HCY_SANITIZER$("$top_builddir/halcyon" devices 2>/dev/null) in
+*address* | *undefined*) skip "drivers of OpenCL under a sanitizer" ;;
+*opencl:0*) run threads 2 "" opencl:0 ;;
+*) skip "no driver of OpenCL" ;;
+esac
+[ -n "$HCY_SANITIZER" ] || by_nccl threads
 # Layouts and operators know no transport: the second MPI carries messages alone.  Waiting ranks use up processors, so
 # that three ranks have what wants ends, a middle and a rank without rows, on devices whose memory is their own, and four
 # what they alone have: grids along two axes, sums of several rounds, memory that ranks share.  HCY_TEST_AREAS: what all
@@ -215,7 +237,6 @@ on_three=messages,layouts,operators,grids,free,squares,solvers,stacks,nufft,fft,
 on_two=messages,grids
 on_four=messages,long,squares,grids,gridsolvers,overlap,fft,matrices
 [ -z "$HCY_SANITIZER" ] || on_four=messages,grids,overlap
-export WANTED_AREAS
 known=
 for mpi in openmpi mpich; do
     if ! there $mpi; then

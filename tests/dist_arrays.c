@@ -178,7 +178,9 @@ static bool fails_in_the_middle(hcy_array *part, const hcy_dist_layout *layout, 
     struct rlimit before, little;
     hcy_array_info is = HCY_ARRAY_INFO_INIT;
     int64_t who = hcy_array_get_info(&is, part) || !is.count || !in_blocks ? 0 : scene.rank;
-    if (hcy_dist_allreduce_host(&who, scene.comm, HCY_INT64, 1, HCY_REDUCE_MAX) || getrlimit(RLIMIT_FSIZE, &before))
+    /* Ranks that are threads have one limit. */
+    if (hcy_dist_allreduce_host(&who, scene.comm, HCY_INT64, 1, HCY_REDUCE_MAX) ||
+        getrlimit(RLIMIT_FSIZE, &before) || hcy_dist_barrier(scene.comm))
         return false;
     little = before;
     little.rlim_cur = 16;

@@ -22,7 +22,7 @@ static int copies_so_far(void)
 
 static hcy_array *numbers_from(int64_t n, int first)
 {
-    static float data[COUNT];
+    static _Thread_local float data[COUNT];
     hcy_array *a = NULL;
     for (int64_t i = 0; i < n; i++)
         data[i] = (float)(first + (int)i);
@@ -34,7 +34,7 @@ static hcy_array *numbers_from(int64_t n, int first)
 /* Whether `n` elements from `at` on are first, first + step, ... */
 static bool holds(const hcy_array *a, int64_t at, int64_t n, int first, int step)
 {
-    static float data[COUNT];
+    static _Thread_local float data[COUNT];
     bool right = !hcy_array_to_host(data, scene.queue, a);
     for (int64_t i = 0; i < n; i++)
         right = right && data[at + i] == (float)(first + (int)i * step);

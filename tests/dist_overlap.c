@@ -8,10 +8,10 @@
 enum { ROWS = 64, COLUMNS = 5, PATIENCE_MS = 10000 };
 static const double untouched = 1e300;
 
-static const struct hcy_transport *real;
-static const volatile double *watched;
-static int n_exchanges;
-static bool was_computed;
+static _Thread_local const struct hcy_transport *real;
+static _Thread_local const volatile double *watched;
+static _Thread_local int n_exchanges;
+static _Thread_local bool was_computed;
 
 /* Messages go when an element that needs none of them is there; they go in the end, so that ranks do not wait. */
 static int exchange_late(void *impl, const struct hcy__message *messages, size_t n)

@@ -40,7 +40,7 @@ static int64_t a_row(int i, int rows)
 
 static void test_grid(int rows)
 {
-    static double values[K * (N + K + M)], y[N * M];
+    static _Thread_local double values[K * (N + K + M)], y[N * M];
     const int columns = scene.n_ranks / rows, i = scene.rank / columns, j = scene.rank % columns;
     const int64_t n = a_row(i + 1, rows) - a_row(i, rows), k = share(j + 1, columns, K) - share(j, columns, K),
                   own_k = share(i + 1, rows, K) - share(i, rows, K),
@@ -159,7 +159,7 @@ static void test_slices(int dtype)
 /* --- Convolutions --- */
 
 enum { LONG = 23, WIDE = 3, TAPS = 7, FILTERS = 3 };
-static double taps[FILTERS * TAPS];
+static _Thread_local double taps[FILTERS * TAPS];
 
 /* Filters stand at 4, 10 and 16. */
 static double tap_of(int64_t row, int k)
@@ -183,7 +183,7 @@ static double convolved(int64_t row, int64_t column)
  * ranks. */
 static void test_convolution(int blocks)
 {
-    static double values[LONG * WIDE];
+    static _Thread_local double values[LONG * WIDE];
     const int64_t shape[2] = { LONG, WIDE };
     hcy_filters filters = HCY_FILTERS_INIT;
     hcy_dist_layout *layout = NULL;

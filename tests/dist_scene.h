@@ -6,6 +6,7 @@
 #include <halcyon/operator.h>
 #include <stdbool.h>
 
+/* Of a rank; ranks may be threads of one process, so that what tests keep between calls is each thread's own. */
 struct scene {
     hcy_dist *comm;
     int rank, n_ranks;
@@ -13,7 +14,7 @@ struct scene {
     hcy_queue *queue;
     const char *name; /* of what is tested, in front of each check */
 };
-extern struct scene scene;
+extern _Thread_local struct scene scene;
 
 /* Collective: whether it holds on all ranks; those where it does not say so. */
 #define every(holds, ...) check_on_all(!!(holds), __FILE__, __LINE__, __VA_ARGS__)

@@ -11,8 +11,8 @@
 
 enum { COUNT = 5003, PIECE = 1024 };
 
-static const struct hcy_transport *real;
-static int n_reductions, n_others, n_messages;
+static _Thread_local const struct hcy_transport *real;
+static _Thread_local int n_reductions, n_others, n_messages;
 
 static int count_reduction(void *data, void *impl, size_t count, int dtype, int reduction)
 {
@@ -191,7 +191,7 @@ static void test_square(const struct square *q)
 static bool takes_launches(int n)
 {
     enum { EACH = 64 * PIECE };
-    static float numbers[EACH] = { 1 };
+    static _Thread_local float numbers[EACH] = { 1 };
     char spec[80];
     const int64_t shape[1] = { EACH * (int64_t)scene.n_ranks }, own = EACH;
     const double one = 1;
@@ -305,7 +305,7 @@ static void test_two_queues(void)
 /* Texts that are not to be taken for what goes by pieces, or for its end. */
 static void test_texts(const int64_t *rows)
 {
-    static char with_blanks[800], many[16 * 7 + 1]; /* as many statements as a text may have */
+    static _Thread_local char with_blanks[800], many[16 * 7 + 1]; /* as many statements as a text may have */
     const int all = scene.n_ranks > 1;
     const struct square squares[] = {
         { "x += a*y # once", HCY_FLOAT64, 2, { 12, PIECE }, rows, all, 0 },

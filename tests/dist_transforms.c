@@ -1,5 +1,6 @@
 /* Transforms over ranks: NUFFTs and SENSE by points and by coils, FFTs of dealt axes, transpositions; all against one
  * device, with the dot test. */
+#include "dist_priv.h"
 #include "dist_scene.h"
 
 #include <halcyon/solve.h>
@@ -43,7 +44,7 @@ static const int64_t modes[2] = { 12, 10 };
 /* A plan of points [first, end) of the whole trajectory. */
 static hcy_nufft *plan_part(int type, int64_t first, int64_t end, int transforms)
 {
-    static double places[2][POINTS];
+    static _Thread_local double places[2][POINTS];
     hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
     hcy_nufft *plan = NULL;
     for (int j = 0; j < POINTS; j++)
@@ -340,17 +341,19 @@ static void test_axes(void)
     hcy_dist_release(alone);
 }
 
-/* How much memory this process has that others may have, too. */
-static int count_shared(void)
+/* How much memory this process has that others may have, too, while its ranks do nothing else. */
+static int count_shared(hcy_dist *comm)
 {
     char line[512];
     int n = 0;
+    if (hcy_dist_barrier(comm))
+        return -1;
     FILE *maps = fopen("/proc/self/maps", "r");
     while (maps && fgets(line, sizeof line, maps))
         n += strstr(line, "memfd:halcyon") != NULL;
     if (maps)
         fclose(maps);
-    return n;
+    return hcy_dist_barrier(comm) ? -1 : n;
 }
 
 static bool can_share(void)
@@ -370,7 +373,7 @@ static int transform_by(void **y_bytes, void **x_bytes, size_t sizes[2], hcy_dis
     hcy_dist_layout_info part = HCY_DIST_LAYOUT_INFO_INIT;
     hcy_operator *op = NULL;
     hcy_array *x = NULL, *y = NULL;
-    const int axes[3] = { 0, 1, 2 }, before = count_shared();
+    const int axes[3] = { 0, 1, 2 }, before = count_shared(comm);
     int in_sight = -1;
     if (!hcy_dist_layout_blocks(&domain, comm, 3, shape, 0, NULL) && !hcy_dist_layout_get_info(&part, domain) &&
         !(dtype == HCY_FLOAT64
@@ -379,7 +382,7 @@ static int transform_by(void **y_bytes, void **x_bytes, size_t sizes[2], hcy_dis
         (x = draw_numbers(dtype, 3, part.local_shape, 51 + scene.rank)) &&
         !hcy_dist_array(&y, scene.dev, range, HCY_COMPLEX128)) {
         hcy_array_info of_x = HCY_ARRAY_INFO_INIT, of_y = HCY_ARRAY_INFO_INIT;
-        in_sight = count_shared() - before;
+        in_sight = count_shared(comm) - before;
         if (hcy_array_get_info(&of_x, x) || hcy_array_get_info(&of_y, y))
             in_sight = -1;
         sizes[0] = (size_t)of_y.count * 16;
@@ -410,8 +413,11 @@ static void test_ways(int dtype)
     void *bytes[2][2] = { { NULL, NULL }, { NULL, NULL } };
     size_t sizes[2] = { 0, 0 };
     bool made = !hcy_dist_get_info(&info, scene.comm);
+    const bool are_threads = made && !strcmp(info.transport, "threads");
     snprintf(wish, sizeof wish, "%s,-nccl,-shared", info.transport);
-    made = made && !hcy_dist_open(&senders, wish);
+    made = made && !(are_threads ? hcy_dist_split(&senders, scene.comm, 0) : hcy_dist_open(&senders, wish));
+    if (are_threads && made)
+        senders->ways.shared = -1;
     const int seen = made ? transform_by(&bytes[0][0], &bytes[0][1], sizes, scene.comm, dtype) : -1,
               sent = made ? transform_by(&bytes[1][0], &bytes[1][1], sizes, senders, dtype) : -1;
     const bool can_see = scene.n_ranks > 1 && info.n_local == scene.n_ranks && can_share();

@@ -9,7 +9,7 @@
 # What needs more than its own file has it in the table below the lists.
 
 test_public = \
-    tests/hal_status tests/hal_modules tests/hal_null tests/hal_options tests/hostqueue tests/nulls tests/sized tests/past_caches tests/callbacks \
+    tests/hal_status tests/hal_modules tests/dist_threads tests/hal_null tests/hal_options tests/hostqueue tests/nulls tests/sized tests/past_caches tests/callbacks \
     tests/stack tests/stack_files tests/stack_grow tests/stack_h5 tests/stack_raw tests/stack_virtual \
     tests/stack_write tests/isolated tests/isolated_ends tests/stack_writer tests/shards tests/corrections \
     tests/pipes tests/results tests/config tests/h5plugin tests/bslz4_decode tests/azint_poni tests/azint_parallax tests/azint_geometry \

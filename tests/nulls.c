@@ -397,6 +397,7 @@ static int make_call(int which, const char **text, int *want, int *got)
     INVALID(hcy_host_array_count(NULL, NULL))
     /* dist.h */
     INVALID(hcy_dist_open(NULL, NULL))
+    INVALID(hcy_dist_run(NULL, NULL, NULL))
     NOTHING(hcy_dist_retain(NULL))
     NOTHING(hcy_dist_release(NULL))
     INVALID(hcy_dist_get_info(NULL, NULL))

@@ -317,7 +317,8 @@ static int mpi_exchange(void *impl, const struct hcy__message *messages, size_t 
 
 static const struct hcy_transport mpi_transport = {
     sizeof mpi_transport, HCY_TRANSPORT_ABI, TRANSPORT_NAME, mpi_open,     mpi_split,  mpi_close,
-    mpi_barrier,          mpi_broadcast,     mpi_allreduce,  mpi_exchange, mpi_end_all, mpi_reaches, mpi_address
+    mpi_barrier,          mpi_broadcast,     mpi_allreduce,  mpi_exchange, mpi_end_all, mpi_reaches, mpi_address,
+    NULL
 };
 
 HCY_API void hcy_transport_entry(const struct hcy_transport **host,

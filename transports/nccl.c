@@ -7,6 +7,9 @@
  * Where NCCL has the non-blocking form (2.14 and later), and ranks have a limit to join and to part, nothing here waits
  * inside of it: what it has not done on return is asked for until it is done, has failed, or is over the limit; then it
  * is given up.  Operations have none: a rank may compute as long as it likes before it comes to one.
+ *
+ * A rank's own thread alone calls NCCL, but where ranks are threads and another one fails: then that one gives this
+ * communicator up.  A lock keeps it out of calls that are under way, for as long as these may take at most.
  * https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/usage/communicators.html
  * https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/api.html
  */
@@ -15,6 +18,8 @@
 
 #include <halcyon/array.h>
 #include <halcyon/backend.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -76,8 +81,12 @@ static struct {
 } api;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+enum { MOST_SECONDS_IN_CALL = 5 };
+
 struct nccl {
-    nccl_comm comm; /* NULL: it was aborted after a failure */
+    _Atomic(nccl_comm) comm; /* NULL: it was aborted after a failure */
+    pthread_mutex_t lock;
+    atomic_bool is_given_up; /* by another rank's thread */
     void *context;
     int seconds; /* that ranks have to join and to part; 0: the blocking form */
 };
@@ -103,7 +112,7 @@ static int check_nccl(int code, const char *doing)
 }
 
 /* Until what was begun is done; `seconds` 0: as long as it takes.  The blocking form has never begun anything. */
-static int wait_for_nccl(const struct nccl *n, int seconds, const char *doing)
+static int wait_for_nccl(struct nccl *n, int seconds, const char *doing)
 {
     const uint64_t begun = hcy_now_ns(), most = (uint64_t)seconds * 1000000000u;
     int state = NCCL_IN_PROGRESS, status = 0;
@@ -111,6 +120,8 @@ static int wait_for_nccl(const struct nccl *n, int seconds, const char *doing)
     for (int looks = 0; !status && state == NCCL_IN_PROGRESS; looks++) {
         if (looks > 100)
             nanosleep(&(struct timespec){ 0, looks > 200 ? 1000000 : 20000 }, NULL);
+        if (atomic_load(&n->is_given_up))
+            return hcy_fail(HCY_EBACKEND, "NCCL: %s is given up: another rank has failed", doing);
         status = check_nccl(api.ncclCommGetAsyncError(n->comm, &state), "asking for failures");
         if (!status && state == NCCL_IN_PROGRESS && seconds && hcy_now_ns() - begun > most)
             return hcy_fail(HCY_EBACKEND, /* as what hinders another rank: then each says its own */
@@ -146,14 +157,22 @@ static int join_ranks(struct nccl *n, nccl_id id, int rank, int n_ranks)
 {
     static const char doing[] = "making a communicator";
     nccl_config config = { sizeof config, config_magic, NCCL_CONFIG_VERSION, 0, 0 };
-    if (!n->seconds)
-        return check_nccl(api.ncclCommInitRank(&n->comm, n_ranks, id, rank), doing);
-    int status = check_nccl(api.ncclCommInitRankConfig(&n->comm, n_ranks, id, rank, &config), doing);
-    if (!status)
+    nccl_comm comm = NULL;
+    int status = n->seconds ? api.ncclCommInitRankConfig(&comm, n_ranks, id, rank, &config)
+                            : api.ncclCommInitRank(&comm, n_ranks, id, rank);
+    n->comm = comm;
+    status = check_nccl(status, doing);
+    if (!status && n->seconds)
         status = wait_for_nccl(n, n->seconds, doing);
-    if (status && n->comm)
-        api.ncclCommAbort(n->comm);
+    if (status && n->seconds && comm)
+        api.ncclCommAbort(comm);
     return status;
+}
+
+static void free_end(struct nccl *n)
+{
+    pthread_mutex_destroy(&n->lock);
+    free(n);
 }
 
 static int nccl_open(void **impl, hcy_device *dev, const char *id, int rank, int n_ranks, int seconds)
@@ -163,6 +182,7 @@ static int nccl_open(void **impl, hcy_device *dev, const char *id, int rank, int
     struct nccl *n = calloc(1, sizeof *n);
     if (!n)
         return hcy_fail(HCY_ENOMEM, "out of memory for a communicator of devices");
+    pthread_mutex_init(&n->lock, NULL);
     n->context = find_context(dev);
     n->seconds = api.has_later ? seconds : 0;
     int status = enter_context(n->context);
@@ -171,7 +191,7 @@ static int nccl_open(void **impl, hcy_device *dev, const char *id, int rank, int
         leave_context();
     }
     if (status)
-        free(n);
+        free_end(n);
     else
         *impl = n;
     return status;
@@ -190,7 +210,25 @@ static void nccl_close(void *impl)
             api.ncclCommDestroy(n->comm);
         leave_context();
     }
-    free(n);
+    free_end(n);
+}
+
+/* A call that is under way ends by itself, or, where it waits for other ranks, by the abortion. */
+static void nccl_give_up(void *impl)
+{
+    struct nccl *n = impl;
+    struct timespec until;
+    atomic_store(&n->is_given_up, true);
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += MOST_SECONDS_IN_CALL;
+    const int locked = !pthread_mutex_timedlock(&n->lock, &until);
+    const nccl_comm comm = atomic_exchange(&n->comm, NULL);
+    if (comm && !enter_context(n->context)) {
+        api.ncclCommAbort(comm);
+        leave_context();
+    }
+    if (locked)
+        pthread_mutex_unlock(&n->lock);
 }
 
 /* --- Operations: begun, put into the stream, left there --- */
@@ -198,17 +236,18 @@ static void nccl_close(void *impl)
 /* After a failure nothing in the stream may wait for other ranks any more, or use the buffers: NCCL gives all up. */
 static void abort_communicator(struct nccl *n, cuda_stream stream)
 {
-    api.ncclCommAbort(n->comm);
-    n->comm = NULL;
+    const nccl_comm comm = atomic_exchange(&n->comm, NULL);
+    if (comm)
+        api.ncclCommAbort(comm);
     cuda.synchronize(stream);
 }
 
-/* Failures of what was submitted before are told by the next operation, or by the queue. */
+/* Failures of what was submitted before are told by the next operation, or by the queue.  On success the lock is
+ * closed, until end_call(). */
 static int begin_call(cuda_stream *stream, struct nccl *n, hcy_queue *queue)
 {
     int64_t value = 0;
-    int status = n->comm ? hcy_queue_status(queue)
-                         : hcy_fail(HCY_EBACKEND, "NCCL: the communicator was given up after a failure");
+    int status = hcy_queue_status(queue);
     if (!status)
         status = hcy_queue_get_i64(&value, queue, "cu_stream");
     *stream = (cuda_stream)(intptr_t)value;
@@ -216,9 +255,13 @@ static int begin_call(cuda_stream *stream, struct nccl *n, hcy_queue *queue)
         status = enter_context(n->context);
     if (status)
         return status;
-    status = wait_for_nccl(n, 0, "what was submitted");
-    if (status) {
+    pthread_mutex_lock(&n->lock);
+    if (!n->comm)
+        status = hcy_fail(HCY_EBACKEND, "NCCL: the communicator was given up after a failure");
+    else if ((status = wait_for_nccl(n, 0, "what was submitted")))
         abort_communicator(n, *stream);
+    if (status) {
+        pthread_mutex_unlock(&n->lock);
         leave_context();
     }
     return status;
@@ -235,6 +278,7 @@ static int end_call(struct nccl *n, cuda_stream stream, hcy_queue *queue, hcy_bu
         status = hcy_queue_keep(queue, buffers, count);
     if (status)
         abort_communicator(n, stream);
+    pthread_mutex_unlock(&n->lock);
     leave_context();
     return status;
 }
@@ -343,7 +387,8 @@ static int nccl_exchange(hcy_queue *queue, void *impl, const struct hcy__message
 
 static const struct hcy_device_transport nccl_transport = {
     sizeof nccl_transport, HCY_TRANSPORT_ABI, "nccl",       nccl_usable, nccl_make_id, nccl_open, nccl_close,
-    nccl_broadcast,        nccl_allreduce,    nccl_exchange
+    nccl_broadcast,        nccl_allreduce,    nccl_exchange,
+    nccl_give_up
 };
 
 HCY_API void hcy_transport_entry(const struct hcy_transport **host,

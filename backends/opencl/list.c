@@ -107,7 +107,7 @@ static void find_of_platform(cl_platform_id platform, struct cl_found *found, si
     }
 }
 
-int cl_find(struct cl_found **found, size_t *n)
+static int find_all(struct cl_found **found, size_t *n)
 {
     cl_platform_id platforms[MAX_PLATFORMS];
     cl_uint count = 0;
@@ -125,6 +125,16 @@ int cl_find(struct cl_found **found, size_t *n)
     for (cl_uint i = 0; i < count && i < MAX_PLATFORMS; i++)
         find_of_platform(platforms[i], *found, n);
     return 0;
+}
+
+/* Drivers that are asked for the first time by two threads at once crash, or say that they have no device. */
+int cl_find(struct cl_found **found, size_t *n)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
+    const int status = find_all(found, n);
+    pthread_mutex_unlock(&lock);
+    return status;
 }
 
 /* --- In a child --- */
@@ -149,7 +159,7 @@ static void tell_parent(int to)
     struct cl_found *found = NULL;
     if (!l)
         return;
-    if (cl_find(&found, &l->n))
+    if (find_all(&found, &l->n))
         l->error = *hcy_last_error();
     for (size_t i = 0; i < l->n; i++)
         l->infos[i] = found[i].info;

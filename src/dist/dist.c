@@ -19,8 +19,8 @@ int hcy__dist_check(const hcy_dist *comm, int rank, const char *function)
 
 /* --- Making and releasing --- */
 
-static int new_dist(hcy_dist **out, const struct hcy_transport *transport, void *impl,
-                    const struct hcy__place *place, struct hcy__ways ways)
+int hcy__dist_new(hcy_dist **out, const struct hcy_transport *transport, void *impl, const struct hcy__place *place,
+                  struct hcy__ways ways)
 {
     hcy_dist *comm = calloc(1, sizeof *comm);
     if (!comm) {
@@ -36,19 +36,23 @@ static int new_dist(hcy_dist **out, const struct hcy_transport *transport, void 
     return 0;
 }
 
-int hcy_dist_open(hcy_dist **comm, const char *text)
+int hcy__dist_open(hcy_dist **comm, const struct hcy__wish *wish)
 {
     const struct hcy_transport *transport = NULL;
-    struct hcy__wish wish;
     struct hcy__place place;
     void *impl = NULL;
+    int status = hcy__dist_join(&transport, &impl, &place, wish);
+    return status ? status : hcy__dist_new(comm, transport, impl, &place, wish->ways);
+}
+
+int hcy_dist_open(hcy_dist **comm, const char *text)
+{
+    struct hcy__wish wish;
     if (!comm)
         return hcy_fail(HCY_EINVAL, "hcy_dist_open: no place for the communicator");
     *comm = NULL;
     int status = hcy__dist_wish(&wish, text);
-    if (!status)
-        status = hcy__dist_join(&transport, &impl, &place, &wish);
-    return status ? status : new_dist(comm, transport, impl, &place, wish.ways);
+    return status ? status : hcy__dist_open(comm, &wish);
 }
 
 hcy_dist *hcy_dist_retain(hcy_dist *comm)
@@ -62,8 +66,7 @@ void hcy_dist_release(hcy_dist *comm)
 {
     if (!comm || atomic_fetch_sub(&comm->refs, 1) != 1)
         return;
-    if (comm->on_device)
-        comm->on_device->close(comm->device_impl);
+    hcy__dist_leave_device(comm);
     hcy__exchange_forget(comm);
     hcy_buffer_release(comm->staging);
     hcy_device_release(comm->device);
@@ -81,7 +84,7 @@ int hcy_dist_split(hcy_dist **part, hcy_dist *comm, int colour)
     *part = NULL;
     int status = comm->transport->split(&impl, &place, comm->impl, colour);
     if (!status && colour >= 0)
-        status = new_dist(part, comm->transport, impl, &place, comm->ways);
+        status = hcy__dist_new(part, comm->transport, impl, &place, comm->ways);
     if (*part)
         (*part)->has_free_sums = comm->has_free_sums;
     return status;

@@ -193,21 +193,43 @@ static int64_t count_between(int64_t *shape, const struct dealt *d, int r)
     return count;
 }
 
+/* What finds a rank's part elsewhere: in another process, or in this one. */
+struct in_sight {
+    hcy_buffer_handle handle;
+    hcy_buffer *buffer;
+};
+
+static void release_theirs(void *buffer)
+{
+    hcy_buffer_release(buffer);
+}
+
+static int import_theirs(hcy_buffer **buffer, hcy_device *dev, const hcy_dist *comm, const struct in_sight *theirs)
+{
+    if (!hcy__are_threads(comm))
+        return hcy_buffer_import(buffer, dev, &theirs->handle);
+    hcy_buffer *kept = hcy_buffer_retain(theirs->buffer);
+    const int status = hcy_buffer_import_host(buffer, dev, hcy_buffer_host(kept), hcy_buffer_size(kept),
+                                              release_theirs, kept);
+    if (status)
+        hcy_buffer_release(kept);
+    return status;
+}
+
 /* Rank r's part, which it has exported; empty ones need no memory. */
-static int import_part(struct dealt *d, hcy_device *dev, int dtype, int r, hcy_buffer *mine,
-                       const hcy_buffer_handle *exported)
+static int import_part(struct dealt *d, hcy_device *dev, int dtype, int r, const struct in_sight *mine)
 {
     hcy_dist *comm = d->range->comm;
     int64_t shape[HCY_ARRAY_MAX_RANK];
-    hcy_buffer_handle handle = *exported;
+    struct in_sight theirs = *mine;
     hcy_buffer *buffer = NULL;
     if (!count_between(shape, d, r))
         return hcy_array_empty(&d->parts[r], dev, dtype, d->between->rank, shape);
-    int status = hcy_dist_broadcast_host(&handle, comm, sizeof handle, r);
+    int status = hcy_dist_broadcast_host(&theirs, comm, sizeof theirs, r);
     if (!status && r == comm->place.rank)
-        buffer = hcy_buffer_retain(mine);
+        buffer = hcy_buffer_retain(mine->buffer);
     else if (!status)
-        status = hcy_buffer_import(&buffer, dev, &handle);
+        status = import_theirs(&buffer, dev, comm, &theirs);
     if (!status)
         status = hcy_array_of_buffer(&d->parts[r], buffer, dtype, d->between->rank, shape, NULL, 0);
     hcy_buffer_release(buffer);
@@ -220,24 +242,23 @@ static int share_parts(struct dealt *d, hcy_device *dev, int dtype)
     hcy_dist *comm = d->range->comm;
     const struct hcy__place *p = &comm->place;
     int64_t shape[HCY_ARRAY_MAX_RANK];
-    hcy_buffer_handle handle = { { 0 } };
-    hcy_buffer *mine = NULL;
+    struct in_sight mine = { { { 0 } }, NULL };
     const size_t bytes = (size_t)count_between(shape, d, p->rank) * hcy_dtype_size(dtype);
     d->parts = calloc((size_t)p->n_ranks, sizeof *d->parts);
     int status = d->parts ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for %d ranks", p->n_ranks);
     if (!status && bytes)
-        status = hcy_buffer_create(&mine, dev, HCY_MEM_SHARED, bytes);
+        status = hcy_buffer_create(&mine.buffer, dev, HCY_MEM_SHARED, bytes);
     if (!status && bytes)
-        status = hcy_buffer_export(&handle, mine);
+        status = hcy_buffer_export(&mine.handle, mine.buffer);
     status = hcy_dist_agree(comm, status);
     int failed = status;
     /* What one rank cannot have must not leave the others in the next one's broadcast. */
     for (int r = 0; !status && r < p->n_ranks; r++) {
-        const int imported = import_part(d, dev, dtype, r, mine, &handle);
+        const int imported = import_part(d, dev, dtype, r, &mine);
         failed = failed ? failed : imported;
     }
     status = status ? status : hcy_dist_agree(comm, failed);
-    hcy_buffer_release(mine);
+    hcy_buffer_release(mine.buffer);
     if (status)
         free_parts(d);
     else

@@ -25,6 +25,19 @@ static bool is_one_of(const hcy_device_info *device, const char *spec)
     return !strcmp(device->backend, spec);
 }
 
+int hcy__dist_count_gpus(void)
+{
+    hcy_device_info *list = NULL;
+    size_t n = 0;
+    int found = 0;
+    if (hcy_device_list(&list, &n))
+        return 1;
+    for (size_t i = 0; i < n; i++)
+        found += is_one_of(&list[i], "gpu");
+    hcy_list_free(list);
+    return found ? found : 1;
+}
+
 /* Of all devices of a backend or kind that of the local rank; else the string stays. */
 static int pick_of_kind(char spec[256], int local_rank)
 {
@@ -107,9 +120,24 @@ static int start_on_device(hcy_dist *comm, hcy_device *dev)
     if (!status)
         status = t->open(&comm->device_impl, dev, id, comm->place.rank, comm->place.n_ranks,
                          comm->ways.seconds);
-    comm->on_device = status ? NULL : t;
-    comm->most_gathered = status ? 0 : HCY_SUM_GATHERED;
-    return status;
+    if (status)
+        return status;
+    comm->on_device = t;
+    comm->most_gathered = HCY_SUM_GATHERED;
+    if (comm->transport->watch)
+        comm->transport->watch(comm->impl, t->give_up, comm->device_impl);
+    return 0;
+}
+
+void hcy__dist_leave_device(hcy_dist *comm)
+{
+    if (!comm->on_device)
+        return;
+    if (comm->transport->watch)
+        comm->transport->watch(comm->impl, NULL, NULL);
+    comm->on_device->close(comm->device_impl);
+    comm->on_device = NULL;
+    comm->most_gathered = 0;
 }
 
 /* MPI has this way where its name is said: what a library says of itself may not hold for a machine, and a device's
@@ -146,10 +174,7 @@ int hcy_dist_device(hcy_device **dev, hcy_dist *comm, const char *spec)
         return status;
     if (status) {
         /* Another rank's end may have failed. */
-        if (comm->on_device)
-            comm->on_device->close(comm->device_impl);
-        comm->on_device = NULL;
-        comm->most_gathered = 0;
+        hcy__dist_leave_device(comm);
         /* Nor must the transport use a device that goes. */
         if (comm->transport->reaches)
             comm->transport->reaches(comm->impl, NULL);

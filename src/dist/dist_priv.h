@@ -34,14 +34,26 @@ struct hcy_dist {
 /* What a wish says: names of transports, and the piece of messages. */
 struct hcy__wish {
     char transport[16]; /* "": whatever fits; "mpi": any MPI */
-    bool without[4];    /* of the names in transports.c */
+    bool without[5];    /* of the names in transports.c */
     struct hcy__ways ways;
     size_t piece;
+    int n_threads; /* 0: it does not say */
 };
 int hcy__dist_wish(struct hcy__wish *wish, const char *text);
 /* Joins the processes that a wish is for. */
 int hcy__dist_join(const struct hcy_transport **transport, void **impl, struct hcy__place *place,
                    const struct hcy__wish *wish);
+/* A communicator of this rank's end of a transport, which is closed on failure. */
+int hcy__dist_new(hcy_dist **comm, const struct hcy_transport *transport, void *impl, const struct hcy__place *place,
+                  struct hcy__ways ways);
+/* hcy_dist_open() of a wish that was read. */
+int hcy__dist_open(hcy_dist **comm, const struct hcy__wish *wish);
+/* Whether ranks see each other's memory as their own. */
+bool hcy__are_threads(const hcy_dist *comm);
+/* GPUs of this process, 1 where there is none. */
+int hcy__dist_count_gpus(void);
+/* No more by a transport of devices. */
+void hcy__dist_leave_device(hcy_dist *comm);
 /* The module NAME, of one of the two kinds.  HCY_ENODEV, HCY_EBACKEND, HCY_EABI. */
 int hcy__transport_load(const struct hcy_transport **host, const struct hcy_device_transport **device,
                         const char *name);

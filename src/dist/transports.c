@@ -64,14 +64,16 @@ static void self_end_all(void *impl, int code)
 
 static const struct hcy_transport self_transport = {
     sizeof self_transport, HCY_TRANSPORT_ABI, "self",         self_open,     self_split,  self_close,
-    self_barrier,          self_broadcast,    self_allreduce, self_exchange, self_end_all, NULL, NULL
+    self_barrier,          self_broadcast,    self_allreduce, self_exchange, self_end_all, NULL, NULL,
+    NULL
 };
 
 /* --- Wishes --- */
 
-enum { MOST_SECONDS = 86400 };
-enum { SELF, OPENMPI, MPICH, MPI_ABI, NCCL, MPI_DEVICE, SHARED, N_NAMES };
-static const char *const names[N_NAMES] = { "self", "openmpi", "mpich", "mpi-abi", "nccl", "mpi-device", "shared" };
+enum { MOST_SECONDS = 86400, MOST_THREADS = 256 };
+enum { SELF, THREADS, OPENMPI, MPICH, MPI_ABI, NCCL, MPI_DEVICE, SHARED, N_NAMES };
+static const char *const names[N_NAMES] = { "self",    "threads", "openmpi",    "mpich",
+                                            "mpi-abi", "nccl",    "mpi-device", "shared" };
 
 static int read_piece(size_t *piece, const char *text, const char *wish)
 {
@@ -84,24 +86,29 @@ static int read_piece(size_t *piece, const char *text, const char *wish)
     return 0;
 }
 
-static int read_seconds(int *seconds, const char *text, const char *wish)
+static int read_number(int *number, const char *text, long least, long most, const char *what, const char *wish)
 {
     char *end = NULL;
     long value = strtol(text, &end, 10);
-    if (*end || *text < '0' || *text > '9' || value > MOST_SECONDS)
-        return hcy_fail(HCY_EINVAL, "\"%s\": NCCL waits from 1 to %d seconds, or, 0, for ever", wish, MOST_SECONDS);
-    *seconds = (int)value;
+    if (*end || *text < '0' || *text > '9' || value < least || value > most)
+        return hcy_fail(HCY_EINVAL, "\"%s\": %s", wish, what);
+    *number = (int)value;
     return 0;
 }
 
 static int read_option(struct hcy__wish *wish, const char *name, const char *option, const char *text)
 {
-    const bool is_nccl = !strcmp(name, names[NCCL]);
+    const bool is_nccl = !strcmp(name, names[NCCL]), is_threads = !strcmp(name, names[THREADS]);
     if (is_nccl && !strncmp(option, "wait=", 5))
-        return read_seconds(&wish->ways.seconds, option + 5, text);
-    if (!is_nccl && strcmp(name, names[SHARED]) && !strncmp(option, "piece=", 6))
+        return read_number(&wish->ways.seconds, option + 5, 0, MOST_SECONDS,
+                           "NCCL waits from 1 to 86400 seconds, or, 0, for ever", text);
+    if (is_threads && !strncmp(option, "ranks=", 6))
+        return read_number(&wish->n_threads, option + 6, 1, MOST_THREADS, "there are from 1 to 256 threads", text);
+    if (!is_nccl && !is_threads && strcmp(name, names[SHARED]) && !strncmp(option, "piece=", 6))
         return read_piece(&wish->piece, option + 6, text);
-    return hcy_fail(HCY_EINVAL, "\"%s\": \"%s\" has no option \"%s\"; there are mpi@piece=BYTES and nccl@wait=SECONDS",
+    return hcy_fail(HCY_EINVAL,
+                    "\"%s\": \"%s\" has no option \"%s\"; there are mpi@piece=BYTES, threads@ranks=N and "
+                    "nccl@wait=SECONDS",
                     text, name, option);
 }
 
@@ -124,8 +131,8 @@ static int read_wished(struct hcy__wish *wish, char *item, const char *text)
         wish->without[OPENMPI] = wish->without[MPICH] = wish->without[MPI_ABI] = true;
     else if (i == N_NAMES && strcmp(name, "mpi"))
         return hcy_fail(HCY_EINVAL,
-                        "\"%s\": there is no transport \"%s\"; there are self, mpi, openmpi, mpich, mpi-abi, "
-                        "nccl, mpi-device and shared",
+                        "\"%s\": there is no transport \"%s\"; there are self, threads, mpi, openmpi, mpich, "
+                        "mpi-abi, nccl, mpi-device and shared",
                         text, name);
     else if (i == SHARED)
         wish->ways.shared = without ? -1 : 0;
@@ -271,6 +278,9 @@ int hcy__dist_join(const struct hcy_transport **transport, void **impl, struct h
     int name = choose_name(wish);
     const long tasks = started_by_srun();
     *transport = &self_transport;
+    if (name == THREADS)
+        return hcy_fail(HCY_EINVAL, "threads: they are begun by hcy_dist_run(), and this program has opened its "
+                                    "communicator by itself");
     if (name == SELF && !*wish->transport && tasks > 1)
         return refuse_lone_task(tasks);
     int status = name == SELF ? 0 : hcy__transport_load(transport, &none, names[name]);

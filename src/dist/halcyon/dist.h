@@ -1,6 +1,7 @@
-/* halcyon/dist.h - several processes on one problem: communicators, arrays that are dealt out, operators.
+/* halcyon/dist.h - several processes on one problem, or several threads of one: communicators, arrays that are dealt
+ * out, operators.
  *
- * A communicator is a number of processes, its ranks, that call the same functions in the same order: all functions
+ * A communicator is a number of processes, or of threads, its ranks, that call the same functions in the same order: all functions
  * here but those that say otherwise are collective.  How bytes travel is a matter of modules that are found when a
  * program runs: `self` is one process, Open MPI and MPICH have a module each where the build has found them, and
  * `nccl` carries what lies on devices that it reaches; what no module carries from there goes through pinned memory
@@ -45,7 +46,8 @@
  * same.  hcy_dist_agree() makes a failure of one rank that of all, so that they may go on together.  Functions that
  * make communicators, devices and layouts do that themselves.
  *
- * Threads: one at a time uses communicators, all of them, and what is made of them.  Objects are reference-counted;
+ * Threads: one at a time uses communicators, all of them, and what is made of them; ranks that are threads each their
+ * own, and none of another's.  Objects are reference-counted;
  * giving back a communicator's last reference is collective, too.  Functions that take a queue may wait for it.
  */
 #ifndef HALCYON_DIST_H
@@ -62,7 +64,7 @@ typedef struct hcy_dist hcy_dist;
 
 /* --- Communicators --- */
 
-/* All processes that were started together.  `wish` is a list of names: self, mpi (the one of the program or of
+/* All processes that were started together.  `wish` is a list of names: self, threads (hcy_dist_run()), mpi (the one of the program or of
  * its launcher), openmpi, mpich, mpi-abi (libraries with MPI 5's binary interface, found at run time), nccl,
  * mpi-device (an MPI that takes a device's memory as it lies; never unless it is named), shared (memory that ranks of
  * one host have in common, taken where there is any); "-name" is not to be used, what is named otherwise has to be
@@ -74,6 +76,14 @@ typedef struct hcy_dist hcy_dist;
  * module, or no library for it; HCY_ESTATE: MPI has been ended in this process; HCY_EABI: a module or library of
  * another interface; HCY_EBACKEND. */
 HCY_API int hcy_dist_open(hcy_dist **comm, const char *wish) HCY_MUST_USE;
+/* Calls work(comm, user) with the communicator that hcy_dist_open() makes of such a wish, or, where that is
+ * "threads@ranks=N", on N threads of this process at once, of which the caller's is rank 0: several devices without a
+ * launcher, each rank with its own (hcy_dist_device() of "cuda" or of a list), and NCCL between those of CUDA.  Without
+ * "@ranks" there are as many as GPUs.  What `work` makes of its communicator it gives back itself.  Returns when all
+ * threads have ended: 0, or what the first `work` that failed has returned, with its words.  Other ranks, wherever they
+ * wait for it, return a failure then, HCY_EBACKEND where it has returned a number above 0.  Not collective, and not
+ * within `work`.  Statuses as hcy_dist_open(). */
+HCY_API int hcy_dist_run(int (*work)(hcy_dist *comm, void *user), void *user, const char *wish) HCY_MUST_USE;
 /* Not collective, but for the last release. */
 HCY_API hcy_dist *hcy_dist_retain(hcy_dist *comm);
 HCY_API void hcy_dist_release(hcy_dist *comm);
@@ -81,7 +91,7 @@ HCY_API void hcy_dist_release(hcy_dist *comm);
 /* What a communicator is.  Strings are static. */
 typedef struct hcy_dist_info {
     size_t size;                  /* sizeof(hcy_dist_info) */
-    const char *transport;        /* "self", "openmpi", "mpich", "mpi-abi" */
+    const char *transport;        /* "self", "threads", "openmpi", "mpich", "mpi-abi" */
     const char *device_transport; /* "nccl", "mpi-device", or "" where arrays on devices go through the host */
     int rank, n_ranks;            /* from 0 */
     int local_rank, n_local;      /* among the ranks of this host */
@@ -104,7 +114,7 @@ HCY_API int hcy_dist_device(hcy_device **dev, hcy_dist *comm, const char *spec) 
  * those of the first of these ranks. */
 HCY_API int hcy_dist_agree(hcy_dist *comm, int status) HCY_MUST_USE;
 /* Ends the processes of all ranks, this one too, with an exit status from 1 to 255; not collective.  It returns if
- * there is this process alone, which the caller ends. */
+ * there is this process alone, which the caller ends; then other threads of hcy_dist_run() fail from here on. */
 HCY_API void hcy_dist_abort(hcy_dist *comm, int code);
 HCY_API int hcy_dist_barrier(hcy_dist *comm) HCY_MUST_USE;
 

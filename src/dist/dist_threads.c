@@ -1,0 +1,613 @@
+/* dist_threads.c - ranks that are threads of one process: the transport between them, and what begins and ends them.
+ *
+ * A run has the ranks that began together; a group those of one communicator, and each of its ranks an end.  One lock,
+ * the run's, guards all but the bytes, which go straight from one rank's memory to another's while it is open.  What
+ * all ranks do at once has two meetings: behind the first each finds what the others have brought, and until the second,
+ * which nothing interrupts, nobody's memory goes.  A message is a letter that lies with its group until it is taken.
+ *
+ * A rank that fails breaks the run: whoever waits for another, or comes to wait, is told, and transports of devices are
+ * given up.
+ */
+#include "dist_priv.h"
+#include "thread.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct run {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    unsigned refs; /* groups, and hcy__dist_threads() */
+    bool is_broken;
+    int who, status; /* which rank has broken it, and what its work returned or is told */
+    hcy_error why;
+    struct end *ends; /* all groups' */
+    bool has_ended[]; /* of each rank: its work has returned */
+};
+
+/* Of a rank of a group: which it is of the run, and what it has brought to a meeting. */
+struct seat {
+    int who;
+    void *data;
+    int colour;
+    struct group *made;
+};
+
+enum letter_state { LYING, BEING_TAKEN, TAKEN };
+struct letter {
+    const struct hcy__message *message;
+    int from;
+    enum letter_state state;
+    struct letter *next; /* of those that lie */
+};
+
+struct group {
+    struct run *run;
+    unsigned refs, turn; /* turn: of meetings */
+    int n, n_there;
+    struct letter *first, **last; /* in the order in which they came */
+    struct seat seats[];
+};
+
+struct end {
+    struct group *group;
+    int rank;
+    struct letter *letters; /* of the last exchange; room grows */
+    size_t room;
+    void (*give_up)(void *device_impl); /* NULL: nothing is to be given up */
+    void *device_impl;
+    struct end *next; /* of the run's */
+};
+
+/* --- Failures --- */
+
+/* The first failure counts.  Locked. */
+static void break_run(struct run *run, int who, int status, const hcy_error *why)
+{
+    if (run->is_broken)
+        return;
+    run->is_broken = true;
+    run->who = who;
+    run->status = status;
+    run->why = *why;
+    for (struct end *e = run->ends; e; e = e->next)
+        if (e->give_up)
+            e->give_up(e->device_impl);
+    pthread_cond_broadcast(&run->changed);
+}
+
+static void break_with(struct run *run, int who, int status, const hcy_error *why)
+{
+    pthread_mutex_lock(&run->lock);
+    break_run(run, who, status, why);
+    pthread_mutex_unlock(&run->lock);
+}
+
+/* What this thread has to say for a status; else what it has done. */
+static hcy_error describe(int status, const char *done)
+{
+    hcy_error why = { .status = status < 0 ? status : HCY_EBACKEND };
+    if (status < 0 && hcy_last_error()->status == status)
+        return *hcy_last_error();
+    snprintf(why.text, sizeof why.text, "it has %s", done);
+    return why;
+}
+
+/* Whether there is no use in waiting for a rank (-1: for all).  Locked. */
+static int look(const struct end *e, int rank)
+{
+    struct group *g = e->group;
+    struct run *run = g->run;
+    for (int r = 0; r < g->n; r++)
+        if (run->has_ended[g->seats[r].who] && (rank < 0 || rank == r)) {
+            const hcy_error why = describe(0, "ended while others wait for it");
+            break_run(run, g->seats[r].who, HCY_EBACKEND, &why);
+        }
+    return run->is_broken ? hcy_fail(run->why.status, "another rank of the communicator has failed, rank %d: %.400s",
+                                     run->who, run->why.text)
+                          : 0;
+}
+
+/* --- Meetings --- */
+
+/* All ranks come, or none goes on.  Locked. */
+static int meet(struct end *e)
+{
+    struct group *g = e->group;
+    const unsigned turn = g->turn;
+    int status = look(e, -1);
+    if (status)
+        return status;
+    if (++g->n_there == g->n) {
+        g->n_there = 0;
+        g->turn++;
+        pthread_cond_broadcast(&g->run->changed);
+    }
+    while (g->turn == turn && !(status = look(e, -1)))
+        pthread_cond_wait(&g->run->changed, &g->run->lock);
+    if (g->turn != turn)
+        return 0;
+    g->n_there--;
+    return status;
+}
+
+/* Those who have met part: each of them comes here, whatever has failed since.  Locked. */
+static void part(struct end *e)
+{
+    struct group *g = e->group;
+    const unsigned turn = g->turn;
+    if (++g->n_there == g->n) {
+        g->n_there = 0;
+        g->turn++;
+        pthread_cond_broadcast(&g->run->changed);
+    }
+    while (g->turn == turn)
+        pthread_cond_wait(&g->run->changed, &g->run->lock);
+}
+
+/* Brings memory to a meeting, which is in all ranks' sight until they part. */
+static int bring(struct end *e, void *data)
+{
+    struct group *g = e->group;
+    pthread_mutex_lock(&g->run->lock);
+    g->seats[e->rank].data = data;
+    const int status = meet(e);
+    pthread_mutex_unlock(&g->run->lock);
+    return status;
+}
+
+static void take_leave(struct end *e)
+{
+    pthread_mutex_lock(&e->group->run->lock);
+    part(e);
+    pthread_mutex_unlock(&e->group->run->lock);
+}
+
+static int threads_barrier(void *impl)
+{
+    return bring(impl, NULL);
+}
+
+static int threads_broadcast(void *data, void *impl, size_t bytes, int root)
+{
+    struct end *e = impl;
+    int status = bring(e, data);
+    if (status)
+        return status;
+    if (e->rank != root)
+        memcpy(data, e->group->seats[root].data, bytes);
+    take_leave(e);
+    return 0;
+}
+
+/* --- Reductions: each rank makes its share of the numbers, in the order of ranks, and writes them to all --- */
+
+#define REDUCE_BY(T, expression)                                                                             \
+    for (size_t i = first; i < end; i++) {                                                                   \
+        T a = ((const T *)g->seats[0].data)[i];                                                              \
+        for (int r = 1; r < g->n; r++) {                                                                     \
+            const T b = ((const T *)g->seats[r].data)[i];                                                    \
+            a = (T)(expression);                                                                             \
+        }                                                                                                    \
+        for (int r = 0; r < g->n; r++)                                                                       \
+            ((T *)g->seats[r].data)[i] = a;                                                                  \
+    }
+/* Sums of integers wrap, whatever their sign. */
+#define REDUCER(T, SUM_TYPE)                                                                                 \
+    static void reduce_##T(const struct group *g, size_t first, size_t end, int reduction)                   \
+    {                                                                                                        \
+        if (reduction == HCY__SUM)                                                                           \
+            REDUCE_BY(SUM_TYPE, a + b)                                                                       \
+        else if (reduction == HCY__MIN)                                                                      \
+            REDUCE_BY(T, b < a ? b : a)                                                                      \
+        else                                                                                                 \
+            REDUCE_BY(T, b > a ? b : a)                                                                      \
+    }
+REDUCER(int8_t, uint8_t)
+REDUCER(uint8_t, uint8_t)
+REDUCER(int16_t, uint16_t)
+REDUCER(uint16_t, uint16_t)
+REDUCER(int32_t, uint32_t)
+REDUCER(uint32_t, uint32_t)
+REDUCER(int64_t, uint64_t)
+REDUCER(uint64_t, uint64_t)
+REDUCER(float, float)
+REDUCER(double, double)
+
+static int threads_allreduce(void *data, void *impl, size_t count, int dtype, int reduction)
+{
+    static void (*const reducers[])(const struct group *, size_t, size_t, int) = {
+        [HCY_INT8] = reduce_int8_t,   [HCY_UINT8] = reduce_uint8_t,   [HCY_INT16] = reduce_int16_t,
+        [HCY_UINT16] = reduce_uint16_t, [HCY_INT32] = reduce_int32_t, [HCY_UINT32] = reduce_uint32_t,
+        [HCY_INT64] = reduce_int64_t, [HCY_UINT64] = reduce_uint64_t, [HCY_FLOAT32] = reduce_float,
+        [HCY_FLOAT64] = reduce_double
+    };
+    struct end *e = impl;
+    const size_t n = (size_t)e->group->n, rank = (size_t)e->rank, each = count / n, more = count % n,
+                 first = rank * each + (rank < more ? rank : more);
+    const int status = bring(e, data);
+    if (status)
+        return status;
+    reducers[dtype](e->group, first, first + each + (rank < more), reduction);
+    take_leave(e);
+    return 0;
+}
+
+/* --- Messages --- */
+
+static int need_letters(struct end *e, size_t n)
+{
+    if (n <= e->room)
+        return 0;
+    struct letter *grown = realloc(e->letters, n * sizeof *grown);
+    if (!grown)
+        return hcy_fail(HCY_ENOMEM, "out of memory for %zu messages", n);
+    e->letters = grown;
+    e->room = n;
+    return 0;
+}
+
+/* Locked, as all that follows. */
+static void post_letters(struct end *e, const struct hcy__message *messages, size_t n)
+{
+    struct group *g = e->group;
+    struct letter *letter = e->letters;
+    for (size_t i = 0; i < n; i++)
+        if (messages[i].sends) {
+            *letter = (struct letter){ &messages[i], e->rank, LYING, NULL };
+            *g->last = letter;
+            g->last = &letter++->next;
+        }
+    pthread_cond_broadcast(&g->run->changed);
+}
+
+static void take_out(struct group *g, struct letter *letter)
+{
+    struct letter **at = &g->first;
+    while (*at != letter)
+        at = &(*at)->next;
+    *at = letter->next;
+    if (!*at)
+        g->last = at;
+}
+
+/* The oldest from a rank to this one; NULL: none lies there. */
+static struct letter *find_letter(const struct end *e, int from)
+{
+    struct letter *letter = e->group->first;
+    while (letter && (letter->from != from || letter->message->rank != e->rank))
+        letter = letter->next;
+    return letter;
+}
+
+static int take_letter(struct end *e, const struct hcy__message *m)
+{
+    struct run *run = e->group->run;
+    struct letter *letter = NULL;
+    int status = 0;
+    while (!(letter = find_letter(e, m->rank)) && !(status = look(e, m->rank)))
+        pthread_cond_wait(&run->changed, &run->lock);
+    if (!letter)
+        return status;
+    const struct hcy__message *sent = letter->message;
+    take_out(e->group, letter);
+    letter->state = BEING_TAKEN;
+    if (sent->bytes != m->bytes)
+        status = hcy_fail(HCY_EINVAL, "rank %d sends %zu bytes where %zu are to come", m->rank, sent->bytes, m->bytes);
+    pthread_mutex_unlock(&run->lock);
+    if (!status)
+        memcpy(m->data, sent->data, m->bytes);
+    pthread_mutex_lock(&run->lock);
+    letter->state = TAKEN;
+    pthread_cond_broadcast(&run->changed);
+    return status;
+}
+
+/* Until it is taken, or nobody will take it. */
+static int wait_for_letter(struct end *e, struct letter *letter)
+{
+    struct run *run = e->group->run;
+    int status = 0;
+    while (letter->state == LYING && !(status = look(e, letter->message->rank)))
+        pthread_cond_wait(&run->changed, &run->lock);
+    if (letter->state == LYING) {
+        take_out(e->group, letter);
+        return status;
+    }
+    while (letter->state == BEING_TAKEN)
+        pthread_cond_wait(&run->changed, &run->lock);
+    return 0;
+}
+
+static int threads_exchange(void *impl, const struct hcy__message *messages, size_t n)
+{
+    struct end *e = impl;
+    struct run *run = e->group->run;
+    size_t n_sent = 0;
+    int status = need_letters(e, n);
+    if (status)
+        return status;
+    pthread_mutex_lock(&run->lock);
+    post_letters(e, messages, n);
+    for (size_t i = 0; i < n; i++) {
+        n_sent += messages[i].sends != 0;
+        if (!status && !messages[i].sends)
+            status = take_letter(e, &messages[i]);
+    }
+    for (size_t i = 0; i < n_sent; i++) {
+        const int failed = wait_for_letter(e, &e->letters[i]);
+        status = status ? status : failed;
+    }
+    pthread_mutex_unlock(&run->lock);
+    return status;
+}
+
+/* --- Groups and ends --- */
+
+static struct group *new_group(struct run *run, int n)
+{
+    struct group *g = calloc(1, sizeof *g + (size_t)n * sizeof g->seats[0]);
+    if (!g)
+        return NULL;
+    g->run = run;
+    g->n = n;
+    g->refs = 1;
+    g->last = &g->first;
+    run->refs++;
+    return g;
+}
+
+/* Locked; the lock is open on return, and may be gone. */
+static void leave_run(struct run *run)
+{
+    const bool is_last = !--run->refs;
+    pthread_mutex_unlock(&run->lock);
+    if (!is_last)
+        return;
+    pthread_cond_destroy(&run->changed);
+    pthread_mutex_destroy(&run->lock);
+    free(run);
+}
+
+static void leave_group(struct group *g)
+{
+    struct run *run = g->run;
+    if (--g->refs) {
+        pthread_mutex_unlock(&run->lock);
+        return;
+    }
+    free(g);
+    leave_run(run);
+}
+
+static void threads_close(void *impl)
+{
+    struct end *e = impl;
+    struct run *run = e->group->run;
+    struct end **at = &run->ends;
+    pthread_mutex_lock(&run->lock);
+    while (*at != e)
+        at = &(*at)->next;
+    *at = e->next;
+    leave_group(e->group);
+    free(e->letters);
+    free(e);
+}
+
+/* Locked. */
+static void sit_down(struct hcy__place *place, struct end *e, struct group *g, int rank)
+{
+    e->group = g;
+    e->rank = rank;
+    e->next = g->run->ends;
+    g->run->ends = e;
+    *place = (struct hcy__place){ rank, g->n, rank, g->n };
+}
+
+/* The group of the ranks of this colour, which have met: the first one makes it, before all meet once more; NULL: it
+ * has no memory. */
+static struct group *find_colour(int *rank, struct end *e, int colour)
+{
+    struct group *g = e->group;
+    int n = 0, first = -1;
+    for (int r = 0; r < g->n; r++) {
+        const bool is_one = colour >= 0 && g->seats[r].colour == colour;
+        first = is_one && first < 0 ? r : first;
+        *rank += is_one && r < e->rank;
+        n += is_one;
+    }
+    struct group *new = first == e->rank ? new_group(g->run, n) : NULL;
+    for (int r = first, i = 0; new && r < g->n; r++)
+        if (g->seats[r].colour == colour)
+            new->seats[i++].who = g->seats[r].who;
+    g->seats[e->rank].made = new;
+    part(e);
+    struct group *made = first < 0 ? NULL : g->seats[first].made;
+    if (made)
+        made->refs += first != e->rank;
+    part(e);
+    return made;
+}
+
+static int threads_split(void **part_of, struct hcy__place *place, void *impl, int colour)
+{
+    struct end *e = impl, *made = calloc(1, sizeof *made);
+    struct group *g = e->group, *joined = NULL;
+    int rank = 0;
+    *part_of = NULL;
+    if (!made)
+        return hcy_fail(HCY_ENOMEM, "out of memory for a communicator");
+    pthread_mutex_lock(&g->run->lock);
+    g->seats[e->rank].colour = colour;
+    int status = meet(e);
+    if (!status)
+        joined = find_colour(&rank, e, colour);
+    if (joined)
+        sit_down(place, made, joined, rank);
+    pthread_mutex_unlock(&g->run->lock);
+    if (joined)
+        *part_of = made;
+    else
+        free(made);
+    return status || joined || colour < 0 ? status : hcy_fail(HCY_ENOMEM, "out of memory for a communicator");
+}
+
+/* Processes stay: the one that there is belongs to its program. */
+static void threads_end_all(void *impl, int code)
+{
+    struct end *e = impl;
+    const int status = hcy_last_error()->status;
+    const hcy_error why = describe(status, "given up");
+    break_with(e->group->run, e->group->seats[e->rank].who, status ? status : code, &why);
+}
+
+static void threads_watch(void *impl, void (*give_up)(void *device_impl), void *device_impl)
+{
+    struct end *e = impl;
+    struct run *run = e->group->run;
+    pthread_mutex_lock(&run->lock);
+    e->give_up = give_up;
+    e->device_impl = device_impl;
+    if (give_up && run->is_broken)
+        give_up(device_impl);
+    pthread_mutex_unlock(&run->lock);
+}
+
+static const struct hcy_transport threads_transport = {
+    sizeof threads_transport, HCY_TRANSPORT_ABI, "threads",         NULL,            threads_split,   threads_close,
+    threads_barrier,          threads_broadcast, threads_allreduce, threads_exchange, threads_end_all, NULL, NULL,
+    threads_watch
+};
+
+bool hcy__are_threads(const hcy_dist *comm)
+{
+    return comm->transport->close == threads_close;
+}
+
+/* --- Runs --- */
+
+struct worker {
+    struct run *run;
+    hcy_dist *comm; /* NULL: it has no thread, and needs none */
+    int rank;
+    int (*work)(hcy_dist *comm, void *user);
+    void *user;
+    pthread_t thread;
+};
+
+static void *run_worker(void *payload)
+{
+    struct worker *w = payload;
+    const int status = w->work(w->comm, w->user);
+    const hcy_error why = describe(status, "failed");
+    pthread_mutex_lock(&w->run->lock);
+    w->run->has_ended[w->rank] = true;
+    if (status)
+        break_run(w->run, w->rank, status, &why);
+    pthread_cond_broadcast(&w->run->changed);
+    pthread_mutex_unlock(&w->run->lock);
+    hcy_dist_release(w->comm);
+    return NULL;
+}
+
+static struct run *new_run(int n)
+{
+    struct run *run = calloc(1, sizeof *run + (size_t)n * sizeof run->has_ended[0]);
+    if (!run)
+        return NULL;
+    pthread_mutex_init(&run->lock, NULL);
+    pthread_cond_init(&run->changed, NULL);
+    run->refs = 1;
+    return run;
+}
+
+/* A communicator for each worker.  On failure some have none. */
+static int make_ranks(struct worker *workers, struct run *run, int n, struct hcy__ways ways)
+{
+    struct group *g = new_group(run, n);
+    int status = g ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for %d ranks", n);
+    for (int r = 0; !status && r < n; r++) {
+        struct hcy__place place;
+        struct end *e = calloc(1, sizeof *e);
+        status = e ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for %d ranks", n);
+        if (!e)
+            break;
+        g->refs++;
+        g->seats[r].who = r;
+        sit_down(&place, e, g, r);
+        status = hcy__dist_new(&workers[r].comm, &threads_transport, e, &place, ways);
+    }
+    pthread_mutex_lock(&run->lock);
+    if (g)
+        leave_group(g);
+    else
+        pthread_mutex_unlock(&run->lock);
+    return status;
+}
+
+/* The first rank works in the caller's thread. */
+static void run_workers(struct worker *workers, int n)
+{
+    int started = 1;
+    for (; started < n; started++) {
+        struct worker *w = &workers[started];
+        const int error = hcy__thread_create(&w->thread, run_worker, w);
+        if (error) {
+            const int status = hcy_fail(HCY_ENOMEM, "no thread for rank %d of %d: %s", started, n, strerror(error));
+            break_with(w->run, started, status, hcy_last_error());
+            break;
+        }
+    }
+    if (started == n)
+        run_worker(&workers[0]);
+    else
+        hcy_dist_release(workers[0].comm);
+    for (int r = 1; r < n; r++)
+        if (r < started)
+            pthread_join(workers[r].thread, NULL);
+        else
+            hcy_dist_release(workers[r].comm);
+}
+
+static int run_threads(int (*work)(hcy_dist *comm, void *user), void *user, const struct hcy__wish *wish)
+{
+    const int n = wish->n_threads ? wish->n_threads : hcy__dist_count_gpus();
+    struct worker *workers = calloc((size_t)n, sizeof *workers);
+    struct run *run = new_run(n);
+    int status = workers && run ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for %d ranks", n);
+    for (int r = 0; !status && r < n; r++)
+        workers[r] = (struct worker){ .run = run, .rank = r, .work = work, .user = user };
+    if (!status)
+        status = make_ranks(workers, run, n, wish->ways);
+    if (!status)
+        run_workers(workers, n);
+    else
+        for (int r = 0; workers && r < n; r++)
+            hcy_dist_release(workers[r].comm);
+    if (run) {
+        pthread_mutex_lock(&run->lock);
+        if (run->is_broken) {
+            hcy_fail_again(&run->why);
+            status = run->status;
+        }
+        leave_run(run);
+    }
+    free(workers);
+    return status;
+}
+
+int hcy_dist_run(int (*work)(hcy_dist *comm, void *user), void *user, const char *text)
+{
+    struct hcy__wish wish;
+    hcy_dist *comm = NULL;
+    int status = work ? hcy__dist_wish(&wish, text) : hcy_fail(HCY_EINVAL, "hcy_dist_run: no work");
+    if (status)
+        return status;
+    if (!strcmp(wish.transport, threads_transport.name))
+        return run_threads(work, user, &wish);
+    status = hcy__dist_open(&comm, &wish);
+    if (!status)
+        status = work(comm, user);
+    hcy_dist_release(comm);
+    return status;
+}
