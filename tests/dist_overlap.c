@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <time.h>
 
-enum { ROWS = 64, COLUMNS = 5, PATIENCE_MS = 10000 };
+enum { ROWS = 64, COLUMNS = 20, PATIENCE_MS = 10000 };
 static const double untouched = 1e300;
 
 static _Thread_local const struct hcy_transport *real;
@@ -32,7 +32,7 @@ static bool computes_first(hcy_operator *op, hcy_array *to, hcy_array *from, boo
     real = scene.comm->transport;
     late = *real;
     late.exchange = exchange_late;
-    watched = (const double *)hcy_buffer_host(to->buffer) + to->offset + ROWS / 2 * COLUMNS;
+    watched = (const double *)hcy_buffer_host(to->buffer) + to->offset + to->count / 2 + to->shape[1] / 2;
     was_computed = true;
     n_exchanges = 0;
     scene.comm->transport = &late;
@@ -42,25 +42,33 @@ static bool computes_first(hcy_operator *op, hcy_array *to, hcy_array *from, boo
     return right && !hcy_queue_finish(scene.queue) && was_computed && n_exchanges == 1;
 }
 
-void test_overlap(void)
+static void test_layout(hcy_dist_layout *layout, const char *what)
 {
-    const int64_t shape[2] = { (int64_t)ROWS * scene.n_ranks, COLUMNS };
-    hcy_dist_layout *layout = NULL;
     hcy_operator *op = NULL;
     hcy_array *x = NULL, *y = NULL;
-    /* Elsewhere the host does not see what the queue has done. */
-    if (scene.n_ranks == 1 || scene.comm->on_device ||
-        !(hcy_device_get_info(scene.dev)->caps & HCY_CAP_HOST_MEMORY))
-        return;
-    bool right = !hcy_dist_layout_blocks(&layout, scene.comm, 2, shape, 0, NULL) &&
-                 !hcy_dist_laplacian(&op, scene.dev, layout, HCY_FLOAT64, NULL) &&
+    bool right = layout && !hcy_dist_laplacian(&op, scene.dev, layout, HCY_FLOAT64, NULL) &&
                  !hcy_dist_array(&x, scene.dev, layout, HCY_FLOAT64) &&
                  !hcy_dist_array(&y, scene.dev, layout, HCY_FLOAT64) &&
                  !HCY_EVAL(scene.queue, "x = normal(1, index)", hcy_op_array("x", x));
-    every(right && computes_first(op, y, x, false), "a Laplacian is computed while ghost rows are on their way");
+    every(right && computes_first(op, y, x, false), "%s: a Laplacian is computed while ghosts are on their way", what);
     every(right && computes_first(op, x, y, true), "... and its adjoint");
     hcy_operator_release(op);
     hcy_array_release(x);
     hcy_array_release(y);
     hcy_dist_layout_release(layout);
+}
+
+void test_overlap(void)
+{
+    const int across = scene.n_ranks % 2 ? 1 : 2, grid[2] = { scene.n_ranks / across, across };
+    const int64_t rows[2] = { (int64_t)ROWS * scene.n_ranks, COLUMNS }, columns[2] = { COLUMNS, rows[0] },
+                  both[2] = { ROWS * scene.n_ranks, ROWS * scene.n_ranks };
+    hcy_dist_layout *layout = NULL;
+    /* Elsewhere the host does not see what the queue has done. */
+    if (scene.n_ranks == 1 || scene.comm->on_device ||
+        !(hcy_device_get_info(scene.dev)->caps & HCY_CAP_HOST_MEMORY))
+        return;
+    test_layout(hcy_dist_layout_blocks(&layout, scene.comm, 2, rows, 0, NULL) ? NULL : layout, "blocks of rows");
+    test_layout(hcy_dist_layout_blocks(&layout, scene.comm, 2, columns, 1, NULL) ? NULL : layout, "blocks of columns");
+    test_layout(hcy_dist_layout_grid(&layout, scene.comm, 2, both, grid, NULL) ? NULL : layout, "a grid");
 }

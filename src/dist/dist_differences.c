@@ -1,9 +1,8 @@
 /* dist_differences.c - differences of neighbours over ranks, with the bits of one device.
  *
- * An array in blocks of its first axis: ghost rows are fetched while one pass over memory makes most of a rank's rows
- * of the result (dist_overlap.c).  The adjoint is the same of the transposed matrix: its own ghost rows, of what comes
- * in.  In blocks of another axis, or of several: one pass over the padded part, of which the own rows are kept; there
- * the adjoint adds ghosts up where they come from.  No differences along an axis of blocks: nothing goes between ranks.
+ * Ghosts are fetched while one pass over memory makes most of a rank's part of the result: rows where the array is in
+ * blocks of its first axis (dist_overlap.c), else boxes (dist_boxes.c).  The adjoint is the same of the transposed
+ * matrix: its own ghosts, of what comes in.  No differences along an axis of blocks: nothing goes between ranks.
  */
 #include "differences.h"
 #include "dist_priv.h"
@@ -40,7 +39,7 @@ static int make_result_layout(hcy_dist_layout **range, hcy_dist_layout *l, const
     return status;
 }
 
-/* --- Blocks of the first axis: this rank's rows alone --- */
+/* --- A rank's part of the result alone --- */
 
 struct halves {
     hcy_operator *forward, *transposed;
@@ -80,16 +79,15 @@ static int agree_reach(int64_t reach[2], hcy_differences_desc *part, hcy_dist *c
     return 0;
 }
 
-/* From one layout to the other: the matrix, or its transpose. */
-static int make_half(hcy_operator **op, hcy_device *dev, hcy_dist_layout *to, hcy_dist_layout *from,
-                     const hcy_differences_desc *whole, bool transposed)
+/* From one layout to the other, in blocks of the first axis. */
+static int make_rows(hcy_operator **op, hcy_device *dev, hcy_dist_layout *to, hcy_dist_layout *from,
+                     const hcy_differences_desc *half)
 {
-    const hcy_dist_layout *rows = transposed ? to : from;
+    const hcy_dist_layout *rows = half->transposed ? to : from;
     const int me = rows->comm->place.rank;
-    hcy_differences_desc part = *whole;
+    hcy_differences_desc part = *half;
     hcy_operator *own = NULL;
     int64_t reach[2] = { 0, 0 };
-    part.transposed = transposed;
     part.first = rows->firsts[me];
     part.rows = rows->firsts[me + 1] - part.first;
     int status = agree_reach(reach, &part, rows->comm);
@@ -99,6 +97,16 @@ static int make_half(hcy_operator **op, hcy_device *dev, hcy_dist_layout *to, hc
         status = hcy__dist_agree_on(op, rows->comm, hcy__dist_overlapped(op, to, from, own, &part, reach));
     hcy_operator_release(own);
     return status;
+}
+
+/* The matrix, or its transpose. */
+static int make_half(hcy_operator **op, hcy_device *dev, hcy_dist_layout *to, hcy_dist_layout *from,
+                     const hcy_differences_desc *whole, bool transposed)
+{
+    hcy_differences_desc half = *whole;
+    half.transposed = transposed;
+    return (transposed ? to : from)->axis ? hcy__dist_agree_on(op, to->comm, hcy__dist_boxed(op, dev, to, from, &half))
+                                          : make_rows(op, dev, to, from, &half);
 }
 
 static int make_of_halves(hcy_operator **op, hcy_device *dev, hcy_dist_layout *range, hcy_dist_layout *domain,
@@ -126,7 +134,7 @@ static int make_of_halves(hcy_operator **op, hcy_device *dev, hcy_dist_layout *r
     return hcy__dist_agree_on(op, domain->comm, hcy__operator_make(op, dev, &desc));
 }
 
-/* --- Blocks of another axis, or of several --- */
+/* --- No neighbours --- */
 
 /* The differences of a part that has neighbours on neither side. */
 static int make_own(hcy_operator **own, hcy_device *dev, const hcy_dist_layout *part,
@@ -145,38 +153,6 @@ static int make_local(hcy_operator **op, hcy_device *dev, hcy_dist_layout *range
     if (!status)
         status = hcy_dist_operator(op, range, domain, own);
     hcy_operator_release(own);
-    return status;
-}
-
-/* A part's own rows are as far from the padded ends as a matrix reaches, or at those of the whole. */
-static int make_padded_differences(hcy_operator **op, hcy_device *dev, hcy_dist_layout *range,
-                                   hcy_dist_layout *domain, const hcy_differences_desc *whole)
-{
-    const int dtype = whole->space.dtype, in_front = range->rank - domain->rank;
-    struct hcy__widths of_domain = { { 0 }, { 0 }, false }, of_range = of_domain;
-    hcy_dist_layout *padded = NULL, *padded_range = NULL;
-    hcy_operator *ops[3] = { NULL, NULL, NULL };
-    for (int d = 0; d < domain->rank; d++) {
-        of_domain.front[d] = whole->kinds[d] ? HCY_STENCIL_REACH : 0;
-        of_domain.back[d] = of_range.front[d + in_front] = of_range.back[d + in_front] = of_domain.front[d];
-    }
-    int status = hcy__dist_pad(&padded, domain, &of_domain);
-    if (!status)
-        status = hcy__dist_pad(&padded_range, range, &of_range);
-    if (!status)
-        status = hcy__dist_agree_on(&ops[2], domain->comm,
-                                    hcy__dist_ghosts(&ops[2], dev, domain, padded, dtype, &of_domain, true));
-    if (!status)
-        status = hcy__dist_agree_on(&ops[0], domain->comm,
-                                    hcy__dist_ghosts(&ops[0], dev, range, padded_range, dtype, &of_range, false));
-    if (!status)
-        status = make_local(&ops[1], dev, padded_range, padded, whole);
-    if (!status)
-        status = hcy__dist_agree_on(op, domain->comm, hcy_operator_compose(op, ops, 3));
-    for (int i = 0; i < 3; i++)
-        hcy_operator_release(ops[i]);
-    hcy_dist_layout_release(padded);
-    hcy_dist_layout_release(padded_range);
     return status;
 }
 
@@ -203,8 +179,6 @@ static int make_differences(hcy_operator **op, hcy_dist_layout **kept, hcy_devic
         return status;
     if (is_local(layout, whole))
         status = make_local(op, dev, range, layout, whole);
-    else if (layout->axis)
-        status = make_padded_differences(op, dev, range, layout, whole);
     else
         status = make_of_halves(op, dev, range, layout, whole);
     if (status || !kept)

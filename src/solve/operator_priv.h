@@ -3,6 +3,7 @@
 #define HCY_OPERATOR_PRIV_H
 
 #include "array_priv.h"
+#include "stencil_format.h"
 
 #include <halcyon/fft.h>
 #include <halcyon/operator.h>
@@ -60,6 +61,20 @@ int hcy__vector_rows(hcy_array **rows, const hcy_array *a, int axis, int64_t fir
  * x, which has rows enough around those. */
 int hcy__stencil_rows(hcy_queue *queue, hcy_array *y, const hcy_operator *op, hcy_array *x, int64_t first, int64_t end,
                       int64_t at);
+/* Differences of a part of the whole vectors, size[d] elements from first[d] on along axis d; in that part any box. */
+struct hcy__stencil_part {
+    hcy_stencil_job job;
+    int n_axes, width; /* with differences; reals of a number */
+    bool is_apart, is_transposed;
+};
+int hcy__stencil_part_set(struct hcy__stencil_part *part, const hcy_differences_desc *whole, const int64_t *first,
+                          const int64_t *size);
+/* Elements [first, end) of the part's y = A x, unchecked: x and y are contiguous, of one shape but for an axis in front
+ * of the one that is apart; their first element stands for the part's element `origin`, which may be below 0. */
+int hcy__stencil_box(hcy_queue *queue, hcy_array *y, const struct hcy__stencil_part *part, hcy_array *x,
+                     const int64_t *first, const int64_t *end, const int64_t *origin);
+/* Neighbours along an axis, before and behind, that an element of the result needs at most. */
+void hcy__stencil_reach_of(int64_t reach[2], const hcy_differences_desc *whole, int axis);
 /* Differences along the last axes; messages name the function. */
 int hcy__gradient_of(hcy_operator **op, hcy_device *dev, const hcy_space *space, int n_axes, int kind,
                      const char *function);

@@ -38,14 +38,14 @@ static void set_inner(hcy_stencil_axis *a, bool is_single)
 }
 
 /* Coefficients of axis d, of which elements from `first` on count. */
-static void set_rows(hcy_stencil_axis *a, const struct stencil *s, int d, int64_t first, bool transposed)
+static void set_rows(hcy_stencil_axis *a, const hcy_differences_desc *desc, int d, int64_t first, bool transposed)
 {
-    const int kind = s->desc.kinds[d];
-    const int64_t extent = s->desc.space.shape[d], n = (int64_t)a->extent;
+    const int kind = desc->kinds[d];
+    const int64_t extent = desc->space.shape[d], n = (int64_t)a->extent;
     /* Of few elements each has a row of its own. */
     const int64_t head = n < HCY_STENCIL_EDGE ? n : HCY_STENCIL_EDGE, tail = n - head < head ? n - head : head;
     a->is_term = 1;
-    a->scale = s->desc.factors[d] / hcy__difference_divisor(kind);
+    a->scale = desc->factors[d] / hcy__difference_divisor(kind);
     for (int64_t i = 0; i < head; i++)
         hcy__difference_row(a->rows[i], kind, first + i, extent, transposed);
     for (int64_t i = 0; i < tail; i++)
@@ -87,7 +87,7 @@ static void set_job(hcy_stencil_job *job, struct stencil *s, bool transposed)
             a->size = a->extent = (uint64_t)size;
             a->stride = stride;
             if (desc->kinds[d]) {
-                set_rows(a, s, d, d ? 0 : desc->first, transposed);
+                set_rows(a, desc, d, d ? 0 : desc->first, transposed);
                 set_inner(a, is_single);
             }
             n++;
@@ -105,17 +105,30 @@ static void set_job(hcy_stencil_job *job, struct stencil *s, bool transposed)
 
 /* --- Applying --- */
 
+static int submit_job(hcy_queue *queue, hcy_array *y, const hcy_stencil_job *job, hcy_array *x)
+{
+    static const size_t pairs[] = { HCY_ARG_AT(stencil, axes0), HCY_ARG_AT(stencil, axes2), HCY_ARG_AT(stencil, axes4),
+                                    HCY_ARG_AT(stencil, axes6) };
+    hcy_kernel *kernel = NULL;
+    hcy_arg args[HCY_MAX_ARGS];
+    int status = hcy__room_move(&kernel, y->room, HCY__MOVE_STENCIL);
+    if (status)
+        return status;
+    args[HCY_ARG_AT(stencil, job)] = hcy_arg_struct(job, offsetof(hcy_stencil_job, axes));
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
+        args[pairs[i]] = hcy_arg_struct(&job->axes[2 * i], 2 * sizeof job->axes[0]);
+    args[HCY_ARG_AT(stencil, from)] = hcy_arg_buf(x->buffer);
+    args[HCY_ARG_AT(stencil, to)] = hcy_arg_buf(y->buffer);
+    return hcy_launch(queue, kernel, 1, args, HCY_N_ARGS(stencil));
+}
+
 /* Rows [first, end) of y; row 0 of it stands at row `at` of x. */
 static int launch_rows(hcy_queue *queue, hcy_array *y, const struct stencil *s, hcy_array *x, bool adjoint,
                        int64_t first, int64_t end, int64_t at)
 {
-    static const size_t pairs[] = { HCY_ARG_AT(stencil, axes0), HCY_ARG_AT(stencil, axes2), HCY_ARG_AT(stencil, axes4),
-                                    HCY_ARG_AT(stencil, axes6) };
     const bool transposed = adjoint != (s->desc.transposed != 0);
     const int64_t width = hcy__space_is_complex(&s->desc.space) ? 2 : 1, row = s->row * width;
     hcy_stencil_job job = s->jobs[adjoint];
-    hcy_kernel *kernel = NULL;
-    hcy_arg args[HCY_MAX_ARGS];
     /* Operands may be empty, as no row of a part that has none is asked for. */
     if (first >= end || !s->row)
         return 0;
@@ -126,15 +139,7 @@ static int launch_rows(hcy_queue *queue, hcy_array *y, const struct stencil *s, 
     if (s->desc.apart && s->n_axes > 1)
         *(transposed ? &job.from_step : &job.to_step) =
             (uint64_t)((transposed ? x : y)->count / s->n_axes * width);
-    int status = hcy__room_move(&kernel, y->room, HCY__MOVE_STENCIL);
-    if (status)
-        return status;
-    args[HCY_ARG_AT(stencil, job)] = hcy_arg_struct(&job, offsetof(hcy_stencil_job, axes));
-    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
-        args[pairs[i]] = hcy_arg_struct(&job.axes[2 * i], 2 * sizeof job.axes[0]);
-    args[HCY_ARG_AT(stencil, from)] = hcy_arg_buf(x->buffer);
-    args[HCY_ARG_AT(stencil, to)] = hcy_arg_buf(y->buffer);
-    return hcy_launch(queue, kernel, 1, args, HCY_N_ARGS(stencil));
+    return submit_job(queue, y, &job, x);
 }
 
 static int apply_stencil(hcy_queue *queue, hcy_array *y, void *user, hcy_array *x)
@@ -202,6 +207,71 @@ static int read_desc(hcy_differences_desc *desc, int *n_axes, const hcy_differen
     if (!status && desc->space.vectors)
         status = hcy_fail(HCY_EUNSUPPORTED, "differences: vectors that are distributed");
     return status ? status : check_rows(desc);
+}
+
+int hcy__stencil_part_set(struct hcy__stencil_part *p, const hcy_differences_desc *whole, const int64_t *first,
+                          const int64_t *size)
+{
+    hcy_differences_desc desc = HCY_DIFFERENCES_DESC_INIT;
+    int status = read_desc(&desc, &p->n_axes, whole);
+    if (status)
+        return status;
+    const bool is_single = hcy__is_single(&desc.space);
+    memset(&p->job, 0, sizeof p->job);
+    p->job.rank = (uint32_t)desc.space.rank;
+    p->job.bytes = is_single ? 4 : 8;
+    p->width = hcy__space_is_complex(&desc.space) ? 2 : 1;
+    p->is_apart = desc.apart && p->n_axes > 1;
+    p->is_transposed = desc.transposed != 0;
+    for (int d = 0; d < desc.space.rank; d++) {
+        hcy_stencil_axis *a = &p->job.axes[d];
+        a->extent = (uint64_t)size[d];
+        if (desc.kinds[d]) {
+            set_rows(a, &desc, d, first[d], p->is_transposed);
+            set_inner(a, is_single);
+        }
+    }
+    return 0;
+}
+
+int hcy__stencil_box(hcy_queue *queue, hcy_array *y, const struct hcy__stencil_part *p, hcy_array *x,
+                     const int64_t *first, const int64_t *end, const int64_t *origin)
+{
+    hcy_stencil_job job = p->job;
+    const int rank = (int)job.rank, in_front = y->rank - rank;
+    int64_t stride = p->width, place = 0;
+    for (int d = rank - 1; d >= 0; d--) {
+        hcy_stencil_axis *a = &job.axes[d];
+        if (first[d] >= end[d])
+            return 0;
+        a->first = (uint64_t)first[d];
+        a->size = (uint64_t)(end[d] - first[d]);
+        a->stride = stride;
+        place += (first[d] - origin[d]) * stride;
+        stride *= y->shape[d + in_front];
+    }
+    job.from = x->offset * p->width + place;
+    job.to = y->offset * p->width + place;
+    if (p->is_apart)
+        *(p->is_transposed ? &job.from_step : &job.to_step) = (uint64_t)stride;
+    return submit_job(queue, y, &job, x);
+}
+
+void hcy__stencil_reach_of(int64_t reach[2], const hcy_differences_desc *desc, int axis)
+{
+    const int64_t n = desc->space.shape[axis], few = 2 * HCY_STENCIL_EDGE;
+    int8_t row[HCY_STENCIL_TAPS];
+    reach[0] = reach[1] = 0;
+    /* Rows that differ from the others are at the ends. */
+    for (int64_t i = 0; desc->kinds[axis] && i < n; i = i == few && n > 2 * few ? n - few : i + 1) {
+        hcy__difference_row(row, desc->kinds[axis], i, n, desc->transposed != 0);
+        for (int k = 0; k < HCY_STENCIL_TAPS; k++) {
+            if (row[k] && HCY_STENCIL_REACH - k > reach[0])
+                reach[0] = HCY_STENCIL_REACH - k;
+            if (row[k] && k - HCY_STENCIL_REACH > reach[1])
+                reach[1] = k - HCY_STENCIL_REACH;
+        }
+    }
 }
 
 static void find_reach(int64_t *before, int64_t *after, const hcy_differences_desc *desc)

@@ -312,11 +312,10 @@ HCY_API int hcy_dist_crop(hcy_operator **op, hcy_operator *halo) HCY_MUST_USE;
  * all; HCY_EINVAL: not hcy_dist_halo()'s or hcy_dist_halo_grid()'s. */
 HCY_API int hcy_dist_halo_begin(hcy_queue *queue, hcy_array *padded, hcy_operator *halo, hcy_array *x) HCY_MUST_USE;
 HCY_API int hcy_dist_halo_end(hcy_queue *queue, hcy_operator *halo) HCY_MUST_USE;
-/* What hcy_operator_difference(), hcy_operator_laplacian() and hcy_operator_gradient() do, of an array in blocks: the
- * same bits.  In blocks of the first axis (and where there is no difference along that of the blocks) the adjoint has
- * them too, and what needs no ghost rows is computed while these are on their way; in blocks of another, and over a
- * grid of ranks, it adds up ghost rows, in another order.  The gradient's *range is the layout of what comes out, with
- * an axis in front, to be released; NULL: it is not wanted. */
+/* What hcy_operator_difference(), hcy_operator_laplacian() and hcy_operator_gradient() do, of an array in blocks, along
+ * one axis or over a grid of ranks: the same bits, of the adjoint too.  What needs no ghost rows is computed while these
+ * are on their way.  The gradient's *range is the layout of what comes out, with an axis in front, to be released; NULL:
+ * it is not wanted. */
 HCY_API int hcy_dist_difference(hcy_operator **op, hcy_device *dev, hcy_dist_layout *layout, int dtype, int axis,
                                 int kind, double factor) HCY_MUST_USE;
 HCY_API int hcy_dist_laplacian(hcy_operator **op, hcy_device *dev, hcy_dist_layout *layout, int dtype,
