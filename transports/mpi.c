@@ -29,6 +29,8 @@ struct mpi {
     MPI_Comm comm;
     size_t piece;
     void *context; /* of the CUDA device whose memory messages may be in; NULL: of none */
+    MPI_Request *requests; /* of an exchange, which grow */
+    size_t room;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -104,6 +106,7 @@ static void mpi_close(void *impl)
 {
     struct mpi *m = impl;
     MPI_Comm_free(&m->comm);
+    free(m->requests);
     free(m);
     leave_users();
 }
@@ -117,7 +120,7 @@ static int make_end(void **impl, struct hcy__place *place, MPI_Comm comm, size_t
         leave_users();
         return hcy_fail(HCY_ENOMEM, "out of memory for a communicator");
     }
-    *m = (struct mpi){ comm, piece, NULL };
+    *m = (struct mpi){ .comm = comm, .piece = piece };
     int status = check_mpi(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "setting the error handler");
     if (!status)
         status = find_place(place, comm);
@@ -275,19 +278,31 @@ static int mpi_allreduce(void *data, void *impl, size_t count, int dtype, int re
 
 /* --- Messages --- */
 
-static int submit_message(MPI_Request *requests, size_t *n, struct mpi *m, const struct hcy__message *message)
+static int submit_message(size_t *n, struct mpi *m, const struct hcy__message *message)
 {
     int status = 0;
     for (size_t at = 0; !status && at < message->bytes; at += m->piece) {
         char *data = (char *)message->data + at;
         int bytes = (int)smaller(m->piece, message->bytes - at);
         int code = message->sends
-                       ? MPI_Isend(data, bytes, MPI_BYTE, message->rank, 0, m->comm, &requests[*n])
-                       : MPI_Irecv(data, bytes, MPI_BYTE, message->rank, 0, m->comm, &requests[*n]);
+                       ? MPI_Isend(data, bytes, MPI_BYTE, message->rank, 0, m->comm, &m->requests[*n])
+                       : MPI_Irecv(data, bytes, MPI_BYTE, message->rank, 0, m->comm, &m->requests[*n]);
         status = check_mpi(code, message->sends ? "sending" : "receiving");
         *n += !status;
     }
     return status;
+}
+
+static int need_requests(struct mpi *m, size_t n)
+{
+    if (n <= m->room)
+        return 0;
+    MPI_Request *grown = realloc(m->requests, n * sizeof(MPI_Request));
+    if (!grown)
+        return hcy_fail(HCY_ENOMEM, "out of memory for %zu messages", n);
+    m->requests = grown;
+    m->room = n;
+    return 0;
 }
 
 /* Pieces of one message go in their order, because MPI's messages between two ranks do not overtake each other. */
@@ -297,21 +312,20 @@ static int mpi_exchange(void *impl, const struct hcy__message *messages, size_t 
     size_t pieces = 0, submitted = 0;
     for (size_t i = 0; i < n; i++)
         pieces += messages[i].bytes / m->piece + 1;
-    MPI_Request *requests = malloc((pieces + 1) * sizeof(MPI_Request));
-    if (!requests)
-        return hcy_fail(HCY_ENOMEM, "out of memory for %zu messages", pieces);
+    int status = need_requests(m, pieces);
+    if (status)
+        return status;
     const int entered = enter_device(m);
-    int status = entered;
+    status = entered;
     for (size_t i = 0; !status && i < n; i++)
-        status = submit_message(requests, &submitted, m, &messages[i]);
+        status = submit_message(&submitted, m, &messages[i]);
     /* What was submitted uses the caller's memory, so it is waited for after a failure too, request by request. */
     for (size_t i = 0; i < submitted; i++) {
-        int failed = check_mpi(MPI_Wait(&requests[i], MPI_STATUS_IGNORE), "a message");
+        int failed = check_mpi(MPI_Wait(&m->requests[i], MPI_STATUS_IGNORE), "a message");
         status = status ? status : failed;
     }
     if (!entered)
         leave_device(m);
-    free(requests);
     return status;
 }
 

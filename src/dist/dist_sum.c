@@ -22,7 +22,10 @@ enum { PIECE = HCY_SUM_PIECE, FEW = HCY_SUM_FEW, ALIGNED = 512 };
  * sums in each step. */
 enum { KEPT = 8 };
 struct hcy__sum_memory {
-    hcy_queue *last; /* whose they are: what another one does may not be done yet, or have failed */
+    int64_t *counts; /* 2 (n_ranks + 1): summands' firsts and next */
+    struct hcy__dist_part *parts; /* 2 n_ranks: messages of one exchange */
+    hcy_array *views;             /* n_ranks: borrowed ones, that parts are of */
+    hcy_queue *last; /* whose what follows is: what another one does may not be done yet, or have failed */
     hcy_array *kept[KEPT];
     hcy_array *share, *share_of; /* a part of numbers of all ranks, as share_of_all() makes it, and these */
     int64_t share_first;
@@ -52,9 +55,9 @@ struct summands {
     hcy_queue *queue;
     hcy_array *x, *y;
     bool is_complex;
+    hcy_array flat[2]; /* parts as one axis, borrowed: what x and y begin with, where they lie so */
     int64_t *firsts; /* of n_ranks + 1: which of all numbers each rank's first one is */
     int64_t *next;   /* the same of the next round's */
-    int64_t *of_both;
     struct hcy__sum_memory *memory; /* the layout's */
     int n_made;                     /* arrays so far, which are the memory's first ones */
     hcy_array *all;  /* room for few numbers, of all ranks; NULL: there are too many yet */
@@ -172,41 +175,31 @@ static int owner_of_head(const struct summands *s, int r)
     return r;
 }
 
-/* Where the others' shares of this rank's last piece go: one part for each rank that has some. */
-static int list_shares(struct hcy__dist_part *parts, size_t *n, const struct summands *s, hcy_array *piece,
-                       int64_t at)
+/* The next message is of rank r's numbers, `count` from `first` on, which come. */
+static void add_coming(const struct summands *s, size_t *n, int r, const hcy_array *numbers, int64_t first, int64_t count)
 {
-    int status = 0;
-    for (int r = s->comm->place.rank + 1; !status && at < piece->count; r++) {
-        const int64_t head = find_edges(s->firsts, r).head;
-        if (!head)
-            continue;
-        status = hcy__rows(&parts[*n].array, piece, 0, at, head);
-        parts[*n].rank = r;
-        *n += !status;
-        at += head;
-    }
-    return status;
+    hcy_array *view = &s->memory->views[r];
+    borrow_range(view, numbers, first, count, 0);
+    s->memory->parts[(*n)++] = (struct hcy__dist_part){ r, false, view };
 }
 
-/* The rank's own last piece, if it begins here, gets its elements; its head goes to whose piece that is. */
+/* The rank's own last piece, if it begins here, gets its elements, a part of each rank that has some; its head goes to
+ * whose piece that is. */
 static int exchange_edges(const struct summands *s, hcy_array *head, hcy_array *piece, int64_t tail)
 {
-    struct hcy__dist_part *parts = calloc((size_t)s->comm->place.n_ranks + 1, sizeof *parts);
+    struct hcy__dist_part *parts = s->memory->parts;
+    const int me = s->comm->place.rank;
     size_t n = 0;
-    if (!parts)
-        return hcy_fail(HCY_ENOMEM, "out of memory for a sum over ranks");
-    int status = piece ? list_shares(parts, &n, s, piece, tail) : 0;
-    if (!status && head)
-        parts[n++] =
-            (struct hcy__dist_part){ owner_of_head(s, s->comm->place.rank), true, hcy_array_retain(head) };
+    for (int r = me + 1; piece && tail < piece->count; r++) {
+        const int64_t share = find_edges(s->firsts, r).head;
+        if (share)
+            add_coming(s, &n, r, piece, tail, share);
+        tail += share;
+    }
+    if (head)
+        parts[n++] = (struct hcy__dist_part){ owner_of_head(s, me), true, head };
     /* Whole pieces have no edges. */
-    if (!status && n)
-        status = hcy__dist_exchange(s->queue, s->comm, parts, n);
-    for (size_t i = 0; i < n; i++)
-        hcy_array_release(parts[i].array);
-    free(parts);
-    return status;
+    return n ? hcy__dist_exchange(s->queue, s->comm, parts, n) : 0;
 }
 
 /* to = the sum of the piece that begins in this rank's tail and goes on in the next ranks; all ranks come here. */
@@ -265,11 +258,18 @@ static int new_sums(hcy_array **sums, struct summands *s)
     return s->in_place ? share_of_all(sums, s, s->next[me], count) : new_numbers(sums, s, count);
 }
 
+static void drop_summands(struct summands *s)
+{
+    if (s->x != &s->flat[0])
+        hcy_array_release(s->x);
+    if (s->y != &s->flat[1])
+        hcy_array_release(s->y);
+}
+
 /* Sums of pieces are this rank's numbers from here on. */
 static void take_sums(struct summands *s, hcy_array *sums)
 {
-    hcy_array_release(s->x);
-    hcy_array_release(s->y);
+    drop_summands(s);
     s->x = sums;
     s->y = NULL;
     int64_t *const next = s->firsts;
@@ -302,54 +302,43 @@ static int sum_pieces(struct summands *s)
 /* The numbers of all ranks, on each: this one's are in their place. */
 static int gather_numbers(const struct summands *s, hcy_array *mine)
 {
-    const int n = s->comm->place.n_ranks;
-    struct hcy__dist_part *parts = calloc(2 * (size_t)n, sizeof *parts);
-    size_t listed = 0;
-    int status = parts ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for a sum over ranks");
-    for (int r = 0; !status && r < n; r++) {
+    struct hcy__dist_part *parts = s->memory->parts;
+    size_t n = 0;
+    for (int r = 0; r < s->comm->place.n_ranks; r++) {
         if (r == s->comm->place.rank)
             continue;
-        parts[listed++] = (struct hcy__dist_part){ r, true, hcy_array_retain(mine) };
-        parts[listed].rank = r;
-        status = hcy__rows(&parts[listed].array, s->all, 0, s->firsts[r], s->firsts[r + 1] - s->firsts[r]);
-        listed += !status;
+        parts[n++] = (struct hcy__dist_part){ r, true, mine };
+        add_coming(s, &n, r, s->all, s->firsts[r], s->firsts[r + 1] - s->firsts[r]);
     }
-    if (!status)
-        status = hcy__dist_exchange(s->queue, s->comm, parts, listed);
-    for (size_t i = 0; i < listed; i++)
-        hcy_array_release(parts[i].array);
-    free(parts);
-    return status;
+    return hcy__dist_exchange(s->queue, s->comm, parts, n);
 }
 
 static int sum_rest(struct summands *s, hcy_array *sum)
 {
     const int64_t first = s->firsts[s->comm->place.rank];
-    hcy_array *mine = NULL;
+    hcy_array place, *mine = s->in_place ? s->x : &place;
     int status = s->all ? 0 : new_numbers(&s->all, s, s->firsts[s->comm->place.n_ranks]);
-    if (s->in_place)
-        mine = hcy_array_retain(s->x);
-    else if (!status)
-        status = hcy__rows(&mine, s->all, 0, first, s->x->count);
+    if (!status && !s->in_place)
+        borrow_range(&place, s->all, first, s->x->count, 0);
     if (!status && !s->in_place && mine->count)
         status = eval_range(s, mine, 0, mine->count, 0);
     if (!status)
         status = gather_numbers(s, mine);
-    if (!status)
-        status = HCY_EVAL(s->queue, "s = sum(x)", hcy_op_array("s", sum), hcy_op_array("x", s->all));
-    hcy_array_release(mine);
-    return status;
+    return status ? status : HCY_EVAL(s->queue, "s = sum(x)", hcy_op_array("s", sum), hcy_op_array("x", s->all));
 }
 
-/* The part as one axis, in the order of the whole's rows: a view, or a copy with the blocks' axis in front.  Over a
- * grid, or in blocks of the first axis, it is as it lies. */
-static int flatten_part(hcy_array **flat, hcy_queue *queue, const hcy_dist_layout *layout,
+/* The part as one axis, in the order of the whole's rows: a view, borrowed where it may be, or a copy with the blocks'
+ * axis in front.  Over a grid, or in blocks of the first axis, it is as it lies. */
+static int flatten_part(hcy_array **flat, hcy_array *borrowed, hcy_queue *queue, const hcy_dist_layout *layout,
                         const hcy_array *part)
 {
     hcy_array *turned = NULL, *copy = NULL;
     int axes[HCY_ARRAY_MAX_RANK] = { layout->axis };
-    if (layout->axis <= 0)
-        return hcy_array_reshape(flat, part, 1, &part->count);
+    if (layout->axis <= 0) {
+        borrow_range(borrowed, part, 0, part->count, 0);
+        *flat = borrowed;
+        return 0;
+    }
     for (int d = 0, to = 1; d < layout->rank; d++)
         if (d != layout->axis)
             axes[to++] = d;
@@ -417,14 +406,31 @@ void hcy__sum_memory_free(struct hcy__sum_memory *m)
     if (!m)
         return;
     forget_all(m);
+    free(m->counts);
+    free(m->parts);
+    free(m->views);
     free(m);
+}
+
+static struct hcy__sum_memory *new_memory(size_t n_ranks)
+{
+    struct hcy__sum_memory *m = calloc(1, sizeof *m);
+    if (!m)
+        return NULL;
+    m->counts = calloc(n_ranks + 1, 2 * sizeof *m->counts);
+    m->parts = calloc(n_ranks, 2 * sizeof *m->parts);
+    m->views = calloc(n_ranks, sizeof *m->views);
+    if (m->counts && m->parts && m->views)
+        return m;
+    hcy__sum_memory_free(m);
+    return NULL;
 }
 
 static int need_memory(struct hcy__sum_memory **memory, hcy_dist_layout *layout, hcy_queue *queue)
 {
     struct hcy__sum_memory *m = layout->sums;
     if (!m)
-        m = layout->sums = calloc(1, sizeof *m);
+        m = layout->sums = new_memory((size_t)layout->comm->place.n_ranks);
     *memory = m;
     if (!m)
         return hcy_fail(HCY_ENOMEM, "out of memory for a sum over ranks");
@@ -445,20 +451,17 @@ static int begin_sum(struct summands *s, hcy_queue *queue, const hcy_dist_layout
     int status = need_memory(&s->memory, (hcy_dist_layout *)layout, queue);
     if (status)
         return status;
-    s->of_both = s->firsts = calloc((size_t)n + 1, 2 * sizeof *s->firsts);
-    for (int r = 0; s->firsts && r <= n; r++)
+    s->firsts = s->memory->counts;
+    s->next = s->firsts + n + 1;
+    for (int r = 0; r <= n; r++)
         s->firsts[r] = layout->firsts[r] * layout->row;
-    if (s->firsts)
-        s->next = s->firsts + n + 1;
-    return s->firsts ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for a sum over ranks");
+    return 0;
 }
 
 static void leave_sum(struct summands *s)
 {
-    hcy_array_release(s->x);
-    hcy_array_release(s->y);
+    drop_summands(s);
     hcy_array_release(s->all);
-    free(s->of_both);
 }
 
 /* sum = what is left to be added up, unless there was a failure; then it is left. */
@@ -481,9 +484,9 @@ int hcy__dist_sum(hcy_queue *queue, hcy_array *sum, const hcy_dist_layout *layou
     struct summands s;
     int status = begin_sum(&s, queue, layout, x);
     if (!status)
-        status = flatten_part(&s.x, queue, layout, x);
+        status = flatten_part(&s.x, &s.flat[0], queue, layout, x);
     if (!status && y)
-        status = flatten_part(&s.y, queue, layout, y);
+        status = flatten_part(&s.y, &s.flat[1], queue, layout, y);
     return end_sum(sum, &s, status);
 }
 

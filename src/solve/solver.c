@@ -98,13 +98,15 @@ int hcy__solver_eval_square(hcy_solver *s, hcy_array *number, bool of_range, con
 
 static int note_norm(hcy_solver *s, const char *text, hcy_array *square, hcy_array *scale)
 {
-    hcy_array *norm = NULL;
-    int status = hcy_array_slice(&norm, s->norms, "%lld", (long long)s->iterations);
-    if (!status)
-        status = hcy_eval(s->queue, text,
-                          (const hcy_operand[]){ OPERAND(norm), OPERAND(square), OPERAND(scale) }, scale ? 3 : 2);
-    hcy_array_release(norm);
-    return status;
+    /* A number of each step's, which there is room for: a view that keeps nothing, and is no memory of the step's. */
+    hcy_array one = { .buffer = s->norms->buffer,
+                      .room = s->norms->room,
+                      .dtype = s->norms->dtype,
+                      .offset = s->norms->offset + s->iterations,
+                      .count = 1 };
+    atomic_init(&one.refs, 1);
+    return hcy_eval(s->queue, text, (const hcy_operand[]){ hcy_op_array("norm", &one), OPERAND(square), OPERAND(scale) },
+                    scale ? 3 : 2);
 }
 
 int hcy__solver_note(hcy_solver *s, hcy_array *square)
