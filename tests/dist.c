@@ -1,7 +1,7 @@
 /* Communicators: started by tests/dist.t under mpirun, as threads, or alone, with devices as arguments (two on the CPU
  * else).  All ranks check, rank 0 reports: a check holds where it holds on every rank.  `copies DEVICES`: what needs no
  * kernels; `large DEVICES`: messages above 2 GiB; `failing DEVICES`: with inject.c; `refused DEVICES`: those that
- * mpi-device takes on some ranks alone. */
+ * mpi-device takes on some ranks alone; `killed` and `abort [DEVICES]`: a rank goes. */
 #include "dist_scene.h"
 #include "tap.h"
 
@@ -422,20 +422,39 @@ static void test_wishes(void)
     hcy_dist_release(other);
 }
 
-/* One rank goes, in the middle of what the others wait for: killed, or by its own word. */
-static int lose_one(bool by_its_word, bool is_thread)
+/* What others wait in: a reduction of numbers of the host, or of a device. */
+static int wait_for_all(hcy_array *on_device)
 {
     int32_t number = 0;
-    int status = 0;
-    if (scene.rank == scene.n_ranks - 1 && by_its_word) {
+    int status = on_device ? hcy_dist_allreduce(scene.queue, on_device, scene.comm, HCY_REDUCE_SUM)
+                           : hcy_dist_allreduce_host(&number, scene.comm, HCY_INT32, 1, HCY_REDUCE_SUM);
+    return status || !on_device ? status : hcy_queue_finish(scene.queue);
+}
+
+/* One rank goes, in the middle of what the others wait for: killed, or by its own word. */
+static int lose_one(bool by_its_word, bool is_thread, const char *spec)
+{
+    hcy_array *numbers = NULL;
+    int status = spec ? hcy_dist_device(&scene.dev, scene.comm, spec) : 0;
+    if (!status && spec)
+        status = hcy_queue_create(&scene.queue, scene.dev);
+    if (!status && spec)
+        status = hcy_array_empty(&numbers, scene.dev, HCY_FLOAT32, 1, (int64_t[]){ 1000 });
+    status = status ? status : wait_for_all(numbers);
+    if (!status && scene.rank == scene.n_ranks - 1) {
+        /* When they wait. */
+        sleep(1);
+        if (!by_its_word)
+            raise(SIGKILL);
         status = hcy_fail(HCY_EIO, "rank %d: the disk is full", scene.rank);
         fprintf(stderr, "%s\n", hcy_last_error()->text);
         hcy_dist_abort(scene.comm, 3);
-    } else if (scene.rank == scene.n_ranks - 1) {
-        raise(SIGKILL);
     }
     for (int i = 0; !status && i < 1000; i++)
-        status = hcy_dist_allreduce_host(&number, scene.comm, HCY_INT32, 1, HCY_REDUCE_SUM);
+        status = wait_for_all(numbers);
+    hcy_array_release(numbers);
+    hcy_queue_release(scene.queue);
+    hcy_device_release(scene.dev);
     if (is_thread)
         return status;
     /* Longer than tests/dist.t waits. */
@@ -460,7 +479,7 @@ static int run_tests(hcy_dist *comm, void *user)
     scene.rank = info.rank;
     scene.n_ranks = info.n_ranks;
     if (argc > 1 && (!strcmp(argv[1], "killed") || !strcmp(argv[1], "abort")))
-        return lose_one(*argv[1] == 'a', !strcmp(info.transport, "threads"));
+        return lose_one(*argv[1] == 'a', !strcmp(info.transport, "threads"), argc > 2 ? argv[2] : NULL);
     scene.name = info.transport;
     const char *wanted = getenv("WANTED_RANKS");
     every(!wanted || scene.n_ranks == atoi(wanted), "as many ranks as were started");

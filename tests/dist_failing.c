@@ -1,6 +1,6 @@
 /* dist_failing.c - messages whose receiver has no memory for this or that (inject.c): it is told, all that was under
- * way ends before its memory is anybody else's, nothing is kept, and the next message is right.  Steps of solvers, which
- * need no memory. */
+ * way ends before its memory is anybody else's, nothing is kept, and the next message is right.  Steps of solvers,
+ * which need no memory. */
 #include "dist_scene.h"
 
 #include <dlfcn.h>

@@ -231,7 +231,8 @@ static int disagree(hcy_dist *comm, void *user)
     status = status ? status : hcy_device_open(&dev, "cpu@threads=1");
     status = status ? status : hcy_queue_create(&queue, dev);
     status = status ? status : hcy_array_full(&a, queue, HCY_INT8, 1, (int64_t[]){ 10 + rank }, rank);
-    status = status ? status : hcy_dist_sendrecv(queue, rank ? a : NULL, comm, rank ? 0 : -1, rank ? NULL : a, rank ? -1 : 1);
+    status = status ? status
+                    : hcy_dist_sendrecv(queue, rank ? a : NULL, comm, rank ? 0 : -1, rank ? NULL : a, rank ? -1 : 1);
     hcy_array_release(a);
     hcy_queue_release(queue);
     hcy_device_release(dev);

@@ -41,7 +41,9 @@ struct shared {
 typedef struct ncclComm {
     struct shared *shared;
     int rank, n_ranks, blocking, looks, operations, late_looks, finalized;
+    atomic_int state; /* INSIDE, ABORTED: who comes last of the operation and another thread's abortion frees it */
 } *ncclComm_t;
+enum { INSIDE = 1, ABORTED = 2 };
 
 struct message {
     int sends, peer;
@@ -175,7 +177,8 @@ int ncclCommDestroy(ncclComm_t c)
 int ncclCommAbort(ncclComm_t c)
 {
     fprintf(stderr, "fake_nccl: rank %d gives up\n", c->rank);
-    leave_file(c);
+    if (!(atomic_fetch_or(&c->state, ABORTED) & INSIDE))
+        leave_file(c);
     return SUCCESS;
 }
 
@@ -185,12 +188,22 @@ static int begin(ncclComm_t c)
 {
     if (state_of(c))
         return INVALID_ARGUMENT;
+    atomic_fetch_or(&c->state, INSIDE);
     c->operations++;
     return SUCCESS;
 }
 
+static int is_aborted(ncclComm_t c)
+{
+    return atomic_load(&c->state) & ABORTED;
+}
+
 static int end(ncclComm_t c)
 {
+    if (atomic_fetch_and(&c->state, ~INSIDE) & ABORTED) {
+        leave_file(c);
+        return REMOTE_ERROR;
+    }
     c->looks = is_told("slow") ? SOME_LOOKS : 0;
     return c->looks && !c->blocking ? IN_PROGRESS : SUCCESS;
 }
@@ -203,7 +216,7 @@ static void wait_for_all(ncclComm_t c)
         atomic_store(&s->at_barrier, 0);
         atomic_fetch_add(&s->turn, 1);
     }
-    while (atomic_load(&s->turn) == turn)
+    while (atomic_load(&s->turn) == turn && !is_aborted(c))
         sched_yield();
 }
 
@@ -213,7 +226,7 @@ int ncclBroadcast(const void *from, void *to, size_t count, int type, int root, 
     int status = type == 1 ? begin(c) : INVALID_ARGUMENT;
     if (status)
         return status;
-    for (size_t at = 0; at < count; at += PIECE) {
+    for (size_t at = 0; at < count && !is_aborted(c); at += PIECE) {
         size_t bytes = count - at < PIECE ? count - at : PIECE;
         if (c->rank == root)
             memcpy(c->shared->common[0], (const char *)from + at, bytes);
@@ -242,7 +255,7 @@ int ncclAllReduce(const void *from, void *to, size_t count, int type, int operat
     (void)stream;
     const size_t size = type == 7 || type == 2 ? 4 : 8, most = PIECE / size;
     int status = type == 7 || type == 8 || type == 2 || type == 4 ? begin(c) : INVALID_ARGUMENT;
-    for (size_t at = 0; !status && at < count; at += most) {
+    for (size_t at = 0; !status && at < count && !is_aborted(c); at += most) {
         size_t n = count - at < most ? count - at : most;
         memcpy(c->shared->common[c->rank], (const char *)from + at * size, n * size);
         wait_for_all(c);
@@ -303,9 +316,11 @@ static void pass_messages(int sends)
         struct box *b = &m->comm->shared->boxes[sends ? me : m->peer][sends ? m->peer : me];
         if (m->sends != sends)
             continue;
-        while (sends ? atomic_load(&b->sent) - atomic_load(&b->taken) == SLOTS
-                     : atomic_load(&b->sent) == atomic_load(&b->taken))
+        while (!is_aborted(m->comm) && (sends ? atomic_load(&b->sent) - atomic_load(&b->taken) == SLOTS
+                                              : atomic_load(&b->sent) == atomic_load(&b->taken)))
             sched_yield();
+        if (is_aborted(m->comm))
+            return;
         const unsigned slot = atomic_load(sends ? &b->sent : &b->taken) % SLOTS;
         if (sends)
             memcpy(b->data[slot], m->data, b->bytes[slot] = m->bytes);

@@ -2,10 +2,10 @@
  * are on their way.
  *
  * Of a rank's part a box inside needs no ghosts: it is made of the part as it is, and submitted before anything waits
- * for another rank.  What lies around it is faces, two for each axis that is dealt out.  A face is made in memory of its
- * own: what it is made of is copied together from the part and from ghosts, and the result copied to its place.  No
- * element needs neighbours of two axes at once, so that ghosts come from ranks along one axis, and corners of what a
- * face is made of stay undefined and are not read.  Memory is made once.
+ * for another rank.  What lies around it is faces, two for each axis that is dealt out.  A face is made in memory of
+ * its own: what it is made of is copied together from the part and from ghosts, and the result copied to its place.
+ * No element needs neighbours of two axes at once, so that ghosts come from ranks along one axis, and corners of what
+ * a face is made of stay undefined and are not read.  Memory is made once.
  */
 #include "dist_priv.h"
 #include "operator_priv.h"
@@ -259,7 +259,7 @@ static int list_ghosts(struct boxes *b, int dtype, const struct hcy__widths *wid
 }
 
 /* Where the part lies in the whole, and what of its neighbours counts. */
-static int place_part(struct boxes *b, const hcy_differences_desc *half)
+static int place_box(struct boxes *b, const hcy_differences_desc *half)
 {
     const hcy_dist_layout *rows = half->transposed ? b->to : b->from;
     const struct hcy__box mine = hcy__layout_box(rows, rows->comm->place.rank);
@@ -300,7 +300,7 @@ int hcy__dist_boxed(hcy_operator **op, hcy_device *dev, hcy_dist_layout *to, hcy
     b->dev = hcy_device_retain(dev);
     int status = hcy__exchange_new(&b->exchange, from->comm);
     if (!status)
-        status = place_part(b, half);
+        status = place_box(b, half);
     if (!status)
         status = hcy_dist_space(&desc.range, to, half->space.dtype);
     if (!status)

@@ -80,7 +80,7 @@ static int agree_reach(int64_t reach[2], hcy_differences_desc *part, hcy_dist *c
 }
 
 /* From one layout to the other, in blocks of the first axis. */
-static int make_rows(hcy_operator **op, hcy_device *dev, hcy_dist_layout *to, hcy_dist_layout *from,
+static int make_half_of_rows(hcy_operator **op, hcy_device *dev, hcy_dist_layout *to, hcy_dist_layout *from,
                      const hcy_differences_desc *half)
 {
     const hcy_dist_layout *rows = half->transposed ? to : from;
@@ -106,7 +106,7 @@ static int make_half(hcy_operator **op, hcy_device *dev, hcy_dist_layout *to, hc
     hcy_differences_desc half = *whole;
     half.transposed = transposed;
     return (transposed ? to : from)->axis ? hcy__dist_agree_on(op, to->comm, hcy__dist_boxed(op, dev, to, from, &half))
-                                          : make_rows(op, dev, to, from, &half);
+                                          : make_half_of_rows(op, dev, to, from, &half);
 }
 
 static int make_of_halves(hcy_operator **op, hcy_device *dev, hcy_dist_layout *range, hcy_dist_layout *domain,

@@ -48,8 +48,6 @@ int hcy__dist_new(hcy_dist **comm, const struct hcy_transport *transport, void *
                   struct hcy__ways ways);
 /* hcy_dist_open() of a wish that was read. */
 int hcy__dist_open(hcy_dist **comm, const struct hcy__wish *wish);
-/* Whether ranks see each other's memory as their own. */
-bool hcy__are_threads(const hcy_dist *comm);
 /* GPUs of this process, 1 where there is none. */
 int hcy__dist_count_gpus(void);
 /* No more by a transport of devices. */
@@ -57,6 +55,18 @@ void hcy__dist_leave_device(hcy_dist *comm);
 /* The module NAME, of one of the two kinds.  HCY_ENODEV, HCY_EBACKEND, HCY_EABI. */
 int hcy__transport_load(const struct hcy_transport **host, const struct hcy_device_transport **device,
                         const char *name);
+
+/* --- dist_threads.c --- */
+
+/* Whether ranks see each other's memory as their own. */
+bool hcy__are_threads(const hcy_dist *comm);
+/* n ranks that are threads, and a communicator for each; on failure some have none, and there may be a run. */
+struct hcy__run;
+int hcy__run_new(struct hcy__run **run, hcy_dist **comms, int n, struct hcy__ways ways);
+/* A rank's thread has ended, with a status: its own words are the caller's last failure. */
+void hcy__run_end_rank(struct hcy__run *run, int rank, int status);
+/* The status of the first rank that failed, with its words; 0: none has. */
+int hcy__run_release(struct hcy__run *run);
 
 /* An array, or a part of one, that goes to or comes from a rank; this one's own too. */
 struct hcy__dist_part {

@@ -176,7 +176,8 @@ static int owner_of_head(const struct summands *s, int r)
 }
 
 /* The next message is of rank r's numbers, `count` from `first` on, which come. */
-static void add_coming(const struct summands *s, size_t *n, int r, const hcy_array *numbers, int64_t first, int64_t count)
+static void add_coming(const struct summands *s, size_t *n, int r, const hcy_array *numbers, int64_t first,
+                       int64_t count)
 {
     hcy_array *view = &s->memory->views[r];
     borrow_range(view, numbers, first, count, 0);

@@ -1,23 +1,24 @@
-/* dist_threads.c - ranks that are threads of one process: the transport between them, and what begins and ends them.
+/* dist_threads.c - ranks that are threads of one process (dist_run.c): the transport between them.
  *
  * A run has the ranks that began together; a group those of one communicator, and each of its ranks an end.  One lock,
  * the run's, guards all but the bytes, which go straight from one rank's memory to another's while it is open.  What
- * all ranks do at once has two meetings: behind the first each finds what the others have brought, and until the second,
- * which nothing interrupts, nobody's memory goes.  A message is a letter that lies with its group until it is taken.
+ * all ranks do at once has two meetings: behind the first each finds what the others have brought, and until the
+ * second, which nothing interrupts, nobody's memory goes.  A message is a letter that lies with its group until it is
+ * taken.
  *
  * A rank that fails breaks the run: whoever waits for another, or comes to wait, is told, and transports of devices are
  * given up.
  */
 #include "dist_priv.h"
-#include "thread.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct run {
+struct hcy__run {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    unsigned refs; /* groups, and hcy__dist_threads() */
+    unsigned refs; /* groups, and hcy__run_new()'s */
     bool is_broken;
     int who, status; /* which rank has broken it, and what its work returned or is told */
     hcy_error why;
@@ -42,7 +43,7 @@ struct letter {
 };
 
 struct group {
-    struct run *run;
+    struct hcy__run *run;
     unsigned refs, turn; /* turn: of meetings */
     int n, n_there;
     struct letter *first, **last; /* in the order in which they came */
@@ -62,7 +63,7 @@ struct end {
 /* --- Failures --- */
 
 /* The first failure counts.  Locked. */
-static void break_run(struct run *run, int who, int status, const hcy_error *why)
+static void break_run(struct hcy__run *run, int who, int status, const hcy_error *why)
 {
     if (run->is_broken)
         return;
@@ -76,7 +77,7 @@ static void break_run(struct run *run, int who, int status, const hcy_error *why
     pthread_cond_broadcast(&run->changed);
 }
 
-static void break_with(struct run *run, int who, int status, const hcy_error *why)
+static void break_with(struct hcy__run *run, int who, int status, const hcy_error *why)
 {
     pthread_mutex_lock(&run->lock);
     break_run(run, who, status, why);
@@ -84,7 +85,7 @@ static void break_with(struct run *run, int who, int status, const hcy_error *wh
 }
 
 /* What this thread has to say for a status; else what it has done. */
-static hcy_error describe(int status, const char *done)
+static hcy_error describe_failure(int status, const char *done)
 {
     hcy_error why = { .status = status < 0 ? status : HCY_EBACKEND };
     if (status < 0 && hcy_last_error()->status == status)
@@ -94,13 +95,13 @@ static hcy_error describe(int status, const char *done)
 }
 
 /* Whether there is no use in waiting for a rank (-1: for all).  Locked. */
-static int look(const struct end *e, int rank)
+static int look_for_failure(const struct end *e, int rank)
 {
     struct group *g = e->group;
-    struct run *run = g->run;
+    struct hcy__run *run = g->run;
     for (int r = 0; r < g->n; r++)
         if (run->has_ended[g->seats[r].who] && (rank < 0 || rank == r)) {
-            const hcy_error why = describe(0, "ended while others wait for it");
+            const hcy_error why = describe_failure(0, "ended while others wait for it");
             break_run(run, g->seats[r].who, HCY_EBACKEND, &why);
         }
     return run->is_broken ? hcy_fail(run->why.status, "another rank of the communicator has failed, rank %d: %.400s",
@@ -111,11 +112,11 @@ static int look(const struct end *e, int rank)
 /* --- Meetings --- */
 
 /* All ranks come, or none goes on.  Locked. */
-static int meet(struct end *e)
+static int meet_ranks(struct end *e)
 {
     struct group *g = e->group;
     const unsigned turn = g->turn;
-    int status = look(e, -1);
+    int status = look_for_failure(e, -1);
     if (status)
         return status;
     if (++g->n_there == g->n) {
@@ -123,7 +124,7 @@ static int meet(struct end *e)
         g->turn++;
         pthread_cond_broadcast(&g->run->changed);
     }
-    while (g->turn == turn && !(status = look(e, -1)))
+    while (g->turn == turn && !(status = look_for_failure(e, -1)))
         pthread_cond_wait(&g->run->changed, &g->run->lock);
     if (g->turn != turn)
         return 0;
@@ -132,7 +133,7 @@ static int meet(struct end *e)
 }
 
 /* Those who have met part: each of them comes here, whatever has failed since.  Locked. */
-static void part(struct end *e)
+static void part_ranks(struct end *e)
 {
     struct group *g = e->group;
     const unsigned turn = g->turn;
@@ -151,7 +152,7 @@ static int bring(struct end *e, void *data)
     struct group *g = e->group;
     pthread_mutex_lock(&g->run->lock);
     g->seats[e->rank].data = data;
-    const int status = meet(e);
+    const int status = meet_ranks(e);
     pthread_mutex_unlock(&g->run->lock);
     return status;
 }
@@ -159,7 +160,7 @@ static int bring(struct end *e, void *data)
 static void take_leave(struct end *e)
 {
     pthread_mutex_lock(&e->group->run->lock);
-    part(e);
+    part_ranks(e);
     pthread_mutex_unlock(&e->group->run->lock);
 }
 
@@ -282,10 +283,10 @@ static struct letter *find_letter(const struct end *e, int from)
 
 static int take_letter(struct end *e, const struct hcy__message *m)
 {
-    struct run *run = e->group->run;
+    struct hcy__run *run = e->group->run;
     struct letter *letter = NULL;
     int status = 0;
-    while (!(letter = find_letter(e, m->rank)) && !(status = look(e, m->rank)))
+    while (!(letter = find_letter(e, m->rank)) && !(status = look_for_failure(e, m->rank)))
         pthread_cond_wait(&run->changed, &run->lock);
     if (!letter)
         return status;
@@ -306,9 +307,9 @@ static int take_letter(struct end *e, const struct hcy__message *m)
 /* Until it is taken, or nobody will take it. */
 static int wait_for_letter(struct end *e, struct letter *letter)
 {
-    struct run *run = e->group->run;
+    struct hcy__run *run = e->group->run;
     int status = 0;
-    while (letter->state == LYING && !(status = look(e, letter->message->rank)))
+    while (letter->state == LYING && !(status = look_for_failure(e, letter->message->rank)))
         pthread_cond_wait(&run->changed, &run->lock);
     if (letter->state == LYING) {
         take_out(e->group, letter);
@@ -322,7 +323,7 @@ static int wait_for_letter(struct end *e, struct letter *letter)
 static int threads_exchange(void *impl, const struct hcy__message *messages, size_t n)
 {
     struct end *e = impl;
-    struct run *run = e->group->run;
+    struct hcy__run *run = e->group->run;
     size_t n_sent = 0;
     int status = need_letters(e, n);
     if (status)
@@ -344,7 +345,7 @@ static int threads_exchange(void *impl, const struct hcy__message *messages, siz
 
 /* --- Groups and ends --- */
 
-static struct group *new_group(struct run *run, int n)
+static struct group *new_group(struct hcy__run *run, int n)
 {
     struct group *g = calloc(1, sizeof *g + (size_t)n * sizeof g->seats[0]);
     if (!g)
@@ -358,7 +359,7 @@ static struct group *new_group(struct run *run, int n)
 }
 
 /* Locked; the lock is open on return, and may be gone. */
-static void leave_run(struct run *run)
+static void release_run(struct hcy__run *run)
 {
     const bool is_last = !--run->refs;
     pthread_mutex_unlock(&run->lock);
@@ -369,27 +370,27 @@ static void leave_run(struct run *run)
     free(run);
 }
 
-static void leave_group(struct group *g)
+static void release_group(struct group *g)
 {
-    struct run *run = g->run;
+    struct hcy__run *run = g->run;
     if (--g->refs) {
         pthread_mutex_unlock(&run->lock);
         return;
     }
     free(g);
-    leave_run(run);
+    release_run(run);
 }
 
 static void threads_close(void *impl)
 {
     struct end *e = impl;
-    struct run *run = e->group->run;
+    struct hcy__run *run = e->group->run;
     struct end **at = &run->ends;
     pthread_mutex_lock(&run->lock);
     while (*at != e)
         at = &(*at)->next;
     *at = e->next;
-    leave_group(e->group);
+    release_group(e->group);
     free(e->letters);
     free(e);
 }
@@ -421,11 +422,11 @@ static struct group *find_colour(int *rank, struct end *e, int colour)
         if (g->seats[r].colour == colour)
             new->seats[i++].who = g->seats[r].who;
     g->seats[e->rank].made = new;
-    part(e);
+    part_ranks(e);
     struct group *made = first < 0 ? NULL : g->seats[first].made;
     if (made)
         made->refs += first != e->rank;
-    part(e);
+    part_ranks(e);
     return made;
 }
 
@@ -439,7 +440,7 @@ static int threads_split(void **part_of, struct hcy__place *place, void *impl, i
         return hcy_fail(HCY_ENOMEM, "out of memory for a communicator");
     pthread_mutex_lock(&g->run->lock);
     g->seats[e->rank].colour = colour;
-    int status = meet(e);
+    int status = meet_ranks(e);
     if (!status)
         joined = find_colour(&rank, e, colour);
     if (joined)
@@ -457,14 +458,14 @@ static void threads_end_all(void *impl, int code)
 {
     struct end *e = impl;
     const int status = hcy_last_error()->status;
-    const hcy_error why = describe(status, "given up");
+    const hcy_error why = describe_failure(status, "given up");
     break_with(e->group->run, e->group->seats[e->rank].who, status ? status : code, &why);
 }
 
 static void threads_watch(void *impl, void (*give_up)(void *device_impl), void *device_impl)
 {
     struct end *e = impl;
-    struct run *run = e->group->run;
+    struct hcy__run *run = e->group->run;
     pthread_mutex_lock(&run->lock);
     e->give_up = give_up;
     e->device_impl = device_impl;
@@ -486,43 +487,8 @@ bool hcy__are_threads(const hcy_dist *comm)
 
 /* --- Runs --- */
 
-struct worker {
-    struct run *run;
-    hcy_dist *comm; /* NULL: it has no thread, and needs none */
-    int rank;
-    int (*work)(hcy_dist *comm, void *user);
-    void *user;
-    pthread_t thread;
-};
-
-static void *run_worker(void *payload)
-{
-    struct worker *w = payload;
-    const int status = w->work(w->comm, w->user);
-    const hcy_error why = describe(status, "failed");
-    pthread_mutex_lock(&w->run->lock);
-    w->run->has_ended[w->rank] = true;
-    if (status)
-        break_run(w->run, w->rank, status, &why);
-    pthread_cond_broadcast(&w->run->changed);
-    pthread_mutex_unlock(&w->run->lock);
-    hcy_dist_release(w->comm);
-    return NULL;
-}
-
-static struct run *new_run(int n)
-{
-    struct run *run = calloc(1, sizeof *run + (size_t)n * sizeof run->has_ended[0]);
-    if (!run)
-        return NULL;
-    pthread_mutex_init(&run->lock, NULL);
-    pthread_cond_init(&run->changed, NULL);
-    run->refs = 1;
-    return run;
-}
-
-/* A communicator for each worker.  On failure some have none. */
-static int make_ranks(struct worker *workers, struct run *run, int n, struct hcy__ways ways)
+/* A communicator for each rank.  On failure some have none. */
+static int make_ranks(hcy_dist **comms, struct hcy__run *run, int n, struct hcy__ways ways)
 {
     struct group *g = new_group(run, n);
     int status = g ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for %d ranks", n);
@@ -535,79 +501,45 @@ static int make_ranks(struct worker *workers, struct run *run, int n, struct hcy
         g->refs++;
         g->seats[r].who = r;
         sit_down(&place, e, g, r);
-        status = hcy__dist_new(&workers[r].comm, &threads_transport, e, &place, ways);
+        status = hcy__dist_new(&comms[r], &threads_transport, e, &place, ways);
     }
     pthread_mutex_lock(&run->lock);
     if (g)
-        leave_group(g);
+        release_group(g);
     else
         pthread_mutex_unlock(&run->lock);
     return status;
 }
 
-/* The first rank works in the caller's thread. */
-static void run_workers(struct worker *workers, int n)
+int hcy__run_new(struct hcy__run **out, hcy_dist **comms, int n, struct hcy__ways ways)
 {
-    int started = 1;
-    for (; started < n; started++) {
-        struct worker *w = &workers[started];
-        const int error = hcy__thread_create(&w->thread, run_worker, w);
-        if (error) {
-            const int status = hcy_fail(HCY_ENOMEM, "no thread for rank %d of %d: %s", started, n, strerror(error));
-            break_with(w->run, started, status, hcy_last_error());
-            break;
-        }
-    }
-    if (started == n)
-        run_worker(&workers[0]);
-    else
-        hcy_dist_release(workers[0].comm);
-    for (int r = 1; r < n; r++)
-        if (r < started)
-            pthread_join(workers[r].thread, NULL);
-        else
-            hcy_dist_release(workers[r].comm);
+    struct hcy__run *run = calloc(1, sizeof *run + (size_t)n * sizeof run->has_ended[0]);
+    if (!run)
+        return hcy_fail(HCY_ENOMEM, "out of memory for %d ranks", n);
+    pthread_mutex_init(&run->lock, NULL);
+    pthread_cond_init(&run->changed, NULL);
+    run->refs = 1;
+    *out = run;
+    return make_ranks(comms, run, n, ways);
 }
 
-static int run_threads(int (*work)(hcy_dist *comm, void *user), void *user, const struct hcy__wish *wish)
+void hcy__run_end_rank(struct hcy__run *run, int rank, int status)
 {
-    const int n = wish->n_threads ? wish->n_threads : hcy__dist_count_gpus();
-    struct worker *workers = calloc((size_t)n, sizeof *workers);
-    struct run *run = new_run(n);
-    int status = workers && run ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for %d ranks", n);
-    for (int r = 0; !status && r < n; r++)
-        workers[r] = (struct worker){ .run = run, .rank = r, .work = work, .user = user };
-    if (!status)
-        status = make_ranks(workers, run, n, wish->ways);
-    if (!status)
-        run_workers(workers, n);
-    else
-        for (int r = 0; workers && r < n; r++)
-            hcy_dist_release(workers[r].comm);
-    if (run) {
-        pthread_mutex_lock(&run->lock);
-        if (run->is_broken) {
-            hcy_fail_again(&run->why);
-            status = run->status;
-        }
-        leave_run(run);
-    }
-    free(workers);
-    return status;
-}
-
-int hcy_dist_run(int (*work)(hcy_dist *comm, void *user), void *user, const char *text)
-{
-    struct hcy__wish wish;
-    hcy_dist *comm = NULL;
-    int status = work ? hcy__dist_wish(&wish, text) : hcy_fail(HCY_EINVAL, "hcy_dist_run: no work");
+    const hcy_error why = describe_failure(status, "failed");
+    pthread_mutex_lock(&run->lock);
+    run->has_ended[rank] = true;
     if (status)
-        return status;
-    if (!strcmp(wish.transport, threads_transport.name))
-        return run_threads(work, user, &wish);
-    status = hcy__dist_open(&comm, &wish);
-    if (!status)
-        status = work(comm, user);
-    hcy_dist_release(comm);
+        break_run(run, rank, status, &why);
+    pthread_cond_broadcast(&run->changed);
+    pthread_mutex_unlock(&run->lock);
+}
+
+int hcy__run_release(struct hcy__run *run)
+{
+    pthread_mutex_lock(&run->lock);
+    const int status = run->is_broken ? run->status : 0;
+    if (status)
+        hcy_fail_again(&run->why);
+    release_run(run);
     return status;
 }

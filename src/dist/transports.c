@@ -86,7 +86,8 @@ static int read_piece(size_t *piece, const char *text, const char *wish)
     return 0;
 }
 
-static int read_number(int *number, const char *text, long least, long most, const char *what, const char *wish)
+static int read_whole_number(int *number, const char *text, long least, long most, const char *what,
+                             const char *wish)
 {
     char *end = NULL;
     long value = strtol(text, &end, 10);
@@ -100,10 +101,10 @@ static int read_option(struct hcy__wish *wish, const char *name, const char *opt
 {
     const bool is_nccl = !strcmp(name, names[NCCL]), is_threads = !strcmp(name, names[THREADS]);
     if (is_nccl && !strncmp(option, "wait=", 5))
-        return read_number(&wish->ways.seconds, option + 5, 0, MOST_SECONDS,
-                           "NCCL waits from 1 to 86400 seconds, or, 0, for ever", text);
+        return read_whole_number(&wish->ways.seconds, option + 5, 0, MOST_SECONDS,
+                                 "NCCL waits from 1 to 86400 seconds, or, 0, for ever", text);
     if (is_threads && !strncmp(option, "ranks=", 6))
-        return read_number(&wish->n_threads, option + 6, 1, MOST_THREADS, "there are from 1 to 256 threads", text);
+        return read_whole_number(&wish->n_threads, option + 6, 1, MOST_THREADS, "there are from 1 to 256 threads", text);
     if (!is_nccl && !is_threads && strcmp(name, names[SHARED]) && !strncmp(option, "piece=", 6))
         return read_piece(&wish->piece, option + 6, text);
     return hcy_fail(HCY_EINVAL,

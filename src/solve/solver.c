@@ -105,8 +105,8 @@ static int note_norm(hcy_solver *s, const char *text, hcy_array *square, hcy_arr
                       .offset = s->norms->offset + s->iterations,
                       .count = 1 };
     atomic_init(&one.refs, 1);
-    return hcy_eval(s->queue, text, (const hcy_operand[]){ hcy_op_array("norm", &one), OPERAND(square), OPERAND(scale) },
-                    scale ? 3 : 2);
+    const hcy_operand operands[] = { hcy_op_array("norm", &one), OPERAND(square), OPERAND(scale) };
+    return hcy_eval(s->queue, text, operands, scale ? 3 : 2);
 }
 
 int hcy__solver_note(hcy_solver *s, hcy_array *square)

@@ -1,12 +1,13 @@
 /* halcyon/dist.h - several processes on one problem, or several threads of one: communicators, arrays that are dealt
  * out, operators.
  *
- * A communicator is a number of processes, or of threads, its ranks, that call the same functions in the same order: all functions
- * here but those that say otherwise are collective.  How bytes travel is a matter of modules that are found when a
- * program runs: `self` is one process, Open MPI and MPICH have a module each where the build has found them, and
- * `nccl` carries what lies on devices that it reaches; what no module carries from there goes through pinned memory
- * of the host.  An array that is dealt out is an ordinary array on each rank: what goes element by element is
- * hcy_eval() as ever.  A layout, common to many, says which part of the whole each rank has.  For example:
+ * A communicator is a number of processes, or of threads, its ranks, that call the same functions in the same order:
+ * all functions here but those that say otherwise are collective.  How bytes travel is a matter of modules that are
+ * found when a program runs: `self` is one process, Open MPI and MPICH have a module each where the build has found
+ * them, and `nccl` carries what lies on devices that it reaches; what no module carries from there goes through
+ * pinned memory of the host.  An array that is dealt out is an ordinary array on each rank: what goes element by
+ * element is hcy_eval() as ever.  A layout, common to many, says which part of the whole each rank has.
+ * For example:
  *
  *     static int norm_of_ones(double *square, int64_t n)
  *     {
@@ -64,17 +65,17 @@ typedef struct hcy_dist hcy_dist;
 
 /* --- Communicators --- */
 
-/* All processes that were started together.  `wish` is a list of names: self, threads (hcy_dist_run()), mpi (the one of the program or of
- * its launcher), openmpi, mpich, mpi-abi (libraries with MPI 5's binary interface, found at run time), nccl,
- * mpi-device (an MPI that takes a device's memory as it lies; never unless it is named), shared (memory that ranks of
- * one host have in common, taken where there is any); "-name" is not to be used, what is named otherwise has to be
- * there.  NULL: the environment's HALCYON_DIST.  Where neither names processes: MPI's if a launcher of MPI started
- * this one, else `self`.  "mpi@piece=4096" cuts messages into pieces of so many bytes (1 GiB unless it is said);
- * "nccl@wait=60" gives NCCL so many seconds to join all ranks, and to part them, before hcy_dist_device() fails on
- * all; without, and with 0, that is waited for for ever, and short messages take half the time.  HCY_EINVAL: no such
- * name, or srun has started several processes and this one would be alone without having said so; HCY_ENODEV: no such
- * module, or no library for it; HCY_ESTATE: MPI has been ended in this process; HCY_EABI: a module or library of
- * another interface; HCY_EBACKEND. */
+/* All processes that were started together.  `wish` is a list of names: self, threads (hcy_dist_run()), mpi (the one
+ * of the program or of its launcher), openmpi, mpich, mpi-abi (libraries with MPI 5's binary interface, found at run
+ * time), nccl, mpi-device (an MPI that takes a device's memory as it lies; never unless it is named), shared (memory
+ * that ranks of one host have in common, taken where there is any); "-name" is not to be used, what is named
+ * otherwise has to be there.  NULL: the environment's HALCYON_DIST.  Where neither names processes: MPI's if a
+ * launcher of MPI started this one, else `self`.  "mpi@piece=4096" cuts messages into pieces of so many bytes (1 GiB
+ * unless it is said); "nccl@wait=60" gives NCCL so many seconds to join all ranks, and to part them, before
+ * hcy_dist_device() fails on all; without, and with 0, that is waited for for ever, and short messages take half the
+ * time.  HCY_EINVAL: no such name, or srun has started several processes and this one would be alone without having
+ * said so; HCY_ENODEV: no such module, or no library for it; HCY_ESTATE: MPI has been ended in this process;
+ * HCY_EABI: a module or library of another interface; HCY_EBACKEND. */
 HCY_API int hcy_dist_open(hcy_dist **comm, const char *wish) HCY_MUST_USE;
 /* Calls work(comm, user) with the communicator that hcy_dist_open() makes of such a wish, or, where that is
  * "threads@ranks=N", on N threads of this process at once, of which the caller's is rank 0: several devices without a
@@ -313,9 +314,9 @@ HCY_API int hcy_dist_crop(hcy_operator **op, hcy_operator *halo) HCY_MUST_USE;
 HCY_API int hcy_dist_halo_begin(hcy_queue *queue, hcy_array *padded, hcy_operator *halo, hcy_array *x) HCY_MUST_USE;
 HCY_API int hcy_dist_halo_end(hcy_queue *queue, hcy_operator *halo) HCY_MUST_USE;
 /* What hcy_operator_difference(), hcy_operator_laplacian() and hcy_operator_gradient() do, of an array in blocks, along
- * one axis or over a grid of ranks: the same bits, of the adjoint too.  What needs no ghost rows is computed while these
- * are on their way.  The gradient's *range is the layout of what comes out, with an axis in front, to be released; NULL:
- * it is not wanted. */
+ * one axis or over a grid of ranks: the same bits, of the adjoint too.  What needs no ghost rows is computed while
+ * these are on their way.  The gradient's *range is the layout of what comes out, with an axis in front, to be
+ * released; NULL: it is not wanted. */
 HCY_API int hcy_dist_difference(hcy_operator **op, hcy_device *dev, hcy_dist_layout *layout, int dtype, int axis,
                                 int kind, double factor) HCY_MUST_USE;
 HCY_API int hcy_dist_laplacian(hcy_operator **op, hcy_device *dev, hcy_dist_layout *layout, int dtype,
