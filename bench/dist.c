@@ -20,7 +20,7 @@ static void tell(const char *what, double seconds)
     hcy_dist_info info = HCY_DIST_INFO_INIT;
     CHECK(hcy_dist_get_info(&info, ranks.all));
     if (!ranks.rank)
-        printf("%d rank%s, %s%s%s  %-50s %10.3f ms\n", ranks.n_ranks, ranks.n_ranks > 1 ? "s" : "", info.transport,
+        printf("%d rank%s, %s%s%s  %-60s %10.3f ms\n", ranks.n_ranks, ranks.n_ranks > 1 ? "s" : "", info.transport,
                *info.device_transport ? "+" : "", info.device_transport, what, 1e3 * seconds);
     fflush(stdout);
 }
@@ -200,7 +200,8 @@ static void time_transform(int dtype, int adjoint)
     const clock_t began = clock();
     tell(adjoint ? "... adjoint" : what, time_job(&j));
     /* Of all rounds, the first too, and with the waiting for others: of use where others are on the machine. */
-    tell("... processors' time of rank 0", (double)(clock() - began) / CLOCKS_PER_SEC / (JOB_ROUNDS + 1));
+    const double spent = (double)(clock() - began) / CLOCKS_PER_SEC / (JOB_ROUNDS + 1);
+    tell("... processors' time of rank 0, or of all that are threads", spent);
     end_job(&j);
     hcy_dist_layout_release(range);
 }
