@@ -229,12 +229,16 @@ case $HCY_SANITIZER in
     echo "1..$tests"
     exit 0 ;;
 esac
+# Drivers, which other tests do without.
 WANTED_AREAS=messages,grids
+drivers=${OCL_ICD_VENDORS-}
+unset OCL_ICD_VENDORS
 case $HCY_SANITIZER$("$top_builddir/halcyon" devices 2>/dev/null) in
 *address* | *undefined*) skip "drivers of OpenCL under a sanitizer" ;;
 *opencl:0*) run threads 2 "" opencl:0 ;;
 *) skip "no driver of OpenCL" ;;
 esac
+[ -z "$drivers" ] || { OCL_ICD_VENDORS=$drivers; export OCL_ICD_VENDORS; }
 [ -n "$HCY_SANITIZER" ] || by_nccl threads
 # Layouts and operators know no transport: the second MPI carries messages alone.  Waiting ranks use up processors, so
 # that three ranks have what wants ends, a middle and a rank without rows, on devices whose memory is their own, and four
