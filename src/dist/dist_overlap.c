@@ -165,18 +165,19 @@ static int make_inner(hcy_queue *queue, hcy_array *y, const struct overlap *o, h
     return hcy__stencil_rows(queue, y, o->own, x, o->front, o->rows - o->back, 0);
 }
 
-/* All about the strip is the other queue's: its few rows and the messages go before the many rows that wait. */
+/* All about the strip is the other queue's, which is urgent: its few rows and the messages go before the many rows that
+ * wait.  These are started first, for to start messages takes the host long, and a device would do nothing meanwhile. */
 static int run_beside(hcy_queue *queue, hcy_array *y, struct overlap *o, hcy_array *x)
 {
     const hcy_dist *comm = o->from->comm;
     set_messages(o, x);
     int status = hcy__follow(o->side, queue);
     if (!status)
+        status = make_inner(queue, y, o, x);
+    if (!status)
         status = fill_strip(o->side, o, x);
     if (!status)
         status = comm->on_device->exchange(o->side, comm->device_impl, o->messages, o->n);
-    if (!status)
-        status = make_inner(queue, y, o, x);
     if (!status)
         status = make_edges(o->side, y, o);
     /* Even after a failure: what the other queue has got still uses what the caller may release. */
