@@ -123,8 +123,8 @@ enum { NEAR_STRETCH = 128 };
     X(EXP_F64, f64, fabs(a[i]) < NEAR_EXP_F64, near_exp_f64(a[i]))                                 \
     X(LOG_F32, f32, IS_NEAR_LOG_F32(a[i]), near_log_f32(BITS_OF_FLOAT(a[i]), 0))                   \
     X(LOG_F64, f64, IS_NEAR_LOG_F64(a[i]), log_pair(a[i], 0.0).hi)                                 \
-    X(SIN_F32, f32, IS_NEAR_ANGLE, short_sin_of(a[i], reduce_near_short((f64)a[i])))               \
-    X(COS_F32, f32, IS_NEAR_ANGLE, short_cos_of(reduce_near_short((f64)a[i])))                     \
+    X(SIN_F32, f32, fabsf(a[i]) < NEAR_SINE_F32, near_sin_f32(a[i]))                               \
+    X(COS_F32, f32, fabsf(a[i]) < NEAR_SINE_F32, near_sine_f32(a[i], 1))                           \
     X(TAN_F32, f32, IS_NEAR_ANGLE, short_tan_of(a[i], reduce_near_short((f64)a[i])))               \
     X(SIN_F64, f64, IS_NEAR_ANGLE, sin_of(a[i], reduce_near(a[i])))                                \
     X(COS_F64, f64, IS_NEAR_ANGLE, sine_of(reduce_near(a[i]), 1))                                  \
