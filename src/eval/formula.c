@@ -118,14 +118,13 @@ static int check_term(const hcy_formula *f, hcy_term term, const char *function)
 
 /* --- Terms --- */
 
-/* Room for one more; the last of those that are there is `n`. */
-static int grow(void *list, int n, size_t size)
+/* The list with room for one more than the n that it has; NULL: out of memory, and it is where it was. */
+static void *grow(void *list, int n, size_t size)
 {
-    void **at = list, *more = n & (n - 1) ? *at : realloc(*at, size * (size_t)(n ? 2 * n : 1));
+    void *more = n & (n - 1) ? list : realloc(list, size * (size_t)(n ? 2 * n : 1));
     if (!more)
-        return hcy_fail(HCY_ENOMEM, "out of memory for a formula");
-    *at = more;
-    return 0;
+        (void)hcy_fail(HCY_ENOMEM, "out of memory for a formula");
+    return more;
 }
 
 static hcy_term add_term(hcy_formula *f, const char *what, const hcy_term *arguments, size_t n)
@@ -134,11 +133,13 @@ static hcy_term add_term(hcy_formula *f, const char *what, const hcy_term *argum
     if (n > MOST_ARGUMENTS || f->n_terms == MOST_TERMS)
         return give_up(f, hcy_fail(HCY_EUNSUPPORTED, "a formula of more than %d terms, or %d arguments", MOST_TERMS,
                                    MOST_ARGUMENTS));
-    int status = grow(&f->terms, f->n_terms, sizeof term);
-    for (size_t i = 0; i < n && !status; i++)
-        status = check_term(f, arguments[i], what);
-    if (status)
-        return give_up(f, status);
+    struct term *more = grow(f->terms, f->n_terms, sizeof term);
+    if (!more)
+        return give_up(f, HCY_ENOMEM);
+    f->terms = more;
+    for (size_t i = 0; i < n; i++)
+        if (check_term(f, arguments[i], what))
+            return give_up(f, HCY_EINVAL);
     snprintf(term.what, sizeof term.what, "%s", what);
     for (int i = 0; i < term.n; i++) {
         term.arguments[i] = arguments[i].at;
@@ -268,11 +269,15 @@ static int set_operand(hcy_formula *f, int i, hcy_operand value)
 
 static int add_operand(hcy_formula *f, const char *name)
 {
-    int n = f->n_operands, status = grow(&f->operands, n, sizeof *f->operands);
-    if (!status)
-        status = grow(&f->list, n, sizeof *f->list);
-    if (status)
-        return status;
+    const int n = f->n_operands;
+    struct operand *operands = grow(f->operands, n, sizeof *operands);
+    if (!operands)
+        return HCY_ENOMEM;
+    f->operands = operands;
+    hcy_operand *list = grow(f->list, n, sizeof *list);
+    if (!list)
+        return HCY_ENOMEM;
+    f->list = list;
     memset(&f->operands[n], 0, sizeof f->operands[n]);
     strcpy(f->operands[n].name, name);
     f->operands[n].value = hcy_op_integer(NULL, 0);
