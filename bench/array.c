@@ -59,6 +59,58 @@ static double time_triad(size_t n, int threads)
     return 3e-9 * (double)(n * sizeof *memory) / best;
 }
 
+/* --- What the library's tree of sums costs: sums in an order of the compiler's liking, on one thread --- */
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#define BEST_CODE __attribute__((target_clones("avx512f", "avx2,fma", "default")))
+#else
+#define BEST_CODE
+#endif
+/* As many sums at once as fill eight of the largest registers. */
+enum { FREE_LANES = 64 };
+
+/* In doubles, as the library adds floats up. */
+BEST_CODE static double free_sum(const float *x, const float *y, size_t n)
+{
+    double lane[FREE_LANES] = { 0 }, sum = 0;
+    for (size_t i = 0; i + FREE_LANES <= n; i += FREE_LANES)
+        for (size_t l = 0; l < FREE_LANES; l++)
+            lane[l] += (double)x[i + l];
+    (void)y;
+    for (size_t l = 0; l < FREE_LANES; l++)
+        sum += lane[l];
+    return sum;
+}
+
+BEST_CODE static double free_dot(const float *x, const float *y, size_t n)
+{
+    double lane[FREE_LANES] = { 0 }, sum = 0;
+    for (size_t i = 0; i + FREE_LANES <= n; i += FREE_LANES)
+        for (size_t l = 0; l < FREE_LANES; l++)
+            lane[l] += (double)x[i + l] * (double)y[i + l];
+    for (size_t l = 0; l < FREE_LANES; l++)
+        sum += lane[l];
+    return sum;
+}
+
+static void print_free(const char *what, double (*add)(const float *, const float *, size_t), int arrays, size_t n)
+{
+    float *x = bench_need(malloc(2 * n * sizeof *x));
+    double best = 1e9;
+    volatile double sum = 0;
+    for (size_t i = 0; i < 2 * n; i++)
+        x[i] = (float)(i % 1000) / 500 - 0.999f;
+    for (int round = 0; round < ROUNDS; round++) {
+        double begin = timer_now();
+        for (int i = 0; i < IN_A_ROW; i++)
+            sum = sum + add(x, x + n, n);
+        double seconds = timer_now() - begin;
+        best = seconds < best ? seconds : best;
+    }
+    free(x);
+    printf("%-40s %8.2f GB/s (1 thread)\n", what, 4e-9 * IN_A_ROW * arrays * (double)n / best);
+}
+
 /* --- Expressions --- */
 
 static const struct row {
@@ -226,6 +278,8 @@ int main(int argc, char **argv)
     CHECK(hcy_queue_create(&queue, dev));
     double triad = time_triad((size_t)n / 2 + 1, threads);
     printf("%-40s %8.2f GB/s (%d threads)\n", "triad", triad, threads);
+    print_free("a sum of floats in any order", free_sum, 1, (size_t)n);
+    print_free("a dot of floats in any order", free_dot, 2, (size_t)n);
     make_arrays(&a, queue, n);
     for (int i = 0; i < ROWS; i++) {
         double rate = 4e-9 * (double)n * rows[i].arrays / time_text(&a, rows[i].text, ROUNDS, IN_A_ROW, ARRAYS);

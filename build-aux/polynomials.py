@@ -26,7 +26,7 @@ def to_float(x):
 def interpolate(f, low, high, degree, narrow):
     n = degree + 1
     nodes = chebyshev(n, low, high)
-    if narrow:
+    if narrow and low < 0:
         # What a float's polynomial misses is multiplied by z^3: two points beside the middle are better near the ends.
         nodes = chebyshev(n + 2, low, high)
         del nodes[n // 2 + 2], nodes[n // 2]
@@ -47,6 +47,7 @@ SMALL = ROOT(2) - 1            # tan(pi/8)
 LOG = SMALL ** 4               # s^2 of log: s = (sqrt(2) - 1)/(sqrt(2) + 1) = tan(pi/8)^2
 HALF_LN2 = mp.log(2) / 2 * (1 + mp.mpf(2) ** -20)
 QUARTER = (mp.pi / 4 * (1 + mp.mpf(2) ** -20)) ** 2
+FLOAT_QUARTER = (mp.pi / 4 * (1 + mp.mpf(2) ** -8)) ** 2
 EXP = series(lambda r: (mp.exp(r) - 1 - r) / r ** 2, [1 / mp.factorial(k + 2) for k in range(6)])
 EXP3 = series(lambda r: (mp.exp(r) - 1 - r - r * r / 2) / r ** 3, [1 / mp.factorial(k + 3) for k in range(6)])
 SIN = series(lambda z: (mp.sin(ROOT(z)) - ROOT(z)) / ROOT(z) ** 3,
@@ -76,8 +77,11 @@ TABLE = [
      lambda z, e: e * z ** 3 / mp.exp(z)),
     ("sin", "(sin(r) - r)/r^3 of z = r^2, |r| <= pi/4", SIN, mp.mpf(0), QUARTER, 6, lambda z, e: e * z),
     ("short_sin", "the same for floats", SIN, mp.mpf(0), QUARTER, 3, lambda z, e: e * z),
+    ("float_sin", "the same in floats, up to a little beyond pi/4", SIN, mp.mpf(0), FLOAT_QUARTER, 3, lambda z, e: e * z),
     ("cos", "(cos(r) - 1 + z/2)/z^2 of z = r^2, |r| <= pi/4", COS, mp.mpf(0), QUARTER, 5, lambda z, e: e * z * z),
     ("short_cos", "the same for floats", COS, mp.mpf(0), QUARTER, 3, lambda z, e: e * z * z),
+    ("float_cos", "the same in floats, up to a little beyond pi/4", COS, mp.mpf(0), FLOAT_QUARTER, 2,
+     lambda z, e: e * z * z),
     ("log", "(2 artanh(s)/s - 2)/z of z = s^2, s <= 3 - sqrt(8)", ATANH, mp.mpf(0), LOG, 7, lambda z, e: e * z / 2),
     ("long_log", "(2 artanh(s)/s - 2 - 2z/3 - 2z^2/5)/z^3 of that", ATANH7, mp.mpf(0), LOG, 8,
      lambda z, e: e * z ** 3 / 2),

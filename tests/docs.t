@@ -261,4 +261,17 @@ if command -v fish > "$dir/null"; then
 else
     skip "no fish"
 fi
+
+# --- PyCUDA's table: programs that are there, and run; functions that are there ---
+{
+    grep -o '[a-z_]*\.c\>' "$doc/pycuda.md" | sort -u | while read -r name; do
+        grep -qw "${name%.c}" "$top_srcdir/tests/examples.t" "$top_srcdir"/tests/dist*.t || echo "$name runs in no test"
+        [ -r "$top_srcdir/examples/$name" ] || echo "there is no examples/$name"
+    done
+    # shellcheck disable=SC2086 # a list of files
+    grep -ow 'hcy_[a-z0-9_]*()' "$doc/pycuda.md" | sort -u | while read -r name; do
+        (cd "$top_srcdir" && grep -qw "${name%??}" $HCY_HEADERS) || echo "no header has $name"
+    done
+} > "$dir/wrong" 2>&1
+ok "pycuda.md names examples that run, and functions that there are"
 echo "1..$n"

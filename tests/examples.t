@@ -1,7 +1,7 @@
 # The README's C example is the file in examples/, and makes the curves that the command makes; the detector host
 # gets a curve for each frame that it does not report dropped; the receiver's are the same on small stacks.
 # From the makefile: top_srcdir, top_builddir, HALCYON, HCY_HDF5 ("" in a build without it).
-echo "1..20"
+echo "1..23"
 dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 
@@ -79,13 +79,16 @@ arrays 12 "an array is in two processes" array_share cpu@threads=1 cpu@threads=2
     opencl=
     [ -n "$HCY_SANITIZER" ] || opencl=$("$HALCYON" devices 2> "$dir/log" | sed -n 's/^\(opencl:[0-9]*\) .*/\1/p' | head -1)
     arrays 13 "a program runs on a slice" own_program cpu@threads=1 cpu@threads=3@discrete=1 ${opencl:+"$opencl"}
+    arrays 14 "a program's parts are used" program_parts cpu@threads=1 cpu@threads=3@discrete=1 ${opencl:+"$opencl"}
+    arrays 15 "an expression is built by calls" array_formula cpu@threads=1 cpu@threads=3@discrete=1 ${opencl:+"$opencl"}
+    arrays 16 "one memory is the host's and the device's" host_memory cpu@threads=1 cpu@threads=3@discrete=1 ${opencl:+"$opencl"}
 )
-arrays 14 "a system of equations is solved" sparse_cg cpu@threads=1 cpu@threads=3@simd=portable
-arrays 15 "memory is filled, and read by another queue" device_memory cpu@threads=1 cpu@threads=3@discrete=1
-arrays 16 "a tone is found in noise" noise_spectrum cpu@threads=1 cpu@threads=3@simd=portable
+arrays 17 "a system of equations is solved" sparse_cg cpu@threads=1 cpu@threads=3@simd=portable
+arrays 18 "memory is filled, and read by another queue" device_memory cpu@threads=1 cpu@threads=3@discrete=1
+arrays 19 "a tone is found in noise" noise_spectrum cpu@threads=1 cpu@threads=3@simd=portable
 
 if [ -z "$HCY_HDF5" ]; then
-    for number in 17 18 19 20; do echo "ok $number # SKIP built without HDF5"; done
+    for number in 20 21 22 23; do echo "ok $number # SKIP built without HDF5"; done
     exit 0
 fi
 {
@@ -93,7 +96,7 @@ fi
         && "$HALCYON" integrate "$dir/s.h5" -p "$dir/s.poni" -d cpu@threads=1 --error-model poisson -q -o "$dir/command.dat" \
         && "$top_builddir/examples/first_curve" "$dir/s.h5" "$dir/s.poni" cpu@threads=2 > "$dir/example.dat"
 } > "$dir/log" 2>&1
-verdict 17 "the example runs on a simulated stack" $?
+verdict 20 "the example runs on a simulated stack" $?
 
 # Radial and intensity of both, as numbers; 1e-5 because the example prints six digits.
 for f in command example; do awk '!/^#/ && NF { print $1, $2 }' "$dir/$f.dat" > "$dir/$f.xy"; done
@@ -102,17 +105,17 @@ paste -d' ' "$dir/command.xy" "$dir/example.xy" | awk '
     NF != 4 || off($1, $3) || off($2, $4) { print "line " NR ": " $0; bad++ }
     $4 > 0 { seen++ }
     END { print NR " points, " seen + 0 " above zero"; exit bad || NR != 2000 || seen < 1000 }' > "$dir/log" 2>&1
-verdict 18 "its curves are those of the command" $?
+verdict 21 "its curves are those of the command" $?
 
 "$top_builddir/examples/detector_host" "$dir/s.poni" cpu@threads=2 300 1000 > "$dir/log" 2>&1 && awk '
     /^curves/ { gsub(",", ""); all = $2 + $6 + $8; good = $2 - $4; peak = $10 }
     /^from submission/ { half = $7; most = $(NF - 1) }
     END { exit !(all == 300 && good >= 10 && peak > 50 && peak < 600 && half > 0 && most >= half) }' "$dir/log"
-verdict 19 "the detector host accounts for every frame" $?
+verdict 22 "the detector host accounts for every frame" $?
 
 # Its own threads, and where it is the host's limit the library's by default, have little room then.
 if [ -n "$HCY_SANITIZER" ]; then
-    echo "ok 20 # SKIP a sanitizer needs a larger stack"
+    echo "ok 23 # SKIP a sanitizer needs a larger stack"
 else
     # shellcheck disable=SC3045 # not POSIX's, but dash, bash and busybox have it
     {
@@ -120,5 +123,5 @@ else
             && (ulimit -s 128 && "$top_builddir/examples/receiver" "$dir/s.h5" "$dir/s.poni" cpu@threads=2 > "$dir/small.dat") \
             && cmp "$dir/usual.dat" "$dir/small.dat"
     } > "$dir/log" 2>&1
-    verdict 20 "a receiver whose stacks have 128 KiB" $?
+    verdict 23 "a receiver whose stacks have 128 KiB" $?
 fi

@@ -24,7 +24,7 @@ test_public = \
     tests/csr tests/trajectory
 
 test_internal = tests/hal_spec tests/arguments tests/nvrtc tests/own_fft tests/bslz4 tests/mutations tests/fuzz tests/azint_cache tests/azint_detectors tests/caches \
-    tests/azint_loops tests/azint_ops tests/azint_kernels tests/nufft_lacks tests/eval_lacks tests/hls_args \
+    tests/azint_loops tests/azint_ops tests/azint_kernels tests/nufft_lacks tests/eval_lacks tests/formula tests/hls_args \
     tests/pipeline tests/pipeline_push tests/pipeline_refuse tests/pipeline_rows tests/near tests/read_errors
 
 test_scripts = tests/trace.t tests/numpy.t tests/headers.t tests/symbols.t tests/laws.t tests/docs.t tests/examples.t tests/cts.t tests/toy.t \
@@ -81,6 +81,8 @@ tests_azint_kernels_LDADD = $(inside)
 tests_hls_args_LDADD = $(inside)
 tests_eval_lacks_LDADD = $(inside)
 tests_eval_lacks_LDFLAGS = $(wrap)hcy_kernel_get
+tests_formula_LDADD = $(inside)
+tests_formula_LDFLAGS = $(wrap)calloc -Wl,--wrap=realloc
 tests_nufft_lacks_LDADD = $(inside)
 tests_nufft_lacks_LDFLAGS = $(wrap)hcy_kernel_get -Wl,--wrap=hcy_device_get_info
 tests_pipeline_LDADD = $(inside)
@@ -204,7 +206,7 @@ cts_launchers += $(cts_programs:=-opencl.t) tests/arguments-opencl-few.t tests/b
 cts_launchers += tests/nufft_same-opencl-few.t tests/nufft_same-cuda.t
 cts_launchers += tests/nufft-opencl-own-few.t tests/cts_fft-opencl-own.t tests/cts_fft-cpu-own.t tests/nufft_plan-cpu-own.t tests/nufft_order-cpu-own.t
 cts_launchers += tests/eval_layouts-cpu-portable.t tests/eval_layouts-cpu-avx2.t tests/eval_layouts-opencl-few.t tests/eval_layouts-cuda-few.t
-cts_launchers += tests/eval-cpu-1.t tests/eval-cpu-portable.t tests/eval-cpu-discrete.t tests/eval-opencl-few.t tests/eval-cuda.t \
+cts_launchers += tests/eval-cpu-1.t tests/eval-cpu-portable.t tests/eval-cpu-discrete.t tests/eval-opencl-few.t tests/eval-cuda.t tests/formula-opencl-few.t tests/formula-cuda.t \
     tests/operators-cpu-discrete.t tests/operators-opencl-few.t tests/operators-cuda.t \
     tests/coil_maps-cpu-discrete.t tests/coil_maps-opencl-few.t tests/coil_maps-cuda.t \
     tests/sense-cpu-discrete.t tests/sense-opencl-few.t tests/sense-cuda.t \

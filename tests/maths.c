@@ -49,8 +49,8 @@ static const struct function {
     { "log2(x)", log2l, log2, NULL, { 0x7217fa46966695a2u, 0x4c0a3bf8f42d3ccfu } },
     { "log10(x)", log10l, log10, NULL, { 0x1a3838f35e3269a3u, 0xae2847b1523f0d53u } },
     { "log1p(x)", log1pl, log1p, NULL, { 0xd314cc531d3df75du, 0x6e9897d113ad6480u } },
-    { "sin(x)", sinl, sin, NULL, { 0xa70c92f768aedb41u, 0xf358e03dcbfb472eu } },
-    { "cos(x)", cosl, cos, NULL, { 0xda7606b3ce593301u, 0xe09909c2c687433cu } },
+    { "sin(x)", sinl, sin, NULL, { 0xf6a49c3fcc47a72cu, 0xf358e03dcbfb472eu } },
+    { "cos(x)", cosl, cos, NULL, { 0x25d87ed3dcad8381u, 0xe09909c2c687433cu } },
     { "tan(x)", tanl, tan, NULL, { 0x563c5aa032780b9du, 0xb67e265414e274e7u } },
     { "asin(x)", asinl, asin, NULL, { 0x1233e240d37ce093u, 0xaf0ac45d1e946820u } },
     { "acos(x)", acosl, acos, NULL, { 0x5310612b3b296e8eu, 0xe9c5a662e5aa1cd0u } },
@@ -173,12 +173,14 @@ static double error_of(double y, wide want, const struct precision *p)
     return (double)ldexpl(fabsl((wide)y - want), -exponent);
 }
 
-/* exp and log of floats are made of floats. */
+/* exp, log, sin and cos of floats are made of floats. */
 static double limit_of(const struct function *f, const struct precision *p)
 {
     if (p->bits == 24 && f->of_one == expl)
         return 0.53;
-    return p->bits == 24 && f->of_one == logl ? 0.6 : p->limit;
+    if (p->bits == 24 && f->of_one == logl)
+        return 0.6;
+    return p->bits == 24 && (f->of_one == sinl || f->of_one == cosl) ? 0.79 : p->limit;
 }
 
 static wide want_of(const struct function *f, double x, double y)

@@ -10,6 +10,7 @@
 #include <halcyon/dist.h>
 #include <halcyon/eval.h>
 #include <halcyon/finufft.h>
+#include <halcyon/formula.h>
 #include <halcyon/nufft.h>
 #include <halcyon/operator.h>
 #include <halcyon/coil_maps.h>
@@ -320,6 +321,21 @@ static int make_call(int which, const char **text, int *want, int *got)
     NOTHING(hcy_dtype_size(0))
     NOTHING(hcy_dtype_name(0))
     INVALID(hcy_eval(NULL, NULL, NULL, 0))
+    /* formula.h */
+    INVALID(hcy_formula_create(NULL, 0))
+    NOTHING(hcy_formula_release(NULL))
+    NOTHING(hcy_formula_operand(NULL, hcy_op_array(NULL, NULL)))
+    NOTHING(hcy_formula_integer(NULL, 0))
+    NOTHING(hcy_formula_real(NULL, 0))
+    NOTHING(hcy_formula_complex(NULL, 0, 0))
+    NOTHING(hcy_formula_apply(NULL, NULL, NULL, 0))
+    NOTHING(hcy_formula_along(NULL, NULL, NULL, 0, NULL, 0, 0))
+    NOTHING(hcy_formula_parameter(NULL, NULL))
+    NOTHING(hcy_formula_define(NULL, NULL, NULL, 0, hcy_formula_integer(NULL, 0)))
+    INVALID(hcy_formula_assign(NULL, NULL, hcy_formula_integer(NULL, 0)))
+    INVALID(hcy_formula_set(NULL, hcy_op_array(NULL, NULL)))
+    INVALID(hcy_formula_text(NULL, NULL))
+    INVALID(hcy_formula_eval(NULL, NULL))
     /* operator.h */
     INVALID(hcy_operator_create(NULL, NULL, NULL))
     NOTHING(hcy_operator_retain(NULL))

@@ -181,6 +181,8 @@ static void test_rows(void)
     if (!mkdtemp(dir))
         bail_out("no directory %s", dir);
     setenv("HALCYON_CACHE_DIR", dir, 1);
+    st_ok(hcy_device_get_i64(&rows, dev, "subnormals"), "whether floats may be subnormal");
+    ok(rows == 0 || rows == 1, "yes or no");
     st_ok(hcy_device_get_i64(&rows, dev, "tuning_rows"), "how many rows of parameters there are");
     ok(rows > 1, "more than one");
     is_int(row_of(""), 0, "the first, for this device");

@@ -53,6 +53,7 @@ enum {
     CL_DEVICE_MAX_CLOCK_FREQUENCY = 0x100C,
     CL_DEVICE_MAX_MEM_ALLOC_SIZE = 0x1010,
     CL_DEVICE_MEM_BASE_ADDR_ALIGN = 0x1019, /* in bits */
+    CL_DEVICE_SINGLE_FP_CONFIG = 0x101B,
     CL_DEVICE_GLOBAL_MEM_SIZE = 0x101F,
     CL_DEVICE_LOCAL_MEM_SIZE = 0x1023,
     CL_DEVICE_NAME = 0x102B,
@@ -89,6 +90,7 @@ enum {
 #define CL_MEM_COPY_HOST_PTR  ((cl_ulong)1 << 5)
 #define CL_MAP_READ_WRITE     ((cl_ulong)3)
 #define CL_QUEUE_PROFILING    ((cl_ulong)1 << 1)
+#define CL_FP_DENORM          ((cl_ulong)1 << 0)
 
 struct cl_region {
     size_t at, size;

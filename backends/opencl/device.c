@@ -216,6 +216,11 @@ int cl_get_i64(int64_t *value, void *impl, const char *key)
         }
     if (gpu_choice_number(value, &d->choice, key))
         return 0;
+    /* Where floats have none the bits of expressions are the device's there (halcyon_eval(3)). */
+    if (!strcmp(key, "subnormals")) {
+        *value = (int64_t)(cl_number(d->at.device, CL_DEVICE_SINGLE_FP_CONFIG) & CL_FP_DENORM);
+        return 0;
+    }
     if (!strcmp(key, GPU_OWN_FFT)) {
         *value = d->own_fft;
         return 0;
@@ -234,7 +239,7 @@ int cl_get_i64(int64_t *value, void *impl, const char *key)
     return hcy_fail(
         HCY_ENOENT,
         "an OpenCL device has no number \"%s\" (compute_units, group_items, local_bytes, clock_mhz,"
-        " vendor_id, largest_buffer, tuning_rows, tuning_row, own_fft, cl_platform, cl_device, cl_context)",
+        " vendor_id, largest_buffer, subnormals, tuning_rows, tuning_row, own_fft, cl_platform, cl_device, cl_context)",
         key);
 }
 

@@ -1,5 +1,5 @@
-/* eval_floats.h - functions of eval_maths.h and eval_angles.h for floats: made in double and rounded once, but for exp
- * and log, which are wanted most and made of floats.
+/* eval_floats.h - functions of eval_maths.h and eval_angles.h for floats: made in double and rounded once, but for exp,
+ * log, sin and cos, which are wanted most and made of floats.
  *
  * The most wanted have shorter polynomials, whose errors are below a hundredth of a float's last place.
  */
@@ -105,16 +105,6 @@ HELPER quarter64 reduce_f32(f64 x)
     return ABSOLUTE_F64(x) < INFINITE_F64 ? reduce_far(x) : q;
 }
 
-HELPER f32 short_sin_of(f32 x, quarter64 q)
-{
-    return x == 0 ? x : (f32)short_sine_of(q, 0);
-}
-
-HELPER f32 short_cos_of(quarter64 q)
-{
-    return (f32)short_sine_of(q, 1);
-}
-
 /* Of an odd number of quarters it is -cos/sin. */
 HELPER f32 short_tan_of(f32 x, quarter64 q)
 {
@@ -125,14 +115,37 @@ HELPER f32 short_tan_of(f32 x, quarter64 q)
     return x == 0 ? x : (f32)DIVIDE_F64(odd ? -c : s, odd ? s : c);
 }
 
+/* Up to here the nearest number of quarters is told by one product of floats. */
+#define NEAR_SINE_F32 65536.0f
+
+/* The sine of a near x, a number of quarters on, to 0.79 of a last place. */
+HELPER f32 near_sine_f32(f32 x, u32 quarters)
+{
+    f32 t = FUSED_F32(x, 0.636619747f, TO_INTEGER_F32), n = t - TO_INTEGER_F32;
+    /* The first product and difference are exact together, as in reduce_near(); pi/2 is three floats. */
+    f32 first = FUSED_F32(-n, 1.57079637f, x), p = n * -4.37113883e-8f, r = first - p, z = r * r;
+    f32 lo = FUSED_F32(n, 1.71512451e-15f, ((first - r) - p) - FUSED_F32(n, -4.37113883e-8f, -p));
+    /* 1 - z/2, and what its rounding lost. */
+    f32 w = FUSED_F32(-0.5f, z, 1.0f), w_lo = FUSED_F32(-0.5f, z, 1.0f - w);
+    f32 s = r + FUSED_F32(r * z, float_sin_polynomial(z), lo * w);
+    f32 c = w + FUSED_F32(z * z, float_cos_polynomial(z), FUSED_F32(-r, lo, w_lo));
+    const u32 turned = BITS_OF_FLOAT(t) + quarters;
+    return FLOAT_OF_BITS(BITS_OF_FLOAT(turned & 1 ? c : s) ^ (turned >> 1 << 31));
+}
+
+HELPER f32 near_sin_f32(f32 x)
+{
+    return x == 0 ? x : near_sine_f32(x, 0);
+}
+
 HELPER f32 sin_f32(f32 x)
 {
-    return short_sin_of(x, reduce_f32((f64)x));
+    return ABSOLUTE_F32(x) < NEAR_SINE_F32 ? near_sin_f32(x) : (f32)short_sine_of(reduce_f32((f64)x), 0);
 }
 
 HELPER f32 cos_f32(f32 x)
 {
-    return short_cos_of(reduce_f32((f64)x));
+    return ABSOLUTE_F32(x) < NEAR_SINE_F32 ? near_sine_f32(x, 1) : (f32)short_sine_of(reduce_f32((f64)x), 1);
 }
 
 HELPER f32 tan_f32(f32 x)

@@ -3,8 +3,8 @@
  * Only +, -, *, /, sqrt, fma and operations on integers are used, each of which has one result on every device,
  * and nothing may be contracted.  Functions of doubles aim at 1 unit in the last place, which tests/maths
  * measures: what would be lost in rounding is carried along in a second double.  Functions of floats
- * (eval_floats.h) are made in double and rounded once, but for exp and log.  There are neither branches nor tables
- * but in what says so (far arguments of sin, cos, tan; fmod), so that a CPU's loop becomes vectors.
+ * (eval_floats.h) are made in double and rounded once, but for exp, log, sin and cos.  There are neither branches nor
+ * tables but in what says so (far arguments of sin, cos, tan; fmod), so that a CPU's loop becomes vectors.
  * (A CPU without an instruction for fma takes C's, which has the same bits and is slow.)
  *
  * Whoever includes this has included eval_helpers.h and defined what that wants, and TABLE, how a constant array is

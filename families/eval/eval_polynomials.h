@@ -66,6 +66,16 @@ HELPER f64 short_sin_polynomial(f64 z)
     return y;
 }
 
+/* the same in floats, up to a little beyond pi/4: 2^-28.3. */
+HELPER f32 float_sin_polynomial(f32 z)
+{
+    f32 y = 2.72475336e-06f;
+    y = FUSED_F32(y, z, -0.000198400681f);
+    y = FUSED_F32(y, z, 0.00833333191f);
+    y = FUSED_F32(y, z, -0.166666672f);
+    return y;
+}
+
 /* (cos(r) - 1 + z/2)/z^2 of z = r^2, |r| <= pi/4: 2^-60.0. */
 HELPER f64 cos_polynomial(f64 z)
 {
@@ -85,6 +95,15 @@ HELPER f64 short_cos_polynomial(f64 z)
     y = FUSED_F64(y, z, 2.4800600373403383e-05);
     y = FUSED_F64(y, z, -0.0013888887672009842);
     y = FUSED_F64(y, z, 0.041666666664321186);
+    return y;
+}
+
+/* the same in floats, up to a little beyond pi/4: 2^-30.6. */
+HELPER f32 float_cos_polynomial(f32 z)
+{
+    f32 y = 2.45459669e-05f;
+    y = FUSED_F32(y, z, -0.00138882943f);
+    y = FUSED_F32(y, z, 0.0416666642f);
     return y;
 }
 

@@ -39,6 +39,21 @@ static const struct {
 };
 enum { N_OPERATORS = sizeof operators / sizeof operators[0], LEAST = 1, COMPARISON = 3, SIGN = 9 };
 
+bool hcy__is_operator(const char *sign, size_t n)
+{
+    bool found = n == 1 && (!strcmp(sign, "-") || !strcmp(sign, "~") || !strcmp(sign, "!"));
+    for (int i = 0; i < N_OPERATORS && n == 2 && !found; i++)
+        found = !strcmp(operators[i].sign, sign);
+    return found;
+}
+
+bool hcy__is_name(const char *name)
+{
+    /* hcy__read_name() cuts a name at 63 characters, so that a longer one would never be found. */
+    return (isalpha((unsigned char)*name) || *name == '_') && !name[strspn(name, HCY__NAME_LETTERS)] &&
+           strlen(name) <= 60;
+}
+
 const char *hcy__where(char where[HCY__WHERE], const char *text, int column)
 {
     int line = 1, begin = 0, end = 0;

@@ -5,7 +5,7 @@
 
 #include "tree.h"
 
-enum { HCY__PARAMETERS = 8, HCY__LOCALS = 32 };
+enum { HCY__PARAMETERS = 8, HCY__LOCALS = 64 };
 
 /* A name as it stands in the text. */
 struct hcy__word {
@@ -51,6 +51,9 @@ int hcy__add_node(struct hcy__parser *p, int kind, int column);
 int hcy__add_call(struct hcy__parser *p, int function, int column, int a, int b, int c);
 /* Which operand has this name; -1: none. */
 int hcy__find_operand(const struct hcy__parser *p, const char *name);
+/* Whether this is an operator of so many arguments, or may be called so. */
+bool hcy__is_operator(const char *sign, size_t n);
+bool hcy__is_name(const char *name);
 /* The name at p->at, and cut to fit; its length, 0: there is none. */
 size_t hcy__read_name(const struct hcy__parser *p, char name[64]);
 /* A function of ours by its name: which takes from so many to so many arguments; -1: there is none. */

@@ -68,10 +68,7 @@ static int check_names(const hcy_operand *operands, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         const hcy_operand *o = &operands[i];
-        /* hcy__read_name() cuts a name at 63 characters, so that a longer one would never be found. */
-        if (!o->name || !(isalpha((unsigned char)*o->name) || *o->name == '_') ||
-            o->name[strspn(o->name, HCY__NAME_LETTERS)] ||
-            strlen(o->name) > 60)
+        if (!o->name || !hcy__is_name(o->name))
             return hcy_fail(HCY_EINVAL,
                             "hcy_eval: operand %zu has no name of letters, digits and _, at most 60", i);
         if (o->kind < HCY_OPERAND_ARRAY || o->kind > HCY_OPERAND_COMPLEX ||

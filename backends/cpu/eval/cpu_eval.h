@@ -27,6 +27,7 @@ struct cpu_eval_loops {
     cpu_eval_loop *stored[HCY_EVAL_END];     /* the same of simple ones, results as a store leaves them; else NULL */
     cpu_eval_reduce *reduction[HCY_EVAL_END]; /* from HCY_EVAL_FIRST_REDUCTION on */
     cpu_eval_reduce *whole[HCY_EVAL_END];     /* the same of HCY_EVAL_PIECE elements in a register */
+    cpu_eval_reduce *sum_floats;              /* SUM_F64 of HCY_EVAL_PIECE floats */
     cpu_eval_scan *scan[HCY_EVAL_END];        /* from HCY_EVAL_FIRST_SCAN on */
     cpu_eval_load *load[HCY_EVAL_MEMORIES];
     cpu_eval_store *store[HCY_EVAL_MEMORIES];

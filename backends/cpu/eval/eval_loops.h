@@ -123,8 +123,8 @@ enum { NEAR_STRETCH = 128 };
     X(EXP_F64, f64, fabs(a[i]) < NEAR_EXP_F64, near_exp_f64(a[i]))                                 \
     X(LOG_F32, f32, IS_NEAR_LOG_F32(a[i]), near_log_f32(BITS_OF_FLOAT(a[i]), 0))                   \
     X(LOG_F64, f64, IS_NEAR_LOG_F64(a[i]), log_pair(a[i], 0.0).hi)                                 \
-    X(SIN_F32, f32, IS_NEAR_ANGLE, short_sin_of(a[i], reduce_near_short((f64)a[i])))               \
-    X(COS_F32, f32, IS_NEAR_ANGLE, short_cos_of(reduce_near_short((f64)a[i])))                     \
+    X(SIN_F32, f32, fabsf(a[i]) < NEAR_SINE_F32, near_sin_f32(a[i]))                               \
+    X(COS_F32, f32, fabsf(a[i]) < NEAR_SINE_F32, near_sine_f32(a[i], 1))                           \
     X(TAN_F32, f32, IS_NEAR_ANGLE, short_tan_of(a[i], reduce_near_short((f64)a[i])))               \
     X(SIN_F64, f64, IS_NEAR_ANGLE, sin_of(a[i], reduce_near(a[i])))                                \
     X(COS_F64, f64, IS_NEAR_ANGLE, sine_of(reduce_near(a[i]), 1))                                  \
@@ -170,6 +170,17 @@ _Static_assert(HCY_EVAL_PIECE == 8 * HCY_EVAL_LANES, "a whole piece has eight el
         join_lanes_##name(to, lane, HCY_EVAL_LANES);                                               \
     }
 HCY_EVAL_REDUCTIONS(DEFINE_REDUCTION)
+
+/* A whole piece of floats, which become doubles on the way to their sum and not in a register before it. */
+static void sum_floats(void *to, const void *from, size_t n)
+{
+    const f32 *x = from;
+    f64 lane[HCY_EVAL_LANES];
+    for (size_t l = 0; l < HCY_EVAL_LANES; l++)
+        lane[l] = JOIN_8(ADD_F64, x + l, HCY_EVAL_LANES);
+    (void)n;
+    join_lanes_SUM_F64(to, lane, HCY_EVAL_LANES);
+}
 
 #define DEFINE_SCAN(name, t, join)                                                                 \
     static void span_##name(t *to, const t *x, const t *carry, const t *first, size_t n)           \
@@ -311,6 +322,7 @@ const struct cpu_eval_loops LOOPS = {
                 HCY_EVAL_NEAR_OR_FAR(STORED_ROW, F32, f32) HCY_EVAL_NEAR_OR_FAR(STORED_ROW, F64, f64) },
     .reduction = { HCY_EVAL_REDUCTIONS(REDUCTION_ROW) },
     .whole = { HCY_EVAL_REDUCTIONS(WHOLE_ROW) },
+    .sum_floats = sum_floats,
     .scan = { HCY_EVAL_SCANS(SCAN_ROW) },
     .load = { HCY_EVAL_MEMORY(LOAD_ROW) },
     .store = { HCY_EVAL_MEMORY(STORE_ROW) },

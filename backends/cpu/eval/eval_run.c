@@ -259,6 +259,20 @@ static void reduce_piece(const struct run *run, const struct registers *r, const
     }
 }
 
+/* A whole piece's floats as doubles, and their sum, the program's last steps.  false: nothing was done. */
+static bool run_sum(const struct run *run, const struct registers *r, const hcy_eval_step *s, const struct piece *p)
+{
+    const hcy_eval_step *sum = s + 1;
+    if (s->op != HCY_EVAL_TOF64_F32 || sum->op != HCY_EVAL_SUM_F64 || sum->a != s->to || p->n != HCY_EVAL_PIECE ||
+        run->together > 1)
+        return false;
+    double one;
+    run->loops->sum_floats(&one, r->at[s->a], p->n);
+    run->loops->store[sum->memory](run->call.operands[sum->to].at +
+                                       (p->number * sum->c + sum->b) * cpu_eval_bytes[sum->memory], 1, &one, 1);
+    return true;
+}
+
 /* The same by the program's own join, of both components at once where there are two. */
 static void reduce_own_piece(const struct run *run, const struct registers *r, const hcy_eval_step *s,
                              const struct cpu_eval_own *own, const struct piece *p)
@@ -399,7 +413,7 @@ static uint32_t run_steps(const struct run *run, struct registers *r, const hcy_
             return 2;
     } else if (HCY_EVAL_IS_OWN(s->op)) {
         return run_own(run, r, s, p);
-    } else if (left == 2 && run_stored(run, r, s, p)) {
+    } else if (left == 2 && (run_stored(run, r, s, p) || run_sum(run, r, s, p))) {
         return 2;
     }
     run_step(run, r, s, p);
