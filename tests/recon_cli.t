@@ -341,6 +341,8 @@ check '... of several devices' convolved $C -d cpu@threads=1,cpu@threads=2
 check '... in a field that is off' convolved o_samples.npy -t o_trajectory.npy -n 32,32 --field-map o_field_map.npy --readout 20 --segments 6
 check '... in frames' convolved two.npy -t f0_trajectory.npy -n 32,32 --frames 2
 for how in '' --real '--reg tv:0.001' '--reg llr:0.0005 --solver admm' '--dcf pipe -d cpu@threads=1,cpu@threads=2'; do check "functions of time by convolutions $how" convolved $G --basis basis.npy $how; done
+for field in '--field-map o_field_map.npy' '--field-map o_field_map.npy --r2star d_rates.npy'; do
+    check "... in a field, $field" convolved $G --basis basis.npy $field --readout 20 --segments 6; done
 check 'generalised variation by convolutions' convolved $C --maps c_maps.npy --reg tgv:0.005
 check '... by primal-dual steps, of several devices' convolved $C --maps c_maps.npy --reg tgv:0.005 --solver primal-dual -d cpu@threads=1,cpu@threads=2
 check '... in frames, real ones' convolved $T --reg tgv:0.005 --real
@@ -508,7 +510,6 @@ refuse 1 'sizes must be even' 'r_samples.npy -t r_trajectory.npy -n 31,32 --reg 
 refuse 2 '--reg takes l1:F' "$R --solver fista --reg l1:-1 -o y.npy"
 refuse 2 '--toeplitz is for' "$R --solver cgls --toeplitz -o y.npy"
 refuse 2 'tgv:F alone' "$C --reg tgv:0.1,l1:0.1 -o y.npy"
-refuse 2 'without --field-map' "$G --basis basis.npy --toeplitz --field-map o_field_map.npy --readout 20 -o y.npy"
 refuse 2 'llr:F' "$G --basis basis.npy --reg llr:1:0 -o y.npy"
 refuse 2 'llr:F' "$G --basis basis.npy --reg tv:1:4 -o y.npy"
 refuse 1 'of several images' "$G --reg llr:1 -o y.npy"

@@ -170,8 +170,6 @@ static int check_recon(struct recon *r)
              (v->dwell.given && !v->girf_step.given && !v->delay))
         cli_error("--girf-step is for --girf and needs --dwell, which is for that and for --delay; see `halcyon recon "
                   "--help`");
-    else if (v->basis && v->toeplitz && has_map)
-        cli_error("--toeplitz with --basis is without --field-map and --r2star; see `halcyon recon --help`");
     else if (v->basis && (v->frames.given || v->spokes_per_frame.given))
         cli_error("--basis has frames of its own, without --frames and --spokes-per-frame; see `halcyon recon --help`");
     else if (v->frames.given && v->spokes_per_frame.given)
