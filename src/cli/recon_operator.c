@@ -215,8 +215,8 @@ static int make_convolution(struct recon *r)
     const void *const *points = (const void *const *)r->axes;
     const bool has_field = r->field || r->decay;
     describe_plan(&desc, r);
-    /* It is not needed any more, unless for the next frame's samples, and large; but it has the segments of a field, and
-     * the functions around these. */
+    /* It is not needed any more, unless for the next frame's samples, and large; but it has the segments of a field,
+     * and the functions around these. */
     if (!has_field && !r->keeps)
         recon_free_operator(r);
     int status = r->maps ? put_maps(&maps, r) : 0;

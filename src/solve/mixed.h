@@ -3,9 +3,9 @@
  *
  * Of samples that are the sum over m of b_m F image_m, with a factor b_m for each point, T_lm is F^H w conj(b_l) b_m
  * F, a convolution as toeplitz.c has it.  T_ml is the adjoint of T_lm, its spectrum the conjugate, so that
- * n (n + 1) / 2 spectra do; they are real where the factors are.  Where images are blocks of `even` ones, one behind the
- * other, and of two blocks conj(b_l) b_m is a function of l - m alone, 2 `even` - 1 spectra do for these, and of a block
- * with itself `even`.
+ * n (n + 1) / 2 spectra do; they are real where the factors are.  Where images are blocks of `even` ones, one behind
+ * the other, and of two blocks conj(b_l) b_m is a function of l - m alone, 2 `even` - 1 spectra do for these, and of a
+ * block with itself `even`.
  *
  * Spectra cost most, of memory and of its traffic, so coils go one at a time: all images are transformed at once, and
  * the product of each is transformed back alone.

@@ -6,8 +6,8 @@
  * of the same accuracy (segments.c).  (These are a convolution along l as well, a transform of one more axis; that
  * would pay for many more segments than fields need, and there is none for three axes and one more.)
  *
- * Of images that change as functions p_k of time do A is the sum over k and l of p_k b_l F c_l x_k: as many convolutions
- * as there are pairs of these, whose factors are p_k b_l; those of a function are one block.
+ * Of images that change as functions p_k of time do A is the sum over k and l of p_k b_l F c_l x_k: as many images as
+ * there are pairs of these, whose factors are p_k b_l; those of a function are one block.
  */
 #include "mixed.h"
 #include "segments.h"
