@@ -2,6 +2,9 @@
  * which hcy_fft transforms.
  *
  *     bench/fft [SIMD [lines | grids | points]]
+ *     bench/fft DEVICE [MILLIONS]
+ *
+ * The second form is fft_device.c's: another device's, as cuda:0, grids of up to so many numbers.
  *
  * Lines: 16 transforms in place, by one thread, as columns side by side and as rows behind one another, beside FFTW's
  * estimated plans and measured ones.  Grids: by one thread, what hcy_fft takes beside our own alone and FFTW's alone.
@@ -10,8 +13,10 @@
  * the device chooses and with our own alone: milliseconds of processors' time. */
 #include "bench.h"
 #include "cpu_priv.h"
+#include "fft_device.h"
 
 #include <halcyon/nufft.h>
+#include <math.h>
 #include <string.h>
 #include <time.h>
 
@@ -222,6 +227,10 @@ int main(int argc, char **argv)
 {
     static const size_t lengths[] = { 128, 240, 256, 512, 768, 1024, 2048 };
     int simd = (int)cpu_simd_best();
+    if (argc > 1 && argc < 4 && strchr(argv[1], ':')) {
+        bench_fft_device(argv[1], argc > 2 ? atof(argv[2]) : INFINITY);
+        return 0;
+    }
     while (argc > 1 && simd >= 0 && strcmp(argv[1], cpu_simd_name((enum cpu_simd)simd)))
         simd--;
     const char *part = argc > 2 ? argv[2] : "all";
@@ -229,8 +238,8 @@ int main(int argc, char **argv)
                whole = all || !strcmp(part, "grids"), points = all || !strcmp(part, "points");
     if (argc > 3 || !(lines || whole || points) || simd < 0 ||
         cpu_simd_built((enum cpu_simd)simd) != (enum cpu_simd)simd) {
-        fprintf(stderr, "usage: %s [SIMD [lines | grids | points]], up to %s\n", argv[0],
-                cpu_simd_name(cpu_simd_best()));
+        fprintf(stderr, "usage: %s [SIMD [lines | grids | points]], up to %s; or %s DEVICE [MILLIONS]\n", argv[0],
+                cpu_simd_name(cpu_simd_best()), argv[0]);
         return 2;
     }
     printf("%s, %d transforms at once, one thread, ns a number\n", cpu_simd_name((enum cpu_simd)simd), TOGETHER);

@@ -214,6 +214,41 @@ static void check_raw(const char *path)
     hcy_host_array_free(&a);
 }
 
+/* Acquisition i of three is counted by i, 10 + i ...; the noise between them is not. */
+static void test_parts(void)
+{
+    struct mrd_record records[4];
+    hcy_host_array a = HCY_HOST_ARRAY_INIT;
+    mrd_plain(records, 4);
+    for (int i = 0; i < 4; i++)
+        for (int k = 0; k < 9; k++)
+            records[i].head.idx[k] = (uint16_t)(10 * k + i);
+    mrd_write(in_folder("parts.h5"), records, 4);
+    is_int(hcy_host_array_read(&a, in_folder("parts.h5:/dataset/data/counters")), 0, "counters");
+    bool same = !a.is_complex && a.bytes == 4 && a.rank == 2 && a.shape[0] == 3 && a.shape[1] == 9;
+    for (int i = 0; same && i < 27; i++)
+        same = ((float *)a.data)[i] == (float)(i % 9 * 10 + i / 9);
+    ok(same, "... [acquisitions][9], of those of the image");
+    hcy_host_array_free(&a);
+    is_int(hcy_host_array_read(&a, in_folder("parts.h5:/dataset/data/noise")), 0, "noise");
+    same = a.is_complex && a.rank == 3 && a.shape[0] == MRD_CHANNELS && a.shape[1] == 1 && a.shape[2] == LENGTH;
+    for (unsigned k = 0; same && k < MRD_CHANNELS * LENGTH * 2; k++)
+        same = ((float *)a.data)[k] == mrd_sample(3, k / 2 / LENGTH, k / 2 % LENGTH + 1, k % 2);
+    ok(same, "... [channels][acquisitions][samples], of what is no image");
+    hcy_host_array_free(&a);
+    is_int(hcy_host_array_read(&a, in_folder("parts.h5:/dataset/data/space")), HCY_ENOENT, "no header: %s",
+           hcy_last_error()->text);
+    mrd_put_xml(in_folder("parts.h5"), "<i:encoding><encodedSpace><matrixSize><x>64</x><y>32</y><z>1</z></matrixSize>"
+                                       "<fieldOfView_mm><x>600.5</x><y>-1</y><z>nan</z></fieldOfView_mm></encodedSpace>"
+                                       "<reconSpace><matrixSize><x>32</x><y>32</y></matrixSize></reconSpace></i:encoding>"
+                                       "<encoding><reconSpace><fieldOfView_mm><x>9</x></fieldOfView_mm></reconSpace></encoding>");
+    is_int(hcy_host_array_read(&a, in_folder("parts.h5:/dataset/data/space")), 0, "spaces of a header");
+    static const double said[12] = { 64, 32, 1, 600.5, 0, 0, 32, 32, 0, 0, 0, 0 };
+    ok(a.bytes == 8 && a.rank == 3 && a.shape[0] == 2 && a.shape[1] == 2 && a.shape[2] == 3 &&
+           !memcmp(a.data, said, sizeof said), "... are matrices and fields of view, as far as they are said");
+    hcy_host_array_free(&a);
+}
+
 /* A file whose acquisition 1 is changed. */
 static void check_bad_raw(int status, const char *words, void (*change)(struct mrd_record *record))
 {
@@ -259,6 +294,7 @@ static void test_raw(void)
     mrd_plain(records, ROWS);
     mrd_write(in_folder("raw.h5"), records, ROWS);
     check_raw(in_folder("raw.h5"));
+    test_parts();
     check_bad_raw(HCY_EFORMAT, "a header of other samples", say_more_samples);
     check_bad_raw(HCY_EFORMAT, "a header of other coordinates", say_other_axes);
     check_bad_raw(HCY_EFORMAT, "a header without channels", say_no_channels);

@@ -313,6 +313,7 @@ static int run_mrd(const uint8_t *data, size_t size)
         h->pre = byte[3];
         h->post = byte[4];
         h->axes = byte[5];
+        h->space = byte[5] >> 7;
         h->idx[0] = byte[6] & 7;
         h->idx[1] = byte[7] & 1;
         mrd_fill(&records[i], (unsigned)i);
@@ -328,9 +329,13 @@ static int run_mrd(const uint8_t *data, size_t size)
              size > 364 ? 300 : size > 64 ? (int)size - 64 : 0, (const char *)data + (size > 64 ? 64 : 0), data[1],
              data[2]);
     mrd_put_xml(path, xml);
-    snprintf(name, sizeof name, "%s:/dataset/data/traj", path);
+    static const char *const parts[] = { "traj", "noise", "counters", "space" };
     int taken = read_array(path, MOST);
-    return taken | read_array(name, MOST);
+    for (int i = 0; i < 4; i++) {
+        snprintf(name, sizeof name, "%s:/dataset/data/%s", path, parts[i]);
+        taken |= read_array(name, MOST);
+    }
+    return taken;
 }
 
 static void seed_mrd(void)

@@ -252,8 +252,9 @@ static hcy_array *draw_field(int precision, int dim, const int64_t *modes, bool 
     return w;
 }
 
+/* functions: the type of those of time around it, two of three frames; 0: there are none. */
 static void check_gram(make_in_field *make, int type, int precision, int dim, const int64_t *modes, bool coils,
-                       bool weighted, bool decays)
+                       bool weighted, bool decays, int functions)
 {
     const bool is_double = precision == HCY_F64;
     const int dtype = is_double ? HCY_COMPLEX128 : HCY_COMPLEX64, real = is_double ? HCY_FLOAT64 : HCY_FLOAT32;
@@ -269,10 +270,11 @@ static void check_gram(make_in_field *make, int type, int precision, int dim, co
               *w = draw_field(precision, dim, modes, decays), *t = random_array(real, 1, &points, 33);
     hcy_operator *op = NULL, *a = NULL, *in_field = NULL, *back = NULL, *gram = NULL;
     double error = -1;
-    char what[120];
-    snprintf(what, sizeof what, "Toeplitz in a field, %d-D type %d in %s, segments of %s%s%s%s", dim, type,
+    char what[160];
+    snprintf(what, sizeof what, "Toeplitz in a field, %d-D type %d in %s, segments of %s%s%s%s%s%s", dim, type,
              is_double ? "double" : "float", make == hcy_operator_multifrequency ? "frequencies" : "time",
-             coils ? ", coils" : "", weighted ? ", weighted" : "", decays ? ", decays" : "");
+             coils ? ", coils" : "", weighted ? ", weighted" : "", decays ? ", decays" : "",
+             functions ? ", functions of " : "", functions ? hcy_dtype_name(functions) : "");
     if (!coils)
         st_ok(HCY_EVAL(queue, "m = 1", hcy_op_array("m", maps)), "a map of 1");
     st_ok(HCY_EVAL(queue, "t = 0.01*t", hcy_op_array("t", t)), "ten milliseconds");
@@ -283,6 +285,14 @@ static void check_gram(make_in_field *make, int type, int precision, int dim, co
     st_ok(hcy_queue_finish(queue), "that are there");
     st_ok(hcy_operator_sense(&a, plan, maps, roots), "an operator of coils");
     st_ok(make(&in_field, &error, a, w, t, 5), "in a field");
+    if (functions) {
+        const int64_t frames[2] = { 2, 3 };
+        hcy_operator *one = in_field;
+        hcy_array *basis = random_array(functions, 2, frames, 34);
+        st_ok(hcy_operator_subspace(&in_field, one, basis), "functions of time");
+        hcy_operator_release(one);
+        hcy_array_release(basis);
+    }
     st_ok(hcy_operator_adjoint(&back, in_field), "its adjoint");
     st_ok(hcy_operator_compose(&gram, (hcy_operator *[]){ back, in_field }, 2), "and both");
     st_ok(hcy_operator_toeplitz_field(&op, in_field, &desc, POINTS, is_double ? in_double : in_single,
@@ -302,18 +312,24 @@ static void check_gram(make_in_field *make, int type, int precision, int dim, co
 static void test_grams(void)
 {
     const int64_t mixed[3] = { 6, 9, 5 }, odd[3] = { 7, 11, 3 }, even[3] = { 8, 2, 16 };
-    check_gram(hcy_operator_multifrequency, 2, HCY_F64, 2, mixed, true, true, false);
-    check_gram(hcy_operator_off_resonance, 2, HCY_F64, 2, odd, true, true, true);
+    check_gram(hcy_operator_multifrequency, 2, HCY_F64, 2, mixed, true, true, false, 0);
+    check_gram(hcy_operator_off_resonance, 2, HCY_F64, 2, odd, true, true, true, 0);
+    check_gram(hcy_operator_multifrequency, 2, HCY_F64, 2, mixed, true, true, false, HCY_FLOAT64);
     if (few)
         return;
-    check_gram(hcy_operator_multifrequency, 2, HCY_F64, 3, mixed, true, false, true);
-    check_gram(hcy_operator_multifrequency, 2, HCY_F64, 1, odd, false, true, false);
-    check_gram(hcy_operator_multifrequency, 2, HCY_F64, 3, even, true, true, false);
-    check_gram(hcy_operator_multifrequency, 2, HCY_F32, 3, odd, true, true, true);
-    check_gram(hcy_operator_multifrequency, 2, HCY_F32, 2, even, false, false, false);
-    check_gram(hcy_operator_off_resonance, 2, HCY_F64, 3, mixed, true, true, false);
-    check_gram(hcy_operator_off_resonance, 2, HCY_F32, 2, mixed, true, false, true);
-    check_gram(hcy_operator_off_resonance, 2, HCY_F64, 1, even + 2, false, false, true);
+    check_gram(hcy_operator_multifrequency, 2, HCY_F64, 3, mixed, true, false, true, 0);
+    check_gram(hcy_operator_multifrequency, 2, HCY_F64, 1, odd, false, true, false, 0);
+    check_gram(hcy_operator_multifrequency, 2, HCY_F64, 3, even, true, true, false, 0);
+    check_gram(hcy_operator_multifrequency, 2, HCY_F32, 3, odd, true, true, true, 0);
+    check_gram(hcy_operator_multifrequency, 2, HCY_F32, 2, even, false, false, false, 0);
+    check_gram(hcy_operator_off_resonance, 2, HCY_F64, 3, mixed, true, true, false, 0);
+    check_gram(hcy_operator_off_resonance, 2, HCY_F32, 2, mixed, true, false, true, 0);
+    check_gram(hcy_operator_off_resonance, 2, HCY_F64, 1, even + 2, false, false, true, 0);
+    check_gram(hcy_operator_multifrequency, 2, HCY_F64, 2, odd, true, true, true, HCY_COMPLEX128);
+    check_gram(hcy_operator_multifrequency, 2, HCY_F32, 3, mixed, false, true, false, HCY_FLOAT32);
+    check_gram(hcy_operator_multifrequency, 2, HCY_F64, 1, odd, false, false, false, HCY_COMPLEX64);
+    check_gram(hcy_operator_off_resonance, 2, HCY_F64, 2, mixed, true, true, true, HCY_COMPLEX128);
+    check_gram(hcy_operator_off_resonance, 2, HCY_F32, 2, even, true, false, false, HCY_FLOAT32);
 }
 
 static void test_no_points(void)

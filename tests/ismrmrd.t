@@ -25,7 +25,9 @@ theirs=:/dataset/cpp/data
 # and all; where lines come twice they are a mean, and their image has the last: there is no noise then.
 while read -r scan sizes options; do
     make $scan.h5 $options
-    check "$scan ($options)" recon $scan.h5 -n $sizes -o $scan.npy
+    check "$scan ($options)" recon $scan.h5 -o $scan.npy
+    recon $scan.h5 -n $sizes -o x.npy
+    check "... of the header's sizes, $sizes" cmp x.npy $scan.npy
     check '... is their image' near $scan.npy $scan.h5$theirs 2e-5
 done <<END
 plain 32,32 -c 4
@@ -45,6 +47,10 @@ check 'of one coil' recon one_coil.h5 -n 32,32 -o one_coil.npy
 check '... an image is complex' sh -c "head -c 128 one_coil.npy | grep \"'<c8'\""
 recon one_coil.h5 -n 32,32 --maps one_coil.h5:/dataset/csm -o x.npy
 check '... and by its map their phantom' near x.npy one_coil.h5:/dataset/phantom 1e-3
+make noisy.h5 -c 3 -C
+check 'whitened by their noise' recon noisy.h5 --noise noisy.h5:/dataset/data/noise --maps noisy.h5:/dataset/csm -o w.npy
+recon noisy.h5 --maps noisy.h5:/dataset/csm -o x.npy
+check '... which is alike in all coils' near w.npy x.npy 0.1
 check 'their maps and their phantom' recon calibrated.h5 -n 32,32 --maps calibrated.h5:/dataset/csm -o x.npy
 check '... are one' near x.npy calibrated.h5:/dataset/phantom 1e-3
 check '... also without maps' recon calibrated.h5 -n 32,32 --espirit -o x.npy

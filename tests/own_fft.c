@@ -135,7 +135,7 @@ static void test_length(size_t n, bool is_double, double *worst, int *same)
 
 /* A long line, which is taken alone, has the bits that it has as a column among others; there and back it is what it
  * was. */
-static void test_long(size_t n, bool is_double)
+static void test_long(size_t n, bool is_double, enum cpu_simd simd)
 {
     enum { COLUMNS = 3 };
     const size_t size = is_double ? 16 : 8;
@@ -155,22 +155,22 @@ static void test_long(size_t n, bool is_double)
         const struct own_fft_lines alone = { line, line, 1, 1, n, 1, n, backward, OWN_FFT_COMPLEX };
         const struct own_fft_lines among = { columns, columns,  COLUMNS,        COLUMNS, 1, COLUMNS, 1,
                                              backward, OWN_FFT_COMPLEX };
-        own_fft_run(f, cpu_simd_best(), &alone, scratch);
+        own_fft_run(f, simd, &alone, scratch);
         own_fft_run(f, CPU_SIMD_PORTABLE, &among, scratch);
         for (size_t k = 0; k < n; k++)
             same &= !memcmp(columns + (k * COLUMNS + 1) * size, line + k * size, size);
     }
     const struct own_fft_lines there = { line, real, 1, 1, n, 1, n / 2 + 1, false, OWN_FFT_FROM_REAL };
     const struct own_fft_lines back = { real, columns, 1, 1, n / 2 + 1, 1, n, true, OWN_FFT_TO_REAL };
-    own_fft_run(f, cpu_simd_best(), &there, scratch);
-    own_fft_run(f, cpu_simd_best(), &back, scratch);
+    own_fft_run(f, simd, &there, scratch);
+    own_fft_run(f, simd, &back, scratch);
     double off = 0;
     for (size_t i = 0; i < n; i++)
         off = fmax(off, fabs(number(columns, i, is_double) / (double)n - number(line, i, is_double)));
     /* The line itself was there and back, too, so it is n times as large. */
     off /= (double)n * (is_double ? 0x1p-53 : 0x1p-24);
-    ok(same && off < 12, "%zu %s alone and among others, real ones there and back (%.1f eps)", n,
-       is_double ? "doubles" : "floats", off);
+    ok(same && off < 12, "%zu %s, %s, alone and among others, real ones there and back (%.1f eps)", n,
+       is_double ? "doubles" : "floats", cpu_simd_name(simd), off);
     free(line);
     free(columns);
     free(real);
@@ -204,8 +204,10 @@ int main(void)
         ok(same, "the same bits from every variant, alone and among others");
     }
     for (int is_double = 0; is_double < 2; is_double++)
-        for (int i = 0; i < 4; i++)
-            test_long((const size_t[]){ 4608, 5000, 16384, 65536 }[i], is_double);
+        for (int simd = CPU_SIMD_PORTABLE; simd <= (int)cpu_simd_best(); simd++)
+            for (int i = 0; i < 7 && cpu_simd_built((enum cpu_simd)simd) == (enum cpu_simd)simd; i++)
+                test_long((const size_t[]){ 4480, 4608, 5000, 5040, 16384, 40960, 65536 }[i], is_double,
+                          (enum cpu_simd)simd);
     struct own_fft *f = NULL;
     is_int(own_fft_create(&f, SIZE_MAX / 2, true), HCY_ERANGE, "more numbers than there is memory");
     is_int(own_fft_create(&f, 0, true), HCY_ERANGE, "no numbers");

@@ -341,6 +341,8 @@ check '... of several devices' convolved $C -d cpu@threads=1,cpu@threads=2
 check '... in a field that is off' convolved o_samples.npy -t o_trajectory.npy -n 32,32 --field-map o_field_map.npy --readout 20 --segments 6
 check '... in frames' convolved two.npy -t f0_trajectory.npy -n 32,32 --frames 2
 for how in '' --real '--reg tv:0.001' '--reg llr:0.0005 --solver admm' '--dcf pipe -d cpu@threads=1,cpu@threads=2'; do check "functions of time by convolutions $how" convolved $G --basis basis.npy $how; done
+for field in '--field-map o_field_map.npy' '--field-map o_field_map.npy --r2star d_rates.npy'; do
+    check "... in a field, $field" convolved $G --basis basis.npy $field --readout 20 --segments 6; done
 check 'generalised variation by convolutions' convolved $C --maps c_maps.npy --reg tgv:0.005
 check '... by primal-dual steps, of several devices' convolved $C --maps c_maps.npy --reg tgv:0.005 --solver primal-dual -d cpu@threads=1,cpu@threads=2
 check '... in frames, real ones' convolved $T --reg tgv:0.005 --real
@@ -433,9 +435,45 @@ if [ -n "${HCY_HDF5-yes}" ]; then
     "$files" grid planes_image.npy volume.h5 planes
     reference=planes_image.npy
     check '... of planes' near 1e-3 x.npy volume.h5 -n 4,8,8
-    for what in slices:of.another.slice outside:'steps 16 and 0' reversed:that.are.reversed bare:'no header beside them' radial:'which Cartesian grid'; do
+    for what in outside:'steps 16 and 0' reversed:that.are.reversed bare:'no header beside them' radial:'which Cartesian grid'; do
         "$files" grid small_image.npy bad.h5 ${what%%:*}
         check "... refused: ${what%%:*}" refused 1 "${what#*:}" "$halcyon" recon bad.h5 -n 16,16 -o none.npy
+    done
+    # What the header says of the image.
+    reference=small_image.npy
+    recon grid.h5 -n 16,16 --deterministic -o n.npy
+    check 'sizes of the header' sh -c "'$halcyon' recon grid.h5 -o one.npy --deterministic 2>&1 | grep 'the image is -n 16,16, the header.s reconstructed matrix (encoded: 32x16x1, x first); -n'"
+    check '... give what they give as -n' cmp one.npy n.npy
+    check '... of a volume' sh -c "'$halcyon' recon volume.h5 -o x.npy 2>&1 | grep 'image is -n 4,8,8'"
+    "$files" grid small_image.npy empty.h5 empty
+    check '... of the encoded matrix, where there is no other' sh -c "'$halcyon' recon empty.h5 -o x.npy 2>&1 | grep 'image is -n 16,32, the header.s encoded matrix'"
+    "$files" grid small_image.npy fine.h5 fine
+    "$files" scale grid.h5:/dataset/data/traj half.npy 0.5
+    recon grid.h5:/dataset/data -t half.npy --cycles --xyz -n 32,32 --iterations 4 -o n.npy
+    check '... of smaller pixels' sh -c "'$halcyon' recon fine.h5 --iterations 4 -o x.npy 2>&1 | grep 'its pixels are 0.5 x 0.5 of the encoded ones'"
+    check '... stretch coordinates' "$files" near x.npy n.npy 1e-4
+    check '... and -n is of the encoded ones' near 1e-3 x.npy fine.h5 -n 16,16
+    "$files" grid small_image.npy bad.h5 coarse
+    check '... of larger pixels than were measured: refused' refused 1 '-n is an image of encoded pixels' "$halcyon" recon bad.h5 -o bad.npy
+    check '... without a header: refused' refused 1 'no header says it' "$halcyon" recon raw.mrd -o bad.npy
+    # Several images in a file, in turns; another encoding's lines.
+    "$files" grid small_image.npy encodings.h5 encodings
+    check 'another encoding is left out' sh -c "'$halcyon' recon encodings.h5 -o x.npy -q --deterministic && cmp x.npy one.npy"
+    "$files" grid small_image.npy two.h5 two
+    check 'two slices are two images' sh -c "'$halcyon' recon two.h5 -o x.npy --deterministic 2>&1 | grep 'of 2 images (2 slices;' && head -c 128 x.npy | grep '(2, 16, 16)'"
+    recon two.h5 --only slice=0 --deterministic -o first.npy
+    recon two.h5 --only slice=1 --deterministic -o second.npy
+    check '... one of which is the plain one' cmp first.npy one.npy
+    check '... and the other is twice as bright' sh -c "'$files' scale one.npy twice.npy 2 && '$files' error second.npy twice.npy 1e-5"
+    check '... both one behind the other' sh -c "tail -c +129 first.npy >both && tail -c +129 second.npy >>both && tail -c +129 x.npy | cmp - both"
+    check '... of ranges' sh -c "'$halcyon' recon two.h5 --only slice=0-1,contrast=0 -o y.npy -q --deterministic && cmp x.npy y.npy"
+    check '... have maps of their own' refused 1 'only slice=0 takes one' "$halcyon" recon two.h5 --maps x.npy -o bad.npy
+    check '... of which there are two alone' refused 1 'leaves no acquisition' "$halcyon" recon two.h5 --only slice=2 -o bad.npy
+    "$files" grid small_image.npy uneven.h5 uneven
+    check '... not of as many lines' refused 1 'as many acquisitions each' "$halcyon" recon uneven.h5 -o bad.npy
+    check '... one alone' sh -c "'$halcyon' recon uneven.h5 --only slice=0 -o y.npy -q --deterministic && cmp y.npy one.npy"
+    for only in slice slice= slice=1, sli=1 slice=2-1 slice=1x; do
+        check "refused: --only $only" refused 2 'COUNTER=N' "$halcyon" recon two.h5 --only "$only" -o bad.npy
     done
     reference=c_image.npy
     check 'HDF5 without a trajectory' refused 1 'traj' "$halcyon" recon c.h5:/samples -n 32,32 -o x.npy
@@ -444,10 +482,23 @@ else
 fi
 reference=
 
+# Coils whose noise is not alike.
+reference=c_image.npy
+"$files" noisy c_samples.npy noisy.npy noise.npy
+noisy='noisy.npy -t c_trajectory.npy -n 32,32 --maps c_maps.npy --iterations 10'
+check 'coils with much noise' far 0.5 x.npy $noisy
+check '... whitened by it' near 0.45 whitened.npy $noisy --noise noise.npy
+check '... and their scale is that of the maps' "$files" error whitened.npy c_image.npy 0.45
+check '... it is of the same coils' refused 1 'noise must be \[4\]' "$halcyon" recon $C --noise r_samples.npy -o y.npy
+"$files" fill c_samples.npy silent.npy 0
+check '... and some' refused 1 'nothing beside' "$halcyon" recon $C --noise silent.npy -o y.npy
+reference=
+
 # What does not go together.
 refuse() { check "refused: $2" refused "$1" "$2" "$halcyon" recon $3; }
 refuse 2 '--trajectory is missing' 'r_samples.npy -n 32,32 -o y.npy'
 refuse 2 '--modes is missing' 'r_samples.npy -t r_trajectory.npy -o y.npy'
+refuse 2 '--only is for' 'r_samples.npy -t r_trajectory.npy -n 32,32 --only slice=0 -o y.npy'
 refuse 2 '--out is missing' 'r_samples.npy -t r_trajectory.npy -n 32,32'
 refuse 2 'needs 1 to 3 whole numbers' 'r_samples.npy -t r_trajectory.npy -n 32,x -o y.npy'
 refuse 2 'is for --solver fista' "$R --solver cg --reg l1:1 -o y.npy"
@@ -459,7 +510,6 @@ refuse 1 'sizes must be even' 'r_samples.npy -t r_trajectory.npy -n 31,32 --reg 
 refuse 2 '--reg takes l1:F' "$R --solver fista --reg l1:-1 -o y.npy"
 refuse 2 '--toeplitz is for' "$R --solver cgls --toeplitz -o y.npy"
 refuse 2 'tgv:F alone' "$C --reg tgv:0.1,l1:0.1 -o y.npy"
-refuse 2 'without --field-map' "$G --basis basis.npy --toeplitz --field-map o_field_map.npy --readout 20 -o y.npy"
 refuse 2 'llr:F' "$G --basis basis.npy --reg llr:1:0 -o y.npy"
 refuse 2 'llr:F' "$G --basis basis.npy --reg tv:1:4 -o y.npy"
 refuse 1 'of several images' "$G --reg llr:1 -o y.npy"

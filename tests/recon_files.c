@@ -8,9 +8,14 @@
  *     recon_files decay IN TIMES OUT RATE        a copy times exp(-RATE times each number's time, again and again)
  *     recon_files ramp OUT N X Y                 phases -2 pi f X of N frequencies f around 0 in cycles, then of Y
  *     recon_files grid IMAGE OUT WHAT            acquisitions on a grid, as of ismrmrd-tools: twice as many samples as
- *                                                pixels, noise in front; WHAT: plain, planes (3-D), slices, outside,
+ *                                                pixels, noise in front; WHAT: plain, planes (3-D), outside,
  *                                                reversed, radial (by their header), bare (without one),
- *                                                embedded, separate (a line is for calibration, by their header)
+ *                                                embedded, separate (a line is for calibration, by their header),
+ *                                                fine, coarse, empty (of other pixels, or none, by their header),
+ *                                                encodings (a line of another), two (slices by turns, the second one
+ *                                                twice as bright), uneven (without the last of these)
+ *     recon_files noisy SAMPLES OUT NOISE        [coils][...] with noise, the more of it the later the coil, a third
+ *                                                of it of all; such noise alone
  *     recon_files mrd SAMPLES TRAJECTORY OUT     acquisitions of [coils][spokes][samples] and [spokes][samples][axes]
  */
 #include "tap.h"
@@ -136,6 +141,46 @@ static int decay_samples(const char *from, const char *times, const char *to, do
     return 0;
 }
 
+/* Nearly normal, from twelve even numbers; the same in every run. */
+static double draw(uint64_t *state)
+{
+    double sum = -6;
+    for (int i = 0; i < 12; i++) {
+        *state ^= *state << 13, *state ^= *state >> 7, *state ^= *state << 17;
+        sum += (double)(*state >> 11) * 0x1p-53;
+    }
+    return sum;
+}
+
+static void add_noise(hcy_host_array *a, double most)
+{
+    const size_t coils = (size_t)a->shape[0], each = 2 * count_of(a) / coils;
+    uint64_t state = 88172645463325252u;
+    for (size_t i = 0; i < each; i++) {
+        const double shared = draw(&state);
+        for (size_t c = 0; c < coils; c++)
+            put_real(a, c * each + i, real_of(a, c * each + i) + most * pow(4, (double)c - (double)coils + 1) *
+                                                                     (draw(&state) + shared / 3));
+    }
+}
+
+static int write_noisy(const char *from, const char *to, const char *noise)
+{
+    hcy_host_array a = take_file(from);
+    double most = 0;
+    for (size_t i = 0; i < count_of(&a); i++)
+        most = fmax(most, magnitude_of(&a, i));
+    add_noise(&a, most);
+    if (hcy_host_array_write(&a, to))
+        bail_out("%s", hcy_last_error()->text);
+    memset(a.data, 0, 2 * count_of(&a) * a.bytes);
+    add_noise(&a, most);
+    if (hcy_host_array_write(&a, noise))
+        bail_out("%s", hcy_last_error()->text);
+    hcy_host_array_free(&a);
+    return 0;
+}
+
 static int write_ramps(const char *to, uint64_t n, char **delays, int n_delays)
 {
     hcy_host_array a = HCY_HOST_ARRAY_INIT;
@@ -195,7 +240,8 @@ static const char header_of_grid[] =
     " <experimentalConditions><H1resonanceFrequency_Hz>63500000</H1resonanceFrequency_Hz></experimentalConditions>\n"
     " <encoding>\n  <encodedSpace><matrixSize><x>%u</x><y>%u</y><z>%u</z></matrixSize>\n"
     "   <fieldOfView_mm><x>600</x><y>300</y><z>6</z></fieldOfView_mm></encodedSpace>\n"
-    "  <reconSpace><matrixSize><x>%u</x><y>%u</y><z>%u</z></matrixSize></reconSpace>\n"
+    "  <reconSpace><matrixSize><x>%u</x><y>%u</y><z>%u</z></matrixSize>\n"
+    "   <fieldOfView_mm><x>300.00001</x><y>300</y><z>6</z></fieldOfView_mm></reconSpace>\n"
     "  <encodingLimits><kspace_encoding_step_1><minimum>0</minimum><maximum>%u</maximum><center>%u</center>"
     "</kspace_encoding_step_1></encodingLimits>\n  <trajectory>%s</trajectory>\n"
     "  <parallelImaging>%s</parallelImaging>\n </encoding>\n"
@@ -236,36 +282,61 @@ static void fill_line(struct mrd_record *record, const hcy_host_array *image, un
     record->data = (hvl_t){ 4 * nx, data };
 }
 
+/* A second slice behind each line, twice as bright. */
+static void fill_slices(struct mrd_record *records, const hcy_host_array *image, unsigned lines)
+{
+    for (unsigned i = 0; i < 2 * lines; i++) {
+        fill_line(&records[i], image, i / 2, 0, 1);
+        records[i].head.idx[3] = i % 2;
+        for (size_t k = 0; i % 2 && k < records[i].data.len; k++)
+            ((float *)records[i].data.p)[k] *= 2;
+    }
+}
+
+static void put_header(const char *to, const char *what, unsigned nx, unsigned ny, unsigned planes)
+{
+    char xml[2000], mode[80] = "";
+    const unsigned times = !strcmp(what, "fine") ? 4 : !strcmp(what, "coarse") ? 1 : !strcmp(what, "empty") ? 0 : 2;
+    if (strcmp(what, "unsaid"))
+        snprintf(mode, sizeof mode, "<calibrationMode>%s</calibrationMode>", what);
+    snprintf(xml, sizeof xml, header_of_grid, 2 * nx, ny, planes, times * nx / 2, times * ny / 2, planes, ny - 1,
+             ny / 2, strcmp(what, "radial") ? "cartesian" : "radial", mode);
+    if (strcmp(what, "bare"))
+        mrd_put_xml(to, xml);
+}
+
 static int write_grid(const char *path, const char *to, const char *what)
 {
     hcy_host_array image = take_file(path);
     const unsigned nx = (unsigned)image.shape[image.rank - 1], ny = (unsigned)image.shape[image.rank - 2];
     const unsigned planes = (unsigned)count_of(&image) / nx / ny;
-    struct mrd_record *records = calloc(1 + (size_t)ny * planes, sizeof *records);
-    char xml[2000], mode[80] = "";
+    struct mrd_record *records = calloc(2 + 2 * (size_t)ny * planes, sizeof *records);
+    size_t n = 1 + (size_t)ny * planes;
     /* Noise comes first, of as many samples as it likes. */
     records[0].head.version = 1;
     records[0].head.samples = 3;
     records[0].head.channels = 1;
     records[0].head.flags = 1u << 18;
     records[0].data = (hvl_t){ 6, calloc(6, sizeof(float)) };
-    for (unsigned i = 0; i < ny * planes; i++)
-        fill_line(&records[1 + i], &image, i % ny, i / ny, planes);
-    if (!strcmp(what, "slices"))
-        records[2].head.idx[3] = 1;
+    if (!strcmp(what, "two") || !strcmp(what, "uneven")) {
+        fill_slices(records + 1, &image, ny);
+        n += ny - !strcmp(what, "uneven");
+    } else {
+        for (unsigned i = 0; i < ny * planes; i++)
+            fill_line(&records[1 + i], &image, i % ny, i / ny, planes);
+    }
     if (!strcmp(what, "outside"))
         records[2].head.idx[0] = (uint16_t)ny;
     if (!strcmp(what, "reversed"))
         records[2].head.flags = 1u << 21;
     if (!strcmp(what, "embedded") || !strcmp(what, "separate") || !strcmp(what, "unsaid"))
         records[2].head.flags = 1u << 19;
-    if (strcmp(what, "unsaid"))
-        snprintf(mode, sizeof mode, "<calibrationMode>%s</calibrationMode>", what);
-    mrd_write(to, records, 1 + (size_t)ny * planes);
-    snprintf(xml, sizeof xml, header_of_grid, 2 * nx, ny, planes, nx, ny, planes, ny - 1, ny / 2,
-             strcmp(what, "radial") ? "cartesian" : "radial", mode);
-    if (strcmp(what, "bare"))
-        mrd_put_xml(to, xml);
+    if (!strcmp(what, "encodings")) {
+        records[n].head = (struct mrd_head){ .version = 1, .samples = 2, .channels = 1, .space = 1 };
+        records[n++].data = (hvl_t){ 4, calloc(4, sizeof(float)) };
+    }
+    mrd_write(to, records, n);
+    put_header(to, what, nx, ny, planes);
     free(records);
     hcy_host_array_free(&image);
     return 0;
@@ -284,6 +355,8 @@ int main(int argc, char **argv)
         return change_array(argv[2], argv[3], -1, atof(argv[4]));
     if (argc == 5 && !strcmp(argv[1], "fill"))
         return fill_array(argv[2], argv[3], atof(argv[4]));
+    if (argc == 5 && !strcmp(argv[1], "noisy"))
+        return write_noisy(argv[2], argv[3], argv[4]);
     if (argc == 6 && !strcmp(argv[1], "decay"))
         return decay_samples(argv[2], argv[3], argv[4], atof(argv[5]));
     if (argc >= 5 && !strcmp(argv[1], "ramp"))

@@ -14,8 +14,12 @@ const char *const recon_stacks[] = { "auto", "yes", "no", NULL };
 static const struct cli_option options[] = {
     { "trajectory", 't', CLI_TEXT, AT(trajectory), "FILE",
       "where samples lie, [n][axes]; ISMRMRD's files have it", 0, 0, NULL },
-    { "modes", 'n', CLI_TEXT, AT(sizes), "N1,N2,N3", "the image's sizes, in the order of its axes", 0, 0,
-      NULL },
+    { "modes", 'n', CLI_TEXT, AT(sizes), "N1,N2,N3",
+      "the image's sizes, in the order of its axes; ISMRMRD's headers have them", 0, 0, NULL },
+    { "only", 0, CLI_TEXT, AT(only), "LIST",
+      "of ISMRMRD's acquisitions those alone: slice=2,contrast=0-1; also repetition, phase, set, ...", 0, 0, NULL },
+    { "noise", 0, CLI_TEXT, AT(noise), "FILE",
+      "coils' noise, [coils][n], by which they are whitened; ISMRMRD's: x.h5:/dataset/data/noise", 0, 0, NULL },
     { "maps", 0, CLI_TEXT, AT(maps), "FILE",
       "the coils' sensitivities, [coils][image]: one image of all (SENSE)", 0, 0, NULL },
     { "espirit", 0, CLI_FLAG, AT(espirit), NULL, "such maps, from the middle of k-space itself", 0, 0, NULL },
@@ -140,10 +144,13 @@ static int check_recon(struct recon *r)
         return CLI_USAGE;
     r->solver = choose_solver(r);
     r->dcf = choose_dcf(r);
-    if (!v->sizes)
+    r->wanted_frames = v->frames.given ? (size_t)v->frames.value : 0;
+    if (!v->sizes && !recon_may_be_mrd(r->kspace))
         cli_error("--modes is missing: the image's sizes, as -n 128,128; see `halcyon recon --help`");
     else if (!v->out)
         cli_error("--out is missing; see `halcyon recon --help`");
+    else if (v->only && v->trajectory)
+        cli_error("--only is for ISMRMRD's acquisitions, without --trajectory; see `halcyon recon --help`");
     else if (v->maps && v->espirit)
         cli_error("--espirit is in place of --maps; see `halcyon recon --help`");
     else if (v->reg && !takes_regs(r))
@@ -163,8 +170,6 @@ static int check_recon(struct recon *r)
              (v->dwell.given && !v->girf_step.given && !v->delay))
         cli_error("--girf-step is for --girf and needs --dwell, which is for that and for --delay; see `halcyon recon "
                   "--help`");
-    else if (v->basis && v->toeplitz && has_map)
-        cli_error("--toeplitz with --basis is without --field-map and --r2star; see `halcyon recon --help`");
     else if (v->basis && (v->frames.given || v->spokes_per_frame.given))
         cli_error("--basis has frames of its own, without --frames and --spokes-per-frame; see `halcyon recon --help`");
     else if (v->frames.given && v->spokes_per_frame.given)
@@ -181,7 +186,7 @@ static int check_recon(struct recon *r)
              (v->save_dcf && cli_check_format(v->save_dcf, HCY_WRITE_ARRAY)))
         return CLI_USAGE;
     else
-        return CLI_OK;
+        return recon_check_only(r);
     return CLI_USAGE;
 }
 
@@ -313,6 +318,7 @@ static void print_recon_json(const struct recon *r)
     cli_json_int(&json, "frames", (int64_t)(r->n_frames ? r->n_frames : 1));
     cli_json_int(&json, "functions", (int64_t)r->functions);
     cli_json_bool(&json, "maps", r->maps != NULL);
+    cli_json_bool(&json, "whitened", r->v->noise != NULL);
     cli_json_bool(&json, "real", r->v->real);
     if (r->v->delay) {
         cli_json_open(&json, "delays", '[');
@@ -349,6 +355,7 @@ static int guard_recon(const struct recon *r)
     const char *const reads[][2] = { { "KSPACE", r->kspace },
                                      { "--trajectory", v->trajectory },
                                      { "--maps", v->maps },
+                                     { "--noise", v->noise },
                                      { "--basis", v->basis },
                                      { "--field-map", v->field },
                                      { "--r2star", v->r2star },

@@ -8,7 +8,7 @@
 
 struct recon_values {
     const char *trajectory, *sizes, *maps, *basis, *field, *r2star, *times, *delay, *girf, *dcf, *save_dcf, *reg,
-        *device, *out;
+        *only, *noise, *device, *out;
     struct points_options how;
     struct cli_int iterations, segments, frames, spokes_per_frame;
     struct cli_real tolerance, lambda, eps, readout, dwell, girf_step;
@@ -53,6 +53,9 @@ struct recon {
     bool is_double;
     int dim;
     int64_t sizes[3];
+    char size_words[80];  /* as -n has them */
+    int64_t encoded[3];   /* those of the field of view that coordinates in its units are of; */
+    double stretch[3];    /* how large a pixel of the image is, of one of these */
     size_t n, coils, pixels;
     enum points_unit unit;
     int point_rank; /* the points' own axes, for weights that are written */
@@ -66,6 +69,7 @@ struct recon {
     void *maps;     /* complex [coils][pixels], or NULL; */
     void *basis;    /* complex [functions][frames], or NULL: one image of all samples; */
     size_t functions, frames;
+    size_t wanted_frames; /* of --frames, or of an ISMRMRD file of several images; 0: one */
     size_t n_frames;     /* images of samples of their own, one after the other; 0: one image; */
     size_t frame_points; /* points of each, */
     bool is_same;        /* which are all the same, n in all: samples are [frames][coils][n] then; */
@@ -112,6 +116,18 @@ bool recon_regs_count(const struct recon *r);
  * reference of the caller's; and what the adjoint made of the data as one of them, in its place. */
 int recon_add_field_of_tgv(hcy_operator **op, struct recon *r, const hcy_space *image);
 int recon_widen_for_tgv(hcy_array **data, struct recon *r);
+/* ISMRMRD's lists of acquisitions: the name of a part of KSPACE's, to be freed; whether a file can have one. */
+char *recon_name_part(const struct recon *r, const char *part);
+bool recon_may_be_mrd(const char *path);
+/* The image's sizes by their header; then the axes are made those of its pixels. */
+int recon_find_sizes(struct recon *r);
+int recon_stretch_points(struct recon *r);
+/* --only: whether it can be read; then those acquisitions, each image's behind another's, how many of which are
+ * wanted_frames. */
+int recon_check_only(const struct recon *r);
+int recon_take_acquisitions(struct recon *r, hcy_host_array *samples, hcy_host_array *points);
+/* --noise: samples, and maps, become those of coils whose noise is alike and independent. */
+int recon_whiten(struct recon *r);
 /* Files to arrays, all checked against each other.  CLI_OK, or another status with words. */
 int recon_load(struct recon *r);
 /* The axes become where samples were taken, by --girf and --delay, which are said in words: x first, in samples. */

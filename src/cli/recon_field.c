@@ -34,7 +34,7 @@ static int load_map(void **numbers, struct recon *r, const char *path, double un
     char is[200];
     int status = recon_read_array(&a, r, path);
     if (!status && (!recon_fits_image(r, &a, false) || !array_is_real(&a, r->pixels)))
-        status = cli_error("%s: %s, of the image's %s; it is %s%s", path, what, r->v->sizes,
+        status = cli_error("%s: %s, of the image's %s; it is %s%s", path, what, r->size_words,
                            a.is_complex ? "complex " : "", array_words(is, &a, 0));
     if (!status)
         status = take_numbers(numbers, r, &a, r->pixels, r->pixels, unit, path);

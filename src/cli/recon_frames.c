@@ -53,8 +53,8 @@ int recon_find_frames(struct recon *r, const hcy_host_array *a)
     char is[200];
     const size_t n = r->n;
     int status = r->v->spokes_per_frame.given ? count_spokes(r) : CLI_OK;
-    if (r->v->frames.given) {
-        r->n_frames = (size_t)r->v->frames.value;
+    if (r->wanted_frames) {
+        r->n_frames = r->wanted_frames;
         r->coils = coils_behind_frames(r, a, n);
         r->is_same = r->coils != 0;
         r->frame_points = r->is_same ? n : n / r->n_frames;
@@ -65,7 +65,7 @@ int recon_find_frames(struct recon *r, const hcy_host_array *a)
     if (!r->coils)
         r->coils = array_count_vectors(&has_axis, a, n);
     const size_t spokes = n / (size_t)r->point_shape[r->point_rank - 1];
-    if (!status && (!r->coils || (!r->is_same && r->v->frames.given && spokes % r->n_frames)))
+    if (!status && (!r->coils || (!r->is_same && r->wanted_frames && spokes % r->n_frames)))
         status = cli_error("%s: samples of %zu frames must be [%zu][coils][n] of the %zu points, or [coils][%zu] whose "
                            "%zu spokes are as many for each frame; it is %s", r->kspace, r->n_frames, r->n_frames, n, n,
                            spokes, array_words(is, a, 0));

@@ -10,23 +10,13 @@
 /* The coordinates that an ISMRMRD file has beside its samples; -t names others. */
 static int name_trajectory(struct recon *r)
 {
-    const char *format = "", *part = r->kspace + hcy_file_length(r->kspace);
-    size_t size = strlen(r->kspace) + 32;
-    int status = r->v->trajectory ? 0 : hcy_format_of(&format, r->kspace, HCY_WRITE_ARRAY);
-    if (status)
-        return cli_fail(status);
-    if (!r->v->trajectory && strcmp(format, "mrd") && strcmp(format, "h5")) {
+    if (!r->v->trajectory && !recon_may_be_mrd(r->kspace)) {
         cli_error("--trajectory is missing: only ISMRMRD's files have samples and where they lie; see `halcyon "
                   "recon --help`");
         return CLI_USAGE;
     }
-    r->trajectory = r->v->trajectory ? strdup(r->v->trajectory) : malloc(size);
-    if (!r->trajectory)
-        return cli_error("no memory for the names of files");
-    if (!r->v->trajectory)
-        snprintf(r->trajectory, size, "%.*s%s/traj", (int)(part - r->kspace), r->kspace,
-                 *part && part[1] ? part : ":/dataset/data");
-    return CLI_OK;
+    r->trajectory = r->v->trajectory ? strdup(r->v->trajectory) : recon_name_part(r, "traj");
+    return r->trajectory ? CLI_OK : cli_error("no memory for the names of files");
 }
 
 int recon_read_array(hcy_host_array *a, struct recon *r, const char *path)
@@ -39,18 +29,31 @@ int recon_read_array(hcy_host_array *a, struct recon *r, const char *path)
 
 /* --- Where samples lie --- */
 
+/* -n, or what the header of ISMRMRD's acquisitions says. */
+static int take_sizes(struct recon *r)
+{
+    if (!r->v->sizes)
+        return recon_find_sizes(r);
+    r->dim = points_parse_sizes(r->sizes, r->v->sizes);
+    for (int d = 0; d < 3; d++) {
+        r->encoded[d] = r->sizes[d];
+        r->stretch[d] = 1;
+    }
+    snprintf(r->size_words, sizeof r->size_words, "%s", r->v->sizes);
+    return r->dim ? CLI_OK : CLI_USAGE;
+}
+
 static int take_trajectory(struct recon *r, const hcy_host_array *a)
 {
     struct points points;
-    int wanted = points_parse_sizes(r->sizes, r->v->sizes);
-    if (!wanted)
-        return CLI_USAGE;
-    int status = points_find(&points, a, r->trajectory, "points", &r->v->how, wanted);
+    int status = take_sizes(r), wanted = r->dim;
+    if (!status)
+        status = points_find(&points, a, r->trajectory, "points", &r->v->how, wanted);
     if (status)
         return status;
     if (points.dim != wanted)
-        return cli_error("%s: points have %d coordinates, and --modes names %d size%s", r->trajectory,
-                         points.dim, wanted, wanted > 1 ? "s" : "");
+        return cli_error("%s: points have %d coordinates, and %s names %d size%s", r->trajectory, points.dim,
+                         r->v->sizes ? "--modes" : "the header", wanted, wanted > 1 ? "s" : "");
     if (!points.n)
         return cli_error("%s: there are no points", r->trajectory);
     r->dim = points.dim;
@@ -63,11 +66,11 @@ static int take_trajectory(struct recon *r, const hcy_host_array *a)
     r->pixels = 1;
     for (int d = 0; d < r->dim; d++)
         if ((uint64_t)r->sizes[d] > SIZE_MAX || hcy_size_mul(&r->pixels, r->pixels, (size_t)r->sizes[d]))
-            return cli_error("--modes %s: an image that is larger than can be addressed", r->v->sizes);
-    status = points_take(r->axes, &points, r->sizes, r->is_double);
+            return cli_error("--modes %s: an image that is larger than can be addressed", r->size_words);
+    status = points_take(r->axes, &points, r->encoded, r->is_double);
     if (!status && !r->v->quiet)
-        points_note(&points, r->sizes);
-    return status;
+        points_note(&points, r->encoded);
+    return status ? status : recon_stretch_points(r);
 }
 
 /* --- What was sampled --- */
@@ -97,7 +100,7 @@ static int take_samples(struct recon *r, const hcy_host_array *a)
 {
     bool has_axis;
     char is[200];
-    const bool has_frames = r->v->frames.given || r->v->spokes_per_frame.given;
+    const bool has_frames = r->wanted_frames || r->v->spokes_per_frame.given;
     int status = has_frames ? recon_find_frames(r, a) : CLI_OK;
     if (status)
         return status;
@@ -146,7 +149,7 @@ static int take_maps(struct recon *r)
     int status = recon_read_array(&a, r, r->v->maps);
     if (!status && !recon_fits_image(r, &a, true))
         status = cli_error("%s: maps must be [%zu], the coils of %s, times the image's %s; it is %s",
-                           r->v->maps, r->coils, r->kspace, r->v->sizes, array_words(is, &a, 0));
+                           r->v->maps, r->coils, r->kspace, r->size_words, array_words(is, &a, 0));
     if (!status)
         status = array_take_complex(&r->maps, &a, r->is_double);
     if (!status)
@@ -214,6 +217,8 @@ int recon_load(struct recon *r)
         status = recon_read_array(&points, r, r->trajectory);
     /* Coordinates are often doubles beside samples that are floats; the samples are what was measured. */
     r->is_double = r->v->precision ? r->v->precision == 2 : samples.bytes == 8;
+    if (!status && !r->v->trajectory)
+        status = recon_take_acquisitions(r, &samples, &points);
     if (!status)
         status = take_trajectory(r, &points);
     hcy_host_array_free(&points);
@@ -226,6 +231,8 @@ int recon_load(struct recon *r)
         status = recon_find_stack(r);
     if (!status && r->v->maps)
         status = take_maps(r);
+    if (!status && r->v->noise)
+        status = recon_whiten(r);
     if (!status && r->v->basis)
         status = take_basis(r);
     return status || !(r->v->field || r->v->r2star) ? status : recon_load_field(r);

@@ -215,15 +215,16 @@ static int make_convolution(struct recon *r)
     const void *const *points = (const void *const *)r->axes;
     const bool has_field = r->field || r->decay;
     describe_plan(&desc, r);
-    /* It is not needed any more, unless for the next frame's samples, and large; but it has the segments of a field. */
+    /* It is not needed any more, unless for the next frame's samples, and large; but it has the segments of a field,
+     * and the functions around these. */
     if (!has_field && !r->keeps)
         recon_free_operator(r);
     int status = r->maps ? put_maps(&maps, r) : 0;
     if (!status)
         status = recon_put_weights(&weights, r, false);
-    if (!status && r->basis)
+    if (!status && r->basis && !has_field)
         status = put_basis(&basis, r);
-    if (!status && r->basis)
+    if (!status && basis)
         status = hcy_operator_toeplitz_subspace(&r->gram, r->dev, &desc, (int64_t)r->n, points, maps, weights, basis);
     else if (!status && has_field)
         status = hcy_operator_toeplitz_field(&r->gram, r->op, &desc, (int64_t)r->n, points, maps, weights);

@@ -83,7 +83,7 @@ static int make_reg(hcy_proximal **prox, const struct recon *r, const struct rec
         return hcy_proximal_low_rank(prox, r->dev, image, r->dim, reg->block, 1, reg->factor);
     if (!levels)
         return hcy_fail(HCY_EINVAL, "--reg wavelet: the image's sizes must be even; they are %s",
-                        r->v->sizes);
+                        r->size_words);
     return hcy_proximal_wavelet(prox, r->dev, image, r->dim, TAPS, levels, reg->factor);
 }
 

@@ -96,7 +96,7 @@ int recon_find_stack(struct recon *r)
     if (status || r->planes || r->v->stack != RECON_STACK_YES)
         return status;
     return cli_error("--stack yes: %s has no planes, one behind the other, of the same points each, at 2 pi / N "
-                     "along an axis of N of the image's %s", r->trajectory, r->v->sizes);
+                     "along an axis of N of the image's %s", r->trajectory, r->size_words);
 }
 
 int recon_repeat(hcy_operator **op, const struct recon *r, bool is_gram)

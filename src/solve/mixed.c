@@ -23,6 +23,14 @@ void hcy__mixed_end(struct hcy__mixed *m)
     hcy_buffer_release(m->work_of_one);
 }
 
+/* Where the spectrum of T_lk is, of l >= k: those of two blocks are from l - k = 1 - even on, of one block from 0. */
+static int64_t kernel_of(const struct hcy__mixed *m, int64_t l, int64_t k)
+{
+    const int64_t all = 2 * m->even - 1, row = l / m->even, column = k / m->even;
+    const int64_t first = row * (row - 1) / 2 * all + row * m->even + column * all;
+    return first + l % m->even - k % m->even + (column < row ? m->even - 1 : 0);
+}
+
 int hcy__mixed_make(struct hcy__mixed *m, hcy_device *dev)
 {
     const struct hcy__spectrum *s = &m->spectrum;
@@ -42,18 +50,12 @@ int hcy__mixed_make(struct hcy__mixed *m, hcy_device *dev)
         status = hcy__spectrum_images(&m->image, m->grid, s);
     if (status)
         return status;
-    all.shape[0] = m->is_even ? m->n : m->n * (m->n + 1) / 2;
+    all.shape[0] = kernel_of(m, m->n - 1, m->n - m->even) + 1;
     all.dtype = m->is_real ? real : all.dtype;
     return hcy__space_vector(&m->kernels, dev, &all);
 }
 
 /* --- Spectra --- */
-
-/* Where the spectrum of T_lm is, of l >= m. */
-static int64_t kernel_of(const struct hcy__mixed *m, int64_t l, int64_t k)
-{
-    return m->is_even ? l - k : l * (l + 1) / 2 + k;
-}
 
 /* Strengths w conj(b_l) b_k, from `factors` b [n][frames][1], of strengths and weights [frames][points of one].
  * Products are of doubles, whatever is in single. */
@@ -121,7 +123,10 @@ int hcy__mixed_kernels(struct hcy__mixed *m, hcy_device *dev, hcy_array *factors
     if (!status)
         status = view_frames(views, factors, strengths, weights);
     for (int64_t l = 0; l < m->n && !status; l++)
-        for (int64_t k = 0; k <= (m->is_even ? 0 : l) && !status; k++) {
+        for (int64_t k = 0; k <= l && !status; k++) {
+            /* Others of the same difference have its spectrum. */
+            if (l % m->even && k % m->even)
+                continue;
             status = multiply_factors(queue, views[1], views[0], l, k, views[2], is_real);
             if (!status)
                 status = make_kernel(queue, m, plan, strengths, l, k);

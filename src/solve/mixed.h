@@ -3,8 +3,9 @@
  *
  * Of samples that are the sum over m of b_m F image_m, with a factor b_m for each point, T_lm is F^H w conj(b_l) b_m
  * F, a convolution as toeplitz.c has it.  T_ml is the adjoint of T_lm, its spectrum the conjugate, so that
- * n (n + 1) / 2 spectra do; they are real where the factors are.  Where conj(b_l) b_m is a function of l - m alone, n
- * spectra do.
+ * n (n + 1) / 2 spectra do; they are real where the factors are.  Where images are blocks of `even` ones, one behind
+ * the other, and of two blocks conj(b_l) b_m is a function of l - m alone, 2 `even` - 1 spectra do for these, and of a
+ * block with itself `even`.
  *
  * Spectra cost most, of memory and of its traffic, so coils go one at a time: all images are transformed at once, and
  * the product of each is transformed back alone.
@@ -21,7 +22,8 @@ struct hcy__mixed {
     struct hcy__coils coils;
     struct hcy__turn turn;
     int64_t n;
-    bool is_even, is_real;     /* T_lm depends on l - m; spectra are real */
+    int64_t even;              /* images of such a block, or 1 */
+    bool is_real;              /* spectra are */
     hcy_array *kernels;        /* spectra of T [their number][sizes] */
     hcy_array *grids, *grid;   /* [n][sizes], [1][sizes] */
     hcy_array *images, *image; /* of these, the images */
@@ -32,7 +34,7 @@ struct hcy__mixed {
 /* Of zeros otherwise; to be ended from here on. */
 void hcy__mixed_init(struct hcy__mixed *m);
 void hcy__mixed_end(struct hcy__mixed *m);
-/* Grids and what transforms them; sizes, coils, n, is_even and is_real are there. */
+/* Grids and what transforms them; sizes, coils, n, even and is_real are there. */
 int hcy__mixed_make(struct hcy__mixed *m, hcy_device *dev);
 /* The spectra: factors are [n][frames], one for each n_points / frames points; weights: real [n_points], or NULL.
  * Waits. */

@@ -111,6 +111,10 @@ int hcy__operator_check(hcy_queue *queue, const hcy_array *y, const hcy_operator
 /* y = A x, or y = A^H x. */
 int hcy__operator_run(hcy_queue *queue, hcy_array *y, hcy_operator *op, hcy_array *x, bool adjoint);
 
+/* subspace.c: the operator that one of hcy_operator_subspace() is around, and its basis as [functions][frames][1], both
+ * for as long as that is there; NULL: it is another one. */
+hcy_operator *hcy__subspace_parts(hcy_array **basis, const hcy_operator *op);
+
 /* misfit.c: image, data, then what is written, the gradients in image and samples, another one and the value, or NULL:
  * each of its space, and none in the memory of another.  HCY_EINVAL, naming the function. */
 int hcy__misfit_check(hcy_array *const arrays[6], const hcy_operator *op, const hcy_space *const spaces[6],

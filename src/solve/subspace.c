@@ -65,6 +65,15 @@ static int apply_subspace(hcy_queue *queue, hcy_array *y, void *user, hcy_array 
     return status;
 }
 
+hcy_operator *hcy__subspace_parts(hcy_array **basis, const hcy_operator *op)
+{
+    const struct subspace *s = op->desc.user;
+    if (op->desc.apply != apply_subspace)
+        return NULL;
+    *basis = s->basis;
+    return s->a;
+}
+
 static int apply_subspace_adjoint(hcy_queue *queue, hcy_array *x, void *user, hcy_array *y)
 {
     struct subspace *s = user;

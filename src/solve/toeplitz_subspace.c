@@ -72,6 +72,7 @@ static int make_subspace_gram(struct hcy__mixed *m, hcy_device *dev, const hcy_n
     if (!status)
         status = hcy__coils_init(&m->coils, dev, maps, &image, "hcy_operator_toeplitz_subspace");
     m->n = basis->shape[0];
+    m->even = 1;
     m->is_real = basis->dtype == HCY_FLOAT32 || basis->dtype == HCY_FLOAT64;
     if (!status)
         status = hcy__mixed_make(m, dev);

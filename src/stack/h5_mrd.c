@@ -13,13 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CALIBRATION = 20, REVERSED = 22 }; /* flags */
+enum { NOISE = 19, CALIBRATION = 20, REVERSED = 22 }; /* flags */
 enum { BATCH = 64, HEADS = 4096, LEAST_ROW = 32 /* bytes of a list's row: two vectors' references */ };
 
 /* What is read of ISMRMRD_AcquisitionHeader. */
 struct head {
     uint64_t flags;
-    uint16_t samples, channels, pre, post, axes;
+    uint16_t samples, channels, pre, post, axes, encoding;
 };
 struct record {
     struct head head;
@@ -31,7 +31,7 @@ struct record {
 static bool are_alike(const struct head *a, const struct head *b)
 {
     return a->samples == b->samples && a->channels == b->channels && a->pre == b->pre && a->post == b->post &&
-           a->axes == b->axes;
+           a->axes == b->axes && a->encoding == b->encoding;
 }
 
 /* ISMRMRD's flag n is bit n - 1. */
@@ -44,7 +44,7 @@ static bool has_flag(const struct head *head, unsigned flag)
  * calibration alone, unless `takes_calibration`. */
 static bool is_for_image(const struct head *head, bool takes_calibration)
 {
-    static const unsigned char others[] = { 19, 23, 24, 26, 27, 28, 29, 30, 31 };
+    static const unsigned char others[] = { NOISE, 23, 24, 26, 27, 28, 29, 30, 31 };
     for (size_t i = 0; i < sizeof others; i++)
         if (has_flag(head, others[i]))
             return false;
@@ -65,11 +65,15 @@ int hcy__mrd_is_raw(hid_t dataset)
 
 hid_t hcy__mrd_open_member(enum hcy__mrd_member *member, hid_t file, const char *name)
 {
+    static const char *const members[] = { "data", "traj", "noise", "counters", "space" };
     const char *slash = strrchr(name, '/');
     hid_t dataset = -1;
-    if (!slash || slash == name || (strcmp(slash, "/traj") && strcmp(slash, "/data")))
+    int i = 0;
+    while (slash && i < HCY__MRD_MEMBERS && strcmp(slash + 1, members[i]))
+        i++;
+    if (!slash || slash == name || i == HCY__MRD_MEMBERS)
         return -1;
-    *member = strcmp(slash, "/traj") ? HCY__MRD_DATA : HCY__MRD_TRAJ;
+    *member = (enum hcy__mrd_member)i;
     char *list = strdup(name);
     if (list) {
         list[slash - name] = 0;
@@ -85,12 +89,12 @@ hid_t hcy__mrd_open_member(enum hcy__mrd_member *member, hid_t file, const char 
 /* Adds what says which line a record is to the type of its header. */
 static bool add_line(hid_t head)
 {
-    static const char *const names[] = { "kspace_encode_step_1", "kspace_encode_step_2", "slice", "contrast", "phase",
-                                         "set" };
-    enum { FIRST = offsetof(struct record, line.step) - offsetof(struct record, head) };
+    static const char *const names[HCY__MRD_COUNTERS] = { "kspace_encode_step_1", "kspace_encode_step_2", "average",
+                                                          "slice", "contrast", "phase", "repetition", "set", "segment" };
+    enum { FIRST = offsetof(struct record, line.counters) - offsetof(struct record, head) };
     hid_t line = H5Tcreate(H5T_COMPOUND, sizeof(struct hcy__mrd_line) - sizeof(uint16_t));
     bool good = line >= 0;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+    for (size_t i = 0; i < HCY__MRD_COUNTERS; i++)
         good = good && H5Tinsert(line, names[i], i * sizeof(uint16_t), H5T_NATIVE_UINT16) >= 0;
     good = good && H5Tinsert(head, "center_sample", FIRST - sizeof(uint16_t), H5T_NATIVE_UINT16) >= 0 &&
            H5Tinsert(head, "idx", FIRST, line) >= 0;
@@ -109,7 +113,8 @@ static hid_t make_record_type(const char *vector)
                     { "active_channels", HOFFSET(struct head, channels) },
                     { "discard_pre", HOFFSET(struct head, pre) },
                     { "discard_post", HOFFSET(struct head, post) },
-                    { "trajectory_dimensions", HOFFSET(struct head, axes) } };
+                    { "trajectory_dimensions", HOFFSET(struct head, axes) },
+                    { "encoding_space_ref", HOFFSET(struct head, encoding) } };
     hid_t head = H5Tcreate(H5T_COMPOUND, offsetof(struct record, values)),
           type = H5Tcreate(H5T_COMPOUND, sizeof(struct record));
     hid_t values = vector ? H5Tvlen_create(H5T_NATIVE_FLOAT) : -1;
@@ -175,16 +180,27 @@ struct raw {
     const char *path;
     struct pool pool;
     hsize_t rows, file_bytes;
+    enum hcy__mrd_member member;
+    unsigned encoding; /* the image's: */
+    char *header;      /* what the file's header says of it, */
     bool takes_calibration;
-    uint64_t kept;     /* acquisitions of the image */
+    uint64_t kept;     /* acquisitions that are read */
     struct head first; /* the first of these; the others must be like it */
-    struct hcy__mrd_line *lines; /* of these, where they have no trajectory; or NULL */
+    struct hcy__mrd_line *lines; /* of these, where they are wanted; or NULL */
 };
 
-static int open_raw(struct raw *raw, hid_t dataset, const char *path)
+/* Noise alone, or what is of the image. */
+static bool is_wanted(const struct raw *raw, const struct head *head)
+{
+    if (raw->member == HCY__MRD_NOISE)
+        return has_flag(head, NOISE);
+    return head->encoding == raw->encoding && is_for_image(head, raw->takes_calibration);
+}
+
+static int open_raw(struct raw *raw, hid_t dataset, enum hcy__mrd_member member, const char *path)
 {
     hsize_t dims[H5S_MAX_RANK], bytes = 0;
-    *raw = (struct raw){ .dataset = dataset, .path = path, .plist = H5Pcreate(H5P_DATASET_XFER) };
+    *raw = (struct raw){ .dataset = dataset, .member = member, .path = path, .plist = H5Pcreate(H5P_DATASET_XFER) };
     raw->space = H5Dget_space(dataset);
     hid_t file = H5Iget_file_id(dataset);
     bool good =
@@ -197,7 +213,6 @@ static int open_raw(struct raw *raw, hid_t dataset, const char *path)
         return hcy__h5_fail(HCY_EFORMAT, "%s: its acquisitions are no list", path);
     raw->rows = dims[0];
     raw->file_bytes = bytes;
-    raw->takes_calibration = hcy__mrd_calibrates_image(dataset);
     int st = hcy__h5_whole(dataset);
     /* HDF5 would make up what was never stored, row by row. */
     if (!st && raw->rows / H5_MOST_PACKED > H5Dget_storage_size(dataset) / LEAST_ROW + 1)
@@ -210,6 +225,7 @@ static void close_raw(struct raw *raw)
 {
     empty_pool(&raw->pool, 0);
     free(raw->lines);
+    free(raw->header);
     if (raw->plist >= 0)
         H5Pclose(raw->plist);
     if (raw->space >= 0)
@@ -252,11 +268,11 @@ static int take_head_of_image(struct raw *raw, const struct head *head, hsize_t 
                     first->samples, first->pre, first->post, first->channels, first->axes);
 }
 
-/* Of acquisitions without a trajectory; by doubling, as only those that are there are known to fit. */
+/* By doubling, as only those that are there are known to fit. */
 static int keep_line(struct raw *raw, const struct record *record)
 {
     const uint64_t n = raw->kept - 1;
-    if (has_flag(&record->head, REVERSED))
+    if (raw->member == HCY__MRD_TRAJ && has_flag(&record->head, REVERSED))
         return hcy_fail(HCY_EUNSUPPORTED, "%s: readouts on a grid that are reversed", raw->path);
     if (!(n & (n - 1))) {
         struct hcy__mrd_line *lines = realloc(raw->lines, (size_t)(n ? 2 * n : 1) * sizeof *lines);
@@ -268,48 +284,73 @@ static int keep_line(struct raw *raw, const struct record *record)
     return 0;
 }
 
-static int read_heads(struct raw *raw, enum hcy__mrd_member member)
+/* Goes through the headers while `take` says so; a status below 0 ends it, too. */
+static int visit_heads(struct raw *raw, int (*take)(bool *goes_on, struct raw *raw, const struct record *, hsize_t row))
 {
     hid_t type = make_record_type(NULL);
     struct record *records = calloc(HEADS, sizeof *records);
+    bool goes_on = true;
     int st = records ? 0 : hcy_fail(HCY_ENOMEM, "%s: no memory for its headers", raw->path);
     if (!st && type < 0)
         st = hcy__h5_fail(HCY_EIO, "%s: no type for acquisitions", raw->path);
-    for (hsize_t row = 0; !st && row < raw->rows; row += HEADS) {
+    for (hsize_t row = 0; !st && goes_on && row < raw->rows; row += HEADS) {
         hsize_t n = raw->rows - row < HEADS ? raw->rows - row : HEADS;
         st = read_records(records, raw, type, row, n);
-        for (hsize_t i = 0; !st && i < n; i++) {
-            if (!is_for_image(&records[i].head, raw->takes_calibration))
-                continue;
-            st = take_head_of_image(raw, &records[i].head, row + i);
-            if (!st && member == HCY__MRD_TRAJ && !records[i].head.axes)
-                st = keep_line(raw, &records[i]);
-        }
+        for (hsize_t i = 0; !st && goes_on && i < n; i++)
+            st = take(&goes_on, raw, &records[i], row + i);
     }
     free(records);
     if (type >= 0)
         H5Tclose(type);
-    if (!st && !raw->kept)
-        st = hcy_fail(HCY_EFORMAT, "%s: none of its %llu acquisitions is of an image", raw->path,
-                      (unsigned long long)raw->rows);
     return st;
 }
 
-/* Floats of one acquisition, as the file must have them. */
-static size_t count_floats(const struct raw *raw, enum hcy__mrd_member member)
+static int take_encoding(bool *goes_on, struct raw *raw, const struct record *record, hsize_t row)
 {
-    return (size_t)raw->first.samples *
-           (member == HCY__MRD_DATA ? 2u * raw->first.channels : raw->first.axes);
+    (void)row;
+    *goes_on = !is_for_image(&record->head, false);
+    raw->encoding = *goes_on ? 0 : record->head.encoding;
+    return 0;
 }
 
-static int shape_raw(hcy_host_array *a, const struct raw *raw, enum hcy__mrd_member member, unsigned axes)
+static int take_head(bool *goes_on, struct raw *raw, const struct record *record, hsize_t row)
+{
+    (void)goes_on;
+    if (!is_wanted(raw, &record->head))
+        return 0;
+    const int st = take_head_of_image(raw, &record->head, row);
+    const bool on_grid = raw->member == HCY__MRD_TRAJ && !record->head.axes;
+    return st || !(on_grid || raw->member == HCY__MRD_COUNTED) ? st : keep_line(raw, record);
+}
+
+/* A scan may have several encodings, such as one for calibration: the image's is that of its first acquisition. */
+static int read_heads(struct raw *raw)
+{
+    int st = visit_heads(raw, take_encoding);
+    if (!st) {
+        raw->header = hcy__mrd_read_header(raw->dataset, raw->encoding);
+        raw->takes_calibration = hcy__mrd_calibrates_image(raw->header);
+        st = visit_heads(raw, take_head);
+    }
+    return st || raw->kept ? st
+                           : hcy_fail(HCY_EFORMAT, "%s: none of its %llu acquisitions is of %s", raw->path,
+                                      (unsigned long long)raw->rows, raw->member == HCY__MRD_NOISE ? "noise" : "an image");
+}
+
+/* Floats of one acquisition, as the file must have them. */
+static size_t count_floats(const struct raw *raw)
+{
+    return (size_t)raw->first.samples * (raw->member == HCY__MRD_TRAJ ? raw->first.axes : 2u * raw->first.channels);
+}
+
+static int shape_raw(hcy_host_array *a, const struct raw *raw, unsigned axes)
 {
     const struct head *head = &raw->first;
     uint64_t samples = (uint64_t)head->samples - head->pre - head->post;
     const uint64_t data[3] = { head->channels, raw->kept, samples },
                    traj[3] = { raw->kept, samples, axes };
     size_t bytes;
-    a->is_complex = member == HCY__MRD_DATA;
+    a->is_complex = raw->member != HCY__MRD_TRAJ;
     a->bytes = 4;
     a->rank = 3;
     memcpy(a->shape, a->is_complex ? data : traj, sizeof data);
@@ -324,12 +365,11 @@ static int shape_raw(hcy_host_array *a, const struct raw *raw, enum hcy__mrd_mem
 }
 
 /* Acquisition number `kept` of the image, without the samples that are to be discarded. */
-static int place_record(hcy_host_array *a, const struct raw *raw, const struct record *record, uint64_t kept,
-                        enum hcy__mrd_member member)
+static int place_record(hcy_host_array *a, const struct raw *raw, const struct record *record, uint64_t kept)
 {
     const float *from = record->values.p;
-    size_t floats = count_floats(raw, member), rows = member == HCY__MRD_DATA ? raw->first.channels : 1;
-    size_t sample = member == HCY__MRD_DATA ? 2 : raw->first.axes; /* floats of one */
+    size_t floats = count_floats(raw), rows = a->is_complex ? raw->first.channels : 1;
+    size_t sample = a->is_complex ? 2 : raw->first.axes; /* floats of one */
     size_t length = (size_t)(raw->first.samples - raw->first.pre - raw->first.post) * sample;
     /* The headers were looked at before, and a file may change; the vectors are looked at here. */
     if (!are_alike(&record->head, &raw->first) || record->values.len != floats || kept >= raw->kept)
@@ -342,9 +382,9 @@ static int place_record(hcy_host_array *a, const struct raw *raw, const struct r
     return 0;
 }
 
-static int read_vectors(hcy_host_array *a, struct raw *raw, enum hcy__mrd_member member)
+static int read_vectors(hcy_host_array *a, struct raw *raw)
 {
-    hid_t type = make_record_type(member == HCY__MRD_DATA ? "data" : "traj");
+    hid_t type = make_record_type(raw->member == HCY__MRD_TRAJ ? "traj" : "data");
     struct record *records = calloc(BATCH, sizeof *records);
     uint64_t kept = 0;
     int st = records ? 0 : hcy_fail(HCY_ENOMEM, "%s: no memory for its acquisitions", raw->path);
@@ -355,8 +395,8 @@ static int read_vectors(hcy_host_array *a, struct raw *raw, enum hcy__mrd_member
         empty_pool(&raw->pool, raw->file_bytes);
         st = read_records(records, raw, type, row, n);
         for (hsize_t i = 0; !st && i < n; i++)
-            if (is_for_image(&records[i].head, raw->takes_calibration))
-                st = place_record(a, raw, &records[i], kept++, member);
+            if (is_wanted(raw, &records[i].head))
+                st = place_record(a, raw, &records[i], kept++);
     }
     if (!st && kept != raw->kept)
         st = hcy_fail(HCY_ECORRUPT, "%s changed while it was read", raw->path);
@@ -369,221 +409,49 @@ static int read_vectors(hcy_host_array *a, struct raw *raw, enum hcy__mrd_member
 static int read_grid(hcy_host_array *a, const struct raw *raw)
 {
     struct hcy__mrd_grid grid;
-    int st = hcy__mrd_find_grid(&grid, raw->dataset, raw->path);
+    int st = hcy__mrd_find_grid(&grid, raw->header, raw->path);
     /* Coordinates do not lie in the file, but the samples that they are of do. */
     if (!st && raw->kept > raw->file_bytes / ((uint64_t)8 * raw->first.samples * raw->first.channels))
         st = hcy_fail(HCY_ECORRUPT, "%s: its headers say more samples than its %llu bytes hold", raw->path,
                       (unsigned long long)raw->file_bytes);
     if (!st)
-        st = shape_raw(a, raw, HCY__MRD_TRAJ, grid.sizes[2] > 1 ? 3 : 2);
+        st = shape_raw(a, raw, grid.sizes[2] > 1 ? 3 : 2);
     grid.samples = raw->first.samples;
     grid.pre = raw->first.pre;
     return st ? st : hcy__mrd_fill_grid(a, &grid, raw->lines, raw->path);
 }
 
+/* As many as there are headers, which were read. */
+static int fill_counters(hcy_host_array *a, const struct raw *raw)
+{
+    float *to = malloc((size_t)raw->kept * HCY__MRD_COUNTERS * sizeof *to);
+    *a = (hcy_host_array){ a->size, 0, 4, 2, { raw->kept, HCY__MRD_COUNTERS }, to };
+    for (uint64_t i = 0; to && i < raw->kept; i++)
+        for (int k = 0; k < HCY__MRD_COUNTERS; k++)
+            *to++ = raw->lines[i].counters[k];
+    return a->data ? 0 : hcy_fail(HCY_ENOMEM, "%s: no memory for its counters", raw->path);
+}
+
+static int read_member(hcy_host_array *a, struct raw *raw)
+{
+    if (raw->member == HCY__MRD_SPACE)
+        return hcy__mrd_fill_space(a, raw->header, raw->path);
+    if (raw->member == HCY__MRD_COUNTED)
+        return fill_counters(a, raw);
+    if (raw->lines)
+        return read_grid(a, raw);
+    int st = shape_raw(a, raw, raw->first.axes);
+    return st ? st : read_vectors(a, raw);
+}
+
 int hcy__mrd_read(hcy_host_array *a, hid_t dataset, enum hcy__mrd_member member, const char *path)
 {
     struct raw raw;
-    int st = open_raw(&raw, dataset, path);
+    int st = open_raw(&raw, dataset, member, path);
     if (!st)
-        st = read_heads(&raw, member);
-    const bool on_grid = !st && member == HCY__MRD_TRAJ && raw.lines;
-    if (on_grid)
-        st = read_grid(a, &raw);
-    else if (!st)
-        st = shape_raw(a, &raw, member, raw.first.axes);
-    if (!st && !on_grid)
-        st = read_vectors(a, &raw, member);
+        st = read_heads(&raw);
+    if (!st)
+        st = read_member(a, &raw);
     close_raw(&raw);
     return st;
-}
-
-/* --- Images --- */
-
-enum { IMAGE_HEAD = 198, IMAGE_AXES = 5, TYPE_FLOAT = 5, IMAGE_MAGNITUDE = 1, IMAGE_COMPLEX = 5 };
-
-/* ISMRMRD_ImageHeader, one member behind the other; u, i, f: whole numbers, signed ones, floats. */
-static const struct {
-    const char *name;
-    char kind, bytes, count;
-} members_of_image[] = {
-    { "version", 'u', 2, 1 },
-    { "data_type", 'u', 2, 1 },
-    { "flags", 'u', 8, 1 },
-    { "measurement_uid", 'u', 4, 1 },
-    { "matrix_size", 'u', 2, 3 },
-    { "field_of_view", 'f', 4, 3 },
-    { "channels", 'u', 2, 1 },
-    { "position", 'f', 4, 3 },
-    { "read_dir", 'f', 4, 3 },
-    { "phase_dir", 'f', 4, 3 },
-    { "slice_dir", 'f', 4, 3 },
-    { "patient_table_position", 'f', 4, 3 },
-    { "average", 'u', 2, 1 },
-    { "slice", 'u', 2, 1 },
-    { "contrast", 'u', 2, 1 },
-    { "phase", 'u', 2, 1 },
-    { "repetition", 'u', 2, 1 },
-    { "set", 'u', 2, 1 },
-    { "acquisition_time_stamp", 'u', 4, 1 },
-    { "physiology_time_stamp", 'u', 4, 3 },
-    { "image_type", 'u', 2, 1 },
-    { "image_index", 'u', 2, 1 },
-    { "image_series_index", 'u', 2, 1 },
-    { "user_int", 'i', 4, 8 },
-    { "user_float", 'f', 4, 8 },
-    { "attribute_string_len", 'u', 4, 1 },
-};
-enum { IMAGE_MEMBERS = sizeof members_of_image / sizeof members_of_image[0] };
-
-static hid_t find_number_type(char kind, char bytes)
-{
-    if (kind == 'f')
-        return H5T_NATIVE_FLOAT;
-    if (kind == 'i')
-        return H5T_NATIVE_INT32;
-    if (bytes == 8)
-        return H5T_NATIVE_UINT64;
-    return bytes == 2 ? H5T_NATIVE_UINT16 : H5T_NATIVE_UINT32;
-}
-
-static hid_t make_image_head_type(void)
-{
-    hid_t type = H5Tcreate(H5T_COMPOUND, IMAGE_HEAD);
-    size_t at = 0;
-    bool good = type >= 0;
-    for (int i = 0; i < IMAGE_MEMBERS && good; i++) {
-        char bytes = members_of_image[i].bytes;
-        hsize_t count = (hsize_t)members_of_image[i].count;
-        hid_t one = find_number_type(members_of_image[i].kind, bytes);
-        hid_t member = count > 1 ? H5Tarray_create2(one, 1, &count) : H5Tcopy(one);
-        good = member >= 0 && H5Tinsert(type, members_of_image[i].name, at, member) >= 0;
-        at += (size_t)bytes * (size_t)count;
-        if (member >= 0)
-            H5Tclose(member);
-    }
-    if (good)
-        return type;
-    if (type >= 0)
-        H5Tclose(type);
-    return -1;
-}
-
-/* The bytes of a member of a header. */
-static void put_image_member(unsigned char *head, const char *name, const void *value)
-{
-    size_t at = 0;
-    for (int i = 0; i < IMAGE_MEMBERS; i++) {
-        size_t n = (size_t)members_of_image[i].bytes * (size_t)members_of_image[i].count;
-        if (!strcmp(members_of_image[i].name, name))
-            memcpy(head + at, value, n);
-        at += n;
-    }
-}
-
-/* images, channels, z, y, x: axes that the array has not are 1. */
-static void find_image_sizes(hsize_t sizes[IMAGE_AXES], const hcy_host_array *a)
-{
-    for (int i = 0; i < IMAGE_AXES; i++) {
-        int axis = i + a->rank - IMAGE_AXES;
-        sizes[i] = axis >= 0 ? a->shape[axis] : 1;
-    }
-}
-
-int hcy__mrd_check_image(const hcy_host_array *a, const char *path)
-{
-    hsize_t sizes[IMAGE_AXES], bytes = hcy__host_array_element(a);
-    if (a->rank > IMAGE_AXES)
-        return hcy_fail(HCY_EINVAL,
-                        "%s: ISMRMRD's images are [images][channels][z][y][x]; the array has %d axes", path,
-                        a->rank);
-    find_image_sizes(sizes, a);
-    for (int i = 0; i < IMAGE_AXES; i++)
-        if (!sizes[i] || sizes[i] > UINT16_MAX)
-            return hcy_fail(HCY_ERANGE, "%s: an axis of %llu; ISMRMRD's images have 1 to 65535 on each", path,
-                            (unsigned long long)sizes[i]);
-    /* An image is a chunk of HDF5's; sizes of 16 bits cannot overflow up to here. */
-    for (int i = 1; i < IMAGE_AXES && bytes <= UINT32_MAX; i++)
-        bytes *= sizes[i];
-    return bytes <= UINT32_MAX
-               ? 0
-               : hcy_fail(HCY_ERANGE, "%s: ISMRMRD's images have less than 4 GiB each; use .h5", path);
-}
-
-/* What an array does not say is 0; cells are 1 mm, and the axes those of the patient. */
-static void fill_image_head(unsigned char *head, const hcy_host_array *a, const hsize_t sizes[IMAGE_AXES],
-                            hsize_t image)
-{
-    const uint16_t version = 1, channels = (uint16_t)sizes[1], index = (uint16_t)(image + 1);
-    const uint16_t data_type = (uint16_t)(TYPE_FLOAT + (a->bytes == 8) + 2 * (a->is_complex != 0));
-    const uint16_t image_type = a->is_complex ? IMAGE_COMPLEX : IMAGE_MAGNITUDE;
-    const uint16_t matrix[3] = { (uint16_t)sizes[4], (uint16_t)sizes[3], (uint16_t)sizes[2] };
-    const float view[3] = { (float)sizes[4], (float)sizes[3], (float)sizes[2] };
-    const float directions[3][3] = { { 1, 0, 0 }, { 0, 1, 0 }, { 0, 0, 1 } };
-    memset(head, 0, IMAGE_HEAD);
-    put_image_member(head, "version", &version);
-    put_image_member(head, "data_type", &data_type);
-    put_image_member(head, "matrix_size", matrix);
-    put_image_member(head, "field_of_view", view);
-    put_image_member(head, "channels", &channels);
-    put_image_member(head, "read_dir", directions[0]);
-    put_image_member(head, "phase_dir", directions[1]);
-    put_image_member(head, "slice_dir", directions[2]);
-    put_image_member(head, "image_type", &image_type);
-    put_image_member(head, "image_index", &index);
-}
-
-/* A list of ISMRMRD's, to which it can add: chunks of one element. */
-static bool put_list(hid_t group, const char *name, hid_t type, int rank, const hsize_t *sizes,
-                     const void *values)
-{
-    hsize_t most[IMAGE_AXES], chunk[IMAGE_AXES];
-    for (int i = 0; i < rank; i++) {
-        most[i] = i ? sizes[i] : H5S_UNLIMITED;
-        chunk[i] = i ? sizes[i] : 1;
-    }
-    hid_t space = H5Screate_simple(rank, sizes, most), plist = H5Pcreate(H5P_DATASET_CREATE), dataset = -1;
-    bool good = type >= 0 && space >= 0 && plist >= 0 && H5Pset_chunk(plist, rank, chunk) >= 0;
-    if (good)
-        dataset = H5Dcreate2(group, name, type, space, H5P_DEFAULT, plist, H5P_DEFAULT);
-    good = dataset >= 0 && H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0;
-    if (dataset >= 0 && H5Dclose(dataset) < 0)
-        good = false;
-    if (plist >= 0)
-        H5Pclose(plist);
-    if (space >= 0)
-        H5Sclose(space);
-    return good;
-}
-
-int hcy__mrd_put_image(const hcy_host_array *a, hid_t file, const char *name)
-{
-    hsize_t sizes[IMAGE_AXES];
-    find_image_sizes(sizes, a);
-    unsigned char *heads = malloc((size_t)sizes[0] * IMAGE_HEAD);
-    const char **texts = malloc((size_t)sizes[0] * sizeof *texts);
-    hid_t links = H5Pcreate(H5P_LINK_CREATE), head = make_image_head_type(), text = H5Tcopy(H5T_C_S1);
-    hid_t number = hcy__h5_array_type(a, HCY__H5_COMPLEX_MRD), group = -1;
-    if (heads && texts && links >= 0 && H5Tset_size(text, H5T_VARIABLE) >= 0 &&
-        H5Pset_create_intermediate_group(links, 1) >= 0)
-        group = H5Gcreate2(file, name, links, H5P_DEFAULT, H5P_DEFAULT);
-    /* Each image has a header and a text of attributes, which is empty. */
-    for (hsize_t i = 0; group >= 0 && i < sizes[0]; i++) {
-        fill_image_head(heads + i * IMAGE_HEAD, a, sizes, i);
-        texts[i] = "";
-    }
-    bool good = group >= 0 && put_list(group, "header", head, 1, sizes, heads) &&
-                put_list(group, "attributes", text, 1, sizes, texts) &&
-                put_list(group, "data", number, IMAGE_AXES, sizes, a->data);
-    const hid_t types[] = { head, text, number };
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
-        if (types[i] >= 0)
-            H5Tclose(types[i]);
-    if (links >= 0)
-        H5Pclose(links);
-    if (group >= 0)
-        H5Gclose(group);
-    free(texts);
-    free(heads);
-    return good ? 0 : -1;
 }

@@ -13,33 +13,54 @@
 
 #define HCY__MRD_RAW "/dataset/data"
 
-enum hcy__mrd_member { HCY__MRD_DATA, HCY__MRD_TRAJ };
+enum hcy__mrd_member {
+    HCY__MRD_DATA,
+    HCY__MRD_TRAJ,
+    HCY__MRD_NOISE,
+    HCY__MRD_COUNTED,
+    HCY__MRD_SPACE,
+    HCY__MRD_MEMBERS
+};
 /* The dataset in "/dataset/data/traj", and which of its members that is; negative: there is none. */
 hid_t hcy__mrd_open_member(enum hcy__mrd_member *member, hid_t file, const char *name);
 int hcy__mrd_is_raw(hid_t dataset);
-/* Samples as complex floats [channels][acquisitions][samples], or coordinates as floats
- * [acquisitions][samples][dimensions], of all that are for the image, on a grid in cycles; HCY_EFORMAT: they are not
- * all alike; HCY_ECORRUPT. */
+/* Of all acquisitions that are for the image, of its encoding: samples as complex floats
+ * [channels][acquisitions][samples]; coordinates as floats [acquisitions][samples][dimensions], on a grid in cycles; as
+ * floats what they are counted by, [acquisitions][HCY__MRD_COUNTERS].  The samples of those of noise.  What the header
+ * says of the encoding (hcy__mrd_fill_space).  HCY_EFORMAT: they are not all alike, or there are none; HCY_ECORRUPT. */
 int hcy__mrd_read(hcy_host_array *array, hid_t dataset, enum hcy__mrd_member member, const char *path);
 
-/* The grid of acquisitions without a trajectory, x first (h5_mrd_grid.c). */
+/* --- The file's header (h5_mrd_grid.c) --- */
+
+/* The text beside the acquisitions, of one encoding alone; to be freed; NULL: no memory or no name, and empty: no
+ * text or no such encoding. */
+char *hcy__mrd_read_header(hid_t dataset, unsigned encoding);
+/* Whether lines for calibration are samples of the image, too: the header says that they are of the same scan. */
+bool hcy__mrd_calibrates_image(const char *header);
+/* Doubles [2][2][3]: of the encoded and of the reconstructed space the matrix and the field of view in mm, x first; 0
+ * is not said.  HCY_ENOENT: no matrix is. */
+int hcy__mrd_fill_space(hcy_host_array *array, const char *header, const char *path);
+
+/* The grid of acquisitions without a trajectory, x first. */
 struct hcy__mrd_grid {
     unsigned sizes[3];     /* the encoded matrix */
     unsigned middle[2];    /* which encoding step, of 1 and 2, is frequency 0 */
     unsigned samples, pre; /* of an acquisition; those to be discarded in front: the reader's */
 };
-/* Whether lines for calibration are samples of the image, too: the header says that they are of the same scan. */
-bool hcy__mrd_calibrates_image(hid_t dataset);
-/* One's line in it, and the image that it is of: slice, contrast, phase, set. */
+/* One's line in it, and what it is counted by: steps 1 and 2, average, slice, contrast, phase, repetition, set,
+ * segment. */
+enum { HCY__MRD_COUNTERS = 9 };
 struct hcy__mrd_line {
-    uint16_t centre, step[2], image[4];
+    uint16_t centre, counters[HCY__MRD_COUNTERS];
 };
 /* HCY_ENOENT: the file does not say it. */
-int hcy__mrd_find_grid(struct hcy__mrd_grid *grid, hid_t dataset, const char *path);
-/* Coordinates in cycles, x first, of as many lines as the array [lines][samples][2 or 3] has; HCY_EFORMAT: lines of
- * several images, or outside the grid. */
+int hcy__mrd_find_grid(struct hcy__mrd_grid *grid, const char *header, const char *path);
+/* Coordinates in cycles, x first, of as many lines as the array [lines][samples][2 or 3] has; HCY_EFORMAT: lines
+ * outside the grid. */
 int hcy__mrd_fill_grid(hcy_host_array *array, const struct hcy__mrd_grid *grid, const struct hcy__mrd_line *lines,
                        const char *path);
+
+/* --- Images (h5_mrd_image.c) --- */
 
 /* HCY_EINVAL, HCY_ERANGE: no array of ISMRMRD's, [[[[images][channels]][z]][y]][x]. */
 int hcy__mrd_check_image(const hcy_host_array *array, const char *path);

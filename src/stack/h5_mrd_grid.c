@@ -1,10 +1,13 @@
-/* h5_mrd_grid.c - where acquisitions without a trajectory lie: on the grid that an ISMRMRD file's header describes.
+/* h5_mrd_grid.c - what an ISMRMRD file's header says: the matrices and fields of view, and where acquisitions without a
+ * trajectory lie.
  *
- * The header is XML.  Of its first encoding are needed the encoded matrix and where the middle of k-space is among its
- * steps; elements are looked for by their names, one behind the other, whatever their prefix.
+ * The header is XML.  Elements of one encoding are looked for by their names, one behind the other, whatever their
+ * prefix.
  */
 #include "h5_mrd.h"
 #include "h5_read.h"
+#include <halcyon/backend.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,10 +34,11 @@ static unsigned number_in(const char *at, const char *name, unsigned otherwise)
     return number <= UINT16_MAX ? (unsigned)number : otherwise;
 }
 
+static const char *const sizes[] = { "x", "y", "z" };
+
 static bool parse_header(struct hcy__mrd_grid *grid, const char *xml)
 {
-    static const char *const sizes[] = { "x", "y", "z" }, *const steps[] = { "kspace_encoding_step_1",
-                                                                             "kspace_encoding_step_2" };
+    static const char *const steps[] = { "kspace_encoding_step_1", "kspace_encoding_step_2" };
     const char *encoding = find_element(xml, "encoding"), *kind = find_element(encoding, "trajectory"),
                *matrix = find_element(find_element(encoding, "encodedSpace"), "matrixSize"),
                *limits = find_element(encoding, "encodingLimits");
@@ -47,26 +51,36 @@ static bool parse_header(struct hcy__mrd_grid *grid, const char *xml)
     return grid->sizes[0] && grid->sizes[1] && grid->sizes[2];
 }
 
-/* Ends the text where its first encoding does: what is optional must not be found in the next one. */
-static void end_encoding(char *xml)
+/* Where an encoding's element ends; NULL: nowhere. */
+static char *find_end(char *at)
 {
-    for (char *at = xml; (at = strstr(at, "</")); at += 2) {
+    for (; (at = strstr(at, "</")); at += 2) {
         const char *name = at + 2, *colon;
         size_t n = strcspn(name, " \t\r\n>");
         if ((colon = memchr(name, ':', n))) {
             n -= (size_t)(colon + 1 - name);
             name = colon + 1;
         }
-        if (n == 8 && !memcmp(name, "encoding", 8)) {
-            *at = 0;
-            return;
-        }
+        if (n == 8 && !memcmp(name, "encoding", 8))
+            return at;
     }
+    return NULL;
 }
 
-/* The text beside the acquisitions up to the end of its first encoding, to be freed; NULL: no memory or no name, and
- * empty: no text. */
-static char *read_header(hid_t dataset)
+/* Leaves of the text one encoding alone: what is optional must not be found in the next one. */
+static void keep_encoding(char *xml, unsigned encoding)
+{
+    char *begin = xml, *end = find_end(xml);
+    for (; encoding && end; encoding--) {
+        begin = end + 2;
+        end = find_end(begin);
+    }
+    if (end)
+        *end = 0;
+    memmove(xml, encoding ? "" : begin, encoding ? 1 : strlen(begin) + 1);
+}
+
+char *hcy__mrd_read_header(hid_t dataset, unsigned encoding)
 {
     char name[MOST_NAME] = "", *xml = NULL, *slash;
     hid_t file = H5Iget_file_id(dataset);
@@ -74,30 +88,58 @@ static char *read_header(hid_t dataset)
         (xml = malloc(MOST_HEADER))) {
         strcpy(slash + 1, "xml");
         hcy__h5_get_field(xml, MOST_HEADER, file, name);
-        end_encoding(xml);
+        keep_encoding(xml, encoding);
     }
     if (file >= 0)
         H5Fclose(file);
     return xml;
 }
 
-bool hcy__mrd_calibrates_image(hid_t dataset)
+bool hcy__mrd_calibrates_image(const char *xml)
 {
-    char *xml = read_header(dataset);
     const char *mode = find_element(find_element(find_element(xml, "encoding"), "parallelImaging"), "calibrationMode");
     /* Of another scan they are in modes that are "separate" or "external". */
-    const bool is_same = mode && (!strncmp(mode, "embedded<", 9) || !strncmp(mode, "interleaved<", 12));
-    free(xml);
-    return is_same;
+    return mode && (!strncmp(mode, "embedded<", 9) || !strncmp(mode, "interleaved<", 12));
 }
 
-int hcy__mrd_find_grid(struct hcy__mrd_grid *grid, hid_t dataset, const char *path)
+/* --- Spaces --- */
+
+static double length_in(const char *at, const char *name)
 {
-    char *xml = read_header(dataset);
-    const bool found = xml && parse_header(grid, xml);
-    free(xml);
-    return found ? 0
-                 : hcy_fail(HCY_ENOENT, "%s: its acquisitions have no trajectory, and no header beside them (xml) that says "
+    at = find_element(at, name);
+    const double length = at ? strtod(at, NULL) : 0;
+    return isfinite(length) && length > 0 ? length : 0;
+}
+
+int hcy__mrd_fill_space(hcy_host_array *a, const char *xml, const char *path)
+{
+    static const char *const spaces[] = { "encodedSpace", "reconSpace" };
+    double numbers[2][2][3];
+    const char *encoding = find_element(xml, "encoding");
+    for (int i = 0; i < 2; i++) {
+        const char *space = find_element(encoding, spaces[i]), *matrix = find_element(space, "matrixSize"),
+                   *view = find_element(space, "fieldOfView_mm");
+        for (int d = 0; d < 3; d++) {
+            numbers[i][0][d] = number_in(matrix, sizes[d], 0);
+            numbers[i][1][d] = length_in(view, sizes[d]);
+        }
+    }
+    if (!(numbers[0][0][0] > 0 || numbers[1][0][0] > 0))
+        return hcy_fail(HCY_ENOENT, "%s: no header beside its acquisitions (xml) says the sizes of an image", path);
+    *a = (hcy_host_array){ a->size, 0, 8, 3, { 2, 2, 3 }, malloc(sizeof numbers) };
+    if (!a->data)
+        return hcy_fail(HCY_ENOMEM, "%s: no memory for its spaces", path);
+    memcpy(a->data, numbers, sizeof numbers);
+    return 0;
+}
+
+/* --- Grids --- */
+
+int hcy__mrd_find_grid(struct hcy__mrd_grid *grid, const char *xml, const char *path)
+{
+    return parse_header(grid, xml)
+               ? 0
+               : hcy_fail(HCY_ENOENT, "%s: its acquisitions have no trajectory, and no header beside them (xml) that says "
                                         "on which Cartesian grid they are", path);
 }
 
@@ -105,13 +147,10 @@ static int check_line(const struct hcy__mrd_grid *grid, const struct hcy__mrd_li
                       const char *path)
 {
     const struct hcy__mrd_line *line = &lines[number];
-    if (memcmp(line->image, lines[0].image, sizeof line->image))
-        return hcy_fail(HCY_EFORMAT, "%s: acquisition %llu of the image is of another slice, contrast, phase or set than "
-                                     "the first one", path, (unsigned long long)number);
-    if (line->centre >= grid->samples || line->step[0] >= grid->sizes[1] || line->step[1] >= grid->sizes[2])
+    if (line->centre >= grid->samples || line->counters[0] >= grid->sizes[1] || line->counters[1] >= grid->sizes[2])
         return hcy_fail(HCY_EFORMAT, "%s: acquisition %llu of the image, of encoding steps %u and %u with the centre at "
                                      "sample %u, is not in the encoded matrix, %u x %u x %u", path,
-                        (unsigned long long)number, line->step[0], line->step[1], line->centre, grid->sizes[0],
+                        (unsigned long long)number, line->counters[0], line->counters[1], line->centre, grid->sizes[0],
                         grid->sizes[1], grid->sizes[2]);
     return 0;
 }
@@ -129,7 +168,7 @@ int hcy__mrd_fill_grid(hcy_host_array *a, const struct hcy__mrd_grid *grid, cons
         for (uint64_t s = 0; s < a->shape[1]; s++) {
             *to++ = (float)(((double)(s + grid->pre) - centre) / grid->sizes[0]);
             for (uint64_t d = 1; d < a->shape[2]; d++)
-                *to++ = (float)(((double)line->step[d - 1] - grid->middle[d - 1]) / grid->sizes[d]);
+                *to++ = (float)(((double)line->counters[d - 1] - grid->middle[d - 1]) / grid->sizes[d]);
         }
     }
     return st;

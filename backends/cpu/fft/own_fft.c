@@ -66,12 +66,35 @@ static int make_passes(struct own_fft *f)
     return 0;
 }
 
+/* The passes' own tables, a root after another, for vectors of neighbours. */
+static int make_lead_roots(struct own_fft *f)
+{
+    size_t numbers = 0, at = 0;
+    for (unsigned i = 0; i < f->lead_passes; i++)
+        numbers += f->passes[i].left * (f->passes[i].radix - 1);
+    char *roots = malloc(numbers * number_size(f));
+    if (!roots)
+        return hcy_fail(HCY_ENOMEM, "out of memory for an FFT of %zu points", f->n);
+    f->lead_roots = roots;
+    for (unsigned i = 0; i < f->lead_passes; i++) {
+        const struct own_fft_pass *p = &f->passes[i];
+        for (size_t k = 0; k + 1 < p->radix; k++)
+            for (size_t j = 0; j < p->left; j++)
+                memcpy(roots + at++ * number_size(f),
+                       (const char *)p->twiddles + (j * (p->radix - 1) + k) * number_size(f), number_size(f));
+    }
+    return 0;
+}
+
 /* Columns of a long line: some vectors side by side, none too long for a cache. */
 static int make_lead(struct own_fft *f)
 {
     const size_t most = f->n / MOST_LANES < LONGEST_TOGETHER ? f->n / MOST_LANES : LONGEST_TOGETHER;
     f->lead_passes = own_fft_lead(&f->lead, f->n, most);
-    return f->lead_passes ? own_fft_create(&f->rest, f->n / f->lead, f->is_double) : 0;
+    if (!f->lead_passes)
+        return 0;
+    int status = f->n / f->lead % OWN_FFT_LEAD_COLUMNS ? 0 : make_lead_roots(f);
+    return status ? status : own_fft_create(&f->rest, f->n / f->lead, f->is_double);
 }
 
 /* --- Other lengths --- */
@@ -177,6 +200,7 @@ void own_fft_free(struct own_fft *plan)
     own_fft_free(plan->rest);
     own_fft_free(plan->half);
     free((void *)(uintptr_t)plan->turns);
+    free((void *)(uintptr_t)plan->lead_roots);
     free(plan->tables);
     free(plan);
 }
@@ -208,6 +232,30 @@ static bool takes_lines_alone(const struct own_fft *f, const struct own_fft_line
            (l->lines < FEW_LINES || (f->rest && l->in_pitch > 1));
 }
 
+static const struct own_fft_ops *find_ops(enum cpu_simd simd)
+{
+#if HCY_CPU_X86
+    if (simd >= CPU_SIMD_AVX512)
+        return &own_fft_avx512;
+    if (simd >= CPU_SIMD_AVX2)
+        return &own_fft_avx2;
+#else
+    (void)simd;
+#endif
+    return &own_fft_portable;
+}
+
+/* Columns by vectors, and each of them as a row, whose numbers go where the others' are beside them.  Rows of a power
+ * of two would come to the same places of the caches. */
+static void run_columns(const struct own_fft *f, enum cpu_simd simd, bool backward, const void *from, void *to,
+                        char *scratch)
+{
+    const size_t pitch = f->n / f->lead + OWN_FFT_LEAD_COLUMNS, room = f->lead * pitch * number_size(f);
+    const struct own_fft_lines rows = { scratch, to, f->lead, 1, pitch, f->lead, 1, backward, OWN_FFT_COMPLEX };
+    find_ops(simd)->run_lead[f->is_double](f, backward, from, scratch, pitch, scratch + room);
+    own_fft_run(f->rest, simd, &rows, scratch + room);
+}
+
 /* A line's passes from `from` to `to`, by way of the scratch's halves; the last ones of a long line as columns, that
  * fill vectors. */
 static void run_alone(const struct own_fft *f, enum cpu_simd simd, bool backward, const void *from, void *to,
@@ -215,6 +263,10 @@ static void run_alone(const struct own_fft *f, enum cpu_simd simd, bool backward
 {
     const size_t room = (f->n * number_size(f) + 63) / 64 * 64;
     const unsigned passes = f->rest ? f->lead_passes : f->n_passes;
+    if (f->lead_roots && find_ops(simd)->run_lead[f->is_double]) {
+        run_columns(f, simd, backward, from, to, scratch);
+        return;
+    }
     for (unsigned i = 0; i < passes; i++) {
         void *next = i + 1 < f->n_passes ? scratch + i % 2 * room : to;
         own_fft_pass_run(f, i, backward, from, next, 0, f->n / f->passes[i].radix);
@@ -264,15 +316,7 @@ static void run_halves_alone(const struct own_fft *f, enum cpu_simd simd, const 
 
 void own_fft_run(const struct own_fft *plan, enum cpu_simd simd, const struct own_fft_lines *lines, void *scratch)
 {
-    const struct own_fft_ops *ops = &own_fft_portable;
-#if HCY_CPU_X86
-    if (simd >= CPU_SIMD_AVX512)
-        ops = &own_fft_avx512;
-    else if (simd >= CPU_SIMD_AVX2)
-        ops = &own_fft_avx2;
-#else
-    (void)simd;
-#endif
+    const struct own_fft_ops *ops = find_ops(simd);
     if (takes_halves(plan, lines) && takes_lines_alone(plan->half, lines))
         run_halves_alone(plan, simd, lines, scratch);
     else if (takes_halves(plan, lines))

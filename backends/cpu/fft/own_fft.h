@@ -33,6 +33,7 @@ struct own_fft {
     unsigned lead_passes;
     size_t lead;
     struct own_fft *rest; /* of one of them; or NULL */
+    const void *lead_roots; /* of those passes, [radix - 1][left] each, where columns fill vectors; or NULL */
     /* Of lines that are real on a side, and even: as complex ones of half as many numbers (own_real.h); or NULL. */
     struct own_fft *half;
     const void *turns; /* [n / 4 + 1]: exp(-2 pi i k / n) */
@@ -41,6 +42,8 @@ struct own_fft {
     const void *chirp;     /* [n]: exp(-pi i k k / n) */
     const void *filter;    /* [inner->n]: the transform of its conjugate, divided by that length */
 };
+
+enum { OWN_FFT_LEAD_COLUMNS = 16 }; /* that go through a long line's first passes at once: one or more vectors */
 
 enum own_fft_kind { OWN_FFT_COMPLEX, OWN_FFT_FROM_REAL, OWN_FFT_TO_REAL };
 
@@ -82,6 +85,10 @@ struct own_fft_ops {
     /* float, double */
     void (*run[2])(const struct own_fft *plan, const struct own_fft_lines *lines, void *scratch);
     void (*run_halves[2])(const struct own_fft *plan, const struct own_fft_lines *lines, void *scratch);
+    /* The passes before its columns, of one line without gaps, to rows of these that are `pitch` apart.  NULL:
+     * the variant's vectors are too short for that. */
+    void (*run_lead[2])(const struct own_fft *plan, bool backward, const void *from, void *to, size_t pitch,
+                        void *scratch);
 };
 extern const struct own_fft_ops own_fft_portable, own_fft_avx2, own_fft_avx512;
 

@@ -406,5 +406,7 @@ static void NAME(run_lines)(const struct own_fft *f, const struct own_fft_lines 
             NAME(store_numbers)(z, l, first, n, 0, l->kind == OWN_FFT_FROM_REAL ? f->n / 2 + 1 : f->n);
     }
 }
+
+#include "own_lead.h"
 #undef V
 #undef C

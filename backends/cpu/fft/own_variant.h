@@ -75,6 +75,10 @@ struct own_fft_part {
     const void *twiddles;
 };
 
+/* Lanes from which on a long line's first passes by vectors are faster than number by number, in the same bits: with
+ * fewer the rows behind them are read by halves of the cache's lines. */
+enum { LEAST_LEAD = 8 };
+
 /* Shorter lines stay in the nearest cache as they are. */
 static inline bool goes_by_tiles(const struct own_fft *f)
 {
@@ -97,4 +101,7 @@ static inline bool goes_by_tiles(const struct own_fft *f)
 #define NAME(x)  x##_f64
 #include "own_loops.h"
 
-const struct own_fft_ops VARIANT = { { run_lines_f32, run_lines_f64 }, { run_halves_f32, run_halves_f64 } };
+const struct own_fft_ops VARIANT = { { run_lines_f32, run_lines_f64 },
+                                     { run_halves_f32, run_halves_f64 },
+                                     { FLOATS < LEAST_LEAD ? NULL : run_lead_f32,
+                                       DOUBLES < LEAST_LEAD ? NULL : run_lead_f64 } };

@@ -340,7 +340,9 @@ HCY_API int hcy_operator_multifrequency(hcy_operator **op, double *error, hcy_op
  * kept of segments of frequencies, L (L + 1) / 2 of segments of time.  in_field is the operator in the field, whose
  * segments are taken, so that the result is its own Gram operator to eps; what it is around does not matter, and it may
  * be released.  All else is hcy_operator_toeplitz()'s: the NUFFT is that of desc and points, and has the times and the
- * field of in_field.
+ * field of in_field.  Where in_field is hcy_operator_subspace()'s around such an operator, so is the result, on images
+ * [functions][modes...]: of K functions that many times as many transforms, and between them K L x K L products, with
+ * K L + K (K - 1) / 2 (2 L - 1) spectra of frequencies or K L (K L + 1) / 2 of time.
  *
  * MEMORY.  With g as there: 8 g bytes in float for each spectrum, each segment, and one more; what the FFTs work in.
  * HCY_EINVAL: another operator, a field or times that are not those of desc and points. */

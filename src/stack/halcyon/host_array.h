@@ -29,7 +29,8 @@ typedef struct hcy_host_array {
  * complex floats), or a list of ISMRMRD's acquisitions, FILE.h5:/dataset/data or FILE.mrd: its samples, complex floats
  * [channels][acquisitions][samples], and with /traj behind that name its coordinates,
  * [acquisitions][samples][dimensions]; without what is no sample of the image (noise, calibration alone, navigators
- * ...) or is to be discarded.
+ * ...) or is to be discarded.  Behind that name /counters are what each is counted by, [acquisitions][9], /noise is the
+ * noise, and /space what the header says of sizes, [2][2][3] (halcyon_host_array(3)).
  * The first index of a .cfl is the fastest, so its dimensions are the array's axes in reverse; trailing ones of 1
  * are none.  Complex numbers in HDF5 are compounds of r and i, as h5py has them, or real and imag. Integers become
  * doubles, Fortran order of .npy C order. HCY_ENOENT, HCY_EIO: the file cannot be read; HCY_EFORMAT: its numbers are

@@ -1,0 +1,296 @@
+/* recon_mrd.c - what halcyon recon takes from ISMRMRD's files beside samples and coordinates: the image's sizes, and
+ * which acquisitions are of which image.
+ *
+ * A header has two spaces, what was encoded (often twice the image along readouts) and what is to be reconstructed,
+ * each with a matrix and a field of view.  Coordinates are those of the encoded space; pixels of another size stretch
+ * them. */
+#include "recon.h"
+#include <halcyon/backend.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A list of acquisitions has its parts behind its name. */
+char *recon_name_part(const struct recon *r, const char *part)
+{
+    const char *list = r->kspace + hcy_file_length(r->kspace);
+    const size_t size = strlen(r->kspace) + 48;
+    char *name = malloc(size);
+    if (name)
+        snprintf(name, size, "%.*s%s/%s", (int)(list - r->kspace), r->kspace, *list && list[1] ? list : ":/dataset/data",
+                 part);
+    return name;
+}
+
+bool recon_may_be_mrd(const char *path)
+{
+    const char *format;
+    return !hcy_format_of(&format, path, HCY_WRITE_ARRAY) && (!strcmp(format, "mrd") || !strcmp(format, "h5"));
+}
+
+static int read_part(hcy_host_array *a, struct recon *r, const char *part)
+{
+    char *name = recon_name_part(r, part);
+    const int status = name ? recon_read_array(a, r, name) : cli_error("no memory for the names of files");
+    free(name);
+    return status;
+}
+
+/* --- Sizes --- */
+
+struct space {
+    double matrix[3], view[3]; /* x first; 0: is not said */
+};
+
+static bool is_whole(const struct space *s)
+{
+    return s->matrix[0] > 0 && s->matrix[1] > 0 && s->matrix[2] > 0;
+}
+
+/* How large a pixel of the image is, of an encoded one; what differs by less is how headers round. */
+static double stretch_of(const struct space *image, const struct space *encoded, int axis)
+{
+    enum { AS_GOOD_AS = 10000 };
+    const double to = image->view[axis] / image->matrix[axis], from = encoded->view[axis] / encoded->matrix[axis];
+    const bool said = encoded->matrix[axis] > 0 && to > 0 && from > 0;
+    return said && fabs(to / from - 1) * AS_GOOD_AS > 1 ? to / from : 1;
+}
+
+static void note_sizes(const struct recon *r, const struct space *encoded, bool is_recon)
+{
+    char stretched[120] = "";
+    int at = 0;
+    for (int d = 0; d < r->dim; d++)
+        if (r->stretch[d] != 1)
+            at = snprintf(stretched, sizeof stretched, "; its pixels are %.4g", r->stretch[0]);
+    for (int d = 1; at && d < r->dim; d++)
+        at += snprintf(stretched + at, sizeof stretched - (size_t)at, " x %.4g", r->stretch[d]);
+    cli_note("%s: the image is -n %s, the header's %s matrix (encoded: %gx%gx%g, x first)%s%s; -n says otherwise",
+             r->kspace, r->size_words, is_recon ? "reconstructed" : "encoded", encoded->matrix[0], encoded->matrix[1],
+             encoded->matrix[2], stretched, at ? " of the encoded ones" : "");
+}
+
+int recon_find_sizes(struct recon *r)
+{
+    hcy_host_array a = HCY_HOST_ARRAY_INIT;
+    int status = read_part(&a, r, "space"), at = 0;
+    if (status) {
+        cli_error("--modes is missing, and no header says it: the image's sizes, as -n 128,128");
+        return status;
+    }
+    struct space spaces[2]; /* encoded, reconstructed */
+    memcpy(spaces, a.data, sizeof spaces);
+    hcy_host_array_free(&a);
+    const bool is_recon = is_whole(&spaces[1]);
+    const struct space *image = &spaces[is_recon];
+    if (!is_whole(image))
+        return cli_error("%s: its header has an image of %g x %g x %g pixels; -n says the sizes", r->kspace,
+                         image->matrix[0], image->matrix[1], image->matrix[2]);
+    r->dim = image->matrix[2] > 1 ? 3 : 2;
+    for (int d = 0; d < r->dim; d++) {
+        const int axis = r->dim - 1 - d;
+        r->sizes[d] = (int64_t)image->matrix[axis];
+        r->encoded[d] = spaces[0].matrix[axis] > 0 ? (int64_t)spaces[0].matrix[axis] : r->sizes[d];
+        r->stretch[d] = stretch_of(image, &spaces[0], axis);
+        at += snprintf(r->size_words + at, sizeof r->size_words - (size_t)at, "%s%lld", d ? "," : "",
+                       (long long)r->sizes[d]);
+    }
+    if (!r->v->quiet)
+        note_sizes(r, &spaces[0], is_recon);
+    return CLI_OK;
+}
+
+int recon_stretch_points(struct recon *r)
+{
+    static const double edge = 3.14159265358979323846 * 1.001;
+    for (int d = 0; d < r->dim; d++) {
+        double most = 0;
+        for (size_t i = 0; i < r->n && r->stretch[d] != 1; i++) {
+            const double x = r->stretch[d] * reals_get(r->is_double, r->axes[d], i);
+            reals_put(r->is_double, r->axes[d], i, x);
+            most = fmax(most, fabs(x));
+        }
+        /* Beyond the edge a frequency would be taken for another one. */
+        if (r->stretch[d] > 1 && most > edge)
+            return cli_error("%s: the header's image has pixels %.4g times as large as those encoded along axis %d, too "
+                             "large for its samples; -n is an image of encoded pixels", r->kspace, r->stretch[d], d);
+    }
+    return CLI_OK;
+}
+
+/* --- Which acquisitions --- */
+
+/* What they are counted by, in the order of their counters. */
+static const char *const counters[] = { "step_1", "step_2", "average", "slice", "contrast", "phase", "repetition", "set",
+                                        "segment" };
+enum { COUNTERS = sizeof counters / sizeof counters[0], SLICE = 3 };
+/* Images are apart by these, the outermost one first; repetitions are, where frames are wanted. */
+static const int apart[] = { SLICE, 4, 5, 7, 6 };
+enum { APART = sizeof apart / sizeof apart[0] };
+
+struct range {
+    long first, last;
+};
+
+/* One of --only's, as slice=2 or slice=2-4, and what follows it; NULL: it is none. */
+static const char *parse_range(struct range *ranges, const char *at)
+{
+    char *end;
+    int i = 0;
+    size_t n = strcspn(at, "=");
+    while (i < COUNTERS && (strlen(counters[i]) != n || strncmp(counters[i], at, n)))
+        i++;
+    if (i == COUNTERS || at[n] != '=' || at[n + 1] < '0' || at[n + 1] > '9')
+        return NULL;
+    ranges[i].first = ranges[i].last = strtol(at + n + 1, &end, 10);
+    if (*end == '-' && end[1] >= '0' && end[1] <= '9')
+        ranges[i].last = strtol(end + 1, &end, 10);
+    if ((*end && *end != ',') || ranges[i].last < ranges[i].first)
+        return NULL;
+    return *end ? end + 1 : end;
+}
+
+static int parse_only(struct range *ranges, const char *text)
+{
+    const char *at = text;
+    for (int i = 0; i < COUNTERS; i++)
+        ranges[i] = (struct range){ 0, UINT16_MAX };
+    if (!text)
+        return CLI_OK;
+    do
+        at = parse_range(ranges, at);
+    while (at && *at);
+    if (at && at[-1] != ',')
+        return CLI_OK;
+    cli_error("--only takes COUNTER=N or COUNTER=N-M, with commas between, of step_1, step_2, average, slice, contrast, "
+              "phase, repetition, set and segment; it is %s; see `halcyon recon --help`", text);
+    return CLI_USAGE;
+}
+
+int recon_check_only(const struct recon *r)
+{
+    struct range ranges[COUNTERS];
+    return parse_only(ranges, r->v->only);
+}
+
+/* An acquisition, and the image that it is of. */
+struct taken {
+    size_t number;
+    float image[APART];
+};
+
+static int compare_images(const void *a, const void *b)
+{
+    const struct taken *x = a, *y = b;
+    for (int i = 0; i < APART; i++)
+        if (x->image[i] != y->image[i])
+            return x->image[i] < y->image[i] ? -1 : 1;
+    /* Of one image they stay in their order. */
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+/* Those that --only leaves, an image's behind another's. */
+static size_t take_acquisitions(struct taken *taken, const struct recon *r, const hcy_host_array *a,
+                                const struct range *ranges)
+{
+    const float *all = a->data;
+    size_t n = 0;
+    for (size_t i = 0; i < a->shape[0]; i++) {
+        const float *counted = all + i * COUNTERS;
+        bool is_taken = true;
+        for (int k = 0; k < COUNTERS; k++)
+            is_taken = is_taken && counted[k] >= (float)ranges[k].first && counted[k] <= (float)ranges[k].last;
+        if (!is_taken)
+            continue;
+        taken[n].number = i;
+        for (int k = 0; k < APART; k++)
+            taken[n].image[k] = k < APART - 1 || r->v->frames.given ? counted[apart[k]] : 0;
+        n++;
+    }
+    qsort(taken, n, sizeof *taken, compare_images);
+    return n;
+}
+
+/* In place of an array [outer][acquisitions][...] that of those that are taken. */
+static int take_rows(hcy_host_array *a, int axis, const struct taken *taken, size_t n)
+{
+    size_t row = (a->is_complex ? 2 : 1) * (size_t)a->bytes, outer = 1;
+    const size_t rows = (size_t)a->shape[axis];
+    for (int d = 0; d < a->rank; d++)
+        if (d != axis)
+            *(d < axis ? &outer : &row) *= (size_t)a->shape[d];
+    char *to = malloc(outer * n * row);
+    if (!to)
+        return cli_error("no memory for %zu acquisitions", n);
+    for (size_t o = 0; o < outer; o++)
+        for (size_t i = 0; i < n; i++)
+            memcpy(to + (o * n + i) * row, (char *)a->data + (o * rows + taken[i].number) * row, row);
+    free(a->data);
+    a->data = to;
+    a->shape[axis] = n;
+    return CLI_OK;
+}
+
+/* How many images there are, and slices; 0: they do not have as many acquisitions each. */
+static size_t count_images(size_t *slices, const struct taken *taken, size_t n)
+{
+    size_t images = 1, each = n;
+    *slices = 1;
+    for (size_t i = 1; i < n; i++) {
+        if (!memcmp(taken[i].image, taken[i - 1].image, sizeof taken->image))
+            continue;
+        each = images++ == 1 ? i : each;
+        *slices += taken[i].image[0] != taken[i - 1].image[0];
+        if (i != (images - 1) * each)
+            return 0;
+    }
+    return n == images * each ? images : 0;
+}
+
+static int judge_images(struct recon *r, const struct taken *taken, size_t n)
+{
+    const struct recon_values *v = r->v;
+    size_t slices;
+    const size_t images = count_images(&slices, taken, n);
+    if (!n)
+        return cli_error("%s: --only %s leaves no acquisition", r->kspace, v->only);
+    if (slices > 1 && (v->maps || v->espirit || v->field || v->r2star || v->basis))
+        return cli_error("%s is of several slices, which have maps of their own: --only slice=0 takes one", r->kspace);
+    if (v->frames.given || v->spokes_per_frame.given || v->basis || images == 1)
+        return CLI_OK;
+    if (!images)
+        return cli_error("%s is of several images (slices, contrasts, phases, sets) that do not have as many acquisitions "
+                         "each; --only takes some, as --only slice=0", r->kspace);
+    r->wanted_frames = images;
+    if (!v->quiet)
+        cli_note("%s is of %zu images (%zu slice%s; contrasts, phases and sets), which are the result's frames", r->kspace,
+                 images, slices, slices == 1 ? "" : "s");
+    return CLI_OK;
+}
+
+int recon_take_acquisitions(struct recon *r, hcy_host_array *samples, hcy_host_array *points)
+{
+    struct range ranges[COUNTERS];
+    hcy_host_array a = HCY_HOST_ARRAY_INIT;
+    int status = parse_only(ranges, r->v->only);
+    if (!status)
+        status = read_part(&a, r, "counters");
+    struct taken *taken = status ? NULL : malloc((size_t)a.shape[0] * sizeof *taken);
+    if (!status && (!taken || samples->rank != 3 || points->rank != 3 || samples->shape[1] != a.shape[0] ||
+                    points->shape[0] != a.shape[0]))
+        status = cli_error("%s: no memory for its acquisitions, or it changed while it was read", r->kspace);
+    if (!status) {
+        const size_t n = take_acquisitions(taken, r, &a, ranges);
+        bool is_all = n == a.shape[0];
+        for (size_t i = 0; is_all && i < n; i++)
+            is_all = taken[i].number == i;
+        status = judge_images(r, taken, n);
+        if (!status && !is_all)
+            status = take_rows(samples, 1, taken, n);
+        if (!status && !is_all)
+            status = take_rows(points, 0, taken, n);
+    }
+    free(taken);
+    hcy_host_array_free(&a);
+    return status;
+}
