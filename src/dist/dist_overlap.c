@@ -166,7 +166,7 @@ static int make_inner(hcy_queue *queue, hcy_array *y, const struct overlap *o, h
 }
 
 /* All about the strip is the other queue's, which is urgent: its few rows and the messages go before the many rows that
- * wait.  These are started first, for to start messages takes the host long, and a device would do nothing meanwhile. */
+ * wait.  These are started first, for starting messages takes the host long, and the device would do nothing. */
 static int run_beside(hcy_queue *queue, hcy_array *y, struct overlap *o, hcy_array *x)
 {
     const hcy_dist *comm = o->from->comm;
