@@ -101,6 +101,10 @@ size_t cpu_share_close(void *share);
 /* Tables are one block of memory, aligned to a huge page where that pays.  NULL if out of memory. */
 void *cpu_blob_alloc(size_t size);
 void cpu_blob_free(void *blob, size_t size);
+/* A blob whose size is known at the end: `room` bytes of zeros, of which those that nobody writes to take no memory;
+ * then cut to its size. */
+void *cpu_blob_map(size_t room);
+void cpu_blob_trim(void *blob, size_t size);
 /* What `prepare` makes of these spans, shared with others who ask for the same; tables.c. */
 int cpu_tables_prepare(void **blob, size_t *size, cpu_prepare_fn prepare, struct cpu_pool *pool,
                        enum cpu_simd simd, const hcy_span *spans, size_t n);

@@ -1,8 +1,10 @@
 /* prepare.c - prepare: canonical runs (azint_format.h) to the CPU's own layout (cpu_azint.h).
  *
- * Strips are built independently, by all threads, each into mapped memory of its own, which moves into the
- * blob piece by piece: so building takes little more memory than the plan.  A strip with very many weights is built
- * slice after slice of its bins, because an entry takes more than twice as much while it is listed.
+ * Strips are built independently, by all threads, each in memory that its thread has for that and that stays in a
+ * cache, and move from there into the blob, behind one another as they are done.  How large the blob becomes is known
+ * at the end: memory is mapped for as many entries as there are weights, of which what nobody has written to takes
+ * none, and what is left of it goes back.  A strip with very many weights is built slice after slice of its bins,
+ * because an entry takes more than twice as much while it is listed.
  * A plan whose strips do not fit into memory gets none: few.c.
  */
 #ifndef _GNU_SOURCE
@@ -23,10 +25,12 @@ struct entry {
     uint32_t c[4];
 };
 
-/* A strip's finished tables, on the way to the blob, where they stand without gaps. */
+/* A strip's finished tables, on the way to the blob, where they stand without gaps.  A thread's, for one strip after
+ * the other. */
 struct piece {
     uint8_t *memory;
     size_t size; /* of the memory, of which what nobody has written to takes none */
+    bool open;   /* the strip is laid out in it */
     struct azint_strip strip; /* offsets from `memory` */
 };
 
@@ -41,11 +45,12 @@ struct builder {
     const uint64_t *starts;
     size_t runs_size;
     bool unit;
-    uint8_t *live;
-    struct piece *pieces;
     uint8_t *blob;
-    size_t *places;
+    size_t room;
+    uint8_t *live; /* in the blob, as are: */
+    struct azint_strip *strips;
     size_t n_strips;
+    atomic_size_t end; /* of what is in the blob */
     atomic_size_t done_weights, done_bytes; /* of strips and slices that are built */
     atomic_size_t need;               /* what there was no memory for; 0: it has not been found out */
     atomic_int status; /* 0, HCY_ENOMEM, HCY_EINVAL */
@@ -69,6 +74,7 @@ struct list {
 #define SLICE        ((size_t)1 << 20)  /* weights that are listed at once, in 32 MiB at most */
 #define MOST_SLICES  64u                /* of a strip: each goes over all of its runs */
 #define MOVED        ((size_t)16 << 20) /* bytes of a piece that are there twice as it moves */
+#define KEPT         ((size_t)2 << 20)  /* larger pieces are given back when they have moved */
 
 static bool list_grow(struct list *list)
 {
@@ -293,15 +299,31 @@ static size_t place_strip(const struct builder *b, struct azint_strip *strip, si
     return strip->blocks + azint_up64(azint_block_words(b->head->n_bins) * sizeof(uint64_t));
 }
 
-/* Memory for a piece of so many entries and segments, at most.  It is mapped so that it goes back to the system bit by
- * bit, which free() does not promise, and is counted only where it is written. */
+static void close_piece(struct piece *piece)
+{
+    if (piece->memory)
+        munmap(piece->memory, piece->size);
+    piece->memory = NULL;
+    piece->size = 0;
+}
+
+/* Makes it a piece for so many entries and segments, at most.  Its memory is mapped, so that it goes back to the system
+ * bit by bit, which free() does not promise, and is counted only where it is written. */
 static int open_piece(const struct builder *b, struct piece *piece, size_t entries, size_t segs)
 {
-    piece->size = place_strip(b, &piece->strip, 0, entries, segs);
-    void *memory = mmap(NULL, piece->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED)
-        return HCY_ENOMEM;
-    piece->memory = memory;
+    size_t size = place_strip(b, &piece->strip, 0, entries, segs);
+    if (size > piece->size) {
+        close_piece(piece);
+        size = size < KEPT ? KEPT : size;
+        void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (memory == MAP_FAILED)
+            return HCY_ENOMEM;
+        piece->memory = memory;
+        piece->size = size;
+    }
+    /* The strip before has left its own. */
+    memset(piece->memory + piece->strip.blocks, 0, azint_block_words(b->head->n_bins) * sizeof(uint64_t));
+    piece->open = true;
     return 0;
 }
 
@@ -317,7 +339,7 @@ static int put_slice(struct builder *b, const struct list *list, size_t n, size_
     /* The first slice opens the piece for all of them: for no more entries than weights, nor segments than that many
      * entries of so many bins can have. */
     size_t most = n > 1 ? weights : list->n, most_segs = n > 1 ? b->head->n_bins + weights / AZINT_CHUNK + n : n_segs;
-    if (!piece->memory && open_piece(b, piece, most, most_segs))
+    if (!piece->open && open_piece(b, piece, most, most_segs))
         return HCY_ENOMEM;
     uint16_t *index = (uint16_t *)(piece->memory + strip->index) + before;
     uint8_t *to = piece->memory + strip->weights + 12 * before;
@@ -369,7 +391,47 @@ static struct slice find_bins(const struct builder *b, size_t at, size_t end)
     return bins.first < bins.end ? bins : (struct slice){ 0, b->head->n_bins };
 }
 
-static int build_strip(struct builder *b, struct list *list, size_t strip)
+/* Moves `size` bytes to the blob and gives their pages back as it goes, if they are many. */
+static void move_table(uint8_t *to, uint8_t *from, size_t size)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    for (size_t n; size; size -= n, to += n, from += n) {
+        n = size < MOVED ? size : MOVED;
+        memcpy(to, from, n);
+        /* Whole pages alone: what shares one with bytes behind these is still needed. */
+        size_t before = (page - (uintptr_t)from % page) % page;
+        if (n == MOVED)
+            (void)madvise(from + before, (n - before) / page * page, MADV_DONTNEED);
+    }
+}
+
+/* The strip's tables to the end of the blob, in whatever order strips are done. */
+static int move_piece(struct builder *b, struct piece *piece, size_t strip)
+{
+    const size_t words = azint_block_words(b->head->n_bins);
+    const struct azint_strip *from = &piece->strip;
+    struct azint_strip *to = &b->strips[strip];
+    size_t size = place_strip(b, to, 0, from->n_entries, from->n_segs), at = atomic_fetch_add(&b->end, size);
+    if (size > b->room || at > b->room - size)
+        return HCY_EINVAL;
+    *to = *from;
+    place_strip(b, to, at, from->n_entries, from->n_segs);
+    /* What is behind the tables stays zero, as the blob's memory is: kernels read whole vectors of it. */
+    const uint64_t tables[][3] = { { to->index, from->index, 2 * (uint64_t)from->n_entries },
+                                   { to->weights, from->weights, b->unit ? 0 : 12 * (uint64_t)from->n_entries },
+                                   { to->segs, from->segs, from->n_segs * sizeof(struct azint_seg) },
+                                   { to->blocks, from->blocks, words * sizeof(uint64_t) } };
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
+        move_table(b->blob + tables[i][0], piece->memory + tables[i][1], tables[i][2]);
+    piece->open = false;
+    piece->strip = (struct azint_strip){ 0 };
+    /* Pieces and blob together are never much more than the plan. */
+    if (piece->size > KEPT)
+        close_piece(piece);
+    return 0;
+}
+
+static int build_strip(struct builder *b, struct list *list, struct piece *piece, size_t strip)
 {
     const size_t step = AZINT_STRIP / HCY_AZINT_START_EVERY, last = (b->head->n_pixels + HCY_AZINT_START_EVERY - 1) /
                                                                      HCY_AZINT_START_EVERY;
@@ -391,21 +453,23 @@ static int build_strip(struct builder *b, struct list *list, size_t strip)
         struct slice slice = { all.first + (uint32_t)(width * i / n), all.first + (uint32_t)(width * (i + 1) / n) };
         status = list_slice(b, list, strip, slice);
         if (!status)
-            status = put_slice(b, list, n, weights, &b->pieces[strip]);
+            status = put_slice(b, list, n, weights, piece);
     }
-    return status;
+    return status || !piece->open ? status : move_piece(b, piece, strip);
 }
 
 static void build_range(void *context, size_t begin, size_t end, unsigned thread)
 {
     struct builder *b = context;
     struct list list = { 0 };
+    struct piece piece = { 0 };
     int status = list_grow(&list) ? 0 : HCY_ENOMEM;
     (void)thread;
-    /* The list is used for all strips of the range; one failure stops all threads. */
+    /* The list and the piece are used for all strips of the range; one failure stops all threads. */
     for (size_t s = begin; s < end && !status && !atomic_load(&b->status); s++)
-        status = build_strip(b, &list, s);
+        status = build_strip(b, &list, &piece, s);
     list_free(&list);
+    close_piece(&piece);
     if (status)
         atomic_store(&b->status, status);
 }
@@ -430,86 +494,68 @@ static void unit_range(void *context, size_t begin, size_t end, unsigned thread)
     }
 }
 
-/* Moves `size` bytes to the blob and gives their pages back as it goes. */
-static void move_table(uint8_t *to, uint8_t *from, size_t size)
+/* Bytes that all strips' tables have at most.  0 or HCY_ERANGE. */
+static int most_tables(size_t *bytes, const struct builder *b)
 {
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    for (size_t n; size; size -= n, to += n, from += n) {
-        n = size < MOVED ? size : MOVED;
-        memcpy(to, from, n);
-        /* Whole pages alone: what shares one with bytes behind these is still needed. */
-        size_t before = (page - (uintptr_t)from % page) % page;
-        if (n == MOVED)
-            (void)madvise(from + before, (n - before) / page * page, MADV_DONTNEED);
-    }
+    const size_t n_pixels = (size_t)b->head->n_pixels, n_bins = b->head->n_bins;
+    struct azint_strip none;
+    size_t entries, segs, strip = place_strip(b, &none, 0, 0, 0) + 4 * AZINT_PAD, strips;
+    /* A run is a word and three bytes a weight, and each pixel has one; a strip has no more entries than weights. */
+    size_t weights = b->runs_size / 4 > n_pixels ? (b->runs_size - 4 * n_pixels) / 3 : 0;
+    /* Segments end with bins and chunks, and each has an entry. */
+    int status = hcy_size_mul(&segs, b->n_strips, n_bins + 1);
+    if (status || segs > weights)
+        segs = weights;
+    else if ((segs += weights / AZINT_CHUNK) > weights)
+        segs = weights;
+    status = hcy_size_mul(&entries, weights, b->unit ? 2 : 14);
+    if (!status)
+        status = hcy_size_mul(&segs, segs, sizeof(struct azint_seg));
+    if (!status)
+        status = hcy_size_mul(&strips, b->n_strips, strip);
+    if (!status)
+        status = hcy_size_add(bytes, entries, segs);
+    return status ? status : hcy_size_add(bytes, *bytes, strips);
 }
 
-static void move_range(void *context, size_t begin, size_t end, unsigned thread)
+/* Maps the blob, with room for whatever the runs may become, and lays out what stands before the strips' tables. */
+static int open_blob(struct builder *b, const hcy_span *spans)
 {
-    struct builder *b = context;
-    const struct azint_plan *plan = (const struct azint_plan *)b->blob;
-    struct azint_strip *strips = (void *)(b->blob + plan->strips);
-    (void)thread;
-    for (size_t s = begin; s < end; s++) {
-        struct piece *piece = &b->pieces[s];
-        const struct azint_strip *from = &piece->strip;
-        struct azint_strip *to = &strips[s];
-        *to = *from;
-        size_t stop = place_strip(b, to, b->places[s], from->n_entries, from->n_segs);
-        const uint64_t ends[][3] = { { to->index, from->index, to->weights - to->index },
-                                     { to->weights, from->weights, to->segs - to->weights },
-                                     { to->segs, from->segs, to->blocks - to->segs },
-                                     { to->blocks, from->blocks, stop - to->blocks } };
-        for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
-            move_table(b->blob + ends[i][0], piece->memory + ends[i][1], ends[i][2]);
-        /* Each piece is given back at once: pieces and blob together are never much more than the plan. */
-        munmap(piece->memory, piece->size);
-        piece->memory = NULL;
-    }
-}
-
-/* Lays the blob out and fills it from the pieces. */
-static int fill_blob(struct builder *b, struct cpu_pool *pool, const hcy_span *spans, size_t n_strips,
-                     void **blob, size_t *size)
-{
-    size_t live_size = azint_up64(n_strips * AZINT_STRIP_BYTES + AZINT_PAD);
     struct azint_plan plan = azint_plan_of(spans);
     plan.unit = b->unit;
-    /* Behind the head and the list of strips each piece stands as it was built, moved by all threads. */
-    plan.strips = plan.live + live_size;
-    size_t total = plan.strips + azint_up64(n_strips * sizeof(struct azint_strip));
-    for (size_t s = 0; s < n_strips; s++) {
-        struct azint_strip strip;
-        b->places[s] = total;
-        total = place_strip(b, &strip, total, b->pieces[s].strip.n_entries, b->pieces[s].strip.n_segs);
-    }
-    size_t learnt = azint_learnt_size(&plan);
-    plan.learnt = learnt ? total : 0;
-    total += learnt;
-    b->blob = cpu_blob_alloc(total);
+    plan.strips = plan.live + azint_up64(b->n_strips * AZINT_STRIP_BYTES + AZINT_PAD);
+    plan.learnt = plan.strips + azint_up64(b->n_strips * sizeof(struct azint_strip));
+    size_t learnt = azint_learnt_size(&plan), tables = plan.learnt + learnt;
+    plan.learnt = learnt ? plan.learnt : 0;
+    if (most_tables(&b->room, b) || hcy_size_add(&b->room, b->room, tables))
+        return hcy_fail(HCY_ERANGE, "azint: a plan of %zu strips and %u bins", b->n_strips, b->head->n_bins);
+    b->blob = cpu_blob_map(b->room);
     if (!b->blob)
-        return hcy_fail(HCY_ENOMEM, "azint: no memory for a plan of %zu bytes", total);
+        return hcy_fail(HCY_ENOMEM, "azint: no memory for a plan of up to %zu bytes", b->room);
     memcpy(b->blob, &plan, sizeof plan);
-    memcpy(b->blob + plan.live, b->live, live_size);
     azint_learnt_init((struct azint_plan *)b->blob);
-    cpu_pool_for(pool, n_strips, 1, move_range, b);
-    *blob = b->blob;
-    *size = total;
+    b->live = b->blob + plan.live;
+    b->strips = (void *)(b->blob + plan.strips);
+    atomic_init(&b->end, tables);
     return 0;
 }
 
 /* Makes the strips of all pixels; what there is no memory for is left in b->need. */
-static int build_strips(struct builder *b, struct cpu_pool *pool)
+static int build_strips(struct builder *b, struct cpu_pool *pool, const hcy_span *spans)
 {
     /* Whether all weights are 1 decides on the layout of every strip, so it is found out first. */
     cpu_pool_for(pool, b->n_strips, 8, unit_range, b);
     b->unit = !atomic_load(&b->not_unit);
     /* As if every four pixels had the same bins. */
     size_t least = (size_t)(b->head->n_weights / 4 * (b->unit ? 2 : 14));
-    if (least > MUCH_MEMORY && least > hcy_memory_left())
+    if (least > MUCH_MEMORY && least > hcy_memory_left()) {
         atomic_store(&b->need, least);
-    else
-        cpu_pool_for(pool, b->n_strips, 4, build_range, b);
+        return HCY_ENOMEM;
+    }
+    int status = open_blob(b, spans);
+    if (status)
+        return status;
+    cpu_pool_for(pool, b->n_strips, 4, build_range, b);
     /* Error records belong to the calling thread, so the threads of the pool leave only a status. */
     if (atomic_load(&b->status) == HCY_EINVAL)
         return hcy_fail(HCY_EINVAL, "azint: the plan's runs are not well formed");
@@ -536,24 +582,19 @@ int azint_prepare_strips(void **blob, size_t *size, struct cpu_pool *pool, const
     b.runs_size = spans[1].size;
     b.starts = spans[2].data;
     b.n_strips = (size_t)((b.head->n_pixels + AZINT_STRIP - 1) / AZINT_STRIP);
-    b.live = calloc(1, azint_up64(b.n_strips * AZINT_STRIP_BYTES + AZINT_PAD));
-    b.pieces = calloc(b.n_strips, sizeof *b.pieces);
-    b.places = calloc(b.n_strips, sizeof *b.places);
-    if (!b.live || !b.pieces || !b.places || b.n_strips > UINT32_MAX)
-        status = hcy_fail(HCY_ENOMEM, "azint: no memory to prepare a plan of %zu strips", b.n_strips);
-    if (!status)
-        status = build_strips(&b, pool);
-    if (!status)
-        status = fill_blob(&b, pool, spans, b.n_strips, blob, size);
-    else if (atomic_load(&b.need))
+    if (b.n_strips > UINT32_MAX)
+        return hcy_fail(HCY_ENOMEM, "azint: no memory to prepare a plan of %zu strips", b.n_strips);
+    status = build_strips(&b, pool, spans);
+    if (atomic_load(&b.need))
         status = fail_plan_memory(&b, atomic_load(&b.need));
-    for (size_t s = 0; b.pieces && s < b.n_strips; s++)
-        if (b.pieces[s].memory)
-            munmap(b.pieces[s].memory, b.pieces[s].size);
-    free(b.live);
-    free(b.pieces);
-    free(b.places);
-    return status;
+    if (status) {
+        cpu_blob_free(b.blob, b.room);
+        return status;
+    }
+    *size = atomic_load(&b.end);
+    *blob = b.blob;
+    cpu_blob_trim(b.blob, *size);
+    return 0;
 }
 
 int azint_prepare(void **blob, size_t *size, struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spans,
