@@ -351,6 +351,56 @@ static void test_limit(const scene *s)
     unsetenv("HALCYON_CACHE_SIZE");
 }
 
+/* A file that somebody has left there long ago. */
+static void leave_old(const char *name, off_t size)
+{
+    const struct timespec old[2] = { { 1700000000, 0 }, { 1700000000, 0 } };
+    char path[700];
+    snprintf(path, sizeof path, "%s/%s", deep, name);
+    int fd = creat(path, 0600);
+    if (fd < 0 || ftruncate(fd, size) || futimens(fd, old) || close(fd))
+        bail_out("no file %s", path);
+}
+
+static int is_left(const char *name)
+{
+    char path[700];
+    snprintf(path, sizeof path, "%s/%s", deep, name);
+    return !access(path, F_OK);
+}
+
+/* What devices have kept of plans counts, and goes, like these; they keep it without a look at the limit, so who lets
+ * go of the plan looks. */
+static void test_tables(const scene *s)
+{
+    static const char tables[] = "0123456789abcdef0123456789abcdef.tables-cpu";
+    hcy_span spans[HCY_AZINT_SPANS_KEPT];
+
+    empty();
+    setenv("HALCYON_CACHE_SIZE", "4", 1);
+    hcy_azint_plan *p = must_plan(s);
+    hcy_azint_plan_tables_kept(spans, p);
+    ok(spans[HCY_AZINT_SPANS].size > strlen(deep) + 32 && !memcmp(spans[HCY_AZINT_SPANS].data, deep, strlen(deep)),
+       "tables are kept beside the plan");
+    leave_old(tables, 5 << 20);
+    leave_old("0123456789abcdef0123456789abcdef.tables", 5 << 20);
+    leave_old("notes.tables-cpu", 5 << 20);
+    hcy_azint_plan_release(p);
+    ok(!is_left(tables), "they go when the plan does, if they are too large");
+    ok(is_left("0123456789abcdef0123456789abcdef.tables") && is_left("notes.tables-cpu") && count_files() == 3,
+       "nothing else goes");
+    static scene t;
+    memcpy(&t, s, sizeof t);
+    t.o.mask = t.mask;
+    t.o.cache = NULL;
+    p = must_plan(&t);
+    hcy_azint_plan_tables_kept(spans, p);
+    is_int(spans[HCY_AZINT_SPANS].size, 0, "of a plan that is not kept nothing is");
+    hcy_azint_plan_release(p);
+    unsetenv("HALCYON_CACHE_SIZE");
+    empty();
+}
+
 /* What everybody could have written is made anew, and replaced. */
 static void test_shared(const scene *s, const hcy_azint_plan *want)
 {
@@ -397,6 +447,7 @@ int main(void)
     test_processes(&s, made);
     test_unfinished(&s);
     test_limit(&s);
+    test_tables(&s);
     static scene t;
     memcpy(&t, &s, sizeof t);
     t.o.mask = t.mask;

@@ -24,7 +24,7 @@ test_public = \
     tests/csr tests/trajectory
 
 test_internal = tests/hal_spec tests/arguments tests/nvrtc tests/own_fft tests/bslz4 tests/mutations tests/fuzz tests/azint_cache tests/azint_detectors tests/caches \
-    tests/azint_loops tests/azint_ops tests/azint_kernels tests/nufft_lacks tests/eval_lacks tests/formula tests/hls_args \
+    tests/azint_loops tests/azint_ops tests/azint_kept tests/azint_kernels tests/nufft_lacks tests/eval_lacks tests/formula tests/hls_args \
     tests/pipeline tests/pipeline_push tests/pipeline_refuse tests/pipeline_rows tests/near tests/read_errors
 
 test_scripts = tests/trace.t tests/numpy.t tests/headers.t tests/symbols.t tests/laws.t tests/docs.t tests/examples.t tests/cts.t tests/toy.t \
@@ -77,6 +77,8 @@ tests_azint_loops_LDADD = $(inside)
 tests_azint_ops_LDADD = $(inside)
 tests_near_LDADD = $(inside)
 tests_azint_ops_CPPFLAGS = $(tests_bslz4_CPPFLAGS)
+tests_azint_kept_LDADD = $(inside)
+tests_azint_kept_CPPFLAGS = $(tests_bslz4_CPPFLAGS)
 tests_azint_kernels_LDADD = $(inside)
 tests_hls_args_LDADD = $(inside)
 tests_eval_lacks_LDADD = $(inside)

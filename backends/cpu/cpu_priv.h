@@ -10,6 +10,7 @@
 #include <halcyon/backend.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
 /* SIMD variants, of each architecture worst to best; chosen when the device is opened ("@simd=avx2" forces one).
  * DOTPROD is NEON with ARMv8.2's dot product; AVX512 means F, BW, DQ, VL, VBMI, VNNI, VPOPCNTDQ and GFNI. */
@@ -105,6 +106,8 @@ void cpu_blob_free(void *blob, size_t size);
  * then cut to its size. */
 void *cpu_blob_map(size_t room);
 void cpu_blob_trim(void *blob, size_t size);
+/* A blob that is a part of a file; what is written to it the file does not get. */
+void *cpu_blob_map_file(int fd, off_t at, size_t size);
 /* What `prepare` makes of these spans, shared with others who ask for the same; tables.c. */
 int cpu_tables_prepare(void **blob, size_t *size, cpu_prepare_fn prepare, struct cpu_pool *pool,
                        enum cpu_simd simd, const hcy_span *spans, size_t n);

@@ -63,29 +63,43 @@ static struct mapping **find_mapping(const void *blob)
     return at;
 }
 
-void *cpu_blob_map(size_t room)
+/* Puts the blob into the list; without memory for that it is unmapped, and NULL. */
+static void *note_mapping(void *blob, size_t size)
 {
     struct mapping *mapping = malloc(sizeof *mapping);
-    size_t size = whole_pages(room);
-    uint8_t *memory = mapping && size < SIZE_MAX - HUGE_PAGE ? map_pages(size + HUGE_PAGE) : NULL;
-    if (!memory) {
-        free(mapping);
+    if (!mapping) {
+        munmap(blob, size);
         return NULL;
     }
+    *mapping = (struct mapping){ .blob = blob, .size = size };
+    pthread_mutex_lock(&lock);
+    mapping->next = mappings;
+    mappings = mapping;
+    pthread_mutex_unlock(&lock);
+    return blob;
+}
+
+void *cpu_blob_map(size_t room)
+{
+    size_t size = whole_pages(room);
+    uint8_t *memory = size < SIZE_MAX - HUGE_PAGE ? map_pages(size + HUGE_PAGE) : NULL;
+    if (!memory)
+        return NULL;
     /* Huge pages are aligned; what stands before the first one, and as much behind the last, goes back. */
     size_t before = (HUGE_PAGE - (uintptr_t)memory % HUGE_PAGE) % HUGE_PAGE;
     if (before)
         munmap(memory, before);
     munmap(memory + before + size, HUGE_PAGE - before);
-    *mapping = (struct mapping){ .blob = memory + before, .size = size };
 #ifdef MADV_HUGEPAGE
-    madvise(mapping->blob, size, MADV_HUGEPAGE);
+    madvise(memory + before, size, MADV_HUGEPAGE);
 #endif
-    pthread_mutex_lock(&lock);
-    mapping->next = mappings;
-    mappings = mapping;
-    pthread_mutex_unlock(&lock);
-    return mapping->blob;
+    return note_mapping(memory + before, size);
+}
+
+void *cpu_blob_map_file(int fd, off_t at, size_t size)
+{
+    void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, at);
+    return p == MAP_FAILED ? NULL : note_mapping(p, whole_pages(size));
 }
 
 void cpu_blob_trim(void *blob, size_t size)

@@ -449,6 +449,9 @@ int xrt_prepare(hcy_block *tables, void *kimpl, const hcy_span *spans, size_t n)
     void *more = NULL;
     size_t size = 0;
     int status = need_shape(k);
+    /* One more says where a device may keep what it makes of them; of a card's nothing is kept. */
+    if (n == HCY_HLS_MAX_SPANS)
+        n--;
     if (!status && (!k->shape->more || n != HCY_HLS_MAX_SPANS - 1))
         status = hcy_fail(HCY_EINVAL, "%s: %zu tables are not a plan's", k->name, n);
     if (!status)

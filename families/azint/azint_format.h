@@ -37,10 +37,13 @@
  *   [3] norms, float: N of each pixel
  *   [4] darks, float: D of each pixel; empty without a dark current
  *   [5] variances, float: V of each pixel; empty without given variances
+ *   [6] which need not be there: a text, the name (with its folder, without a zero) under which a device may keep what
+ *       it prepares, with an ending of its own: "-" and letters; empty: nothing is kept
  * The spans must stay where they are as long as what was prepared from them: devices that share the host's memory
  * look single pixels up in them.
  */
 #define HCY_AZINT_SPANS 6
+#define HCY_AZINT_SPANS_KEPT 7
 #define HCY_AZINT_NO_RUN 0u
 #define HCY_AZINT_RUN_BIN(word) ((word) & 0xffffffu)
 #define HCY_AZINT_RUN_N(word) ((word) >> 24 & 0x7fu)

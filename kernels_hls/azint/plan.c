@@ -310,7 +310,7 @@ static int join_span(void **span, size_t *size, struct make *m)
 /* Everything but the runs and starts, which are checked as they are read. */
 static int check_plan_spans(const hcy_span *spans, size_t n)
 {
-    const hcy_azint_head *head = n == HCY_AZINT_SPANS ? spans[0].data : NULL;
+    const hcy_azint_head *head = n == HCY_AZINT_SPANS || n == HCY_AZINT_SPANS_KEPT ? spans[0].data : NULL;
     /* Plans come through a public interface, so nothing of them is trusted. */
     if (!head || spans[0].size < sizeof *head || !spans[1].data || !spans[2].data)
         return bad_spans("too few of them");

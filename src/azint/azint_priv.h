@@ -285,6 +285,7 @@ struct hcy_azint_plan {
     int has_flat, has_absorption;
     char hash[33];
     struct azint_hash full_hash;
+    char *kept; /* under which name devices may keep what they make of the tables; NULL: nowhere */
     void *map; /* the tables are in this memory, a file's, or NULL: they are their own blocks of memory */
     size_t map_size;
 };
@@ -317,6 +318,8 @@ void hcy__azint_cache_save(hcy_azint_plan *plan, const char *folder, const struc
  * there, or there is no memory (cache_read.c). */
 uint8_t *hcy__azint_cache_tables(uint64_t *sum, hcy_azint_plan *plan, int fd, size_t at, size_t size, size_t threads);
 void hcy__azint_cache_free(hcy_azint_plan *plan);
+/* The plan goes, and with it plan->kept: the folder is brought below its limit. */
+void hcy__azint_cache_leave(hcy_azint_plan *plan);
 /* All of n pieces of work, until one does not return 0, by several threads; one that cannot be had is done without.
  * Nonzero: one has failed. */
 int hcy__azint_do_pieces(size_t n, size_t threads, int (*work)(void *context, size_t piece), void *context);

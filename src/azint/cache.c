@@ -5,7 +5,9 @@
  * a sum that differs, runs that do not hold together - is ignored, and replaced by the plan that is then made.  That
  * the cache cannot be written is no failure.
  */
-#include "cache_sum.h"
+#define _GNU_SOURCE /* madvise() of cache_map.h */
+#include "azint_priv.h"
+#include "cache_map.h"
 
 #include <fcntl.h>
 #include <halcyon/backend.h>
@@ -15,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FORMAT 3u
+#define FORMAT 4u
 #define N_SECTIONS 6
 
 struct file_head {
@@ -37,7 +39,7 @@ struct section {
 /* Lists the memory that a plan's creation made, with its place in a file; returns the file's size. */
 static size_t place_sections(struct section s[N_SECTIONS], hcy_azint_plan *p)
 {
-    size_t n = p->head.n_pixels, at = (sizeof(struct file_head) + AZINT_LINE - 1) / AZINT_LINE * AZINT_LINE;
+    size_t n = p->head.n_pixels, at = (sizeof(struct file_head) + HCY__LINE - 1) / HCY__LINE * HCY__LINE;
     /* The arrays' order is the format: whoever changes it raises FORMAT. */
     const struct section list[N_SECTIONS] = {
         { (void **)&p->radial, (p->options.npt + p->options.npt_azim) * sizeof(double), 0 },
@@ -53,7 +55,7 @@ static size_t place_sections(struct section s[N_SECTIONS], hcy_azint_plan *p)
         /* Each begins on a line of its own, so that the sums, which go by whole lines, cover it with its
          * padding. */
         s[i].offset = at;
-        at += (s[i].size + AZINT_LINE - 1) / AZINT_LINE * AZINT_LINE;
+        at += (s[i].size + HCY__LINE - 1) / HCY__LINE * HCY__LINE;
     }
     return at;
 }
@@ -69,10 +71,31 @@ static uint64_t sum_head(const struct file_head *head, uint64_t tables)
     return hash.a;
 }
 
-static void path_of(char *path, size_t size, const char *folder, const struct azint_hash *key)
+static void path_of(char *path, size_t size, const char *folder, const struct azint_hash *key, const char *ending)
 {
-    snprintf(path, size, "%s/%016llx%016llx.plan", folder, (unsigned long long)key->a,
-             (unsigned long long)key->b);
+    snprintf(path, size, "%s/%016llx%016llx%s", folder, (unsigned long long)key->a, (unsigned long long)key->b,
+             ending);
+}
+
+/* The plan is in the cache, in `bytes`: what devices make of its tables may be kept beside it, which is about as much
+ * again. */
+static void keep_tables(hcy_azint_plan *plan, const char *folder, const struct azint_hash *key, uint64_t bytes)
+{
+    char path[4096];
+
+    path_of(path, sizeof path, folder, key, ".tables");
+    if (strlen(path) + 1 < sizeof path && bytes <= hcy__azint_cache_limit() / 2)
+        plan->kept = strdup(path);
+}
+
+void hcy__azint_cache_leave(hcy_azint_plan *plan)
+{
+    /* Whoever kept something did not know of the limit. */
+    if (plan->kept) {
+        *strrchr(plan->kept, '/') = 0;
+        hcy__azint_cache_prune(plan->kept);
+    }
+    free(plan->kept);
 }
 
 static void set_head(struct file_head *h, const hcy_azint_plan *p, const struct azint_hash *key, size_t size)
@@ -165,16 +188,18 @@ int hcy__azint_cache_load(hcy_azint_plan *plan, const char *folder, const struct
 
     int fd;
 
-    path_of(path, sizeof path, folder, key);
+    path_of(path, sizeof path, folder, key, ".plan");
     if (hcy_cache_open(&fd, path))
         return -1;
     if (!fstat(fd, &st) && pread(fd, &h, sizeof h, 0) == sizeof h &&
         h.size == (uint64_t)st.st_size)
         rc = take_tables(plan, fd, &h, key, threads);
     close(fd);
-    if (!rc)
-        (void)utimensat(AT_FDCWD, path, NULL, 0); /* used now: see cache_prune.c */
-    return rc;
+    if (rc)
+        return rc;
+    (void)utimensat(AT_FDCWD, path, NULL, 0); /* used now: see cache_prune.c */
+    keep_tables(plan, folder, key, h.size);
+    return 0;
 }
 
 /* --- Writing --- */
@@ -188,36 +213,36 @@ struct save {
 };
 
 /* What a section has between two lines of the file, with zeros up to the end of its last line. */
-static int save_section(struct azint_lines *lines, const struct save *save, const struct section *s, size_t from,
+static int save_section(struct hcy__lines *lines, const struct save *save, const struct section *s, size_t from,
                         size_t to)
 {
-    uint8_t last[AZINT_LINE] = { 0 };
+    uint8_t last[HCY__LINE] = { 0 };
     size_t begin = s->offset > from ? s->offset : from, end = s->offset + s->size < to ? s->offset + s->size : to;
 
     if (begin >= end)
         return 0;
     const uint8_t *data = (const uint8_t *)*s->data + (begin - s->offset);
-    size_t whole = (end - begin) / AZINT_LINE * AZINT_LINE, rest = end - begin - whole;
-    azint_lines_add(lines, data, whole);
+    size_t whole = (end - begin) / HCY__LINE * HCY__LINE, rest = end - begin - whole;
+    hcy__lines_add(lines, data, whole);
     int status = hcy_output_write(save->output, data, whole, begin);
     if (!rest)
         return status;
     memcpy(last, data + whole, rest);
-    azint_lines_add(lines, last, sizeof last);
+    hcy__lines_add(lines, last, sizeof last);
     return status ? status : hcy_output_write(save->output, last, sizeof last, begin + whole);
 }
 
 static int save_piece(void *context, size_t piece)
 {
     const struct save *save = context;
-    size_t from = save->first + piece * AZINT_PIECE, left = save->end - from;
-    size_t to = from + (left < AZINT_PIECE ? left : AZINT_PIECE);
-    struct azint_lines lines = azint_lines_of(piece);
+    size_t from = save->first + piece * HCY__PIECE, left = save->end - from;
+    size_t to = from + (left < HCY__PIECE ? left : HCY__PIECE);
+    struct hcy__lines lines = hcy__lines_of(piece);
     int status = 0;
 
     for (int i = 0; !status && i < N_SECTIONS; i++)
         status = save_section(&lines, save, &save->sections[i], from, to);
-    save->sums[piece] = azint_lines_sum(&lines);
+    save->sums[piece] = hcy__lines_sum(&lines);
     return status;
 }
 
@@ -225,13 +250,13 @@ static int save_piece(void *context, size_t piece)
 static int save_plan(struct save *save, hcy_azint_plan *plan, const struct azint_hash *key, size_t threads)
 {
     struct file_head h;
-    size_t n = (save->end - save->first + AZINT_PIECE - 1) / AZINT_PIECE;
+    size_t n = (save->end - save->first + HCY__PIECE - 1) / HCY__PIECE;
 
     save->sums = calloc(n, sizeof *save->sums);
     int failed = !save->sums || hcy__azint_do_pieces(n, threads, save_piece, save);
     set_head(&h, plan, key, save->end);
     if (!failed)
-        h.sum = sum_head(&h, azint_pieces_sum(save->sums, n));
+        h.sum = sum_head(&h, hcy_cache_sum(save->sums, n * sizeof *save->sums));
     free(save->sums);
     return failed ? HCY_EIO : hcy_output_write(save->output, &h, sizeof h, 0);
 }
@@ -242,7 +267,7 @@ void hcy__azint_cache_save(hcy_azint_plan *plan, const char *folder, const struc
     struct save save;
     hcy_error before = *hcy_last_error(); /* that a plan is not kept is nobody's failure */
 
-    path_of(path, sizeof path, folder, key);
+    path_of(path, sizeof path, folder, key, ".plan");
     save.end = place_sections(save.sections, plan);
     save.first = save.sections[0].offset;
     /* A name that was cut off would be another file's; a plan above the limit would push out all others
@@ -251,7 +276,9 @@ void hcy__azint_cache_save(hcy_azint_plan *plan, const char *folder, const struc
         return;
     /* It is written beside and renamed, so that a reader sees all of it or nothing. */
     if (!hcy_cache_begin(&save.output, path) &&
-        !hcy_cache_end(save.output, save_plan(&save, plan, key, threads)))
+        !hcy_cache_end(save.output, save_plan(&save, plan, key, threads))) {
         hcy__azint_cache_prune(folder);
+        keep_tables(plan, folder, key, save.end);
+    }
     hcy_fail_again(&before);
 }

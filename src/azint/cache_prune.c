@@ -1,5 +1,5 @@
 /* cache_prune.c - keeps a folder of plans below HALCYON_CACHE_SIZE MiB (2048; 0: no limit): those that were used
- * longest ago go first.
+ * longest ago go first.  What devices have kept beside them counts like plans.
  *
  * Any number of processes may do so at once: a file that is gone is gone, and a plan that was read does not need its
  * file any more.  Files of writers that did not live to rename them go after a day.
@@ -18,7 +18,8 @@
 #define USUAL ((uint64_t)2048)
 #define DAY   (24 * 3600)
 #define UNFINISHED ".partial-" /* behind the name, as hcy_output_open() calls what is being written */
-enum { NAME = 37 };            /* 32 digits, ".plan" */
+#define DIGITS 32u
+enum { NAME = 63 };
 
 struct file {
     struct timespec used;
@@ -47,11 +48,22 @@ uint64_t hcy__azint_cache_limit(void)
     return mib && mib < UINT64_MAX >> 20 ? mib << 20 : UINT64_MAX;
 }
 
-static int is_plan(const char *name)
+/* What stands behind the name of a plan, or of what a device has kept of it (".tables-" and a word); NULL: it is the name
+ * of neither.  Nothing else is ever removed: the folder may hold other files. */
+static const char *behind_name(const char *name)
 {
-    /* Nothing is ever removed that does not have the name of a plan: the folder may hold other files. */
-    return strspn(name, "0123456789abcdef") == 32 && !strncmp(name + 32, ".plan", 5) &&
-           (!name[NAME] || !strncmp(name + NAME, UNFINISHED, sizeof UNFINISHED - 1));
+    static const char plan[] = ".plan", tables[] = ".tables-", letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
+    const char *ending = name + DIGITS;
+
+    if (strspn(name, "0123456789abcdef") != DIGITS)
+        return NULL;
+    if (!strncmp(ending, plan, sizeof plan - 1))
+        ending += sizeof plan - 1;
+    else if (!strncmp(ending, tables, sizeof tables - 1))
+        ending += sizeof tables - 1 + strspn(ending + sizeof tables - 1, letters);
+    else
+        return NULL;
+    return !*ending || !strncmp(ending, UNFINISHED, sizeof UNFINISHED - 1) ? ending : NULL;
 }
 
 static int by_use(const void *a, const void *b)
@@ -63,20 +75,24 @@ static int by_use(const void *a, const void *b)
     return (x->tv_nsec > y->tv_nsec) - (x->tv_nsec < y->tv_nsec);
 }
 
-/* Takes note of a plan; a file left unfinished is removed. */
+/* Takes note of such a file; one left unfinished is removed. */
 static void note_plan_file(struct files *files, int folder, const char *name)
 {
     struct stat is;
     struct timespec now;
 
-    if (!is_plan(name) || fstatat(folder, name, &is, AT_SYMLINK_NOFOLLOW) || !S_ISREG(is.st_mode))
+    const char *behind = behind_name(name);
+
+    if (!behind || fstatat(folder, name, &is, AT_SYMLINK_NOFOLLOW) || !S_ISREG(is.st_mode))
         return;
     /* A younger one may belong to a process that is still writing it. */
-    if (name[NAME]) {
+    if (*behind) {
         if (!clock_gettime(CLOCK_REALTIME, &now) && now.tv_sec - is.st_mtim.tv_sec > DAY)
             (void)unlinkat(folder, name, 0);
         return;
     }
+    if (strlen(name) > NAME)
+        return;
     if (files->n == files->room) {
         size_t room = files->room ? 2 * files->room : 64;
         struct file *more = realloc(files->at, room * sizeof *more);

@@ -1,29 +1,22 @@
 /* cache_read.c - a cached plan's tables, mapped or read, by several threads, and whether they hold together.
  *
- * A mapped file costs neither memory nor a copy, and processes that use the same plan share it.  But one that is cut
- * short while it is mapped ends the process that looks at it.  The library replaces what is in its cache, by another
- * file of that name, and nobody may write to its files: so such a file is mapped.  Any other is read: older ones, those
- * whose permissions somebody changed, and those on file systems of the network, where another machine can take the
- * bytes away together with the name.  What remains: root, or who gives himself the permission while the plan is in
- * use, and a disk that fails to read again what the system had to forget for want of memory.
+ * Which files are mapped, and why not all: cache_map.h.
  *
  * With their sum the tables are what was written, unless somebody wrote a sum as well: then at least no device is given
  * runs that do not end where the next ones begin, or that name bins there are not.
  */
 #define _GNU_SOURCE /* MAP_ANONYMOUS, madvise() */
-#include "cache_sum.h"
+#include "azint_priv.h"
+#include "cache_map.h"
 #include "share_loops.h"
 #include "thread.h"
 
 #include <errno.h>
+#include <halcyon/backend.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#ifdef __linux__
-#include <sys/vfs.h>
-#endif
 #include <unistd.h>
 
 #define SEGMENTS    8192u             /* starts that are checked at once */
@@ -91,31 +84,17 @@ static int read_tables(const struct tables *t, size_t first, size_t n)
     return 0;
 }
 
-/* The pages of a mapped file, all of a piece at once.  A file that ends before them, or a disk that fails, is an error
- * here, where touching them would end the process; systems older than this call have the tables read. */
-static int fetch_pages(const struct tables *t, size_t first, size_t n)
-{
-#ifdef MADV_POPULATE_READ
-    size_t before = (uintptr_t)(t->data + first) % (size_t)sysconf(_SC_PAGESIZE);
-
-    return madvise(t->data + first - before, n + before, MADV_POPULATE_READ);
-#else
-    (void)t, (void)first, (void)n;
-    return -1;
-#endif
-}
-
 static int do_piece(void *context, size_t piece)
 {
     const struct tables *t = context;
-    size_t first = piece * AZINT_PIECE, n = t->size - first < AZINT_PIECE ? t->size - first : AZINT_PIECE;
-    struct azint_lines lines = azint_lines_of(piece);
+    size_t first = piece * HCY__PIECE, n = t->size - first < HCY__PIECE ? t->size - first : HCY__PIECE;
+    struct hcy__lines lines = hcy__lines_of(piece);
 
-    if (t->mapped ? fetch_pages(t, first, n) : read_tables(t, first, n))
+    if (t->mapped ? hcy__cache_fetch(t->data + first, n) : read_tables(t, first, n))
         return -1;
     /* Summed while it is still in the processor's cache. */
-    azint_lines_add(&lines, t->data + first, n);
-    t->sums[piece] = azint_lines_sum(&lines);
+    hcy__lines_add(&lines, t->data + first, n);
+    t->sums[piece] = hcy__lines_sum(&lines);
     return 0;
 }
 
@@ -137,26 +116,6 @@ static uint8_t *make_memory(hcy_azint_plan *plan, size_t size)
     return memory;
 }
 
-/* Will the bytes of this file stay where they are? */
-static int can_be_mapped(int fd)
-{
-    struct stat is;
-
-    if (fstat(fd, &is) || is.st_mode & (S_IWUSR | S_IWGRP | S_IWOTH))
-        return 0;
-#if defined __linux__ && defined MADV_POPULATE_READ
-    /* By their numbers in statfs(2): ext2 to ext4, XFS, Btrfs, F2FS, ZFS, tmpfs, overlayfs. */
-    static const uint32_t local[] = { 0xef53, 0x58465342, 0x9123683e, 0xf2f52010, 0x2fc12fc1, 0x01021994, 0x794c7630 };
-    struct statfs on;
-    int rc = fstatfs(fd, &on);
-
-    for (size_t i = 0; !rc && i < sizeof local / sizeof local[0]; i++)
-        if ((uint32_t)on.f_type == local[i])
-            return 1;
-#endif
-    return 0;
-}
-
 /* A page that is written to, as the bins' counts of an unweighted mean are, is this plan's own from then on. */
 static uint8_t *map_file(hcy_azint_plan *plan, int fd, size_t size)
 {
@@ -171,20 +130,20 @@ static uint8_t *map_file(hcy_azint_plan *plan, int fd, size_t size)
 
 static int sum_tables(uint64_t *sum, struct tables *t, size_t threads)
 {
-    size_t n = (t->size + AZINT_PIECE - 1) / AZINT_PIECE;
+    size_t n = (t->size + HCY__PIECE - 1) / HCY__PIECE;
     int bad;
 
     t->sums = calloc(n + 1, sizeof *t->sums);
     bad = !t->sums || hcy__azint_do_pieces(n, threads, do_piece, t);
     if (!bad)
-        *sum = azint_pieces_sum(t->sums, n);
+        *sum = hcy_cache_sum(t->sums, n * sizeof *t->sums);
     free(t->sums);
     return bad;
 }
 
 uint8_t *hcy__azint_cache_tables(uint64_t *sum, hcy_azint_plan *plan, int fd, size_t at, size_t size, size_t threads)
 {
-    for (int mapped = can_be_mapped(fd); mapped >= 0; mapped--) {
+    for (int mapped = hcy__cache_can_map(fd); mapped >= 0; mapped--) {
         uint8_t *memory = mapped ? map_file(plan, fd, at + size) : make_memory(plan, size);
         struct tables t = { memory + (mapped ? at : 0), size, at, fd, mapped, NULL };
 

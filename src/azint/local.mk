@@ -6,7 +6,7 @@ libazint_la_CFLAGS = $(AM_CFLAGS) $(HCY_NO_CONTRACT) $(HCY_VECTORIZE) $(HCY_QUIE
 libazint_la_SOURCES = families/azint/azint_format.h families/azint/kernels.def src/azint/azint_priv.h \
     families/azint/azint_wide.h families/azint/azint_runs.h families/azint/azint_eight_avx2.h families/azint/azint_pick.h families/azint/azint_pixels.h families/azint/azint_job.h \
     families/azint/azint_arguments.h src/azint/build.h src/azint/flatjson.h src/azint/plain_locale.h src/azint/poni.h \
-    src/azint/units.def src/azint/sensors.def src/azint/calibrants.def src/azint/calibrant.c src/azint/fibre.c src/azint/build.c src/azint/cache.c src/azint/cache_prune.c src/azint/cache_read.c src/azint/cache_sum.h \
+    src/azint/units.def src/azint/sensors.def src/azint/calibrants.def src/azint/calibrant.c src/azint/fibre.c src/azint/build.c src/azint/cache.c src/azint/cache_prune.c src/azint/cache_read.c \
     src/azint/check.c \
     src/azint/detector.c src/azint/detector_mask.c src/azint/detector_pixels.c src/azint/detector.h \
     src/azint/flatjson.c src/azint/geometry.c src/azint/gradient.c src/azint/hash.c src/azint/job.c \

@@ -445,6 +445,7 @@ void hcy_azint_plan_release(hcy_azint_plan *plan)
     /* Whoever lets go last frees it. */
     if (!plan || atomic_fetch_sub(&plan->refs, 1) != 1)
         return;
+    hcy__azint_cache_leave(plan);
     free(plan->darks);
     free(plan->full_norms);
     free(plan->variances);
@@ -478,6 +479,15 @@ void hcy_azint_plan_tables(hcy_span spans[HCY_AZINT_SPANS], const hcy_azint_plan
     spans[3] = (hcy_span){ plan->norms, n * sizeof(float) };
     spans[4] = (hcy_span){ plan->darks, plan->darks ? n * sizeof(float) : 0 };
     spans[5] = (hcy_span){ plan->variances, plan->variances ? n * sizeof(float) : 0 };
+}
+
+void hcy_azint_plan_tables_kept(hcy_span spans[HCY_AZINT_SPANS_KEPT], const hcy_azint_plan *plan)
+{
+    const char *kept = plan ? plan->kept : NULL;
+
+    hcy_azint_plan_tables(spans, plan);
+    if (spans)
+        spans[HCY_AZINT_SPANS] = (hcy_span){ kept, kept ? strlen(kept) : 0 };
 }
 
 const hcy_azint_bin_norm *hcy_azint_plan_norms(const hcy_azint_plan *plan)

@@ -90,11 +90,11 @@ int hcy__prepare_tables(struct pipe_worker *w)
     const struct pipe_lane nothing = { 0 };
     const struct pipe_part part = { 0 };
     hcy_kernel *kernel = hcy__sums_kernel(w);
-    hcy_span spans[HCY_AZINT_SPANS];
+    hcy_span spans[HCY_AZINT_SPANS_KEPT];
     hcy_arg args[HCY_MAX_ARGS];
-    hcy_azint_plan_tables(spans, w->pipeline->plan);
+    hcy_azint_plan_tables_kept(spans, w->pipeline->plan);
     const int few = w->pipeline->opts.flags & HCY_PIPELINE_FEW;
-    int status = (few ? hcy_kernel_prepare_few : hcy_kernel_prepare)(&w->tables, kernel, spans, HCY_AZINT_SPANS);
+    int status = (few ? hcy_kernel_prepare_few : hcy_kernel_prepare)(&w->tables, kernel, spans, HCY_AZINT_SPANS_KEPT);
     if (status)
         return status;
     size_t n = name_azint_args(w, &nothing, &part, NULL, kernel, args);

@@ -22,7 +22,8 @@
  *   regions.c         sums and statistics of regions, from the same blocks
  *   tile_<simd>.c     struct azint_ops: what a SIMD variant does
  *
- * prepare.c makes the plan's strips from the canonical runs, before any pass; spans.c checks these.
+ * prepare.c makes the plan's strips from the canonical runs, before any pass; spans.c checks these, keep.c has them in
+ * a file for the next time.
  *
  * WHERE THE TIME GOES (bench/azint, EIGER 4M, 1000 bins, full splitting with variance, one Zen 5 core, AVX-512,
  * 32 frames at once; ms a frame): LZ4 to planes 0.70, planes to digits 0.22, tiles 0.09, expanding weights
@@ -97,6 +98,12 @@ int azint_prepare_few(void **blob, size_t *size, struct cpu_pool *pool, enum cpu
 int azint_check_spans(const hcy_span *spans, size_t n);
 /* The head of a prepared plan of spans that have been checked; `live` stands behind it. */
 struct azint_plan azint_plan_of(const hcy_span *spans);
+/* Lays out what stands before the strips' tables, of a plan with strips; bytes of it. */
+void azint_lay_head(struct azint_plan *plan);
+size_t azint_head_size(const struct azint_plan *plan);
+/* keep.c: a blob of strips to the file that the spans name, if they do; from there, if what it has is right. */
+void azint_keep(struct cpu_pool *pool, const hcy_span *spans, size_t n, void *blob, size_t size);
+bool azint_kept(void **blob, size_t *size, struct cpu_pool *pool, const hcy_span *spans, size_t n);
 /* The plan in `blob`, or NULL if it is none. */
 const struct azint_plan *azint_plan_at(const void *blob, size_t size);
 

@@ -5,7 +5,7 @@ libcpu_la_SOURCES += \
     backends/cpu/azint/tile_cases.h backends/cpu/azint/tile_many.h \
     backends/cpu/azint/tile8.h backends/cpu/azint/tile_vnni.h backends/cpu/azint/float_pixels.c backends/cpu/azint/digits.c \
     backends/cpu/azint/tile_portable.c backends/cpu/azint/cpu_azint.h backends/cpu/azint/outliers.c backends/cpu/azint/strip.c \
-    backends/cpu/azint/entries.c backends/cpu/azint/regions.c backends/cpu/azint/pick.c backends/cpu/azint/cpu_regions.h \
+    backends/cpu/azint/entries.c backends/cpu/azint/keep.c backends/cpu/azint/regions.c backends/cpu/azint/pick.c backends/cpu/azint/cpu_regions.h \
     backends/cpu/azint/region_planes.h \
     backends/cpu/azint/prepare.c backends/cpu/azint/spans.c backends/cpu/azint/few.c backends/cpu/azint/learn.c \
     backends/cpu/azint/filter.c backends/cpu/azint/filter_loops.h backends/cpu/azint/filter_portable.c \

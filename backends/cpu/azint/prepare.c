@@ -494,6 +494,17 @@ static void unit_range(void *context, size_t begin, size_t end, unsigned thread)
     }
 }
 
+void azint_lay_head(struct azint_plan *plan)
+{
+    plan->strips = plan->live + azint_up64((uint64_t)plan->n_strips * AZINT_STRIP_BYTES + AZINT_PAD);
+    plan->learnt = azint_learnt_size(plan) ? plan->strips + azint_up64(plan->n_strips * sizeof(struct azint_strip)) : 0;
+}
+
+size_t azint_head_size(const struct azint_plan *plan)
+{
+    return plan->strips + azint_up64(plan->n_strips * sizeof(struct azint_strip)) + azint_up64(azint_learnt_size(plan));
+}
+
 /* Bytes that all strips' tables have at most.  0 or HCY_ERANGE. */
 static int most_tables(size_t *bytes, const struct builder *b)
 {
@@ -523,10 +534,8 @@ static int open_blob(struct builder *b, const hcy_span *spans)
 {
     struct azint_plan plan = azint_plan_of(spans);
     plan.unit = b->unit;
-    plan.strips = plan.live + azint_up64(b->n_strips * AZINT_STRIP_BYTES + AZINT_PAD);
-    plan.learnt = plan.strips + azint_up64(b->n_strips * sizeof(struct azint_strip));
-    size_t learnt = azint_learnt_size(&plan), tables = plan.learnt + learnt;
-    plan.learnt = learnt ? plan.learnt : 0;
+    azint_lay_head(&plan);
+    const size_t tables = azint_head_size(&plan);
     if (most_tables(&b->room, b) || hcy_size_add(&b->room, b->room, tables))
         return hcy_fail(HCY_ERANGE, "azint: a plan of %zu strips and %u bins", b->n_strips, b->head->n_bins);
     b->blob = cpu_blob_map(b->room);
@@ -581,6 +590,8 @@ int azint_prepare_strips(void **blob, size_t *size, struct cpu_pool *pool, const
     b.runs = spans[1].data;
     b.runs_size = spans[1].size;
     b.starts = spans[2].data;
+    if (azint_kept(blob, size, pool, spans, n))
+        return 0;
     b.n_strips = (size_t)((b.head->n_pixels + AZINT_STRIP - 1) / AZINT_STRIP);
     if (b.n_strips > UINT32_MAX)
         return hcy_fail(HCY_ENOMEM, "azint: no memory to prepare a plan of %zu strips", b.n_strips);
@@ -594,6 +605,7 @@ int azint_prepare_strips(void **blob, size_t *size, struct cpu_pool *pool, const
     *size = atomic_load(&b.end);
     *blob = b.blob;
     cpu_blob_trim(b.blob, *size);
+    azint_keep(pool, spans, n, b.blob, *size);
     return 0;
 }
 

@@ -6,7 +6,7 @@
 
 int azint_check_spans(const hcy_span *spans, size_t n)
 {
-    const hcy_azint_head *head = n == HCY_AZINT_SPANS ? spans[0].data : NULL;
+    const hcy_azint_head *head = n == HCY_AZINT_SPANS || n == HCY_AZINT_SPANS_KEPT ? spans[0].data : NULL;
     if (!head || spans[0].size != sizeof *head ||
         (head->version != HCY_AZINT_VERSION && head->version != HCY_AZINT_VERSION_FULL))
         return hcy_fail(HCY_EINVAL, "azint: the plan's tables are not %d spans with a head of version %u",

@@ -387,7 +387,7 @@ static int assemble_plan(struct builder *b, const hcy_span *spans, struct gpu_pl
 
 int gpu_check_spans(const hcy_span *spans, size_t n)
 {
-    if (n != HCY_AZINT_SPANS || spans[0].size != sizeof(hcy_azint_head))
+    if ((n != HCY_AZINT_SPANS && n != HCY_AZINT_SPANS_KEPT) || spans[0].size != sizeof(hcy_azint_head))
         return hcy_fail(HCY_EINVAL, "a plan has %d tables, the first a head of %zu bytes", HCY_AZINT_SPANS,
                         sizeof(hcy_azint_head));
     /* The head's numbers decide all sizes that follow, so it is the first to be looked at. */

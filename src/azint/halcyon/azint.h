@@ -259,6 +259,10 @@ HCY_API int hcy_azint_radius(float *radius, const hcy_azint_plan *plan, const hc
 
 /* The canonical tables of azint_format.h, for hcy_kernel_prepare(); they live as long as the plan. */
 HCY_API void hcy_azint_plan_tables(hcy_span spans[HCY_AZINT_SPANS], const hcy_azint_plan *plan);
+/* And behind them the name under which a device may keep what it prepares of them, in the folder in which the plan is
+ * (hcy_azint_options.cache), or nothing: for hcy_kernel_prepare(..., spans, HCY_AZINT_SPANS_KEPT).  The CPU's tables of
+ * many frames are read from there the next time, and processes share their memory. */
+HCY_API void hcy_azint_plan_tables_kept(hcy_span spans[HCY_AZINT_SPANS_KEPT], const hcy_azint_plan *plan);
 /* The job for frames of one pixel type (HCY_PIXEL_*): invalid values from the dummy and the sentinels,
  * variance if the plan has an error model.  HCY_EINVAL: no such type; HCY_ERANGE: the plan filters, and its dark
  * current is too large for pixels of this type. */
