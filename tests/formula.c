@@ -407,6 +407,98 @@ static hcy_formula *with_x(hcy_term *of_x)
     return f;
 }
 
+/* x is written between what was made and its use. */
+static void is_stale(hcy_formula *f, hcy_term before, const char *what)
+{
+    st_says(hcy_formula_assign(f, "z", before), HCY_EINVAL, "reads x as it was", "%s", what);
+    hcy_formula_release(f);
+}
+
+static const char *const of_p[] = { "p" };
+
+/* x, and the function g(p) = x + p, whose body is returned. */
+static hcy_formula *with_g(hcy_array *z, hcy_term *body)
+{
+    hcy_formula *f = new_formula();
+    (void)hcy_formula_operand(f, hcy_op_array("z", z));
+    *body = HCY_TERM(f, "+", term_of(f, "x"), hcy_formula_parameter(f, "p"));
+    (void)hcy_formula_define(f, "g", of_p, 1, *body);
+    return f;
+}
+
+static void write_x(hcy_formula *f)
+{
+    st_ok(hcy_formula_assign(f, "x", hcy_formula_real(f, 1000)), "x is written");
+}
+
+static void test_stale(void)
+{
+    hcy_array *z = array_by(HCY_FLOAT32, "a = 0");
+    hcy_term body, call;
+    hcy_formula *f = with_g(z, &body);
+    call = HCY_TERM(f, "g", term_of(f, "y"));
+    write_x(f);
+    is_stale(f, call, "a call of a function that reads what was written since");
+    f = with_g(z, &body);
+    (void)hcy_formula_define(f, "h", of_p, 1, HCY_TERM(f, "g", hcy_formula_parameter(f, "p")));
+    call = HCY_TERM(f, "reduce", hcy_formula_apply(f, "h", NULL, 0), term_of(f, "y"), hcy_formula_integer(f, 0));
+    write_x(f);
+    is_stale(f, call, "the name of one that calls such a function");
+    f = with_g(z, &body);
+    call = HCY_TERM(f, "h", term_of(f, "y"));
+    (void)hcy_formula_define(f, "h", of_p, 1, body);
+    write_x(f);
+    is_stale(f, call, "a call that was made before its function");
+    f = with_g(z, &body);
+    write_x(f);
+    st_ok(hcy_formula_assign(f, "z", HCY_TERM(f, "g", term_of(f, "y"))), "a call that is made afterwards is not");
+    is_stale(f, hcy_formula_define(f, "h", of_p, 1, body), "a function that is made of it");
+    f = with_g(z, &body);
+    call = hcy_formula_apply(f, "x", NULL, 0);
+    write_x(f);
+    is_stale(f, call, "an operand's name alone");
+    hcy_array_release(z);
+}
+
+/* A parameter and an operand of one name, and a parameter where it is none. */
+static void test_parameters(void)
+{
+    static const char *const names[] = { "x", "q" };
+    hcy_term t;
+    hcy_formula *f = with_x(&t);
+    t = HCY_TERM(f, "+", t, hcy_formula_parameter(f, "x"));
+    is_refused(f, hcy_formula_define(f, "g", names, 2, t), HCY_EINVAL, "x is a parameter and an operand");
+    f = with_x(&t);
+    t = HCY_TERM(f, "-", hcy_formula_parameter(f, "q"));
+    is_refused(f, hcy_formula_define(f, "g", of_p, 1, t), HCY_EINVAL, "q is a parameter of another function");
+    f = with_x(&t);
+    st_says(hcy_formula_assign(f, "x", hcy_formula_parameter(f, "x")), HCY_EINVAL,
+            "x is a parameter of another function", "a statement has no parameters");
+    hcy_formula_release(f);
+    f = with_x(&t);
+    (void)hcy_formula_define(f, "g", names, 1, HCY_TERM(f, "*", hcy_formula_parameter(f, "x"), hcy_formula_real(f, 2)));
+    st_ok(hcy_formula_assign(f, "x", HCY_TERM(f, "g", t)), "an operand that the function does not read may be its like");
+    hcy_formula_release(f);
+}
+
+static void test_longest(void)
+{
+    hcy_term t;
+    hcy_formula *f = with_x(&t);
+    hcy_term one = hcy_formula_integer(f, 1);
+    (void)hcy_formula_operand(f, hcy_op_array("xy", x));
+    int status = 0;
+    for (int i = 0; i < 9360 && !status; i++)
+        status = hcy_formula_assign(f, "x", one);
+    for (int i = 0; i < 2 && !status; i++)
+        status = hcy_formula_assign(f, "xy", one);
+    const char *text = "";
+    st_ok(status ? status : hcy_formula_text(&text, f), "a text of as many characters as one may have");
+    ok(strlen(text) == 65536, "has them: %zu", strlen(text));
+    st_says(hcy_formula_assign(f, "x", one), HCY_EUNSUPPORTED, "more than 65536 characters", "one of more");
+    hcy_formula_release(f);
+}
+
 static void test_refusals(void)
 {
     static const char *const names[] = { "p" };
@@ -472,6 +564,9 @@ int main(int argc, char **argv)
     test_functions();
     test_set();
     test_memory();
+    test_stale();
+    test_parameters();
+    test_longest();
     test_refusals();
     hcy_array *const arrays[] = { x, y, k, m, b, c, d };
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)

@@ -25,8 +25,10 @@ struct term {
     char along[80];           /* ", axis=(0, -1)" */
     int arguments[MOST_ARGUMENTS], n;
     int operand, statements;  /* -1: it is none; how many there were before it */
+    int body;                 /* a term: of the function of one's own that this names or calls; -1: it is none */
     int depth, local, uses;   /* since the last local; its number, 0: it is none; in this statement */
     bool reached;             /* by this statement, in locals too */
+    bool parameter;
 };
 
 struct operand {
@@ -118,6 +120,23 @@ static int check_term(const hcy_formula *f, hcy_term term, const char *function)
 
 /* --- Terms --- */
 
+static int find_operand(const hcy_formula *f, const char *name)
+{
+    int i = 0;
+    while (i < f->n_operands && strcmp(f->operands[i].name, name))
+        i++;
+    return i;
+}
+
+/* Of the function of this name; -1: there is none of one's own yet. */
+static int find_body(const hcy_formula *f, const char *name)
+{
+    int i = 0;
+    while (i < f->n_terms && (f->terms[i].body < 0 || strcmp(f->terms[i].what, name)))
+        i++;
+    return i < f->n_terms ? f->terms[i].body : -1;
+}
+
 /* The list with room for one more than the n that it has; NULL: out of memory, and it is where it was. */
 static void *grow(void *list, int n, size_t size)
 {
@@ -129,7 +148,7 @@ static void *grow(void *list, int n, size_t size)
 
 static hcy_term add_term(hcy_formula *f, const char *what, const hcy_term *arguments, size_t n)
 {
-    struct term term = { .operand = -1, .statements = f->n_statements, .n = (int)n };
+    struct term term = { .operand = -1, .body = find_body(f, what), .statements = f->n_statements, .n = (int)n };
     if (n > MOST_ARGUMENTS || f->n_terms == MOST_TERMS)
         return give_up(f, hcy_fail(HCY_EUNSUPPORTED, "a formula of more than %d terms, or %d arguments", MOST_TERMS,
                                    MOST_ARGUMENTS));
@@ -205,12 +224,12 @@ hcy_term hcy_formula_along(hcy_formula *f, const char *what, const hcy_term *arg
 {
     char along[80] = "";
     size_t at = 0;
-    int status = check_formula(f, "hcy_formula_along");
+    int status = check_formula(f, "hcy_formula");
     bool known = what && (hcy__is_operator(what, n) || (hcy__is_name(what) && strncmp(what, "hcy_", 4)));
     if (!status && (!known || (n && !arguments) || (n_axes && !axes) ||
                     (flags & ~(HCY_FORMULA_KEEPDIMS | HCY_FORMULA_EXCLUSIVE)) || ((n_axes || flags) && !n)))
-        status = hcy_fail(HCY_EINVAL, "hcy_formula_apply: %s of %zu arguments is no function or sign of so many, or its "
-                                      "axes or flags are none", what ? what : "NULL", n);
+        status = hcy_fail(HCY_EINVAL, "hcy_formula: %s of %zu arguments is no function or sign of so many, or its axes "
+                                      "or flags are none", what ? what : "NULL", n);
     for (size_t i = 0; i < n_axes && !status; i++)
         if (n_axes > HCY_ARRAY_MAX_RANK || axes[i] < -HCY_ARRAY_MAX_RANK || axes[i] >= HCY_ARRAY_MAX_RANK)
             status = hcy_fail(HCY_EINVAL, "hcy_formula_along: an array has %d axes at most", HCY_ARRAY_MAX_RANK);
@@ -223,6 +242,9 @@ hcy_term hcy_formula_along(hcy_formula *f, const char *what, const hcy_term *arg
     hcy_term term = add_term(f, what, arguments, n);
     if (term.at >= 0)
         strcpy(f->terms[term.at].along, along);
+    /* The name alone may be an operand's. */
+    if (term.at >= 0 && !n && find_operand(f, what) < f->n_operands)
+        f->terms[term.at].operand = find_operand(f, what);
     return term;
 }
 
@@ -236,18 +258,15 @@ hcy_term hcy_formula_parameter(hcy_formula *f, const char *name)
     int status = check_formula(f, "hcy_formula_parameter");
     if (!status)
         status = check_name(name, "hcy_formula_parameter");
-    return status ? give_up(f, status) : add_term(f, name, NULL, 0);
+    if (status)
+        return give_up(f, status);
+    hcy_term term = add_term(f, name, NULL, 0);
+    if (term.at >= 0)
+        f->terms[term.at].parameter = true;
+    return term;
 }
 
 /* --- Operands --- */
-
-static int find_operand(const hcy_formula *f, const char *name)
-{
-    int i = 0;
-    while (i < f->n_operands && strcmp(f->operands[i].name, name))
-        i++;
-    return i;
-}
 
 static int set_operand(hcy_formula *f, int i, hcy_operand value)
 {
@@ -324,11 +343,9 @@ static void write_text(hcy_formula *f, const char *format, ...)
     /* What is written at once is a name, a number, axes or less. */
     enum { MOST = 256 };
     if (f->size + MOST > f->room) {
-        char *more = f->size > LONGEST ? NULL : realloc(f->text, f->room = 2 * f->room + MOST);
+        char *more = realloc(f->text, f->room = 2 * f->room + MOST);
         if (!more) {
-            (void)keep_failure(f, f->size > LONGEST
-                                      ? hcy_fail(HCY_EUNSUPPORTED, "a formula of more than %d characters", LONGEST)
-                                      : hcy_fail(HCY_ENOMEM, "out of memory for a formula"));
+            (void)keep_failure(f, hcy_fail(HCY_ENOMEM, "out of memory for a formula"));
             return;
         }
         f->text = more;
@@ -336,6 +353,8 @@ static void write_text(hcy_formula *f, const char *format, ...)
     va_start(list, format);
     f->size += (size_t)vsnprintf(f->text + f->size, MOST, format, list);
     va_end(list);
+    if (f->size > LONGEST)
+        (void)keep_failure(f, hcy_fail(HCY_EUNSUPPORTED, "a formula of more than %d characters", LONGEST));
 }
 
 static void write_term(hcy_formula *f, int at);
@@ -364,8 +383,8 @@ static void write_term(hcy_formula *f, int at)
         write_call(f, t);
 }
 
-/* Counts where the terms that this one is made of will be written, and refuses what is stale. */
-static int count_uses(hcy_formula *f, int at)
+/* Counts where the terms that this one is made of will be written. */
+static void count_uses(hcy_formula *f, int at)
 {
     for (int i = 0; i <= at; i++)
         f->terms[i].uses = f->terms[i].reached = i == at;
@@ -376,11 +395,72 @@ static int count_uses(hcy_formula *f, int at)
             f->terms[t->arguments[k]].reached = true;
             f->terms[t->arguments[k]].uses += t->uses && !t->local;
         }
-        if (t->reached && t->operand >= 0 && f->operands[t->operand].written > t->statements)
-            return hcy_fail(HCY_EINVAL, "hcy_formula_assign: a term reads %s as it was before a statement wrote it; "
-                                        "hcy_formula_operand() gives one that reads it anew", t->what);
+    }
+}
+
+static int check_operand(const hcy_formula *f, int i, int statements)
+{
+    if (i < 0 || f->operands[i].written <= statements)
+        return 0;
+    return hcy_fail(HCY_EINVAL, "hcy_formula: a term reads %s as it was before a statement wrote it; "
+                                "hcy_formula_operand() gives one that reads it anew", f->operands[i].name);
+}
+
+/* What a function's body reads, it reads where it is called: that must be as old as the call. */
+static int check_body(const hcy_formula *f, int at, int statements, bool seen[MOST_TERMS])
+{
+    const struct term *t = &f->terms[at];
+    if (seen[at])
+        return 0;
+    seen[at] = true;
+    int status = check_operand(f, t->operand, statements);
+    if (!status && t->body >= 0)
+        status = check_body(f, t->body, statements, seen);
+    for (int i = 0; i < t->n && !status; i++)
+        status = check_body(f, t->arguments[i], statements, seen);
+    return status;
+}
+
+/* Refuses what is stale among the terms that were reached, functions' bodies included. */
+static int check_reads(const hcy_formula *f, int at)
+{
+    int status = 0;
+    for (int i = 0; i <= at && !status; i++) {
+        const struct term *t = &f->terms[i];
+        if (!t->reached)
+            continue;
+        status = check_operand(f, t->operand, t->statements);
+        if (!status && t->body >= 0) {
+            bool seen[MOST_TERMS] = { false };
+            status = check_body(f, t->body, t->statements, seen);
+        }
+    }
+    return status;
+}
+
+/* Refuses what the text would not tell apart: parameters that are none of these, and operands that are called like one
+ * of them. */
+static int check_parameters(const hcy_formula *f, const char *const *parameters, size_t n, int at)
+{
+    for (int i = 0; i <= at; i++) {
+        const struct term *t = &f->terms[i];
+        size_t k = 0;
+        while (k < n && strcmp(parameters[k], t->what))
+            k++;
+        if (t->reached && t->parameter && k == n)
+            return hcy_fail(HCY_EINVAL, "hcy_formula: %s is a parameter of another function, or of none", t->what);
+        if (t->reached && t->operand >= 0 && k < n)
+            return hcy_fail(HCY_EINVAL, "hcy_formula_define: %s is a parameter and an operand that the function reads",
+                            t->what);
     }
     return 0;
+}
+
+static int check_value(hcy_formula *f, const char *const *parameters, size_t n, int at)
+{
+    count_uses(f, at);
+    int status = check_parameters(f, parameters, n, at);
+    return status ? status : check_reads(f, at);
 }
 
 /* A failure leaves half a statement behind, which nobody sees: the formula has failed. */
@@ -406,7 +486,7 @@ int hcy_formula_assign(hcy_formula *f, const char *array, hcy_term value)
     if (!status && (i < 0 || i == f->n_operands || f->operands[i].value.kind != HCY_OPERAND_ARRAY))
         status = hcy_fail(HCY_EINVAL, "hcy_formula_assign: no array is called %s", array ? array : "NULL");
     if (!status)
-        status = count_uses(f, value.at);
+        status = check_value(f, NULL, 0, value.at);
     if (status)
         return keep_failure(f, status);
     write_locals(f, value.at);
@@ -428,6 +508,8 @@ hcy_term hcy_formula_define(hcy_formula *f, const char *name, const char *const 
         status = hcy_fail(HCY_EINVAL, "hcy_formula_define: %s has no parameters", name);
     for (size_t i = 0; i < n && !status; i++)
         status = check_name(parameters[i], "hcy_formula_define");
+    if (!status)
+        status = check_value(f, parameters, n, body.at);
     if (status)
         return give_up(f, status);
     write_text(f, "%s(%s", name, parameters[0]);
@@ -438,7 +520,12 @@ hcy_term hcy_formula_define(hcy_formula *f, const char *name, const char *const 
     write_term(f, body.at);
     f->in_body = false;
     write_text(f, ";\n");
-    return f->failed.status ? (hcy_term){ f, -1 } : add_term(f, name, NULL, 0);
+    hcy_term term = f->failed.status ? (hcy_term){ f, -1 } : add_term(f, name, NULL, 0);
+    /* Calls of it may have been made already. */
+    for (int i = 0; i <= term.at; i++)
+        if (!strcmp(f->terms[i].what, name))
+            f->terms[i].body = body.at;
+    return term;
 }
 
 int hcy_formula_text(const char **text, const hcy_formula *f)

@@ -24,7 +24,9 @@
  *
  * Terms do not change.  One may be an argument of many, and is computed once in a statement.  It stands for what its
  * operands were when it was made: one that reads an array which a statement has written since is refused, and the
- * array's new numbers are those of another hcy_formula_operand().
+ * array's new numbers are those of another hcy_formula_operand().  So is a call of one's own function that reads it.
+ * What is written is known by its name: a term of an array under another name, or of a view of it, reads what is there
+ * when its statement is evaluated.
  *
  * The first failure of a call stays: terms that are made after it are none, and hcy_formula_assign(), _text() and
  * _eval() return it, so that nobody needs to look in between.  Such a formula is good for nothing but to be released.
@@ -36,12 +38,14 @@
 #include <halcyon/eval.h>
 
 #ifdef __cplusplus
+#include <initializer_list>
 extern "C" {
 #endif
 
 typedef struct hcy_formula hcy_formula;
 
-/* A value in a formula, passed by value; it goes with the formula. */
+/* A value in a formula, passed by value; it goes with the formula: one of a formula that was released must not be used,
+ * for another may lie where that lay. */
 typedef struct hcy_term {
     hcy_formula *formula;
     int at; /* -1: it is none */
@@ -63,7 +67,8 @@ HCY_API void hcy_formula_release(hcy_formula *formula);
  * than 8 arguments), HCY_ENOMEM. */
 
 /* An operand; the formula copies the name and takes a reference on the array.  A name that is there stands for this
- * from now on.  Names that begin with hcy_ are the library's. */
+ * from now on, in the statements before too: they are evaluated with what their names stand for then.  Names that begin
+ * with hcy_ are the library's. */
 HCY_API hcy_term hcy_formula_operand(hcy_formula *formula, hcy_operand operand);
 /* Numbers that take the arrays' type, as those of a text: 2, 0.5, 1 + 2j. */
 HCY_API hcy_term hcy_formula_integer(hcy_formula *formula, int64_t x);
@@ -77,22 +82,32 @@ HCY_API hcy_term hcy_formula_apply(hcy_formula *formula, const char *what, const
  * HCY_FORMULA_KEEPDIMS, HCY_FORMULA_EXCLUSIVE. */
 HCY_API hcy_term hcy_formula_along(hcy_formula *formula, const char *what, const hcy_term *arguments, size_t n,
                                    const int *axes, size_t n_axes, int flags);
-/* What a function of one's own is given, by its name there. */
+/* What a function of one's own is given, by its name there.  No statement reads it, and no other function. */
 HCY_API hcy_term hcy_formula_parameter(hcy_formula *formula, const char *name);
-/* A function of one's own: its name, those of its parameters, and what it makes of them.  The term is its name, as
- * "reduce" and "scan" want it; hcy_formula_apply() calls it by its name. */
+/* A function of one's own: its name, those of its parameters, and what it makes of them, in which no operand has the
+ * name of a parameter.  It is written whole, in one expression: calls within one another are as many as a text's may
+ * be, and what it reads twice is written twice.  The term is its name, as "reduce" and "scan" want it;
+ * hcy_formula_apply() calls it by its name. */
 HCY_API hcy_term hcy_formula_define(hcy_formula *formula, const char *name, const char *const *parameters, size_t n,
                                     hcy_term body);
 
 /* hcy_formula_apply() with the arguments as further ones. */
+#ifdef __cplusplus
+static inline hcy_term hcy_term_list(hcy_formula *formula, const char *what, std::initializer_list<hcy_term> list)
+{
+    return hcy_formula_apply(formula, what, list.begin(), list.size());
+}
+#define HCY_TERM(formula, what, ...) hcy_term_list((formula), (what), { __VA_ARGS__ })
+#else
 #define HCY_TERM(formula, what, ...)                                                \
     hcy_formula_apply((formula), (what), (const hcy_term[]){ __VA_ARGS__ },         \
                       sizeof((const hcy_term[]){ __VA_ARGS__ }) / sizeof(hcy_term))
+#endif
 
 /* One more statement: the array operand of this name is written.  HCY_EINVAL: there is none, or the term reads what has
  * been written since it was made; HCY_EUNSUPPORTED: a text of more than 64 KiB; HCY_ENOMEM. */
 HCY_API int hcy_formula_assign(hcy_formula *formula, const char *array, hcy_term value) HCY_MUST_USE;
-/* An operand that is there stands for this from now on: another array, another number.  HCY_EINVAL. */
+/* An operand that is there stands for this from now on: another array, another number.  The text stays.  HCY_EINVAL. */
 HCY_API int hcy_formula_set(hcy_formula *formula, hcy_operand operand) HCY_MUST_USE;
 /* The text of the statements so far, for hcy_eval() and whatever else takes one.  The formula's, until it changes. */
 HCY_API int hcy_formula_text(const char **text, const hcy_formula *formula) HCY_MUST_USE;
