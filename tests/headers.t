@@ -12,19 +12,25 @@ dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 n=0
 
+compiles() { # WHAT COMPILER...
+    what=$1
+    shift
+    n=$((n + 1))
+    if "$@" >"$dir/log" 2>&1; then
+        echo "ok $n - $what"
+    else
+        echo "not ok $n - $what"
+        sed 's/^/# /' "$dir/log"
+    fi
+}
+
 check() { # LANGUAGE NAME COMPILER...
     language=$1 name=$2
     shift 2
-    n=$((n + 1))
     # twice, so that the include guard is tried too; a line of its own, so that it is no empty translation unit
     printf '#include <%s>\n#include <%s>\nextern int hcy_header_test;\n' "$name" "$name" > "$dir/t.c"
     cp "$dir/t.c" "$dir/t.cpp"
-    if "$@" >"$dir/log" 2>&1; then
-        echo "ok $n - <$name> alone as $language"
-    else
-        echo "not ok $n - <$name> alone as $language"
-        sed 's/^/# /' "$dir/log"
-    fi
+    compiles "<$name> alone as $language" "$@"
 }
 
 for h in $HCY_HEADERS; do
@@ -42,4 +48,25 @@ for h in $HCY_HEADERS; do
         echo "ok $n # SKIP no C++ compiler"
     fi
 done
+
+# The macros that take arguments as further ones.
+cat >"$dir/t.c" <<'END'
+#include <halcyon/formula.h>
+int use(hcy_queue *queue, hcy_formula *f, hcy_array *a, hcy_term *t);
+int use(hcy_queue *queue, hcy_formula *f, hcy_array *a, hcy_term *t)
+{
+    *t = HCY_TERM(f, "+", HCY_TERM(f, "sin", *t), *t);
+    return HCY_EVAL(queue, "x = n", hcy_op_array("x", a), hcy_op_real("n", 1));
+}
+END
+cp "$dir/t.c" "$dir/t.cpp"
+# shellcheck disable=SC2086
+compiles "HCY_EVAL and HCY_TERM in C" $CC -std=c11 $flags $rooms "$dir/t.c"
+if [ -n "$CXX" ]; then
+    # shellcheck disable=SC2086
+    compiles "HCY_EVAL and HCY_TERM in C++" $CXX -std=c++11 $flags $rooms "$dir/t.cpp"
+else
+    n=$((n + 1))
+    echo "ok $n # SKIP no C++ compiler"
+fi
 echo "1..$n"

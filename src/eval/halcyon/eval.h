@@ -75,6 +75,7 @@
 #include <halcyon/array.h>
 
 #ifdef __cplusplus
+#include <initializer_list>
 extern "C" {
 #endif
 
@@ -120,9 +121,19 @@ static inline hcy_operand hcy_op_complex(const char *name, double real, double i
 HCY_API int hcy_eval(hcy_queue *queue, const char *text, const hcy_operand *operands, size_t n) HCY_MUST_USE;
 
 /* The same with the operands as further arguments. */
+#ifdef __cplusplus
+static inline int hcy_eval_list(hcy_queue *queue, const char *text,
+                                std::initializer_list<hcy_operand> list) HCY_MUST_USE;
+static inline int hcy_eval_list(hcy_queue *queue, const char *text, std::initializer_list<hcy_operand> list)
+{
+    return hcy_eval(queue, text, list.begin(), list.size());
+}
+#define HCY_EVAL(queue, text, ...) hcy_eval_list((queue), (text), { __VA_ARGS__ })
+#else
 #define HCY_EVAL(queue, text, ...)                                       \
     hcy_eval((queue), (text), (const hcy_operand[]){ __VA_ARGS__ },      \
              sizeof((const hcy_operand[]){ __VA_ARGS__ }) / sizeof(hcy_operand))
+#endif
 
 #ifdef __cplusplus
 }
