@@ -25,9 +25,9 @@ test_public = \
 
 test_internal = tests/hal_spec tests/arguments tests/nvrtc tests/own_fft tests/bslz4 tests/mutations tests/fuzz tests/azint_cache tests/azint_detectors tests/caches \
     tests/azint_loops tests/azint_ops tests/azint_kept tests/azint_kernels tests/nufft_lacks tests/eval_lacks tests/formula tests/hls_args \
-    tests/pipeline tests/pipeline_push tests/pipeline_refuse tests/pipeline_rows tests/near tests/read_errors
+    tests/pipeline tests/pipeline_push tests/pipeline_refuse tests/pipeline_rows tests/near tests/readers tests/read_errors
 
-test_scripts = tests/trace.t tests/numpy.t tests/headers.t tests/symbols.t tests/laws.t tests/docs.t tests/examples.t tests/cts.t tests/toy.t \
+test_scripts = tests/trace.t tests/numpy.t tests/headers.t tests/run_test.t tests/symbols.t tests/laws.t tests/docs.t tests/examples.t tests/cts.t tests/toy.t \
     tests/fake_cuda.t tests/itt.t tests/embedded.t tests/opencl.t tests/aarch64.t tests/locale.t tests/valgrind.t tests/inject.t \
     tests/cli.t tests/cli_filter.t tests/cli_real.t tests/cli_config.t tests/cli_bench.t tests/compare.t tests/plot.t \
     tests/monitor.t tests/many.t tests/tutorials.t tests/merge.t tests/processes.t tests/regions.t tests/convert.t \
@@ -96,6 +96,9 @@ tests_pipeline_refuse_LDADD = $(inside)
 tests_pipeline_refuse_LDFLAGS = $(wrap)hcy_launch -Wl,--wrap=hcy_kernel_preferred_batch
 tests_pipeline_rows_LDADD = $(inside)
 tests_pipeline_rows_LDFLAGS = $(wrap)hcy_buffer_read
+tests_readers_LDADD = $(inside)
+tests_readers_LDFLAGS = $(wrap)hcy_processors -Wl,--wrap=hcy_device_get_info -Wl,--wrap=hcy__device_at \
+    -Wl,--wrap=hcy__device_works
 tests_read_errors_LDADD = $(inside)
 tests_read_errors_LDFLAGS = $(wrap)pread -Wl,--wrap=fdopen -Wl,--wrap=fopen
 tests_stream_SOURCES = tests/stream.c src/cli/stream_write.h src/cli/stream_write.c
