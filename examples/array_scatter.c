@@ -16,6 +16,17 @@ struct part {
     int64_t first, n;
 };
 
+/* By way of the first device, which copies from the others directly where it can. */
+static int gather(float *to, hcy_queue *first, const struct part *p)
+{
+    hcy_array *copy = NULL;
+    int status = hcy_array_to_device(&copy, first, p->x, p->queue);
+    if (!status)
+        status = hcy_array_to_host(to, first, copy);
+    hcy_array_release(copy);
+    return status;
+}
+
 int main(int argc, char **argv)
 {
     static float x[N], gathered[N];
@@ -41,7 +52,7 @@ int main(int argc, char **argv)
         for (size_t k = 0; !status && k < n; k++)
             status = HCY_EVAL(parts[k].queue, "x = 0.9*x", hcy_op_array("x", parts[k].x));
     for (size_t k = 0; !status && k < n; k++)
-        status = hcy_array_to_host(gathered + parts[k].first, parts[k].queue, parts[k].x);
+        status = gather(gathered + parts[k].first, parts[0].queue, &parts[k]);
     if (status)
         fprintf(stderr, "array_scatter: %s\n", hcy_last_error()->text);
     /* Each product is rounded once, on every device and here: not nearly right, but the same. */

@@ -32,10 +32,12 @@ static void do_by_hand(double image[ROWS][COLUMNS], double peak[ROWS])
 int main(int argc, char **argv)
 {
     static double image[ROWS][COLUMNS], ramp[COLUMNS], got[ROWS][COLUMNS], peak[ROWS], got_peak[ROWS];
-    const int64_t shape[2] = { ROWS, COLUMNS }, columns = COLUMNS, rows = ROWS;
+    static double got_rows[ROWS / 2][COLUMNS];
+    const int64_t shape[2] = { ROWS, COLUMNS }, half[2] = { ROWS / 2, COLUMNS }, columns = COLUMNS, rows = ROWS;
     hcy_device *dev = NULL;
     hcy_queue *queue = NULL;
-    hcy_array *x = NULL, *row = NULL, *best = NULL, *even = NULL, *inside = NULL, *turned = NULL, *above = NULL;
+    hcy_array *x = NULL, *row = NULL, *best = NULL, *even = NULL, *inside = NULL, *turned = NULL, *above = NULL,
+              *packed = NULL;
     int wrong = 0, status = hcy_device_open(&dev, argc > 1 ? argv[1] : "cpu");
     for (int i = 0; i < ROWS * COLUMNS; i++)
         image[i / COLUMNS][i % COLUMNS] = i * 37 % 101;
@@ -50,6 +52,8 @@ int main(int argc, char **argv)
     if (!status)
         status = hcy_array_empty(&best, dev, HCY_FLOAT64, 1, &rows);
     if (!status)
+        status = hcy_array_empty(&packed, dev, HCY_FLOAT64, 2, half);
+    if (!status)
         status = hcy_array_slice(&even, x, "::2");
     if (!status)
         status = hcy_array_slice(&inside, x, "1:-1, 1:-1");
@@ -63,6 +67,11 @@ int main(int argc, char **argv)
                           hcy_op_array("even", even), hcy_op_array("row", row), hcy_op_array("inside", inside),
                           hcy_op_array("turned", turned), hcy_op_array("above", above), hcy_op_array("best", best),
                           hcy_op_array("x", x));
+    /* Strides are no matter to a copy. */
+    if (!status)
+        status = hcy_array_copy(queue, packed, even);
+    if (!status)
+        status = hcy_array_to_host(got_rows, queue, packed);
     if (!status)
         status = hcy_array_to_host(got, queue, x);
     if (!status)
@@ -73,11 +82,11 @@ int main(int argc, char **argv)
     for (int r = 0; r < ROWS; r++) {
         wrong += got_peak[r] != peak[r];
         for (int c = 0; c < COLUMNS; c++)
-            wrong += got[r][c] != image[r][c];
+            wrong += got[r][c] != image[r][c] || (r % 2 == 0 && got_rows[r / 2][c] != image[r][c]);
     }
     if (!status)
         printf("%d of %d numbers as by hand\n", ROWS * COLUMNS + ROWS - wrong, ROWS * COLUMNS + ROWS);
-    hcy_array *const arrays[] = { x, row, best, even, inside, turned, above };
+    hcy_array *const arrays[] = { x, row, best, even, inside, turned, above, packed };
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
         hcy_array_release(arrays[i]);
     hcy_queue_release(queue);
