@@ -45,15 +45,17 @@ struct hcy_transport {
     int (*allreduce)(void *data, void *impl, size_t count, int dtype, int reduction);
     /* Messages to and from any ranks at once; between two ranks they go in their order. */
     int (*exchange)(void *impl, const struct hcy__message *messages, size_t n);
-    /* Ends the processes of all ranks, this one too, with an exit status. */
+    /* Ends the processes of all ranks, this one too, with an exit status; or returns, and what waits for another rank
+     * fails from then on. */
     void (*end_all)(void *impl, int code);
     /* Whether messages and collectives of this end may also be in memory of a device, where no command uses it by
      * then; NULL: in none.  Without a device: no more, before the one that was asked for is released. */
     int (*reaches)(void *impl, hcy_device *dev);
     /* Where a buffer of it lies for them. */
     void *(*address)(void *impl, hcy_buffer *buffer);
-    /* What is called when another rank fails, in its thread, until another function is given, or NULL: a transport of
-     * devices is given up, so that nothing waits in a queue.  NULL: a failure ends processes. */
+    /* What is called once a rank has failed, this one or another, in the thread of who notices it first, until another
+     * function is given, or NULL: a transport of devices is given up, so that nothing waits in a queue.  NULL: a
+     * failure ends processes. */
     void (*watch)(void *impl, void (*give_up)(void *device_impl), void *device_impl);
 };
 

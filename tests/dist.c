@@ -507,7 +507,7 @@ static int run_tests(hcy_dist *comm, void *user)
 int main(int argc, char **argv)
 {
     const int status = hcy_dist_run(run_tests, &(struct arguments){ argc, argv }, NULL);
-    if (status < 0)
+    if (status)
         printf("Bail out! %s (%s)\n", hcy_last_error()->text, hcy_last_error()->vendor);
     return status != 0;
 }

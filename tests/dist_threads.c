@@ -1,9 +1,13 @@
 /* Ranks that are threads of one process: each has its communicator; whatever way one of them ends early, those who wait
  * for it are told, and who has begun them gets what it had to say. */
+#include "dist_priv.h"
 #include "tap.h"
 
-#include <halcyon/dist.h>
+#include <fenv.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <time.h>
+#include <unistd.h>
 
 enum { RANKS = 4, LOST = 2 };
 
@@ -199,7 +203,7 @@ static int wait_for_others(hcy_dist *comm, void *user)
     /* Who came through before is told where all meet. */
     if (!status)
         status = hcy_dist_barrier(comm);
-    if (status && strstr(hcy_last_error()->text, "rank 2"))
+    if (status && strstr(hcy_last_error()->text, "rank 2 of the run"))
         atomic_fetch_add(&e->told, 1);
     hcy_dist_release(part);
     return status;
@@ -207,9 +211,9 @@ static int wait_for_others(hcy_dist *comm, void *user)
 
 static void test_early_ends(void)
 {
-    static const int want[N_EARLY] = { HCY_EIO, 3, HCY_EBACKEND, HCY_EIO };
+    static const int want[N_EARLY] = { HCY_EIO, 3, HCY_EBACKEND, 5 };
     static const char *const words[N_EARLY] = { "the disk is full", "it has failed", "ended while others wait",
-                                                "the disk is full" };
+                                                "has given up, after its last failure: the disk is full" };
     for (int early = 0; early < N_EARLY; early++)
         for (int way = 0; way < N_WAYS; way++) {
             struct early_end e = { (enum way)way, (enum early)early, 0 };
@@ -239,13 +243,208 @@ static int disagree(hcy_dist *comm, void *user)
     return status;
 }
 
+/* --- Ranks that do not do the same --- */
+
+static int exchange_all(hcy_dist *comm, int rank, int64_t *sends)
+{
+    hcy_device *dev = NULL;
+    hcy_queue *queue = NULL;
+    hcy_array *sent = NULL, *received = NULL;
+    int status = hcy_device_open(&dev, "cpu@threads=1");
+    status = status ? status : hcy_queue_create(&queue, dev);
+    status = status ? status : hcy_array_full(&sent, queue, HCY_INT32, 1, (int64_t[]){ 4 }, rank);
+    status = status ? status : hcy_array_full(&received, queue, HCY_INT32, 1, (int64_t[]){ 4 }, -1);
+    status = status ? status : hcy_dist_alltoall(queue, received, comm, (int64_t[]){ 1, 1, 1 }, sent, sends);
+    hcy_array_release(sent);
+    hcy_array_release(received);
+    hcy_queue_release(queue);
+    hcy_device_release(dev);
+    return status;
+}
+
+/* Rank 1 gets too much from rank 0, and still has rank 2's message to take before all agree. */
+static int send_too_much(hcy_dist *comm, void *user)
+{
+    atomic_int *told = user;
+    int rank = 0, status = find_rank(&rank, comm);
+    status = status ? status : exchange_all(comm, rank, (int64_t[]){ 1, rank ? 1 : 2, 1 });
+    const bool is_right = rank == 1 ? status == HCY_EINVAL : !status;
+    status = hcy_dist_agree(comm, status);
+    if (is_right && status == HCY_EINVAL && strstr(hcy_last_error()->text, "rank 0 sends 8 bytes where 4"))
+        atomic_fetch_add(told, 1);
+    return status;
+}
+
+enum { N_DEEDS = 8, ODD_ONE = 1 };
+
+/* The deeds 2k and 2k + 1 do not go together; nothing is written behind what a rank has brought. */
+static int do_otherwise(hcy_dist *comm, int deed)
+{
+    hcy_dist *part = NULL;
+    int32_t n[8] = { 1, 1, 7, 7, 7, 7, 7, 7 };
+    int status = 0;
+    switch (deed) {
+    case 0:
+        return hcy_dist_barrier(comm);
+    case 1:
+        status = hcy_dist_split(&part, comm, 0);
+        hcy_dist_release(part);
+        return status;
+    case 2:
+        return hcy_dist_broadcast_host(n, comm, 8, 0);
+    case 3:
+        return hcy_dist_broadcast_host(n, comm, 8, 1);
+    case 4:
+        return hcy_dist_allreduce_host(n, comm, HCY_INT32, 8, HCY_REDUCE_SUM);
+    case 5:
+        status = hcy_dist_allreduce_host(n, comm, HCY_INT32, 2, HCY_REDUCE_SUM);
+        for (int i = 2; i < 8; i++)
+            status = n[i] == 7 ? status : 1;
+        return status;
+    case 6:
+        return hcy_dist_allreduce_host(n, comm, HCY_INT32, 1, HCY_REDUCE_MIN);
+    default:
+        return hcy_dist_allreduce_host(n, comm, HCY_UINT32, 1, HCY_REDUCE_MIN);
+    }
+}
+
+struct otherwise {
+    int deed;
+    atomic_int told;
+};
+
+static int differ(hcy_dist *comm, void *user)
+{
+    struct otherwise *o = user;
+    int rank = 0, status = find_rank(&rank, comm);
+    status = status ? status : do_otherwise(comm, o->deed + (rank == ODD_ONE));
+    if (status == HCY_EINVAL && strstr(hcy_last_error()->text, "calls another function than others"))
+        atomic_fetch_add(&o->told, 1);
+    return status;
+}
+
+static void test_differing(void)
+{
+    atomic_int told = 0;
+    ok(hcy_dist_run(send_too_much, &told, "threads@ranks=3") == HCY_EINVAL && told == 3,
+       "who gets too much takes its other messages, and all can agree");
+    for (int deed = 0; deed < N_DEEDS; deed += 2) {
+        struct otherwise o = { deed, 0 };
+        const int status = hcy_dist_run(differ, &o, "threads@ranks=3");
+        ok(status == HCY_EINVAL && o.told == 3, "ranks that do not call the same (%d): %d are told (%s)", deed / 2,
+           (int)o.told, hcy_last_error()->text);
+    }
+}
+
+/* --- Memory in sight of all, whose owner goes --- */
+
+static const struct hcy_transport *real;
+static _Thread_local hcy_dist *here;
+static atomic_int owner_is_gone, n_seen[2];
+
+/* Pieces of memory that processes could share, of this one. */
+static int count_shares(void)
+{
+    char line[512];
+    int n = 0;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while (maps && fgets(line, sizeof line, maps))
+        n += strstr(line, "memfd:halcyon") != NULL;
+    if (maps)
+        fclose(maps);
+    return n;
+}
+
+/* Rank 0 gives up where its memory is known to rank 1, which takes its time. */
+static int broadcast_and_go(void *data, void *impl, size_t bytes, int root)
+{
+    const bool shows_memory = bytes == sizeof(hcy_buffer_handle) + sizeof(hcy_buffer *);
+    if (shows_memory && root == 1 && here->place.rank == 0) {
+        n_seen[0] = count_shares();
+        hcy_dist_abort(here, 1);
+    }
+    const int status = real->broadcast(data, impl, bytes, root);
+    if (!shows_memory || root || here->place.rank == 0)
+        return status;
+    while (!owner_is_gone)
+        nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
+    n_seen[1] = count_shares();
+    return status;
+}
+
+static int transform_and_go(hcy_dist *comm, void *user)
+{
+    const int axes[2] = { 0, 1 };
+    hcy_device *dev = NULL;
+    hcy_dist_layout *layout = NULL;
+    hcy_operator *op = NULL;
+    struct hcy_transport late = *comm->transport;
+    (void)user;
+    late.broadcast = broadcast_and_go;
+    int status = hcy_dist_device(&dev, comm, "cpu@threads=1");
+    status = status ? status : hcy_dist_layout_blocks(&layout, comm, 2, (int64_t[]){ 64, 64 }, 0, NULL);
+    here = comm;
+    if (!comm->place.rank)
+        real = comm->transport;
+    status = status ? status : hcy_dist_barrier(comm);
+    comm->transport = &late;
+    status = status ? status : hcy_dist_fft(&op, dev, layout, HCY_COMPLEX128, axes, 2);
+    comm->transport = real;
+    if (!comm->place.rank)
+        owner_is_gone = 1;
+    hcy_operator_release(op);
+    hcy_dist_layout_release(layout);
+    hcy_device_release(dev);
+    return status;
+}
+
+static void test_owner_that_goes(void)
+{
+    const int status = hcy_dist_run(transform_and_go, NULL, "threads@ranks=2");
+    ok((status == 1 && n_seen[0] == 2 && n_seen[1] == 2) || !n_seen[0],
+       "a rank's memory stays for those who know it: %d of %d pieces when it goes", (int)n_seen[1], (int)n_seen[0]);
+    ok(!count_shares(), "... and then nobody has it");
+}
+
+/* --- Whose threads they are --- */
+
+static int look_around(hcy_dist *comm, void *user)
+{
+    atomic_int *alike = user;
+    sigset_t blocked;
+    pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+    *alike += fegetround() == FE_UPWARD && sigismember(&blocked, SIGUSR1) == 1 && sigismember(&blocked, SIGINT) == 0;
+    return hcy_dist_barrier(comm);
+}
+
+static void test_surroundings(void)
+{
+    sigset_t ours, before;
+    atomic_int alike = 0;
+    sigemptyset(&ours);
+    sigaddset(&ours, SIGUSR1);
+    pthread_sigmask(SIG_SETMASK, &ours, &before);
+    fesetround(FE_UPWARD);
+    const int status = hcy_dist_run(look_around, &alike, "threads@ranks=3");
+    fesetround(FE_TONEAREST);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    ok(!status && alike == 3, "threads have the caller's signals and rounding");
+}
+
+/* Whoever is not told waits for ever. */
+enum { PATIENCE_S = 250 };
+
 int main(void)
 {
+    alarm(PATIENCE_S);
     test_numbers_of_ranks();
     test_going_on();
     test_early_ends();
     ok(hcy_dist_run(disagree, NULL, "threads@ranks=2") == HCY_EINVAL &&
            strstr(hcy_last_error()->text, "10 bytes where 11"),
        "a message of another size is none");
+    test_differing();
+    test_owner_that_goes();
+    test_surroundings();
     return done_testing();
 }

@@ -204,11 +204,23 @@ static void release_theirs(void *buffer)
     hcy_buffer_release(buffer);
 }
 
+/* Of threads each gets a reference that rank r has taken for it: who fails gives its own back at any time. */
+static int show_part(struct in_sight *theirs, hcy_dist *comm, int r)
+{
+    const int n = hcy__are_threads(comm) && r == comm->place.rank ? comm->place.n_ranks - 1 : 0;
+    for (int i = 0; i < n; i++)
+        hcy_buffer_retain(theirs->buffer);
+    const int status = hcy_dist_broadcast_host(theirs, comm, sizeof *theirs, r);
+    for (int i = 0; status && i < n; i++)
+        hcy_buffer_release(theirs->buffer);
+    return status;
+}
+
 static int import_theirs(hcy_buffer **buffer, hcy_device *dev, const hcy_dist *comm, const struct in_sight *theirs)
 {
     if (!hcy__are_threads(comm))
         return hcy_buffer_import(buffer, dev, &theirs->handle);
-    hcy_buffer *kept = hcy_buffer_retain(theirs->buffer);
+    hcy_buffer *kept = theirs->buffer;
     const int status = hcy_buffer_import_host(buffer, dev, hcy_buffer_host(kept), hcy_buffer_size(kept),
                                               release_theirs, kept);
     if (status)
@@ -225,7 +237,7 @@ static int import_part(struct dealt *d, hcy_device *dev, int dtype, int r, const
     hcy_buffer *buffer = NULL;
     if (!count_between(shape, d, r))
         return hcy_array_empty(&d->parts[r], dev, dtype, d->between->rank, shape);
-    int status = hcy_dist_broadcast_host(&theirs, comm, sizeof theirs, r);
+    int status = show_part(&theirs, comm, r);
     if (!status && r == comm->place.rank)
         buffer = hcy_buffer_retain(mine->buffer);
     else if (!status)

@@ -16,6 +16,8 @@ struct worker {
     hcy_dist *comm;
     int rank;
     pthread_t thread;
+    fenv_t floats; /* the caller's, as its signals: work is the program's, not the library's */
+    sigset_t signals;
 };
 
 static void *run_rank(void *payload)
@@ -26,11 +28,23 @@ static void *run_rank(void *payload)
     return NULL;
 }
 
+static void *run_thread(void *payload)
+{
+    struct worker *w = payload;
+    fesetenv(&w->floats);
+    pthread_sigmask(SIG_SETMASK, &w->signals, NULL);
+    return run_rank(w);
+}
+
 /* The first rank works in the caller's thread, if all have one. */
 static void run_ranks(struct worker *workers, int n)
 {
     int started = 1, error = 0;
-    while (started < n && !(error = hcy__thread_create(&workers[started].thread, run_rank, &workers[started])))
+    for (int r = 1; r < n; r++) {
+        fegetenv(&workers[r].floats);
+        pthread_sigmask(SIG_SETMASK, NULL, &workers[r].signals);
+    }
+    while (started < n && !(error = hcy__thread_create(&workers[started].thread, run_thread, &workers[started])))
         started++;
     if (!error)
         run_rank(&workers[0]);

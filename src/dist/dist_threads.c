@@ -34,6 +34,14 @@ struct seat {
     struct group *made;
 };
 
+/* What all ranks of a group do at once has to be the same. */
+enum deed { BARRIER, BROADCAST, REDUCTION, SPLIT };
+struct call {
+    enum deed deed;
+    int kind; /* the root, or what is reduced and how */
+    size_t amount;
+};
+
 enum letter_state { LYING, BEING_TAKEN, TAKEN };
 struct letter {
     const struct hcy__message *message;
@@ -46,6 +54,7 @@ struct group {
     struct hcy__run *run;
     unsigned refs, turn; /* turn: of meetings */
     int n, n_there;
+    struct call call; /* of those that are there */
     struct letter *first, **last; /* in the order in which they came */
     struct seat seats[];
 };
@@ -77,13 +86,6 @@ static void break_run(struct hcy__run *run, int who, int status, const hcy_error
     pthread_cond_broadcast(&run->changed);
 }
 
-static void break_with(struct hcy__run *run, int who, int status, const hcy_error *why)
-{
-    pthread_mutex_lock(&run->lock);
-    break_run(run, who, status, why);
-    pthread_mutex_unlock(&run->lock);
-}
-
 /* What this thread has to say for a status; else what it has done. */
 static hcy_error describe_failure(int status, const char *done)
 {
@@ -104,18 +106,31 @@ static int look_for_failure(const struct end *e, int rank)
             const hcy_error why = describe_failure(0, "ended while others wait for it");
             break_run(run, g->seats[r].who, HCY_EBACKEND, &why);
         }
-    return run->is_broken ? hcy_fail(run->why.status, "another rank of the communicator has failed, rank %d: %.400s",
-                                     run->who, run->why.text)
+    return run->is_broken ? hcy_fail(run->why.status, "another rank has failed, rank %d of the run: %.400s", run->who,
+                                     run->why.text)
                           : 0;
 }
 
 /* --- Meetings --- */
 
+/* Others would read and write memory that is not there, or wait for who goes elsewhere.  Locked. */
+static void compare_call(struct end *e, const struct call *call)
+{
+    struct group *g = e->group;
+    const hcy_error why = { .status = HCY_EINVAL,
+                            .text = "it calls another function than others, or with other numbers" };
+    if (!g->n_there)
+        g->call = *call;
+    else if (g->call.deed != call->deed || g->call.kind != call->kind || g->call.amount != call->amount)
+        break_run(g->run, g->seats[e->rank].who, HCY_EINVAL, &why);
+}
+
 /* All ranks come, or none goes on.  Locked. */
-static int meet_ranks(struct end *e)
+static int meet_ranks(struct end *e, const struct call *call)
 {
     struct group *g = e->group;
     const unsigned turn = g->turn;
+    compare_call(e, call);
     int status = look_for_failure(e, -1);
     if (status)
         return status;
@@ -147,12 +162,12 @@ static void part_ranks(struct end *e)
 }
 
 /* Brings memory to a meeting, which is in all ranks' sight until they part. */
-static int bring(struct end *e, void *data)
+static int bring(struct end *e, void *data, const struct call *call)
 {
     struct group *g = e->group;
     pthread_mutex_lock(&g->run->lock);
     g->seats[e->rank].data = data;
-    const int status = meet_ranks(e);
+    const int status = meet_ranks(e, call);
     pthread_mutex_unlock(&g->run->lock);
     return status;
 }
@@ -166,13 +181,13 @@ static void take_leave(struct end *e)
 
 static int threads_barrier(void *impl)
 {
-    return bring(impl, NULL);
+    return bring(impl, NULL, &(struct call){ BARRIER, 0, 0 });
 }
 
 static int threads_broadcast(void *data, void *impl, size_t bytes, int root)
 {
     struct end *e = impl;
-    int status = bring(e, data);
+    int status = bring(e, data, &(struct call){ BROADCAST, root, bytes });
     if (status)
         return status;
     if (e->rank != root)
@@ -226,7 +241,7 @@ static int threads_allreduce(void *data, void *impl, size_t count, int dtype, in
     struct end *e = impl;
     const size_t n = (size_t)e->group->n, rank = (size_t)e->rank, each = count / n, more = count % n,
                  first = rank * each + (rank < more ? rank : more);
-    const int status = bring(e, data);
+    const int status = bring(e, data, &(struct call){ REDUCTION, dtype * 8 + reduction, count });
     if (status)
         return status;
     reducers[dtype](e->group, first, first + each + (rank < more), reduction);
@@ -320,27 +335,34 @@ static int wait_for_letter(struct end *e, struct letter *letter)
     return 0;
 }
 
+/* The first failure, with its words. */
+static void keep_first(hcy_error *first, int status)
+{
+    if (status && !first->status)
+        *first = *hcy_last_error();
+}
+
 static int threads_exchange(void *impl, const struct hcy__message *messages, size_t n)
 {
     struct end *e = impl;
     struct hcy__run *run = e->group->run;
+    hcy_error first = { .status = 0 };
     size_t n_sent = 0;
     int status = need_letters(e, n);
     if (status)
         return status;
     pthread_mutex_lock(&run->lock);
     post_letters(e, messages, n);
+    /* After a failure as well: who has sent waits until it is taken. */
     for (size_t i = 0; i < n; i++) {
         n_sent += messages[i].sends != 0;
-        if (!status && !messages[i].sends)
-            status = take_letter(e, &messages[i]);
+        if (!messages[i].sends)
+            keep_first(&first, take_letter(e, &messages[i]));
     }
-    for (size_t i = 0; i < n_sent; i++) {
-        const int failed = wait_for_letter(e, &e->letters[i]);
-        status = status ? status : failed;
-    }
+    for (size_t i = 0; i < n_sent; i++)
+        keep_first(&first, wait_for_letter(e, &e->letters[i]));
     pthread_mutex_unlock(&run->lock);
-    return status;
+    return first.status ? hcy_fail_again(&first) : 0;
 }
 
 /* --- Groups and ends --- */
@@ -440,7 +462,7 @@ static int threads_split(void **part_of, struct hcy__place *place, void *impl, i
         return hcy_fail(HCY_ENOMEM, "out of memory for a communicator");
     pthread_mutex_lock(&g->run->lock);
     g->seats[e->rank].colour = colour;
-    int status = meet_ranks(e);
+    int status = meet_ranks(e, &(struct call){ SPLIT, 0, 0 });
     if (!status)
         joined = find_colour(&rank, e, colour);
     if (joined)
@@ -453,13 +475,19 @@ static int threads_split(void **part_of, struct hcy__place *place, void *impl, i
     return status || joined || colour < 0 ? status : hcy_fail(HCY_ENOMEM, "out of memory for a communicator");
 }
 
-/* Processes stay: the one that there is belongs to its program. */
+/* Processes stay: the one that there is belongs to its program.  The thread's last failure is most often why. */
 static void threads_end_all(void *impl, int code)
 {
     struct end *e = impl;
-    const int status = hcy_last_error()->status;
-    const hcy_error why = describe_failure(status, "given up");
-    break_with(e->group->run, e->group->seats[e->rank].who, status ? status : code, &why);
+    struct hcy__run *run = e->group->run;
+    hcy_error why = { .status = HCY_EBACKEND };
+    if (hcy_last_error()->status)
+        snprintf(why.text, sizeof why.text, "it has given up, after its last failure: %.400s", hcy_last_error()->text);
+    else
+        snprintf(why.text, sizeof why.text, "it has given up");
+    pthread_mutex_lock(&run->lock);
+    break_run(run, e->group->seats[e->rank].who, code, &why);
+    pthread_mutex_unlock(&run->lock);
 }
 
 static void threads_watch(void *impl, void (*give_up)(void *device_impl), void *device_impl)

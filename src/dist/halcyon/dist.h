@@ -80,10 +80,14 @@ HCY_API int hcy_dist_open(hcy_dist **comm, const char *wish) HCY_MUST_USE;
 /* Calls work(comm, user) with the communicator that hcy_dist_open() makes of such a wish, or, where that is
  * "threads@ranks=N", on N threads of this process at once, of which the caller's is rank 0: several devices without a
  * launcher, each rank with its own (hcy_dist_device() of "cuda" or of a list), and NCCL between those of CUDA.  Without
- * "@ranks" there are as many as GPUs.  What `work` makes of its communicator it gives back itself.  Returns when all
- * threads have ended: 0, or what the first `work` that failed has returned, with its words.  Other ranks, wherever they
- * wait for it, return a failure then, HCY_EBACKEND where it has returned a number above 0.  Not collective, and not
- * within `work`.  Statuses as hcy_dist_open(). */
+ * "@ranks" there are as many as GPUs.  Threads have the caller's signal mask and floating point environment, and end by
+ * returning from `work`, which does not call pthread_exit().  What `work` makes of its communicator it gives back
+ * itself.  Returns when all threads have ended: 0, or what the first `work` that failed has returned, with its words.
+ * Other ranks, wherever they wait for it, return a failure then, HCY_EBACKEND where it has returned a number above 0.
+ * Ranks that come together to different functions, or with other numbers, all fail with HCY_EINVAL.  Where ranks are
+ * processes, giving back the communicator waits for the others: `work` that fails alone says why and calls
+ * hcy_dist_abort(), which does for threads what is wanted, too.  Not collective, and not within `work`.  Statuses as
+ * hcy_dist_open(). */
 HCY_API int hcy_dist_run(int (*work)(hcy_dist *comm, void *user), void *user, const char *wish) HCY_MUST_USE;
 /* Not collective, but for the last release. */
 HCY_API hcy_dist *hcy_dist_retain(hcy_dist *comm);
@@ -115,7 +119,8 @@ HCY_API int hcy_dist_device(hcy_device **dev, hcy_dist *comm, const char *spec) 
  * those of the first of these ranks. */
 HCY_API int hcy_dist_agree(hcy_dist *comm, int status) HCY_MUST_USE;
 /* Ends the processes of all ranks, this one too, with an exit status from 1 to 255; not collective.  It returns if
- * there is this process alone, which the caller ends; then other threads of hcy_dist_run() fail from here on. */
+ * there is this process alone, which the caller ends; then other threads of hcy_dist_run() fail from here on, which
+ * returns the code, with the words of this thread's last failure, as old as that may be. */
 HCY_API void hcy_dist_abort(hcy_dist *comm, int code);
 HCY_API int hcy_dist_barrier(hcy_dist *comm) HCY_MUST_USE;
 
