@@ -363,6 +363,23 @@ static void test_grid(const struct grid *g, int deal)
     hcy_dist_layout_release(layout);
 }
 
+/* Each rank would wait for ghosts that no other sends. */
+static void test_other_differences(const int64_t *shape, const int *ranks)
+{
+    hcy_dist_layout *layout = NULL;
+    hcy_operator *op = NULL, *other = NULL;
+    const int kind = scene.rank ? HCY_DIFFERENCE_FORWARD : HCY_DIFFERENCE_SECOND_5;
+    const double factors[AXES] = { 1, 1, scene.rank ? 1 : 0 };
+    int status = hcy_dist_layout_grid(&layout, scene.comm, AXES, shape, ranks, NULL);
+    status = status ? status : hcy_dist_difference(&op, scene.dev, layout, HCY_FLOAT64, 2, kind, 1);
+    const int laplacian = layout ? hcy_dist_laplacian(&other, scene.dev, layout, HCY_FLOAT64, factors) : HCY_EINVAL;
+    every(status == (scene.n_ranks > 1 ? HCY_EINVAL : 0) && laplacian == status && !op == !!status && !other == !op,
+          "other differences on rank 0");
+    hcy_operator_release(op);
+    hcy_operator_release(other);
+    hcy_dist_layout_release(layout);
+}
+
 /* What makes no grid, or no ghosts. */
 static void test_refused_grids(void)
 {
@@ -398,6 +415,7 @@ static void test_refused_grids(void)
     op = NULL;
     hcy_dist_layout_release(layout);
     layout = NULL;
+    test_other_differences(shape, last);
     if (scene.n_ranks != 4)
         return;
     every(!hcy_dist_layout_grid(&layout, scene.comm, AXES, shape, (const int[]){ 2, 2, 1 }, NULL) &&

@@ -167,6 +167,17 @@ static bool is_local(const hcy_dist_layout *l, const hcy_differences_desc *whole
     return local;
 }
 
+/* Each rank lists its own messages, which have to be those that others wait for. */
+static int agree_on_kinds(const hcy_differences_desc *whole, hcy_dist *comm)
+{
+    int asked[HCY_ARRAY_MAX_RANK + 2] = { whole->apart, whole->space.dtype };
+    memcpy(asked + 2, whole->kinds, sizeof whole->kinds);
+    const uint64_t sum = hcy_cache_sum(asked, sizeof asked);
+    uint64_t ends[2] = { sum, ~sum };
+    const int status = hcy_dist_allreduce_host(ends, comm, HCY_UINT64, 2, HCY_REDUCE_MIN);
+    return status || ends[0] == ~ends[1] ? status : hcy_fail(HCY_EINVAL, "not all ranks ask for the same differences");
+}
+
 /* `whole` has kinds and factors; *kept is the result's layout, if there is a place for it. */
 static int make_differences(hcy_operator **op, hcy_dist_layout **kept, hcy_device *dev, hcy_dist_layout *layout,
                             int dtype, hcy_differences_desc *whole)
@@ -174,7 +185,9 @@ static int make_differences(hcy_operator **op, hcy_dist_layout **kept, hcy_devic
     hcy_dist_layout *range = NULL;
     whole->space = (hcy_space){ dtype, layout->rank, { 0 }, NULL };
     memcpy(whole->space.shape, layout->shape, sizeof whole->space.shape);
-    int status = make_result_layout(&range, layout, whole);
+    int status = agree_on_kinds(whole, layout->comm);
+    if (!status)
+        status = make_result_layout(&range, layout, whole);
     if (status)
         return status;
     if (is_local(layout, whole))
@@ -200,7 +213,7 @@ int hcy_dist_difference(hcy_operator **op, hcy_device *dev, hcy_dist_layout *lay
         status = hcy_fail(HCY_EINVAL, "hcy_dist_difference: axis %d of arrays with %d", axis, layout->rank);
     else if (!hcy__difference_is(kind))
         status = hcy_fail(HCY_EINVAL, "hcy_dist_difference: %d is no kind of difference", kind);
-    /* Ranks that do not ask for the same make no operator. */
+    /* What is wrong on one rank is so on all. */
     status = hcy_dist_agree(layout->comm, status);
     if (status)
         return status;
