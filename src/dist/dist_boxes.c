@@ -5,7 +5,8 @@
  * for another rank.  What lies around it is faces, two for each axis that is dealt out.  A face is made in memory of
  * its own: what it is made of is copied together from the part and from ghosts, and the result copied to its place.
  * No element needs neighbours of two axes at once, so that ghosts come from ranks along one axis, and corners of what
- * a face is made of stay undefined and are not read.  Memory is made once.
+ * a face is made of stay undefined and are not read.  Arrays and lists are made once; what cuts boxes out of them are
+ * small objects of each call.
  */
 #include "dist_priv.h"
 #include "operator_priv.h"
@@ -139,21 +140,18 @@ static int begin_ghosts(hcy_queue *queue, struct boxes *b, hcy_array *x)
 static int run_boxes(hcy_queue *queue, hcy_array *y, struct boxes *b, hcy_array *x)
 {
     static const int64_t origin[HCY_ARRAY_MAX_RANK];
-    const int begun = begin_ghosts(queue, b, x);
-    int status = begun;
-    if (!status)
-        status = hcy__stencil_box(queue, y, &b->part, x, b->inner.first, b->inner.end, origin);
+    int status = begin_ghosts(queue, b, x);
+    const int inner = status ? 0 : hcy__stencil_box(queue, y, &b->part, x, b->inner.first, b->inner.end, origin);
+    /* After a failure as well: others wait for the messages. */
     if (!status)
         status = hcy__exchange_end(queue, b->exchange);
-    else if (!begun)
-        hcy__exchange_cancel(queue, b->exchange);
     for (size_t i = 0; i < b->n; i++) {
         hcy_array_release(b->parts[i].array);
         b->parts[i].array = NULL;
     }
     for (int i = 0; !status && i < b->n_faces; i++)
         status = make_face(queue, y, b, &b->faces[i], x);
-    return status;
+    return status ? status : inner;
 }
 
 static int apply_boxes(hcy_queue *queue, hcy_array *y, void *user, hcy_array *x)

@@ -166,14 +166,14 @@ static int make_inner(hcy_queue *queue, hcy_array *y, const struct overlap *o, h
 }
 
 /* All about the strip is the other queue's, which is urgent: its few rows and the messages go before the many rows that
- * wait.  These are started first, for starting messages takes the host long, and the device would do nothing. */
+ * wait.  These are started first, for starting messages takes the host long, and the device would do nothing; where
+ * that fails the messages still go, which others wait for. */
 static int run_beside(hcy_queue *queue, hcy_array *y, struct overlap *o, hcy_array *x)
 {
     const hcy_dist *comm = o->from->comm;
     set_messages(o, x);
     int status = hcy__follow(o->side, queue);
-    if (!status)
-        status = make_inner(queue, y, o, x);
+    const int inner = status ? 0 : make_inner(queue, y, o, x);
     if (!status)
         status = fill_strip(o->side, o, x);
     if (!status)
@@ -182,10 +182,10 @@ static int run_beside(hcy_queue *queue, hcy_array *y, struct overlap *o, hcy_arr
         status = make_edges(o->side, y, o);
     /* Even after a failure: what the other queue has got still uses what the caller may release. */
     const int after = hcy__follow(queue, o->side);
-    return status ? status : after;
+    return status ? status : after ? after : inner;
 }
 
-/* Messages go and come while the queue computes. */
+/* Messages go and come while the queue computes, or has failed to: others wait for them. */
 static int run_through_host(hcy_queue *queue, hcy_array *y, struct overlap *o, hcy_array *x)
 {
     const hcy_dist *comm = o->from->comm;
@@ -196,13 +196,14 @@ static int run_through_host(hcy_queue *queue, hcy_array *y, struct overlap *o, h
         status = copy_staged(queue, o, true);
     if (!status && !alone)
         status = hcy_queue_finish(queue);
-    if (!status)
-        status = make_inner(queue, y, o, x);
+    const int inner = status ? 0 : make_inner(queue, y, o, x);
     if (!status && !alone)
         status = comm->transport->exchange(comm->impl, o->messages, o->n);
     if (!status && !alone)
         status = receive_staged(queue, o);
-    return status ? status : make_edges(queue, y, o);
+    if (!status)
+        status = make_edges(queue, y, o);
+    return status ? status : inner;
 }
 
 static int apply_overlapped(hcy_queue *queue, hcy_array *y, void *user, hcy_array *x)
