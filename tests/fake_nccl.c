@@ -11,13 +11,13 @@
 #endif
 #include <fcntl.h>
 #include <limits.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { SUCCESS = 0, SYSTEM_ERROR = 2, INVALID_ARGUMENT = 4, INVALID_USAGE = 5, REMOTE_ERROR = 6, IN_PROGRESS = 7 };
@@ -111,11 +111,17 @@ static void leave_file(ncclComm_t c)
     free(c);
 }
 
+/* Not on a processor: a rank that goes keeps others waiting for long. */
+static void nap(void)
+{
+    nanosleep(&(struct timespec){ 0, 20000 }, NULL);
+}
+
 int ncclCommInitRank(ncclComm_t *comm, int n_ranks, ncclUniqueId id, int rank)
 {
     int status = join_file(comm, n_ranks, &id, rank, 1);
     while (!status && atomic_load(&(*comm)->shared->joined) < n_ranks)
-        sched_yield();
+        nap();
     return status;
 }
 
@@ -217,7 +223,7 @@ static void wait_for_all(ncclComm_t c)
         atomic_fetch_add(&s->turn, 1);
     }
     while (atomic_load(&s->turn) == turn && !is_aborted(c))
-        sched_yield();
+        nap();
 }
 
 int ncclBroadcast(const void *from, void *to, size_t count, int type, int root, ncclComm_t c, void *stream)
@@ -318,7 +324,7 @@ static void pass_messages(int sends)
             continue;
         while (!is_aborted(m->comm) && (sends ? atomic_load(&b->sent) - atomic_load(&b->taken) == SLOTS
                                               : atomic_load(&b->sent) == atomic_load(&b->taken)))
-            sched_yield();
+            nap();
         if (is_aborted(m->comm))
             return;
         const unsigned slot = atomic_load(sends ? &b->sent : &b->taken) % SLOTS;
