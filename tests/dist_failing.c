@@ -1,6 +1,7 @@
 /* dist_failing.c - messages whose receiver has no memory for this or that (inject.c): it is told, all that was under
- * way ends before its memory is anybody else's, nothing is kept, and the next message is right.  Steps of solvers,
- * which need no memory. */
+ * way ends before its memory is anybody else's, nothing is kept, and the next message is right.  Messages that go where
+ * what is computed meanwhile fails.  Steps of solvers, which need no memory. */
+#include "dist_priv.h"
 #include "dist_scene.h"
 
 #include <dlfcn.h>
@@ -160,6 +161,61 @@ static void test_steps(int method, const char *name)
     hcy_dist_release(comm);
 }
 
+/* --- Differences, of which what needs no ghosts fails --- */
+
+static _Thread_local bool goes_after;
+
+static int exchange_nothing(void *impl, const struct hcy__message *messages, size_t n)
+{
+    (void)impl;
+    (void)messages;
+    (void)n;
+    goes_after = hcy_last_error()->status == HCY_ENOMEM;
+    return 0;
+}
+
+/* Number k of the allocations fails, until there are not so many: how many of these failures came before messages that
+ * went all the same; -1: another failure. */
+static int fail_each(hcy_operator *op, hcy_array *y, hcy_array *x)
+{
+    int n = 0, status = HCY_ENOMEM;
+    for (int k = 1; k < MOST && status == HCY_ENOMEM; k++) {
+        /* What was said before is not taken for a failure of this call. */
+        if (hcy_dist_barrier(NULL) != HCY_EINVAL || hcy_queue_finish(scene.queue))
+            return -1;
+        goes_after = false;
+        fail_next(k);
+        status = hcy_operator_apply(scene.queue, y, op, x);
+        fail_next(0);
+        n += status && goes_after;
+    }
+    return status ? -1 : n;
+}
+
+/* Others wait for the messages, which go all the same.  What computes needs memory once. */
+static void test_inner(void)
+{
+    const int64_t shape[2] = { 64, 64 };
+    struct hcy_transport of_nothing = *scene.comm->transport;
+    const struct hcy_transport *real = scene.comm->transport;
+    hcy_dist_layout *layout = NULL;
+    hcy_operator *op = NULL;
+    hcy_array *x = NULL, *y = NULL;
+    of_nothing.exchange = exchange_nothing;
+    int status = hcy_dist_layout_blocks(&layout, scene.comm, 2, shape, 0, NULL);
+    status = status ? status : hcy_dist_laplacian(&op, scene.dev, layout, HCY_FLOAT64, NULL);
+    status = status ? status : hcy_dist_array(&x, scene.dev, layout, HCY_FLOAT64);
+    status = status ? status : hcy_dist_array(&y, scene.dev, layout, HCY_FLOAT64);
+    scene.comm->transport = &of_nothing;
+    const int n = status ? -1 : fail_each(op, y, x);
+    scene.comm->transport = real;
+    every(n > 0, "messages go after a failure of rows that need none");
+    hcy_array_release(x);
+    hcy_array_release(y);
+    hcy_operator_release(op);
+    hcy_dist_layout_release(layout);
+}
+
 void test_failing(void)
 {
     if (!find_injector() || scene.n_ranks != 2) {
@@ -183,6 +239,7 @@ void test_failing(void)
         free_way(&w);
         every(!hcy_queue_finish(scene.queue) && nothing_more_than(before), "%s: nothing is kept", name);
     }
+    test_inner();
     test_steps(HCY_SOLVER_CG, "CG");
     test_steps(HCY_SOLVER_CGLS, "CGLS");
     test_steps(HCY_SOLVER_LSQR, "LSQR");
