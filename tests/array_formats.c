@@ -271,12 +271,15 @@ static void test_spaces(void)
     static const char *const encoded[][2] = {
         { "a field of view", "<matrixSize><x>8</x><y>9</y><z>1</z></matrixSize>" },
         { "one that is empty", "<matrixSize><x>8</x><y>9</y><z>1</z></matrixSize><fieldOfView_mm/>" },
-        { "a matrix's z", "<matrixSize><x>8</x><y>9</y></matrixSize><fieldOfView_mm><x>1</x><y>2</y><z>3</z></fieldOfView_mm>" },
-        { "a field of view's y", "<matrixSize><x>8</x><y>9</y><z>1</z></matrixSize><fieldOfView_mm><x>1</x></fieldOfView_mm>" },
+        { "a matrix's z",
+          "<matrixSize><x>8</x><y>9</y></matrixSize><fieldOfView_mm><x>1</x><y>2</y><z>3</z></fieldOfView_mm>" },
+        { "a field of view's y",
+          "<matrixSize><x>8</x><y>9</y><z>1</z></matrixSize><fieldOfView_mm><x>1</x></fieldOfView_mm>" },
         { "a size below 0", "<matrixSize><x>8</x><y> -18446744073709551607</y><z>1</z></matrixSize>" },
         { "a matrix", "" }
     };
-    static const double said[][6] = { { 8, 9, 1 }, { 8, 9, 1 }, { 8, 9, 0, 1, 2, 3 }, { 8, 9, 1, 1 }, { 8, 0, 1 }, { 0 } };
+    static const double said[][6] = { { 8, 9, 1 },    { 8, 9, 1 }, { 8, 9, 0, 1, 2, 3 },
+                                      { 8, 9, 1, 1 }, { 8, 0, 1 }, { 0 } };
     for (size_t i = 0; i < sizeof encoded / sizeof encoded[0]; i++) {
         double all[12] = { [6] = 7, 6, 5, 70, 60, 50 };
         char spaces[600];
@@ -324,6 +327,20 @@ static void lose_data(struct mrd_record *r)
     r->data.len = 0;
 }
 
+/* Of an image those of another encoding are left out; noise of two is none that is alike. */
+static void test_encodings(void)
+{
+    struct mrd_record records[3];
+    hcy_host_array a = HCY_HOST_ARRAY_INIT;
+    mrd_plain(records, 3);
+    records[1].head.flags = records[2].head.flags = 1u << 18;
+    records[2].head.space = 7;
+    mrd_write(in_folder("noises.h5"), records, 3);
+    is_int(hcy_host_array_read(&a, in_folder("noises.h5:/dataset/data/noise")), HCY_EFORMAT, "noise of two encodings");
+    ok(strstr(hcy_last_error()->text, "in encoding 7, ") && strstr(hcy_last_error()->text, "in 0;"), "... which are said: %s",
+       hcy_last_error()->text);
+}
+
 static void test_raw(void)
 {
     static struct mrd_record records[ROWS];
@@ -333,6 +350,7 @@ static void test_raw(void)
     check_raw(in_folder("raw.h5"));
     test_parts();
     test_spaces();
+    test_encodings();
     check_bad_raw(HCY_EFORMAT, "a header of other samples", say_more_samples);
     check_bad_raw(HCY_EFORMAT, "a header of other coordinates", say_other_axes);
     check_bad_raw(HCY_EFORMAT, "a header without channels", say_no_channels);

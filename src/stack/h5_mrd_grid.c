@@ -1,8 +1,8 @@
 /* h5_mrd_grid.c - what an ISMRMRD file's header says: the matrices and fields of view, and where acquisitions without a
  * trajectory lie.
  *
- * The header is XML.  Elements of one encoding are looked for by their names, inside of others where those of the same name
- * are elsewhere, whatever their prefix.
+ * The header is XML.  Elements of one encoding are looked for by their names, whatever their prefix, and inside of
+ * others where there are more of the same name.
  */
 #include "h5_mrd.h"
 #include "h5_read.h"
