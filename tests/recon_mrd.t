@@ -94,6 +94,14 @@ check '... are those of their acquisitions' same x.npy 0.npy 1.npy
 refuse 'a space of another shape' 1 '/space is none of ISMRMRD' plain.h5 -t plain.h5:/dataset/data/traj
 refuse 'counters of another shape' 1 '/counters are none of ISMRMRD' plain.h5 -n 8,8
 
+# A field of view that is no size of the same object, 30 um beside 600 mm, stretches nothing.
+"$halcyon" simulate --mri radial --size 16 -q small.npy
+"$files" grid small_image.npy grid.h5 plain
+recon grid.h5 -o x.npy
+sed 's/<x>300.00001</<x>0.0300001</' grid.h5 >tiny.h5
+check 'a tiny field of view' sh -c "grep -q '<x>0.0300001<' tiny.h5 && '$halcyon' recon tiny.h5 --deterministic --iterations 3 -q -o y.npy"
+check '... is none' cmp x.npy y.npy
+
 # Noise.
 refuse 'noise of two coils for one' 1 'noise must be \[1\]' contrast.h5 --noise slices.h5
 check 'little noise is said' sh -c "'$halcyon' recon contrast.h5 --noise one.npy -o x.npy 2>&1 | grep 'covariance.s numbers are uncertain'"
