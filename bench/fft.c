@@ -227,8 +227,10 @@ int main(int argc, char **argv)
 {
     static const size_t lengths[] = { 128, 240, 256, 512, 768, 1024, 2048 };
     int simd = (int)cpu_simd_best();
-    if (argc > 1 && argc < 4 && strchr(argv[1], ':')) {
-        bench_fft_device(argv[1], argc > 2 ? atof(argv[2]) : INFINITY);
+    char *end = "";
+    const double millions = argc == 3 ? strtod(argv[2], &end) : INFINITY;
+    if (argc > 1 && argc < 4 && strchr(argv[1], ':') && !*end && millions > 0) {
+        bench_fft_device(argv[1], millions);
         return 0;
     }
     while (argc > 1 && simd >= 0 && strcmp(argv[1], cpu_simd_name((enum cpu_simd)simd)))

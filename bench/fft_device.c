@@ -32,12 +32,12 @@ struct way {
     hcy_queue *queue;
     hcy_fft *fft;
     hcy_buffer *in, *out, *work;
+    bool own;
     size_t moves; /* bytes of the input and the output */
     double best;
 };
 
-/* Whether the transforms are ours. */
-static bool open_way(struct way *w, const char *device, const char *option)
+static void open_way(struct way *w, const char *device, const char *option)
 {
     char spec[200];
     int64_t own = 0;
@@ -45,7 +45,7 @@ static bool open_way(struct way *w, const char *device, const char *option)
     CHECK(hcy_device_open(&w->dev, spec));
     CHECK(hcy_queue_create(&w->queue, w->dev));
     CHECK(hcy_device_get_i64(&own, w->dev, "own_fft"));
-    return own;
+    w->own = own;
 }
 
 static void close_way(struct way *w)
@@ -167,7 +167,7 @@ static void measure_grid(struct way *ways, int n_ways, const struct grid *g, int
             ways[i].best = fmin(ways[i].best, time_way(&ways[i], direction, (int)times));
         }
     printf("%-6s %s %zu x %zu x %zu, %zu of them: %s %.4f ms, %.0f GB/s", is_double ? "double" : "float",
-           type_names[type], g->n[0], g->n[1], g->n[2], g->batch, n_ways > 1 ? "library" : "own", 1e3 * ways[0].best,
+           type_names[type], g->n[0], g->n[1], g->n[2], g->batch, ways[0].own ? "own" : "library", 1e3 * ways[0].best,
            1e-9 * (double)ways[0].moves / ways[0].best);
     if (n_ways > 1)
         printf("; own %.4f ms, %.0f GB/s (%.2f of its time); they differ by %.1e", 1e3 * ways[1].best,
@@ -181,10 +181,13 @@ static void measure_grid(struct way *ways, int n_ways, const struct grid *g, int
 void bench_fft_device(const char *device, double millions)
 {
     struct way ways[2] = { { .dev = NULL } };
-    const int n_ways = open_way(&ways[0], device, "") ? 1 : 2;
+    open_way(&ways[0], device, "");
+    /* Whose transforms a device has is said once. */
+    const int n_ways = ways[0].own || strstr(device, "@fft=") ? 1 : 2;
     if (n_ways > 1)
         open_way(&ways[1], device, "@fft=own");
-    printf("%s; GB/s are those of the input and the output, once each\n", hcy_device_get_info(ways[0].dev)->name);
+    const hcy_device_info *info = hcy_device_get_info(ways[0].dev);
+    printf("%s, %s; GB/s are those of the input and the output, once each\n", info->name, info->description);
     for (size_t i = 0; i < sizeof grids / sizeof grids[0]; i++) {
         const struct grid *g = &grids[i];
         if (1e-6 * (double)(g->n[0] * g->n[1] * g->n[2] * g->batch) > millions)

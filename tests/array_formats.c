@@ -249,6 +249,46 @@ static void test_parts(void)
     hcy_host_array_free(&a);
 }
 
+/* What an element lacks is not that of the next one. */
+static void check_spaces(const char *what, const char *spaces, const double said[12])
+{
+    struct mrd_record records[2];
+    hcy_host_array a = HCY_HOST_ARRAY_INIT;
+    char xml[1000];
+    mrd_plain(records, 2);
+    mrd_write(in_folder("spaces.h5"), records, 2);
+    snprintf(xml, sizeof xml, "<h><encoding>%s</encoding></h>", spaces);
+    mrd_put_xml(in_folder("spaces.h5"), xml);
+    is_int(hcy_host_array_read(&a, in_folder("spaces.h5:/dataset/data/space")), 0, "%s", what);
+    ok(a.data && !memcmp(a.data, said, 12 * sizeof *said), "... is not said");
+    hcy_host_array_free(&a);
+}
+
+static void test_spaces(void)
+{
+    static const char recon[] = "<reconSpace><matrixSize><x>7</x><y>6</y><z>5</z></matrixSize>"
+                                "<fieldOfView_mm><x>70</x><y>60</y><z>50</z></fieldOfView_mm></reconSpace>";
+    static const char *const encoded[][2] = {
+        { "a field of view", "<matrixSize><x>8</x><y>9</y><z>1</z></matrixSize>" },
+        { "one that is empty", "<matrixSize><x>8</x><y>9</y><z>1</z></matrixSize><fieldOfView_mm/>" },
+        { "a matrix's z",
+          "<matrixSize><x>8</x><y>9</y></matrixSize><fieldOfView_mm><x>1</x><y>2</y><z>3</z></fieldOfView_mm>" },
+        { "a field of view's y",
+          "<matrixSize><x>8</x><y>9</y><z>1</z></matrixSize><fieldOfView_mm><x>1</x></fieldOfView_mm>" },
+        { "a size below 0", "<matrixSize><x>8</x><y> -18446744073709551607</y><z>1</z></matrixSize>" },
+        { "a matrix", "" }
+    };
+    static const double said[][6] = { { 8, 9, 1 },    { 8, 9, 1 }, { 8, 9, 0, 1, 2, 3 },
+                                      { 8, 9, 1, 1 }, { 8, 0, 1 }, { 0 } };
+    for (size_t i = 0; i < sizeof encoded / sizeof encoded[0]; i++) {
+        double all[12] = { [6] = 7, 6, 5, 70, 60, 50 };
+        char spaces[600];
+        memcpy(all, said[i], sizeof said[i]);
+        snprintf(spaces, sizeof spaces, "<encodedSpace>%s</encodedSpace>%s", encoded[i][1], recon);
+        check_spaces(encoded[i][0], spaces, all);
+    }
+}
+
 /* A file whose acquisition 1 is changed. */
 static void check_bad_raw(int status, const char *words, void (*change)(struct mrd_record *record))
 {
@@ -287,6 +327,20 @@ static void lose_data(struct mrd_record *r)
     r->data.len = 0;
 }
 
+/* Of an image those of another encoding are left out; noise of two is none that is alike. */
+static void test_encodings(void)
+{
+    struct mrd_record records[3];
+    hcy_host_array a = HCY_HOST_ARRAY_INIT;
+    mrd_plain(records, 3);
+    records[1].head.flags = records[2].head.flags = 1u << 18;
+    records[2].head.space = 7;
+    mrd_write(in_folder("noises.h5"), records, 3);
+    is_int(hcy_host_array_read(&a, in_folder("noises.h5:/dataset/data/noise")), HCY_EFORMAT, "noise of two encodings");
+    ok(strstr(hcy_last_error()->text, "in encoding 7, ") && strstr(hcy_last_error()->text, "in 0;"), "... which are said: %s",
+       hcy_last_error()->text);
+}
+
 static void test_raw(void)
 {
     static struct mrd_record records[ROWS];
@@ -295,6 +349,8 @@ static void test_raw(void)
     mrd_write(in_folder("raw.h5"), records, ROWS);
     check_raw(in_folder("raw.h5"));
     test_parts();
+    test_spaces();
+    test_encodings();
     check_bad_raw(HCY_EFORMAT, "a header of other samples", say_more_samples);
     check_bad_raw(HCY_EFORMAT, "a header of other coordinates", say_other_axes);
     check_bad_raw(HCY_EFORMAT, "a header without channels", say_no_channels);

@@ -33,7 +33,7 @@ test_scripts = tests/trace.t tests/numpy.t tests/headers.t tests/run_test.t test
     tests/monitor.t tests/many.t tests/tutorials.t tests/merge.t tests/processes.t tests/regions.t tests/convert.t \
     tests/endings.t tests/outputs.t tests/raw.t tests/follow.t tests/live.t tests/detector.t tests/corrections.t \
     tests/isolate.t tests/nexus.t tests/install.t tests/calibrate_cli.t tests/sparse.t \
-    tests/peers.t tests/sample.t tests/nufft_data.t tests/recon_cli.t tests/bart.t tests/ismrmrd.t tests/fftw_memory.t tests/fpga_model.t \
+    tests/peers.t tests/sample.t tests/nufft_data.t tests/recon_cli.t tests/recon_mrd.t tests/bart.t tests/ismrmrd.t tests/fftw_memory.t tests/fpga_model.t \
     tests/scale_model.t \
     tests/hls_lint.t tests/hls_report.t tests/xrt_curves.t tests/together.t tests/dist.t
 

@@ -16,6 +16,9 @@
  *                                                twice as bright), uneven (without the last of these)
  *     recon_files noisy SAMPLES OUT NOISE        [coils][...] with noise, the more of it the later the coil, a third
  *                                                of it of all; such noise alone
+ *     recon_files lines OUT COILS COUNTER N...   acquisitions with coordinates, by turns N of an 8 x 8 grid of each
+ *                                                image, which COUNTER (0: encoding step 1) says: a point, each time
+ *                                                elsewhere, of k (c + 1) in image k and coil c
  *     recon_files mrd SAMPLES TRAJECTORY OUT     acquisitions of [coils][spokes][samples] and [spokes][samples][axes]
  */
 #include "tap.h"
@@ -341,6 +344,47 @@ static int write_grid(const char *path, const char *to, const char *what)
     hcy_host_array_free(&image);
     return 0;
 }
+
+enum { GRID = 8 };
+
+static void fill_point(struct mrd_record *record, unsigned image, unsigned y, unsigned coils)
+{
+    float *data = malloc(sizeof *data * 2 * GRID * coils), *traj = malloc(sizeof *traj * 2 * GRID);
+    for (unsigned s = 0; s < GRID; s++) {
+        const double kx = (double)s - GRID / 2, ky = (double)y - GRID / 2;
+        const double complex sum = (image + 1) * cexp(-2 * acos(-1) * I * (kx * image + ky) / GRID);
+        traj[2 * s] = (float)kx / GRID;
+        traj[2 * s + 1] = (float)ky / GRID;
+        for (unsigned c = 0; c < coils; c++) {
+            data[2 * (c * GRID + s)] = (float)((c + 1) * creal(sum));
+            data[2 * (c * GRID + s) + 1] = (float)((c + 1) * cimag(sum));
+        }
+    }
+    record->head.version = 1;
+    record->head.samples = GRID;
+    record->head.axes = 2;
+    record->head.channels = record->head.available = (uint16_t)coils;
+    record->traj = (hvl_t){ 2 * GRID, traj };
+    record->data = (hvl_t){ (size_t)2 * GRID * coils, data };
+}
+
+static int write_lines(const char *to, unsigned coils, unsigned counter, char **lines, unsigned images)
+{
+    struct mrd_record *records = calloc((size_t)GRID * images, sizeof *records);
+    size_t n = 0;
+    for (unsigned y = 0; y < GRID; y++)
+        for (unsigned i = 0; i < images; i++)
+            if (y < (unsigned)atoi(lines[i])) {
+                fill_point(&records[n], i, y, coils);
+                records[n].head.idx[0] = (uint16_t)y;
+                records[n++].head.idx[counter] = (uint16_t)i;
+            }
+    mrd_write(to, records, n);
+    mrd_put_xml(to, "<h><encoding><encodedSpace><matrixSize><x>8</x><y>8</y><z>1</z></matrixSize></encodedSpace>"
+                    "<trajectory>other</trajectory></encoding></h>");
+    free(records);
+    return 0;
+}
 #endif
 
 int main(int argc, char **argv)
@@ -362,6 +406,8 @@ int main(int argc, char **argv)
     if (argc >= 5 && !strcmp(argv[1], "ramp"))
         return write_ramps(argv[2], strtoull(argv[3], NULL, 10), argv + 4, argc - 4);
 #ifdef HAVE_HDF5
+    if (argc >= 6 && !strcmp(argv[1], "lines"))
+        return write_lines(argv[2], (unsigned)atoi(argv[3]), (unsigned)atoi(argv[4]), argv + 5, (unsigned)argc - 5);
     if (argc == 5 && !strcmp(argv[1], "mrd"))
         return write_acquisitions(argv[2], argv[3], argv[4]);
     if (argc == 5 && !strcmp(argv[1], "grid"))

@@ -149,8 +149,6 @@ static int check_recon(struct recon *r)
         cli_error("--modes is missing: the image's sizes, as -n 128,128; see `halcyon recon --help`");
     else if (!v->out)
         cli_error("--out is missing; see `halcyon recon --help`");
-    else if (v->only && v->trajectory)
-        cli_error("--only is for ISMRMRD's acquisitions, without --trajectory; see `halcyon recon --help`");
     else if (v->maps && v->espirit)
         cli_error("--espirit is in place of --maps; see `halcyon recon --help`");
     else if (v->reg && !takes_regs(r))

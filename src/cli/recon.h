@@ -69,6 +69,9 @@ struct recon {
     void *maps;     /* complex [coils][pixels], or NULL; */
     void *basis;    /* complex [functions][frames], or NULL: one image of all samples; */
     size_t functions, frames;
+    bool is_list; /* samples are of an ISMRMRD list, [coils][n_taken][samples]: frames are never in front of coils; */
+    struct recon_taken *taken;              /* which of its acquisitions, NULL: all in their order, */
+    size_t n_taken, n_acquisitions, n_apart; /* of so many slices, contrasts, phases and sets */
     size_t wanted_frames; /* of --frames, or of an ISMRMRD file of several images; 0: one */
     size_t n_frames;     /* images of samples of their own, one after the other; 0: one image; */
     size_t frame_points; /* points of each, */
@@ -126,6 +129,10 @@ int recon_stretch_points(struct recon *r);
  * wanted_frames. */
 int recon_check_only(const struct recon *r);
 int recon_take_acquisitions(struct recon *r, hcy_host_array *samples, hcy_host_array *points);
+/* A file's numbers, one for each point in the order of its acquisitions, become those of the points as they were taken;
+ * and, of as many reals, a copy in the file's order, to be freed, NULL: it is the same. */
+int recon_order_points(hcy_host_array *a, const struct recon *r);
+int recon_unorder_points(void **ordered, const struct recon *r, const void *numbers);
 /* --noise: samples, and maps, become those of coils whose noise is alike and independent. */
 int recon_whiten(struct recon *r);
 /* Files to arrays, all checked against each other.  CLI_OK, or another status with words. */

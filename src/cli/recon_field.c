@@ -72,7 +72,10 @@ static int load_times(struct recon *r, size_t spoke)
     size_t count = 0;
     const size_t all = recon_count_points(r);
     char is[200];
-    int status = recon_read_array(&a, r, r->v->times), st = status ? 0 : hcy_host_array_count(&count, &a);
+    int status = recon_read_array(&a, r, r->v->times);
+    if (!status)
+        status = recon_order_points(&a, r);
+    const int st = status ? 0 : hcy_host_array_count(&count, &a);
     if (st)
         status = cli_fail(st);
     if (!status && ((count != r->n && count != all && count != spoke) || !array_is_real(&a, count)))

@@ -55,10 +55,10 @@ int recon_find_frames(struct recon *r, const hcy_host_array *a)
     int status = r->v->spokes_per_frame.given ? count_spokes(r) : CLI_OK;
     if (r->wanted_frames) {
         r->n_frames = r->wanted_frames;
-        r->coils = coils_behind_frames(r, a, n);
+        r->coils = r->is_list ? 0 : coils_behind_frames(r, a, n);
         r->is_same = r->coils != 0;
         r->frame_points = r->is_same ? n : n / r->n_frames;
-        if (!r->coils && n % r->n_frames == 0)
+        if (!r->is_list && !r->coils && n % r->n_frames == 0)
             r->coils = coils_behind_frames(r, a, r->frame_points);
         r->has_frame_axis = r->coils != 0;
     }

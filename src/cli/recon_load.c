@@ -194,6 +194,9 @@ static int take_basis(struct recon *r)
     if (!status && (rank < 1 || rank > 2 || !r->frames || !r->functions || r->n % r->frames))
         status = cli_error("%s: a basis is [frames][functions], and the %zu points are as many for each frame; it is "
                            "%s", r->v->basis, r->n, array_words(is, &a, 0));
+    if (!status && r->n_apart > 1 && r->frames % r->n_apart)
+        status = cli_error("%s: a basis of %zu frames, and %s is of %zu images (contrasts, phases, sets): a "
+                           "frame would be of two; --only takes some", r->v->basis, r->frames, r->kspace, r->n_apart);
     if (!status && r->coils > 1 && !r->v->maps && !r->v->espirit)
         status = cli_error("--basis: %s has %zu coils, which needs --maps or --espirit", r->kspace, r->coils);
     if (!status)
@@ -217,7 +220,7 @@ int recon_load(struct recon *r)
         status = recon_read_array(&points, r, r->trajectory);
     /* Coordinates are often doubles beside samples that are floats; the samples are what was measured. */
     r->is_double = r->v->precision ? r->v->precision == 2 : samples.bytes == 8;
-    if (!status && !r->v->trajectory)
+    if (!status)
         status = recon_take_acquisitions(r, &samples, &points);
     if (!status)
         status = take_trajectory(r, &points);

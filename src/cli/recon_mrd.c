@@ -50,9 +50,10 @@ static bool is_whole(const struct space *s)
 /* How large a pixel of the image is, of an encoded one; what differs by less is how headers round. */
 static double stretch_of(const struct space *image, const struct space *encoded, int axis)
 {
-    enum { AS_GOOD_AS = 10000 };
+    enum { AS_GOOD_AS = 10000, MOST = 1000 };
     const double to = image->view[axis] / image->matrix[axis], from = encoded->view[axis] / encoded->matrix[axis];
-    const bool said = encoded->matrix[axis] > 0 && to > 0 && from > 0;
+    /* So far apart they are no sizes of one object. */
+    const bool said = encoded->matrix[axis] > 0 && to > 0 && from > 0 && to < MOST * from && from < MOST * to;
     return said && fabs(to / from - 1) * AS_GOOD_AS > 1 ? to / from : 1;
 }
 
@@ -79,6 +80,12 @@ int recon_find_sizes(struct recon *r)
         return status;
     }
     struct space spaces[2]; /* encoded, reconstructed */
+    size_t count;
+    /* In a file that is none of ISMRMRD's a dataset of that name may be anything. */
+    if (hcy_host_array_count(&count, &a) || a.is_complex || a.bytes != 8 || count * sizeof(double) != sizeof spaces) {
+        hcy_host_array_free(&a);
+        return cli_error("%s: its /space is none of ISMRMRD's; -n says the image's sizes, as -n 128,128", r->kspace);
+    }
     memcpy(spaces, a.data, sizeof spaces);
     hcy_host_array_free(&a);
     const bool is_recon = is_whole(&spaces[1]);
@@ -130,6 +137,7 @@ enum { APART = sizeof apart / sizeof apart[0] };
 
 struct range {
     long first, last;
+    bool is_named;
 };
 
 /* One of --only's, as slice=2 or slice=2-4, and what follows it; NULL: it is none. */
@@ -140,8 +148,9 @@ static const char *parse_range(struct range *ranges, const char *at)
     size_t n = strcspn(at, "=");
     while (i < COUNTERS && (strlen(counters[i]) != n || strncmp(counters[i], at, n)))
         i++;
-    if (i == COUNTERS || at[n] != '=' || at[n + 1] < '0' || at[n + 1] > '9')
+    if (i == COUNTERS || ranges[i].is_named || at[n] != '=' || at[n + 1] < '0' || at[n + 1] > '9')
         return NULL;
+    ranges[i].is_named = true;
     ranges[i].first = ranges[i].last = strtol(at + n + 1, &end, 10);
     if (*end == '-' && end[1] >= '0' && end[1] <= '9')
         ranges[i].last = strtol(end + 1, &end, 10);
@@ -154,7 +163,7 @@ static int parse_only(struct range *ranges, const char *text)
 {
     const char *at = text;
     for (int i = 0; i < COUNTERS; i++)
-        ranges[i] = (struct range){ 0, UINT16_MAX };
+        ranges[i] = (struct range){ 0, UINT16_MAX, false };
     if (!text)
         return CLI_OK;
     do
@@ -163,7 +172,7 @@ static int parse_only(struct range *ranges, const char *text)
     if (at && at[-1] != ',')
         return CLI_OK;
     cli_error("--only takes COUNTER=N or COUNTER=N-M, with commas between, of step_1, step_2, average, slice, contrast, "
-              "phase, repetition, set and segment; it is %s; see `halcyon recon --help`", text);
+              "phase, repetition, set and segment, each once; it is %s; see `halcyon recon --help`", text);
     return CLI_USAGE;
 }
 
@@ -173,15 +182,15 @@ int recon_check_only(const struct recon *r)
     return parse_only(ranges, r->v->only);
 }
 
-/* An acquisition, and the image that it is of. */
-struct taken {
-    size_t number;
+/* An acquisition: its number in the file, and among those that are taken; and the image that it is of. */
+struct recon_taken {
+    size_t number, rank;
     float image[APART];
 };
 
 static int compare_images(const void *a, const void *b)
 {
-    const struct taken *x = a, *y = b;
+    const struct recon_taken *x = a, *y = b;
     for (int i = 0; i < APART; i++)
         if (x->image[i] != y->image[i])
             return x->image[i] < y->image[i] ? -1 : 1;
@@ -190,7 +199,7 @@ static int compare_images(const void *a, const void *b)
 }
 
 /* Those that --only leaves, an image's behind another's. */
-static size_t take_acquisitions(struct taken *taken, const struct recon *r, const hcy_host_array *a,
+static size_t take_acquisitions(struct recon_taken *taken, const struct recon *r, const hcy_host_array *a,
                                 const struct range *ranges)
 {
     const float *all = a->data;
@@ -203,6 +212,7 @@ static size_t take_acquisitions(struct taken *taken, const struct recon *r, cons
         if (!is_taken)
             continue;
         taken[n].number = i;
+        taken[n].rank = n;
         for (int k = 0; k < APART; k++)
             taken[n].image[k] = k < APART - 1 || r->v->frames.given ? counted[apart[k]] : 0;
         n++;
@@ -211,61 +221,165 @@ static size_t take_acquisitions(struct taken *taken, const struct recon *r, cons
     return n;
 }
 
-/* In place of an array [outer][acquisitions][...] that of those that are taken. */
-static int take_rows(hcy_host_array *a, int axis, const struct taken *taken, size_t n)
+/* An array [outer][acquisitions][...] becomes that of those that are taken, in place: one of `outer` after the other,
+ * as k-space of all coils is large.  is_rank: it is of these alone, in the file's order. */
+static int take_rows(hcy_host_array *a, int axis, const struct recon_taken *taken, size_t n, bool is_rank)
 {
     size_t row = (a->is_complex ? 2 : 1) * (size_t)a->bytes, outer = 1;
     const size_t rows = (size_t)a->shape[axis];
     for (int d = 0; d < a->rank; d++)
         if (d != axis)
             *(d < axis ? &outer : &row) *= (size_t)a->shape[d];
-    char *to = malloc(outer * n * row);
-    if (!to)
-        return cli_error("no memory for %zu acquisitions", n);
-    for (size_t o = 0; o < outer; o++)
-        for (size_t i = 0; i < n; i++)
-            memcpy(to + (o * n + i) * row, (char *)a->data + (o * rows + taken[i].number) * row, row);
-    free(a->data);
-    a->data = to;
+    char *from = malloc(rows * row), *to = a->data;
+    if (!from)
+        return cli_error("no memory for %zu acquisitions", rows);
+    for (size_t o = 0; o < outer; o++) {
+        memcpy(from, (char *)a->data + o * rows * row, rows * row);
+        for (size_t i = 0; i < n; i++, to += row)
+            memcpy(to, from + (is_rank ? taken[i].rank : taken[i].number) * row, row);
+    }
+    free(from);
     a->shape[axis] = n;
     return CLI_OK;
 }
 
-/* How many images there are, and slices; 0: they do not have as many acquisitions each. */
-static size_t count_images(size_t *slices, const struct taken *taken, size_t n)
+int recon_order_points(hcy_host_array *a, const struct recon *r)
+{
+    size_t count;
+    if (!r->taken || hcy_host_array_count(&count, a))
+        return CLI_OK;
+    const size_t each = recon_count_points(r) / r->n_taken, rows = count / each;
+    const bool is_all = rows == r->n_acquisitions;
+    /* Those of one readout, or of whatever number is refused elsewhere, stay. */
+    if (rows * each != count || !(is_all || rows == r->n_taken))
+        return CLI_OK;
+    a->rank = 2;
+    a->shape[0] = rows;
+    a->shape[1] = each;
+    return take_rows(a, 0, r->taken, r->n_taken, !is_all);
+}
+
+int recon_unorder_points(void **ordered, const struct recon *r, const void *numbers)
+{
+    *ordered = NULL;
+    if (!r->taken)
+        return CLI_OK;
+    const size_t n = recon_count_points(r), row = n / r->n_taken * (r->is_double ? sizeof(double) : sizeof(float));
+    char *to = reals_room(r->is_double, n);
+    if (!to)
+        return cli_error("no memory for %zu numbers", n);
+    for (size_t i = 0; i < r->n_taken; i++)
+        memcpy(to + r->taken[i].rank * row, (const char *)numbers + i * row, row);
+    *ordered = to;
+    return CLI_OK;
+}
+
+/* How many images there are, whose repetitions are not apart, and slices; 0 images: they do not have as many
+ * acquisitions each. */
+static size_t count_images(size_t *slices, const struct recon_taken *taken, size_t n, int apart_by)
 {
     size_t images = 1, each = n;
+    bool is_even = true;
     *slices = 1;
     for (size_t i = 1; i < n; i++) {
-        if (!memcmp(taken[i].image, taken[i - 1].image, sizeof taken->image))
+        if (!memcmp(taken[i].image, taken[i - 1].image, (size_t)apart_by * sizeof *taken->image))
             continue;
         each = images++ == 1 ? i : each;
         *slices += taken[i].image[0] != taken[i - 1].image[0];
-        if (i != (images - 1) * each)
-            return 0;
+        is_even = is_even && i == (images - 1) * each;
     }
-    return n == images * each ? images : 0;
+    return is_even && n == images * each ? images : 0;
 }
 
-static int judge_images(struct recon *r, const struct taken *taken, size_t n)
+/* A frame is of one image; of several repetitions, which may be one long series, it is with a note. */
+static int judge_frames(const struct recon *r, size_t images, size_t with_repetitions, size_t n)
+{
+    const struct recon_values *v = r->v;
+    const size_t spokes = v->spokes_per_frame.given ? (size_t)v->spokes_per_frame.value : 1;
+    const bool is_apart = v->frames.given && (!with_repetitions || r->wanted_frames % with_repetitions);
+    if (v->frames.given && r->wanted_frames % images)
+        return cli_error("--frames %zu: %s is of %zu images (slices, contrasts, phases, sets), and a frame would be of two; "
+                         "--only takes some", r->wanted_frames, r->kspace, images);
+    if (images > 1 && n / images % spokes)
+        return cli_error("--spokes-per-frame %zu: %s is of %zu images of %zu acquisitions each (slices, contrasts, phases, "
+                         "sets), and a frame would be of two; --only takes one", spokes, r->kspace, images, n / images);
+    if (is_apart && !v->quiet)
+        cli_note("%s: of its repetitions some are in two of %zu frames, or several in one", r->kspace, r->wanted_frames);
+    return CLI_OK;
+}
+
+static int judge_images(struct recon *r, const struct recon_taken *taken, size_t n)
 {
     const struct recon_values *v = r->v;
     size_t slices;
-    const size_t images = count_images(&slices, taken, n);
+    const size_t with_repetitions = count_images(&slices, taken, n, APART),
+                 images = count_images(&slices, taken, n, APART - 1);
+    r->n_apart = images;
     if (!n)
         return cli_error("%s: --only %s leaves no acquisition", r->kspace, v->only);
     if (slices > 1 && (v->maps || v->espirit || v->field || v->r2star || v->basis))
         return cli_error("%s is of several slices, which have maps of their own: --only slice=0 takes one", r->kspace);
-    if (v->frames.given || v->spokes_per_frame.given || v->basis || images == 1)
-        return CLI_OK;
     if (!images)
         return cli_error("%s is of several images (slices, contrasts, phases, sets) that do not have as many acquisitions "
                          "each; --only takes some, as --only slice=0", r->kspace);
+    if (v->frames.given || v->spokes_per_frame.given)
+        return judge_frames(r, images, with_repetitions, n);
+    if (v->basis || images == 1)
+        return CLI_OK;
     r->wanted_frames = images;
     if (!v->quiet)
         cli_note("%s is of %zu images (%zu slice%s; contrasts, phases and sets), which are the result's frames", r->kspace,
                  images, slices, slices == 1 ? "" : "s");
     return CLI_OK;
+}
+
+static bool are_counters(const hcy_host_array *a, const hcy_host_array *samples)
+{
+    return a->rank == 2 && a->shape[1] == COUNTERS && !a->is_complex && a->bytes == 4 && samples->rank == 3 &&
+           samples->shape[1] == a->shape[0];
+}
+
+/* Where -t names the coordinates, KSPACE need not be a list; then `a` stays empty. */
+static int read_counters(hcy_host_array *a, struct recon *r, const hcy_host_array *samples)
+{
+    int status = CLI_OK;
+    if (!r->v->trajectory) {
+        status = read_part(a, r, "counters");
+        if (!status && !are_counters(a, samples))
+            status = cli_error("%s: its /counters are none of ISMRMRD's, or it changed while it was read", r->kspace);
+    } else if (recon_may_be_mrd(r->kspace)) {
+        char *name = recon_name_part(r, "counters");
+        if (!name)
+            return cli_error("no memory for the names of files");
+        if (hcy_host_array_read(a, name) || !are_counters(a, samples))
+            hcy_host_array_free(a);
+        free(name);
+    }
+    if (!status && r->v->only && !a->data) {
+        cli_error("--only is for ISMRMRD's acquisitions, which %s has not; see `halcyon recon --help`", r->kspace);
+        return CLI_USAGE;
+    }
+    return status;
+}
+
+/* All of them in their order stay as they are. */
+static int reorder(struct recon *r, hcy_host_array *samples, hcy_host_array *points)
+{
+    bool is_all = r->n_taken == r->n_acquisitions;
+    char is[200];
+    for (size_t i = 0; is_all && i < r->n_taken; i++)
+        is_all = r->taken[i].number == i;
+    if (is_all) {
+        free(r->taken);
+        r->taken = NULL;
+        return CLI_OK;
+    }
+    if (points->rank != 3 || points->shape[0] != r->n_acquisitions || points->shape[1] != samples->shape[2])
+        return cli_error("%s: coordinates of acquisitions of which some are taken, or others first, must be "
+                         "[%zu][%llu][axes]; it is %s", r->trajectory, r->n_acquisitions,
+                         (unsigned long long)samples->shape[2], array_words(is, points, 0));
+    const int status = take_rows(samples, 1, r->taken, r->n_taken, false);
+    return status ? status : take_rows(points, 0, r->taken, r->n_taken, false);
 }
 
 int recon_take_acquisitions(struct recon *r, hcy_host_array *samples, hcy_host_array *points)
@@ -274,23 +388,17 @@ int recon_take_acquisitions(struct recon *r, hcy_host_array *samples, hcy_host_a
     hcy_host_array a = HCY_HOST_ARRAY_INIT;
     int status = parse_only(ranges, r->v->only);
     if (!status)
-        status = read_part(&a, r, "counters");
-    struct taken *taken = status ? NULL : malloc((size_t)a.shape[0] * sizeof *taken);
-    if (!status && (!taken || samples->rank != 3 || points->rank != 3 || samples->shape[1] != a.shape[0] ||
-                    points->shape[0] != a.shape[0]))
-        status = cli_error("%s: no memory for its acquisitions, or it changed while it was read", r->kspace);
-    if (!status) {
-        const size_t n = take_acquisitions(taken, r, &a, ranges);
-        bool is_all = n == a.shape[0];
-        for (size_t i = 0; is_all && i < n; i++)
-            is_all = taken[i].number == i;
-        status = judge_images(r, taken, n);
-        if (!status && !is_all)
-            status = take_rows(samples, 1, taken, n);
-        if (!status && !is_all)
-            status = take_rows(points, 0, taken, n);
+        status = read_counters(&a, r, samples);
+    r->is_list = !status && a.data;
+    if (r->is_list) {
+        r->n_acquisitions = (size_t)a.shape[0];
+        r->taken = malloc(r->n_acquisitions * sizeof *r->taken);
+        status = r->taken ? CLI_OK : cli_error("no memory for %zu acquisitions", r->n_acquisitions);
     }
-    free(taken);
+    if (r->taken) {
+        r->n_taken = take_acquisitions(r->taken, r, &a, ranges);
+        status = judge_images(r, r->taken, r->n_taken);
+    }
     hcy_host_array_free(&a);
-    return status;
+    return status || !r->is_list ? status : reorder(r, samples, points);
 }

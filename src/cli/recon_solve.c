@@ -410,6 +410,7 @@ void recon_free(struct recon *r)
     free(r->field);
     free(r->decay);
     free(r->times);
+    free(r->taken);
     free(r->image);
     free(r->residuals);
     free(r->trajectory);

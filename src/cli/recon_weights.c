@@ -2,6 +2,7 @@
 #include "recon.h"
 #include <halcyon/density.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { PIPE_ITERATIONS = 20 };
@@ -23,8 +24,9 @@ static int read_weights(struct recon *r)
 {
     hcy_host_array a = HCY_HOST_ARRAY_INIT;
     int status = hcy_host_array_read(&a, r->v->dcf);
-    status = status ? cli_fail(status)
-                    : array_take_reals(&r->weights, &a, r->is_double, recon_count_points(r), r->v->dcf, "weights");
+    status = status ? cli_fail(status) : recon_order_points(&a, r);
+    if (!status)
+        status = array_take_reals(&r->weights, &a, r->is_double, recon_count_points(r), r->v->dcf, "weights");
     hcy_host_array_free(&a);
     for (size_t i = 0; !status && i < r->n; i++) {
         double w = reals_get(r->is_double, r->weights, i);
@@ -65,11 +67,16 @@ int recon_compute_weights(struct recon *r, enum recon_dcf dcf)
 static int write_weights(const struct recon *r)
 {
     hcy_host_array a = HCY_HOST_ARRAY_INIT;
+    void *ordered = NULL;
     a.bytes = r->is_double ? 8 : 4;
     a.rank = r->point_rank;
     memcpy(a.shape, r->point_shape, sizeof a.shape);
-    a.data = r->weights;
-    int status = hcy_host_array_write(&a, r->v->save_dcf);
+    int status = recon_unorder_points(&ordered, r, r->weights);
+    if (status)
+        return status;
+    a.data = ordered ? ordered : r->weights;
+    status = hcy_host_array_write(&a, r->v->save_dcf);
+    free(ordered);
     return status ? cli_fail_to_write(status, r->v->save_dcf) : CLI_OK;
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 typedef double complex number;
+enum { ENOUGH = 10 }; /* samples, for each coil */
 
 static number number_at(bool is_double, const void *numbers, size_t i)
 {
@@ -73,9 +74,13 @@ int recon_whiten(struct recon *r)
     if (!status && hcy_host_array_count(&count, &a))
         count = 0;
     const size_t n = count / r->coils;
-    if (!status && (a.rank < 1 || (r->coils > 1 && a.shape[0] != r->coils) || n < r->coils || n * r->coils != count))
+    if (!status && (a.rank < 1 || ((a.rank > 1 || r->coils > 1) && a.shape[0] != r->coils) || n < r->coils ||
+                    n * r->coils != count))
         status = cli_error("%s: noise must be [%zu], the coils of %s, of at least as many samples each; it is %s",
                            r->v->noise, r->coils, r->kspace, array_words(is, &a, 0));
+    if (!status && n < ENOUGH * r->coils && !r->v->quiet)
+        cli_note("%s: %zu samples of %zu coil%s, whose covariance's numbers are uncertain below %d samples a coil", r->v->noise,
+                 n, r->coils, r->coils == 1 ? "" : "s", (int)(ENOUGH * r->coils));
     if (!status)
         status = array_take_complex(&noise, &a, true);
     if (!status) {

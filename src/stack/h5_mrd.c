@@ -262,10 +262,10 @@ static int take_head_of_image(struct raw *raw, const struct head *head, hsize_t 
         return 0;
     return hcy_fail(HCY_EFORMAT,
                     "%s: acquisition %llu has %u samples (without %u + %u) of %u channels and %u coordinates "
-                    "each, the first "
-                    "one %u (%u + %u), %u and %u; an array needs them alike",
+                    "each in encoding %u, the first one %u (%u + %u), %u and %u in %u; an array needs them alike",
                     raw->path, number, head->samples, head->pre, head->post, head->channels, head->axes,
-                    first->samples, first->pre, first->post, first->channels, first->axes);
+                    head->encoding, first->samples, first->pre, first->post, first->channels, first->axes,
+                    first->encoding);
 }
 
 /* By doubling, as only those that are there are known to fit. */

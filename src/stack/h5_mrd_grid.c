@@ -1,8 +1,8 @@
 /* h5_mrd_grid.c - what an ISMRMRD file's header says: the matrices and fields of view, and where acquisitions without a
  * trajectory lie.
  *
- * The header is XML.  Elements of one encoding are looked for by their names, one behind the other, whatever their
- * prefix.
+ * The header is XML.  Elements of one encoding are looked for by their names, whatever their prefix, and inside of
+ * others where there are more of the same name.
  */
 #include "h5_mrd.h"
 #include "h5_read.h"
@@ -13,7 +13,7 @@
 
 enum { MOST_NAME = 1024, MOST_HEADER = 1 << 20 };
 
-/* What follows the start of an element; NULL: there is none. */
+/* What follows the start of an element; NULL: there is none, or nothing in it (<x/>). */
 static const char *find_element(const char *at, const char *name)
 {
     while (at && (at = strchr(at, '<'))) {
@@ -21,16 +21,42 @@ static const char *find_element(const char *at, const char *name)
         const char *colon = memchr(at, ':', n), *local = colon ? colon + 1 : at;
         n -= (size_t)(local - at);
         if (n == strlen(name) && !memcmp(local, name, n))
-            return (at = strchr(local, '>')) ? at + 1 : NULL;
+            return (at = strchr(local, '>')) && at[-1] != '/' ? at + 1 : NULL;
     }
     return NULL;
 }
 
-/* The whole number that an element is, or `otherwise`. */
-static unsigned number_in(const char *at, const char *name, unsigned otherwise)
+/* Where an element of that name ends; NULL: nowhere. */
+static const char *find_end(const char *at, const char *element)
 {
-    at = find_element(at, name);
-    const unsigned long number = at ? strtoul(at, NULL, 10) : otherwise;
+    for (; at && (at = strstr(at, "</")); at += 2) {
+        const char *name = at + 2, *colon;
+        size_t n = strcspn(name, " \t\r\n>");
+        if ((colon = memchr(name, ':', n))) {
+            n -= (size_t)(colon + 1 - name);
+            name = colon + 1;
+        }
+        if (n == strlen(element) && !memcmp(name, element, n))
+            return at;
+    }
+    return NULL;
+}
+
+/* What follows the start of an element that is before its parent's end; NULL: there is none. */
+static const char *find_inside(const char *parent_at, const char *parent, const char *name)
+{
+    const char *at = find_element(parent_at, name), *end = find_end(parent_at, parent);
+    return at && (!end || at < end) ? at : NULL;
+}
+
+/* The whole number that an element is, or `otherwise`. */
+static unsigned number_in(const char *at, const char *parent, const char *name, unsigned otherwise)
+{
+    at = find_inside(at, parent, name);
+    if (at)
+        at += strspn(at, " \t\r\n");
+    /* What has a sign is none. */
+    const unsigned long number = at && *at >= '0' && *at <= '9' ? strtoul(at, NULL, 10) : otherwise;
     return number <= UINT16_MAX ? (unsigned)number : otherwise;
 }
 
@@ -40,43 +66,27 @@ static bool parse_header(struct hcy__mrd_grid *grid, const char *xml)
 {
     static const char *const steps[] = { "kspace_encoding_step_1", "kspace_encoding_step_2" };
     const char *encoding = find_element(xml, "encoding"), *kind = find_element(encoding, "trajectory"),
-               *matrix = find_element(find_element(encoding, "encodedSpace"), "matrixSize"),
+               *matrix = find_inside(find_element(encoding, "encodedSpace"), "encodedSpace", "matrixSize"),
                *limits = find_element(encoding, "encodingLimits");
     if (!matrix || !kind || strncmp(kind, "cartesian", 9))
         return false;
     for (int d = 0; d < 3; d++)
-        grid->sizes[d] = number_in(matrix, sizes[d], 0);
+        grid->sizes[d] = number_in(matrix, "matrixSize", sizes[d], 0);
     for (int i = 0; i < 2; i++)
-        grid->middle[i] = number_in(find_element(limits, steps[i]), "center", grid->sizes[i + 1] / 2);
+        grid->middle[i] = number_in(find_element(limits, steps[i]), steps[i], "center", grid->sizes[i + 1] / 2);
     return grid->sizes[0] && grid->sizes[1] && grid->sizes[2];
-}
-
-/* Where an encoding's element ends; NULL: nowhere. */
-static char *find_end(char *at)
-{
-    for (; (at = strstr(at, "</")); at += 2) {
-        const char *name = at + 2, *colon;
-        size_t n = strcspn(name, " \t\r\n>");
-        if ((colon = memchr(name, ':', n))) {
-            n -= (size_t)(colon + 1 - name);
-            name = colon + 1;
-        }
-        if (n == 8 && !memcmp(name, "encoding", 8))
-            return at;
-    }
-    return NULL;
 }
 
 /* Leaves of the text one encoding alone: what is optional must not be found in the next one. */
 static void keep_encoding(char *xml, unsigned encoding)
 {
-    char *begin = xml, *end = find_end(xml);
+    const char *begin = xml, *end = find_end(xml, "encoding");
     for (; encoding && end; encoding--) {
         begin = end + 2;
-        end = find_end(begin);
+        end = find_end(begin, "encoding");
     }
     if (end)
-        *end = 0;
+        xml[end - xml] = 0;
     memmove(xml, encoding ? "" : begin, encoding ? 1 : strlen(begin) + 1);
 }
 
@@ -106,7 +116,7 @@ bool hcy__mrd_calibrates_image(const char *xml)
 
 static double length_in(const char *at, const char *name)
 {
-    at = find_element(at, name);
+    at = find_inside(at, "fieldOfView_mm", name);
     const double length = at ? strtod(at, NULL) : 0;
     return isfinite(length) && length > 0 ? length : 0;
 }
@@ -117,10 +127,10 @@ int hcy__mrd_fill_space(hcy_host_array *a, const char *xml, const char *path)
     double numbers[2][2][3];
     const char *encoding = find_element(xml, "encoding");
     for (int i = 0; i < 2; i++) {
-        const char *space = find_element(encoding, spaces[i]), *matrix = find_element(space, "matrixSize"),
-                   *view = find_element(space, "fieldOfView_mm");
+        const char *space = find_element(encoding, spaces[i]), *matrix = find_inside(space, spaces[i], "matrixSize"),
+                   *view = find_inside(space, spaces[i], "fieldOfView_mm");
         for (int d = 0; d < 3; d++) {
-            numbers[i][0][d] = number_in(matrix, sizes[d], 0);
+            numbers[i][0][d] = number_in(matrix, "matrixSize", sizes[d], 0);
             numbers[i][1][d] = length_in(view, sizes[d]);
         }
     }

@@ -1,0 +1,110 @@
+# halcyon recon of ISMRMRD's lists of acquisitions: which of them make which image, and what files of their points do.
+test_name=recon_mrd
+. "${top_srcdir:-.}/tests/cli.sh"
+threads_elsewhere
+[ -n "${HCY_HDF5-yes}" ] || { echo '1..0 # SKIP no HDF5'; exit 0; }
+HALCYON_CACHE_DIR=$work/cache
+HALCYON_DEVICE=cpu@threads=1
+export HALCYON_CACHE_DIR HALCYON_DEVICE
+files=${top_builddir:-.}/tests/recon_files
+case $files in /*) ;; *) files=$OLDPWD/$files ;; esac
+adjoint() { "$halcyon" recon "$@" --deterministic --solver adjoint -q; }
+recon() { "$halcyon" recon "$@" --deterministic --iterations 3 -q; }
+refuse() { what=$1 status=$2 word=$3; shift 3; check "refused: $what" refused "$status" "$word" "$halcyon" recon "$@" -q -o bad.npy; }
+numbers() { tail -c +129 "$1"; }
+# same IMAGES ONE...: they are these, one behind the other.
+same() { images=$1; shift; for i; do numbers $i; done >parts; numbers $images | cmp - parts; }
+# both FILE COUNTER OPTIONS...: two images, and each alone.
+both()
+{
+    file=$1 counter=$2
+    shift 2
+    recon $file "$@" -o x.npy && recon $file --only $counter=0 -o 0.npy && recon $file --only $counter=1 -o 1.npy &&
+        same x.npy 0.npy 1.npy && not cmp -s 0.npy 1.npy
+}
+
+# As many coils as images: the first axis is coils.
+"$files" lines slices.h5 2 3 8 8
+"$files" lines series.h5 2 6 8 8
+check 'two slices of two coils' both slices.h5 slice
+check 'two repetitions of two coils' both series.h5 repetition --frames 2
+check 'coordinates of another file' recon slices.h5 -t slices.h5:/dataset/data/traj --cycles --xyz -n 8,8 -o y.npy
+recon slices.h5 -o x.npy
+check '... are reordered, too' cmp x.npy y.npy
+recon slices.h5 --only slice=1 -o x.npy
+check '... of a slice alone' recon slices.h5 -t slices.h5:/dataset/data/traj --cycles --xyz -n 8,8 --only slice=1 -o y.npy
+check '... as well' cmp x.npy y.npy
+"$files" lines slice.h5 2 3 8
+refuse '... of other acquisitions' 1 'must be \[16\]\[8\]\[axes\]' slices.h5 -t slice.h5:/dataset/data/traj -n 8,8
+
+# A frame is of one image.
+"$files" lines uneven.h5 1 3 8 7
+"$files" fill slice.h5 map.npy 1
+refuse 'maps of uneven slices' 1 'only slice=0 takes one' uneven.h5 --maps map.npy
+refuse 'uneven slices as frames' 1 'as many acquisitions each' uneven.h5 --frames 3
+refuse 'frames between slices' 1 'a frame would be of two' slices.h5 --frames 3
+refuse 'one frame of two slices' 1 'a frame would be of two' slices.h5 --frames 1
+refuse 'spokes between slices' 1 'a frame would be of two' slices.h5 --spokes-per-frame 3
+check 'two frames of a slice each' recon slices.h5 --frames 4 -o x.npy
+check '... by their spokes' recon slices.h5 --spokes-per-frame 4 -o y.npy
+check '... are the same' cmp x.npy y.npy
+"$files" lines contrasts.h5 1 4 8 8
+"$files" ramp one.npy 1 0
+"$files" ramp two.npy 2 0
+refuse 'a basis of one frame' 1 'a frame would be of two' contrasts.h5 --basis one.npy
+check 'a basis of two' recon contrasts.h5 --basis two.npy -o x.npy
+check 'repetitions that are in two frames are said' sh -c "'$halcyon' recon series.h5 --frames 1 -o x.npy 2>&1 | grep 'several in one'"
+check '... and not where they are not' not sh -c "'$halcyon' recon series.h5 --frames 4 -o x.npy 2>&1 | grep 'several in one'"
+refuse 'a counter twice' 2 'each once' slices.h5 --only slice=0,slice=1
+refuse 'none to choose' 2 '--only is for' map.npy -t map.npy -n 8,8 --only slice=0
+
+# Numbers of points are in the file's order, or in that of those which are taken: of contrast 0 the lines are 1 and 2 by
+# turns, of contrast 1 1; then 0 and 1 ms.
+one='\0\0\200\77' two='\0\0\0\100' zero='\0\0\0\0' ms='\157\022\203\072'
+line() { printf "$1$1$1$1$1$1$1$1"; }
+"$files" fill contrasts.h5 all.npy 1
+"$files" lines contrast.h5 1 4 8
+"$files" fill contrast.h5 some.npy 1
+{ head -c 128 all.npy; for i in 1 2 3 4; do line $one; line $one; line $two; line $one; done; } >w.npy
+{ head -c 128 some.npy; for i in 1 2 3 4; do line $one; line $two; done; } >w0.npy
+check 'weights of a file' adjoint contrasts.h5 --dcf w.npy --save-dcf saved.npy -o x.npy
+check '... are saved as they were' same saved.npy w.npy
+adjoint contrast.h5 --dcf w0.npy -o 0.npy
+adjoint contrasts.h5 --only contrast=1 --dcf some.npy -o 1.npy
+check '... are those of their acquisitions' same x.npy 0.npy 1.npy
+check '... of one contrast' adjoint contrasts.h5 --only contrast=0 --dcf w.npy --save-dcf saved.npy -o x.npy
+check '... as well' same x.npy 0.npy
+check '... of which as many are saved' same saved.npy w0.npy
+check '... and taken' adjoint contrasts.h5 --only contrast=0 --dcf saved.npy -o x.npy
+check '... again' same x.npy 0.npy
+refuse 'weights of other acquisitions' 1 'weights must be 64' contrasts.h5 --only contrast=0 --dcf one.npy -n 8,8
+{ head -c 128 all.npy; for i in 1 2 3 4 5 6 7 8; do line $zero; line $ms; done; } >times.npy
+"$files" fill contrast.h5 field.npy 100
+field='--field-map field.npy --segments 2'
+check 'times of a file' recon contrasts.h5 $field --times times.npy -o x.npy
+recon contrasts.h5 --only contrast=0 $field --times times.npy -o 0.npy
+recon contrasts.h5 --only contrast=1 $field --times times.npy -o 1.npy
+check '... are those of their acquisitions' same x.npy 0.npy 1.npy
+
+# A file that is none of ISMRMRD's, with parts of these names.
+"$files" scale contrast.h5:/dataset/data/data plain.h5:/data 1
+"$files" scale contrast.h5:/dataset/data/traj plain.h5:/dataset/data/traj 1
+"$files" fill one.npy plain.h5:/dataset/data/space 8
+"$files" fill one.npy plain.h5:/dataset/data/counters 0
+refuse 'a space of another shape' 1 '/space is none of ISMRMRD' plain.h5 -t plain.h5:/dataset/data/traj
+refuse 'counters of another shape' 1 '/counters are none of ISMRMRD' plain.h5 -n 8,8
+
+# A field of view that is no size of the same object, 30 um beside 600 mm, stretches nothing.
+"$halcyon" simulate --mri radial --size 16 -q small.npy
+"$files" grid small_image.npy grid.h5 plain
+recon grid.h5 -o x.npy
+sed 's/<x>300.00001</<x>0.0300001</' grid.h5 >tiny.h5
+check 'a tiny field of view' sh -c "grep -q '<x>0.0300001<' tiny.h5 && '$halcyon' recon tiny.h5 --deterministic --iterations 3 -q -o y.npy"
+check '... is none' cmp x.npy y.npy
+
+# Noise.
+refuse 'noise of two coils for one' 1 'noise must be \[1\]' contrast.h5 --noise slices.h5
+check 'little noise is said' sh -c "'$halcyon' recon contrast.h5 --noise one.npy -o x.npy 2>&1 | grep 'covariance.s numbers are uncertain'"
+
+echo "1..$n"
+exit $failed
