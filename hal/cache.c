@@ -16,6 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define USUAL_MIB ((uint64_t)2048)
+
 /* All folders of `path`, which is as it was afterwards. */
 static int make_folders(char *path)
 {
@@ -48,6 +50,20 @@ int hcy_cache_folder(char *path, size_t size, const char *folder)
         n = home && *home ? snprintf(path, size, "%s/.cache/halcyon/%s", home, folder) : 0;
     /* A path that was cut would be another folder, so it is refused. */
     return n <= 0 || (size_t)n >= size ? HCY_ENOENT : make_folders(path);
+}
+
+uint64_t hcy_cache_limit(void)
+{
+    const char *text = getenv("HALCYON_CACHE_SIZE");
+    uint64_t mib = USUAL_MIB;
+    char *end;
+    if (text && *text >= '0' && *text <= '9') {
+        uint64_t given = strtoull(text, &end, 10);
+        /* A value that is no number is not taken for one: 2G would otherwise be 2 MiB, and empty the cache. */
+        mib = *end ? USUAL_MIB : given;
+    }
+    /* MiB that do not fit into 64 bits as bytes are no limit, as 0 is. */
+    return mib && mib < UINT64_MAX >> 20 ? mib << 20 : UINT64_MAX;
 }
 
 static int folder_of(char folder[PATH_MAX], const char *path)

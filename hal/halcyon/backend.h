@@ -289,6 +289,9 @@ HCY_API int hcy_size_add(size_t *out, size_t a, size_t b);
 /* The folder for what a backend keeps from run to run, of HALCYON_CACHE_DIR or the user's cache, made if need be, to
  * `path`; HCY_ENOENT without a description: there is none. */
 HCY_API int hcy_cache_folder(char *path, size_t size, const char *folder);
+/* Bytes that a folder of plans may have, with what devices keep beside them: HALCYON_CACHE_SIZE.  Above it what was
+ * used longest ago goes, so a file of more than half of it is better not kept.  UINT64_MAX: there is no limit. */
+HCY_API uint64_t hcy_cache_limit(void);
 /* A file in such a folder to be read: *fd, or all of it, malloced, with a zero behind it, if it has `most` bytes at
  * most.  HCY_ENOENT without a description: it is not there, cannot be read, or is not to be relied on, because it or
  * its folder belongs to another user who is not root, or everybody may write to it. */

@@ -15,6 +15,7 @@
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <time.h>
 
 const char *hcy__errno_text(int number, char *buf, size_t size); /* src/stack/stack.c */
 int hcy__open_file(int *fd, const char *path);
@@ -286,6 +287,7 @@ struct hcy_azint_plan {
     char hash[33];
     struct azint_hash full_hash;
     char *kept; /* under which name devices may keep what they make of the tables; NULL: nowhere */
+    struct timespec kept_since; /* when its folder had changed last, at that time */
     void *map; /* the tables are in this memory, a file's, or NULL: they are their own blocks of memory */
     size_t map_size;
 };
@@ -318,15 +320,14 @@ void hcy__azint_cache_save(hcy_azint_plan *plan, const char *folder, const struc
  * there, or there is no memory (cache_read.c). */
 uint8_t *hcy__azint_cache_tables(uint64_t *sum, hcy_azint_plan *plan, int fd, size_t at, size_t size, size_t threads);
 void hcy__azint_cache_free(hcy_azint_plan *plan);
-/* The plan goes, and with it plan->kept: the folder is brought below its limit. */
+/* The plan goes, and with it plan->kept: the folder is brought below its limit, if anything came to it since. */
 void hcy__azint_cache_leave(hcy_azint_plan *plan);
 /* All of n pieces of work, until one does not return 0, by several threads; one that cannot be had is done without.
  * Nonzero: one has failed. */
 int hcy__azint_do_pieces(size_t n, size_t threads, int (*work)(void *context, size_t piece), void *context);
 /* 0 if runs and starts hold together. */
 int hcy__azint_cache_check(hcy_azint_plan *plan, size_t threads);
-/* Bytes that all plans of a folder may have; removes those used longest ago above that (cache_prune.c). */
-uint64_t hcy__azint_cache_limit(void);
+/* Removes the plans of a folder that were used longest ago, above hcy_cache_limit() (cache_prune.c). */
 void hcy__azint_cache_prune(const char *folder);
 
 #endif

@@ -77,23 +77,33 @@ static void path_of(char *path, size_t size, const char *folder, const struct az
              ending);
 }
 
-/* The plan is in the cache, in `bytes`: what devices make of its tables may be kept beside it, which is about as much
- * again. */
+/* The plan is in the cache, in `bytes`: what devices make of its tables may be kept beside it, if both have room there.
+ * The folder is that of now, wherever the process goes until then. */
 static void keep_tables(hcy_azint_plan *plan, const char *folder, const struct azint_hash *key, uint64_t bytes)
 {
-    char path[4096];
+    char path[4096], *whole = bytes <= hcy_cache_limit() / 2 ? realpath(folder, NULL) : NULL;
+    struct stat is;
 
-    path_of(path, sizeof path, folder, key, ".tables");
-    if (strlen(path) + 1 < sizeof path && bytes <= hcy__azint_cache_limit() / 2)
+    if (!whole)
+        return;
+    path_of(path, sizeof path, whole, key, ".tables");
+    if (strlen(path) + 1 < sizeof path && !stat(whole, &is)) {
+        plan->kept_since = is.st_mtim;
         plan->kept = strdup(path);
+    }
+    free(whole);
 }
 
 void hcy__azint_cache_leave(hcy_azint_plan *plan)
 {
-    /* Whoever kept something did not know of the limit. */
+    struct stat is;
+
+    /* Whoever kept something has changed the folder, and did not look at what else is in it. */
     if (plan->kept) {
         *strrchr(plan->kept, '/') = 0;
-        hcy__azint_cache_prune(plan->kept);
+        if (!stat(plan->kept, &is) && (is.st_mtim.tv_sec != plan->kept_since.tv_sec ||
+                                       is.st_mtim.tv_nsec != plan->kept_since.tv_nsec))
+            hcy__azint_cache_prune(plan->kept);
     }
     free(plan->kept);
 }
@@ -272,7 +282,7 @@ void hcy__azint_cache_save(hcy_azint_plan *plan, const char *folder, const struc
     save.first = save.sections[0].offset;
     /* A name that was cut off would be another file's; a plan above the limit would push out all others
      * and itself. */
-    if (strlen(path) + 1 == sizeof path || save.end > hcy__azint_cache_limit())
+    if (strlen(path) + 1 == sizeof path || save.end > hcy_cache_limit())
         return;
     /* It is written beside and renamed, so that a reader sees all of it or nothing. */
     if (!hcy_cache_begin(&save.output, path) &&

@@ -8,6 +8,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <halcyon/backend.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define USUAL ((uint64_t)2048)
 #define DAY   (24 * 3600)
 #define UNFINISHED ".partial-" /* behind the name, as hcy_output_open() calls what is being written */
 #define DIGITS 32u
@@ -31,36 +31,20 @@ struct files {
     size_t n, room;
 };
 
-uint64_t hcy__azint_cache_limit(void)
-{
-    const char *text = getenv("HALCYON_CACHE_SIZE");
-    char *end;
-    uint64_t mib = USUAL;
-
-    if (text && *text >= '0' && *text <= '9') {
-        uint64_t given = strtoull(text, &end, 10);
-
-        /* A value that is no number is not taken for one: 2G would otherwise be 2 MiB, and empty the
-         * cache. */
-        mib = *end ? USUAL : given;
-    }
-    /* MiB that do not fit into 64 bits as bytes are no limit, as 0 is. */
-    return mib && mib < UINT64_MAX >> 20 ? mib << 20 : UINT64_MAX;
-}
-
 /* What stands behind the name of a plan, or of what a device has kept of it (".tables-" and a word); NULL: it is the name
  * of neither.  Nothing else is ever removed: the folder may hold other files. */
 static const char *behind_name(const char *name)
 {
     static const char plan[] = ".plan", tables[] = ".tables-", letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
     const char *ending = name + DIGITS;
+    size_t word = 0;
 
     if (strspn(name, "0123456789abcdef") != DIGITS)
         return NULL;
     if (!strncmp(ending, plan, sizeof plan - 1))
         ending += sizeof plan - 1;
-    else if (!strncmp(ending, tables, sizeof tables - 1))
-        ending += sizeof tables - 1 + strspn(ending + sizeof tables - 1, letters);
+    else if (!strncmp(ending, tables, sizeof tables - 1) && (word = strspn(ending + sizeof tables - 1, letters)))
+        ending += sizeof tables - 1 + word;
     else
         return NULL;
     return !*ending || !strncmp(ending, UNFINISHED, sizeof UNFINISHED - 1) ? ending : NULL;
@@ -111,7 +95,7 @@ void hcy__azint_cache_prune(const char *path)
 {
     DIR *folder = opendir(path);
     struct files files = { NULL, 0, 0 };
-    uint64_t limit = hcy__azint_cache_limit(), all = 0;
+    uint64_t limit = hcy_cache_limit(), all = 0;
 
     if (!folder)
         return;
