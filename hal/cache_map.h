@@ -23,24 +23,6 @@
 #define HCY__PIECE ((size_t)1 << 20) /* bytes that are read or written, and summed, at once */
 #define HCY__LINE  64u
 
-/* Will the bytes of this file stay where they are? */
-static inline int hcy__cache_can_map(int fd)
-{
-    struct stat is;
-    if (fstat(fd, &is) || is.st_mode & (S_IWUSR | S_IWGRP | S_IWOTH))
-        return 0;
-#if defined __linux__ && defined MADV_POPULATE_READ
-    /* By their numbers in statfs(2): ext2 to ext4, XFS, Btrfs, F2FS, ZFS, tmpfs, overlayfs. */
-    static const uint32_t local[] = { 0xef53, 0x58465342, 0x9123683e, 0xf2f52010, 0x2fc12fc1, 0x01021994, 0x794c7630 };
-    struct statfs on;
-    int rc = fstatfs(fd, &on);
-    for (size_t i = 0; !rc && i < sizeof local / sizeof local[0]; i++)
-        if ((uint32_t)on.f_type == local[i])
-            return 1;
-#endif
-    return 0;
-}
-
 /* The pages of a mapped file that these bytes are in, all at once.  A file that ends before them, or a disk that fails,
  * is an error here, where touching them would end the process; systems older than this call know no such thing. */
 static inline int hcy__cache_fetch(const uint8_t *data, size_t n)
@@ -52,6 +34,31 @@ static inline int hcy__cache_fetch(const uint8_t *data, size_t n)
     (void)data, (void)n;
     return -1;
 #endif
+}
+
+/* Is the file where bytes stay as long as nobody writes to them, on a system that can fetch them? */
+static inline int hcy__cache_stays(int fd)
+{
+#ifdef __linux__
+    /* By their numbers in statfs(2): ext2 to ext4, XFS, Btrfs, F2FS, ZFS, tmpfs, overlayfs. */
+    static const uint32_t local[] = { 0xef53, 0x58465342, 0x9123683e, 0xf2f52010, 0x2fc12fc1, 0x01021994, 0x794c7630 };
+    const uint8_t mine = 0;
+    struct statfs on;
+    int rc = hcy__cache_fetch(&mine, 1) ? -1 : fstatfs(fd, &on);
+    for (size_t i = 0; !rc && i < sizeof local / sizeof local[0]; i++)
+        if ((uint32_t)on.f_type == local[i])
+            return 1;
+#else
+    (void)fd;
+#endif
+    return 0;
+}
+
+/* Will the bytes of this file stay where they are? */
+static inline int hcy__cache_can_map(int fd)
+{
+    struct stat is;
+    return !fstat(fd, &is) && !(is.st_mode & (S_IWUSR | S_IWGRP | S_IWOTH)) && hcy__cache_stays(fd);
 }
 
 struct hcy__lines {

@@ -1,7 +1,12 @@
 /* azint_kept - the CPU's strips on disk: the same come back, mapped; what is damaged, another plan's, or made by
  * somebody who knows the format is not taken, and replaced. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* madvise() of cache_map.h */
+#endif
 #include "azint/cpu_azint.h"
+#include "cache_map.h"
 
+#include <fcntl.h>
 #include <halcyon/azint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +20,26 @@ enum { SIDE = 600, BINS = 500 };
 
 static char folder[] = "/tmp/halcyon-kept-XXXXXX", file[600];
 static struct cpu_pool *pool;
+
+/* What the library is told, where the system's own word is not what is wanted. */
+static uint64_t memory_left;
+static int on_network;
+uint64_t __real_hcy_memory_left(void);
+uint64_t __wrap_hcy_memory_left(void);
+uint64_t __wrap_hcy_memory_left(void)
+{
+    return memory_left ? memory_left : __real_hcy_memory_left();
+}
+#ifdef __linux__
+int __real_fstatfs(int fd, struct statfs *on);
+int __wrap_fstatfs(int fd, struct statfs *on);
+int __wrap_fstatfs(int fd, struct statfs *on)
+{
+    int rc = __real_fstatfs(fd, on);
+    on->f_type = on_network ? 0x6969 : on->f_type; /* NFS */
+    return rc;
+}
+#endif
 
 /* A plan that is kept in the folder, and its tables. */
 static hcy_azint_plan *make_plan(hcy_span spans[HCY_AZINT_SPANS_KEPT], double dist, size_t side)
@@ -102,6 +127,51 @@ static void test_again(const hcy_span *spans, const struct azint_plan *want)
     (void)chmod(file, 0444);
 }
 
+/* Where it would not be taken the next time, it is not written every time. */
+static void test_no_use(const hcy_span *spans, size_t size)
+{
+    char mib[24];
+    const size_t least = 2 * (size + 65536);
+    (void)unlink(file);
+    on_network = 1;
+    drop(spans, HCY_AZINT_SPANS_KEPT);
+    on_network = 0;
+    ok(access(file, F_OK), "where nobody may map it nothing is kept");
+    snprintf(mib, sizeof mib, "%zu", (least - 1) >> 20);
+    setenv("HALCYON_CACHE_SIZE", mib, 1);
+    drop(spans, HCY_AZINT_SPANS_KEPT);
+    ok(access(file, F_OK), "nor is what takes more than half of %s MiB", mib);
+    snprintf(mib, sizeof mib, "%zu", (least >> 20) + 1);
+    setenv("HALCYON_CACHE_SIZE", mib, 1);
+    drop(spans, HCY_AZINT_SPANS_KEPT);
+    ok(!access(file, F_OK), "half of %s MiB it may take", mib);
+    unsetenv("HALCYON_CACHE_SIZE");
+}
+
+/* A file is taken where its plan would have been built, and what is done without strips is no failure. */
+static void test_memory(const hcy_span *spans, const struct azint_plan *want, size_t size)
+{
+    hcy_span larger[HCY_AZINT_SPANS_KEPT];
+    size_t few;
+    void *blob;
+    memory_left = size - 1;
+    is_int(is_taken(spans, want), 0, "a file that does not fit into memory is not taken");
+    memory_left = size;
+    is_int(is_taken(spans, want), 1, "one that does is");
+    memory_left = 0;
+    hcy_azint_plan *plan = make_plan(larger, 0.1, 2 * SIDE);
+    drop(larger, HCY_AZINT_SPANS_KEPT);
+    memory_left = 1 << 20;
+    (void)hcy_fail(HCY_EIO, "before");
+    int status = azint_prepare(&blob, &few, pool, CPU_SIMD_PORTABLE, larger, HCY_AZINT_SPANS_KEPT);
+    memory_left = 0;
+    ok(!status && ((struct azint_plan *)blob)->direct, "without memory a plan is that for a few frames, file or not");
+    ok(hcy_last_error()->status == HCY_EIO && !strcmp(hcy_last_error()->text, "before"), "which is no failure");
+    if (!status)
+        cpu_blob_free(blob, few);
+    hcy_azint_plan_release(plan);
+}
+
 /* Whatever was done to the file, it is not taken; it is replaced, and then it is. */
 static int is_replaced(const hcy_span *spans, const struct azint_plan *want)
 {
@@ -183,6 +253,13 @@ static void entries_too_many(struct azint_plan *p) { strip_of(p)->n_entries = UI
 static void segments_too_many(struct azint_plan *p) { strip_of(p)->n_segs = UINT32_MAX; }
 static void place_too_far(struct azint_plan *p) { strip_of(p)->weights = UINT64_MAX - 63; }
 static void place_askew(struct azint_plan *p) { strip_of(p)->index += 2; }
+/* To where pixels are learnt. */
+static void place_in_head(struct azint_plan *p)
+{
+    uint64_t at = p->learnt + azint_learnt_of(p)->rows;
+    memcpy((uint8_t *)p + at, azint_at(p, strip_of(p)->segs), strip_of(p)->n_segs * sizeof(struct azint_seg));
+    strip_of(p)->segs = at;
+}
 static void pixel_behind(struct azint_plan *p)
 {
     ((uint8_t *)p + p->live)[p->n_pixels / 8] |= 0x80;
@@ -198,7 +275,8 @@ static void test_forged(const hcy_span *spans, const struct azint_plan *want, si
                 { "one that ends before it begins", end_before }, { "one of two chunks", chunk_too_long },
                 { "a group of another strip", group_too_high }, { "more entries than there are", entries_too_many },
                 { "more segments", segments_too_many }, { "a table beyond the file", place_too_far },
-                { "one that is not aligned", place_askew }, { "a pixel behind the last", pixel_behind } };
+                { "one that is not aligned", place_askew },
+                { "one in the head", place_in_head }, { "a pixel behind the last", pixel_behind } };
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         struct azint_plan *copy = cpu_blob_alloc(size);
         memcpy(copy, want, size);
@@ -207,6 +285,30 @@ static void test_forged(const hcy_span *spans, const struct azint_plan *want, si
         ok(is_replaced(spans, want), "with a right sum: %s", all[i].name);
         cpu_blob_free(copy, size);
     }
+}
+
+/* A pixel behind the last one, of the last strip, has no norm to be read. */
+static void test_behind(const hcy_span *spans, const struct azint_plan *want, size_t size)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = spans[3].size, whole = (bytes + page - 1) / page * page;
+    hcy_span edge[HCY_AZINT_SPANS_KEPT];
+    struct azint_plan *copy = cpu_blob_alloc(size);
+    uint8_t *norms = mmap(NULL, whole + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *blob = NULL;
+    if (norms == MAP_FAILED || mprotect(norms + whole, page, PROT_NONE))
+        bail_out("no memory");
+    memcpy(copy, want, size);
+    ((uint16_t *)((uint8_t *)copy + azint_strip_at(copy, copy->n_strips - 1)->index))[0] = AZINT_STRIP / 4 - 1;
+    azint_keep(pool, spans, HCY_AZINT_SPANS_KEPT, copy, size);
+    cpu_blob_free(copy, size);
+    memcpy(edge, spans, sizeof edge);
+    edge[3].data = memcpy(norms + whole - bytes, spans[3].data, bytes);
+    int status = azint_deviation_prepare(&blob, &size, pool, CPU_SIMD_PORTABLE, edge, HCY_AZINT_SPANS_KEPT);
+    ok(!status, "the norms of a group behind the last pixel are not looked up");
+    if (!status)
+        cpu_blob_free(blob, size);
+    munmap(norms, whole + page);
+    (void)unlink(file);
 }
 
 /* The spans of one plan, and what was kept of another. */
@@ -227,6 +329,14 @@ static void test_other(const hcy_span *spans, const struct azint_plan *want)
     ok(1, "a folder that cannot be written is no failure");
 }
 
+/* Does what is kept in the folder stay? */
+static int can_map(void)
+{
+    int fd = open(folder, O_RDONLY | O_DIRECTORY), stays = fd >= 0 && hcy__cache_stays(fd);
+    close(fd);
+    return stays;
+}
+
 int main(void)
 {
     hcy_span spans[HCY_AZINT_SPANS_KEPT];
@@ -236,12 +346,15 @@ int main(void)
         bail_out("no folder, or no threads");
     hcy_azint_plan *plan = make_plan(spans, 0.1, SIDE);
     struct azint_plan *want = prepare(spans, HCY_AZINT_SPANS, &size);
-    test_again(spans, want);
-    if (!is_taken(spans, want)) {
+    if (!can_map()) {
         skip(1, "files in /tmp are not mapped: their file system, or kernel, is not one of those");
     } else {
+        test_again(spans, want);
         test_damage(spans, want);
         test_forged(spans, want, size);
+        test_no_use(spans, size);
+        test_memory(spans, want, size);
+        test_behind(spans, want, size);
         test_other(spans, want);
     }
     cpu_blob_free(want, size);

@@ -78,6 +78,7 @@ tests_azint_ops_LDADD = $(inside)
 tests_near_LDADD = $(inside)
 tests_azint_ops_CPPFLAGS = $(tests_bslz4_CPPFLAGS)
 tests_azint_kept_LDADD = $(inside)
+tests_azint_kept_LDFLAGS = $(wrap)hcy_memory_left -Wl,--wrap=fstatfs
 tests_azint_kept_CPPFLAGS = $(tests_bslz4_CPPFLAGS)
 tests_azint_kernels_LDADD = $(inside)
 tests_hls_args_LDADD = $(inside)

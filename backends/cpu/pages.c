@@ -98,7 +98,7 @@ void *cpu_blob_map(size_t room)
 
 void *cpu_blob_map_file(int fd, off_t at, size_t size)
 {
-    void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, at);
+    void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd, at);
     return p == MAP_FAILED ? NULL : note_mapping(p, whole_pages(size));
 }
 

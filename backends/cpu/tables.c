@@ -2,7 +2,8 @@
  *
  * Spans stay where they are as long as what was prepared from them (the families say so), so their addresses name
  * them.  Who asks while they are being prepared waits.  Devices tied to cores have tables of their own, in memory
- * near those.  One list a process, under a lock.
+ * near those, but for what is mapped from a file: that is where it was read first.  One list a process,
+ * under a lock.
  */
 #include "cpu_priv.h"
 

@@ -65,8 +65,10 @@ static void strip_range(void *context, size_t begin, size_t end, unsigned thread
             for (unsigned p = 0; p < 4; p++) {
                 uint32_t c = entry_weight(plan, strip, e, p);
                 uint64_t pixel = (uint64_t)s * AZINT_STRIP + 4 * group + p;
-                /* A pixel that has no weight in this entry gets a product of 0, whatever its norm is. */
-                uint64_t norm = c ? azint_norm24(plan->norms[pixel]) : 0, q = azint_square(c) * norm;
+                /* A pixel that has no weight in this entry gets a product of 0, whatever its norm is; so does one
+                 * behind the last, which a file may name (keep.c). */
+                uint64_t norm = c && pixel < plan->n_pixels ? azint_norm24(plan->norms[pixel]) : 0;
+                uint64_t q = azint_square(c) * norm;
                 /* c2 * n24 has 48 bits and takes two parts.  A unit plan's c2 is the same for all and comes in at
                  * the end. */
                 put_weight_digits((uint8_t *)plan + to->low + 12 * e, p, (uint32_t)(plan->unit ? norm : q & 0xffffff));

@@ -5,6 +5,8 @@
  * A file that is not what it should be is passed over and replaced by what is then built; that nothing can be kept is
  * no failure.  Its sum says that the strips are those that were written.  Whoever wrote a sum as well gets wrong
  * curves, but no kernel reads or writes beyond its memory: all that is followed without another check is checked here.
+ * The runs are not looked at then: they are those of a plan that says where its tables are kept, and were checked when
+ * it was made or read.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* madvise() of cache_map.h */
@@ -12,6 +14,7 @@
 #include "cpu_azint.h"
 #include "cache_map.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +38,7 @@ static const char magic[8] = "hcystrip";
 /* The work of all threads on a blob, piece by piece or strip by strip. */
 struct keep {
     const uint8_t *blob;
-    size_t size, n_pieces;
+    size_t size, n_pieces, head; /* head: bytes before the strips' tables */
     uint64_t *sums;
     hcy_output *output; /* NULL: it is being read */
     atomic_bool failed;
@@ -100,13 +103,31 @@ static bool sum_blob(uint64_t *sum, struct keep *keep, const struct keep_head *h
 
 /* --- Writing --- */
 
+/* Would a file of this name be mapped the next time? */
+static bool is_of_use(char *path)
+{
+    char *slash = strrchr(path, '/');
+    if (!slash)
+        return false;
+    *slash = 0;
+    int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    *slash = '/';
+    if (folder < 0)
+        return false;
+    bool stays = hcy__cache_stays(folder);
+    close(folder);
+    return stays;
+}
+
 void azint_keep(struct cpu_pool *pool, const hcy_span *spans, size_t n, void *blob, size_t size)
 {
     char path[4096];
     const hcy_error before = *hcy_last_error(); /* that nothing is kept is nobody's failure */
     struct keep keep = { .blob = blob, .size = size };
     struct azint_plan plan;
-    if (size < LEAST || !name_file(path, sizeof path, spans, n) || hcy_cache_begin(&keep.output, path))
+    /* What cannot be mapped there, or would push its own plan out, would be written at every run. */
+    if (size < LEAST || size + BLOB > hcy_cache_limit() / 2 ||
+        !name_file(path, sizeof path, spans, n) || !is_of_use(path) || hcy_cache_begin(&keep.output, path))
         return;
     /* Addresses are this process's: the file has zeros in the place of the plan's head. */
     memcpy(&plan, blob, sizeof plan);
@@ -123,10 +144,10 @@ void azint_keep(struct cpu_pool *pool, const hcy_span *spans, size_t n, void *bl
 
 /* --- Reading --- */
 
-/* Do `bytes` of a table from `at` on lie in the blob, behind its head? */
+/* Do `bytes` of a table from `at` on lie in the blob, behind its head, which is written to later? */
 static bool lies_in(const struct keep *keep, uint64_t at, uint64_t bytes)
 {
-    return at % 64 == 0 && at <= keep->size && bytes <= keep->size - at;
+    return at % 64 == 0 && at >= keep->head && at <= keep->size && bytes <= keep->size - at;
 }
 
 /* Segments follow one another up to the last entry, cut where chunks end, and name bins that the strip says it has. */
@@ -154,7 +175,8 @@ static bool strip_is_sound(const struct keep *keep, const struct azint_strip *st
         !lies_in(keep, strip->segs, strip->n_segs * sizeof(struct azint_seg)) ||
         !lies_in(keep, strip->blocks, words * sizeof(uint64_t)) || !segments_are_sound(plan, strip))
         return false;
-    /* Groups are those of a strip; a unit plan's have twelve bits in any case. */
+    /* Groups are those of a strip; a unit plan's have twelve bits in any case.  In the last one some may lie behind the
+     * last pixel: rows of digits are whole strips', and deviation.c, which looks up norms, asks. */
     const uint16_t *index = azint_at(plan, strip->index);
     unsigned groups = 0;
     for (uint64_t i = 0; i < n; i++)
@@ -190,8 +212,9 @@ static bool take_blob(struct keep *keep, const struct keep_head *h, struct cpu_p
     uint64_t sum;
     azint_lay_head(&plan);
     plan.unit = h->unit;
+    keep->head = azint_head_size(&plan);
     if (h->strips != plan.strips || h->learnt != plan.learnt || h->unit > 1 ||
-        azint_head_size(&plan) > keep->size || !sum_blob(&sum, keep, h, pool) || sum != h->sum)
+        keep->head > keep->size || !sum_blob(&sum, keep, h, pool) || sum != h->sum)
         return false;
     memcpy((void *)keep->blob, &plan, sizeof plan);
     cpu_pool_for(pool, plan.n_strips, 4, check_strips, keep);
@@ -216,7 +239,7 @@ bool azint_kept(void **blob, size_t *size, struct cpu_pool *pool, const hcy_span
         want = head_of(&(struct azint_plan){ .strips = h.strips, .learnt = h.learnt, .unit = h.unit }, h.size, spans);
         want.sum = h.sum;
         fits = !memcmp(&want, &h, sizeof h) && h.size % HCY__LINE == 0 && h.size <= (uint64_t)is.st_size &&
-               (uint64_t)is.st_size - h.size == BLOB;
+               (uint64_t)is.st_size - h.size == BLOB && h.size <= hcy_memory_left();
     }
     if (fits)
         keep = (struct keep){ .blob = cpu_blob_map_file(fd, BLOB, h.size), .size = h.size };

@@ -590,11 +590,11 @@ int azint_prepare_strips(void **blob, size_t *size, struct cpu_pool *pool, const
     b.runs = spans[1].data;
     b.runs_size = spans[1].size;
     b.starts = spans[2].data;
-    if (azint_kept(blob, size, pool, spans, n))
-        return 0;
     b.n_strips = (size_t)((b.head->n_pixels + AZINT_STRIP - 1) / AZINT_STRIP);
     if (b.n_strips > UINT32_MAX)
         return hcy_fail(HCY_ENOMEM, "azint: no memory to prepare a plan of %zu strips", b.n_strips);
+    if (azint_kept(blob, size, pool, spans, n))
+        return 0;
     status = build_strips(&b, pool, spans);
     if (atomic_load(&b.need))
         status = fail_plan_memory(&b, atomic_load(&b.need));
@@ -612,7 +612,12 @@ int azint_prepare_strips(void **blob, size_t *size, struct cpu_pool *pool, const
 int azint_prepare(void **blob, size_t *size, struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spans,
                   size_t n)
 {
+    const hcy_error before = *hcy_last_error();
     int status = azint_prepare_strips(blob, size, pool, spans, n);
-    /* Strips take several times what the runs do.  Without them frames take longer, and have the same bits. */
-    return status == HCY_ENOMEM ? azint_prepare_few(blob, size, pool, simd, spans, n) : status;
+    if (status != HCY_ENOMEM)
+        return status;
+    /* Strips take several times what the runs do.  Without them frames take longer, and have the same bits, so that is
+     * no failure. */
+    hcy_fail_again(&before);
+    return azint_prepare_few(blob, size, pool, simd, spans, n);
 }
