@@ -94,7 +94,7 @@ tests_pipeline_push_LDFLAGS = $(wrap)malloc -Wl,--wrap=hcy_buffer_write -Wl,--wr
     -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=posix_memalign \
     -Wl,--wrap=aligned_alloc
 tests_pipeline_refuse_LDADD = $(inside)
-tests_pipeline_refuse_LDFLAGS = $(wrap)hcy_launch -Wl,--wrap=hcy_kernel_preferred_batch
+tests_pipeline_refuse_LDFLAGS = $(wrap)hcy_launch -Wl,--wrap=hcy_kernel_preferred_batch -Wl,--wrap=hcy_kernel_prepare
 tests_pipeline_rows_LDADD = $(inside)
 tests_pipeline_rows_LDFLAGS = $(wrap)hcy_buffer_read
 tests_readers_LDADD = $(inside)

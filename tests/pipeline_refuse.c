@@ -40,6 +40,16 @@ int __wrap_hcy_kernel_preferred_batch(hcy_kernel *kernel, const hcy_arg *args, s
     return __real_hcy_kernel_preferred_batch(kernel, args, n, items);
 }
 
+static atomic_size_t most_spans;
+int __real_hcy_kernel_prepare(hcy_buffer **tables, hcy_kernel *kernel, const hcy_span *spans, size_t n);
+int __wrap_hcy_kernel_prepare(hcy_buffer **tables, hcy_kernel *kernel, const hcy_span *spans, size_t n);
+int __wrap_hcy_kernel_prepare(hcy_buffer **tables, hcy_kernel *kernel, const hcy_span *spans, size_t n)
+{
+    if (n > atomic_load(&most_spans))
+        atomic_store(&most_spans, n);
+    return __real_hcy_kernel_prepare(tables, kernel, spans, n);
+}
+
 /* --- Runs --- */
 
 struct seen {
@@ -198,6 +208,7 @@ int main(void)
         bail_out("no stack: %s", hcy_last_error()->text);
     if (rig_open(&r, "cpu@threads=1", 0, 0) || rig_run(&r))
         bail_out("no curves: %s", hcy_last_error()->text);
+    is_int((intmax_t)atomic_load(&most_spans), HCY_AZINT_SPANS, "of a plan that is not kept devices get no name for tables");
     test_handed(r.seen, "cpu@threads=1,cpu@threads=1", 1, EVERY, 0);
     test_handed(r.seen, "cpu@threads=1,cpu@threads=1", 1, 1, HCY_PIPELINE_COPY);
     test_handed(r.seen, "cpu@threads=1,cpu@threads=1,cpu@threads=1", 2, EVERY, HCY_PIPELINE_COPY);

@@ -4,6 +4,7 @@
  * the ranges of its items.  Runs belong to the launch that took them until they have ended; the lock is of which are
  * free.
  */
+#include "azint/azint_format.h"
 #include "xrt_priv.h"
 
 #include <errno.h>
@@ -450,8 +451,8 @@ int xrt_prepare(hcy_block *tables, void *kimpl, const hcy_span *spans, size_t n)
     size_t size = 0;
     int status = need_shape(k);
     /* One more says where a device may keep what it makes of them; of a card's nothing is kept. */
-    if (n == HCY_HLS_MAX_SPANS)
-        n--;
+    if (n == HCY_AZINT_SPANS_KEPT)
+        n = HCY_AZINT_SPANS;
     if (!status && (!k->shape->more || n != HCY_HLS_MAX_SPANS - 1))
         status = hcy_fail(HCY_EINVAL, "%s: %zu tables are not a plan's", k->name, n);
     if (!status)

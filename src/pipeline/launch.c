@@ -93,8 +93,10 @@ int hcy__prepare_tables(struct pipe_worker *w)
     hcy_span spans[HCY_AZINT_SPANS_KEPT];
     hcy_arg args[HCY_MAX_ARGS];
     hcy_azint_plan_tables_kept(spans, w->pipeline->plan);
+    /* A backend need not know the name of files, so it is told where there is one alone. */
+    const size_t n_spans = spans[HCY_AZINT_SPANS].size ? HCY_AZINT_SPANS_KEPT : HCY_AZINT_SPANS;
     const int few = w->pipeline->opts.flags & HCY_PIPELINE_FEW;
-    int status = (few ? hcy_kernel_prepare_few : hcy_kernel_prepare)(&w->tables, kernel, spans, HCY_AZINT_SPANS_KEPT);
+    int status = (few ? hcy_kernel_prepare_few : hcy_kernel_prepare)(&w->tables, kernel, spans, n_spans);
     if (status)
         return status;
     size_t n = name_azint_args(w, &nothing, &part, NULL, kernel, args);
