@@ -472,7 +472,7 @@ if [ -n "${HCY_HDF5-yes}" ]; then
     "$files" grid small_image.npy uneven.h5 uneven
     check '... not of as many lines' refused 1 'as many acquisitions each' "$halcyon" recon uneven.h5 -o bad.npy
     check '... one alone' sh -c "'$halcyon' recon uneven.h5 --only slice=0 -o y.npy -q --deterministic && cmp y.npy one.npy"
-    for only in slice slice= slice=1, sli=1 slice=2-1 slice=1x; do
+    for only in slice slice= 'slice=1,' sli=1 slice=2-1 slice=1x; do
         check "refused: --only $only" refused 2 'COUNTER=N' "$halcyon" recon two.h5 --only "$only" -o bad.npy
     done
     reference=c_image.npy
