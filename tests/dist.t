@@ -241,7 +241,13 @@ case $HCY_SANITIZER$("$top_builddir/halcyon" devices 2>/dev/null) in
 *) skip "no driver of OpenCL" ;;
 esac
 [ -z "$drivers" ] || { OCL_ICD_VENDORS=$drivers; export OCL_ICD_VENDORS; }
-[ -n "$HCY_SANITIZER" ] || by_nccl threads
+if [ -n "$HCY_SANITIZER" ]; then
+    skip "NCCL's stand-in under a sanitizer"
+elif [ -e "$top_builddir/.libs/halcyon-dist-nccl.so" ]; then
+    by_nccl threads
+else
+    skip "built without modules, of which NCCL is one"
+fi
 # Layouts and operators know no transport: the second MPI carries messages alone.  Waiting ranks use up processors, so
 # that three ranks have what wants ends, a middle and a rank without rows, on devices whose memory is their own, and four
 # what they alone have: grids along two axes, sums of several rounds, memory that ranks share.  HCY_TEST_AREAS: what all
