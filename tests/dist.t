@@ -197,7 +197,7 @@ for example in dist_vstack dist_scatter dist_sense; do
     alone $example
 done
 all_alone() { # DEVICE
-    HALCYON_DIST=self "$program" "$1" > "$dir/out" 2>&1
+    HALCYON_DIST=self WANTED_RANKS=1 "$program" "$1" > "$dir/out" 2>&1
     state=$?
     [ $state -eq 0 ] || sed 's/^/# /' "$dir/out"
     say $state "self: all of it, $1"
