@@ -304,12 +304,20 @@ static int add_operand(hcy_formula *f, const char *name)
     return 0;
 }
 
+/* The place of the operand of this name, behind the last one where there is none. */
+static int place_operand(int *i, const hcy_formula *f, const char *name, const char *who)
+{
+    int status = check_formula(f, who);
+    if (!status)
+        status = check_name(name, who);
+    if (!status)
+        *i = find_operand(f, name);
+    return status;
+}
+
 hcy_term hcy_formula_operand(hcy_formula *f, hcy_operand operand)
 {
-    int status = check_formula(f, "hcy_formula_operand");
-    if (!status)
-        status = check_name(operand.name, "hcy_formula_operand");
-    int i = status ? 0 : find_operand(f, operand.name);
+    int i = 0, status = place_operand(&i, f, operand.name, "hcy_formula_operand");
     if (!status && i == f->n_operands)
         status = add_operand(f, operand.name);
     if (!status)
@@ -324,10 +332,7 @@ hcy_term hcy_formula_operand(hcy_formula *f, hcy_operand operand)
 
 int hcy_formula_set(hcy_formula *f, hcy_operand operand)
 {
-    int status = check_formula(f, "hcy_formula_set");
-    if (!status)
-        status = check_name(operand.name, "hcy_formula_set");
-    int i = status ? 0 : find_operand(f, operand.name);
+    int i = 0, status = place_operand(&i, f, operand.name, "hcy_formula_set");
     if (!status && i == f->n_operands)
         status = hcy_fail(HCY_EINVAL, "hcy_formula_set: no operand is called %s", operand.name);
     return status ? status : set_operand(f, i, operand);
