@@ -79,8 +79,8 @@ typedef struct hcy_dist hcy_dist;
 HCY_API int hcy_dist_open(hcy_dist **comm, const char *wish) HCY_MUST_USE;
 /* Calls work(comm, user) with the communicator that hcy_dist_open() makes of such a wish, or, where that is
  * "threads@ranks=N", on N threads of this process at once, of which the caller's is rank 0: several devices without a
- * launcher, each rank with its own (hcy_dist_device() of "cuda" or of a list), and NCCL between those of CUDA.  Without
- * "@ranks" there are as many as GPUs.  Threads have the caller's signal mask and floating point environment, and end by
+ * launcher, each rank with its own (hcy_dist_device() of "gpu" or of a list), and a transport of devices between them, if
+ * there is one.  Without "@ranks" there are as many as GPUs.  Threads have the caller's signal mask and floating point environment, and end by
  * returning from `work`, which does not call pthread_exit().  What `work` makes of its communicator it gives back
  * itself.  Returns when all threads have ended: 0, or what the first `work` that failed has returned, with its words.
  * Other ranks, wherever they wait for it, return a failure then, HCY_EBACKEND where it has returned a number above 0.
