@@ -280,7 +280,7 @@ endif
 check_PROGRAMS += $(test_public) $(test_internal) $(cts_programs)
 all_tests = $(test_public) $(test_internal) $(cts_launchers) $(xrt_launchers) $(test_scripts)
 TESTS += $(all_tests)
-EXTRA_DIST += tests/run-test tests/configurations tests/cli.sh tests/soak.sh $(test_scripts) tests/fake_cuda.c tests/fake_nccl.c tests/fake_nvtx.c tests/inject.c \
+EXTRA_DIST += tests/run-test tests/tsan.supp tests/configurations tests/cli.sh tests/soak.sh $(test_scripts) tests/fake_cuda.c tests/fake_nccl.c tests/fake_nvtx.c tests/inject.c \
     tests/fake_itt.c \
     tests/azint_oracle.h tests/azint_scene.h tests/azint_sums.h tests/bslz4_ref.h tests/cts.h tests/cts_array.h \
     tests/cts_gate.h tests/sense.h tests/eval_layouts.h tests/eval_programs.h tests/fuzz.h tests/lanes.h tests/mutate.h tests/mutate_h5.h tests/nufft_oracle.h tests/tensors.h \
@@ -317,7 +317,8 @@ AM_TESTS_ENVIRONMENT = \
     HCY_JANSSON='$(JANSSON_LIBS)'; HCY_ZLIB='$(ZLIB_LIBS)'; HCY_ZSTD='$(ZSTD_LIBS)'; \
     HCY_ZMQ='$(ZMQ_LIBS)'; export HCY_HEADERS HCY_HDF5 HCY_TIFF HCY_JANSSON HCY_ZLIB HCY_ZSTD HCY_ZMQ; \
     ASAN_OPTIONS=$${ASAN_OPTIONS-detect_leaks=1:allocator_may_return_null=1}; export ASAN_OPTIONS; \
-    TSAN_OPTIONS=$${TSAN_OPTIONS-halt_on_error=1:allocator_may_return_null=1}; export TSAN_OPTIONS;
+    TSAN_OPTIONS=$${TSAN_OPTIONS-halt_on_error=1:allocator_may_return_null=1:print_suppressions=0:suppressions='$(abs_top_srcdir)/tests/tsan.supp'}; \
+    export TSAN_OPTIONS;
 LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
 LOG_COMPILER = $(SHELL) $(top_srcdir)/tests/run-test
 TEST_EXTENSIONS = .t
