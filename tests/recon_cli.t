@@ -57,7 +57,7 @@ check '... which is said' sh -c "'$halcyon' recon $O --maps o_maps.npy --field-m
 recon $O --maps o_maps.npy --field-map o_field_map.npy --times o_times.npy --precision float -o x.npy
 check '... in floats' "$files" error x.npy o_image.npy 0.24
 F='--field-map o_field_map.npy --readout 20'
-L='--lambda 0.1 --eps 1e-9'
+L='--lambda 0.1 --eps 1e-9 --iterations 8'
 recon $O --maps o_maps.npy $F $L --segments 20 -o by_points.npy
 recon $O --maps o_maps.npy $F $L --segments 20 --toeplitz -o x.npy
 check '... by convolutions: the same image' "$files" error x.npy by_points.npy 1e-6
@@ -182,7 +182,7 @@ recon $G $E -o plain.npy
 check '... that are locally of low rank' recon $G --basis basis.npy --reg llr:0.0005:4 -o x.npy
 { head -c 128 plain.npy; tail -c +129 x.npy | head -c 16384; } >first.npy
 check '... with the image of the first' "$files" error first.npy g_image.npy 0.27
-check '... by ADMM, with another regulariser' recon $G --basis basis.npy --reg llr:0.0005,tv:0.0005 -o y.npy
+check '... by ADMM, with another regulariser' recon $G --basis basis.npy --reg llr:0.0005,tv:0.0005 --iterations 10 -o y.npy
 check '... coils without maps' recon $O --reg llr:0.001 --iterations 5 -o y.npy
 recon $G $E --basis even.npy -o x.npy
 { head -c 128 plain.npy; tail -c 16384 x.npy; } >one.npy
@@ -211,7 +211,7 @@ reference=o_image.npy
 W='--maps o_maps.npy --field-map o_field_map.npy --readout 20'
 check '... in a field that is off' near 0.24 x.npy $O $W --real
 check '... by convolutions' near 0.24 y.npy $O $W --real --toeplitz
-check '... in frames of the same spokes' sh -c "'$halcyon' recon $O $W --frames 3 --toeplitz --real --segments 8 -q -o x.npy && '$halcyon' recon $O $W --frames 3 --real --segments 8 -q -o y.npy && '$files' error x.npy y.npy 0.01"
+check '... in frames of the same spokes' sh -c "'$halcyon' recon $O $W --frames 3 --toeplitz --real --segments 8 --iterations 6 -q -o x.npy && '$halcyon' recon $O $W --frames 3 --real --segments 8 --iterations 6 -q -o y.npy && '$files' error x.npy y.npy 0.01"
 reference=
 check '... of coils without maps' recon $V --real --iterations 5 -o x.npy
 recon $G --basis basis.npy --real -o x.npy
