@@ -1,7 +1,7 @@
 /* array_share.c - one array in two processes, without a copy: this one makes it, a second one doubles every other
  * number of it, and this one looks.
  *
- * usage: array_share [DEVICE]           cpu unless it is given
+ * usage: array_share [DEVICE]           cpu unless it is given; cuda:0 and so on (OpenCL has no such memory)
  *
  * The second process is this program again.  It gets the handle through a pipe, its standard input; that it has ended
  * says that its work is done.  It is started before a device is opened here, and it opens its own.

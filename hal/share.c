@@ -70,7 +70,7 @@ static int check_shares(const hcy_device *dev)
     const hcy_backend_ops *ops = dev->backend->ops;
     return HCY_HAS_OP(ops, share_close) && ops->share_create && ops->share_name && ops->share_open
                ? 0
-               : hcy__unsupported(dev, "memory that other processes can have");
+               : hcy__unsupported(dev, "memory that other processes can have; cpu and cuda devices have");
 }
 
 /* The view of a share behind its head, which keeps it. */

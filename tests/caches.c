@@ -117,6 +117,18 @@ static void test_size(void)
     unlink(path);
 }
 
+/* What a text includes may be another by the next run. */
+static void test_includes(void)
+{
+    static const char *const some[] = { "#include <a.h>", "int x;\n  #\tinclude \"a.h\"", "%: include NAME", "#\\\ninclude NAME",
+                                        "-include a.h", "--pre-include=a.h" },
+                      *const none[] = { "", "/* all included */ int include;", "-Iinclude", "#define included 1", "include" };
+    for (size_t i = 0; i < sizeof some / sizeof some[0]; i++)
+        ok(gpu_cache_includes(some[i]), "%zu: a file is included", i);
+    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++)
+        ok(!gpu_cache_includes(none[i]), "none is in \"%s\"", none[i]);
+}
+
 int main(void)
 {
     if (!mkdtemp(root))
@@ -132,6 +144,7 @@ int main(void)
     test_damage();
     test_trust();
     test_size();
+    test_includes();
     unlink(entry);
     rmdir(folder);
     rmdir(root);

@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define PIXELS(bytes, is_signed, is_float)                                                                   \
     "-DPIXEL_BYTES=" bytes " -DPIXEL_SIGNED=" is_signed " -DPIXEL_FLOAT=" is_float " -DVARIANCE=1"
@@ -264,6 +265,38 @@ static void test_near_memory(const struct nvrtc_api *rtc)
     check_near_memory(rtc, 2, 16, 512, 204800, 1, HCY_NUFFT_SLOPES);
 }
 
+/* Compiled for a GPU that is none. */
+static void test_own_program(void)
+{
+    static const char text[] = "#include \"hcy_value.h\"\nextern \"C\" __global__ void f(int *x) { *x = VALUE; }";
+    struct cuda_device d = { .arch = 75 };
+    char dir[] = "/tmp/halcyon-nvrtc-XXXXXX", path[80], folder[80], many[400] = "";
+    const char *const options[] = { folder };
+    void *images[2] = { NULL, NULL }, *program = NULL;
+    size_t sizes[2] = { 0, 0 };
+    int status = 0;
+    if (!mkdtemp(dir))
+        bail_out("no temporary folder");
+    snprintf(path, sizeof path, "%s/hcy_value.h", dir);
+    snprintf(folder, sizeof folder, "-I%s", dir);
+    for (int i = 0; !status && i < 2; i++) {
+        FILE *f = fopen(path, "w");
+        if (!f || fprintf(f, "#define VALUE %d\n", 1000 + i) < 0 || fclose(f))
+            bail_out("%s is not written", path);
+        status = cuda_compile(&images[i], &sizes[i], NULL, &d, text, options, 1);
+    }
+    ok(!status && (sizes[0] != sizes[1] || memcmp(images[0], images[1], sizes[0])),
+       "what a program includes is compiled as it is now (%s)", hcy_status_name(status));
+    for (int i = 0; i < 65; i++)
+        strcat(many, "-DX ");
+    ok(cuda_program_create(&program, NULL, &d, "cuda-c", text, sizeof text - 1, many) == HCY_ERANGE,
+       "an option too many is refused and not left out: %s", hcy_last_error()->text);
+    free(images[0]);
+    free(images[1]);
+    remove(path);
+    rmdir(dir);
+}
+
 static void test_compiler(void)
 {
     const struct nvrtc_api *rtc = nvrtc_load();
@@ -273,6 +306,7 @@ static void test_compiler(void)
     }
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         ok(compiles(rtc, cases[i].text, cases[i].options), "%s", cases[i].name);
+    test_own_program();
     test_near_memory(rtc);
     ok(!strcmp(hcy__eval_dialects[1].format, "cuda-c"), "the dialect is CUDA's");
     for (size_t i = 0; i < sizeof expressions / sizeof expressions[0]; i++)

@@ -128,6 +128,47 @@ static void test_programs(void)
             "the formats are named");
 }
 
+static int value_included(const char *path, int value, const char *options)
+{
+    static const char text[] = "#include \"hcy_value.h\"\n__kernel void f(__global int *x) { x[0] = VALUE; }";
+    const hcy_grid grid = { { 1, 1, 1 }, { 1, 1, 1 }, 0 };
+    hcy_program *program = NULL;
+    hcy_kernel *kernel = NULL;
+    hcy_buffer *buf = cts_buffer(dev, sizeof(int));
+    const hcy_arg arg = hcy_arg_buf(buf);
+    int got = 0;
+    FILE *f = fopen(path, "w");
+    if (!f || fprintf(f, "#define VALUE %d\n", value) < 0 || fclose(f))
+        bail_out("%s is not written", path);
+    int status = hcy_program_create(&program, dev, "opencl-c", text, sizeof text - 1, options);
+    if (!status)
+        status = hcy_program_kernel(&kernel, program, "f", NULL);
+    if (!status)
+        status = hcy_launch_grid(queue, kernel, &grid, &arg, 1);
+    if (!status)
+        status = hcy_buffer_read(queue, &got, buf, 0, sizeof got);
+    if (status || hcy_queue_finish(queue))
+        diag("%s", hcy_last_error()->text);
+    hcy_kernel_release(kernel);
+    hcy_program_release(program);
+    hcy_buffer_release(buf);
+    return got;
+}
+
+/* A file that a text includes may change between two programs of the same text. */
+static void test_includes(void)
+{
+    char dir[] = "/tmp/halcyon-includes-XXXXXX", path[80], options[80];
+    if (!mkdtemp(dir))
+        bail_out("no temporary folder");
+    snprintf(path, sizeof path, "%s/hcy_value.h", dir);
+    snprintf(options, sizeof options, "-I%s", dir);
+    is_int(value_included(path, 7, options), 7, "a file is included from a folder that the options name");
+    is_int(value_included(path, 8, options), 8, "once it has changed, as it is then");
+    remove(path);
+    rmdir(dir);
+}
+
 static void test_handles(void)
 {
     void *context = NULL, *device = NULL, *platform = NULL, *mem = NULL, *command_queue = NULL;
@@ -276,6 +317,7 @@ int main(int argc, char **argv)
     dev = cts_open();
     queue = cts_queue(dev);
     test_programs();
+    test_includes();
     test_handles();
     test_rows();
     test_profile();

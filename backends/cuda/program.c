@@ -99,6 +99,7 @@ int cuda_compile(void **image, size_t *size, char **log, struct cuda_device *d, 
     const struct nvrtc_api *rtc = cuda_compiler(d);
     const char *all[MAX_OPTIONS + 1];
     char arch[32];
+    bool kept = !gpu_cache_includes(text);
     if (!rtc)
         return use_embedded(d, text, options, n_options, image);
     if (n_options > MAX_OPTIONS)
@@ -106,15 +107,17 @@ int cuda_compile(void **image, size_t *size, char **log, struct cuda_device *d, 
     /* Machine code for this very GPU is loaded as it is, without a second compilation in the driver. */
     snprintf(arch, sizeof arch, "-arch=sm_%d", d->arch);
     all[0] = arch;
-    for (int i = 0; i < n_options; i++)
+    for (int i = 0; i < n_options; i++) {
         all[i + 1] = options[i];
+        kept = kept && !gpu_cache_includes(options[i]);
+    }
     uint64_t key = hash_source(CUDA_HASH_KEY, rtc, text, all, n_options + 1);
     uint64_t check = hash_source(CUDA_HASH_CHECK, rtc, text, all, n_options + 1);
-    *image = gpu_cache_read("cuda", key, check, size);
+    *image = kept ? gpu_cache_read("cuda", key, check, size) : NULL;
     if (*image)
         return 0;
     int status = compile_now(image, size, log, rtc, text, all, n_options + 1);
-    if (!status)
+    if (!status && kept)
         gpu_cache_write("cuda", key, check, *image, *size);
     return status;
 }
@@ -136,7 +139,8 @@ int cuda_module_load(CUmodule *module, char **log, struct cuda_device *d, const 
     else if (r) {
         const char *name = "";
         cu.cuGetErrorString(r, &name);
-        status = hcy_fail_vendor(HCY_ECOMPILE, r, name, "a program is not accepted: %s", words ? words : "");
+        status = hcy_fail_vendor(HCY_ECOMPILE, r, name, "a program is not accepted: %s",
+                                 words && *words ? words : name);
     }
     if (log && words && *words && !*log)
         *log = words;
@@ -145,12 +149,12 @@ int cuda_module_load(CUmodule *module, char **log, struct cuda_device *d, const 
     return status;
 }
 
-/* Options separated by blanks, in a copy that is cut up. */
+/* Options separated by blanks, in a copy that is cut up; one more than there may be is kept for who refuses it. */
 static int split_options(char *text, const char **options)
 {
     int n = 0;
     char *save = NULL;
-    for (char *word = strtok_r(text, " \t\n", &save); word && n < MAX_OPTIONS;
+    for (char *word = strtok_r(text, " \t\n", &save); word && n <= MAX_OPTIONS;
          word = strtok_r(NULL, " \t\n", &save))
         options[n++] = word;
     return n;
@@ -158,7 +162,7 @@ static int split_options(char *text, const char **options)
 
 static int compile_source(void **cubin, char **log, struct cuda_device *d, const char *text, const char *options)
 {
-    const char *list[MAX_OPTIONS];
+    const char *list[MAX_OPTIONS + 1];
     size_t size;
     char *copy = strdup(options);
     if (!copy)

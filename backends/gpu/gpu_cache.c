@@ -6,7 +6,6 @@
 
 #include <halcyon/backend.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +46,20 @@ void *gpu_cache_read(const char *kind, uint64_t key, uint64_t check, size_t *siz
     memmove(data, data + sizeof head, head.size);
     *size = head.size;
     return data;
+}
+
+bool gpu_cache_includes(const char *text)
+{
+    static const char word[] = "include";
+    for (const char *at = strstr(text, word); at; at = strstr(at + 1, word)) {
+        const char *before = at;
+        /* A line may go on behind a backslash, and "%:" is C's other word for "#". */
+        while (before > text && strchr(" \t\r\n\\", before[-1]))
+            before--;
+        if (before > text && strchr("#:-", before[-1]))
+            return true;
+    }
+    return false;
 }
 
 void gpu_cache_write(const char *kind, uint64_t key, uint64_t check, const void *data, size_t size)

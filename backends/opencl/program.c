@@ -104,15 +104,16 @@ int cl_build(cl_program *program, char **log, struct cl_device *d, const char *t
 {
     uint64_t key = hash_for_device(14695981039346656037u, d, text, options),
              check = hash_for_device(0x9e3779b97f4a7c15u, d, text, options);
+    const bool kept = !gpu_cache_includes(text) && !gpu_cache_includes(options);
     /* Two hashes from different starts leave no chance that another text's binary fits. */
     cl_int error = 0;
-    if (build_cached(d, key, check, options, program))
+    if (kept && build_cached(d, key, check, options, program))
         return 0;
     *program = cl.clCreateProgramWithSource(d->context, 1, &text, NULL, &error);
     int status = cl_check(d, error, "taking a program's source");
     if (!status)
         status = build_program_now(log, d, *program, options);
-    if (!status)
+    if (!status && kept)
         keep_binary(*program, key, check);
     return status;
 }
