@@ -650,7 +650,7 @@ static void test_errors(void)
         { "y = x)", "column 6: an operator" },
         { "y = q", "column 5: nothing is called q" },
         { "q = x", "column 1: no array to write to is called q" },
-        { "y = sin2(x)", "no function is called sin2" },
+        { "y = sin2(x)", "column 5: no function is called sin2" },
         { "y = sqrt(x, x)", "too many arguments for sqrt" },
         { "y = where(x, x)", "too few arguments for where" },
         { "y = x ** 1j", "complex64 is not assigned to float32" },

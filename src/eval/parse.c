@@ -217,6 +217,9 @@ static int parse_number(struct hcy__parser *p)
 int hcy__find_function(const char *name, int *dtype)
 {
     *dtype = 0;
+    /* Its own name is the operator. */
+    if (!strcmp(name, "pow"))
+        return HCY__FN_POW;
     for (int f = 0; f < HCY__FN_CAST; f++)
         if (*functions[f].name && !strcmp(functions[f].name, name))
             return f;
@@ -339,8 +342,10 @@ static int parse_call(struct hcy__parser *p, const char *name, int column)
     struct hcy__word joins = { NULL, 0 };
     int kids[3] = { -1, -1, -1 }, n = 0, dtype, function = hcy__find_function(name, &dtype), join = -1,
         own = hcy__find_definition(p, name);
-    if (function < 0 && own < 0)
-        return hcy__complain(p, "no function is called ", name);
+    if (function < 0 && own < 0) {
+        p->status = hcy__refuse(p->tree, column, "no function is called ", name);
+        return -1;
+    }
     p->at++;
     if (own >= 0)
         return parse_own_call(p, own, name);

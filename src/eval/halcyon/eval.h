@@ -19,7 +19,7 @@
  *
  *   operators   || && ! (of truth)  | ^ & ~ (of bits)  == != < <= > >=  + - * / // % **, unary + -; as in Python
  *               comparisons bind less than |.  // and % are integers' and round towards minus infinity; / of integers
- *               is float64; x ** y of integers wraps, and a negative y makes the reciprocal towards zero
+ *               is float64; x ** y, or pow(x, y), of integers wraps, and a negative y makes the reciprocal towards zero
  *   numbers     1, 2.5e-3, 4j, pi; `index` is an element's number in C order, int64
  *   elementwise abs(x) abs2(x) sign(x) sqrt(x) floor(x) ceil(x) round(x) conj(x) real(x) imag(x) complex(x, y)
  *               minimum(x, y) maximum(x, y) clip(x, low, high) where(c, x, y) fma(x, y, z) isnan(x) copysign(x, y),
