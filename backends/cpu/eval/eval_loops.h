@@ -134,17 +134,32 @@ NEAR_WAYS(DEFINE_NEAR_LOOP)
 
 /* The tree of eval_format.h.  Lanes without elements are in no sum.  A whole piece in a core's cache is summed up lane
  * by lane, which keeps lanes in registers; from memory that would be eight streams, which come slower than one. */
-_Static_assert(HCY_EVAL_PIECE == 8 * HCY_EVAL_LANES, "a whole piece has eight elements a lane");
+_Static_assert(HCY_EVAL_PIECE == 8 * HCY_EVAL_LANES && HCY_EVAL_LANES == 128, "128 lanes of eight elements");
 #define JOIN_8(join, x, far)                                                                       \
     op_##join(op_##join(op_##join(op_##join(op_##join(op_##join(op_##join((x)[0], (x)[far], 0),    \
         (x)[2 * far], 0), (x)[3 * far], 0), (x)[4 * far], 0), (x)[5 * far], 0), (x)[6 * far], 0),  \
         (x)[7 * far], 0)
+/* Of a number of lanes that is known when this is compiled, so that they are joined by vectors without a test. */
+#define JOIN_HALF(join, half)                                                                      \
+    for (size_t l = 0; l < (half); l++)                                                            \
+    lane[l] = op_##join(lane[l], lane[l + (half)], 0)
 #define DEFINE_REDUCTION(name, t, join)                                                            \
     static void join_lanes_##name(void *to, t *lane, size_t lanes)                                 \
     {                                                                                              \
         for (size_t half = HCY_EVAL_LANES / 2; half; half /= 2)                                    \
             for (size_t l = 0; l < half && l + half < lanes; l++)                                  \
                 lane[l] = op_##join(lane[l], lane[l + half], 0);                                   \
+        memcpy(to, lane, sizeof *lane);                                                            \
+    }                                                                                              \
+    static void join_whole_##name(void *to, t *lane)                                               \
+    {                                                                                              \
+        JOIN_HALF(join, 64);                                                                       \
+        JOIN_HALF(join, 32);                                                                       \
+        JOIN_HALF(join, 16);                                                                       \
+        JOIN_HALF(join, 8);                                                                        \
+        JOIN_HALF(join, 4);                                                                        \
+        JOIN_HALF(join, 2);                                                                        \
+        JOIN_HALF(join, 1);                                                                        \
         memcpy(to, lane, sizeof *lane);                                                            \
     }                                                                                              \
     static void reduce_##name(void *to, const void *from, size_t n)                                \
@@ -167,7 +182,7 @@ _Static_assert(HCY_EVAL_PIECE == 8 * HCY_EVAL_LANES, "a whole piece has eight el
         for (size_t l = 0; l < HCY_EVAL_LANES; l++)                                                \
             lane[l] = JOIN_8(join, x + l, HCY_EVAL_LANES);                                         \
         (void)n;                                                                                   \
-        join_lanes_##name(to, lane, HCY_EVAL_LANES);                                               \
+        join_whole_##name(to, lane);                                                               \
     }
 HCY_EVAL_REDUCTIONS(DEFINE_REDUCTION)
 
@@ -179,7 +194,7 @@ static void sum_floats(void *to, const void *from, size_t n)
     for (size_t l = 0; l < HCY_EVAL_LANES; l++)
         lane[l] = JOIN_8(ADD_F64, x + l, HCY_EVAL_LANES);
     (void)n;
-    join_lanes_SUM_F64(to, lane, HCY_EVAL_LANES);
+    join_whole_SUM_F64(to, lane);
 }
 
 #define DEFINE_SCAN(name, t, join)                                                                 \

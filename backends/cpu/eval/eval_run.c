@@ -29,9 +29,16 @@ struct run {
     size_t pieces;   /* of a span; of several together 1 */
 };
 
+/* A stretch of consecutive elements along the last axis. */
+struct stretch {
+    uint64_t index[HCY_EVAL_AXES];
+};
+
 /* Elements of a piece. */
 struct piece {
     size_t begin, n, number;
+    struct stretch at; /* where it begins */
+    bool is_stretch;   /* and no element lies behind the end of that */
 };
 
 static size_t count_pieces(struct run *run, const hcy_eval_job *job, bool has_spans)
@@ -46,35 +53,6 @@ static size_t count_pieces(struct run *run, const hcy_eval_job *job, bool has_sp
     size_t spans = n / run->span;
     return run->together > 1 ? (spans - 1) / run->together + 1 : spans * run->pieces;
 }
-
-static struct piece find_piece(const struct run *run, size_t i)
-{
-    struct piece p = { .number = i * run->together };
-    /* A small call has piece 0 alone, and a division costs as much as some vectors of numbers. */
-    size_t all = (size_t)run->call.job->n, inside = i ? i % run->pieces * HCY_EVAL_PIECE : 0,
-           most = run->span - inside;
-    if (i)
-        p.begin = run->together > 1 ? p.number * run->span : i / run->pieces * run->span + inside;
-    if (run->together > 1)
-        most = run->together * run->span;
-    p.n = all - p.begin < most ? all - p.begin : most;
-    if (p.n > HCY_EVAL_PIECE)
-        p.n = HCY_EVAL_PIECE;
-    return p;
-}
-
-/* A thread's registers, and where they are for this piece. */
-struct registers {
-    const void *at[HCY_EVAL_REGISTERS];
-    /* From a line of the cache on: vectors that straddle two take twice as long. */
-    _Alignas(64) union number own[HCY_EVAL_REGISTERS][HCY_EVAL_PIECE];
-};
-
-/* A stretch of consecutive elements along the last axis. */
-struct stretch {
-    uint64_t index[HCY_EVAL_AXES];
-    size_t n;
-};
 
 static void stretch_begin(struct stretch *s, const hcy_eval_job *job, size_t element)
 {
@@ -91,6 +69,33 @@ static size_t stretch_length(const struct stretch *s, const hcy_eval_job *job, s
     size_t n = job->rank ? (size_t)(job->shape[job->rank - 1] - s->index[job->rank - 1]) : 1;
     return n < left ? n : left;
 }
+
+/* Through a pointer: a copy would be read in vectors of what was just written in words, which stalls. */
+static void find_piece(struct piece *p, const struct run *run, size_t i)
+{
+    p->number = i * run->together;
+    /* Most calls have one span, and a division costs as much as some vectors of numbers. */
+    size_t all = (size_t)run->call.job->n,
+           inside = i < run->pieces ? i * HCY_EVAL_PIECE : i % run->pieces * HCY_EVAL_PIECE, most = run->span - inside;
+    if (run->together > 1)
+        p->begin = p->number * run->span;
+    else
+        p->begin = i < run->pieces ? inside : i / run->pieces * run->span + inside;
+    if (run->together > 1)
+        most = run->together * run->span;
+    p->n = all - p->begin < most ? all - p->begin : most;
+    if (p->n > HCY_EVAL_PIECE)
+        p->n = HCY_EVAL_PIECE;
+    stretch_begin(&p->at, run->call.job, p->begin);
+    p->is_stretch = stretch_length(&p->at, run->call.job, p->n) == p->n;
+}
+
+/* A thread's registers, and where they are for this piece. */
+struct registers {
+    const void *at[HCY_EVAL_REGISTERS];
+    /* From a line of the cache on: vectors that straddle two take twice as long. */
+    _Alignas(64) union number own[HCY_EVAL_REGISTERS][HCY_EVAL_PIECE];
+};
 
 static void stretch_next(struct stretch *s, const hcy_eval_job *job)
 {
@@ -128,42 +133,38 @@ bool cpu_eval_is_as_it_lies(unsigned memory)
            memory == HCY_EVAL_M_F64;
 }
 
-static void load_piece(const struct run *run, struct registers *r, const hcy_eval_step *s, size_t begin,
-                       size_t n)
+static void load_piece(const struct run *run, struct registers *r, const hcy_eval_step *s, const struct piece *p)
 {
     const hcy_eval_job *job = run->call.job;
     const struct cpu_eval_operand *o = &run->call.operands[s->a];
-    struct stretch at;
     ptrdiff_t stride = job->rank ? (ptrdiff_t)o->strides[job->rank - 1] : 0;
     size_t bytes = cpu_eval_bytes[s->memory], wide = cpu_eval_wide(s->memory);
-    stretch_begin(&at, job, begin);
-    const char *from = element_at(o, &at, job->rank, s->b, bytes);
     /* Read where it lies: no step reads this register behind one that stores there (joint.c sees to it). */
-    if (stride == 1 && stretch_length(&at, job, n) == n && cpu_eval_is_as_it_lies(s->memory)) {
-        r->at[s->to] = from;
+    if (stride == 1 && p->is_stretch && cpu_eval_is_as_it_lies(s->memory)) {
+        r->at[s->to] = element_at(o, &p->at, job->rank, s->b, bytes);
         return;
     }
+    struct stretch at = p->at;
     char *to = (char *)r->own[s->to];
     r->at[s->to] = to;
-    for (size_t done = 0, some; done < n; done += some, stretch_next(&at, job)) {
-        some = stretch_length(&at, job, n - done);
+    for (size_t done = 0, some; done < p->n; done += some, stretch_next(&at, job)) {
+        some = stretch_length(&at, job, p->n - done);
         run->loops->load[s->memory](to + done * wide, element_at(o, &at, job->rank, s->b, bytes), stride,
                                     some);
     }
 }
 
 static void store_piece(const struct run *run, const struct registers *r, const hcy_eval_step *s,
-                        size_t begin, size_t n)
+                        const struct piece *p)
 {
     const hcy_eval_job *job = run->call.job;
     const struct cpu_eval_operand *o = &run->call.operands[s->to];
-    struct stretch at;
+    struct stretch at = p->at;
     ptrdiff_t stride = job->rank ? (ptrdiff_t)o->strides[job->rank - 1] : 1;
     size_t bytes = cpu_eval_bytes[s->memory], wide = cpu_eval_wide(s->memory);
     const char *from = r->at[s->a];
-    stretch_begin(&at, job, begin);
-    for (size_t done = 0, some; done < n; done += some, stretch_next(&at, job)) {
-        some = stretch_length(&at, job, n - done);
+    for (size_t done = 0, some; done < p->n; done += some, stretch_next(&at, job)) {
+        some = stretch_length(&at, job, p->n - done);
         run->loops->store[s->memory](element_at(o, &at, job->rank, s->b, bytes), stride, from + done * wide,
                                      some);
     }
@@ -186,12 +187,10 @@ static bool run_stored(const struct run *run, const struct registers *r, const h
     if (!loop || store->op != HCY_EVAL_STORE || store->a != s->to || !cpu_eval_is_as_it_lies(store->memory))
         return false;
     const struct cpu_eval_operand *o = &run->call.operands[store->to];
-    struct stretch at;
-    stretch_begin(&at, job, p->begin);
-    if (!job->rank || o->strides[job->rank - 1] != 1 || stretch_length(&at, job, p->n) != p->n)
+    if (!job->rank || o->strides[job->rank - 1] != 1 || !p->is_stretch)
         return false;
     const size_t wide = cpu_eval_bytes[store->memory], bytes = p->n * wide;
-    char *place = element_at(o, &at, job->rank, store->b, wide);
+    char *place = element_at(o, &p->at, job->rank, store->b, wide);
     /* In place, a loop could read again what it has written. */
     if (!lies_apart(place, r->at[s->a], bytes) || !lies_apart(place, r->at[s->b], bytes) ||
         !lies_apart(place, r->at[s->c], bytes))
@@ -353,10 +352,10 @@ static void run_step(const struct run *run, struct registers *r, const hcy_eval_
         load_carry(run, r, s, p);
         break;
     case HCY_EVAL_LOAD:
-        load_piece(run, r, s, begin, n);
+        load_piece(run, r, s, p);
         break;
     case HCY_EVAL_STORE:
-        store_piece(run, r, s, begin, n);
+        store_piece(run, r, s, p);
         break;
     default:
         if (s->op >= HCY_EVAL_FIRST_SCAN) {
@@ -379,7 +378,7 @@ bool cpu_eval_is_pair(const struct cpu_eval_loops *loops, const hcy_eval_step *s
 
 /* The step and the next one as one, where they are both parts of complex numbers that lie in a row: a loop over every
  * other number costs twice as much. */
-static bool run_pair(const struct run *run, struct registers *r, const hcy_eval_step *s, size_t begin, size_t n)
+static bool run_pair(const struct run *run, struct registers *r, const hcy_eval_step *s, const struct piece *p)
 {
     const hcy_eval_job *job = run->call.job;
     const hcy_eval_step *t = s + 1;
@@ -387,20 +386,18 @@ static bool run_pair(const struct run *run, struct registers *r, const hcy_eval_
     if (!cpu_eval_is_pair(run->loops, s))
         return false;
     const struct cpu_eval_operand *o = &run->call.operands[loads ? s->a : s->to];
-    struct stretch at;
-    stretch_begin(&at, job, begin);
     /* With a stride of 2, counted in components, parts and elements follow one another without a gap. */
-    if (!job->rank || o->strides[job->rank - 1] != 2 || stretch_length(&at, job, n) != n)
+    if (!job->rank || o->strides[job->rank - 1] != 2 || !p->is_stretch)
         return false;
-    char *place = element_at(o, &at, job->rank, 0, cpu_eval_bytes[s->memory]);
+    char *place = element_at(o, &p->at, job->rank, 0, cpu_eval_bytes[s->memory]);
     if (!loads) {
-        run->loops->store_pair[s->memory](place, r->at[s->a], r->at[t->a], n);
+        run->loops->store_pair[s->memory](place, r->at[s->a], r->at[t->a], p->n);
         return true;
     }
     /* Parts are taken apart into registers, as none lies in memory the way that a register does. */
     r->at[s->to] = r->own[s->to];
     r->at[t->to] = r->own[t->to];
-    run->loops->load_pair[s->memory](r->own[s->to], r->own[t->to], place, n);
+    run->loops->load_pair[s->memory](r->own[s->to], r->own[t->to], place, p->n);
     return true;
 }
 
@@ -409,7 +406,8 @@ static uint32_t run_steps(const struct run *run, struct registers *r, const hcy_
                           const struct piece *p)
 {
     if (s->op == HCY_EVAL_LOAD || s->op == HCY_EVAL_STORE) {
-        if (left > 1 && run_pair(run, r, s, p->begin, p->n))
+        /* Of most numbers there is no part 1, which is seen at once. */
+        if (left > 1 && s[1].b == 1 && run_pair(run, r, s, p))
             return 2;
     } else if (HCY_EVAL_IS_OWN(s->op)) {
         return run_own(run, r, s, p);
@@ -427,6 +425,7 @@ static void run_pieces(void *context, size_t first, size_t end, unsigned thread)
     const hcy_eval_program *p = run->call.program;
     const size_t total = (size_t)run->call.job->n;
     struct registers r;
+    struct piece piece;
     (void)thread;
     /* Arguments that an operation has not are any register's address. */
     for (uint32_t i = 0; i < p->n_registers; i++)
@@ -435,7 +434,7 @@ static void run_pieces(void *context, size_t first, size_t end, unsigned thread)
     for (uint32_t i = 0; i < p->n_fixed; i++)
         spread_value(run, &r, &p->steps[i], total < HCY_EVAL_PIECE ? total : HCY_EVAL_PIECE);
     for (size_t k = first; k < end; k++) {
-        const struct piece piece = find_piece(run, k);
+        find_piece(&piece, run, k);
         for (uint32_t i = p->n_fixed; i < p->n_steps;)
             i += run_steps(run, &r, &p->steps[i], p->n_steps - i, &piece);
     }
