@@ -120,9 +120,10 @@ static void test_size(void)
 /* What a text includes may be another by the next run. */
 static void test_includes(void)
 {
-    static const char *const some[] = { "#include <a.h>", "int x;\n  #\tinclude \"a.h\"", "%: include NAME", "#\\\ninclude NAME",
-                                        "-include a.h", "--pre-include=a.h" },
-                      *const none[] = { "", "/* all included */ int include;", "-Iinclude", "#define included 1", "include" };
+    static const char *const some[] = { "#include <a.h>", "int x;\n  #\tinclude \"a.h\"", "%: include NAME",
+                                        "#\\\ninclude NAME", "-include a.h", "--pre-include=a.h" };
+    static const char *const none[] = { "", "/* all included */ int include;", "-Iinclude", "#define included 1",
+                                        "include" };
     for (size_t i = 0; i < sizeof some / sizeof some[0]; i++)
         ok(gpu_cache_includes(some[i]), "%zu: a file is included", i);
     for (size_t i = 0; i < sizeof none / sizeof none[0]; i++)
