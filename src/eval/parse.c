@@ -343,8 +343,9 @@ static int parse_call(struct hcy__parser *p, const char *name, int column)
     int kids[3] = { -1, -1, -1 }, n = 0, dtype, function = hcy__find_function(name, &dtype), join = -1,
         own = hcy__find_definition(p, name);
     if (function < 0 && own < 0) {
-        p->status = hcy__refuse(p->tree, column, "no function is called ", name);
-        return -1;
+        /* What is wrong is the name, and not the parenthesis behind it. */
+        p->at -= hcy__column(p) - column;
+        return hcy__complain(p, "no function is called ", name);
     }
     p->at++;
     if (own >= 0)
