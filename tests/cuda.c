@@ -116,6 +116,11 @@ static void test_program(void)
     st_says(hcy_program_kernel(&none, program, "nosuch", NULL), HCY_ENOENT, "nosuch",
             "a kernel that it lacks");
     hcy_program_release(program);
+    program = NULL;
+    st_is(hcy_program_create(&program, dev, HCY_CUDA_PTX, "", 1, NULL), HCY_ECOMPILE, "no PTX");
+    const char *said = hcy_last_error()->text;
+    ok(said[strlen(said) - 1] != ' ', "is refused with a reason, whether the driver has a log or not: %s", said);
+    hcy_program_release(program);
     hcy_kernel_release(kernel);
     hcy_buffer_release(buf);
 }
