@@ -251,7 +251,7 @@ else
 fi
 
 # --- In a browser ---
-browser=`command -v chromium || command -v chromium-browser || command -v google-chrome`
+browser=`command -v chromium || command -v chromium-browser || command -v google-chrome || command -v chromium-headless-shell`
 # shown FILE: the document that the browser has made of it ends where the file does, and nothing was mended.
 shown()
 {
