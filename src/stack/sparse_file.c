@@ -10,7 +10,8 @@
  *
  * Unlike pyFAI's the datasets are not compressed, so that no plugin is needed.  A frame that failed has no pixels and a
  * background of NaN.  Where there is a dark current the frames are those without it: the background is, so its readers
- * would mix two kinds of counts if the pixels were not.  The file gets its name when it is closed.  One thread at a time.
+ * would mix two kinds of counts if the pixels were not.  The file gets its name when it is closed.  One thread at a
+ * time.
  */
 #include "stack_priv.h"
 #include "sized.h"
@@ -306,7 +307,8 @@ static int lit_pixels(const void **pixels, hcy_sparse_file *f, uint64_t n, const
     }
     for (uint64_t i = 0; i < n; i++) {
         if (sparse->index[i] >= f->n_darks)
-            return hcy_fail(HCY_EINVAL, "%s: a frame has no pixel %lu", f->file->path, (unsigned long)sparse->index[i]);
+            return hcy_fail(HCY_EINVAL, "%s: a frame has no pixel %lu", f->file->path,
+                            (unsigned long)sparse->index[i]);
         const float dark = f->darks[sparse->index[i]];
         if (sparse->real)
             f->lit[i].real = sparse->real[i] - (double)dark;
