@@ -338,6 +338,11 @@ check '-d: both are there' sh -c "'$json' devices.1.device <two.json"
 integrate -o one.dat
 check 'two devices, one device: the same bytes' same two.dat one.dat
 check 'another batch: the same bytes' same batch.dat one.dat
+check 'what bounds a run: devices that work on when all is read' sh -c "'$halcyon' integrate s.h5 -p s.poni --json --frames :4 \
+    -d null@kernels=noop@delay-us=30000 --batch 1 -o slow.dat | grep '\"bound_by\": \"devices\"'"
+"$halcyon" simulate large.h5 --shape 400x400 --frames 20 -q
+check '--memory: batches are as small' sh -c "'$halcyon' integrate large.h5 -p large.poni --json -d cpu@threads=1 --memory 1 \
+    -o memory.dat >memory.json && [ \"\`'$json' devices.0.batches <memory.json\`\" -ge 4 ]"
 "$halcyon" integrate s.h5 -p s.poni -o uncached.dat -q --uncached
 check '--uncached: the same bytes' same uncached.dat one.dat
 for i in 0 1 2 3 4 5; do for j in 0 1 2 3 4 5 6 7 8 9; do ln s.h5 many_$i$j.h5; done; done

@@ -205,6 +205,7 @@ echo '{"report": "halcyon compare", "version": 1, "devices": [1, {"device": {}, 
     "nufft": {"devices": [{"cells": [{"mpoints_per_s": 0}, {"mpoints_per_s": 1e300}]}]}}' | sed 's/1e999/1e99/' >odd.json
 check 'a report of odd values' compare odd.json -o odd.html
 check '... is a page' whole odd.html
+check 'no such report' refused 1 'none.json: No such file or directory$' compare none.json
 check 'no stack' refused 1 'none.h5' compare none.h5 -p s.poni
 check 'no geometry file' refused 1 'none.poni' compare s.h5 -p none.poni
 check 'two stacks' refused 2 'A.json B.json' compare s.h5 s.h5
@@ -251,7 +252,7 @@ else
 fi
 
 # --- In a browser ---
-browser=`command -v chromium || command -v chromium-browser || command -v google-chrome`
+browser=`command -v chromium || command -v chromium-browser || command -v google-chrome || command -v chromium-headless-shell`
 # shown FILE: the document that the browser has made of it ends where the file does, and nothing was mended.
 shown()
 {

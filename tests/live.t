@@ -369,6 +369,15 @@ else
 fi
 check '--watch, not on a terminal' run 0 's.h5' -o watch.dat --watch
 check '... its numbers' grep 'series 1: 12 of 12 frames.*waiting 0, dropped 0.*latency p50 .* p99.9' run.log
+if command -v script >/dev/null; then
+    send s.h5 --stream "$at" &
+    script -qc "'$halcyon' integrate --stream '$at' --timeout 20 $plan --watch -o end.dat" end.log >/dev/null
+    wait
+    check '... on a terminal: nothing is awaited behind the end' sh -c \
+        "sed -n '/end.dat: 12 curves/,\$p' end.log >rest && [ -s rest ] && ! grep waiting rest"
+else
+    skip 'no script'
+fi
 
 # --- Keys (the pairs that ZeroMQ's own pages show) ---
 cat >server.secret <<'KEY'

@@ -7,7 +7,8 @@
 
 enum { BINS = 4 };
 
-static hcy_azint_plan *make_plan(double dist)
+/* `given`: what is wanted beside the bins, or NULL. */
+static hcy_azint_plan *make_plan(double dist, const hcy_azint_options *given)
 {
     hcy_poni poni = HCY_PONI_INIT;
     hcy_azint_options options = HCY_AZINT_OPTIONS_INIT;
@@ -15,6 +16,8 @@ static hcy_azint_plan *make_plan(double dist)
     poni.dist = dist;
     poni.wavelength = 1e-10;
     poni.pixel1 = poni.pixel2 = 1e-4;
+    if (given)
+        options = *given;
     options.npt = BINS;
     if (hcy_azint_plan_create(&plan, &poni, 8, 8, &options))
         bail_out("no plan: %s", hcy_last_error()->text);
@@ -178,7 +181,7 @@ static void refuses(int status, const char *word, const char *const *parts, size
 static void test_refusals(const hcy_azint_plan *plan)
 {
     const hcy_shard second = { 1, 2, 0, 8, 1 };
-    hcy_azint_plan *other = make_plan(0.2);
+    hcy_azint_plan *other = make_plan(0.2, NULL);
     write_part("a.h5", plan, NULL, 0, 4, 1, WHOLE);
     write_part("b.h5", plan, NULL, 4, 8, 1, WHOLE);
     write_part("far.h5", plan, NULL, 6, 8, 1, WHOLE);
@@ -304,6 +307,66 @@ static void claim_pixels(const char *path, uint64_t n)
         bail_out("%s cannot be changed", path);
 }
 
+/* Pixels of each kind, darks of 2.5, -1.4 and 100 taken off them: the nearest that the kind has. */
+static const struct bare {
+    const char *name;
+    uint32_t type;
+    int64_t counted[3], bare[3];
+} bares[] = { { "uint16", HCY_PIXEL_U16, { 10, 65535, 5 }, { 7, 65535, 0 } },
+              { "int16", HCY_PIXEL_I16, { 10, 32767, -32700 }, { 7, 32767, -32768 } },
+              { "uint32", HCY_PIXEL_U32, { 10, 8, 4294967295 }, { 7, 9, 4294967195 } },
+              { "int64", HCY_PIXEL_I64, { 10, INT64_MAX, INT64_MIN + 5 }, { 7, INT64_MAX, INT64_MIN } },
+              { "uint64", HCY_PIXEL_U64, { 10, -1, -1 }, { 7, -1, -101 } } };
+
+static int read_intensity(void *values, hid_t type)
+{
+    hid_t file = H5Fopen("bare.h5", H5F_ACC_RDONLY, H5P_DEFAULT);
+    hid_t data = H5Dopen2(file, "/entry_0000/sparse_frames/intensity", H5P_DEFAULT);
+    herr_t done = H5Dread(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values);
+    H5Dclose(data);
+    H5Fclose(file);
+    return done < 0;
+}
+
+static int write_bare(const hcy_azint_plan *plan, uint32_t type, const hcy_sparse *sparse)
+{
+    static const float radius[64];
+    hcy_sparse_options opts = HCY_SPARSE_OPTIONS_INIT;
+    hcy_sparse_file *file = NULL;
+    opts.pixel_type = type;
+    opts.radius = radius;
+    int st = hcy_sparse_create(&file, "bare.h5", plan, &opts);
+    if (!st)
+        st = hcy_sparse_append(file, NULL, sparse);
+    int closed = hcy_sparse_close(file, !st);
+    return st ? st : closed;
+}
+
+static void test_dark(void)
+{
+    static const uint32_t index[] = { 3, 17, 63 }, beyond[] = { 3, 17, 64 };
+    const double counted[] = { 10, 0.5, -1e30 };
+    float dark[64] = { [3] = 2.5f, [17] = -1.4f, [63] = 100 };
+    hcy_azint_options options = HCY_AZINT_OPTIONS_INIT;
+    options.dark = dark;
+    hcy_azint_plan *plan = make_plan(0.1, &options);
+    for (size_t i = 0; i < sizeof bares / sizeof bares[0]; i++) {
+        const struct bare *b = &bares[i];
+        int64_t found[3] = { 0 };
+        is_int(write_bare(plan, b->type, &(hcy_sparse){ 3, index, b->counted, NULL }), 0, "%s without darks", b->name);
+        int st = read_intensity(found, b->type == HCY_PIXEL_U64 ? H5T_NATIVE_UINT64 : H5T_NATIVE_INT64);
+        ok(!st && !memcmp(found, b->bare, sizeof found), "... %lld %lld %lld", (long long)found[0],
+           (long long)found[1], (long long)found[2]);
+    }
+    double found[3] = { 0 };
+    is_int(write_bare(plan, HCY_PIXEL_F64, &(hcy_sparse){ 3, index, NULL, counted }), 0, "float64 without darks");
+    int st = read_intensity(found, H5T_NATIVE_DOUBLE);
+    ok(!st && found[0] == 7.5 && found[1] == 0.5 + (double)1.4f && found[2] == -1e30, "... exactly");
+    is_int(write_bare(plan, HCY_PIXEL_U16, &(hcy_sparse){ 3, beyond, bares[0].counted, NULL }), HCY_EINVAL,
+           "a pixel that the detector has not is none");
+    hcy_azint_plan_release(plan);
+}
+
 static void test_sparse(const hcy_azint_plan *plan)
 {
     const char *const parts[] = { "s0.h5", "s1.h5" };
@@ -315,6 +378,7 @@ static void test_sparse(const hcy_azint_plan *plan)
     claim_pixels(parts[1], 1 << 24); /* not more: who believes it writes them all */
     is_int(hcy_sparse_merge(NULL, "sparse.h5", parts, 2), HCY_ECORRUPT, "pixels that are not stored are not merged");
     ok(strstr(hcy_last_error()->text, "s1.h5") != NULL, "... the file is named: %s", hcy_last_error()->text);
+    test_dark();
 }
 #else
 static void test_sparse(const hcy_azint_plan *plan)
@@ -361,7 +425,7 @@ int main(void)
     make_folder();
     if (chdir(folder))
         bail_out("%s cannot be entered", folder);
-    hcy_azint_plan *plan = make_plan(0.1);
+    hcy_azint_plan *plan = make_plan(0.1, NULL);
     test_merge(plan, 100, 1, 0);
     test_merge(plan, 103, 4, HCY_MERGE_COPY);
     test_merge(plan, 5000, 1, HCY_MERGE_COPY);

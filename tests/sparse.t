@@ -21,6 +21,15 @@ printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '<f4', 'fortran_order': Fa
 awk 'BEGIN { for (i = 0; i < 19200; i++) printf "%s", i % 160 < 80 ? "AAAA" : "AAPA" }' >>flat.npy # 12.1 and 13.0
 check 'with a flat field and a normalization' integrate -d cpu@threads=1 --flat flat.npy --normalization 0.1 --noise 2 \
     --sparse flat.h5 -o flat.dat
+# Dark currents of 0.75 and -1, side by side: pixels and background are of frames without them.
+"$python" - <<'END' || exit 99
+import struct
+head = "{'descr': '<f4', 'fortran_order': False, 'shape': (120, 160), }"
+dark = struct.pack("<2f", 0.75, -1) * 80
+open("dark.npy", "wb").write(b"\x93NUMPY\1\0v\0" + head.ljust(117).encode() + b"\n" + dark * 120)
+END
+check 'with a dark current' integrate -d cpu@threads=2 --dark dark.npy --sparse dark.h5 -o dark.dat
+check '... by two processes' integrate --processes 2 --dark dark.npy --sparse dark_two.h5 -o dark_two.dat
 # A frame in the middle that fails is one of the file's, which is whole.
 cp s.h5 damaged.h5
 dd if=/dev/zero of=damaged.h5 bs=512 seek=`expr \`wc -c <s.h5\` '*' 5 / 12 / 512` count=16 conv=notrunc 2>/dev/null
@@ -100,18 +109,21 @@ frames = numpy.load("s.npy").astype(float)
 def read(path):
     group = h5py.File(path)["/entry_0000/sparse_frames"]
     return {name: group[name][()] for name in group}
-for path, cutoff, noise in ("one.h5", 3, 1), ("two.h5", 3, 1), ("few.h5", 3.5, 1.5), ("flat.h5", 3, 2):
+dark = numpy.load("dark.npy").astype(float)
+for path, cutoff, noise in ("one.h5", 3, 1), ("two.h5", 3, 1), ("few.h5", 3.5, 1.5), ("flat.h5", 3, 2), ("dark.h5", 3, 1):
     f = read(path)
+    off = dark if path == "dark.h5" else numpy.zeros(dark.shape)
     config = json.loads(h5py.File(path)["/entry_0000/sparsify/configuration/data"][()])["sparsify"]
     assert config["cutoff_pick"] == cutoff and config["noise"] == noise
     assert f["intensity"].dtype == numpy.uint16 and len(f["frame_ptr"]) == 10 and f["frame_ptr"][-1] == len(f["index"]) > 9
     for i, frame in enumerate(frames):
         first, last = f["frame_ptr"][i:i + 2]
         index = f["index"][first:last]
-        assert (numpy.diff(index.astype(int)) > 0).all() and (frame.ravel()[index] == f["intensity"][first:last]).all()
+        bare = numpy.maximum(frame - numpy.round(off), 0).ravel()
+        assert (numpy.diff(index.astype(int)) > 0).all() and (bare[index] == f["intensity"][first:last]).all()
         mean = numpy.interp(f["mask"], f["radius"], f["background_avg"][i])
         deviation = numpy.interp(f["mask"], f["radius"], f["background_std"][i])
-        above = frame / f["normalization"] - mean
+        above = (frame - off) / f["normalization"] - mean
         limit = numpy.maximum(noise, cutoff * numpy.hypot(deviation, noise))
         valid = numpy.isfinite(f["mask"]) & (frame < 65534)
         want = (valid & (above > limit * (1 + 1e-5))).ravel()
@@ -120,6 +132,8 @@ for path, cutoff, noise in ("one.h5", 3, 1), ("two.h5", 3, 1), ("few.h5", 3.5, 1
         found[index] = True
         assert (found | ~want).all() and (may | ~found).all() and want.any(), (path, i)
 one, two, few = read("one.h5"), read("two.h5"), read("few.h5")
+bare, bare_two = read("dark.h5"), read("dark_two.h5")
+assert all(numpy.array_equal(bare[k], bare_two[k], equal_nan=k == "mask") for k in bare if k != "script")
 assert all(numpy.array_equal(one[k], two[k], equal_nan=k == "mask") for k in one if k != "script")
 others = "summed", "averaged", "followed", "dealt", "monitored", "pairs", "processes", "all", "regions", "of_s", "of_again"
 for path in [name + ".h5" for name in others]:
@@ -151,6 +165,10 @@ flat = fabio.open("flat.h5") # has norms of more than 1, and its background is d
 for i, frame in enumerate(frames):
     valid = numpy.isfinite(flat.mask) & (frame < 65534)
     assert abs((flat.getframe(i).data[valid].astype(float) - frame[valid]).mean()) < 0.5
+bare, dark = fabio.open("dark.h5"), numpy.load("dark.npy").astype(float)
+for i, frame in enumerate(frames):
+    valid = numpy.isfinite(bare.mask) & (frame < 65534)
+    assert abs((bare.getframe(i).data[valid].astype(float) - (frame - dark)[valid]).mean()) < 0.5, i
 sparse = fabio.open("one.h5")
 assert type(sparse).__name__ == "SparseImage" and sparse.nframes == 9 and sparse.cutoff == 3
 group = h5py.File("one.h5")["/entry_0000/sparse_frames"]
@@ -190,7 +208,6 @@ END
 check 'info says what a file of sparse frames is' sh -c "'$halcyon' info one.h5 | grep '9 sparse frames'"
 check '... what is in it' sh -c "'$halcyon' info one.h5 | grep 'background *of 50 bins' && '$halcyon' info one.h5 | grep 'a frame\$'"
 check 'plot says what has a picture' refused 1 'holds sparse frames.*plot the curves that the same run wrote' "$halcyon" plot one.h5
-check 'a dark current' refused 1 'dark current' with_sparse --sigma-clip --sparse no.sparse.h5 --dark flat.npy
 check 'an input is not written over' refused 1 's.h5' with_sparse --sigma-clip --sparse s.h5
 check 'a folder that is not there' refused 1 'nowhere' with_sparse --sigma-clip --sparse nowhere/x.h5
 check 'none has left a file' sh -c '! ls no.*'

@@ -31,7 +31,7 @@ integrate()
     while [ "$1" != -- ]; do options="$options $1"; shift; done
     shift
     # shellcheck disable=SC2086 # several words on purpose
-    ${cards:+"$board" $options --} "$halcyon" integrate s.h5 -p s.poni --split full --error-model poisson -n 100 -q "$@"
+    ${cards:+"$board" $options --} "$halcyon" integrate "${stack:-s.h5}" -p s.poni --split full --error-model poisson -n 100 -q "$@"
 }
 curves() { grep -v '^#' "$1" >"$1.rows"; test -s "$1.rows"; }
 same() { curves one.dat && curves "$1" && cmp one.dat.rows "$1.rows"; }
@@ -41,6 +41,16 @@ check "$all: 1000 frames" integrate -- -d "$all" --batch 8 -o all.dat
 check '... the same bits, in order' same all.dat
 check '... beside a device whose launches fail' integrate -- -d "$all,cpu@threads=1@fail-launch=2" --batch 8 -o some.dat
 check '... no frame is lost or doubled' same some.dat
+# A damaged chunk is that frame's alone, whoever gets it.
+cp s.h5 damaged.h5
+dd if=/dev/zero of=damaged.h5 bs=512 seek=`expr \`wc -c <s.h5\` / 2 / 512` count=4 conv=notrunc 2>/dev/null
+check 'a damaged chunk, one thread' refused 1 'frame [0-9]* failed: block' "$halcyon" integrate damaged.h5 -p s.poni --split full \
+    --error-model poisson -n 100 -q -d cpu@threads=1 -o one.damaged.dat
+stack=damaged.h5
+check '... all devices' refused 1 'frame [0-9]* failed: block' integrate -- -d "$all" --batch 8 -o damaged.dat
+stack=
+check '... the same bits of all others' sh -c "grep -v '^#' one.damaged.dat >a && grep -v '^#' damaged.dat >b && cmp a b &&
+    grep '^# frame' one.damaged.dat >c && grep '^# frame' damaged.dat | cmp c - && ! cmp -s a one.dat.rows"
 for fault in lose-run fault-run fail-alloc hang-run; do
     limit=
     [ $fault = hang-run ] && limit='--device-timeout 2' # its threads stay in the driver when the program ends

@@ -58,6 +58,9 @@ static int read_report(json_t **report, const char *path)
 {
     json_error_t error;
     *report = json_load_file(path, 0, &error);
+    /* Of a file that is not there the text names it, and there is no line. */
+    if (!*report && error.line < 0)
+        return cli_error("%s", error.text);
     if (!*report)
         return cli_error("%s: %s (line %d)", path, error.text, error.line);
     const char *what = value_string(*report, "report");

@@ -17,7 +17,7 @@ struct integrate_values {
     struct cli_int sample_orientation;
     struct cli_real incident_angle, tilt_angle;
     char unit_names[2][40]; /* of `unit`, whole; "": no second one */
-    struct cli_int npt, npt_azim, mask_frame, batch, sum, max_iter, orientation, processes, average;
+    struct cli_int npt, npt_azim, mask_frame, batch, memory, sum, max_iter, orientation, processes, average;
     struct cli_real latency, device_timeout;
     const char *roi; /* regions, and: */
     int stats;       /* the whole frame as one */

@@ -127,6 +127,7 @@ static const struct cli_option options[] = {
     { "plan-cache", 0, CLI_TEXT, AT(plan_cache), "DIR",
       "where plans are kept (~/.cache/halcyon); none", 0, 0, NULL },
     { "batch", 0, CLI_INT, AT(batch), "N", "frames a launch, at most (the devices' wish)", 1, 4096, NULL },
+    { "memory", 0, CLI_INT, AT(memory), "MB", "for stored frames on their way (128; GPUs: 512)", 1, 1e6, NULL },
     { "latency", 0, CLI_REAL, AT(latency), "MS", "batches so small that a curve takes MS milliseconds", 0.001, 1e6,
       NULL },
     { "device-timeout", 0, CLI_REAL, AT(device_timeout), "S", "give a device up that is silent for S seconds", 0.001,
@@ -150,8 +151,8 @@ const struct cli_group cli_integrate_groups[] = {
     { "Errors and outliers", "error-model sigma-clip", "variance threshold max-iter percentile" },
     { "Results", "output sum roi", "sums stats above sparse cutoff-pick noise pick-room average save-config json quiet" },
     { "The run", "devices follow",
-      "layout processes shard follow-timeout uncached plan-cache batch latency device-timeout two-stage isolate "
-      "no-isolate" },
+      "layout processes shard follow-timeout uncached plan-cache batch memory latency device-timeout "
+      "two-stage isolate no-isolate" },
     { "A live stream", "stream", "timeout series overflow every queue record publish watch curve-key curve-secret" },
     { NULL, NULL, NULL }
 };
@@ -386,6 +387,7 @@ void integrate_run_options(hcy_pipeline_options *options, const struct integrate
     options->flags = v->two_stage ? HCY_PIPELINE_TWO_STAGE : 0;
     options->readers = v->readers;
     options->batch = (uint32_t)v->batch.value;
+    options->memory = (uint64_t)v->memory.value << 20;
     options->latency = (uint64_t)(1e6 * v->latency.value);
     options->device_timeout = (uint64_t)(1e9 * v->device_timeout.value);
 }

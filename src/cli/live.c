@@ -172,7 +172,7 @@ static int receive_series(struct live *live)
         /* Making a plan takes its time, in which messages wait: silence counts from the end of each one's work. */
         if (got > 0)
             heard = timer_now();
-        if (timer_now() - shown > 1e-3 * TICK_MS) {
+        if (more && timer_now() - shown > 1e-3 * TICK_MS) {
             show_live(live, series);
             shown = timer_now();
         }

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <halcyon/backend.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -53,7 +54,7 @@ struct processes {
     uint64_t n_blocks, written; /* blocks in all, those that the sink has had */
     hcy_pipeline_stats stats;
     hcy_pipeline_device *devices;
-    double start, shown;
+    double start, ready, shown; /* ready: when the first process was, 0: none is */
 };
 
 /* --- Shared memory --- */
@@ -328,6 +329,7 @@ static void take_answer(struct processes *p, struct process *w)
         lose_process(p, w, a.status ? a.why : "its plan is another: a file was changed");
     } else if (!w->ready) {
         w->ready = 1;
+        p->ready = p->ready > 0 ? p->ready : timer_now();
     } else {
         /* A process does its orders one after the other, so an answer is always about its oldest block. */
         p->slots[w->blocks[0] % p->window] = DONE;
@@ -342,6 +344,7 @@ static int write_block(struct processes *p, hcy_pipeline_sink sink, void *payloa
     const uint32_t type = p->job->info->pixel_type;
     const int is_float = type == HCY_PIXEL_F32 || type == HCY_PIXEL_F64;
     char *rows = p->memory + p->written % p->window * p->block * p->row_bytes;
+    const double since = timer_now();
     int st = 0;
     for (uint64_t i = 0; !st && i < n; i++) {
         struct process_row *row = (struct process_row *)(rows + i * p->row_bytes);
@@ -359,6 +362,7 @@ static int write_block(struct processes *p, hcy_pipeline_sink sink, void *payloa
         p->stats.done++;
         p->stats.failed += !row->good;
     }
+    p->stats.delivering += timer_now() - since;
     p->stats.bytes_raw = (p->stats.done - p->stats.failed) * p->job->info->frame_bytes;
     /* The slot is free for a later block only now that the sink has had its rows. */
     p->slots[p->written % p->window] = WAITING;
@@ -391,6 +395,21 @@ static int no_process_left(const struct processes *p)
                     (unsigned long long)block_first(p, p->written), last->name, last->error.text);
 }
 
+/* What the time went to, as a pipeline says it, from when there was a process to do anything. */
+static void judge_run(struct processes *p)
+{
+    const double ran = p->ready > 0 ? timer_now() - p->ready : 0;
+    double busy = 0;
+    for (size_t i = 0; i < p->n; i++) {
+        hcy_pipeline_device *d = &p->devices[i];
+        d->idle = d->error.status ? 0 : fmax(0, ran - d->seconds);
+        busy += d->seconds;
+    }
+    p->stats.bound = p->stats.delivering > 0.8 * ran           ? HCY_PIPELINE_BY_SINK
+                     : busy > 0.5 * ran * (double)p->n         ? HCY_PIPELINE_BY_DEVICES
+                                                               : HCY_PIPELINE_BY_READING;
+}
+
 int processes_run(struct processes *p, hcy_pipeline_sink sink, hcy_pipeline_progress progress, void *payload)
 {
     int st = 0;
@@ -409,6 +428,7 @@ int processes_run(struct processes *p, hcy_pipeline_sink sink, hcy_pipeline_prog
         if (!st && interrupt_came() && p->written < p->n_blocks)
             st = hcy_fail(HCY_ECANCELLED, "stopped after frame %llu", (unsigned long long)block_first(p, p->written));
     }
+    judge_run(p);
     return st;
 }
 

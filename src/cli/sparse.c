@@ -39,8 +39,6 @@ int sparse_prepare(struct sparse *s, const struct integrate_values *v, const hcy
         return cli_fail(status);
     if (info.n_azim || info.options.error_model == HCY_ERRORS_NONE)
         return cli_error("--sparse needs a curve of one dimension with errors: give --error-model");
-    if (info.has_dark)
-        return cli_error("--sparse goes without a dark current, which its file has no place for");
     s->values = v;
     s->pixel_type = pixel_type;
     s->n_pixels = info.height * info.width;

@@ -37,15 +37,6 @@ void hcy__stats_end(const struct pipe_stats *stats)
     hcy_trace_end(stats->begun, "run", 0, 0, 0);
 }
 
-/* The sink, if it was busy nearly all the time.  Else the devices, if those that feed them were out of room for a good
- * part of it; else the feeding. */
-static int find_bound(const hcy_pipeline_stats *s, unsigned feeders)
-{
-    if (s->delivering > 0.8 * s->seconds)
-        return HCY_PIPELINE_BY_SINK;
-    return s->waited > 0.25 * s->seconds * feeders ? HCY_PIPELINE_BY_DEVICES : HCY_PIPELINE_BY_READING;
-}
-
 /* The longest time that a working device had nothing to do, of the run's. */
 static double find_idle(const hcy_pipeline_stats *s)
 {
@@ -54,6 +45,16 @@ static double find_idle(const hcy_pipeline_stats *s)
         if (!s->devices[i].stands_by && !s->devices[i].error.status && s->devices[i].idle > idle)
             idle = s->devices[i].idle;
     return s->seconds > 0 ? idle / s->seconds : 0;
+}
+
+/* The sink, if it was busy nearly all the time.  Else the devices, if those that feed them were out of room for a good
+ * part of it, or were through early and left them at work; else the feeding. */
+static int find_bound(const hcy_pipeline_stats *s, unsigned feeders)
+{
+    if (s->delivering > 0.8 * s->seconds)
+        return HCY_PIPELINE_BY_SINK;
+    return s->waited > 0.25 * s->seconds * feeders || find_idle(s) < 0.25 ? HCY_PIPELINE_BY_DEVICES
+                                                                          : HCY_PIPELINE_BY_READING;
 }
 
 /* In a push a full queue says that the pipeline is the slower part, one with room that the host is.  Feeders that copy

@@ -9,7 +9,9 @@
  *   /entry_0000/sparsify/configuration   NXnote: cutoff and noise as JSON
  *
  * Unlike pyFAI's the datasets are not compressed, so that no plugin is needed.  A frame that failed has no pixels and a
- * background of NaN.  The file gets its name when it is closed.  One thread at a time.
+ * background of NaN.  Where there is a dark current the frames are those without it: the background is, so its readers
+ * would mix two kinds of counts if the pixels were not.  The file gets its name when it is closed.  One thread at a
+ * time.
  */
 #include "stack_priv.h"
 #include "sized.h"
@@ -17,6 +19,7 @@
 #ifdef HAVE_HDF5
 #include "h5_file.h"
 #include "h5_shard.h"
+#include <azint/azint_pixels.h>
 #include <azint/plain_locale.h>
 #include <math.h>
 #include <stdlib.h>
@@ -34,6 +37,14 @@ struct hcy_sparse_file {
     uint64_t frames, pixels;
     uint32_t pixel_type;
     float *row; /* [n_bins] */
+    hcy_azint_plan *plan;
+    const float *darks; /* [n_darks], of the plan; NULL: none */
+    size_t n_darks;
+    union sparse_pixel {
+        int64_t whole;
+        double real;
+    } *lit; /* [n_lit]: pixels of a frame less their darks */
+    uint64_t n_lit;
 };
 
 static const char script[] = "#python\n"
@@ -200,7 +211,9 @@ static int close_sparse(hcy_sparse_file *f, enum hcy__h5_end end)
         if (f->columns[i] >= 0)
             H5Dclose(f->columns[i]);
     int st = hcy__h5_file_close(f->file, end);
+    hcy_azint_plan_release(f->plan);
     free(f->row);
+    free(f->lit);
     free(f);
     return st;
 }
@@ -219,8 +232,6 @@ int hcy_sparse_create(hcy_sparse_file **file, const char *path, const hcy_azint_
         st = hcy_azint_plan_get_info(&info, plan);
     if (!st && (!o.radius || info.n_azim || !hcy__pixel_of_type(o.pixel_type)))
         st = hcy_fail(HCY_EINVAL, "%s: sparse frames have radii, a curve of one dimension and a type of pixels", path);
-    if (!st && info.has_dark)
-        st = hcy_fail(HCY_EUNSUPPORTED, "%s: sparse frames have no place for a dark current", path);
     if (st)
         return st;
     hcy_sparse_file *f = calloc(1, sizeof *f);
@@ -230,6 +241,13 @@ int hcy_sparse_create(hcy_sparse_file **file, const char *path, const hcy_azint_
     }
     f->n_bins = info.n_bins;
     f->pixel_type = o.pixel_type;
+    f->plan = hcy_azint_plan_retain((hcy_azint_plan *)plan);
+    if (info.has_dark) {
+        hcy_span spans[HCY_AZINT_SPANS];
+        hcy_azint_plan_tables(spans, plan);
+        f->darks = spans[4].data;
+        f->n_darks = info.height * info.width;
+    }
     for (int i = 0; i < COLUMNS; i++)
         f->columns[i] = -1;
     hcy__h5_lock();
@@ -253,12 +271,62 @@ static const float *background_row(hcy_sparse_file *f, const double *values)
     return f->row;
 }
 
+/* A whole number less the dark current, the nearest one that the type has. */
+static int64_t less_dark(int64_t value, float dark, const struct hcy_pixel_type *type)
+{
+    const double most_off = 4611686018427387904.0; /* 2^62 */
+    const int64_t off = llround(fmin(fmax((double)dark, -most_off), most_off));
+    const unsigned bits = 8u * type->bytes;
+    if (!type->is_signed && bits == 64) {
+        const uint64_t bare = (uint64_t)value, size = (uint64_t)llabs(off);
+        if (off > 0)
+            return bare > size ? (int64_t)(bare - size) : 0;
+        return (int64_t)(bare < UINT64_MAX - size ? bare + size : UINT64_MAX);
+    }
+    const int64_t high = type->is_signed ? INT64_MAX >> (64 - bits) : (int64_t)(UINT64_MAX >> (64 - bits));
+    const int64_t low = type->is_signed ? -high - 1 : 0;
+    if (off > 0)
+        return value > low + off ? value - off : low;
+    return value < high + off ? value - off : high;
+}
+
+/* The pixels of a frame as the file has them: of `sparse` itself, or less the dark current. */
+static int lit_pixels(const void **pixels, hcy_sparse_file *f, uint64_t n, const hcy_sparse *sparse)
+{
+    const struct hcy_pixel_type *type = hcy_pixel_type(f->pixel_type);
+    *pixels = sparse->real ? (const void *)sparse->real : sparse->intensity;
+    if (!f->darks)
+        return 0;
+    if (n > f->n_lit) {
+        union sparse_pixel *more = realloc(f->lit, (size_t)n * sizeof *more);
+        if (!more)
+            return hcy_fail(HCY_ENOMEM, "%s: no memory for the %llu pixels of a frame", f->file->path,
+                            (unsigned long long)n);
+        f->lit = more;
+        f->n_lit = n;
+    }
+    for (uint64_t i = 0; i < n; i++) {
+        if (sparse->index[i] >= f->n_darks)
+            return hcy_fail(HCY_EINVAL, "%s: a frame has no pixel %lu", f->file->path,
+                            (unsigned long)sparse->index[i]);
+        const float dark = f->darks[sparse->index[i]];
+        if (sparse->real)
+            f->lit[i].real = sparse->real[i] - (double)dark;
+        else
+            f->lit[i].whole = less_dark(sparse->intensity[i], dark, type);
+    }
+    *pixels = f->lit;
+    return 0;
+}
+
 static int put_intensity(hcy_sparse_file *f, uint64_t n, const hcy_sparse *sparse)
 {
     const hid_t whole = f->pixel_type == HCY_PIXEL_U64 ? H5T_NATIVE_UINT64 : H5T_NATIVE_INT64;
-    if (n && sparse->real)
-        return put_more(f, INTENSITY, f->pixels, n, H5T_NATIVE_DOUBLE, sparse->real);
-    return put_more(f, INTENSITY, f->pixels, n, whole, n ? sparse->intensity : NULL);
+    const void *pixels;
+    int st = n ? lit_pixels(&pixels, f, n, sparse) : 0;
+    if (st || !n)
+        return st;
+    return put_more(f, INTENSITY, f->pixels, n, sparse->real ? H5T_NATIVE_DOUBLE : whole, pixels);
 }
 
 int hcy_sparse_append(hcy_sparse_file *f, const hcy_azint_result *result, const hcy_sparse *sparse)
