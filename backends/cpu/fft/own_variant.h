@@ -76,8 +76,8 @@ struct own_fft_part {
 };
 
 /* Lanes from which on a long line's first passes by vectors are faster than number by number, and lines side by side
- * are read and written by the passes themselves, in the same bits: with fewer the rows are read by halves of the cache's
- * lines, and numbers a power of two apart are in each other's way (AVX2, doubles, 512 and 2048: 1.3 times the time). */
+ * are read and written by the passes themselves, in the same bits: with fewer the rows are read by halves of the
+ * cache's lines, and numbers a power of two apart are in each other's way (AVX2, doubles, 512: 1.3 times the time). */
 enum { LEAST_LEAD = 8 };
 
 /* Shorter lines stay in the nearest cache as they are. */
