@@ -169,6 +169,15 @@ static void test_nifti(void)
     ok(read_bytes(bytes, sizeof bytes, in_folder("real.nii")) == 352 + 6 * 4 && short_at(bytes, 70) == 16 &&
            short_at(bytes, 40) == 2,
        "... are floats");
+    float cells[3];
+    a.cells[0] = 1.5, a.cells[1] = 2, a.cells[2] = 3;
+    is_int(hcy_host_array_write(&a, in_folder("real.nii")), 0, "... with the size of their cells");
+    read_bytes(bytes, sizeof bytes, in_folder("real.nii"));
+    memcpy(cells, bytes + 80, sizeof cells);
+    ok(cells[0] == 1.5f && cells[1] == 2 && cells[2] == 3 && bytes[123] == 2, "... in mm, x first");
+    a.cells[1] = NAN;
+    is_int(hcy_host_array_write(&a, in_folder("cell.nii")), HCY_EINVAL, "... which is a number");
+    a.cells[1] = 0;
     is_int(hcy_host_array_write(&a, in_folder("real.nii:half")), HCY_EINVAL, "a part that is none");
     is_int(hcy_host_array_read(&b, in_folder("real.nii")), HCY_EUNSUPPORTED, "NIfTI is not read");
     a.shape[0] = 40000;
@@ -246,6 +255,72 @@ static void test_parts(void)
     static const double said[12] = { 64, 32, 1, 600.5, 0, 0, 32, 32, 0, 0, 0, 0 };
     ok(a.bytes == 8 && a.rank == 3 && a.shape[0] == 2 && a.shape[1] == 2 && a.shape[2] == 3 &&
            !memcmp(a.data, said, sizeof said), "... are matrices and fields of view, as far as they are said");
+    hcy_host_array_free(&a);
+}
+
+/* The time of a sample of the image, and of noise, in one file or in two. */
+static void test_dwell(void)
+{
+    static const double said[][3] = { { 2.5, 7, 0.75 }, { 0, 7, 0 } };
+    struct mrd_record records[2];
+    hcy_host_array a = HCY_HOST_ARRAY_INIT;
+    for (int i = 0; i < 2; i++) {
+        mrd_plain(records, 2);
+        records[0].head.sample_us = i ? 7 : 2.5f;
+        records[1].head.sample_us = 7;
+        records[0].head.flags = i ? 1u << 18 : 0;
+        records[1].head.flags = 1u << 18;
+        mrd_write(in_folder("dwell.h5"), records, 2);
+        if (!i)
+            mrd_put_xml(in_folder("dwell.h5"), "<acquisitionSystemInformation><relativeReceiverNoiseBandwidth>0.75"
+                                               "</relativeReceiverNoiseBandwidth></acquisitionSystemInformation>");
+        is_int(hcy_host_array_read(&a, in_folder("dwell.h5:/dataset/data/dwell")), 0, "times of %s", i ? "noise" : "both");
+        ok(a.bytes == 8 && a.rank == 1 && a.shape[0] == 3 && !memcmp(a.data, said[i], sizeof said[i]),
+           "... and the receiver's bandwidth");
+        hcy_host_array_free(&a);
+    }
+}
+
+/* Samples on the ramps of a gradient are nearer to each other; a reversed line has them the other way around. */
+static void test_epi(void)
+{
+    enum { N = 8, CENTRE = 3 };
+    struct mrd_record records[2];
+    hcy_host_array a = HCY_HOST_ARRAY_INIT;
+    double area[1001] = { 0 };
+    memset(records, 0, sizeof records);
+    for (int i = 0; i < 2; i++) {
+        struct mrd_head *h = &records[i].head;
+        h->version = 1;
+        h->samples = N;
+        h->channels = h->available = 1;
+        h->centre = CENTRE;
+        h->flags = i ? 1u << 21 : 0;
+        mrd_fill(&records[i], 0);
+    }
+    mrd_write(in_folder("epi.h5"), records, 2);
+    mrd_put_xml(in_folder("epi.h5"),
+                "<encoding><encodedSpace><matrixSize><x>8</x><y>2</y><z>1</z></matrixSize></encodedSpace>"
+                "<trajectory>epi</trajectory><trajectoryDescription><identifier>ConventionalEPI</identifier>"
+                "<userParameterLong><name>rampUpTime</name><value>30</value></userParameterLong>"
+                "<userParameterLong><name>rampDownTime</name><value>20</value></userParameterLong>"
+                "<userParameterLong><name>flatTopTime</name><value>50</value></userParameterLong>"
+                "<userParameterDouble><name>dwellTime</name><value>11.25</value></userParameterDouble>"
+                "</trajectoryDescription></encoding>");
+    /* Steps of 0.1 us. */
+    for (int i = 0; i < 1000; i++) {
+        const double t = 0.1 * (i + 0.5);
+        area[i + 1] = area[i] + 0.1 * fmin(1, fmin(t / 30, (100 - t) / 20));
+    }
+    is_int(hcy_host_array_read(&a, in_folder("epi.h5:/dataset/data/traj")), 0, "lines of EPI");
+    double off = 0;
+    for (int i = 0; i < 2 * N && a.data; i++) {
+        const double t = 500 + 112.5 * (i % N - CENTRE) * (i < N ? 1 : -1);
+        const int at = (int)fmin(t, 999); /* the last one lies where the gradient is 0 */
+        const double here = area[at] + (t - at) * (area[at + 1] - area[at]);
+        off = fmax(off, fabs(((float *)a.data)[2 * i] - (here - area[500]) / (area[950] - area[50])));
+    }
+    ok(a.rank == 3 && a.shape[1] == N && off < 1e-5, "... lie where its ramps leave them, off by %.1e", off);
     hcy_host_array_free(&a);
 }
 
@@ -350,6 +425,8 @@ static void test_raw(void)
     check_raw(in_folder("raw.h5"));
     test_parts();
     test_spaces();
+    test_dwell();
+    test_epi();
     test_encodings();
     check_bad_raw(HCY_EFORMAT, "a header of other samples", say_more_samples);
     check_bad_raw(HCY_EFORMAT, "a header of other coordinates", say_other_axes);

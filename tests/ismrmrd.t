@@ -94,8 +94,9 @@ int main(int argc, char **argv)
     for (uint32_t i = 0; i < n; i++) {
         if (ismrmrd_init_image(&image) || ismrmrd_read_image(&d, argv[2], i, &image))
             return 1;
-        fprintf(stderr, "%ux%ux%u of %u channels, type %u, kind %u, number %u\n", image.head.matrix_size[0],
-                image.head.matrix_size[1], image.head.matrix_size[2], image.head.channels, image.head.data_type,
+        fprintf(stderr, "%ux%ux%u of %gx%gx%g mm, %u channels, type %u, kind %u, number %u\n", image.head.matrix_size[0],
+                image.head.matrix_size[1], image.head.matrix_size[2], image.head.field_of_view[0],
+                image.head.field_of_view[1], image.head.field_of_view[2], image.head.channels, image.head.data_type,
                 image.head.image_type, image.head.image_index);
         fwrite(image.data, 1, ismrmrd_size_of_image_data(&image), stdout);
         ismrmrd_cleanup_image(&image);
@@ -112,12 +113,12 @@ read_by_them()
     printf '%s\n' "$@" | diff - headers
 }
 if ${CC:-cc} `pkg-config --cflags hdf5 2>/dev/null` images.c -o images -lismrmrd >cc.log 2>&1; then
-    check 'their library reads an image' read_by_them plain.mrd image_0 plain.npy '32x32x1 of 1 channels, type 5, kind 1, number 1'
-    check '... a complex one' read_by_them one_coil.mrd image_0 one_coil.npy '32x32x1 of 1 channels, type 7, kind 5, number 1'
-    check '... beside acquisitions' read_by_them both.mrd ours plain.npy '32x32x1 of 1 channels, type 5, kind 1, number 1'
+    check 'their library reads an image' read_by_them plain.mrd image_0 plain.npy '32x32x1 of 300x300x6 mm, 1 channels, type 5, kind 1, number 1'
+    check '... a complex one' read_by_them one_coil.mrd image_0 one_coil.npy '32x32x1 of 300x300x6 mm, 1 channels, type 7, kind 5, number 1'
+    check '... beside acquisitions' read_by_them both.mrd ours plain.npy '32x32x1 of 300x300x6 mm, 1 channels, type 5, kind 1, number 1'
     recon series.h5 -n 32,32 --frames 3 -o series.mrd
-    check '... frames' read_by_them series.mrd image_0 series.npy '32x32x1 of 1 channels, type 5, kind 1, number 1' \
-        '32x32x1 of 1 channels, type 5, kind 1, number 2' '32x32x1 of 1 channels, type 5, kind 1, number 3'
+    check '... frames' read_by_them series.mrd image_0 series.npy '32x32x1 of 300x300x6 mm, 1 channels, type 5, kind 1, number 1' \
+        '32x32x1 of 300x300x6 mm, 1 channels, type 5, kind 1, number 2' '32x32x1 of 300x300x6 mm, 1 channels, type 5, kind 1, number 3'
 else
     for image in 'an image' 'a complex one' 'one beside acquisitions' frames; do
         skip "their library's headers are not here: $image"

@@ -55,6 +55,7 @@ static inline hid_t mrd_type(void)
                                             "contrast", "phase", "repetition", "set", "segment" };
     hid_t vector = H5Tvlen_create(H5T_NATIVE_FLOAT), idx = H5Tcreate(H5T_COMPOUND, sizeof ((struct mrd_head *)0)->idx);
     H5Tinsert(head, "flags", offsetof(struct mrd_head, flags), H5T_NATIVE_UINT64);
+    H5Tinsert(head, "sample_time_us", offsetof(struct mrd_head, sample_us), H5T_NATIVE_FLOAT);
     for (size_t i = 0; i < sizeof shorts / sizeof shorts[0]; i++)
         H5Tinsert(head, shorts[i].name, shorts[i].at, H5T_NATIVE_UINT16);
     for (size_t i = 0; i < sizeof counters / sizeof counters[0]; i++)

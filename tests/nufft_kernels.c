@@ -548,6 +548,67 @@ static void test_scale(void)
     }
 }
 
+/* A queue keeps its first failure. */
+static int launch_apart(hcy_kernel *kernel, size_t items, const hcy_arg *args)
+{
+    hcy_queue *own = NULL;
+    int status = hcy_queue_create(&own, dev);
+    if (!status)
+        status = hcy_launch(own, kernel, items, args, 4);
+    const int finished = own ? hcy_queue_finish(own) : 0;
+    hcy_queue_release(own);
+    return status ? status : finished;
+}
+
+/* Images of more places than a range has, two of them, by spectra and a conjugate one; then what is no such job. */
+static void check_mix(hcy_kernel *kernel, int precision, bool is_real)
+{
+    enum { N = 100, IMAGES = 2 };
+    static const int32_t order[IMAGES * IMAGES] = { 0, ~2, 2, 1 }, beyond[IMAGES * IMAGES] = { 0, ~3, 2, 1 };
+    const size_t parts = is_real ? 1 : 2;
+    double *x = random_reals(IMAGES * 2 * N, precision), *t = random_reals(3 * parts * N, precision),
+           want[IMAGES * 2 * N] = { 0 };
+    for (size_t i = 0; i < IMAGES * IMAGES * N; i++) {
+        const size_t at = i % N, k = i / N % IMAGES, l = i / N / IMAGES;
+        const int32_t s = order[l * IMAGES + k] < 0 ? ~order[l * IMAGES + k] : order[l * IMAGES + k];
+        const double re = t[parts * ((size_t)s * N + at)], of = is_real ? 0 : t[2 * ((size_t)s * N + at) + 1],
+                     im = order[l * IMAGES + k] < 0 ? -of : of;
+        const double *from = x + 2 * (k * N + at);
+        want[2 * (l * N + at)] += re * from[0] - im * from[1];
+        want[2 * (l * N + at) + 1] += re * from[1] + im * from[0];
+    }
+    hcy_nufft_job job = { .precision = (uint32_t)precision, .n_points = N, .flags = is_real ? HCY_NUFFT_MIX_REAL : 0 };
+    hcy_buffer *spectra = reals(t, 3 * parts * N, precision), *images = reals(x, IMAGES * 2 * N, precision),
+               *which = buffer(order, sizeof order), *bad = buffer(beyond, sizeof beyond);
+    hcy_arg args[4] = { hcy_arg_buf(spectra), hcy_arg_buf(which), hcy_arg_struct(&job, sizeof job),
+                        hcy_arg_buf(images) };
+    int status = launch("nufft_mix", IMAGES, args, 4, false);
+    double *got = read_reals(images, IMAGES * 2 * N, precision), off = distance(got, want, IMAGES * 2 * N);
+    ok(!status && off < (precision == HCY_F64 ? 1e-15 : 1e-6), "images times %s spectra: %.1e",
+       is_real ? "real" : "complex", off);
+    is_int(launch_apart(kernel, HCY_NUFFT_MIX_MOST + 1, args), HCY_EINVAL, "... too many of them");
+    args[1] = hcy_arg_buf(bad);
+    is_int(launch_apart(kernel, IMAGES, args), HCY_EINVAL, "... a spectrum that is not there");
+    free(x);
+    free(t);
+    free(got);
+    hcy_buffer_release(spectra);
+    hcy_buffer_release(images);
+    hcy_buffer_release(which);
+    hcy_buffer_release(bad);
+}
+
+static void test_mix(void)
+{
+    hcy_kernel *kernel = NULL;
+    if (hcy_kernel_get(&kernel, dev, "nufft_mix"))
+        return;
+    check_mix(kernel, HCY_F64, false);
+    check_mix(kernel, HCY_F64, true);
+    check_mix(kernel, HCY_F32, false);
+    hcy_kernel_release(kernel);
+}
+
 int main(int argc, char **argv)
 {
     hcy_kernel *kernel = NULL;
@@ -575,6 +636,7 @@ int main(int argc, char **argv)
     test_order();
     test_cuts();
     test_scale();
+    test_mix();
     hcy_queue_release(queue);
     hcy_device_release(dev);
     return done_testing();

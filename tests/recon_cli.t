@@ -428,6 +428,8 @@ if [ -n "${HCY_HDF5-yes}" ]; then
     reference=small_image.npy
     check 'acquisitions on a grid' near 1e-3 x.npy grid.h5 -n 16,16
     check '... with the FOV of all samples' sh -c "'$halcyon' recon grid.h5 -n 16,32 -o x.npy 2>&1 | grep \"ISMRMRD's, x first, in cycles\" && head -c 128 x.npy | grep '(16, 32)'"
+    "$files" grid small_image.npy reversed.h5 reversed
+    check '... every other one reversed' near 1e-3 x.npy reversed.h5 -n 16,16
     "$files" grid small_image.npy calibrated.h5 embedded
     check '... with a line for calibration in the same scan' near 1e-3 x.npy calibrated.h5 -n 16,16
     for mode in separate unsaid; do
@@ -435,7 +437,7 @@ if [ -n "${HCY_HDF5-yes}" ]; then
     "$files" grid planes_image.npy volume.h5 planes
     reference=planes_image.npy
     check '... of planes' near 1e-3 x.npy volume.h5 -n 4,8,8
-    for what in outside:'steps 16 and 0' reversed:that.are.reversed bare:'no header beside them' radial:'which Cartesian grid'; do
+    for what in outside:'steps 16 and 0' bare:'no header beside them' radial:'which Cartesian grid'; do
         "$files" grid small_image.npy bad.h5 ${what%%:*}
         check "... refused: ${what%%:*}" refused 1 "${what#*:}" "$halcyon" recon bad.h5 -n 16,16 -o none.npy
     done
@@ -467,7 +469,7 @@ if [ -n "${HCY_HDF5-yes}" ]; then
     check '... and the other is twice as bright' sh -c "'$files' scale one.npy twice.npy 2 && '$files' error second.npy twice.npy 1e-5"
     check '... both one behind the other' sh -c "tail -c +129 first.npy >both && tail -c +129 second.npy >>both && tail -c +129 x.npy | cmp - both"
     check '... of ranges' sh -c "'$halcyon' recon two.h5 --only slice=0-1,contrast=0 -o y.npy -q --deterministic && cmp x.npy y.npy"
-    check '... have maps of their own' refused 1 'only slice=0 takes one' "$halcyon" recon two.h5 --maps x.npy -o bad.npy
+    check '... have maps of their own' refused 1 'must be .2., its slices' "$halcyon" recon two.h5 --maps one.npy -o bad.npy
     check '... of which there are two alone' refused 1 'leaves no acquisition' "$halcyon" recon two.h5 --only slice=2 -o bad.npy
     "$files" grid small_image.npy uneven.h5 uneven
     check '... not of as many lines' refused 1 'as many acquisitions each' "$halcyon" recon uneven.h5 -o bad.npy

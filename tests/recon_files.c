@@ -9,7 +9,9 @@
  *     recon_files ramp OUT N X Y                 phases -2 pi f X of N frequencies f around 0 in cycles, then of Y
  *     recon_files grid IMAGE OUT WHAT            acquisitions on a grid, as of ismrmrd-tools: twice as many samples as
  *                                                pixels, noise in front; WHAT: plain, planes (3-D), outside,
- *                                                reversed, radial (by their header), bare (without one),
+ *                                                reversed (each second line), radial (by their header), bare (without
+ *                                                one),
+ *                                                dwell5, dwell20 (noise that takes so many us a sample, the image 10),
  *                                                embedded, separate (a line is for calibration, by their header),
  *                                                fine, coarse, empty (of other pixels, or none, by their header),
  *                                                encodings (a line of another), two (slices by turns, the second one
@@ -265,12 +267,12 @@ static double complex sum_image(const hcy_host_array *image, const double k[3])
 }
 
 static void fill_line(struct mrd_record *record, const hcy_host_array *image, unsigned step, unsigned plane,
-                      unsigned planes)
+                      unsigned planes, bool is_reversed)
 {
     const unsigned nx = (unsigned)image->shape[image->rank - 1], ny = (unsigned)image->shape[image->rank - 2];
     float *data = malloc(4 * nx * sizeof *data);
     for (unsigned s = 0; s < 2 * nx; s++) {
-        const double k[3] = { ((double)s - nx) / (2 * nx), ((double)step - ny / 2) / ny,
+        const double k[3] = { (is_reversed ? nx - (double)s : (double)s - nx) / (2 * nx), ((double)step - ny / 2) / ny,
                               ((double)plane - planes / 2) / planes };
         const double complex sum = sum_image(image, k);
         data[2 * s] = (float)creal(sum);
@@ -282,6 +284,8 @@ static void fill_line(struct mrd_record *record, const hcy_host_array *image, un
     record->head.channels = record->head.available = 1;
     record->head.idx[0] = (uint16_t)step;
     record->head.idx[1] = (uint16_t)plane;
+    record->head.flags = is_reversed ? 1u << 21 : 0;
+    record->head.sample_us = 10;
     record->data = (hvl_t){ 4 * nx, data };
 }
 
@@ -289,7 +293,7 @@ static void fill_line(struct mrd_record *record, const hcy_host_array *image, un
 static void fill_slices(struct mrd_record *records, const hcy_host_array *image, unsigned lines)
 {
     for (unsigned i = 0; i < 2 * lines; i++) {
-        fill_line(&records[i], image, i / 2, 0, 1);
+        fill_line(&records[i], image, i / 2, 0, 1, false);
         records[i].head.idx[3] = i % 2;
         for (size_t k = 0; i % 2 && k < records[i].data.len; k++)
             ((float *)records[i].data.p)[k] *= 2;
@@ -326,12 +330,13 @@ static int write_grid(const char *path, const char *to, const char *what)
         n += ny - !strcmp(what, "uneven");
     } else {
         for (unsigned i = 0; i < ny * planes; i++)
-            fill_line(&records[1 + i], &image, i % ny, i / ny, planes);
+            fill_line(&records[1 + i], &image, i % ny, i / ny, planes, i % 2 && !strcmp(what, "reversed"));
     }
     if (!strcmp(what, "outside"))
         records[2].head.idx[0] = (uint16_t)ny;
-    if (!strcmp(what, "reversed"))
-        records[2].head.flags = 1u << 21;
+    for (int i = 0; i < 6 && !strncmp(what, "dwell", 5); i++)
+        ((float *)records[0].data.p)[i] = 1;
+    records[0].head.sample_us = strncmp(what, "dwell", 5) ? 10 : (float)atof(what + 5);
     if (!strcmp(what, "embedded") || !strcmp(what, "separate") || !strcmp(what, "unsaid"))
         records[2].head.flags = 1u << 19;
     if (!strcmp(what, "encodings")) {

@@ -37,10 +37,44 @@ check '... as well' cmp x.npy y.npy
 "$files" lines slice.h5 2 3 8
 refuse '... of other acquisitions' 1 'must be \[16\]\[8\]\[axes\]' slices.h5 -t slice.h5:/dataset/data/traj -n 8,8
 
+# What each slice has of its own.
+one='\0\0\200\77' two='\0\0\0\100' zero='\0\0\0\0' ms='\157\022\203\072' hundred='\0\0\310\102'
+line() { printf "$1$1$1$1$1$1$1$1"; }
+# cut NAME BYTES DIMENSIONS: of NAME.cfl the first bytes are slice 0's, the others slice 1's.
+cut()
+{
+    printf '# Dimensions\n%s 2\n' "$3" >$1.hdr
+    head -c $2 $1.cfl >${1}0.cfl
+    tail -c +`expr $2 + 1` $1.cfl >${1}1.cfl
+    for i in 0 1; do printf '# Dimensions\n%s\n' "$3" >$1$i.hdr; done
+}
+"$files" scale slices.h5 all.npy 1
+numbers all.npy >maps.cfl
+cut maps 1024 '8 8 2'
+for i in 1 2 3 4 5 6 7 8; do line "$zero$zero"; done >field.cfl
+for i in 1 2 3 4 5 6 7 8; do line "$hundred$zero"; done >>field.cfl
+cut field 512 '8 8'
+# apart OPTION FILE OPTIONS...: with FILE for all slices, FILE0 and FILE1 for one alone; an empty OPTION: neither.
+apart()
+{
+    option=$1 file=$2
+    shift 2
+    recon slices.h5 $option ${option:+$file.cfl} "$@" -o x.npy || return 1
+    for slice in 0 1; do
+        recon slices.h5 --only slice=$slice $option ${option:+$file$slice.cfl} "$@" -o $slice.npy || return 1
+    done
+    same x.npy 0.npy 1.npy && not cmp -s 0.npy 1.npy
+}
+check 'maps of each slice' apart --maps maps
+check '... in two frames each' sh -c "'$halcyon' recon slices.h5 --maps maps.cfl --frames 4 -q -o x.npy && head -c 128 x.npy | grep '(4, 8, 8)'"
+check '... that are found' apart '' '' --espirit
+check 'a field of each slice' apart --field-map field --readout 9 --segments 2
+refuse 'maps of one slice for two' 1 'must be .2., its slices, times .2., the coils' slices.h5 --maps maps0.cfl
+
 # A frame is of one image.
 "$files" lines uneven.h5 1 3 8 7
 "$files" fill slice.h5 map.npy 1
-refuse 'maps of uneven slices' 1 'only slice=0 takes one' uneven.h5 --maps map.npy
+refuse 'maps of uneven slices' 1 'only slice=0' uneven.h5 --maps map.npy
 refuse 'uneven slices as frames' 1 'as many acquisitions each' uneven.h5 --frames 3
 refuse 'frames between slices' 1 'a frame would be of two' slices.h5 --frames 3
 refuse 'one frame of two slices' 1 'a frame would be of two' slices.h5 --frames 1
@@ -60,8 +94,6 @@ refuse 'none to choose' 2 '--only is for' map.npy -t map.npy -n 8,8 --only slice
 
 # Numbers of points are in the file's order, or in that of those which are taken: of contrast 0 the lines are 1 and 2 by
 # turns, of contrast 1 1; then 0 and 1 ms.
-one='\0\0\200\77' two='\0\0\0\100' zero='\0\0\0\0' ms='\157\022\203\072'
-line() { printf "$1$1$1$1$1$1$1$1"; }
 "$files" fill contrasts.h5 all.npy 1
 "$files" lines contrast.h5 1 4 8
 "$files" fill contrast.h5 some.npy 1
@@ -102,7 +134,14 @@ sed 's/<x>300.00001</<x>0.0300001</' grid.h5 >tiny.h5
 check 'a tiny field of view' sh -c "grep -q '<x>0.0300001<' tiny.h5 && '$halcyon' recon tiny.h5 --deterministic --iterations 3 -q -o y.npy"
 check '... is none' cmp x.npy y.npy
 
-# Noise.
+# Noise.  Of half as long samples it has twice the variance; the bandwidth is the receiver's.
+for us in 5 20; do "$files" grid small_image.npy noise$us.h5 dwell$us; done
+recon noise5.h5 --noise noise5.h5:/dataset/data/noise -o x.npy
+recon noise20.h5 --noise noise20.h5:/dataset/data/noise -o y.npy
+"$files" scale y.npy twice.npy 2
+check 'noise of longer samples is less' "$files" error x.npy twice.npy 1e-6
+recon noise20.h5 --noise noise5.h5:/dataset/data/noise -o y.npy
+check '... in a file of its own' cmp x.npy y.npy
 refuse 'noise of two coils for one' 1 'noise must be \[1\]' contrast.h5 --noise slices.h5
 check 'little noise is said' sh -c "'$halcyon' recon contrast.h5 --noise one.npy -o x.npy 2>&1 | grep 'covariance.s numbers are uncertain'"
 

@@ -28,8 +28,10 @@ enum hcy_nufft_job_flag {
     HCY_NUFFT_SAME_BITS = 8,     /* on every device, and all that a fixed order promises */
     HCY_NUFFT_LINES_TO_GRID = 16, /* nufft_lines: from modes that were padded, else to modes that will be cropped */
     HCY_NUFFT_GRAM_ADDS = 32,     /* nufft_gram: to what the result is */
-    HCY_NUFFT_GRAM_PLAIN = 64     /* nufft_gram: without maps, of one item */
+    HCY_NUFFT_GRAM_PLAIN = 64,    /* nufft_gram: without maps, of one item */
+    HCY_NUFFT_MIX_REAL = 128      /* nufft_mix: by real spectra */
 };
+#define HCY_NUFFT_MIX_MOST 32u /* images */
 
 /* What the launches of a plan have in common; `sign` is that of the exponent in this launch. */
 typedef struct hcy_nufft_job {

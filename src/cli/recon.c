@@ -234,6 +234,7 @@ static int write_image(struct recon *r)
     hcy_host_array a = HCY_HOST_ARRAY_INIT;
     a.is_complex = recon_is_complex(r);
     a.bytes = r->is_double ? 8 : 4;
+    memcpy(a.cells, r->cells, sizeof a.cells);
     int status = find_shape(&a, r);
     if (status)
         return cli_fail(status);

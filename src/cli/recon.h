@@ -56,6 +56,7 @@ struct recon {
     char size_words[80];  /* as -n has them */
     int64_t encoded[3];   /* those of the field of view that coordinates in its units are of; */
     double stretch[3];    /* how large a pixel of the image is, of one of these */
+    double cells[3];      /* and in mm, x first; 0: is not said */
     size_t n, coils, pixels;
     enum points_unit unit;
     int point_rank; /* the points' own axes, for weights that are written */
@@ -72,6 +73,7 @@ struct recon {
     bool is_list; /* samples are of an ISMRMRD list, [coils][n_taken][samples]: frames are never in front of coils; */
     struct recon_taken *taken;              /* which of its acquisitions, NULL: all in their order, */
     size_t n_taken, n_acquisitions, n_apart; /* of so many slices, contrasts, phases and sets */
+    size_t *slices, n_slices; /* which slice each is of; above 1 slices each has its own maps, field and decay */
     size_t wanted_frames; /* of --frames, or of an ISMRMRD file of several images; 0: one */
     size_t n_frames;     /* images of samples of their own, one after the other; 0: one image; */
     size_t frame_points; /* points of each, */
@@ -122,8 +124,10 @@ int recon_widen_for_tgv(hcy_array **data, struct recon *r);
 /* ISMRMRD's lists of acquisitions: the name of a part of KSPACE's, to be freed; whether a file can have one. */
 char *recon_name_part(const struct recon *r, const char *part);
 bool recon_may_be_mrd(const char *path);
-/* The image's sizes by their header; then the axes are made those of its pixels. */
+/* The image's sizes by their header, and those of its pixels; -n's of theirs, where a header says them; then the axes
+ * are made those of its pixels. */
 int recon_find_sizes(struct recon *r);
+void recon_find_cells(struct recon *r);
 int recon_stretch_points(struct recon *r);
 /* --only: whether it can be read; then those acquisitions, each image's behind another's, how many of which are
  * wanted_frames. */
@@ -133,6 +137,10 @@ int recon_take_acquisitions(struct recon *r, hcy_host_array *samples, hcy_host_a
  * and, of as many reals, a copy in the file's order, to be freed, NULL: it is the same. */
 int recon_order_points(hcy_host_array *a, const struct recon *r);
 int recon_unorder_points(void **ordered, const struct recon *r, const void *numbers);
+/* Which slice the frame is of. */
+size_t recon_slice_of(const struct recon *r, size_t frame);
+/* How much more noise's covariance is than that of the samples, which were taken at another pace. */
+double recon_find_pace(const struct recon *r);
 /* --noise: samples, and maps, become those of coils whose noise is alike and independent. */
 int recon_whiten(struct recon *r);
 /* Files to arrays, all checked against each other.  CLI_OK, or another status with words. */
@@ -149,7 +157,9 @@ int recon_make_stack(struct recon *r, const hcy_nufft_desc *desc, const hcy_nuff
 /* A field map and the samples' times, of files; then the operator of a signal that precesses in that field. */
 int recon_load_field(struct recon *r);
 int recon_add_field(struct recon *r);
-/* Whether an array has the image's axes, with the coils' in front where `coils`; axes of 1 do not matter. */
+/* How many slices have maps of their own.  Whether an array has the image's axes, with the coils' in front where
+ * `coils`, and with these slices in front of all; axes of 1 do not matter. */
+size_t recon_count_slices(const struct recon *r);
 bool recon_fits_image(const struct recon *r, const hcy_host_array *a, bool coils);
 int recon_read_array(hcy_host_array *a, struct recon *r, const char *path);
 /* The devices of the command line, unless they are open; what they are called, as a list. */

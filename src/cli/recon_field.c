@@ -31,13 +31,16 @@ static int take_numbers(void **numbers, const struct recon *r, const hcy_host_ar
 static int load_map(void **numbers, struct recon *r, const char *path, double unit, const char *what)
 {
     hcy_host_array a = HCY_HOST_ARRAY_INIT;
-    char is[200];
+    const size_t n = recon_count_slices(r) * r->pixels;
+    char is[200], of_slices[60] = "";
     int status = recon_read_array(&a, r, path);
-    if (!status && (!recon_fits_image(r, &a, false) || !array_is_real(&a, r->pixels)))
-        status = cli_error("%s: %s, of the image's %s; it is %s%s", path, what, r->size_words,
+    if (r->n_slices > 1)
+        snprintf(of_slices, sizeof of_slices, "[%zu], its slices, times ", r->n_slices);
+    if (!status && (!recon_fits_image(r, &a, false) || !array_is_real(&a, n)))
+        status = cli_error("%s: %s, of %sthe image's %s; it is %s%s", path, what, of_slices, r->size_words,
                            a.is_complex ? "complex " : "", array_words(is, &a, 0));
     if (!status)
-        status = take_numbers(numbers, r, &a, r->pixels, r->pixels, unit, path);
+        status = take_numbers(numbers, r, &a, n, n, unit, path);
     hcy_host_array_free(&a);
     return status;
 }
@@ -45,7 +48,7 @@ static int load_map(void **numbers, struct recon *r, const char *path, double un
 /* Fits leave rates below 0 where there is no signal; by these it would grow, and noise with it. */
 static int check_decay(const struct recon *r)
 {
-    for (size_t i = 0; i < r->pixels; i++)
+    for (size_t i = 0; i < recon_count_slices(r) * r->pixels; i++)
         if (reals_get(r->is_double, r->decay, i) < 0)
             return cli_error("%s: number %zu is %g; R2* is 0 or more: make what is below 0 (a fit without signal) 0",
                              r->v->r2star, i, reals_get(r->is_double, r->decay, i));

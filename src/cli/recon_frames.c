@@ -156,10 +156,23 @@ static void take_axes(struct recon *one, const struct recon *r, size_t f)
         one->axes[d] = (char *)r->axes[d] + bytes_of(r, f * one->n);
 }
 
+/* The maps of a frame's slice. */
+static void take_slice(struct recon *one, const struct recon *r, size_t f)
+{
+    const size_t first = recon_slice_of(r, f) * r->pixels;
+    if (r->maps)
+        one->maps = (char *)r->maps + bytes_of(r, 2 * first * r->coils);
+    if (r->field)
+        one->field = (char *)r->field + bytes_of(r, first);
+    if (r->decay)
+        one->decay = (char *)r->decay + bytes_of(r, first);
+}
+
 /* Its own points, with their times, weights and planes. */
 static int take_points(struct recon *one, const struct recon *r, size_t f)
 {
     take_axes(one, r, f);
+    take_slice(one, r, f);
     if (r->times)
         one->times = (char *)r->times + bytes_of(r, f * one->n);
     int status = recon_find_stack(one);

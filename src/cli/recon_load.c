@@ -34,6 +34,7 @@ static int take_sizes(struct recon *r)
 {
     if (!r->v->sizes)
         return recon_find_sizes(r);
+    recon_find_cells(r);
     r->dim = points_parse_sizes(r->sizes, r->v->sizes);
     for (int d = 0; d < 3; d++) {
         r->encoded[d] = r->sizes[d];
@@ -90,7 +91,7 @@ static int check_finite(const struct recon *r, const void *numbers, size_t n, si
     if (!bad)
         return CLI_OK;
     if (n > 2 * each * r->coils)
-        snprintf(frame, sizeof frame, " of frame %zu", first / 2 / each / r->coils);
+        snprintf(frame, sizeof frame, " of %s %zu", numbers == r->maps ? "slice" : "frame", first / 2 / each / r->coils);
     return cli_error(
         "%s: %zu of %zu numbers of the %s are none or infinite, the first one at %zu of coil %zu%s", path, bad,
         n, what, first / 2 % each, first / 2 / each % r->coils, frame);
@@ -133,27 +134,36 @@ static int drop_single_axes(uint64_t *shape, const uint64_t *from, int rank)
     return kept;
 }
 
+size_t recon_count_slices(const struct recon *r)
+{
+    return r->n_slices > 1 ? r->n_slices : 1;
+}
+
 bool recon_fits_image(const struct recon *r, const hcy_host_array *a, bool coils)
 {
-    uint64_t want[4] = { coils ? r->coils : 1 }, left[4], has[HCY_HOST_ARRAY_MAX_RANK];
+    uint64_t want[5] = { recon_count_slices(r), coils ? r->coils : 1 }, left[5], has[HCY_HOST_ARRAY_MAX_RANK];
     for (int d = 0; d < r->dim; d++)
-        want[d + 1] = (uint64_t)r->sizes[d];
-    int n = drop_single_axes(left, want, r->dim + 1);
+        want[d + 2] = (uint64_t)r->sizes[d];
+    int n = drop_single_axes(left, want, r->dim + 2);
     return drop_single_axes(has, a->shape, a->rank) == n && !memcmp(has, left, (size_t)n * sizeof *has);
 }
 
 static int take_maps(struct recon *r)
 {
     hcy_host_array a = HCY_HOST_ARRAY_INIT;
-    char is[200];
+    const size_t slices = recon_count_slices(r);
+    char is[200], of_slices[60] = "";
     int status = recon_read_array(&a, r, r->v->maps);
+    if (slices > 1)
+        snprintf(of_slices, sizeof of_slices, "[%zu], its slices, times ", slices);
     if (!status && !recon_fits_image(r, &a, true))
-        status = cli_error("%s: maps must be [%zu], the coils of %s, times the image's %s; it is %s",
-                           r->v->maps, r->coils, r->kspace, r->size_words, array_words(is, &a, 0));
+        status = cli_error("%s: maps must be %s[%zu], the coils of %s, times the image's %s; it is %s%s", r->v->maps, of_slices,
+                           r->coils, r->kspace, r->size_words, array_words(is, &a, 0),
+                           slices > 1 ? "; --only slice=0 takes one" : "");
     if (!status)
         status = array_take_complex(&r->maps, &a, r->is_double);
     if (!status)
-        status = check_finite(r, r->maps, 2 * r->coils * r->pixels, r->pixels, r->v->maps, "maps");
+        status = check_finite(r, r->maps, 2 * slices * r->coils * r->pixels, r->pixels, r->v->maps, "maps");
     hcy_host_array_free(&a);
     return status;
 }

@@ -71,6 +71,35 @@ static void note_sizes(const struct recon *r, const struct space *encoded, bool 
              encoded->matrix[2], stretched, at ? " of the encoded ones" : "");
 }
 
+/* In a file that is none of ISMRMRD's a dataset of that name may be anything. */
+static bool take_doubles(void *to, size_t n, hcy_host_array *a)
+{
+    size_t count;
+    const bool are_these = !hcy_host_array_count(&count, a) && !a->is_complex && a->bytes == 8 && count == n;
+    if (are_these)
+        memcpy(to, a->data, n * sizeof(double));
+    hcy_host_array_free(a);
+    return are_these;
+}
+
+/* A list's part that need not be there. */
+static bool find_doubles(double *to, size_t n, char *name)
+{
+    hcy_host_array a = HCY_HOST_ARRAY_INIT;
+    const bool is_there = name && !hcy_host_array_read(&a, name) && take_doubles(to, n, &a);
+    free(name);
+    return is_there;
+}
+
+void recon_find_cells(struct recon *r)
+{
+    double space[2][2][3] = { 0 }, (*encoded)[3] = space[0];
+    if (!r->is_list || !find_doubles(space[0][0], 12, recon_name_part(r, "space")))
+        return;
+    for (int axis = 0; axis < 3; axis++)
+        r->cells[axis] = encoded[0][axis] > 0 ? encoded[1][axis] / encoded[0][axis] : 0;
+}
+
 int recon_find_sizes(struct recon *r)
 {
     hcy_host_array a = HCY_HOST_ARRAY_INIT;
@@ -80,14 +109,8 @@ int recon_find_sizes(struct recon *r)
         return status;
     }
     struct space spaces[2]; /* encoded, reconstructed */
-    size_t count;
-    /* In a file that is none of ISMRMRD's a dataset of that name may be anything. */
-    if (hcy_host_array_count(&count, &a) || a.is_complex || a.bytes != 8 || count * sizeof(double) != sizeof spaces) {
-        hcy_host_array_free(&a);
+    if (!take_doubles(spaces, 12, &a))
         return cli_error("%s: its /space is none of ISMRMRD's; -n says the image's sizes, as -n 128,128", r->kspace);
-    }
-    memcpy(spaces, a.data, sizeof spaces);
-    hcy_host_array_free(&a);
     const bool is_recon = is_whole(&spaces[1]);
     const struct space *image = &spaces[is_recon];
     if (!is_whole(image))
@@ -102,6 +125,10 @@ int recon_find_sizes(struct recon *r)
         at += snprintf(r->size_words + at, sizeof r->size_words - (size_t)at, "%s%lld", d ? "," : "",
                        (long long)r->sizes[d]);
     }
+    for (int axis = 0; axis < 3; axis++)
+        r->cells[axis] = spaces[0].matrix[axis] > 0 && spaces[0].view[axis] > 0
+                             ? stretch_of(image, &spaces[0], axis) * spaces[0].view[axis] / spaces[0].matrix[axis]
+                             : image->view[axis] / image->matrix[axis];
     if (!r->v->quiet)
         note_sizes(r, &spaces[0], is_recon);
     return CLI_OK;
@@ -123,6 +150,28 @@ int recon_stretch_points(struct recon *r)
                              "large for its samples; -n is an image of encoded pixels", r->kspace, r->stretch[d], d);
     }
     return CLI_OK;
+}
+
+/* --- The noise's pace --- */
+
+/* Noise of half as long samples has twice the variance.  As in Gadgetron, a receiver's share of the band that passes is
+ * missing in the noise's samples alone. */
+double recon_find_pace(const struct recon *r)
+{
+    const char *file = r->v->noise, *part = strrchr(file, '/');
+    double image[3], noise[3];
+    char *name = NULL;
+    if (!recon_may_be_mrd(file) || !part || strcmp(part, "/noise") || !r->is_list)
+        return 1;
+    if ((name = strdup(file)))
+        memcpy(name + (part - file) + 1, "dwell", 5);
+    if (!find_doubles(image, 3, recon_name_part(r, "dwell")) || !find_doubles(noise, 3, name))
+        return 1;
+    const double pace = (image[0] > 0 && noise[1] > 0 ? image[0] / noise[1] : 1) * (noise[2] > 0 ? noise[2] : 1);
+    if (pace != 1 && !r->v->quiet)
+        cli_note("%s: samples of noise take %g us, those of the image %g us%s: its variance is taken %.4g times", file, noise[1],
+                 image[0], noise[2] > 0 ? ", and the header has a bandwidth of noise" : "", 1 / pace);
+    return pace;
 }
 
 /* --- Which acquisitions --- */
@@ -308,6 +357,22 @@ static int judge_frames(const struct recon *r, size_t images, size_t with_repeti
     return CLI_OK;
 }
 
+static int keep_slices(struct recon *r, const struct recon_taken *taken, size_t n)
+{
+    r->slices = calloc(n, sizeof *r->slices);
+    if (!r->slices)
+        return cli_error("no memory for %zu acquisitions", n);
+    for (size_t i = 1; i < n; i++)
+        r->slices[i] = r->slices[i - 1] + (taken[i].image[0] != taken[i - 1].image[0]);
+    return CLI_OK;
+}
+
+size_t recon_slice_of(const struct recon *r, size_t frame)
+{
+    const size_t each = r->n_slices > 1 ? recon_count_points(r) / r->n_taken : 1;
+    return r->n_slices > 1 ? r->slices[frame * r->frame_points / each] : 0;
+}
+
 static int judge_images(struct recon *r, const struct recon_taken *taken, size_t n)
 {
     const struct recon_values *v = r->v;
@@ -315,10 +380,11 @@ static int judge_images(struct recon *r, const struct recon_taken *taken, size_t
     const size_t with_repetitions = count_images(&slices, taken, n, APART),
                  images = count_images(&slices, taken, n, APART - 1);
     r->n_apart = images;
+    r->n_slices = slices;
     if (!n)
         return cli_error("%s: --only %s leaves no acquisition", r->kspace, v->only);
-    if (slices > 1 && (v->maps || v->espirit || v->field || v->r2star || v->basis))
-        return cli_error("%s is of several slices, which have maps of their own: --only slice=0 takes one", r->kspace);
+    if (slices > 1 && v->basis)
+        return cli_error("%s is of several slices, and --basis is of one: --only slice=0 takes it", r->kspace);
     if (!images)
         return cli_error("%s is of several images (slices, contrasts, phases, sets) that do not have as many acquisitions "
                          "each; --only takes some, as --only slice=0", r->kspace);
@@ -399,6 +465,8 @@ int recon_take_acquisitions(struct recon *r, hcy_host_array *samples, hcy_host_a
         r->n_taken = take_acquisitions(r->taken, r, &a, ranges);
         status = judge_images(r, r->taken, r->n_taken);
     }
+    if (!status && r->n_slices > 1)
+        status = keep_slices(r, r->taken, r->n_taken);
     hcy_host_array_free(&a);
     return status || !r->is_list ? status : reorder(r, samples, points);
 }

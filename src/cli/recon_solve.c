@@ -105,7 +105,7 @@ static int find_maps(struct recon *r)
     return status;
 }
 
-int recon_estimate_maps(struct recon *r)
+static int estimate_maps(struct recon *r)
 {
     const double begun = progress_seconds(&r->progress), before = r->setup;
     void *all = r->samples, *mean = NULL, *own = r->weights;
@@ -127,6 +127,46 @@ int recon_estimate_maps(struct recon *r)
     progress_clear(&r->progress);
     r->setup = before + progress_seconds(&r->progress) - begun;
     return st ? cli_fail(st) : status;
+}
+
+/* Frames [first, end) of one slice, one behind the other, as what all of them measured of its maps. */
+static int estimate_slice(struct recon *r, size_t slice, size_t first, size_t end)
+{
+    struct recon one = *r;
+    const size_t real = r->is_double ? sizeof(double) : sizeof(float), maps = 2 * real * r->coils * r->pixels;
+    one.maps = NULL;
+    one.n = (end - first) * r->frame_points;
+    one.samples = reals_room(r->is_double, 2 * r->coils * one.n);
+    if (!one.samples)
+        return cli_error("no memory for %zu samples of %zu coils", one.n, r->coils);
+    for (int d = 0; d < r->dim; d++)
+        one.axes[d] = (char *)r->axes[d] + real * first * r->frame_points;
+    for (size_t c = 0; c < r->coils; c++)
+        memcpy((char *)one.samples + 2 * real * c * one.n,
+               (char *)r->samples + 2 * real * (c * r->n + first * r->frame_points), 2 * real * one.n);
+    const int status = estimate_maps(&one);
+    if (!status)
+        memcpy((char *)r->maps + slice * maps, one.maps, maps);
+    r->setup = one.setup;
+    free(one.maps);
+    free(one.samples);
+    return status;
+}
+
+int recon_estimate_maps(struct recon *r)
+{
+    size_t n, first = 0, end;
+    int status = CLI_OK;
+    if (recon_count_slices(r) == 1)
+        return estimate_maps(r);
+    if (hcy_size_mul(&n, 2 * r->n_slices * r->coils, r->pixels) || !(r->maps = reals_room(r->is_double, n)))
+        return cli_error("no memory for maps of %zu coils and %zu slices", r->coils, r->n_slices);
+    for (size_t slice = 0; slice < r->n_slices && !status; slice++, first = end) {
+        for (end = first; end < r->n_frames && recon_slice_of(r, end) == slice;)
+            end++;
+        status = estimate_slice(r, slice, first, end);
+    }
+    return status;
 }
 
 /* --- The data --- */
@@ -411,6 +451,7 @@ void recon_free(struct recon *r)
     free(r->decay);
     free(r->times);
     free(r->taken);
+    free(r->slices);
     free(r->image);
     free(r->residuals);
     free(r->trajectory);

@@ -14,15 +14,15 @@ static number number_at(bool is_double, const void *numbers, size_t i)
     return reals_get(is_double, numbers, 2 * i) + I * reals_get(is_double, numbers, 2 * i + 1);
 }
 
-/* The lower half of C, of n samples [coils][n]. */
-static void find_covariance(number *c, size_t coils, size_t n, const void *noise)
+/* The lower half of C, of n samples [coils][n] of `pace` times the variance. */
+static void find_covariance(number *c, size_t coils, size_t n, const void *noise, double pace)
 {
     for (size_t i = 0; i < coils; i++)
         for (size_t j = 0; j <= i; j++) {
             number sum = 0;
             for (size_t s = 0; s < n; s++)
                 sum += number_at(true, noise, i * n + s) * conj(number_at(true, noise, j * n + s));
-            c[i * coils + j] = sum / (double)n;
+            c[i * coils + j] = sum / ((double)n * pace);
         }
 }
 
@@ -84,7 +84,7 @@ int recon_whiten(struct recon *r)
     if (!status)
         status = array_take_complex(&noise, &a, true);
     if (!status) {
-        find_covariance(l, r->coils, n, noise);
+        find_covariance(l, r->coils, n, noise, recon_find_pace(r));
         if (!factor(l, r->coils))
             status = cli_error("%s: the noise of a coil is 0, or nothing beside what it shares with others, or no number: it "
                                "cannot be whitened", r->v->noise);
@@ -92,7 +92,7 @@ int recon_whiten(struct recon *r)
     if (!status) {
         whiten(r, r->samples, r->is_same ? r->n_frames : 1, r->n, l, one);
         if (r->maps)
-            whiten(r, r->maps, 1, r->pixels, l, one);
+            whiten(r, r->maps, recon_count_slices(r), r->pixels, l, one);
     }
     free(noise);
     free(one);

@@ -1,9 +1,12 @@
 /* mixed.c - see mixed.h. */
 #include "mixed.h"
+#include "nufft_arguments.h"
+#include "nufft_format.h"
 #include "nufft_priv.h"
 
 #include <halcyon/eval.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 void hcy__mixed_init(struct hcy__mixed *m)
 {
@@ -21,6 +24,8 @@ void hcy__mixed_end(struct hcy__mixed *m)
     hcy_fft_release(m->one);
     hcy_buffer_release(m->work);
     hcy_buffer_release(m->work_of_one);
+    hcy_kernel_release(m->mix);
+    hcy_buffer_release(m->order);
 }
 
 /* Where the spectrum of T_lk is, of l >= k: those of two blocks are from l - k = 1 - even on, of one block from 0. */
@@ -29,6 +34,31 @@ static int64_t kernel_of(const struct hcy__mixed *m, int64_t l, int64_t k)
     const int64_t all = 2 * m->even - 1, row = l / m->even, column = k / m->even;
     const int64_t first = row * (row - 1) / 2 * all + row * m->even + column * all;
     return first + l % m->even - k % m->even + (column < row ? m->even - 1 : 0);
+}
+
+/* For the kernel: which spectra are whose. */
+static int make_order(struct hcy__mixed *m, hcy_device *dev)
+{
+    const size_t n = (size_t)m->n;
+    int32_t *order = malloc(n * n * sizeof *order);
+    if (!order)
+        return hcy_fail(HCY_ENOMEM, "out of memory for the order of %zu images", n);
+    for (int64_t l = 0; l < m->n; l++)
+        for (int64_t k = 0; k < m->n; k++)
+            order[l * m->n + k] = (int32_t)(l < k ? ~kernel_of(m, k, l) : kernel_of(m, l, k));
+    int status = hcy_buffer_create(&m->order, dev, HCY_MEM_DEVICE, n * n * sizeof *order);
+    if (!status)
+        status = hcy_buffer_write_now(m->order, 0, order, n * n * sizeof *order);
+    free(order);
+    return status;
+}
+
+static int find_mix(struct hcy__mixed *m, hcy_device *dev)
+{
+    if (m->n > HCY_NUFFT_MIX_MOST)
+        return 0;
+    const int status = hcy_kernel_get(&m->mix, dev, "nufft_mix");
+    return status == HCY_EUNSUPPORTED ? 0 : status ? status : make_order(m, dev);
 }
 
 int hcy__mixed_make(struct hcy__mixed *m, hcy_device *dev)
@@ -48,6 +78,9 @@ int hcy__mixed_make(struct hcy__mixed *m, hcy_device *dev)
         status = hcy__space_vector(&m->grid, dev, &all);
     if (!status)
         status = hcy__spectrum_images(&m->image, m->grid, s);
+    if (status)
+        return status;
+    status = find_mix(m, dev);
     if (status)
         return status;
     all.shape[0] = kernel_of(m, m->n - 1, m->n - m->even) + 1;
@@ -174,6 +207,39 @@ static int mix_spectra(hcy_queue *queue, const struct hcy__mixed *m, int64_t l)
     return status;
 }
 
+#define AT(name) HCY_ARG_AT(nufft_mix, name)
+
+/* All at once, each in the place of its image. */
+static int mix_all(hcy_queue *queue, const struct hcy__mixed *m)
+{
+    hcy_buffer *spectra = NULL, *images = NULL;
+    hcy_nufft_job job = { .precision = m->spectrum.is_double ? HCY_F64 : HCY_F32,
+                          .flags = m->is_real ? HCY_NUFFT_MIX_REAL : 0,
+                          .n_points = (uint64_t)m->grid->count };
+    int status = hcy__vector_buffer(&spectra, m->kernels);
+    if (!status)
+        status = hcy__vector_buffer(&images, m->grids);
+    const hcy_arg args[HCY_N_ARGS(nufft_mix)] = { [AT(spectra)] = hcy_arg_buf(spectra),
+                                                  [AT(order)] = hcy_arg_buf(m->order),
+                                                  [AT(job)] = hcy_arg_struct(&job, sizeof job),
+                                                  [AT(images)] = hcy_arg_buf(images) };
+    if (!status)
+        status = hcy_launch(queue, m->mix, (size_t)m->n, args, HCY_N_ARGS(nufft_mix));
+    hcy_buffer_release(images);
+    hcy_buffer_release(spectra);
+    return status;
+}
+
+/* What becomes image k, to be transformed back: of all products, or made here. */
+static int take_product(hcy_array **grid, hcy_array **image, hcy_queue *queue, const struct hcy__mixed *m, int64_t k)
+{
+    int status = m->mix ? 0 : mix_spectra(queue, m, k);
+    const long long at = m->mix ? k : 0;
+    if (!status)
+        status = hcy_array_slice(grid, m->mix ? m->grids : m->grid, "%lld:%lld", at, at + 1);
+    return status ? status : hcy_array_slice(image, m->mix ? m->images : m->image, "%lld", at);
+}
+
 /* The images as a coil of `map`, or NULL, receives them, on the grids, with zeros behind them. */
 static int place_images(hcy_queue *queue, const struct hcy__mixed *m, hcy_array *map, hcy_array *x,
                         const struct hcy__mixed_ends *ends, const void *user)
@@ -193,17 +259,16 @@ static int place_images(hcy_queue *queue, const struct hcy__mixed *m, hcy_array 
 static int give_image(hcy_queue *queue, hcy_array *y, const struct hcy__mixed *m, hcy_array *map, int64_t k, bool adds,
                       const struct hcy__mixed_ends *ends, const void *user)
 {
-    hcy_array *image = NULL;
-    int status = mix_spectra(queue, m, k);
+    hcy_array *grid = NULL, *image = NULL;
+    int status = take_product(&grid, &image, queue, m, k);
     if (!status)
-        status = hcy__operator_submit_fft(queue, m->grid, m->one, HCY_FFT_BACKWARD, m->grid, m->work_of_one);
-    if (!status)
-        status = hcy_array_slice(&image, m->image, "0");
+        status = hcy__operator_submit_fft(queue, grid, m->one, HCY_FFT_BACKWARD, grid, m->work_of_one);
     if (!status && map)
         status = HCY_EVAL(queue, "f *= conj(s)", hcy_op_array("f", image), hcy_op_array("s", map));
     if (!status)
         status = ends->give(queue, y, user, k, image, adds);
     hcy_array_release(image);
+    hcy_array_release(grid);
     return status;
 }
 
@@ -217,6 +282,8 @@ static int apply_coil(hcy_queue *queue, hcy_array *y, const struct hcy__mixed *m
         status = place_images(queue, m, map, x, ends, user);
     if (!status)
         status = hcy__operator_submit_fft(queue, m->grids, m->fft, HCY_FFT_FORWARD, m->grids, m->work);
+    if (!status && m->mix)
+        status = mix_all(queue, m);
     for (int64_t k = 0; k < m->n && !status; k++)
         status = give_image(queue, y, m, map, k, coil > 0, ends, user);
     hcy_array_release(map);

@@ -7,8 +7,9 @@
  * the other, and of two blocks conj(b_l) b_m is a function of l - m alone, 2 `even` - 1 spectra do for these, and of a
  * block with itself `even`.
  *
- * Spectra cost most, of memory and of its traffic, so coils go one at a time: all images are transformed at once, and
- * the product of each is transformed back alone.
+ * Spectra cost most, of memory and of its traffic, so coils go one at a time.  All images are transformed at once; a
+ * device that has nufft_mix puts their products in their place, reading spectra once, and elsewhere the product of each
+ * is made and transformed back alone.
  */
 #ifndef HCY_MIXED_H
 #define HCY_MIXED_H
@@ -16,6 +17,7 @@
 #include "grams.h"
 
 #include <halcyon/fft.h>
+#include <halcyon/kernel.h>
 
 struct hcy__mixed {
     struct hcy__spectrum spectrum; /* sizes alone, hcy__spectrum_sizes() */
@@ -27,6 +29,8 @@ struct hcy__mixed {
     hcy_array *kernels;        /* spectra of T [their number][sizes] */
     hcy_array *grids, *grid;   /* [n][sizes], [1][sizes] */
     hcy_array *images, *image; /* of these, the images */
+    hcy_kernel *mix;           /* nufft_mix, or NULL; */
+    hcy_buffer *order;         /* int32_t [n][n], which spectrum */
     hcy_fft *fft, *one;
     hcy_buffer *work, *work_of_one;
 };

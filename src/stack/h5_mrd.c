@@ -9,6 +9,7 @@
 #include "h5_virtual.h"
 #include "host_array.h"
 #include <halcyon/backend.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@ enum { BATCH = 64, HEADS = 4096, LEAST_ROW = 32 /* bytes of a list's row: two ve
 struct head {
     uint64_t flags;
     uint16_t samples, channels, pre, post, axes, encoding;
+    float dwell; /* us */
 };
 struct record {
     struct head head;
@@ -65,7 +67,7 @@ int hcy__mrd_is_raw(hid_t dataset)
 
 hid_t hcy__mrd_open_member(enum hcy__mrd_member *member, hid_t file, const char *name)
 {
-    static const char *const members[] = { "data", "traj", "noise", "counters", "space" };
+    static const char *const members[] = { "data", "traj", "noise", "counters", "space", "dwell" };
     const char *slash = strrchr(name, '/');
     hid_t dataset = -1;
     int i = 0;
@@ -92,7 +94,7 @@ static bool add_line(hid_t head)
     static const char *const names[HCY__MRD_COUNTERS] = { "kspace_encode_step_1", "kspace_encode_step_2", "average",
                                                           "slice", "contrast", "phase", "repetition", "set", "segment" };
     enum { FIRST = offsetof(struct record, line.counters) - offsetof(struct record, head) };
-    hid_t line = H5Tcreate(H5T_COMPOUND, sizeof(struct hcy__mrd_line) - sizeof(uint16_t));
+    hid_t line = H5Tcreate(H5T_COMPOUND, HCY__MRD_COUNTERS * sizeof(uint16_t));
     bool good = line >= 0;
     for (size_t i = 0; i < HCY__MRD_COUNTERS; i++)
         good = good && H5Tinsert(line, names[i], i * sizeof(uint16_t), H5T_NATIVE_UINT16) >= 0;
@@ -121,6 +123,7 @@ static hid_t make_record_type(const char *vector)
     bool good = H5Tinsert(head, "flags", HOFFSET(struct head, flags), H5T_NATIVE_UINT64) >= 0;
     for (size_t i = 0; i < sizeof members / sizeof members[0]; i++)
         good = good && H5Tinsert(head, members[i].name, members[i].at, H5T_NATIVE_UINT16) >= 0;
+    good = good && H5Tinsert(head, "sample_time_us", HOFFSET(struct head, dwell), H5T_NATIVE_FLOAT) >= 0;
     good = good && (vector || add_line(head)) && H5Tinsert(type, "head", HOFFSET(struct record, head), head) >= 0;
     if (vector)
         good = good && H5Tinsert(type, vector, HOFFSET(struct record, values), values) >= 0;
@@ -187,6 +190,7 @@ struct raw {
     uint64_t kept;     /* acquisitions that are read */
     struct head first; /* the first of these; the others must be like it */
     struct hcy__mrd_line *lines; /* of these, where they are wanted; or NULL */
+    double dwell[2];   /* of the first for the image, and of the first of noise */
 };
 
 /* Noise alone, or what is of the image. */
@@ -272,8 +276,6 @@ static int take_head_of_image(struct raw *raw, const struct head *head, hsize_t 
 static int keep_line(struct raw *raw, const struct record *record)
 {
     const uint64_t n = raw->kept - 1;
-    if (raw->member == HCY__MRD_TRAJ && has_flag(&record->head, REVERSED))
-        return hcy_fail(HCY_EUNSUPPORTED, "%s: readouts on a grid that are reversed", raw->path);
     if (!(n & (n - 1))) {
         struct hcy__mrd_line *lines = realloc(raw->lines, (size_t)(n ? 2 * n : 1) * sizeof *lines);
         if (!lines)
@@ -281,6 +283,7 @@ static int keep_line(struct raw *raw, const struct record *record)
         raw->lines = lines;
     }
     raw->lines[n] = record->line;
+    raw->lines[n].is_reversed = has_flag(&record->head, REVERSED);
     return 0;
 }
 
@@ -323,6 +326,16 @@ static int take_head(bool *goes_on, struct raw *raw, const struct record *record
     return st || !(on_grid || raw->member == HCY__MRD_COUNTED) ? st : keep_line(raw, record);
 }
 
+static int take_dwell(bool *goes_on, struct raw *raw, const struct record *record, hsize_t row)
+{
+    const bool is_noise = has_flag(&record->head, NOISE);
+    (void)row;
+    if ((is_noise || is_wanted(raw, &record->head)) && !(raw->dwell[is_noise] > 0))
+        raw->dwell[is_noise] = record->head.dwell;
+    *goes_on = !(raw->dwell[0] > 0 && raw->dwell[1] > 0);
+    return 0;
+}
+
 /* A scan may have several encodings, such as one for calibration: the image's is that of its first acquisition. */
 static int read_heads(struct raw *raw)
 {
@@ -330,8 +343,11 @@ static int read_heads(struct raw *raw)
     if (!st) {
         raw->header = hcy__mrd_read_header(raw->dataset, raw->encoding);
         raw->takes_calibration = hcy__mrd_calibrates_image(raw->header);
-        st = visit_heads(raw, take_head);
+        st = visit_heads(raw, raw->member == HCY__MRD_DWELL ? take_dwell : take_head);
     }
+    /* A file of noise alone has a time of it, too. */
+    if (raw->member == HCY__MRD_DWELL)
+        return st;
     return st || raw->kept ? st
                            : hcy_fail(HCY_EFORMAT, "%s: none of its %llu acquisitions is of %s", raw->path,
                                       (unsigned long long)raw->rows, raw->member == HCY__MRD_NOISE ? "noise" : "an image");
@@ -425,15 +441,31 @@ static int read_grid(hcy_host_array *a, const struct raw *raw)
 static int fill_counters(hcy_host_array *a, const struct raw *raw)
 {
     float *to = malloc((size_t)raw->kept * HCY__MRD_COUNTERS * sizeof *to);
-    *a = (hcy_host_array){ a->size, 0, 4, 2, { raw->kept, HCY__MRD_COUNTERS }, to };
+    *a = (hcy_host_array){ a->size, 0, 4, 2, { raw->kept, HCY__MRD_COUNTERS }, to, { 0 } };
     for (uint64_t i = 0; to && i < raw->kept; i++)
         for (int k = 0; k < HCY__MRD_COUNTERS; k++)
             *to++ = raw->lines[i].counters[k];
     return a->data ? 0 : hcy_fail(HCY_ENOMEM, "%s: no memory for its counters", raw->path);
 }
 
+static int fill_dwell(hcy_host_array *a, const struct raw *raw)
+{
+    /* What is said of the receiver stands in front of all encodings. */
+    char *header = hcy__mrd_read_header(raw->dataset, 0);
+    double *to = malloc(3 * sizeof *to);
+    *a = (hcy_host_array){ a->size, 0, 8, 1, { 3 }, to, { 0 } };
+    for (int i = 0; to && i < 2; i++)
+        to[i] = isfinite(raw->dwell[i]) && raw->dwell[i] > 0 ? raw->dwell[i] : 0;
+    if (to)
+        to[2] = hcy__mrd_noise_bandwidth(header);
+    free(header);
+    return to ? 0 : hcy_fail(HCY_ENOMEM, "%s: no memory for its samples' times", raw->path);
+}
+
 static int read_member(hcy_host_array *a, struct raw *raw)
 {
+    if (raw->member == HCY__MRD_DWELL)
+        return fill_dwell(a, raw);
     if (raw->member == HCY__MRD_SPACE)
         return hcy__mrd_fill_space(a, raw->header, raw->path);
     if (raw->member == HCY__MRD_COUNTED)

@@ -19,6 +19,7 @@ enum hcy__mrd_member {
     HCY__MRD_NOISE,
     HCY__MRD_COUNTED,
     HCY__MRD_SPACE,
+    HCY__MRD_DWELL,
     HCY__MRD_MEMBERS
 };
 /* The dataset in "/dataset/data/traj", and which of its members that is; negative: there is none. */
@@ -27,7 +28,9 @@ int hcy__mrd_is_raw(hid_t dataset);
 /* Of all acquisitions that are for the image, of its encoding: samples as complex floats
  * [channels][acquisitions][samples]; coordinates as floats [acquisitions][samples][dimensions], on a grid in cycles; as
  * floats what they are counted by, [acquisitions][HCY__MRD_COUNTERS].  The samples of those of noise.  What the header
- * says of the encoding (hcy__mrd_fill_space).  HCY_EFORMAT: they are not all alike, or there are none; HCY_ECORRUPT. */
+ * says of the encoding (hcy__mrd_fill_space).  Doubles [3]: a sample's time in us, of the image's acquisitions and of
+ * those of noise, and the header's relativeReceiverNoiseBandwidth; 0 is not said.  HCY_EFORMAT: they are not all alike,
+ * or there are none; HCY_ECORRUPT. */
 int hcy__mrd_read(hcy_host_array *array, hid_t dataset, enum hcy__mrd_member member, const char *path);
 
 /* --- The file's header (h5_mrd_grid.c) --- */
@@ -37,6 +40,8 @@ int hcy__mrd_read(hcy_host_array *array, hid_t dataset, enum hcy__mrd_member mem
 char *hcy__mrd_read_header(hid_t dataset, unsigned encoding);
 /* Whether lines for calibration are samples of the image, too: the header says that they are of the same scan. */
 bool hcy__mrd_calibrates_image(const char *header);
+/* Of a header with what is in front of its encodings; 0: it does not say it. */
+double hcy__mrd_noise_bandwidth(const char *header);
 /* Doubles [2][2][3]: of the encoded and of the reconstructed space the matrix and the field of view in mm, x first; 0
  * is not said.  HCY_ENOENT: no matrix is. */
 int hcy__mrd_fill_space(hcy_host_array *array, const char *header, const char *path);
@@ -46,12 +51,14 @@ struct hcy__mrd_grid {
     unsigned sizes[3];     /* the encoded matrix */
     unsigned middle[2];    /* which encoding step, of 1 and 2, is frequency 0 */
     unsigned samples, pre; /* of an acquisition; those to be discarded in front: the reader's */
+    double dwell, up, flat, down; /* EPI: of a sample, the gradient's ramps and top, us; dwell 0: it is constant */
 };
 /* One's line in it, and what it is counted by: steps 1 and 2, average, slice, contrast, phase, repetition, set,
  * segment. */
 enum { HCY__MRD_COUNTERS = 9 };
 struct hcy__mrd_line {
     uint16_t centre, counters[HCY__MRD_COUNTERS];
+    bool is_reversed; /* its first sample is at the end of the line */
 };
 /* HCY_ENOENT: the file does not say it. */
 int hcy__mrd_find_grid(struct hcy__mrd_grid *grid, const char *header, const char *path);

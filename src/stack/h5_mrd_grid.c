@@ -62,18 +62,44 @@ static unsigned number_in(const char *at, const char *parent, const char *name, 
 
 static const char *const sizes[] = { "x", "y", "z" };
 
+/* The number of a parameter that has a name, or 0. */
+static double parameter_in(const char *at, const char *name)
+{
+    const size_t n = strlen(name);
+    while ((at = find_element(at, "name")))
+        if (!strncmp(at, name, n) && at[n] == '<')
+            return (at = find_element(at, "value")) ? strtod(at, NULL) : 0;
+    return 0;
+}
+
+/* What one lobe of EPI's gradient is, where the header says all of it. */
+static void parse_lobe(struct hcy__mrd_grid *grid, const char *encoding)
+{
+    const char *at = find_element(encoding, "trajectoryDescription");
+    const double lobe[] = { parameter_in(at, "rampUpTime"), parameter_in(at, "flatTopTime"), parameter_in(at, "rampDownTime"),
+                            parameter_in(at, "dwellTime") };
+    bool is_said = true;
+    for (int i = 0; i < 4; i++)
+        is_said = is_said && isfinite(lobe[i]) && lobe[i] >= 0;
+    grid->dwell = is_said && lobe[0] + lobe[1] + lobe[2] > 0 ? lobe[3] : 0;
+    grid->up = lobe[0];
+    grid->flat = lobe[1];
+    grid->down = lobe[2];
+}
+
 static bool parse_header(struct hcy__mrd_grid *grid, const char *xml)
 {
     static const char *const steps[] = { "kspace_encoding_step_1", "kspace_encoding_step_2" };
     const char *encoding = find_element(xml, "encoding"), *kind = find_element(encoding, "trajectory"),
                *matrix = find_inside(find_element(encoding, "encodedSpace"), "encodedSpace", "matrixSize"),
                *limits = find_element(encoding, "encodingLimits");
-    if (!matrix || !kind || strncmp(kind, "cartesian", 9))
+    if (!matrix || !kind || (strncmp(kind, "cartesian<", 10) && strncmp(kind, "epi<", 4)))
         return false;
     for (int d = 0; d < 3; d++)
         grid->sizes[d] = number_in(matrix, "matrixSize", sizes[d], 0);
     for (int i = 0; i < 2; i++)
         grid->middle[i] = number_in(find_element(limits, steps[i]), steps[i], "center", grid->sizes[i + 1] / 2);
+    parse_lobe(grid, *kind == 'e' ? encoding : NULL);
     return grid->sizes[0] && grid->sizes[1] && grid->sizes[2];
 }
 
@@ -114,11 +140,18 @@ bool hcy__mrd_calibrates_image(const char *xml)
 
 /* --- Spaces --- */
 
-static double length_in(const char *at, const char *name)
+/* The number above 0 that an element is, or 0. */
+static double real_in(const char *at, const char *parent, const char *name)
 {
-    at = find_inside(at, "fieldOfView_mm", name);
-    const double length = at ? strtod(at, NULL) : 0;
-    return isfinite(length) && length > 0 ? length : 0;
+    at = find_inside(at, parent, name);
+    const double number = at ? strtod(at, NULL) : 0;
+    return isfinite(number) && number > 0 ? number : 0;
+}
+
+double hcy__mrd_noise_bandwidth(const char *xml)
+{
+    static const char system[] = "acquisitionSystemInformation";
+    return real_in(find_element(xml, system), system, "relativeReceiverNoiseBandwidth");
 }
 
 int hcy__mrd_fill_space(hcy_host_array *a, const char *xml, const char *path)
@@ -131,12 +164,12 @@ int hcy__mrd_fill_space(hcy_host_array *a, const char *xml, const char *path)
                    *view = find_inside(space, spaces[i], "fieldOfView_mm");
         for (int d = 0; d < 3; d++) {
             numbers[i][0][d] = number_in(matrix, "matrixSize", sizes[d], 0);
-            numbers[i][1][d] = length_in(view, sizes[d]);
+            numbers[i][1][d] = real_in(view, "fieldOfView_mm", sizes[d]);
         }
     }
     if (!(numbers[0][0][0] > 0 || numbers[1][0][0] > 0))
         return hcy_fail(HCY_ENOENT, "%s: no header beside its acquisitions (xml) says the sizes of an image", path);
-    *a = (hcy_host_array){ a->size, 0, 8, 3, { 2, 2, 3 }, malloc(sizeof numbers) };
+    *a = (hcy_host_array){ a->size, 0, 8, 3, { 2, 2, 3 }, malloc(sizeof numbers), { 0 } };
     if (!a->data)
         return hcy_fail(HCY_ENOMEM, "%s: no memory for its spaces", path);
     memcpy(a->data, numbers, sizeof numbers);
@@ -151,6 +184,26 @@ int hcy__mrd_find_grid(struct hcy__mrd_grid *grid, const char *xml, const char *
                ? 0
                : hcy_fail(HCY_ENOENT, "%s: its acquisitions have no trajectory, and no header beside them (xml) that says "
                                         "on which Cartesian grid they are", path);
+}
+
+/* The gradient's area up to a time, of its height. */
+static double area_until(const struct hcy__mrd_grid *grid, double time)
+{
+    const double all = grid->up + grid->flat + grid->down, t = fmin(fmax(time, 0), all), left = all - t;
+    if (t < grid->up)
+        return t * t / (2 * grid->up);
+    if (left < grid->down)
+        return grid->up / 2 + grid->flat + (grid->down - left * left / grid->down) / 2;
+    return t - grid->up / 2;
+}
+
+/* So many samples from the middle of a line, in cycles: a line's samples are once around. */
+static double place_of(const struct hcy__mrd_grid *grid, double step)
+{
+    const double middle = (grid->up + grid->flat + grid->down) / 2, half = grid->dwell * grid->samples / 2,
+                 line = grid->dwell > 0 ? area_until(grid, middle + half) - area_until(grid, middle - half) : 0;
+    return line > 0 ? (area_until(grid, middle + step * grid->dwell) - area_until(grid, middle)) / line
+                    : step / grid->sizes[0];
 }
 
 static int check_line(const struct hcy__mrd_grid *grid, const struct hcy__mrd_line *lines, uint64_t number,
@@ -176,7 +229,8 @@ int hcy__mrd_fill_grid(hcy_host_array *a, const struct hcy__mrd_grid *grid, cons
         const unsigned centre = line->centre ? line->centre : grid->samples / 2;
         st = check_line(grid, lines, i, path);
         for (uint64_t s = 0; s < a->shape[1]; s++) {
-            *to++ = (float)(((double)(s + grid->pre) - centre) / grid->sizes[0]);
+            const double step = (double)(s + grid->pre) - centre;
+            *to++ = (float)place_of(grid, line->is_reversed ? -step : step);
             for (uint64_t d = 1; d < a->shape[2]; d++)
                 *to++ = (float)(((double)line->counters[d - 1] - grid->middle[d - 1]) / grid->sizes[d]);
         }

@@ -115,7 +115,7 @@ int hcy__mrd_check_image(const hcy_host_array *a, const char *path)
                : hcy_fail(HCY_ERANGE, "%s: ISMRMRD's images have less than 4 GiB each; use .h5", path);
 }
 
-/* What an array does not say is 0; cells are 1 mm, and the axes those of the patient. */
+/* What an array does not say is 0, but that cells are 1 mm then; and the axes those of the patient. */
 static void fill_image_head(unsigned char *head, const hcy_host_array *a, const hsize_t sizes[IMAGE_AXES],
                             hsize_t image)
 {
@@ -123,8 +123,10 @@ static void fill_image_head(unsigned char *head, const hcy_host_array *a, const 
     const uint16_t data_type = (uint16_t)(TYPE_FLOAT + (a->bytes == 8) + 2 * (a->is_complex != 0));
     const uint16_t image_type = a->is_complex ? IMAGE_COMPLEX : IMAGE_MAGNITUDE;
     const uint16_t matrix[3] = { (uint16_t)sizes[4], (uint16_t)sizes[3], (uint16_t)sizes[2] };
-    const float view[3] = { (float)sizes[4], (float)sizes[3], (float)sizes[2] };
+    float view[3];
     const float directions[3][3] = { { 1, 0, 0 }, { 0, 1, 0 }, { 0, 0, 1 } };
+    for (int i = 0; i < 3; i++)
+        view[i] = (float)((double)matrix[i] * (a->cells[i] > 0 ? a->cells[i] : 1));
     memset(head, 0, IMAGE_HEAD);
     put_image_member(head, "version", &version);
     put_image_member(head, "data_type", &data_type);

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <halcyon/backend.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -237,6 +238,9 @@ int hcy_host_array_write(const hcy_host_array *array, const char *path)
     /* The caller fills the structure in by hand: its numbers are not to be trusted as array indices. */
     if (!path || a.rank < 0 || a.rank > HCY_HOST_ARRAY_MAX_RANK || (a.bytes != 4 && a.bytes != 8))
         return hcy_fail(HCY_EINVAL, "hcy_host_array_write: no path, or no array of floats or doubles");
+    for (int i = 0; i < 3; i++)
+        if (!(a.cells[i] >= 0 && a.cells[i] < HUGE_VAL))
+            return hcy_fail(HCY_EINVAL, "hcy_host_array_write: %s: a cell of %g mm", path, a.cells[i]);
     st = hcy_format_of(&format, path, HCY_WRITE_ARRAY);
     if (st)
         return st;

@@ -2,7 +2,8 @@
  * numbers (https://nifti.nimh.nih.gov/pub/dist/src/niftilib/nifti1.h).
  *
  * The first dimension is the fastest, so an array in C order has its axes in reverse there, [z][y][x].  What an array
- * does not know is left open: the unit of length is unknown, cells have a length of 1, and no orientation is given.
+ * does not know is left open: where it says no size of its cells these have a length of 1 of an unknown unit, and no
+ * orientation is given.
  */
 #include "host_array.h"
 #include "stack_priv.h"
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEAD = 348, DATA = 352, MOST_AXES = 7, MOST_LENGTH = 32767, PIECE = 4096 };
+enum { HEAD = 348, DATA = 352, MOST_AXES = 7, MOST_LENGTH = 32767, PIECE = 4096, MILLIMETRES = 2 };
 
 /* What is written of complex numbers. */
 enum part { PART_ALL, PART_MAGNITUDE, PART_PHASE, PART_REAL, PART_IMAGINARY };
@@ -67,7 +68,8 @@ static int make_nifti_head(unsigned char head[DATA], const hcy_host_array *a, in
     put_i16(head + 70, is_complex ? (a->bytes == 8 ? 1792 : 32) : (a->bytes == 8 ? 64 : 16));
     put_i16(head + 72, (int)(8 * a->bytes) << is_complex);
     for (int i = 0; i <= MOST_AXES; i++)
-        put_f32(head + 76 + 4 * i, 1); /* pixdim */
+        put_f32(head + 76 + 4 * i, i >= 1 && i <= 3 && a->cells[i - 1] > 0 ? (float)a->cells[i - 1] : 1); /* pixdim */
+    head[123] = a->cells[0] > 0 ? MILLIMETRES : 0; /* xyzt_units */
     put_f32(head + 108, DATA);         /* vox_offset */
     put_f32(head + 112, 1);            /* scl_slope, of no scaling */
     memcpy(head + 148, "Halcyon", 7);  /* descrip */

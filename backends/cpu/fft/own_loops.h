@@ -2,9 +2,9 @@
  *
  * Stockham's order: a pass of radix r reads its r numbers n / r apart and writes them side by side, so that no pass
  * reorders, and each goes from one half of the scratch to the other.  The first pass reads the lines themselves, and
- * the last one writes them, by tiles that stay in the nearest cache, which the scratch of some hundred numbers does
- * not.  Forward only: backward is forward with real and imaginary parts exchanged when they are read and when they are
- * written.
+ * the last one writes them: where they are side by side number by number, else by tiles that stay in the nearest cache,
+ * which the scratch of some hundred numbers does not.  Forward only: backward is forward with real and imaginary parts
+ * exchanged when they are read and when they are written.
  */
 typedef REAL NAME(vec) __attribute__((vector_size(VECTOR_BYTES)));
 #define V NAME(vec)
@@ -388,19 +388,94 @@ static void NAME(run_halves)(const struct own_fft *f, const struct own_fft_lines
     }
 }
 
+/* The same of LANES complex lines that are side by side, whose numbers are read and written where they are needed. */
+#define COLUMNS(RADIX)                                                                                    \
+    static inline __attribute__((always_inline)) void NAME(first_##RADIX)(                                \
+        const struct own_fft_pass *p, const REAL *from, size_t step, bool backward, C *restrict y)        \
+    {                                                                                                     \
+        const NUMBER *w = p->twiddles;                                                                    \
+        for (size_t j = 0; j < p->left; j++, w += RADIX - 1) {                                            \
+            C a[RADIX], *to = y + RADIX * j;                                                              \
+            FFT_UNROLLED for (int k = 0; k < RADIX; k++) {                                                \
+                const C x = NAME(part)(from + 2 * step * (j + p->left * (size_t)k));                      \
+                a[k] = backward ? (C){ x.im, x.re } : x;                                                  \
+            }                                                                                             \
+            NAME(short_##RADIX)(a);                                                                       \
+            to[0] = a[0];                                                                                 \
+            FFT_UNROLLED for (int k = 1; k < RADIX; k++)                                                  \
+                to[k] = j ? NAME(times)(a[k], w[k - 1]) : a[k];                                           \
+        }                                                                                                 \
+    }                                                                                                     \
+    static inline __attribute__((always_inline)) void NAME(last_##RADIX)(                                 \
+        const struct own_fft_pass *p, REAL *to, size_t step, bool backward, const C *x)                   \
+    {                                                                                                     \
+        for (size_t q = 0; q < p->done; q++) {                                                            \
+            C a[RADIX];                                                                                   \
+            FFT_UNROLLED for (int k = 0; k < RADIX; k++)                                                  \
+                a[k] = x[q + p->done * (size_t)k];                                                        \
+            NAME(short_##RADIX)(a);                                                                       \
+            FFT_UNROLLED for (int k = 0; k < RADIX; k++)                                                  \
+                NAME(join)(to + 2 * step * (q + p->done * (size_t)k),                                     \
+                           backward ? (C){ a[k].im, a[k].re } : a[k]);                                    \
+        }                                                                                                 \
+    }                                                                                                     \
+    static void NAME(columns_##RADIX)(const struct own_fft_pass *p, const struct own_fft_lines *l,        \
+                                      size_t first, bool ends, C *x)                                      \
+    {                                                                                                     \
+        const REAL *from = (const REAL *)l->in + 2 * first;                                               \
+        REAL *to = (REAL *)l->out + 2 * first;                                                            \
+        if (ends && l->backward)                                                                          \
+            NAME(last_##RADIX)(p, to, l->out_step, true, x);                                              \
+        else if (ends)                                                                                    \
+            NAME(last_##RADIX)(p, to, l->out_step, false, x);                                             \
+        else if (l->backward)                                                                             \
+            NAME(first_##RADIX)(p, from, l->in_step, true, x);                                            \
+        else                                                                                              \
+            NAME(first_##RADIX)(p, from, l->in_step, false, x);                                           \
+    }
+COLUMNS(2)
+COLUMNS(3)
+COLUMNS(4)
+COLUMNS(5)
+COLUMNS(7)
+COLUMNS(8)
+#undef COLUMNS
+
+/* The first pass to x, or the last one (`ends`) from it. */
+static void NAME(run_columns)(const struct own_fft *f, const struct own_fft_lines *l, size_t first, bool ends, C *x)
+{
+    const struct own_fft_pass *p = &f->passes[ends ? f->n_passes - 1 : 0];
+    switch (p->radix) {
+    case 2: NAME(columns_2)(p, l, first, ends, x); break;
+    case 3: NAME(columns_3)(p, l, first, ends, x); break;
+    case 4: NAME(columns_4)(p, l, first, ends, x); break;
+    case 5: NAME(columns_5)(p, l, first, ends, x); break;
+    case 7: NAME(columns_7)(p, l, first, ends, x); break;
+    default: NAME(columns_8)(p, l, first, ends, x); break;
+    }
+}
+
 static void NAME(run_lines)(const struct own_fft *f, const struct own_fft_lines *l, void *scratch)
 {
     const bool is_tiled = goes_by_tiles(f) && l->kind != OWN_FFT_TO_REAL; /* which is mirrored as a whole */
     C *x = scratch, *y = x + (f->inner ? f->inner->n : f->n);
     for (size_t first = 0; first < l->lines; first += LANES) {
         const size_t n = l->lines - first < LANES ? l->lines - first : LANES;
+        const bool is_whole = LANES >= LEAST_LEAD && n == LANES && l->kind == OWN_FFT_COMPLEX && !f->inner &&
+                              f->n_passes > 1,
+                   from_columns = is_whole && l->in_pitch == 1, to_columns = is_whole && l->out_pitch == 1;
         /* All lines of this round are read before one is written, as they may be in place. */
-        if (is_tiled)
+        if (from_columns)
+            NAME(run_columns)(f, l, first, false, x);
+        else if (is_tiled)
             NAME(run_first)(f, l, first, n, x);
         else
             NAME(load_lines)(x, f, l, first, n);
-        C *z = f->inner ? NAME(run_chirp)(f, x, y) : NAME(run_passes)(f, is_tiled, f->n_passes - is_tiled, x, y);
-        if (is_tiled)
+        C *z = f->inner ? NAME(run_chirp)(f, x, y)
+                        : NAME(run_passes)(f, from_columns || is_tiled, f->n_passes - (to_columns || is_tiled), x, y);
+        if (to_columns)
+            NAME(run_columns)(f, l, first, true, z);
+        else if (is_tiled)
             NAME(run_last)(f, l, first, n, z);
         else
             NAME(store_numbers)(z, l, first, n, 0, l->kind == OWN_FFT_FROM_REAL ? f->n / 2 + 1 : f->n);

@@ -75,8 +75,9 @@ struct own_fft_part {
     const void *twiddles;
 };
 
-/* Lanes from which on a long line's first passes by vectors are faster than number by number, in the same bits: with
- * fewer the rows behind them are read by halves of the cache's lines. */
+/* Lanes from which on a long line's first passes by vectors are faster than number by number, and lines side by side
+ * are read and written by the passes themselves, in the same bits: with fewer the rows are read by halves of the
+ * cache's lines, and numbers a power of two apart are in each other's way (AVX2, doubles, 512: 1.3 times the time). */
 enum { LEAST_LEAD = 8 };
 
 /* Shorter lines stay in the nearest cache as they are. */

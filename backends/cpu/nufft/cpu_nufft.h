@@ -11,6 +11,7 @@
  *   spread_interp.c   the kernels' list; spreading and interpolation: sharing subproblems out, adding up
  *   units.c           of sums of integers
  *   cut.c             crop, pad, scale
+ *   mix.c             products of images with spectra
  *   cut_fft.c         Fourier transforms between grid and modes that leave out rows of zeros or of no interest
  *   rows.h            points of a subproblem, for one precision and vector length; points_<simd>.c compile it
  *
@@ -72,6 +73,15 @@ struct nufft_fold {
     void *records;
 };
 
+/* To mix a range of places. */
+struct nufft_mix {
+    char *images;
+    const char *spectra;
+    const int32_t *order;
+    size_t n, pitch; /* images; places of each */
+    bool is_real;
+};
+
 /* For one precision. */
 struct nufft_ops {
     size_t lanes; /* reals in a vector; the table has windows up to half as wide twice */
@@ -84,6 +94,7 @@ struct nufft_ops {
     /* out = in * s * factors, and complex times complex */
     void (*weigh)(void *out, const void *in, const void *factors, double s, size_t n);
     void (*multiply)(void *out, const void *in, const void *factors, bool conjugate, size_t n);
+    void (*mix)(const struct nufft_mix *mix, size_t begin, size_t n); /* places; NULL with HCY_NUFFT_SAME_BITS */
     /* Keys and their counts; returns the first bad point, or SIZE_MAX. */
     size_t (*keys)(const struct nufft_fold *fold);
     void (*scatter)(const struct nufft_fold *fold);
@@ -112,6 +123,8 @@ const struct nufft_ops *nufft_ops_for(enum cpu_simd simd, const hcy_nufft_job *j
 int nufft_layout_of(struct nufft_layout *layout, const hcy_nufft_job *job);
 
 void nufft_zero(struct cpu_pool *pool, void *bytes, size_t size);
+enum { NUFFT_MIXED = 64 }; /* places of a range that is mixed, at most */
+int nufft_run_mix(const struct cpu_call *call);
 
 /* What strengths of `items` vectors are multiplied by to be summed as integers, units[vector], and these sums in the
  * end, units[items + vector]: the largest strength decides, at as many points as there are.  HCY_ENOMEM. */

@@ -1,6 +1,6 @@
 # Non-uniform FFTs on the CPU.
 cpu_kernel_tables += nufft
-libcpu_la_SOURCES += backends/cpu/nufft/spread_interp.c backends/cpu/nufft/sort.c backends/cpu/nufft/cut.c backends/cpu/nufft/cut_fft.c backends/cpu/nufft/cut_fft.h \
+libcpu_la_SOURCES += backends/cpu/nufft/spread_interp.c backends/cpu/nufft/sort.c backends/cpu/nufft/cut.c backends/cpu/nufft/mix.c backends/cpu/nufft/cut_fft.c backends/cpu/nufft/cut_fft.h \
     backends/cpu/nufft/cut_lead.c backends/cpu/nufft/units.c \
     backends/cpu/nufft/cpu_nufft.h backends/cpu/nufft/same_portable.c backends/cpu/nufft/same_variant.h \
     backends/cpu/nufft/same.h

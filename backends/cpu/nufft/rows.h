@@ -348,6 +348,59 @@ static void NAME(multiply)(void *out, const void *in, const void *factors, bool 
     }
 }
 
+/* --- Products of images with spectra --- */
+
+/* Images by their parts, which a range's places have in a core's nearest cache for all the sums. */
+struct NAME(parts) {
+    REAL re[HCY_NUFFT_MIX_MOST][NUFFT_MIXED], im[HCY_NUFFT_MIX_MOST][NUFFT_MIXED];
+};
+
+static INLINE void NAME(mix_complex)(REAL *restrict re, REAL *restrict im, const REAL *x, const REAL *y, const REAL *t,
+                                     REAL sign, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const REAL a = t[2 * i], b = sign * t[2 * i + 1];
+        re[i] += a * x[i] - b * y[i];
+        im[i] += a * y[i] + b * x[i];
+    }
+}
+
+static INLINE void NAME(mix_real)(REAL *restrict re, REAL *restrict im, const REAL *x, const REAL *y, const REAL *t,
+                                  size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        re[i] += t[i] * x[i];
+        im[i] += t[i] * y[i];
+    }
+}
+
+static void NAME(mix)(const struct nufft_mix *m, size_t begin, size_t n)
+{
+    struct NAME(parts) from;
+    REAL *const images = (REAL *)(void *)m->images;
+    const REAL *const spectra = (const REAL *)(const void *)m->spectra;
+    for (size_t k = 0; k < m->n; k++)
+        for (size_t i = 0; i < n; i++) {
+            from.re[k][i] = images[2 * (k * m->pitch + begin + i)];
+            from.im[k][i] = images[2 * (k * m->pitch + begin + i) + 1];
+        }
+    for (size_t l = 0; l < m->n; l++) {
+        REAL re[NUFFT_MIXED] = { 0 }, im[NUFFT_MIXED] = { 0 };
+        for (size_t k = 0; k < m->n; k++) {
+            const int32_t s = m->order[l * m->n + k];
+            const size_t at = (size_t)(s < 0 ? ~s : s) * m->pitch + begin;
+            if (m->is_real)
+                NAME(mix_real)(re, im, from.re[k], from.im[k], spectra + at, n);
+            else
+                NAME(mix_complex)(re, im, from.re[k], from.im[k], spectra + 2 * at, s < 0 ? -1 : 1, n);
+        }
+        for (size_t i = 0; i < n; i++) {
+            images[2 * (l * m->pitch + begin + i)] = re[i];
+            images[2 * (l * m->pitch + begin + i) + 1] = im[i];
+        }
+    }
+}
+
 /* --- Sorting: coordinates are folded in double, whatever the data are --- */
 
 enum { NAME(BLOCK) = 64 };

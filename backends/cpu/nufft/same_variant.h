@@ -80,6 +80,6 @@ static void same_add(void *grid, const void *local, size_t n)
 #endif
 #define SAME_OPS(x, size)                                                                                      \
     {                                                                                                          \
-        VECTOR / (size), 1, x##_spread, x##_interp, NULL, same_add, x##_weigh, MULTIPLY(x), x##_keys,          \
+        VECTOR / (size), 1, x##_spread, x##_interp, NULL, same_add, x##_weigh, MULTIPLY(x), NULL, x##_keys,    \
             x##_scatter, NULL, NULL, x##_floats                                                                \
     }

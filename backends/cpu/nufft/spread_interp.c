@@ -573,6 +573,7 @@ const struct cpu_kernel cpu_nufft_kernels[] = {
     { .name = "nufft_slopes", .run = run_nufft_slopes, .scratch_size = slopes_scratch, .variant = cpu_simd_built },
     { .name = "nufft_crop", .run = nufft_run_crop, .variant = cpu_simd_built },
     { .name = "nufft_pad", .run = nufft_run_pad, .variant = cpu_simd_built },
+    { .name = "nufft_mix", .run = nufft_run_mix, .variant = cpu_simd_built },
     { .name = "nufft_scale", .run = nufft_run_scale, .variant = cpu_simd_built },
     { .name = "nufft_modes",
       .run = nufft_run_modes,
