@@ -209,6 +209,11 @@ env HALCYON_DIST= SLURM_STEP_NUM_TASKS=2 "$top_builddir/examples/dist_scatter" c
 say $? "tasks of srun without MPI are not alone without a word"
 HALCYON_DIST=self SLURM_STEP_NUM_TASKS=2 "$top_builddir/examples/dist_scatter" cpu@threads=1 > "$dir/out" 2>&1
 say $? "... but where they say so"
+for launcher in OMPI_COMM_WORLD_SIZE PMI_SIZE SLURM_STEP_NUM_TASKS; do
+    env HALCYON_DIST=threads@ranks=2 $launcher=3 "$top_builddir/examples/dist_scatter" cpu@threads=1 > "$dir/out" 2>&1
+    [ $? -ne 0 ] && grep -q 'has started 3 processes, and threads of several' "$dir/out"
+    say $? "threads of several processes do not each believe that they are all ($launcher)"
+done
 # Threads of one process.  ThreadSanitizer sees them alone: it knows nothing of what an MPI's own threads do; and it takes
 # long, and what is tested about overlapping looks at memory that a queue writes.
 # Four have all but the sums that take longest, whose rounds are those of any transport; three what goes through memory that

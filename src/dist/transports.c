@@ -272,6 +272,19 @@ static int refuse_lone_task(long n)
                     n);
 }
 
+int hcy__dist_check_threads(void)
+{
+    long n = started_by_srun();
+    for (int name = OPENMPI; name <= MPICH; name++)
+        n = launched_by(name) > n ? launched_by(name) : n;
+    return n > 1 ? hcy_fail(HCY_EINVAL,
+                            "threads: a launcher has started %ld processes, and threads of several are no communicator: "
+                            "start one, or let each rank be a process (HALCYON_DIST=mpi); where each is meant to be "
+                            "alone, start it without OMPI_COMM_WORLD_SIZE, PMI_SIZE and SLURM_STEP_NUM_TASKS",
+                            n)
+                 : 0;
+}
+
 int hcy__dist_join(const struct hcy_transport **transport, void **impl, struct hcy__place *place,
                    const struct hcy__wish *wish)
 {
