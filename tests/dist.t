@@ -269,7 +269,7 @@ for mpi in openmpi mpich; do
     fi
     WANTED_AREAS=messages
     [ -n "$known" ] || WANTED_AREAS=${HCY_TEST_AREAS-$on_two}
-    run $mpi 2 mpi@piece=30000 cpu@threads=1
+    run $mpi 2 mpi@piece=30000@wait=200 cpu@threads=1
     WANTED_AREAS=messages
     run $mpi 1 $mpi cpu@threads=1
     if [ -n "$known" ]; then
@@ -290,6 +290,9 @@ for mpi in openmpi mpich; do
     [ -n "$HCY_SANITIZER$known" ] || { by_nccl $mpi; failing $mpi; }
     ends $mpi killed "a rank that is killed ends all" '[Kk]illed|KILLED|signal 9'
     ends $mpi abort "a rank that gives up says why, and ends all" 'the disk is full'
+    HALCYON_DIST=mpi@wait=2
+    ends $mpi late "a rank that does not come ends all, with a word" 'has taken more than 2 seconds.*mpi@wait'
+    HALCYON_DIST=
     known=1
 done
 [ -n "$known" ] || {

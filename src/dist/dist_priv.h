@@ -37,6 +37,7 @@ struct hcy__wish {
     bool without[5];    /* of the names in transports.c */
     struct hcy__ways ways;
     size_t piece;
+    int seconds;   /* that ranks may take to come by MPI; 0: for ever */
     int n_threads; /* 0: it does not say */
 };
 int hcy__dist_wish(struct hcy__wish *wish, const char *text);
