@@ -6,8 +6,10 @@ inside="unshare -n -u -i -m -p -f --mount-proc --kill-child"
 [ "$(id -u)" -eq 0 ] || inside="$inside -r"
 if [ -z "${HCY_TEST_IN_NAMESPACE-}" ]; then
     [ -z "${HCY_SANITIZER-}" ] || { echo '1..0 # SKIP what a sanitizer sees it has seen on one host'; exit 0; }
-    # The bridge, the hosts and their cables go with this one.  shellcheck disable=SC2086
-    if $inside sh -c 'ip link add wire type bridge && ip link add plug type veth peer name socket && mount -t tmpfs none /tmp' \
+    # The bridge, the hosts and their cables go with this one.
+    # shellcheck disable=SC2086
+    if $inside sh -c 'ip link add wire type bridge && ip link add plug type veth peer name socket && mount -t tmpfs none /tmp &&
+        mount -t sysfs none /sys && mount --bind /dev/null /proc/sys/kernel/random/boot_id && unshare -n -u -i -m -p -f --mount-proc true' \
         2>/dev/null; then
         # shellcheck disable=SC2086
         HCY_TEST_IN_NAMESPACE=1 exec $inside "${SHELL:-/bin/sh}" "$0"
