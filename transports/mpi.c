@@ -11,6 +11,7 @@
 #include <halcyon/array.h>
 #include <halcyon/backend.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #ifdef TRANSPORT_ABI
 #include "mpi_abi.h"
@@ -40,7 +41,9 @@ struct mpi {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned users;
 static int is_ours;
-static int was_lost; /* ending would wait for who does not come: the launcher sees that this process ends without */
+/* That of any communicator: freeing and ending would wait for who does not come, and the launcher sees that this
+ * process ends without. */
+static atomic_int was_lost;
 
 static int check_mpi(int code, const char *doing)
 {
@@ -76,7 +79,7 @@ static int wait_for(struct mpi *m, MPI_Request *request, const char *doing)
             break;
         sched_yield();
     }
-    m->is_lost = 1;
+    m->is_lost = was_lost = 1;
     return hcy_fail(HCY_EBACKEND,
                     "MPI (" TRANSPORT_NAME "): %s has taken more than %d seconds, and was given up: a rank has not "
                     "come, or cannot be reached (mpi@wait=SECONDS allows more)",
@@ -148,11 +151,7 @@ static int find_place(struct hcy__place *place, MPI_Comm comm)
 static void mpi_close(void *impl)
 {
     struct mpi *m = impl;
-    if (m->is_lost) {
-        pthread_mutex_lock(&lock);
-        was_lost = 1;
-        pthread_mutex_unlock(&lock);
-    } else
+    if (!was_lost)
         MPI_Comm_free(&m->comm);
     free(m->requests);
     free(m);
