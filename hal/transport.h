@@ -11,7 +11,7 @@
 
 #include <halcyon/buffer.h>
 
-enum { HCY_TRANSPORT_ABI = 4 };
+enum { HCY_TRANSPORT_ABI = 5 };
 
 enum hcy__reduction { HCY__SUM = 1, HCY__MIN, HCY__MAX };
 
@@ -34,8 +34,8 @@ struct hcy_transport {
     uint32_t abi;
     const char *name; /* "openmpi" */
     /* Joins the processes that were started together.  No message is larger than `piece` bytes, into which larger
-     * ones are cut. */
-    int (*open)(void **impl, struct hcy__place *place, size_t piece);
+     * ones are cut; others may take so many seconds to come, or, 0, for ever: after that nothing more is carried. */
+    int (*open)(void **impl, struct hcy__place *place, size_t piece, int seconds);
     /* The ranks of one colour, in the order they have; a colour below 0: *part is NULL. */
     int (*split)(void **part, struct hcy__place *place, void *impl, int colour);
     void (*close)(void *impl);

@@ -1,7 +1,7 @@
 /* Communicators: started by tests/dist.t under mpirun, as threads, or alone, with devices as arguments (two on the CPU
  * else).  All ranks check, rank 0 reports: a check holds where it holds on every rank.  `copies DEVICES`: what needs no
  * kernels; `large DEVICES`: messages above 2 GiB; `failing DEVICES`: with inject.c; `refused DEVICES`: those that
- * mpi-device takes on some ranks alone; `killed` and `abort [DEVICES]`: a rank goes. */
+ * mpi-device takes on some ranks alone; `killed`, `late` and `abort [DEVICES]`: a rank goes, or does not come. */
 #include "dist_scene.h"
 #include "tap.h"
 
@@ -412,7 +412,8 @@ static void test_wishes(void)
               hcy_dist_open(&other, "mpi@piece=3") == HCY_EINVAL &&
               hcy_dist_open(&other, "mpi@peace=16") == HCY_EINVAL &&
               hcy_dist_open(&other, "nccl@wait=soon") == HCY_EINVAL &&
-              hcy_dist_open(&other, "mpi@wait=9") == HCY_EINVAL &&
+              hcy_dist_open(&other, "mpi@piece=16@wait=x") == HCY_EINVAL &&
+              hcy_dist_open(&other, "shared@wait=9") == HCY_EINVAL &&
               hcy_dist_open(&other, "mpi-device,nccl") == HCY_EINVAL && !other,
           "wishes that nobody can meet");
     hcy_dist_info info = HCY_DIST_INFO_INIT;
@@ -431,8 +432,8 @@ static int wait_for_all(hcy_array *on_device)
     return status || !on_device ? status : hcy_queue_finish(scene.queue);
 }
 
-/* One rank goes, in the middle of what the others wait for: killed, or by its own word. */
-static int lose_one(bool by_its_word, bool is_thread, const char *spec)
+/* One rank goes, in the middle of what the others wait for: killed, or by its own word; or it lets them wait. */
+static int lose_one(const char *how, bool is_thread, const char *spec)
 {
     hcy_array *numbers = NULL;
     int status = spec ? hcy_dist_device(&scene.dev, scene.comm, spec) : 0;
@@ -444,8 +445,12 @@ static int lose_one(bool by_its_word, bool is_thread, const char *spec)
     if (!status && scene.rank == scene.n_ranks - 1) {
         /* When they wait, some of them on a processor. */
         nanosleep(&(struct timespec){ 0, 300000000 }, NULL);
-        if (!by_its_word)
+        if (*how == 'k')
             raise(SIGKILL);
+        if (*how == 'l') {
+            fprintf(stderr, "rank %d: the others wait\n", scene.rank);
+            sleep(290);
+        }
         status = hcy_fail(HCY_EIO, "rank %d: the disk is full", scene.rank);
         fprintf(stderr, "%s\n", hcy_last_error()->text);
         hcy_dist_abort(scene.comm, 3);
@@ -457,6 +462,8 @@ static int lose_one(bool by_its_word, bool is_thread, const char *spec)
     hcy_device_release(scene.dev);
     if (is_thread)
         return status;
+    if (status)
+        give_up();
     /* Longer than tests/dist.t waits. */
     sleep(290);
     return 0;
@@ -478,11 +485,12 @@ static int run_tests(hcy_dist *comm, void *user)
     scene.comm = comm;
     scene.rank = info.rank;
     scene.n_ranks = info.n_ranks;
-    if (argc > 1 && (!strcmp(argv[1], "killed") || !strcmp(argv[1], "abort")))
-        return lose_one(*argv[1] == 'a', !strcmp(info.transport, "threads"), argc > 2 ? argv[2] : NULL);
+    if (argc > 1 && (!strcmp(argv[1], "killed") || !strcmp(argv[1], "late") || !strcmp(argv[1], "abort")))
+        return lose_one(argv[1], !strcmp(info.transport, "threads"), argc > 2 ? argv[2] : NULL);
     scene.name = info.transport;
-    const char *wanted = getenv("WANTED_RANKS");
+    const char *wanted = getenv("WANTED_RANKS"), *wanted_here = getenv("WANTED_LOCAL_RANKS");
     every(!wanted || scene.n_ranks == atoi(wanted), "as many ranks as were started");
+    every(!wanted_here || info.n_local == atoi(wanted_here), "as many of them on each host");
     if (argc > 2 && !strcmp(argv[1], "refused")) {
         test_refused(argv[2]);
         return scene.rank ? 0 : done_testing();

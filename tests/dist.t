@@ -209,6 +209,11 @@ env HALCYON_DIST= SLURM_STEP_NUM_TASKS=2 "$top_builddir/examples/dist_scatter" c
 say $? "tasks of srun without MPI are not alone without a word"
 HALCYON_DIST=self SLURM_STEP_NUM_TASKS=2 "$top_builddir/examples/dist_scatter" cpu@threads=1 > "$dir/out" 2>&1
 say $? "... but where they say so"
+for launcher in OMPI_COMM_WORLD_SIZE PMI_SIZE SLURM_STEP_NUM_TASKS; do
+    env HALCYON_DIST=threads@ranks=2 $launcher=3 "$top_builddir/examples/dist_scatter" cpu@threads=1 > "$dir/out" 2>&1
+    [ $? -ne 0 ] && grep -q 'has started 3 processes, and threads of several' "$dir/out"
+    say $? "threads of several processes do not each believe that they are all ($launcher)"
+done
 # Threads of one process.  ThreadSanitizer sees them alone: it knows nothing of what an MPI's own threads do; and it takes
 # long, and what is tested about overlapping looks at memory that a queue writes.
 # Four have all but the sums that take longest, whose rounds are those of any transport; three what goes through memory that
@@ -264,7 +269,7 @@ for mpi in openmpi mpich; do
     fi
     WANTED_AREAS=messages
     [ -n "$known" ] || WANTED_AREAS=${HCY_TEST_AREAS-$on_two}
-    run $mpi 2 mpi@piece=30000 cpu@threads=1
+    run $mpi 2 mpi@piece=30000@wait=200 cpu@threads=1
     WANTED_AREAS=messages
     run $mpi 1 $mpi cpu@threads=1
     if [ -n "$known" ]; then
@@ -285,6 +290,9 @@ for mpi in openmpi mpich; do
     [ -n "$HCY_SANITIZER$known" ] || { by_nccl $mpi; failing $mpi; }
     ends $mpi killed "a rank that is killed ends all" '[Kk]illed|KILLED|signal 9'
     ends $mpi abort "a rank that gives up says why, and ends all" 'the disk is full'
+    HALCYON_DIST=mpi@wait=2
+    ends $mpi late "a rank that does not come ends all, with a word" 'has taken more than 2 seconds.*mpi@wait'
+    HALCYON_DIST=
     known=1
 done
 [ -n "$known" ] || {

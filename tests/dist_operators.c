@@ -115,7 +115,8 @@ static void test_products(void)
 static void test_dot_tests(int dtype)
 {
     struct stack s;
-    hcy_operator *columns = NULL, *transposed = NULL, *diagonal = NULL, *square = NULL, *normal = NULL;
+    hcy_operator *columns = NULL, *transposed = NULL, *diagonal = NULL, *square = NULL, *normal = NULL,
+                 *cubed = NULL, *wide = NULL, *real = NULL;
     hcy_space space;
     const char *name = hcy_dtype_name(dtype);
     bool right = make_stack(&s, dtype);
@@ -133,6 +134,16 @@ static void test_dot_tests(int dtype)
     every(right && mismatch_of(square) < 1e-13, "%s: ... of a block diagonal", name);
     right = right && !hcy_operator_compose(&normal, (hcy_operator *[]){ columns, square, s.op }, 3);
     every(right && mismatch_of(normal) < 1e-13, "%s: ... of all three in a chain", name);
+    right = right && !hcy_operator_compose(&cubed, (hcy_operator *[]){ square, square, square }, 3);
+    every(right && mismatch_of(cubed) < 1e-13, "%s: ... of a block diagonal to the power of three", name);
+    if (dtype == HCY_FLOAT64) {
+        right = right && !hcy_dist_space(&space, s.rows, dtype) && !hcy_operator_complex(&wide, scene.dev, &space) &&
+                !hcy_operator_adjoint(&real, wide);
+        every(right && mismatch_of(wide) < 1e-13 && mismatch_of(real) < 1e-13, "%s: ... of the real part", name);
+    }
+    hcy_operator_release(real);
+    hcy_operator_release(wide);
+    hcy_operator_release(cubed);
     hcy_operator_release(normal);
     hcy_operator_release(square);
     hcy_operator_release(diagonal);

@@ -35,7 +35,7 @@ test_scripts = tests/trace.t tests/numpy.t tests/headers.t tests/run_test.t test
     tests/isolate.t tests/nexus.t tests/install.t tests/calibrate_cli.t tests/sparse.t \
     tests/peers.t tests/sample.t tests/nufft_data.t tests/recon_cli.t tests/recon_mrd.t tests/bart.t tests/ismrmrd.t tests/fftw_memory.t tests/fpga_model.t \
     tests/scale_model.t \
-    tests/hls_lint.t tests/hls_report.t tests/xrt_curves.t tests/together.t tests/dist.t
+    tests/hls_lint.t tests/hls_report.t tests/xrt_curves.t tests/together.t tests/dist.t tests/hosts.t
 
 cts_programs = tests/cts_device tests/cts_buffer tests/cts_queue tests/cts_kernel tests/cts_fft tests/cts_failure \
     tests/cts_threads tests/cts_lifetime tests/cts_pool tests/cts_trace tests/cts_fork

@@ -9,6 +9,9 @@
 #include "cuda_context.h"
 
 #include <halcyon/array.h>
+#include <halcyon/backend.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #ifdef TRANSPORT_ABI
 #include "mpi_abi.h"
@@ -31,11 +34,16 @@ struct mpi {
     void *context; /* of the CUDA device whose memory messages may be in; NULL: of none */
     MPI_Request *requests; /* of an exchange, which grow */
     size_t room;
+    int seconds; /* that others may take to come; 0: for ever */
+    int is_lost; /* they have taken longer: what was begun is still on its way, and nothing more is */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned users;
 static int is_ours;
+/* That of any communicator: freeing and ending would wait for who does not come, and the launcher sees that this
+ * process ends without. */
+static atomic_int was_lost;
 
 static int check_mpi(int code, const char *doing)
 {
@@ -45,6 +53,44 @@ static int check_mpi(int code, const char *doing)
         return 0;
     MPI_Error_string(code, words, &n);
     return hcy_fail_vendor(HCY_EBACKEND, code, words, "MPI (" TRANSPORT_NAME "): %s failed", doing);
+}
+
+/* --- Waiting --- */
+
+static int check_reached(const struct mpi *m)
+{
+    return m->is_lost ? hcy_fail(HCY_EBACKEND,
+                                 "MPI (" TRANSPORT_NAME "): a rank has not come before, and no more is carried")
+                      : 0;
+}
+
+/* For what was begun. */
+static int wait_for(struct mpi *m, MPI_Request *request, const char *doing)
+{
+    const uint64_t began = hcy_now_ns(), most = (uint64_t)m->seconds * 1000000000u;
+    int done = 0;
+    if (!m->seconds)
+        return check_mpi(MPI_Wait(request, MPI_STATUS_IGNORE), doing);
+    for (;;) {
+        const int status = check_mpi(MPI_Test(request, &done, MPI_STATUS_IGNORE), doing);
+        if (status || done)
+            return status;
+        if (hcy_now_ns() - began > most)
+            break;
+        sched_yield();
+    }
+    m->is_lost = was_lost = 1;
+    return hcy_fail(HCY_EBACKEND,
+                    "MPI (" TRANSPORT_NAME "): %s has taken more than %d seconds, and was given up: a rank has not "
+                    "come, or cannot be reached (mpi@wait=SECONDS allows more)",
+                    doing, m->seconds);
+}
+
+/* The same of a collective, whose beginning MPI has returned `code` of. */
+static int wait_for_begun(struct mpi *m, int code, MPI_Request *request, const char *doing)
+{
+    const int status = check_mpi(code, doing);
+    return status ? status : wait_for(m, request, doing);
 }
 
 /* --- Beginning and end --- */
@@ -79,7 +125,7 @@ static int join_users(void)
 static void leave_users(void)
 {
     pthread_mutex_lock(&lock);
-    if (!--users && is_ours)
+    if (!--users && is_ours && !was_lost)
         MPI_Finalize();
     pthread_mutex_unlock(&lock);
 }
@@ -105,14 +151,15 @@ static int find_place(struct hcy__place *place, MPI_Comm comm)
 static void mpi_close(void *impl)
 {
     struct mpi *m = impl;
-    MPI_Comm_free(&m->comm);
+    if (!was_lost)
+        MPI_Comm_free(&m->comm);
     free(m->requests);
     free(m);
     leave_users();
 }
 
 /* Takes `comm`, and a user's place, on failure too. */
-static int make_end(void **impl, struct hcy__place *place, MPI_Comm comm, size_t piece)
+static int make_end(void **impl, struct hcy__place *place, MPI_Comm comm, size_t piece, int seconds)
 {
     struct mpi *m = malloc(sizeof *m);
     if (!m) {
@@ -120,7 +167,7 @@ static int make_end(void **impl, struct hcy__place *place, MPI_Comm comm, size_t
         leave_users();
         return hcy_fail(HCY_ENOMEM, "out of memory for a communicator");
     }
-    *m = (struct mpi){ .comm = comm, .piece = piece };
+    *m = (struct mpi){ .comm = comm, .piece = piece, .seconds = seconds };
     int status = check_mpi(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "setting the error handler");
     if (!status)
         status = find_place(place, comm);
@@ -131,7 +178,7 @@ static int make_end(void **impl, struct hcy__place *place, MPI_Comm comm, size_t
     return status;
 }
 
-static int mpi_open(void **impl, struct hcy__place *place, size_t piece)
+static int mpi_open(void **impl, struct hcy__place *place, size_t piece, int seconds)
 {
     MPI_Comm comm = MPI_COMM_NULL;
     int status = join_users();
@@ -143,7 +190,7 @@ static int mpi_open(void **impl, struct hcy__place *place, size_t piece)
         leave_users();
         return status;
     }
-    return make_end(impl, place, comm, piece);
+    return make_end(impl, place, comm, piece, seconds);
 }
 
 static int mpi_split(void **part, struct hcy__place *place, void *impl, int colour)
@@ -151,7 +198,9 @@ static int mpi_split(void **part, struct hcy__place *place, void *impl, int colo
     struct mpi *m = impl;
     MPI_Comm comm = MPI_COMM_NULL;
     *part = NULL;
-    int status = check_mpi(MPI_Comm_split(m->comm, colour < 0 ? MPI_UNDEFINED : colour, 0, &comm),
+    int status = check_reached(m);
+    if (!status)
+        status = check_mpi(MPI_Comm_split(m->comm, colour < 0 ? MPI_UNDEFINED : colour, 0, &comm),
                            "splitting a communicator");
     if (status || comm == MPI_COMM_NULL)
         return status;
@@ -159,7 +208,7 @@ static int mpi_split(void **part, struct hcy__place *place, void *impl, int colo
     pthread_mutex_lock(&lock);
     users++;
     pthread_mutex_unlock(&lock);
-    return make_end(part, place, comm, m->piece);
+    return make_end(part, place, comm, m->piece, m->seconds);
 }
 
 static void mpi_end_all(void *impl, int code)
@@ -205,7 +254,11 @@ static void leave_device(const struct mpi *m)
 static int mpi_barrier(void *impl)
 {
     struct mpi *m = impl;
-    return check_mpi(MPI_Barrier(m->comm), "a barrier");
+    MPI_Request request;
+    const int status = check_reached(m);
+    if (status || !m->seconds)
+        return status ? status : check_mpi(MPI_Barrier(m->comm), "a barrier");
+    return wait_for_begun(m, MPI_Ibarrier(m->comm, &request), &request, "a barrier");
 }
 
 static size_t smaller(size_t a, size_t b)
@@ -216,13 +269,19 @@ static size_t smaller(size_t a, size_t b)
 static int mpi_broadcast(void *data, void *impl, size_t bytes, int root)
 {
     struct mpi *m = impl;
-    int status = enter_device(m);
+    MPI_Request request;
+    int status = check_reached(m);
+    if (!status)
+        status = enter_device(m);
     if (status)
         return status;
-    for (size_t at = 0; !status && at < bytes; at += m->piece)
-        status = check_mpi(
-            MPI_Bcast((char *)data + at, (int)smaller(m->piece, bytes - at), MPI_BYTE, root, m->comm),
-            "a broadcast");
+    for (size_t at = 0; !status && at < bytes; at += m->piece) {
+        char *piece = (char *)data + at;
+        const int n = (int)smaller(m->piece, bytes - at);
+        status = m->seconds ? wait_for_begun(m, MPI_Ibcast(piece, n, MPI_BYTE, root, m->comm, &request), &request,
+                                             "a broadcast")
+                            : check_mpi(MPI_Bcast(piece, n, MPI_BYTE, root, m->comm), "a broadcast");
+    }
     leave_device(m);
     return status;
 }
@@ -264,14 +323,21 @@ static int mpi_allreduce(void *data, void *impl, size_t count, int dtype, int re
 {
     struct mpi *m = impl;
     const size_t element = hcy_dtype_size(dtype), most = m->piece < element ? 1 : m->piece / element;
-    int status = enter_device(m);
+    const MPI_Datatype type = type_of(dtype);
+    const MPI_Op op = operation_of(reduction);
+    MPI_Request request;
+    int status = check_reached(m);
+    if (!status)
+        status = enter_device(m);
     if (status)
         return status;
-    for (size_t at = 0; !status && at < count; at += most)
-        status =
-            check_mpi(MPI_Allreduce(MPI_IN_PLACE, (char *)data + at * element, (int)smaller(most, count - at),
-                                    type_of(dtype), operation_of(reduction), m->comm),
-                      "a reduction");
+    for (size_t at = 0; !status && at < count; at += most) {
+        char *piece = (char *)data + at * element;
+        const int n = (int)smaller(most, count - at);
+        status = m->seconds ? wait_for_begun(m, MPI_Iallreduce(MPI_IN_PLACE, piece, n, type, op, m->comm, &request),
+                                             &request, "a reduction")
+                            : check_mpi(MPI_Allreduce(MPI_IN_PLACE, piece, n, type, op, m->comm), "a reduction");
+    }
     leave_device(m);
     return status;
 }
@@ -312,7 +378,9 @@ static int mpi_exchange(void *impl, const struct hcy__message *messages, size_t 
     size_t pieces = 0, submitted = 0;
     for (size_t i = 0; i < n; i++)
         pieces += messages[i].bytes / m->piece + 1;
-    int status = need_requests(m, pieces);
+    int status = check_reached(m);
+    if (!status)
+        status = need_requests(m, pieces);
     if (status)
         return status;
     const int entered = enter_device(m);
@@ -320,8 +388,8 @@ static int mpi_exchange(void *impl, const struct hcy__message *messages, size_t 
     for (size_t i = 0; !status && i < n; i++)
         status = submit_message(&submitted, m, &messages[i]);
     /* What was submitted uses the caller's memory, so it is waited for after a failure too, request by request. */
-    for (size_t i = 0; i < submitted; i++) {
-        int failed = check_mpi(MPI_Wait(&m->requests[i], MPI_STATUS_IGNORE), "a message");
+    for (size_t i = 0; i < submitted && !m->is_lost; i++) {
+        int failed = wait_for(m, &m->requests[i], "a message");
         status = status ? status : failed;
     }
     if (!entered)

@@ -63,10 +63,14 @@ enum {
     X(MPI_Error_string, (int, char *, int *))                                                                      \
     X(MPI_Finalize, (void))                                                                                        \
     X(MPI_Finalized, (int *))                                                                                      \
+    X(MPI_Iallreduce, (const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Request *))                  \
+    X(MPI_Ibarrier, (MPI_Comm, MPI_Request *))                                                                     \
+    X(MPI_Ibcast, (void *, int, MPI_Datatype, int, MPI_Comm, MPI_Request *))                                       \
     X(MPI_Init_thread, (int *, char ***, int, int *))                                                              \
     X(MPI_Initialized, (int *))                                                                                    \
     X(MPI_Irecv, (void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *))                                   \
     X(MPI_Isend, (const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *))                             \
+    X(MPI_Test, (MPI_Request *, int *, void *))                                                                    \
     X(MPI_Wait, (MPI_Request *, void *))
 
 static struct {
@@ -127,10 +131,14 @@ static void *find_extension(const char *name)
 #define MPI_Error_string        mpi_abi.MPI_Error_string
 #define MPI_Finalize            mpi_abi.MPI_Finalize
 #define MPI_Finalized           mpi_abi.MPI_Finalized
+#define MPI_Iallreduce          mpi_abi.MPI_Iallreduce
+#define MPI_Ibarrier            mpi_abi.MPI_Ibarrier
+#define MPI_Ibcast              mpi_abi.MPI_Ibcast
 #define MPI_Init_thread         mpi_abi.MPI_Init_thread
 #define MPI_Initialized         mpi_abi.MPI_Initialized
 #define MPI_Irecv               mpi_abi.MPI_Irecv
 #define MPI_Isend               mpi_abi.MPI_Isend
+#define MPI_Test                mpi_abi.MPI_Test
 #define MPI_Wait                mpi_abi.MPI_Wait
 
 #endif

@@ -37,9 +37,12 @@ struct hcy__wish {
     bool without[5];    /* of the names in transports.c */
     struct hcy__ways ways;
     size_t piece;
+    int seconds;   /* that ranks may take to come by MPI; 0: for ever */
     int n_threads; /* 0: it does not say */
 };
 int hcy__dist_wish(struct hcy__wish *wish, const char *text);
+/* HCY_EINVAL: there are several processes, in each of which threads would believe that they are all. */
+int hcy__dist_check_threads(void);
 /* Joins the processes that a wish is for. */
 int hcy__dist_join(const struct hcy_transport **transport, void **impl, struct hcy__place *place,
                    const struct hcy__wish *wish);

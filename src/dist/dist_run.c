@@ -82,9 +82,12 @@ int hcy_dist_run(int (*work)(hcy_dist *comm, void *user), void *user, const char
     struct hcy__wish wish;
     hcy_dist *comm = NULL;
     int status = work ? hcy__dist_wish(&wish, text) : hcy_fail(HCY_EINVAL, "hcy_dist_run: no work");
+    const bool by_threads = !status && !strcmp(wish.transport, "threads");
+    if (by_threads)
+        status = hcy__dist_check_threads();
     if (status)
         return status;
-    if (!strcmp(wish.transport, "threads"))
+    if (by_threads)
         return run_threads(&(struct work){ work, user }, wish.n_threads ? wish.n_threads : hcy__dist_count_gpus(),
                            wish.ways);
     status = hcy__dist_open(&comm, &wish);

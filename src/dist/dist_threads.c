@@ -11,13 +11,21 @@
  */
 #include "dist_priv.h"
 
+#include <halcyon/backend.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* Nanoseconds for which a rank looks before it sleeps: about what it takes to be woken; and how often in a row, as a
+ * power of two, it does not look at most where that was in vain. */
+enum { WATCHED = 10000, MOST_VAIN = 8 };
+
 struct hcy__run {
     pthread_mutex_t lock;
     pthread_cond_t changed;
+    atomic_uint n_changes; /* written under the lock */
+    bool watches;          /* each rank has a processor, if no other process takes it */
+    unsigned n_vain, n_unwatched; /* looks in vain, the last ones; how many waits go without one */
     unsigned refs; /* groups, and hcy__run_new()'s */
     bool is_broken;
     int who, status; /* which rank has broken it, and what its work returned or is told */
@@ -69,6 +77,62 @@ struct end {
     struct end *next; /* of the run's */
 };
 
+/* --- The lock, and waiting under it --- */
+
+static inline void rest_processor(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/* It is held for less than a sleep takes, but by who has no processor. */
+static void take_lock(struct hcy__run *run)
+{
+    for (int i = 0; run->watches && i < 100; i++) {
+        if (!pthread_mutex_trylock(&run->lock))
+            return;
+        rest_processor();
+    }
+    pthread_mutex_lock(&run->lock);
+}
+
+static void tell_others(struct hcy__run *run)
+{
+    atomic_fetch_add(&run->n_changes, 1);
+    pthread_cond_broadcast(&run->changed);
+}
+
+/* Others most often come within microseconds, and going to sleep takes longer.  Where they do not, since their work is
+ * longer or their processor is another's, that is noticed, and tried again ever less often. */
+static void watch_changes(struct hcy__run *run, unsigned seen)
+{
+    const uint64_t began = hcy_now_ns();
+    pthread_mutex_unlock(&run->lock);
+    do
+        for (int i = 0; i < 16 && atomic_load(&run->n_changes) == seen; i++)
+            rest_processor();
+    while (atomic_load(&run->n_changes) == seen && hcy_now_ns() - began < WATCHED);
+    take_lock(run);
+    const bool in_vain = atomic_load(&run->n_changes) == seen;
+    run->n_vain = !in_vain ? 0 : run->n_vain < MOST_VAIN ? run->n_vain + 1 : MOST_VAIN;
+    run->n_unwatched = (1u << run->n_vain) - 1;
+}
+
+/* Until something has changed, or for no reason. */
+static void wait_for_change(struct hcy__run *run)
+{
+    const unsigned seen = atomic_load(&run->n_changes);
+    if (run->n_unwatched)
+        run->n_unwatched--;
+    else if (run->watches)
+        watch_changes(run, seen);
+    if (atomic_load(&run->n_changes) == seen)
+        pthread_cond_wait(&run->changed, &run->lock);
+}
+
 /* --- Failures --- */
 
 /* The first failure counts.  Locked. */
@@ -83,7 +147,7 @@ static void break_run(struct hcy__run *run, int who, int status, const hcy_error
     for (struct end *e = run->ends; e; e = e->next)
         if (e->give_up)
             e->give_up(e->device_impl);
-    pthread_cond_broadcast(&run->changed);
+    tell_others(run);
 }
 
 /* What this thread has to say for a status; else what it has done. */
@@ -137,10 +201,10 @@ static int meet_ranks(struct end *e, const struct call *call)
     if (++g->n_there == g->n) {
         g->n_there = 0;
         g->turn++;
-        pthread_cond_broadcast(&g->run->changed);
+        tell_others(g->run);
     }
     while (g->turn == turn && !(status = look_for_failure(e, -1)))
-        pthread_cond_wait(&g->run->changed, &g->run->lock);
+        wait_for_change(g->run);
     if (g->turn != turn)
         return 0;
     g->n_there--;
@@ -155,17 +219,17 @@ static void part_ranks(struct end *e)
     if (++g->n_there == g->n) {
         g->n_there = 0;
         g->turn++;
-        pthread_cond_broadcast(&g->run->changed);
+        tell_others(g->run);
     }
     while (g->turn == turn)
-        pthread_cond_wait(&g->run->changed, &g->run->lock);
+        wait_for_change(g->run);
 }
 
 /* Brings memory to a meeting, which is in all ranks' sight until they part. */
 static int bring(struct end *e, void *data, const struct call *call)
 {
     struct group *g = e->group;
-    pthread_mutex_lock(&g->run->lock);
+    take_lock(g->run);
     g->seats[e->rank].data = data;
     const int status = meet_ranks(e, call);
     pthread_mutex_unlock(&g->run->lock);
@@ -174,7 +238,7 @@ static int bring(struct end *e, void *data, const struct call *call)
 
 static void take_leave(struct end *e)
 {
-    pthread_mutex_lock(&e->group->run->lock);
+    take_lock(e->group->run);
     part_ranks(e);
     pthread_mutex_unlock(&e->group->run->lock);
 }
@@ -274,7 +338,7 @@ static void post_letters(struct end *e, const struct hcy__message *messages, siz
             *g->last = letter;
             g->last = &letter++->next;
         }
-    pthread_cond_broadcast(&g->run->changed);
+    tell_others(g->run);
 }
 
 static void take_out(struct group *g, struct letter *letter)
@@ -302,7 +366,7 @@ static int take_letter(struct end *e, const struct hcy__message *m)
     struct letter *letter = NULL;
     int status = 0;
     while (!(letter = find_letter(e, m->rank)) && !(status = look_for_failure(e, m->rank)))
-        pthread_cond_wait(&run->changed, &run->lock);
+        wait_for_change(run);
     if (!letter)
         return status;
     const struct hcy__message *sent = letter->message;
@@ -313,9 +377,9 @@ static int take_letter(struct end *e, const struct hcy__message *m)
     pthread_mutex_unlock(&run->lock);
     if (!status)
         memcpy(m->data, sent->data, m->bytes);
-    pthread_mutex_lock(&run->lock);
+    take_lock(run);
     letter->state = TAKEN;
-    pthread_cond_broadcast(&run->changed);
+    tell_others(run);
     return status;
 }
 
@@ -325,13 +389,13 @@ static int wait_for_letter(struct end *e, struct letter *letter)
     struct hcy__run *run = e->group->run;
     int status = 0;
     while (letter->state == LYING && !(status = look_for_failure(e, letter->message->rank)))
-        pthread_cond_wait(&run->changed, &run->lock);
+        wait_for_change(run);
     if (letter->state == LYING) {
         take_out(e->group, letter);
         return status;
     }
     while (letter->state == BEING_TAKEN)
-        pthread_cond_wait(&run->changed, &run->lock);
+        wait_for_change(run);
     return 0;
 }
 
@@ -351,7 +415,7 @@ static int threads_exchange(void *impl, const struct hcy__message *messages, siz
     int status = need_letters(e, n);
     if (status)
         return status;
-    pthread_mutex_lock(&run->lock);
+    take_lock(run);
     post_letters(e, messages, n);
     /* After a failure as well: who has sent waits until it is taken. */
     for (size_t i = 0; i < n; i++) {
@@ -408,7 +472,7 @@ static void threads_close(void *impl)
     struct end *e = impl;
     struct hcy__run *run = e->group->run;
     struct end **at = &run->ends;
-    pthread_mutex_lock(&run->lock);
+    take_lock(run);
     while (*at != e)
         at = &(*at)->next;
     *at = e->next;
@@ -460,7 +524,7 @@ static int threads_split(void **part_of, struct hcy__place *place, void *impl, i
     *part_of = NULL;
     if (!made)
         return hcy_fail(HCY_ENOMEM, "out of memory for a communicator");
-    pthread_mutex_lock(&g->run->lock);
+    take_lock(g->run);
     g->seats[e->rank].colour = colour;
     int status = meet_ranks(e, &(struct call){ SPLIT, 0, 0 });
     if (!status)
@@ -485,7 +549,7 @@ static void threads_end_all(void *impl, int code)
         snprintf(why.text, sizeof why.text, "it has given up, after its last failure: %.400s", hcy_last_error()->text);
     else
         snprintf(why.text, sizeof why.text, "it has given up");
-    pthread_mutex_lock(&run->lock);
+    take_lock(run);
     break_run(run, e->group->seats[e->rank].who, code, &why);
     pthread_mutex_unlock(&run->lock);
 }
@@ -494,7 +558,7 @@ static void threads_watch(void *impl, void (*give_up)(void *device_impl), void *
 {
     struct end *e = impl;
     struct hcy__run *run = e->group->run;
-    pthread_mutex_lock(&run->lock);
+    take_lock(run);
     e->give_up = give_up;
     e->device_impl = device_impl;
     if (give_up && run->is_broken)
@@ -531,7 +595,7 @@ static int make_ranks(hcy_dist **comms, struct hcy__run *run, int n, struct hcy_
         sit_down(&place, e, g, r);
         status = hcy__dist_new(&comms[r], &threads_transport, e, &place, ways);
     }
-    pthread_mutex_lock(&run->lock);
+    take_lock(run);
     if (g)
         release_group(g);
     else
@@ -547,6 +611,7 @@ int hcy__run_new(struct hcy__run **out, hcy_dist **comms, int n, struct hcy__way
     pthread_mutex_init(&run->lock, NULL);
     pthread_cond_init(&run->changed, NULL);
     run->refs = 1;
+    run->watches = (unsigned)n <= hcy_processors();
     *out = run;
     return make_ranks(comms, run, n, ways);
 }
@@ -554,17 +619,17 @@ int hcy__run_new(struct hcy__run **out, hcy_dist **comms, int n, struct hcy__way
 void hcy__run_end_rank(struct hcy__run *run, int rank, int status)
 {
     const hcy_error why = describe_failure(status, "failed");
-    pthread_mutex_lock(&run->lock);
+    take_lock(run);
     run->has_ended[rank] = true;
     if (status)
         break_run(run, rank, status, &why);
-    pthread_cond_broadcast(&run->changed);
+    tell_others(run);
     pthread_mutex_unlock(&run->lock);
 }
 
 int hcy__run_release(struct hcy__run *run)
 {
-    pthread_mutex_lock(&run->lock);
+    take_lock(run);
     const int status = run->is_broken ? run->status : 0;
     if (status)
         hcy_fail_again(&run->why);

@@ -12,9 +12,9 @@
 
 /* --- One process --- */
 
-static int self_open(void **impl, struct hcy__place *place, size_t piece)
+static int self_open(void **impl, struct hcy__place *place, size_t piece, int seconds)
 {
-    (void)piece;
+    (void)piece, (void)seconds;
     *impl = NULL;
     *place = (struct hcy__place){ 0, 1, 0, 1 };
     return 0;
@@ -99,17 +99,18 @@ static int read_whole_number(int *number, const char *text, long least, long mos
 
 static int read_option(struct hcy__wish *wish, const char *name, const char *option, const char *text)
 {
-    const bool is_nccl = !strcmp(name, names[NCCL]), is_threads = !strcmp(name, names[THREADS]);
-    if (is_nccl && !strncmp(option, "wait=", 5))
-        return read_whole_number(&wish->ways.seconds, option + 5, 0, MOST_SECONDS,
-                                 "NCCL waits from 1 to 86400 seconds, or, 0, for ever", text);
+    const bool is_nccl = !strcmp(name, names[NCCL]), is_threads = !strcmp(name, names[THREADS]),
+               is_mpi = !is_nccl && !is_threads && strcmp(name, names[SHARED]);
+    if ((is_nccl || is_mpi) && !strncmp(option, "wait=", 5))
+        return read_whole_number(is_mpi ? &wish->seconds : &wish->ways.seconds, option + 5, 0, MOST_SECONDS,
+                                 "ranks wait from 1 to 86400 seconds, or, 0, for ever", text);
     if (is_threads && !strncmp(option, "ranks=", 6))
         return read_whole_number(&wish->n_threads, option + 6, 1, MOST_THREADS, "there are from 1 to 256 threads", text);
-    if (!is_nccl && !is_threads && strcmp(name, names[SHARED]) && !strncmp(option, "piece=", 6))
+    if (is_mpi && !strncmp(option, "piece=", 6))
         return read_piece(&wish->piece, option + 6, text);
     return hcy_fail(HCY_EINVAL,
-                    "\"%s\": \"%s\" has no option \"%s\"; there are mpi@piece=BYTES, threads@ranks=N and "
-                    "nccl@wait=SECONDS",
+                    "\"%s\": \"%s\" has no option \"%s\"; there are mpi@piece=BYTES, mpi@wait=SECONDS, "
+                    "threads@ranks=N and nccl@wait=SECONDS",
                     text, name, option);
 }
 
@@ -120,9 +121,13 @@ static int read_wished(struct hcy__wish *wish, char *item, const char *text)
     const char *name = item + without;
     char *option = strchr(item, '@');
     int status = 0, i = 0;
-    if (option) {
+    while (!status && option) {
+        char *next = strchr(option + 1, '@');
         *option++ = 0;
+        if (next)
+            *next = 0;
         status = read_option(wish, name, option, text);
+        option = next;
     }
     while (i < N_NAMES && strcmp(names[i], name))
         i++;
@@ -272,6 +277,19 @@ static int refuse_lone_task(long n)
                     n);
 }
 
+int hcy__dist_check_threads(void)
+{
+    long n = started_by_srun();
+    for (int name = OPENMPI; name <= MPICH; name++)
+        n = launched_by(name) > n ? launched_by(name) : n;
+    return n > 1 ? hcy_fail(HCY_EINVAL,
+                            "threads: a launcher has started %ld processes, and threads of several are no "
+                            "communicator: start one, or let each rank be a process (HALCYON_DIST=mpi); where each "
+                            "is meant to be alone, start it without OMPI_COMM_WORLD_SIZE, PMI_SIZE and SLURM_STEP_NUM_TASKS",
+                            n)
+                 : 0;
+}
+
 int hcy__dist_join(const struct hcy_transport **transport, void **impl, struct hcy__place *place,
                    const struct hcy__wish *wish)
 {
@@ -288,7 +306,7 @@ int hcy__dist_join(const struct hcy_transport **transport, void **impl, struct h
     if (!status && !*transport)
         status = hcy_fail(HCY_EABI, "halcyon-dist-%s.so carries nothing between processes", names[name]);
     if (!status)
-        status = (*transport)->open(impl, place, wish->piece);
+        status = (*transport)->open(impl, place, wish->piece, wish->seconds);
     if (status || name == SELF)
         return status;
     /* Every process would go its own way, and believe that it is all. */
