@@ -121,9 +121,11 @@ static void test_size(void)
 static void test_includes(void)
 {
     static const char *const some[] = { "#include <a.h>", "int x;\n  #\tinclude \"a.h\"", "%: include NAME",
-                                        "#\\\ninclude NAME", "-include a.h", "--pre-include=a.h" };
+                                        "#\\\ninclude NAME", "-include a.h", "--pre-include=a.h",
+                                        "#/**/include \"a.h\"", "#inc\\\nlude \"a.h\"", "#\finclude <a.h>", "#import \"a.h\"",
+                                        "?\?=include <a.h>", "#if __has_include(<a.h>)" };
     static const char *const none[] = { "", "/* all included */ int include;", "-Iinclude", "#define included 1",
-                                        "include" };
+                                        "include", "#if __has_builtin(f)", "#/*", "a - important" };
     for (size_t i = 0; i < sizeof some / sizeof some[0]; i++)
         ok(gpu_cache_includes(some[i]), "%zu: a file is included", i);
     for (size_t i = 0; i < sizeof none / sizeof none[0]; i++)

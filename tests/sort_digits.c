@@ -10,7 +10,8 @@
 
 #include "eval/digits.cl"
 
-enum { ROWS = 2, LENGTH = GPU_SORT_TILE + 777, ALL = ROWS * LENGTH, TILES = 2 };
+/* Three tiles: of two, all that are before one and the one before it are the same. */
+enum { ROWS = 2, LENGTH = 2 * GPU_SORT_TILE + 7, ALL = ROWS * LENGTH, TILES = 3 };
 
 static i64 keys[2][ALL], places[2][ALL], given[ALL];
 static u32 counts[ROWS * DIGITS * TILES], totals[ROWS * DIGITS], shift, turn;

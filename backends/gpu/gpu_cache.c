@@ -48,15 +48,35 @@ void *gpu_cache_read(const char *kind, uint64_t key, uint64_t check, size_t *siz
     return data;
 }
 
+/* Behind blanks, remarks, and the ends of lines that go on behind a backslash. */
+static const char *skip_blanks(const char *at)
+{
+    for (const char *end = at; end; at = end ? end + 2 : at) {
+        at += strspn(at, " \t\v\f\r\n\\");
+        end = at[0] == '/' && at[1] == '*' ? strstr(at + 2, "*/") : NULL;
+    }
+    return at;
+}
+
+/* Also where the line goes on within the word. */
+static bool begins_with(const char *at, const char *word)
+{
+    for (; *word; word++, at++) {
+        at += *at == '\\' ? strspn(at, " \t\r\n\\") : 0;
+        if (*at != *word)
+            return false;
+    }
+    return true;
+}
+
 bool gpu_cache_includes(const char *text)
 {
-    static const char word[] = "include";
-    for (const char *at = strstr(text, word); at; at = strstr(at + 1, word)) {
-        const char *before = at;
-        /* A line may go on behind a backslash, and "%:" is C's other word for "#". */
-        while (before > text && strchr(" \t\r\n\\", before[-1]))
-            before--;
-        if (before > text && strchr("#:-", before[-1]))
+    /* "%:" is C's other word for "#", and so are trigraphs in some languages.  Whether a file is there is in no hash. */
+    if (strstr(text, "?\?=") || strstr(text, "?\?/") || strstr(text, "__has_include") || strstr(text, "__has_embed"))
+        return true;
+    for (const char *at = strpbrk(text, "#:-"); at; at = strpbrk(at + 1, "#:-")) {
+        const char *word = skip_blanks(at + 1);
+        if (begins_with(word, "include") || (*at != '-' && (begins_with(word, "import") || begins_with(word, "embed"))))
             return true;
     }
     return false;

@@ -1,7 +1,8 @@
 /* program.c - source text and SPIR-V to kernels; the user's own programs.
  *
  * What was built from source is kept in the cache as the driver's binary, under a hash of the text, the options, the
- * device and its driver's version.  A binary that the driver does not take any more is built anew.
+ * device and its driver's version, but where it includes files.  A binary that the driver does not take any more
+ * is built anew.
  */
 #include "cl_priv.h"
 
