@@ -122,8 +122,8 @@ static void test_includes(void)
 {
     static const char *const some[] = { "#include <a.h>", "int x;\n  #\tinclude \"a.h\"", "%: include NAME",
                                         "#\\\ninclude NAME", "-include a.h", "--pre-include=a.h",
-                                        "#/**/include \"a.h\"", "#inc\\\nlude \"a.h\"", "#\finclude <a.h>", "#import \"a.h\"",
-                                        "?\?=include <a.h>", "#if __has_include(<a.h>)" };
+                                        "#/**/include \"a.h\"", "#inc\\\nlude \"a.h\"", "#\finclude <a.h>",
+                                        "#import \"a.h\"", "?\?=include <a.h>", "#if __has_include(<a.h>)" };
     static const char *const none[] = { "", "/* all included */ int include;", "-Iinclude", "#define included 1",
                                         "include", "#if __has_builtin(f)", "#/*", "a - important" };
     for (size_t i = 0; i < sizeof some / sizeof some[0]; i++)

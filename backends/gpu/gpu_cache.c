@@ -71,7 +71,7 @@ static bool begins_with(const char *at, const char *word)
 
 bool gpu_cache_includes(const char *text)
 {
-    /* "%:" is C's other word for "#", and so are trigraphs in some languages.  Whether a file is there is in no hash. */
+    /* "%:" is C's other word for "#", as are trigraphs of some languages.  Whether a file is there is in no hash. */
     if (strstr(text, "?\?=") || strstr(text, "?\?/") || strstr(text, "__has_include") || strstr(text, "__has_embed"))
         return true;
     for (const char *at = strpbrk(text, "#:-"); at; at = strpbrk(at + 1, "#:-")) {
