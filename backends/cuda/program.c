@@ -1,8 +1,8 @@
 /* program.c - source text, PTX and machine code to modules; the user's own programs.
  *
  * Source is compiled to machine code for the very GPU, and kept in the cache under a hash of the text, the options,
- * the GPU's architecture and the compiler's version, but where it includes files.  Without a compiler there is the PTX of
- * embedded.h.
+ * the GPU's architecture and the compiler's version, but where it includes files.  Without a compiler there is the PTX
+ * of embedded.h.
  */
 #include "cuda_priv.h"
 
