@@ -414,6 +414,8 @@ static void test_wishes(void)
               hcy_dist_open(&other, "nccl@wait=soon") == HCY_EINVAL &&
               hcy_dist_open(&other, "mpi@piece=16@wait=x") == HCY_EINVAL &&
               hcy_dist_open(&other, "shared@wait=9") == HCY_EINVAL &&
+              hcy_dist_open(&other, "mpi@wait=9,mpi-device") == HCY_EINVAL &&
+              hcy_dist_open(&other, "self@piece=0000000000000000000000000000000000000000000065536@wait=86401") == HCY_EINVAL &&
               hcy_dist_open(&other, "mpi-device,nccl") == HCY_EINVAL && !other,
           "wishes that nobody can meet");
     hcy_dist_info info = HCY_DIST_INFO_INIT;
@@ -432,11 +434,23 @@ static int wait_for_all(hcy_array *on_device)
     return status || !on_device ? status : hcy_queue_finish(scene.queue);
 }
 
+/* After a rank that did not come: what was begun is still on its way, so that no communicator carries more. */
+static void tell_what_is_carried(hcy_dist *part)
+{
+    hcy_dist *again = NULL;
+    fprintf(stderr, "%s\n", hcy_last_error()->text);
+    if (hcy_dist_barrier(part) && hcy_dist_open(&again, "mpi") && !again)
+        fprintf(stderr, "rank %d: nothing more is carried\n", scene.rank);
+}
+
 /* One rank goes, in the middle of what the others wait for: killed, or by its own word; or it lets them wait. */
 static int lose_one(const char *how, bool is_thread, const char *spec)
 {
     hcy_array *numbers = NULL;
+    hcy_dist *part = NULL;
     int status = spec ? hcy_dist_device(&scene.dev, scene.comm, spec) : 0;
+    if (!status && *how == 'l')
+        status = hcy_dist_split(&part, scene.comm, 0);
     if (!status && spec)
         status = hcy_queue_create(&scene.queue, scene.dev);
     if (!status && spec)
@@ -457,6 +471,8 @@ static int lose_one(const char *how, bool is_thread, const char *spec)
     }
     for (int i = 0; !status && i < 1000; i++)
         status = wait_for_all(numbers);
+    if (status && part)
+        tell_what_is_carried(part);
     hcy_array_release(numbers);
     hcy_queue_release(scene.queue);
     hcy_device_release(scene.dev);

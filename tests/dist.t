@@ -292,7 +292,13 @@ for mpi in openmpi mpich; do
     ends $mpi abort "a rank that gives up says why, and ends all" 'the disk is full'
     HALCYON_DIST=mpi@wait=2
     ends $mpi late "a rank that does not come ends all, with a word" 'has taken more than 2 seconds.*mpi@wait'
+    grep -q 'nothing more is carried' "$dir/out"
+    say $? "$mpi: ... after which no communicator carries more"
     HALCYON_DIST=
+    # As from a launcher that does not give another host this environment.
+    launch $mpi 1 env HALCYON_DIST=mpi@wait=60 "$top_builddir/examples/dist_scatter" cpu@threads=1 : \
+        -n 1 env HALCYON_DIST=mpi "$top_builddir/examples/dist_scatter" cpu@threads=1 > "$dir/out" 2>&1
+    say $? "$mpi: the first rank's wish is that of all"
     known=1
 done
 [ -n "$known" ] || {

@@ -1,4 +1,4 @@
-# Several hosts, for which network namespaces stand: each has a name, a network, processes, a /tmp and shared memory of its own,
+# Several hosts, for which network namespaces stand: each has a name, a network, processes and shared memory of its own,
 # and the folder of this test is the file system that all have.  Parts of a stack and their merge, a stream from one host to
 # another, ranks of an MPI that are on two, and what becomes of all when a host's link goes down.
 # From the makefile: top_builddir, HALCYON_BACKEND_PATH, HCY_SANITIZER.
@@ -9,10 +9,11 @@ if [ -z "${HCY_TEST_IN_NAMESPACE-}" ]; then
     # The bridge, the hosts and their cables go with this one.
     # shellcheck disable=SC2086
     if $inside sh -c 'ip link add wire type bridge && ip link add plug type veth peer name socket && mount -t tmpfs none /tmp &&
-        mount -t sysfs none /sys && mount --bind /dev/null /proc/sys/kernel/random/boot_id && unshare -n -u -i -m -p -f --mount-proc true' \
-        2>/dev/null; then
+        mount -t sysfs none /sys && mount --bind /dev/null /proc/sys/kernel/random/boot_id && mount --bind /etc/hosts /etc/hosts && command -v nsenter &&
+        unshare -n -u -i -m -p -f --mount-proc sh -c "hostname one && mount -t sysfs none /sys && mount -t tmpfs none /dev/shm"' \
+        >/dev/null 2>&1; then
         # shellcheck disable=SC2086
-        HCY_TEST_IN_NAMESPACE=1 exec $inside "${SHELL:-/bin/sh}" "$0"
+        HCY_TEST_IN_NAMESPACE=1 exec $inside sh "$0"
     fi
     echo '1..0 # SKIP no namespaces of networks here (util-linux, iproute2, and the right to make them)'
     exit 0
@@ -20,7 +21,10 @@ fi
 test_name=hosts
 top_builddir=$(cd "${top_builddir:-.}" && pwd)
 . "${top_srcdir:-.}/tests/cli.sh"
-unset OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE PMI_RANK PMI_SIZE SLURM_PROCID SLURM_STEP_NUM_TASKS HALCYON_DIST HALCYON_DEVICE
+unset OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE PMI_RANK PMI_SIZE PMI_FD PMIX_RANK HALCYON_DIST HALCYON_DEVICE
+# Of an allocation these hosts are not.
+# shellcheck disable=SC2046
+unset $(env | sed -n 's/^\(SLURM_[A-Za-z0-9_]*\)=.*/\1/p')
 HALCYON_CACHE_DIR=$work/own/cache # on each host another folder
 export HALCYON_CACHE_DIR
 
@@ -45,9 +49,12 @@ chmod +x on
 host() { # NAME NUMBER
     unshare -n -u -i -m -p -f --mount-proc sh -c "hostname $1 && mount -t sysfs none /sys && mount -t tmpfs none /dev/shm &&
         mount -t tmpfs none own && echo 0000000$2-0000-4000-8000-000000000000 >own/boot &&
-        mount --bind own/boot /proc/sys/kernel/random/boot_id && ip link set lo up && echo up >$1.is; exec sleep 300" &
+        mount --bind own/boot /proc/sys/kernel/random/boot_id && ip link set lo up && echo up >$1.is && exec sleep 3600" &
     echo $! >"$1.pid"
-    until [ -s "$1.is" ]; do sleep 0.05; done
+    until [ -s "$1.is" ]; do
+        kill -0 $! 2>/dev/null || { echo "Bail out! no host $1"; exit 99; }
+        sleep 0.05
+    done
     ip link add "plug$2" type veth peer name socket netns $!
     ip link set "plug$2" master wire up
     ./on "$1" "ip addr add 10.77.0.$2/24 dev socket; ip link set socket up"
@@ -85,7 +92,7 @@ fi
 # --- A stream ---
 stream()
 {
-    ./on one "'$halcyon' simulate s.h5 --stream 'tcp://*:9999' -q" >sent 2>&1 &
+    ./on one "timeout 60 '$halcyon' simulate s.h5 --stream 'tcp://*:9999' -q" >sent 2>&1 &
     ./on two "'$halcyon' integrate --stream tcp://one:9999 --timeout 20 -p s.poni -d cpu@threads=1 --error-model poisson -q -o streamed.h5"
     got=$?
     wait $!
@@ -140,7 +147,8 @@ ends() # STATUS BEGAN WORDS: not well, soon, with these words, and nothing is le
         return 1
     fi
     for turn in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-        ./on two 'cat /proc/[0-9]*/cmdline' 2>/dev/null | tr '\0' ' ' | grep tests/dist || return 0
+        for h in one two; do ./on $h 'cat /proc/[0-9]*/cmdline 2>/dev/null; echo $(hostname) seen'; done | tr '\0' ' ' >left
+        [ "$(grep -c 'seen$' left)" = 2 ] && not grep tests/dist left && return 0
         sleep 0.5
     done
     return 1

@@ -35,14 +35,14 @@ struct mpi {
     MPI_Request *requests; /* of an exchange, which grow */
     size_t room;
     int seconds; /* that others may take to come; 0: for ever */
-    int is_lost; /* they have taken longer: what was begun is still on its way, and nothing more is */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned users;
 static int is_ours;
-/* That of any communicator: freeing and ending would wait for who does not come, and the launcher sees that this
- * process ends without. */
+/* A rank of any communicator has taken longer: what was begun is still on its way to memory that is the caller's no
+ * more, and any call of MPI's would carry it on.  So nothing more is called, freed or ended, which would wait for who
+ * does not come; the launcher sees that this process ends without. */
 static atomic_int was_lost;
 
 static int check_mpi(int code, const char *doing)
@@ -57,17 +57,18 @@ static int check_mpi(int code, const char *doing)
 
 /* --- Waiting --- */
 
-static int check_reached(const struct mpi *m)
+static int check_reached(void)
 {
-    return m->is_lost ? hcy_fail(HCY_EBACKEND,
-                                 "MPI (" TRANSPORT_NAME "): a rank has not come before, and no more is carried")
-                      : 0;
+    return was_lost ? hcy_fail(HCY_EBACKEND,
+                               "MPI (" TRANSPORT_NAME "): a rank has not come before, and no more is carried")
+                    : 0;
 }
 
 /* For what was begun. */
 static int wait_for(struct mpi *m, MPI_Request *request, const char *doing)
 {
-    const uint64_t began = hcy_now_ns(), most = (uint64_t)m->seconds * 1000000000u;
+    const uint64_t second = 1000000000u, most = (uint64_t)m->seconds * second;
+    uint64_t last = hcy_now_ns(), waited = 0;
     int done = 0;
     if (!m->seconds)
         return check_mpi(MPI_Wait(request, MPI_STATUS_IGNORE), doing);
@@ -75,11 +76,15 @@ static int wait_for(struct mpi *m, MPI_Request *request, const char *doing)
         const int status = check_mpi(MPI_Test(request, &done, MPI_STATUS_IGNORE), doing);
         if (status || done)
             return status;
-        if (hcy_now_ns() - began > most)
+        /* While all are stopped (SIGSTOP, a scheduler's suspension) nobody waits. */
+        const uint64_t now = hcy_now_ns();
+        waited += now - last < second ? now - last : second;
+        last = now;
+        if (waited > most)
             break;
         sched_yield();
     }
-    m->is_lost = was_lost = 1;
+    was_lost = 1;
     return hcy_fail(HCY_EBACKEND,
                     "MPI (" TRANSPORT_NAME "): %s has taken more than %d seconds, and was given up: a rank has not "
                     "come, or cannot be reached (mpi@wait=SECONDS allows more)",
@@ -122,11 +127,17 @@ static int join_users(void)
     return status;
 }
 
-static void leave_users(void)
+static void leave_users(int seconds)
 {
+    struct mpi all = { .seconds = seconds };
+    MPI_Request request;
     pthread_mutex_lock(&lock);
-    if (!--users && is_ours && !was_lost)
-        MPI_Finalize();
+    if (!--users && is_ours && !was_lost) {
+        if (seconds)
+            wait_for_begun(&all, MPI_Ibarrier(MPI_COMM_WORLD, &request), &request, "ending");
+        if (!was_lost)
+            MPI_Finalize();
+    }
     pthread_mutex_unlock(&lock);
 }
 
@@ -153,9 +164,10 @@ static void mpi_close(void *impl)
     struct mpi *m = impl;
     if (!was_lost)
         MPI_Comm_free(&m->comm);
+    const int seconds = m->seconds;
     free(m->requests);
     free(m);
-    leave_users();
+    leave_users(seconds);
 }
 
 /* Takes `comm`, and a user's place, on failure too. */
@@ -164,7 +176,7 @@ static int make_end(void **impl, struct hcy__place *place, MPI_Comm comm, size_t
     struct mpi *m = malloc(sizeof *m);
     if (!m) {
         MPI_Comm_free(&comm);
-        leave_users();
+        leave_users(0);
         return hcy_fail(HCY_ENOMEM, "out of memory for a communicator");
     }
     *m = (struct mpi){ .comm = comm, .piece = piece, .seconds = seconds };
@@ -181,24 +193,38 @@ static int make_end(void **impl, struct hcy__place *place, MPI_Comm comm, size_t
 static int mpi_open(void **impl, struct hcy__place *place, size_t piece, int seconds)
 {
     MPI_Comm comm = MPI_COMM_NULL;
-    int status = join_users();
+    int status = check_reached();
+    if (!status)
+        status = join_users();
     if (status)
         return status;
     /* A communicator of our own, so that the program's messages do not meet ours. */
     status = check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &comm), "making a communicator");
     if (status) {
-        leave_users();
+        leave_users(0);
         return status;
     }
-    return make_end(impl, place, comm, piece, seconds);
+    /* Launchers do not give all hosts this one's environment, and ranks that cut, or wait, otherwise than others would
+     * not meet. */
+    unsigned long long wish[2] = { piece, (unsigned)seconds };
+    status = check_mpi(MPI_Bcast(wish, sizeof wish, MPI_BYTE, 0, comm), "making a communicator");
+    if (status) {
+        MPI_Comm_free(&comm);
+        leave_users(0);
+        return status;
+    }
+    return make_end(impl, place, comm, (size_t)wish[0], (int)wish[1]);
 }
+
+static int mpi_barrier(void *impl);
 
 static int mpi_split(void **part, struct hcy__place *place, void *impl, int colour)
 {
     struct mpi *m = impl;
     MPI_Comm comm = MPI_COMM_NULL;
     *part = NULL;
-    int status = check_reached(m);
+    /* Splitting itself waits for ever. */
+    int status = m->seconds ? mpi_barrier(m) : check_reached();
     if (!status)
         status = check_mpi(MPI_Comm_split(m->comm, colour < 0 ? MPI_UNDEFINED : colour, 0, &comm),
                            "splitting a communicator");
@@ -226,7 +252,8 @@ static int mpi_reaches(void *impl, hcy_device *dev)
     void *found = find_extension("MPIX_Query_cuda_support");
     int (*takes_cuda)(void) = NULL;
     memcpy(&takes_cuda, &found, sizeof found);
-    m->context = dev && takes_cuda && takes_cuda() == 1 ? find_context(dev) : NULL;
+    /* Open MPI's collectives that return at once do not take it (https://github.com/open-mpi/ompi/issues/9845). */
+    m->context = dev && !m->seconds && takes_cuda && takes_cuda() == 1 ? find_context(dev) : NULL;
     return m->context != NULL;
 }
 
@@ -255,7 +282,7 @@ static int mpi_barrier(void *impl)
 {
     struct mpi *m = impl;
     MPI_Request request;
-    const int status = check_reached(m);
+    const int status = check_reached();
     if (status || !m->seconds)
         return status ? status : check_mpi(MPI_Barrier(m->comm), "a barrier");
     return wait_for_begun(m, MPI_Ibarrier(m->comm, &request), &request, "a barrier");
@@ -270,7 +297,7 @@ static int mpi_broadcast(void *data, void *impl, size_t bytes, int root)
 {
     struct mpi *m = impl;
     MPI_Request request;
-    int status = check_reached(m);
+    int status = check_reached();
     if (!status)
         status = enter_device(m);
     if (status)
@@ -326,7 +353,7 @@ static int mpi_allreduce(void *data, void *impl, size_t count, int dtype, int re
     const MPI_Datatype type = type_of(dtype);
     const MPI_Op op = operation_of(reduction);
     MPI_Request request;
-    int status = check_reached(m);
+    int status = check_reached();
     if (!status)
         status = enter_device(m);
     if (status)
@@ -378,7 +405,7 @@ static int mpi_exchange(void *impl, const struct hcy__message *messages, size_t 
     size_t pieces = 0, submitted = 0;
     for (size_t i = 0; i < n; i++)
         pieces += messages[i].bytes / m->piece + 1;
-    int status = check_reached(m);
+    int status = check_reached();
     if (!status)
         status = need_requests(m, pieces);
     if (status)
@@ -388,7 +415,7 @@ static int mpi_exchange(void *impl, const struct hcy__message *messages, size_t 
     for (size_t i = 0; !status && i < n; i++)
         status = submit_message(&submitted, m, &messages[i]);
     /* What was submitted uses the caller's memory, so it is waited for after a failure too, request by request. */
-    for (size_t i = 0; i < submitted && !m->is_lost; i++) {
+    for (size_t i = 0; i < submitted && !was_lost; i++) {
         int failed = wait_for(m, &m->requests[i], "a message");
         status = status ? status : failed;
     }

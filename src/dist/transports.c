@@ -163,11 +163,17 @@ int hcy__dist_wish(struct hcy__wish *wish, const char *text)
         char item[64];
         size_t n = strcspn(at, ",");
         snprintf(item, sizeof item, "%.*s", n < sizeof item ? (int)n : (int)sizeof item - 1, at);
-        status = n ? read_wished(wish, item, text) : 0;
+        if (n >= sizeof item)
+            status = hcy_fail(HCY_EINVAL, "\"%s\": an item has 63 characters at most", text);
+        else
+            status = n ? read_wished(wish, item, text) : 0;
         at += n;
     }
     if (!status && wish->ways.nccl > 0 && wish->ways.mpi > 0)
         status = hcy_fail(HCY_EINVAL, "\"%s\": arrays on devices go by nccl or by mpi-device, not by both", text);
+    if (!status && wish->seconds && wish->ways.mpi > 0)
+        status = hcy_fail(HCY_EINVAL, "\"%s\": mpi@wait is not for mpi-device: what an MPI begins and is waited for is in "
+                                      "the host's memory", text);
     if (wish->ways.mpi > 0 && !*wish->transport)
         strcpy(wish->transport, "mpi");
     return status;
