@@ -388,7 +388,8 @@ static void NAME(run_halves)(const struct own_fft *f, const struct own_fft_lines
     }
 }
 
-/* The same of LANES complex lines that are side by side, whose numbers are read and written where they are needed. */
+/* First and last passes of LANES complex lines that are side by side, whose numbers are read and written where they are
+ * needed. */
 #define COLUMNS(RADIX)                                                                                    \
     static inline __attribute__((always_inline)) void NAME(first_##RADIX)(                                \
         const struct own_fft_pass *p, const REAL *from, size_t step, bool backward, C *restrict y)        \
