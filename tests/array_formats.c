@@ -175,9 +175,16 @@ static void test_nifti(void)
     read_bytes(bytes, sizeof bytes, in_folder("real.nii"));
     memcpy(cells, bytes + 80, sizeof cells);
     ok(cells[0] == 1.5f && cells[1] == 2 && cells[2] == 3 && bytes[123] == 2, "... in mm, x first");
-    a.cells[1] = NAN;
-    is_int(hcy_host_array_write(&a, in_folder("cell.nii")), HCY_EINVAL, "... which is a number");
-    a.cells[1] = 0;
+    static const double no_cells[] = { NAN, -1, 1e-40, 1e34 };
+    for (size_t i = 0; i < sizeof no_cells / sizeof no_cells[0]; i++) {
+        a.cells[1] = no_cells[i];
+        is_int(hcy_host_array_write(&a, in_folder("cell.nii")), HCY_EINVAL, "... which is no %g", no_cells[i]);
+    }
+    a.cells[0] = a.cells[1] = 0;
+    is_int(hcy_host_array_write(&a, in_folder("real.nii")), 0, "... of one axis alone");
+    read_bytes(bytes, sizeof bytes, in_folder("real.nii"));
+    memcpy(cells, bytes + 80, sizeof cells);
+    ok(cells[0] == 1 && cells[2] == 3 && bytes[123] == 2, "... in mm, too");
     is_int(hcy_host_array_write(&a, in_folder("real.nii:half")), HCY_EINVAL, "a part that is none");
     is_int(hcy_host_array_read(&b, in_folder("real.nii")), HCY_EUNSUPPORTED, "NIfTI is not read");
     a.shape[0] = 40000;

@@ -124,8 +124,8 @@ int recon_widen_for_tgv(hcy_array **data, struct recon *r);
 /* ISMRMRD's lists of acquisitions: the name of a part of KSPACE's, to be freed; whether a file can have one. */
 char *recon_name_part(const struct recon *r, const char *part);
 bool recon_may_be_mrd(const char *path);
-/* The image's sizes by their header, and those of its pixels; -n's of theirs, where a header says them; then the axes
- * are made those of its pixels. */
+/* The image's sizes by their header, and those of its pixels; or of the pixels of -n's, once the unit is known, where a
+ * header says them; then the axes are made those of its pixels. */
 int recon_find_sizes(struct recon *r);
 void recon_find_cells(struct recon *r);
 int recon_stretch_points(struct recon *r);

@@ -34,7 +34,6 @@ static int take_sizes(struct recon *r)
 {
     if (!r->v->sizes)
         return recon_find_sizes(r);
-    recon_find_cells(r);
     r->dim = points_parse_sizes(r->sizes, r->v->sizes);
     for (int d = 0; d < 3; d++) {
         r->encoded[d] = r->sizes[d];
@@ -60,6 +59,8 @@ static int take_trajectory(struct recon *r, const hcy_host_array *a)
     r->dim = points.dim;
     r->n = points.n;
     r->unit = points.unit;
+    if (r->v->sizes)
+        recon_find_cells(r);
     r->point_rank = a->rank > 1 ? a->rank - 1 : 1;
     memcpy(r->point_shape, a->shape + (points.is_planar ? 1 : 0), (size_t)r->point_rank * sizeof *a->shape);
     if (a->rank == 1)

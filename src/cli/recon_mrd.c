@@ -5,6 +5,7 @@
  * each with a matrix and a field of view.  Coordinates are those of the encoded space; pixels of another size stretch
  * them. */
 #include "recon.h"
+#include <float.h>
 #include <halcyon/backend.h>
 #include <math.h>
 #include <stdlib.h>
@@ -91,13 +92,23 @@ static bool find_doubles(double *to, size_t n, char *name)
     return is_there;
 }
 
+/* A pixel's length, 0 (unknown) where it is one that files of floats cannot hold. */
+static double cell_of(double view, double pixels)
+{
+    const double cell = view / pixels;
+    return cell >= FLT_MIN && cell <= FLT_MAX / UINT16_MAX ? cell : 0;
+}
+
 void recon_find_cells(struct recon *r)
 {
     double space[2][2][3] = { 0 }, (*encoded)[3] = space[0];
     if (!r->is_list || !find_doubles(space[0][0], 12, recon_name_part(r, "space")))
         return;
-    for (int axis = 0; axis < 3; axis++)
-        r->cells[axis] = encoded[0][axis] > 0 ? encoded[1][axis] / encoded[0][axis] : 0;
+    for (int axis = 0; axis < 3; axis++) {
+        /* In 1/FOV coordinates are of the field of view, whatever its pixels are; else of encoded pixels. */
+        const bool is_view = r->unit == POINTS_FOV && axis < r->dim;
+        r->cells[axis] = cell_of(encoded[1][axis], is_view ? (double)r->sizes[r->dim - 1 - axis] : encoded[0][axis]);
+    }
 }
 
 int recon_find_sizes(struct recon *r)
@@ -125,10 +136,12 @@ int recon_find_sizes(struct recon *r)
         at += snprintf(r->size_words + at, sizeof r->size_words - (size_t)at, "%s%lld", d ? "," : "",
                        (long long)r->sizes[d]);
     }
-    for (int axis = 0; axis < 3; axis++)
-        r->cells[axis] = spaces[0].matrix[axis] > 0 && spaces[0].view[axis] > 0
-                             ? stretch_of(image, &spaces[0], axis) * spaces[0].view[axis] / spaces[0].matrix[axis]
-                             : image->view[axis] / image->matrix[axis];
+    for (int axis = 0; axis < 3; axis++) {
+        const bool is_encoded = spaces[0].matrix[axis] > 0 && spaces[0].view[axis] > 0;
+        const struct space *from = is_encoded ? &spaces[0] : image;
+        const double stretch = is_encoded ? stretch_of(image, from, axis) : 1;
+        r->cells[axis] = cell_of(stretch * from->view[axis], from->matrix[axis]);
+    }
     if (!r->v->quiet)
         note_sizes(r, &spaces[0], is_recon);
     return CLI_OK;
@@ -160,17 +173,21 @@ double recon_find_pace(const struct recon *r)
 {
     const char *file = r->v->noise, *part = strrchr(file, '/');
     double image[3], noise[3];
-    char *name = NULL;
+    char *name = NULL, times[100] = "";
     if (!recon_may_be_mrd(file) || !part || strcmp(part, "/noise") || !r->is_list)
         return 1;
     if ((name = strdup(file)))
         memcpy(name + (part - file) + 1, "dwell", 5);
-    if (!find_doubles(image, 3, recon_name_part(r, "dwell")) || !find_doubles(noise, 3, name))
+    const bool are_images = find_doubles(image, 3, recon_name_part(r, "dwell")), is_noise = find_doubles(noise, 3, name);
+    if (!are_images || !is_noise)
         return 1;
-    const double pace = (image[0] > 0 && noise[1] > 0 ? image[0] / noise[1] : 1) * (noise[2] > 0 ? noise[2] : 1);
+    const bool are_times = image[0] > 0 && noise[1] > 0;
+    const double pace = (are_times ? image[0] / noise[1] : 1) * (noise[2] > 0 ? noise[2] : 1);
+    if (are_times)
+        snprintf(times, sizeof times, "samples of noise take %g us, those of the image %g us", noise[1], image[0]);
     if (pace != 1 && !r->v->quiet)
-        cli_note("%s: samples of noise take %g us, those of the image %g us%s: its variance is taken %.4g times", file, noise[1],
-                 image[0], noise[2] > 0 ? ", and the header has a bandwidth of noise" : "", 1 / pace);
+        cli_note("%s: %s%s%s: its variance is taken %.4g times", file, times, are_times && noise[2] > 0 ? ", and " : "",
+                 noise[2] > 0 ? "the header has a bandwidth of noise" : "", 1 / pace);
     return pace;
 }
 

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <float.h>
 #include <halcyon/backend.h>
 #include <math.h>
 #include <stdbool.h>
@@ -239,8 +240,9 @@ int hcy_host_array_write(const hcy_host_array *array, const char *path)
     if (!path || a.rank < 0 || a.rank > HCY_HOST_ARRAY_MAX_RANK || (a.bytes != 4 && a.bytes != 8))
         return hcy_fail(HCY_EINVAL, "hcy_host_array_write: no path, or no array of floats or doubles");
     for (int i = 0; i < 3; i++)
-        if (!(a.cells[i] >= 0 && a.cells[i] < HUGE_VAL))
-            return hcy_fail(HCY_EINVAL, "hcy_host_array_write: %s: a cell of %g mm", path, a.cells[i]);
+        if (a.cells[i] != 0 && !(a.cells[i] >= FLT_MIN && a.cells[i] <= FLT_MAX / UINT16_MAX))
+            return hcy_fail(HCY_EINVAL, "hcy_host_array_write: %s: a cell of %g mm; a file's floats hold %g to %g, and 0 is "
+                                        "unknown", path, a.cells[i], (double)FLT_MIN, (double)FLT_MAX / UINT16_MAX);
     st = hcy_format_of(&format, path, HCY_WRITE_ARRAY);
     if (st)
         return st;

@@ -69,7 +69,7 @@ static int make_nifti_head(unsigned char head[DATA], const hcy_host_array *a, in
     put_i16(head + 72, (int)(8 * a->bytes) << is_complex);
     for (int i = 0; i <= MOST_AXES; i++)
         put_f32(head + 76 + 4 * i, i >= 1 && i <= 3 && a->cells[i - 1] > 0 ? (float)a->cells[i - 1] : 1); /* pixdim */
-    head[123] = a->cells[0] > 0 ? MILLIMETRES : 0; /* xyzt_units */
+    head[123] = a->cells[0] > 0 || a->cells[1] > 0 || a->cells[2] > 0 ? MILLIMETRES : 0; /* xyzt_units */
     put_f32(head + 108, DATA);         /* vox_offset */
     put_f32(head + 112, 1);            /* scl_slope, of no scaling */
     memcpy(head + 148, "Halcyon", 7);  /* descrip */
