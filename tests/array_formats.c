@@ -288,46 +288,78 @@ static void test_dwell(void)
     }
 }
 
-/* Samples on the ramps of a gradient are nearer to each other; a reversed line has them the other way around. */
-static void test_epi(void)
+/* A header of EPI whose lobe is said by these parameters. */
+static void put_epi(struct mrd_record *records, size_t n, const char *const names[], const char *const values[], int count)
 {
-    enum { N = 8, CENTRE = 3 };
-    struct mrd_record records[2];
-    hcy_host_array a = HCY_HOST_ARRAY_INIT;
-    double area[1001] = { 0 };
-    memset(records, 0, sizeof records);
-    for (int i = 0; i < 2; i++) {
+    char xml[2000];
+    int at = snprintf(xml, sizeof xml, "<encoding><encodedSpace><matrixSize><x>8</x><y>2</y><z>1</z></matrixSize></encodedSpace>"
+                                       "<trajectory>epi</trajectory><trajectoryDescription><identifier>ConventionalEPI</identifier>");
+    for (int i = 0; i < count; i++)
+        at += snprintf(xml + at, sizeof xml - (size_t)at, "<userParameterLong><name>%s</name><value>%s</value></userParameterLong>",
+                       names[i], values[i]);
+    snprintf(xml + at, sizeof xml - (size_t)at, "</trajectoryDescription></encoding>");
+    for (size_t i = 0; i < n; i++) {
         struct mrd_head *h = &records[i].head;
-        h->version = 1;
-        h->samples = N;
-        h->channels = h->available = 1;
-        h->centre = CENTRE;
+        *h = (struct mrd_head){ .version = 1, .samples = 8, .channels = 1, .available = 1, .centre = 3 };
         h->flags = i ? 1u << 21 : 0;
         mrd_fill(&records[i], 0);
     }
-    mrd_write(in_folder("epi.h5"), records, 2);
-    mrd_put_xml(in_folder("epi.h5"),
-                "<encoding><encodedSpace><matrixSize><x>8</x><y>2</y><z>1</z></matrixSize></encodedSpace>"
-                "<trajectory>epi</trajectory><trajectoryDescription><identifier>ConventionalEPI</identifier>"
-                "<userParameterLong><name>rampUpTime</name><value>30</value></userParameterLong>"
-                "<userParameterLong><name>rampDownTime</name><value>20</value></userParameterLong>"
-                "<userParameterLong><name>flatTopTime</name><value>50</value></userParameterLong>"
-                "<userParameterDouble><name>dwellTime</name><value>11.25</value></userParameterDouble>"
-                "</trajectoryDescription></encoding>");
+    mrd_write(in_folder("epi.h5"), records, n);
+    mrd_put_xml(in_folder("epi.h5"), xml);
+}
+
+static const char *const lobe_names[] = { "rampUpTime", "rampDownTime", "flatTopTime", "dwellTime", "echoSpacing" };
+
+/* Samples on the ramps of a gradient are nearer to each other, and frequency 0 is where half of its area has passed, not
+ * half of its time; a reversed line has it with the other sign. */
+static void test_epi(void)
+{
+    enum { N = 8, CENTRE = 3 };
+    static const char *const lobe[] = { "30", "20", "50", "11.25" };
+    struct mrd_record records[2];
+    hcy_host_array a = HCY_HOST_ARRAY_INIT;
+    double area[1001] = { 0 }, off = 0;
+    put_epi(records, 2, lobe_names, lobe, 4);
     /* Steps of 0.1 us. */
     for (int i = 0; i < 1000; i++) {
         const double t = 0.1 * (i + 0.5);
         area[i + 1] = area[i] + 0.1 * fmin(1, fmin(t / 30, (100 - t) / 20));
     }
     is_int(hcy_host_array_read(&a, in_folder("epi.h5:/dataset/data/traj")), 0, "lines of EPI");
-    double off = 0;
     for (int i = 0; i < 2 * N && a.data; i++) {
-        const double t = 500 + 112.5 * (i % N - CENTRE) * (i < N ? 1 : -1);
-        const int at = (int)fmin(t, 999); /* the last one lies where the gradient is 0 */
-        const double here = area[at] + (t - at) * (area[at + 1] - area[at]);
-        off = fmax(off, fabs(((float *)a.data)[2 * i] - (here - area[500]) / (area[950] - area[50])));
+        const double t = 500 + 112.5 * (i % N - CENTRE);
+        const int at = (int)fmin(t, 999); /* the last one may lie where the gradient is 0 */
+        const double here = area[at] + (t - at) * (area[at + 1] - area[at]),
+                     k = (here - area[1000] / 2) / (area[950] - area[50]);
+        off = fmax(off, fabs(((float *)a.data)[2 * i] - (i < N ? k : -k)));
     }
     ok(a.rank == 3 && a.shape[1] == N && off < 1e-5, "... lie where its ramps leave them, off by %.1e", off);
+    hcy_host_array_free(&a);
+    is_int(hcy_host_array_read(&a, in_folder("epi.h5:/dataset/data/axes")), 0, "coordinates of a grid");
+    ok(a.bytes == 8 && a.rank == 1 && a.shape[0] == 1 && *(double *)a.data == 0, "... are not in the file");
+    hcy_host_array_free(&a);
+}
+
+/* A lobe is said by all of its parameters, or by none. */
+static void test_lobes(void)
+{
+    static const char *const bad[][4] = { { "-30", "20", "50", "11" }, { "30", "nan", "50", "11" }, { "0", "0", "0", "11" },
+                                          { "30", "20", "50", "0" },   { "30", "20", "", "11" },    { "30", "20", "1e99", "11" },
+                                          { "30", "20", "50", "1e-99" } };
+    struct mrd_record records[1];
+    hcy_host_array a = HCY_HOST_ARRAY_INIT;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        put_epi(records, 1, lobe_names, bad[i], 4);
+        is_int(hcy_host_array_read(&a, in_folder("epi.h5:/dataset/data/traj")), HCY_EFORMAT, "no lobe: %s",
+               hcy_last_error()->text);
+    }
+    for (int left = 0; left < 4; left++) {
+        put_epi(records, 1, lobe_names + left, bad[0] + left, 1);
+        is_int(hcy_host_array_read(&a, in_folder("epi.h5:/dataset/data/traj")), HCY_EFORMAT, "a %s alone", lobe_names[left]);
+    }
+    put_epi(records, 1, lobe_names + 4, bad[0], 1);
+    is_int(hcy_host_array_read(&a, in_folder("epi.h5:/dataset/data/traj")), 0, "none of it");
+    ok(a.data && ((float *)a.data)[2] == -0.25f, "... is a constant gradient");
     hcy_host_array_free(&a);
 }
 
@@ -434,6 +466,7 @@ static void test_raw(void)
     test_spaces();
     test_dwell();
     test_epi();
+    test_lobes();
     test_encodings();
     check_bad_raw(HCY_EFORMAT, "a header of other samples", say_more_samples);
     check_bad_raw(HCY_EFORMAT, "a header of other coordinates", say_other_axes);

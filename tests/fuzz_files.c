@@ -329,9 +329,9 @@ static int run_mrd(const uint8_t *data, size_t size)
              size > 364 ? 300 : size > 64 ? (int)size - 64 : 0, (const char *)data + (size > 64 ? 64 : 0), data[1],
              data[2]);
     mrd_put_xml(path, xml);
-    static const char *const parts[] = { "traj", "noise", "counters", "space", "dwell" };
+    static const char *const parts[] = { "traj", "noise", "counters", "space", "dwell", "axes" };
     int taken = read_array(path, MOST);
-    for (int i = 0; i < 4; i++) {
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         snprintf(name, sizeof name, "%s:/dataset/data/%s", path, parts[i]);
         taken |= read_array(name, MOST);
     }

@@ -12,6 +12,7 @@
  *                                                reversed (each second line), radial (by their header), bare (without
  *                                                one),
  *                                                dwell5, dwell20 (noise that takes so many us a sample, the image 10),
+ *                                                dwell0 (unsaid, with a bandwidth of noise in the header),
  *                                                embedded, separate (a line is for calibration, by their header),
  *                                                fine, coarse, empty (of other pixels, or none, by their header),
  *                                                encodings (a line of another), two (slices by turns, the second one
@@ -21,6 +22,8 @@
  *     recon_files lines OUT COILS COUNTER N...   acquisitions with coordinates, by turns N of an 8 x 8 grid of each
  *                                                image, which COUNTER (0: encoding step 1) says: a point, each time
  *                                                elsewhere, of k (c + 1) in image k and coil c
+ *     recon_files epi OUT UP FLAT DOWN DWELL     EPI of a point at row 6 and column 11 of 16 x 16, by such a lobe (us)
+ *     recon_files peak IMAGE                     its largest number's row and column, with its magnitude and the next one's
  *     recon_files mrd SAMPLES TRAJECTORY OUT     acquisitions of [coils][spokes][samples] and [spokes][samples][axes]
  */
 #include "tap.h"
@@ -71,6 +74,21 @@ static int compare_arrays(const char *image, const char *reference, double limit
     hcy_host_array_free(&b);
     printf("%.4f\n", sqrt(off / all));
     return !(sqrt(off / all) <= limit);
+}
+
+static int find_peak(const char *image)
+{
+    hcy_host_array a = take_file(image);
+    const size_t n = count_of(&a), width = (size_t)a.shape[a.rank - 1];
+    size_t peak = 0;
+    double next = 0;
+    for (size_t i = 1; i < n; i++)
+        peak = magnitude_of(&a, i) > magnitude_of(&a, peak) ? i : peak;
+    for (size_t i = 0; i < n; i++)
+        next = i != peak ? fmax(next, magnitude_of(&a, i)) : next;
+    printf("%zu %zu %.2f %.2f\n", peak / width, peak % width, magnitude_of(&a, peak), next);
+    hcy_host_array_free(&a);
+    return 0;
 }
 
 static double complex number_of(const hcy_host_array *a, size_t i)
@@ -242,7 +260,7 @@ static int write_acquisitions(const char *samples, const char *trajectory, const
 
 static const char header_of_grid[] =
     "<?xml version=\"1.0\"?>\n<ismrmrdHeader xmlns=\"http://www.ismrm.org/ISMRMRD\">\n <version>3</version>\n"
-    " <experimentalConditions><H1resonanceFrequency_Hz>63500000</H1resonanceFrequency_Hz></experimentalConditions>\n"
+    " <experimentalConditions><H1resonanceFrequency_Hz>63500000</H1resonanceFrequency_Hz></experimentalConditions>%s\n"
     " <encoding>\n  <encodedSpace><matrixSize><x>%u</x><y>%u</y><z>%u</z></matrixSize>\n"
     "   <fieldOfView_mm><x>600</x><y>300</y><z>6</z></fieldOfView_mm></encodedSpace>\n"
     "  <reconSpace><matrixSize><x>%u</x><y>%u</y><z>%u</z></matrixSize>\n"
@@ -302,11 +320,13 @@ static void fill_slices(struct mrd_record *records, const hcy_host_array *image,
 
 static void put_header(const char *to, const char *what, unsigned nx, unsigned ny, unsigned planes)
 {
+    static const char system[] = "<acquisitionSystemInformation><relativeReceiverNoiseBandwidth>0.5"
+                                 "</relativeReceiverNoiseBandwidth></acquisitionSystemInformation>";
     char xml[2000], mode[80] = "";
     const unsigned times = !strcmp(what, "fine") ? 4 : !strcmp(what, "coarse") ? 1 : !strcmp(what, "empty") ? 0 : 2;
     if (strcmp(what, "unsaid"))
         snprintf(mode, sizeof mode, "<calibrationMode>%s</calibrationMode>", what);
-    snprintf(xml, sizeof xml, header_of_grid, 2 * nx, ny, planes, times * nx / 2, times * ny / 2, planes, ny - 1,
+    snprintf(xml, sizeof xml, header_of_grid, strcmp(what, "dwell0") ? "" : system, 2 * nx, ny, planes, times * nx / 2, times * ny / 2, planes, ny - 1,
              ny / 2, strcmp(what, "radial") ? "cartesian" : "radial", mode);
     if (strcmp(what, "bare"))
         mrd_put_xml(to, xml);
@@ -385,9 +405,56 @@ static int write_lines(const char *to, unsigned coils, unsigned counter, char **
                 records[n++].head.idx[counter] = (uint16_t)i;
             }
     mrd_write(to, records, n);
-    mrd_put_xml(to, "<h><encoding><encodedSpace><matrixSize><x>8</x><y>8</y><z>1</z></matrixSize></encodedSpace>"
+    mrd_put_xml(to, "<h><encoding><encodedSpace><matrixSize><x>8</x><y>8</y><z>1</z></matrixSize>"
+                    "<fieldOfView_mm><x>80.0e+00</x><y>80.0e+00</y><z>3</z></fieldOfView_mm></encodedSpace>"
                     "<trajectory>other</trajectory></encoding></h>");
     free(records);
+    return 0;
+}
+
+enum { LINE = 16 };
+
+/* The area of a lobe of up, flat, down until then, of its height. */
+static double area_until(const double lobe[3], double t)
+{
+    const double left = lobe[0] + lobe[1] + lobe[2] - t;
+    if (t < lobe[0])
+        return t > 0 ? t * t / 2 / lobe[0] : 0;
+    if (left < lobe[2])
+        return lobe[0] / 2 + lobe[1] + lobe[2] / 2 - (left > 0 ? left * left / 2 / lobe[2] : 0);
+    return t - lobe[0] / 2;
+}
+
+/* Each second line is reversed: it starts where the one before has ended, at k = half of the area. */
+static int write_epi(const char *to, char **numbers)
+{
+    static const char *const names[] = { "rampUpTime", "flatTopTime", "rampDownTime", "dwellTime" };
+    struct mrd_record records[LINE] = { 0 };
+    const double lobe[3] = { atof(numbers[0]), atof(numbers[1]), atof(numbers[2]) }, dwell = atof(numbers[3]),
+                 all = area_until(lobe, 1e9), middle = (lobe[0] + lobe[1] + lobe[2]) / 2, half = dwell * LINE / 2,
+                 once = area_until(lobe, middle + half) - area_until(lobe, middle - half);
+    for (unsigned y = 0; y < LINE; y++) {
+        float *data = malloc(2 * LINE * sizeof *data);
+        for (int s = 0; s < LINE; s++) {
+            const double k = (area_until(lobe, middle + (s - LINE / 2) * dwell) - all / 2) / once,
+                         ky = ((double)y - LINE / 2) / LINE;
+            const double complex sum = cexp(-2 * acos(-1) * I * ((y % 2 ? -k : k) * 3 - ky * 2));
+            data[2 * s] = (float)creal(sum);
+            data[2 * s + 1] = (float)cimag(sum);
+        }
+        records[y].head = (struct mrd_head){ .version = 1, .samples = LINE, .channels = 1, .available = 1, .centre = LINE / 2 };
+        records[y].head.idx[0] = (uint16_t)y;
+        records[y].head.flags = y % 2 ? 1u << 21 : 0;
+        records[y].data = (hvl_t){ 2 * LINE, data };
+    }
+    mrd_write(to, records, LINE);
+    char xml[1000];
+    int at = snprintf(xml, sizeof xml, "<h><encoding><encodedSpace><matrixSize><x>16</x><y>16</y><z>1</z></matrixSize>"
+                                       "</encodedSpace><trajectory>epi</trajectory><trajectoryDescription>");
+    for (int i = 0; i < 4; i++)
+        at += snprintf(xml + at, sizeof xml - (size_t)at, "<p><name>%s</name><value>%s</value></p>", names[i], numbers[i]);
+    snprintf(xml + at, sizeof xml - (size_t)at, "</trajectoryDescription></encoding></h>");
+    mrd_put_xml(to, xml);
     return 0;
 }
 #endif
@@ -410,7 +477,11 @@ int main(int argc, char **argv)
         return decay_samples(argv[2], argv[3], argv[4], atof(argv[5]));
     if (argc >= 5 && !strcmp(argv[1], "ramp"))
         return write_ramps(argv[2], strtoull(argv[3], NULL, 10), argv + 4, argc - 4);
+    if (argc == 3 && !strcmp(argv[1], "peak"))
+        return find_peak(argv[2]);
 #ifdef HAVE_HDF5
+    if (argc == 7 && !strcmp(argv[1], "epi"))
+        return write_epi(argv[2], argv + 3);
     if (argc >= 6 && !strcmp(argv[1], "lines"))
         return write_lines(argv[2], (unsigned)atoi(argv[3]), (unsigned)atoi(argv[4]), argv + 5, (unsigned)argc - 5);
     if (argc == 5 && !strcmp(argv[1], "mrd"))

@@ -37,6 +37,18 @@ check '... as well' cmp x.npy y.npy
 "$files" lines slice.h5 2 3 8
 refuse '... of other acquisitions' 1 'must be \[16\]\[8\]\[axes\]' slices.h5 -t slice.h5:/dataset/data/traj -n 8,8
 
+# A unit that is said leaves x first; pixels have the size of those that coordinates are of.
+recon slice.h5 -n 8,8 -o x.npy
+check 'x is first whatever the unit is' recon slice.h5 --unit cycles -n 8,8 -o y.npy
+check '... as well' cmp x.npy y.npy
+# pixels OPTIONS...: pixdim of x and y, and their unit.
+pixels() { recon slice.h5 "$@" -o x.nii && echo `od -An -j80 -N8 -tf4 x.nii` `od -An -j123 -N1 -tu1 x.nii`; }
+check 'pixels of 1/FOV' equals "`pixels -n 32,16 --unit fov`" '5 2.5 2'
+check '... of cycles are those encoded' equals "`pixels -n 32,16`" '10 10 2'
+sed 's/<x>80.0e+00/<x>80.0e-99/' slice.h5 >x.h5 && mv x.h5 slice.h5
+check '... that no float holds are unknown' equals "`pixels -n 32,16`" '1 10 2'
+check '... with the header'\''s sizes, too' equals "`pixels`" '1 10 2'
+
 # What each slice has of its own.
 one='\0\0\200\77' two='\0\0\0\100' zero='\0\0\0\0' ms='\157\022\203\072' hundred='\0\0\310\102'
 line() { printf "$1$1$1$1$1$1$1$1"; }
@@ -134,6 +146,13 @@ sed 's/<x>300.00001</<x>0.0300001</' grid.h5 >tiny.h5
 check 'a tiny field of view' sh -c "grep -q '<x>0.0300001<' tiny.h5 && '$halcyon' recon tiny.h5 --deterministic --iterations 3 -q -o y.npy"
 check '... is none' cmp x.npy y.npy
 
+# EPI: k = 0 is where half of the lobe's area has passed, for lines either way, and coordinates beyond half a cycle are cycles.
+for lobe in '20 90 20 7' '20 90 10 7' '22 90 20 7'; do
+    "$files" epi epi.h5 $lobe
+    check "a point by a lobe of $lobe us" sh -c "'$halcyon' recon epi.h5 --deterministic -o x.npy 2>&1 | grep 'in cycles (of its grid)'"
+    check '... is where it was' equals "`"$files" peak x.npy`" '6 11 1.00 0.00'
+done
+
 # Noise.  Of half as long samples it has twice the variance; the bandwidth is the receiver's.
 for us in 5 20; do "$files" grid small_image.npy noise$us.h5 dwell$us; done
 recon noise5.h5 --noise noise5.h5:/dataset/data/noise -o x.npy
@@ -142,6 +161,13 @@ recon noise20.h5 --noise noise20.h5:/dataset/data/noise -o y.npy
 check 'noise of longer samples is less' "$files" error x.npy twice.npy 1e-6
 recon noise20.h5 --noise noise5.h5:/dataset/data/noise -o y.npy
 check '... in a file of its own' cmp x.npy y.npy
+"$files" grid small_image.npy noise0.h5 dwell0
+check 'a bandwidth of noise alone' sh -c "'$halcyon' recon noise0.h5 --noise noise0.h5:/dataset/data/noise -o x.npy 2>&1 |
+    grep 'noise: the header has a bandwidth of noise: its variance is taken 2 times'"
+"$files" scale contrast.h5:/dataset/data/counters times.h5:/dataset/data/counters 1
+"$files" scale contrast.h5:/dataset/data/traj times.h5:/dataset/data/traj 1
+"$files" scale contrast.h5:/dataset/data/data times.h5:/data 1
+check 'noise for a list without times' recon times.h5 --noise noise5.h5:/dataset/data/noise -n 8,8 -o x.npy
 refuse 'noise of two coils for one' 1 'noise must be \[1\]' contrast.h5 --noise slices.h5
 check 'little noise is said' sh -c "'$halcyon' recon contrast.h5 --noise one.npy -o x.npy 2>&1 | grep 'covariance.s numbers are uncertain'"
 

@@ -127,10 +127,28 @@ static void drop_zero_column(struct points *p, int axes)
     p->dim = p->columns - (p->dropped >= 0);
 }
 
+/* How many coordinates of a sample a list of ISMRMRD's has, 0: they are made by its encoding steps; -1: it is none. */
+static double axes_of_list(const char *path)
+{
+    hcy_host_array a = HCY_HOST_ARRAY_INIT;
+    const size_t n = strlen(path);
+    char *name = n > 5 && !strcmp(path + n - 5, "/traj") ? strdup(path) : NULL;
+    size_t count;
+    if (name)
+        memcpy(name + n - 5, "/axes", 5);
+    const bool is_list = name && !hcy_host_array_read(&a, name) && !hcy_host_array_count(&count, &a) && count == 1;
+    const double axes = is_list ? array_real(&a, 0) : -1;
+    hcy_host_array_free(&a);
+    free(name);
+    return axes;
+}
+
 static void choose_unit(struct points *p, const struct points_options *o)
 {
     const char *kind = kind_of_points(p->path);
-    p->is_xyz = o->xyz;
+    const double axes = strcmp(kind, "mrd") ? -1 : axes_of_list(p->path);
+    p->is_grid = axes == 0;
+    p->is_xyz = o->xyz || axes >= 0;
     p->is_said = o->unit || o->cycles;
     p->unit = o->unit ? (enum points_unit)o->unit : o->cycles ? POINTS_CYCLES : POINTS_RADIANS;
     if (p->is_said || !*kind)
@@ -139,7 +157,7 @@ static void choose_unit(struct points *p, const struct points_options *o)
     p->unit = POINTS_FOV;
     double most = strcmp(kind, "mrd") ? HUGE_VAL : largest_coordinate(p);
     /* Half a cycle and pi are where the spectrum of an image ends; a little is left for rounding. */
-    if (most <= 0.5 * 1.001)
+    if (p->is_grid || most <= 0.5 * 1.001)
         p->unit = POINTS_CYCLES;
     else if (most <= TURN / 2 * 1.001)
         p->unit = POINTS_RADIANS;
@@ -217,7 +235,7 @@ static enum points_unit suspect_unit(const struct points *p, const int64_t *size
     /* Any number of periods is legal, so two on each side are no reason to say something. */
     if (p->unit == POINTS_RADIANS && most > 2 * TURN)
         return POINTS_FOV;
-    if (p->unit == POINTS_CYCLES && most > 1)
+    if (p->unit == POINTS_CYCLES && !p->is_grid && most > 1)
         return most <= TURN / 2 * 1.001 ? POINTS_RADIANS : POINTS_FOV;
     /* 1/FOV goes to half of the image's pixels. */
     if (p->unit == POINTS_FOV && longest >= 16 && most <= TURN / 2 * 1.001)
@@ -234,7 +252,7 @@ void points_note(const struct points *p, const int64_t *sizes)
     if (!p->is_said && *kind)
         cli_note("%s: coordinates are taken as %s, x first, in %s%s; --unit says otherwise", p->path,
                  strcmp(kind, "cfl") ? "ISMRMRD's" : "BART's", words[p->unit],
-                 strcmp(kind, "cfl") ? " (by their range)" : "");
+                 !strcmp(kind, "cfl") ? "" : p->is_grid ? " (of its grid)" : " (by their range)");
     double most = largest_coordinate(p);
     enum points_unit other = suspect_unit(p, sizes, most);
     if (other == POINTS_FOV && p->unit == POINTS_RADIANS)

@@ -2,7 +2,7 @@
  *
  * Files of NumPy's and of HDF5 say neither, so both are the options'.  BART's (.cfl) are in 1/FOV, x first, with three
  * coordinates also where two would do; ISMRMRD's are x first, and their unit is nowhere said, so that their range has
- * to say it.  Single-threaded.
+ * to say it, but for a grid's.  Single-threaded.
  */
 #ifndef HCY_CLI_POINTS_H
 #define HCY_CLI_POINTS_H
@@ -36,6 +36,7 @@ struct points {
     enum points_unit unit;
     bool is_planar, is_xyz;
     bool is_said;           /* the unit, by options */
+    bool is_grid;           /* of a list without a trajectory: the unit is known */
     int columns;            /* coordinates that the file has of a point; */
     int dropped;            /* the one that is 0 everywhere and is left out, or -1 */
 };

@@ -67,7 +67,7 @@ int hcy__mrd_is_raw(hid_t dataset)
 
 hid_t hcy__mrd_open_member(enum hcy__mrd_member *member, hid_t file, const char *name)
 {
-    static const char *const members[] = { "data", "traj", "noise", "counters", "space", "dwell" };
+    static const char *const members[] = { "data", "traj", "noise", "counters", "space", "dwell", "axes" };
     const char *slash = strrchr(name, '/');
     hid_t dataset = -1;
     int i = 0;
@@ -462,8 +462,19 @@ static int fill_dwell(hcy_host_array *a, const struct raw *raw)
     return to ? 0 : hcy_fail(HCY_ENOMEM, "%s: no memory for its samples' times", raw->path);
 }
 
+static int fill_axes(hcy_host_array *a, const struct raw *raw)
+{
+    double *to = malloc(sizeof *to);
+    *a = (hcy_host_array){ a->size, 0, 8, 1, { 1 }, to, { 0 } };
+    if (to)
+        *to = raw->first.axes;
+    return to ? 0 : hcy_fail(HCY_ENOMEM, "%s: no memory for a number", raw->path);
+}
+
 static int read_member(hcy_host_array *a, struct raw *raw)
 {
+    if (raw->member == HCY__MRD_AXES)
+        return fill_axes(a, raw);
     if (raw->member == HCY__MRD_DWELL)
         return fill_dwell(a, raw);
     if (raw->member == HCY__MRD_SPACE)

@@ -20,6 +20,7 @@ enum hcy__mrd_member {
     HCY__MRD_COUNTED,
     HCY__MRD_SPACE,
     HCY__MRD_DWELL,
+    HCY__MRD_AXES,
     HCY__MRD_MEMBERS
 };
 /* The dataset in "/dataset/data/traj", and which of its members that is; negative: there is none. */
@@ -29,8 +30,8 @@ int hcy__mrd_is_raw(hid_t dataset);
  * [channels][acquisitions][samples]; coordinates as floats [acquisitions][samples][dimensions], on a grid in cycles; as
  * floats what they are counted by, [acquisitions][HCY__MRD_COUNTERS].  The samples of those of noise.  What the header
  * says of the encoding (hcy__mrd_fill_space).  Doubles [3]: a sample's time in us, of the image's acquisitions and of
- * those of noise, and the header's relativeReceiverNoiseBandwidth; 0 is not said.  HCY_EFORMAT: they are not all alike,
- * or there are none; HCY_ECORRUPT. */
+ * those of noise, and the header's relativeReceiverNoiseBandwidth; 0 is not said.  A double [1]: how many coordinates the
+ * file has of a sample, 0 on a grid.  HCY_EFORMAT: they are not all alike, or there are none; HCY_ECORRUPT. */
 int hcy__mrd_read(hcy_host_array *array, hid_t dataset, enum hcy__mrd_member member, const char *path);
 
 /* --- The file's header (h5_mrd_grid.c) --- */
@@ -51,6 +52,7 @@ struct hcy__mrd_grid {
     unsigned sizes[3];     /* the encoded matrix */
     unsigned middle[2];    /* which encoding step, of 1 and 2, is frequency 0 */
     unsigned samples, pre; /* of an acquisition; those to be discarded in front: the reader's */
+    bool is_epi;
     double dwell, up, flat, down; /* EPI: of a sample, the gradient's ramps and top, us; dwell 0: it is constant */
 };
 /* One's line in it, and what it is counted by: steps 1 and 2, average, slice, contrast, phase, repetition, set,
@@ -60,7 +62,7 @@ struct hcy__mrd_line {
     uint16_t centre, counters[HCY__MRD_COUNTERS];
     bool is_reversed; /* its first sample is at the end of the line */
 };
-/* HCY_ENOENT: the file does not say it. */
+/* HCY_ENOENT: the file does not say it; HCY_EFORMAT: it says of EPI's gradient what cannot be. */
 int hcy__mrd_find_grid(struct hcy__mrd_grid *grid, const char *header, const char *path);
 /* Coordinates in cycles, x first, of as many lines as the array [lines][samples][2 or 3] has; HCY_EFORMAT: lines
  * outside the grid. */

@@ -62,29 +62,42 @@ static unsigned number_in(const char *at, const char *parent, const char *name, 
 
 static const char *const sizes[] = { "x", "y", "z" };
 
-/* The number of a parameter that has a name, or 0. */
-static double parameter_in(const char *at, const char *name)
+/* The number of a parameter that has a name, NAN if it is none; false: no parameter has it. */
+static bool find_parameter(double *number, const char *at, const char *name)
 {
     const size_t n = strlen(name);
+    *number = NAN;
     while ((at = find_element(at, "name")))
-        if (!strncmp(at, name, n) && at[n] == '<')
-            return (at = find_element(at, "value")) ? strtod(at, NULL) : 0;
-    return 0;
+        if (!strncmp(at, name, n) && at[n] == '<') {
+            const char *value = find_element(at, "value"), *next = find_element(at, "name");
+            char *end = NULL;
+            const double said = value && (!next || value < next) ? strtod(value, &end) : 0;
+            *number = end && end != value ? said : NAN;
+            return true;
+        }
+    return false;
 }
 
-/* What one lobe of EPI's gradient is, where the header says all of it. */
-static void parse_lobe(struct hcy__mrd_grid *grid, const char *encoding)
+/* What one lobe of EPI's gradient is: all of it, or nothing, as what is left out would bend images. */
+static int parse_lobe(struct hcy__mrd_grid *grid, const char *encoding, const char *path)
 {
+    static const char *const names[] = { "rampUpTime", "flatTopTime", "rampDownTime", "dwellTime" };
+    enum { MOST = 1000000 }; /* us; no lobe takes a second */
     const char *at = find_element(encoding, "trajectoryDescription");
-    const double lobe[] = { parameter_in(at, "rampUpTime"), parameter_in(at, "flatTopTime"), parameter_in(at, "rampDownTime"),
-                            parameter_in(at, "dwellTime") };
-    bool is_said = true;
-    for (int i = 0; i < 4; i++)
-        is_said = is_said && isfinite(lobe[i]) && lobe[i] >= 0;
-    grid->dwell = is_said && lobe[0] + lobe[1] + lobe[2] > 0 ? lobe[3] : 0;
-    grid->up = lobe[0];
-    grid->flat = lobe[1];
-    grid->down = lobe[2];
+    double *const numbers[] = { &grid->up, &grid->flat, &grid->down, &grid->dwell };
+    int named = 0, good = 0;
+    for (int i = 0; i < 4; i++) {
+        named += find_parameter(numbers[i], at, names[i]);
+        good += *numbers[i] >= 0 && *numbers[i] <= MOST;
+    }
+    if (!named)
+        grid->dwell = 0;
+    return !named || (good == 4 && grid->up + grid->flat + grid->down > 0 && grid->dwell >= 1.0 / MOST)
+               ? 0
+               : hcy_fail(HCY_EFORMAT, "%s: its header (xml) describes EPI's gradient by a rampUpTime of %g us, a flatTopTime "
+                                       "of %g, a rampDownTime of %g and a dwellTime of %g (nan: is not there), which are no "
+                                       "lobe; all four of them are needed in its trajectoryDescription, or none", path,
+                          grid->up, grid->flat, grid->down, grid->dwell);
 }
 
 static bool parse_header(struct hcy__mrd_grid *grid, const char *xml)
@@ -99,7 +112,7 @@ static bool parse_header(struct hcy__mrd_grid *grid, const char *xml)
         grid->sizes[d] = number_in(matrix, "matrixSize", sizes[d], 0);
     for (int i = 0; i < 2; i++)
         grid->middle[i] = number_in(find_element(limits, steps[i]), steps[i], "center", grid->sizes[i + 1] / 2);
-    parse_lobe(grid, *kind == 'e' ? encoding : NULL);
+    grid->is_epi = *kind == 'e';
     return grid->sizes[0] && grid->sizes[1] && grid->sizes[2];
 }
 
@@ -180,10 +193,10 @@ int hcy__mrd_fill_space(hcy_host_array *a, const char *xml, const char *path)
 
 int hcy__mrd_find_grid(struct hcy__mrd_grid *grid, const char *xml, const char *path)
 {
-    return parse_header(grid, xml)
-               ? 0
-               : hcy_fail(HCY_ENOENT, "%s: its acquisitions have no trajectory, and no header beside them (xml) that says "
-                                        "on which Cartesian grid they are", path);
+    if (!parse_header(grid, xml))
+        return hcy_fail(HCY_ENOENT, "%s: its acquisitions have no trajectory, and no header beside them (xml) that says on "
+                                    "which Cartesian grid they are", path);
+    return parse_lobe(grid, grid->is_epi ? find_element(xml, "encoding") : NULL, path);
 }
 
 /* The gradient's area up to a time, of its height. */
@@ -197,13 +210,15 @@ static double area_until(const struct hcy__mrd_grid *grid, double time)
     return t - grid->up / 2;
 }
 
-/* So many samples from the middle of a line, in cycles: a line's samples are once around. */
+/* So many samples from the middle of a line, in cycles: a line's samples are once around.  Frequency 0 is where half of
+ * the area has passed, which is what the lobe in front of a line has taken back. */
 static double place_of(const struct hcy__mrd_grid *grid, double step)
 {
     const double middle = (grid->up + grid->flat + grid->down) / 2, half = grid->dwell * grid->samples / 2,
-                 line = grid->dwell > 0 ? area_until(grid, middle + half) - area_until(grid, middle - half) : 0;
-    return line > 0 ? (area_until(grid, middle + step * grid->dwell) - area_until(grid, middle)) / line
-                    : step / grid->sizes[0];
+                 before = (grid->up / 2 + grid->flat + grid->down / 2) / 2;
+    return grid->dwell > 0 ? (area_until(grid, middle + step * grid->dwell) - before) /
+                                 (area_until(grid, middle + half) - area_until(grid, middle - half))
+                           : step / grid->sizes[0];
 }
 
 static int check_line(const struct hcy__mrd_grid *grid, const struct hcy__mrd_line *lines, uint64_t number,
@@ -229,8 +244,9 @@ int hcy__mrd_fill_grid(hcy_host_array *a, const struct hcy__mrd_grid *grid, cons
         const unsigned centre = line->centre ? line->centre : grid->samples / 2;
         st = check_line(grid, lines, i, path);
         for (uint64_t s = 0; s < a->shape[1]; s++) {
-            const double step = (double)(s + grid->pre) - centre;
-            *to++ = (float)place_of(grid, line->is_reversed ? -step : step);
+            const double place = place_of(grid, (double)(s + grid->pre) - centre);
+            /* A reversed line's lobe is the same in time; its sign is another. */
+            *to++ = (float)(line->is_reversed ? -place : place);
             for (uint64_t d = 1; d < a->shape[2]; d++)
                 *to++ = (float)(((double)line->counters[d - 1] - grid->middle[d - 1]) / grid->sizes[d]);
         }
