@@ -289,7 +289,8 @@ static void test_dwell(void)
 }
 
 /* A header of EPI whose lobe is said by these parameters. */
-static void put_epi(struct mrd_record *records, size_t n, const char *const names[], const char *const values[], int count)
+static void put_epi(struct mrd_record *records, size_t n, const char *const names[], const char *const values[],
+                    int count)
 {
     char xml[2000];
     int at = snprintf(xml, sizeof xml, "<encoding><encodedSpace><matrixSize><x>8</x><y>2</y><z>1</z></matrixSize></encodedSpace>"
@@ -310,8 +311,8 @@ static void put_epi(struct mrd_record *records, size_t n, const char *const name
 
 static const char *const lobe_names[] = { "rampUpTime", "rampDownTime", "flatTopTime", "dwellTime", "echoSpacing" };
 
-/* Samples on the ramps of a gradient are nearer to each other, and frequency 0 is where half of its area has passed, not
- * half of its time; a reversed line has it with the other sign. */
+/* Samples on the ramps of a gradient are nearer to each other, and frequency 0 is where half of its area has passed,
+ * not half of its time; a reversed line has it with the other sign. */
 static void test_epi(void)
 {
     enum { N = 8, CENTRE = 3 };

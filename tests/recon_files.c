@@ -23,7 +23,7 @@
  *                                                image, which COUNTER (0: encoding step 1) says: a point, each time
  *                                                elsewhere, of k (c + 1) in image k and coil c
  *     recon_files epi OUT UP FLAT DOWN DWELL     EPI of a point at row 6 and column 11 of 16 x 16, by such a lobe (us)
- *     recon_files peak IMAGE                     its largest number's row and column, with its magnitude and the next one's
+ *     recon_files peak IMAGE                     its largest number's row and column, its magnitude and the next one's
  *     recon_files mrd SAMPLES TRAJECTORY OUT     acquisitions of [coils][spokes][samples] and [spokes][samples][axes]
  */
 #include "tap.h"
@@ -326,8 +326,9 @@ static void put_header(const char *to, const char *what, unsigned nx, unsigned n
     const unsigned times = !strcmp(what, "fine") ? 4 : !strcmp(what, "coarse") ? 1 : !strcmp(what, "empty") ? 0 : 2;
     if (strcmp(what, "unsaid"))
         snprintf(mode, sizeof mode, "<calibrationMode>%s</calibrationMode>", what);
-    snprintf(xml, sizeof xml, header_of_grid, strcmp(what, "dwell0") ? "" : system, 2 * nx, ny, planes, times * nx / 2, times * ny / 2, planes, ny - 1,
-             ny / 2, strcmp(what, "radial") ? "cartesian" : "radial", mode);
+    snprintf(xml, sizeof xml, header_of_grid, strcmp(what, "dwell0") ? "" : system, 2 * nx, ny, planes,
+             times * nx / 2, times * ny / 2, planes, ny - 1, ny / 2,
+             strcmp(what, "radial") ? "cartesian" : "radial", mode);
     if (strcmp(what, "bare"))
         mrd_put_xml(to, xml);
 }
@@ -442,7 +443,8 @@ static int write_epi(const char *to, char **numbers)
             data[2 * s] = (float)creal(sum);
             data[2 * s + 1] = (float)cimag(sum);
         }
-        records[y].head = (struct mrd_head){ .version = 1, .samples = LINE, .channels = 1, .available = 1, .centre = LINE / 2 };
+        records[y].head = (struct mrd_head){ .version = 1, .samples = LINE, .channels = 1, .available = 1 };
+        records[y].head.centre = LINE / 2;
         records[y].head.idx[0] = (uint16_t)y;
         records[y].head.flags = y % 2 ? 1u << 21 : 0;
         records[y].data = (hvl_t){ 2 * LINE, data };

@@ -30,8 +30,8 @@ int hcy__mrd_is_raw(hid_t dataset);
  * [channels][acquisitions][samples]; coordinates as floats [acquisitions][samples][dimensions], on a grid in cycles; as
  * floats what they are counted by, [acquisitions][HCY__MRD_COUNTERS].  The samples of those of noise.  What the header
  * says of the encoding (hcy__mrd_fill_space).  Doubles [3]: a sample's time in us, of the image's acquisitions and of
- * those of noise, and the header's relativeReceiverNoiseBandwidth; 0 is not said.  A double [1]: how many coordinates the
- * file has of a sample, 0 on a grid.  HCY_EFORMAT: they are not all alike, or there are none; HCY_ECORRUPT. */
+ * those of noise, and the header's relativeReceiverNoiseBandwidth; 0 is not said.  A double [1]: how many coordinates
+ * the file has of a sample, 0 on a grid.  HCY_EFORMAT: they are not all alike, or there are none; HCY_ECORRUPT. */
 int hcy__mrd_read(hcy_host_array *array, hid_t dataset, enum hcy__mrd_member member, const char *path);
 
 /* --- The file's header (h5_mrd_grid.c) --- */
