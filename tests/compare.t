@@ -206,6 +206,7 @@ echo '{"report": "halcyon compare", "version": 1, "devices": [1, {"device": {}, 
 check 'a report of odd values' compare odd.json -o odd.html
 check '... is a page' whole odd.html
 check 'no such report' refused 1 'none.json: No such file or directory$' compare none.json
+check '... of a long name' refused 1 'none.json: No such file or directory$' compare `printf %0200d 0`/none.json
 check 'no stack' refused 1 'none.h5' compare none.h5 -p s.poni
 check 'no geometry file' refused 1 'none.poni' compare s.h5 -p none.poni
 check 'two stacks' refused 2 'A.json B.json' compare s.h5 s.h5

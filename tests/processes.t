@@ -39,6 +39,8 @@ esac
 check '-d: devices are dealt' integrate s.h5 --processes 3 -d cpu@threads=1,cpu@threads=2 -o dealt.dat
 check '--json: devices that take their time bound the run' sh -c "'$halcyon' integrate s.h5 -p s.poni --processes 2 --batch 1 \
     -d null@kernels=noop@delay-us=30000 -o slow.dat --json | grep '\"bound_by\": \"devices\"'"
+check '... where some of them get no frames' sh -c "'$halcyon' integrate s.h5 -p s.poni --processes 3 --frames :1 \
+    -d null@kernels=noop@delay-us=500000 -o slow.dat --json | grep '\"bound_by\": \"devices\"'"
 check '--json: a device is a process' sh -c "'$halcyon' integrate s.h5 -p s.poni --processes 2 -o j.h5 --json | grep 'process 1 (cpu@threads='"
 check '--processes 0' refused 2 'from 1 to 256' "$halcyon" integrate s.h5 -p s.poni --processes 0
 check '--processes and --follow' refused 2 'leave --follow' "$halcyon" integrate s.h5 -p s.poni --processes 2 --follow

@@ -25,11 +25,14 @@ check 'with a flat field and a normalization' integrate -d cpu@threads=1 --flat 
 "$python" - <<'END' || exit 99
 import struct
 head = "{'descr': '<f4', 'fortran_order': False, 'shape': (120, 160), }"
-dark = struct.pack("<2f", 0.75, -1) * 80
-open("dark.npy", "wb").write(b"\x93NUMPY\1\0v\0" + head.ljust(117).encode() + b"\n" + dark * 120)
+for name, pair in ("dark.npy", (0.75, -1)), ("above.npy", (1000, 1000)):
+    values = struct.pack("<2f", *pair) * 80 * 120
+    open(name, "wb").write(b"\x93NUMPY\1\0v\0" + head.ljust(117).encode() + b"\n" + values)
 END
 check 'with a dark current' integrate -d cpu@threads=2 --dark dark.npy --sparse dark.h5 -o dark.dat
 check '... by two processes' integrate --processes 2 --dark dark.npy --sparse dark_two.h5 -o dark_two.dat
+# One that is above nearly all counts, so that the background is below 0.
+check 'with a dark current above the counts' integrate -d cpu@threads=2 --dark above.npy --sparse below.h5 -o below.dat
 # A frame in the middle that fails is one of the file's, which is whole.
 cp s.h5 damaged.h5
 dd if=/dev/zero of=damaged.h5 bs=512 seek=`expr \`wc -c <s.h5\` '*' 5 / 12 / 512` count=16 conv=notrunc 2>/dev/null
@@ -115,11 +118,12 @@ for path, cutoff, noise in ("one.h5", 3, 1), ("two.h5", 3, 1), ("few.h5", 3.5, 1
     off = dark if path == "dark.h5" else numpy.zeros(dark.shape)
     config = json.loads(h5py.File(path)["/entry_0000/sparsify/configuration/data"][()])["sparsify"]
     assert config["cutoff_pick"] == cutoff and config["noise"] == noise
-    assert f["intensity"].dtype == numpy.uint16 and len(f["frame_ptr"]) == 10 and f["frame_ptr"][-1] == len(f["index"]) > 9
+    kind = numpy.float32 if path == "dark.h5" else numpy.uint16
+    assert f["intensity"].dtype == kind and len(f["frame_ptr"]) == 10 and f["frame_ptr"][-1] == len(f["index"]) > 9
     for i, frame in enumerate(frames):
         first, last = f["frame_ptr"][i:i + 2]
         index = f["index"][first:last]
-        bare = numpy.maximum(frame - numpy.round(off), 0).ravel()
+        bare = (frame - off).ravel()
         assert (numpy.diff(index.astype(int)) > 0).all() and (bare[index] == f["intensity"][first:last]).all()
         mean = numpy.interp(f["mask"], f["radius"], f["background_avg"][i])
         deviation = numpy.interp(f["mask"], f["radius"], f["background_std"][i])
@@ -165,10 +169,11 @@ flat = fabio.open("flat.h5") # has norms of more than 1, and its background is d
 for i, frame in enumerate(frames):
     valid = numpy.isfinite(flat.mask) & (frame < 65534)
     assert abs((flat.getframe(i).data[valid].astype(float) - frame[valid]).mean()) < 0.5
-bare, dark = fabio.open("dark.h5"), numpy.load("dark.npy").astype(float)
-for i, frame in enumerate(frames):
-    valid = numpy.isfinite(bare.mask) & (frame < 65534)
-    assert abs((bare.getframe(i).data[valid].astype(float) - (frame - dark)[valid]).mean()) < 0.5, i
+for path, dark in ("dark.h5", "dark.npy"), ("below.h5", "above.npy"):
+    bare, dark = fabio.open(path), numpy.load(dark).astype(float)
+    for i, frame in enumerate(frames):
+        valid = numpy.isfinite(bare.mask) & (frame < 65534)
+        assert abs((bare.getframe(i).data[valid].astype(float) - (frame - dark)[valid]).mean()) < 0.5, (path, i)
 sparse = fabio.open("one.h5")
 assert type(sparse).__name__ == "SparseImage" and sparse.nframes == 9 and sparse.cutoff == 3
 group = h5py.File("one.h5")["/entry_0000/sparse_frames"]

@@ -3,6 +3,7 @@
  * doc/compare.md. */
 #include "compare.h"
 #include "guard.h"
+#include <errno.h>
 #include <halcyon/azint.h>
 #include <string.h>
 
@@ -57,10 +58,11 @@ static int is_report_file(const char *path)
 static int read_report(json_t **report, const char *path)
 {
     json_error_t error;
+    errno = 0;
     *report = json_load_file(path, 0, &error);
-    /* Of a file that is not there the text names it, and there is no line. */
+    /* Of a file that is not there no line is wrong, and a long name leaves no room in the text for why. */
     if (!*report && error.line < 0)
-        return cli_error("%s", error.text);
+        return cli_error("%s: %s", path, errno ? strerror(errno) : error.text);
     if (!*report)
         return cli_error("%s: %s (line %d)", path, error.text, error.line);
     const char *what = value_string(*report, "report");

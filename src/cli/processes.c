@@ -395,19 +395,23 @@ static int no_process_left(const struct processes *p)
                     (unsigned long long)block_first(p, p->written), last->name, last->error.text);
 }
 
-/* What the time went to, as a pipeline says it, from when there was a process to do anything. */
+/* What the time went to, as a pipeline says it, from when there was a process to do anything.  One that has had no
+ * frames, or was lost, does not say that the others could have been faster. */
 static void judge_run(struct processes *p)
 {
     const double ran = p->ready > 0 ? timer_now() - p->ready : 0;
     double busy = 0;
+    size_t working = 0;
     for (size_t i = 0; i < p->n; i++) {
         hcy_pipeline_device *d = &p->devices[i];
+        const int works = d->frames && !d->error.status;
         d->idle = d->error.status ? 0 : fmax(0, ran - d->seconds);
-        busy += d->seconds;
+        busy += works ? d->seconds : 0;
+        working += (size_t)works;
     }
-    p->stats.bound = p->stats.delivering > 0.8 * ran           ? HCY_PIPELINE_BY_SINK
-                     : busy > 0.5 * ran * (double)p->n         ? HCY_PIPELINE_BY_DEVICES
-                                                               : HCY_PIPELINE_BY_READING;
+    p->stats.bound = p->stats.delivering > 0.8 * ran      ? HCY_PIPELINE_BY_SINK
+                     : busy > 0.5 * ran * (double)working ? HCY_PIPELINE_BY_DEVICES
+                                                          : HCY_PIPELINE_BY_READING;
 }
 
 int processes_run(struct processes *p, hcy_pipeline_sink sink, hcy_pipeline_progress progress, void *payload)

@@ -10,8 +10,9 @@
  *
  * Unlike pyFAI's the datasets are not compressed, so that no plugin is needed.  A frame that failed has no pixels and a
  * background of NaN.  Where there is a dark current the frames are those without it: the background is, so its readers
- * would mix two kinds of counts if the pixels were not.  The file gets its name when it is closed.  One thread at a
- * time.
+ * would mix two kinds of counts if the pixels were not.  Pixels are floating point then, as readers make images of
+ * their type, and neither fractions nor a background below 0 would be in one of whole numbers.  The file gets its name
+ * when it is closed.  One thread at a time.
  */
 #include "stack_priv.h"
 #include "sized.h"
@@ -19,7 +20,6 @@
 #ifdef HAVE_HDF5
 #include "h5_file.h"
 #include "h5_shard.h"
-#include <azint/azint_pixels.h>
 #include <azint/plain_locale.h>
 #include <math.h>
 #include <stdlib.h>
@@ -40,10 +40,7 @@ struct hcy_sparse_file {
     hcy_azint_plan *plan;
     const float *darks; /* [n_darks], of the plan; NULL: none */
     size_t n_darks;
-    union sparse_pixel {
-        int64_t whole;
-        double real;
-    } *lit; /* [n_lit]: pixels of a frame less their darks */
+    double *lit; /* [n_lit]: pixels of a frame less their darks */
     uint64_t n_lit;
 };
 
@@ -183,8 +180,10 @@ static int put_more(hcy_sparse_file *f, int which, uint64_t at, uint64_t n, hid_
 static int create_sparse(hcy_sparse_file *f, const char *path, const hcy_azint_plan *plan,
                          const hcy_azint_plan_info *info, const hcy_sparse_options *o)
 {
-    const hid_t pixel = hcy__h5_pixel_type(hcy__pixel_of_type(o->pixel_type));
+    const hcy__pixel *pixel = hcy__pixel_of_type(o->pixel_type);
     const uint64_t zero = 0;
+    if (f->darks && pixel->kind != 'f')
+        pixel = hcy__pixel_find('f', pixel->size <= 2 ? sizeof(float) : sizeof(double));
     int st = hcy__h5_file_create(&f->file, path, 0);
     if (!st)
         st = put_sparse_words(f, info, o);
@@ -197,7 +196,7 @@ static int create_sparse(hcy_sparse_file *f, const char *path, const hcy_azint_p
     if (!st)
         st = create_growing(f, INDEX, SPARSE "/index", H5T_STD_U32LE, 0);
     if (!st)
-        st = create_growing(f, INTENSITY, SPARSE "/intensity", pixel, 0);
+        st = create_growing(f, INTENSITY, SPARSE "/intensity", hcy__h5_pixel_type(pixel), 0);
     if (!st)
         st = create_growing(f, AVERAGE, SPARSE "/background_avg", H5T_IEEE_F32LE, f->n_bins);
     if (!st)
@@ -271,34 +270,12 @@ static const float *background_row(hcy_sparse_file *f, const double *values)
     return f->row;
 }
 
-/* A whole number less the dark current, the nearest one that the type has. */
-static int64_t less_dark(int64_t value, float dark, const struct hcy_pixel_type *type)
+/* The pixels of a frame less the dark current, in `lit`. */
+static int make_lit(hcy_sparse_file *f, const hcy_sparse *sparse)
 {
-    const double most_off = 4611686018427387904.0; /* 2^62 */
-    const int64_t off = llround(fmin(fmax((double)dark, -most_off), most_off));
-    const unsigned bits = 8u * type->bytes;
-    if (!type->is_signed && bits == 64) {
-        const uint64_t bare = (uint64_t)value, size = (uint64_t)llabs(off);
-        if (off > 0)
-            return bare > size ? (int64_t)(bare - size) : 0;
-        return (int64_t)(bare < UINT64_MAX - size ? bare + size : UINT64_MAX);
-    }
-    const int64_t high = type->is_signed ? INT64_MAX >> (64 - bits) : (int64_t)(UINT64_MAX >> (64 - bits));
-    const int64_t low = type->is_signed ? -high - 1 : 0;
-    if (off > 0)
-        return value > low + off ? value - off : low;
-    return value < high + off ? value - off : high;
-}
-
-/* The pixels of a frame as the file has them: of `sparse` itself, or less the dark current. */
-static int lit_pixels(const void **pixels, hcy_sparse_file *f, uint64_t n, const hcy_sparse *sparse)
-{
-    const struct hcy_pixel_type *type = hcy_pixel_type(f->pixel_type);
-    *pixels = sparse->real ? (const void *)sparse->real : sparse->intensity;
-    if (!f->darks)
-        return 0;
+    const uint64_t n = sparse->n;
     if (n > f->n_lit) {
-        union sparse_pixel *more = realloc(f->lit, (size_t)n * sizeof *more);
+        double *more = realloc(f->lit, (size_t)n * sizeof *more);
         if (!more)
             return hcy_fail(HCY_ENOMEM, "%s: no memory for the %llu pixels of a frame", f->file->path,
                             (unsigned long long)n);
@@ -309,24 +286,20 @@ static int lit_pixels(const void **pixels, hcy_sparse_file *f, uint64_t n, const
         if (sparse->index[i] >= f->n_darks)
             return hcy_fail(HCY_EINVAL, "%s: a frame has no pixel %lu", f->file->path,
                             (unsigned long)sparse->index[i]);
-        const float dark = f->darks[sparse->index[i]];
-        if (sparse->real)
-            f->lit[i].real = sparse->real[i] - (double)dark;
-        else
-            f->lit[i].whole = less_dark(sparse->intensity[i], dark, type);
+        const double counted = sparse->real                     ? sparse->real[i]
+                               : f->pixel_type == HCY_PIXEL_U64 ? (double)(uint64_t)sparse->intensity[i]
+                                                                : (double)sparse->intensity[i];
+        f->lit[i] = counted - (double)f->darks[sparse->index[i]];
     }
-    *pixels = f->lit;
     return 0;
 }
 
-static int put_intensity(hcy_sparse_file *f, uint64_t n, const hcy_sparse *sparse)
+static int put_intensity(hcy_sparse_file *f, const hcy_sparse *sparse)
 {
     const hid_t whole = f->pixel_type == HCY_PIXEL_U64 ? H5T_NATIVE_UINT64 : H5T_NATIVE_INT64;
-    const void *pixels;
-    int st = n ? lit_pixels(&pixels, f, n, sparse) : 0;
-    if (st || !n)
-        return st;
-    return put_more(f, INTENSITY, f->pixels, n, sparse->real ? H5T_NATIVE_DOUBLE : whole, pixels);
+    const double *real = f->darks ? f->lit : sparse->real;
+    return real ? put_more(f, INTENSITY, f->pixels, sparse->n, H5T_NATIVE_DOUBLE, real)
+                : put_more(f, INTENSITY, f->pixels, sparse->n, whole, sparse->intensity);
 }
 
 int hcy_sparse_append(hcy_sparse_file *f, const hcy_azint_result *result, const hcy_sparse *sparse)
@@ -335,10 +308,13 @@ int hcy_sparse_append(hcy_sparse_file *f, const hcy_azint_result *result, const 
     if (!f || (result && (result->n_bins != f->n_bins || !result->std)))
         return hcy_fail(HCY_EINVAL, "hcy_sparse_append: no file, or a result of another plan or without errors");
     const uint64_t end = f->pixels + n;
+    int st = n && f->darks ? make_lit(f, sparse) : 0;
+    if (st) /* nothing of the frame is in the file */
+        return st;
     hcy__h5_lock();
-    int st = put_more(f, INDEX, f->pixels, n, H5T_NATIVE_UINT32, sparse ? sparse->index : NULL);
-    if (!st)
-        st = put_intensity(f, n, sparse);
+    st = put_more(f, INDEX, f->pixels, n, H5T_NATIVE_UINT32, sparse ? sparse->index : NULL);
+    if (!st && n)
+        st = put_intensity(f, sparse);
     if (!st)
         st = put_more(f, AVERAGE, f->frames, 1, H5T_NATIVE_FLOAT, background_row(f, result ? result->intensity : NULL));
     if (!st)

@@ -66,8 +66,8 @@ typedef struct hcy_pipeline_options {
     uint32_t flags;   /* HCY_PIPELINE_* */
     uint32_t readers; /* threads that read, 1 to 64; 0: half of a CPU's threads, or most processors */
     uint32_t batch;   /* frames a launch, at most; 0: what the devices prefer, and of small frames a MiB decoded */
-    uint64_t memory;  /* bytes of stored frames in all slots (one frame a slot at least); 0: 128 MiB,
-                         512 MiB where frames are copied to a device */
+    uint64_t memory;  /* bytes of stored frames in all slots (one frame a slot at least); 0: what holds `batch`
+                         where that is given, else 128 MiB, 512 MiB where frames are copied to a device */
     hcy_pipeline_normalization normalization; /* NULL: 1 for all frames */
     void *normalization_payload;
     uint64_t device_timeout; /* ns that a batch may take on a device; one that takes longer is given up, and what it may

@@ -378,8 +378,8 @@ typedef struct hcy_sparse_options {
 #define HCY_SPARSE_OPTIONS_INIT { sizeof(hcy_sparse_options), 0, NULL, 3, 1, NULL, NULL, NULL }
 
 /* An HDF5 file of sparse frames as pyFAI's sparsify writes it, which FabIO reads as images (densify).  It has its name
- * when it is closed.  Of a plan with a dark current the pixels are less it, as the background is (the nearest whole
- * number that their type has, where they are whole).  The file keeps a reference to the plan.  One thread at a time.
+ * when it is closed.  Of a plan with a dark current the pixels are less it, as the background is, and floating point
+ * (float32 for those of 1 and 2 bytes).  The file keeps a reference to the plan.  One thread at a time.
  * HCY_EINVAL: NULL, no radii, a plan of two dimensions; HCY_EIO; HCY_ENOMEM; HCY_EUNSUPPORTED: a build without HDF5. */
 HCY_API int hcy_sparse_create(hcy_sparse_file **file, const char *path, const hcy_azint_plan *plan,
                               const hcy_sparse_options *options) HCY_MUST_USE;
