@@ -46,5 +46,5 @@
 #define OPS(x, size)                                                                                         \
     {                                                                                                        \
         VECTOR / (size), ALIGNED(size), x##_spread, x##_interp, x##_slopes, x##_add, x##_weigh,              \
-            x##_multiply, x##_mix, x##_keys, x##_scatter, x##_order, x##_settle, NULL                                 \
+            x##_multiply, x##_mix, x##_keys, x##_scatter, x##_order, x##_settle, NULL                       \
     }
