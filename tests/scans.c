@@ -379,22 +379,54 @@ static void test_broadcast(void)
     hcy_array_release(row);
 }
 
-/* More than 1024 pieces, so that their numbers are of several pieces too. */
+/* Piece by piece, with what the rule makes of the numbers of all before; how many of y's are otherwise. */
+static int64_t count_wrong(const double *y, const double *x, int64_t n, bool exclusive)
+{
+    static struct number totals[MOST], carries[MOST], piece[PIECE], scanned[PIECE];
+    const struct number zero = { 0, 0 };
+    const int64_t pieces = (n - 1) / PIECE + 1;
+    int64_t wrong = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        for (int64_t p = 0; p < pieces; p++) {
+            const int64_t size = n - p * PIECE < PIECE ? n - p * PIECE : PIECE;
+            for (int64_t i = 0; i < size; i++)
+                piece[i].real = x[p * PIECE + i];
+            if (!pass) {
+                totals[p] = reduce_piece(SUM, piece, (size_t)size);
+                continue;
+            }
+            scan_span(scanned, SUM, piece, (size_t)size, exclusive ? &zero : NULL);
+            for (int64_t i = 0; i < size; i++) {
+                const bool none = exclusive && !i;
+                const double want = !p ? scanned[i].real : none ? carries[p].real : carries[p].real + scanned[i].real;
+                wrong += y[p * PIECE + i] != want;
+            }
+        }
+        if (!pass)
+            scan_span(carries, SUM, totals, (size_t)pieces, &zero);
+    }
+    return wrong;
+}
+
+/* So many pieces that their numbers are of several pieces too, and these of several runs; the last is not whole. */
 static void test_many_pieces(void)
 {
-    const int64_t n = (1 << 21) + 5;
-    double *y = malloc((size_t)n * sizeof *y);
+    const int64_t n = (few ? 2 : 9) * PIECE * PIECE + 5 * RUN * PIECE + 3 * PIECE + 77;
+    double *x = malloc((size_t)n * sizeof *x), *y = malloc((size_t)n * sizeof *y);
     hcy_array *a = NULL;
-    int64_t wrong = 0;
-    if (!y)
+    if (!x || !y)
         bail_out("out of memory");
     st_ok(hcy_array_empty(&a, dev, HCY_FLOAT64, 1, &n), "a long array");
-    st_ok(HCY_EVAL(queue, "a = 1; a = cumsum(a)", hcy_op_array("a", a)), "of ones, which are added up");
-    st_ok(hcy_array_to_host(y, queue, a), "is read");
-    for (int64_t i = 0; i < n; i++)
-        wrong += y[i] != (double)(i + 1);
-    is_int(wrong, 0, "and each is its place");
+    for (int exclusive = 0; exclusive < 2; exclusive++) {
+        st_ok(HCY_EVAL(queue, "a = uniform(7, index) - 0.4", hcy_op_array("a", a)), "of any numbers");
+        st_ok(hcy_array_to_host(x, queue, a), "which are read");
+        st_ok(HCY_EVAL(queue, exclusive ? "a = cumsum(a, exclusive=True)" : "a = cumsum(a)", hcy_op_array("a", a)),
+              "and scanned in their place");
+        st_ok(hcy_array_to_host(y, queue, a), "are read");
+        is_int(count_wrong(y, x, n, exclusive), 0, "and each is the oracle's");
+    }
     hcy_array_release(a);
+    free(x);
     free(y);
 }
 
