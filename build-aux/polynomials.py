@@ -37,6 +37,19 @@ def interpolate(f, low, high, degree, narrow):
     return [to_float(c) if narrow else float(c) for c in mp.lu_solve(matrix, mp.matrix([f(x) for x in nodes]))]
 
 
+def interpolate_floats(f, low, high, degree):
+    """Each coefficient is rounded before those behind it are looked for, which make up for its rounding: the point next
+    to 0, where they have no weight, is given up for it."""
+    nodes = chebyshev(degree + 1, low, high)
+    values, c = [f(x) for x in nodes], []
+    while nodes:
+        matrix = mp.matrix([[x ** k for k in range(len(nodes))] for x in nodes])
+        c.append(to_float(mp.lu_solve(matrix, mp.matrix(values))[0]))
+        left = sorted(zip(nodes, values), key=lambda p: abs(p[0]))[1:]
+        nodes, values = [x for x, v in left], [(v - c[-1]) / x for x, v in left]
+    return c
+
+
 def series(f, terms):
     """A function of z whose terms near 0 cancel: its Taylor series there."""
     return lambda z: f(z) if abs(z) > mp.mpf(10) ** -6 else mp.fsum(c * z ** k for k, c in enumerate(terms))
@@ -61,6 +74,12 @@ ATAN = series(lambda z: (mp.atan(ROOT(z)) / ROOT(z) - 1) / z,
               [(-1) ** (k + 1) * mp.mpf(1) / (2 * k + 3) for k in range(8)])
 ERF = series(lambda z: mp.erf(ROOT(z)) / ROOT(z) - 1,
              [2 / ROOT(mp.pi) * (-1) ** k / (mp.factorial(k) * (2 * k + 1)) - (k == 0) for k in range(6)])
+TANH = series(lambda z: (mp.tanh(ROOT(z)) / ROOT(z) - 1) / z,
+              [mp.mpf(-1) / 3, mp.mpf(2) / 15, mp.mpf(-17) / 315, mp.mpf(62) / 2835, mp.mpf(-1382) / 155925])
+SINH = series(lambda z: (mp.sinh(ROOT(z)) / ROOT(z) - 1) / z, [1 / mp.factorial(2 * k + 3) for k in range(6)])
+ASIN = series(lambda z: (mp.asin(ROOT(z)) / ROOT(z) - 1) / z,
+              [mp.mpf(1) / 6, mp.mpf(3) / 40, mp.mpf(5) / 112, mp.mpf(35) / 1152, mp.mpf(63) / 2816])
+ERFC_SLOPE = series(lambda z: mp.log(mp.erfc(1 + z) / mp.erfc(1)) / z, [-2 * mp.exp(-1) / ROOT(mp.pi) / mp.erfc(1)])
 ERFC_AT = lambda t: (1 + t) * 2 / (1 - t)   # x of t = (x - 2)/(x + 2)
 
 
@@ -83,6 +102,7 @@ TABLE = [
     ("float_cos", "the same in floats, up to a little beyond pi/4", COS, mp.mpf(0), FLOAT_QUARTER, 2,
      lambda z, e: e * z * z),
     ("log", "(2 artanh(s)/s - 2)/z of z = s^2, s <= 3 - sqrt(8)", ATANH, mp.mpf(0), LOG, 7, lambda z, e: e * z / 2),
+    ("short_log", "the same for floats", ATANH, mp.mpf(0), LOG, 4, lambda z, e: e * z / 2),
     ("long_log", "(2 artanh(s)/s - 2 - 2z/3 - 2z^2/5)/z^3 of that", ATANH7, mp.mpf(0), LOG, 8,
      lambda z, e: e * z ** 3 / 2),
     ("float_log", "(log(1 + z) - z + z^2/2)/z^3 for sqrt(1/2) <= 1 + z <= sqrt(2), in floats", LOG3, ROOT(0.5) - 1,
@@ -92,7 +112,21 @@ TABLE = [
      lambda z, e: e),
     ("erfc", "erfc(x) e^(x^2) of z = (x - 2)/(x + 2), 1 <= x <= 6", erfcx, mp.mpf(-1) / 3, mp.mpf(1) / 2, 16,
      lambda z, e: e * mp.exp(-ERFC_AT(z) ** 2)),
+    ("float_tanh", "(tanh(r)/r - 1)/z of z = r^2, r <= 5/8, in floats", TANH, mp.mpf(0), mp.mpf(25) / 64, 5,
+     lambda z, e: e * z * ROOT(z) / mp.tanh(ROOT(z)) if z else z),
+    ("float_sinh", "(sinh(r)/r - 1)/z of z = r^2, r <= 1, in floats", SINH, mp.mpf(0), mp.mpf(1), 3,
+     lambda z, e: e * z),
+    ("float_atan", "(atan(t)/t - 1)/z of z = t^2, t <= 1/2, in floats", ATAN, mp.mpf(0), mp.mpf(1) / 4, 5,
+     lambda z, e: e * z / (1 + ATAN(z) * z)),
+    ("float_asin", "(asin(s)/s - 1)/z of z = s^2, s <= 1/2, in floats", ASIN, mp.mpf(0), mp.mpf(1) / 4, 5,
+     lambda z, e: e * z),
+    ("float_erf", "erf(x)/x - 1 of z = x^2 - 1/2, x <= 1, in floats", lambda z: ERF(z + mp.mpf(1) / 2), -mp.mpf("0.5"),
+     mp.mpf("0.5"), 6, lambda z, e: e),
+    ("float_erfc", "log(erfc(1 + z)/erfc(1))/z for z <= 2.2, in floats", ERFC_SLOPE, mp.mpf(0), mp.mpf("2.2"), 6,
+     lambda z, e: e * z * mp.erfc(1 + z)),
 ]
+# Made before there was interpolate_floats(): to keep their bits.
+AT_ONCE = ["float_exp", "float_sin", "float_cos", "float_log"]
 
 
 def main():
@@ -102,7 +136,8 @@ def main():
     for name, what, f, low, high, degree, whole in TABLE:
         narrow = name.startswith("float_")
         kind, number = (32, "%.9gf") if narrow else (64, "%.17g")
-        c = interpolate(f, low, high, degree, narrow)
+        fine = narrow and name not in AT_ONCE
+        c = interpolate_floats(f, low, high, degree) if fine else interpolate(f, low, high, degree, narrow)
         worst = 0
         for i in range(401):
             z = low + (high - low) * i / 400

@@ -2,9 +2,9 @@
  *
  * Only +, -, *, /, sqrt, fma and operations on integers are used, each of which has one result on every device,
  * and nothing may be contracted.  Functions of doubles aim at 1 unit in the last place, which tests/maths
- * measures: what would be lost in rounding is carried along in a second double.  Functions of floats
- * (eval_floats.h) are made in double and rounded once, but for exp, log, sin and cos.  There are neither branches nor
- * tables but in what says so (far arguments of sin, cos, tan; fmod), so that a CPU's loop becomes vectors.
+ * measures: what would be lost in rounding is carried along in a second double.  Functions of floats have a text of
+ * their own (eval_floats.h).  There are neither branches nor tables but in what says so (far arguments of sin, cos,
+ * tan; fmod), so that a CPU's loop becomes vectors.
  * (A CPU without an instruction for fma takes C's, which has the same bits and is slow.)
  *
  * Whoever includes this has included eval_helpers.h and defined what that wants, and TABLE, how a constant array is
@@ -322,33 +322,33 @@ HELPER pair64 long_log(f64 x)
     return ordered_sum(all.hi, all.lo + (FUSED_F64(b.k, LN2_LO_F64, k.lo) + m.lo));
 }
 
-/* 0: y is no integer; 1: an odd one; 2: an even one. */
-HELPER i64 parity_of(f64 y)
-{
-    f64 size = ABSOLUTE_F64(y), halved = 0.5 * size;
-    i64 whole = FLOOR_F64(size) == size, even = FLOOR_F64(halved) == halved;
-    return whole + (whole & even);
-}
-
-/* The cases of C's pow() that are not e^(y log|x|), and the sign. */
-HELPER f64 pow_edges(f64 x, f64 y, f64 size)
-{
-    const i64 parity = parity_of(y);
-    f64 ax = ABSOLUTE_F64(x), ay = ABSOLUTE_F64(y);
-    /* Conditions are numbers, joined without branches.  Zeros and infinities grow or vanish, as does whatever has an
-     * infinite exponent. */
-    const i64 falls = y < 0, zero = ax == 0, below = ax < 1, one = ax == 1;
-    const i64 endless = ax == INFINITE_F64, far = ay == INFINITE_F64, negative = x < 0;
-    const i64 none = (x != x) | (y != y) | (negative & (parity == 0) & !endless & !far);
-    f64 at_end = zero == falls ? INFINITE_F64 : 0.0, at_far = below == falls ? INFINITE_F64 : 0.0;
-    size = zero | endless ? at_end : size;
-    at_far = one ? 1.0 : at_far;
-    size = far ? at_far : size;
-    size = none ? NO_NUMBER_F64 : size;
-    size = parity == 1 ? with_sign_f64(size, x) : size;
-    const i64 unit = (x == 1) | (y == 0);
-    return unit ? 1.0 : size;
-}
+/* Of y 0 if it is no integer, 1 if an odd one, 2 if an even one; and the cases of C's pow() that are not e^(y log|x|),
+ * and the sign.  Conditions are numbers, of as many bits as y has, joined without branches. */
+#define DEFINE_POW_EDGES(T, t, whole_t)                                                                        \
+    HELPER whole_t parity_of_##t(t y)                                                                          \
+    {                                                                                                          \
+        t size = ABSOLUTE_##T(y), halved = (t)0.5 * size;                                                      \
+        whole_t whole = FLOOR_##T(size) == size, even = FLOOR_##T(halved) == halved;                           \
+        return whole + (whole & even);                                                                         \
+    }                                                                                                          \
+    HELPER t pow_edges_##t(t x, t y, t size)                                                                   \
+    {                                                                                                          \
+        const whole_t parity = parity_of_##t(y);                                                               \
+        t ax = ABSOLUTE_##T(x), ay = ABSOLUTE_##T(y);                                                          \
+        /* Zeros and infinities grow or vanish, as does whatever has an infinite exponent. */                  \
+        const whole_t falls = y < 0, zero = ax == 0, below = ax < 1, one = ax == 1;                            \
+        const whole_t endless = ax == INFINITE_##T, far = ay == INFINITE_##T, negative = x < 0;                \
+        const whole_t none = (x != x) | (y != y) | (negative & (parity == 0) & !endless & !far);               \
+        t at_end = zero == falls ? INFINITE_##T : 0, at_far = below == falls ? INFINITE_##T : 0;               \
+        size = zero | endless ? at_end : size;                                                                 \
+        at_far = one ? 1 : at_far;                                                                             \
+        size = far ? at_far : size;                                                                            \
+        size = none ? NO_NUMBER_##T : size;                                                                    \
+        size = parity == 1 ? with_sign_##t(size, x) : size;                                                    \
+        const whole_t unit = (x == 1) | (y == 0);                                                              \
+        return unit ? 1 : size;                                                                                \
+    }
+DEFINE_POW_EDGES(F64, f64, i64)
 
 HELPER f64 pow_f64(f64 x, f64 y)
 {
@@ -358,7 +358,7 @@ HELPER f64 pow_f64(f64 x, f64 y)
     pair64 p = exact_product(l.hi, exponent);
     p.lo = FUSED_F64(l.lo, exponent, p.lo);
     f64 e = within_f64(p.hi, -746.0, 710.0);
-    return pow_edges(x, y, round_power(power_of_e(e, e == p.hi ? p.lo : 0.0)));
+    return pow_edges_f64(x, y, round_power(power_of_e(e, e == p.hi ? p.lo : 0.0)));
 }
 
 /* --- Others --- */
@@ -373,14 +373,22 @@ HELPER f64 erf_f64(f64 x)
     return with_sign_f64(size < 1.0 ? near : far, x);
 }
 
+/* From here on neither a root nor what its rounding left is too small. */
+#define IS_NEAR_RSQRT_F64(x) ((x) >= 1e-290 && (x) < INFINITE_F64)
+
 /* 1/s of a root s, and what the roundings of both left. */
+HELPER f64 near_rsqrt_f64(f64 x)
+{
+    f64 s = SQUARE_ROOT_F64(x), y = DIVIDE_F64(1.0, s);
+    f64 rest = FUSED_F64(-s, s, x), inverse = FUSED_F64(-y, s, 1.0);
+    return FUSED_F64(y, FUSED_F64(-0.5 * rest * y, y, inverse), y);
+}
+
 HELPER f64 rsqrt_f64(f64 x)
 {
     const i64 small = x < 1e-290;
-    f64 a = small ? x * 1.157920892373162e+77 : x, s = SQUARE_ROOT_F64(a), y = DIVIDE_F64(1.0, s);
-    f64 rest = FUSED_F64(-s, s, a), inverse = FUSED_F64(-y, s, 1.0);
-    f64 better = FUSED_F64(y, FUSED_F64(-0.5 * rest * y, y, inverse), y);
-    y = a > 0 && a < INFINITE_F64 ? better : DIVIDE_F64(1.0, SQUARE_ROOT_F64(x));
+    f64 a = small ? x * 1.157920892373162e+77 : x;
+    f64 y = a > 0 && a < INFINITE_F64 ? near_rsqrt_f64(a) : DIVIDE_F64(1.0, SQUARE_ROOT_F64(x));
     return small && x > 0 ? y * 3.4028236692093846e+38 : y;
 }
 

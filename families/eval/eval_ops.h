@@ -50,7 +50,8 @@
     X(LOG_##T, t, 1, t, t, t, log_##t(a))                   \
     X(SIN_##T, t, 1, t, t, t, sin_##t(a))                   \
     X(COS_##T, t, 1, t, t, t, cos_##t(a))                   \
-    X(TAN_##T, t, 1, t, t, t, tan_##t(a))
+    X(TAN_##T, t, 1, t, t, t, tan_##t(a))                   \
+    X(RSQRT_##T, t, 1, t, t, t, rsqrt_##t(a))
 #define HCY_EVAL_MATHS(X, T, t)                             \
     X(EXP2_##T, t, 1, t, t, t, exp2_##t(a))                 \
     X(EXPM1_##T, t, 1, t, t, t, expm1_##t(a))               \
@@ -65,7 +66,6 @@
     X(COSH_##T, t, 1, t, t, t, cosh_##t(a))                 \
     X(TANH_##T, t, 1, t, t, t, tanh_##t(a))                 \
     X(ERF_##T, t, 1, t, t, t, erf_##t(a))                   \
-    X(RSQRT_##T, t, 1, t, t, t, rsqrt_##t(a))               \
     X(POW_##T, t, 2, t, t, t, pow_##t(a, b))                \
     X(HYPOT_##T, t, 2, t, t, t, hypot_##t(a, b))            \
     X(FMOD_##T, t, 2, t, t, t, fmod_##t(a, b))              \

@@ -121,6 +121,17 @@ HELPER f64 log_polynomial(f64 z)
     return y;
 }
 
+/* the same for floats: 2^-43.1. */
+HELPER f64 short_log_polynomial(f64 z)
+{
+    f64 y = 0.19362653714202008;
+    y = FUSED_F64(y, z, 0.22191400830308503);
+    y = FUSED_F64(y, z, 0.2857175453591449);
+    y = FUSED_F64(y, z, 0.39999998797337588);
+    y = FUSED_F64(y, z, 0.66666666667375085);
+    return y;
+}
+
 /* (2 artanh(s)/s - 2 - 2z/3 - 2z^2/5)/z^3 of that: 2^-72.1. */
 HELPER f64 long_log_polynomial(f64 z)
 {
@@ -209,6 +220,78 @@ HELPER f64 erfc_polynomial(f64 z)
     y = FUSED_F64(y, z, 0.24165819424246585);
     y = FUSED_F64(y, z, -0.42718584741395849);
     y = FUSED_F64(y, z, 0.25539567631050575);
+    return y;
+}
+
+/* (tanh(r)/r - 1)/z of z = r^2, r <= 5/8, in floats: 2^-30.4. */
+HELPER f32 float_tanh_polynomial(f32 z)
+{
+    f32 y = 0.00233717426f;
+    y = FUSED_F32(y, z, -0.00839571655f);
+    y = FUSED_F32(y, z, 0.0217914544f);
+    y = FUSED_F32(y, z, -0.0539637432f);
+    y = FUSED_F32(y, z, 0.13333343f);
+    y = FUSED_F32(y, z, -0.333333343f);
+    return y;
+}
+
+/* (sinh(r)/r - 1)/z of z = r^2, r <= 1, in floats: 2^-31.2. */
+HELPER f32 float_sinh_polynomial(f32 z)
+{
+    f32 y = 2.78169205e-06f;
+    y = FUSED_F32(y, z, 0.000198429436f);
+    y = FUSED_F32(y, z, 0.00833331048f);
+    y = FUSED_F32(y, z, 0.166666672f);
+    return y;
+}
+
+/* (atan(t)/t - 1)/z of z = t^2, t <= 1/2, in floats: 2^-29.9. */
+HELPER f32 float_atan_polynomial(f32 z)
+{
+    f32 y = 0.0427665114f;
+    y = FUSED_F32(y, z, -0.0827351063f);
+    y = FUSED_F32(y, z, 0.110174678f);
+    y = FUSED_F32(y, z, -0.142811492f);
+    y = FUSED_F32(y, z, 0.199999511f);
+    y = FUSED_F32(y, z, -0.333333343f);
+    return y;
+}
+
+/* (asin(s)/s - 1)/z of z = s^2, s <= 1/2, in floats: 2^-29.9. */
+HELPER f32 float_asin_polynomial(f32 z)
+{
+    f32 y = 0.0339287221f;
+    y = FUSED_F32(y, z, 0.0169718601f);
+    y = FUSED_F32(y, z, 0.0311500728f);
+    y = FUSED_F32(y, z, 0.0445931107f);
+    y = FUSED_F32(y, z, 0.0750012994f);
+    y = FUSED_F32(y, z, 0.166666657f);
+    return y;
+}
+
+/* erf(x)/x - 1 of z = x^2 - 1/2, x <= 1, in floats: 2^-28.8. */
+HELPER f32 float_erf_polynomial(f32 z)
+{
+    f32 y = 7.83629876e-05f;
+    y = FUSED_F32(y, z, -0.00056553859f);
+    y = FUSED_F32(y, z, 0.00348035758f);
+    y = FUSED_F32(y, z, -0.0182833057f);
+    y = FUSED_F32(y, z, 0.0794099793f);
+    y = FUSED_F32(y, z, -0.281072199f);
+    y = FUSED_F32(y, z, -0.0345312618f);
+    return y;
+}
+
+/* log(erfc(1 + z)/erfc(1))/z for z <= 2.2, in floats: 2^-30.7. */
+HELPER f32 float_erfc_polynomial(f32 z)
+{
+    f32 y = -2.03247055e-05f;
+    y = FUSED_F32(y, z, 0.000281823275f);
+    y = FUSED_F32(y, z, -0.00199603382f);
+    y = FUSED_F32(y, z, 0.010031756f);
+    y = FUSED_F32(y, z, -0.0415576659f);
+    y = FUSED_F32(y, z, -0.84310782f);
+    y = FUSED_F32(y, z, -2.63896751f);
     return y;
 }
 

@@ -92,9 +92,9 @@ HCY_EVAL_OPS(DEFINE_OPERATION)
     }
 HCY_EVAL_SIMPLE_OPS(DEFINE_LOOP)
 
-/* Near arguments of exp, log and sin have a shorter way, and far ones of sines a branch, which would keep all others
- * from becoming vectors: whole stretches of near ones are done without.  Their results are numbers, to which a store
- * does nothing (stored_loop_). */
+/* Near arguments of exp, log, sin and rsqrt have a shorter way, and far ones of sines a branch, which would keep all
+ * others from becoming vectors: whole stretches of near ones are done without.  Their results are numbers, to which a
+ * store does nothing (stored_loop_). */
 enum { NEAR_STRETCH = 128 };
 #define DEFINE_NEAR_OR_FAR(loop, name, t, is_near, near, stored)                                   \
     static void loop##_##name(void *to_, const void *a_, const void *b_, const void *c_, size_t n) \
@@ -128,7 +128,9 @@ enum { NEAR_STRETCH = 128 };
     X(TAN_F32, f32, IS_NEAR_ANGLE, short_tan_of(a[i], reduce_near_short((f64)a[i])))               \
     X(SIN_F64, f64, IS_NEAR_ANGLE, sin_of(a[i], reduce_near(a[i])))                                \
     X(COS_F64, f64, IS_NEAR_ANGLE, sine_of(reduce_near(a[i]), 1))                                  \
-    X(TAN_F64, f64, IS_NEAR_ANGLE, tan_of(a[i], reduce_near(a[i])))
+    X(TAN_F64, f64, IS_NEAR_ANGLE, tan_of(a[i], reduce_near(a[i])))                                \
+    X(RSQRT_F32, f32, IS_NEAR_RSQRT_F32(a[i]), near_rsqrt_f32(a[i]))                               \
+    X(RSQRT_F64, f64, IS_NEAR_RSQRT_F64(a[i]), near_rsqrt_f64(a[i]))
 #define DEFINE_NEAR_LOOP(name, t, is_near, near) DEFINE_NEAR_OR_FAR(loop, name, t, is_near, near, AS_IT_IS)
 NEAR_WAYS(DEFINE_NEAR_LOOP)
 

@@ -55,16 +55,16 @@
  * zero, ends at the ends of 64 bits, makes 0 of NaN, and wraps to fewer bits.
  *
  * Bits.  Every operation is IEEE 754's, correctly rounded, and none is contracted.  Functions and ** of real numbers,
- * and abs() of complex ones, are made of such operations, the same on all devices; of floats they are made in double,
- * but exp from -87 to 87, log, and sin and cos of less than 65536 in float.  They are made to be within 1 unit in the
- * last place, which was measured for every float and millions of doubles of those of one argument, and for some
- * thousand pairs of others (tests/maths), of all sizes; it is not proven.  exp, log, sqrt and ** of complex numbers are
- * made of real functions; the other functions want real numbers.  A text that begins with "fast:" takes the device's
- * own functions, with bits of their own, where the device has a compiler and a kernel is generated. A complex quotient
- * is Smith's, and a real factor or divisor is one of both parts.  Sums and products of floats are made in double, by
- * one tree for all devices and numbers of threads (<eval_format.h> says which), and become the type that they are of
- * before they are used: along an axis each has the bits that it has alone.  Scans have a rule of their own there.  A
- * NaN is stored as one and the same.
+ * and abs() of complex ones, are made of such operations, the same on all devices; of floats they are made in float,
+ * but exp beyond -87 and 87, sin and cos from 65536 on, tan, **, hypot and fmod in double.  They are made to be within
+ * 1 unit in the last place, which was measured for floats and millions of doubles of those of one argument, and for
+ * some thousand pairs of others (tests/maths), of all sizes; it is not proven.  exp, log, sqrt and ** of complex
+ * numbers are made of real functions; the other functions want real numbers.  A text that begins with "fast:" takes
+ * the device's own functions, with bits of their own, where it has a compiler and a kernel is generated.  A complex
+ * quotient is Smith's, and a real factor or divisor is one of both parts.  Sums and products of floats are made in
+ * double, by one tree for all devices and numbers of threads (<eval_format.h> says which), and become the type that
+ * they are of before they are used: along an axis each has the bits that it has alone.  Scans have a rule of their own
+ * there.  A NaN is stored as one and the same.
  *
  * An array that is written may be read in the same statement, and overlap what is read: the result is as if all was
  * read first.  Any thread; several threads may use one queue.
