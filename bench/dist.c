@@ -101,6 +101,37 @@ static void time_differences(void)
     hcy_dist_layout_release(range);
 }
 
+/* What has other ghosts than whole rows: blocks of the last axis, and, of four ranks or more, a grid. */
+static void time_grid(const int *grid)
+{
+    struct job laplacian = { 0 }, gradient = { 0 };
+    hcy_dist_layout *range = NULL;
+    char what[80];
+    CHECK(hcy_dist_layout_grid(&laplacian.layout, ranks.all, 3, (int64_t[]){ CUBE, CUBE, CUBE }, grid, NULL));
+    fill_part(&laplacian.x, laplacian.layout, HCY_FLOAT32);
+    fill_part(&laplacian.y, laplacian.layout, HCY_FLOAT32);
+    gradient.layout = hcy_dist_layout_retain(laplacian.layout);
+    gradient.x = hcy_array_retain(laplacian.x);
+    CHECK(hcy_dist_laplacian(&laplacian.op, ranks.dev, laplacian.layout, HCY_FLOAT32, NULL));
+    CHECK(hcy_dist_gradient(&gradient.op, &range, ranks.dev, gradient.layout, HCY_FLOAT32, HCY_DIFFERENCE_CENTRED));
+    fill_part(&gradient.y, range, HCY_FLOAT32);
+    snprintf(what, sizeof what, "Laplacian 400^3, ranks %d x %d x %d", grid[0], grid[1], grid[2]);
+    tell_job(what, &laplacian);
+    tell("... gradient", time_job(&gradient));
+    gradient.adjoint = 1;
+    tell("... its adjoint", time_job(&gradient));
+    end_job(&gradient);
+    hcy_dist_layout_release(range);
+}
+
+static void time_grids(void)
+{
+    time_grid((const int[]){ 1, ranks.n_ranks, 1 });
+    time_grid((const int[]){ 1, 1, ranks.n_ranks });
+    if (ranks.n_ranks >= 4 && ranks.n_ranks % 2 == 0)
+        time_grid((const int[]){ ranks.n_ranks / 2, 1, 2 });
+}
+
 /* --- What bounds them --- */
 
 /* Seconds in which every rank's core reads so many bytes of its own, the best of some: no expression, no message. */
@@ -257,6 +288,8 @@ static void time_all(const int64_t *sizes)
 {
     time_matrices();
     time_differences();
+    if (ranks.n_ranks > 1)
+        time_grids();
     time_long_dot();
     /* Few rows, of which ghosts are a good share, and as many as make ghosts' own launches wait for nothing. */
     if (ranks.n_ranks > 1)

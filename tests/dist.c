@@ -296,6 +296,7 @@ static const struct {
               { "gridsolvers", "solvers over grids of ranks", test_grid_solvers },
               { "stacks", "stacks of stacks", test_stacks },
               { "overlap", "differences beside messages", test_overlap },
+              { "faces", "faces of differences", test_faces },
               { "nufft", "transpositions, NUFFT, SENSE", test_transforms },
               { "fft", "Fourier transforms", test_ffts },
               { "matrices", "matrices, convolutions", test_matrices },

@@ -218,12 +218,12 @@ done
 # long, and what is tested about overlapping looks at memory that a queue writes.
 # Four have all but the sums that take longest, whose rounds are those of any transport; three what goes through memory that
 # the host does not see.
-on_threads=messages,layouts,operators,grids,free,squares,solvers,stacks,nufft,fft,matrices,timers,gridsolvers,overlap
+on_threads=messages,layouts,operators,grids,free,squares,solvers,stacks,nufft,fft,matrices,timers,gridsolvers,overlap,faces
 export WANTED_AREAS
 case $HCY_SANITIZER in *thread*) HCY_TEST_AREAS=messages,free,solvers,fft ;; esac
 WANTED_AREAS=${HCY_TEST_AREAS-$on_threads}
 run threads 4 "" cpu@threads=1
-WANTED_AREAS=${HCY_TEST_AREAS-messages,grids,fft}
+WANTED_AREAS=${HCY_TEST_AREAS-messages,grids,faces,fft}
 run threads 3 -shared cpu@threads=1@discrete=1
 example threads 3 dist_vstack cpu@threads=1,cpu@threads=1@discrete=1
 example threads 2 dist_scatter cpu@threads=1
@@ -237,7 +237,7 @@ case $HCY_SANITIZER in
     exit 0 ;;
 esac
 # Drivers, which other tests do without.
-WANTED_AREAS=messages
+WANTED_AREAS=messages,faces
 drivers=${OCL_ICD_VENDORS-}
 unset OCL_ICD_VENDORS
 case $HCY_SANITIZER$("$top_builddir/halcyon" devices 2>/dev/null) in

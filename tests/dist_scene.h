@@ -47,6 +47,7 @@ void test_solvers_like_one(void);
 void test_grid_solvers(void);
 void test_stacks(void);
 void test_overlap(void);
+void test_faces(void);
 void test_transforms(void);
 void test_ffts(void);
 void test_matrices(void);

@@ -64,6 +64,8 @@ static const struct {
       " -DFROM_APART=0 -DTO_APART=1 -DWHOLE=0 -DBESIDE=2 -DACROSS=1" },
     { "differences whose coefficients vanish", gpu_text_stencil,
       "-arch=compute_75 -fmad=false -DGROUP_SIZE=256 -DREAL=float -DREAL_BITS=32 -DRANK=3 -DACROSS=1" },
+    { "faces of a part of three axes, floats", gpu_text_faces,
+      "-arch=compute_90 -fmad=false -DGROUP_SIZE=256 -DREAL=float -DREAL_BITS=32 -DRANK=3" },
     { "lines of a grid, floats", gpu_text_nufft_lines, "-arch=compute_75 -fmad=false -DGROUP_SIZE=256 -DREAL=float" },
     { "Fourier transforms, floats", gpu_text_fft, "-arch=compute_75 -fmad=false -DGROUP_SIZE=32 -DREAL=float" },
     { "Fourier transforms, doubles", gpu_text_fft, "-arch=compute_90 -fmad=false -DGROUP_SIZE=256 -DREAL=double" },

@@ -10,6 +10,12 @@
  * each addition, in this order: the element itself, if all terms are of one source and one result (its coefficient is
  * the sum of theirs, from 0 on); then axis by axis from the lowest neighbour to the highest.  What has a coefficient
  * of 0 is not read: it may be outside, or infinite.  So bits depend on the numbers alone.
+ *
+ * A part of an array lacks neighbours, its GHOSTS, which lie in memory of their own: of an axis some rows before the
+ * part's and some after, one behind the other, each of all elements across the axis in their order.  Where terms have
+ * sources of their own, an axis's ghosts are of its own term's.  What needs ghosts is FACES around a box inside, all of
+ * which are one launch: for each axis elements before the box and those after, inside along the axes in front of it,
+ * whole along those behind.
  */
 #ifndef HCY_STENCIL_FORMAT_H
 #define HCY_STENCIL_FORMAT_H
@@ -44,5 +50,13 @@ typedef struct hcy_stencil_job {
     uint64_t from_step, to_step;    /* reals from a term's source or result to the next one's; 0: they are one */
     hcy_stencil_axis axes[HCY_STENCIL_AXES];
 } hcy_stencil_job;
+
+/* Of an axis, beside a job for a whole part, that is contiguous in each source and result. */
+typedef struct hcy_stencil_faces {
+    int64_t ghosts;         /* place of the first one, in reals */
+    uint64_t row;           /* reals of a row of ghosts: of all elements across the axis */
+    uint32_t before, after; /* rows of ghosts, up to HCY_STENCIL_REACH */
+    uint32_t front, back;   /* first and last elements that are not inside */
+} hcy_stencil_faces;
 
 #endif

@@ -1,7 +1,6 @@
 /* scale_time.c - what each job computes and sends on a number of ranks (scale_time.h). */
 #include "scale_time.h"
 #include "dist_sum.h"
-#include "stencil_format.h"
 
 #include <math.h>
 
@@ -26,21 +25,16 @@ static double local_time(const struct scale_job *job, const struct scale_machine
     return job->local > 0 ? job->local : bytes / m->rate;
 }
 
-/* Laplacian of a cube in blocks of its first axis (dist_overlap.c): a ghost row from each neighbour.  All
- * rows but HCY_STENCIL_REACH at each end with a neighbour are computed meanwhile; these are made of
- * strips, which are copied. */
+/* Laplacian of a cube in blocks of its first axis (dist_overlap.c): a ghost row from each neighbour.  All rows but one
+ * at each end with a neighbour are computed meanwhile. */
 static void time_halo(struct scale_time *t, const struct scale_job *job, const struct scale_machine *m,
                       double ranks)
 {
     const struct split s = split_rows(job->size, ranks);
     const double sides = fmin(2, s.busy - 1), row = job->size * job->size * job->word;
-    const double own = local_time(job, m, 2 * job->size * row) * s.rows / job->size;
-    const int is_all_strip = sides > 0 && s.rows <= 4 * HCY_STENCIL_REACH;
-    const double copied = is_all_strip ? s.rows : sides * 2 * HCY_STENCIL_REACH;
-    const double inner = is_all_strip ? 0 : own * (s.rows - sides * HCY_STENCIL_REACH) / s.rows;
-    t->compute = own + 2 * copied * row / m->rate;
+    t->compute = local_time(job, m, 2 * job->size * row) * s.rows / job->size;
     t->exchange = send_time(m, sides, sides * row);
-    t->hidden = fmin(t->exchange, inner);
+    t->hidden = fmin(t->exchange, t->compute * fmax(0, s.rows - sides) / s.rows);
 }
 
 /* A dot of two vectors (dist_sum.c).  Each round makes of a piece's numbers one, and a rank gives the head

@@ -1,8 +1,8 @@
 /* dist_differences.c - differences of neighbours over ranks, with the bits of one device.
  *
- * Ghosts are fetched while one pass over memory makes most of a rank's part of the result: rows where the array is in
- * blocks of its first axis (dist_overlap.c), else boxes (dist_boxes.c).  The adjoint is the same of the transposed
- * matrix: its own ghosts, of what comes in.  No differences along an axis of blocks: nothing goes between ranks.
+ * Ghosts are fetched while one pass over memory makes most of a rank's part of the result (dist_overlap.c).  The
+ * adjoint is the same of the transposed matrix: its own ghosts, of what comes in.  No differences along an axis of
+ * blocks: nothing goes between ranks.
  */
 #include "differences.h"
 #include "dist_priv.h"
@@ -65,48 +65,13 @@ static void free_halves(void *user)
     free(h);
 }
 
-/* The ghost rows that a part needs, which are fewer at the ends of the whole; as many ranks ask for alike. */
-static int agree_reach(int64_t reach[2], hcy_differences_desc *part, hcy_dist *comm)
-{
-    const int64_t behind = part->space.shape[0] - part->first - part->rows;
-    int status = hcy_dist_agree(comm, hcy_differences_reach(&reach[0], &reach[1], part));
-    if (!status)
-        status = hcy_dist_allreduce_host(reach, comm, HCY_INT64, 2, HCY_REDUCE_MAX);
-    if (status || !part->rows)
-        return status;
-    part->before = part->first < reach[0] ? part->first : reach[0];
-    part->after = behind < reach[1] ? behind : reach[1];
-    return 0;
-}
-
-/* From one layout to the other, in blocks of the first axis. */
-static int make_half_of_rows(hcy_operator **op, hcy_device *dev, hcy_dist_layout *to, hcy_dist_layout *from,
-                     const hcy_differences_desc *half)
-{
-    const hcy_dist_layout *rows = half->transposed ? to : from;
-    const int me = rows->comm->place.rank;
-    hcy_differences_desc part = *half;
-    hcy_operator *own = NULL;
-    int64_t reach[2] = { 0, 0 };
-    part.first = rows->firsts[me];
-    part.rows = rows->firsts[me + 1] - part.first;
-    int status = agree_reach(reach, &part, rows->comm);
-    if (!status)
-        status = hcy_dist_agree(rows->comm, hcy_operator_differences(&own, dev, &part));
-    if (!status)
-        status = hcy__dist_agree_on(op, rows->comm, hcy__dist_overlapped(op, to, from, own, &part, reach));
-    hcy_operator_release(own);
-    return status;
-}
-
 /* The matrix, or its transpose. */
 static int make_half(hcy_operator **op, hcy_device *dev, hcy_dist_layout *to, hcy_dist_layout *from,
                      const hcy_differences_desc *whole, bool transposed)
 {
     hcy_differences_desc half = *whole;
     half.transposed = transposed;
-    return (transposed ? to : from)->axis ? hcy__dist_agree_on(op, to->comm, hcy__dist_boxed(op, dev, to, from, &half))
-                                          : make_half_of_rows(op, dev, to, from, &half);
+    return hcy__dist_agree_on(op, to->comm, hcy__dist_overlapped(op, dev, to, from, &half));
 }
 
 static int make_of_halves(hcy_operator **op, hcy_device *dev, hcy_dist_layout *range, hcy_dist_layout *domain,

@@ -1,36 +1,39 @@
-/* dist_overlap.c - differences along the axis of the blocks, computed while ghost rows are on their way.
+/* dist_overlap.c - differences over ranks, computed while ghosts are on their way.
  *
- * Most rows of a rank's result need no ghosts: they are made of the part as it is, and submitted before anything waits
- * for another rank.  The few at its ends are made of a strip: the part's outermost rows with the ghosts around them.
+ * Of a rank's part a box inside needs no ghosts: it is one launch, submitted before anything waits for another rank.
+ * What is left around it is one more, when all ghosts are there: they lie in memory of their own, which that launch
+ * reads as it lies.  No element needs neighbours of two axes at once, so that ghosts come from ranks along one axis;
+ * and of differences that stay apart an axis's ghosts are of its own ones.  Rows that are sent lie together if no axis
+ * in front of theirs has several elements; all others are picked into memory of their own by one launch.  Memory,
+ * numbers of what is picked and the list of messages are made once.
+ *
  * A transport of host memory runs on the caller's thread while the queue computes; one of devices on a queue of its
- * own.  Memory and the list of messages are made once.
+ * own.
  */
 #include "dist_priv.h"
 #include "operator_priv.h"
-#include "stencil_format.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { REACH = HCY_STENCIL_REACH, STAGING_UNIT = 64 };
+enum { STAGING_UNIT = 64 };
 
-/* Between the strip (what comes), or the part (what goes), and another rank. */
+/* Between another rank and what comes, what was picked, or the part as it is. */
+enum { COMES, IS_PICKED, IS_OWN };
 struct message {
-    int rank;
-    bool sends;
+    int rank, what;
     size_t place, bytes, staged; /* staged: the place in the staging memory */
 };
 
 struct overlap {
     hcy_dist_layout *to, *from;
-    hcy_operator *own;           /* of this rank's rows with ghosts around them */
-    int64_t rows, before, after; /* this rank's own rows, and its ghosts */
-    int64_t front, back;         /* first and last rows of the result, which are made of the strip */
-    int64_t head, tail;          /* the strip: so many first rows of the part with its ghosts, so many last ones */
-    int64_t slabs;               /* in front of the axis of the blocks: each has rows of its own */
-    size_t row;                  /* bytes of a row of a slab */
-    hcy_array *strip;            /* NULL: no ghosts */
-    hcy_buffer *staging;         /* NULL: messages take the arrays as they lie, or there are none */
+    hcy_device *dev;
+    struct hcy__stencil_part part;
+    int rank;                    /* axes of what is dealt out, in front of which differences may be apart */
+    hcy_array *ghosts;           /* NULL: none */
+    hcy_array *picked, *numbers; /* the numbers of its elements in the source; NULL: nothing is picked */
+    hcy_buffer *staging;         /* ghosts, then what is picked, then rows; NULL: messages take memory as it lies */
+    size_t picked_at;
     hcy_event *received;         /* what lay in the staging memory last is on the device */
     hcy_queue *side;             /* of a transport of devices; NULL: through the host */
     struct message *list;
@@ -49,87 +52,66 @@ static void free_overlap(void *user)
     hcy__turn_end(&o->turn);
     hcy_queue_release(o->side);
     hcy_buffer_release(o->staging);
-    hcy_array_release(o->strip);
-    hcy_operator_release(o->own);
+    hcy_array_release(o->ghosts);
+    hcy_array_release(o->picked);
+    hcy_array_release(o->numbers);
     hcy_dist_layout_release(o->to);
     hcy_dist_layout_release(o->from);
+    hcy_device_release(o->dev);
     free(o->list);
     free(o->messages);
     free(o);
 }
 
-/* --- The strip --- */
-
-/* Rows of the part with its ghosts that the strip leaves out. */
-static int64_t count_left_out(const struct overlap *o)
-{
-    return o->before + o->rows + o->after - o->head - o->tail;
-}
-
-/* A part of few rows is all strip. */
-static void size_strip(struct overlap *o)
-{
-    if (!o->before && !o->after)
-        return;
-    if (o->rows <= 4 * REACH) {
-        o->front = o->rows;
-        o->head = o->before + o->rows + o->after;
-        return;
-    }
-    o->front = o->before ? REACH : 0;
-    o->head = o->before ? o->before + 2 * REACH : 0;
-    o->back = o->after ? REACH : 0;
-    o->tail = o->after ? o->after + 2 * REACH : 0;
-}
-
-/* `count` rows of the part from `first` on, of each slab, to row `at` of the strip. */
-static int copy_rows(hcy_queue *queue, const struct overlap *o, const hcy_array *x, int64_t at, int64_t first,
-                     int64_t count)
-{
-    int status = 0;
-    for (int64_t k = 0; !status && count && k < o->slabs; k++)
-        status = hcy_buffer_copy(queue, o->strip->buffer,
-                                 hcy__offset_of(o->strip) + (size_t)(k * (o->head + o->tail) + at) * o->row, x->buffer,
-                                 hcy__offset_of(x) + (size_t)(k * o->rows + first) * o->row, (size_t)count * o->row);
-    return status;
-}
-
-static int fill_strip(hcy_queue *queue, const struct overlap *o, const hcy_array *x)
-{
-    const int64_t front = o->front == o->rows ? o->rows : o->front * 2, back = o->back * 2;
-    if (!o->strip)
-        return 0;
-    int status = copy_rows(queue, o, x, o->before, 0, front);
-    return status ? status : copy_rows(queue, o, x, o->head, o->rows - back, back);
-}
-
 /* --- Messages --- */
+
+static const hcy_array *array_of(const struct overlap *o, const struct message *m, const hcy_array *x)
+{
+    return m->what == COMES ? o->ghosts : m->what == IS_PICKED ? o->picked : x;
+}
 
 static void set_messages(const struct overlap *o, const hcy_array *x)
 {
     char *staging = o->staging ? hcy_buffer_host(o->staging) : NULL;
     for (size_t i = 0; i < o->n; i++) {
         const struct message *m = &o->list[i];
-        const hcy_array *a = m->sends ? x : o->strip;
-        const size_t offset = hcy__offset_of(a) + m->place;
+        const hcy_array *a = array_of(o, m, x);
         char *data = o->side || staging ? NULL : hcy__within_reach(o->from->comm, a);
         o->messages[i] = (struct hcy__message){ m->rank,
-                                                m->sends,
+                                                m->what != COMES,
                                                 staging ? staging + m->staged : data ? data + m->place : NULL,
                                                 a->buffer,
-                                                offset,
+                                                hcy__offset_of(a) + m->place,
                                                 m->bytes };
     }
 }
 
-static int copy_staged(hcy_queue *queue, const struct overlap *o, bool sends)
+static int pick_rows(hcy_queue *queue, const struct overlap *o, const hcy_array *x)
+{
+    hcy_array *flat = NULL;
+    if (!o->picked)
+        return 0;
+    int status = hcy_array_reshape(&flat, x, 1, &x->count);
+    if (!status)
+        status = hcy_array_take(queue, o->picked, flat, o->numbers, 0);
+    hcy_array_release(flat);
+    return status;
+}
+
+/* What is sent, to the staging memory. */
+static int send_staged(hcy_queue *queue, const struct overlap *o)
 {
     int status = 0;
-    for (size_t i = 0; !status && o->staging && i < o->n; i++) {
+    if (!o->staging)
+        return 0;
+    char *staging = hcy_buffer_host(o->staging);
+    if (o->picked)
+        status = hcy_buffer_read(queue, staging + o->picked_at, o->picked->buffer, hcy__offset_of(o->picked),
+                                 hcy__bytes_of(o->picked));
+    for (size_t i = 0; !status && i < o->n; i++) {
         const struct hcy__message *m = &o->messages[i];
-        if (!m->sends == !sends)
-            status = sends ? hcy_buffer_read(queue, m->data, m->buffer, m->offset, m->bytes)
-                           : hcy_buffer_write(queue, m->buffer, m->offset, m->data, m->bytes);
+        if (o->list[i].what == IS_OWN)
+            status = hcy_buffer_read(queue, m->data, m->buffer, m->offset, m->bytes);
     }
     return status;
 }
@@ -137,9 +119,11 @@ static int copy_staged(hcy_queue *queue, const struct overlap *o, bool sends)
 /* What has come, to the device. */
 static int receive_staged(hcy_queue *queue, struct overlap *o)
 {
-    const int status = copy_staged(queue, o, false);
     if (!o->staging)
-        return status;
+        return 0;
+    const int status = o->ghosts ? hcy_buffer_write(queue, o->ghosts->buffer, hcy__offset_of(o->ghosts),
+                                                    hcy_buffer_host(o->staging), hcy__bytes_of(o->ghosts))
+                                 : 0;
     hcy_event_release(o->received);
     o->received = NULL;
     const int recorded = hcy_event_record(&o->received, queue);
@@ -148,61 +132,45 @@ static int receive_staged(hcy_queue *queue, struct overlap *o)
 
 /* --- Applying --- */
 
-/* The result's rows that are made of the strip. */
-static int make_edges(hcy_queue *queue, hcy_array *y, const struct overlap *o)
-{
-    int status = 0;
-    if (o->front)
-        status = hcy__stencil_rows(queue, y, o->own, o->strip, 0, o->front, o->before);
-    if (!status && o->back)
-        status = hcy__stencil_rows(queue, y, o->own, o->strip, o->rows - o->back, o->rows,
-                                   o->before - count_left_out(o));
-    return status;
-}
-
-static int make_inner(hcy_queue *queue, hcy_array *y, const struct overlap *o, hcy_array *x)
-{
-    return hcy__stencil_rows(queue, y, o->own, x, o->front, o->rows - o->back, 0);
-}
-
-/* All about the strip is the other queue's, which is urgent: its few rows and the messages go before the many rows that
- * wait.  These are started first, for starting messages takes the host long, and the device would do nothing; where
- * that fails the messages still go, which others wait for. */
+/* All about ghosts is the other queue's, which is urgent: few elements and the messages go before the many that wait.
+ * These are started first, for starting messages takes the host long, and the device would do nothing; where that fails
+ * the messages still go, which others wait for. */
 static int run_beside(hcy_queue *queue, hcy_array *y, struct overlap *o, hcy_array *x)
 {
     const hcy_dist *comm = o->from->comm;
     set_messages(o, x);
     int status = hcy__follow(o->side, queue);
-    const int inner = status ? 0 : make_inner(queue, y, o, x);
+    const int inner = status ? 0 : hcy__stencil_inner(queue, y, &o->part, x);
     if (!status)
-        status = fill_strip(o->side, o, x);
+        status = pick_rows(o->side, o, x);
     if (!status)
         status = comm->on_device->exchange(o->side, comm->device_impl, o->messages, o->n);
     if (!status)
-        status = make_edges(o->side, y, o);
+        status = hcy__stencil_faces(o->side, y, &o->part, x, o->ghosts);
     /* Even after a failure: what the other queue has got still uses what the caller may release. */
     const int after = hcy__follow(queue, o->side);
     return status ? status : after ? after : inner;
 }
 
-/* Messages go and come while the queue computes, or has failed to: others wait for them. */
+/* Messages go and come while the queue computes, or has failed to: others wait for them.  An event of what is sent
+ * would allocate in each step. */
 static int run_through_host(hcy_queue *queue, hcy_array *y, struct overlap *o, hcy_array *x)
 {
     const hcy_dist *comm = o->from->comm;
     const bool alone = comm->place.n_ranks == 1;
-    int status = fill_strip(queue, o, x);
     set_messages(o, x);
+    int status = pick_rows(queue, o, x);
     if (!status && !alone)
-        status = copy_staged(queue, o, true);
-    if (!status && !alone)
+        status = send_staged(queue, o);
+    if (!status && o->n)
         status = hcy_queue_finish(queue);
-    const int inner = status ? 0 : make_inner(queue, y, o, x);
+    const int inner = status ? 0 : hcy__stencil_inner(queue, y, &o->part, x);
     if (!status && !alone)
         status = comm->transport->exchange(comm->impl, o->messages, o->n);
     if (!status && !alone)
         status = receive_staged(queue, o);
     if (!status)
-        status = make_edges(queue, y, o);
+        status = hcy__stencil_faces(queue, y, &o->part, x, o->ghosts);
     return status ? status : inner;
 }
 
@@ -218,102 +186,191 @@ static int apply_overlapped(hcy_queue *queue, hcy_array *y, void *user, hcy_arra
 
 /* --- Making --- */
 
-/* A ghost is as many messages as there are slabs, in their order at both ends. */
-static int list_messages(struct overlap *o, const struct hcy__ghost *ghosts, size_t n)
+/* A rank's part of what is dealt out, and its ghosts. */
+struct shape {
+    int64_t first[HCY_ARRAY_MAX_RANK], size[HCY_ARRAY_MAX_RANK], count;
+    struct hcy__stencil_ghosts ghosts[HCY_ARRAY_MAX_RANK];
+    int terms[HCY_ARRAY_MAX_RANK]; /* the source of an axis's differences, of those that are apart */
+    size_t item;                   /* bytes of a number */
+    int64_t n_ghosts, n_picked;
+};
+
+/* The one axis of the grid along which two ranks are apart; -1: none, or several. */
+static int axis_between(const hcy_dist_layout *l, int a, int b)
 {
-    const hcy_dist *comm = o->from->comm;
-    const size_t slabs = (size_t)o->slabs;
-    size_t bytes = 0, most = 0;
-    int status = hcy_size_mul(&most, n + 1, slabs + 1);
-    o->list = status ? NULL : calloc(most, sizeof *o->list);
-    o->messages = status ? NULL : calloc(most, sizeof *o->messages);
-    if (!o->list || !o->messages)
-        return hcy_fail(HCY_ENOMEM, "out of memory for the messages of %zu ghosts", n);
-    for (size_t i = 0; o->row && i < n; i++)
-        for (size_t k = 0; k < slabs; k++) {
-            const struct hcy__ghost *g = &ghosts[i];
-            const int64_t first = g->box.first[o->from->axis], count = g->box.end[o->from->axis] - first;
-            const int64_t in_strip = first < o->head ? first : first - count_left_out(o);
-            const int64_t at = g->gives ? (int64_t)k * o->rows + first
-                                        : (int64_t)k * (o->head + o->tail) + in_strip;
-            const size_t size = (size_t)count * o->row;
-            o->list[o->n++] = (struct message){ g->rank, g->gives, (size_t)at * o->row, size, bytes };
-            bytes += (size + STAGING_UNIT - 1) / STAGING_UNIT * STAGING_UNIT;
+    int axis = -1, n = 0;
+    for (int d = l->rank - 1; d >= 0; d--) {
+        if (a % l->grid[d] != b % l->grid[d]) {
+            axis = d;
+            n++;
         }
-    if (o->side || !bytes || hcy_device_get_info(o->own->dev)->caps & HCY_CAP_HOST_MEMORY ||
-        (comm->reaches_device && comm->device == o->own->dev))
-        return 0;
-    return hcy_buffer_create(&o->staging, o->own->dev, HCY_MEM_PINNED, bytes);
+        a /= l->grid[d];
+        b /= l->grid[d];
+    }
+    return n == 1 ? axis : -1;
 }
 
-static int make_memory(struct overlap *o, const int64_t reach[2])
+static void find_shape(struct shape *s, struct hcy__widths *widths, const hcy_dist_layout *rows,
+                       const hcy_differences_desc *half)
 {
-    const hcy_dist *comm = o->from->comm;
-    const int dtype = o->own->desc.domain.dtype;
-    struct hcy__widths widths = { { 0 }, { 0 }, false };
-    int64_t shape[HCY_ARRAY_MAX_RANK];
+    const struct hcy__box mine = hcy__layout_box(rows, rows->comm->place.rank);
+    int term = 0;
+    memset(s, 0, sizeof *s);
+    s->item = hcy_dtype_size(half->space.dtype);
+    s->count = 1;
+    for (int d = 0; d < rows->rank; d++) {
+        s->first[d] = mine.first[d];
+        s->size[d] = mine.end[d] - mine.first[d];
+        s->count *= s->size[d];
+    }
+    for (int d = 0; d < rows->rank; d++) {
+        const int64_t behind = rows->shape[d] - mine.end[d];
+        struct hcy__stencil_ghosts *g = &s->ghosts[d];
+        int64_t reach[2] = { 0, 0 };
+        if (rows->grid[d] > 1)
+            hcy__stencil_reach_of(reach, half, d);
+        widths->front[d] = reach[0];
+        widths->back[d] = reach[1];
+        s->terms[d] = half->apart && half->transposed ? term : 0;
+        term += half->kinds[d] != 0;
+        g->place = s->n_ghosts;
+        if (!s->count)
+            continue;
+        g->before = reach[0] < mine.first[d] ? reach[0] : mine.first[d];
+        g->after = reach[1] < behind ? reach[1] : behind;
+        s->n_ghosts += (g->before + g->after) * (s->count / s->size[d]);
+    }
+}
+
+/* Elements [first, end) along axis d, row by row, of the source that counts for it. */
+static void number_rows(int64_t *numbers, const struct shape *s, int rank, int d, int64_t first, int64_t end)
+{
+    int64_t behind = 1;
+    for (int e = d + 1; e < rank; e++)
+        behind *= s->size[e];
+    const int64_t source = s->terms[d] * s->count, across = s->count / s->size[d];
+    for (int64_t i = first; i < end; i++)
+        for (int64_t k = 0; k < across; k++)
+            *numbers++ = source + (k / behind * s->size[d] + i) * behind + k % behind;
+}
+
+/* What comes lies where the faces' launch looks for it; rows that lie together go as they are. */
+static void add_message(struct overlap *o, struct shape *s, const struct hcy__ghost *ghost, int d, int64_t *numbers)
+{
+    const int64_t first = ghost->box.first[d], rows = ghost->box.end[d] - first, across = s->count / s->size[d];
+    struct message m = { ghost->rank, COMES, 0, (size_t)(rows * across) * s->item, 0 };
+    int64_t in_front = 1, at;
+    for (int e = 0; e < d; e++)
+        in_front *= s->size[e];
+    if (!ghost->gives)
+        /* Counted from the first ghost on, with the part's own rows between. */
+        at = s->ghosts[d].place + (first < s->ghosts[d].before ? first : first - s->size[d]) * across;
+    else if (in_front == 1) {
+        m.what = IS_OWN;
+        at = s->terms[d] * s->count + first * across;
+    } else {
+        m.what = IS_PICKED;
+        at = s->n_picked;
+        number_rows(numbers + at, s, o->rank, d, first, first + rows);
+        s->n_picked += rows * across;
+    }
+    m.place = (size_t)at * s->item;
+    o->list[o->n++] = m;
+}
+
+static int list_messages(struct overlap *o, struct shape *s, const hcy_dist_layout *rows,
+                         const struct hcy__widths *widths)
+{
+    const int me = rows->comm->place.rank;
     struct hcy__ghost *ghosts = NULL;
+    int64_t *numbers = NULL, most = 1;
     size_t n = 0;
-    widths.front[o->from->axis] = reach[0];
-    widths.back[o->from->axis] = reach[1];
-    memcpy(shape, o->from->local, sizeof shape);
-    shape[o->from->axis] = o->head + o->tail;
-    int status = hcy__dist_list_ghosts(&ghosts, &n, o->from, &widths);
-    if (!status && o->head + o->tail)
-        status = hcy_array_empty(&o->strip, o->own->dev, dtype, o->from->rank, shape);
-    if (!status && comm->on_device && comm->device == o->own->dev)
-        status = hcy_queue_create_urgent(&o->side, o->own->dev);
-    if (!status)
-        status = list_messages(o, ghosts, n);
+    int status = hcy__dist_list_ghosts(&ghosts, &n, rows, widths);
+    for (size_t i = 0; !status && i < n; i++) {
+        const int d = axis_between(rows, ghosts[i].rank, me);
+        most += d >= 0 && ghosts[i].gives ? (ghosts[i].box.end[d] - ghosts[i].box.first[d]) * (s->count / s->size[d])
+                                          : 0;
+    }
+    if (!status) {
+        o->list = calloc(n + 1, sizeof *o->list);
+        o->messages = calloc(n + 1, sizeof *o->messages);
+        numbers = calloc((size_t)most, sizeof *numbers);
+        if (!o->list || !o->messages || !numbers)
+            status = hcy_fail(HCY_ENOMEM, "out of memory for the messages of %zu ghosts", n);
+    }
+    for (size_t i = 0; !status && i < n; i++) {
+        const int d = axis_between(rows, ghosts[i].rank, me);
+        if (d >= 0)
+            add_message(o, s, &ghosts[i], d, numbers);
+    }
+    if (!status && s->n_picked)
+        status = hcy_array_from_host(&o->numbers, o->dev, HCY_INT64, 1, &s->n_picked, numbers);
+    free(numbers);
     free(ghosts);
     return status;
 }
 
-static int new_overlap(struct overlap **out, hcy_dist_layout *to, hcy_dist_layout *from, hcy_operator *own,
-                       const hcy_differences_desc *part, const int64_t reach[2])
+/* Behind ghosts and what is picked, which go in one piece each, rows of the part. */
+static int make_staging(struct overlap *o, const struct shape *s)
 {
+    const hcy_dist *comm = o->from->comm;
+    const size_t unit = STAGING_UNIT, ghosts = ((size_t)s->n_ghosts * s->item + unit - 1) / unit * unit;
+    size_t bytes = ghosts + ((size_t)s->n_picked * s->item + unit - 1) / unit * unit;
+    o->picked_at = ghosts;
+    for (size_t i = 0; i < o->n; i++) {
+        struct message *m = &o->list[i];
+        m->staged = m->what == COMES ? m->place : m->what == IS_PICKED ? ghosts + m->place : bytes;
+        bytes += m->what == IS_OWN ? (m->bytes + unit - 1) / unit * unit : 0;
+    }
+    if (o->side || !bytes || hcy_device_get_info(o->dev)->caps & HCY_CAP_HOST_MEMORY ||
+        (comm->reaches_device && comm->device == o->dev))
+        return 0;
+    return hcy_buffer_create(&o->staging, o->dev, HCY_MEM_PINNED, bytes);
+}
+
+static int make_memory(struct overlap *o, const hcy_dist_layout *rows, const hcy_differences_desc *half)
+{
+    const hcy_dist *comm = o->from->comm;
+    const int dtype = half->space.dtype;
+    struct hcy__widths widths = { { 0 }, { 0 }, false };
+    struct shape s;
+    o->rank = rows->rank;
+    find_shape(&s, &widths, rows, half);
+    int status = hcy__stencil_part_set(&o->part, half, s.first, s.size, s.ghosts);
+    if (!status)
+        status = list_messages(o, &s, rows, &widths);
+    if (!status && s.n_ghosts)
+        status = hcy_array_empty(&o->ghosts, o->dev, dtype, 1, &s.n_ghosts);
+    if (!status && s.n_picked)
+        status = hcy_array_empty(&o->picked, o->dev, dtype, 1, &s.n_picked);
+    if (!status && comm->on_device && comm->device == o->dev)
+        status = hcy_queue_create_urgent(&o->side, o->dev);
+    return status ? status : make_staging(o, &s);
+}
+
+int hcy__dist_overlapped(hcy_operator **op, hcy_device *dev, hcy_dist_layout *to, hcy_dist_layout *from,
+                         const hcy_differences_desc *half)
+{
+    hcy_operator_desc desc = HCY_OPERATOR_DESC_INIT;
     struct overlap *o = calloc(1, sizeof *o);
     if (!o)
         return hcy_fail(HCY_ENOMEM, "out of memory for an operator");
     hcy__turn_init(&o->turn);
     o->to = hcy_dist_layout_retain(to);
     o->from = hcy_dist_layout_retain(from);
-    o->own = hcy_operator_retain(own);
-    o->rows = part->rows;
-    o->before = part->before;
-    o->after = part->after;
-    o->slabs = 1;
-    o->row = hcy_dtype_size(part->space.dtype);
-    for (int d = 0; d < from->axis; d++)
-        o->slabs *= from->shape[d];
-    for (int d = from->axis + 1; d < from->rank; d++)
-        o->row *= (size_t)from->shape[d];
-    /* Without elements there is nothing to copy, and nothing to fetch. */
-    if (o->row)
-        size_strip(o);
-    int status = make_memory(o, reach);
-    if (status)
+    o->dev = hcy_device_retain(dev);
+    int status = make_memory(o, half->transposed ? to : from, half);
+    if (!status)
+        status = hcy_dist_space(&desc.range, to, half->space.dtype);
+    if (!status)
+        status = hcy_dist_space(&desc.domain, from, half->space.dtype);
+    if (status) {
         free_overlap(o);
-    else
-        *out = o;
-    return status;
-}
-
-int hcy__dist_overlapped(hcy_operator **op, hcy_dist_layout *to, hcy_dist_layout *from, hcy_operator *own,
-                         const hcy_differences_desc *part, const int64_t reach[2])
-{
-    hcy_operator_desc desc = HCY_OPERATOR_DESC_INIT;
-    struct overlap *o = NULL;
-    int status = hcy_dist_space(&desc.range, to, part->space.dtype);
-    if (!status)
-        status = hcy_dist_space(&desc.domain, from, part->space.dtype);
-    if (!status)
-        status = new_overlap(&o, to, from, own, part, reach);
-    if (status)
         return status;
+    }
     desc.name = "differences behind messages";
     desc.apply = apply_overlapped;
     desc.destroy = free_overlap;
     desc.user = o;
-    return hcy__operator_make(op, own->dev, &desc);
+    return hcy__operator_make(op, dev, &desc);
 }

@@ -208,18 +208,11 @@ int hcy__dist_ghosts(hcy_operator **op, hcy_device *dev, hcy_dist_layout *layout
 int hcy__dist_halo_of(hcy_operator **op, hcy_dist_layout **padded, hcy_device *dev, hcy_dist_layout *layout, int dtype,
                       const struct hcy__widths *widths);
 
-/* --- dist_boxes.c --- */
-
-/* Differences of `half`, transposed or not, of arrays in any blocks, one layout with an axis in front of the other's
- * where they are apart: not collective. */
-int hcy__dist_boxed(hcy_operator **op, hcy_device *dev, hcy_dist_layout *to, hcy_dist_layout *from,
-                    const hcy_differences_desc *half);
-
 /* --- dist_overlap.c --- */
 
-/* Of this rank's own differences (`part`: its rows with its ghosts) the operator over ranks, which fetches the ghosts,
- * reach[0] in front and reach[1] behind at most, while it computes what needs none: not collective. */
-int hcy__dist_overlapped(hcy_operator **op, hcy_dist_layout *to, hcy_dist_layout *from, hcy_operator *own,
-                         const hcy_differences_desc *part, const int64_t reach[2]);
+/* Differences of `half`, transposed or not, of arrays in any blocks, one layout with an axis in front of the other's
+ * where they are apart, which fetches ghosts while it computes what needs none: not collective. */
+int hcy__dist_overlapped(hcy_operator **op, hcy_device *dev, hcy_dist_layout *to, hcy_dist_layout *from,
+                         const hcy_differences_desc *half);
 
 #endif

@@ -338,7 +338,7 @@ int hcy__room_move(hcy_kernel **kernel, struct hcy__room *room, enum hcy__move m
 {
     static const char *const names[HCY__MOVES] = { "eval_take", "eval_put",  "eval_own",
                                                    "eval_count", "eval_sort", "eval_sort_values", "stencil",
-                                                   "matrix", "matrix_twice" };
+                                                   "stencil_faces", "matrix", "matrix_twice" };
     int status = 0;
     pthread_mutex_lock(&room->lock);
     /* What a device compiles for it is kept with the kernel. */

@@ -26,7 +26,7 @@ hcy_device *hcy__room_device(const struct hcy__room *room);
  * multiplies matrices (matrix_format.h), as long as the room; HCY_EUNSUPPORTED. */
 enum hcy__move {
     HCY__MOVE_TAKE, HCY__MOVE_PUT, HCY__MOVE_OWN, HCY__MOVE_COUNT, HCY__MOVE_SORT, HCY__MOVE_SORT_VALUES,
-    HCY__MOVE_STENCIL, HCY__MOVE_MATRIX, HCY__MOVE_TWICE, HCY__MOVES
+    HCY__MOVE_STENCIL, HCY__MOVE_FACES, HCY__MOVE_MATRIX, HCY__MOVE_TWICE, HCY__MOVES
 };
 int hcy__room_move(hcy_kernel **kernel, struct hcy__room *room, enum hcy__move move);
 /* Launches one for one item, with the scratch memory that it asks for as args[scratch]. */

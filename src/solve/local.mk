@@ -1,6 +1,6 @@
 # Linear operators, and what solves equations of them.
 AM_CPPFLAGS += -I$(srcdir)/src/solve
-libcore_la_SOURCES += families/stencil/stencil_format.h families/stencil/stencil_rows.h families/stencil/stencil_job.h \
+libcore_la_SOURCES += families/stencil/stencil_format.h families/stencil/stencil_rows.h families/stencil/stencil_job.h families/stencil/stencil_arguments.h \
     families/stencil/kernels.def families/matrix/matrix_format.h families/matrix/matrix_job.h families/matrix/kernels.def \
     src/solve/multiply.h src/solve/multiply.c src/solve/differences.h src/solve/differences.c src/solve/operator_priv.h \
     src/solve/operator.c src/solve/algebra.c src/solve/vectors.h \

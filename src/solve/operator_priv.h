@@ -57,22 +57,26 @@ int hcy__space_vector(hcy_array **vector, hcy_device *dev, const hcy_space *spac
 int hcy__vector_part(hcy_array **part, const hcy_array *vector, int64_t first, const hcy_space *space);
 /* Rows `first` to `first + count` of an array along an axis. */
 int hcy__vector_rows(hcy_array **rows, const hcy_array *a, int axis, int64_t first, int64_t count);
-/* Rows [first, end) of y = A x of an hcy_operator_differences(), unchecked; row 0 of the result stands at row `at` of
- * x, which has rows enough around those. */
-int hcy__stencil_rows(hcy_queue *queue, hcy_array *y, const hcy_operator *op, hcy_array *x, int64_t first, int64_t end,
-                      int64_t at);
-/* Differences of a part of the whole vectors, size[d] elements from first[d] on along axis d; in that part any box. */
+/* Differences of a part of the whole vectors, as two launches: of a box inside, which needs no ghosts, and of what is
+ * left around it (stencil_format.h). */
 struct hcy__stencil_part {
-    hcy_stencil_job job;
-    int n_axes, width; /* with differences; reals of a number */
-    bool is_apart, is_transposed;
+    hcy_stencil_job inner, faces; /* their operands begin at 0 */
+    hcy_stencil_faces around[HCY_STENCIL_AXES];
+    bool has_inner, has_faces;
+    int width; /* reals of a number */
 };
+/* Along an axis: rows of ghosts before and behind the part, and which number is the first one's. */
+struct hcy__stencil_ghosts {
+    int64_t before, after, place;
+};
+/* size[d] elements from first[d] on along axis d. */
 int hcy__stencil_part_set(struct hcy__stencil_part *part, const hcy_differences_desc *whole, const int64_t *first,
-                          const int64_t *size);
-/* Elements [first, end) of the part's y = A x, unchecked: x and y are contiguous, of one shape but for an axis in front
- * of the one that is apart; their first element stands for the part's element `origin`, which may be below 0. */
-int hcy__stencil_box(hcy_queue *queue, hcy_array *y, const struct hcy__stencil_part *part, hcy_array *x,
-                     const int64_t *first, const int64_t *end, const int64_t *origin);
+                          const int64_t *size, const struct hcy__stencil_ghosts *ghosts);
+/* Either of the part's y = A x, unchecked: x and y are contiguous, of one shape but for an axis in front of the one
+ * that is apart; ghosts are numbers one behind the other. */
+int hcy__stencil_inner(hcy_queue *queue, hcy_array *y, const struct hcy__stencil_part *part, hcy_array *x);
+int hcy__stencil_faces(hcy_queue *queue, hcy_array *y, const struct hcy__stencil_part *part, hcy_array *x,
+                       hcy_array *ghosts);
 /* Neighbours along an axis, before and behind, that an element of the result needs at most. */
 void hcy__stencil_reach_of(int64_t reach[2], const hcy_differences_desc *whole, int axis);
 /* Differences along the last axes; messages name the function. */

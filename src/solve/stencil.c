@@ -9,7 +9,7 @@
 #include "room.h"
 #include "sized.h"
 
-#include "arguments.h"
+#include "stencil_arguments.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -62,63 +62,59 @@ static void set_rows(hcy_stencil_axis *a, const hcy_differences_desc *desc, int 
         a->tail--;
 }
 
-/* Axes without differences that follow one another become one: lines are longer, and fewer. */
-static void set_job(hcy_stencil_job *job, struct stencil *s, bool transposed)
+/* Of size[d] elements from first[d] on along axis d.  Axes without differences that follow one another become one:
+ * lines are longer, and fewer.  The job's axis of each is told, if there is a place for it: -1 of those that are
+ * none. */
+static void set_job(hcy_stencil_job *job, int *axes, const hcy_differences_desc *desc, const int64_t *first,
+                    const int64_t *size, bool transposed)
 {
-    const hcy_differences_desc *desc = &s->desc;
-    const bool is_single = !strcmp(hcy__real_name(desc->space.dtype), "float32");
+    const bool is_single = hcy__is_single(&desc->space);
     int64_t stride = hcy__space_is_complex(&desc->space) ? 2 : 1;
-    int n = 0;
+    uint32_t n = 0;
     memset(job, 0, sizeof *job);
-    s->joined = 1;
-    /* From the last axis on, so that strides are known; turned round then. */
-    for (int d = desc->space.rank - 1; d >= 0; d--) {
-        hcy_stencil_axis *a = &job->axes[n];
-        const int64_t size = d ? desc->space.shape[d] : desc->rows;
+    for (int d = 0; d < desc->space.rank; d++) {
         /* One element makes no axis: behind others it would leave lines of one. */
-        if (d && size == 1 && !desc->kinds[d])
-            continue;
-        if (!desc->kinds[d] && n && !a[-1].is_term) {
-            if (!d)
-                s->joined = (int64_t)a[-1].size;
-            a[-1].size *= (uint64_t)size;
-            a[-1].extent = a[-1].size;
-        } else {
-            a->size = a->extent = (uint64_t)size;
-            a->stride = stride;
-            if (desc->kinds[d]) {
-                set_rows(a, desc, d, d ? 0 : desc->first, transposed);
-                set_inner(a, is_single);
-            }
-            n++;
+        const bool is_axis = !d || size[d] != 1 || desc->kinds[d];
+        const bool joins = is_axis && n && !desc->kinds[d] && !job->axes[n - 1].is_term;
+        hcy_stencil_axis *a = &job->axes[joins ? n - 1 : n];
+        if (is_axis) {
+            a->size = a->extent = joins ? a->size * (uint64_t)size[d] : (uint64_t)size[d];
+            n += !joins;
         }
-        stride *= size;
+        if (is_axis && desc->kinds[d]) {
+            set_rows(a, desc, d, first[d], transposed);
+            set_inner(a, is_single);
+        }
+        if (axes)
+            axes[d] = is_axis ? (int)n - 1 : -1;
     }
-    for (int i = 0; i < n / 2; i++) {
-        hcy_stencil_axis other = job->axes[i];
-        job->axes[i] = job->axes[n - 1 - i];
-        job->axes[n - 1 - i] = other;
-    }
-    job->rank = (uint32_t)n;
+    for (uint32_t i = n; i-- > 0; stride *= (int64_t)job->axes[i].size)
+        job->axes[i].stride = stride;
+    job->rank = n;
     job->bytes = is_single ? 4 : 8;
 }
 
 /* --- Applying --- */
 
+static void set_args(hcy_arg *args, const struct hcy__stencil_at *at, hcy_array *y, const hcy_stencil_job *job,
+                     hcy_array *x)
+{
+    args[at->job] = hcy_arg_struct(job, offsetof(hcy_stencil_job, axes));
+    for (int i = 0; i < HCY_STENCIL_AXES / 2; i++)
+        args[at->pairs[i]] = hcy_arg_struct(&job->axes[2 * i], 2 * sizeof job->axes[0]);
+    args[at->from] = hcy_arg_buf(x->buffer);
+    args[at->to] = hcy_arg_buf(y->buffer);
+}
+
 static int submit_job(hcy_queue *queue, hcy_array *y, const hcy_stencil_job *job, hcy_array *x)
 {
-    static const size_t pairs[] = { HCY_ARG_AT(stencil, axes0), HCY_ARG_AT(stencil, axes2), HCY_ARG_AT(stencil, axes4),
-                                    HCY_ARG_AT(stencil, axes6) };
+    static const struct hcy__stencil_at at = HCY__STENCIL_AT(stencil);
     hcy_kernel *kernel = NULL;
     hcy_arg args[HCY_MAX_ARGS];
     int status = hcy__room_move(&kernel, y->room, HCY__MOVE_STENCIL);
     if (status)
         return status;
-    args[HCY_ARG_AT(stencil, job)] = hcy_arg_struct(job, offsetof(hcy_stencil_job, axes));
-    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
-        args[pairs[i]] = hcy_arg_struct(&job->axes[2 * i], 2 * sizeof job->axes[0]);
-    args[HCY_ARG_AT(stencil, from)] = hcy_arg_buf(x->buffer);
-    args[HCY_ARG_AT(stencil, to)] = hcy_arg_buf(y->buffer);
+    set_args(args, &at, y, job, x);
     return hcy_launch(queue, kernel, 1, args, HCY_N_ARGS(stencil));
 }
 
@@ -167,12 +163,6 @@ int hcy_operator_apply_rows(hcy_queue *queue, hcy_array *y, hcy_operator *op, hc
     return status ? status : launch_rows(queue, y, s, x, false, first, end, s->desc.before);
 }
 
-int hcy__stencil_rows(hcy_queue *queue, hcy_array *y, const hcy_operator *op, hcy_array *x, int64_t first, int64_t end,
-                      int64_t at)
-{
-    return launch_rows(queue, y, op->desc.user, x, false, first, end, at);
-}
-
 /* --- Making --- */
 
 /* Fills in the number of rows. */
@@ -207,54 +197,6 @@ static int read_desc(hcy_differences_desc *desc, int *n_axes, const hcy_differen
     if (!status && desc->space.vectors)
         status = hcy_fail(HCY_EUNSUPPORTED, "differences: vectors that are distributed");
     return status ? status : check_rows(desc);
-}
-
-int hcy__stencil_part_set(struct hcy__stencil_part *p, const hcy_differences_desc *whole, const int64_t *first,
-                          const int64_t *size)
-{
-    hcy_differences_desc desc = HCY_DIFFERENCES_DESC_INIT;
-    int status = read_desc(&desc, &p->n_axes, whole);
-    if (status)
-        return status;
-    const bool is_single = hcy__is_single(&desc.space);
-    memset(&p->job, 0, sizeof p->job);
-    p->job.rank = (uint32_t)desc.space.rank;
-    p->job.bytes = is_single ? 4 : 8;
-    p->width = hcy__space_is_complex(&desc.space) ? 2 : 1;
-    p->is_apart = desc.apart && p->n_axes > 1;
-    p->is_transposed = desc.transposed != 0;
-    for (int d = 0; d < desc.space.rank; d++) {
-        hcy_stencil_axis *a = &p->job.axes[d];
-        a->extent = (uint64_t)size[d];
-        if (desc.kinds[d]) {
-            set_rows(a, &desc, d, first[d], p->is_transposed);
-            set_inner(a, is_single);
-        }
-    }
-    return 0;
-}
-
-int hcy__stencil_box(hcy_queue *queue, hcy_array *y, const struct hcy__stencil_part *p, hcy_array *x,
-                     const int64_t *first, const int64_t *end, const int64_t *origin)
-{
-    hcy_stencil_job job = p->job;
-    const int rank = (int)job.rank, in_front = y->rank - rank;
-    int64_t stride = p->width, place = 0;
-    for (int d = rank - 1; d >= 0; d--) {
-        hcy_stencil_axis *a = &job.axes[d];
-        if (first[d] >= end[d])
-            return 0;
-        a->first = (uint64_t)first[d];
-        a->size = (uint64_t)(end[d] - first[d]);
-        a->stride = stride;
-        place += (first[d] - origin[d]) * stride;
-        stride *= y->shape[d + in_front];
-    }
-    job.from = x->offset * p->width + place;
-    job.to = y->offset * p->width + place;
-    if (p->is_apart)
-        *(p->is_transposed ? &job.from_step : &job.to_step) = (uint64_t)stride;
-    return submit_job(queue, y, &job, x);
 }
 
 void hcy__stencil_reach_of(int64_t reach[2], const hcy_differences_desc *desc, int axis)
@@ -304,6 +246,84 @@ int hcy_differences_reach(int64_t *before, int64_t *after, const hcy_differences
     return status;
 }
 
+/* --- Parts with ghosts --- */
+
+/* What of an axis of n elements needs ghosts, which reach so far. */
+static hcy_stencil_faces faces_of(const struct hcy__stencil_ghosts *g, const int64_t reach[2], int64_t n, int width)
+{
+    const int64_t front = g->before ? reach[0] : 0, back = g->after ? reach[1] : 0;
+    hcy_stencil_faces f = { g->place * width, 0, (uint32_t)g->before, (uint32_t)g->after, 0, 0 };
+    f.front = (uint32_t)(front < n ? front : n);
+    f.back = (uint32_t)(back < n - f.front ? back : n - f.front);
+    return f;
+}
+
+int hcy__stencil_part_set(struct hcy__stencil_part *p, const hcy_differences_desc *whole, const int64_t *first,
+                          const int64_t *size, const struct hcy__stencil_ghosts *ghosts)
+{
+    hcy_differences_desc desc = HCY_DIFFERENCES_DESC_INIT;
+    int axes[HCY_ARRAY_MAX_RANK], n_axes;
+    int64_t reach[2], count = 1;
+    int status = read_desc(&desc, &n_axes, whole);
+    memset(p, 0, sizeof *p);
+    for (int d = 0; !status && d < desc.space.rank; d++)
+        count *= size[d];
+    if (status || !count)
+        return status;
+    p->width = hcy__space_is_complex(&desc.space) ? 2 : 1;
+    set_job(&p->faces, axes, &desc, first, size, desc.transposed != 0);
+    if (desc.apart && n_axes > 1)
+        *(desc.transposed ? &p->faces.from_step : &p->faces.to_step) = (uint64_t)(count * p->width);
+    p->inner = p->faces;
+    p->has_inner = true;
+    for (int d = 0; d < desc.space.rank; d++) {
+        if (!desc.kinds[d])
+            continue;
+        hcy_stencil_axis *a = &p->inner.axes[axes[d]];
+        hcy__stencil_reach_of(reach, &desc, d);
+        hcy_stencil_faces f = faces_of(&ghosts[d], reach, size[d], p->width);
+        f.row = (uint64_t)(count / size[d] * p->width);
+        a->first = f.front;
+        a->size = a->extent - f.front - f.back;
+        p->inner.from += f.front * a->stride;
+        p->has_inner = p->has_inner && a->size;
+        p->has_faces = p->has_faces || f.front || f.back;
+        p->around[axes[d]] = f;
+    }
+    p->inner.to = p->inner.from;
+    return 0;
+}
+
+int hcy__stencil_inner(hcy_queue *queue, hcy_array *y, const struct hcy__stencil_part *part, hcy_array *x)
+{
+    hcy_stencil_job job = part->inner;
+    if (!part->has_inner)
+        return 0;
+    job.from += x->offset * part->width;
+    job.to += y->offset * part->width;
+    return submit_job(queue, y, &job, x);
+}
+
+int hcy__stencil_faces(hcy_queue *queue, hcy_array *y, const struct hcy__stencil_part *part, hcy_array *x,
+                       hcy_array *ghosts)
+{
+    static const struct hcy__stencil_at at = HCY__STENCIL_AT(stencil_faces);
+    hcy_stencil_job job = part->faces;
+    hcy_kernel *kernel = NULL;
+    hcy_arg args[HCY_MAX_ARGS];
+    int status = part->has_faces ? hcy__room_move(&kernel, y->room, HCY__MOVE_FACES) : 0;
+    if (status || !part->has_faces)
+        return status;
+    job.from = x->offset * part->width;
+    job.to = y->offset * part->width;
+    set_args(args, &at, y, &job, x);
+    args[HCY_ARG_AT(stencil_faces, faces)] = hcy_arg_struct(part->around, sizeof part->around);
+    args[HCY_ARG_AT(stencil_faces, ghosts)] = hcy_arg_buf(ghosts->buffer);
+    return hcy_launch(queue, kernel, 1, args, HCY_N_ARGS(stencil_faces));
+}
+
+/* --- Operators --- */
+
 static int check_ghosts(const hcy_differences_desc *desc)
 {
     int64_t before, after;
@@ -337,13 +357,17 @@ static int make_stencil(hcy_operator **op, hcy_device *dev, const hcy_difference
     struct stencil *s = calloc(1, sizeof *s);
     if (!s)
         return hcy_fail(HCY_ENOMEM, "out of memory for an operator");
+    const int64_t first[HCY_ARRAY_MAX_RANK] = { own.first };
+    int64_t size[HCY_ARRAY_MAX_RANK] = { own.rows };
     s->desc = own;
     s->n_axes = n_axes;
-    s->row = 1;
+    s->row = s->joined = 1;
     for (int d = 1; d < own.space.rank; d++)
-        s->row *= own.space.shape[d];
-    for (int adjoint = 0; s->row && own.rows && adjoint < 2; adjoint++)
-        set_job(&s->jobs[adjoint], s, (own.transposed != 0) != adjoint);
+        s->row *= size[d] = own.space.shape[d];
+    for (int adjoint = 0; s->row && own.rows && adjoint < 2; adjoint++) {
+        set_job(&s->jobs[adjoint], NULL, &own, first, size, (own.transposed != 0) != adjoint);
+        s->joined = (int64_t)s->jobs[adjoint].axes[0].size / own.rows;
+    }
     desc.name = name;
     desc.domain = desc.range = own.space;
     desc.domain.shape[0] = own.before + own.rows + own.after;

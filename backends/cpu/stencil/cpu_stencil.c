@@ -8,35 +8,17 @@
 
 #include "stencil_job.h"
 
-#define HELPER static inline
-#include "stencil_rows.h"
-
 enum {
     PIECE = 2048,            /* reals; even, so that complex numbers stay whole */
     MARCH = 32,              /* steps of a march: what it reads about its ends is read twice */
-    BLOCK_BYTES = 2 << 20,   /* that a step takes up, of all sources and results, in the last cache */
-    TASKS = 4,               /* of each thread, so that all end at a time */
-    TASK_REALS = 16384       /* what is less is not worth waking a thread for */
+    BLOCK_BYTES = 2 << 20    /* that a step takes up, of all sources and results, in the last cache */
 };
 
 struct stencil_run {
-    const hcy_stencil_job *job;
-    const char *from;
-    char *to;
-    cpu_stencil_sum *sum;
-    uint32_t terms, results;
-    bool has_middle;
+    struct cpu_stencil_sums sums;
     /* How it is shared out: axes before `march` count batches, those between it and the last one lines. */
     int march; /* -1: there is one axis alone */
     size_t steps, pieces, units, block, blocks, marches, batches; /* a unit is a piece of a line */
-};
-
-/* What one thread knows of the lines that it is at. */
-struct stencil_lines {
-    uint64_t index[HCY_STENCIL_AXES]; /* the last one's counts pieces */
-    uint8_t rows[HCY_STENCIL_AXES];   /* of all axes but the last, for which `taps` are */
-    bool known;
-    struct cpu_stencil_taps taps[HCY_STENCIL_ROWS][HCY_STENCIL_AXES]; /* of the last axis's rows; of each result */
 };
 
 /* --- What an element is a sum of --- */
@@ -46,9 +28,12 @@ static double round_real(const hcy_stencil_job *job, double x)
     return job->bytes == 4 ? (float)x : x;
 }
 
-static void add_tap(struct cpu_stencil_taps *taps, const hcy_stencil_job *job, ptrdiff_t offset, double c)
+static void add_tap(struct cpu_stencil_taps *taps, const hcy_stencil_job *job, ptrdiff_t offset, uint32_t axis,
+                    int shift, double c)
 {
     taps->offsets[taps->n] = offset;
+    taps->axes[taps->n] = (uint8_t)axis;
+    taps->shifts[taps->n] = (int8_t)shift;
     if (job->bytes == 4)
         taps->c.f32[taps->n++] = (float)c;
     else
@@ -56,38 +41,37 @@ static void add_tap(struct cpu_stencil_taps *taps, const hcy_stencil_job *job, p
 }
 
 /* The taps of result q in lines of these rows where the last axis has row `inner`; in the format's order. */
-static void find_taps(struct cpu_stencil_taps *taps, const struct stencil_run *run, const uint8_t *rows,
+static void find_taps(struct cpu_stencil_taps *taps, const struct cpu_stencil_sums *sums, const uint8_t *rows,
                       uint32_t inner, uint32_t q)
 {
-    const hcy_stencil_job *job = run->job;
+    const hcy_stencil_job *job = sums->job;
     double middle = 0;
     uint32_t term = 0;
     taps->n = 0;
-    for (uint32_t d = 0; run->has_middle && d < job->rank; d++) {
+    for (uint32_t d = 0; sums->has_middle && d < job->rank; d++) {
         const hcy_stencil_axis *a = &job->axes[d];
         uint32_t row = d + 1 < job->rank ? rows[d] : inner;
         if (a->is_term)
             middle = round_real(job, middle + round_real(job, a->rows[row][HCY_STENCIL_REACH] * a->scale));
     }
     if (middle != 0)
-        add_tap(taps, job, 0, middle);
+        add_tap(taps, job, 0, 0, 0, middle);
     for (uint32_t d = 0; d < job->rank; d++) {
         const hcy_stencil_axis *a = &job->axes[d];
         const int8_t *row = a->rows[d + 1 < job->rank ? rows[d] : inner];
-        if (!a->is_term || (term++ != q && run->results > 1))
+        if (!a->is_term || (term++ != q && sums->results > 1))
             continue;
         for (int k = 0; k < HCY_STENCIL_TAPS; k++)
-            if (row[k] && !(run->has_middle && k == HCY_STENCIL_REACH))
+            if (row[k] && !(sums->has_middle && k == HCY_STENCIL_REACH))
                 add_tap(taps, job,
-                        (k - HCY_STENCIL_REACH) * (ptrdiff_t)a->stride + (ptrdiff_t)((term - 1) * job->from_step),
-                        row[k] * a->scale);
+                        (k - HCY_STENCIL_REACH) * (ptrdiff_t)a->stride + (ptrdiff_t)((term - 1) * job->from_step), d,
+                        k - HCY_STENCIL_REACH, row[k] * a->scale);
     }
 }
 
-/* The taps of the lines at this index; those of the lines before are the same mostly. */
-static void know_lines(struct stencil_lines *l, const struct stencil_run *run)
+void cpu_stencil_know(struct cpu_stencil_lines *l, const struct cpu_stencil_sums *sums)
 {
-    const hcy_stencil_job *job = run->job;
+    const hcy_stencil_job *job = sums->job;
     bool same = l->known;
     for (uint32_t d = 0; d + 1 < job->rank; d++) {
         const hcy_stencil_axis *a = &job->axes[d];
@@ -101,19 +85,29 @@ static void know_lines(struct stencil_lines *l, const struct stencil_run *run)
     const hcy_stencil_axis *last = &job->axes[job->rank - 1];
     for (uint32_t inner = 0; inner < HCY_STENCIL_ROWS; inner++) {
         bool differs = inner < last->head || inner >= (uint32_t)(HCY_STENCIL_ROWS - last->tail);
-        for (uint32_t q = 0; (differs || inner == HCY_STENCIL_EDGE) && q < run->results; q++)
-            find_taps(&l->taps[inner][q], run, l->rows, inner, q);
+        for (uint32_t q = 0; (differs || inner == HCY_STENCIL_EDGE) && q < sums->results; q++)
+            find_taps(&l->taps[inner][q], sums, l->rows, inner, q);
     }
 }
 
 /* --- Pieces of lines --- */
 
-/* Reals [begin, end) of a line from `from` on, of result q. */
-static void sum_piece(char *to, const char *from, const struct stencil_lines *l, const struct stencil_run *run,
-                      uint32_t q, size_t begin, size_t end)
+/* n reals from `from` on. */
+static void sum_reals(char *to, const char *from, const struct cpu_stencil_taps *taps,
+                      const struct cpu_stencil_sums *sums, size_t n)
 {
-    const hcy_stencil_axis *a = &run->job->axes[run->job->rank - 1];
-    const size_t width = (size_t)a->stride, bytes = run->job->bytes;
+    const void *at[CPU_STENCIL_MOST_TAPS];
+    for (uint32_t k = 0; k < taps->n; k++)
+        at[k] = from + taps->offsets[k] * (ptrdiff_t)sums->job->bytes;
+    sums->sum(to, at, taps, n);
+}
+
+/* Reals [begin, end) of a line from `from` on, of result q. */
+static void sum_piece(char *to, const char *from, const struct cpu_stencil_lines *l,
+                      const struct cpu_stencil_sums *sums, uint32_t q, size_t begin, size_t end)
+{
+    const hcy_stencil_axis *a = &sums->job->axes[sums->job->rank - 1];
+    const size_t width = (size_t)a->stride, bytes = sums->job->bytes;
     size_t head = a->is_term ? a->head : 0, tail = a->is_term ? a->tail : 0, inner, behind;
     /* The first and the last real of most elements. */
     inner = head > a->first ? (head - (size_t)a->first) * width : 0;
@@ -124,54 +118,54 @@ static void sum_piece(char *to, const char *from, const struct stencil_lines *l,
         uint32_t row = is_inner ? HCY_STENCIL_EDGE
                                 : row_of_element(a->first + at / width, a->extent, (uint32_t)head, (uint32_t)tail);
         next = !is_inner ? at + width : behind < end ? behind : end;
-        run->sum(to + (at - begin) * bytes, from + at * bytes, &l->taps[row][q], next - at);
+        sum_reals(to + (at - begin) * bytes, from + at * bytes, &l->taps[row][q], sums, next - at);
     }
 }
 
-static void run_unit(const struct stencil_run *run, struct stencil_lines *l)
+static void run_unit(const struct stencil_run *run, struct cpu_stencil_lines *l)
 {
-    const hcy_stencil_job *job = run->job;
+    const hcy_stencil_job *job = run->sums.job;
     const uint32_t last = job->rank - 1;
     const size_t bytes = job->bytes, length = (size_t)(job->axes[last].size * (uint64_t)job->axes[last].stride);
     const size_t begin = (size_t)l->index[last] * PIECE, end = length - begin < PIECE ? length : begin + PIECE;
     ptrdiff_t at = 0;
-    know_lines(l, run);
+    cpu_stencil_know(l, &run->sums);
     for (uint32_t d = 0; d < last; d++)
         at += (ptrdiff_t)l->index[d] * (ptrdiff_t)job->axes[d].stride;
-    for (uint32_t q = 0; q < run->results; q++) {
-        const char *from = run->from + at * (ptrdiff_t)bytes;
-        char *to = run->to + (at + (ptrdiff_t)(q * job->to_step) + (ptrdiff_t)begin) * (ptrdiff_t)bytes;
-        sum_piece(to, from, l, run, q, begin, end);
+    for (uint32_t q = 0; q < run->sums.results; q++) {
+        const char *from = run->sums.from + at * (ptrdiff_t)bytes;
+        char *to = run->sums.to + (at + (ptrdiff_t)(q * job->to_step) + (ptrdiff_t)begin) * (ptrdiff_t)bytes;
+        sum_piece(to, from, l, &run->sums, q, begin, end);
     }
 }
 
 /* --- Marches --- */
 
 /* The index of unit u of a step. */
-static void find_unit(struct stencil_lines *l, const struct stencil_run *run, size_t u)
+static void find_unit(struct cpu_stencil_lines *l, const struct stencil_run *run, size_t u)
 {
-    l->index[run->job->rank - 1] = u % run->pieces;
+    l->index[run->sums.job->rank - 1] = u % run->pieces;
     u /= run->pieces;
-    for (int d = (int)run->job->rank - 2; d > run->march; d--) {
-        l->index[d] = u % run->job->axes[d].size;
-        u /= (size_t)run->job->axes[d].size;
+    for (int d = (int)run->sums.job->rank - 2; d > run->march; d--) {
+        l->index[d] = u % run->sums.job->axes[d].size;
+        u /= (size_t)run->sums.job->axes[d].size;
     }
 }
 
-static void next_unit(struct stencil_lines *l, const struct stencil_run *run)
+static void next_unit(struct cpu_stencil_lines *l, const struct stencil_run *run)
 {
-    int d = (int)run->job->rank - 1;
+    int d = (int)run->sums.job->rank - 1;
     if (++l->index[d] < run->pieces)
         return;
     for (l->index[d--] = 0; d > run->march; l->index[d--] = 0)
-        if (++l->index[d] < run->job->axes[d].size)
+        if (++l->index[d] < run->sums.job->axes[d].size)
             return;
 }
 
 static void run_marches(void *context, size_t first, size_t end, unsigned thread)
 {
     const struct stencil_run *run = context;
-    struct stencil_lines l;
+    struct cpu_stencil_lines l; /* its last index counts pieces */
     (void)thread;
     l.known = false;
     for (size_t task = first; task < end; task++) {
@@ -180,8 +174,8 @@ static void run_marches(void *context, size_t first, size_t end, unsigned thread
         size_t last_step = step + MARCH < run->steps ? step + MARCH : run->steps,
                behind = begin + run->block < run->units ? begin + run->block : run->units;
         for (int d = run->march - 1; d >= 0; d--) {
-            l.index[d] = batch % run->job->axes[d].size;
-            batch /= (size_t)run->job->axes[d].size;
+            l.index[d] = batch % run->sums.job->axes[d].size;
+            batch /= (size_t)run->sums.job->axes[d].size;
         }
         for (; step < last_step; step++) {
             find_unit(&l, run, begin);
@@ -197,10 +191,10 @@ static void run_marches(void *context, size_t first, size_t end, unsigned thread
 
 static void share_out(struct stencil_run *run, unsigned threads)
 {
-    const hcy_stencil_job *job = run->job;
+    const hcy_stencil_job *job = run->sums.job;
     const int last = (int)job->rank - 1;
     const size_t length = (size_t)(job->axes[last].size * (uint64_t)job->axes[last].stride);
-    size_t sources = job->from_step ? run->terms : 1;
+    size_t sources = job->from_step ? run->sums.terms : 1;
     run->march = 0;
     while (run->march < last && !job->axes[run->march].is_term)
         run->march++;
@@ -213,13 +207,14 @@ static void share_out(struct stencil_run *run, unsigned threads)
     for (int d = 0; d < last; d++)
         if (d != run->march)
             *(d < run->march ? &run->batches : &run->units) *= (size_t)job->axes[d].size;
-    size_t unit = (length < PIECE ? length : PIECE) * job->bytes * (sources + run->results);
+    size_t unit = (length < PIECE ? length : PIECE) * job->bytes * (sources + run->sums.results);
     run->marches = (run->steps - 1) / MARCH + 1;
     /* Blocks as large as the cache allows: memory is read in long stretches then.  Smaller ones where threads would
      * have none. */
-    size_t reals = length * run->units / run->pieces * run->steps * run->batches, tasks = reals / TASK_REALS + 1;
-    if (tasks > (size_t)threads * TASKS)
-        tasks = (size_t)threads * TASKS;
+    size_t reals = length * run->units / run->pieces * run->steps * run->batches,
+           tasks = reals / CPU_STENCIL_TASK_REALS + 1;
+    if (tasks > (size_t)threads * CPU_STENCIL_TASKS)
+        tasks = (size_t)threads * CPU_STENCIL_TASKS;
     size_t parts = (tasks - 1) / (run->marches * run->batches) + 1;
     run->block = BLOCK_BYTES / unit + 1;
     if (run->block > (run->units - 1) / parts + 1)
@@ -240,25 +235,33 @@ static const struct cpu_stencil_loops *stencil_loops_of(enum cpu_simd simd)
     return &cpu_stencil_portable;
 }
 
+void cpu_stencil_begin(struct cpu_stencil_sums *sums, const struct cpu_call *call, const hcy_stencil_job *job,
+                       size_t from, size_t to)
+{
+    const struct cpu_stencil_loops *loops = stencil_loops_of(call->simd);
+    sums->job = job;
+    sums->terms = 0;
+    for (uint32_t d = 0; d < job->rank; d++)
+        sums->terms += job->axes[d].is_term != 0;
+    sums->results = job->to_step ? sums->terms : 1;
+    sums->has_middle = !job->to_step && !job->from_step;
+    sums->from = (const char *)cpu_arg(call, from) + (size_t)job->from * job->bytes;
+    sums->to = (char *)cpu_arg(call, to) + (size_t)job->to * job->bytes;
+    sums->sum = job->bytes == 4 ? loops->f32 : loops->f64;
+}
+
 static int run_stencil(const struct cpu_call *call)
 {
-    struct stencil_run run = { .terms = 0 };
+    struct stencil_run run = { .march = 0 };
     hcy_stencil_job job;
     int status = hcy__stencil_open(&job, call->values);
     if (status)
         return status;
-    run.job = &job;
-    for (uint32_t d = 0; d < job.rank; d++)
-        run.terms += job.axes[d].is_term != 0;
-    run.results = job.to_step ? run.terms : 1;
-    run.has_middle = !job.to_step && !job.from_step;
-    run.from = (const char *)cpu_arg(call, HCY_ARG_AT(stencil, from)) + (size_t)job.from * job.bytes;
-    run.to = (char *)cpu_arg(call, HCY_ARG_AT(stencil, to)) + (size_t)job.to * job.bytes;
-    const struct cpu_stencil_loops *loops = stencil_loops_of(call->simd);
-    run.sum = job.bytes == 4 ? loops->f32 : loops->f64;
+    cpu_stencil_begin(&run.sums, call, &job, HCY_ARG_AT(stencil, from), HCY_ARG_AT(stencil, to));
     share_out(&run, cpu_pool_threads(call->pool));
-        /* Batches may be many and small. */
-    size_t tasks = run.batches * run.blocks * run.marches, most = (size_t)cpu_pool_threads(call->pool) * TASKS * TASKS;
+    /* Batches may be many and small. */
+    size_t tasks = run.batches * run.blocks * run.marches,
+           most = (size_t)cpu_pool_threads(call->pool) * CPU_STENCIL_TASKS * CPU_STENCIL_TASKS;
     cpu_pool_for(call->pool, tasks, (tasks - 1) / most + 1, run_marches, &run);
     return 0;
 }
@@ -271,5 +274,6 @@ static enum cpu_simd stencil_variant(enum cpu_simd simd)
 
 const struct cpu_kernel cpu_stencil_kernels[] = {
     { .name = "stencil", .run = run_stencil, .variant = stencil_variant },
+    { .name = "stencil_faces", .run = cpu_stencil_run_faces, .variant = stencil_variant },
     { .name = NULL },
 };

@@ -8,7 +8,7 @@
 /* Elements whose sums stay in the nearest cache between two loops. */
 enum { STRETCH = 1024 };
 
-#define TAP(k) + c[k] * (from + offsets[k])[i]
+#define TAP(k) + c[k] * from[k][i]
 #define TAPS_1 TAP(0)
 #define TAPS_2 TAPS_1 TAP(1)
 #define TAPS_3 TAPS_2 TAP(2)
@@ -29,8 +29,7 @@ enum { STRETCH = 1024 };
 enum { AT_ONCE = 9 };
 
 #define DEFINE_SUM(t)                                                                              \
-    static void begin_##t(t *restrict to, const t *restrict from, const ptrdiff_t *offsets,        \
-                          const t *c, uint32_t count, size_t n)                                    \
+    static void begin_##t(t *restrict to, const t *const *from, const t *c, uint32_t count, size_t n)\
     {                                                                                              \
         switch (count) {                                                                           \
             LOOPS_FROM(0)                                                                          \
@@ -39,37 +38,38 @@ enum { AT_ONCE = 9 };
                 to[i] = 0;                                                                         \
         }                                                                                          \
     }                                                                                              \
-    static void go_on_##t(t *restrict to, const t *restrict from, const ptrdiff_t *offsets,        \
-                          const t *c, uint32_t count, size_t n)                                    \
+    static void go_on_##t(t *restrict to, const t *const *from, const t *c, uint32_t count, size_t n)\
     {                                                                                              \
         switch (count) {                                                                           \
             LOOPS_FROM(to[i])                                                                      \
         }                                                                                          \
     }                                                                                              \
-    static void sum_##t(void *to_, const void *from_, const struct cpu_stencil_taps *taps,         \
+    static void sum_##t(void *to_, const void *const *from_, const struct cpu_stencil_taps *taps,  \
                         const t *c, size_t n)                                                      \
     {                                                                                              \
+        const t *from[CPU_STENCIL_MOST_TAPS];                                                      \
         for (size_t at = 0, some; at < n; at += some) {                                            \
             uint32_t count = taps->n < AT_ONCE ? taps->n : AT_ONCE;                                \
             t *to = (t *)to_ + at;                                                                 \
-            const t *from = (const t *)from_ + at;                                                 \
+            for (uint32_t k = 0; k < taps->n; k++)                                                 \
+                from[k] = (const t *)from_[k] + at;                                                \
             some = n - at < STRETCH ? n - at : STRETCH;                                            \
-            begin_##t(to, from, taps->offsets, c, count, some);                                    \
+            begin_##t(to, from, c, count, some);                                                   \
             for (uint32_t k = count; k < taps->n; k += count) {                                    \
                 count = taps->n - k < AT_ONCE ? taps->n - k : AT_ONCE;                             \
-                go_on_##t(to, from, taps->offsets + k, c + k, count, some);                        \
+                go_on_##t(to, from + k, c + k, count, some);                                       \
             }                                                                                      \
         }                                                                                          \
     }
 DEFINE_SUM(float)
 DEFINE_SUM(double)
 
-static void sum_floats(void *to, const void *from, const struct cpu_stencil_taps *taps, size_t n)
+static void sum_floats(void *to, const void *const *from, const struct cpu_stencil_taps *taps, size_t n)
 {
     sum_float(to, from, taps, taps->c.f32, n);
 }
 
-static void sum_doubles(void *to, const void *from, const struct cpu_stencil_taps *taps, size_t n)
+static void sum_doubles(void *to, const void *const *from, const struct cpu_stencil_taps *taps, size_t n)
 {
     sum_double(to, from, taps, taps->c.f64, n);
 }

@@ -110,13 +110,20 @@ static void add_inner(char *options, size_t size, const hcy_stencil_job *job)
              last->size * (uint64_t)last->stride >= TILE_REALS, (int)last->stride);
 }
 
+/* What both texts know; how many characters that are. */
+static int start_options(char *options, const struct gpu_call *call, const hcy_stencil_job *job)
+{
+    const char *option = call->kernel->ops->no_contraction;
+    return snprintf(options, GPU_OPTIONS_BYTES, "-DGROUP_SIZE=%u -DREAL=%s -DREAL_BITS=%u -DRANK=%u%s%s",
+                    gpu_group(call, GROUP), job->bytes == 4 ? "float" : "double", 8 * job->bytes, job->rank,
+                    option ? " " : "", option ? option : "");
+}
+
 static int find_stencil(struct gpu_variant **v, const struct gpu_call *call, const hcy_stencil_job *job, bool across)
 {
     char options[GPU_OPTIONS_BYTES];
-    const char *option = call->kernel->ops->no_contraction;
-    int used = snprintf(options, sizeof options, "-DGROUP_SIZE=%u -DREAL=%s -DREAL_BITS=%u -DRANK=%u -DACROSS=%d%s%s",
-                        gpu_group(call, GROUP), job->bytes == 4 ? "float" : "double", 8 * job->bytes, job->rank, across,
-                        option ? " " : "", option ? option : "");
+    int used = start_options(options, call, job);
+    used += snprintf(options + used, sizeof options - (size_t)used, " -DACROSS=%d", across);
     if (!call->kernel->ops->alone && !any_vanishes(job))
         add_inner(options + used, sizeof options - (size_t)used, job);
     return gpu_variant_get(v, call->kernel, gpu_text_stencil, options);
@@ -148,7 +155,52 @@ static int launch_stencil(const struct gpu_call *call)
                     gpu_at(&call->values[HCY_ARG_AT(stencil, to)], 0));
 }
 
+/* --- Faces --- */
+
+/* Reals of the largest face; HCY_ERANGE: they are numbered by 32 bits. */
+static int find_largest(uint64_t *largest, const hcy_stencil_job *job, const hcy_stencil_faces *faces)
+{
+    *largest = 0;
+    for (uint32_t face = 0; face < 2 * job->rank; face++) {
+        uint64_t reals = (uint64_t)job->axes[job->rank - 1].stride;
+        for (uint32_t d = 0; d < job->rank; d++) {
+            uint64_t first, end;
+            find_face(&first, &end, job, faces, face / 2, face % 2, d);
+            reals *= end - first;
+        }
+        *largest = reals > *largest ? reals : *largest;
+    }
+    return *largest <= UINT32_MAX ? 0 : hcy_fail(HCY_ERANGE, "stencil: more than 2^32 numbers in a face");
+}
+
+static int launch_faces(const struct gpu_call *call)
+{
+    hcy_stencil_faces faces[HCY_STENCIL_AXES];
+    hcy_stencil_job job;
+    struct gpu_variant *v = NULL;
+    char options[GPU_OPTIONS_BYTES];
+    uint64_t largest = 0;
+    int status = hcy__stencil_open_faces(&job, faces, call->values);
+    if (!status)
+        status = find_largest(&largest, &job, faces);
+    if (status || !largest)
+        return status;
+    start_options(options, call, &job);
+    status = gpu_variant_get(&v, call->kernel, gpu_text_faces, options);
+    if (status)
+        return status;
+    const struct gpu_grid grid = gpu_groups_over(call, largest, gpu_group(call, GROUP), 2 * job.rank);
+    const struct gpu_arg axes = { .bytes = &job,
+                                  .size = offsetof(hcy_stencil_job, axes) + job.rank * sizeof *job.axes };
+    const struct gpu_arg around = { .bytes = faces, .size = job.rank * sizeof *faces };
+    return GPU_STEP(call, v, "gpu_stencil_faces", &grid, axes, around,
+                    gpu_at(&call->values[HCY_ARG_AT(stencil_faces, from)], 0),
+                    gpu_at(&call->values[HCY_ARG_AT(stencil_faces, ghosts)], 0),
+                    gpu_at(&call->values[HCY_ARG_AT(stencil_faces, to)], 0));
+}
+
 const struct gpu_kernel_kind gpu_stencil_kernels[] = {
     { "stencil", launch_stencil, gpu_no_scratch, NULL, GPU_BATCH, false },
+    { "stencil_faces", launch_faces, gpu_no_scratch, NULL, GPU_BATCH, false },
     { .name = NULL },
 };

@@ -14,26 +14,11 @@
  * GENERAL: for processors, whose compilers take seconds for each, and for coefficients that round to 0.
  */
 #pragma once
-#define HCY_STENCIL_AXES RANK
-#include "dialect.h"
-#define HELPER DEVICE
-#include "stencil_rows.h"
+#include "stencil/coefficient.h"
 
 #define LANES     32
 #define AT_ONCE   4
 #define TILE_ROWS 8
-
-#if REAL_BITS == 32
-#define REAL_OF_BITS(x) AS_FLOAT((u32)(x))
-#else
-#define REAL_OF_BITS(x) AS_DOUBLE(x)
-#endif
-
-/* Of an axis's row. */
-DEVICE REAL coefficient_of(const hcy_stencil_axis *a, u32 row, int k)
-{
-    return row == HCY_STENCIL_EDGE ? REAL_OF_BITS(a->inner[k]) : (REAL)((double)a->rows[row][k] * a->scale);
-}
 
 DEVICE void put_sums(REAL *to, REAL *sums, u32 n)
 {
