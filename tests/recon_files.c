@@ -22,7 +22,12 @@
  *     recon_files lines OUT COILS COUNTER N...   acquisitions with coordinates, by turns N of an 8 x 8 grid of each
  *                                                image, which COUNTER (0: encoding step 1) says: a point, each time
  *                                                elsewhere, of k (c + 1) in image k and coil c
- *     recon_files epi OUT UP FLAT DOWN DWELL     EPI of a point at row 6 and column 11 of 16 x 16, by such a lobe (us)
+ *     recon_files epi OUT UP FLAT DOWN DWELL [DELAY [SHIFT PHASE [BAD]]]
+ *                                                EPI of a point at row 6 and column 11 of 16 x 16, by such a lobe (us),
+ *                                                whose first sample is so late (0: the middle of the lobe is the
+ *                                                centre's); of a box in two slices, two shots and coils, with
+ *                                                navigators, whose reversed lines are so many samples beside the others
+ *                                                and have such a phase; a navigator's centre is no sample
  *     recon_files peak IMAGE                     its largest number's row and column, its magnitude and the next one's
  *     recon_files mrd SAMPLES TRAJECTORY OUT     acquisitions of [coils][spokes][samples] and [spokes][samples][axes]
  */
@@ -426,34 +431,75 @@ static double area_until(const double lobe[3], double t)
     return t - lobe[0] / 2;
 }
 
-/* Each second line is reversed: it starts where the one before has ended, at k = half of the area. */
-static int write_epi(const char *to, char **numbers)
+struct epi {
+    double lobe[3], dwell, delay, shift, phase; /* us; samples, radians */
+    bool has_navigators;
+    unsigned n; /* acquisitions */
+};
+
+/* The sum over a point, or with navigators over a box of points that two coils see. */
+static double complex sum_epi(const struct epi *e, double k, double ky)
 {
-    static const char *const names[] = { "rampUpTime", "flatTopTime", "rampDownTime", "dwellTime" };
-    struct mrd_record records[LINE] = { 0 };
-    const double lobe[3] = { atof(numbers[0]), atof(numbers[1]), atof(numbers[2]) }, dwell = atof(numbers[3]),
-                 all = area_until(lobe, 1e9), middle = (lobe[0] + lobe[1] + lobe[2]) / 2, half = dwell * LINE / 2,
-                 once = area_until(lobe, middle + half) - area_until(lobe, middle - half);
-    for (unsigned y = 0; y < LINE; y++) {
-        float *data = malloc(2 * LINE * sizeof *data);
-        for (int s = 0; s < LINE; s++) {
-            const double k = (area_until(lobe, middle + (s - LINE / 2) * dwell) - all / 2) / once,
-                         ky = ((double)y - LINE / 2) / LINE;
-            const double complex sum = cexp(-2 * acos(-1) * I * ((y % 2 ? -k : k) * 3 - ky * 2));
-            data[2 * s] = (float)creal(sum);
-            data[2 * s + 1] = (float)cimag(sum);
-        }
-        records[y].head = (struct mrd_head){ .version = 1, .samples = LINE, .channels = 1, .available = 1 };
-        records[y].head.centre = LINE / 2;
-        records[y].head.idx[0] = (uint16_t)y;
-        records[y].head.flags = y % 2 ? 1u << 21 : 0;
-        records[y].data = (hvl_t){ 2 * LINE, data };
+    double complex sum = 0;
+    if (!e->has_navigators)
+        return cexp(-2 * acos(-1) * I * (k * 3 - ky * 2));
+    for (int i = 0; i < 60; i++)
+        sum += (1 + 0.1 * (i % 10) + 0.02 * i) * cexp(-2 * acos(-1) * I * (k * (i % 10 - 4) + ky * (i / 10 - 3)));
+    return sum;
+}
+
+/* Line y, LINE of a navigator: it starts where the one before has ended, at k = half of the area.  Shots, and slices,
+ * are off to opposite sides. */
+static void add_epi(struct mrd_record *records, struct epi *e, unsigned y, unsigned slice, unsigned shot, unsigned echo)
+{
+    const double start = e->delay > 0 ? e->delay : (e->lobe[0] + e->lobe[1] + e->lobe[2] - e->dwell * LINE) / 2,
+                 once = area_until(e->lobe, start + e->dwell * LINE) - area_until(e->lobe, start),
+                 sign = slice ? -1 : 1, shift = sign * e->shift / (1 + shot) / LINE,
+                 phase = (shot ? -sign : sign) * e->phase;
+    const bool is_reversed = echo % 2 != e->has_navigators, is_navigator = y == LINE;
+    const unsigned coils = 1 + e->has_navigators;
+    const double complex coil[2] = { e->has_navigators ? 0.6 : 1, 0.8 * I }, turn = cexp(I * (is_reversed ? phase : 0));
+    float *data = malloc(2 * LINE * coils * sizeof *data);
+    for (unsigned i = 0; i < LINE * coils; i++) {
+        const double along = (area_until(e->lobe, start + i % LINE * e->dwell) - area_until(e->lobe, 1e9) / 2) / once;
+        const double complex sum = coil[i / LINE] * turn * cexp(I * 0.7 * (is_navigator ? echo : 0)) *
+                                   sum_epi(e, is_reversed ? -along - shift / 2 : along + shift / 2,
+                                           is_navigator ? 0 : ((double)y - LINE / 2) / LINE);
+        data[2 * i] = (float)creal(sum);
+        data[2 * i + 1] = (float)cimag(sum);
     }
-    mrd_write(to, records, LINE);
+    struct mrd_record *record = &records[e->n++];
+    record->head = (struct mrd_head){ .version = 1, .samples = LINE, .channels = (uint16_t)coils };
+    record->head.centre = e->delay > 0 ? 0 : LINE / 2;
+    record->head.idx[0] = (uint16_t)(is_navigator ? LINE / 2 : y);
+    record->head.idx[3] = (uint16_t)slice;
+    record->head.flags = (is_reversed ? 1u << 21 : 0) | (is_navigator ? 1u << 23 : 0);
+    record->data = (hvl_t){ (size_t)2 * LINE * coils, data };
+}
+
+static int write_epi(const char *to, char **numbers, int n)
+{
+    static const char *const names[] = { "rampUpTime", "flatTopTime", "rampDownTime", "dwellTime", "acqDelayTime" };
+    struct mrd_record records[2 * (LINE + 6)] = { 0 };
+    struct epi e = { { atof(numbers[0]), atof(numbers[1]), atof(numbers[2]) }, atof(numbers[3]),
+                     n > 4 ? atof(numbers[4]) : 0, n > 5 ? atof(numbers[5]) : 0, n > 6 ? atof(numbers[6]) : 0, n > 5,
+                     0 };
+    for (unsigned y = 0; y < LINE && !e.has_navigators; y++)
+        add_epi(records, &e, y, 0, 0, y);
+    /* Two shots, in which one slice's navigators are between those and the lines of the other. */
+    for (unsigned shot = 0; shot < 2 && e.has_navigators; shot++) {
+        for (unsigned i = 0; i < 6; i++)
+            add_epi(records, &e, LINE, i / 3, shot, i % 3);
+        for (unsigned i = 0; i < LINE; i++)
+            add_epi(records, &e, i % 8 * 2 + shot, i / 8, shot, i % 8 + 3);
+    }
+    if (n > 7)
+        records[1].head.centre = LINE;
+    mrd_write(to, records, e.n);
     char xml[1000];
     int at = snprintf(xml, sizeof xml, "<h><encoding><encodedSpace><matrixSize><x>16</x><y>16</y><z>1</z></matrixSize>"
                                        "</encodedSpace><trajectory>epi</trajectory><trajectoryDescription>");
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 5 && i < n; i++)
         at += snprintf(xml + at, sizeof xml - (size_t)at, "<p><name>%s</name><value>%s</value></p>", names[i], numbers[i]);
     snprintf(xml + at, sizeof xml - (size_t)at, "</trajectoryDescription></encoding></h>");
     mrd_put_xml(to, xml);
@@ -482,8 +528,8 @@ int main(int argc, char **argv)
     if (argc == 3 && !strcmp(argv[1], "peak"))
         return find_peak(argv[2]);
 #ifdef HAVE_HDF5
-    if (argc == 7 && !strcmp(argv[1], "epi"))
-        return write_epi(argv[2], argv + 3);
+    if (argc >= 7 && !strcmp(argv[1], "epi"))
+        return write_epi(argv[2], argv + 3, argc - 3);
     if (argc >= 6 && !strcmp(argv[1], "lines"))
         return write_lines(argv[2], (unsigned)atoi(argv[3]), (unsigned)atoi(argv[4]), argv + 5, (unsigned)argc - 5);
     if (argc == 5 && !strcmp(argv[1], "mrd"))

@@ -10,6 +10,7 @@ files=${top_builddir:-.}/tests/recon_files
 case $files in /*) ;; *) files=$OLDPWD/$files ;; esac
 adjoint() { "$halcyon" recon "$@" --deterministic --solver adjoint -q; }
 recon() { "$halcyon" recon "$@" --deterministic --iterations 3 -q; }
+all() { "$halcyon" recon "$@" --deterministic -q; }
 refuse() { what=$1 status=$2 word=$3; shift 3; check "refused: $what" refused "$status" "$word" "$halcyon" recon "$@" -q -o bad.npy; }
 numbers() { tail -c +129 "$1"; }
 # same IMAGES ONE...: they are these, one behind the other.
@@ -152,6 +153,37 @@ for lobe in '20 90 20 7' '20 90 10 7' '22 90 20 7'; do
     check "a point by a lobe of $lobe us" sh -c "'$halcyon' recon epi.h5 --deterministic -o x.npy 2>&1 | grep 'in cycles (of its grid)'"
     check '... is where it was' equals "`"$files" peak x.npy`" '6 11 1.00 0.00'
 done
+# A first sample that comes sooner than in the middle; what Siemens' scanners leave out is 0.
+"$files" epi epi.h5 20 90 20 7 5
+all epi.h5 -o x.npy
+check 'a delay of samples' equals "`"$files" peak x.npy`" '6 11 1.00 0.00'
+"$files" epi epi.h5 20 90 20 7 0
+all epi.h5 -o x.npy
+check '... of 0 is none' equals "`"$files" peak x.npy`" '6 11 1.00 0.00'
+for us in -5 80 nan 1e99 soon; do
+    "$files" epi epi.h5 20 90 20 7 $us
+    refuse "... of $us" 1 'says an acqDelayTime of .* not around the middle' epi.h5
+done
+
+# Navigators: of delays and phases that differ from shot to shot and slice to slice nothing is left, also where lines have
+# ramps, and a constant phase is near half a turn.
+"$files" epi clean.h5 20 90 20 7 0 0 0
+all clean.h5 -o clean.npy
+check 'navigators of what is as it should be' all clean.h5 --no-navigators -o x.npy
+check '... change nothing' "$files" error x.npy clean.npy 1e-4
+for ghost in '0.8 0' '0 3.1' '-0.8 -2'; do
+    "$files" epi ghost.h5 20 90 20 7 0 $ghost
+    all ghost.h5 -o x.npy
+    check "reversed lines off by $ghost" "$files" error x.npy clean.npy 1e-3
+    all ghost.h5 --no-navigators -o y.npy
+    check '... which are there without navigators' not "$files" error y.npy clean.npy 0.2
+done
+check '... and are said' sh -c "'$halcyon' recon ghost.h5 -o x.npy 2>&1 | grep 'navigators lines are -0.39. to 0.39. samples'"
+all ghost.h5 -t ghost.h5:/dataset/data/traj --cycles --xyz -n 16,16 -o x.npy
+check '... and of coordinates that are given nothing is changed' cmp x.npy y.npy
+"$files" epi ghost.h5 20 90 20 7 0 0 0 bad
+refuse 'navigators whose centre is no sample' 1 'a navigator, has 16 samples .* centre at sample 16' ghost.h5
+check '... may be left' all ghost.h5 --no-navigators -o x.npy
 
 # Noise.  Of half as long samples it has twice the variance; the bandwidth is the receiver's.
 for us in 5 20; do "$files" grid small_image.npy noise$us.h5 dwell$us; done

@@ -18,6 +18,8 @@ static const struct cli_option options[] = {
       "the image's sizes, in the order of its axes; ISMRMRD's headers have them", 0, 0, NULL },
     { "only", 0, CLI_TEXT, AT(only), "LIST",
       "of ISMRMRD's acquisitions those alone: slice=2,contrast=0-1; also repetition, phase, set, ...", 0, 0, NULL },
+    { "no-navigators", 0, CLI_FLAG, AT(no_navigators), NULL,
+      "lines of ISMRMRD's EPI as they are, whatever its navigators say", 0, 0, NULL },
     { "noise", 0, CLI_TEXT, AT(noise), "FILE",
       "coils' noise, [coils][n], by which they are whitened; ISMRMRD's: x.h5:/dataset/data/noise", 0, 0, NULL },
     { "maps", 0, CLI_TEXT, AT(maps), "FILE",

@@ -12,7 +12,7 @@ struct recon_values {
     struct points_options how;
     struct cli_int iterations, segments, frames, spokes_per_frame;
     struct cli_real tolerance, lambda, eps, readout, dwell, girf_step;
-    int solver, precision, stack, toeplitz, espirit, real, deterministic, everywhere, json, quiet;
+    int solver, precision, stack, toeplitz, espirit, real, deterministic, everywhere, no_navigators, json, quiet;
 };
 enum recon_solver {
     RECON_AUTO,
@@ -133,6 +133,8 @@ int recon_stretch_points(struct recon *r);
  * wanted_frames. */
 int recon_check_only(const struct recon *r);
 int recon_take_acquisitions(struct recon *r, hcy_host_array *samples, hcy_host_array *points);
+/* EPI's lines become what its navigators say of them: acquisitions in the file's order, a list's. */
+int recon_correct_lines(struct recon *r, hcy_host_array *samples, hcy_host_array *points);
 /* A file's numbers, one for each point in the order of its acquisitions, become those of the points as they were taken;
  * and, of as many reals, a copy in the file's order, to be freed, NULL: it is the same. */
 int recon_order_points(hcy_host_array *a, const struct recon *r);

@@ -485,5 +485,7 @@ int recon_take_acquisitions(struct recon *r, hcy_host_array *samples, hcy_host_a
     if (!status && r->n_slices > 1)
         status = keep_slices(r, r->taken, r->n_taken);
     hcy_host_array_free(&a);
+    if (!status && r->is_list)
+        status = recon_correct_lines(r, samples, points);
     return status || !r->is_list ? status : reorder(r, samples, points);
 }
