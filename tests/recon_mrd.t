@@ -185,6 +185,42 @@ check '... and of coordinates that are given nothing is changed' cmp x.npy y.npy
 refuse 'navigators whose centre is no sample' 1 'a navigator, has 16 samples .* centre at sample 16' ghost.h5
 check '... may be left' all ghost.h5 --no-navigators -o x.npy
 
+# Where images are: slices of NIfTI's are an axis, upwards along their direction, in which the last one is the first here.
+# form FILE: matrix and codes, in hundredths.
+form() { echo `od -vAn -j280 -N48 -tf4 $1 | awk '{ for (i = 1; i <= NF; i++) printf "%d ", 100 * $i + ($i < 0 ? -0.5 : 0.5) }'` `od -vAn -j252 -N4 -td2 $1`; }
+"$files" slices stack.h5 even 3
+recon stack.h5 -o x.npy
+recon stack.h5 -o x.nii
+check 'an oblique stack' equals "`form x.nii`" '-800 360 -192 1144 -600 -480 256 1808 0 800 240 -6680 1 1'
+check '... of two contrasts' sh -c "od -vAn -j40 -N10 -td2 x.nii | grep '4 *8 *8 *3 *2'"
+check '... 4 mm apart' equals "`od -vAn -j88 -N4 -tf4 x.nii | awk '{ printf \"%.3f\", $1 }'`" 4.000
+for i in 4 2 0 5 3 1; do tail -c +`expr $i '*' 512 + 129` x.npy | head -c 512; done >parts
+check '... has the slices in that order' sh -c 'tail -c +353 x.nii | cmp - parts'
+recon stack.h5 --only slice=2,contrast=0 -o x.nii
+check 'one of them' equals "`form x.nii`" '-800 360 -144 1144 -600 -480 192 1808 0 800 180 -6680 1 1'
+"$files" slices mirrored.h5 mirrored 3
+recon mirrored.h5 -o x.nii
+check 'a mirrored stack' equals "`form x.nii`" '-800 360 192 760 -600 -480 -256 2320 0 800 -240 -6200 1 1'
+for what in uneven turned; do
+    "$files" slices x.h5 $what 3
+    check "slices that are no stack, $what" sh -c "'$halcyon' recon x.h5 -o x.nii 2>&1 | grep 'images without a place'"
+    check '... are frames' sh -c "od -vAn -j40 -N10 -td2 x.nii | grep '4 *8 *8 *1 *6'"
+    check '... of no place' equals "`form x.nii`" '0 0 0 0 0 0 0 0 0 0 0 0 0 0'
+done
+for what in crooked endless; do
+    "$files" slices x.h5 $what 3
+    check "$what headers" sh -c "'$halcyon' recon x.h5 -o x.nii 2>&1 | grep 'no unit vectors at right angles, or its positions no'"
+done
+"$files" slices x.h5 moving 3
+check 'acquisitions at two places' sh -c "'$halcyon' recon x.h5 -o x.nii 2>&1 | grep 'at several places'"
+"$files" slices x.h5 silent 3
+recon x.h5 -o x.nii
+check 'no place' equals "`form x.nii`" '0 0 0 0 0 0 0 0 0 0 0 0 0 0'
+for image in '10.0 20.0 -30.0 0.80' '8.1 22.6 -32.4 -0.36' '6.2 25.1 -34.8 0.80'; do echo "$image -100"; echo "$image -100"; done >want
+"$files" slices stack.h5 turned 3
+recon stack.h5 -o x.mrd
+check 'ISMRMRD images have their own' sh -c "'$files' places x.mrd | diff - want"
+
 # Noise.  Of half as long samples it has twice the variance; the bandwidth is the receiver's.
 for us in 5 20; do "$files" grid small_image.npy noise$us.h5 dwell$us; done
 recon noise5.h5 --noise noise5.h5:/dataset/data/noise -o x.npy

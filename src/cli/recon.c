@@ -243,6 +243,9 @@ static int write_image(struct recon *r)
     if (!r->n_frames && !r->maps && r->coils > 1)
         recon_combine_coils(r);
     a.data = r->image;
+    status = recon_place_image(&a, r);
+    if (status)
+        return status;
     progress_say(&r->progress, "writing %s ...", r->v->out);
     status = hcy_host_array_write(&a, r->v->out);
     progress_clear(&r->progress);

@@ -74,6 +74,8 @@ struct recon {
     struct recon_taken *taken;              /* which of its acquisitions, NULL: all in their order, */
     size_t n_taken, n_acquisitions, n_apart; /* of so many slices, contrasts, phases and sets */
     size_t *slices, n_slices; /* which slice each is of; above 1 slices each has its own maps, field and decay */
+    double *places; /* of each slice, [5][3] as a list's /places, of unit vectors at right angles; NULL: unknown */
+    double *image_places; /* of each image that is written, where they are not alike */
     size_t wanted_frames; /* of --frames, or of an ISMRMRD file of several images; 0: one */
     size_t n_frames;     /* images of samples of their own, one after the other; 0: one image; */
     size_t frame_points; /* points of each, */
@@ -139,6 +141,12 @@ int recon_correct_lines(struct recon *r, hcy_host_array *samples, hcy_host_array
  * and, of as many reals, a copy in the file's order, to be freed, NULL: it is the same. */
 int recon_order_points(hcy_host_array *a, const struct recon *r);
 int recon_unorder_points(void **ordered, const struct recon *r, const void *numbers);
+/* The file's number of an acquisition, one of those that are taken in their order, and its slice. */
+size_t recon_acquisition(size_t *slice, const struct recon *r, size_t i);
+/* Where slices are in the patient, by the acquisitions' headers; then an image that is to be written has its place, and
+ * in NIfTI slices become an axis, where they are side by side. */
+int recon_find_places(struct recon *r);
+int recon_place_image(hcy_host_array *a, struct recon *r);
 /* Which slice the frame is of. */
 size_t recon_slice_of(const struct recon *r, size_t frame);
 /* How much more noise's covariance is than that of the samples, which were taken at another pace. */

@@ -384,6 +384,12 @@ static int keep_slices(struct recon *r, const struct recon_taken *taken, size_t 
     return CLI_OK;
 }
 
+size_t recon_acquisition(size_t *slice, const struct recon *r, size_t i)
+{
+    *slice = r->n_slices > 1 ? r->slices[i] : 0;
+    return r->taken[i].number;
+}
+
 size_t recon_slice_of(const struct recon *r, size_t frame)
 {
     const size_t each = r->n_slices > 1 ? recon_count_points(r) / r->n_taken : 1;
@@ -484,6 +490,8 @@ int recon_take_acquisitions(struct recon *r, hcy_host_array *samples, hcy_host_a
     }
     if (!status && r->n_slices > 1)
         status = keep_slices(r, r->taken, r->n_taken);
+    if (!status && r->is_list)
+        status = recon_find_places(r);
     hcy_host_array_free(&a);
     if (!status && r->is_list)
         status = recon_correct_lines(r, samples, points);

@@ -382,7 +382,8 @@ static int read_grid(hcy_host_array *a, const struct raw *raw)
 static int fill_counters(hcy_host_array *a, const struct raw *raw)
 {
     float *to = malloc((size_t)raw->kept * HCY__MRD_COUNTERS * sizeof *to);
-    *a = (hcy_host_array){ a->size, 0, 4, 2, { raw->kept, HCY__MRD_COUNTERS }, to, { 0 } };
+    *a = (hcy_host_array){ .size = a->size, .bytes = 4, .rank = 2, .shape = { raw->kept, HCY__MRD_COUNTERS },
+                            .data = to };
     for (uint64_t i = 0; to && i < raw->kept; i++)
         for (int k = 0; k < HCY__MRD_COUNTERS; k++)
             *to++ = raw->lines[i].counters[k];
@@ -394,7 +395,7 @@ static int fill_dwell(hcy_host_array *a, const struct raw *raw)
     /* What is said of the receiver stands in front of all encodings. */
     char *header = hcy__mrd_read_header(raw->dataset, 0);
     double *to = malloc(3 * sizeof *to);
-    *a = (hcy_host_array){ a->size, 0, 8, 1, { 3 }, to, { 0 } };
+    *a = (hcy_host_array){ .size = a->size, .bytes = 8, .rank = 1, .shape = { 3 }, .data = to };
     for (int i = 0; to && i < 2; i++)
         to[i] = isfinite(raw->dwell[i]) && raw->dwell[i] > 0 ? raw->dwell[i] : 0;
     if (to)
@@ -406,7 +407,7 @@ static int fill_dwell(hcy_host_array *a, const struct raw *raw)
 static int fill_axes(hcy_host_array *a, const struct raw *raw)
 {
     double *to = malloc(sizeof *to);
-    *a = (hcy_host_array){ a->size, 0, 8, 1, { 1 }, to, { 0 } };
+    *a = (hcy_host_array){ .size = a->size, .bytes = 8, .rank = 1, .shape = { 1 }, .data = to };
     if (to)
         *to = raw->first.axes;
     return to ? 0 : hcy_fail(HCY_ENOMEM, "%s: no memory for a number", raw->path);
@@ -414,7 +415,8 @@ static int fill_axes(hcy_host_array *a, const struct raw *raw)
 
 static int fill_places(hcy_host_array *a, struct raw *raw)
 {
-    *a = (hcy_host_array){ a->size, 0, 4, 3, { raw->kept, HCY__MRD_PLACE, 3 }, raw->places, { 0 } };
+    *a = (hcy_host_array){ .size = a->size, .bytes = 4, .rank = 3, .shape = { raw->kept, HCY__MRD_PLACE, 3 },
+                            .data = raw->places };
     raw->places = NULL;
     return 0;
 }
@@ -481,7 +483,7 @@ static int read_navigators(hcy_host_array *a, struct raw *raw)
     double *to = st ? NULL : malloc((size_t)raw->kept * 2 * sizeof *to);
     if (!st && (!to || !(shots = calloc((size_t)raw->n_navigators, sizeof *shots))))
         st = hcy_fail(HCY_ENOMEM, "%s: no memory for its navigators", raw->path);
-    *a = (hcy_host_array){ a->size, 0, 8, 2, { raw->kept, 2 }, to, { 0 } };
+    *a = (hcy_host_array){ .size = a->size, .bytes = 8, .rank = 2, .shape = { raw->kept, 2 }, .data = to };
     if (!st)
         st = read_shots(shots, &n, raw, &grid);
     hcy__mrd_sort_shots(shots, n);

@@ -185,7 +185,8 @@ int hcy__mrd_fill_space(hcy_host_array *a, const char *xml, const char *path)
     }
     if (!(numbers[0][0][0] > 0 || numbers[1][0][0] > 0))
         return hcy_fail(HCY_ENOENT, "%s: no header beside its acquisitions (xml) says the sizes of an image", path);
-    *a = (hcy_host_array){ a->size, 0, 8, 3, { 2, 2, 3 }, malloc(sizeof numbers), { 0 } };
+    *a = (hcy_host_array){ .size = a->size, .bytes = 8, .rank = 3, .shape = { 2, 2, 3 },
+                            .data = malloc(sizeof numbers) };
     if (!a->data)
         return hcy_fail(HCY_ENOMEM, "%s: no memory for its spaces", path);
     memcpy(a->data, numbers, sizeof numbers);
