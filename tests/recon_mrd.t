@@ -147,6 +147,26 @@ sed 's/<x>300.00001</<x>0.0300001</' grid.h5 >tiny.h5
 check 'a tiny field of view' sh -c "grep -q '<x>0.0300001<' tiny.h5 && '$halcyon' recon tiny.h5 --deterministic --iterations 3 -q -o y.npy"
 check '... is none' cmp x.npy y.npy
 
+# Functions of time of each slice, of two frames: the contrasts.
+"$files" slices stack.h5 even 3
+"$files" ramp functions.npy 2 0 1
+for how in '' --toeplitz '--reg llr:0.001'; do
+    check "functions of time of slices $how" recon stack.h5 --basis functions.npy $how -o x.npy
+    for slice in 0 1 2; do recon stack.h5 --only slice=$slice --basis functions.npy $how -o $slice.npy; done
+    check '... are those of each' same x.npy 0.npy 1.npy 2.npy
+done
+check '... an axis' sh -c "head -c 128 x.npy | grep '(3, 2, 8, 8)'"
+recon stack.h5 --basis functions.npy -o x.nii
+check '... of NIfTI the third one, with functions behind it' sh -c "od -An -j40 -N10 -td2 x.nii | grep '4 *8 *8 *3 *2'"
+recon stack.h5 --basis functions.npy -o x.npy
+for i in 4 2 0 5 3 1; do tail -c +`expr $i '*' 512 + 129` x.npy | head -c 512; done >parts
+check '... in their order' sh -c 'tail -c +353 x.nii | cmp - parts'
+recon stack.h5 --basis functions.npy -o x.mrd
+check '... and of ISMRMRD two images of each slice' equals "`"$files" places x.mrd | uniq -c | awk '{ printf "%d ", $1 }'`" '2 2 2 '
+refuse 'a basis of frames of two contrasts' 1 'is of 2 images' stack.h5 --basis one.npy
+"$files" ramp seven.npy 7 0
+refuse 'a basis that a slice does not have' 1 'the 128 points of a slice are as many' stack.h5 --basis seven.npy
+
 # EPI: k = 0 is where half of the lobe's area has passed, for lines either way, and coordinates beyond half a cycle are cycles.
 for lobe in '20 90 20 7' '20 90 10 7' '22 90 20 7'; do
     "$files" epi epi.h5 $lobe

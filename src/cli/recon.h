@@ -170,6 +170,7 @@ int recon_add_field(struct recon *r);
 /* How many slices have maps of their own.  Whether an array has the image's axes, with the coils' in front where
  * `coils`, and with these slices in front of all; axes of 1 do not matter. */
 size_t recon_count_slices(const struct recon *r);
+size_t recon_count_functions(const struct recon *r); /* images of a frame, or of a slice with a basis */
 bool recon_fits_image(const struct recon *r, const hcy_host_array *a, bool coils);
 int recon_read_array(hcy_host_array *a, struct recon *r, const char *path);
 /* The devices of the command line, unless they are open; what they are called, as a list. */
@@ -216,6 +217,8 @@ int recon_find_frames(struct recon *r, const hcy_host_array *samples);
 int recon_order_frames(struct recon *r);
 int recon_mean_samples(void **mean, const struct recon *r);
 int recon_solve_frames(struct recon *r);
+/* Whether they are one problem, as a regulariser looks at all of them. */
+bool recon_frames_count(const struct recon *r);
 void recon_free(struct recon *r);
 
 #endif

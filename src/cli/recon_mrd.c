@@ -406,13 +406,16 @@ static int judge_images(struct recon *r, const struct recon_taken *taken, size_t
     r->n_slices = slices;
     if (!n)
         return cli_error("%s: --only %s leaves no acquisition", r->kspace, v->only);
-    if (slices > 1 && v->basis)
-        return cli_error("%s is of several slices, and --basis is of one: --only slice=0 takes it", r->kspace);
     if (!images)
         return cli_error("%s is of several images (slices, contrasts, phases, sets) that do not have as many acquisitions "
                          "each; --only takes some, as --only slice=0", r->kspace);
     if (v->frames.given || v->spokes_per_frame.given)
         return judge_frames(r, images, with_repetitions, n);
+    if (v->basis && slices > 1) {
+        r->wanted_frames = slices;
+        if (!v->quiet)
+            cli_note("%s is of %zu slices, each of which has an image of each function", r->kspace, slices);
+    }
     if (v->basis || images == 1)
         return CLI_OK;
     r->wanted_frames = images;

@@ -152,11 +152,11 @@ static bool find_order(struct seat *seats, double *distance, const struct recon 
 /* Images [slices][others] become [others][slices], in that order. */
 static int stack_slices(hcy_host_array *a, struct recon *r, const struct seat *seats)
 {
-    const size_t others = r->n_frames / r->n_slices,
+    const size_t others = r->n_frames / r->n_slices * recon_count_functions(r), images = others * r->n_slices,
                  bytes = r->pixels * (a->is_complex ? 2 : 1) * (size_t)a->bytes;
-    char *to = malloc(r->n_frames * bytes);
+    char *to = malloc(images * bytes);
     if (!to)
-        return cli_error("no memory for %zu images", r->n_frames);
+        return cli_error("no memory for %zu images", images);
     for (size_t i = 0; i < others; i++)
         for (size_t s = 0; s < r->n_slices; s++)
             memcpy(to + (i * r->n_slices + s) * bytes,
