@@ -325,11 +325,12 @@ static int run_mrd(const uint8_t *data, size_t size)
     mrd_write(path, records, n);
     /* The header is any text, which stands behind eight acquisitions, and one that may be it. */
     snprintf(xml, sizeof xml, "%.*s<encoding><encodedSpace><matrixSize><x>%u</x><y>%u</y><z>2</z></matrixSize>"
-                              "</encodedSpace><trajectory>cartesian</trajectory></encoding>",
+                              "</encodedSpace><trajectory>%s</trajectory></encoding>",
              size > 364 ? 300 : size > 64 ? (int)size - 64 : 0, (const char *)data + (size > 64 ? 64 : 0), data[1],
-             data[2]);
+             data[2], data[3] & 1 ? "cartesian" : "epi");
     mrd_put_xml(path, xml);
-    static const char *const parts[] = { "traj", "noise", "counters", "space", "dwell", "axes" };
+    static const char *const parts[] = { "traj", "noise",      "counters", "space",
+                                         "dwell", "axes", "navigators", "places" };
     int taken = read_array(path, MOST);
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         snprintf(name, sizeof name, "%s:/dataset/data/%s", path, parts[i]);

@@ -15,7 +15,7 @@ test_public = \
     tests/pipes tests/results tests/config tests/h5plugin tests/bslz4_decode tests/azint_poni tests/azint_parallax tests/azint_geometry \
     tests/azint_plan tests/azint_curve tests/azint_reference tests/azint_arrays tests/azint_2d tests/azint_fibre tests/azint_corners \
     tests/azint_spline tests/azint_filter tests/azint_regions tests/azint_large tests/pipeline_norm tests/pipeline_regions \
-    tests/pipeline_sparse tests/push_batches tests/uncached tests/simulate tests/calibrate tests/array_formats tests/simulate_mri \
+    tests/pipeline_sparse tests/push_batches tests/uncached tests/simulate tests/calibrate tests/array_formats tests/array_places tests/simulate_mri \
     tests/nufft tests/nufft_kernels tests/nufft_plan tests/nufft_many tests/nufft_cli tests/nufft_finufft tests/nufft_wisdom \
     tests/nufft_direct tests/nufft_widths tests/nufft_use tests/nufft_order tests/nufft_pencil tests/nufft_settle tests/sort_digits \
     tests/parse_lanes tests/stream tests/eval tests/eval_layouts tests/eval_seen tests/eval_together tests/eval_stages tests/dots tests/eval_programs tests/array tests/many_bins tests/axes tests/scans tests/joins \
@@ -284,7 +284,7 @@ EXTRA_DIST += tests/run-test tests/tsan.supp tests/configurations tests/cli.sh t
     tests/fake_itt.c \
     tests/azint_oracle.h tests/azint_scene.h tests/azint_sums.h tests/bslz4_ref.h tests/cts.h tests/cts_array.h \
     tests/cts_gate.h tests/sense.h tests/eval_layouts.h tests/eval_programs.h tests/fuzz.h tests/lanes.h tests/mutate.h tests/mutate_h5.h tests/nufft_oracle.h tests/tensors.h \
-    tests/pipeline_scene.h tests/sha256.h tests/stack_images.h tests/mrd_make.h tests/leaks.h tests/mutate_files.h \
+    tests/pipeline_scene.h tests/sha256.h tests/stack_images.h tests/mrd_epi.h tests/mrd_make.h tests/leaks.h tests/mutate_files.h \
     tests/stack_make.h tests/stack_read.h tests/stream_scene.h tests/tap.h \
     tests/cts.mk $(toys) \
     tests/reference/azint_2d.h tests/reference/azint_arrays.h tests/reference/azint_cases.h tests/reference/azint_corners.h \

@@ -54,6 +54,12 @@ static inline hid_t mrd_type(void)
     static const char *const counters[] = { "kspace_encode_step_1", "kspace_encode_step_2", "average", "slice",
                                             "contrast", "phase", "repetition", "set", "segment" };
     hid_t vector = H5Tvlen_create(H5T_NATIVE_FLOAT), idx = H5Tcreate(H5T_COMPOUND, sizeof ((struct mrd_head *)0)->idx);
+    static const char *const places[] = { "position", "read_dir", "phase_dir", "slice_dir", "patient_table_position" };
+    const hsize_t three = 3;
+    hid_t place = H5Tarray_create2(H5T_NATIVE_FLOAT, 1, &three);
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
+        H5Tinsert(head, places[i], offsetof(struct mrd_head, position) + i * 3 * sizeof(float), place);
+    H5Tclose(place);
     H5Tinsert(head, "flags", offsetof(struct mrd_head, flags), H5T_NATIVE_UINT64);
     H5Tinsert(head, "sample_time_us", offsetof(struct mrd_head, sample_us), H5T_NATIVE_FLOAT);
     for (size_t i = 0; i < sizeof shorts / sizeof shorts[0]; i++)

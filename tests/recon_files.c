@@ -22,7 +22,16 @@
  *     recon_files lines OUT COILS COUNTER N...   acquisitions with coordinates, by turns N of an 8 x 8 grid of each
  *                                                image, which COUNTER (0: encoding step 1) says: a point, each time
  *                                                elsewhere, of k (c + 1) in image k and coil c
- *     recon_files epi OUT UP FLAT DOWN DWELL     EPI of a point at row 6 and column 11 of 16 x 16, by such a lobe (us)
+ *     recon_files epi OUT UP FLAT DOWN DWELL [DELAY [SHIFT PHASE [BAD]]]
+ *                                                EPI of a point at row 6 and column 11 of 16 x 16, by such a lobe (us),
+ *                                                whose first sample is so late (0: the middle of the lobe is the
+ *                                                centre's); of a box in two slices, two shots and coils, with
+ *                                                navigators, whose reversed lines are so many samples beside the others
+ *                                                and have such a phase; a navigator's centre is no sample
+ *     recon_files slices OUT WHAT N              N slices of two points as of lines, 4 mm apart in an oblique stack:
+ *                                                even, mirrored, uneven, turned (one of them), moving, crooked or
+ *                                                endless (by their headers), silent
+ *     recon_files places IMAGES                  where ISMRMRD's images are
  *     recon_files peak IMAGE                     its largest number's row and column, its magnitude and the next one's
  *     recon_files mrd SAMPLES TRAJECTORY OUT     acquisitions of [coils][spokes][samples] and [spokes][samples][axes]
  */
@@ -30,6 +39,7 @@
 #include <complex.h>
 #include <halcyon/host_array.h>
 #ifdef HAVE_HDF5
+#include "mrd_epi.h"
 #include "mrd_make.h"
 #endif
 
@@ -372,6 +382,9 @@ static int write_grid(const char *path, const char *to, const char *what)
 }
 
 enum { GRID = 8 };
+static const char header_of_points[] = "<h><encoding><encodedSpace><matrixSize><x>8</x><y>8</y><z>1</z></matrixSize>"
+                                       "<fieldOfView_mm><x>80.0e+00</x><y>80.0e+00</y><z>3</z></fieldOfView_mm>"
+                                       "</encodedSpace><trajectory>other</trajectory></encoding></h>";
 
 static void fill_point(struct mrd_record *record, unsigned image, unsigned y, unsigned coils)
 {
@@ -406,59 +419,75 @@ static int write_lines(const char *to, unsigned coils, unsigned counter, char **
                 records[n++].head.idx[counter] = (uint16_t)i;
             }
     mrd_write(to, records, n);
-    mrd_put_xml(to, "<h><encoding><encodedSpace><matrixSize><x>8</x><y>8</y><z>1</z></matrixSize>"
-                    "<fieldOfView_mm><x>80.0e+00</x><y>80.0e+00</y><z>3</z></fieldOfView_mm></encodedSpace>"
-                    "<trajectory>other</trajectory></encoding></h>");
+    mrd_put_xml(to, header_of_points);
     free(records);
     return 0;
 }
 
-enum { LINE = 16 };
-
-/* The area of a lobe of up, flat, down until then, of its height. */
-static double area_until(const double lobe[3], double t)
+/* By turns lines of slices, two contrasts each, of which the first is highest in an oblique stack. */
+static int write_slices(const char *to, const char *what, unsigned slices)
 {
-    const double left = lobe[0] + lobe[1] + lobe[2] - t;
-    if (t < lobe[0])
-        return t > 0 ? t * t / 2 / lobe[0] : 0;
-    if (left < lobe[2])
-        return lobe[0] / 2 + lobe[1] + lobe[2] / 2 - (left > 0 ? left * left / 2 / lobe[2] : 0);
-    return t - lobe[0] / 2;
-}
-
-/* Each second line is reversed: it starts where the one before has ended, at k = half of the area. */
-static int write_epi(const char *to, char **numbers)
-{
-    static const char *const names[] = { "rampUpTime", "flatTopTime", "rampDownTime", "dwellTime" };
-    struct mrd_record records[LINE] = { 0 };
-    const double lobe[3] = { atof(numbers[0]), atof(numbers[1]), atof(numbers[2]) }, dwell = atof(numbers[3]),
-                 all = area_until(lobe, 1e9), middle = (lobe[0] + lobe[1] + lobe[2]) / 2, half = dwell * LINE / 2,
-                 once = area_until(lobe, middle + half) - area_until(lobe, middle - half);
-    for (unsigned y = 0; y < LINE; y++) {
-        float *data = malloc(2 * LINE * sizeof *data);
-        for (int s = 0; s < LINE; s++) {
-            const double k = (area_until(lobe, middle + (s - LINE / 2) * dwell) - all / 2) / once,
-                         ky = ((double)y - LINE / 2) / LINE;
-            const double complex sum = cexp(-2 * acos(-1) * I * ((y % 2 ? -k : k) * 3 - ky * 2));
-            data[2 * s] = (float)creal(sum);
-            data[2 * s + 1] = (float)cimag(sum);
-        }
-        records[y].head = (struct mrd_head){ .version = 1, .samples = LINE, .channels = 1, .available = 1 };
-        records[y].head.centre = LINE / 2;
-        records[y].head.idx[0] = (uint16_t)y;
-        records[y].head.flags = y % 2 ? 1u << 21 : 0;
-        records[y].data = (hvl_t){ 2 * LINE, data };
+    static const float place[5][3] = { { 10, 20, -30 },
+                                       { 0.8f, 0.6f, 0 },
+                                       { -0.36f, 0.48f, 0.8f },
+                                       { 0.48f, -0.64f, 0.6f },
+                                       { 0, 0, -100 } };
+    struct mrd_record *records = calloc((size_t)GRID * 2 * slices, sizeof *records);
+    for (unsigned i = 0; i < GRID * 2 * slices; i++) {
+        struct mrd_head *h = &records[i].head;
+        const unsigned slice = i / 2 % slices;
+        fill_point(&records[i], 2 * slice + i % 2, i / 2 / slices, 1);
+        h->idx[3] = (uint16_t)slice;
+        h->idx[4] = i % 2;
+        memcpy(h->position, place, sizeof place);
+        for (int d = 0; d < 3; d++)
+            h->position[d] -= (float)slice * 4 * place[3][d];
+        if (!strcmp(what, "mirrored"))
+            for (int d = 0; d < 3; d++)
+                h->directions[2][d] = -place[3][d];
+        if (!strcmp(what, "uneven") && slice == 1)
+            h->position[2] -= 0.2f;
+        if (!strcmp(what, "turned") && slice == 1)
+            memcpy(h->directions, place[2], sizeof place[2]), memcpy(h->directions[1], place[1], sizeof place[1]);
+        if (!strcmp(what, "moving") && i >= 4 * slices)
+            h->position[0] += 2;
+        if (!strcmp(what, "crooked"))
+            h->directions[1][0] = 0;
+        if (!strcmp(what, "endless"))
+            h->table[1] = INFINITY;
+        if (!strcmp(what, "silent"))
+            memset(h->directions, 0, sizeof h->directions);
     }
-    mrd_write(to, records, LINE);
-    char xml[1000];
-    int at = snprintf(xml, sizeof xml, "<h><encoding><encodedSpace><matrixSize><x>16</x><y>16</y><z>1</z></matrixSize>"
-                                       "</encodedSpace><trajectory>epi</trajectory><trajectoryDescription>");
-    for (int i = 0; i < 4; i++)
-        at += snprintf(xml + at, sizeof xml - (size_t)at, "<p><name>%s</name><value>%s</value></p>", names[i], numbers[i]);
-    snprintf(xml + at, sizeof xml - (size_t)at, "</trajectoryDescription></encoding></h>");
-    mrd_put_xml(to, xml);
+    mrd_write(to, records, (size_t)GRID * 2 * slices);
+    mrd_put_xml(to, header_of_points);
+    free(records);
     return 0;
 }
+
+/* Of each image its position, the first number of its read direction, and the table's height. */
+static int print_places(const char *path)
+{
+    static const char *const names[] = { "position", "read_dir", "patient_table_position" };
+    float heads[16][3][3];
+    hsize_t three = 3, n = 0;
+    hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT), vector = H5Tarray_create2(H5T_NATIVE_FLOAT, 1, &three),
+          type = H5Tcreate(H5T_COMPOUND, sizeof heads[0]), list = H5Dopen2(file, "/dataset/image_0/header", H5P_DEFAULT);
+    for (size_t i = 0; i < 3; i++)
+        H5Tinsert(type, names[i], i * sizeof heads[0][0], vector);
+    hid_t space = H5Dget_space(list);
+    if (H5Sget_simple_extent_dims(space, &n, NULL) != 1 || n > 16 ||
+        H5Dread(list, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, heads) < 0)
+        bail_out("%s: no headers of up to 16 images", path);
+    for (hsize_t i = 0; i < n; i++)
+        printf("%.1f %.1f %.1f %.2f %.0f\n", heads[i][0][0], heads[i][0][1], heads[i][0][2], heads[i][1][0], heads[i][2][2]);
+    H5Sclose(space);
+    H5Dclose(list);
+    H5Tclose(type);
+    H5Tclose(vector);
+    H5Fclose(file);
+    return 0;
+}
+
 #endif
 
 int main(int argc, char **argv)
@@ -482,10 +511,14 @@ int main(int argc, char **argv)
     if (argc == 3 && !strcmp(argv[1], "peak"))
         return find_peak(argv[2]);
 #ifdef HAVE_HDF5
-    if (argc == 7 && !strcmp(argv[1], "epi"))
-        return write_epi(argv[2], argv + 3);
+    if (argc >= 7 && !strcmp(argv[1], "epi"))
+        return write_epi(argv[2], argv + 3, argc - 3);
     if (argc >= 6 && !strcmp(argv[1], "lines"))
         return write_lines(argv[2], (unsigned)atoi(argv[3]), (unsigned)atoi(argv[4]), argv + 5, (unsigned)argc - 5);
+    if (argc == 3 && !strcmp(argv[1], "places"))
+        return print_places(argv[2]);
+    if (argc == 5 && !strcmp(argv[1], "slices"))
+        return write_slices(argv[2], argv[3], (unsigned)atoi(argv[4]));
     if (argc == 5 && !strcmp(argv[1], "mrd"))
         return write_acquisitions(argv[2], argv[3], argv[4]);
     if (argc == 5 && !strcmp(argv[1], "grid"))

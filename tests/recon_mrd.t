@@ -10,6 +10,7 @@ files=${top_builddir:-.}/tests/recon_files
 case $files in /*) ;; *) files=$OLDPWD/$files ;; esac
 adjoint() { "$halcyon" recon "$@" --deterministic --solver adjoint -q; }
 recon() { "$halcyon" recon "$@" --deterministic --iterations 3 -q; }
+all() { "$halcyon" recon "$@" --deterministic -q; }
 refuse() { what=$1 status=$2 word=$3; shift 3; check "refused: $what" refused "$status" "$word" "$halcyon" recon "$@" -q -o bad.npy; }
 numbers() { tail -c +129 "$1"; }
 # same IMAGES ONE...: they are these, one behind the other.
@@ -146,12 +147,99 @@ sed 's/<x>300.00001</<x>0.0300001</' grid.h5 >tiny.h5
 check 'a tiny field of view' sh -c "grep -q '<x>0.0300001<' tiny.h5 && '$halcyon' recon tiny.h5 --deterministic --iterations 3 -q -o y.npy"
 check '... is none' cmp x.npy y.npy
 
+# Functions of time of each slice, of two frames: the contrasts.
+"$files" slices stack.h5 even 3
+"$files" ramp functions.npy 2 0 1
+for how in '' --toeplitz '--reg llr:0.001'; do
+    check "functions of time of slices $how" recon stack.h5 --basis functions.npy $how -o x.npy
+    for slice in 0 1 2; do recon stack.h5 --only slice=$slice --basis functions.npy $how -o $slice.npy; done
+    check '... are those of each' same x.npy 0.npy 1.npy 2.npy
+done
+check '... an axis' sh -c "head -c 128 x.npy | grep '(3, 2, 8, 8)'"
+recon stack.h5 --basis functions.npy -o x.nii
+check '... of NIfTI the third one, with functions behind it' sh -c "od -An -j40 -N10 -td2 x.nii | grep '4 *8 *8 *3 *2'"
+recon stack.h5 --basis functions.npy -o x.npy
+for i in 4 2 0 5 3 1; do tail -c +`expr $i '*' 512 + 129` x.npy | head -c 512; done >parts
+check '... in their order' sh -c 'tail -c +353 x.nii | cmp - parts'
+recon stack.h5 --basis functions.npy -o x.mrd
+check '... and of ISMRMRD two images of each slice' equals "`"$files" places x.mrd | uniq -c | awk '{ printf "%d ", $1 }'`" '2 2 2 '
+refuse 'a basis of frames of two contrasts' 1 'is of 2 images' stack.h5 --basis one.npy
+"$files" ramp seven.npy 7 0
+refuse 'a basis that a slice does not have' 1 'the 128 points of a slice are as many' stack.h5 --basis seven.npy
+
 # EPI: k = 0 is where half of the lobe's area has passed, for lines either way, and coordinates beyond half a cycle are cycles.
 for lobe in '20 90 20 7' '20 90 10 7' '22 90 20 7'; do
     "$files" epi epi.h5 $lobe
     check "a point by a lobe of $lobe us" sh -c "'$halcyon' recon epi.h5 --deterministic -o x.npy 2>&1 | grep 'in cycles (of its grid)'"
     check '... is where it was' equals "`"$files" peak x.npy`" '6 11 1.00 0.00'
 done
+# A first sample that comes sooner than in the middle; what Siemens' scanners leave out is 0.
+"$files" epi epi.h5 20 90 20 7 5
+all epi.h5 -o x.npy
+check 'a delay of samples' equals "`"$files" peak x.npy`" '6 11 1.00 0.00'
+"$files" epi epi.h5 20 90 20 7 0
+all epi.h5 -o x.npy
+check '... of 0 is none' equals "`"$files" peak x.npy`" '6 11 1.00 0.00'
+for us in -5 80 nan 1e99 soon; do
+    "$files" epi epi.h5 20 90 20 7 $us
+    refuse "... of $us" 1 'says an acqDelayTime of .* not around the middle' epi.h5
+done
+
+# Navigators: of delays and phases that differ from shot to shot and slice to slice nothing is left, also where lines have
+# ramps, and a constant phase is near half a turn.
+"$files" epi clean.h5 20 90 20 7 0 0 0
+all clean.h5 -o clean.npy
+check 'navigators of what is as it should be' all clean.h5 --no-navigators -o x.npy
+check '... change nothing' "$files" error x.npy clean.npy 1e-4
+for ghost in '0.8 0' '0 3.1' '-0.8 -2'; do
+    "$files" epi ghost.h5 20 90 20 7 0 $ghost
+    all ghost.h5 -o x.npy
+    check "reversed lines off by $ghost" "$files" error x.npy clean.npy 1e-3
+    all ghost.h5 --no-navigators -o y.npy
+    check '... which are there without navigators' not "$files" error y.npy clean.npy 0.2
+done
+check '... and are said' sh -c "'$halcyon' recon ghost.h5 -o x.npy 2>&1 | grep 'navigators lines are -0.39. to 0.39. samples'"
+all ghost.h5 -t ghost.h5:/dataset/data/traj --cycles --xyz -n 16,16 -o x.npy
+check '... and of coordinates that are given nothing is changed' cmp x.npy y.npy
+"$files" epi ghost.h5 20 90 20 7 0 0 0 bad
+refuse 'navigators whose centre is no sample' 1 'a navigator, has 16 samples .* centre at sample 16' ghost.h5
+check '... may be left' all ghost.h5 --no-navigators -o x.npy
+
+# Where images are: slices of NIfTI's are an axis, upwards along their direction, in which the last one is the first here.
+# form FILE: matrix and codes, in hundredths.
+form() { echo `od -vAn -j280 -N48 -tf4 $1 | awk '{ for (i = 1; i <= NF; i++) printf "%d ", 100 * $i + ($i < 0 ? -0.5 : 0.5) }'` `od -vAn -j252 -N4 -td2 $1`; }
+"$files" slices stack.h5 even 3
+recon stack.h5 -o x.npy
+recon stack.h5 -o x.nii
+check 'an oblique stack' equals "`form x.nii`" '-800 360 -192 1144 -600 -480 256 1808 0 800 240 -6680 1 1'
+check '... of two contrasts' sh -c "od -vAn -j40 -N10 -td2 x.nii | grep '4 *8 *8 *3 *2'"
+check '... 4 mm apart' equals "`od -vAn -j88 -N4 -tf4 x.nii | awk '{ printf \"%.3f\", $1 }'`" 4.000
+for i in 4 2 0 5 3 1; do tail -c +`expr $i '*' 512 + 129` x.npy | head -c 512; done >parts
+check '... has the slices in that order' sh -c 'tail -c +353 x.nii | cmp - parts'
+recon stack.h5 --only slice=2,contrast=0 -o x.nii
+check 'one of them' equals "`form x.nii`" '-800 360 -144 1144 -600 -480 192 1808 0 800 180 -6680 1 1'
+"$files" slices mirrored.h5 mirrored 3
+recon mirrored.h5 -o x.nii
+check 'a mirrored stack' equals "`form x.nii`" '-800 360 192 760 -600 -480 -256 2320 0 800 -240 -6200 1 1'
+for what in uneven turned; do
+    "$files" slices x.h5 $what 3
+    check "slices that are no stack, $what" sh -c "'$halcyon' recon x.h5 -o x.nii 2>&1 | grep 'images without a place'"
+    check '... are frames' sh -c "od -vAn -j40 -N10 -td2 x.nii | grep '4 *8 *8 *1 *6'"
+    check '... of no place' equals "`form x.nii`" '0 0 0 0 0 0 0 0 0 0 0 0 0 0'
+done
+for what in crooked endless; do
+    "$files" slices x.h5 $what 3
+    check "$what headers" sh -c "'$halcyon' recon x.h5 -o x.nii 2>&1 | grep 'no unit vectors at right angles, or its positions no'"
+done
+"$files" slices x.h5 moving 3
+check 'acquisitions at two places' sh -c "'$halcyon' recon x.h5 -o x.nii 2>&1 | grep 'at several places'"
+"$files" slices x.h5 silent 3
+recon x.h5 -o x.nii
+check 'no place' equals "`form x.nii`" '0 0 0 0 0 0 0 0 0 0 0 0 0 0'
+for image in '10.0 20.0 -30.0 0.80' '8.1 22.6 -32.4 -0.36' '6.2 25.1 -34.8 0.80'; do echo "$image -100"; echo "$image -100"; done >want
+"$files" slices stack.h5 turned 3
+recon stack.h5 -o x.mrd
+check 'ISMRMRD images have their own' sh -c "'$files' places x.mrd | diff - want"
 
 # Noise.  Of half as long samples it has twice the variance; the bandwidth is the receiver's.
 for us in 5 20; do "$files" grid small_image.npy noise$us.h5 dwell$us; done

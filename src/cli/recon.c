@@ -18,6 +18,8 @@ static const struct cli_option options[] = {
       "the image's sizes, in the order of its axes; ISMRMRD's headers have them", 0, 0, NULL },
     { "only", 0, CLI_TEXT, AT(only), "LIST",
       "of ISMRMRD's acquisitions those alone: slice=2,contrast=0-1; also repetition, phase, set, ...", 0, 0, NULL },
+    { "no-navigators", 0, CLI_FLAG, AT(no_navigators), NULL,
+      "lines of ISMRMRD's EPI as they are, whatever its navigators say", 0, 0, NULL },
     { "noise", 0, CLI_TEXT, AT(noise), "FILE",
       "coils' noise, [coils][n], by which they are whitened; ISMRMRD's: x.h5:/dataset/data/noise", 0, 0, NULL },
     { "maps", 0, CLI_TEXT, AT(maps), "FILE",
@@ -211,16 +213,22 @@ bool recon_is_complex(const struct recon *r)
     return (r->maps || r->coils == 1) && !r->v->real;
 }
 
-/* Frames, or functions of time, are in front of the image's axes: where those have their places, [z][y][x] in NIfTI and
- * behind channels in ISMRMRD's files, empty ones are between. */
+/* Frames, or functions of time, are in front of the image's axes, and slices of functions in front of these: where the
+ * image's have their places, [z][y][x] in NIfTI and behind channels in ISMRMRD's files, there is one axis of all these,
+ * and empty ones are between. */
 static int find_shape(hcy_host_array *a, const struct recon *r)
 {
-    const size_t images = r->n_frames ? r->n_frames : r->basis ? r->functions : 0;
+    size_t images = recon_count_functions(r);
     const char *format;
     int axes = r->dim, status = hcy_format_of(&format, r->v->out, HCY_WRITE_ARRAY);
     if (status)
         return status;
-    if (images) {
+    const bool has_places = !strcmp(format, "mrd") || !strcmp(format, "nii");
+    if (r->n_frames && r->basis && !has_places)
+        a->shape[a->rank++] = r->n_frames;
+    else if (r->n_frames)
+        images *= r->n_frames;
+    if (r->n_frames || r->basis) {
         a->shape[a->rank++] = images;
         axes = !strcmp(format, "mrd") ? 4 : !strcmp(format, "nii") ? 3 : r->dim;
     }
@@ -241,6 +249,9 @@ static int write_image(struct recon *r)
     if (!r->n_frames && !r->maps && r->coils > 1)
         recon_combine_coils(r);
     a.data = r->image;
+    status = recon_place_image(&a, r);
+    if (status)
+        return status;
     progress_say(&r->progress, "writing %s ...", r->v->out);
     status = hcy_host_array_write(&a, r->v->out);
     progress_clear(&r->progress);
@@ -286,7 +297,8 @@ static void print_recon(const struct recon *r)
     if (r->basis)
         fprintf(stderr, "; %zu functions of %zu frames", r->functions, r->frames);
     if (r->n_frames)
-        fprintf(stderr, "; %zu frames%s", r->n_frames, recon_regs_count(r) ? "" : ", of which this is the worst");
+        fprintf(stderr, "; %zu %s%s", r->n_frames, r->basis ? "slices" : "frames",
+                recon_frames_count(r) ? "" : ", of which this is the worst");
     if (r->segments)
         fprintf(stderr, "; field of %d segments, error %.1e", r->segments, r->segments_error);
     if (r->n_planes && !r->v->toeplitz)

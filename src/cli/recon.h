@@ -12,7 +12,7 @@ struct recon_values {
     struct points_options how;
     struct cli_int iterations, segments, frames, spokes_per_frame;
     struct cli_real tolerance, lambda, eps, readout, dwell, girf_step;
-    int solver, precision, stack, toeplitz, espirit, real, deterministic, everywhere, json, quiet;
+    int solver, precision, stack, toeplitz, espirit, real, deterministic, everywhere, no_navigators, json, quiet;
 };
 enum recon_solver {
     RECON_AUTO,
@@ -74,6 +74,8 @@ struct recon {
     struct recon_taken *taken;              /* which of its acquisitions, NULL: all in their order, */
     size_t n_taken, n_acquisitions, n_apart; /* of so many slices, contrasts, phases and sets */
     size_t *slices, n_slices; /* which slice each is of; above 1 slices each has its own maps, field and decay */
+    double *places; /* of each slice, [5][3] as a list's /places, of unit vectors at right angles; NULL: unknown */
+    double *image_places; /* of each image that is written, where they are not alike */
     size_t wanted_frames; /* of --frames, or of an ISMRMRD file of several images; 0: one */
     size_t n_frames;     /* images of samples of their own, one after the other; 0: one image; */
     size_t frame_points; /* points of each, */
@@ -133,10 +135,18 @@ int recon_stretch_points(struct recon *r);
  * wanted_frames. */
 int recon_check_only(const struct recon *r);
 int recon_take_acquisitions(struct recon *r, hcy_host_array *samples, hcy_host_array *points);
+/* EPI's lines become what its navigators say of them: acquisitions in the file's order, a list's. */
+int recon_correct_lines(struct recon *r, hcy_host_array *samples, hcy_host_array *points);
 /* A file's numbers, one for each point in the order of its acquisitions, become those of the points as they were taken;
  * and, of as many reals, a copy in the file's order, to be freed, NULL: it is the same. */
 int recon_order_points(hcy_host_array *a, const struct recon *r);
 int recon_unorder_points(void **ordered, const struct recon *r, const void *numbers);
+/* The file's number of an acquisition, one of those that are taken in their order, and its slice. */
+size_t recon_acquisition(size_t *slice, const struct recon *r, size_t i);
+/* Where slices are in the patient, by the acquisitions' headers; then an image that is to be written has its place, and
+ * in NIfTI slices become an axis, where they are side by side. */
+int recon_find_places(struct recon *r);
+int recon_place_image(hcy_host_array *a, struct recon *r);
 /* Which slice the frame is of. */
 size_t recon_slice_of(const struct recon *r, size_t frame);
 /* How much more noise's covariance is than that of the samples, which were taken at another pace. */
@@ -160,6 +170,7 @@ int recon_add_field(struct recon *r);
 /* How many slices have maps of their own.  Whether an array has the image's axes, with the coils' in front where
  * `coils`, and with these slices in front of all; axes of 1 do not matter. */
 size_t recon_count_slices(const struct recon *r);
+size_t recon_count_functions(const struct recon *r); /* images of a frame, or of a slice with a basis */
 bool recon_fits_image(const struct recon *r, const hcy_host_array *a, bool coils);
 int recon_read_array(hcy_host_array *a, struct recon *r, const char *path);
 /* The devices of the command line, unless they are open; what they are called, as a list. */
@@ -206,6 +217,8 @@ int recon_find_frames(struct recon *r, const hcy_host_array *samples);
 int recon_order_frames(struct recon *r);
 int recon_mean_samples(void **mean, const struct recon *r);
 int recon_solve_frames(struct recon *r);
+/* Whether they are one problem, as a regulariser looks at all of them. */
+bool recon_frames_count(const struct recon *r);
 void recon_free(struct recon *r);
 
 #endif

@@ -215,7 +215,7 @@ static void keep_frame(struct worker *w, size_t f)
 {
     struct recon *one = &w->one, *r = w->whole;
     const double residual = one->info.first > 0 ? one->info.last / one->info.first : 0;
-    const size_t bytes = bytes_of(r, (recon_is_complex(r) ? 2 : 1) * r->pixels);
+    const size_t bytes = bytes_of(r, (recon_is_complex(r) ? 2 : 1) * recon_count_functions(r) * r->pixels);
     if (!r->maps && r->coils > 1)
         recon_combine_coils(one);
     memcpy((char *)r->image + f * bytes, one->image, bytes);
@@ -455,7 +455,9 @@ static int solve_apart(struct recon *r)
     size_t numbers, started = 1;
     double worst = -1;
     int status = CLI_OK;
-    r->image = hcy_size_mul(&numbers, r->n_frames, 2 * r->pixels) ? NULL : reals_room(r->is_double, numbers);
+    r->image = hcy_size_mul(&numbers, r->n_frames * recon_count_functions(r), 2 * r->pixels)
+                   ? NULL
+                   : reals_room(r->is_double, numbers);
     if (!workers || !r->image)
         status = cli_error("no memory for %zu images of %zu pixels", r->n_frames, r->pixels);
     else
@@ -488,7 +490,13 @@ static int solve_apart(struct recon *r)
     return status;
 }
 
+/* Functions of time are a slice's own: what looks at all images looks at these. */
+bool recon_frames_count(const struct recon *r)
+{
+    return recon_regs_count(r) && !r->basis;
+}
+
 int recon_solve_frames(struct recon *r)
 {
-    return recon_regs_count(r) ? solve_together(r) : solve_apart(r);
+    return recon_frames_count(r) ? solve_together(r) : solve_apart(r);
 }

@@ -140,6 +140,11 @@ size_t recon_count_slices(const struct recon *r)
     return r->n_slices > 1 ? r->n_slices : 1;
 }
 
+size_t recon_count_functions(const struct recon *r)
+{
+    return r->basis ? r->functions : 1;
+}
+
 bool recon_fits_image(const struct recon *r, const hcy_host_array *a, bool coils)
 {
     uint64_t want[5] = { recon_count_slices(r), coils ? r->coils : 1 }, left[5], has[HCY_HOST_ARRAY_MAX_RANK];
@@ -197,17 +202,18 @@ static int take_basis(struct recon *r)
     int status = recon_read_array(&a, r, r->v->basis);
     /* Of more than two axes the empty ones are left out, which BART writes; one frame, or one function, is none of
      * these. */
+    const size_t n = r->n_frames ? r->frame_points : r->n, apart = r->n_apart / recon_count_slices(r);
     const int rank = status ? 0 : a.rank > 2 ? drop_single_axes(shape, a.shape, a.rank) : a.rank;
     for (int d = 0; rank && a.rank <= 2 && d < rank; d++)
         shape[d] = a.shape[d];
     r->frames = (size_t)shape[0];
     r->functions = rank > 1 ? (size_t)shape[1] : 1;
-    if (!status && (rank < 1 || rank > 2 || !r->frames || !r->functions || r->n % r->frames))
-        status = cli_error("%s: a basis is [frames][functions], and the %zu points are as many for each frame; it is "
-                           "%s", r->v->basis, r->n, array_words(is, &a, 0));
-    if (!status && r->n_apart > 1 && r->frames % r->n_apart)
+    if (!status && (rank < 1 || rank > 2 || !r->frames || !r->functions || n % r->frames))
+        status = cli_error("%s: a basis is [frames][functions], and the %zu points%s are as many for each frame; it is "
+                           "%s", r->v->basis, n, r->n_slices > 1 ? " of a slice" : "", array_words(is, &a, 0));
+    if (!status && apart > 1 && r->frames % apart)
         status = cli_error("%s: a basis of %zu frames, and %s is of %zu images (contrasts, phases, sets): a "
-                           "frame would be of two; --only takes some", r->v->basis, r->frames, r->kspace, r->n_apart);
+                           "frame would be of two; --only takes some", r->v->basis, r->frames, r->kspace, apart);
     if (!status && r->coils > 1 && !r->v->maps && !r->v->espirit)
         status = cli_error("--basis: %s has %zu coils, which needs --maps or --espirit", r->kspace, r->coils);
     if (!status)

@@ -384,6 +384,12 @@ static int keep_slices(struct recon *r, const struct recon_taken *taken, size_t 
     return CLI_OK;
 }
 
+size_t recon_acquisition(size_t *slice, const struct recon *r, size_t i)
+{
+    *slice = r->n_slices > 1 ? r->slices[i] : 0;
+    return r->taken[i].number;
+}
+
 size_t recon_slice_of(const struct recon *r, size_t frame)
 {
     const size_t each = r->n_slices > 1 ? recon_count_points(r) / r->n_taken : 1;
@@ -400,13 +406,16 @@ static int judge_images(struct recon *r, const struct recon_taken *taken, size_t
     r->n_slices = slices;
     if (!n)
         return cli_error("%s: --only %s leaves no acquisition", r->kspace, v->only);
-    if (slices > 1 && v->basis)
-        return cli_error("%s is of several slices, and --basis is of one: --only slice=0 takes it", r->kspace);
     if (!images)
         return cli_error("%s is of several images (slices, contrasts, phases, sets) that do not have as many acquisitions "
                          "each; --only takes some, as --only slice=0", r->kspace);
     if (v->frames.given || v->spokes_per_frame.given)
         return judge_frames(r, images, with_repetitions, n);
+    if (v->basis && slices > 1) {
+        r->wanted_frames = slices;
+        if (!v->quiet)
+            cli_note("%s is of %zu slices, each of which has an image of each function", r->kspace, slices);
+    }
     if (v->basis || images == 1)
         return CLI_OK;
     r->wanted_frames = images;
@@ -484,6 +493,10 @@ int recon_take_acquisitions(struct recon *r, hcy_host_array *samples, hcy_host_a
     }
     if (!status && r->n_slices > 1)
         status = keep_slices(r, r->taken, r->n_taken);
+    if (!status && r->is_list)
+        status = recon_find_places(r);
     hcy_host_array_free(&a);
+    if (!status && r->is_list)
+        status = recon_correct_lines(r, samples, points);
     return status || !r->is_list ? status : reorder(r, samples, points);
 }

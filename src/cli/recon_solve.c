@@ -452,6 +452,8 @@ void recon_free(struct recon *r)
     free(r->times);
     free(r->taken);
     free(r->slices);
+    free(r->places);
+    free(r->image_places);
     free(r->image);
     free(r->residuals);
     free(r->trajectory);

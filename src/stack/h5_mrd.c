@@ -4,7 +4,7 @@
  * headers are read first; what they promise must fit the file before memory is asked for, and each vector must be as
  * long as its header says.
  */
-#include "h5_mrd.h"
+#include "h5_mrd_record.h"
 #include "h5_read.h"
 #include "h5_virtual.h"
 #include "host_array.h"
@@ -14,37 +14,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NOISE = 19, CALIBRATION = 20, REVERSED = 22 }; /* flags */
+enum { NOISE = 19, CALIBRATION = 20, REVERSED = 22, PHASE_CORRECTION = 24 }; /* flags */
 enum { BATCH = 64, HEADS = 4096, LEAST_ROW = 32 /* bytes of a list's row: two vectors' references */ };
 
-/* What is read of ISMRMRD_AcquisitionHeader. */
-struct head {
-    uint64_t flags;
-    uint16_t samples, channels, pre, post, axes, encoding;
-    float dwell; /* us */
-};
-struct record {
-    struct head head;
-    struct hcy__mrd_line line;
-    hvl_t values;
-};
-
 /* Member by member: what lies between and behind them is not defined. */
-static bool are_alike(const struct head *a, const struct head *b)
+static bool are_alike(const struct hcy__mrd_head *a, const struct hcy__mrd_head *b)
 {
     return a->samples == b->samples && a->channels == b->channels && a->pre == b->pre && a->post == b->post &&
            a->axes == b->axes && a->encoding == b->encoding;
 }
 
 /* ISMRMRD's flag n is bit n - 1. */
-static bool has_flag(const struct head *head, unsigned flag)
+static bool has_flag(const struct hcy__mrd_head *head, unsigned flag)
 {
     return head->flags >> (flag - 1) & 1;
 }
 
 /* What is no sample of the image: noise, navigators, corrections, feedback, dummies, stabilization; and what is for
  * calibration alone, unless `takes_calibration`. */
-static bool is_for_image(const struct head *head, bool takes_calibration)
+static bool is_for_image(const struct hcy__mrd_head *head, bool takes_calibration)
 {
     static const unsigned char others[] = { NOISE, 23, 24, 26, 27, 28, 29, 30, 31 };
     for (size_t i = 0; i < sizeof others; i++)
@@ -53,89 +41,11 @@ static bool is_for_image(const struct head *head, bool takes_calibration)
     return takes_calibration || !has_flag(head, CALIBRATION);
 }
 
-/* --- Types --- */
-
-int hcy__mrd_is_raw(hid_t dataset)
+/* A line of EPI's navigators, of the same scan. */
+static bool is_navigator(const struct hcy__mrd_head *head, bool takes_calibration)
 {
-    hid_t type = H5Dget_type(dataset);
-    int is = type >= 0 && H5Tget_class(type) == H5T_COMPOUND && H5Tget_member_index(type, "head") >= 0 &&
-             H5Tget_member_index(type, "traj") >= 0 && H5Tget_member_index(type, "data") >= 0;
-    if (type >= 0)
-        H5Tclose(type);
-    return is;
-}
-
-hid_t hcy__mrd_open_member(enum hcy__mrd_member *member, hid_t file, const char *name)
-{
-    static const char *const members[] = { "data", "traj", "noise", "counters", "space", "dwell", "axes" };
-    const char *slash = strrchr(name, '/');
-    hid_t dataset = -1;
-    int i = 0;
-    while (slash && i < HCY__MRD_MEMBERS && strcmp(slash + 1, members[i]))
-        i++;
-    if (!slash || slash == name || i == HCY__MRD_MEMBERS)
-        return -1;
-    *member = (enum hcy__mrd_member)i;
-    char *list = strdup(name);
-    if (list) {
-        list[slash - name] = 0;
-        dataset = H5Dopen2(file, list, H5P_DEFAULT);
-    }
-    free(list);
-    if (dataset < 0 || hcy__mrd_is_raw(dataset))
-        return dataset;
-    H5Dclose(dataset);
-    return -1;
-}
-
-/* Adds what says which line a record is to the type of its header. */
-static bool add_line(hid_t head)
-{
-    static const char *const names[HCY__MRD_COUNTERS] = { "kspace_encode_step_1", "kspace_encode_step_2", "average",
-                                                          "slice", "contrast", "phase", "repetition", "set", "segment" };
-    enum { FIRST = offsetof(struct record, line.counters) - offsetof(struct record, head) };
-    hid_t line = H5Tcreate(H5T_COMPOUND, HCY__MRD_COUNTERS * sizeof(uint16_t));
-    bool good = line >= 0;
-    for (size_t i = 0; i < HCY__MRD_COUNTERS; i++)
-        good = good && H5Tinsert(line, names[i], i * sizeof(uint16_t), H5T_NATIVE_UINT16) >= 0;
-    good = good && H5Tinsert(head, "center_sample", FIRST - sizeof(uint16_t), H5T_NATIVE_UINT16) >= 0 &&
-           H5Tinsert(head, "idx", FIRST, line) >= 0;
-    if (line >= 0)
-        H5Tclose(line);
-    return good;
-}
-
-/* A record in memory; `vector` NULL: of the header alone, with its line. */
-static hid_t make_record_type(const char *vector)
-{
-    static const struct {
-        const char *name;
-        size_t at;
-    } members[] = { { "number_of_samples", HOFFSET(struct head, samples) },
-                    { "active_channels", HOFFSET(struct head, channels) },
-                    { "discard_pre", HOFFSET(struct head, pre) },
-                    { "discard_post", HOFFSET(struct head, post) },
-                    { "trajectory_dimensions", HOFFSET(struct head, axes) },
-                    { "encoding_space_ref", HOFFSET(struct head, encoding) } };
-    hid_t head = H5Tcreate(H5T_COMPOUND, offsetof(struct record, values)),
-          type = H5Tcreate(H5T_COMPOUND, sizeof(struct record));
-    hid_t values = vector ? H5Tvlen_create(H5T_NATIVE_FLOAT) : -1;
-    bool good = H5Tinsert(head, "flags", HOFFSET(struct head, flags), H5T_NATIVE_UINT64) >= 0;
-    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++)
-        good = good && H5Tinsert(head, members[i].name, members[i].at, H5T_NATIVE_UINT16) >= 0;
-    good = good && H5Tinsert(head, "sample_time_us", HOFFSET(struct head, dwell), H5T_NATIVE_FLOAT) >= 0;
-    good = good && (vector || add_line(head)) && H5Tinsert(type, "head", HOFFSET(struct record, head), head) >= 0;
-    if (vector)
-        good = good && H5Tinsert(type, vector, HOFFSET(struct record, values), values) >= 0;
-    if (values >= 0)
-        H5Tclose(values);
-    if (head >= 0)
-        H5Tclose(head);
-    if (good)
-        return type;
-    if (type >= 0)
-        H5Tclose(type);
-    return -1;
+    return has_flag(head, PHASE_CORRECTION) && !has_flag(head, NOISE) &&
+           (takes_calibration || !has_flag(head, CALIBRATION));
 }
 
 /* --- Memory for vectors: HDF5 asks for what the file says, and gets no more than the file can hold --- */
@@ -188,13 +98,15 @@ struct raw {
     char *header;      /* what the file's header says of it, */
     bool takes_calibration;
     uint64_t kept;     /* acquisitions that are read */
-    struct head first; /* the first of these; the others must be like it */
-    struct hcy__mrd_line *lines; /* of these, where they are wanted; or NULL */
+    struct hcy__mrd_head first; /* the first of these; the others must be like it */
+    struct hcy__mrd_line *lines, *navigators; /* of these, and of navigators, where they are wanted; or NULL */
+    float (*places)[HCY__MRD_PLACE][3];                /* of these, as well */
+    uint64_t n_navigators;
     double dwell[2];   /* of the first for the image, and of the first of noise */
 };
 
 /* Noise alone, or what is of the image. */
-static bool is_wanted(const struct raw *raw, const struct head *head)
+static bool is_wanted(const struct raw *raw, const struct hcy__mrd_head *head)
 {
     if (raw->member == HCY__MRD_NOISE)
         return has_flag(head, NOISE);
@@ -229,6 +141,8 @@ static void close_raw(struct raw *raw)
 {
     empty_pool(&raw->pool, 0);
     free(raw->lines);
+    free(raw->navigators);
+    free(raw->places);
     free(raw->header);
     if (raw->plist >= 0)
         H5Pclose(raw->plist);
@@ -236,7 +150,7 @@ static void close_raw(struct raw *raw)
         H5Sclose(raw->space);
 }
 
-static int read_records(struct record *to, struct raw *raw, hid_t type, hsize_t row, hsize_t n)
+static int read_records(struct hcy__mrd_record *to, struct raw *raw, hid_t type, hsize_t row, hsize_t n)
 {
     hid_t memory = H5Screate_simple(1, &n, NULL);
     bool good = memory >= 0 && H5Sselect_hyperslab(raw->space, H5S_SELECT_SET, &row, NULL, &n, NULL) >= 0 &&
@@ -249,9 +163,9 @@ static int read_records(struct record *to, struct raw *raw, hid_t type, hsize_t 
 }
 
 /* Takes a header of the image in; they must be alike, because an array has one length for all. */
-static int take_head_of_image(struct raw *raw, const struct head *head, hsize_t row)
+static int take_head_of_image(struct raw *raw, const struct hcy__mrd_head *head, hsize_t row)
 {
-    const struct head *first = &raw->first;
+    const struct hcy__mrd_head *first = &raw->first;
     unsigned long long number = row;
     if (!head->samples || !head->channels || (unsigned)head->pre + head->post >= head->samples)
         return hcy_fail(
@@ -272,26 +186,48 @@ static int take_head_of_image(struct raw *raw, const struct head *head, hsize_t 
                     first->encoding);
 }
 
-/* By doubling, as only those that are there are known to fit. */
-static int keep_line(struct raw *raw, const struct record *record)
+/* Room for one more behind n, by doubling, as only those that are there are known to fit. */
+static int make_room(void **all, uint64_t n, size_t each, const char *path)
 {
-    const uint64_t n = raw->kept - 1;
-    if (!(n & (n - 1))) {
-        struct hcy__mrd_line *lines = realloc(raw->lines, (size_t)(n ? 2 * n : 1) * sizeof *lines);
-        if (!lines)
-            return hcy_fail(HCY_ENOMEM, "%s: no memory for its headers", raw->path);
-        raw->lines = lines;
-    }
-    raw->lines[n] = record->line;
-    raw->lines[n].is_reversed = has_flag(&record->head, REVERSED);
+    if (n & (n - 1))
+        return 0;
+    void *more = realloc(*all, (size_t)(n ? 2 * n : 1) * each);
+    if (!more)
+        return hcy_fail(HCY_ENOMEM, "%s: no memory for its headers", path);
+    *all = more;
     return 0;
 }
 
-/* Goes through the headers while `take` says so; a status below 0 ends it, too. */
-static int visit_heads(struct raw *raw, int (*take)(bool *goes_on, struct raw *raw, const struct record *, hsize_t row))
+static int keep_line(struct hcy__mrd_line **lines, uint64_t n, const struct raw *raw,
+                     const struct hcy__mrd_record *record, hsize_t row)
 {
-    hid_t type = make_record_type(NULL);
-    struct record *records = calloc(HEADS, sizeof *records);
+    void *all = *lines;
+    const int st = make_room(&all, n, sizeof **lines, raw->path);
+    *lines = all;
+    if (st)
+        return st;
+    (*lines)[n] = record->line;
+    (*lines)[n].is_reversed = has_flag(&record->head, REVERSED);
+    (*lines)[n].row = row;
+    return 0;
+}
+
+static int keep_place(struct raw *raw, uint64_t n, const struct hcy__mrd_record *record)
+{
+    void *all = raw->places;
+    const int st = make_room(&all, n, sizeof *raw->places, raw->path);
+    raw->places = all;
+    if (!st)
+        memcpy(raw->places[n], record->place, sizeof *raw->places);
+    return st;
+}
+
+/* Goes through the headers while `take` says so; a status below 0 ends it, too. */
+static int visit_heads(struct raw *raw,
+                       int (*take)(bool *goes_on, struct raw *, const struct hcy__mrd_record *, hsize_t row))
+{
+    hid_t type = hcy__mrd_make_record_type(NULL, raw->member == HCY__MRD_PLACES);
+    struct hcy__mrd_record *records = calloc(HEADS, sizeof *records);
     bool goes_on = true;
     int st = records ? 0 : hcy_fail(HCY_ENOMEM, "%s: no memory for its headers", raw->path);
     if (!st && type < 0)
@@ -308,7 +244,7 @@ static int visit_heads(struct raw *raw, int (*take)(bool *goes_on, struct raw *r
     return st;
 }
 
-static int take_encoding(bool *goes_on, struct raw *raw, const struct record *record, hsize_t row)
+static int take_encoding(bool *goes_on, struct raw *raw, const struct hcy__mrd_record *record, hsize_t row)
 {
     (void)row;
     *goes_on = !is_for_image(&record->head, false);
@@ -316,17 +252,24 @@ static int take_encoding(bool *goes_on, struct raw *raw, const struct record *re
     return 0;
 }
 
-static int take_head(bool *goes_on, struct raw *raw, const struct record *record, hsize_t row)
+static int take_head(bool *goes_on, struct raw *raw, const struct hcy__mrd_record *record, hsize_t row)
 {
     (void)goes_on;
+    if (raw->member == HCY__MRD_NAVIGATED && record->head.encoding == raw->encoding &&
+        is_navigator(&record->head, raw->takes_calibration))
+        return keep_line(&raw->navigators, raw->n_navigators++, raw, record, row);
     if (!is_wanted(raw, &record->head))
         return 0;
     const int st = take_head_of_image(raw, &record->head, row);
     const bool on_grid = raw->member == HCY__MRD_TRAJ && !record->head.axes;
-    return st || !(on_grid || raw->member == HCY__MRD_COUNTED) ? st : keep_line(raw, record);
+    if (!st && raw->member == HCY__MRD_PLACES)
+        return keep_place(raw, raw->kept - 1, record);
+    return st || !(on_grid || raw->member == HCY__MRD_COUNTED || raw->member == HCY__MRD_NAVIGATED)
+               ? st
+               : keep_line(&raw->lines, raw->kept - 1, raw, record, row);
 }
 
-static int take_dwell(bool *goes_on, struct raw *raw, const struct record *record, hsize_t row)
+static int take_dwell(bool *goes_on, struct raw *raw, const struct hcy__mrd_record *record, hsize_t row)
 {
     const bool is_noise = has_flag(&record->head, NOISE);
     (void)row;
@@ -361,7 +304,7 @@ static size_t count_floats(const struct raw *raw)
 
 static int shape_raw(hcy_host_array *a, const struct raw *raw, unsigned axes)
 {
-    const struct head *head = &raw->first;
+    const struct hcy__mrd_head *head = &raw->first;
     uint64_t samples = (uint64_t)head->samples - head->pre - head->post;
     const uint64_t data[3] = { head->channels, raw->kept, samples },
                    traj[3] = { raw->kept, samples, axes };
@@ -381,7 +324,7 @@ static int shape_raw(hcy_host_array *a, const struct raw *raw, unsigned axes)
 }
 
 /* Acquisition number `kept` of the image, without the samples that are to be discarded. */
-static int place_record(hcy_host_array *a, const struct raw *raw, const struct record *record, uint64_t kept)
+static int place_record(hcy_host_array *a, const struct raw *raw, const struct hcy__mrd_record *record, uint64_t kept)
 {
     const float *from = record->values.p;
     size_t floats = count_floats(raw), rows = a->is_complex ? raw->first.channels : 1;
@@ -400,8 +343,8 @@ static int place_record(hcy_host_array *a, const struct raw *raw, const struct r
 
 static int read_vectors(hcy_host_array *a, struct raw *raw)
 {
-    hid_t type = make_record_type(raw->member == HCY__MRD_TRAJ ? "traj" : "data");
-    struct record *records = calloc(BATCH, sizeof *records);
+    hid_t type = hcy__mrd_make_record_type(raw->member == HCY__MRD_TRAJ ? "traj" : "data", false);
+    struct hcy__mrd_record *records = calloc(BATCH, sizeof *records);
     uint64_t kept = 0;
     int st = records ? 0 : hcy_fail(HCY_ENOMEM, "%s: no memory for its acquisitions", raw->path);
     if (!st && type < 0)
@@ -424,7 +367,7 @@ static int read_vectors(hcy_host_array *a, struct raw *raw)
 
 static int read_grid(hcy_host_array *a, const struct raw *raw)
 {
-    struct hcy__mrd_grid grid;
+    struct hcy__mrd_grid grid = { .samples = raw->first.samples, .pre = raw->first.pre };
     int st = hcy__mrd_find_grid(&grid, raw->header, raw->path);
     /* Coordinates do not lie in the file, but the samples that they are of do. */
     if (!st && raw->kept > raw->file_bytes / ((uint64_t)8 * raw->first.samples * raw->first.channels))
@@ -432,8 +375,6 @@ static int read_grid(hcy_host_array *a, const struct raw *raw)
                       (unsigned long long)raw->file_bytes);
     if (!st)
         st = shape_raw(a, raw, grid.sizes[2] > 1 ? 3 : 2);
-    grid.samples = raw->first.samples;
-    grid.pre = raw->first.pre;
     return st ? st : hcy__mrd_fill_grid(a, &grid, raw->lines, raw->path);
 }
 
@@ -441,7 +382,8 @@ static int read_grid(hcy_host_array *a, const struct raw *raw)
 static int fill_counters(hcy_host_array *a, const struct raw *raw)
 {
     float *to = malloc((size_t)raw->kept * HCY__MRD_COUNTERS * sizeof *to);
-    *a = (hcy_host_array){ a->size, 0, 4, 2, { raw->kept, HCY__MRD_COUNTERS }, to, { 0 } };
+    *a = (hcy_host_array){ .size = a->size, .bytes = 4, .rank = 2, .shape = { raw->kept, HCY__MRD_COUNTERS },
+                            .data = to };
     for (uint64_t i = 0; to && i < raw->kept; i++)
         for (int k = 0; k < HCY__MRD_COUNTERS; k++)
             *to++ = raw->lines[i].counters[k];
@@ -453,7 +395,7 @@ static int fill_dwell(hcy_host_array *a, const struct raw *raw)
     /* What is said of the receiver stands in front of all encodings. */
     char *header = hcy__mrd_read_header(raw->dataset, 0);
     double *to = malloc(3 * sizeof *to);
-    *a = (hcy_host_array){ a->size, 0, 8, 1, { 3 }, to, { 0 } };
+    *a = (hcy_host_array){ .size = a->size, .bytes = 8, .rank = 1, .shape = { 3 }, .data = to };
     for (int i = 0; to && i < 2; i++)
         to[i] = isfinite(raw->dwell[i]) && raw->dwell[i] > 0 ? raw->dwell[i] : 0;
     if (to)
@@ -465,14 +407,104 @@ static int fill_dwell(hcy_host_array *a, const struct raw *raw)
 static int fill_axes(hcy_host_array *a, const struct raw *raw)
 {
     double *to = malloc(sizeof *to);
-    *a = (hcy_host_array){ a->size, 0, 8, 1, { 1 }, to, { 0 } };
+    *a = (hcy_host_array){ .size = a->size, .bytes = 8, .rank = 1, .shape = { 1 }, .data = to };
     if (to)
         *to = raw->first.axes;
     return to ? 0 : hcy_fail(HCY_ENOMEM, "%s: no memory for a number", raw->path);
 }
 
+static int fill_places(hcy_host_array *a, struct raw *raw)
+{
+    *a = (hcy_host_array){ .size = a->size, .bytes = 4, .rank = 3, .shape = { raw->kept, HCY__MRD_PLACE, 3 },
+                            .data = raw->places };
+    raw->places = NULL;
+    return 0;
+}
+
+/* --- EPI's navigators --- */
+
+static int read_echo(struct hcy__mrd_echoes *echoes, struct raw *raw, hid_t type, const struct hcy__mrd_line *line)
+{
+    struct hcy__mrd_record record;
+    const struct hcy__mrd_head *head = &record.head;
+    const unsigned long long row = line->row;
+    empty_pool(&raw->pool, raw->file_bytes);
+    memset(&record, 0, sizeof record);
+    const int st = read_records(&record, raw, type, line->row, 1);
+    if (st)
+        return st;
+    if (head->samples != raw->first.samples || head->channels != raw->first.channels ||
+        (unsigned)head->pre + head->post >= head->samples || line->centre >= head->samples)
+        return hcy_fail(HCY_EFORMAT, "%s: acquisition %llu, a navigator, has %u samples (of which %u + %u are to be discarded) "
+                                     "of %u channels with the centre at sample %u, and the image's %u of %u: no line of its "
+                                     "EPI", raw->path, row, head->samples, head->pre, head->post, head->channels,
+                        line->centre, raw->first.samples, raw->first.channels);
+    if (record.values.len != (size_t)2 * head->samples * head->channels)
+        return hcy_fail(HCY_ECORRUPT, "%s: acquisition %llu, a navigator, has %zu numbers, and its header says %zu", raw->path,
+                        row, record.values.len, (size_t)2 * head->samples * head->channels);
+    hcy__mrd_add_echo(echoes, line, record.values.p, head->pre, head->post);
+    return 0;
+}
+
+static int read_shots(struct hcy__mrd_shot *shots, uint64_t *n_shots, struct raw *raw, const struct hcy__mrd_grid *grid)
+{
+    hid_t type = hcy__mrd_make_record_type("data", false);
+    struct hcy__mrd_echoes *echoes = hcy__mrd_begin_echoes(grid, raw->first.channels);
+    int st = echoes ? 0 : hcy_fail(HCY_ENOMEM, "%s: no memory for its navigators", raw->path);
+    if (!st && type < 0)
+        st = hcy__h5_fail(HCY_EIO, "%s: no type for acquisitions", raw->path);
+    *n_shots = 0;
+    for (uint64_t i = 0; !st && i < raw->n_navigators; i++) {
+        const struct hcy__mrd_line *one = &raw->navigators[i];
+        const bool is_last = i + 1 == raw->n_navigators || !hcy__mrd_is_one_shot(one + 1, one, raw->lines, raw->kept);
+        if (!i || !hcy__mrd_is_one_shot(one, one - 1, raw->lines, raw->kept))
+            shots[*n_shots].first = *one;
+        st = read_echo(echoes, raw, type, one);
+        if (!st && is_last)
+            hcy__mrd_end_shot(&shots[(*n_shots)++], echoes);
+    }
+    hcy__mrd_free_echoes(echoes);
+    if (type >= 0)
+        H5Tclose(type);
+    return st;
+}
+
+static int read_navigators(hcy_host_array *a, struct raw *raw)
+{
+    struct hcy__mrd_grid grid = { .samples = raw->first.samples, .pre = raw->first.pre };
+    struct hcy__mrd_shot *shots = NULL;
+    uint64_t n = 0;
+    if (!raw->n_navigators || raw->first.axes)
+        return hcy_fail(HCY_ENOENT, "%s: it has no navigators of EPI (ACQ_IS_PHASECORR_DATA), or its lines have a trajectory",
+                        raw->path);
+    int st = hcy__mrd_find_grid(&grid, raw->header, raw->path);
+    if (!st && !grid.is_epi)
+        st = hcy_fail(HCY_ENOENT, "%s: its header (xml) says no EPI, whose navigators these would be", raw->path);
+    double *to = st ? NULL : malloc((size_t)raw->kept * 2 * sizeof *to);
+    if (!st && (!to || !(shots = calloc((size_t)raw->n_navigators, sizeof *shots))))
+        st = hcy_fail(HCY_ENOMEM, "%s: no memory for its navigators", raw->path);
+    *a = (hcy_host_array){ .size = a->size, .bytes = 8, .rank = 2, .shape = { raw->kept, 2 }, .data = to };
+    if (!st)
+        st = read_shots(shots, &n, raw, &grid);
+    hcy__mrd_sort_shots(shots, n);
+    for (uint64_t i = 0; !st && i < raw->kept; i++) {
+        const struct hcy__mrd_line *line = &raw->lines[i];
+        const struct hcy__mrd_shot *shot = hcy__mrd_find_shot(shots, n, line);
+        const struct hcy__mrd_ghost none = { NAN, NAN },
+                                    *ghost = !shot ? &none : line->is_reversed ? &shot->reversed : &shot->forward;
+        to[2 * i] = ghost->shift;
+        to[2 * i + 1] = ghost->phase;
+    }
+    free(shots);
+    return st;
+}
+
 static int read_member(hcy_host_array *a, struct raw *raw)
 {
+    if (raw->member == HCY__MRD_NAVIGATED)
+        return read_navigators(a, raw);
+    if (raw->member == HCY__MRD_PLACES)
+        return fill_places(a, raw);
     if (raw->member == HCY__MRD_AXES)
         return fill_axes(a, raw);
     if (raw->member == HCY__MRD_DWELL)

@@ -21,6 +21,8 @@ enum hcy__mrd_member {
     HCY__MRD_SPACE,
     HCY__MRD_DWELL,
     HCY__MRD_AXES,
+    HCY__MRD_NAVIGATED,
+    HCY__MRD_PLACES,
     HCY__MRD_MEMBERS
 };
 /* The dataset in "/dataset/data/traj", and which of its members that is; negative: there is none. */
@@ -31,7 +33,9 @@ int hcy__mrd_is_raw(hid_t dataset);
  * floats what they are counted by, [acquisitions][HCY__MRD_COUNTERS].  The samples of those of noise.  What the header
  * says of the encoding (hcy__mrd_fill_space).  Doubles [3]: a sample's time in us, of the image's acquisitions and of
  * those of noise, and the header's relativeReceiverNoiseBandwidth; 0 is not said.  A double [1]: how many coordinates
- * the file has of a sample, 0 on a grid.  HCY_EFORMAT: they are not all alike, or there are none; HCY_ECORRUPT. */
+ * the file has of a sample, 0 on a grid.  Doubles [acquisitions][2]: what EPI's navigators say of each (h5_mrd_epi.c);
+ * HCY_ENOENT: there are none.  Floats [acquisitions][5][3]: position, read_dir, phase_dir, slice_dir and
+ * patient_table_position of each.  HCY_EFORMAT: they are not all alike, or there are none; HCY_ECORRUPT. */
 int hcy__mrd_read(hcy_host_array *array, hid_t dataset, enum hcy__mrd_member member, const char *path);
 
 /* --- The file's header (h5_mrd_grid.c) --- */
@@ -53,14 +57,16 @@ struct hcy__mrd_grid {
     unsigned middle[2];    /* which encoding step, of 1 and 2, is frequency 0 */
     unsigned samples, pre; /* of an acquisition; those to be discarded in front: the reader's */
     bool is_epi;
-    double dwell, up, flat, down; /* EPI: of a sample, the gradient's ramps and top, us; dwell 0: it is constant */
+    double dwell, up, flat, down; /* EPI: of a sample, the gradient's ramps and top, us; dwell 0: it is constant; */
+    double delay;                 /* and from the ramp's start to the first sample; 0: the centre's is in the middle */
 };
 /* One's line in it, and what it is counted by: steps 1 and 2, average, slice, contrast, phase, repetition, set,
  * segment. */
-enum { HCY__MRD_COUNTERS = 9 };
+enum { HCY__MRD_COUNTERS = 9, HCY__MRD_SLICE = 3, HCY__MRD_CONTRAST, HCY__MRD_SET = 7 };
 struct hcy__mrd_line {
     uint16_t centre, counters[HCY__MRD_COUNTERS];
     bool is_reversed; /* its first sample is at the end of the line */
+    uint64_t row;     /* in the list */
 };
 /* HCY_ENOENT: the file does not say it; HCY_EFORMAT: it says of EPI's gradient what cannot be. */
 int hcy__mrd_find_grid(struct hcy__mrd_grid *grid, const char *header, const char *path);
@@ -68,6 +74,37 @@ int hcy__mrd_find_grid(struct hcy__mrd_grid *grid, const char *header, const cha
  * outside the grid. */
 int hcy__mrd_fill_grid(hcy_host_array *array, const struct hcy__mrd_grid *grid, const struct hcy__mrd_line *lines,
                        const char *path);
+
+/* The x of a sample, which is counted with those to be discarded. */
+double hcy__mrd_place_of(const struct hcy__mrd_grid *grid, const struct hcy__mrd_line *line, unsigned sample);
+
+/* --- EPI's navigators (h5_mrd_epi.c) --- */
+
+/* What they say of a line: how far along x it is from its coordinates, in cycles, and its phase. */
+struct hcy__mrd_ghost {
+    double shift, phase;
+};
+/* Those of one excitation, whose lines are in the order of time. */
+struct hcy__mrd_shot {
+    struct hcy__mrd_line first;
+    struct hcy__mrd_ghost reversed, forward; /* NAN: they say nothing */
+};
+struct hcy__mrd_echoes;
+/* Room for the echoes of an excitation; its next one, complex samples [channels][samples] of which `pre` and `post` are
+ * left out; what all of them say, after which another excitation may follow.  NULL: no memory. */
+struct hcy__mrd_echoes *hcy__mrd_begin_echoes(const struct hcy__mrd_grid *grid, unsigned channels);
+void hcy__mrd_add_echo(struct hcy__mrd_echoes *echoes, const struct hcy__mrd_line *line, const float *samples,
+                       unsigned pre, unsigned post);
+void hcy__mrd_end_shot(struct hcy__mrd_shot *shot, struct hcy__mrd_echoes *echoes);
+void hcy__mrd_free_echoes(struct hcy__mrd_echoes *echoes);
+/* Whether navigators follow others in one excitation: no line of the image is between, and they are of one image. */
+bool hcy__mrd_is_one_shot(const struct hcy__mrd_line *navigator, const struct hcy__mrd_line *before,
+                          const struct hcy__mrd_line *lines, uint64_t n_lines);
+/* Sorts them such that those of a line are found: the last ones of its slice, contrast and set in front of it, or else
+ * the first ones behind; NULL: there are none. */
+void hcy__mrd_sort_shots(struct hcy__mrd_shot *shots, uint64_t n);
+const struct hcy__mrd_shot *hcy__mrd_find_shot(const struct hcy__mrd_shot *shots, uint64_t n,
+                                               const struct hcy__mrd_line *line);
 
 /* --- Images (h5_mrd_image.c) --- */
 

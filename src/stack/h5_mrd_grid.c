@@ -92,6 +92,9 @@ static int parse_lobe(struct hcy__mrd_grid *grid, const char *encoding, const ch
     }
     if (!named)
         grid->dwell = 0;
+    /* Converters write 0 where the scanner says nothing. */
+    if (!named || !find_parameter(&grid->delay, at, "acqDelayTime"))
+        grid->delay = 0;
     return !named || (good == 4 && grid->up + grid->flat + grid->down > 0 && grid->dwell >= 1.0 / MOST)
                ? 0
                : hcy_fail(HCY_EFORMAT, "%s: its header (xml) describes EPI's gradient by a rampUpTime of %g us, a flatTopTime "
@@ -182,7 +185,8 @@ int hcy__mrd_fill_space(hcy_host_array *a, const char *xml, const char *path)
     }
     if (!(numbers[0][0][0] > 0 || numbers[1][0][0] > 0))
         return hcy_fail(HCY_ENOENT, "%s: no header beside its acquisitions (xml) says the sizes of an image", path);
-    *a = (hcy_host_array){ a->size, 0, 8, 3, { 2, 2, 3 }, malloc(sizeof numbers), { 0 } };
+    *a = (hcy_host_array){ .size = a->size, .bytes = 8, .rank = 3, .shape = { 2, 2, 3 },
+                            .data = malloc(sizeof numbers) };
     if (!a->data)
         return hcy_fail(HCY_ENOMEM, "%s: no memory for its spaces", path);
     memcpy(a->data, numbers, sizeof numbers);
@@ -190,14 +194,6 @@ int hcy__mrd_fill_space(hcy_host_array *a, const char *xml, const char *path)
 }
 
 /* --- Grids --- */
-
-int hcy__mrd_find_grid(struct hcy__mrd_grid *grid, const char *xml, const char *path)
-{
-    if (!parse_header(grid, xml))
-        return hcy_fail(HCY_ENOENT, "%s: its acquisitions have no trajectory, and no header beside them (xml) that says on "
-                                    "which Cartesian grid they are", path);
-    return parse_lobe(grid, grid->is_epi ? find_element(xml, "encoding") : NULL, path);
-}
 
 /* The gradient's area up to a time, of its height. */
 static double area_until(const struct hcy__mrd_grid *grid, double time)
@@ -210,15 +206,43 @@ static double area_until(const struct hcy__mrd_grid *grid, double time)
     return t - grid->up / 2;
 }
 
-/* So many samples from the middle of a line, in cycles: a line's samples are once around.  Frequency 0 is where half of
- * the area has passed, which is what the lobe in front of a line has taken back. */
-static double place_of(const struct hcy__mrd_grid *grid, double step)
+/* Where half of the area has passed, which is what the lobe in front of a line has taken back, must be sampled. */
+static int check_delay(const struct hcy__mrd_grid *grid, const char *path)
 {
-    const double middle = (grid->up + grid->flat + grid->down) / 2, half = grid->dwell * grid->samples / 2,
+    const double half = (grid->up / 2 + grid->flat + grid->down / 2) / 2;
+    return !(grid->dwell > 0) || grid->delay == 0 ||
+                   (grid->delay > 0 && area_until(grid, grid->delay) < half &&
+                    area_until(grid, grid->delay + grid->samples * grid->dwell) > half)
+               ? 0
+               : hcy_fail(HCY_EFORMAT, "%s: its header (xml) says an acqDelayTime of %g us (nan: is no number), with which %u "
+                                       "samples of %g us each are not around the middle of EPI's gradient, of %g + %g + %g us",
+                          path, grid->delay, grid->samples, grid->dwell, grid->up, grid->flat, grid->down);
+}
+
+int hcy__mrd_find_grid(struct hcy__mrd_grid *grid, const char *xml, const char *path)
+{
+    if (!parse_header(grid, xml))
+        return hcy_fail(HCY_ENOENT, "%s: its acquisitions have no trajectory, and no header beside them (xml) that says on "
+                                    "which Cartesian grid they are", path);
+    const int st = parse_lobe(grid, grid->is_epi ? find_element(xml, "encoding") : NULL, path);
+    return st ? st : check_delay(grid, path);
+}
+
+/* A line's samples are once around.  Frequency 0 is where half of the gradient's area has passed; where the header does
+ * not say when the first sample is, the centre's is in the middle of it.  Whoever leaves the centre out (0) has it in
+ * the middle of the samples.  A reversed line's lobe is the same in time; its sign is another. */
+double hcy__mrd_place_of(const struct hcy__mrd_grid *grid, const struct hcy__mrd_line *line, unsigned sample)
+{
+    const double step = (double)sample - (line->centre ? line->centre : grid->samples / 2);
+    const double middle = (grid->up + grid->flat + grid->down) / 2, all = grid->dwell * grid->samples,
                  before = (grid->up / 2 + grid->flat + grid->down / 2) / 2;
-    return grid->dwell > 0 ? (area_until(grid, middle + step * grid->dwell) - before) /
-                                 (area_until(grid, middle + half) - area_until(grid, middle - half))
-                           : step / grid->sizes[0];
+    const double first = grid->delay > 0 ? grid->delay : middle - all / 2,
+                 last = grid->delay > 0 ? first + all : middle + all / 2,
+                 time = grid->delay > 0 ? first + sample * grid->dwell : middle + step * grid->dwell;
+    const double place = grid->dwell > 0
+                             ? (area_until(grid, time) - before) / (area_until(grid, last) - area_until(grid, first))
+                             : step / grid->sizes[0];
+    return line->is_reversed ? -place : place;
 }
 
 static int check_line(const struct hcy__mrd_grid *grid, const struct hcy__mrd_line *lines, uint64_t number,
@@ -240,13 +264,9 @@ int hcy__mrd_fill_grid(hcy_host_array *a, const struct hcy__mrd_grid *grid, cons
     float *to = a->data;
     for (uint64_t i = 0; !st && i < a->shape[0]; i++) {
         const struct hcy__mrd_line *line = &lines[i];
-        /* Whoever leaves the centre out (0) has it in the middle. */
-        const unsigned centre = line->centre ? line->centre : grid->samples / 2;
         st = check_line(grid, lines, i, path);
         for (uint64_t s = 0; s < a->shape[1]; s++) {
-            const double place = place_of(grid, (double)(s + grid->pre) - centre);
-            /* A reversed line's lobe is the same in time; its sign is another. */
-            *to++ = (float)(line->is_reversed ? -place : place);
+            *to++ = (float)hcy__mrd_place_of(grid, line, (unsigned)s + grid->pre);
             for (uint64_t d = 1; d < a->shape[2]; d++)
                 *to++ = (float)(((double)line->counters[d - 1] - grid->middle[d - 1]) / grid->sizes[d]);
         }

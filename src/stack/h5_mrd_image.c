@@ -107,6 +107,8 @@ int hcy__mrd_check_image(const hcy_host_array *a, const char *path)
         if (!sizes[i] || sizes[i] > UINT16_MAX)
             return hcy_fail(HCY_ERANGE, "%s: an axis of %llu; ISMRMRD's images have 1 to 65535 on each", path,
                             (unsigned long long)sizes[i]);
+    if (a->n_places > 1 && a->n_places != sizes[0])
+        return hcy_fail(HCY_EINVAL, "%s: %zu places of %llu images", path, a->n_places, (unsigned long long)sizes[0]);
     /* An image is a chunk of HDF5's; sizes of 16 bits cannot overflow up to here. */
     for (int i = 1; i < IMAGE_AXES && bytes <= UINT32_MAX; i++)
         bytes *= sizes[i];
@@ -115,7 +117,7 @@ int hcy__mrd_check_image(const hcy_host_array *a, const char *path)
                : hcy_fail(HCY_ERANGE, "%s: ISMRMRD's images have less than 4 GiB each; use .h5", path);
 }
 
-/* What an array does not say is 0, but that cells are 1 mm then; and the axes those of the patient. */
+/* What an array does not say is 0, but that cells are 1 mm then; and the axes those of the patient.  */
 static void fill_image_head(unsigned char *head, const hcy_host_array *a, const hsize_t sizes[IMAGE_AXES],
                             hsize_t image)
 {
@@ -124,7 +126,9 @@ static void fill_image_head(unsigned char *head, const hcy_host_array *a, const 
     const uint16_t image_type = a->is_complex ? IMAGE_COMPLEX : IMAGE_MAGNITUDE;
     const uint16_t matrix[3] = { (uint16_t)sizes[4], (uint16_t)sizes[3], (uint16_t)sizes[2] };
     float view[3];
-    const float directions[3][3] = { { 1, 0, 0 }, { 0, 1, 0 }, { 0, 0, 1 } };
+    float place[5][3] = { { 0 }, { 1, 0, 0 }, { 0, 1, 0 }, { 0, 0, 1 } };
+    for (int i = 0; a->n_places && i < 15; i++)
+        place[i / 3][i % 3] = (float)a->places[15 * (a->n_places > 1 ? image : 0) + (hsize_t)i];
     for (int i = 0; i < 3; i++)
         view[i] = (float)((double)matrix[i] * (a->cells[i] > 0 ? a->cells[i] : 1));
     memset(head, 0, IMAGE_HEAD);
@@ -133,9 +137,11 @@ static void fill_image_head(unsigned char *head, const hcy_host_array *a, const 
     put_image_member(head, "matrix_size", matrix);
     put_image_member(head, "field_of_view", view);
     put_image_member(head, "channels", &channels);
-    put_image_member(head, "read_dir", directions[0]);
-    put_image_member(head, "phase_dir", directions[1]);
-    put_image_member(head, "slice_dir", directions[2]);
+    put_image_member(head, "position", place[0]);
+    put_image_member(head, "read_dir", place[1]);
+    put_image_member(head, "phase_dir", place[2]);
+    put_image_member(head, "slice_dir", place[3]);
+    put_image_member(head, "patient_table_position", place[4]);
     put_image_member(head, "image_type", &image_type);
     put_image_member(head, "image_index", &index);
 }

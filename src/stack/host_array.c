@@ -229,6 +229,38 @@ int hcy_host_array_read(hcy_host_array *out, const char *path)
     return st ? st : hcy__sized_write(out, &a, sizeof a, "hcy_host_array");
 }
 
+#define MOST_MM 1e6         /* from where distances mean nothing as floats */
+#define NO_RIGHT_ANGLE 0.01 /* a cosine that is more than rounding */
+
+/* What programs that read the file take for a rotation must be one. */
+static int check_place(const double place[5][3], const char *path)
+{
+    bool good = true;
+    for (int i = 0; i < 3; i++) {
+        good = good && fabs(place[0][i]) <= MOST_MM && fabs(place[4][i]) <= MOST_MM;
+        for (int k = 0; k <= i; k++) {
+            double product = 0;
+            for (int d = 0; d < 3; d++)
+                product += place[1 + i][d] * place[1 + k][d];
+            good = good && fabs(product - (i == k)) <= NO_RIGHT_ANGLE;
+        }
+    }
+    return good ? 0
+                : hcy_fail(HCY_EINVAL, "hcy_host_array_write: %s: its image is at %g, %g, %g mm, the table at %g, %g, %g, up to "
+                                       "1e6 of which are taken, along (%g, %g, %g), (%g, %g, %g), (%g, %g, %g), which must be "
+                                       "unit vectors at right angles", path, place[0][0], place[0][1], place[0][2], place[4][0],
+                           place[4][1], place[4][2], place[1][0], place[1][1], place[1][2], place[2][0], place[2][1],
+                           place[2][2], place[3][0], place[3][1], place[3][2]);
+}
+
+static int check_places(const hcy_host_array *a, const char *path)
+{
+    int st = a->n_places && !a->places ? hcy_fail(HCY_EINVAL, "hcy_host_array_write: %s: no places", path) : 0;
+    for (size_t i = 0; !st && i < a->n_places; i++)
+        st = check_place((const double(*)[3])(a->places + 15 * i), path);
+    return st;
+}
+
 int hcy_host_array_write(const hcy_host_array *array, const char *path)
 {
     hcy_host_array a = HCY_HOST_ARRAY_INIT;
@@ -243,7 +275,9 @@ int hcy_host_array_write(const hcy_host_array *array, const char *path)
         if (a.cells[i] != 0 && !(a.cells[i] >= FLT_MIN && a.cells[i] <= FLT_MAX / UINT16_MAX))
             return hcy_fail(HCY_EINVAL, "hcy_host_array_write: %s: a cell of %g mm; a file's floats hold %g to %g, and 0 is "
                                         "unknown", path, a.cells[i], (double)FLT_MIN, (double)FLT_MAX / UINT16_MAX);
-    st = hcy_format_of(&format, path, HCY_WRITE_ARRAY);
+    st = check_places(&a, path);
+    if (!st)
+        st = hcy_format_of(&format, path, HCY_WRITE_ARRAY);
     if (st)
         return st;
     char *file = strdup(path);

@@ -19,7 +19,8 @@ libcore_la_SOURCES += src/stack/h5.h src/stack/h5.c src/stack/h5_find.c src/stac
     src/stack/h5_stack.c src/stack/h5_virtual.h src/stack/h5_virtual.c src/stack/h5_file.h src/stack/h5_file.c src/stack/h5_writer.c \
     src/stack/curves_h5.h src/stack/curves_h5.c src/stack/curves_h5_head.c src/stack/curves_h5_azint.c \
     src/stack/h5_read.h src/stack/h5_read.c src/stack/h5_read_files.c src/stack/results_h5.c \
-    src/stack/host_array_h5.c src/stack/h5_mrd.h src/stack/h5_mrd.c src/stack/h5_mrd_grid.c src/stack/h5_mrd_image.c \
+    src/stack/host_array_h5.c src/stack/h5_mrd.h src/stack/h5_mrd.c src/stack/h5_mrd_record.h src/stack/h5_mrd_record.c \
+    src/stack/h5_mrd_grid.c src/stack/h5_mrd_epi.c src/stack/h5_mrd_image.c \
     src/stack/h5_shard.h src/stack/h5_shard.c src/stack/h5_merge.c src/stack/sparse_merge.c \
     src/stack/packet.c src/stack/isolated.c src/stack/h5_try.c src/stack/isolated_stack.c src/stack/isolated_results.c
 endif

@@ -2,8 +2,9 @@
  * numbers (https://nifti.nimh.nih.gov/pub/dist/src/niftilib/nifti1.h).
  *
  * The first dimension is the fastest, so an array in C order has its axes in reverse there, [z][y][x].  What an array
- * does not know is left open: where it says no size of its cells these have a length of 1 of an unknown unit, and no
- * orientation is given.
+ * does not know is left open: where it says no size of its cells these have a length of 1 of an unknown unit, and where
+ * it says no place no orientation is given.  A patient's axes go to the right and to the front there, where those of
+ * places go to the left and to the back, as DICOM's and ISMRMRD's do.
  */
 #include "host_array.h"
 #include "stack_priv.h"
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEAD = 348, DATA = 352, MOST_AXES = 7, MOST_LENGTH = 32767, PIECE = 4096, MILLIMETRES = 2 };
+enum { HEAD = 348, DATA = 352, MOST_AXES = 7, MOST_LENGTH = 32767, PIECE = 4096, MILLIMETRES = 2, SCANNER = 1 };
 
 /* What is written of complex numbers. */
 enum part { PART_ALL, PART_MAGNITUDE, PART_PHASE, PART_REAL, PART_IMAGINARY };
@@ -50,6 +51,63 @@ static void put_f32(unsigned char *to, float value)
     memcpy(to, &value, sizeof value);
 }
 
+static double find_determinant(double r[3][3])
+{
+    return r[0][0] * (r[1][1] * r[2][2] - r[1][2] * r[2][1]) - r[0][1] * (r[1][0] * r[2][2] - r[1][2] * r[2][0]) +
+           r[0][2] * (r[1][0] * r[2][1] - r[1][1] * r[2][0]);
+}
+
+/* A rotation's quaternion without its real part, which is 0 or more: the largest of its four parts, whose square is a
+ * quarter at least, and by that one the others. */
+static void find_quaternion(double q[3], double r[3][3])
+{
+    const double trace = r[0][0] + r[1][1] + r[2][2];
+    int i = 0;
+    for (int k = 1; k < 3; k++)
+        i = r[k][k] > r[i][i] ? k : i;
+    const int j = (i + 1) % 3, k = (i + 2) % 3;
+    if (trace > r[i][i]) {
+        const double real = sqrt(1 + trace) / 2;
+        for (int d = 0; d < 3; d++)
+            q[d] = (r[(d + 2) % 3][(d + 1) % 3] - r[(d + 1) % 3][(d + 2) % 3]) / (4 * real);
+        return;
+    }
+    q[i] = sqrt(fmax(0, 1 + r[i][i] - r[j][j] - r[k][k])) / 2;
+    q[j] = (r[i][j] + r[j][i]) / (4 * q[i]);
+    q[k] = (r[i][k] + r[k][i]) / (4 * q[i]);
+    if (r[k][j] < r[j][k])
+        for (int d = 0; d < 3; d++)
+            q[d] = -q[d];
+}
+
+/* Where cells are, twice: by a matrix (sform), and by a rotation of which the third axis may be mirrored (qform). */
+static void put_place(unsigned char *head, const hcy_host_array *a)
+{
+    static const double signs[3] = { -1, -1, 1 };
+    double r[3][3], q[3];
+    for (int row = 0; row < 3; row++) {
+        double offset = signs[row] * a->places[row];
+        for (int d = 0; d < 3; d++) {
+            const double cell = a->cells[d] > 0 ? a->cells[d] : 1,
+                         middle = d < a->rank ? (double)(a->shape[a->rank - 1 - d] / 2) : 0;
+            r[row][d] = signs[row] * a->places[3 + 3 * d + row];
+            put_f32(head + 280 + 16 * row + 4 * d, (float)(cell * r[row][d])); /* srow_x, srow_y, srow_z */
+            offset -= middle * cell * r[row][d];
+        }
+        put_f32(head + 280 + 16 * row + 12, (float)offset);
+        put_f32(head + 268 + 4 * row, (float)offset); /* qoffset_x, _y, _z */
+    }
+    const double mirror = find_determinant(r) < 0 ? -1 : 1;
+    for (int row = 0; row < 3; row++)
+        r[row][2] *= mirror;
+    find_quaternion(q, r);
+    for (int d = 0; d < 3; d++)
+        put_f32(head + 256 + 4 * d, (float)q[d]); /* quatern_b, _c, _d */
+    put_f32(head + 76, (float)mirror);            /* qfac */
+    put_i16(head + 252, SCANNER);                 /* qform_code, sform_code */
+    put_i16(head + 254, SCANNER);
+}
+
 /* Offsets are nifti1.h's; all else is 0, which there means "not said". */
 static int make_nifti_head(unsigned char head[DATA], const hcy_host_array *a, int is_complex,
                            const char *path)
@@ -74,6 +132,8 @@ static int make_nifti_head(unsigned char head[DATA], const hcy_host_array *a, in
     put_f32(head + 112, 1);            /* scl_slope, of no scaling */
     memcpy(head + 148, "Halcyon", 7);  /* descrip */
     memcpy(head + 344, "n+1", 4);      /* one file */
+    if (a->n_places)
+        put_place(head, a);
     return 0;
 }
 
