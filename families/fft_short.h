@@ -9,7 +9,8 @@
 #define FFT_INLINE DEVICE
 #define FFT_UNROLLED UNROLL
 #else
-#define FFT_INLINE static inline
+/* At -O2 a short transform that several passes call is a function, whose numbers go by way of memory. */
+#define FFT_INLINE static inline __attribute__((always_inline))
 /* Unrolled, the numbers of a short transform stay in registers.  Compilers do that by themselves only with -O3, but the
  * last word is mostly -O2, with which passes took two to three times as long. */
 #if defined(__clang__)
@@ -127,21 +128,26 @@ FFT_INLINE void NAME(short_7)(C *a)
     }
 }
 
-FFT_INLINE void NAME(short_8)(C *a)
+/* The odd numbers' transform, times (1 - i) / sqrt 2 and (-1 - i) / sqrt 2; -i comes with the sums. */
+FFT_INLINE void NAME(turn_8)(C *odd)
 {
     const REAL h = (REAL)0.70710678118654752440;
+    odd[1] = NAME(number)((odd[1].re + odd[1].im) * h, (odd[1].im - odd[1].re) * h);
+    odd[3] = NAME(number)((odd[3].im - odd[3].re) * h, -(odd[3].re + odd[3].im) * h);
+}
+
+FFT_INLINE void NAME(short_8)(C *a)
+{
     C even[4] = { a[0], a[2], a[4], a[6] }, odd[4] = { a[1], a[3], a[5], a[7] };
     NAME(short_4)(even);
     NAME(short_4)(odd);
-    /* Times (1 - i) / sqrt 2, -i, (-1 - i) / sqrt 2. */
-    const C w1 = NAME(number)((odd[1].re + odd[1].im) * h, (odd[1].im - odd[1].re) * h);
-    const C w3 = NAME(number)((odd[3].im - odd[3].re) * h, -(odd[3].re + odd[3].im) * h);
+    NAME(turn_8)(odd);
     a[0] = NAME(add)(even[0], odd[0]);
     a[4] = NAME(sub)(even[0], odd[0]);
-    a[1] = NAME(add)(even[1], w1);
-    a[5] = NAME(sub)(even[1], w1);
+    a[1] = NAME(add)(even[1], odd[1]);
+    a[5] = NAME(sub)(even[1], odd[1]);
     a[2] = NAME(less_i)(even[2], odd[2]);
     a[6] = NAME(plus_i)(even[2], odd[2]);
-    a[3] = NAME(add)(even[3], w3);
-    a[7] = NAME(sub)(even[3], w3);
+    a[3] = NAME(add)(even[3], odd[3]);
+    a[7] = NAME(sub)(even[3], odd[3]);
 }

@@ -6,10 +6,11 @@
 #include <string.h>
 
 enum {
-    FEW_LINES = 2,           /* that are taken one by one */
-    LONGEST_TOGETHER = 4096, /* numbers of lines that are not: their scratch is a megabyte */
+    FEW_LINES = 2, /* that are taken one by one */
     MOST_LANES = 16,
-    LEAST_HALVED = 4
+    LEAST_HALVED = 4,
+    FEW_ROWS = 4,    /* of any length, that are: side by side they would leave most lanes without one */
+    LEAST_ROW = 2048 /* bytes of rows that are, however many there are */
 };
 
 static bool is_smooth(size_t n)
@@ -86,10 +87,25 @@ static int make_lead_roots(struct own_fft *f)
     return 0;
 }
 
+/* For vectors along a row: `rows` of a table's numbers, n in each, real parts before imaginary ones; in the table a
+ * row's next number is `rows` further. */
+static int make_parts(const struct own_fft *f, const void **out, const char *table, size_t rows, size_t n)
+{
+    const size_t size = number_size(f) / 2;
+    char *parts = malloc(2 * rows * n * size);
+    if (!parts)
+        return hcy_fail(HCY_ENOMEM, "out of memory for an FFT of %zu points", f->n);
+    *out = parts;
+    for (size_t k = 0; k < 2 * rows; k++)
+        for (size_t j = 0; j < n; j++)
+            memcpy(parts + (k * n + j) * size, table + (j * 2 * rows + k) * size, size);
+    return 0;
+}
+
 /* Columns of a long line: some vectors side by side, none too long for a cache. */
 static int make_lead(struct own_fft *f)
 {
-    const size_t most = f->n / MOST_LANES < LONGEST_TOGETHER ? f->n / MOST_LANES : LONGEST_TOGETHER;
+    const size_t most = f->n / MOST_LANES < OWN_FFT_LONGEST_TOGETHER ? f->n / MOST_LANES : OWN_FFT_LONGEST_TOGETHER;
     f->lead_passes = own_fft_lead(&f->lead, f->n, most);
     if (!f->lead_passes)
         return 0;
@@ -155,7 +171,10 @@ static int make_half(struct own_fft *f)
     for (size_t k = 0; k <= f->n / 4; k++)
         put_number(f, turns, k, hcy_fft_root(k, f->n));
     f->turns = turns;
-    return own_fft_create(&f->half, f->n / 2, f->is_double);
+    int status = own_fft_create(&f->half, f->n / 2, f->is_double);
+    if (!status && f->half->row_roots)
+        status = make_parts(f, &f->row_turns, turns, 1, f->n / 4 + 1);
+    return status;
 }
 
 int own_fft_create(struct own_fft **plan, size_t n, bool is_double)
@@ -169,8 +188,11 @@ int own_fft_create(struct own_fft **plan, size_t n, bool is_double)
     f->n = n;
     f->is_double = is_double;
     int status = is_smooth(n) ? make_passes(f) : make_chirp(f);
-    if (!status && f->n_passes && n > LONGEST_TOGETHER)
+    if (!status && f->n_passes && n > OWN_FFT_LONGEST_TOGETHER)
         status = make_lead(f);
+    else if (!status && f->n_passes > 1 && f->passes[0].radix == OWN_FFT_ROW_FIRST &&
+             f->passes[0].left >= OWN_FFT_ROW_FIRST)
+        status = make_parts(f, &f->row_roots, f->passes[0].twiddles, f->passes[0].radix - 1, f->passes[0].left);
     if (status) {
         own_fft_free(f);
         return status;
@@ -201,6 +223,8 @@ void own_fft_free(struct own_fft *plan)
     own_fft_free(plan->half);
     free((void *)(uintptr_t)plan->turns);
     free((void *)(uintptr_t)plan->lead_roots);
+    free((void *)(uintptr_t)plan->row_roots);
+    free((void *)(uintptr_t)plan->row_turns);
     free(plan->tables);
     free(plan);
 }
@@ -210,8 +234,9 @@ void own_fft_free(struct own_fft *plan)
 /* Passes go from one half to the other; a number is two vectors. */
 static size_t scratch_for(size_t inner)
 {
-    enum { WIDEST = 64 }; /* bytes of a vector */
-    return 2 * 2 * WIDEST * inner;
+    enum { WIDEST = 64, ROW = 2 * 2 * OWN_FFT_ROW_PART }; /* bytes of a vector; of both halves for a row alone */
+    const size_t room = 2 * 2 * WIDEST * inner;
+    return room > ROW ? room : ROW;
 }
 
 size_t own_fft_scratch(const struct own_fft *plan)
@@ -230,6 +255,17 @@ static bool takes_lines_alone(const struct own_fft *f, const struct own_fft_line
 {
     return f->n_passes > 1 && l->in_step == 1 && l->out_step == 1 &&
            (l->lines < FEW_LINES || (f->rest && l->in_pitch > 1));
+}
+
+/* Rows one by one, where those side by side would leave the nearest cache, or most lanes without one (bench/fft); f: of
+ * complex ones, or of real ones' halves. */
+static bool takes_rows(const struct own_fft *f, const struct own_fft_lines *l)
+{
+    if (!f->row_roots || l->in_step != 1 || l->out_step != 1)
+        return false;
+    if (l->lines < FEW_ROWS)
+        return l->lines == 1 || (l->in_pitch > 1 && l->out_pitch > 1);
+    return l->in_pitch > 1 && l->out_pitch > 1 && f->n * number_size(f) >= LEAST_ROW;
 }
 
 static const struct own_fft_ops *find_ops(enum cpu_simd simd)
@@ -263,7 +299,7 @@ static void run_alone(const struct own_fft *f, enum cpu_simd simd, bool backward
 {
     const size_t room = (f->n * number_size(f) + 63) / 64 * 64;
     const unsigned passes = f->rest ? f->lead_passes : f->n_passes;
-    if (f->lead_roots && find_ops(simd)->run_lead[f->is_double]) {
+    if (f->lead_roots) {
         run_columns(f, simd, backward, from, to, scratch);
         return;
     }
@@ -317,7 +353,10 @@ static void run_halves_alone(const struct own_fft *f, enum cpu_simd simd, const 
 void own_fft_run(const struct own_fft *plan, enum cpu_simd simd, const struct own_fft_lines *lines, void *scratch)
 {
     const struct own_fft_ops *ops = find_ops(simd);
-    if (takes_halves(plan, lines) && takes_lines_alone(plan->half, lines))
+    if (lines->kind == OWN_FFT_COMPLEX ? takes_rows(plan, lines)
+                                       : takes_halves(plan, lines) && takes_rows(plan->half, lines))
+        ops->run_rows[plan->is_double](plan, lines, scratch);
+    else if (takes_halves(plan, lines) && takes_lines_alone(plan->half, lines))
         run_halves_alone(plan, simd, lines, scratch);
     else if (takes_halves(plan, lines))
         ops->run_halves[plan->is_double](plan, lines, scratch);

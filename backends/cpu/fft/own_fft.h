@@ -1,7 +1,7 @@
 /* own_fft.h - Fourier transforms of many lines side by side, without a library: one vector has one number of as many
- * lines as it has lanes.
+ * lines as it has lanes, or neighbouring numbers of one line.
  *
- * Every line is computed alone in its lane, with the same operations in the same order in every SIMD variant and none
+ * Every line is computed alone, with the same operations in the same order in every SIMD variant and none
  * contracted, so its bits depend on neither the variant, nor its neighbours, nor the number of threads.
  *
  * Plans are immutable; any thread may use one.
@@ -34,9 +34,11 @@ struct own_fft {
     size_t lead;
     struct own_fft *rest; /* of one of them; or NULL */
     const void *lead_roots; /* of those passes, [radix - 1][left] each, where columns fill vectors; or NULL */
+    const void *row_roots;  /* of the first pass, for rows (own_row.h): [radix - 1][2, the parts][left]; or NULL */
     /* Of lines that are real on a side, and even: as complex ones of half as many numbers (own_real.h); or NULL. */
     struct own_fft *half;
-    const void *turns; /* [n / 4 + 1]: exp(-2 pi i k / n) */
+    const void *turns;     /* [n / 4 + 1]: exp(-2 pi i k / n) */
+    const void *row_turns; /* the same, part by part, where the halves' rows have roots; or NULL */
     /* A length with large prime factors, as a convolution (Bluestein): */
     struct own_fft *inner; /* of a length without; or NULL */
     const void *chirp;     /* [n]: exp(-pi i k k / n) */
@@ -44,6 +46,12 @@ struct own_fft {
 };
 
 enum { OWN_FFT_LEAD_COLUMNS = 16 }; /* that go through a long line's first passes at once: one or more vectors */
+
+enum {
+    OWN_FFT_ROW_FIRST = 8, /* the first pass's radix, and the most lanes, of rows that are taken one by one */
+    OWN_FFT_LONGEST_TOGETHER = 4096, /* numbers of lines that vectors take as a whole: their scratch is a megabyte */
+    OWN_FFT_ROW_PART = 8 * OWN_FFT_LONGEST_TOGETHER + 64 /* bytes of all their real parts, or imaginary ones */
+};
 
 enum own_fft_kind { OWN_FFT_COMPLEX, OWN_FFT_FROM_REAL, OWN_FFT_TO_REAL };
 
@@ -85,8 +93,9 @@ struct own_fft_ops {
     /* float, double */
     void (*run[2])(const struct own_fft *plan, const struct own_fft_lines *lines, void *scratch);
     void (*run_halves[2])(const struct own_fft *plan, const struct own_fft_lines *lines, void *scratch);
-    /* The passes before its columns, of one line without gaps, to rows of these that are `pitch` apart.  NULL:
-     * the variant's vectors are too short for that. */
+    /* Complex rows one by one, or real ones by halves, of plans with row_roots. */
+    void (*run_rows[2])(const struct own_fft *plan, const struct own_fft_lines *lines, void *scratch);
+    /* The passes before its columns, of one line without gaps, to rows of these that are `pitch` apart. */
     void (*run_lead[2])(const struct own_fft *plan, bool backward, const void *from, void *to, size_t pitch,
                         void *scratch);
 };

@@ -6,33 +6,33 @@
  * which the scratch of some hundred numbers does not.  Forward only: backward is forward with real and imaginary parts
  * exchanged when they are read and when they are written.
  */
-typedef REAL NAME(vec) __attribute__((vector_size(VECTOR_BYTES)));
-#define V NAME(vec)
-typedef struct NAME(cplx) { V re, im; } NAME(cplx);
-#define C NAME(cplx)
-#include "fft_short.h"
-#include "own_real.h"
+#include "own_vector.h"
 
 /* --- Passes --- */
 
 /* Numbers q + done j + apart k, k = 0 to RADIX - 1, of x become numbers q + done RADIX j + to_apart k of y. */
+#define GET(k) from[apart * (k)]
+#define PUT(k, number) to[to_apart * (k)] = (k) && has_roots ? NAME(times)(number, w[(k) - 1]) : (number)
 #define PASS(RADIX)                                                                                       \
+    static inline __attribute__((always_inline)) void NAME(part_##RADIX)(                                 \
+        size_t done, size_t apart, size_t to_apart, const NUMBER *w, bool has_roots, const C *restrict from, \
+        C *restrict to)                                                                                   \
+    {                                                                                                     \
+        for (size_t q = 0; q < done; q++, from++, to++) {                                                 \
+            SHORT_##RADIX(GET, PUT)                                                                       \
+        }                                                                                                 \
+    }                                                                                                     \
     static void NAME(pass_##RADIX)(const struct own_fft_part *part, const C *restrict x, C *restrict y)   \
     {                                                                                                     \
         const size_t done = part->done, left = part->left, apart = part->apart, to_apart = part->to_apart; \
         const NUMBER *w = (const NUMBER *)part->twiddles + part->first * (RADIX - 1);                     \
-        for (size_t j = 0; j < left; j++, w += RADIX - 1)                                                 \
-            for (size_t q = 0; q < done; q++) {                                                           \
-                C a[RADIX];                                                                               \
-                FFT_UNROLLED for (int k = 0; k < RADIX; k++)                                              \
-                    a[k] = x[q + done * j + apart * (size_t)k];                                           \
-                NAME(short_##RADIX)(a);                                                                   \
-                C *to = y + q + done * RADIX * j;                                                         \
-                to[0] = a[0];                                                                             \
-                /* The first of a pass's transforms, and all of the last pass, have roots that are 1. */  \
-                FFT_UNROLLED for (int k = 1; k < RADIX; k++)                                              \
-                    to[to_apart * (size_t)k] = j + part->first ? NAME(times)(a[k], w[k - 1]) : a[k];      \
-            }                                                                                             \
+        size_t j = 0;                                                                                     \
+        /* The first of a pass's transforms, and all of the last pass, have roots that are 1. */          \
+        if (!part->first)                                                                                 \
+            NAME(part_##RADIX)(done, apart, to_apart, w, false, x, y), j++;                               \
+        for (; j < left; j++)                                                                             \
+            NAME(part_##RADIX)(done, apart, to_apart, w + j * (RADIX - 1), true, x + done * j,            \
+                               y + done * RADIX * j);                                                     \
     }
 PASS(2)
 PASS(3)
@@ -41,6 +41,8 @@ PASS(5)
 PASS(7)
 PASS(8)
 #undef PASS
+#undef GET
+#undef PUT
 
 static void NAME(run_part)(unsigned radix, const struct own_fft_part *part, const C *x, C *y)
 {
@@ -95,21 +97,6 @@ static C *NAME(run_chirp)(const struct own_fft *f, C *x, C *y)
 
 /* --- Lines in and out --- */
 
-/* One number of LANES lines, as complex numbers one behind the other, to a vector of each part, and back. */
-static inline C NAME(part)(const REAL *numbers)
-{
-    V a, b;
-    memcpy(&a, numbers, sizeof a);
-    memcpy(&b, numbers + LANES, sizeof b);
-    return (C){ __builtin_shufflevector(a, b, EVEN), __builtin_shufflevector(a, b, ODD) };
-}
-static inline void NAME(join)(REAL *numbers, C x)
-{
-    const V a = __builtin_shufflevector(x.re, x.im, JOINED_LOW), b = __builtin_shufflevector(x.re, x.im, JOINED_HIGH);
-    memcpy(numbers, &a, sizeof a);
-    memcpy(numbers + LANES, &b, sizeof b);
-}
-
 /* Complex lines for all lanes, side by side. */
 static void NAME(load_columns)(C *x, size_t n, const REAL *from, size_t step)
 {
@@ -121,24 +108,6 @@ static void NAME(store_columns)(const C *x, size_t n, REAL *to, size_t step)
     for (size_t k = 0; k < n; k++)
         NAME(join)(to + 2 * k * step, x[k]);
 }
-
-/* LANES vectors turned: number j of vector i becomes number i of vector j.  Of two vectors EACH apart, blocks of EACH
- * numbers change places: the second of a pair of the one with the first of the other's. */
-#define EXCHANGE(EACH)                                                                                    \
-    TURN_UNROLLED for (int i = 0; LANES > EACH && i < LANES; i++)                                         \
-        if (!(i & EACH)) {                                                                                \
-            const V a = v[i], b = v[i | EACH];                                                            \
-            v[i] = __builtin_shufflevector(a, b, FIRSTS(EACH));                                           \
-            v[i | EACH] = __builtin_shufflevector(a, b, SECONDS(EACH));                                   \
-        }
-static inline void NAME(turn)(V v[LANES])
-{
-    EXCHANGE(8)
-    EXCHANGE(4)
-    EXCHANGE(2)
-    EXCHANGE(1)
-}
-#undef EXCHANGE
 
 /* Complex lines for all lanes, far from each other: of each as many numbers at a time as a vector has, the last ones
  * maybe once more.  How many are done: none of fewer. */
@@ -390,34 +359,26 @@ static void NAME(run_halves)(const struct own_fft *f, const struct own_fft_lines
 
 /* First and last passes of LANES complex lines that are side by side, whose numbers are read and written where they are
  * needed. */
+#define GET(k) NAME(exchanged)(NAME(part)(from + 2 * step * (j + left * (k))), backward)
+#define PUT(k, number) to[k] = (k) && j ? NAME(times)(number, w[(k) - 1]) : (number)
+#define GET_LAST(k) x[q + done * (k)]
+#define PUT_LAST(k, number) NAME(join)(to + 2 * step * (q + done * (k)), NAME(exchanged)(number, backward))
 #define COLUMNS(RADIX)                                                                                    \
     static inline __attribute__((always_inline)) void NAME(first_##RADIX)(                                \
-        const struct own_fft_pass *p, const REAL *from, size_t step, bool backward, C *restrict y)        \
+        const struct own_fft_pass *p, const REAL *from, size_t step, bool backward, C *restrict to)       \
     {                                                                                                     \
+        const size_t left = p->left;                                                                      \
         const NUMBER *w = p->twiddles;                                                                    \
-        for (size_t j = 0; j < p->left; j++, w += RADIX - 1) {                                            \
-            C a[RADIX], *to = y + RADIX * j;                                                              \
-            FFT_UNROLLED for (int k = 0; k < RADIX; k++) {                                                \
-                const C x = NAME(part)(from + 2 * step * (j + p->left * (size_t)k));                      \
-                a[k] = backward ? (C){ x.im, x.re } : x;                                                  \
-            }                                                                                             \
-            NAME(short_##RADIX)(a);                                                                       \
-            to[0] = a[0];                                                                                 \
-            FFT_UNROLLED for (int k = 1; k < RADIX; k++)                                                  \
-                to[k] = j ? NAME(times)(a[k], w[k - 1]) : a[k];                                           \
+        for (size_t j = 0; j < left; j++, w += RADIX - 1, to += RADIX) {                                  \
+            SHORT_##RADIX(GET, PUT)                                                                       \
         }                                                                                                 \
     }                                                                                                     \
     static inline __attribute__((always_inline)) void NAME(last_##RADIX)(                                 \
         const struct own_fft_pass *p, REAL *to, size_t step, bool backward, const C *x)                   \
     {                                                                                                     \
-        for (size_t q = 0; q < p->done; q++) {                                                            \
-            C a[RADIX];                                                                                   \
-            FFT_UNROLLED for (int k = 0; k < RADIX; k++)                                                  \
-                a[k] = x[q + p->done * (size_t)k];                                                        \
-            NAME(short_##RADIX)(a);                                                                       \
-            FFT_UNROLLED for (int k = 0; k < RADIX; k++)                                                  \
-                NAME(join)(to + 2 * step * (q + p->done * (size_t)k),                                     \
-                           backward ? (C){ a[k].im, a[k].re } : a[k]);                                    \
+        const size_t done = p->done;                                                                      \
+        for (size_t q = 0; q < done; q++) {                                                               \
+            SHORT_##RADIX(GET_LAST, PUT_LAST)                                                             \
         }                                                                                                 \
     }                                                                                                     \
     static void NAME(columns_##RADIX)(const struct own_fft_pass *p, const struct own_fft_lines *l,        \
@@ -441,6 +402,10 @@ COLUMNS(5)
 COLUMNS(7)
 COLUMNS(8)
 #undef COLUMNS
+#undef GET
+#undef PUT
+#undef GET_LAST
+#undef PUT_LAST
 
 /* The first pass to x, or the last one (`ends`) from it. */
 static void NAME(run_columns)(const struct own_fft *f, const struct own_fft_lines *l, size_t first, bool ends, C *x)
@@ -462,8 +427,7 @@ static void NAME(run_lines)(const struct own_fft *f, const struct own_fft_lines 
     C *x = scratch, *y = x + (f->inner ? f->inner->n : f->n);
     for (size_t first = 0; first < l->lines; first += LANES) {
         const size_t n = l->lines - first < LANES ? l->lines - first : LANES;
-        const bool is_whole = LANES >= LEAST_LEAD && n == LANES && l->kind == OWN_FFT_COMPLEX && !f->inner &&
-                              f->n_passes > 1,
+        const bool is_whole = n == LANES && l->kind == OWN_FFT_COMPLEX && !f->inner && f->n_passes > 1,
                    from_columns = is_whole && l->in_pitch == 1, to_columns = is_whole && l->out_pitch == 1;
         /* All lines of this round are read before one is written, as they may be in place. */
         if (from_columns)

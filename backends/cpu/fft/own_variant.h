@@ -54,14 +54,40 @@
 #define SECONDS_4_16 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31
 #define FIRSTS_8_16 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23
 #define SECONDS_8_16 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31
+/* Joined in two steps: pairs within the vectors' halves, then these halves. */
+#define PAIRS_LOW_4 0, 4, 2, 6
+#define PAIRS_HIGH_4 1, 5, 3, 7
+#define HALVES_LOW_4 0, 1, 4, 5
+#define HALVES_HIGH_4 2, 3, 6, 7
+#define PAIRS_LOW_8 0, 8, 1, 9, 4, 12, 5, 13
+#define PAIRS_HIGH_8 2, 10, 3, 11, 6, 14, 7, 15
+#define HALVES_LOW_8 0, 1, 2, 3, 8, 9, 10, 11
+#define HALVES_HIGH_8 4, 5, 6, 7, 12, 13, 14, 15
+#define REVERSED_2 1, 0
+#define REVERSED_4 3, 2, 1, 0
+#define REVERSED_8 7, 6, 5, 4, 3, 2, 1, 0
 #define PASTE_(a, b)  a##_##b
 #define PASTE(a, b)   PASTE_(a, b)
 #define EVEN          PASTE(EVEN, LANES)
 #define ODD           PASTE(ODD, LANES)
 #define JOINED_LOW    PASTE(JOINED_LOW, LANES)
 #define JOINED_HIGH   PASTE(JOINED_HIGH, LANES)
+#define REVERSED      PASTE(REVERSED, LANES)
+#if VECTOR_BYTES == 32
+#define PAIRS_LOW     PASTE(PAIRS_LOW, LANES)
+#define PAIRS_HIGH    PASTE(PAIRS_HIGH, LANES)
+#define HALVES_LOW    PASTE(HALVES_LOW, LANES)
+#define HALVES_HIGH   PASTE(HALVES_HIGH, LANES)
+#endif
 #define FIRSTS(each)  PASTE(FIRSTS_##each, LANES)
 #define SECONDS(each) PASTE(SECONDS_##each, LANES)
+
+/* Vectors along a row are no longer than what its first pass leaves side by side (OWN_FFT_ROW_FIRST). */
+#if FLOATS < 8
+#define ROW_FLOATS FLOATS
+#else
+#define ROW_FLOATS 8
+#endif
 
 #if defined(__clang__)
 #define TURN_UNROLLED FFT_UNROLLED
@@ -75,11 +101,6 @@ struct own_fft_part {
     const void *twiddles;
 };
 
-/* Lanes from which on a long line's first passes by vectors are faster than number by number, and lines side by side
- * are read and written by the passes themselves, in the same bits: with fewer the rows are read by halves of the
- * cache's lines, and numbers a power of two apart are in each other's way (AVX2, doubles, 512: 1.3 times the time). */
-enum { LEAST_LEAD = 8 };
-
 /* Shorter lines stay in the nearest cache as they are. */
 static inline bool goes_by_tiles(const struct own_fft *f)
 {
@@ -91,6 +112,13 @@ static inline bool goes_by_tiles(const struct own_fft *f)
 #define LANES    FLOATS
 #define NAME(x)  x##_f32
 #include "own_loops.h"
+#undef NUMBER
+#undef LANES
+#undef NAME
+#define LANES    ROW_FLOATS
+#define NAME(x)  x##_row_f32
+#define NUMBER   NAME(cplx)
+#include "own_row.h"
 #undef REAL
 #undef NUMBER
 #undef LANES
@@ -101,8 +129,15 @@ static inline bool goes_by_tiles(const struct own_fft *f)
 #define LANES    DOUBLES
 #define NAME(x)  x##_f64
 #include "own_loops.h"
+#undef NUMBER
+#undef LANES
+#undef NAME
+#define LANES    DOUBLES
+#define NAME(x)  x##_row_f64
+#define NUMBER   NAME(cplx)
+#include "own_row.h"
 
 const struct own_fft_ops VARIANT = { { run_lines_f32, run_lines_f64 },
                                      { run_halves_f32, run_halves_f64 },
-                                     { FLOATS < LEAST_LEAD ? NULL : run_lead_f32,
-                                       DOUBLES < LEAST_LEAD ? NULL : run_lead_f64 } };
+                                     { run_rows_row_f32, run_rows_row_f64 },
+                                     { run_lead_f32, run_lead_f64 } };
