@@ -10,6 +10,9 @@ EXTRA_DIST += backends/opencl/vkfft.c backends/opencl/vkfft/CL/cl.h
 if HAVE_VKFFT
 libopencl_common_la_CPPFLAGS += -I$(srcdir)/backends/opencl -I$(srcdir)/backends/opencl/vkfft
 libopencl_common_la_SOURCES += backends/opencl/vkfft.c
+# Behind the user's own -O, which comes last elsewhere.  (Through a variable, or Automake would leave out its own rule.)
+vkfft_object = backends/opencl/libopencl_common_la-vkfft.lo
+$(vkfft_object): override CFLAGS += $(HCY_VKFFT_CFLAGS)
 endif
 
 builtin_libs += libopencl_builtin.la
