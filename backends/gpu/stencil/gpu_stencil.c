@@ -157,20 +157,28 @@ static int launch_stencil(const struct gpu_call *call)
 
 /* --- Faces --- */
 
-/* Reals of the largest face; HCY_ERANGE: they are numbered by 32 bits. */
-static int find_largest(uint64_t *largest, const hcy_stencil_job *job, const hcy_stencil_faces *faces)
+/* As faces.cl has them. */
+enum { FACE_LANES = 32, FACE_AT_ONCE = 4 };
+
+/* Items of the largest face; HCY_ERANGE: its reals are numbered by 32 bits. */
+static int find_largest(uint64_t *items, const hcy_stencil_job *job, const hcy_stencil_faces *faces)
 {
-    *largest = 0;
+    const uint32_t last = job->rank - 1, side = FACE_LANES * FACE_AT_ONCE;
+    *items = 0;
     for (uint32_t face = 0; face < 2 * job->rank; face++) {
-        uint64_t reals = (uint64_t)job->axes[job->rank - 1].stride;
+        uint64_t lines = 1, length = 0;
         for (uint32_t d = 0; d < job->rank; d++) {
             uint64_t first, end;
             find_face(&first, &end, job, faces, face / 2, face % 2, d);
-            reals *= end - first;
+            length = (end - first) * (uint64_t)job->axes[last].stride;
+            lines *= d < last ? end - first : 1;
         }
-        *largest = reals > *largest ? reals : *largest;
+        const uint64_t width = length < side ? length : ((length - 1) / side + 1) * FACE_LANES;
+        if (lines * length > UINT32_MAX)
+            return hcy_fail(HCY_ERANGE, "stencil: more than 2^32 numbers in a face");
+        *items = lines * width > *items ? lines * width : *items;
     }
-    return *largest <= UINT32_MAX ? 0 : hcy_fail(HCY_ERANGE, "stencil: more than 2^32 numbers in a face");
+    return 0;
 }
 
 static int launch_faces(const struct gpu_call *call)
@@ -179,17 +187,17 @@ static int launch_faces(const struct gpu_call *call)
     hcy_stencil_job job;
     struct gpu_variant *v = NULL;
     char options[GPU_OPTIONS_BYTES];
-    uint64_t largest = 0;
+    uint64_t items = 0;
     int status = hcy__stencil_open_faces(&job, faces, call->values);
     if (!status)
-        status = find_largest(&largest, &job, faces);
-    if (status || !largest)
+        status = find_largest(&items, &job, faces);
+    if (status || !items)
         return status;
     start_options(options, call, &job);
     status = gpu_variant_get(&v, call->kernel, gpu_text_faces, options);
     if (status)
         return status;
-    const struct gpu_grid grid = gpu_groups_over(call, largest, gpu_group(call, GROUP), 2 * job.rank);
+    const struct gpu_grid grid = gpu_groups_over(call, items, gpu_group(call, GROUP), 2 * job.rank);
     const struct gpu_arg axes = { .bytes = &job,
                                   .size = offsetof(hcy_stencil_job, axes) + job.rank * sizeof *job.axes };
     const struct gpu_arg around = { .bytes = faces, .size = job.rank * sizeof *faces };
