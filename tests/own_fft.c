@@ -178,21 +178,23 @@ static void test_long(size_t n, bool is_double, enum cpu_simd simd)
     own_fft_free(f);
 }
 
-/* Rows that are taken one by one have the bits that they have side by side: as complex columns, or with their real
- * side's neighbours, which halves ask for, and the other side as columns. */
+/* Rows that are taken one by one, and have gaps between them, have the bits that they have side by side: as complex
+ * columns, or with their real side's neighbours, which halves ask for, and the other side as columns. */
+enum { GAP = 2 };
 static int rows_are_same(const struct own_fft *f, enum cpu_simd simd, size_t lines, enum own_fft_kind kind,
                          bool backward, void *scratch)
 {
     const size_t n = f->n, size = f->is_double ? 16 : 8, half = n / 2 + 1;
     const size_t in_size = kind == OWN_FFT_FROM_REAL ? size / 2 : size, in_n = kind == OWN_FFT_TO_REAL ? half : n;
     const size_t out_size = kind == OWN_FFT_TO_REAL ? size / 2 : size, out_n = kind == OWN_FFT_FROM_REAL ? half : n;
+    const size_t in_pitch = in_n + GAP, out_pitch = out_n + GAP;
     const bool turns_in = kind != OWN_FFT_FROM_REAL, turns_out = kind != OWN_FFT_TO_REAL;
     static char columns[sizeof in];
     for (size_t i = 0; i < lines; i++)
         for (size_t k = 0; k < in_n; k++)
-            memcpy(columns + (turns_in ? k * lines + i : i * in_n + k) * in_size, in + (i * in_n + k) * in_size,
+            memcpy(columns + (turns_in ? k * lines + i : i * in_n + k) * in_size, in + (i * in_pitch + k) * in_size,
                    in_size);
-    const struct own_fft_lines rows = { in, out, lines, 1, in_n, 1, out_n, backward, kind };
+    const struct own_fft_lines rows = { in, out, lines, 1, in_pitch, 1, out_pitch, backward, kind };
     const struct own_fft_lines beside = { columns, first, lines, turns_in ? lines : 1, turns_in ? 1 : in_n,
                                           turns_out ? lines : 1, turns_out ? 1 : out_n, backward, kind };
     own_fft_run(f, simd, &rows, scratch);
@@ -200,28 +202,33 @@ static int rows_are_same(const struct own_fft *f, enum cpu_simd simd, size_t lin
     int same = 1;
     for (size_t i = 0; i < lines; i++)
         for (size_t k = 0; k < out_n; k++)
-            same &= !memcmp(out + (i * out_n + k) * out_size,
+            same &= !memcmp(out + (i * out_pitch + k) * out_size,
                             first + (turns_out ? k * lines + i : i * out_n + k) * out_size, out_size);
     return same;
 }
 
 static void test_rows(bool is_double, enum cpu_simd simd)
 {
-    /* 8 first, and each radix after it; parts that vectors do not divide (200, 1000); the longest one. */
-    static const size_t lengths[] = { 64, 128, 192, 200, 320, 448, 512, 1000, 2048, 4096 };
+    /* 8 first, and each radix after it; parts that vectors do not divide (200, 1000); the longest one, and the longest
+     * of real numbers, whose halves fill the scratch. */
+    static const size_t lengths[] = { 64, 128, 192, 200, 320, 448, 512, 1000, 2048, 4096, 8192 };
     int same = 1;
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
         struct own_fft *f = NULL;
         if (own_fft_create_real(&f, lengths[i], is_double))
             bail_out("%s", hcy_last_error()->text);
         void *scratch = aligned_alloc(64, own_fft_scratch(f));
-        fill(2 * 5 * lengths[i], is_double);
+        fill(2 * 5 * (lengths[i] + GAP), is_double);
         for (size_t lines = 2; lines <= 5 && scratch; lines += 3) {
             same &= rows_are_same(f, simd, lines, OWN_FFT_COMPLEX, false, scratch);
             same &= rows_are_same(f, simd, lines, OWN_FFT_COMPLEX, true, scratch);
             same &= rows_are_same(f, simd, lines, OWN_FFT_FROM_REAL, false, scratch);
             same &= rows_are_same(f, simd, lines, OWN_FFT_TO_REAL, true, scratch);
         }
+        /* An infinity that comes first meets roots of 1 alone: these multiply nothing, or there were NaNs. */
+        put(in, 0, is_double, INFINITY);
+        same &= scratch && rows_are_same(f, simd, 2, OWN_FFT_COMPLEX, false, scratch);
+        same &= scratch && rows_are_same(f, simd, 2, OWN_FFT_COMPLEX, true, scratch);
         same &= !!scratch;
         free(scratch);
         own_fft_free(f);

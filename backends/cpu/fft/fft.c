@@ -210,7 +210,7 @@ void cpu_fft_many_run(const struct cpu_fft_kept *plan, void *data, size_t times,
     }
 #endif
     const size_t number = m->is_double ? 16 : 8, step = (size_t)m->stride;
-    /* Rows go side by side through the vectors, all of them at once; columns are so many each time. */
+    /* Rows are one run's lines, which takes them side by side or one by one; columns are so many each time. */
     const bool rows = m->howmany == 1;
     for (size_t i = 0; i < (rows ? 1 : times); i++) {
         void *at = (char *)data + i * pitch;

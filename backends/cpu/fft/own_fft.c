@@ -231,12 +231,13 @@ void own_fft_free(struct own_fft *plan)
 
 /* --- Running --- */
 
-/* Passes go from one half to the other; a number is two vectors. */
+/* Passes go from one half to the other; a number is two vectors.  Lines whose first part does not fill the longest
+ * vectors are never rows alone (row_roots). */
 static size_t scratch_for(size_t inner)
 {
     enum { WIDEST = 64, ROW = 2 * 2 * OWN_FFT_ROW_PART }; /* bytes of a vector; of both halves for a row alone */
     const size_t room = 2 * 2 * WIDEST * inner;
-    return room > ROW ? room : ROW;
+    return room > ROW || inner < OWN_FFT_ROW_FIRST * OWN_FFT_ROW_FIRST ? room : ROW;
 }
 
 size_t own_fft_scratch(const struct own_fft *plan)
