@@ -29,8 +29,9 @@
  *                                                navigators, whose reversed lines are so many samples beside the others
  *                                                and have such a phase; a navigator's centre is no sample
  *     recon_files slices OUT WHAT N              N slices of two points as of lines, 4 mm apart in an oblique stack:
- *                                                even, mirrored, uneven, turned (one of them), moving, crooked or
- *                                                endless (by their headers), silent
+ *                                                even, mirrored, uneven, staggered, turned or with a lone contrast (one
+ *                                                of them), together (in one place), moving, crooked or endless (by
+ *                                                their headers), silent
  *     recon_files places IMAGES                  where ISMRMRD's images are
  *     recon_files peak IMAGE                     its largest number's row and column, its magnitude and the next one's
  *     recon_files mrd SAMPLES TRAJECTORY OUT     acquisitions of [coils][spokes][samples] and [spokes][samples][axes]
@@ -449,6 +450,12 @@ static int write_slices(const char *to, const char *what, unsigned slices)
             h->position[2] -= 0.2f;
         if (!strcmp(what, "turned") && slice == 1)
             memcpy(h->directions, place[2], sizeof place[2]), memcpy(h->directions[1], place[1], sizeof place[1]);
+        if (!strcmp(what, "lone") && slice == 1 && i % 2)
+            h->flags = 1u << 26;
+        if (!strcmp(what, "staggered") && slice == 1)
+            h->position[0] += 0.8f, h->position[1] += 0.6f;
+        if (!strcmp(what, "together"))
+            memcpy(h->position, place, sizeof *place);
         if (!strcmp(what, "moving") && i >= 4 * slices)
             h->position[0] += 2;
         if (!strcmp(what, "crooked"))

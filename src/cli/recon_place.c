@@ -124,12 +124,13 @@ static int compare_seats(const void *a, const void *b)
     return (x->at > y->at) - (x->at < y->at);
 }
 
-/* Whether slices are parallel, one straight behind the other and as far apart; then their order and that distance. */
+/* Whether slices have as many images each and are parallel, one straight behind the other and as far apart; then their
+ * order and that distance. */
 static bool find_order(struct seat *seats, double *distance, const struct recon *r)
 {
     const size_t n = r->n_slices;
     const double *first = r->places;
-    bool good = r->dim == 2;
+    bool good = r->dim == 2 && recon_slices_are_even(r);
     for (size_t i = 0; i < n; i++) {
         const double *place = r->places + i * 3 * VECTORS;
         double off[3], aside = 0;
@@ -182,8 +183,9 @@ static int place_stack(hcy_host_array *a, struct recon *r)
         a->places = r->places + seats[r->n_slices / 2].slice * 3 * VECTORS;
         a->n_places = 1;
     } else if (!status && !r->v->quiet) {
-        cli_note("%s: its slices are not parallel, straight behind one another and as far apart: in %s they are images "
-                 "without a place; .mrd has each one's, and so has --only slice=0", r->kspace, r->v->out);
+        cli_note("%s: its slices are not planes of as many images each, parallel, straight behind one another and as far "
+                 "apart: in %s they are images without a place; .mrd has each one's, and so has --only slice=0", r->kspace,
+                 r->v->out);
     }
     free(seats);
     return status;
