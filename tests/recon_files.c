@@ -30,8 +30,8 @@
  *                                                and have such a phase; a navigator's centre is no sample
  *     recon_files slices OUT WHAT N              N slices of two points as of lines, 4 mm apart in an oblique stack:
  *                                                even, mirrored, uneven, staggered, turned or with a lone contrast (one
- *                                                of them), together (in one place), moving, crooked or endless (by
- *                                                their headers), silent
+ *                                                of them), together (in one place), tables (one each), moving,
+ *                                                crooked or endless (by their headers), silent
  *     recon_files places IMAGES                  where ISMRMRD's images are
  *     recon_files peak IMAGE                     its largest number's row and column, its magnitude and the next one's
  *     recon_files mrd SAMPLES TRAJECTORY OUT     acquisitions of [coils][spokes][samples] and [spokes][samples][axes]
@@ -454,6 +454,8 @@ static int write_slices(const char *to, const char *what, unsigned slices)
             h->flags = 1u << 26;
         if (!strcmp(what, "staggered") && slice == 1)
             h->position[0] += 0.8f, h->position[1] += 0.6f;
+        if (!strcmp(what, "tables"))
+            h->table[2] -= (float)slice * 100;
         if (!strcmp(what, "together"))
             memcpy(h->position, place, sizeof *place);
         if (!strcmp(what, "moving") && i >= 4 * slices)

@@ -221,7 +221,7 @@ check 'one of them' equals "`form x.nii`" '-800 360 -144 1144 -600 -480 192 1808
 "$files" slices mirrored.h5 mirrored 3
 recon mirrored.h5 -o x.nii
 check 'a mirrored stack' equals "`form x.nii`" '-800 360 192 760 -600 -480 -256 2320 0 800 -240 -6200 1 1'
-for what in uneven staggered together turned; do
+for what in uneven staggered together tables turned; do
     "$files" slices x.h5 $what 3
     check "slices that are no stack, $what" sh -c "'$halcyon' recon x.h5 -o x.nii 2>&1 | grep 'images without a place'"
     check '... are frames' sh -c "od -vAn -j40 -N10 -td2 x.nii | grep '4 *8 *8 *1 *6'"

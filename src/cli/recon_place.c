@@ -124,8 +124,8 @@ static int compare_seats(const void *a, const void *b)
     return (x->at > y->at) - (x->at < y->at);
 }
 
-/* Whether slices have as many images each and are parallel, one straight behind the other and as far apart; then their
- * order and that distance. */
+/* Whether slices have as many images each and are parallel, one straight behind the other and as far apart, on a table
+ * that stays; then their order and that distance. */
 static bool find_order(struct seat *seats, double *distance, const struct recon *r)
 {
     const size_t n = r->n_slices;
@@ -134,8 +134,10 @@ static bool find_order(struct seat *seats, double *distance, const struct recon 
     for (size_t i = 0; i < n; i++) {
         const double *place = r->places + i * 3 * VECTORS;
         double off[3], aside = 0;
-        for (int d = 0; d < 3; d++)
+        for (int d = 0; d < 3; d++) {
             off[d] = place[d] - first[d];
+            good = good && fabs(place[3 * TABLE + d] - first[3 * TABLE + d]) <= SAME_MM;
+        }
         seats[i] = (struct seat){ product_of(off, first + 3 * SLICE), i };
         for (int d = 0; d < 3; d++)
             aside = fmax(aside, fabs(off[d] - seats[i].at * first[3 * SLICE + d]));
@@ -184,7 +186,7 @@ static int place_stack(hcy_host_array *a, struct recon *r)
         a->n_places = 1;
     } else if (!status && !r->v->quiet) {
         cli_note("%s: its slices are not planes of as many images each, parallel, straight behind one another and as far "
-                 "apart: in %s they are images without a place; .mrd has each one's, and so has --only slice=0", r->kspace,
+                 "apart, on a table that stays: in %s they are images without a place; .mrd has each one's, and so has --only slice=0", r->kspace,
                  r->v->out);
     }
     free(seats);
