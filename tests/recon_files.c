@@ -22,12 +22,12 @@
  *     recon_files lines OUT COILS COUNTER N...   acquisitions with coordinates, by turns N of an 8 x 8 grid of each
  *                                                image, which COUNTER (0: encoding step 1) says: a point, each time
  *                                                elsewhere, of k (c + 1) in image k and coil c
- *     recon_files epi OUT UP FLAT DOWN DWELL [DELAY [SHIFT PHASE [BAD]]]
+ *     recon_files epi OUT UP FLAT DOWN DWELL [DELAY [SHIFT PHASE [HOW]]]
  *                                                EPI of a point at row 6 and column 11 of 16 x 16, by such a lobe (us),
  *                                                whose first sample is so late (0: the middle of the lobe is the
  *                                                centre's); of a box in two slices, two shots and coils, with
  *                                                navigators, whose reversed lines are so many samples beside the others
- *                                                and have such a phase; a navigator's centre is no sample
+ *                                                and have such a phase; HOW: mrd_epi.h
  *     recon_files slices OUT WHAT N              N slices of two points as of lines, 4 mm apart in an oblique stack:
  *                                                even, mirrored, uneven, staggered, turned or with a lone contrast (one
  *                                                of them), together (in one place), tables (one each), moving,
