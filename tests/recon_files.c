@@ -31,7 +31,8 @@
  *     recon_files slices OUT WHAT N              N slices of two points as of lines, 4 mm apart in an oblique stack:
  *                                                even, mirrored, uneven, staggered, turned or with a lone contrast (one
  *                                                of them), together (in one place), tables (one each), moving,
- *                                                crooked or endless (by their headers), silent
+ *                                                crooked or endless (by their headers), silent or hushed (one of
+ *                                                them)
  *     recon_files places IMAGES                  where ISMRMRD's images are
  *     recon_files peak IMAGE                     its largest number's row and column, its magnitude and the next one's
  *     recon_files mrd SAMPLES TRAJECTORY OUT     acquisitions of [coils][spokes][samples] and [spokes][samples][axes]
@@ -464,7 +465,7 @@ static int write_slices(const char *to, const char *what, unsigned slices)
             h->directions[1][0] = 0;
         if (!strcmp(what, "endless"))
             h->table[1] = INFINITY;
-        if (!strcmp(what, "silent"))
+        if (!strcmp(what, "silent") || (!strcmp(what, "hushed") && slice == 1))
             memset(h->directions, 0, sizeof h->directions);
     }
     mrd_write(to, records, (size_t)GRID * 2 * slices);

@@ -236,7 +236,7 @@ done
 check 'slices of two contrasts and of one' sh -c "'$halcyon' recon x.h5 -o x.nii 2>&1 | grep 'images without a place'"
 check '... are all there' sh -c "od -vAn -j40 -N10 -td2 x.nii | grep '4 *8 *8 *1 *5'"
 refuse '... are not of one basis' 1 'as many acquisitions each' x.h5 --basis functions.npy
-for what in crooked endless; do
+for what in crooked endless hushed; do
     "$files" slices x.h5 $what 3
     check "$what headers" sh -c "'$halcyon' recon x.h5 -o x.nii 2>&1 | grep 'no unit vectors at right angles, or its positions no'"
 done

@@ -66,7 +66,7 @@ static bool is_silent(const double *place)
 static int take_places(struct recon *r, const float *all)
 {
     const size_t slices = recon_count_slices(r);
-    bool *is_known = calloc(slices, sizeof *is_known), is_silence = false, moves = false, is_bad = false;
+    bool *is_known = calloc(slices, sizeof *is_known), is_silence = true, moves = false, is_bad = false;
     r->places = malloc(slices * 3 * VECTORS * sizeof *r->places);
     const int status = is_known && r->places ? CLI_OK : cli_error("no memory for places of %zu slices", slices);
     for (size_t i = 0; !status && i < r->n_taken; i++) {
@@ -75,7 +75,7 @@ static int take_places(struct recon *r, const float *all)
         double one[3 * VECTORS], *place = r->places + slice * 3 * VECTORS;
         for (int k = 0; k < 3 * VECTORS; k++)
             one[k] = from[k];
-        is_silence = is_silence || is_silent(one);
+        is_silence = is_silence && is_silent(one);
         is_bad = is_bad || !straighten_place(one);
         moves = moves || (is_known[slice] && !is_same_place(one, place));
         if (!is_known[slice])
@@ -83,7 +83,7 @@ static int take_places(struct recon *r, const float *all)
         is_known[slice] = true;
     }
     free(is_known);
-    if (is_silence || is_bad) {
+    if (is_bad) {
         free(r->places);
         r->places = NULL;
     }
