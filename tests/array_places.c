@@ -114,6 +114,13 @@ static void test_nifti(void)
     ok(of_matrix < 1e-4, "cells are where they were, within %.1e mm", of_matrix);
     /* Of half a turn the quaternion's real part is the root of what floats leave of 0. */
     ok(of_rotation < 1e-2, "... by the rotation within %.1e", of_rotation);
+    /* Readers take the root of 1 less its square. */
+    double longer[5][3] = { [1] = { 1.004, 0, 0 }, { 0, -1.004, 0 }, { 0, 0, -1.004 } };
+    const hcy_host_array rounded = make_image(longer[0], 1);
+    is_int(hcy_host_array_write(&rounded, in_folder("a.nii")), 0, "directions that are 0.4 %% too long");
+    read_head(head, in_folder("a.nii"));
+    const double b = float_at(head, 256), c = float_at(head, 260), d = float_at(head, 264);
+    ok(b * b + c * c + d * d < 1 + 3e-7, "... have a rotation: %g", b * b + c * c + d * d - 1);
     const hcy_host_array a = make_image(NULL, 0);
     is_int(hcy_host_array_write(&a, in_folder("a.nii")), 0, "without a place");
     read_head(head, in_folder("a.nii"));

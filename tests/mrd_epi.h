@@ -65,6 +65,27 @@ static inline void add_epi(struct mrd_record *records, struct epi *e, unsigned y
     record->data = (hvl_t){ (size_t)2 * LINE * coils, data };
 }
 
+/* bad: a navigator's centre is no sample; behind: the first shot's navigators are behind its lines; contrasts: in place
+ * of slices; discarded: navigators' first samples, which are wrong. */
+static inline void change_epi(struct mrd_record *records, const struct epi *e, const char *how)
+{
+    struct mrd_record first[6];
+    memcpy(first, records, sizeof first);
+    if (!strcmp(how, "bad"))
+        records[1].head.centre = LINE;
+    if (!strcmp(how, "behind")) {
+        memmove(records, records + 6, LINE * sizeof *records);
+        memcpy(records + LINE, first, sizeof first);
+    }
+    for (unsigned i = 0; i < e->n; i++) {
+        struct mrd_head *head = &records[i].head;
+        if (!strcmp(how, "contrasts"))
+            head->idx[4] = head->idx[3], head->idx[3] = 0;
+        if (!strcmp(how, "discarded") && head->flags >> 23 & 1)
+            head->pre = 1, ((float *)records[i].data.p)[0] = 1e6f;
+    }
+}
+
 static inline int write_epi(const char *to, char **numbers, int n)
 {
     static const char *const names[] = { "rampUpTime", "flatTopTime", "rampDownTime", "dwellTime", "acqDelayTime" };
@@ -82,7 +103,7 @@ static inline int write_epi(const char *to, char **numbers, int n)
             add_epi(records, &e, i % 8 * 2 + shot, i / 8, shot, i % 8 + 3);
     }
     if (n > 7)
-        records[1].head.centre = LINE;
+        change_epi(records, &e, numbers[7]);
     mrd_write(to, records, e.n);
     char xml[1000];
     int at = snprintf(xml, sizeof xml, "<h><encoding><encodedSpace><matrixSize><x>16</x><y>16</y><z>1</z></matrixSize>"

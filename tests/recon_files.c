@@ -22,15 +22,17 @@
  *     recon_files lines OUT COILS COUNTER N...   acquisitions with coordinates, by turns N of an 8 x 8 grid of each
  *                                                image, which COUNTER (0: encoding step 1) says: a point, each time
  *                                                elsewhere, of k (c + 1) in image k and coil c
- *     recon_files epi OUT UP FLAT DOWN DWELL [DELAY [SHIFT PHASE [BAD]]]
+ *     recon_files epi OUT UP FLAT DOWN DWELL [DELAY [SHIFT PHASE [HOW]]]
  *                                                EPI of a point at row 6 and column 11 of 16 x 16, by such a lobe (us),
  *                                                whose first sample is so late (0: the middle of the lobe is the
  *                                                centre's); of a box in two slices, two shots and coils, with
  *                                                navigators, whose reversed lines are so many samples beside the others
- *                                                and have such a phase; a navigator's centre is no sample
+ *                                                and have such a phase; HOW: mrd_epi.h
  *     recon_files slices OUT WHAT N              N slices of two points as of lines, 4 mm apart in an oblique stack:
- *                                                even, mirrored, uneven, turned (one of them), moving, crooked or
- *                                                endless (by their headers), silent
+ *                                                even, mirrored, uneven, staggered, turned or with a lone contrast (one
+ *                                                of them), together (in one place), tables (one each), moving,
+ *                                                crooked or endless (by their headers), silent or hushed (one of
+ *                                                them)
  *     recon_files places IMAGES                  where ISMRMRD's images are
  *     recon_files peak IMAGE                     its largest number's row and column, its magnitude and the next one's
  *     recon_files mrd SAMPLES TRAJECTORY OUT     acquisitions of [coils][spokes][samples] and [spokes][samples][axes]
@@ -449,13 +451,21 @@ static int write_slices(const char *to, const char *what, unsigned slices)
             h->position[2] -= 0.2f;
         if (!strcmp(what, "turned") && slice == 1)
             memcpy(h->directions, place[2], sizeof place[2]), memcpy(h->directions[1], place[1], sizeof place[1]);
+        if (!strcmp(what, "lone") && slice == 1 && i % 2)
+            h->flags = 1u << 26;
+        if (!strcmp(what, "staggered") && slice == 1)
+            h->position[0] += 0.8f, h->position[1] += 0.6f;
+        if (!strcmp(what, "tables"))
+            h->table[2] -= (float)slice * 100;
+        if (!strcmp(what, "together"))
+            memcpy(h->position, place, sizeof *place);
         if (!strcmp(what, "moving") && i >= 4 * slices)
             h->position[0] += 2;
         if (!strcmp(what, "crooked"))
             h->directions[1][0] = 0;
         if (!strcmp(what, "endless"))
             h->table[1] = INFINITY;
-        if (!strcmp(what, "silent"))
+        if (!strcmp(what, "silent") || (!strcmp(what, "hushed") && slice == 1))
             memset(h->directions, 0, sizeof h->directions);
     }
     mrd_write(to, records, (size_t)GRID * 2 * slices);

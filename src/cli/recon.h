@@ -149,6 +149,8 @@ int recon_find_places(struct recon *r);
 int recon_place_image(hcy_host_array *a, struct recon *r);
 /* Which slice the frame is of. */
 size_t recon_slice_of(const struct recon *r, size_t frame);
+/* Of several slices: whether each has as many acquisitions, and so frames, as the others. */
+bool recon_slices_are_even(const struct recon *r);
 /* How much more noise's covariance is than that of the samples, which were taken at another pace. */
 double recon_find_pace(const struct recon *r);
 /* --noise: samples, and maps, become those of coils whose noise is alike and independent. */

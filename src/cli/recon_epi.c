@@ -3,6 +3,7 @@
 #include <complex.h>
 #include <halcyon/backend.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 /* Samples [channels][acquisitions][samples] lose that phase. */
@@ -28,8 +29,18 @@ static void shift_line(hcy_host_array *points, size_t line, double shift)
         ((float *)points->data)[(line * n + s) * axes] += (float)shift;
 }
 
-static void note_ghosts(const struct recon *r, const double *said, size_t lines, size_t samples)
+/* How far a line's samples are from one another in its middle. */
+static double step_of(const hcy_host_array *points, size_t line)
 {
+    const size_t n = (size_t)points->shape[1], axes = (size_t)points->shape[2];
+    const float *middle = (const float *)points->data + (line * n + n / 2) * axes;
+    const double step = n > 1 ? fabs((double)middle[0] - (double)middle[-(ptrdiff_t)axes]) : 0;
+    return step > 0 ? step : 1;
+}
+
+static void note_ghosts(const struct recon *r, const double *said, const hcy_host_array *points)
+{
+    const size_t lines = (size_t)points->shape[0];
     double least = HUGE_VAL, most = -HUGE_VAL;
     size_t none = 0;
     for (size_t i = 0; i < lines; i++) {
@@ -37,8 +48,8 @@ static void note_ghosts(const struct recon *r, const double *said, size_t lines,
             none++;
             continue;
         }
-        least = fmin(least, said[2 * i] * (double)samples);
-        most = fmax(most, said[2 * i] * (double)samples);
+        least = fmin(least, said[2 * i] / step_of(points, i));
+        most = fmax(most, said[2 * i] / step_of(points, i));
     }
     if (none < lines)
         cli_note("%s: by its navigators lines are %.3f to %.3f samples beside their coordinates, and reversed ones have "
@@ -70,7 +81,7 @@ int recon_correct_lines(struct recon *r, hcy_host_array *samples, hcy_host_array
             turn_line(samples, i, said[2 * i + 1]);
         }
     if (!status && !r->v->quiet)
-        note_ghosts(r, said, lines, (size_t)samples->shape[2]);
+        note_ghosts(r, said, points);
     hcy_host_array_free(&a);
     return status;
 }

@@ -374,6 +374,15 @@ static int judge_frames(const struct recon *r, size_t images, size_t with_repeti
     return CLI_OK;
 }
 
+bool recon_slices_are_even(const struct recon *r)
+{
+    const size_t each = r->n_taken / r->n_slices;
+    bool are_even = r->n_taken % r->n_slices == 0;
+    for (size_t slice = 0; are_even && slice < r->n_slices; slice++)
+        are_even = r->slices[slice * each] == slice && r->slices[(slice + 1) * each - 1] == slice;
+    return are_even;
+}
+
 static int keep_slices(struct recon *r, const struct recon_taken *taken, size_t n)
 {
     r->slices = calloc(n, sizeof *r->slices);
@@ -381,6 +390,9 @@ static int keep_slices(struct recon *r, const struct recon_taken *taken, size_t 
         return cli_error("no memory for %zu acquisitions", n);
     for (size_t i = 1; i < n; i++)
         r->slices[i] = r->slices[i - 1] + (taken[i].image[0] != taken[i - 1].image[0]);
+    if (r->v->basis && !recon_slices_are_even(r))
+        return cli_error("%s: its %zu slices do not have as many acquisitions each, and --basis is of all; --only takes some, "
+                         "as --only slice=0", r->kspace, r->n_slices);
     return CLI_OK;
 }
 

@@ -66,7 +66,7 @@ static bool is_silent(const double *place)
 static int take_places(struct recon *r, const float *all)
 {
     const size_t slices = recon_count_slices(r);
-    bool *is_known = calloc(slices, sizeof *is_known), is_silence = false, moves = false, is_bad = false;
+    bool *is_known = calloc(slices, sizeof *is_known), is_silence = true, moves = false, is_bad = false;
     r->places = malloc(slices * 3 * VECTORS * sizeof *r->places);
     const int status = is_known && r->places ? CLI_OK : cli_error("no memory for places of %zu slices", slices);
     for (size_t i = 0; !status && i < r->n_taken; i++) {
@@ -75,7 +75,7 @@ static int take_places(struct recon *r, const float *all)
         double one[3 * VECTORS], *place = r->places + slice * 3 * VECTORS;
         for (int k = 0; k < 3 * VECTORS; k++)
             one[k] = from[k];
-        is_silence = is_silence || is_silent(one);
+        is_silence = is_silence && is_silent(one);
         is_bad = is_bad || !straighten_place(one);
         moves = moves || (is_known[slice] && !is_same_place(one, place));
         if (!is_known[slice])
@@ -83,7 +83,7 @@ static int take_places(struct recon *r, const float *all)
         is_known[slice] = true;
     }
     free(is_known);
-    if (is_silence || is_bad) {
+    if (is_bad) {
         free(r->places);
         r->places = NULL;
     }
@@ -124,17 +124,20 @@ static int compare_seats(const void *a, const void *b)
     return (x->at > y->at) - (x->at < y->at);
 }
 
-/* Whether slices are parallel, one straight behind the other and as far apart; then their order and that distance. */
+/* Whether slices have as many images each and are parallel, one straight behind the other and as far apart, on a table
+ * that stays; then their order and that distance. */
 static bool find_order(struct seat *seats, double *distance, const struct recon *r)
 {
     const size_t n = r->n_slices;
     const double *first = r->places;
-    bool good = r->dim == 2;
+    bool good = r->dim == 2 && recon_slices_are_even(r);
     for (size_t i = 0; i < n; i++) {
         const double *place = r->places + i * 3 * VECTORS;
         double off[3], aside = 0;
-        for (int d = 0; d < 3; d++)
+        for (int d = 0; d < 3; d++) {
             off[d] = place[d] - first[d];
+            good = good && fabs(place[3 * TABLE + d] - first[3 * TABLE + d]) <= SAME_MM;
+        }
         seats[i] = (struct seat){ product_of(off, first + 3 * SLICE), i };
         for (int d = 0; d < 3; d++)
             aside = fmax(aside, fabs(off[d] - seats[i].at * first[3 * SLICE + d]));
@@ -182,8 +185,9 @@ static int place_stack(hcy_host_array *a, struct recon *r)
         a->places = r->places + seats[r->n_slices / 2].slice * 3 * VECTORS;
         a->n_places = 1;
     } else if (!status && !r->v->quiet) {
-        cli_note("%s: its slices are not parallel, straight behind one another and as far apart: in %s they are images "
-                 "without a place; .mrd has each one's, and so has --only slice=0", r->kspace, r->v->out);
+        cli_note("%s: its slices are not planes of as many images each, parallel, straight behind one another and as far "
+                 "apart, on a table that stays: in %s they are images without a place; .mrd has each one's, and so has --only slice=0", r->kspace,
+                 r->v->out);
     }
     free(seats);
     return status;

@@ -58,26 +58,28 @@ static double find_determinant(double r[3][3])
 }
 
 /* A rotation's quaternion without its real part, which is 0 or more: the largest of its four parts, whose square is a
- * quarter at least, and by that one the others. */
+ * quarter at least, and by that one the others.  What is nearly a rotation has one of length 1, too, as readers take
+ * the real part for the root of what is left. */
 static void find_quaternion(double q[3], double r[3][3])
 {
     const double trace = r[0][0] + r[1][1] + r[2][2];
+    double real = sqrt(fmax(0, 1 + trace)) / 2;
     int i = 0;
     for (int k = 1; k < 3; k++)
         i = r[k][k] > r[i][i] ? k : i;
     const int j = (i + 1) % 3, k = (i + 2) % 3;
     if (trace > r[i][i]) {
-        const double real = sqrt(1 + trace) / 2;
         for (int d = 0; d < 3; d++)
             q[d] = (r[(d + 2) % 3][(d + 1) % 3] - r[(d + 1) % 3][(d + 2) % 3]) / (4 * real);
-        return;
+    } else {
+        q[i] = sqrt(fmax(0, 1 + r[i][i] - r[j][j] - r[k][k])) / 2;
+        q[j] = (r[i][j] + r[j][i]) / (4 * q[i]);
+        q[k] = (r[i][k] + r[k][i]) / (4 * q[i]);
+        real = (r[k][j] - r[j][k]) / (4 * q[i]);
     }
-    q[i] = sqrt(fmax(0, 1 + r[i][i] - r[j][j] - r[k][k])) / 2;
-    q[j] = (r[i][j] + r[j][i]) / (4 * q[i]);
-    q[k] = (r[i][k] + r[k][i]) / (4 * q[i]);
-    if (r[k][j] < r[j][k])
-        for (int d = 0; d < 3; d++)
-            q[d] = -q[d];
+    const double length = copysign(sqrt(real * real + q[0] * q[0] + q[1] * q[1] + q[2] * q[2]), real);
+    for (int d = 0; d < 3; d++)
+        q[d] /= length;
 }
 
 /* Where cells are, twice: by a matrix (sform), and by a rotation of which the third axis may be mirrored (qform). */
