@@ -186,11 +186,9 @@ void test_overlap(void)
 /* --- Faces --- */
 
 /* Uneven parts, some of which are all face, of any device: the bits of one device. */
-static void test_faces_of(const int *grid, int deal)
+static void test_faces_of(const int64_t *shape, const int *grid, int deal)
 {
     const int dtype = HCY_COMPLEX64;
-    /* Lines of 300 reals are long ones for a GPU, those of a part of them at the end of the axis are not. */
-    const int64_t shape[3] = { 9, 7, 150 };
     const hcy_space space = { dtype, 3, { shape[0], shape[1], shape[2] }, NULL };
     const double factors[3] = { 2, 0.5, 3 };
     const int kind = HCY_DIFFERENCE_CENTRED_5 | HCY_DIFFERENCE_EDGES;
@@ -218,6 +216,11 @@ void test_faces(void)
 {
     const int n = scene.n_ranks, across = n % 2 ? 1 : 2;
     const int grids[][3] = { { n, 1, 1 }, { 1, 1, n }, { across, n / across, 1 } };
+    /* Lines of 300 reals are long ones for a GPU, those of a part of them at the end of the axis are not. */
+    const int64_t small[3] = { 9, 7, 150 }, large[3] = { 64, 64, 64 };
     for (int deal = 0; deal < 3; deal++)
-        test_faces_of(grids[deal], deal);
+        test_faces_of(small, grids[deal], deal);
+    /* Faces that a device's threads share. */
+    for (int i = 0; hcy_device_get_info(scene.dev)->units > 1 && i < 3; i++)
+        test_faces_of(large, grids[i], 0);
 }
