@@ -220,9 +220,15 @@ done
 # the host does not see.
 on_threads=messages,layouts,operators,grids,free,squares,solvers,stacks,nufft,fft,matrices,timers,gridsolvers,overlap,faces
 export WANTED_AREAS
-case $HCY_SANITIZER in *thread*) HCY_TEST_AREAS=messages,free,solvers,fft ;; esac
+case $HCY_SANITIZER in *thread*) HCY_TEST_AREAS=messages,free,solvers,fft,faces ;; esac
 WANTED_AREAS=${HCY_TEST_AREAS-$on_threads}
 run threads 4 "" cpu@threads=1
+# Faces that several threads of a device share.
+case ,${HCY_TEST_AREAS-faces}, in
+*,faces,*)
+    WANTED_AREAS=faces
+    run threads 3 "" cpu@threads=3 ;;
+esac
 WANTED_AREAS=${HCY_TEST_AREAS-messages,grids,faces,fft}
 run threads 3 -shared cpu@threads=1@discrete=1
 example threads 3 dist_vstack cpu@threads=1,cpu@threads=1@discrete=1

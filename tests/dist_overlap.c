@@ -113,6 +113,34 @@ static void test_commands(hcy_dist_layout *layout, const char *what, int most)
     hcy_dist_layout_release(layout);
 }
 
+/* Every other rank, whose first launch fails, still sends what the others wait for: all hear of it. */
+static void test_failure(const char *device, const char *failing)
+{
+    const int64_t shape[2] = { COLUMNS, (int64_t)ROWS * scene.n_ranks };
+    hcy_dist *comm = NULL;
+    hcy_device *dev = NULL;
+    hcy_queue *queue = NULL;
+    hcy_dist_layout *layout = NULL;
+    hcy_operator *op = NULL;
+    hcy_array *x = NULL, *y = NULL;
+    const bool made = !hcy_dist_split(&comm, scene.comm, 0) &&
+                      !hcy_dist_device(&dev, comm, scene.rank % 2 ? failing : device) &&
+                      !hcy_queue_create(&queue, dev) && !hcy_dist_layout_blocks(&layout, comm, 2, shape, 1, NULL) &&
+                      !hcy_dist_laplacian(&op, dev, layout, HCY_FLOAT64, NULL) &&
+                      !hcy_dist_array(&x, dev, layout, HCY_FLOAT64) && !hcy_dist_array(&y, dev, layout, HCY_FLOAT64);
+    int status = made ? hcy_operator_apply(queue, y, op, x) : 0;
+    if (made && !status)
+        status = hcy_queue_finish(queue);
+    every(made && hcy_dist_agree(comm, status) == HCY_ELAUNCH, "%s: others do not wait for what has failed", failing);
+    hcy_operator_release(op);
+    hcy_array_release(x);
+    hcy_array_release(y);
+    hcy_dist_layout_release(layout);
+    hcy_queue_release(queue);
+    hcy_device_release(dev);
+    hcy_dist_release(comm);
+}
+
 static void test_layout(hcy_dist_layout *layout, const char *what)
 {
     hcy_operator *op = NULL;
@@ -151,16 +179,16 @@ void test_overlap(void)
         test_commands(hcy_dist_layout_grid(&layout, scene.comm, 3, cube, grids[i], NULL) ? NULL : layout,
                       "blocks of several axes", 3);
     }
+    test_failure("cpu@threads=1", "cpu@threads=1@fail-launch=1");
+    test_failure("cpu@threads=1@discrete=1", "cpu@threads=1@discrete=1@fail-launch=1");
 }
 
 /* --- Faces --- */
 
 /* Uneven parts, some of which are all face, of any device: the bits of one device. */
-static void test_faces_of(const int *grid, int deal)
+static void test_faces_of(const int64_t *shape, const int *grid, int deal)
 {
     const int dtype = HCY_COMPLEX64;
-    /* Lines of 300 reals are long ones for a GPU, those of a part of them at the end of the axis are not. */
-    const int64_t shape[3] = { 9, 7, 150 };
     const hcy_space space = { dtype, 3, { shape[0], shape[1], shape[2] }, NULL };
     const double factors[3] = { 2, 0.5, 3 };
     const int kind = HCY_DIFFERENCE_CENTRED_5 | HCY_DIFFERENCE_EDGES;
@@ -188,6 +216,11 @@ void test_faces(void)
 {
     const int n = scene.n_ranks, across = n % 2 ? 1 : 2;
     const int grids[][3] = { { n, 1, 1 }, { 1, 1, n }, { across, n / across, 1 } };
+    /* Lines of 300 reals are long ones for a GPU, those of a part of them at the end of the axis are not. */
+    const int64_t small[3] = { 9, 7, 150 }, large[3] = { 64, 64, 64 };
     for (int deal = 0; deal < 3; deal++)
-        test_faces_of(grids[deal], deal);
+        test_faces_of(small, grids[deal], deal);
+    /* Faces that a device's threads share. */
+    for (int i = 0; hcy_device_get_info(scene.dev)->units > 1 && i < 3; i++)
+        test_faces_of(large, grids[i], 0);
 }

@@ -24,7 +24,7 @@ test_public = \
     tests/csr tests/trajectory
 
 test_internal = tests/hal_spec tests/arguments tests/nvrtc tests/own_fft tests/bslz4 tests/mutations tests/fuzz tests/azint_cache tests/azint_detectors tests/caches \
-    tests/azint_loops tests/azint_ops tests/azint_kept tests/azint_kernels tests/nufft_lacks tests/eval_lacks tests/formula tests/hls_args \
+    tests/azint_loops tests/azint_ops tests/azint_kept tests/azint_kernels tests/nufft_lacks tests/eval_lacks tests/stencil_faces tests/formula tests/hls_args \
     tests/pipeline tests/pipeline_push tests/pipeline_refuse tests/pipeline_rows tests/near tests/readers tests/read_errors
 
 test_scripts = tests/trace.t tests/numpy.t tests/headers.t tests/run_test.t tests/symbols.t tests/laws.t tests/docs.t tests/examples.t tests/cts.t tests/toy.t \
@@ -82,6 +82,7 @@ tests_azint_kept_LDFLAGS = $(wrap)hcy_memory_left -Wl,--wrap=fstatfs
 tests_azint_kept_CPPFLAGS = $(tests_bslz4_CPPFLAGS)
 tests_azint_kernels_LDADD = $(inside)
 tests_hls_args_LDADD = $(inside)
+tests_stencil_faces_LDADD = $(inside)
 tests_eval_lacks_LDADD = $(inside)
 tests_eval_lacks_LDFLAGS = $(wrap)hcy_kernel_get
 tests_formula_LDADD = $(inside)
@@ -219,7 +220,7 @@ cts_launchers += tests/eval-cpu-1.t tests/eval-cpu-portable.t tests/eval-cpu-dis
     tests/in_field-cpu-discrete.t tests/in_field-opencl-few.t tests/in_field-cuda.t \
     tests/misfit-cpu-discrete.t tests/misfit-opencl-few.t tests/misfit-cuda.t \
     tests/several_devices-cpu-discrete.t tests/several_devices-opencl.t tests/several_devices-cuda.t \
-    tests/stencils-cpu-portable.t tests/stencils-opencl-few.t tests/stencils-cuda-few.t \
+    tests/stencils-cpu-portable.t tests/stencil_faces-opencl.t tests/stencil_faces-cuda.t tests/stencils-opencl-few.t tests/stencils-cuda-few.t \
     tests/matrices-cpu-portable.t tests/matrices-opencl-few.t tests/matrices-cuda.t \
     tests/csr-cpu-portable.t tests/csr-opencl-few.t tests/csr-cuda.t \
     tests/eval_together-cpu-portable.t tests/eval_together-cpu-discrete.t tests/eval_together-opencl-few.t tests/eval_together-cuda.t \

@@ -133,18 +133,18 @@ static int receive_staged(hcy_queue *queue, struct overlap *o)
 /* --- Applying --- */
 
 /* All about ghosts is the other queue's, which is urgent: few elements and the messages go before the many that wait.
- * These are started first, for starting messages takes the host long, and the device would do nothing; where that fails
- * the messages still go, which others wait for. */
+ * These are started first, for starting messages takes the host long, and the device would do nothing; where that or
+ * picking fails the messages still go, which others wait for. */
 static int run_beside(hcy_queue *queue, hcy_array *y, struct overlap *o, hcy_array *x)
 {
     const hcy_dist *comm = o->from->comm;
     set_messages(o, x);
     int status = hcy__follow(o->side, queue);
     const int inner = status ? 0 : hcy__stencil_inner(queue, y, &o->part, x);
-    if (!status)
-        status = pick_rows(o->side, o, x);
+    const int picked = status ? 0 : pick_rows(o->side, o, x);
     if (!status)
         status = comm->on_device->exchange(o->side, comm->device_impl, o->messages, o->n);
+    status = picked ? picked : status;
     if (!status)
         status = hcy__stencil_faces(o->side, y, &o->part, x, o->ghosts);
     /* Even after a failure: what the other queue has got still uses what the caller may release. */
@@ -152,8 +152,8 @@ static int run_beside(hcy_queue *queue, hcy_array *y, struct overlap *o, hcy_arr
     return status ? status : after ? after : inner;
 }
 
-/* Messages go and come while the queue computes, or has failed to: others wait for them.  An event of what is sent
- * would allocate in each step. */
+/* Messages go and come while the queue computes, or has failed to, even to pick what is sent: others wait for them.  An
+ * event of what is sent would allocate in each step. */
 static int run_through_host(hcy_queue *queue, hcy_array *y, struct overlap *o, hcy_array *x)
 {
     const hcy_dist *comm = o->from->comm;
@@ -162,11 +162,12 @@ static int run_through_host(hcy_queue *queue, hcy_array *y, struct overlap *o, h
     int status = pick_rows(queue, o, x);
     if (!status && !alone)
         status = send_staged(queue, o);
-    if (!status && o->n)
-        status = hcy_queue_finish(queue);
+    /* Also after a failure: what was submitted before uses memory that messages change. */
+    const int finished = o->n ? hcy_queue_finish(queue) : 0;
+    status = status ? status : finished;
     const int inner = status ? 0 : hcy__stencil_inner(queue, y, &o->part, x);
-    if (!status && !alone)
-        status = comm->transport->exchange(comm->impl, o->messages, o->n);
+    const int exchanged = alone ? 0 : comm->transport->exchange(comm->impl, o->messages, o->n);
+    status = status ? status : exchanged;
     if (!status && !alone)
         status = receive_staged(queue, o);
     if (!status)
