@@ -62,7 +62,7 @@ static const struct function {
     { "erf(x)", erfl, erf, NULL, { 0xe98802714fd8c1f9u, 0x4a24697b42807b02u }, 0.81 },
     { "rsqrt(x)", want_rsqrt, quick_rsqrt, NULL, { 0x09f3ae2bd9fd3b12u, 0xb12ae9c150c2095fu }, 0.86 },
     { "x ** y", NULL, NULL, powl, { 0xf7e454334ee6dadeu, 0x414ca0b36a62e34au }, 0 },
-    { "atan2(x, y)", NULL, NULL, atan2l, { 0x3068fa36fe6145ccu, 0xe2a0e2450ed25f7fu }, 0.9 },
+    { "atan2(x, y)", NULL, NULL, atan2l, { 0xbf61280d4966ebe7u, 0xe2a0e2450ed25f7fu }, 0.76 },
     { "hypot(x, y)", NULL, NULL, hypotl, { 0x3008814281c21334u, 0xaf172444339a58f5u }, 0 },
     { "fmod(x, y)", NULL, NULL, fmodl, { 0x3d8034bd00fc6440u, 0x2debddd907dce05bu }, 0 },
     { "copysign(x, y)", NULL, NULL, copysignl, { 0xb00615cc1f64692eu, 0x128759828e54f4d0u }, 0 },

@@ -1,7 +1,7 @@
 /* eval_floats.h - functions of eval_maths.h and eval_angles.h for floats, made of floats: a vector has twice as many of
  * them as doubles, and many GPUs have but few units for doubles.
  *
- * What the last sums lost is carried along, so that results are within 0.52 to 0.89 of a last place (doc/design.md), of
+ * What the last sums lost is carried along, so that results are within 0.52 to 0.85 of a last place (doc/design.md), of
  * all floats.  Where it would not be faster (far arguments, tan, pow, hypot and others) they are made in double and
  * rounded once, some with shorter polynomials, whose errors are below a hundredth of a float's last place.
  */
@@ -413,9 +413,10 @@ HELPER f32 atan2_f32(f32 y, f32 x)
     f32 a = ABSOLUTE_F32(y), b = ABSOLUTE_F32(x);
     const u32 swap = a > b, behind = BITS_OF_FLOAT(x) >> 31;
     f32 small = swap ? b : a, large = swap ? a : b;
-    /* The inverse must be neither infinite nor subnormal, nor what is left of a quotient.  Beside an infinity all else
-     * is 0; two of them are as two 1s, and two zeros as a 0 beside a 1. */
-    f32 scale = large > 1e36f ? 8.67361738e-19f : large < 1.0f ? 1.15292150e18f : 1.0f;
+    /* The inverse must be neither infinite nor subnormal, nor what is left of a quotient, which may be 2^47 times
+     * smaller than what is divided: this is raised wherever it may be small.  Beside an infinity all else is 0; two of
+     * them are as two 1s, and two zeros as a 0 beside a 1. */
+    f32 scale = large > 1e36f ? 8.67361738e-19f : large < 1e18f ? 1.15292150e18f : 1.0f;
     const u32 endless = large == INFINITE_F32;
     f32 end = small == INFINITE_F32 ? 1.0f : 0.0f;
     small = endless ? end : small * scale;
