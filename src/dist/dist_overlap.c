@@ -255,18 +255,25 @@ static void number_rows(int64_t *numbers, const struct shape *s, int rank, int d
             *numbers++ = source + (k / behind * s->size[d] + i) * behind + k % behind;
 }
 
+/* Rows along axis d lie together if no axis in front of it has several elements. */
+static bool lies_together(const struct shape *s, int d)
+{
+    int64_t in_front = 1;
+    for (int e = 0; e < d; e++)
+        in_front *= s->size[e];
+    return in_front == 1;
+}
+
 /* What comes lies where the faces' launch looks for it; rows that lie together go as they are. */
 static void add_message(struct overlap *o, struct shape *s, const struct hcy__ghost *ghost, int d, int64_t *numbers)
 {
     const int64_t first = ghost->box.first[d], rows = ghost->box.end[d] - first, across = s->count / s->size[d];
     struct message m = { ghost->rank, COMES, 0, (size_t)(rows * across) * s->item, 0 };
-    int64_t in_front = 1, at;
-    for (int e = 0; e < d; e++)
-        in_front *= s->size[e];
+    int64_t at;
     if (!ghost->gives)
         /* Counted from the first ghost on, with the part's own rows between. */
         at = s->ghosts[d].place + (first < s->ghosts[d].before ? first : first - s->size[d]) * across;
-    else if (in_front == 1) {
+    else if (lies_together(s, d)) {
         m.what = IS_OWN;
         at = s->terms[d] * s->count + first * across;
     } else {
@@ -289,8 +296,8 @@ static int list_messages(struct overlap *o, struct shape *s, const hcy_dist_layo
     int status = hcy__dist_list_ghosts(&ghosts, &n, rows, widths);
     for (size_t i = 0; !status && i < n; i++) {
         const int d = axis_between(rows, ghosts[i].rank, me);
-        most += d >= 0 && ghosts[i].gives ? (ghosts[i].box.end[d] - ghosts[i].box.first[d]) * (s->count / s->size[d])
-                                          : 0;
+        if (d >= 0 && ghosts[i].gives && !lies_together(s, d))
+            most += (ghosts[i].box.end[d] - ghosts[i].box.first[d]) * (s->count / s->size[d]);
     }
     if (!status) {
         o->list = calloc(n + 1, sizeof *o->list);
