@@ -104,6 +104,36 @@ static void fill_kernel(struct hcy__fit *f)
     }
 }
 
+enum { BLOCK = 32, TILE = 256 }; /* rows and columns that stay in a core's cache: 128 KB */
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Rows k to `end` of the factor, what is above them having been taken off. */
+static void factor_rows(double complex *gram, size_t n, size_t k, size_t end)
+{
+    for (; k < end; k++) {
+        double complex *row = gram + k * n;
+        /* Never 0: the ridge is far above rounding. */
+        const double root = sqrt(creal(row[k]));
+        for (size_t q = k; q < n; q++)
+            row[q] /= root;
+        for (size_t p = k + 1; p < end; p++)
+            hcy__add_multiple(gram + p * n + p, -conj(row[p]), row + p, false, n - p);
+    }
+}
+
+/* Takes what rows k to `end` of the factor make off the rows below them, in columns q to `last`.  Each element loses
+ * these in their order, whatever the blocks. */
+static void take_rows(double complex *gram, size_t n, size_t k, size_t end, size_t q, size_t last)
+{
+    for (size_t p = end; p < last; p++)
+        for (size_t i = k, from = p > q ? p : q; i < end; i++)
+            hcy__add_multiple(gram + p * n + from, -conj(gram[i * n + p]), gram + i * n + from, false, last - from);
+}
+
 /* Cholesky's factor in its rows, from the diagonal on: gram = factor^H factor. */
 static void factor_gram(struct hcy__fit *f)
 {
@@ -117,14 +147,11 @@ static void factor_gram(struct hcy__fit *f)
                      (size_t)(pixel_place(f, q, a) - pixel_place(f, p, a) + f->sizes[a] - 1);
             f->gram[p * n + q] = f->kernel[at] + (p == q ? RIDGE : 0);
         }
-    for (size_t k = 0; k < n; k++) {
-        double complex *row = f->gram + k * n;
-        /* Never 0: the ridge is far above rounding. */
-        const double root = sqrt(creal(row[k]));
-        for (size_t q = k; q < n; q++)
-            row[q] /= root;
-        for (size_t p = k + 1; p < n; p++)
-            hcy__add_multiple(f->gram + p * n + p, -conj(row[p]), row + p, false, n - p);
+    for (size_t k = 0; k < n; k += BLOCK) {
+        const size_t end = smaller(n, k + BLOCK);
+        factor_rows(f->gram, n, k, end);
+        for (size_t q = end; q < n; q += TILE)
+            take_rows(f->gram, n, k, end, q, smaller(n, q + TILE));
     }
 }
 
