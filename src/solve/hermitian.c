@@ -80,8 +80,8 @@ static void rotate_to_diagonal(double *values, double complex *vectors, double c
 
 /* --- Householder and QL --- */
 
-/* Real and imaginary part beside each other: the compiler's products look for numbers that are none, which takes most of
- * the time, and its -O2 makes no vectors of such loops. */
+/* Real and imaginary part beside each other: the compiler's products look for numbers that are none, which takes most
+ * of the time, and its -O2 makes no vectors of such loops. */
 typedef double number __attribute__((vector_size(16), aligned(8), may_alias));
 
 static inline number swap_parts(number x)
