@@ -208,12 +208,13 @@ static void test_damage(const hcy_span *spans, const struct azint_plan *want)
 {
     static const long places[] = { 0,  8,  12,  16,  24,    32,    40,    56,     80,
                                    88, 96, 104, 108, 65536, 65600, 70000, 500000, -1 };
-    int right = 0;
-    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+    enum { N = sizeof places / sizeof places[0] };
+    int right = 0, tried = 0;
+    for (size_t i = 0; i < N; i += TAP_THREAD_SANITIZER ? 6 : 1, tried++) {
         damage(places[i], (int)i % 8);
         right += is_replaced(spans, want);
     }
-    is_int(right, sizeof places / sizeof places[0], "a bit anywhere in a file: it is passed over and replaced");
+    is_int(right, tried, "a bit anywhere in a file: it is passed over and replaced");
     cut(-100000);
     ok(is_replaced(spans, want), "a file cut short");
     cut(-20);

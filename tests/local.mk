@@ -191,6 +191,10 @@ test_drivers = 'echo "1..0 \# SKIP drivers of OpenCL do not run under sanitizers
 else
 test_drivers = 'unset OCL_ICD_VENDORS'
 endif
+# Where PoCL does not optimise what it compiles, which is most of the time that these take; its optimiser is seen by the tests of
+# kernels, formulas, functions, sums and scans.
+unoptimised = arguments axes azint_large azint_regions coil_maps csr cts_fft density eval eval_layouts eval_together in_field joins matrices \
+    misfit operators pick pipeline_regions pipeline_sparse regularize sense several_devices solvers stencil_faces
 
 cts_launchers = tests/cuda-cuda.t
 cts_launchers += $(cts_programs:=-cpu.t) $(cts_programs:=-cpu-1.t) $(cts_programs:=-cpu-portable.t) \
@@ -246,7 +250,8 @@ cts_launchers += $(cts_programs:=-cuda.t) tests/bslz4_decode-cuda.t tests/azint_
 $(cts_launchers): tests/local.mk tests/configurations
 	@$(MKDIR_P) tests; name=$(@F); name=$${name%.t}; set -- `awk -v name="$${name#*-}" \
 	    '$$1 == name { $$1 = ""; print; exit }' $(srcdir)/tests/configurations`; run=; \
-	    while :; do case $$1 in drivers) echo $(test_drivers); shift;; board) run="sh \"\$$top_srcdir\"/tests/virtual-board/run "; shift;; \
+	    while :; do case $$1 in drivers) echo $(test_drivers); shift; \
+	    case " $(unoptimised) " in *" $${name%%-*} "*) echo 'export POCL_EXTRA_BUILD_FLAGS=-cl-opt-disable';; esac;; board) run="sh \"\$$top_srcdir\"/tests/virtual-board/run "; shift;; \
 	    -p) run="$$run-p $$2 "; shift 2;; *) break;; esac; done > $@; echo "exec $${run}tests/$${name%%-*} $$*" >> $@
 
 # FPGA cards.

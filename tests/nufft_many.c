@@ -350,6 +350,8 @@ static void check_pieces(void)
     const int64_t n[3] = { 14, 10, 5 };
     for (size_t i = 0; i < 3 * N_CASES; i++) {
         const size_t k = i / 3, n_targets = i % 3 == 2 ? TARGETS : 0;
+        if (TAP_THREAD_SANITIZER && cases[k].dim == 3 && n_targets == 0) /* one thread's work */
+            continue;
         struct problem p;
         hcy_device *d;
         int status;

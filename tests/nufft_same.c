@@ -363,7 +363,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         /* Where a grid is given, type 3 has none, and the adjoint of type 1 is as type 2. */
         for (int type = 1; type <= (kinds[i].cells ? 1 : 3); type++)
-            if (!few || kinds[i].quick)
+            if (!(few || TAP_THREAD_SANITIZER) || kinds[i].quick)
                 check_kind(&kinds[i], type, few ? names + 1 : names, few || kinds[i].cells ? 1 : n);
     check_all_hard(names[0]);
     return done_testing();

@@ -9,7 +9,12 @@
 #include <halcyon/solve.h>
 #include <math.h>
 
-enum { ROWS = 150, COLUMNS = 40, STEPS = 2000, LOOKS = 100 };
+#ifdef IS_SANITIZED
+enum { STEPS = 400 };
+#else
+enum { STEPS = 2000 };
+#endif
+enum { ROWS = 150, COLUMNS = 40, LOOKS = 100 };
 
 static hcy_device *dev;
 static hcy_queue *queue;
