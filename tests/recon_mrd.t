@@ -236,6 +236,10 @@ done
 check 'slices of two contrasts and of one' sh -c "'$halcyon' recon x.h5 -o x.nii 2>&1 | grep 'images without a place'"
 check '... are all there' sh -c "od -vAn -j40 -N10 -td2 x.nii | grep '4 *8 *8 *1 *5'"
 refuse '... are not of one basis' 1 'as many acquisitions each' x.h5 --basis functions.npy
+# They have as many images each, but of three axes.
+"$files" slices x.h5 slabs 3
+check 'slices of several planes' sh -c "'$halcyon' recon x.h5 -n 2,8,8 -o x.nii 2>&1 | grep 'images without a place'"
+check '... are frames of these' sh -c "od -vAn -j40 -N10 -td2 x.nii | grep '4 *8 *8 *2 *6'"
 for what in crooked endless hushed; do
     "$files" slices x.h5 $what 3
     check "$what headers" sh -c "'$halcyon' recon x.h5 -o x.nii 2>&1 | grep 'no unit vectors at right angles, or its positions no'"
@@ -243,12 +247,25 @@ done
 "$files" slices x.h5 moving 3
 check 'acquisitions at two places' sh -c "'$halcyon' recon x.h5 -o x.nii 2>&1 | grep 'at several places'"
 "$files" slices x.h5 silent 3
-recon x.h5 -o x.nii
+check 'headers of no place' sh -c "'$halcyon' recon x.h5 -o x.nii 2>&1 | grep 'say no place .* fourth axis, in the order of their numbers'"
+check '... which one slice does not need' not sh -c "'$halcyon' recon x.h5 --only slice=1 -o y.nii 2>&1 | grep 'say no place'"
 check 'no place' equals "`form x.nii`" '0 0 0 0 0 0 0 0 0 0 0 0 0 0'
 for image in '10.0 20.0 -30.0 0.80' '8.1 22.6 -32.4 -0.36' '6.2 25.1 -34.8 0.80'; do echo "$image -100"; echo "$image -100"; done >want
 "$files" slices stack.h5 turned 3
 recon stack.h5 -o x.mrd
 check 'ISMRMRD images have their own' sh -c "'$files' places x.mrd | diff - want"
+
+# What they are counted by is what the first acquisition is; the clock's stamps need 32 bits.
+"$files" slices x.h5 counted 2
+# counted NAME OPTIONS...: of each image, without the two indices that follow.
+counted() { name=$1; shift; recon x.h5 "$@" -o x.mrd:$name && "$files" counted x.mrd $name; }
+row() { echo "9 $1 $2 4 $3 7 `expr 4000000000 + $4` ${4}0 ${4}1 ${4}2 $5 3"; }
+{ row 0 0 0 0 1; row 0 1 0 1 2; row 1 0 0 2 3; row 1 1 0 3 4; } | sed 's/ 00 01 02 / 0 1 2 /' >want
+check 'images have the counters of their acquisitions' equals "`counted image_3`" "`cat want`"
+{ row 1 1 0 3 1; row 1 1 1 19 2; } >want
+check '... of frames their own' equals "`counted image_3 --only slice=1,contrast=1 --frames 2`" "`cat want`"
+for image in '9 0 0 4 0 7 4000000000 0 1 2' '9 1 0 4 0 7 4000000002 20 21 22'; do echo "$image"; echo "$image"; done | awk '{ print $0, NR, 0 }' >want
+check '... of functions the slice'\''s' equals "`counted image_70000 --basis functions.npy`" "`cat want`"
 
 # Noise.  Of half as long samples it has twice the variance; the bandwidth is the receiver's.
 for us in 5 20; do "$files" grid small_image.npy noise$us.h5 dwell$us; done
@@ -264,7 +281,8 @@ check 'a bandwidth of noise alone' sh -c "'$halcyon' recon noise0.h5 --noise noi
 "$files" scale contrast.h5:/dataset/data/counters times.h5:/dataset/data/counters 1
 "$files" scale contrast.h5:/dataset/data/traj times.h5:/dataset/data/traj 1
 "$files" scale contrast.h5:/dataset/data/data times.h5:/data 1
-check 'noise for a list without times' recon times.h5 --noise noise5.h5:/dataset/data/noise -n 8,8 -o x.npy
+check 'noise for a list without times' recon times.h5 --noise noise5.h5:/dataset/data/noise -n 8,8 -o x.mrd
+check '... whose image has no time stamp' equals "`"$files" counted x.mrd`" '0 0 0 0 0 0 0 0 0 0 1 0'
 refuse 'noise of two coils for one' 1 'noise must be \[1\]' contrast.h5 --noise slices.h5
 check 'little noise is said' sh -c "'$halcyon' recon contrast.h5 --noise one.npy -o x.npy 2>&1 | grep 'covariance.s numbers are uncertain'"
 

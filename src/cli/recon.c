@@ -250,6 +250,8 @@ static int write_image(struct recon *r)
         recon_combine_coils(r);
     a.data = r->image;
     status = recon_place_image(&a, r);
+    if (!status)
+        status = recon_count_image(&a, r);
     if (status)
         return status;
     progress_say(&r->progress, "writing %s ...", r->v->out);

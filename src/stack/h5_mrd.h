@@ -23,6 +23,7 @@ enum hcy__mrd_member {
     HCY__MRD_AXES,
     HCY__MRD_NAVIGATED,
     HCY__MRD_PLACES,
+    HCY__MRD_STAMPED,
     HCY__MRD_MEMBERS
 };
 /* The dataset in "/dataset/data/traj", and which of its members that is; negative: there is none. */
@@ -35,7 +36,9 @@ int hcy__mrd_is_raw(hid_t dataset);
  * those of noise, and the header's relativeReceiverNoiseBandwidth; 0 is not said.  A double [1]: how many coordinates
  * the file has of a sample, 0 on a grid.  Doubles [acquisitions][2]: what EPI's navigators say of each (h5_mrd_epi.c);
  * HCY_ENOENT: there are none.  Floats [acquisitions][5][3]: position, read_dir, phase_dir, slice_dir and
- * patient_table_position of each.  HCY_EFORMAT: they are not all alike, or there are none; HCY_ECORRUPT. */
+ * patient_table_position of each.  Doubles [acquisitions][4]: acquisition_time_stamp and the three of
+ * physiology_time_stamp of each, 0 where it has none.  HCY_EFORMAT: they are not all alike, or there are none;
+ * HCY_ECORRUPT. */
 int hcy__mrd_read(hcy_host_array *array, hid_t dataset, enum hcy__mrd_member member, const char *path);
 
 /* --- The file's header (h5_mrd_grid.c) --- */
@@ -108,9 +111,10 @@ const struct hcy__mrd_shot *hcy__mrd_find_shot(const struct hcy__mrd_shot *shots
 
 /* --- Images (h5_mrd_image.c) --- */
 
-/* HCY_EINVAL, HCY_ERANGE: no array of ISMRMRD's, [[[[images][channels]][z]][y]][x]. */
+/* HCY_EINVAL, HCY_ERANGE: no array of ISMRMRD's, [[[[images][channels]][z]][y]][x], or no counters of such. */
 int hcy__mrd_check_image(const hcy_host_array *array, const char *path);
-/* Such an array as the series `name`, a whole path; 0, or -1 with HDF5's words. */
+/* Such an array as the series `name`, a whole path, whose number is N where it ends with image_N, else 0; 0, or -1 with
+ * HDF5's words. */
 int hcy__mrd_put_image(const hcy_host_array *array, hid_t file, const char *name);
 
 /* The type of an array's numbers, to be closed; how the parts of complex ones are called (host_array_h5.c). */
