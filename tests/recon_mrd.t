@@ -201,11 +201,16 @@ done
 check '... and are said' sh -c "'$halcyon' recon ghost.h5 -o x.npy 2>&1 | grep 'navigators lines are -0.37. to 0.37. samples'"
 all ghost.h5 -t ghost.h5:/dataset/data/traj --cycles --xyz -n 16,16 -o x.npy
 check '... and of coordinates that are given nothing is changed' cmp x.npy y.npy
-for how in behind contrasts discarded; do
-    "$files" epi ghost.h5 20 90 20 7 0 0.8 2 $how
-    all ghost.h5 -o x.npy
+for how in behind contrasts discarded noise calibration shared later polar; do
+    "$files" epi $how.h5 20 90 20 7 0 0.8 2 $how
+    all $how.h5 -o x.npy
     check "... of navigators $how" "$files" error x.npy clean.npy 0.02
 done
+sed 's/>separate</>embedded</' calibration.h5 >ghost.h5
+all ghost.h5 -o x.npy
+check '... of which those for calibration, of the same scan, count, too' not "$files" error x.npy clean.npy 0.2
+"$files" epi ghost.h5 20 90 20 7 0 0.8 2 elsewhere
+check 'lines of a slice without navigators' sh -c "'$halcyon' recon ghost.h5 -o x.npy 2>&1 | grep 'of 16 of 32 lines navigators say nothing, as there are none of their slice and set'"
 "$files" epi ghost.h5 20 90 20 7 0 0 0 bad
 refuse 'navigators whose centre is no sample' 1 'a navigator, has 16 samples .* centre at sample 16' ghost.h5
 check '... may be left' all ghost.h5 --no-navigators -o x.npy

@@ -55,7 +55,8 @@ static void note_ghosts(const struct recon *r, const double *said, const hcy_hos
         cli_note("%s: by its navigators lines are %.3f to %.3f samples beside their coordinates, and reversed ones have "
                  "another phase, which is corrected; --no-navigators leaves them", r->kspace, least, most);
     if (none)
-        cli_note("%s: of %zu of %zu lines navigators say nothing", r->kspace, none, lines);
+        cli_note("%s: of %zu of %zu lines navigators say nothing, as there are none of their slice and set, or these have no "
+                 "signal: they stay as they are", r->kspace, none, lines);
 }
 
 int recon_correct_lines(struct recon *r, hcy_host_array *samples, hcy_host_array *points)

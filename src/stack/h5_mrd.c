@@ -483,7 +483,9 @@ static int read_shots(struct hcy__mrd_shot *shots, uint64_t *n_shots, struct raw
         const struct hcy__mrd_line *one = &raw->navigators[i];
         const bool is_last = i + 1 == raw->n_navigators || !hcy__mrd_is_one_shot(one + 1, one, raw->lines, raw->kept);
         if (!i || !hcy__mrd_is_one_shot(one, one - 1, raw->lines, raw->kept))
-            shots[*n_shots].first = *one;
+            shots[*n_shots] = (struct hcy__mrd_shot){ .first = *one, .is_one_segment = true };
+        if (one->counters[HCY__MRD_SEGMENT] != shots[*n_shots].first.counters[HCY__MRD_SEGMENT])
+            shots[*n_shots].is_one_segment = false;
         st = read_echo(echoes, raw, type, one);
         if (!st && is_last)
             hcy__mrd_end_shot(&shots[(*n_shots)++], echoes);
@@ -492,6 +494,18 @@ static int read_shots(struct hcy__mrd_shot *shots, uint64_t *n_shots, struct raw
     if (type >= 0)
         H5Tclose(type);
     return st;
+}
+
+/* What those of a kin say of a line, its shift and its phase; if there are none nothing changes. */
+static void fill_ghost(double to[2], const struct hcy__mrd_shot *shots, uint64_t n, enum hcy__mrd_kin kin,
+                       const struct hcy__mrd_line *line)
+{
+    const struct hcy__mrd_shot *shot = hcy__mrd_find_shot(shots, n, kin, line);
+    if (!shot)
+        return;
+    const struct hcy__mrd_ghost *ghost = line->is_reversed ? &shot->reversed : &shot->forward;
+    to[0] = ghost->shift;
+    to[1] = ghost->phase;
 }
 
 static int read_navigators(hcy_host_array *a, struct raw *raw)
@@ -511,14 +525,13 @@ static int read_navigators(hcy_host_array *a, struct raw *raw)
     *a = (hcy_host_array){ .size = a->size, .bytes = 8, .rank = 2, .shape = { raw->kept, 2 }, .data = to };
     if (!st)
         st = read_shots(shots, &n, raw, &grid);
-    hcy__mrd_sort_shots(shots, n);
-    for (uint64_t i = 0; !st && i < raw->kept; i++) {
-        const struct hcy__mrd_line *line = &raw->lines[i];
-        const struct hcy__mrd_shot *shot = hcy__mrd_find_shot(shots, n, line);
-        const struct hcy__mrd_ghost none = { NAN, NAN },
-                                    *ghost = !shot ? &none : line->is_reversed ? &shot->reversed : &shot->forward;
-        to[2 * i] = ghost->shift;
-        to[2 * i + 1] = ghost->phase;
+    for (uint64_t i = 0; !st && i < 2 * raw->kept; i++)
+        to[i] = NAN;
+    for (int kin = 0; !st && kin < HCY__MRD_KINS; kin++) {
+        hcy__mrd_sort_shots(shots, n, kin);
+        for (uint64_t i = 0; i < raw->kept; i++)
+            if (!isfinite(to[2 * i]))
+                fill_ghost(to + 2 * i, shots, n, kin, &raw->lines[i]);
     }
     free(shots);
     return st;

@@ -65,7 +65,14 @@ struct hcy__mrd_grid {
 };
 /* One's line in it, and what it is counted by: steps 1 and 2, average, slice, contrast, phase, repetition, set,
  * segment. */
-enum { HCY__MRD_COUNTERS = 9, HCY__MRD_SLICE = 3, HCY__MRD_CONTRAST, HCY__MRD_SET = 7 };
+enum {
+    HCY__MRD_COUNTERS = 9,
+    HCY__MRD_SLICE = 3,
+    HCY__MRD_CONTRAST,
+    HCY__MRD_REPETITION = 6,
+    HCY__MRD_SET,
+    HCY__MRD_SEGMENT
+};
 struct hcy__mrd_line {
     uint16_t centre, counters[HCY__MRD_COUNTERS];
     bool is_reversed; /* its first sample is at the end of the line */
@@ -88,9 +95,12 @@ struct hcy__mrd_ghost {
     double shift, phase;
 };
 /* Those of one excitation, whose lines are in the order of time. */
+enum { HCY__MRD_SHOT_KEYS = 4 };
 struct hcy__mrd_shot {
     struct hcy__mrd_line first;
     struct hcy__mrd_ghost reversed, forward; /* NAN: they say nothing */
+    bool is_one_segment;                     /* all are of the first one's */
+    unsigned keys[HCY__MRD_SHOT_KEYS];       /* hcy__mrd_sort_shots's */
 };
 struct hcy__mrd_echoes;
 /* Room for the echoes of an excitation; its next one, complex samples [channels][samples] of which `pre` and `post` are
@@ -103,10 +113,13 @@ void hcy__mrd_free_echoes(struct hcy__mrd_echoes *echoes);
 /* Whether navigators follow others in one excitation: no line of the image is between, and they are of one image. */
 bool hcy__mrd_is_one_shot(const struct hcy__mrd_line *navigator, const struct hcy__mrd_line *before,
                           const struct hcy__mrd_line *lines, uint64_t n_lines);
-/* Sorts them such that those of a line are found: the last ones of its slice, contrast and set in front of it, or else
- * the first ones behind; NULL: there are none. */
-void hcy__mrd_sort_shots(struct hcy__mrd_shot *shots, uint64_t n);
-const struct hcy__mrd_shot *hcy__mrd_find_shot(const struct hcy__mrd_shot *shots, uint64_t n,
+/* Whose navigators a line takes: those of its image (slice, contrast, set); else, as echoes of one excitation may have
+ * them in common, those of its slice, set, repetition and segment; else those of its slice and set. */
+enum hcy__mrd_kin { HCY__MRD_OF_IMAGE, HCY__MRD_OF_SHOT, HCY__MRD_OF_SLICE, HCY__MRD_KINS };
+/* Sorts them such that those of a line are found: the last ones in front of it, or else the first ones behind; NULL:
+ * there are none. */
+void hcy__mrd_sort_shots(struct hcy__mrd_shot *shots, uint64_t n, enum hcy__mrd_kin kin);
+const struct hcy__mrd_shot *hcy__mrd_find_shot(const struct hcy__mrd_shot *shots, uint64_t n, enum hcy__mrd_kin kin,
                                                const struct hcy__mrd_line *line);
 
 /* --- Images (h5_mrd_image.c) --- */
