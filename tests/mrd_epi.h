@@ -95,7 +95,7 @@ static inline void share_epi(struct mrd_record *records, struct epi *e, const ch
 }
 
 /* bad: a navigator's centre is no sample; behind: the first shot's navigators are behind its lines; contrasts: in place
- * of slices, as for share_epi(); discarded: navigators' first samples, which are wrong; elsewhere: a slice has none. */
+ * of slices, as for share_epi(); discarded: navigators' first samples, which are wrong; elsewhere: slice 1 has none. */
 static inline void change_epi(struct mrd_record *records, struct epi *e, const char *how)
 {
     struct mrd_record first[6];
@@ -109,7 +109,7 @@ static inline void change_epi(struct mrd_record *records, struct epi *e, const c
     for (unsigned i = 0; i < e->n; i++) {
         struct mrd_head *head = &records[i].head;
         if (!strcmp(how, "elsewhere") && head->flags >> 23 & 1)
-            head->idx[3] = 0;
+            head->idx[3] *= 5;
         if (!strcmp(how, "contrasts") || e->is_shared)
             head->idx[4] = head->idx[3], head->idx[3] = 0;
         if (!strcmp(how, "discarded") && head->flags >> 23 & 1)

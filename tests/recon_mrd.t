@@ -100,6 +100,8 @@ check '... are the same' cmp x.npy y.npy
 "$files" ramp two.npy 2 0
 refuse 'a basis of one frame' 1 'a frame would be of two' contrasts.h5 --basis one.npy
 check 'a basis of two' recon contrasts.h5 --basis two.npy -o x.npy
+check 'repetitions in one image are said' sh -c "'$halcyon' recon series.h5 -o x.npy 2>&1 | grep 'repetitions 0 to 1 are together in one image'"
+check '... and not of one' not sh -c "'$halcyon' recon series.h5 --only repetition=1 -o x.npy 2>&1 | grep 'are together'"
 check 'repetitions that are in two frames are said' sh -c "'$halcyon' recon series.h5 --frames 1 -o x.npy 2>&1 | grep 'several in one'"
 check '... and not where they are not' not sh -c "'$halcyon' recon series.h5 --frames 4 -o x.npy 2>&1 | grep 'several in one'"
 refuse 'a counter twice' 2 'each once' slices.h5 --only slice=0,slice=1
@@ -211,6 +213,7 @@ all ghost.h5 -o x.npy
 check '... of which those for calibration, of the same scan, count, too' not "$files" error x.npy clean.npy 0.2
 "$files" epi ghost.h5 20 90 20 7 0 0.8 2 elsewhere
 check 'lines of a slice without navigators' sh -c "'$halcyon' recon ghost.h5 -o x.npy 2>&1 | grep 'of 16 of 32 lines navigators say nothing, as there are none of their slice and set'"
+check '... are not said where they are not taken' not sh -c "'$halcyon' recon ghost.h5 --only slice=0 -o x.npy 2>&1 | grep 'say nothing'"
 "$files" epi ghost.h5 20 90 20 7 0 0 0 bad
 refuse 'navigators whose centre is no sample' 1 'a navigator, has 16 samples .* centre at sample 16' ghost.h5
 check '... may be left' all ghost.h5 --no-navigators -o x.npy

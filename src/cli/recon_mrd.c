@@ -196,9 +196,9 @@ double recon_find_pace(const struct recon *r)
 /* What they are counted by, in the order of their counters. */
 static const char *const counters[] = { "step_1", "step_2", "average", "slice", "contrast", "phase", "repetition", "set",
                                         "segment" };
-enum { COUNTERS = sizeof counters / sizeof counters[0], SLICE = 3 };
+enum { COUNTERS = sizeof counters / sizeof counters[0], SLICE = 3, REPETITION = 6 };
 /* Images are apart by these, the outermost one first; repetitions are, where frames are wanted. */
-static const int apart[] = { SLICE, 4, 5, 7, 6 };
+static const int apart[] = { SLICE, 4, 5, 7, REPETITION };
 enum { APART = sizeof apart / sizeof apart[0] };
 
 struct range {
@@ -450,7 +450,7 @@ static uint32_t whole_of(double number, uint32_t most)
 
 static int keep_counted(struct recon *r, const hcy_host_array *counters)
 {
-    static const int members[] = { 2, SLICE, 4, 5, 6, 7 };
+    static const int members[] = { 2, SLICE, 4, 5, REPETITION, 7 };
     hcy_host_array a = HCY_HOST_ARRAY_INIT;
     char *name = recon_name_part(r, "stamps");
     const bool is_there = name && !hcy_host_array_read(&a, name) && !a.is_complex && a.bytes == 8 && a.rank == 2 &&
@@ -488,6 +488,21 @@ int recon_count_image(hcy_host_array *a, struct recon *r)
     a->counters = r->image_counters;
     a->n_counters = images;
     return CLI_OK;
+}
+
+/* Of a series one image may not be what is wanted. */
+static void note_repetitions(const struct recon *r, const hcy_host_array *counters)
+{
+    const struct recon_values *v = r->v;
+    float first = UINT16_MAX, last = 0;
+    for (size_t i = 0; i < r->n_taken; i++) {
+        const float one = ((const float *)counters->data)[r->taken[i].number * COUNTERS + REPETITION];
+        first = one < first ? one : first;
+        last = one > last ? one : last;
+    }
+    if (first < last && !v->frames.given && !v->spokes_per_frame.given && !v->basis && !v->quiet)
+        cli_note("%s: repetitions %g to %g are together in one image; --frames makes images of them, --only repetition=%g takes "
+                 "one", r->kspace, first, last, first);
 }
 
 static bool are_counters(const hcy_host_array *a, const hcy_host_array *samples)
@@ -560,6 +575,8 @@ int recon_take_acquisitions(struct recon *r, hcy_host_array *samples, hcy_host_a
         status = keep_slices(r, r->taken, r->n_taken);
     if (!status && r->is_list)
         status = recon_find_places(r);
+    if (!status && r->is_list)
+        note_repetitions(r, &a);
     if (!status && r->is_list)
         status = keep_counted(r, &a);
     hcy_host_array_free(&a);
