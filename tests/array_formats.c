@@ -239,7 +239,15 @@ static void test_parts(void)
     for (int i = 0; i < 4; i++)
         for (int k = 0; k < 9; k++)
             records[i].head.idx[k] = (uint16_t)(10 * k + i);
+    records[2].head.stamp = UINT32_MAX;
+    for (unsigned k = 0; k < 3; k++)
+        records[2].head.physiology[k] = k + 7;
     mrd_write(in_folder("parts.h5"), records, 4);
+    static const double stamps[3][4] = { { 0 }, { 0 }, { UINT32_MAX, 7, 8, 9 } };
+    is_int(hcy_host_array_read(&a, in_folder("parts.h5:/dataset/data/stamps")), 0, "time stamps");
+    ok(!a.is_complex && a.bytes == 8 && a.rank == 2 && a.shape[0] == 3 && a.shape[1] == 4 &&
+           !memcmp(a.data, stamps, sizeof stamps), "... [acquisitions][4]");
+    hcy_host_array_free(&a);
     is_int(hcy_host_array_read(&a, in_folder("parts.h5:/dataset/data/counters")), 0, "counters");
     bool same = !a.is_complex && a.bytes == 4 && a.rank == 2 && a.shape[0] == 3 && a.shape[1] == 9;
     for (int i = 0; same && i < 27; i++)

@@ -1,5 +1,5 @@
 /* array_places.c - where images are in a patient, in NIfTI's header and in ISMRMRD's: NIfTI's matrix and rotation
- * (sform, qform) against where cells are, for turns about many axes.
+ * (sform, qform) against where cells are, for turns about many axes; and what ISMRMRD's are counted by.
  */
 #include "stack_make.h"
 #include <halcyon/host_array.h>
@@ -191,6 +191,51 @@ static void test_ismrmrd(void)
     a.n_places = 2;
     is_int(hcy_host_array_write(&a, in_folder("a.mrd")), HCY_EINVAL, "two places of three images are refused");
 }
+/* Where ISMRMRD's 198 bytes have them: six counters of 16 bits from byte 96 on, four of 32, the series behind two
+ * more. */
+static bool has_counters(const unsigned char head[198], const uint32_t counters[10], unsigned series)
+{
+    uint16_t said[6], number;
+    bool same = !memcmp(head + 108, counters + 6, 16);
+    memcpy(said, head + 96, sizeof said);
+    memcpy(&number, head + 128, sizeof number);
+    for (int k = 0; k < 6; k++)
+        same = same && said[k] == counters[k];
+    return same && number == series;
+}
+
+static void test_counters(void)
+{
+    unsigned char heads[NZ][198];
+    uint32_t counters[NZ][10];
+    for (uint32_t i = 0; i < NZ * 10; i++)
+        counters[i / 10][i % 10] = i % 10 < 6 ? UINT16_MAX - i : UINT32_MAX - i;
+    hcy_host_array a = make_image(NULL, 0);
+    a.rank = 5;
+    a.shape[1] = a.shape[2] = 1, a.shape[3] = NY, a.shape[4] = NX;
+    a.counters = counters[0];
+    for (a.n_counters = NZ; a.n_counters; a.n_counters = a.n_counters == NZ) {
+        bool same = true;
+        is_int(hcy_host_array_write(&a, in_folder("c.mrd:image_12")), 0, "counters of %zu images", a.n_counters);
+        hid_t file = H5Fopen(in_folder("c.mrd"), H5F_ACC_RDONLY, H5P_DEFAULT),
+              dataset = H5Dopen2(file, "/dataset/image_12/header", H5P_DEFAULT), type = H5Dget_type(dataset);
+        if (H5Tget_size(type) != sizeof *heads || H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, heads) < 0)
+            bail_out("no headers of images");
+        H5Tclose(type);
+        H5Dclose(dataset);
+        H5Fclose(file);
+        for (size_t i = 0; i < NZ; i++)
+            same = same && has_counters(heads[i], counters[a.n_counters > 1 ? i : 0], 12);
+        ok(same, "... are in their headers");
+    }
+    a.n_counters = 2;
+    is_int(hcy_host_array_write(&a, in_folder("c.mrd")), HCY_EINVAL, "those of two images of three are refused");
+    a.n_counters = NZ;
+    counters[2][5] = UINT16_MAX + 1;
+    is_int(hcy_host_array_write(&a, in_folder("c.mrd")), HCY_ERANGE, "... and of more than 16 bits: %s", hcy_last_error()->text);
+    a.counters = NULL;
+    is_int(hcy_host_array_write(&a, in_folder("c.mrd")), HCY_EINVAL, "... and none of them");
+}
 #endif
 
 int main(void)
@@ -200,6 +245,7 @@ int main(void)
     test_refused();
 #ifdef HAVE_HDF5
     test_ismrmrd();
+    test_counters();
 #else
     skip(1, "this build has no HDF5: ISMRMRD");
 #endif

@@ -20,7 +20,7 @@ static inline double area_until(const double lobe[3], double t)
 
 struct epi {
     double lobe[3], dwell, delay, shift, phase; /* us; samples, radians */
-    bool has_navigators;
+    bool has_navigators, is_shared; /* by contrasts, of which the first one has them */
     unsigned n; /* acquisitions */
 };
 
@@ -42,7 +42,7 @@ static inline void add_epi(struct mrd_record *records, struct epi *e, unsigned y
 {
     const double start = e->delay > 0 ? e->delay : (e->lobe[0] + e->lobe[1] + e->lobe[2] - e->dwell * LINE) / 2,
                  once = area_until(e->lobe, start + e->dwell * LINE) - area_until(e->lobe, start),
-                 sign = slice ? -1 : 1, shift = sign * e->shift / (1 + shot) / LINE,
+                 sign = slice && !e->is_shared ? -1 : 1, shift = sign * e->shift / (1 + shot) / LINE,
                  phase = (shot ? -sign : sign) * e->phase;
     const bool is_reversed = echo % 2 != e->has_navigators, is_navigator = y == LINE;
     const unsigned coils = 1 + e->has_navigators;
@@ -65,9 +65,38 @@ static inline void add_epi(struct mrd_record *records, struct epi *e, unsigned y
     record->data = (hvl_t){ (size_t)2 * LINE * coils, data };
 }
 
+/* The second contrast has no navigators (noise, calibration: these are that, too, and wrong).  later: its lines are
+ * behind all others, with segments by their shots; polar: segments are directions, and the second shot's navigators
+ * begin with the other one. */
+static inline void share_epi(struct mrd_record *records, struct epi *e, const char *how)
+{
+    struct mrd_record all[2 * (LINE + 6)];
+    const unsigned n = e->n, shot = n / 2;
+    memcpy(all, records, n * sizeof *records);
+    e->n = 0;
+    for (unsigned pass = 0; pass < 2; pass++)
+        for (unsigned i = 0; i < n; i++) {
+            struct mrd_head *head = &all[i].head;
+            const bool is_navigator = head->flags >> 23 & 1, is_late = !strcmp(how, "later") && head->idx[4],
+                       is_spare = is_navigator && head->idx[4];
+            const unsigned flag = !strcmp(how, "noise") ? 1u << 18 : !strcmp(how, "calibration") ? 1u << 19 : 0;
+            for (unsigned k = 0; is_spare && i % 3 == 1 && !pass && k < all[i].data.len; k++)
+                ((float *)all[i].data.p)[k] *= k % 4 < 2 ? -1 : 1;
+            head->flags |= is_spare ? flag : 0;
+            if (!strcmp(how, "later"))
+                head->idx[8] = (uint16_t)(i / shot);
+            if (!strcmp(how, "polar"))
+                head->idx[8] = (uint16_t)(is_navigator ? (i + i / shot) % 2 : head->flags >> 21 & 1);
+            if (is_late == pass && (!is_spare || flag))
+                records[e->n++] = all[i];
+            else if (!pass && is_spare)
+                free(all[i].data.p);
+        }
+}
+
 /* bad: a navigator's centre is no sample; behind: the first shot's navigators are behind its lines; contrasts: in place
- * of slices; discarded: navigators' first samples, which are wrong. */
-static inline void change_epi(struct mrd_record *records, const struct epi *e, const char *how)
+ * of slices, as for share_epi(); discarded: navigators' first samples, which are wrong; elsewhere: slice 1 has none. */
+static inline void change_epi(struct mrd_record *records, struct epi *e, const char *how)
 {
     struct mrd_record first[6];
     memcpy(first, records, sizeof first);
@@ -79,11 +108,15 @@ static inline void change_epi(struct mrd_record *records, const struct epi *e, c
     }
     for (unsigned i = 0; i < e->n; i++) {
         struct mrd_head *head = &records[i].head;
-        if (!strcmp(how, "contrasts"))
+        if (!strcmp(how, "elsewhere") && head->flags >> 23 & 1)
+            head->idx[3] *= 5;
+        if (!strcmp(how, "contrasts") || e->is_shared)
             head->idx[4] = head->idx[3], head->idx[3] = 0;
         if (!strcmp(how, "discarded") && head->flags >> 23 & 1)
             head->pre = 1, ((float *)records[i].data.p)[0] = 1e6f;
     }
+    if (e->is_shared)
+        share_epi(records, e, how);
 }
 
 static inline int write_epi(const char *to, char **numbers, int n)
@@ -92,7 +125,7 @@ static inline int write_epi(const char *to, char **numbers, int n)
     struct mrd_record records[2 * (LINE + 6)] = { 0 };
     struct epi e = { { atof(numbers[0]), atof(numbers[1]), atof(numbers[2]) }, atof(numbers[3]),
                      n > 4 ? atof(numbers[4]) : 0, n > 5 ? atof(numbers[5]) : 0, n > 6 ? atof(numbers[6]) : 0, n > 5,
-                     0 };
+                     n > 7 && strstr("shared later polar noise calibration", numbers[7]), 0 };
     for (unsigned y = 0; y < LINE && !e.has_navigators; y++)
         add_epi(records, &e, y, 0, 0, y);
     /* Two shots, in which one slice's navigators are between those and the lines of the other. */
@@ -106,7 +139,8 @@ static inline int write_epi(const char *to, char **numbers, int n)
         change_epi(records, &e, numbers[7]);
     mrd_write(to, records, e.n);
     char xml[1000];
-    int at = snprintf(xml, sizeof xml, "<h><encoding><encodedSpace><matrixSize><x>16</x><y>16</y><z>1</z></matrixSize>"
+    int at = snprintf(xml, sizeof xml, "<h><encoding><parallelImaging><calibrationMode>separate</calibrationMode>"
+                                       "</parallelImaging><encodedSpace><matrixSize><x>16</x><y>16</y><z>1</z></matrixSize>"
                                        "</encodedSpace><trajectory>epi</trajectory><trajectoryDescription>");
     for (int i = 0; i < 5 && i < n; i++)
         at += snprintf(xml + at, sizeof xml - (size_t)at, "<p><name>%s</name><value>%s</value></p>", names[i], numbers[i]);

@@ -60,6 +60,10 @@ static inline hid_t mrd_type(void)
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
         H5Tinsert(head, places[i], offsetof(struct mrd_head, position) + i * 3 * sizeof(float), place);
     H5Tclose(place);
+    hid_t stamps = H5Tarray_create2(H5T_NATIVE_UINT32, 1, &three);
+    H5Tinsert(head, "acquisition_time_stamp", offsetof(struct mrd_head, stamp), H5T_NATIVE_UINT32);
+    H5Tinsert(head, "physiology_time_stamp", offsetof(struct mrd_head, physiology), stamps);
+    H5Tclose(stamps);
     H5Tinsert(head, "flags", offsetof(struct mrd_head, flags), H5T_NATIVE_UINT64);
     H5Tinsert(head, "sample_time_us", offsetof(struct mrd_head, sample_us), H5T_NATIVE_FLOAT);
     for (size_t i = 0; i < sizeof shorts / sizeof shorts[0]; i++)

@@ -32,7 +32,10 @@
  *                                                even, mirrored, uneven, staggered, turned or with a lone contrast (one
  *                                                of them), together (in one place), tables (one each), moving,
  *                                                crooked or endless (by their headers), silent or hushed (one of
- *                                                them)
+ *                                                them), slabs (3-D), counted (lines of the second half are
+ *                                                repetition 1, all have some average, phase and set)
+ *     recon_files counted IMAGES [SERIES]        what ISMRMRD's images are counted by: average, slice, contrast, phase,
+ *                                                repetition, set, time stamps, image and series index
  *     recon_files places IMAGES                  where ISMRMRD's images are
  *     recon_files peak IMAGE                     its largest number's row and column, its magnitude and the next one's
  *     recon_files mrd SAMPLES TRAJECTORY OUT     acquisitions of [coils][spokes][samples] and [spokes][samples][axes]
@@ -426,6 +429,18 @@ static int write_lines(const char *to, unsigned coils, unsigned counter, char **
     return 0;
 }
 
+/* A third coordinate, 0. */
+static void add_depth(struct mrd_record *record)
+{
+    const float *from = record->traj.p;
+    float *to = calloc(3 * GRID, sizeof *to);
+    for (unsigned s = 0; s < 2 * GRID; s++)
+        to[s / 2 * 3 + s % 2] = from[s];
+    free(record->traj.p);
+    record->traj = (hvl_t){ 3 * GRID, to };
+    record->head.axes = 3;
+}
+
 /* By turns lines of slices, two contrasts each, of which the first is highest in an oblique stack. */
 static int write_slices(const char *to, const char *what, unsigned slices)
 {
@@ -465,12 +480,49 @@ static int write_slices(const char *to, const char *what, unsigned slices)
             h->directions[1][0] = 0;
         if (!strcmp(what, "endless"))
             h->table[1] = INFINITY;
+        h->stamp = 4000000000u + i;
+        for (unsigned k = 0; k < 3; k++)
+            h->physiology[k] = 10 * i + k;
+        if (!strcmp(what, "counted"))
+            h->idx[2] = 9, h->idx[5] = 4, h->idx[6] = i >= GRID * slices, h->idx[7] = 7;
+        if (!strcmp(what, "slabs"))
+            add_depth(&records[i]);
         if (!strcmp(what, "silent") || (!strcmp(what, "hushed") && slice == 1))
             memset(h->directions, 0, sizeof h->directions);
     }
     mrd_write(to, records, (size_t)GRID * 2 * slices);
     mrd_put_xml(to, header_of_points);
     free(records);
+    return 0;
+}
+
+/* A number of whole numbers of each image's header, as its file has them. */
+static int print_counters(const char *path, const char *series)
+{
+    static const char *const names[] = { "average", "slice", "contrast", "phase", "repetition", "set",
+                                         "acquisition_time_stamp", "physiology_time_stamp", "image_index",
+                                         "image_series_index" };
+    enum { NAMES = sizeof names / sizeof names[0], PHYSIOLOGY = 7, NUMBERS = NAMES + 2 };
+    uint32_t heads[32][NUMBERS];
+    char list[100];
+    hsize_t three = 3, n = 0;
+    snprintf(list, sizeof list, "/dataset/%s/header", series);
+    hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT), vector = H5Tarray_create2(H5T_NATIVE_UINT32, 1, &three),
+          type = H5Tcreate(H5T_COMPOUND, sizeof heads[0]), data = H5Dopen2(file, list, H5P_DEFAULT);
+    for (size_t i = 0, at = 0; i < NAMES; at += (i++ == PHYSIOLOGY ? 3 : 1) * sizeof heads[0][0])
+        H5Tinsert(type, names[i], at, i == PHYSIOLOGY ? vector : H5T_NATIVE_UINT32);
+    hid_t space = H5Dget_space(data);
+    if (H5Sget_simple_extent_dims(space, &n, NULL) != 1 || n > 32 ||
+        H5Dread(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, heads) < 0)
+        bail_out("%s: no headers of up to 32 images in %s", path, list);
+    for (hsize_t i = 0; i < n; i++)
+        for (int k = 0; k < NUMBERS; k++)
+            printf("%lu%c", (unsigned long)heads[i][k], k < NUMBERS - 1 ? ' ' : '\n');
+    H5Sclose(space);
+    H5Dclose(data);
+    H5Tclose(type);
+    H5Tclose(vector);
+    H5Fclose(file);
     return 0;
 }
 
@@ -525,6 +577,8 @@ int main(int argc, char **argv)
         return write_epi(argv[2], argv + 3, argc - 3);
     if (argc >= 6 && !strcmp(argv[1], "lines"))
         return write_lines(argv[2], (unsigned)atoi(argv[3]), (unsigned)atoi(argv[4]), argv + 5, (unsigned)argc - 5);
+    if (argc >= 3 && !strcmp(argv[1], "counted"))
+        return print_counters(argv[2], argc > 3 ? argv[3] : "image_0");
     if (argc == 3 && !strcmp(argv[1], "places"))
         return print_places(argv[2]);
     if (argc == 5 && !strcmp(argv[1], "slices"))

@@ -100,6 +100,8 @@ check '... are the same' cmp x.npy y.npy
 "$files" ramp two.npy 2 0
 refuse 'a basis of one frame' 1 'a frame would be of two' contrasts.h5 --basis one.npy
 check 'a basis of two' recon contrasts.h5 --basis two.npy -o x.npy
+check 'repetitions in one image are said' sh -c "'$halcyon' recon series.h5 -o x.npy 2>&1 | grep 'repetitions 0 to 1 are together in one image'"
+check '... and not of one' not sh -c "'$halcyon' recon series.h5 --only repetition=1 -o x.npy 2>&1 | grep 'are together'"
 check 'repetitions that are in two frames are said' sh -c "'$halcyon' recon series.h5 --frames 1 -o x.npy 2>&1 | grep 'several in one'"
 check '... and not where they are not' not sh -c "'$halcyon' recon series.h5 --frames 4 -o x.npy 2>&1 | grep 'several in one'"
 refuse 'a counter twice' 2 'each once' slices.h5 --only slice=0,slice=1
@@ -201,11 +203,17 @@ done
 check '... and are said' sh -c "'$halcyon' recon ghost.h5 -o x.npy 2>&1 | grep 'navigators lines are -0.37. to 0.37. samples'"
 all ghost.h5 -t ghost.h5:/dataset/data/traj --cycles --xyz -n 16,16 -o x.npy
 check '... and of coordinates that are given nothing is changed' cmp x.npy y.npy
-for how in behind contrasts discarded; do
-    "$files" epi ghost.h5 20 90 20 7 0 0.8 2 $how
-    all ghost.h5 -o x.npy
+for how in behind contrasts discarded noise calibration shared later polar; do
+    "$files" epi $how.h5 20 90 20 7 0 0.8 2 $how
+    all $how.h5 -o x.npy
     check "... of navigators $how" "$files" error x.npy clean.npy 0.02
 done
+sed 's/>separate</>embedded</' calibration.h5 >ghost.h5
+all ghost.h5 -o x.npy
+check '... of which those for calibration, of the same scan, count, too' not "$files" error x.npy clean.npy 0.2
+"$files" epi ghost.h5 20 90 20 7 0 0.8 2 elsewhere
+check 'lines of a slice without navigators' sh -c "'$halcyon' recon ghost.h5 -o x.npy 2>&1 | grep 'of 16 of 32 lines navigators say nothing, as there are none of their slice and set'"
+check '... are not said where they are not taken' not sh -c "'$halcyon' recon ghost.h5 --only slice=0 -o x.npy 2>&1 | grep 'say nothing'"
 "$files" epi ghost.h5 20 90 20 7 0 0 0 bad
 refuse 'navigators whose centre is no sample' 1 'a navigator, has 16 samples .* centre at sample 16' ghost.h5
 check '... may be left' all ghost.h5 --no-navigators -o x.npy
@@ -236,6 +244,10 @@ done
 check 'slices of two contrasts and of one' sh -c "'$halcyon' recon x.h5 -o x.nii 2>&1 | grep 'images without a place'"
 check '... are all there' sh -c "od -vAn -j40 -N10 -td2 x.nii | grep '4 *8 *8 *1 *5'"
 refuse '... are not of one basis' 1 'as many acquisitions each' x.h5 --basis functions.npy
+# They have as many images each, but of three axes.
+"$files" slices x.h5 slabs 3
+check 'slices of several planes' sh -c "'$halcyon' recon x.h5 -n 2,8,8 -o x.nii 2>&1 | grep 'images without a place'"
+check '... are frames of these' sh -c "od -vAn -j40 -N10 -td2 x.nii | grep '4 *8 *8 *2 *6'"
 for what in crooked endless hushed; do
     "$files" slices x.h5 $what 3
     check "$what headers" sh -c "'$halcyon' recon x.h5 -o x.nii 2>&1 | grep 'no unit vectors at right angles, or its positions no'"
@@ -243,12 +255,25 @@ done
 "$files" slices x.h5 moving 3
 check 'acquisitions at two places' sh -c "'$halcyon' recon x.h5 -o x.nii 2>&1 | grep 'at several places'"
 "$files" slices x.h5 silent 3
-recon x.h5 -o x.nii
+check 'headers of no place' sh -c "'$halcyon' recon x.h5 -o x.nii 2>&1 | grep 'say no place .* fourth axis, in the order of their numbers'"
+check '... which one slice does not need' not sh -c "'$halcyon' recon x.h5 --only slice=1 -o y.nii 2>&1 | grep 'say no place'"
 check 'no place' equals "`form x.nii`" '0 0 0 0 0 0 0 0 0 0 0 0 0 0'
 for image in '10.0 20.0 -30.0 0.80' '8.1 22.6 -32.4 -0.36' '6.2 25.1 -34.8 0.80'; do echo "$image -100"; echo "$image -100"; done >want
 "$files" slices stack.h5 turned 3
 recon stack.h5 -o x.mrd
 check 'ISMRMRD images have their own' sh -c "'$files' places x.mrd | diff - want"
+
+# What they are counted by is what the first acquisition is; the clock's stamps need 32 bits.
+"$files" slices x.h5 counted 2
+# counted NAME OPTIONS...: of each image, without the two indices that follow.
+counted() { name=$1; shift; recon x.h5 "$@" -o x.mrd:$name && "$files" counted x.mrd $name; }
+row() { echo "9 $1 $2 4 $3 7 `expr 4000000000 + $4` ${4}0 ${4}1 ${4}2 $5 3"; }
+{ row 0 0 0 0 1; row 0 1 0 1 2; row 1 0 0 2 3; row 1 1 0 3 4; } | sed 's/ 00 01 02 / 0 1 2 /' >want
+check 'images have the counters of their acquisitions' equals "`counted image_3`" "`cat want`"
+{ row 1 1 0 3 1; row 1 1 1 19 2; } >want
+check '... of frames their own' equals "`counted image_3 --only slice=1,contrast=1 --frames 2`" "`cat want`"
+for image in '9 0 0 4 0 7 4000000000 0 1 2' '9 1 0 4 0 7 4000000002 20 21 22'; do echo "$image"; echo "$image"; done | awk '{ print $0, NR, 0 }' >want
+check '... of functions the slice'\''s' equals "`counted image_70000 --basis functions.npy`" "`cat want`"
 
 # Noise.  Of half as long samples it has twice the variance; the bandwidth is the receiver's.
 for us in 5 20; do "$files" grid small_image.npy noise$us.h5 dwell$us; done
@@ -264,7 +289,8 @@ check 'a bandwidth of noise alone' sh -c "'$halcyon' recon noise0.h5 --noise noi
 "$files" scale contrast.h5:/dataset/data/counters times.h5:/dataset/data/counters 1
 "$files" scale contrast.h5:/dataset/data/traj times.h5:/dataset/data/traj 1
 "$files" scale contrast.h5:/dataset/data/data times.h5:/data 1
-check 'noise for a list without times' recon times.h5 --noise noise5.h5:/dataset/data/noise -n 8,8 -o x.npy
+check 'noise for a list without times' recon times.h5 --noise noise5.h5:/dataset/data/noise -n 8,8 -o x.mrd
+check '... whose image has no time stamp' equals "`"$files" counted x.mrd`" '0 0 0 0 0 0 0 0 0 0 1 0'
 refuse 'noise of two coils for one' 1 'noise must be \[1\]' contrast.h5 --noise slices.h5
 check 'little noise is said' sh -c "'$halcyon' recon contrast.h5 --noise one.npy -o x.npy 2>&1 | grep 'covariance.s numbers are uncertain'"
 

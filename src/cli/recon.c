@@ -250,6 +250,8 @@ static int write_image(struct recon *r)
         recon_combine_coils(r);
     a.data = r->image;
     status = recon_place_image(&a, r);
+    if (!status)
+        status = recon_count_image(&a, r);
     if (status)
         return status;
     progress_say(&r->progress, "writing %s ...", r->v->out);
@@ -298,7 +300,7 @@ static void print_recon(const struct recon *r)
         fprintf(stderr, "; %zu functions of %zu frames", r->functions, r->frames);
     if (r->n_frames)
         fprintf(stderr, "; %zu %s%s", r->n_frames, r->basis ? "slices" : "frames",
-                recon_frames_count(r) ? "" : ", of which this is the worst");
+                recon_frames_count(r) || r->solver == RECON_ADJOINT ? "" : ", of which this is the worst");
     if (r->segments)
         fprintf(stderr, "; field of %d segments, error %.1e", r->segments, r->segments_error);
     if (r->n_planes && !r->v->toeplitz)

@@ -76,6 +76,8 @@ struct recon {
     size_t *slices, n_slices; /* which slice each is of; above 1 slices each has its own maps, field and decay */
     double *places; /* of each slice, [5][3] as a list's /places, of unit vectors at right angles; NULL: unknown */
     double *image_places; /* of each image that is written, where they are not alike */
+    uint32_t *counted;       /* of each acquisition that is taken, as hcy_host_array.counters, of 10; */
+    uint32_t *image_counters; /* and of each image that is written */
     size_t wanted_frames; /* of --frames, or of an ISMRMRD file of several images; 0: one */
     size_t n_frames;     /* images of samples of their own, one after the other; 0: one image; */
     size_t frame_points; /* points of each, */
@@ -151,6 +153,8 @@ int recon_place_image(hcy_host_array *a, struct recon *r);
 size_t recon_slice_of(const struct recon *r, size_t frame);
 /* Of several slices: whether each has as many acquisitions, and so frames, as the others. */
 bool recon_slices_are_even(const struct recon *r);
+/* .mrd's images are counted by what their first acquisition is. */
+int recon_count_image(hcy_host_array *a, struct recon *r);
 /* How much more noise's covariance is than that of the samples, which were taken at another pace. */
 double recon_find_pace(const struct recon *r);
 /* --noise: samples, and maps, become those of coils whose noise is alike and independent. */

@@ -40,10 +40,11 @@ static double step_of(const hcy_host_array *points, size_t line)
 
 static void note_ghosts(const struct recon *r, const double *said, const hcy_host_array *points)
 {
-    const size_t lines = (size_t)points->shape[0];
     double least = HUGE_VAL, most = -HUGE_VAL;
-    size_t none = 0;
-    for (size_t i = 0; i < lines; i++) {
+    size_t none = 0, slice;
+    /* Whoever takes some of the lines need not hear of the others. */
+    for (size_t taken = 0; taken < r->n_taken; taken++) {
+        const size_t i = recon_acquisition(&slice, r, taken);
         if (!isfinite(said[2 * i])) {
             none++;
             continue;
@@ -51,11 +52,12 @@ static void note_ghosts(const struct recon *r, const double *said, const hcy_hos
         least = fmin(least, said[2 * i] / step_of(points, i));
         most = fmax(most, said[2 * i] / step_of(points, i));
     }
-    if (none < lines)
+    if (none < r->n_taken)
         cli_note("%s: by its navigators lines are %.3f to %.3f samples beside their coordinates, and reversed ones have "
                  "another phase, which is corrected; --no-navigators leaves them", r->kspace, least, most);
     if (none)
-        cli_note("%s: of %zu of %zu lines navigators say nothing", r->kspace, none, lines);
+        cli_note("%s: of %zu of %zu lines navigators say nothing, as there are none of their slice and set, or these have no "
+                 "signal: they stay as they are", r->kspace, none, r->n_taken);
 }
 
 int recon_correct_lines(struct recon *r, hcy_host_array *samples, hcy_host_array *points)

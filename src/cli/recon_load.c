@@ -103,6 +103,10 @@ static int take_samples(struct recon *r, const hcy_host_array *a)
     bool has_axis;
     char is[200];
     const bool has_frames = r->wanted_frames || r->v->spokes_per_frame.given;
+    /* Its first axis is the coils', whatever number of points would make more, or fewer, of it. */
+    if (r->is_list && r->n != a->shape[1] * a->shape[2])
+        return cli_error("%s: it has %zu points, and %s %llu acquisitions of %llu samples", r->trajectory, r->n, r->kspace,
+                         (unsigned long long)a->shape[1], (unsigned long long)a->shape[2]);
     int status = has_frames ? recon_find_frames(r, a) : CLI_OK;
     if (status)
         return status;

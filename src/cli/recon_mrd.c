@@ -196,9 +196,9 @@ double recon_find_pace(const struct recon *r)
 /* What they are counted by, in the order of their counters. */
 static const char *const counters[] = { "step_1", "step_2", "average", "slice", "contrast", "phase", "repetition", "set",
                                         "segment" };
-enum { COUNTERS = sizeof counters / sizeof counters[0], SLICE = 3 };
+enum { COUNTERS = sizeof counters / sizeof counters[0], SLICE = 3, REPETITION = 6 };
 /* Images are apart by these, the outermost one first; repetitions are, where frames are wanted. */
-static const int apart[] = { SLICE, 4, 5, 7, 6 };
+static const int apart[] = { SLICE, 4, 5, 7, REPETITION };
 enum { APART = sizeof apart / sizeof apart[0] };
 
 struct range {
@@ -437,6 +437,74 @@ static int judge_images(struct recon *r, const struct recon_taken *taken, size_t
     return CLI_OK;
 }
 
+/* --- What images are counted by --- */
+
+/* hcy_host_array.counters: the first six by their places among an acquisition's, then /stamps. */
+enum { STAMPS = 4, COUNTED = 6 + STAMPS };
+
+/* A number of a file's that nobody has looked at; 0 where it is no such one. */
+static uint32_t whole_of(double number, uint32_t most)
+{
+    return number >= 0 && number <= most ? (uint32_t)number : 0;
+}
+
+static int keep_counted(struct recon *r, const hcy_host_array *counters)
+{
+    static const int members[] = { 2, SLICE, 4, 5, REPETITION, 7 };
+    hcy_host_array a = HCY_HOST_ARRAY_INIT;
+    char *name = recon_name_part(r, "stamps");
+    const bool is_there = name && !hcy_host_array_read(&a, name) && !a.is_complex && a.bytes == 8 && a.rank == 2 &&
+                          a.shape[0] == r->n_acquisitions && a.shape[1] == STAMPS;
+    free(name);
+    uint32_t *to = r->counted = malloc(r->n_taken * COUNTED * sizeof *to);
+    for (size_t i = 0; to && i < r->n_taken; i++) {
+        const float *one = (const float *)counters->data + r->taken[i].number * COUNTERS;
+        for (int k = 0; k < COUNTED - STAMPS; k++)
+            *to++ = whole_of(one[members[k]], UINT16_MAX);
+        for (int k = 0; k < STAMPS; k++)
+            *to++ = is_there ? whole_of(((double *)a.data)[r->taken[i].number * STAMPS + k], UINT32_MAX) : 0;
+    }
+    hcy_host_array_free(&a);
+    return r->counted ? CLI_OK : cli_error("no memory for %zu acquisitions", r->n_taken);
+}
+
+int recon_count_image(hcy_host_array *a, struct recon *r)
+{
+    const char *format;
+    int status = hcy_format_of(&format, r->v->out, HCY_WRITE_ARRAY);
+    if (status)
+        return cli_fail(status);
+    if (!r->counted || strcmp(format, "mrd"))
+        return CLI_OK;
+    const size_t images = r->n_frames || r->basis ? (size_t)a->shape[0] : 1, frames = r->n_frames ? r->n_frames : 1,
+                 length = recon_count_points(r) / r->n_taken;
+    r->image_counters = malloc(images * COUNTED * sizeof *r->image_counters);
+    if (!r->image_counters)
+        return cli_error("no memory for counters of %zu images", images);
+    for (size_t i = 0; i < images; i++) {
+        const size_t frame = i / (images / frames), first = r->n_frames ? frame * r->frame_points / length : 0;
+        memcpy(r->image_counters + i * COUNTED, r->counted + first * COUNTED, COUNTED * sizeof *r->counted);
+    }
+    a->counters = r->image_counters;
+    a->n_counters = images;
+    return CLI_OK;
+}
+
+/* Of a series one image may not be what is wanted. */
+static void note_repetitions(const struct recon *r, const hcy_host_array *counters)
+{
+    const struct recon_values *v = r->v;
+    float first = UINT16_MAX, last = 0;
+    for (size_t i = 0; i < r->n_taken; i++) {
+        const float one = ((const float *)counters->data)[r->taken[i].number * COUNTERS + REPETITION];
+        first = one < first ? one : first;
+        last = one > last ? one : last;
+    }
+    if (first < last && !v->frames.given && !v->spokes_per_frame.given && !v->basis && !v->quiet)
+        cli_note("%s: repetitions %g to %g are together in one image; --frames makes images of them, --only repetition=%g takes "
+                 "one", r->kspace, first, last, first);
+}
+
 static bool are_counters(const hcy_host_array *a, const hcy_host_array *samples)
 {
     return a->rank == 2 && a->shape[1] == COUNTERS && !a->is_complex && a->bytes == 4 && samples->rank == 3 &&
@@ -507,6 +575,10 @@ int recon_take_acquisitions(struct recon *r, hcy_host_array *samples, hcy_host_a
         status = keep_slices(r, r->taken, r->n_taken);
     if (!status && r->is_list)
         status = recon_find_places(r);
+    if (!status && r->is_list)
+        note_repetitions(r, &a);
+    if (!status && r->is_list)
+        status = keep_counted(r, &a);
     hcy_host_array_free(&a);
     if (!status && r->is_list)
         status = recon_correct_lines(r, samples, points);

@@ -200,6 +200,10 @@ int recon_place_image(hcy_host_array *a, struct recon *r)
     if (status)
         return cli_fail(status);
     const bool is_mrd = !strcmp(format, "mrd"), is_nifti = !strcmp(format, "nii");
+    if (r->is_list && !r->places && is_nifti && recon_count_slices(r) > 1 && !r->v->quiet)
+        cli_note("%s: its acquisitions say no place (position, read_dir, phase_dir, slice_dir) that slices could be ordered by: "
+                 "in %s they are images without a place along the fourth axis, in the order of their numbers", r->kspace,
+                 r->v->out);
     if (!r->places || !(is_mrd || is_nifti))
         return CLI_OK;
     a->places = r->places;

@@ -454,6 +454,8 @@ void recon_free(struct recon *r)
     free(r->slices);
     free(r->places);
     free(r->image_places);
+    free(r->counted);
+    free(r->image_counters);
     free(r->image);
     free(r->residuals);
     free(r->trajectory);

@@ -100,7 +100,8 @@ struct raw {
     uint64_t kept;     /* acquisitions that are read */
     struct hcy__mrd_head first; /* the first of these; the others must be like it */
     struct hcy__mrd_line *lines, *navigators; /* of these, and of navigators, where they are wanted; or NULL */
-    float (*places)[HCY__MRD_PLACE][3];                /* of these, as well */
+    float (*places)[HCY__MRD_PLACE][3];                /* of these, as well; */
+    uint32_t (*stamps)[HCY__MRD_STAMPS];
     uint64_t n_navigators;
     double dwell[2];   /* of the first for the image, and of the first of noise */
 };
@@ -143,6 +144,7 @@ static void close_raw(struct raw *raw)
     free(raw->lines);
     free(raw->navigators);
     free(raw->places);
+    free(raw->stamps);
     free(raw->header);
     if (raw->plist >= 0)
         H5Pclose(raw->plist);
@@ -222,11 +224,21 @@ static int keep_place(struct raw *raw, uint64_t n, const struct hcy__mrd_record 
     return st;
 }
 
+static int keep_stamps(struct raw *raw, uint64_t n, const struct hcy__mrd_record *record)
+{
+    void *all = raw->stamps;
+    const int st = make_room(&all, n, sizeof *raw->stamps, raw->path);
+    raw->stamps = all;
+    if (!st)
+        memcpy(raw->stamps[n], record->stamps, sizeof *raw->stamps);
+    return st;
+}
+
 /* Goes through the headers while `take` says so; a status below 0 ends it, too. */
 static int visit_heads(struct raw *raw,
                        int (*take)(bool *goes_on, struct raw *, const struct hcy__mrd_record *, hsize_t row))
 {
-    hid_t type = hcy__mrd_make_record_type(NULL, raw->member == HCY__MRD_PLACES);
+    hid_t type = hcy__mrd_make_record_type(NULL, raw->member);
     struct hcy__mrd_record *records = calloc(HEADS, sizeof *records);
     bool goes_on = true;
     int st = records ? 0 : hcy_fail(HCY_ENOMEM, "%s: no memory for its headers", raw->path);
@@ -264,6 +276,8 @@ static int take_head(bool *goes_on, struct raw *raw, const struct hcy__mrd_recor
     const bool on_grid = raw->member == HCY__MRD_TRAJ && !record->head.axes;
     if (!st && raw->member == HCY__MRD_PLACES)
         return keep_place(raw, raw->kept - 1, record);
+    if (!st && raw->member == HCY__MRD_STAMPED)
+        return keep_stamps(raw, raw->kept - 1, record);
     return st || !(on_grid || raw->member == HCY__MRD_COUNTED || raw->member == HCY__MRD_NAVIGATED)
                ? st
                : keep_line(&raw->lines, raw->kept - 1, raw, record, row);
@@ -343,7 +357,7 @@ static int place_record(hcy_host_array *a, const struct raw *raw, const struct h
 
 static int read_vectors(hcy_host_array *a, struct raw *raw)
 {
-    hid_t type = hcy__mrd_make_record_type(raw->member == HCY__MRD_TRAJ ? "traj" : "data", false);
+    hid_t type = hcy__mrd_make_record_type(raw->member == HCY__MRD_TRAJ ? "traj" : "data", raw->member);
     struct hcy__mrd_record *records = calloc(BATCH, sizeof *records);
     uint64_t kept = 0;
     int st = records ? 0 : hcy_fail(HCY_ENOMEM, "%s: no memory for its acquisitions", raw->path);
@@ -421,6 +435,17 @@ static int fill_places(hcy_host_array *a, struct raw *raw)
     return 0;
 }
 
+static int fill_stamps(hcy_host_array *a, const struct raw *raw)
+{
+    double *to = malloc((size_t)raw->kept * HCY__MRD_STAMPS * sizeof *to);
+    *a = (hcy_host_array){ .size = a->size, .bytes = 8, .rank = 2, .shape = { raw->kept, HCY__MRD_STAMPS },
+                            .data = to };
+    for (uint64_t i = 0; to && i < raw->kept; i++)
+        for (int k = 0; k < HCY__MRD_STAMPS; k++)
+            *to++ = raw->stamps[i][k];
+    return a->data ? 0 : hcy_fail(HCY_ENOMEM, "%s: no memory for its time stamps", raw->path);
+}
+
 /* --- EPI's navigators --- */
 
 static int read_echo(struct hcy__mrd_echoes *echoes, struct raw *raw, hid_t type, const struct hcy__mrd_line *line)
@@ -448,7 +473,7 @@ static int read_echo(struct hcy__mrd_echoes *echoes, struct raw *raw, hid_t type
 
 static int read_shots(struct hcy__mrd_shot *shots, uint64_t *n_shots, struct raw *raw, const struct hcy__mrd_grid *grid)
 {
-    hid_t type = hcy__mrd_make_record_type("data", false);
+    hid_t type = hcy__mrd_make_record_type("data", raw->member);
     struct hcy__mrd_echoes *echoes = hcy__mrd_begin_echoes(grid, raw->first.channels);
     int st = echoes ? 0 : hcy_fail(HCY_ENOMEM, "%s: no memory for its navigators", raw->path);
     if (!st && type < 0)
@@ -458,7 +483,9 @@ static int read_shots(struct hcy__mrd_shot *shots, uint64_t *n_shots, struct raw
         const struct hcy__mrd_line *one = &raw->navigators[i];
         const bool is_last = i + 1 == raw->n_navigators || !hcy__mrd_is_one_shot(one + 1, one, raw->lines, raw->kept);
         if (!i || !hcy__mrd_is_one_shot(one, one - 1, raw->lines, raw->kept))
-            shots[*n_shots].first = *one;
+            shots[*n_shots] = (struct hcy__mrd_shot){ .first = *one, .is_one_segment = true };
+        if (one->counters[HCY__MRD_SEGMENT] != shots[*n_shots].first.counters[HCY__MRD_SEGMENT])
+            shots[*n_shots].is_one_segment = false;
         st = read_echo(echoes, raw, type, one);
         if (!st && is_last)
             hcy__mrd_end_shot(&shots[(*n_shots)++], echoes);
@@ -467,6 +494,18 @@ static int read_shots(struct hcy__mrd_shot *shots, uint64_t *n_shots, struct raw
     if (type >= 0)
         H5Tclose(type);
     return st;
+}
+
+/* What those of a kin say of a line, its shift and its phase; if there are none nothing changes. */
+static void fill_ghost(double to[2], const struct hcy__mrd_shot *shots, uint64_t n, enum hcy__mrd_kin kin,
+                       const struct hcy__mrd_line *line)
+{
+    const struct hcy__mrd_shot *shot = hcy__mrd_find_shot(shots, n, kin, line);
+    if (!shot)
+        return;
+    const struct hcy__mrd_ghost *ghost = line->is_reversed ? &shot->reversed : &shot->forward;
+    to[0] = ghost->shift;
+    to[1] = ghost->phase;
 }
 
 static int read_navigators(hcy_host_array *a, struct raw *raw)
@@ -486,14 +525,13 @@ static int read_navigators(hcy_host_array *a, struct raw *raw)
     *a = (hcy_host_array){ .size = a->size, .bytes = 8, .rank = 2, .shape = { raw->kept, 2 }, .data = to };
     if (!st)
         st = read_shots(shots, &n, raw, &grid);
-    hcy__mrd_sort_shots(shots, n);
-    for (uint64_t i = 0; !st && i < raw->kept; i++) {
-        const struct hcy__mrd_line *line = &raw->lines[i];
-        const struct hcy__mrd_shot *shot = hcy__mrd_find_shot(shots, n, line);
-        const struct hcy__mrd_ghost none = { NAN, NAN },
-                                    *ghost = !shot ? &none : line->is_reversed ? &shot->reversed : &shot->forward;
-        to[2 * i] = ghost->shift;
-        to[2 * i + 1] = ghost->phase;
+    for (uint64_t i = 0; !st && i < 2 * raw->kept; i++)
+        to[i] = NAN;
+    for (int kin = 0; !st && kin < HCY__MRD_KINS; kin++) {
+        hcy__mrd_sort_shots(shots, n, kin);
+        for (uint64_t i = 0; i < raw->kept; i++)
+            if (!isfinite(to[2 * i]))
+                fill_ghost(to + 2 * i, shots, n, kin, &raw->lines[i]);
     }
     free(shots);
     return st;
@@ -505,6 +543,8 @@ static int read_member(hcy_host_array *a, struct raw *raw)
         return read_navigators(a, raw);
     if (raw->member == HCY__MRD_PLACES)
         return fill_places(a, raw);
+    if (raw->member == HCY__MRD_STAMPED)
+        return fill_stamps(a, raw);
     if (raw->member == HCY__MRD_AXES)
         return fill_axes(a, raw);
     if (raw->member == HCY__MRD_DWELL)

@@ -23,6 +23,7 @@ enum hcy__mrd_member {
     HCY__MRD_AXES,
     HCY__MRD_NAVIGATED,
     HCY__MRD_PLACES,
+    HCY__MRD_STAMPED,
     HCY__MRD_MEMBERS
 };
 /* The dataset in "/dataset/data/traj", and which of its members that is; negative: there is none. */
@@ -35,7 +36,9 @@ int hcy__mrd_is_raw(hid_t dataset);
  * those of noise, and the header's relativeReceiverNoiseBandwidth; 0 is not said.  A double [1]: how many coordinates
  * the file has of a sample, 0 on a grid.  Doubles [acquisitions][2]: what EPI's navigators say of each (h5_mrd_epi.c);
  * HCY_ENOENT: there are none.  Floats [acquisitions][5][3]: position, read_dir, phase_dir, slice_dir and
- * patient_table_position of each.  HCY_EFORMAT: they are not all alike, or there are none; HCY_ECORRUPT. */
+ * patient_table_position of each.  Doubles [acquisitions][4]: acquisition_time_stamp and the three of
+ * physiology_time_stamp of each, 0 where it has none.  HCY_EFORMAT: they are not all alike, or there are none;
+ * HCY_ECORRUPT. */
 int hcy__mrd_read(hcy_host_array *array, hid_t dataset, enum hcy__mrd_member member, const char *path);
 
 /* --- The file's header (h5_mrd_grid.c) --- */
@@ -62,7 +65,14 @@ struct hcy__mrd_grid {
 };
 /* One's line in it, and what it is counted by: steps 1 and 2, average, slice, contrast, phase, repetition, set,
  * segment. */
-enum { HCY__MRD_COUNTERS = 9, HCY__MRD_SLICE = 3, HCY__MRD_CONTRAST, HCY__MRD_SET = 7 };
+enum {
+    HCY__MRD_COUNTERS = 9,
+    HCY__MRD_SLICE = 3,
+    HCY__MRD_CONTRAST,
+    HCY__MRD_REPETITION = 6,
+    HCY__MRD_SET,
+    HCY__MRD_SEGMENT
+};
 struct hcy__mrd_line {
     uint16_t centre, counters[HCY__MRD_COUNTERS];
     bool is_reversed; /* its first sample is at the end of the line */
@@ -85,9 +95,12 @@ struct hcy__mrd_ghost {
     double shift, phase;
 };
 /* Those of one excitation, whose lines are in the order of time. */
+enum { HCY__MRD_SHOT_KEYS = 4 };
 struct hcy__mrd_shot {
     struct hcy__mrd_line first;
     struct hcy__mrd_ghost reversed, forward; /* NAN: they say nothing */
+    bool is_one_segment;                     /* all are of the first one's */
+    unsigned keys[HCY__MRD_SHOT_KEYS];       /* hcy__mrd_sort_shots's */
 };
 struct hcy__mrd_echoes;
 /* Room for the echoes of an excitation; its next one, complex samples [channels][samples] of which `pre` and `post` are
@@ -100,17 +113,21 @@ void hcy__mrd_free_echoes(struct hcy__mrd_echoes *echoes);
 /* Whether navigators follow others in one excitation: no line of the image is between, and they are of one image. */
 bool hcy__mrd_is_one_shot(const struct hcy__mrd_line *navigator, const struct hcy__mrd_line *before,
                           const struct hcy__mrd_line *lines, uint64_t n_lines);
-/* Sorts them such that those of a line are found: the last ones of its slice, contrast and set in front of it, or else
- * the first ones behind; NULL: there are none. */
-void hcy__mrd_sort_shots(struct hcy__mrd_shot *shots, uint64_t n);
-const struct hcy__mrd_shot *hcy__mrd_find_shot(const struct hcy__mrd_shot *shots, uint64_t n,
+/* Whose navigators a line takes: those of its image (slice, contrast, set); else, as echoes of one excitation may have
+ * them in common, those of its slice, set, repetition and segment; else those of its slice and set. */
+enum hcy__mrd_kin { HCY__MRD_OF_IMAGE, HCY__MRD_OF_SHOT, HCY__MRD_OF_SLICE, HCY__MRD_KINS };
+/* Sorts them such that those of a line are found: the last ones in front of it, or else the first ones behind; NULL:
+ * there are none. */
+void hcy__mrd_sort_shots(struct hcy__mrd_shot *shots, uint64_t n, enum hcy__mrd_kin kin);
+const struct hcy__mrd_shot *hcy__mrd_find_shot(const struct hcy__mrd_shot *shots, uint64_t n, enum hcy__mrd_kin kin,
                                                const struct hcy__mrd_line *line);
 
 /* --- Images (h5_mrd_image.c) --- */
 
-/* HCY_EINVAL, HCY_ERANGE: no array of ISMRMRD's, [[[[images][channels]][z]][y]][x]. */
+/* HCY_EINVAL, HCY_ERANGE: no array of ISMRMRD's, [[[[images][channels]][z]][y]][x], or no counters of such. */
 int hcy__mrd_check_image(const hcy_host_array *array, const char *path);
-/* Such an array as the series `name`, a whole path; 0, or -1 with HDF5's words. */
+/* Such an array as the series `name`, a whole path, whose number is N where it ends with image_N, else 0; 0, or -1 with
+ * HDF5's words. */
 int hcy__mrd_put_image(const hcy_host_array *array, hid_t file, const char *name);
 
 /* The type of an array's numbers, to be closed; how the parts of complex ones are called (host_array_h5.c). */

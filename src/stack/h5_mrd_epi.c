@@ -152,8 +152,25 @@ void hcy__mrd_end_shot(struct hcy__mrd_shot *shot, struct hcy__mrd_echoes *e)
 
 /* --- Which shot --- */
 
-static const int of_one_image[] = { HCY__MRD_SLICE, HCY__MRD_CONTRAST, HCY__MRD_SET };
-enum { OF_ONE_IMAGE = sizeof of_one_image / sizeof of_one_image[0] };
+static const int counters_of[HCY__MRD_KINS][HCY__MRD_SHOT_KEYS] = {
+    { HCY__MRD_SLICE, HCY__MRD_CONTRAST, HCY__MRD_SET, -1 },
+    { HCY__MRD_SLICE, HCY__MRD_SET, HCY__MRD_REPETITION, HCY__MRD_SEGMENT },
+    { HCY__MRD_SLICE, HCY__MRD_SET, -1, -1 },
+};
+
+static void fill_keys(unsigned keys[HCY__MRD_SHOT_KEYS], const struct hcy__mrd_line *line, enum hcy__mrd_kin kin)
+{
+    for (int i = 0; i < HCY__MRD_SHOT_KEYS; i++)
+        keys[i] = counters_of[kin][i] >= 0 ? line->counters[counters_of[kin][i]] : 0;
+}
+
+static int compare_keys(const unsigned a[HCY__MRD_SHOT_KEYS], const unsigned b[HCY__MRD_SHOT_KEYS])
+{
+    for (int i = 0; i < HCY__MRD_SHOT_KEYS; i++)
+        if (a[i] != b[i])
+            return a[i] < b[i] ? -1 : 1;
+    return 0;
+}
 
 /* The first line behind a row. */
 static uint64_t find_line(const struct hcy__mrd_line *lines, uint64_t n, uint64_t row)
@@ -169,50 +186,49 @@ static uint64_t find_line(const struct hcy__mrd_line *lines, uint64_t n, uint64_
     return low;
 }
 
-static int compare_images(const struct hcy__mrd_line *a, const struct hcy__mrd_line *b)
-{
-    for (int i = 0; i < OF_ONE_IMAGE; i++)
-        if (a->counters[of_one_image[i]] != b->counters[of_one_image[i]])
-            return a->counters[of_one_image[i]] < b->counters[of_one_image[i]] ? -1 : 1;
-    return 0;
-}
-
 bool hcy__mrd_is_one_shot(const struct hcy__mrd_line *navigator, const struct hcy__mrd_line *before,
                           const struct hcy__mrd_line *lines, uint64_t n_lines)
 {
-    return !compare_images(navigator, before) &&
+    unsigned keys[2][HCY__MRD_SHOT_KEYS];
+    fill_keys(keys[0], navigator, HCY__MRD_OF_IMAGE);
+    fill_keys(keys[1], before, HCY__MRD_OF_IMAGE);
+    return !compare_keys(keys[0], keys[1]) &&
            find_line(lines, n_lines, before->row) == find_line(lines, n_lines, navigator->row);
-}
-
-static int compare_lines(const struct hcy__mrd_line *a, const struct hcy__mrd_line *b)
-{
-    const int order = compare_images(a, b);
-    return order ? order : (a->row > b->row) - (a->row < b->row);
 }
 
 static int compare_shots(const void *a, const void *b)
 {
-    return compare_lines(&((const struct hcy__mrd_shot *)a)->first, &((const struct hcy__mrd_shot *)b)->first);
+    const struct hcy__mrd_shot *x = a, *y = b;
+    const int order = compare_keys(x->keys, y->keys);
+    return order ? order : (x->first.row > y->first.row) - (x->first.row < y->first.row);
 }
 
-void hcy__mrd_sort_shots(struct hcy__mrd_shot *shots, uint64_t n)
+void hcy__mrd_sort_shots(struct hcy__mrd_shot *shots, uint64_t n, enum hcy__mrd_kin kin)
 {
+    for (uint64_t i = 0; i < n; i++) {
+        fill_keys(shots[i].keys, &shots[i].first, kin);
+        /* Some scanners' segments are readouts' directions, which say nothing of excitations: no line has this one. */
+        if (kin == HCY__MRD_OF_SHOT && !shots[i].is_one_segment)
+            shots[i].keys[HCY__MRD_SHOT_KEYS - 1] = UINT16_MAX + 1;
+    }
     if (n)
         qsort(shots, (size_t)n, sizeof *shots, compare_shots);
 }
 
-const struct hcy__mrd_shot *hcy__mrd_find_shot(const struct hcy__mrd_shot *shots, uint64_t n,
+const struct hcy__mrd_shot *hcy__mrd_find_shot(const struct hcy__mrd_shot *shots, uint64_t n, enum hcy__mrd_kin kin,
                                                const struct hcy__mrd_line *line)
 {
+    struct hcy__mrd_shot here = { .first = *line };
     uint64_t low = 0, high = n;
+    fill_keys(here.keys, line, kin);
     while (low < high) {
         const uint64_t middle = low + (high - low) / 2;
-        if (compare_lines(&shots[middle].first, line) > 0)
+        if (compare_shots(&shots[middle], &here) > 0)
             high = middle;
         else
             low = middle + 1;
     }
-    if (low && !compare_images(&shots[low - 1].first, line))
+    if (low && !compare_keys(shots[low - 1].keys, here.keys))
         return &shots[low - 1];
-    return low < n && !compare_images(&shots[low].first, line) ? &shots[low] : NULL;
+    return low < n && !compare_keys(shots[low].keys, here.keys) ? &shots[low] : NULL;
 }

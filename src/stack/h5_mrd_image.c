@@ -1,10 +1,12 @@
 /* h5_mrd_image.c - arrays as ISMRMRD's series of images: see h5_mrd.h. */
 #include "h5_mrd.h"
 #include "host_array.h"
+#include <ctype.h>
 #include <halcyon/backend.h>
 #include <stdlib.h>
 #include <string.h>
 
+enum { IMAGE_COUNTERS = 10, SHORT_COUNTERS = 6 }; /* of hcy_host_array.counters; those in front have 16 bits */
 enum { IMAGE_HEAD = 198, IMAGE_AXES = 5, TYPE_FLOAT = 5, IMAGE_MAGNITUDE = 1, IMAGE_COMPLEX = 5 };
 
 /* ISMRMRD_ImageHeader, one member behind the other; u, i, f: whole numbers, signed ones, floats. */
@@ -109,6 +111,13 @@ int hcy__mrd_check_image(const hcy_host_array *a, const char *path)
                             (unsigned long long)sizes[i]);
     if (a->n_places > 1 && a->n_places != sizes[0])
         return hcy_fail(HCY_EINVAL, "%s: %zu places of %llu images", path, a->n_places, (unsigned long long)sizes[0]);
+    if ((a->n_counters > 1 && a->n_counters != sizes[0]) || (a->n_counters && !a->counters))
+        return hcy_fail(HCY_EINVAL, "%s: %zu counters of %llu images, or none of these", path, a->n_counters,
+                        (unsigned long long)sizes[0]);
+    for (size_t i = 0; i < a->n_counters * IMAGE_COUNTERS; i++)
+        if (i % IMAGE_COUNTERS < SHORT_COUNTERS && a->counters[i] > UINT16_MAX)
+            return hcy_fail(HCY_ERANGE, "%s: image %zu is counted by %lu; up to 65535 are", path, i / IMAGE_COUNTERS,
+                            (unsigned long)a->counters[i]);
     /* An image is a chunk of HDF5's; sizes of 16 bits cannot overflow up to here. */
     for (int i = 1; i < IMAGE_AXES && bytes <= UINT32_MAX; i++)
         bytes *= sizes[i];
@@ -117,9 +126,33 @@ int hcy__mrd_check_image(const hcy_host_array *a, const char *path)
                : hcy_fail(HCY_ERANGE, "%s: ISMRMRD's images have less than 4 GiB each; use .h5", path);
 }
 
+static void put_image_counters(unsigned char *head, const uint32_t *counters)
+{
+    static const char *const names[SHORT_COUNTERS] = { "average", "slice", "contrast", "phase", "repetition", "set" };
+    for (int i = 0; i < SHORT_COUNTERS; i++) {
+        const uint16_t counter = (uint16_t)counters[i];
+        put_image_member(head, names[i], &counter);
+    }
+    put_image_member(head, "acquisition_time_stamp", counters + SHORT_COUNTERS);
+    put_image_member(head, "physiology_time_stamp", counters + SHORT_COUNTERS + 1);
+}
+
+/* Gadgetron's client names series by their numbers, image_N. */
+static uint16_t number_of_series(const char *name)
+{
+    static const char prefix[] = "image_";
+    const char *last = strrchr(name, '/');
+    last = last ? last + 1 : name;
+    if (strncmp(last, prefix, sizeof prefix - 1) || !isdigit((unsigned char)last[sizeof prefix - 1]))
+        return 0;
+    char *end;
+    const unsigned long number = strtoul(last + sizeof prefix - 1, &end, 10);
+    return !*end && number <= UINT16_MAX ? (uint16_t)number : 0;
+}
+
 /* What an array does not say is 0, but that cells are 1 mm then; and the axes those of the patient.  */
 static void fill_image_head(unsigned char *head, const hcy_host_array *a, const hsize_t sizes[IMAGE_AXES],
-                            hsize_t image)
+                            hsize_t image, uint16_t series)
 {
     const uint16_t version = 1, channels = (uint16_t)sizes[1], index = (uint16_t)(image + 1);
     const uint16_t data_type = (uint16_t)(TYPE_FLOAT + (a->bytes == 8) + 2 * (a->is_complex != 0));
@@ -144,6 +177,9 @@ static void fill_image_head(unsigned char *head, const hcy_host_array *a, const 
     put_image_member(head, "patient_table_position", place[4]);
     put_image_member(head, "image_type", &image_type);
     put_image_member(head, "image_index", &index);
+    put_image_member(head, "image_series_index", &series);
+    if (a->n_counters)
+        put_image_counters(head, a->counters + IMAGE_COUNTERS * (a->n_counters > 1 ? image : 0));
 }
 
 /* A list of ISMRMRD's, to which it can add: chunks of one element. */
@@ -182,7 +218,7 @@ int hcy__mrd_put_image(const hcy_host_array *a, hid_t file, const char *name)
         group = H5Gcreate2(file, name, links, H5P_DEFAULT, H5P_DEFAULT);
     /* Each image has a header and a text of attributes, which is empty. */
     for (hsize_t i = 0; group >= 0 && i < sizes[0]; i++) {
-        fill_image_head(heads + i * IMAGE_HEAD, a, sizes, i);
+        fill_image_head(heads + i * IMAGE_HEAD, a, sizes, i, number_of_series(name));
         texts[i] = "";
     }
     bool good = group >= 0 && put_list(group, "header", head, 1, sizes, heads) &&

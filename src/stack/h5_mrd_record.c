@@ -17,7 +17,7 @@ int hcy__mrd_is_raw(hid_t dataset)
 hid_t hcy__mrd_open_member(enum hcy__mrd_member *member, hid_t file, const char *name)
 {
     static const char *const members[] = { "data",  "traj", "noise",      "counters", "space",
-                                           "dwell", "axes", "navigators", "places" };
+                                           "dwell", "axes", "navigators", "places", "stamps" };
     const char *slash = strrchr(name, '/');
     hid_t dataset = -1;
     int i = 0;
@@ -71,7 +71,20 @@ static bool add_place(hid_t head)
     return good;
 }
 
-hid_t hcy__mrd_make_record_type(const char *vector, bool with_place)
+/* Adds when it was, as well. */
+static bool add_stamps(hid_t head)
+{
+    enum { FIRST = offsetof(struct hcy__mrd_record, stamps) - offsetof(struct hcy__mrd_record, head) };
+    const hsize_t three = 3;
+    hid_t vector = H5Tarray_create2(H5T_NATIVE_UINT32, 1, &three);
+    const bool good = vector >= 0 && H5Tinsert(head, "acquisition_time_stamp", FIRST, H5T_NATIVE_UINT32) >= 0 &&
+                      H5Tinsert(head, "physiology_time_stamp", FIRST + sizeof(uint32_t), vector) >= 0;
+    if (vector >= 0)
+        H5Tclose(vector);
+    return good;
+}
+
+hid_t hcy__mrd_make_record_type(const char *vector, enum hcy__mrd_member member)
 {
     static const struct {
         const char *name;
@@ -89,7 +102,8 @@ hid_t hcy__mrd_make_record_type(const char *vector, bool with_place)
     for (size_t i = 0; i < sizeof members / sizeof members[0]; i++)
         good = good && H5Tinsert(head, members[i].name, members[i].at, H5T_NATIVE_UINT16) >= 0;
     good = good && H5Tinsert(head, "sample_time_us", HOFFSET(struct hcy__mrd_head, dwell), H5T_NATIVE_FLOAT) >= 0;
-    good = good && (vector || add_line(head)) && (!with_place || add_place(head)) &&
+    good = good && (vector || add_line(head)) && (member != HCY__MRD_PLACES || add_place(head)) &&
+           (member != HCY__MRD_STAMPED || add_stamps(head)) &&
            H5Tinsert(type, "head", HOFFSET(struct hcy__mrd_record, head), head) >= 0;
     if (vector)
         good = good && H5Tinsert(type, vector, HOFFSET(struct hcy__mrd_record, values), values) >= 0;

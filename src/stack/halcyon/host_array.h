@@ -27,8 +27,12 @@ typedef struct hcy_host_array {
                              z to the head: the middle cell (n / 2 of each axis) in mm, unit vectors along the last
                              axis, the one in front of it and the next, and the table in mm; the caller's */
     size_t n_places;      /* 1, or as many as .mrd has images; 0: it is not said */
+    const uint32_t *counters; /* written, [n_counters][10]: what .mrd's images are counted by: average, slice, contrast,
+                                 phase, repetition, set, acquisition_time_stamp, physiology_time_stamp (3); the
+                                 caller's */
+    size_t n_counters;        /* 1, or as many as there are images; 0: it is not said */
 } hcy_host_array;
-#define HCY_HOST_ARRAY_INIT { sizeof(hcy_host_array), 0, 8, 0, { 0 }, NULL, { 0 }, NULL, 0 }
+#define HCY_HOST_ARRAY_INIT { sizeof(hcy_host_array), 0, 8, 0, { 0 }, NULL, { 0 }, NULL, 0, NULL, 0 }
 
 /* `path` is FILE.npy or .npz, FILE.h5:DATASET (FILE.h5: its dataset /data), FILE.cfl with FILE.hdr beside it (BART:
  * complex floats), or a list of ISMRMRD's acquisitions, FILE.h5:/dataset/data or FILE.mrd: its samples, complex floats
@@ -36,7 +40,8 @@ typedef struct hcy_host_array {
  * [acquisitions][samples][dimensions]; without what is no sample of the image (noise, calibration alone, navigators
  * ...) or is to be discarded.  Behind that name /counters are what each is counted by, [acquisitions][9], /noise is the
  * noise, /space what the header says of sizes, [2][2][3], /dwell how long samples take, [3], /navigators
- * what EPI's say of each, [acquisitions][2], and /places where each is, [acquisitions][5][3] (halcyon_host_array(3)).
+ * what EPI's say of each, [acquisitions][2], /places where each is, [acquisitions][5][3], and /stamps when,
+ * [acquisitions][4] (halcyon_host_array(3)).
  * The first index of a .cfl is the fastest, so its dimensions are the array's axes in reverse; trailing ones of 1
  * are none.  Complex numbers in HDF5 are compounds of r and i, as h5py has them, or real and imag. Integers become
  * doubles, Fortran order of .npy C order. HCY_ENOENT, HCY_EIO: the file cannot be read; HCY_EFORMAT: its numbers are
@@ -47,10 +52,10 @@ HCY_API int hcy_host_array_read(hcy_host_array *array, const char *path) HCY_MUS
 /* Writes these files, .npz with one array that is not compressed; also FILE.nii, FILE.nii:magnitude, :phase, :real or
  * :imaginary, NIfTI-1 of up to 7 axes, the last one first, with cells as the array says, else of length 1, at the first
  * of its places; FILE.mrd, FILE.mrd:SERIES, images of ISMRMRD's ([[[images][channels]][z]][y]][x], in the group
- * /dataset/image_0 or /dataset/SERIES).  An existing file is replaced; an HDF5 file keeps its other datasets, as it is
- * copied, changed and renamed.  HCY_EINVAL: a suffix that is none of these, axes that the format has not, cells or
- * places that are none, a name in an HDF5 file that something else than an array (.mrd: a series) has; HCY_ERANGE: axes
- * that are too long for it. */
+ * /dataset/image_0 or /dataset/SERIES), counted as the array says.  An existing file is replaced; an HDF5 file keeps
+ * its other datasets, as it is copied, changed and renamed.  HCY_EINVAL: a suffix that is none of these, axes that the
+ * format has not, cells, places or counters that are none, a name in an HDF5 file that something else than an array
+ * (.mrd: a series) has; HCY_ERANGE: axes that are too long for it, or counters too large. */
 HCY_API int hcy_host_array_write(const hcy_host_array *array, const char *path) HCY_MUST_USE;
 HCY_API void hcy_host_array_free(hcy_host_array *array);
 /* How many numbers the array has.  HCY_ERANGE: more than can be addressed. */
