@@ -226,6 +226,12 @@ check '... ends it' equals "`frames one.dat`" '0 1 2 3 4 5 6 7 '
 check 'two series, a file each' run 0 's.h5 --series 2' -o both.dat --series 2
 check '... the first' same plain.dat both.dat
 check '... the second' same plain.dat both_2.dat
+# What a series would be lost for is said before anyone waits for it.
+check 'a geometry that is not there, before any series' refused 1 'not.poni: there is no such file' live -p not.poni --timeout 0
+check '... an image' refused 1 'not.npy' live -p s.poni --dark not.npy --timeout 0
+check '... a detector' refused 1 'nor is a detector called so' live -p s.poni --detector Eigger --timeout 0
+check '... a format' refused 1 'are not written as .foo' live -p s.poni -o a.foo --timeout 0
+check '... a %d that would not be filled in' refused 2 'leave the %d out' live -p s.poni -o a_%d.h5 --timeout 0
 at_once()
 {
     for i in 1 2; do
