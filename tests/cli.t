@@ -95,6 +95,9 @@ sed 's/^Detector_config: {/&"sensor": {"material": "Si", "thickness": 0.00045}, 
 echo 'Parallax: True' >>thick.poni
 check 'info: a sensor' tells 'sensor *Si, 450 um; corrected for parallax' thick.poni
 check 'info: what would be done with it' tells 'halcyon integrate STACK -p ones.poni' ones.poni
+cp ones.poni "a b'c.poni"
+check 'info: ... of a name with blanks and quotes as a shell takes it' \
+    tells "halcyon integrate STACK -p 'a b'.*'c.poni'\$" "a b'c.poni"
 check 'info: results' tells '1 pattern (curve) of integration' one.dat
 check 'info: the bins of results' tells '9 bins of q_nm^-1' one.dat
 for suffix in xye chi fxye; do

@@ -364,10 +364,12 @@ static int write_calibrated(const char *path, const hcy_poni *poni)
 static void print_written(const struct calibrate_values *v, const struct answer *a, const struct powder *p)
 {
     double beam[2];
+    char frame[CLI_WORD], poni[CLI_WORD];
     find_beam(beam, &a->poni, p);
     printf("%s: %g m away, beam at column %.2f, row %.2f, wavelength %g A\n", v->output, a->poni.dist, beam[1],
            beam[0], 1e10 * a->poni.wavelength);
-    printf("next: halcyon integrate %s -p %s\n", v->frame, v->output);
+    printf("next: halcyon integrate %s -p %s\n", cli_shell_word(frame, sizeof frame, v->frame),
+           cli_shell_word(poni, sizeof poni, v->output));
 }
 
 /* A wrong wavelength moves the detector and leaves the fit a little worse: a fit that may change it, too, tells.

@@ -76,14 +76,16 @@ static void say_array(const char *path, const char *dataset, const char *what)
 
 static void tell_kspace(const char *path)
 {
+    char word[CLI_WORD];
+    cli_shell_word(word, sizeof word, path);
     printf("%s: k-space along a trajectory (simulate --mri)\n", path);
     say_array(path, "samples", "of each coil, what was measured");
     say_array(path, "trajectory", "where, in radians");
     say_array(path, "maps", "the coils' sensitivities");
     say_array(path, "image", "what was there");
     say_array(path, "field_map", "how far the field is off, Hz");
-    info_say("then", "halcyon plot %s:/image", path);
-    info_say("", "halcyon nufft -t 2 -p %s:/trajectory -i %s:/image -o OUT.npy", path, path);
+    info_say("then", "halcyon plot %s:/image", word);
+    info_say("", "halcyon nufft -t 2 -p %s:/trajectory -i %s:/image -o OUT.npy", word, word);
 }
 
 int tell_kind(const char *path)
@@ -101,15 +103,16 @@ int tell_kind(const char *path)
 int tell_array(const char *path)
 {
     hcy_host_array a = HCY_HOST_ARRAY_INIT;
-    char shape[128], numbers[32];
+    char shape[128], numbers[32], word[CLI_WORD];
     /* All of it is read: its readers have no other way to prove that it is whole. */
     if (!plot_is_array(path) || hcy_host_array_read(&a, path))
         return 0;
     put_numbers(numbers, sizeof numbers, &a);
     printf("%s: an array of %s numbers, %s\n", path, numbers, words_of_shape(shape, sizeof shape, &a));
+    cli_shell_word(word, sizeof word, path);
     if (a.rank >= 2)
-        info_say("then", "halcyon plot %s%s", path, a.is_complex ? "  (--part phase, real, imaginary)" : "");
-    info_say(a.rank < 2 ? "then" : "", "halcyon nufft -i %s ...", path);
+        info_say("then", "halcyon plot %s%s", word, a.is_complex ? "  (--part phase, real, imaginary)" : "");
+    info_say(a.rank < 2 ? "then" : "", "halcyon nufft -i %s ...", word);
     hcy_host_array_free(&a);
     return 1;
 }
