@@ -297,7 +297,8 @@ check '... which has its name' test -s '|touch pwned.svg'
 check '... and nothing was done' sh -c "! ls pwned* 2>/dev/null"
 check 'a picture that cannot be written' refused 1 'nowhere/x.svg' plot b.dat -o nowhere/x.svg
 [ ! -w /dev/full ] || ln -s /dev/full full.svg
-check 'a full disk' sh -c "test ! -e full.svg || { '$halcyon' plot b.dat -o full.svg 2>&1 | grep -q 'full.svg: writing failed'; }"
+check 'a full disk, in its own words' \
+    sh -c "test ! -e full.svg || { '$halcyon' plot b.dat -o full.svg 2>&1 | grep -q 'full.svg: writing failed: No space'; }"
 printf '# frame 0 failed: x\n\n\n# frame 1\n1 2\n2 3\n' >damaged.dat
 check 'a failed frame is left out' plot damaged.dat -o damaged.svg
 check '... and said' sh -c "'$halcyon' plot damaged.dat -o damaged.svg 2>&1 | grep -q 'frame 0 failed'"
