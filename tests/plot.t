@@ -36,6 +36,8 @@ check 'no gnuplot: the message says what to install' refused 1 'gnuplot-nox' env
 check 'no gnuplot: nothing is written' sh -c "PATH=/nonexistent '$halcyon' plot b.dat -o no.svg; test ! -e no.svg"
 check 'a range where nothing is' refused 1 'from 1 to 10.9' plot b.dat --range 20,30
 check 'no such file' refused 1 'none.dat' plot none.dat
+printf '1 2\nno row\r\n' >text.dat
+check 'a text that is no curve: its line without its end' refused 1 "the line 'no row' at byte 4 is not a row" plot text.dat
 check 'a suffix that is none' refused 2 '.svg' plot b.dat -o x.jpeg
 check 'a size that is none' refused 2 'WIDTHxHEIGHT' plot b.dat --size big
 check 'frames that are not there' refused 1 'its last one is 11' plot a.dat --frames 20
