@@ -131,6 +131,10 @@ if "$halcyon" simulate scan.h5 --mri radial --size 16 -q 2>/dev/null; then
     check 'info: k-space' tells 'scan.h5: k-space along a trajectory' scan.h5
     check 'info: ... its arrays' tells 'image *16 x 16, double' scan.h5
     check 'info: ... and what is made of them' tells 'halcyon plot scan.h5:/image' scan.h5
+    made=$(info scan.h5 | sed -n 's/^  then *halcyon //p')
+    # shellcheck disable=SC2086 # several words on purpose
+    check 'info: ... by a command that does it' "$halcyon" $made -q --iterations 1
+    check 'info: ... an image' tells '16 x 16' IMAGE.npy
     check 'info: an array in HDF5' tells 'an array of complex double numbers, 1 x ' scan.h5:/samples
     check 'plot: k-space has arrays to be plotted' refused 1 'plot one of its arrays, scan.h5:/image' "$halcyon" plot scan.h5
 else
