@@ -135,6 +135,8 @@ if "$halcyon" simulate scan.h5 --mri radial --size 16 -q 2>/dev/null; then
     # shellcheck disable=SC2086 # several words on purpose
     check 'info: ... by a command that does it' "$halcyon" $made -q --iterations 1
     check 'info: ... an image' tells '16 x 16' IMAGE.npy
+    "$halcyon" simulate stars.h5 --mri stack-of-stars --size 16 -q
+    check 'info: k-space whose trajectory has four axes' tells 'stars.h5: k-space along a trajectory' stars.h5
     check 'info: an array in HDF5' tells 'an array of complex double numbers, 1 x ' scan.h5:/samples
     check 'plot: k-space has arrays to be plotted' refused 1 'plot one of its arrays, scan.h5:/image' "$halcyon" plot scan.h5
 else
