@@ -226,6 +226,9 @@ check '... ends it' equals "`frames one.dat`" '0 1 2 3 4 5 6 7 '
 check 'two series, a file each' run 0 's.h5 --series 2' -o both.dat --series 2
 check '... the first' same plain.dat both.dat
 check '... the second' same plain.dat both_2.dat
+for no_address in 127.0.0.1:9999 tcp://127.0.0.1 tcp://127.0.0.1:99999 tcp://127.0.0.1:x; do
+    check "$no_address is no address" refused 1 "$no_address: .* an address is tcp://HOST:PORT" "$halcyon" integrate --stream $no_address --timeout 0
+done
 # What a series would be lost for is said before anyone waits for it.
 check 'a geometry that is not there, before any series' refused 1 'not.poni: there is no such file' live -p not.poni --timeout 0
 check '... an image' refused 1 'not.npy' live -p s.poni --dark not.npy --timeout 0
