@@ -266,6 +266,25 @@ interrupted()
     [ $got = 1 ] && grep '^# frame 2$' int.dat && grep 'interrupted' int.log
 }
 check 'an interrupt leaves what was done' interrupted
+# alone COMMAND...: an end of a stream without the other one, interrupted when its socket is there.
+alone()
+{
+    rm -f alone
+    "$@" 2>alone.log &
+    pid=$!
+    for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+        [ -S alone ] && break
+        sleep 0.1
+    done
+    kill -INT $pid
+    wait $pid
+    equals $? 1
+}
+check 'a sender that nobody hears, interrupted' alone "$halcyon" simulate s.h5 --stream ipc://alone
+check '... says so' grep 'stopped after 0 messages' alone.log
+check 'a receiver that hears nobody, interrupted' \
+    alone "$halcyon" integrate --stream "$at" -p s.poni --publish ipc://alone -o alone.dat
+check '... says so' grep 'stopped while no series was running' alone.log
 # shellcheck disable=SC2016
 is_interrupted_sparse='import h5py, sys
 assert h5py.File("int.sparse.h5")["/entry_0000/sparse_frames/background_avg"].shape[0] == int(sys.argv[1])'

@@ -4,6 +4,7 @@
  * nearer to the rings, until nothing changes.  Then it is asked whether the answer can be believed. */
 #include "calibrate_frame.h"
 #include "guard.h"
+#include "progress.h"
 #include <halcyon/backend.h>
 #include <math.h>
 #include <stdarg.h>
@@ -408,8 +409,12 @@ static int calibrate(struct calibrate_frame *frame, const struct calibrate_value
                      const double *centre)
 {
     struct answer a;
+    struct progress progress;
     int status = CLI_OK;
+    progress_begin(&progress, !v->quiet);
+    progress_say(&progress, "looking for the rings of %s ...", frame->calibrant->name);
     solve(&a, frame, v, fixed, centre);
+    progress_clear(&progress);
     if (a.failed) {
         cli_error("%s: %s", v->frame, *a.doubts ? a.doubts : "no rings were found");
         free(a.points.points);

@@ -184,6 +184,10 @@ static int receive_series(struct live *live)
     }
     /* A series that still runs here did not come to an end of its own; what it has is written nevertheless. */
     int interrupted = interrupt_came();
+    if (interrupted && !series) {
+        progress_clear(&live->progress);
+        cli_note("stopped while no series was running");
+    }
     end_series(&series, interrupted ? LIVE_INTERRUPTED : LIVE_FAILED, &worst);
     return interrupted ? CLI_FAILED : worst;
 }
