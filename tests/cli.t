@@ -95,6 +95,9 @@ sed 's/^Detector_config: {/&"sensor": {"material": "Si", "thickness": 0.00045}, 
 echo 'Parallax: True' >>thick.poni
 check 'info: a sensor' tells 'sensor *Si, 450 um; corrected for parallax' thick.poni
 check 'info: what would be done with it' tells 'halcyon integrate STACK -p ones.poni' ones.poni
+cp ones.poni "a b'c.poni"
+check 'info: ... of a name with blanks and quotes as a shell takes it' \
+    tells "halcyon integrate STACK -p 'a b'.*'c.poni'\$" "a b'c.poni"
 check 'info: results' tells '1 pattern (curve) of integration' one.dat
 check 'info: the bins of results' tells '9 bins of q_nm^-1' one.dat
 for suffix in xye chi fxye; do
@@ -128,6 +131,12 @@ if "$halcyon" simulate scan.h5 --mri radial --size 16 -q 2>/dev/null; then
     check 'info: k-space' tells 'scan.h5: k-space along a trajectory' scan.h5
     check 'info: ... its arrays' tells 'image *16 x 16, double' scan.h5
     check 'info: ... and what is made of them' tells 'halcyon plot scan.h5:/image' scan.h5
+    made=$(info scan.h5 | sed -n 's/^  then *halcyon //p')
+    # shellcheck disable=SC2086 # several words on purpose
+    check 'info: ... by a command that does it' "$halcyon" $made -q --iterations 1
+    check 'info: ... an image' tells '16 x 16' IMAGE.npy
+    "$halcyon" simulate stars.h5 --mri stack-of-stars --size 16 -q
+    check 'info: k-space whose trajectory has four axes' tells 'stars.h5: k-space along a trajectory' stars.h5
     check 'info: an array in HDF5' tells 'an array of complex double numbers, 1 x ' scan.h5:/samples
     check 'plot: k-space has arrays to be plotted' refused 1 'plot one of its arrays, scan.h5:/image' "$halcyon" plot scan.h5
 else

@@ -114,6 +114,18 @@ check 'a signal before the first frame: the status says which' equals $? 143
 check '... it says so' grep -q 'halcyon: interrupted' words
 check '... and leaves no file' not ls early.dat*
 
+# --- A full disk ---
+if [ -w /dev/full ]; then
+    mkdir disk
+    ln -s /dev/full disk/0.dat
+    check 'a file a frame, none of which could be written: there are none' \
+        refused 1 'disk/%d.dat is not written' "$halcyon" integrate s.h5 -p s.poni -n 50 -q -d cpu@threads=1 -o disk/%d.dat
+    check '... and no place of them is named' not grep 'what was done' refused.err
+else
+    skip '/dev/full is not there'
+    skip '/dev/full is not there'
+fi
+
 # --- A timeline that cannot be written is no failure ---
 for trace in missing/trace.json s.poni/trace.json .; do
     check "HALCYON_TRACE=$trace: the run goes on" sh -c "HALCYON_TRACE=$trace '$halcyon' integrate six.npy -p s.poni \

@@ -226,6 +226,15 @@ check '... ends it' equals "`frames one.dat`" '0 1 2 3 4 5 6 7 '
 check 'two series, a file each' run 0 's.h5 --series 2' -o both.dat --series 2
 check '... the first' same plain.dat both.dat
 check '... the second' same plain.dat both_2.dat
+for no_address in 127.0.0.1:9999 tcp://127.0.0.1 tcp://127.0.0.1:99999 tcp://127.0.0.1:x; do
+    check "$no_address is no address" refused 1 "$no_address: .* an address is tcp://HOST:PORT" "$halcyon" integrate --stream $no_address --timeout 0
+done
+# What a series would be lost for is said before anyone waits for it.
+check 'a geometry that is not there, before any series' refused 1 'not.poni: there is no such file' live -p not.poni --timeout 0
+check '... an image' refused 1 'not.npy' live -p s.poni --dark not.npy --timeout 0
+check '... a detector' refused 1 'nor is a detector called so' live -p s.poni --detector Eigger --timeout 0
+check '... a format' refused 1 'are not written as .foo' live -p s.poni -o a.foo --timeout 0
+check '... a %d that would not be filled in' refused 2 'leave the %d out' live -p s.poni -o a_%d.h5 --timeout 0
 at_once()
 {
     for i in 1 2; do
@@ -257,6 +266,25 @@ interrupted()
     [ $got = 1 ] && grep '^# frame 2$' int.dat && grep 'interrupted' int.log
 }
 check 'an interrupt leaves what was done' interrupted
+# alone COMMAND...: an end of a stream without the other one, interrupted when its socket is there.
+alone()
+{
+    rm -f alone
+    "$@" 2>alone.log &
+    pid=$!
+    for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+        [ -S alone ] && break
+        sleep 0.1
+    done
+    kill -INT $pid
+    wait $pid
+    equals $? 1
+}
+check 'a sender that nobody hears, interrupted' alone "$halcyon" simulate s.h5 --stream ipc://alone
+check '... says so' grep 'stopped after 0 messages' alone.log
+check 'a receiver that hears nobody, interrupted' \
+    alone "$halcyon" integrate --stream "$at" -p s.poni --publish ipc://alone -o alone.dat
+check '... says so' grep 'stopped while no series was running' alone.log
 # shellcheck disable=SC2016
 is_interrupted_sparse='import h5py, sys
 assert h5py.File("int.sparse.h5")["/entry_0000/sparse_frames/background_avg"].shape[0] == int(sys.argv[1])'

@@ -36,6 +36,8 @@ check 'no gnuplot: the message says what to install' refused 1 'gnuplot-nox' env
 check 'no gnuplot: nothing is written' sh -c "PATH=/nonexistent '$halcyon' plot b.dat -o no.svg; test ! -e no.svg"
 check 'a range where nothing is' refused 1 'from 1 to 10.9' plot b.dat --range 20,30
 check 'no such file' refused 1 'none.dat' plot none.dat
+printf '1 2\nno row\r\n' >text.dat
+check 'a text that is no curve: its line without its end' refused 1 "the line 'no row' at byte 4 is not a row" plot text.dat
 check 'a suffix that is none' refused 2 '.svg' plot b.dat -o x.jpeg
 check 'a size that is none' refused 2 'WIDTHxHEIGHT' plot b.dat --size big
 check 'frames that are not there' refused 1 'its last one is 11' plot a.dat --frames 20
@@ -297,7 +299,8 @@ check '... which has its name' test -s '|touch pwned.svg'
 check '... and nothing was done' sh -c "! ls pwned* 2>/dev/null"
 check 'a picture that cannot be written' refused 1 'nowhere/x.svg' plot b.dat -o nowhere/x.svg
 [ ! -w /dev/full ] || ln -s /dev/full full.svg
-check 'a full disk' sh -c "test ! -e full.svg || { '$halcyon' plot b.dat -o full.svg 2>&1 | grep -q 'full.svg: writing failed'; }"
+check 'a full disk, in its own words' \
+    sh -c "test ! -e full.svg || { '$halcyon' plot b.dat -o full.svg 2>&1 | grep -q 'full.svg: writing failed: No space'; }"
 printf '# frame 0 failed: x\n\n\n# frame 1\n1 2\n2 3\n' >damaged.dat
 check 'a failed frame is left out' plot damaged.dat -o damaged.svg
 check '... and said' sh -c "'$halcyon' plot damaged.dat -o damaged.svg 2>&1 | grep -q 'frame 0 failed'"

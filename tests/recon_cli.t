@@ -499,6 +499,14 @@ reference=
 # What does not go together.
 refuse() { check "refused: $2" refused "$1" "$2" "$halcyon" recon $3; }
 refuse 2 '--trajectory is missing' 'r_samples.npy -n 32,32 -o y.npy'
+if "$halcyon" simulate --mri radial --size 16 bare.h5 -q 2>bare.log; then
+    refuse 1 'the trajectory is missing: give -t FILE (bare.h5 has no dataset /samples/traj' 'bare.h5:/samples -n 16,16 -o y.npy'
+    refuse 1 '^halcyon recon: --modes is missing' 'bare.h5:/samples -t bare.h5:/trajectory -o y.npy'
+    check '... in one line' equals "`wc -l <refused.err | tr -d ' '`" 1
+    refuse 1 'none is named: FILE.h5:/NAME' 'bare.h5 -t bare.h5:/trajectory -n 16,16 -o y.npy'
+else
+    skip 'built without HDF5'
+fi
 refuse 2 '--modes is missing' 'r_samples.npy -t r_trajectory.npy -o y.npy'
 refuse 2 '--only is for' 'r_samples.npy -t r_trajectory.npy -n 32,32 --only slice=0 -o y.npy'
 refuse 2 '--out is missing' 'r_samples.npy -t r_trajectory.npy -n 32,32'

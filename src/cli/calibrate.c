@@ -4,6 +4,7 @@
  * nearer to the rings, until nothing changes.  Then it is asked whether the answer can be believed. */
 #include "calibrate_frame.h"
 #include "guard.h"
+#include "progress.h"
 #include <halcyon/backend.h>
 #include <math.h>
 #include <stdarg.h>
@@ -364,10 +365,12 @@ static int write_calibrated(const char *path, const hcy_poni *poni)
 static void print_written(const struct calibrate_values *v, const struct answer *a, const struct powder *p)
 {
     double beam[2];
+    char frame[CLI_WORD], poni[CLI_WORD];
     find_beam(beam, &a->poni, p);
     printf("%s: %g m away, beam at column %.2f, row %.2f, wavelength %g A\n", v->output, a->poni.dist, beam[1],
            beam[0], 1e10 * a->poni.wavelength);
-    printf("next: halcyon integrate %s -p %s\n", v->frame, v->output);
+    printf("next: halcyon integrate %s -p %s\n", cli_shell_word(frame, sizeof frame, v->frame),
+           cli_shell_word(poni, sizeof poni, v->output));
 }
 
 /* A wrong wavelength moves the detector and leaves the fit a little worse: a fit that may change it, too, tells.
@@ -406,8 +409,12 @@ static int calibrate(struct calibrate_frame *frame, const struct calibrate_value
                      const double *centre)
 {
     struct answer a;
+    struct progress progress;
     int status = CLI_OK;
+    progress_begin(&progress, !v->quiet);
+    progress_say(&progress, "looking for the rings of %s ...", frame->calibrant->name);
     solve(&a, frame, v, fixed, centre);
+    progress_clear(&progress);
     if (a.failed) {
         cli_error("%s: %s", v->frame, *a.doubts ? a.doubts : "no rings were found");
         free(a.points.points);

@@ -123,6 +123,9 @@ void cli_not_written(const char *path);
 int cli_fail_to_write(int status, const char *path);
 /* Set by main(): the subcommand's name for messages. */
 extern const char *cli_name;
+/* A word of a command line that can be pasted into a shell; `out`. */
+enum { CLI_WORD = 8192 };
+const char *cli_shell_word(char *out, size_t size, const char *word);
 /* Flushes stdout and says so if what was printed did not arrive; returns `status` or CLI_FAILED. */
 int cli_close_stdout(int status);
 

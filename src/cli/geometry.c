@@ -31,6 +31,15 @@ static int from_stack(hcy_poni *poni, const struct cli_geometry *g, const hcy_st
     return CLI_OK;
 }
 
+int cli_detector_read(hcy_detector_info **file, const char *path, int given)
+{
+    /* Neither a name nor a file: the message says so, since the user may have meant either. */
+    if (hcy_detector_read(file, path))
+        return cli_error("%s%s: %s%s", given ? "--detector " : "", path, hcy_last_error()->text,
+                         given ? "; nor is a detector called so" : "");
+    return CLI_OK;
+}
+
 /* --detector: a name, or a file; without it the file that the PONI file names. */
 static int set_detector(hcy_poni *poni, struct cli_geometry *g, const hcy_stack_info *stack)
 {
@@ -48,11 +57,9 @@ static int set_detector(hcy_poni *poni, struct cli_geometry *g, const hcy_stack_
         return CLI_OK;
     if (strlen(path) >= sizeof poni->detector_file)
         return cli_error("--detector: the name of the file is too long");
-    /* Neither a name nor a file: the message says so, since the user may have meant either. */
-    int status = hcy_detector_read(&g->file, path);
+    int status = cli_detector_read(&g->file, path, g->detector != NULL);
     if (status)
-        return cli_error("%s%s: %s%s", g->detector ? "--detector " : "", path, hcy_last_error()->text,
-                         g->detector ? "; nor is a detector called so" : "");
+        return status;
     /* The results record the file, whoever named it. */
     if (path != poni->detector_file)
         snprintf(poni->detector_file, sizeof poni->detector_file, "%s", path);

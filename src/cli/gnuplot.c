@@ -115,14 +115,14 @@ int gnuplot_save(FILE *picture, const char *path)
 {
     char buffer[65536];
     size_t n;
+    uint64_t at = 0;
     hcy_output *output;
     /* The picture is drawn to a temporary file first: gnuplot may fail, and an earlier picture then stays. */
     int status = hcy_output_open(&output, path, 0);
-    FILE *out = status ? NULL : hcy_output_stream(output);
     rewind(picture);
-    while (out && (n = fread(buffer, 1, sizeof buffer, picture)) > 0 && fwrite(buffer, 1, n, out) == n)
-        ;
-    if (!status && (!out || ferror(picture)))
+    for (; !status && (n = fread(buffer, 1, sizeof buffer, picture)) > 0; at += n)
+        status = hcy_output_write(output, buffer, n, at);
+    if (!status && ferror(picture))
         status = hcy_fail(HCY_EIO, "%s: the picture that was drawn cannot be read", path);
     if (output)
         status = hcy_output_commit(output, status);

@@ -80,6 +80,7 @@ static int read_head(char *head, size_t size, const char *path)
 
 static int tell_json(const char *path, const char *head)
 {
+    char word[CLI_WORD];
     hcy_config *config;
     if (head[strspn(head, " \t\r\n")] != '{')
         return 0;
@@ -101,13 +102,14 @@ static int tell_json(const char *path, const char *head)
         config->options.unit);
     if (config->mask)
         info_say("mask", "%s", config->mask);
-    info_say("then", "halcyon integrate STACK -j %s", path);
+    info_say("then", "halcyon integrate STACK -j %s", cli_shell_word(word, sizeof word, path));
     hcy_config_free(config);
     return KNOWN;
 }
 
 static int tell_poni(const char *path, const char *head)
 {
+    char word[CLI_WORD];
     hcy_poni poni = HCY_PONI_INIT;
     /* Every version has these two keys. */
     if (!strstr(head, "Poni1") || !strstr(head, "Dist"))
@@ -120,7 +122,7 @@ static int tell_poni(const char *path, const char *head)
     say_geometry("geometry", &poni);
     if (*poni.detector_file)
         info_say("detector", "of the file %s", poni.detector_file);
-    info_say("then", "halcyon integrate STACK -p %s", path);
+    info_say("then", "halcyon integrate STACK -p %s", cli_shell_word(word, sizeof word, path));
     return KNOWN;
 }
 
@@ -128,6 +130,7 @@ static int tell_poni(const char *path, const char *head)
 
 static int tell_results(const char *path)
 {
+    char word[CLI_WORD];
     hcy_results *results;
     if (hcy_results_open(&results, path))
         return 0;
@@ -148,7 +151,7 @@ static int tell_results(const char *path)
     if (*info->definition)
         info_say("definition", "%s (NeXus)", info->definition);
     tell_regions(path);
-    info_say("then", "halcyon plot %s", path);
+    info_say("then", "halcyon plot %s", cli_shell_word(word, sizeof word, path));
     hcy_results_close(results);
     return KNOWN;
 }
@@ -225,10 +228,11 @@ static int say_own_geometry(const hcy_stack_info *info)
 
 static void tell_frames(const hcy_stack *stack, const char *path)
 {
+    char word[CLI_WORD];
     const hcy_stack_info *info = hcy_stack_get_info(stack);
     if (is_mask(info, path)) {
         printf("%s: a mask of %u x %u pixels, or an image of zeros and ones\n", path, info->height, info->width);
-        info_say("then", "halcyon integrate STACK -p GEOMETRY.poni --mask %s", path);
+        info_say("then", "halcyon integrate STACK -p GEOMETRY.poni --mask %s", cli_shell_word(word, sizeof word, path));
         return;
     }
     printf("%s: %s%llu %s of %u x %u %s\n", path, info->frames == 1 ? "" : "a stack of ", (unsigned long long)info->frames,
@@ -244,11 +248,12 @@ static void tell_frames(const hcy_stack *stack, const char *path)
     say_corrections(stack);
     /* Only a stack that is a dataset of a file can have its detector described beside it. */
     int has_geometry = *info->dataset && say_own_geometry(info);
-    info_say("then", "halcyon integrate %s%s", path, has_geometry ? "" : " -p GEOMETRY.poni");
+    info_say("then", "halcyon integrate %s%s", cli_shell_word(word, sizeof word, path), has_geometry ? "" : " -p GEOMETRY.poni");
 }
 
 static int tell_detector(const char *path)
 {
+    char word[CLI_WORD];
     hcy_detector_info *detector;
     if (hcy_detector_read(&detector, path))
         return 0;
@@ -261,7 +266,7 @@ static int tell_detector(const char *path)
            detector->height, detector->width);
     info_say("pixels", "%g x %g um%s", 1e6 * detector->pixel1, 1e6 * detector->pixel2,
         detector->corners ? ", each with corners of its own" : "");
-    info_say("then", "halcyon integrate STACK -p GEOMETRY.poni --detector %s", path);
+    info_say("then", "halcyon integrate STACK -p GEOMETRY.poni --detector %s", cli_shell_word(word, sizeof word, path));
     hcy_detector_info_free(detector);
     return KNOWN;
 }

@@ -62,28 +62,38 @@ void tell_regions(const char *path)
 
 /* --- K-space --- */
 
-static void say_array(const char *path, const char *dataset, const char *what)
+/* sizes: room for the array's, as -n takes them; NULL: not wanted.  Is it there? */
+static bool say_array(char *sizes, size_t size, const char *path, const char *dataset, const char *what)
 {
     hcy_host_array a = HCY_HOST_ARRAY_INIT;
     char name[4096], shape[128], numbers[32];
     snprintf(name, sizeof name, "%s:/%s", path, dataset);
     if (hcy_host_array_read(&a, name))
-        return;
+        return false;
     put_numbers(numbers, sizeof numbers, &a);
     info_say(dataset, "%s, %s: %s", words_of_shape(shape, sizeof shape, &a), numbers, what);
+    size_t used = 0;
+    for (int i = 0; sizes && i < a.rank && used < size; i++)
+        used += (size_t)snprintf(sizes + used, size - used, "%s%llu", i ? "," : "", (unsigned long long)a.shape[i]);
     hcy_host_array_free(&a);
+    return true;
 }
 
 static void tell_kspace(const char *path)
 {
+    char word[CLI_WORD], sizes[128] = "N1,N2";
+    cli_shell_word(word, sizeof word, path);
     printf("%s: k-space along a trajectory (simulate --mri)\n", path);
-    say_array(path, "samples", "of each coil, what was measured");
-    say_array(path, "trajectory", "where, in radians");
-    say_array(path, "maps", "the coils' sensitivities");
-    say_array(path, "image", "what was there");
-    say_array(path, "field_map", "how far the field is off, Hz");
-    info_say("then", "halcyon plot %s:/image", path);
-    info_say("", "halcyon nufft -t 2 -p %s:/trajectory -i %s:/image -o OUT.npy", path, path);
+    say_array(NULL, 0, path, "samples", "of each coil, what was measured");
+    say_array(NULL, 0, path, "trajectory", "where, in radians");
+    say_array(NULL, 0, path, "maps", "the coils' sensitivities");
+    say_array(sizes, sizeof sizes, path, "image", "what was there");
+    const bool is_off = say_array(NULL, 0, path, "field_map", "how far the field is off, Hz");
+    /* How long a readout took, no file says. */
+    info_say("then", "halcyon recon %s:/samples -t %s:/trajectory -n %s --maps %s:/maps%s%s%s -o IMAGE.npy", word, word, sizes,
+             word, is_off ? " --field-map " : "", is_off ? word : "", is_off ? ":/field_map --readout MS" : "");
+    info_say("", "halcyon plot %s:/image", word);
+    info_say("", "halcyon nufft -t 2 -p %s:/trajectory -i %s:/image -o OUT.npy", word, word);
 }
 
 int tell_kind(const char *path)
@@ -101,15 +111,16 @@ int tell_kind(const char *path)
 int tell_array(const char *path)
 {
     hcy_host_array a = HCY_HOST_ARRAY_INIT;
-    char shape[128], numbers[32];
+    char shape[128], numbers[32], word[CLI_WORD];
     /* All of it is read: its readers have no other way to prove that it is whole. */
     if (!plot_is_array(path) || hcy_host_array_read(&a, path))
         return 0;
     put_numbers(numbers, sizeof numbers, &a);
     printf("%s: an array of %s numbers, %s\n", path, numbers, words_of_shape(shape, sizeof shape, &a));
+    cli_shell_word(word, sizeof word, path);
     if (a.rank >= 2)
-        info_say("then", "halcyon plot %s%s", path, a.is_complex ? "  (--part phase, real, imaginary)" : "");
-    info_say(a.rank < 2 ? "then" : "", "halcyon nufft -i %s ...", path);
+        info_say("then", "halcyon plot %s%s", word, a.is_complex ? "  (--part phase, real, imaginary)" : "");
+    info_say(a.rank < 2 ? "then" : "", "halcyon nufft -i %s ...", word);
     hcy_host_array_free(&a);
     return 1;
 }

@@ -67,6 +67,10 @@ int integrate_result(hcy_azint_result **result, const struct job *job);
 void integrate_end(struct job *job);
 /* job->output: what the user named, or a name made for it. */
 int integrate_name_output(struct job *job);
+/* Images in radius and azimuth in place of curves? */
+int integrate_makes_cakes(const struct integrate_values *values);
+/* Can a file of this name have the results of so many frames?  CLI_*. */
+int integrate_check_name(const char *output, const struct integrate_values *values, uint64_t frames);
 /* Makes sure that no file that is read is written over. */
 int integrate_guard_files(const struct job *job);
 /* Closes the output, and says what remains of one that is not whole. */

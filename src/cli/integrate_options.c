@@ -509,15 +509,13 @@ static int read_config(struct integrate_values *v)
     return CLI_OK;
 }
 
-/* The command line, words with blanks and the like in quotes. */
+/* The command line, as a record that can be pasted into a shell. */
 static void join_words(char *out, size_t size, int argc, char **argv)
 {
     size_t used = (size_t)snprintf(out, size, "halcyon");
-    for (int i = 0; i < argc && used < size; i++) {
-        /* The line is a record that can be pasted into a shell. */
-        int plain = *argv[i] && !argv[i][strspn(argv[i], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                                         "0123456789@%+=:,./_-^")];
-        used += (size_t)snprintf(out + used, size - used, plain ? " %s" : " '%s'", argv[i]);
+    for (int i = 0; i < argc && used + 1 < size; i++) {
+        out[used++] = ' ';
+        used += strlen(cli_shell_word(out + used, size - used, argv[i]));
     }
 }
 

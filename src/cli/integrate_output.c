@@ -5,34 +5,36 @@
 
 #include <string.h>
 
+int integrate_makes_cakes(const struct integrate_values *v)
+{
+    hcy_azint_options options;
+    integrate_options(&options, v);
+    return options.npt_azim && options.npt > 1;
+}
+
 /* Refuses several curves in one file of rows alone, which cannot say whose they are. */
-static int check_rows_alone(const struct job *job)
+static int check_rows_alone(const char *output, const struct integrate_values *v, uint64_t frames)
 {
     static const char *const alone[] = { ".xy", ".xye", ".chi", ".fxye" };
-    const char *dot = strrchr(job->output, '.');
+    const char *dot = strrchr(output, '.');
     int is_alone = 0;
     for (size_t i = 0; dot && i < sizeof alone / sizeof alone[0]; i++)
         is_alone |= !strcmp(dot, alone[i]);
-    uint64_t frames = job->last - job->first, sum = (uint64_t)job->values->sum.value;
-    hcy_azint_options options;
-    integrate_options(&options, job->values);
-    if (is_alone && options.npt_azim && options.npt > 1)
+    if (is_alone && integrate_makes_cakes(v))
         return cli_error("%s has rows of one curve, and no room for cakes (images in radius and azimuth): name an .h5 or .edf file",
-                         job->output);
+                         output);
     /* With %d each frame has a file, and with --sum one curve may be all. */
-    if (!is_alone || strchr(job->output, '%') || frames <= sum)
+    if (!is_alone || strchr(output, '%') || frames <= (uint64_t)v->sum.value)
         return CLI_OK;
     return cli_error("%s is for one curve, and there are more: name a file for each (%.*s_%%04d%s), or one .dat or .h5",
-                     job->output, (int)(dot - job->output), job->output, dot);
+                     output, (int)(dot - output), output, dot);
 }
 
 /* HDF5 has room for everything; a build without it has text for curves and EDF for images. */
 static const char *choose_suffix(const struct job *job)
 {
     const char *format;
-    hcy_azint_options options;
-    integrate_options(&options, job->values);
-    int is_cake = options.npt_azim && options.npt > 1;
+    int is_cake = integrate_makes_cakes(job->values);
     if (!hcy_format_of(&format, "x.h5", is_cake ? HCY_WRITE_CAKES : HCY_WRITE_CURVES))
         return ".h5";
     return is_cake ? ".edf" : ".dat";
@@ -48,15 +50,15 @@ static int name_output(char *made, size_t size, const struct job *job)
     return cli_error("the name of %s is too long to make one for the output: give -o", job->path);
 }
 
-/* Text may be a file a frame; other formats hold all of them. */
-static int check_output_name(const struct job *job)
+int integrate_check_name(const char *output, const struct integrate_values *v, uint64_t frames)
 {
+    /* Text may be a file a frame; other formats hold all of them. */
     static const char *const whole[] = { ".h5", ".hdf5", ".nxs", ".edf" };
-    const char *dot = strrchr(job->output, '.');
-    int status = check_rows_alone(job);
+    const char *dot = strrchr(output, '.');
+    int status = check_rows_alone(output, v, frames);
     for (size_t i = 0; !status && dot && i < sizeof whole / sizeof whole[0]; i++)
         if (!strcmp(dot, whole[i]))
-            status = cli_check_one_file(job->output);
+            status = cli_check_one_file(output);
     return status;
 }
 
@@ -72,7 +74,7 @@ int integrate_name_output(struct job *job)
         if (!status)
             status = shard_output(job->output, sizeof job->output, given ? given : made, &job->shard);
     }
-    return status ? status : check_output_name(job);
+    return status ? status : integrate_check_name(job->output, job->values, job->last - job->first);
 }
 
 int integrate_guard_files(const struct job *job)

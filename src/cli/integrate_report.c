@@ -57,12 +57,13 @@ int integrate_close_output(struct job *job)
         (void)cli_fail(closed);
     if (job->whole)
         return CLI_OK;
-    /* The user learns where the curves are that were made before the end. */
+    /* The user learns where the curves are that were made before the end; of a file a frame each is whole. */
+    const bool has_files = strchr(job->output, '%') && job->written;
     if (!strcmp(job->output, "-") || !strcmp(job->place, job->output))
         cli_note("%s is not complete", strcmp(job->output, "-") ? job->output : "standard output");
-    else if (*job->place || strchr(job->output, '%'))
+    else if (*job->place || has_files)
         cli_note("what was done is in %s", *job->place ? job->place : job->output);
-    if (strcmp(job->output, "-") && strcmp(job->place, job->output) && !strchr(job->output, '%'))
+    if (strcmp(job->output, "-") && strcmp(job->place, job->output) && !has_files)
         cli_not_written(job->output);
     return CLI_FAILED;
 }

@@ -6,7 +6,12 @@
 static int has_numbers(const char *path, const char *dataset)
 {
     hcy_stack *stack;
-    if (hcy_stack_open(&stack, path, dataset))
+    hcy_stack_options opts = HCY_STACK_OPTIONS_INIT;
+    opts.dataset = dataset;
+    int status = hcy_stack_open_with(&stack, path, &opts);
+    /* An array of four axes is taken for frames of several energy thresholds, of which one has to be named. */
+    opts.channel = "1";
+    if (status && hcy_stack_open_with(&stack, path, &opts))
         return 0;
     /* A file of another format has frames whatever dataset is named. */
     int has = *hcy_stack_get_info(stack)->dataset != 0;

@@ -10,6 +10,7 @@
  *   no message for --timeout       the series ends; it is complete if all announced images had come
  */
 #include "guard.h"
+#include "integrate_job.h"
 #include "interrupt.h"
 #include "live.h"
 #include "live_priv.h"
@@ -183,6 +184,10 @@ static int receive_series(struct live *live)
     }
     /* A series that still runs here did not come to an end of its own; what it has is written nevertheless. */
     int interrupted = interrupt_came();
+    if (interrupted && !series) {
+        progress_clear(&live->progress);
+        cli_note("stopped while no series was running");
+    }
     end_series(&series, interrupted ? LIVE_INTERRUPTED : LIVE_FAILED, &worst);
     return interrupted ? CLI_FAILED : worst;
 }
@@ -225,12 +230,27 @@ static int guard_live_files(const struct integrate_values *v)
     return status;
 }
 
+/* What of an output's name is wrong whatever comes; how many frames come only a series says. */
+static int check_live_name(const struct integrate_values *v)
+{
+    const char *format, *name = v->output;
+    /* Standard output and devices need no suffix. */
+    if (name && strcmp(name, "-") && strncmp(name, "/dev/", 5) &&
+        hcy_format_of(&format, name, integrate_makes_cakes(v) ? HCY_WRITE_CAKES : HCY_WRITE_CURVES))
+        return cli_fail(hcy_last_error()->status);
+    return name ? integrate_check_name(name, v, 0) : CLI_OK;
+}
+
 static int open_live(struct live *live)
 {
     const struct integrate_values *v = live->values;
     const struct wire_options in = { WIRE_PULL, 0, (int)v->queue.value, v->curve_key, v->curve_secret },
                               out = { WIRE_PUBLISH, 1, 1000, NULL, NULL };
     int status = guard_live_files(v);
+    if (!status)
+        status = check_live_name(v);
+    if (!status)
+        status = live_plan_check(v);
     if (!status && hcy_device_open_list(&live->devices, &live->n_devices, v->devices))
         status = cli_fail(hcy_last_error()->status);
     if (!status && v->record)

@@ -126,6 +126,33 @@ static int create_live_plan(struct live_plan *p, const hcy_stack_info *frames)
     return CLI_OK;
 }
 
+/* The name of a detector, or a file's. */
+static int check_live_detector(const char *which)
+{
+    const hcy_detector *known;
+    hcy_detector_info *file;
+    if (!which || !hcy_detector_find(&known, which))
+        return CLI_OK;
+    int status = cli_detector_read(&file, which, 1);
+    if (!status)
+        hcy_detector_info_free(file);
+    return status;
+}
+
+int live_plan_check(const struct integrate_values *v)
+{
+    const char *const images[] = { v->mask, v->flat, v->absorption, v->dark, v->variance };
+    hcy_poni poni = HCY_PONI_INIT;
+    int status = integrate_has_geometry(v) ? integrate_geometry(&poni, v) : 0;
+    for (size_t i = 0; !status && i < sizeof images / sizeof images[0]; i++) {
+        hcy_image *image = NULL;
+        if (images[i])
+            status = i ? hcy_image_read(&image, images[i]) : hcy_image_find(&image, images[i], "pixel_mask");
+        hcy_image_free(image);
+    }
+    return status ? cli_fail(status) : check_live_detector(v->detector);
+}
+
 int live_plan_make(struct live_plan *p, const struct integrate_values *v, const hcy_stream_message *start,
                    size_t channel, hcy_device *device)
 {

@@ -31,6 +31,8 @@ struct live_plan {
     struct pixels pixels;
     hcy_azint_plan *plan;
 };
+/* Reads the files that plans are made from, before a detector sends what cannot be sent again.  CLI_*. */
+int live_plan_check(const struct integrate_values *values);
 /* From a start message, whose height and width are known.  CLI_*; to be freed also after a failure. */
 int live_plan_make(struct live_plan *plan, const struct integrate_values *values, const hcy_stream_message *start,
                    size_t channel, hcy_device *device);

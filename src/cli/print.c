@@ -105,6 +105,21 @@ int cli_close_stdout(int status)
     return cli_write_failed("standard output", errno);
 }
 
+const char *cli_shell_word(char *out, size_t size, const char *word)
+{
+    size_t used = 0;
+    if (*word && !word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./_-^")]) {
+        snprintf(out, size, "%s", word);
+        return out;
+    }
+    /* Between quotes all is as it is but the quote itself, which ends them, stands alone, and begins them again. */
+    for (used = (size_t)snprintf(out, size, "'"); *word && used < size; word++)
+        used += (size_t)snprintf(out + used, size - used, *word == '\'' ? "'\\''" : "%c", *word);
+    if (used < size)
+        snprintf(out + used, size - used, "'");
+    return out;
+}
+
 /* --- JSON --- */
 
 void cli_json_begin(struct cli_json *json, FILE *out)

@@ -27,6 +27,16 @@ int recon_read_array(hcy_host_array *a, struct recon *r, const char *path)
     return status ? cli_fail(status) : CLI_OK;
 }
 
+/* Without -t it is that of a list of acquisitions, which HDF5's other arrays have not. */
+static int read_trajectory(hcy_host_array *a, struct recon *r)
+{
+    if (r->v->trajectory)
+        return recon_read_array(a, r, r->trajectory);
+    return hcy_host_array_read(a, r->trajectory)
+        ? cli_error("the trajectory is missing: give -t FILE (%s)", hcy_last_error()->text)
+        : CLI_OK;
+}
+
 /* --- Where samples lie --- */
 
 /* -n, or what the header of ISMRMRD's acquisitions says. */
@@ -238,7 +248,7 @@ int recon_load(struct recon *r)
     if (!status)
         status = recon_read_array(&samples, r, r->kspace);
     if (!status)
-        status = recon_read_array(&points, r, r->trajectory);
+        status = read_trajectory(&points, r);
     /* Coordinates are often doubles beside samples that are floats; the samples are what was measured. */
     r->is_double = r->v->precision ? r->v->precision == 2 : samples.bytes == 8;
     if (!status)

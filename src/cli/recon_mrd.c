@@ -114,11 +114,12 @@ void recon_find_cells(struct recon *r)
 int recon_find_sizes(struct recon *r)
 {
     hcy_host_array a = HCY_HOST_ARRAY_INIT;
-    int status = read_part(&a, r, "space"), at = 0;
-    if (status) {
-        cli_error("--modes is missing, and no header says it: the image's sizes, as -n 128,128");
-        return status;
-    }
+    char *name = recon_name_part(r, "space");
+    const bool is_said = name && !hcy_host_array_read(&a, name);
+    int at = 0;
+    free(name);
+    if (!is_said)
+        return cli_error("--modes is missing, and no header says it: the image's sizes, as -n 128,128");
     struct space spaces[2]; /* encoded, reconstructed */
     if (!take_doubles(spaces, 12, &a))
         return cli_error("%s: its /space is none of ISMRMRD's; -n says the image's sizes, as -n 128,128", r->kspace);

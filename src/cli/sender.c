@@ -83,6 +83,8 @@ static int send_now(struct sender *s, const hcy_span *parts, size_t n)
     double since = timer_now();
     for (;;) {
         int sent = wire_send(s->wire, parts, n, TICK_MS);
+        if (sent)
+            progress_clear(&s->progress);
         /* A wait that a signal has ended looks like one in which nobody took the message. */
         if (sent < 0 || interrupt_came())
             return sent > 0 ? CLI_OK : CLI_FAILED;
@@ -92,6 +94,7 @@ static int send_now(struct sender *s, const hcy_span *parts, size_t n)
                 s->bytes += parts[i].size;
             return CLI_OK;
         }
+        progress_say(&s->progress, s->sent ? "waiting for who receives at %s ..." : "waiting for a receiver at %s ...", s->address);
         if (timer_now() - since > MOST_WAIT)
             return cli_error("nobody took a message for %g s", MOST_WAIT);
     }

@@ -2,6 +2,7 @@
 #ifndef HCY_CLI_SENDER_H
 #define HCY_CLI_SENDER_H
 
+#include "progress.h"
 #include "wire.h"
 
 /* Every Nth image (0: none); what is done with it. */
@@ -14,6 +15,8 @@ struct sender_faults {
 struct sender_copy; /* of a message */
 struct sender {
     struct wire *wire;
+    const char *address;
+    struct progress progress;  /* while nobody takes a message */
     struct sender_faults faults;
     double rate, next;         /* images a second; when the next one is due */
     uint64_t images, sent;     /* of the whole run; messages that were sent */

@@ -170,6 +170,8 @@ static int open_sender(struct sender *sender, const struct sim_stream *v)
     const struct wire_options options = { WIRE_PUSH, 1, WAITING, NULL, v->curve_secret };
     memset(sender, 0, sizeof *sender);
     sender->rate = v->rate.value;
+    sender->address = v->address;
+    progress_begin(&sender->progress, !v->quiet);
     int status = sender_parse_faults(&sender->faults, v->faults);
     return status ? status : wire_open(&sender->wire, v->address, &options);
 }
@@ -181,6 +183,9 @@ static int close_sender(struct sender *sender, const struct sim_stream *v, int s
         (void)sender_end(sender);
     /* One that dies does so without giving away what it has. */
     wire_close(sender->wire, interrupt_came() ? 0 : LINGER_MS);
+    progress_clear(&sender->progress);
+    if (interrupt_came())
+        cli_note("stopped after %llu messages", (unsigned long long)sender->sent);
     double seconds = timer_now() - began;
     if (!ended && !v->quiet)
         fprintf(stderr, "%llu messages, %.1f MB, %.1f s, %.0f images/s\n", (unsigned long long)sender->sent,

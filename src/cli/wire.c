@@ -80,6 +80,18 @@ static int set_keys(struct wire *wire, const struct wire_options *o)
 
 /* --- Sockets --- */
 
+/* ZeroMQ says of a wrong one that an argument is invalid, and waits for ever for a port that there cannot be. */
+static bool is_address(const char *text)
+{
+    const char *port = strrchr(text, ':');
+    if (strncmp(text, "tcp://", 6))
+        return strstr(text, "://") != NULL;
+    if (port < text + 6)
+        return false;
+    size_t digits = strspn(++port, "0123456789");
+    return !strcmp(port, "*") || (digits && digits < 6 && !port[digits] && atoi(port) <= 65535);
+}
+
 static int open_socket(struct wire *wire, const struct wire_options *o)
 {
     static const int kinds[] = { ZMQ_PULL, ZMQ_PUSH, ZMQ_PUB };
@@ -95,8 +107,11 @@ static int open_socket(struct wire *wire, const struct wire_options *o)
     int status = set_keys(wire, o);
     if (status)
         return status;
+    const char *what = o->bind ? "cannot be bound to" : "cannot be connected to";
+    if (!is_address(wire->address))
+        return cli_error("%s: %s: an address is tcp://HOST:PORT, with a port from 0 to 65535, or ipc://FILE", wire->address, what);
     if (o->bind ? zmq_bind(wire->socket, wire->address) : zmq_connect(wire->socket, wire->address))
-        return fail_wire(wire, o->bind ? "cannot be bound to" : "cannot be connected to");
+        return fail_wire(wire, what);
     return CLI_OK;
 }
 

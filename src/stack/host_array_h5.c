@@ -108,6 +108,12 @@ static const char *dataset_name(const char *name)
     return name && *name ? name : "/data";
 }
 
+static int fail_absent(const char *path, const char *name)
+{
+    return hcy__h5_fail(HCY_ENOENT, "%s has no dataset %s%s", path, dataset_name(name),
+                        name && *name ? "" : ", and none is named: FILE.h5:/NAME does that");
+}
+
 /* The dataset, or the one of acquisitions whose member `name` ends with; -1: there is none. */
 static hid_t open_array(enum hcy__mrd_member *member, hid_t file, const char *name)
 {
@@ -132,7 +138,7 @@ int hcy__host_array_read_h5(hcy_host_array *a, const char *path, const char *nam
     const char *words = dataset_name(name);
     /* All of HDF5 under one lock: the library may have been built without threads. */
     if (!st && (dataset = open_array(&member, file, name)) < 0)
-        st = hcy__h5_fail(HCY_ENOENT, "%s has no dataset %s", path, words);
+        st = fail_absent(path, name);
     else if (!st && hcy__mrd_is_raw(dataset))
         st = hcy__mrd_read(a, dataset, member, path);
     else if (!st)
@@ -152,7 +158,7 @@ static int open_dataset(hid_t *file, hid_t *dataset, const char *path, const cha
 {
     int st = hcy__h5_open_file(file, path);
     *dataset = st ? -1 : H5Dopen2(*file, dataset_name(name), H5P_DEFAULT);
-    return !st && *dataset < 0 ? hcy__h5_fail(HCY_ENOENT, "%s has no dataset %s", path, dataset_name(name)) : st;
+    return !st && *dataset < 0 ? fail_absent(path, name) : st;
 }
 
 static void close_dataset(hid_t file, hid_t dataset)

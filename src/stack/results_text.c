@@ -122,10 +122,10 @@ static int take_line(struct text *t, struct scan *scan, hcy__results_head *head,
         scan->inside = 0;
         return 0;
     }
-    int n = numbers(x, t->line);
+    int n = numbers(x, t->line), length = (int)strcspn(t->line, "\r\n");
     if (n < 2)
-        return hcy_fail(HCY_EFORMAT, "%s: the line '%.40s' at byte %llu is not a row of a curve", head->path,
-                        t->line, (unsigned long long)at);
+        return hcy_fail(HCY_EFORMAT, "%s: the line '%.*s' at byte %llu is not a row of a curve", head->path,
+                        length < 40 ? length : 40, t->line, (unsigned long long)at);
     /* The first row behind a gap begins a curve, which has the number of the comment before, or the next
      * one. */
     if (!scan->inside) {
