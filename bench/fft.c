@@ -225,7 +225,7 @@ static void measure_cell(const struct cell *cell, int type, int precision, const
 
 int main(int argc, char **argv)
 {
-    static const size_t lengths[] = { 128, 240, 256, 512, 768, 1024, 2048 };
+    static const size_t lengths[] = { 128, 240, 256, 400, 512, 720, 768, 1024, 2048 };
     int simd = (int)cpu_simd_best();
     char *end = "";
     const double millions = argc == 3 ? strtod(argv[2], &end) : INFINITY;

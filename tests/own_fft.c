@@ -210,8 +210,9 @@ static int rows_are_same(const struct own_fft *f, enum cpu_simd simd, size_t lin
 static void test_rows(bool is_double, enum cpu_simd simd)
 {
     /* 8 first, and each radix after it; parts that vectors do not divide (200, 1000); the longest one, and the longest
-     * of real numbers, whose halves fill the scratch. */
-    static const size_t lengths[] = { 64, 128, 192, 200, 320, 448, 512, 1000, 2048, 4096, 8192 };
+     * of real numbers, whose halves fill the scratch.  Two others first: 4 x 4, 4 x 3, 3 x 3, 5 x 5, 5 x 4, 5 x 3. */
+    static const size_t lengths[] = { 64,  128, 192, 200, 320, 448, 512, 1000, 2048, 4096, 8192,
+                                      144, 324, 162, 400, 720, 270, 864, 800 };
     int same = 1;
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
         struct own_fft *f = NULL;

@@ -10,7 +10,8 @@ enum {
     MOST_LANES = 16,
     LEAST_HALVED = 4,
     FEW_ROWS = 4,    /* of any length, that are: side by side they would leave most lanes without one */
-    LEAST_ROW = 2048 /* bytes of rows that are, however many there are */
+    LEAST_ROW = 1280,       /* bytes of rows that are, however many there are */
+    LEAST_LONGER_ROW = 2048 /* the same of real lines' halves, and where lines side by side have longer vectors */
 };
 
 static bool is_smooth(size_t n)
@@ -67,7 +68,17 @@ static int make_passes(struct own_fft *f)
     return 0;
 }
 
-/* The passes' own tables, a root after another, for vectors of neighbours. */
+/* For vectors along a line: `rows` of a table's numbers, n in each, real parts before imaginary ones; in the table a
+ * row's next number is `rows` further. */
+static void put_parts(const struct own_fft *f, char *parts, const char *table, size_t rows, size_t n)
+{
+    const size_t size = number_size(f) / 2;
+    for (size_t k = 0; k < 2 * rows; k++)
+        for (size_t j = 0; j < n; j++)
+            memcpy(parts + (k * n + j) * size, table + (j * 2 * rows + k) * size, size);
+}
+
+/* The first passes' own tables, for vectors of neighbours. */
 static int make_lead_roots(struct own_fft *f)
 {
     size_t numbers = 0, at = 0;
@@ -78,27 +89,11 @@ static int make_lead_roots(struct own_fft *f)
         return hcy_fail(HCY_ENOMEM, "out of memory for an FFT of %zu points", f->n);
     f->lead_roots = roots;
     for (unsigned i = 0; i < f->lead_passes; i++) {
-        const struct own_fft_pass *p = &f->passes[i];
-        for (size_t k = 0; k + 1 < p->radix; k++)
-            for (size_t j = 0; j < p->left; j++)
-                memcpy(roots + at++ * number_size(f),
-                       (const char *)p->twiddles + (j * (p->radix - 1) + k) * number_size(f), number_size(f));
+        struct own_fft_pass *p = &f->passes[i];
+        p->lead_left = p->left / f->columns;
+        put_parts(f, roots + at * number_size(f), p->twiddles, p->radix - 1, p->left);
+        at += p->left * (p->radix - 1);
     }
-    return 0;
-}
-
-/* For vectors along a row: `rows` of a table's numbers, n in each, real parts before imaginary ones; in the table a
- * row's next number is `rows` further. */
-static int make_parts(const struct own_fft *f, const void **out, const char *table, size_t rows, size_t n)
-{
-    const size_t size = number_size(f) / 2;
-    char *parts = malloc(2 * rows * n * size);
-    if (!parts)
-        return hcy_fail(HCY_ENOMEM, "out of memory for an FFT of %zu points", f->n);
-    *out = parts;
-    for (size_t k = 0; k < 2 * rows; k++)
-        for (size_t j = 0; j < n; j++)
-            memcpy(parts + (k * n + j) * size, table + (j * 2 * rows + k) * size, size);
     return 0;
 }
 
@@ -109,8 +104,22 @@ static int make_lead(struct own_fft *f)
     f->lead_passes = own_fft_lead(&f->lead, f->n, most);
     if (!f->lead_passes)
         return 0;
-    int status = f->n / f->lead % OWN_FFT_LEAD_COLUMNS ? 0 : make_lead_roots(f);
-    return status ? status : own_fft_create(&f->rest, f->n / f->lead, f->is_double);
+    f->columns = f->n / f->lead;
+    int status = f->columns % OWN_FFT_LEAD_COLUMNS ? 0 : make_lead_roots(f);
+    return status ? status : own_fft_create(&f->rest, f->columns, f->is_double);
+}
+
+/* A row (own_row.h): a first pass of 8, or two others, leave side by side what fills vectors, if as much is left. */
+static int make_row(struct own_fft *f)
+{
+    const struct own_fft_pass *p = f->passes;
+    f->lead_passes = p->radix == OWN_FFT_ROW_LANES ? 1 : 2;
+    if (f->n_passes <= f->lead_passes || p->radix == 7)
+        return 0;
+    f->columns = p[f->lead_passes - 1].left;
+    f->lead = f->n / f->columns;
+    f->is_row = f->lead >= OWN_FFT_ROW_LANES && f->columns >= OWN_FFT_ROW_LANES;
+    return f->is_row ? make_lead_roots(f) : 0;
 }
 
 /* --- Other lengths --- */
@@ -172,8 +181,13 @@ static int make_half(struct own_fft *f)
         put_number(f, turns, k, hcy_fft_root(k, f->n));
     f->turns = turns;
     int status = own_fft_create(&f->half, f->n / 2, f->is_double);
-    if (!status && f->half->row_roots)
-        status = make_parts(f, &f->row_turns, turns, 1, f->n / 4 + 1);
+    if (!status && f->half->is_row) {
+        char *parts = malloc((f->n / 4 + 1) * number_size(f));
+        if (!parts)
+            return hcy_fail(HCY_ENOMEM, "out of memory for an FFT of %zu points", f->n);
+        f->row_turns = parts;
+        put_parts(f, parts, f->turns, 1, f->n / 4 + 1);
+    }
     return status;
 }
 
@@ -190,9 +204,8 @@ int own_fft_create(struct own_fft **plan, size_t n, bool is_double)
     int status = is_smooth(n) ? make_passes(f) : make_chirp(f);
     if (!status && f->n_passes && n > OWN_FFT_LONGEST_TOGETHER)
         status = make_lead(f);
-    else if (!status && f->n_passes > 1 && f->passes[0].radix == OWN_FFT_ROW_FIRST &&
-             f->passes[0].left >= OWN_FFT_ROW_FIRST)
-        status = make_parts(f, &f->row_roots, f->passes[0].twiddles, f->passes[0].radix - 1, f->passes[0].left);
+    else if (!status && f->n_passes > 1)
+        status = make_row(f);
     if (status) {
         own_fft_free(f);
         return status;
@@ -223,7 +236,6 @@ void own_fft_free(struct own_fft *plan)
     own_fft_free(plan->half);
     free((void *)(uintptr_t)plan->turns);
     free((void *)(uintptr_t)plan->lead_roots);
-    free((void *)(uintptr_t)plan->row_roots);
     free((void *)(uintptr_t)plan->row_turns);
     free(plan->tables);
     free(plan);
@@ -232,12 +244,12 @@ void own_fft_free(struct own_fft *plan)
 /* --- Running --- */
 
 /* Passes go from one half to the other; a number is two vectors.  Lines whose first part does not fill the longest
- * vectors are never rows alone (row_roots). */
+ * vectors are never rows alone (is_row). */
 static size_t scratch_for(size_t inner)
 {
     enum { WIDEST = 64, ROW = 2 * 2 * OWN_FFT_ROW_PART }; /* bytes of a vector; of both halves for a row alone */
     const size_t room = 2 * 2 * WIDEST * inner;
-    return room > ROW || inner < OWN_FFT_ROW_FIRST * OWN_FFT_ROW_FIRST ? room : ROW;
+    return room > ROW || inner < OWN_FFT_ROW_LANES * OWN_FFT_ROW_LANES ? room : ROW;
 }
 
 size_t own_fft_scratch(const struct own_fft *plan)
@@ -258,17 +270,6 @@ static bool takes_lines_alone(const struct own_fft *f, const struct own_fft_line
            (l->lines < FEW_LINES || (f->rest && l->in_pitch > 1));
 }
 
-/* Rows one by one, where those side by side would leave the nearest cache, or most lanes without one (bench/fft); f: of
- * complex ones, or of real ones' halves. */
-static bool takes_rows(const struct own_fft *f, const struct own_fft_lines *l)
-{
-    if (!f->row_roots || l->in_step != 1 || l->out_step != 1)
-        return false;
-    if (l->lines < FEW_ROWS)
-        return l->lines == 1 || (l->in_pitch > 1 && l->out_pitch > 1);
-    return l->in_pitch > 1 && l->out_pitch > 1 && f->n * number_size(f) >= LEAST_ROW;
-}
-
 static const struct own_fft_ops *find_ops(enum cpu_simd simd)
 {
 #if HCY_CPU_X86
@@ -282,12 +283,34 @@ static const struct own_fft_ops *find_ops(enum cpu_simd simd)
     return &own_fft_portable;
 }
 
+static size_t rounded_up(size_t n, size_t lanes)
+{
+    return (n + lanes - 1) & ~(lanes - 1);
+}
+
+/* Rows one by one, where those side by side would leave the nearest cache, or most lanes without one (bench/fft); f: of
+ * complex ones, or of real ones' halves. */
+static bool takes_rows(const struct own_fft *f, const struct own_fft_lines *l, const struct own_fft_ops *ops)
+{
+    const size_t lanes = ops->lanes[f->is_double];
+    const bool has_longer = lanes > OWN_FFT_ROW_LANES, is_long = has_longer || l->kind != OWN_FFT_COMPLEX;
+    if (!f->is_row || l->in_step != 1 || l->out_step != 1)
+        return false;
+    if (l->lines < FEW_ROWS)
+        return l->lines == 1 || (l->in_pitch > 1 && l->out_pitch > 1);
+    if (l->in_pitch == 1 || l->out_pitch == 1 || f->n * number_size(f) < (is_long ? LEAST_LONGER_ROW : LEAST_ROW))
+        return false;
+    /* Both ways along a row's columns a quarter of the lanes may have nothing to do. */
+    return f->lead_passes == 1 ||
+           (!has_longer && 3 * rounded_up(f->lead, lanes) * rounded_up(f->columns, lanes) <= 4 * f->n);
+}
+
 /* Columns by vectors, and each of them as a row, whose numbers go where the others' are beside them.  Rows of a power
  * of two would come to the same places of the caches. */
 static void run_columns(const struct own_fft *f, enum cpu_simd simd, bool backward, const void *from, void *to,
                         char *scratch)
 {
-    const size_t pitch = f->n / f->lead + OWN_FFT_LEAD_COLUMNS, room = f->lead * pitch * number_size(f);
+    const size_t pitch = f->columns + OWN_FFT_LEAD_COLUMNS, room = f->lead * pitch * number_size(f);
     const struct own_fft_lines rows = { scratch, to, f->lead, 1, pitch, f->lead, 1, backward, OWN_FFT_COMPLEX };
     find_ops(simd)->run_lead[f->is_double](f, backward, from, scratch, pitch, scratch + room);
     own_fft_run(f->rest, simd, &rows, scratch + room);
@@ -300,7 +323,7 @@ static void run_alone(const struct own_fft *f, enum cpu_simd simd, bool backward
 {
     const size_t room = (f->n * number_size(f) + 63) / 64 * 64;
     const unsigned passes = f->rest ? f->lead_passes : f->n_passes;
-    if (f->lead_roots) {
+    if (f->rest && f->lead_roots) {
         run_columns(f, simd, backward, from, to, scratch);
         return;
     }
@@ -354,8 +377,8 @@ static void run_halves_alone(const struct own_fft *f, enum cpu_simd simd, const 
 void own_fft_run(const struct own_fft *plan, enum cpu_simd simd, const struct own_fft_lines *lines, void *scratch)
 {
     const struct own_fft_ops *ops = find_ops(simd);
-    if (lines->kind == OWN_FFT_COMPLEX ? takes_rows(plan, lines)
-                                       : takes_halves(plan, lines) && takes_rows(plan->half, lines))
+    if (lines->kind == OWN_FFT_COMPLEX ? takes_rows(plan, lines, ops)
+                                       : takes_halves(plan, lines) && takes_rows(plan->half, lines, ops))
         ops->run_rows[plan->is_double](plan, lines, scratch);
     else if (takes_halves(plan, lines) && takes_lines_alone(plan->half, lines))
         run_halves_alone(plan, simd, lines, scratch);

@@ -19,6 +19,7 @@ struct own_float { float re, im; };
 struct own_fft_pass {
     unsigned radix;
     size_t left;          /* numbers of a part of this pass's transform: what is left to later passes */
+    size_t lead_left;     /* those of them that a column has (own_lead.h) */
     size_t done;          /* product of the earlier passes' radices */
     const void *twiddles; /* [left][radix - 1] */
 };
@@ -29,16 +30,16 @@ struct own_fft {
     unsigned n_passes;
     struct own_fft_pass passes[HCY_FFT_MOST_PASSES];
     void *tables;
-    /* A long line taken alone: so many passes over all of it, after which it is `lead` columns side by side: */
+    /* A line taken alone: so many passes over all of it, after which it is `lead` columns side by side: */
     unsigned lead_passes;
-    size_t lead;
-    struct own_fft *rest; /* of one of them; or NULL */
-    const void *lead_roots; /* of those passes, [radix - 1][left] each, where columns fill vectors; or NULL */
-    const void *row_roots;  /* of the first pass, for rows (own_row.h): [radix - 1][2, the parts][left]; or NULL */
+    size_t lead, columns; /* and the numbers of a column */
+    const void *lead_roots; /* of those passes, [radix - 1][2, the parts][left], if columns fill vectors; or NULL */
+    struct own_fft *rest;   /* a long line's: of one column; or NULL */
+    bool is_row;            /* a short one's, by vectors (own_row.h) */
     /* Of lines that are real on a side, and even: as complex ones of half as many numbers (own_real.h); or NULL. */
     struct own_fft *half;
     const void *turns;     /* [n / 4 + 1]: exp(-2 pi i k / n) */
-    const void *row_turns; /* the same, part by part, where the halves' rows have roots; or NULL */
+    const void *row_turns; /* the same, part by part, where the halves are rows; or NULL */
     /* A length with large prime factors, as a convolution (Bluestein): */
     struct own_fft *inner; /* of a length without; or NULL */
     const void *chirp;     /* [n]: exp(-pi i k k / n) */
@@ -48,7 +49,7 @@ struct own_fft {
 enum { OWN_FFT_LEAD_COLUMNS = 16 }; /* that go through a long line's first passes at once: one or more vectors */
 
 enum {
-    OWN_FFT_ROW_FIRST = 8, /* the first pass's radix, and the most lanes, of rows that are taken one by one */
+    OWN_FFT_ROW_LANES = 8, /* at most, of rows that are taken one by one */
     OWN_FFT_LONGEST_TOGETHER = 4096, /* numbers of lines that vectors take as a whole: their scratch is a megabyte */
     OWN_FFT_ROW_PART = 8 * OWN_FFT_LONGEST_TOGETHER + 64 /* bytes of all their real parts, or imaginary ones */
 };
@@ -91,9 +92,10 @@ unsigned own_fft_lead(size_t *lead, size_t n, size_t most);
 /* The variants. */
 struct own_fft_ops {
     /* float, double */
+    unsigned lanes[2]; /* of vectors of lines side by side */
     void (*run[2])(const struct own_fft *plan, const struct own_fft_lines *lines, void *scratch);
     void (*run_halves[2])(const struct own_fft *plan, const struct own_fft_lines *lines, void *scratch);
-    /* Complex rows one by one, or real ones by halves, of plans with row_roots. */
+    /* Complex rows one by one, or real ones by halves, of plans that are rows. */
     void (*run_rows[2])(const struct own_fft *plan, const struct own_fft_lines *lines, void *scratch);
     /* The passes before its columns, of one line without gaps, to rows of these that are `pitch` apart. */
     void (*run_lead[2])(const struct own_fft *plan, bool backward, const void *from, void *to, size_t pitch,

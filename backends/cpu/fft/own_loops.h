@@ -447,6 +447,60 @@ static void NAME(run_lines)(const struct own_fft *f, const struct own_fft_lines 
     }
 }
 
+/* --- The first passes of a long line --- */
+
 #include "own_lead.h"
+
+/* Factors go large ones first: where columns are left that fill vectors there were no others before. */
+static void NAME(run_lead_pass)(const struct own_fft_pass *p, size_t columns, const REAL *roots, bool is_first,
+                                const C *restrict x, C *restrict y)
+{
+    switch (p->radix) {
+    case 5: NAME(lead_part_5)(p->done, p->lead_left, roots, columns, p->left, is_first, x, y); break;
+    case 7: NAME(lead_part_7)(p->done, p->lead_left, roots, columns, p->left, is_first, x, y); break;
+    default: NAME(lead_part_8)(p->done, p->lead_left, roots, columns, p->left, is_first, x, y); break;
+    }
+}
+
+/* A vector's columns, from x, by way of y; where the result is. */
+static C *NAME(run_lead_passes)(const struct own_fft *f, size_t at, C *x, C *y)
+{
+    const REAL *roots = f->lead_roots;
+    for (unsigned i = 0; i < f->lead_passes; i++) {
+        const struct own_fft_pass *p = &f->passes[i];
+        NAME(run_lead_pass)(p, f->columns, roots + at, !at, x, y);
+        roots += 2 * p->left * (p->radix - 1);
+        C *next = x;
+        x = y;
+        y = next;
+    }
+    return x;
+}
+
+static void NAME(run_lead)(const struct own_fft *f, bool backward, const void *from, void *to, size_t pitch,
+                           void *scratch)
+{
+    enum { VECTORS = OWN_FFT_LEAD_COLUMNS / LANES };
+    const size_t columns = f->columns;
+    C *tile = scratch, *other = tile + VECTORS * f->lead;
+    for (size_t at = 0; at < columns; at += OWN_FFT_LEAD_COLUMNS) {
+        /* Some lines of the cache at once, as each of a column's numbers is on another page. */
+        for (size_t m = 0; m < f->lead; m++)
+            for (size_t v = 0; v < VECTORS; v++)
+                tile[v * f->lead + m] = NAME(part)((const REAL *)from + 2 * (at + v * LANES + columns * m));
+        if (backward)
+            NAME(exchange)(tile, VECTORS * f->lead);
+        for (size_t v = 0; v < VECTORS; v++) {
+            C *x = tile + v * f->lead, *z = NAME(run_lead_passes)(f, at + v * LANES, x, other);
+            if (z != x)
+                memcpy(x, z, f->lead * sizeof *x);
+        }
+        if (backward)
+            NAME(exchange)(tile, VECTORS * f->lead);
+        for (size_t m = 0; m < f->lead; m++)
+            for (size_t v = 0; v < VECTORS; v++)
+                NAME(join)((REAL *)to + 2 * (at + v * LANES + pitch * m), tile[v * f->lead + m]);
+    }
+}
 #undef V
 #undef C

@@ -1,14 +1,15 @@
 /* own_row.h - rows one by one, for REAL, LANES neighbouring numbers of a row at a time.
  *
  * LANES rows side by side (own_loops.h) leave the nearest cache where one row does not.  In Stockham's order what
- * neighbouring short transforms read is side by side in every pass.  So is what they write, but for the first pass,
- * whose vectors are turned, and whose transforms have roots of their own.  As that pass is one of 8, all later ones
- * write vectors that are whole.  A number's parts are apart.
+ * neighbouring short transforms read is side by side in every pass.  So is what they write, but for the first passes,
+ * whose vectors are turned, and whose transforms have roots of their own.  After one of 8, or two others, later ones
+ * write vectors that are whole, or whose last one takes some numbers once more.  A number's parts are apart.
  */
 #include "own_vector.h"
+#include "own_lead.h"
 
 enum {
-    NAME(FIRST) = OWN_FFT_ROW_FIRST,
+    NAME(FIRST) = 8, /* the radix of a first pass that turns its vectors itself */
     /* From a number's real part to its imaginary one: what is known here needs no register. */
     NAME(APART) = OWN_FFT_ROW_PART / sizeof(REAL)
 };
@@ -37,16 +38,15 @@ static inline C NAME(times_root)(C x, const REAL *root, bool has_roots)
     return has_roots ? NAME(times)(x, NAME(all)(root)) : x;
 }
 
-/* Parts of neighbours' roots, whose tables have them apart. */
-static inline C NAME(roots_of)(const REAL *re, const REAL *im)
-{
-    C w;
-    memcpy(&w.re, re, sizeof w.re);
-    memcpy(&w.im, im, sizeof w.im);
-    return w;
-}
-
 /* --- Passes --- */
+
+/* LANES vectors, turned, to rows that are `pitch` apart. */
+static inline __attribute__((always_inline)) void NAME(put_square)(REAL *to, size_t pitch, V v[LANES])
+{
+    NAME(turn)(v);
+    TURN_UNROLLED for (int i = 0; i < LANES; i++)
+        memcpy(to + pitch * (size_t)i, &v[i], sizeof v[i]);
+}
 
 /* Eight vectors of short transforms' numbers, to where these are side by side. */
 static inline void NAME(put_turned)(REAL *to, const V z[NAME(FIRST)])
@@ -55,9 +55,7 @@ static inline void NAME(put_turned)(REAL *to, const V z[NAME(FIRST)])
         V v[LANES];
         TURN_UNROLLED for (int i = 0; i < LANES; i++)
             v[i] = z[half + i];
-        NAME(turn)(v);
-        TURN_UNROLLED for (int i = 0; i < LANES; i++)
-            memcpy(to + NAME(FIRST) * i + half, &v[i], sizeof v[i]);
+        NAME(put_square)(to + half, NAME(FIRST), v);
     }
 }
 
@@ -69,7 +67,7 @@ static inline __attribute__((always_inline)) void NAME(row_first_from)(const str
     for (size_t j = 0; j < left; j += LANES) {
         /* The last vector may take some numbers once more. */
         const size_t at = j + LANES <= left ? j : left - LANES;
-        const REAL *roots = (const REAL *)f->row_roots + at;
+        const REAL *roots = (const REAL *)f->lead_roots + at;
         V re[NAME(FIRST)], im[NAME(FIRST)];
 #define GET(k) NAME(exchanged)(row ? NAME(part)(row + 2 * (at + left * (k))) : NAME(get)(x + at + left * (k)), backward)
 #define PUT(k, number)                                                                                    \
@@ -92,9 +90,92 @@ static inline __attribute__((always_inline)) void NAME(row_first_from)(const str
         NAME(put_turned)(y + NAME(APART) + NAME(FIRST) * at, im);
     }
 }
+
+/* Two other first passes, of `left` transforms each vector of columns: the first one, from the row or x likewise, */
+#define GET(k)                                                                                            \
+    NAME(exchanged)(row ? NAME(part)(row + 2 * columns * (j + left * (k)))                                \
+                        : NAME(get)(x + columns * (j + left * (k))),                                      \
+                    backward)
+#define ROW_COLUMNS(RADIX)                                                                                \
+    static inline __attribute__((always_inline)) void NAME(columns_from_##RADIX)(                         \
+        size_t left, const REAL *w, size_t columns, bool is_first, const REAL *row, const REAL *x,        \
+        bool backward, C *y)                                                                              \
+    {                                                                                                     \
+        const size_t done = 1, roots = columns * left;                                                    \
+        for (size_t j = 0; j < left; j++, w += columns, y += RADIX) {                                     \
+            LEAD_SHORT(RADIX, GET)                                                                        \
+        }                                                                                                 \
+    }                                                                                                     \
+    static void NAME(row_columns_##RADIX)(size_t left, const REAL *w, size_t columns, bool is_first,      \
+                                          const REAL *row, const REAL *x, bool backward, C *y)            \
+    {                                                                                                     \
+        if (!row)                                                                                         \
+            NAME(columns_from_##RADIX)(left, w, columns, is_first, NULL, x, true, y);                     \
+        else if (backward)                                                                                \
+            NAME(columns_from_##RADIX)(left, w, columns, is_first, row, x, true, y);                      \
+        else                                                                                              \
+            NAME(columns_from_##RADIX)(left, w, columns, is_first, row, x, false, y);                     \
+    }
+ROW_COLUMNS(3)
+ROW_COLUMNS(4)
+ROW_COLUMNS(5)
+#undef ROW_COLUMNS
+#undef GET
+
+/* and both, whose n numbers of each column go to rows.  That these are known here makes them places of the stack. */
+static inline __attribute__((always_inline)) void NAME(put_columns)(REAL *y, const C *z, size_t n)
+{
+    for (size_t k = 0; k < n; k += LANES) {
+        const size_t m = k + LANES <= n ? k : n - LANES;
+        V re[LANES], im[LANES];
+        TURN_UNROLLED for (int i = 0; i < LANES; i++)
+            re[i] = z[m + (size_t)i].re;
+        NAME(put_square)(y + m, n, re);
+        TURN_UNROLLED for (int i = 0; i < LANES; i++)
+            im[i] = z[m + (size_t)i].im;
+        NAME(put_square)(y + NAME(APART) + m, n, im);
+    }
+}
+#define ROW_TWO(ONE, OTHER)                                                                               \
+    static void NAME(row_two_##ONE##_##OTHER)(const struct own_fft *f, const REAL *row, const REAL *x, bool backward, \
+                                              REAL *y)                                                    \
+    {                                                                                                     \
+        const size_t columns = f->columns, left = columns * OTHER;                                        \
+        const REAL *one = f->lead_roots, *other = one + 2 * left * (ONE - 1);                             \
+        for (size_t j = 0; j < columns; j += LANES) {                                                     \
+            const size_t at = j + LANES <= columns ? j : columns - LANES;                                 \
+            C a[ONE * OTHER], b[ONE * OTHER];                                                             \
+            NAME(row_columns_##ONE)(OTHER, one + at, columns, !at, row ? row + 2 * at : NULL, x + at,     \
+                                    backward, a);                                                         \
+            NAME(lead_part_##OTHER)(ONE, 1, other + at, columns, columns, !at, a, b);                     \
+            NAME(put_columns)(y + ONE * OTHER * at, b, ONE * OTHER);                                      \
+        }                                                                                                 \
+    }
+ROW_TWO(5, 5)
+ROW_TWO(5, 4)
+ROW_TWO(5, 3)
+ROW_TWO(4, 4)
+ROW_TWO(4, 3)
+ROW_TWO(3, 3)
+#undef ROW_TWO
+
+static void NAME(row_two)(const struct own_fft *f, const REAL *row, const REAL *x, bool backward, REAL *y)
+{
+    switch (f->lead) {
+    case 25: NAME(row_two_5_5)(f, row, x, backward, y); break;
+    case 20: NAME(row_two_5_4)(f, row, x, backward, y); break;
+    case 15: NAME(row_two_5_3)(f, row, x, backward, y); break;
+    case 16: NAME(row_two_4_4)(f, row, x, backward, y); break;
+    case 12: NAME(row_two_4_3)(f, row, x, backward, y); break;
+    default: NAME(row_two_3_3)(f, row, x, backward, y); break;
+    }
+}
+
 static void NAME(row_first)(const struct own_fft *f, const REAL *row, const REAL *x, bool backward, REAL *y)
 {
-    if (!row)
+    if (f->passes[0].radix != NAME(FIRST))
+        NAME(row_two)(f, row, x, backward, y);
+    else if (!row)
         NAME(row_first_from)(f, NULL, x, true, y);
     else if (backward)
         NAME(row_first_from)(f, row, x, true, y);
@@ -106,11 +187,14 @@ static void NAME(row_first)(const struct own_fft *f, const REAL *row, const REAL
 #define GET(k) NAME(get)(from + part * (k))
 #define PUT(k, number) NAME(put)(to + done * (k), k ? NAME(times_root)(number, root + 2 * (k) - 2, has_roots) : number)
 #define PUT_LAST(k, number) NAME(join)(to + 2 * done * (k), NAME(exchanged)(number, backward))
+/* How many numbers the last vector takes once more. */
+#define BACK (q + LANES <= done ? 0 : q + LANES - done)
 #define ROW_PASS(RADIX)                                                                                   \
     static inline __attribute__((always_inline)) void NAME(row_part_##RADIX)(                             \
         size_t done, size_t part, const REAL *root, bool has_roots, const REAL *from, REAL *to)           \
     {                                                                                                     \
         for (size_t q = 0; q < done; q += LANES, from += LANES, to += LANES) {                            \
+            from -= BACK, to -= BACK;                                                                     \
             SHORT_##RADIX(GET, PUT)                                                                       \
         }                                                                                                 \
     }                                                                                                     \
@@ -128,6 +212,7 @@ static void NAME(row_first)(const struct own_fft *f, const REAL *row, const REAL
     {                                                                                                     \
         const size_t part = done;                                                                         \
         for (size_t q = 0; q < done; q += LANES, from += LANES, to += 2 * LANES) {                        \
+            from -= BACK, to -= 2 * BACK;                                                                 \
             SHORT_##RADIX(GET, PUT_LAST)                                                                  \
         }                                                                                                 \
     }                                                                                                     \
@@ -148,6 +233,7 @@ ROW_PASS(8)
 #undef GET
 #undef PUT
 #undef PUT_LAST
+#undef BACK
 
 static void NAME(row_pass)(const struct own_fft_pass *p, const REAL *x, REAL *y)
 {
@@ -178,7 +264,7 @@ static void NAME(row_last)(const struct own_fft_pass *p, const REAL *x, bool bac
 static REAL *NAME(row_passes)(const struct own_fft *f, bool backward, const REAL *in, REAL *out, REAL *x, REAL *y)
 {
     NAME(row_first)(f, in, x, backward, y);
-    for (unsigned i = 1; i < f->n_passes; i++) {
+    for (unsigned i = f->lead_passes; i < f->n_passes; i++) {
         if (out && i + 1 == f->n_passes)
             NAME(row_last)(&f->passes[i], y, backward, out);
         else

@@ -82,7 +82,7 @@
 #define FIRSTS(each)  PASTE(FIRSTS_##each, LANES)
 #define SECONDS(each) PASTE(SECONDS_##each, LANES)
 
-/* Vectors along a row are no longer than what its first pass leaves side by side (OWN_FFT_ROW_FIRST). */
+/* Vectors along a row are no longer than what a first pass of 8 leaves side by side (OWN_FFT_ROW_LANES). */
 #if FLOATS < 8
 #define ROW_FLOATS FLOATS
 #else
@@ -137,7 +137,8 @@ static inline bool goes_by_tiles(const struct own_fft *f)
 #define NUMBER   NAME(cplx)
 #include "own_row.h"
 
-const struct own_fft_ops VARIANT = { { run_lines_f32, run_lines_f64 },
+const struct own_fft_ops VARIANT = { { FLOATS, DOUBLES },
+                                     { run_lines_f32, run_lines_f64 },
                                      { run_halves_f32, run_halves_f64 },
                                      { run_rows_row_f32, run_rows_row_f64 },
                                      { run_lead_f32, run_lead_f64 } };
