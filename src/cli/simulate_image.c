@@ -49,12 +49,12 @@ static double simple(int h, int k, int l)
 
 static const struct {
     const char *name;
-    double a; /* cubic, in Angstrom: NIST's values */
+    double a; /* cubic, in Angstrom: those of calibrants.def */
     double (*factor)(int h, int k, int l);
 } calibrants[] = {
-    { "CeO2", 5.4115, fluorite },
-    { "LaB6", 4.15691, simple },
-    { "Si", 5.43102, diamond },
+    { "CeO2", 5.411651, fluorite },
+    { "LaB6", 4.156826, simple },
+    { "Si", 5.43119459, diamond },
 };
 
 /* How many planes are the same by symmetry: permutations and signs of h >= k >= l >= 0. */
