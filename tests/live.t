@@ -285,6 +285,21 @@ check '... says so' grep 'stopped after 0 messages' alone.log
 check 'a receiver that hears nobody, interrupted' \
     alone "$halcyon" integrate --stream "$at" -p s.poni --publish ipc://alone -o alone.dat
 check '... says so' grep 'stopped while no series was running' alone.log
+between()
+{
+    # shellcheck disable=SC2086
+    live $plan --series 0 -o all.dat 2>all.log &
+    pid=$!
+    send s.h5 --stream "$at"
+    for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+        grep '12 of 12 frames' all.log >/dev/null && break
+        sleep 0.1
+    done
+    kill -INT $pid
+    wait $pid
+    equals $? 0
+}
+check '... one of all series, between two: that is its end' between
 # shellcheck disable=SC2016
 is_interrupted_sparse='import h5py, sys
 assert h5py.File("int.sparse.h5")["/entry_0000/sparse_frames/background_avg"].shape[0] == int(sys.argv[1])'

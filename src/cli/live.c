@@ -183,13 +183,15 @@ static int receive_series(struct live *live)
         }
     }
     /* A series that still runs here did not come to an end of its own; what it has is written nevertheless. */
-    int interrupted = interrupt_came();
-    if (interrupted && !series) {
+    int interrupted = interrupt_came(), is_between = interrupted && !series;
+    if (is_between) {
         progress_clear(&live->progress);
         cli_note("stopped while no series was running");
     }
     end_series(&series, interrupted ? LIVE_INTERRUPTED : LIVE_FAILED, &worst);
-    return interrupted ? CLI_FAILED : worst;
+    /* Whoever takes all that come has no other end. */
+    const bool is_end = is_between && live->n_series && !live->values->series.value;
+    return interrupted && !is_end ? CLI_FAILED : worst;
 }
 
 /* Is `other` what a further series' `name` is called? */
