@@ -104,8 +104,8 @@ $nufft" # else a build without an FFT
 n=0 failed=0
 while read -r step io command; do
     case $command in *CONFIG*) command="${command%CONFIG*}$config${command#*CONFIG}" ;; esac
-    # Plans of two axes are kept for the next transform, and of a grid as long as that of a type 3 the roots for its rows.
-    case $command in *'-t 3'*'--method grid'*) kept=7 ;; *'--method grid'*) kept=6 ;; *) kept=0 ;; esac
+    # Plans of two axes are kept for the next transform, and of grids as long as those of a type 3 the roots for their rows.
+    case $command in *'-t 3'*'--method grid'*) kept=8 ;; *'--method grid'*) kept=6 ;; *) kept=0 ;; esac
     # shellcheck disable=SC2086 # several words
     run FAIL_ALLOC_AT 0 $command
     [ -s report ] || leave 'allocations are not seen here'
