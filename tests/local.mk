@@ -192,9 +192,9 @@ else
 test_drivers = 'unset OCL_ICD_VENDORS'
 endif
 # Where PoCL does not optimise what it compiles, which is most of the time that these take; its optimiser is seen by the tests of
-# kernels, formulas, functions, sums and scans.
+# kernels, formulas, functions and sums.
 unoptimised = arguments axes azint_large azint_regions coil_maps csr cts_fft density eval eval_layouts eval_together in_field joins matrices \
-    misfit operators pick pipeline_regions pipeline_sparse regularize sense several_devices solvers stencil_faces
+    misfit operators pick pipeline_regions pipeline_sparse regularize scans sense several_devices solvers stencil_faces
 
 cts_launchers = tests/cuda-cuda.t
 cts_launchers += $(cts_programs:=-cpu.t) $(cts_programs:=-cpu-1.t) $(cts_programs:=-cpu-portable.t) \
