@@ -10,7 +10,7 @@
 #include <math.h>
 
 #ifdef IS_SANITIZED
-enum { STEPS = 400 };
+enum { STEPS = 1000 };
 #else
 enum { STEPS = 2000 };
 #endif
