@@ -45,6 +45,8 @@ check 'all.h5 says what it lacks' refused 1 'run.2-of-4.h5' "$halcyon" sum all.h
 check 'a part is run again alone' integrate -o run.h5 --shard 2/4
 check '... and takes its place' same whole.h5 all.h5
 check 'a copy did without it' same whole.h5 copy.h5
+: >empty.h5
+check 'a file with nothing in it' refused 1 'empty.h5 is empty' "$halcyon" merge run.?-of-4.h5 empty.h5 -o none.h5
 check 'a part twice' refused 1 'both part 2/4' "$halcyon" merge run.?-of-4.h5 kept.h5 -o none.h5
 integrate -o other.h5 --shard 2/4 -n 500
 check 'a part of another plan' refused 1 'different plans' "$halcyon" merge run.0-of-4.h5 run.1-of-4.h5 other.2-of-4.h5 run.3-of-4.h5 -o none.h5

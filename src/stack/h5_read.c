@@ -5,6 +5,7 @@
 #include <halcyon/backend.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 int hcy__h5_open_file(hid_t *file, const char *path)
@@ -13,7 +14,11 @@ int hcy__h5_open_file(hid_t *file, const char *path)
     *file = -1;
     if (st)
         return st;
+    struct stat is;
+    const bool is_empty = !fstat(fd, &is) && S_ISREG(is.st_mode) && !is.st_size;
     close(fd);
+    if (is_empty)
+        return hcy_fail(HCY_EFORMAT, "%s is empty", path);
     const char *words;
     *file = hcy__h5_spy_open(path, &words);
     return *file < 0 ? hcy_fail_vendor(HCY_EFORMAT, 0, words, "%s cannot be opened as HDF5", path) : 0;
