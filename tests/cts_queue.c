@@ -341,7 +341,7 @@ static void test_finish_while_submitting(void)
     atomic_store(&s.limit, before + GOES_ON);
     st_ok(hcy_queue_finish(s.queue), "a queue that never gets empty can be finished");
     int passed = atomic_load(&s.batches) - before;
-    ok(passed < GOES_ON, "as far as it had been filled then (%d batches passed)", passed);
+    ok(passed < 8, "as far as it had been filled then (%d batches passed)", passed);
     atomic_store(&s.stop, true);
     pthread_join(thread, &failed);
     ok(!failed, "nothing failed");

@@ -191,7 +191,7 @@ test_drivers = 'echo "1..0 \# SKIP drivers of OpenCL do not run under sanitizers
 else
 test_drivers = 'unset OCL_ICD_VENDORS'
 endif
-# Where PoCL does not optimise what it compiles, which is most of the time that these take; its optimiser is seen by the tests of
+# Where PoCL does not optimise what it compiles, which takes long; its optimiser is seen by the tests of
 # kernels, formulas, functions and sums.
 unoptimised = arguments axes azint_large azint_regions coil_maps csr cts_fft density eval eval_layouts eval_together in_field joins matrices \
     misfit operators pick pipeline_regions pipeline_sparse regularize scans sense several_devices solvers stencil_faces

@@ -1090,7 +1090,7 @@ int main(int argc, char **argv)
 {
     cts_begin(argc, argv);
     few = argc > 2 && !strcmp(argv[2], "few");
-#ifdef IS_SANITIZED
+#ifdef IS_SANITIZED /* a minute of the same lines with other numbers */
     few = true;
 #endif
     dev = cts_open();

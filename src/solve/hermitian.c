@@ -86,7 +86,7 @@ typedef double number __attribute__((vector_size(16), aligned(8), may_alias));
 
 static inline number swap_parts(number x)
 {
-    return __builtin_shufflevector(x, x, 1, 0);
+    return (number){ x[1], x[0] };
 }
 
 void hcy__add_multiple(double complex *to, double complex factor, const double complex *x, bool conjugate, size_t n)
