@@ -46,7 +46,7 @@ check()
     else
         echo "not ok $n - $what"
         echo "# $*"
-        head -c 2000 check.log | sed 's/^/# /'
+        { head -c 2000 check.log; echo; } | sed 's/^/# /' # the next line is one of its own
         failed=1
     fi
 }
