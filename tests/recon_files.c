@@ -381,6 +381,7 @@ static int write_grid(const char *path, const char *to, const char *what)
     }
     mrd_write(to, records, n);
     put_header(to, what, nx, ny, planes);
+    free(records[n].data.p); /* of the line that is missing of "uneven" */
     free(records);
     hcy_host_array_free(&image);
     return 0;
