@@ -65,6 +65,12 @@ for version in 1 2; do
         check "v$version, $encoding: the same curves as the file's" same plain.dat $version.dat
     done
 done
+# A file of one curve is refused when a series of more begins, and nothing is left of it.
+several() { run 1 's.h5' -o one.chi && grep 'one.chi is for one curve.*one_%04d.chi' run.log && not ls one.chi*; }
+check 'a file of one curve for a series of several' several
+check '... a file for each' run 0 's.h5' -o one_%02d.chi -q
+check '... each there' test "$(ls one_*.chi | wc -l)" -eq 12
+check '... of a series whose sum is one curve' run 0 's.h5' -o one.chi --sum 12 -q
 # Sparse frames: the file's, of all frames and of those that came.
 same_sparse()
 {

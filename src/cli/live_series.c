@@ -32,6 +32,8 @@ static int choose_live_output(struct live_series *s)
 {
     const struct integrate_values *v = s->live->values;
     int status = name_live_output(s->output, sizeof s->output, s, v->output ? v->output : "stream_azint.h5");
+    if (!status && v->output)
+        status = integrate_check_name(s->output, v, s->start.images);
     return status || !v->sparse ? status : name_live_output(s->sparse.path, sizeof s->sparse.path, s, v->sparse);
 }
 
