@@ -208,6 +208,10 @@ struct gpu_fft_map {
     uint32_t multiplies;                          /* by a table's numbers, with real and imaginary parts exchanged */
     uint32_t exchanged_before, exchanged_behind;  /* before, and after that */
 };
+/* Lines of 2 n real numbers, which are n complex ones (fft.cl). */
+struct gpu_fft_real {
+    uint64_t n, lines;
+};
 /* A pass over an axis of a convolution (gram.cl): an image's lines, `width` of them side by side in a row of lines, or,
  * of the fastest axis, one behind the other; and two halves of their frequencies. */
 struct gpu_nufft_gram {

@@ -1,7 +1,8 @@
 /* fft.cl - Fourier transforms of any lengths: the passes of lines.cl, and between them numbers that are copied to
- * lines of another length, multiplied by a table, or real. */
+ * lines of another length, multiplied by a table, or real; and real lines that are complex ones of half as many. */
 #pragma once
 #include "nufft/lines.cl"
+#include "fft_real.h"
 
 /* Number e of a line that has map.from numbers, of which those behind are zeros, or the first ones' conjugates. */
 DEVICE C mapped_number(const REAL *numbers, const struct gpu_fft_map *map, u64 line, u64 e)
@@ -33,5 +34,40 @@ void gpu_fft_map(struct gpu_fft_map map, BUFFER(const REAL, from), BUFFER(const 
                 to[2 * at] = x.re;
                 to[2 * at + 1] = x.im;
             }
+        }
+}
+
+/* Behind the transforms of halves, and before them; roots: of the whole line, for half of the halves' numbers. */
+KERNEL GROUP_OF(GROUP_SIZE)
+void gpu_fft_split(struct gpu_fft_real real, BUFFER(const C, from), BUFFER(const C, roots), BUFFER(C, to))
+{
+    OPEN(const C, from) OPEN(const C, roots) OPEN(C, to)
+    const u64 h = real.n;
+    for (u64 o = GROUP_Y; o < real.lines; o += GROUPS_Y)
+        for (u64 k = ITEM_OF_ALL; 2 * k <= h; k += (u64)GROUPS * GROUP_SIZE) {
+            const u64 line = o * h, own = line + o;
+            C low, high;
+            line_split_pair(&low, &high, from[line + k], from[line + (k ? h - k : 0)], roots[k]);
+            to[own + k] = low;
+            to[own + h - k] = high;
+        }
+}
+
+KERNEL GROUP_OF(GROUP_SIZE)
+void gpu_fft_join(struct gpu_fft_real real, BUFFER(const C, from), BUFFER(const C, roots), BUFFER(C, to))
+{
+    OPEN(const C, from) OPEN(const C, roots) OPEN(C, to)
+    const u64 h = real.n;
+    for (u64 o = GROUP_Y; o < real.lines; o += GROUPS_Y)
+        for (u64 k = ITEM_OF_ALL; 2 * k <= h; k += (u64)GROUPS * GROUP_SIZE) {
+            const u64 line = o * h, own = line + o;
+            C a = from[own + k], b = from[own + h - k], low, high;
+            /* The first number and the last one are real, whatever they are. */
+            if (!k)
+                a.im = b.im = 0;
+            line_join_pair(&low, &high, a, b, roots[k]);
+            to[line + k] = low;
+            if (k)
+                to[line + h - k] = high;
         }
 }

@@ -2,7 +2,8 @@
  *
  * A plan is a list of steps, each from one memory to another: passes over an axis (lines.cl), one for each factor of
  * its length up to 8, and maps (fft.cl).  An axis whose length has larger prime factors is a convolution with a chirp,
- * of a length that is a power of two (Bluestein).  Real numbers are transformed as complex ones.
+ * of a length that is a power of two (Bluestein).  Rows of real numbers are complex ones of half as many numbers, or,
+ * of odd lengths, of as many.
  */
 #include "fft/gpu_fft.h"
 
@@ -16,10 +17,16 @@
 enum memory { IN, OUT, FIRST, SECOND };
 enum { MOST_GROUP = 256, LEAST_GROUP = 32, MOST_BLOCKS = 65535 };
 
+enum kind { PASS, MAP, SPLIT, JOIN };
+
 struct step {
-    unsigned radix; /* 0: a map */
-    struct gpu_nufft_pass pass;
-    struct gpu_fft_map map;
+    enum kind kind;
+    unsigned radix; /* of a pass */
+    union {
+        struct gpu_nufft_pass pass;
+        struct gpu_fft_map map;
+        struct gpu_fft_real real; /* split, joined */
+    };
     bool turns_before, turns_behind; /* which parts are exchanged where the transform goes backward */
     size_t table;                    /* its roots, or factors: bytes */
 };
@@ -133,6 +140,7 @@ static int add_map(struct gpu_fft *f, struct gpu_fft_map map, const struct lines
 {
     map.inner = l->inner;
     map.outer = l->outer;
+    step.kind = MAP;
     step.map = map;
     return add_step(f, &step, map.to * map.inner * map.outer);
 }
@@ -189,17 +197,65 @@ static int add_convolution(struct gpu_fft *f, struct tables *t, const struct lin
     return status;
 }
 
-static int add_axis(struct gpu_fft *f, struct tables *t, const hcy_fft_desc *d, int axis, uint64_t last)
+static int add_lines(struct gpu_fft *f, struct tables *t, const struct lines *l)
 {
     unsigned list[HCY_FFT_MOST_PASSES];
+    if (l->n == 1)
+        return 0;
+    return hcy_fft_factor(list, l->n) ? add_passes(f, t, l, true, false) : add_convolution(f, t, l);
+}
+
+static int add_axis(struct gpu_fft *f, struct tables *t, const hcy_fft_desc *d, int axis, uint64_t last)
+{
     struct lines l = { d->n[axis], d->inner, d->batch };
     for (int i = 0; i < axis; i++)
         l.outer *= d->n[i];
     for (int i = axis + 1; i < d->rank; i++)
         l.inner *= i == d->rank - 1 ? last : d->n[i];
-    if (l.n == 1)
-        return 0;
-    return hcy_fft_factor(list, l.n) ? add_passes(f, t, &l, true, false) : add_convolution(f, t, &l);
+    return add_lines(f, t, &l);
+}
+
+/* Between rows' halves and their first halves' frequencies; what there are more of is left. */
+static int add_real(struct gpu_fft *f, struct tables *t, enum kind kind, uint64_t half, uint64_t rows)
+{
+    const struct step step = { .kind = kind, .real = { half, rows }, .table = t->n * f->number };
+    int status = 0;
+    for (uint64_t k = 0; 2 * k <= half && !status; k++)
+        status = add_number(t, hcy_fft_root((size_t)k, (size_t)(2 * half)));
+    return status ? status : add_step(f, &step, (half + (kind == SPLIT)) * rows);
+}
+
+/* Rows of real numbers, forward: the last axis. */
+static int add_rows_of_reals(struct gpu_fft *f, struct tables *t, const hcy_fft_desc *d, const struct lines *rows)
+{
+    const uint64_t n = rows->n;
+    const struct lines halves = { n / 2, 1, rows->outer };
+    int status;
+    if (n % 2 == 0) {
+        status = add_lines(f, t, &halves);
+        return status ? status : add_real(f, t, SPLIT, n / 2, rows->outer);
+    }
+    status = add_map(f, (struct gpu_fft_map){ .from = n, .to = n, .from_real = 1 }, rows, (struct step){ 0 });
+    if (!status)
+        status = add_axis(f, t, d, d->rank - 1, n);
+    return status ? status : add_map(f, (struct gpu_fft_map){ .from = n, .to = n / 2 + 1 }, rows, (struct step){ 0 });
+}
+
+/* Backward. */
+static int add_rows_to_reals(struct gpu_fft *f, struct tables *t, const hcy_fft_desc *d, const struct lines *rows)
+{
+    const uint64_t n = rows->n;
+    const struct lines halves = { n / 2, 1, rows->outer };
+    int status;
+    if (n % 2 == 0) {
+        status = add_real(f, t, JOIN, n / 2, rows->outer);
+        return status ? status : add_lines(f, t, &halves);
+    }
+    status = add_map(f, (struct gpu_fft_map){ .from = n / 2 + 1, .to = n, .mirrored = 1 }, rows, (struct step){ 0 });
+    if (!status)
+        status = add_axis(f, t, d, d->rank - 1, n);
+    return status ? status
+                  : add_map(f, (struct gpu_fft_map){ .from = n, .to = n, .to_real = 1 }, rows, (struct step){ 0 });
 }
 
 /* From the last axis on; to real numbers, whose rows have half of theirs on the other side, up to it. */
@@ -207,29 +263,20 @@ static int list_steps(struct gpu_fft *f, struct tables *t, const hcy_fft_desc *d
 {
     const uint64_t n = d->n[d->rank - 1], half = d->type == HCY_FFT_C2C ? n : n / 2 + 1;
     struct lines rows = { n, 1, d->batch };
-    const struct step plain = { .radix = 0 };
     int status = 0;
     for (int i = 0; i + 1 < d->rank; i++)
         rows.outer *= d->n[i];
-    if (d->type == HCY_FFT_R2C) {
-        status = add_map(f, (struct gpu_fft_map){ .from = n, .to = n, .from_real = 1 }, &rows, plain);
-        if (!status)
-            status = add_axis(f, t, d, d->rank - 1, n);
-        if (!status)
-            status = add_map(f, (struct gpu_fft_map){ .from = n, .to = half }, &rows, plain);
-    }
+    if (d->type == HCY_FFT_R2C)
+        status = add_rows_of_reals(f, t, d, &rows);
     for (int axis = d->type == HCY_FFT_C2C ? d->rank - 1 : d->rank - 2; axis >= 0 && !status; axis--)
         status = add_axis(f, t, d, axis, half);
-    if (d->type == HCY_FFT_C2R && !status) {
-        status = add_map(f, (struct gpu_fft_map){ .from = half, .to = n, .mirrored = 1 }, &rows, plain);
-        if (!status)
-            status = add_axis(f, t, d, d->rank - 1, n);
-        if (!status)
-            status = add_map(f, (struct gpu_fft_map){ .from = n, .to = n, .to_real = 1 }, &rows, plain);
-    }
+    if (d->type == HCY_FFT_C2R && !status)
+        status = add_rows_to_reals(f, t, d, &rows);
     /* A transform of one number. */
     rows.inner = d->inner;
-    return status || f->n_steps ? status : add_map(f, (struct gpu_fft_map){ .from = n, .to = n }, &rows, plain);
+    return status || f->n_steps
+               ? status
+               : add_map(f, (struct gpu_fft_map){ .from = n, .to = n }, &rows, (struct step){ 0 });
 }
 
 /* --- Plans --- */
@@ -245,7 +292,17 @@ static uint32_t group_for(const struct gpu_fft *f, uint64_t items)
 
 static uint64_t items_of(const struct step *s)
 {
-    return s->radix ? s->pass.n / s->radix * s->pass.inner : s->map.to * s->map.inner;
+    switch (s->kind) {
+    case PASS: return s->pass.n / s->radix * s->pass.inner;
+    case MAP: return s->map.to * s->map.inner;
+    default: return s->real.n / 2 + 1;
+    }
+}
+
+/* What is done by groups in the second direction of a grid. */
+static uint64_t blocks_of(const struct step *s)
+{
+    return s->kind == PASS ? s->pass.outer : s->kind == MAP ? s->map.outer : s->real.lines;
 }
 
 static int variant_for(struct gpu_variant **variant, const struct gpu_fft *f, uint32_t group)
@@ -274,10 +331,11 @@ static int upload_tables(struct gpu_fft *f, const struct tables *t)
 
 static size_t bytes_of_result(const struct gpu_fft *f, const hcy_fft_desc *d)
 {
+    const size_t row = d->n[d->rank - 1];
     size_t bytes = d->batch * d->inner * f->number;
-    for (int i = 0; i < d->rank; i++)
+    for (int i = 0; i + 1 < d->rank; i++)
         bytes *= d->n[i];
-    return bytes;
+    return d->type == HCY_FFT_C2R ? bytes / 2 * row : bytes * (d->type == HCY_FFT_R2C ? row / 2 + 1 : row);
 }
 
 int gpu_fft_create(struct gpu_fft **out, size_t *workspace, struct gpu_kernel *kernel, const hcy_fft_desc *d)
@@ -290,7 +348,7 @@ int gpu_fft_create(struct gpu_fft **out, size_t *workspace, struct gpu_kernel *k
     f->kernel = kernel;
     f->number = d->precision == HCY_F64 ? 16 : 8;
     int status = list_steps(f, &tables, d);
-    f->is_beside = d->type == HCY_FFT_C2C && f->room <= bytes_of_result(f, d);
+    f->is_beside = f->room <= bytes_of_result(f, d);
     /* What compiles does so now, and not in the first execution. */
     for (size_t i = 0; i < f->n_steps && !status; i++)
         status = variant_for(&variant, f, group_for(f, items_of(&f->steps[i])));
@@ -345,10 +403,20 @@ static int launch_map(const struct run *r, const struct step *s, struct gpu_vari
     return GPU_STEP(&r->call, variant, "gpu_fft_map", grid, GPU_BYTES(m), from, table, to);
 }
 
+static int launch_real(const struct run *r, const struct step *s, struct gpu_variant *variant,
+                       const struct gpu_grid *grid, struct gpu_arg from, struct gpu_arg table, struct gpu_arg to)
+{
+    return GPU_STEP(&r->call, variant, s->kind == SPLIT ? "gpu_fft_split" : "gpu_fft_join", grid, GPU_BYTES(s->real),
+                    from, table, to);
+}
+
 static int launch_step(const struct run *r, const struct step *s, enum memory from, enum memory to)
 {
+    static int (*const launch[])(const struct run *, const struct step *, struct gpu_variant *, const struct gpu_grid *,
+                                 struct gpu_arg, struct gpu_arg, struct gpu_arg) =
+        { [PASS] = launch_pass, [MAP] = launch_map, [SPLIT] = launch_real, [JOIN] = launch_real };
     const struct gpu_ops *ops = r->call.kernel->ops;
-    const uint64_t items = items_of(s), outer = s->radix ? s->pass.outer : s->map.outer;
+    const uint64_t items = items_of(s), outer = blocks_of(s);
     const uint32_t group = group_for(r->fft, items);
     const uint64_t groups = (items + group - 1) / group, most = ops->alone ? ops->units * 4 : UINT32_MAX / 2;
     const struct gpu_grid grid = { { (uint32_t)(groups < most ? groups : most),
@@ -360,8 +428,7 @@ static int launch_step(const struct run *r, const struct step *s, enum memory fr
     int status = variant_for(&variant, r->fft, group);
     if (status)
         return status;
-    return (s->radix ? launch_pass : launch_map)(r, s, variant, &grid, r->memory[from], gpu_at(&tables, s->table),
-                                                 r->memory[to]);
+    return launch[s->kind](r, s, variant, &grid, r->memory[from], gpu_at(&tables, s->table), r->memory[to]);
 }
 
 /* Into the result's place no step may write what is still to be read from it. */
@@ -369,7 +436,7 @@ static int keep_input(const struct run *r)
 {
     const struct gpu_fft *f = r->fft;
     const uint64_t n = f->room / f->number;
-    const struct step copy = { .map = { .from = n, .to = n, .inner = 1, .outer = 1 } };
+    const struct step copy = { .kind = MAP, .map = { .from = n, .to = n, .inner = 1, .outer = 1 } };
     return launch_step(r, &copy, IN, FIRST);
 }
 
