@@ -410,6 +410,11 @@ static void test_other_reductions(void)
         x[i] = i * 7919 % 4001 - 2000;
         sum += x[i];
     }
+    static const uint16_t counts[2] = { 300, 400 };
+    hcy_array *two = array_of(HCY_UINT16, 1, (int64_t[]){ 2 }, counts);
+    st_ok(reduce(&real, HCY_FLOAT64, "s = norm(x)", two, NULL), "a norm of integers whose squares are beyond their type");
+    ok(real == 500, "is made of real numbers");
+    hcy_array_release(two);
     hcy_array *a = array_of(HCY_INT32, 2, shape, x), *nothing = empty_of(HCY_FLOAT64, 1, &none),
               *back = slice_of(a, "::-1, ::-1");
     st_ok(reduce(&number, HCY_INT64, "s = sum(x)", a, NULL), "a sum of integers");

@@ -536,7 +536,7 @@ struct hcy__made hcy__emit_call(struct hcy__emitter *e, const struct hcy__node *
      * around. */
     switch (node->function) {
     case HCY__FN_CAST:
-        return hcy__emit_cast(e, args[0], node->dtype);
+        return node->dtype ? hcy__emit_cast(e, args[0], node->dtype) : hcy__emit_as_real(e, args[0]);
     case HCY__FN_TRUTH_AND:
     case HCY__FN_TRUTH_OR:
     case HCY__FN_TRUTH_NOT:

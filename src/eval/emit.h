@@ -53,6 +53,8 @@ void hcy__emit_together(struct hcy__emitter *e, struct hcy__made *args, int n, s
 struct hcy__made hcy__emit_maths(struct hcy__emitter *e, const struct hcy__node *node, struct hcy__made *args);
 struct hcy__made hcy__emit_draw(struct hcy__emitter *e, const struct hcy__node *node, struct hcy__made *args);
 struct hcy__made hcy__emit_random(struct hcy__emitter *e, const struct hcy__node *node, struct hcy__made *args);
+/* Integers and booleans as float64; a number of the text stays weak. */
+struct hcy__made hcy__emit_as_real(struct hcy__emitter *e, struct hcy__made x);
 struct hcy__made hcy__emit_root(struct hcy__emitter *e, struct hcy__made x);
 struct hcy__made hcy__emit_size(struct hcy__emitter *e, struct hcy__made x);
 struct hcy__made hcy__emit_any_power(struct hcy__emitter *e, struct hcy__made *args);

@@ -42,8 +42,7 @@ static int real_number(struct hcy__emitter *e, const struct hcy__made *x, double
     return hcy__emit_literal(e, number, hcy__register_of(x->type.dtype));
 }
 
-/* Integers and booleans as float64; a number of the text stays weak. */
-static struct hcy__made as_real(struct hcy__emitter *e, struct hcy__made x)
+struct hcy__made hcy__emit_as_real(struct hcy__emitter *e, struct hcy__made x)
 {
     struct hcy__type type = x.type;
     if (hcy__kind_of(type.dtype) >= HCY__KIND_REAL)
@@ -114,7 +113,7 @@ static struct hcy__made complex_root(struct hcy__emitter *e, struct hcy__made x)
 
 struct hcy__made hcy__emit_root(struct hcy__emitter *e, struct hcy__made x)
 {
-    x = as_real(e, x);
+    x = hcy__emit_as_real(e, x);
     if (has_imaginary(&x))
         return complex_root(e, x);
     x.re = real_step(e, roots, &x, x.re, -1, -1);
@@ -173,7 +172,7 @@ static struct hcy__made call_angle(struct hcy__emitter *e, struct hcy__made x)
 static struct hcy__made call_ldexp(struct hcy__emitter *e, const struct hcy__node *node, struct hcy__made x,
                                    struct hcy__made n)
 {
-    x = as_real(e, x);
+    x = hcy__emit_as_real(e, x);
     if (has_imaginary(&x) || hcy__kind_of(n.type.dtype) > HCY__KIND_INTEGER)
         hcy__emit_refuse(e, "a real number and an integer are wanted for ", hcy__function_name(node));
     n = hcy__emit_cast(e, n, HCY_INT64);
@@ -188,7 +187,7 @@ struct hcy__made hcy__emit_maths(struct hcy__emitter *e, const struct hcy__node 
     if (node->function == HCY__FN_LDEXP)
         return call_ldexp(e, node, args[0], args[1]);
     for (int k = 0; k <= two; k++)
-        args[k] = as_real(e, args[k]);
+        args[k] = hcy__emit_as_real(e, args[k]);
     hcy__emit_together(e, args, 1 + two, &y.type);
     x = args[0];
     x.type.weak = y.type.weak;

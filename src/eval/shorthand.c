@@ -76,6 +76,8 @@ int hcy__write_out(struct hcy__parser *p, int function, int column, const int *k
     case HCY__FN_DOT:
         return hcy__add_call(p, HCY__FN_SUM, column, hcy__add_call(p, HCY__FN_MUL, column, a, b, -1), -1, -1);
     case HCY__FN_NORM:
+        /* Squares of small integers would wrap, as those of dot() do. */
+        a = hcy__add_call(p, HCY__FN_CAST, column, a, -1, -1);
         a = hcy__add_call(p, HCY__FN_SUM, column, hcy__add_call(p, HCY__FN_ABS2, column, a, -1, -1), -1, -1);
         return hcy__add_call(p, HCY__FN_SQRT, column, a, -1, -1);
     case HCY__FN_NORM1:

@@ -40,7 +40,7 @@ enum hcy__function {
 #define HCY__ENUM(name, ...) HCY__FN_##name,
     HCY__FUNCTIONS(HCY__ENUM)
 #undef HCY__ENUM
-    HCY__FN_CAST /* to the node's dtype */
+    HCY__FN_CAST /* to the node's dtype; 0: integers to float64, all else stays */
 };
 
 enum hcy__node_kind {
