@@ -526,6 +526,40 @@ static void test_scales(void)
     }
 }
 
+/* A multiple of the identity: the first step takes all of the gradient but its rounding, and the others lose nothing. */
+static void test_one_step(void)
+{
+    static const double factors[] = { 0.3, 0.7, 3, 1e12 };
+    for (int i = 0; i < 8; i++) {
+        const int dtype = i < 4 ? HCY_FLOAT32 : HCY_FLOAT64;
+        const double factor = factors[i % 4];
+        const double complex elements[9] = { [0] = factor, [4] = factor, [8] = factor },
+                             rows[3] = { 7 * factor, 14 * factor, 21 * factor };
+        hcy_array *a = array_on(dev, dtype, 2, 3, 3, elements), *b = array_on(dev, dtype, 1, 3, 0, rows),
+                  *x = NULL;
+        hcy_operator *op = NULL;
+        hcy_solver *solver = NULL;
+        float single[3] = { 0 };
+        double numbers[3] = { 0 };
+        int status = hcy_operator_matrix(&op, a);
+        status = cts_first(status, hcy_solver_create(&solver, queue, op, NULL));
+        status = cts_first(status, hcy_solver_start(solver, b, NULL));
+        status = cts_first(status, hcy_solver_run(solver, 100));
+        status = cts_first(status, hcy_solver_get_x(&x, solver));
+        status = cts_first(status, hcy_array_to_host(i < 4 ? (void *)single : numbers, queue, x));
+        for (int k = 0; k < 3 && i < 4; k++)
+            numbers[k] = single[k];
+        st_ok(status, "CGLS of %g times the identity, 100 steps in %s", factor, hcy_dtype_name(dtype));
+        ok(fabs(numbers[0] - 7) < 1e-5 && fabs(numbers[1] - 14) < 1e-5 && fabs(numbers[2] - 21) < 1e-5,
+           "x is found and stays");
+        hcy_array_release(x);
+        hcy_solver_destroy(solver);
+        hcy_operator_release(op);
+        hcy_array_release(a);
+        hcy_array_release(b);
+    }
+}
+
 /* After the solution was found steps change nothing, and b = 0 has it at once. */
 static void test_found(void)
 {
@@ -869,6 +903,7 @@ int main(int argc, char **argv)
         test_negative_curvature();
         test_scales();
         test_beyond_rounding();
+        test_one_step();
         test_found();
         test_no_product();
     }

@@ -24,6 +24,7 @@ enum {
     LARGEST,
     VALUE,
     LOWEST,
+    KEPT,
     CGLS_NUMBERS
 };
 
@@ -260,19 +261,35 @@ static int step_along(hcy_solver *s)
 
 /* Where an operator goes over what it is but once for A p, A^H m and SCALE A^H A p, the next gradient is that of the
  * misfit before the step, which is made anew each time, less what the step takes off it.  So rounding does not add up
- * from step to step, as it would in a gradient that is never made anew. */
+ * from step to step, as it would in a gradient that is never made anew.
+ *
+ * Where a step takes all of a gradient but its rounding, what is left is no gradient of the next misfit, and the
+ * quotient of squares is no step to the least value: the misfit would grow until x is lost.  So a step is as long as
+ * the slope along the direction says, that of the gradient made anew: no step makes the misfit larger, and where
+ * nothing leads down x stays. */
 static int step_in_one_go(hcy_solver *s)
 {
-    hcy_array *x = s->x, *r = s->d[RESIDUAL], *z = s->d[PRODUCT], *scale = s->n[SCALE], *alpha = s->n[ALPHA];
+    hcy_array *x = s->x, *p = s->d[DIRECTION], *r = s->d[RESIDUAL], *z = s->d[PRODUCT], *scale = s->n[SCALE],
+              *alpha = s->n[ALPHA], *rr = s->n[SQUARE], *slope = s->n[BETA], *kept = s->n[KEPT];
     int status = s->op->twice(s->queue, s->r[STEP], r, z, s->op->desc.user, s->d[DIRECTION], s->r[MISFIT],
                               scale);
+    if (!status && s->opts.l2 > 0)
+        status = SOLVER_EVAL(s, "r -= @(l2*scale)*x", OPERAND(r), OPERAND(x), OPERAND(scale),
+                             hcy_op_real("l2", s->opts.l2));
+    if (!status)
+        status = hcy__solver_dot(s, slope, false, r, p);
+    if (!status)
+        status = SOLVER_EVAL(s, "kept = rr; rr = where(rr > 0, maximum(slope / scale, 0), 0)", OPERAND(kept),
+                             OPERAND(rr), OPERAND(slope), OPERAND(scale));
     if (!status)
         status = step_along(s);
     if (!status)
         status = s->opts.l2 > 0
-                     ? SOLVER_EVAL(s, "r -= @(alpha)*z; r -= @(l2*scale)*x", OPERAND(r), OPERAND(z), OPERAND(x),
-                                   OPERAND(alpha), OPERAND(scale), hcy_op_real("l2", s->opts.l2))
-                     : SOLVER_EVAL(s, "r -= @(alpha)*z", OPERAND(r), OPERAND(z), OPERAND(alpha));
+                     ? SOLVER_EVAL(s, "rr = where(rr > 0, kept, 0); r -= @(alpha)*z; r -= @(alpha*l2*scale)*p",
+                                   OPERAND(rr), OPERAND(kept), OPERAND(r), OPERAND(z), OPERAND(p), OPERAND(alpha),
+                                   OPERAND(scale), hcy_op_real("l2", s->opts.l2))
+                     : SOLVER_EVAL(s, "rr = where(rr > 0, kept, 0); r -= @(alpha)*z", OPERAND(rr), OPERAND(kept),
+                                   OPERAND(r), OPERAND(z), OPERAND(alpha));
     return status ? status : turn_scaled(s);
 }
 
