@@ -259,37 +259,41 @@ static int step_along(hcy_solver *s)
                                 OPERAND(q), OPERAND(scale), OPERAND(length), OPERAND(largest), OPERAND(value));
 }
 
+/* The same, at most twice as far as the slope along the direction says, <gradient, p> / SCALE, which is the gradient's
+ * square but for rounding.  Where a step has taken all of a gradient but its rounding, what is left is no gradient of
+ * the next misfit (it may be the difference of two large ones), and the quotient of squares is no step to the least
+ * value: the misfit would grow until x is lost.  So no step makes it larger, and where nothing leads down x stays. */
+static int step_downhill(hcy_solver *s)
+{
+    hcy_array *p = s->d[DIRECTION], *r = s->d[RESIDUAL], *rr = s->n[SQUARE], *slope = s->n[BETA], *kept = s->n[KEPT],
+              *scale = s->n[SCALE];
+    int status = hcy__solver_dot(s, slope, false, r, p);
+    if (!status)
+        status = SOLVER_EVAL(s, "kept = rr; rr = where(rr > 0, clip(rr, 0, maximum(2 * slope / scale, 0)), 0)", OPERAND(kept),
+                             OPERAND(rr), OPERAND(slope), OPERAND(scale));
+    if (!status)
+        status = step_along(s);
+    return status ? status : SOLVER_EVAL(s, "rr = where(rr > 0, kept, 0)", OPERAND(rr), OPERAND(kept));
+}
+
 /* Where an operator goes over what it is but once for A p, A^H m and SCALE A^H A p, the next gradient is that of the
  * misfit before the step, which is made anew each time, less what the step takes off it.  So rounding does not add up
- * from step to step, as it would in a gradient that is never made anew.
- *
- * Where a step takes all of a gradient but its rounding, what is left is no gradient of the next misfit, and the
- * quotient of squares is no step to the least value: the misfit would grow until x is lost.  So a step is as long as
- * the slope along the direction says, that of the gradient made anew: no step makes the misfit larger, and where
- * nothing leads down x stays. */
+ * from step to step, as it would in a gradient that is never made anew. */
 static int step_in_one_go(hcy_solver *s)
 {
     hcy_array *x = s->x, *p = s->d[DIRECTION], *r = s->d[RESIDUAL], *z = s->d[PRODUCT], *scale = s->n[SCALE],
-              *alpha = s->n[ALPHA], *rr = s->n[SQUARE], *slope = s->n[BETA], *kept = s->n[KEPT];
-    int status = s->op->twice(s->queue, s->r[STEP], r, z, s->op->desc.user, s->d[DIRECTION], s->r[MISFIT],
-                              scale);
+              *alpha = s->n[ALPHA];
+    int status = s->op->twice(s->queue, s->r[STEP], r, z, s->op->desc.user, p, s->r[MISFIT], scale);
     if (!status && s->opts.l2 > 0)
         status = SOLVER_EVAL(s, "r -= @(l2*scale)*x", OPERAND(r), OPERAND(x), OPERAND(scale),
                              hcy_op_real("l2", s->opts.l2));
     if (!status)
-        status = hcy__solver_dot(s, slope, false, r, p);
-    if (!status)
-        status = SOLVER_EVAL(s, "kept = rr; rr = where(rr > 0, maximum(slope / scale, 0), 0)", OPERAND(kept),
-                             OPERAND(rr), OPERAND(slope), OPERAND(scale));
-    if (!status)
-        status = step_along(s);
+        status = step_downhill(s);
     if (!status)
         status = s->opts.l2 > 0
-                     ? SOLVER_EVAL(s, "rr = where(rr > 0, kept, 0); r -= @(alpha)*z; r -= @(alpha*l2*scale)*p",
-                                   OPERAND(rr), OPERAND(kept), OPERAND(r), OPERAND(z), OPERAND(p), OPERAND(alpha),
-                                   OPERAND(scale), hcy_op_real("l2", s->opts.l2))
-                     : SOLVER_EVAL(s, "rr = where(rr > 0, kept, 0); r -= @(alpha)*z", OPERAND(rr), OPERAND(kept),
-                                   OPERAND(r), OPERAND(z), OPERAND(alpha));
+                     ? SOLVER_EVAL(s, "r -= @(alpha)*z; r -= @(alpha*l2*scale)*p", OPERAND(r), OPERAND(z), OPERAND(p),
+                                   OPERAND(alpha), OPERAND(scale), hcy_op_real("l2", s->opts.l2))
+                     : SOLVER_EVAL(s, "r -= @(alpha)*z", OPERAND(r), OPERAND(z), OPERAND(alpha));
     return status ? status : turn_scaled(s);
 }
 
@@ -298,8 +302,9 @@ static int step_cgls(hcy_solver *s)
     if (s->op->twice)
         return step_in_one_go(s);
     int status = hcy__solver_apply(s, s->r[STEP], s->d[DIRECTION]);
+    /* Without l2 the gradient is A^H of the misfit and no difference. */
     if (!status)
-        status = step_along(s);
+        status = s->opts.l2 > 0 ? step_downhill(s) : step_along(s);
     if (!status)
         status = make_gradient(s);
     return status ? status : turn_scaled(s);

@@ -48,8 +48,7 @@ enum hcy_solver_method {
     HCY_SOLVER_CG_NORMAL, /* least squares, |A x - b|^2 + l2 |x|^2, by its normal equations: |A^H (b - A x) - l2 x| */
     /* The same, with less loss by rounding, as A^H A is never formed.  A real matrix that a CPU has, with
      * rows of up to 32 KiB without gaps, is read once a step for A p, A^H of the misfit, and A^H A p: its next gradient
-     * is the second less a multiple of the third, which is as exact as A^H of the next misfit, and has other bits; a
-     * step is then as long as the gradient made anew says. */
+     * is the second less a multiple of the third, which is as exact as A^H of the next misfit, and has other bits. */
     HCY_SOLVER_CGLS,
     HCY_SOLVER_LSQR,      /* the same by bidiagonalisation, for ill-conditioned A (Paige and Saunders) */
     HCY_SOLVER_LSMR,      /* the same, whose residual never grows (Fong and Saunders) */
