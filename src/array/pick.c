@@ -164,8 +164,6 @@ static int make_views(struct hcy__picking *p, const char *function, const hcy_ar
                      ? hcy_fail(HCY_EINVAL, "%s: a result of %d axes; arrays have up to %d", function, rank,
                                 HCY_ARRAY_MAX_RANK)
                      : hcy__shape_count(&count, rank, shape);
-    if (!status && count && !p->extent)
-        status = hcy_fail(HCY_EINVAL, "%s: the axis has no elements", function);
     if (!status)
         status = hcy__array_view(&p->array, array);
     if (!status)
@@ -219,6 +217,8 @@ int hcy_array_take(hcy_queue *queue, hcy_array *dst, const hcy_array *src, const
     int status = begin_picking(&p, "hcy_array_take", queue, dst, src, numbers, axis, true);
     if (!status)
         status = hcy__check_shape("hcy_array_take", dst, p.array);
+    if (!status && dst->count && !p.extent)
+        status = hcy_fail(HCY_EINVAL, "hcy_array_take: the axis has no elements");
     if (!status && dst->count) {
         status = hcy__aside_begin(&p.picked, dst, src, numbers);
         if (!status)
@@ -252,9 +252,11 @@ int hcy_array_put(hcy_queue *queue, hcy_array *dst, const hcy_array *src, const 
     }
     if (!status)
         status = hcy_array_broadcast(&p.picked, copy ? copy : src, p.array->rank, p.array->shape);
-    if (!status && p.picked->count)
+    /* Of an axis without elements all numbers are outside, and put nothing. */
+    const bool puts = !status && p.picked->count && p.extent;
+    if (puts)
         status = find_owners(&p, queue, numbers);
-    if (!status && p.picked->count)
+    if (!status && puts)
         status = hcy__array_pick(queue, &p);
     end_picking(&p);
     hcy_array_release(copy);

@@ -97,7 +97,7 @@ HCY_API int hcy_array_to_device(hcy_array **copy, hcy_queue *queue, const hcy_ar
 
 /* dst = src[..., numbers, ...], where `numbers` are integers and stand in the place of src's axis: dst has its shape
  * with theirs in that place.  A number below 0 counts from the end.  As no queue waits for its numbers, one outside of
- * the axis is no failure: it takes 0. */
+ * the axis is no failure: it takes 0.  HCY_EINVAL: one of an axis without elements. */
 HCY_API int hcy_array_take(hcy_queue *queue, hcy_array *dst, const hcy_array *src, const hcy_array *numbers,
                            int axis) HCY_MUST_USE;
 /* dst[..., numbers, ...] = src, which is broadcast to that shape.  A number outside of the axis puts nothing; of
