@@ -66,6 +66,8 @@ check 'a range the wrong way round' refused 2 'A < B' "$halcyon" integrate x.h5 
 check 'a splitting that is none' refused 2 'bbox' "$halcyon" integrate x.h5 -p x.poni --split some
 check 'a word too many' refused 2 'y.h5' "$halcyon" bench x.h5 y.h5 -p x.poni
 check 'no stack' refused 2 'missing' "$halcyon" integrate
+check 'an incident angle, and a unit that knows none' \
+    refused 2 'seen from the sample' "$halcyon" integrate x.h5 -p x.poni --incident-angle 0.2
 check 'delta-dummy without dummy' refused 2 '--dummy' "$halcyon" integrate x.h5 -p x.poni --delta-dummy 1
 
 # --- Devices ---

@@ -431,6 +431,7 @@ static int check_values(const struct integrate_values *v, const char *stack)
     hcy_azint_options o;
     /* What the configuration says takes part, so the rules look at the options as they will be used. */
     integrate_options(&o, v);
+    const hcy_azint_unit *unit = hcy_azint_unit_find(o.unit);
     /* A rule is what is wrong and what to say; the first one that holds is told. */
     const struct {
         int wrong;
@@ -449,6 +450,10 @@ static int check_values(const struct integrate_values *v, const char *stack)
         { v->sigma_clip && v->percentile, "--sigma-clip and --percentile are one or the other" },
         { v->percentile && !read_percentiles(percentile, v->percentile),
           "--percentile takes P or P,Q with P <= Q, from 0 to 100" },
+        { unit && !unit->needs_sample &&
+              (v->incident_angle.given || v->tilt_angle.given || v->sample_orientation.given),
+          "--incident-angle, --tilt-angle and --sample-orientation are for units that are seen from the sample, as "
+          "--unit qip,qoop" },
         { v->along_chi && v->npt_azim.given, "--along-chi has its bins from --npt: leave --npt-azim" },
         { v->dummy.given && v->no_sentinels, "--dummy takes the sentinels' place: leave --no-sentinels" },
         { o.normalization == 0, "--normalization 0 would divide by zero" },
