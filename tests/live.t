@@ -232,6 +232,9 @@ check '... ends it' equals "`frames one.dat`" '0 1 2 3 4 5 6 7 '
 check 'two series, a file each' run 0 's.h5 --series 2' -o both.dat --series 2
 check '... the first' same plain.dat both.dat
 check '... the second' same plain.dat both_2.dat
+check 'two series to standard output' run 0 's.h5 --series 2' -o - --series 2 -q
+cat plain.dat plain.dat >twice.dat
+check '... one after the other' same twice.dat run.out
 for no_address in 127.0.0.1:9999 tcp://127.0.0.1 tcp://127.0.0.1:99999 tcp://127.0.0.1:x; do
     check "$no_address is no address" refused 1 "$no_address: .* an address is tcp://HOST:PORT" "$halcyon" integrate --stream $no_address --timeout 0
 done

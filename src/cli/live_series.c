@@ -19,8 +19,9 @@ static int name_live_output(char *name, size_t size, const struct live_series *s
 {
     const char *base = strrchr(given, '/'), *dot = strrchr(base ? base : given, '.');
     int stem = dot ? (int)(dot - given) : (int)strlen(given), n;
-    /* The first series has the name that was asked for, so that a run of one series needs no number. */
-    if (s->live->n_series < 2)
+    /* The first series has the name that was asked for, so that a run of one series needs no number; standard output
+     * and devices have all of them, one after the other. */
+    if (s->live->n_series < 2 || !strcmp(given, "-") || !strncmp(given, "/dev/", 5))
         n = snprintf(name, size, "%s", given);
     else
         n = snprintf(name, size, "%.*s_%llu%s", stem, given, (unsigned long long)s->live->n_series,
