@@ -46,6 +46,10 @@ check 'images in the terminal need no gnuplot' env PATH=/nonexistent "$halcyon" 
 PATH=/nonexistent "$halcyon" plot image.edf --size 60x20 >image.txt
 check '... with both axes' sh -c "grep -q 'up: Azimuthal angle χ (°)' image.txt && grep -q 'Scattering angle 2θ (°)' image.txt"
 check '... and its name' has image.txt 'image.edf'
+PATH=/nonexistent "$halcyon" plot image.edf --size 60x20 --range 2.2,4.8 >part.txt
+check '... and of a part of it' grep '^ *2  *5$' part.txt
+PATH=/nonexistent "$halcyon" plot image.edf --size 60x20 --range 7.9,20 >part.txt
+check '... of its end' grep '^ *8  *8$' part.txt
 # Bins without pixels, with a gnuplot that shows what it is told.
 mkdir stub && printf '#!/bin/sh\ncat\n' >stub/gnuplot && chmod +x stub/gnuplot || exit 99
 told() { PATH=$work/stub:$PATH plot "$@"; }

@@ -408,6 +408,25 @@ static void put_words(struct plot_job *job)
     }
 }
 
+/* The cells that the range shows a part of, moved together: a terminal shows all that a map has. */
+static void crop_map(struct plot_map *map, const double range[2])
+{
+    const double start = map->x[0], step = map->width > 1 ? (map->x[1] - start) / (double)(map->width - 1) : 0;
+    if (!(step > 0))
+        return;
+    /* A cell reaches half a step to both sides of its centre; the range begins before the last one's and ends behind
+     * the first one's, as check_axis_range() has seen. */
+    const double most = (double)(map->width - 1), from = floor((range[0] - start) / step + 0.5),
+                 to = ceil((range[1] - start) / step - 0.5);
+    const size_t first = (size_t)fmax(from, 0), last = (size_t)fmin(fmax(to, (double)first), most),
+                 n = last - first + 1;
+    for (size_t row = 0; row < map->height; row++)
+        memmove(map->cells + row * n, map->cells + row * map->width + first, n * sizeof *map->cells);
+    map->x[0] = start + (double)first * step;
+    map->x[1] = start + (double)last * step;
+    map->width = n;
+}
+
 /* --- The whole --- */
 
 int plot_read_results(struct plot_job *job)
@@ -427,6 +446,8 @@ int plot_read_results(struct plot_job *job)
         status = check_axis_range(p);
     if (status)
         return status;
+    if (p->kind == PLOT_MAP && p->terminal == PLOT_TEXT && p->has_range)
+        crop_map(&p->map, p->range);
     put_words(job);
     return CLI_OK;
 }
