@@ -27,6 +27,7 @@ else
     sed 's/^/# /' simulate.log
     exit 99
 fi
+check 'simulate --encoding without --stream' refused 2 'are for --stream' "$halcyon" simulate e.h5 --encoding lz4
 plan='-p s.poni -n 50 -d cpu@threads=1'
 # shellcheck disable=SC2086 # several words on purpose
 "$halcyon" integrate s.h5 $plan -q -o plain.dat || exit 99

@@ -436,8 +436,8 @@ static int check_simulation(struct values *v, const char *path)
         { path && s->replay, "--replay takes the place of OUT.h5: give one of them" },
         { s->replay && !s->address, "--replay needs --stream ADDRESS, where it is sent" },
         { !s->address && (s->faults || s->rate.given || s->series.given || s->curve_secret || s->version.given ||
-                          s->channels.given),
-          "--stream-version, --channels, --series, --rate, --faults and --curve-secret are for --stream" },
+                          s->channels.given || s->encoding >= 0),
+          "--stream-version, --encoding, --channels, --series, --rate, --faults and --curve-secret are for --stream" },
         { v->mri.kind && (v->detector || v->shape || v->calibrant || v->counts.given || v->frames.given ||
                           s->address || s->replay),
           "--mri makes no stack: --detector, --shape, --calibrant, --counts, --frames and --stream are for stacks" },
@@ -481,13 +481,16 @@ int cli_simulate(int argc, char **argv)
 {
     struct values values = { .mri = { .kind = -1, .coils = { 0, 1 }, .readout = { 0, 10 } },
                              .stream = { .version = { 0, 2 }, .channels = { 0, 1 }, .series = { 0, 1 },
-                                         .encoding = HCY_CODEC_BSLZ4 } };
+                                         .encoding = -1 } };
     const char *path = NULL;
     int status;
     if (cli_parse(&cli_simulate_command, argc, argv, &values, &path, &status))
         return status;
     values.mri.kind++; /* of its names, to enum mri_kind */
     status = check_simulation(&values, path);
+    /* Its default comes after the rules, which ask whether it was given. */
+    if (values.stream.encoding < 0)
+        values.stream.encoding = HCY_CODEC_BSLZ4;
     if (status || values.stream.replay)
         return status ? status : sim_stream_replay(&values.stream);
     if (values.mri.kind)
