@@ -52,6 +52,15 @@ check '--follow-timeout: frames that did not come' \
 check '--follow-timeout: what came is written' same plain.dat more.dat
 check '--follow-timeout: a file that did not come' \
     status 1 'no such file' integrate not.h5 -o not.dat --follow --follow-timeout 0.1
+# What grows under its own name has taken an earlier file's place, also where the disk is full soon.
+full_disk()
+{
+    echo earlier >full.dat
+    (ulimit -f 16; integrate s.h5 -n 5000 -o full.dat --follow --follow-timeout 0.2 2>full.log) && return 1
+    cat full.log
+    grep 'full.dat is not complete' full.log && not grep 'as it was before' full.log && not grep earlier full.dat
+}
+check '--follow: a full disk' full_disk
 check '--follow-timeout alone' status 2 'needs --follow' integrate s.h5 --follow-timeout 1
 
 # An interrupt while it waits.

@@ -119,6 +119,13 @@ int cli_check_format(const char *path, unsigned use);
 int cli_check_one_file(const char *path);
 /* Says what is at an output's place after a run that did not come to its end. */
 void cli_not_written(const char *path);
+/* Which file is at an output's place, and as it was written last; all 0: none. */
+struct cli_identity {
+    uint64_t device, number, bytes, seconds, nanoseconds;
+};
+struct cli_identity cli_identify(const char *path);
+/* cli_not_written() of an output that may grow under its own name; `before` is what was there before it was opened. */
+void cli_not_completed(const char *path, const struct cli_identity *before);
 /* The same after cli_fail(status): an output could not be begun or written.  CLI_FAILED. */
 int cli_fail_to_write(int status, const char *path);
 /* Set by main(): the subcommand's name for messages. */

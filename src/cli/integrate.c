@@ -234,10 +234,14 @@ static int open_curves(struct job *job)
     regions_name(&opts, &job->regions);
     /* From here on an interruption has something to clean up. */
     interrupt_catch();
-    job->replaces = !access(job->output, F_OK);
+    job->before = cli_identify(job->output);
     status = hcy_curves_open(&job->curves, job->output, job->plan, &opts);
-    if (status)
-        return cli_fail_to_write(status, job->output);
+    if (status) {
+        status = cli_fail(status);
+        if (strcmp(job->output, "-"))
+            cli_not_completed(job->output, &job->before);
+        return status;
+    }
     opts.mask = v->mask;
     if (!status)
         status = sparse_open(&job->sparse, job->plan, job->stack, &job->shard);

@@ -34,7 +34,7 @@ struct job {
     size_t n_devices;
     hcy_curves *curves;
     char output[4096]; /* its path */
-    int replaces;      /* there was such a file before */
+    struct cli_identity before; /* the file of that name, if there was one */
     uint64_t written;  /* curves that are in it */
     hcy_error said;    /* why the run ended, if it failed */
     int whole;         /* 1: all frames came */

@@ -64,7 +64,7 @@ int integrate_close_output(struct job *job)
     else if (*job->place || has_files)
         cli_note("what was done is in %s", *job->place ? job->place : job->output);
     if (strcmp(job->output, "-") && strcmp(job->place, job->output) && !has_files)
-        cli_not_written(job->output);
+        cli_not_completed(job->output, &job->before);
     return CLI_FAILED;
 }
 
@@ -112,7 +112,7 @@ int integrate_report(const struct job *job, int status)
         if (job->whole && job->written && strcmp(job->output, "-"))
             fprintf(stderr, "%s: %llu %s%s%s\n", job->output, (unsigned long long)job->written,
                     is_cake(job) ? "cake" : "curve", job->written == 1 ? "" : "s",
-                    job->replaces ? "; it replaced an earlier file of this name" : "");
+                    job->before.number ? "; it replaced an earlier file of this name" : "");
         if (job->whole && job->values->sparse)
             fprintf(stderr, "%s: %llu %s stand out\n", job->sparse.path, (unsigned long long)job->sparse.pixels,
                     job->sparse.pixels == 1 ? "pixel" : "pixels");

@@ -62,6 +62,7 @@ struct live_series {
     struct live_plan plan;
     int is_prepared; /* it has a plan and an output */
     char output[4096], place[4096];
+    struct cli_identity before; /* the file of that name, if there was one */
     pthread_mutex_t lock;       /* of curves and group, while frames are done */
     hcy_curves *curves;         /* the sink's while frames are done, as are: */
     struct group group;

@@ -55,6 +55,7 @@ static int open_live_curves(struct live_series *s)
     opts.growing = 1;
     opts.sums = v->sums;
     regions_name(&opts, &s->regions);
+    s->before = cli_identify(s->output);
     int status = hcy_curves_open(&s->curves, s->output, s->plan.plan, &opts);
     return status ? cli_fail(status) : CLI_OK;
 }
@@ -452,7 +453,7 @@ static int close_live_output(struct live_series *s, int whole, int failed)
     if (!whole && *s->place)
         cli_note("%s is not complete", s->place);
     else if (!whole && strcmp(s->output, "-") && !strchr(s->output, '%'))
-        cli_not_written(s->output);
+        cli_not_completed(s->output, &s->before);
     return status || sparse ? CLI_FAILED : CLI_OK;
 }
 

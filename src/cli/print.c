@@ -89,6 +89,25 @@ void cli_not_written(const char *path)
     cli_note(there ? "%s stays as it was before" : "%s is not written", path);
 }
 
+struct cli_identity cli_identify(const char *path)
+{
+    struct stat is;
+    if (stat(path, &is) || !S_ISREG(is.st_mode))
+        return (struct cli_identity){ 0 };
+    return (struct cli_identity){ (uint64_t)is.st_dev, (uint64_t)is.st_ino, (uint64_t)is.st_size,
+                                  (uint64_t)is.st_mtim.tv_sec, (uint64_t)is.st_mtim.tv_nsec };
+}
+
+void cli_not_completed(const char *path, const struct cli_identity *before)
+{
+    struct cli_identity now = cli_identify(path);
+    /* What was written since is of this run: its beginning, as far as it came. */
+    if (now.number && memcmp(&now, before, sizeof now))
+        cli_note("%s is not complete", path);
+    else
+        cli_not_written(path);
+}
+
 int cli_fail_to_write(int status, const char *path)
 {
     status = cli_fail(status);
