@@ -68,6 +68,8 @@ check 'a word too many' refused 2 'y.h5' "$halcyon" bench x.h5 y.h5 -p x.poni
 check 'no stack' refused 2 'missing' "$halcyon" integrate
 check 'an incident angle, and a unit that knows none' \
     refused 2 'seen from the sample' "$halcyon" integrate x.h5 -p x.poni --incident-angle 0.2
+check 'a variance, and no errors' \
+    refused 2 'for --error-model variance' "$halcyon" integrate x.h5 -p x.poni --variance v.npy --error-model none
 check 'delta-dummy without dummy' refused 2 '--dummy' "$halcyon" integrate x.h5 -p x.poni --delta-dummy 1
 
 # --- Devices ---

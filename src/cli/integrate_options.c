@@ -439,7 +439,7 @@ static int check_values(const struct integrate_values *v, const char *stack)
     } rules[] = {
         { v->delta_dummy.given && !o.use_dummy, "--delta-dummy needs --dummy" },
         { o.error_model == HCY_ERRORS_VARIANCE && !v->variance, "--error-model variance needs --variance FILE" },
-        { v->errors > 0 && v->errors != HCY_ERRORS_VARIANCE && v->variance,
+        { v->errors != NOT_GIVEN && v->errors != HCY_ERRORS_VARIANCE && v->variance,
           "--variance is for --error-model variance" },
         { v->sigma_clip && v->errors == HCY_ERRORS_NONE, "--sigma-clip needs errors: leave --error-model none" },
         { (v->threshold || v->max_iter.given) && o.filter != HCY_FILTER_SIGMA_CLIP,
