@@ -45,6 +45,17 @@ for i in 1 2 3 4 5 6; do
 done
 check '--monitor: some frames, each by its own' integrate -n 50 -o some.dat --frames 3:5 --monitor monitor.h5$counts
 check '... the first of them' ratio plain.dat 4 some.dat 1 0.125
+# A configuration has the whole name of a text, too, so that it is read in again from any folder.
+printf '1\n2\n4\n8\n16\n32\n' >list.txt
+saves_monitor()
+{
+    integrate -n 50 -o list.dat --monitor list.txt --save-config list.json && mkdir -p away && cp s.h5 away &&
+        (cd away && "$halcyon" integrate s.h5 -j ../list.json -d cpu@threads=1 -q -o ../away.dat) || return 1
+    grep -v '^#' list.dat >a
+    grep -v '^#' away.dat >b
+    cmp a b
+}
+check '--monitor: a text, saved in a configuration' saves_monitor
 check '--monitor: two devices, the same' sh -c \
     "'$halcyon' integrate s.h5 -p s.poni -q -n 50 -d cpu@threads=1,cpu@threads=1 --batch 1 -o two.dat \
         --monitor monitor.h5$counts && grep -v '^#' two.dat >a && grep -v '^#' m.dat >b && cmp a b"

@@ -169,7 +169,7 @@ static int put_config(FILE *out, const hcy__curves_head *head)
     fprintf(out, "  \"method\": [\"%s\", \"%s\", \"cython\"],\n  \"opencl_device\": null,\n",
             hcy__config_splits[o->split], o->split == HCY_SPLIT_PSEUDO ? "histogram" : "csr");
     put_method(out, o);
-    put_json_text(out, "monitor_name", head->opts.monitor);
+    put_json_text(out, "monitor_name", head->files[HCY__CONFIG_MONITOR]);
     fprintf(out, "  \"shape\": [%zu, %zu]\n}", plan->height, plan->width);
     return st;
 }
@@ -213,7 +213,8 @@ static int whole_name(char **name, const char *given, int which, const hcy_stack
         *parting = 0;
     /* Configurations are read from other folders than the one that they were made in. */
     char *whole = realpath(file, NULL);
-    int st = whole && !parting ? find_dataset(found, whole, which, source) : 0;
+    /* A list of numbers is no image, and a dataset of the stack is no file: both keep what they are called. */
+    int st = whole && !parting && which != HCY__CONFIG_MONITOR ? find_dataset(found, whole, which, source) : 0;
     /* A name of its own comes first; what was found stands in for none. */
     const char *dataset = parting ? parting + 2 : found;
     size_t size = strlen(whole ? whole : file) + strlen(dataset) + 3;
@@ -231,7 +232,8 @@ int hcy__config_names(hcy__curves_head *head)
     const char *given[HCY__CONFIG_FILES] = { [HCY__CONFIG_MASK] = head->opts.mask ? head->opts.mask
                                                                                  : head->opts.file_mask,
                                              [HCY__CONFIG_DARK] = head->opts.dark,
-                                             [HCY__CONFIG_FLAT] = head->opts.flat };
+                                             [HCY__CONFIG_FLAT] = head->opts.flat,
+                                             [HCY__CONFIG_MONITOR] = head->opts.monitor };
     int st = 0;
     for (int i = 0; !st && i < HCY__CONFIG_FILES; i++)
         /* What was not given stays NULL, which becomes null in JSON. */

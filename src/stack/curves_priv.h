@@ -8,7 +8,7 @@
 
 #include "stack_priv.h"
 
-enum { HCY__CONFIG_MASK, HCY__CONFIG_DARK, HCY__CONFIG_FLAT, HCY__CONFIG_FILES };
+enum { HCY__CONFIG_MASK, HCY__CONFIG_DARK, HCY__CONFIG_FLAT, HCY__CONFIG_MONITOR, HCY__CONFIG_FILES };
 
 /* What a format needs to know at open; everything belongs to the caller.  The plan of curves along chi has the
  * azimuth in the radius's place, and no azimuth: n_azim is not 0 for images alone. */
