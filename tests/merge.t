@@ -86,6 +86,13 @@ done
 check 'sum: a part is missing' refused 1 '1/4' "$halcyon" merge t.0-of-4.h5 t.2-of-4.h5 t.3-of-4.h5 -o none.npy
 check 'sum: sums and largest values' refused 1 'has sum' "$halcyon" merge t.0-of-4.h5 t--max.1-of-4.h5 -o none.npy
 check 'sum: parts are HDF5' refused 2 'give -o FILE.h5' "$halcyon" sum s.h5 --shard 0/2 -o t.npy
+# A frame that one part has left out is missing in the merge.
+"$halcyon" decompress s.h5 -o 'g_%d.tif' -q && rm g_3.tif
+check 'sum: a part without one of its frames' refused 1 'frame 3 failed' "$halcyon" sum g_%d.tif --shard 0/2 -o g.h5 -q
+check 'sum: the other part' "$halcyon" sum g_%d.tif --shard 1/2 -o g.h5 -q
+check 'merge: ... is said, and the status' refused 1 'g.0-of-2.h5 lacks frames' merge g.0-of-2.h5 g.1-of-2.h5 -o g.npy
+"$halcyon" sum g_%d.tif -o g1.npy -q 2>g.log
+check 'merge: ... and the total is that of one process' cmp g.npy g1.npy
 check 'sum: not by regions' refused 2 'a row for each frame' "$halcyon" sum s.h5 --shard 0/2 --roi 0,0,2,2 -o t.h5
 
 # --- What says which part ---

@@ -32,7 +32,7 @@ const struct cli_command cli_merge_command = {
     "Sparse frames (integrate --sparse): one file, which does not need the parts.\n"
     "Totals of `halcyon sum`: added up exactly.  The order of the parts does not matter; nothing is written\n"
     "if a part is missing, unfinished, there twice or of another stack or plan: the message names it.\n"
-    "Exit status: 0, or 1 if nothing was written; 2: usage."
+    "Exit status: 0; 1 if nothing was written, or a total lacks damaged frames; 2: usage."
 };
 
 /* Nothing that is read is written over. */
@@ -48,8 +48,17 @@ static int guard_parts(const char *output, const char *const *parts, size_t n)
     return status;
 }
 
-/* All totals are of one kind, and parts of one stack. */
-static int check_totals(const char *kind, const char *const *parts, size_t n)
+/* Takes off a kind that frames were left out of the total; were there any? */
+static bool take_damaged(char kind[16])
+{
+    char *mark = strstr(kind, "-damaged");
+    if (mark)
+        *mark = 0;
+    return mark != NULL;
+}
+
+/* All totals are of one kind, and parts of one stack; *lacking: of how many frames were left out. */
+static int check_totals(size_t *lacking, const char *kind, const char *const *parts, size_t n)
 {
     hcy_shard *shards = calloc(n, sizeof *shards);
     int status = shards ? CLI_OK : cli_error("no memory for a list of %zu parts", n);
@@ -59,7 +68,11 @@ static int check_totals(const char *kind, const char *const *parts, size_t n)
         int st = hcy_shard_read(&shards[i], other, parts[i]);
         if (st)
             status = cli_fail(st);
-        else if (shards[i].count && strcmp(kind, other))
+        else if (take_damaged(other)) {
+            (*lacking)++;
+            cli_note("%s lacks frames that were damaged", parts[i]);
+        }
+        if (!status && shards[i].count && strcmp(kind, other))
             status = cli_error("%s has %s, %s has %s", parts[0], kind, parts[i], other);
     }
     int st = status ? 0 : hcy_shards_check(shards, parts, n);
@@ -84,11 +97,13 @@ static int merge_files(const struct values *v, const char *const *parts, size_t 
     hcy_shard shard;
     char kind[16];
     uint64_t rows = 0;
+    size_t lacking = 0;
     /* The first part says what all of them are; the others are held against it later. */
     int status = guard_parts(v->output, parts, n), st = status ? 0 : hcy_shard_read(&shard, kind, parts[0]);
     if (status || st)
         return st ? cli_fail(st) : status;
     /* Curves of --frames are no part of a dealing and say no kind; totals can be added up only where they do. */
+    (void)take_damaged(kind);
     const int curves = !*kind || !strcmp(kind, "curves"), sparse = !strcmp(kind, "sparse");
     status = check_output(v->output, curves ? "curves" : sparse ? "sparse frames" : NULL);
     if (status)
@@ -100,7 +115,7 @@ static int merge_files(const struct values *v, const char *const *parts, size_t 
         st = hcy_sparse_merge(&rows, v->output, parts, n);
         status = st ? cli_fail(st) : CLI_OK;
     } else {
-        status = check_totals(kind, parts, n);
+        status = check_totals(&lacking, kind, parts, n);
         if (!status)
             status = merge_totals(v->output, parts, n, kind);
     }
@@ -114,7 +129,8 @@ static int merge_files(const struct values *v, const char *const *parts, size_t 
                 rows == 1 ? "frame" : "frames", n);
     else if (!v->quiet)
         fprintf(stderr, "%s: the %s of %zu parts\n", v->output, strcmp(kind, "max") ? "sums" : "largest values", n);
-    return status;
+    /* The total is there, as that of one process would be, whose status says the same. */
+    return status || !lacking ? status : CLI_FAILED;
 }
 
 int cli_merge(int argc, char **argv)

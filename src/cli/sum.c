@@ -233,8 +233,10 @@ static int sum_frames(struct frames *f, const struct values *v)
     /* A sum of a part of the frames would look like the whole, so it is not written. */
     int written = 0;
     if (all && frames_all_taken(f)) {
+        /* Who merges parts does not see what this run has said. */
+        const char *const whole = v->max ? "max" : "sum", *const lacks = v->max ? "max-damaged" : "sum-damaged";
         written = write_sum_image(v->output, f->stack, v->max ? kind->type : kind->sum_type, all,
-                                  f->shard.count ? &f->shard : NULL, v->max ? "max" : "sum");
+                                  f->shard.count ? &f->shard : NULL, f->stats.failed ? lacks : whole);
         status = written ? written : status;
         if (!written && !v->quiet)
             fprintf(stderr, "%s: the %s of %llu %s\n", v->output, v->max ? "largest values" : "sums",

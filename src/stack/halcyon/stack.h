@@ -352,9 +352,10 @@ typedef struct hcy_shard {
  * there are more parts than units.  HCY_EINVAL: no such part. */
 HCY_API int hcy_shard_frames(uint64_t *first, uint64_t *last, const hcy_shard *shard) HCY_MUST_USE;
 
-/* What an HDF5 file, made of a part, says of it; `kind` is what it holds: "curves", "sum", "max", "sparse".  Of a file
- * that is no part count is 0 and kind "".  HCY_ENOENT, HCY_EIO, HCY_EFORMAT; HCY_ECORRUPT and what else a
- * reader fails with, where it is isolated; HCY_EUNSUPPORTED: a build without HDF5. */
+/* What an HDF5 file, made of a part, says of it; `kind` is what it holds: "curves", "sum", "max", "sparse";
+ * "sum-damaged", "max-damaged" where damaged frames were left out of it.  Of a file that is no part count is 0 and kind "".
+ * HCY_ENOENT, HCY_EIO, HCY_EFORMAT; HCY_ECORRUPT and what else a reader fails with, where it is isolated;
+ * HCY_EUNSUPPORTED: a build without HDF5. */
 HCY_API int hcy_shard_read(hcy_shard *shard, char kind[16], const char *path) HCY_MUST_USE;
 
 /* That n parts are all of one dealing, each of them once; a part without frames may be absent.  The message names the
