@@ -116,8 +116,8 @@ static int choose_terminal(struct plot *p, const struct values *v)
     /* The last conversion must fail: whatever stands behind the numbers is a mistake. */
     if (v->size && (sscanf(v->size, "%ux%u%c", &p->width, &p->height, &end) != 2 || p->width < least ||
                     p->height < least / 2 || p->width > most || p->height > most)) {
-        cli_error("--size '%s' is not valid: WIDTHxHEIGHT is needed, %u to %u %s; see `halcyon plot --help`",
-                  v->size, least, most, v->output ? "pixels" : "characters");
+        cli_error("--size '%s' is not valid: WIDTHxHEIGHT is needed, %u to %u %s wide and %u to %u high; see `halcyon plot "
+                  "--help`", v->size, least, most, v->output ? "pixels" : "characters", least / 2, most);
         return CLI_USAGE;
     }
     if (known)
