@@ -9,13 +9,13 @@ export HALCYON_CACHE_DIR HALCYON_DEVICE
 files=${top_builddir:-.}/tests/recon_files
 case $files in /*) ;; *) files=$OLDPWD/$files ;; esac
 # Under a sanitizer a command takes ten times as long: there two iterations do all that many do, and are no image yet.
-[ -z "${HCY_SANITIZER-}" ] && quick= || quick=yes
+[ -z "${HCY_SANITIZER-}" ] && quick= few= || quick=yes few=2
 whole() { "$halcyon" recon "$@" -q; }
 recon()
 {
     case "$quick $*" in
-    ' '* | *'--solver adjoint'* | *--iterations*) whole "$@" ;;
-    *) whole "$@" --iterations 2 ;;
+    ' '* | *'--solver adjoint'*) whole "$@" ;;
+    *) whole "$@" --iterations $few ;;
     esac
 }
 # near LIMIT IMAGE WORDS...: the command makes an image that is no further from the phantom than that.
@@ -185,7 +185,7 @@ check '... of one frame, which are still two' sh -c "'$halcyon' recon $G --basis
 check '... the image of the first' "$files" error first.npy g_image.npy 0.27
 check '... none of the second' not "$files" error second.npy g_image.npy 0.9
 check '... with weights and a regulariser' recon $G --basis basis.npy --reg tv:0.0005 --dcf pipe -o x.npy
-E='--iterations 8 --tolerance 0 --deterministic'
+E="--iterations ${few:-8} --tolerance 0 --deterministic"
 recon $G $E -o plain.npy
 check '... that are locally of low rank' whole $G --basis basis.npy --reg llr:0.0005:4 -o x.npy
 { head -c 128 plain.npy; tail -c +129 x.npy | head -c 16384; } >first.npy
@@ -203,7 +203,7 @@ reference=real_image.npy
 check 'an image of complex numbers, of few spokes' far 0.36 x.npy $V
 check '... of real ones' near 0.35 y.npy $V --real
 check '... is real' sh -c "head -c 128 y.npy | grep \"'<f8'.*(32, 32)\""
-E='--iterations 8 --tolerance 0 --eps 1e-10'
+E="--iterations ${few:-8} --tolerance 0 --eps 1e-10"
 recon $V --real $E -o y.npy
 check '... by a convolution, the same' sh -c "'$halcyon' recon $V --real $E --toeplitz -q -o x.npy && '$files' error x.npy y.npy 1e-6"
 check '... by CGLS' sh -c "'$halcyon' recon $V --real $E --solver cgls -q -o x.npy && '$files' error x.npy y.npy 1e-6"
@@ -326,7 +326,7 @@ check '... real ones, with weights, in floats' recon $N --reg llr:0.2,tv:0.001 -
 check '... are' sh -c "head -c 128 x.npy | grep \"'<f4'.*(8, 32, 32)\""
 check '... of the same points' recon $T --reg llr:0.001 --iterations 3 -o x.npy
 # By convolutions they are the same images.  (FISTA's steps differ, whose length is a norm that is found to a few digits.)
-E='--eps 1e-10 --iterations 6 --tolerance 0'
+E="--eps 1e-10 --iterations ${few:-6} --tolerance 0"
 convolved() { recon "$@" $E -o one.npy && recon "$@" $E --toeplitz -o x.npy && "$files" error x.npy one.npy 1e-6; }
 check '... by convolutions' convolved $N --reg llr:0.2 --solver admm
 check '... real ones' convolved $N --reg llr:0.2 --solver admm --real --dcf pipe
@@ -459,7 +459,7 @@ if [ -n "${HCY_HDF5-yes}" ]; then
     check '... of the encoded matrix, where there is no other' sh -c "'$halcyon' recon empty.h5 -o x.npy 2>&1 | grep 'image is -n 16,32, the header.s encoded matrix'"
     "$files" grid small_image.npy fine.h5 fine
     "$files" scale grid.h5:/dataset/data/traj half.npy 0.5
-    recon grid.h5:/dataset/data -t half.npy --cycles --xyz -n 32,32 --iterations 4 -o n.npy
+    whole grid.h5:/dataset/data -t half.npy --cycles --xyz -n 32,32 --iterations 4 -o n.npy
     check '... of smaller pixels' sh -c "'$halcyon' recon fine.h5 --iterations 4 -o x.npy 2>&1 | grep 'its pixels are 0.5 x 0.5 of the encoded ones'"
     check '... stretch coordinates' "$files" near x.npy n.npy 1e-4
     check '... and -n is of the encoded ones' near 1e-3 x.npy fine.h5 -n 16,16
@@ -497,7 +497,7 @@ reference=c_image.npy
 "$files" noisy c_samples.npy noisy.npy noise.npy
 noisy='noisy.npy -t c_trajectory.npy -n 32,32 --maps c_maps.npy --iterations 10'
 check 'coils with much noise' far 0.5 x.npy $noisy
-check '... whitened by it' near 0.45 whitened.npy $noisy --noise noise.npy
+check '... whitened by it' whole $noisy --noise noise.npy -o whitened.npy
 check '... and their scale is that of the maps' "$files" error whitened.npy c_image.npy 0.45
 check '... it is of the same coils' refused 1 'noise must be \[4\]' "$halcyon" recon $C --noise r_samples.npy -o y.npy
 "$files" fill c_samples.npy silent.npy 0
@@ -613,7 +613,7 @@ interrupted()
 check 'a run that is ended' interrupted
 
 # Several devices share the coils.  Iterations multiply rounding: of five, 1e-12 are left.
-D="--iterations 5 --precision double --eps 1e-12"
+D="--iterations ${few:-5} --precision double --eps 1e-12"
 shared='cpu@threads=1,cpu@threads=2,cpu@threads=1'
 # as_one WORDS...: the same image as one device's.
 as_one()

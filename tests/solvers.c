@@ -526,7 +526,7 @@ static void test_scales(void)
     }
 }
 
-/* A multiple of the identity: the first step takes all of the gradient but its rounding, and the others lose nothing. */
+/* Multiples of the identity: the first step takes all of the gradient but its rounding, and the others lose nothing. */
 static void test_one_step(void)
 {
     static const double factors[] = { 0.3, 0.7, 3, 1e12 };
