@@ -9,7 +9,7 @@ export HALCYON_CACHE_DIR HALCYON_DEVICE
 files=${top_builddir:-.}/tests/recon_files
 case $files in /*) ;; *) files=$OLDPWD/$files ;; esac
 # Under a sanitizer a command takes ten times as long: there two iterations do all that many do, and are no image yet.
-[ -z "${HCY_SANITIZER-}" ] && quick= few= || quick=yes few=2
+quick=${HCY_SANITIZER:+yes} few=${HCY_SANITIZER:+2}
 whole() { "$halcyon" recon "$@" -q; }
 recon()
 {
