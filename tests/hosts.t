@@ -45,7 +45,8 @@ shift
 exec nsenter -t "\$pid" -n -u -i -m --pid="/proc/\$pid/ns/pid_for_children" -- sh -c "cd '$work' && \$*"
 END
 chmod +x on
-# What is on its way when a link goes down is sent again for seconds, not for a quarter of an hour; no question is asked before.
+# What is on its way when a link goes down is sent again for seconds, not for a quarter of an hour: TCP's questions whether a host
+# is there (keepalive) wait for that.
 gives_up='echo 4 >/proc/sys/net/ipv4/tcp_retries2 || true'
 eval "$gives_up"
 # A host is known by its name, its devices and its boot (UCX); what lies below `own` others do not see.

@@ -37,7 +37,8 @@ void gpu_fft_map(struct gpu_fft_map map, BUFFER(const REAL, from), BUFFER(const 
         }
 }
 
-/* Behind the transforms of halves, and before them; roots: of the whole line, for half of the halves' numbers. */
+/* Behind the transforms of n complex numbers, to the first n + 1 of 2 n real ones' (fft_real.h); an item has numbers k
+ * and n - k.  roots: exp(-pi i k / n). */
 KERNEL GROUP_OF(GROUP_SIZE)
 void gpu_fft_split(struct gpu_fft_real real, BUFFER(const C, from), BUFFER(const C, roots), BUFFER(C, to))
 {
@@ -53,6 +54,7 @@ void gpu_fft_split(struct gpu_fft_real real, BUFFER(const C, from), BUFFER(const
         }
 }
 
+/* Back. */
 KERNEL GROUP_OF(GROUP_SIZE)
 void gpu_fft_join(struct gpu_fft_real real, BUFFER(const C, from), BUFFER(const C, roots), BUFFER(C, to))
 {

@@ -25,7 +25,7 @@ struct step {
     union {
         struct gpu_nufft_pass pass;
         struct gpu_fft_map map;
-        struct gpu_fft_real real; /* split, joined */
+        struct gpu_fft_real real; /* of SPLIT, JOIN */
     };
     bool turns_before, turns_behind; /* which parts are exchanged where the transform goes backward */
     size_t table;                    /* its roots, or factors: bytes */
@@ -215,7 +215,7 @@ static int add_axis(struct gpu_fft *f, struct tables *t, const hcy_fft_desc *d, 
     return add_lines(f, t, &l);
 }
 
-/* Between rows' halves and their first halves' frequencies; what there are more of is left. */
+/* Between the transforms of `half` complex numbers and the first half + 1 of rows of real ones. */
 static int add_real(struct gpu_fft *f, struct tables *t, enum kind kind, uint64_t half, uint64_t rows)
 {
     const struct step step = { .kind = kind, .real = { half, rows }, .table = t->n * f->number };
