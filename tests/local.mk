@@ -27,15 +27,16 @@ test_internal = tests/hal_spec tests/arguments tests/nvrtc tests/own_fft tests/b
     tests/azint_loops tests/azint_ops tests/azint_kept tests/azint_kernels tests/nufft_lacks tests/eval_lacks tests/stencil_faces tests/formula tests/hls_args \
     tests/pipeline tests/pipeline_push tests/pipeline_refuse tests/pipeline_rows tests/near tests/readers tests/read_errors
 
-test_scripts = tests/trace.t tests/numpy.t tests/headers.t tests/run_test.t tests/symbols.t tests/laws.t tests/docs.t tests/examples.t tests/cts.t tests/toy.t \
-    tests/fake_cuda.t tests/itt.t tests/embedded.t tests/opencl.t tests/aarch64.t tests/locale.t tests/valgrind.t tests/inject.t \
-    tests/cli.t tests/cli_filter.t tests/cli_real.t tests/cli_config.t tests/cli_bench.t tests/compare.t tests/plot.t \
-    tests/monitor.t tests/many.t tests/tutorials.t tests/merge.t tests/processes.t tests/regions.t tests/convert.t \
-    tests/endings.t tests/outputs.t tests/raw.t tests/follow.t tests/live.t tests/detector.t tests/corrections.t \
-    tests/isolate.t tests/nexus.t tests/install.t tests/calibrate_cli.t tests/sparse.t \
-    tests/peers.t tests/sample.t tests/nufft_data.t tests/recon_cli.t tests/recon_mrd.t tests/bart.t tests/ismrmrd.t tests/fftw_memory.t tests/fpga_model.t \
-    tests/scale_model.t \
-    tests/hls_lint.t tests/hls_report.t tests/xrt_curves.t tests/together.t tests/dist.t tests/hosts.t
+# The longest first, so that none is left alone at the end.
+test_scripts = tests/dist.t tests/recon_cli.t tests/valgrind.t tests/hosts.t tests/opencl.t tests/inject.t tests/calibrate_cli.t tests/compare.t tests/together.t tests/processes.t \
+    tests/trace.t tests/numpy.t tests/headers.t tests/run_test.t tests/symbols.t tests/laws.t tests/docs.t \
+    tests/examples.t tests/cts.t tests/toy.t tests/fake_cuda.t tests/itt.t tests/embedded.t tests/aarch64.t \
+    tests/locale.t tests/cli.t tests/cli_filter.t tests/cli_real.t tests/cli_config.t tests/cli_bench.t tests/plot.t \
+    tests/monitor.t tests/many.t tests/tutorials.t tests/merge.t tests/regions.t tests/convert.t tests/endings.t \
+    tests/outputs.t tests/raw.t tests/follow.t tests/live.t tests/detector.t tests/corrections.t tests/isolate.t \
+    tests/nexus.t tests/install.t tests/sparse.t tests/peers.t tests/sample.t tests/nufft_data.t tests/recon_mrd.t \
+    tests/bart.t tests/ismrmrd.t tests/fftw_memory.t tests/fpga_model.t tests/scale_model.t tests/hls_lint.t \
+    tests/hls_report.t tests/xrt_curves.t
 
 cts_programs = tests/cts_device tests/cts_buffer tests/cts_queue tests/cts_kernel tests/cts_fft tests/cts_failure \
     tests/cts_threads tests/cts_lifetime tests/cts_pool tests/cts_trace tests/cts_fork
@@ -284,7 +285,7 @@ endif
 # --- All of them ---
 
 check_PROGRAMS += $(test_public) $(test_internal) $(cts_programs)
-all_tests = $(test_public) $(test_internal) $(cts_launchers) $(xrt_launchers) $(test_scripts)
+all_tests = $(test_scripts) $(cts_launchers) $(test_internal) $(test_public) $(xrt_launchers)
 TESTS += $(all_tests)
 EXTRA_DIST += tests/run-test tests/tsan.supp tests/configurations tests/cli.sh tests/soak.sh $(test_scripts) tests/fake_cuda.c tests/fake_nccl.c tests/fake_nvtx.c tests/inject.c \
     tests/fake_itt.c \
