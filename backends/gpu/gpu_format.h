@@ -199,6 +199,15 @@ struct gpu_nufft_pass {
     struct gpu_nufft_ends ends[2]; /* of the faster axes */
     uint32_t backward, reserved;
 };
+/* All passes over the lines of an axis in one launch (whole.cl). */
+struct gpu_nufft_whole {
+    struct gpu_nufft_pass pass;
+    uint64_t count;           /* lines of a block; of all blocks where they lie one behind the other (inner: 1) */
+    uint32_t lines;           /* of a group */
+    uint32_t step, line;      /* in local memory from one number of a line to the next, from one line to the next */
+    uint32_t room;            /* numbers there, of which a group has twice as many */
+    uint32_t passes, radices; /* the first one's radix in the lowest four bits */
+};
 /* Numbers of lines copied to lines of another length (fft.cl): `inner` lines side by side, `outer` blocks of them. */
 struct gpu_fft_map {
     uint64_t from, to; /* numbers of a line */

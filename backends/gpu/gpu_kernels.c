@@ -106,14 +106,16 @@ int gpu_step(const struct gpu_call *call, struct gpu_variant *v, const char *nam
     int status = 0;
     size_t i = 0;
     pthread_mutex_lock(&call->kernel->lock);
-    /* Functions are looked up when they are first launched, as few launches use all that a text has. */
+    /* Functions are looked up when they are first launched, as few launches use all that a text has, and again when one
+     * wants more local memory than those before. */
     while (i < v->n_functions && strcmp(v->functions[i].name, name))
         i++;
-    if (i == v->n_functions && i < GPU_MAX_FUNCTIONS) {
+    if (i < GPU_MAX_FUNCTIONS && (i == v->n_functions || grid->local_bytes > v->functions[i].local_bytes)) {
         status = ops->function(call->kernel->device, v->module, name, grid->local_bytes,
                                &v->functions[i].function);
         v->functions[i].name = name;
-        v->n_functions += !status;
+        v->functions[i].local_bytes = grid->local_bytes;
+        v->n_functions += !status && i == v->n_functions;
     }
     if (!status && i < v->n_functions)
         function = v->functions[i].function;

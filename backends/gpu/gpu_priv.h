@@ -26,6 +26,7 @@ struct gpu_variant {
     struct {
         const char *name;
         void *function;
+        uint32_t local_bytes; /* that it may be launched with */
     } functions[GPU_MAX_FUNCTIONS];
     size_t n_functions;
 };
@@ -205,6 +206,14 @@ int gpu_nufft_scale_launch(const struct gpu_call *call);
 /* gpu_nufft_lines.c */
 int gpu_nufft_lines_launch(const struct gpu_call *call);
 int gpu_nufft_lines_scratch(size_t *size, const struct gpu_call *call);
+
+/* gpu_nufft_whole.c: all passes over lines in one launch; false where they do not fit a group, or one pass is all.  The
+ * pass is the first one.  Items of a group that have something to do; roots: of all passes, one behind the other. */
+bool gpu_whole_lines(struct gpu_nufft_whole *w, const struct gpu_ops *ops, const struct gpu_nufft_pass *pass,
+                     size_t number);
+uint64_t gpu_whole_items(const struct gpu_nufft_whole *w);
+int gpu_whole_launch(const struct gpu_call *call, struct gpu_variant *variant, uint32_t group, size_t number,
+                     const struct gpu_nufft_whole *w, struct gpu_arg from, struct gpu_arg roots, struct gpu_arg to);
 
 /* gpu_nufft_gram.c */
 int gpu_nufft_gram_launch(const struct gpu_call *call);

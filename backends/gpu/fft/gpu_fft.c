@@ -1,9 +1,9 @@
 /* gpu_fft.c - plans and launches of our own Fourier transforms on GPUs.
  *
  * A plan is a list of steps, each from one memory to another: passes over an axis (lines.cl), one for each factor of
- * its length up to 8, and maps (fft.cl).  An axis whose length has larger prime factors is a convolution with a chirp,
- * of a length that is a power of two (Bluestein).  Rows of real numbers are complex ones of half as many numbers, or,
- * of odd lengths, of as many.
+ * its length up to 8, or all at once where a group has room for its lines (whole.cl), and maps (fft.cl).  An axis whose
+ * length has larger prime factors is a convolution with a chirp, of a length that is a power of two (Bluestein).  Rows
+ * of real numbers are complex ones of half as many numbers, or, of odd lengths, of as many.
  */
 #include "fft/gpu_fft.h"
 
@@ -17,13 +17,14 @@
 enum memory { IN, OUT, FIRST, SECOND };
 enum { MOST_GROUP = 256, LEAST_GROUP = 32, MOST_BLOCKS = 65535 };
 
-enum kind { PASS, MAP, SPLIT, JOIN };
+enum kind { PASS, WHOLE, MAP, SPLIT, JOIN };
 
 struct step {
     enum kind kind;
     unsigned radix; /* of a pass */
     union {
         struct gpu_nufft_pass pass;
+        struct gpu_nufft_whole whole;
         struct gpu_fft_map map;
         struct gpu_fft_real real; /* of SPLIT, JOIN */
     };
@@ -158,6 +159,9 @@ static int add_passes(struct gpu_fft *f, struct tables *t, const struct lines *l
     p->ends[0] = (struct gpu_nufft_ends){ l->inner, l->inner, 0 };
     p->ends[1] = (struct gpu_nufft_ends){ 1, 1, 0 };
     size_t left = l->n;
+    struct step whole = step;
+    whole.table = t->n * f->number;
+    const bool is_whole = gpu_whole_lines(&whole.whole, f->kernel->ops, &step.pass, f->number);
     for (unsigned i = 0; i < passes && !status; i++) {
         step.radix = list[i];
         step.table = t->n * f->number;
@@ -165,11 +169,12 @@ static int add_passes(struct gpu_fft *f, struct tables *t, const struct lines *l
         for (size_t j = 0; j < left && !status; j++)
             for (unsigned k = 1; k < list[i] && !status; k++)
                 status = add_number(t, hcy_fft_root(j * k, left * list[i]));
-        if (!status)
+        if (!status && !is_whole)
             status = add_step(f, &step, l->n * l->inner * l->outer);
         p->done *= list[i];
     }
-    return status;
+    whole.kind = WHOLE;
+    return status || !is_whole ? status : add_step(f, &whole, l->n * l->inner * l->outer);
 }
 
 static int add_convolution(struct gpu_fft *f, struct tables *t, const struct lines *l)
@@ -294,6 +299,7 @@ static uint64_t items_of(const struct step *s)
 {
     switch (s->kind) {
     case PASS: return s->pass.n / s->radix * s->pass.inner;
+    case WHOLE: return gpu_whole_items(&s->whole);
     case MAP: return s->map.to * s->map.inner;
     default: return s->real.n / 2 + 1;
     }
@@ -410,6 +416,17 @@ static int launch_real(const struct run *r, const struct step *s, struct gpu_var
                     from, table, to);
 }
 
+static int launch_whole(const struct run *r, const struct step *s, struct gpu_arg from, struct gpu_arg table,
+                        struct gpu_arg to)
+{
+    const uint32_t group = group_for(r->fft, items_of(s));
+    struct gpu_nufft_whole w = s->whole;
+    struct gpu_variant *variant;
+    int status = variant_for(&variant, r->fft, group);
+    w.pass.backward = s->turns_before ? r->backward : w.pass.backward;
+    return status ? status : gpu_whole_launch(&r->call, variant, group, r->fft->number, &w, from, table, to);
+}
+
 static int launch_step(const struct run *r, const struct step *s, enum memory from, enum memory to)
 {
     static int (*const launch[])(const struct run *, const struct step *, struct gpu_variant *, const struct gpu_grid *,
@@ -425,13 +442,15 @@ static int launch_step(const struct run *r, const struct step *s, enum memory fr
                                    0 };
     const hcy_value tables = { .block = (hcy_block *)&r->fft->block, .bytes_left = r->fft->block.size };
     struct gpu_variant *variant;
+    if (s->kind == WHOLE)
+        return launch_whole(r, s, r->memory[from], gpu_at(&tables, s->table), r->memory[to]);
     int status = variant_for(&variant, r->fft, group);
     if (status)
         return status;
     return launch[s->kind](r, s, variant, &grid, r->memory[from], gpu_at(&tables, s->table), r->memory[to]);
 }
 
-/* Into the result's place no step may write what is still to be read from it. */
+/* Into the result's place no step may write what is still to be read from it, but whole lines. */
 static int keep_input(const struct run *r)
 {
     const struct gpu_fft *f = r->fft;
@@ -450,7 +469,7 @@ int gpu_fft_run(const struct gpu_fft *f, void *queue, const hcy_value *out, int 
     const bool is_odd = f->n_steps % 2, in_place = in->block->handle == out->block->handle;
     enum memory from = IN;
     int status = 0;
-    if (f->is_beside && is_odd && in_place) {
+    if (f->is_beside && is_odd && in_place && f->steps[0].kind != WHOLE) {
         status = keep_input(&r);
         from = FIRST;
     }

@@ -1,6 +1,7 @@
-/* gpu_nufft_lines.c - launches of nufft_lines: the passes of all axes, one after the other, to and fro between the grid
- * and scratch memory.  To modes the fastest axis comes first, to the grid the slowest, as on the CPU; lines that are
- * cut away afterwards, or are zero before, are left out.  The host waits for nothing. */
+/* gpu_nufft_lines.c - launches of nufft_lines: all axes, one after the other; a launch each where a group has room for
+ * its lines (whole.cl), else a launch for each pass, to and fro between the grid and scratch memory.  To modes the
+ * fastest axis comes first, to the grid the slowest, as on the CPU; lines that are cut away afterwards, or are zero
+ * before, are left out.  The host waits for nothing. */
 #include "fft_plan.h"
 #include "gpu_priv.h"
 #include "nufft/nufft_arguments.h"
@@ -107,15 +108,21 @@ static int transform_axis(struct lines *l, uint32_t axis, bool to_grid)
     const unsigned passes = hcy_fft_factor(list, (size_t)l->job->grid[axis]);
     struct gpu_nufft_pass p = lines_of(l, axis);
     size_t roots = l->roots[axis], left = (size_t)p.n;
+    const struct gpu_nufft_ends ends = ends_of(l->job, axis);
+    const hcy_value *now = l->memory[l->now];
+    struct gpu_nufft_whole whole;
     int status = 0;
+    p.from_zero = to_grid ? ends.first : UINT64_MAX;
+    p.to_zero = ends.first + ends.skipped;
+    if (gpu_whole_lines(&whole, l->call->kernel->ops, &p, l->number))
+        return gpu_whole_launch(l->call, l->variant, gpu_group(l->call, GPU_NUFFT_GROUP), l->number, &whole, gpu_at(now, 0),
+                                gpu_at(&l->call->values[AT(roots)], roots), gpu_at(now, 0));
     for (unsigned i = 0; i < passes && !status; i++) {
         left /= list[i];
-        /* Only the first pass of an axis meets the cells that no mode was put into. */
-        const struct gpu_nufft_ends ends = ends_of(l->job, axis);
-        p.from_zero = to_grid && !i ? ends.first : UINT64_MAX;
-        p.to_zero = ends.first + ends.skipped;
         status = launch_pass(l, &p, list[i], roots);
         p.done *= list[i];
+        /* Only the first pass of an axis meets the cells that no mode was put into. */
+        p.from_zero = UINT64_MAX;
         roots += left * (list[i] - 1) * l->number;
     }
     return status;

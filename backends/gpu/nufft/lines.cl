@@ -73,3 +73,4 @@ PASS(4)
 PASS(5)
 PASS(7)
 PASS(8)
+#include "nufft/whole.cl"
