@@ -115,8 +115,8 @@ static int transform_axis(struct lines *l, uint32_t axis, bool to_grid)
     p.from_zero = to_grid ? ends.first : UINT64_MAX;
     p.to_zero = ends.first + ends.skipped;
     if (gpu_whole_lines(&whole, l->call->kernel->ops, &p, l->number))
-        return gpu_whole_launch(l->call, l->variant, gpu_group(l->call, GPU_NUFFT_GROUP), l->number, &whole, gpu_at(now, 0),
-                                gpu_at(&l->call->values[AT(roots)], roots), gpu_at(now, 0));
+        return gpu_whole_launch(l->call, l->variant, gpu_group(l->call, GPU_NUFFT_GROUP), l->number, &whole,
+                                gpu_at(now, 0), gpu_at(&l->call->values[AT(roots)], roots), gpu_at(now, 0));
     for (unsigned i = 0; i < passes && !status; i++) {
         left /= list[i];
         status = launch_pass(l, &p, list[i], roots);

@@ -1,6 +1,6 @@
-/* gpu_nufft_whole.c - which lines a group's local memory has room for, so that all their passes are one launch (whole.cl),
- * and that launch; of non-uniform transforms and of our own FFTs.  Pure functions but for the launch, which any thread
- * may make. */
+/* gpu_nufft_whole.c - which lines a group's local memory has room for, so that all their passes are one launch
+ * (whole.cl), and that launch; of non-uniform transforms and of our own FFTs.  Pure functions but for the launch, which
+ * any thread may make. */
 #include "fft_plan.h"
 #include "gpu_priv.h"
 

@@ -1,8 +1,8 @@
-/* whole.cl - all passes of a line in one launch, where a group's local memory has room for its numbers twice: memory sees
- * a line read and written once, whatever its passes.  The operations are those of lines.cl, in its order.
+/* whole.cl - all passes of a line in one launch, where a group's local memory has room for its numbers twice: memory
+ * sees a line read and written once, whatever its passes.  The operations are those of lines.cl, in its order.
  *
- * A group has `lines` lines: neighbours of a slower axis, or, of the fastest axis, lines one behind the other.  The first
- * pass reads memory, the last one writes it; a line is read before it is written, so both may be one place. */
+ * A group has `lines` lines: neighbours of a slower axis, or, of the fastest axis, lines one behind the other.  The
+ * first pass reads memory, the last one writes it; a line is read before it is written, so both may be one place. */
 #pragma once
 #include "gpu_format.h"
 
@@ -11,7 +11,7 @@
 #define WHOLE_BYTES 32768
 #endif
 
-/* Number e of the group's line l; some numbers lie further apart, so that lanes eight numbers apart meet different banks. */
+/* Number e of the group's line l; every eight lie one further on: lanes eight numbers apart meet different banks. */
 DEVICE u32 whole_place(const struct gpu_nufft_whole *w, u32 e, u32 l)
 {
     return (e + (e >> 3)) * w->step + l * w->line;
