@@ -22,6 +22,30 @@ struct lines {
     size_t roots[3];            /* of an axis: where its first pass's begin, bytes */
 };
 
+/* Modes stand at both ends of an axis. */
+static struct gpu_nufft_ends ends_of(const hcy_nufft_job *job, uint32_t axis)
+{
+    const uint64_t modes = job->modes[axis], below = modes / 2;
+    return (struct gpu_nufft_ends){ modes, modes - below, job->grid[axis] - modes };
+}
+
+/* A pass over an axis, all but its radix: which lines there are, and how they lie. */
+static struct gpu_nufft_pass lines_of(const struct lines *l, uint32_t axis)
+{
+    const hcy_nufft_job *job = l->job;
+    const uint32_t last = job->dim - 1;
+    struct gpu_nufft_pass p = { .n = job->grid[axis], .done = 1, .inner = 1, .outer = l->call->items,
+                                .row = job->grid[last], .from_zero = UINT64_MAX, .backward = job->sign > 0 };
+    p.ends[0] = p.ends[1] = (struct gpu_nufft_ends){ 1, 1, 0 };
+    for (uint32_t d = 0; d < axis; d++)
+        p.outer *= job->grid[d];
+    for (uint32_t d = axis + 1; d <= last; d++) {
+        p.inner *= job->grid[d];
+        p.ends[last - d] = ends_of(job, d);
+    }
+    return p;
+}
+
 /* Checks the job, and finds sizes. */
 static int open_lines(struct lines *l, const struct gpu_call *call)
 {
@@ -49,36 +73,24 @@ static int open_lines(struct lines *l, const struct gpu_call *call)
     return hcy_size_mul(&l->bytes, cells, l->number);
 }
 
+/* Passes go to and fro; whole lines stay where they are. */
+static bool goes_to_and_fro(const struct lines *l)
+{
+    struct gpu_nufft_whole whole;
+    for (uint32_t d = 0; d < l->job->dim; d++) {
+        const struct gpu_nufft_pass p = lines_of(l, d);
+        if (!gpu_whole_lines(&whole, l->call->kernel->ops, &p, l->number))
+            return true;
+    }
+    return false;
+}
+
 int gpu_nufft_lines_scratch(size_t *size, const struct gpu_call *call)
 {
     struct lines l;
     int status = open_lines(&l, call);
-    *size = status ? 0 : l.bytes;
+    *size = status || !goes_to_and_fro(&l) ? 0 : l.bytes;
     return status;
-}
-
-/* Modes stand at both ends of an axis. */
-static struct gpu_nufft_ends ends_of(const hcy_nufft_job *job, uint32_t axis)
-{
-    const uint64_t modes = job->modes[axis], below = modes / 2;
-    return (struct gpu_nufft_ends){ modes, modes - below, job->grid[axis] - modes };
-}
-
-/* A pass over an axis, all but its radix: which lines there are, and how they lie. */
-static struct gpu_nufft_pass lines_of(const struct lines *l, uint32_t axis)
-{
-    const hcy_nufft_job *job = l->job;
-    const uint32_t last = job->dim - 1;
-    struct gpu_nufft_pass p = { .n = job->grid[axis], .done = 1, .inner = 1, .outer = l->call->items,
-                                .row = job->grid[last], .from_zero = UINT64_MAX, .backward = job->sign > 0 };
-    p.ends[0] = p.ends[1] = (struct gpu_nufft_ends){ 1, 1, 0 };
-    for (uint32_t d = 0; d < axis; d++)
-        p.outer *= job->grid[d];
-    for (uint32_t d = axis + 1; d <= last; d++) {
-        p.inner *= job->grid[d];
-        p.ends[last - d] = ends_of(job, d);
-    }
-    return p;
 }
 
 /* From the memory that has the numbers to the other one. */
@@ -138,7 +150,7 @@ int gpu_nufft_lines_launch(const struct gpu_call *call)
         return status;
     l.memory[0] = &values[AT(grid)];
     l.memory[1] = &values[AT(scratch)];
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 1 + goes_to_and_fro(&l); i++)
         if (!l.memory[i]->block || l.memory[i]->bytes_left < l.bytes)
             return hcy_fail(HCY_EINVAL, "nufft_lines: grid or scratch are smaller than the job says");
     if (!values[AT(roots)].block || values[AT(roots)].bytes_left < l.roots_bytes)
