@@ -9,7 +9,8 @@ enum {
     MOST_BYTES = 75 << 10,    /* local memory of a group: three fit a multiprocessor */
     LEAST_BYTES = 32768,      /* what devices have that do not say; WHOLE_BYTES */
     SIDE_BYTES = 128,         /* of lines side by side at most, */
-    LEAST_SIDE_BYTES = 32,    /* and at least: what memory reads at once */
+    LEAST_SIDE_BYTES = 32,    /* and at least: what memory reads at once, */
+    CACHE_LINE = 64,          /* or a processor's cache */
     MOST_ITEMS = 256,
     MOST_BLOCKS = 65535
 };
@@ -20,7 +21,8 @@ bool gpu_whole_lines(struct gpu_nufft_whole *w, const struct gpu_ops *ops, const
     unsigned list[HCY_FFT_MOST_PASSES];
     const unsigned passes = hcy_fft_factor(list, (size_t)pass->n);
     const size_t has = ops->local_bytes && !ops->static_local ? ops->local_bytes : LEAST_BYTES;
-    const size_t most = has < MOST_BYTES ? has : MOST_BYTES, least = pass->inner > 1 ? LEAST_SIDE_BYTES / number : 1;
+    const size_t most = has < MOST_BYTES ? has : MOST_BYTES;
+    const size_t least = pass->inner == 1 ? 1 : (ops->alone ? CACHE_LINE : LEAST_SIDE_BYTES) / number;
     const uint64_t count = pass->inner > 1 ? pass->ends[0].n * pass->ends[1].n : pass->outer;
     if (passes < 2 || passes > MOST_PASSES || pass->n > MOST_BYTES / number || count > UINT32_MAX)
         return false;
