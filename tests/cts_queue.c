@@ -331,7 +331,7 @@ static void *submit_on(void *arg)
 static void test_finish_while_submitting(void)
 {
     enum { GOES_ON = 64 };
-    struct submitter s = { .queue = cts_queue(dev), .buf = cts_buffer(dev, 1 << 24), .limit = INT_MAX };
+    struct submitter s = { .queue = cts_queue(dev), .buf = cts_buffer(dev, 1 << 22), .limit = INT_MAX };
     pthread_t thread;
     void *failed = NULL;
     if (pthread_create(&thread, NULL, submit_on, &s))

@@ -415,6 +415,23 @@ static void test_other_reductions(void)
     st_ok(reduce(&real, HCY_FLOAT64, "s = norm(x)", two, NULL), "a norm of integers whose squares are beyond their type");
     ok(real == 500, "is made of real numbers");
     hcy_array_release(two);
+    static const int64_t large[2] = { INT64_MAX, INT64_MAX };
+    static const uint64_t larger[2] = { UINT64_MAX, UINT64_MAX };
+    static const int8_t least[2] = { INT8_MIN, INT8_MIN };
+    const struct {
+        const char *text;
+        int dtype;
+        const void *of;
+        double want;
+    } wide[] = { { "s = mean(x)", HCY_INT64, large, 0x1p63 },   { "s = var(x)", HCY_INT64, large, 0 },
+                 { "s = mean(x)", HCY_UINT64, larger, 0x1p64 }, { "s = norm1(x)", HCY_INT8, least, 256 },
+                 { "s = norminf(x)", HCY_INT8, least, 128 } };
+    for (size_t i = 0; i < sizeof wide / sizeof wide[0]; i++) {
+        two = array_of(wide[i].dtype, 1, (int64_t[]){ 2 }, wide[i].of);
+        st_ok(reduce(&real, HCY_FLOAT64, wide[i].text, two, NULL), "%s of integers at their type's end", wide[i].text);
+        ok(real == wide[i].want, "is %g (%g)", wide[i].want, real);
+        hcy_array_release(two);
+    }
     hcy_array *a = array_of(HCY_INT32, 2, shape, x), *nothing = empty_of(HCY_FLOAT64, 1, &none),
               *back = slice_of(a, "::-1, ::-1");
     st_ok(reduce(&number, HCY_INT64, "s = sum(x)", a, NULL), "a sum of integers");

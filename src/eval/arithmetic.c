@@ -527,6 +527,21 @@ struct hcy__made hcy__emit_power(struct hcy__emitter *e, struct hcy__made x, int
     return y;
 }
 
+static struct hcy__made call_cast(struct hcy__emitter *e, int dtype, struct hcy__made x)
+{
+    const int is = x.type.dtype;
+    switch (dtype) {
+    case HCY__CAST_LONG_INTEGERS:
+        return is == HCY_INT64 || is == HCY_UINT64 ? hcy__emit_as_real(e, x) : x;
+    case HCY__CAST_SIGNED:
+        return is == HCY_INT8 || is == HCY_INT16 || is == HCY_INT32 ? hcy__emit_cast(e, x, HCY_INT64) : x;
+    case HCY__CAST_INTEGERS:
+        return hcy__emit_as_real(e, x);
+    default:
+        return hcy__emit_cast(e, x, dtype);
+    }
+}
+
 struct hcy__made hcy__emit_call(struct hcy__emitter *e, const struct hcy__node *node,
                                 const struct hcy__made *given)
 {
@@ -536,7 +551,7 @@ struct hcy__made hcy__emit_call(struct hcy__emitter *e, const struct hcy__node *
      * around. */
     switch (node->function) {
     case HCY__FN_CAST:
-        return node->dtype ? hcy__emit_cast(e, args[0], node->dtype) : hcy__emit_as_real(e, args[0]);
+        return call_cast(e, node->dtype, args[0]);
     case HCY__FN_TRUTH_AND:
     case HCY__FN_TRUTH_OR:
     case HCY__FN_TRUTH_NOT:

@@ -9,8 +9,18 @@ static int add_integer(struct hcy__parser *p, int64_t x, int column)
     return i;
 }
 
+static int add_cast(struct hcy__parser *p, int column, int x, int dtype)
+{
+    int i = hcy__add_call(p, HCY__FN_CAST, column, x, -1, -1);
+    if (i >= 0)
+        p->tree->nodes[i].dtype = dtype;
+    return i;
+}
+
+/* A sum of shorter integers, which has 64 bits, wraps for no array that there is memory for. */
 static int add_mean(struct hcy__parser *p, int column, int x)
 {
+    x = add_cast(p, column, x, HCY__CAST_LONG_INTEGERS);
     int sum = hcy__add_call(p, HCY__FN_SUM, column, x, -1, -1), n = hcy__add_node(p, HCY__HOW_MANY, column);
     if (n >= 0)
         p->tree->nodes[n].kids[0] = sum;
@@ -77,12 +87,13 @@ int hcy__write_out(struct hcy__parser *p, int function, int column, const int *k
         return hcy__add_call(p, HCY__FN_SUM, column, hcy__add_call(p, HCY__FN_MUL, column, a, b, -1), -1, -1);
     case HCY__FN_NORM:
         /* Squares of small integers would wrap, as those of dot() do. */
-        a = hcy__add_call(p, HCY__FN_CAST, column, a, -1, -1);
+        a = add_cast(p, column, a, HCY__CAST_INTEGERS);
         a = hcy__add_call(p, HCY__FN_SUM, column, hcy__add_call(p, HCY__FN_ABS2, column, a, -1, -1), -1, -1);
         return hcy__add_call(p, HCY__FN_SQRT, column, a, -1, -1);
     case HCY__FN_NORM1:
     case HCY__FN_NORMINF:
-        a = hcy__add_call(p, HCY__FN_ABS, column, a, -1, -1);
+        /* The least integer has no absolute value of its type. */
+        a = hcy__add_call(p, HCY__FN_ABS, column, add_cast(p, column, a, HCY__CAST_SIGNED), -1, -1);
         return hcy__add_call(p, function == HCY__FN_NORM1 ? HCY__FN_SUM : HCY__FN_MAX, column, a, -1, -1);
     case HCY__FN_ARGMIN:
         return add_arg_extreme(p, HCY__FN_MIN, column, a);

@@ -40,8 +40,11 @@ enum hcy__function {
 #define HCY__ENUM(name, ...) HCY__FN_##name,
     HCY__FUNCTIONS(HCY__ENUM)
 #undef HCY__ENUM
-    HCY__FN_CAST /* to the node's dtype; 0: integers to float64, all else stays */
+    HCY__FN_CAST /* to the node's dtype, or as below */
 };
+/* Nothing but some integers becomes another type: all of them float64; those of 64 bits, whose sums would wrap; those
+ * with a sign int64, which has the absolute values of all shorter ones. */
+enum { HCY__CAST_INTEGERS = 0, HCY__CAST_LONG_INTEGERS = -1, HCY__CAST_SIGNED = -2 };
 
 enum hcy__node_kind {
     HCY__INTEGER, HCY__REAL, HCY__IMAGINARY, /* numbers: integer, real, real times 1j */
