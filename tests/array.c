@@ -127,6 +127,10 @@ static void test_views(void)
           "beyond memory");
     st_is(hcy_array_empty(&a, dev, HCY_INT8, 3, (const int64_t[]){ INT64_MAX, INT64_MAX, 0 }), HCY_ERANGE,
           "and beside an axis of none");
+    st_ok(hcy_array_from_host(&a, dev, HCY_INT8, 1, (const int64_t[]){ 0 }, NULL), "no numbers are taken from nowhere");
+    hcy_array_release(a);
+    st_says(hcy_array_from_host(&a, dev, HCY_INT8, 1, (const int64_t[]){ 1 }, NULL), HCY_EINVAL, "no data",
+            "some are not");
 }
 
 static void test_buffers(void)

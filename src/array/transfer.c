@@ -32,9 +32,11 @@ int hcy_array_from_host(hcy_array **out, hcy_device *dev, int dtype, int rank, c
                         const void *data)
 {
     hcy_array *a = NULL;
-    if (!out || !data)
-        return hcy_fail(HCY_EINVAL, "hcy_array_from_host: no %s", out ? "data" : "place for the array");
+    if (!out)
+        return hcy_fail(HCY_EINVAL, "hcy_array_from_host: no place for the array");
     int status = hcy_array_empty(&a, dev, dtype, rank, shape);
+    if (!status && a->count && !data)
+        status = hcy_fail(HCY_EINVAL, "hcy_array_from_host: no data");
     if (!status && a->count)
         status = hcy_buffer_write_now(a->buffer, 0, data, bytes_of(a));
     if (status)

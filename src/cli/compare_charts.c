@@ -231,7 +231,7 @@ static void draw_histogram(FILE *out, const struct scale *x, double base, const 
         double from = scale_at(x, json_number_value(json_array_get(edges, k)));
         double to = scale_at(x, json_number_value(json_array_get(edges, k + 1)));
         char tip[64];
-        snprintf(tip, sizeof tip, "%.0f frames", count);
+        snprintf(tip, sizeof tip, "%.0f frame%s", count, count == 1 ? "" : "s");
         /* On a scale of several decades bins are narrow, and are to be seen nevertheless. */
         if (count > 0)
             svg_rect(out, from, base - 34 * count / most, fmax(to - from - 0.5, 0.5), 34 * count / most, style, tip);

@@ -199,7 +199,7 @@ static void write_result(FILE *out, const json_t *entry)
                 compare_number(largest, value_number(entry, "result.largest")),
                 compare_number(median, value_number(entry, "result.median")));
     if (failed > 0)
-        fprintf(out, "; <span class=\"bad\">%.0f frames failed</span>", failed);
+        fprintf(out, "; <span class=\"bad\">%.0f frame%s failed</span>", failed, failed == 1 ? "" : "s");
     fputs("</td>", out);
 }
 

@@ -61,7 +61,7 @@ HCY_API int hcy_array_empty(hcy_array **array, hcy_device *dev, int dtype, int r
 /* The same, with a number everywhere, as `queue` comes to it. */
 HCY_API int hcy_array_full(hcy_array **array, hcy_queue *queue, int dtype, int rank, const int64_t *shape,
                            double value) HCY_MUST_USE;
-/* A copy of numbers in host memory, in C order; the memory may be used again at once. */
+/* A copy of numbers in host memory, in C order, which may be used again at once; of none `data` may be NULL. */
 HCY_API int hcy_array_from_host(hcy_array **array, hcy_device *dev, int dtype, int rank, const int64_t *shape,
                                 const void *data) HCY_MUST_USE;
 /* A view of a buffer; strides NULL: C order.  HCY_ERANGE: an element would lie outside. */
