@@ -15,6 +15,22 @@ stays() { equals "`cat "$1"`" 'an earlier output' && not ls "$1".partial-* 2>ls.
 slow=null@kernels=noop@delay-us=20000
 
 # --- Signals ---
+# ended PID: its status, as wait has it; one that does not end in two minutes is ended, and where its threads were is said.
+ended()
+{
+    tries=0
+    while [ $tries -lt 1200 ] && [ -r /proc/$1/status ] && ! grep -q '^State:.Z' /proc/$1/status 2>ls.err; do
+        tries=$((tries + 1))
+        sleep 0.1
+    done
+    if [ $tries -ge 1200 ]; then
+        for thread in /proc/$1/task/*; do
+            echo "# no end: `cat $thread/comm`, `grep State $thread/status`, in `cat $thread/wchan`, `cat $thread/syscall 2>&1`"
+        done
+        kill -KILL $1
+    fi
+    wait $1
+}
 # interrupted SIGNAL FILE COMMAND...: a run that gets the signal when its output is there; its status in $status.
 interrupted()
 {
@@ -30,7 +46,7 @@ interrupted()
     done
     sleep 0.1 # some frames
     kill -$signal $pid
-    wait $pid
+    ended $pid
     status=$?
 }
 signals='INT TERM HUP'
@@ -72,7 +88,7 @@ for signal in INT TERM; do
         sleep 0.1
     done
     kill -$signal $pid
-    wait $pid
+    ended $pid
     check "sum, $signal: status 1" equals $? 1
     check "sum, $signal: it says so" grep -q 'stopped after [0-9]* of 40 frames' words
     check "sum, $signal: no sum of some frames" test ! -e sum.npy
@@ -88,7 +104,7 @@ for signal in INT TERM; do
         sleep 0.1
     done
     kill -$signal $pid
-    wait $pid
+    ended $pid
     check "simulate, $signal: status 1" equals $? 1
     check "simulate, $signal: it says so" grep -q 'stopped' words
     check "simulate, $signal: no stack of some frames" not ls stack.*

@@ -114,7 +114,8 @@ int gpu_step(const struct gpu_call *call, struct gpu_variant *v, const char *nam
         status = ops->function(call->kernel->device, v->module, name, grid->local_bytes,
                                &v->functions[i].function);
         v->functions[i].name = name;
-        v->functions[i].local_bytes = grid->local_bytes;
+        if (!status)
+            v->functions[i].local_bytes = grid->local_bytes;
         v->n_functions += !status && i == v->n_functions;
     }
     if (!status && i < v->n_functions)

@@ -94,6 +94,16 @@ static inline struct gpu_grid gpu_groups_over(const struct gpu_call *call, uint6
     return (struct gpu_grid){ { groups ? (uint32_t)groups : 1, rows }, group, 0 };
 }
 
+/* Groups over lines, in blocks of them; a kernel goes on with what is beyond a grid's ends. */
+static inline struct gpu_grid gpu_grid_of(const struct gpu_ops *ops, uint64_t groups, uint64_t blocks, uint32_t group)
+{
+    const uint64_t most = ops->alone ? ops->units * 4 : UINT32_MAX / 2, most_blocks = 65535;
+    return (struct gpu_grid){ { (uint32_t)(groups < most ? groups : most),
+                                (uint32_t)(blocks < most_blocks ? blocks : most_blocks) },
+                              group,
+                              0 };
+}
+
 /* The text compiled with these options ("-DA=1 -DB=2"). */
 int gpu_variant_get(struct gpu_variant **variant, struct gpu_kernel *kernel, const char *text,
                     const char *options);

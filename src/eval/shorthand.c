@@ -17,7 +17,7 @@ static int add_cast(struct hcy__parser *p, int column, int x, int dtype)
     return i;
 }
 
-/* A sum of shorter integers, which has 64 bits, wraps for no array that there is memory for. */
+/* Sums of shorter integers have 64 bits, and wrap for no array of fewer than 2^32 elements. */
 static int add_mean(struct hcy__parser *p, int column, int x)
 {
     x = add_cast(p, column, x, HCY__CAST_LONG_INTEGERS);

@@ -15,7 +15,7 @@
 #include <string.h>
 
 enum memory { IN, OUT, FIRST, SECOND };
-enum { MOST_GROUP = 256, LEAST_GROUP = 32, MOST_BLOCKS = 65535 };
+enum { MOST_GROUP = 256, LEAST_GROUP = 32 };
 
 enum kind { PASS, WHOLE, MAP, SPLIT, JOIN };
 
@@ -159,6 +159,7 @@ static int add_passes(struct gpu_fft *f, struct tables *t, const struct lines *l
     p->ends[0] = (struct gpu_nufft_ends){ l->inner, l->inner, 0 };
     p->ends[1] = (struct gpu_nufft_ends){ 1, 1, 0 };
     size_t left = l->n;
+    /* The tables are the same, one behind the other. */
     struct step whole = step;
     whole.table = t->n * f->number;
     const bool is_whole = gpu_whole_lines(&whole.whole, f->kernel->ops, &step.pass, f->number);
@@ -435,11 +436,7 @@ static int launch_step(const struct run *r, const struct step *s, enum memory fr
     const struct gpu_ops *ops = r->call.kernel->ops;
     const uint64_t items = items_of(s), outer = blocks_of(s);
     const uint32_t group = group_for(r->fft, items);
-    const uint64_t groups = (items + group - 1) / group, most = ops->alone ? ops->units * 4 : UINT32_MAX / 2;
-    const struct gpu_grid grid = { { (uint32_t)(groups < most ? groups : most),
-                                     (uint32_t)(outer < MOST_BLOCKS ? outer : MOST_BLOCKS) },
-                                   group,
-                                   0 };
+    const struct gpu_grid grid = gpu_grid_of(ops, (items + group - 1) / group, outer, group);
     const hcy_value tables = { .block = (hcy_block *)&r->fft->block, .bytes_left = r->fft->block.size };
     struct gpu_variant *variant;
     if (s->kind == WHOLE)
@@ -450,7 +447,7 @@ static int launch_step(const struct run *r, const struct step *s, enum memory fr
     return launch[s->kind](r, s, variant, &grid, r->memory[from], gpu_at(&tables, s->table), r->memory[to]);
 }
 
-/* Into the result's place no step may write what is still to be read from it, but whole lines. */
+/* Into the result's place no step may write what is still to be read from it, but lines as a whole where they are. */
 static int keep_input(const struct run *r)
 {
     const struct gpu_fft *f = r->fft;
@@ -466,10 +463,11 @@ int gpu_fft_run(const struct gpu_fft *f, void *queue, const hcy_value *out, int 
                            .fft = f,
                            .memory = { gpu_at(in, 0), gpu_at(out, 0), gpu_at(work, 0), gpu_at(work, f->room) },
                            .backward = direction == HCY_FFT_BACKWARD };
-    const bool is_odd = f->n_steps % 2, in_place = in->block->handle == out->block->handle;
+    const bool is_odd = f->n_steps % 2, in_place = in->block->handle == out->block->handle,
+               is_there = in_place && in->offset == out->offset && f->steps[0].kind == WHOLE;
     enum memory from = IN;
     int status = 0;
-    if (f->is_beside && is_odd && in_place && f->steps[0].kind != WHOLE) {
+    if (f->is_beside && is_odd && in_place && !is_there) {
         status = keep_input(&r);
         from = FIRST;
     }

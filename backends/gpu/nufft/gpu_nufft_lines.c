@@ -9,8 +9,6 @@
 #include <stdio.h>
 
 #define AT(name) HCY_ARG_AT(nufft_lines, name)
-/* Of groups in the second direction of a grid. */
-#define MOST_BLOCKS 65535u
 
 struct lines {
     const struct gpu_call *call;
@@ -102,12 +100,7 @@ static int launch_pass(struct lines *l, const struct gpu_nufft_pass *p, unsigned
     const struct gpu_ops *ops = l->call->kernel->ops;
     const uint32_t group = gpu_group(l->call, GPU_NUFFT_GROUP);
     const uint64_t items = p->n / radix * p->ends[0].n * p->ends[1].n;
-    const uint64_t most = ops->alone ? ops->units * 4 : UINT32_MAX / 2;
-    const uint64_t groups = (items + group - 1) / group;
-    const struct gpu_grid grid = { { (uint32_t)(groups < most ? groups : most),
-                                     (uint32_t)(p->outer < MOST_BLOCKS ? p->outer : MOST_BLOCKS) },
-                                   group,
-                                   0 };
+    const struct gpu_grid grid = gpu_grid_of(ops, (items + group - 1) / group, p->outer, group);
     int status = GPU_STEP(l->call, l->variant, names[radix], &grid, GPU_BYTES(*p), gpu_at(l->memory[l->now], 0),
                           gpu_at(&l->call->values[AT(roots)], roots), gpu_at(l->memory[1 - l->now], 0));
     l->now = 1 - l->now;

@@ -11,8 +11,7 @@ enum {
     SIDE_BYTES = 128,         /* of lines side by side at most, */
     LEAST_SIDE_BYTES = 32,    /* and at least: what memory reads at once, */
     CACHE_LINE = 64,          /* or a processor's cache */
-    MOST_ITEMS = 256,
-    MOST_BLOCKS = 65535
+    MOST_ITEMS = 256
 };
 
 bool gpu_whole_lines(struct gpu_nufft_whole *w, const struct gpu_ops *ops, const struct gpu_nufft_pass *pass,
@@ -51,11 +50,8 @@ int gpu_whole_launch(const struct gpu_call *call, struct gpu_variant *variant, u
                      const struct gpu_nufft_whole *w, struct gpu_arg from, struct gpu_arg roots, struct gpu_arg to)
 {
     const struct gpu_ops *ops = call->kernel->ops;
-    const uint64_t groups = (w->count + w->lines - 1) / w->lines, most = ops->alone ? ops->units * 4 : UINT32_MAX / 2;
-    const uint64_t blocks = w->pass.inner > 1 ? w->pass.outer : 1;
-    const struct gpu_grid grid = { { (uint32_t)(groups < most ? groups : most),
-                                     (uint32_t)(blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS) },
-                                   group,
-                                   ops->static_local ? 0 : (uint32_t)(2 * w->room * number) };
+    struct gpu_grid grid = gpu_grid_of(ops, (w->count + w->lines - 1) / w->lines, w->pass.inner > 1 ? w->pass.outer : 1,
+                                       group);
+    grid.local_bytes = ops->static_local ? 0 : (uint32_t)(2 * w->room * number);
     return GPU_STEP(call, variant, "gpu_nufft_whole", &grid, GPU_BYTES(*w), from, roots, to);
 }

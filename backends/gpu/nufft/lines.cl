@@ -29,6 +29,17 @@ DEVICE C exchanged(C x, u32 backward)
     return backward ? line_number(x.im, x.re) : x;
 }
 
+/* Number e of a line from memory, or a zero that is not read. */
+DEVICE C read_number(const struct gpu_nufft_pass *pass, const C *from, u64 line, u64 e)
+{
+    if (e >= pass->from_zero && e < pass->to_zero)
+        return line_number(0, 0);
+    return exchanged(from[line + e * pass->inner], pass->backward);
+}
+
+/* Number k of RADIX that were transformed, times its root for the next pass. */
+#define TURNED(RADIX, a, j, k, roots) ((k) && (j) ? line_times((a)[k], (roots)[(j) * (RADIX - 1) + (k) - 1]) : (a)[k])
+
 /* Copies numbers, where passes have left them in the other memory. */
 #define line_short_1(a)
 
@@ -50,19 +61,13 @@ DEVICE C exchanged(C x, u32 backward)
                 const u64 j = b / done, q = b - j * done;                                                        \
                 C a[RADIX];                                                                                      \
                 UNROLL                                                                                           \
-                for (int k = 0; k < RADIX; k++) {                                                                \
-                    const u64 e = b + part * k;                                                                  \
-                    if (e < pass.from_zero || e >= pass.to_zero)                                                 \
-                        a[k] = exchanged(from[line + e * pass.inner], pass.backward);                            \
-                    else                                                                                         \
-                        a[k] = line_number(0, 0);                                                                \
-                }                                                                                                \
+                for (int k = 0; k < RADIX; k++)                                                                  \
+                    a[k] = read_number(&pass, from, line, b + part * k);                                         \
                 line_short_##RADIX(a);                                                                           \
                 UNROLL                                                                                           \
                 for (int k = 0; k < RADIX; k++) {                                                                \
                     const u64 e = q + done * (RADIX * j + k);                                                    \
-                    const C x = k && j ? line_times(a[k], roots[j * (RADIX - 1) + k - 1]) : a[k];                \
-                    to[line + e * pass.inner] = exchanged(x, pass.backward);                                     \
+                    to[line + e * pass.inner] = exchanged(TURNED(RADIX, a, j, k, roots), pass.backward);         \
                 }                                                                                                \
             }                                                                                                    \
     }

@@ -33,28 +33,21 @@ DEVICE u64 whole_line(const struct gpu_nufft_pass *p, u64 o, u32 line)
                                    const C *roots, NEAR const C *room, NEAR C *next, C *to)                      \
     {                                                                                                            \
         const struct gpu_nufft_pass *p = &w->pass;                                                               \
-        const u32 part = (u32)p->n / RADIX;                                                                     \
-        const u32 lines = w->count - first < w->lines ? (u32)w->count - first : w->lines;   \
+        const u32 part = (u32)p->n / RADIX;                                                                      \
+        const u32 lines = w->count - first < w->lines ? (u32)w->count - first : w->lines;                        \
         for (u32 i = ITEM; i < part * lines; i += GROUP_SIZE) {                                                  \
             const u32 b = p->inner > 1 ? i / lines : i % part, l = p->inner > 1 ? i % lines : i / part;          \
             const u32 j = b / done, q = b - j * done;                                                            \
             const u64 line = done == 1 || done * RADIX == p->n ? whole_line(p, o, first + l) : 0;                \
             C a[RADIX];                                                                                          \
             UNROLL                                                                                               \
-            for (int k = 0; k < RADIX; k++) {                                                                    \
-                const u32 e = b + part * k;                                                                      \
-                if (done > 1)                                                                                    \
-                    a[k] = room[whole_place(w, e, l)];                                                           \
-                else if (e < p->from_zero || e >= p->to_zero)                                                    \
-                    a[k] = exchanged(from[line + e * p->inner], p->backward);                                    \
-                else                                                                                             \
-                    a[k] = line_number(0, 0);                                                                    \
-            }                                                                                                    \
+            for (int k = 0; k < RADIX; k++)                                                                      \
+                a[k] = done > 1 ? room[whole_place(w, b + part * k, l)] : read_number(p, from, line, b + part * k);\
             line_short_##RADIX(a);                                                                               \
             UNROLL                                                                                               \
             for (int k = 0; k < RADIX; k++) {                                                                    \
                 const u32 e = q + done * (RADIX * j + k);                                                        \
-                const C x = k && j ? line_times(a[k], roots[j * (RADIX - 1) + k - 1]) : a[k];                    \
+                const C x = TURNED(RADIX, a, j, k, roots);                                                       \
                 if (done * RADIX < p->n)                                                                         \
                     next[whole_place(w, e, l)] = x;                                                              \
                 else                                                                                             \
