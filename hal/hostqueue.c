@@ -1,7 +1,8 @@
 /* hostqueue.c - a queue for devices that have none: one thread that runs commands in order.
  *
  * The queue belongs to its thread and to the handle the backend holds.  Destroying the handle only says that nothing
- * more will come: the thread runs what is left and then frees the queue, so commands never wait for a release.
+ * more will come: the thread runs what is left and then frees the queue, so commands never wait for a release.  Only
+ * the end of the process waits a little for those that have nothing left to run.
  * The first failure is kept, with its words; what follows is skipped, and events recorded behind it carry it.
  * An event is shared by the command that completes it and by the HAL's event.
  *
@@ -58,6 +59,7 @@ struct hcy_hostqueue {
     uint64_t submitted, done, completed;
     uint64_t awaited; /* the first of them that somebody waits for; UINT64_MAX: nobody does */
     bool closing;
+    bool ending;     /* closing, and nothing is left to run */
     hcy_error error; /* the first failure; status 0: none */
     uint64_t ended;  /* when the device ended the last command, if it says so; of whoever runs commands */
 };
@@ -320,6 +322,28 @@ static void serve_command(struct hcy_hostqueue *hq, struct command *c)
     end_command(hq, c, status ? &failed : NULL);
 }
 
+/* --- The end --- */
+
+/* Threads on their way out, that give back what they hold. */
+static atomic_uint n_ending;
+
+/* [lock, or the only one who knows the queue] */
+static void begin_ending(struct hcy_hostqueue *hq)
+{
+    if (!hq->ending)
+        atomic_fetch_add(&n_ending, 1);
+    hq->ending = true;
+}
+
+/* A process that ends, or lets go of the library, while they do would find their memory lost, or them without code.
+ * Not for long: a driver that hangs must not keep the process. */
+__attribute__((destructor)) static void wait_for_ending(void)
+{
+    const uint64_t most_ns = 1000000000u, began = hcy_now_ns();
+    while (atomic_load(&n_ending) && hcy_now_ns() - began < most_ns)
+        nanosleep(&(struct timespec){ .tv_nsec = 50000 }, NULL);
+}
+
 static void *serve_queue(void *arg)
 {
     struct hcy_hostqueue *hq = arg;
@@ -328,12 +352,14 @@ static void *serve_queue(void *arg)
     while ((c = next_command(hq)))
         serve_command(hq, c);
     /* The handle is gone, and no command is left: only this thread knows the queue. */
+    begin_ending(hq);
     hcy_device *dev = hq->dev;
     pthread_cond_destroy(&hq->work);
     pthread_cond_destroy(&hq->progress);
     pthread_mutex_destroy(&hq->lock);
     free(hq);
     hcy_device_release(dev);
+    atomic_fetch_sub(&n_ending, 1);
     return NULL;
 }
 
@@ -373,6 +399,8 @@ void hcy_hostqueue_destroy(hcy_hostqueue *hq)
         return;
     pthread_mutex_lock(&hq->lock);
     hq->closing = true;
+    if (hq->completed == hq->submitted)
+        begin_ending(hq);
     pthread_cond_signal(&hq->work);
     pthread_mutex_unlock(&hq->lock);
 }

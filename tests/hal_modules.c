@@ -4,10 +4,13 @@
  * asked in a child: a backend is loaded once a process. */
 #include "cts.h"
 
+#include <halcyon/backend.h>
+
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 static char dir[] = "/tmp/halcyon-modules-XXXXXX";
 
@@ -201,6 +204,44 @@ static int lie(void *context)
     return found != 1 ? 101 : status > 0;
 }
 
+/* A device that takes a while to close, which a queue's thread does where the host ends at once. */
+static const struct module leisurely = {
+    "leisurely",
+    "#include <unistd.h>\n"
+    "static void late(void *impl) { usleep(200000); if (write(9, \"closed\", 6) < 6) _exit(1); }\n"
+    "OPS(sizeof ops, .list = list, .open = open_device, .close = late) GOOD(\"leisurely\")",
+    0, NULL
+};
+
+static void use_and_end(int to)
+{
+    hcy_device *dev = NULL;
+    hcy_hostqueue *hq = NULL;
+    setenv("HALCYON_BACKEND_PATH", dir, 1);
+    if (dup2(to, 9) < 0 || hcy_device_open(&dev, leisurely.name) || hcy_hostqueue_create(&hq, dev, NULL) ||
+        hcy_hostqueue_finish(hq))
+        _exit(1);
+    hcy_hostqueue_destroy(hq);
+    hcy_device_release(dev);
+    exit(0);
+}
+
+static void test_end(void)
+{
+    int fds[2], status;
+    char words[8] = "";
+    if (!compile(&leisurely) || pipe(fds))
+        bail_out("no module, no pipe");
+    fflush(NULL);
+    pid_t child = fork();
+    if (!child)
+        use_and_end(fds[1]);
+    close(fds[1]);
+    ok(child > 0 && waitpid(child, &status, 0) == child && !status, "a process ends behind its queue and its device");
+    is_int((intmax_t)read(fds[0], words, 7), 6, "which are away before it: %s", words);
+    close(fds[0]);
+}
+
 /* All of them are listed, with their reasons; the good ones' devices too. */
 static int listing(void *context)
 {
@@ -265,6 +306,7 @@ int main(void)
     for (size_t i = 0; i < N_LIARS; i++)
         is_int(compile(&liars[i]) ? cts_child(lie, (void *)(uintptr_t)&liars[i]) : -1, 0, "module %s is seen through",
                liars[i].name);
+    test_end();
     remove_directory();
     return done_testing();
 }
