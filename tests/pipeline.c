@@ -210,7 +210,7 @@ static void test_shares(void)
     is_int(rig_run(&r, npy, 0, FRAMES), 0, "so it is if that one has memory of its own");
     is_int((intmax_t)hcy_pipeline_get_stats(r.pipeline)->devices[1].frames, FRAMES - 8, "which does the rest");
     rig_close(&r);
-    /* Fewer frames than the CPU is taken to be slower by, in batches: so it is on a machine that takes its time, too. */
+    /* Fewer batches than the CPU is taken to be slower by: it is so where the run takes long, too. */
     opts = batches_of(16);
     rig_open(&r, "cpu@threads=1,null@kernels=noop", npy, &opts);
     is_int(rig_run(&r, npy, 0, FRAMES), 0, "the CPU beside an accelerator");
