@@ -682,6 +682,64 @@ static void test_full_disk(void)
     hcy_azint_plan_release(plan);
 }
 
+/* A file that grows, a second apart by 400 rows, until the disk is full: how many of the seconds it got through. */
+static int grow(const char *name, rlim_t limit, const hcy_azint_plan *plan, const hcy_azint_result *result)
+{
+    hcy_curves_options opts = HCY_CURVES_OPTIONS_INIT;
+    hcy_curves *curves = NULL;
+    opts.growing = 1;
+    limit_files(limit);
+    int flushed = 0, st = hcy_curves_open(&curves, name, plan, &opts);
+    for (uint64_t i = 0; !st && i < 1200; i++) {
+        if (i % 400 == 399)
+            usleep(1100000); /* the row comes with a flush */
+        st = hcy_curves_append(curves, i, result, NULL);
+        flushed += !st && i % 400 == 399;
+    }
+    int closed = hcy_curves_close(curves);
+    return st || closed ? flushed : flushed + 1;
+}
+
+static void test_grown_on_full_disk(void)
+{
+    /* Bytes, up to where all has room: metadata meet the end, too. */
+    enum { DISKS = 60, FIRST = 220000, STEP = 2003 };
+    hcy_azint_plan *plan = make_plan(HCY_ERRORS_POISSON);
+    hcy_azint_result *result = make_result(plan, 1);
+    char name[DISKS][512];
+    pid_t children[DISKS];
+    static double rows[1200 * BINS];
+    fflush(stdout);
+    for (int i = 0; i < DISKS; i++) {
+        snprintf(name[i], sizeof name[i], "%s-%d.h5", in_folder("grown"), i);
+        if (!(children[i] = fork()))
+            _exit(grow(name[i], (rlim_t)(FIRST + i * STEP), plan, result));
+    }
+    int whole = 0, some = 0, bad = 0;
+    for (int i = 0; i < DISKS; i++) {
+        int status = -1;
+        hsize_t dims[2] = { 0 };
+        waitpid(children[i], &status, 0);
+        const int flushed = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+        hid_t file = flushed > 0 ? H5Fopen(name[i], H5F_ACC_RDONLY, H5P_DEFAULT) : -1;
+        whole += flushed == 4;
+        some += flushed > 0 && flushed < 4;
+        if (file >= 0) {
+            get_rows(file, RESULTS "/data", dims, rows, 1200 * BINS);
+            H5Fclose(file);
+        }
+        int right = dims[0] == (hsize_t)(flushed < 3 ? flushed : 3) * 400;
+        for (size_t k = 0; k < dims[0] * dims[1]; k++)
+            right = right && rows[k] == 1 + (double)(k % BINS);
+        if (flushed < 0 || (flushed && !right))
+            diag("limit %d: %d flushes, %d rows", FIRST + i * STEP, flushed, (int)dims[0]), bad++;
+    }
+    ok(whole > 1 && some > 5, "files that grow on full disks: %d on part, %d whole", some, whole);
+    is_int(bad, 0, "all of them have the rows of the last flush");
+    hcy_azint_result_destroy(result);
+    hcy_azint_plan_release(plan);
+}
+
 static void test_bad_stacks(void)
 {
     hcy_stack_writer_options opts = HCY_STACK_WRITER_OPTIONS_INIT;
@@ -736,6 +794,7 @@ int main(void)
     test_h5_links();
     test_killed();
     test_full_disk();
+    test_grown_on_full_disk();
     test_bad_stacks();
 #else
     skip(1, "built without HDF5");

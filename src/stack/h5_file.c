@@ -1,10 +1,12 @@
 /* h5_file.c - the file driver that keeps the first failure, and what every written HDF5 file needs.
  *
- * The driver is POSIX pread and pwrite on a descriptor that was opened before HDF5 sees the file.  Writes
- * that fail are reported to HDF5 as done; what they should have written reads as zeros.
+ * The driver is POSIX pread and pwrite on a descriptor that was opened before HDF5 sees the file.  A write that fails
+ * is reported to HDF5 as done; what it should have written reads as zeros, and nothing is written after it: the file
+ * stays as it was when it was flushed last, which is what those find who read along.
  */
 #include "h5_file.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <halcyon/backend.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,7 +117,7 @@ static herr_t writer_write(H5FD_t *pub, H5FD_mem_t type, hid_t transfer, haddr_t
     /* The end moves also when writing fails, so that HDF5's view of the file stays consistent. */
     if (address + size > file->end)
         file->end = address + size;
-    if (hcy_output_write(file->output, buffer, size, address))
+    if (!file->failed.status && hcy_output_write(file->output, buffer, size, address))
         keep_failure(file);
     return 0;
 }
@@ -126,7 +128,7 @@ static herr_t writer_truncate(H5FD_t *pub, hid_t transfer, hbool_t closing)
     (void)closing;
     struct driver_file *df = (struct driver_file *)pub;
     if (df->allocated != df->file->end) {
-        if (ftruncate(hcy_output_fd(df->file->output), (off_t)df->allocated)) {
+        if (!df->file->failed.status && ftruncate(hcy_output_fd(df->file->output), (off_t)df->allocated)) {
             (void)fail_with(df->file, "writing", errno);
             keep_failure(df->file);
         }
@@ -251,10 +253,32 @@ int hcy__h5_file_status(const hcy__h5_file *file)
     return file->failed.status ? hcy_fail_again(&file->failed) : 0;
 }
 
+/* Room for all that HDF5 has given addresses to: metadata that reach a full disk in part are a file that cannot be
+ * opened. */
+static int reserve(hcy__h5_file *file)
+{
+    hsize_t size = 0;
+    /* HDF5's own size of the file is what it has given addresses to, or what was written. */
+    int number = H5Fget_filesize(file->id, &size) < 0 || size <= file->reserved
+                     ? 0
+                     : posix_fallocate(hcy_output_fd(file->output), (off_t)file->reserved,
+                                       (off_t)(size - file->reserved));
+    if (number == ENOSPC || number == EDQUOT || number == EFBIG) {
+        (void)fail_with(file, "writing", number);
+        keep_failure(file);
+    }
+    /* Of a file system that cannot say, writing does. */
+    file->reserved = size > file->reserved ? size : file->reserved;
+    return hcy__h5_file_status(file);
+}
+
 int hcy__h5_file_flush(hcy__h5_file *file)
 {
+    int st = reserve(file);
+    if (st)
+        return st;
     herr_t done = H5Fflush(file->id, H5F_SCOPE_LOCAL);
-    int st = hcy__h5_file_status(file);
+    st = hcy__h5_file_status(file);
     if (!st && done < 0)
         st = hcy__h5_fail(HCY_EIO, "%s: writing failed", file->path);
     return st;
@@ -263,6 +287,8 @@ int hcy__h5_file_flush(hcy__h5_file *file)
 /* For HDF5 alone: its output stays open.  The failure is the last error. */
 static int close_for_h5(hcy__h5_file *file)
 {
+    if (file->reserved && !file->failed.status)
+        (void)!reserve(file);
     herr_t done = H5Fclose(file->id);
     const char *words = done < 0 ? hcy__h5_words() : "";
     int st = hcy__h5_file_status(file);

@@ -13,7 +13,8 @@ typedef struct hcy__h5_file {
     hid_t id; /* the file, -1: not open */
     struct hcy_output *output;
     char *path;
-    uint64_t end; /* how far the file reaches */
+    uint64_t end;      /* how far the file reaches */
+    uint64_t reserved; /* how far the disk has room for it: of files that are flushed */
     hcy_error failed; /* the first failure; status 0: none */
 } hcy__h5_file;
 
@@ -23,7 +24,7 @@ int hcy__h5_file_create(hcy__h5_file **file, const char *path, unsigned flags);
 int hcy__h5_file_change(hcy__h5_file **file, const char *path);
 /* HCY_EIO if something did not reach the file, else 0. */
 int hcy__h5_file_status(const hcy__h5_file *file);
-/* Flushes what HDF5 still holds, and asks. */
+/* Flushes what HDF5 still holds, and asks.  From then on the file can be read as it was flushed last. */
 int hcy__h5_file_flush(hcy__h5_file *file);
 /* Closes and frees: the status, as above.  Every object of the file must be closed before.  The file gets its name
  * (not after a failure), stays where it is, or is taken away. */
