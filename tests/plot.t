@@ -76,7 +76,7 @@ told a.dat -o absent.svg --frames 3,5,99,200-300 2>said
 check '--frames: what is not there is said' grep -q 'a.dat has no frame 99$' said
 check '... one by one' grep -q 'has no frame from 200 to 300$' said
 check '... the others are drawn' test "`grep -o "title 'frame [0-9]*'" absent.svg | tr -dc '0-9\n' | tr '\n' ' '`" = '3 5 '
-check 'a map has no list of frames' refused 1 'follow one another' plot a.dat --frames 1,3-5 --as map
+check 'a map has no list of frames' refused 2 'follow one another' plot a.dat --frames 1,3-5 --as map
 check 'many curves' told a.dat -o many.svg --as curves
 check '... have a bar of colours, from the first frame to the last' has many.svg 'set cbrange \[0:11\]'
 check '... and no names' lacks many.svg "title 'frame"
@@ -196,7 +196,7 @@ else
     check "--calibrant's first ring is where its spacing has it" sh -c \
         'test `wc -l <ring.txt` -gt 100 && test `comm -13 ceria.txt ring.txt | wc -l` -lt 20'
     check '... and there are others' test "`wc -l <ceria.txt`" -gt "`expr 2 \* \`wc -l <ring.txt\``"
-    check '--calibrant that is none' refused 1 'CeO2' plot rings.h5 -p rings.poni -c Unobtainium
+    check '--calibrant that is none' refused 2 'CeO2' plot rings.h5 -p rings.poni -c Unobtainium
     check '... in blocks, too' sh -c "'$halcyon' plot rings.h5 -p rings.poni --rings 10,20 --terminal blocks | grep -q '255;64;64'"
     check '--flip moves the centre' told rings.h5 -p rings.poni --flip -o flip.svg
     check '... by as much' differ rings.svg flip.svg

@@ -88,8 +88,7 @@ static int check_output(const char *path, const char *what)
         return cli_check_format(path, HCY_WRITE_IMAGES);
     if (!hcy_format_of(&format, path, HCY_WRITE_CURVES) && !strcmp(format, "h5"))
         return CLI_OK;
-    cli_error("%s: merged %s are HDF5: give -o FILE.h5", path, what);
-    return CLI_USAGE;
+    return cli_usage("%s: merged %s are HDF5: give -o FILE.h5", path, what);
 }
 
 static int merge_files(const struct values *v, const char *const *parts, size_t n)
@@ -144,12 +143,8 @@ int cli_merge(int argc, char **argv)
     if (!cli_parse(&cli_merge_command, argc, argv, &values, parts, &status)) {
         while (n < (size_t)argc && parts[n])
             n++;
-        if (!values.output) {
-            cli_error("where the merged file goes is missing: give -o FILE.h5; see `halcyon merge --help`");
-            status = CLI_USAGE;
-        } else {
-            status = merge_files(&values, parts, n);
-        }
+        status = values.output ? merge_files(&values, parts, n)
+                               : cli_usage("where the merged file goes is missing: give -o FILE.h5");
     }
     free(parts);
     return status;

@@ -69,16 +69,10 @@ static const struct cli_option *with_letter(const struct cli_command *command, c
     return NULL;
 }
 
-static int usage(const char *what)
-{
-    cli_error("%s; see `halcyon %s --help`", what, cli_name);
-    return CLI_USAGE;
-}
-
 static int unknown_option(const struct cli_command *command, const char *name, size_t n)
 {
     const char *names[64];
-    char word[64], what[192];
+    char word[64];
     size_t count = 0;
     for (const struct cli_option *o = command->options; o->name && count < 64; o++)
         names[count++] = o->name;
@@ -86,10 +80,8 @@ static int unknown_option(const struct cli_command *command, const char *name, s
     /* A single letter is close to every other one, so none is proposed for it. */
     const char *closest = n > 1 ? cli_closest(word, names, count) : NULL;
     if (closest)
-        snprintf(what, sizeof what, "unknown option --%s (is --%s meant?)", word, closest);
-    else
-        snprintf(what, sizeof what, "unknown option -%s%s", n > 1 ? "-" : "", word);
-    return usage(what);
+        return cli_usage("unknown option --%s (is --%s meant?)", word, closest);
+    return cli_usage("unknown option -%s%s", n > 1 ? "-" : "", word);
 }
 
 /* --- Values --- */
@@ -279,29 +271,24 @@ struct line {
  * given: by its letter, if `by_letter`. */
 static int take_option(struct line *line, const struct cli_option *o, const char *text, int by_letter)
 {
-    char what[512], right[320], name[64];
+    char right[320], name[64];
     const char letter[2] = { o->letter, 0 };
     /* The messages repeat what the user typed. */
     snprintf(name, sizeof name, "%s%s", by_letter ? "-" : "--", by_letter ? letter : o->name);
     int takes_none = o->type == CLI_FLAG || o->type == CLI_ISOLATE;
-    if (takes_none && text) {
-        snprintf(what, sizeof what, "%s takes no value", name);
-        return usage(what);
-    }
+    if (takes_none && text)
+        return cli_usage("%s takes no value", name);
     if (o->type == CLI_ISOLATE)
         return set_isolation(o->offset);
     if (!takes_none && !text) {
-        if (line->at >= line->argc) {
-            snprintf(what, sizeof what, "%s needs %s", name, expected(o, right, sizeof right));
-            return usage(what);
-        }
+        if (line->at >= line->argc)
+            return cli_usage("%s needs %s", name, expected(o, right, sizeof right));
         /* The next word is the value even if it begins with "-": numbers may be negative. */
         text = line->argv[line->at++];
     }
     if (set_value(o, text, line->values))
         return 0;
-    snprintf(what, sizeof what, "%s '%s' is not valid: it takes %s", name, text, expected(o, right, sizeof right));
-    return usage(what);
+    return cli_usage("%s '%s' is not valid: it takes %s", name, text, expected(o, right, sizeof right));
 }
 
 static int take_long(struct line *line, const char *word)
@@ -362,16 +349,11 @@ int cli_parse(const struct cli_command *command, int argc, char **argv, void *va
             *status = take_letters(&line, word + 1);
         }
     }
-    char what[512];
     /* Missing words are told last: a wrong option is often the cause. */
-    if (!*status && n < command->min_operands) {
-        snprintf(what, sizeof what, "what to work on is missing: halcyon %s %s", cli_name, command->operands);
-        *status = usage(what);
-    }
-    if (!*status && excess) {
-        snprintf(what, sizeof what, "there is one word too many, '%s'", excess);
-        *status = usage(what);
-    }
+    if (!*status && n < command->min_operands)
+        *status = cli_usage("what to work on is missing: halcyon %s %s", cli_name, command->operands);
+    if (!*status && excess)
+        *status = cli_usage("there is one word too many, '%s'", excess);
     return *status != 0;
 }
 

@@ -115,11 +115,9 @@ static int choose_terminal(struct plot *p, const struct values *v)
     char end;
     /* The last conversion must fail: whatever stands behind the numbers is a mistake. */
     if (v->size && (sscanf(v->size, "%ux%u%c", &p->width, &p->height, &end) != 2 || p->width < least ||
-                    p->height < least / 2 || p->width > most || p->height > most)) {
-        cli_error("--size '%s' is not valid: WIDTHxHEIGHT is needed, %u to %u %s wide and %u to %u high; see `halcyon plot "
-                  "--help`", v->size, least, most, v->output ? "pixels" : "characters", least / 2, most);
-        return CLI_USAGE;
-    }
+                    p->height < least / 2 || p->width > most || p->height > most))
+        return cli_usage("--size '%s' is not valid: WIDTHxHEIGHT is needed, %u to %u %s wide and %u to %u high",
+                         v->size, least, most, v->output ? "pixels" : "characters", least / 2, most);
     if (known)
         return CLI_OK;
     /* The message lists the formats that there are. */
@@ -214,9 +212,9 @@ static int plot_files(struct plot_job *job, const struct values *v)
 static int check_plot_values(const struct values *v)
 {
     if (v->wish.log && v->wish.linear)
-        cli_error("--log and --linear exclude each other; see `halcyon plot --help`");
+        cli_usage("--log and --linear exclude each other");
     else if (v->contrast.a < 0 || v->contrast.b > 100)
-        cli_error("--contrast: percentiles go from 0 to 100; see `halcyon plot --help`");
+        cli_usage("--contrast: percentiles go from 0 to 100");
     else
         return CLI_OK;
     return CLI_USAGE;

@@ -89,7 +89,7 @@ static int choose_rows(struct plot_job *job, size_t file)
         job->rows += info->n_azim ? 1 : info->rows;
     }
     if (job->rows > before)
-        return info->n_azim && job->rows > 1 ? cli_error("one cake is shown at a time: give --frames N") : CLI_OK;
+        return info->n_azim && job->rows > 1 ? cli_usage("one cake is shown at a time: give --frames N") : CLI_OK;
     if (!info->rows)
         return cli_error("%s: there is no curve in it", info->path);
     /* The number of the last frame tells the user what could have been chosen. */
@@ -323,9 +323,9 @@ static int read_map(struct plot_job *job)
     const hcy_results_info *info = results_of(job, 0);
     uint64_t height = info->n_azim ? info->n_azim : job->rows;
     if (job->n_files > 1)
-        return cli_error("a map shows one file: %s alone, or --as curves", job->paths[0]);
+        return cli_usage("a map shows one file: %s alone, or --as curves", job->paths[0]);
     if (job->n_ranges > 1)
-        return cli_error("a map shows frames that follow one another: --frames A:B, or --as curves");
+        return cli_usage("a map shows frames that follow one another: --frames A:B, or --as curves");
     /* A map has no more cells than the picture has points: more would not be seen. */
     map->width = info->n_radial < MAP_WIDTH ? info->n_radial : MAP_WIDTH;
     map->height = height < MAP_HEIGHT ? (size_t)height : MAP_HEIGHT;

@@ -44,11 +44,9 @@ int sender_parse_faults(struct sender_faults *f, const char *text)
         f->no_end |= no_end;
         /* A word that is not known, or has something behind its number, is told: a fault that is not made would pass
          * every test. */
-        if ((!found && !header && !no_end) || (*end && *end != ',')) {
-            cli_error("--faults '%s' is not valid: drop=N, repeat=N, damage=N, cut=N, swap=N, header=N (every N images), "
-                      "die=N, no-header, no-end, with commas between them", text);
-            return CLI_USAGE;
-        }
+        if ((!found && !header && !no_end) || (*end && *end != ','))
+            return cli_usage("--faults '%s' is not valid: drop=N, repeat=N, damage=N, cut=N, swap=N, header=N (every N "
+                             "images), die=N, no-header, no-end, with commas between them", text);
         text = *end ? end + 1 : end;
     }
     return CLI_OK;

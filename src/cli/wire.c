@@ -80,6 +80,8 @@ static int set_keys(struct wire *wire, const struct wire_options *o)
 
 /* --- Sockets --- */
 
+static const char *const wire_ends[] = { "cannot be connected to", "cannot be bound to" };
+
 /* ZeroMQ says of a wrong one that an argument is invalid, and waits for ever for a port that there cannot be. */
 static bool is_address(const char *text)
 {
@@ -90,6 +92,13 @@ static bool is_address(const char *text)
         return false;
     size_t digits = strspn(++port, "0123456789");
     return !strcmp(port, "*") || (digits && digits < 6 && !port[digits] && atoi(port) <= 65535);
+}
+
+int wire_check_address(const char *address, int bind)
+{
+    return is_address(address) ? CLI_OK
+                               : cli_usage("%s: %s: an address is tcp://HOST:PORT, with a port from 0 to 65535, or "
+                                           "ipc://FILE", address, wire_ends[bind]);
 }
 
 static int open_socket(struct wire *wire, const struct wire_options *o)
@@ -107,12 +116,10 @@ static int open_socket(struct wire *wire, const struct wire_options *o)
     int status = set_keys(wire, o);
     if (status)
         return status;
-    const char *what = o->bind ? "cannot be bound to" : "cannot be connected to";
-    if (!is_address(wire->address))
-        return cli_error("%s: %s: an address is tcp://HOST:PORT, with a port from 0 to 65535, or ipc://FILE", wire->address, what);
-    if (o->bind ? zmq_bind(wire->socket, wire->address) : zmq_connect(wire->socket, wire->address))
-        return fail_wire(wire, what);
-    return CLI_OK;
+    status = wire_check_address(wire->address, o->bind);
+    if (!status && (o->bind ? zmq_bind(wire->socket, wire->address) : zmq_connect(wire->socket, wire->address)))
+        status = fail_wire(wire, wire_ends[o->bind]);
+    return status;
 }
 
 int wire_open(struct wire **out, const char *address, const struct wire_options *options)

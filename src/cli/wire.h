@@ -18,7 +18,9 @@ struct wire_options {
     const char *secret;     /* a file that has this end's secret key; NULL: none, or one made up for this run */
 };
 
-/* CLI_OK, or CLI_FAILED after a message. */
+/* Is it an address, to connect to or to `bind` to?  CLI_OK, or CLI_USAGE after a message. */
+int wire_check_address(const char *address, int bind);
+/* CLI_*, after a message. */
 int wire_open(struct wire **wire, const char *address, const struct wire_options *options);
 /* `linger` milliseconds for what was not sent yet; NULL is fine. */
 void wire_close(struct wire *wire, int linger);
