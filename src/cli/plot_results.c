@@ -437,7 +437,10 @@ int plot_read_results(struct plot_job *job)
         return status;
     /* Cakes can only be maps. Few curves are told apart by colour, many are not, but for those that were chosen. */
     p->kind = (enum plot_kind)job->as;
-    if (results_of(job, 0)->n_azim)
+    const bool is_cake = results_of(job, 0)->n_azim > 0;
+    if (is_cake && (p->kind == PLOT_CURVES || p->kind == PLOT_WATERFALL))
+        return cli_usage("%s holds cakes, which are shown as maps: leave --as", job->paths[0]);
+    if (is_cake)
         p->kind = PLOT_MAP;
     else if (p->kind == PLOT_AUTO)
         p->kind = job->rows <= FEW || job->n_ranges > 1 ? PLOT_CURVES : PLOT_MAP;
