@@ -28,7 +28,7 @@ check 'simulate --calibrant: distances' simulate d.h5 --shape 40x70 -n 3 --calib
 check 'simulate --calibrant: other rings again' differ s.h5 d.h5
 check 'simulate --shape that is none' refused 2 '8 to 65536' simulate x.h5 --shape nonsense
 check 'simulate --shape and --detector' refused 2 'exclude one another' simulate x.h5 --shape 40x70 --detector Eiger4M
-check 'simulate --detector that is none' refused 2 'no detector is called' simulate x.h5 --detector Nonsense
+check 'simulate --detector that is none' refused 2 '(is Eiger4M meant?): no detector is called' simulate x.h5 --detector Eiger4N
 check 'simulate to a suffix that is none' refused 2 'not written as .jpeg' simulate x.jpeg --shape 40x70
 check 'simulate --calibrant that is none' refused 2 'LaB6' simulate x.h5 --shape 40x70 --calibrant Xx
 check 'simulate --counts' simulate counts.h5 --shape 40x70 -n 3 --counts 400

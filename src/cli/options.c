@@ -11,8 +11,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
-/* Levenshtein distance, of words short enough to be options. */
+/* Levenshtein distance, of words short enough to be options; small letters are as large ones. */
 static size_t distance(const char *a, const char *b)
 {
     size_t row[64], n = strlen(b);
@@ -26,7 +27,7 @@ static size_t distance(const char *a, const char *b)
         row[0] = i + 1;
         for (size_t j = 0; j < n; j++) {
             /* Replacing, leaving out or adding a letter costs one. */
-            size_t best = diagonal + (a[i] != b[j]);
+            size_t best = diagonal + (tolower((unsigned char)a[i]) != tolower((unsigned char)b[j]));
             diagonal = row[j + 1];
             if (row[j] + 1 < best)
                 best = row[j] + 1;
@@ -44,7 +45,7 @@ const char *cli_closest(const char *word, const char *const *names, size_t n)
     size_t best = strlen(word) / 3 + 2; /* further away is another word */
     for (size_t i = 0; i < n; i++) {
         /* The beginning of a name is as good as the name. */
-        size_t d = strncmp(names[i], word, strlen(word)) ? distance(word, names[i]) : 0;
+        size_t d = strncasecmp(names[i], word, strlen(word)) ? distance(word, names[i]) : 0;
         if (d < best) {
             best = d;
             found = names[i];

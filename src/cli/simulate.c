@@ -4,6 +4,7 @@
  * Worker threads draw, code and write whole frames, each taking the next number that is free; the main thread
  * shows how far they are.  The pixels depend on the seed and the frame's number alone, never on the threads.
  */
+#include "geometry.h"
 #include "guard.h"
 #include "interrupt.h"
 #include "simulate.h"
@@ -130,8 +131,9 @@ static int choose_detector(hcy_poni *poni, const struct values *v)
         return cli_usage("--shape and --detector exclude one another");
     if (v->shape)
         return parse_detector_shape(poni, v->shape);
+    char meant[80];
     if (hcy_detector_find(&detector, v->detector ? v->detector : "Eiger4M"))
-        return cli_usage("--detector: %s", hcy_last_error()->text);
+        return cli_usage("--detector %s%s: %s", v->detector, cli_detector_meant(meant, v->detector), hcy_last_error()->text);
     if (!detector->height || !detector->width)
         return cli_usage("detector %s has no shape of its own; use --shape", detector->name);
     if (detector->has_corners)
