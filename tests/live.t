@@ -80,6 +80,24 @@ several()
 }
 check 'a file of one curve for a series of several' several
 check '... a file for each' run 0 's.h5' -o one_%02d.chi -q
+# More than the queues on the way hold: the sender waits for another receiver, says so once, and a signal ends it.
+gone()
+{
+    "$halcyon" simulate s.h5 -n 20000 --stream "$at" -q 2>gone.log &
+    sender=$!
+    # shellcheck disable=SC2086
+    live $plan -o one.chi >run.out 2>run.log
+    tries=0
+    until grep 'ipc:.*the receiver went away.*for another$' gone.log || [ $tries = 100 ]; do
+        sleep 0.1
+        tries=$((tries + 1))
+    done
+    sleep 0.3
+    kill $sender
+    wait $sender
+    equals $? 1 && equals "`grep -c 'went away' gone.log`" 1 && grep '^halcyon simulate: stopped after' gone.log
+}
+check 'a receiver that refuses the series and goes away' gone
 check '... each there' test "$(ls one_*.chi | wc -l)" -eq 12
 check '... of a series whose sum is one curve' run 0 's.h5' -o one.chi --sum 12 -q
 # Sparse frames: the file's, of all frames and of those that came.

@@ -75,10 +75,22 @@ static struct sender_copy *copy_message(const hcy_span *parts, size_t n)
     return copy;
 }
 
+/* Said once a wait, and without a terminal, too: whoever started the receiver may not look at its words. */
+static void tell_gone(struct sender *s, int *told)
+{
+    if (*told || !s->sent || wire_others(s->wire) > 0)
+        return;
+    *told = 1;
+    progress_clear(&s->progress);
+    cli_note("%s: the receiver went away, and what it had not taken is lost; waiting up to %g s for another", s->address,
+             MOST_WAIT);
+}
+
 /* Waits for whoever takes it, but not for ever. */
 static int send_now(struct sender *s, const hcy_span *parts, size_t n)
 {
     double since = timer_now();
+    int told = 0;
     for (;;) {
         int sent = wire_send(s->wire, parts, n, TICK_MS);
         if (sent)
@@ -92,6 +104,7 @@ static int send_now(struct sender *s, const hcy_span *parts, size_t n)
                 s->bytes += parts[i].size;
             return CLI_OK;
         }
+        tell_gone(s, &told);
         progress_say(&s->progress, s->sent ? "waiting for who receives at %s ..." : "waiting for a receiver at %s ...", s->address);
         if (timer_now() - since > MOST_WAIT)
             return cli_error("nobody took a message for %g s", MOST_WAIT);

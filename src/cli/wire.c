@@ -11,6 +11,8 @@ enum { PARTS = 16, KEY = 40 };
 
 struct wire {
     void *context, *socket;
+    void *monitor; /* of one that pushes: who has come and gone; or NULL */
+    int others;    /* that are connected, as far as the monitor was read */
     char address[256];
 };
 
@@ -101,6 +103,31 @@ int wire_check_address(const char *address, int bind)
                                            "ipc://FILE", address, wire_ends[bind]);
 }
 
+/* Each wire has a context of its own, so that the name is taken once. */
+static int watch_others(struct wire *wire)
+{
+    static const char place[] = "inproc://others";
+    if (zmq_socket_monitor(wire->socket, place, ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED) ||
+        !(wire->monitor = zmq_socket(wire->context, ZMQ_PAIR)) || zmq_connect(wire->monitor, place))
+        return fail_wire(wire, "who is connected");
+    return CLI_OK;
+}
+
+int wire_others(struct wire *wire)
+{
+    struct { /* as ZeroMQ has it, without a gap; a second part names the connection */
+        uint8_t event[2], value[4];
+    } came;
+    char which[256];
+    while (wire->monitor && zmq_recv(wire->monitor, &came, sizeof came, ZMQ_DONTWAIT) == sizeof came) {
+        uint16_t event;
+        memcpy(&event, came.event, sizeof event);
+        wire->others += event == ZMQ_EVENT_ACCEPTED ? 1 : -1;
+        (void)!zmq_recv(wire->monitor, which, sizeof which, 0);
+    }
+    return wire->others;
+}
+
 static int open_socket(struct wire *wire, const struct wire_options *o)
 {
     static const int kinds[] = { ZMQ_PULL, ZMQ_PUSH, ZMQ_PUB };
@@ -117,6 +144,8 @@ static int open_socket(struct wire *wire, const struct wire_options *o)
     if (status)
         return status;
     status = wire_check_address(wire->address, o->bind);
+    if (!status && o->kind == WIRE_PUSH)
+        status = watch_others(wire);
     if (!status && (o->bind ? zmq_bind(wire->socket, wire->address) : zmq_connect(wire->socket, wire->address)))
         status = fail_wire(wire, wire_ends[o->bind]);
     return status;
@@ -144,6 +173,8 @@ void wire_close(struct wire *wire, int linger)
         zmq_setsockopt(wire->socket, ZMQ_LINGER, &linger, sizeof linger);
         zmq_close(wire->socket);
     }
+    if (wire->monitor)
+        zmq_close(wire->monitor);
     if (wire->context)
         zmq_ctx_term(wire->context);
     free(wire);

@@ -33,6 +33,8 @@ int wire_receive(struct wire_message **message, struct wire *wire, int timeout_m
 const hcy_span *wire_parts(size_t *n, const struct wire_message *message);
 void wire_message_free(struct wire_message *message); /* NULL is fine */
 
+/* How many are connected to one that was bound to push. */
+int wire_others(struct wire *wire);
 /* 1, 0: nobody took it within that time, or a signal; -1 after a message.  What nobody listens to is sent. */
 int wire_send(struct wire *wire, const hcy_span *parts, size_t n, int timeout_ms);
 
