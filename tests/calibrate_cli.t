@@ -111,6 +111,11 @@ fi
 check 'no calibrant' refused 2 'give -c' calibrate ceria.npy -w 1
 check 'one that is not known' refused 2 'LaB6_SRM660a' calibrate ceria.npy -c cheese -w 1
 check 'the wavelength twice' refused 2 'give one' calibrate ceria.npy -c CeO2 -w 1 -e 12
+check 'a detector that is nearly one' refused 2 '(is Eiger4M meant?)' calibrate ceria.npy -c CeO2 -w 1 -D Eiger4
+check '... in other letters' refused 2 '(is Eiger4M meant?)' calibrate ceria.npy -c CeO2 -w 1 -D eiger4
+check '... and one that is near none' refused 2 'nor is a detector called so; see' calibrate ceria.npy -c CeO2 -w 1 -D wxyz
+check '... and a file' refused 1 'nor is a detector called so$' calibrate ceria.npy -c CeO2 -w 1 -D Eiger4M.h5
+check 'pixels twice' refused 2 'give one' calibrate ceria.npy -c CeO2 -w 1 -D Eiger4M --pixel 172
 check 'no detector' refused 1 'give -D' calibrate ceria.npy -c CeO2 -w 1
 check 'no wavelength' refused 1 'give -w' calibrate ceria.npy -c CeO2 --pixel 100
 check 'pixels that are none' refused 2 'micrometres' calibrate ceria.npy -c CeO2 -w 1 --pixel big

@@ -231,8 +231,8 @@ check '--npt-azim: its other side' grep -a -q 'Dim_2 = 9 ;' image.edf
 check '--npt-azim: whole blocks of header, then floats' \
     equals `expr '(' \`wc -c <image.edf\` - 1800 ')' % 512` 0
 check '--npt-azim: HDF5' integrate -o image.h5 --npt-azim 9 -n 50
-check '--npt-azim: text is refused' refused 1 'edf' integrate -o x.dat --npt-azim 9
-check 'EDF of curves is refused' refused 1 'curves are not written as .edf' integrate -o x.edf
+check '--npt-azim: text is refused' refused 2 'edf' integrate -o x.dat --npt-azim 9
+check 'EDF of curves is refused' refused 2 'curves are not written as .edf' integrate -o x.edf
 check '--along-chi' integrate -o chi.dat --frames 0 --along-chi -n 72
 check '--along-chi: 72 rows' equals "`rows chi.dat | wc -l | tr -d ' '`" 72
 check '--along-chi: in the header' grep -q '^# *chi_deg  *I *$' chi.dat
@@ -297,7 +297,7 @@ integrate --frames 0 --error-model poisson -u 2th_deg -n 77 -o errors.dat
 check '-o x.xye' integrate --frames 0 --error-model poisson -u 2th_deg -n 77 -o x.xye
 rows errors.dat >errors.rows
 check '-o x.xye: rows of three, and nothing else' cmp errors.rows x.xye
-check '-o x.xye without errors' refused 1 'choose an error model' integrate --frames 0 -o x.xye
+check '-o x.xye without errors' refused 2 'choose an error model' integrate --frames 0 -o x.xye
 check '-o x.chi' integrate --frames 0 --error-model poisson -u 2th_deg -n 77 -o x.chi
 check '-o x.chi: a title, labels, how many' sh -c "sed -n 2,4p x.chi | tr -s ' \\n' ' ' | grep -q '^[^ ].*2.*deg.* Intensity 77 '"
 tail -n +5 x.chi >chi.rows
@@ -310,10 +310,10 @@ check '-o x.fxye: hundredths of a degree, of the steps that it says' awk 'NR == 
     NR > 2 { d = $1 - at - (NR - 3) * step; if (d * d > 1e-6 * step * step || NF != 3) exit 1 }
     END { exit NR != 79 }' x.fxye
 check '-o x.fxye: errors as they are' sh -c "tail -n +3 x.fxye | awk '{ print \$2, \$3 }' >a && awk '{ print \$2, \$3 }' errors.rows >b && cmp a b"
-check '-o x.fxye in another unit' refused 1 'choose the unit 2th_deg' \
+check '-o x.fxye in another unit' refused 2 'choose the unit 2th_deg' \
     integrate --frames 0 --error-model poisson -u q_nm^-1 -o x.fxye
 check '-o x_%d.fxye' integrate --frames 0:2 --error-model poisson -u 2th_deg -o x_%d.fxye
-check '-o x.xy of cakes: no advice that is refused, too' refused 1 'no room for cakes.*name an .h5 or .edf file' \
+check '-o x.xy of cakes: no advice that is refused, too' refused 2 'images in radius and azimuth are not written as .xy; use one of .*edf' \
     integrate --npt-azim 9 -o x_%d.xy
 check 'a unit that is misspelt' refused 2 "'q_nm-1' is not valid (is q_nm^-1 meant?)" integrate -u q_nm-1 -o x.dat
 check '... or has another name here' refused 2 '(is 2th_deg meant?)' integrate -u 2theta -o x.dat
@@ -364,6 +364,10 @@ check '... of more files than it may have open twice' sh -c \
 rm -f many_??.h5
 check '... of a file that cannot be read so: a note' sh -c \
     "'$halcyon' integrate image.edf -p s.poni --uncached -o x.dat 2>&1 | grep 'read through the page cache'"
+check '-d with an option that is none' refused 2 'there is no such option' "$halcyon" integrate s.h5 -p s.poni -d cpu@nonsense=1 -o x.dat
+check '... with a value that is none' refused 2 'a number from 1' "$halcyon" integrate s.h5 -p s.poni -d cpu@threads=x -o x.dat
+check '... from the environment, which is no command line' refused 1 'a number from 1' \
+    env HALCYON_DEVICE=cpu@threads=x "$halcyon" integrate s.h5 -p s.poni -o x.dat
 check '-d that is none' refused 1 'nonsense' "$halcyon" integrate s.h5 -p s.poni -d nonsense -o x.dat
 
 # --- Devices that fail, runs that are interrupted ---
@@ -414,7 +418,7 @@ check 'a mask of another shape' refused 1 '10 x 20' integrate -o x.dat --mask sm
 check 'no such mask' refused 1 'none.npy' integrate -o x.dat --mask none.npy
 check 'a mask from a frame that is not there' refused 1 'frames 0 to 5$' integrate -o x.dat --mask-from-frame 99
 check 'a folder that is not there' refused 1 'nowhere' integrate -o nowhere/x.dat
-check 'a suffix that is none' refused 1 'x.jpeg' integrate -o x.jpeg
+check 'a suffix that is none' refused 2 'x.jpeg' integrate -o x.jpeg
 check 'the stack itself as output' refused 1 's.h5' integrate -o s.h5
 check 'a folder as output' refused 1 'is a directory' integrate -o .
 check 'a sum to a folder that is not there: said before the work' \

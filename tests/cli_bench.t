@@ -26,7 +26,11 @@ check 'simulate --calibrant' simulate si.h5 --shape 40x70 -n 3 --calibrant Si
 check 'simulate --calibrant: other rings' differ s.h5 si.h5
 check 'simulate --calibrant: distances' simulate d.h5 --shape 40x70 -n 3 --calibrant 3.12,2.71
 check 'simulate --calibrant: other rings again' differ s.h5 d.h5
-check 'simulate --calibrant that is none' refused 1 'LaB6' simulate x.h5 --shape 40x70 --calibrant Xx
+check 'simulate --shape that is none' refused 2 '8 to 65536' simulate x.h5 --shape nonsense
+check 'simulate --shape and --detector' refused 2 'exclude one another' simulate x.h5 --shape 40x70 --detector Eiger4M
+check 'simulate --detector that is none' refused 2 '(is Eiger4M meant?): no detector is called' simulate x.h5 --detector Eiger4N
+check 'simulate to a suffix that is none' refused 2 'not written as .jpeg' simulate x.jpeg --shape 40x70
+check 'simulate --calibrant that is none' refused 2 'LaB6' simulate x.h5 --shape 40x70 --calibrant Xx
 check 'simulate --counts' simulate counts.h5 --shape 40x70 -n 3 --counts 400
 check 'simulate --counts: the mean of 3 frames' sh -c \
     "echo `mean counts.h5` `mean s.h5` | awk '{ exit !(\$1 > 900 && \$1 < 1500 && \$2 > 9 && \$2 < 15) }'"
@@ -109,8 +113,8 @@ if nufft >nufft.txt 2>nufft.err || ! grep -q 'no FFT' nufft.err; then
         "echo '`nufft_value cells.0.upsampling --upsampling 1.9`' | awk '{ exit !(\$1 >= 1.9 && \$1 < 1.99) }'"
 fi
 check 'bench nufft --finufft that is not there' refused 1 'none.so' "$halcyon" bench nufft -f ./none.so
-check 'bench nufft: a cell that is none' refused 1 '9d9' "$halcyon" bench nufft 9d9
-check 'bench nufft: large grids by their own names alone' refused 1 '1e-07-double' "$halcyon" bench nufft 1e-07-double
+check 'bench nufft: a cell that is none' refused 2 '9d9' "$halcyon" bench nufft 9d9
+check 'bench nufft: large grids by their own names alone' refused 2 '1e-07-double' "$halcyon" bench nufft 1e-07-double
 check 'bench nufft --help' sh -c "'$halcyon' help bench nufft | grep -q '^usage: halcyon bench nufft '"
 
 # --- devices ---

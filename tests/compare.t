@@ -225,7 +225,7 @@ else
     skip 'no transforms in this build'
 fi
 check '--nufft: a cell that is none is told before anything is measured' sh -c "
-    '$halcyon' compare -q s.h5 -p s.poni -d cpu@threads=1 --nufft --cells 9d9 >none.txt 2>why; test \$? = 1 && grep -q 'no cell.*9d9' why"
+    '$halcyon' compare -q s.h5 -p s.poni -d cpu@threads=1 --nufft --cells 9d9 >none.txt 2>why; test \$? = 2 && grep -q 'no cell.*9d9' why"
 check '--nufft: and a library' sh -c "
     '$halcyon' compare -q s.h5 -p s.poni -d cpu@threads=1 --nufft -f ./nosuch.so >none.txt 2>why; test \$? = 1 &&
     grep -q 'FINUFFT.*nosuch.so' why && ! grep -q frames/s none.txt"

@@ -61,7 +61,7 @@ check '--detector FILE.h5: it matters' differ grid.dat bent.dat
 check 'a PONI file that names it' integrate image.npy -p bent.poni -o named.dat -n 9
 check 'a PONI file that names it: the same' same bent.dat named.dat
 check 'a file that is not there' status 1 'nowhere.h5: there is no such file' integrate image.npy -p nowhere.poni -o x.dat
-check '--detector of neither kind' status 1 'nor is a detector called so' \
+check '--detector of neither kind' status 2 'nor is a detector called so' \
     integrate image.npy -p grid.poni -o x.dat --detector Eiger5
 check '--detector FILE.h5 of another shape' status 1 '24 x 30' integrate s.h5 -p s.poni -o x.dat --detector bent.h5
 

@@ -80,6 +80,24 @@ several()
 }
 check 'a file of one curve for a series of several' several
 check '... a file for each' run 0 's.h5' -o one_%02d.chi -q
+# More than the queues on the way hold: the sender waits for another receiver, says so once, and a signal ends it.
+gone()
+{
+    "$halcyon" simulate s.h5 -n 20000 --stream "$at" -q 2>gone.log &
+    sender=$!
+    # shellcheck disable=SC2086
+    live $plan -o one.chi >run.out 2>run.log
+    tries=0
+    until grep 'ipc:.*the receiver went away.*for another$' gone.log || [ $tries = 100 ]; do
+        sleep 0.1
+        tries=$((tries + 1))
+    done
+    sleep 0.3
+    kill $sender
+    wait $sender
+    equals $? 1 && equals "`grep -c 'went away' gone.log`" 1 && grep '^halcyon simulate: stopped after' gone.log
+}
+check 'a receiver that refuses the series and goes away' gone
 check '... each there' test "$(ls one_*.chi | wc -l)" -eq 12
 check '... of a series whose sum is one curve' run 0 's.h5' -o one.chi --sum 12 -q
 # Sparse frames: the file's, of all frames and of those that came.
@@ -126,7 +144,7 @@ if "${PYTHON:-python3}" -c 'import h5py, numpy' 2>/dev/null; then
 else
     skip 'no h5py and NumPy (PYTHON names one that has)'
 fi
-check '--sparse, and -o of a further series' refused 1 'give one another name' live -p s.poni --sigma-clip -o a.h5 --sparse a_2.h5
+check '--sparse, and -o of a further series' refused 2 'give one another name' live -p s.poni --sigma-clip -o a.h5 --sparse a_2.h5
 check '--sparse with sums of a stream' refused 2 'frames. numbers in the curves' live -p s.poni --sigma-clip --sum 2 --sparse no.h5
 port=`expr $$ % 20000 + 20000`
 over_tcp()
@@ -247,13 +265,13 @@ check 'two series to standard output' run 0 's.h5 --series 2' -o - --series 2 -q
 cat plain.dat plain.dat >twice.dat
 check '... one after the other' same twice.dat run.out
 for no_address in 127.0.0.1:9999 tcp://127.0.0.1 tcp://127.0.0.1:99999 tcp://127.0.0.1:x; do
-    check "$no_address is no address" refused 1 "$no_address: .* an address is tcp://HOST:PORT" "$halcyon" integrate --stream $no_address --timeout 0
+    check "$no_address is no address" refused 2 "$no_address: .* an address is tcp://HOST:PORT" "$halcyon" integrate --stream $no_address --timeout 0
 done
 # What a series would be lost for is said before anyone waits for it.
 check 'a geometry that is not there, before any series' refused 1 'not.poni: there is no such file' live -p not.poni --timeout 0
 check '... an image' refused 1 'not.npy' live -p s.poni --dark not.npy --timeout 0
-check '... a detector' refused 1 'nor is a detector called so' live -p s.poni --detector Eigger --timeout 0
-check '... a format' refused 1 'are not written as .foo' live -p s.poni -o a.foo --timeout 0
+check '... a detector' refused 2 'nor is a detector called so' live -p s.poni --detector Eigger --timeout 0
+check '... a format' refused 2 'are not written as .foo' live -p s.poni -o a.foo --timeout 0
 check '... a %d that would not be filled in' refused 2 'leave the %d out' live -p s.poni -o a_%d.h5 --timeout 0
 at_once()
 {
@@ -393,7 +411,7 @@ cp 1.rec kept.rec
 check 'no stream came: it says so' refused 1 'kept.rec stays as it was before' \
     "$halcyon" integrate --stream "$at" -p s.poni -n 5 -d cpu -o none.dat --timeout 0.3 --record kept.rec
 check '... and an earlier recording stays' cmp 1.rec kept.rec
-check '... as it does where nothing can be received' refused 1 'nowhere' \
+check '... as it does where nothing can be received' refused 2 'nowhere' \
     "$halcyon" integrate --stream nowhere -p s.poni -n 5 -d cpu -o none.dat --record kept.rec
 check '... alone' equals "`cmp 1.rec kept.rec && echo kept.rec*`" kept.rec
 # shellcheck disable=SC2086
@@ -472,8 +490,10 @@ check 'neither' refused 2 'what to work on is missing' "$halcyon" integrate
 check '--record alone' refused 2 'are for --stream' "$halcyon" integrate s.h5 --record x
 check '--follow and --stream' refused 2 'goes without' "$halcyon" integrate --follow --stream "$at"
 check '--rate alone' refused 2 'are for --stream' "$halcyon" simulate s.h5 --rate 3
+check 'an address that is none: nothing is made for it' refused 2 'cannot be bound to' "$halcyon" simulate new.h5 --stream nowhere
+check '... and nothing was' not ls new.h5
 check 'a fault that is not known' refused 2 'faults' "$halcyon" simulate s.h5 --stream "$at" --faults lose=3
 check '--replay without an address' refused 2 'needs --stream' "$halcyon" simulate --replay 2.rec
-check 'an address that is none' refused 1 'cannot be connected to' "$halcyon" integrate --stream nowhere -p s.poni -o no.dat
+check 'an address that is none' refused 2 'cannot be connected to' "$halcyon" integrate --stream nowhere -p s.poni -o no.dat
 echo "1..$n"
 exit $failed

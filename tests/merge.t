@@ -93,6 +93,16 @@ check 'sum: the other part' "$halcyon" sum g_%d.tif --shard 1/2 -o g.h5 -q
 check 'merge: ... is said, and the status' refused 1 'g.0-of-2.h5 lacks frames' merge g.0-of-2.h5 g.1-of-2.h5 -o g.npy
 "$halcyon" sum g_%d.tif -o g1.npy -q 2>g.log
 check 'merge: ... and the total is that of one process' cmp g.npy g1.npy
+fails() { "$halcyon" integrate g_%d.tif -p s.poni -d cpu@threads=1 --error-model poisson -q "$@"; }
+check 'curves: a part without one of its frames' refused 1 'frame 3 failed' fails --shard 0/2 -o f.h5
+check 'curves: the other part' fails --shard 1/2 -o f.h5
+fails -o failed.h5 2>f.log
+for how in '' --copy; do
+    # shellcheck disable=SC2086 # none, or one
+    check "merge $how: ... is said, and the status" refused 1 'f.h5: 1 of 10 frames failed and has no curve, frame 3 first' \
+        merge f.1-of-2.h5 f.0-of-2.h5 -o f.h5 $how
+    check "merge $how: ... and the curves are those of one process" same failed.h5 f.h5
+done
 check 'sum: not by regions' refused 2 'a row for each frame' "$halcyon" sum s.h5 --shard 0/2 --roi 0,0,2,2 -o t.h5
 
 # --- What says which part ---

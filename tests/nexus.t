@@ -29,7 +29,7 @@ check 'divided by a number' integrate -n 50 -u 2th_deg --normalization 3 -o divi
 check 'running averages' integrate -n 50 -u 2th_deg --radial-range 5,40 --average 2 --sums -o average.h5
 check 'divided pixels' integrate -n 50 -u 2th_deg --radial-range 5,40 --split bbox --sums -o parts.h5
 check '... in half as many bins' integrate -n 25 -u 2th_deg --radial-range 5,40 --split bbox --sums -o parts_half.h5
-check 'sums have no place in text' refused 1 'use .h5' integrate --sums -o x.dat
+check 'sums have no place in text' refused 2 'use .h5' integrate --sums -o x.dat
 
 # The same sums whoever made them, and from sums the same curves.
 check 'half as many bins' integrate -n 25 -u 2th_deg --radial-range 5,40 --sums -o half.h5

@@ -131,8 +131,10 @@ tif .npy.*.npz nufft -t 1 -p one.npy -i one.npy -n 4 -o x
 tif .npy.*.dat sum s.h5 --roi 0,0,9,9 -o x
 gif .svg.*.png.*.pdf plot first.h5 -o x
 END
-check 'tif is refused: integrate' refused 1 '.h5.*.dat.*.xy' "$halcyon" integrate s.h5 -p s.poni -n 20 -o x.tif -q
-check 'edf is refused for curves' refused 1 '.h5.*.dat.*.xy' "$halcyon" integrate s.h5 -p s.poni -n 20 -o x.edf -q
+check 'tif is refused: integrate' refused 2 '.h5.*.dat.*.xy' "$halcyon" integrate s.h5 -p s.poni -n 20 -o x.tif -q
+check 'edf is refused for curves' refused 2 '.h5.*.dat.*.xy' "$halcyon" integrate s.h5 -p s.poni -n 20 -o x.edf -q
+check 'dat is refused: --sparse' refused 2 'name an .h5 file' "$halcyon" integrate s.h5 -p s.poni -n 20 --sigma-clip \
+    --error-model poisson -o x.h5 --sparse y.dat -q
 check 'h5 is refused: --save-config' refused 2 'configurations .*\.json' "$halcyon" integrate s.h5 -p s.poni -n 20 -o x.dat \
     --save-config x.h5
 check 'tif is refused: calibrate' refused 2 'geometries .*\.poni' "$halcyon" calibrate s.h5 -c CeO2 -p s.poni -o x.tif -q

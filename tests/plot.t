@@ -76,7 +76,7 @@ told a.dat -o absent.svg --frames 3,5,99,200-300 2>said
 check '--frames: what is not there is said' grep -q 'a.dat has no frame 99$' said
 check '... one by one' grep -q 'has no frame from 200 to 300$' said
 check '... the others are drawn' test "`grep -o "title 'frame [0-9]*'" absent.svg | tr -dc '0-9\n' | tr '\n' ' '`" = '3 5 '
-check 'a map has no list of frames' refused 1 'follow one another' plot a.dat --frames 1,3-5 --as map
+check 'a map has no list of frames' refused 2 'follow one another' plot a.dat --frames 1,3-5 --as map
 check 'many curves' told a.dat -o many.svg --as curves
 check '... have a bar of colours, from the first frame to the last' has many.svg 'set cbrange \[0:11\]'
 check '... and no names' lacks many.svg "title 'frame"
@@ -125,7 +125,25 @@ done
 check '--frames with --sum is where it begins' told frames.npy -o from.svg --frames 1 --sum 1 --linear
 check '... the second frame' test "`matrix from.svg | head -n 1`" = '2 2 2 2'
 check 'rings without a geometry' refused 1 'the geometry is missing' plot frames.npy --rings 5
-check 'options of frames for curves' refused 1 'are for frames' plot b.dat --sum 2
+# What would do nothing is refused: curves, a map of them, cakes, frames and images of arrays each have options of their own.
+for option in '--sum 2' '-p x.poni' '-c CeO2' '--rings 5' --flip '--mask mask.npy' --no-file-mask '--dataset /x' '--channel 1'; do
+    # shellcheck disable=SC2086 # an option and its value
+    check "an option of frames for curves: $option" refused 2 'is for frames, and b.dat is shown as curves' plot b.dat $option
+done
+for option in '--range 1,2' '--errors 1' '--as map'; do
+    # shellcheck disable=SC2086
+    check "an option of results for frames: $option" refused 2 'and frames.npy holds frames' plot frames.npy $option
+done
+for option in '--contrast 1,99' '--terminal blocks'; do
+    # shellcheck disable=SC2086
+    check "an option of images for curves: $option" refused 2 'and b.dat is shown as curves' plot b.dat $option
+done
+check '--errors of a map' refused 2 'and a.dat is shown as a map' plot a.dat --as map --errors 1
+check '--errors of a waterfall' refused 2 'and a.dat is shown as a waterfall' plot a.dat --as waterfall --errors 1
+check '--errors of a cake' refused 2 'and image.edf is shown as a map' plot image.edf --errors 1
+check 'a cake as curves' refused 2 'shown as maps' plot image.edf --as curves
+check 'a cake as the map that it is' env PATH=/nonexistent "$halcyon" plot image.edf --as map --contrast 5,95
+check '--terminal of a file' refused 2 'leave -o' plot frames.npy --terminal text -o x.svg
 check 'frames beside curves' refused 1 'plot it alone' plot b.dat frames.npy
 # An array of two images of 2 x 3 complex numbers: 3 + 4i, 0, -1, ... and 1i.
 npy complex.npy '<c8' '(2, 2, 3)'
@@ -150,9 +168,11 @@ check '... is in radians' test "`matrix phase.svg | awk '{ for (i = 1; i <= NF; 
 check '--part imaginary of the second image' told complex.npy -o imaginary.svg --part imaginary --frames 1
 check '... is 1' test "`matrix imaginary.svg`" = '1 1 1
 1 1 1'
+check '--dataset of an array' refused 2 'and complex.npy is an array' plot complex.npy --dataset /x
+check '... --range' refused 2 'and complex.npy is an array' plot complex.npy --range 1,2
 check 'a third image is none' refused 1 'images 0 to 1' plot complex.npy --frames 2
-check '--part of curves' refused 1 'no array' plot b.dat --part phase
-check '--part of frames' refused 1 'no array' plot frames.npy --part phase
+check '--part of curves' refused 2 'is for arrays, and b.dat is shown as curves' plot b.dat --part phase
+check '--part of frames' refused 2 'is for arrays, and frames.npy holds frames' plot frames.npy --part phase
 for kind in blocks blocks-256 sixel kitty; do
     check "--terminal $kind" sh -c "env PATH=/nonexistent '$halcyon' plot frames.npy --terminal $kind --size 60x20 >$kind.txt"
 done
@@ -196,7 +216,7 @@ else
     check "--calibrant's first ring is where its spacing has it" sh -c \
         'test `wc -l <ring.txt` -gt 100 && test `comm -13 ceria.txt ring.txt | wc -l` -lt 20'
     check '... and there are others' test "`wc -l <ceria.txt`" -gt "`expr 2 \* \`wc -l <ring.txt\``"
-    check '--calibrant that is none' refused 1 'CeO2' plot rings.h5 -p rings.poni -c Unobtainium
+    check '--calibrant that is none' refused 2 'CeO2' plot rings.h5 -p rings.poni -c Unobtainium
     check '... in blocks, too' sh -c "'$halcyon' plot rings.h5 -p rings.poni --rings 10,20 --terminal blocks | grep -q '255;64;64'"
     check '--flip moves the centre' told rings.h5 -p rings.poni --flip -o flip.svg
     check '... by as much' differ rings.svg flip.svg

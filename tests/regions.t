@@ -134,7 +134,7 @@ printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '<f4', 'fortran_order': Fa
 head -c 2880 /dev/zero >>float.npy
 check 'pixels that are floats' refused 1 'sums of regions are of integer pixels' \
     "$halcyon" integrate float.npy -p bent.poni -q --stats -o no.h5
-check 'a format without a place for them' refused 1 'has no place for regions: use .h5 or .dat' \
+check 'a format without a place for them' refused 2 'has no place for regions: use .h5 or .dat' \
     "$halcyon" integrate s.h5 -p s.poni -q --stats --frames 0:1 -o no.xy
 check 'none has left a file' sh -c '! ls no.*'
 

@@ -317,7 +317,7 @@ static int measure_stack(struct bench *b, const char *path)
         return status;
     status = hcy_device_open_list(&b->devices, &b->n_devices, b->values->devices);
     if (status)
-        return cli_fail(status);
+        return cli_fail_value(status, b->values->devices);
     /* The plan prints the settings, which open the JSON object: the figures follow in it. */
     status = make_bench_plan(b);
     if (status)

@@ -324,8 +324,8 @@ static int run_cell(struct bench *b, const struct bench_cell *cell)
 /* A word that matches nothing is a mistake: silence would look like a measurement. */
 static int refuse_word(const char *word)
 {
-    return hcy_fail(HCY_ENOENT, "no cell has such a name: %s (one is 1d1-1e-06-single; `halcyon bench nufft -m 1` lists all)",
-                    word);
+    return cli_usage("no cell has such a name: %s (one is 1d1-1e-06-single; `halcyon bench nufft -m 1` lists all)",
+                     word);
 }
 
 /* Marks the cells that words name, all that are not sparse without words. */
@@ -341,7 +341,7 @@ static int choose_cells(bool chosen[BENCH_CELLS], const char *const *words)
             seen = seen || named;
         }
         if (!seen)
-            return cli_fail(refuse_word(*words));
+            return refuse_word(*words);
     }
     return 0;
 }
@@ -358,14 +358,19 @@ static int run_cells(struct bench *b, const bool chosen[BENCH_CELLS])
     return status;
 }
 
-int bench_nufft_check(const char *part, const char *finufft)
+int bench_nufft_check_cells(const char *part)
+{
+    for (size_t i = 0; i < BENCH_CELLS; i++)
+        if (bench_cell_is_named(&bench_cells[i], part))
+            return CLI_OK;
+    return refuse_word(part);
+}
+
+int bench_nufft_check_peer(const char *finufft)
 {
     const struct values v = { .peer = finufft };
     struct bench b = { .values = &v };
-    size_t named = 0;
-    for (size_t i = 0; i < BENCH_CELLS; i++)
-        named += bench_cell_is_named(&bench_cells[i], part ? part : "");
-    return named ? open_peer(&b) : refuse_word(part);
+    return open_peer(&b);
 }
 
 int bench_nufft_rows(hcy_device *device, const char *part, int threads, const char *finufft, int64_t points,
@@ -403,7 +408,7 @@ int cli_bench_nufft(int argc, char **argv)
     if (!status && open_peer(&b))
         status = cli_fail(hcy_last_error()->status);
     if (!status && hcy_device_open(&b.dev, v.device ? v.device : device))
-        status = cli_fail(hcy_last_error()->status);
+        status = cli_fail_value(hcy_last_error()->status, v.device);
     if (!status)
         status = run_cells(&b, chosen);
     hcy_device_release(b.dev);

@@ -17,8 +17,10 @@ struct nufft_row {
     struct nufft_figures ours, peer;
     int has_peer;
 };
-/* Whether there are such cells and, where `finufft` is not NULL, such a library: HCY_*, and nothing is printed. */
-int bench_nufft_check(const char *part, const char *finufft);
+/* Whether there are cells with `part` in their names: CLI_OK, or CLI_USAGE with the message printed. */
+int bench_nufft_check_cells(const char *part);
+/* Whether, where `finufft` is not NULL, there is such a library: HCY_*, and nothing is printed. */
+int bench_nufft_check_peer(const char *finufft);
 
 typedef void bench_nufft_take(void *payload, const struct nufft_row *row);
 

@@ -86,11 +86,9 @@ static int parse_fixed(unsigned *fixed, const char *list)
         size_t n = strcspn(list, ","), k = 0;
         while (k < HCY_PONI_PARAMETERS && (strlen(parameters[k]) != n || strncmp(parameters[k], list, n)))
             k++;
-        if (k == HCY_PONI_PARAMETERS) {
-            cli_error("--fix: there is no parameter '%.*s': they are dist, poni1, poni2, rot1, rot2, rot3 and wavelength",
-                      (int)n, list);
-            return CLI_USAGE;
-        }
+        if (k == HCY_PONI_PARAMETERS)
+            return cli_usage("--fix: there is no parameter '%.*s': they are dist, poni1, poni2, rot1, rot2, rot3 and "
+                             "wavelength", (int)n, list);
         *fixed |= 1u << k;
         list += n + (list[n] == ',');
     }
@@ -106,8 +104,7 @@ static int fix_distance(hcy_poni *poni, const struct calibrate_values *v, unsign
         poni->dist = v->distance.value;
     if (poni->dist > 0)
         return CLI_OK;
-    cli_error("--fix dist: give the distance, --distance M or -p");
-    return CLI_USAGE;
+    return cli_usage("--fix dist: give the distance, --distance M or -p");
 }
 
 /* "X,Y" as row and column. */
@@ -119,24 +116,21 @@ static int parse_centre(double centre[2], const char *text)
     centre[1] = strtod(text, &end);
     if (*end == ',')
         centre[0] = strtod(end + 1, &end);
-    if (*end || !strchr(text, ',') || !isfinite(centre[0]) || !isfinite(centre[1])) {
-        cli_error("--centre '%s' is not valid: it takes column,row in pixels", text);
-        return CLI_USAGE;
-    }
+    if (*end || !strchr(text, ',') || !isfinite(centre[0]) || !isfinite(centre[1]))
+        return cli_usage("--centre '%s' is not valid: it takes column,row in pixels", text);
     return CLI_OK;
 }
 
 static int check_calibrate_values(struct calibrate_frame *frame, const struct calibrate_values *v)
 {
-    if (!v->calibrant || (v->wavelength.given && v->energy.given)) {
-        cli_error("%s; see `halcyon calibrate --help`",
-                  v->calibrant ? "-w and -e say the same: give one" : "the calibrant is missing: give -c NAME");
-        return CLI_USAGE;
-    }
-    if (hcy_calibrant_find(&frame->calibrant, v->calibrant)) {
-        cli_error("%s", hcy_last_error()->text);
-        return CLI_USAGE;
-    }
+    if (!v->calibrant)
+        return cli_usage("the calibrant is missing: give -c NAME");
+    if (v->wavelength.given && v->energy.given)
+        return cli_usage("-w and -e say the same: give one");
+    if (v->detector && v->pixel)
+        return cli_usage("--pixel is in place of -D, which has its own pixels: give one");
+    if (hcy_calibrant_find(&frame->calibrant, v->calibrant))
+        return cli_usage("%s", hcy_last_error()->text);
     return check_picture(v->plot);
 }
 

@@ -55,8 +55,7 @@ static int refuse_pixel(const char *text, double um)
     for (size_t i = 0; i < sizeof units / sizeof units[0] && !*meant; i++)
         if (um * units[i].micrometres >= 1 && um * units[i].micrometres <= MOST_PIXEL)
             snprintf(meant, sizeof meant, "; if that is in %s, it is --pixel %g", units[i].unit, um * units[i].micrometres);
-    cli_error("--pixel '%s' is not valid: it takes micrometres, 1 to %d%s", text, MOST_PIXEL, meant);
-    return CLI_USAGE;
+    return cli_usage("--pixel '%s' is not valid: it takes micrometres, 1 to %d%s", text, MOST_PIXEL, meant);
 }
 
 /* "172" or "172,172", micrometres: height and width. */
@@ -66,10 +65,8 @@ static int parse_pixel(hcy_poni *poni, const char *text)
     poni->pixel1 = poni->pixel2 = 1e-6 * strtod(text, &end);
     if (*end == ',')
         poni->pixel2 = 1e-6 * strtod(end + 1, &end);
-    if (*end || !(poni->pixel1 > 0 && poni->pixel1 < 1 && poni->pixel2 > 0 && poni->pixel2 < 1)) {
-        cli_error("--pixel '%s' is not valid: it takes micrometres, one number or height,width", text);
-        return CLI_USAGE;
-    }
+    if (*end || !(poni->pixel1 > 0 && poni->pixel1 < 1 && poni->pixel2 > 0 && poni->pixel2 < 1))
+        return cli_usage("--pixel '%s' is not valid: it takes micrometres, one number or height,width", text);
     const double um[] = { 1e6 * poni->pixel1, 1e6 * poni->pixel2 };
     for (int i = 0; i < 2; i++)
         if (um[i] < 1 || um[i] > MOST_PIXEL)

@@ -118,8 +118,7 @@ int check_picture(const char *path)
 {
     if (!path || terminal_of(path))
         return CLI_OK;
-    cli_error("--plot '%s': pictures are .png, .svg or .pdf", path);
-    return CLI_USAGE;
+    return cli_usage("--plot '%s': pictures are .png, .svg or .pdf", path);
 }
 
 int plot_calibration(const char *path, const struct powder *p, const hcy_poni *poni, const struct ring_points *points)

@@ -108,12 +108,16 @@ void cli_note(const char *fmt, ...) HCY_PRINTF(1, 2);
 /* A device hangs: its driver's exit handlers would take apart what threads in it still use, so that the program ends
  * without these. */
 extern bool cli_has_hung;
+/* The same of a command line that is wrong in itself, whatever its files hold: it ends in where help is.  CLI_USAGE. */
+int cli_usage(const char *fmt, ...) HCY_PRINTF(1, 2);
 /* The library's words for `status`, a negative return; returns CLI_FAILED. */
 int cli_fail(int status);
+/* cli_fail() of what an option's value is for (NULL: it was not given): CLI_USAGE where it is malformed, HCY_EINVAL. */
+int cli_fail_value(int status, const char *value);
 /* FILE cannot be written, because of an errno; returns CLI_FAILED. */
 int cli_write_failed(const char *path, int number);
-/* An output's suffix is one that is written for this (HCY_WRITE_*); of tables it may be "-".  CLI_OK, or CLI_USAGE with
- * a message. */
+/* An output's suffix is one that is written for this (HCY_WRITE_*); of curves and tables it may be "-".  CLI_OK, or
+ * CLI_USAGE with a message. */
 int cli_check_format(const char *path, unsigned use);
 /* The name has no %d, as one file is written and not one a frame.  CLI_OK, or CLI_USAGE with a message. */
 int cli_check_one_file(const char *path);

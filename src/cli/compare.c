@@ -2,6 +2,7 @@
  * by side.  What is measured, and how, is in compare_run.c and compare_measure.c; what a report holds in
  * doc/compare.md. */
 #include "compare.h"
+#include "bench_nufft.h"
 #include "guard.h"
 #include <errno.h>
 #include <halcyon/azint.h>
@@ -87,11 +88,9 @@ static int check_output(const struct compare_values *v, const char *const *opera
           "--cells, --points and --finufft are of transforms, which --nufft asks for" },
     };
     for (size_t i = 0; i < sizeof slips / sizeof slips[0]; i++)
-        if (slips[i][0]) {
-            cli_error("%s; see `halcyon compare --help`", slips[i][1]);
-            return CLI_USAGE;
-        }
-    return CLI_OK;
+        if (slips[i][0])
+            return cli_usage("%s", slips[i][1]);
+    return v->cells ? bench_nufft_check_cells(v->cells) : CLI_OK;
 }
 
 static int read_reports(json_t **reports, const struct compare_values *v, const char *const *operands)

@@ -54,7 +54,7 @@ static int run_transforms(json_t *object, const struct compare_job *job, const v
 int compare_check_nufft(json_t *object, const struct compare_job *job, const void *what)
 {
     (void)object, (void)what;
-    return bench_nufft_check(job->values->cells, job->values->finufft);
+    return bench_nufft_check_peer(job->values->finufft);
 }
 
 void compare_nufft(json_t *report, const struct compare_job *job, const json_t *devices)

@@ -132,10 +132,8 @@ static int run_conversion(const struct cli_command *command, int argc, char **ar
     int status;
     if (cli_parse(command, argc, argv, &values, &frames.path, &status))
         return status;
-    if (!values.output) {
-        cli_error("where the images go is missing: give -o FILE; see `halcyon %s --help`", command->name);
-        return CLI_USAGE;
-    }
+    if (!values.output)
+        return cli_usage("where the images go is missing: give -o FILE");
     /* The command line is judged before any file is opened, as that costs nothing. */
     const char *format = "";
     status = cli_check_format(values.output, packs ? HCY_WRITE_PACKED : HCY_WRITE_IMAGES);

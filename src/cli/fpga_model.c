@@ -300,11 +300,9 @@ int cli_fpga_model(int argc, char **argv)
         return status;
     /* A card must be known: its memory and link bound the rates. */
     m.design.card = find_card_named(v.platform);
-    if (!v.poni || !m.design.card) {
-        cli_error(v.poni ? "--platform %s: u55c, u50, u280, u250 and u200 are known" : "a geometry is needed: -p FILE.poni",
-                  v.platform);
-        return CLI_USAGE;
-    }
+    if (!v.poni || !m.design.card)
+        return v.poni ? cli_usage("--platform %s: u55c, u50, u280, u250 and u200 are known", v.platform)
+                      : cli_usage("a geometry is needed: -p FILE.poni");
     /* The card's own number of units is what fits it; another one shows what else would. */
     m.design.units = v.units.given ? (uint32_t)v.units.value : m.design.card->units;
     m.design.engines = (uint32_t)v.engines.value;

@@ -50,7 +50,7 @@ int frames_open(struct frames *f)
         return status;
     status = hcy_device_open_list(&f->devices, &f->n_devices, f->device_list);
     if (status)
-        return cli_fail(status);
+        return cli_fail_value(status, f->device_list);
     /* A batch is bounded by memory, as every thread has one; a frame that is larger is a batch of one. */
     uint64_t fit = BATCH_BYTES / f->info->frame_bytes;
     f->batch = fit > MAX_BATCH ? MAX_BATCH : (size_t)fit;

@@ -31,13 +31,33 @@ static int from_stack(hcy_poni *poni, const struct cli_geometry *g, const hcy_st
     return CLI_OK;
 }
 
+const char *cli_detector_meant(char words[80], const char *name)
+{
+    const char *names[256], *meant;
+    size_t n;
+    const hcy_detector *list = hcy_detector_list(&n);
+    n = n < sizeof names / sizeof names[0] ? n : sizeof names / sizeof names[0];
+    for (size_t i = 0; i < n; i++)
+        names[i] = list[i].name;
+    meant = cli_closest(name, names, n);
+    snprintf(words, 80, meant ? " (is %s meant?)" : "%s", meant ? meant : "");
+    return words;
+}
+
 int cli_detector_read(hcy_detector_info **file, const char *path, int given)
 {
-    /* Neither a name nor a file: the message says so, since the user may have meant either. */
-    if (hcy_detector_read(file, path))
-        return cli_error("%s%s: %s%s", given ? "--detector " : "", path, hcy_last_error()->text,
-                         given ? "; nor is a detector called so" : "");
-    return CLI_OK;
+    const int status = hcy_detector_read(file, path);
+    if (status && !given)
+        return cli_error("%s: %s", path, hcy_last_error()->text);
+    if (!status)
+        return CLI_OK;
+    /* Neither a name nor a file: the message says so, since the user may have meant either.  A word without folder and
+     * suffix is a name, and a wrong one. */
+    const char *const words = "--detector %s: %s; nor is a detector called so%s", *why = hcy_last_error()->text;
+    char meant[80] = "";
+    return status == HCY_ENOENT && !strpbrk(path, "/.")
+               ? cli_usage(words, path, why, cli_detector_meant(meant, path))
+               : cli_error(words, path, why, meant);
 }
 
 /* --detector: a name, or a file; without it the file that the PONI file names. */
@@ -56,7 +76,7 @@ static int set_detector(hcy_poni *poni, struct cli_geometry *g, const hcy_stack_
     if (!*path)
         return CLI_OK;
     if (strlen(path) >= sizeof poni->detector_file)
-        return cli_error("--detector: the name of the file is too long");
+        return cli_usage("--detector: the name of the file is too long");
     int status = cli_detector_read(&g->file, path, g->detector != NULL);
     if (status)
         return status;

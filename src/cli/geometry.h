@@ -21,6 +21,8 @@ struct cli_geometry {
 int cli_geometry_read(hcy_poni *poni, struct cli_geometry *geometry, const hcy_stack *stack);
 /* The second half of it, of a geometry that is known, for frames of that size and path: --detector, the orientation. */
 int cli_geometry_complete(hcy_poni *poni, struct cli_geometry *geometry, const hcy_stack_info *frames);
+/* " (is Eiger4M meant?)" where a detector has nearly that name, else "". */
+const char *cli_detector_meant(char words[80], const char *name);
 /* A detector's file; `given`: --detector named it, and might have meant a detector's name.  CLI_*, after a message. */
 int cli_detector_read(hcy_detector_info **file, const char *path, int given);
 /* Values that the files say are not valid, in options that may say others. */

@@ -237,7 +237,7 @@ static int open_curves(struct job *job)
     job->before = cli_identify(job->output);
     status = hcy_curves_open(&job->curves, job->output, job->plan, &opts);
     if (status) {
-        status = cli_fail(status);
+        status = cli_fail_value(status, v->output);
         if (strcmp(job->output, "-"))
             cli_not_completed(job->output, &job->before);
         return status;
@@ -417,7 +417,7 @@ int integrate_plan(struct job *job)
     /* Opening devices may take seconds, so the files are checked before. */
     int status = job->devices ? 0 : open_devices(job);
     if (status)
-        return cli_fail(status);
+        return cli_fail_value(status, job->values->devices);
     /* The frames' file and the conversion may say more of invalid pixels than the user did. */
     integrate_options(&job->azint, job->values);
     cli_geometry_invalid(&job->azint, &job->geometry);

@@ -69,6 +69,9 @@ void integrate_end(struct job *job);
 int integrate_name_output(struct job *job);
 /* Images in radius and azimuth in place of curves? */
 int integrate_makes_cakes(const struct integrate_values *values);
+/* Have the outputs that are named suffixes of what they are to hold?  To be asked when it is known that they are none
+ * of the files that are read, which is said first.  CLI_OK, or CLI_USAGE after a message. */
+int integrate_check_formats(const struct integrate_values *values);
 /* Can a file of this name have the results of so many frames?  CLI_*. */
 int integrate_check_name(const char *output, const struct integrate_values *values, uint64_t frames);
 /* Makes sure that no file that is read is written over. */

@@ -44,11 +44,9 @@ int integrate_layout(struct integrate_values *v)
             v->processes = (struct cli_int){ 1, (int64_t)integrate_processors() };
         return CLI_OK;
     }
-    if (v->devices || v->processes.given) {
-        cli_error("--layout %s says what computes: leave %s; see `halcyon integrate --help`",
-                  integrate_layouts[v->layout], v->devices ? "--devices" : "--processes");
-        return CLI_USAGE;
-    }
+    if (v->devices || v->processes.given)
+        return cli_usage("--layout %s says what computes: leave %s", integrate_layouts[v->layout],
+                         v->devices ? "--devices" : "--processes");
     v->layout_devices = repeat_device(devices[v->layout], v->layout == POOL ? integrate_processors() : 1);
     if (!v->layout_devices)
         return cli_error("no memory for a list of devices");

@@ -369,9 +369,8 @@ static int read_units(struct integrate_values *v)
     const char *meant = find_alias(word);
     if (!meant && *word && !find_unit_in_short(word))
         meant = cli_closest(word, names, n);
-    cli_error("--unit '%s' is not valid%s%s%s: it takes one of %s; see `halcyon integrate --help`", v->unit,
-              meant ? " (is " : "", meant ? meant : "", meant ? " meant?)" : "", those);
-    return CLI_USAGE;
+    return cli_usage("--unit '%s' is not valid%s%s%s: it takes one of %s", v->unit, meant ? " (is " : "",
+                     meant ? meant : "", meant ? " meant?)" : "", those);
 }
 
 const char *integrate_cache(char *folder, size_t size, const struct integrate_values *v)
@@ -477,10 +476,8 @@ static int check_values(const struct integrate_values *v, const char *stack)
         { v->json && v->output && !strcmp(v->output, "-"), "--json takes stdout: give -o FILE" },
     };
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
-        if (rules[i].wrong) {
-            cli_error("%s; see `halcyon integrate --help`", rules[i].what);
-            return CLI_USAGE;
-        }
+        if (rules[i].wrong)
+            return cli_usage("%s", rules[i].what);
     return CLI_OK;
 }
 
@@ -535,7 +532,7 @@ static int find_inputs(struct integrate_values *v, const char *const *words, siz
                   { v->processes.given, "--processes" }, { v->shard != NULL, "--shard" } };
     for (size_t i = 0; !status && each && i < sizeof alone / sizeof alone[0]; i++)
         if (alone[i].given)
-            return cli_error("%s is for one result; with %%s in -o there are many", alone[i].option), CLI_USAGE;
+            return cli_usage("%s is for one result; with %%s in -o there are many", alone[i].option);
     if (!status && each)
         status = inputs_check_outputs(&v->inputs, (const char *const[]){ v->output, v->sparse }, v->sparse ? 2 : 1);
     return status;

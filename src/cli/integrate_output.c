@@ -20,11 +20,8 @@ static int check_rows_alone(const char *output, const struct integrate_values *v
     int is_alone = 0;
     for (size_t i = 0; dot && i < sizeof alone / sizeof alone[0]; i++)
         is_alone |= !strcmp(dot, alone[i]);
-    if (is_alone && integrate_makes_cakes(v))
-        return cli_error("%s has rows of one curve, and no room for cakes (images in radius and azimuth): name an .h5 or .edf file",
-                         output);
-    /* With %d each frame has a file, and with --sum one curve may be all. */
-    if (!is_alone || strchr(output, '%') || frames <= (uint64_t)v->sum.value)
+    /* With %d each frame has a file, and with --sum one curve may be all; of cakes the format is refused. */
+    if (!is_alone || integrate_makes_cakes(v) || strchr(output, '%') || frames <= (uint64_t)v->sum.value)
         return CLI_OK;
     return cli_error("%s is for one curve, and there are more: name a file for each (%.*s_%%04d%s), or one .dat or .h5",
                      output, (int)(dot - output), output, dot);
@@ -62,6 +59,19 @@ int integrate_check_name(const char *output, const struct integrate_values *v, u
     return status;
 }
 
+int integrate_check_formats(const struct integrate_values *v)
+{
+    const char *format;
+    int status = CLI_OK;
+    if (v->output)
+        status = cli_check_format(v->output, integrate_makes_cakes(v) ? HCY_WRITE_CAKES : HCY_WRITE_CURVES);
+    if (!status && v->sparse && (hcy_format_of(&format, v->sparse, HCY_WRITE_CURVES) || strcmp(format, "h5")))
+        status = cli_usage("--sparse %s: sparse frames are HDF5: name an .h5 file", v->sparse);
+    if (!status && v->save_config)
+        status = cli_check_format(v->save_config, HCY_WRITE_SETTINGS);
+    return status;
+}
+
 int integrate_name_output(struct job *job)
 {
     const char *given = job->values->output;
@@ -95,12 +105,10 @@ int integrate_guard_files(const struct job *job)
     int status = guard_writes(&guard, "-o", job->output, job->first, job->last);
     if (!status)
         status = guard_writes(&guard, "--save-config", v->save_config, 0, 0);
-    if (!status && v->save_config)
-        status = cli_check_format(v->save_config, HCY_WRITE_SETTINGS);
     if (!status)
         status = guard_writes(&guard, "--sparse", v->sparse ? job->sparse.path : NULL, 0, 0);
     if (!status)
         status = guard_trace(&guard);
     guard_free(&guard);
-    return status;
+    return status ? status : integrate_check_formats(v);
 }

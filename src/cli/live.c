@@ -222,25 +222,14 @@ static int guard_live_files(const struct integrate_values *v)
     if (!status)
         status = guard_writes(&guard, "--sparse", v->sparse, 0, UINT64_MAX);
     if (!status && v->sparse && (is_further_name(output, v->sparse) || is_further_name(v->sparse, output)))
-        status = cli_error("--sparse %s and -o %s: one is what a further series calls the other; give one another name",
+        status = cli_usage("--sparse %s and -o %s: one is what a further series calls the other; give one another name",
                            v->sparse, output);
     if (!status)
         status = guard_writes(&guard, "--record", v->record, 0, 0);
     if (!status)
         status = guard_trace(&guard);
     guard_free(&guard);
-    return status;
-}
-
-/* What of an output's name is wrong whatever comes; how many frames come only a series says. */
-static int check_live_name(const struct integrate_values *v)
-{
-    const char *format, *name = v->output;
-    /* Standard output and devices need no suffix. */
-    if (name && strcmp(name, "-") && strncmp(name, "/dev/", 5) &&
-        hcy_format_of(&format, name, integrate_makes_cakes(v) ? HCY_WRITE_CAKES : HCY_WRITE_CURVES))
-        return cli_fail(hcy_last_error()->status);
-    return name ? integrate_check_name(name, v, 0) : CLI_OK;
+    return status ? status : integrate_check_formats(v);
 }
 
 static int open_live(struct live *live)
@@ -249,12 +238,13 @@ static int open_live(struct live *live)
     const struct wire_options in = { WIRE_PULL, 0, (int)v->queue.value, v->curve_key, v->curve_secret },
                               out = { WIRE_PUBLISH, 1, 1000, NULL, NULL };
     int status = guard_live_files(v);
-    if (!status)
-        status = check_live_name(v);
+    /* How many frames come only a series says. */
+    if (!status && v->output)
+        status = integrate_check_name(v->output, v, 0);
     if (!status)
         status = live_plan_check(v);
     if (!status && hcy_device_open_list(&live->devices, &live->n_devices, v->devices))
-        status = cli_fail(hcy_last_error()->status);
+        status = cli_fail_value(hcy_last_error()->status, v->devices);
     if (!status && v->record)
         status = record_create(&live->record, v->record);
     if (!status && v->publish)

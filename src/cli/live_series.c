@@ -57,7 +57,7 @@ static int open_live_curves(struct live_series *s)
     regions_name(&opts, &s->regions);
     s->before = cli_identify(s->output);
     int status = hcy_curves_open(&s->curves, s->output, s->plan.plan, &opts);
-    return status ? cli_fail(status) : CLI_OK;
+    return status ? cli_fail_value(status, v->output) : CLI_OK;
 }
 
 /* All that needs the images' size.  pixel_type 0: no image came yet, and headers do not say. */

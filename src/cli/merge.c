@@ -4,6 +4,7 @@
  * the files. */
 #include "merge.h"
 #include "cli.h"
+#include "failures.h"
 #include "guard.h"
 #include <halcyon/stack.h>
 #include <limits.h>
@@ -32,7 +33,8 @@ const struct cli_command cli_merge_command = {
     "Sparse frames (integrate --sparse): one file, which does not need the parts.\n"
     "Totals of `halcyon sum`: added up exactly.  The order of the parts does not matter; nothing is written\n"
     "if a part is missing, unfinished, there twice or of another stack or plan: the message names it.\n"
-    "Exit status: 0; 1 if nothing was written, or a total lacks damaged frames; 2: usage."
+    "Exit status: 0; 1 if nothing was written, or frames that failed lack their curves or are in no total;\n"
+    "2: usage."
 };
 
 /* Nothing that is read is written over. */
@@ -88,8 +90,53 @@ static int check_output(const char *path, const char *what)
         return cli_check_format(path, HCY_WRITE_IMAGES);
     if (!hcy_format_of(&format, path, HCY_WRITE_CURVES) && !strcmp(format, "h5"))
         return CLI_OK;
-    cli_error("%s: merged %s are HDF5: give -o FILE.h5", path, what);
-    return CLI_USAGE;
+    return cli_usage("%s: merged %s are HDF5: give -o FILE.h5", path, what);
+}
+
+/* Frames without a curve. */
+struct lost {
+    uint64_t n, first;
+};
+
+/* Those of a part, whose rows no attribute counts: all are read. */
+static int find_lost(struct lost *lost, hcy_results *results)
+{
+    const hcy_results_info *info = hcy_results_get_info(results);
+    const size_t bins = info->n_radial * (info->n_azim ? info->n_azim : 1);
+    double *row = calloc(bins, sizeof *row);
+    uint64_t frame = 0;
+    int st = row ? 0 : hcy_fail(HCY_ENOMEM, "no memory for %zu bins", bins);
+    for (uint64_t i = 0; !st && i < info->rows; i++) {
+        st = hcy_results_read(&frame, row, NULL, results, i);
+        if (st || !failures_is_row(row, bins))
+            continue;
+        lost->first = lost->n && lost->first < frame ? lost->first : frame;
+        lost->n++;
+    }
+    free(row);
+    return st;
+}
+
+/* Says how many of the frames have no curve: a merge looks whole without.  CLI_OK if all have, else CLI_FAILED, as of
+ * one process. */
+static int tell_lost(const char *output, uint64_t rows, const char *const *parts, size_t n)
+{
+    struct lost lost = { 0, 0 };
+    int st = 0;
+    /* Each part is opened alone, as there may be more of them than files that may be open. */
+    for (size_t i = 0; !st && i < n; i++) {
+        hcy_results *results = NULL;
+        st = hcy_results_open(&results, parts[i]);
+        if (!st)
+            st = find_lost(&lost, results);
+        hcy_results_close(results);
+    }
+    if (st)
+        return cli_fail(st);
+    return lost.n ? cli_error("%s: %llu of %llu frames failed and %s no curve, frame %llu first", output,
+                              (unsigned long long)lost.n, (unsigned long long)rows, lost.n == 1 ? "has" : "have",
+                              (unsigned long long)lost.first)
+                  : CLI_OK;
 }
 
 static int merge_files(const struct values *v, const char *const *parts, size_t n)
@@ -129,7 +176,9 @@ static int merge_files(const struct values *v, const char *const *parts, size_t 
                 rows == 1 ? "frame" : "frames", n);
     else if (!v->quiet)
         fprintf(stderr, "%s: the %s of %zu parts\n", v->output, strcmp(kind, "max") ? "sums" : "largest values", n);
-    /* The total is there, as that of one process would be, whose status says the same. */
+    /* What was merged is there, as that of one process would be, whose status says the same. */
+    if (!status && curves)
+        status = tell_lost(v->output, rows, parts, n);
     return status || !lacking ? status : CLI_FAILED;
 }
 
@@ -144,12 +193,8 @@ int cli_merge(int argc, char **argv)
     if (!cli_parse(&cli_merge_command, argc, argv, &values, parts, &status)) {
         while (n < (size_t)argc && parts[n])
             n++;
-        if (!values.output) {
-            cli_error("where the merged file goes is missing: give -o FILE.h5; see `halcyon merge --help`");
-            status = CLI_USAGE;
-        } else {
-            status = merge_files(&values, parts, n);
-        }
+        status = values.output ? merge_files(&values, parts, n)
+                               : cli_usage("where the merged file goes is missing: give -o FILE.h5");
     }
     free(parts);
     return status;

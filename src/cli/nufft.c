@@ -92,9 +92,7 @@ static int check_modes(const struct job *j)
 {
     if (!j->v->modes || j->n_sizes == j->dim)
         return CLI_OK;
-    cli_error("--modes needs %d whole number%s above 0, with commas between; see `halcyon nufft --help`", j->dim,
-              j->dim > 1 ? "s" : "");
-    return CLI_USAGE;
+    return cli_usage("--modes needs %d whole number%s above 0, with commas between", j->dim, j->dim > 1 ? "s" : "");
 }
 
 /* Modes of the input of type 2, the number of vectors of any. */
@@ -356,12 +354,11 @@ static int transform_arrays(struct job *j)
     /* Opening a device may compile kernels, so the user is told. */
     double begun = progress_seconds(&j->progress);
     progress_say(&j->progress, "preparing the device ...");
-    int status = hcy_device_open(&j->dev, j->v->device);
-    if (!status)
-        status = hcy_nufft_create(&plan, j->dev, &desc, &o);
+    int opened = hcy_device_open(&j->dev, j->v->device);
+    int status = opened ? opened : hcy_nufft_create(&plan, j->dev, &desc, &o);
     progress_clear(&j->progress);
     if (status)
-        return cli_fail(status);
+        return cli_fail_value(status, opened ? j->v->device : NULL);
     status = run_plan(j, plan, begun);
     hcy_nufft_destroy(plan);
     /* The result is checked before it is written, so a wrong one never reaches the file. */
@@ -395,17 +392,17 @@ static int check_usage(const struct values *v)
                    { "--modes", v->type.value == 1 && !v->modes } };
     for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++)
         if (needed[i].is_missing)
-            return cli_error("%s is missing; see `halcyon nufft --help`", needed[i].name), CLI_USAGE;
+            return cli_usage("%s is missing", needed[i].name);
     if (v->type.value != 3 && v->targets)
-        return cli_error("--targets is for type 3; see `halcyon nufft --help`"), CLI_USAGE;
+        return cli_usage("--targets is for type 3");
     if (v->type.value == 3 && v->modes)
-        return cli_error("--modes is for types 1 and 2; see `halcyon nufft --help`"), CLI_USAGE;
+        return cli_usage("--modes is for types 1 and 2");
     if (v->type.value == 2 && v->weights)
-        return cli_error("--weights is for strengths, which type 2 makes; see `halcyon nufft --help`"), CLI_USAGE;
+        return cli_usage("--weights is for strengths, which type 2 makes");
     if (v->type.value == 3 && v->how.unit == POINTS_FOV)
-        return cli_error("--unit fov is for types 1 and 2; see `halcyon nufft --help`"), CLI_USAGE;
+        return cli_usage("--unit fov is for types 1 and 2");
     if (v->sign.given && !v->sign.value)
-        return cli_error("--sign is +1 or -1; see `halcyon nufft --help`"), CLI_USAGE;
+        return cli_usage("--sign is +1 or -1");
     return cli_check_format(v->out, HCY_WRITE_ARRAY);
 }
 

@@ -11,8 +11,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
-/* Levenshtein distance, of words short enough to be options. */
+/* Levenshtein distance, of words short enough to be options; small letters are as large ones. */
 static size_t distance(const char *a, const char *b)
 {
     size_t row[64], n = strlen(b);
@@ -26,7 +27,7 @@ static size_t distance(const char *a, const char *b)
         row[0] = i + 1;
         for (size_t j = 0; j < n; j++) {
             /* Replacing, leaving out or adding a letter costs one. */
-            size_t best = diagonal + (a[i] != b[j]);
+            size_t best = diagonal + (tolower((unsigned char)a[i]) != tolower((unsigned char)b[j]));
             diagonal = row[j + 1];
             if (row[j] + 1 < best)
                 best = row[j] + 1;
@@ -44,7 +45,7 @@ const char *cli_closest(const char *word, const char *const *names, size_t n)
     size_t best = strlen(word) / 3 + 2; /* further away is another word */
     for (size_t i = 0; i < n; i++) {
         /* The beginning of a name is as good as the name. */
-        size_t d = strncmp(names[i], word, strlen(word)) ? distance(word, names[i]) : 0;
+        size_t d = strncasecmp(names[i], word, strlen(word)) ? distance(word, names[i]) : 0;
         if (d < best) {
             best = d;
             found = names[i];
@@ -69,16 +70,10 @@ static const struct cli_option *with_letter(const struct cli_command *command, c
     return NULL;
 }
 
-static int usage(const char *what)
-{
-    cli_error("%s; see `halcyon %s --help`", what, cli_name);
-    return CLI_USAGE;
-}
-
 static int unknown_option(const struct cli_command *command, const char *name, size_t n)
 {
     const char *names[64];
-    char word[64], what[192];
+    char word[64];
     size_t count = 0;
     for (const struct cli_option *o = command->options; o->name && count < 64; o++)
         names[count++] = o->name;
@@ -86,10 +81,8 @@ static int unknown_option(const struct cli_command *command, const char *name, s
     /* A single letter is close to every other one, so none is proposed for it. */
     const char *closest = n > 1 ? cli_closest(word, names, count) : NULL;
     if (closest)
-        snprintf(what, sizeof what, "unknown option --%s (is --%s meant?)", word, closest);
-    else
-        snprintf(what, sizeof what, "unknown option -%s%s", n > 1 ? "-" : "", word);
-    return usage(what);
+        return cli_usage("unknown option --%s (is --%s meant?)", word, closest);
+    return cli_usage("unknown option -%s%s", n > 1 ? "-" : "", word);
 }
 
 /* --- Values --- */
@@ -279,29 +272,24 @@ struct line {
  * given: by its letter, if `by_letter`. */
 static int take_option(struct line *line, const struct cli_option *o, const char *text, int by_letter)
 {
-    char what[512], right[320], name[64];
+    char right[320], name[64];
     const char letter[2] = { o->letter, 0 };
     /* The messages repeat what the user typed. */
     snprintf(name, sizeof name, "%s%s", by_letter ? "-" : "--", by_letter ? letter : o->name);
     int takes_none = o->type == CLI_FLAG || o->type == CLI_ISOLATE;
-    if (takes_none && text) {
-        snprintf(what, sizeof what, "%s takes no value", name);
-        return usage(what);
-    }
+    if (takes_none && text)
+        return cli_usage("%s takes no value", name);
     if (o->type == CLI_ISOLATE)
         return set_isolation(o->offset);
     if (!takes_none && !text) {
-        if (line->at >= line->argc) {
-            snprintf(what, sizeof what, "%s needs %s", name, expected(o, right, sizeof right));
-            return usage(what);
-        }
+        if (line->at >= line->argc)
+            return cli_usage("%s needs %s", name, expected(o, right, sizeof right));
         /* The next word is the value even if it begins with "-": numbers may be negative. */
         text = line->argv[line->at++];
     }
     if (set_value(o, text, line->values))
         return 0;
-    snprintf(what, sizeof what, "%s '%s' is not valid: it takes %s", name, text, expected(o, right, sizeof right));
-    return usage(what);
+    return cli_usage("%s '%s' is not valid: it takes %s", name, text, expected(o, right, sizeof right));
 }
 
 static int take_long(struct line *line, const char *word)
@@ -362,16 +350,11 @@ int cli_parse(const struct cli_command *command, int argc, char **argv, void *va
             *status = take_letters(&line, word + 1);
         }
     }
-    char what[512];
     /* Missing words are told last: a wrong option is often the cause. */
-    if (!*status && n < command->min_operands) {
-        snprintf(what, sizeof what, "what to work on is missing: halcyon %s %s", cli_name, command->operands);
-        *status = usage(what);
-    }
-    if (!*status && excess) {
-        snprintf(what, sizeof what, "there is one word too many, '%s'", excess);
-        *status = usage(what);
-    }
+    if (!*status && n < command->min_operands)
+        *status = cli_usage("what to work on is missing: halcyon %s %s", cli_name, command->operands);
+    if (!*status && excess)
+        *status = cli_usage("there is one word too many, '%s'", excess);
     return *status != 0;
 }
 

@@ -115,11 +115,9 @@ static int choose_terminal(struct plot *p, const struct values *v)
     char end;
     /* The last conversion must fail: whatever stands behind the numbers is a mistake. */
     if (v->size && (sscanf(v->size, "%ux%u%c", &p->width, &p->height, &end) != 2 || p->width < least ||
-                    p->height < least / 2 || p->width > most || p->height > most)) {
-        cli_error("--size '%s' is not valid: WIDTHxHEIGHT is needed, %u to %u %s wide and %u to %u high; see `halcyon plot "
-                  "--help`", v->size, least, most, v->output ? "pixels" : "characters", least / 2, most);
-        return CLI_USAGE;
-    }
+                    p->height < least / 2 || p->width > most || p->height > most))
+        return cli_usage("--size '%s' is not valid: WIDTHxHEIGHT is needed, %u to %u %s wide and %u to %u high",
+                         v->size, least, most, v->output ? "pixels" : "characters", least / 2, most);
     if (known)
         return CLI_OK;
     /* The message lists the formats that there are. */
@@ -187,6 +185,57 @@ static int guard_plot(const struct plot_job *job, const char *output)
     return status;
 }
 
+/* What is shown, as bits: options are for some of these. */
+enum {
+    OF_CURVES = 1, OF_WATERFALL = 2, OF_MAP = 4, OF_FRAMES = 8, OF_ARRAY = 16,
+    OF_RESULTS = OF_CURVES | OF_WATERFALL | OF_MAP, OF_IMAGES = OF_MAP | OF_FRAMES | OF_ARRAY
+};
+
+static unsigned what_is_shown(const struct plot_job *job, enum plot_input input)
+{
+    if (input != PLOT_OF_RESULTS)
+        return input == PLOT_OF_FRAMES ? OF_FRAMES : OF_ARRAY;
+    return job->plot.kind == PLOT_MAP ? OF_MAP : job->plot.kind == PLOT_WATERFALL ? OF_WATERFALL : OF_CURVES;
+}
+
+static const char *words_of(unsigned shown)
+{
+    return shown == OF_FRAMES      ? "holds frames"
+           : shown == OF_ARRAY     ? "is an array"
+           : shown == OF_MAP       ? "is shown as a map"
+           : shown == OF_WATERFALL ? "is shown as a waterfall"
+                                   : "is shown as curves";
+}
+
+/* An option that would do nothing is a misunderstanding.  CLI_OK, or CLI_USAGE with a message. */
+static int check_shown(const struct plot_job *job, const struct values *v, unsigned shown)
+{
+    const struct plot_wish *wish = job->wish;
+    const struct {
+        int given;
+        unsigned of;
+        const char *option, *what;
+    } rules[] = { { v->as, OF_RESULTS, "--as", "results" },
+                  { v->range.given, OF_RESULTS, "--range", "results" },
+                  { v->errors.given, OF_CURVES, "--errors", "curves" },
+                  { v->contrast.given, OF_IMAGES, "--contrast", "maps, frames and arrays" },
+                  { v->screen, OF_IMAGES, "--terminal", "maps, frames and arrays" },
+                  { wish->part, OF_ARRAY, "--part", "arrays" },
+                  { wish->sum.given, OF_FRAMES, "--sum", "frames" },
+                  { wish->poni != NULL, OF_FRAMES, "--poni", "frames" },
+                  { wish->calibrant != NULL, OF_FRAMES, "--calibrant", "frames" },
+                  { wish->rings != NULL, OF_FRAMES, "--rings", "frames" },
+                  { wish->flip, OF_FRAMES, "--flip", "frames" },
+                  { wish->mask != NULL, OF_FRAMES, "--mask", "frames" },
+                  { wish->no_file_mask, OF_FRAMES, "--no-file-mask", "frames" },
+                  { wish->dataset != NULL, OF_FRAMES, "--dataset", "frames" },
+                  { wish->channel != NULL, OF_FRAMES, "--channel", "frames" } };
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
+        if (rules[i].given && !(rules[i].of & shown))
+            return cli_usage("%s is for %s, and %s %s", rules[i].option, rules[i].what, job->paths[0], words_of(shown));
+    return CLI_OK;
+}
+
 static int plot_files(struct plot_job *job, const struct values *v)
 {
     const struct plot_wish *wish = job->wish;
@@ -194,19 +243,15 @@ static int plot_files(struct plot_job *job, const struct values *v)
     int status = plot_open_results(job, &input);
     if (!status)
         status = guard_plot(job, v->output);
-    if (status)
-        return status;
-    /* An option that would do nothing is a misunderstanding. */
-    if (input != PLOT_OF_FRAMES && (wish->sum.given || wish->poni || wish->calibrant || wish->rings || wish->flip ||
-                                    wish->mask || wish->no_file_mask))
-        return cli_error("%s holds no frames: --sum, --poni, --calibrant, --rings, --flip, --mask and --no-file-mask are for "
-                         "frames", job->paths[0]);
-    if (input != PLOT_OF_ARRAY && wish->part)
-        return cli_error("%s is no array of complex numbers: --part is for these", job->paths[0]);
-    if (input == PLOT_OF_RESULTS)
+    /* Whether results are curves or a map is known when they are chosen. */
+    if (!status && input == PLOT_OF_RESULTS)
         status = plot_read_results(job);
-    else
-        status = input == PLOT_OF_FRAMES ? plot_read_frames(&job->plot, wish) : plot_read_array(&job->plot, wish);
+    if (!status)
+        status = check_shown(job, v, what_is_shown(job, input));
+    if (!status && input == PLOT_OF_FRAMES)
+        status = plot_read_frames(&job->plot, wish);
+    if (!status && input == PLOT_OF_ARRAY)
+        status = plot_read_array(&job->plot, wish);
     return status ? status : draw_plot(&job->plot, v);
 }
 
@@ -214,12 +259,12 @@ static int plot_files(struct plot_job *job, const struct values *v)
 static int check_plot_values(const struct values *v)
 {
     if (v->wish.log && v->wish.linear)
-        cli_error("--log and --linear exclude each other; see `halcyon plot --help`");
-    else if (v->contrast.a < 0 || v->contrast.b > 100)
-        cli_error("--contrast: percentiles go from 0 to 100; see `halcyon plot --help`");
-    else
-        return CLI_OK;
-    return CLI_USAGE;
+        return cli_usage("--log and --linear exclude each other");
+    if (v->contrast.a < 0 || v->contrast.b > 100)
+        return cli_usage("--contrast: percentiles go from 0 to 100");
+    if (v->screen && v->output)
+        return cli_usage("--terminal is for what is shown there: leave -o");
+    return CLI_OK;
 }
 
 int cli_plot(int argc, char **argv)

@@ -72,7 +72,7 @@ static int choose_image(size_t *first, size_t *number, size_t *images, const hcy
     *images = count / pixels;
     *number = wanted ? (size_t)wanted->first : 0;
     if (wanted && (wish->frames->n > 1 || wanted->last - wanted->first != 1))
-        return cli_error("one image is shown at a time: --frames N");
+        return cli_usage("one image is shown at a time: --frames N");
     if (*number >= *images)
         return cli_error("%s: it has images 0 to %zu, and no %zu", wish->path, *images - 1, *number);
     *first = *number * pixels;

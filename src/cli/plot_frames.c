@@ -122,7 +122,7 @@ static int choose_span(struct frames *f, const struct plot_wish *wish)
     uint64_t first = wanted ? wanted->first : 0, n = wish->sum.given ? (uint64_t)wish->sum.value : 1;
     /* With --sum, too: what a list names beside its first frame would not be shown. */
     if (wanted && (wish->frames->n > 1 || wanted->last - first != 1))
-        return cli_error("one frame is shown at a time: --frames N, or --frames N --sum M for the sum of M from it on");
+        return cli_usage("one frame is shown at a time: --frames N, or --frames N --sum M for the sum of M from it on");
     f->span = (struct cli_span){ 1, first, first + n };
     return CLI_OK;
 }
@@ -137,7 +137,7 @@ int plot_read_frames(struct plot *p, const struct plot_wish *wish)
     hcy_poni poni = HCY_PONI_INIT;
     int has_geometry = 0, status = choose_span(&f, wish);
     if (status)
-        return CLI_USAGE;
+        return status;
     p->kind = PLOT_IMAGE;
     status = frames_open(&f);
     if (!status)

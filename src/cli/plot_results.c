@@ -1,6 +1,7 @@
 /* plot_results.c - see plot_results.h.  Rows are read when they are needed: a map of many curves is averaged to the
  * picture's resolution as it is read, so memory does not depend on how many there are. */
 #include "plot_results.h"
+#include "failures.h"
 #include "kind.h"
 #include <halcyon/backend.h>
 #include <halcyon/host_array.h>
@@ -89,7 +90,7 @@ static int choose_rows(struct plot_job *job, size_t file)
         job->rows += info->n_azim ? 1 : info->rows;
     }
     if (job->rows > before)
-        return info->n_azim && job->rows > 1 ? cli_error("one cake is shown at a time: give --frames N") : CLI_OK;
+        return info->n_azim && job->rows > 1 ? cli_usage("one cake is shown at a time: give --frames N") : CLI_OK;
     if (!info->rows)
         return cli_error("%s: there is no curve in it", info->path);
     /* The number of the last frame tells the user what could have been chosen. */
@@ -175,13 +176,6 @@ static int choose_all_rows(struct plot_job *job)
     return CLI_OK;
 }
 
-static int all_nan(const double *values, size_t n)
-{
-    while (n && isnan(values[n - 1]))
-        n--;
-    return n == 0;
-}
-
 /* --- What is shown --- */
 
 /* Is a bin's mean none, as no pixel was in it?  By the pixels of the bins, or by an error of 0; where the file has
@@ -226,7 +220,7 @@ static int read_curve(struct plot_job *job, size_t file, uint64_t row)
         return cli_fail(status);
     label_curve(c->label, sizeof c->label, job, file, c->frame);
     /* A failed frame has a row of NaN; it must not take a colour and a line of the key. */
-    if (all_nan(c->y, c->n)) {
+    if (failures_is_row(c->y, c->n)) {
         cli_note("%s: frame %llu failed, and is not shown", info->path, (unsigned long long)c->frame);
         free(c->y);
         p->n_curves--;
@@ -312,7 +306,7 @@ static int fill_map(struct plot_job *job, double *counts)
         map->y[1] = frames[n > 1] - edge;
     }
     job->shown = number;
-    return all_nan(map->cells, map->width * map->height)
+    return failures_is_row(map->cells, map->width * map->height)
                ? cli_error("no frame is good: there is nothing to show")
                : CLI_OK;
 }
@@ -323,9 +317,9 @@ static int read_map(struct plot_job *job)
     const hcy_results_info *info = results_of(job, 0);
     uint64_t height = info->n_azim ? info->n_azim : job->rows;
     if (job->n_files > 1)
-        return cli_error("a map shows one file: %s alone, or --as curves", job->paths[0]);
+        return cli_usage("a map shows one file: %s alone, or --as curves", job->paths[0]);
     if (job->n_ranges > 1)
-        return cli_error("a map shows frames that follow one another: --frames A:B, or --as curves");
+        return cli_usage("a map shows frames that follow one another: --frames A:B, or --as curves");
     /* A map has no more cells than the picture has points: more would not be seen. */
     map->width = info->n_radial < MAP_WIDTH ? info->n_radial : MAP_WIDTH;
     map->height = height < MAP_HEIGHT ? (size_t)height : MAP_HEIGHT;
@@ -437,7 +431,10 @@ int plot_read_results(struct plot_job *job)
         return status;
     /* Cakes can only be maps. Few curves are told apart by colour, many are not, but for those that were chosen. */
     p->kind = (enum plot_kind)job->as;
-    if (results_of(job, 0)->n_azim)
+    const bool is_cake = results_of(job, 0)->n_azim > 0;
+    if (is_cake && (p->kind == PLOT_CURVES || p->kind == PLOT_WATERFALL))
+        return cli_usage("%s holds cakes, which are shown as maps: leave --as", job->paths[0]);
+    if (is_cake)
         p->kind = PLOT_MAP;
     else if (p->kind == PLOT_AUTO)
         p->kind = job->rows <= FEW || job->n_ranges > 1 ? PLOT_CURVES : PLOT_MAP;

@@ -159,9 +159,8 @@ static int parse_angles(double *angles, size_t *n, const char *text)
             return CLI_OK;
         text = end;
     }
-    cli_error("--rings: at '%.20s': angles of 2 theta in degrees are needed, between 0 and 180, %d at most: 5,7.5,12",
-              text, MOST_RINGS);
-    return CLI_USAGE;
+    return cli_usage("--rings: at '%.20s': angles of 2 theta in degrees are needed, between 0 and 180, %d at most: "
+                     "5,7.5,12", text, MOST_RINGS);
 }
 
 /* The rings of a calibrant up to the largest angle that the image has, from the innermost on. */
@@ -174,9 +173,9 @@ static int find_calibrant(double *angles, size_t *n, const struct grid *g, doubl
     if (!(wavelength > 0))
         return cli_error("--calibrant: the geometry has no wavelength, which decides where rings are: add it, or give "
                          "--rings");
-    int status = hcy_calibrant_find(&calibrant, name);
-    if (!status)
-        status = hcy_calibrant_spacings(spacings, n, MOST_RINGS, calibrant, wavelength / (2 * sin(most * DEGREE / 2)));
+    if (hcy_calibrant_find(&calibrant, name))
+        return cli_usage("--calibrant: %s", hcy_last_error()->text);
+    int status = hcy_calibrant_spacings(spacings, n, MOST_RINGS, calibrant, wavelength / (2 * sin(most * DEGREE / 2)));
     if (status)
         return cli_fail(status);
     for (size_t i = 0; i < *n; i++)

@@ -26,9 +26,7 @@ int points_parse_sizes(int64_t sizes[3], const char *text)
             return d + 1;
         at = end + 1;
     }
-    cli_error(
-        "--modes needs 1 to 3 whole numbers above 0, with commas between; it is %s; see `halcyon %s --help`",
-        text, cli_name);
+    cli_usage("--modes needs 1 to 3 whole numbers above 0, with commas between; it is %s", text);
     return 0;
 }
 
@@ -57,9 +55,8 @@ int points_parse_delays(double delays[3], const char *text, int axes, double dwe
             delays[d] = given[n == 1 ? 0 : axes - 1 - d];
         return CLI_OK;
     }
-    cli_error("--delay takes X, of all axes, or a number for each of %d, x first with commas between, in samples%s; it "
-              "is %s; see `halcyon %s --help`", axes, dwell < 0 ? "" : ", or as 3us with --dwell", text, cli_name);
-    return CLI_USAGE;
+    return cli_usage("--delay takes X, of all axes, or a number for each of %d, x first with commas between, in "
+                     "samples%s; it is %s", axes, dwell < 0 ? "" : ", or as 3us with --dwell", text);
 }
 
 /* Coordinate `column` of point i, in the file's unit. */

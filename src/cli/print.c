@@ -38,6 +38,17 @@ void cli_note(const char *fmt, ...)
     va_end(args);
 }
 
+int cli_usage(const char *fmt, ...)
+{
+    char what[2048];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(what, sizeof what, fmt, args);
+    va_end(args);
+    cli_error("%s; see `halcyon %s --help`", what, cli_name);
+    return CLI_USAGE;
+}
+
 int cli_fail(int status)
 {
     const hcy_error *error = hcy_last_error();
@@ -49,6 +60,12 @@ int cli_fail(int status)
     return cli_error("%s", error->text);
 }
 
+int cli_fail_value(int status, const char *value)
+{
+    return value && status == HCY_EINVAL && hcy_last_error()->status == status ? cli_usage("%s", hcy_last_error()->text)
+                                                                               : cli_fail(status);
+}
+
 int cli_write_failed(const char *path, int number)
 {
     char words[128] = "";
@@ -57,19 +74,20 @@ int cli_write_failed(const char *path, int number)
     return cli_error("%s cannot be written: %s", path, words);
 }
 
+enum { CURVES = HCY_WRITE_CURVES | HCY_WRITE_CAKES };
+
 int cli_check_format(const char *path, unsigned use)
 {
     const char *format;
     struct stat is;
     if (!stat(path, &is) && S_ISDIR(is.st_mode)) /* which is worth words of its own, of guard_writes() */
         return CLI_OK;
-    /* These are text of one kind each, which one looks at in a terminal. */
-    if (use & (HCY_WRITE_GEOMETRY | HCY_WRITE_SETTINGS) && !strncmp(path, "/dev/", 5))
+    /* These are text, mostly, which one looks at in a terminal. */
+    if (use & (CURVES | HCY_WRITE_GEOMETRY | HCY_WRITE_SETTINGS) && !strncmp(path, "/dev/", 5))
         return CLI_OK;
-    if ((use == HCY_WRITE_TABLE && !strcmp(path, "-")) || !hcy_format_of(&format, path, use))
+    if ((use & (CURVES | HCY_WRITE_TABLE) && !strcmp(path, "-")) || !hcy_format_of(&format, path, use))
         return CLI_OK;
-    cli_error("%s; see `halcyon %s --help`", hcy_last_error()->text, cli_name);
-    return CLI_USAGE;
+    return cli_usage("%s", hcy_last_error()->text);
 }
 
 int cli_check_one_file(const char *path)
@@ -77,8 +95,7 @@ int cli_check_one_file(const char *path)
     char made[4096];
     if (hcy_numbered_path(made, sizeof made, path, 0) || !strcmp(made, path))
         return CLI_OK;
-    cli_error("%s: this is one file, not one a frame: leave the %%d out of its name; see `halcyon %s --help`", path, cli_name);
-    return CLI_USAGE;
+    return cli_usage("%s: this is one file, not one a frame: leave the %%d out of its name", path);
 }
 
 void cli_not_written(const char *path)

@@ -10,10 +10,8 @@ int cli_raw_convert(hcy_stack *stack, const struct cli_raw *raw)
     if (!raw->pedestal && !raw->gain && !raw->photon_energy.given)
         return CLI_OK;
     /* Either alone gives no photons: the pedestal is taken off, then the gain divides. */
-    if (!raw->pedestal || !raw->gain) {
-        cli_error("raw frames need --pedestal and --gain; see `halcyon %s --help`", cli_name);
-        return CLI_USAGE;
-    }
+    if (!raw->pedestal || !raw->gain)
+        return cli_usage("raw frames need --pedestal and --gain");
     int status = hcy_images_read(&pedestal, 3, info->height, info->width, raw->pedestal);
     if (!status)
         status = hcy_images_read(&gain, 3, info->height, info->width, raw->gain);

@@ -148,40 +148,36 @@ static int check_recon(struct recon *r)
     r->dcf = choose_dcf(r);
     r->wanted_frames = v->frames.given ? (size_t)v->frames.value : 0;
     if (!v->sizes && !recon_may_be_mrd(r->kspace))
-        cli_error("--modes is missing: the image's sizes, as -n 128,128; see `halcyon recon --help`");
+        cli_usage("--modes is missing: the image's sizes, as -n 128,128");
     else if (!v->out)
-        cli_error("--out is missing; see `halcyon recon --help`");
+        cli_usage("--out is missing");
     else if (v->maps && v->espirit)
-        cli_error("--espirit is in place of --maps; see `halcyon recon --help`");
+        cli_usage("--espirit is in place of --maps");
     else if (v->reg && !takes_regs(r))
-        cli_error(
-            "--reg is for --solver fista, which takes one, primal-dual and admm; see `halcyon recon --help`");
+        cli_usage("--reg is for --solver fista, which takes one, primal-dual and admm");
     else if (v->toeplitz && r->solver != RECON_CG && !takes_regs(r))
-        cli_error("--toeplitz is for --solver cg, fista, primal-dual and admm; see `halcyon recon --help`");
+        cli_usage("--toeplitz is for --solver cg, fista, primal-dual and admm");
     else if (r->solver == RECON_ADJOINT && (v->lambda.given || v->iterations.given || v->tolerance.given))
-        cli_error("--lambda, --iterations and --tolerance are for solvers that iterate; see `halcyon recon "
-                  "--help`");
+        cli_usage("--lambda, --iterations and --tolerance are for solvers that iterate");
     else if (has_map && !v->times == !v->readout.given)
-        cli_error("%s needs --times or --readout, when samples were taken; see `halcyon recon --help`",
-                  v->field ? "--field-map" : "--r2star");
+        cli_usage("%s needs --times or --readout, when samples were taken", v->field ? "--field-map" : "--r2star");
     else if (!has_map && (v->times || v->readout.given || v->segments.given))
-        cli_error("--times, --readout and --segments are for --field-map and --r2star; see `halcyon recon --help`");
+        cli_usage("--times, --readout and --segments are for --field-map and --r2star");
     else if ((v->girf_step.given && !(v->girf && v->dwell.given)) ||
              (v->dwell.given && !v->girf_step.given && !v->delay))
-        cli_error("--girf-step is for --girf and needs --dwell, which is for that and for --delay; see `halcyon recon "
-                  "--help`");
+        cli_usage("--girf-step is for --girf and needs --dwell, which is for that and for --delay");
     else if (v->basis && (v->frames.given || v->spokes_per_frame.given))
-        cli_error("--basis has frames of its own, without --frames and --spokes-per-frame; see `halcyon recon --help`");
+        cli_usage("--basis has frames of its own, without --frames and --spokes-per-frame");
     else if (v->frames.given && v->spokes_per_frame.given)
-        cli_error("--spokes-per-frame is in place of --frames; see `halcyon recon --help`");
+        cli_usage("--spokes-per-frame is in place of --frames");
     else if (v->stack == RECON_STACK_YES && v->toeplitz)
-        cli_error("--toeplitz needs no points, in planes or elsewhere, so no --stack; see `halcyon recon --help`");
+        cli_usage("--toeplitz needs no points, in planes or elsewhere, so no --stack");
     else if (v->stack == RECON_STACK_YES && v->everywhere)
-        cli_error("--same-everywhere has no --stack: FFTs across planes are the device's; see `halcyon recon --help`");
+        cli_usage("--same-everywhere has no --stack: FFTs across planes are the device's");
     else if (v->toeplitz && v->everywhere)
-        cli_error("--same-everywhere has no --toeplitz: its FFTs are the device's; see `halcyon recon --help`");
+        cli_usage("--same-everywhere has no --toeplitz: its FFTs are the device's");
     else if (v->save_dcf && !r->dcf)
-        cli_error("--save-dcf is for --dcf pipe, voronoi, cells or FILE; see `halcyon recon --help`");
+        cli_usage("--save-dcf is for --dcf pipe, voronoi, cells or FILE");
     else if (cli_check_format(v->out, HCY_WRITE_ARRAY) ||
              (v->save_dcf && cli_check_format(v->save_dcf, HCY_WRITE_ARRAY)))
         return CLI_USAGE;

@@ -12,7 +12,7 @@ int recon_open_devices(struct recon *r)
 {
     int status = r->devs ? 0 : hcy_device_open_list(&r->devs, &r->n_devs, r->v->device);
     if (status)
-        return cli_fail(status);
+        return cli_fail_value(status, r->v->device);
     r->dev = r->devs[0];
     const size_t parts = r->n_frames ? r->n_frames : r->coils;
     const char *what = r->n_frames ? "frame" : "coil";

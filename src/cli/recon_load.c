@@ -10,11 +10,8 @@
 /* The coordinates that an ISMRMRD file has beside its samples; -t names others. */
 static int name_trajectory(struct recon *r)
 {
-    if (!r->v->trajectory && !recon_may_be_mrd(r->kspace)) {
-        cli_error("--trajectory is missing: only ISMRMRD's files have samples and where they lie; see `halcyon "
-                  "recon --help`");
-        return CLI_USAGE;
-    }
+    if (!r->v->trajectory && !recon_may_be_mrd(r->kspace))
+        return cli_usage("--trajectory is missing: only ISMRMRD's files have samples and where they lie");
     r->trajectory = r->v->trajectory ? strdup(r->v->trajectory) : recon_name_part(r, "traj");
     return r->trajectory ? CLI_OK : cli_error("no memory for the names of files");
 }

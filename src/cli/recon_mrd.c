@@ -238,9 +238,8 @@ static int parse_only(struct range *ranges, const char *text)
     while (at && *at);
     if (at && at[-1] != ',')
         return CLI_OK;
-    cli_error("--only takes COUNTER=N or COUNTER=N-M, with commas between, of step_1, step_2, average, slice, contrast, "
-              "phase, repetition, set and segment, each once; it is %s; see `halcyon recon --help`", text);
-    return CLI_USAGE;
+    return cli_usage("--only takes COUNTER=N or COUNTER=N-M, with commas between, of step_1, step_2, average, slice, "
+                     "contrast, phase, repetition, set and segment, each once; it is %s", text);
 }
 
 int recon_check_only(const struct recon *r)
@@ -528,10 +527,8 @@ static int read_counters(hcy_host_array *a, struct recon *r, const hcy_host_arra
             hcy_host_array_free(a);
         free(name);
     }
-    if (!status && r->v->only && !a->data) {
-        cli_error("--only is for ISMRMRD's acquisitions, which %s has not; see `halcyon recon --help`", r->kspace);
-        return CLI_USAGE;
-    }
+    if (!status && r->v->only && !a->data)
+        return cli_usage("--only is for ISMRMRD's acquisitions, which %s has not", r->kspace);
     return status;
 }
 

@@ -47,10 +47,8 @@ int recon_parse_reg(struct recon *r)
         r->is_generalised = r->is_generalised || r->regs[i].kind == TGV;
     if (!r->v->reg || (at && !*at && r->n_regs == 1) || (at && !*at && r->n_regs && !r->is_generalised))
         return CLI_OK;
-    cli_error("--reg takes l1:F, wavelet:F, tv:F, llr:F[:BLOCK], F of 0 or more, up to %d of them with commas "
-              "between, or tgv:F alone; it is %s; see `halcyon recon --help`",
-              RECON_MOST_REGS, r->v->reg);
-    return CLI_USAGE;
+    return cli_usage("--reg takes l1:F, wavelet:F, tv:F, llr:F[:BLOCK], F of 0 or more, up to %d of them with commas "
+                     "between, or tgv:F alone; it is %s", RECON_MOST_REGS, r->v->reg);
 }
 
 /* As often as all axes can be halved: a wavelet's levels. */

@@ -75,10 +75,8 @@ static int read_regions(struct regions *r, const char *text)
         }
         *at++ = 0;
     }
-    cli_error("--roi '%s' is not valid: X0,Y0,X1,Y1 or X0,Y0,X1,Y1:NAME is needed, X0 < X1 and Y0 < Y1 (X1 and Y1 are "
-              "not included), or up to %d of them with commas; see `halcyon integrate --help`",
-              text, HCY_PIPELINE_MAX_REGIONS - 1);
-    return CLI_USAGE;
+    return cli_usage("--roi '%s' is not valid: X0,Y0,X1,Y1 or X0,Y0,X1,Y1:NAME is needed, X0 < X1 and Y0 < Y1 (X1 and "
+                     "Y1 are not included), or up to %d of them with commas", text, HCY_PIPELINE_MAX_REGIONS - 1);
 }
 
 int regions_parse(struct regions *r, const struct integrate_values *v)
@@ -91,10 +89,8 @@ int regions_parse(struct regions *r, const struct integrate_values *v)
     }
     for (size_t i = 0; i < r->n && !status; i++)
         for (size_t k = 0; k < i && !status; k++)
-            if (!strcmp(r->names[i], r->names[k])) {
-                cli_error("--roi: two regions are named %s", r->names[i]);
-                status = CLI_USAGE;
-            }
+            if (!strcmp(r->names[i], r->names[k]))
+                status = cli_usage("--roi: two regions are named %s", r->names[i]);
     return status;
 }
 

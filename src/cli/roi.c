@@ -95,10 +95,8 @@ size_t roi_parse(struct roi *rois, const char *text)
             goto wrong;
     }
 wrong:
-    cli_error("--roi '%s' is not valid: X0,Y0,X1,Y1 is needed, X0 < X1 and Y0 < Y1 (X1 and Y1 are not "
-              "included), or "
-              "up to %d of them; see `halcyon sum --help`",
-              text, ROI_MOST);
+    cli_usage("--roi '%s' is not valid: X0,Y0,X1,Y1 is needed, X0 < X1 and Y0 < Y1 (X1 and Y1 are not included), or up "
+              "to %d of them", text, ROI_MOST);
     return 0;
 }
 

@@ -67,11 +67,8 @@ static const struct unit rates[] = { { "B/s", 1 },    { "kB/s", 1e3 },  { "MB/s"
 static int wrong(const char *option, const char *text, const char *right)
 {
     if (text)
-        cli_error("--%s '%s' is not valid: it takes %s; see `halcyon scale-model --help`", option, text,
-                  right);
-    else
-        cli_error("--%s is needed: %s; see `halcyon scale-model --help`", option, right);
-    return CLI_USAGE;
+        return cli_usage("--%s '%s' is not valid: it takes %s", option, text, right);
+    return cli_usage("--%s is needed: %s", option, right);
 }
 
 /* "2us", "10GB/s": a number above 0 with its unit. */
@@ -109,9 +106,8 @@ static int find_job(enum scale_kind *kind, const char *name)
             return CLI_OK;
         }
     const char *closest = cli_closest(name, jobs, N_JOBS);
-    cli_error("there is no job '%s'%s%s%s; halo, reduction, transpose and sense are known", name,
-              closest ? " (is '" : "", closest ? closest : "", closest ? "' meant?)" : "");
-    return CLI_USAGE;
+    return cli_usage("there is no job '%s'%s%s%s; halo, reduction, transpose and sense are known", name,
+                     closest ? " (is '" : "", closest ? closest : "", closest ? "' meant?)" : "");
 }
 
 static int read_job(struct scale_job *job, const struct values *v, const char *name)
@@ -121,10 +117,8 @@ static int read_job(struct scale_job *job, const struct values *v, const char *n
         return status;
     if (!v->size.given)
         return wrong("size", NULL, "how large the job is");
-    if (job->kind != SCALE_REDUCTION && v->size.value > MOST_SIDE) {
-        cli_error("--size %lld: a cube's axis has %d elements at most", (long long)v->size.value, MOST_SIDE);
-        return CLI_USAGE;
-    }
+    if (job->kind != SCALE_REDUCTION && v->size.value > MOST_SIDE)
+        return cli_usage("--size %lld: a cube's axis has %d elements at most", (long long)v->size.value, MOST_SIDE);
     /* A transform of points that nobody has seen has no number of bytes that it must move. */
     if (job->kind == SCALE_SENSE && !v->local)
         return wrong("local", NULL, "what an iteration of all coils takes on one rank");
@@ -140,17 +134,13 @@ static int check_ranks(const struct cli_spans *ranks)
     uint64_t lines = 0;
     for (size_t i = 0; i < ranks->n; i++) {
         const struct cli_span *s = &ranks->list[i];
-        if (!s->first || s->last > (uint64_t)MOST_RANKS + 1) {
-            cli_error("--ranks: there are 1 to %d ranks", MOST_RANKS);
-            return CLI_USAGE;
-        }
+        if (!s->first || s->last > (uint64_t)MOST_RANKS + 1)
+            return cli_usage("--ranks: there are 1 to %d ranks", MOST_RANKS);
         lines += s->last - s->first;
     }
     if (lines <= MOST_LINES)
         return CLI_OK;
-    cli_error("--ranks: %llu numbers of ranks; a table has %d at most", (unsigned long long)lines,
-              MOST_LINES);
-    return CLI_USAGE;
+    return cli_usage("--ranks: %llu numbers of ranks; a table has %d at most", (unsigned long long)lines, MOST_LINES);
 }
 
 /* --- What it says --- */

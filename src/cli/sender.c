@@ -44,11 +44,9 @@ int sender_parse_faults(struct sender_faults *f, const char *text)
         f->no_end |= no_end;
         /* A word that is not known, or has something behind its number, is told: a fault that is not made would pass
          * every test. */
-        if ((!found && !header && !no_end) || (*end && *end != ',')) {
-            cli_error("--faults '%s' is not valid: drop=N, repeat=N, damage=N, cut=N, swap=N, header=N (every N images), "
-                      "die=N, no-header, no-end, with commas between them", text);
-            return CLI_USAGE;
-        }
+        if ((!found && !header && !no_end) || (*end && *end != ','))
+            return cli_usage("--faults '%s' is not valid: drop=N, repeat=N, damage=N, cut=N, swap=N, header=N (every N "
+                             "images), die=N, no-header, no-end, with commas between them", text);
         text = *end ? end + 1 : end;
     }
     return CLI_OK;
@@ -77,10 +75,22 @@ static struct sender_copy *copy_message(const hcy_span *parts, size_t n)
     return copy;
 }
 
+/* Said once a wait, and without a terminal, too: whoever started the receiver may not look at its words. */
+static void tell_gone(struct sender *s, int *told)
+{
+    if (*told || !s->sent || wire_others(s->wire) > 0)
+        return;
+    *told = 1;
+    progress_clear(&s->progress);
+    cli_note("%s: the receiver went away, and what it had not taken is lost; waiting up to %g s for another", s->address,
+             MOST_WAIT);
+}
+
 /* Waits for whoever takes it, but not for ever. */
 static int send_now(struct sender *s, const hcy_span *parts, size_t n)
 {
     double since = timer_now();
+    int told = 0;
     for (;;) {
         int sent = wire_send(s->wire, parts, n, TICK_MS);
         if (sent)
@@ -94,6 +104,7 @@ static int send_now(struct sender *s, const hcy_span *parts, size_t n)
                 s->bytes += parts[i].size;
             return CLI_OK;
         }
+        tell_gone(s, &told);
         progress_say(&s->progress, s->sent ? "waiting for who receives at %s ..." : "waiting for a receiver at %s ...", s->address);
         if (timer_now() - since > MOST_WAIT)
             return cli_error("nobody took a message for %g s", MOST_WAIT);

@@ -40,13 +40,11 @@ static int number_by_launcher(hcy_shard *shard)
             read_number(&shard->number, &end, number, shard->count - 1) && !*end)
             return CLI_OK;
         /* Numbers that make no sense are not passed over: another launcher's would then deal the wrong frames. */
-        cli_error("--shard auto: %s says process '%s' of '%s' (%s, %s); give --shard I/N", l->name, number, count,
-                  l->number, l->count);
-        return CLI_USAGE;
+        return cli_usage("--shard auto: %s says process '%s' of '%s' (%s, %s); give --shard I/N", l->name, number,
+                         count, l->number, l->count);
     }
-    cli_error("--shard auto: nothing numbers this process (OMPI_COMM_WORLD_RANK, PMI_RANK and SLURM_PROCID with their "
-              "counts are not set); start it with mpirun or srun, or give --shard I/N");
-    return CLI_USAGE;
+    return cli_usage("--shard auto: nothing numbers this process (OMPI_COMM_WORLD_RANK, PMI_RANK and SLURM_PROCID with "
+                     "their counts are not set); start it with mpirun or srun, or give --shard I/N");
 }
 
 int shard_parse(hcy_shard *shard, const char *text)
@@ -60,9 +58,7 @@ int shard_parse(hcy_shard *shard, const char *text)
     if (read_number(&shard->number, &end, text, UINT32_MAX) && *end == '/' &&
         read_number(&shard->count, &end, end + 1, UINT32_MAX) && !*end && shard->number < shard->count)
         return CLI_OK;
-    cli_error("--shard '%s' is not valid: it takes I/N with I from 0 to N - 1, or auto; see `halcyon %s --help`", text,
-              cli_name);
-    return CLI_USAGE;
+    return cli_usage("--shard '%s' is not valid: it takes I/N with I from 0 to N - 1, or auto", text);
 }
 
 int shard_output(char *out, size_t size, const char *path, const hcy_shard *shard)

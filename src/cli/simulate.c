@@ -4,6 +4,7 @@
  * Worker threads draw, code and write whole frames, each taking the next number that is free; the main thread
  * shows how far they are.  The pixels depend on the seed and the frame's number alone, never on the threads.
  */
+#include "geometry.h"
 #include "guard.h"
 #include "interrupt.h"
 #include "simulate.h"
@@ -116,8 +117,7 @@ static int parse_detector_shape(hcy_poni *poni, const char *text)
     if (*end == 'x' && text[0] != '-' && end[1] != '-')
         width = strtoul(end + 1, &end, 10);
     if (*end || height < 8 || width < 8 || height > 65536 || width > 65536)
-        return cli_error("--shape '%s': give height and width in pixels, 8 to 65536 each, as 2167x2070",
-                         text);
+        return cli_usage("--shape '%s': give height and width in pixels, 8 to 65536 each, as 2167x2070", text);
     poni->height = (uint32_t)height;
     poni->width = (uint32_t)width;
     poni->pixel1 = poni->pixel2 = 75e-6;
@@ -128,16 +128,17 @@ static int choose_detector(hcy_poni *poni, const struct values *v)
 {
     const hcy_detector *detector;
     if (v->shape && v->detector)
-        return cli_error("--shape and --detector exclude one another");
+        return cli_usage("--shape and --detector exclude one another");
     if (v->shape)
         return parse_detector_shape(poni, v->shape);
-    int st = hcy_detector_find(&detector, v->detector ? v->detector : "Eiger4M");
-    if (st)
-        return cli_fail(st);
+    char meant[80];
+    if (hcy_detector_find(&detector, v->detector ? v->detector : "Eiger4M"))
+        return cli_usage("--detector %s%s: %s", v->detector, cli_detector_meant(meant, v->detector), hcy_last_error()->text);
     if (!detector->height || !detector->width)
-        return cli_error("detector %s has no shape of its own; use --shape", detector->name);
+        return cli_usage("detector %s has no shape of its own; use --shape", detector->name);
     if (detector->has_corners)
-        return cli_error("the pixels of detector %s are not a grid, which is what is simulated; use --shape", detector->name);
+        return cli_usage("the pixels of detector %s are not a grid, which is what is simulated; use --shape",
+                         detector->name);
     poni->detector = detector;
     poni->height = detector->height;
     poni->width = detector->width;
@@ -213,6 +214,8 @@ static int guard_simulated_files(const struct run *run)
     if (!status)
         status = guard_writes(&guard, "its geometry", poni, 0, 0);
     if (!status)
+        status = cli_check_format(run->path, HCY_WRITE_PACKED);
+    if (!status)
         status = guard_trace(&guard);
     guard_free(&guard);
     free(poni);
@@ -239,7 +242,7 @@ static int make_mean(struct run *run)
     static struct sim_rings rings;
     char why[160];
     if (sim_rings_find(&rings, v->calibrant ? v->calibrant : "CeO2", why, sizeof why))
-        return cli_error("--calibrant %s", why);
+        return cli_usage("--calibrant %s", why);
     /* The distance follows from the calibrant, so that several rings hit the detector. */
     sim_place(&run->poni, &rings);
     float *mean = malloc(run->n_pixels * sizeof *mean);
@@ -444,13 +447,11 @@ static int check_simulation(struct values *v, const char *path)
         { s->version.value == 1 && s->channels.value > 1, "--channels is for --stream-version 2" },
     };
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
-        if (rules[i].wrong) {
-            cli_error("%s; see `halcyon simulate --help`", rules[i].what);
-            return CLI_USAGE;
-        }
+        if (rules[i].wrong)
+            return cli_usage("%s", rules[i].what);
     const char *of_mri = v->mri.kind ? NULL : sim_mri_given(&v->mri);
     if (of_mri)
-        return cli_error("%s is for --mri; see `halcyon simulate --help`", of_mri), CLI_USAGE;
+        return cli_usage("%s is for --mri", of_mri);
     if (v->mri.kind) {
         v->mri.seed = v->seed;
         v->mri.quiet = v->quiet;

@@ -56,22 +56,20 @@ const char *sim_mri_given(const struct sim_mri *m)
 
 int sim_mri_check(const struct sim_mri *m, const char *path)
 {
+    const char *format = "";
     if (m->slices.given && m->kind != MRI_STACK)
-        cli_error("--slices is for --mri stack-of-stars; see `halcyon simulate --help`");
-    else if (m->golden && m->kind == MRI_KOOSHBALL)
-        cli_error("--golden: spokes of a kooshball always are; see `halcyon simulate --help`");
-    else if (m->readout.given && !(m->field.value > 0))
-        cli_error("--readout is for --field-map; see `halcyon simulate --help`");
-    else if (path[hcy_file_length(path)])
-        cli_error("%s: name a file alone; its arrays have names of their own", path);
-    else if (cli_check_format(path, HCY_WRITE_ARRAY) == CLI_OK) {
-        /* What is written beside the image is no image. */
-        const char *format = "";
-        if (!hcy_format_of(&format, path, HCY_WRITE_ARRAY) && strcmp(format, "mrd") && strcmp(format, "nii"))
-            return CLI_OK;
-        cli_error("%s: %s takes images alone; use .h5, .npy or .cfl", path, format);
-    }
-    return CLI_USAGE;
+        return cli_usage("--slices is for --mri stack-of-stars");
+    if (m->golden && m->kind == MRI_KOOSHBALL)
+        return cli_usage("--golden: spokes of a kooshball always are");
+    if (m->readout.given && !(m->field.value > 0))
+        return cli_usage("--readout is for --field-map");
+    if (path[hcy_file_length(path)])
+        return cli_usage("%s: name a file alone; its arrays have names of their own", path);
+    int status = cli_check_format(path, HCY_WRITE_ARRAY);
+    /* What is written beside the image is no image. */
+    if (!status && !hcy_format_of(&format, path, HCY_WRITE_ARRAY) && (!strcmp(format, "mrd") || !strcmp(format, "nii")))
+        status = cli_usage("%s: %s takes images alone; use .h5, .npy or .cfl", path, format);
+    return status;
 }
 
 /* --- Files --- */

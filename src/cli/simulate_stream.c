@@ -162,7 +162,8 @@ static int send_series(struct sending *s)
 int sim_stream_check(const struct sim_stream *v)
 {
     struct sender_faults faults;
-    return sender_parse_faults(&faults, v->faults);
+    const int status = sender_parse_faults(&faults, v->faults);
+    return status || !v->address ? status : wire_check_address(v->address, 1);
 }
 
 static int open_sender(struct sender *sender, const struct sim_stream *v)

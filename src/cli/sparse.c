@@ -38,7 +38,7 @@ int sparse_prepare(struct sparse *s, const struct integrate_values *v, const hcy
     if (status)
         return cli_fail(status);
     if (info.n_azim || info.options.error_model == HCY_ERRORS_NONE)
-        return cli_error("--sparse needs a curve of one dimension with errors: give --error-model");
+        return cli_usage("--sparse needs a curve of one dimension with errors: give --error-model");
     s->values = v;
     s->pixel_type = pixel_type;
     s->n_pixels = info.height * info.width;

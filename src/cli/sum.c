@@ -321,10 +321,8 @@ static int check_sum_values(const struct values *v)
                   { v->roi && v->max, "--roi has sums and largest values: leave --max" },
                   { v->roi && v->shard, "--roi has a row for each frame: take --frames for a part" } };
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
-        if (rules[i].wrong) {
-            cli_error("%s; see `halcyon sum --help`", rules[i].what);
-            return CLI_USAGE;
-        }
+        if (rules[i].wrong)
+            return cli_usage("%s", rules[i].what);
     return CLI_OK;
 }
 
@@ -336,10 +334,8 @@ static int choose_part(struct frames *f, char output[4096], const struct values 
         status = shard_output(output, 4096, v->output, &f->shard);
     const char *format;
     /* Other formats cannot say which part they are. */
-    if (!status && v->shard && (hcy_format_of(&format, output, HCY_WRITE_IMAGES) || strcmp(format, "h5"))) {
-        cli_error("--shard: totals of parts are HDF5, which a merge can check: give -o FILE.h5");
-        return CLI_USAGE;
-    }
+    if (!status && v->shard && (hcy_format_of(&format, output, HCY_WRITE_IMAGES) || strcmp(format, "h5")))
+        return cli_usage("--shard: totals of parts are HDF5, which a merge can check: give -o FILE.h5");
     return status;
 }
 

@@ -11,6 +11,8 @@ enum { PARTS = 16, KEY = 40 };
 
 struct wire {
     void *context, *socket;
+    void *monitor; /* of one that pushes: who has come and gone; or NULL */
+    int others;    /* that are connected, as far as the monitor was read */
     char address[256];
 };
 
@@ -80,6 +82,8 @@ static int set_keys(struct wire *wire, const struct wire_options *o)
 
 /* --- Sockets --- */
 
+static const char *const wire_ends[] = { "cannot be connected to", "cannot be bound to" };
+
 /* ZeroMQ says of a wrong one that an argument is invalid, and waits for ever for a port that there cannot be. */
 static bool is_address(const char *text)
 {
@@ -90,6 +94,38 @@ static bool is_address(const char *text)
         return false;
     size_t digits = strspn(++port, "0123456789");
     return !strcmp(port, "*") || (digits && digits < 6 && !port[digits] && atoi(port) <= 65535);
+}
+
+int wire_check_address(const char *address, int bind)
+{
+    return is_address(address) ? CLI_OK
+                               : cli_usage("%s: %s: an address is tcp://HOST:PORT, with a port from 0 to 65535, or "
+                                           "ipc://FILE", address, wire_ends[bind]);
+}
+
+/* Each wire has a context of its own, so that the name is taken once. */
+static int watch_others(struct wire *wire)
+{
+    static const char place[] = "inproc://others";
+    if (zmq_socket_monitor(wire->socket, place, ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED) ||
+        !(wire->monitor = zmq_socket(wire->context, ZMQ_PAIR)) || zmq_connect(wire->monitor, place))
+        return fail_wire(wire, "who is connected");
+    return CLI_OK;
+}
+
+int wire_others(struct wire *wire)
+{
+    struct { /* as ZeroMQ has it, without a gap; a second part names the connection */
+        uint8_t event[2], value[4];
+    } came;
+    char which[256];
+    while (wire->monitor && zmq_recv(wire->monitor, &came, sizeof came, ZMQ_DONTWAIT) == sizeof came) {
+        uint16_t event;
+        memcpy(&event, came.event, sizeof event);
+        wire->others += event == ZMQ_EVENT_ACCEPTED ? 1 : -1;
+        (void)!zmq_recv(wire->monitor, which, sizeof which, 0);
+    }
+    return wire->others;
 }
 
 static int open_socket(struct wire *wire, const struct wire_options *o)
@@ -107,12 +143,12 @@ static int open_socket(struct wire *wire, const struct wire_options *o)
     int status = set_keys(wire, o);
     if (status)
         return status;
-    const char *what = o->bind ? "cannot be bound to" : "cannot be connected to";
-    if (!is_address(wire->address))
-        return cli_error("%s: %s: an address is tcp://HOST:PORT, with a port from 0 to 65535, or ipc://FILE", wire->address, what);
-    if (o->bind ? zmq_bind(wire->socket, wire->address) : zmq_connect(wire->socket, wire->address))
-        return fail_wire(wire, what);
-    return CLI_OK;
+    status = wire_check_address(wire->address, o->bind);
+    if (!status && o->kind == WIRE_PUSH)
+        status = watch_others(wire);
+    if (!status && (o->bind ? zmq_bind(wire->socket, wire->address) : zmq_connect(wire->socket, wire->address)))
+        status = fail_wire(wire, wire_ends[o->bind]);
+    return status;
 }
 
 int wire_open(struct wire **out, const char *address, const struct wire_options *options)
@@ -137,6 +173,8 @@ void wire_close(struct wire *wire, int linger)
         zmq_setsockopt(wire->socket, ZMQ_LINGER, &linger, sizeof linger);
         zmq_close(wire->socket);
     }
+    if (wire->monitor)
+        zmq_close(wire->monitor);
     if (wire->context)
         zmq_ctx_term(wire->context);
     free(wire);

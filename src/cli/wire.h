@@ -18,7 +18,9 @@ struct wire_options {
     const char *secret;     /* a file that has this end's secret key; NULL: none, or one made up for this run */
 };
 
-/* CLI_OK, or CLI_FAILED after a message. */
+/* Is it an address, to connect to or to `bind` to?  CLI_OK, or CLI_USAGE after a message. */
+int wire_check_address(const char *address, int bind);
+/* CLI_*, after a message. */
 int wire_open(struct wire **wire, const char *address, const struct wire_options *options);
 /* `linger` milliseconds for what was not sent yet; NULL is fine. */
 void wire_close(struct wire *wire, int linger);
@@ -31,6 +33,8 @@ int wire_receive(struct wire_message **message, struct wire *wire, int timeout_m
 const hcy_span *wire_parts(size_t *n, const struct wire_message *message);
 void wire_message_free(struct wire_message *message); /* NULL is fine */
 
+/* How many are connected to one that was bound to push. */
+int wire_others(struct wire *wire);
 /* 1, 0: nobody took it within that time, or a signal; -1 after a message.  What nobody listens to is sent. */
 int wire_send(struct wire *wire, const hcy_span *parts, size_t n, int timeout_ms);
 
