@@ -101,6 +101,8 @@ for how in '' --copy; do
     # shellcheck disable=SC2086 # none, or one
     check "merge $how: ... is said, and the status" refused 1 'f.h5: 1 of 10 frames failed and has no curve, frame 3 first' \
         merge f.1-of-2.h5 f.0-of-2.h5 -o f.h5 $how
+    check "merge $how: ... the file does, too" sh -c \
+        "'$halcyon' info f.h5 | grep 'failed .*1 of the frames, which have no curve, frame 3 first'"
     check "merge $how: ... and the curves are those of one process" same failed.h5 f.h5
 done
 check 'sum: not by regions' refused 2 'a row for each frame' "$halcyon" sum s.h5 --shard 0/2 --roi 0,0,2,2 -o t.h5

@@ -1,6 +1,5 @@
 /* failures.c - see failures.h. */
 #include "failures.h"
-#include <math.h>
 #include <stdlib.h>
 
 enum { SAID = 20 }; /* failed frames whose reason is printed */
@@ -27,14 +26,6 @@ int failures_take(struct failures *f, struct progress *progress, const hcy_pipel
     if (f->n == SAID)
         cli_note("further failed frames are only counted");
     return 0;
-}
-
-bool failures_is_row(const double *values, size_t n)
-{
-    /* A bin that no pixel is in has a number, too: a single one tells that the frame did not fail. */
-    while (n && isnan(values[n - 1]))
-        n--;
-    return n == 0;
 }
 
 void failures_print(const struct failures *f)

@@ -4,7 +4,6 @@
 #define HCY_CLI_FAILURES_H
 
 #include "progress.h"
-#include <stdbool.h>
 
 struct failures {
     uint64_t *numbers; /* [n] */
@@ -13,8 +12,6 @@ struct failures {
 
 /* Notes a frame without a result, and says why, unless too many were said; a status of the library's. */
 int failures_take(struct failures *failures, struct progress *progress, const hcy_pipeline_frame *frame);
-/* Is a row of results that of a frame that failed? */
-bool failures_is_row(const double *values, size_t n);
 /* Their numbers, on stderr. */
 void failures_print(const struct failures *failures);
 /* What a run has done, as members of an object: frames, which of them failed, rates, bytes. */

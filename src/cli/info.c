@@ -145,6 +145,9 @@ static int tell_results(const char *path)
             strcmp(info->azimuth_unit, "chi_deg") ? info->azimuth_unit : "", info->azimuthal[0],
             info->azimuthal[info->n_azim - 1], strcmp(info->azimuth_unit, "chi_deg") ? "" : " degrees");
     info_say("errors", "%s", info->has_sigma ? "yes" : "none");
+    if (info->failed)
+        info_say("failed", "%llu of the frames, which have no curve, frame %llu first", (unsigned long long)info->failed,
+            (unsigned long long)info->first_failed);
     if (info->pixels)
         info_say("sums", "%s", info->has_sums ? "of each frame's bins: they can be added and rebinned"
                                          : "data x norm, where a frame has lost no pixel (integrate --sums: of each frame)");

@@ -4,7 +4,6 @@
  * the files. */
 #include "merge.h"
 #include "cli.h"
-#include "failures.h"
 #include "guard.h"
 #include <halcyon/stack.h>
 #include <limits.h>
@@ -93,50 +92,21 @@ static int check_output(const char *path, const char *what)
     return cli_usage("%s: merged %s are HDF5: give -o FILE.h5", path, what);
 }
 
-/* Frames without a curve. */
-struct lost {
-    uint64_t n, first;
-};
-
-/* Those of a part, whose rows no attribute counts: all are read. */
-static int find_lost(struct lost *lost, hcy_results *results)
-{
-    const hcy_results_info *info = hcy_results_get_info(results);
-    const size_t bins = info->n_radial * (info->n_azim ? info->n_azim : 1);
-    double *row = calloc(bins, sizeof *row);
-    uint64_t frame = 0;
-    int st = row ? 0 : hcy_fail(HCY_ENOMEM, "no memory for %zu bins", bins);
-    for (uint64_t i = 0; !st && i < info->rows; i++) {
-        st = hcy_results_read(&frame, row, NULL, results, i);
-        if (st || !failures_is_row(row, bins))
-            continue;
-        lost->first = lost->n && lost->first < frame ? lost->first : frame;
-        lost->n++;
-    }
-    free(row);
-    return st;
-}
-
 /* Says how many of the frames have no curve: a merge looks whole without.  CLI_OK if all have, else CLI_FAILED, as of
  * one process. */
-static int tell_lost(const char *output, uint64_t rows, const char *const *parts, size_t n)
+static int tell_lost(const char *output)
 {
-    struct lost lost = { 0, 0 };
-    int st = 0;
-    /* Each part is opened alone, as there may be more of them than files that may be open. */
-    for (size_t i = 0; !st && i < n; i++) {
-        hcy_results *results = NULL;
-        st = hcy_results_open(&results, parts[i]);
-        if (!st)
-            st = find_lost(&lost, results);
-        hcy_results_close(results);
-    }
-    if (st)
-        return cli_fail(st);
-    return lost.n ? cli_error("%s: %llu of %llu frames failed and %s no curve, frame %llu first", output,
-                              (unsigned long long)lost.n, (unsigned long long)rows, lost.n == 1 ? "has" : "have",
-                              (unsigned long long)lost.first)
-                  : CLI_OK;
+    hcy_results *results = NULL;
+    if (hcy_results_open(&results, output))
+        return cli_fail(hcy_last_error()->status);
+    const hcy_results_info *info = hcy_results_get_info(results);
+    if (info->failed)
+        cli_error("%s: %llu of %llu frames failed and %s no curve, frame %llu first", output,
+                  (unsigned long long)info->failed, (unsigned long long)info->rows, info->failed == 1 ? "has" : "have",
+                  (unsigned long long)info->first_failed);
+    const int status = info->failed ? CLI_FAILED : CLI_OK;
+    hcy_results_close(results);
+    return status;
 }
 
 static int merge_files(const struct values *v, const char *const *parts, size_t n)
@@ -178,7 +148,7 @@ static int merge_files(const struct values *v, const char *const *parts, size_t 
         fprintf(stderr, "%s: the %s of %zu parts\n", v->output, strcmp(kind, "max") ? "sums" : "largest values", n);
     /* What was merged is there, as that of one process would be, whose status says the same. */
     if (!status && curves)
-        status = tell_lost(v->output, rows, parts, n);
+        status = tell_lost(v->output);
     return status || !lacking ? status : CLI_FAILED;
 }
 

@@ -1,7 +1,6 @@
 /* plot_results.c - see plot_results.h.  Rows are read when they are needed: a map of many curves is averaged to the
  * picture's resolution as it is read, so memory does not depend on how many there are. */
 #include "plot_results.h"
-#include "failures.h"
 #include "kind.h"
 #include <halcyon/backend.h>
 #include <halcyon/host_array.h>
@@ -176,6 +175,13 @@ static int choose_all_rows(struct plot_job *job)
     return CLI_OK;
 }
 
+static int all_nan(const double *values, size_t n)
+{
+    while (n && isnan(values[n - 1]))
+        n--;
+    return n == 0;
+}
+
 /* --- What is shown --- */
 
 /* Is a bin's mean none, as no pixel was in it?  By the pixels of the bins, or by an error of 0; where the file has
@@ -220,7 +226,7 @@ static int read_curve(struct plot_job *job, size_t file, uint64_t row)
         return cli_fail(status);
     label_curve(c->label, sizeof c->label, job, file, c->frame);
     /* A failed frame has a row of NaN; it must not take a colour and a line of the key. */
-    if (failures_is_row(c->y, c->n)) {
+    if (all_nan(c->y, c->n)) {
         cli_note("%s: frame %llu failed, and is not shown", info->path, (unsigned long long)c->frame);
         free(c->y);
         p->n_curves--;
@@ -306,7 +312,7 @@ static int fill_map(struct plot_job *job, double *counts)
         map->y[1] = frames[n > 1] - edge;
     }
     job->shown = number;
-    return failures_is_row(map->cells, map->width * map->height)
+    return all_nan(map->cells, map->width * map->height)
                ? cli_error("no frame is good: there is nothing to show")
                : CLI_OK;
 }

@@ -98,6 +98,7 @@ struct h5 {
     uint64_t on_disk; /* rows that a flush has taken to the file */
     uint64_t flushed_ns;
     int opened;
+    hcy__lost_frames lost; /* of those that were appended */
 };
 
 /* --- Creating --- */
@@ -328,6 +329,8 @@ static int h5_curves_append(void *state, uint64_t frame, const hcy_azint_result 
     struct h5 *h5 = state;
     ((uint64_t *)h5->columns[FRAME].block)[h5->waiting] = frame;
     ((uint64_t *)h5->columns[MASKED].block)[h5->waiting] = result ? result->n_lost : 0;
+    if (!result)
+        hcy__lost_add(&h5->lost, (hcy__lost_frames){ 1, frame });
     put_column_row(h5, INTENSITY, result ? result->intensity : NULL);
     put_column_row(h5, SIGMA, result ? result->sigma : NULL);
     put_column_row(h5, SIGNAL, result ? result->sum_signal : NULL);
@@ -350,12 +353,14 @@ static int h5_curves_append(void *state, uint64_t frame, const hcy_azint_result 
 
 /* --- Closing --- */
 
-static int put_end(hid_t file, const char *status)
+static int put_end(hid_t file, const char *status, hcy__lost_frames lost)
 {
     char date[32];
     hcy__now_text(date);
     H5Adelete_by_name(file, PROCESS "/halcyon", "status", H5P_DEFAULT);
     int st = hcy__h5_put_text_at(file, PROCESS "/halcyon", "status", status);
+    if (!st)
+        st = hcy__lost_put(file, lost);
     if (!st)
         st = hcy__h5_put_field(file, ENTRY "/end_time", date);
     return st ? st : hcy__h5_put_text_at(file, "/", "file_update_time", date);
@@ -390,7 +395,7 @@ static int h5_curves_close(void *state, enum hcy__curves_end end)
     if (!st && h5->file)
         st = flush_rows(h5);
     if (!st && h5->file && h5->opened)
-        st = put_end(h5->file->id, end == HCY__WHOLE ? "complete" : "stopped");
+        st = put_end(h5->file->id, end == HCY__WHOLE ? "complete" : "stopped", h5->lost);
     /* Rows that HDF5 took and the disk did not would read as zeros. */
     if (st)
         cut_to(h5, h5->on_disk);

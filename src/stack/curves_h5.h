@@ -9,6 +9,16 @@
 #define HCY__CURVES_PROCESS HCY__CURVES_ENTRY "/integrate"
 #define HCY__CURVES_RESULTS HCY__CURVES_PROCESS "/results"
 
+/* Frames without a curve, as a file says that has some. */
+typedef struct hcy__lost_frames {
+    uint64_t n, first;
+} hcy__lost_frames;
+/* One frame more, or those of another file. */
+void hcy__lost_add(hcy__lost_frames *lost, hcy__lost_frames more);
+/* What a file says of it, instead of what it has said; and is read: none where it says nothing. */
+int hcy__lost_put(hid_t file, hcy__lost_frames lost);
+hcy__lost_frames hcy__lost_get(hid_t file);
+
 /* Now, as NeXus writes it. */
 void hcy__now_text(char date[32]);
 /* All groups but that of regions, and what describes the run (curves_h5_head.c). */

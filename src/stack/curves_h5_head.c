@@ -1,6 +1,7 @@
 /* curves_h5_head.c - what a file of curves in HDF5 says before its rows: see curves_h5.c for the layout.  All under
  * HDF5's lock. */
 #include "curves_h5.h"
+#include "h5_read.h"
 #include "h5_shard.h"
 #include <halcyon/backend.h>
 #include <stdio.h>
@@ -12,6 +13,41 @@
 #define RESULTS HCY__CURVES_RESULTS
 
 /* --- The run --- */
+
+void hcy__lost_add(hcy__lost_frames *lost, hcy__lost_frames more)
+{
+    if (more.n)
+        lost->first = lost->n && lost->first < more.first ? lost->first : more.first;
+    lost->n += more.n;
+}
+
+static const char *const lost_names[2] = { "failed_frames", "first_failed_frame" };
+
+int hcy__lost_put(hid_t file, hcy__lost_frames lost)
+{
+    const uint64_t values[2] = { lost.n, lost.first };
+    int st = 0;
+    for (int i = 0; i < 2 && !st; i++) {
+        char text[24];
+        snprintf(text, sizeof text, "%llu", (unsigned long long)values[i]);
+        if (H5Aexists_by_name(file, PROCESS "/halcyon", lost_names[i], H5P_DEFAULT) > 0)
+            H5Adelete_by_name(file, PROCESS "/halcyon", lost_names[i], H5P_DEFAULT);
+        if (lost.n)
+            st = hcy__h5_put_text_at(file, PROCESS "/halcyon", lost_names[i], text);
+    }
+    return st;
+}
+
+hcy__lost_frames hcy__lost_get(hid_t file)
+{
+    char text[2][24] = { "", "" };
+    hid_t group = H5Gopen2(file, PROCESS "/halcyon", H5P_DEFAULT);
+    for (int i = 0; i < 2 && group >= 0; i++)
+        hcy__h5_get_text(text[i], sizeof text[i], group, lost_names[i]);
+    if (group >= 0)
+        H5Gclose(group);
+    return (hcy__lost_frames){ strtoull(text[0], NULL, 10), strtoull(text[1], NULL, 10) };
+}
 
 void hcy__now_text(char date[32])
 {

@@ -3,7 +3,7 @@
  * The tree of the first part is copied.  Its datasets without an end of rows, wherever they stand, are the columns: in
  * the merged file they are virtual, rows of each part one after the other, or copies.  Files are opened one at a time,
  * so there may be more parts than a process may have open.  All under HDF5's lock. */
-#include "h5_file.h"
+#include "curves_h5.h"
 #include "h5_read.h"
 #include "h5_shard.h"
 #include "h5_virtual.h"
@@ -23,6 +23,7 @@ struct part {
     hcy_shard shard;
     uint64_t first, rows, step; /* frames: first, first + step ... */
     struct hcy__h5_origin origin;
+    hcy__lost_frames lost;
 };
 
 struct merge {
@@ -94,6 +95,7 @@ static int read_part_file(struct part *p)
         st = read_frame_numbers(p, file);
     if (!st && !p->rows)
         st = hcy_fail(HCY_EFORMAT, "%s has no curve", p->path);
+    p->lost = hcy__lost_get(file);
     hcy__h5_get_origin(&p->origin, file, PROCESS "/halcyon", p->path);
     H5Fclose(file);
     return st;
@@ -449,6 +451,7 @@ static int put_merged_text(hid_t file, const char *name, const char *text)
 static int put_origin(const struct merge *m)
 {
     size_t room = 0, used = 0;
+    hcy__lost_frames lost = { 0, 0 };
     for (size_t i = 0; i < m->n; i++)
         room += strlen(m->parts[i].path) + 64;
     char *list = calloc(1, room + 1);
@@ -460,6 +463,10 @@ static int put_origin(const struct merge *m)
     hid_t file = m->out->id;
     H5Adelete_by_name(file, "/", H5_SHARD_ATTRIBUTE, H5P_DEFAULT);
     int st = put_merged_text(file, H5_SHARD_KIND, NULL);
+    for (size_t i = 0; i < m->n; i++)
+        hcy__lost_add(&lost, m->parts[i].lost);
+    if (!st)
+        st = hcy__lost_put(file, lost);
     if (!st)
         st = put_merged_text(file, "file_name", hcy_output_name(m->out->output));
     /* A file that was merged already has such a list, of files that this one no longer depends on alone. */

@@ -29,6 +29,8 @@ static int take_head(hcy__results_head *head, hcy__packet *answer)
     head->n_azim = (size_t)hcy__packet_get_number(answer);
     head->has_sigma = (int)hcy__packet_get_within(answer, 0, 1);
     head->has_sums = (int)hcy__packet_get_within(answer, 0, 1);
+    head->failed = hcy__packet_get_number(answer);
+    head->first_failed = hcy__packet_get_number(answer);
     hcy__packet_copy_text(head->unit, sizeof head->unit, answer);
     hcy__packet_copy_text(head->azimuth_unit, sizeof head->azimuth_unit, answer);
     hcy__packet_copy_text(head->definition, sizeof head->definition, answer);
@@ -129,6 +131,8 @@ int hcy__answer_results(hcy__packet *answer, hcy__packet *question, struct hcy__
     hcy__packet_put_number(answer, head->n_azim);
     hcy__packet_put_number(answer, head->has_sigma != 0);
     hcy__packet_put_number(answer, head->has_sums != 0);
+    hcy__packet_put_number(answer, head->failed);
+    hcy__packet_put_number(answer, head->first_failed);
     hcy__packet_put_text(answer, head->unit);
     hcy__packet_put_text(answer, head->azimuth_unit);
     hcy__packet_put_text(answer, head->definition);

@@ -70,7 +70,9 @@ static void fill_results_info(hcy_results *r)
                                   .definition = head->definition,
                                   .azimuth_unit = head->n_azim ? head->azimuth_unit : "",
                                   .azimuth_label = azimuth ? azimuth->label : "",
-                                  .has_sums = head->has_sums };
+                                  .has_sums = head->has_sums,
+                                  .failed = head->failed,
+                                  .first_failed = head->first_failed };
 }
 
 int hcy_results_open(hcy_results **results, const char *path)

@@ -16,6 +16,7 @@ typedef struct hcy__results_head {
     double *pixels;             /* likewise, [n_azim][n_radial]; NULL: not known */
     char unit[32], azimuth_unit[32], definition[32];
     int has_sigma, has_sums;
+    uint64_t failed, first_failed; /* frames without a curve, as the file says */
 } hcy__results_head;
 
 typedef struct hcy__results_format {

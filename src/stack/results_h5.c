@@ -1,5 +1,6 @@
 /* results_h5.c - curves and images from HDF5: the file's default NXdata with its signal, [rows][radial] or
  * [rows][chi][radial], in the layout of pyFAI's HDF5Writer, or in that of NeXus' NXazint1d and NXazint2d. */
+#include "curves_h5.h"
 #include "h5_read.h"
 #include "h5_virtual.h"
 #include "isolate.h"
@@ -269,6 +270,9 @@ static int open_results(struct h5 *h5, hcy__results_head *head)
         find_units(head, group, layout);
         find_definition(head->definition, sizeof head->definition, h5->file);
         head->has_sums = H5Lexists(group, "sum_signal", H5P_DEFAULT) > 0;
+        const hcy__lost_frames lost = hcy__lost_get(h5->file);
+        head->failed = lost.n;
+        head->first_failed = lost.first;
     }
     if (group >= 0)
         H5Gclose(group);

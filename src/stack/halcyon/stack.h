@@ -579,6 +579,7 @@ typedef struct hcy_results_info {
     const char *definition; /* NeXus' that an entry of the file follows, "NXazint1d", "NXazint2d"; "": none */
     int has_sums;           /* the sums of each frame's bins are in it, too */
     const char *azimuth_unit, *azimuth_label; /* of azimuthal, likewise: "chi_deg", mostly */
+    uint64_t failed, first_failed; /* frames without a curve, and the first one's number, as HDF5 of ours says; 0 */
 } hcy_results_info;
 
 /* Opens what hcy_curves_open() or pyFAI has written, by what is in it: HDF5 (the file's default NXdata with
