@@ -550,6 +550,32 @@ static void test_half(void)
     for (unsigned i = 0; i < 0x7c00u; i++)
         wrong += again[i] != (i % 2 ? i + 1 : i);
     is_int((intmax_t)wrong, 0, "and rounded to the even one");
+    /* Doubles next to the middle, which as floats would lie there. */
+    static double near[2 * 0x7c00];
+    static uint16_t rounded[2 * 0x7c00];
+    for (unsigned i = 0; i < 2 * 0x7c00u; i++)
+        near[i] = (double)wide[i / 2] * (i % 2 ? 1 + 1e-14 : 1 - 1e-14);
+    int64_t twice = 2 * 0x7c00;
+    hcy_array *doubles = array_of(HCY_FLOAT64, 1, &twice, near), *halves = empty_of(HCY_FLOAT16, 1, &twice);
+    st_ok(HCY_EVAL(queue, "h = d", hcy_op_array("h", halves), hcy_op_array("d", doubles)), "doubles next to these");
+    st_ok(hcy_array_to_host(rounded, queue, halves), "are read");
+    for (unsigned i = 0; i < 2 * 0x7c00u; i++)
+        wrong += rounded[i] != i / 2 + i % 2;
+    is_int((intmax_t)wrong, 0, "and rounded once");
+    const double ends[] = { 0x1p-25 * (1 + 1e-15), -65519.999999999, -0x1p-1074, 1e300, -INFINITY, 65520 };
+    static const uint16_t ended[] = { 1, 0xfbff, 0x8000, 0x7c00, 0xfc00, 0x7c00 };
+    int64_t six = 6;
+    hcy_array *of = array_of(HCY_FLOAT64, 1, &six, ends), *six_halves = slice_of(halves, ":6");
+    st_ok(HCY_EVAL(queue, "h = d", hcy_op_array("h", six_halves), hcy_op_array("d", of)), "the ends");
+    st_ok(hcy_array_to_host(rounded, queue, six_halves), "are read");
+    ok(!memcmp(rounded, ended, sizeof ended), "and right: %x, %x, %x, %x", rounded[0], rounded[1], rounded[2], rounded[3]);
+    st_ok(HCY_EVAL(queue, "h = a", hcy_op_array("h", six_halves), hcy_op_real("a", ends[0])), "a number");
+    st_ok(hcy_array_to_host(rounded, queue, six_halves), "is read");
+    is_int(rounded[5], 1, "and rounded once, too");
+    hcy_array_release(of);
+    hcy_array_release(six_halves);
+    hcy_array_release(doubles);
+    hcy_array_release(halves);
     hcy_array_release(ties);
     hcy_array_release(to);
     hcy_array_release(h);

@@ -93,6 +93,17 @@ HELPER f32 float_of_half(u16 half_bits)
     return FLOAT_OF_BITS(sign | ((rest << 13) + 0x38000000u));
 }
 
+/* What is rounded once more must not have been to the nearest: a number between two floats becomes the odd one, which
+ * lies on no edge of a half's. */
+HELPER f32 odd_of_f64(f64 x)
+{
+    f32 y = (f32)x;
+    u32 bits = BITS_OF_FLOAT(y);
+    if (x != x || (f64)y == x || bits & 1u)
+        return y;
+    return FLOAT_OF_BITS(ABSOLUTE_F64(x) > ABSOLUTE_F64((f64)y) ? bits + 1u : bits - 1u);
+}
+
 /* To the nearest, of two the even one. */
 HELPER u16 half_of_float(f32 x)
 {

@@ -109,11 +109,13 @@ static int cast_value(struct hcy__emitter *e, int x, enum hcy_eval_type to)
 static int cast_register(struct hcy__emitter *e, int x, int from, int to)
 {
     enum hcy_eval_type a = hcy__register_of(from), b = hcy__register_of(to);
-    int value = x < 0 || a == b ? -1 : cast_value(e, x, b);
+    /* A half is made of a float, which for it is not to be rounded to the nearest before. */
+    const bool half = to == HCY_FLOAT16 && a == HCY_EVAL_F64;
+    int value = x < 0 || a == b || half ? -1 : cast_value(e, x, b);
     if (x < 0 || value >= 0)
         return value;
     if (a != b)
-        x = hcy__emit(e, conversions[a][b], x, -1, -1);
+        x = hcy__emit(e, half ? HCY_EVAL_ODD_F64 : conversions[a][b], x, -1, -1);
     /* Types of 8 to 64 bits share a register, so that a narrower one is only a matter of cutting off what it could
      * not have stored. */
     return hcy__kind_of(to) == HCY__KIND_INTEGER && !holds_all(to, from) ? emit_wrapped(e, to, x) : x;
