@@ -134,17 +134,18 @@ static int receive_staged(hcy_queue *queue, struct overlap *o)
 
 /* All about ghosts is the other queue's, which is urgent: few elements and the messages go before the many that wait.
  * These are started first, for starting messages takes the host long, and the device would do nothing; where that or
- * picking fails the messages still go, which others wait for. */
-static int run_beside(hcy_queue *queue, hcy_array *y, struct overlap *o, hcy_array *x)
+ * picking fails, or something has before (status), the messages still go, which others wait for. */
+static int run_beside(hcy_queue *queue, hcy_array *y, struct overlap *o, hcy_array *x, int status)
 {
     const hcy_dist *comm = o->from->comm;
     set_messages(o, x);
-    int status = hcy__follow(o->side, queue);
-    const int inner = status ? 0 : hcy__stencil_inner(queue, y, &o->part, x);
-    const int picked = status ? 0 : pick_rows(o->side, o, x);
     if (!status)
-        status = comm->on_device->exchange(o->side, comm->device_impl, o->messages, o->n);
-    status = picked ? picked : status;
+        status = hcy__follow(o->side, queue);
+    const int inner = status ? 0 : hcy__stencil_inner(queue, y, &o->part, x);
+    if (!status)
+        status = pick_rows(o->side, o, x);
+    const int exchanged = comm->on_device->exchange(o->side, comm->device_impl, o->messages, o->n);
+    status = status ? status : exchanged;
     if (!status)
         status = hcy__stencil_faces(o->side, y, &o->part, x, o->ghosts);
     /* Even after a failure: what the other queue has got still uses what the caller may release. */
@@ -154,12 +155,13 @@ static int run_beside(hcy_queue *queue, hcy_array *y, struct overlap *o, hcy_arr
 
 /* Messages go and come while the queue computes, or has failed to, even to pick what is sent: others wait for them.  An
  * event of what is sent would allocate in each step. */
-static int run_through_host(hcy_queue *queue, hcy_array *y, struct overlap *o, hcy_array *x)
+static int run_through_host(hcy_queue *queue, hcy_array *y, struct overlap *o, hcy_array *x, int status)
 {
     const hcy_dist *comm = o->from->comm;
     const bool alone = comm->place.n_ranks == 1;
     set_messages(o, x);
-    int status = pick_rows(queue, o, x);
+    if (!status)
+        status = pick_rows(queue, o, x);
     if (!status && !alone)
         status = send_staged(queue, o);
     /* Also after a failure: what was submitted before uses memory that messages change. */
@@ -178,9 +180,8 @@ static int run_through_host(hcy_queue *queue, hcy_array *y, struct overlap *o, h
 static int apply_overlapped(hcy_queue *queue, hcy_array *y, void *user, hcy_array *x)
 {
     struct overlap *o = user;
-    int status = hcy__turn_take(&o->turn, queue);
-    if (!status)
-        status = (o->side && o->n ? run_beside : run_through_host)(queue, y, o, x);
+    const int taken = hcy__turn_take(&o->turn, queue);
+    const int status = (o->side && o->n ? run_beside : run_through_host)(queue, y, o, x, taken);
     hcy__turn_give(&o->turn);
     return status;
 }
