@@ -182,6 +182,26 @@ static void test_device_fails(const char *how, int status)
     rig_close(&r);
 }
 
+/* The fast one is through long before the slow one's last batch. */
+static void test_idle(void)
+{
+    struct rig r;
+    hcy_pipeline_options opts = batches_of(4);
+    if (!is_int(rig_open(&r, "null@kernels=noop,null:1@kernels=noop@delay-us=60000", npy, &opts), 0,
+                "a pipeline on a fast device and one that takes 60 ms a frame"))
+        return;
+    for (int i = 0; i < 2; i++) {
+        is_int(rig_run(&r, npy, 0, FRAMES), 0, "it runs");
+        const hcy_pipeline_stats *stats = hcy_pipeline_get_stats(r.pipeline);
+        ok(stats->devices[0].idle > 0.1 && stats->devices[0].idle <= stats->seconds,
+           "at the end one of them has nothing to do: %.3f of %.3f s", stats->devices[0].idle, stats->seconds);
+        ok(stats->devices[0].idle + stats->devices[0].seconds <= stats->seconds * 1.001,
+           "nor is it idle where it has work, or between runs");
+        usleep(100000);
+    }
+    rig_close(&r);
+}
+
 /* Devices of the processors: the CPU's own first, others as far as their threads find processors. */
 static void test_shares(void)
 {
@@ -549,6 +569,7 @@ int main(void)
     test_order();
     test_device_fails("fail-launch", HCY_ELAUNCH);
     test_device_fails("lose-launch", HCY_ELOST);
+    test_idle();
     test_shares();
     test_hanging();
     test_all_fail();

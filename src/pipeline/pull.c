@@ -38,7 +38,7 @@ int hcy__run_begin(hcy_pipeline *p, struct pipe_push *push, hcy_stack *stack, ui
 void hcy__run_end(hcy_pipeline *p)
 {
     /* Devices may still read slots, whose memory is the host's in a push: it goes back when they are done. */
-    hcy__workers_await(p);
+    hcy__workers_end(p);
     hcy__stats_end(&p->stats);
     hcy__slots_empty(p);
     hcy__control_end(&p->control);

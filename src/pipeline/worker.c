@@ -55,6 +55,14 @@ static struct pipe_lane *lane_in_flight(struct pipe_worker *w, size_t i)
     return &w->lanes[(w->oldest + i) % hcy__worker_lanes(w)];
 }
 
+/* [lock] Between runs nobody is idle. */
+static void end_idle(struct pipe_worker *w)
+{
+    if (w->idle_since)
+        w->stats.idle += 1e-9 * (double)(hcy_now_ns() - w->idle_since);
+    w->idle_since = 0;
+}
+
 /* A ready slot; NULL if there is none (with `wait`: the pipeline is being destroyed, or goes on without the device). */
 static struct pipe_slot *take_slot(struct pipe_worker *w, int wait)
 {
@@ -69,16 +77,12 @@ static struct pipe_slot *take_slot(struct pipe_worker *w, int wait)
             slot = find_or_close_slot(w);
         if (slot || !wait)
             break;
-        uint64_t since = hcy_now_ns();
-        int runs = !hcy__is_stopped(c);
+        w->waits = 1;
+        w->idle_since = p->workers.in_run ? hcy_now_ns() : 0;
         hcy__pipe_wait(c, PIPE_WORK);
-        /* Between runs nobody is idle. */
-        if (runs && !hcy__is_stopped(c)) {
-            w->stats.idle += 1e-9 * (double)(hcy_now_ns() - since);
-            waits = waits ? waits : since;
-        } else {
-            waits = 0;
-        }
+        w->waits = 0;
+        waits = !w->idle_since ? 0 : waits ? waits : w->idle_since;
+        end_idle(w);
     }
     if (slot) {
         hcy__slot_take(&p->slots, slot);
@@ -458,21 +462,32 @@ int hcy__workers_begin(hcy_pipeline *p, int goes_on)
     /* A device that was given up stays so, and its first reason is what the caller hears. */
     if (p->workers.n_failed == p->workers.n)
         return hcy_fail_again(&p->workers.all[0].stats.error);
+    p->workers.in_run = 1;
+    for (size_t i = 0; i < p->workers.n; i++)
+        p->workers.all[i].idle_since = p->workers.all[i].waits ? hcy_now_ns() : 0;
     return 0;
 }
 
-void hcy__workers_await(hcy_pipeline *p)
+void hcy__workers_end(hcy_pipeline *p)
 {
     hcy__pipe_lock(&p->control);
     while (p->workers.n_running)
         hcy__pipe_wait(&p->control, PIPE_OUTPUT);
+    /* Threads may still wait, and go on to do so until the next run. */
+    for (size_t i = 0; i < p->workers.n; i++)
+        end_idle(&p->workers.all[i]);
+    p->workers.in_run = 0;
     hcy__pipe_unlock(&p->control);
 }
 
 void hcy__workers_show(const struct pipe_workers *workers, hcy_pipeline_device *shown)
 {
-    for (size_t i = 0; i < workers->n; i++)
-        shown[i] = workers->all[i].stats;
+    for (size_t i = 0; i < workers->n; i++) {
+        const struct pipe_worker *w = &workers->all[i];
+        shown[i] = w->stats;
+        if (w->idle_since)
+            shown[i].idle += 1e-9 * (double)(hcy_now_ns() - w->idle_since);
+    }
 }
 
 /* --- What is never freed --- */

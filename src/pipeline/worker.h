@@ -37,6 +37,7 @@ struct pipe_workers {
     size_t n;
     size_t n_failed;  /* [lock] */
     size_t n_running; /* [lock] batches whose outcome is not in the ring yet */
+    int in_run;       /* [lock] */
 };
 
 /* In this order.  create finds the kernels; start has every device prepare its tables in its own thread, all at once;
@@ -50,8 +51,8 @@ int hcy__workers_destroy(hcy_pipeline *p);
 
 /* [lock] goes_on: their statistics are added to.  Fails if earlier runs have left no device. */
 int hcy__workers_begin(hcy_pipeline *p, int goes_on);
-/* Until no device has a batch, in a run that has been stopped. */
-void hcy__workers_await(hcy_pipeline *p);
+/* Waits until no device has a batch, in a run that has been stopped, and ends it for them. */
+void hcy__workers_end(hcy_pipeline *p);
 /* [lock] Copies of their statistics. */
 void hcy__workers_show(const struct pipe_workers *workers, hcy_pipeline_device *shown);
 
@@ -158,6 +159,8 @@ struct pipe_worker {
     struct pipe_slot *closed;    /* [lock] the last one that it has closed before that was full, or what became of it */
     uint64_t launched, batch_ns; /* [lock] the last batch's beginning; about how long batches take */
     hcy_pipeline_device stats; /* [lock] */
+    int waits;                 /* [lock] its thread waits for a slot, */
+    uint64_t idle_since;       /* [lock] in a run since then; 0: between runs */
     pthread_t thread;
     int hung;    /* it did not answer in time: what it may still write to is kept, for ever */
     int started;
