@@ -83,6 +83,7 @@ static void test_agreement(void)
     every(status == HCY_ENOMEM && strstr(hcy_last_error()->text,
                                          scene.rank == scene.n_ranks - 1 ? "the last one" : "another rank"),
           "a failure of one is that of all");
+    every(hcy_dist_agree(scene.comm, scene.rank ? 0 : 5) == HCY_EBACKEND, "a number that is no status is one, too");
 }
 
 /* The norm of n ones over a communicator's ranks, n for each of them. */

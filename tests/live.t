@@ -264,6 +264,9 @@ check '... the second' same plain.dat both_2.dat
 check 'two series to standard output' run 0 's.h5 --series 2' -o - --series 2 -q
 cat plain.dat plain.dat >twice.dat
 check '... one after the other' same twice.dat run.out
+cp s.h5 mask_2.h5
+check "a further series' file that is read" refused 1 'mask_2.h5 is read (--mask)' live $plan -q -o mask.h5 --mask mask_2.h5::/entry/data/data --series 2
+check '--record, and -o of a further series' refused 2 'what a further series is written to' live $plan -q -o r.h5 --record r_2.h5 --series 2
 for no_address in 127.0.0.1:9999 tcp://127.0.0.1 tcp://127.0.0.1:99999 tcp://127.0.0.1:x; do
     check "$no_address is no address" refused 2 "$no_address: .* an address is tcp://HOST:PORT" "$halcyon" integrate --stream $no_address --timeout 0
 done

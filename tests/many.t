@@ -77,6 +77,14 @@ check '-o DIR/%s.xy: rows alone' test -s out/f_2.xy
 cp a/f_0.tif b/f_0.tif
 check 'two of a name are refused before anything is done' refused 1 'out/f_0.edf would be written for several' \
     integrate a/f_0.tif b/f_0.tif --npt-azim 4 -o out/%s.edf
+mkdir d
+cp s.h5 d/run.h5
+cp s.h5 d/run_r.h5
+for order in 'd/run.h5 d/run_r.h5' 'd/run_r.h5 d/run.h5'; do
+    # shellcheck disable=SC2086 # two words
+    check "a result that is another's stack is refused, $order" refused 1 'd/run_r.h5 is read (a stack)' integrate $order -o d/%s_r.h5
+    check '... and it stays' cmp d/run_r.h5 s.h5
+done
 cp a/f_2.tif 'f%2.tif'
 check 'a % in the name of an input is left out' integrate 'f%2.tif' a/f_3.tif -o 'out/%s.edf' --npt-azim 4
 check '... of the output' test -s out/f2.edf -a -s out/f_3.edf

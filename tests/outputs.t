@@ -46,6 +46,17 @@ done
         spared "HALCYON_TRACE naming $path" env HALCYON_TRACE=$path $run --flat one.npy -o x.h5
     done
 }
+# A % in the name of what is one file is a character like others.
+cp s.h5 'a%b.h5'
+cp config.json 'c%d.json'
+cp 'a%b.h5' 'c%d.json' kept
+# shellcheck disable=SC2086
+{
+    spared '--sparse naming a stack with a % in its name' "$halcyon" integrate 'a%b.h5' -p s.poni -q -n 20 --sigma-clip -o x.h5 --sparse 'a%b.h5'
+    spared '--save-config naming the configuration, with %d in its name' "$halcyon" integrate s.h5 -q --config 'c%d.json' -o x.h5 --save-config 'c%d.json'
+    spared '--sparse naming the output in other words' $run --sigma-clip -o x.h5 --sparse ./x.h5
+    check '... which is not there' test ! -e x.h5
+}
 for sub in sum decompress compress; do
     spared "$sub onto its stack" "$halcyon" $sub s.h5 -o alias.h5 -q
     spared "$sub: HALCYON_TRACE naming the stack" env HALCYON_TRACE=alias.h5 "$halcyon" $sub s.h5 -o x.h5 -q

@@ -290,6 +290,7 @@ static void test_all_fail(void)
     is_int(rig_run(&r, npy, 0, FRAMES), HCY_ELAUNCH, "the run ends with the last one's status");
     ok(r.seen.n < FRAMES && !r.seen.out_of_order, "what came out before is in order (%zu)", r.seen.n);
     is_int(rig_run(&r, npy, 0, FRAMES), HCY_ELAUNCH, "and says so again");
+    is_int((intmax_t)hcy_pipeline_get_stats(r.pipeline)->done, 0, "the statistics are this run's, in which none was done");
     rig_close(&r);
 }
 

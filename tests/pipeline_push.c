@@ -513,6 +513,17 @@ static void test_endings(void)
     rig_close(&r); /* without finish */
     ok(once(50), "destroying a pipeline gives every chunk back");
 
+    /* The first has all processors, so that the second stands by; frames that never fill its batch must not wait. */
+    rig_open(&r, "cpu@fail-launch=1,cpu", 64, 0);
+    is_int(hcy_pipeline_start(r.pipeline, &r.push), 0, "a device that will fail, and one that stands by");
+    for (size_t i = 0; i < 10; i++) {
+        is_int(submit(&r, i, i + 1), 0, "a frame");
+        is_int(hcy_pipeline_flush(r.pipeline), 0, "its curve");
+    }
+    is_int(hcy_pipeline_finish(r.pipeline), 0, "finished");
+    ok(r.seen.n == 10 && !r.seen.failed && once(10), "all of them");
+    rig_close(&r);
+
     rig_open(&r, "null@kernels=noop@fail-launch=3", 1, 0);
     is_int(hcy_pipeline_start(r.pipeline, &r.push), 0, "the only device will fail");
     (void)!submit(&r, 0, 5);

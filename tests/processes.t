@@ -30,6 +30,8 @@ check '... with errors' as_one --error-model poisson --split full
 check '... with groups' as_one --sum 3 --error-model poisson
 check '... with sigma clipping' as_one --sigma-clip
 check '... of some frames' as_one --frames 2:5
+check '... of a list from a pipe, which is read once' sh -c "echo s.h5 | '$halcyon' integrate @/dev/stdin -p s.poni --processes 2 -o list.dat -q &&
+    '$halcyon' integrate s.h5 -p s.poni -d cpu@threads=1 -o one.dat -q && grep -v '^#' list.dat >a && grep -v '^#' one.dat >b && [ -s a ] && cmp a b"
 check '... of a part' sh -c "'$halcyon' integrate s.h5 -p s.poni --processes 2 --shard 1/2 -o half.dat -q && ls half.1-of-2.dat"
 for i in 1 2 3 4 5 6 7; do echo $i; done >monitor.txt
 check '... with a monitor' as_one --monitor monitor.txt

@@ -87,12 +87,15 @@ for kind in f4 f8 u8 i8; do
 done
 check 'pixels of f4, by two processes' "$halcyon" integrate f4.npy -p s.poni -n 50 -q --sigma-clip --processes 2 --sparse f4_two.h5 -o f4_two.dat
 # Parts of 3, 2, 2 and 2 frames: their merge is the file of one process, and depends on none of them.
-shard() { "$halcyon" integrate "$1" -p s.poni -n 50 -q --sigma-clip -d cpu@threads=1 --shard "$2" --sparse "$3" -o "$3.curves.h5"; }
+shard() { "$halcyon" integrate "$1" -p s.poni -n 50 -q --sigma-clip -d cpu@threads=1 --shard "$2" --sparse "$3" -o "${3%\%.h5}.curves.h5"; }
 merge() { "$halcyon" merge "$@"; }
 for i in 0 1 2 3; do
     check "--shard $i/4" shard s.h5 $i/4 dealt.h5
 done
 check '... a file each' test -s dealt.0-of-4.h5 -a -s dealt.3-of-4.h5 -a ! -f dealt.h5
+check '--shard 0/2, a name with a %' shard s.h5 0/2 'half%.h5'
+check '--shard 1/2, a name with a %' shard s.h5 1/2 'half%.h5'
+check '... a file each, too' test -s 'half%.0-of-2.h5' -a -s 'half%.1-of-2.h5' -a ! -f 'half%.h5'
 check '... a merge without one' refused 1 '1 of 4 parts is missing: 2/4' merge dealt.0-of-4.h5 dealt.3-of-4.h5 dealt.1-of-4.h5 -o lacking.h5
 check '... with one twice' refused 1 'are both part 1/4' merge dealt.0-of-4.h5 dealt.1-of-4.h5 dealt.1-of-4.h5 -o lacking.h5
 check '... with curves' refused 1 'has curves, and not sparse frames' merge dealt.0-of-4.h5 dealt.h5.curves.1-of-4.h5 -o lacking.h5

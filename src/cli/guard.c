@@ -1,5 +1,6 @@
 /* guard.c - see guard.h.  Files are the same if device and inode are. */
 #include "guard.h"
+#include "inputs.h"
 #include <errno.h>
 #include <libgen.h>
 #include <stdbool.h>
@@ -10,7 +11,8 @@
 
 struct guard_file {
     uint64_t device, inode;
-    const char *what, *written; /* written: its path, if it is an output */
+    const char *what;
+    char *written; /* its path in one spelling, if it is an output; malloced */
 };
 
 static void add_guarded_file(struct guard *g, struct guard_file file)
@@ -20,8 +22,10 @@ static void add_guarded_file(struct guard *g, struct guard_file file)
         struct guard_file *more = realloc(g->files, room * sizeof *more);
         /* The functions that add have no status: guard_writes() refuses everything after a failure. */
         g->failed |= !more;
-        if (!more)
+        if (!more) {
+            free(file.written);
             return;
+        }
         g->files = more;
         g->room = room;
     }
@@ -86,18 +90,22 @@ void guard_reads_stack(struct guard *g, const hcy_stack *stack)
 static int check_written_file(const struct guard *g, const char *what, const char *path)
 {
     struct guard_file file;
-    int there = identify_file(&file, path);
+    int there = identify_file(&file, path), status = CLI_OK;
+    char *whole = inputs_whole_name(path);
+    if (!whole)
+        return cli_error("no memory for the name of %s", path);
     /* Links make one file of two names, and two outputs that are not there yet have no inode: paths are
-     * compared for these. */
-    for (size_t i = 0; i < g->n; i++)
+     * compared for these, x and ./x in one spelling. */
+    for (size_t i = 0; i < g->n && !status; i++)
         if ((there && g->files[i].device == file.device && g->files[i].inode == file.inode) ||
-            (g->files[i].written && !strcmp(g->files[i].written, path)))
-            return g->files[i].written
-                       ? cli_error("%s would be written twice, for %s and for %s; name another file", path,
-                                   g->files[i].what, what)
-                       : cli_error("%s is read (%s), and %s would write over it; name another file", path,
-                                   g->files[i].what, what);
-    return CLI_OK;
+            (g->files[i].written && !strcmp(g->files[i].written, whole)))
+            status = g->files[i].written
+                         ? cli_error("%s would be written twice, for %s and for %s; name another file", path,
+                                     g->files[i].what, what)
+                         : cli_error("%s is read (%s), and %s would write over it; name another file", path,
+                                     g->files[i].what, what);
+    free(whole);
+    return status;
 }
 
 /* 0, or an errno. */
@@ -132,9 +140,8 @@ int guard_writes(struct guard *g, const char *what, const char *path, uint64_t f
         return CLI_OK;
     if (g->failed)
         return cli_error("no memory for the names of all files that are read");
-    /* Only a numbered series has many names. */
-    const char *number = strchr(path, '%');
-    if (!number) {
+    /* Only a numbered series has many names; elsewhere a % is one of the name's characters. */
+    if (!strchr(path, '%') || first >= last) {
         char beside[4096];
         int status = check_written_file(g, what, path);
         if (!status)
@@ -143,9 +150,11 @@ int guard_writes(struct guard *g, const char *what, const char *path, uint64_t f
             status = check_written_file(g, what, beside);
             status = status ? status : can_be_written(beside);
         }
-        struct guard_file file = { .what = what, .written = path };
+        struct guard_file file = { .what = what };
         /* What is written becomes one of the files that no later output may go over. */
         (void)identify_file(&file, path);
+        if (!status && !(file.written = inputs_whole_name(path)))
+            status = cli_error("no memory for the name of %s", path);
         if (!status)
             add_guarded_file(g, file);
         return status;
@@ -275,5 +284,7 @@ int guard_arrays(const char *const reads[][2], size_t n, const char *out, const 
 
 void guard_free(struct guard *g)
 {
+    for (size_t i = 0; i < g->n; i++)
+        free(g->files[i].written);
     free(g->files);
 }

@@ -17,8 +17,9 @@ struct guard {
 void guard_reads(struct guard *g, const char *what, const char *path);
 void guard_reads_stack(struct guard *g, const hcy_stack *stack);
 /* Before the work, whose results would be lost: `path` is no directory and none of the files that are read or were
- * named to this before, and can be written as far as can be told without doing it.  With %d in it, all from `first` to
- * `last` (UINT64_MAX: not known yet).  "-" can be written, NULL is fine.  CLI_OK, or CLI_FAILED with a message. */
+ * named to this before, and can be written as far as can be told without doing it.  With %d in it and `first` before
+ * `last`, all of these frames' (UINT64_MAX: not known yet); elsewhere a % is one of the name's characters.  "-" can be
+ * written, NULL is fine.  CLI_OK, or CLI_FAILED with a message. */
 int guard_writes(struct guard *g, const char *what, const char *path, uint64_t first, uint64_t last);
 /* The same of what the environment wants written: HALCYON_TRACE. */
 int guard_trace(struct guard *g);

@@ -3,6 +3,7 @@
 #include <halcyon/stack.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static int add_files(struct inputs *in, char **found, size_t n)
 {
@@ -88,8 +89,7 @@ int inputs_output(char *path, size_t size, const char *pattern, const char *file
     return cli_error("the name of the output of %s is too long", file);
 }
 
-/* One name of each file, whichever way its folder is called; malloced, NULL without memory. */
-static char *whole_name(const char *path)
+char *inputs_whole_name(const char *path)
 {
     char folder[4096], *real = NULL;
     const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
@@ -110,6 +110,50 @@ static int compare_outputs(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+struct input_file {
+    dev_t device;
+    ino_t inode;
+};
+
+static int compare_files(const void *a, const void *b)
+{
+    const struct input_file *x = a, *y = b;
+    if (x->device != y->device)
+        return x->device < y->device ? -1 : 1;
+    return x->inode < y->inode ? -1 : x->inode > y->inode;
+}
+
+static int identify_input(struct input_file *file, const char *path)
+{
+    struct stat is;
+    const char *inside = strstr(path, "::"); /* of a stack; a file whose own name has it is that file */
+    char name[4096];
+    int there = !stat(path, &is);
+    if (!there && inside && (size_t)snprintf(name, sizeof name, "%.*s", (int)(inside - path), path) < sizeof name)
+        there = !stat(name, &is);
+    if (there)
+        *file = (struct input_file){ is.st_dev, is.st_ino };
+    return there && S_ISREG(is.st_mode);
+}
+
+/* No result may take the place of a file whose turn comes later, or has been. */
+static int check_results_apart(const struct inputs *in, char *const *outputs, size_t n_outputs)
+{
+    struct input_file *files = calloc(in->n ? in->n : 1, sizeof *files), one;
+    int status = files ? CLI_OK : cli_error("out of memory for the names of %zu files", in->n);
+    size_t n = 0;
+    for (size_t i = 0; i < in->n && !status; i++)
+        n += (size_t)identify_input(&files[n], in->files[i]);
+    if (!status)
+        qsort(files, n, sizeof *files, compare_files);
+    for (size_t i = 0; i < n_outputs && !status; i++)
+        if (identify_input(&one, outputs[i]) && bsearch(&one, files, n, sizeof *files, compare_files))
+            status = cli_error("%s is read (a stack), and a result would be written over it; name the results apart",
+                               outputs[i]);
+    free(files);
+    return status;
+}
+
 int inputs_check_outputs(const struct inputs *in, const char *const *patterns, size_t n_patterns)
 {
     const size_t n = in->n * n_patterns;
@@ -117,7 +161,7 @@ int inputs_check_outputs(const struct inputs *in, const char *const *patterns, s
     int status = outputs ? CLI_OK : cli_error("out of memory for the names of %zu outputs", n);
     for (size_t i = 0; i < n && !status; i++) {
         status = inputs_output(path, sizeof path, patterns[i % n_patterns], in->files[i / n_patterns]);
-        if (!status && !(outputs[i] = whole_name(path)))
+        if (!status && !(outputs[i] = inputs_whole_name(path)))
             status = cli_error("out of memory for the names of %zu outputs", n);
     }
     /* Same names stand side by side once they are sorted. */
@@ -128,6 +172,8 @@ int inputs_check_outputs(const struct inputs *in, const char *const *patterns, s
             status = cli_error("%s would be written for several files%s", outputs[i],
                                n_patterns > 1 ? ", or for -o and for --sparse; name them apart"
                                               : " of that name; integrate these apart");
+    if (!status)
+        status = check_results_apart(in, outputs, n);
     for (size_t i = 0; outputs && i < n; i++)
         free(outputs[i]);
     free(outputs);

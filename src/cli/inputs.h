@@ -22,6 +22,8 @@ int inputs_each(const char *output);
 int inputs_stem(char *stem, size_t size, const char *file);
 /* `pattern` with that in the place of %s. */
 int inputs_output(char *path, size_t size, const char *pattern, const char *file);
+/* One name of each file, there or not, whichever way its folder is called; malloced, NULL without memory. */
+char *inputs_whole_name(const char *path);
 /* No two of the files' outputs by these patterns, -o and --sparse, may be the same. */
 int inputs_check_outputs(const struct inputs *inputs, const char *const *patterns, size_t n_patterns);
 

@@ -552,7 +552,7 @@ int cli_integrate(int argc, char **argv)
 {
     struct integrate_values values;
     int status;
-    if (!integrate_parse(&values, argc, argv, &status))
+    if (!integrate_parse(&values, NULL, argc, argv, &status))
         status = values.stream ? cli_live(&values) : make_results(&values, argc, argv);
     integrate_free(&values);
     return status;

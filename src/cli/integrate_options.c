@@ -538,7 +538,7 @@ static int find_inputs(struct integrate_values *v, const char *const *words, siz
     return status;
 }
 
-int integrate_parse(struct integrate_values *values, int argc, char **argv, int *status)
+int integrate_parse(struct integrate_values *values, const struct inputs *inputs, int argc, char **argv, int *status)
 {
     *values = (struct integrate_values){
         .split = NOT_GIVEN, .errors = NOT_GIVEN, .layout = NOT_GIVEN, .sum = { 0, 1 }, .follow_timeout = { 0, 60 },
@@ -567,7 +567,9 @@ int integrate_parse(struct integrate_values *values, int argc, char **argv, int 
         *status = check_values(values, words[0]);
     if (!*status)
         *status = check_regions_text(values);
-    if (!*status && !values->stream)
+    if (!*status && inputs)
+        values->inputs = *inputs;
+    else if (!*status && !values->stream)
         *status = find_inputs(values, words, n);
     free(words);
     return *status != CLI_OK;

@@ -82,7 +82,7 @@ int integrate_name_output(struct job *job)
     } else {
         status = given ? CLI_OK : name_output(made, sizeof made, job);
         if (!status)
-            status = shard_output(job->output, sizeof job->output, given ? given : made, &job->shard);
+            status = shard_output(job->output, sizeof job->output, given ? given : made, &job->shard, 0);
     }
     return status ? status : integrate_check_name(job->output, job->values, job->last - job->first);
 }

@@ -206,6 +206,20 @@ static int is_further_name(const char *name, const char *other)
     return digits && !strcmp(number + digits, dot ? dot : "");
 }
 
+/* None of the names that further series write to may be a file that is read. */
+static int guard_further_names(struct guard *guard, const char *what, const char *name, uint64_t series)
+{
+    enum { LOOKED_AT = 1000 }; /* of a run without an end */
+    char pattern[4096];
+    if (!name || !strcmp(name, "-") || !strncmp(name, "/dev/", 5) || strchr(name, '%'))
+        return CLI_OK;
+    const char *base = strrchr(name, '/'), *dot = strrchr(base ? base : name, '.');
+    const int stem = dot ? (int)(dot - name) : (int)strlen(name);
+    if ((size_t)snprintf(pattern, sizeof pattern, "%.*s_%%d%s", stem, name, dot ? dot : "") >= sizeof pattern)
+        return CLI_OK; /* it cannot be opened either */
+    return guard_writes(guard, what, pattern, 2, !series || series > LOOKED_AT ? LOOKED_AT : series + 1);
+}
+
 static int guard_live_files(const struct integrate_values *v)
 {
     const char *output = v->output ? v->output : "stream_azint.h5";
@@ -220,10 +234,17 @@ static int guard_live_files(const struct integrate_values *v)
     /* Each further series writes to a name with a number, and none of these may be a file that is read either. */
     int status = guard_writes(&guard, "-o", output, 0, UINT64_MAX);
     if (!status)
-        status = guard_writes(&guard, "--sparse", v->sparse, 0, UINT64_MAX);
+        status = guard_writes(&guard, "--sparse", v->sparse, 0, 0);
+    if (!status)
+        status = guard_further_names(&guard, "-o", output, (uint64_t)v->series.value);
+    if (!status)
+        status = guard_further_names(&guard, "--sparse", v->sparse, (uint64_t)v->series.value);
     if (!status && v->sparse && (is_further_name(output, v->sparse) || is_further_name(v->sparse, output)))
         status = cli_usage("--sparse %s and -o %s: one is what a further series calls the other; give one another name",
                            v->sparse, output);
+    if (!status && v->record &&
+        (is_further_name(output, v->record) || (v->sparse && is_further_name(v->sparse, v->record))))
+        status = cli_usage("--record %s is what a further series is written to; give it another name", v->record);
     if (!status)
         status = guard_writes(&guard, "--record", v->record, 0, 0);
     if (!status)

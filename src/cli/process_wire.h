@@ -1,7 +1,8 @@
 /* process_wire.h - what halcyon integrate and its worker processes say to each other, and where results lie.
  *
  * A worker is this program, started with the name PROCESS_NAME and the same arguments, its socket at PROCESS_SOCKET and
- * the shared memory at PROCESS_MEMORY.  It gets one setup, answers that it is ready, then gets orders and answers each.
+ * the shared memory at PROCESS_MEMORY.  It gets one setup, and the names of the files behind it, each with its zero: patterns and lists
+ * may name others by now.  It answers that it is ready, then gets orders and answers each.
  * Results go to slots of the memory, `block` rows each; who may write to a slot is who was last given it. */
 #ifndef HCY_CLI_PROCESS_WIRE_H
 #define HCY_CLI_PROCESS_WIRE_H
@@ -13,6 +14,7 @@ enum { PROCESS_SOCKET = 3, PROCESS_MEMORY = 4 };
 
 struct process_setup {
     uint64_t memory, row_bytes, block; /* bytes of all slots and of a row, rows of a slot */
+    uint64_t names;                    /* bytes of the files' names */
     char devices[1024];
 };
 

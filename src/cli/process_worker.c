@@ -98,7 +98,7 @@ struct worker {
     struct process_setup setup;
     struct process_order order;
     struct process_shape shape;
-    char *memory;
+    char *memory, *names;
 };
 
 static int put_row(void *payload, const hcy_pipeline_frame *frame)
@@ -187,9 +187,30 @@ static int start_worker(struct worker *w)
     return status ? status : map_rows(w);
 }
 
+/* A setup that never comes means that the parent has failed or ended, so there is nobody to tell. */
+static int take_setup(struct worker *w, struct inputs *inputs)
+{
+    if (!process_receive(&w->setup, sizeof w->setup, PROCESS_SOCKET))
+        return CLI_FAILED;
+    const size_t bytes = (size_t)w->setup.names;
+    size_t n = 0;
+    if (!(w->names = malloc(bytes + 1)))
+        return cli_error("no memory for a worker process");
+    if (!process_receive(w->names, bytes, PROCESS_SOCKET))
+        return CLI_FAILED;
+    for (size_t i = 0; i < bytes; i++)
+        n += !w->names[i];
+    if (!(inputs->files = calloc(n ? n : 1, sizeof *inputs->files)))
+        return cli_error("no memory for a worker process");
+    for (const char *at = w->names; inputs->n < n; at += strlen(at) + 1)
+        inputs->files[inputs->n++] = at;
+    return CLI_OK;
+}
+
 int process_work(int argc, char **argv)
 {
     struct integrate_values values;
+    struct inputs inputs = { 0 };
     struct worker *w = calloc(1, sizeof *w);
     int status;
     /* Whoever interrupts means the process that writes, which ends its workers by closing their sockets. */
@@ -197,14 +218,19 @@ int process_work(int argc, char **argv)
     signal(SIGHUP, SIG_IGN);
     if (!w)
         return cli_error("no memory for a worker process");
-    if (!integrate_parse(&values, argc, argv, &status)) {
-        /* A setup that never comes means that the parent has failed or ended, so there is nobody to tell. */
+    status = take_setup(w, &inputs);
+    if (status) {
+        inputs_free(&inputs);
+        free(w->names);
+        free(w);
+        return status;
+    }
+    if (!integrate_parse(&values, &inputs, argc, argv, &status)) {
         status = CLI_FAILED;
         w->job.paths = values.inputs.files;
         w->job.n_paths = values.inputs.n;
         w->job.path = values.inputs.files[0];
-        if (process_receive(&w->setup, sizeof w->setup, PROCESS_SOCKET) &&
-            !integrate_begin(&w->job, &values)) {
+        if (!integrate_begin(&w->job, &values)) {
             values.devices = w->setup.devices;
             values.quiet = 1;
             w->job.worker = 1;
@@ -224,6 +250,7 @@ int process_work(int argc, char **argv)
         integrate_end(&w->job);
     }
     integrate_free(&values);
+    free(w->names);
     free(w);
     return status;
 }

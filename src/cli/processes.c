@@ -179,7 +179,7 @@ static int spawn_process(pid_t *pid, const struct job *job, int socket, int memo
 static int start_process(struct processes *p, size_t i, const char *list)
 {
     struct process *w = &p->all[i];
-    struct process_setup setup = { p->memory_bytes, p->row_bytes, p->block, "" };
+    struct process_setup setup = { p->memory_bytes, p->row_bytes, p->block, 0, "" };
     int pair[2];
     int st = share_devices(setup.devices, sizeof setup.devices, p, i, list);
     if (st)
@@ -205,7 +205,11 @@ static int start_process(struct processes *p, size_t i, const char *list)
     }
     p->alive++;
     /* A process that is gone already is found by the run. */
-    (void)process_send(w->socket, &setup, sizeof setup);
+    for (size_t k = 0; k < p->job->n_paths; k++)
+        setup.names += strlen(p->job->paths[k]) + 1;
+    int sent = process_send(w->socket, &setup, sizeof setup);
+    for (size_t k = 0; k < p->job->n_paths && sent; k++)
+        sent = process_send(w->socket, p->job->paths[k], strlen(p->job->paths[k]) + 1);
     return 0;
 }
 

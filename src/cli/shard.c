@@ -61,13 +61,13 @@ int shard_parse(hcy_shard *shard, const char *text)
     return cli_usage("--shard '%s' is not valid: it takes I/N with I from 0 to N - 1, or auto", text);
 }
 
-int shard_output(char *out, size_t size, const char *path, const hcy_shard *shard)
+int shard_output(char *out, size_t size, const char *path, const hcy_shard *shard, int is_one_file)
 {
     const char *base = strrchr(path, '/'), *dot = strrchr(base ? base + 1 : path, '.');
     size_t stem = dot ? (size_t)(dot - path) : strlen(path);
     /* Parts write under names of their own; standard output has none, and of a file a frame no two parts write the
      * same. */
-    int part = shard->count && strcmp(path, "-") && !strchr(path, '%');
+    int part = shard->count && strcmp(path, "-") && (is_one_file || !strchr(path, '%'));
     int n = part ? snprintf(out, size, "%.*s.%llu-of-%llu%s", (int)stem, path, (unsigned long long)shard->number,
                             (unsigned long long)shard->count, path + stem)
                  : snprintf(out, size, "%s", path);

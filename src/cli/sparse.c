@@ -69,7 +69,7 @@ int sparse_output(struct sparse *s, const struct integrate_values *v, const char
     if (!v->sparse)
         return CLI_OK;
     return inputs_each(v->sparse) ? inputs_output(s->path, sizeof s->path, v->sparse, stack)
-                                  : shard_output(s->path, sizeof s->path, v->sparse, shard);
+                                  : shard_output(s->path, sizeof s->path, v->sparse, shard, 1);
 }
 
 int sparse_open(struct sparse *s, const hcy_azint_plan *plan, const hcy_stack *stack, const hcy_shard *shard)

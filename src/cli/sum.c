@@ -331,7 +331,7 @@ static int choose_part(struct frames *f, char output[4096], const struct values 
 {
     int status = shard_parse(&f->shard, v->shard);
     if (!status)
-        status = shard_output(output, 4096, v->output, &f->shard);
+        status = shard_output(output, 4096, v->output, &f->shard, 0);
     const char *format;
     /* Other formats cannot say which part they are. */
     if (!status && v->shard && (hcy_format_of(&format, output, HCY_WRITE_IMAGES) || strcmp(format, "h5")))

@@ -122,8 +122,10 @@ int hcy_dist_agree(hcy_dist *comm, int status)
 {
     if (!comm)
         return hcy_fail(HCY_EINVAL, "hcy_dist_agree: no communicator");
-    /* The worst status with the first rank that has it, in one number; 0 and above: none. */
+    /* The worst status with the first rank that has it, in one number; 0: none. */
     const int64_t unit = INT64_C(1) << 32;
+    if (status > 0)
+        status = hcy_fail(HCY_EBACKEND, "this rank came with %d, which is no status", status);
     int64_t worst = status * unit + comm->place.rank;
     /* What this rank has to say must survive the reduction, which may fail as well. */
     const hcy_error mine = *hcy_last_error();

@@ -112,8 +112,10 @@ int hcy_pipeline_run(hcy_pipeline *p, hcy_stack *stack, uint64_t first, uint64_t
     /* From here on the pipeline is this run's, so every way out gives it up. */
     status = hcy__run_begin(p, NULL, stack, first, last);
     if (status) {
+        hcy_error why = *hcy_last_error();
+        hcy__run_end(p);
         hcy__control_give_up(&p->control);
-        return status;
+        return hcy_fail_again(&why);
     }
     status = hcy__readers_start(p);
     if (!status)

@@ -186,11 +186,21 @@ int hcy__may_take(const struct pipe_worker *w, const struct pipe_slot *slot)
     return !w->on_processors || slot->again || is_left_over(w, slot);
 }
 
+/* [lock] Is a device left that does not stand by? */
+static int has_working(const struct pipe_workers *workers)
+{
+    for (const struct pipe_worker *w = workers->all; w < workers->all + workers->n; w++)
+        if (!w->failed && !w->stands_by)
+            return 1;
+    return 0;
+}
+
 int hcy__may_close(const struct pipe_worker *w)
 {
     double rate;
-    /* A slot that is still being filled is left to the devices whose time it is worth. */
-    return !w->stands_by && !(w->on_processors && count_accelerators(&w->pipeline->workers, &rate));
+    /* A slot that is still being filled is left to the devices whose time it is worth, as long as there is one. */
+    return !(w->stands_by && has_working(&w->pipeline->workers)) &&
+           !(w->on_processors && count_accelerators(&w->pipeline->workers, &rate));
 }
 
 int hcy__has_accelerators(const struct pipe_workers *workers)
