@@ -92,10 +92,19 @@ int hcy_buffer_read(hcy_queue *queue, void *dst, hcy_buffer *src, size_t offset,
 
 /* --- Buffer to buffer --- */
 
+/* Where a block begins, 0 if nobody knows. */
+static uint64_t address_of(const hcy_block *block)
+{
+    return block->address ? block->address : (uint64_t)(uintptr_t)block->host;
+}
+
 bool hcy__same_block(const hcy_buffer *a, const hcy_buffer *b)
 {
-    /* Views of one buffer share its block, whose handle tells it from the others of its device. */
-    return a->block.handle == b->block.handle && a->dev == b->dev;
+    const uint64_t x = address_of(&a->block), y = address_of(&b->block);
+    /* Views of one buffer share its block, whose handle tells it from the others of its device; but memory may have
+     * been lent to that twice, and then its addresses tell. */
+    return a->dev == b->dev &&
+           (a->block.handle == b->block.handle || (x && y && x < y + b->block.size && y < x + a->block.size));
 }
 
 bool hcy__overlap(const hcy_buffer *a, size_t a_at, size_t a_size, const hcy_buffer *b, size_t b_at,
@@ -103,7 +112,9 @@ bool hcy__overlap(const hcy_buffer *a, size_t a_at, size_t a_size, const hcy_buf
 {
     if (!hcy__same_block(a, b))
         return false;
-    size_t x = a->offset + a_at, y = b->offset + b_at;
+    const bool one = a->block.handle == b->block.handle;
+    const uint64_t x = (one ? 0 : address_of(&a->block)) + a->offset + a_at,
+                   y = (one ? 0 : address_of(&b->block)) + b->offset + b_at;
     return x < y + b_size && y < x + a_size;
 }
 

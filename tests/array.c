@@ -147,6 +147,34 @@ static void test_buffers(void)
           "one element further is outside");
     st_is(hcy_array_of_buffer(&a, b, HCY_INT32, 2, shape, strides, 7), HCY_ERANGE, "before the first too");
     st_is(hcy_array_of_buffer(&a, b, HCY_INT64, 2, shape, NULL, 0), HCY_ERANGE, "and so are wider numbers");
+    hcy_array *part = NULL;
+    st_ok(hcy_array_of_buffer(&a, b, HCY_COMPLEX64, 2, (const int64_t[]){ 1, 3 }, (const int64_t[]){ INT64_MAX, 1 }, 0),
+          "a stride that is never used may be any");
+    st_ok(hcy_array_part(&part, a, 1), "as views may");
+    hcy_array_release(part);
+    hcy_array_release(a);
+    /* Views of one buffer, six numbers each, that have four in common. */
+    const int64_t six = 6;
+    hcy_buffer *parts[3] = { NULL };
+    hcy_array *from = NULL, *to = NULL;
+    int32_t back[6] = { 0 };
+    int status = hcy_buffer_sub(&parts[0], b, 0, 24);
+    status = cts_first(status, hcy_buffer_sub(&parts[1], b, 8, 24));
+    status = cts_first(status, hcy_array_of_buffer(&from, parts[0], HCY_INT32, 1, &six, NULL, 0));
+    status = cts_first(status, hcy_array_of_buffer(&to, parts[1], HCY_INT32, 1, &six, NULL, 0));
+    status = cts_first(status, hcy_array_copy(queue, to, from));
+    status = cts_first(status, hcy_array_to_host(back, queue, to));
+    st_ok(status, "a copy between views of one buffer that overlap");
+    ok(!memcmp(back, data, sizeof back), "is as if all was read first");
+    st_ok(hcy_buffer_sub(&parts[2], b, 2, 40), "a view that begins within a number");
+    st_says(hcy_array_of_buffer(&a, parts[2], HCY_INT32, 1, &six, NULL, 0), HCY_EINVAL, "boundaries",
+            "is no array of these");
+    st_ok(hcy_array_of_buffer(&a, parts[2], HCY_INT16, 1, &six, NULL, 0), "but of shorter ones");
+    hcy_array_release(a);
+    hcy_array_release(from);
+    hcy_array_release(to);
+    for (int i = 0; i < 3; i++)
+        hcy_buffer_release(parts[i]);
     hcy_buffer_release(b);
 }
 

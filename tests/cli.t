@@ -210,6 +210,21 @@ check '--flat: pixel by pixel' integrate -o halves.dat --frames 0 --flat halves.
 check '--flat: no quarter' differ flat.dat halves.dat
 check '--absorption' integrate -o absorption.dat --frames 0 --absorption four.npy
 check '--absorption: a quarter' ratio plain.dat absorption.dat 0.25
+if [ -n "${HCY_JANSSON-yes}" ]; then
+    # What pyFAI's configuration has no key for is written beside it, or said.
+    integrate -n 40 -o thin.dat --flat four.npy --absorption halves.npy --frames 0 --save-config thin.json 2>/dev/null
+    "$halcyon" integrate s.h5 -q -j thin.json --frames 0 -o thin2.dat
+    check '--save-config keeps the absorption' same thin.dat thin2.dat
+    integrate -n 40 -o left.dat --no-sentinels --no-file-mask --save-config left.json 2>left.err
+    check '--save-config says what it has no place for' grep -q 'no place for --no-sentinels, --no-file-mask' left.err
+    integrate -n 40 -o far.dat --radial-range 5,20 --save-config far.json
+    "$halcyon" integrate s.h5 -q -j far.json -u 2th_deg --frames 0 -o far2.dat 2>far.err
+    check 'a range of --config in another unit is said' grep -q 'far.json is in q_nm^-1' far.err
+    "$halcyon" integrate s.h5 -q -j far.json -u 2th_deg --radial-range 5,20 --frames 0 -o far2.dat 2>far.err
+    check '... unless one is given' not grep -q . far.err
+else
+    skip 'this build has no jansson'
+fi
 check '--dark' integrate -o dark.dat --frames 0 --dark four.npy --no-solid-angle
 column solid.dat 2 >dark.a
 column dark.dat 2 >dark.b

@@ -203,6 +203,11 @@ static void test_compression(int n_coils)
     st_says(hcy_coil_compress(queue, to, one, from), HCY_EINVAL, "go together", "another matrix is refused");
     snprintf(text, sizeof text, "%d coils", n_coils);
     st_says(hcy_coil_compression(NULL, queue, from, from), HCY_EINVAL, text, "as is one of another shape");
+    samples[n_coils - 1][1] = NAN;
+    hcy_array *none = array_of(HCY_COMPLEX128, 2, (const int64_t[]){ n_coils, N }, &samples[0][0]);
+    snprintf(text, sizeof text, "of coil %d have", n_coils - 1);
+    st_says(hcy_coil_compression(&kept, queue, one, none), HCY_EINVAL, text, "and so is a number that is none");
+    hcy_array_release(none);
     hcy_array *const all[] = { from, m, to, one };
     for (size_t i = 0; i < 4; i++)
         hcy_array_release(all[i]);

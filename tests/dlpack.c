@@ -185,6 +185,31 @@ static void test_random(void)
     is_int(n_deleted - before, taken, "and given back");
 }
 
+/* The same memory, taken in twice: what is written through one array is read through the other. */
+static void test_twice(void)
+{
+    enum { N = 4000 };
+    int64_t shape[1] = { N };
+    struct DLManagedTensorVersioned first = tensor_of(1, shape, NULL, 0), second = tensor_of(1, shape, NULL, 1);
+    hcy_array *a = NULL, *b = NULL;
+    int wrong = 0;
+    for (int i = 0; i <= N; i++)
+        memory[i] = (float)i;
+    int status = hcy_array_from_dlpack(&a, dev, &first);
+    if (status == HCY_EUNSUPPORTED) {
+        skip(2, "%s takes no memory of the host's", cts_spec);
+        return;
+    }
+    status = cts_first(status, hcy_array_from_dlpack(&b, dev, &second));
+    status = cts_first(status, HCY_EVAL(queue, "b = a + 1", hcy_op_array("b", b), hcy_op_array("a", a)));
+    st_ok(cts_first(status, hcy_queue_finish(queue)), "two tensors of one memory, one number apart");
+    for (int i = 0; i < N; i++)
+        wrong += memory[i + 1] != (float)(i + 1);
+    is_int(wrong, 0, "are known to overlap");
+    hcy_array_release(a);
+    hcy_array_release(b);
+}
+
 /* --- NumPy's __array_interface__ --- */
 
 static void count_done(void *payload)
@@ -223,6 +248,10 @@ static void test_interface(void)
         f.strides[1] = -20;
         st_says(hcy_array_from_interface(&again, queue, &f, count_done, &done), HCY_EUNSUPPORTED, "20 bytes",
                 "strides between elements are refused");
+        f.shape[1] = 1;
+        st_ok(hcy_array_from_interface(&again, queue, &f, NULL, NULL), "but along one number");
+        hcy_array_release(again);
+        f.shape[1] = 4;
         f.strides[1] = -24;
         f.is_device = 1;
         st_is(hcy_array_from_interface(&again, queue, &f, count_done, &done), HCY_EUNSUPPORTED, "so is a GPU's memory");
@@ -270,6 +299,7 @@ int main(int argc, char **argv)
     test_out();
     test_in();
     test_hostile();
+    test_twice();
     test_interface();
     /* Memory that is not there is only wrapped by a CPU; a driver may look at it. */
     if (cts_is("cpu") && hcy_device_get_info(dev)->caps & HCY_CAP_HOST_MEMORY)

@@ -55,6 +55,8 @@ HALCYON_ISOLATE=all
 export HALCYON_ISOLATE
 check 'the environment asks for it' needs_it
 check 'an option goes before it' no_reader info s.h5 --no-isolate
+HALCYON_ISOLATE=yes
+check 'HALCYON_ISOLATE: a word that is none' refused 2 'none, foreign, all' "$halcyon" info s.h5
 unset HALCYON_ISOLATE
 check "one's own files need no reader" no_reader info s.h5
 if [ "`id -u`" = 0 ] && chown 65534 s.h5; then

@@ -764,6 +764,21 @@ static void test_refusals(void)
     st_ok(hcy_operator_identity(&same, dev, &five), "the identity");
     st_says(hcy_operator_apply(queue, x, same, x), HCY_EINVAL, "share memory",
             "input and output that are one");
+    hcy_array_info whole = HCY_ARRAY_INFO_INIT;
+    hcy_buffer *halves[2] = { NULL };
+    hcy_array *overlapping[2] = { NULL };
+    st_ok(hcy_array_get_info(&whole, long_one), "ten numbers");
+    for (size_t i = 0; i < 2; i++) {
+        int made = hcy_buffer_sub(&halves[i], whole.buffer, 64 * i, 80);
+        made = cts_first(made, hcy_array_of_buffer(&overlapping[i], halves[i], HCY_COMPLEX128, 1, five.shape, NULL, 0));
+        st_ok(made, "half of them as a buffer's view");
+    }
+    st_says(hcy_operator_apply(queue, overlapping[0], same, overlapping[1]), HCY_EINVAL, "share memory",
+            "views of one buffer that overlap");
+    for (size_t i = 0; i < 2; i++) {
+        hcy_array_release(overlapping[i]);
+        hcy_buffer_release(halves[i]);
+    }
     hcy_space bytes = space_of(HCY_UINT8, 1, 5, 0, 0);
     st_says(hcy_operator_identity(&same, dev, &bytes), HCY_EINVAL, "not of uint8",
             "a type that no vector has");

@@ -386,6 +386,64 @@ static void test_stops(void)
     free_problem(&p);
 }
 
+/* An operator whose n-th application fails. */
+static int copies_left;
+static int copy_a_while(hcy_queue *to, hcy_array *y, void *user, hcy_array *x)
+{
+    (void)user;
+    return copies_left-- > 0 ? hcy_array_copy(to, y, x) : HCY_ENOMEM;
+}
+
+/* A step that failed and was the last one is not taken for the end of the iterations. */
+static void test_failed_step(void)
+{
+    hcy_operator_desc desc = HCY_OPERATOR_DESC_INIT;
+    hcy_operator *op = NULL;
+    hcy_solver *s = NULL;
+    hcy_array *b = NULL;
+    hcy_solver_options o = options_of(HCY_SOLVER_CGLS, 0);
+    const int64_t n = 5;
+    desc.domain = desc.range = (hcy_space){ HCY_FLOAT64, 1, { n }, NULL };
+    desc.apply = desc.adjoint = copy_a_while;
+    o.max_iterations = 1;
+    copies_left = 100;
+    int status = hcy_operator_create(&op, dev, &desc);
+    status = cts_first(status, hcy_array_full(&b, queue, HCY_FLOAT64, 1, &n, 2));
+    status = cts_first(status, hcy_solver_create(&s, queue, op, &o));
+    st_ok(status, "a solver");
+    st_is(hcy_solver_run(s, 0), HCY_ESTATE, "does not run before it was started");
+    st_ok(hcy_solver_start(s, b, NULL), "its start");
+    copies_left = 0;
+    is_int(hcy_solver_run(s, 1), HCY_ENOMEM, "its only step fails");
+    st_is(hcy_solver_run(s, 1), HCY_ESTATE, "after which it does not run");
+    copies_left = 100;
+    st_ok(hcy_solver_start(s, b, NULL), "until it is started again");
+    st_ok(hcy_solver_run(s, 1), "and then does");
+    hcy_solver_destroy(s);
+    hcy_operator_release(op);
+    hcy_array_release(b);
+}
+
+/* Norms whose square no float has. */
+static void test_norms(void)
+{
+    static const float sizes[] = { 1e-30f, 1e-22f, 1, 1e20f, 1e30f };
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        const float numbers[3] = { sizes[i], 2 * sizes[i], 3 * sizes[i] };
+        const hcy_space space = { HCY_FLOAT32, 1, { 3 }, NULL };
+        hcy_array *weights = NULL;
+        hcy_operator *op = NULL;
+        double norm = 0;
+        int status = hcy_array_from_host(&weights, dev, HCY_FLOAT32, 1, space.shape, numbers);
+        status = cts_first(status, hcy_operator_diagonal(&op, &space, weights));
+        status = cts_first(status, hcy_operator_norm(&norm, queue, op, 30, 1));
+        st_ok(status, "a norm of floats");
+        ok(fabs(norm / (double)numbers[2] - 1) < 1e-5, "is %g", norm);
+        hcy_operator_release(op);
+        hcy_array_release(weights);
+    }
+}
+
 /* What cannot be solved is told without a tolerance or a callback too. */
 static void test_breakdowns(void)
 {
@@ -899,7 +957,9 @@ int main(int argc, char **argv)
     test_parts();
     test_stops();
     if (!few) {
-        test_breakdowns();
+        test_failed_step();
+    test_norms();
+    test_breakdowns();
         test_negative_curvature();
         test_scales();
         test_beyond_rounding();

@@ -1,6 +1,7 @@
 /* array.c - arrays: their types, making them, what they are. */
 #include "array_priv.h"
 
+#include "hal_priv.h"
 #include "room.h"
 #include "sized.h"
 
@@ -161,6 +162,14 @@ static bool lies_within(const hcy_array *a, size_t room)
     return a->offset >= 0 && below <= offset && !hcy_size_add(&above, above, offset) && above < room;
 }
 
+/* Whether numbers of the type may begin where the buffer does: devices, and compilers, take it for granted. */
+static bool lies_aligned(const hcy_buffer *buffer, int dtype)
+{
+    const size_t size = hcy_dtype_size(dtype), part = dtype >= HCY_COMPLEX64 ? size / 2 : size;
+    const uint64_t block = buffer->block.address ? buffer->block.address : (uint64_t)(uintptr_t)buffer->block.host;
+    return (block + buffer->offset) % part == 0;
+}
+
 int hcy_array_of_buffer(hcy_array **out, hcy_buffer *buffer, int dtype, int rank, const int64_t *shape,
                         const int64_t *strides, int64_t offset)
 {
@@ -171,11 +180,16 @@ int hcy_array_of_buffer(hcy_array **out, hcy_buffer *buffer, int dtype, int rank
     if (status)
         return status;
     a->offset = offset;
-    for (int d = 0; strides && d < rank; d++)
-        a->strides[d] = strides[d];
+    /* Strides that are never used may be any number, and views would multiply it: those of C order stay. */
+    for (int d = 0; strides && a->count && d < rank; d++)
+        if (shape[d] > 1)
+            a->strides[d] = strides[d];
     if (a->count && !lies_within(a, hcy_buffer_size(buffer) / hcy_dtype_size(dtype)))
         status = hcy_fail(HCY_ERANGE, "hcy_array_of_buffer: elements outside of a buffer of %zu bytes",
                           hcy_buffer_size(buffer));
+    if (!status && a->count && !lies_aligned(buffer, dtype))
+        status = hcy_fail(HCY_EINVAL, "hcy_array_of_buffer: a buffer that begins across %s's boundaries",
+                          hcy_dtype_name(dtype));
     /* It is held even by an array that is refused, so that one release undoes all. */
     a->buffer = hcy_buffer_retain(buffer);
     if (status)

@@ -377,7 +377,8 @@ static int describe(struct described *to, hcy_device *dev, const hcy_array_inter
     for (int d = 0; d < f->rank; d++) {
         to->shape[d] = f->shape[d];
         to->strides[d] = f->strides[d] / size;
-        if (f->strides[d] % size)
+        /* The stride of an axis of one element is never used: NumPy's field of one record has that of the record. */
+        if (f->strides[d] % size && f->shape[d] > 1)
             return hcy_fail(HCY_EUNSUPPORTED, "an array interface whose axis %d goes by %lld bytes, of elements of %lld",
                             d, (long long)f->strides[d], (long long)size);
     }

@@ -1,6 +1,8 @@
 /* transfer.c - numbers between arrays, devices and the host. */
 #include "array_priv.h"
 
+#include "layout.h"
+
 #include <halcyon/eval.h>
 #include <stdio.h>
 #include <string.h>
@@ -109,7 +111,7 @@ int hcy_array_copy(hcy_queue *queue, hcy_array *dst, const hcy_array *src)
     bool same =
         dst->rank == src->rank && !memcmp(dst->shape, src->shape, sizeof *dst->shape * (size_t)dst->rank);
     /* What lies in one piece, apart from the other, is memory to the device. */
-    if (same && dst->count && dst->buffer != src->buffer && hcy__is_contiguous(dst) &&
+    if (same && dst->count && !hcy__shares_memory(dst, src) && hcy__is_contiguous(dst) &&
         hcy__is_contiguous(src)) {
         size_t size = hcy_dtype_size(dst->dtype);
         return hcy_buffer_copy(queue, dst->buffer, (size_t)dst->offset * size, src->buffer,

@@ -246,7 +246,7 @@ static int open_curves(struct job *job)
     if (!status)
         status = sparse_open(&job->sparse, job->plan, job->stack, &job->shard);
     if (!status && v->save_config)
-        return saved_config_write(v->save_config, job->plan, &opts, &job->pixels, job->mask, job->azint.flat);
+        return saved_config_write(v, job->plan, &opts, &job->pixels, job->mask, &job->azint);
     return status ? cli_fail(status) : CLI_OK;
 }
 

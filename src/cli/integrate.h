@@ -47,7 +47,7 @@ struct integrate_values {
 /* In the order of enum hcy_azint_split; NULL ends them. */
 extern const char *const integrate_splits[];
 
-/* Fills `values`, to be freed with integrate_free(): `inputs`, too, if these are given, in place of what the words name.
+/* Fills `values`, to be freed with integrate_free(); `inputs`: those too, in place of what the words name, or NULL.
  * Returns 0 to go on, or 1 with *status to leave with. */
 int integrate_parse(struct integrate_values *values, const struct inputs *inputs, int argc, char **argv, int *status);
 void integrate_free(struct integrate_values *values);

@@ -249,6 +249,20 @@ static void choose_range(double range[2], const struct cli_pair *pair)
     range[1] = pair->b;
 }
 
+/* Is a range that the configuration has in its unit left for an axis that the command line has in another one? */
+static int loses_unit(const double range[2], const struct cli_pair *given, const char *unit, const char *other)
+{
+    return range[0] < range[1] && !given->given && strcmp(unit ? unit : "", other ? other : "") != 0;
+}
+
+static int is_range_of_another_unit(const struct integrate_values *v, const hcy_azint_options *o)
+{
+    const hcy_azint_options *below = v->config ? &v->config->options : NULL;
+    return below && *v->unit_names[0] &&
+           (loses_unit(below->radial_range, &v->radial, below->unit, o->unit) ||
+            loses_unit(below->azimuth_range, &v->azimuth, below->azimuth_unit, o->azimuth_unit));
+}
+
 /* Both axes, and how the sample lies; pixels are then not split unless that is asked for, as pyFAI has it. */
 static void choose_units(hcy_azint_options *o, const struct integrate_values *v)
 {
@@ -478,6 +492,10 @@ static int check_values(const struct integrate_values *v, const char *stack)
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
         if (rules[i].wrong)
             return cli_usage("%s", rules[i].what);
+    if (is_range_of_another_unit(v, &o))
+        cli_note("the range of %s is in %s, and its numbers are taken in %s: --radial-range and --azimuth-range give "
+                 "others",
+                 v->config_file, v->config->options.unit, o.unit);
     return CLI_OK;
 }
 

@@ -101,9 +101,20 @@ static int help(int argc, char **argv)
 static void isolate_others(void)
 {
     hcy_isolation isolation = HCY_ISOLATION_INIT;
+    const char *word = getenv("HALCYON_ISOLATE");
     isolation.files = HCY_ISOLATE_FOREIGN;
-    if (!getenv("HALCYON_ISOLATE"))
+    if (!word || !*word)
         (void)!hcy_isolation_set(&isolation);
+}
+
+/* A word that is none must not turn the isolation off: whoever sets it wants more of it, not less. */
+static int check_isolate_word(void)
+{
+    const char *word = getenv("HALCYON_ISOLATE");
+    if (!word || !*word || !strcmp(word, "none") || !strcmp(word, "foreign") || !strcmp(word, "all"))
+        return CLI_OK;
+    (void)cli_error("HALCYON_ISOLATE is '%.40s': it takes one of none, foreign, all", word);
+    return CLI_USAGE;
 }
 
 /* Exit handlers run behind what main() returns, but not where a device hangs. */
@@ -143,5 +154,7 @@ int main(int argc, char **argv)
     signal(SIGXFSZ, SIG_IGN); /* a file that grows past a limit is a failed write, said in words */
     /* Even a command that never catches signals removes its unfinished outputs. */
     interrupt_begin();
+    if (check_isolate_word())
+        return CLI_USAGE;
     return end(table[i].run(argc - n, argv + n));
 }

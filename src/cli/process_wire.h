@@ -1,9 +1,9 @@
 /* process_wire.h - what halcyon integrate and its worker processes say to each other, and where results lie.
  *
  * A worker is this program, started with the name PROCESS_NAME and the same arguments, its socket at PROCESS_SOCKET and
- * the shared memory at PROCESS_MEMORY.  It gets one setup, and the names of the files behind it, each with its zero: patterns and lists
- * may name others by now.  It answers that it is ready, then gets orders and answers each.
- * Results go to slots of the memory, `block` rows each; who may write to a slot is who was last given it. */
+ * the shared memory at PROCESS_MEMORY.  It gets one setup, and the names of the files behind it, each with its zero, as
+ * patterns and lists may name others by now.  It answers that it is ready, then gets orders and answers each.  Results
+ * go to slots of the memory, `block` rows each; who may write to a slot is who was last given it. */
 #ifndef HCY_CLI_PROCESS_WIRE_H
 #define HCY_CLI_PROCESS_WIRE_H
 

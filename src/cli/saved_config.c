@@ -1,8 +1,8 @@
 /* saved_config.c - see saved_config.h.
  *
  * pyFAI's configurations name one file for the mask, of which it reads the lower 8 bits, in place of the detector's
- * own; and a flat field that divides.  Several masks, a mask from a frame, NXdetector's bits 8 to 15 and DECTRIS' flat
- * fields are none of these: CONFIG_mask.npy, CONFIG_flat.npy. */
+ * own; and a flat field that divides.  Several masks, a mask from a frame, NXdetector's bits 8 to 15, DECTRIS' flat
+ * fields and a sensor's absorption are none of these: CONFIG_mask.npy, CONFIG_flat.npy. */
 #include "saved_config.h"
 #include "guard.h"
 #include <halcyon/host_array.h>
@@ -60,11 +60,49 @@ static int write_mask(const char *path, const uint8_t *mask, const hcy_azint_pla
     return status;
 }
 
+/* The absorption divides as the flat field does, and pyFAI has no other place for it. */
+static int write_flat(const char *path, const hcy_azint_options *azint, const hcy_azint_plan_info *plan)
+{
+    size_t n = plan->height * plan->width;
+    float *both = malloc(n * sizeof *both);
+    if (!both)
+        return cli_error("no memory for the flat field in %s", path);
+    for (size_t i = 0; i < n; i++)
+        both[i] = (azint->flat ? azint->flat[i] : 1) * (azint->absorption ? azint->absorption[i] : 1);
+    int status = write_float_image(path, both, plan->height, plan->width);
+    free(both);
+    return status;
+}
+
+/* What changes curves and has no key in such a configuration is said: a run by it alone would have other curves. */
+static void say_what_is_left(const struct integrate_values *v)
+{
+    const struct {
+        int given;
+        const char *option;
+    } left[] = { { v->variance != NULL, "--variance" },
+                 { v->no_sentinels, "--no-sentinels" },
+                 { v->no_file_mask, "--no-file-mask" },
+                 { v->no_file_flat, "--no-file-flatfield" },
+                 { v->raw.pedestal != NULL, "--pedestal" },
+                 { v->raw.gain != NULL, "--gain" },
+                 { v->raw.photon_energy.given, "--photon-energy" } };
+    char list[200] = "";
+    for (size_t i = 0; i < sizeof left / sizeof left[0]; i++)
+        if (left[i].given)
+            snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", *list ? ", " : "", left[i].option);
+    if (*list)
+        cli_note("%s has no place for %s: to be given beside --config again", v->save_config, list);
+}
+
 /* What is written beside the configuration is none of what the run reads; NULL: it is not written. */
-static int guard_saved_files(const hcy_curves_options *given, const char *mask_file, const char *flat_file)
+static int guard_saved_files(const struct integrate_values *values, const hcy_curves_options *given,
+                             const char *mask_file, const char *flat_file)
 {
     struct guard guard = { 0 };
     guard_reads_stack(&guard, given->source);
+    guard_reads(&guard, "--absorption", values->absorption);
+    guard_reads(&guard, "--variance", values->variance);
     guard_reads(&guard, "--mask", given->mask);
     guard_reads(&guard, "--flat", given->flat);
     guard_reads(&guard, "--dark", given->dark);
@@ -75,9 +113,12 @@ static int guard_saved_files(const hcy_curves_options *given, const char *mask_f
     return status;
 }
 
-int saved_config_write(const char *path, const hcy_azint_plan *plan, const hcy_curves_options *given,
-                       const struct pixels *pixels, const uint8_t *mask, const float *flat)
+int saved_config_write(const struct integrate_values *values, const hcy_azint_plan *plan,
+                       const hcy_curves_options *given, const struct pixels *pixels, const uint8_t *mask,
+                       const hcy_azint_options *azint)
 {
+    const char *path = values->save_config;
+    const float *flat = azint->flat;
     hcy_azint_plan_info info = HCY_AZINT_PLAN_INFO_INIT;
     hcy_curves_options opts = *given;
     char mask_file[4200], flat_file[4200];
@@ -98,13 +139,13 @@ int saved_config_write(const char *path, const hcy_azint_plan *plan, const hcy_c
         opts.mask = given->mask;
     if (own_mask)
         opts.mask = given->file_mask;
-    int needs_mask = masked && !own_mask && !users_mask, needs_flat = flat && !flat_is_plain;
+    int needs_mask = masked && !own_mask && !users_mask, needs_flat = (flat && !flat_is_plain) || azint->absorption;
     /* Nothing is written before it is certain that nothing is lost by it. */
-    status = guard_saved_files(given, needs_mask ? mask_file : NULL, needs_flat ? flat_file : NULL);
+    status = guard_saved_files(values, given, needs_mask ? mask_file : NULL, needs_flat ? flat_file : NULL);
     if (!status && needs_mask)
         status = write_mask(mask_file, mask, &info);
     if (!status && needs_flat)
-        status = write_float_image(flat_file, flat, info.height, info.width);
+        status = write_flat(flat_file, azint, &info);
     if (status)
         return status;
     /* The flat field that the run used is named: the one just written, else the stack's own. */
@@ -113,5 +154,7 @@ int saved_config_write(const char *path, const hcy_azint_plan *plan, const hcy_c
     else if (own_flat)
         opts.flat = pixels->file_flat;
     status = hcy_config_write(path, plan, &opts);
+    if (!status)
+        say_what_is_left(values);
     return status ? cli_fail(status) : CLI_OK;
 }

@@ -344,6 +344,7 @@ int cli_sum(int argc, char **argv)
     struct values values = { 0 };
     struct frames frames = { 0 };
     char output[4096];
+    const char *format;
     int status;
     if (cli_parse(&cli_sum_command, argc, argv, &values, &frames.path, &status))
         return status;
@@ -359,6 +360,12 @@ int cli_sum(int argc, char **argv)
         return CLI_USAGE;
     /* Regions make a table, sums an image: the formats differ. */
     status = cli_check_format(values.output, n_rois ? HCY_WRITE_TABLE : HCY_WRITE_IMAGES);
+    /* Known before the frames are read: sums have 64 bits, whatever pixels have. */
+    if (!status && !n_rois && !values.max && !hcy_format_of(&format, values.output, HCY_WRITE_IMAGES) &&
+        !strcmp(format, "cbf"))
+        status = cli_usage("%s: CBF holds whole numbers of up to 4 bytes, and sums have 8: use .h5, .npy, .tif or "
+                           ".edf, or --max",
+                           values.output);
     if (!status)
         status = cli_check_one_file(values.output);
     if (status)

@@ -4,6 +4,7 @@
  * themselves.
  */
 #include "dist_priv.h"
+#include "layout.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -162,7 +163,7 @@ int hcy_dist_redistribute(hcy_queue *queue, hcy_array *to, const hcy_dist_layout
         to->dtype != from->dtype || memcmp(to_layout->shape, from_layout->shape, sizeof to_layout->shape))
         return hcy_fail(HCY_EINVAL,
                         "hcy_dist_redistribute: layouts of one communicator and shape, arrays of one type");
-    if (to->buffer && to->buffer == from->buffer)
+    if (hcy__shares_memory(to, from))
         return hcy_fail(HCY_EINVAL, "hcy_dist_redistribute: the two arrays share memory");
     status = hcy__layout_compare(queue, from, from_layout);
     return status ? status : hcy__dist_move(queue, to, to_layout, from, from_layout);

@@ -78,6 +78,8 @@ static int start_admm(hcy_solver *s, hcy_array *b)
 {
     int status = s->r[ADDED] ? hcy__vector_zero(s->queue, s->r[ADDED]) : 0;
     (void)b;
+    if (!status)
+        status = SOLVER_EVAL(s, "stuck = 0", hcy_op_array("stuck", s->stuck));
     for (int i = 0; !status && i < s->n_terms; i++)
         status = hcy__proximal_analyse(s->queue, s->terms[i].mapped, s->terms[i].p, s->x);
     return status ? status : make_residual(s, false);
@@ -104,6 +106,11 @@ static int step_admm(hcy_solver *s)
     return status ? status : make_residual(s, s->iterations % s->opts.add_back == 0);
 }
 
+/* The products p (A^H A + ...) p of what is not 0 are above 0 but where they leave the numbers' range. */
+#define OUT_OF_RANGE                                                                                          \
+    "the steps of CG are stuck: A^H A of their direction leaves the range of the vectors' type; a multiple of " \
+    "the operator and the data, or double, does not"
+
 const struct hcy__method hcy__method_admm = { .name = "admm",
                                               .n_domain = VECTORS,
                                               .n_range = 1,
@@ -112,6 +119,7 @@ const struct hcy__method hcy__method_admm = { .name = "admm",
                                               .has_penalty = true,
                                               .is_damped = true,
                                               .needs_adjoint = true,
+                                              .stuck = OUT_OF_RANGE,
                                               .start = start_admm,
                                               .step = step_admm };
 const struct hcy__method hcy__method_split_bregman = { .name = "split_bregman",
@@ -122,5 +130,6 @@ const struct hcy__method hcy__method_split_bregman = { .name = "split_bregman",
                                                        .has_penalty = true,
                                                        .is_damped = true,
                                                        .needs_adjoint = true,
+                                                       .stuck = OUT_OF_RANGE,
                                                        .start = start_admm,
                                                        .step = step_admm };

@@ -226,6 +226,11 @@ int hcy_coil_compression(double *kept, hcy_queue *queue, hcy_array *matrix, hcy_
         status = hcy_fail(HCY_ENOMEM, "out of memory for a matrix of %zu coils", n);
     if (!status)
         status = find_covariance(covariance, queue, samples);
+    /* Sums of squares: what is no number, or larger than one, shows in the coil that has it. */
+    for (size_t i = 0; !status && i < n; i++)
+        if (!isfinite(creal(covariance[i * n + i])))
+            status = hcy_fail(HCY_EINVAL, "hcy_coil_compression: the samples of coil %zu have numbers that are none or "
+                                          "infinite, or too large to be squared", i);
     if (!status) {
         hcy__hermitian_eigen(values, vectors, covariance, n);
         /* A combination m has the energy m^H C m, C[i][j] = sum of conj(y[i]) y[j]: rows are the eigenvectors. */

@@ -3,6 +3,7 @@
  * An operator is its desc and a count of references; all else is its user data.  It is constant once it is made.
  */
 #include "operator_priv.h"
+#include "layout.h"
 #include "sized.h"
 
 #include <stdio.h>
@@ -242,9 +243,7 @@ int hcy__operator_check_vector(const hcy_array *a, const hcy_operator *op, const
 
 bool hcy__operator_shares_memory(const hcy_array *a, const hcy_array *b)
 {
-    int64_t of_a = (int64_t)hcy_dtype_size(a->dtype), of_b = (int64_t)hcy_dtype_size(b->dtype);
-    return a->buffer && a->buffer == b->buffer && a->offset * of_a < (b->offset + b->count) * of_b &&
-           b->offset * of_b < (a->offset + a->count) * of_a;
+    return hcy__shares_memory(a, b);
 }
 
 int hcy__operator_check(hcy_queue *queue, const hcy_array *y, const hcy_operator *op, const hcy_array *x, bool adjoint)

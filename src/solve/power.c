@@ -24,6 +24,17 @@ static int make_power(struct power *p)
     return status;
 }
 
+/* av times the power of two that its norm is about 1 with: no bit of v / |v| depends on that, and A^H A v is a number
+ * of floats whose square none has. */
+static int bring_near_one(hcy_queue *queue, const struct power *p)
+{
+    char text[120];
+    snprintf(text, sizeof text, "av *= %s(ldexp(1.0, -exponent(sqrt(real(square)))))",
+             hcy__real_name(p->op->desc.range.dtype));
+    int status = hcy__vector_dot(queue, p->square, &p->op->desc.range, p->av, p->av);
+    return status ? status : HCY_EVAL(queue, text, hcy_op_array("av", p->av), hcy_op_array("square", p->square));
+}
+
 /* v /= |v|, av = A v.  An operator that makes 0 of all leaves 0. */
 static int apply_unit(hcy_queue *queue, const struct power *p)
 {
@@ -62,7 +73,9 @@ int hcy_operator_norm(double *norm, hcy_queue *queue, hcy_operator *op, int iter
     if (!status)
         status = apply_unit(queue, &p);
     for (int i = 0; !status && i < iterations; i++) {
-        status = hcy__operator_run(queue, p.v, op, p.av, true);
+        status = bring_near_one(queue, &p);
+        if (!status)
+            status = hcy__operator_run(queue, p.v, op, p.av, true);
         if (!status)
             status = apply_unit(queue, &p);
     }

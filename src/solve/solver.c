@@ -420,6 +420,9 @@ int hcy_solver_run(hcy_solver *s, int64_t iterations)
 {
     if (!s || iterations < 0)
         return hcy_fail(HCY_EINVAL, "hcy_solver_run: %s", s ? "a number of iterations below 0" : "no solver");
+    /* Of no iterations, too: a step that failed may have been the last one of max_iterations. */
+    if (!s->started)
+        return hcy_fail(HCY_ESTATE, "hcy_solver_run: the solver was not started, or a step of it failed");
     const bool looks = s->opts.tolerance > 0 || s->opts.callback;
     const int64_t left = s->opts.max_iterations - s->iterations, n = iterations < left ? iterations : left;
     int status = 0, reason = 0;

@@ -63,7 +63,8 @@ static unsigned files_of_environment(void)
     for (unsigned i = 0; word && i < 3; i++)
         if (!strcmp(word, words[i]))
             return HCY_ISOLATE_NONE + i;
-    return HCY_ISOLATE_NONE;
+    /* What is none of these was meant to turn it on. */
+    return word && *word ? HCY_ISOLATE_ALL : HCY_ISOLATE_NONE;
 }
 #endif
 

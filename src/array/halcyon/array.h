@@ -64,7 +64,8 @@ HCY_API int hcy_array_full(hcy_array **array, hcy_queue *queue, int dtype, int r
 /* A copy of numbers in host memory, in C order, which may be used again at once; of none `data` may be NULL. */
 HCY_API int hcy_array_from_host(hcy_array **array, hcy_device *dev, int dtype, int rank, const int64_t *shape,
                                 const void *data) HCY_MUST_USE;
-/* A view of a buffer; strides NULL: C order.  HCY_ERANGE: an element would lie outside. */
+/* A view of a buffer; strides NULL: C order.  HCY_ERANGE: an element would lie outside; HCY_EINVAL: the buffer begins
+ * where no number of the type may. */
 HCY_API int hcy_array_of_buffer(hcy_array **array, hcy_buffer *buffer, int dtype, int rank, const int64_t *shape,
                                 const int64_t *strides, int64_t offset) HCY_MUST_USE;
 /* FILE.npy in its own type; FILE.h5:DATASET as hcy_host_array_read() has it. */

@@ -50,7 +50,8 @@ HCY_API int hcy_coil_maps(hcy_queue *queue, hcy_array *maps, hcy_array *images,
 
 /* The combinations of coils that receive most, by the principal components of samples [coils][any axes...]: matrix
  * [virtual coils][coils], an array of the samples' type whose rows have norm 1 and are orthogonal; *kept: the part of
- * the samples' energy that they have, or NULL.  At most as many rows as coils; at most 1024 coils.  Waits. */
+ * the samples' energy that they have, or NULL.  At most as many rows as coils; at most 1024 coils.  Waits.
+ * HCY_EINVAL: samples that are no number or infinite, too. */
 HCY_API int hcy_coil_compression(double *kept, hcy_queue *queue, hcy_array *matrix, hcy_array *samples) HCY_MUST_USE;
 /* out [virtual coils][axes...] = matrix times in [coils][axes...]: samples, images or maps; does not wait. */
 HCY_API int hcy_coil_compress(hcy_queue *queue, hcy_array *out, hcy_array *matrix, hcy_array *in) HCY_MUST_USE;

@@ -129,7 +129,7 @@ HCY_API int hcy_solver_start(hcy_solver *solver, hcy_array *b, hcy_array *x0) HC
 HCY_API int hcy_solver_step(hcy_solver *solver) HCY_MUST_USE;
 /* So many iterations more, or fewer if tolerance, callback, a breakdown or max_iterations end it, which is no failure:
  * hcy_solver_get_info() has the reason.  Goes on where the last run or step ended.  With neither tolerance nor callback
- * it does not wait. */
+ * it does not wait.  HCY_ESTATE: not started, or a step has failed since. */
 HCY_API int hcy_solver_run(hcy_solver *solver, int64_t iterations) HCY_MUST_USE;
 /* The solver's own x, retained: commands of its queue read what the steps so far made; later steps change it. */
 HCY_API int hcy_solver_get_x(hcy_array **x, const hcy_solver *solver) HCY_MUST_USE;
