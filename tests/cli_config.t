@@ -65,6 +65,8 @@ for o in '-n 17' '-u q_nm^-1' '--split no' '--error-model none' '--radial-range 
     check '... the one that the options give' integrate -p g.poni $options $o -o both.dat
     check '... it is' same both.dat over.dat
 done
+echo '{ "device": "cpu", "error_model": "poisson" }' >other.json
+check "-j: another program's JSON with an error model" refused 1 'none of the keys' "$halcyon" integrate s.h5 -j other.json -o other.dat
 sed 's/"dist": 0.1/"dist": 0.2/' c.json >far.json
 check '-j: its geometry' integrate -j far.json -o far.dat
 check '... counts' differ want.dat far.dat

@@ -31,7 +31,7 @@ static const struct cli_option options[] = {
     { "save-config", 0, CLI_TEXT, AT(save_config), "FILE", "write what is done as such a configuration", 0, 0,
       NULL },
     { "output", 'o', CLI_TEXT, AT(output), "FILE",
-      ".h5, .dat, .xy, .xye, .chi, .fxye (%d in it: one file a\nframe; %s: one an input), - for stdout (default:\nSTACK_azint.h5 here)", 0, 0,
+      ".h5, .dat, .xy, .xye, .chi, .fxye (%d in a text file's: one\na frame; %s: one an input), - for stdout (default:\nSTACK_azint.h5 here)", 0, 0,
       NULL },
     { "devices", 'd', CLI_TEXT, AT(devices), "LIST", "cpu; cpu@threads=2,gpu; all; ... (auto)", 0, 0, NULL },
     { "layout", 0, CLI_CHOICE, AT(layout), "NAME",

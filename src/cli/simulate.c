@@ -60,7 +60,7 @@ static const struct cli_option options[] = {
       "instead of a stack: k-space of a phantom, radial,\nspiral, stack-of-stars or kooshball", 0, 0, sim_mri_kinds },
     { "size", 0, CLI_INT, AT(mri.size), "N", "--mri: pixels on an axis (256; in 3-D 64)", 2, 4096, NULL },
     { "slices", 0, CLI_INT, AT(mri.slices), "N", "of a stack of stars (a quarter of --size)", 1, 4096, NULL },
-    { "spokes", 0, CLI_INT, AT(mri.spokes), "N", "or interleaves (enough; kooshball: N^2 / 4)", 1, 1e7, NULL },
+    { "spokes", 0, CLI_INT, AT(mri.spokes), "N", "or interleaves (enough; kooshball: N^2/4 + 1)", 1, 1e7, NULL },
     { "samples", 0, CLI_INT, AT(mri.samples), "N", "of a spoke (two a pixel) or interleaf", 1, 1e7, NULL },
     { "golden", 0, CLI_FLAG, AT(mri.golden), NULL, "spokes turn by the golden angle", 0, 0, NULL },
     { "delay", 0, CLI_TEXT, AT(mri.delay), "X,Y,Z", "gradients come so many samples late,\none number for all (0)", 0, 0, NULL },

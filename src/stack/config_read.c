@@ -270,8 +270,9 @@ static int read_config_json(struct hcy__config_file *r)
         st = hcy__config_read_options(r);
     if (!st)
         st = read_files(r);
-    /* Another program's JSON would be an integration by defaults, without a word; a geometry alone is pyFAI's. */
-    if (!st && !known && !r->to->has_poni && !json_object_get(r->json, "poni_version"))
+    /* Another program's JSON would be an integration by defaults, without a word; a geometry alone is pyFAI's,
+     * an error model alone is anybody's (`bench --json` has one). */
+    if (!st && known <= (json_object_get(r->json, "error_model") != NULL) && !r->to->has_poni && !json_object_get(r->json, "poni_version"))
         st = hcy_fail(HCY_EFORMAT, "%s is not a configuration: it has none of the keys of pyFAI's, such as \"poni\" or "
                       "\"nbpt_rad\"", r->path);
     json_decref(r->json);
