@@ -140,6 +140,14 @@ static void add_name(struct names *names, const char *name, size_t length)
         memcpy(names->list[names->n++], one, sizeof one);
 }
 
+/* Those asked for by name, which may be misspelt: why there is none is told as of any that cannot be loaded. */
+static void add_wanted(struct names *names)
+{
+    for (const char *p = getenv("HALCYON_BACKENDS"); p && *p; p += strcspn(p, ",") + (p[strcspn(p, ",")] == ','))
+        if (*p != '-')
+            add_name(names, p, strcspn(p, ","));
+}
+
 static bool add_modules(void *context, const char *directory)
 {
     DIR *d = opendir(directory);
@@ -176,6 +184,7 @@ int hcy__backend_names(char (**list)[24], size_t *n)
     for (const hcy__static_backend *s = hcy__library.backends; s->name; s++)
         add_name(&names, s->name, strlen(s->name));
     each_directory(add_modules, &names);
+    add_wanted(&names);
     qsort(names.list, names.n, sizeof names.list[0], accelerators_first);
     *list = names.list;
     *n = names.n;

@@ -204,6 +204,22 @@ static int lie(void *context)
     return found != 1 ? 101 : status > 0;
 }
 
+/* One that is asked for and is not there is listed, with the reason. */
+static int asks_for_none(void *context)
+{
+    hcy_backend_info *list;
+    size_t n, found = 0;
+    (void)context;
+    setenv("HALCYON_BACKEND_PATH", dir, 1);
+    setenv("HALCYON_BACKENDS", "-cpu,good,nosuch,../good,nosuch", 1);
+    if (hcy_backend_list(&list, &n))
+        return 100;
+    for (size_t i = 0; i < n; i++)
+        found += !strcmp(list[i].name, "nosuch") && list[i].status == HCY_ENODEV && strstr(list[i].reason, "hcy_nosuch");
+    hcy_list_free(list);
+    return found != 1 || n != 3;
+}
+
 /* A device that takes a while to close, which a queue's thread does where the host ends at once. */
 static const struct module leisurely = {
     "leisurely",
@@ -290,6 +306,7 @@ int main(void)
                modules[i].status ? hcy_status_name(modules[i].status) : "it opens");
     is_int(cts_child(little, (void *)(uintptr_t) "good"), 0, "what a small table lacks is unsupported");
     is_int(cts_child(little, (void *)(uintptr_t) "shorter"), 0, "what a short table lacks too");
+    is_int(cts_child(asks_for_none, NULL), 0, "so is one that is asked for and is not there");
     is_int(cts_child(listing, NULL), 0, "all are listed, with their reasons and where they are");
 
     char path[2 * PATH_MAX];

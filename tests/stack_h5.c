@@ -190,6 +190,11 @@ static void test_numbered(void)
     unlink(in_folder("data_000003.h5"));
     open_fails(in_folder("master.h5"), NULL, HCY_ENOENT, "master.h5|data_000003|leads nowhere|.h5 is not there",
                "a link that leads nowhere");
+    master = H5Fopen(in_folder("master.h5"), H5F_ACC_RDWR, H5P_DEFAULT);
+    H5Ldelete(master, "/entry/data/data_000002", H5P_DEFAULT);
+    H5Fclose(master);
+    open_fails(in_folder("master.h5"), NULL, HCY_EFORMAT, "master.h5|data_000002 is missing|data_000003",
+               "a number that is missing");
     H5Pclose(links);
 }
 

@@ -186,6 +186,30 @@ static int fail_link(hid_t file, const hcy_stack *stack, const char *name)
                         stack->path, name, slash ? (int)(slash + 1 - stack->path) : 0, stack->path, target, object);
 }
 
+/* Numbered datasets end before `next`: HCY_EFORMAT if there is one behind it, as the stack would end there without a
+ * word. */
+static int refuse_gap(hid_t file, const hcy_stack *stack, const char *prefix, unsigned next)
+{
+    const char *slash = strrchr(prefix, '/'), *stem = slash ? slash + 1 : prefix;
+    const size_t length = strlen(stem);
+    char folder[512], name[512];
+    H5G_info_t info = { 0 };
+    int st = 0;
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - prefix) : 0, prefix);
+    hid_t group = H5Gopen2(file, *folder ? folder : "/", H5P_DEFAULT);
+    if (group >= 0)
+        H5Gget_info(group, &info);
+    for (hsize_t i = 0; i < info.nlinks && !st; i++)
+        if (H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, i, name, sizeof name, H5P_DEFAULT) > 0 &&
+            !strncmp(name, stem, length) && strlen(name) == length + 6 &&
+            strspn(name + length, "0123456789") == 6 && strtoul(name + length, NULL, 10) > next)
+            st = hcy_fail(HCY_EFORMAT, "%s: %s%06u is missing, and %s is there; name one dataset, if that is wanted",
+                          stack->path, stem, next, name);
+    if (group >= 0)
+        H5Gclose(group);
+    return st;
+}
+
 /* EIGER's numbered datasets: PREFIX000001, PREFIX000002 ... (some start at 0).  The files of a growing stack's may
  * come later.  A group whose links HDF5 does not read would end the numbers early. */
 static int numbered(hcy__h5_names *names, hid_t file, const hcy_stack *stack, const char *prefix)
@@ -203,7 +227,7 @@ static int numbered(hcy__h5_names *names, hid_t file, const hcy_stack *stack, co
         else if (i > 0 && exists > 0 && kind_of_object(file, name) == H5I_BADID && !(stack->growing && names->n))
             st = fail_link(file, stack, name);
         else if (i > 0)
-            return 0;
+            return names->n && !stack->growing ? refuse_gap(file, stack, prefix, i) : 0;
         if (st)
             return st;
     }
