@@ -76,6 +76,8 @@ told a.dat -o absent.svg --frames 3,5,99,200-300 2>said
 check '--frames: what is not there is said' grep -q 'a.dat has no frame 99$' said
 check '... one by one' grep -q 'has no frame from 200 to 300$' said
 check '... the others are drawn' test "`grep -o "title 'frame [0-9]*'" absent.svg | tr -dc '0-9\n' | tr '\n' ' '`" = '3 5 '
+"$halcyon" plot a.dat --frames 1:99 -o cut.png 2>said
+check 'a span that goes on behind the end' grep -q 'a.dat ends with frame [0-9]*$' said
 check 'a map has no list of frames' refused 2 'follow one another' plot a.dat --frames 1,3-5 --as map
 check 'many curves' told a.dat -o many.svg --as curves
 check '... have a bar of colours, from the first frame to the last' has many.svg 'set cbrange \[0:11\]'

@@ -50,6 +50,15 @@ static int add_range(struct plot_job *job, size_t file, const struct cli_span *s
         status = find_row(&range.last, job, file, span->last);
     if (status || range.first >= range.last)
         return status;
+    /* A span that goes on where the file has ended. */
+    uint64_t number = 0;
+    if (span->last != UINT64_MAX && range.last == results_of(job, file)->rows) {
+        status = hcy_results_read(&number, job->row, NULL, job->results[file], range.last - 1);
+        if (status)
+            return cli_fail(status);
+        if (number + 1 < span->last)
+            cli_note("--frames: %s ends with frame %llu", job->paths[file], (unsigned long long)number);
+    }
     job->rows += range.last - range.first;
     job->ranges[job->n_ranges++] = range;
     return CLI_OK;
