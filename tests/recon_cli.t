@@ -427,6 +427,8 @@ if [ -n "${HCY_HDF5-yes}" ]; then
     check '... need no trajectory' near 0.27 x.npy raw.h5 -n 32,32 --maps c_maps.npy
     check '... by any name, their unit is said' sh -c "mv raw.h5 raw.mrd; '$halcyon' recon raw.mrd -n 32,32 --maps c_maps.npy -o image.mrd 2>&1 | grep \"ISMRMRD's, x first, in radians (by their range)\""
     check '... to an image of ISMRMRD'\''s' "$files" error image.mrd:/dataset/image_0/data c_image.npy 0.27
+    check '... which is read by the name it was written by' "$files" error image.mrd c_image.npy 0.27
+    check '... and by its series' sh -c "'$halcyon' info image.mrd:image_0 | grep 'array of complex'"
     check '... in cycles' "$files" mrd c_samples.npy cycles.npy cycles.mrd
     check '... as well' near 0.27 x.npy cycles.mrd -n 32,32 --maps c_maps.npy
     # On a grid, as ismrmrd-tools write it: where samples lie is what their encoding steps and the header say.

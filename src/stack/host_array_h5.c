@@ -114,16 +114,28 @@ static int fail_absent(const char *path, const char *name)
                         name && *name ? "" : ", and none is named: FILE.h5:/NAME does that");
 }
 
+/* A series of ISMRMRD's images, as it is named where it is written; -1: there is none. */
+static hid_t open_images(hid_t file, const char *series)
+{
+    char name[300];
+    return (size_t)snprintf(name, sizeof name, "/dataset/%s/data", series) < sizeof name
+               ? H5Dopen2(file, name, H5P_DEFAULT)
+               : -1;
+}
+
 /* The dataset, or the one of acquisitions whose member `name` ends with; -1: there is none. */
 static hid_t open_array(enum hcy__mrd_member *member, hid_t file, const char *name)
 {
     *member = HCY__MRD_DATA;
     if (name && *name) {
         hid_t dataset = H5Dopen2(file, name, H5P_DEFAULT);
-        return dataset >= 0 ? dataset : hcy__mrd_open_member(member, file, name);
+        if (dataset < 0)
+            dataset = hcy__mrd_open_member(member, file, name);
+        return dataset >= 0 ? dataset : open_images(file, name);
     }
     /* Without a name: ours, or ISMRMRD's. */
-    return H5Dopen2(file, H5Lexists(file, "/data", H5P_DEFAULT) > 0 ? "/data" : HCY__MRD_RAW, H5P_DEFAULT);
+    hid_t dataset = H5Dopen2(file, H5Lexists(file, "/data", H5P_DEFAULT) > 0 ? "/data" : HCY__MRD_RAW, H5P_DEFAULT);
+    return dataset >= 0 ? dataset : open_images(file, "image_0");
 }
 
 int hcy__host_array_read_h5(hcy_host_array *a, const char *path, const char *name)

@@ -37,11 +37,11 @@ typedef struct hcy_host_array {
 /* `path` is FILE.npy or .npz, FILE.h5:DATASET (FILE.h5: its dataset /data), FILE.cfl with FILE.hdr beside it (BART:
  * complex floats), or a list of ISMRMRD's acquisitions, FILE.h5:/dataset/data or FILE.mrd: its samples, complex floats
  * [channels][acquisitions][samples], and with /traj behind that name its coordinates,
- * [acquisitions][samples][dimensions]; without what is no sample of the image (noise, calibration alone, navigators
- * ...) or is to be discarded.  Behind that name /counters are what each is counted by, [acquisitions][9], /noise is the
- * noise, /space what the header says of sizes, [2][2][3], /dwell how long samples take, [3], /navigators
- * what EPI's say of each, [acquisitions][2], /places where each is, [acquisitions][5][3], and /stamps when,
- * [acquisitions][4] (halcyon_host_array(3)).
+ * [acquisitions][samples][dimensions] (or a series of images, FILE.mrd:SERIES; without acquisitions image_0); without
+ * what is no sample of the image (noise, calibration alone, navigators ...) or is to be discarded.  Behind that name
+ * /counters are what each is counted by, [acquisitions][9], /noise is the noise, /space what the header says of sizes,
+ * [2][2][3], /dwell how long samples take, [3], /navigators what EPI's say of each, [acquisitions][2], /places where
+ * each is, [acquisitions][5][3], and /stamps when, [acquisitions][4] (halcyon_host_array(3)).
  * The first index of a .cfl is the fastest, so its dimensions are the array's axes in reverse; trailing ones of 1
  * are none.  Complex numbers in HDF5 are compounds of r and i, as h5py has them, or real and imag. Integers become
  * doubles, Fortran order of .npy C order. HCY_ENOENT, HCY_EIO: the file cannot be read; HCY_EFORMAT: its numbers are
