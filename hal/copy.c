@@ -100,11 +100,16 @@ static uint64_t address_of(const hcy_block *block)
 
 bool hcy__same_block(const hcy_buffer *a, const hcy_buffer *b)
 {
+    if (a->dev != b->dev)
+        return false;
+    /* Views of one buffer share its block, whose handle tells it from the others of its device. */
+    if (a->block.handle == b->block.handle)
+        return true;
+    /* The pool's lie apart, which is what nearly all commands ask; but memory may have been lent twice. */
+    if (a->origin == HCY__POOLED && b->origin == HCY__POOLED)
+        return false;
     const uint64_t x = address_of(&a->block), y = address_of(&b->block);
-    /* Views of one buffer share its block, whose handle tells it from the others of its device; but memory may have
-     * been lent to that twice, and then its addresses tell. */
-    return a->dev == b->dev &&
-           (a->block.handle == b->block.handle || (x && y && x < y + b->block.size && y < x + a->block.size));
+    return x && y && x < y + b->block.size && y < x + a->block.size;
 }
 
 bool hcy__overlap(const hcy_buffer *a, size_t a_at, size_t a_size, const hcy_buffer *b, size_t b_at,

@@ -424,6 +424,31 @@ static void test_failed_step(void)
     hcy_array_release(b);
 }
 
+/* The products of the inner CG's steps, about |A|^3 |b|, are numbers of no float: it stands still, and says so. */
+static void test_out_of_range(void)
+{
+    for (int method = HCY_SOLVER_ADMM; method <= HCY_SOLVER_SPLIT_BREGMAN; method++) {
+        const float numbers[3] = { 1e-13f, 2e-13f, 3e-13f };
+        const hcy_space space = { HCY_FLOAT32, 1, { 3 }, NULL };
+        hcy_array *weights = NULL;
+        hcy_operator *op = NULL;
+        hcy_solver *s = NULL;
+        hcy_solver_options o = options_of(method, 0);
+        int status = hcy_array_from_host(&weights, dev, HCY_FLOAT32, 1, space.shape, numbers);
+        status = cts_first(status, hcy_operator_diagonal(&op, &space, weights));
+        status = cts_first(status, hcy_solver_create(&s, queue, op, &o));
+        status = cts_first(status, hcy_solver_start(s, weights, NULL));
+        status = cts_first(status, hcy_solver_run(s, 20));
+        st_ok(status, "%s of small floats", info_of(s).method);
+        hcy_solver_info info = info_of(s);
+        is_int(info.reason, HCY_SOLVER_BREAKDOWN, "breaks down");
+        ok(info.message && strstr(info.message, "leaves the range"), "and says of what");
+        hcy_solver_destroy(s);
+        hcy_operator_release(op);
+        hcy_array_release(weights);
+    }
+}
+
 /* Norms whose square no float has. */
 static void test_norms(void)
 {
@@ -959,6 +984,7 @@ int main(int argc, char **argv)
     if (!few) {
         test_failed_step();
     test_norms();
+    test_out_of_range();
     test_breakdowns();
         test_negative_curvature();
         test_scales();

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 struct guard_file {
-    uint64_t device, inode;
+    uint64_t id[2]; /* guard_identify()'s */
     const char *what;
     char *written; /* its path in one spelling, if it is an output; malloced */
 };
@@ -44,15 +44,15 @@ static int file_of(char *file, size_t size, const char *path)
     return (size_t)snprintf(file, size, "%.*s", (int)n, path) < size;
 }
 
-static int identify_file(struct guard_file *file, const char *path)
+int guard_identify(uint64_t file[2], const char *path)
 {
     char name[4096];
     struct stat is;
     /* Writing to a device or a pipe destroys nothing, even if it is read too. */
     if (!file_of(name, sizeof name, path) || stat(name, &is) || S_ISCHR(is.st_mode) || S_ISFIFO(is.st_mode))
         return 0;
-    file->device = (uint64_t)is.st_dev;
-    file->inode = (uint64_t)is.st_ino;
+    file[0] = (uint64_t)is.st_dev;
+    file[1] = (uint64_t)is.st_ino;
     return 1;
 }
 
@@ -70,9 +70,9 @@ void guard_reads(struct guard *g, const char *what, const char *path)
 {
     struct guard_file file = { .what = what };
     char beside[4096];
-    if (path && identify_file(&file, path))
+    if (path && guard_identify(file.id, path))
         add_guarded_file(g, file);
-    if (path && find_beside(beside, sizeof beside, path) && identify_file(&file, beside))
+    if (path && find_beside(beside, sizeof beside, path) && guard_identify(file.id, beside))
         add_guarded_file(g, file);
 }
 
@@ -82,7 +82,7 @@ void guard_reads_stack(struct guard *g, const hcy_stack *stack)
     size_t n = 0;
     g->failed |= hcy_stack_files(&files, &n, stack) != 0;
     for (size_t i = 0; i < n; i++)
-        add_guarded_file(g, (struct guard_file){ files[i].device, files[i].inode, "the stack", NULL });
+        add_guarded_file(g, (struct guard_file){ { files[i].device, files[i].inode }, "the stack", NULL });
     hcy_list_free(files);
 }
 
@@ -90,14 +90,14 @@ void guard_reads_stack(struct guard *g, const hcy_stack *stack)
 static int check_written_file(const struct guard *g, const char *what, const char *path)
 {
     struct guard_file file;
-    int there = identify_file(&file, path), status = CLI_OK;
+    int there = guard_identify(file.id, path), status = CLI_OK;
     char *whole = inputs_whole_name(path);
     if (!whole)
         return cli_error("no memory for the name of %s", path);
     /* Links make one file of two names, and two outputs that are not there yet have no inode: paths are
      * compared for these, x and ./x in one spelling. */
     for (size_t i = 0; i < g->n && !status; i++)
-        if ((there && g->files[i].device == file.device && g->files[i].inode == file.inode) ||
+        if ((there && !memcmp(g->files[i].id, file.id, sizeof file.id)) ||
             (g->files[i].written && !strcmp(g->files[i].written, whole)))
             status = g->files[i].written
                          ? cli_error("%s would be written twice, for %s and for %s; name another file", path,
@@ -152,7 +152,7 @@ int guard_writes(struct guard *g, const char *what, const char *path, uint64_t f
         }
         struct guard_file file = { .what = what };
         /* What is written becomes one of the files that no later output may go over. */
-        (void)identify_file(&file, path);
+        (void)guard_identify(file.id, path);
         if (!status && !(file.written = inputs_whole_name(path)))
             status = cli_error("no memory for the name of %s", path);
         if (!status)

@@ -16,6 +16,8 @@ struct guard {
  * "--flat".  NULL, and what is not there, is fine. */
 void guard_reads(struct guard *g, const char *what, const char *path);
 void guard_reads_stack(struct guard *g, const hcy_stack *stack);
+/* Device and inode of the file in `path`, up to its dataset.  0: it is not there, or writing to it destroys nothing. */
+int guard_identify(uint64_t file[2], const char *path);
 /* Before the work, whose results would be lost: `path` is no directory and none of the files that are read or were
  * named to this before, and can be written as far as can be told without doing it.  With %d in it and `first` before
  * `last`, all of these frames' (UINT64_MAX: not known yet); elsewhere a % is one of the name's characters.  "-" can be

@@ -1,9 +1,9 @@
 /* inputs.c - see inputs.h. */
 #include "inputs.h"
+#include "guard.h"
 #include <halcyon/stack.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static int add_files(struct inputs *in, char **found, size_t n)
 {
@@ -110,44 +110,23 @@ static int compare_outputs(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-struct input_file {
-    dev_t device;
-    ino_t inode;
-};
-
 static int compare_files(const void *a, const void *b)
 {
-    const struct input_file *x = a, *y = b;
-    if (x->device != y->device)
-        return x->device < y->device ? -1 : 1;
-    return x->inode < y->inode ? -1 : x->inode > y->inode;
-}
-
-static int identify_input(struct input_file *file, const char *path)
-{
-    struct stat is;
-    const char *inside = strstr(path, "::"); /* of a stack; a file whose own name has it is that file */
-    char name[4096];
-    int there = !stat(path, &is);
-    if (!there && inside && (size_t)snprintf(name, sizeof name, "%.*s", (int)(inside - path), path) < sizeof name)
-        there = !stat(name, &is);
-    if (there)
-        *file = (struct input_file){ is.st_dev, is.st_ino };
-    return there && S_ISREG(is.st_mode);
+    return memcmp(a, b, 2 * sizeof(uint64_t)); /* in any order, as long as it is one */
 }
 
 /* No result may take the place of a file whose turn comes later, or has been. */
 static int check_results_apart(const struct inputs *in, char *const *outputs, size_t n_outputs)
 {
-    struct input_file *files = calloc(in->n ? in->n : 1, sizeof *files), one;
+    uint64_t(*files)[2] = calloc(in->n ? in->n : 1, sizeof *files), one[2];
     int status = files ? CLI_OK : cli_error("out of memory for the names of %zu files", in->n);
     size_t n = 0;
     for (size_t i = 0; i < in->n && !status; i++)
-        n += (size_t)identify_input(&files[n], in->files[i]);
+        n += (size_t)guard_identify(files[n], in->files[i]);
     if (!status)
         qsort(files, n, sizeof *files, compare_files);
     for (size_t i = 0; i < n_outputs && !status; i++)
-        if (identify_input(&one, outputs[i]) && bsearch(&one, files, n, sizeof *files, compare_files))
+        if (guard_identify(one, outputs[i]) && bsearch(one, files, n, sizeof *files, compare_files))
             status = cli_error("%s is read (a stack), and a result would be written over it; name the results apart",
                                outputs[i]);
     free(files);

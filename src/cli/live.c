@@ -211,7 +211,7 @@ static int guard_further_names(struct guard *guard, const char *what, const char
 {
     enum { LOOKED_AT = 1000 }; /* of a run without an end */
     char pattern[4096];
-    if (!name || !strcmp(name, "-") || !strncmp(name, "/dev/", 5) || strchr(name, '%'))
+    if (series == 1 || !name || !strcmp(name, "-") || !strncmp(name, "/dev/", 5) || strchr(name, '%'))
         return CLI_OK;
     const char *base = strrchr(name, '/'), *dot = strrchr(base ? base : name, '.');
     const int stem = dot ? (int)(dot - name) : (int)strlen(name);

@@ -116,8 +116,8 @@ HCY_API int hcy_dist_split(hcy_dist **part, hcy_dist *comm, int colour) HCY_MUST
  * cannot use it; HCY_EBACKEND: NCCL has not joined all ranks, or not in time. */
 HCY_API int hcy_dist_device(hcy_device **dev, hcy_dist *comm, const char *spec) HCY_MUST_USE;
 
-/* 0 if all ranks come with 0; else all return the same failure, the worst: whose it is in its own words, the others in
- * those of the first of these ranks. */
+/* 0 if all ranks come with 0; else all return the same failure, the worst (a number above 0, no status, is
+ * HCY_EBACKEND): whose it is in its own words, the others in those of the first of these ranks. */
 HCY_API int hcy_dist_agree(hcy_dist *comm, int status) HCY_MUST_USE;
 /* Ends the processes of all ranks, this one too, with an exit status from 1 to 255; not collective.  It returns if
  * there is this process alone, which the caller ends; then other threads of hcy_dist_run() fail from here on, which

@@ -102,11 +102,11 @@ typedef struct hcy_isolation {
 
 /* From now on, in all threads: which HDF5 files are isolated by all that reads them here (stacks, images, detectors,
  * corrections, numbers, results, arrays), where its options do not say otherwise.  Before the first call it is what the
- * environment's HALCYON_ISOLATE says (none, foreign, all), else HCY_ISOLATE_NONE.  The file that is named counts, not
- * those that it leads to.  Parts that hcy_curves_merge() and hcy_sparse_merge() read are tried by that process first:
- * attributes, lists and texts of all that is in them, not the numbers of tables; what HDF5 survives there it is given
- * here.  Never isolated are files that are changed; the attributes of an isolated source are not copied by
- * hcy_stack_create().
+ * environment's HALCYON_ISOLATE says (none, foreign, all, which any other word means), else HCY_ISOLATE_NONE. The file
+ * that is named counts, not those that it leads to. Parts that hcy_curves_merge() and hcy_sparse_merge() read are
+ * tried by that process first: attributes, lists and texts of all that is in them, not the numbers of tables; what
+ * HDF5 survives there it is given here. Never isolated are files that are changed; the attributes of an isolated
+ * source are not copied by hcy_stack_create().
  * HCY_EINVAL; HCY_EUNSUPPORTED: a build without HDF5, which has nothing to isolate (HCY_ISOLATE_NONE is fine). */
 HCY_API int hcy_isolation_set(const hcy_isolation *isolation) HCY_MUST_USE;
 
