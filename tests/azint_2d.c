@@ -211,6 +211,43 @@ static void test_threads(void)
        "too many bins");
 }
 
+/* Ends at 0, above which an axis has no room: each outline lies in the bins there are, and as a whole. */
+static void test_ends(void)
+{
+    const double ranges[][2] = { { -180, 0 }, { -120, 0 }, { -60, 0 }, { -30, 0 }, { 0, 0 } };
+    hcy_poni poni = HCY_PONI_INIT;
+    hcy_azint_options o = HCY_AZINT_OPTIONS_INIT;
+    size_t n_plans = 0, n_wrong = 0;
+
+    poni.dist = 0.1;
+    poni.pixel1 = poni.pixel2 = 1e-4;
+    poni.wavelength = 1e-10;
+    o.npt = 49;
+    o.split = HCY_SPLIT_FULL;
+    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++)
+        for (o.npt_azim = 1; o.npt_azim <= 250; o.npt_azim++) {
+            hcy_azint_plan *p;
+            double inside = 0;
+
+            /* Without a range all pixels lie on one side of the beam, and their azimuth ends at 0. */
+            int all = ranges[i][0] == ranges[i][1];
+            memcpy(o.azimuth_range, ranges[i], sizeof o.azimuth_range);
+            o.unit = all ? "2th_deg" : "qy_nm^-1";
+            o.radial_range[0] = all ? 0 : -1;
+            o.radial_range[1] = 0;
+            poni.poni1 = all ? CAKE_HEIGHT * poni.pixel1 : 0.001;
+            poni.poni2 = all ? -0.001 : 0.001;
+            p = must_plan(&poni, &o);
+            for (size_t b = 0; b < must_info(p).n_bins; b++)
+                inside += (double)hcy_azint_plan_norms(p)[b].count;
+            n_plans++;
+            /* Of outlines that are in at all the shares add up to 1. */
+            n_wrong += fmod(inside, HCY_AZINT_ONE) != 0 || !(inside > 0);
+            hcy_azint_plan_release(p);
+        }
+    ok(!n_wrong, "axes that end at 0: %zu of %zu plans have parts of outlines", n_wrong, n_plans);
+}
+
 int main(void)
 {
     for (size_t i = 0; i < sizeof cake_cases / sizeof cake_cases[0]; i++)
@@ -222,5 +259,6 @@ int main(void)
         test_curve(split);
     }
     test_threads();
+    test_ends();
     return done_testing();
 }

@@ -258,6 +258,26 @@ static void test_hexagons(void)
     ok(is_close(counts[1], counts[0], 2e-3) && is_close(counts[2], counts[0], 2e-3), "... and as many in all");
 }
 
+/* Pixels beside a shape that the geometry itself gives, or of a family of detectors, are those of that shape. */
+static void test_own_shape(const char *name, uint32_t height, uint32_t width, unsigned bin)
+{
+    hcy_poni poni = HCY_PONI_INIT;
+    int status = 0;
+
+    if (hcy_detector_find(&poni.detector, name))
+        bail_out("%s", hcy_last_error()->text);
+    poni.dist = 1;
+    poni.pixel1 = poni.pixel2 = 344e-6;
+    poni.height = height * bin;
+    poni.width = width * bin;
+    /* A geometry that was completed once is complete. */
+    for (int i = 0; i < 2 && !status; i++)
+        status = hcy__azint_resolve_poni(&poni, height, width);
+    if (!ok(!status && is_close(poni.pixel1, bin ? bin * 344e-6 : 344e-6, 1e-9) && poni.pixel1 == poni.pixel2,
+            "%s of %u x %u, images of these binned by %u", name, height * bin, width * bin, bin))
+        diag("%s; %g", status ? hcy_last_error()->text : "", poni.pixel1);
+}
+
 int main(void)
 {
     size_t n;
@@ -276,6 +296,10 @@ int main(void)
     for (size_t i = 0; i < sizeof turned / sizeof turned[0]; i++)
         test_turned(turned[i]);
     test_hexagons();
+    test_own_shape("Pilatus1M", 521, 490, 1);
+    test_own_shape("Pilatus1M", 260, 245, 2);
+    test_own_shape("Pilatus", 521, 490, 1);
+    test_own_shape("Pilatus", 521, 490, 0);
     ok(!hcy_detector_find(&d, " eiger2-9m") && !strcmp(d->name, "Eiger2_9M"), "spelled in another way");
     is_int(hcy_detector_find(&d, "Eiger3"), HCY_ENOENT, "no such detector");
     is_int(hcy_detector_find(&d, ""), HCY_ENOENT, "no name");

@@ -675,12 +675,27 @@ static void test_refused(void)
     REFUSED(HCY_ERANGE, "dark current", t.o.dark = huge);
     static const float none[N];
     REFUSED(HCY_ERANGE, "no pixel is left: the flat field has no number above 0", t.o.flat = none);
+    /* One outlier would leave all others no bits; masked, it counts as little as any. */
+    static float outlier[N];
+    for (size_t i = 0; i < N; i++)
+        outlier[i] = i == 7 ? 1e9f : 1;
+    REFUSED(HCY_ERANGE, "the flat field goes up to 1e+09 (pixel 7)", t.o.flat = outlier);
+    REFUSED(HCY_ERANGE, "the absorption goes up to", t.o.absorption = outlier);
+    scene masked = s;
+    masked.o.mask = masked.mask;
+    masked.mask[7] = 1;
+    masked.o.flat = outlier;
+    hcy_azint_plan_release(must_plan(&masked));
+    outlier[7] = 1e18f;
+    REFUSED(HCY_ERANGE, "the variance goes up to",
+            (t.o.variance = outlier, t.o.error_model = HCY_ERRORS_VARIANCE));
     REFUSED(HCY_ERANGE, "q from 0 to ", (t.o.radial_range[0] = 100, t.o.radial_range[1] = 200));
     REFUSED(HCY_ERANGE, "nm^-1", (t.o.radial_range[0] = 100, t.o.radial_range[1] = 200, t.o.npt_azim = 3));
     REFUSED(HCY_EINVAL, "sentinels", t.o.sentinels = -1);
     REFUSED(HCY_EINVAL, "mask has 41 x 50", t.o.mask_height = 41);
     REFUSED(HCY_EINVAL, "radial range", t.o.radial_range[0] = NAN);
     REFUSED(HCY_EINVAL, "azimuthal range", t.o.azimuth_range[1] = INFINITY);
+    REFUSED(HCY_EINVAL, "more than a turn", t.o.azimuth_range[1] = 400);
     REFUSED(HCY_EINVAL, "polarization factor", t.o.use_polarization = 1; t.o.polarization = 1.5);
     REFUSED(HCY_EINVAL, "polarization", t.o.polarization = NAN);
     REFUSED(HCY_EINVAL, "normalization factor is 0", t.o.normalization = 0);

@@ -36,6 +36,8 @@ static void test_good(void)
     is_good("Detector: pilatus1m\nPixelSize1: 0.000172\nPixelSize2: 0.000172\n" NUMBERS, "Pilatus1M", 172e-6,
             1043, 0, "version 1 with a detector");
     is_good(V2 NUMBERS, "Eiger4M", 75e-6, 2167, 0, "version 2");
+    is_good("\xef\xbb\xbf" "Detector: Eiger4M\r\nDetector_config: {}\r\n" NUMBERS, "Eiger4M", 75e-6, 2167, 0,
+            "a mark of UTF-8 before the first key");
     is_good("Distance: 5\n" V2 "distance : 8\r\n" NUMBERS, "Eiger4M", 75e-6, 2167, 0,
             "the last entry wins, in any case");
     is_good("Detector: Detector\nDetector_config: {\"pixel1\": 1.0e-4, \"pixel2\": 2e-4, \"max_shape\": "
@@ -231,6 +233,28 @@ static void test_detectors(void)
         test_detector(&azint_detectors[i]);
 }
 
+/* Python's JSON escapes all that is not ASCII. */
+static void test_escapes(void)
+{
+    static const struct {
+        const char *text, *name;
+    } names[] = { { "/a/m\\u00fcller\\u2028/\\uD83D\\ude00.h5", "/a/m\xc3\xbcller\xe2\x80\xa8/\xf0\x9f\x98\x80.h5" },
+                  { "\\u0041\\\\u0042", "A\\u0042" },
+                  { "a\\u00f", NULL }, { "a\\u00fg", NULL }, { "a\\u0000", NULL }, { "a\\ud83d", NULL },
+                  { "a\\ud83d\\u0041", NULL }, { "a\\ude00", NULL }, { "a\\n", NULL } };
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        hcy_poni p = HCY_PONI_INIT;
+        char text[512];
+        int n = snprintf(text, sizeof text, "poni_version: 2\nDetector: NexusDetector\n"
+                         "Detector_config: {\"filename\": \"%s\"}\n" NUMBERS, names[i].text);
+        int status = n > 0 ? parse(&p, text) : -1;
+
+        ok(names[i].name ? !status && !strcmp(p.detector_file, names[i].name) : status == HCY_EFORMAT,
+           "a file's name with escapes: %s", names[i].text);
+    }
+}
+
 int main(void)
 {
     test_good();
@@ -239,5 +263,6 @@ int main(void)
     test_locale();
     test_files();
     test_detectors();
+    test_escapes();
     return done_testing();
 }

@@ -247,6 +247,9 @@ static void check_fits(void)
        "the wavelength, too, where rings are far from the beam");
     hcy_poni before = poni;
     is_int(hcy_poni_refine(&poni, &fit, HEIGHT, WIDTH, points, 4, fixed), HCY_EINVAL, "4 points for 5 parameters");
+    points[0].row = NAN;
+    is_int(hcy_poni_refine(&poni, &fit, HEIGHT, WIDTH, points, n, fixed), HCY_EINVAL, "a point that is nowhere");
+    points[0] = points[1];
     points[0].spacing = 1e-12;
     is_int(hcy_poni_refine(&poni, &fit, HEIGHT, WIDTH, points, n, fixed), HCY_EINVAL, "planes without a ring");
     for (size_t i = 0; i < n; i++)

@@ -42,9 +42,15 @@ static int resolve_shape(hcy_poni *p, size_t height, size_t width)
     if (hcy__detector_binning(bin, p->height, p->width, height, width) || (!d->pixel1 && (bin[0] > 1 || bin[1] > 1)))
         return hcy_fail(HCY_EINVAL, "the image has %zu x %zu pixels, the geometry's detector (%s) %u x %u",
                         height, width, d->name, p->height, p->width);
-    /* Pixels given are those of a binned detector already, or of the whole one. */
-    ratio1 = d->pixel1 > 0 ? floor(p->pixel1 / d->pixel1 + 0.5) : 1;
-    ratio2 = d->pixel2 > 0 ? floor(p->pixel2 / d->pixel2 + 0.5) : 1;
+    /* Pixels given are those of a binned detector already, or of the whole one; beside a shape that the geometry gives,
+     * or of a detector that has none, they are those of that shape. */
+    int has_own_shape = p->height != d->height || p->width != d->width || !d->height;
+    ratio1 = !has_own_shape && d->pixel1 > 0 ? floor(p->pixel1 / d->pixel1 + 0.5) : 1;
+    ratio2 = !has_own_shape && d->pixel2 > 0 ? floor(p->pixel2 / d->pixel2 + 0.5) : 1;
+    if (has_own_shape && p->height) {
+        p->height = (uint32_t)height;
+        p->width = (uint32_t)width;
+    }
     p->pixel1 *= bin[0] / (ratio1 >= 1 ? ratio1 : 1);
     p->pixel2 *= bin[1] / (ratio2 >= 1 ? ratio2 : 1);
     /* A binned pixel at the edge of a chip would be wider than the others by an amount that the corners do

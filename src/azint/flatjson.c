@@ -141,21 +141,77 @@ int hcy__flatjson_numbers(double *x, size_t n, flatjson_value v)
     return 0;
 }
 
+/* The 16 bits of "uXXXX", or -1. */
+static long code_unit(const char *p, const char *end)
+{
+    long code = 0;
+
+    if (end - p < 5 || *p != 'u')
+        return -1;
+    for (int i = 1; i <= 4; i++) {
+        const char *digits = "0123456789abcdef", *digit = strchr(digits, tolower((unsigned char)p[i]));
+
+        if (!p[i] || !digit)
+            return -1;
+        code = 16 * code + (digit - digits);
+    }
+    return code;
+}
+
+/* A character by its number, as UTF-8; how many bytes. */
+static size_t put_utf8(char out[4], unsigned long code)
+{
+    static const unsigned char heads[] = { 0, 0, 0xc0, 0xe0, 0xf0 };
+    size_t n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+
+    for (size_t i = n; i-- > 1; code >>= 6)
+        out[i] = (char)(0x80 | (code & 0x3f));
+    out[0] = (char)(heads[n] | code);
+    return n;
+}
+
+/* Of a "uXXXX", or of two that are one character: the bytes that it stands for; NULL: it stands for none. */
+static const char *take_code(char out[4], size_t *n, const char *p, const char *end)
+{
+    long code = code_unit(p, end);
+
+    if (code >= 0xd800 && code < 0xdc00) {
+        long low = end - p > 5 && p[5] == '\\' ? code_unit(p + 6, end) : -1;
+
+        code = low >= 0xdc00 && low < 0xe000 ? 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00) : -1;
+        p += 6;
+    }
+    if (code <= 0 || (code >= 0xd800 && code < 0xe000))
+        return NULL;
+    *n = put_utf8(out, (unsigned long)code);
+    return p + 5;
+}
+
 int hcy__flatjson_string(char *text, size_t size, flatjson_value v)
 {
-    size_t n = 0;
+    size_t used = 0;
 
     if (!v.text || v.size < 2 || *v.text != '"')
         return -1;
-    for (size_t i = 1; i + 1 < v.size; i++) {
-        /* Escapes that stand for other characters are refused: names with them would be other files'
-         * names. */
-        if (v.text[i] == '\\' && !strchr("\"\\/", v.text[++i]))
+    for (const char *p = v.text + 1, *end = v.text + v.size - 1; p < end;) {
+        char bytes[4] = { *p };
+        size_t n = 1;
+
+        /* Python escapes what is not ASCII.  Other escapes that stand for another character are refused: names with
+         * them would be other files' names. */
+        if (*p != '\\') {
+            p++;
+        } else if (p + 1 < end && strchr("\"\\/", p[1])) {
+            bytes[0] = p[1];
+            p += 2;
+        } else if (!(p = take_code(bytes, &n, p + 1, end))) {
             return -1;
-        if (n + 1 >= size)
+        }
+        if (used + n >= size)
             return -1;
-        text[n++] = v.text[i];
+        memcpy(text + used, bytes, n);
+        used += n;
     }
-    text[n] = 0;
+    text[used] = 0;
     return 0;
 }

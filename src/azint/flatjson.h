@@ -22,7 +22,7 @@ int hcy__flatjson_is_null(flatjson_value value); /* null, or not there at all */
 /* 0, or -1 if the value is not a number, or not an array of n numbers. */
 int hcy__flatjson_number(double *x, flatjson_value value);
 int hcy__flatjson_numbers(double *x, size_t n, flatjson_value value);
-/* 0, or -1 if it is no string, has an escape other than of ", \ and /, or does not fit. */
+/* 0, or -1 if it is no string, has another escape than of ", \, / and \uXXXX (then UTF-8), or does not fit. */
 int hcy__flatjson_string(char *text, size_t size, flatjson_value value);
 
 #endif

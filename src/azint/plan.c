@@ -19,6 +19,8 @@
 #define MAX_FILTERED_EXPONENT 32 /* of dark currents that filters square: HCY_AZINT_SQUARE_MAX */
 #define NORMS_MEMORY ((size_t)256 << 20) /* for all threads' own bin norms */
 
+enum { NORM_BITS = 20, VARIANCE_BITS = 40 }; /* below the largest one's; what is left of 40 and 62 is precise enough */
+
 /* --- From options to what is built --- */
 
 static double to_radians(double degrees)
@@ -105,20 +107,51 @@ static int make_plan_mask(uint8_t **mask, size_t *n_masked, const hcy_azint_plan
 
 /* --- The user's arrays --- */
 
-/* The exponent of the power of two above all |a * b| that are finite; 0 if there is none above 0. */
+/* |a * b| of a pixel, or 0 where it does not count: masked pixels often hold absurd values, and must not set the scale
+ * of all others. */
+static double size_of(const float *a, const float *b, const uint8_t *mask, size_t i)
+{
+    double x = fabs((double)(a ? a[i] : 1) * (b ? b[i] : 1));
+
+    return !(mask && mask[i]) && isfinite(x) ? x : 0;
+}
+
+/* The exponent of the power of two above all sizes; 0 if there is none above 0. */
 static int exponent_of(const float *a, const float *b, const uint8_t *mask, size_t n)
 {
     double most = 0;
     int exponent = 0;
 
     for (size_t i = 0; i < n; i++) {
-        double x = fabs((double)(a ? a[i] : 1) * (b ? b[i] : 1));
+        double x = size_of(a, b, mask, i);
 
-        /* Masked pixels often hold absurd values, and must not set the scale of all others. */
-        most = !(mask && mask[i]) && isfinite(x) && x > most ? x : most;
+        most = x > most ? x : most;
     }
     frexp(most, &exponent);
     return most > 0 ? exponent : 0;
+}
+
+/* On one scale for all pixels a few absurd ones leave the others no bits: HCY_ERANGE where most pixels lie `bits` bits
+ * below the largest. */
+static int check_scale(const char *what, const float *a, const float *b, const uint8_t *mask, size_t n, int exponent,
+                       int bits)
+{
+    const double little = ldexp(1, exponent - bits);
+    size_t n_little = 0, n_all = 0, at = 0;
+    double most = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        double x = size_of(a, b, mask, i);
+
+        n_all += x > 0;
+        n_little += x > 0 && x < little;
+        at = x > most ? i : at;
+        most = x > most ? x : most;
+    }
+    return n_little <= n_all / 2
+               ? 0
+               : hcy_fail(HCY_ERANGE, "%s goes up to %g (pixel %zu), and most pixels are below %g: mask those that are so large",
+                          what, most, at, little);
 }
 
 static int copy_array(float **copy, const float *from, size_t n)
@@ -151,8 +184,13 @@ static int set_arrays(hcy_azint_plan *plan, struct build *b, const hcy_azint_opt
     b->variance = plan->variances;
     /* Norms near 1 use all bits of their fixed point.  The scale is a power of two, and divides out
      * exactly. */
-    if (b->flat || b->absorption)
+    if (b->flat || b->absorption) {
         exponent = exponent_of(b->flat, b->absorption, b->mask, n);
+        if ((rc = check_scale(!b->absorption ? "the flat field" : !b->flat ? "the absorption"
+                                                                           : "the flat field times the absorption",
+                              b->flat, b->absorption, b->mask, n, exponent, NORM_BITS)))
+            return rc;
+    }
     /* Areas lie as the corners do, which the mask need not. */
     if (areas)
         exponent += exponent_of(areas, NULL, NULL, n);
@@ -175,8 +213,12 @@ static int set_arrays(hcy_azint_plan *plan, struct build *b, const hcy_azint_opt
         plan->head.dark_shift = exponent > 0 ? AZINT_MAX_EXPONENT - exponent : AZINT_MAX_EXPONENT;
     }
     /* Variances have no sign and are not squared: they always fit on their own scale. */
-    if (b->variance)
-        plan->head.variance_shift = AZINT_MAX_EXPONENT - exponent_of(b->variance, NULL, b->mask, n);
+    if (b->variance) {
+        exponent = exponent_of(b->variance, NULL, b->mask, n);
+        if ((rc = check_scale("the variance", b->variance, NULL, b->mask, n, exponent, VARIANCE_BITS)))
+            return rc;
+        plan->head.variance_shift = AZINT_MAX_EXPONENT - exponent;
+    }
     b->dark_shift = plan->head.dark_shift;
     b->dark_scale = ldexp(1, b->dark_shift);
     b->variance_scale = ldexp(1, plan->head.variance_shift);
@@ -328,6 +370,10 @@ static int set_axes(hcy_azint_plan *plan)
         if (o->azimuth_unit && hcy_azint_unit_find(o->azimuth_unit) != plan->azimuth.unit)
             return hcy_fail(HCY_EINVAL, "the unit %s goes with azimuth in degrees (chi_deg), not with %s", o->unit,
                             o->azimuth_unit);
+        /* Taken round, of 0 to 400 degrees 0 to 40 would be left. */
+        if (fabs(o->azimuth_range[1] - o->azimuth_range[0]) > 360 * (1 + 1e-12))
+            return hcy_fail(HCY_EINVAL, "an azimuthal range from %g to %g degrees is more than a turn", o->azimuth_range[0],
+                            o->azimuth_range[1]);
         o->azimuth_unit = NULL;
         return 0;
     }

@@ -288,6 +288,11 @@ int hcy_poni_refine(hcy_poni *given, hcy_poni_fit *out, size_t height, size_t wi
             r.column[r.n_free++] = k;
     if (!r.n_free || n <= (size_t)r.n_free)
         return hcy_fail(HCY_EINVAL, "hcy_poni_refine: %zu points for %d parameters that are not fixed", n, r.n_free);
+    /* A point that is nowhere would make all steps look as good as none. */
+    for (size_t i = 0; i < n; i++)
+        if (!isfinite(points[i].row) || !isfinite(points[i].column))
+            return hcy_fail(HCY_EINVAL, "hcy_poni_refine: point %zu is at row %g, column %g", i, points[i].row,
+                            points[i].column);
     if ((status = hcy__sized_read(&poni, sizeof poni, given, "hcy_poni")))
         return status;
     whole = poni;

@@ -190,9 +190,12 @@ static struct azint_window place_area(struct azint_pixel *p, const struct azint_
     if (!(r->hi > grid->min) || !(r->lo < grid->max) || !(c->hi > grid->chi_min) || !(c->lo < grid->chi_max) ||
         !isfinite(r->hi - r->lo))
         return window;
+    /* An end that is 0 has no room above it, and the quotient may then be a rounding above the number of bins. */
     for (unsigned i = 0; i < p->n; i++) {
-        p->bin[i] = (clip_to_range(p->bin[i], grid->min, grid->max) - grid->min) / grid->delta;
-        p->chi[i] = (clip_to_range(p->chi[i], grid->chi_min, grid->chi_max) - grid->chi_min) / grid->chi_delta;
+        p->bin[i] = clip_to_range((clip_to_range(p->bin[i], grid->min, grid->max) - grid->min) / grid->delta, 0,
+                                  (double)grid->n_bins);
+        p->chi[i] = clip_to_range((clip_to_range(p->chi[i], grid->chi_min, grid->chi_max) - grid->chi_min) /
+                                      grid->chi_delta, 0, (double)grid->n_azim);
     }
     /* The folded polygon's extent, and not the pixel's, tells which bins it has area in. */
     extremes(r, p->bin, p->n);

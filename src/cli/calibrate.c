@@ -110,13 +110,13 @@ static int fix_distance(hcy_poni *poni, const struct calibrate_values *v, unsign
 /* "X,Y" as row and column. */
 static int parse_centre(double centre[2], const char *text)
 {
-    char *end;
+    char *comma, *end = NULL;
     if (!text)
         return CLI_OK;
-    centre[1] = strtod(text, &end);
-    if (*end == ',')
-        centre[0] = strtod(end + 1, &end);
-    if (*end || !strchr(text, ',') || !isfinite(centre[0]) || !isfinite(centre[1]))
+    centre[1] = strtod(text, &comma);
+    if (comma > text && *comma == ',')
+        centre[0] = strtod(comma + 1, &end);
+    if (!end || end == comma + 1 || *end || !isfinite(centre[0]) || !isfinite(centre[1]))
         return cli_usage("--centre '%s' is not valid: it takes column,row in pixels", text);
     return CLI_OK;
 }

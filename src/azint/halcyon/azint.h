@@ -154,8 +154,8 @@ typedef struct hcy_azint_options {
     int split;               /* HCY_SPLIT_* */
     int error_model;         /* HCY_ERRORS_* */
     double radial_range[2];  /* in `unit`; equal: all there is */
-    double azimuth_range[2]; /* degrees (or azimuth_unit), may cross +-180; equal: all.  Pixels that lie outside are
-                              left out: with splitting whole ones, else those whose centre does */
+    double azimuth_range[2]; /* degrees (or azimuth_unit), may cross +-180, a turn at most; equal: all.  Pixels that
+                              lie outside are left out: with splitting whole ones, else those whose centre does */
     const uint8_t *mask;     /* [mask_height][mask_width], non-zero: masked; NULL: none.  Read by create() */
     size_t mask_height, mask_width;
     int detector_mask;       /* the detector's own gaps too (pyFAI: where no mask is given) */
