@@ -123,6 +123,16 @@ static int check_family(const hcy_family *family, const hcy_kernel_code *codes, 
     if (!family || !family->stem || (family->n_kernels && !family->kernels) || (n && !codes))
         return hcy_fail(HCY_EINVAL, "hcy_family_register: no family, or one without stem or kernels");
     int status = 0;
+    for (size_t k = 0; !status && k < family->n_kernels; k++) {
+        const hcy_signature *s = &family->kernels[k];
+        bool named = s->name && (!s->n_args || s->args);
+        for (size_t i = 0; named && i < s->n_args; i++)
+            named = s->args[i].name;
+        if (!named)
+            status = hcy_fail(HCY_EINVAL,
+                              "hcy_family_register: kernel %zu of the family \"%s\" has no name, or an argument of "
+                              "it has none", k, family->stem);
+    }
     for (size_t i = 0; !status && i < n; i++)
         status = check_code(family, &codes[i]);
     return status;

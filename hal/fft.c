@@ -152,7 +152,7 @@ static int check_execution(hcy_queue *queue, hcy_fft *fft, int direction, const 
         return hcy_fail(HCY_EINVAL, "FFT: views begin at multiples of a complex number, %zu bytes", number);
     /* In place both sides begin at the same byte; of a shifted overlap something is written before it is
      * read. */
-    bool same = in->offset == out->offset && fft->desc.type == HCY_FFT_C2C;
+    bool same = hcy__overlap(in, 0, 1, out, 0, 1) && fft->desc.type == HCY_FFT_C2C;
     if (hcy__overlap(in, 0, in_size, out, 0, out_size) && !same)
         return hcy_fail(HCY_EINVAL, "FFT: input and output overlap; only complex transforms work in place");
     return 0;

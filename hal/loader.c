@@ -12,6 +12,9 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#ifdef __linux__
+#include <link.h>
+#endif
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -220,6 +223,32 @@ int hcy__module_path(char path[PATH_MAX], const char *prefix, const char *name)
     return 0;
 }
 
+/* Whether the file ends before what it says is loaded of it: dlopen() would map pages that are not there, and the
+ * process ends with SIGBUS.  All other damage dlopen() finds, and tells. */
+static bool is_cut_short(const char *path)
+{
+    bool cut = false;
+#ifdef __linux__
+    ElfW(Ehdr) head;
+    ElfW(Phdr) part;
+    struct stat is;
+    FILE *f = fopen(path, "rbe");
+    bool known = f && !fstat(fileno(f), &is) && fread(&head, sizeof head, 1, f) == 1 &&
+                 !memcmp(head.e_ident, ELFMAG, SELFMAG) && head.e_phentsize == sizeof part &&
+                 head.e_phoff <= LONG_MAX / 2;
+    for (unsigned i = 0; known && !cut && i < head.e_phnum; i++) {
+        known = !fseek(f, (long)(head.e_phoff + i * sizeof part), SEEK_SET) && fread(&part, sizeof part, 1, f) == 1;
+        const uint64_t size = (uint64_t)is.st_size;
+        cut = known && part.p_type == PT_LOAD && (part.p_offset > size || part.p_filesz > size - part.p_offset);
+    }
+    if (f)
+        fclose(f);
+#else
+    (void)path;
+#endif
+    return cut;
+}
+
 static hcy_backend_entry_fn find_entry(const char *name, char *origin, size_t size)
 {
     for (const hcy__static_backend *s = hcy__library.backends; s->name; s++)
@@ -238,6 +267,10 @@ static hcy_backend_entry_fn find_entry(const char *name, char *origin, size_t si
         return NULL;
     }
     snprintf(origin, size, "%.*s", (int)size - 1, path);
+    if (is_cut_short(path)) {
+        hcy_fail(HCY_EBACKEND, "module %s cannot be loaded: it is cut short", path);
+        return NULL;
+    }
     /* Modules are never closed: threads and vendor libraries may hold addresses in them. */
     void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!module) {
@@ -301,7 +334,10 @@ static int enter(struct slot *slot, const char *name)
     int status = entry(&b, HCY_BACKEND_ABI);
     if (status)
         return status;
-    if (!b || b->abi != HCY_BACKEND_ABI || b->size < sizeof *b || strcmp(b->name, name))
+    if (b && b->abi == HCY_BACKEND_ABI && b->size >= sizeof *b && strcmp(b->name, name))
+        return hcy_fail(HCY_EABI, "%s is the backend \"%s\": name the file hcy_%s.so", slot->info.origin, b->name,
+                        b->name);
+    if (!b || b->abi != HCY_BACKEND_ABI || b->size < sizeof *b)
         return hcy_fail(HCY_EABI, "backend \"%s\" has interface %u, this library (%s) wants %u: rebuild it",
                         name, b ? b->abi : 0, hcy_version(), HCY_BACKEND_ABI);
     status = check_ops(b);

@@ -16,10 +16,19 @@ void hcy_list_free(void *list)
 
 #define MOST_DEVICES 4096 /* of one backend */
 
+/* A name that had no room must not open another device: these dots are no option. */
+static void end_name(char *name, size_t size)
+{
+    name[size - 1] = 0;
+    if (strlen(name) == size - 1)
+        memcpy(name + size - 4, "...", 3);
+}
+
 /* Texts of a module's end somewhere, whatever it wrote there. */
 static void end_texts(hcy_device_info *info)
 {
-    info->name[sizeof info->name - 1] = info->stable[sizeof info->stable - 1] = 0;
+    end_name(info->name, sizeof info->name);
+    end_name(info->stable, sizeof info->stable);
     info->backend[sizeof info->backend - 1] = info->description[sizeof info->description - 1] = 0;
 }
 
@@ -214,6 +223,8 @@ static int open_spec(hcy_device **out, struct hcy__spec *spec)
     hcy_device *dev = calloc(1, sizeof *dev);
     if (!dev)
         return hcy_fail(HCY_ENOMEM, "out of memory for a device");
+    /* Only now: where there is no such backend, or it finds nothing here, nothing has been opened. */
+    hcy__fork_watch();
     /* The backend may keep the handle in open(), so it is complete but for what open() finds out. */
     hcy__object_init(dev, destroy_device);
     dev->backend = backend;
@@ -252,7 +263,6 @@ static int open_one(hcy_device **dev, const char *text)
     if (!status)
         status = hcy__spec_parse(&spec, resolved ? resolved : text);
     if (!status) {
-        hcy__fork_watch();
         status = open_spec(dev, &spec);
         hcy__spec_free(&spec);
     }

@@ -47,8 +47,10 @@ static _Thread_local size_t own_row; /* from 1 on; 0: the thread has none */
 static bool is_trace_or_new(const char *path)
 {
     struct stat is;
-    if (stat(path, &is) || !S_ISREG(is.st_mode) || !is.st_size)
+    if (stat(path, &is))
         return true;
+    if (!S_ISREG(is.st_mode) || !is.st_size)
+        return S_ISREG(is.st_mode);
     FILE *earlier = fopen(path, "r");
     bool good = earlier && fgetc(earlier) == '[';
     if (earlier)
@@ -65,7 +67,7 @@ static void open_trace(void)
         return;
     /* A file that cannot be written is no reason to fail: the program works without its timeline. */
     file = fopen(path, "w");
-    if (file && fprintf(file, "[%s", tail) > 0)
+    if (file && fprintf(file, "[%s", tail) > 0 && !fflush(file))
         atomic_store(&on, true);
 }
 
@@ -113,6 +115,8 @@ static void put_name(const char *kind, size_t pid, const size_t *tid, const char
         snprintf(text, sizeof text, "%s", name);
     put_string(text);
     fprintf(file, "}}%s", tail);
+    /* What is left in the stream would be written by a child of fork() as well, at its exit. */
+    fflush(file);
 }
 
 /* The device's process, named before its first span. */

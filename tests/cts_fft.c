@@ -610,6 +610,29 @@ static void test_refused_runs(void)
     hcy_device_release(other);
 }
 
+/* Memory that was lent twice: what counts is where its bytes are. */
+static void test_lent_twice(void)
+{
+    static _Alignas(64) double host[2 * 20];
+    const struct shape s = { 1, { 16, 1, 1 }, 1 };
+    hcy_fft_desc c2c = desc_of(&s, HCY_FFT_C2C, HCY_F64, 0);
+    hcy_fft *fft = NULL;
+    hcy_buffer *all = NULL, *shifted = NULL, *view = NULL;
+    st_ok(hcy_fft_create(&fft, dev, &c2c), "a plan");
+    hcy_buffer *w = workspace(fft);
+    st_ok(hcy_buffer_import_host(&all, dev, host, sizeof host, NULL, NULL), "memory of the host's");
+    st_ok(hcy_buffer_import_host(&shifted, dev, host + 8, 256, NULL, NULL), "a part of it once more");
+    st_ok(hcy_buffer_sub(&view, all, 64, 256), "and a view of that part");
+    st_is(hcy_fft_execute(queue, shifted, fft, HCY_FFT_FORWARD, all, w), HCY_EINVAL, "a shifted overlap is refused");
+    st_ok(hcy_fft_execute(queue, shifted, fft, HCY_FFT_FORWARD, view, w), "the same place is in place");
+    st_ok(hcy_queue_finish(queue), "which runs");
+    hcy_buffer_release(w);
+    hcy_buffer_release(view);
+    hcy_buffer_release(shifted);
+    hcy_buffer_release(all);
+    hcy_fft_release(fft);
+}
+
 int main(int argc, char **argv)
 {
     cts_begin(argc, argv);
@@ -633,6 +656,8 @@ int main(int argc, char **argv)
         test_threads();
         test_refused_plans();
         test_refused_runs();
+        if (cts_has(dev, HCY_CAP_IMPORT_HOST))
+            test_lent_twice();
     }
     hcy_queue_release(queue);
     hcy_device_release(dev);

@@ -91,6 +91,7 @@ static void test_program(void)
     int64_t n = 0, groups = 0;
     st_ok(hcy_buffer_write(queue, buf, 0, x, sizeof x), "numbers");
     st_ok(hcy_launch_grid(queue, kernel, &grid, args, 2), "a launch of a kernel from PTX");
+    st_is(hcy_launch_grid(queue, kernel, &grid, args, 1), HCY_EINVAL, "one with an argument less is none");
     st_ok(hcy_buffer_read(queue, x, buf, 0, sizeof x), "are read");
     st_ok(hcy_queue_finish(queue), "after it");
     ok(x[0] == 1.5 && x[3] == 4.5, "and have been added to");

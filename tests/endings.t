@@ -152,6 +152,9 @@ echo 'of another kind' >other.json
 HALCYON_TRACE=other.json "$halcyon" sum six.npy -o sum.npy -d cpu 2>words
 check 'HALCYON_TRACE naming another file: a warning' grep -q 'other.json, which is not a timeline and stays' words
 check '... and it stays' grep -q 'of another kind' other.json
+mkfifo pipe.json
+check 'HALCYON_TRACE naming a pipe: nobody waits' sh -c "HALCYON_TRACE=pipe.json '$halcyon' sum six.npy -o sum.npy -d cpu 2>words"
+check '... and a warning' grep -q 'pipe.json, which is not a timeline and stays' words
 
 # --- A disk that is full, here for files of this process; /dev/full ---
 outputs='integrate six.npy -p s.poni -n 20000 -o full.h5

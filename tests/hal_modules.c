@@ -317,6 +317,9 @@ int main(void)
     is_int(ask(path, "good", NULL, NULL), 0, "each directory of the path is");
     is_int(ask("/nonexistent", "good", "good", NULL), -HCY_ENODEV, "and no others");
     is_int(ask(dir, "../hcy_good", NULL, NULL), -HCY_EINVAL, "a name is no path");
+    snprintf(path, sizeof path, "%s/hcy_good.so", dir);
+    is_int(truncate(path, 4000), 0, "a module is cut short");
+    is_int(ask(dir, "good", "hcy_good.so", NULL), -HCY_EBACKEND, "it is refused, and does not end the process");
     remove_directory();
     if (mkdir(dir, 0700))
         bail_out("no temporary directory");

@@ -58,6 +58,11 @@ static void test_grid(hcy_program *program)
     for (size_t i = 0; i < N; i++)
         right += got[i] == 1000 + i;
     is_int((intmax_t)right, N, "every group ran once, with every argument");
+    /* Fewer arguments would be run with those of the launch before, whose buffers may be gone. */
+    const hcy_grid plain = { { 3, 4, 5 }, { 2, 1, 7 }, 0 };
+    st_says(hcy_launch_grid(queue, kernel, &grid, args, 7), HCY_EINVAL, "takes 9 arguments", "a launch with one less");
+    st_says(hcy_launch_grid(queue, kernel, &plain, args, 8), HCY_EINVAL, "takes 9 arguments", "without local memory");
+    st_ok(hcy_queue_finish(queue), "the queue goes on");
     st_ok(hcy_buffer_sub(&odd, root, 8, N * 8), "a view across the device's alignment");
     args[0] = hcy_arg_buf(odd);
     hcy_queue *mine = cts_queue(dev);
@@ -204,7 +209,7 @@ static void test_handles(void)
 /* Rows of parameters of our kernels: named, kept, found again; nothing of it is left. */
 static int64_t row_of(const char *options)
 {
-    char text[128];
+    char text[320];
     int64_t row = -1;
     hcy_device *with = NULL;
     snprintf(text, sizeof text, "%s%s", hcy_device_get_info(dev)->name, options);

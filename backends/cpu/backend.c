@@ -259,15 +259,20 @@ static int alloc_cpu_block(hcy_block *block, void *impl, int mem, size_t size)
     return 0;
 }
 
+/* A block may be tables that other devices share, which go with their last user. */
+static void free_tables(const hcy_block *block)
+{
+    if (!cpu_tables_release(block->handle))
+        cpu_blob_free(block->handle, block->size);
+}
+
 static void free_block(void *impl, int mem, hcy_block *block)
 {
     struct cpu_device *d = impl;
     (void)mem;
     /* Tables count as used by each device that has them, even where several share them. */
     atomic_fetch_sub(&d->used, block->size);
-    /* A block may be tables that other devices share, which go with their last user. */
-    if (!cpu_tables_release(block->handle))
-        cpu_blob_free(block->handle, block->size);
+    free_tables(block);
 }
 
 static int create_share(hcy_block *block, void **share, void *impl, size_t size)
@@ -532,8 +537,11 @@ static int make_tables(hcy_block *tables, struct cpu_kernel_instance *k, cpu_pre
     if (status)
         return status;
     set_block(k->dev, tables, HCY_MEM_DEVICE, blob, size);
-    atomic_fetch_add(&k->dev->used, size);
-    return 0;
+    if (count_memory_in(k->dev, size))
+        return 0;
+    status = refuse_size(k->dev, size);
+    free_tables(tables);
+    return status;
 }
 
 static int prepare_tables(hcy_block *tables, void *kimpl, const hcy_span *spans, size_t n)

@@ -217,7 +217,9 @@ int cuda_program_global(hcy_block *block, void *pimpl, const char *name);
 /* One kernel: the user's, or one of ours. */
 struct cuda_kernel {
     struct cuda_device *dev;
-    CUfunction function; /* the user's; NULL: */
+    CUfunction function; /* the user's, with so many parameters, if the driver says; NULL: */
+    size_t n_params;
+    bool knows_params;
     struct gpu_kernel *ours;
     struct gpu_ops ops;
     char variant[16];

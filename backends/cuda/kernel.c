@@ -340,6 +340,8 @@ static int run_cuda_launch(struct cuda_queue *q, const struct cuda_command *c)
 int cuda_launch(void *qimpl, void *kimpl, const hcy_launch_desc *launch, hcy_keep *keep)
 {
     struct cuda_kernel *k = kimpl;
+    if (k->knows_params && launch->n_values != k->n_params)
+        return hcy_fail(HCY_EINVAL, "the program's kernel takes %zu arguments, not %zu", k->n_params, launch->n_values);
     struct cuda_command c = { .name = k->ours ? gpu_kernel_name(k->ours) : "user's kernel",
                               .run = run_cuda_launch };
     c.of.launch.kernel = k;

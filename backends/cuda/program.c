@@ -224,6 +224,15 @@ void cuda_program_release(void *pimpl)
     free(p);
 }
 
+/* A launch with fewer arguments than a kernel takes would have the driver read behind them. */
+static void count_params(struct cuda_kernel *k)
+{
+    size_t offset, size;
+    k->knows_params = cu.cuFuncGetParamInfo != NULL;
+    while (k->knows_params && !cu.cuFuncGetParamInfo(k->function, k->n_params, &offset, &size))
+        k->n_params++;
+}
+
 int cuda_program_kernel(void **kimpl, void *pimpl, const char *name, const hcy_signature *signature)
 {
     struct program *p = pimpl;
@@ -239,6 +248,8 @@ int cuda_program_kernel(void **kimpl, void *pimpl, const char *name, const hcy_s
         status = r == CUDA_ERROR_NOT_FOUND
                      ? hcy_fail(HCY_ENOENT, "the program has no kernel \"%s\" (is it extern \"C\"?)", name)
                      : cuda_check(p->dev, r, "finding a kernel");
+        if (!status)
+            count_params(k);
         cuda_leave();
     }
     if (status)

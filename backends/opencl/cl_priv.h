@@ -147,6 +147,7 @@ int cl_launch(void *qimpl, void *kimpl, const hcy_launch_desc *launch, hcy_keep 
 /* One kernel: the user's, or one of ours. */
 struct cl_kernel_object {
     struct cl_device *dev;
+    cl_uint n_args; /* of the user's kernel; */
     cl_kernel user; /* NULL: */
     struct gpu_kernel *ours;
     struct gpu_ops ops;

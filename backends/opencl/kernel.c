@@ -291,6 +291,16 @@ static int settle_cl_launch(void *command)
     return cl_check_ran(l->lane->dev, cl.clFinish(l->lane->queue), "a kernel");
 }
 
+/* What a launch does not set would be what an earlier one has, buffers that are gone among it. */
+static int check_count(const struct cl_kernel_object *k, const hcy_launch_desc *launch)
+{
+    const size_t local = launch->grid->local_bytes ? 1 : 0;
+    return launch->n_values + local == k->n_args
+               ? 0
+               : hcy_fail(HCY_EINVAL, "the program's kernel takes %u arguments, not %zu%s", k->n_args, launch->n_values,
+                          local ? " and local memory" : "");
+}
+
 int cl_launch(void *qimpl, void *kimpl, const hcy_launch_desc *launch, hcy_keep *keep)
 {
     struct cl_queue *q = qimpl;
@@ -298,8 +308,10 @@ int cl_launch(void *qimpl, void *kimpl, const hcy_launch_desc *launch, hcy_keep 
     const char *name = l.kernel->user ? "user's kernel" : gpu_kernel_name(l.kernel->ours);
     /* Each launch has a time of its own only if it is waited for. */
     const bool timed = q->lane->dev->measures || hcy_trace_on();
-    return hcy_hostqueue_start(q->host, name, 0, timed ? run_cl_launch : start_cl_launch,
-                               timed ? NULL : settle_cl_launch, &l, sizeof l, keep);
+    int status = l.kernel->user ? check_count(l.kernel, launch) : 0;
+    return status ? status
+                  : hcy_hostqueue_start(q->host, name, 0, timed ? run_cl_launch : start_cl_launch,
+                                        timed ? NULL : settle_cl_launch, &l, sizeof l, keep);
 }
 
 void cl_kernel_release(void *kimpl)

@@ -196,13 +196,21 @@ static size_t hear_child(int from, struct listed *l)
 
 static int ask_child(struct listed *l)
 {
-    int ends[2];
-    if (pipe(ends))
+    int ends[2], low[2];
+    if (pipe(low))
         return hcy_fail_vendor(HCY_EBACKEND, errno, "pipe",
                                "OpenCL's devices cannot be listed: no more files can be opened");
-    /* Programs that other threads start meanwhile must not inherit the pipe, or its end would never come. */
-    fcntl(ends[0], F_SETFD, FD_CLOEXEC);
-    fcntl(ends[1], F_SETFD, FD_CLOEXEC);
+    /* Above the numbers that be_quiet() takes: where the host has closed its own they are the first that are free. */
+    for (int i = 0; i < 2; i++) {
+        ends[i] = fcntl(low[i], F_DUPFD_CLOEXEC, STDERR_FILENO + 1); /* others' programs would keep the pipe open */
+        close(low[i]);
+    }
+    if (ends[0] < 0 || ends[1] < 0) {
+        for (int i = 0; i < 2; i++)
+            if (ends[i] >= 0)
+                close(ends[i]);
+        return hcy_fail(HCY_EBACKEND, "OpenCL's devices cannot be listed: no more files can be opened");
+    }
     pid_t child = fork();
     /* The child leaves without exit handlers, because those of the parent's libraries are not its own. */
     if (child == 0) {

@@ -201,6 +201,13 @@ int cl_program_kernel(void **kimpl, void *pimpl, const char *name, const hcy_sig
                    ? hcy_fail(HCY_ENOENT, "the program has no kernel \"%s\"", name)
                    : cl_fail(p->dev, error, "finding a kernel");
     }
+    int status = cl_check(p->dev, cl.clGetKernelInfo(k->user, CL_KERNEL_NUM_ARGS, sizeof k->n_args, &k->n_args, NULL),
+                          "asking for a kernel's arguments");
+    if (status) {
+        cl.clReleaseKernel(k->user);
+        free(k);
+        return status;
+    }
     pthread_mutex_init(&k->lock, NULL);
     *kimpl = k;
     return 0;

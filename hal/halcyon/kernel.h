@@ -119,7 +119,8 @@ HCY_API int hcy_launch(hcy_queue *queue, hcy_kernel *kernel, size_t items, const
                        size_t n) HCY_MUST_USE;
 
 /* The user's own code.  `data` is copied unless the format says otherwise.  HCY_EUNSUPPORTED: the device does not
- * know the format (the error lists those it knows); HCY_ERANGE: over 64 options; HCY_ECOMPILE: see the log. */
+ * know the format (the error lists those it knows); HCY_ERANGE: over 64 options; HCY_ECOMPILE: the
+ * error begins with the compiler's words. */
 HCY_API int hcy_program_create(hcy_program **program, hcy_device *dev, const char *format, const void *data,
                                size_t size, const char *options) HCY_MUST_USE;
 HCY_API hcy_program *hcy_program_retain(hcy_program *program);

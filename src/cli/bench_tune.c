@@ -6,11 +6,20 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
+/* The device with another row, also where it was opened with one. */
 static int open_row(hcy_device **out, hcy_device *device, int64_t row, const char *more)
 {
-    char text[160];
-    snprintf(text, sizeof text, "%s@row=%lld%s", hcy_device_get_info(device)->name, (long long)row, more);
+    char text[sizeof ((hcy_device_info *)0)->name + 40], *end = text;
+    for (const char *part = hcy_device_get_info(device)->name, *next; *part; part = next) {
+        next = part + 1 + strcspn(part + 1, "@");
+        if (strncmp(part, "@row=", 5) && strncmp(part, "@keep=", 6)) {
+            memcpy(end, part, (size_t)(next - part));
+            end += next - part;
+        }
+    }
+    snprintf(end, sizeof text - (size_t)(end - text), "@row=%lld%s", (long long)row, more);
     return hcy_device_open(out, text);
 }
 

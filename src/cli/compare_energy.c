@@ -17,7 +17,7 @@
 enum { SOURCES = 32, PERIOD_NS = 20000000 };
 
 struct source {
-    char name[160], file[384]; /* file "": a device's number */
+    char name[288], file[384]; /* file "": a device's number */
     hcy_device *device;
     int is_counter;
     double range, first, joules; /* a counter's: microjoules where it begins anew, and at the start */

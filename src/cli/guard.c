@@ -175,8 +175,10 @@ int guard_writes(struct guard *g, const char *what, const char *path, uint64_t f
 static int is_other_file(const char *path)
 {
     struct stat is;
-    if (stat(path, &is) || !S_ISREG(is.st_mode) || !is.st_size)
+    if (stat(path, &is) || S_ISDIR(is.st_mode) || (S_ISREG(is.st_mode) && !is.st_size))
         return 0;
+    if (!S_ISREG(is.st_mode)) /* a pipe cannot be written over, as a timeline's end is by each span */
+        return 1;
     FILE *file = fopen(path, "r");
     int other = !file || fgetc(file) != '[';
     if (file)
@@ -188,12 +190,12 @@ static int is_other_file(const char *path)
 static void warn_of_lost_trace(const char *path)
 {
     char words[128] = "";
-    int number = why_not_written(path);
+    int is_other = is_other_file(path), number = is_other ? 0 : why_not_written(path);
     if (number && strerror_r(number, words, sizeof words))
         words[0] = 0;
     if (number)
         cli_note("no timeline is written: HALCYON_TRACE names %s: %s", path, words);
-    else if (is_other_file(path))
+    else if (is_other)
         cli_note("no timeline is written: HALCYON_TRACE names %s, which is not a timeline and stays as it is", path);
 }
 

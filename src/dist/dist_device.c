@@ -7,14 +7,18 @@
 #include <string.h>
 
 /* The item of a list with commas whose number is `i`, counted round. */
-static void pick_item(char item[256], const char *list, int i)
+static int pick_item(char item[256], const char *list, int i)
 {
     int n = 1;
     for (const char *p = list; *p; p++)
         n += *p == ',';
     for (i %= n; i > 0; i--)
         list = strchr(list, ',') + 1;
-    snprintf(item, 256, "%.*s", (int)strcspn(list, ","), list);
+    size_t n_item = strcspn(list, ",");
+    if (n_item >= 256)
+        return hcy_fail(HCY_ERANGE, "the device %.40s... has %zu characters: 255 are the most", list, n_item);
+    snprintf(item, 256, "%.*s", (int)n_item, list);
+    return 0;
 }
 
 static bool is_one_of(const hcy_device_info *device, const char *spec)
@@ -62,10 +66,11 @@ static int open_device(hcy_device **dev, const hcy_dist *comm, const char *spec)
     if (!spec || !*spec)
         spec = getenv("HALCYON_DEVICE");
     bool automatic = !spec || !*spec || !strcmp(spec, "auto");
-    pick_item(one, automatic ? "gpu" : spec, comm->place.local_rank);
-    int status = pick_of_kind(one, comm->place.local_rank);
+    int status = pick_item(one, automatic ? "gpu" : spec, comm->place.local_rank);
+    if (!status)
+        status = pick_of_kind(one, comm->place.local_rank);
     /* No GPU has taken the word's place. */
-    if (automatic && !strcmp(one, "gpu"))
+    if (!status && automatic && !strcmp(one, "gpu"))
         snprintf(one, sizeof one, "auto");
     return status ? status : hcy_device_open(dev, one);
 }

@@ -96,7 +96,7 @@ static int fail_abroad(const struct abroad *a)
     const char *name = hcy_device_get_info(hcy_queue_device(a->queue))->name, *text = hcy_last_error()->text;
     hcy_error error = *hcy_last_error();
     if (!strstr(text, name))
-        snprintf(error.text, sizeof error.text, "%s: %.400s", name, text);
+        snprintf(error.text, sizeof error.text, "%s: %.250s", name, text);
     return hcy_fail_again(&error);
 }
 

@@ -348,5 +348,6 @@ int nufft_run_sort(const struct cpu_call *call)
     cpu_pool_for(call->pool, placed.ranges, 1, scatter_range, &s);
     /* The loops prefetch by records behind the last one, whose numbers must be points. */
     memset((char *)s.fold.records + s.layout.n_points * s.layout.record, 0, NUFFT_AHEAD * s.layout.record);
-    return job->flags & HCY_NUFFT_FIXED_ORDER ? order_points(&s, call->pool) : 0;
+    /* Sums of integers (HCY_NUFFT_SAME_BITS) know no order. */
+    return job->flags & HCY_NUFFT_FIXED_ORDER && s.ops->order ? order_points(&s, call->pool) : 0;
 }
