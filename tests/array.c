@@ -284,6 +284,21 @@ static void test_files(void)
     st_ok(hcy_array_from_file(&a, dev, path), "is read");
     check_view(a, "it", 2, 2, 3, 0, 0, 1, 5);
     hcy_array_release(a);
+    /* As Python 2 wrote it on Windows; and shapes that are none, of which no part is taken for the whole. */
+    static const char *const shapes[] = { "(2L, 3L), }", "(2, -3), } ", "(2.5, 3), }", "(2, 3      ", "(2 3), }   " };
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        char odd[sizeof head];
+        memcpy(odd, head, sizeof head);
+        memcpy(strchr(odd + 10, '('), shapes[i], strlen(shapes[i]));
+        f = fopen(path, "wb");
+        ok(f && fwrite(odd, 1, sizeof odd - 1, f) == sizeof odd - 1 && fwrite(columns, 4, 6, f) == 6 && !fclose(f),
+           "a shape of %s", shapes[i]);
+        st_is(hcy_array_from_file(&a, dev, path), i ? HCY_EFORMAT : 0, "is what it says");
+        if (!i) {
+            check_view(a, "it", 2, 2, 3, 0, 0, 1, 5);
+            hcy_array_release(a);
+        }
+    }
     f = fopen(path, "wb");
     ok(f && fwrite(head, 1, sizeof head - 1, f) == sizeof head - 1 && fwrite(columns, 4, 5, f) == 5 &&
            !fclose(f),

@@ -114,6 +114,37 @@ static void test_refused(void)
     H5Fclose(file);
 }
 
+/* A dataset with the properties of another one, as h5repack and h5py make it, whose values were completed before. */
+static void test_again(void)
+{
+    static const struct {
+        size_t n;
+        unsigned values[3], want[6];
+    } cases[] = { { 0, { 0 }, { 0, 4, 4 } },
+                  { 2, { 64, 2 }, { 0, 4, 4, 64, 2 } },
+                  { 3, { 0, 2, 4 }, { 0, 4, 4, 0, 2, 4 } } };
+    hid_t file = open_file("again.h5", 1);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        hsize_t dims[2] = { 1, 64 };
+        unsigned pixels[64], back[64] = { 0 };
+        static const char *const names[][2] = { { "a", "d" }, { "b", "e" }, { "c", "f" } };
+        hid_t first = create(file, names[i][0], H5T_NATIVE_UINT, 1, 64, 32008, cases[i].n, cases[i].values),
+              plist = H5Dget_create_plist(first), space = H5Screate_simple(2, dims, NULL),
+              again = H5Dcreate2(file, names[i][1], H5T_NATIVE_UINT, space, H5P_DEFAULT, plist, H5P_DEFAULT);
+        fill((uint8_t *)pixels, sizeof pixels);
+        ok(again >= 0 && stored_values(again, cases[i].want, 3 + cases[i].n) &&
+               H5Dwrite(again, H5T_NATIVE_UINT, H5S_ALL, H5S_ALL, H5P_DEFAULT, pixels) >= 0 &&
+               H5Dread(again, H5T_NATIVE_UINT, H5S_ALL, H5S_ALL, H5P_DEFAULT, back) >= 0 &&
+               !memcmp(back, pixels, sizeof pixels),
+           "%zu values that were given, and are given again as they are stored", cases[i].n);
+        H5Dclose(again);
+        H5Sclose(space);
+        H5Pclose(plist);
+        H5Dclose(first);
+    }
+    H5Fclose(file);
+}
+
 /* --- With the stack reader and writer --- */
 
 static hcy_queue *queue;
@@ -411,6 +442,7 @@ int main(void)
     ok(H5Zfilter_avail(32008) > 0 && H5Zfilter_avail(32004) > 0, "HDF5 finds both filters");
     test_sizes();
     test_refused();
+    test_again();
     test_stack_reads(HCY_CODEC_BSLZ4, 32008, 2, (const unsigned[]){ 0, 2 });
     test_stack_reads(HCY_CODEC_BSLZ4, 32008, 2, (const unsigned[]){ 512, 2 });
     test_stack_reads(HCY_CODEC_BITSHUFFLE, 32008, 1, (const unsigned[]){ 1024 });

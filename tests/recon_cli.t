@@ -296,6 +296,13 @@ for out in $hdf5 x.cfl x.nii; do check "... to $out" recon $T -o "$out"; done
 check '... in order' "$files" error x.cfl both.npy 1e-5
 check "... NIfTI's of time, not of z" sh -c "od -An -j40 -N10 -td2 x.nii | grep '4 *32 *32 *1 *2'"
 
+# What fails before a frame has an image leaves all frames' image alone.
+"$files" spoil f0_trajectory.npy nan.npy 8
+for device in cpu cpu@threads=1,cpu@threads=1; do
+    check "... a point that is none, on $device" refused 1 'point 4 has a coordinate' "$halcyon" recon two.npy -t nan.npy -n 32,32 --frames 2 -d $device -o none.npy
+done
+check '... a launch that fails' refused 1 'a launch failed' "$halcyon" recon two.npy -t f0_trajectory.npy -n 32,32 --frames 2 -d cpu@fail-launch=3 -o none.npy
+check 'an archive whose array has a name is refused before' refused 2 'leave :image' "$halcyon" recon two.npy -t f0_trajectory.npy -n 32,32 --frames 2 -o none.npz:image
 # Weights of frames: written with the points' own shape, 0 for the spokes that are left out, and the same when they are read.
 recon $F --spokes-per-frame 21 --dcf voronoi -o x.npy
 recon $F --spokes-per-frame 21 --dcf voronoi --save-dcf w.npy -o y.npy

@@ -305,6 +305,18 @@ static int tell(const char *path, const char *const *files, size_t n, const stru
     return cli_fail(hcy_fail_again(&why));
 }
 
+/* FILE.h5:DATASET: an array of a file that is there, and no file's own name. */
+static bool names_array(const char *word)
+{
+    char file[PATH_MAX];
+    const size_t n = hcy_file_length(word);
+    if (!word[n] || !plot_is_array(word) || n >= sizeof file)
+        return false;
+    memcpy(file, word, n);
+    file[n] = 0;
+    return access(word, F_OK) && !access(file, F_OK);
+}
+
 int cli_info(int argc, char **argv)
 {
     struct values values = { 0 };
@@ -318,9 +330,11 @@ int cli_info(int argc, char **argv)
     }
     for (size_t i = 0; words[i]; i++) {
         struct inputs in;
-        /* FILE.h5:DATASET is an array, and no file's name. */
-        if (words[i][hcy_file_length(words[i])] && plot_is_array(words[i]) && tell_array(words[i]))
+        if (names_array(words[i])) {
+            if (!tell_array(words[i]))
+                unknown |= cli_fail(hcy_last_error()->status) != CLI_OK;
             continue;
+        }
         status = inputs_find(&in, words + i, 1);
         if (!status)
             status = tell(in.n == 1 ? in.files[0] : words[i], in.files, in.n, &values);

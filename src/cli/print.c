@@ -85,7 +85,14 @@ int cli_check_format(const char *path, unsigned use)
     /* These are text, mostly, which one looks at in a terminal. */
     if (use & (CURVES | HCY_WRITE_GEOMETRY | HCY_WRITE_SETTINGS) && !strncmp(path, "/dev/", 5))
         return CLI_OK;
-    if ((use & (CURVES | HCY_WRITE_TABLE) && !strcmp(path, "-")) || !hcy_format_of(&format, path, use))
+    if (use & (CURVES | HCY_WRITE_TABLE) && !strcmp(path, "-"))
+        return CLI_OK;
+    /* An archive's array has a name where it is read; who computes for hours must know now that none can be given. */
+    const char *part = path + (use == HCY_WRITE_ARRAY ? hcy_file_length(path) : strlen(path));
+    const int status = hcy_format_of(&format, path, use);
+    if (!status && *part && !strcmp(format, "npz"))
+        return cli_usage("%s: an archive is written with one array, whose name is arr_0; leave %s", path, part);
+    if (!status)
         return CLI_OK;
     return cli_usage("%s", hcy_last_error()->text);
 }

@@ -415,7 +415,9 @@ static void begin_worker(struct worker *w, struct recon *r, size_t number)
     w->one.devs = &r->devs[number];
     w->one.n_devs = 1;
     w->one.queue = NULL;
-    w->one.samples = NULL;
+    /* What a frame makes is the worker's to free: all frames' image is not, also where no frame came so far. */
+    w->one.samples = w->one.image = NULL;
+    w->one.residuals = NULL;
     w->one.keeps = r->is_same;
     w->one.setup = w->one.solving = 0;
     if (r->is_same)

@@ -119,6 +119,15 @@ static bool parse_header(struct hcy__mrd_grid *grid, const char *xml)
     return grid->sizes[0] && grid->sizes[1] && grid->sizes[2];
 }
 
+/* What stands in comments is no element. */
+static void blank_comments(char *xml)
+{
+    for (char *at = xml; (at = strstr(at, "<!--"));) {
+        const char *end = strstr(at + 4, "-->");
+        memset(at, ' ', end ? (size_t)(end + 3 - at) : strlen(at));
+    }
+}
+
 /* Leaves of the text one encoding alone: what is optional must not be found in the next one. */
 static void keep_encoding(char *xml, unsigned encoding)
 {
@@ -140,6 +149,7 @@ char *hcy__mrd_read_header(hid_t dataset, unsigned encoding)
         (xml = malloc(MOST_HEADER))) {
         strcpy(slash + 1, "xml");
         hcy__h5_get_field(xml, MOST_HEADER, file, name);
+        blank_comments(xml);
         keep_encoding(xml, encoding);
     }
     if (file >= 0)

@@ -68,16 +68,19 @@ static int parse_npy_shape(struct hcy__npy *npy, const char *path, const char *t
         return hcy_fail(HCY_EFORMAT, "%s: its header has no shape", path);
     at++;
     for (npy->rank = 0;; npy->rank++) {
-        at += strspn(at, " ,");
-        if (*at < '0' || *at > '9')
+        at += strspn(at, " ");
+        if (*at == ')')
             break;
-        char *end;
+        char *end = NULL;
         errno = 0;
-        unsigned long long n = strtoull(at, &end, 10);
-        if (errno || npy->rank == HCY__NPY_RANK)
+        unsigned long long n = *at >= '0' && *at <= '9' ? strtoull(at, &end, 10) : 0;
+        /* Python 2 wrote its long integers with an L. */
+        const char *behind = end ? end + (*end == 'L') : "";
+        behind += strspn(behind, " ");
+        if (errno || npy->rank == HCY__NPY_RANK || (*behind != ',' && *behind != ')'))
             return hcy_fail(HCY_EFORMAT, "%s: its shape makes no sense: %.80s", path, at);
         npy->shape[npy->rank] = n;
-        at = end;
+        at = behind + (*behind == ',');
     }
     return 0;
 }
