@@ -26,7 +26,8 @@ function __halcyon_words
                 echo "$kept$device"
             end
             return
-        case -u --unit --split --error-model --as --method --solver --precision --sum
+        case -u --unit --split --error-model --as --terminal --method --solver --precision --sum --stack --part --mri --layout --codec --dtype \
+                --encoding --overflow
             # What is refused names what there is.
             $halcyon $subcommand x $previous '?' 2>&1 | sed -n 's/.* it takes one of \(.*\); see .*/\1/p' | string split ', '
             return

@@ -11,6 +11,7 @@
 #include <halcyon/host_array.h>
 #include <halcyon/nufft.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -163,6 +164,7 @@ static double difference(const struct scene *s)
 static int draw(const struct scene *s, const char *path)
 {
     size_t rows = (size_t)s->modes[0], columns = (size_t)s->modes[1];
+    signal(SIGPIPE, SIG_IGN);      /* gnuplot may end before it has read all, which pclose() tells */
     setenv("GRID_IMAGE", path, 1); /* the shell sees no name of a file as a command */
     FILE *g = popen("gnuplot > \"$GRID_IMAGE\"", "w");
     if (!g)
