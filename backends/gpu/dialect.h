@@ -88,6 +88,7 @@ typedef unsigned long long uint64_t;
 #define NEAR_ADDRESS(p) ((uint32_t)__cvta_generic_to_shared(p))
 #define BYTE_PERM(a, b, s) __byte_perm((a), (b), (s))
 #define READ_ONLY(p) __ldg(p)
+#define FETCH(p) asm volatile("prefetch.global.L2 [%0];" ::"l"(p)) /* to the cache */
 #define BYTE_OF(x, k) __byte_perm((x), 0, 0x4440 | (k))
 #define DOT_BYTES(a, b, sum) __dp4a((unsigned)(a), (unsigned)(b), (unsigned)(sum)) /* four products of bytes */
 /* sum += a * b, 64 bits of 32: one instruction that compilers do not always choose. */
@@ -157,6 +158,11 @@ static inline ulong generic_of(const __local void *p)
 #define ATOMIC_MIN32(p, x) atomic_min(FAR(uint, p), (uint)(x))
 #define ATOMIC_MAX32(p, x) atomic_max(FAR(uint, p), (uint)(x))
 #define NEAR_ADD32(p, x) atomic_add((volatile __local uint *)(p), (uint)(x))
+#if LANES
+#define FETCH(p) asm volatile("prefetch.global.L2 [%0];" ::"l"((ulong)(p)))
+#else
+#define FETCH(p) (void)(p)
+#endif
 #if ATOMICS == 64
 #define ATOMIC_ADD64(p, x) atom_add(FAR(ulong, p), (ulong)(x))
 #define NEAR_ADD64(p, x) atom_add((volatile __local ulong *)(p), (ulong)(x))

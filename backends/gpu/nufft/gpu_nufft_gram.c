@@ -2,9 +2,9 @@
  *
  * With n numbers of an image's axis and h = half the grid's, a coil in 3-D goes from the image to [2][n0][n1][h2], the
  * halves of the fastest axis' frequencies.  From there a slab of these goes to [n0][2][h1][slab], along the first axis
- * there and back in place, and back: a slab is small enough to stay in a device's cache meanwhile, so memory sees the
- * image, [2][n0][n1][h2] and the spectrum alone.  In 2-D all coils of a launch go at once, by [items][2][n0][h1].  The
- * host waits for nothing.
+ * there and back in place, and back.  A slab is as large as memory for it may be: of one that stays in a device's cache
+ * launches are so short that their ends take longer (256^3 on an H200: 1.58 ms a coil by 32 MB, 1.40 by 256).  In 2-D
+ * all coils of a launch go at once, by [items][2][n0][h1].  The host waits for nothing.
  */
 #include "fft_plan.h"
 #include "gpu_priv.h"
@@ -18,7 +18,7 @@ enum {
     MOST_PASSES = 6,          /* gram.cl's radices */
     LINE_BYTES = 75 << 10,    /* local memory of a group at most; */
     LEAST_LINE_BYTES = 32768, /* what devices have that do not say */
-    SLAB_BYTES = 34 << 20,    /* an H200, whose cache has 50 MB, is 8 % slower with half of it, and no faster with 50 */
+    SLAB_BYTES = 1 << 28,     /* long launches: what an H200's cache saves of shorter slabs, their ends cost */
     SIDE_BYTES = 128,         /* of lines side by side */
     MOST_ITEMS = 512,
     LARGE_RADIX = 16          /* which gram.cl has besides fft_plan.h's */

@@ -96,7 +96,7 @@ DEVICE uint32_t room_place(uint32_t e, uint32_t l)
 #define ITEM_OWNING(own) (own)
 #else
 #define OWNED 1
-#define ITEM_OWNING(own) ITEM
+#define ITEM_OWNING(own) (ITEM % GROUP_SIZE) /* so that compilers know what it is below: 9 % of a convolution */
 #endif
 #define EACH(RADIX)                                                                                                 \
     for (uint32_t own = 0; own < OWNED; own++) {                                                                    \
@@ -118,7 +118,7 @@ DEVICE uint32_t room_place(uint32_t e, uint32_t l)
     gram_short_##RADIX(a[own]);                                                                                     \
     EACH_NUMBER(RADIX)                                                                                              \
         room[room_place(q + (done) * (RADIX * j + k), l)] =                                                         \
-            k && j ? gram_times(a[own][k], roots[2 * j * k * (done)]) : a[own][k];                                  \
+            k ? gram_times(a[own][k], roots[2 * j * k * (done)]) : a[own][k];                                       \
     END                                                                                                             \
     BARRIER();                                                                                                      \
     EACH(NEXT)                                                                                                      \
@@ -260,9 +260,13 @@ void gpu_gram_through(struct gpu_nufft_gram gram, BUFFER(C, data), BUFFER(const 
     OPEN(C, data) OPEN(const C, roots) OPEN(const REAL, spectrum)
     ROW
     LOAD_LINE(data + row * gram.row + first)
+    /* The spectrum comes to the cache while the line is transformed. */
+    const REAL *spectrum_of_row = spectrum + row % (uint32_t)gram.far_rows * gram.far_row + first;
+    for (uint32_t e = ITEM; e < 2 * LENGTH; e += GROUP_SIZE)
+        FETCH(spectrum_of_row + e / LENGTH * gram.far_half + e % LENGTH * gram.far_step);
     UNROLL
     for (uint32_t odd = 0; odd < 2; odd++) {
-        const REAL *factors = spectrum + row % (uint32_t)gram.far_rows * gram.far_row + odd * gram.far_half + first;
+        const REAL *factors = spectrum_of_row + odd * gram.far_half;
         BEGIN_HALF(odd)
         FORWARD
         EACH(RL)
@@ -278,6 +282,8 @@ void gpu_gram_through(struct gpu_nufft_gram gram, BUFFER(C, data), BUFFER(const 
 
 #else
 
+#define PLACE_OR_FIRST(k) (IS_NUMBER(t + PLACE(k, R0)) ? PLACE(k, R0) : 0)
+
 /* Lines of the fastest axis: from the image times maps of `outer` coils, and to the sum of products with conjugates. */
 KERNEL GROUPS_OF(GROUP_SIZE, RESIDENT)
 void gpu_gram_first(struct gpu_nufft_gram gram, BUFFER(const C, image), BUFFER(const C, maps), BUFFER(const C, roots),
@@ -291,9 +297,8 @@ void gpu_gram_first(struct gpu_nufft_gram gram, BUFFER(const C, image), BUFFER(c
         const uint64_t at = (first + LINE_OR_FIRST(l)) * N + t;
         const C *pixels = image + at, *coil = gram.plain ? pixels : maps + o * gram.coil + at;
         EACH_NUMBER(R0) {
-            const uint32_t e = t + PLACE(k, R0), place = IS_NUMBER(e) ? PLACE(k, R0) : 0;
-            const C x = pixels[place];
-            line[own][k] = NUMBER_OR_ZERO(e, gram.plain ? x : gram_times(x, coil[place]));
+            const C x = pixels[PLACE_OR_FIRST(k)];
+            line[own][k] = NUMBER_OR_ZERO(t + PLACE(k, R0), gram.plain ? x : gram_times(x, coil[PLACE_OR_FIRST(k)]));
         }
         END
         UNROLL
@@ -331,17 +336,20 @@ void gpu_gram_last(struct gpu_nufft_gram gram, BUFFER(const C, from), BUFFER(con
             BACKWARD
             ADD_HALF(odd, line)
         }
+        /* All is read before anything is written, which might be the same memory for all that compilers know. */
         EACH(R0)
         const uint64_t at = (first + LINE_OR_FIRST(l)) * N + t;
-        const C *coil = gram.plain ? result : maps + o * gram.coil;
-        EACH_NUMBER(R0) {
-            const uint32_t e = t + PLACE(k, R0), place = IS_NUMBER(e) ? PLACE(k, R0) : 0;
-            C y = gram.plain ? line[own][k] : gram_back(coil[at + place], line[own][k]);
-            if (gram.adds || o)
-                y = gram_add(result[at + place], y);
-            if (IS_LINE(l) && IS_NUMBER(e))
-                result[at + place] = y;
-        }
+        C *pixels = result + at;
+        const C *coil = maps + o * gram.coil + at;
+        if (!gram.plain)
+            EACH_NUMBER(R0)
+                line[own][k] = gram_back(coil[PLACE_OR_FIRST(k)], line[own][k]);
+        if (gram.adds || o)
+            EACH_NUMBER(R0)
+                line[own][k] = gram_add(pixels[PLACE_OR_FIRST(k)], line[own][k]);
+        EACH_NUMBER(R0)
+            if (IS_LINE(l) && IS_NUMBER(t + PLACE(k, R0)))
+                pixels[PLACE(k, R0)] = line[own][k];
         END
     }
 }
