@@ -94,7 +94,8 @@ extern const char gpu_text_decode[], gpu_text_decode_fast[], gpu_text_azint[], g
     gpu_text_filter[], gpu_text_regions[], gpu_text_pick[],
     gpu_text_nufft_sort[], gpu_text_nufft_settle[], gpu_text_nufft_scan[],
     gpu_text_nufft[], gpu_text_nufft_pencil[], gpu_text_nufft_cut[], gpu_text_nufft_same[], gpu_text_nufft_tiles[],
-    gpu_text_nufft_slopes[], gpu_text_nufft_lines[], gpu_text_nufft_gram[], gpu_text_fft[],
+    gpu_text_nufft_slopes[], gpu_text_nufft_lines[], gpu_text_nufft_gram[], gpu_text_nufft_axes[],
+    gpu_text_fft[],
     gpu_text_eval_pick[], gpu_text_eval_order[], gpu_text_eval_digits[], gpu_text_stencil[], gpu_text_faces[],
     gpu_text_matrix[];
 

@@ -221,6 +221,18 @@ struct gpu_fft_map {
 struct gpu_fft_real {
     uint64_t n, lines;
 };
+/* An axis between modes and the transformed grid (axes.cl): from one vector's numbers to the next one's, from a row of
+ * lines to the next, from a number of a line to the next. */
+struct gpu_nufft_apart {
+    uint64_t item, row, step;
+};
+struct gpu_nufft_axis {
+    uint64_t width;     /* lines side by side in a row of lines; of the fastest axis: lines in all */
+    uint64_t rows;      /* of lines, of a vector */
+    struct gpu_nufft_apart modes, grid;
+    uint32_t low, high; /* from a cell to its mode's place: more for the first ones, less for the last ones */
+    uint32_t backward, reserved;
+};
 /* A pass over an axis of a convolution (gram.cl): an image's lines, `width` of them side by side in a row of lines, or,
  * of the fastest axis, one behind the other; and two halves of their frequencies. */
 struct gpu_nufft_gram {

@@ -5,6 +5,7 @@
 #include "arguments.h"
 #include "azint/azint_job.h"
 #include "bslz4/bslz4_job.h"
+#include "fft_plan.h"
 #include "gpu.h"
 #include "nufft/nufft_arguments.h"
 
@@ -224,6 +225,25 @@ bool gpu_whole_lines(struct gpu_nufft_whole *w, const struct gpu_ops *ops, const
 uint64_t gpu_whole_items(const struct gpu_nufft_whole *w);
 int gpu_whole_launch(const struct gpu_call *call, struct gpu_variant *variant, uint32_t group, size_t number,
                      const struct gpu_nufft_whole *w, struct gpu_arg from, struct gpu_arg roots, struct gpu_arg to);
+
+/* gpu_nufft_registers.c: lines that registers.cl transforms, of `number` bytes a number.  HCY_EUNSUPPORTED: they do not
+ * fit a group. */
+enum { GPU_SIDE_BYTES = 128 }; /* of lines side by side */
+struct gpu_line {
+    size_t n, number;
+    unsigned passes, radices[HCY_FFT_MOST_PASSES];
+    uint32_t lines, items; /* of a group */
+    bool alone;            /* items keep no other numbers than a pass's, and may have more of these */
+};
+int gpu_line_of(struct gpu_line *line, const struct gpu_call *call, size_t n, size_t number, bool alone);
+int gpu_line_compile(struct gpu_variant **variant, const struct gpu_call *call, const char *text,
+                     const struct gpu_line *line, bool strided, const char *more);
+/* For rows of `width` lines side by side; `outer` of all that, as far as groups go in the second direction. */
+struct gpu_grid gpu_line_groups(const struct gpu_line *line, uint64_t width, uint64_t rows, uint64_t outer);
+
+/* gpu_nufft_axes.c */
+int gpu_nufft_axes_launch(const struct gpu_call *call);
+int gpu_nufft_axes_scratch(size_t *size, const struct gpu_call *call);
 
 /* gpu_nufft_gram.c */
 int gpu_nufft_gram_launch(const struct gpu_call *call);

@@ -26,7 +26,7 @@ enum hcy_nufft_job_flag {
     HCY_NUFFT_FFT_ORDER = 2,   /* of modes */
     HCY_NUFFT_DOUBLE_POINTS = 4, /* coordinates are doubles, whatever the precision of the data */
     HCY_NUFFT_SAME_BITS = 8,     /* on every device, and all that a fixed order promises */
-    HCY_NUFFT_LINES_TO_GRID = 16, /* nufft_lines: from modes that were padded, else to modes that will be cropped */
+    HCY_NUFFT_LINES_TO_GRID = 16, /* nufft_lines, nufft_axes: from modes, else to modes */
     HCY_NUFFT_GRAM_ADDS = 32,     /* nufft_gram: to what the result is */
     HCY_NUFFT_GRAM_PLAIN = 64,    /* nufft_gram: without maps, of one item */
     HCY_NUFFT_MIX_REAL = 128      /* nufft_mix: by real spectra */

@@ -230,10 +230,29 @@ static int fft_of_lines(hcy_queue *q, const hcy_nufft *p, struct hcy__nufft_work
     return launch(q, p, w, LINES, n, args, HCY_N_ARGS(nufft_lines), LINES_AT(scratch));
 }
 
+#define AXES_AT(name) HCY_ARG_AT(nufft_axes, name)
+
+/* Modes and grid at once, without what is zero or cut away. */
+static int transform_axes(hcy_queue *q, const hcy_nufft *p, struct hcy__nufft_work *w, hcy_buffer *f, size_t n,
+                          int sign, bool to_grid)
+{
+    hcy_nufft_job job = p->job;
+    hcy_arg args[HCY_N_ARGS(nufft_axes)] = { [AXES_AT(grid)] = hcy_arg_buf(w->grid),
+                                             [AXES_AT(factors)] = hcy_arg_buf(p->factors),
+                                             [AXES_AT(roots)] = hcy_arg_buf(p->roots),
+                                             [AXES_AT(job)] = hcy_arg_struct(&job, sizeof job),
+                                             [AXES_AT(modes)] = hcy_arg_buf(f) };
+    job.sign = sign;
+    job.flags |= to_grid ? HCY_NUFFT_LINES_TO_GRID : 0;
+    return launch(q, p, w, AXES, n, args, HCY_N_ARGS(nufft_axes), AXES_AT(scratch));
+}
+
 /* Between the work's grid and modes, with the transform. */
 int hcy__nufft_transform(hcy_queue *q, const hcy_nufft *p, struct hcy__nufft_work *w, hcy_buffer *f, size_t n,
                          int sign, bool to_grid)
 {
+    if (p->goes_by_axes)
+        return transform_axes(q, p, w, f, n, sign, to_grid);
     const bool at_once = p->kernels[to_grid ? TO_GRID : TO_MODES];
     const struct hcy_nufft_cut_at *at = hcy_nufft_cut_at(!to_grid, at_once);
     hcy_nufft_job job = p->job;

@@ -12,7 +12,7 @@
 static const char *const kernel_names[N_KERNELS] = { "nufft_sort", "nufft_spread", "nufft_interp",
                                                      "nufft_crop", "nufft_pad",    "nufft_modes",
                                                      "nufft_grid", "nufft_scale", "nufft_lines",
-                                                     "nufft_slopes" };
+                                                     "nufft_slopes", "nufft_axes" };
 
 /* --- Making and ending --- */
 

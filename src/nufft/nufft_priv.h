@@ -16,7 +16,7 @@
 #include "window.h"
 
 /* In the order of kernel_names[]. */
-enum { SORT, SPREAD, INTERP, CROP, PAD, TO_MODES, TO_GRID, SCALE, LINES, SLOPES, N_KERNELS };
+enum { SORT, SPREAD, INTERP, CROP, PAD, TO_MODES, TO_GRID, SCALE, LINES, SLOPES, AXES, N_KERNELS };
 
 /* Memory of one execution, which has it alone; a plan keeps those that are free. */
 struct hcy__nufft_work {
@@ -89,13 +89,14 @@ struct hcy_nufft {
     hcy_nufft_job tables_of;
     size_t tables_batch;
     struct hcy__window window;
-    hcy_buffer *table, *factors, *roots, *sorted, *report; /* roots: of LINES */
+    hcy_buffer *table, *factors, *roots, *sorted, *report; /* roots: of LINES or AXES */
     hcy_event *sorting; /* NULL: the points are sorted */
     /* Where the device lacks TO_MODES or TO_GRID; for job.grid: of all axes, or (3-D) of the first alone and, of the
      * planes that have modes, of the others: of `planes` of them on either side. */
     hcy_fft *fft, *first_axis;
     size_t planes;
-    bool has_own_lines; /* LINES in place of these */
+    bool has_own_lines; /* LINES in place of these, */
+    bool goes_by_axes;  /* or AXES, for the grid that job has */
 
     /* Executions, of any threads (grid.c). */
     pthread_mutex_t lock; /* of: */

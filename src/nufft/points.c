@@ -120,6 +120,42 @@ static int make_line_roots(hcy_nufft *p)
     return status;
 }
 
+/* Whether modes and grid are apart by nufft_axes, which has bits of its own and not every grid. */
+static int choose_axes(hcy_nufft *p)
+{
+    hcy_arg args[HCY_N_ARGS(nufft_axes)] = { [HCY_ARG_AT(nufft_axes, job)] = hcy_arg_struct(&p->job, sizeof p->job) };
+    size_t size;
+    p->goes_by_axes = false;
+    if (!p->kernels[AXES] || p->opts.separate_fft || hcy__nufft_is_same(p))
+        return 0;
+    for (size_t i = 0; i < HCY_N_ARGS(nufft_axes); i++)
+        if (i != HCY_ARG_AT(nufft_axes, job))
+            args[i] = hcy_arg_buf(NULL);
+    int status = hcy_kernel_scratch_size(&size, p->kernels[AXES], p->batch, args, HCY_N_ARGS(nufft_axes));
+    p->goes_by_axes = !status;
+    return status == HCY_EUNSUPPORTED ? 0 : status;
+}
+
+/* The roots of unity that nufft_axes takes (kernels.def). */
+static int make_axes_roots(hcy_nufft *p)
+{
+    size_t all = 0;
+    for (int d = 0; d < p->desc.dim; d++)
+        all += (size_t)p->job.grid[d];
+    double *roots = calloc(all, 2 * sizeof *roots), *next = roots;
+    if (!roots)
+        return hcy_fail(HCY_ENOMEM, "out of memory for the roots of a Fourier transform");
+    for (int d = 0; d < p->desc.dim; d++)
+        for (size_t k = 0; k < (size_t)p->job.grid[d]; k++) {
+            const struct hcy_fft_number root = hcy_fft_root(k, (size_t)p->job.grid[d]);
+            *next++ = root.re;
+            *next++ = root.im;
+        }
+    int status = hcy__nufft_upload_reals(&p->roots, p, roots, 2 * all);
+    free(roots);
+    return status;
+}
+
 void hcy__nufft_drop_tables(hcy_nufft *p)
 {
     hcy__nufft_drop(&p->table);
@@ -141,11 +177,15 @@ int hcy__nufft_tables(hcy_nufft *p, bool factors)
     if (!status && factors)
         status = make_factors(p);
     const bool apart = factors && !(p->kernels[TO_MODES] && p->kernels[TO_GRID]);
-    if (!status && apart && hcy__nufft_goes_by_lines(p))
-        status = make_line_roots(p);
-    else if (!status && apart && hcy__nufft_has_fft(p))
-        status = make_fft(p);
-    return status;
+    if (!status && apart)
+        status = choose_axes(p);
+    if (status || !apart)
+        return status;
+    if (p->goes_by_axes)
+        return make_axes_roots(p);
+    if (hcy__nufft_goes_by_lines(p))
+        return make_line_roots(p);
+    return hcy__nufft_has_fft(p) ? make_fft(p) : 0;
 }
 
 int hcy__nufft_grid_tables(hcy_nufft *p)
@@ -176,6 +216,7 @@ void hcy__nufft_share_tables(hcy_nufft *p, const hcy_nufft *from)
     p->fft = from->fft ? hcy_fft_retain(from->fft) : NULL;
     p->first_axis = from->first_axis ? hcy_fft_retain(from->first_axis) : NULL;
     p->planes = from->planes;
+    p->goes_by_axes = from->goes_by_axes;
 }
 
 /* --- Points --- */

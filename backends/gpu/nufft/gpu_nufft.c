@@ -575,6 +575,7 @@ const struct gpu_kernel_kind gpu_nufft_kernels[] = {
     { "nufft_crop", gpu_nufft_crop_launch, gpu_no_scratch, NULL, GPU_BATCH, false },
     { "nufft_pad", gpu_nufft_pad_launch, gpu_no_scratch, NULL, GPU_BATCH, false },
     { "nufft_lines", gpu_nufft_lines_launch, gpu_nufft_lines_scratch, NULL, GPU_BATCH, false },
+    { "nufft_axes", gpu_nufft_axes_launch, gpu_nufft_axes_scratch, NULL, GPU_BATCH, false },
     { "nufft_gram", gpu_nufft_gram_launch, gpu_nufft_gram_scratch, NULL, GPU_BATCH, false },
     { "nufft_scale", gpu_nufft_scale_launch, gpu_no_scratch, NULL, GPU_BATCH, false },
     { .name = NULL },

@@ -6,7 +6,6 @@
  * launches are so short that their ends take longer (256^3 on an H200: 1.58 ms a coil by 32 MB, 1.40 by 256).  In 2-D
  * all coils of a launch go at once, by [items][2][n0][h1].  The host waits for nothing.
  */
-#include "fft_plan.h"
 #include "gpu_priv.h"
 
 #include <stdio.h>
@@ -14,21 +13,13 @@
 #define AT(name) HCY_ARG_AT(nufft_gram, name)
 
 enum {
-    MOST_ROWS = 65535,        /* of groups in the second direction of a grid */
-    MOST_PASSES = 6,          /* gram.cl's radices */
-    LINE_BYTES = 75 << 10,    /* local memory of a group at most; */
-    LEAST_LINE_BYTES = 32768, /* what devices have that do not say */
-    SLAB_BYTES = 1 << 28,     /* long launches: what an H200's cache saves of shorter slabs, their ends cost */
-    SIDE_BYTES = 128,         /* of lines side by side */
-    MOST_ITEMS = 512,
-    LARGE_RADIX = 16          /* which gram.cl has besides fft_plan.h's */
+    SLAB_BYTES = 1 << 28, /* long launches: what an H200's cache saves of shorter slabs, their ends cost */
 };
 
 /* Lines of an axis. */
 struct axis {
     size_t n, half;
-    unsigned passes, radices[HCY_FFT_MOST_PASSES];
-    uint32_t lines, items;        /* of a group */
+    struct gpu_line line;
     size_t roots;                 /* where it has its own, bytes */
     struct gpu_variant *variant;
 };
@@ -43,50 +34,20 @@ struct gram {
     size_t slab, slab_at, bytes;  /* 3-D: numbers of the fastest axis in a slab; where it is; scratch memory in all */
 };
 
-/* Floats go sixteen at once where that saves a pass: doubles would leave no registers for it. */
-static void set_radices(struct axis *a, bool large)
-{
-    a->passes = hcy_fft_factor(a->radices, a->half);
-    for (size_t left = a->half, n = 1; large && left % LARGE_RADIX == 0; n++) {
-        unsigned list[HCY_FFT_MOST_PASSES];
-        left /= LARGE_RADIX;
-        const unsigned rest = left > 1 ? hcy_fft_factor(list, left) : 0;
-        if ((left > 1 && !rest) || n + rest >= a->passes)
-            continue;
-        a->passes = (unsigned)n + rest;
-        for (unsigned i = 0; i < a->passes; i++)
-            a->radices[i] = i < n ? LARGE_RADIX : list[i - n];
-    }
-}
-
-/* Lines and items of groups on an axis.  HCY_EUNSUPPORTED: its lines do not fit. */
+/* HCY_EUNSUPPORTED: an axis' lines do not fit a group. */
 static int set_axis(struct gram *g, uint32_t d)
 {
-    const struct gpu_ops *ops = g->call->kernel->ops;
-    const size_t has = ops->local_bytes ? ops->local_bytes : LEAST_LINE_BYTES;
-    const size_t most = has < LINE_BYTES ? has : LINE_BYTES;
     struct axis *a = &g->axes[d];
     a->n = (size_t)g->job->modes[d];
     a->half = (size_t)g->job->grid[d] / 2;
     /* gram.cl reads an item's first number, if no other. */
-    if (a->n > a->half || 2 * a->n < a->half || g->job->grid[d] % 2 || g->job->grid[d] > LINE_BYTES)
+    if (a->n > a->half || 2 * a->n < a->half || g->job->grid[d] % 2)
         return hcy_fail(HCY_EUNSUPPORTED, "nufft_gram: axis %u has %llu numbers of %llu", d,
                         (unsigned long long)g->job->modes[d], (unsigned long long)g->job->grid[d]);
-    set_radices(a, g->number == 8);
-    if (!a->passes || a->passes > MOST_PASSES)
-        return hcy_fail(HCY_EUNSUPPORTED, "nufft_gram: axis %u has %llu numbers, which are no product of few radices",
-                        d, (unsigned long long)g->job->grid[d]);
-    /* As many items as transforms of the smallest radix. */
-    const size_t line = (a->half + a->half / 8) * g->number, items = a->half / a->radices[a->passes - 1];
-    a->lines = SIDE_BYTES / (uint32_t)g->number;
-    while (a->lines > 1 && (a->lines * line > most || a->lines * items > MOST_ITEMS))
-        a->lines /= 2;
-    if (line > most || items > MOST_ITEMS)
-        return hcy_fail(HCY_EUNSUPPORTED, "nufft_gram: a line of %zu numbers does not fit a group", a->half);
-    a->items = gpu_group(g->call, (uint32_t)((a->lines * items + 31) / 32 * 32));
+    int status = gpu_line_of(&a->line, g->call, a->half, g->number, false);
     a->roots = g->roots_bytes;
     g->roots_bytes += 2 * a->half * g->number;
-    return 0;
+    return status;
 }
 
 /* The halves of the fastest axis' frequencies, and a slab of them. */
@@ -101,7 +62,7 @@ static int set_scratch(struct gram *g)
             status = hcy_size_mul(&g->bytes, whole, g->call->items);
         return status;
     }
-    const size_t column = a[0].n * 2 * a[1].half * g->number, side = SIDE_BYTES / g->number;
+    const size_t column = a[0].n * 2 * a[1].half * g->number, side = GPU_SIDE_BYTES / g->number;
     g->slab = SLAB_BYTES / column / side * side;
     g->slab = g->slab < side ? side : g->slab;
     if (g->slab > fast->half)
@@ -136,20 +97,16 @@ int gpu_nufft_gram_scratch(size_t *size, const struct gpu_call *call)
     return status;
 }
 
-static bool has_bytes(const hcy_value *v, size_t n, size_t size)
-{
-    return v->block && v->bytes_left / size >= n;
-}
-
 static int check_gram(const struct gram *g)
 {
     const hcy_value *values = g->call->values;
     size_t maps;
     if (hcy_size_mul(&maps, g->pixels, g->job->flags & HCY_NUFFT_GRAM_PLAIN ? 1 : g->call->items) ||
-        !has_bytes(&values[AT(image)], g->pixels, g->number) || !has_bytes(&values[AT(maps)], maps, g->number) ||
-        !has_bytes(&values[AT(spectrum)], g->cells, g->number / 2) ||
-        !has_bytes(&values[AT(result)], g->pixels, g->number) ||
-        !has_bytes(&values[AT(roots)], g->roots_bytes, 1) || !has_bytes(&values[AT(scratch)], g->bytes, 1))
+        !gpu_nufft_holds(&values[AT(image)], g->pixels, g->number) ||
+        !gpu_nufft_holds(&values[AT(maps)], maps, g->number) ||
+        !gpu_nufft_holds(&values[AT(spectrum)], g->cells, g->number / 2) ||
+        !gpu_nufft_holds(&values[AT(result)], g->pixels, g->number) ||
+        !gpu_nufft_holds(&values[AT(roots)], g->roots_bytes, 1) || !gpu_nufft_holds(&values[AT(scratch)], g->bytes, 1))
         return hcy_fail(HCY_EINVAL, "nufft_gram: a buffer is smaller than the job says");
     return 0;
 }
@@ -157,27 +114,9 @@ static int check_gram(const struct gram *g)
 static int compile_axis(struct gram *g, uint32_t d)
 {
     struct axis *a = &g->axes[d];
-    char options[GPU_OPTIONS_BYTES];
-    /* Groups on a multiprocessor, so that compilers leave an item's numbers in registers: sixteen floats or eight
-     * doubles, and their sums, take 128. */
-    const bool is_double = g->number == 16, is_large = a->radices[0] == LARGE_RADIX;
-    const unsigned resident = is_double ? 1 : (a->items <= 256 ? 2 : 1) * (is_large ? 1 : 2);
-    int used = snprintf(options, sizeof options,
-                        "-DGROUP_SIZE=%u -DREAL=%s -DN=%uu -DLENGTH=%uu -DLINES=%uu -DSTRIDED=%d -DPASSES=%u "
-                        "-DRESIDENT=%u",
-                        a->items, is_double ? "double" : "float", (unsigned)a->n, (unsigned)a->half, a->lines,
-                        d < g->last, a->passes, resident);
-    for (unsigned i = 0; i < a->passes; i++)
-        used += snprintf(options + used, sizeof options - (size_t)used, " -DR%u=%u", i, a->radices[i]);
-    return gpu_variant_get(&a->variant, g->call->kernel, gpu_text_nufft_gram, options);
-}
-
-static struct gpu_grid groups_of(const struct gram *g, const struct axis *a, uint64_t groups, uint64_t rows)
-{
-    const size_t line = (a->half + a->half / 8) * g->number;
-    return (struct gpu_grid){ { (uint32_t)groups, (uint32_t)(rows < MOST_ROWS ? rows : MOST_ROWS) },
-                              a->items,
-                              (uint32_t)(a->lines * line) };
+    char more[32];
+    snprintf(more, sizeof more, "-DN=%uu", (unsigned)a->n);
+    return gpu_line_compile(&a->variant, g->call, gpu_text_nufft_gram, &a->line, d < g->last, more);
 }
 
 static struct gpu_arg roots_of(const struct gram *g, const struct axis *a)
@@ -195,7 +134,7 @@ static int launch_rows(const struct gram *g, size_t item, size_t items, bool out
     const uint64_t rows = g->pixels / a->n;
     const struct gpu_nufft_gram gram = { .width = rows, .far_half = rows * a->half, .outer = items, .coil = g->pixels,
                                          .plain = plain, .adds = item || g->job->flags & HCY_NUFFT_GRAM_ADDS };
-    const struct gpu_grid grid = groups_of(g, a, (rows + a->lines - 1) / a->lines, out ? items : 1);
+    const struct gpu_grid grid = gpu_line_groups(&a->line, rows, 1, out ? items : 1);
     const struct gpu_arg maps = gpu_at(&values[AT(maps)], plain ? 0 : item * g->pixels * g->number);
     const struct gpu_arg scratch = gpu_at(&values[AT(scratch)], 0);
     if (out)
@@ -205,19 +144,13 @@ static int launch_rows(const struct gram *g, size_t item, size_t items, bool out
                     gpu_at(&values[AT(result)], 0));
 }
 
-/* Groups for rows of lines side by side. */
-static struct gpu_grid groups_of_rows(const struct gram *g, const struct axis *a, uint64_t width, uint64_t rows)
-{
-    return groups_of(g, a, rows * ((width + a->lines - 1) / a->lines), 1);
-}
-
 /* Along the first axis there and back, in scratch memory from `offset` on; `factor` is the spectrum's first number. */
 static int launch_through(const struct gram *g, const struct gpu_nufft_gram *gram, uint64_t rows, size_t offset,
                           size_t factor)
 {
     const hcy_value *values = g->call->values;
     const struct axis *a = &g->axes[0];
-    const struct gpu_grid grid = groups_of_rows(g, a, gram->width, rows);
+    const struct gpu_grid grid = gpu_line_groups(&a->line, gram->width, rows, 1);
     return GPU_STEP(g->call, a->variant, "gpu_gram_through", &grid, GPU_BYTES(*gram),
                     gpu_at(&values[AT(scratch)], offset), roots_of(g, a),
                     gpu_at(&values[AT(spectrum)], factor * (g->number / 2)));
@@ -230,7 +163,7 @@ static int launch_planes(const struct gram *g, size_t at, size_t width, bool out
     const struct gpu_nufft_gram gram = { .width = width, .row = a->n * fast->half, .step = fast->half,
                                          .far_row = 2 * a->half * width, .far_step = width,
                                          .far_half = a->half * width };
-    const struct gpu_grid grid = groups_of_rows(g, a, width, g->axes[0].n);
+    const struct gpu_grid grid = gpu_line_groups(&a->line, width, g->axes[0].n, 1);
     const hcy_value *scratch = &g->call->values[AT(scratch)];
     const struct gpu_arg rows = gpu_at(scratch, at * g->number), slab = gpu_at(scratch, g->slab_at);
     return GPU_STEP(g->call, a->variant, out ? "gpu_gram_out" : "gpu_gram_in", &grid, GPU_BYTES(gram),

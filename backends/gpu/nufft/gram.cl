@@ -5,192 +5,36 @@
  * So nothing is ever twice as long as the image, and along the first axis forward, product and backward are one kernel
  * that keeps its numbers in registers for both halves.
  *
- * A group has LINES lines: neighbours of a slower axis (STRIDED 1), or, of the fastest axis, lines one behind the
- * other.  An item has as many numbers of a line as the pass has a radix, and between passes (Stockham's order) items
- * exchange them in local memory.  Radices are R0 to R5, as many as PASSES, and backwards they come in the other order:
- * so an item begins to go back with the numbers it has, and ends with those of the places where it began.  Backward is
- * forward with real and imaginary parts exchanged.  A line has some numbers more in local memory, so that lanes that
- * write numbers far apart meet different banks.
+ * Lines are transformed in registers (registers.cl).
  */
 #pragma once
-#include "dialect.h"
-#include "gpu_format.h"
+#define ROOT_STEP 2 /* roots are those of the whole grid */
+#define WIDTH gram.width
+#include "nufft/registers.cl"
 
-#define V REAL
-/* As a whole, so that it moves in one piece. */
-struct __attribute__((aligned(2 * sizeof(REAL)))) gram_number {
-    REAL re, im;
-};
-typedef struct gram_number gram_number_t;
-#define C gram_number_t
-#define NUMBER gram_number_t
-#define NAME(x) gram_##x
-#include "fft_short.h"
-
-/* Four times four, whose roots between them are constants. */
-DEVICE void gram_short_16(C *a)
-{
-    const REAL c[10] = { 1, (REAL)0.92387953251128675613, (REAL)0.70710678118654752440, (REAL)0.38268343236508977173, 0,
-                         0, (REAL)-0.70710678118654752440, 0, 0, (REAL)-0.92387953251128675613 };
-    const REAL s[10] = { 0, (REAL)-0.38268343236508977173, (REAL)-0.70710678118654752440, (REAL)-0.92387953251128675613,
-                         -1, 0, (REAL)-0.70710678118654752440, 0, 0, (REAL)0.38268343236508977173 };
-    C rows[4][4];
-    UNROLL
-    for (int i = 0; i < 4; i++) {
-        UNROLL
-        for (int k = 0; k < 4; k++)
-            rows[i][k] = a[4 * k + i];
-        gram_short_4(rows[i]);
-    }
-    UNROLL
-    for (int k = 0; k < 4; k++) {
-        C column[4];
-        UNROLL
-        for (int i = 0; i < 4; i++)
-            column[i] = i * k ? gram_times(rows[i][k], gram_number(c[i * k], s[i * k])) : rows[i][k];
-        gram_short_4(column);
-        UNROLL
-        for (int i = 0; i < 4; i++)
-            a[k + 4 * i] = column[i];
-    }
-}
-
-DEVICE C gram_exchanged(C x)
-{
-    return gram_number(x.im, x.re);
-}
-/* conj(a) b */
-DEVICE C gram_back(C a, C b)
-{
-    return gram_number(a.re * b.re + a.im * b.im, a.re * b.im - a.im * b.re);
-}
-
-/* The last radix, the smallest one: so many items have a line. */
-#if PASSES == 1
-#define RL R0
-#elif PASSES == 2
-#define RL R1
-#elif PASSES == 3
-#define RL R2
-#elif PASSES == 4
-#define RL R3
-#elif PASSES == 5
-#define RL R4
-#else
-#define RL R5
-#endif
-#define ITEMS_OF_LINE (LENGTH / RL)
-#define NEAR_LINE (LENGTH + LENGTH / 8)
-
-/* Number e of a group's line l.  Lines side by side that fill all banks need no numbers more. */
-DEVICE uint32_t room_place(uint32_t e, uint32_t l)
-{
-    const uint32_t padded = STRIDED && LINES * sizeof(C) >= 128 ? e : e + (e >> (RL == 16 ? 4 : 3));
-    return STRIDED ? padded * LINES + l : l * NEAR_LINE + padded;
-}
-
-/* What follows is done by each item that has a transform of RADIX numbers, number t of line l.  `own` is where its
- * numbers are: a processor's one item has those of all. */
-#if GROUP_SIZE == 1
-#define OWNED (LINES * ITEMS_OF_LINE)
-#define ITEM_OWNING(own) (own)
-#else
-#define OWNED 1
-#define ITEM_OWNING(own) (ITEM % GROUP_SIZE) /* so that compilers know what it is below: 9 % of a convolution */
-#endif
-#define EACH(RADIX)                                                                                                 \
-    for (uint32_t own = 0; own < OWNED; own++) {                                                                    \
-        const uint32_t t = STRIDED ? ITEM_OWNING(own) / LINES : ITEM_OWNING(own) % ITEMS_OF_LINE;                   \
-        const uint32_t l = STRIDED ? ITEM_OWNING(own) % LINES : ITEM_OWNING(own) / ITEMS_OF_LINE;                   \
-        if (t < LENGTH / RADIX && l < LINES) {
-#define END }}
-/* And with each of its numbers, number t + PLACE(k, RADIX) of the line. */
-#define PLACE(k, RADIX) ((uint32_t)(k) * (LENGTH / RADIX))
-#define EACH_NUMBER(RADIX)               \
-    UNROLL                               \
-    for (int k = 0; k < RADIX; k++)
-
-/* A pass: RADIX numbers are transformed and given to the items that have NEXT of them; `done`: the product of the
- * radices before. */
-#define PASS_(RADIX, done, NEXT)                                                                                    \
-    EACH(RADIX)                                                                                                     \
-    const uint32_t j = t / (done), q = t - j * (done);                                                              \
-    gram_short_##RADIX(a[own]);                                                                                     \
-    EACH_NUMBER(RADIX)                                                                                              \
-        room[room_place(q + (done) * (RADIX * j + k), l)] =                                                         \
-            k ? gram_times(a[own][k], roots[2 * j * k * (done)]) : a[own][k];                                       \
-    END                                                                                                             \
-    BARRIER();                                                                                                      \
-    EACH(NEXT)                                                                                                      \
-    EACH_NUMBER(NEXT)                                                                                               \
-        a[own][k] = room[room_place(t + PLACE(k, NEXT), l)];                                                        \
-    END                                                                                                             \
-    BARRIER();
-#define PASS(RADIX, done, NEXT) PASS_(RADIX, done, NEXT)
-#define LAST_PASS_(RADIX) EACH(RADIX) gram_short_##RADIX(a[own]); END
-#define LAST_PASS(RADIX) LAST_PASS_(RADIX)
-
-/* `a` has numbers of R0 for an item, then of RL; and back. */
-#if PASSES == 1
-#define FORWARD LAST_PASS(R0)
-#define BACKWARD LAST_PASS(R0)
-#elif PASSES == 2
-#define FORWARD PASS(R0, 1, R1) LAST_PASS(R1)
-#define BACKWARD PASS(R1, 1, R0) LAST_PASS(R0)
-#elif PASSES == 3
-#define FORWARD PASS(R0, 1, R1) PASS(R1, R0, R2) LAST_PASS(R2)
-#define BACKWARD PASS(R2, 1, R1) PASS(R1, R2, R0) LAST_PASS(R0)
-#elif PASSES == 4
-#define FORWARD PASS(R0, 1, R1) PASS(R1, R0, R2) PASS(R2, R0 *R1, R3) LAST_PASS(R3)
-#define BACKWARD PASS(R3, 1, R2) PASS(R2, R3, R1) PASS(R1, R3 *R2, R0) LAST_PASS(R0)
-#elif PASSES == 5
-#define FORWARD PASS(R0, 1, R1) PASS(R1, R0, R2) PASS(R2, R0 *R1, R3) PASS(R3, R0 *R1 *R2, R4) LAST_PASS(R4)
-#define BACKWARD PASS(R4, 1, R3) PASS(R3, R4, R2) PASS(R2, R4 *R3, R1) PASS(R1, R4 *R3 *R2, R0) LAST_PASS(R0)
-#else
-#define FORWARD                                                                                                     \
-    PASS(R0, 1, R1) PASS(R1, R0, R2) PASS(R2, R0 *R1, R3) PASS(R3, R0 *R1 *R2, R4) PASS(R4, R0 *R1 *R2 *R3, R5)     \
-    LAST_PASS(R5)
-#define BACKWARD                                                                                                    \
-    PASS(R5, 1, R4) PASS(R4, R5, R3) PASS(R3, R5 *R4, R2) PASS(R2, R5 *R4 *R3, R1) PASS(R1, R5 *R4 *R3 *R2, R0)     \
-    LAST_PASS(R0)
-#endif
-
-/* The items' numbers: of the pass, of the line, and of what comes back. */
-#define NUMBERS                                                                   \
-    DYNAMIC_LOCAL(room_bytes, 2 * NEAR_LINE * LINES * sizeof(REAL));              \
-    NEAR C *room = (NEAR C *)room_bytes;                                          \
-    C a[OWNED][R0];
 #define LINE_NUMBERS C line[OWNED][R0];
+
+/* Beyond the image's N numbers the item's first one is read, which does not count. */
+#define IS_NUMBER(e) (N == LENGTH || (e) < N)
+#define NUMBER_OR_ZERO(e, x) (IS_NUMBER(e) ? (x) : reg_number(0, 0))
 
 /* A half of the frequencies begins with the line's numbers, times roots for the odd ones. */
 #define BEGIN_HALF(odd)                                                                                             \
     EACH(R0)                                                                                                        \
     EACH_NUMBER(R0)                                                                                                 \
-        a[own][k] = (odd) ? gram_times(line[own][k], roots[t + PLACE(k, R0)]) : line[own][k];                       \
+        a[own][k] = (odd) ? reg_times(line[own][k], roots[t + PLACE(k, R0)]) : line[own][k];                        \
     END
 /* What came back is added up over both halves. */
 #define ADD_HALF(odd, sum)                                                                                          \
     EACH(R0)                                                                                                        \
     EACH_NUMBER(R0) {                                                                                               \
-        const C x = gram_exchanged(a[own][k]);                                                                      \
-        sum[own][k] = (odd) ? gram_add(sum[own][k], gram_back(roots[t + PLACE(k, R0)], x)) : x;                     \
+        const C x = reg_exchanged(a[own][k]);                                                                       \
+        sum[own][k] = (odd) ? reg_add(sum[own][k], reg_back(roots[t + PLACE(k, R0)], x)) : x;                       \
     }                                                                                                               \
     END
 
-/* Reads go without branches, so that all of an item's are under way at once: beyond the last line the group's first one
- * is read, beyond the image's N numbers the item's first one, which does not count. */
-#define IS_LINE(l) (first + (l) < gram.width)
-#define LINE_OR_FIRST(l) (IS_LINE(l) ? (l) : 0)
-#define IS_NUMBER(e) (N == LENGTH || (e) < N)
-#define NUMBER_OR_ZERO(e, x) (IS_NUMBER(e) ? (x) : gram_number(0, 0))
-
 #if STRIDED
 
-/* Lines side by side, `width` of them in a row of lines: this group's row, and the first of its lines there. */
-#define GROUPS_OF_ROW (((uint32_t)gram.width + LINES - 1) / LINES)
-#define ROW                                             \
-    const uint32_t row = GROUP / GROUPS_OF_ROW;         \
-    const uint32_t first = GROUP % GROUPS_OF_ROW * LINES;
 #define LOAD_LINE(source)                                                                                           \
     EACH(R0)                                                                                                        \
     const C *from_t = (source) + t * gram.step + LINE_OR_FIRST(l);                                                  \
@@ -243,7 +87,7 @@ void gpu_gram_in(struct gpu_nufft_gram gram, BUFFER(const C, from), BUFFER(const
         EACH(RL)
         const C *from_t = source + t * gram.far_step + LINE_OR_FIRST(l);
         EACH_NUMBER(RL)
-            a[own][k] = gram_exchanged(from_t[PLACE(k, RL) * gram.far_step]);
+            a[own][k] = reg_exchanged(from_t[PLACE(k, RL) * gram.far_step]);
         END
         BACKWARD
         ADD_HALF(odd, line)
@@ -272,7 +116,7 @@ void gpu_gram_through(struct gpu_nufft_gram gram, BUFFER(C, data), BUFFER(const 
         EACH(RL)
         const REAL *factors_t = factors + t * gram.far_step + LINE_OR_FIRST(l);
         EACH_NUMBER(RL)
-            a[own][k] = gram_exchanged(gram_scaled(a[own][k], factors_t[PLACE(k, RL) * gram.far_step]));
+            a[own][k] = reg_exchanged(reg_scaled(a[own][k], factors_t[PLACE(k, RL) * gram.far_step]));
         END
         BACKWARD
         ADD_HALF(odd, sum)
@@ -298,7 +142,7 @@ void gpu_gram_first(struct gpu_nufft_gram gram, BUFFER(const C, image), BUFFER(c
         const C *pixels = image + at, *coil = gram.plain ? pixels : maps + o * gram.coil + at;
         EACH_NUMBER(R0) {
             const C x = pixels[PLACE_OR_FIRST(k)];
-            line[own][k] = NUMBER_OR_ZERO(t + PLACE(k, R0), gram.plain ? x : gram_times(x, coil[PLACE_OR_FIRST(k)]));
+            line[own][k] = NUMBER_OR_ZERO(t + PLACE(k, R0), gram.plain ? x : reg_times(x, coil[PLACE_OR_FIRST(k)]));
         }
         END
         UNROLL
@@ -331,7 +175,7 @@ void gpu_gram_last(struct gpu_nufft_gram gram, BUFFER(const C, from), BUFFER(con
             EACH(RL)
             const C *from_t = source + (first + LINE_OR_FIRST(l)) * LENGTH + t;
             EACH_NUMBER(RL)
-                a[own][k] = gram_exchanged(from_t[PLACE(k, RL)]);
+                a[own][k] = reg_exchanged(from_t[PLACE(k, RL)]);
             END
             BACKWARD
             ADD_HALF(odd, line)
@@ -343,10 +187,10 @@ void gpu_gram_last(struct gpu_nufft_gram gram, BUFFER(const C, from), BUFFER(con
         const C *coil = maps + o * gram.coil + at;
         if (!gram.plain)
             EACH_NUMBER(R0)
-                line[own][k] = gram_back(coil[PLACE_OR_FIRST(k)], line[own][k]);
+                line[own][k] = reg_back(coil[PLACE_OR_FIRST(k)], line[own][k]);
         if (gram.adds || o)
             EACH_NUMBER(R0)
-                line[own][k] = gram_add(pixels[PLACE_OR_FIRST(k)], line[own][k]);
+                line[own][k] = reg_add(pixels[PLACE_OR_FIRST(k)], line[own][k]);
         EACH_NUMBER(R0)
             if (IS_LINE(l) && IS_NUMBER(t + PLACE(k, R0)))
                 pixels[PLACE(k, R0)] = line[own][k];
