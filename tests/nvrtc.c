@@ -70,10 +70,10 @@ static const struct {
     { "Fourier transforms, floats", gpu_text_fft, "-arch=compute_75 -fmad=false -DGROUP_SIZE=32 -DREAL=float" },
     { "Fourier transforms, doubles", gpu_text_fft, "-arch=compute_90 -fmad=false -DGROUP_SIZE=256 -DREAL=double" },
     { "lines of modes, floats", gpu_text_nufft_axes,
-      "-arch=compute_75 -DGROUP_SIZE=320 -DREAL=float -DM=256u -DLENGTH=320u -DLINES=16u -DSTRIDED=1 -DPASSES=2 -DRESIDENT=3 "
+      "-arch=compute_75 -DGROUP_SIZE=320 -DREAL=float -DM=256u -DTO_GRID=1 -DLENGTH=320u -DLINES=16u -DSTRIDED=1 -DPASSES=2 -DRESIDENT=3 "
       "-DR0=20 -DR1=16" },
     { "lines of modes of the fastest axis, doubles", gpu_text_nufft_axes,
-      "-arch=compute_90 -DGROUP_SIZE=320 -DREAL=double -DM=307u -DLENGTH=630u -DLINES=1u -DSTRIDED=0 -DPASSES=5 -DRESIDENT=1 "
+      "-arch=compute_90 -DGROUP_SIZE=320 -DREAL=double -DM=307u -DTO_GRID=0 -DLENGTH=630u -DLINES=1u -DSTRIDED=0 -DPASSES=5 -DRESIDENT=1 "
       "-DR0=7 -DR1=5 -DR2=3 -DR3=3 -DR4=2" },
     { "convolved lines, floats", gpu_text_nufft_gram,
       "-arch=compute_75 -DGROUP_SIZE=256 -DREAL=float -DN=256u -DLENGTH=256u -DLINES=16u -DSTRIDED=1 -DPASSES=2 -DRESIDENT=2 "

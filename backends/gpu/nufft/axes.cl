@@ -34,6 +34,9 @@
 #endif
 #define LINE_BEHIND(l) (STRIDED ? (l) : (l) * LENGTH)
 
+/* One or the other: half as much to compile. */
+#if TO_GRID
+
 KERNEL GROUPS_OF(GROUP_SIZE, RESIDENT)
 void gpu_axis_to_grid(struct gpu_nufft_axis axis, BUFFER(const C, modes), BUFFER(const REAL, factors),
                       BUFFER(const C, roots), BUFFER(C, grid))
@@ -62,6 +65,8 @@ void gpu_axis_to_grid(struct gpu_nufft_axis axis, BUFFER(const C, modes), BUFFER
     END
 }
 
+#else
+
 KERNEL GROUPS_OF(GROUP_SIZE, RESIDENT)
 void gpu_axis_to_modes(struct gpu_nufft_axis axis, BUFFER(C, modes), BUFFER(const REAL, factors),
                        BUFFER(const C, roots), BUFFER(const C, grid))
@@ -87,3 +92,5 @@ void gpu_axis_to_modes(struct gpu_nufft_axis axis, BUFFER(C, modes), BUFFER(cons
         }
     END
 }
+
+#endif

@@ -93,13 +93,13 @@ static int launch_axis(const struct axes *a, uint32_t d, bool to_grid)
     uint64_t rows;
     const struct gpu_nufft_axis axis = axis_of(a, d, &rows);
     size_t factors = 0, roots = 0;
-    char more[32];
+    char more[48];
     struct gpu_variant *variant;
     for (uint32_t e = 0; e < d; e++) {
         factors += (size_t)job->modes[e];
         roots += (size_t)job->grid[e];
     }
-    snprintf(more, sizeof more, "-DM=%uu", (unsigned)job->modes[d]);
+    snprintf(more, sizeof more, "-DM=%uu -DTO_GRID=%d", (unsigned)job->modes[d], to_grid);
     int status = gpu_line_compile(&variant, a->call, gpu_text_nufft_axes, &a->lines[d], d < job->dim - 1, more);
     if (status)
         return status;
