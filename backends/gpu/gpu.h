@@ -58,7 +58,8 @@ struct gpu_ops {
     /* The compiler's option with which a * b + c are two operations; NULL: the texts' own pragma is enough. */
     const char *no_contraction;
     const struct gpu_row *row; /* its parameters */
-    size_t local_bytes;        /* that a group may have; 0: not known */
+    size_t local_bytes;        /* that a group may have, */
+    size_t group_items;        /* and items of it; 0: not known */
 };
 
 /* A prepared plan's host side: the handle of its block. */

@@ -374,7 +374,8 @@ int cl_kernel_get(void **kimpl, const char **variant, void *impl, const hcy_sign
                                .plan = plan_of_block,
                                .units = d->at.info.units, .lanes = quirk->lanes,
                                .products = (d->capability >= 8) + (d->capability >= 9), .alone = d->alone,
-                               .static_local = true, .atomics32 = d->atomics32, .row = gpu_row_of(&d->choice) };
+                               .static_local = true, .atomics32 = d->atomics32, .row = gpu_row_of(&d->choice),
+                               .group_items = (size_t)cl_number(d->at.device, CL_DEVICE_MAX_WORK_GROUP_SIZE) };
     int status = gpu_kernel_get(&k->ours, &k->ops, d, signature->name);
     if (status) {
         free(k);

@@ -78,6 +78,9 @@ int gpu_line_of(struct gpu_line *line, const struct gpu_call *call, size_t n, si
     const struct gpu_ops *ops = call->kernel->ops;
     const size_t has = ops->local_bytes ? ops->local_bytes : LEAST_LINE_BYTES;
     const size_t most = has < LINE_BYTES ? has : LINE_BYTES;
+    /* A processor's group has one item, for all of these. */
+    const bool few = !ops->alone && ops->group_items && ops->group_items < MOST_ITEMS;
+    const size_t most_items = few ? ops->group_items : MOST_ITEMS;
     *line = (struct gpu_line){ .n = n, .number = number, .alone = alone };
     if (n > LINE_BYTES)
         return hcy_fail(HCY_EUNSUPPORTED, "a line of %zu numbers does not fit a group", n);
@@ -90,9 +93,9 @@ int gpu_line_of(struct gpu_line *line, const struct gpu_call *call, size_t n, si
     /* As many items as transforms of the smallest radix. */
     const size_t bytes = line_bytes(line), items = n / line->radices[line->passes - 1];
     line->lines = GPU_SIDE_BYTES / (uint32_t)number;
-    while (line->lines > 1 && (line->lines * bytes > most || line->lines * items > MOST_ITEMS))
+    while (line->lines > 1 && (line->lines * bytes > most || line->lines * items > most_items))
         line->lines /= 2;
-    if (bytes > most || items > MOST_ITEMS)
+    if (bytes > most || items > most_items)
         return hcy_fail(HCY_EUNSUPPORTED, "a line of %zu numbers does not fit a group", n);
     line->items = gpu_group(call, (uint32_t)((line->lines * items + 31) / 32 * 32));
     return 0;
