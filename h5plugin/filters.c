@@ -60,9 +60,9 @@ static int complete_values(h5_id plist, h5_id type, h5_id space)
     if (n > N_GIVEN)
         n = N_GIVEN;
     /* Who makes a dataset like another one (h5repack, h5py) gives that one's values, which were completed then: users
-     * give three at most, and no code is the 4 that stands at its place where they gave none. */
+     * give three at most, and no code is the version, from 4 on, that stands at its place where they gave none. */
     unsigned *given = values + AT_BLOCK;
-    if (n > 3 || (n == 3 && given[0] == version[0] && given[1] == version[1])) {
+    if (n > 3 || (n == 3 && given[0] == version[0] && given[1] >= version[1])) {
         n -= AT_BLOCK;
         memmove(given, given + AT_BLOCK, n * sizeof *given);
         memset(given + n, 0, AT_BLOCK * sizeof *given);
@@ -83,8 +83,9 @@ static int coding_of(h5_coding *coding, size_t n, const unsigned values[])
     unsigned element = n > AT_ELEMENT ? values[AT_ELEMENT] : 0, block = n > AT_BLOCK ? values[AT_BLOCK] : 0;
     unsigned code = n > AT_CODE ? values[AT_CODE] : CODE_NONE;
     size_t bytes;
-    /* The original's values of a dataset like another one were completed twice; what it finds for a code is none. */
-    if (n > AT_LEVEL && code == version[1] && !block && values[AT_LEVEL] == element)
+    /* The original's values of a dataset like another one were completed twice; the version that it finds for a code is
+     * none (0.3 knew no Zstandard). */
+    if (n > AT_LEVEL && code == values[1] && code != CODE_LZ4 && block == values[0] && values[AT_LEVEL] == element)
         code = CODE_NONE;
     if (!element)
         return hcy_fail(HCY_EINVAL, "filter 32008: its values do not say the size of an element");

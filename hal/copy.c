@@ -98,12 +98,18 @@ static uint64_t address_of(const hcy_block *block)
     return block->address ? block->address : (uint64_t)(uintptr_t)block->host;
 }
 
+/* Views of one buffer share its block, whose handle tells it from the others of its device; what a backend has no
+ * handle for has an address. */
+static bool has_one_handle(const hcy_block *a, const hcy_block *b)
+{
+    return a->handle == b->handle && (a->handle || !address_of(a) || !address_of(b));
+}
+
 bool hcy__same_block(const hcy_buffer *a, const hcy_buffer *b)
 {
     if (a->dev != b->dev)
         return false;
-    /* Views of one buffer share its block, whose handle tells it from the others of its device. */
-    if (a->block.handle == b->block.handle)
+    if (has_one_handle(&a->block, &b->block))
         return true;
     /* The pool's lie apart, which is what nearly all commands ask; but memory may have been lent twice. */
     if (a->origin == HCY__POOLED && b->origin == HCY__POOLED)
@@ -117,7 +123,7 @@ bool hcy__overlap(const hcy_buffer *a, size_t a_at, size_t a_size, const hcy_buf
 {
     if (!hcy__same_block(a, b))
         return false;
-    const bool one = a->block.handle == b->block.handle;
+    const bool one = has_one_handle(&a->block, &b->block);
     const uint64_t x = (one ? 0 : address_of(&a->block)) + a->offset + a_at,
                    y = (one ? 0 : address_of(&b->block)) + b->offset + b_at;
     return x < y + b_size && y < x + a_size;

@@ -228,9 +228,10 @@ void cuda_program_release(void *pimpl)
 static void count_params(struct cuda_kernel *k)
 {
     size_t offset, size;
-    k->knows_params = cu.cuFuncGetParamInfo != NULL;
-    while (k->knows_params && !cu.cuFuncGetParamInfo(k->function, k->n_params, &offset, &size))
+    CUresult r = cu.cuFuncGetParamInfo ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+    while (!r && !(r = cu.cuFuncGetParamInfo(k->function, k->n_params, &offset, &size)))
         k->n_params++;
+    k->knows_params = r == CUDA_ERROR_INVALID_VALUE; /* there is no such parameter */
 }
 
 int cuda_program_kernel(void **kimpl, void *pimpl, const char *name, const hcy_signature *signature)

@@ -129,8 +129,9 @@ int hcy__nufft_borrow(hcy_buffer **out, hcy_buffer **own, hcy_nufft *p, hcy_queu
                       bool input)
 {
     const uint32_t in_place = HCY_CAP_HOST_MEMORY | HCY_CAP_IMPORT_HOST;
-    /* A device that works in host memory needs no copy, and the caller's array is the result's place. */
-    if ((hcy_device_get_info(p->dev)->caps & in_place) == in_place)
+    /* A device that works in host memory needs no copy, and the caller's array is the result's place; kernels take
+     * complex numbers as a whole, though, and C aligns their parts alone. */
+    if ((hcy_device_get_info(p->dev)->caps & in_place) == in_place && (uintptr_t)host % (2 * hcy__nufft_real(p)) == 0)
         return hcy_buffer_import_host(out, p->dev, host, size, NULL, NULL);
     int status = hcy__nufft_need(own, p, size);
     if (!status && input)
@@ -241,10 +242,12 @@ static int transform_axes(hcy_queue *q, const hcy_nufft *p, struct hcy__nufft_wo
                                              [AXES_AT(factors)] = hcy_arg_buf(p->factors),
                                              [AXES_AT(roots)] = hcy_arg_buf(p->roots),
                                              [AXES_AT(job)] = hcy_arg_struct(&job, sizeof job),
-                                             [AXES_AT(modes)] = hcy_arg_buf(f) };
+                                             [AXES_AT(modes)] = hcy_arg_buf(f),
+                                             [AXES_AT(scratch)] = hcy_arg_buf(NULL) };
     job.sign = sign;
     job.flags |= to_grid ? HCY_NUFFT_LINES_TO_GRID : 0;
-    return launch(q, p, w, AXES, n, args, HCY_N_ARGS(nufft_axes), AXES_AT(scratch));
+    /* All that is between lies in the grid. */
+    return launch(q, p, w, AXES, n, args, HCY_N_ARGS(nufft_axes), HCY_N_ARGS(nufft_axes));
 }
 
 /* Between the work's grid and modes, with the transform. */

@@ -179,6 +179,8 @@ int hcy__nufft_lacks(const hcy_nufft *plan, int kernel);
 bool hcy__nufft_has_fft(const hcy_nufft *plan); /* the device's general one */
 /* Whether a transform that no kernel does with the cut takes nufft_lines: for its bits, or as there is no other. */
 bool hcy__nufft_goes_by_lines(const hcy_nufft *plan);
+/* Whether modes and the job's grid are apart by nufft_axes, which has bits of its own and not every grid (points.c). */
+int hcy__nufft_choose_axes(bool *by_axes, const hcy_nufft *plan, const hcy_nufft_job *job);
 /* The same, types 1 and 2, unless the plan has them. */
 int hcy__nufft_grid_tables(hcy_nufft *plan);
 /* Those of a plan with the same grid and precision. */

@@ -69,7 +69,10 @@ static int working(const hcy_nufft *p, const hcy_nufft_job *job, const hcy_nufft
         status = scratch(p, inner, INTERP, batch, &interp);
     if (!status)
         status = scratch(p, inner, TO_MODES, batch, &modes);
-    if (!p->kernels[TO_MODES])
+    bool by_axes = false;
+    if (!status)
+        status = hcy__nufft_choose_axes(&by_axes, p, inner);
+    if (!p->kernels[TO_MODES] && !by_axes)
         modes = grid_bytes(p, inner, batch); /* a general FFT's working memory: not known, about as much */
     *bytes = fmax(modes, fmax(spread, interp));
     return status;

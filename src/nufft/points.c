@@ -64,7 +64,6 @@ static int make_fft(hcy_nufft *p)
 {
     const uint64_t *grid = p->job.grid;
     hcy_fft_desc desc = HCY_FFT_DESC_INIT;
-    release_fft(p);
     desc.precision = p->desc.precision;
     desc.rank = p->desc.dim;
     desc.batch = p->batch;
@@ -120,19 +119,18 @@ static int make_line_roots(hcy_nufft *p)
     return status;
 }
 
-/* Whether modes and grid are apart by nufft_axes, which has bits of its own and not every grid. */
-static int choose_axes(hcy_nufft *p)
+int hcy__nufft_choose_axes(bool *by_axes, const hcy_nufft *p, const hcy_nufft_job *job)
 {
-    hcy_arg args[HCY_N_ARGS(nufft_axes)] = { [HCY_ARG_AT(nufft_axes, job)] = hcy_arg_struct(&p->job, sizeof p->job) };
+    hcy_arg args[HCY_N_ARGS(nufft_axes)];
     size_t size;
-    p->goes_by_axes = false;
+    *by_axes = false;
     if (!p->kernels[AXES] || p->opts.separate_fft || hcy__nufft_is_same(p))
         return 0;
     for (size_t i = 0; i < HCY_N_ARGS(nufft_axes); i++)
-        if (i != HCY_ARG_AT(nufft_axes, job))
-            args[i] = hcy_arg_buf(NULL);
-    int status = hcy_kernel_scratch_size(&size, p->kernels[AXES], p->batch, args, HCY_N_ARGS(nufft_axes));
-    p->goes_by_axes = !status;
+        args[i] = hcy_arg_buf(NULL);
+    args[HCY_ARG_AT(nufft_axes, job)] = hcy_arg_struct(job, sizeof *job);
+    int status = hcy_kernel_scratch_size(&size, p->kernels[AXES], 1, args, HCY_N_ARGS(nufft_axes));
+    *by_axes = !status;
     return status == HCY_EUNSUPPORTED ? 0 : status;
 }
 
@@ -177,9 +175,13 @@ int hcy__nufft_tables(hcy_nufft *p, bool factors)
     if (!status && factors)
         status = make_factors(p);
     const bool apart = factors && !(p->kernels[TO_MODES] && p->kernels[TO_GRID]);
-    if (!status && apart)
-        status = choose_axes(p);
     if (status || !apart)
+        return status;
+    /* The last grid may have gone another way. */
+    release_fft(p);
+    hcy__nufft_drop(&p->roots);
+    status = hcy__nufft_choose_axes(&p->goes_by_axes, p, &p->job);
+    if (status)
         return status;
     if (p->goes_by_axes)
         return make_axes_roots(p);

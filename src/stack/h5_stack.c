@@ -43,8 +43,9 @@ struct layout {
 static void bitshuffle_codec(struct layout *l, const unsigned *values, size_t n)
 {
     unsigned size = n > 2 ? values[2] : 0, kind = n > 4 ? values[4] : 0;
-    /* Completed twice, as of a dataset that was made like another one: the filter took the version's 4 for no code. */
-    if (n > 5 && !values[3] && kind == 4 && values[5] == size)
+    /* Completed twice, as of a dataset that was made like another one: the filter took the version for no code, but for
+     * 2; 0.3 knew no Zstandard. */
+    if (n > 5 && values[3] == values[0] && kind == values[1] && kind != 2 && values[5] == size)
         kind = 0;
     /* Bits shuffled as elements of another size are not the pixels' bits: HDF5's plugin has to do it. */
     if (size && size != l->shape.pixel->size)

@@ -447,6 +447,17 @@ static int launch_step(const struct run *r, const struct step *s, enum memory fr
     return launch[s->kind](r, s, variant, &grid, r->memory[from], gpu_at(&tables, s->table), r->memory[to]);
 }
 
+/* Input and output are one place or lie apart; a block may have been made twice of the same memory. */
+static bool is_same_place(const hcy_value *a, const hcy_value *b)
+{
+    const hcy_block *x = a->block, *y = b->block;
+    if (x->handle && x->handle == y->handle)
+        return a->offset == b->offset;
+    const uint64_t from = x->address ? x->address : (uint64_t)(uintptr_t)x->host,
+                   to = y->address ? y->address : (uint64_t)(uintptr_t)y->host;
+    return from && to && from + a->offset == to + b->offset;
+}
+
 /* Into the result's place no step may write what is still to be read from it, but lines as a whole where they are. */
 static int keep_input(const struct run *r)
 {
@@ -463,8 +474,8 @@ int gpu_fft_run(const struct gpu_fft *f, void *queue, const hcy_value *out, int 
                            .fft = f,
                            .memory = { gpu_at(in, 0), gpu_at(out, 0), gpu_at(work, 0), gpu_at(work, f->room) },
                            .backward = direction == HCY_FFT_BACKWARD };
-    const bool is_odd = f->n_steps % 2, in_place = in->block->handle == out->block->handle,
-               is_there = in_place && in->offset == out->offset && f->steps[0].kind == WHOLE;
+    const bool is_odd = f->n_steps % 2, in_place = is_same_place(in, out),
+               is_there = in_place && f->steps[0].kind == WHOLE;
     enum memory from = IN;
     int status = 0;
     if (f->is_beside && is_odd && in_place && !is_there) {

@@ -2,9 +2,9 @@
  *
  * With n numbers of an image's axis and h = half the grid's, a coil in 3-D goes from the image to [2][n0][n1][h2], the
  * halves of the fastest axis' frequencies.  From there a slab of these goes to [n0][2][h1][slab], along the first axis
- * there and back in place, and back.  A slab is as large as memory for it may be: of one that stays in a device's cache
- * launches are so short that their ends take longer (256^3 on an H200: 1.58 ms a coil by 32 MB, 1.40 by 256).  In 2-D
- * all coils of a launch go at once, by [items][2][n0][h1].  The host waits for nothing.
+ * there and back in place, and back.  Slabs are large: of those that stay in a device's cache launches are so short
+ * that their ends take longer (256^3 on an H200: 1.58 ms a coil by 32 MB, 1.40 by 256).  In 2-D all coils of a launch
+ * go at once, by [items][2][n0][h1].  The host waits for nothing.
  */
 #include "gpu_priv.h"
 

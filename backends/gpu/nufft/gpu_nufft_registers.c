@@ -49,6 +49,9 @@ static void find_radices(struct gpu_line *best, double *cost, struct gpu_line *n
         }
         return;
     }
+    /* One pass more at least, and radices that are all the same. */
+    if (now->passes + 2 > *cost)
+        return;
     for (unsigned i = first; i < N_RADICES && now->passes < MOST_PASSES; i++)
         if (n % all_radices[i] == 0) {
             now->radices[now->passes++] = all_radices[i];

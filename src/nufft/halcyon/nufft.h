@@ -143,8 +143,8 @@ HCY_API int hcy_nufft_execute_adjoint(hcy_nufft *plan, void *c, void *f) HCY_MUS
 /* The same on a queue of the plan's device, from and to its buffers: asynchronous, in order.  The plan must live until
  * the queue has passed it.  Its working memory stays with it for what this queue is given next, until another queue,
  * other points or its end, with a reference on the queue: any number of transforms submitted ahead need one grid, which
- * an idle plan has still.  HCY_EINVAL: no queue, one of another device, buffers that are too small; HCY_ENOMEM: also
- * for points that go to the device in pieces. */
+ * an idle plan has still.  HCY_EINVAL: no queue, one of another device, buffers that are too small or, on GPUs,
+ * begin within a complex number; HCY_ENOMEM: also for points that go to the device in pieces. */
 HCY_API int hcy_nufft_submit(hcy_queue *queue, hcy_nufft *plan, hcy_buffer *c, hcy_buffer *f,
                              int adjoint) HCY_MUST_USE;
 
