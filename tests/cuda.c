@@ -46,7 +46,7 @@ static struct {
     int (*depth)(void);
     void (*refuse)(int n);
     int (*refused)(void), (*synchronized)(void), (*profiled)(void);
-    void *profiler;
+    void *profiler, *parameters;
 } driver;
 
 static void find_driver(void)
@@ -60,7 +60,8 @@ static void find_driver(void)
                     { "fakeLive", &driver.live },           { "fakeDepth", &driver.depth },
                     { "fakeRefuse", &driver.refuse },       { "fakeRefused", &driver.refused },
                     { "fakeSynchronized", &driver.synchronized }, { "fakeProfiled", &driver.profiled },
-                    { "cuProfilerStart", &driver.profiler } };
+                    { "cuProfilerStart", &driver.profiler },
+                    { "cuFuncGetParamInfo", &driver.parameters } };
     for (size_t i = 0; library && i < sizeof symbols / sizeof symbols[0]; i++)
         *(void **)symbols[i].at = dlsym(library, symbols[i].name);
     if (!driver.get || !driver.create)
@@ -91,7 +92,10 @@ static void test_program(void)
     int64_t n = 0, groups = 0;
     st_ok(hcy_buffer_write(queue, buf, 0, x, sizeof x), "numbers");
     st_ok(hcy_launch_grid(queue, kernel, &grid, args, 2), "a launch of a kernel from PTX");
-    st_is(hcy_launch_grid(queue, kernel, &grid, args, 1), HCY_EINVAL, "one with an argument less is none");
+    if (driver.parameters)
+        st_is(hcy_launch_grid(queue, kernel, &grid, args, 1), HCY_EINVAL, "one with an argument less is none");
+    else
+        skip(1, "an old driver does not know how many there are");
     st_ok(hcy_buffer_read(queue, x, buf, 0, sizeof x), "are read");
     st_ok(hcy_queue_finish(queue), "after it");
     ok(x[0] == 1.5 && x[3] == 4.5, "and have been added to");

@@ -4,8 +4,8 @@
  * Two GPUs whose memory is the host's; streams do at once what they are told.  It holds the backend to CUDA's rules:
  * a call without a current context fails, what was not released is counted (fakeLive), a thread's contexts are a stack
  * (fakeDepth), events' records can be refused (fakeRefuse), copies are counted (fakeCopied); with -DFAKE_OLD it lacks
- * the profiler's calls and cooperative launches.  Programs are not looked at: the kernel "add" adds, "fault" poisons
- * its context, all others do nothing.
+ * the profiler's calls, cooperative launches and how many parameters a kernel has.  Programs are not looked at: the
+ * kernel "add" adds, "fault" poisons its context, all others do nothing.
  * Memory of whole pages of 2 MiB can be other processes' too.  tests/fake_cuda.t builds it.
  */
 #ifndef _GNU_SOURCE
@@ -568,6 +568,13 @@ F(cuLaunchKernel, CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned 
     return 0;
 }
 #ifndef FAKE_OLD
+/* Only of "add" is it known how many there are. */
+F(cuFuncGetParamInfo, CUfunction function, size_t i, size_t *offset, size_t *size)
+{
+    *offset = 8 * i;
+    *size = 8;
+    return function != function_of(0) ? CUDA_ERROR_NOT_FOUND : i < 2 ? 0 : INVALID;
+}
 F(cuLaunchCooperativeKernel, CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
   unsigned local, CUstream stream, void **args)
 {

@@ -119,7 +119,8 @@ reversed_sources = src/bslz4/decode.c src/pipeline/launch.c src/nufft/interface.
     backends/cpu/bslz4/decode_images.c backends/cpu/azint/pass.c backends/cpu/azint/azint_launch.c \
     backends/cpu/azint/filter.c backends/cpu/nufft/sort.c backends/cpu/nufft/spread_interp.c backends/cpu/nufft/cut.c \
     backends/cpu/nufft/cut_fft.c backends/gpu/bslz4/gpu_bslz4.c backends/gpu/azint/gpu_azint.c \
-    backends/gpu/azint/gpu_filter.c backends/gpu/nufft/gpu_nufft.c backends/gpu/nufft/gpu_nufft_cut.c
+    backends/gpu/azint/gpu_filter.c backends/gpu/nufft/gpu_nufft.c backends/gpu/nufft/gpu_nufft_cut.c \
+    backends/gpu/nufft/gpu_nufft_axes.c
 tests_arguments_SOURCES = tests/arguments.c $(reversed_sources)
 nodist_tests_arguments_SOURCES = tests/reversed/families.c
 tests_arguments_CPPFLAGS = -Itests/reversed -Itests/reversed/bslz4 -Itests/reversed/azint -Itests/reversed/nufft \
