@@ -23,7 +23,7 @@ numbers strengths.npy "{'descr': '<c16', 'fortran_order': False, 'shape': (1000,
 # The least limit that is enough is looked for; then limits from below it on are tried.
 run() { # LIMIT MODES
     # shellcheck disable=SC3045
-    (ulimit -v "$1" && exec timeout 20 "$HALCYON" nufft -t 1 -p "$dir/points.npy" -i "$dir/strengths.npy" -o "$dir/out.npy" \
+    (ulimit -v "$1" && exec timeout 60 "$HALCYON" nufft -t 1 -p "$dir/points.npy" -i "$dir/strengths.npy" -o "$dir/out.npy" \
         -n "$2" --method grid -d cpu@threads=1 -q) > "$dir/words" 2>&1
 }
 modes=900,900
