@@ -98,6 +98,11 @@ static uint64_t address_of(const hcy_block *block)
     return block->address ? block->address : (uint64_t)(uintptr_t)block->host;
 }
 
+bool hcy__begins_at_multiple(const hcy_buffer *buf, size_t size)
+{
+    return (address_of(&buf->block) + buf->offset) % size == 0;
+}
+
 /* Views of one buffer share its block, whose handle tells it from the others of its device; what a backend has no
  * handle for has an address. */
 static bool has_one_handle(const hcy_block *a, const hcy_block *b)

@@ -206,6 +206,8 @@ void hcy__note_free(void *note); /* NULL is fine */
 void hcy__trace_forget(const hcy_device *dev);
 void hcy__trace_begin_queue(const hcy_queue *queue);
 
+/* Whether a buffer begins at a multiple of so many bytes, as far as is known where its block does (copy.c). */
+bool hcy__begins_at_multiple(const hcy_buffer *buf, size_t size);
 /* Whether both are views of one block; whether two ranges share bytes of one (copy.c). */
 bool hcy__same_block(const hcy_buffer *a, const hcy_buffer *b);
 bool hcy__overlap(const hcy_buffer *a, size_t a_at, size_t a_size, const hcy_buffer *b, size_t b_at,

@@ -283,13 +283,18 @@ static void check_planes(hcy_device *dev)
 }
 
 /* GPUs transform lines of a grid by radices up to 32, on slow axes and on the fastest one; no group has room
- * for one of 9600.  Processors, which compile for long, take every third. */
+ * for the longest.  That is not the general transform: its numbers differ.  Processors, which compile for long, take
+ * every third. */
 static void check_lines(hcy_device *dev)
 {
-    static const size_t lengths[] = { 30,  4,   63,  350, 98,  150, 144, 216, 240,
-                                      784, 320, 441, 480, 512, 625, 9600, 1024 };
+    enum { TOO_LONG = 9600 };
+    static const size_t lengths[] = { 30,  4,   63,  350, 98,  150, 144,      216, 240,
+                                      784, 320, 441, 480, 512, 625, TOO_LONG, 1024 };
     const size_t step = hcy_device_get_info(dev)->kind == HCY_KIND_GPU ? 1 : 3;
     hcy_nufft_options o = HCY_NUFFT_OPTIONS_INIT;
+    hcy_kernel *axes = NULL;
+    const bool is_own = !hcy_kernel_get(&axes, dev, "nufft_axes");
+    hcy_kernel_release(axes);
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i += step) {
         double worst = 0;
         for (int k = 0; k < 4; k++) {
@@ -304,7 +309,8 @@ static void check_lines(hcy_device *dev)
             for (int stage = HCY_NUFFT_TO_MODES; stage <= HCY_NUFFT_TO_GRID; stage++)
                 worst = fmax(worst, stage_error(dev, precision, 2, modes, o, stage) / (k & 2 ? 1e-14 : 3e-6));
         }
-        ok(worst < 1, "lines of %zu: %.1g of what is allowed", lengths[i], worst);
+        ok(worst < 1 && (worst > 0 || !is_own || lengths[i] == TOO_LONG), "lines of %zu: %.1g of what is allowed",
+           lengths[i], worst);
     }
 }
 

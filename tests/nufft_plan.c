@@ -399,17 +399,26 @@ static void check_submit(hcy_device *d)
         struct problem p;
         int status;
         hcy_queue *q = NULL;
-        hcy_buffer *c = NULL, *f = NULL, *small = NULL;
+        hcy_buffer *c = NULL, *f = NULL, *small = NULL, *large = NULL, *c_apart = NULL, *f_apart = NULL;
+        hcy_kernel *axes = NULL;
         oracle_open(&p, HCY_F64, type, 2, modes, 50, type == 3 ? 40 : 0, 6);
         hcy_nufft *plan = oracle_plan(&p, d, 1e-7, NULL, &status);
         size_t c_bytes = 6 * 16 * p.m, f_bytes = 6 * 16 * p.n;
         if (status || hcy_queue_create(&q, d) || hcy_buffer_create(&c, d, HCY_MEM_DEVICE, c_bytes) ||
             hcy_buffer_create(&f, d, HCY_MEM_DEVICE, f_bytes) || hcy_buffer_sub(&small, c, 0, c_bytes - 16) ||
+            hcy_buffer_create(&large, d, HCY_MEM_DEVICE, 8 + c_bytes + f_bytes) ||
+            hcy_buffer_sub(&c_apart, large, 8, c_bytes) || hcy_buffer_sub(&f_apart, large, 8, f_bytes) ||
             hcy_buffer_write(q, c, 0, p.c, c_bytes) || hcy_buffer_write(q, f, 0, p.f, f_bytes))
             bail_out("%s", hcy_last_error()->text);
         is_int(hcy_nufft_submit(q, plan, small, f, 0), HCY_EINVAL, "type %d: a buffer that is too small",
                type);
         is_int(hcy_nufft_submit(NULL, plan, c, f, 0), HCY_EINVAL, "... no queue");
+        if (hcy_kernel_get(&axes, d, "nufft_axes"))
+            skip(2, "%s takes numbers by their parts", hcy_device_get_info(d)->name);
+        else {
+            is_int(hcy_nufft_submit(q, plan, c_apart, f, 0), HCY_EINVAL, "... strengths that begin within a number");
+            is_int(hcy_nufft_submit(q, plan, c, f_apart, 0), HCY_EINVAL, "... coefficients that do");
+        }
         is_int(hcy_nufft_submit(q, plan, c, f, 0), 0, "... on a queue, from and to buffers");
         is_int(hcy_nufft_submit(q, plan, c, f, 0), 0, "... once more behind it");
         is_int(hcy_buffer_read(q, type == 2 ? p.c : p.f, type == 2 ? c : f, 0, type == 2 ? c_bytes : f_bytes),
@@ -417,6 +426,10 @@ static void check_submit(hcy_device *d)
         is_int(hcy_queue_finish(q), 0, "... done");
         double error = oracle_error(&p, type == 2 ? p.f : p.c, type != 2);
         ok(error <= 3e-7, "... and right: %.1e", error);
+        hcy_kernel_release(axes);
+        hcy_buffer *const more[] = { f_apart, c_apart, large };
+        for (size_t i = 0; i < sizeof more / sizeof more[0]; i++)
+            hcy_buffer_release(more[i]);
         hcy_buffer_release(small);
         hcy_buffer_release(c);
         hcy_buffer_release(f);
@@ -630,6 +643,7 @@ int main(int argc, char **argv)
         skip_all("%s has no FFT", argv[1]);
     if (argc > 1) {
         check_alike();
+        check_submit(dev);
         hcy_device_release(dev);
         return done_testing();
     }
@@ -644,7 +658,7 @@ int main(int argc, char **argv)
         check_type3_grid();
         check_bits();
         check_choices();
-    check_batches();
+        check_batches();
         check_reach();
         check_grids();
         check_submit(dev);

@@ -209,8 +209,6 @@ int gpu_nufft_spread_scratch(size_t *size, const struct gpu_call *call);
 int gpu_nufft_check_job(size_t *cells, const hcy_nufft_job *job);
 int gpu_nufft_bits_option(char *options, size_t size, const struct gpu_call *call, const hcy_nufft_job *job);
 bool gpu_nufft_holds(const hcy_value *v, size_t n, size_t size);
-/* HCY_EINVAL: not at a multiple of so many bytes, which kernels read as a whole. */
-int gpu_nufft_check_begin(const hcy_value *v, size_t number);
 /* gpu_nufft_cut.c */
 int gpu_nufft_crop_launch(const struct gpu_call *call);
 int gpu_nufft_pad_launch(const struct gpu_call *call);

@@ -38,7 +38,7 @@ enum hcy_device_cap {
 };
 
 typedef struct hcy_device_info {
-    char name[256];        /* the string that opens it: "cpu", "cuda:0" */
+    char name[256];        /* the string that opens it: "cpu", "cuda:0"; ends in "..." where it was cut */
     char stable[256];      /* the same device whatever the order of enumeration: "cuda:GPU-<uuid>" */
     char backend[24];      /* "cpu" */
     char description[128]; /* "AMD EPYC 9655 (2 of 2 cores, avx512)" */

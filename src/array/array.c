@@ -165,9 +165,8 @@ static bool lies_within(const hcy_array *a, size_t room)
 /* Whether numbers of the type may begin where the buffer does: devices, and compilers, take it for granted. */
 static bool lies_aligned(const hcy_buffer *buffer, int dtype)
 {
-    const size_t size = hcy_dtype_size(dtype), part = dtype >= HCY_COMPLEX64 ? size / 2 : size;
-    const uint64_t block = buffer->block.address ? buffer->block.address : (uint64_t)(uintptr_t)buffer->block.host;
-    return (block + buffer->offset) % part == 0;
+    const size_t size = hcy_dtype_size(dtype);
+    return hcy__begins_at_multiple(buffer, dtype >= HCY_COMPLEX64 ? size / 2 : size);
 }
 
 int hcy_array_of_buffer(hcy_array **out, hcy_buffer *buffer, int dtype, int rank, const int64_t *shape,

@@ -102,9 +102,9 @@ static bool is_power_of_2(uint64_t n)
 }
 
 /* On the plan's device, as hcy__nufft_cost() counts.  GPUs differ in 3-D: a large grid of powers of two costs two
- * thirds (cuFFT transforms 512^3 doubles in 2.3 ms on an H200, 480^3 in 3.2; 240^3 and 256^3 take the same time), and
- * a point of doubles 0.04 ns per cell of its width, because tensor cores multiply whole tiles of a window (0.35 ns for
- * 7, 0.42 for 10, 0.55 for 13; a unit here is 0.004 ns of it). */
+ * thirds of a device's general transform (512^3 doubles take 2.3 ms on an H200, 480^3 3.2; 240^3 and 256^3 take the
+ * same time; nufft_axes was not there yet), and a point of doubles 0.04 ns per cell of its width, because tensor cores
+ * multiply whole tiles of a window (0.35 ns for 7, 0.42 for 10, 0.55 for 13; a unit here is 0.004 ns of it). */
 static double cost_on(const hcy_nufft *p, const hcy_nufft_job *job, size_t n_points)
 {
     const uint64_t *grid = job->grid;

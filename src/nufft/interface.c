@@ -4,6 +4,8 @@
  * number of threads, only read it, but for its list of free work, which has a lock.
  */
 #include "nufft_priv.h"
+
+#include "hal_priv.h"
 #include "sized.h"
 
 #include <stdlib.h>
@@ -438,6 +440,17 @@ static size_t bytes_of_some(const hcy_nufft *p, size_t n, bool of_c)
     return (of_c ? p->all_points : p->all_results) * 2 * hcy__nufft_real(p);
 }
 
+int hcy__nufft_check_begin(const hcy_nufft *p, const hcy_buffer *a, const hcy_buffer *b)
+{
+    const size_t number = 2 * hcy__nufft_real(p);
+    /* GPUs' kernels, of which nufft_axes is one, read complex numbers as a whole; a queue would fail, or worse. */
+    const bool is_whole = (!a || hcy__begins_at_multiple(a, number)) && (!b || hcy__begins_at_multiple(b, number));
+    if (is_whole || !p->kernels[AXES])
+        return 0;
+    return hcy_fail(HCY_EINVAL, "%s takes buffers that begin at multiples of a complex number, %zu bytes",
+                    hcy_device_get_info(p->dev)->name, number);
+}
+
 int hcy__nufft_submit_some(hcy_queue *q, hcy_nufft *p, hcy_buffer *c, hcy_buffer *f, size_t n, bool adjoint)
 {
     struct hcy__nufft_work *w;
@@ -451,7 +464,9 @@ int hcy__nufft_submit_some(hcy_queue *q, hcy_nufft *p, hcy_buffer *c, hcy_buffer
     if ((c_all && (!c || hcy_buffer_size(c) < c_all)) || (f_all && (!f || hcy_buffer_size(f) < f_all)))
         return hcy_fail(HCY_EINVAL, "hcy_nufft_submit: strengths need %zu bytes, coefficients %zu", c_all,
                         f_all);
-    status = hcy__nufft_take_work(&w, p, q);
+    status = hcy__nufft_check_begin(p, c, f);
+    if (!status)
+        status = hcy__nufft_take_work(&w, p, q);
     if (status)
         return status;
     status = p->way->submit(q, p, w, &at_c, &at_f, n, adjoint);

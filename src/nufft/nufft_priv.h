@@ -176,6 +176,8 @@ int hcy__nufft_alive(const hcy_nufft *plan);
 int hcy__nufft_tables(hcy_nufft *plan, bool factors);
 /* interface.c: HCY_EUNSUPPORTED, and which kernel it is that the device lacks. */
 int hcy__nufft_lacks(const hcy_nufft *plan, int kernel);
+/* HCY_EINVAL: buffers of the caller's (or NULL) that begin within a complex number, where the device has whole ones. */
+int hcy__nufft_check_begin(const hcy_nufft *plan, const hcy_buffer *a, const hcy_buffer *b);
 bool hcy__nufft_has_fft(const hcy_nufft *plan); /* the device's general one */
 /* Whether a transform that no kernel does with the cut takes nufft_lines: for its bits, or as there is no other. */
 bool hcy__nufft_goes_by_lines(const hcy_nufft *plan);

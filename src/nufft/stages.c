@@ -33,7 +33,9 @@ int hcy_nufft_submit_stage(hcy_queue *q, hcy_buffer *to, hcy_nufft *p, int stage
     size_t in = hcy__nufft_stage_bytes(p, stage, false), out = hcy__nufft_stage_bytes(p, stage, true);
     if ((in && (!from || hcy_buffer_size(from) < in)) || (out && (!to || hcy_buffer_size(to) < out)))
         return hcy_fail(HCY_EINVAL, "this stage takes %zu bytes and gives %zu", in, out);
-    status = hcy__nufft_take_work(&w, p, q);
+    status = hcy__nufft_check_begin(p, from, to);
+    if (!status)
+        status = hcy__nufft_take_work(&w, p, q);
     if (status)
         return status;
     status = p->way->stage(q, p, w, stage, &in_from, &in_to);

@@ -15,7 +15,7 @@
 #define BELOW (M / 2)
 #define FIRST (M - BELOW)
 #define LAST_END (LENGTH - BELOW)
-#define HAS_MODE(e) (M == LENGTH || (e) < FIRST || (e) >= LAST_END)
+#define HAS_MODE(e) ((e) < FIRST || (e) >= LAST_END)
 /* Whether all items' numbers k of RADIX have one, or some have: constants, so that what is read is known. */
 #define ALL_HAVE(k, RADIX) (PLACE((k) + 1, RADIX) <= FIRST || PLACE(k, RADIX) >= LAST_END)
 #define SOME_HAVE(k, RADIX) (PLACE(k, RADIX) < FIRST || PLACE((k) + 1, RADIX) > LAST_END)
@@ -24,7 +24,7 @@
 
 #define IN_ORDER(x) (axis.backward ? reg_exchanged(x) : (x))
 
-/* Where a line begins, l lines behind the group's first one: `apart` is the side's. */
+/* Where the group's first line begins, by how far its side's numbers are apart; and from there to line l. */
 #if STRIDED
 #define LINE_AT(memory, apart) ((memory) + row / (uint32_t)axis.rows * (apart).item + \
                                 row % (uint32_t)axis.rows * (apart).row + first)
@@ -49,11 +49,13 @@ void gpu_axis_to_grid(struct gpu_nufft_axis axis, BUFFER(const C, modes), BUFFER
     EACH(R0)
     const C *from_l = from + LINE_BEHIND(LINE_OR_FIRST(l));
     EACH_NUMBER(R0) {
-        const uint32_t e = ALL_HAVE(k, R0) || HAS_MODE(t + PLACE(k, R0)) ? t + PLACE(k, R0) : 0;
+        /* Without a branch: where some have a mode, who has none reads the first one, which does not count. */
+        const bool has = ALL_HAVE(k, R0) || HAS_MODE(t + PLACE(k, R0));
+        const uint32_t e = has ? t + PLACE(k, R0) : 0;
         C x = reg_number(0, 0);
         if (SOME_HAVE(k, R0))
             x = reg_scaled(from_l[MODE_PLACE(e) * axis.modes.step], MODE_FACTOR(e));
-        a[own][k] = ALL_HAVE(k, R0) || HAS_MODE(t + PLACE(k, R0)) ? IN_ORDER(x) : reg_number(0, 0);
+        a[own][k] = has ? IN_ORDER(x) : reg_number(0, 0);
     }
     END
     FORWARD

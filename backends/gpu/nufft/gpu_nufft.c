@@ -209,15 +209,6 @@ bool gpu_nufft_holds(const hcy_value *v, size_t n, size_t size)
     return v->block && v->bytes_left / size >= n;
 }
 
-int gpu_nufft_check_begin(const hcy_value *v, size_t number)
-{
-    /* The device's memory begins at multiples of more, and so does what is mapped of the host's. */
-    const size_t at = v->offset + (v->block ? (size_t)(uintptr_t)v->block->host : 0);
-    return at % number == 0 ? 0
-                            : hcy_fail(HCY_EINVAL, "strengths and coefficients begin at multiples of a complex number, "
-                                       "%zu bytes", number);
-}
-
 /* --- nufft_sort --- */
 
 int gpu_nufft_sort_scratch(size_t *size, const struct gpu_call *call)
@@ -398,8 +389,6 @@ static int open_move(struct nufft *n, const struct gpu_call *call, enum hcy_nuff
         !gpu_nufft_holds(&values[at->grid], grids, complex_) ||
         !gpu_nufft_holds(&values[at->table], HCY_NUFFT_COEFS(n->job->width) * HCY_NUFFT_MAX_WIDTH, n->real))
         return hcy_fail(HCY_EINVAL, "nufft: strengths, grid or window are smaller than the job says");
-    if ((status = gpu_nufft_check_begin(&values[at->strengths], complex_)))
-        return status;
     /* Pencils are the sort's; what a group takes of them depends on the direction and the number of
      * vectors. */
     gpu_shape_for(&n->shape, n->job, call->kernel->ops->units, call->items, move);

@@ -122,7 +122,6 @@ int gpu_nufft_axes_launch(const struct gpu_call *call)
         !gpu_nufft_holds(&values[AT(factors)], a.factors, a.number / 2) ||
         !gpu_nufft_holds(&values[AT(roots)], a.roots, a.number))
         return hcy_fail(HCY_EINVAL, "nufft_axes: a buffer is smaller than the job says");
-    status = gpu_nufft_check_begin(&values[AT(modes)], a.number);
     const bool to_grid = a.job->flags & HCY_NUFFT_LINES_TO_GRID;
     for (uint32_t i = 0; i < a.job->dim && !status; i++)
         status = launch_axis(&a, to_grid ? i : a.job->dim - 1 - i, to_grid);
