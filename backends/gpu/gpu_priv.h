@@ -233,11 +233,12 @@ struct gpu_line {
     size_t n, number;
     unsigned passes, radices[HCY_FFT_MOST_PASSES];
     uint32_t lines, items; /* of a group */
+    bool strided;          /* lines side by side, or, of the fastest axis, one behind the other */
     bool alone;            /* items keep no other numbers than a pass's, and may have more of these */
 };
-int gpu_line_of(struct gpu_line *line, const struct gpu_call *call, size_t n, size_t number, bool alone);
+int gpu_line_of(struct gpu_line *line, const struct gpu_call *call, size_t n, size_t number, bool strided, bool alone);
 int gpu_line_compile(struct gpu_variant **variant, const struct gpu_call *call, const char *text,
-                     const struct gpu_line *line, bool strided, const char *more);
+                     const struct gpu_line *line, const char *more);
 /* For rows of `width` lines side by side; `outer` of all that, as far as groups go in the second direction. */
 struct gpu_grid gpu_line_groups(const struct gpu_line *line, uint64_t width, uint64_t rows, uint64_t outer);
 

@@ -46,8 +46,22 @@ uint64_t hcy__nufft_smooth(uint64_t n)
     return best;
 }
 
-/* Sets the grid that a width and an upsampling ask for. */
-static int set_grid(hcy_nufft_job *job, const hcy_nufft_options *opts, double upsampling, unsigned width)
+static uint64_t power_of_2(uint64_t n)
+{
+    uint64_t power = 1;
+    while (power < n)
+        power *= 2;
+    return power;
+}
+
+static int too_many_modes(const hcy_nufft_job *job, int axis)
+{
+    return hcy_fail(HCY_ERANGE, "axis %d has %llu modes: %d cells are the most", axis,
+                    (unsigned long long)job->modes[axis], INT32_MAX);
+}
+
+/* Sets the grid that a width and an upsampling ask for; `quick`: whose fastest axis is a power of two. */
+static int set_grid(hcy_nufft_job *job, const hcy_nufft_options *opts, double upsampling, unsigned width, bool quick)
 {
     size_t cells = 16;
     job->width = width;
@@ -58,9 +72,12 @@ static int set_grid(hcy_nufft_job *job, const hcy_nufft_options *opts, double up
         if (d >= (int)job->dim)
             continue;
         if (wanted > INT32_MAX)
-            return hcy_fail(HCY_ERANGE, "axis %d has %llu modes: %d cells are the most", d,
-                            (unsigned long long)job->modes[d], INT32_MAX);
+            return too_many_modes(job, d);
         job->grid[d] = hcy__nufft_smooth(wanted > 2 * width ? (uint64_t)wanted : 2 * width);
+        if (quick && d + 1 == (int)job->dim)
+            job->grid[d] = power_of_2(job->grid[d]);
+        if (job->grid[d] > INT32_MAX)
+            return too_many_modes(job, d);
         /* The user's own grid is taken as it is, smooth or not, if the modes and the window fit. */
         if (opts->grid[d]) {
             job->grid[d] = opts->grid[d];
@@ -101,21 +118,34 @@ static bool is_power_of_2(uint64_t n)
     return !(n & (n - 1));
 }
 
-/* On the plan's device, as hcy__nufft_cost() counts.  GPUs differ in 3-D: a large grid of powers of two costs two
- * thirds of a device's general transform (512^3 doubles take 2.3 ms on an H200, 480^3 3.2; 240^3 and 256^3 take the
- * same time; nufft_axes was not there yet), and a point of doubles 0.04 ns per cell of its width, because tensor cores
- * multiply whole tiles of a window (0.35 ns for 7, 0.42 for 10, 0.55 for 13; a unit here is 0.004 ns of it). */
-static double cost_on(const hcy_nufft *p, const hcy_nufft_job *job, size_t n_points)
+/* The same bits everywhere take the same grid. */
+static bool differs_on_device(const hcy_nufft *p)
+{
+    return p->desc.dim == 3 && p->dev && !hcy__nufft_is_same(p) && hcy_device_get_info(p->dev)->kind == HCY_KIND_GPU;
+}
+
+/* Of a large grid whose axes are powers of two, or the fastest one: their groups of lines are full.  One H200, to and
+ * from the grid: 512^3 doubles 1.6 and 1.8 ms, 480^3 1.75 and 2.1; 384 x 384 x 512 floats 0.60 and 0.67,
+ * 384 x 384 x 500 0.77 and 0.69. */
+static double quick_share(const hcy_nufft_job *job)
 {
     const uint64_t *grid = job->grid;
+    if (n_cells(job) < 0x1p25 || !is_power_of_2(grid[2]))
+        return 1;
+    return is_power_of_2(grid[0]) && is_power_of_2(grid[1]) ? 0.73 : 0.83;
+}
+
+/* On the plan's device, as hcy__nufft_cost() counts.  GPUs differ in 3-D: by their powers of two, and a point of doubles
+ * costs 0.04 ns per cell of its width, because tensor cores multiply whole tiles of a window (0.35 ns for 7, 0.42 for
+ * 10, 0.55 for 13; a unit here is 0.004 ns of it). */
+static double cost_on(const hcy_nufft *p, const hcy_nufft_job *job, size_t n_points)
+{
     double cells = cells_cost(job);
-    /* The same bits everywhere take the same grid. */
-    if (p->desc.dim < 3 || !p->dev || hcy__nufft_is_same(p) || hcy_device_get_info(p->dev)->kind != HCY_KIND_GPU)
+    if (!differs_on_device(p))
         return hcy__nufft_cost(job, n_points);
     double points = job->precision == HCY_F64 && !p->opts.deterministic ? (double)n_points * (8 + 9.3 * job->width)
                                                                          : hcy__nufft_cost(job, n_points) - cells;
-    bool quick = n_cells(job) >= 0x1p25 && is_power_of_2(grid[0]) && is_power_of_2(grid[1]) && is_power_of_2(grid[2]);
-    return points + (quick ? cells / 1.5 : cells);
+    return points + cells * quick_share(job);
 }
 
 /* The upsampling of the grid that came out: the least of its axes. */
@@ -205,7 +235,7 @@ static int choose_grid(hcy_nufft *p, size_t n_points)
     }
     /* One of two is known, so there is nothing to weigh. */
     if (given) {
-        int status = set_grid(&job, &p->opts, given, hcy__nufft_width_for(p, given));
+        int status = set_grid(&job, &p->opts, given, hcy__nufft_width_for(p, given), false);
         if (status)
             return status;
         p->job = job;
@@ -213,9 +243,13 @@ static int choose_grid(hcy_nufft *p, size_t n_points)
         return hcy__nufft_check_reach(p, p->upsampling);
     }
     /* Coarser grids want wider windows.  The first candidate always counts; of equals the finer one is kept. */
+    const size_t forms = differs_on_device(p) ? 2 : 1;
     double s;
-    for (size_t i = 0; (s = hcy__nufft_candidate(p, i)) != 0; i++) {
-        int status = set_grid(&job, &p->opts, s, hcy__nufft_width_for(p, s));
+    for (size_t i = 0; (s = hcy__nufft_candidate(p, i / forms)) != 0; i++) {
+        const bool quick = i % forms;
+        int status = set_grid(&job, &p->opts, s, hcy__nufft_width_for(p, s), quick);
+        if (status && quick)
+            continue;
         if (status)
             return status;
         job.width = hcy__nufft_width_for(p, upsampling_of(&job)); /* sizes of small factors are often larger */

@@ -87,11 +87,14 @@ static int make_halves(struct hcy__gram *g, hcy_device *dev)
     return status ? status : finished;
 }
 
-/* Working memory of as many coils as are worth a launch, if more of them take more. */
-enum { SCRATCH_BYTES = 256 << 20 };
+/* Working memory of as many coils as are worth a launch, if more of them take more: a small part of what a large device
+ * has, for an image is read, and the sum is written, once a launch. */
+enum { SCRATCH_BYTES = 256 << 20, SCRATCH_SHARE = 64 };
 
 static int make_scratch(struct hcy__gram *g, hcy_device *dev, struct hcy__coils *coils)
 {
+    const uint64_t share = hcy_device_get_info(dev)->memory / SCRATCH_SHARE;
+    const uint64_t most = share > SCRATCH_BYTES ? share : SCRATCH_BYTES;
     size_t size = 0, one = 0;
     hcy_arg args[HCY_N_ARGS(nufft_gram)] = { [AT(job)] = hcy_arg_struct(&g->job, sizeof g->job) };
     for (size_t i = 0; i < HCY_N_ARGS(nufft_gram); i++)
@@ -100,7 +103,7 @@ static int make_scratch(struct hcy__gram *g, hcy_device *dev, struct hcy__coils 
     int status = hcy_kernel_scratch_size(&one, g->kernel, 1, args, HCY_N_ARGS(nufft_gram));
     if (!status)
         status = hcy_kernel_scratch_size(&size, g->kernel, (size_t)coils->batch, args, HCY_N_ARGS(nufft_gram));
-    while (!status && size > one && size > SCRATCH_BYTES) {
+    while (!status && size > one && size > most) {
         coils->batch = (coils->batch + 1) / 2;
         status = hcy_kernel_scratch_size(&size, g->kernel, (size_t)coils->batch, args, HCY_N_ARGS(nufft_gram));
     }

@@ -29,7 +29,7 @@ static int open_axes(struct axes *a, const struct gpu_call *call)
         const size_t modes = (size_t)job->modes[d], cells = (size_t)job->grid[d];
         if (!modes || modes > cells)
             return hcy_fail(HCY_EINVAL, "nufft_axes: axis %u has %zu modes of %zu cells", d, modes, cells);
-        int status = gpu_line_of(&a->lines[d], call, cells, a->number, true);
+        int status = gpu_line_of(&a->lines[d], call, cells, a->number, d < job->dim - 1, true);
         if (!status)
             status = hcy_size_mul(&a->cells, a->cells, cells);
         if (status)
@@ -100,7 +100,7 @@ static int launch_axis(const struct axes *a, uint32_t d, bool to_grid)
         roots += (size_t)job->grid[e];
     }
     snprintf(more, sizeof more, "-DM=%uu -DTO_GRID=%d", (unsigned)job->modes[d], to_grid);
-    int status = gpu_line_compile(&variant, a->call, gpu_text_nufft_axes, &a->lines[d], d < job->dim - 1, more);
+    int status = gpu_line_compile(&variant, a->call, gpu_text_nufft_axes, &a->lines[d], more);
     if (status)
         return status;
     const struct gpu_grid groups = gpu_line_groups(&a->lines[d], axis.width, rows, 1);

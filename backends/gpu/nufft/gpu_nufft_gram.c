@@ -1,10 +1,11 @@
 /* gpu_nufft_gram.c - launches of nufft_gram: passes over the axes, without zeros (gram.cl).
  *
- * With n numbers of an image's axis and h = half the grid's, a coil in 3-D goes from the image to [2][n0][n1][h2], the
- * halves of the fastest axis' frequencies.  From there a slab of these goes to [n0][2][h1][slab], along the first axis
- * there and back in place, and back.  Slabs are large: of those that stay in a device's cache launches are so short
- * that their ends take longer (256^3 on an H200: 1.58 ms a coil by 32 MB, 1.40 by 256).  In 2-D all coils of a launch
- * go at once, by [items][2][n0][h1].  The host waits for nothing.
+ * With n numbers of an image's axis and h = half the grid's, the coils of a launch go in 3-D from the image to
+ * [items][2][n0][n1][h2], the halves of the fastest axis' frequencies, together, so that the image is read and the sum
+ * of them is written once.  From there a slab of a coil's goes to [n0][2][h1][slab], along the first axis there and back
+ * in place, and back.  Slabs are large: of those that stay in a device's cache launches are so short
+ * that their ends take longer (256^3 on an H200: 1.58 ms a coil by 32 MB, 1.40 by 256).  In 2-D all of that
+ * is done by all coils at once, in [items][2][n0][h1].  The host waits for nothing.
  */
 #include "gpu_priv.h"
 
@@ -44,7 +45,7 @@ static int set_axis(struct gram *g, uint32_t d)
     if (a->n > a->half || 2 * a->n < a->half || g->job->grid[d] % 2)
         return hcy_fail(HCY_EUNSUPPORTED, "nufft_gram: axis %u has %llu numbers of %llu", d,
                         (unsigned long long)g->job->modes[d], (unsigned long long)g->job->grid[d]);
-    int status = gpu_line_of(&a->line, g->call, a->half, g->number, false);
+    int status = gpu_line_of(&a->line, g->call, a->half, g->number, d < g->last, false);
     a->roots = g->roots_bytes;
     g->roots_bytes += 2 * a->half * g->number;
     return status;
@@ -55,20 +56,19 @@ static int set_scratch(struct gram *g)
 {
     const struct axis *a = g->axes, *fast = &g->axes[g->last];
     /* Axes are short enough that these products cannot overflow. */
-    size_t rows = g->dim == 2 ? a[0].n : a[0].n * a[1].n, whole;
-    int status = hcy_size_mul(&whole, rows * 2 * fast->half, g->number);
-    if (g->dim == 2) {
-        if (!status)
-            status = hcy_size_mul(&g->bytes, whole, g->call->items);
+    size_t rows = g->dim == 2 ? a[0].n : a[0].n * a[1].n;
+    int status = hcy_size_mul(&g->bytes, rows * 2 * fast->half, g->number);
+    if (!status)
+        status = hcy_size_mul(&g->bytes, g->bytes, g->call->items);
+    if (g->dim == 2)
         return status;
-    }
     const size_t column = a[0].n * 2 * a[1].half * g->number, side = GPU_SIDE_BYTES / g->number;
     g->slab = SLAB_BYTES / column / side * side;
     g->slab = g->slab < side ? side : g->slab;
     if (g->slab > fast->half)
         g->slab = fast->half;
     if (!status)
-        status = hcy_size_add(&g->slab_at, whole, 255);
+        status = hcy_size_add(&g->slab_at, g->bytes, 255);
     g->slab_at = g->slab_at / 256 * 256;
     return status ? status : hcy_size_add(&g->bytes, g->slab_at, g->slab * column);
 }
@@ -116,7 +116,7 @@ static int compile_axis(struct gram *g, uint32_t d)
     struct axis *a = &g->axes[d];
     char more[32];
     snprintf(more, sizeof more, "-DN=%uu", (unsigned)a->n);
-    return gpu_line_compile(&a->variant, g->call, gpu_text_nufft_gram, &a->line, d < g->last, more);
+    return gpu_line_compile(&a->variant, g->call, gpu_text_nufft_gram, &a->line, more);
 }
 
 static struct gpu_arg roots_of(const struct gram *g, const struct axis *a)
@@ -124,18 +124,18 @@ static struct gpu_arg roots_of(const struct gram *g, const struct axis *a)
     return gpu_at(&g->call->values[AT(roots)], a->roots);
 }
 
-/* Along the fastest axis: all rows of the image, times maps of coils from `item` on, to scratch memory, or from there
- * to the result. */
-static int launch_rows(const struct gram *g, size_t item, size_t items, bool out)
+/* Along the fastest axis: all rows of the image, times maps, to scratch memory, or from there to the result. */
+static int launch_rows(const struct gram *g, bool out)
 {
     const hcy_value *values = g->call->values;
     const struct axis *a = &g->axes[g->last];
     const bool plain = g->job->flags & HCY_NUFFT_GRAM_PLAIN;
     const uint64_t rows = g->pixels / a->n;
-    const struct gpu_nufft_gram gram = { .width = rows, .far_half = rows * a->half, .outer = items, .coil = g->pixels,
-                                         .plain = plain, .adds = item || g->job->flags & HCY_NUFFT_GRAM_ADDS };
-    const struct gpu_grid grid = gpu_line_groups(&a->line, rows, 1, out ? items : 1);
-    const struct gpu_arg maps = gpu_at(&values[AT(maps)], plain ? 0 : item * g->pixels * g->number);
+    const struct gpu_nufft_gram gram = { .width = rows, .far_half = rows * a->half, .outer = g->call->items,
+                                         .coil = g->pixels, .plain = plain,
+                                         .adds = g->job->flags & HCY_NUFFT_GRAM_ADDS };
+    const struct gpu_grid grid = gpu_line_groups(&a->line, rows, 1, out ? g->call->items : 1);
+    const struct gpu_arg maps = gpu_at(&values[AT(maps)], 0);
     const struct gpu_arg scratch = gpu_at(&values[AT(scratch)], 0);
     if (out)
         return GPU_STEP(g->call, a->variant, "gpu_gram_first", &grid, GPU_BYTES(gram), gpu_at(&values[AT(image)], 0),
@@ -170,11 +170,11 @@ static int launch_planes(const struct gram *g, size_t at, size_t width, bool out
                     out ? rows : slab, roots_of(g, a), out ? slab : rows);
 }
 
-/* 3-D: numbers from `at` on of a half of the fastest axis' frequencies. */
-static int convolve_slab(const struct gram *g, size_t half, size_t at, size_t width)
+/* 3-D: numbers from `at` on of a half of the fastest axis' frequencies of a coil. */
+static int convolve_slab(const struct gram *g, size_t item, size_t half, size_t at, size_t width)
 {
     const struct axis *a = g->axes;
-    const size_t rows = 2 * a[1].half, from = half * a[0].n * a[1].n * a[2].half + at;
+    const size_t rows = 2 * a[1].half, from = (2 * item + half) * a[0].n * a[1].n * a[2].half + at;
     const struct gpu_nufft_gram through = { .width = width, .row = width, .step = rows * width, .far_row = a[2].half,
                                             .far_step = rows * a[2].half, .far_half = a[0].half * rows * a[2].half,
                                             .far_rows = rows };
@@ -184,28 +184,27 @@ static int convolve_slab(const struct gram *g, size_t half, size_t at, size_t wi
     return status ? status : launch_planes(g, from, width, false);
 }
 
-static int convolve_volume(const struct gram *g, size_t item)
+static int convolve_volumes(const struct gram *g)
 {
     const size_t half = g->axes[2].half;
-    int status = launch_rows(g, item, 1, true);
-    for (size_t h = 0; h < 2; h++)
+    int status = launch_rows(g, true);
+    for (size_t i = 0; i < 2 * g->call->items; i++)
         for (size_t at = 0; at < half && !status; at += g->slab)
-            status = convolve_slab(g, h, at, half - at < g->slab ? half - at : g->slab);
-    return status ? status : launch_rows(g, item, 1, false);
+            status = convolve_slab(g, i / 2, i % 2, at, half - at < g->slab ? half - at : g->slab);
+    return status ? status : launch_rows(g, false);
 }
 
 /* 2-D: all coils, by rows of lines for each of them and each half of the fastest axis' frequencies. */
 static int convolve_images(const struct gram *g)
 {
     const struct axis *a = g->axes;
-    const size_t items = g->call->items;
     const struct gpu_nufft_gram through = { .width = a[1].half, .row = a[0].n * a[1].half, .step = a[1].half,
                                             .far_row = 2 * a[0].half * a[1].half, .far_step = a[1].half,
                                             .far_half = a[0].half * a[1].half, .far_rows = 2 };
-    int status = launch_rows(g, 0, items, true);
+    int status = launch_rows(g, true);
     if (!status)
-        status = launch_through(g, &through, 2 * items, 0, 0);
-    return status ? status : launch_rows(g, 0, items, false);
+        status = launch_through(g, &through, 2 * g->call->items, 0, 0);
+    return status ? status : launch_rows(g, false);
 }
 
 int gpu_nufft_gram_launch(const struct gpu_call *call)
@@ -217,9 +216,7 @@ int gpu_nufft_gram_launch(const struct gpu_call *call)
     /* All texts are compiled before anything is launched. */
     for (uint32_t d = 0; !status && d < g.dim; d++)
         status = compile_axis(&g, d);
-    if (!status && g.dim == 2)
-        return convolve_images(&g);
-    for (size_t i = 0; i < call->items && !status; i++)
-        status = convolve_volume(&g, i);
-    return status;
+    if (status)
+        return status;
+    return g.dim == 2 ? convolve_images(&g) : convolve_volumes(&g);
 }

@@ -10,6 +10,8 @@ enum {
     LINE_BYTES = 75 << 10,    /* local memory of a group at most; */
     LEAST_LINE_BYTES = 32768, /* what devices have that do not say */
     MOST_ITEMS = 512,
+    FAST_LINES = 4,           /* of the fastest axis: short groups of floats wait for few others, and many are on the way */
+    FAST_ITEMS = 64,
     LARGE_RADIX = 16,         /* which registers.cl has besides fft_plan.h's */
     MOST_OF_FLOATS = 32,      /* numbers for which an item has registers */
     MOST_OF_DOUBLES = 20,
@@ -76,7 +78,7 @@ static size_t line_bytes(const struct gpu_line *line)
     return (line->n + line->n / 8) * line->number;
 }
 
-int gpu_line_of(struct gpu_line *line, const struct gpu_call *call, size_t n, size_t number, bool alone)
+int gpu_line_of(struct gpu_line *line, const struct gpu_call *call, size_t n, size_t number, bool strided, bool alone)
 {
     const struct gpu_ops *ops = call->kernel->ops;
     const size_t has = ops->local_bytes ? ops->local_bytes : LEAST_LINE_BYTES;
@@ -84,7 +86,7 @@ int gpu_line_of(struct gpu_line *line, const struct gpu_call *call, size_t n, si
     /* A processor's group has one item, for all of these. */
     const bool few = !ops->alone && ops->group_items && ops->group_items < MOST_ITEMS;
     const size_t most_items = few ? ops->group_items : MOST_ITEMS;
-    *line = (struct gpu_line){ .n = n, .number = number, .alone = alone };
+    *line = (struct gpu_line){ .n = n, .number = number, .strided = strided, .alone = alone };
     if (n > LINE_BYTES)
         return hcy_fail(HCY_EUNSUPPORTED, "a line of %zu numbers does not fit a group", n);
     if (alone)
@@ -95,7 +97,10 @@ int gpu_line_of(struct gpu_line *line, const struct gpu_call *call, size_t n, si
         return hcy_fail(HCY_EUNSUPPORTED, "lines of %zu numbers, which are no product of few radices", n);
     /* As many items as transforms of the smallest radix. */
     const size_t bytes = line_bytes(line), items = n / line->radices[line->passes - 1];
-    line->lines = GPU_SIDE_BYTES / (uint32_t)number;
+    const uint32_t side = GPU_SIDE_BYTES / (uint32_t)number;
+    line->lines = strided || number > 8 ? side : FAST_LINES;
+    while (line->lines < side && line->lines * items < FAST_ITEMS)
+        line->lines *= 2;
     while (line->lines > 1 && (line->lines * bytes > most || line->lines * items > most_items))
         line->lines /= 2;
     if (bytes > most || items > most_items)
@@ -109,8 +114,12 @@ int gpu_line_of(struct gpu_line *line, const struct gpu_call *call, size_t n, si
 static unsigned resident_groups(const struct gpu_line *line)
 {
     const bool is_double = line->number == 16, is_large = line->radices[0] == LARGE_RADIX;
-    if (!line->alone) /* sixteen floats or eight doubles, and their sums, take 128 */
-        return is_double ? 1 : (line->items <= 256 ? 2 : 1) * (is_large ? 1 : 2);
+    if (!line->alone) { /* sixteen floats or eight doubles, and their sums, take 128 */
+        unsigned groups = 1;
+        while (!is_double && groups * line->items <= MOST_ITEMS / 2)
+            groups *= 2;
+        return is_double || is_large ? groups : 2 * groups;
+    }
     const unsigned registers = line->radices[0] * (unsigned)line->number / 4 + (is_double ? 40 : 26);
     const unsigned by_registers = REGISTERS / (line->items * registers);
     const unsigned by_memory = (unsigned)(LOCAL_BYTES / (line->lines * line_bytes(line)));
@@ -119,13 +128,13 @@ static unsigned resident_groups(const struct gpu_line *line)
 }
 
 int gpu_line_compile(struct gpu_variant **variant, const struct gpu_call *call, const char *text,
-                     const struct gpu_line *line, bool strided, const char *more)
+                     const struct gpu_line *line, const char *more)
 {
     char options[GPU_OPTIONS_BYTES];
     const bool is_double = line->number == 16;
     int used = snprintf(options, sizeof options,
                         "-DGROUP_SIZE=%u -DREAL=%s -DLENGTH=%uu -DLINES=%uu -DSTRIDED=%d -DPASSES=%u -DRESIDENT=%u %s",
-                        line->items, is_double ? "double" : "float", (unsigned)line->n, line->lines, strided,
+                        line->items, is_double ? "double" : "float", (unsigned)line->n, line->lines, line->strided,
                         line->passes, resident_groups(line), more);
     for (unsigned i = 0; i < line->passes; i++)
         used += snprintf(options + used, sizeof options - (size_t)used, " -DR%u=%u", i, line->radices[i]);
