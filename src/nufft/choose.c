@@ -135,7 +135,7 @@ static double quick_share(const hcy_nufft_job *job)
     return is_power_of_2(grid[0]) && is_power_of_2(grid[1]) ? 0.73 : 0.83;
 }
 
-/* On the plan's device, as hcy__nufft_cost() counts.  GPUs differ in 3-D: by their powers of two, and a point of doubles
+/* On the plan's device, as hcy__nufft_cost() counts.  GPUs differ in 3-D: by powers of two, and a point of doubles
  * costs 0.04 ns per cell of its width, because tensor cores multiply whole tiles of a window (0.35 ns for 7, 0.42 for
  * 10, 0.55 for 13; a unit here is 0.004 ns of it). */
 static double cost_on(const hcy_nufft *p, const hcy_nufft_job *job, size_t n_points)

@@ -87,27 +87,38 @@ static int make_halves(struct hcy__gram *g, hcy_device *dev)
     return status ? status : finished;
 }
 
-/* Working memory of as many coils as are worth a launch, if more of them take more: a small part of what a large device
- * has, for an image is read, and the sum is written, once a launch. */
+static int scratch_size(size_t *size, const struct hcy__gram *g, int64_t coils)
+{
+    hcy_arg args[HCY_N_ARGS(nufft_gram)] = { [AT(job)] = hcy_arg_struct(&g->job, sizeof g->job) };
+    for (size_t i = 0; i < HCY_N_ARGS(nufft_gram); i++)
+        if (i != AT(job))
+            args[i] = hcy_arg_buf(NULL);
+    return hcy_kernel_scratch_size(size, g->kernel, (size_t)coils, args, HCY_N_ARGS(nufft_gram));
+}
+
+/* Working memory of as many coils as are worth a launch and as there is memory for: a small part of what a large device
+ * has, for the image is read, and the sum is written, once a launch. */
 enum { SCRATCH_BYTES = 256 << 20, SCRATCH_SHARE = 64 };
 
 static int make_scratch(struct hcy__gram *g, hcy_device *dev, struct hcy__coils *coils)
 {
     const uint64_t share = hcy_device_get_info(dev)->memory / SCRATCH_SHARE;
     const uint64_t most = share > SCRATCH_BYTES ? share : SCRATCH_BYTES;
-    size_t size = 0, one = 0;
-    hcy_arg args[HCY_N_ARGS(nufft_gram)] = { [AT(job)] = hcy_arg_struct(&g->job, sizeof g->job) };
-    for (size_t i = 0; i < HCY_N_ARGS(nufft_gram); i++)
-        if (i != AT(job))
-            args[i] = hcy_arg_buf(NULL);
-    int status = hcy_kernel_scratch_size(&one, g->kernel, 1, args, HCY_N_ARGS(nufft_gram));
-    if (!status)
-        status = hcy_kernel_scratch_size(&size, g->kernel, (size_t)coils->batch, args, HCY_N_ARGS(nufft_gram));
-    while (!status && size > one && size > most) {
+    size_t one;
+    int status = scratch_size(&one, g, 1);
+    while (!status) {
+        size_t size;
+        status = scratch_size(&size, g, coils->batch);
+        const bool is_least = status || size <= one;
+        if (!status && size && (is_least || size <= most))
+            status = hcy_buffer_create(&g->scratch, dev, HCY_MEM_DEVICE, size);
+        if (is_least || g->scratch)
+            break;
         coils->batch = (coils->batch + 1) / 2;
-        status = hcy_kernel_scratch_size(&size, g->kernel, (size_t)coils->batch, args, HCY_N_ARGS(nufft_gram));
+        if (status == HCY_ENOMEM)
+            status = 0;
     }
-    return status || !size ? status : hcy_buffer_create(&g->scratch, dev, HCY_MEM_DEVICE, size);
+    return status;
 }
 
 int hcy__gram_make(struct hcy__gram **out, hcy_device *dev, const struct hcy__spectrum *spectrum,

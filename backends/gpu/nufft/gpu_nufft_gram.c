@@ -1,11 +1,11 @@
 /* gpu_nufft_gram.c - launches of nufft_gram: passes over the axes, without zeros (gram.cl).
  *
  * With n numbers of an image's axis and h = half the grid's, the coils of a launch go in 3-D from the image to
- * [items][2][n0][n1][h2], the halves of the fastest axis' frequencies, together, so that the image is read and the sum
- * of them is written once.  From there a slab of a coil's goes to [n0][2][h1][slab], along the first axis there and back
- * in place, and back.  Slabs are large: of those that stay in a device's cache launches are so short
- * that their ends take longer (256^3 on an H200: 1.58 ms a coil by 32 MB, 1.40 by 256).  In 2-D all of that
- * is done by all coils at once, in [items][2][n0][h1].  The host waits for nothing.
+ * [items][2][n0][n1][h2], the halves of the fastest axis' frequencies, together, so that the image is read, and their
+ * sum is written, once.  From there a slab of a coil's goes to [n0][2][h1][slab], along the first axis there and back
+ * in place, and back.  Slabs are large: of those that stay in a device's cache launches are so short that their ends
+ * take longer (256^3 on an H200: 1.58 ms a coil by 32 MB, 1.40 by 256).  In 2-D all coils do all of that at once, in
+ * [items][2][n0][h1].  The host waits for nothing.
  */
 #include "gpu_priv.h"
 

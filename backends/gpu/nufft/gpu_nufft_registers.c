@@ -10,8 +10,8 @@ enum {
     LINE_BYTES = 75 << 10,    /* local memory of a group at most; */
     LEAST_LINE_BYTES = 32768, /* what devices have that do not say */
     MOST_ITEMS = 512,
-    FAST_LINES = 4,           /* of the fastest axis: short groups of floats wait for few others, and many are on the way */
-    FAST_ITEMS = 64,
+    FAST_LINES = 4,           /* of floats, of the fastest axis: short groups wait for few, and many are under way; */
+    FAST_ITEMS = 64,          /* more where these are fewer items */
     LARGE_RADIX = 16,         /* which registers.cl has besides fft_plan.h's */
     MOST_OF_FLOATS = 32,      /* numbers for which an item has registers */
     MOST_OF_DOUBLES = 20,
