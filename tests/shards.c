@@ -378,13 +378,14 @@ static void test_dark(void)
 static void test_sparse(const hcy_azint_plan *plan)
 {
     const char *const parts[] = { "s0.h5", "s1.h5" };
-    uint64_t frames = 0;
+    uint64_t frames = 0, failed = 0;
     for (uint64_t i = 0; i < 2; i++)
         write_sparse_part(parts[i], plan, i);
-    is_int(hcy_sparse_merge(&frames, "sparse.h5", parts, 2), 0, "sparse frames are merged");
+    is_int(hcy_sparse_merge(&frames, &failed, "sparse.h5", parts, 2), 0, "sparse frames are merged");
     is_int((intmax_t)frames, 2, "... both");
+    is_int((intmax_t)failed, 2, "... neither of which has a background");
     claim_pixels(parts[1], 1 << 24); /* not more: who believes it writes them all */
-    is_int(hcy_sparse_merge(NULL, "sparse.h5", parts, 2), HCY_ECORRUPT, "pixels that are not stored are not merged");
+    is_int(hcy_sparse_merge(NULL, NULL, "sparse.h5", parts, 2), HCY_ECORRUPT, "pixels that are not stored are not merged");
     ok(strstr(hcy_last_error()->text, "s1.h5") != NULL, "... the file is named: %s", hcy_last_error()->text);
     test_dark();
 }

@@ -105,6 +105,12 @@ cp s.h5 other.h5
 check '... a part of another stack' shard other.h5 1/4 other.sparse.h5
 check '... is refused' refused 1 's.h5.*other.h5' merge dealt.0-of-4.h5 other.sparse.1-of-4.h5 dealt.2-of-4.h5 dealt.3-of-4.h5 -o lacking.h5
 check '... and there is no file' test ! -e lacking.h5
+for i in 0 1; do
+    "$halcyon" integrate damaged.h5 -p s.poni -n 50 -q --sigma-clip --shard $i/2 --sparse lost.h5 -o lost.curves.h5 2>lost.$i
+done
+check 'a merge with a frame that failed' refused 1 'lost.h5: [12] of 9 frames failed and ha.* no pixels' \
+    merge lost.0-of-2.h5 lost.1-of-2.h5 -o lost.h5
+check '... and the file is there' test -s lost.h5
 check 'a merge of all' refused 0 'dealt.h5: 9 sparse frames of 4 parts' merge dealt.3-of-4.h5 dealt.0-of-4.h5 dealt.2-of-4.h5 dealt.1-of-4.h5 -o dealt.h5
 check '... is no part' refused 1 'dealt.h5 is not a part' merge dealt.0-of-4.h5 dealt.h5 -o lacking.h5
 rm -f dealt.[0-3]-of-4.h5

@@ -32,7 +32,7 @@ const struct cli_command cli_merge_command = {
     "Sparse frames (integrate --sparse): one file, which does not need the parts.\n"
     "Totals of `halcyon sum`: added up exactly.  The order of the parts does not matter; nothing is written\n"
     "if a part is missing, unfinished, there twice or of another stack or plan: the message names it.\n"
-    "Exit status: 0; 1 if nothing was written, or frames that failed lack their curves or are in no total;\n"
+    "Exit status: 0; 1 if nothing was written, or frames that failed have no curve, no pixels, or are in no total;\n"
     "2: usage."
 };
 
@@ -113,7 +113,7 @@ static int merge_files(const struct values *v, const char *const *parts, size_t 
 {
     hcy_shard shard;
     char kind[16];
-    uint64_t rows = 0;
+    uint64_t rows = 0, failed = 0;
     size_t lacking = 0;
     /* The first part says what all of them are; the others are held against it later. */
     int status = guard_parts(v->output, parts, n), st = status ? 0 : hcy_shard_read(&shard, kind, parts[0]);
@@ -129,7 +129,7 @@ static int merge_files(const struct values *v, const char *const *parts, size_t 
         st = hcy_curves_merge(&rows, v->output, parts, n, v->copy ? HCY_MERGE_COPY : 0);
         status = st ? cli_fail(st) : CLI_OK;
     } else if (sparse) {
-        st = hcy_sparse_merge(&rows, v->output, parts, n);
+        st = hcy_sparse_merge(&rows, &failed, v->output, parts, n);
         status = st ? cli_fail(st) : CLI_OK;
     } else {
         status = check_totals(&lacking, kind, parts, n);
@@ -149,7 +149,10 @@ static int merge_files(const struct values *v, const char *const *parts, size_t 
     /* What was merged is there, as that of one process would be, whose status says the same. */
     if (!status && curves)
         status = tell_lost(v->output);
-    return status || !lacking ? status : CLI_FAILED;
+    if (failed)
+        cli_error("%s: %llu of %llu frames failed and %s no pixels", v->output, (unsigned long long)failed,
+                  (unsigned long long)rows, failed == 1 ? "has" : "have");
+    return status || !(lacking || failed) ? status : CLI_FAILED;
 }
 
 int cli_merge(int argc, char **argv)

@@ -362,9 +362,10 @@ int hcy_sparse_close(hcy_sparse_file *f, int whole)
     return 0;
 }
 
-int hcy_sparse_merge(uint64_t *frames, const char *path, const char *const *parts, size_t n)
+int hcy_sparse_merge(uint64_t *frames, uint64_t *failed, const char *path, const char *const *parts, size_t n)
 {
     (void)frames;
+    (void)failed;
     if (!path || !parts || !n)
         return hcy_fail(HCY_EINVAL, "hcy_sparse_merge: a path and parts are needed");
     return hcy_fail(HCY_EUNSUPPORTED, "%s: sparse frames are HDF5, which this build has not", path);

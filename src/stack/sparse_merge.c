@@ -8,6 +8,7 @@
 #include "h5_shard.h"
 #include "isolate.h"
 #include <halcyon/backend.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +25,7 @@ struct part {
 struct merge {
     const char *path;
     hcy__h5_file *out;
-    uint64_t frames, pixels; /* so far */
+    uint64_t frames, pixels, failed; /* so far */
 };
 
 /* --- Whether the parts make a whole --- */
@@ -198,6 +199,28 @@ static int append_pointers(struct merge *m, hid_t file, const char *path, uint64
     return st;
 }
 
+/* Frames without a background failed. */
+static int count_failed(struct merge *m, hid_t file, const char *path, uint64_t n)
+{
+    struct column c = { .name = SPARSE "background_avg", .from = -1, .to = -1 };
+    int st = open_column(&c, m, file, path, n);
+    const size_t columns = st || c.rank != 2 ? 1 : (size_t)c.dims[1];
+    float *row = columns <= SIZE_MAX / sizeof *row ? malloc(columns * sizeof *row) : NULL;
+    if (!st && !row)
+        st = hcy_fail(HCY_ENOMEM, "no memory to read %s", path);
+    for (uint64_t i = 0; !st && i < n; i++) {
+        size_t k = 0;
+        if (move_rows(c.from, &c, i, 1, H5T_NATIVE_FLOAT, row, 0) < 0)
+            st = hcy__h5_fail(HCY_EIO, "%s: %s cannot be read", path, c.name);
+        while (!st && k < columns && isnan(row[k]))
+            k++;
+        m->failed += !st && k == columns;
+    }
+    free(row);
+    close_column(&c);
+    return st;
+}
+
 /* --- The merged file --- */
 
 /* The first part whole, but for what it says of being one. */
@@ -236,6 +259,8 @@ static int append_part(struct merge *m, const struct part *p)
         st = append_column(m, file, path, SPARSE "background_avg", last - first);
     if (!st)
         st = append_column(m, file, path, SPARSE "background_std", last - first);
+    if (!st)
+        st = count_failed(m, file, path, last - first);
     H5Fclose(file);
     m->pixels += pixels;
     m->frames += last - first;
@@ -264,7 +289,7 @@ static int merge_parts(struct merge *m, struct part *parts, const char *const *p
     return st ? hcy_fail_again(&why) : closed;
 }
 
-int hcy_sparse_merge(uint64_t *frames, const char *path, const char *const *parts, size_t n)
+int hcy_sparse_merge(uint64_t *frames, uint64_t *failed, const char *path, const char *const *parts, size_t n)
 {
     struct merge m = { .path = path };
     if (!path || !parts || !n)
@@ -281,5 +306,7 @@ int hcy_sparse_merge(uint64_t *frames, const char *path, const char *const *part
     free(list);
     if (frames)
         *frames = st ? 0 : m.frames;
+    if (failed)
+        *failed = st ? 0 : m.failed;
     return st;
 }

@@ -390,12 +390,13 @@ HCY_API int hcy_sparse_append(hcy_sparse_file *file, const hcy_azint_result *res
                               const hcy_sparse *sparse) HCY_MUST_USE;
 /* Closes and frees, whatever it returns (NULL is fine); whole 0: the file is taken away, an earlier one stays. */
 HCY_API int hcy_sparse_close(hcy_sparse_file *file, int whole);
-/* One file of sparse frames from those of all parts, in any order, which it does not need afterwards; *frames (NULL is
- * fine): how many it has.  The parts are of one plan and one stack, and nothing is missing or doubled, as
- * hcy_shards_check() has it; the message names the part.  Nothing is written after a failure.  HCY_EINVAL, HCY_ENOENT,
- * HCY_EIO, HCY_EFORMAT: no such files; HCY_ECORRUPT: one that says that it has more than it stores; HCY_ENOMEM;
- * HCY_EUNSUPPORTED: a build without HDF5. */
-HCY_API int hcy_sparse_merge(uint64_t *frames, const char *path, const char *const *parts, size_t n) HCY_MUST_USE;
+/* One file of sparse frames from those of all parts, in any order, which it does not need afterwards; *frames and
+ * *failed (NULL is fine): how many it has, and how many of them failed, which have no background.  The parts are of one
+ * plan and one stack, and nothing is missing or doubled, as hcy_shards_check() has it; the message names the part.
+ * Nothing is written after a failure.  HCY_EINVAL, HCY_ENOENT, HCY_EIO, HCY_EFORMAT: no such files; HCY_ECORRUPT: one
+ * that says that it has more than it stores; HCY_ENOMEM; HCY_EUNSUPPORTED: a build without HDF5. */
+HCY_API int hcy_sparse_merge(uint64_t *frames, uint64_t *failed, const char *path, const char *const *parts,
+                             size_t n) HCY_MUST_USE;
 
 /* --- Writing stacks --- */
 
