@@ -184,6 +184,13 @@ static int read_keys(hcy_config **config, const char *keys)
     return read_text(config, text);
 }
 
+static void test_mark(void)
+{
+    hcy_config *config = NULL;
+    is_int(read_text(&config, "\xef\xbb\xbf{\"version\": 5, \"unit\": \"q_nm^-1\"}"), 0, "a mark of UTF-8 in front");
+    hcy_config_free(config);
+}
+
 static void test_parallax(void)
 {
     hcy_config *config = NULL;
@@ -353,6 +360,7 @@ int main(void)
     test_curves();
     test_round_trip();
     test_refused();
+    test_mark();
     test_parallax();
     test_spline();
     test_understood();

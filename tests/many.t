@@ -24,8 +24,7 @@ check "a quoted pattern" integrate 'a/f_*.tif' -o pattern.dat
 check "a quoted pattern: numbers in order, 2 before 10" as_whole pattern.dat
 check 'a directory' integrate a/ -o directory.dat
 check 'a directory: the same' as_whole directory.dat
-ls a/*.tif | sort -t_ -k2n | sed '1s/^/# the first\
-/' >list.txt
+{ printf '\357\273\277# the first, behind a mark of UTF-8\n'; ls a/*.tif | sort -t_ -k2n; } >list.txt
 check '@LIST' integrate @list.txt -o list.dat
 check '@LIST: the same' as_whole list.dat
 check 'of a master in a directory' sh -c "cp s.h5 b/x_master.h5; cp a/f_0.tif b/x_data_000001.h5"

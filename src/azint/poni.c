@@ -387,14 +387,11 @@ int hcy_poni_parse(hcy_poni *poni, const char *text, size_t size, const char *na
     if (size)
         memcpy(copy, text, size);
     copy[size] = 0;
-    /* Some editors put a mark before the text, which would be part of the first key. */
-    if (!strncmp(copy, "\xef\xbb\xbf", 3))
-        memmove(copy, copy + 3, size - 2);
     /* The file's numbers have a point, whatever the program's locale has. */
     plain = hcy__plain_enter();
-    rc = refuse_json(e.file, copy);
+    rc = refuse_json(e.file, hcy__after_mark(copy));
     if (!rc) {
-        split_lines(&e, copy);
+        split_lines(&e, hcy__after_mark(copy));
         rc = read_entries(&read, &e);
     }
     hcy__plain_leave(plain);

@@ -6,6 +6,7 @@
  */
 #include "config_file.h"
 
+#include <azint/plain_locale.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -255,7 +256,7 @@ static int read_config_json(struct hcy__config_file *r)
         st = hcy__refuse_goniometer(r->path, text);
     if (!st) {
         blank_constants(text);
-        r->json = json_loads(text, 0, &error);
+        r->json = json_loads(hcy__after_mark(text), 0, &error);
         /* jansson also takes lists and numbers as a whole file. */
         if (!json_is_object(r->json))
             st = hcy_fail(HCY_EFORMAT, "%s is not a configuration: %s, line %d", r->path,

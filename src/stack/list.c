@@ -4,6 +4,7 @@
  * difference.  Single-threaded, as opening is. */
 #include "files.h"
 #include "isolate.h"
+#include <azint/plain_locale.h>
 #include <dirent.h>
 #include <errno.h>
 #include <glob.h>
@@ -301,8 +302,9 @@ static int read_list(struct names *names, const char *path)
         return hcy_fail(HCY_ENOENT, "the list %s cannot be opened: %s", path,
                         hcy__errno_text(errno, words, sizeof words));
     int st = 0;
-    while (!st && fgets(line, sizeof line, file)) {
-        char *at = line + strspn(line, " \t");
+    for (int is_first = 1; !st && fgets(line, sizeof line, file); is_first = 0) {
+        char *at = is_first ? hcy__after_mark(line) : line;
+        at += strspn(at, " \t");
         size_t n = strcspn(at, "\r\n");
         /* Without its end in the buffer the line would go on as a second path. */
         if (!at[n] && n >= sizeof line - 2 - (size_t)(at - line))

@@ -183,7 +183,7 @@ static int read_text_numbers(double **values, size_t *n, const struct source *fr
         st = hcy_fail(HCY_EFORMAT, "%s is neither HDF5, NumPy nor text", from->file);
     hcy__plain plain = hcy__plain_enter();
     if (!st)
-        st = parse_text(values, n, from, text);
+        st = parse_text(values, n, from, hcy__after_mark(text));
     hcy__plain_leave(plain);
     free(text);
     return st;
