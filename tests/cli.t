@@ -75,6 +75,8 @@ check 'delta-dummy without dummy' refused 2 '--dummy' "$halcyon" integrate x.h5 
 # --- Devices ---
 check 'halcyon devices lists the CPU' sh -c "'$halcyon' devices | grep -q '^cpu '"
 check 'halcyon devices --json is JSON' sh -c "'$halcyon' devices --json | '$json' devices.0.device"
+check '... and says that there is none, and where it looked' \
+    refused 0 'no backend.*HALCYON_BACKEND' env HALCYON_BACKENDS=-cpu,-cuda,-opencl,-xrt "$halcyon" devices
 
 # --- Any build ---
 numpy ones.npy 40 60 40

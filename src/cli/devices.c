@@ -94,6 +94,9 @@ int cli_devices(int argc, char **argv)
         status = cli_fail(status);
     else
         (values.json ? print_device_json : print_device_list)(devices, n, backends, m);
+    if (!status && !m)
+        cli_note("there is no backend: neither a module hcy_*.so where HALCYON_BACKEND_PATH or the installation has them, nor "
+                 "one that HALCYON_BACKENDS allows");
     hcy_list_free(devices);
     hcy_list_free(backends);
     return status ? status : cli_close_stdout(CLI_OK);
