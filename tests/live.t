@@ -248,6 +248,8 @@ check '... why it ended' grep '^# stream_end: no message came in time' dead.dat
 check '... and that it is not whole' not grep '^# complete' dead.dat
 check 'an end that never comes, of a series that is whole' run 0 's.h5 --faults no-end' -o endless.dat --timeout 0.5
 check '... its curves' same plain.dat endless.dat
+check '... of which more were asked for' run 1 's.h5 --faults no-end' -o fewer.dat --series 3 --timeout 0.5
+check '... it is said' grep '1 of 3 series came' run.log
 check 'a header that never came' run 1 's.h5 --faults no-header' -o headless.dat --timeout 0.5
 check '... how many images' grep '12 images came before any header' run.log
 check 'nobody sends' run 1 '--replay not.there' -o nobody.dat --timeout 0.3
@@ -287,9 +289,9 @@ at_once()
     same plain.dat once1.dat && same plain.dat once2.dat
 }
 check 'two streams at once' at_once
-interrupted()
+interrupted() # OPTION...: of the sender
 {
-    "$halcyon" simulate s.h5 --stream "$at" --rate 20 --frames 100000 -q &
+    "$halcyon" simulate s.h5 --stream "$at" --frames 100000 -q "$@" &
     sender=$!
     # shellcheck disable=SC2086
     "$halcyon" integrate --stream "$at" $plan --sigma-clip --sparse int.sparse.h5 -o int.dat 2>int.log &
@@ -304,9 +306,10 @@ interrupted()
     kill -TERM $sender
     wait $sender
     cat int.log
-    [ $got = 1 ] && grep '^# frame 2$' int.dat && grep 'interrupted' int.log
+    [ $got = 1 ] && grep '^# frame 2$' int.dat && grep 'interrupted' int.log && grep '^# stream_end: .*interrupt' int.dat
 }
-check 'an interrupt leaves what was done' interrupted
+check 'an interrupt while frames are on their way: the file says so' interrupted
+check 'an interrupt leaves what was done' interrupted --rate 20
 # alone COMMAND...: an end of a stream without the other one, interrupted when its socket is there.
 alone()
 {
@@ -409,6 +412,11 @@ check '... the frames' equals "`frames faults.dat`" '0 1 2 3 4 6 7 8 9 10 '
 head -c 5000 2.rec >short.rec
 check 'a recording that is cut off' run 1 '--replay short.rec' -o short.dat --timeout 2
 check '... it is said' grep 'ends too soon' send.log
+head -c $((`wc -c <2.rec` - 10)) 2.rec >short.rec
+check 'a recording that is cut off in its last message' run 0 '--replay short.rec' -o short.dat --timeout 2
+check '... it is said' grep 'ends too soon' send.log
+check '... and all before it is sent' same plain2.dat short.dat
+check 'a recording that cannot be read' refused 1 'not a recording' "$halcyon" simulate --replay . --stream "$at" -q
 check 'a file that is none' refused 1 'not a recording' "$halcyon" simulate --replay s.h5 --stream "$at" -q
 cp 1.rec kept.rec
 check 'no stream came: it says so' refused 1 'kept.rec stays as it was before' \
@@ -497,6 +505,8 @@ check 'an address that is none: nothing is made for it' refused 2 'cannot be bou
 check '... and nothing was' not ls new.h5
 check 'a fault that is not known' refused 2 'faults' "$halcyon" simulate s.h5 --stream "$at" --faults lose=3
 check '--replay without an address' refused 2 'needs --stream' "$halcyon" simulate --replay 2.rec
+check '--replay and what makes frames' refused 2 'what was recorded' "$halcyon" simulate --replay 2.rec --stream "$at" --series 2
+check "an input's name, and --stream" refused 2 'which a stream has not' "$halcyon" integrate --stream "$at" -p s.poni -o 'x_%s.dat'
 check 'an address that is none' refused 2 'cannot be connected to' "$halcyon" integrate --stream nowhere -p s.poni -o no.dat
 echo "1..$n"
 exit $failed

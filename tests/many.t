@@ -49,6 +49,12 @@ check 'a damaged file is one frame that fails' equals $? 1
 check '... and is named' grep -q 'frame 1 .*a/f_1.tif' words
 check '... the others are there' equals "`grep -c '^# frame' damaged.dat`" 12
 mv kept.tif a/f_1.tif
+cp s.h5 hurt.h5
+dd if=/dev/zero of=hurt.h5 bs=1 seek=$((`wc -c <s.h5` / 2)) count=$((`wc -c <s.h5` / 6)) conv=notrunc 2>/dev/null
+check 'a damaged frame of the first file' refused 1 'frame [0-9]* failed' \
+    "$halcyon" integrate hurt.h5 s.h5 -p s.poni -d cpu@threads=1 -n 50 -q -o 'out/%s.dat'
+check '... keeps no other file from its result' as_whole out/s.dat
+rm out/*
 "$halcyon" simulate other.h5 --shape 50x80 --dtype uint16 --frames 1 -q
 check 'frames of another size are refused, with both files' refused 1 's.h5 has frames of 60 x 80.*other.h5 of 50 x 80' \
     integrate s.h5 other.h5 -o x.dat

@@ -406,6 +406,22 @@ static void test_flat(void)
     hcy_corrections_free(c);
 }
 
+/* A header without details has no configuration: what follows it is the user's own, whatever it looks like. */
+static void test_bare_start(void)
+{
+    static const char head[] = "{\"htype\":\"dheader-1.0\",\"series\":7,\"header_detail\":\"none\"}";
+    static const char *const appendices[] = { "no JSON", "{\"nimages\":3}" };
+    for (size_t i = 0; i < 2; i++) {
+        const hcy_span parts[] = { { head, sizeof head - 1 }, { appendices[i], strlen(appendices[i]) } };
+        hcy_stream_message m = HCY_STREAM_MESSAGE_INIT;
+        const int status = hcy_stream_decode(&m, parts, 2);
+        if (status == HCY_EUNSUPPORTED)
+            skip(1, "%s", hcy_last_error()->text);
+        else
+            ok(!status && m.kind == HCY_STREAM_START && m.series == 7 && !m.images, "an appendix alone: %s", appendices[i]);
+    }
+}
+
 /* --- Recordings --- */
 
 static void test_begins(void)
@@ -502,6 +518,7 @@ int main(int argc, char **argv)
     test_start(1);
     test_start(2);
     test_flat();
+    test_bare_start();
     test_begins();
     for (int version = 1; version <= 2; version++)
         test_damage(version, argc > 1 ? strtoul(argv[1], NULL, 10) : 3000);

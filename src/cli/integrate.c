@@ -518,13 +518,15 @@ static int make_result(struct job *job, const char *const *paths, size_t n, hcy_
     return status;
 }
 
-static int make_one(const struct integrate_values *values, int argc, char **argv, const char *const *paths, size_t n,
-                    hcy_device ***devices, size_t *n_devices)
+/* *whole: all frames came, some of which may have failed. */
+static int make_one(int *whole, const struct integrate_values *values, int argc, char **argv, const char *const *paths,
+                    size_t n, hcy_device ***devices, size_t *n_devices)
 {
     struct job job = { .argc = argc, .argv = argv };
     int status = integrate_begin(&job, values);
     if (!status)
         status = make_result(&job, paths, n, devices, n_devices);
+    *whole = job.whole;
     integrate_end(&job);
     return status;
 }
@@ -535,13 +537,18 @@ static int make_results(const struct integrate_values *values, int argc, char **
     const struct inputs *in = &values->inputs;
     const int each = inputs_each(values->output);
     hcy_device **devices = NULL;
-    size_t n_devices = 0;
-    int failed = 0, status = make_one(values, argc, argv, in->files, each ? 1 : in->n, &devices, &n_devices);
-    /* What is wrong with the first is mostly wrong with all; behind it a file that fails is one that fails. */
-    for (size_t i = 1; each && !status && i < in->n && !interrupt_came(); i++)
-        failed |= make_one(values, argc, argv, in->files + i, 1, &devices, &n_devices) != CLI_OK;
-    for (size_t i = 0; i < n_devices; i++)
-        hcy_device_release(devices[i]);
+    size_t n_devices = 0, i = 1;
+    int whole, other, failed = 0,
+        status = make_one(&whole, values, argc, argv, in->files, each ? 1 : in->n, &devices, &n_devices);
+    /* What is wrong with the first is mostly wrong with all, but for its frames; one behind it fails alone. */
+    for (; each && (!status || whole) && i < in->n && !interrupt_came(); i++)
+        failed |= make_one(&other, values, argc, argv, in->files + i, 1, &devices, &n_devices) != CLI_OK;
+    if (each && i < in->n) {
+        cli_note("%zu of %zu files were not integrated", in->n - i, in->n);
+        failed = 1;
+    }
+    for (size_t k = 0; k < n_devices; k++)
+        hcy_device_release(devices[k]);
     hcy_list_free(devices);
     if (!status && failed)
         status = CLI_FAILED;

@@ -430,6 +430,8 @@ static const char *find_stream_conflict(const struct integrate_values *v, const 
         return "--stream takes the place of STACK: give one of them";
     if (v->curve_secret && !v->curve_key)
         return "--curve-secret needs --curve-key, the detector's";
+    if (inputs_each(v->output) || inputs_each(v->sparse))
+        return "%s in a name stands for an input's, which a stream has not: leave it";
     return v->follow || v->frames.given || v->dataset || v->monitor || v->mask_frame.given || v->save_config ||
                    v->raw.pedestal || v->raw.gain || v->shard || v->processes.given || v->uncached
                ? "--stream goes without --follow, --frames, --dataset, --monitor, --mask-from-frame, --save-config, "

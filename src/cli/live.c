@@ -152,6 +152,9 @@ static int give_up(struct live_series **series, struct live *live)
         worst = cli_error("%s: no %sseries began within %g s", live->values->stream, live->n_series ? "further " : "",
                           timeout);
     end_series(series, LIVE_TIMEOUT, &worst);
+    if (!worst && live->values->series.value && !is_enough(live))
+        worst = cli_error("%s: %llu of %lld series came, and no further one within %g s", live->values->stream,
+                          (unsigned long long)live->n_series, (long long)live->values->series.value, timeout);
     return worst;
 }
 

@@ -491,7 +491,8 @@ int live_series_end(struct live_series *s, enum live_end end)
     watch_show(&live->watch, &s->tally, s->start.series, s->start.images, 1);
     struct tally_counts counts = tally_read(&s->tally);
     int whole = !status && is_whole(s, &counts, end);
-    if (s->curves && !status && put_remarks(s, &counts, end))
+    /* The file of a run that was interrupted is one that says so. */
+    if (s->curves && (!status || status == HCY_ECANCELLED) && put_remarks(s, &counts, end))
         cli_fail(hcy_last_error()->status);
     int closed = close_live_output(s, whole || (!status && end == LIVE_ENDED), status && status != HCY_ECANCELLED);
     print_series(s, &counts, end);

@@ -15,6 +15,7 @@ struct record {
     hcy_output *output; /* NULL: it is read */
     char *path;
     int version, failed; /* reading: of the stream, 0 before the first message; writing: something was not written */
+    int broken;          /* reading: what comes next cannot be read, as was said */
     uint64_t at;
     hcy_span parts[PARTS];
     uint8_t *ahead; /* the first part of the next message, read already; NULL: none */
@@ -86,7 +87,7 @@ static int read_part(uint8_t **bytes, uint64_t *size, struct record *r)
 {
     uint8_t length[LENGTH];
     size_t got = fread(length, 1, LENGTH, r->file);
-    if (!got)
+    if (!got && !ferror(r->file))
         return 0;
     *size = 0;
     for (int k = LENGTH; k--;)
@@ -95,6 +96,7 @@ static int read_part(uint8_t **bytes, uint64_t *size, struct record *r)
     *bytes = got == LENGTH && *size <= MOST_BYTES ? malloc(*size ? (size_t)*size : 1) : NULL;
     if (!*bytes || fread(*bytes, 1, (size_t)*size, r->file) != *size) {
         free(*bytes);
+        *bytes = NULL;
         cli_error("%s: at byte %llu it is not a recording, or ends too soon", r->path, (unsigned long long)r->at);
         return -1;
     }
@@ -115,9 +117,15 @@ int record_next(const hcy_span **parts, size_t *n, struct record *r)
     free_parts(r);
     *n = 0;
     *parts = r->parts;
+    if (r->broken)
+        return -1;
     for (;;) {
         if (!r->ahead)
             got = read_part(&r->ahead, &r->ahead_size, r);
+        r->broken = got < 0;
+        /* Each part of Stream v2 is a message, so what came before is a whole one. */
+        if (r->broken && *n && r->version == 2)
+            return 1;
         if (got <= 0)
             return got < 0 ? -1 : *n > 0;
         /* Where a message ends is not written down: it does where another begins. */

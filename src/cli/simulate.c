@@ -438,6 +438,10 @@ static int check_simulation(struct values *v, const char *path)
         { !path && !s->replay, "what to write is missing: halcyon simulate OUT.h5" },
         { path && s->replay, "--replay takes the place of OUT.h5: give one of them" },
         { s->replay && !s->address, "--replay needs --stream ADDRESS, where it is sent" },
+        { s->replay && (s->version.given || s->encoding >= 0 || s->channels.given || s->series.given ||
+                        v->frames.given || v->detector || v->shape || v->calibrant || v->counts.given),
+          "--replay sends what was recorded: leave --stream-version, --encoding, --channels, --series, --frames, "
+          "--detector, --shape, --calibrant and --counts" },
         { !s->address && (s->faults || s->rate.given || s->series.given || s->curve_secret || s->version.given ||
                           s->channels.given || s->encoding >= 0),
           "--stream-version, --encoding, --channels, --series, --rate, --faults and --curve-secret are for --stream" },

@@ -197,11 +197,14 @@ int hcy__stream_v1(hcy_stream_message *m, const hcy_span *parts, size_t n)
                                                  : HCY_STREAM_OTHER;
     /* A type that is not known is a message for somebody else; without any it is none. */
     int named = json_is_string(json_object_get(json, "htype"));
+    /* Then there is no configuration, and a part more is the user's own. */
+    const char *detail = json_string_value(json_object_get(json, "header_detail"));
+    const int is_bare = detail && !strcmp(detail, "none");
     json_decref(json);
     if (!named)
         return hcy_fail(HCY_EFORMAT, "a message of Stream v1 without an \"htype\"");
     if (m->kind == HCY_STREAM_START)
-        return read_start(m, parts, n);
+        return read_start(m, parts, is_bare ? 1 : n);
     return m->kind == HCY_STREAM_IMAGE ? read_image(m, parts, n) : 0;
 }
 #else
