@@ -599,6 +599,37 @@ static void test_scalars(void)
     hcy_array_release(s);
 }
 
+/* Casts to shorter floats round, of numbers as of arrays, whatever is made of them. */
+static void test_short_numbers(void)
+{
+    const int64_t one = 1, three = 3;
+    const double tenth = 0.1, x[3] = { 0.1, 1000.3, 1 + 0x1p-30 }, halves[3] = { 0x1.998p-4, 1000.5, 1 };
+    double got[3], sums[3];
+    hcy_array *a = array_of(HCY_FLOAT64, 1, &one, &tenth), *d = empty_of(HCY_FLOAT64, 1, &one),
+              *xs = array_of(HCY_FLOAT64, 1, &three, x), *ys = empty_of(HCY_FLOAT64, 1, &three);
+    const hcy_operand numbers[] = { hcy_op_real("a", 0.1), hcy_op_array("a", a), hcy_op_real("a", 0.1),
+                                    hcy_op_integer("a", 16777217), hcy_op_complex("a", 0.1, 2) };
+    static const char *const texts[] = { "d = float64(float32(a))", "d = float64(float32(a))", "d = d * 0 + float32(0.1) + 0 * a",
+                                         "d = float64(float32(a))", "d = real(complex128(complex64(a)))" };
+    const double wanted[] = { (double)0.1f, (double)0.1f, (double)0.1f, 16777216, (double)0.1f };
+    for (size_t i = 0; i < 5; i++) {
+        st_ok(HCY_EVAL(queue, texts[i], hcy_op_array("d", d), numbers[i]), "%s", texts[i]);
+        st_ok(hcy_array_to_host(got, queue, d), "is read");
+        ok(got[0] == wanted[i], "and rounded: %.17g", got[0]);
+    }
+    st_ok(HCY_EVAL(queue, "y = float16(x)", hcy_op_array("y", ys), hcy_op_array("x", xs)), "halves of doubles");
+    st_ok(hcy_array_to_host(got, queue, ys), "are read");
+    ok(!memcmp(got, halves, sizeof got), "and are halves: %.9g %.9g %.9g", got[0], got[1], got[2]);
+    st_ok(HCY_EVAL(queue, "y = cumsum(float16(x))", hcy_op_array("y", ys), hcy_op_array("x", xs)), "their sums");
+    st_ok(hcy_array_to_host(sums, queue, ys), "are read");
+    st_ok(HCY_EVAL(queue, "y = cumsum(float16(x)) + 0", hcy_op_array("y", ys), hcy_op_array("x", xs)), "and within more");
+    st_ok(hcy_array_to_host(got, queue, ys), "are read");
+    ok(!memcmp(got, sums, sizeof got) && sums[2] == (double)(float)(halves[0] + 1000.5) + 1, "the same: %.9g", got[2]);
+    hcy_array *const all[] = { a, d, xs, ys };
+    for (size_t i = 0; i < 4; i++)
+        hcy_array_release(all[i]);
+}
+
 /* --- The host's threads, in which a short call may run --- */
 
 static hcy_array *third;
@@ -763,6 +794,7 @@ int main(int argc, char **argv)
     test_complex();
     test_half();
     test_scalars();
+    test_short_numbers();
     test_threads();
     test_overlap();
     test_errors();

@@ -209,12 +209,18 @@ static void check_subspace(int dtype, int64_t functions, int64_t frames)
         hcy_operator_release(each[k]);
 }
 
+static int do_nothing(hcy_queue *on, hcy_array *y, void *user, hcy_array *x)
+{
+    (void)on, (void)y, (void)user, (void)x;
+    return 0;
+}
+
 static void test_subspaces(void)
 {
     const int64_t matrix_shape[2] = { 6, 3 }, shape[2] = { 2, 4 }, whole[2] = { 2, 3 };
     hcy_array *matrix = random_array(HCY_FLOAT64, 2, matrix_shape, 41), *basis = random_array(HCY_FLOAT64, 2, shape, 1),
               *numbers = random_array(HCY_COMPLEX128, 2, whole, 2);
-    hcy_operator *a = NULL, *op = NULL;
+    hcy_operator *a = NULL, *op = NULL, *single = NULL;
     check_subspace(HCY_FLOAT64, 2, 3);
     if (!few)
         check_subspace(HCY_COMPLEX128, 4, 6);
@@ -224,8 +230,14 @@ static void test_subspaces(void)
     st_says(hcy_operator_subspace(&op, NULL, basis), HCY_EINVAL, "no operator", "a basis of nothing");
     st_says(hcy_operator_subspace(&op, a, basis), HCY_EINVAL, "[2][4]", "frames that do not divide the samples");
     st_says(hcy_operator_subspace(&op, a, numbers), HCY_EINVAL, "complex128", "complex functions of real samples");
+    const hcy_operator_desc total = { .size = sizeof total, .name = "total", .domain = { HCY_FLOAT64, 1, { 3 }, NULL },
+                                      .range = { HCY_FLOAT64, 0, { 0 }, NULL }, .apply = do_nothing,
+                                      .adjoint = do_nothing };
+    st_ok(hcy_operator_create(&single, dev, &total), "an operator to one number");
+    st_says(hcy_operator_subspace(&op, single, basis), HCY_EINVAL, "the last axis", "which has no axis of samples");
     ok(!op, "nothing was made");
     hcy_operator_release(a);
+    hcy_operator_release(single);
     hcy_array_release(matrix);
     hcy_array_release(basis);
     hcy_array_release(numbers);
@@ -507,7 +519,7 @@ static void test_real_images(void)
 static void test_toeplitz_refusals(void)
 {
     const int64_t modes[2] = { 6, 9 }, three = 3, points = POINTS;
-    hcy_nufft_desc desc = desc_of(2, HCY_F64, 2, modes), type3 = desc, none = desc;
+    hcy_nufft_desc desc = desc_of(2, HCY_F64, 2, modes), type3 = desc, none = desc, many = desc;
     const void *const at[] = { places[0], places[1] };
     const int64_t seven[2] = { 2, 7 };
     hcy_array *weights = random_array(HCY_FLOAT64, 1, &three, 1), *phases = random_array(HCY_COMPLEX128, 1, &points, 1),
@@ -515,6 +527,11 @@ static void test_toeplitz_refusals(void)
     hcy_operator *op = NULL;
     type3.type = 3;
     none.modes[1] = 0;
+    for (int dim = 4; dim < 5000; dim *= 5) {
+        many.dim = dim;
+        st_says(hcy_operator_toeplitz_subspace(&op, dev, &many, POINTS, at, NULL, NULL, uneven), HCY_EINVAL, "axes",
+                "%d axes", dim);
+    }
     st_says(hcy_operator_toeplitz(&op, NULL, &desc, POINTS, at, NULL, NULL), HCY_EINVAL, "no device", "no device");
     st_says(hcy_operator_toeplitz(&op, dev, NULL, POINTS, at, NULL, NULL), HCY_EINVAL, "hcy_nufft_desc", "no desc");
     st_says(hcy_operator_toeplitz(&op, dev, &type3, POINTS, at, NULL, NULL), HCY_EUNSUPPORTED, "types 1 and 2", "type 3");

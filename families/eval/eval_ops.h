@@ -105,6 +105,7 @@
     X(TOF32_B32, f32, 1, b32, b32, b32, (f32)a)                                                 \
     X(TOF64_B32, f64, 1, b32, b32, b32, (f64)a)                                                 \
     X(ODD_F64, f32, 1, f64, f64, f64, odd_of_f64(a))                                            \
+    X(HALF_F32, f32, 1, f32, f32, f32, float_of_half(half_of_float(a)))                         \
     X(ABS_I64, i64, 1, i64, i64, i64, a < 0 ? (i64)(0u - (u64)a) : a)                           \
     X(SIGN_I64, i64, 1, i64, i64, i64, (i64)(a > 0) - (i64)(a < 0))                             \
     X(TOU64_I64, u64, 1, i64, i64, i64, (u64)a)                                                 \

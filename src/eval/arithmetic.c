@@ -95,6 +95,9 @@ static int cast_value(struct hcy__emitter *e, int x, enum hcy_eval_type to)
     const hcy_eval_step *step = &e->steps->step[x];
     if (step->op != HCY_EVAL_VALUE || (to != HCY_EVAL_F32 && to != HCY_EVAL_F64))
         return -1;
+    /* What the text made a float has a float's digits. */
+    if (step->memory == HCY_EVAL_F32)
+        return -1;
     struct hcy__value value = e->stage->values[step->a];
     /* Numbers for floats of both widths travel as doubles: a literal becomes one here, an integer of the caller's at
      * the launch, as its source is not known before. */
@@ -539,6 +542,12 @@ static struct hcy__made call_cast(struct hcy__emitter *e, int dtype, struct hcy_
         return is == HCY_INT8 || is == HCY_INT16 || is == HCY_INT32 ? hcy__emit_cast(e, x, HCY_INT64) : x;
     case HCY__CAST_INTEGERS:
         return hcy__emit_as_real(e, x);
+    case HCY_FLOAT16:
+        x = hcy__emit_cast(e, x, dtype);
+        x.re = hcy__emit(e, HCY_EVAL_HALF_F32, x.re, -1, -1);
+        /* As of a half that is loaded: what is computed of it is of floats. */
+        x.type.dtype = HCY_FLOAT32;
+        return x;
     default:
         return hcy__emit_cast(e, x, dtype);
     }

@@ -110,7 +110,7 @@ static int check_basis(const hcy_operator *a, const hcy_array *basis)
     if (!is_real && !(is_complex && hcy__space_is_complex(range)))
         return hcy_fail(HCY_EINVAL, "hcy_operator_subspace: a basis of %s, for samples %s",
                         hcy_dtype_name(basis->dtype), hcy__space_text(is, range));
-    if (frames < 1 || basis->shape[0] < 1 || samples % frames)
+    if (!range->rank || frames < 1 || basis->shape[0] < 1 || samples % frames)
         return hcy_fail(HCY_EINVAL, "hcy_operator_subspace: a basis [%lld][%lld]; it is [functions][frames], and the "
                                     "last axis of the samples %s is as many for each frame",
                         (long long)(basis->rank ? basis->shape[0] : 0), (long long)frames,

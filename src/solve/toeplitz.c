@@ -41,11 +41,13 @@ static void free_toeplitz(void *user)
 
 int hcy__spectrum_sizes(struct hcy__spectrum *s, const hcy_nufft_desc *desc)
 {
-    *s = (struct hcy__spectrum){ .dim = desc->dim, .is_double = desc->precision == HCY_F64 };
+    /* Of no axes until they are known to be some: spaces are made of them. */
+    *s = (struct hcy__spectrum){ .is_double = desc->precision == HCY_F64 };
     if (desc->type != 1 && desc->type != 2)
         return hcy_fail(HCY_EUNSUPPORTED, "hcy_operator_toeplitz: of types 1 and 2, not of %d", desc->type);
     if (desc->dim < 1 || desc->dim > 3 || (desc->precision != HCY_F32 && desc->precision != HCY_F64))
         return hcy_fail(HCY_EINVAL, "hcy_operator_toeplitz: %d axes, precision %d", desc->dim, desc->precision);
+    s->dim = desc->dim;
     for (int d = 0; d < s->dim; d++) {
         if (desc->modes[d] < 1 || desc->modes[d] > INT32_MAX / 4)
             return hcy_fail(HCY_EINVAL, "hcy_operator_toeplitz: %lld modes on axis %d", (long long)desc->modes[d], d);
