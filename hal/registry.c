@@ -187,10 +187,11 @@ static int resolve_word(char **name, const char *text)
         return status;
     /* The options behind the word are kept and go to whichever device is found. */
     const hcy_device_info *found = kind ? first_of_kind(list, n, kind, 0) : best_device(list, n);
+    const char *allowed = getenv("HALCYON_BACKENDS");
     if (!found)
-        status = hcy_fail(
-            HCY_ENODEV,
-            "there is no device of kind \"%s\" (`halcyon devices` lists what there is, and why not)", word);
+        status = hcy_fail(HCY_ENODEV, "there is no device of kind \"%s\" (%s%s%s`halcyon devices` lists what there is, "
+                          "and why not)", word, allowed ? "HALCYON_BACKENDS is " : "", allowed ? allowed : "",
+                          allowed ? "; " : "");
     else if (!(*name = malloc(strlen(found->name) + strlen(text + head) + 1)))
         status = hcy_fail(HCY_ENOMEM, "out of memory for a device string");
     else
@@ -278,15 +279,30 @@ static const char *or_default(const char *spec)
     return env && *env ? env : "auto";
 }
 
+/* Who named a device that the call did not. */
+static int tell_default(int status, const char *spec)
+{
+    static const char words[] = " (HALCYON_DEVICE names it)";
+    const char *env = getenv("HALCYON_DEVICE");
+    if (!status || (spec && *spec) || !env || !*env)
+        return status;
+    hcy_error why = *hcy_last_error();
+    const size_t n = strlen(why.text);
+    if (n + sizeof words <= sizeof why.text)
+        memcpy(why.text + n, words, sizeof words);
+    return hcy_fail_again(&why);
+}
+
 int hcy_device_open(hcy_device **dev, const char *spec)
 {
     if (!dev)
         return hcy_fail(HCY_EINVAL, "hcy_device_open: no place for the device");
     *dev = NULL;
-    spec = or_default(spec);
-    if (strchr(spec, ',') || !strcmp(spec, "all"))
-        return hcy_fail(HCY_EINVAL, "\"%s\" names several devices where one is wanted", spec);
-    return open_one(dev, spec);
+    const char *one = or_default(spec);
+    const int status = strchr(one, ',') || !strcmp(one, "all")
+                           ? hcy_fail(HCY_EINVAL, "\"%s\" names several devices where one is wanted", one)
+                           : open_one(dev, one);
+    return tell_default(status, spec);
 }
 
 /* Spells "all" out as a list of device strings, which the caller frees. */
@@ -335,14 +351,14 @@ int hcy_device_open_list(hcy_device ***devs, size_t *n, const char *specs)
         return hcy_fail(HCY_EINVAL, "hcy_device_open_list: no place for the devices");
     *devs = NULL;
     *n = 0;
-    specs = or_default(specs);
+    const char *list = or_default(specs);
     int status = 0;
-    if (!strcmp(specs, "all"))
+    if (!strcmp(list, "all"))
         status = spell_all(&text);
-    else if (!(text = strdup(specs)))
+    else if (!(text = strdup(list)))
         status = hcy_fail(HCY_ENOMEM, "out of memory for a device string");
     if (status)
-        return status;
+        return tell_default(status, specs);
     *devs = calloc(strlen(text) + 1, sizeof **devs); /* there cannot be more than characters */
     status = *devs ? open_each(*devs, n, text) : hcy_fail(HCY_ENOMEM, "out of memory for the devices");
     free(text);
@@ -352,5 +368,5 @@ int hcy_device_open_list(hcy_device ***devs, size_t *n, const char *specs)
         free(*devs);
         *devs = NULL;
     }
-    return status;
+    return tell_default(status, specs);
 }

@@ -78,6 +78,10 @@ check 'halcyon devices --json is JSON' sh -c "'$halcyon' devices --json | '$json
 check '... and says that there is none, and where it looked' \
     refused 0 'no backend.*HALCYON_BACKEND' env HALCYON_BACKENDS=-cpu,-cuda,-opencl,-xrt "$halcyon" devices
 
+check 'no device of a kind: what HALCYON_BACKENDS is' \
+    refused 1 'kind "gpu" (HALCYON_BACKENDS is -cuda,-opencl' env HALCYON_BACKENDS=-cuda,-opencl \
+    "$halcyon" bench nufft -d gpu
+
 # --- Any build ---
 numpy ones.npy 40 60 40
 printf '%s\n' 'poni_version: 2' 'Detector: Detector' 'Detector_config: {"pixel1": 1e-4, "pixel2": 1e-4}' 'Distance: 0.1' \
@@ -89,6 +93,13 @@ check "the default output is one that this build has, $default" \
 check "... of cakes, $default" \
     sh -c "'$halcyon' integrate ones.npy -p ones.poni -q -d cpu -n 9 --npt-azim 4 && test -s ones_azint$default"
 "$halcyon" integrate ones.npy -p ones.poni -d cpu -n 9 -o one.dat 2>words
+check 'a dummy that no pixel can be' refused 0 'no pixel of uint.* can be the dummy, -1' \
+    "$halcyon" integrate ones.npy -p ones.poni -d cpu -n 9 -o other.dat --dummy -1
+check '... none of these' not grep 'can be the dummy' words
+check 'a device that the environment names' refused 1 'no backend "foo".*HALCYON_DEVICE names it' \
+    env HALCYON_DEVICE=foo "$halcyon" sum ones.npy -o other.npy
+check 'no folder for plans' refused 0 'no plans are kept: /dev/null' \
+    "$halcyon" integrate ones.npy -p ones.poni -d cpu -n 9 -o other.dat --plan-cache /dev/null
 check 'no rate of 0 is told' not grep ' 0[.]0 frames/s' words
 
 # --- What files are ---

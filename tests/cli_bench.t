@@ -55,6 +55,9 @@ value()
     bench "$@" >bench.json && "$json" "$key" <bench.json
 }
 plan=`value plan`
+mkdir own
+TMPDIR=own "$halcyon" bench -d cpu --frames 2 --rounds 1 2>/dev/null | head -n 1 >first
+check 'bench: a reader who has enough leaves no stack behind' equals "`test -s first; ls own`" ''
 check 'bench: the plan' test -n "$plan"
 check 'bench --npt' equals "`value bins -n 77`" 77
 check 'bench --npt: another plan' test "`value plan -n 77`" != "$plan"

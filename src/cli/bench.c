@@ -4,6 +4,7 @@
  * `halcyon integrate` does, without writing.  Every figure is the best of several rounds over all frames. */
 #include "bench_tune.h"
 #include "guard.h"
+#include "interrupt.h"
 #include "mask.h"
 #include "progress.h"
 #include "stage.h"
@@ -223,6 +224,7 @@ static int simulate_stack(struct bench *b)
                          folder ? folder : "/tmp", (long)getpid()) >= sizeof b->simulated)
         return cli_error("TMPDIR is too long: %s", folder);
     snprintf(b->poni_path, sizeof b->poni_path, "%.*s.poni", (int)strlen(b->simulated) - 3, b->simulated);
+    interrupt_removes(b->simulated, b->poni_path);
     /* The command itself makes the stack, so that a figure can be repeated by hand. */
     char *argv[] = { "simulate", b->simulated, "--frames", "32", "--quiet", NULL };
     return cli_simulate(5, argv);
@@ -350,6 +352,7 @@ static void free_bench(struct bench *b)
     if (b->simulated[0]) {
         unlink(b->simulated);
         unlink(b->poni_path);
+        interrupt_removes(NULL, NULL);
     }
 }
 

@@ -490,6 +490,7 @@ static int measure_size(json_t *sizes, const struct run *of, const char *detecto
     char stack[320], poni[320];
     const json_t *device;
     size_t i;
+    interrupt_removes(stack, poni);
     int status = simulate_size(stack, poni, &of->job, detector);
     /* The simulated stack has its own geometry, and its dataset's name is not the user's. */
     values.poni = poni;
@@ -512,6 +513,7 @@ static int measure_size(json_t *sizes, const struct run *of, const char *detecto
     /* One size lies in the folder at a time, since that may be memory. */
     unlink(stack);
     unlink(poni);
+    interrupt_removes(NULL, NULL);
     return status;
 }
 

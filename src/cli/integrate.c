@@ -12,9 +12,12 @@
 #include "processes.h"
 #include "rings.h"
 #include "saved_config.h"
+#include <azint/azint_pixels.h>
 #include <halcyon/backend.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* --- Input --- */
@@ -412,6 +415,28 @@ static int open_devices(struct job *job)
     return hcy_device_open_list(&job->devices, &job->n_devices, wish);
 }
 
+/* A dummy takes the place of the marks that detectors set: one that no pixel can have leaves them to count. */
+static void tell_vain_dummy(const struct job *job)
+{
+    const hcy_azint_options *o = &job->azint;
+    const struct hcy_pixel_type *type = hcy_pixel_type(job->info->pixel_type);
+    if (!o->use_dummy || o->sentinels != HCY_SENTINELS_OFF || !type || type->is_float)
+        return;
+    const double least = type->is_signed ? -ldexp(1, 8 * type->bytes - 1) : 0,
+                 most = ldexp(1, 8 * type->bytes - type->is_signed) - 1;
+    if (floor(fmin(o->dummy + o->delta_dummy, most)) < ceil(fmax(o->dummy - o->delta_dummy, least)))
+        cli_note("no pixel of %sint%d can be the dummy, %g, and marks of bad pixels count: without a dummy they do not",
+                 type->is_signed ? "" : "u", 8 * type->bytes, o->dummy);
+}
+
+/* A folder for plans that was asked for, and cannot have any. */
+static void tell_vain_cache(const char *folder)
+{
+    struct stat is;
+    if (folder && strcmp(folder, "none") && !stat(folder, &is) && (!S_ISDIR(is.st_mode) || access(folder, W_OK | X_OK)))
+        cli_note("no plans are kept: %s is no folder that can be written", folder);
+}
+
 int integrate_plan(struct job *job)
 {
     /* Opening devices may take seconds, so the files are checked before. */
@@ -422,6 +447,8 @@ int integrate_plan(struct job *job)
     integrate_options(&job->azint, job->values);
     cli_geometry_invalid(&job->azint, &job->geometry);
     cli_raw_invalid(&job->azint, &job->values->raw);
+    tell_vain_dummy(job);
+    tell_vain_cache(job->values->plan_cache);
     job->azint.cache = integrate_cache(job->cache, sizeof job->cache, job->values);
     /* The stack's own corrections come first: its mask is one of the sources below, its flat field the last one. */
     status = read_corrections(job);

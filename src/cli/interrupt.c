@@ -1,5 +1,6 @@
 /* interrupt.c - SIGINT, SIGTERM and SIGHUP (a terminal that is closed): while they are caught the first ends the run,
- * which cleans up, and the second the process; else the first one does.  Either way nothing unfinished stays behind. */
+ * which cleans up, and the second the process; else the first one does, as SIGPIPE always does.  Either way nothing
+ * unfinished stays behind. */
 #include "interrupt.h"
 #include <halcyon/backend.h>
 #include <signal.h>
@@ -9,6 +10,8 @@
 
 static atomic_int interrupted; /* threads read it */
 static hcy_pipeline *_Atomic running;
+static const char *_Atomic own_files[2];
+static pid_t owner; /* a child's end is not that of its parent's files */
 static int on_terminal;
 
 /* The end that the signal means; what is unfinished beside outputs goes first. */
@@ -16,8 +19,13 @@ static void end_by_signal(int number)
 {
     static const char words[] = "halcyon: interrupted\n";
     hcy_output_abandon();
+    for (size_t i = 0; i < sizeof own_files / sizeof own_files[0]; i++) {
+        const char *path = atomic_load(&own_files[i]);
+        if (path && getpid() == owner)
+            unlink(path);
+    }
     /* Below the line of progress, which is left as it stands: only write() is allowed here. */
-    if (write(STDERR_FILENO, on_terminal ? "\n" : "", (size_t)on_terminal) >= 0)
+    if (number != SIGPIPE && write(STDERR_FILENO, on_terminal ? "\n" : "", (size_t)on_terminal) >= 0)
         (void)!write(STDERR_FILENO, words, sizeof words - 1);
     signal(number, SIG_DFL);
     raise(number);
@@ -54,8 +62,21 @@ void interrupt_catch(void)
 
 void interrupt_begin(void)
 {
+    struct sigaction action, before;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = end_by_signal;
     on_terminal = isatty(STDERR_FILENO);
     handle(end_by_signal, 1);
+    /* Whoever reads what is printed may have enough. */
+    if (!sigaction(SIGPIPE, NULL, &before) && before.sa_handler != SIG_IGN)
+        sigaction(SIGPIPE, &action, NULL);
+}
+
+void interrupt_removes(const char *path, const char *other)
+{
+    owner = getpid();
+    atomic_store(&own_files[0], path);
+    atomic_store(&own_files[1], other);
 }
 
 void interrupt_release(void)

@@ -95,12 +95,8 @@ static int take_message(struct live_series **series, struct live *live, struct w
     size_t n;
     const hcy_span *parts = wire_parts(&n, message);
     /* The recording comes first and takes every message as it came, so that it has those that cannot be read, too. */
-    int status = live->record ? record_add(live->record, parts, n) : CLI_OK;
-    if (status) {
-        *more = 0;
-        wire_message_free(message);
-        return status;
-    }
+    if (live->record)
+        record_add(live->record, parts, n);
     if (hcy_stream_decode(&m, parts, n)) {
         wire_message_free(message);
         return take_unreadable(live, *series);
@@ -112,6 +108,7 @@ static int take_message(struct live_series **series, struct live *live, struct w
         return take_image(*series, live, message, &m, more);
     wire_message_free(message);
     if (m.kind == HCY_STREAM_END && *series && live_series_has(*series, &m)) {
+        int status = CLI_OK;
         end_series(series, LIVE_ENDED, &status);
         *more = !is_enough(live);
         return status;

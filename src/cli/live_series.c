@@ -450,6 +450,9 @@ static int close_live_output(struct live_series *s, int whole, int failed)
         status = hcy_curves_stop(s->place, sizeof s->place, s->curves);
     if (status)
         (void)cli_fail(status);
+    if (whole && status) /* what is there has not all of it */
+        snprintf(s->place, sizeof s->place, "%s", s->output);
+    whole = whole && !status;
     if (!whole && *s->place)
         cli_note("%s is not complete", s->place);
     else if (!whole && strcmp(s->output, "-") && !strchr(s->output, '%'))
@@ -495,6 +498,7 @@ int live_series_end(struct live_series *s, enum live_end end)
     if (s->curves && (!status || status == HCY_ECANCELLED) && put_remarks(s, &counts, end))
         cli_fail(hcy_last_error()->status);
     int closed = close_live_output(s, whole || (!status && end == LIVE_ENDED), status && status != HCY_ECANCELLED);
+    whole = whole && !closed;
     print_series(s, &counts, end);
     if (live->values->json)
         print_series_json(s, &counts, end, whole);

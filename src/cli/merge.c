@@ -139,13 +139,14 @@ static int merge_files(const struct values *v, const char *const *parts, size_t 
     if (status)
         cli_not_written(v->output);
     else if (!v->quiet && curves)
-        fprintf(stderr, "%s: %llu %s of %zu parts\n", v->output, (unsigned long long)rows,
-                rows == 1 ? "curve" : "curves", n);
+        fprintf(stderr, "%s: %llu %s of %zu part%s\n", v->output, (unsigned long long)rows,
+                rows == 1 ? "curve" : "curves", n, n == 1 ? "" : "s");
     else if (!v->quiet && sparse)
-        fprintf(stderr, "%s: %llu sparse %s of %zu parts\n", v->output, (unsigned long long)rows,
-                rows == 1 ? "frame" : "frames", n);
+        fprintf(stderr, "%s: %llu sparse %s of %zu part%s\n", v->output, (unsigned long long)rows,
+                rows == 1 ? "frame" : "frames", n, n == 1 ? "" : "s");
     else if (!v->quiet)
-        fprintf(stderr, "%s: the %s of %zu parts\n", v->output, strcmp(kind, "max") ? "sums" : "largest values", n);
+        fprintf(stderr, "%s: the %s of %zu part%s\n", v->output, strcmp(kind, "max") ? "sums" : "largest values", n,
+                n == 1 ? "" : "s");
     /* What was merged is there, as that of one process would be, whose status says the same. */
     if (!status && curves)
         status = tell_lost(v->output);

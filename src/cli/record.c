@@ -65,9 +65,9 @@ int record_open(struct record **record, const char *path)
     return CLI_OK;
 }
 
-int record_add(struct record *r, const hcy_span *parts, size_t n)
+void record_add(struct record *r, const hcy_span *parts, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; !r->failed && i < n; i++) {
         /* The byte order is fixed, so that a recording can be played on any machine. */
         uint8_t length[LENGTH];
         for (int k = 0; k < LENGTH; k++)
@@ -75,11 +75,11 @@ int record_add(struct record *r, const hcy_span *parts, size_t n)
         if (fwrite(length, 1, LENGTH, r->file) != LENGTH ||
             fwrite(parts[i].data, 1, parts[i].size, r->file) != parts[i].size) {
             r->failed = 1;
-            return cli_write_failed(r->path, errno);
+            cli_write_failed(r->path, errno);
+            cli_note("nothing more is recorded; the run goes on");
         }
         r->at += LENGTH + parts[i].size;
     }
-    return CLI_OK;
 }
 
 /* The next part, to be freed: 1, 0 at the end, -1. */

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { MAX_FILTERS = 8 };
 #define MAX_CACHE     ((size_t)1 << 30)
@@ -573,7 +574,10 @@ static int open_h5_stack(hcy_stack *stack)
     const char *words;
     hid_t file = hcy__h5_spy_open(stack->path, &words);
     if (file < 0) {
-        /* HDF5 says the same of every file that it cannot open: three cases are told apart for the user. */
+        struct stat is;
+        /* HDF5 says the same of every file that it cannot open: four cases are told apart for the user. */
+        if (!stat(stack->path, &is) && S_ISREG(is.st_mode) && !is.st_size)
+            return hcy_fail(HCY_EFORMAT, "%s is empty", stack->path);
         if (H5Fis_hdf5(stack->path) == 0)
             return hcy_fail(HCY_EFORMAT, "%s is neither HDF5, TIFF, EDF, CBF nor NumPy", stack->path);
         if (strstr(words, "truncated"))
