@@ -140,6 +140,8 @@ bytes p.npy `expr '(' $lost + 1 ')' '*' $frame` `expr 40 '*' $frame` >want
 check 'a damaged frame: those behind it' cmp want got
 check 'a damaged frame: sums go without it' refused 1 "^failed: $lost" "$halcyon" sum bad.h5 -o x.npy
 check 'a damaged frame: and are written' test -s x.npy
+check 'a full disk, and a file a frame' refused 1 'not all frames have their file' \
+    sh -c "ulimit -f 1; exec '$halcyon' decompress s.h5 -o 'full_%d.tif' -q"
 if [ -w /dev/full ]; then
     ln -s /dev/full full.h5
     check 'a full disk' refused 1 'full.h5' "$halcyon" decompress s.h5 -o full.h5 -q

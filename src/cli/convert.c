@@ -115,7 +115,9 @@ static int convert_frames(struct frames *f, const struct values *v, uint32_t cod
         /* Closing flushes: only here is it known whether all bytes reached the disk. */
         if (closed)
             status = cli_fail(closed);
-        if (closed || !whole)
+        if ((closed || !whole) && strchr(v->output, '%'))
+            cli_note("%s: not all frames have their file; those that are there are whole", v->output);
+        else if (closed || !whole)
             cli_not_written(v->output);
         else if (!v->quiet)
             fprintf(stderr, "%s: %.1f MB of pixels in %.1f MB\n", v->output,
