@@ -119,6 +119,10 @@ cat pipe.dat >through &
 check 'to a pipe' "$halcyon" integrate s.h5 -p s.poni -n 20 -o pipe.dat -q
 wait $!
 check 'to a pipe: all of it' equals "`grep -c '^# frame' through`" 4
+mkfifo pipe.h5
+cat pipe.h5 >through &
+check 'HDF5 to a pipe' refused 2 'pipe.h5 is a pipe' "$halcyon" integrate s.h5 -p s.poni -n 20 -o pipe.h5 -q
+wait $!
 mkfifo in.h5
 check 'a pipe is not waited for: info' refused 1 'in.h5 is a pipe' "$halcyon" info in.h5
 for option in --flat --mask; do

@@ -223,6 +223,8 @@ static int begin_h5_file(hcy__h5_file **file, const char *path, unsigned flags, 
     made->id = -1;
     /* The output is opened first, so that its message about the path is the one that the user sees. */
     int st = hcy_output_open(&made->output, path, flags);
+    if (!st && lseek(hcy_output_fd(made->output), 0, SEEK_CUR) < 0 && errno == ESPIPE)
+        st = hcy_fail(HCY_EINVAL, "%s is a pipe: HDF5 is written at any place of a file", path);
     if (!st && !fresh)
         st = copy_in(made);
     if (!st)
