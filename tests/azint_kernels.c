@@ -171,9 +171,7 @@ static void devices_open(int argc, char **argv)
     few = argc > 2 && !strcmp(argv[argc - 1], "few");
     one = argc > 2 && !strcmp(argv[argc - 1], "one");
     argc -= few || one;
-#ifdef IS_SANITIZED /* other types are the same lines */
-    few = true;
-#endif
+    few |= TAP_THREAD_SANITIZER;
     for (size_t v = 0; v < N_VARIANTS; v++) {
         const char *text = argc < 2 ? variants[v] : v + 1 < (size_t)argc ? argv[v + 1] : NULL;
         int status = text ? hcy_device_open(&devices[v], text) : 0;

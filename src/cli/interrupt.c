@@ -44,11 +44,13 @@ static void note_signal(int number)
 /* A SIGHUP that is ignored stays so, with `polite` every signal. */
 static void handle(void (*handler)(int), int polite)
 {
-    static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
+    /* SIGPIPE ends the process, as it does without us: whoever reads what is printed has enough. */
+    static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE };
+    const size_t n = sizeof numbers / sizeof numbers[0] - (handler != end_by_signal);
     struct sigaction action, before;
     memset(&action, 0, sizeof action);
     action.sa_handler = handler;
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+    for (size_t i = 0; i < n; i++)
         /* nohup and shells' background jobs ignore signals on purpose. */
         if (!sigaction(numbers[i], NULL, &before) &&
             (before.sa_handler != SIG_IGN || (!polite && numbers[i] != SIGHUP)))
@@ -62,14 +64,8 @@ void interrupt_catch(void)
 
 void interrupt_begin(void)
 {
-    struct sigaction action, before;
-    memset(&action, 0, sizeof action);
-    action.sa_handler = end_by_signal;
     on_terminal = isatty(STDERR_FILENO);
     handle(end_by_signal, 1);
-    /* Whoever reads what is printed may have enough. */
-    if (!sigaction(SIGPIPE, NULL, &before) && before.sa_handler != SIG_IGN)
-        sigaction(SIGPIPE, &action, NULL);
 }
 
 void interrupt_removes(const char *path, const char *other)

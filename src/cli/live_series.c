@@ -450,7 +450,7 @@ static int close_live_output(struct live_series *s, int whole, int failed)
         status = hcy_curves_stop(s->place, sizeof s->place, s->curves);
     if (status)
         (void)cli_fail(status);
-    if (whole && status) /* what is there has not all of it */
+    if (whole && status && strcmp(s->output, "-")) /* what is there has not all of it */
         snprintf(s->place, sizeof s->place, "%s", s->output);
     whole = whole && !status;
     if (!whole && *s->place)

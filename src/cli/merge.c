@@ -111,6 +111,7 @@ static int tell_lost(const char *output)
 
 static int merge_files(const struct values *v, const char *const *parts, size_t n)
 {
+    const char *of = n == 1 ? "part" : "parts";
     hcy_shard shard;
     char kind[16];
     uint64_t rows = 0, failed = 0;
@@ -139,14 +140,13 @@ static int merge_files(const struct values *v, const char *const *parts, size_t 
     if (status)
         cli_not_written(v->output);
     else if (!v->quiet && curves)
-        fprintf(stderr, "%s: %llu %s of %zu part%s\n", v->output, (unsigned long long)rows,
-                rows == 1 ? "curve" : "curves", n, n == 1 ? "" : "s");
+        fprintf(stderr, "%s: %llu %s of %zu %s\n", v->output, (unsigned long long)rows,
+                rows == 1 ? "curve" : "curves", n, of);
     else if (!v->quiet && sparse)
-        fprintf(stderr, "%s: %llu sparse %s of %zu part%s\n", v->output, (unsigned long long)rows,
-                rows == 1 ? "frame" : "frames", n, n == 1 ? "" : "s");
+        fprintf(stderr, "%s: %llu sparse %s of %zu %s\n", v->output, (unsigned long long)rows,
+                rows == 1 ? "frame" : "frames", n, of);
     else if (!v->quiet)
-        fprintf(stderr, "%s: the %s of %zu part%s\n", v->output, strcmp(kind, "max") ? "sums" : "largest values", n,
-                n == 1 ? "" : "s");
+        fprintf(stderr, "%s: the %s of %zu %s\n", v->output, strcmp(kind, "max") ? "sums" : "largest values", n, of);
     /* What was merged is there, as that of one process would be, whose status says the same. */
     if (!status && curves)
         status = tell_lost(v->output);

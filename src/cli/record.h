@@ -10,6 +10,7 @@ struct record;
 
 /* Writing; CLI_OK, or CLI_FAILED after a message. */
 int record_create(struct record **record, const char *path);
+/* What cannot be written is told once, and is record_close()'s failure. */
 void record_add(struct record *record, const hcy_span *parts, size_t n);
 
 /* Reading: the next message; its parts stay until the next call.  1, 0 at the end, -1 after a message. */

@@ -205,18 +205,22 @@ static int count_failed(struct merge *m, hid_t file, const char *path, uint64_t 
     struct column c = { .name = SPARSE "background_avg", .from = -1, .to = -1 };
     int st = open_column(&c, m, file, path, n);
     const size_t columns = st || c.rank != 2 ? 1 : (size_t)c.dims[1];
-    float *row = columns <= SIZE_MAX / sizeof *row ? malloc(columns * sizeof *row) : NULL;
-    if (!st && !row)
+    const size_t rows = columns < PIECE_BYTES / sizeof(float) ? PIECE_BYTES / sizeof(float) / columns : 1;
+    float *piece = columns <= SIZE_MAX / sizeof *piece / rows ? malloc(rows * columns * sizeof *piece) : NULL;
+    if (!st && !piece)
         st = hcy_fail(HCY_ENOMEM, "no memory to read %s", path);
-    for (uint64_t i = 0; !st && i < n; i++) {
-        size_t k = 0;
-        if (move_rows(c.from, &c, i, 1, H5T_NATIVE_FLOAT, row, 0) < 0)
+    for (uint64_t at = 0; !st && at < n; at += rows) {
+        const size_t count = n - at < rows ? (size_t)(n - at) : rows;
+        if (move_rows(c.from, &c, at, count, H5T_NATIVE_FLOAT, piece, 0) < 0)
             st = hcy__h5_fail(HCY_EIO, "%s: %s cannot be read", path, c.name);
-        while (!st && k < columns && isnan(row[k]))
-            k++;
-        m->failed += !st && k == columns;
+        for (size_t i = 0; !st && i < count; i++) {
+            size_t k = 0;
+            while (k < columns && isnan(piece[i * columns + k]))
+                k++;
+            m->failed += k == columns;
+        }
     }
-    free(row);
+    free(piece);
     close_column(&c);
     return st;
 }
