@@ -69,7 +69,7 @@ done
 # A file of one curve is refused when a series of more begins, and nothing is left of it.
 several()
 {
-    send s.h5 --stream "$at" &
+    "$halcyon" simulate s.h5 --stream "$at" -q 2>send.log & # itself: a signal to a function's shell would not reach it
     # shellcheck disable=SC2086
     live $plan -o one.chi >run.out 2>run.log
     got=$?

@@ -105,6 +105,13 @@ tests_readers_LDFLAGS = $(wrap)hcy_processors -Wl,--wrap=hcy_device_get_info -Wl
 tests_read_errors_LDADD = $(inside)
 tests_read_errors_LDFLAGS = $(wrap)pread -Wl,--wrap=fdopen -Wl,--wrap=fopen
 tests_stream_SOURCES = tests/stream.c src/cli/stream_write.h src/cli/stream_write.c
+if HAVE_ZMQ
+test_public += tests/wire
+endif
+tests_wire_SOURCES = tests/wire.c src/cli/cli.h src/cli/print.c src/cli/wire.h src/cli/wire.c
+tests_wire_LDFLAGS = $(wrap)zmq_poll
+tests_wire_CPPFLAGS = $(AM_CPPFLAGS) $(ZMQ_CFLAGS)
+tests_wire_LDADD = $(LDADD) $(ZMQ_LIBS)
 tests_isolated_ends_SOURCES = tests/isolated_ends.c src/reader/sandbox.h src/reader/sandbox.c
 tests_isolated_ends_CPPFLAGS = $(AM_CPPFLAGS)
 if SANITIZER

@@ -192,17 +192,24 @@ static int wait_wire(struct wire *wire, short events, int timeout_ms)
     return n > 0;
 }
 
+/* Neither end waits in a first part: the other one may go between the poll that calls a socket ready and the call that
+ * uses it, and a call that waits goes on through signals. */
+static bool is_not_yet(size_t part)
+{
+    return !part && (zmq_errno() == EAGAIN || zmq_errno() == EINTR);
+}
+
 /* All parts of the message whose first one is there: ZeroMQ gives whole messages. */
 static int receive_parts(struct wire_message *m, struct wire *wire)
 {
     for (int more = 1; more;) {
         zmq_msg_t rest, *part = m->n < PARTS ? &m->messages[m->n] : &rest;
         zmq_msg_init(part);
-        if (zmq_msg_recv(part, wire->socket, 0) < 0) {
+        if (zmq_msg_recv(part, wire->socket, m->n ? 0 : ZMQ_DONTWAIT) < 0) {
             zmq_msg_close(part);
             if (zmq_errno() == EINTR && m->n)
                 continue;
-            return zmq_errno() == EINTR ? 0 : (fail_wire(wire, "receiving"), -1);
+            return is_not_yet(m->n) ? 0 : (fail_wire(wire, "receiving"), -1);
         }
         more = zmq_msg_more(part);
         if (part == &rest) {
@@ -250,9 +257,15 @@ int wire_send(struct wire *wire, const hcy_span *parts, size_t n, int timeout_ms
     int ready = wait_wire(wire, ZMQ_POLLOUT, timeout_ms);
     if (ready <= 0)
         return ready;
-    for (size_t i = 0; i < n; i++)
-        while (zmq_send(wire->socket, parts[i].data, parts[i].size, i + 1 < n ? ZMQ_SNDMORE : 0) < 0)
+    for (size_t i = 0; i < n; i++) {
+        /* What follows a first part goes where that went, or nowhere, and does not wait. */
+        const int flags = (i ? 0 : ZMQ_DONTWAIT) | (i + 1 < n ? ZMQ_SNDMORE : 0);
+        while (zmq_send(wire->socket, parts[i].data, parts[i].size, flags) < 0) {
+            if (is_not_yet(i))
+                return 0;
             if (zmq_errno() != EINTR)
                 return fail_wire(wire, "sending"), -1;
+        }
+    }
     return 1;
 }
