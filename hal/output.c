@@ -199,8 +199,6 @@ static int open_file(struct hcy_output *o, unsigned flags)
         return failed(o->path, " cannot be written", errno);
     if (writes && !S_ISREG(old.st_mode)) {
         o->fd = open(o->target, O_WRONLY | O_CLOEXEC);
-    } else if (flags & HCY_OUTPUT_GROWS) {
-        o->fd = open(o->target, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     } else {
         o->fd = make_temporary(o);
         if (o->fd >= 0 && o->replaces && S_ISREG(old.st_mode))
@@ -288,6 +286,23 @@ const char *hcy_output_place(const hcy_output *o)
     if (!o)
         return NULL;
     return o->temporary ? o->temporary : o->path;
+}
+
+int hcy_output_show(hcy_output *o)
+{
+    if (!o)
+        return hcy_fail(HCY_EINVAL, "hcy_output_show: output must not be NULL");
+    if (o->stream && (fflush(o->stream) || ferror(o->stream)))
+        return failed(o->path, ": writing failed", errno ? errno : EIO);
+    if (!o->temporary)
+        return 0;
+    if (rename(o->temporary, o->target))
+        return failed(o->path, " cannot be created", errno);
+    if (!o->listed || strike_out(o->temporary))
+        free(o->temporary);
+    o->temporary = NULL;
+    o->listed = false;
+    return 0;
 }
 
 /* --- Closing --- */

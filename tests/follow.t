@@ -52,7 +52,18 @@ check '--follow-timeout: frames that did not come' \
 check '--follow-timeout: what came is written' same plain.dat more.dat
 check '--follow-timeout: a file that did not come' \
     status 1 'no such file' integrate not.h5 -o not.dat --follow --follow-timeout 0.1
-# What grows under its own name has taken an earlier file's place, also where the disk is full soon.
+# What grows under its own name has taken an earlier file's place, also where the disk is full soon; but not before its head
+# is there.
+no_room()
+{
+    for file in none.dat none.h5; do
+        echo earlier >$file
+        (ulimit -f 0; integrate s.h5 -o $file --follow --follow-timeout 0.2 2>/dev/null) && return 1
+        equals "`cat $file`" earlier || return 1
+    done
+    not ls none.*partial*
+}
+check '--follow: a disk that was full before' no_room
 full_disk()
 {
     echo earlier >full.dat

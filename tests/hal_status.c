@@ -276,9 +276,11 @@ static void test_output(void)
     is_int(symlink(through, through), 0, "a link to itself");
     ok(hcy_output_open(&o, through, 0) == HCY_EIO && !o, "... is refused");
 
-    o = begin(other, HCY_OUTPUT_GROWS, "grows");
-    ok(holds(other, "grows"), "what grows is there from the beginning");
-    is_int(hcy_output_commit(o, 0), 0, "... and stays");
+    o = begin(other, 0, "grows");
+    is_int(hcy_output_show(o), 0, "shown before it is whole");
+    ok(holds(other, "grows") && files_in(root) == 4, "... it has its name");
+    hcy_output_discard(o);
+    ok(holds(other, "grows"), "... and keeps it");
     o = begin(file, 0, "half");
     snprintf(partial, sizeof partial, "%s", hcy_output_place(o));
     is_int(hcy_output_keep(o), 0, "kept under the name that it has");

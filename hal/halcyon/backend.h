@@ -321,14 +321,16 @@ HCY_API unsigned hcy_processors(void);
  * committed; an earlier file stays until then, and gives it its permissions.  Symbolic links are followed.  "-" is
  * standard output, which gets its bytes at once, as do pipes, devices, and files in folders where none may be made.
  * HCY_EIO: it cannot be written. */
-#define HCY_OUTPUT_GROWS    1u /* under its own name from the first byte on, for who reads it as it grows */
-#define HCY_OUTPUT_REPLACES 2u /* a pipe or device of that name is replaced, not written to */
+#define HCY_OUTPUT_REPLACES 1u /* a pipe or device of that name is replaced, not written to */
 HCY_API int hcy_output_open(hcy_output **output, const char *path, unsigned flags) HCY_MUST_USE;
 HCY_API int hcy_output_fd(const hcy_output *output); /* for reading too, where it is a file */
 /* Writes so many bytes at `offset`, from any thread.  HCY_EIO. */
 HCY_API int hcy_output_write(hcy_output *output, const void *bytes, size_t size, uint64_t offset) HCY_MUST_USE;
 /* The same for text, to be used in its place; NULL: no memory. */
 HCY_API FILE *hcy_output_stream(hcy_output *output);
+/* It takes its name now, for who reads it as it grows, and keeps it however it ends: to be called when what was written
+ * is worth more than an earlier file.  HCY_EIO: what was written did not arrive, and nothing has changed. */
+HCY_API int hcy_output_show(hcy_output *output) HCY_MUST_USE;
 /* The name that it will have, from the root on where it is a file; the one that it has now. */
 HCY_API const char *hcy_output_name(const hcy_output *output);
 HCY_API const char *hcy_output_place(const hcy_output *output);

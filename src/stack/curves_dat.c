@@ -151,7 +151,7 @@ static void put_foreign_header(const struct dat *dat, const char *path)
 
 static int open_out(struct dat *dat, const char *path)
 {
-    int st = hcy_output_open(&dat->output, path, dat->growing ? HCY_OUTPUT_GROWS : 0);
+    int st = hcy_output_open(&dat->output, path, 0);
     if (st)
         return st;
     dat->out = hcy_output_stream(dat->output);
@@ -169,7 +169,7 @@ static int open_out(struct dat *dat, const char *path)
         fprintf(dat->out, "#%14s  %14s  %14s\n", dat->unit, "I ", "sigma ");
     else
         fprintf(dat->out, "#%14s %14s\n", dat->unit, "I ");
-    return 0;
+    return dat->growing ? hcy_output_show(dat->output) : 0;
 }
 
 static int close_out(struct dat *dat, enum hcy__curves_end end)

@@ -218,7 +218,7 @@ static int create_regions(struct h5 *h5, const hcy__curves_head *head)
 static int create_curves(struct h5 *h5, const hcy__curves_head *head)
 {
     /* First what describes the run, then what depends on the plan, at last the columns that grow. */
-    int st = hcy__h5_file_create(&h5->file, head->path, head->opts.growing ? HCY_OUTPUT_GROWS : 0);
+    int st = hcy__h5_file_create(&h5->file, head->path);
     if (!st)
         st = hcy__curves_put_head(h5->file, head);
     if (st)
@@ -234,7 +234,9 @@ static int create_curves(struct h5 *h5, const hcy__curves_head *head)
     if (!st)
         st = hcy__curves_put_azint(h5->file, head);
     /* Who reads along finds a file with all its groups, if no row yet. */
-    return st ? st : hcy__h5_file_flush(h5->file);
+    if (!st)
+        st = head->opts.growing ? hcy__h5_file_show(h5->file) : hcy__h5_file_flush(h5->file);
+    return st;
 }
 
 /* --- Rows --- */

@@ -212,7 +212,7 @@ static int copy_in(hcy__h5_file *file)
     return st;
 }
 
-static int begin_h5_file(hcy__h5_file **file, const char *path, unsigned flags, int fresh)
+static int begin_h5_file(hcy__h5_file **file, const char *path, int fresh)
 {
     hcy__h5_file *made = calloc(1, sizeof *made);
     *file = NULL;
@@ -222,7 +222,7 @@ static int begin_h5_file(hcy__h5_file **file, const char *path, unsigned flags, 
     }
     made->id = -1;
     /* The output is opened first, so that its message about the path is the one that the user sees. */
-    int st = hcy_output_open(&made->output, path, flags);
+    int st = hcy_output_open(&made->output, path, 0);
     if (!st && lseek(hcy_output_fd(made->output), 0, SEEK_CUR) < 0 && errno == ESPIPE)
         st = hcy_fail(HCY_EINVAL, "%s is a pipe: HDF5 is written at any place of a file", path);
     if (!st && !fresh)
@@ -240,14 +240,14 @@ static int begin_h5_file(hcy__h5_file **file, const char *path, unsigned flags, 
     return 0;
 }
 
-int hcy__h5_file_create(hcy__h5_file **file, const char *path, unsigned flags)
+int hcy__h5_file_create(hcy__h5_file **file, const char *path)
 {
-    return begin_h5_file(file, path, flags, 1);
+    return begin_h5_file(file, path, 1);
 }
 
 int hcy__h5_file_change(hcy__h5_file **file, const char *path)
 {
-    return begin_h5_file(file, path, 0, 0);
+    return begin_h5_file(file, path, 0);
 }
 
 int hcy__h5_file_status(const hcy__h5_file *file)
@@ -284,6 +284,12 @@ int hcy__h5_file_flush(hcy__h5_file *file)
     if (!st && done < 0)
         st = hcy__h5_fail(HCY_EIO, "%s: writing failed", file->path);
     return st;
+}
+
+int hcy__h5_file_show(hcy__h5_file *file)
+{
+    int st = hcy__h5_file_flush(file);
+    return st ? st : hcy_output_show(file->output);
 }
 
 /* For HDF5 alone: its output stays open.  The failure is the last error. */

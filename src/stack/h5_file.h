@@ -18,14 +18,16 @@ typedef struct hcy__h5_file {
     hcy_error failed; /* the first failure; status 0: none */
 } hcy__h5_file;
 
-/* Begins path, to be whole when it is closed; `flags` are hcy_output_open()'s.  HCY_EIO. */
-int hcy__h5_file_create(hcy__h5_file **file, const char *path, unsigned flags);
+/* Begins path, to be whole when it is closed.  HCY_EIO. */
+int hcy__h5_file_create(hcy__h5_file **file, const char *path);
 /* The same with what an HDF5 file of that name holds. */
 int hcy__h5_file_change(hcy__h5_file **file, const char *path);
 /* HCY_EIO if something did not reach the file, else 0. */
 int hcy__h5_file_status(const hcy__h5_file *file);
 /* Flushes what HDF5 still holds, and asks.  From then on the file can be read as it was flushed last. */
 int hcy__h5_file_flush(hcy__h5_file *file);
+/* The same, and it has its name from then on, for those who read along. */
+int hcy__h5_file_show(hcy__h5_file *file);
 /* Closes and frees: the status, as above.  Every object of the file must be closed before.  The file gets its name
  * (not after a failure), stays where it is, or is taken away. */
 enum hcy__h5_end { HCY__H5_WHOLE, HCY__H5_KEEP, HCY__H5_DISCARD };

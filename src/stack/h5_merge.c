@@ -484,7 +484,7 @@ static int write_merged_file(struct merge *m)
     int st = hcy__h5_open_file(&from, m->parts[0].path);
     if (st)
         return st;
-    st = hcy__h5_file_create(&m->out, m->path, 0);
+    st = hcy__h5_file_create(&m->out, m->path);
     if (!st)
         st = copy_tree(m, from, "");
     if (!st)

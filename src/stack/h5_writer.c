@@ -107,13 +107,15 @@ static int close_locked(struct h5_writer *w, int whole)
 static int open_h5_writer(struct h5_writer *w, const char *path, const hcy_stack_writer_options *opts,
                        const hcy_bslz4_job *job)
 {
-    int st = hcy__h5_file_create(&w->file, path, opts->growing ? HCY_OUTPUT_GROWS : 0);
+    int st = hcy__h5_file_create(&w->file, path);
     if (!st)
         st = create_dataset(w, opts, job);
     if (!st)
         st = hcy__h5_put_shard(w->file->id, opts->shard, opts->kind);
     if (!st)
         copy_source_attributes(w->dataset, opts->source);
+    if (!st && opts->growing)
+        st = hcy__h5_file_show(w->file);
     if (st) {
         /* Closing may fail in turn, and the first cause is the one to be told. */
         hcy_error why = *hcy_last_error();

@@ -350,7 +350,7 @@ static int begin_file(hcy__h5_file **file, const char *path, const char *name, H
 {
     /* A file that is there keeps its other datasets: it is copied, changed and renamed over the old one. */
     int there = H5Fis_hdf5(path) > 0;
-    int st = there ? hcy__h5_file_change(file, path) : hcy__h5_file_create(file, path, 0);
+    int st = there ? hcy__h5_file_change(file, path) : hcy__h5_file_create(file, path);
     if (st || !there || H5Lexists((*file)->id, name, H5P_DEFAULT) <= 0)
         return st;
     if (!may_be_replaced((*file)->id, name, kind))

@@ -314,8 +314,10 @@ static int begin_images(struct images *w, const hcy_stack_writer_options *opts)
     /* Files a frame are opened one by one; here only the files that must stay are noted. */
     if (w->numbered.length)
         return opts->source ? hcy_stack_files(&w->read, &w->n_read, opts->source) : 0;
-    st = hcy_output_open(&w->output, w->path, opts->growing ? HCY_OUTPUT_GROWS : 0);
-    return st ? st : w->form->heads(&w->shape, w->output);
+    st = hcy_output_open(&w->output, w->path, 0);
+    if (!st)
+        st = w->form->heads(&w->shape, w->output);
+    return st || !opts->growing ? st : hcy_output_show(w->output);
 }
 
 static int open_images(void **state, const char *path, const hcy_stack_writer_options *opts, const hcy_bslz4_job *job)

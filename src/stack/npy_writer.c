@@ -66,9 +66,11 @@ static int open_npy(void **state, const char *path, const hcy_stack_writer_optio
     if (!w)
         return hcy_fail(HCY_ENOMEM, "no memory to create %s", path);
     w->image_bytes = job->image_bytes;
-    int st = hcy_output_open(&w->output, path, opts->growing ? HCY_OUTPUT_GROWS : 0);
+    int st = hcy_output_open(&w->output, path, 0);
     if (!st)
         st = write_header(w, opts);
+    if (!st && opts->growing)
+        st = hcy_output_show(w->output);
     if (st) {
         hcy_error why = *hcy_last_error();
         (void)!close_npy(w, 0);

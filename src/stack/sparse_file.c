@@ -184,7 +184,7 @@ static int create_sparse(hcy_sparse_file *f, const char *path, const hcy_azint_p
     const uint64_t zero = 0;
     if (f->darks && pixel->kind != 'f')
         pixel = hcy__pixel_find('f', pixel->size <= 2 ? sizeof(float) : sizeof(double));
-    int st = hcy__h5_file_create(&f->file, path, 0);
+    int st = hcy__h5_file_create(&f->file, path);
     if (!st)
         st = put_sparse_words(f, info, o);
     if (!st)

@@ -280,7 +280,7 @@ static int merge_parts(struct merge *m, struct part *parts, const char *const *p
     if (!st)
         st = check_parts(parts, n);
     if (!st)
-        st = hcy__h5_file_create(&m->out, m->path, 0);
+        st = hcy__h5_file_create(&m->out, m->path);
     if (st)
         return st;
     /* Parts come in any order. */
