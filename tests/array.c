@@ -178,6 +178,34 @@ static void test_buffers(void)
     hcy_buffer_release(b);
 }
 
+/* Complex numbers begin where a float may, which is no place for eight bytes at once. */
+static void test_odd_places(void)
+{
+    const int64_t two = 2, three = 3;
+    int32_t data[10] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 }, back[4] = { 0 };
+    hcy_buffer *b = cts_buffer(dev, sizeof data), *part = NULL;
+    hcy_array *from = NULL, *to = NULL;
+    if (cts_is("opencl")) {
+        skip(2, "views of OpenCL's buffers begin at larger multiples");
+        hcy_buffer_release(b);
+        return;
+    }
+    int status = hcy_buffer_write_now(b, 0, data, sizeof data);
+    status = cts_first(status, hcy_buffer_sub(&part, b, 4, 36));
+    status = cts_first(status, hcy_array_of_buffer(&from, part, HCY_COMPLEX64, 1, &two, &two, 0));
+    status = cts_first(status, hcy_array_to_host(back, queue, from));
+    ok(!status && back[0] == 1 && back[1] == 2 && back[2] == 5 && back[3] == 6,
+       "every other complex number from a float's place on");
+    status = cts_first(status, hcy_array_of_buffer(&to, part, HCY_COMPLEX64, 1, &two, &three, 0));
+    status = cts_first(status, hcy_array_copy(queue, to, from));
+    status = cts_first(status, hcy_array_to_host(back, queue, to));
+    ok(!status && back[0] == 1 && back[1] == 2 && back[2] == 5 && back[3] == 6, "... copied to such places");
+    hcy_array_release(from);
+    hcy_array_release(to);
+    hcy_buffer_release(part);
+    hcy_buffer_release(b);
+}
+
 static void test_copies(hcy_device *other)
 {
     static const int types[] = { HCY_BOOL,    HCY_INT16,     HCY_FLOAT16,   HCY_FLOAT32,
@@ -372,6 +400,7 @@ int main(int argc, char **argv)
     test_slices();
     test_views();
     test_buffers();
+    test_odd_places();
     test_copies(other);
     test_rows();
     test_seen_before();

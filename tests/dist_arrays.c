@@ -342,6 +342,42 @@ static void test_other_files(void)
     hcy_dist_layout_release(other);
 }
 
+/* A file has one type, which all ranks' parts are of. */
+static void test_types(void)
+{
+    const int64_t n = 10;
+    hcy_dist_layout *layout = NULL;
+    hcy_array *part = NULL;
+    char path[64];
+    int pid = (int)getpid();
+    const bool last = scene.rank == scene.n_ranks - 1;
+    bool right = !hcy_dist_broadcast_host(&pid, scene.comm, sizeof pid, 0) &&
+                 !hcy_dist_layout_blocks(&layout, scene.comm, 1, &n, 0, NULL) &&
+                 !hcy_dist_array(&part, scene.dev, layout, last ? HCY_FLOAT64 : HCY_FLOAT32);
+    snprintf(path, sizeof path, "dist-%d-types.npy", pid);
+    const int want = scene.n_ranks > 1 ? HCY_EINVAL : 0;
+    every(right && hcy_dist_to_file(scene.queue, part, layout, path) == want && is_there(path) == !want,
+          "parts of several types are no file");
+    if (!hcy_dist_barrier(scene.comm) && !scene.rank)
+        unlink(path);
+    hcy_array_release(part);
+    hcy_dist_layout_release(layout);
+}
+
+static void test_roots(void)
+{
+    const int64_t n = 10;
+    hcy_dist_layout *layout = NULL;
+    hcy_array *part = NULL;
+    bool right = !hcy_dist_layout_blocks(&layout, scene.comm, 1, &n, 0, NULL) &&
+                 !hcy_dist_array(&part, scene.dev, layout, HCY_FLOAT32);
+    every(right && hcy_dist_scatter(scene.queue, part, layout, NULL, -1) == HCY_EINVAL &&
+              strstr(hcy_last_error()->text, "rank -1 of"),
+          "nobody's array is not scattered, and the words say whose was asked for");
+    hcy_array_release(part);
+    hcy_dist_layout_release(layout);
+}
+
 static void test_refusals(void)
 {
     hcy_dist_layout *layout = NULL;
@@ -357,6 +393,8 @@ static void test_refusals(void)
     every(scene.n_ranks == 1 ? !status : status == HCY_EINVAL && !layout,
           "ranks that mean different layouts");
     hcy_dist_layout_release(layout);
+    test_types();
+    test_roots();
 }
 
 /* --- Sums --- */

@@ -60,6 +60,12 @@ static void test_all_to_all(bool direct)
     for (int r = 0; r < n && !status; r++)
         status = !holds(y, 100 * r, 100, 1000 * r + 100 * scene.rank, 1);
     every(!status, "all send to all");
+    const int left = (scene.rank + n - 1) % n, right = (scene.rank + 1) % n;
+    every(hcy_dist_sendrecv(scene.queue, x, scene.comm, left, x, right) == HCY_EINVAL &&
+              hcy_dist_alltoall(scene.queue, x, scene.comm, counts, x, counts) == HCY_EINVAL,
+          "what is sent is not what is received");
+    every(hcy_dist_sendrecv(scene.queue, y, scene.comm, scene.rank, NULL, -1) == HCY_EINVAL,
+          "nobody receives from himself what he does not send");
     hcy_array_release(x);
     hcy_array_release(y);
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 /* A message so small that a rank is rid of it whether the other one takes it or not. */
 enum { ROWS = 1000, GHOSTS = 500, MOST = 400 };
@@ -216,6 +217,83 @@ static void test_inner(void)
     hcy_dist_layout_release(layout);
 }
 
+/* --- What one rank alone cannot do fails on all --- */
+
+struct grid {
+    hcy_dist_layout *layout;
+    hcy_array *part;
+    char path[64];
+};
+
+static int split_ranks(const struct grid *g)
+{
+    hcy_dist *comm = NULL;
+    (void)g;
+    int status = hcy_dist_split(&comm, scene.comm, 0);
+    hcy_dist_release(comm);
+    return status;
+}
+
+static int write_grid(const struct grid *g)
+{
+    return hcy_dist_to_file(scene.queue, g->part, g->layout, g->path);
+}
+
+static int read_grid(const struct grid *g)
+{
+    hcy_array *part = NULL;
+    int status = hcy_dist_from_file(&part, scene.dev, g->layout, g->path);
+    hcy_array_release(part);
+    return status;
+}
+
+/* Each allocation of the last rank's fails once: how many did; -1: the other rank did not fail with it. */
+static int fail_together(int (*call)(const struct grid *), const struct grid *g)
+{
+    int n = 0, status = HCY_ENOMEM, mixed = 0;
+    for (int k = 1; k < MOST && status && !mixed; k++) {
+        fail_next(scene.rank ? k : 0);
+        status = call(g);
+        fail_next(0);
+        int32_t ends[2] = { status != 0, -(status != 0) };
+        mixed = hcy_dist_allreduce_host(ends, scene.comm, HCY_INT32, 2, HCY_REDUCE_MIN) || ends[0] != -ends[1];
+        n += status != 0;
+    }
+    return mixed || status ? -1 : n;
+}
+
+static void test_together(void)
+{
+    const int64_t shape[2] = { 30, 20 };
+    const int across[2] = { 1, 2 };
+    int pid = (int)getpid();
+    struct grid g = { NULL, NULL, "" };
+    bool right = !hcy_dist_broadcast_host(&pid, scene.comm, sizeof pid, 0) &&
+                 !hcy_dist_layout_grid(&g.layout, scene.comm, 2, shape, across, NULL) &&
+                 !hcy_dist_array(&g.part, scene.dev, g.layout, HCY_FLOAT32) && !hcy_queue_finish(scene.queue);
+    snprintf(g.path, sizeof g.path, "dist-%d-grid.npy", pid);
+    every(right && fail_together(split_ranks, &g) > 0, "a communicator that one rank has no memory for is nobody's");
+    every(right && fail_together(write_grid, &g) > 0, "nor waits a file of a grid for it");
+    every(right && fail_together(read_grid, &g) > 0, "... nor those who read one");
+    if (!hcy_dist_barrier(scene.comm) && !scene.rank)
+        unlink(g.path);
+    hcy_array_release(g.part);
+    hcy_dist_layout_release(g.layout);
+}
+
+/* Launchers may give ranks other environments. */
+static void test_ways(void)
+{
+    hcy_dist *comm = NULL;
+    hcy_device *dev = NULL;
+    int status = hcy_dist_split(&comm, scene.comm, 0);
+    if (!status)
+        comm->ways.mpi = scene.rank;
+    every(!status && hcy_dist_device(&dev, comm, "cpu@threads=1") == HCY_EINVAL && !dev,
+          "a way of messages that some ranks ask for");
+    hcy_dist_release(comm);
+}
+
 void test_failing(void)
 {
     if (!find_injector() || scene.n_ranks != 2) {
@@ -240,6 +318,8 @@ void test_failing(void)
         every(!hcy_queue_finish(scene.queue) && nothing_more_than(before), "%s: nothing is kept", name);
     }
     test_inner();
+    test_together();
+    test_ways();
     test_steps(HCY_SOLVER_CG, "CG");
     test_steps(HCY_SOLVER_CGLS, "CGLS");
     test_steps(HCY_SOLVER_LSQR, "LSQR");

@@ -228,6 +228,23 @@ static void test_convolution(int blocks)
     hcy_dist_layout_release(layout);
 }
 
+/* Filters along the first of as many axes as an array has. */
+static void test_many_axes(void)
+{
+    const int64_t shape[HCY_ARRAY_MAX_RANK] = { 9, 1, 2, 1, 1, 1, 1, 1 };
+    hcy_filters filters = HCY_FILTERS_INIT;
+    hcy_dist_layout *layout = NULL;
+    hcy_operator *op = NULL;
+    filters.taps = (const double[]){ 1, 2, 3 };
+    filters.n = 1;
+    filters.length = 3;
+    every(!hcy_dist_layout_blocks(&layout, scene.comm, HCY_ARRAY_MAX_RANK, shape, 0, NULL) &&
+              !hcy_dist_convolve(&op, scene.dev, layout, HCY_FLOAT64, 0, &filters) && mismatch_of_few(op) < 1e-13,
+          "filters of arrays of %d axes", HCY_ARRAY_MAX_RANK);
+    hcy_operator_release(op);
+    hcy_dist_layout_release(layout);
+}
+
 void test_matrices(void)
 {
     for (int rows = 1; rows <= scene.n_ranks; rows++)
@@ -239,4 +256,5 @@ void test_matrices(void)
     test_convolution(0);
     test_convolution(1);
     test_convolution(-1);
+    test_many_axes();
 }

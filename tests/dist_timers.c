@@ -55,7 +55,18 @@ void test_timers(void)
     every(!hcy_dist_timer_create(&off, scene.comm, -1) && !time_turns(off) && !hcy_dist_timer_read(NULL, &n, 0, off) &&
               n == 3,
           "the environment turns it on");
-    unsetenv("HALCYON_DIST_TIMER");
     hcy_dist_timer_destroy(off);
+    /* Threads have one environment; that of processes is rank 0's. */
+    hcy_dist_info info = HCY_DIST_INFO_INIT;
+    every(!hcy_dist_get_info(&info, scene.comm) && !hcy_dist_barrier(scene.comm), "what the ranks are");
+    if (!scene.rank)
+        unsetenv("HALCYON_DIST_TIMER");
+    if (strcmp(info.transport, "threads")) {
+        every(!hcy_dist_timer_create(&off, scene.comm, -1) && !time_turns(off) &&
+                  !hcy_dist_timer_read(NULL, &n, 0, off) && n == 0,
+              "that of other ranks does not");
+        hcy_dist_timer_destroy(off);
+    }
+    unsetenv("HALCYON_DIST_TIMER");
     hcy_dist_timer_destroy(t);
 }

@@ -28,11 +28,16 @@ static void *find_extension(const char *name)
 }
 #endif
 
+struct piece {
+    MPI_Request request;
+    int wanted, from; /* bytes that are to come from that rank; -1: it is sent */
+};
+
 struct mpi {
     MPI_Comm comm;
     size_t piece;
     void *context; /* of the CUDA device whose memory messages may be in; NULL: of none */
-    MPI_Request *requests; /* of an exchange, which grow */
+    struct piece *pieces; /* of an exchange, which grow */
     size_t room;
     int seconds; /* that others may take to come; 0: for ever */
 };
@@ -65,15 +70,15 @@ static int check_reached(void)
 }
 
 /* For what was begun. */
-static int wait_for(struct mpi *m, MPI_Request *request, const char *doing)
+static int wait_for(struct mpi *m, MPI_Request *request, MPI_Status *came, const char *doing)
 {
     const uint64_t second = 1000000000u, most = (uint64_t)m->seconds * second;
     uint64_t last = hcy_now_ns(), waited = 0;
     int done = 0;
     if (!m->seconds)
-        return check_mpi(MPI_Wait(request, MPI_STATUS_IGNORE), doing);
+        return check_mpi(MPI_Wait(request, came), doing);
     for (;;) {
-        const int status = check_mpi(MPI_Test(request, &done, MPI_STATUS_IGNORE), doing);
+        const int status = check_mpi(MPI_Test(request, &done, came), doing);
         if (status || done)
             return status;
         /* While all are stopped (SIGSTOP, a scheduler's suspension) nobody waits. */
@@ -95,7 +100,7 @@ static int wait_for(struct mpi *m, MPI_Request *request, const char *doing)
 static int wait_for_begun(struct mpi *m, int code, MPI_Request *request, const char *doing)
 {
     const int status = check_mpi(code, doing);
-    return status ? status : wait_for(m, request, doing);
+    return status ? status : wait_for(m, request, MPI_STATUS_IGNORE, doing);
 }
 
 /* --- Beginning and end --- */
@@ -165,7 +170,7 @@ static void mpi_close(void *impl)
     if (!was_lost)
         MPI_Comm_free(&m->comm);
     const int seconds = m->seconds;
-    free(m->requests);
+    free(m->pieces);
     free(m);
     leave_users(seconds);
 }
@@ -378,24 +383,39 @@ static int submit_message(size_t *n, struct mpi *m, const struct hcy__message *m
         char *data = (char *)message->data + at;
         int bytes = (int)smaller(m->piece, message->bytes - at);
         int code = message->sends
-                       ? MPI_Isend(data, bytes, MPI_BYTE, message->rank, 0, m->comm, &m->requests[*n])
-                       : MPI_Irecv(data, bytes, MPI_BYTE, message->rank, 0, m->comm, &m->requests[*n]);
+                       ? MPI_Isend(data, bytes, MPI_BYTE, message->rank, 0, m->comm, &m->pieces[*n].request)
+                       : MPI_Irecv(data, bytes, MPI_BYTE, message->rank, 0, m->comm, &m->pieces[*n].request);
         status = check_mpi(code, message->sends ? "sending" : "receiving");
+        m->pieces[*n].wanted = message->sends ? -1 : bytes;
+        m->pieces[*n].from = message->rank;
         *n += !status;
     }
     return status;
 }
 
-static int need_requests(struct mpi *m, size_t n)
+static int need_pieces(struct mpi *m, size_t n)
 {
     if (n <= m->room)
         return 0;
-    MPI_Request *grown = realloc(m->requests, n * sizeof(MPI_Request));
+    struct piece *grown = realloc(m->pieces, n * sizeof *grown);
     if (!grown)
         return hcy_fail(HCY_ENOMEM, "out of memory for %zu messages", n);
-    m->requests = grown;
+    m->pieces = grown;
     m->room = n;
     return 0;
+}
+
+/* To MPI less than there is room for is no failure. */
+static int end_piece(struct mpi *m, struct piece *p)
+{
+    MPI_Status came;
+    int got = 0, status = wait_for(m, &p->request, &came, "a message");
+    if (status || p->wanted < 0)
+        return status;
+    status = check_mpi(MPI_Get_count(&came, MPI_BYTE, &got), "counting a message");
+    if (!status && got != p->wanted)
+        status = hcy_fail(HCY_EINVAL, "rank %d sends %d bytes where %d are to come", p->from, got, p->wanted);
+    return status;
 }
 
 /* Pieces of one message go in their order, because MPI's messages between two ranks do not overtake each other. */
@@ -407,7 +427,7 @@ static int mpi_exchange(void *impl, const struct hcy__message *messages, size_t 
         pieces += messages[i].bytes / m->piece + 1;
     int status = check_reached();
     if (!status)
-        status = need_requests(m, pieces);
+        status = need_pieces(m, pieces);
     if (status)
         return status;
     const int entered = enter_device(m);
@@ -416,7 +436,7 @@ static int mpi_exchange(void *impl, const struct hcy__message *messages, size_t 
         status = submit_message(&submitted, m, &messages[i]);
     /* What was submitted uses the caller's memory, so it is waited for after a failure too, request by request. */
     for (size_t i = 0; i < submitted && !was_lost; i++) {
-        int failed = wait_for(m, &m->requests[i], "a message");
+        const int failed = end_piece(m, &m->pieces[i]);
         status = status ? status : failed;
     }
     if (!entered)

@@ -15,6 +15,9 @@ typedef struct MPI_ABI_Errhandler *MPI_Errhandler;
 typedef struct MPI_ABI_Info *MPI_Info;
 typedef struct MPI_ABI_Op *MPI_Op;
 typedef struct MPI_ABI_Request *MPI_Request;
+typedef struct MPI_Status {
+    int MPI_SOURCE, MPI_TAG, MPI_ERROR, MPI_internal[5];
+} MPI_Status;
 
 /* Handles of what is there from the beginning: addresses of the first page, where nothing lies. */
 #define MPI_SUM           ((MPI_Op)0x21)
@@ -36,7 +39,7 @@ typedef struct MPI_ABI_Request *MPI_Request;
 #define MPI_INT64_T       ((MPI_Datatype)0x258)
 #define MPI_UINT64_T      ((MPI_Datatype)0x259)
 #define MPI_IN_PLACE      ((void *)1)
-#define MPI_STATUS_IGNORE ((void *)0)
+#define MPI_STATUS_IGNORE ((MPI_Status *)0)
 
 enum {
     MPI_SUCCESS = 0,
@@ -63,6 +66,7 @@ enum {
     X(MPI_Error_string, (int, char *, int *))                                                                      \
     X(MPI_Finalize, (void))                                                                                        \
     X(MPI_Finalized, (int *))                                                                                      \
+    X(MPI_Get_count, (const MPI_Status *, MPI_Datatype, int *))                                                    \
     X(MPI_Iallreduce, (const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Request *))                  \
     X(MPI_Ibarrier, (MPI_Comm, MPI_Request *))                                                                     \
     X(MPI_Ibcast, (void *, int, MPI_Datatype, int, MPI_Comm, MPI_Request *))                                       \
@@ -70,8 +74,8 @@ enum {
     X(MPI_Initialized, (int *))                                                                                    \
     X(MPI_Irecv, (void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *))                                   \
     X(MPI_Isend, (const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *))                             \
-    X(MPI_Test, (MPI_Request *, int *, void *))                                                                    \
-    X(MPI_Wait, (MPI_Request *, void *))
+    X(MPI_Test, (MPI_Request *, int *, MPI_Status *))                                                              \
+    X(MPI_Wait, (MPI_Request *, MPI_Status *))
 
 static struct {
 #define MEMBER(name, arguments) int(*name) arguments;
@@ -131,6 +135,7 @@ static void *find_extension(const char *name)
 #define MPI_Error_string        mpi_abi.MPI_Error_string
 #define MPI_Finalize            mpi_abi.MPI_Finalize
 #define MPI_Finalized           mpi_abi.MPI_Finalized
+#define MPI_Get_count           mpi_abi.MPI_Get_count
 #define MPI_Iallreduce          mpi_abi.MPI_Iallreduce
 #define MPI_Ibarrier            mpi_abi.MPI_Ibarrier
 #define MPI_Ibcast              mpi_abi.MPI_Ibcast

@@ -1,6 +1,7 @@
 /* transfer.c - numbers between arrays, devices and the host. */
 #include "array_priv.h"
 
+#include "hal_priv.h"
 #include "layout.h"
 
 #include <halcyon/eval.h>
@@ -53,8 +54,16 @@ int hcy_array_from_host(hcy_array **out, hcy_device *dev, int dtype, int rank, c
 /* Both parts of complex numbers that are neighbours, one behind the other. */
 enum { BOTH_PARTS = -1 };
 
+/* Whether complex numbers go part by part: no register has 128 bits, and those of 64 begin where a float may. */
+static bool go_in_parts(const hcy_array *dst, const hcy_array *src)
+{
+    return dst->dtype == HCY_COMPLEX128 ||
+           (dst->dtype == HCY_COMPLEX64 && dst->count && src->count &&
+            !(hcy__begins_at_multiple(dst->buffer, 8) && hcy__begins_at_multiple(src->buffer, 8)));
+}
+
 /* The same memory as unsigned integers: a copy is of bits, whatever number they are. */
-static int view_bits(hcy_array **out, const hcy_array *a, int part)
+static int view_bits(hcy_array **out, const hcy_array *a, bool in_parts, int part)
 {
     /* As floats, all NaNs would be stored as one and the same. */
     static const int types[] = { [HCY_FLOAT16] = HCY_UINT16,
@@ -62,12 +71,10 @@ static int view_bits(hcy_array **out, const hcy_array *a, int part)
                                  [HCY_FLOAT64] = HCY_UINT64,
                                  [HCY_COMPLEX64] = HCY_UINT64 };
     hcy_array *v = NULL;
-    const bool is_wide = a->dtype == HCY_COMPLEX128;
-    /* No register has 128 bits, so that those numbers go part by part. */
-    int status = is_wide ? hcy_array_part(&v, a, part == BOTH_PARTS ? 0 : part) : hcy__array_view(&v, a);
+    int status = in_parts ? hcy_array_part(&v, a, part == BOTH_PARTS ? 0 : part) : hcy__array_view(&v, a);
     if (status)
         return status;
-    if (is_wide && part == BOTH_PARTS) {
+    if (in_parts && part == BOTH_PARTS) {
         v->shape[v->rank - 1] *= 2;
         v->strides[v->rank - 1] = 1;
         v->count *= 2;
@@ -78,12 +85,12 @@ static int view_bits(hcy_array **out, const hcy_array *a, int part)
     return 0;
 }
 
-static int copy_bits(hcy_queue *queue, const hcy_array *dst, const hcy_array *src, int part)
+static int copy_bits(hcy_queue *queue, const hcy_array *dst, const hcy_array *src, bool in_parts, int part)
 {
     hcy_array *to = NULL, *from = NULL;
-    int status = view_bits(&to, dst, part);
+    int status = view_bits(&to, dst, in_parts, part);
     if (!status)
-        status = view_bits(&from, src, part);
+        status = view_bits(&from, src, in_parts, part);
     if (!status)
         status = HCY_EVAL(queue, "to = from", hcy_op_array("to", to), hcy_op_array("from", from));
     hcy_array_release(to);
@@ -117,11 +124,12 @@ int hcy_array_copy(hcy_queue *queue, hcy_array *dst, const hcy_array *src)
         return hcy_buffer_copy(queue, dst->buffer, (size_t)dst->offset * size, src->buffer,
                                (size_t)src->offset * size, bytes_of(dst));
     }
+    const bool in_parts = go_in_parts(dst, src);
     if (go_in_rows(dst, src))
-        return copy_bits(queue, dst, src, BOTH_PARTS);
-    int status = copy_bits(queue, dst, src, 0);
+        return copy_bits(queue, dst, src, in_parts, BOTH_PARTS);
+    int status = copy_bits(queue, dst, src, in_parts, 0);
     /* Real and imaginary parts stand in places of their own, so that the second copy finds what it wants. */
-    return status || dst->dtype != HCY_COMPLEX128 ? status : copy_bits(queue, dst, src, 1);
+    return status || !in_parts ? status : copy_bits(queue, dst, src, in_parts, 1);
 }
 
 /* The array itself where it is contiguous, else a copy, as `queue` comes to it. */

@@ -5,6 +5,7 @@
  * A transport sees contiguous memory alone: what has gaps is packed into an array of its own first.
  */
 #include "dist_priv.h"
+#include "layout.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -191,6 +192,8 @@ int hcy_dist_sendrecv(hcy_queue *queue, hcy_array *received, hcy_dist *comm, int
         status = check_array(queue, received, comm, from, "hcy_dist_sendrecv");
     if (!status && to >= 0)
         status = check_array(queue, sent, comm, to, "hcy_dist_sendrecv");
+    if (!status && from >= 0 && to >= 0 && hcy__shares_memory(received, sent))
+        status = hcy_fail(HCY_EINVAL, "hcy_dist_sendrecv: the two arrays share memory");
     if (status)
         return status;
     if (from >= 0)
@@ -230,6 +233,8 @@ int hcy_dist_alltoall(hcy_queue *queue, hcy_array *received, hcy_dist *comm, con
         (!receives || !sends || received->rank != 1 || sent->rank != 1 || received->dtype != sent->dtype))
         status = hcy_fail(HCY_EINVAL,
                           "hcy_dist_alltoall: two arrays of one axis and one type, and counts for each");
+    if (!status && hcy__shares_memory(received, sent))
+        status = hcy_fail(HCY_EINVAL, "hcy_dist_alltoall: the two arrays share memory");
     if (status)
         return status;
     const size_t n = (size_t)comm->place.n_ranks;

@@ -85,6 +85,11 @@ int hcy_dist_split(hcy_dist **part, hcy_dist *comm, int colour)
     int status = comm->transport->split(&impl, &place, comm->impl, colour);
     if (!status && colour >= 0)
         status = hcy__dist_new(part, comm->transport, impl, &place, comm->ways);
+    status = hcy_dist_agree(comm, status);
+    if (status) {
+        hcy_dist_release(*part);
+        *part = NULL;
+    }
     if (*part)
         (*part)->has_free_sums = comm->has_free_sums;
     return status;

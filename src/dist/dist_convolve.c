@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 struct convolution {
-    hcy_array *filters; /* [taps][rows of the padded part, 1, 1 ...] */
+    hcy_array *filters; /* [taps][rows of the padded part] */
     int axis, taps;
     int64_t first, end;               /* this rank's rows, numbered over all */
     int64_t padded_first, padded_end; /* and those with its ghosts */
@@ -41,6 +41,9 @@ static int pass_tap(hcy_queue *queue, const struct convolution *c, int k, hcy_ar
         status = hcy__rows(&x, padded, c->axis, from, end - first);
     if (!status)
         status = hcy_array_slice(&h, c->filters, "%d, %lld:%lld", k, (long long)from, (long long)(from + end - first));
+    /* A number for each row, whatever axes come behind. */
+    for (; !status && h->rank < own->rank - c->axis; h->rank++)
+        h->shape[h->rank] = h->strides[h->rank] = 1;
     if (!status)
         status = HCY_EVAL(queue, adjoint ? "x += h * y" : "y += h * x", hcy_op_array("x", x), hcy_op_array("h", h),
                           hcy_op_array("y", y));
@@ -81,11 +84,8 @@ static double filter_at(const hcy_filters *f, int64_t row, int k)
 
 static int interpolate_filters(struct convolution *c, hcy_device *dev, const hcy_filters *f, const hcy_space *part)
 {
-    int64_t shape[HCY_ARRAY_MAX_RANK + 1] = { f->length, c->padded_end - c->padded_first };
-    const int rank = 1 + part->rank - c->axis;
+    const int64_t shape[2] = { f->length, c->padded_end - c->padded_first };
     const size_t rows = (size_t)shape[1];
-    for (int d = 2; d < rank; d++)
-        shape[d] = 1;
     size_t numbers = 0, bytes = 0;
     double *all = NULL;
     if (!hcy_size_mul(&numbers, rows, (size_t)f->length) && !hcy_size_mul(&bytes, numbers, sizeof *all))
@@ -96,7 +96,7 @@ static int interpolate_filters(struct convolution *c, hcy_device *dev, const hcy
         for (size_t i = 0; i < rows; i++)
             all[(size_t)k * rows + i] = filter_at(f, c->padded_first + (int64_t)i, k);
     hcy_array *exact = NULL;
-    int status = hcy_array_from_host(&exact, dev, HCY_FLOAT64, rank, shape, all);
+    int status = hcy_array_from_host(&exact, dev, HCY_FLOAT64, 2, shape, all);
     free(all);
     if (status || !hcy__is_single(part)) {
         c->filters = exact;
@@ -106,7 +106,7 @@ static int interpolate_filters(struct convolution *c, hcy_device *dev, const hcy
     hcy_queue *queue = NULL;
     status = hcy_queue_create(&queue, dev);
     if (!status)
-        status = hcy_array_empty(&c->filters, dev, HCY_FLOAT32, rank, shape);
+        status = hcy_array_empty(&c->filters, dev, HCY_FLOAT32, 2, shape);
     if (!status)
         status = HCY_EVAL(queue, "y = x", hcy_op_array("y", c->filters), hcy_op_array("x", exact));
     if (!status)

@@ -145,6 +145,16 @@ void hcy__dist_leave_device(hcy_dist *comm)
     comm->most_gathered = 0;
 }
 
+/* HALCYON_DIST may reach some ranks only, which would then wait in other calls than the rest. */
+static int compare_ways(hcy_dist *comm)
+{
+    int32_t ends[2] = { comm->ways.mpi > 0, -(comm->ways.mpi > 0) };
+    int status = comm->transport->allreduce(ends, comm->impl, 2, HCY_INT32, HCY__MIN);
+    if (!status && ends[0] != -ends[1])
+        status = hcy_fail(HCY_EINVAL, "mpi-device was asked for on some ranks and not on others: set HALCYON_DIST for all");
+    return status;
+}
+
 /* MPI has this way where its name is said: what a library says of itself may not hold for a machine, and a device's
  * address that it takes for the host's ends the process. */
 static int let_mpi_reach(hcy_dist *comm, hcy_device *dev)
@@ -172,6 +182,8 @@ int hcy_dist_device(hcy_device **dev, hcy_dist *comm, const char *spec)
         status = open_device(&mine, comm, spec);
     /* Before anything waits for the others. */
     status = hcy_dist_agree(comm, status);
+    if (!status)
+        status = compare_ways(comm);
     if (!status)
         status = hcy_dist_agree(comm, comm->ways.mpi > 0 ? let_mpi_reach(comm, mine) : start_on_device(comm, mine));
     /* The device that it had stays, with its ways. */

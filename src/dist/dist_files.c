@@ -60,10 +60,11 @@ static int write_part(int fd, const char *data, const hcy_dist_layout *l, size_t
 
 /* --- The file that rank 0 begins --- */
 
-/* Where it is until it has its name, and where the array's numbers begin there. */
+/* Where it is until it has its name, where the array's numbers begin there, and what they are. */
 struct target {
     char place[PATH_MAX];
     uint64_t begin;
+    int dtype;
 };
 
 static int begin_npy(hcy_output **output, uint64_t *begin, const hcy_dist_layout *l, int dtype, const char *path)
@@ -126,12 +127,15 @@ static int begin_file(hcy_output **output, struct target *t, const hcy_dist_layo
 /* --- All parts --- */
 
 /* This rank's numbers, in memory, to the file that rank 0 has begun. */
-static int add_part(const void *data, const hcy_dist_layout *l, size_t element, const struct target *t)
+static int add_part(const void *data, const hcy_dist_layout *l, int dtype, const struct target *t)
 {
+    if (dtype != t->dtype)
+        return hcy_fail(HCY_EINVAL, "hcy_dist_to_file: a part is of %s here and of %s on rank 0", hcy_dtype_name(dtype),
+                        hcy_dtype_name(t->dtype));
     int fd = open(t->place, O_WRONLY | O_CLOEXEC);
     if (fd < 0)
         return write_failed(t->place, errno);
-    int status = write_part(fd, data, l, element, t->begin, t->place);
+    int status = write_part(fd, data, l, hcy_dtype_size(dtype), t->begin, t->place);
     if (close(fd) && !status)
         status = write_failed(t->place, errno);
     return status;
@@ -141,7 +145,7 @@ static int write_all_parts(const void *data, const hcy_dist_layout *l, int dtype
                            int status)
 {
     const bool is_first = !l->comm->place.rank, has_some = is_first || l->axis >= 0;
-    struct target t = { "", 0 };
+    struct target t = { "", 0, dtype };
     hcy_output *output = NULL;
     if (!status && is_first)
         status = begin_file(&output, &t, l, dtype, path);
@@ -149,7 +153,7 @@ static int write_all_parts(const void *data, const hcy_dist_layout *l, int dtype
     if (!status)
         status = hcy_dist_agree(l->comm, hcy_dist_broadcast_host(&t, l->comm, sizeof t, 0));
     if (!status)
-        status = hcy_dist_agree(l->comm, has_some ? add_part(data, l, hcy_dtype_size(dtype), &t) : 0);
+        status = hcy_dist_agree(l->comm, has_some ? add_part(data, l, dtype, &t) : 0);
     /* A failure is handed over as well: then the file does not take its name. */
     if (output)
         status = hcy_output_commit(output, status);
@@ -180,7 +184,7 @@ static int write_grid(hcy_queue *queue, hcy_array *part, const hcy_dist_layout *
     if (!status)
         status = hcy_dist_agree(layout->comm, hcy_dist_array(&own, hcy_queue_device(queue), rows, part->dtype));
     if (!status)
-        status = write_layout(queue, own, rows, path, hcy__dist_move(queue, own, rows, part, layout));
+        status = write_layout(queue, own, rows, path, hcy__dist_move_agreed(queue, own, rows, part, layout));
     hcy_array_release(own);
     hcy_dist_layout_release(rows);
     return status;

@@ -79,6 +79,9 @@ struct hcy__dist_part {
 };
 /* All parts at once.  Between two ranks they go in their order, and have as many bytes at both ends. */
 int hcy__dist_exchange(hcy_queue *queue, hcy_dist *comm, const struct hcy__dist_part *parts, size_t n);
+/* The same where all ranks' `status` is 0 and all had the memory that it takes, on which they agree first. */
+int hcy__dist_exchange_agreed(hcy_queue *queue, hcy_dist *comm, const struct hcy__dist_part *parts, size_t n,
+                              int status);
 /* The same, begun and ended: what is submitted between runs while messages are on their way, and changes none of the
  * parts that are sent.  It has memory of its own, and is used again; one queue at a time. */
 struct hcy__exchange;
@@ -150,6 +153,9 @@ int hcy__layout_compare(hcy_queue *queue, hcy_array *part, const hcy_dist_layout
 /* What hcy_dist_redistribute() does with arrays that go together. */
 int hcy__dist_move(hcy_queue *queue, hcy_array *to, const hcy_dist_layout *to_layout, hcy_array *from,
                    const hcy_dist_layout *from_layout);
+/* The same, with a failure for lack of memory on all ranks. */
+int hcy__dist_move_agreed(hcy_queue *queue, hcy_array *to, const hcy_dist_layout *to_layout, hcy_array *from,
+                          const hcy_dist_layout *from_layout);
 /* The sum of conj(x) * y over arrays in blocks; y NULL: that of x. */
 int hcy__dist_sum(hcy_queue *queue, hcy_array *sum, const hcy_dist_layout *layout, hcy_array *x, hcy_array *y);
 /* What hcy_dist_dot() does, as a table of vectors has it. */

@@ -43,6 +43,19 @@ static int take_host_head(struct head *h, const hcy_host_array *a, const char *p
     return 0;
 }
 
+/* A damaged header must not ask for more memory than the file could fill. */
+static int check_size(const struct head *h, const struct source *s, int fd)
+{
+    int64_t count = 0;
+    size_t bytes = 0, end = 0;
+    const off_t size = lseek(fd, 0, SEEK_END);
+    int status = hcy__shape_count(&count, h->rank, h->shape);
+    if (!status &&
+        (hcy_size_mul(&bytes, (size_t)count, hcy_dtype_size(h->dtype)) || hcy_size_add(&end, bytes, s->begin)))
+        status = hcy_fail(HCY_ERANGE, "%s: larger than can be addressed", s->path);
+    return status || (size >= 0 && (uint64_t)size >= end) ? status : hcy_fail(HCY_ECORRUPT, "%s is truncated", s->path);
+}
+
 static int npy_head(struct head *h, struct source *s)
 {
     struct hcy__npy npy = { 0 };
@@ -56,6 +69,8 @@ static int npy_head(struct head *h, struct source *s)
     /* In Fortran's order the file has the axes in reverse; as an array they are as NumPy has them. */
     for (int d = 0; !status && d < npy.rank; d++)
         h->shape[d] = (int64_t)npy.shape[d];
+    if (!status && s->how == NPY)
+        status = check_size(h, s, fd);
     close(fd);
     return status;
 }
@@ -249,7 +264,7 @@ static int read_grid(hcy_array **part, hcy_device *dev, const hcy_dist_layout *l
         status = hcy_dist_agree(l->comm, status);
     }
     if (!status)
-        status = hcy__dist_move(queue, own, l, rows, blocks);
+        status = hcy__dist_move_agreed(queue, own, l, rows, blocks);
     if (!status)
         status = hcy_queue_finish(queue);
     hcy_queue_release(queue);

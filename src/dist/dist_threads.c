@@ -522,13 +522,12 @@ static int threads_split(void **part_of, struct hcy__place *place, void *impl, i
     struct group *g = e->group, *joined = NULL;
     int rank = 0;
     *part_of = NULL;
-    if (!made)
-        return hcy_fail(HCY_ENOMEM, "out of memory for a communicator");
     take_lock(g->run);
-    g->seats[e->rank].colour = colour;
+    /* The others wait for this rank, also where it has no memory to join them. */
+    g->seats[e->rank].colour = made ? colour : -1;
     int status = meet_ranks(e, &(struct call){ SPLIT, 0, 0 });
     if (!status)
-        joined = find_colour(&rank, e, colour);
+        joined = find_colour(&rank, e, g->seats[e->rank].colour);
     if (joined)
         sit_down(place, made, joined, rank);
     pthread_mutex_unlock(&g->run->lock);

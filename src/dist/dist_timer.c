@@ -33,11 +33,18 @@ int hcy_dist_timer_create(hcy_dist_timer **out, hcy_dist *comm, int on)
         status = hcy_fail(HCY_EINVAL, "hcy_dist_timer_create: no place for the timer");
     if (status)
         return status;
-    const char *wish = on < 0 ? getenv("HALCYON_DIST_TIMER") : NULL;
+    const char *wish = getenv("HALCYON_DIST_TIMER");
+    int32_t wished = wish && !strcmp(wish, "1");
     hcy_dist_timer *timer = calloc(1, sizeof *timer);
-    if (!timer)
-        return hcy_fail(HCY_ENOMEM, "out of memory for a timer");
-    if (on > 0 || (wish && !strcmp(wish, "1")))
+    status = hcy_dist_agree(comm, timer ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for a timer"));
+    /* Launchers may give the environment to some ranks only, and a timer that is on waits for all. */
+    if (!status && on < 0)
+        status = hcy_dist_agree(comm, hcy_dist_broadcast_host(&wished, comm, sizeof wished, 0));
+    if (status) {
+        free(timer);
+        return status;
+    }
+    if (on > 0 || (on < 0 && wished))
         timer->comm = hcy_dist_retain(comm);
     *out = timer;
     return 0;

@@ -118,7 +118,9 @@ static int copy_own(hcy_queue *queue, struct leg *legs, size_t n, int rank)
             return hcy_fail(HCY_EINVAL, "a rank sends itself something else than it receives");
         status = copy_leg(queue, &legs[to++], &legs[i]);
     }
-    return status;
+    while (to < n && (legs[to].part->sends || legs[to].part->rank != rank))
+        to++;
+    return status || to == n ? status : hcy_fail(HCY_EINVAL, "a rank receives from itself what it does not send");
 }
 
 static size_t list_messages(struct hcy__message *messages, const struct leg *legs, size_t n, const hcy_dist *comm,
@@ -289,8 +291,9 @@ static int send_to_host(hcy_queue *queue, struct hcy__exchange *x, hcy_buffer **
     return status;
 }
 
-static int begin_parts(hcy_queue *queue, struct hcy__exchange *x, const struct hcy__dist_part *parts, size_t n,
-                       hcy_buffer **staging)
+/* All that may lack memory, before anything goes to another rank. */
+static int prepare_parts(hcy_queue *queue, struct hcy__exchange *x, const struct hcy__dist_part *parts, size_t n,
+                         hcy_buffer **staging)
 {
     int status = take_parts(x, parts, n);
     for (size_t i = 0; !status && i < n; i++)
@@ -304,8 +307,16 @@ static int begin_parts(hcy_queue *queue, struct hcy__exchange *x, const struct h
     if (!x->on_device)
         return send_to_host(queue, x, staging);
     x->n_messages = list_messages(x->messages, x->legs, n, x->comm, NULL);
+    return 0;
+}
+
+/* What goes by a device's transport, which has the rest of the queue wait for it. */
+static int submit_parts(hcy_queue *queue, struct hcy__exchange *x)
+{
+    if (!x->on_device || x->comm->place.n_ranks == 1)
+        return 0;
     hcy_queue *by = x->side ? x->side : queue;
-    status = x->side ? hcy__follow(x->side, queue) : 0;
+    int status = x->side ? hcy__follow(x->side, queue) : 0;
     return status ? status : x->comm->on_device->exchange(by, x->comm->device_impl, x->messages, x->n_messages);
 }
 
@@ -331,15 +342,24 @@ void hcy__exchange_forget(hcy_dist *comm)
     comm->plain = NULL;
 }
 
-int hcy__dist_exchange(hcy_queue *queue, hcy_dist *comm, const struct hcy__dist_part *parts, size_t n)
+static int prepare_plain(hcy_queue *queue, hcy_dist *comm, const struct hcy__dist_part *parts, size_t n)
 {
     if (!comm->plain)
         comm->plain = calloc(1, sizeof *comm->plain);
     if (!comm->plain)
         return hcy_fail(HCY_ENOMEM, "out of memory for messages");
+    comm->plain->comm = comm;
+    return prepare_parts(queue, comm->plain, parts, n, &comm->staging);
+}
+
+/* What prepare_plain() has made ready, if it has. */
+static int exchange_plain(hcy_queue *queue, hcy_dist *comm, int status)
+{
     struct hcy__exchange *x = comm->plain;
-    x->comm = comm;
-    int status = begin_parts(queue, x, parts, n, &comm->staging);
+    if (!x)
+        return status;
+    if (!status)
+        status = submit_parts(queue, x);
     const bool by_host = comm->place.n_ranks > 1 && !x->on_device;
     if (!status && by_host)
         status = hcy_queue_finish(queue);
@@ -352,6 +372,19 @@ int hcy__dist_exchange(hcy_queue *queue, hcy_dist *comm, const struct hcy__dist_
     return status ? status : finished;
 }
 
+int hcy__dist_exchange(hcy_queue *queue, hcy_dist *comm, const struct hcy__dist_part *parts, size_t n)
+{
+    return exchange_plain(queue, comm, prepare_plain(queue, comm, parts, n));
+}
+
+int hcy__dist_exchange_agreed(hcy_queue *queue, hcy_dist *comm, const struct hcy__dist_part *parts, size_t n,
+                              int status)
+{
+    if (!status)
+        status = prepare_plain(queue, comm, parts, n);
+    return exchange_plain(queue, comm, hcy_dist_agree(comm, status));
+}
+
 int hcy__exchange_begin(hcy_queue *queue, struct hcy__exchange *x, const struct hcy__dist_part *parts, size_t n)
 {
     int status = 0;
@@ -362,7 +395,9 @@ int hcy__exchange_begin(hcy_queue *queue, struct hcy__exchange *x, const struct 
     if (!status)
         status = wait_for_staging(x);
     if (!status)
-        status = begin_parts(queue, x, parts, n, &x->staging);
+        status = prepare_parts(queue, x, parts, n, &x->staging);
+    if (!status)
+        status = submit_parts(queue, x);
     if (!status && !x->on_device)
         status = hcy_event_record(&x->sent, queue);
     if (status) {

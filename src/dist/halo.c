@@ -324,8 +324,9 @@ static int make_halo(hcy_operator **op, hcy_dist_layout **padded, hcy_device *de
     if (status)
         return status;
     /* With zeros outside, other widths may make the same parts, but never the same messages. */
-    const int64_t sum = (int64_t)((hcy_cache_sum(widths->front, sizeof widths->front) * 3 ^
-                                   hcy_cache_sum(widths->back, sizeof widths->back) * 5 ^ widths->outside) >> 2);
+    const uint64_t all = hcy_cache_sum(widths->front, sizeof widths->front) * 3 ^
+                         hcy_cache_sum(widths->back, sizeof widths->back) * 5 ^ (uint64_t)widths->outside << 8;
+    const int64_t sum = (int64_t)(all >> 2);
     int64_t ends[2] = { sum, -sum };
     status = hcy_dist_allreduce_host(ends, layout->comm, HCY_INT64, 2, HCY_REDUCE_MIN);
     if (!status && ends[0] != -ends[1])

@@ -81,18 +81,21 @@ static int list_end(struct hcy__dist_part *parts, size_t *n, const struct end *m
     return status;
 }
 
-static int move_array(hcy_queue *queue, const struct end *to, const struct end *from,
-                      const hcy_dist_layout *shape)
+/* With `agrees` no rank waits for another that lacks memory, and all fail then. */
+static int move_array(hcy_queue *queue, const struct end *to, const struct end *from, const hcy_dist_layout *shape,
+                      bool agrees)
 {
     const size_t most = 2 * (size_t)shape->comm->place.n_ranks;
     struct hcy__dist_part *parts = calloc(most, sizeof *parts);
     size_t n = 0;
-    if (!parts)
-        return hcy_fail(HCY_ENOMEM, "out of memory for %zu messages", most);
-    int status = list_end(parts, &n, from, to, shape, true);
+    int status = parts ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for %zu messages", most);
+    if (!status)
+        status = list_end(parts, &n, from, to, shape, true);
     if (!status)
         status = list_end(parts, &n, to, from, shape, false);
-    if (!status)
+    if (agrees)
+        status = hcy__dist_exchange_agreed(queue, shape->comm, parts, n, status);
+    else if (!status)
         status = hcy__dist_exchange(queue, shape->comm, parts, n);
     for (size_t i = 0; i < n; i++)
         hcy_array_release(parts[i].array);
@@ -100,13 +103,13 @@ static int move_array(hcy_queue *queue, const struct end *to, const struct end *
     return status;
 }
 
-/* The whole array, where this rank is to have it. */
+/* The whole array, where this rank is to have it: a root below 0 is all of them, if that may be. */
 static int check_whole(const hcy_queue *queue, const hcy_array *whole, const hcy_array *part,
-                       const hcy_dist_layout *layout, int root, const char *function)
+                       const hcy_dist_layout *layout, int root, bool may_be_all, const char *function)
 {
     char has[200], wants[200];
     int status = hcy__part_check(queue, part, layout, function);
-    if (!status && root >= 0)
+    if (!status && (root >= 0 || !may_be_all))
         status = hcy__dist_check(layout->comm, root, function);
     if (status || (root >= 0 && root != layout->comm->place.rank))
         return status;
@@ -126,29 +129,41 @@ static int check_whole(const hcy_queue *queue, const hcy_array *whole, const hcy
 int hcy_dist_scatter(hcy_queue *queue, hcy_array *part, const hcy_dist_layout *layout, hcy_array *whole,
                      int root)
 {
-    int status = check_whole(queue, whole, part, layout, root < 0 ? INT32_MAX : root, "hcy_dist_scatter");
+    int status = check_whole(queue, whole, part, layout, root, false, "hcy_dist_scatter");
     if (status)
         return status;
     const struct end to = { layout, part, 0 }, from = { NULL, whole, root };
-    return move_array(queue, &to, &from, layout);
+    return move_array(queue, &to, &from, layout, false);
 }
 
 int hcy_dist_gather(hcy_queue *queue, hcy_array *whole, const hcy_dist_layout *layout, hcy_array *part,
                     int root)
 {
-    int status = check_whole(queue, whole, part, layout, root, "hcy_dist_gather");
+    int status = check_whole(queue, whole, part, layout, root, true, "hcy_dist_gather");
     if (status)
         return status;
     const struct end to = { NULL, whole, root }, from = { layout, part, 0 };
     status = hcy__layout_compare(queue, part, layout);
-    return status ? status : move_array(queue, &to, &from, layout);
+    return status ? status : move_array(queue, &to, &from, layout, false);
+}
+
+static int move_between(hcy_queue *queue, hcy_array *to, const hcy_dist_layout *to_layout, hcy_array *from,
+                        const hcy_dist_layout *from_layout, bool agrees)
+{
+    const struct end there = { to_layout, to, 0 }, here = { from_layout, from, 0 };
+    return move_array(queue, &there, &here, to_layout, agrees);
 }
 
 int hcy__dist_move(hcy_queue *queue, hcy_array *to, const hcy_dist_layout *to_layout, hcy_array *from,
                    const hcy_dist_layout *from_layout)
 {
-    const struct end there = { to_layout, to, 0 }, here = { from_layout, from, 0 };
-    return move_array(queue, &there, &here, to_layout);
+    return move_between(queue, to, to_layout, from, from_layout, false);
+}
+
+int hcy__dist_move_agreed(hcy_queue *queue, hcy_array *to, const hcy_dist_layout *to_layout, hcy_array *from,
+                          const hcy_dist_layout *from_layout)
+{
+    return move_between(queue, to, to_layout, from, from_layout, true);
 }
 
 int hcy_dist_redistribute(hcy_queue *queue, hcy_array *to, const hcy_dist_layout *to_layout, hcy_array *from,

@@ -127,8 +127,8 @@ HCY_API int hcy_dist_barrier(hcy_dist *comm) HCY_MUST_USE;
 
 /* --- How long it takes --- */
 
-/* Times by labels.  on: 1, 0, or below 0: as the environment's HALCYON_DIST_TIMER says, 1; one that is off does
- * nothing.  It keeps the communicator; one thread at a time. */
+/* Times by labels; collective.  on: 1, 0, or below 0: as HALCYON_DIST_TIMER says in rank 0's environment, 1; one that
+ * is off does nothing.  It keeps the communicator; one thread at a time. */
 typedef struct hcy_dist_timer hcy_dist_timer;
 HCY_API int hcy_dist_timer_create(hcy_dist_timer **timer, hcy_dist *comm, int on) HCY_MUST_USE;
 HCY_API void hcy_dist_timer_destroy(hcy_dist_timer *timer);
@@ -172,11 +172,11 @@ HCY_API int hcy_dist_allreduce(hcy_queue *queue, hcy_array *array, hcy_dist *com
  * than rank 0's, another type or another number of elements.  Waits for the queue. */
 HCY_API int hcy_dist_compare(hcy_queue *queue, hcy_array *array, hcy_dist *comm) HCY_MUST_USE;
 /* `sent` goes to rank `to` while what rank `from` sends comes to `received`; a rank below 0: nothing is sent, or
- * comes.  The two sides name arrays of as many bytes. */
+ * comes.  The two sides name arrays of as many bytes; `received` and `sent` share no memory. */
 HCY_API int hcy_dist_sendrecv(hcy_queue *queue, hcy_array *received, hcy_dist *comm, int from, hcy_array *sent,
                               int to) HCY_MUST_USE;
 /* Of `sent`, which has one axis, the first sends[0] elements go to rank 0, the next sends[1] to rank 1 and so on; in
- * `received` stand first the receives[0] elements that rank 0 has sent, and so on. */
+ * `received`, which shares no memory with it, stand first the receives[0] elements that rank 0 has sent, and so on. */
 HCY_API int hcy_dist_alltoall(hcy_queue *queue, hcy_array *received, hcy_dist *comm, const int64_t *receives,
                               hcy_array *sent, const int64_t *sends) HCY_MUST_USE;
 
