@@ -142,13 +142,18 @@ static void check_map(void)
        "... turned around the beam, in millimetres");
     is_int(hcy_azint_map(radial, NULL, &poni, H, W, "q_nm^-1", STEP), HCY_EINVAL, "... without a wavelength there is no q");
     is_int(hcy_azint_map(radial, NULL, &poni, H, W, "r_mm", 0), HCY_EINVAL, "... nor a step of 0");
+    const double first = radial[0];
+    radial[0] = 0;
+    if (hcy_azint_map(radial, NULL, &poni, H, W, "r_mm", SIZE_MAX))
+        bail_out("%s", hcy_last_error()->text);
+    ok(radial[0] == first, "... of one pixel, where the next is far outside");
 }
 
 int main(void)
 {
     int n = (int)(sizeof azint_cases / sizeof azint_cases[0]);
 
-    plan(n + 4);
+    plan(n + 5);
     for (int i = 0; i < n; i++)
         check_case(&azint_cases[i], i);
     check_map();

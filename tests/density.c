@@ -281,6 +281,10 @@ static void test_refused(void)
     desc.modes[0] = 8;
     is_int(hcy_density_weights(w, dev, &desc, 1, none), HCY_EINVAL, "points that are NULL");
     is_int(hcy_density_weights(NULL, dev, &desc, 1, (const void *const *)points), HCY_EINVAL, "no place");
+    is_int(hcy_density_weights(w, NULL, &desc, 1, (const void *const[]){ places }), HCY_EINVAL, "no device");
+    for (desc.method = HCY_DENSITY_CELLS; desc.method <= HCY_DENSITY_VORONOI; desc.method++)
+        is_int(hcy_density_weights(w, NULL, &desc, 2, (const void *const[]){ places }), 0, "... which method %d needs none of",
+               desc.method);
     desc.method = HCY_DENSITY_CELLS;
     desc.dim = 3;
     desc.modes[0] = desc.modes[1] = desc.modes[2] = (int64_t)1 << 40;

@@ -458,6 +458,80 @@ static void check_beyond_memory(hcy_device *dev)
     oracle_close(&p);
 }
 
+/* --- Options that say what is known already, and points that no grid is for --- */
+
+/* A grid says its upsampling, so that one beside it changes nothing. */
+static void check_grid_and_upsampling(hcy_device *dev)
+{
+    const int64_t n[1] = { 200 };
+    struct problem p;
+    oracle_open(&p, HCY_F64, 1, 1, n, 500, 0, 1);
+    for (int upsampling = 0; upsampling <= 2; upsampling += 2) {
+        hcy_nufft_options o = HCY_NUFFT_OPTIONS_INIT;
+        o.grid[0] = 250;
+        o.upsampling = upsampling;
+        const double error = oracle_run(&p, dev, 1e-6, &o);
+        ok(error < 2e-6, "a grid of 1.25 with upsampling %d: error %.1e", upsampling, error);
+    }
+    oracle_close(&p);
+}
+
+/* Far apart on both sides, or in one place but for what has no reciprocal: few enough for direct sums. */
+static void check_wide(hcy_device *dev)
+{
+    const double x[2][3] = { { 0, 1e6, 3e5 }, { 0, 1e-310, 0 } }, s[2][2] = { { 1, 1e6 }, { 0, 1 } };
+    for (int k = 0; k < 2; k++) {
+        hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
+        hcy_nufft *plan = NULL;
+        double complex c[3] = { 1, 2, I }, f[2] = { 0 };
+        double worst = 0;
+        desc.type = 3;
+        int status = hcy_nufft_create(&plan, dev, &desc, NULL);
+        if (!status)
+            status = hcy_nufft_set_points(plan, 3, (const void *const[]){ x[k] }, 2, (const void *const[]){ s[k] });
+        is_int(status ? status : hcy_nufft_execute(plan, c, f), 0, "type 3, case %d", k);
+        for (int t = 0; t < 2; t++) {
+            double complex want = 0;
+            for (int i = 0; i < 3; i++)
+                want += c[i] * cexp(I * x[k][i] * s[k][t]);
+            worst = fmax(worst, cabs(f[t] - want));
+        }
+        ok(worst < 1e-5, "... is right, to %.1e", worst);
+        hcy_nufft_destroy(plan);
+    }
+}
+
+/* Memory for one vector at a time is enough for many. */
+static void check_little_memory(hcy_device *dev)
+{
+    enum { M = 1000 };
+    static double x[M];
+    for (int i = 0; i < M; i++)
+        x[i] = 100 * oracle_uniform();
+    int wrong = 0, fits = 0;
+    for (size_t memory = 1000000; memory < 4000000; memory = memory * 6 / 5) {
+        int status[2];
+        for (int many = 0; many < 2; many++) {
+            hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
+            hcy_nufft_options o = HCY_NUFFT_OPTIONS_INIT;
+            hcy_nufft *plan = NULL;
+            desc.type = 3;
+            desc.n_transforms = many ? 8 : 1;
+            o.method = HCY_NUFFT_GRID;
+            o.memory = memory;
+            o.max_batch = many ? 8 : 1;
+            status[many] = hcy_nufft_create(&plan, dev, &desc, &o);
+            if (!status[many])
+                status[many] =
+                    hcy_nufft_set_points(plan, M, (const void *const[]){ x }, M, (const void *const[]){ x });
+            hcy_nufft_destroy(plan);
+        }
+        fits += !status[0];
+        wrong += !status[0] && status[1];
+    }
+    ok(fits && !wrong, "eight vectors of type 3 in the memory that one takes: %d of %d are not", wrong, fits);
+}
+
 int main(int argc, char **argv)
 {
     cts_begin(argc, argv);
@@ -486,6 +560,11 @@ int main(int argc, char **argv)
     check_failures();
     check_memory();
     check_beyond_memory(dev);
+    if (argc < 2) {
+        check_grid_and_upsampling(dev);
+        check_wide(dev);
+        check_little_memory(dev);
+    }
     hcy_device_release(dev);
     return done_testing();
 }

@@ -7,6 +7,7 @@
 #include <complex.h>
 #include <halcyon/eval.h>
 #include <halcyon/operator.h>
+#include <halcyon/solve.h>
 #include <math.h>
 
 static hcy_device *dev;
@@ -233,6 +234,12 @@ static void test_functions(void)
     st_ok(hcy_operator_create(&wrong, dev, &desc), "a wrong adjoint");
     st_ok(hcy_operator_dot_test(&mismatch, queue, wrong, 10, 1), "is dot-tested");
     ok(mismatch > 0.01, "and found out (%g)", mismatch);
+    hcy_operator *large = NULL;
+    st_ok(hcy_operator_scale(&large, wrong, 1e160, 0), "times what has no square");
+    st_ok(hcy_operator_dot_test(&mismatch, queue, large, 2, 1), "is dot-tested, too");
+    ok(mismatch > 0.01, "and is not taken for a right one (%g)", mismatch);
+    st_is(hcy_operator_norm(&mismatch, queue, large, 5, 1), HCY_ERANGE, "nor has it a norm");
+    hcy_operator_release(large);
     hcy_operator_release(half);
     hcy_operator_release(wrong);
 }

@@ -391,6 +391,30 @@ static void check_no_numbers(void)
     hcy_proximal_release(p);
 }
 
+/* The map is of numbers of any size: t and result go with them. */
+static void check_low_rank_sizes(void)
+{
+    static const double sizes[] = { 1, 0x1p-300, 0x1p280 };
+    hcy_space s = space_of(HCY_FLOAT64, 3, LAYERS, HIGH, WIDE);
+    double complex x[MOST], want[MOST], got[MOST];
+    hcy_proximal *p = NULL;
+    st_ok(hcy_proximal_low_rank(&p, dev, &s, 2, 4, 0, 0.1), "low rank");
+    for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
+        size_t wrong = 0, n = LAYERS * HIGH * WIDE;
+        for (size_t i = 0; i < n; i++)
+            x[i] = sizes[k] * cos((double)(i * i % 97));
+        hcy_array *a = vector_of(&s, x), *y = empty_of(&s);
+        st_ok(hcy_proximal_apply(queue, y, p, a, 3 * sizes[k], 1), "of numbers near %g", sizes[k]);
+        read_vector(k ? got : want, &s, y);
+        for (size_t i = 0; k && i < n; i++)
+            wrong += creal(got[i]) != sizes[k] * creal(want[i]);
+        ok(!wrong, "is as near 1");
+        hcy_array_release(a);
+        hcy_array_release(y);
+    }
+    hcy_proximal_release(p);
+}
+
 static void test_low_rank(void)
 {
     static const int types[] = { HCY_COMPLEX128, HCY_FLOAT64, HCY_COMPLEX64 };
@@ -399,6 +423,8 @@ static void test_low_rank(void)
             check_low_rank(types[k], block, block < 8);
     check_low_rank(HCY_COMPLEX128, 4, false);
     check_no_numbers();
+    if (!few)
+        check_low_rank_sizes();
 }
 
 /* --- Total generalised variation, by a dense matrix --- */

@@ -22,7 +22,7 @@ static int map_scaled(double *radial, double *chi, const hcy_poni *p, size_t hei
 {
     struct azint_geometry g;
     struct azint_row row;
-    size_t columns = (width + step - 1) / step, at = 0;
+    size_t columns = width ? (width - 1) / step + 1 : 0, at = 0;
     int rc = hcy__azint_row_alloc(&row, width);
 
     if (rc)

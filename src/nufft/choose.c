@@ -225,8 +225,9 @@ static int choose_grid(hcy_nufft *p, size_t n_points)
     double best = 0, given = p->opts.upsampling;
     hcy_nufft_job job = p->job;
     bool own_grid = p->opts.grid[0] != 0;
-    /* A grid outright says its upsampling: the least of the axes', which the width must do for. */
-    if (own_grid && !given) {
+    /* A grid outright says its upsampling, whatever else is asked for: the least of the axes', which the width must do
+     * for. */
+    if (own_grid) {
         given = 1e300;
         for (int d = 0; d < p->desc.dim; d++)
             given = fmin(given, (double)p->opts.grid[d] / (double)job.modes[d]);

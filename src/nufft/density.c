@@ -118,8 +118,8 @@ static int weigh_by_cells(void *weights, const hcy_density_desc *d, size_t n, co
 /* A host's own: as many as the device has, where that is the host's processors. */
 static unsigned threads_beside(const hcy_device *dev)
 {
-    const hcy_device_info *info = hcy_device_get_info(dev);
-    return info->kind == HCY_KIND_CPU ? info->units : hcy_processors();
+    const hcy_device_info *info = dev ? hcy_device_get_info(dev) : NULL;
+    return info && info->kind == HCY_KIND_CPU ? info->units : hcy_processors();
 }
 
 static int weigh_by_voronoi(void *weights, hcy_device *dev, const hcy_density_desc *d, size_t n,
@@ -239,11 +239,12 @@ int hcy_density_weights(void *weights, hcy_device *dev, const hcy_density_desc *
         status = check_density_desc(&d, n_points);
     if (status)
         return status;
-    if (!dev || !points || (n_points && !weights))
+    const bool needs_device = d.method != HCY_DENSITY_CELLS && d.method != HCY_DENSITY_VORONOI;
+    if ((!dev && needs_device) || !points || (n_points && !weights))
         return hcy_fail(HCY_EINVAL, "density: no %s",
-                        !dev     ? "device"
-                        : points ? "place for weights"
-                                 : "points");
+                        !dev && needs_device ? "device"
+                        : points             ? "place for weights"
+                                             : "points");
     for (int axis = 0; axis < d.dim; axis++)
         if (n_points && !points[axis])
             return hcy_fail(HCY_EINVAL, "density: points of axis %d are NULL", axis);

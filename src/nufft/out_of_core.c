@@ -143,10 +143,11 @@ int hcy__nufft_piece_length(const hcy_nufft *p, size_t *length)
     if (status || bytes <= limit)
         return status;
     /* Halved until it fits with a single vector: pieces are for points, and batches are given up first. */
-    for (*length = n; !status && *length > LEAST; *length = *length / 2 + 1) {
+    *length = n;
+    status = need(p, *length, 1, &bytes);
+    while (!status && bytes > limit && *length > LEAST) {
+        *length = *length / 2 + 1;
         status = need(p, *length, 1, &bytes);
-        if (bytes <= limit)
-            break;
     }
     if (!status && p->desc.type == 3 && bytes > limit)
         status = hcy_fail(HCY_ENOMEM, "%zu targets and their grid need %.3g bytes of the device, which has %.3g: fewer "

@@ -55,7 +55,8 @@ static int centre_and_reach(const hcy_nufft *p, const void *const *points, int a
 
 static int choose_axis(hcy_nufft *p, struct hcy__nufft_axis *a, int d)
 {
-    double x = a->x, s = a->s, least = p->job.width + 1;
+    const double tiny = 1e-300; /* whose reciprocal still is a number */
+    double x = a->x > tiny ? a->x : 0, s = a->s > tiny ? a->s : 0, least = p->job.width + 1;
     /* A single point, or one place for all, has no reach: any will do whose product with the other end's is 1 at
      * least, and the grid then is the smallest one. */
     if (x == 0)

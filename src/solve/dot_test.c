@@ -69,8 +69,9 @@ static int read_mismatch(double *mismatch, hcy_queue *queue, const struct pair *
      * inner product of two random vectors may be next to nothing. */
     const bool both = hcy__space_is_complex(&p->op->desc.domain) && hcy__space_is_complex(&p->op->desc.range);
     double off = hypot(v[AX_Y][0] - v[X_AY][0], both ? v[AX_Y][1] - v[X_AY][1] : 0);
-    double scale = (sqrt(v[AX_AX][0] * v[Y_Y][0]) + sqrt(v[X_X][0] * v[AY_AY][0])) / 2;
-    *mismatch = off == 0 ? 0 : off / scale;
+    double scale = (sqrt(v[AX_AX][0]) * sqrt(v[Y_Y][0]) + sqrt(v[X_X][0]) * sqrt(v[AY_AY][0])) / 2;
+    /* By an infinite norm anything would be nothing. */
+    *mismatch = !isfinite(scale) ? NAN : off == 0 ? 0 : off / scale;
     return 0;
 }
 

@@ -250,8 +250,24 @@ static void swap_rows(double *values, double complex *vectors, size_t n, size_t 
     }
 }
 
+/* Brings the largest element near 1, as squares of elements are held against each other, and says by what power of two
+ * that was: no bit depends on it.  What is no number stays. */
+static int bring_near_one(double complex *a, size_t n)
+{
+    double largest = 0;
+    for (size_t i = 0; i < n * n; i++)
+        largest = fmax(largest, fmax(fabs(creal(a[i])), fabs(cimag(a[i]))));
+    if (!(largest > 0 && isfinite(largest)))
+        return 0;
+    const int exponent = ilogb(largest);
+    for (size_t i = 0; i < n * n; i++)
+        a[i] = ldexp(creal(a[i]), -exponent) + I * ldexp(cimag(a[i]), -exponent);
+    return exponent;
+}
+
 void hcy__hermitian_eigen(double *values, double complex *vectors, double complex *a, size_t n)
 {
+    const int exponent = bring_near_one(a, n);
     if (n <= MOST_BY_JACOBI)
         rotate_to_diagonal(values, vectors, a, n);
     else
@@ -263,4 +279,6 @@ void hcy__hermitian_eigen(double *values, double complex *vectors, double comple
                 largest = j;
         swap_rows(values, vectors, n, i, largest);
     }
+    for (size_t i = 0; i < n; i++)
+        values[i] = ldexp(values[i], exponent);
 }

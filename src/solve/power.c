@@ -53,6 +53,8 @@ static int read_power(double *norm, hcy_queue *queue, const struct power *p)
     int status = hcy__vector_dot(queue, p->square, &p->op->desc.range, p->av, p->av);
     if (!status)
         status = hcy_array_to_host(square, queue, p->square);
+    if (!status && !isfinite(square[0]))
+        return hcy_fail(HCY_ERANGE, "hcy_operator_norm: the operator makes numbers whose squares are beyond double");
     if (!status)
         *norm = sqrt(square[0]);
     return status;

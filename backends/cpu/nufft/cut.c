@@ -141,7 +141,9 @@ int nufft_run_scale(const struct cpu_call *call)
         cpu_arg_size(call, AT(in)) < all || cpu_arg_size(call, AT(out)) < all ||
         cpu_arg_size(call, AT(factors)) < one)
         return hcy_fail(HCY_EINVAL, "nufft_scale: the buffers are smaller than the job says");
-    const bool same = job->flags & HCY_NUFFT_SAME_BITS;
+    /* With fused multiply-adds the last of an array, which fill no vector, are rounded otherwise than the rest: a
+     * point's bits would be those of its place. */
+    const bool same = job->flags & (HCY_NUFFT_SAME_BITS | HCY_NUFFT_FIXED_ORDER);
     struct scale s = { same ? &nufft_same_portable[complex_ == 16] : nufft_ops(call->simd, complex_ == 16),
                        n,
                        complex_,

@@ -272,19 +272,19 @@ static int make_subs(struct sort *s)
     for (size_t bin = 0; bin < l->n_bins; bin++) {
         /* Within a key the ranges follow each other, which keeps points in their order whatever the number of
          * threads. */
-        uint32_t first = at;
+        uint64_t first = at; /* steps may lead beyond the last point that 32 bits count */
         for (size_t key = bin * keys_a_bin; key < (bin + 1) * keys_a_bin; key++)
             for (size_t r = 0; r < s->s->ranges; r++) {
                 uint32_t n = s->counts[r * stride + key];
                 s->counts[r * stride + key] = at;
                 at += n;
             }
-        for (; first < at; first += (uint32_t)l->limit) {
+        for (; first < at; first += l->limit) {
             struct nufft_sub *sub = &subs[n_subs++];
-            *sub = (struct nufft_sub){ (uint32_t)bin, first, at, { 0 } };
+            *sub = (struct nufft_sub){ (uint32_t)bin, (uint32_t)first, at, { 0 } };
             /* A crowded bin is cut, so that threads can share it and sums in float stay short. */
             if (at - first > l->limit)
-                sub->end = first + (uint32_t)l->limit;
+                sub->end = (uint32_t)(first + l->limit);
             /* turn[] is the number of earlier subproblems that add to the same slab, which is what a fixed order
              * waits for. */
             uint32_t cell, n, slab = nufft_slab_of(l, sub->bin);

@@ -91,11 +91,11 @@ typedef struct hcy_nufft_options {
     size_t size;        /* sizeof(hcy_nufft_options) */
     double upsampling;  /* fine grid over modes, above 1 to 8; 0: whatever is fastest, 1.25 to 2 */
     unsigned width;     /* of the window, in cells, 2 to 16 (PyNUFFT's Jd); 0: what eps needs */
-    size_t grid[3];     /* the fine grid outright (PyNUFFT's Kd), or 0; not for type 3 */
+    size_t grid[3];     /* the fine grid outright (PyNUFFT's Kd), whose upsampling it is then; or 0; not for type 3 */
     int order;          /* HCY_NUFFT_CENTRED ... */
     int deterministic;  /* HCY_NUFFT_SAME_RUNS, HCY_NUFFT_SAME_EVERYWHERE, or 0; all else is HCY_EINVAL */
     int check_points;   /* set_points refuses coordinates that are no number, infinite, or beyond 2^40 periods; without,
-                         * they count as 0 */
+                         * they count as 0.  Type 3 refuses what is no number or infinite in any case */
     int separate_fft;   /* the device's general FFT in place of one made for these transforms */
     size_t max_batch;   /* vectors transformed at once, of memory for as many grids; 0: a few, or of few points on a
                          * large grid as many as 512 MB of grids, at least one */

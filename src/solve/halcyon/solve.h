@@ -153,7 +153,7 @@ typedef struct hcy_solver_info {
 HCY_API int hcy_solver_get_info(hcy_solver_info *info, const hcy_solver *solver) HCY_MUST_USE;
 
 /* The largest singular value of an operator, by so many iterations from random numbers of `seed`; never too large but
- * for rounding.  Waits. */
+ * for rounding.  HCY_ERANGE: its square, or a vector's, is beyond double.  Waits. */
 HCY_API int hcy_operator_norm(double *norm, hcy_queue *queue, hcy_operator *op, int iterations,
                               uint64_t seed) HCY_MUST_USE;
 
