@@ -86,6 +86,16 @@ check '... as it is given' near given.poni Distance 0.1498 0
 
 # --- What is no answer ---
 none() { test ! -e "$1"; }
+{
+    printf '\223NUMPY\001\000v\000%-117s\n' "{'descr': '|u1', 'fortran_order': False, 'shape': (300, 300), }"
+    head -c 90000 /dev/zero | tr '\0' '\1'
+} >all.npy
+check 'without a pixel that can be used there are no rings' refused 1 'no rings of CeO2' \
+    calibrate noise.npy -c CeO2 -w 0.5 --pixel 172 -m all.npy
+check '... nor around a beam that is far away' refused 1 'no rings of CeO2' \
+    calibrate noise.npy -c CeO2 -w 0.5 --pixel 172 --centre 1e6,1e6
+check '--fix of all there is' refused 2 'nothing is left to be found' \
+    calibrate noise.npy -c CeO2 -p beside.poni --fix dist,poni1,poni2,rot1,rot2,wavelength
 check 'noise is refused' refused 1 'no rings of CeO2' calibrate noise.npy -c CeO2 -w 0.5 --pixel 172 -o noise.poni
 check '... with what would help' grep -q 'give what is known: --distance M, --centre X,Y or -p' refused.err
 check '... and nothing is written' none noise.poni

@@ -66,6 +66,7 @@ check 'decompress -q says nothing' equals "`"$halcyon" decompress s.h5 -o x.npy 
 check 'decompress -d: that device' "$halcyon" decompress s.h5 -o noop.npy -q -d null@kernels=noop
 check 'decompress -d: which decodes nothing' not cmp -s p.npy noop.npy
 check 'decompress to HDF5' "$halcyon" decompress s.h5 -o p.h5 -q
+check '--contiguous of what is so in any case' refused 2 'contiguous is for HDF5' "$halcyon" decompress s.h5 -o q.npy --contiguous
 check 'decompress to HDF5, contiguous' "$halcyon" decompress s.h5 -o q.h5 -q --contiguous
 for f in p q; do
     check "decompress $f.h5" "$halcyon" decompress $f.h5 -o again.npy -q

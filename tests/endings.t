@@ -131,6 +131,8 @@ check '... it says so' grep -q 'halcyon: interrupted' words
 check '... and leaves no file' not ls early.dat*
 
 # --- A full disk ---
+check 'a full disk amid the arrays of a scan: which of them are new' refused 1 'of this run up to the trajectory' \
+    sh -c "ulimit -f 128; exec '$halcyon' simulate --mri radial --size 32 --coils 8 scan.npy -q"
 if [ -w /dev/full ]; then
     mkdir disk
     ln -s /dev/full disk/0.dat

@@ -403,11 +403,16 @@ static void check_units(void)
     ok(off < 5e-5, "... are factors of strengths: %.1e", off);
     is_int(command("-t 1 -p x.npy -i c.npy --weights x.npy -n 9,12 -o y.npy"), 1, "... are one a point");
     ok(said("weights must be 50 real numbers, one for each point; it is [50][2]"), "... which is said");
+    weights[7] = NAN;
+    is_int(hcy_host_array_write(&w, at("nan.npy")), 0, "a weight that is no number");
+    is_int(command("-t 1 -p x.npy -i c.npy --weights nan.npy -n 9,12 -o y.npy"), 1, "... is refused");
+    ok(said("nan.npy: weight 7 is nan"), "... by its place");
     is_int(command("-t 2 -p x.npy -i y.npy --weights w.npy -o c2.npy"), 2, "... are for strengths that are read");
     is_int(hcy_host_array_write(&one, at("few.npy")), 0, "coordinates up to 0.5");
     is_int(command("-t 1 -p few.npy -i c.npy -n 9 -o y.npy"), 0, "... are radians");
     ok(said("if they are cycles, --unit cycles says so"), "... with a hint");
     is_int(command("-t 1 -p few.npy -i c.npy -n 9 -o y.npy --cycles"), 0, "... or cycles");
+    is_int(command("-t 1 -p few.npy -i c.npy -n 9 -o y.npy --cycles --unit fov"), 2, "... of which there is one");
     ok(!said("if they are"), "... without one");
     for (size_t i = 0; i < 50; i++)
         few[i] = (float)(i * 7.2);

@@ -40,6 +40,7 @@ printf '1 2\nno row\r\n' >text.dat
 check 'a text that is no curve: its line without its end' refused 1 "the line 'no row' at byte 4 is not a row" plot text.dat
 check 'a suffix that is none' refused 2 '.svg' plot b.dat -o x.jpeg
 check 'a size that is none' refused 2 'WIDTHxHEIGHT' plot b.dat --size big
+check '... or beyond what numbers hold' refused 2 'WIDTHxHEIGHT' plot b.dat --size 4294967396x500
 check 'a size that is too low' refused 2 '10 to 500 high' plot image.edf --size 60x9
 check 'frames that are not there' refused 1 'its last one is 11' plot a.dat --frames 20
 check 'two units in one picture' refused 1 'one by one' plot b.dat image.edf

@@ -49,7 +49,7 @@ const struct cli_command cli_calibrate_command = {
     "calibrate", "the geometry from the rings of a calibrant", "FRAME -c CALIBRANT", 1, 1, options,
     "Without -p it begins from nothing but detector and wavelength, or from what an HDF5\n"
     "file says of its detector.  Exit status: 0, or 1 if the rings do not give a geometry\n"
-    "that can be believed; then nothing is written, unless --force is given."
+    "that can be believed; then no geometry is written, unless --force is given."
 };
 
 static const char *const parameters[HCY_PONI_PARAMETERS] = { "dist", "poni1", "poni2",     "rot1",
@@ -92,6 +92,9 @@ static int parse_fixed(unsigned *fixed, const char *list)
         *fixed |= 1u << k;
         list += n + (list[n] == ',');
     }
+    if (*fixed == (1u << HCY_PONI_PARAMETERS) - 1)
+        return cli_usage("--fix: with all parameters fixed nothing is left to be found (rot3 is fixed without saying so: no "
+                         "ring shows it)");
     return CLI_OK;
 }
 

@@ -464,9 +464,11 @@ static int cone_to_poni(hcy_poni *poni, const struct powder *p, const double con
     poni->rot1 = fixed & 1u << HCY_PONI_ROT1 ? poni->rot1 : 0;
     poni->rot2 = fixed & 1u << HCY_PONI_ROT2 ? poni->rot2 : 0;
     size_t n = place_rings(points, p, cone, poni->wavelength);
-    int status = n ? hcy_poni_refine(poni, &fit, p->height, p->width, points, n,
-                                     fixed | 1u << HCY_PONI_WAVELENGTH)
-                   : -1;
+    const unsigned kept = fixed | 1u << HCY_PONI_WAVELENGTH, all = (1u << HCY_PONI_PARAMETERS) - 1;
+    int status = n ? 0 : -1;
+    /* Where nothing else is left, the wavelength's turn comes later. */
+    if (n && kept != all)
+        status = hcy_poni_refine(poni, &fit, p->height, p->width, points, n, kept);
     free(points);
     return status ? -1 : 0;
 }
@@ -487,7 +489,8 @@ static int list_distances(double found[DISTANCES], const double cone[CONE], stru
 {
     double bin = fmax(1, 2 * hypot((double)p->height, (double)p->width) / MOST_BINS), scores[DISTANCES] = { 0 };
     int n = 0;
-    if (make_pattern(f, p, cone, bin))
+    /* Without a pixel that can be used near the beam there is no pattern, nor a distance to begin with. */
+    if (make_pattern(f, p, cone, bin) || !f->n)
         return 0;
     double from = given > 0 ? 0.97 * given / bin : (double)f->n / 5;
     double to = given > 0 ? 1.03 * given / bin : 400.0 * (double)f->n;

@@ -139,9 +139,13 @@ static int run_conversion(const struct cli_command *command, int argc, char **ar
     /* The command line is judged before any file is opened, as that costs nothing. */
     const char *format = "";
     status = cli_check_format(values.output, packs ? HCY_WRITE_PACKED : HCY_WRITE_IMAGES);
+    const int is_h5 =
+        packs || (!status && !hcy_format_of(&format, values.output, HCY_WRITE_IMAGES) && !strcmp(format, "h5"));
     /* HDF5 holds all frames, and images of other kinds may be a file each. */
-    if (!status && (packs || (!hcy_format_of(&format, values.output, HCY_WRITE_IMAGES) && !strcmp(format, "h5"))))
+    if (!status && is_h5)
         status = cli_check_one_file(values.output);
+    else if (!status && values.contiguous)
+        status = cli_usage("--contiguous is for HDF5: %s has its pixels in one piece in any case", values.output);
     if (status)
         return status;
     /* Compression is the threads' own work, whereas decompression waits for the devices. */

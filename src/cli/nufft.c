@@ -130,6 +130,10 @@ static int weigh_strengths(struct job *j)
     void *weights = NULL;
     int status = hcy_host_array_read(&a, j->v->weights);
     status = status ? cli_fail(status) : array_take_reals(&weights, &a, j->is_double, j->m, j->v->weights, "weights");
+    for (size_t i = 0; !status && i < j->m; i++)
+        if (!isfinite(real_at(j, weights, i)))
+            status = cli_error("%s: weight %zu is %g, which is no number to weigh with", j->v->weights, i,
+                               real_at(j, weights, i));
     for (size_t i = 0; !status && i < j->vectors * j->m; i++)
         for (size_t k = 2 * i; k < 2 * i + 2; k++)
             reals_put(j->is_double, j->data, k, real_at(j, j->data, k) * real_at(j, weights, i % j->m));

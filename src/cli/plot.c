@@ -114,7 +114,7 @@ static int choose_terminal(struct plot *p, const struct values *v)
     unsigned most = v->output ? 10000 : 500, least = v->output ? 100 : 20;
     char end;
     /* The last conversion must fail: whatever stands behind the numbers is a mistake. */
-    if (v->size && (sscanf(v->size, "%ux%u%c", &p->width, &p->height, &end) != 2 || p->width < least ||
+    if (v->size && (sscanf(v->size, "%5ux%5u%c", &p->width, &p->height, &end) != 2 || p->width < least ||
                     p->height < least / 2 || p->width > most || p->height > most))
         return cli_usage("--size '%s' is not valid: WIDTHxHEIGHT is needed, %u to %u %s wide and %u to %u high",
                          v->size, least, most, v->output ? "pixels" : "characters", least / 2, most);

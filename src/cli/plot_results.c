@@ -147,7 +147,7 @@ int plot_open_results(struct plot_job *job, enum plot_input *input)
             return kind_no_picture(job->paths[i], kind);
         if (!status && job->n_files == 1)
             *input = PLOT_OF_FRAMES;
-        else if (job->n_files == 1 && !lacks && plot_is_array(job->paths[0]))
+        else if (job->n_files == 1 && !lacks && !job->wish->channel && plot_is_array(job->paths[0]))
             *input = PLOT_OF_ARRAY;
         if (*input != PLOT_OF_RESULTS)
             return CLI_OK;

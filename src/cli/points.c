@@ -165,6 +165,8 @@ int points_find(struct points *p, const hcy_host_array *a, const char *path, con
 {
     size_t numbers, other;
     char is[200];
+    if (options->cycles && options->unit && options->unit != POINTS_CYCLES)
+        return cli_usage("--cycles and --unit say the unit of points: give one");
     int status = hcy_host_array_count(&numbers, a);
     if (status)
         return cli_fail(status);

@@ -28,11 +28,15 @@ static int read_weights(struct recon *r)
     if (!status)
         status = array_take_reals(&r->weights, &a, r->is_double, recon_count_points(r), r->v->dcf, "weights");
     hcy_host_array_free(&a);
+    double largest = 0;
     for (size_t i = 0; !status && i < r->n; i++) {
         double w = reals_get(r->is_double, r->weights, i);
         if (!(w >= 0) || !isfinite(w))
             status = cli_error("%s: weight %zu is %g; weights are 0 or more", r->v->dcf, i, w);
+        largest = fmax(largest, w);
     }
+    if (!status && r->n && !(largest > 0))
+        status = cli_error("%s: all weights are 0, so that no sample counts", r->v->dcf);
     return status;
 }
 

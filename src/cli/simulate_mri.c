@@ -168,6 +168,9 @@ static int write_arrays(const struct scan *s, int write)
         if (!st && write)
             st = hcy_host_array_write(&a, names[i]);
         status = st ? cli_fail(st) : CLI_OK;
+        if (status && write && i)
+            cli_note("%s is of this run up to the %s, and what follows is missing or of an earlier one: no scan", s->path,
+                     list[i - 1].name);
         /* All datasets are in one file, which is looked at once. */
         if (!status && !write && (!i || !names[i][hcy_file_length(names[i])]))
             status = guard_writes(&guard, list[i].name, names[i], 0, 0);
@@ -306,9 +309,9 @@ static int make_room(struct scan *s)
     s->samples = malloc(bytes);
     s->bart = s->is_bart ? malloc(bart_bytes) : NULL;
     s->maps = malloc(map_bytes);
-    s->image = malloc(map_bytes);
+    s->image = malloc(s->n_pixels * sizeof *s->image);
     if (s->scene.field > 0) {
-        s->field = malloc(map_bytes);
+        s->field = malloc(s->n_pixels * sizeof *s->field);
         s->times = malloc(t->samples * sizeof *s->times);
     }
     if (!s->samples || !s->maps || !s->image || (s->is_bart && !s->bart) ||

@@ -47,6 +47,7 @@ const struct cli_command cli_sum_command = {
     "Sums of whole numbers have 64 bits, those of floats are doubles; --max keeps the pixels' type.\n"
     "An unsigned pixel that has one of its type's two top values in any frame (gaps, hot and\n"
     "saturated pixels) has the sum 2^64-1: it is masked there too; so is a sum that does not fit.\n"
+    "Sums of signed pixels are of 64 bits and go round beyond them, as int64's alone can.\n"
     "--roi writes of each frame and region the sum, the largest value, and the numbers of pixels\n"
     "counted and invalid, as text or as an array [frames][regions][4] of 64 bits.\n"
     "`halcyon merge` adds up the totals of parts (--shard) of whole numbers, and largest values, exactly.\n"

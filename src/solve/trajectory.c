@@ -117,7 +117,7 @@ static int check_delays(void *const *actual, const hcy_trajectory_desc *d, const
     for (int axis = 0; axis < d->dim; axis++)
         if (!actual[axis] || !(fabs(delays[axis]) <= (double)d->samples * d->dwell))
             return hcy_fail(HCY_EINVAL, "hcy_trajectory_delay: axis %d: no place for points, or a delay that is no number or "
-                                        "longer than a readout of %g s", axis, (double)d->samples * d->dwell);
+                                        "longer than a readout, %g (samples times dwell)", axis, (double)d->samples * d->dwell);
     return 0;
 }
 
