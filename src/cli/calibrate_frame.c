@@ -153,7 +153,7 @@ static int list_spacings(struct powder *p, const hcy_calibrant *calibrant, doubl
 int calibrate_frame_read(struct calibrate_frame *frame, const struct calibrate_values *v)
 {
     struct frames f = { .path = v->frame, .dataset = v->dataset, .channel = v->channel, .device_list = v->devices,
-                        .span = v->frames, .quiet = 1 };
+                        .span = v->frames, .quiet = v->quiet, .no_summary = 1 };
     struct cli_geometry g = { .quiet = 1 };
     struct powder *p = &frame->powder;
     /* One frame unless more are asked for: a scan's frames may have moved. */

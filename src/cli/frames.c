@@ -358,7 +358,9 @@ int frames_run(struct frames *f)
     if (!status && interrupt_came() && f->stats.done < f->stats.frames)
         status = cli_error("stopped after %llu of %llu %s", (unsigned long long)f->stats.done,
                            (unsigned long long)f->stats.frames, frames_word(f->stats.frames));
-    if (!f->quiet) {
+    if (f->no_summary) {
+        progress_clear(&f->progress);
+    } else if (!f->quiet) {
         progress_summary(&f->stats, f->setup);
         print_failed_numbers(f);
     }

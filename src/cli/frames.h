@@ -22,7 +22,7 @@ struct frames {
     hcy_shard shard; /* whose frames alone, of those of the span; count 0: all */
     struct cli_raw raw;
     unsigned threads;
-    int quiet;
+    int quiet, no_summary; /* no_summary: what is under way alone is shown */
     /* In any of the threads, `thread` saying which; pixels NULL: the frame failed.  A status ends the run. */
     int (*take)(void *payload, unsigned thread, uint64_t frame, const void *pixels);
     void *payload;

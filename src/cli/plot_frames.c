@@ -130,7 +130,7 @@ static int choose_span(struct frames *f, const struct plot_wish *wish)
 int plot_read_frames(struct plot *p, const struct plot_wish *wish)
 {
     struct frames f = { .path = wish->path, .dataset = wish->dataset, .channel = wish->channel, .device_list = "cpu",
-                        .quiet = 1 };
+                        .no_summary = 1 };
     struct frame_sum s = { 0 };
     const struct frame_masks masks = { wish->mask, wish->no_file_mask };
     struct cli_geometry g = { 0 };

@@ -15,6 +15,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,6 +35,8 @@ struct scan {
     double *image, *field, *times;
     bool is_bart;
     double *bart; /* its coordinates */
+    struct progress progress;
+    atomic_size_t done; /* pixels or points */
 };
 
 /* --- Options --- */
@@ -187,18 +190,35 @@ static int write_arrays(const struct scan *s, int write)
 
 /* Pixels or points from `first` on. */
 typedef void scan_part(struct scan *s, size_t first, size_t end);
+static scan_part fill_images, receive_samples;
+
+enum { PIECE = 4096 };
+#define TELL_EVERY 0.2 /* seconds */
 
 struct share {
     struct scan *scan;
     scan_part *part;
-    size_t first, end;
+    size_t first, end, all;
+    bool tells; /* how far all threads are */
     pthread_t thread;
 };
 
 static void *run_share(void *payload)
 {
     struct share *share = payload;
-    share->part(share->scan, share->first, share->end);
+    struct scan *s = share->scan;
+    double told = progress_seconds(&s->progress);
+    for (size_t at = share->first, end; at < share->end; at = end) {
+        end = share->end - at > PIECE ? at + PIECE : share->end;
+        share->part(s, at, end);
+        const size_t done = atomic_fetch_add(&s->done, end - at) + end - at;
+        const double now = progress_seconds(&s->progress);
+        if (share->tells && now - told > TELL_EVERY) {
+            progress_say(&s->progress, "computing %zu samples of %zu coils: %.0f %% of %s", s->trajectory.n, s->scene.n_coils,
+                         100 * (double)done / (double)share->all, share->part == fill_images ? "the maps" : "them");
+            told = now;
+        }
+    }
     return NULL;
 }
 
@@ -210,9 +230,12 @@ static int share_out(struct scan *s, size_t n, scan_part *part)
     size_t started = 0;
     if (!shares)
         return cli_error("no memory for %zu threads", threads);
+    atomic_store(&s->done, 0);
     for (size_t i = 0; i < threads; i++)
         shares[i] = (struct share){ .scan = s,
                                     .part = part,
+                                    .all = n,
+                                    .tells = i + 1 == threads, /* which is this one's in any case */
                                     .first = n / threads * i,
                                     .end = i + 1 < threads ? n / threads * (i + 1) : n };
     /* A thread that cannot be had leaves its share to this one. */
@@ -326,8 +349,7 @@ static int make_room(struct scan *s)
 
 static int run_scan(struct scan *s)
 {
-    struct progress progress;
-    progress_begin(&progress, !s->mri->quiet);
+    progress_begin(&s->progress, !s->mri->quiet);
     int status = mri_trajectory_make(&s->trajectory, s->mri);
     mri_scene_make(&s->scene, s->trajectory.dim, (size_t)s->mri->coils.value, s->mri->field.value);
     if (!status)
@@ -336,7 +358,7 @@ static int run_scan(struct scan *s)
         status = write_arrays(s, 0);
     if (status)
         return status;
-    progress_say(&progress, "computing %zu samples of %zu coils ...", s->trajectory.n, s->scene.n_coils);
+    progress_say(&s->progress, "computing %zu samples of %zu coils ...", s->trajectory.n, s->scene.n_coils);
     fill_bart(s);
     status = share_out(s, s->n_pixels, fill_images);
     if (!status)
@@ -345,12 +367,12 @@ static int run_scan(struct scan *s)
         add_scan_noise(s);
         status = write_arrays(s, 1);
     }
-    progress_clear(&progress);
+    progress_clear(&s->progress);
     if (!status && !s->mri->quiet)
         fprintf(stderr, "%s: %s, %zu x %zu samples%s, %zu %s, %.1f s\n", s->path,
                 sim_mri_kinds[s->mri->kind - 1], s->trajectory.spokes, s->trajectory.samples,
                 s->trajectory.is_stack ? " of each slice" : "", s->scene.n_coils,
-                s->scene.n_coils == 1 ? "coil" : "coils", progress_seconds(&progress));
+                s->scene.n_coils == 1 ? "coil" : "coils", progress_seconds(&s->progress));
     return status;
 }
 
