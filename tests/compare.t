@@ -205,6 +205,7 @@ echo '{"report": "halcyon compare", "version": 1, "devices": [1, {"device": {}, 
     "nufft": {"devices": [{"cells": [{"mpoints_per_s": 0}, {"mpoints_per_s": 1e300}]}]}}' | sed 's/1e999/1e99/' >odd.json
 check 'a report of odd values' compare odd.json -o odd.html
 check '... is a page' whole odd.html
+check 'a report is not measured again' refused 2 'as it was measured' compare a.json --frames 3
 check 'no such report' refused 1 'none.json: No such file or directory$' compare none.json
 check '... of a long name' refused 1 'none.json: No such file or directory$' compare `printf %0200d 0`/none.json
 check 'no stack' refused 1 'none.h5' compare none.h5 -p s.poni

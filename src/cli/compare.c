@@ -79,10 +79,14 @@ static int read_report(json_t **report, const char *path)
 static int check_output(const struct compare_values *v, const char *const *operands)
 {
     const char *dot = v->output ? strrchr(v->output, '.') : NULL;
+    const bool measures = v->poni || v->devices || v->dataset || v->python || v->npt.given || v->frames.given ||
+                          v->batch.given || v->rounds.given || v->limit.given || v->nufft || v->sizes;
     const char *const slips[][2] = {
         { v->output && (!dot || strcmp(dot, ".html")) ? "x" : NULL, "-o takes a page, FILE.html" },
         { operands[1] && (!is_report_file(operands[0]) || !is_report_file(operands[1])) ? "x" : NULL,
           "two operands are two reports, A.json B.json" },
+        { measures && is_report_file(operands[0]) ? "x" : NULL,
+          "a report is shown as it was measured: options of measuring are for a STACK" },
         { v->json && operands[1] ? "x" : NULL, "--json is for one report" },
         { !v->nufft && (v->cells || v->finufft || v->points.given) ? "x" : NULL,
           "--cells, --points and --finufft are of transforms, which --nufft asks for" },
