@@ -197,6 +197,30 @@ static void refuse(int status, const char *word, const char *unit, const char *o
     ok(got == status && strstr(hcy_last_error()->text, word), "%s, %s: '%s'", unit, other ? other : "-", word);
 }
 
+/* The pixel that the beam goes through has the largest value of a unit that is nowhere above 0. */
+static void test_beam(void)
+{
+    hcy_poni poni = HCY_PONI_INIT;
+    hcy_azint_options o = HCY_AZINT_OPTIONS_INIT;
+    hcy_azint_plan_info info = HCY_AZINT_PLAN_INFO_INIT;
+    hcy_azint_plan *plan = NULL;
+    double pixels = 0;
+
+    poni.dist = 0.1;
+    poni.pixel1 = poni.pixel2 = 1e-4;
+    poni.poni1 = poni.poni2 = 5.5e-4;
+    poni.wavelength = 1e-10;
+    o.npt = 50;
+    o.unit = "qzgi_nm^-1";
+    o.split = HCY_SPLIT_NO;
+    is_int(hcy_azint_plan_create(&plan, &poni, 11, 11, &o), 0, "a plan of 11 x 11 pixels around the beam");
+    if (plan && !hcy_azint_plan_get_info(&info, plan))
+        for (size_t i = 0; i < info.n_bins; i++)
+            pixels += (double)hcy_azint_plan_norms(plan)[i].count / HCY_AZINT_ONE;
+    ok(pixels == 121, "none of which is lost: %g", pixels);
+    hcy_azint_plan_release(plan);
+}
+
 int main(void)
 {
     size_t n, of_sample = 0;
@@ -212,6 +236,7 @@ int main(void)
     test_second_axis("exit_angle_vert_deg");
     test_second_axis("chigi_deg");
     test_jump();
+    test_beam();
     refuse(HCY_EUNSUPPORTED, "no splitting, or bbox", "qip_nm^-1", "qoop_nm^-1", HCY_SPLIT_FULL, 1);
     refuse(HCY_EUNSUPPORTED, "no splitting, or bbox", "qip_nm^-1", NULL, HCY_SPLIT_PSEUDO, 1);
     refuse(HCY_EINVAL, "from 1 to 8", "qip_nm^-1", NULL, HCY_SPLIT_NO, 9);

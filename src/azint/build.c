@@ -174,11 +174,11 @@ static void drop_spans(struct build *b)
     b->spans = NULL;
 }
 
+static const double eps = 1.0 / (1 << 23);
+
 /* An upper end above the last pixel's value, not on it. */
 static double above(double max)
 {
-    static const double eps = 1.0 / (1 << 23);
-
     return max > 0 ? max * (1 + eps) : max / (1 + eps);
 }
 
@@ -247,7 +247,8 @@ static int set_range(struct build *b)
     /* An interval around a centre near the beam reaches below 0, where nothing is. */
     b->grid.open = !b->has_range || (min == 0 && !b->scale.may_be_negative);
     b->grid.max = max;
-    b->max = above(max);
+    /* Of 0 there is no share to go beyond it: pyFAI loses such a pixel. */
+    b->max = max == 0 && !b->has_range ? -min * eps : above(max);
     b->grid.min = min;
     b->grid.delta = (b->max - min) / (double)b->grid.n_bins;
     /* Values that are equal, or so near that the width of a bin vanishes, would put every pixel at a
