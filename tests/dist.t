@@ -168,12 +168,12 @@ fails_by_nccl() { # MPI WHAT PATTERNS...: within a minute, all ranks
 }
 
 # One of two ranks has no memory for this or that.
-failing() { # MPI
+failing() { # MPI WISH
     $CC -O1 -shared -fPIC -o "$dir/inject.so" "$top_srcdir/tests/inject.c" -ldl 2>/dev/null ||
         { skip "the injector cannot be built here"; return; }
     kept=$program
     program="env LD_PRELOAD=$dir/inject.so $kept"
-    run $1 2 mpi failing cpu@threads=1@discrete=1
+    run $1 2 "$2" failing cpu@threads=1@discrete=1
     program=$kept
 }
 
@@ -259,6 +259,7 @@ elif [ -e "$top_builddir/.libs/halcyon-dist-nccl.so" ]; then
 else
     skip "built without modules, of which NCCL is one"
 fi
+[ -n "$HCY_SANITIZER" ] || failing threads ""
 # Layouts and operators know no transport: the second MPI carries messages alone.  Waiting ranks use up processors, so
 # that three ranks have what wants ends, a middle and a rank without rows, on devices whose memory is their own, and four
 # what they alone have: grids along two axes, sums of several rounds, memory that ranks share.  HCY_TEST_AREAS: what all
@@ -294,7 +295,7 @@ for mpi in openmpi mpich; do
     done
     # The driver never frees what is lost with a device.
     [ -n "$HCY_SANITIZER" ] || gpu_aware $mpi
-    [ -n "$HCY_SANITIZER$known" ] || { by_nccl $mpi; failing $mpi; }
+    [ -n "$HCY_SANITIZER$known" ] || { by_nccl $mpi; failing $mpi mpi; }
     ends $mpi killed "a rank that is killed ends all" '[Kk]illed|KILLED|signal 9'
     ends $mpi abort "a rank that gives up says why, and ends all" 'the disk is full'
     HALCYON_DIST=mpi@wait=2

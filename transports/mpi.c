@@ -175,6 +175,18 @@ static void mpi_close(void *impl)
     leave_users(seconds);
 }
 
+static int need_pieces(struct mpi *m, size_t n)
+{
+    if (n <= m->room)
+        return 0;
+    struct piece *grown = realloc(m->pieces, n * sizeof *grown);
+    if (!grown)
+        return hcy_fail(HCY_ENOMEM, "out of memory for %zu messages", n);
+    m->pieces = grown;
+    m->room = n;
+    return 0;
+}
+
 /* Takes `comm`, and a user's place, on failure too. */
 static int make_end(void **impl, struct hcy__place *place, MPI_Comm comm, size_t piece, int seconds)
 {
@@ -188,6 +200,9 @@ static int make_end(void **impl, struct hcy__place *place, MPI_Comm comm, size_t
     int status = check_mpi(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "setting the error handler");
     if (!status)
         status = find_place(place, comm);
+    /* What all send to one another at once has room, so that nobody waits for one that has none. */
+    if (!status)
+        status = need_pieces(m, 4 * (size_t)place->n_ranks);
     if (status)
         mpi_close(m);
     else
@@ -391,18 +406,6 @@ static int submit_message(size_t *n, struct mpi *m, const struct hcy__message *m
         *n += !status;
     }
     return status;
-}
-
-static int need_pieces(struct mpi *m, size_t n)
-{
-    if (n <= m->room)
-        return 0;
-    struct piece *grown = realloc(m->pieces, n * sizeof *grown);
-    if (!grown)
-        return hcy_fail(HCY_ENOMEM, "out of memory for %zu messages", n);
-    m->pieces = grown;
-    m->room = n;
-    return 0;
 }
 
 /* To MPI less than there is room for is no failure. */

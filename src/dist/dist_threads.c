@@ -516,9 +516,19 @@ static struct group *find_colour(int *rank, struct end *e, int colour)
     return made;
 }
 
+/* An end with room for what so many ranks send to one another at once, so that nobody waits for one that has none. */
+static struct end *new_end(int n)
+{
+    struct end *e = calloc(1, sizeof *e);
+    if (e && !need_letters(e, 2 * (size_t)n))
+        return e;
+    free(e);
+    return NULL;
+}
+
 static int threads_split(void **part_of, struct hcy__place *place, void *impl, int colour)
 {
-    struct end *e = impl, *made = calloc(1, sizeof *made);
+    struct end *e = impl, *made = new_end(e->group->n);
     struct group *g = e->group, *joined = NULL;
     int rank = 0;
     *part_of = NULL;
@@ -531,10 +541,12 @@ static int threads_split(void **part_of, struct hcy__place *place, void *impl, i
     if (joined)
         sit_down(place, made, joined, rank);
     pthread_mutex_unlock(&g->run->lock);
-    if (joined)
+    if (joined) {
         *part_of = made;
-    else
+    } else if (made) {
+        free(made->letters);
         free(made);
+    }
     return status || joined || colour < 0 ? status : hcy_fail(HCY_ENOMEM, "out of memory for a communicator");
 }
 
@@ -585,7 +597,7 @@ static int make_ranks(hcy_dist **comms, struct hcy__run *run, int n, struct hcy_
     int status = g ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for %d ranks", n);
     for (int r = 0; !status && r < n; r++) {
         struct hcy__place place;
-        struct end *e = calloc(1, sizeof *e);
+        struct end *e = new_end(n);
         status = e ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for %d ranks", n);
         if (!e)
             break;
