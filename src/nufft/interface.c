@@ -296,11 +296,6 @@ static int choose_way(hcy_nufft *p, const void *const *points, const void *const
     int status = type3 ? hcy__nufft_choose_type3(p, points, targets, &grid_ns) : hcy__nufft_choose(p, n ? n : 1);
     if (!status && !type3)
         grid_ns = hcy__nufft_cost(&p->job, n);
-    /* Without a grid, which would be too large, sums of up to a second are better than nothing. */
-    if (status == HCY_ERANGE && type3) {
-        grid_ns = 16e9;
-        status = hcy__nufft_is_direct(p, n, p->n_targets, grid_ns) ? 0 : status;
-    }
     /* Direct sums before pieces: what is cheap without a grid needs no memory on the device either. */
     if (!status && hcy__nufft_is_direct(p, n, p->n_targets, grid_ns)) {
         p->way = &hcy__nufft_direct;
