@@ -250,16 +250,19 @@ static void swap_rows(double *values, double complex *vectors, size_t n, size_t 
     }
 }
 
-/* Brings the largest element near 1, as squares of elements are held against each other, and says by what power of two
- * that was: no bit depends on it.  What is no number stays. */
+/* Squares of elements are held against each other: those of very large and very small matrices, as their diagonals say,
+ * are brought near 1, by the power of two that is returned.  No bit depends on it; what is no number stays. */
 static int bring_near_one(double complex *a, size_t n)
 {
+    enum { FAR = 200 };
     double largest = 0;
-    for (size_t i = 0; i < n * n; i++)
-        largest = fmax(largest, fmax(fabs(creal(a[i])), fabs(cimag(a[i]))));
-    if (!(largest > 0 && isfinite(largest)))
+    for (size_t i = 0; i < n; i++) {
+        const double size = fabs(creal(a[i * n + i]));
+        largest = size > largest ? size : largest;
+    }
+    const int exponent = largest > 0 && isfinite(largest) ? ilogb(largest) : 0;
+    if (exponent > -FAR && exponent < FAR)
         return 0;
-    const int exponent = ilogb(largest);
     for (size_t i = 0; i < n * n; i++)
         a[i] = ldexp(creal(a[i]), -exponent) + I * ldexp(cimag(a[i]), -exponent);
     return exponent;
@@ -279,6 +282,6 @@ void hcy__hermitian_eigen(double *values, double complex *vectors, double comple
                 largest = j;
         swap_rows(values, vectors, n, i, largest);
     }
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; exponent && i < n; i++)
         values[i] = ldexp(values[i], exponent);
 }
