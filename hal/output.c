@@ -292,8 +292,10 @@ int hcy_output_show(hcy_output *o)
 {
     if (!o)
         return hcy_fail(HCY_EINVAL, "hcy_output_show: output must not be NULL");
-    if (o->stream && (fflush(o->stream) || ferror(o->stream)))
-        return failed(o->path, ": writing failed", errno ? errno : EIO);
+    if (o->stream && fflush(o->stream))
+        return failed(o->path, ": writing failed", errno);
+    if (o->stream && ferror(o->stream)) /* of an earlier write, which has not left its number */
+        return failed(o->path, ": writing failed", EIO);
     if (!o->temporary)
         return 0;
     if (rename(o->temporary, o->target))

@@ -84,6 +84,10 @@ check '--distance goes before it' calibrate ceria.npy -c CeO2 -p slightly.poni -
     -o given.poni
 check '... as it is given' near given.poni Distance 0.1498 0
 
+check '--fix of all but the wavelength, from a centre' calibrate ceria.npy -c CeO2 -p ceria.poni --centre 232,290 \
+    --fix dist,poni1,poni2,rot1,rot2 -o colour.poni
+check '... the wavelength is that of the frame' near colour.poni Wavelength 5e-11 5e-14
+
 # --- What is no answer ---
 none() { test ! -e "$1"; }
 {

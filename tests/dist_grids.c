@@ -408,6 +408,13 @@ static void test_refused_grids(void)
                   HCY_EINVAL &&
               !op,
           "ghosts that cannot be");
+    const int outside =
+        hcy_dist_halo_grid(&op, NULL, scene.dev, layout, HCY_FLOAT64, one, one, scene.rank ? HCY_OUTSIDE_ZERO : 0);
+    every(outside == (scene.n_ranks > 1 ? HCY_EINVAL : 0) && !op == !!outside &&
+              (!outside || strstr(hcy_last_error()->text, "other things outside")),
+          "other things outside on rank 0");
+    hcy_operator_release(op);
+    op = NULL;
     const int64_t *front = scene.rank ? zeros : one, *back = scene.rank ? one : zeros;
     const int halo = hcy_dist_halo_grid(&op, NULL, scene.dev, layout, HCY_FLOAT64, front, back, HCY_OUTSIDE_ZERO);
     every(halo == (scene.n_ranks > 1 ? HCY_EINVAL : 0) && !op == !!halo, "other ghosts on rank 0");

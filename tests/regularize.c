@@ -408,7 +408,8 @@ static void check_low_rank_sizes(void)
         read_vector(k ? got : want, &s, y);
         for (size_t i = 0; k && i < n; i++)
             wrong += creal(got[i]) != sizes[k] * creal(want[i]);
-        ok(!wrong, "is as near 1");
+        if (k)
+            ok(!wrong, "is as near 1");
         hcy_array_release(a);
         hcy_array_release(y);
     }

@@ -14,8 +14,8 @@
 #include <halcyon/host_array.h>
 #include <math.h>
 #include <pthread.h>
-#include <stdbool.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

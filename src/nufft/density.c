@@ -239,7 +239,7 @@ int hcy_density_weights(void *weights, hcy_device *dev, const hcy_density_desc *
         status = check_density_desc(&d, n_points);
     if (status)
         return status;
-    const bool needs_device = d.method != HCY_DENSITY_CELLS && d.method != HCY_DENSITY_VORONOI;
+    const bool needs_device = d.method == HCY_DENSITY_PIPE;
     if ((!dev && needs_device) || !points || (n_points && !weights))
         return hcy_fail(HCY_EINVAL, "density: no %s",
                         !dev && needs_device ? "device"
