@@ -8,8 +8,12 @@
  * once, which are all the same, take 9 GB, in double 17, and have no time of their stage.  Times are milliseconds of
  * setting points, with their report, of a whole transform, and of the stage between points and grid alone, each the
  * best of three rounds; transforms are queued several at a time.  Errors are those of 16 results against the direct
- * sum. */
+ * sum.
+ *
+ * With CUFINUFFT=FILE in the environment (cufinufft.h) a row ends with cuFINUFFT's milliseconds, the method that was
+ * its fastest, and how many times as fast Halcyon is, points and transform. */
 #include "bench.h"
+#include "cufinufft.h"
 #include "cli/simulate.h"
 #include <halcyon/nufft.h>
 
@@ -53,6 +57,7 @@ struct thread {
 
 static hcy_device *dev;
 static hcy_queue *queue;
+static struct cufinufft *peer; /* or NULL */
 
 static uint64_t state = 20261121;
 
@@ -205,10 +210,16 @@ static void run(struct problem *p, const char *name)
         stage = time_of(p, plan, p->type == 1 ? HCY_NUFFT_SPREAD : HCY_NUFFT_INTERPOLATE);
         hcy_buffer_release(p->grid);
     }
-    printf("%-20s %8.3f %8.3f %8.3f %8.1e  %2u %4.2f %6.1f\n", name, 1e3 * set, 1e3 * whole, 1e3 * stage, error,
-           info.width, info.upsampling, (double)info.point_bytes / (double)c->m);
-    fflush(stdout);
     hcy_nufft_destroy(plan);
+    printf("%-20s %8.3f %8.3f %8.3f %8.1e  %2u %4.2f %6.1f", name, 1e3 * set, 1e3 * whole, 1e3 * stage, error,
+           info.width, info.upsampling, (double)info.point_bytes / (double)c->m);
+    if (peer) {
+        CHECK(hcy_device_pool_trim(dev)); /* it needs room, too */
+        struct cufinufft_times t = cufinufft_time(peer, &desc, (int64_t)c->m, p->points, p->strengths, p->coefficients);
+        printf(" | %8.3f %8.3f %2d %5.2f", 1e3 * t.set, 1e3 * t.run, t.method, (t.set + t.run) / (set + whole));
+    }
+    printf("\n");
+    fflush(stdout);
 }
 
 static const char *kind_of(const struct cell *c)
@@ -227,8 +238,10 @@ int main(int argc, char **argv)
         return fprintf(stderr, "usage: nufft DEVICE [WORD [SIGMA [POINTS]]]\n"), 1;
     CHECK(hcy_device_open(&dev, argv[1]));
     CHECK(hcy_queue_create(&queue, dev));
-    printf("# %s, points %s; ms\n%-20s %8s %8s %8s %8s  %2s %4s %6s\n", hcy_device_get_info(dev)->description,
-           sigma > 0 ? "clustered" : "uniform", "cell", "points", "execute", "stage", "error", "w", "up", "B/pt");
+    peer = cufinufft_open(dev);
+    printf("# %s, points %s; ms\n%-20s %8s %8s %8s %8s  %2s %4s %6s%s\n", hcy_device_get_info(dev)->description,
+           sigma > 0 ? "clustered" : "uniform", "cell", "points", "execute", "stage", "error", "w", "up", "B/pt",
+           peer ? " | cuFINUFFT: points, execute, method, ratio" : "");
     for (size_t i = 0; i < sizeof cells / sizeof cells[0]; i++) {
         struct problem p = { .cell = NULL };
         struct cell cell = cells[i];
@@ -248,6 +261,7 @@ int main(int argc, char **argv)
         if (p.cell)
             close_problem(&p);
     }
+    free(peer);
     hcy_queue_release(queue);
     hcy_device_release(dev);
     return 0;

@@ -5,8 +5,11 @@
  * cpu, 256, 10^6 points in balls (2-D: discs) as a kooshball has them, 32 coils of which 4 go at once, 3-D, 20
  * iterations, float with eps 1e-4 (double: 1e-6).  Milliseconds of the best of three; bytes are those of the device's
  * buffers, and with them what its pool keeps: the most that there was at once since it was last emptied, or more.
+ * With CUFINUFFT=FILE in the environment (cufinufft.h) the last rows are cuFINUFFT's transforms of all coils' images,
+ * which a forward and an adjoint cannot do without; maps are not multiplied.
  */
 #include "bench.h"
+#include "cufinufft.h"
 
 #include <halcyon/eval.h>
 #include <halcyon/solve.h>
@@ -155,6 +158,35 @@ static void run_toeplitz(const struct problem *p)
     hcy_operator_release(gram);
 }
 
+static hcy_buffer *buffer_of(const hcy_array *array)
+{
+    hcy_array_info info = HCY_ARRAY_INFO_INIT;
+    CHECK(hcy_array_get_info(&info, array));
+    return info.buffer;
+}
+
+/* The transforms alone, at the end: they write over the maps. */
+static void run_cufinufft(const struct problem *p)
+{
+    struct cufinufft *lib = cufinufft_open(p->dev);
+    hcy_buffer *points[3] = { NULL, NULL, NULL };
+    const size_t size = (size_t)p->points * (p->desc.precision == HCY_F64 ? 8 : 4);
+    for (int d = 0; d < p->desc.dim && lib; d++) {
+        CHECK(hcy_buffer_create(&points[d], p->dev, HCY_MEM_DEVICE, size));
+        CHECK(hcy_buffer_write_now(points[d], 0, p->places[d], size));
+    }
+    for (int type = 2; type >= 1 && lib; type--) {
+        hcy_nufft_desc desc = p->desc;
+        desc.type = type;
+        desc.n_transforms = p->coils;
+        struct cufinufft_times t = cufinufft_time(lib, &desc, p->points, points, buffer_of(p->y), buffer_of(p->maps));
+        printf("cuFINUFFT, type %d, by method %-11d %10.2f ms\n", type, t.method, 1e3 * t.run);
+    }
+    for (int d = 0; d < p->desc.dim; d++)
+        hcy_buffer_release(points[d]);
+    free(lib);
+}
+
 int main(int argc, char **argv)
 {
     int64_t numbers[] = { 256, 1000000, 32, 4, 3, 20 };
@@ -187,6 +219,8 @@ int main(int argc, char **argv)
     run_plain(&p);
     CHECK(hcy_device_pool_trim(p.dev));
     run_toeplitz(&p);
+    CHECK(hcy_device_pool_trim(p.dev));
+    run_cufinufft(&p);
     hcy_array *const arrays[] = { p.maps, p.x, p.y, p.b };
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
         hcy_array_release(arrays[i]);

@@ -161,6 +161,39 @@ out:
 
 /* --- Ranges --- */
 
+/* Memory that several buffers stand on: whoever is released takes nothing from the others. */
+static void test_import_twice(void)
+{
+    enum { PAGE = 4096, SIZE = 4 * PAGE };
+    unsigned char *mine = NULL;
+    const unsigned char seven = 7;
+    hcy_buffer *all = NULL, *part = NULL, *beside = NULL;
+    if (!cts_has(dev, HCY_CAP_IMPORT_HOST))
+        return;
+    if (posix_memalign((void **)&mine, PAGE, 2 * SIZE))
+        bail_out("out of memory");
+    memset(mine, 1, 2 * SIZE);
+    st_ok(hcy_buffer_import_host(&all, dev, mine, SIZE - 100, NULL, NULL), "memory that ends within a page");
+    st_ok(hcy_buffer_import_host(&part, dev, mine + PAGE, SIZE - PAGE, NULL, NULL), "a part of it, and the page's rest");
+    hcy_buffer_release(all);
+    st_ok(hcy_buffer_fill(queue, part, 0, SIZE - PAGE, &seven, 1), "what lies within is left when the first is released");
+    st_ok(hcy_queue_finish(queue), "for commands, too");
+    ok(mine[PAGE] == 7 && mine[SIZE - 1] == 7 && mine[PAGE - 1] == 1, "and is the caller's memory");
+    /* What lies in part on pages that are there already: a device takes all of it, or nothing. */
+    int status = hcy_buffer_import_host(&beside, dev, mine + SIZE - 10, SIZE, NULL, NULL);
+    ok(!status || status == HCY_EUNSUPPORTED, "memory beside it is taken, or refused (%s)", hcy_status_name(status));
+    if (!status) {
+        st_ok(hcy_buffer_fill(queue, beside, 0, SIZE, &seven, 1), "what is taken");
+        st_ok(hcy_queue_finish(queue), "is filled");
+        ok(mine[2 * SIZE - 11] == 7 && mine[2 * SIZE - 10] == 1, "all of it");
+        hcy_buffer_release(beside);
+    }
+    hcy_buffer_release(part);
+    st_ok(hcy_buffer_import_host(&beside, dev, mine + SIZE - 10, SIZE, NULL, NULL), "alone it is taken");
+    hcy_buffer_release(beside);
+    free(mine);
+}
+
 static void test_ranges(void)
 {
     unsigned char data[64] = { 0 };
@@ -405,6 +438,7 @@ int main(int argc, char **argv)
     test_refused_buffers();
     test_sub();
     test_import();
+    test_import_twice();
     test_ranges();
     test_fill();
     test_copy();

@@ -21,7 +21,7 @@ static void count_plain(struct DLManagedTensor *self)
     n_deleted += self->manager_ctx == &n_deleted;
 }
 
-static float memory[4096];
+static _Alignas(4096) float memory[4096];
 
 static struct DLManagedTensorVersioned tensor_of(int rank, int64_t *shape, int64_t *strides, size_t offset)
 {

@@ -59,6 +59,13 @@ static struct block {
     bool others;
     int device;
 } * blocks;
+enum { PAGE = 4096 };
+/* Host memory that is registered, by its bytes and by its pages, or was so until lately: no GPU may use it then. */
+static struct pages {
+    struct pages *next;
+    uintptr_t begins, ends, first, end;
+    bool left;
+} * registered;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* What the next cuEventRecords are: refused; how often streams were waited for; copies. */
@@ -350,17 +357,51 @@ F(cuMemFreeHost, void *host)
     live[BLOCKS]--;
     return free(host), 0;
 }
+/* As NVIDIA's: a page once. */
 F(cuMemHostRegister_v2, void *host, size_t size, unsigned flags)
 {
     CHECK;
-    live[BLOCKS]++;
-    return (void)host, (void)size, (void)flags, 0;
+    const uintptr_t begins = (uintptr_t)host, ends = begins + size;
+    struct pages *p = malloc(sizeof *p);
+    bool there = !p;
+    pthread_mutex_lock(&lock);
+    for (struct pages *q = registered; q; q = q->next)
+        there |= !q->left && begins < q->end && q->first < ends;
+    if (!there) {
+        *p = (struct pages){ registered, begins, ends, begins / PAGE * PAGE, (ends + PAGE - 1) / PAGE * PAGE, false };
+        registered = p;
+    }
+    pthread_mutex_unlock(&lock);
+    live[BLOCKS] += !there;
+    if (there)
+        free(p);
+    return (void)flags, there ? CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED : 0;
 }
 F(cuMemHostUnregister, void *host)
 {
     CHECK;
-    live[BLOCKS]--;
-    return (void)host, 0;
+    CUresult r = INVALID;
+    pthread_mutex_lock(&lock);
+    for (struct pages *q = registered; q; q = q->next)
+        if (!q->left && q->begins == (uintptr_t)host)
+            q->left = true, r = 0;
+    pthread_mutex_unlock(&lock);
+    live[BLOCKS] -= !r;
+    return r;
+}
+/* Memory that is registered in part only; what was so must have left for a copy, which takes any of the host's. */
+static bool is_torn(CUdeviceptr at, size_t size, bool copies)
+{
+    bool touches = false, lies = false;
+    pthread_mutex_lock(&lock);
+    for (struct pages *q = registered; q; q = q->next) {
+        touches |= (!q->left || !copies) && at < q->ends && q->begins < at + size;
+        lies |= !q->left && q->begins <= at && at + size <= q->ends;
+    }
+    for (struct block *b = blocks; b; b = b->next)
+        lies |= b->at <= at && at + size <= b->at + b->size;
+    pthread_mutex_unlock(&lock);
+    return touches && !lies;
 }
 F(cuMemHostGetDevicePointer_v2, CUdeviceptr *address, void *host, unsigned flags)
 {
@@ -375,6 +416,8 @@ F(cuMemcpyAsync, CUdeviceptr dst, CUdeviceptr src, size_t size, CUstream stream)
 {
     CHECK;
     copied++;
+    if (is_torn(dst, size, true) || is_torn(src, size, true))
+        return INVALID;
     return (void)stream, memcpy(HOST(dst), HOST(src), size), 0;
 }
 F(cuMemcpyPeerAsync, CUdeviceptr dst, CUcontext to, CUdeviceptr src, CUcontext from, size_t size,
@@ -409,6 +452,8 @@ F(cuMemcpy3DPeerAsync, const struct cuda_memcpy3d_peer *c, CUstream stream)
     F(name, CUdeviceptr dst, type value, size_t n, CUstream stream)                                          \
     {                                                                                                        \
         CHECK;                                                                                               \
+        if (is_torn(dst, n * sizeof value, false))                                                           \
+            return INVALID;                                                                                  \
         for (size_t i = 0; i < n; i++)                                                                       \
             ((type *)HOST(dst))[i] = value;                                                                  \
         return (void)stream, 0;                                                                              \

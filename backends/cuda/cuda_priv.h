@@ -88,6 +88,13 @@ int cuda_import_device(hcy_block *block, void *impl, uint64_t handle, size_t siz
 void cuda_unimport(void *impl, hcy_block *block);
 int cuda_buffer_i64(int64_t *value, void *impl, const hcy_block *block, size_t offset, const char *key);
 
+/* --- Host memory of others' (registered.c) --- */
+/* In a context.  Not counted is what the program, or CUDA itself, has pinned; HCY_EUNSUPPORTED if a part of the memory
+ * alone is imported already. */
+int cuda_register(bool *counted, struct cuda_device *d, void *host, size_t size);
+/* Of what was counted.  Outside of a context, of a lost device, the driver keeps the pages. */
+void cuda_unregister(void *host, bool in_context);
+
 /* --- Memory for other processes (share.c) --- */
 int cuda_share_create(hcy_block *block, void **share, void *impl, size_t size);
 int cuda_share_name(unsigned char name[HCY_SHARE_NAME], void *impl, void *share);

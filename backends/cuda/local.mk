@@ -1,7 +1,7 @@
 # The CUDA backend: no CUDA is needed to build it.
 cuda_sources = backends/cuda/api.c backends/cuda/copy.c backends/cuda/cufft.c backends/cuda/cuda_api.h \
     backends/cuda/cuda_priv.h backends/cuda/device.c backends/cuda/embedded.c backends/cuda/embedded.h backends/cuda/event.c backends/cuda/fft.c backends/cuda/kernel.c \
-    backends/cuda/memory.c backends/cuda/nvml.c backends/cuda/nvtx.c backends/cuda/program.c backends/cuda/queue.c backends/cuda/share.c backends/cuda/staging.c
+    backends/cuda/memory.c backends/cuda/nvml.c backends/cuda/nvtx.c backends/cuda/program.c backends/cuda/queue.c backends/cuda/registered.c backends/cuda/share.c backends/cuda/staging.c
 EXTRA_DIST += backends/cuda/cuda_syms.def backends/cuda/cufft_syms.def backends/cuda/nvml_syms.def backends/cuda/nvrtc_syms.def
 halcyoninclude_HEADERS += backends/cuda/halcyon/cuda.h
 noinst_LTLIBRARIES += libcuda_common.la libcuda_builtin.la

@@ -92,33 +92,22 @@ bool cuda_knows(const void *address)
     return !cu.cuPointerGetAttribute(&type, CUDA_POINTER_MEMORY_TYPE, (CUdeviceptr)(uintptr_t)address);
 }
 
-/* Memory that CUDA itself has allocated for the host cannot be registered, and need not be. */
-static bool is_pinned(const void *host)
-{
-    unsigned type = 0;
-    return !cu.cuPointerGetAttribute(&type, CUDA_POINTER_MEMORY_TYPE, (CUdeviceptr)(uintptr_t)host) &&
-           type == CUDA_MEMORY_HOST;
-}
-
-/* What is registered already (by the program itself, or an import that shares a page) is used as it is: its block
- * has no handle of ours to undo. */
+/* What the program itself has registered or allocated is used as it is: its block has no handle. */
 int cuda_import_host(hcy_block *block, void *impl, void *host, size_t size)
 {
     struct cuda_device *d = impl;
+    bool counted = false;
     int status = cuda_enter(d);
     if (status)
         return status;
-    CUresult r = cu.cuMemHostRegister(host, size, CUDA_HOST_PORTABLE | CUDA_HOST_DEVICEMAP);
-    bool ours = r == CUDA_SUCCESS;
-    status = ours || r == CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED || is_pinned(host)
-                 ? 0
-                 : cuda_fail(d, r, "registering host memory");
-    if (!status)
+    status = cuda_register(&counted, d, host, size);
+    if (!status) {
         status = map_host(d, host, size, block);
-    if (status && ours)
-        cu.cuMemHostUnregister(host);
-    if (!status && !ours)
-        block->handle = NULL;
+        if (status && counted)
+            cuda_unregister(host, true);
+        if (!counted)
+            block->handle = NULL;
+    }
     cuda_leave();
     return status;
 }
@@ -152,10 +141,12 @@ void cuda_unimport(void *impl, hcy_block *block)
 {
     struct cuda_device *d = impl;
     /* Device memory stays the program's, and host memory without a handle was registered by somebody else. */
-    if (!block->host || !block->handle || cu.cuCtxPushCurrent(d->context))
+    if (!block->host || !block->handle)
         return;
-    cu.cuMemHostUnregister(block->host);
-    cuda_leave();
+    bool in_context = !cu.cuCtxPushCurrent(d->context);
+    cuda_unregister(block->host, in_context);
+    if (in_context)
+        cuda_leave();
 }
 
 int cuda_buffer_i64(int64_t *value, void *impl, const hcy_block *block, size_t offset, const char *key)

@@ -1,0 +1,20 @@
+/* cufinufft.h - cuFINUFFT beside the benchmarks of transforms, in the same process, on the same buffers: its library,
+ * libcufinufft.so of its package from PyPI, is what the environment's CUFINUFFT names.  The host's thread alone. */
+#ifndef BENCH_CUFINUFFT_H
+#define BENCH_CUFINUFFT_H
+
+#include <halcyon/nufft.h>
+
+/* The library, for a device of the backend cuda; NULL without CUFINUFFT.  Exits with a message if it cannot be used.
+ * To be given to free(). */
+struct cufinufft *cufinufft_open(hcy_device *dev);
+
+struct cufinufft_times {
+    double set, run; /* seconds: setting points, a whole transform of all vectors; each the best of three */
+    int method;      /* the one that was fastest of those that can do it */
+};
+/* Times desc's transform of m points; buffers as hcy_nufft_set_point_buffers() and hcy_nufft_submit() take them. */
+struct cufinufft_times cufinufft_time(const struct cufinufft *lib, const hcy_nufft_desc *desc, int64_t m,
+                                      hcy_buffer *const points[3], hcy_buffer *strengths, hcy_buffer *coefficients);
+
+#endif
