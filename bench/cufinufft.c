@@ -7,9 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-/* 0 is the library's choice; 3, output-driven, which type 1 alone has, is its fastest for many points a cell. */
-enum { ROUNDS = 3, METHODS = 2 };
-static const int methods[METHODS] = { 0, 3 };
+/* OUTPUT_DRIVEN, which type 1 alone has, is its fastest method for many points a cell, and not its own choice. */
+enum { ROUNDS = 3, OUTPUT_DRIVEN = 3 };
 
 /* cuFINUFFT 2.5's options. */
 struct options {
@@ -82,17 +81,19 @@ static void *address_of(hcy_buffer *buf)
     return (void *)(uintptr_t)address;
 }
 
-/* The points, and one transform, by one method. */
-static struct cufinufft_times time_method(const struct cufinufft *lib, const hcy_nufft_desc *desc, int method,
-                                          int64_t m, void *const x[3], void *c, void *f)
+struct cufinufft_times cufinufft_time(const struct cufinufft *lib, const struct cufinufft_job *job, int method)
 {
+    const hcy_nufft_desc *desc = job->desc;
     struct cufinufft_times t = { INFINITY, INFINITY, method };
     struct options o;
     const int single = desc->precision == HCY_F32, n = (int)desc->n_transforms;
     int64_t modes[3] = { 1, 1, 1 };
-    void *plan;
-    for (int d = 0; d < desc->dim; d++)
+    void *x[3] = { NULL, NULL, NULL }, *c = address_of(job->strengths), *f = address_of(job->coefficients), *plan;
+    /* Its x is the fastest axis, which is the last one here. */
+    for (int d = 0; d < desc->dim; d++) {
         modes[d] = desc->modes[desc->dim - 1 - d];
+        x[d] = address_of(job->points[desc->dim - 1 - d]);
+    }
     lib->defaults(&o);
     o.method = method;
     need(single ? lib->makef(desc->type, desc->dim, modes, desc->sign, n, (float)desc->eps, &plan, &o)
@@ -101,7 +102,7 @@ static struct cufinufft_times time_method(const struct cufinufft *lib, const hcy
     /* The first round compiles and fills caches. */
     for (int round = -1; round < ROUNDS; round++) {
         double start = timer_now();
-        need((single ? lib->setf : lib->set)(plan, m, x[0], x[1], x[2], 0, NULL, NULL, NULL), "points");
+        need((single ? lib->setf : lib->set)(plan, job->m, x[0], x[1], x[2], 0, NULL, NULL, NULL), "points");
         need(lib->synchronize() ? 2 : 0, "points");
         t.set = round < 0 ? t.set : timer_best(t.set, start);
         start = timer_now();
@@ -113,17 +114,11 @@ static struct cufinufft_times time_method(const struct cufinufft *lib, const hcy
     return t;
 }
 
-struct cufinufft_times cufinufft_time(const struct cufinufft *lib, const hcy_nufft_desc *desc, int64_t m,
-                                      hcy_buffer *const points[3], hcy_buffer *strengths, hcy_buffer *coefficients)
+struct cufinufft_times cufinufft_best(const struct cufinufft *lib, const struct cufinufft_job *job)
 {
-    struct cufinufft_times best = { INFINITY, INFINITY, 0 };
-    void *x[3] = { NULL, NULL, NULL };
-    /* Its x is the fastest axis, which is the last one here. */
-    for (int d = 0; d < desc->dim; d++)
-        x[d] = address_of(points[desc->dim - 1 - d]);
-    for (int i = 0; i < (desc->type == 1 ? METHODS : 1); i++) {
-        struct cufinufft_times t =
-            time_method(lib, desc, methods[i], m, x, address_of(strengths), address_of(coefficients));
+    struct cufinufft_times best = cufinufft_time(lib, job, 0);
+    if (job->desc->type == 1) {
+        struct cufinufft_times t = cufinufft_time(lib, job, OUTPUT_DRIVEN);
         best = t.set + t.run < best.set + best.run ? t : best;
     }
     return best;

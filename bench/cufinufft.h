@@ -11,10 +11,16 @@ struct cufinufft *cufinufft_open(hcy_device *dev);
 
 struct cufinufft_times {
     double set, run; /* seconds: setting points, a whole transform of all vectors; each the best of three */
-    int method;      /* the one that was fastest of those that can do it */
+    int method;
 };
-/* Times desc's transform of m points; buffers as hcy_nufft_set_point_buffers() and hcy_nufft_submit() take them. */
-struct cufinufft_times cufinufft_time(const struct cufinufft *lib, const hcy_nufft_desc *desc, int64_t m,
-                                      hcy_buffer *const points[3], hcy_buffer *strengths, hcy_buffer *coefficients);
+/* What desc's transform is made of: buffers as hcy_nufft_set_point_buffers() and hcy_nufft_submit() take them. */
+struct cufinufft_job {
+    const hcy_nufft_desc *desc;
+    int64_t m;
+    hcy_buffer *points[3], *strengths, *coefficients;
+};
+/* By one of its methods, 0 for the library's choice; by the fastest of them. */
+struct cufinufft_times cufinufft_time(const struct cufinufft *lib, const struct cufinufft_job *job, int method);
+struct cufinufft_times cufinufft_best(const struct cufinufft *lib, const struct cufinufft_job *job);
 
 #endif

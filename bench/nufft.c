@@ -215,7 +215,9 @@ static void run(struct problem *p, const char *name)
            info.width, info.upsampling, (double)info.point_bytes / (double)c->m);
     if (peer) {
         CHECK(hcy_device_pool_trim(dev)); /* it needs room, too */
-        struct cufinufft_times t = cufinufft_time(peer, &desc, (int64_t)c->m, p->points, p->strengths, p->coefficients);
+        const struct cufinufft_job job = { &desc, (int64_t)c->m, { p->points[0], p->points[1], p->points[2] },
+                                           p->strengths, p->coefficients };
+        struct cufinufft_times t = cufinufft_best(peer, &job);
         printf(" | %8.3f %8.3f %2d %5.2f", 1e3 * t.set, 1e3 * t.run, t.method, (t.set + t.run) / (set + whole));
     }
     printf("\n");

@@ -165,25 +165,31 @@ static hcy_buffer *buffer_of(const hcy_array *array)
     return info.buffer;
 }
 
+static void tell_cufinufft(const struct cufinufft *lib, const struct cufinufft_job *job, int method)
+{
+    const struct cufinufft_times t = method < 0 ? cufinufft_best(lib, job) : cufinufft_time(lib, job, method);
+    printf("cuFINUFFT, type %d, %-18s %d %10.2f ms\n", job->desc->type,
+           method < 0 ? "best: method" : "its choice: method", t.method, 1e3 * t.run);
+}
+
 /* The transforms alone, at the end: they write over the maps. */
 static void run_cufinufft(const struct problem *p)
 {
     struct cufinufft *lib = cufinufft_open(p->dev);
-    hcy_buffer *points[3] = { NULL, NULL, NULL };
-    const size_t size = (size_t)p->points * (p->desc.precision == HCY_F64 ? 8 : 4);
-    for (int d = 0; d < p->desc.dim && lib; d++) {
-        CHECK(hcy_buffer_create(&points[d], p->dev, HCY_MEM_DEVICE, size));
-        CHECK(hcy_buffer_write_now(points[d], 0, p->places[d], size));
+    hcy_nufft_desc desc = p->desc;
+    struct cufinufft_job job = { &desc, p->points, { NULL, NULL, NULL }, buffer_of(p->y), buffer_of(p->maps) };
+    const size_t size = (size_t)p->points * (desc.precision == HCY_F64 ? 8 : 4);
+    desc.n_transforms = p->coils;
+    for (int d = 0; d < desc.dim && lib; d++) {
+        CHECK(hcy_buffer_create(&job.points[d], p->dev, HCY_MEM_DEVICE, size));
+        CHECK(hcy_buffer_write_now(job.points[d], 0, p->places[d], size));
     }
-    for (int type = 2; type >= 1 && lib; type--) {
-        hcy_nufft_desc desc = p->desc;
-        desc.type = type;
-        desc.n_transforms = p->coils;
-        struct cufinufft_times t = cufinufft_time(lib, &desc, p->points, points, buffer_of(p->y), buffer_of(p->maps));
-        printf("cuFINUFFT, type %d, by method %-11d %10.2f ms\n", type, t.method, 1e3 * t.run);
+    for (desc.type = 2; desc.type >= 1 && lib; desc.type--) {
+        tell_cufinufft(lib, &job, 0);
+        tell_cufinufft(lib, &job, -1);
     }
-    for (int d = 0; d < p->desc.dim; d++)
-        hcy_buffer_release(points[d]);
+    for (int d = 0; d < desc.dim; d++)
+        hcy_buffer_release(job.points[d]);
     free(lib);
 }
 

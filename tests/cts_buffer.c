@@ -174,22 +174,25 @@ static void test_import_twice(void)
         bail_out("out of memory");
     memset(mine, 1, 2 * SIZE);
     st_ok(hcy_buffer_import_host(&all, dev, mine, SIZE - 100, NULL, NULL), "memory that ends within a page");
-    st_ok(hcy_buffer_import_host(&part, dev, mine + PAGE, SIZE - PAGE, NULL, NULL), "a part of it, and the page's rest");
+    st_ok(hcy_buffer_import_host(&part, dev, mine + PAGE, SIZE - 100 - PAGE, NULL, NULL), "a part of it");
     hcy_buffer_release(all);
-    st_ok(hcy_buffer_fill(queue, part, 0, SIZE - PAGE, &seven, 1), "what lies within is left when the first is released");
+    st_ok(hcy_buffer_fill(queue, part, 0, SIZE - 100 - PAGE, &seven, 1), "which is left when the first is released");
     st_ok(hcy_queue_finish(queue), "for commands, too");
-    ok(mine[PAGE] == 7 && mine[SIZE - 1] == 7 && mine[PAGE - 1] == 1, "and is the caller's memory");
-    /* What lies in part on pages that are there already: a device takes all of it, or nothing. */
-    int status = hcy_buffer_import_host(&beside, dev, mine + SIZE - 10, SIZE, NULL, NULL);
-    ok(!status || status == HCY_EUNSUPPORTED, "memory beside it is taken, or refused (%s)", hcy_status_name(status));
+    ok(mine[PAGE] == 7 && mine[SIZE - 101] == 7 && mine[PAGE - 1] == 1, "and is the caller's memory");
+    st_ok(hcy_buffer_import_host(&beside, dev, mine + SIZE - 100, 200, NULL, NULL), "memory beside it, on its page");
+    hcy_buffer_release(beside);
+    /* What lies in part on memory that is there already: a device takes all of it, or nothing. */
+    int status = hcy_buffer_import_host(&beside, dev, mine + SIZE - 200, SIZE, NULL, NULL);
+    ok(!status || status == HCY_EUNSUPPORTED, "memory that begins in it is taken, or refused (%s)",
+       hcy_status_name(status));
     if (!status) {
         st_ok(hcy_buffer_fill(queue, beside, 0, SIZE, &seven, 1), "what is taken");
         st_ok(hcy_queue_finish(queue), "is filled");
-        ok(mine[2 * SIZE - 11] == 7 && mine[2 * SIZE - 10] == 1, "all of it");
+        ok(mine[2 * SIZE - 201] == 7 && mine[2 * SIZE - 200] == 1, "all of it");
         hcy_buffer_release(beside);
     }
     hcy_buffer_release(part);
-    st_ok(hcy_buffer_import_host(&beside, dev, mine + SIZE - 10, SIZE, NULL, NULL), "alone it is taken");
+    st_ok(hcy_buffer_import_host(&beside, dev, mine + SIZE - 200, SIZE, NULL, NULL), "alone it is taken");
     hcy_buffer_release(beside);
     free(mine);
 }

@@ -59,11 +59,10 @@ static struct block {
     bool others;
     int device;
 } * blocks;
-enum { PAGE = 4096 };
-/* Host memory that is registered, by its bytes and by its pages, or was so until lately: no GPU may use it then. */
-static struct pages {
-    struct pages *next;
-    uintptr_t begins, ends, first, end;
+/* Host memory that is registered, or was so until lately: no GPU may use it then. */
+static struct range {
+    struct range *next;
+    uintptr_t begins, ends;
     bool left;
 } * registered;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -357,18 +356,18 @@ F(cuMemFreeHost, void *host)
     live[BLOCKS]--;
     return free(host), 0;
 }
-/* As NVIDIA's: a page once. */
+/* As NVIDIA's: a byte once. */
 F(cuMemHostRegister_v2, void *host, size_t size, unsigned flags)
 {
     CHECK;
     const uintptr_t begins = (uintptr_t)host, ends = begins + size;
-    struct pages *p = malloc(sizeof *p);
+    struct range *p = malloc(sizeof *p);
     bool there = !p;
     pthread_mutex_lock(&lock);
-    for (struct pages *q = registered; q; q = q->next)
-        there |= !q->left && begins < q->end && q->first < ends;
+    for (struct range *q = registered; q; q = q->next)
+        there |= !q->left && begins < q->ends && q->begins < ends;
     if (!there) {
-        *p = (struct pages){ registered, begins, ends, begins / PAGE * PAGE, (ends + PAGE - 1) / PAGE * PAGE, false };
+        *p = (struct range){ registered, begins, ends, false };
         registered = p;
     }
     pthread_mutex_unlock(&lock);
@@ -382,7 +381,7 @@ F(cuMemHostUnregister, void *host)
     CHECK;
     CUresult r = INVALID;
     pthread_mutex_lock(&lock);
-    for (struct pages *q = registered; q; q = q->next)
+    for (struct range *q = registered; q; q = q->next)
         if (!q->left && q->begins == (uintptr_t)host)
             q->left = true, r = 0;
     pthread_mutex_unlock(&lock);
@@ -394,7 +393,7 @@ static bool is_torn(CUdeviceptr at, size_t size, bool copies)
 {
     bool touches = false, lies = false;
     pthread_mutex_lock(&lock);
-    for (struct pages *q = registered; q; q = q->next) {
+    for (struct range *q = registered; q; q = q->next) {
         touches |= (!q->left || !copies) && at < q->ends && q->begins < at + size;
         lies |= !q->left && q->begins <= at && at + size <= q->ends;
     }

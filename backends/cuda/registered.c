@@ -1,22 +1,22 @@
 /* registered.c - host memory of others' that GPUs have been shown.  Thread-safe.
  *
- * CUDA registers a page once a process, for all GPUs, and whoever unregisters it takes it from everybody: a buffer that
- * is released would take the pages from under another one, whose next kernel would cost the whole device.  So pages
- * are counted here.  A copy must not leave the range that one call has registered, for which reason a range that lies
- * half inside another one is refused.
+ * CUDA registers bytes once a process, for all GPUs, and whoever unregisters them takes them from everybody: a buffer
+ * that is released would take memory from under another one, whose next kernel would cost the whole device.  So the
+ * buffers on each range are counted here.  A copy that leaves the range of one call fails (a driver of CUDA 13 was
+ * asked), for which reason what lies half inside another range is refused.  What lies beside it, on the same page, is
+ * not.
  */
 #include "cuda_priv.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
-struct pages {
-    struct pages *next;
+struct range {
+    struct range *next;
     uintptr_t first, end;
     int users;
 };
 
-static struct pages *all;
+static struct range *all;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Memory that CUDA itself has allocated for the host cannot be registered, and need not be. */
@@ -26,20 +26,19 @@ static bool is_pinned(uintptr_t host)
     return !cu.cuPointerGetAttribute(&type, CUDA_POINTER_MEMORY_TYPE, (CUdeviceptr)host) && type == CUDA_MEMORY_HOST;
 }
 
-static struct pages *find_pages(uintptr_t first, uintptr_t end)
+static struct range *find_range(uintptr_t first, uintptr_t end)
 {
-    struct pages *p = all;
+    struct range *p = all;
     while (p && (end <= p->first || p->end <= first))
         p = p->next;
     return p;
 }
 
-/* Under the lock.  Whole pages: what stands beside these bytes on the last one may be shown next. */
-static int register_new(bool *counted, struct cuda_device *d, uintptr_t host, size_t size)
+/* Under the lock. */
+static int register_new(bool *counted, struct cuda_device *d, uintptr_t first, size_t size)
 {
-    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    const uintptr_t first = host & ~(page - 1), end = (host + size + page - 1) & ~(page - 1);
-    struct pages *p = find_pages(first, end);
+    const uintptr_t end = first + size;
+    struct range *p = find_range(first, end);
     *counted = true;
     if (p && p->first <= first && end <= p->end) {
         p->users++;
@@ -47,22 +46,21 @@ static int register_new(bool *counted, struct cuda_device *d, uintptr_t host, si
     }
     if (p)
         return hcy_fail(HCY_EUNSUPPORTED,
-                        "%zu bytes at %p begin or end on a page of memory that is imported, and reach beyond it; "
-                        "import both as one, or copy them",
-                        size, (void *)host);
+                        "%zu bytes at %p lie partly in memory that is imported already: import both as one, or copy them",
+                        size, (void *)first);
     p = malloc(sizeof *p);
     if (!p)
         return hcy_fail(HCY_ENOMEM, "no memory to count imports by");
-    CUresult r = cu.cuMemHostRegister((void *)first, end - first, CUDA_HOST_PORTABLE | CUDA_HOST_DEVICEMAP);
+    CUresult r = cu.cuMemHostRegister((void *)first, size, CUDA_HOST_PORTABLE | CUDA_HOST_DEVICEMAP);
     if (!r) {
-        *p = (struct pages){ all, first, end, 1 };
+        *p = (struct range){ all, first, end, 1 };
         all = p;
         return 0;
     }
     free(p);
     *counted = false;
     /* The program's own, or another library's: used as it is. */
-    return is_pinned(host) && is_pinned(host + size - 1) ? 0 : cuda_fail(d, r, "registering host memory");
+    return is_pinned(first) && is_pinned(end - 1) ? 0 : cuda_fail(d, r, "registering host memory");
 }
 
 int cuda_register(bool *counted, struct cuda_device *d, void *host, size_t size)
@@ -76,7 +74,7 @@ int cuda_register(bool *counted, struct cuda_device *d, void *host, size_t size)
 void cuda_unregister(void *host, bool in_context)
 {
     pthread_mutex_lock(&lock);
-    struct pages **at = &all, *p = find_pages((uintptr_t)host, (uintptr_t)host + 1);
+    struct range **at = &all, *p = find_range((uintptr_t)host, (uintptr_t)host + 1);
     if (p && !--p->users) {
         while (*at != p)
             at = &(*at)->next;
