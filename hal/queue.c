@@ -110,8 +110,9 @@ int hcy__queue_check(hcy_queue *queue)
 int hcy_queue_finish(hcy_queue *queue)
 {
     int status = check_queue_device(queue); /* not under the lock: others may go on submitting while one waits */
-    if (!status)
-        status = queue->dev->backend->ops->finish(queue->impl);
+    /* Of a lost device, too: what has begun may read the host's memory until it ends. */
+    const int lost = status == HCY_ELOST, ran = status && !lost ? 0 : queue->dev->backend->ops->finish(queue->impl);
+    status = lost ? 0 : status ? status : ran;
     return status ? status : hcy__queue_check(queue); /* its device may have been lost meanwhile */
 }
 
@@ -217,9 +218,23 @@ static int finished_by_now(hcy_queue *queue)
     return status == HCY_ETIMEOUT ? hcy_fail(status, "the queue has not run all its commands yet") : status;
 }
 
+/* A lost device records no events, but what has begun there goes on. */
+static int finish_lost(hcy_queue *queue, uint64_t timeout_ns)
+{
+    const uint64_t begin = hcy_now_ns();
+    while (HCY_HAS_OP(queue->dev->backend->ops, finished) && finished_by_now(queue) == HCY_ETIMEOUT) {
+        if (hcy_now_ns() - begin >= timeout_ns)
+            return HCY_ETIMEOUT;
+        nanosleep(&(struct timespec){ 0, 100000 }, NULL);
+    }
+    return check_queue_device(queue);
+}
+
 int hcy_queue_finish_within(hcy_queue *queue, uint64_t timeout_ns)
 {
     int status = check_queue_device(queue);
+    if (status == HCY_ELOST)
+        return finish_lost(queue, timeout_ns);
     if (!status && !timeout_ns && HCY_HAS_OP(queue->dev->backend->ops, finished))
         status = finished_by_now(queue);
     else if (!status)

@@ -280,6 +280,18 @@ static void test_hanging(void)
     rig_close(&r);
 }
 
+/* A batch behind another one on its device is not charged for that one's time. */
+static void test_overdue(void)
+{
+    const uint64_t s = 1000000000, now = hcy_now_ns();
+    struct hcy_pipeline p = { .opts = { .device_timeout = 5 * s } };
+    struct pipe_worker w = { .pipeline = &p, .busy_until = now - s, .stats.name = "null" };
+    struct pipe_lane lane = { .started = now - 8 * s };
+    ok(!hcy__is_overdue(&w, &lane), "8 s after its submission, 1 s after the one before, a batch is not over 5 s");
+    w.busy_until = now - 7 * s;
+    ok(hcy__is_overdue(&w, &lane), "7 s after it, it is: %s", hcy_last_error()->text);
+}
+
 static void test_all_fail(void)
 {
     struct rig r;
@@ -573,6 +585,7 @@ int main(void)
     test_idle();
     test_shares();
     test_hanging();
+    test_overdue();
     test_all_fail();
     test_bounds();
     test_what_bounds();

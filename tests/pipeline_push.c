@@ -322,6 +322,8 @@ static void test_no_copy(int in_place)
            in_place ? "its chunk is with the device" : "was copied");
     is_int(hcy_pipeline_poll(&frame, r.pipeline, UINT64_MAX), 0, "its result");
     is_int((intmax_t)atomic_load(&n_back), 1, "by then its chunk is back");
+    const hcy_pipeline_stats *stats = hcy_pipeline_get_stats(r.pipeline);
+    is_int((intmax_t)stats->devices[0].bytes, (intmax_t)stats->bytes_stored, "the device has taken its bytes");
     ok(frame && frame->result, "and it is good");
     is_int(hcy_pipeline_finish(r.pipeline), 0, "finished");
     rig_close(&r);

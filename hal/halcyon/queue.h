@@ -29,7 +29,9 @@ HCY_API hcy_device *hcy_queue_device(const hcy_queue *queue);
  * such key here. */
 HCY_API int hcy_queue_get_i64(int64_t *value, hcy_queue *queue, const char *key) HCY_MUST_USE;
 
-/* Waits until everything submitted has run; returns 0 or the queue's first failure. */
+/* Waits until everything submitted has run, or is skipped; returns 0 or the queue's first failure.  Of a lost device,
+ * whose HCY_ELOST comes before others, what had begun has ended then, and no longer reads or writes the host's
+ * memory. */
 HCY_API int hcy_queue_finish(hcy_queue *queue) HCY_MUST_USE;
 /* The same, but waits for timeout_ns at most: HCY_ETIMEOUT if that was not enough, as when a device hangs.  What was
  * submitted goes on, and keeps what it uses. */

@@ -198,6 +198,35 @@ static int send_slot(const struct pipe_worker *w, struct pipe_lane *lane)
     return status;
 }
 
+/* --- Its end --- */
+
+int hcy__is_overdue(const struct pipe_worker *w, const struct pipe_lane *lane)
+{
+    const uint64_t limit = w->pipeline->opts.device_timeout, now = hcy_now_ns();
+    /* A batch behind another one begins where that ended. */
+    const uint64_t since = lane->started > w->busy_until ? lane->started : w->busy_until;
+    if (!limit || now - since < limit)
+        return 0;
+    hcy_fail(HCY_ETIMEOUT, "%s has not answered for %.1f s: given up, its frames go to others", w->stats.name,
+             1e-9 * (double)limit);
+    return 1;
+}
+
+/* With a limit the queue is asked, more and more seldom, because a wait could not be ended. */
+int hcy__finish_lane(const struct pipe_worker *w, const struct pipe_lane *lane)
+{
+    if (!w->pipeline->opts.device_timeout)
+        return hcy_queue_finish(lane->queue);
+    for (long pause = 20000;; pause = pause < 1000000 ? pause * 3 / 2 : pause) {
+        int status = hcy_queue_finish_within(lane->queue, 0);
+        if (status != HCY_ETIMEOUT)
+            return status;
+        if (hcy__is_overdue(w, lane))
+            return HCY_ETIMEOUT;
+        nanosleep(&(struct timespec){ 0, pause }, NULL);
+    }
+}
+
 /* --- And back --- */
 
 /* Receives rows of a frame's sums. */
@@ -238,7 +267,7 @@ static int receive_lost(const struct pipe_worker *w, const struct pipe_lane *lan
             some = 1;
             status = receive_rows(w, lane, i, HCY_SUM_LOST_COUNT, HCY_AZINT_SUMS - HCY_SUM_LOST_COUNT);
         }
-    return status || !some ? status : hcy_queue_finish(lane->queue);
+    return status || !some ? status : hcy__finish_lane(w, lane);
 }
 
 static int receive_outcome(const struct pipe_worker *w, const struct pipe_lane *lane)
@@ -275,33 +304,8 @@ int hcy__launch_batch(const struct pipe_worker *w, struct pipe_lane *lane)
     return status ? status : receive_outcome(w, lane);
 }
 
-int hcy__is_overdue(const struct pipe_worker *w, const struct pipe_lane *lane)
-{
-    const uint64_t limit = w->pipeline->opts.device_timeout;
-    if (!limit || hcy_now_ns() - lane->started < limit)
-        return 0;
-    hcy_fail(HCY_ETIMEOUT, "%s has not answered for %.1f s: given up, its frames go to others", w->stats.name,
-             1e-9 * (double)limit);
-    return 1;
-}
-
-/* With a limit the queue is asked, more and more seldom, because a wait could not be ended. */
-static int finish_in_time(const struct pipe_worker *w, const struct pipe_lane *lane)
-{
-    if (!w->pipeline->opts.device_timeout)
-        return hcy_queue_finish(lane->queue);
-    for (long pause = 20000;; pause = pause < 1000000 ? pause * 3 / 2 : pause) {
-        int status = hcy_queue_finish_within(lane->queue, 0);
-        if (status != HCY_ETIMEOUT)
-            return status;
-        if (hcy__is_overdue(w, lane))
-            return HCY_ETIMEOUT;
-        nanosleep(&(struct timespec){ 0, pause }, NULL);
-    }
-}
-
 int hcy__await_batch(const struct pipe_worker *w, const struct pipe_lane *lane)
 {
-    int status = finish_in_time(w, lane);
+    int status = hcy__finish_lane(w, lane);
     return status ? status : receive_lost(w, lane);
 }

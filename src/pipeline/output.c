@@ -154,11 +154,14 @@ static void retire_entry(hcy_pipeline *p)
     hcy__stats_done(&p->stats, failed ? 0 : p->source.coding.image_bytes, failed);
 }
 
-void hcy__front_settle(hcy_pipeline *p)
+void hcy__front_settle(hcy_pipeline *p, int status)
 {
     struct pipe_ring *ring = &p->ring;
     const size_t several = ring->taken > 1;
     hcy__pipe_lock(&p->control);
+    /* Before the frame counts as handed out: who waits for the last one must not take its end for a good one. */
+    if (status)
+        hcy__stop(&p->control, status, hcy_last_error());
     const int scarce = ring->accepted + p->opts.readers >= ring->emitted + ring->window;
     for (; ring->taken; ring->taken--)
         retire_entry(p);
@@ -177,7 +180,7 @@ void hcy__front_settle(hcy_pipeline *p)
 void hcy__front_retire(hcy_pipeline *p)
 {
     p->ring.taken = 1;
-    hcy__front_settle(p);
+    hcy__front_settle(p, 0);
 }
 
 int hcy__front_deliver(hcy_pipeline *p, hcy_pipeline_sink sink, void *payload)
@@ -196,6 +199,6 @@ int hcy__front_deliver(hcy_pipeline *p, hcy_pipeline_sink sink, void *payload)
     ring->seen--;
     /* Room in the ring is worth more than the lock where the sink takes its time. */
     if (status || !ring->seen || ring->delivering > SOON_NS)
-        hcy__front_settle(p);
+        hcy__front_settle(p, status);
     return status;
 }

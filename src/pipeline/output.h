@@ -87,10 +87,11 @@ hcy_azint_result *hcy__ring_take_result(struct pipe_ring *ring);
 /* Waits for the ring's front, at most until `tick`: 1 it is there, 0 not yet, -1 it will not come. */
 int hcy__front_wait(hcy_pipeline *p, uint64_t tick);
 /* The ring's front, which is ready: shown to its taker, taken out of the ring; both around a sink, where several leave
- * the ring together, if they are ready.  settle: those leave that have not yet. */
+ * the ring together, if they are ready.  settle: those leave that have not yet; a sink's status (hcy_last_error()) ends
+ * the run with them. */
 void hcy__front_lend(hcy_pipeline *p, hcy_pipeline_frame *frame);
 void hcy__front_retire(hcy_pipeline *p);
 int hcy__front_deliver(hcy_pipeline *p, hcy_pipeline_sink sink, void *payload);
-void hcy__front_settle(hcy_pipeline *p);
+void hcy__front_settle(hcy_pipeline *p, int status);
 
 #endif

@@ -85,7 +85,7 @@ static int deliver_frames(hcy_pipeline *p, hcy_pipeline_sink sink, hcy_pipeline_
             return status;
         /* A signal handler cannot wake this thread, so it looks after each frame and each tick. */
         if (hcy__is_cancelled(&p->control)) {
-            hcy__front_settle(p);
+            hcy__front_settle(p, 0);
             return hcy__stats_cancelled(&p->stats);
         }
         if (hcy_now_ns() < tick)

@@ -256,11 +256,8 @@ static void *deliver_results(void *pipeline)
         if (found > 0)
             status = hcy__front_deliver(p, p->push->opts.sink, p->push->opts.payload);
     }
-    hcy__front_settle(p);
-    /* Nobody waits for this thread, so why it ends is noted for those who submit, flush and finish. */
+    hcy__front_settle(p, 0);
     hcy__pipe_lock(&p->control);
-    if (status)
-        hcy__stop(&p->control, status, hcy_last_error());
     heed_cancel(p);
     hcy__pipe_unlock(&p->control);
     hcy_trace_name_thread(NULL);
@@ -565,6 +562,9 @@ int hcy_pipeline_finish(hcy_pipeline *p)
     while (p->push->opts.sink && !hcy__is_stopped(&p->control) &&
            hcy__ring_emitted(&p->ring) < hcy__stats_frames(&p->stats))
         hcy__pipe_wait(&p->control, PIPE_DONE);
+    /* Where results are polled for nobody else may have looked. */
+    if (hcy__ring_emitted(&p->ring) < hcy__stats_frames(&p->stats))
+        heed_cancel(p);
     /* Asked before the end, which stops what has come to its end, too. */
     status = hcy__stop_status(&error, &p->control);
     hcy__pipe_unlock(&p->control);

@@ -158,7 +158,7 @@ static void clear_slot(const hcy_pipeline *p, struct pipe_slot *slot)
     slot->state = SLOT_FREE;
     slot->closed = slot->again = 0;
     memset(slot->refused, 0, hcy__n_devices(&p->workers));
-    slot->n = slot->used = slot->n_blocks = slot->pending = slot->n_held = slot->overflow.n = 0;
+    slot->n = slot->used = slot->stored = slot->n_blocks = slot->pending = slot->n_held = slot->overflow.n = 0;
 }
 
 static void give_chunks_back(const hcy_pipeline *p, struct pipe_slot *slot, int status)
@@ -379,12 +379,19 @@ static int parse_into_table(const hcy_pipeline *p, struct pipe_seat *place, stru
     return status ? status : hcy_bslz4_parse(frame, parser->blocks, parser->capacity, report, job, place->at, size);
 }
 
-/* [lock] Behind what other frames have put there; a slot that is opened later has room for so many at once. */
+/* [lock] A slot that is opened later has room for so many blocks of each frame at once, unless that takes more memory
+ * than its chunks: one odd frame would make all tables large for good. */
+static void note_stride(hcy_pipeline *p, size_t n)
+{
+    if (n > p->slots.stride && n <= p->capacity / p->batch / sizeof(hcy_bslz4_block))
+        p->slots.stride = n;
+}
+
+/* [lock] Behind what other frames have put there. */
 static int add_overflow(hcy_pipeline *p, struct pipe_slot *slot, const hcy_bslz4_block *blocks, size_t n)
 {
     struct pipe_overflow *o = &slot->overflow;
-    if (n > p->slots.stride)
-        p->slots.stride = n;
+    note_stride(p, n);
     if (o->n + n > o->capacity) {
         size_t capacity = 2 * (o->n + n);
         hcy_bslz4_block *more = realloc(o->blocks, capacity * sizeof *more);
@@ -443,6 +450,7 @@ static void note_blocks(hcy_pipeline *p, const struct pipe_seat *place, const st
     const size_t end = (size_t)entry->first_block + entry->n_blocks;
     if (entry->n_blocks && end > slot->n_blocks)
         slot->n_blocks = end;
+    slot->stored += place->size;
     hcy__stats_stored(&p->stats, place->size);
 }
 

@@ -45,6 +45,7 @@ struct pipe_slot {
     size_t pending;             /* [lock] frames whose producer has not committed */
     size_t n, limit;            /* [lock] frames, and how many it takes */
     size_t used, n_blocks;      /* [lock] bytes of chunks; entries of blocks, those of no frame included */
+    size_t stored;              /* [lock] bytes of the good frames' chunks alone */
     size_t stride;              /* entries that each frame has: its producer writes them without the lock */
     struct pipe_overflow overflow; /* [lock] of frames that have more */
     uint64_t first;             /* ordinal of its first frame */

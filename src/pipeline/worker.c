@@ -107,7 +107,7 @@ static int submit_slot(struct pipe_worker *w, struct pipe_slot *slot)
     lane->hands_on = 0;
     lane->first = slot->first;
     lane->n = slot->n;
-    lane->bytes = slot->used;
+    lane->bytes = slot->stored;
     lane->started = hcy_now_ns();
     /* Entries of a slot that comes from another device may be other frames' by now. */
     hcy_trace_frames(lane->queue, slot->again ? 0 : hcy__ring_at(&w->pipeline->ring, lane->first)->number,
@@ -199,16 +199,14 @@ static int collect_batch(struct pipe_worker *w)
     return status ? hcy_fail_again(&error) : 0;
 }
 
-/* Until nothing reads the slots any more; what the wait says is not news.  A device that hangs would let nobody go on:
- * its frames are read by others beside it, and what it may still read or write stays where it is. */
+/* Until nothing reads the slots any more; what else the wait says is not news.  A device that hangs would let nobody go
+ * on: its frames are read by others beside it, and what it may still read or write stays where it is. */
 static void leave_lanes(struct pipe_worker *w)
 {
     for (size_t i = 0; i < w->in_flight; i++) {
         struct pipe_lane *lane = lane_in_flight(w, i);
-        if (w->hung)
-            lane->slot->kept = 1;
-        else
-            (void)!hcy_queue_finish(lane->queue);
+        w->hung |= !w->hung && hcy__finish_lane(w, lane) == HCY_ETIMEOUT;
+        lane->slot->kept |= w->hung;
     }
 }
 

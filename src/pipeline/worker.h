@@ -203,6 +203,8 @@ int hcy__launch_scratch(const struct pipe_worker *w, size_t *size);
 /* A lane's slot onto the device, its kernels, and its outcome on the way back; waiting for that. */
 int hcy__launch_batch(const struct pipe_worker *w, struct pipe_lane *lane);
 int hcy__await_batch(const struct pipe_worker *w, const struct pipe_lane *lane);
+/* Until all that was submitted for the lane has run: HCY_ETIMEOUT after its device's time. */
+int hcy__finish_lane(const struct pipe_worker *w, const struct pipe_lane *lane);
 /* Its batch has taken longer than devices may: 1, and hcy_last_error() is HCY_ETIMEOUT. */
 int hcy__is_overdue(const struct pipe_worker *w, const struct pipe_lane *lane);
 

@@ -204,7 +204,8 @@ typedef struct hcy_pipeline_push_options {
     hcy_pipeline_sink sink; /* gets results in a thread of the pipeline's; NULL: they are polled for */
     void *payload;          /* of the sink */
     void *memory;           /* where most chunks will lie (a receiver's ring), or NULL */
-    size_t memory_size;     /* its bytes; until finish all of it stays readable */
+    size_t memory_size;     /* its bytes; until finish all of it stays readable, and after that as long as a device that
+                               was given up (device_timeout) may still read there: its error is HCY_ETIMEOUT */
 } hcy_pipeline_push_options;
 #define HCY_PIPELINE_PUSH_OPTIONS_INIT { sizeof(hcy_pipeline_push_options), 0, 0, NULL, NULL, NULL, 0 }
 
