@@ -182,6 +182,10 @@ typedef struct hcy_backend_ops {
     /* The memory of a program's variable, which stays the program's: as import_device, unimport comes at the end.
      * HCY_ENOENT: it has none of that name. */
     int (*program_global)(hcy_block *block, void *pimpl, const char *name);
+
+    /* 1 where a command hangs, and may use for ever what it was given: memory that was lent then stays in use, without
+     * a done().  NULL: none does. */
+    int (*hangs)(void *impl);
 } hcy_backend_ops;
 
 #define HCY_HAS_OP(ops, op) ((ops)->size >= offsetof(hcy_backend_ops, op) + sizeof((ops)->op) && (ops)->op)
