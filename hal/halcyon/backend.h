@@ -323,8 +323,8 @@ HCY_API unsigned hcy_processors(void);
 
 /* A file that is whole, or not there: it is written beside `path`, as PATH.partial-PID, and takes that name when it is
  * committed; an earlier file stays until then, and gives it its permissions.  Symbolic links are followed.  "-" is
- * standard output, which gets its bytes at once, as do pipes, devices, and files in folders where none may be made.
- * HCY_EIO: it cannot be written. */
+ * standard output, which gets its bytes at once, from where it is on, as do pipes, devices, and files in folders where
+ * none may be made.  HCY_EIO: it cannot be written. */
 #define HCY_OUTPUT_REPLACES 1u /* a pipe or device of that name is replaced, not written to */
 HCY_API int hcy_output_open(hcy_output **output, const char *path, unsigned flags) HCY_MUST_USE;
 HCY_API int hcy_output_fd(const hcy_output *output); /* for reading too, where it is a file */
