@@ -23,7 +23,7 @@ static void destroy_buffer(void *object)
         /* The caller may give the memory back in done(), so the device has to let go of it before. */
         if (HCY_HAS_OP(ops, unimport))
             ops->unimport(buf->dev->impl, &buf->block);
-        if (buf->done)
+        if (buf->done && !(HCY_HAS_OP(ops, hangs) && ops->hangs(buf->dev->impl)))
             buf->done(buf->payload);
         break;
     case HCY__SHARED:

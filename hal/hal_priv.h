@@ -100,6 +100,7 @@ struct hcy_kernel {
     hcy_device *dev;
     hcy_program *program;           /* NULL for a named kernel */
     const hcy_signature *signature; /* NULL: untyped */
+    hcy_signature *own_signature;   /* the same where it is a copy of the user's; else NULL */
     const hcy_kernel_code *code;    /* of a named kernel that is a program; else NULL */
     void *impl;
     const char *variant;

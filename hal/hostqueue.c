@@ -336,11 +336,12 @@ static void begin_ending(struct hcy_hostqueue *hq)
 }
 
 /* A process that ends, or lets go of the library, while they do would find their memory lost, or them without code.
- * Not for long: a driver that hangs must not keep the process. */
+ * Not for long: a driver that hangs must not keep the process.  Those that a child of fork has counted are the
+ * parent's. */
 __attribute__((destructor)) static void wait_for_ending(void)
 {
     const uint64_t most_ns = 1000000000u, began = hcy_now_ns();
-    while (atomic_load(&n_ending) && hcy_now_ns() - began < most_ns)
+    while (!hcy__forked() && atomic_load(&n_ending) && hcy_now_ns() - began < most_ns)
         nanosleep(&(struct timespec){ .tv_nsec = 50000 }, NULL);
 }
 

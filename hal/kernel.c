@@ -20,6 +20,7 @@ static void destroy_kernel(void *object)
         kernel->dev->backend->ops->kernel_release(kernel->impl);
     hcy_program_release(kernel->program);
     hcy_device_release(kernel->dev);
+    free(kernel->own_signature);
     free(kernel);
 }
 

@@ -44,8 +44,9 @@ static const char *const last[] = { "cpu", "null" };
 static bool in_list(const char *list, const char *name, char sign)
 {
     size_t n = strlen(name);
-    for (const char *p = list; p && *p; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL) {
-        if (sign ? *p++ != sign : *p == '-')
+    for (const char *p = list, *next; p && *p; p = next ? next + 1 : NULL) {
+        next = strchr(p, ',');
+        if (sign && *p++ != sign)
             continue;
         if (!strncmp(p, name, n) && (p[n] == ',' || !p[n]))
             return true;

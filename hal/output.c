@@ -25,7 +25,9 @@ struct hcy_output {
     int fd;
     bool replaces, listed; /* there is a file of that name; `temporary` is among the unfinished */
     FILE *stream;
-    uint64_t piped; /* bytes that went to what is no file */
+    uint64_t piped;             /* bytes that went to what is no file */
+    uint64_t base;              /* where a file that was open already was: its bytes before that are others' */
+    _Atomic(uint64_t) behind;   /* what was written to it, from there on */
 };
 
 /* Names of files that are unfinished, for hcy_output_abandon(); who takes one out owns it.  Files beyond these are
@@ -214,6 +216,8 @@ static int open_output(struct hcy_output *o, unsigned flags)
     int fd = open_already(o->path);
     if (fd >= 0) {
         o->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+        const off_t at = o->fd < 0 ? 0 : lseek(o->fd, 0, SEEK_CUR);
+        o->base = at > 0 ? (uint64_t)at : 0; /* a pipe has no place */
         return o->fd < 0 ? failed(o->path, " cannot be written", errno) : 0;
     }
     o->target = full_name(o->path);
@@ -251,7 +255,7 @@ int hcy_output_write(hcy_output *o, const void *bytes, size_t size, uint64_t off
     if (!o || (!bytes && size))
         return hcy_fail(HCY_EINVAL, "hcy_output_write: output and bytes must not be NULL");
     for (const char *from = bytes; size;) {
-        ssize_t n = pwrite(o->fd, from, size, (off_t)offset);
+        ssize_t n = pwrite(o->fd, from, size, (off_t)(o->base + offset));
         if (n < 0 && errno == ESPIPE && offset == o->piped) { /* no file: what comes in order can be written */
             n = write(o->fd, from, size);
             o->piped += n > 0 ? (uint64_t)n : 0;
@@ -264,6 +268,9 @@ int hcy_output_write(hcy_output *o, const void *bytes, size_t size, uint64_t off
         size -= (size_t)n;
         offset += (uint64_t)n;
     }
+    uint64_t behind = atomic_load(&o->behind);
+    while (behind < offset && !atomic_compare_exchange_weak(&o->behind, &behind, offset))
+        ;
     return 0;
 }
 
@@ -319,8 +326,11 @@ static int close_all(struct hcy_output *o)
             number = errno;
         else if (broken)
             number = EIO;
-    } else if (o->fd >= 0 && close(o->fd)) {
-        number = errno;
+    } else if (o->fd >= 0) {
+        /* Who writes next to what was open already goes on behind; of a pipe this fails. */
+        if (!o->target && o->behind)
+            (void)lseek(o->fd, (off_t)(o->base + o->behind), SEEK_SET);
+        number = close(o->fd) ? errno : 0;
     }
     return number;
 }

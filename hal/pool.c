@@ -1,7 +1,8 @@
 /* pool.c - released memory of a device, kept for the next allocation of its kind and size class.
  *
  * A buffer is released only when no command uses it any more (commands hold references), so a block in the pool is
- * free at once, whatever the queues do.  Size classes are 8 steps to a power of two: at most an eighth is wasted.
+ * free at once, whatever the queues do.  Size classes are 8 steps to a power of two: at most an eighth is wasted,
+ * and nothing where the device has no room for that: such a block has no class, and is not kept.
  * What is kept stays below an eighth of the device's memory.  Where a device has none left, memory may be on its way
  * back, from commands that have not ended: who submits faster than the device works is held back here.  Thread-safe.
  */
@@ -108,7 +109,11 @@ static bool take_kept(struct hcy__pool *pool, int mem, size_t class, hcy_block *
 static int alloc_block(hcy_device *dev, int mem, size_t size, hcy_block *block)
 {
     int status = hcy__fault_alloc(dev);
-    return status ? status : dev->backend->ops->alloc(block, dev->impl, mem, size);
+    if (!status)
+        status = dev->backend->ops->alloc(block, dev->impl, mem, size);
+    /* Also where the backend says more, as the pool counts and keeps by it. */
+    block->size = size;
+    return status;
 }
 
 /* Whether memory has come back since `seen` blocks had. */
@@ -122,14 +127,16 @@ static bool wait_for_memory(struct hcy__pool *pool, size_t seen)
 }
 
 /* What is kept here may be all that was missing, or what commands under way give back. */
-static int alloc_from_others(struct hcy__pool *pool, int mem, size_t rounded, hcy_block *block)
+static int alloc_from_others(struct hcy__pool *pool, int mem, size_t size, size_t rounded, hcy_block *block)
 {
     const uint64_t began = hcy_now_ns(), all = pool->dev->info.memory;
     for (;;) {
         const size_t seen = atomic_load(&pool->n_freed);
         hcy__pool_trim(pool);
         int status = alloc_block(pool->dev, mem, rounded, block);
-        if (status != HCY_ENOMEM || (mem == HCY_MEM_DEVICE && all && rounded > all) ||
+        if (status == HCY_ENOMEM && size < rounded)
+            status = alloc_block(pool->dev, mem, size, block);
+        if (status != HCY_ENOMEM || (mem == HCY_MEM_DEVICE && all && size > all) ||
             hcy_now_ns() - began > LIMIT_NS || !wait_for_memory(pool, seen))
             return status;
     }
@@ -144,14 +151,12 @@ int hcy__pool_alloc(struct hcy__pool *pool, int mem, size_t size, hcy_block *blo
         return 0;
     int status = alloc_block(pool->dev, mem, rounded, block);
     if (status == HCY_ENOMEM)
-        status = alloc_from_others(pool, mem, rounded, block);
+        status = alloc_from_others(pool, mem, size, rounded, block);
     if (status)
         return status;
-    /* All blocks of a class have one size, so that any of them serves the next request. */
-    block->size = rounded;
     pthread_mutex_lock(&pool->lock);
     pool->stats.misses++;
-    pool->stats.in_use += rounded;
+    pool->stats.in_use += block->size;
     /* Only an allocation can make a new peak: taking and keeping move bytes between the two. */
     if (pool->stats.in_use + pool->stats.cached > pool->stats.peak)
         pool->stats.peak = pool->stats.in_use + pool->stats.cached;
@@ -166,8 +171,10 @@ void hcy__pool_free(struct hcy__pool *pool, int mem, hcy_block *block)
     struct entry *e = malloc(sizeof *e);
     pthread_mutex_lock(&pool->lock);
     pool->stats.in_use -= block->size;
-    /* A lost device's memory is of no use to the next one. */
-    bool keep = e && pool->stats.cached + block->size <= pool->limit && !atomic_load(&pool->dev->is_lost);
+    /* All blocks of a class have one size, so that any of them serves the next request.  A lost device's memory is of
+     * no use to the next one. */
+    bool keep = e && block->size == rounded && pool->stats.cached + block->size <= pool->limit &&
+                !atomic_load(&pool->dev->is_lost);
     if (keep) {
         e->block = *block;
         e->next = pool->kept[mem - 1][class];

@@ -2,6 +2,7 @@
 #include "hal_priv.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static void destroy_program(void *object)
 {
@@ -57,6 +58,32 @@ const char *hcy_program_log(const hcy_program *program)
     return program && program->log ? program->log : "";
 }
 
+/* A text behind what lies at *at already; NULL stays. */
+static const char *put_text(char **at, const char *text)
+{
+    const size_t size = text ? strlen(text) + 1 : 0;
+    char *copy = *at;
+    *at += size;
+    return text ? memcpy(copy, text, size) : NULL;
+}
+
+/* In one piece, so that the caller's may go; NULL: no memory. */
+static hcy_signature *copy_signature(const hcy_signature *from)
+{
+    size_t size = sizeof *from + from->n_args * sizeof *from->args + (from->name ? strlen(from->name) + 1 : 0);
+    for (size_t i = 0; i < from->n_args; i++)
+        size += from->args[i].name ? strlen(from->args[i].name) + 1 : 0;
+    hcy_signature *copy = malloc(size);
+    if (!copy)
+        return NULL;
+    hcy_arg_decl *args = (hcy_arg_decl *)(copy + 1);
+    char *text = (char *)(args + from->n_args);
+    *copy = (hcy_signature){ put_text(&text, from->name), args, from->n_args };
+    for (size_t i = 0; i < from->n_args; i++)
+        args[i] = (hcy_arg_decl){ put_text(&text, from->args[i].name), from->args[i].type, from->args[i].size };
+    return copy;
+}
+
 int hcy_program_kernel(hcy_kernel **out, hcy_program *program, const char *name,
                        const hcy_signature *signature)
 {
@@ -67,14 +94,17 @@ int hcy_program_kernel(hcy_kernel **out, hcy_program *program, const char *name,
     int status = hcy__device_check(program->dev);
     if (status)
         return status;
-    hcy_kernel *kernel = hcy__kernel_new(program->dev, signature);
-    if (!kernel)
-        return HCY_ENOMEM;
-    status = program->dev->backend->ops->program_kernel(&kernel->impl, program->impl, name, signature);
+    hcy_signature *own = signature ? copy_signature(signature) : NULL;
+    if (signature && !own)
+        return hcy_fail(HCY_ENOMEM, "out of memory for a kernel's signature");
+    hcy_kernel *kernel = hcy__kernel_new(program->dev, own);
+    status = kernel ? program->dev->backend->ops->program_kernel(&kernel->impl, program->impl, name, own) : HCY_ENOMEM;
     if (status) {
         free(kernel);
+        free(own);
         return status;
     }
+    kernel->own_signature = own;
     hcy_device_retain(program->dev);
     kernel->program = hcy_program_retain(program);
     kernel->variant = "user";
@@ -103,8 +133,11 @@ int hcy_program_global(hcy_buffer **out, hcy_program *program, const char *name)
     if (status)
         return status;
     hcy_buffer *buf = hcy__buffer_new(program->dev, HCY__IMPORTED, HCY_MEM_DEVICE, block.size);
-    if (!buf)
+    if (!buf) {
+        if (HCY_HAS_OP(program->dev->backend->ops, unimport))
+            program->dev->backend->ops->unimport(program->dev->impl, &block);
         return HCY_ENOMEM;
+    }
     /* The memory goes with the program, which the buffer therefore keeps. */
     buf->block = block;
     buf->done = drop_program;

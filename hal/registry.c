@@ -224,8 +224,6 @@ static int open_spec(hcy_device **out, struct hcy__spec *spec)
     hcy_device *dev = calloc(1, sizeof *dev);
     if (!dev)
         return hcy_fail(HCY_ENOMEM, "out of memory for a device");
-    /* Only now: where there is no such backend, or it finds nothing here, nothing has been opened. */
-    hcy__fork_watch();
     /* The backend may keep the handle in open(), so it is complete but for what open() finds out. */
     hcy__object_init(dev, destroy_device);
     dev->backend = backend;
@@ -243,7 +241,8 @@ static int open_spec(hcy_device **out, struct hcy__spec *spec)
         free(dev);
         return status;
     }
-    /* From here on the backend's device is open, and a release closes it. */
+    /* From here on the backend's device is open, and a release closes it; before, a child of fork had lost nothing. */
+    hcy__fork_watch();
     status = hcy__pool_create(&dev->pool, dev);
     if (status)
         hcy_device_release(dev);

@@ -1,7 +1,8 @@
 /* trace.c - the timeline HALCYON_TRACE=FILE asks for, in Chrome's trace format (chrome://tracing, perfetto).
  *
  * The file is valid JSON after every span: each one is written over the closing bracket, which is written again
- * behind it.  It has its name from the beginning, as it is wanted most of what did not come to its end.  One process
+ * behind it.  It has its name from the beginning, as it is wanted most of what did not come to its end.  Of
+ * several processes that are given one name, all but the first add their number to it.  One process
  * row a device, one thread row a queue; the host's threads are rows of one process more.  Thread-safe; off, it costs
  * one atomic load.
  *
@@ -10,11 +11,14 @@
  */
 #include "hal_priv.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define MAX_LANES 256
 #define HOST      MAX_LANES /* the process of the host's threads; devices have those below it */
@@ -58,15 +62,34 @@ static bool is_trace_or_new(const char *path)
     return good;
 }
 
+/* The file, which is this process's as long as it runs; NULL with EAGAIN where it is another one's. */
+static FILE *take_file(const char *path)
+{
+    struct flock all = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+    int fd = is_trace_or_new(path) ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666) : -1;
+    if (fd < 0)
+        return NULL;
+    /* File systems without locks have other failures. */
+    const bool is_taken = fcntl(fd, F_SETLK, &all) && (errno == EACCES || errno == EAGAIN);
+    FILE *taken = is_taken || ftruncate(fd, 0) ? NULL : fdopen(fd, "w");
+    if (!taken)
+        close(fd);
+    if (is_taken)
+        errno = EAGAIN;
+    return taken;
+}
+
 static void open_trace(void)
 {
     const char *path = getenv("HALCYON_TRACE");
+    char own[PATH_MAX];
     if (!path || !*path)
         return;
-    if (!is_trace_or_new(path))
-        return;
     /* A file that cannot be written is no reason to fail: the program works without its timeline. */
-    file = fopen(path, "w");
+    errno = 0;
+    file = take_file(path);
+    if (!file && errno == EAGAIN && snprintf(own, sizeof own, "%s.%ld", path, (long)getpid()) < (int)sizeof own)
+        file = take_file(own);
     if (file && fprintf(file, "[%s", tail) > 0 && !fflush(file))
         atomic_store(&on, true);
 }

@@ -96,6 +96,8 @@ static void test_environment(void)
     is_int(ask("HALCYON_BACKENDS", without, COUNT_BACKEND, backend), 0,
            "HALCYON_BACKENDS=%s lists none of it", without);
     is_int(ask("HALCYON_BACKENDS", without, OPEN, cts_spec), -HCY_ENODEV, "and none opens");
+    snprintf(without, sizeof without, ",-%s", backend);
+    is_int(ask("HALCYON_BACKENDS", without, OPEN, cts_spec), -HCY_ENODEV, "nor behind an empty word");
     is_int(ask("HALCYON_BACKENDS", "nosuch", OPEN, "auto"), -HCY_ENODEV,
            "nothing is left where another is named");
     is_int(ask("HALCYON_BACKENDS", "null", OPEN, "auto"), -HCY_ENODEV,

@@ -641,6 +641,35 @@ static void test_lent_twice(void)
     hcy_fft_release(fft);
 }
 
+/* Of memory that was lent amid a number a device says so before it runs, or has the result. */
+static void test_lent_amid_number(void)
+{
+    enum { N = 64 };
+    static _Alignas(64) double host[2][2 * N + 16];
+    const struct shape s = { 1, { N, 1, 1 }, 1 };
+    hcy_fft_desc c2c = desc_of(&s, HCY_FFT_C2C, HCY_F64, 0);
+    hcy_fft *fft = NULL;
+    st_ok(hcy_fft_create(&fft, dev, &c2c), "a plan");
+    hcy_buffer *w = workspace(fft);
+    for (int which = 0; which < 2; which++) {
+        double *in = host[0] + !which, *out = host[1] + which;
+        hcy_buffer *a = NULL, *b = NULL;
+        memset(host, 0, sizeof host);
+        in[0] = 1; /* whose transform is 1 everywhere */
+        st_ok(hcy_buffer_import_host(&a, dev, in, 16 * N, NULL, NULL), "memory of the host's");
+        st_ok(hcy_buffer_import_host(&b, dev, out, 16 * N, NULL, NULL), "and some more");
+        int status = hcy_fft_execute(queue, b, fft, HCY_FFT_FORWARD, a, w);
+        const bool is_refused = status == HCY_EINVAL && strstr(hcy_last_error()->text, "amid a complex number");
+        st_ok(hcy_queue_finish(queue), "the queue goes on");
+        ok(is_refused || (!status && out[0] == 1 && out[2 * N - 2] == 1), "%s begins amid a number: %s",
+           which ? "what is written" : "what is read", is_refused ? "refused" : hcy_status_name(status));
+        hcy_buffer_release(b);
+        hcy_buffer_release(a);
+    }
+    hcy_buffer_release(w);
+    hcy_fft_release(fft);
+}
+
 int main(int argc, char **argv)
 {
     cts_begin(argc, argv);
@@ -664,8 +693,10 @@ int main(int argc, char **argv)
         test_threads();
         test_refused_plans();
         test_refused_runs();
-        if (cts_has(dev, HCY_CAP_IMPORT_HOST))
+        if (cts_has(dev, HCY_CAP_IMPORT_HOST)) {
             test_lent_twice();
+            test_lent_amid_number();
+        }
     }
     hcy_queue_release(queue);
     hcy_device_release(dev);

@@ -78,11 +78,10 @@ static int grandchild(void *context)
     return cts_child(child, context);
 }
 
-static int open_works(void *context)
+static int open_works(void *spec)
 {
     hcy_device *dev = NULL;
-    (void)context;
-    int status = hcy_device_open(&dev, cts_spec);
+    int status = hcy_device_open(&dev, spec ? spec : cts_spec);
     hcy_device_release(dev);
     return -status;
 }
@@ -98,6 +97,10 @@ int main(int argc, char **argv)
     st_ok(hcy_device_list(&list, &n), "devices are listed");
     hcy_list_free(list);
     is_int(cts_child(open_works, NULL), 0, "a child forked before the first open may open devices");
+    char cpu[] = "cpu", wrong[256];
+    st_is(hcy_device_open(&a.dev, cts_with(wrong, sizeof wrong, cts_spec, "@nosuch=1")), HCY_EINVAL,
+          "a device string with a mistake opens nothing");
+    is_int(cts_child(open_works, cpu), 0, "so a child may");
     a.dev = cts_open();
     a.queue = cts_queue(a.dev);
     a.buf = cts_buffer(a.dev, 64);

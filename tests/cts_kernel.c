@@ -315,15 +315,19 @@ static void test_grid(hcy_program *program)
 
 static void test_typed(hcy_program *program)
 {
-    static const hcy_arg_decl decl[] = { { "x", HCY_ARG_INOUT, 0 }, { "increment", HCY_ARG_F64, 0 } };
-    static const hcy_signature signature = { "add", decl, 2 };
+    char names[][10] = { "add", "x", "increment" };
+    hcy_arg_decl decl[] = { { names[1], HCY_ARG_INOUT, 0 }, { names[2], HCY_ARG_F64, 0 } };
+    hcy_signature signature = { names[0], decl, 2 };
     const hcy_grid grid = { { 4, 1, 1 }, { 1, 1, 1 }, 0 };
     double x[4] = { 1, 2, 3, 4 };
     hcy_kernel *kernel = NULL;
     hcy_buffer *buf = cts_buffer(dev, sizeof x);
     hcy_arg good[] = { hcy_arg_buf(buf), hcy_arg_f64(0.5) }, bad[] = { hcy_arg_buf(buf), hcy_arg_f32(0.5f) };
     st_ok(hcy_program_kernel(&kernel, program, "add", &signature), "a function with a signature");
-    ok(hcy_kernel_signature(kernel) && hcy_kernel_signature(kernel)->n_args == 2, "keeps it");
+    memset(names, 0, sizeof names);
+    memset(decl, 0, sizeof decl);
+    signature.n_args = 0;
+    ok(hcy_kernel_signature(kernel) && hcy_kernel_signature(kernel)->n_args == 2, "keeps it, also where the caller's goes");
     st_says(hcy_launch_grid(queue, kernel, &grid, bad, 2), HCY_EINVAL, "increment",
             "and is checked against it");
     st_says(hcy_launch_grid(queue, kernel, &grid, good, 1), HCY_EINVAL, "add", "number and all");
@@ -370,6 +374,11 @@ static void test_functions(void)
     st_ok(hcy_launch_grid(mine, kernel, &grid, NULL, 0), "is launched, without its program");
     st_says(hcy_queue_finish(mine), HCY_ELAUNCH, "fail_at", "and fails its queue, by name");
     is_int(hcy_last_error()->vendor_code, -1234, "with what it returned");
+    hcy_queue_release(mine);
+    const hcy_grid most = { { UINT32_MAX, UINT32_MAX, 1 }, { 1, 1, 1 }, 0 };
+    mine = cts_queue(dev);
+    st_ok(hcy_launch_grid(mine, kernel, &most, NULL, 0), "of as many groups as there are numbers");
+    st_says(hcy_queue_finish_within(mine, CTS_PATIENCE), HCY_ERANGE, "groups", "it fails for these");
     hcy_queue_release(mine);
     hcy_kernel_release(kernel);
 }

@@ -106,6 +106,29 @@ static void test_in_flight(void)
     free(got);
 }
 
+/* What fits is given, where a size of the pool's, up to an eighth larger, does not. */
+static void test_exact(void)
+{
+    enum { SIZE = 1000000 };
+    char spec[256];
+    hcy_device *kept = dev;
+    hcy_buffer *a = NULL, *b = NULL;
+    if (hcy_device_open(&dev, cts_with(spec, sizeof spec, cts_spec, "@memory=1000000"))) {
+        dev = kept;
+        skip(5, "no limit for memory: %s", hcy_last_error()->text);
+        return;
+    }
+    st_ok(hcy_buffer_create(&a, dev, HCY_MEM_DEVICE, SIZE), "all the memory that there is");
+    is_int((intmax_t)stats().in_use, SIZE, "is in use");
+    st_is(hcy_buffer_create(&b, dev, HCY_MEM_DEVICE, 1), HCY_ENOMEM, "there is no more");
+    hcy_buffer_release(a);
+    ok(!stats().in_use && !stats().cached, "and what is given back is not kept");
+    st_ok(hcy_buffer_create(&a, dev, HCY_MEM_DEVICE, SIZE), "but is there again");
+    hcy_buffer_release(a);
+    hcy_device_release(dev);
+    dev = kept;
+}
+
 /* Many sizes come and go; what is kept stays bounded, and everything is accounted for. */
 static void test_churn(void)
 {
@@ -146,6 +169,7 @@ int main(int argc, char **argv)
     test_trim();
     test_in_flight();
     test_churn();
+    test_exact();
     hcy_device_release(dev);
     return done_testing();
 }

@@ -158,6 +158,32 @@ static int work(void *context)
     return status ? 1 : !valid ? 2 : made ? 3 : 4;
 }
 
+/* In a child: another process, which has the trace of that name, still runs. */
+static int work_beside(void *context)
+{
+    const struct traced *t = context;
+    int ready[2], end[2], how = 0, fine;
+    char c = 0, own[160], *texts[2];
+    setenv("HALCYON_TRACE", t->path, 1);
+    if (pipe(ready) || pipe(end))
+        return 1;
+    pid_t other = fork();
+    if (!other) {
+        fine = !use_and_close("null:3") && write(ready[1], &c, 1) == 1 && read(end[0], &c, 1) == 1;
+        _exit(!fine);
+    }
+    fine = other > 0 && read(ready[0], &c, 1) == 1 && !use_and_close("null:1") && write(end[1], &c, 1) == 1 &&
+           waitpid(other, &how, 0) == other && !how;
+    snprintf(own, sizeof own, "%s.%ld", t->path, (long)getpid());
+    texts[0] = read_file(t->path);
+    texts[1] = read_file(own);
+    fine = fine && is_json(texts[0]) && count(texts[0], "null:3") == 1 && is_json(texts[1]) &&
+           count(texts[1], "null:1") == 1;
+    free(texts[0]);
+    free(texts[1]);
+    return unlink(own) || !fine;
+}
+
 static int work_without_file(void *context)
 {
     static const struct traced nowhere = { "/nonexistent/trace.json" };
@@ -208,6 +234,7 @@ static void test_trace(void)
     ok(count(text, "\"args\":{\"name\":\"null:1\"}") == 1 && count(text, "\"args\":{\"name\":\"null:1 (2)\"}") == 1,
        "the second one of a name has a number");
     free(text);
+    is_int(cts_child(work_beside, (void *)(uintptr_t)&t), 0, "two processes of one name have a file each");
     unlink(path);
     is_int(cts_child(work_without_file, NULL), 0, "a trace that cannot be written disturbs nothing");
 }

@@ -130,6 +130,34 @@ static void test_program(void)
     hcy_buffer_release(buf);
 }
 
+/* Two kernels of one name are one function of CUDA's, whose local memory is allowed for all launches of it. */
+static void test_local(void)
+{
+    int64_t most = 0;
+    hcy_program *program = NULL;
+    hcy_kernel *one = NULL, *other = NULL;
+    int status = hcy_device_get_i64(&most, dev, "local_bytes");
+    status = cts_first(status, hcy_program_create(&program, dev, HCY_CUDA_PTX, ptx, sizeof ptx - 1, NULL));
+    status = cts_first(status, hcy_program_kernel(&one, program, "add", NULL));
+    st_ok(cts_first(status, hcy_program_kernel(&other, program, "add", NULL)), "a program's kernel, twice");
+    const hcy_grid much = { { 1, 1, 1 }, { 1, 1, 1 }, (uint32_t)most },
+                   less = { { 1, 1, 1 }, { 1, 1, 1 }, (uint32_t)most - 1024 };
+    hcy_buffer *buf = cts_buffer(dev, sizeof(double));
+    double x = 1;
+    hcy_arg args[] = { hcy_arg_buf(buf), hcy_arg_f64(0.5) };
+    st_ok(hcy_buffer_write(queue, buf, 0, &x, sizeof x), "a number");
+    st_ok(hcy_launch_grid(queue, one, &much, args, 2), "a launch with all the local memory that there is");
+    st_ok(hcy_launch_grid(queue, other, &less, args, 2), "with less");
+    st_ok(hcy_launch_grid(queue, one, &much, args, 2), "and again with as much");
+    st_ok(hcy_buffer_read(queue, &x, buf, 0, sizeof x), "it is read");
+    st_ok(hcy_queue_finish(queue), "after all of them");
+    ok(x == 2.5, "%g: each has run", x);
+    hcy_buffer_release(buf);
+    hcy_kernel_release(one);
+    hcy_kernel_release(other);
+    hcy_program_release(program);
+}
+
 /* A program's constant, and groups that all run at once. */
 static void test_global(void)
 {
@@ -710,6 +738,7 @@ int main(int argc, char **argv)
     queue = cts_queue(dev);
     find_driver();
     test_program();
+    test_local();
     test_global();
     test_tensors();
     test_interface();

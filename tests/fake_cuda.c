@@ -566,17 +566,21 @@ F(cuModuleGetFunction, CUfunction *function, CUmodule module, const char *name)
     *function = function_of(i);
     return (void)module, i == 2 && !strncmp(name, "nosuch", 6) ? CUDA_ERROR_NOT_FOUND : 0;
 }
+static atomic_int user_local = 48 << 10; /* that "add" may be launched with */
 F(cuFuncGetAttribute, int *value, int attribute, CUfunction function)
 {
-    (void)function;
-    return *value = attribute == CUDA_FUNC_MOST_ITEMS  ? 1024
-                    : attribute == CUDA_FUNC_REGISTERS ? 16
-                                                       : 0,
+    return *value = attribute == CUDA_FUNC_MOST_ITEMS    ? 1024
+                    : attribute == CUDA_FUNC_REGISTERS   ? 16
+                    : attribute == CUDA_FUNC_LOCAL_BYTES ? function == function_of(0) ? user_local : 48 << 10
+                                                         : 0,
            state();
 }
+/* Less than what another thread may have asked for, and be about to launch with, is refused. */
 F(cuFuncSetAttribute, CUfunction function, int attribute, int value)
 {
-    return (void)function, (void)attribute, (void)value, state();
+    if (function != function_of(0) || attribute != CUDA_FUNC_LOCAL_BYTES)
+        return state();
+    return value < atomic_exchange(&user_local, value) ? INVALID : state();
 }
 F(cuOccupancyMaxActiveBlocksPerMultiprocessor, int *groups, CUfunction function, int items,
   size_t local_bytes)
@@ -602,8 +606,8 @@ F(cuLaunchKernel, CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned 
   unsigned local, CUstream stream, void **args, void **extra)
 {
     CHECK;
-    (void)extra, (void)local;
-    if (stream->context != stack[depth - 1])
+    (void)extra;
+    if (stream->context != stack[depth - 1] || (f == function_of(0) && (int)local > user_local))
         return INVALID;
     if (f == function_of(1))
         stream->context->poisoned = true; /* the launch itself succeeds */

@@ -243,6 +243,24 @@ static hcy_output *begin(const char *path, unsigned flags, const char *text)
     return o;
 }
 
+/* What is open already, by its number, is written from where it is, and goes on behind that. */
+static void test_open_already(void)
+{
+    char path[] = "/tmp/halcyon-open-XXXXXX", name[32];
+    hcy_output *o = NULL;
+    int fd = mkstemp(path);
+    if (fd < 0 || write(fd, "before ", 7) != 7)
+        bail_out("no temporary file");
+    snprintf(name, sizeof name, "/dev/fd/%d", fd);
+    is_int(hcy_output_open(&o, name, 0), 0, "a file that is open already");
+    is_int(hcy_output_write(o, "then", 4, 4), 0, "... written, the end first");
+    is_int(hcy_output_write(o, "now ", 4, 0), 0, "... and what comes before it");
+    is_int(hcy_output_commit(o, 0), 0, "... all of it");
+    ok(write(fd, " behind", 7) == 7 && holds(path, "before now then behind"), "... between what others write there");
+    close(fd);
+    unlink(path);
+}
+
 static void test_output(void)
 {
     char root[] = "/tmp/halcyon-output-XXXXXX", file[64], other[64], through[64], partial[128];
@@ -328,6 +346,7 @@ int main(void)
     test_sizes();
     test_cache();
     test_output();
+    test_open_already();
     test_hash();
     return done_testing();
 }

@@ -1,7 +1,7 @@
 /* hostqueue.c - the queue for devices that have none: whose time a command's is, the host's or the device's; and what
  * its thread has not of the host; commands that a device orders itself. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* pthread_getattr_np */
+#define _GNU_SOURCE /* pthread_getattr_np, wait4 */
 #endif
 #include "tap.h"
 
@@ -11,7 +11,10 @@
 #include <float.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #ifdef __SSE__
 #include <xmmintrin.h>
@@ -192,6 +195,35 @@ static void check_thread(hcy_device *dev)
     hcy_hostqueue_destroy(hq);
 }
 
+/* How often the process sleeps that exit() ends in a child, while queues of this one may be on their way out. */
+static long sleeps_of_child(hcy_device *dev)
+{
+    struct rusage used = { 0 };
+    for (int i = 0; i < 6; i++) {
+        hcy_hostqueue *hq = NULL;
+        if (hcy_hostqueue_create(&hq, dev, NULL) || hcy_hostqueue_finish(hq))
+            bail_out("no queue: %s", hcy_last_error()->text);
+        hcy_hostqueue_destroy(hq);
+    }
+    fflush(NULL);
+    pid_t child = fork();
+    if (!child)
+        exit(0);
+    if (child < 0 || wait4(child, NULL, 0, &used) != child)
+        bail_out("no child");
+    return used.ru_nvcsw;
+}
+
+/* Nobody ends a queue in a child, so it does not wait for that, which it would do by sleeping again and again. */
+static void check_forked(hcy_device *dev)
+{
+    enum { TIMES = 40, MANY = 100 };
+    long sleeps = 0;
+    for (int i = 0; i < TIMES && sleeps < MANY; i++)
+        sleeps = sleeps_of_child(dev);
+    ok(sleeps < MANY, "a child that ends does not wait for its parent's queues (it slept %ld times)", sleeps);
+}
+
 int main(void)
 {
     hcy_device *dev = NULL;
@@ -216,6 +248,7 @@ int main(void)
     check_short(hq);
     hcy_hostqueue_destroy(hq);
     check_thread(dev);
+    check_forked(dev);
     hcy_device_release(dev);
     return done_testing();
 }

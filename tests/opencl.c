@@ -190,6 +190,8 @@ static void test_handles(void)
     ok(mem && offset == 100, "and where it begins in that");
     st_ok(hcy_buffer_import_device(&same, dev, (uint64_t)(uintptr_t)mem, 4096, NULL, NULL),
           "a cl_mem is imported");
+    ok(hcy_buffer_host(same) == hcy_buffer_host(buf) && !hcy_buffer_host(buf) == !cts_has(dev, HCY_CAP_HOST_MEMORY),
+       "with the host's address of it, where all memory has one");
     st_ok(hcy_buffer_write_now(same, 0, data, 64), "written");
     st_ok(hcy_buffer_read_now(got, buf, 0, 64), "and read under its other name");
     is_int(got[0], 5, "the same memory");
@@ -251,6 +253,55 @@ static void test_rows(void)
     setenv("HALCYON_CACHE_DIR", before, 1);
 }
 
+/* --- A program's own commands --- */
+
+static void *find_call(const char *name)
+{
+    void *library = dlopen("libOpenCL.so.1", RTLD_NOW), *call = library ? dlsym(library, name) : NULL;
+    if (!call)
+        bail_out("libOpenCL.so.1 has no %s", name);
+    return call;
+}
+
+/* A program's own command in a queue, which runs when the program says so, keeps a buffer that the program and the
+ * pool have nothing to do with any more. */
+static void test_keep(void)
+{
+    enum { SIZE = 1 << 16 };
+    void *(*make_gate)(void *context, int *error) = NULL;
+    int (*open_gate)(void *event, int status) = NULL, (*forget)(void *event) = NULL;
+    int (*fill)(void *q, void *mem, const void *pattern, size_t n, size_t at, size_t size, unsigned waits,
+                void *const *events, void **event) = NULL;
+    *(void **)&make_gate = find_call("clCreateUserEvent");
+    *(void **)&open_gate = find_call("clSetUserEventStatus");
+    *(void **)&fill = find_call("clEnqueueFillBuffer");
+    *(void **)&forget = find_call("clReleaseEvent");
+    const int theirs = 0x7777, ours = 0x2222;
+    void *q = NULL, *context = NULL, *mem = NULL;
+    size_t at = 0;
+    int error = 0, got = 0;
+    hcy_queue *mine = cts_queue(dev);
+    hcy_buffer *buf = cts_buffer(dev, SIZE), *next = NULL;
+    int status = hcy_opencl_queue(&q, mine);
+    status = cts_first(status, hcy_opencl_context(&context, dev));
+    st_ok(cts_first(status, hcy_opencl_mem(&mem, &at, buf)), "handles of OpenCL's");
+    void *gate = make_gate(context, &error);
+    is_int(fill(q, mem, &theirs, sizeof theirs, at, SIZE, 1, &gate, NULL), 0, "a command of the program's own");
+    st_ok(hcy_queue_keep(mine, &buf, 1), "its buffer is kept");
+    hcy_buffer_release(buf);
+    st_is(hcy_queue_finish_within(mine, 0), HCY_ETIMEOUT, "as long as the command has not run");
+    next = cts_buffer(dev, SIZE);
+    status = hcy_buffer_fill(queue, next, 0, SIZE, &ours, sizeof ours);
+    st_ok(cts_first(status, hcy_queue_finish(queue)), "another buffer is filled meanwhile");
+    is_int(open_gate(gate, 0), 0, "the command may run");
+    st_ok(hcy_queue_finish(mine), "and has");
+    st_ok(hcy_buffer_read_now(&got, next, 0, sizeof got), "the other buffer is read");
+    is_int(got, ours, "which it has not written to");
+    forget(gate);
+    hcy_buffer_release(next);
+    hcy_queue_release(mine);
+}
+
 /* --- The device's own times --- */
 
 enum { QUEUE_PROPERTIES = 0x1093, QUEUE_PROFILING = 2 };
@@ -258,11 +309,10 @@ enum { QUEUE_PROPERTIES = 0x1093, QUEUE_PROFILING = 2 };
 static uint64_t properties_of(hcy_queue *of)
 {
     int (*info)(void *queue, unsigned what, size_t size, void *value, size_t *needed) = NULL;
-    void *library = dlopen("libOpenCL.so.1", RTLD_NOW), *handle = NULL;
+    void *handle = NULL;
     uint64_t value = 0;
-    if (library)
-        *(void **)&info = dlsym(library, "clGetCommandQueueInfo");
-    if (!info || hcy_opencl_queue(&handle, of) || info(handle, QUEUE_PROPERTIES, sizeof value, &value, NULL))
+    *(void **)&info = find_call("clGetCommandQueueInfo");
+    if ( hcy_opencl_queue(&handle, of) || info(handle, QUEUE_PROPERTIES, sizeof value, &value, NULL))
         bail_out("a queue does not say what it is");
     return value;
 }
@@ -325,6 +375,7 @@ int main(int argc, char **argv)
     test_includes();
     test_handles();
     test_rows();
+    test_keep();
     test_profile();
     test_own_fft();
     hcy_queue_release(queue);

@@ -214,17 +214,35 @@ static void test_no_room(void)
     hcy_device_release(dev);
 }
 
+static void count_done(void *n)
+{
+    ++*(int *)n;
+}
+
+static hcy_buffer *lend(hcy_device *dev, int *n_back)
+{
+    static _Alignas(4096) unsigned char host[4096];
+    hcy_buffer *lent = NULL;
+    if (hcy_buffer_import_host(&lent, dev, host, sizeof host, count_done, n_back))
+        bail_out("memory is not lent: %s", hcy_last_error()->text);
+    return lent;
+}
+
 /* The device is lost, and the process goes on with the other card.  At the end of the process XRT's own objects go
  * while its card still runs, which has been seen to crash: this ends at once. */
 static void test_hang(void)
 {
     struct cts_work work;
+    int n_back = 0;
     hcy_device *dev = cts_open_spec("xrt:0@timeout-ms=200");
     hcy_queue *queue = cts_queue(dev);
+    hcy_buffer *lent = lend(dev, &n_back);
     if (cts_work_make(&work, dev))
         bail_out("no work: %s", hcy_last_error()->text);
     st_ok(cts_work_launch(&work, queue), "a run that never ends");
     st_says(hcy_queue_finish(queue), HCY_ELOST, "in time", "is given up, and the device is lost");
+    hcy_buffer_release(lent);
+    is_int(n_back, 0, "what was lent to it is not given back: it may still use it");
     cts_work_free(&work);
     hcy_queue_release(queue);
     hcy_device_release(dev);
@@ -234,6 +252,8 @@ static void test_hang(void)
         bail_out("no work: %s", hcy_last_error()->text);
     st_ok(cts_work_launch(&work, queue), "a run on the other card");
     st_ok(hcy_queue_finish(queue), "ends well");
+    hcy_buffer_release(lend(dev, &n_back));
+    is_int(n_back, 1, "and what is lent to that one comes back");
     cts_work_free(&work);
     hcy_queue_release(queue);
     hcy_device_release(dev);

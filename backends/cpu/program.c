@@ -95,6 +95,9 @@ int cpu_program_run(struct cpu_pool *pool, void *function, const hcy_launch_desc
     int status = hcy_size_mul(&total, launch->grid->groups[0], launch->grid->groups[1]);
     if (!status)
         status = hcy_size_mul(&total, total, launch->grid->groups[2]);
+    /* Threads count past the end, each by a range. */
+    if (!status && total > SIZE_MAX / 2)
+        status = hcy_fail(HCY_ERANGE, "the CPU takes up to %zu groups in a launch, not %zu", SIZE_MAX / 2, total);
     if (status)
         return status;
     /* Eight ranges a thread: enough for groups of different cost, few enough for cheap ones. */

@@ -262,16 +262,17 @@ int cuda_event_time(uint64_t *ns, void *eimpl)
     if (status)
         return status;
     pthread_mutex_lock(&e->lock);
-    uint64_t now = hcy_now_ns();
-    if (!e->time_ns)
-        status = cuda_event_when(&e->time_ns, e->dev, e->event);
+    uint64_t now = hcy_now_ns(), when = e->time_ns;
+    if (!when)
+        status = cuda_event_when(&when, e->dev, e->event);
     /* The two clocks agree to microseconds only; what cannot be true is cut off, so that times never run
      * backwards. */
-    if (e->time_ns < e->recorded_ns)
-        e->time_ns = e->recorded_ns;
-    if (e->time_ns > now)
-        e->time_ns = now;
-    *ns = e->time_ns;
+    if (when < e->recorded_ns)
+        when = e->recorded_ns;
+    if (when > now)
+        when = now;
+    if (!status)
+        *ns = e->time_ns = when;
     pthread_mutex_unlock(&e->lock);
     cuda_leave();
     return status;

@@ -11,6 +11,7 @@ struct cuda_fft {
     void *cufft; /* or */
     struct cuda_kernel *kernel;
     struct gpu_fft *own;
+    int precision;
 };
 
 static int create_own(struct cuda_fft *f, size_t *workspace, const hcy_fft_desc *desc)
@@ -30,6 +31,7 @@ int cuda_fft_create(void **fimpl, size_t *workspace, void *impl, const hcy_fft_d
     if (!f)
         return hcy_fail(HCY_ENOMEM, "out of memory for an FFT's plan");
     f->dev = d;
+    f->precision = desc->precision;
     int status = d->own_fft ? create_own(f, workspace, desc) : cuda_cufft_create(&f->cufft, workspace, d, desc);
     if (status)
         cuda_fft_release(f);
@@ -62,6 +64,9 @@ int cuda_fft_execute(void *qimpl, const hcy_value *out, void *fimpl, int directi
                      const hcy_value *work, hcy_keep *keep)
 {
     struct cuda_fft *f = fimpl;
+    int status = gpu_fft_check_begin(out, in, work, f->precision);
+    if (status)
+        return status;
     if (f->cufft)
         return cuda_cufft_execute(qimpl, out, f->cufft, direction, in, work, keep);
     struct cuda_command c = { .name = "fft", .bytes = in->bytes_left + out->bytes_left, .run = run_own };

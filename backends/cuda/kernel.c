@@ -62,8 +62,14 @@ static int allow_local(struct cuda_device *d, CUfunction f, uint32_t bytes)
     if (bytes > d->local_bytes)
         return hcy_fail(HCY_EINVAL, "%s: a group has at most %zu bytes of local memory, not %u",
                         hcy_device_get_info(d->dev)->name, d->local_bytes, bytes);
-    return cuda_check(d, cu.cuFuncSetAttribute(f, CUDA_FUNC_LOCAL_BYTES, (int)bytes),
-                      "asking for local memory");
+    int allowed = 0;
+    /* Only raised, since other queues may be about to launch this function with what they asked for. */
+    pthread_mutex_lock(&d->lock);
+    CUresult r = cu.cuFuncGetAttribute(&allowed, CUDA_FUNC_LOCAL_BYTES, f);
+    if (!r && allowed < (int)bytes)
+        r = cu.cuFuncSetAttribute(f, CUDA_FUNC_LOCAL_BYTES, (int)bytes);
+    pthread_mutex_unlock(&d->lock);
+    return cuda_check(d, r, "asking for local memory");
 }
 
 static int find_function(void *device, void *module, const char *name, uint32_t local_bytes, void **out)

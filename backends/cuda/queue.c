@@ -155,22 +155,33 @@ static int hold_command(struct cuda_queue *q, const struct cuda_held *like)
     return 0;
 }
 
+/* A skipped command's objects go as others' do, since whoever submits holds the HAL's lock on the queue: the last
+ * reference to one may call back. */
+static void release_later(struct cuda_queue *q, hcy_keep *keep)
+{
+    struct cuda_pending *p = take_spare(q);
+    if (p)
+        append_pending(q, p, keep);
+    else
+        hcy_keep_release(keep);
+}
+
 int cuda_submit(struct cuda_queue *q, const struct cuda_command *c, hcy_keep *keep)
 {
     int status = 0;
-    bool skipped = false;
     lock_to_submit(q);
     /* Nothing may overtake what is held, or commands would run out of order. */
     if (q->held) {
         status = hold_command(q, &(struct cuda_held){ .keep = keep, .command = *c });
-    } else if (!(skipped = q->error.status != 0)) {
-        status = run_now(q, c, keep);
-        skipped = status && q->error.status; /* by the command itself: that is the queue's failure, not the call's */
-        status = skipped ? 0 : status;
+    } else {
+        status = q->error.status ? 0 : run_now(q, c, keep);
+        /* By the command itself: that is the queue's failure, not the call's. */
+        if (q->error.status) {
+            release_later(q, keep);
+            status = 0;
+        }
     }
     pthread_mutex_unlock(&q->lock);
-    if (skipped)
-        hcy_keep_release(keep);
     return status;
 }
 
@@ -275,9 +286,12 @@ static void serve_held(struct cuda_queue *q, struct cuda_held *h)
     }
     if (failed.status && !q->error.status)
         q->error = failed;
-    if (h->record && !cu.cuCtxPushCurrent(q->dev->context)) {
+    if (h->record) {
+        /* Without the context this fails, and then says so to who waits. */
+        const bool is_entered = !cu.cuCtxPushCurrent(q->dev->context);
         cuda_event_record(h->record, q->stream, &q->error);
-        cuda_leave();
+        if (is_entered)
+            cuda_leave();
     }
     /* Only now does the next command go straight to the stream again. */
     q->held = h->next;

@@ -44,6 +44,7 @@ static const hcy_backend_ops ops = {
     .fft_execute = cl_fft_execute,
     .buffer_i64 = cl_buffer_i64,
     .queue_i64 = cl_queue_i64,
+    .queue_keep = cl_queue_keep,
     .kernel_i64 = cl_kernel_i64,
 };
 

@@ -67,7 +67,7 @@ struct cl_device {
 /* A block's handle. */
 struct cl_memory {
     cl_mem mem;
-    void *host;   /* mapped (pinned memory), or allocated and to be freed (shared) */
+    void *host;   /* mapped (pinned memory, a cl_mem of others'), or allocated and to be freed (shared) */
     void *tables; /* a plan's host side, malloced */
 };
 
@@ -132,6 +132,7 @@ int cl_queue_status(void *qimpl);
 int cl_queue_record(void **eimpl, void *qimpl);
 int cl_queue_wait(void *qimpl, hcy_event *event);
 int cl_queue_i64(int64_t *value, void *qimpl, const char *key);
+int cl_queue_keep(void *qimpl, hcy_keep *keep);
 
 /* --- Programs and kernels (program.c, kernel.c) --- */
 /* Source built for the device, from the cache if it is there.  *log (may be NULL) is malloced. */

@@ -89,12 +89,12 @@ static void set_up_kernels(struct cl_device *d, const struct settings *s)
     /* A device that lacks something is still opened: the user's own programs and copies need none of it. */
     if (!(d->at.info.caps & HCY_CAP_F64))
         snprintf(d->lacks, sizeof d->lacks, "double precision");
-    else if (spaces == 3 && strncmp(version, "OpenCL 1.", 9) == 0)
-        snprintf(d->lacks, sizeof d->lacks, "OpenCL C 2.0's generic pointers");
     /* Generic pointers are optional in OpenCL C 3.0, but in 2.0 any compiler has them. */
-    const char *language = "";
-    if (spaces == 3)
-        language = strncmp(version, "OpenCL 2.", 9) ? " -cl-std=CL3.0" : " -cl-std=CL2.0";
+    const bool is_first = !strncmp(version, "OpenCL 1.", 9), is_second = !strncmp(version, "OpenCL 2.", 9);
+    const char *language = spaces != 3 ? "" : is_second ? " -cl-std=CL2.0" : " -cl-std=CL3.0";
+    if (!*d->lacks && spaces == 3 && !is_second &&
+        (is_first || !cl_number(d->at.device, CL_DEVICE_GENERIC_ADDRESS_SPACE_SUPPORT)))
+        snprintf(d->lacks, sizeof d->lacks, "OpenCL C 2.0's generic pointers");
     if (d->at.quirk->lanes)
         d->capability = (int)cl_number(d->at.device, CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV);
     snprintf(d->options, sizeof d->options, "-DSPACES=%d -DLANES=%d -DATOMICS=%d%s", spaces,
@@ -110,6 +110,7 @@ static void set_up_device(struct cl_device *d, const struct settings *s)
     d->memory = s->memory ? s->memory : d->at.info.memory;
     d->largest = cl_number(d->at.device, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
     d->align = cl_number(d->at.device, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8;
+    d->align = d->align ? d->align : 1; /* of a driver that does not say */
     d->key = compiler_key(&d->at);
 }
 

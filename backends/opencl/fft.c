@@ -11,6 +11,7 @@ struct cl_fft {
     void *vkfft; /* or */
     struct cl_kernel_object *kernel;
     struct gpu_fft *own;
+    int precision;
     uint64_t bytes; /* that an execution moves */
 };
 
@@ -60,6 +61,7 @@ int cl_fft_create(void **fimpl, size_t *workspace, void *impl, const hcy_fft_des
     if (!f)
         return hcy_fail(HCY_ENOMEM, "out of memory for an FFT's plan");
     f->dev = d;
+    f->precision = desc->precision;
     *workspace = 0;
 #if HAVE_VKFFT
     int status = d->own_fft ? create_own(f, workspace, desc) : cl_vkfft_create(&f->vkfft, workspace, d, desc);
@@ -113,6 +115,9 @@ int cl_fft_execute(void *qimpl, const hcy_value *out, void *fimpl, int direction
     struct cl_queue *q = qimpl;
     struct cl_fft *f = fimpl;
     const struct execution e = { q->lane, f, in, out, work, direction };
+    int status = gpu_fft_check_begin(out, in, work, f->precision);
+    if (status)
+        return status;
 #if HAVE_VKFFT
     if (f->vkfft)
         return cl_vkfft_execute(qimpl, out, f->vkfft, direction, in, work, keep);

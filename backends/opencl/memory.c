@@ -41,13 +41,40 @@ static int make_shared(struct cl_device *d, size_t size, struct cl_memory *m)
 }
 
 /* Where the driver takes memory late, it is made to take it now: later the failure would be a command's. */
-static int take_now(struct cl_lane *lane, cl_mem mem)
+static int take_now(struct cl_device *d, cl_mem mem)
 {
     static const unsigned char zero[1];
+    struct cl_lane *lane = cl_lane_take(d);
+    if (!lane)
+        return hcy_last_error()->status;
     cl_int code = cl.clEnqueueWriteBuffer(lane->queue, mem, 1, 0, 1, zero, 0, NULL, NULL);
+    cl_lane_give(lane);
     return code == CL_OUT_OF_RESOURCES || code == CL_MEM_OBJECT_ALLOCATION_FAILURE
                ? hcy_fail_vendor(HCY_ENOMEM, code, "out of memory", "the device has no memory left")
-               : cl_check_ran(lane->dev, code, "taking memory");
+               : cl_check_ran(d, code, "taking memory");
+}
+
+/* Memory stays mapped for its whole life, so the host needs no call of the driver to use it. */
+static int map_memory(struct cl_device *d, struct cl_memory *m, size_t size, const char *what)
+{
+    cl_int error = 0;
+    struct cl_lane *lane = cl_lane_take(d);
+    if (!lane)
+        return hcy_last_error()->status;
+    m->host = cl.clEnqueueMapBuffer(lane->queue, m->mem, 1, CL_MAP_READ_WRITE, 0, size, 0, NULL, NULL, &error);
+    cl_lane_give(lane);
+    return cl_check(d, error, what);
+}
+
+/* Before it is released; the driver must have done so before this returns. */
+static void unmap_memory(struct cl_device *d, const struct cl_memory *m)
+{
+    struct cl_lane *lane = cl_lane_take(d);
+    if (!lane)
+        return;
+    cl.clEnqueueUnmapMemObject(lane->queue, m->mem, m->host, 0, NULL, NULL);
+    cl.clFinish(lane->queue);
+    cl_lane_give(lane);
 }
 
 static int make_own(struct cl_device *d, int mem, size_t size, struct cl_memory *m)
@@ -62,19 +89,7 @@ static int make_own(struct cl_device *d, int mem, size_t size, struct cl_memory 
     int status = cl_check(d, error, "allocating memory");
     if (status || (mem == HCY_MEM_DEVICE && !d->at.quirk->lazy))
         return status;
-    /* Pinned memory stays mapped for its whole life, so the host needs no call of the driver to use it. */
-    struct cl_lane *lane = cl_lane_take(d);
-    if (!lane)
-        return hcy_last_error()->status;
-    if (mem == HCY_MEM_DEVICE) {
-        status = take_now(lane, m->mem);
-    } else {
-        m->host =
-            cl.clEnqueueMapBuffer(lane->queue, m->mem, 1, CL_MAP_READ_WRITE, 0, size, 0, NULL, NULL, &error);
-        status = cl_check(d, error, "mapping pinned memory");
-    }
-    cl_lane_give(lane);
-    return status;
+    return mem == HCY_MEM_DEVICE ? take_now(d, m->mem) : map_memory(d, m, size, "mapping pinned memory");
 }
 
 int cl_alloc(hcy_block *block, void *impl, int mem, size_t size)
@@ -105,14 +120,8 @@ void cl_free(void *impl, int mem, hcy_block *block)
 {
     struct cl_device *d = impl;
     struct cl_memory *m = block->handle;
-    /* Mapped memory is unmapped before it is released, and the driver must have done so before this
-     * returns. */
-    struct cl_lane *lane = mem != HCY_MEM_DEVICE && !d->shared && m->host ? cl_lane_take(d) : NULL;
-    if (lane) {
-        cl.clEnqueueUnmapMemObject(lane->queue, m->mem, m->host, 0, NULL, NULL);
-        cl.clFinish(lane->queue);
-        cl_lane_give(lane);
-    }
+    if (mem != HCY_MEM_DEVICE && !d->shared && m->host)
+        unmap_memory(d, m);
     atomic_fetch_sub(&d->used, block->size);
     free(m->tables);
     drop_memory(d, m);
@@ -156,7 +165,7 @@ int cl_import_host(hcy_block *block, void *impl, void *host, size_t size)
     return status ? status : wrap_mem(block, mem, host, size);
 }
 
-/* A cl_mem, kept by a reference of ours. */
+/* A cl_mem, kept by a reference of ours.  Where all buffers have an address of the host's, so has this one. */
 int cl_import_device(hcy_block *block, void *impl, uint64_t handle, size_t size)
 {
     struct cl_device *d = impl;
@@ -169,13 +178,24 @@ int cl_import_device(hcy_block *block, void *impl, uint64_t handle, size_t size)
         status = hcy_fail(HCY_ERANGE, "the cl_mem has %zu bytes, not %zu", there, size);
     if (!status)
         status = cl_check(d, cl.clRetainMemObject(mem), "importing a cl_mem");
-    return status ? status : wrap_mem(block, mem, NULL, size);
+    if (!status)
+        status = wrap_mem(block, mem, NULL, size);
+    if (status || !d->shared)
+        return status;
+    struct cl_memory *m = block->handle;
+    status = map_memory(d, m, size, "mapping a cl_mem for the host");
+    if (status)
+        cl_unimport(d, block);
+    else
+        block->host = m->host;
+    return status;
 }
 
 void cl_unimport(void *impl, hcy_block *block)
 {
     struct cl_memory *m = block->handle;
-    (void)impl;
+    if (m->host)
+        unmap_memory(impl, m);
     cl.clReleaseMemObject(m->mem);
     free(m);
 }

@@ -69,6 +69,19 @@ int cl_queue_i64(int64_t *value, void *qimpl, const char *key)
     return 0;
 }
 
+/* What others have put into the lane is the driver's alone to know. */
+static int pass_lane(void *command)
+{
+    struct cl_lane *lane = *(struct cl_lane **)command;
+    return cl_check_ran(lane->dev, cl.clFinish(lane->queue), "others' commands");
+}
+
+int cl_queue_keep(void *qimpl, hcy_keep *keep)
+{
+    struct cl_queue *q = qimpl;
+    return hcy_hostqueue_submit(q->host, "others' commands", 0, pass_lane, &q->lane, sizeof q->lane, keep);
+}
+
 /* --- Copies --- */
 
 struct copy {

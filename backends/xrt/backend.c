@@ -16,6 +16,7 @@ static const hcy_backend_ops ops = {
     .free = xrt_free,
     .import_host = xrt_import_host,
     .unimport = xrt_unimport,
+    .hangs = xrt_hangs,
     .queue_create = xrt_queue_create,
     .queue_destroy = xrt_queue_destroy,
     .copy = xrt_copy,

@@ -281,6 +281,12 @@ void xrt_unimport(void *impl, hcy_block *block)
     xrt_let_go(impl);
 }
 
+int xrt_hangs(void *impl)
+{
+    const struct xrt_device *d = impl;
+    return atomic_load(&d->hung);
+}
+
 static bool take_card_memory(struct xrt_device *d, size_t size)
 {
     uint_least64_t used = atomic_load(&d->used);

@@ -91,6 +91,7 @@ int xrt_transfer(struct xrt_memory *m, size_t offset, size_t size, bool to_card)
 int xrt_alloc(hcy_block *block, void *impl, int mem, size_t size);
 int xrt_import_host(hcy_block *block, void *impl, void *host, size_t size);
 void xrt_unimport(void *impl, hcy_block *block);
+int xrt_hangs(void *impl);
 void xrt_free(void *impl, int mem, hcy_block *block);
 
 /* HCY_ECANCELLED. */

@@ -182,6 +182,10 @@ typedef struct hcy_backend_ops {
     /* The memory of a program's variable, which stays the program's: as import_device, unimport comes at the end.
      * HCY_ENOENT: it has none of that name. */
     int (*program_global)(hcy_block *block, void *pimpl, const char *name);
+
+    /* 1 where a command hangs, and may use for ever what it was given: memory that was lent then stays in use, without
+     * a done().  NULL: none does. */
+    int (*hangs)(void *impl);
 } hcy_backend_ops;
 
 #define HCY_HAS_OP(ops, op) ((ops)->size >= offsetof(hcy_backend_ops, op) + sizeof((ops)->op) && (ops)->op)
@@ -319,8 +323,8 @@ HCY_API unsigned hcy_processors(void);
 
 /* A file that is whole, or not there: it is written beside `path`, as PATH.partial-PID, and takes that name when it is
  * committed; an earlier file stays until then, and gives it its permissions.  Symbolic links are followed.  "-" is
- * standard output, which gets its bytes at once, as do pipes, devices, and files in folders where none may be made.
- * HCY_EIO: it cannot be written. */
+ * standard output, which gets its bytes at once, from where it is on, as do pipes, devices, and files in folders where
+ * none may be made.  HCY_EIO: it cannot be written. */
 #define HCY_OUTPUT_REPLACES 1u /* a pipe or device of that name is replaced, not written to */
 HCY_API int hcy_output_open(hcy_output **output, const char *path, unsigned flags) HCY_MUST_USE;
 HCY_API int hcy_output_fd(const hcy_output *output); /* for reading too, where it is a file */

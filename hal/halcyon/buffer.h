@@ -32,8 +32,10 @@ HCY_API int hcy_buffer_create(hcy_buffer **buf, hcy_device *dev, int mem, size_t
 HCY_API int hcy_buffer_sub(hcy_buffer **buf, hcy_buffer *parent, size_t offset, size_t size) HCY_MUST_USE;
 /* Lends memory of the caller's to the device, without a copy; it must outlive the buffer and every command on it.
  * `done(payload)` is called once when nothing uses it any more (may be NULL), in any thread, a queue's own included:
- * it must not wait for a queue or an event (hcy_queue_finish() is HCY_ESTATE in that queue's thread).  Several buffers
- * may be of the same memory; HCY_EUNSUPPORTED where a GPU has been lent a part of it alone, or nothing can be lent. */
+ * it must not wait for a queue or an event (hcy_queue_finish() is HCY_ESTATE in that queue's thread).  Not at all where
+ * the device hangs and may use the memory for ever (an FPGA card whose run does not end): it then stays lent.  Several
+ * buffers may be of the same memory; HCY_EUNSUPPORTED where a GPU has been lent a part of it alone, or nothing can be
+ * lent. */
 HCY_API int hcy_buffer_import_host(hcy_buffer **buf, hcy_device *dev, void *host, size_t size,
                                    void (*done)(void *), void *payload) HCY_MUST_USE;
 /* Device memory allocated by someone else (CUdeviceptr, cl_mem as an integer); same ownership rule. */

@@ -76,7 +76,7 @@ HCY_API hcy_device *hcy_device_retain(hcy_device *dev);
 HCY_API void hcy_device_release(hcy_device *dev);
 
 HCY_API const hcy_device_info *hcy_device_get_info(const hcy_device *dev); /* belongs to dev */
-/* Any further number by its key ("threads", "simd", "cu_pci_bus_id"...).  HCY_ENOENT: no such key here. */
+/* Any further number by its key ("threads", "simd", "pci_bus"...).  HCY_ENOENT: no such key here. */
 HCY_API int hcy_device_get_i64(int64_t *value, hcy_device *dev, const char *key) HCY_MUST_USE;
 /* Device memory, as far as its driver knows.  HCY_EUNSUPPORTED: it does not. */
 HCY_API int hcy_device_mem_info(uint64_t *free_bytes, uint64_t *total_bytes, hcy_device *dev) HCY_MUST_USE;

@@ -47,7 +47,8 @@ HCY_API void hcy_fft_release(hcy_fft *fft);
 HCY_API size_t hcy_fft_workspace(const hcy_fft *fft); /* bytes of `work` an execution needs, may be 0 */
 /* Bytes of input and output of one execution. */
 HCY_API void hcy_fft_sizes(size_t *in, size_t *out, const hcy_fft *fft, int direction);
-/* in == out is allowed for C2C.  C2R may overwrite its input.  Views begin at multiples of a complex number's size. */
+/* in == out is allowed for C2C.  C2R may overwrite its input.  Views begin at multiples of a complex number's size, and
+ * on CUDA's and OpenCL's devices all memory does, imported memory too: else HCY_EINVAL. */
 HCY_API int hcy_fft_execute(hcy_queue *queue, hcy_buffer *out, hcy_fft *fft, int direction, hcy_buffer *in,
                             hcy_buffer *work) HCY_MUST_USE;
 

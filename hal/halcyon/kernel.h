@@ -126,7 +126,7 @@ HCY_API int hcy_program_create(hcy_program **program, hcy_device *dev, const cha
 HCY_API hcy_program *hcy_program_retain(hcy_program *program);
 HCY_API void hcy_program_release(hcy_program *program);
 HCY_API const char *hcy_program_log(const hcy_program *program); /* "" if there is nothing to say */
-/* `signature` may be NULL: the arguments are then passed as they come. */
+/* `signature`, which is copied, may be NULL: the arguments are then passed as they come. */
 HCY_API int hcy_program_kernel(hcy_kernel **kernel, hcy_program *program, const char *name,
                                const hcy_signature *signature) HCY_MUST_USE;
 /* The memory of one of its variables, by the name that it has there (CUDA: __constant__ and __device__, extern "C"), to

@@ -223,8 +223,11 @@ static int begin_h5_file(hcy__h5_file **file, const char *path, int fresh)
     made->id = -1;
     /* The output is opened first, so that its message about the path is the one that the user sees. */
     int st = hcy_output_open(&made->output, path, 0);
-    if (!st && lseek(hcy_output_fd(made->output), 0, SEEK_CUR) < 0 && errno == ESPIPE)
+    const off_t at = st ? 0 : lseek(hcy_output_fd(made->output), 0, SEEK_CUR);
+    if (at < 0 && errno == ESPIPE)
         st = hcy_fail(HCY_EINVAL, "%s is a pipe: HDF5 is written at any place of a file", path);
+    else if (at > 0)
+        st = hcy_fail(HCY_EINVAL, "%s holds %lld bytes already: HDF5 begins where its file does", path, (long long)at);
     if (!st && !fresh)
         st = copy_in(made);
     if (!st)

@@ -39,8 +39,9 @@ static int write_header(const struct npy_writer *w, const hcy_stack_writer_optio
     const uint64_t shape[3] = { opts->frames, opts->height, opts->width };
     hcy__npy_write(header, pixel->kind, pixel->size, 3, shape);
     /* The file has its whole length at once: frames come in any order, and one that is never written reads
-     * as zeros. */
-    if (ftruncate(hcy_output_fd(w->output), (off_t)(HCY__NPY_HEADER + opts->frames * w->image_bytes)) &&
+     * as zeros.  Standard output may hold others' bytes already. */
+    const off_t at = lseek(hcy_output_fd(w->output), 0, SEEK_CUR), before = at > 0 ? at : 0;
+    if (ftruncate(hcy_output_fd(w->output), before + (off_t)(HCY__NPY_HEADER + opts->frames * w->image_bytes)) &&
         errno != EINVAL) /* of what is no file */
         return hcy_fail(HCY_EIO, "%s: making it as large as the stack failed: %s", hcy_output_name(w->output),
                         hcy__errno_text(errno, words, sizeof words));

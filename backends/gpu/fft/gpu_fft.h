@@ -17,4 +17,8 @@ void gpu_fft_free(struct gpu_fft *fft);
 int gpu_fft_run(const struct gpu_fft *fft, void *queue, const hcy_value *out, int direction, const hcy_value *in,
                 const hcy_value *work);
 
+/* Kernels and libraries read complex numbers as a whole: HCY_EINVAL where one of these begins amid one of that
+ * precision, as memory that was imported may.  The HAL has looked at the offsets of views alone. */
+int gpu_fft_check_begin(const hcy_value *out, const hcy_value *in, const hcy_value *work, int precision);
+
 #endif

@@ -55,7 +55,8 @@ static inline int hcy_opencl_queue(void **command_queue, hcy_queue *queue)
     return status;
 }
 
-/* A cl_mem, and where in it the buffer begins.  hcy_buffer_import_device() makes a buffer of a cl_mem. */
+/* A cl_mem, and where in it the buffer begins.  hcy_buffer_import_device() makes a buffer of a cl_mem, which stays
+ * mapped as long as that where the device has the host's memory (HCY_CAP_HOST_MEMORY). */
 static inline int hcy_opencl_mem(void **mem, size_t *offset, hcy_buffer *buf)
 {
     int64_t value = 0, at = 0;
