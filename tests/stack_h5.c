@@ -530,6 +530,49 @@ static void test_truncated_h5(void)
     free(room);
 }
 
+/* Says of every chunk in a file's B-trees (version 1, as of the earliest format) that it takes `bytes`. */
+static void resize_chunks(const char *path, uint32_t bytes)
+{
+    enum { HEAD = 24, KEY = 8 + 4 * 8, ENTRY = KEY + 8 }; /* size, filter mask, four offsets; then the child */
+    static unsigned char file[1 << 16];
+    FILE *f = fopen(path, "rb");
+    size_t n = f ? fread(file, 1, sizeof file, f) : 0;
+    if (f)
+        fclose(f);
+    for (size_t at = 0; at + HEAD <= n; at++)
+        for (size_t i = 0; !memcmp(file + at, "TREE\1", 6) && i < file[at + 6]; i++)
+            memcpy(file + at + HEAD + i * ENTRY, &bytes, sizeof bytes);
+    put_file(path, file, n);
+}
+
+/* Chunks without a filter that are said to be of another size than their pixels: no bytes of others are taken for
+ * theirs, and nothing is read behind them. */
+static void test_resized(void)
+{
+    static const struct layout l = { "", 3, { 1, HEIGHT, WIDTH }, 0, 0, 0, 1, 0, 0 };
+    static const uint32_t sizes[] = { 8, 4 * HEIGHT * WIDTH + 8 };
+    const char *path = in_folder("resized.h5");
+    unsigned char room[4 * HEIGHT * WIDTH + 8];
+    hcy_image *image = NULL;
+    for (size_t i = 0; i < 2 * sizeof sizes / sizeof sizes[0]; i++) {
+        hcy_stack_options opts = HCY_STACK_OPTIONS_INIT;
+        hcy_stack *stack = NULL;
+        size_t size = 0;
+        hid_t file = new_file(path, 0);
+        put_dataset(file, "/entry/data/data", &l, 1);
+        put_dataset(file, "/more", &l, 2); /* the file goes on behind the chunk */
+        H5Fclose(file);
+        resize_chunks(path, sizes[i / 2]);
+        opts.isolation = i % 2 ? &(hcy_isolation)HCY_ISOLATION_INIT : NULL;
+        if (!is_int(hcy_stack_open_with(&stack, path, &opts), 0, "chunks of %u bytes: opens", sizes[i / 2]))
+            continue;
+        is_int((intmax_t)hcy_stack_get_info(stack)->max_chunk, 4 * HEIGHT * WIDTH, "a frame takes what its pixels do");
+        fails(hcy_stack_read(&size, room, sizeof room, stack, 0), HCY_ECORRUPT, "frame 0|resized.h5|bytes", "the frame");
+        hcy_stack_close(stack);
+        fails(hcy_image_read(&image, in_folder("resized.h5::/entry/data/data")), HCY_ECORRUPT, "frame 0|resized.h5|bytes", "the image");
+    }
+}
+
 static void test_h5_images(void)
 {
     static const struct layout l = { "", 2, { 0 }, 0, 0, 0, 1, 0, 0 };
@@ -1059,6 +1102,7 @@ int main(void)
     test_unknown_filter();
     test_many_chunks();
     test_truncated_h5();
+    test_resized();
     test_h5_images();
     test_all_threads();
     test_real();

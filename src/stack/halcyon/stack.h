@@ -157,7 +157,7 @@ HCY_API int hcy_stack_frame_size(size_t *size, const hcy_stack *stack, uint64_t 
  * was stored without the dataset's filter (its filter mask says so), the bytes given are coded all the same;
  * filter 32008's Zstandard is given as HCY_CODEC_BITSHUFFLE.
  * HCY_ERANGE: no such frame, or capacity below hcy_stack_frame_size(); HCY_ENOENT as above; HCY_ECORRUPT: the
- * file ends before the frame does; HCY_EIO. */
+ * file ends before the frame does, or stores it without a filter and in another size than its pixels'; HCY_EIO. */
 HCY_API int hcy_stack_read(size_t *size, void *dst, size_t capacity, hcy_stack *stack,
                            uint64_t frame) HCY_MUST_USE;
 
