@@ -64,18 +64,22 @@ static int decode_image(hcy_image *image, hcy_stack *stack)
     return read_decoded_pixels(image->pixels, stack, 0);
 }
 
+char *hcy__split_path(char **inside, const char *path)
+{
+    char *file = strdup(path), *parting = file ? strstr(file, "::") : NULL;
+    *inside = parting ? parting + 2 : NULL;
+    if (parting)
+        *parting = 0;
+    return file;
+}
+
 /* Opens FILE or FILE::/dataset. */
 static int open_named(hcy_stack **stack, const char *path, const hcy_isolation *isolation)
 {
     hcy_stack_options options = HCY_STACK_OPTIONS_INIT;
-    char *file = strdup(path), *dataset = file ? strstr(file, "::") : NULL;
+    char *dataset, *file = hcy__split_path(&dataset, path);
     if (!file)
         return hcy_fail(HCY_ENOMEM, "no memory to read %s", path);
-    /* The first '::' parts file and dataset; both stand in one copy of the path. */
-    if (dataset) {
-        *dataset = 0;
-        dataset += 2;
-    }
     options.dataset = dataset;
     options.isolation = isolation && isolation->files ? isolation : NULL;
     int st = hcy_stack_open_with(stack, file, &options);

@@ -221,12 +221,10 @@ int hcy_numbers_read(double **values, size_t *n, const char *path, int growing)
         return hcy_fail(HCY_EINVAL, "hcy_numbers_read: values, n and path must not be NULL");
     *values = NULL;
     *n = 0;
-    char *file = strdup(path), *parting = file ? strstr(file, "::") : NULL;
+    char *inside, *file = hcy__split_path(&inside, path);
     if (!file)
         return hcy_fail(HCY_ENOMEM, "no memory to read %s", path);
-    struct source from = { file, parting && parting[2] ? parting + 2 : NULL, growing };
-    if (parting)
-        *parting = 0;
+    struct source from = { file, inside && *inside ? inside : NULL, growing };
     int st = read_any(values, n, &from);
     free(file);
     if (st) {

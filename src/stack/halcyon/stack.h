@@ -254,7 +254,8 @@ typedef struct hcy_detector_info {
     double underload; /* counts below it are not valid */
     /* 1: where its first pixel's outer corner is and which way its rows and columns run, from NXtransformations, in
      * NeXus's frame: z along the beam, y up, x to the left of who looks along it.  -1: it is turned, by axes that
-     * cannot be used.  frame_problem says why they cannot, also of axes of which none is known to turn it (0). */
+     * cannot be used.  frame_problem says why they cannot, also of axes of which none is known to turn it (0); else
+     * which number was not taken for its unit. */
     int has_frame;
     double corner[3];        /* metres */
     double slow[3], fast[3]; /* of length 1: from a row to the next, from a column to the next */
@@ -265,9 +266,11 @@ typedef struct hcy_detector_info {
     float *areas; /* hcy_poni.areas */
 } hcy_detector_info;
 
-/* Reads it; to be freed by hcy_detector_info_free().  HCY_ENOENT no such file, or no detector in it;
- * HCY_ECORRUPT: none in what can be read of a damaged file; HCY_EFORMAT: arrays that do not fit one another, or what is
- * no distortion file (words: the line). */
+/* Reads it; to be freed by hcy_detector_info_free().  `FILE.h5::/dataset` is the detector of those frames, in a file
+ * of several entries: that of the first group of their path, or, where this has none, the file's one; of pyFAI's files,
+ * the newest.  A number in a unit that is not understood is not taken.  HCY_ENOENT no such file, or no detector or
+ * dataset in it; HCY_EINVAL: several entries have one; HCY_ECORRUPT: none in what can be read of a damaged file;
+ * HCY_EFORMAT: arrays that do not fit one another, or what is no distortion file (words: the line). */
 HCY_API int hcy_detector_read(hcy_detector_info **info, const char *path) HCY_MUST_USE;
 HCY_API void hcy_detector_info_free(hcy_detector_info *info); /* NULL is fine */
 /* Puts the detector of a file into a geometry, which keeps pointing at info's corners.  With a distortion file the
@@ -308,8 +311,9 @@ enum hcy_correction {
  * another one for its frames (`path`; NULL: its own); to be freed by hcy_corrections_free().  What is no HDF5 file, or
  * knows no detector, says nothing: 0.
  * In a pixel_mask the lower 16 bits mask, as NXdetector defines them; the others only say of what kind a pixel is.
- * HCY_EFORMAT: an image of another shape than the frames; HCY_ENOENT: behind a link that leads nowhere;
- * HCY_EIO, HCY_ENOMEM. */
+ * Which detector's they are is as with hcy_detector_read().
+ * HCY_EFORMAT: an image of another shape than the frames; HCY_ENOENT: behind a link that leads nowhere; HCY_EINVAL:
+ * several entries have a detector; HCY_EIO, HCY_ENOMEM. */
 HCY_API int hcy_corrections_read(hcy_corrections **corrections, const hcy_stack *stack, const char *path,
                                  unsigned which) HCY_MUST_USE;
 HCY_API void hcy_corrections_free(hcy_corrections *corrections); /* NULL is fine */
