@@ -1,5 +1,5 @@
 /* image.c - one decoded image: masks and the like. */
-#include "stack_priv.h"
+#include "isolate.h"
 #include <azint/azint_pixels.h>
 #include <halcyon/backend.h>
 #include <halcyon/bslz4.h>
@@ -111,6 +111,22 @@ int hcy__image_read(hcy_image **image, const char *path, const hcy_isolation *is
     return st;
 }
 
+/* Is there such a mask or flat field of the detector, whether or not it can be read? */
+static int is_named(const char *path, const char *dataset)
+{
+    int is = 0;
+#ifdef HAVE_HDF5
+    const hcy_stack_info info = { .path = path, .dataset = dataset, .channel_name = "" };
+    struct hcy__correction_names *names = calloc(1, sizeof *names);
+    is = names && !hcy__corrections_find(names, &info, NULL, path) &&
+         (!strcmp(names->masks[0], dataset) || !strcmp(names->flat, dataset));
+    free(names);
+#else
+    (void)path, (void)dataset;
+#endif
+    return is;
+}
+
 int hcy_image_find(hcy_image **image, const char *path, const char *name)
 {
     static const char *const places[] = { "/entry/instrument/detector",
@@ -126,9 +142,12 @@ int hcy_image_find(hcy_image **image, const char *path, const char *name)
         /* Where NeXus and DECTRIS keep such images; what is in neither place is looked for as in any file. */
         snprintf(full, size, "%s::%s/%s", path, places[i], name);
         int st = hcy_image_read(image, full);
+        hcy_error why = *hcy_last_error();
+        /* One that is there and cannot be read is told of: the frames are no mask. */
+        int ends = !st || (st != HCY_ENOENT && st != HCY_EINVAL) || is_named(path, full + strlen(path) + 2);
         free(full);
-        if (!st)
-            return 0;
+        if (ends)
+            return st ? hcy_fail_again(&why) : 0;
     }
     return hcy_image_read(image, path);
 }
