@@ -167,12 +167,10 @@ int hcy__h5_corrections_find(struct hcy__correction_names *names, const hcy_stac
 {
     const char *words;
     char group[512];
-    int fd, st = 0, plain = !hcy__open_file(&fd, path);
-    if (plain)
-        close(fd);
+    int st = 0;
     hcy__h5_lock();
-    /* A stack of other files has no such groups: that is no failure.  HDF5 would wait for who writes to a pipe. */
-    hid_t file = plain && H5Fis_hdf5(path) > 0 ? hcy__h5_spy_open(path, &words) : H5I_INVALID_HID, detector = -1;
+    /* A stack of other files has no such groups: that is no failure. */
+    hid_t file = hcy__h5_is(path) ? hcy__h5_spy_open(path, &words) : H5I_INVALID_HID, detector = -1;
     if (file >= 0)
         st = find_detector(group, file, strcmp(path, stack->path) ? "" : stack->dataset, path);
     if (!st && file >= 0)

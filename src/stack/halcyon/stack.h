@@ -176,7 +176,8 @@ typedef struct hcy_image {
  * hcy_stack_read(). Free it with hcy_image_free(). */
 HCY_API int hcy_image_read(hcy_image **image, const char *path) HCY_MUST_USE;
 /* The same; but in an HDF5 file of a detector (a master file), named without ::/path, it is the image `name` of
- * /entry/instrument/detector or its detectorSpecific: "pixel_mask", "flatfield". */
+ * /entry/instrument/detector or its detectorSpecific: "pixel_mask", "flatfield".  Where there is none it is the file's
+ * own image; one that is there and cannot be read is that failure. */
 HCY_API int hcy_image_find(hcy_image **image, const char *path, const char *name) HCY_MUST_USE;
 HCY_API void hcy_image_free(hcy_image *image); /* NULL is fine */
 /* mask[height * width]: 1 where the pixel is not zero (masked, as pyFAI has it), else 0. */
@@ -186,10 +187,10 @@ HCY_API void hcy_image_to_mask(uint8_t *mask, const hcy_image *image);
 
 /* Reads a list of numbers, one for each frame, such as a monitor's counts.  `path` is `FILE.h5::/path`, `FILE.npy`
  * (both of one dimension; others may be 1) or a text: a number a line, or with `FILE::2` that of its second column;
- * blanks, commas and semicolons part columns, # begins a comment.  `growing` not 0: it may be written at this
- * moment, so a last line without an end, and zeros and NaN at the end of the list, are not there yet.  (*values)[*n]
- * is freed with hcy_list_free().  HCY_EINVAL: HDF5 without ::/path, several columns and none is named; HCY_ENOENT,
- * HCY_EFORMAT, HCY_ECORRUPT, HCY_EIO, HCY_EUNSUPPORTED, HCY_ENOMEM. */
+ * blanks, commas and semicolons part columns, none of them empty, # begins a comment.  `growing` not 0: it may be
+ * written at this moment, so a last line without an end, and zeros and NaN at the end of the list, are not there yet.
+ * (*values)[*n] is freed with hcy_list_free().  HCY_EINVAL: HDF5 without ::/path, several columns and none is named;
+ * HCY_ENOENT, HCY_EFORMAT, HCY_ECORRUPT, HCY_EIO, HCY_EUNSUPPORTED, HCY_ENOMEM. */
 HCY_API int hcy_numbers_read(double **values, size_t *n, const char *path, int growing) HCY_MUST_USE;
 
 /* values[height * width], whatever the image's type. */
@@ -537,9 +538,9 @@ enum { HCY_MERGE_COPY = 1 }; /* rows are copied; else they stay in the parts, to
  * with what the first one says.  Parts in its folder, or in one within, are referred to relative to it, others by
  * their whole path.
  * The parts are of one plan and one stack, and nothing is missing or doubled: as hcy_shards_check() has it, or, where
- * they do not say that they are parts, their frames follow one another.  HCY_EINVAL: they are not; HCY_ENOENT: a part
- * is missing; HCY_ESTATE: one was not finished; both messages say which.  HCY_EFORMAT: no file of curves; HCY_EIO,
- * HCY_ENOMEM, HCY_EUNSUPPORTED: a build without HDF5. */
+ * they do not say that they are parts, their frames follow one another.  HCY_EINVAL: they are not, or
+ * `path` is a part and rows are not copied; HCY_ENOENT: a part is missing; HCY_ESTATE: one was not finished; both
+ * messages say which.  HCY_EFORMAT: no file of curves; HCY_EIO, HCY_ENOMEM, HCY_EUNSUPPORTED: a build without HDF5. */
 HCY_API int hcy_curves_merge(uint64_t *rows, const char *path, const char *const *parts, size_t n,
                              uint32_t flags) HCY_MUST_USE;
 
