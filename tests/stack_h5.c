@@ -886,7 +886,7 @@ static void test_lost_mask(void)
           "a mask of two images");
 }
 
-/* Frames that a file only claims: contiguous ones of another byte order that nobody wrote, and more than there can be. */
+/* Frames that a file only claims: contiguous ones of another byte order that nobody wrote, and too many of them. */
 static void test_claimed(void)
 {
     static const hsize_t chunk[3] = { 1, 4, 4 };
