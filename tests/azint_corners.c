@@ -276,6 +276,36 @@ static void make_file(const char *path, int lacks_one)
     H5Fclose(file);
 }
 
+static void put_start(hid_t file, const char *name, const char *time)
+{
+    hid_t type = H5Tcopy(H5T_C_S1);
+    H5Tset_size(type, strlen(time));
+    put(file, name, 0, NULL, type, time);
+    H5Tclose(type);
+}
+
+/* pyFAI adds an entry to a file that is there, and reads the newest; every number but 0 masks. */
+static void test_entries(void)
+{
+    static int32_t mask[N] = { 0, -1, 256, 1 };
+    static const char *const starts[] = { "2026-01-02T03:04:05+02:00", "2026-01-02T03:04:06+01:00", "2025-12-31T23:59:59+00:00" };
+    hcy_detector_info *info = NULL;
+    for (int i = 0; i < 2; i++) {
+        make_file(in_folder("two.h5"), 0);
+        hid_t file = H5Fopen(in_folder("two.h5"), H5F_ACC_RDWR, H5P_DEFAULT);
+        H5Ocopy(file, "/entry_0000", file, "/entry_0001", H5P_DEFAULT, H5P_DEFAULT);
+        put_start(file, "/entry_0000/start_time", starts[0]);
+        put_start(file, "/entry_0001/start_time", starts[1 + i]);
+        H5Ldelete(file, "/entry_0001/pyFAI/Detector/mask", H5P_DEFAULT);
+        put(file, "/entry_0001/pyFAI/Detector/mask", 2, (const hsize_t[]){ BENT_HEIGHT, BENT_WIDTH }, H5T_NATIVE_INT32, mask);
+        H5Fclose(file);
+        if (!is_int(hcy_detector_read(&info, in_folder("two.h5")), 0, "a file of two detectors"))
+            continue;
+        ok((info->mask[0] == 0 && info->mask[1] == 1 && info->mask[2] == 1 && info->mask[3] == 1) == !i, "the newest of them");
+        hcy_detector_info_free(info);
+    }
+}
+
 static void test_file(void)
 {
     static float corners[N * 12];
@@ -317,6 +347,9 @@ static void test_file(void)
     fails(hcy_detector_read(&info, in_folder("none.h5")), HCY_ENOENT, "NXdetector", "no detector");
 }
 #else
+static void test_entries(void)
+{
+}
 static void test_file(void)
 {
     skip(1, "built without HDF5");
@@ -347,5 +380,6 @@ int main(int argc, char **argv)
     }
     test_odd();
     test_file();
+    test_entries();
     return done_testing();
 }

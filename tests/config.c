@@ -245,6 +245,7 @@ static void test_refused(void)
         { "\"error_model\": \"bootstrap\"", "error_model", HCY_EUNSUPPORTED },
         { "\"method\": [\"half\", \"histogram\", \"cython\"]", "method", HCY_EUNSUPPORTED },
         { "\"method\": 5", "method", HCY_EFORMAT },
+        { "\"method\": \"fancy\"", "method", HCY_EUNSUPPORTED },
         { "\"integrator_class\": \"OtherIntegrator\"", "integrator_class", HCY_EUNSUPPORTED },
         { "\"integrator_method\": \"separate\"", "integrator_method", HCY_EUNSUPPORTED },
         { "\"extra_options\": {\"metadata\": 1}", "metadata", HCY_EUNSUPPORTED },
@@ -282,6 +283,28 @@ static void test_refused(void)
     is_int(read_keys(&config, "\"content\": \"Goniometer calibration v2\""), HCY_EUNSUPPORTED, "a goniometer's");
 }
 
+/* pyFAI's old words for a method, as its 2026.9 splits pixels for them. */
+static void test_methods(void)
+{
+    static const struct {
+        const char *word;
+        int split;
+    } words[] = {
+        { "cython", HCY_SPLIT_NO },       { "csr", HCY_SPLIT_NO },         { "pseudo_csr", HCY_SPLIT_NO },
+        { "splitpixel", HCY_SPLIT_NO },   { "nosplit_csr", HCY_SPLIT_NO }, { "numpy", HCY_SPLIT_NO },
+        { "csr_ocl", HCY_SPLIT_NO },      { "lut", HCY_SPLIT_BBOX },       { "lut_ocl_gpu", HCY_SPLIT_BBOX },
+        { "splitBBox", HCY_SPLIT_BBOX },  { "bbox", HCY_SPLIT_BBOX },      { "full_csr", HCY_SPLIT_FULL },
+        { "full_csr_ocl_0,1", HCY_SPLIT_FULL },
+    };
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        char keys[64];
+        hcy_config *c = NULL;
+        snprintf(keys, sizeof keys, "\"method\": \"%s\"", words[i].word);
+        ok(!read_keys(&c, keys) && c->options.split == words[i].split, "a method's old word, %s", words[i].word);
+        hcy_config_free(c);
+    }
+}
+
 static void test_understood(void)
 {
     hcy_config *c = NULL;
@@ -307,9 +330,7 @@ static void test_understood(void)
            c->options.error_model == HCY_ERRORS_AZIMUTHAL,
        "... with Chauvenet's criterion and pyFAI's error model");
     hcy_config_free(c);
-    is_int(read_keys(&c, "\"method\": \"splitpixel\""), 0, "an old word for a method");
-    is_int(c->options.split, HCY_SPLIT_FULL, "... splits fully");
-    hcy_config_free(c);
+    test_methods();
     /* Version 1: a PONI file below the keys beside it. */
     char keys[512];
     FILE *f = fopen(in_folder("old.poni"), "w");

@@ -1,9 +1,10 @@
 /* What a master file says of its pixels, for hosts: pixel masks and their bits, flat fields and count rates by their
- * flags, of one energy threshold, behind links, of another shape.  With `make FILE.h5 WORDS`: such a file, for
- * scripts. */
+ * flags, of one energy threshold, behind links, of another shape; what it says of its detector, in which units, and
+ * which of several entries frames are of.  With `make FILE.h5 WORDS`: such a file, for scripts. */
 #include "stack_make.h"
 #ifdef HAVE_HDF5
 #include <hdf5.h>
+#include <math.h>
 
 enum { HEIGHT = 60, WIDTH = 40, N = HEIGHT * WIDTH };
 #define DETECTOR "/entry/instrument/detector"
@@ -59,6 +60,19 @@ static void put_frames(hid_t file, int channels)
     free(pixels);
 }
 
+static void put_attribute(hid_t file, const char *path, const char *name, const char *text)
+{
+    hid_t object = H5Oopen(file, path, H5P_DEFAULT), type = H5Tcopy(H5T_C_S1), scalar = H5Screate(H5S_SCALAR);
+    H5Tset_size(type, strlen(text) + 1);
+    hid_t attribute = H5Acreate2(object, name, type, scalar, H5P_DEFAULT, H5P_DEFAULT);
+    if (attribute < 0 || H5Awrite(attribute, type, text) < 0)
+        bail_out("%s of %s cannot be written", name, path);
+    H5Aclose(attribute);
+    H5Sclose(scalar);
+    H5Tclose(type);
+    H5Oclose(object);
+}
+
 static void put_geometry(hid_t file)
 {
     put_number(file, DETECTOR "/detector_distance", 0.1);
@@ -67,14 +81,7 @@ static void put_geometry(hid_t file)
     put_number(file, DETECTOR "/x_pixel_size", 1e-4);
     put_number(file, DETECTOR "/y_pixel_size", 1e-4);
     put_number(file, "/entry/instrument/beam/incident_wavelength", 1);
-    hid_t group = H5Gopen2(file, DETECTOR, H5P_DEFAULT), type = H5Tcopy(H5T_C_S1), scalar = H5Screate(H5S_SCALAR);
-    H5Tset_size(type, 11);
-    hid_t class = H5Acreate2(group, "NX_class", type, scalar, H5P_DEFAULT, H5P_DEFAULT);
-    H5Awrite(class, type, "NXdetector");
-    H5Aclose(class);
-    H5Sclose(scalar);
-    H5Tclose(type);
-    H5Gclose(group);
+    put_attribute(file, DETECTOR, "NX_class", "NXdetector");
 }
 
 static void put_masks(hid_t file, const char *words, const char *path)
@@ -217,6 +224,146 @@ static void test_use(void)
     hcy_stack_close(stack);
 }
 
+/* --- The detector --- */
+
+/* Adds an entry with a detector at a distance in tenths of a metre, which masks so many pixels, and frames of it. */
+static void put_entry(hid_t file, const char *entry, int tenths)
+{
+    static const uint16_t pixels[N] = { 0 };
+    uint32_t mask[N] = { 0 };
+    char path[64];
+    for (int i = 0; i < tenths; i++)
+        mask[i] = 1;
+    snprintf(path, sizeof path, "/%s/instrument/detector/distance", entry);
+    put_number(file, path, 0.1 * tenths);
+    *strrchr(path, '/') = 0;
+    put_attribute(file, path, "NX_class", "NXdetector");
+    snprintf(path, sizeof path, "/%s/instrument/detector/pixel_mask", entry);
+    put(file, path, H5T_NATIVE_UINT32, 2, (const hsize_t[]){ HEIGHT, WIDTH }, mask);
+    snprintf(path, sizeof path, "/%s/instrument/beam/incident_wavelength", entry);
+    put_number(file, path, tenths);
+    snprintf(path, sizeof path, "/%s/data/data", entry);
+    put(file, path, H5T_NATIVE_UINT16, 3, (const hsize_t[]){ 1, HEIGHT, WIDTH }, pixels);
+}
+
+/* What is said of the frames `dataset` of entries.h5: distance and masked pixels, in tenths and pixels; or a status. */
+static void test_entry(const char *dataset, int want, int status, const char *words)
+{
+    char path[400];
+    hcy_detector_info *info = NULL;
+    hcy_corrections *c = NULL;
+    hcy_stack *stack = NULL;
+    snprintf(path, sizeof path, "%s::%s", in_folder("entries.h5"), dataset);
+    int got = hcy_detector_read(&info, path);
+    if (status)
+        fails(got, status, words, dataset);
+    else
+        ok(!got && info->distance == 0.1 * want && info->wavelength == 1e-10 * want, "%s: its own detector", dataset);
+    hcy_detector_info_free(info);
+    if (hcy_stack_open(&stack, in_folder("entries.h5"), dataset))
+        bail_out("%s", hcy_last_error()->text);
+    got = hcy_corrections_read(&c, stack, NULL, HCY_CORRECTION_MASK);
+    if (status)
+        fails(got, status, words, dataset);
+    else
+        ok(!got && c->mask && c->n_masked == (uint64_t)want, "%s: its own mask", dataset);
+    hcy_corrections_free(c);
+    hcy_stack_close(stack);
+}
+
+static void test_entries(void)
+{
+    static const uint16_t pixels[N] = { 0 };
+    const char *path = in_folder("entries.h5");
+    hcy_detector_info *info = NULL;
+    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    put_entry(file, "one", 1);
+    put(file, "/aside/frames", H5T_NATIVE_UINT16, 3, (const hsize_t[]){ 1, HEIGHT, WIDTH }, pixels);
+    H5Fclose(file);
+    test_entry("/one/data/data", 1, 0, NULL);
+    test_entry("/aside/frames", 1, 0, NULL);
+    file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+    put_entry(file, "two", 5);
+    H5Fclose(file);
+    test_entry("/one/data/data", 1, 0, NULL);
+    test_entry("/two/data/data", 5, 0, NULL);
+    test_entry("two/data/data", 5, 0, NULL);
+    hcy_isolation isolation = HCY_ISOLATION_INIT;
+    if (hcy_isolation_set(&isolation))
+        bail_out("%s", hcy_last_error()->text);
+    test_entry("/two/data/data", 5, 0, NULL);
+    isolation.files = HCY_ISOLATE_NONE;
+    if (hcy_isolation_set(&isolation))
+        bail_out("%s", hcy_last_error()->text);
+    const char *const both = "entries.h5|/one/instrument/detector|/two/instrument/detector";
+    test_entry("/aside/frames", 0, HCY_EINVAL, both);
+    fails(hcy_detector_read(&info, path), HCY_EINVAL, both, "two entries, and no frames");
+    fails(hcy_detector_read(&info, in_folder("entries.h5::/two/data/none")), HCY_ENOENT, "/two/data/none", "no such frames");
+}
+
+/* A detector of which a number has a unit; `name` is within its group, or another's. */
+static void make_unit(const char *name, double value, const char *unit)
+{
+    static const char *const numbers[] = { "distance", "beam_center_x", "beam_center_y", "x_pixel_size", "y_pixel_size" };
+    char path[128];
+    hid_t file = H5Fcreate(in_folder("units.h5"), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        snprintf(path, sizeof path, DETECTOR "/%s", numbers[i]);
+        if (strcmp(name, numbers[i]))
+            put_number(file, path, 1e-4);
+    }
+    snprintf(path, sizeof path, "%s/%s", *name == '/' ? "" : DETECTOR, name + (*name == '/'));
+    put_number(file, path, value);
+    put_attribute(file, path, "units", unit);
+    put_attribute(file, DETECTOR, "NX_class", "NXdetector");
+    H5Fclose(file);
+}
+
+/* Numbers that have units: at which member, what it is then (0: the number is not taken), and what is said. */
+static void test_units(void)
+{
+    static const struct {
+        const char *name, *unit;
+        double value, want;
+        size_t member;
+    } cases[] = {
+#define OF(member) offsetof(hcy_detector_info, member)
+        { "distance", "", 0.1, 0.1, OF(distance) },
+        { "distance", "cm", 10, 0.1, OF(distance) },
+        { "distance", "millimeter", 100, 0.1, OF(distance) },
+        { "distance", "metres", 0.1, 0.1, OF(distance) },
+        { "distance", "furlong", 0.1, 0, OF(distance) },
+        { "x_pixel_size", "micrometer", 75, 75e-6, OF(pixel2) },
+        { "x_pixel_size", "\u00b5m", 75, 75e-6, OF(pixel2) },
+        { "x_pixel_size", "pixels", 75, 0, OF(pixel2) },
+        { "beam_center_x", "px", 8, 8, OF(beam_x) },
+        { "beam_center_x", "mm", 2, 20, OF(beam_x) },
+        { "beam_center_x", "m", 2e-3, 20, OF(beam_x) },
+        { "beam_center_x", "deg", 2, 0, OF(beam_x) },
+        { "/entry/instrument/beam/incident_wavelength", "nanometer", 0.1, 1e-10, OF(wavelength) },
+        { "/entry/instrument/beam/incident_wavelength", "eV", 12000, 0, OF(wavelength) },
+#undef OF
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char words[64];
+        const char *name = cases[i].name, *slash = strrchr(name, '/'), *last = slash ? slash + 1 : name;
+        hcy_detector_info *info = NULL;
+        hcy_poni poni = HCY_PONI_INIT;
+        make_unit(name, cases[i].value, cases[i].unit);
+        if (hcy_detector_read(&info, in_folder("units.h5")))
+            bail_out("%s", hcy_last_error()->text);
+        double got = *(const double *)(const void *)((const char *)info + cases[i].member);
+        snprintf(words, sizeof words, "%s in '%s'", last, cases[i].unit);
+        ok(fabs(got - cases[i].want) <= 1e-12 * cases[i].want, "%s: %g", words, cases[i].want);
+        snprintf(words, sizeof words, "%s is in '%s'", last, cases[i].unit);
+        ok(cases[i].want ? !*info->frame_problem : strstr(info->frame_problem, words) != NULL, "... and what is said: '%s'",
+           info->frame_problem);
+        if (!cases[i].want && *name != '/')
+            fails(hcy_detector_geometry(&poni, info, HEIGHT, WIDTH), HCY_ENOENT, words, "no geometry");
+        hcy_detector_info_free(info);
+    }
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 3) {
@@ -232,6 +379,8 @@ int main(int argc, char **argv)
     test_flat("silent", 0, 0, -1);
     test_flat("silent", HCY_CORRECTION_FLAT_ANYWAY, 2, -1);
     test_use();
+    test_entries();
+    test_units();
     return done_testing();
 }
 #else

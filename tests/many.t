@@ -30,6 +30,9 @@ check '@LIST: the same' as_whole list.dat
 check 'of a master in a directory' sh -c "cp s.h5 b/x_master.h5; cp a/f_0.tif b/x_data_000001.h5"
 check '... its data files are its own' integrate b -o master.dat
 check '... and not frames of theirs' as_whole master.dat
+mkdir c_data_d && cp b/* c_data_d || exit 99
+check '... in a folder that is called like data files' integrate c_data_d -o master.dat
+check '... nor of theirs there' as_whole master.dat
 rm b/*
 for i in 1 2 3; do
     "$halcyon" compress s.h5 --frames `expr $i '*' 4 - 4`:`expr $i '*' 4` -o b/data_00000$i.h5 -q

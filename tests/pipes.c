@@ -1,6 +1,7 @@
 /* pipes.c - a pipe that nobody writes to, where a file is to be read: refused at once, with its name. */
 #include "tap.h"
 
+#include <fcntl.h>
 #include <halcyon/host_array.h>
 #include <halcyon/stack.h>
 #include <sys/stat.h>
@@ -67,6 +68,26 @@ static void test_corrections(const char *folder)
     unlink(pipe);
 }
 
+/* A writer that looks for what an HDF5 file of that name holds already: a pipe that is read holds nothing. */
+static void test_writer(const char *folder)
+{
+    static float pixels[4];
+    char pipe[64];
+    hcy_host_array array = HCY_HOST_ARRAY_INIT;
+    snprintf(pipe, sizeof pipe, "%s/pipe.h5", folder);
+    array.data = pixels;
+    array.bytes = 4;
+    array.rank = 1;
+    array.shape[0] = 4;
+    if (mkfifo(pipe, 0600))
+        bail_out("no pipe");
+    int reader = open(pipe, O_RDONLY | O_NONBLOCK), status = hcy_host_array_write(&array, pipe);
+    ok(status == HCY_EIO || status == HCY_EINVAL || status == HCY_EUNSUPPORTED, "nor a writer of arrays: %s, %s",
+       hcy_status_name(status), hcy_last_error()->text);
+    close(reader);
+    unlink(pipe);
+}
+
 int main(void)
 {
     char folder[] = "/tmp/halcyon-pipes-XXXXXX", path[64];
@@ -97,6 +118,7 @@ int main(void)
     snprintf(path, sizeof path, "%s/1.tif", folder);
     unlink(path);
     test_corrections(folder);
+    test_writer(folder);
     rmdir(folder);
     return done_testing();
 }

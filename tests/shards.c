@@ -205,6 +205,10 @@ static void test_refusals(const hcy_azint_plan *plan)
     write_part("first.h5", plan, &(const hcy_shard){ 0, 2, 0, 8, 1 }, 0, 4, 1, WHOLE);
     refuses(HCY_EINVAL, "short.h5 has 3 curves", (const char *const[]){ "first.h5", "short.h5" }, 2,
             "a part that lacks a frame");
+    is_int(hcy_curves_merge(NULL, "./a.h5", (const char *const[]){ "b.h5", "a.h5" }, 2, 0), HCY_EINVAL, "over a part");
+    ok(strstr(hcy_last_error()->text, "a.h5 is one of the parts") && holds("a.h5", 4, 1, 1), "... which stays as it was");
+    is_int(hcy_curves_merge(NULL, "a.h5", (const char *const[]){ "b.h5", "a.h5" }, 2, HCY_MERGE_COPY), 0, "... but by a copy");
+    ok(holds("a.h5", 8, 1, 1), "... with the rows of both");
     is_int(hcy_curves_merge(NULL, "x.h5", NULL, 0, 0), HCY_EINVAL, "no parts");
     hcy_azint_plan_release(other);
 }

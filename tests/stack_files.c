@@ -142,6 +142,12 @@ static void test_cbf(void)
     put_bytes(in_folder("b.cbf"), &b);
     reads(in_folder("b.cbf"), HCY_PIXEL_U16, 1, "CBF that is not coded");
     free(plain);
+    plain = pixels_of(&types[3], 0, 0);
+    add_cbf(&b, "x-CBF_NONE", "unsigned 64-bit integer", PIXELS * 8, WIDTH);
+    add(&b, plain, PIXELS * 8);
+    put_bytes(in_folder("b.cbf"), &b);
+    reads(in_folder("b.cbf"), HCY_PIXEL_U64, 1, "CBF of 64 bits");
+    free(plain);
     /* every width of a difference */
     static int32_t odd[PIXELS] = { 127,       -1, -128,      32000,     -768, INT32_MAX,
                                    INT32_MIN, 0,  INT32_MIN, INT32_MAX, -2 };

@@ -352,7 +352,7 @@ static void put_detector(hid_t file)
 /* The same detector on an arm that is turned by 0.2 rad, as chains of axes.  Counts of 0 are not valid. */
 static void put_axes(hid_t file, const char *how)
 {
-    int loop = !strcmp(how, "loop"), flat = !strcmp(how, "flat");
+    int loop = !strcmp(how, "loop"), flat = !strcmp(how, "flat"), milli = !strcmp(how, "milli");
 #define MODULE DETECTOR "/module"
 #define AXES   DETECTOR "/transformations"
     const struct {
@@ -363,7 +363,7 @@ static void put_axes(hid_t file, const char *how)
         { MODULE "/slow_pixel_direction", "m", "translation", "fast_pixel_direction", 7.5e-5, { 0, -2, 0 }, { 0, 0, 0 } },
         { MODULE "/module_offset", "mm", "translation", AXES "/distance", 0, { 0, 0, 1 }, { 37.5375, 18.75, 0 } },
         { AXES "/distance", "mm", "translation", "arm", 200, { 0, 0, 1 }, { 0, 0, 0 } },
-        { AXES "/arm", "rad", "rotation", loop ? "arm" : ".", flat ? 0 : 0.2, { -1, 0, 0 }, { 0, 0, 0 } },
+        { AXES "/arm", milli ? "mrad" : "rad", "rotation", loop ? "arm" : ".", flat ? 0 : milli ? 200 : 0.2, { -1, 0, 0 }, { 0, 0, 0 } },
     };
     const hsize_t three = 3;
     hid_t space = H5Screate_simple(1, &three, NULL);
@@ -380,7 +380,7 @@ static void put_axes(hid_t file, const char *how)
         H5Dclose(data);
     }
     H5Sclose(space);
-    if (strcmp(how, "axes")) { /* the beam elsewhere */
+    if (strcmp(how, "axes") && !milli) { /* the beam elsewhere */
         put_number(file, DETECTOR "/beam_center_x", 400, NULL);
         put_number(file, DETECTOR "/beam_center_y", 250, NULL);
         put_number(file, DETECTOR "/detector_distance", 0.2, NULL);
@@ -393,7 +393,7 @@ static void put_axes(hid_t file, const char *how)
 
 static int feed(char **argv, int argc)
 {
-    int nexus = !strcmp(argv[2], "nexus"), axes = strstr("axes loop flat other", argv[2]) != NULL;
+    int nexus = !strcmp(argv[2], "nexus"), axes = strstr("axes loop flat other milli", argv[2]) != NULL;
     int plain = !strcmp(argv[2], "flush") || nexus || axes, channels = !strcmp(argv[2], "channels");
     hcy_stack *stack = NULL;
     if (hcy_stack_open(&stack, argv[4], NULL))

@@ -195,6 +195,17 @@ static void test_numbered(void)
     H5Fclose(master);
     open_fails(in_folder("master.h5"), NULL, HCY_EFORMAT, "master.h5|data_000002 is missing|data_000003",
                "a number that is missing");
+    master = H5Fopen(in_folder("master.h5"), H5F_ACC_RDWR, H5P_DEFAULT);
+    H5Ldelete(master, "/entry/data/data_000001", H5P_DEFAULT);
+    put_dataset(master, "/entry/data/data_202601", &l, 5);
+    H5Fclose(master);
+    open_fails(in_folder("master.h5"), NULL, HCY_EFORMAT, "master.h5|data_000001 is missing|data_000003",
+               "numbers that begin late");
+    master = H5Fopen(in_folder("master.h5"), H5F_ACC_RDWR, H5P_DEFAULT);
+    H5Ldelete(master, "/entry/data/data_000003", H5P_DEFAULT);
+    H5Fclose(master);
+    is_int(hcy_stack_open(&stack, in_folder("master.h5"), NULL), 0, "a date is no number of theirs");
+    hcy_stack_close(stack);
     H5Pclose(links);
 }
 
@@ -530,6 +541,49 @@ static void test_truncated_h5(void)
     free(room);
 }
 
+/* Says of every chunk in a file's B-trees (version 1, as of the earliest format) that it takes `bytes`. */
+static void resize_chunks(const char *path, uint32_t bytes)
+{
+    enum { HEAD = 24, KEY = 8 + 4 * 8, ENTRY = KEY + 8 }; /* size, filter mask, four offsets; then the child */
+    static unsigned char file[1 << 16];
+    FILE *f = fopen(path, "rb");
+    size_t n = f ? fread(file, 1, sizeof file, f) : 0;
+    if (f)
+        fclose(f);
+    for (size_t at = 0; at + HEAD <= n; at++)
+        for (size_t i = 0; !memcmp(file + at, "TREE\1", 6) && i < file[at + 6]; i++)
+            memcpy(file + at + HEAD + i * ENTRY, &bytes, sizeof bytes);
+    put_file(path, file, n);
+}
+
+/* Chunks without a filter that are said to be of another size than their pixels: no bytes of others are taken for
+ * theirs, and nothing is read behind them. */
+static void test_resized(void)
+{
+    static const struct layout l = { "", 3, { 1, HEIGHT, WIDTH }, 0, 0, 0, 1, 0, 0 };
+    static const uint32_t sizes[] = { 8, 4 * HEIGHT * WIDTH + 8 };
+    const char *path = in_folder("resized.h5");
+    unsigned char room[4 * HEIGHT * WIDTH + 8];
+    hcy_image *image = NULL;
+    for (size_t i = 0; i < 2 * sizeof sizes / sizeof sizes[0]; i++) {
+        hcy_stack_options opts = HCY_STACK_OPTIONS_INIT;
+        hcy_stack *stack = NULL;
+        size_t size = 0;
+        hid_t file = new_file(path, 0);
+        put_dataset(file, "/entry/data/data", &l, 1);
+        put_dataset(file, "/more", &l, 2); /* the file goes on behind the chunk */
+        H5Fclose(file);
+        resize_chunks(path, sizes[i / 2]);
+        opts.isolation = i % 2 ? &(hcy_isolation)HCY_ISOLATION_INIT : NULL;
+        if (!is_int(hcy_stack_open_with(&stack, path, &opts), 0, "chunks of %u bytes: opens", sizes[i / 2]))
+            continue;
+        is_int((intmax_t)hcy_stack_get_info(stack)->max_chunk, 4 * HEIGHT * WIDTH, "a frame takes what its pixels do");
+        fails(hcy_stack_read(&size, room, sizeof room, stack, 0), HCY_ECORRUPT, "frame 0|resized.h5|bytes", "the frame");
+        hcy_stack_close(stack);
+        fails(hcy_image_read(&image, in_folder("resized.h5::/entry/data/data")), HCY_ECORRUPT, "frame 0|resized.h5|bytes", "the image");
+    }
+}
+
 static void test_h5_images(void)
 {
     static const struct layout l = { "", 2, { 0 }, 0, 0, 0, 1, 0, 0 };
@@ -802,6 +856,61 @@ static void test_detector_images(void)
     hcy_image_free(image);
 }
 
+/* A mask that is there and cannot be read is told of, though an image of the same size is beside it: its frame. */
+static void test_lost_mask(void)
+{
+    static const struct layout stack3 = { "", 3, { 0 }, 0, 0, 0, 1, 0, 0 };
+    static const char *const groups[] = { "/entry/instrument/detector", "/entry/instrument/detector/detectorSpecific" };
+    for (size_t i = 0; i < 2; i++) {
+        hcy_image *image = NULL;
+        hid_t file = new_file(in_folder("lost.h5"), 0), links = H5Pcreate(H5P_LINK_CREATE);
+        H5Pset_create_intermediate_group(links, 1);
+        put_dataset(file, "/entry/data/data", &stack3, 1);
+        H5Gclose(H5Gcreate2(file, groups[i], links, H5P_DEFAULT, H5P_DEFAULT));
+        H5Fclose(file);
+        is_int(hcy_image_find(&image, in_folder("lost.h5"), "pixel_mask"), 0, "without a mask, the one image");
+        hcy_image_free(image);
+        file = H5Fopen(in_folder("lost.h5"), H5F_ACC_RDWR, H5P_DEFAULT);
+        hid_t at = H5Gopen2(file, groups[i], H5P_DEFAULT);
+        H5Lcreate_external("gone.h5", "/mask", at, "pixel_mask", H5P_DEFAULT, H5P_DEFAULT);
+        H5Gclose(at);
+        H5Pclose(links);
+        H5Fclose(file);
+        fails(hcy_image_find(&image, in_folder("lost.h5"), "pixel_mask"), HCY_ENOENT, "lost.h5|pixel_mask", "a lost mask");
+    }
+    hid_t file = new_file(in_folder("lost.h5"), 0);
+    put_dataset(file, "/entry/data/data", &stack3, 1);
+    put_dataset(file, "/entry/instrument/detector/pixel_mask", &stack3, 2);
+    H5Fclose(file);
+    fails(hcy_image_find(&(hcy_image *){ NULL }, in_folder("lost.h5"), "pixel_mask"), HCY_EFORMAT, "pixel_mask|2 frames",
+          "a mask of two images");
+}
+
+/* Frames that a file only claims: contiguous ones of another byte order that nobody wrote, and too many of them. */
+static void test_claimed(void)
+{
+    static const hsize_t chunk[3] = { 1, 4, 4 };
+    hcy_stack *stack = NULL;
+    size_t size;
+    for (int many = 0; many < 2; many++) {
+        const hsize_t dims[3] = { many ? (hsize_t)1 << 26 : 2, 4, 4 };
+        hid_t file = new_file(in_folder("claimed.h5"), 0), space = H5Screate_simple(3, dims, NULL);
+        hid_t plist = H5Pcreate(H5P_DATASET_CREATE);
+        if (many)
+            H5Pset_chunk(plist, 3, chunk);
+        H5Dclose(H5Dcreate2(file, "data", many ? H5T_STD_U16LE : H5T_STD_U16BE, space, H5P_DEFAULT, plist, H5P_DEFAULT));
+        H5Pclose(plist);
+        H5Sclose(space);
+        H5Fclose(file);
+        if (many)
+            open_fails(in_folder("claimed.h5"), NULL, HCY_ECORRUPT, "claimed.h5::/data|67108864 frames", "many frames");
+        else if (is_int(hcy_stack_open(&stack, in_folder("claimed.h5"), NULL), 0, "a dataset that nobody wrote"))
+            fails(hcy_stack_frame_size(&size, stack, 1), HCY_ENOENT, "frame 1|never written", "its frames");
+        if (!many)
+            hcy_stack_close(stack);
+    }
+}
+
 /* --- Virtual datasets --- */
 
 static void map(hid_t plist, hid_t space, uint64_t first, const char *file, uint64_t all, uint64_t from,
@@ -1048,6 +1157,8 @@ int main(void)
     test_refused();
     test_damaged_links();
     test_detector_images();
+    test_lost_mask();
+    test_claimed();
     test_virtual();
 #ifdef HAVE_ZSTD
     test_zstd();
@@ -1059,6 +1170,7 @@ int main(void)
     test_unknown_filter();
     test_many_chunks();
     test_truncated_h5();
+    test_resized();
     test_h5_images();
     test_all_threads();
     test_real();

@@ -160,6 +160,30 @@ static void test_tiles(void)
     frames_are(in_folder("named.h5"), "-+-+-+-+", "a.h5 has no dataset other", "a dataset that is not in its file");
 }
 
+/* A % in the name of a source stands twice in a mapping, or in one without end before the b of a block's number. */
+static void test_per_cent(void)
+{
+    static const struct piece pieces[] = { { "50%%b.h5", "da%%ta", 0, 1, 0, HEIGHT, 0 },
+                                           { "50%%b.h5", "data", 0, 1, 0, HEIGHT, 0 } };
+    hcy_stack_file *files = NULL;
+    hcy_stack *stack = NULL;
+    size_t n = 0;
+    put_rows("50%b.h5", H5T_STD_U32LE, 0, 1, 0, HEIGHT);
+    hid_t file = H5Fopen(in_folder("50%b.h5"), H5F_ACC_RDWR, H5P_DEFAULT);
+    H5Lcreate_hard(file, "data", file, "da%ta", H5P_DEFAULT, H5P_DEFAULT);
+    H5Fclose(file);
+    for (size_t i = 0; i < 2; i++) {
+        put_virtual("percent.h5", FRAMES, &pieces[i], 1);
+        frames_are(in_folder("percent.h5"), "++++", "", "virtual, a source with % in its name");
+    }
+    put_rows("50%b.h5", H5T_STD_U16BE, 0, 1, 0, HEIGHT);
+    frames_are(in_folder("percent.h5"), "++++", "", "virtual, one that HDF5 converts");
+    ok(!hcy_stack_open(&stack, in_folder("percent.h5"), NULL) && !hcy_stack_files(&files, &n, stack) && n == 2,
+       "... is one of the files that are read");
+    hcy_list_free(files);
+    hcy_stack_close(stack);
+}
+
 /* A mapping without end, of a file for every two frames. */
 static void test_numbered(void)
 {
@@ -309,6 +333,7 @@ int main(void)
     make_folder();
     test_in_a_row();
     test_tiles();
+    test_per_cent();
     test_numbered();
     test_circles();
     test_numbers();

@@ -79,8 +79,8 @@ static int parse_pixel(hcy_poni *poni, const char *text)
 /* The geometry that the file of the frames has, as far as it has one. */
 static int start_from_file(hcy_poni *poni, const hcy_stack_info *info)
 {
-    hcy_detector_info *own;
-    if (!*info->dataset || hcy_detector_read(&own, info->path))
+    hcy_detector_info *own = cli_own_detector(info);
+    if (!own)
         return 0;
     int whole = !hcy_detector_geometry(poni, own, info->height, info->width) && poni->wavelength > 0;
     hcy_detector_info_free(own);

@@ -3,31 +3,39 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the file of the frames says of the detector; NULL: nothing. */
-static hcy_detector_info *of_stack(const hcy_stack_info *stack)
+hcy_detector_info *cli_own_detector(const hcy_stack_info *stack)
 {
     hcy_detector_info *info = NULL;
-    return *stack->dataset && !hcy_detector_read(&info, stack->path) ? info : NULL;
+    size_t size = strlen(stack->path) + strlen(stack->dataset) + 3;
+    char *path = *stack->dataset ? malloc(size) : NULL;
+    if (!path)
+        return NULL;
+    snprintf(path, size, "%s::%s", stack->path, stack->dataset);
+    int status = hcy_detector_read(&info, path);
+    free(path);
+    return status ? NULL : info;
 }
 
 static int from_stack(hcy_poni *poni, const struct cli_geometry *g, const hcy_stack_info *stack,
                       const hcy_detector_info *info)
 {
+    if (!info && *stack->dataset && hcy_last_error()->status == HCY_EINVAL)
+        return cli_error("the geometry is missing: give -p FILE.poni (%s)", hcy_last_error()->text);
     if (!info)
         return cli_error("the geometry is missing: give -p FILE.poni (%s has no NXdetector group)", stack->path);
     if (hcy_detector_geometry(poni, info, stack->height, stack->width))
         return cli_error("the geometry is missing: give -p FILE.poni (%s: %s)", stack->path, hcy_last_error()->text);
+    const char *not_used = *info->frame_problem ? "; not all of it is used: " : "";
     if (!g->quiet && poni->orientation)
         fprintf(stderr, "geometry of %s (no -p): %s, %g m away, PONI (%g, %g) m, turned by %.6f %.6f %.6f rad, "
-                "orientation %d, wavelength %g A\n", stack->path, poni->detector ? poni->detector->name : "a detector",
+                "orientation %d, wavelength %g A%s%s\n", stack->path, poni->detector ? poni->detector->name : "a detector",
                 poni->dist, poni->poni1, poni->poni2, poni->rot1, poni->rot2, poni->rot3, poni->orientation,
-                1e10 * poni->wavelength);
+                1e10 * poni->wavelength, not_used, info->frame_problem);
     else if (!g->quiet)
         fprintf(stderr,
                 "geometry of %s (no -p): %s, %g m away, beam at pixel (%g, %g), wavelength %g A, not tilted%s%s\n",
                 stack->path, poni->detector ? poni->detector->name : "a detector", poni->dist, info->beam_x,
-                info->beam_y, 1e10 * poni->wavelength, *info->frame_problem ? "; its axes are not used: " : "",
-                info->frame_problem);
+                info->beam_y, 1e10 * poni->wavelength, not_used, info->frame_problem);
     return CLI_OK;
 }
 
@@ -147,7 +155,7 @@ static void orient(hcy_poni *poni, const struct cli_geometry *g)
 int cli_geometry_read(hcy_poni *poni, struct cli_geometry *g, const hcy_stack *stack)
 {
     const hcy_stack_info *info = hcy_stack_get_info(stack);
-    hcy_detector_info *own = of_stack(info);
+    hcy_detector_info *own = cli_own_detector(info);
     int status = CLI_OK;
     if (!g->given)
         status = from_stack(poni, g, info, own);

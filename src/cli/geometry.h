@@ -17,6 +17,8 @@ struct cli_geometry {
     double underload;
 };
 
+/* What the file of the frames says of their detector, to be freed; NULL: nothing, or hcy_last_error() has why. */
+hcy_detector_info *cli_own_detector(const hcy_stack_info *stack);
 /* Completes poni; CLI_*, after a message. */
 int cli_geometry_read(hcy_poni *poni, struct cli_geometry *geometry, const hcy_stack *stack);
 /* The second half of it, of a geometry that is known, for frames of that size and path: --detector, the orientation. */

@@ -3,6 +3,7 @@
  * Each kind of file has a function that says whether the file is of it, with what is to be said about it; they are
  * asked in turn, those that are surest of themselves first. */
 #include "cli.h"
+#include "geometry.h"
 #include "info_arrays.h"
 #include "inputs.h"
 #include "plot.h"
@@ -216,9 +217,9 @@ static void say_corrections(const hcy_stack *stack)
 
 static int say_own_geometry(const hcy_stack_info *info)
 {
-    hcy_detector_info *detector;
+    hcy_detector_info *detector = cli_own_detector(info);
     hcy_poni poni = HCY_PONI_INIT;
-    if (hcy_detector_read(&detector, info->path))
+    if (!detector)
         return 0;
     int whole = !hcy_detector_geometry(&poni, detector, info->height, info->width);
     if (whole)

@@ -18,7 +18,6 @@ enum { MOST_CELLS = 1000 }; /* of a side of the picture */
 static int find_geometry(hcy_poni *poni, int *has, struct cli_geometry *g, const struct frames *f,
                          const struct plot_wish *wish)
 {
-    hcy_detector_info *own = NULL;
     *has = 0;
     g->quiet = 1;
     g->flip = wish->flip;
@@ -29,8 +28,8 @@ static int find_geometry(hcy_poni *poni, int *has, struct cli_geometry *g, const
         g->given = 1;
     } else {
         /* Frames can be looked at without a geometry; whoever wants rings hears what is missing. */
-        int whole = *f->info->dataset && !hcy_detector_read(&own, f->info->path) &&
-                    !hcy_detector_geometry(poni, own, f->info->height, f->info->width);
+        hcy_detector_info *own = cli_own_detector(f->info);
+        int whole = own && !hcy_detector_geometry(poni, own, f->info->height, f->info->width);
         hcy_detector_info_free(own);
         if (!whole && !wish->rings && !wish->calibrant)
             return CLI_OK;

@@ -56,6 +56,7 @@ static int parse_cbf_type(struct cbf *cbf, const char *text, const char *path)
     } types[] = { { "signed 8-bit integer", 'i', 1 },    { "unsigned 8-bit integer", 'u', 1 },
                   { "signed 16-bit integer", 'i', 2 },   { "unsigned 16-bit integer", 'u', 2 },
                   { "signed 32-bit integer", 'i', 4 },   { "unsigned 32-bit integer", 'u', 4 },
+                  { "signed 64-bit integer", 'i', 8 },   { "unsigned 64-bit integer", 'u', 8 },
                   { "signed 32-bit real IEEE", 'f', 4 }, { "signed 64-bit real IEEE", 'f', 8 } };
     const char *type = find_cbf_value(text, "X-Binary-Element-Type:");
     const char *coding = find_cbf_value(text, "conversions="), *how = find_cbf_value(text, "Content-Transfer-Encoding:");

@@ -84,6 +84,30 @@ static int read_error_model(const struct hcy__config_file *r)
     return st;
 }
 
+/* How pyFAI 2026.9 splits pixels for one of its older words, which are of the engine first; what stands behind _ocl is
+ * a device.  -1: it is none of them. */
+static int split_of_word(const char *word)
+{
+    static const struct {
+        const char *word;
+        int split;
+    } words[] = {
+        { "no", HCY_SPLIT_NO },          { "nosplit", HCY_SPLIT_NO },     { "numpy", HCY_SPLIT_NO },
+        { "python", HCY_SPLIT_NO },      { "cython", HCY_SPLIT_NO },      { "histogram", HCY_SPLIT_NO },
+        { "splitpixel", HCY_SPLIT_NO },  { "csr", HCY_SPLIT_NO },         { "nosplit_csr", HCY_SPLIT_NO },
+        { "nosplit_lut", HCY_SPLIT_NO }, { "pseudo_csr", HCY_SPLIT_NO },  { "lut", HCY_SPLIT_BBOX },
+        { "bbox", HCY_SPLIT_BBOX },      { "splitbbox", HCY_SPLIT_BBOX }, { "bbox_csr", HCY_SPLIT_BBOX },
+        { "bbox_lut", HCY_SPLIT_BBOX },  { "full", HCY_SPLIT_FULL },      { "splitpixelfull", HCY_SPLIT_FULL },
+        { "full_csr", HCY_SPLIT_FULL },  { "full_lut", HCY_SPLIT_FULL },
+    };
+    const char *device = strstr(word, "_ocl");
+    size_t n = device ? (size_t)(device - word) : strlen(word);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strlen(words[i].word) == n && !strncasecmp(word, words[i].word, n))
+            return words[i].split;
+    return -1;
+}
+
 /* ["full", "csr", "cython"], or one of pyFAI's older words. */
 static int read_method(const struct hcy__config_file *r)
 {
@@ -97,11 +121,9 @@ static int read_method(const struct hcy__config_file *r)
             return hcy__config_unsupported(r, "method",
                                            "splits pixels in a way that is not known (no, bbox, pseudo and full are)");
     } else if (json_is_string(method)) {
-        const char *word = json_string_value(method);
-        if (strstr(word, "nosplit") || !strcmp(word, "numpy") || !strncmp(word, "no", 2))
-            split = HCY_SPLIT_NO;
-        else if (strstr(word, "full") || strstr(word, "splitpixel"))
-            split = HCY_SPLIT_FULL;
+        split = split_of_word(json_string_value(method));
+        if (split < 0)
+            return hcy__config_unsupported(r, "method", "is not a word that is known; give it as [\"bbox\", \"csr\", \"cython\"]");
     } else if (method) {
         return hcy__config_refuse(r, "method", "a list or a word");
     }

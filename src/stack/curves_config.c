@@ -206,17 +206,15 @@ static int find_dataset(char dataset[HCY__CORRECTION_NAME], const char *file, in
 /* One that is not there (a host may name what it likes) keeps its name. */
 static int whole_name(char **name, const char *given, int which, const hcy_stack *source)
 {
-    char found[HCY__CORRECTION_NAME] = "", *file = strdup(given), *parting = file ? strstr(file, "::") : NULL;
+    char found[HCY__CORRECTION_NAME] = "", *inside, *file = hcy__split_path(&inside, given);
     if (!file)
         return hcy_fail(HCY_ENOMEM, "no memory for the name of %s", given);
-    if (parting)
-        *parting = 0;
     /* Configurations are read from other folders than the one that they were made in. */
     char *whole = realpath(file, NULL);
     /* A list of numbers is no image, and a dataset of the stack is no file: both keep what they are called. */
-    int st = whole && !parting && which != HCY__CONFIG_MONITOR ? find_dataset(found, whole, which, source) : 0;
+    int st = whole && !inside && which != HCY__CONFIG_MONITOR ? find_dataset(found, whole, which, source) : 0;
     /* A name of its own comes first; what was found stands in for none. */
-    const char *dataset = parting ? parting + 2 : found;
+    const char *dataset = inside ? inside : found;
     size_t size = strlen(whole ? whole : file) + strlen(dataset) + 3;
     if (!st && !(*name = malloc(size)))
         st = hcy_fail(HCY_ENOMEM, "no memory for the name of %s", given);

@@ -10,33 +10,43 @@
 #include <string.h>
 #include <unistd.h>
 
-static int read_hdf5_detector(hcy_detector_info *info, const char *path)
+static int read_hdf5_detector(hcy_detector_info *info, const char *path, const char *dataset)
 {
 #ifdef HAVE_HDF5
     hcy_isolation limits;
-    return hcy__isolates(&limits, NULL, path) ? hcy__isolated_detector(info, &limits, path)
-                                              : hcy__h5_detector_read(info, path);
+    return hcy__isolates(&limits, NULL, path) ? hcy__isolated_detector(info, &limits, path, dataset)
+                                              : hcy__h5_detector_read(info, path, dataset);
 #else
-    (void)info;
+    (void)info, (void)dataset;
     return hcy_fail(HCY_EUNSUPPORTED, "%s: this build of Halcyon has no HDF5", path);
 #endif
 }
 
+/* Frames of a distortion file there are none, so that it has no datasets. */
+static int read_detector(hcy_detector_info *info, const char *path, const char *dataset)
+{
+    int fd, st = hcy__open_file(&fd, path);
+    if (st)
+        return st;
+    if (hcy__is_spline(fd, path))
+        st = *dataset ? hcy_fail(HCY_EINVAL, "%s is not an HDF5 file: it has no dataset '%s'", path, dataset)
+                      : hcy__spline_read(info, fd, path);
+    else
+        st = read_hdf5_detector(info, path, dataset);
+    close(fd);
+    return st;
+}
+
 int hcy_detector_read(hcy_detector_info **info, const char *path)
 {
-    int fd, st;
     if (!info || !path)
         return hcy_fail(HCY_EINVAL, "hcy_detector_read: info and path must not be NULL");
     *info = NULL;
-    st = hcy__open_file(&fd, path);
-    if (st)
-        return st;
+    char *dataset, *file = hcy__split_path(&dataset, path);
     hcy_detector_info *made = calloc(1, sizeof *made);
-    if (!made)
-        st = hcy_fail(HCY_ENOMEM, "no memory to read the detector in %s", path);
-    else
-        st = hcy__is_spline(fd, path) ? hcy__spline_read(made, fd, path) : read_hdf5_detector(made, path);
-    close(fd);
+    int st = file && made ? read_detector(made, file, dataset ? dataset : "")
+                          : hcy_fail(HCY_ENOMEM, "no memory to read the detector in %s", path);
+    free(file);
     if (st)
         hcy_detector_info_free(made);
     else
@@ -185,7 +195,8 @@ int hcy_detector_geometry(hcy_poni *out, const hcy_detector_info *info, uint32_t
     if (!(info->pixel1 > 0) || !(info->pixel2 > 0))
         missing = "pixel size";
     if (missing)
-        return hcy_fail(HCY_ENOENT, "the file does not say the detector's %s", missing);
+        return hcy_fail(HCY_ENOENT, "the file does not say the detector's %s%s%s", missing,
+                        *info->frame_problem ? ": " : "", info->frame_problem);
     int way = info->has_frame ? from_frame(&poni, info, height) : BY_BEAM;
     if (way < 0)
         return way;

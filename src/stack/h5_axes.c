@@ -48,6 +48,20 @@ static int read_value(double *value, hid_t file, const char *path)
     return one ? 0 : -1;
 }
 
+/* Radians of a unit of angles, degrees where none is said; 0: none is called so. */
+static double radians_of(const char *unit)
+{
+    static const char *const degrees[] = { "", "deg", "degree", "degrees", "\u00b0" },
+                      *const radians[] = { "rad", "rads", "radian", "radians" };
+    for (size_t i = 0; i < sizeof degrees / sizeof degrees[0]; i++)
+        if (!strcmp(unit, degrees[i]))
+            return acos(-1) / 180;
+    for (size_t i = 0; i < sizeof radians / sizeof radians[0]; i++)
+        if (!strcmp(unit, radians[i]))
+            return 1;
+    return strcmp(unit, "mrad") ? 0 : 1e-3;
+}
+
 static int take_axis(struct axis *axis, hid_t file, hid_t data, const char *path)
 {
     char type[32], units[32], offset_units[32];
@@ -60,9 +74,7 @@ static int take_axis(struct axis *axis, hid_t file, hid_t data, const char *path
     if (!hcy__h5_get_text(axis->depends_on, sizeof axis->depends_on, data, "depends_on"))
         snprintf(axis->depends_on, sizeof axis->depends_on, ".");
     axis->rotates = !strcmp(type, "rotation");
-    double unit = strncmp(units, "rad", 3) ? acos(-1) / 180 : 1;
-    if (!axis->rotates)
-        unit = hcy__h5_metres(units);
+    double unit = axis->rotates ? radians_of(units) : hcy__h5_metres(units);
     double offset_unit = hcy__h5_metres(offset_units);
     int has_vector = read_vector(axis->vector, data, "vector"), has_offset = read_vector(axis->offset, data, "offset");
     double norm = hypot(hypot(axis->vector[0], axis->vector[1]), axis->vector[2]);

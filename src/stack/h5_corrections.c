@@ -154,23 +154,12 @@ static void find_corrections(struct hcy__correction_names *names, hid_t detector
     names->flat_multiplies = dectris >= 0 || strstr(names->flat, "/detectorSpecific/") || is_dectris(detector);
 }
 
-/* The detector that the frames are of: the group that they stand in, the file's NXdetector, or the usual name. */
+/* The detector that the frames are of, or the usual name. */
 static int find_detector(char path[512], hid_t file, const char *dataset, const char *name)
 {
-    char class[32] = "";
-    int has_corners;
-    const char *end = strrchr(dataset, '/');
-    snprintf(path, 512, "%.*s", end ? (int)(end - dataset) : 0, dataset);
-    hid_t group = *path ? H5Gopen2(file, path, H5P_DEFAULT) : -1;
-    if (group >= 0) {
-        hcy__h5_get_text(class, sizeof class, group, "NX_class");
-        H5Gclose(group);
-    }
-    /* EIGER's frames stand in /entry/data, apart from their detector. */
-    int st = strcmp(class, "NXdetector") ? hcy__h5_detector_find(path, &has_corners, file, name) : 0;
+    int is_pyfai, st = hcy__h5_detector_find(path, &is_pyfai, file, dataset, name);
     if (!*path)
         snprintf(path, 512, "entry/instrument/detector");
-    memmove(path, path + strspn(path, "/"), strlen(path + strspn(path, "/")) + 1);
     return st < 0 ? st : 0;
 }
 
@@ -178,12 +167,10 @@ int hcy__h5_corrections_find(struct hcy__correction_names *names, const hcy_stac
 {
     const char *words;
     char group[512];
-    int fd, st = 0, plain = !hcy__open_file(&fd, path);
-    if (plain)
-        close(fd);
+    int st = 0;
     hcy__h5_lock();
-    /* A stack of other files has no such groups: that is no failure.  HDF5 would wait for who writes to a pipe. */
-    hid_t file = plain && H5Fis_hdf5(path) > 0 ? hcy__h5_spy_open(path, &words) : H5I_INVALID_HID, detector = -1;
+    /* A stack of other files has no such groups: that is no failure. */
+    hid_t file = hcy__h5_is(path) ? hcy__h5_spy_open(path, &words) : H5I_INVALID_HID, detector = -1;
     if (file >= 0)
         st = find_detector(group, file, strcmp(path, stack->path) ? "" : stack->dataset, path);
     if (!st && file >= 0)

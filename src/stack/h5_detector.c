@@ -1,7 +1,9 @@
 /* h5_detector.c - what HDF5 files say of a detector: pyFAI's detector files, NXdetector groups of measurements.
  *
- * The first group of class NXdetector counts, one with pixel_corners before all others.  Lengths have a unit as their
- * attribute, or the one that is usual for them.
+ * Frames have the first group of class NXdetector of their own entry, the file's first group that they are in; only
+ * where that has none, those of the rest of the file count, if one entry has them.  One of pyFAI's making goes before
+ * all others there, and the newest of these, as in pyFAI.  Lengths have a unit as their attribute, or the one that is
+ * usual for them.
  */
 #include "h5_detector.h"
 #include "h5_driver.h"
@@ -16,42 +18,82 @@
 
 /* --- Finding the group --- */
 
+enum { MOST_PATH = 512, TIME = 20 }; /* 2026-01-31T12:00:00, without the zone, which pyFAI passes over */
+
 struct found {
-    char path[512];
-    int has_corners;
+    char within[MOST_PATH]; /* what is looked through; "": the file */
+    char path[MOST_PATH];   /* the group */
+    char also[MOST_PATH];   /* one of another entry, of which nothing says that it counts less */
+    char start[TIME], now[TIME]; /* when the group's entry began, and that which is looked through */
+    int is_pyfai;
 };
+
+static int same_entry(const char *a, const char *b)
+{
+    size_t n = strcspn(a, "/");
+    return n == strcspn(b, "/") && !strncmp(a, b, n);
+}
 
 static int look_for_detector(void *data, hid_t group, const char *name)
 {
     struct found *found = data;
-    char class[32];
-    if (group < 0 || H5Iget_type(group) != H5I_GROUP || strlen(name) >= sizeof found->path)
+    char class[32], path[MOST_PATH];
+    int is_top = !strcmp(name, "."), parted = *found->within && !is_top;
+    if (group < 0 || H5Iget_type(group) != H5I_GROUP ||
+        snprintf(path, sizeof path, "%s%s%s", found->within, parted ? "/" : "",
+                 is_top && *found->within ? "" : name) >= MOST_PATH)
         return 0;
-    hcy__h5_get_text(class, sizeof class, group, "NX_class");
-    int has_corners = H5Lexists(group, "pixel_corners", H5P_DEFAULT) > 0;
-    /* A detector with corners is pyFAI's, made to be read as a geometry: it goes before what a beamline
-     * wrote. */
-    if (!strcmp(class, "NXdetector") && (!*found->path || has_corners)) {
-        snprintf(found->path, sizeof found->path, "%s", name);
-        found->has_corners = has_corners;
+    if (!strchr(path, '/'))
+        hcy__h5_text_of(found->now, sizeof found->now, group, "start_time");
+    if (!hcy__h5_get_text(class, sizeof class, group, "NX_class") || strcmp(class, "NXdetector"))
+        return 0;
+    /* Made to be read as a geometry, such a detector goes before what a beamline wrote. */
+    int is_pyfai = H5Lexists(group, "pixel_corners", H5P_DEFAULT) > 0 || H5Lexists(group, "API_VERSION", H5P_DEFAULT) > 0;
+    if (!*found->path || is_pyfai > found->is_pyfai || (is_pyfai && strcmp(found->now, found->start) > 0)) {
+        memcpy(found->path, path, sizeof path);
+        memcpy(found->start, found->now, sizeof found->now);
+        found->is_pyfai = is_pyfai;
+        *found->also = 0;
+    } else if (!found->is_pyfai && !*found->also && !same_entry(path, found->path)) {
+        memcpy(found->also, path, sizeof path);
     }
-    return found->has_corners;
+    return 0;
 }
 
-int hcy__h5_detector_find(char path[512], int *has_corners, hid_t file, const char *name)
+/* Looks at the group of these n characters, and, if that is wanted, at all below it. */
+static int look_through(struct found *found, hid_t file, const char *group, size_t n, int below, const char *name)
 {
-    struct found found = { "", 0 };
-    hid_t root = H5Gopen2(file, "/", H5P_DEFAULT);
-    int st = root < 0 ? 0 : look_for_detector(&found, root, ".");
-    if (!st && root >= 0)
-        st = hcy__h5_visit(root, look_for_detector, &found, name);
+    snprintf(found->within, sizeof found->within, "%.*s", (int)n, group);
+    hid_t at = H5Gopen2(file, n ? found->within : "/", H5P_DEFAULT);
+    if (at < 0)
+        return 0;
+    int st = look_for_detector(found, at, ".");
+    if (!st && below && !*found->path)
+        st = hcy__h5_visit(at, look_for_detector, found, name);
+    H5Gclose(at);
     /* A detector in what could be read counts; that there is none is not known of a damaged file. */
-    if (st == HCY_ECORRUPT && *found.path)
-        st = 0;
-    if (root >= 0)
-        H5Gclose(root);
-    snprintf(path, 512, "%s", found.path);
-    *has_corners = found.has_corners;
+    return st == HCY_ECORRUPT && *found->path ? 0 : st;
+}
+
+int hcy__h5_detector_find(char path[512], int *is_pyfai, hid_t file, const char *dataset, const char *name)
+{
+    struct found found = { .is_pyfai = 0 };
+    dataset += strspn(dataset, "/");
+    const char *last = strrchr(dataset, '/');
+    const size_t group = last ? (size_t)(last - dataset) : 0, entry = group ? strcspn(dataset, "/") : 0;
+    int st = 0;
+    /* The group that the frames stand in may be the detector itself; EIGER's stand in /entry/data, apart from it. */
+    if (group && group < MOST_PATH)
+        st = look_through(&found, file, dataset, group, 0, name);
+    if (!st && entry && entry < MOST_PATH && !*found.path)
+        st = look_through(&found, file, dataset, entry, 1, name);
+    if (!st && !*found.path)
+        st = look_through(&found, file, "", 0, 1, name);
+    if (!st && *found.also)
+        st = hcy_fail(HCY_EINVAL, "%s has detectors of several entries, /%.200s and /%.200s: name a dataset of the one that is meant",
+                      name, found.path, found.also);
+    snprintf(path, 512, "%s", st ? "" : found.path);
+    *is_pyfai = found.is_pyfai;
     return st;
 }
 
@@ -72,25 +114,39 @@ int hcy__h5_has(hid_t at, const char *path)
     return 1;
 }
 
-static const struct unit {
+struct unit {
     const char *name;
-    double metres;
-} units[] = { { "m", 1 },           { "metre", 1 },     { "meter", 1 },       { "mm", 1e-3 },  { "um", 1e-6 },
-              { "micron", 1e-6 },   { "nm", 1e-9 },     { "A", 1e-10 },       { "angstrom", 1e-10 },
-              { "angstroms", 1e-10 }, { "Angstrom", 1e-10 }, { "pm", 1e-12 } };
+    double size;
+};
+static const struct unit lengths[] = { { "m", 1 },           { "cm", 1e-2 },         { "mm", 1e-3 },
+                                       { "um", 1e-6 },       { "\u00b5m", 1e-6 },    { "\u03bcm", 1e-6 },
+                                       { "micron", 1e-6 },   { "microns", 1e-6 },    { "nm", 1e-9 },
+                                       { "pm", 1e-12 },      { "A", 1e-10 },         { "\u00c5", 1e-10 },
+                                       { "\u212b", 1e-10 },  { "angstrom", 1e-10 },  { "angstroms", 1e-10 },
+                                       { "Angstrom", 1e-10 }, { "Angstroms", 1e-10 } };
+static const struct unit parts[] = { { "", 1 },         { "centi", 1e-2 }, { "milli", 1e-3 },
+                                     { "micro", 1e-6 }, { "nano", 1e-9 },  { "pico", 1e-12 } };
+
+/* "meter" and the like, behind a word for a part of it. */
+static int is_metre(const char *name)
+{
+    return (!strncmp(name, "meter", 5) || !strncmp(name, "metre", 5)) && (!name[5] || !strcmp(name + 5, "s"));
+}
 
 double hcy__h5_metres(const char *unit)
 {
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
-        if (!strcmp(unit, units[i].name))
-            return units[i].metres;
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
+        if (!strcmp(unit, lengths[i].name))
+            return lengths[i].size;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        if (!strncmp(unit, parts[i].name, strlen(parts[i].name)) && is_metre(unit + strlen(parts[i].name)))
+            return parts[i].size;
     return 0;
 }
 
-/* n numbers, or -1: they are not there. */
-static int read_numbers(double *x, hsize_t n, hid_t at, const char *path, double length)
+/* n numbers, and the unit that is said of them, or ""; -1: they are not there. */
+static int read_numbers_in(double *x, char unit[32], hsize_t n, hid_t at, const char *path)
 {
-    char unit[32];
     hid_t data = H5Lexists(at, path, H5P_DEFAULT) > 0 ? H5Dopen2(at, path, H5P_DEFAULT) : -1;
     if (data < 0)
         return -1;
@@ -98,15 +154,52 @@ static int read_numbers(double *x, hsize_t n, hid_t at, const char *path, double
     herr_t done = (hsize_t)H5Sget_simple_extent_npoints(space) != n
                       ? -1
                       : hcy__h5_read_whole(data, H5T_NATIVE_DOUBLE, x);
-    hcy__h5_get_text(unit, sizeof unit, data, "units");
-    /* A unit that is said wins over the usual one; one that is not known is taken for the usual. */
-    if (length > 0 && hcy__h5_metres(unit) > 0)
-        length = hcy__h5_metres(unit);
-    for (hsize_t i = 0; length > 0 && done >= 0 && i < n; i++)
-        x[i] *= length;
+    hcy__h5_get_text(unit, 32, data, "units");
     H5Sclose(space);
     H5Dclose(data);
     return done < 0 ? -1 : 0;
+}
+
+static int read_numbers(double *x, hsize_t n, hid_t at, const char *path)
+{
+    char unit[32];
+    return read_numbers_in(x, unit, n, at, path);
+}
+
+/* A number in a unit that is not known is none.  Who looks for it hears why; the axes' words go before. */
+static int refuse_unit(hcy_detector_info *info, const char *path, const char *unit)
+{
+    if (!*info->frame_problem)
+        snprintf(info->frame_problem, sizeof info->frame_problem, "%.80s is in '%s', which is not understood", path, unit);
+    return -1;
+}
+
+/* n lengths, in metres; `metres` is the usual unit, where none is said. */
+static int read_lengths(double *x, hcy_detector_info *info, hsize_t n, hid_t at, const char *path, double metres)
+{
+    char unit[32];
+    if (read_numbers_in(x, unit, n, at, path))
+        return -1;
+    if (*unit)
+        metres = hcy__h5_metres(unit);
+    for (hsize_t i = 0; i < n; i++)
+        x[i] *= metres;
+    return metres > 0 ? 0 : refuse_unit(info, path, unit);
+}
+
+/* A number of pixels, which may be a length. */
+static int read_pixels(double *x, hcy_detector_info *info, double size, hid_t at, const char *path)
+{
+    static const char *const pixels[] = { "", "pixel", "pixels", "px" };
+    char unit[32];
+    if (read_numbers_in(x, unit, 1, at, path))
+        return -1;
+    for (size_t i = 0; i < sizeof pixels / sizeof pixels[0]; i++)
+        if (!strcmp(unit, pixels[i]))
+            return 0;
+    double metres = size > 0 ? hcy__h5_metres(unit) : 0;
+    *x *= metres > 0 ? metres / size : 0;
+    return metres > 0 ? 0 : refuse_unit(info, path, unit);
 }
 
 /* An array whose first two dimensions are those of the detector, as `type`; NULL if it is not there. */
@@ -138,23 +231,38 @@ static int read_array(void **array, hcy_detector_info *info, hid_t group, const 
     return st;
 }
 
+/* Every pixel that is not 0 is masked: read as bytes, -1 would be 0. */
+static int read_mask(hcy_detector_info *info, hid_t group)
+{
+    float *mask = NULL;
+    int st = read_array((void **)&mask, info, group, "mask", 2, H5T_NATIVE_FLOAT);
+    const size_t n = st || !mask ? 0 : (size_t)info->height * info->width;
+    if (n && !(info->mask = malloc(n)))
+        st = hcy_fail(HCY_ENOMEM, "no memory for the detector's mask");
+    for (size_t i = 0; !st && i < n; i++)
+        info->mask[i] = mask[i] != 0;
+    free(mask);
+    return st;
+}
+
 /* What only pyFAI's files have. */
 static int read_pyfai_arrays(hcy_detector_info *info, hid_t group)
 {
     double flat = 0, shape[2];
-    if (!read_numbers(shape, 2, group, "shape", 0) && shape[0] >= 1 && shape[1] >= 1) {
+    if (!read_numbers(shape, 2, group, "shape") && shape[0] >= 1 && shape[1] >= 1 && shape[0] <= UINT32_MAX &&
+        shape[1] <= UINT32_MAX) {
         info->height = (uint32_t)shape[0];
         info->width = (uint32_t)shape[1];
     }
     int st = read_array((void **)&info->corners, info, group, "pixel_corners", 4, H5T_NATIVE_FLOAT);
     if (!st)
-        st = read_array((void **)&info->mask, info, group, "mask", 2, H5T_NATIVE_UINT8);
+        st = read_mask(info, group);
     if (!st)
         st = read_array((void **)&info->flat, info, group, "flatfield", 2, H5T_NATIVE_FLOAT);
     if (!st)
         st = read_array((void **)&info->dark, info, group, "darkcurrent", 2, H5T_NATIVE_FLOAT);
     /* pyFAI ignores the corners' heights of detectors that say they are flat. */
-    if (!st && info->corners && !read_numbers(&flat, 1, group, "IS_FLAT", 0) && flat)
+    if (!st && info->corners && !read_numbers(&flat, 1, group, "IS_FLAT") && flat)
         for (size_t i = 0; i < (size_t)4 * info->height * info->width; i++)
             info->corners[3 * i] = 0;
     return st;
@@ -164,18 +272,18 @@ static void read_sizes(hcy_detector_info *info, hid_t group)
 {
     double pixel[2], orientation;
     /* pyFAI's files have one list, NeXus two numbers. */
-    if (!read_numbers(pixel, 2, group, "pixel_size", 1)) {
+    if (!read_lengths(pixel, info, 2, group, "pixel_size", 1)) {
         info->pixel1 = pixel[0];
         info->pixel2 = pixel[1];
-    } else if (!read_numbers(pixel, 1, group, "y_pixel_size", 1) &&
-               !read_numbers(pixel + 1, 1, group, "x_pixel_size", 1)) {
+    } else if (!read_lengths(pixel, info, 1, group, "y_pixel_size", 1) &&
+               !read_lengths(pixel + 1, info, 1, group, "x_pixel_size", 1)) {
         info->pixel1 = pixel[0];
         info->pixel2 = pixel[1];
     }
-    if (!read_numbers(&orientation, 1, group, "orientation", 0))
+    if (!read_numbers(&orientation, 1, group, "orientation") && fabs(orientation) <= INT16_MAX)
         info->orientation = (int)orientation;
-    info->has_dummy = !read_numbers(&info->dummy, 1, group, "dummy", 0);
-    if (info->has_dummy && read_numbers(&info->delta_dummy, 1, group, "delta_dummy", 0))
+    info->has_dummy = !read_numbers(&info->dummy, 1, group, "dummy");
+    if (info->has_dummy && read_numbers(&info->delta_dummy, 1, group, "delta_dummy"))
         info->delta_dummy = 0;
 }
 
@@ -190,19 +298,19 @@ static void read_beam(hcy_detector_info *info, hid_t file, hid_t group, const ch
     int found = -1;
     /* detector_distance is DECTRIS's name. */
     for (size_t i = 0; found && i < 2; i++)
-        found = read_numbers(&info->distance, 1, group, distances[i], 1);
-    info->has_beam = !found && !read_numbers(&info->beam_x, 1, group, "beam_center_x", 0) &&
-                     !read_numbers(&info->beam_y, 1, group, "beam_center_y", 0);
+        found = read_lengths(&info->distance, info, 1, group, distances[i], 1);
+    info->has_beam = !found && !read_pixels(&info->beam_x, info, info->pixel2, group, "beam_center_x") &&
+                     !read_pixels(&info->beam_y, info, info->pixel1, group, "beam_center_y");
     /* Beamlines put the wavelength in many places; the most specific comes first. */
     for (size_t i = 0; entry && i < sizeof wavelengths / sizeof wavelengths[0]; i++) {
         snprintf(name, sizeof name, "%.*s/%s", (int)(entry - path), path, wavelengths[i]);
         if (H5Oexists_by_name(file, name, H5P_DEFAULT) > 0 &&
-            !read_numbers(&info->wavelength, 1, file, name, 1e-10))
+            !read_lengths(&info->wavelength, info, 1, file, name, 1e-10))
             break;
     }
-    if (read_numbers(&info->saturation, 1, group, "saturation_value", 0) || !(info->saturation > 0))
+    if (read_numbers(&info->saturation, 1, group, "saturation_value") || !(info->saturation > 0))
         info->saturation = 0;
-    info->has_underload = !read_numbers(&info->underload, 1, group, "underload_value", 0) && isfinite(info->underload);
+    info->has_underload = !read_numbers(&info->underload, 1, group, "underload_value") && isfinite(info->underload);
 }
 
 int hcy__h5_text_of(char *text, size_t size, hid_t group, const char *name)
@@ -239,34 +347,37 @@ static void add_text(char *text, size_t size, hid_t group, const char *name)
     strncat(text, more, size - strlen(text) - 1);
 }
 
-static int read_detector_group(hcy_detector_info *info, hid_t file, const char *path)
+static int read_detector_group(hcy_detector_info *info, hid_t file, const char *dataset, const char *path)
 {
-    struct found found;
-    int st = hcy__h5_detector_find(found.path, &found.has_corners, file, path);
-    hid_t group = *found.path ? H5Gopen2(file, found.path, H5P_DEFAULT) : -1;
+    char found[MOST_PATH];
+    int is_pyfai, st = hcy__h5_detector_find(found, &is_pyfai, file, dataset, path);
+    hid_t group = *found ? H5Gopen2(file, found, H5P_DEFAULT) : -1;
     if (group < 0)
         return st < 0 ? st : hcy_fail(HCY_ENOENT, "%s: there is no detector in it, no group of class NXdetector", path);
     st = 0;
     /* Arrays of these names in a measurement are not of pyFAI's making, and may mean something else. */
-    if (found.has_corners || H5Lexists(group, "API_VERSION", H5P_DEFAULT) > 0)
+    if (is_pyfai)
         st = read_pyfai_arrays(info, group);
     read_sizes(info, group);
-    read_beam(info, file, group, found.path);
-    hcy__h5_axes_read(info, file, found.path);
+    /* Axes may have the pixels' sizes, which a beam centre in metres needs. */
+    hcy__h5_axes_read(info, file, found);
+    read_beam(info, file, group, found);
     add_text(info->description, sizeof info->description, group, "description");
     add_text(info->description, sizeof info->description, group, "sensor_material");
     H5Gclose(group);
     return st;
 }
 
-int hcy__h5_detector_read(hcy_detector_info *info, const char *path)
+int hcy__h5_detector_read(hcy_detector_info *info, const char *path, const char *dataset)
 {
     const char *words;
     hcy__h5_lock();
     hid_t file = hcy__h5_spy_open(path, &words);
     int st = file < 0 ? hcy_fail_vendor(HCY_EIO, 0, words, "%s cannot be opened as HDF5", path) : 0;
+    if (!st && *dataset && !hcy__h5_has(file, dataset))
+        st = hcy_fail(HCY_ENOENT, "%s: there is no %s in it", path, dataset);
     if (!st)
-        st = read_detector_group(info, file, path);
+        st = read_detector_group(info, file, dataset, path);
     if (file >= 0)
         H5Fclose(file);
     st = hcy__h5_judge(st, path);

@@ -6,9 +6,9 @@
 
 /* Metres of a unit of length; 0: none is called so. */
 double hcy__h5_metres(const char *unit);
-/* The first group of class NXdetector, one with pixel_corners before all others; "": none.  A negative status where the
- * file, `name` in messages, cannot be gone through. */
-int hcy__h5_detector_find(char path[512], int *has_corners, hid_t file, const char *name);
+/* The group of class NXdetector that the frames `dataset` ("": any) are of; "": there is none.  A negative status where
+ * the file, `name` in messages, cannot be gone through; HCY_EINVAL: several entries have one. */
+int hcy__h5_detector_find(char path[512], int *is_pyfai, hid_t file, const char *dataset, const char *name);
 /* Is there such a path, whether or not its last link leads anywhere?  (H5Lexists fails where a group is missing.) */
 int hcy__h5_has(hid_t at, const char *path);
 /* The text of a scalar dataset; -1: there is none. */

@@ -186,28 +186,42 @@ static int fail_link(hid_t file, const hcy_stack *stack, const char *name)
                         stack->path, name, slash ? (int)(slash + 1 - stack->path) : 0, stack->path, target, object);
 }
 
-/* Numbered datasets end before `next`: HCY_EFORMAT if there is one behind it, as the stack would end there without a
- * word. */
-static int refuse_gap(hid_t file, const hcy_stack *stack, const char *prefix, unsigned next)
+struct gap {
+    const char *stem;
+    unsigned next;
+    int begins;     /* there is none before `next`: 202601 may be a date then */
+    char name[512]; /* the first that is behind it */
+};
+
+static herr_t look_for_numbered(hid_t group, const char *name, const H5L_info_t *info, void *data)
 {
-    const char *slash = strrchr(prefix, '/'), *stem = slash ? slash + 1 : prefix;
-    const size_t length = strlen(stem);
-    char folder[512], name[512];
-    H5G_info_t info = { 0 };
-    int st = 0;
+    struct gap *gap = data;
+    const size_t length = strlen(gap->stem);
+    (void)info;
+    if (strncmp(name, gap->stem, length) || strlen(name) != length + 6 || strspn(name + length, "0123456789") != 6 ||
+        strtoul(name + length, NULL, 10) <= gap->next ||
+        (gap->begins && (name[length] != '0' || kind_of_object(group, name) == H5I_GROUP)))
+        return 0;
+    snprintf(gap->name, sizeof gap->name, "%s", name);
+    return 1;
+}
+
+/* Numbered datasets end before `next`, or, as there are none, should begin with it: HCY_EFORMAT if there is one behind
+ * it, as the stack would end there, or be another, without a word. */
+static int refuse_gap(hid_t file, const hcy_stack *stack, const char *prefix, unsigned next, int begins)
+{
+    const char *slash = strrchr(prefix, '/');
+    struct gap gap = { slash ? slash + 1 : prefix, next, begins, "" };
+    char folder[512];
     snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - prefix) : 0, prefix);
     hid_t group = H5Gopen2(file, *folder ? folder : "/", H5P_DEFAULT);
-    if (group >= 0)
-        H5Gget_info(group, &info);
-    for (hsize_t i = 0; i < info.nlinks && !st; i++)
-        if (H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, i, name, sizeof name, H5P_DEFAULT) > 0 &&
-            !strncmp(name, stem, length) && strlen(name) == length + 6 &&
-            strspn(name + length, "0123456789") == 6 && strtoul(name + length, NULL, 10) > next)
-            st = hcy_fail(HCY_EFORMAT, "%s: %s%06u is missing, and %s is there; name one dataset, if that is wanted",
-                          stack->path, stem, next, name);
-    if (group >= 0)
-        H5Gclose(group);
-    return st;
+    if (group < 0)
+        return 0;
+    int found = H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, NULL, look_for_numbered, &gap) > 0;
+    H5Gclose(group);
+    return found ? hcy_fail(HCY_EFORMAT, "%s: %s%06u is missing, and %s is there; name one dataset, if that is wanted",
+                            stack->path, gap.stem, next, gap.name)
+                 : 0;
 }
 
 /* EIGER's numbered datasets: PREFIX000001, PREFIX000002 ... (some start at 0).  The files of a growing stack's may
@@ -227,7 +241,7 @@ static int numbered(hcy__h5_names *names, hid_t file, const hcy_stack *stack, co
         else if (i > 0 && exists > 0 && kind_of_object(file, name) == H5I_BADID && !(stack->growing && names->n))
             st = fail_link(file, stack, name);
         else if (i > 0)
-            return names->n && !stack->growing ? refuse_gap(file, stack, prefix, i) : 0;
+            return stack->growing ? 0 : refuse_gap(file, stack, prefix, i, !names->n);
         if (st)
             return st;
     }

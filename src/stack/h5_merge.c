@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { MOST_OBJECTS = 4096, NAME = 512, PIECE_BYTES = 8 << 20 };
 #define PROCESS "/entry_0000/integrate"
@@ -514,12 +515,25 @@ static int merge_parts(struct merge *m, const char *const *paths)
     return st ? st : write_merged_file(m);
 }
 
+static int is_same_file(const char *a, const char *b)
+{
+    struct stat is;
+    return !stat(b, &is) && hcy__is_among(&(hcy_stack_file){ (uint64_t)is.st_dev, (uint64_t)is.st_ino }, 1, a);
+}
+
 int hcy_curves_merge(uint64_t *rows, const char *path, const char *const *parts, size_t n, uint32_t flags)
 {
     struct merge m = { .n = n, .flags = flags, .path = path };
     if (!path || !parts || !n || (flags & ~(uint32_t)HCY_MERGE_COPY))
         return hcy_fail(HCY_EINVAL, "hcy_curves_merge: a path, parts and known flags are needed");
-    int st = hcy__isolated_try(parts, n);
+    /* Rows that stay in a part would lead back to the file that has taken its place. */
+    int st = 0;
+    for (size_t i = 0; !st && i < n; i++)
+        if (!(flags & HCY_MERGE_COPY) && is_same_file(path, parts[i]))
+            st = hcy_fail(HCY_EINVAL, "%s is one of the parts, whose rows stay where they are; name another file, or merge by a copy",
+                          path);
+    if (!st)
+        st = hcy__isolated_try(parts, n);
     if (st)
         return st;
     m.parts = calloc(n, sizeof *m.parts);

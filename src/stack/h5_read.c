@@ -24,6 +24,14 @@ int hcy__h5_open_file(hid_t *file, const char *path)
     return *file < 0 ? hcy_fail_vendor(HCY_EFORMAT, 0, words, "%s cannot be opened as HDF5", path) : 0;
 }
 
+int hcy__h5_is(const char *path)
+{
+    int fd, is_plain = !hcy__open_file(&fd, path);
+    if (is_plain)
+        close(fd);
+    return is_plain && H5Fis_hdf5(path) > 0;
+}
+
 static void copy_text(char *text, size_t size, const char *from, size_t n)
 {
     n = n < size ? n : size - 1;

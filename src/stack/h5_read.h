@@ -9,6 +9,8 @@
 
 /* Opens an HDF5 file for reading: *file, or HCY_ENOENT, HCY_EIO, HCY_EFORMAT (it is none). */
 int hcy__h5_open_file(hid_t *file, const char *path);
+/* Is there an HDF5 file?  HDF5 would wait for who writes to a pipe. */
+int hcy__h5_is(const char *path);
 /* The text in an attribute, of fixed or variable length, cut to size - 1 bytes; 0: there is none. */
 int hcy__h5_get_text(char *text, size_t size, hid_t object, const char *name);
 /* A scalar text of variable length, likewise; "" if there is none. */

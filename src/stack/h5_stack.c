@@ -22,6 +22,8 @@
 enum { MAX_FILTERS = 8 };
 #define MAX_CACHE     ((size_t)1 << 30)
 #define MOST_UNPROVED ((uint64_t)1 << 28) /* bytes of a frame that need not be stored: tiles that nobody wrote */
+#define FEW_FRAMES     ((hsize_t)1 << 24) /* that need not: their places take 400 MB */
+#define MOST_ELSEWHERE ((hsize_t)1 << 26) /* in other files than the dataset's */
 
 /* A dataset while it is being taken in. */
 struct layout {
@@ -92,9 +94,26 @@ static void close_layout(struct layout *l)
         H5Dclose(l->dataset);
 }
 
+/* The places of all frames take memory before any frame is found: their number is proved by what is there of them, some
+ * bytes in the file for each.  Other files' bytes are not known here. */
+static int check_count(const struct layout *l, const char *path, const char *name)
+{
+    hid_t file = H5Iget_file_id(l->dataset);
+    hsize_t bytes = 0, most = FEW_FRAMES;
+    if (l->kind == H5D_VIRTUAL || H5Pget_external_count(l->plist) > 0)
+        most = MOST_ELSEWHERE;
+    else if (H5Fget_filesize(file, &bytes) >= 0 && bytes > most)
+        most = bytes;
+    H5Fclose(file);
+    return l->shape.dims[0] <= most ? 0
+                                    : hcy_fail(HCY_ECORRUPT, "%s::%s is said to have %llu frames, more than there can be in it",
+                                               path, name, (unsigned long long)l->shape.dims[0]);
+}
+
 static int open_layout(struct layout *l, hcy_stack *stack, hid_t file, const char *name)
 {
     const char *path = stack->path;
+    int st;
     *l = (struct layout){ .dataset = H5Dopen2(file, name, H5P_DEFAULT) };
     if (l->dataset < 0 || hcy__h5_describe(&l->shape, l->dataset) ||
         (l->space = H5Dget_space(l->dataset)) < 0 || (l->plist = H5Dget_create_plist(l->dataset)) < 0)
@@ -113,6 +132,9 @@ static int open_layout(struct layout *l, hcy_stack *stack, hid_t file, const cha
     if (l->shape.dims[1] > UINT32_MAX || l->shape.dims[2] > UINT32_MAX)
         return hcy_fail(HCY_ERANGE, "%s::%s: images of that size are not supported", path, name);
     l->kind = H5Pget_layout(l->plist);
+    st = check_count(l, path, name);
+    if (st)
+        return st;
     find_codec(l);
     /* Chunks that are exactly frames can be read as they are stored. */
     if (l->kind == H5D_CHUNKED) {
@@ -271,7 +293,8 @@ static hsize_t chunks_of(hsize_t *all, const struct layout *l, hsize_t frame, in
 /* HDF5 reads what nobody wrote as its fill value.  Of a growing stack all of a frame must be there. */
 static void written_frames(hcy__location *places, const struct layout *l, const hcy_stack *stack)
 {
-    hsize_t all = 1, n = 1;
+    /* A contiguous dataset is stored as a whole, or nobody wrote it. */
+    hsize_t all = 1, n = l->kind != H5D_CONTIGUOUS || H5Dget_storage_size(l->dataset);
     for (hsize_t i = 0; i < l->shape.dims[0]; i++) {
         /* Frames of one chunk share its answer; what was there before stays there. */
         if (l->kind == H5D_CHUNKED && (l->shape.rank < 3 || i % l->chunk[0] == 0))
@@ -457,7 +480,7 @@ static int take_source(hcy_stack *stack, hcy__location *places, const struct lay
 
 static int take_mapping(hcy_stack *stack, hcy__location *places, const struct layout *l, size_t i)
 {
-    char path[4096] = "", name[1024] = "", reason[4200];
+    char path[4096] = "", name[1024] = "", stored[4096] = "", stored_name[1024] = "", reason[4200];
     struct layout source;
     hsize_t to = 0, from = 0, n = l->shape.dims[0], m;
     hid_t space = H5Pget_virtual_vspace(l->plist, i), source_space = H5Pget_virtual_srcspace(l->plist, i);
@@ -466,8 +489,9 @@ static int take_mapping(hcy_stack *stack, hcy__location *places, const struct la
     /* Both sides must be frames in a row, as many of one as of the other, within the dataset. */
     st = st || selected_frames(&from, &m, source_space) || n != m || to > l->shape.dims[0] ||
          n > l->shape.dims[0] - to ||
-         H5Pget_virtual_filename(l->plist, i, path, sizeof path) >= (ssize_t)sizeof path ||
-         H5Pget_virtual_dsetname(l->plist, i, name, sizeof name) >= (ssize_t)sizeof name;
+         H5Pget_virtual_filename(l->plist, i, stored, sizeof stored) >= (ssize_t)sizeof stored ||
+         H5Pget_virtual_dsetname(l->plist, i, stored_name, sizeof stored_name) >= (ssize_t)sizeof stored_name ||
+         hcy__h5_source_name(path, sizeof path, stored, 0) || hcy__h5_source_name(name, sizeof name, stored_name, 0);
     H5Sclose(source_space);
     H5Sclose(space);
     /* A source that is not there makes its frames absent, and leaves the rest readable. */

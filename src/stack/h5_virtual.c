@@ -115,8 +115,7 @@ static int number_reason(uint32_t *which, struct search *s, const char *name)
     return hcy__h5_names_add(s->names, name);
 }
 
-/* A name with the number of a block for each %b, and % for %%. */
-static int expand_name(char *to, size_t size, const char *from, hsize_t block)
+int hcy__h5_source_name(char *to, size_t size, const char *from, uint64_t block)
 {
     size_t n = 0;
     for (; *from && n < size; from++) {
@@ -130,6 +129,13 @@ static int expand_name(char *to, size_t size, const char *from, hsize_t block)
         return -1;
     to[n] = 0;
     return 0;
+}
+
+static int has_block(const char *name)
+{
+    while ((name = strchr(name, '%')) && name[1] != 'b')
+        name += 1 + (name[1] == '%');
+    return name != NULL;
 }
 
 static hid_t open_in_folder(const char *folder, size_t length, const char *name)
@@ -289,14 +295,14 @@ static int look_at_mapping(struct search *s, struct source *source, uint32_t *wh
         st = hcy__h5_fail(HCY_EIO, "%s::%s: mapping %zu cannot be read", s->file, s->name, i);
     struct frames to = st ? (struct frames){ 0 } : selected(to_space, n), block = to;
     /* Only a mapping with an open end has blocks that are numbered. */
-    int blocks = !st && to.endless && to.block != H5S_UNLIMITED && (strstr(path, "%b") || strstr(name, "%b"));
+    int blocks = !st && to.endless && to.block != H5S_UNLIMITED && (has_block(path) || has_block(name));
     for (hsize_t b = 0; !st && (blocks ? to.start + b * to.stride < n : b == 0); b++) {
         if (blocks)
             block = (struct frames){ to.start + b * to.stride, 1, 1, to.block, 0 };
-        if (blocks && (expand_name(path_b, sizeof path_b, path, b) || expand_name(name_b, sizeof name_b, name, b)))
+        if (hcy__h5_source_name(path_b, sizeof path_b, path, b) || hcy__h5_source_name(name_b, sizeof name_b, name, b))
             st = hcy_fail(HCY_ERANGE, "%s::%s: the name of a source is too long", s->file, s->name);
         else
-            st = look_at_source(s, source, dataset, blocks ? path_b : path, blocks ? name_b : name);
+            st = look_at_source(s, source, dataset, path_b, name_b);
         /* All that the mapping would give is missing; frames that other mappings give, too, keep the worse
          * of both. */
         for (hsize_t k = 0; !st && source->absent && k < count_frames(&block) && frame_at(&block, k) < n; k++)

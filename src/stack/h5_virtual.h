@@ -29,6 +29,9 @@ herr_t hcy__h5_read_whole(hid_t dataset, hid_t type, void *values);
 
 #define H5_NOT_THERE "%s is not there or cannot be opened" /* in those names, of a source's file */
 
+/* The name that a mapping has stored as `from`: with the number of a block for each %b, and % for %%.  -1: it is
+ * longer. */
+int hcy__h5_source_name(char *to, size_t size, const char *from, uint64_t block);
 /* Opens the file that a mapping of the dataset names, where HDF5 looks for it.  Negative: it is not there. */
 hid_t hcy__h5_open_source(hid_t dataset, const char *name);
 /* HCY_ENOENT: none of the sources is there, with the first of their names. */

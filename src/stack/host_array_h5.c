@@ -349,7 +349,7 @@ static bool may_be_replaced(hid_t file, const char *name, H5I_type_t kind)
 static int begin_file(hcy__h5_file **file, const char *path, const char *name, H5I_type_t kind)
 {
     /* A file that is there keeps its other datasets: it is copied, changed and renamed over the old one. */
-    int there = H5Fis_hdf5(path) > 0;
+    int there = hcy__h5_is(path);
     int st = there ? hcy__h5_file_change(file, path) : hcy__h5_file_create(file, path);
     if (st || !there || H5Lexists((*file)->id, name, H5P_DEFAULT) <= 0)
         return st;

@@ -1,5 +1,5 @@
 /* image.c - one decoded image: masks and the like. */
-#include "stack_priv.h"
+#include "isolate.h"
 #include <azint/azint_pixels.h>
 #include <halcyon/backend.h>
 #include <halcyon/bslz4.h>
@@ -64,18 +64,22 @@ static int decode_image(hcy_image *image, hcy_stack *stack)
     return read_decoded_pixels(image->pixels, stack, 0);
 }
 
+char *hcy__split_path(char **inside, const char *path)
+{
+    char *file = strdup(path), *parting = file ? strstr(file, "::") : NULL;
+    *inside = parting ? parting + 2 : NULL;
+    if (parting)
+        *parting = 0;
+    return file;
+}
+
 /* Opens FILE or FILE::/dataset. */
 static int open_named(hcy_stack **stack, const char *path, const hcy_isolation *isolation)
 {
     hcy_stack_options options = HCY_STACK_OPTIONS_INIT;
-    char *file = strdup(path), *dataset = file ? strstr(file, "::") : NULL;
+    char *dataset, *file = hcy__split_path(&dataset, path);
     if (!file)
         return hcy_fail(HCY_ENOMEM, "no memory to read %s", path);
-    /* The first '::' parts file and dataset; both stand in one copy of the path. */
-    if (dataset) {
-        *dataset = 0;
-        dataset += 2;
-    }
     options.dataset = dataset;
     options.isolation = isolation && isolation->files ? isolation : NULL;
     int st = hcy_stack_open_with(stack, file, &options);
@@ -107,6 +111,22 @@ int hcy__image_read(hcy_image **image, const char *path, const hcy_isolation *is
     return st;
 }
 
+/* Is there such a mask or flat field of the detector, whether or not it can be read? */
+static int is_named(const char *path, const char *dataset)
+{
+    int is = 0;
+#ifdef HAVE_HDF5
+    const hcy_stack_info info = { .path = path, .dataset = dataset, .channel_name = "" };
+    struct hcy__correction_names *names = calloc(1, sizeof *names);
+    is = names && !hcy__corrections_find(names, &info, NULL, path) &&
+         (!strcmp(names->masks[0], dataset) || !strcmp(names->flat, dataset));
+    free(names);
+#else
+    (void)path, (void)dataset;
+#endif
+    return is;
+}
+
 int hcy_image_find(hcy_image **image, const char *path, const char *name)
 {
     static const char *const places[] = { "/entry/instrument/detector",
@@ -122,9 +142,12 @@ int hcy_image_find(hcy_image **image, const char *path, const char *name)
         /* Where NeXus and DECTRIS keep such images; what is in neither place is looked for as in any file. */
         snprintf(full, size, "%s::%s/%s", path, places[i], name);
         int st = hcy_image_read(image, full);
+        hcy_error why = *hcy_last_error();
+        /* One that is there and cannot be read is told of: the frames are no mask. */
+        int ends = !st || (st != HCY_ENOENT && st != HCY_EINVAL) || is_named(path, full + strlen(path) + 2);
         free(full);
-        if (!st)
-            return 0;
+        if (ends)
+            return st ? hcy_fail_again(&why) : 0;
     }
     return hcy_image_read(image, path);
 }

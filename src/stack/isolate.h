@@ -62,7 +62,7 @@ int hcy__isolated_open(hcy_stack *stack, const hcy_isolation *limits);
 /* The rest (isolated.c), as the functions of HDF5's that are named so.  They ask, where the file is isolated. */
 int hcy__corrections_find(struct hcy__correction_names *names, const hcy_stack_info *stack, const hcy_isolation *own,
                           const char *path);
-int hcy__isolated_detector(hcy_detector_info *info, const hcy_isolation *limits, const char *path);
+int hcy__isolated_detector(hcy_detector_info *info, const hcy_isolation *limits, const char *path, const char *dataset);
 int hcy__isolated_numbers(double **values, size_t *n, const hcy_isolation *limits, const char *path, const char *name);
 int hcy__isolated_array(hcy_host_array *array, const hcy_isolation *limits, const char *path, const char *name);
 

@@ -113,9 +113,9 @@ static void *take_pixel_array(hcy__packet *answer, const hcy_detector_info *info
     X(fast[0]) X(fast[1]) X(fast[2])
 #define DETECTOR_FLAGS(X) X(orientation) X(has_dummy) X(has_beam) X(has_underload) X(has_frame)
 
-int hcy__isolated_detector(hcy_detector_info *info, const hcy_isolation *limits, const char *path)
+int hcy__isolated_detector(hcy_detector_info *info, const hcy_isolation *limits, const char *path, const char *dataset)
 {
-    hcy__packet answer, question = question_about(HCY__ASK_DETECTOR, path, NULL);
+    hcy__packet answer, question = question_about(HCY__ASK_DETECTOR, path, dataset);
     int st = hcy__reader_ask_once(&answer, limits, path, &question);
     if (!st) {
         info->height = (uint32_t)hcy__packet_get_within(&answer, 0, UINT32_MAX);
@@ -137,16 +137,8 @@ int hcy__isolated_detector(hcy_detector_info *info, const hcy_isolation *limits,
     return st;
 }
 
-int hcy__answer_detector(hcy__packet *answer, hcy__packet *question, struct hcy__opened *opened)
+static void put_detector(hcy__packet *answer, const hcy_detector_info *info)
 {
-    const char *path, *name;
-    hcy_detector_info *info = NULL;
-    (void)opened;
-    int st = take_question(&path, &name, question);
-    if (!st)
-        st = hcy_detector_read(&info, path);
-    if (st)
-        return st;
     size_t n = (size_t)info->height * info->width;
     hcy__packet_put_number(answer, info->height);
     hcy__packet_put_number(answer, info->width);
@@ -160,8 +152,23 @@ int hcy__answer_detector(hcy__packet *answer, hcy__packet *question, struct hcy_
     hcy__packet_put_array(answer, info->mask, info->mask ? n : 0, sizeof *info->mask);
     hcy__packet_put_array(answer, info->flat, info->flat ? n : 0, sizeof *info->flat);
     hcy__packet_put_array(answer, info->dark, info->dark ? n : 0, sizeof *info->dark);
+}
+
+int hcy__answer_detector(hcy__packet *answer, hcy__packet *question, struct hcy__opened *opened)
+{
+    const char *path, *dataset;
+    (void)opened;
+    int st = take_question(&path, &dataset, question);
+    if (st)
+        return st;
+    hcy_detector_info *info = calloc(1, sizeof *info);
+    if (!info)
+        return hcy_fail(HCY_ENOMEM, "no memory for the detector of %s", path);
+    st = hcy__h5_detector_read(info, path, dataset ? dataset : "");
+    if (!st)
+        put_detector(answer, info);
     hcy_detector_info_free(info);
-    return 0;
+    return st;
 }
 
 /* --- Numbers --- */

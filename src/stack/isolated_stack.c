@@ -107,10 +107,8 @@ static int is_sound_place(const hcy_stack *stack, const hcy__location *place)
         return 1;
     if (!hcy__pixel_of_type(info->pixel_type) || place->part >= stack->n_parts || place->offset > INT64_MAX)
         return 0;
-    /* Chunks have 32-bit sizes; all else is as large as its pixels. */
-    if (stack->parts[place->part].reader || info->codec == HCY_CODEC_NONE)
-        return place->size == info->frame_bytes;
-    return place->size <= UINT32_MAX;
+    /* Chunks have 32-bit sizes, which are checked when they are read; all else is as large as its pixels. */
+    return (!stack->parts[place->part].reader && place->size <= UINT32_MAX) || place->size == info->frame_bytes;
 }
 
 static int take_places(hcy_stack *stack, hcy__packet *answer)

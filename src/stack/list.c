@@ -245,12 +245,21 @@ static int is_stack_name(const char *name)
     return is;
 }
 
+/* What stands behind the name of the measurement in that of a data file; NULL: it is none. */
+static const char *find_data_part(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *at = strstr(slash ? slash : path, "_data_"), *last = at;
+    while ((at = at ? strstr(at + 1, "_data_") : NULL))
+        last = at;
+    return last;
+}
+
 /* The directory's own detectors: data files that a master file beside them has anyway are left out. */
 static void leave_out_data_files(struct names *names)
 {
     size_t kept = 0;
     for (size_t i = 0; i < names->n; i++) {
-        const char *data = strstr(names->at[i], "_data_");
+        const char *data = find_data_part(names->at[i]);
         int has_master = 0;
         /* Names that were left out are NULL already, and are not looked at again. */
         for (size_t k = 0; data && ends_with(names->at[i], ".h5") && k < names->n; k++)

@@ -109,10 +109,14 @@ static int number_of_line(double *x, int *found, const char *line, size_t column
 {
     size_t n = 0;
     for (char *end;; line = end) {
-        while (is_blank(*line))
-            line++;
+        size_t signs = 0;
+        for (; is_blank(*line); line++)
+            signs += *line == ',' || *line == ';';
         if (!*line || *line == '#')
             break;
+        /* An empty column would be taken for none, and those behind it would move. */
+        if (signs > (n > 0))
+            return hcy_fail(HCY_EFORMAT, "%s:%zu: column %zu is empty", from->file, at, n + 1);
         double v = strtod(line, &end);
         if (end == line || (*end && !is_blank(*end)))
             return hcy_fail(HCY_EFORMAT, "%s:%zu: '%.40s' must be a number", from->file, at, line);
@@ -221,12 +225,10 @@ int hcy_numbers_read(double **values, size_t *n, const char *path, int growing)
         return hcy_fail(HCY_EINVAL, "hcy_numbers_read: values, n and path must not be NULL");
     *values = NULL;
     *n = 0;
-    char *file = strdup(path), *parting = file ? strstr(file, "::") : NULL;
+    char *inside, *file = hcy__split_path(&inside, path);
     if (!file)
         return hcy_fail(HCY_ENOMEM, "no memory to read %s", path);
-    struct source from = { file, parting && parting[2] ? parting + 2 : NULL, growing };
-    if (parting)
-        *parting = 0;
+    struct source from = { file, inside && *inside ? inside : NULL, growing };
     int st = read_any(values, n, &from);
     free(file);
     if (st) {

@@ -198,14 +198,14 @@ static hcy_bslz4_job job_of(const hcy_stack_info *info)
 }
 
 /* What a frame can take in the caller's memory: plain frames of a coded stack are coded while they are read,
- * Zstandard's decompressed. */
+ * Zstandard's decompressed.  Without a codec it is the pixels, however large a damaged file's chunk is said to be. */
 static int given_bytes(size_t *size, const hcy_stack_info *info, const hcy__location *place)
 {
     if (place->flags & LOCATION_PLAIN) {
         hcy_bslz4_job job = job_of(info);
         return hcy_bslz4_encode_bound(size, &job);
     }
-    *size = place->flags & LOCATION_ZSTD ? info->frame_bytes : place->size;
+    *size = place->flags & LOCATION_ZSTD || info->codec == HCY_CODEC_NONE ? info->frame_bytes : place->size;
     return 0;
 }
 
@@ -456,11 +456,6 @@ static int read_and_code(size_t *size, const hcy_stack *stack, uint64_t frame, c
     const hcy_stack_info *info = &stack->info;
     /* Readers ask for one coding of all frames, so that a device's batch has one job: this frame is coded here. */
     hcy_bslz4_job job = job_of(info);
-    if (place->size != info->frame_bytes)
-        return hcy_fail(HCY_ECORRUPT,
-                        "frame %llu of %s: stored without its filter, with %llu bytes where pixels take %llu",
-                        (unsigned long long)frame, stack->path, (unsigned long long)place->size,
-                        (unsigned long long)info->frame_bytes);
     void *pixels = malloc(place->size);
     if (!pixels)
         return hcy_fail(HCY_ENOMEM, "no memory for frame %llu of %s", (unsigned long long)frame, stack->path);
@@ -503,6 +498,18 @@ static int too_small(const hcy_stack *stack, uint64_t frame, size_t need, size_t
                     stack->path, need, capacity);
 }
 
+/* Who reads a frame that nothing coded takes it to be as large as its pixels, which a damaged file need not mean. */
+static int check_plain(const hcy_stack *stack, uint64_t frame, const hcy__location *place)
+{
+    const hcy_stack_info *info = &stack->info;
+    int is_plain = place->flags & LOCATION_PLAIN || info->codec == HCY_CODEC_NONE;
+    return !is_plain || place->size == info->frame_bytes
+               ? 0
+               : hcy_fail(HCY_ECORRUPT, "frame %llu of %s: stored without a filter, with %llu bytes where pixels take %llu",
+                          (unsigned long long)frame, stack->path, (unsigned long long)place->size,
+                          (unsigned long long)info->frame_bytes);
+}
+
 /* Reads a frame as it is stored, before any conversion. */
 static int read_stored(size_t *size, hcy_stack *stack, uint64_t frame, void *dst, size_t capacity)
 {
@@ -516,6 +523,9 @@ static int read_stored(size_t *size, hcy_stack *stack, uint64_t frame, void *dst
     /* Nothing is written to a place that is too small, not even a part. */
     if (need > capacity)
         return too_small(stack, frame, need, capacity);
+    st = check_plain(stack, frame, &place);
+    if (st)
+        return st;
     if (place.flags & LOCATION_PLAIN)
         return read_and_code(size, stack, frame, &place, dst, capacity);
     const hcy__part *part = &stack->parts[place.part];

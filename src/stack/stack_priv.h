@@ -109,8 +109,11 @@ int hcy__image_read(hcy_image **image, const char *path, const hcy_isolation *is
 /* Adds an image's masked pixels to a mask: those with a bit in their `low_bytes` (of floats, which are not 0). */
 void hcy__image_add_mask(uint8_t *mask, const hcy_image *image, size_t low_bytes);
 
-/* Fills a zeroed info, to be freed also after a failure. */
-int hcy__h5_detector_read(hcy_detector_info *info, const char *path);
+/* Fills a zeroed info, to be freed also after a failure, with the detector of the frames `dataset` ("": any). */
+int hcy__h5_detector_read(hcy_detector_info *info, const char *path, const char *dataset);
+/* A copy of the path FILE::INSIDE that ends before its first ::, to be freed; *inside: what stands behind, NULL where
+ * it has none.  NULL: no memory. */
+char *hcy__split_path(char **inside, const char *path);
 
 /* The known place of frame `frame`, NULL if there is none. */
 const hcy__location *hcy__stack_known(const hcy_stack *stack, uint64_t frame);

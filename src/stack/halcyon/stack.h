@@ -157,7 +157,7 @@ HCY_API int hcy_stack_frame_size(size_t *size, const hcy_stack *stack, uint64_t 
  * was stored without the dataset's filter (its filter mask says so), the bytes given are coded all the same;
  * filter 32008's Zstandard is given as HCY_CODEC_BITSHUFFLE.
  * HCY_ERANGE: no such frame, or capacity below hcy_stack_frame_size(); HCY_ENOENT as above; HCY_ECORRUPT: the
- * file ends before the frame does; HCY_EIO. */
+ * file ends before the frame does, or stores it without a filter and in another size than its pixels'; HCY_EIO. */
 HCY_API int hcy_stack_read(size_t *size, void *dst, size_t capacity, hcy_stack *stack,
                            uint64_t frame) HCY_MUST_USE;
 
@@ -176,7 +176,8 @@ typedef struct hcy_image {
  * hcy_stack_read(). Free it with hcy_image_free(). */
 HCY_API int hcy_image_read(hcy_image **image, const char *path) HCY_MUST_USE;
 /* The same; but in an HDF5 file of a detector (a master file), named without ::/path, it is the image `name` of
- * /entry/instrument/detector or its detectorSpecific: "pixel_mask", "flatfield". */
+ * /entry/instrument/detector or its detectorSpecific: "pixel_mask", "flatfield".  Where there is none it is the file's
+ * own image; one that is there and cannot be read is that failure. */
 HCY_API int hcy_image_find(hcy_image **image, const char *path, const char *name) HCY_MUST_USE;
 HCY_API void hcy_image_free(hcy_image *image); /* NULL is fine */
 /* mask[height * width]: 1 where the pixel is not zero (masked, as pyFAI has it), else 0. */
@@ -186,10 +187,10 @@ HCY_API void hcy_image_to_mask(uint8_t *mask, const hcy_image *image);
 
 /* Reads a list of numbers, one for each frame, such as a monitor's counts.  `path` is `FILE.h5::/path`, `FILE.npy`
  * (both of one dimension; others may be 1) or a text: a number a line, or with `FILE::2` that of its second column;
- * blanks, commas and semicolons part columns, # begins a comment.  `growing` not 0: it may be written at this
- * moment, so a last line without an end, and zeros and NaN at the end of the list, are not there yet.  (*values)[*n]
- * is freed with hcy_list_free().  HCY_EINVAL: HDF5 without ::/path, several columns and none is named; HCY_ENOENT,
- * HCY_EFORMAT, HCY_ECORRUPT, HCY_EIO, HCY_EUNSUPPORTED, HCY_ENOMEM. */
+ * blanks, commas and semicolons part columns, none of them empty, # begins a comment.  `growing` not 0: it may be
+ * written at this moment, so a last line without an end, and zeros and NaN at the end of the list, are not there yet.
+ * (*values)[*n] is freed with hcy_list_free().  HCY_EINVAL: HDF5 without ::/path, several columns and none is named;
+ * HCY_ENOENT, HCY_EFORMAT, HCY_ECORRUPT, HCY_EIO, HCY_EUNSUPPORTED, HCY_ENOMEM. */
 HCY_API int hcy_numbers_read(double **values, size_t *n, const char *path, int growing) HCY_MUST_USE;
 
 /* values[height * width], whatever the image's type. */
@@ -254,7 +255,8 @@ typedef struct hcy_detector_info {
     double underload; /* counts below it are not valid */
     /* 1: where its first pixel's outer corner is and which way its rows and columns run, from NXtransformations, in
      * NeXus's frame: z along the beam, y up, x to the left of who looks along it.  -1: it is turned, by axes that
-     * cannot be used.  frame_problem says why they cannot, also of axes of which none is known to turn it (0). */
+     * cannot be used.  frame_problem says why they cannot, also of axes of which none is known to turn it (0); else
+     * which number was not taken for its unit. */
     int has_frame;
     double corner[3];        /* metres */
     double slow[3], fast[3]; /* of length 1: from a row to the next, from a column to the next */
@@ -265,9 +267,11 @@ typedef struct hcy_detector_info {
     float *areas; /* hcy_poni.areas */
 } hcy_detector_info;
 
-/* Reads it; to be freed by hcy_detector_info_free().  HCY_ENOENT no such file, or no detector in it;
- * HCY_ECORRUPT: none in what can be read of a damaged file; HCY_EFORMAT: arrays that do not fit one another, or what is
- * no distortion file (words: the line). */
+/* Reads it; to be freed by hcy_detector_info_free().  `FILE.h5::/dataset` is the detector of those frames, in a file
+ * of several entries: that of the first group of their path, or, where this has none, the file's one; of pyFAI's files,
+ * the newest.  A number in a unit that is not understood is not taken.  HCY_ENOENT no such file, or no detector or
+ * dataset in it; HCY_EINVAL: several entries have one; HCY_ECORRUPT: none in what can be read of a damaged file;
+ * HCY_EFORMAT: arrays that do not fit one another, or what is no distortion file (words: the line). */
 HCY_API int hcy_detector_read(hcy_detector_info **info, const char *path) HCY_MUST_USE;
 HCY_API void hcy_detector_info_free(hcy_detector_info *info); /* NULL is fine */
 /* Puts the detector of a file into a geometry, which keeps pointing at info's corners.  With a distortion file the
@@ -308,8 +312,9 @@ enum hcy_correction {
  * another one for its frames (`path`; NULL: its own); to be freed by hcy_corrections_free().  What is no HDF5 file, or
  * knows no detector, says nothing: 0.
  * In a pixel_mask the lower 16 bits mask, as NXdetector defines them; the others only say of what kind a pixel is.
- * HCY_EFORMAT: an image of another shape than the frames; HCY_ENOENT: behind a link that leads nowhere;
- * HCY_EIO, HCY_ENOMEM. */
+ * Which detector's they are is as with hcy_detector_read().
+ * HCY_EFORMAT: an image of another shape than the frames; HCY_ENOENT: behind a link that leads nowhere; HCY_EINVAL:
+ * several entries have a detector; HCY_EIO, HCY_ENOMEM. */
 HCY_API int hcy_corrections_read(hcy_corrections **corrections, const hcy_stack *stack, const char *path,
                                  unsigned which) HCY_MUST_USE;
 HCY_API void hcy_corrections_free(hcy_corrections *corrections); /* NULL is fine */
@@ -533,9 +538,9 @@ enum { HCY_MERGE_COPY = 1 }; /* rows are copied; else they stay in the parts, to
  * with what the first one says.  Parts in its folder, or in one within, are referred to relative to it, others by
  * their whole path.
  * The parts are of one plan and one stack, and nothing is missing or doubled: as hcy_shards_check() has it, or, where
- * they do not say that they are parts, their frames follow one another.  HCY_EINVAL: they are not; HCY_ENOENT: a part
- * is missing; HCY_ESTATE: one was not finished; both messages say which.  HCY_EFORMAT: no file of curves; HCY_EIO,
- * HCY_ENOMEM, HCY_EUNSUPPORTED: a build without HDF5. */
+ * they do not say that they are parts, their frames follow one another.  HCY_EINVAL: they are not, or
+ * `path` is a part and rows are not copied; HCY_ENOENT: a part is missing; HCY_ESTATE: one was not finished; both
+ * messages say which.  HCY_EFORMAT: no file of curves; HCY_EIO, HCY_ENOMEM, HCY_EUNSUPPORTED: a build without HDF5. */
 HCY_API int hcy_curves_merge(uint64_t *rows, const char *path, const char *const *parts, size_t n,
                              uint32_t flags) HCY_MUST_USE;
 
