@@ -147,7 +147,8 @@ static int send_answer(struct worker *w, int status)
         answer.batches += d->batches;
         answer.seconds = d->seconds > answer.seconds ? d->seconds : answer.seconds;
         answer.two_stage |= d->two_stage;
-        snprintf(answer.variant, sizeof answer.variant, "%s", d->variant);
+        if (d->variant) /* of a device that was left out there may be none */
+            snprintf(answer.variant, sizeof answer.variant, "%s", d->variant);
     }
     return process_send(PROCESS_SOCKET, &answer, sizeof answer);
 }

@@ -286,7 +286,7 @@ int hcy_pipeline_poll(const hcy_pipeline_frame **frame, hcy_pipeline *p, uint64_
         if (nothing_left)
             return 0;
         /* In steps, so that a cancellation is seen: it cannot wake anybody. */
-        int found = hcy__front_wait(p, end - now < PIPE_TICK_NS ? end : now + PIPE_TICK_NS);
+        int found = hcy__front_wait(p, now >= end || end - now < PIPE_TICK_NS ? end : now + PIPE_TICK_NS);
         if (found < 0)
             return hcy__stopped(&p->control);
         if (found) {

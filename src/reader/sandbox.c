@@ -42,7 +42,8 @@ static int set_limit(int what, rlim_t soft)
     /* A lower one that the host was given stays. */
     if (limit.rlim_max == RLIM_INFINITY || soft < limit.rlim_max)
         limit.rlim_max = soft;
-    limit.rlim_cur = limit.rlim_max;
+    if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur > limit.rlim_max)
+        limit.rlim_cur = limit.rlim_max;
     return setrlimit(what, &limit);
 }
 
