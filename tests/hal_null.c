@@ -107,30 +107,9 @@ static void test_limit(void)
     hcy_device_release(dev);
 }
 
-/* What runs while a device is lost is waited for: it may read the host's memory. */
-static void test_loss(void)
-{
-    struct cts_work work;
-    hcy_device *dev = cts_open_spec("null@kernels=noop@delay-us=300000@lose-launch=2");
-    hcy_queue *queue = cts_queue(dev), *other = cts_queue(dev);
-    st_ok(cts_work_make(&work, dev), "a device that takes long");
-    st_ok(hcy_launch(queue, work.kernel, 1, work.args, CTS_WORK_ARGS), "a launch of 300 ms");
-    int status = hcy_launch(other, work.kernel, 1, work.args, CTS_WORK_ARGS);
-    st_is(status ? status : hcy_queue_finish(other), HCY_ELOST, "another one loses it");
-    st_says(hcy_queue_finish_within(queue, 0), HCY_ETIMEOUT, "not run all", "the first one is not done");
-    st_says(hcy_queue_finish_within(queue, 1000000), HCY_ETIMEOUT, "not run all", "nor within 1 ms");
-    st_says(hcy_queue_finish(queue), HCY_ELOST, "lose-launch", "is waited for, and the device is lost");
-    st_says(hcy_queue_finish_within(queue, 0), HCY_ELOST, "lose-launch", "and it is done");
-    cts_work_free(&work);
-    hcy_queue_release(other);
-    hcy_queue_release(queue);
-    hcy_device_release(dev);
-}
-
 int main(void)
 {
     test_limit();
-    test_loss();
     test_devices();
     test_noop();
     test_expressions();

@@ -49,9 +49,12 @@ static void lock_first(struct cuda_queue *q)
 
 static void lock_to_submit(struct cuda_queue *q)
 {
-    enum { PATIENCE = 200 }; /* some 100 us */
-    for (int i = 0; i < PATIENCE && atomic_load_explicit(&q->wanted, memory_order_relaxed); i++)
-        sched_yield();
+    enum { PATIENCE_NS = 1000000 }; /* until who wants the lock has woken up, on a busy machine too */
+    if (atomic_load_explicit(&q->wanted, memory_order_relaxed)) {
+        const uint64_t began = hcy_now_ns();
+        while (atomic_load_explicit(&q->wanted, memory_order_relaxed) && hcy_now_ns() - began < PATIENCE_NS)
+            sched_yield();
+    }
     pthread_mutex_lock(&q->lock);
 }
 
