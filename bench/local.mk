@@ -29,7 +29,7 @@ bench_dist_SOURCES = bench/dist.c $(bench_job)
 bench_dist_rates_SOURCES = bench/dist_rates.c $(bench_job)
 bench_ways_SOURCES = bench/ways.c bench/bench.h src/cli/timer.h
 EXTRA_PROGRAMS += $(bench_programs)
-EXTRA_DIST += bench/compare.sh bench/finufft.sh bench/azint_peers.py bench/recon_peers.py bench/sense_peers.py \
+EXTRA_DIST += bench/compare.sh bench/finufft.sh bench/array_peers.py bench/azint_peers.py bench/recon_peers.py bench/sense_peers.py \
     bench/dist_peers.py bench/dist_fftw.c bench/texture.cu
 CLEANFILES += $(bench_programs)
 bench: $(bench_programs)
