@@ -155,6 +155,9 @@ if "$halcyon" simulate scan.h5 --mri radial --size 16 -q 2>/dev/null; then
     "$halcyon" simulate stars.h5 --mri stack-of-stars --size 16 -q
     check 'info: k-space whose trajectory has four axes' tells 'stars.h5: k-space along a trajectory' stars.h5
     check 'info: an array in HDF5' tells 'an array of complex double numbers, 1 x ' scan.h5:/samples
+    "$halcyon" simulate named.h5 --shape 40x70 -n 2 -q
+    check 'info: a dataset of several by its name' \
+        tells 'halcyon integrate named.h5 --dataset /entry/data/data -p GEOMETRY.poni$' named.h5 --dataset /entry/data/data
     check 'plot: k-space has arrays to be plotted' refused 1 'plot one of its arrays, scan.h5:/image' "$halcyon" plot scan.h5
 else
     skip 'k-space: built without HDF5'

@@ -230,7 +230,17 @@ static int say_own_geometry(const hcy_stack_info *info)
     return whole;
 }
 
-static void tell_frames(const hcy_stack *stack, const char *path)
+/* The command that integrates what is shown here, of which the user may have named a part. */
+static void say_integrate(const char *path, const struct values *v, int has_geometry)
+{
+    char file[CLI_WORD], dataset[CLI_WORD], channel[CLI_WORD];
+    info_say("then", "halcyon integrate %s%s%s%s%s%s", cli_shell_word(file, sizeof file, path),
+             v->dataset ? " --dataset " : "", v->dataset ? cli_shell_word(dataset, sizeof dataset, v->dataset) : "",
+             v->channel ? " --channel " : "", v->channel ? cli_shell_word(channel, sizeof channel, v->channel) : "",
+             has_geometry ? "" : " -p GEOMETRY.poni");
+}
+
+static void tell_frames(const hcy_stack *stack, const char *path, const struct values *v)
 {
     char word[CLI_WORD];
     const hcy_stack_info *info = hcy_stack_get_info(stack);
@@ -252,7 +262,7 @@ static void tell_frames(const hcy_stack *stack, const char *path)
     say_corrections(stack);
     /* Only a stack that is a dataset of a file can have its detector described beside it. */
     int has_geometry = *info->dataset && say_own_geometry(info);
-    info_say("then", "halcyon integrate %s%s", cli_shell_word(word, sizeof word, path), has_geometry ? "" : " -p GEOMETRY.poni");
+    say_integrate(path, v, has_geometry);
 }
 
 static int tell_detector(const char *path)
@@ -295,7 +305,7 @@ static int tell(const char *path, const char *const *files, size_t n, const stru
     if (!status) {
         if (n > 1)
             printf("%zu files from %s on, as one stack\n", n, files[0]);
-        tell_frames(stack, path);
+        tell_frames(stack, path, v);
         hcy_stack_close(stack);
         return CLI_OK;
     }
