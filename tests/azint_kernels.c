@@ -606,10 +606,10 @@ static void test_arrays(void)
         }
 }
 
-static void test_damage(void)
+static void test_damage(uint32_t codec)
 {
     struct group g = { .job = { .pixel_type = HCY_PIXEL_U32, .flags = HCY_AZINT_WANT_VARIANCE } };
-    const struct path path = { true, HCY_CODEC_BSLZ4, 8192, false };
+    const struct path path = { true, codec, 8192, false };
     if (oracle_plan_make(&g.plan, 5, ORACLE_SPLIT, 300, 301, 200, 9))
         bail_out("no memory for a plan");
     set_invalid(&g.job, 1);
@@ -623,9 +623,12 @@ static void test_damage(void)
         }
         run_open(&r, devices[v], true, false, &g);
         batch_open(&b, &g, 0, 20, &path);
-        for (uint32_t block = 9; block < 30; block += 7) { /* offset 0: always damage */
-            const hcy_bslz4_block *at = &b.blocks[b.frames[3].first_block + block];
-            memset(b.chunks + b.frames[3].offset + at->offset, 0, at->size);
+        for (uint32_t block = 9; block < 30; block += 7) {
+            hcy_bslz4_block *at = &b.blocks[b.frames[3].first_block + block];
+            if (codec == HCY_CODEC_NONE)
+                at->size--;
+            else /* offset 0: always damage */
+                memset(b.chunks + b.frames[3].offset + at->offset, 0, at->size);
         }
         b.frames[7].status = HCY_EFORMAT;
         hcy_buffer *sums = buffer(devices[v], 20 * g.sums * 8, NULL),
@@ -643,7 +646,7 @@ static void test_damage(void)
         good = good && count_wrong(&g, devices[v], 0, 20, got, seen, 1u << 3 | 1u << 7) == 0;
         free(copies[0]);
         free(copies[1]);
-        ok(good, "damage: %s", hcy_device_get_info(devices[v])->name);
+        ok(good, "damage, codec %u: %s", (unsigned)codec, hcy_device_get_info(devices[v])->name);
         hcy_buffer_release(sums);
         hcy_buffer_release(out);
         batch_close(&b);
@@ -755,7 +758,8 @@ int main(int argc, char **argv)
 {
     devices_open(argc, argv);
     test_refusals();
-    test_damage();
+    test_damage(HCY_CODEC_BSLZ4);
+    test_damage(HCY_CODEC_NONE);
     if (!one) {
         test_shapes();
         test_types();

@@ -112,9 +112,9 @@ static inline hls_unit hls_unit_get(const hls_task &task, uint32_t unit, uint64_
     /* Marked instead of refused: the engines stay in turn, and the report names the block. */
     if (!size || (uint64_t)offset + size > task.frame.size || (u.mode == HLS_STORED && size != u.bytes))
         u.mode = HLS_BROKEN;
-    /* Of a broken block nothing is fetched. */
+    /* Of a broken block nothing is fetched, wherever it is said to be. */
     u.coded = u.mode == HLS_BROKEN ? 0 : size;
-    u.at = task.frame.offset + offset;
+    u.at = u.mode == HLS_BROKEN ? 0 : task.frame.offset + offset;
     u.skip = (uint8_t)(u.at & 7);
     return u;
 }

@@ -71,6 +71,21 @@ static bool fits_strips(const struct batch *b, const hcy_bslz4_frame *f)
            f->last_bytes % elem_size == 0;
 }
 
+/* The first block of a frame of plain pixels that does not lie where its pixels are used, the tail being one more; or
+ * UINT32_MAX. */
+static uint32_t find_misplaced(const hcy_bslz4_frame *f, const hcy_bslz4_block *blocks)
+{
+    uint64_t at = 0;
+    for (uint32_t i = 0; i < f->n_blocks; i++) {
+        const uint32_t bytes = HCY_BLOCK_BYTES(f, i);
+        if (!cpu_block_fits(f, &blocks[i], bytes) || (blocks[i].size & ~HCY_BLOCK_STORED) != bytes ||
+            blocks[i].offset != at)
+            return i;
+        at += bytes;
+    }
+    return f->tail_bytes && f->tail_offset != at ? f->n_blocks : UINT32_MAX;
+}
+
 /* Adds an item to the pass; false if the pass must be run first. */
 static bool add_to_pass(struct batch *b, size_t item)
 {
@@ -82,6 +97,13 @@ static bool add_to_pass(struct batch *b, size_t item)
         *report = (hcy_frame_report){ .status = f->status };
         if (!f->status && !cpu_frame_fits(b->l.coding, f, b->chunks_size, b->n_blocks))
             report->status = HCY_EINVAL;
+    }
+    if (f && !report->status && b->l.coding->codec == HCY_CODEC_NONE) {
+        const hcy_bslz4_block *blocks = b->blocks + f->first_block;
+        const uint32_t bad = find_misplaced(f, blocks);
+        if (bad != UINT32_MAX)
+            *report = (hcy_frame_report){ .status = HCY_ECORRUPT, .block = bad,
+                                          .byte = bad < f->n_blocks ? blocks[bad].offset : f->tail_offset };
     }
     if (report->status)
         return true;

@@ -74,6 +74,9 @@ int cpu_bslz4_block(const struct cpu_block_ops *ops, const hcy_bslz4_job *job, c
                     uint32_t size, const uint8_t *limit, size_t bytes, uint8_t *work, void *out)
 {
     unsigned same_from = 8 * job->elem_size - 1;
+    /* Plain pixels are stored, whether or not their block says so. */
+    if (job->codec == HCY_CODEC_NONE && (size & ~HCY_BLOCK_STORED) != bytes)
+        return HCY_ECORRUPT;
     if (job->codec == HCY_CODEC_NONE || (job->codec == HCY_CODEC_LZ4 && size & HCY_BLOCK_STORED)) {
         memcpy(out, coded, bytes);
         return 0;

@@ -200,8 +200,8 @@ DEVICE int frame_fits(const hcy_bslz4_frame *f, const struct gpu_batch *batch)
         bytes += (u64)(f->n_blocks - 1) * f->block_bytes + f->last_bytes;
     return f->offset <= batch->chunks_size && f->size <= batch->chunks_size - f->offset &&
            f->first_block <= batch->table_blocks && f->n_blocks <= batch->table_blocks - f->first_block &&
-           bytes == batch->image_bytes && f->last_bytes <= f->block_bytes && f->block_bytes % unit == 0 &&
-           f->last_bytes % unit == 0 && (u64)f->tail_offset + f->tail_bytes <= f->size;
+           bytes == batch->image_bytes && (!f->n_blocks || (f->block_bytes && f->last_bytes <= f->block_bytes)) &&
+           f->block_bytes % unit == 0 && f->last_bytes % unit == 0 && (u64)f->tail_offset + f->tail_bytes <= f->size;
 }
 
 DEVICE u32 decoded_bytes(const hcy_bslz4_frame *f, u32 block)
@@ -234,10 +234,12 @@ DEVICE void list_block(struct gpu_state *state, const struct gpu_batch *batch, u
         list_of(state, batch->items)[at] = listed;
 }
 
-/* A frame for the fast kernels: the usual blocks, and bytes behind it that they may read together with its own. */
+/* A frame for the fast kernels: the usual blocks, fewer than eight elements behind them, which go with the last one,
+ * and bytes behind it that they may read together with its own. */
 DEVICE int is_usual(const hcy_bslz4_frame *f, const struct gpu_batch *batch)
 {
-    return batch->fast && f->block_bytes == GPU_BLOCK && f->n_blocks == batch->n_blocks &&
+    return batch->fast && f->block_bytes == GPU_BLOCK && f->n_blocks == batch->n_blocks && f->last_bytes &&
+           f->tail_bytes < 8 * batch->elem_size &&
            batch->chunks_size - f->offset - f->size >= 64 && f->offset % 16 == 0;
 }
 
@@ -272,6 +274,7 @@ DEVICE void end_frame(const hcy_bslz4_frame *f, const hcy_bslz4_block *blocks, h
     reports[item].status = ERROR_CORRUPT;
     reports[item].block = damaged;
     reports[item].byte = blocks[f->first_block + damaged].offset;
+    reports[item].n_lost = 0; /* of its good blocks */
 }
 
 /* One item a frame. */
@@ -326,11 +329,14 @@ DEVICE int decode_any(const u8 *coded, u32 size, u32 bytes, const struct gpu_bat
                       struct decoded *d)
 {
     int planes = batch->codec == HCY_CODEC_BSLZ4 || batch->codec == HCY_CODEC_BITSHUFFLE;
-    int stored = batch->codec == HCY_CODEC_NONE || (size & HCY_BLOCK_STORED) != 0;
+    /* Plain pixels are stored, whether or not their block says so. */
+    int plain = batch->codec == HCY_CODEC_NONE, stored = plain || (size & HCY_BLOCK_STORED) != 0;
     d->elem_size = batch->elem_size;
     d->n = bytes / batch->elem_size;
     d->plane = planes ? bytes / (8 * batch->elem_size) : 0;
     /* Stored blocks are used where they are, without a copy. */
     d->bytes = stored ? coded : memory;
-    return stored || lz4_block(coded, size, memory, bytes);
+    if (stored)
+        return !plain || (size & ~HCY_BLOCK_STORED) == bytes;
+    return lz4_block(coded, size, memory, bytes);
 }
