@@ -49,6 +49,17 @@
 #ifndef TAP_THREAD_SANITIZER
 #define TAP_THREAD_SANITIZER 0
 #endif
+/* At the exit of a child of fork LeakSanitizer waits for locks that threads of the parent may have held then. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define TAP_ADDRESS_SANITIZER 1
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define TAP_ADDRESS_SANITIZER 1
+#endif
+#ifndef TAP_ADDRESS_SANITIZER
+#define TAP_ADDRESS_SANITIZER 0
+#endif
 
 static struct {
     pthread_mutex_t lock;
