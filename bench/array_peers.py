@@ -37,8 +37,12 @@ def main():
     x, y, z = (cupy.random.standard_normal(N, dtype=cupy.float32) for _ in range(3))
     out = cupy.empty_like(x)
     formula = "2 * x + y * z"
-    kernel = cupy.ElementwiseKernel("float32 x, float32 y, float32 z", "float32 out", "out = " + formula, "formula")
-    fused = cupy.fuse()(lambda x, y, z: 2 * x + y * z)
+    kernel = cupy.ElementwiseKernel("float32 x, float32 y, float32 z", "float32 o", "o = " + formula, "formula")
+
+    @cupy.fuse()
+    def fused(x, y, z):
+        return 2 * x + y * z
+
     rate("z = x", 8 * N, lambda: cupy.copyto(out, x))
     rate(formula, 16 * N, lambda: 2 * x + y * z)
     rate(formula + ", an ElementwiseKernel", 16 * N, lambda: kernel(x, y, z, out))

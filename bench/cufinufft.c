@@ -1,6 +1,7 @@
 /* cufinufft.c - cuFINUFFT beside the benchmarks of transforms (cufinufft.h). */
 #include "cufinufft.h"
 #include "bench.h"
+#include "cli/finufft.h"
 #include <halcyon/cuda.h>
 
 #include <dlfcn.h>
@@ -20,15 +21,7 @@ struct options {
 };
 
 struct cufinufft {
-    void (*defaults)(struct options *);
-    int (*make)(int, int, const int64_t *, int, int, double, void **, struct options *);
-    int (*makef)(int, int, const int64_t *, int, int, float, void **, struct options *);
-    int (*set)(void *, int64_t, void *, void *, void *, int64_t, void *, void *, void *);
-    int (*setf)(void *, int64_t, void *, void *, void *, int64_t, void *, void *, void *);
-    int (*run)(void *, void *, void *);
-    int (*runf)(void *, void *, void *);
-    int (*destroy)(void *);
-    int (*destroyf)(void *);
+    struct finufft calls;
     int (*synchronize)(void); /* cudaDeviceSynchronize(), of the runtime that the library has brought */
 };
 
@@ -51,25 +44,10 @@ struct cufinufft *cufinufft_open(hcy_device *dev)
         exit(1);
     }
     struct cufinufft *lib = bench_need(calloc(1, sizeof *lib));
-    const struct {
-        void **at;
-        const char *name;
-    } table[] = { { (void **)&lib->defaults, "cufinufft_default_opts" },
-                  { (void **)&lib->make, "cufinufft_makeplan" },
-                  { (void **)&lib->makef, "cufinufftf_makeplan" },
-                  { (void **)&lib->set, "cufinufft_setpts" },
-                  { (void **)&lib->setf, "cufinufftf_setpts" },
-                  { (void **)&lib->run, "cufinufft_execute" },
-                  { (void **)&lib->runf, "cufinufftf_execute" },
-                  { (void **)&lib->destroy, "cufinufft_destroy" },
-                  { (void **)&lib->destroyf, "cufinufftf_destroy" },
-                  { (void **)&lib->synchronize, "cudaDeviceSynchronize" } };
     void *opened = dlopen(file, RTLD_NOW | RTLD_LOCAL);
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
-        if (!opened || !(*table[i].at = dlsym(opened, table[i].name))) {
-            fprintf(stderr, "cuFINUFFT: %s\n", dlerror());
-            exit(1);
-        }
+    CHECK(finufft_find(&lib->calls, opened, "cuFINUFFT"));
+    *(void **)&lib->synchronize = dlsym(opened, "cudaDeviceSynchronize");
+    need(lib->synchronize ? 0 : 2, "no cudaDeviceSynchronize()");
     return lib;
 }
 
@@ -86,31 +64,24 @@ struct cufinufft_times cufinufft_time(const struct cufinufft *lib, const struct 
     const hcy_nufft_desc *desc = job->desc;
     struct cufinufft_times t = { INFINITY, INFINITY, method };
     struct options o;
-    const int single = desc->precision == HCY_F32, n = (int)desc->n_transforms;
-    int64_t modes[3] = { 1, 1, 1 };
-    void *x[3] = { NULL, NULL, NULL }, *c = address_of(job->strengths), *f = address_of(job->coefficients), *plan;
-    /* Its x is the fastest axis, which is the last one here. */
-    for (int d = 0; d < desc->dim; d++) {
-        modes[d] = desc->modes[desc->dim - 1 - d];
-        x[d] = address_of(job->points[desc->dim - 1 - d]);
-    }
-    lib->defaults(&o);
+    void *c = address_of(job->strengths), *f = address_of(job->coefficients), *x[3], *plan = NULL;
+    for (int d = 0; d < desc->dim; d++)
+        x[d] = address_of(job->points[d]);
+    lib->calls.defaults(&o);
     o.method = method;
-    need(single ? lib->makef(desc->type, desc->dim, modes, desc->sign, n, (float)desc->eps, &plan, &o)
-                : lib->make(desc->type, desc->dim, modes, desc->sign, n, desc->eps, &plan, &o),
-         "a plan");
+    need(finufft_make(&plan, &lib->calls, desc, &o), "a plan");
     /* The first round compiles and fills caches. */
     for (int round = -1; round < ROUNDS; round++) {
         double start = timer_now();
-        need((single ? lib->setf : lib->set)(plan, job->m, x[0], x[1], x[2], 0, NULL, NULL, NULL), "points");
+        need(finufft_set(plan, &lib->calls, desc, job->m, x), "points");
         need(lib->synchronize() ? 2 : 0, "points");
         t.set = round < 0 ? t.set : timer_best(t.set, start);
         start = timer_now();
-        need((single ? lib->runf : lib->run)(plan, c, f), "a transform");
+        need(finufft_run(plan, &lib->calls, desc, c, f), "a transform");
         need(lib->synchronize() ? 2 : 0, "a transform");
         t.run = round < 0 ? t.run : timer_best(t.run, start);
     }
-    (single ? lib->destroyf : lib->destroy)(plan);
+    finufft_destroy(plan, &lib->calls, desc);
     return t;
 }
 

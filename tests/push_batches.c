@@ -144,6 +144,7 @@ static void test_hanging(const hcy_azint_plan *plan, const hcy_bslz4_job *coding
     int status = 0;
     for (uint64_t i = 0; i < 2 && !status; i++)
         status = hcy_pipeline_submit(p, chunk, chunk_bytes, i, NULL, NULL);
+    is_int(status, 0, "two frames for a device that does neither");
     status = hcy_pipeline_finish(p);
     ok(status == HCY_ELAUNCH || status == HCY_ETIMEOUT, "a device that fails beside a batch that hangs is left: %s",
        hcy_last_error()->text);

@@ -38,8 +38,8 @@ struct cuda_held {
  * wait for itself. */
 static _Thread_local const struct cuda_queue *releases_for;
 
-/* A lock is nobody's turn: one thread that submits without a gap would get it again and again.  So who ends something
- * says that he wants it, and who submits lets him. */
+/* A lock is nobody's turn: one thread that submits without a gap would get it again and again.  So who ends something,
+ * or asks for it, says that he wants it, and who submits lets him. */
 static void lock_first(struct cuda_queue *q)
 {
     atomic_fetch_add(&q->wanted, 1);
@@ -49,12 +49,9 @@ static void lock_first(struct cuda_queue *q)
 
 static void lock_to_submit(struct cuda_queue *q)
 {
-    enum { PATIENCE_NS = 1000000 }; /* until who wants the lock has woken up, on a busy machine too */
-    if (atomic_load_explicit(&q->wanted, memory_order_relaxed)) {
-        const uint64_t began = hcy_now_ns();
-        while (atomic_load_explicit(&q->wanted, memory_order_relaxed) && hcy_now_ns() - began < PATIENCE_NS)
-            sched_yield();
-    }
+    enum { PATIENCE = 200 }; /* some 100 us */
+    for (int i = 0; i < PATIENCE && atomic_load_explicit(&q->wanted, memory_order_relaxed); i++)
+        sched_yield();
     pthread_mutex_lock(&q->lock);
 }
 
@@ -451,7 +448,7 @@ void cuda_queue_destroy(void *qimpl)
 int cuda_queue_status(void *qimpl)
 {
     struct cuda_queue *q = qimpl;
-    pthread_mutex_lock(&q->lock);
+    lock_first(q);
     hcy_error error = q->error;
     pthread_mutex_unlock(&q->lock);
     return error.status ? hcy_fail_again(&error) : 0;
@@ -483,7 +480,7 @@ int cuda_queue_finish(void *qimpl)
 int cuda_queue_finished(void *qimpl)
 {
     struct cuda_queue *q = qimpl;
-    pthread_mutex_lock(&q->lock);
+    lock_first(q);
     /* The stream does not know of held commands yet. */
     bool held = q->held != NULL;
     pthread_mutex_unlock(&q->lock);

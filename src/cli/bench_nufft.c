@@ -6,6 +6,7 @@
 #include "bench_nufft.h"
 #include "bench_problem.h"
 #include "cli.h"
+#include "finufft.h"
 #include "timer.h"
 #include <dlfcn.h>
 #include <halcyon/nufft.h>
@@ -20,15 +21,7 @@ struct peer_options {
     char rest[256];
 };
 struct peer {
-    void (*defaults)(struct peer_options *);
-    int (*make)(int, int, const int64_t *, int, int, double, void **, struct peer_options *);
-    int (*makef)(int, int, const int64_t *, int, int, float, void **, struct peer_options *);
-    int (*set)(void *, int64_t, void *, void *, void *, int64_t, void *, void *, void *);
-    int (*setf)(void *, int64_t, void *, void *, void *, int64_t, void *, void *, void *);
-    int (*run)(void *, void *, void *);
-    int (*runf)(void *, void *, void *);
-    int (*destroy)(void *);
-    int (*destroyf)(void *);
+    struct finufft calls;
     bool there;
 };
 
@@ -92,51 +85,21 @@ static int open_peer(struct bench *b)
     const char *wanted = b->values->peer;
     void *lib = dlopen(wanted ? wanted : "libfinufft.so", RTLD_NOW | RTLD_LOCAL);
     /* Without --finufft a missing FINUFFT leaves its columns out. A library that the user named must be there. */
-    if (!lib)
-        return wanted ? hcy_fail(HCY_ENOENT, "FINUFFT's library: %s", dlerror()) : 0;
-    const struct {
-        void **at;
-        const char *name;
-    } table[] = { { (void **)&b->peer.defaults, "finufft_default_opts" },
-                  { (void **)&b->peer.make, "finufft_makeplan" },
-                  { (void **)&b->peer.makef, "finufftf_makeplan" },
-                  { (void **)&b->peer.set, "finufft_setpts" },
-                  { (void **)&b->peer.setf, "finufftf_setpts" },
-                  { (void **)&b->peer.run, "finufft_execute" },
-                  { (void **)&b->peer.runf, "finufftf_execute" },
-                  { (void **)&b->peer.destroy, "finufft_destroy" },
-                  { (void **)&b->peer.destroyf, "finufftf_destroy" } };
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-        *table[i].at = dlsym(lib, table[i].name);
-        if (!*table[i].at)
-            return hcy_fail(HCY_ENOENT, "FINUFFT's library: %s", dlerror());
-    }
-    b->peer.there = true;
-    return 0;
+    if (!lib && !wanted)
+        return 0;
+    int status = finufft_find(&b->peer.calls, lib, "FINUFFT");
+    b->peer.there = !status;
+    return status;
 }
 
-static int make_peer(const struct bench *b, const struct bench_problem *p, void **plan)
+static int make_peer(const struct bench *b, const hcy_nufft_desc *desc, void **plan)
 {
-    const struct bench_cell *cell = p->cell;
     struct peer_options o;
-    int64_t modes[3] = { 1, 1, 1 };
-    /* FINUFFT counts axes from the fastest one. */
-    for (int d = 0; d < p->cell->dim; d++)
-        modes[d] = p->modes[p->cell->dim - 1 - d];
-    b->peer.defaults(&o);
+    b->peer.calls.defaults(&o);
     o.nthreads = (int)b->values->threads.value;
     o.showwarn = 0;
-    /* Status 1 is a warning (eps is too small for the precision), and the plan is made nevertheless. */
-    int code = cell->precision == HCY_F32
-                   ? b->peer.makef(cell->type, cell->dim, modes, 1, (int)p->vectors, (float)cell->eps, plan, &o)
-                   : b->peer.make(cell->type, cell->dim, modes, 1, (int)p->vectors, cell->eps, plan, &o);
+    int code = finufft_make(plan, &b->peer.calls, desc, &o);
     return code > 1 ? cli_fail(hcy_fail(HCY_EBACKEND, "FINUFFT makes no plan: its status is %d", code)) : 0;
-}
-
-static void drop_peer(const struct bench *b, const struct bench_cell *cell, void *plan)
-{
-    if (plan)
-        (cell->precision == HCY_F32 ? b->peer.destroyf : b->peer.destroy)(plan);
 }
 
 /* --- Rounds --- */
@@ -155,32 +118,29 @@ static int round_ours(const struct bench_problem *p, hcy_nufft *plan, int execut
     return status ? cli_fail(status) : 0;
 }
 
-static int round_peer(const struct bench *b, const struct bench_problem *p, void *plan, struct nufft_figures *f)
+static int round_peer(const struct bench *b, const struct bench_problem *p, const hcy_nufft_desc *desc, void *plan,
+                      struct nufft_figures *f)
 {
-    bool single = p->real == 4;
-    int last = p->cell->dim - 1;
-    /* FINUFFT's x is the fastest axis, which is the last one here. */
-    void *x = p->x[last], *y = last > 0 ? p->x[last - 1] : NULL, *z = last > 1 ? p->x[0] : NULL;
     double start = timer_now();
-    int code = (single ? b->peer.setf : b->peer.set)(plan, (int64_t)p->m, x, y, z, 0, NULL, NULL, NULL);
+    int code = finufft_set(plan, &b->peer.calls, desc, (int64_t)p->m, p->x);
     f->set = timer_best(f->set, start);
     for (int i = 0; i < (b->values->quick ? 1 : 2) && code <= 1; i++) {
         start = timer_now();
-        code = (single ? b->peer.runf : b->peer.run)(plan, p->c, p->f);
+        code = finufft_run(plan, &b->peer.calls, desc, p->c, p->f);
         f->run = timer_best(f->run, start);
     }
     return code > 1 ? cli_fail(hcy_fail(HCY_EBACKEND, "FINUFFT transforms nothing: its status is %d", code)) : 0;
 }
 
-static int run_rounds(const struct bench *b, const struct bench_problem *p, hcy_nufft *plan, void *peer_plan,
-                      struct nufft_figures *ours, struct nufft_figures *peer)
+static int run_rounds(const struct bench *b, const struct bench_problem *p, const hcy_nufft_desc *desc,
+                      hcy_nufft *plan, void *peer_plan, struct nufft_figures *ours, struct nufft_figures *peer)
 {
     int status = 0;
     int64_t n = b->values->rounds.value;
     for (int64_t i = 0; i < n && !status; i++) {
         /* The two alternate, so that a machine that slows down slows both. */
         if (peer_plan)
-            status = round_peer(b, p, peer_plan, peer);
+            status = round_peer(b, p, desc, peer_plan, peer);
         /* Both write to the same array, so the peer's error is taken before ours overwrites it. */
         if (peer_plan && !status && i + 1 == n)
             peer->error = bench_problem_error(p);
@@ -305,9 +265,9 @@ static int run_cell(struct bench *b, const struct bench_cell *cell)
     status = hcy_nufft_create(&plan, b->dev, &desc, &o);
     status = status ? cli_fail(status) : 0;
     if (!status && b->peer.there)
-        status = make_peer(b, &p, &peer_plan);
+        status = make_peer(b, &desc, &peer_plan);
     if (!status)
-        status = run_rounds(b, &p, plan, peer_plan, &ours, &peer);
+        status = run_rounds(b, &p, &desc, plan, peer_plan, &ours, &peer);
     const struct nufft_row row = { name, cell->dim, cell->type, cell->precision == HCY_F32, cell->eps, p.m, ours, peer,
                                    b->peer.there };
     if (!status && b->take)
@@ -315,7 +275,7 @@ static int run_cell(struct bench *b, const struct bench_cell *cell)
     else if (!status)
         print_row(b, name, &p, &ours, &peer);
     /* What was not made is NULL, which each of these takes. */
-    drop_peer(b, cell, peer_plan);
+    finufft_destroy(peer_plan, &b->peer.calls, &desc);
     hcy_nufft_destroy(plan);
     bench_problem_close(&p);
     return status;

@@ -12,7 +12,7 @@ halcyon_SOURCES = src/cli/cli.h src/cli/main.c src/cli/options.c src/cli/print.c
     src/cli/plot_rings.h src/cli/plot_rings.c src/cli/gnuplot.h src/cli/gnuplot.c src/cli/devices.c src/cli/arrays.h src/cli/arrays.c src/cli/points.h src/cli/points.c src/cli/nufft.c \
     src/cli/recon.h src/cli/recon.c src/cli/recon_load.c src/cli/recon_mrd.c src/cli/recon_epi.c src/cli/recon_place.c src/cli/recon_whiten.c src/cli/recon_field.c src/cli/recon_trajectory.c src/cli/recon_frames.c src/cli/recon_stack.c src/cli/recon_reg.c src/cli/recon_devices.c src/cli/recon_weights.c src/cli/recon_operator.c src/cli/recon_solve.c \
     src/cli/bench.c src/cli/stage.h src/cli/stage.c src/cli/bench_tune.c src/cli/bench_tune.h src/cli/bench_nufft.h \
-    src/cli/bench_nufft.c src/cli/bench_problem.h src/cli/bench_problem.c src/cli/simulate.c src/cli/simulate.h \
+    src/cli/bench_nufft.c src/cli/finufft.h src/cli/finufft.c src/cli/bench_problem.h src/cli/bench_problem.c src/cli/simulate.c src/cli/simulate.h \
     src/cli/simulate_image.c src/cli/simulate_noise.c src/cli/simulate_mri.h src/cli/simulate_mri.c \
     src/cli/mri_phantom.h src/cli/mri_phantom.c src/cli/mri_trajectory.c
 halcyon_SOURCES += src/cli/follow.h src/cli/follow.c src/cli/failures.h src/cli/failures.c src/cli/geometry.h src/cli/geometry.c src/cli/raw.h src/cli/raw.c src/cli/pixels.h src/cli/pixels.c src/cli/regions.h src/cli/regions.c src/cli/sparse.h src/cli/sparse.c src/cli/saved_config.h src/cli/saved_config.c src/cli/rings.h src/cli/rings.c

@@ -73,13 +73,12 @@ static bool fits_strips(const struct batch *b, const hcy_bslz4_frame *f)
 
 /* The first block of a frame of plain pixels that does not lie where its pixels are used, the tail being one more; or
  * UINT32_MAX. */
-static uint32_t find_misplaced(const hcy_bslz4_frame *f, const hcy_bslz4_block *blocks)
+static uint32_t find_misplaced(const hcy_bslz4_job *job, const hcy_bslz4_frame *f, const hcy_bslz4_block *blocks)
 {
     uint64_t at = 0;
     for (uint32_t i = 0; i < f->n_blocks; i++) {
         const uint32_t bytes = HCY_BLOCK_BYTES(f, i);
-        if (!cpu_block_fits(f, &blocks[i], bytes) || (blocks[i].size & ~HCY_BLOCK_STORED) != bytes ||
-            blocks[i].offset != at)
+        if (!cpu_block_fits(job, f, &blocks[i], bytes) || blocks[i].offset != at)
             return i;
         at += bytes;
     }
@@ -100,7 +99,7 @@ static bool add_to_pass(struct batch *b, size_t item)
     }
     if (f && !report->status && b->l.coding->codec == HCY_CODEC_NONE) {
         const hcy_bslz4_block *blocks = b->blocks + f->first_block;
-        const uint32_t bad = find_misplaced(f, blocks);
+        const uint32_t bad = find_misplaced(b->l.coding, f, blocks);
         if (bad != UINT32_MAX)
             *report = (hcy_frame_report){ .status = HCY_ECORRUPT, .block = bad,
                                           .byte = bad < f->n_blocks ? blocks[bad].offset : f->tail_offset };

@@ -14,7 +14,7 @@ int azint_block_pixels(const struct azint_pass *pass, struct azint_space *space,
 {
     const hcy_bslz4_block *b = &frame->blocks[block];
     size_t bytes = HCY_BLOCK_BYTES(frame->frame, block);
-    if (!cpu_block_fits(frame->frame, b, bytes))
+    if (!cpu_block_fits(&pass->coding, frame->frame, b, bytes))
         return HCY_ECORRUPT;
     return cpu_bslz4_block(pass->block_ops, &pass->coding, frame->chunk + b->offset, b->size, pass->limit,
                            bytes, space->planes - CPU_BLOCK_LEAD, out);
@@ -57,7 +57,7 @@ static void put_block(struct azint_pass *pass, struct azint_space *space, const 
                 azint_regions_pixels(pass, space, where, space->pixels + skip * elem_size);
             return;
         }
-    } else if (cpu_block_fits(frame->frame, b, bytes) && !(b->size & HCY_BLOCK_STORED) &&
+    } else if (cpu_block_fits(&pass->coding, frame->frame, b, bytes) && !(b->size & HCY_BLOCK_STORED) &&
                pass->block_ops->planes(frame->chunk + b->offset, b->size, pass->limit, bytes, elem_size,
                                        space->planes, &same) == 0) {
         azint_put_planes(pass, space, where, space->planes + skip / 8, bytes / elem_size / 8, same);

@@ -44,10 +44,12 @@ bool cpu_frame_fits(const hcy_bslz4_job *job, const hcy_bslz4_frame *f, size_t c
            (uint64_t)f->tail_offset + f->tail_bytes <= f->size;
 }
 
-bool cpu_block_fits(const hcy_bslz4_frame *f, const hcy_bslz4_block *block, size_t bytes)
+bool cpu_block_fits(const hcy_bslz4_job *job, const hcy_bslz4_frame *f, const hcy_bslz4_block *block, size_t bytes)
 {
-    uint64_t size = block->size & ~HCY_BLOCK_STORED;
-    return size && block->offset + size <= f->size && (!(block->size & HCY_BLOCK_STORED) || size == bytes);
+    const uint64_t size = block->size & ~HCY_BLOCK_STORED;
+    /* Plain pixels are stored, whether or not their block says so. */
+    const bool is_stored = block->size & HCY_BLOCK_STORED || job->codec == HCY_CODEC_NONE;
+    return size && block->offset + size <= f->size && (!is_stored || size == bytes);
 }
 
 /* Elements of a size that no variant knows: each of their bytes is a row of its own. */
@@ -74,9 +76,6 @@ int cpu_bslz4_block(const struct cpu_block_ops *ops, const hcy_bslz4_job *job, c
                     uint32_t size, const uint8_t *limit, size_t bytes, uint8_t *work, void *out)
 {
     unsigned same_from = 8 * job->elem_size - 1;
-    /* Plain pixels are stored, whether or not their block says so. */
-    if (job->codec == HCY_CODEC_NONE && (size & ~HCY_BLOCK_STORED) != bytes)
-        return HCY_ECORRUPT;
     if (job->codec == HCY_CODEC_NONE || (job->codec == HCY_CODEC_LZ4 && size & HCY_BLOCK_STORED)) {
         memcpy(out, coded, bytes);
         return 0;

@@ -50,8 +50,8 @@ bool cpu_has_planes(const hcy_bslz4_job *job);
 /* Does the frame add up to an image, inside a batch of chunks_size bytes and n_blocks blocks? */
 bool cpu_frame_fits(const hcy_bslz4_job *job, const hcy_bslz4_frame *frame, size_t chunks_size,
                     size_t n_blocks);
-/* Does the block, of `bytes` decoded bytes, lie in the frame's chunk? */
-bool cpu_block_fits(const hcy_bslz4_frame *frame, const hcy_bslz4_block *block, size_t bytes);
+/* Does the block, of `bytes` decoded bytes, lie in the frame's chunk, and has it so many there if it is stored? */
+bool cpu_block_fits(const hcy_bslz4_job *job, const hcy_bslz4_frame *frame, const hcy_bslz4_block *block, size_t bytes);
 
 /* Decode one block of `bytes` decoded bytes to pixels at `out`: any codec, elements of any size, stored
  * blocks too.  `coded` is its first coded byte, `size` that of hcy_bslz4_block (HCY_BLOCK_STORED included),

@@ -48,7 +48,7 @@ static void decode_one_piece(struct decode *d, size_t frame, uint32_t begin, uin
     for (uint32_t b = begin; b < end; b++) {
         const hcy_bslz4_block *block = &d->blocks[f->first_block + b];
         size_t bytes = HCY_BLOCK_BYTES(f, b);
-        if (!cpu_block_fits(f, block, bytes) ||
+        if (!cpu_block_fits(d->job, f, block, bytes) ||
             cpu_bslz4_block(d->ops, d->job, chunk + block->offset, block->size, limit, bytes, work,
                             image + (size_t)b * f->block_bytes)) {
             /* What comes after the first damaged block of a piece would not change the report. */
