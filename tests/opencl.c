@@ -312,7 +312,7 @@ static uint64_t properties_of(hcy_queue *of)
     void *handle = NULL;
     uint64_t value = 0;
     *(void **)&info = find_call("clGetCommandQueueInfo");
-    if ( hcy_opencl_queue(&handle, of) || info(handle, QUEUE_PROPERTIES, sizeof value, &value, NULL))
+    if (hcy_opencl_queue(&handle, of) || info(handle, QUEUE_PROPERTIES, sizeof value, &value, NULL))
         bail_out("a queue does not say what it is");
     return value;
 }

@@ -22,7 +22,7 @@ static int read_hdf5_detector(hcy_detector_info *info, const char *path, const c
 #endif
 }
 
-/* Frames of a distortion file there are none, so that it has no datasets. */
+/* A distortion file has no datasets. */
 static int read_detector(hcy_detector_info *info, const char *path, const char *dataset)
 {
     int fd, st = hcy__open_file(&fd, path);
