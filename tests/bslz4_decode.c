@@ -129,6 +129,88 @@ static void test_codecs(const char *spec, hcy_queue *queue)
     say_refused(spec, refused, 4 * 4 * 2);
 }
 
+/* --- Streams that end as LZ4's description forbids --- */
+
+/* liblz4 does not look closely at a short sequence that begins 32 bytes before the block's end: its match may go on up to
+ * there.  So all devices take it, and refuse what liblz4 does: one that overlaps itself, one that begins later. */
+static const struct ending {
+    const char *what;
+    unsigned made, literals, offset; /* bytes from the end where the sequence begins; of it */
+    int want;
+} endings[] = { { "a short match at the end", 32, 12, 16, 0 },
+                { "one that overlaps itself", 32, 12, 4, HCY_ECORRUPT },
+                { "one that begins too late", 31, 11, 16, HCY_ECORRUPT } };
+enum { PERIOD = 16, CHUNK_HEAD = 16, LAST = 2 };
+
+static uint8_t repeated(size_t i)
+{
+    return (uint8_t)(i % PERIOD * 37 + 11);
+}
+
+static size_t put_repeated(uint8_t *to, size_t from, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] = repeated(from + i);
+    return n;
+}
+
+/* A chunk of one block: a long match of what repeats, the sequence, and the last literals. */
+static size_t make_ending(uint8_t *chunk, const struct ending *e, size_t bytes)
+{
+    const size_t begin = bytes - e->made;
+    uint8_t *p = chunk + CHUNK_HEAD;
+    *p++ = 0xff;
+    *p++ = PERIOD - 15;
+    p += put_repeated(p, 0, PERIOD);
+    *p++ = PERIOD;
+    *p++ = 0;
+    size_t more = begin - PERIOD - 19;
+    for (; more >= 255; more -= 255)
+        *p++ = 255;
+    *p++ = (uint8_t)more;
+    *p++ = (uint8_t)(e->literals << 4 | 14);
+    p += put_repeated(p, begin, e->literals);
+    *p++ = (uint8_t)e->offset;
+    *p++ = 0;
+    *p++ = LAST << 4;
+    p += put_repeated(p, bytes - LAST, LAST);
+    /* Numbers begin with their highest byte. */
+    const size_t coded = (size_t)(p - chunk) - CHUNK_HEAD;
+    memset(chunk, 0, CHUNK_HEAD);
+    chunk[6] = chunk[10] = (uint8_t)(bytes >> 8);
+    chunk[7] = chunk[11] = (uint8_t)bytes;
+    chunk[14] = (uint8_t)(coded >> 8);
+    chunk[15] = (uint8_t)coded;
+    return (size_t)(p - chunk);
+}
+
+/* What it decodes to: planes all alike are pixels of zeros or ones. */
+static int is_repeated(const uint8_t *got, size_t bytes, int planes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        if (got[i] != (planes ? (repeated(i / 32) >> i / 4 % 8 & 1 ? 255 : 0) : repeated(i)))
+            return 0;
+    return 1;
+}
+
+static void test_endings(const char *spec, hcy_queue *queue)
+{
+    static const size_t sizes[] = { 1024, 8192 };
+    uint8_t chunk[256], got[8192];
+    for (size_t k = 0; k < sizeof endings / sizeof *endings; k++) {
+        int bad = 0;
+        for (int i = 0; i < 4; i++) {
+            const size_t bytes = sizes[i / 2];
+            const int planes = i % 2;
+            const hcy_bslz4_job j = { planes ? HCY_CODEC_BSLZ4 : HCY_CODEC_LZ4, 4, bytes, 0, 0 };
+            const hcy_span span = { chunk, make_ending(chunk, &endings[k], bytes) };
+            const int st = hcy_bslz4_decode(got, NULL, queue, &j, &span, 1);
+            bad += st != endings[k].want || (!st && !is_repeated(got, bytes, planes));
+        }
+        is_int(bad, 0, "%s: %s", spec, endings[k].what);
+    }
+}
+
 /* Tables that no parse would make. */
 static const struct lie {
     const char *what;
@@ -327,6 +409,7 @@ int main(int argc, char **argv)
             bail_out("%s: %s", list[i], hcy_last_error()->text);
         test_batch(list[i], queue);
         test_codecs(list[i], queue);
+        test_endings(list[i], queue);
         test_lies(list[i], dev, HCY_CODEC_BSLZ4, lies, N_LIES);
         test_lies(list[i], dev, HCY_CODEC_NONE, plain_lies, N_PLAIN_LIES);
         test_golden(list[i], queue);

@@ -51,6 +51,8 @@ DEVICE int lz4_next(const u8 *s, i32 n, i32 total, i32 *at, i32 *made, struct lz
     i32 q = *at;
     u32 token = s[q++];
     i32 literals = (i32)(token >> 4), match = (i32)(token & 15) + 4;
+    /* liblz4 does not look closely at a short sequence with enough room before both ends. */
+    int roomy = literals < 15 && n - q >= 17 && total - *made >= 32;
     if (literals == 15 && (q >= n - 15 || !lz4_length(s, &q, n - 15, &literals)))
         return 0;
     /* Literals come first in every sequence, and the last one has nothing else. */
@@ -63,17 +65,19 @@ DEVICE int lz4_next(const u8 *s, i32 n, i32 total, i32 *at, i32 *made, struct lz
     q += literals;
     i32 pos = *made + literals;
     /* LZ4 ends with literals: so near to the end no match may begin, and the stream must end exactly here. */
-    if (pos > total - 12 || q > n - 8) {
+    if (!roomy && (pos > total - 12 || q > n - 8)) {
         *made = pos;
         *at = q;
         return q == n && pos == total;
     }
     u32 offset = s[q] | (u32)s[q + 1] << 8;
     q += 2;
-    if (match == 19 && !lz4_length(s, &q, n - 4, &match))
+    int is_short = match < 19;
+    if (!is_short && !lz4_length(s, &q, n - 4, &match))
         return 0;
     /* A match must begin behind the block's first byte, and leaves at least five bytes to literals. */
-    if (!offset || offset > (u32)pos || match > total - 5 - pos)
+    i32 behind = roomy && is_short && offset >= 8 ? 0 : 5;
+    if (!offset || offset > (u32)pos || match > total - behind - pos)
         return 0;
     seq->offset = offset;
     seq->match = (u32)match;

@@ -152,7 +152,7 @@ DEVICE struct block_info block_info_of(const struct parser *p, u32 n, u32 late)
     return info;
 }
 
-/* A block of `total` bytes.  0: done; 1: damaged; 2: too many commands.
+/* A block of `total` bytes.  0: done; 1: damaged; 2: for lz4_next() to judge, or too many commands.
  *
  * lz4_next()'s rules, but each sequence's offset, the first byte of its length and the next one's token come with one
  * load: that loads wait for one another is what the time of a batch's longest block consists of. */
@@ -191,15 +191,16 @@ DEVICE int parse_block(const u8 *s, i32 n, i32 total, u32 differ, struct command
                 return 1;
             token = s[q];
         }
-        if (!offset || offset > (u32)pos || match > total - 5 - pos)
+        if (!offset || offset > (u32)pos)
             return 1;
-        if (!parse_match(&p, (u32)pos, (u32)match, offset))
+        /* Here and at the end lz4_next() knows an exception. */
+        if (match > total - 5 - pos || !parse_match(&p, (u32)pos, (u32)match, offset))
             return 2;
         pos += match;
         q++;
     }
     if (q != n || pos != total)
-        return 1;
+        return 2;
     *info = block_info_of(&p, (u32)n, late);
     return 0;
 }
