@@ -131,7 +131,7 @@ static void test_codecs(const char *spec, hcy_queue *queue)
 
 /* --- Streams that end as LZ4's description forbids --- */
 
-/* liblz4 does not look closely at a short sequence that begins 32 bytes before the block's end: its match may go on up to
+/* liblz4 does not look closely at a short sequence that begins 32 bytes before the block's end: its match may go on up
  * there.  So all devices take it, and refuse what liblz4 does: one that overlaps itself, one that begins later. */
 static const struct ending {
     const char *what;

@@ -80,7 +80,8 @@ struct recon {
     uint32_t *image_counters; /* and of each image that is written */
     size_t wanted_frames; /* of --frames, or of an ISMRMRD file of several images; 0: one */
     size_t n_frames;     /* images of samples of their own, one after the other; 0: one image; */
-    size_t frame_points; /* points of each, */
+    size_t frame_points; /* points of each, or those of the first: */
+    size_t *frame_begins; /* acquisitions before each, [n_frames + 1]; NULL: all have as many points, */
     bool is_same;        /* which are all the same, n in all: samples are [frames][coils][n] then; */
     bool has_frame_axis; /* files have an axis of them in front */
     void *weights;  /* real [n], or NULL: 1 / n each, or frames' own that are still to be computed */
@@ -151,8 +152,6 @@ int recon_find_places(struct recon *r);
 int recon_place_image(hcy_host_array *a, struct recon *r);
 /* Which slice the frame is of. */
 size_t recon_slice_of(const struct recon *r, size_t frame);
-/* Of several slices: whether each has as many acquisitions, and so frames, as the others. */
-bool recon_slices_are_even(const struct recon *r);
 /* .mrd's images are counted by what their first acquisition is. */
 int recon_count_image(hcy_host_array *a, struct recon *r);
 /* How much more noise's covariance is than that of the samples, which were taken at another pace. */
@@ -220,6 +219,9 @@ void recon_combine_coils(struct recon *r);
 /* --frames, --spokes-per-frame: how many, and coils; samples in their order, with those points alone that have a frame;
  * of frames of the same points their mean; the images. */
 int recon_find_frames(struct recon *r, const hcy_host_array *samples);
+/* Points before a frame's own (f = n_frames: of all), none where all have the same; and those that it has. */
+size_t recon_points_before(const struct recon *r, size_t f);
+size_t recon_points_of(const struct recon *r, size_t f);
 int recon_order_frames(struct recon *r);
 int recon_mean_samples(void **mean, const struct recon *r);
 int recon_solve_frames(struct recon *r);

@@ -58,6 +58,8 @@ int recon_find_frames(struct recon *r, const hcy_host_array *a)
         r->coils = r->is_list ? 0 : coils_behind_frames(r, a, n);
         r->is_same = r->coils != 0;
         r->frame_points = r->is_same ? n : n / r->n_frames;
+        if (r->frame_begins)
+            r->frame_points = r->frame_begins[1] * (n / r->n_taken);
         if (!r->is_list && !r->coils && n % r->n_frames == 0)
             r->coils = coils_behind_frames(r, a, r->frame_points);
         r->has_frame_axis = r->coils != 0;
@@ -65,18 +67,31 @@ int recon_find_frames(struct recon *r, const hcy_host_array *a)
     if (!r->coils)
         r->coils = array_count_vectors(&has_axis, a, n);
     const size_t spokes = n / (size_t)r->point_shape[r->point_rank - 1];
-    if (!status && (!r->coils || (!r->is_same && r->wanted_frames && spokes % r->n_frames)))
+    if (!status && (!r->coils || (!r->is_same && !r->frame_begins && r->wanted_frames && spokes % r->n_frames)))
         status = cli_error("%s: samples of %zu frames must be [%zu][coils][n] of the %zu points, or [coils][%zu] whose "
                            "%zu spokes are as many for each frame; it is %s", r->kspace, r->n_frames, r->n_frames, n, n,
                            spokes, array_words(is, a, 0));
     return status;
 }
 
+size_t recon_points_before(const struct recon *r, size_t f)
+{
+    if (r->is_same)
+        return 0;
+    return r->frame_begins ? r->frame_begins[f] * (r->n / r->n_taken) : f * r->frame_points;
+}
+
+size_t recon_points_of(const struct recon *r, size_t f)
+{
+    return r->is_same ? r->n : recon_points_before(r, f + 1) - recon_points_before(r, f);
+}
+
 /* Frames of their own points, one behind the other for each coil, as the points are: [coils][frames][points]. */
 int recon_order_frames(struct recon *r)
 {
     const size_t each = r->frame_points, all = r->n_frames * each, before = r->n;
-    if (r->is_same)
+    /* A list's, which alone has frames of unlike numbers, are in that order. */
+    if (r->is_same || r->frame_begins)
         return CLI_OK;
     r->n = all;
     char *from = r->samples, *to = reals_room(r->is_double, 2 * r->coils * all);
@@ -125,14 +140,14 @@ struct worker {
 /* A frame's samples, [coils][points]; the solver makes them its data. */
 static int take_frame(struct recon *one, const struct recon *r, size_t f)
 {
-    const size_t each = bytes_of(r, 2 * r->frame_points);
+    const size_t n = recon_points_of(r, f), before = recon_points_before(r, f), each = bytes_of(r, 2 * n);
     const char *from = r->samples;
-    char *to = reals_room(r->is_double, 2 * r->coils * r->frame_points);
+    char *to = reals_room(r->is_double, 2 * r->coils * n);
     one->samples = to;
     if (!to)
-        return cli_error("no memory for %zu samples of %zu coils", r->frame_points, r->coils);
+        return cli_error("no memory for %zu samples of %zu coils", n, r->coils);
     for (size_t c = 0; c < r->coils; c++)
-        memcpy(to + c * each, from + each * (r->is_same ? f * r->coils + c : c * r->n_frames + f), each);
+        memcpy(to + c * each, from + bytes_of(r, 2 * (r->is_same ? (f * r->coils + c) * n : c * r->n + before)), each);
     return CLI_OK;
 }
 
@@ -145,15 +160,15 @@ static int take_weights(struct recon *one, const struct recon *r, size_t f)
     one->weights = reals_room(r->is_double, one->n);
     if (!one->weights)
         return cli_error("no memory for %zu weights", one->n);
-    memcpy(one->weights, (const char *)r->weights + bytes_of(r, f * one->n), bytes_of(r, one->n));
+    memcpy(one->weights, (const char *)r->weights + bytes_of(r, recon_points_before(r, f)), bytes_of(r, one->n));
     return CLI_OK;
 }
 
 static void take_axes(struct recon *one, const struct recon *r, size_t f)
 {
-    one->n = r->frame_points;
+    one->n = recon_points_of(r, f);
     for (int d = 0; d < r->dim; d++)
-        one->axes[d] = (char *)r->axes[d] + bytes_of(r, f * one->n);
+        one->axes[d] = (char *)r->axes[d] + bytes_of(r, recon_points_before(r, f));
 }
 
 /* The maps of a frame's slice. */
@@ -174,7 +189,7 @@ static int take_points(struct recon *one, const struct recon *r, size_t f)
     take_axes(one, r, f);
     take_slice(one, r, f);
     if (r->times)
-        one->times = (char *)r->times + bytes_of(r, f * one->n);
+        one->times = (char *)r->times + bytes_of(r, recon_points_before(r, f));
     int status = recon_find_stack(one);
     return status ? status : take_weights(one, r, f);
 }
@@ -192,7 +207,7 @@ int recon_weigh_frames(struct recon *r)
         take_axes(&one, r, f);
         status = recon_compute_weights(&one, r->dcf);
         if (!status)
-            memcpy(weights + bytes_of(r, f * one.n), one.weights, bytes_of(r, one.n));
+            memcpy(weights + bytes_of(r, recon_points_before(r, f)), one.weights, bytes_of(r, one.n));
         free(one.weights);
     }
     r->setup = one.setup;
@@ -320,10 +335,17 @@ static int make_diagonals(struct recon *together, struct recon *frames, const st
     return status || !st ? status : cli_fail(st);
 }
 
+/* Samples of all frames and coils. */
+static size_t count_samples(const struct recon *r)
+{
+    return (r->is_same ? r->n_frames : 1) * r->coils * r->n;
+}
+
 /* All frames' samples and weights, one behind the other. */
 static int take_all(struct recon *together, const struct recon *frames, const struct recon *r)
 {
-    const size_t each = r->coils * r->frame_points, n = r->n_frames * each;
+    const size_t n = count_samples(r);
+    size_t at = 0;
     struct recon one;
     int status = CLI_OK;
     together->samples = reals_room(r->is_double, 2 * n);
@@ -332,13 +354,15 @@ static int take_all(struct recon *together, const struct recon *frames, const st
         return cli_error("no memory for %zu samples of %zu frames", n, r->n_frames);
     for (size_t f = 0; f < r->n_frames && !status; f++) {
         const void *weights = r->is_same ? r->weights : frames[f].weights;
+        const size_t points = recon_points_of(r, f), each = r->coils * points;
         status = take_frame(&one, r, f);
         for (size_t i = 0; i < each && !status; i++)
-            reals_put(r->is_double, together->weights, f * each + i,
-                      weights ? reals_get(r->is_double, weights, i % r->frame_points) : 1 / (double)r->frame_points);
+            reals_put(r->is_double, together->weights, at + i,
+                      weights ? reals_get(r->is_double, weights, i % points) : 1 / (double)points);
         if (!status)
-            memcpy((char *)together->samples + bytes_of(r, 2 * f * each), one.samples, bytes_of(r, 2 * each));
+            memcpy((char *)together->samples + bytes_of(r, 2 * at), one.samples, bytes_of(r, 2 * each));
         free(one.samples);
+        at += each;
     }
     return status;
 }
@@ -368,7 +392,7 @@ static int solve_together(struct recon *r)
         if (!r->is_same)
             frames[f].weights = NULL;
     }
-    together.n = r->n_frames * r->coils * r->frame_points;
+    together.n = count_samples(r);
     together.pixels = count_images(r) * r->pixels;
     together.coils = together.n_devs = 1;
     together.n_frames = 0;

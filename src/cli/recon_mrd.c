@@ -340,21 +340,27 @@ int recon_unorder_points(void **ordered, const struct recon *r, const void *numb
     return CLI_OK;
 }
 
-/* How many images there are, whose repetitions are not apart, and slices; 0 images: they do not have as many
- * acquisitions each. */
-static size_t count_images(size_t *slices, const struct recon_taken *taken, size_t n, int apart_by)
+/* How many images there are, whose repetitions are not apart, and slices; whether they have as many acquisitions each.
+ * begins: those before each image, [n + 1], or NULL. */
+static size_t count_images(bool *is_even, size_t *slices, size_t *begins, const struct recon_taken *taken, size_t n,
+                           int apart_by)
 {
     size_t images = 1, each = n;
-    bool is_even = true;
+    *is_even = true;
     *slices = 1;
     for (size_t i = 1; i < n; i++) {
         if (!memcmp(taken[i].image, taken[i - 1].image, (size_t)apart_by * sizeof *taken->image))
             continue;
+        if (begins)
+            begins[images] = i;
         each = images++ == 1 ? i : each;
         *slices += taken[i].image[0] != taken[i - 1].image[0];
-        is_even = is_even && i == (images - 1) * each;
+        *is_even = *is_even && i == (images - 1) * each;
     }
-    return is_even && n == images * each ? images : 0;
+    *is_even = *is_even && n == images * each;
+    if (begins)
+        begins[0] = 0, begins[images] = n;
+    return images;
 }
 
 /* A frame is of one image; of several repetitions, which may be one long series, it is with a note. */
@@ -374,7 +380,8 @@ static int judge_frames(const struct recon *r, size_t images, size_t with_repeti
     return CLI_OK;
 }
 
-bool recon_slices_are_even(const struct recon *r)
+/* Whether each slice has as many acquisitions as the others. */
+static bool slices_are_even(const struct recon *r)
 {
     const size_t each = r->n_taken / r->n_slices;
     bool are_even = r->n_taken % r->n_slices == 0;
@@ -390,7 +397,7 @@ static int keep_slices(struct recon *r, const struct recon_taken *taken, size_t 
         return cli_error("no memory for %zu acquisitions", n);
     for (size_t i = 1; i < n; i++)
         r->slices[i] = r->slices[i - 1] + (taken[i].image[0] != taken[i - 1].image[0]);
-    if (r->v->basis && !recon_slices_are_even(r))
+    if (r->v->basis && !slices_are_even(r))
         return cli_error("%s: its %zu slices do not have as many acquisitions each, and --basis is of all; --only takes some, "
                          "as --only slice=0", r->kspace, r->n_slices);
     return CLI_OK;
@@ -405,22 +412,31 @@ size_t recon_acquisition(size_t *slice, const struct recon *r, size_t i)
 size_t recon_slice_of(const struct recon *r, size_t frame)
 {
     const size_t each = r->n_slices > 1 ? recon_count_points(r) / r->n_taken : 1;
-    return r->n_slices > 1 ? r->slices[frame * r->frame_points / each] : 0;
+    return r->n_slices > 1 ? r->slices[recon_points_before(r, frame) / each] : 0;
 }
 
 static int judge_images(struct recon *r, const struct recon_taken *taken, size_t n)
 {
     const struct recon_values *v = r->v;
-    size_t slices;
-    const size_t with_repetitions = count_images(&slices, taken, n, APART),
-                 images = count_images(&slices, taken, n, APART - 1);
-    r->n_apart = images;
-    r->n_slices = slices;
+    bool is_even;
+    size_t slices, with_repetitions = count_images(&is_even, &slices, NULL, taken, n, APART), *begins;
     if (!n)
         return cli_error("%s: --only %s leaves no acquisition", r->kspace, v->only);
-    if (!images)
-        return cli_error("%s is of several images (slices, contrasts, phases, sets) that do not have as many acquisitions "
-                         "each; --only takes some, as --only slice=0", r->kspace);
+    with_repetitions = is_even ? with_repetitions : 0;
+    begins = malloc((n + 1) * sizeof *begins);
+    if (!begins)
+        return cli_error("no memory for %zu acquisitions", n);
+    const size_t images = count_images(&is_even, &slices, begins, taken, n, APART - 1);
+    r->n_apart = images;
+    r->n_slices = slices;
+    if (is_even)
+        free(begins);
+    else
+        r->frame_begins = begins;
+    if (!is_even && (v->basis || v->frames.given || v->spokes_per_frame.given))
+        return cli_error("%s is of %zu images (slices, contrasts, phases, sets) that do not have as many acquisitions each, "
+                         "which %s needs; --only takes some, as --only slice=0", r->kspace, images,
+                         v->basis ? "--basis" : v->frames.given ? "--frames" : "--spokes-per-frame");
     if (v->frames.given || v->spokes_per_frame.given)
         return judge_frames(r, images, with_repetitions, n);
     if (v->basis && slices > 1) {
@@ -432,8 +448,9 @@ static int judge_images(struct recon *r, const struct recon_taken *taken, size_t
         return CLI_OK;
     r->wanted_frames = images;
     if (!v->quiet)
-        cli_note("%s is of %zu images (%zu slice%s; contrasts, phases and sets), which are the result's frames", r->kspace,
-                 images, slices, slices == 1 ? "" : "s");
+        cli_note("%s is of %zu images (%zu slice%s; contrasts, phases and sets), which are the result's frames%s", r->kspace,
+                 images, slices, slices == 1 ? "" : "s",
+                 is_even ? "" : "; they do not have as many acquisitions each");
     return CLI_OK;
 }
 
@@ -482,7 +499,7 @@ int recon_count_image(hcy_host_array *a, struct recon *r)
     if (!r->image_counters)
         return cli_error("no memory for counters of %zu images", images);
     for (size_t i = 0; i < images; i++) {
-        const size_t frame = i / (images / frames), first = r->n_frames ? frame * r->frame_points / length : 0;
+        const size_t frame = i / (images / frames), first = r->n_frames ? recon_points_before(r, frame) / length : 0;
         memcpy(r->image_counters + i * COUNTED, r->counted + first * COUNTED, COUNTED * sizeof *r->counted);
     }
     a->counters = r->image_counters;

@@ -124,13 +124,22 @@ static int compare_seats(const void *a, const void *b)
     return (x->at > y->at) - (x->at < y->at);
 }
 
+/* Whether slices have as many images each. */
+static bool are_even(const struct recon *r)
+{
+    bool good = r->n_frames % r->n_slices == 0;
+    for (size_t f = 0; good && f < r->n_frames; f++)
+        good = recon_slice_of(r, f) == f / (r->n_frames / r->n_slices);
+    return good;
+}
+
 /* Whether slices have as many images each and are parallel, one straight behind the other and as far apart, on a table
  * that stays; then their order and that distance. */
 static bool find_order(struct seat *seats, double *distance, const struct recon *r)
 {
     const size_t n = r->n_slices;
     const double *first = r->places;
-    bool good = r->dim == 2 && recon_slices_are_even(r);
+    bool good = r->dim == 2 && are_even(r);
     for (size_t i = 0; i < n; i++) {
         const double *place = r->places + i * 3 * VECTORS;
         double off[3], aside = 0;

@@ -135,15 +135,16 @@ static int estimate_slice(struct recon *r, size_t slice, size_t first, size_t en
     struct recon one = *r;
     const size_t real = r->is_double ? sizeof(double) : sizeof(float), maps = 2 * real * r->coils * r->pixels;
     one.maps = NULL;
-    one.n = (end - first) * r->frame_points;
+    const size_t before = recon_points_before(r, first);
+    one.n = recon_points_before(r, end) - before;
     one.samples = reals_room(r->is_double, 2 * r->coils * one.n);
     if (!one.samples)
         return cli_error("no memory for %zu samples of %zu coils", one.n, r->coils);
     for (int d = 0; d < r->dim; d++)
-        one.axes[d] = (char *)r->axes[d] + real * first * r->frame_points;
+        one.axes[d] = (char *)r->axes[d] + real * before;
     for (size_t c = 0; c < r->coils; c++)
         memcpy((char *)one.samples + 2 * real * c * one.n,
-               (char *)r->samples + 2 * real * (c * r->n + first * r->frame_points), 2 * real * one.n);
+               (char *)r->samples + 2 * real * (c * r->n + before), 2 * real * one.n);
     const int status = estimate_maps(&one);
     if (!status)
         memcpy((char *)r->maps + slice * maps, one.maps, maps);
@@ -452,6 +453,7 @@ void recon_free(struct recon *r)
     free(r->times);
     free(r->taken);
     free(r->slices);
+    free(r->frame_begins);
     free(r->places);
     free(r->image_places);
     free(r->counted);
