@@ -7,15 +7,27 @@
 
 #include <halcyon/backend.h>
 
+static struct pipe_told *new_told(size_t n_devices)
+{
+    struct pipe_told *told = calloc(1, sizeof *told + n_devices * sizeof *told->devices);
+    if (!told)
+        hcy_fail(HCY_ENOMEM, "the statistics of %zu devices", n_devices);
+    return told;
+}
+
 int hcy__stats_create(struct pipe_stats *stats, size_t n_devices)
 {
-    stats->devices = calloc(n_devices, sizeof *stats->devices);
-    return stats->devices ? 0 : hcy_fail(HCY_ENOMEM, "the statistics of %zu devices", n_devices);
+    stats->shown = new_told(n_devices);
+    return stats->shown ? 0 : HCY_ENOMEM;
 }
 
 void hcy__stats_destroy(struct pipe_stats *stats)
 {
-    free(stats->devices);
+    while (stats->shown) {
+        struct pipe_told *told = stats->shown;
+        stats->shown = told->next;
+        free(told);
+    }
 }
 
 void hcy__stats_begin(struct pipe_stats *stats, uint64_t frames, int goes_on)
@@ -25,7 +37,6 @@ void hcy__stats_begin(struct pipe_stats *stats, uint64_t frames, int goes_on)
     if (!goes_on) {
         stats->counts = (hcy_pipeline_stats){ 0 };
         stats->start = stats->begun;
-        stats->copied[0] = 0;
     }
     stats->counts.frames += frames;
     /* A push never goes on from a run, and only its frames have latencies. */
@@ -74,25 +85,44 @@ const char *hcy_pipeline_bound_name(int bound)
     return bound >= 0 && bound <= HCY_PIPELINE_BY_SUBMITTING ? names[bound] : "?";
 }
 
+/* [lock] What there is now. */
+static void look(struct pipe_told *told, const hcy_pipeline *p)
+{
+    const struct pipe_stats *stats = &p->stats;
+    hcy_pipeline_stats *s = &told->stats;
+    const char *copied = hcy__push_copied(p->push);
+    *s = stats->counts;
+    hcy__latency_show(&stats->latency, s);
+    hcy__workers_show(&p->workers, told->devices);
+    s->seconds = 1e-9 * (double)(hcy_now_ns() - stats->start);
+    s->batch = p->batch;
+    s->n_devices = hcy__n_devices(&p->workers);
+    s->devices = told->devices;
+    snprintf(told->copied, sizeof told->copied, "%s", copied ? copied : "");
+    s->copied = copied ? told->copied : NULL;
+    s->bound = p->push ? find_push_bound(s, stats->blocked) : find_bound(s, p->opts.readers);
+}
+
 const hcy_pipeline_stats *hcy__stats_show(hcy_pipeline *p)
 {
-    struct pipe_stats *stats = &p->stats;
     hcy__pipe_lock(&p->control);
-    stats->shown = stats->counts;
-    const int push = p->push != NULL;
-    const double blocked = stats->blocked;
-    if (push)
-        snprintf(stats->copied, sizeof stats->copied, "%s", hcy__push_copied(p->push) ? hcy__push_copied(p->push) : "");
-    hcy__latency_show(&stats->latency, &stats->shown);
-    hcy__workers_show(&p->workers, stats->devices);
+    look(p->stats.shown, p);
     hcy__pipe_unlock(&p->control);
-    stats->shown.seconds = 1e-9 * (double)(hcy_now_ns() - stats->start);
-    stats->shown.batch = p->batch;
-    stats->shown.n_devices = hcy__n_devices(&p->workers);
-    stats->shown.devices = stats->devices;
-    stats->shown.copied = stats->copied[0] ? stats->copied : NULL;
-    stats->shown.bound = push ? find_push_bound(&stats->shown, blocked) : find_bound(&stats->shown, p->opts.readers);
-    return &stats->shown;
+    return &p->stats.shown->stats;
+}
+
+/* [lock] The calling thread's own copy. */
+static struct pipe_told *find_told(struct pipe_stats *stats, size_t n_devices)
+{
+    struct pipe_told *told = stats->shown->next;
+    while (told && !pthread_equal(told->thread, pthread_self()))
+        told = told->next;
+    if (told || !(told = new_told(n_devices)))
+        return told;
+    told->thread = pthread_self();
+    told->next = stats->shown->next;
+    stats->shown->next = told;
+    return told;
 }
 
 int hcy__stats_cancelled(const struct pipe_stats *stats)
@@ -101,10 +131,24 @@ int hcy__stats_cancelled(const struct pipe_stats *stats)
                     (unsigned long long)stats->counts.frames);
 }
 
-const hcy_pipeline_stats *hcy_pipeline_get_stats(const hcy_pipeline *p)
+const hcy_pipeline_stats *hcy_pipeline_get_stats(const hcy_pipeline *pipeline)
 {
+    hcy_pipeline *p = (hcy_pipeline *)(uintptr_t)pipeline;
     if (hcy__check_call(p, "hcy_pipeline_get_stats"))
         return NULL;
-    /* A run makes copies in its own thread, where callbacks look at them; in a push nobody else makes any. */
-    return p->push ? hcy__stats_show((hcy_pipeline *)p) : &p->stats.shown;
+    hcy__pipe_lock(&p->control);
+    struct pipe_told *told = find_told(&p->stats, hcy__n_devices(&p->workers));
+    const struct pipe_told *shown = p->stats.shown;
+    if (told && p->push) {
+        look(told, p);
+    } else if (told) {
+        /* As the run's thread saw it last: what it does in between is its own affair. */
+        told->stats = shown->stats;
+        memcpy(told->copied, shown->copied, sizeof told->copied);
+        memcpy(told->devices, shown->devices, shown->stats.n_devices * sizeof *told->devices);
+        told->stats.devices = shown->stats.devices ? told->devices : NULL;
+        told->stats.copied = shown->stats.copied ? told->copied : NULL;
+    }
+    hcy__pipe_unlock(&p->control);
+    return told ? &told->stats : NULL;
 }

@@ -1,13 +1,14 @@
 /* stats.h - what a run has done so far (stats.c owns it, with latency.c).
  *
- * Lock rules: `counts` and `latency` are under the lock while a run is in progress.  `shown`, its copy, belongs to one
- * thread: the run's, or in a push the one that asks for it.
+ * Lock rules: `counts` and `latency` are under the lock while a run is in progress.  `shown`, their copy, is written by
+ * the run's thread under the lock; each thread that asks has a copy of its own.
  */
 #ifndef HCY_PIPELINE_STATS_H
 #define HCY_PIPELINE_STATS_H
 
 #include <halcyon/backend.h>
 #include <halcyon/pipeline.h>
+#include <pthread.h>
 
 /* Times in buckets, 32 to a power of two: percentiles are right to 2 in 100. */
 #define PIPE_LATENCY_STEPS   32
@@ -19,15 +20,22 @@ struct pipe_latency {
 void hcy__latency_add(struct pipe_latency *latency, uint64_t ns);
 void hcy__latency_show(const struct pipe_latency *latency, hcy_pipeline_stats *stats);
 
+/* What hcy_pipeline_get_stats() has told a thread last. */
+struct pipe_told {
+    struct pipe_told *next;
+    pthread_t thread;
+    hcy_pipeline_stats stats;
+    char copied[512];
+    hcy_pipeline_device devices[];
+};
+
 struct pipe_stats {
     hcy_pipeline_stats counts;   /* [lock] */
     struct pipe_latency latency; /* [lock] */
     uint64_t start;              /* ns, of the first run that the counts are of; 0: there was none */
     uint64_t begun;              /* ns, of the last one */
     double blocked;              /* [lock] seconds in which who submits found no room; of all threads */
-    hcy_pipeline_stats shown;
-    hcy_pipeline_device *devices; /* of `shown` */
-    char copied[512];             /* the same */
+    struct pipe_told *shown;     /* by the run's thread, or none's; its `next` are those of who asked [lock] */
 };
 
 int hcy__stats_create(struct pipe_stats *stats, size_t n_devices);
@@ -36,12 +44,12 @@ void hcy__stats_destroy(struct pipe_stats *stats);
 void hcy__stats_begin(struct pipe_stats *stats, uint64_t frames, int goes_on);
 /* The run is over, as the timeline shows it. */
 void hcy__stats_end(const struct pipe_stats *stats);
-/* A copy for the caller that stays as it is until the next one. */
+/* A copy for the run's thread that stays as it is until the next one. */
 const hcy_pipeline_stats *hcy__stats_show(hcy_pipeline *p);
 
 static inline const hcy_pipeline_stats *hcy__stats_shown(const struct pipe_stats *stats)
 {
-    return &stats->shown;
+    return &stats->shown->stats;
 }
 
 static inline int hcy__stats_has_run(const struct pipe_stats *stats)

@@ -177,11 +177,11 @@ HCY_API int hcy_pipeline_run(hcy_pipeline *pipeline, hcy_stack *stack, uint64_t 
 /* Ends the run in progress, or the next one, soon: HCY_ECANCELLED.  Async-signal-safe.  NULL is fine. */
 HCY_API void hcy_pipeline_cancel(hcy_pipeline *pipeline);
 
-/* The statistics of the last run, or of the one in progress (then only for the thread that runs it), which are taken
- * anew before each call of `progress`; of a push, as they are now, for one thread at a time (its sink and its releases
- * are called in several).  Frames are counted once their sink has returned, several at a time where they come fast: in
- * a push's sink `done` lacks the frame at hand and up to 15 before it; it is whole behind hcy_pipeline_flush().  They
- * belong to the pipeline.  NULL: no pipeline, or HCY_EFORK. */
+/* The statistics of the last run, or of the one in progress as they were before the last call of `progress`; of a push,
+ * as they are now.  Frames are counted once their sink has returned, several at a time where they come fast: in a
+ * push's sink `done` lacks the frame at hand and up to 15 before it; it is whole behind hcy_pipeline_flush().  Any
+ * thread, in callbacks too, but not beside hcy_pipeline_destroy(): what a thread gets stays as it is until its next
+ * call, and goes with the pipeline.  NULL: no pipeline, HCY_ENOMEM or HCY_EFORK. */
 HCY_API const hcy_pipeline_stats *hcy_pipeline_get_stats(const hcy_pipeline *pipeline);
 
 /* --- The push form --- */
