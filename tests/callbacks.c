@@ -203,10 +203,10 @@ static void *watch(void *payload)
     struct watcher *w = payload;
     while (!atomic_load(&w->ends) || !atomic_load(&w->looks)) {
         const hcy_pipeline_stats *stats = hcy_pipeline_get_stats(w->pipeline);
-        const uint64_t done = stats ? stats->done : 0, device = stats && stats->n_devices ? stats->devices[0].frames : 0;
+        const uint64_t done = stats ? stats->done : 0, of_it = stats && stats->n_devices ? stats->devices[0].frames : 0;
         sched_yield();
         if (!stats || done > stats->frames || done != stats->done ||
-            (stats->n_devices && device != stats->devices[0].frames))
+            (stats->n_devices && of_it != stats->devices[0].frames))
             atomic_fetch_add(&w->wrong, 1);
         atomic_fetch_add(&w->looks, 1);
     }
