@@ -26,6 +26,11 @@ int cli_raw_convert(hcy_stack *stack, const struct cli_raw *raw)
     return status ? cli_fail(status) : CLI_OK;
 }
 
+bool cli_raw_is_photons(const struct cli_raw *raw)
+{
+    return raw->pedestal && raw->photon_energy.given;
+}
+
 void cli_raw_invalid(hcy_azint_options *o, const struct cli_raw *raw)
 {
     if (!raw->pedestal || o->sentinels == HCY_SENTINELS_OFF)

@@ -4,6 +4,7 @@
 
 #include "cli.h"
 #include <halcyon/stack.h>
+#include <stdbool.h>
 
 struct cli_raw {
     const char *pedestal, *gain;
@@ -23,6 +24,8 @@ struct cli_raw {
 
 /* Converts the stack's frames if it was asked for; CLI_*, after a message. */
 int cli_raw_convert(hcy_stack *stack, const struct cli_raw *raw);
+/* Are converted pixels photons?  The ends of their type, INT32_MIN and INT32_MAX, are then no numbers of these. */
+bool cli_raw_is_photons(const struct cli_raw *raw);
 /* The values of converted pixels that are not valid, unless the options say others. */
 void cli_raw_invalid(hcy_azint_options *options, const struct cli_raw *raw);
 

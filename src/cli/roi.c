@@ -1,5 +1,5 @@
 /* roi.c - sums over regions of interest: of each frame and region the sum, the largest value, how many pixels were
- * counted and how many are invalid (one of the two top values of unsigned pixels, NaN).
+ * counted and how many are invalid (one of the two top values of unsigned pixels, NaN, the ends of raw frames' photons).
  *
  * Threads fill rows of one table, which is written at the end: text in frame order, or an array
  * [frames][regions][4] in HDF5 or NumPy. */
@@ -57,6 +57,7 @@ ROI_FN(roi_i8, int8_t, int64_t, i, 0, PLUS_SIGNED, 0)
 ROI_FN(roi_i16, int16_t, int64_t, i, 0, PLUS_SIGNED, 0)
 ROI_FN(roi_i32, int32_t, int64_t, i, 0, PLUS_SIGNED, 0)
 ROI_FN(roi_i64, int64_t, int64_t, i, 0, PLUS_SIGNED, 0)
+ROI_FN(roi_photons, int32_t, int64_t, i, 0, PLUS_SIGNED, v == INT32_MIN || v == INT32_MAX)
 ROI_FN(roi_f32, float, double, d, 0, PLUS, isnan(v))
 ROI_FN(roi_f64, double, double, d, 0, PLUS, isnan(v))
 
@@ -70,6 +71,7 @@ static const struct kind {
     { HCY_PIXEL_I32, HCY_PIXEL_I64, roi_i32 }, { HCY_PIXEL_I64, HCY_PIXEL_I64, roi_i64 },
     { HCY_PIXEL_F32, HCY_PIXEL_F64, roi_f32 }, { HCY_PIXEL_F64, HCY_PIXEL_F64, roi_f64 },
 };
+static const struct kind photons = { HCY_PIXEL_I32, HCY_PIXEL_I64, roi_photons };
 
 size_t roi_parse(struct roi *rois, const char *text)
 {
@@ -218,7 +220,7 @@ static int check_regions(const struct frames *f, const struct roi *rois, size_t 
 
 int roi_run(struct frames *f, const struct roi *rois, size_t n, const char *path)
 {
-    struct table t = { .frames = f, .rois = rois, .kind = kinds, .n = n };
+    struct table t = { .frames = f, .rois = rois, .n = n, .kind = cli_raw_is_photons(&f->raw) ? &photons : kinds };
     size_t frames = (size_t)(f->last - f->first);
     int status = check_regions(f, rois, n);
     if (status)

@@ -48,6 +48,7 @@ const struct cli_command cli_sum_command = {
     "An unsigned pixel that has one of its type's two top values in any frame (gaps, hot and\n"
     "saturated pixels) has the sum 2^64-1: it is masked there too; so is a sum that does not fit.\n"
     "Sums of signed pixels are of 64 bits and go round beyond them, as int64's alone can.\n"
+    "Photons of raw frames: a pixel that is not valid or saturated in any frame has the sum -2^63.\n"
     "--roi writes of each frame and region the sum, the largest value, and the numbers of pixels\n"
     "counted and invalid, as text or as an array [frames][regions][4] of 64 bits.\n"
     "`halcyon merge` adds up the totals of parts (--shard) of whole numbers, and largest values, exactly.\n"
@@ -100,6 +101,22 @@ ADD_SIGNED(add_i8, int8_t)
 ADD_SIGNED(add_i16, int16_t)
 ADD_SIGNED(add_i32, int32_t)
 ADD_SIGNED(add_i64, int64_t)
+/* Photons of raw frames: what is no number of them in one frame has no sum, which is INT64_MIN. */
+static void add_photons(void *sums, const void *pixels, size_t n)
+{
+    const int32_t *from = pixels;
+    int64_t *to = sums;
+    for (size_t i = 0; i < n; i++)
+        to[i] = from[i] == INT32_MIN || from[i] == INT32_MAX || to[i] == INT64_MIN ? INT64_MIN : to[i] + from[i];
+}
+/* Sums on sums: no sum of photons stays none. */
+static void merge_signed(void *sums, const void *more, size_t n)
+{
+    const uint64_t *from = more, none = (uint64_t)INT64_MIN;
+    uint64_t *to = sums;
+    for (size_t i = 0; i < n; i++)
+        to[i] = from[i] == none || to[i] == none ? none : to[i] + from[i];
+}
 /* Sums on sums: 2^64-1 alone is masked. */
 static void merge_unsigned(void *sums, const void *more, size_t n)
 {
@@ -140,13 +157,14 @@ static const struct kind {
     { HCY_PIXEL_U16, HCY_PIXEL_U64, add_u16, merge_unsigned, max_u16 },
     { HCY_PIXEL_U32, HCY_PIXEL_U64, add_u32, merge_unsigned, max_u32 },
     { HCY_PIXEL_U64, HCY_PIXEL_U64, add_u64, merge_unsigned, max_u64 },
-    { HCY_PIXEL_I8, HCY_PIXEL_I64, add_i8, add_i64, max_i8 },
-    { HCY_PIXEL_I16, HCY_PIXEL_I64, add_i16, add_i64, max_i16 },
-    { HCY_PIXEL_I32, HCY_PIXEL_I64, add_i32, add_i64, max_i32 },
+    { HCY_PIXEL_I8, HCY_PIXEL_I64, add_i8, merge_signed, max_i8 },
+    { HCY_PIXEL_I16, HCY_PIXEL_I64, add_i16, merge_signed, max_i16 },
+    { HCY_PIXEL_I32, HCY_PIXEL_I64, add_i32, merge_signed, max_i32 },
     { HCY_PIXEL_I64, HCY_PIXEL_I64, add_i64, add_i64, max_i64 },
     { HCY_PIXEL_F32, HCY_PIXEL_F64, add_f32, add_f64, max_f32 },
     { HCY_PIXEL_F64, HCY_PIXEL_F64, add_f64, add_f64, max_f64 },
 };
+static const struct kind photons = { HCY_PIXEL_I32, HCY_PIXEL_I64, add_photons, merge_signed, max_i32 };
 
 struct sum {
     add_fn add;
@@ -215,7 +233,7 @@ static int write_sum_image(const char *path, const hcy_stack *like, uint32_t pix
 
 static int sum_frames(struct frames *f, const struct values *v)
 {
-    const struct kind *kind = kinds;
+    const struct kind *kind = cli_raw_is_photons(&f->raw) ? &photons : kinds;
     while (kind->type != f->info->pixel_type)
         kind++;
     unsigned threads = frames_threads(f);
