@@ -60,6 +60,12 @@ check '--detector FILE.h5' integrate image.npy -p grid.poni -o bent.dat -n 9 --d
 check '--detector FILE.h5: it matters' differ grid.dat bent.dat
 check 'a PONI file that names it' integrate image.npy -p bent.poni -o named.dat -n 9
 check 'a PONI file that names it: the same' same bent.dat named.dat
+# A pixel that is nowhere is a gap in the rings; in points as fine as a picture's, too.
+"$corners" lacks.h5 lacks || exit 99
+poni lacks.poni NexusDetector '{"filename": "lacks.h5"}' 0.05 0.0083 0.0141
+check 'rings beside a pixel that is nowhere' timeout 20 "$halcyon" plot image.npy -p lacks.poni --rings 5,10 --terminal sixel
+"$halcyon" plot image.npy -p lacks.poni --rings 5,10 --terminal text --size 60x30 --title T >rings.txt
+check '... are there' test "`tr -dc o <rings.txt | wc -c`" -gt 20
 check 'a file that is not there' status 1 'nowhere.h5: there is no such file' integrate image.npy -p nowhere.poni -o x.dat
 check '--detector of neither kind' status 2 'nor is a detector called so' \
     integrate image.npy -p grid.poni -o x.dat --detector Eiger5

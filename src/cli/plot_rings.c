@@ -57,7 +57,8 @@ static void find_centre(struct plot_map *map, const struct grid *g)
     size_t best = 0, n = g->rows * g->columns;
     double here[2], right[2], down[2];
     for (size_t i = 1; i < n; i++)
-        best = g->radius[i] < g->radius[best] ? i : best;
+        if (g->radius[i] < g->radius[best] || isnan(g->radius[best]))
+            best = i;
     size_t i = best / g->columns, j = best % g->columns;
     if (g->rows < 2 || g->columns < 2)
         return;
@@ -82,10 +83,12 @@ struct node {
     double x, y, angle;
 };
 
-/* The piece of the line of equal angle in a triangle; 0: it has none. */
+/* The piece of the line of equal angle in a triangle; 0: it has none, as one with a pixel that is nowhere: NaN. */
 static int cross_triangle(struct plot_segment *piece, const struct node *const corner[3], double angle)
 {
     int n = 0;
+    if (!isfinite(corner[0]->angle + corner[1]->angle + corner[2]->angle))
+        return 0;
     for (int k = 0; k < 3 && n < 2; k++) {
         const struct node *a = corner[k], *b = corner[(k + 1) % 3];
         if ((a->angle < angle) == (b->angle < angle))
