@@ -266,6 +266,28 @@ if command -v python3 >/dev/null; then
     check 'one that does not answer' terminal "['blocks-256'] asked" ''
     check 'a dumb one is not asked' terminal 'text not asked' '' TERM=dumb
     check 'nor one without colours' terminal 'text not asked' '' NO_COLOR=1
+    # In a window of 100 x 50 characters of 10 x 20 pixels.
+    cat >window.py <<'END'
+import fcntl, os, pty, re, struct, sys, termios
+pid, fd = pty.fork()
+if not pid:
+    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 100, 1000, 1000))
+    os.execv(sys.argv[1], sys.argv[1:])
+said = b""
+while True:
+    try:
+        got = os.read(fd, 65536)
+    except OSError:
+        break
+    if not got:
+        break
+    said += got
+os.waitpid(pid, 0)
+print(*re.search(rb'"1;1;(\d+);(\d+)', said).groups())
+END
+    drawn() { python3 window.py "$halcyon" plot image.edf --terminal sixel "$@" | tr -d "b'"; }
+    check 'a picture has the size of its characters' equals "`drawn --size 60x20`" '480 300'
+    check '... without --size the window' equals "`drawn`" '880 700'
 else
     skip 'no python3 to play a terminal'
 fi

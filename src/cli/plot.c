@@ -107,8 +107,8 @@ static int choose_terminal(struct plot *p, const struct values *v)
         p->width = window.ws_col;
         p->height = window.ws_row - 2u;
         p->has_window = 1;
-        p->window[0] = window.ws_xpixel;
-        p->window[1] = window.ws_ypixel;
+        p->cell[0] = window.ws_xpixel / window.ws_col;
+        p->cell[1] = window.ws_ypixel / window.ws_row;
     }
     p->is_sized = v->size != NULL;
     unsigned most = v->output ? 10000 : 500, least = v->output ? 100 : 20;

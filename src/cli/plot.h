@@ -49,7 +49,7 @@ struct plot {
     double range[2];    /* of the axis */
     double contrast[2]; /* percentiles at the ends of the colours */
     enum plot_screen screen;
-    int window[2]; /* the terminal's pixels; 0: not known */
+    unsigned cell[2]; /* pixels of the terminal's characters; 0: not known */
     int has_window; /* the terminal's size is known */
     int is_sized;   /* by the user */
     char title[512], x_label[128], y_label[128];
