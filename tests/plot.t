@@ -67,6 +67,26 @@ for i in 1 2 3 4 5 6 7 8; do printf '\000\000\000\000\000\000\000\100\000\000\10
 { head -c `expr \`wc -c <image.edf\` - 128` image.edf; cat zeros; } >zeros.edf
 check 'bins without pixels of an image' told zeros.edf -o zeros.svg
 check '... are grey, not 0' has zeros.svg '^NaN 2 3 4 NaN 2 3 4$'
+# What gnuplot has to say: behind the line that it repeats, however long that is.
+mkdir wrong && { printf '#!/bin/sh\necho "gnuplot> plot '; printf '%0600d' 0; printf '" >&2\n'
+    printf "printf '          ^\\n         line 9: a word of its own\\n' >&2\nexit 1\n"; } >wrong/gnuplot && chmod +x wrong/gnuplot || exit 99
+check "gnuplot's own words" refused 1 'draw this: line 9: a word of its own' env PATH="$work/wrong:$PATH" "$halcyon" plot b.dat
+if [ -w /dev/full ]; then
+    mkdir deaf && printf '#!/bin/sh\ncat\nexit 0\n' >deaf/gnuplot && chmod +x deaf/gnuplot || exit 99
+    check 'a curve to a full disk' refused 1 'standard output cannot be written: No space' \
+        sh -c "PATH=$work/deaf:\$PATH '$halcyon' plot b.dat >/dev/full"
+else
+    skip 'no /dev/full: a curve to a full disk'
+fi
+awk '!/^#/ { $2 = -$2 } { print }' b.dat >negative.dat
+check '--log of what is below 0' refused 1 'no intensity above 0' told negative.dat --log
+check '... of a map of it' refused 1 'no intensity above 0' told negative.dat --log --as map
+check '--range between two bins' refused 1 'no bin is in it' told b.dat --range 2.01,2.02
+{ head -n 1 b.dat; grep -v '^#' b.dat | tac; } >falling.dat
+check 'an axis from right to left, and --range' told falling.dat --range 3,5 -o falling.svg
+check '... of a map of it' told falling.dat --range 3,5 --as map -o falling.svg
+check '... in the terminal' sh -c "'$halcyon' plot falling.dat --range 3,5 --as map --size 60x20 | grep '^ *5  *3$'"
+check '... and nothing beyond' refused 1 'from 1 to 10.9' told falling.dat --range 20,30
 # Chosen frames, what names many curves, bands that are faint where there are several.
 check '--frames: a list' told a.dat -o list.svg --frames 3,5,7-9
 check '... has these alone' test "`grep -o "title 'frame [0-9]*'" list.svg | tr -dc '0-9\n' | tr '\n' ' '`" = '3 5 7 8 9 '
@@ -171,6 +191,16 @@ check '... is in radians' test "`matrix phase.svg | awk '{ for (i = 1; i <= NF; 
 check '--part imaginary of the second image' told complex.npy -o imaginary.svg --part imaginary --frames 1
 check '... is 1' test "`matrix imaginary.svg`" = '1 1 1
 1 1 1'
+# Magnitudes of 1 that rounding has moved, which gnuplot would call an empty range; and colours for small differences.
+npy ones.npy '<c16' '(1, 4)'
+zero='\000\000\000\000\000\000\000\000' one='\000\000\000\000\000\000\360\077' below='\377\377\377\377\377\377\357\077'
+printf "$one$zero$one$zero$below$zero$below$zero" >>ones.npy
+check 'numbers that rounding alone tells apart' told ones.npy -o ones.svg
+check '... have a range of colours' sh -c "sed -n 's/^set cbrange .\(.*\):\(.*\)]/\1 \2/p' ones.svg | awk '{ exit !(\$2 - \$1 > 1e-4) }'"
+npy near.npy '<c16' '(1, 3)'
+for i in 202 204 206; do printf "\\000\\000\\000\\000\\$i\\204\\056\\101$zero"; done >>near.npy
+check 'numbers that are near one another' told near.npy -o near.svg
+check '... keep their differences' test "`matrix near.svg`" = '1000001 1000002 1000003'
 check '--dataset of an array' refused 2 'and complex.npy is an array' plot complex.npy --dataset /x
 check '... --range' refused 2 'and complex.npy is an array' plot complex.npy --range 1,2
 check 'a third image is none' refused 1 'images 0 to 1' plot complex.npy --frames 2

@@ -5,6 +5,7 @@
 #include <halcyon/backend.h>
 #include <errno.h>
 #include <spawn.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -44,12 +45,15 @@ void gnuplot_text(FILE *script, const char *text)
 static int report_gnuplot_error(FILE *errors)
 {
     char line[256];
+    bool is_echo = false, goes_on = false;
     rewind(errors);
     while (fgets(line, sizeof line, errors)) {
         size_t n = strcspn(line, "\r\n");
+        /* gnuplot repeats the line, however long, and marks the place with ^ before it says what is wrong. */
+        is_echo = goes_on ? is_echo : !strncmp(line, "gnuplot>", 8);
+        goes_on = !line[n];
         line[n] = 0;
-        /* gnuplot repeats the line and marks the place with ^ before it says what is wrong. */
-        if (strspn(line, " \t^") < n && !strstr(line, "warning:"))
+        if (!is_echo && strspn(line, " \t^") < n && !strstr(line, "warning:"))
             return cli_error("gnuplot could not draw this: %s", line + strspn(line, " \t"));
     }
     return cli_error("gnuplot could not draw this");
@@ -127,4 +131,16 @@ int gnuplot_save(FILE *picture, const char *path)
     if (output)
         status = hcy_output_commit(output, status);
     return status ? cli_fail(status) : CLI_OK;
+}
+
+int gnuplot_print(FILE *picture)
+{
+    char buffer[65536];
+    size_t n;
+    rewind(picture);
+    while ((n = fread(buffer, 1, sizeof buffer, picture)) > 0 && fwrite(buffer, 1, n, stdout) == n)
+        ;
+    if (ferror(picture))
+        return cli_error("the plot that was drawn cannot be read");
+    return cli_close_stdout(CLI_OK);
 }

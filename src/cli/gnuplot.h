@@ -13,5 +13,7 @@ void gnuplot_text(FILE *script, const char *text);
 int gnuplot_run(FILE *script, int out);
 /* Copies a picture that was drawn (to a tmpfile) to a file, which is written whole or not at all.  CLI_*. */
 int gnuplot_save(FILE *picture, const char *path);
+/* Copies it to standard output. */
+int gnuplot_print(FILE *picture);
 
 #endif

@@ -155,15 +155,16 @@ static int draw_plot(struct plot *p, const struct values *v)
         plot_print_map(stdout, p);
         return cli_close_stdout(CLI_OK);
     }
-    FILE *script = tmpfile(), *picture = output ? tmpfile() : NULL;
+    /* gnuplot does not look whether what it writes has arrived, so that is done here, in the terminal too. */
+    FILE *script = tmpfile(), *picture = tmpfile();
     int status = CLI_FAILED;
-    if (!script || (output && !picture)) {
+    if (!script || !picture) {
         status = cli_error("no temporary file can be made");
     } else {
         plot_write(script, p);
-        status = gnuplot_run(script, picture ? fileno(picture) : STDOUT_FILENO);
-        if (!status && picture)
-            status = gnuplot_save(picture, output);
+        status = gnuplot_run(script, fileno(picture));
+        if (!status)
+            status = output ? gnuplot_save(picture, output) : gnuplot_print(picture);
     }
     if (script)
         fclose(script);

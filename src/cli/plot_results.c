@@ -349,16 +349,34 @@ static int read_map(struct plot_job *job)
 static int check_axis_range(const struct plot *p)
 {
     /* A map begins with its own ends; curves widen an empty range. */
-    double min = p->kind == PLOT_MAP ? p->map.x[0] : INFINITY, max = p->kind == PLOT_MAP ? p->map.x[1] : -INFINITY;
+    double min = p->kind == PLOT_MAP ? fmin(p->map.x[0], p->map.x[1]) : INFINITY,
+           max = p->kind == PLOT_MAP ? fmax(p->map.x[0], p->map.x[1]) : -INFINITY;
+    /* A file of another program may have its axis from right to left. */
     for (size_t i = 0; i < p->n_curves; i++) {
         const struct plot_curve *c = &p->curves[i];
-        min = fmin(min, c->x[0]);
-        max = fmax(max, c->x[c->n - 1]);
+        min = fmin(min, fmin(c->x[0], c->x[c->n - 1]));
+        max = fmax(max, fmax(c->x[0], c->x[c->n - 1]));
     }
     if (!p->has_range || (p->range[0] < max && p->range[1] > min) || min == max)
         return CLI_OK;
     return cli_error("--range: there is nothing from %g to %g; the axis goes from %g to %g", p->range[0], p->range[1],
                      min, max);
+}
+
+/* Checks that something of it has a place in the picture, for which gnuplot has no good words. */
+static int check_drawn(const struct plot *p)
+{
+    bool any = false;
+    for (size_t i = 0; i < p->map.width * p->map.height && !any; i++)
+        any = isfinite(p->map.cells[i]) && (!p->log || p->map.cells[i] > 0);
+    for (size_t c = 0; c < p->n_curves; c++)
+        for (size_t i = 0; i < p->curves[c].n && !any; i++) {
+            double x = p->curves[c].x[i], y = p->curves[c].y[i];
+            any = isfinite(y) && (!p->log || y > 0) && (!p->has_range || (x >= p->range[0] && x <= p->range[1]));
+        }
+    if (any)
+        return CLI_OK;
+    return p->log ? cli_error("--log: there is no intensity above 0 to show") : cli_error("--range: no bin is in it");
 }
 
 /* --- Words --- */
@@ -421,12 +439,12 @@ static void put_words(struct plot_job *job)
 static void crop_map(struct plot_map *map, const double range[2])
 {
     const double start = map->x[0], step = map->width > 1 ? (map->x[1] - start) / (double)(map->width - 1) : 0;
-    if (!(step > 0))
+    if (!(fabs(step) > 0))
         return;
     /* A cell reaches half a step to both sides of its centre; the range begins before the last one's and ends behind
      * the first one's, as check_axis_range() has seen. */
-    const double most = (double)(map->width - 1), from = floor((range[0] - start) / step + 0.5),
-                 to = ceil((range[1] - start) / step - 0.5);
+    const double most = (double)(map->width - 1), one = (range[0] - start) / step, other = (range[1] - start) / step,
+                 from = floor(fmin(one, other) + 0.5), to = ceil(fmax(one, other) - 0.5);
     const size_t first = (size_t)fmax(from, 0), last = (size_t)fmin(fmax(to, (double)first), most),
                  n = last - first + 1;
     for (size_t row = 0; row < map->height; row++)
@@ -456,6 +474,8 @@ int plot_read_results(struct plot_job *job)
     status = p->kind == PLOT_MAP ? read_map(job) : read_curves(job);
     if (!status)
         status = check_axis_range(p);
+    if (!status)
+        status = check_drawn(p);
     if (status)
         return status;
     if (p->kind == PLOT_MAP && p->terminal == PLOT_TEXT && p->has_range)

@@ -143,7 +143,7 @@ static void put_data(FILE *out, const struct plot *p, double least)
 static void put_log_axis(FILE *out, const struct plot *p, const char *axis, const double ends[2])
 {
     static const int steps[] = { 1, 2, 5 };
-    fprintf(out, "set logscale %s\nset %srange [%.9g:%.9g]\n", axis, axis, ends[0], ends[1]);
+    fprintf(out, "set logscale %s\nset %srange [%.17g:%.17g]\n", axis, axis, ends[0], ends[1]);
     /* Over three decades powers of ten are labels enough. */
     if (ends[1] / ends[0] > 1e3) {
         fprintf(out, "set format %s '%s'\n", axis, p->terminal == PLOT_TEXT ? "%.0e" : "10^{%L}");
@@ -393,8 +393,8 @@ int plot_find_colours(double ends[2], const struct plot *p)
         ends[1] = sorted[(size_t)((double)(n - 1) * p->contrast[1] / 100 + 0.5)];
     }
     free(sorted);
-    /* gnuplot refuses an empty range of colours. */
-    if (ends[0] >= ends[1])
+    /* gnuplot refuses an empty range of colours, and what rounding left of equal numbers is none either. */
+    if (!(ends[1] - ends[0] > 1e-9 * fabs(ends[1])))
         ends[1] = ends[0] + fmax(fabs(ends[0]), 1) * 1e-3;
     return n > 0;
 }
@@ -436,7 +436,7 @@ static void write_map(FILE *out, const struct plot *p)
     if (p->log)
         put_log_axis(out, p, "cb", ends);
     else
-        fprintf(out, "set cbrange [%.9g:%.9g]\n", ends[0], ends[1]);
+        fprintf(out, "set cbrange [%.17g:%.17g]\n", ends[0], ends[1]);
     if (!p->has_range)
         /* The range ends at the cells' edges, half a step from their centres. */
         fprintf(out, "set xrange [%.17g:%.17g]\n", map->x[0] - dx / 2, map->x[1] + dx / 2);
@@ -448,7 +448,7 @@ static void write_map(FILE *out, const struct plot *p)
         double v = cell_value(p, i);
         if (isfinite(v))
             /* On a logarithmic scale what is below its end has the colour of the end, not none. */
-            fprintf(out, "%.6g", p->log ? fmax(v, ends[0]) : v);
+            fprintf(out, "%.9g", p->log ? fmax(v, ends[0]) : v);
         else
             fputs("NaN", out);
         putc((i + 1) % map->width ? ' ' : '\n', out);
