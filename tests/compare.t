@@ -205,7 +205,26 @@ echo '{"report": "halcyon compare", "version": 1, "devices": [1, {"device": {}, 
     "nufft": {"devices": [{"cells": [{"mpoints_per_s": 0}, {"mpoints_per_s": 1e300}]}]}}' | sed 's/1e999/1e99/' >odd.json
 check 'a report of odd values' compare odd.json -o odd.html
 check '... is a page' whole odd.html
+# What a terminal would obey is printed as ?, and what is equal in its numbers alone is not said to have the bits.
+echo '{"report": "halcyon compare", "version": 1, "date": "D\u001b[31m", "stack": {"bins": 2}, "devices": [{"device": "d\u001b[31m",
+    "frames_per_s": 1, "notes": ["n"], "result": {"equal": false, "largest": 0, "median": 0, "per_bin": [0, 0]}}],
+    "together": {"frames_per_s": 1, "sharing_processors": "s\u001b[31m"}, "pyfai": {"version": "v\u001b[31m", "error": "e"},
+    "nufft": {"devices": [{"device": "t\u001b[31m", "cells": [{"cell": "c\u001b[31m"}]}]}}' >coloured.json
+check 'words of a report are no commands of a terminal' sh -c "'$halcyon' compare coloured.json coloured.json >coloured.txt &&
+    ! grep -q '`printf '\033'`' coloured.txt && test \`grep -o '?\[31m' coloured.txt | wc -l\` -ge 12"
+check 'other bits of the same intensities' sh -c "'$halcyon' compare coloured.json -o coloured.html >coloured.txt &&
+    ! grep -q 'None: every device\|not drawn has' coloured.html && grep -q 'None of any intensity' coloured.html"
+check '... and the same bits' sh -c "'$halcyon' compare l.json -o l.html >l.txt && grep -q 'None: every device' l.html"
+if [ -w /dev/full ]; then
+    ln -s /dev/full full.html
+    check 'a page that finds no room: the table is there' sh -c "'$halcyon' compare a.json -o full.html >full.txt 2>why; test \$? = 1 &&
+        grep -q 'No space' why && cmp full.txt again"
+else
+    skip 'no /dev/full'
+fi
 check 'a report is not measured again' refused 2 'as it was measured' compare a.json --frames 3
+check '... with another splitting' refused 2 'as it was measured' compare a.json --split full
+check '... or other errors' refused 2 'as it was measured' compare a.json --error-model poisson
 check 'no such report' refused 1 'none.json: No such file or directory$' compare none.json
 check '... of a long name' refused 1 'none.json: No such file or directory$' compare `printf %0200d 0`/none.json
 check 'no stack' refused 1 'none.h5' compare none.h5 -p s.poni

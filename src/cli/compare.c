@@ -80,7 +80,8 @@ static int check_output(const struct compare_values *v, const char *const *opera
 {
     const char *dot = v->output ? strrchr(v->output, '.') : NULL;
     const bool measures = v->poni || v->devices || v->dataset || v->python || v->npt.given || v->frames.given ||
-                          v->batch.given || v->rounds.given || v->limit.given || v->nufft || v->sizes;
+                          v->batch.given || v->rounds.given || v->limit.given || v->nufft || v->sizes ||
+                          v->split >= 0 || v->errors >= 0;
     const char *const slips[][2] = {
         { v->output && (!dot || strcmp(dot, ".html")) ? "x" : NULL, "-o takes a page, FILE.html" },
         { operands[1] && (!is_report_file(operands[0]) || !is_report_file(operands[1])) ? "x" : NULL,
@@ -114,17 +115,16 @@ static int read_reports(json_t **reports, const struct compare_values *v, const 
 static int show_reports(json_t *const *reports, const struct compare_values *v)
 {
     size_t n = reports[1] ? 2 : 1;
+    /* What took minutes to measure is shown also where its page could not be written. */
     int status = v->output ? compare_page(v->output, reports, n) : CLI_OK;
-    if (status)
-        return status;
     if (!v->json) {
         compare_print(stdout, reports, n);
-        return cli_close_stdout(CLI_OK);
+        return cli_close_stdout(status);
     }
     if (json_dumpf(reports[0], stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(COMPARE_DIGITS)))
         return cli_error("the report cannot be written to standard output");
     putchar('\n');
-    return cli_close_stdout(CLI_OK);
+    return cli_close_stdout(status);
 }
 
 int cli_compare(int argc, char **argv)
@@ -134,14 +134,17 @@ int cli_compare(int argc, char **argv)
                                      .rounds = { 0, 5 },
                                      .limit = { 0, 600 },
                                      .points = { 0, 200000 },
-                                     .split = HCY_SPLIT_FULL,
-                                     .errors = HCY_ERRORS_POISSON };
+                                     .split = -1,
+                                     .errors = -1 };
     const char *operands[COMPARE_REPORTS + 1] = { NULL };
     json_t *reports[COMPARE_REPORTS] = { NULL };
     int status;
     if (cli_parse(&cli_compare_command, argc, argv, &values, operands, &status))
         return status;
     status = check_output(&values, operands);
+    /* Only now, since what is given to a report is refused. */
+    values.split = values.split < 0 ? HCY_SPLIT_FULL : values.split;
+    values.errors = values.errors < 0 ? HCY_ERRORS_POISSON : values.errors;
     if (!status)
         status = is_report_file(operands[0]) ? read_reports(reports, &values, operands)
                                              : compare_measure(&reports[0], &values, operands[0]);

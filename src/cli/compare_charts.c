@@ -327,16 +327,22 @@ void chart_bins(FILE *out, const json_t *report, const json_t *beside)
 {
     struct chart_entries e, off = { .n = 0 };
     double most = largest_deviation(report);
+    size_t equal = 0;
     chart_list_entries(&e, report, 1);
     /* Entries with the reference's bits have no list of bins; a legend with them would promise lines that are not
      * drawn. */
-    for (size_t i = 0; i < e.n; i++)
+    for (size_t i = 0; i < e.n; i++) {
         if (json_array_size(value_at(e.at[i], "result.per_bin")))
             copy_entry(&off, &e, i);
+        equal += (size_t)value_true(e.at[i], "result.equal");
+    }
     if (!e.n)
         return;
     chart_begin_figure(out, "Deviation from the reference, bin by bin");
-    if (!(most > 0)) {
+    if (!(most > 0) && equal < e.n) {
+        fputs("<p>None of any intensity; but not every device has the reference&#8217;s bits: frames that failed have "
+              "none, and errors are not drawn.</p>\n", out);
+    } else if (!(most > 0)) {
         fputs("<p class=\"same\">None: every device has the reference&#8217;s bits, in every bin of every frame.</p>\n", out);
     } else {
         struct scale x = { 0, fmax(value_number(report, "stack.bins") - 1, 1), 40, SVG_WIDTH - 46, 0 };
@@ -355,7 +361,7 @@ void chart_bins(FILE *out, const json_t *report, const json_t *beside)
         svg_end(out);
         chart_draw_legend(out, &off);
     }
-    chart_end_figure(out, "Of intensities. A device that is not drawn has the reference&#8217;s bits.");
+    chart_end_figure(out, most > 0 ? "Of intensities. A device that is not drawn has the reference&#8217;s bits." : "Of intensities.");
 }
 
 /* --- The roofline --- */

@@ -33,7 +33,10 @@ static void print_words(FILE *out, const char *text)
 
 static void print_name(FILE *out, const char *name, const char *mark)
 {
-    fprintf(out, "%-27.27s%s", name, *mark ? "*" : " ");
+    char cut[28];
+    snprintf(cut, sizeof cut, "%-27.27s", name);
+    print_words(out, cut);
+    fputs(*mark ? "*" : " ", out);
 }
 
 /* A table of numbers: a line for each entry that has no error. */
@@ -116,10 +119,13 @@ static void print_rates(FILE *out, const json_t *report)
                 compare_number(text, value_number(together, "sum_of_parts_frames_per_s")),
                 value_number(together, "of_the_sum"));
     /* That sum is of things which cannot be had at once. */
-    if (value_string(together, "sharing_processors"))
-        fprintf(out, "%-28s %10s   so all together is %.2f of it; these work with the same processors: %s\n",
+    if (value_string(together, "sharing_processors")) {
+        fprintf(out, "%-28s %10s   so all together is %.2f of it; these work with the same processors: ",
                 "  with the fastest sharer", compare_number(text, value_number(together, "sum_of_shares_frames_per_s")),
-                value_number(together, "of_the_shares"), value_string(together, "sharing_processors"));
+                value_number(together, "of_the_shares"));
+        print_words(out, value_string(together, "sharing_processors"));
+        fputc('\n', out);
+    }
     const json_t *pyfai = value_at(report, "pyfai");
     if (pyfai) {
         char name[64];
@@ -179,7 +185,8 @@ static void print_notes(FILE *out, const json_t *report)
         any |= *compare_mark(device) != '\0';
         json_array_foreach(value_at(device, "notes"), k, note)
         {
-            fprintf(out, "%s: not measured: ", compare_name(device));
+            print_words(out, compare_name(device));
+            fputs(": not measured: ", out);
             print_words(out, json_string_value(note) ? json_string_value(note) : "?");
             fputc('\n', out);
         }
@@ -220,7 +227,8 @@ static void print_lists(FILE *out, const json_t *report)
         print_sizes(out, value_at(report, "sizes"));
     json_array_foreach(value_at(report, "nufft.devices"), i, device)
     {
-        fprintf(out, "\n%-28.28s", compare_name(device));
+        fputc('\n', out);
+        print_name(out, compare_name(device), "");
         for (size_t c = 0; c < NUFFT; c++)
             fprintf(out, " %10s", nufft[c].head);
         fputc('\n', out);
@@ -308,9 +316,11 @@ static void print_changes(FILE *out, const json_t *a, const json_t *b)
 void compare_print(FILE *out, json_t *const *reports, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        if (n > 1)
-            fprintf(out, "%s--- %c, %s ---\n", i ? "\n" : "", "AB"[i],
-                    value_string(reports[i], "date") ? value_string(reports[i], "date") : "?");
+        if (n > 1) {
+            fprintf(out, "%s--- %c, ", i ? "\n" : "", "AB"[i]);
+            print_words(out, value_string(reports[i], "date") ? value_string(reports[i], "date") : "?");
+            fputs(" ---\n", out);
+        }
         print_report(out, reports[i]);
     }
     if (n > 1)
