@@ -137,6 +137,8 @@ extern const char *cli_name;
 /* A word of a command line that can be pasted into a shell; `out`. */
 enum { CLI_WORD = 8192 };
 const char *cli_shell_word(char *out, size_t size, const char *word);
+/* Bytes of the character at `c` if that is well-formed UTF-8, else 0. */
+size_t cli_utf8_length(const unsigned char *c);
 /* Flushes stdout and says so if what was printed did not arrive; returns `status` or CLI_FAILED. */
 int cli_close_stdout(int status);
 

@@ -12,24 +12,11 @@
 
 extern char **environ;
 
-/* Bytes of the character at `c` if that is well-formed UTF-8, else 0. */
-static size_t utf8_length(const unsigned char *c)
-{
-    size_t n = *c < 0x80;
-    /* 0x80 to 0xc1 begin no character, nor does anything from 0xf5 on. */
-    if (*c >= 0xc2 && *c < 0xf5)
-        n = (size_t)2 + (*c >= 0xe0) + (*c >= 0xf0);
-    for (size_t i = 1; i < n; i++)
-        if ((c[i] & 0xc0) != 0x80)
-            return 0;
-    return n;
-}
-
 void gnuplot_text(FILE *script, const char *text)
 {
     putc('\'', script);
     for (const unsigned char *c = (const unsigned char *)text; *c;) {
-        size_t n = utf8_length(c);
+        size_t n = cli_utf8_length(c);
         if (!n || *c < 0x20 || *c == 0x7f)
             putc('?', script);
         else if (*c == '\'')

@@ -163,6 +163,21 @@ const char *cli_shell_word(char *out, size_t size, const char *word)
     return out;
 }
 
+size_t cli_utf8_length(const unsigned char *c)
+{
+    /* The least and the largest second byte: beyond lie characters in too many bytes, halves of UTF-16's, and nothing. */
+    const unsigned char least = *c == 0xe0 ? 0xa0 : *c == 0xf0 ? 0x90 : 0x80,
+                        largest = *c == 0xed ? 0x9f : *c == 0xf4 ? 0x8f : 0xbf;
+    size_t n = *c < 0x80;
+    /* 0x80 to 0xc1 begin no character, nor does anything from 0xf5 on. */
+    if (*c >= 0xc2 && *c < 0xf5)
+        n = (size_t)2 + (*c >= 0xe0) + (*c >= 0xf0);
+    for (size_t i = 1; i < n; i++)
+        if (c[i] < (i == 1 ? least : 0x80) || c[i] > (i == 1 ? largest : 0xbf))
+            return 0;
+    return n;
+}
+
 /* --- JSON --- */
 
 void cli_json_begin(struct cli_json *json, FILE *out)
@@ -173,14 +188,18 @@ void cli_json_begin(struct cli_json *json, FILE *out)
 static void quoted(FILE *out, const char *text)
 {
     fputc('"', out);
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-        /* UTF-8 passes as it is; JSON escapes quotes, backslashes and control characters. */
+    for (const unsigned char *c = (const unsigned char *)text; *c;) {
+        const size_t n = cli_utf8_length(c);
+        /* UTF-8 passes as it is; JSON escapes quotes, backslashes and control characters.  Names may be any bytes. */
         if (*c == '"' || *c == '\\')
             fprintf(out, "\\%c", *c);
         else if (*c < 0x20 || *c == 0x7f)
             fprintf(out, "\\u%04x", *c);
+        else if (n)
+            fwrite(c, 1, n, out);
         else
-            fputc(*c, out);
+            fputc('?', out);
+        c += n ? n : 1;
     }
     fputc('"', out);
 }
