@@ -72,14 +72,17 @@ static const struct cli_option *with_letter(const struct cli_command *command, c
 
 static int unknown_option(const struct cli_command *command, const char *name, size_t n)
 {
-    const char *names[64];
     char word[64];
     size_t count = 0;
-    for (const struct cli_option *o = command->options; o->name && count < 64; o++)
-        names[count++] = o->name;
+    while (command->options[count].name)
+        count++;
+    const char **names = calloc(count, sizeof *names);
+    for (size_t i = 0; names && i < count; i++)
+        names[i] = command->options[i].name;
     snprintf(word, sizeof word, "%.*s", (int)n, name);
     /* A single letter is close to every other one, so none is proposed for it. */
-    const char *closest = n > 1 ? cli_closest(word, names, count) : NULL;
+    const char *closest = n > 1 && names ? cli_closest(word, names, count) : NULL;
+    free(names);
     if (closest)
         return cli_usage("unknown option --%s (is --%s meant?)", word, closest);
     return cli_usage("unknown option -%s%s", n > 1 ? "-" : "", word);
