@@ -314,7 +314,8 @@ static void keep_shape(size_t *width, size_t *height, const struct plot_map *map
 static void print_picture(FILE *out, const struct plot *p, struct raster *r, size_t columns, size_t rows)
 {
     /* Without the window's size in pixels, that of usual characters. */
-    size_t width = columns * (p->cell[0] ? p->cell[0] : CELL_WIDTH), height = rows * (p->cell[1] ? p->cell[1] : CELL_HEIGHT);
+    size_t width = columns * (p->cell[0] ? p->cell[0] : CELL_WIDTH),
+           height = rows * (p->cell[1] ? p->cell[1] : CELL_HEIGHT);
     if (p->kind == PLOT_IMAGE)
         keep_shape(&width, &height, &p->map, 1);
     if (make_raster(r, p, width, height, 0))

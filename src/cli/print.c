@@ -165,7 +165,7 @@ const char *cli_shell_word(char *out, size_t size, const char *word)
 
 size_t cli_utf8_length(const unsigned char *c)
 {
-    /* The least and the largest second byte: beyond lie characters in too many bytes, halves of UTF-16's, and nothing. */
+    /* Of the second byte: beyond lie characters in too many bytes, halves of UTF-16's, and none at all. */
     const unsigned char least = *c == 0xe0 ? 0xa0 : *c == 0xf0 ? 0x90 : 0x80,
                         largest = *c == 0xed ? 0x9f : *c == 0xf4 ? 0x8f : 0xbf;
     size_t n = *c < 0x80;

@@ -1,5 +1,6 @@
 /* roi.c - sums over regions of interest: of each frame and region the sum, the largest value, how many pixels were
- * counted and how many are invalid (one of the two top values of unsigned pixels, NaN, the ends of raw frames' photons).
+ * counted and how many are invalid (one of the two top values of unsigned pixels, NaN, both ends of the photons of raw
+ * frames).
  *
  * Threads fill rows of one table, which is written at the end: text in frame order, or an array
  * [frames][regions][4] in HDF5 or NumPy. */
