@@ -87,6 +87,15 @@ check 'an axis from right to left, and --range' told falling.dat --range 3,5 -o 
 check '... of a map of it' told falling.dat --range 3,5 --as map -o falling.svg
 check '... in the terminal' sh -c "'$halcyon' plot falling.dat --range 3,5 --as map --size 60x20 | grep '^ *5  *3$'"
 check '... and nothing beyond' refused 1 'from 1 to 10.9' told falling.dat --range 20,30
+# Numbers at both ends of what doubles hold, whose quotient is none; and curves without any height.
+awk '!/^#/ { $2 = NR % 40 < 20 ? "1e300" : "1e-300" } { print }' b.dat >ends.dat
+check 'numbers of 600 decades in the terminal' sh -c "'$halcyon' plot ends.dat --as map --log --size 60x20 | grep '@@  *@@'"
+curves few.dat 1 40
+awk '!/^#/ { $2 = NR % 20 < 10 ? "1.7e308" : "-1.7e308" } { print }' few.dat >signs.dat
+check '... of both signs' sh -c "'$halcyon' plot signs.dat --as map --size 60x20 --contrast 0,100 | grep '@@  *@@'"
+awk '!/^#/ { $2 = 0 } { print }' b.dat >flat.dat
+check 'a waterfall of zeros' told flat.dat --as waterfall -o flat.svg
+check '... has a height' has flat.svg 'set yrange \[0:1\]'
 # Chosen frames, what names many curves, bands that are faint where there are several.
 check '--frames: a list' told a.dat -o list.svg --frames 3,5,7-9
 check '... has these alone' test "`grep -o "title 'frame [0-9]*'" list.svg | tr -dc '0-9\n' | tr '\n' ' '`" = '3 5 7 8 9 '

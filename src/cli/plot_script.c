@@ -334,10 +334,12 @@ static void write_waterfall(FILE *out, const struct plot *p)
     if (!text)
         put_gnuplot_label(out, "ylabel", label, "noenhanced");
     fprintf(out, "set rmargin %d\nset key off\n", text ? 2 : 14);
+    /* A curve that is flat, at 0 or below, has the height of a step: gnuplot refuses an empty range. */
+    double top = ends[1] + (n - 1) * step;
     if (p->log)
         put_log_axis(out, p, "y", (double[]){ floor_, ends[1] * pow(step, n - 1) * 1.25 });
     else
-        fprintf(out, "set yrange [%.9g:%.9g]\n", floor_, ends[1] + (n - 1) * step);
+        fprintf(out, "set yrange [%.9g:%.9g]\n", floor_, top > floor_ ? top : floor_ + step);
     /* Labels for 24 curves have room beside the picture. */
     for (size_t c = 0; !text && c < p->n_curves; c += p->n_curves / 24 + 1)
         put_curve_label(out, p, c, step);

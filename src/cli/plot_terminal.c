@@ -44,7 +44,9 @@ static float share_of_range(const struct plot *p, const double ends[2], double v
         return NOTHING;
     if (p->log && v <= ends[0])
         return 0;
-    double at = p->log ? log(v / ends[0]) / log(ends[1] / ends[0]) : (v - ends[0]) / (ends[1] - ends[0]);
+    /* Logarithms are subtracted, and halves: quotients and differences of the largest numbers are infinite. */
+    double at = p->log ? (log(v) - log(ends[0])) / (log(ends[1]) - log(ends[0]))
+                       : (v / 2 - ends[0] / 2) / (ends[1] / 2 - ends[0] / 2);
     if (at < 0)
         return 0;
     return at > 1 ? 1 : (float)at;
