@@ -36,6 +36,8 @@ check 'sum of signed pixels: signed' equals "`values isum.npy d8`" "-3 0 -129"
 printf '\000\000\300\077\000\000\000\100\000\000\300\077\000\000\200\300' | numpy f.npy '<f4' '2, 1, 2'
 check 'sum of floats' "$halcyon" sum f.npy -o fsum.npy -q
 check 'sum of floats: doubles' equals "`values fsum.npy fD`" "3 -2"
+check 'sum --max of floats as CBF: told before they are read' sh -c "'$halcyon' sum f.npy --max -o x.cbf >said 2>&1; test \$? = 1 &&
+    grep -q 'and the pixels of f.npy are others' said && ! grep -q 'frames/s' said"
 check 'sum -q says nothing' equals "`"$halcyon" sum a.npy -o sum.npy -q 2>&1`" ''
 check 'sum says how fast it was' sh -c "'$halcyon' sum a.npy -o sum.npy 2>&1 | grep -q '^3 frames in .*0 failed'"
 check 'sum without -o' refused 2 '-o' "$halcyon" sum a.npy

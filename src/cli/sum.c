@@ -358,6 +358,17 @@ static int choose_part(struct frames *f, char output[4096], const struct values 
     return status;
 }
 
+/* Known before frames are read, where the writer comes when all of them have been: CBF of sums is refused already. */
+static int check_cbf(const struct frames *f, const char *output)
+{
+    const char *format;
+    if (hcy_format_of(&format, output, HCY_WRITE_IMAGES) || strcmp(format, "cbf") ||
+        (f->info->elem_size <= 4 && f->info->pixel_type != HCY_PIXEL_F32))
+        return CLI_OK;
+    return cli_error("%s: CBF holds whole numbers of up to 4 bytes, and the pixels of %s are others: use .h5, .npy, .tif or "
+                     ".edf", output, f->path);
+}
+
 int cli_sum(int argc, char **argv)
 {
     struct values values = { 0 };
@@ -398,6 +409,8 @@ int cli_sum(int argc, char **argv)
     status = frames_open(&frames);
     if (!status && frames.first < frames.last)
         status = frames_guard(&frames, values.output);
+    if (!status && !n_rois)
+        status = check_cbf(&frames, values.output);
     if (!status && frames.first < frames.last)
         status = n_rois ? roi_run(&frames, rois, n_rois, values.output) : sum_frames(&frames, &values);
     frames_close(&frames);
