@@ -78,6 +78,12 @@ if [ -w /dev/full ]; then
 else
     skip 'no /dev/full: a curve to a full disk'
 fi
+# Its picture is a temporary file first: one that is cut short is not taken for a whole one.
+mkdir cut && printf '#!/bin/sh\ncat\nhead -c 200000 /dev/zero\nexit 0\n' >cut/gnuplot && chmod +x cut/gnuplot || exit 99
+echo earlier >cut.svg
+check 'a picture that is cut short' refused 1 'temporary file, cannot be written: File too large' \
+    sh -c "ulimit -f 100; PATH=$work/cut:\$PATH '$halcyon' plot b.dat -o cut.svg"
+check '... does not replace the one before' grep -qx earlier cut.svg
 awk '!/^#/ { $2 = -$2 } { print }' b.dat >negative.dat
 check '--log of what is below 0' refused 1 'no intensity above 0' told negative.dat --log
 check '... of a map of it' refused 1 'no intensity above 0' told negative.dat --log --as map

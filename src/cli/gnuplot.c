@@ -7,6 +7,7 @@
 #include <spawn.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -77,6 +78,18 @@ static int start_gnuplot(pid_t *child, FILE *script, int out, FILE *errors)
     return number;
 }
 
+/* gnuplot does not look whether what it writes arrives.  What a full disk has cut ends with the last block that there
+ * was, and one byte more has no room; what is whole has some in its last block. */
+static int check_whole(int out)
+{
+    struct stat is;
+    if (fstat(out, &is) || !S_ISREG(is.st_mode))
+        return CLI_OK;
+    if (pwrite(out, "", 1, is.st_size) != 1)
+        return cli_write_failed("gnuplot's picture, a temporary file,", errno);
+    return ftruncate(out, is.st_size) ? cli_write_failed("gnuplot's picture, a temporary file,", errno) : CLI_OK;
+}
+
 int gnuplot_run(FILE *script, int out)
 {
     pid_t child;
@@ -98,6 +111,8 @@ int gnuplot_run(FILE *script, int out)
         status = not_started(number ? number : ENOENT);
     else if (!WIFEXITED(how) || WEXITSTATUS(how))
         status = report_gnuplot_error(errors);
+    else
+        status = check_whole(out);
     fclose(errors);
     return status;
 }
