@@ -298,13 +298,16 @@ static int name_devices(json_t *names, const struct compare_job *job)
 {
     const char *named = getenv("HALCYON_DEVICE");
     const char *list = job->values->devices ? job->values->devices : named && *named ? named : "all";
-    for (const char *word = list; *word;) {
+    for (const char *word = list, *next; word; word = next) {
         char device[256];
         size_t n = strcspn(word, ",");
+        next = word[n] ? word + n + 1 : NULL;
+        /* As an empty list that would be the default, and a line of the report without a name. */
+        if (!n)
+            return cli_usage("an empty device string in the list of devices, '%.200s'", list);
         if (n >= sizeof device)
             return cli_error("the name of a device is too long: %.40s...", word);
         snprintf(device, sizeof device, "%.*s", (int)n, word);
-        word += n + (word[n] == ',');
         if (strcmp(device, "all")) {
             json_array_append_new(names, value_text(device));
             continue;

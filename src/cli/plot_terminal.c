@@ -47,7 +47,7 @@ static float share_of_range(const struct plot *p, const double ends[2], double v
     /* Logarithms are subtracted, and halves: quotients and differences of the largest numbers are infinite. */
     double at = p->log ? (log(v) - log(ends[0])) / (log(ends[1]) - log(ends[0]))
                        : (v / 2 - ends[0] / 2) / (ends[1] / 2 - ends[0] / 2);
-    if (at < 0)
+    if (!(at > 0)) /* or none, of a range of the smallest numbers */
         return 0;
     return at > 1 ? 1 : (float)at;
 }
