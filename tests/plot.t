@@ -155,6 +155,8 @@ check '--contrast' told frames.npy -o contrast.svg --linear --contrast 0,100
 check '... from the least to the most' has contrast.svg 'set cbrange \[0:100\]'
 check '--contrast beyond 100' refused 2 'from 0 to 100' plot frames.npy --contrast 1,101
 check 'a frame in the terminal needs nothing' env PATH=/nonexistent "$halcyon" plot frames.npy --frames 1
+check 'a picture and a timeline of one name' refused 1 'written twice, for -o and for HALCYON_TRACE' \
+    env HALCYON_TRACE=twice.svg "$halcyon" plot frames.npy -o twice.svg
 check 'frames that are none' refused 1 'has frames 0 to 1' plot frames.npy --frames 2
 check 'one frame at a time' refused 2 'one frame is shown' plot frames.npy --frames 0-1
 for bad in 0,1 0-1 0:2; do

@@ -182,6 +182,8 @@ static int guard_plot(const struct plot_job *job, const char *output)
     guard_reads(&guard, "--poni", job->wish->poni);
     guard_reads(&guard, "--mask", job->wish->mask);
     int status = guard_writes(&guard, "-o", output, 0, 0);
+    if (!status)
+        status = guard_trace(&guard);
     guard_free(&guard);
     return status;
 }

@@ -255,8 +255,8 @@ static int read_curves(struct plot_job *job)
     /* More lines than that cannot be told apart, and gnuplot becomes slow. */
     if (job->rows > MAX_CURVES)
         return cli_error(
-            "%llu curves are too many for one picture (%d at most): choose with --frames LIST, or --as map",
-            (unsigned long long)job->rows, MAX_CURVES);
+            "%llu curves are too many for one picture (%d at most): choose with --frames LIST%s",
+            (unsigned long long)job->rows, MAX_CURVES, job->n_files > 1 ? "" : ", or --as map");
     p->curves = calloc(job->rows, sizeof *p->curves);
     int status = p->curves ? CLI_OK : cli_error("out of memory for the curves");
     for (const struct plot_range *r = job->ranges; r < job->ranges + job->n_ranges && !status; r++)
