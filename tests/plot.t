@@ -69,6 +69,7 @@ check 'bins without pixels of an image' told zeros.edf -o zeros.svg
 check '... are grey, not 0' has zeros.svg '^NaN 2 3 4 NaN 2 3 4$'
 # What gnuplot has to say: behind the line that it repeats, however long that is.
 mkdir wrong && { printf '#!/bin/sh\necho "gnuplot> plot '; printf '%0600d' 0; printf '" >&2\n'
+    printf 'echo "Warning: empty y range [0:0], adjusting to [-1:1]" >&2\n'
     printf "printf '          ^\\n         line 9: a word of its own\\n' >&2\nexit 1\n"; } >wrong/gnuplot && chmod +x wrong/gnuplot || exit 99
 check "gnuplot's own words" refused 1 'draw this: line 9: a word of its own' env PATH="$work/wrong:$PATH" "$halcyon" plot b.dat
 if [ -w /dev/full ]; then

@@ -41,7 +41,7 @@ static int report_gnuplot_error(FILE *errors)
         is_echo = goes_on ? is_echo : !strncmp(line, "gnuplot>", 8);
         goes_on = !line[n];
         line[n] = 0;
-        if (!is_echo && strspn(line, " \t^") < n && !strstr(line, "warning:"))
+        if (!is_echo && strspn(line, " \t^") < n && !strstr(line, "arning:"))
             return cli_error("gnuplot could not draw this: %s", line + strspn(line, " \t"));
     }
     return cli_error("gnuplot could not draw this");

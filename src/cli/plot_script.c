@@ -403,7 +403,7 @@ int plot_find_colours(double ends[2], const struct plot *p)
 
 static double cell_step(const double ends[2], size_t n)
 {
-    return n > 1 ? (ends[1] - ends[0]) / (double)(n - 1) : 1;
+    return n > 1 && ends[0] != ends[1] ? (ends[1] - ends[0]) / (double)(n - 1) : 1;
 }
 
 static void put_ring_data(FILE *out, const struct plot_map *map)
