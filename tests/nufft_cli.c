@@ -385,6 +385,8 @@ static void check_units(void)
     double off = run(&p, "-t 1 -p bart.cfl -i c.npy -n 9,12 -o y.npy --method direct", "y.npy");
     ok(off < 1e-5, "... are right for two sizes: %.1e", off);
     ok(said("BART's, x first, in units of 1/FOV"), "... which is said");
+    off = run(&p, "-t 1 -p bart.cfl --unit fov -i c.npy -n 9,12 -o y.npy --method direct", "y.npy");
+    ok(off < 1e-5, "... and x first where their unit is said, too: %.1e", off);
     off = run(&p, "-t 1 -p bart.npy --unit fov --xyz -i c.npy -n 9,12 -o y.npy --method direct", "y.npy");
     ok(off < 1e-5 && !said("BART"), "--unit fov says so of other files: %.1e", off);
     is_int(command("-t 2 -p bart.cfl -i y.npy -o c2.npy -q"), 0, "... and modes of two axes, in the file");

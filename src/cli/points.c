@@ -145,7 +145,8 @@ static void choose_unit(struct points *p, const struct points_options *o)
     const char *kind = kind_of_points(p->path);
     const double axes = strcmp(kind, "mrd") ? -1 : axes_of_list(p->path);
     p->is_grid = axes == 0;
-    p->is_xyz = o->xyz || axes >= 0;
+    /* Who says BART's own unit of BART's file has changed nothing. */
+    p->is_xyz = o->xyz || axes >= 0 || (o->unit == POINTS_FOV && !strcmp(kind, "cfl"));
     p->is_said = o->unit || o->cycles;
     p->unit = o->unit ? (enum points_unit)o->unit : o->cycles ? POINTS_CYCLES : POINTS_RADIANS;
     if (p->is_said || !*kind)
