@@ -39,6 +39,8 @@ check 'a slow clock does' equals "`value limit --npt 1000 --npt-azim 360 --clock
 check '--npt' more "`value clocks_a_frame.settle --npt 2000`" "`value clocks_a_frame.settle --npt 1000`"
 check '--split' more "`value records --split full --npt 4000`" "`value records --split no --npt 4000`"
 check '--dataset that is not there' refused 1 '/no' model s.h5 -p s.poni --dataset /no
+{ printf '\223NUMPY\001\000v\000%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': (8, 8), }"; head -c 256 /dev/zero; } >float.npy
+check 'pixels that the kernels do not take' refused 1 'floats of 4 bytes' model float.npy -p s.poni
 check 'without a geometry' refused 2 'poni' model s.h5
 echo "1..$n"
 exit $failed

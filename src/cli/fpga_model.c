@@ -266,10 +266,11 @@ static int run_model(struct model *m, const char *path)
         return status;
     m->info = hcy_stack_get_info(m->stack);
     m->source = hcy_pipeline_source_of(m->info);
-    /* The kernels' data paths have 32 bits a pixel, so 64-bit pixels cannot be modelled. */
-    if (m->source.coding.elem_size > 4)
-        return cli_error("%s: pixels of %u bytes; the FPGA kernels take integers of 4 at most", path,
-                         m->source.coding.elem_size);
+    /* The kernels' data paths have integers of 32 bits a pixel: neither 64-bit pixels nor floats can be modelled. */
+    const bool are_floats = m->info->pixel_type == HCY_PIXEL_F32 || m->info->pixel_type == HCY_PIXEL_F64;
+    if (are_floats || m->source.coding.elem_size > 4)
+        return cli_error("%s: pixels are %s of %u bytes; the FPGA kernels take integers of 4 at most", path,
+                         are_floats ? "floats" : "integers", m->source.coding.elem_size);
     status = make_model_plan(m);
     if (!status)
         status = lay_out_records(m);
