@@ -128,7 +128,7 @@ struct worker {
     struct recon *whole;
     struct recon one; /* on its device */
     struct recon_values silent;
-    size_t number;
+    size_t number, n_kept;
     int status;
     double worst; /* residual of its frames, of the first one, and what else is told of that frame; below 0: none */
     hcy_solver_info told;
@@ -236,6 +236,7 @@ static void keep_frame(struct worker *w, size_t f)
     memcpy((char *)r->image + f * bytes, one->image, bytes);
     free(one->image);
     one->image = NULL;
+    w->n_kept++;
     if (w->worst >= residual)
         return;
     w->worst = residual;
@@ -478,7 +479,7 @@ static void end_worker(struct worker *w, struct recon *r, double *worst)
 static int solve_apart(struct recon *r)
 {
     struct worker *workers = calloc(r->n_devs, sizeof *workers);
-    size_t numbers, started = 1;
+    size_t numbers, started = 1, kept = 0;
     double worst = -1;
     int status = CLI_OK;
     r->image = hcy_size_mul(&numbers, r->n_frames * recon_count_functions(r), 2 * r->pixels)
@@ -507,12 +508,16 @@ static int solve_apart(struct recon *r)
     progress_clear(&r->progress);
     for (size_t i = 0; workers && r->image && i < r->n_devs; i++) {
         status = status ? status : workers[i].status;
+        kept += workers[i].n_kept;
         end_worker(&workers[i], r, &worst);
     }
     free(workers);
     /* Frames that were done may all have ended of themselves. */
     if (interrupt_came())
         r->info.reason = HCY_SOLVER_CALLBACK;
+    if (!status && kept < r->n_frames && !r->v->quiet)
+        cli_note("%s: the run was ended before all frames had their turn: the images of %zu of %zu are 0", r->v->out,
+                 r->n_frames - kept, r->n_frames);
     return status;
 }
 
