@@ -152,6 +152,15 @@ if "$halcyon" simulate scan.h5 --mri radial --size 16 -q 2>/dev/null; then
     # shellcheck disable=SC2086 # several words on purpose
     check 'info: ... by a command that does it' "$halcyon" $made -q --iterations 1
     check 'info: ... an image' tells '16 x 16' IMAGE.npy
+    "$halcyon" simulate field.h5 --mri radial --size 16 --field-map 20 -q
+    made=$(info field.h5 | sed -n 's/^  then *halcyon //p')
+    check 'info: k-space in a field that is off, and when it was sampled' equals "$made" \
+        'recon field.h5:/samples -t field.h5:/trajectory -n 16,16 --maps field.h5:/maps --field-map field.h5:/field_map --times field.h5:/times -o IMAGE.npy'
+    # shellcheck disable=SC2086 # several words on purpose
+    check 'info: ... by a command that does it' "$halcyon" $made -q --iterations 1
+    check 'simulate: a scan without a field does not go to one that has it' \
+        refused 1 'field.h5:/field_map is there' "$halcyon" simulate field.h5 --mri radial --size 16 -q
+    check 'simulate: ... another one does' "$halcyon" simulate field.h5 --mri radial --size 16 --field-map 10 -q
     "$halcyon" simulate stars.h5 --mri stack-of-stars --size 16 -q
     check 'info: k-space whose trajectory has four axes' tells 'stars.h5: k-space along a trajectory' stars.h5
     check 'info: an array in HDF5' tells 'an array of complex double numbers, 1 x ' scan.h5:/samples

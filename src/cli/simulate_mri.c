@@ -152,6 +152,20 @@ static size_t list_arrays(struct scan_array list[SCAN_ARRAYS], const struct scan
     return n;
 }
 
+/* In one file with this scan, an earlier one's field map would be taken for this one's. */
+static int refuse_other_field(const struct scan *s)
+{
+    hcy_host_array a = HCY_HOST_ARRAY_INIT;
+    char *name = s->field ? NULL : name_array(s->path, "field_map");
+    const bool is_there = name && name[hcy_file_length(name)] && !hcy_host_array_read(&a, name);
+    const int status = is_there ? cli_error("%s is there, of an earlier scan, and this one has none: name another file, or "
+                                            "remove %s", name, s->path)
+                                : CLI_OK;
+    hcy_host_array_free(&a);
+    free(name);
+    return status;
+}
+
 /* Names are checked before anything is computed (write 0), or the arrays written. */
 static int write_arrays(const struct scan *s, int write)
 {
@@ -180,6 +194,8 @@ static int write_arrays(const struct scan *s, int write)
     }
     if (!status && !write)
         status = guard_trace(&guard);
+    if (!status && !write)
+        status = refuse_other_field(s);
     guard_free(&guard);
     for (size_t i = 0; i < n; i++)
         free(names[i]);
