@@ -70,6 +70,11 @@ done
 for what in '--ranks 0,1' '--ranks 1:' '--ranks 5:200000001' '--ranks 1:100000' '--ranks 2,1' '--size 0' '--size 1000001' '--sum no'; do
     check "$what" refused 2 "${what%% *}" model halo -n 64 $machine $what
 done
+# shellcheck disable=SC2086
+{
+    check 'coils of a job that has none' refused 2 '--coils is for sense' model transpose -n 64 $machine --coils 8
+    check 'a sum of a job that has none' refused 2 '--sum is for a reduction' model halo -n 64 $machine --sum exact
+}
 check 'without figures of a machine' refused 2 '--beta is needed' model halo -n 64 --alpha 2us --rate 4GB/s
 # shellcheck disable=SC2086
 check 'sense has no bytes of its own' refused 2 '--local is needed' model sense -n 64 $machine

@@ -119,13 +119,17 @@ static int read_job(struct scale_job *job, const struct values *v, const char *n
         return wrong("size", NULL, "how large the job is");
     if (job->kind != SCALE_REDUCTION && v->size.value > MOST_SIDE)
         return cli_usage("--size %lld: a cube's axis has %d elements at most", (long long)v->size.value, MOST_SIDE);
+    if (job->kind != SCALE_SENSE && v->coils.given)
+        return cli_usage("--coils is for sense");
+    if (job->kind != SCALE_REDUCTION && v->sum >= 0)
+        return cli_usage("--sum is for a reduction");
     /* A transform of points that nobody has seen has no number of bytes that it must move. */
     if (job->kind == SCALE_SENSE && !v->local)
         return wrong("local", NULL, "what an iteration of all coils takes on one rank");
     job->size = (double)v->size.value;
     job->word = v->is_double ? 8 : 4;
     job->coils = (double)v->coils.value;
-    job->is_tree = v->sum;
+    job->is_tree = v->sum > 0;
     return v->local ? read_amount(&job->local, "local", v->local, times) : CLI_OK;
 }
 
@@ -205,7 +209,7 @@ static void print_text(struct model *m)
     if (m->job.kind == SCALE_SENSE)
         printf(", %lld coils", (long long)v->coils.value);
     if (m->job.kind == SCALE_REDUCTION)
-        printf(", sum %s", sums[v->sum]);
+        printf(", sum %s", sums[m->job.is_tree]);
     printf("\nfrom alpha %s, beta %s, rate %s", v->alpha, v->beta, v->rate);
     if (v->turn)
         printf(", turn %s", v->turn);
@@ -228,7 +232,7 @@ static void print_json(struct model *m)
     if (m->job.kind == SCALE_SENSE)
         cli_json_int(json, "coils", m->values->coils.value);
     if (m->job.kind == SCALE_REDUCTION)
-        cli_json_text(json, "sum", sums[m->values->sum]);
+        cli_json_text(json, "sum", sums[m->job.is_tree]);
     cli_json_real(json, "alpha_s", m->machine.alpha);
     cli_json_real(json, "beta_bytes_per_s", m->machine.beta);
     cli_json_real(json, "rate_bytes_per_s", m->machine.rate);
@@ -243,7 +247,7 @@ static void print_json(struct model *m)
 
 int cli_scale_model(int argc, char **argv)
 {
-    struct values v = { .coils = { 0, 32 } };
+    struct values v = { .coils = { 0, 32 }, .sum = -1 };
     struct model m = { .values = &v };
     struct scale_time one;
     const char *name = NULL;
