@@ -520,6 +520,17 @@ check '... and nothing was' not ls new.h5
 check 'a fault that is not known' refused 2 'faults' "$halcyon" simulate s.h5 --stream "$at" --faults lose=3
 check '--replay without an address' refused 2 'needs --stream' "$halcyon" simulate --replay 2.rec
 check '--replay and what makes frames' refused 2 'what was recorded' "$halcyon" simulate --replay 2.rec --stream "$at" --series 2
+check '... or their pixels' refused 2 'what was recorded' "$halcyon" simulate --replay 2.rec --stream "$at" --dtype uint16
+check '--mri and pixels' refused 2 'makes no stack' "$halcyon" simulate --mri radial k.npy --dtype uint16
+said()
+{
+    "$halcyon" simulate s.h5 --stream "$at" --shape 64x64 2>send.log & pid=$!
+    for _ in 1 2 3 4 5 6 7 8 9; do grep 'sent as it is' send.log && break; sleep 0.2; done
+    kill -INT $pid
+    wait $pid
+    grep 'sent as it is' send.log
+}
+check 'what is said of a stack that is there already' said
 check "an input's name, and --stream" refused 2 'which a stream has not' "$halcyon" integrate --stream "$at" -p s.poni -o 'x_%s.dat'
 check 'an address that is none' refused 2 'cannot be connected to' "$halcyon" integrate --stream nowhere -p s.poni -o no.dat
 echo "1..$n"

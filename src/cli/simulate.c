@@ -427,6 +427,12 @@ static int simulate_run(struct run *run)
     return status;
 }
 
+/* Is something said of a stack that is made? */
+static bool is_stack_said(const struct values *v)
+{
+    return v->detector || v->shape || v->calibrant || v->counts.given || v->dtype >= 0 || v->seed.given;
+}
+
 /* What the options that belong together say; CLI_OK, or CLI_USAGE after a message. */
 static int check_simulation(struct values *v, const char *path)
 {
@@ -439,15 +445,16 @@ static int check_simulation(struct values *v, const char *path)
         { path && s->replay, "--replay takes the place of OUT.h5: give one of them" },
         { s->replay && !s->address, "--replay needs --stream ADDRESS, where it is sent" },
         { s->replay && (s->version.given || s->encoding >= 0 || s->channels.given || s->series.given ||
-                        v->frames.given || v->detector || v->shape || v->calibrant || v->counts.given),
-          "--replay sends what was recorded: leave --stream-version, --encoding, --channels, --series, --frames, "
-          "--detector, --shape, --calibrant and --counts" },
+                        v->frames.given || v->threads.given || is_stack_said(v)),
+          "--replay sends what was recorded: leave --stream-version, --encoding, --channels, --series, --frames, --threads, "
+          "--detector, --shape, --calibrant, --counts, --dtype and --seed" },
         { !s->address && (s->faults || s->rate.given || s->series.given || s->curve_secret || s->version.given ||
                           s->channels.given || s->encoding >= 0),
           "--stream-version, --encoding, --channels, --series, --rate, --faults and --curve-secret are for --stream" },
-        { v->mri.kind && (v->detector || v->shape || v->calibrant || v->counts.given || v->frames.given ||
-                          s->address || s->replay),
-          "--mri makes no stack: --detector, --shape, --calibrant, --counts, --frames and --stream are for stacks" },
+        { v->mri.kind && (v->detector || v->shape || v->calibrant || v->counts.given || v->dtype >= 0 ||
+                          v->frames.given || s->address || s->replay),
+          "--mri makes no stack: --detector, --shape, --calibrant, --counts, --dtype, --frames and --stream are for "
+          "stacks" },
         { s->version.value == 1 && s->channels.value > 1, "--channels is for --stream-version 2" },
     };
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
@@ -484,7 +491,8 @@ static int make_stack(const struct values *values, const char *path)
 
 int cli_simulate(int argc, char **argv)
 {
-    struct values values = { .mri = { .kind = -1, .coils = { 0, 1 }, .readout = { 0, 10 } },
+    struct values values = { .dtype = -1,
+                             .mri = { .kind = -1, .coils = { 0, 1 }, .readout = { 0, 10 } },
                              .stream = { .version = { 0, 2 }, .channels = { 0, 1 }, .series = { 0, 1 },
                                          .encoding = -1 } };
     const char *path = NULL;
@@ -503,5 +511,7 @@ int cli_simulate(int argc, char **argv)
     /* A stack that is there already is sent as it is. */
     if (!values.stream.address || access(path, F_OK))
         status = make_stack(&values, path);
+    else if (is_stack_said(&values) && !values.quiet)
+        cli_note("%s is there and is sent as it is: what is said of its pixels is for one that is made", path);
     return status || !values.stream.address ? status : sim_stream_stack(&values.stream, path);
 }
