@@ -58,6 +58,10 @@ plan=`value plan`
 mkdir own
 TMPDIR=own "$halcyon" bench -d cpu --frames 2 --rounds 1 2>/dev/null | head -n 1 >first
 check 'bench: a reader who has enough leaves no stack behind' equals "`test -s first; ls own`" ''
+long=`printf '%0255d' 0`
+: >$long
+check 'bench: a folder whose name is too long' refused 1 'TMPDIR is too long' env TMPDIR=${long}0 "$halcyon" bench
+check 'bench: ... and no other file is removed for it' ls $long
 check 'bench: the plan' test -n "$plan"
 check 'bench --npt' equals "`value bins -n 77`" 77
 check 'bench --npt: another plan' test "`value plan -n 77`" != "$plan"

@@ -221,8 +221,10 @@ static int simulate_stack(struct bench *b)
 {
     const char *folder = getenv("TMPDIR");
     if ((size_t)snprintf(b->simulated, sizeof b->simulated, "%s/halcyon-bench-%ld.h5",
-                         folder ? folder : "/tmp", (long)getpid()) >= sizeof b->simulated)
+                         folder ? folder : "/tmp", (long)getpid()) >= sizeof b->simulated) {
+        b->simulated[0] = 0; /* what is left of the name may be another file's */
         return cli_error("TMPDIR is too long: %s", folder);
+    }
     snprintf(b->poni_path, sizeof b->poni_path, "%.*s.poni", (int)strlen(b->simulated) - 3, b->simulated);
     interrupt_removes(b->simulated, b->poni_path);
     /* The command itself makes the stack, so that a figure can be repeated by hand. */
