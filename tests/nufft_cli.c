@@ -421,6 +421,8 @@ static void check_units(void)
     is_int(hcy_host_array_write(&one, at("few.npy")), 0, "degrees");
     is_int(command("-t 1 -p few.npy -i c.npy -n 9 -o y.npy"), 0, "... are radians");
     ok(said("degrees have to be converted"), "... with a hint");
+    is_int(command("-t 3 -p few.npy -i c.npy --targets few.npy -o y.npy"), 0, "... of any range without sizes");
+    ok(!said("--unit fov"), "... and without a unit that is refused there");
     oracle_close(&p);
 }
 

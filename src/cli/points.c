@@ -255,6 +255,9 @@ void points_note(const struct points *p, const int64_t *sizes)
                  !strcmp(kind, "cfl") ? "" : p->is_grid ? " (of its grid)" : " (by their range)");
     double most = largest_coordinate(p);
     enum points_unit other = suspect_unit(p, sizes, most);
+    /* What has no sizes has no 1/FOV either, and coordinates of any range. */
+    if (other == POINTS_FOV && !sizes)
+        return;
     if (other == POINTS_FOV && p->unit == POINTS_RADIANS)
         cli_note("%s: coordinates reach %g, which is %.3g periods, and are taken as radians; if they are on "
                  "a grid or in 1/FOV, "
