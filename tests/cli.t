@@ -37,6 +37,11 @@ for pair in "HDF5=${HCY_HDF5-yes}" "libtiff=${HCY_TIFF-yes}" "jansson=${HCY_JANS
     check "--help says whether it is built without ${pair%%=*}" \
         equals "`grep -c "^Built without ${pair%%=*}: " help.all`" $lines
 done
+for sub in merge info compare; do
+    [ -n "${HCY_HDF5-yes}" ] && lines=0 || lines=1
+    check "halcyon $sub --help says whether it has no HDF5" \
+        equals "`"$halcyon" $sub --help | grep -c '^Built without HDF5: '`" $lines
+done
 check 'halcyon --help names the subcommands' sh -c "'$halcyon' --help | grep -q integrate"
 for sub in integrate plot info simulate devices bench; do
     "$halcyon" help $sub >a.$sub

@@ -9,16 +9,17 @@ static const struct {
 } lacks[] = {
 #ifndef HAVE_HDF5
     { "HDF5", "no .h5 files are read or written",
-      " integrate plot calibrate decompress compress sum simulate bench nufft recon fpga-model " },
+      " integrate calibrate merge plot info decompress compress sum nufft recon simulate bench compare fpga-model " },
 #endif
 #ifndef HAVE_TIFF
-    { "libtiff", "no TIFF images are read", " integrate plot calibrate decompress compress sum " },
+    { "libtiff", "no TIFF images are read", " integrate calibrate plot info decompress compress sum " },
 #endif
 #ifndef HAVE_ZLIB
-    { "zlib", "no EDF or CBF files in gzip are read", " integrate plot calibrate decompress compress sum " },
+    { "zlib", "no EDF or CBF files in gzip are read, and no .npz that is compressed",
+      " integrate calibrate plot info decompress compress sum nufft recon " },
 #endif
 #ifndef HAVE_ZSTD
-    { "libzstd", "no frames packed with Zstandard are read", " integrate plot calibrate decompress compress sum " },
+    { "libzstd", "no frames packed with Zstandard are read", " integrate calibrate plot info decompress compress sum " },
 #endif
 #ifndef HAVE_JANSSON
     { "jansson", "no --config, --save-config, reports and streams of version 1", " integrate compare simulate " },
