@@ -63,6 +63,9 @@ long=`printf '%0255d' 0`
 check 'bench: a folder whose name is too long' refused 1 'TMPDIR is too long' env TMPDIR=${long}0 "$halcyon" bench
 check 'bench: ... and no other file is removed for it' ls $long
 check 'bench: the plan' test -n "$plan"
+"$halcyon" bench s.h5 -d cpu@threads=1@fail-launch=3 --rounds 1 --json >bench.json 2>/dev/null
+check 'bench: a device that fails' equals $? 1
+check 'bench: ... after figures that are a whole object' equals "`"$json" figures.1.stage <bench.json`" parse
 check 'bench --npt' equals "`value bins -n 77`" 77
 check 'bench --npt: another plan' test "`value plan -n 77`" != "$plan"
 check 'bench --split' equals "`value split --split no`" no

@@ -334,11 +334,9 @@ static int measure_stack(struct bench *b, const char *path)
         cli_json_open(&b->json, "figures", '[');
     }
     status = b->values->tune ? tune_all(b) : all_stages(b);
-    if (status)
-        return cli_fail(status);
     if (b->values->json)
         cli_json_close(&b->json, ']');
-    return CLI_OK;
+    return status ? cli_fail(status) : CLI_OK;
 }
 
 static void free_bench(struct bench *b)
@@ -376,7 +374,8 @@ int cli_bench(int argc, char **argv)
     }
     if (!status)
         status = measure_stack(&bench, path);
-    if (!status && values.json)
+    /* Figures that came before a failure are an object, too. */
+    if (bench.json.depth)
         cli_json_close(&bench.json, '}');
     free_bench(&bench);
     return status ? status : cli_close_stdout(CLI_OK);
