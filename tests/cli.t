@@ -149,6 +149,10 @@ check 'info: complex numbers' tells 'complex.npy: an array of complex float numb
 check 'info: ... and what shows them' tells 'then *halcyon plot complex.npy' complex.npy
 "$halcyon" simulate scan.cfl --mri radial --size 16 -q
 check "info: BART's files" tells 'an array of complex float numbers, 16 x 16' scan_image.cfl
+rm scan_maps.hdr
+check "info: ... and what is wrong with them" refused 1 'scan_maps.hdr: there is no such file' "$halcyon" info scan_maps.cfl
+head -c 140 complex.npy >short.npy
+check 'info: ... and with complex numbers' refused 1 'short.npy is truncated' "$halcyon" info short.npy
 if "$halcyon" simulate scan.h5 --mri radial --size 16 -q 2>/dev/null; then
     check 'info: k-space' tells 'scan.h5: k-space along a trajectory' scan.h5
     check 'info: ... its arrays' tells 'image *16 x 16, double' scan.h5

@@ -287,6 +287,15 @@ static int tell_detector(const char *path)
 
 /* --- The command --- */
 
+/* After tell_array(): BART's files are arrays, whatever is wrong with them, and NumPy's where they are NumPy's. */
+static bool is_broken_array(const char *path)
+{
+    const char *format;
+    const bool is_of_format = hcy_last_error()->status != HCY_EFORMAT;
+    return !hcy_format_of(&format, path, HCY_WRITE_ARRAY) &&
+           (!strcmp(format, "cfl") || (is_of_format && (!strcmp(format, "npy") || !strcmp(format, "npz"))));
+}
+
 static int tell(const char *path, const char *const *files, size_t n, const struct values *v)
 {
     char head[8192];
@@ -309,11 +318,11 @@ static int tell(const char *path, const char *const *files, size_t n, const stru
         hcy_stack_close(stack);
         return CLI_OK;
     }
-    /* If it is no detector either, why it is no stack says most. */
+    /* If it is no detector either, why it is no stack says most, but of a file that was to be an array. */
     hcy_error why = *hcy_last_error();
     if (n == 1 && (tell_detector(path) || tell_array(path)))
         return CLI_OK;
-    return cli_fail(hcy_fail_again(&why));
+    return cli_fail(n == 1 && is_broken_array(path) ? hcy_last_error()->status : hcy_fail_again(&why));
 }
 
 /* FILE.h5:DATASET: an array of a file that is there, and no file's own name. */
