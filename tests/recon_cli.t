@@ -590,6 +590,8 @@ refuse 1 'weights must be' "$R --dcf c_trajectory.npy -o y.npy"
 refuse 1 'write over it' "$R -o r_samples.npy"
 "$files" spoil c_samples.npy nan.npy 2567
 refuse 1 '1 of .* numbers of the samples are none or infinite, the first one at 3 of coil 1' 'nan.npy -t c_trajectory.npy -n 32,32 -o y.npy'
+"$files" scale r_samples.npy huge.npy 1e100
+refuse 1 'numbers of the samples are none or infinite as floats' 'huge.npy -t r_trajectory.npy -n 32,32 --precision float -o y.npy'
 "$files" spoil c_trajectory.npy nan.npy 7
 refuse 1 'point' 'c_samples.npy -t nan.npy -n 32,32 -o y.npy'
 "$files" spoil c_maps.npy nan.npy 7

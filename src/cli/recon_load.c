@@ -101,8 +101,8 @@ static int check_finite(const struct recon *r, const void *numbers, size_t n, si
     if (n > 2 * each * r->coils)
         snprintf(frame, sizeof frame, " of %s %zu", numbers == r->maps ? "slice" : "frame", first / 2 / each / r->coils);
     return cli_error(
-        "%s: %zu of %zu numbers of the %s are none or infinite, the first one at %zu of coil %zu%s", path, bad,
-        n, what, first / 2 % each, first / 2 / each % r->coils, frame);
+        "%s: %zu of %zu numbers of the %s are none or infinite%s, the first one at %zu of coil %zu%s", path, bad,
+        n, what, r->is_double ? "" : " as floats", first / 2 % each, first / 2 / each % r->coils, frame);
 }
 
 static int take_samples(struct recon *r, const hcy_host_array *a)
