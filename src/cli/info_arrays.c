@@ -90,10 +90,10 @@ static void tell_kspace(const char *path)
     say_array(sizes, sizeof sizes, path, "image", "what was there");
     const bool is_off = say_array(NULL, 0, path, "field_map", "how far the field is off, Hz"),
                are_timed = say_array(NULL, 0, path, "times", "of a readout's samples, s");
-    info_say("then", "halcyon recon %s:/samples -t %s:/trajectory -n %s --maps %s:/maps%s%s%s%s%s -o IMAGE.npy", word, word,
-             sizes, word, is_off ? " --field-map " : "", is_off ? word : "",
-             !is_off ? "" : are_timed ? ":/field_map --times " : ":/field_map --readout MS", is_off && are_timed ? word : "",
-             is_off && are_timed ? ":/times" : "");
+    info_say("then", "halcyon recon %s:/samples -t %s:/trajectory -n %s --maps %s:/maps%s%s%s%s%s -o IMAGE.npy", word,
+             word, sizes, word, is_off ? " --field-map " : "", is_off ? word : "",
+             !is_off ? "" : are_timed ? ":/field_map --times " : ":/field_map --readout MS",
+             is_off && are_timed ? word : "", is_off && are_timed ? ":/times" : "");
     info_say("", "halcyon plot %s:/image", word);
     info_say("", "halcyon nufft -t 2 -p %s:/trajectory -i %s:/image -o OUT.npy", word, word);
 }

@@ -19,7 +19,8 @@ static const struct {
       " integrate calibrate plot info decompress compress sum nufft recon " },
 #endif
 #ifndef HAVE_ZSTD
-    { "libzstd", "no frames packed with Zstandard are read", " integrate calibrate plot info decompress compress sum " },
+    { "libzstd", "no frames packed with Zstandard are read",
+      " integrate calibrate plot info decompress compress sum " },
 #endif
 #ifndef HAVE_JANSSON
     { "jansson", "no --config, --save-config, reports and streams of version 1", " integrate compare simulate " },

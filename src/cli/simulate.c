@@ -446,8 +446,8 @@ static int check_simulation(struct values *v, const char *path)
         { s->replay && !s->address, "--replay needs --stream ADDRESS, where it is sent" },
         { s->replay && (s->version.given || s->encoding >= 0 || s->channels.given || s->series.given ||
                         v->frames.given || v->threads.given || is_stack_said(v)),
-          "--replay sends what was recorded: leave --stream-version, --encoding, --channels, --series, --frames, --threads, "
-          "--detector, --shape, --calibrant, --counts, --dtype and --seed" },
+          "--replay sends what was recorded: leave --stream-version, --encoding, --channels, --series, --frames, "
+          "--threads, --detector, --shape, --calibrant, --counts, --dtype and --seed" },
         { !s->address && (s->faults || s->rate.given || s->series.given || s->curve_secret || s->version.given ||
                           s->channels.given || s->encoding >= 0),
           "--stream-version, --encoding, --channels, --series, --rate, --faults and --curve-secret are for --stream" },

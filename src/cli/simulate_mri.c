@@ -158,8 +158,8 @@ static int refuse_other_field(const struct scan *s)
     hcy_host_array a = HCY_HOST_ARRAY_INIT;
     char *name = s->field ? NULL : name_array(s->path, "field_map");
     const bool is_there = name && name[hcy_file_length(name)] && !hcy_host_array_read(&a, name);
-    const int status = is_there ? cli_error("%s is there, of an earlier scan, and this one has none: name another file, or "
-                                            "remove %s", name, s->path)
+    const int status = is_there ? cli_error("%s is there, of an earlier scan, and this one has none: name another file, "
+                                            "or remove %s", name, s->path)
                                 : CLI_OK;
     hcy_host_array_free(&a);
     free(name);
