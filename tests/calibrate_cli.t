@@ -158,9 +158,15 @@ if "$halcyon" simulate s.h5 --detector Eiger500k --frames 16 --counts 0.05 -q >s
     # Sixteen times the photons are four times less noise.
     check "frames of a stack, added, have less noise than the first alone: $all, $one" test $((2 * all)) -lt "$one"
     check '... and are where they were made' near s2.poni Distance "$distance" 1e-5
+    # A signal ends the adding as a device does that is lost.
+    check 'not all of the frames: there is no sum, and no geometry of it' refused 1 'is lost' calibrate s.h5 -c CeO2 \
+        -w "$wavelength" -D Eiger500k -o part.poni --frames 0:16 -d cpu@lose-launch=3
+    check '... none is written' test ! -e part.poni
 else
     skip 'frames of a stack, added, have less noise than the first alone: built without HDF5'
     skip '... and are where they were made'
+    skip 'not all of the frames: there is no sum, and no geometry of it'
+    skip '... none is written'
 fi
 # What gnuplot is given: rings as many places of the frame, and a row for each of the points.
 mkdir stub && printf '#!/bin/sh\ncat\n' >stub/gnuplot && chmod +x stub/gnuplot || exit 99

@@ -38,9 +38,12 @@ static int add_masks(uint8_t *bad, const struct frames *f, const hcy_poni *poni,
     for (size_t i = 0; i < n && own && own->mask; i++)
         bad[i] |= own->mask[i];
     hcy_corrections_free(own);
-    uint8_t *gaps = poni && poni->detector && !poni->corners ? malloc(n) : NULL;
+    const int has_gaps = !status && poni && poni->detector && !poni->corners;
+    uint8_t *gaps = has_gaps ? malloc(n) : NULL;
+    if (has_gaps && !gaps)
+        status = cli_error("no memory for a mask of %zu pixels", n);
     /* A detector whose shape is another one has no gaps here; the integration says so, a picture need not. */
-    if (!status && gaps && !hcy_detector_mask(gaps, poni->detector, f->info->height, f->info->width))
+    if (gaps && !hcy_detector_mask(gaps, poni->detector, f->info->height, f->info->width))
         for (size_t i = 0; i < n; i++)
             bad[i] |= gaps[i];
     free(gaps);
@@ -72,6 +75,9 @@ int frame_sum_make(struct frame_sum *s, struct frames *f, const hcy_poni *poni, 
     f->payload = s;
     status = frames_run(f);
     pthread_mutex_destroy(&s->lock);
+    /* The run ended before its last frame, which was told: a sum of some is none of those that were asked for. */
+    if (!frames_all_taken(f))
+        return status ? status : CLI_FAILED;
     return s->frames ? CLI_OK : status ? status : cli_error("%s: no frame is good", f->info->path);
 }
 
