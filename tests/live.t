@@ -196,6 +196,21 @@ with_mask()
         not same none.dat live-mask.dat
 }
 check "the header's pixel mask is used as a file's" with_mask
+# The flat field of such a file multiplies, and of its mask not all bits do; its frames are neither.
+with_master()
+{
+    "$tool" make d.h5 'mask dectris' >tool.log 2>&1 || return 1
+    master='-p m.poni -n 20 -u r_mm -d cpu@threads=1 -q --no-file-mask --no-file-flatfield'
+    # shellcheck disable=SC2086 # several words on purpose
+    "$halcyon" integrate m.h5 $master --mask d.h5 --flat d.h5 -o master.dat || return 1
+    send m.h5 --stream "$at" &
+    # shellcheck disable=SC2086
+    live $master --mask d.h5 --flat d.h5 -o live-master.dat --json >master.json 2>master.log
+    wait
+    cat master.log send.log
+    grep '"mask": 3,' master.json && same master.dat live-master.dat && not same mask.dat live-master.dat
+}
+check "--mask and --flat of a detector's file mean what they do for files" with_master
 
 # --- What files have, too ---
 averaged()
@@ -208,6 +223,7 @@ check '--average: what the file gives' averaged
 with_sums() { run 0 s.h5 --sums -o sums.h5 && "$halcyon" info sums.h5 | grep 'sums .*added and rebinned'; }
 check '--sums: of each image' with_sums
 check '--processes is for files' refused 2 '--stream goes without' "$halcyon" integrate --stream "$at" --processes 2
+check '--photon-energy is for files' refused 2 '--stream goes without' "$halcyon" integrate --stream "$at" --photon-energy 8
 check '--shard is for files' refused 2 '--stream goes without' "$halcyon" integrate --stream "$at" --shard 0/2
 
 # --- Channels ---

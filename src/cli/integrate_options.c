@@ -433,9 +433,10 @@ static const char *find_stream_conflict(const struct integrate_values *v, const 
     if (inputs_each(v->output) || inputs_each(v->sparse))
         return "%s in a name stands for an input's, which a stream has not: leave it";
     return v->follow || v->frames.given || v->dataset || v->monitor || v->mask_frame.given || v->save_config ||
-                   v->raw.pedestal || v->raw.gain || v->shard || v->processes.given || v->uncached
+                   v->raw.pedestal || v->raw.gain || v->raw.photon_energy.given || v->shard || v->processes.given ||
+                   v->uncached
                ? "--stream goes without --follow, --frames, --dataset, --monitor, --mask-from-frame, --save-config, "
-                 "--pedestal, --gain, --shard, --processes and --uncached"
+                 "--pedestal, --gain, --photon-energy, --shard, --processes and --uncached"
                : NULL;
 }
 

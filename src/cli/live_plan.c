@@ -1,6 +1,7 @@
 /* live_plan.c - from the header of a stream to a plan: geometry, masks, corrections; what the command line says stands
  * before what the stream says, as it does for files. */
 #include "live_priv.h"
+#include "mask.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,6 +32,33 @@ static int read_live_geometry(struct live_plan *p, const struct integrate_values
 
 /* --- Images --- */
 
+/* A detector's file (a master file) has a mask or a flat field beside its frames, and says how it is meant: opened as a
+ * stack, it gives them as it does for files.  NULL: `path` is an image itself, or cannot be opened as a stack. */
+static hcy_stack *open_master(const char *path, unsigned which)
+{
+    hcy_stack *stack = NULL;
+    hcy_corrections *own = NULL;
+    if (strstr(path, "::") || hcy_stack_open(&stack, path, NULL))
+        return NULL;
+    /* What is wrong with what it has is told when that is read. */
+    const int failed = hcy_corrections_read(&own, stack, path, 0);
+    if (failed || !*(which == HCY_CORRECTION_MASK ? own->mask_name : own->flat_name)) {
+        hcy_stack_close(stack);
+        stack = NULL;
+    }
+    hcy_corrections_free(own);
+    return stack;
+}
+
+static int check_live_size(const hcy_stack_info *frames, const char *path, const char *option, uint32_t height,
+                           uint32_t width)
+{
+    if (height == frames->height && width == frames->width)
+        return CLI_OK;
+    return cli_error("--%s: %s is %u x %u pixels, the frames of the stream are %u x %u", option, path, height, width,
+                     frames->height, frames->width);
+}
+
 /* An image file of the frames' size; `name`: of a master file, this one of its images. */
 static int read_live_image(hcy_image **image, const hcy_stack_info *frames, const char *path, const char *option,
                            const char *name)
@@ -38,12 +66,61 @@ static int read_live_image(hcy_image **image, const hcy_stack_info *frames, cons
     int status = name ? hcy_image_find(image, path, name) : hcy_image_read(image, path);
     if (status)
         return cli_fail(status);
-    if ((*image)->height == frames->height && (*image)->width == frames->width)
-        return CLI_OK;
-    status = cli_error("--%s: %s is %u x %u pixels, the frames of the stream are %u x %u", option, path, (*image)->height,
-                       (*image)->width, frames->height, frames->width);
-    hcy_image_free(*image);
+    status = check_live_size(frames, path, option, (*image)->height, (*image)->width);
+    if (status)
+        hcy_image_free(*image);
     return status;
+}
+
+static int read_live_array(float **array, const hcy_stack_info *frames, const char *path, const char *option)
+{
+    hcy_image *image;
+    int status = read_live_image(&image, frames, path, option, NULL);
+    if (status)
+        return status;
+    *array = malloc((size_t)image->height * image->width * sizeof **array);
+    if (*array)
+        hcy_image_to_floats(*array, image);
+    else
+        status = cli_error("out of memory for %s", path);
+    hcy_image_free(image);
+    return status;
+}
+
+static int read_live_flat(float **flat, int *is_plain, const hcy_stack_info *frames, const char *path)
+{
+    hcy_stack *master = open_master(path, HCY_CORRECTION_FLAT);
+    if (!master)
+        return read_live_array(flat, frames, path, "flat");
+    const hcy_stack_info *info = hcy_stack_get_info(master);
+    int status = check_live_size(frames, path, "flat", info->height, info->width);
+    if (!status)
+        status = cli_flat_file(flat, is_plain, master, path);
+    hcy_stack_close(master);
+    return status;
+}
+
+/* Into a mask of zeros. */
+static int read_live_mask(uint8_t *mask, int *is_plain, const hcy_stack_info *frames, const char *path)
+{
+    hcy_image *image;
+    hcy_stack *master = open_master(path, HCY_CORRECTION_MASK);
+    int status = CLI_OK;
+    if (master) {
+        const hcy_stack_info *info = hcy_stack_get_info(master);
+        status = check_live_size(frames, path, "mask", info->height, info->width);
+        if (!status)
+            status = cli_mask_file(mask, is_plain, master, path);
+        hcy_stack_close(master);
+        return status;
+    }
+    /* A master file whose frames are elsewhere has its mask nevertheless. */
+    status = read_live_image(&image, frames, path, "mask", "pixel_mask");
+    if (status)
+        return status;
+    hcy_image_to_mask(mask, image);
+    hcy_image_free(image);
+    return CLI_OK;
 }
 
 static int read_live_corrections(struct live_plan *p, const struct integrate_values *v, const hcy_stack_info *frames)
@@ -57,19 +134,12 @@ static int read_live_corrections(struct live_plan *p, const struct integrate_val
                   { v->variance, "variance", &p->azint.variance, NULL } };
     int status = CLI_OK;
     for (size_t i = 0; !status && i < sizeof table / sizeof table[0]; i++) {
-        hcy_image *image;
         *table[i].array = table[i].detectors;
         if (!table[i].path)
             continue;
-        status = read_live_image(&image, frames, table[i].path, table[i].option, NULL);
-        if (status)
-            break;
-        *table[i].array = p->arrays[i] = malloc((size_t)image->height * image->width * sizeof(float));
-        if (p->arrays[i])
-            hcy_image_to_floats(p->arrays[i], image);
-        else
-            status = cli_error("out of memory for %s", table[i].path);
-        hcy_image_free(image);
+        status = i ? read_live_array(&p->arrays[i], frames, table[i].path, table[i].option)
+                   : read_live_flat(&p->arrays[i], &p->pixels.flat_is_plain, frames, table[i].path);
+        *table[i].array = p->arrays[i];
     }
     /* The stream's own comes last. */
     if (!p->azint.flat)
@@ -86,19 +156,14 @@ static void add_live_mask(struct live_plan *p, const uint8_t *more)
 static int make_live_mask(struct live_plan *p, const struct integrate_values *v, const hcy_stack_info *frames)
 {
     const uint8_t *detectors = p->geometry.file ? p->geometry.file->mask : NULL;
-    hcy_image *image;
     if (!v->mask && !detectors && !p->pixels.own->mask)
         return CLI_OK;
     p->mask = calloc(frames->height, frames->width);
     if (!p->mask)
         return cli_error("out of memory for a mask of %u x %u", frames->height, frames->width);
-    int status = v->mask ? read_live_image(&image, frames, v->mask, "mask", "pixel_mask") : CLI_OK;
+    int status = v->mask ? read_live_mask(p->mask, &p->pixels.mask_is_plain, frames, v->mask) : CLI_OK;
     if (status)
         return status;
-    if (v->mask) {
-        hcy_image_to_mask(p->mask, image);
-        hcy_image_free(image);
-    }
     /* Each source is counted by what it adds, so no pixel counts twice. */
     p->pixels.by_mask = pixels_count(p->mask, p->pixels.pixels);
     add_live_mask(p, detectors);
@@ -139,17 +204,36 @@ static int check_live_detector(const char *which)
     return status;
 }
 
+/* A master file's mask or flat field, or an image.  A status of the library's. */
+static int check_live_image(const char *path, unsigned which)
+{
+    hcy_stack *master = which ? open_master(path, which) : NULL;
+    hcy_corrections *own = NULL;
+    hcy_image *image = NULL;
+    int status;
+    if (master)
+        status = hcy_corrections_read(&own, master, path, which | HCY_CORRECTION_FLAT_ANYWAY);
+    else if (which == HCY_CORRECTION_MASK)
+        status = hcy_image_find(&image, path, "pixel_mask");
+    else
+        status = hcy_image_read(&image, path);
+    hcy_corrections_free(own);
+    hcy_image_free(image);
+    hcy_stack_close(master);
+    return status;
+}
+
 int live_plan_check(const struct integrate_values *v)
 {
-    const char *const images[] = { v->mask, v->flat, v->absorption, v->dark, v->variance };
+    const struct {
+        const char *path;
+        unsigned which; /* of a master file's; 0: an image alone */
+    } images[] = { { v->mask, HCY_CORRECTION_MASK }, { v->flat, HCY_CORRECTION_FLAT }, { v->absorption, 0 },
+                   { v->dark, 0 }, { v->variance, 0 } };
     hcy_poni poni = HCY_PONI_INIT;
     int status = integrate_has_geometry(v) ? integrate_geometry(&poni, v) : 0;
-    for (size_t i = 0; !status && i < sizeof images / sizeof images[0]; i++) {
-        hcy_image *image = NULL;
-        if (images[i])
-            status = i ? hcy_image_read(&image, images[i]) : hcy_image_find(&image, images[i], "pixel_mask");
-        hcy_image_free(image);
-    }
+    for (size_t i = 0; !status && i < sizeof images / sizeof images[0]; i++)
+        status = images[i].path ? check_live_image(images[i].path, images[i].which) : 0;
     return status ? cli_fail(status) : check_live_detector(v->detector);
 }
 
