@@ -248,11 +248,11 @@ static void put(hid_t at, const char *name, int rank, const hsize_t *dims, hid_t
     H5Sclose(space);
 }
 
-/* As pyFAI writes it; of NO_PLACE a corner is not known, if that is wanted. */
-static void make_file(const char *path, int lacks_one)
+/* As pyFAI writes it; mask NULL: none. */
+static void write_detector(const char *path, const float *corners, const uint8_t *mask, const int shape[2],
+                           const double pixel[2])
 {
-    static float corners[N * 12];
-    static uint8_t mask[N];
+    const hsize_t dims[] = { (hsize_t)shape[0], (hsize_t)shape[1], 4, 3 };
     hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), links = H5Pcreate(H5P_LINK_CREATE);
     H5Pset_create_intermediate_group(links, 1);
     hid_t group = H5Gcreate2(file, "/entry_0000/pyFAI/Detector", links, H5P_DEFAULT, H5P_DEFAULT);
@@ -260,20 +260,42 @@ static void make_file(const char *path, int lacks_one)
     H5Tset_size(type, H5T_VARIABLE);
     hid_t class = H5Acreate2(group, "NX_class", type, scalar, H5P_DEFAULT, H5P_DEFAULT);
     H5Awrite(class, type, &(const char *){ "NXdetector" });
-    make_corners(corners, 0);
-    make_mask(mask);
-    if (lacks_one)
-        corners[12 * NO_PLACE + 4] = NAN;
-    put(group, "pixel_corners", 4, (const hsize_t[]){ BENT_HEIGHT, BENT_WIDTH, 4, 3 }, H5T_NATIVE_FLOAT, corners);
-    put(group, "mask", 2, (const hsize_t[]){ BENT_HEIGHT, BENT_WIDTH }, H5T_NATIVE_UINT8, mask);
-    put(group, "pixel_size", 1, (const hsize_t[]){ 2 }, H5T_NATIVE_DOUBLE, (const double[]){ 1.0e-3, 1.1e-3 });
-    put(group, "shape", 1, (const hsize_t[]){ 2 }, H5T_NATIVE_INT, (const int[]){ BENT_HEIGHT, BENT_WIDTH });
+    put(group, "pixel_corners", 4, dims, H5T_NATIVE_FLOAT, corners);
+    if (mask)
+        put(group, "mask", 2, dims, H5T_NATIVE_UINT8, mask);
+    put(group, "pixel_size", 1, (const hsize_t[]){ 2 }, H5T_NATIVE_DOUBLE, pixel);
+    put(group, "shape", 1, (const hsize_t[]){ 2 }, H5T_NATIVE_INT, shape);
     H5Aclose(class);
     H5Sclose(scalar);
     H5Tclose(type);
     H5Gclose(group);
     H5Pclose(links);
     H5Fclose(file);
+}
+
+/* Of NO_PLACE a corner is not known, if that is wanted. */
+static void make_file(const char *path, int lacks_one)
+{
+    static float corners[N * 12];
+    static uint8_t mask[N];
+    make_corners(corners, 0);
+    make_mask(mask);
+    if (lacks_one)
+        corners[12 * NO_PLACE + 4] = NAN;
+    write_detector(path, corners, mask, (const int[]){ BENT_HEIGHT, BENT_WIDTH }, (const double[]){ 1.0e-3, 1.1e-3 });
+}
+
+/* A regular grid whose first pixel is nowhere. */
+static void make_grid(const char *path, int height, int width, double pixel)
+{
+    float *corners = calloc((size_t)height * width * 12, sizeof *corners), *corner = corners;
+    for (int i = 0; i < height * width; i++)
+        for (int k = 0; k < 4; k++, corner += 3) {
+            corner[1] = i ? (float)(pixel * (i / width + (k == 1 || k == 2))) : NAN;
+            corner[2] = (float)(pixel * (i % width + (k >= 2)));
+        }
+    write_detector(path, corners, NULL, (const int[]){ height, width }, (const double[]){ pixel, pixel });
+    free(corners);
 }
 
 static void put_start(hid_t file, const char *name, const char *time)
@@ -360,6 +382,10 @@ static void test_file(void)
 int main(int argc, char **argv)
 {
 #ifdef HAVE_HDF5
+    if (argc == 5) {
+        make_grid(argv[1], atoi(argv[2]), atoi(argv[3]), atof(argv[4]));
+        return 0;
+    }
     if (argc > 1) {
         make_file(argv[1], argc > 2);
         return 0;

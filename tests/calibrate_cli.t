@@ -3,6 +3,7 @@ test_name=calibrate_cli
 . "${top_srcdir:-.}/tests/cli.sh"
 threads_elsewhere
 make=${json%/*}/calibrate
+corners=${json%/*}/azint_corners
 
 # frame NAME ...: see make_frame() of calibrate.c.
 frame() { name=$1; shift; "$make" frame "$name" "$@" || exit 99; }
@@ -42,6 +43,11 @@ check 'few photons, orientation 1' calibrate faint.npy -c LaB6 -w 0.5 --pixel 75
 check '... the distance is that of the frame' near faint.poni Distance 0.1 1e-4
 
 # --- From a geometry, a centre, with what is fixed ---
+sed 's/^Detector:.*/Detector: NexusDetector/; s/^Detector_config:.*/Detector_config: {"filename": "none.h5"}/' ceria.poni \
+    >filed.poni
+check "--pixel in place of the detector's file that the PONI names" \
+    calibrate ceria.npy -c CeO2 -p filed.poni --pixel 172 -o unfiled.poni
+check '... which the geometry that is found does not name' grep -q '^Detector: Detector$' unfiled.poni
 sed 's/^Distance:.*/Distance: 0.1515/; s/^Poni1:.*/Poni1: 0.0507/; s/^Poni2:.*/Poni2: 0.0394/' ceria.poni >wrong.poni
 says() { "$halcyon" calibrate ceria.npy -c CeO2 "$@" >said 2>&1; }
 check 'from a PONI that is wrong' says -p wrong.poni -o right.poni
@@ -158,6 +164,20 @@ if "$halcyon" simulate s.h5 --detector Eiger500k --frames 16 --counts 0.05 -q >s
     # Sixteen times the photons are four times less noise.
     check "frames of a stack, added, have less noise than the first alone: $all, $one" test $((2 * all)) -lt "$one"
     check '... and are where they were made' near s2.poni Distance "$distance" 1e-5
+    # n_points OPTIONS...: places on rings that a fit has used.
+    n_points()
+    {
+        "$halcyon" calibrate grid.npy -c CeO2 -p grid.poni "$@" >said 2>&1 || { cat said; return 1; }
+        sed -n 's/^  rms .* mrad, \([0-9]*\) of .*/\1/p' said
+    }
+    frame grid.npy 300 300 172e-6 3 0.15 0.026 0.026 0 0 0.5 CeO2 100 0.02
+    "$corners" grid.h5 300 300 172e-6 || exit 99
+    sed 's/^Poni1:.*/Poni1: 0.026/; s/^Poni2:.*/Poni2: 0.026/' ceria.poni >grid.poni
+    plain=`n_points --pixel 172`
+    # Around another place than the beam rings are cut into few pieces that are long.
+    nowhere=`n_points -D grid.h5`
+    check "the first pixel has no place: rings give as many points, $nowhere of $plain" \
+        test $((10 * nowhere)) -gt $((9 * plain))
     # A signal ends the adding as a device does that is lost.
     check 'not all of the frames: there is no sum, and no geometry of it' refused 1 'is lost' calibrate s.h5 -c CeO2 \
         -w "$wavelength" -D Eiger500k -o part.poni --frames 0:16 -d cpu@lose-launch=3
@@ -165,6 +185,7 @@ if "$halcyon" simulate s.h5 --detector Eiger500k --frames 16 --counts 0.05 -q >s
 else
     skip 'frames of a stack, added, have less noise than the first alone: built without HDF5'
     skip '... and are where they were made'
+    skip 'the first pixel has no place: built without HDF5'
     skip 'not all of the frames: there is no sum, and no geometry of it'
     skip '... none is written'
 fi

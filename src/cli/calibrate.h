@@ -45,6 +45,8 @@ struct ring_points {
     size_t n;
     size_t sought[MOST_RINGS], found[MOST_RINGS]; /* pieces of each ring that are on the frame, and that show it */
 };
+/* The pixel with the smallest angle is nearest to the beam: pieces of rings are counted around it. */
+size_t find_beam_pixel(const struct powder *powder);
 /* The rings' maxima in a geometry, looked for up to `reach` pixels from where they should be, in pieces of rings of so
  * many pixels.  0, or -1 with the library's
  * error.  Points are to be freed. */

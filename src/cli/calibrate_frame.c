@@ -71,7 +71,9 @@ static int parse_pixel(hcy_poni *poni, const char *text)
     for (int i = 0; i < 2; i++)
         if (um[i] < 1 || um[i] > MOST_PIXEL)
             return refuse_pixel(text, um[i]);
+    /* Nor does the file that the PONI names say how large they are. */
     poni->detector = NULL;
+    *poni->detector_file = 0;
     poni->height = poni->width = 0;
     return CLI_OK;
 }

@@ -67,14 +67,10 @@ static void put_rings(FILE *out, const struct powder *p, const hcy_poni *poni)
 static int put_points(FILE *out, const struct powder *p, const hcy_poni *poni, const struct ring_points *points)
 {
     double *places = malloc(3 * (points->n + 1) * sizeof *places), *angles = places + 2 * points->n;
-    double middle[2] = { 0, 0 };
-    size_t beam = 0;
+    const size_t beam = find_beam_pixel(p);
+    const double middle[2] = { (double)(beam / p->width), (double)(beam % p->width) };
     if (!places)
         return cli_error("no memory for %zu points", points->n);
-    for (size_t i = 0; i < p->height * p->width; i++)
-        beam = p->angle[i] < p->angle[beam] ? i : beam;
-    middle[0] = (double)(beam / p->width);
-    middle[1] = (double)(beam % p->width);
     for (size_t i = 0; i < points->n; i++) {
         places[2 * i] = points->points[i].row;
         places[2 * i + 1] = points->points[i].column;

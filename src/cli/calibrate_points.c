@@ -29,13 +29,16 @@ struct bands {
     size_t n;
 };
 
-/* The pixel with the smallest angle is nearest to the beam: pieces are counted around it. */
-static size_t find_beam_pixel(const struct powder *p)
+size_t find_beam_pixel(const struct powder *p)
 {
     size_t best = 0;
-    for (size_t i = 1; i < p->height * p->width; i++)
-        if (p->angle[i] < p->angle[best])
+    double least = HUGE_VAL;
+    for (size_t i = 0; i < p->height * p->width; i++)
+        /* The first pixels of a detector's file may have no place: no angle is less than theirs. */
+        if (p->angle[i] < least) {
+            least = p->angle[i];
             best = i;
+        }
     return best;
 }
 
