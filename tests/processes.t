@@ -44,6 +44,15 @@ check '--json: devices that take their time bound the run' sh -c "'$halcyon' int
 check '... where some of them get no frames' sh -c "'$halcyon' integrate s.h5 -p s.poni --processes 3 --frames :1 \
     -d null@kernels=noop@delay-us=500000 -o slow.dat --json | grep '\"bound_by\": \"devices\"'"
 check '--json: a device is a process' sh -c "'$halcyon' integrate s.h5 -p s.poni --processes 2 -o j.h5 --json | grep 'process 1 (cpu@threads='"
+sed 's/^Wavelength:.*/Wavelength: 0.5/' s.poni >unit.poni
+says_once() { "$halcyon" integrate s.h5 -p unit.poni --processes 3 -q -o unit.dat 2>unit.log; equals "`grep -c 'if that is in Angstrom' unit.log`" 1; }
+check 'a warning is the first process'\'' alone' says_once
+if command -v script >/dev/null; then
+    script -qc "'$halcyon' integrate s.h5 -p s.poni --processes 3 -o unit.dat" terminal.log >/dev/null
+    check '... as is the line of progress' equals "`tr '\r' '\n' <terminal.log | grep -c 'opening s.h5'`" 1
+else
+    skip 'no script'
+fi
 check '--processes 0' refused 2 'from 1 to 256' "$halcyon" integrate s.h5 -p s.poni --processes 0
 check '--processes and --follow' refused 2 'leave --follow' "$halcyon" integrate s.h5 -p s.poni --processes 2 --follow
 check 'a device that is not there' refused 1 'nosuch' "$halcyon" integrate s.h5 -p s.poni --processes 2 -d nosuch -o none.h5

@@ -108,6 +108,8 @@ void cli_note(const char *fmt, ...) HCY_PRINTF(1, 2);
 /* A device hangs: its driver's exit handlers would take apart what threads in it still use, so that the program ends
  * without these. */
 extern bool cli_has_hung;
+/* Notes are not printed: another process of this run has said the same. */
+extern bool cli_notes_off;
 /* The same of a command line that is wrong in itself, whatever its files hold: it ends in where help is.  CLI_USAGE. */
 int cli_usage(const char *fmt, ...) HCY_PRINTF(1, 2);
 /* The library's words for `status`, a negative return; returns CLI_FAILED. */

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 const char *cli_name = "";
-bool cli_has_hung;
+bool cli_has_hung, cli_notes_off;
 
 static void message(const char *fmt, va_list args)
 {
@@ -33,6 +33,8 @@ int cli_error(const char *fmt, ...)
 void cli_note(const char *fmt, ...)
 {
     va_list args;
+    if (cli_notes_off)
+        return;
     va_start(args, fmt);
     message(fmt, args);
     va_end(args);

@@ -226,17 +226,20 @@ int process_work(int argc, char **argv)
         free(w);
         return status;
     }
+    /* Until there are frames a worker does what its parent has done, who has said what there is to say of it. */
+    cli_notes_off = true;
     if (!integrate_parse(&values, &inputs, argc, argv, &status)) {
         status = CLI_FAILED;
+        values.quiet = 1;
         w->job.paths = values.inputs.files;
         w->job.n_paths = values.inputs.n;
         w->job.path = values.inputs.files[0];
         if (!integrate_begin(&w->job, &values)) {
             values.devices = w->setup.devices;
-            values.quiet = 1;
             w->job.worker = 1;
             status = start_worker(w);
         }
+        cli_notes_off = false;
         if (!status)
             status = do_orders(w);
         /* With none left the worker has failed, which its last answer says; main() has to know of it in any case. */
