@@ -106,6 +106,9 @@ check '--mask-from-frame, saved' integrate -p g.poni --mask mask.npy --mask-from
 check '... its mask' equals "`"$json" mask_file <frame.json`" "`pwd`/frame_mask.npy"
 check '... read' integrate -j frame.json --no-sentinels -o frame2.dat
 check '... the same curve' same frame.dat frame2.dat
+echo 7 >counts.txt && ln counts.txt kept_mask.npy || exit 99
+check '... in place of nothing that is read' refused 1 'kept_mask.npy is read (--monitor)' integrate -p g.poni --mask mask.npy \
+    --mask-from-frame 0 --dummy 60 --monitor counts.txt -o x.dat --save-config kept.json
 # --- Thick sensors ---
 sed -e 's/^Detector_config: {/&"sensor": {"material": "Si", "thickness": 0.00045}, /' -e '$aParallax: True' g.poni >thick.poni
 check 'parallax, saved' integrate -p thick.poni -n 9 -o thick.dat --save-config thick.json

@@ -106,6 +106,9 @@ static int guard_saved_files(const struct integrate_values *values, const hcy_cu
     guard_reads(&guard, "--mask", given->mask);
     guard_reads(&guard, "--flat", given->flat);
     guard_reads(&guard, "--dark", given->dark);
+    guard_reads(&guard, "--monitor", values->monitor);
+    guard_reads(&guard, "--pedestal", values->raw.pedestal);
+    guard_reads(&guard, "--gain", values->raw.gain);
     int status = guard_writes(&guard, "the mask of --save-config", mask_file, 0, 0);
     if (!status)
         status = guard_writes(&guard, "the flat field of --save-config", flat_file, 0, 0);
