@@ -491,6 +491,8 @@ else
 fi
 check '--watch, not on a terminal' run 0 's.h5' -o watch.dat --watch
 check '... its numbers' grep 'series 1: 12 of 12 frames.*waiting 0, dropped 0.*latency p50 .* p99.9' run.log
+check '... of two series' run 0 's.h5 --series 2' -o watch.dat --watch --series 2
+check '... each with its own rate' not grep ': 12 of 12 frames, 0 frames' run.log
 if command -v script >/dev/null; then
     send s.h5 --stream "$at" &
     script -qc "'$halcyon' integrate --stream '$at' --timeout 20 $plan --watch -o end.dat" end.log >/dev/null
@@ -523,6 +525,8 @@ else
                '$halcyon' integrate --stream '$at' -p s.poni -d cpu@threads=1 -o nokey.dat --timeout 1 -q; got=\$?
                kill -INT \$pid; wait \$pid; [ \$got = 1 ]"
 fi
+check 'as long as a key, and none' refused 1 'neither a key' "$halcyon" integrate --stream "$at" \
+    --curve-key '~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~' -o no.dat
 check 'a key that is none' refused 1 'neither a key' "$halcyon" integrate --stream "$at" --curve-key none -o no.dat
 
 # --- The command line ---

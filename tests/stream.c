@@ -127,6 +127,12 @@ static void test_round(int version, uint32_t codec, uint32_t type, uint32_t elem
         }
         ok(good, "v%d, %s, %u bytes a pixel: the same pixels", version, codecs[codec], elem);
     }
+    if (version == 1) {
+        char size[64], head[512];
+        snprintf(size, sizeof size, "\"size\":%zu}", message.parts[2].size);
+        snprintf(head, sizeof head, "%.*s", (int)message.parts[1].size, (const char *)message.parts[1].data);
+        ok(strstr(head, size) != NULL, "... whose size is that of the part behind: %s in %s", size, head);
+    }
     sent_free(&message);
     for (int i = 0; i < 2; i++) {
         free(coded[i]);

@@ -132,7 +132,7 @@ int record_next(const hcy_span **parts, size_t *n, struct record *r)
         if (*n && hcy_stream_begins(r->ahead, (size_t)r->ahead_size, r->version))
             return 1;
         if (!r->version)
-            r->version = *r->ahead == '{' ? 1 : 2;
+            r->version = r->ahead_size && *r->ahead == '{' ? 1 : 2;
         if (*n < PARTS)
             r->parts[(*n)++] = (hcy_span){ r->ahead, (size_t)r->ahead_size };
         else

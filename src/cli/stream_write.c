@@ -275,13 +275,16 @@ static void image_v1(struct sent *m, const struct sent_series *s, uint64_t numbe
         snprintf(encoding, sizeof encoding, "lz4<");
     put_format(next_part(m), "{\"htype\":\"dimage-1.0\",\"series\":%llu,\"frame\":%llu,\"hash\":\"\"}",
                (unsigned long long)s->number, (unsigned long long)number);
-    put_format(next_part(m),
-               "{\"htype\":\"dimage_d-1.0\",\"shape\":[%u,%u],\"type\":\"%s\",\"encoding\":\"%s\",\"size\":%zu}", s->width,
-               s->height, type_name(s->pixel_type), encoding, chunk->size);
+    struct sent_text *t = next_part(m);
+    const size_t at = m->n;
     if (s->codec == HCY_CODEC_LZ4)
         add_bare_lz4(m, s, chunk);
     else
         add_blob(m, chunk->data, chunk->size);
+    /* The size is that of the part, which is not the chunk's where LZ4 has lost its head. */
+    put_format(t, "{\"htype\":\"dimage_d-1.0\",\"shape\":[%u,%u],\"type\":\"%s\",\"encoding\":\"%s\",\"size\":%zu}",
+               s->width, s->height, type_name(s->pixel_type), encoding,
+               m->texts[at].bytes ? m->texts[at].size : m->parts[at].size);
     put_format(next_part(m), "{\"htype\":\"dconfig-1.0\",\"start_time\":0,\"stop_time\":0,\"real_time\":0}");
 }
 

@@ -118,8 +118,9 @@ void watch_show(struct watch *w, struct tally *t, uint64_t series, uint64_t anno
     if (!w->on || (!force && now - w->shown < (w->terminal ? PAUSE_TERMINAL : PAUSE_LINES)))
         return;
     struct tally_counts counts = tally_read(t);
-    if (counts.done < w->last_done)
+    if (series != w->series || counts.done < w->last_done)
         w->last_done = 0; /* of an earlier series */
+    w->series = series;
     w->rate = now > w->last_time ? (double)(counts.done - w->last_done) / (now - w->last_time) : 0;
     w->last_done = counts.done;
     w->last_time = w->shown = now;

@@ -12,7 +12,7 @@ struct watch {
     int on, terminal;
     int lines; /* that stand on the terminal */
     double shown, rate, last_time; /* seconds; frames/s since the last look */
-    uint64_t last_done;
+    uint64_t last_done, series; /* at the last look, of this series */
     pthread_mutex_t lock;
     double *curve; /* [lock] [n] */
     size_t n;

@@ -34,11 +34,11 @@ static int read_key(char key[KEY + 1], const char *text, const char *what)
 {
     uint8_t bytes[32];
     char line[256];
-    FILE *file = strlen(text) == KEY && zmq_z85_decode(bytes, text) ? NULL : fopen(text, "r");
-    if (strlen(text) == KEY && !file) {
+    if (strlen(text) == KEY && zmq_z85_decode(bytes, text)) {
         memcpy(key, text, KEY + 1);
         return CLI_OK;
     }
+    FILE *file = fopen(text, "r");
     if (!file)
         return cli_error("%s '%s' is neither a key of %d characters nor a file that can be read", what, text, KEY);
     int found = 0;
