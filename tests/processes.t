@@ -208,7 +208,7 @@ interrupted()
     list=`workers $run`
     kill -INT $run
     wait $run
-    equals $? 1 && grep 'stopped after frame' run.err || return 1
+    equals $? 1 && grep "stopped after [0-9]* of $many frames" run.err || return 1
     for p in $list; do if alive $p; then echo "$p is left"; return 1; fi; done
 }
 check 'an interrupt ends them all' interrupted

@@ -73,7 +73,7 @@ int follow_run(const struct follow *f, uint64_t *next, hcy_pipeline_sink sink, h
     /* The three ends without an error of the pipeline are told apart here: the user, a lacking monitor, no
      * more frames. */
     if (!status && interrupt_came())
-        return hcy_fail(HCY_ECANCELLED, "stopped after frame %llu", (unsigned long long)*next);
+        return hcy_fail(HCY_ECANCELLED, "stopped before frame %llu", (unsigned long long)*next);
     if (!status && *next < f->last && *next < hcy_stack_get_info(f->stack)->frames)
         return hcy_fail(HCY_ENOENT, "frame %llu came, but no monitor for it within %g s", (unsigned long long)*next,
                         f->timeout);

@@ -292,7 +292,8 @@ static int flush_curves(void *payload)
     return hcy_curves_flush(job->curves);
 }
 
-/* Whoever waits for frames without knowing how many there will be has got them all when no more come. */
+/* Whoever waits for frames without knowing how many there will be has got them all when no more come, but not if none
+ * did: an empty result is none. */
 static int run_all_frames(struct job *job)
 {
     const struct integrate_values *v = job->values;
@@ -305,7 +306,7 @@ static int run_all_frames(struct job *job)
     if (v->monitor)
         follow.ready = group_monitored;
     int status = follow_run(&follow, &next, take_curve, show_progress, job);
-    return status == HCY_ETIMEOUT && job->last == UINT64_MAX ? 0 : status;
+    return status == HCY_ETIMEOUT && job->last == UINT64_MAX && next > job->first ? 0 : status;
 }
 
 /* Most files have no room for more than means; groups are made of sums, and sparse frames have deviations. */

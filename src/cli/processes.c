@@ -434,7 +434,8 @@ int processes_run(struct processes *p, hcy_pipeline_sink sink, hcy_pipeline_prog
             progress(payload, &p->stats);
         }
         if (!st && interrupt_came() && p->written < p->n_blocks)
-            st = hcy_fail(HCY_ECANCELLED, "stopped after frame %llu", (unsigned long long)block_first(p, p->written));
+            st = hcy_fail(HCY_ECANCELLED, "stopped after %llu of %llu frames", (unsigned long long)p->stats.done,
+                          (unsigned long long)p->stats.frames);
     }
     judge_run(p);
     return st;
