@@ -104,6 +104,9 @@ fi
 for out in - /dev/stdout /dev/fd/1; do
     check "-o $out" sh -c "'$halcyon' integrate s.h5 -p s.poni -n 20 -o $out -q | grep -v '^#' | tail -20 >got; tail -20 plain.xy | cmp - got"
 done
+for out in - /dev/stdout /dev/fd/1; do
+    check "-o $out and --json: both would go there" refused 2 'takes stdout' "$halcyon" integrate s.h5 -p s.poni -o $out --json
+done
 { echo before; "$halcyon" integrate s.h5 -p s.poni -n 20 -o /dev/stdout -q; echo after; } >all
 check '-o /dev/stdout in a file: what stands around it stays' \
     sh -c 'head -1 all | grep before && tail -1 all | grep after && grep "frame 3" all'

@@ -440,6 +440,11 @@ static const char *find_stream_conflict(const struct integrate_values *v, const 
                : NULL;
 }
 
+static int is_stdout(const char *output)
+{
+    return output && (!strcmp(output, "-") || !strcmp(output, "/dev/stdout") || !strcmp(output, "/dev/fd/1"));
+}
+
 static int check_values(const struct integrate_values *v, const char *stack)
 {
     const char *conflict = find_stream_conflict(v, stack);
@@ -490,7 +495,7 @@ static int check_values(const struct integrate_values *v, const char *stack)
         { v->processes.given && v->follow, "--processes deals the frames that are there: leave --follow" },
         { conflict != NULL, conflict },
         { v->follow_timeout.given && !v->follow, "--follow-timeout needs --follow" },
-        { v->json && v->output && !strcmp(v->output, "-"), "--json takes stdout: give -o FILE" },
+        { v->json && is_stdout(v->output), "--json takes stdout: give -o FILE" },
     };
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
         if (rules[i].wrong)
