@@ -48,9 +48,15 @@ static void find_sent_geometry(struct sent_series *s, const char *path)
     s->wavelength = poni.wavelength;
     /* A stream tells the beam's centre, which the point of normal incidence is only without tilts. */
     if (poni.rot1 == 0 && poni.rot2 == 0 && poni.rot3 == 0) {
+        const int o = poni.orientation || !poni.detector ? poni.orientation : poni.detector->orientation;
         s->distance = poni.dist;
         s->beam_x = poni.poni2 / s->pixel2;
         s->beam_y = poni.poni1 / s->pixel1;
+        /* It is counted from the image's first pixel, and a PONI's from where its orientation has the origin. */
+        if (o == 1 || o == 4)
+            s->beam_x = s->width - s->beam_x;
+        if (o == 1 || o == 2)
+            s->beam_y = s->height - s->beam_y;
     }
 }
 
