@@ -427,6 +427,9 @@ check 'a device that fails: the run succeeds' sh -c \
         -o x.dat 2>words"
 check 'a device that fails: it is reported' grep -q 'null.* was given up' words
 check 'a device that fails: all frames are there' equals "`grep -c '^# frame [0-9]*$' x.dat`" 6
+# The null device has no kernels unless it is told to.
+check 'a device without kernels: the run succeeds' sh -c \
+    "'$halcyon' integrate s.h5 -p s.poni -d null,cpu@threads=1 -o x.dat 2>words && grep 'null .* and integrated  FAILED' words"
 check 'no device left' \
     refused 1 'given up: .*as @fail-launch asked' integrate -d null@kernels=noop@fail-launch=2 --batch 1 -o x.dat
 check 'a device that hangs: the limit gives it up' \

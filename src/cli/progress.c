@@ -103,7 +103,10 @@ static void print_device_rate(const hcy_pipeline_device *d)
     fprintf(stderr, "  %-24s %8llu %-6s", d->name, (unsigned long long)d->frames, frames_word(d->frames));
     if (d->frames && d->seconds > 0)
         fprintf(stderr, "  %8.1f frames/s while it had work;", rate((double)d->frames, d->seconds));
-    fprintf(stderr, "  decoded %s integrated, %s%s\n", d->two_stage ? "to images, then" : "and", d->variant, mark(d));
+    /* A device that was left out has no kernels, nor a variant of them. */
+    const char *variant = d->variant ? d->variant : "";
+    fprintf(stderr, "  decoded %s integrated%s%s%s\n", d->two_stage ? "to images, then" : "and", *variant ? ", " : "",
+            variant, mark(d));
 }
 
 void progress_summary(const hcy_pipeline_stats *s, double setup)
