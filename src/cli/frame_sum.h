@@ -26,8 +26,8 @@ struct frame_masks {
 };
 
 /* Adds the frames of an open stack; those that are damaged were reported, and are left out.  A pixel is invalid as an
- * integration with its defaults has it; poni NULL: no detector is known.  CLI_OK: at least one frame is in the sum, and the
- * run came to its end.
+ * integration with its defaults has it; poni NULL: no detector is known.  CLI_OK: at least one frame is in the sum, and
+ * the run came to its end.
  * frame_sum_free() in any case. */
 int frame_sum_make(struct frame_sum *sum, struct frames *frames, const hcy_poni *poni, const struct frame_masks *masks);
 void frame_sum_free(struct frame_sum *sum);
