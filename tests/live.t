@@ -514,7 +514,25 @@ if command -v script >/dev/null; then
     wait
     check '... on a terminal: nothing is awaited behind the end' sh -c \
         "sed -n '/end.dat: 12 curves/,\$p' end.log >rest && [ -s rest ] && ! grep waiting rest"
+    # picture NAME OPTIONS...: the last curve that is drawn.
+    picture()
+    {
+        name=$1
+        shift
+        send s.h5 --stream "$at" &
+        script -qc "'$halcyon' integrate --stream '$at' --timeout 20 $plan --watch --split no -q $* -o drawn.h5" $name.log >/dev/null
+        wait
+        tr -d '\r' <$name.log | grep -B8 '^frame 11' | tail -9 >$name.drawn
+        [ -s $name.drawn ]
+    }
+    # Rows of an image are not drawn one behind the other.
+    rows_drawn()
+    {
+        picture image --azimuth-range=-180,180 --npt-azim 2 && picture half --azimuth-range=-180,0 && cmp image.drawn half.drawn
+    }
+    check '... of an image its first row' rows_drawn
 else
+    skip 'no script'
     skip 'no script'
 fi
 

@@ -32,12 +32,14 @@ void watch_curve(struct watch *w, const hcy_azint_result *result, uint64_t frame
     /* Without a terminal there is no picture, and the pipeline's thread is not kept with copies for it. */
     if (!w->on || !w->terminal || !result)
         return;
+    /* Rows of an image one behind the other would look like one curve. */
+    const size_t n = result->n_azim && result->n_radial > 1 ? result->n_radial : result->n_bins;
     pthread_mutex_lock(&w->lock);
     /* A picture is not worth ending a run for, so without memory it is left out. */
     if (!w->curve)
-        w->curve = malloc(result->n_bins * sizeof *w->curve);
+        w->curve = malloc(n * sizeof *w->curve);
     if (w->curve) {
-        w->n = result->n_bins;
+        w->n = n;
         memcpy(w->curve, result->intensity, w->n * sizeof *w->curve);
         w->frame = frame;
         w->has_curve = 1;
