@@ -38,7 +38,7 @@ static const struct cli_option options[] = {
     { "channel", 0, CLI_TEXT, AT(channel), "N", "of several energy thresholds: 1, 2, difference ...", 0, 0, NULL },
     { "plot", 0, CLI_TEXT, AT(plot), "FILE", "a picture of the fit: .png, .svg or .pdf", 0, 0, NULL },
     { "force", 0, CLI_FLAG, AT(force), NULL, "write a geometry that is doubtful, too", 0, 0, NULL },
-    { "devices", 'd', CLI_TEXT, AT(devices), "LIST", "that decode frames (HALCYON_DEVICE, else cpu)", 0, 0, NULL },
+    { "devices", 'd', CLI_TEXT, AT(devices), "LIST", "that decode frames: cpu; all; ... (auto)", 0, 0, NULL },
     { "quiet", 'q', CLI_FLAG, AT(quiet), NULL, "no table of rings", 0, 0, NULL },
     CLI_ISOLATE_OPTIONS,
     { NULL, 0, CLI_FLAG, 0, NULL, NULL, 0, 0, NULL }

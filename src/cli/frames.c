@@ -22,6 +22,17 @@ static int choose_frames(struct frames *f)
     return cli_error("--frames: %s has frames 0 to %llu", f->path, (unsigned long long)f->info->frames - 1);
 }
 
+/* Whoever names no device has a few frames decoded by the processor, as integrate does: before the drivers of any other
+ * device are loaded. */
+static int open_frame_devices(struct frames *f)
+{
+    const char *named = getenv("HALCYON_DEVICE");
+    if (!f->device_list && !(named && *named) && f->last - f->first <= 3 &&
+        !hcy_device_open_list(&f->devices, &f->n_devices, "cpu"))
+        return 0;
+    return hcy_device_open_list(&f->devices, &f->n_devices, f->device_list);
+}
+
 int frames_open(struct frames *f)
 {
     progress_begin(&f->progress, !f->quiet);
@@ -48,7 +59,7 @@ int frames_open(struct frames *f)
         status = choose_frames(f);
     if (status || f->first == f->last) /* a part without frames needs no device */
         return status;
-    status = hcy_device_open_list(&f->devices, &f->n_devices, f->device_list);
+    status = open_frame_devices(f);
     if (status)
         return cli_fail_value(status, f->device_list);
     /* A batch is bounded by memory, as every thread has one; a frame that is larger is a batch of one. */
