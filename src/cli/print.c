@@ -200,7 +200,7 @@ static void quoted(FILE *out, const char *text)
         else if (n)
             fwrite(c, 1, n, out);
         else
-            fputc('?', out);
+            fputs("\\ufffd", out);
         c += n ? n : 1;
     }
     fputc('"', out);
