@@ -147,6 +147,16 @@ check 'a parameter that is none' refused 2 'they are dist' calibrate ceria.npy -
 check 'a centre that is none' refused 2 'column,row' calibrate ceria.npy -c CeO2 -w 1 --pixel 172 --centre 5
 check 'a detector of another shape' refused 1 'pixels' calibrate ceria.npy -c CeO2 -w 1 -D Eiger4M
 
+# Where hardly any distance comes into question, none is made up.
+frame small.npy 60 60 172e-6 3 0.15 0.005 0.005 0 0 0.5 none 100 0.02
+if [ -z "${HCY_SANITIZER-}" ] && valgrind -q true >valgrind.log 2>&1; then
+    check 'noise, about so far away: nothing is read that was not written' refused 1 'no rings of CeO2' \
+        env HALCYON_DEVICE=cpu@threads=1@simd=portable valgrind -q --error-exitcode=99 \
+        "$halcyon" calibrate small.npy -c CeO2 -w 0.5 --pixel 172 --distance 0.05
+else
+    skip 'noise, about so far away: no valgrind'
+fi
+
 # --- A stack, and the picture ---
 check 'what --mask names is left out: a frame that masks itself' refused 1 'no rings of CeO2' \
     calibrate ceria.npy -c CeO2 -p ceria.poni --mask ceria.npy

@@ -496,7 +496,10 @@ static int list_distances(double found[DISTANCES], const double cone[CONE], stru
     double to = given > 0 ? 1.03 * given / bin : 400.0 * (double)f->n;
     for (double d = from; d <= to; d *= 1 + STEP) {
         double now = likeness_at(f, t->tangents, t->n_tangents, d);
-        int at = n - 1;
+        int at;
+        /* Where rings are not alike at all there is no distance, and no place is taken for one. */
+        if (!(now > 0))
+            continue;
         /* A neighbour of the last one is the same maximum. */
         for (at = 0; at < n && fabs(found[at] / (d * bin) - 1) > 0.04; at++)
             ;
