@@ -199,25 +199,11 @@ else
     skip 'not all of the frames: there is no sum, and no geometry of it'
     skip '... none is written'
 fi
-# A driver that leaves a mark where it is loaded.
-mkdir driver && cat >driver/cuda.c <<'C'
-#include <stdio.h>
-static void __attribute__((constructor)) leave_mark(void)
-{
-    FILE *mark = fopen("driver/loaded", "w");
-    if (mark)
-        fclose(mark);
-}
-C
-if [ -n "${HCY_SANITIZER-}" ] || ! ${CC-cc} -shared -fPIC -o driver/libcuda.so.1 driver/cuda.c >driver/log 2>&1; then
-    skip 'the first frame is decoded by the processor: no library can be built here'
-else
-    unloaded()
-    {
-        env -u HALCYON_DEVICE -u HALCYON_BACKENDS LD_LIBRARY_PATH="$work/driver:${LD_LIBRARY_PATH-}" \
-            "$halcyon" calibrate ceria.npy -c CeO2 -p ceria.poni -q && not ls driver/loaded
-    }
+if marked_driver; then
+    unloaded() { with_driver calibrate ceria.npy -c CeO2 -p ceria.poni -q && not ls driver/loaded; }
     check 'the first frame is decoded by the processor, no driver of another device is loaded' unloaded
+else
+    skip 'the first frame is decoded by the processor: no driver can be built here'
 fi
 # What gnuplot is given: rings as many places of the frame, and a row for each of the points.
 mkdir stub && printf '#!/bin/sh\ncat\n' >stub/gnuplot && chmod +x stub/gnuplot || exit 99

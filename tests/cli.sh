@@ -66,3 +66,24 @@ refused()
     cat refused.err
     return 1
 }
+# marked_driver: a libcuda.so.1 that leaves driver/loaded where it is loaded; a failure where none can be.
+marked_driver()
+{
+    [ -z "${HCY_SANITIZER-}" ] && mkdir driver && cat >driver/cuda.c <<'C' || return 1
+#include <stdio.h>
+static void __attribute__((constructor)) leave_mark(void)
+{
+    FILE *mark = fopen("driver/loaded", "w");
+    if (mark)
+        fclose(mark);
+}
+C
+    ${CC-cc} -shared -fPIC -o driver/libcuda.so.1 driver/cuda.c >driver/log 2>&1 || return 1
+    with_driver devices >driver/log 2>&1 # not so in a build without CUDA
+    rm driver/loaded 2>/dev/null
+}
+# with_driver SUBCOMMAND...: with that one, and no devices named.
+with_driver()
+{
+    env -u HALCYON_DEVICE -u HALCYON_BACKENDS LD_LIBRARY_PATH="`pwd`/driver:${LD_LIBRARY_PATH-}" "$halcyon" "$@"
+}

@@ -96,6 +96,16 @@ done
 cp a/f_2.tif 'f%2.tif'
 check 'a % in the name of an input is left out' integrate 'f%2.tif' a/f_3.tif -o 'out/%s.edf' --npt-azim 4
 check '... of the output' test -s out/f2.edf -a -s out/f_3.edf
+if marked_driver; then
+    mixed()
+    {
+        with_driver integrate a/f_0.tif a/f_1.tif -p s.poni -n 50 -q -o out/%s.dat && not ls driver/loaded || return 1
+        with_driver integrate a/f_0.tif s.npy -p s.poni -n 50 -q -o out/%s.dat && ls driver/loaded
+    }
+    check 'the processor alone is for files of few frames, not for one of many behind them' mixed
+else
+    skip 'the processor alone is for files of few frames: no driver can be built here'
+fi
 check '--json is for one' refused 2 '%s' "$halcyon" integrate a -p s.poni --json -o out/%s.dat
 check '--processes is for one' refused 2 '%s' "$halcyon" integrate a -p s.poni --processes 2 -o out/%s.dat
 check '--shard is for one' refused 2 '%s' "$halcyon" integrate a -p s.poni --shard 0/2 -o out/%s.dat

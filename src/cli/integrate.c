@@ -410,8 +410,9 @@ static int open_devices(struct job *job)
     const char *named = getenv("HALCYON_DEVICE"), *wish = job->values->devices;
     if (job->values->processes.given && !job->worker && !processes_devices(wish))
         wish = "cpu";
-    if (!wish && !(named && *named) && has_few_frames(job) &&
-        !hcy_device_open_list(&job->devices, &job->n_devices, "cpu"))
+    job->few = !wish && !(named && *named) && has_few_frames(job) &&
+               !hcy_device_open_list(&job->devices, &job->n_devices, "cpu");
+    if (job->few)
         return 0;
     return hcy_device_open_list(&job->devices, &job->n_devices, wish);
 }
@@ -440,6 +441,9 @@ static void tell_vain_cache(const char *folder)
 
 int integrate_plan(struct job *job)
 {
+    /* What was opened for a file of few frames is not what one of many is to have. */
+    if (job->few && !has_few_frames(job))
+        release_devices(job);
     /* Opening devices may take seconds, so the files are checked before. */
     int status = job->devices ? 0 : open_devices(job);
     if (status)
@@ -530,17 +534,24 @@ void integrate_end(struct job *job)
     failures_free(&job->failures);
 }
 
-/* One result, of n files.  *devices are opened for the first and stay for the next. */
-static int make_result(struct job *job, const char *const *paths, size_t n, hcy_device ***devices, size_t *n_devices)
+/* Devices that are opened for one result and stay for the next. */
+struct kept {
+    hcy_device **devices;
+    size_t n;
+    int few; /* as of the job */
+};
+
+/* One result, of n files. */
+static int make_result(struct job *job, const char *const *paths, size_t n, struct kept *kept)
 {
     job->path = paths[0];
     job->paths = paths;
     job->n_paths = n;
-    job->devices = *devices;
-    job->n_devices = *n_devices;
+    job->devices = kept->devices;
+    job->n_devices = kept->n;
+    job->few = kept->few;
     int status = run_integration(job);
-    *devices = job->devices;
-    *n_devices = job->n_devices;
+    *kept = (struct kept){ job->devices, job->n_devices, job->few };
     job->devices = NULL;
     job->n_devices = 0;
     return status;
@@ -548,12 +559,12 @@ static int make_result(struct job *job, const char *const *paths, size_t n, hcy_
 
 /* *whole: all frames came, some of which may have failed. */
 static int make_one(int *whole, const struct integrate_values *values, int argc, char **argv, const char *const *paths,
-                    size_t n, hcy_device ***devices, size_t *n_devices)
+                    size_t n, struct kept *kept)
 {
     struct job job = { .argc = argc, .argv = argv };
     int status = integrate_begin(&job, values);
     if (!status)
-        status = make_result(&job, paths, n, devices, n_devices);
+        status = make_result(&job, paths, n, kept);
     *whole = job.whole;
     integrate_end(&job);
     return status;
@@ -564,20 +575,20 @@ static int make_results(const struct integrate_values *values, int argc, char **
 {
     const struct inputs *in = &values->inputs;
     const int each = inputs_each(values->output);
-    hcy_device **devices = NULL;
-    size_t n_devices = 0, i = 1;
+    struct kept kept = { 0 };
+    size_t i = 1;
     int whole, other, failed = 0,
-        status = make_one(&whole, values, argc, argv, in->files, each ? 1 : in->n, &devices, &n_devices);
+        status = make_one(&whole, values, argc, argv, in->files, each ? 1 : in->n, &kept);
     /* What is wrong with the first is mostly wrong with all, but for its frames; one behind it fails alone. */
     for (; each && (!status || whole) && i < in->n && !interrupt_came(); i++)
-        failed |= make_one(&other, values, argc, argv, in->files + i, 1, &devices, &n_devices) != CLI_OK;
+        failed |= make_one(&other, values, argc, argv, in->files + i, 1, &kept) != CLI_OK;
     if (each && i < in->n) {
         cli_note("%zu of %zu files were not integrated", in->n - i, in->n);
         failed = 1;
     }
-    for (size_t k = 0; k < n_devices; k++)
-        hcy_device_release(devices[k]);
-    hcy_list_free(devices);
+    for (size_t k = 0; k < kept.n; k++)
+        hcy_device_release(kept.devices[k]);
+    hcy_list_free(kept.devices);
     if (!status && failed)
         status = CLI_FAILED;
     return status;

@@ -32,6 +32,7 @@ struct job {
     hcy_azint_plan *plan;
     hcy_device **devices;
     size_t n_devices;
+    int few; /* the processor alone, as there are few frames */
     hcy_curves *curves;
     char output[4096]; /* its path */
     struct cli_identity before; /* the file of that name, if there was one */
