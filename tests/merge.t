@@ -64,6 +64,8 @@ check '--frames: of these' each integrate -o part.h5 --frames 2:9
 check '--frames: merged' merge part.?-of-4.h5 -o parts.h5
 check '--frames: the curves of one process' same middle.h5 parts.h5
 check 'more parts than frames' integrate -o one.h5 --frames 0:1 --shard 1/3
+integrate -o none.h5 --frames 0:1 --shard 1/3 --json >none.json
+check '... whose JSON is an object' sh -c "grep '\"frames\": 0,' none.json && [ '{}' = \"\`head -c 1 none.json; tail -n 1 none.json\`\" ]"
 check '... have no file' not ls one.1-of-3.h5
 integrate -o one.h5 --frames 0:1 --shard 0/3
 check '... and are not missed' merge one.0-of-3.h5 -o ones.h5

@@ -159,6 +159,7 @@ check 'a frame in the terminal needs nothing' env PATH=/nonexistent "$halcyon" p
 check 'a picture and a timeline of one name' refused 1 'written twice, for -o and for HALCYON_TRACE' \
     env HALCYON_TRACE=twice.svg "$halcyon" plot frames.npy -o twice.svg
 check 'frames that are none' refused 1 'has frames 0 to 1' plot frames.npy --frames 2
+check '... of a sum' refused 1 'plot: frames.npy has frames 0 to 1, and 0 to 4 were' plot frames.npy --sum 5
 check 'one frame at a time' refused 2 'one frame is shown' plot frames.npy --frames 0-1
 for bad in 0,1 0-1 0:2; do
     check "... with --sum, too: --frames $bad" refused 2 'one frame is shown' plot frames.npy --frames "$bad" --sum 2

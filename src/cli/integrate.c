@@ -478,8 +478,10 @@ static int run_integration(struct job *job)
 {
     /* The input comes first, since all that follows depends on the shape of its frames. */
     int status = integrate_open(job);
-    if (status || job->first == job->last) /* a part without frames */
+    if (status)
         return status;
+    if (job->first == job->last) /* a part without frames */
+        return integrate_report(job, CLI_OK);
     status = integrate_name_output(job);
     if (!status)
         status = sparse_output(&job->sparse, job->values, job->path, &job->shard);

@@ -9,7 +9,8 @@ static void print_integration_json(const struct job *job, const hcy_pipeline_sta
     cli_json_begin(&json, stdout);
     cli_json_open(&json, NULL, '{');
     failures_run_json(&json, &job->failures, stats, job->setup);
-    pixels_json(&json, &job->pixels);
+    if (job->plan)
+        pixels_json(&json, &job->pixels);
     regions_json(&json, &job->regions);
     if (job->values->sparse)
         cli_json_int(&json, "sparse_pixels", (int64_t)job->sparse.pixels);
@@ -98,8 +99,11 @@ int integrate_report(const struct job *job, int status)
     if (!stats && job->pipeline)
         stats = hcy_pipeline_get_stats(job->pipeline);
     integrate_tell_lost(stats, job->processes ? "" : "device ");
-    if (!stats)
+    /* A part without frames never had a pipeline; nor a plan that knows pixels. */
+    static const hcy_pipeline_stats none;
+    if (!stats && (status || !job->values->json))
         return status;
+    stats = stats ? stats : &none;
     /* JSON takes stdout for itself; the words for people go to stderr. */
     if (job->values->json) {
         print_integration_json(job, stats);
