@@ -143,6 +143,10 @@ bytes p.npy `expr '(' $lost + 1 ')' '*' $frame` `expr 40 '*' $frame` >want
 check 'a damaged frame: those behind it' cmp want got
 check 'a damaged frame: sums go without it' refused 1 "^failed: $lost" "$halcyon" sum bad.h5 -o x.npy
 check 'a damaged frame: and are written' test -s x.npy
+# In a chunk's header the block's size, 8192, stands behind the frame's.
+big=`printf '%08x' $frame | sed 's/../\\\\x&/g'`
+LC_ALL=C sed "s/$big\\x00\\x00\\x20\\x00/$big\\x00\\x00\\x20\\x07/" s.h5 >header.h5
+check 'a damaged header: with words' refused 1 'blocks of 8199 bytes, not a multiple' "$halcyon" decompress header.h5 -o x.npy -q
 check 'a full disk, and a file a frame' refused 1 'not all frames have their file' \
     sh -c "ulimit -f 1; exec '$halcyon' decompress s.h5 -o 'full_%d.tif' -q"
 if [ -w /dev/full ]; then

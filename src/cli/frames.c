@@ -217,8 +217,11 @@ static int decode_batch(struct worker *w, uint64_t first, size_t found)
             continue;
         /* A failed frame is reported as such; only a failure without one is the launch's own. */
         any = 1;
-        (void)hcy_fail(r->status, "%s: block %u at byte %llu of its chunk", hcy_status_text(r->status),
-                       r->block, (unsigned long long)r->byte);
+        size_t blocks;
+        /* What is wrong with a chunk's header has words of its own. */
+        if (hcy_bslz4_block_count(&blocks, &job, w->spans[i].data, w->spans[i].size) != r->status)
+            (void)hcy_fail(r->status, "%s: block %u at byte %llu of its chunk", hcy_status_text(r->status),
+                           r->block, (unsigned long long)r->byte);
         note_failed(w, first + w->number_of[i]);
     }
     return any ? 0 : status;
