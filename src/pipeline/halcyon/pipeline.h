@@ -226,7 +226,8 @@ HCY_API int hcy_pipeline_start(hcy_pipeline *pipeline, const hcy_pipeline_push_o
  * for itself.  A damaged chunk is a frame that fails, not a failure of submit; but no format here has a checksum, and
  * damage that leaves a chunk readable is not seen: a host that has one checks it.
  * On failure the chunk stays the host's: HCY_EINVAL: no push, no chunk; HCY_EBUSY: no room, in a callback or with
- * HCY_PIPELINE_REFUSE; HCY_ECANCELLED; the sink's status, or the last device's, if one of these has ended the push. */
+ * HCY_PIPELINE_REFUSE; HCY_ECANCELLED; the sink's status, or the last device's, if one of these has ended the push;
+ * HCY_ESTATE: a finish is at its end, and gives chunks back. */
 HCY_API int hcy_pipeline_submit(hcy_pipeline *pipeline, const void *chunk, size_t size, uint64_t number,
                                 hcy_pipeline_release release, void *payload) HCY_MUST_USE;
 
