@@ -693,6 +693,51 @@ static void test_no_product(void)
     hcy_array_release(b);
 }
 
+/* A matrix of rank 3, exact in both types: steps beyond the solution go along what it takes to 0, unless x stays. */
+static void test_low_rank(void)
+{
+    static double complex soon[COLUMNS];
+    uint64_t seed = 11;
+    double left[ROWS][3], right[3][COLUMNS];
+    for (int i = 0; i < ROWS * 3; i++)
+        left[i / 3][i % 3] = (double)(cts_random(&seed) % 17) - 8;
+    for (int i = 0; i < 3 * COLUMNS; i++)
+        right[i / COLUMNS][i % COLUMNS] = (double)(cts_random(&seed) % 17) - 8;
+    for (int i = 0; i < ROWS; i++) {
+        data[i] = next_number(&seed, HCY_FLOAT64);
+        for (int j = 0; j < COLUMNS; j++)
+            matrix[i][j] = left[i][0] * right[0][j] + left[i][1] * right[1][j] + left[i][2] * right[2][j];
+    }
+    for (int method = HCY_SOLVER_CG_NORMAL; method <= HCY_SOLVER_LSMR; method++)
+        for (int single = 0; single < 2; single++) {
+            const int dtype = single ? HCY_FLOAT32 : HCY_FLOAT64;
+            hcy_array *a = array_on(dev, dtype, 2, ROWS, COLUMNS, matrix[0]);
+            hcy_array *b = array_on(dev, dtype, 1, ROWS, 0, data);
+            hcy_operator *op = NULL;
+            hcy_solver *solver = NULL;
+            hcy_solver_options o = options_of(method, 0);
+            double off = 0, size = 0;
+            int status = hcy_operator_matrix(&op, a);
+            status = cts_first(status, hcy_solver_create(&solver, queue, op, &o));
+            status = cts_first(status, hcy_solver_start(solver, b, NULL));
+            status = cts_first(status, hcy_solver_run(solver, 3));
+            read_result(soon, queue, solver);
+            status = cts_first(status, hcy_solver_run(solver, 200));
+            read_result(got, queue, solver);
+            for (int i = 0; i < COLUMNS; i++) {
+                off = fmax(off, cabs(got[i] - soon[i]));
+                size = fmax(size, cabs(soon[i]));
+            }
+            st_ok(status, "%s of rank 3 goes on", info_of(solver).method);
+            ok(size > 0 && off <= (single ? 1e-3 : 1e-8) * size,
+               "%s and stays where three steps led: off by %.1e of %.1e", hcy_dtype_name(dtype), off, size);
+            hcy_solver_destroy(solver);
+            hcy_operator_release(op);
+            hcy_array_release(a);
+            hcy_array_release(b);
+        }
+}
+
 /* --- Bits, memory --- */
 
 static void test_bits(void)
@@ -992,6 +1037,7 @@ int main(int argc, char **argv)
         test_one_step();
         test_found();
         test_no_product();
+        test_low_rank();
     }
     test_bits();
     test_memory();

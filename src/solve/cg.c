@@ -4,8 +4,9 @@
  * the residual's square is made 0, with which alpha and beta are 0 from there on, and x stays; CG says so.  So it is
  * when the residual, or the gradient of CGLS, is 2^-100 of the first: x has not changed for long, but the recursion
  * goes on to make it smaller, until squares leave the numbers' range and the quotients of what is left of them are
- * anything, or until it is rounding alone, of which steps grow that lead away from x.  CGLS, which makes gradients of
- * misfits that may stay, ends too where a gradient that was near its rounding grows (turn_scaled).
+ * anything, or until it is rounding alone, of which steps grow that lead away from x.  CGLS and normal equations, whose
+ * gradients are of misfits that may stay, end too where a gradient that was near its rounding grows (turn_scaled,
+ * watch_gradient): of an A that has not full rank the next directions are ones that A takes to 0.
  */
 #include "solve_priv.h"
 
@@ -19,14 +20,22 @@ enum {
     CURVATURE = HCY__CG_CURVATURE,
     ALPHA = HCY__CG_ALPHA,
     BETA = HCY__CG_BETA,
-    SCALE = HCY__CG_NUMBERS,
-    LENGTH, /* |p / SCALE|^2: a square with SCALE^2 in it may be beyond a double */
+    LENGTH = HCY__CG_NUMBERS, /* |p|^2, of CGLS |p / SCALE|^2: a square with SCALE^2 in it may be beyond a double */
     LARGEST,
     VALUE,
     LOWEST,
+    NORMAL_NUMBERS,
+    SCALE = NORMAL_NUMBERS,
     KEPT,
     CGLS_NUMBERS
 };
+
+/* The square of 64 times half of the last bit: what a gradient's over |A|^2 and the misfit's is when it is near its
+ * rounding. */
+static double near_rounding(const hcy_solver *s)
+{
+    return ldexp(1, hcy__is_single(&s->op->desc.domain) ? -36 : -94);
+}
 
 /* z = (A^H A + l2) p, or (A + l2) p. */
 static int multiply_equations(hcy_solver *s, hcy_array *z, hcy_array *p)
@@ -81,10 +90,37 @@ int hcy__cg_step(hcy_solver *s, int (*multiply)(hcy_solver *s, hcy_array *z, hcy
                         OPERAND(beta), OPERAND(rr), OPERAND(next), OPERAND(least), OPERAND(p), OPERAND(r));
 }
 
+/* VALUE = |b|^2 + |A x|^2, whose rounding is in the first gradient, and stays in those that are made of it. */
+static int watch_from(hcy_solver *s, hcy_array *b)
+{
+    hcy_array *ax = s->r[0], *value = s->n[VALUE], *more = s->n[LENGTH], *largest = s->n[LARGEST];
+    int status = hcy__solver_dot(s, value, true, b, b);
+    if (!status)
+        status = hcy__solver_dot(s, more, true, ax, ax);
+    return status ? status
+                  : SOLVER_EVAL(s, "value += more; largest = 0", OPERAND(value), OPERAND(more), OPERAND(largest));
+}
+
+/* As CGLS does (turn_scaled): where the gradient is 4 times the lowest, and that was near its rounding, x stays. */
+static int watch_gradient(hcy_solver *s)
+{
+    hcy_array *rr = s->n[SQUARE], *next = s->n[NEXT_SQUARE], *pz = s->n[CURVATURE], *beta = s->n[BETA],
+              *length = s->n[LENGTH], *largest = s->n[LARGEST], *value = s->n[VALUE], *lowest = s->n[LOWEST];
+    return SOLVER_EVAL(s,
+                       "largest = where(length > 0, maximum(largest, pz / length), largest);"
+                       "lowest = minimum(lowest, next);"
+                       "rr = where(next <= 16 * lowest || lowest > near * largest * value, rr, 0);"
+                       "length = next + beta * beta * length",
+                       OPERAND(largest), OPERAND(length), OPERAND(pz), OPERAND(lowest), OPERAND(next), OPERAND(rr),
+                       OPERAND(value), OPERAND(beta), hcy_op_real("near", near_rounding(s)));
+}
+
 static int start_cg(hcy_solver *s, hcy_array *b)
 {
     hcy_array *r = s->d[RESIDUAL], *z = s->d[PRODUCT];
     int status = multiply_equations(s, z, s->x);
+    if (!status && s->method->n_range)
+        status = watch_from(s, b);
     /* Of normal equations the right side is A^H b. */
     if (!status && s->method->n_range)
         status = hcy__solver_adjoint(s, r, b);
@@ -94,12 +130,17 @@ static int start_cg(hcy_solver *s, hcy_array *b)
         status = SOLVER_EVAL(s, "r -= z; stuck = 0", OPERAND(r), OPERAND(z), hcy_op_array("stuck", s->stuck));
     if (!status)
         status = hcy__cg_begin(s);
+    if (!status && s->method->n_range)
+        status = SOLVER_EVAL(s, "length = rr; lowest = rr", hcy_op_array("length", s->n[LENGTH]),
+                             hcy_op_array("lowest", s->n[LOWEST]), hcy_op_array("rr", s->n[SQUARE]));
     return status ? status : hcy__solver_note(s, s->n[SQUARE]);
 }
 
 static int step_cg(hcy_solver *s)
 {
     int status = hcy__cg_step(s, multiply_equations);
+    if (!status && s->method->n_range)
+        status = watch_gradient(s);
     return status ? status : hcy__solver_note(s, s->n[NEXT_SQUARE]);
 }
 
@@ -119,7 +160,7 @@ const struct hcy__method hcy__method_cg = { .name = "cg",
 const struct hcy__method hcy__method_cg_normal = { .name = "cg_normal",
                                                    .n_domain = HCY__CG_VECTORS,
                                                    .n_range = 1,
-                                                   .n_numbers = HCY__CG_NUMBERS,
+                                                   .n_numbers = NORMAL_NUMBERS,
                                                    .is_damped = true,
                                                    .needs_adjoint = true,
                                                    .stuck = NOT_POSITIVE,
@@ -200,7 +241,6 @@ static int turn_scaled(hcy_solver *s)
     hcy_array *p = s->d[DIRECTION], *r = s->d[RESIDUAL], *rr = s->n[SQUARE], *next = s->n[NEXT_SQUARE],
               *beta = s->n[BETA], *scale = s->n[SCALE], *least = s->n[FLOOR], *length = s->n[LENGTH],
               *largest = s->n[LARGEST], *value = s->n[VALUE], *lowest = s->n[LOWEST];
-    const double near = ldexp(1, hcy__is_single(&s->op->desc.domain) ? -36 : -94);
     int status = hcy__solver_dot(s, next, false, r, r);
     if (!status && s->iterations % STEPS_TO_SUM == 0)
         status = sum_value(s);
@@ -213,7 +253,7 @@ static int turn_scaled(hcy_solver *s)
                              "p = @(scale)*r + @(beta)*p",
                              OPERAND(beta), OPERAND(rr), OPERAND(next), OPERAND(least), OPERAND(p), OPERAND(r),
                              OPERAND(scale), OPERAND(length), OPERAND(largest), OPERAND(value), OPERAND(lowest),
-                             hcy_op_real("near", near));
+                             hcy_op_real("near", near_rounding(s)));
     return status ? status : hcy__solver_note_over(s, next, scale);
 }
 

@@ -3,8 +3,14 @@
  * C. C. Paige, M. A. Saunders: LSQR, ACM Trans. Math. Softw. 8 (1982) 43; D. C.-L. Fong, M. A. Saunders: LSMR, SIAM J.
  * Sci. Comput. 33 (2011) 2950.  Their names of numbers are kept.  From a start that is not 0 they solve for what is
  * missing; l2 is rows of the operator's (solver.c), so that it holds for all of x.
+ *
+ * |A^H r| / |r| of LSQR's misfit r is |rho_bar|, LSMR's alpha_bar.  Where that is |A| times rounding (A shows a part of
+ * its norm in each alpha and beta) the least squares are solved, and the next direction is rounding alone: of an A that
+ * has not full rank it would soon be one that A takes to 0, along which x goes any way.  So x stays from there on.
  */
 #include "solve_priv.h"
+
+#include <float.h>
 
 /* Vectors of the domain, and of the range. */
 enum { V, NEXT_V, W, H_BAR };
@@ -21,9 +27,10 @@ enum {
     S,
     THETA,
     RATIO,
+    LARGEST,
     ALPHA_BAR = RHO_BAR,
     ZETA_BAR = PHI_BAR,
-    OLD = RATIO + 1,
+    OLD = LARGEST + 1,
     R_BAR,
     C_BAR,
     S_BAR,
@@ -55,7 +62,15 @@ static int start_bidiagonal(hcy_solver *s, hcy_array *b)
         status = hcy__solver_adjoint(s, s->d[V], s->r[U]);
     if (!status)
         status = normalize_vector(s, s->n[ALPHA], s->d[V], false);
+    if (!status)
+        status = hcy_array_copy(s->queue, s->n[LARGEST], s->n[ALPHA]);
     return status ? status : hcy_array_copy(s->queue, s->d[W], s->d[V]);
+}
+
+/* What |rho_bar| over the largest alpha or beta is above, unless it is rounding. */
+static double rounding_of(const hcy_solver *s)
+{
+    return hcy__is_single(&s->op->desc.domain) ? FLT_EPSILON : DBL_EPSILON;
 }
 
 static int step_bidiagonal(hcy_solver *s)
@@ -93,18 +108,21 @@ static int step_lsqr(hcy_solver *s)
 {
     hcy_array *alpha = s->n[ALPHA], *beta = s->n[BETA], *rho_bar = s->n[RHO_BAR], *phi_bar = s->n[PHI_BAR],
               *rho = s->n[RHO], *c = s->n[C], *sn = s->n[S], *theta = s->n[THETA], *ratio = s->n[RATIO],
-              *square = s->n[SCALE];
+              *square = s->n[SCALE], *largest = s->n[LARGEST];
     hcy_array *x = s->x, *v = s->d[V], *w = s->d[W];
     int status = step_bidiagonal(s);
     /* The rotation that takes beta out, whose rho is 0 when all is found. */
     if (!status)
         status = SOLVER_EVAL(
             s,
-            "rho = sqrt(rho_bar ** 2 + beta ** 2); ratio = where(rho > 0, 1 / rho, 0);"
+            "largest = maximum(largest, maximum(alpha, beta));"
+            "rho = where(abs(rho_bar) > least * largest, sqrt(rho_bar ** 2 + beta ** 2), 0);"
+            "ratio = where(rho > 0, 1 / rho, 0);"
             "c = rho_bar * ratio; sn = beta * ratio; theta = sn * alpha * ratio; rho_bar = -c * alpha;"
             "ratio = c * phi_bar * ratio; phi_bar = sn * phi_bar",
             OPERAND(rho), OPERAND(rho_bar), OPERAND(beta), OPERAND(ratio), OPERAND(c), OPERAND(sn),
-            OPERAND(theta), OPERAND(alpha), OPERAND(phi_bar));
+            OPERAND(theta), OPERAND(alpha), OPERAND(phi_bar), OPERAND(largest),
+            hcy_op_real("least", rounding_of(s)));
     if (!status)
         status = SOLVER_EVAL(s, "x += @(ratio)*w; w = v - @(theta)*w; square = (phi_bar * alpha * c) ** 2",
                              OPERAND(x), OPERAND(ratio), OPERAND(w), OPERAND(v), OPERAND(theta),
@@ -115,7 +133,7 @@ static int step_lsqr(hcy_solver *s)
 const struct hcy__method hcy__method_lsqr = { .name = "lsqr",
                                               .n_domain = 3,
                                               .n_range = 2,
-                                              .n_numbers = RATIO + 1,
+                                              .n_numbers = LARGEST + 1,
                                               .needs_adjoint = true,
                                               .start = start_lsqr,
                                               .step = step_lsqr };
@@ -147,15 +165,19 @@ static int rotate_lsmr(hcy_solver *s)
     hcy_array *alpha = s->n[ALPHA], *beta = s->n[BETA], *alpha_bar = s->n[ALPHA_BAR],
               *zeta_bar = s->n[ZETA_BAR], *square = s->n[SCALE], *rho = s->n[RHO], *c = s->n[C],
               *sn = s->n[S], *theta = s->n[THETA], *ratio = s->n[RATIO], *old = s->n[OLD],
-              *r_bar = s->n[R_BAR], *c_bar = s->n[C_BAR], *s_bar = s->n[S_BAR], *zeta = s->n[ZETA];
+              *r_bar = s->n[R_BAR], *c_bar = s->n[C_BAR], *s_bar = s->n[S_BAR], *zeta = s->n[ZETA],
+              *largest = s->n[LARGEST];
     int status =
         SOLVER_EVAL(s,
+                    "largest = maximum(largest, maximum(alpha, beta));"
                     "old = where(rho * r_bar > 0, 1 / (rho * r_bar), 0);"
-                    "rho = sqrt(alpha_bar ** 2 + beta ** 2); ratio = where(rho > 0, 1 / rho, 0);"
+                    "rho = where(abs(alpha_bar) > least * largest, sqrt(alpha_bar ** 2 + beta ** 2), 0);"
+                    "ratio = where(rho > 0, 1 / rho, 0);"
                     "c = alpha_bar * ratio; sn = beta * ratio; theta = sn * alpha; alpha_bar = c * alpha;"
                     "old = s_bar * rho * rho * old",
                     OPERAND(old), OPERAND(rho), OPERAND(r_bar), OPERAND(alpha_bar), OPERAND(beta),
-                    OPERAND(ratio), OPERAND(c), OPERAND(sn), OPERAND(theta), OPERAND(alpha), OPERAND(s_bar));
+                    OPERAND(ratio), OPERAND(c), OPERAND(sn), OPERAND(theta), OPERAND(alpha), OPERAND(s_bar),
+                    OPERAND(largest), hcy_op_real("least", rounding_of(s)));
     if (!status)
         status = SOLVER_EVAL(
             s,
