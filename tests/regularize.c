@@ -33,14 +33,18 @@ static hcy_array *vector_of(const hcy_space *s, const double complex *x)
 {
     static float complex single[MOST];
     static double real[MOST];
+    static float single_real[MOST];
     hcy_array *a = NULL;
     for (int64_t i = 0; i < count_of(s); i++) {
         single[i] = (float complex)x[i];
         real[i] = creal(x[i]);
+        single_real[i] = crealf(single[i]);
     }
     const void *data = s->dtype == HCY_COMPLEX64 ? (const void *)single : x;
     if (s->dtype == HCY_FLOAT64)
         data = real;
+    if (s->dtype == HCY_FLOAT32)
+        data = single_real;
     if (hcy_array_from_host(&a, dev, s->dtype, s->rank, s->shape, data))
         bail_out("no array: %s", hcy_last_error()->text);
     return a;
@@ -60,6 +64,7 @@ static void read_vector(double complex *x, const hcy_space *s, hcy_array *a)
     for (int64_t i = 0; i < count_of(s); i++)
         x[i] = s->dtype == HCY_COMPLEX64 ? ((float complex *)bytes)[i]
                : s->dtype == HCY_FLOAT64 ? bytes[i]
+               : s->dtype == HCY_FLOAT32 ? ((float *)bytes)[i]
                                          : ((double complex *)bytes)[i];
 }
 static double next_real(uint64_t *seed)
@@ -414,6 +419,44 @@ static void check_low_rank_sizes(void)
         hcy_array_release(y);
     }
     hcy_proximal_release(p);
+}
+
+/* Of floats whose squares are no floats: images that are a power of two times others have results that are, too. */
+static void test_scales(void)
+{
+    static const int exponents[] = { 0, -85, 85 };
+    static double complex x[MOST], first[MOST], y[MOST];
+    for (int k = 0; k < 4; k++) {
+        const int dtype = k % 2 ? HCY_COMPLEX64 : HCY_FLOAT32, n_axes = 2 + k / 2;
+        const hcy_space image = space_of(dtype, 3, 4, 3, 5), both = { dtype, 4, { 1 + n_axes, 4, 3, 5 }, NULL };
+        for (int e = 0; e < 6; e++) {
+            const hcy_space *s = e < 3 ? &image : &both;
+            const double scale = ldexp(1, exponents[e % 3]);
+            hcy_proximal *p = NULL;
+            uint64_t seed = 3;
+            double off = 0, moved = 0;
+            for (int64_t i = 0; i < count_of(s); i++) {
+                const double re = next_real(&seed), im = next_real(&seed);
+                x[i] = scale * (float complex)(re + (k % 2 ? I * im : 0));
+            }
+            hcy_array *a = vector_of(s, x), *b = empty_of(s);
+            int status = e < 3 ? hcy_proximal_tv(&p, dev, s, n_axes, HCY_TV_ISOTROPIC, 0.1 * scale)
+                               : hcy_proximal_tgv(&p, dev, &image, n_axes, 0.1 * scale, 0.2 * scale);
+            status = cts_first(status, hcy_proximal_apply(queue, b, p, a, 1, 20));
+            read_vector(y, s, b);
+            for (int64_t i = 0; i < count_of(s); i++) {
+                first[i] = e % 3 ? first[i] : y[i];
+                off = fmax(off, cabs(y[i] / scale - first[i]));
+                moved = fmax(moved, cabs(y[i] - x[i]) / scale);
+            }
+            st_ok(status, "%s of %s along %d axes", e < 3 ? "variation" : "generalised variation",
+                  hcy_dtype_name(dtype), n_axes);
+            ok(off < 1e-5 && moved > 0.05, "times 2^%d as they are (off by %.1e)", exponents[e % 3], off);
+            hcy_array_release(a);
+            hcy_array_release(b);
+            hcy_proximal_release(p);
+        }
+    }
 }
 
 static void test_low_rank(void)
@@ -1128,6 +1171,7 @@ int main(int argc, char **argv)
     test_low_rank();
     test_minima();
     if (!few) {
+        test_scales();
         test_generalised();
         test_several();
         test_bregman();

@@ -195,15 +195,23 @@ int hcy_proximal_wavelet(hcy_proximal **p, hcy_device *dev, const hcy_space *spa
     return status;
 }
 
-/* Each of the first axis' arrays, times what their common length leaves of 1. */
+/* Each of the first axis' arrays, times what their common length leaves of 1.  The square of a length of floats may be
+ * none of them. */
 static int shrink_together(hcy_queue *queue, hcy_array *y, void *user, hcy_array *x, double t)
 {
-    static const char *const texts[4] = {
-        NULL, NULL, "y = x * where(sqrt(abs2(a) + abs2(b)) > t, 1 - t / sqrt(abs2(a) + abs2(b)), 0)",
-        "y = x * where(sqrt(abs2(a) + abs2(b) + abs2(c)) > t, 1 - t / sqrt(abs2(a) + abs2(b) + abs2(c)), 0)"
+    static const char *const texts[2][2] = {
+        { "y = x * where(sqrt(abs2(float64(a)) + abs2(float64(b))) > t,"
+          " 1 - t / sqrt(abs2(float64(a)) + abs2(float64(b))), 0)",
+          "y = x * where(sqrt(abs2(float64(a)) + abs2(float64(b)) + abs2(float64(c))) > t,"
+          " 1 - t / sqrt(abs2(float64(a)) + abs2(float64(b)) + abs2(float64(c))), 0)" },
+        { "y = x * where(sqrt(abs2(complex128(a)) + abs2(complex128(b))) > t,"
+          " 1 - t / sqrt(abs2(complex128(a)) + abs2(complex128(b))), 0)",
+          "y = x * where(sqrt(abs2(complex128(a)) + abs2(complex128(b)) + abs2(complex128(c))) > t,"
+          " 1 - t / sqrt(abs2(complex128(a)) + abs2(complex128(b)) + abs2(complex128(c))), 0)" }
     };
     static const char *const names[3] = { "a", "b", "c" };
     const struct weight *w = user;
+    const bool is_complex = x->dtype == HCY_COMPLEX64 || x->dtype == HCY_COMPLEX128;
     hcy_operand operands[6] = { hcy_op_array("y", y), hcy_op_array("x", x), hcy_op_real("t", t * w->lambda) };
     hcy_array *parts[3] = { NULL };
     int status = 0;
@@ -212,7 +220,7 @@ static int shrink_together(hcy_queue *queue, hcy_array *y, void *user, hcy_array
         operands[3 + i] = hcy_op_array(names[i], parts[i]);
     }
     if (!status)
-        status = hcy_eval(queue, texts[w->axes], operands, 3 + (size_t)w->axes);
+        status = hcy_eval(queue, texts[is_complex][w->axes - 2], operands, 3 + (size_t)w->axes);
     for (int i = 0; i < w->axes; i++)
         hcy_array_release(parts[i]);
     return status;
