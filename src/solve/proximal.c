@@ -195,32 +195,34 @@ int hcy_proximal_wavelet(hcy_proximal **p, hcy_device *dev, const hcy_space *spa
     return status;
 }
 
-/* Each of the first axis' arrays, times what their common length leaves of 1.  The square of a length of floats may be
- * none of them. */
+hcy_operand hcy__proximal_unit(double *limit, double t, int dtype)
+{
+    const double least = dtype == HCY_FLOAT32 || dtype == HCY_COMPLEX64 ? 0x1p-120 : 0x1p-1000;
+    const double unit = 1 / fmax(t, least);
+    *limit = t * unit;
+    return hcy_op_real("u", unit);
+}
+
+/* Each of the first axis' arrays, times what their common length leaves of 1. */
 static int shrink_together(hcy_queue *queue, hcy_array *y, void *user, hcy_array *x, double t)
 {
-    static const char *const texts[2][2] = {
-        { "y = x * where(sqrt(abs2(float64(a)) + abs2(float64(b))) > t,"
-          " 1 - t / sqrt(abs2(float64(a)) + abs2(float64(b))), 0)",
-          "y = x * where(sqrt(abs2(float64(a)) + abs2(float64(b)) + abs2(float64(c))) > t,"
-          " 1 - t / sqrt(abs2(float64(a)) + abs2(float64(b)) + abs2(float64(c))), 0)" },
-        { "y = x * where(sqrt(abs2(complex128(a)) + abs2(complex128(b))) > t,"
-          " 1 - t / sqrt(abs2(complex128(a)) + abs2(complex128(b))), 0)",
-          "y = x * where(sqrt(abs2(complex128(a)) + abs2(complex128(b)) + abs2(complex128(c))) > t,"
-          " 1 - t / sqrt(abs2(complex128(a)) + abs2(complex128(b)) + abs2(complex128(c))), 0)" }
+    static const char *const texts[4] = {
+        NULL, NULL, "y = x * where(sqrt(abs2(u*a) + abs2(u*b)) > t, 1 - t / sqrt(abs2(u*a) + abs2(u*b)), 0)",
+        "y = x * where(sqrt(abs2(u*a) + abs2(u*b) + abs2(u*c)) > t, 1 - t / sqrt(abs2(u*a) + abs2(u*b) + abs2(u*c)), 0)"
     };
     static const char *const names[3] = { "a", "b", "c" };
     const struct weight *w = user;
-    const bool is_complex = x->dtype == HCY_COMPLEX64 || x->dtype == HCY_COMPLEX128;
-    hcy_operand operands[6] = { hcy_op_array("y", y), hcy_op_array("x", x), hcy_op_real("t", t * w->lambda) };
+    double limit;
+    const hcy_operand unit = hcy__proximal_unit(&limit, t * w->lambda, x->dtype);
+    hcy_operand operands[7] = { hcy_op_array("y", y), hcy_op_array("x", x), hcy_op_real("t", limit), unit };
     hcy_array *parts[3] = { NULL };
     int status = 0;
     for (int i = 0; !status && i < w->axes; i++) {
         status = hcy_array_slice(&parts[i], x, "%d", i);
-        operands[3 + i] = hcy_op_array(names[i], parts[i]);
+        operands[4 + i] = hcy_op_array(names[i], parts[i]);
     }
     if (!status)
-        status = hcy_eval(queue, texts[is_complex][w->axes - 2], operands, 3 + (size_t)w->axes);
+        status = hcy_eval(queue, texts[w->axes], operands, 4 + (size_t)w->axes);
     for (int i = 0; i < w->axes; i++)
         hcy_array_release(parts[i]);
     return status;

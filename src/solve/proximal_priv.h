@@ -20,6 +20,9 @@ int hcy__proximal_analyse(hcy_queue *queue, hcy_array *y, const hcy_proximal *p,
 /* y += factor * K^H z, with an `aside` of the domain that is written. */
 int hcy__proximal_add_back(hcy_queue *queue, hcy_array *y, const hcy_proximal *p, double factor, hcy_array *z,
                            hcy_array *aside);
+/* The operand "u", a unit in which lengths are taken that are held against t, and t in it: their squares are then
+ * numbers of `dtype` wherever it matters. */
+hcy_operand hcy__proximal_unit(double *limit, double t, int dtype);
 /* |K|; waits where that is not known. */
 int hcy__proximal_norm(double *norm, hcy_queue *queue, const hcy_proximal *p);
 

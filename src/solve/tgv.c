@@ -193,17 +193,18 @@ struct lengths {
     double first, second;
 };
 
-/* Images times what their common length leaves of 1.  It stands in the first result until that is written; its square
- * may be no number of theirs. */
+/* Images times what their common length leaves of 1.  Its square stands in the first result until that is written. */
 static int shrink_images(hcy_queue *queue, hcy_array **y, hcy_array **x, int n, double t)
 {
-    int status = HCY_EVAL(queue, "y = abs(x)", hcy_op_array("y", y[0]), hcy_op_array("x", x[0]));
+    double limit;
+    const hcy_operand unit = hcy__proximal_unit(&limit, t, x[0]->dtype);
+    int status = HCY_EVAL(queue, "y = abs2(u*x)", hcy_op_array("y", y[0]), hcy_op_array("x", x[0]), unit);
     for (int i = 1; !status && i < n; i++)
-        status = HCY_EVAL(queue, "y = hypot(real(y), abs(x))", hcy_op_array("y", y[0]), hcy_op_array("x", x[i]));
+        status = HCY_EVAL(queue, "y += abs2(u*x)", hcy_op_array("y", y[0]), hcy_op_array("x", x[i]), unit);
     for (int i = n - 1; !status && i >= 0; i--)
-        status = HCY_EVAL(queue, "y = x * where(real(s) > t, 1 - t / real(s), 0)",
+        status = HCY_EVAL(queue, "y = x * where(sqrt(real(s)) > t, 1 - t / sqrt(real(s)), 0)",
                           hcy_op_array("y", y[i]), hcy_op_array("x", x[i]), hcy_op_array("s", y[0]),
-                          hcy_op_real("t", t));
+                          hcy_op_real("t", limit));
     return status;
 }
 
