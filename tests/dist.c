@@ -396,6 +396,12 @@ static void test_own_device(void)
         skip_checks(2, "for CPUs there is no transport of devices");
         return;
     }
+    /* Another rank's place in the list, for which any device would have been opened. */
+    mine = (hcy_device *)&info;
+    every(hcy_dist_device(&mine, scene.comm, "cpu@threads=1,,cpu@threads=1") == HCY_EINVAL && !mine &&
+              hcy_dist_device(&mine, scene.comm, "cpu@threads=1,") == HCY_EINVAL &&
+              strstr(hcy_last_error()->text, "empty device string"),
+          "an empty place in a list of devices is refused on all ranks");
     every(!hcy_dist_device(&mine, scene.comm, "cpu@threads=1,cpu@threads=2") &&
               !hcy_dist_get_info(&info, scene.comm) &&
               hcy_device_get_info(mine)->units == (uint32_t)(1 + info.local_rank % 2) &&

@@ -128,7 +128,8 @@ by_nccl() { # MPI
         say $? "$1: NCCL $FAKE_NCCL: all is given back, nothing is given up"
     done
     unset FAKE_NCCL
-    run $1 2 nccl@wait=0 copies cuda
+    # With options too each rank has a device of its own.
+    run $1 2 nccl@wait=0 copies cuda@fft=own
     LD_LIBRARY_PATH=$dir/before:$LD_LIBRARY_PATH
     run $1 2 nccl copies cuda
     LD_LIBRARY_PATH=${LD_LIBRARY_PATH#*:}

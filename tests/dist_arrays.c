@@ -552,6 +552,12 @@ static void test_dot_of_columns(void)
     every(hcy_dist_dot(scene.queue, sum, layout, part, turned) == HCY_EINVAL &&
               hcy_dist_norm(scene.queue, part, layout, part) == HCY_EINVAL,
           "sums of what does not go together");
+    hcy_array_release(part);
+    part = NULL;
+    every(!hcy_dist_array(&part, scene.dev, layout, HCY_INT32) &&
+              hcy_dist_norm(scene.queue, sum, layout, part) == HCY_EINVAL &&
+              strstr(hcy_last_error()->text, "hcy_dist_norm: of numbers of int32"),
+          "of whole numbers there is no norm, which it says itself");
     hcy_array_release(turned);
     hcy_array_release(part);
     hcy_array_release(sum);

@@ -31,6 +31,8 @@ void test_timers(void)
     hcy_dist_timer *t = NULL, *off = NULL;
     hcy_dist_mark marks[4] = { HCY_DIST_MARK_INIT, HCY_DIST_MARK_INIT, HCY_DIST_MARK_INIT, HCY_DIST_MARK_INIT };
     size_t n = 9;
+    off = (hcy_dist_timer *)&n;
+    every(hcy_dist_timer_create(&off, NULL, 1) == HCY_EINVAL && !off, "without a communicator there is none");
     every(!hcy_dist_timer_create(&t, scene.comm, 1) && !time_turns(t) && !hcy_dist_timer_read(marks, &n, 4, t) &&
               n == 3,
           "a timer with three labels");

@@ -10,6 +10,9 @@
 static int pick_item(char item[256], const char *list, int i)
 {
     int n = 1;
+    /* As hcy_device_open_list() has it; on all ranks, also those that others' devices are for. */
+    if (*list == ',' || strstr(list, ",,") || list[strlen(list) - 1] == ',')
+        return hcy_fail(HCY_EINVAL, "an empty device string in the list of devices \"%.200s\"", list);
     for (const char *p = list; *p; p++)
         n += *p == ',';
     for (i %= n; i > 0; i--)
@@ -42,18 +45,36 @@ int hcy__dist_count_gpus(void)
     return found ? found : 1;
 }
 
-/* Of all devices of a backend or kind that of the local rank; else the string stays. */
+/* A device of the list, with options. */
+static int name_device(char spec[256], const hcy_device_info *device, const char *options)
+{
+    char name[512];
+    const int length = snprintf(name, sizeof name, "%s%s", device->name, options);
+    if (length >= 256)
+        return hcy_fail(HCY_ERANGE, "the device %.40s... has %d characters: 255 are the most", name, length);
+    memcpy(spec, name, (size_t)length + 1);
+    return 0;
+}
+
+/* Of all devices of a backend or kind that of the local rank, with the options that stand behind the word; else the
+ * string stays. */
 static int pick_of_kind(char spec[256], int local_rank)
 {
     hcy_device_info *list = NULL;
+    char word[256], options[256];
     size_t n = 0, found = 0;
+    const size_t head = strcspn(spec, "@");
+    snprintf(word, sizeof word, "%.*s", (int)head, spec);
+    memcpy(options, spec + head, strlen(spec + head) + 1);
+    /* Where there is no GPU, the word's meaning is hcy_device_open()'s. */
+    const char *wanted = strcmp(word, "auto") ? word : "gpu";
     int status = hcy_device_list(&list, &n);
     for (size_t i = 0; !status && i < n; i++)
-        found += is_one_of(&list[i], spec);
-    size_t wanted = found ? (size_t)local_rank % found : 0;
+        found += is_one_of(&list[i], wanted);
+    size_t left = found ? (size_t)local_rank % found : 0;
     for (size_t i = 0; found && i < n; i++)
-        if (is_one_of(&list[i], spec) && !wanted--) {
-            snprintf(spec, 256, "%s", list[i].name);
+        if (is_one_of(&list[i], wanted) && !left--) {
+            status = name_device(spec, &list[i], options);
             break;
         }
     hcy_list_free(list);
@@ -65,13 +86,9 @@ static int open_device(hcy_device **dev, const hcy_dist *comm, const char *spec)
     char one[256];
     if (!spec || !*spec)
         spec = getenv("HALCYON_DEVICE");
-    bool automatic = !spec || !*spec || !strcmp(spec, "auto");
-    int status = pick_item(one, automatic ? "gpu" : spec, comm->place.local_rank);
+    int status = pick_item(one, spec && *spec ? spec : "auto", comm->place.local_rank);
     if (!status)
         status = pick_of_kind(one, comm->place.local_rank);
-    /* No GPU has taken the word's place. */
-    if (!status && automatic && !strcmp(one, "gpu"))
-        snprintf(one, sizeof one, "auto");
     return status ? status : hcy_device_open(dev, one);
 }
 
@@ -172,6 +189,8 @@ static int let_mpi_reach(hcy_dist *comm, hcy_device *dev)
 int hcy_dist_device(hcy_device **dev, hcy_dist *comm, const char *spec)
 {
     int status = hcy__dist_check(comm, 0, "hcy_dist_device");
+    if (dev)
+        *dev = NULL;
     if (status)
         return status;
     if (!dev || comm->device)

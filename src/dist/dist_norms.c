@@ -17,8 +17,10 @@ static int check_sum(const hcy_queue *queue, const hcy_array *sum, const hcy_dis
     const bool is_complex = x->dtype == HCY_COMPLEX64 || x->dtype == HCY_COMPLEX128;
     if (x->dtype < HCY_FLOAT32 || x->dtype > HCY_COMPLEX128 || x->dtype != y->dtype || sum->count != 1 ||
         sum->dtype != (is_complex ? HCY_COMPLEX128 : HCY_FLOAT64))
-        return hcy_fail(HCY_EINVAL, "%s: arrays of %s and %s, and a sum of %lld %s", function,
-                        hcy_dtype_name(x->dtype), hcy_dtype_name(y->dtype), (long long)sum->count,
+        return hcy_fail(HCY_EINVAL,
+                        "%s: arrays of %s and %s, and a sum of %lld %s, where two of float32 or float64 want one "
+                        "float64, two of complex64 or complex128 one complex128",
+                        function, hcy_dtype_name(x->dtype), hcy_dtype_name(y->dtype), (long long)sum->count,
                         hcy_dtype_name(sum->dtype));
     if (!hcy__is_contiguous(x) || !hcy__is_contiguous(y))
         return hcy_fail(HCY_EINVAL, "%s: an array with gaps between its elements", function);
@@ -39,6 +41,8 @@ static int check_norm(const hcy_queue *queue, const hcy_array *norm, const hcy_d
         status = hcy__array_check(norm, function);
     if (!status && (norm->count != 1 || norm->dtype != HCY_FLOAT64))
         status = hcy_fail(HCY_EINVAL, "%s: a norm is one float64", function);
+    if (!status && (x->dtype < HCY_FLOAT32 || x->dtype > HCY_COMPLEX128))
+        status = hcy_fail(HCY_EINVAL, "%s: of numbers of %s there is no norm", function, hcy_dtype_name(x->dtype));
     return status;
 }
 
@@ -114,8 +118,6 @@ static int sum_powers(hcy_queue *queue, hcy_array *norm, const hcy_dist_layout *
 int hcy_dist_norm_of(hcy_queue *queue, hcy_array *norm, const hcy_dist_layout *layout, hcy_array *x, double order)
 {
     int status = check_norm(queue, norm, layout, x, "hcy_dist_norm_of");
-    if (!status && (x->dtype < HCY_FLOAT32 || x->dtype > HCY_COMPLEX128))
-        status = hcy_fail(HCY_EINVAL, "hcy_dist_norm_of: of numbers of %s there is no norm", hcy_dtype_name(x->dtype));
     if (!status && !(order >= 0 || order == -INFINITY))
         status = hcy_fail(HCY_EINVAL, "hcy_dist_norm_of: there is no norm of order %g", order);
     if (status)

@@ -29,6 +29,8 @@ struct hcy_dist_timer {
 int hcy_dist_timer_create(hcy_dist_timer **out, hcy_dist *comm, int on)
 {
     int status = hcy__dist_check(comm, 0, "hcy_dist_timer_create");
+    if (out)
+        *out = NULL;
     if (!status && !out)
         status = hcy_fail(HCY_EINVAL, "hcy_dist_timer_create: no place for the timer");
     if (status)

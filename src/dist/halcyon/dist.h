@@ -110,8 +110,9 @@ HCY_API int hcy_dist_get_info(hcy_dist_info *info, const hcy_dist *comm) HCY_MUS
 HCY_API int hcy_dist_split(hcy_dist **part, hcy_dist *comm, int colour) HCY_MUST_USE;
 
 /* Opens this rank's device, and lets arrays on it go by a transport of devices if all ranks have one.  `spec` is a
- * device string; of several, with commas, and of all devices of a backend ("cuda") or kind ("gpu"), the one of the
- * local rank, counted round.  NULL: HALCYON_DEVICE, else a GPU, else the CPU.  A communicator has one device:
+ * device string; of several, with commas, and of all devices of a backend ("cuda") or kind ("gpu", or "auto" where
+ * there is one), with options or without ("cuda@fft=own"), the one of the local rank, counted round.  NULL:
+ * HALCYON_DEVICE, else a GPU, else the CPU.  On failure *dev is NULL.  A communicator has one device:
  * HCY_ESTATE when it is asked again.  HCY_EUNSUPPORTED: nccl or mpi-device was wished for, and a rank
  * cannot use it; HCY_EBACKEND: NCCL has not joined all ranks, or not in time. */
 HCY_API int hcy_dist_device(hcy_device **dev, hcy_dist *comm, const char *spec) HCY_MUST_USE;
