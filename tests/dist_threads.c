@@ -323,6 +323,49 @@ static int differ(hcy_dist *comm, void *user)
     return status;
 }
 
+/* Rank 1 waits for rank 0, to come with a message or to take one, which waits for all; who is late comes second. */
+struct crossing {
+    bool sends;
+    int late;
+    atomic_int told;
+};
+
+static int cross(hcy_dist *comm, void *user)
+{
+    struct crossing *c = user;
+    hcy_device *dev = NULL;
+    hcy_queue *queue = NULL;
+    hcy_array *a = NULL;
+    int rank = 0, status = find_rank(&rank, comm);
+    status = status ? status : hcy_device_open(&dev, "cpu@threads=1");
+    status = status ? status : hcy_queue_create(&queue, dev);
+    status = status ? status : hcy_array_full(&a, queue, HCY_INT8, 1, (int64_t[]){ 10 }, rank);
+    status = status ? status : hcy_dist_barrier(comm);
+    if (rank == c->late)
+        nanosleep(&(struct timespec){ 0, 20000000 }, NULL);
+    if (!status && rank == 1)
+        status = hcy_dist_sendrecv(queue, a, comm, c->sends ? -1 : 0, a, c->sends ? 0 : -1);
+    if (!status)
+        status = hcy_dist_barrier(comm);
+    if (status == HCY_EINVAL && strstr(hcy_last_error()->text, "rank 0 of the run: it waits for all ranks while"))
+        atomic_fetch_add(&c->told, 1);
+    hcy_array_release(a);
+    hcy_queue_release(queue);
+    hcy_device_release(dev);
+    return status;
+}
+
+static void test_crossing(void)
+{
+    for (int i = 0; i < 4; i++) {
+        struct crossing c = { i & 1, i >> 1, 0 };
+        const int status = hcy_dist_run(cross, &c, "threads@ranks=3");
+        ok(status == HCY_EINVAL && c.told == 3,
+           "rank 0 waits for all while rank 1 %s, and rank %d comes late: all fail (%d, %s)",
+           c.sends ? "sends to it" : "wants its message", c.late, (int)c.told, hcy_last_error()->text);
+    }
+}
+
 static void test_differing(void)
 {
     atomic_int told = 0;
@@ -444,6 +487,7 @@ int main(void)
            strstr(hcy_last_error()->text, "10 bytes where 11"),
        "a message of another size is none");
     test_differing();
+    test_crossing();
     test_owner_that_goes();
     test_surroundings();
     return done_testing();

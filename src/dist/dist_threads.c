@@ -7,7 +7,7 @@
  * taken.
  *
  * A rank that fails breaks the run: whoever waits for another, or comes to wait, is told, and transports of devices are
- * given up.
+ * given up.  So does one that waits for all where another waits for a message of its: neither would ever go on.
  */
 #include "dist_priv.h"
 
@@ -37,6 +37,8 @@ struct hcy__run {
 /* Of a rank of a group: which it is of the run, and what it has brought to a meeting. */
 struct seat {
     int who;
+    bool meets; /* it waits for all ranks, in this turn */
+    unsigned turn;
     void *data;
     int colour;
     struct group *made;
@@ -61,7 +63,7 @@ struct letter {
 struct group {
     struct hcy__run *run;
     unsigned refs, turn; /* turn: of meetings */
-    int n, n_there;
+    int n, n_there, n_exchanging; /* ranks at a meeting, and those in exchanges */
     struct call call; /* of those that are there */
     struct letter *first, **last; /* in the order in which they came */
     struct seat seats[];
@@ -160,11 +162,23 @@ static hcy_error describe_failure(int status, const char *done)
     return why;
 }
 
+/* A rank that waits for all of its group neither sends nor takes a message before they come.  Locked. */
+static void look_for_crossing(struct group *g, int rank)
+{
+    const struct seat *seat = &g->seats[rank];
+    const hcy_error why = { .status = HCY_EINVAL,
+                            .text = "it waits for all ranks while another one waits for it in an exchange of messages" };
+    if (seat->meets && seat->turn == g->turn)
+        break_run(g->run, seat->who, HCY_EINVAL, &why);
+}
+
 /* Whether there is no use in waiting for a rank (-1: for all).  Locked. */
 static int look_for_failure(const struct end *e, int rank)
 {
     struct group *g = e->group;
     struct hcy__run *run = g->run;
+    if (rank >= 0)
+        look_for_crossing(g, rank);
     for (int r = 0; r < g->n; r++)
         if (run->has_ended[g->seats[r].who] && (rank < 0 || rank == r)) {
             const hcy_error why = describe_failure(0, "ended while others wait for it");
@@ -203,8 +217,14 @@ static int meet_ranks(struct end *e, const struct call *call)
         g->turn++;
         tell_others(g->run);
     }
+    struct seat *seat = &g->seats[e->rank];
+    seat->meets = true;
+    seat->turn = turn;
+    if (g->n_exchanging)
+        tell_others(g->run);
     while (g->turn == turn && !(status = look_for_failure(e, -1)))
         wait_for_change(g->run);
+    seat->meets = false;
     if (g->turn != turn)
         return 0;
     g->n_there--;
@@ -416,6 +436,7 @@ static int threads_exchange(void *impl, const struct hcy__message *messages, siz
     if (status)
         return status;
     take_lock(run);
+    e->group->n_exchanging++;
     post_letters(e, messages, n);
     /* After a failure as well: who has sent waits until it is taken. */
     for (size_t i = 0; i < n; i++) {
@@ -425,6 +446,7 @@ static int threads_exchange(void *impl, const struct hcy__message *messages, siz
     }
     for (size_t i = 0; i < n_sent; i++)
         keep_first(&first, wait_for_letter(e, &e->letters[i]));
+    e->group->n_exchanging--;
     pthread_mutex_unlock(&run->lock);
     return first.status ? hcy_fail_again(&first) : 0;
 }
