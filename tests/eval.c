@@ -599,6 +599,30 @@ static void test_scalars(void)
     hcy_array_release(s);
 }
 
+/* A power of numbers alone is a number: it takes the arrays' type, as its factors do. */
+static void test_powers_of_numbers(void)
+{
+    static const char *const texts[] = { "y = x + 2 ** 1", "y = x + 2 ** 0", "y = x + n ** 0" };
+    const int64_t one = 1;
+    const uint8_t most = 255;
+    int16_t wrapped = -1;
+    hcy_array *x = array_of(HCY_UINT8, 1, &one, &most), *y = empty_of(HCY_INT16, 1, &one),
+              *a = empty_of(HCY_FLOAT32, 1, &one), *c = empty_of(HCY_FLOAT32, 1, &one);
+    for (size_t i = 0; i < 3; i++) {
+        st_ok(HCY_EVAL(queue, texts[i], hcy_op_array("y", y), hcy_op_array("x", x), hcy_op_integer("n", 2)), "%s",
+              texts[i]);
+        st_ok(hcy_array_to_host(&wrapped, queue, y), "is read");
+        is_int(wrapped, i ? 0 : 1, "and wraps as uint8");
+    }
+    /* What is assigned where it does not fit is told by its type. */
+    is_int(HCY_EVAL(queue, "a = c * 2j ** 0.5", hcy_op_array("a", a), hcy_op_array("c", c)), HCY_EINVAL,
+           "a complex power is not assigned to floats");
+    ok(strstr(hcy_last_error()->text, "complex64 is not"), "as complex64: %s", hcy_last_error()->text);
+    hcy_array *const all[] = { x, y, a, c };
+    for (size_t i = 0; i < 4; i++)
+        hcy_array_release(all[i]);
+}
+
 /* Casts to shorter floats round, of numbers as of arrays, whatever is made of them. */
 static void test_short_numbers(void)
 {
@@ -795,6 +819,7 @@ int main(int argc, char **argv)
     test_half();
     test_scalars();
     test_short_numbers();
+    test_powers_of_numbers();
     test_threads();
     test_overlap();
     test_errors();

@@ -515,8 +515,12 @@ struct hcy__made hcy__emit_power(struct hcy__emitter *e, struct hcy__made x, int
      * NaN. */
     bool made = false;
     /* x ** 0 is 1 even where x is a NaN, as C's pow() has it. */
-    if (n == 0)
-        return hcy__emit_cast(e, one, x.type.dtype);
+    if (n == 0) {
+        y = hcy__emit_cast(e, one, x.type.dtype);
+        /* Of a number alone it is one that takes the arrays' type, as all other powers of it are. */
+        y.type.weak = x.type.weak;
+        return y;
+    }
     /* By squares. */
     for (; n; n >>= 1) {
         if (n & 1) {

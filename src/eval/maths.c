@@ -144,7 +144,10 @@ struct hcy__made hcy__emit_any_power(struct hcy__emitter *e, struct hcy__made *a
     hcy__emit_together(e, args, 2, &y.type);
     switch (hcy__kind_of(y.type.dtype)) {
     case HCY__KIND_COMPLEX:
-        return complex_power(e, args[0], args[1]);
+        args[0] = complex_power(e, args[0], args[1]);
+        /* Both were brought to one type, which makes the power of two numbers no array's. */
+        args[0].type.weak = y.type.weak;
+        return args[0];
     case HCY__KIND_REAL:
         y.re = real_step(e, (const enum hcy_eval_op[])PAIR(POW), &y, args[0].re, args[1].re, -1);
         return y;
