@@ -145,7 +145,7 @@ static int count_items(const char *text)
      * taken. */
     for (const char *at = text; at; at = strchr(at, ',')) {
         at += *at == ',';
-        at += strspn(at, " \t\n");
+        at += strspn(at, " \t\n\v\f\r");
         rests += !strncmp(at, "...", 3);
         n += *at && strncmp(at, "...", 3) && strncmp(at, "new", 3);
     }
