@@ -229,8 +229,8 @@ check 'no such report' refused 1 'none.json: No such file or directory$' compare
 check '... of a long name' refused 1 'none.json: No such file or directory$' compare `printf %0200d 0`/none.json
 check 'no stack' refused 1 'none.h5' compare none.h5 -p s.poni
 check 'no geometry file' refused 1 'none.poni' compare s.h5 -p none.poni
-for list in ,cpu cpu, cpu,,cpu; do
-    check "an empty device: $list" refused 2 'an empty device string' compare s.h5 -p s.poni -d $list
+for list in ',cpu' 'cpu,' 'cpu,,cpu'; do
+    check "an empty device: $list" refused 2 'an empty device string' compare s.h5 -p s.poni -d "$list"
 done
 check 'two stacks' refused 2 'A.json B.json' compare s.h5 s.h5
 check 'no page' refused 2 'FILE.html' compare s.h5 -p s.poni -o report.txt

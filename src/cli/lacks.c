@@ -15,7 +15,7 @@ static const struct {
     { "libtiff", "no TIFF images are read", " integrate calibrate plot info decompress compress sum " },
 #endif
 #ifndef HAVE_ZLIB
-    { "zlib", "no EDF or CBF files in gzip are read, and no .npz that is compressed",
+    { "zlib", "no EDF or CBF in gzip, nor compressed .npz, is read",
       " integrate calibrate plot info decompress compress sum nufft recon " },
 #endif
 #ifndef HAVE_ZSTD
