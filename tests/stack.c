@@ -54,6 +54,8 @@ static void test_npy_bad(void)
         { "{'descr': '<u4', 'fortran_order': False, 'shape'", "no shape", HCY_EFORMAT },
         { "{'descr': '<u4', 'fortran_order': False, 'shape': (), }", "0 dimensions", HCY_EFORMAT },
         { "{'descr': '<u4', 'fortran_order': False, 'shape': (1, 1, 1, 4), }", "4 dimensions", HCY_EFORMAT },
+        { "{'descr': '<u4', 'fortran_order': False, 'shape': (1, 1, 1, 1, 1, 1, 1, 2, 2)}", "more than 8 axes",
+          HCY_EFORMAT },
         { "{'descr': '<u4', 'fortran_order': False, 'shape': (0, 2, 2), }", "no pixels|0 frames",
           HCY_EFORMAT },
         { "{'descr': '<u4', 'fortran_order': False, 'shape': (2, 99999999999), }", "size", HCY_ERANGE },

@@ -77,7 +77,9 @@ static int parse_npy_shape(struct hcy__npy *npy, const char *path, const char *t
         /* Python 2 wrote its long integers with an L. */
         const char *behind = end ? end + (*end == 'L') : "";
         behind += strspn(behind, " ");
-        if (errno || npy->rank == HCY__NPY_RANK || (*behind != ',' && *behind != ')'))
+        if (end && npy->rank == HCY__NPY_RANK)
+            return hcy_fail(HCY_EFORMAT, "%s: an array of more than %d axes", path, HCY__NPY_RANK);
+        if (errno || (*behind != ',' && *behind != ')'))
             return hcy_fail(HCY_EFORMAT, "%s: its shape makes no sense: %.80s", path, at);
         npy->shape[npy->rank] = n;
         at = behind + (*behind == ',');
