@@ -230,6 +230,8 @@ static void test_file(int axis, int dtype, const char *suffix)
                       HCY_EINVAL &&
                   !is_there(file),
               "... or has no name of it");
+        every(hcy_dist_to_file(scene.queue, part, layout, "part.txt") == HCY_EINVAL &&
+                  strstr(hcy_last_error()->text, "no others"), "... nor a file of another format");
         every(hcy_dist_from_file(&none, scene.dev, layout, path) == HCY_ENOENT && !none, "... nor is it read");
         every(hcy_dist_layout_of_file(&missing, scene.comm, path, 0) == HCY_ENOENT && !missing, "... nor its head");
     }

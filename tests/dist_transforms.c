@@ -335,7 +335,9 @@ static void test_axes(void)
     every(!hcy_dist_layout_replicated(&layout, scene.comm, 2, shape) &&
               hcy_dist_fft(&none, scene.dev, layout, HCY_FLOAT64, (const int[]){ 0 }, 1) == HCY_EINVAL &&
               hcy_dist_fft(&none, scene.dev, layout, HCY_COMPLEX64, (const int[]){ 1, -1 }, 2) == HCY_EINVAL &&
-              hcy_dist_fft(&none, scene.dev, layout, HCY_COMPLEX64, (const int[]){ 2 }, 1) == HCY_EINVAL && !none,
+              hcy_dist_fft(&none, scene.dev, layout, HCY_COMPLEX64, (const int[]){ 2 }, 1) == HCY_EINVAL &&
+              hcy_dist_fft(&none, scene.dev, layout, HCY_COMPLEX64, NULL, 1) == HCY_EINVAL &&
+              strstr(hcy_last_error()->text, "no axes") && !none,
           "FFTs that cannot be");
     hcy_dist_layout_release(layout);
     hcy_dist_release(alone);

@@ -281,7 +281,9 @@ static int add_steps(struct steps *s, bool *transformed, hcy_dist_layout *l, con
 static int read_axes(bool *transformed, int *last, const hcy_dist_layout *l, const int *axes, int n_axes,
                      const char *function)
 {
-    if (n_axes < 1 || n_axes > MOST_AXES || n_axes > l->rank || !axes)
+    if (!axes)
+        return hcy_fail(HCY_EINVAL, "%s: no axes", function);
+    if (n_axes < 1 || n_axes > MOST_AXES || n_axes > l->rank)
         return hcy_fail(HCY_EINVAL, "%s: over %d axes of %d; 1 to 3 are possible", function, n_axes, l->rank);
     for (int i = 0; i < n_axes; i++) {
         const int axis = axes[i] < 0 ? axes[i] + l->rank : axes[i];

@@ -107,10 +107,13 @@ static int begin_h5(hcy_output **output, uint64_t *begin, const hcy_dist_layout 
 
 static int begin_file(hcy_output **output, struct target *t, const hcy_dist_layout *l, int dtype, const char *path)
 {
-    const char *format;
+    const char *format = "";
     int status = hcy_format_of(&format, path, HCY_WRITE_ARRAY);
-    if (status)
+    /* Of no format at all the words below say more, as fewer are possible here. */
+    if (status && status != HCY_EINVAL)
         return status;
+    if (status)
+        format = "";
     if (!strcmp(format, "npy"))
         status = begin_npy(output, &t->begin, l, dtype, path);
 #ifdef HAVE_HDF5
