@@ -277,12 +277,13 @@ else
     matrix one.svg >one.txt && matrix other.svg >other.txt
     check "--sum is the sum of 'halcyon sum', pixel by pixel" cmp one.txt other.txt
 fi
-# What a terminal says it can: python3 plays it.
+# What a terminal says it can: python3 plays it, in a window of 100 x 50 characters of 10 x 20 pixels.
 cat >player.py <<'END'
-import os, pty, select, sys
+import fcntl, os, pty, re, select, struct, sys, termios
 answer, command = sys.argv[1].encode().decode("unicode_escape").encode("latin-1"), sys.argv[2:]
 pid, fd = pty.fork()
 if not pid:
+    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 100, 1000, 1000))
     os.execv(command[0], command)
 said, asked = b"", False
 while select.select([fd], [], [], 20)[0]:
@@ -299,6 +300,7 @@ while select.select([fd], [], [], 20)[0]:
 os.waitpid(pid, 0)
 kinds = ((b"a=T,q=2", "kitty"), (b"\x1bPq", "sixel"), (b"\x1b[38;2;", "blocks"), (b"\x1b[38;5;", "blocks-256"))
 print([name for mark, name in kinds if mark in said] or "text", "asked" if asked else "not asked")
+print(*[size.decode() for size in re.findall(rb'"1;1;(\d+;\d+)', said)])
 END
 terminal() # WANTED ANSWER [VARIABLE=VALUE...]
 {
@@ -315,28 +317,9 @@ if command -v python3 >/dev/null; then
     check 'one that does not answer' terminal "['blocks-256'] asked" ''
     check 'a dumb one is not asked' terminal 'text not asked' '' TERM=dumb
     check 'nor one without colours' terminal 'text not asked' '' NO_COLOR=1
-    # In a window of 100 x 50 characters of 10 x 20 pixels.
-    cat >window.py <<'END'
-import fcntl, os, pty, re, struct, sys, termios
-pid, fd = pty.fork()
-if not pid:
-    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 100, 1000, 1000))
-    os.execv(sys.argv[1], sys.argv[1:])
-said = b""
-while True:
-    try:
-        got = os.read(fd, 65536)
-    except OSError:
-        break
-    if not got:
-        break
-    said += got
-os.waitpid(pid, 0)
-print(*re.search(rb'"1;1;(\d+);(\d+)', said).groups())
-END
-    drawn() { python3 window.py "$halcyon" plot image.edf --terminal sixel "$@" | tr -d "b'"; }
-    check 'a picture has the size of its characters' equals "`drawn --size 60x20`" '480 300'
-    check '... without --size the window' equals "`drawn`" '880 700'
+    drawn() { python3 player.py '' "$halcyon" plot image.edf --terminal sixel "$@" | tail -n 1; }
+    check 'a picture has the size of its characters' equals "`drawn --size 60x20`" '480;300'
+    check '... without --size the window' equals "`drawn`" '880;700'
 else
     skip 'no python3 to play a terminal'
 fi

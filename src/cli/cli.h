@@ -149,6 +149,10 @@ int cli_close_stdout(int status);
 /* Kernels are compiled when they are first launched, by some drivers behind the launch, where no clock of ours tells
  * that from their work: the first time of something is set-up then, and the second is what it takes. */
 bool cli_compiles(const hcy_device *device);
+/* So many frames are done by the processor before the drivers of other devices are loaded. */
+enum { CLI_FEW_FRAMES = 3 };
+/* It alone, where neither a list nor HALCYON_DEVICE names any device; false: nothing is opened. */
+bool cli_open_processor(hcy_device ***devices, size_t *n, const char *list);
 
 /* --- JSON, printed as it is made --- */
 

@@ -1,6 +1,7 @@
-/* devices.c - halcyon devices: the strings that -d accepts, and for each backend that is absent, why.  Opens
- * nothing. */
+/* devices.c - halcyon devices: the strings that -d accepts, and for each backend that is absent, why; it opens nothing.
+ * And what other commands ask of devices. */
 #include "cli.h"
+#include <stdlib.h>
 #include <string.h>
 
 struct values {
@@ -10,6 +11,12 @@ struct values {
 bool cli_compiles(const hcy_device *device)
 {
     return strcmp(hcy_device_get_info(device)->backend, "cpu") != 0;
+}
+
+bool cli_open_processor(hcy_device ***devices, size_t *n, const char *list)
+{
+    const char *named = getenv("HALCYON_DEVICE");
+    return !list && !(named && *named) && !hcy_device_open_list(devices, n, "cpu");
 }
 
 static const struct cli_option options[] = {

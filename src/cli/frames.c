@@ -24,13 +24,9 @@ static int choose_frames(struct frames *f)
                      (unsigned long long)f->last - 1);
 }
 
-/* Whoever names no device has a few frames decoded by the processor, as integrate does: before the drivers of any other
- * device are loaded. */
 static int open_frame_devices(struct frames *f)
 {
-    const char *named = getenv("HALCYON_DEVICE");
-    if (!f->device_list && !(named && *named) && f->last - f->first <= 3 &&
-        !hcy_device_open_list(&f->devices, &f->n_devices, "cpu"))
+    if (f->last - f->first <= CLI_FEW_FRAMES && cli_open_processor(&f->devices, &f->n_devices, f->device_list))
         return 0;
     return hcy_device_open_list(&f->devices, &f->n_devices, f->device_list);
 }

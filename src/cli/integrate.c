@@ -42,7 +42,8 @@ static int check_frames(struct job *job)
 /* So few that what a device prepares for many does not pay: it takes as long as some frames without. */
 static int has_few_frames(const struct job *job)
 {
-    return !job->values->follow && !job->worker && !job->values->processes.given && job->last - job->first <= 3;
+    return !job->values->follow && !job->worker && !job->values->processes.given &&
+           job->last - job->first <= CLI_FEW_FRAMES;
 }
 
 int integrate_open(struct job *job)
@@ -407,11 +408,10 @@ static int integrate_stack(struct job *job)
  * device are loaded. */
 static int open_devices(struct job *job)
 {
-    const char *named = getenv("HALCYON_DEVICE"), *wish = job->values->devices;
+    const char *wish = job->values->devices;
     if (job->values->processes.given && !job->worker && !processes_devices(wish))
         wish = "cpu";
-    job->few = !wish && !(named && *named) && has_few_frames(job) &&
-               !hcy_device_open_list(&job->devices, &job->n_devices, "cpu");
+    job->few = has_few_frames(job) && cli_open_processor(&job->devices, &job->n_devices, wish);
     if (job->few)
         return 0;
     return hcy_device_open_list(&job->devices, &job->n_devices, wish);

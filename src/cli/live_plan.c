@@ -76,15 +76,7 @@ static int read_live_array(float **array, const hcy_stack_info *frames, const ch
 {
     hcy_image *image;
     int status = read_live_image(&image, frames, path, option, NULL);
-    if (status)
-        return status;
-    *array = malloc((size_t)image->height * image->width * sizeof **array);
-    if (*array)
-        hcy_image_to_floats(*array, image);
-    else
-        status = cli_error("out of memory for %s", path);
-    hcy_image_free(image);
-    return status;
+    return status ? status : cli_image_floats(array, image, path);
 }
 
 static int read_live_flat(float **flat, int *is_plain, const hcy_stack_info *frames, const char *path)

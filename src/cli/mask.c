@@ -60,19 +60,20 @@ int cli_mask_file(uint8_t *mask, int *is_plain, const hcy_stack *stack, const ch
     return CLI_OK;
 }
 
+int cli_image_floats(float **array, hcy_image *image, const char *path)
+{
+    *array = malloc((size_t)image->height * image->width * sizeof **array);
+    if (*array)
+        hcy_image_to_floats(*array, image);
+    hcy_image_free(image);
+    return *array ? CLI_OK : cli_error("out of memory for %s", path);
+}
+
 int cli_array_file(float **array, const hcy_stack *stack, const char *path, const char *option)
 {
     hcy_image *image;
     int status = read_frame_image(&image, stack, path, option);
-    if (status)
-        return status;
-    *array = malloc((size_t)image->height * image->width * sizeof **array);
-    if (*array)
-        hcy_image_to_floats(*array, image);
-    else
-        status = cli_error("out of memory for %s", path);
-    hcy_image_free(image);
-    return status;
+    return status ? status : cli_image_floats(array, image, path);
 }
 
 int cli_flat_file(float **flat, int *is_plain, const hcy_stack *stack, const char *path)

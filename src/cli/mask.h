@@ -22,6 +22,8 @@ int cli_decode_frame(void *pixels, hcy_stack *stack, hcy_device *device, uint64_
 /* Pixels of frame `number` that a plan of these options would mask in that frame; decoded on `device`. */
 int cli_mask_frame(uint8_t *mask, hcy_stack *stack, hcy_device *device, const hcy_poni *poni,
                    const hcy_azint_options *azint, uint64_t number);
+/* An image, which is freed, as floats, to be freed by the caller; `path` stands in messages. */
+int cli_image_floats(float **array, hcy_image *image, const char *path);
 /* The image in FILE.npy, FILE.h5::/path as floats, *array[height * width] of the stack's frames, to be freed by
  * the caller; `option` stands in messages. */
 int cli_array_file(float **array, const hcy_stack *stack, const char *path, const char *option);

@@ -303,7 +303,8 @@ int stage_kernel(double *seconds, size_t *batch, const struct stage_frames *b, h
     for (int64_t i = 0; !status && i <= b->rounds; i++) {
         double start = timer_now();
         status = stage_round(&s, name);
-        *seconds = i ? timer_best(*seconds, start) : *seconds;
+        if (i)
+            *seconds = timer_best(*seconds, start);
     }
     *batch = s.batch;
     stage_destroy(&s);
