@@ -54,7 +54,13 @@ def main():
     numbers = (x[:N // 2] + 1j * y[:N // 2]).astype(cupy.complex64)
     rate("vdot of complex64, of itself", 4 * N, lambda: cupy.vdot(numbers, numbers))
     rate("cumsum(x)", 8 * N, lambda: cupy.cumsum(x, out=out))
-    print(f"{'sort of 10^7':42} {1e3 * seconds(lambda: cupy.sort(x[:N // 10])):9.2f} ms")
+    few = x[:N // 10]
+    doubles = few.astype(cupy.float64)
+    for what, call in (("sort of 10^7", lambda: cupy.sort(few)),
+                       ("argsort of 10^7", lambda: cupy.argsort(few)),
+                       ("sort of 10^4 rows of 1000", lambda: cupy.sort(few.reshape(-1, 1000), axis=1)),
+                       ("sort of 10^7 doubles", lambda: cupy.sort(doubles))):
+        print(f"{what:42} {1e3 * seconds(call):9.3f} ms")
     small, result = cupy.zeros(1000, cupy.float32), cupy.empty(1000, cupy.float32)
     per_call("add, of 1000", lambda: cupy.add(small, small, out=result))
     per_call(formula + ", an ElementwiseKernel, of 1000", lambda: kernel(small, small, small, result))

@@ -151,6 +151,7 @@ static inline void lanes_f11(REAL *c, const u32 *a, const u32 *b)
 #define NULL_PTR NULL
 #define ATOMIC_ADD32(p, x) __atomic_fetch_add((p), (x), __ATOMIC_RELAXED)
 #define NEAR_ADD32(p, x) ATOMIC_ADD32(p, x)
+#define NEAR_OR32(p, x)  __atomic_fetch_or((p), (x), __ATOMIC_RELAXED)
 #define ATOMIC_MIN32(p, x) lanes_min((p), (u32)(x))
 static inline void lanes_min(u32 *p, u32 x)
 {

@@ -640,6 +640,7 @@ static int launch_sort_values(uint64_t n, uint64_t span, uint64_t memory, uint64
     args[HCY_ARG_AT(eval_sort_values, job)] = hcy_arg_struct(&job, sizeof job);
     args[HCY_ARG_AT(eval_sort_values, values)] = args[HCY_ARG_AT(eval_sort_values, sorted)] = hcy_arg_buf(b);
     args[HCY_ARG_AT(eval_sort_values, spare)] = hcy_arg_buf(spare);
+    args[HCY_ARG_AT(eval_sort_values, scratch)] = hcy_arg_buf(NULL);
     if (!status)
         status = hcy_launch(q, kernel, 1, args, HCY_N_ARGS(eval_sort_values));
     status = cts_first(status, hcy_queue_finish(q));

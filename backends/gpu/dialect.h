@@ -52,6 +52,7 @@ typedef unsigned long long uint64_t;
 #define ATOMIC_MIN32(p, x) atomicMin((unsigned *)(p), (unsigned)(x))
 #define ATOMIC_MAX32(p, x) atomicMax((unsigned *)(p), (unsigned)(x))
 #define NEAR_ADD32(p, x) ATOMIC_ADD32(p, x)
+#define NEAR_OR32(p, x)  atomicOr((unsigned *)(p), (unsigned)(x))
 #if ATOMICS == 64
 #define ATOMIC_ADD64(p, x) atomicAdd((unsigned long long *)(p), (unsigned long long)(x))
 #define NEAR_ADD64(p, x) ATOMIC_ADD64(p, x)
@@ -158,6 +159,7 @@ static inline ulong generic_of(const __local void *p)
 #define ATOMIC_MIN32(p, x) atomic_min(FAR(uint, p), (uint)(x))
 #define ATOMIC_MAX32(p, x) atomic_max(FAR(uint, p), (uint)(x))
 #define NEAR_ADD32(p, x) atomic_add((volatile __local uint *)(p), (uint)(x))
+#define NEAR_OR32(p, x)  atomic_or((volatile __local uint *)(p), (uint)(x))
 #if LANES
 #define FETCH(p) asm volatile("prefetch.global.L2 [%0];" ::"l"((ulong)(p)))
 #else

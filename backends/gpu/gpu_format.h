@@ -107,8 +107,12 @@ struct gpu_quad {
 
 /* --- A plan prepared for filters --- */
 
-/* Elements of a row that a group puts in order in its local memory (eval/digits.cl). */
-#define GPU_SORT_TILE 2048u
+/* Elements of a row that a group puts in order (eval/digits.cl). */
+#define GPU_SORT_TILE 4096u
+/* Rows of words, in so many tiles each, and how words become keys (eval_key.h). */
+struct gpu_order {
+    uint64_t rows, length, tiles, sign, infinity, nan;
+};
 
 /* Bin by bin, in the order of pixels, 128 bits an entry. */
 struct gpu_entry {

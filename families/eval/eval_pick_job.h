@@ -107,6 +107,25 @@ static inline bool hcy__pick_overlaps(const hcy_value *a, size_t a_offset, const
     return a->block == b->block && (x < y ? y - x : x - y) < bytes;
 }
 
+/* How the words of a type (enum hcy_eval_memory) become keys (eval_key.h); infinity 0: they are integers. */
+struct hcy__sort_rule {
+    unsigned bytes; /* 1, 2, 4, 8; 0: they have no order */
+    uint64_t sign, infinity, nan;
+};
+static const struct hcy__sort_rule hcy__sort_rules[HCY_EVAL_MEMORIES] = {
+    [HCY_EVAL_M_I8] = { 1, 0x80, 0, 0 },
+    [HCY_EVAL_M_U8] = { 1, 0, 0, 0 },
+    [HCY_EVAL_M_I16] = { 2, 0x8000, 0, 0 },
+    [HCY_EVAL_M_U16] = { 2, 0, 0, 0 },
+    [HCY_EVAL_M_I32] = { 4, 0x80000000, 0, 0 },
+    [HCY_EVAL_M_U32] = { 4, 0, 0, 0 },
+    [HCY_EVAL_M_I64] = { 8, 0x8000000000000000, 0, 0 },
+    [HCY_EVAL_M_U64] = { 8, 0, 0, 0 },
+    [HCY_EVAL_M_F16] = { 2, 0x8000, 0x7c00, 0xfe00 },
+    [HCY_EVAL_M_F32] = { 4, 0x80000000, 0x7f800000, 0xffc00000 },
+    [HCY_EVAL_M_F64] = { 8, 0x8000000000000000, 0x7ff0000000000000, 0xfff8000000000000 },
+};
+
 /* A launch of eval_sort. */
 static inline int hcy__pick_check_sort(const hcy_eval_job *job, const hcy_value *values)
 {

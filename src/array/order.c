@@ -134,7 +134,8 @@ static int launch_values(hcy_queue *queue, hcy_kernel *kernel, const hcy_array *
         args[HCY_ARG_AT(eval_sort_values, values)] = hcy_arg_buf(values->buffer);
         args[HCY_ARG_AT(eval_sort_values, sorted)] = hcy_arg_buf(sorted->buffer);
         args[HCY_ARG_AT(eval_sort_values, spare)] = hcy_arg_buf(spare->buffer);
-        status = hcy_launch(queue, kernel, 1, args, HCY_N_ARGS(eval_sort_values));
+        status = hcy__room_launch(queue, kernel, args, HCY_N_ARGS(eval_sort_values),
+                                  HCY_ARG_AT(eval_sort_values, scratch));
     }
     hcy_array_release(spare);
     return status;
@@ -227,7 +228,7 @@ int hcy_array_sort(hcy_queue *queue, hcy_array *dst, const hcy_array *src, int a
     if (src->shape[axis] < VALUES_LEAST || src->dtype == HCY_BOOL)
         return take_sorted(queue, dst, src, axis);
     status = hcy__room_move(&kernel, src->room, HCY__MOVE_SORT_VALUES);
-    if (status == HCY_EUNSUPPORTED)
-        return take_sorted(queue, dst, src, axis);
-    return status ? status : sort_values(queue, kernel, dst, src, axis);
+    if (!status)
+        status = sort_values(queue, kernel, dst, src, axis);
+    return status == HCY_EUNSUPPORTED ? take_sorted(queue, dst, src, axis) : status;
 }

@@ -15,20 +15,6 @@ typedef uint64_t u64;
 /* Elements of a row that is merged; of one that is a thread's own if there are enough others. */
 enum { MERGED_MOST = 256, OWN_MOST = 65536, GRAIN = 16384 };
 
-static const struct cpu_radix_rule rules[HCY_EVAL_MEMORIES] = {
-    [HCY_EVAL_M_I8] = { 1, 0x80, 0, 0 },
-    [HCY_EVAL_M_U8] = { 1, 0, 0, 0 },
-    [HCY_EVAL_M_I16] = { 2, 0x8000, 0, 0 },
-    [HCY_EVAL_M_U16] = { 2, 0, 0, 0 },
-    [HCY_EVAL_M_I32] = { 4, 0x80000000, 0, 0 },
-    [HCY_EVAL_M_U32] = { 4, 0, 0, 0 },
-    [HCY_EVAL_M_I64] = { 8, 0x8000000000000000, 0, 0 },
-    [HCY_EVAL_M_U64] = { 8, 0, 0, 0 },
-    [HCY_EVAL_M_F16] = { 2, 0x8000, 0x7c00, 0xfe00 },
-    [HCY_EVAL_M_F32] = { 4, 0x80000000, 0x7f800000, 0xffc00000 },
-    [HCY_EVAL_M_F64] = { 8, 0x8000000000000000, 0x7ff0000000000000, 0xfff8000000000000 },
-};
-
 /* --- Rows of all kinds --- */
 
 struct order {
@@ -43,7 +29,7 @@ struct order {
 static void sort_rows(void *context, size_t begin, size_t end, unsigned thread)
 {
     const struct order *o = context;
-    const struct cpu_radix alone = { &rules[o->memory], NULL, o->parts + thread };
+    const struct cpu_radix alone = { &hcy__sort_rules[o->memory], NULL, o->parts + thread };
     for (size_t i = begin; i < end; i++)
         o->row(o, &alone, i * o->length);
 }
@@ -59,7 +45,7 @@ static int run_order(struct order *o, const struct cpu_call *call)
     if (o->length <= OWN_MOST || rows >= 4 * threads) {
         cpu_pool_for(call->pool, rows, o->length < GRAIN ? GRAIN / o->length : 1, sort_rows, o);
     } else {
-        const struct cpu_radix together = { &rules[o->memory], call->pool, o->parts };
+        const struct cpu_radix together = { &hcy__sort_rules[o->memory], call->pool, o->parts };
         for (size_t i = 0; i < rows; i++)
             o->row(o, &together, i * o->length);
     }
@@ -90,7 +76,7 @@ int cpu_eval_sort_values(const struct cpu_call *call)
     const hcy_eval_job *job = call->values[HCY_ARG_AT(eval_sort_values, job)].bytes;
     const uint64_t given = job->values[HCY_PICK_MEMORY];
     const unsigned memory = given < HCY_EVAL_MEMORIES ? (unsigned)given : 0;
-    const size_t bytes = rules[memory].bytes;
+    const size_t bytes = hcy__sort_rules[memory].bytes;
     int status = hcy__pick_check_sort_values(job, call->values, bytes);
     if (status || !job->n)
         return status;
@@ -144,7 +130,7 @@ static void pack_words(void *context, size_t begin, size_t end, unsigned thread)
     const struct packing *p = context;
     (void)thread;
     for (size_t i = begin; i < end; i++) {
-        uint64_t key = (uint64_t)p->keys[i] ^ rules[HCY_EVAL_M_I64].sign;
+        uint64_t key = (uint64_t)p->keys[i] ^ hcy__sort_rules[HCY_EVAL_M_I64].sign;
         p->words[i] = (key - p->span.least) >> p->span.low << p->places_bits | i;
     }
 }
@@ -156,7 +142,7 @@ static void unpack_words(void *context, size_t begin, size_t end, unsigned threa
     for (size_t i = begin; i < end; i++) {
         uint64_t word = p->sorted[i], key = (word >> p->places_bits << p->span.low) + p->span.least;
         p->places[i] = (int64_t)(word & (((uint64_t)1 << p->places_bits) - 1));
-        p->keys[i] = (int64_t)(key ^ rules[HCY_EVAL_M_I64].sign);
+        p->keys[i] = (int64_t)(key ^ hcy__sort_rules[HCY_EVAL_M_I64].sign);
     }
 }
 
@@ -171,7 +157,7 @@ static void for_words(const struct cpu_radix *r, size_t n, cpu_range_fn range, s
 static void sort_packed(const struct cpu_radix *r, struct packing *p, struct cpu_radix_lane row,
                         struct cpu_radix_lane spare, size_t n)
 {
-    const struct cpu_radix words = { &rules[HCY_EVAL_M_U64], r->pool, r->parts };
+    const struct cpu_radix words = { &hcy__sort_rules[HCY_EVAL_M_U64], r->pool, r->parts };
     const struct cpu_radix_span span = { .low = p->places_bits, .bits = p->span.bits };
     const unsigned passes = cpu_radix_passes(&span, n);
     struct cpu_radix_lane lanes[2] = { { row.words, NULL }, { spare.words, NULL } };

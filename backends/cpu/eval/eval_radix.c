@@ -21,7 +21,7 @@ enum { PART_LEAST = 16384 };
 struct loops;
 struct pass {
     const struct loops *loops;
-    const struct cpu_radix_rule *rule;
+    const struct hcy__sort_rule *rule;
     struct cpu_radix_lane from, to;
     struct cpu_radix_part *parts;
     size_t n, n_parts;
@@ -31,6 +31,9 @@ struct pass {
 };
 
 #define INLINE static inline __attribute__((always_inline))
+#define HELPER INLINE
+#define WORD uint64_t
+#include "eval_key.h"
 
 INLINE uint64_t load_word(const char *at, size_t i, unsigned bytes)
 {
@@ -54,13 +57,9 @@ INLINE uint64_t load_word(const char *at, size_t i, unsigned bytes)
     }
 }
 
-INLINE uint64_t make_key(uint64_t word, const struct cpu_radix_rule *r, bool floats)
+INLINE uint64_t make_key(uint64_t word, const struct hcy__sort_rule *r, bool floats)
 {
-    const uint64_t sign = r->sign, size = word & (sign - 1);
-    if (!floats)
-        return word ^ sign;
-    /* Both zeros are one key, and all NaNs, of any sign, are the last. */
-    return size > r->infinity ? r->nan : word & sign ? sign - size : sign + size;
+    return order_key(word, floats, r->sign, r->infinity, r->nan);
 }
 
 /* The word that a key was made of, where there is only one. */
@@ -89,7 +88,7 @@ static size_t part_begin(const struct pass *p, size_t part)
 
 INLINE void measure_part(const struct pass *p, size_t part, unsigned bytes, bool floats)
 {
-    const struct cpu_radix_rule rule = *p->rule;
+    const struct hcy__sort_rule rule = *p->rule;
     const size_t begin = part_begin(p, part), end = part_begin(p, part + 1);
     const uint64_t first = make_key(load_word(p->from.words, begin, bytes), &rule, floats);
     uint64_t least = first, most = first, differ = 0, minus_zeros = 0;
@@ -109,7 +108,7 @@ INLINE void measure_part(const struct pass *p, size_t part, unsigned bytes, bool
 INLINE void count_part(const struct pass *of, size_t part, unsigned bytes, bool floats)
 {
     const struct pass p = *of;
-    const struct cpu_radix_rule rule = *of->rule;
+    const struct hcy__sort_rule rule = *of->rule;
     const size_t begin = part_begin(of, part), end = part_begin(of, part + 1);
     size_t *counts = of->parts[part].counts;
     memset(counts, 0, ((size_t)p.mask + 1) * sizeof *counts);
@@ -124,7 +123,7 @@ INLINE void move_part(const struct pass *of, size_t part, unsigned bytes, bool f
                       enum change change)
 {
     const struct pass p = *of;
-    const struct cpu_radix_rule rule = *of->rule;
+    const struct hcy__sort_rule rule = *of->rule;
     const size_t begin = part_begin(of, part), end = part_begin(of, part + 1);
     size_t *next = of->parts[part].counts;
     for (size_t i = begin; i < end; i++) {
@@ -177,7 +176,7 @@ static const struct loops plain_f64[] = { { NULL, count_f64, move_from_f64 },
                                           { NULL, count_64, move_64 },
                                           { NULL, count_64, move_to_f64 } };
 
-static const struct loops *find_loops(const struct cpu_radix_rule *r, bool placed)
+static const struct loops *find_loops(const struct hcy__sort_rule *r, bool placed)
 {
     switch (r->bytes) {
     case 1:
@@ -281,7 +280,7 @@ void cpu_radix_sort(const struct cpu_radix *r, struct cpu_radix_lane to, struct 
                     struct cpu_radix_lane from, size_t n, const struct cpu_radix_span *span, unsigned passes)
 {
     struct pass p = begin_row(r, from, n);
-    const struct cpu_radix_rule keys = { .bytes = r->rule->bytes };
+    const struct hcy__sort_rule keys = { .bytes = r->rule->bytes };
     const struct loops *plain = r->rule->bytes == 4 ? plain_f32 : plain_f64;
     const bool changes = span->plain && passes > 1 && r->rule->bytes > 2;
     p.least = span->least;

@@ -3,12 +3,7 @@
 #define HCY_CPU_EVAL_RADIX_H
 
 #include "cpu_eval.h"
-
-/* How words have an order: unsigned (sign 0), signed, or floats (infinity is not 0), as bits. */
-struct cpu_radix_rule {
-    unsigned bytes; /* 1, 2, 4, 8 */
-    uint64_t sign, infinity, nan; /* nan: the key that all of them have */
-};
+#include "eval_pick_job.h"
 
 /* Words, and what goes with each; places NULL: nothing, and only words of 8 bytes have some. */
 struct cpu_radix_lane {
@@ -25,7 +20,7 @@ struct cpu_radix_part {
 };
 
 struct cpu_radix {
-    const struct cpu_radix_rule *rule;
+    const struct hcy__sort_rule *rule;
     struct cpu_pool *pool;        /* NULL: the caller is one of its threads, and is to take no other */
     struct cpu_radix_part *parts; /* one for each of the pool's threads; or one */
 };
