@@ -1,4 +1,4 @@
-/* backend.c - the CPU as a device: opened from its string, its memory, queues and launches; the table of it all.
+/* backend.c - the CPU as a device: opened from its string, its queues and launches; the table of it all.
  *
  * A device is "cpu" with options:
  *   threads=N       threads of its pool (default: as many as cores=, else as this process may use)
@@ -8,23 +8,13 @@
  *   discrete=1      device memory cannot be reached by the host, as on an accelerator (for tests of that path)
  * Several may be open at once; each has its own threads.
  */
-#include "cpu_priv.h"
+#include "cpu_device.h"
 #include "families.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-struct cpu_device {
-    hcy_device *dev; /* not a reference */
-    struct cpu_pool *pool;
-    enum cpu_simd simd;
-    enum cpu_fft_choice fft;
-    bool discrete, pinned;    /* pinned: to cores */
-    uint64_t memory;          /* limit */
-    atomic_uint_least64_t used;
-};
 
 struct cpu_kernel_instance {
     struct cpu_device *dev;
@@ -206,120 +196,6 @@ static int get_i64(int64_t *value, void *impl, const char *key)
         *value = d->simd;
     else
         return hcy_fail(HCY_ENOENT, "the CPU has no number \"%s\" (threads, simd)", key);
-    return 0;
-}
-
-static int mem_info(uint64_t *free_bytes, uint64_t *total_bytes, void *impl)
-{
-    struct cpu_device *d = impl;
-    uint64_t used = atomic_load(&d->used);
-    *total_bytes = d->memory;
-    *free_bytes = used < d->memory ? d->memory - used : 0;
-    return 0;
-}
-
-/* --- Memory --- */
-
-static void set_block(const struct cpu_device *d, hcy_block *block, int mem, void *p, size_t size)
-{
-    /* A discrete device hides what an accelerator would; the address is there all the same. */
-    bool hidden = d->discrete && mem == HCY_MEM_DEVICE;
-    *block = (hcy_block){ .handle = p, .address = (uintptr_t)p, .host = hidden ? NULL : p, .size = size };
-}
-
-/* Counts `size` bytes in if they are within the limit; a request for too much must not disturb others. */
-static bool count_memory_in(struct cpu_device *d, size_t size)
-{
-    uint_least64_t used = atomic_load(&d->used);
-    do
-        if (used > d->memory || size > d->memory - used)
-            return false;
-    while (!atomic_compare_exchange_weak(&d->used, &used, used + size));
-    return true;
-}
-
-static int refuse_size(struct cpu_device *d, size_t size)
-{
-    return hcy_fail(HCY_ENOMEM, "%s has no %zu bytes (%llu of %llu are in use)", hcy_device_get_info(d->dev)->name,
-                    size, (unsigned long long)atomic_load(&d->used), (unsigned long long)d->memory);
-}
-
-static int alloc_cpu_block(hcy_block *block, void *impl, int mem, size_t size)
-{
-    struct cpu_device *d = impl;
-    bool taken = count_memory_in(d, size);
-    void *p = taken ? cpu_pages_alloc(size, mem != HCY_MEM_MAPPED) : NULL;
-    if (!p) {
-        /* The count is taken back at once, so that others are not refused for nothing. */
-        if (taken)
-            atomic_fetch_sub(&d->used, size);
-        return refuse_size(d, size);
-    }
-    set_block(d, block, mem, p, size);
-    return 0;
-}
-
-/* A block may be tables that other devices share, which go with their last user. */
-static void free_tables(const hcy_block *block)
-{
-    if (!cpu_tables_release(block->handle))
-        cpu_blob_free(block->handle, block->size);
-}
-
-static void free_block(void *impl, int mem, hcy_block *block)
-{
-    struct cpu_device *d = impl;
-    (void)mem;
-    /* Tables count as used by each device that has them, even where several share them. */
-    atomic_fetch_sub(&d->used, block->size);
-    free_tables(block);
-}
-
-static int create_share(hcy_block *block, void **share, void *impl, size_t size)
-{
-    struct cpu_device *d = impl;
-    void *bytes = NULL;
-    if (!count_memory_in(d, size))
-        return refuse_size(d, size);
-    int status = cpu_share_create(share, &bytes, size);
-    if (status)
-        atomic_fetch_sub(&d->used, size);
-    else
-        set_block(d, block, HCY_MEM_DEVICE, bytes, size);
-    return status;
-}
-
-static int name_share(unsigned char name[HCY_SHARE_NAME], void *impl, void *share)
-{
-    (void)impl;
-    return cpu_share_name(name, share);
-}
-
-static int open_share(hcy_block *block, void **share, void *impl, const unsigned char name[HCY_SHARE_NAME],
-                      size_t size)
-{
-    void *bytes = NULL;
-    int status = cpu_share_open(share, &bytes, name, size);
-    if (!status)
-        set_block(impl, block, HCY_MEM_DEVICE, bytes, size);
-    return status;
-}
-
-static void close_share(void *impl, void *share)
-{
-    struct cpu_device *d = impl;
-    atomic_fetch_sub(&d->used, cpu_share_close(share));
-}
-
-static int wrap_host_memory(hcy_block *block, void *impl, void *host, size_t size)
-{
-    set_block(impl, block, HCY_MEM_MAPPED, host, size);
-    return 0;
-}
-
-static int wrap_device_memory(hcy_block *block, void *impl, uint64_t handle, size_t size)
-{
-    set_block(impl, block, HCY_MEM_DEVICE, (void *)(uintptr_t)handle, size);
     return 0;
 }
 
@@ -536,12 +412,7 @@ static int make_tables(hcy_block *tables, struct cpu_kernel_instance *k, cpu_pre
                                 : cpu_tables_prepare(&blob, &size, make, k->dev->pool, k->simd, spans, n);
     if (status)
         return status;
-    set_block(k->dev, tables, HCY_MEM_DEVICE, blob, size);
-    if (count_memory_in(k->dev, size))
-        return 0;
-    status = refuse_size(k->dev, size);
-    free_tables(tables);
-    return status;
+    return cpu_memory_take_tables(tables, k->dev, blob, size);
 }
 
 static int prepare_tables(hcy_block *tables, void *kimpl, const hcy_span *spans, size_t n)
@@ -620,15 +491,15 @@ static const hcy_backend_ops ops = {
     .open = open_device,
     .close = close_device,
     .get_i64 = get_i64,
-    .mem_info = mem_info,
-    .alloc = alloc_cpu_block,
-    .free = free_block,
-    .import_host = wrap_host_memory,
-    .import_device = wrap_device_memory,
-    .share_create = create_share,
-    .share_name = name_share,
-    .share_open = open_share,
-    .share_close = close_share,
+    .mem_info = cpu_memory_info,
+    .alloc = cpu_memory_alloc,
+    .free = cpu_memory_free,
+    .import_host = cpu_memory_import_host,
+    .import_device = cpu_memory_import_device,
+    .share_create = cpu_memory_share_create,
+    .share_name = cpu_memory_share_name,
+    .share_open = cpu_memory_share_open,
+    .share_close = cpu_memory_share_close,
     .queue_create = queue_create,
     .queue_destroy = queue_destroy,
     .copy = cpu_queue_copy,
