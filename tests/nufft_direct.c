@@ -190,6 +190,14 @@ static void check_statuses(void)
             plan = plan_of(&p, dev, HCY_NUFFT_AUTO, 1e-9, &status);
             is_int(status, HCY_ERANGE, "... too wide a range, as with a grid");
             hcy_nufft_destroy(plan);
+            plan = plan_of(&p, dev, HCY_NUFFT_DIRECT, 1e-9, &status);
+            double error = status ? 1 : oracle_execute(&p, plan, false);
+            ok(error <= 1e-3 && is_direct(plan), "... but for a sum that is asked for: %.1e", error);
+            hcy_nufft_destroy(plan);
+            ((double *)p.x[1])[7] = INFINITY;
+            plan = plan_of(&p, dev, HCY_NUFFT_DIRECT, 1e-9, &status);
+            is_int(status, HCY_EINVAL, "... to which infinity is none either");
+            hcy_nufft_destroy(plan);
         }
         oracle_close(&p);
     }

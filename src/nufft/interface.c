@@ -294,6 +294,11 @@ static int choose_way(hcy_nufft *p, const void *const *points, const void *const
     if (type3 && (!n || !p->n_targets)) /* there is no grid to choose */
         return 0;
     int status = type3 ? hcy__nufft_choose_type3(p, points, targets, &grid_ns) : hcy__nufft_choose(p, n ? n : 1);
+    /* Points and targets may be too far apart for any grid; a sum that was asked for does without. */
+    if (status == HCY_ERANGE && type3 && p->opts.method == HCY_NUFFT_DIRECT) {
+        memset(p->job.grid, 0, sizeof p->job.grid);
+        status = 0;
+    }
     if (!status && !type3)
         grid_ns = hcy__nufft_cost(&p->job, n);
     /* Direct sums before pieces: what is cheap without a grid needs no memory on the device either. */

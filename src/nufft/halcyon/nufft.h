@@ -118,7 +118,7 @@ HCY_API void hcy_nufft_destroy(hcy_nufft *plan); /* NULL is fine; nobody else ma
  * targets[axis][n_targets], the frequencies s; they are read here and may go afterwards.  The fine grid is
  * chosen here. n_points may be 0. HCY_EINVAL: a negative number, a pointer that is NULL, a coordinate that
  * is no number (its index in the words); HCY_ERANGE: more than 2^32 - 65 points, or a type 3 that needs too
- * large a grid; HCY_ENOMEM. */
+ * large a grid, but for HCY_NUFFT_DIRECT (whose executions on queues then are HCY_ERANGE); HCY_ENOMEM. */
 HCY_API int hcy_nufft_set_points(hcy_nufft *plan, int64_t n_points, const void *const *points, int64_t n_targets,
                                  const void *const *targets) HCY_MUST_USE;
 
