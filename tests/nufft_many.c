@@ -318,6 +318,8 @@ static void check_split_arguments(hcy_device *const *devices)
     is_int(hcy_nufft_split_execute(s, p.c, NULL, 0), HCY_EINVAL, "... no coefficients");
     is_int(hcy_nufft_split_set_points(s, -1, (const void *const *)p.x, 0, NULL), HCY_EINVAL, "... fewer than 0");
     is_int(hcy_nufft_split_set_points(s, 0, (const void *const *)p.x, 0, NULL), 0, "... no points");
+    is_int(hcy_nufft_split_execute(s, NULL, NULL, 0), HCY_EINVAL, "... to nowhere");
+    ok(strstr(hcy_last_error()->text, "no coefficients") != NULL, "... is told: %s", hcy_last_error()->text);
     is_int(hcy_nufft_split_execute(s, NULL, p.f, 0), 0, "... executed");
     ok(((double *)p.f)[0] == 0 && ((double *)p.f)[2 * p.n - 1] == 0, "... to zeros");
     oracle_put(&p, p.x[1], 80, INFINITY);

@@ -140,6 +140,12 @@ static void check_empty(void)
             double error = status ? 1 : oracle_execute(&p, plan, false);
             double back = status ? 1 : oracle_execute(&p, plan, true);
             ok(error <= 1e-8 && back <= 1e-8, "type %d, %zu points, %zu modes or targets", type, m, p.n);
+            if (type == 1 && !m) {
+                is_int(hcy_nufft_execute(plan, NULL, NULL), HCY_EINVAL, "... to nowhere");
+                ok(strstr(hcy_last_error()->text, "no coefficients") != NULL, "... is told: %s", hcy_last_error()->text);
+                is_int(hcy_nufft_execute_stage(NULL, plan, HCY_NUFFT_SPREAD, NULL), HCY_EINVAL, "... to no grid");
+                ok(strstr(hcy_last_error()->text, "no place") != NULL, "... is told: %s", hcy_last_error()->text);
+            }
             hcy_nufft_destroy(plan);
             oracle_close(&p);
         }

@@ -415,8 +415,10 @@ int hcy__nufft_execute_some(hcy_nufft *p, void *c, void *f, size_t n, bool adjoi
     int status = hcy__nufft_ready(p);
     if (status)
         return status;
-    if ((!c && p->all_points) || (!f && p->all_results))
-        return hcy_fail(HCY_EINVAL, "hcy_nufft_execute: no %s", c ? "coefficients" : "strengths");
+    /* Without points NULL is fine for strengths, so what is NULL need not be what lacks. */
+    const bool no_c = !c && p->all_points;
+    if (no_c || (!f && p->all_results))
+        return hcy_fail(HCY_EINVAL, "hcy_nufft_execute: no %s", no_c ? "strengths" : "coefficients");
     return p->way->execute(p, c, f, n, adjoint);
 }
 

@@ -323,8 +323,9 @@ int hcy_nufft_split_execute(hcy_nufft_split *s, void *c, void *f, int adjoint)
     int status = s ? hcy__nufft_ready(s->parts[0].plan) : hcy_fail(HCY_EINVAL, "hcy_nufft_split_execute: no plan");
     if (status)
         return status;
-    if ((!c && s->n_points) || (!f && sums_of(s)))
-        return hcy_fail(HCY_EINVAL, "hcy_nufft_split_execute: no %s", c ? "coefficients" : "strengths");
+    const bool no_c = !c && s->n_points;
+    if (no_c || (!f && sums_of(s)))
+        return hcy_fail(HCY_EINVAL, "hcy_nufft_split_execute: no %s", no_c ? "strengths" : "coefficients");
     s->c = c;
     s->f = f;
     s->adjoint = adjoint != 0;

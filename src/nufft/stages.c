@@ -52,7 +52,7 @@ int hcy_nufft_execute_stage(void *to, hcy_nufft *p, int stage, const void *from)
         return status;
     size_t in = hcy__nufft_stage_bytes(p, stage, false), out = hcy__nufft_stage_bytes(p, stage, true);
     if ((in && !from) || (out && !to))
-        return hcy_fail(HCY_EINVAL, "hcy_nufft_execute_stage: no %s", from ? "place for the result" : "input");
+        return hcy_fail(HCY_EINVAL, "hcy_nufft_execute_stage: no %s", in && !from ? "input" : "place for the result");
     status = hcy__nufft_take_work(&w, p, NULL);
     if (status)
         return status;

@@ -63,7 +63,8 @@ enum hcy_nufft_method {
 
 /* Whose bits are the same, whatever order points come in. */
 enum hcy_nufft_deterministic {
-    HCY_NUFFT_SAME_RUNS = 1, /* of every run on a device, for any number of threads */
+    HCY_NUFFT_SAME_RUNS = 1, /* of every run on a device, for any number of threads; not of points in pieces, nor of
+                              * those that several devices share, whose order counts */
     /* Of every device too, processors with any instructions and GPUs; on one host, whose library has the sines and
      * cosines.  One window, one grid whatever the device, sums of integers that keep 62 bits less those of the
      * number of points, of the largest strength of a vector; a Fourier transform of our own everywhere.  A result
