@@ -8,12 +8,14 @@
 int main(int argc, char **argv)
 {
     static char message[1 << 24];
+    if (argc < 2)
+        return fprintf(stderr, "usage: curve_reader ADDRESS [FRAMES]\n"), 2;
     void *context = zmq_ctx_new(), *socket = zmq_socket(context, ZMQ_SUB);
     int wait = 30000;
     zmq_setsockopt(socket, ZMQ_SUBSCRIBE, "HCYCURV1", 8);
     zmq_setsockopt(socket, ZMQ_RCVTIMEO, &wait, sizeof wait);
-    if (argc < 2 || zmq_connect(socket, argv[1]))
-        return fprintf(stderr, "curve_reader ADDRESS [FRAMES]: %s\n", zmq_strerror(zmq_errno())), 2;
+    if (zmq_connect(socket, argv[1]))
+        return fprintf(stderr, "curve_reader: %s: %s\n", argv[1], zmq_strerror(zmq_errno())), 1;
     for (int left = argc > 2 ? atoi(argv[2]) : -1; left; left--) {
         int size = zmq_recv(socket, message, sizeof message, 0);
         uint32_t head, flags, n[2];

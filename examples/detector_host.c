@@ -1,6 +1,7 @@
 /* detector_host.c - curves of frames as they come from a detector:
  * detector_host GEOMETRY.poni [DEVICES [FRAMES [RATE]]]
  *
+ * The geometry is of 514 x 1030 pixels (`halcyon simulate x.h5 --detector Eiger500k` makes x.poni beside x.h5).
  * The detector is simulated: two threads stand for its readout cards, each with a ring of receive buffers of
  * coded frames, RATE a second together.  The pipeline reads them where they are; a buffer is used again when it
  * is back.  When the devices are too slow, the oldest waiting frame is dropped rather than the newest kept
@@ -97,7 +98,7 @@ static int fill_buffers(struct host *host)
     uint16_t *image = malloc(HEIGHT * WIDTH * sizeof *image);
     int status = hcy_bslz4_encode_bound(&host->chunk, &host->coding);
     if (!status && (!image || !(host->memory = calloc(CARDS * BUFFERS, host->chunk))))
-        status = HCY_ENOMEM;
+        status = hcy_fail(HCY_ENOMEM, "no memory for %d buffers of %zu bytes", CARDS * BUFFERS, host->chunk);
     for (size_t b = 0; !status && b < CARDS * BUFFERS; b++) {
         size_t card = b / BUFFERS;
         for (long y = 0; y < HEIGHT; y++)
@@ -147,19 +148,23 @@ int main(int argc, char **argv)
     hcy_poni poni = HCY_PONI_INIT;
     hcy_azint_options options = HCY_AZINT_OPTIONS_INIT;
     hcy_azint_plan *plan = NULL;
+    host.frames = argc > 3 ? strtoull(argv[3], NULL, 10) : 1000;
+    host.rate = argc > 4 ? strtod(argv[4], NULL) : 200;
+    if (argc < 2 || !host.frames || !(host.rate > 0)) {
+        fprintf(stderr, "usage: detector_host GEOMETRY.poni [DEVICES [FRAMES [RATE]]], FRAMES and RATE above 0\n");
+        return 2;
+    }
     host.coding = (hcy_bslz4_job){ .codec = HCY_CODEC_BSLZ4, .elem_size = 2 };
     host.coding.image_bytes = HEIGHT * WIDTH * 2;
     hcy_pipeline_source source = { .coding = host.coding, .pixel_type = HCY_PIXEL_U16 };
-    host.frames = argc > 3 ? strtoull(argv[3], NULL, 10) : 1000;
-    host.rate = argc > 4 ? strtod(argv[4], NULL) : 200;
 
-    int failed = argc < 2 || hcy_poni_read(&poni, argv[1])
+    int failed = hcy_poni_read(&poni, argv[1])
         || hcy_device_open_list(&devices, &n, argc > 2 ? argv[2] : NULL)
         || hcy_azint_plan_create(&plan, &poni, HEIGHT, WIDTH, &options)
         || hcy_pipeline_create(&host.pipeline, devices, n, plan, &source, NULL)
         || fill_buffers(&host) || run(&host);
     if (failed) {
-        fprintf(stderr, "detector_host GEOMETRY.poni [DEVICES [FRAMES [RATE]]]: %s\n", hcy_last_error()->text);
+        fprintf(stderr, "detector_host: %s\n", hcy_last_error()->text);
     } else {
         const hcy_pipeline_stats *stats = hcy_pipeline_get_stats(host.pipeline);
         printf("curves %lu, failed %lu, dropped %lu, missed %lu, highest %g\n", host.curves, host.failed,

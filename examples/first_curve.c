@@ -22,8 +22,10 @@ int main(int argc, char **argv)
     hcy_azint_plan *plan = NULL;
     hcy_pipeline *pipeline = NULL;
 
+    if (argc < 3)
+        return fprintf(stderr, "usage: first_curve STACK.h5 GEOMETRY.poni [DEVICES]\n"), 2;
     options.error_model = HCY_ERRORS_POISSON;
-    int failed = argc < 3 || hcy_device_open_list(&devices, &n, argv[3]) /* NULL: the best there is */
+    int failed = hcy_device_open_list(&devices, &n, argv[3]) /* NULL: the best there is */
         || hcy_stack_open(&stack, argv[1], NULL) || hcy_poni_read(&poni, argv[2]);
     if (!failed) {
         const hcy_stack_info *info = hcy_stack_get_info(stack);
@@ -33,7 +35,7 @@ int main(int argc, char **argv)
             || hcy_pipeline_run(pipeline, stack, 0, info->frames, print_curve, NULL, NULL);
     }
     if (failed)
-        fprintf(stderr, "first_curve STACK.h5 GEOMETRY.poni [DEVICES]: %s\n", hcy_last_error()->text);
+        fprintf(stderr, "first_curve: %s\n", hcy_last_error()->text);
     hcy_pipeline_destroy(pipeline); /* NULL is fine everywhere, the order is free */
     hcy_azint_plan_release(plan);
     hcy_stack_close(stack);

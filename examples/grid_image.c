@@ -28,8 +28,7 @@ struct scene {
 
 static int no_memory(void)
 {
-    fprintf(stderr, "grid_image: out of memory\n");
-    return HCY_ENOMEM;
+    return hcy_fail(HCY_ENOMEM, "no memory for the samples and the image");
 }
 
 static int make_room(struct scene *s)
@@ -80,8 +79,7 @@ static int load(struct scene *s, const char *points_path, const char *image_path
     if (!status)
         status = hcy_host_array_read(&image, image_path);
     if (!status && (points.rank != 2 || points.shape[1] != 2 || image.rank != 2)) {
-        fprintf(stderr, "grid_image: points must be [samples][2], the image [rows][columns]\n");
-        status = HCY_EINVAL;
+        status = hcy_fail(HCY_EINVAL, "points must be [samples][2], the image [rows][columns]");
     }
     if (!status) {
         s->n_points = (size_t)points.shape[0];
@@ -168,7 +166,7 @@ static int draw(const struct scene *s, const char *path)
     setenv("GRID_IMAGE", path, 1); /* the shell sees no name of a file as a command */
     FILE *g = popen("gnuplot > \"$GRID_IMAGE\"", "w");
     if (!g)
-        return HCY_EIO;
+        return hcy_fail(HCY_EIO, "%s: gnuplot cannot be started", path);
     fprintf(g,
             "set terminal png size %zu,%zu\n"
             "unset key; unset tics; unset border; unset colorbox; set margins 0,0,0,0\n"
@@ -181,8 +179,7 @@ static int draw(const struct scene *s, const char *path)
     }
     if (pclose(g) == 0)
         return 0;
-    fprintf(stderr, "grid_image: gnuplot failed\n");
-    return HCY_EIO;
+    return hcy_fail(HCY_EIO, "%s: gnuplot did not draw it", path);
 }
 
 int main(int argc, char **argv)

@@ -148,7 +148,7 @@ int main(int argc, char **argv)
     for (int i = 0; !status && i < N; i++)
         wrong += got[i] != (i > 100 && i <= 99990 && i % 3 == 0 ? 8 * x[i] : x[i]);
     if (status)
-        fprintf(stderr, "%s\n", hcy_last_error()->text);
+        fprintf(stderr, "own_program: %s\n", hcy_last_error()->text);
     else
         printf("%d of %d numbers are wrong\n", wrong, N);
     hcy_array_release(view);

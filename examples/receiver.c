@@ -50,7 +50,9 @@ int main(int argc, char **argv)
     hcy_azint_plan *plan = NULL;
     hcy_pipeline *pipeline = NULL;
     hcy_pipeline_push_options push = HCY_PIPELINE_PUSH_OPTIONS_INIT;
-    int failed = argc < 3 || hcy_stack_open(&detector, argv[1], NULL) || hcy_poni_read(&poni, argv[2])
+    if (argc < 3)
+        return fprintf(stderr, "usage: receiver STACK.h5 GEOMETRY.poni [DEVICES]\n"), 2;
+    int failed = hcy_stack_open(&detector, argv[1], NULL) || hcy_poni_read(&poni, argv[2])
         || hcy_device_open_list(&devices, &n, argv[3]); /* NULL: the best there is */
     if (!failed) {
         const hcy_stack_info *info = hcy_stack_get_info(detector); /* of yours: size, type and coding of its frames */
@@ -60,12 +62,13 @@ int main(int argc, char **argv)
         push.memory = calloc(BUFFERS, room); /* the ring: devices that can copy from where chunks lie */
         push.sink = take_pattern;
         push.payload = stdout;
-        failed = !push.memory || hcy_azint_plan_create(&plan, &poni, info->height, info->width, &options)
+        failed = (!push.memory && hcy_fail(HCY_ENOMEM, "no memory for %d buffers of %zu bytes", BUFFERS, room))
+            || hcy_azint_plan_create(&plan, &poni, info->height, info->width, &options)
             || hcy_pipeline_create(&pipeline, devices, n, plan, &source, NULL)
             || hcy_pipeline_start(pipeline, &push) || receive_all(pipeline, detector, push.memory, room);
     }
     if (failed)
-        fprintf(stderr, "receiver STACK.h5 GEOMETRY.poni [DEVICES]: %s\n", hcy_last_error()->text);
+        fprintf(stderr, "receiver: %s\n", hcy_last_error()->text);
     hcy_pipeline_destroy(pipeline); /* NULL is fine everywhere */
     hcy_azint_plan_release(plan);
     hcy_stack_close(detector);

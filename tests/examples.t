@@ -1,7 +1,7 @@
 # The README's C example is the file in examples/, and makes the curves that the command makes; the detector host
 # gets a curve for each frame that it does not report dropped; the receiver's are the same on small stacks.
 # From the makefile: top_srcdir, top_builddir, HALCYON, HCY_HDF5 ("" in a build without it).
-echo "1..23"
+echo "1..26"
 dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 
@@ -124,4 +124,37 @@ else
             && cmp "$dir/usual.dat" "$dir/small.dat"
     } > "$dir/log" 2>&1
     verdict 23 "a receiver whose stacks have 128 KiB" $?
+fi
+
+# What is wrong is said in words: how the program is called, or what failed last, never an empty text or another failure's.
+refused() { # STATUS TEXT PROGRAM ARGUMENTS...: the one line on stderr is the text, or its beginning
+    wanted=$1 text=$2 program=$3
+    shift 3
+    "$top_builddir/examples/$program" "$@" > "$dir/null" 2> "$dir/said"
+    got=$?
+    echo "$program $*: status $got" >> "$dir/log"
+    cat "$dir/said" >> "$dir/log"
+    [ $got -eq "$wanted" ] && [ "$(grep -cF "$text" "$dir/said")" -eq 1 ] || state=1
+}
+state=0
+: > "$dir/log"
+for program in first_curve receiver detector_host; do
+    refused 2 "usage: $program " "$program"
+done
+[ ! -x "$top_builddir/examples/curve_reader" ] || refused 2 "usage: curve_reader ADDRESS" curve_reader
+verdict 24 "examples without arguments say how they are called" $state
+state=0
+: > "$dir/log"
+for numbers in "none" "0" "5 0" "5 fast" "5 -1"; do
+    # shellcheck disable=SC2086 # several words on purpose
+    refused 2 "usage: detector_host " detector_host "$dir/s.poni" cpu $numbers
+done
+verdict 25 "a detector host of no frames, or of no rate, is refused" $state
+state=0
+: > "$dir/log"
+refused 1 "grid_image: reading or writing failed: $dir/none/x.png: " grid_image "$dir/none/x.png"
+if grep -q 'has no FFT' "$dir/log"; then
+    echo "ok 26 # SKIP built without an FFT"
+else
+    verdict 26 "a picture that cannot be written is told by its name" $state
 fi
