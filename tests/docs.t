@@ -155,6 +155,14 @@ done
 cp "$dir/all" "$dir/wrong"
 ok "the examples of the headers compile"
 
+# Of Halcyon's own, that is; others' pages are the system's.
+sed -nE 's/^\.Xr (halcyon[a-z0-9_-]*|hcy_[a-z0-9_]*) ([0-9]).*/\1.\2/p' "$doc"/*.[137] | sort -u > "$dir/code"
+[ -s "$dir/code" ] && : > "$dir/wrong" || echo "no page names another" > "$dir/wrong"
+while read -r page; do
+    [ -e "$doc/$page" ] || echo "$page" >> "$dir/wrong"
+done < "$dir/code"
+ok "a page that another one names is there"
+
 # --- How they are set ---
 lint() { # PROGRAM ARGUMENTS...
     if ! command -v "$1" > "$dir/null"; then
