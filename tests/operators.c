@@ -244,6 +244,38 @@ static void test_functions(void)
     hcy_operator_release(wrong);
 }
 
+/* A function's failure has its own words, never those of a failure from before it. */
+static int fail_so(hcy_queue *q, hcy_array *y, void *user, hcy_array *x)
+{
+    (void)q, (void)y, (void)x;
+    const int status = *(int *)user;
+    return status < 0 ? status : status ? hcy_fail(-status, "the detector is gone") : 0;
+}
+static void test_words(void)
+{
+    int says = 0;
+    hcy_operator_desc desc = HCY_OPERATOR_DESC_INIT;
+    hcy_operator *op = NULL;
+    desc.name = "mine";
+    desc.domain = desc.range = space_of(HCY_FLOAT64, 1, 2, 0, 0);
+    desc.apply = desc.adjoint = fail_so;
+    desc.user = &says;
+    hcy_array *x = empty_of(&desc.domain), *y = empty_of(&desc.domain);
+    st_ok(hcy_operator_create(&op, dev, &desc), "a function that fails as it is told");
+    hcy_fail(HCY_ECORRUPT, "an old story");
+    st_ok(hcy_operator_apply(queue, y, op, x), "it succeeds");
+    is_str(hcy_last_error()->text, "an old story", "which leaves an older record alone");
+    says = HCY_ECORRUPT;
+    st_says(hcy_operator_apply(queue, y, op, x), HCY_ECORRUPT, "operator mine: its function returned",
+            "a status without a word is not told in an older one's");
+    st_says(hcy_operator_apply_adjoint(queue, x, op, y), HCY_ECORRUPT, "its adjoint returned", "nor the adjoint's");
+    says = -HCY_EIO;
+    st_says(hcy_operator_apply(queue, y, op, x), HCY_EIO, "the detector is gone", "the function's own words are kept");
+    hcy_operator_release(op);
+    hcy_array_release(x);
+    hcy_array_release(y);
+}
+
 /* y = (1 + 2i) x of real numbers, whose adjoint takes the real part. */
 static int make_complex(hcy_queue *q, hcy_array *y, void *user, hcy_array *x)
 {
@@ -754,6 +786,31 @@ static void test_no_points(void)
     }
 }
 
+/* A plan that has other points now is no longer the operator's, whichever number of them is the larger one. */
+static void test_other_points(void)
+{
+    hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
+    hcy_nufft *plan = NULL;
+    hcy_operator *op = NULL;
+    double mismatch = 0;
+    desc.type = 2;
+    desc.modes[0] = 5;
+    const void *const points[1] = { places[0] };
+    int status = hcy_nufft_create(&plan, dev, &desc, NULL);
+    status = cts_first(status, hcy_nufft_set_points(plan, 4, points, 0, NULL));
+    status = cts_first(status, hcy_operator_nufft(&op, plan));
+    st_ok(status, "a NUFFT of 4 points");
+    for (int n = 3; n <= 5; n += 2) {
+        st_ok(hcy_nufft_set_points(plan, n, points, 0, NULL), "whose plan is given %d", n);
+        st_says(hcy_operator_dot_test(&mismatch, queue, op, 1, 1), HCY_EINVAL, "it had 4", "is refused");
+    }
+    st_ok(hcy_nufft_set_points(plan, 4, points, 0, NULL), "with as many again");
+    st_ok(hcy_operator_dot_test(&mismatch, queue, op, 1, 1), "it is one");
+    hcy_operator_release(op);
+    (void)!hcy_queue_finish(queue);
+    hcy_nufft_destroy(plan);
+}
+
 /* --- Vectors that are refused; several queues --- */
 
 static void test_refusals(void)
@@ -860,6 +917,7 @@ int main(int argc, char **argv)
     dev = cts_open();
     queue = cts_queue(dev);
     test_functions();
+    test_words();
     test_mixed();
     test_complex();
     test_diagonal();
@@ -871,8 +929,10 @@ int main(int argc, char **argv)
     }
     test_differences(HCY_FLOAT64);
     test_transforms();
-    if (!few)
+    if (!few) {
         test_no_points();
+        test_other_points();
+    }
     test_refusals();
     test_queues();
     (void)!hcy_queue_finish(queue);

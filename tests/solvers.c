@@ -343,6 +343,30 @@ static int stop_third(void *user, hcy_solver *solver, int64_t iteration, double 
     *(double *)user = residual;
     return ++calls == 3 && solver && iteration == 6;
 }
+/* A callback would move the solver under the run that calls it. */
+static int move_solver(void *user, hcy_solver *solver, int64_t iteration, double residual)
+{
+    const struct problem *p = user;
+    (void)iteration, (void)residual;
+    st_says(hcy_solver_start(p->solver, p->b, NULL), HCY_ESTATE, "callback", "a start in a callback is refused");
+    st_says(hcy_solver_step(solver), HCY_ESTATE, "callback", "as is a step");
+    st_says(hcy_solver_run(solver, 1), HCY_ESTATE, "callback", "and a run");
+    return 0;
+}
+static void test_callback(void)
+{
+    struct problem p;
+    hcy_solver_options o = options_of(HCY_SOLVER_CG_NORMAL, 0);
+    o.callback = move_solver;
+    o.user = &p;
+    o.check_every = 2;
+    start_problem(&p, dev, queue, &o, NULL);
+    st_ok(hcy_solver_run(p.solver, 2), "a run whose callback tries");
+    is_int(info_of(p.solver).iterations, 2, "goes as far as it was asked to");
+    st_ok(hcy_solver_start(p.solver, p.b, NULL), "behind it the solver may be started");
+    free_problem(&p);
+}
+
 static void test_stops(void)
 {
     struct problem p;
@@ -1026,6 +1050,7 @@ int main(int argc, char **argv)
     test_sparse();
     test_parts();
     test_stops();
+    test_callback();
     if (!few) {
         test_failed_step();
     test_norms();

@@ -268,8 +268,17 @@ int hcy__operator_run(hcy_queue *queue, hcy_array *y, hcy_operator *op, hcy_arra
     int status = hcy__operator_check(queue, y, op, x, adjoint);
     if (status)
         return status;
+    /* A record from before the call is not the function's: it is put aside, and is back where that returns 0. */
+    const hcy_error before = *hcy_last_error();
     const hcy_operator_desc *d = &op->desc;
-    return adjoint ? d->adjoint(queue, y, d->user, x) : d->apply(queue, y, d->user, x);
+    hcy_clear_error();
+    status = adjoint ? d->adjoint(queue, y, d->user, x) : d->apply(queue, y, d->user, x);
+    if (!status)
+        hcy_fail_again(&before);
+    else if (hcy_last_error()->status != status)
+        hcy_fail(status, "operator %s: its %s returned %d (%s), without a word: hcy_fail() gives it one", d->name,
+                 adjoint ? "adjoint" : "function", status, hcy_status_name(status));
+    return status;
 }
 
 int hcy_operator_apply(hcy_queue *queue, hcy_array *y, hcy_operator *op, hcy_array *x)

@@ -55,6 +55,7 @@ struct hcy_solver {
     int64_t iterations;
     double first, last; /* residuals, where a run has looked */
     bool looked;        /* the last run did, at its end */
+    bool in_callback;   /* a look's callback is at work, which the run around it goes on behind */
     int reason;
     const char *message;
 };

@@ -152,8 +152,8 @@ static int check_terms(const hcy_solver_options *o)
     if (!(o->sigma >= 0 && o->rho >= 0) || isinf(o->sigma + o->rho))
         return hcy_fail(HCY_EINVAL, "hcy_solver_create: sigma and rho are finite and not below 0");
     if (o->inner < 0 || o->add_back < 1)
-        return hcy_fail(HCY_EINVAL, "hcy_solver_create: %d inner steps, data added back every %d", o->inner,
-                        o->add_back);
+        return hcy_fail(HCY_EINVAL, "hcy_solver_create: %d inner steps, which are 0 or more, and data added "
+                                    "back every %d, which is 1 or more", o->inner, o->add_back);
     if (o->is_gram && !m->n_terms)
         return hcy_fail(HCY_EINVAL, "hcy_solver_create: %s knows no Gram operator as such; CG is for it", m->name);
     return 0;
@@ -313,11 +313,21 @@ static int pad_data(hcy_solver *s, hcy_array *b)
     return status;
 }
 
-int hcy_solver_start(hcy_solver *s, hcy_array *b, hcy_array *x0)
+/* What moves a solver would move it under the run that calls back. */
+static int refuse_in_callback(const hcy_solver *s, const char *function)
 {
     if (!s)
-        return hcy_fail(HCY_EINVAL, "hcy_solver_start: no solver");
-    int status = hcy__operator_check_vector(b, s->given, &s->given->desc.range, "data");
+        return hcy_fail(HCY_EINVAL, "%s: no solver", function);
+    return s->in_callback ? hcy_fail(HCY_ESTATE, "%s in a callback of the solver's own: end the run by the callback's "
+                                                 "value, and call it behind that", function)
+                          : 0;
+}
+
+int hcy_solver_start(hcy_solver *s, hcy_array *b, hcy_array *x0)
+{
+    int status = refuse_in_callback(s, "hcy_solver_start");
+    if (!status)
+        status = hcy__operator_check_vector(b, s->given, &s->given->desc.range, "data");
     if (!status && x0)
         status = hcy__operator_check_vector(x0, s->given, &s->given->desc.domain, "start");
     /* An inverse iteration would give the last x as data, and lose it before it is read. */
@@ -350,15 +360,16 @@ int hcy_solver_start(hcy_solver *s, hcy_array *b, hcy_array *x0)
 
 int hcy_solver_step(hcy_solver *s)
 {
-    if (!s)
-        return hcy_fail(HCY_EINVAL, "hcy_solver_step: no solver");
+    int status = refuse_in_callback(s, "hcy_solver_step");
+    if (status)
+        return status;
     if (!s->started)
         return hcy_fail(HCY_ESTATE, "hcy_solver_step: the solver was not started, or a step of it failed");
     if (s->iterations == s->opts.max_iterations)
         return hcy_fail(HCY_ERANGE, "hcy_solver_step: the solver was made for %lld iterations",
                         (long long)s->opts.max_iterations);
     s->iterations++;
-    int status = s->method->step(s);
+    status = s->method->step(s);
     s->started = !status;
     return status;
 }
@@ -411,21 +422,28 @@ static int look_at(int *reason, hcy_solver *s)
     s->message = state.message;
     *reason = state.reason;
     s->looked = true;
-    if (s->opts.callback && s->opts.callback(s->opts.user, s, s->iterations, s->last) && !*reason)
+    if (!s->opts.callback)
+        return 0;
+    s->in_callback = true;
+    if (s->opts.callback(s->opts.user, s, s->iterations, s->last) && !*reason)
         *reason = HCY_SOLVER_CALLBACK;
+    s->in_callback = false;
     return 0;
 }
 
 int hcy_solver_run(hcy_solver *s, int64_t iterations)
 {
-    if (!s || iterations < 0)
-        return hcy_fail(HCY_EINVAL, "hcy_solver_run: %s", s ? "a number of iterations below 0" : "no solver");
+    int status = refuse_in_callback(s, "hcy_solver_run");
+    if (!status && iterations < 0)
+        status = hcy_fail(HCY_EINVAL, "hcy_solver_run: a number of iterations below 0");
+    if (status)
+        return status;
     /* Of no iterations, too: a step that failed may have been the last one of max_iterations. */
     if (!s->started)
         return hcy_fail(HCY_ESTATE, "hcy_solver_run: the solver was not started, or a step of it failed");
     const bool looks = s->opts.tolerance > 0 || s->opts.callback;
     const int64_t left = s->opts.max_iterations - s->iterations, n = iterations < left ? iterations : left;
-    int status = 0, reason = 0;
+    int reason = 0;
     s->message = NULL;
     s->looked = false;
     for (int64_t i = 0; !status && !reason && i < n; i++) {

@@ -34,6 +34,10 @@ int hcy__operator_submit_nufft(hcy_queue *queue, hcy_nufft *plan, hcy_array *c, 
 
 static int submit_nufft(hcy_queue *queue, hcy_nufft *plan, hcy_array *c, hcy_array *f, bool adjoint)
 {
+    /* A plan takes new points at any time; then this is no longer what the vectors were made for. */
+    if ((size_t)c->count != plan->all_points)
+        return hcy_fail(HCY_EINVAL, "operator nufft: its plan has %zu points of all transforms now, it had %lld",
+                        plan->all_points, (long long)c->count);
     return hcy__operator_submit_nufft(queue, plan, c, f, plan->n_transforms, adjoint);
 }
 

@@ -244,8 +244,9 @@ HCY_API int hcy_operator_apply_rows(hcy_queue *queue, hcy_array *y, hcy_operator
 
 /* What hcy_nufft_execute() does, in its direction: of type 2 from coefficients [modes...] to strengths [points], of
  * types 1 and 3 from strengths to coefficients; of several transforms with an axis in front, of transforms with points
- * of their own in one axis.  The adjoint is hcy_nufft_execute_adjoint().  The points are set, and stay; the plan is the
- * caller's and outlives the operator and what was submitted. */
+ * of their own in one axis.  The adjoint is hcy_nufft_execute_adjoint().  The points are set, and stay (where there
+ * are more or fewer of them now, it is HCY_EINVAL); the plan is the caller's and outlives the operator and what was
+ * submitted. */
 HCY_API int hcy_operator_nufft(hcy_operator **op, hcy_nufft *plan) HCY_MUST_USE;
 /* The Fourier transform of the last 1 to 3 axes, exp(-i...), of all the others; not divided by anything, so that its
  * adjoint is the inverse times the number of points.  HCY_EUNSUPPORTED: the device has none. */

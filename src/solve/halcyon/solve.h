@@ -87,8 +87,8 @@ typedef struct hcy_solver_options {
      * is found by hcy_operator_norm(), which waits. */
     double step;
     int restart;            /* FISTA: the momentum goes where it leads uphill (O'Donoghue and Candes) */
-    /* Called by hcy_solver_run() after every look; another return value than 0 ends the run.  It must not destroy the
-     * solver.  NULL: none. */
+    /* Called by hcy_solver_run() after every look; another return value than 0 ends the run.  It may read what there is
+     * of the solver, which it must not destroy: start, step and run are HCY_ESTATE in it.  NULL: none. */
     int (*callback)(void *user, hcy_solver *solver, int64_t iteration, double residual);
     void *user;
     /* Regularisers, of the domain's vectors, which are retained: one for ISTA and FISTA, and with l1 none; at most
@@ -123,7 +123,7 @@ HCY_API void hcy_solver_destroy(hcy_solver *solver); /* NULL is fine */
 /* Begins with the data b, of the operator's range, and at x0, or at 0 (NULL).  Both are read in the queue's order; b is
  * retained, and methods from ISTA on read it in every step.  May be called again, for other data or from where a result
  * has led to: x0, not b, may be the solver's own x.  HCY_EINVAL: another shape, type or device, b that shares memory
- * with the solver's x; what was started before goes on. */
+ * with the solver's x; what was started before goes on.  HCY_ESTATE: in the solver's own callback. */
 HCY_API int hcy_solver_start(hcy_solver *solver, hcy_array *b, hcy_array *x0) HCY_MUST_USE;
 /* One iteration; does not wait.  HCY_ESTATE: not started; HCY_ERANGE: beyond max_iterations. */
 HCY_API int hcy_solver_step(hcy_solver *solver) HCY_MUST_USE;
