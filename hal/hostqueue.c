@@ -386,7 +386,8 @@ int hcy_hostqueue_create(hcy_hostqueue **out, hcy_device *dev, const hcy_queue *
         hcy_device_release(dev);
         free(hq);
         return hcy_fail_vendor(HCY_ENOMEM, error, "pthread_create",
-                               "no thread for a queue: the system's limit of threads is reached");
+                               "no thread for a queue: the system's limit of threads, or of memory for their "
+                               "stacks, is reached");
     }
     /* Nobody joins it: it ends by itself behind the last command. */
     pthread_detach(thread);

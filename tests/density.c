@@ -280,6 +280,8 @@ static void test_refused(void)
     desc.dim = 1;
     desc.modes[0] = 8;
     is_int(hcy_density_weights(w, dev, &desc, 1, none), HCY_EINVAL, "points that are NULL");
+    is_int(hcy_density_weights(w, dev, &desc, -1, none), HCY_EINVAL, "fewer points than none");
+    ok(strstr(hcy_last_error()->text, "0 points or more") != NULL, "and how many there may be is said");
     is_int(hcy_density_weights(NULL, dev, &desc, 1, (const void *const *)points), HCY_EINVAL, "no place");
     is_int(hcy_density_weights(w, NULL, &desc, 1, (const void *const[]){ places }), HCY_EINVAL, "no device");
     for (desc.method = HCY_DENSITY_CELLS; desc.method <= HCY_DENSITY_VORONOI; desc.method++)

@@ -392,6 +392,10 @@ static void test_refusals(void)
           "a row of no rank");
     every(hcy_dist_layout_blocks(&layout, scene.comm, 1, &n, 1, NULL) == HCY_EINVAL && !layout,
           "an axis that is not there");
+    const int64_t nine[HCY_ARRAY_MAX_RANK + 1] = { 0 };
+    every(hcy_dist_layout_blocks(&layout, scene.comm, HCY_ARRAY_MAX_RANK + 1, nine, 0, NULL) == HCY_EINVAL && !layout
+              && strstr(hcy_last_error()->text, "8 at most"),
+          "more axes than an array has, and how many these are");
     int status = hcy_dist_layout_blocks(&layout, scene.comm, 1, &other, 0, NULL);
     every(scene.n_ranks == 1 ? !status : status == HCY_EINVAL && !layout,
           "ranks that mean different layouts");

@@ -373,7 +373,8 @@ static int start_thread(struct cuda_queue *q)
     int error = hcy__thread_create(&thread, serve_stream, q);
     if (error)
         return hcy_fail_vendor(HCY_ENOMEM, error, "pthread_create",
-                               "no thread for a queue: the system's limit of threads is reached");
+                               "no thread for a queue: the system's limit of threads, or of memory for their "
+                               "stacks, is reached");
     pthread_detach(thread);
     return 0;
 }

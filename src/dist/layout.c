@@ -199,7 +199,8 @@ int hcy_dist_layout_blocks(hcy_dist_layout **layout, hcy_dist *comm, int rank, c
     const int64_t *of_axes[HCY_ARRAY_MAX_RANK] = { NULL };
     if (along < 0 || along >= rank || rank > HCY_ARRAY_MAX_RANK)
         return hcy_dist_agree(comm,
-                              hcy_fail(HCY_EINVAL, "hcy_dist_layout_blocks: axis %d of %d axes", axis, rank));
+                              hcy_fail(HCY_EINVAL, "hcy_dist_layout_blocks: axis %d of %d axes; there are %d at most",
+                                       axis, rank, HCY_ARRAY_MAX_RANK));
     for (int d = 0; d < rank; d++)
         grid[d] = d == along ? comm->place.n_ranks : 1;
     of_axes[along] = rows;

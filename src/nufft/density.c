@@ -49,8 +49,8 @@ static int check_density_desc(const hcy_density_desc *d, int64_t n)
     if (d->precision != HCY_F64 && d->precision != HCY_F32)
         return hcy_fail(HCY_EINVAL, "density: precision %d is none; HCY_F64 and HCY_F32 are", d->precision);
     if (d->dim < 1 || d->dim > 3 || n < 0)
-        return hcy_fail(HCY_EINVAL, "density: %lld points on %d axes; 1 to 3 axes are needed", (long long)n,
-                        d->dim);
+        return hcy_fail(HCY_EINVAL, "density: %lld points on %d axes; 0 points or more are needed, on 1 to 3 axes",
+                        (long long)n, d->dim);
     for (int i = 0; i < d->dim; i++)
         if (d->modes[i] < 1)
             return hcy_fail(HCY_EINVAL, "density: %lld modes on axis %d; set hcy_density_desc.modes, the image's sizes, 1 at least",
