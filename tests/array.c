@@ -108,6 +108,8 @@ static void test_views(void)
     check_view(v, "[8][15]", 2, 8, 15, 0, 0, 1, 119);
     hcy_array_release(v);
     st_says(hcy_array_reshape(&v, a, 2, odd), HCY_EINVAL, "as many elements", "seven rows");
+    st_says(hcy_array_reshape(&v, a, 3, (const int64_t[]){ -1, 4, -1 }), HCY_EINVAL, "axes 0 and 2 are -1",
+            "two sizes to be found");
     st_ok(hcy_array_slice(&w, a, "1"), "a plane");
     st_ok(hcy_array_reshape(&v, w, 1, thirty), "as a row");
     check_view(v, "the row", 1, 30, 0, 0, 30, 31, 59);
@@ -119,6 +121,11 @@ static void test_views(void)
     hcy_array_release(v);
     st_says(hcy_array_broadcast(&v, a, 3, many), HCY_EINVAL, "(4, 5, 6)",
             "what has four is not repeated to three");
+    st_says(hcy_array_copy(queue, w, a), HCY_EINVAL, "hcy_array_copy: an array of shape (4, 5, 6) is not broadcast to (6,)",
+            "nor copied to where it has no room");
+    st_ok(hcy_array_broadcast(&v, w, 3, wide), "a row repeated");
+    st_says(hcy_array_copy(queue, v, w), HCY_EINVAL, "hcy_array_copy: elements", "which is no place for a copy");
+    hcy_array_release(v);
     hcy_array_release(w);
     hcy_array_release(a);
     st_says(hcy_array_empty(&a, dev, 99, 0, NULL), HCY_EINVAL, "99", "no type");

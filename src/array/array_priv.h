@@ -37,6 +37,8 @@ int hcy__shape_count(int64_t *count, int rank, const int64_t *shape);
 /* Like `of`, but for what the caller sets then; a reference of its buffer and its room. */
 int hcy__array_view(hcy_array **view, const hcy_array *of);
 bool hcy__is_contiguous(const hcy_array *array);
+/* Whether hcy_array_broadcast() makes such a shape of it. */
+bool hcy__is_broadcast_to(const hcy_array *array, int rank, const int64_t *shape);
 void hcy__c_strides(int64_t *strides, int rank, const int64_t *shape);
 /* `rank` sizes as "(2, 3)". */
 const char *hcy__shape_text(char text[200], int rank, const int64_t *shape);

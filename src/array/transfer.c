@@ -3,6 +3,7 @@
 
 #include "hal_priv.h"
 #include "layout.h"
+#include "pick.h"
 
 #include <halcyon/eval.h>
 #include <stdio.h>
@@ -124,10 +125,18 @@ int hcy_array_copy(hcy_queue *queue, hcy_array *dst, const hcy_array *src)
         return hcy_buffer_copy(queue, dst->buffer, (size_t)dst->offset * size, src->buffer,
                                (size_t)src->offset * size, bytes_of(dst));
     }
+    char from[200], to[200];
+    /* Else the words would be those of the text below, which is not the caller's. */
+    int status = hcy__check_move("hcy_array_copy", queue, dst, src, NULL);
+    if (!status && !hcy__is_broadcast_to(src, dst->rank, dst->shape))
+        status = hcy_fail(HCY_EINVAL, "hcy_array_copy: an array of shape %s is not broadcast to %s",
+                          hcy__shape_text(from, src->rank, src->shape), hcy__shape_text(to, dst->rank, dst->shape));
+    if (status)
+        return status;
     const bool in_parts = go_in_parts(dst, src);
     if (go_in_rows(dst, src))
         return copy_bits(queue, dst, src, in_parts, BOTH_PARTS);
-    int status = copy_bits(queue, dst, src, in_parts, 0);
+    status = copy_bits(queue, dst, src, in_parts, 0);
     /* Real and imaginary parts stand in places of their own, so that the second copy finds what it wants. */
     return status || !in_parts ? status : copy_bits(queue, dst, src, in_parts, 1);
 }

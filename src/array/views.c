@@ -28,6 +28,16 @@ int hcy_array_transpose(hcy_array **out, const hcy_array *a, const int *axes)
     return 0;
 }
 
+bool hcy__is_broadcast_to(const hcy_array *a, int rank, const int64_t *shape)
+{
+    /* Axes meet from the last one on; those that the array lacks in front count as axes of 1. */
+    const int more = rank - a->rank;
+    bool fits = more >= 0;
+    for (int d = 0; fits && d < a->rank; d++)
+        fits = a->shape[d] == 1 || a->shape[d] == shape[d + more];
+    return fits;
+}
+
 int hcy_array_broadcast(hcy_array **out, const hcy_array *a, int rank, const int64_t *shape)
 {
     char from[200], to[200];
@@ -39,17 +49,13 @@ int hcy_array_broadcast(hcy_array **out, const hcy_array *a, int rank, const int
         status = hcy__shape_count(&count, rank, shape);
     if (status)
         return status;
-    /* Axes meet from the last one on; those that the array lacks in front count as axes of 1. */
-    int more = rank - a->rank;
-    bool fits = more >= 0;
-    for (int d = 0; fits && d < a->rank; d++)
-        fits = a->shape[d] == 1 || a->shape[d] == shape[d + more];
-    if (!fits)
+    if (!hcy__is_broadcast_to(a, rank, shape))
         return hcy_fail(HCY_EINVAL, "an array of shape %s is not broadcast to %s",
                         hcy__shape_text(from, a->rank, a->shape), hcy__shape_text(to, rank, shape));
     status = hcy__array_view(out ? &v : NULL, a);
     if (status)
         return status;
+    const int more = rank - a->rank;
     /* A stride of 0 shows one element again and again: the view reaches no memory that the array does not. */
     v->rank = rank;
     v->count = count;
@@ -91,11 +97,12 @@ static int find_shape(int64_t *full, const hcy_array *a, int rank, const int64_t
         return hcy_fail(HCY_EINVAL, "hcy_array_reshape: 0 to %d axes, not %d", HCY_ARRAY_MAX_RANK, rank);
     for (int d = 0; d < rank; d++) {
         full[d] = shape[d];
-        /* A second -1 stays, and is refused as a size below 0. */
-        if (shape[d] == -1 && open < 0) {
-            open = d;
-            full[d] = 1;
-        }
+        if (shape[d] != -1)
+            continue;
+        if (open >= 0)
+            return hcy_fail(HCY_EINVAL, "hcy_array_reshape: axes %d and %d are -1, and one size is found", open, d);
+        open = d;
+        full[d] = 1;
     }
     int status = hcy__shape_count(&known, rank, full);
     if (status)
