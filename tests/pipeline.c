@@ -482,6 +482,11 @@ static void test_arguments(void)
     if (hcy_device_open(&device, "null@kernels=noop") || hcy_device_open(&none, "null"))
         bail_out("no null device: %s", hcy_last_error()->text);
     is_int(hcy_pipeline_create(&p, &device, 0, the_plan, &source, NULL), HCY_EINVAL, "no device");
+    is_int(hcy_pipeline_create(&p, &device, 1, NULL, &source, NULL), HCY_EINVAL, "no plan");
+    ok(strstr(hcy_last_error()->text, "no plan") != NULL, "which is said");
+    is_int(hcy_pipeline_create(&p, (hcy_device *[]){ device, NULL }, 2, the_plan, &source, NULL), HCY_EINVAL,
+           "a device that was not opened");
+    ok(strstr(hcy_last_error()->text, "device 1 of 2") != NULL, "and which one");
     is_int(hcy_pipeline_create(&p, &device, 1, other, &source, NULL), HCY_EINVAL, "a plan of another shape");
     is_int(hcy_pipeline_create(&p, &none, 1, the_plan, &source, NULL), HCY_EUNSUPPORTED,
            "a device without kernels");

@@ -316,6 +316,8 @@ static void test_no_copy(int in_place)
     r.push.memory = in_place ? memory : NULL;
     r.push.memory_size = memory_size;
     is_int(hcy_pipeline_start(r.pipeline, &r.push), 0, in_place ? "memory is named" : "it is not");
+    is_int(hcy_pipeline_poll(NULL, r.pipeline, 0), HCY_EINVAL, "polling without a place for the frame");
+    ok(strstr(hcy_last_error()->text, "no place for the frame") != NULL, "is told as that");
     is_int(submit(&r, 0, 1), 0, "one frame");
     usleep(150000);
     is_int((intmax_t)atomic_load(&n_back), !in_place,
@@ -535,6 +537,7 @@ static void test_endings(void)
     is_int(hcy_pipeline_finish(r.pipeline), HCY_EINVAL, "nor anything to finish");
     r.push.overflow = 3;
     is_int(hcy_pipeline_start(r.pipeline, &r.push), HCY_EINVAL, "another kind of overflow");
+    ok(strstr(hcy_last_error()->text, "overflow is 3") != NULL, "and which one");
     r.push.overflow = HCY_PIPELINE_WAIT;
     r.push.memory = memory;
     is_int(hcy_pipeline_start(r.pipeline, &r.push), HCY_EINVAL, "memory without its size");

@@ -162,11 +162,11 @@ static int check_run_memory(const hcy_pipeline *p, size_t window)
 static int check_making(hcy_device *const *devices, size_t n, const hcy_azint_plan *plan,
                         const hcy_pipeline_source *source)
 {
-    int whole = devices && n && plan && source;
-    for (size_t i = 0; whole && i < n; i++)
-        whole = devices[i] != NULL;
-    if (!whole)
-        return hcy_fail(HCY_EINVAL, "a pipeline needs a device, a plan and a source");
+    if (!devices || !n || !plan || !source)
+        return hcy_fail(HCY_EINVAL, "hcy_pipeline_create: no %s", !devices || !n ? "device" : plan ? "source" : "plan");
+    for (size_t i = 0; i < n; i++)
+        if (!devices[i])
+            return hcy_fail(HCY_EINVAL, "hcy_pipeline_create: device %zu of %zu is NULL", i, n);
     return 0;
 }
 

@@ -269,7 +269,9 @@ int hcy_pipeline_poll(const hcy_pipeline_frame **frame, hcy_pipeline *p, uint64_
     int status = hcy__check_outside(p, "hcy_pipeline_poll");
     if (status)
         return status;
-    if (!frame || !p->push || p->push->opts.sink)
+    if (!frame)
+        return hcy_fail(HCY_EINVAL, "hcy_pipeline_poll: no place for the frame");
+    if (!p->push || p->push->opts.sink)
         return hcy_fail(HCY_EINVAL, "polling is for a pipeline that was started without a sink");
     uint64_t now = hcy_now_ns(), end = timeout_ns > UINT64_MAX - now ? UINT64_MAX : now + timeout_ns;
     *frame = NULL;
@@ -309,9 +311,11 @@ static int check_push(hcy_pipeline_push_options *options, const hcy_pipeline *p,
         status = hcy__sized_read(options, sizeof *options, opts, "hcy_pipeline_push_options");
     if (status)
         return status;
-    if (options->queue > MAX_QUEUE || options->overflow > HCY_PIPELINE_REFUSE)
-        return hcy_fail(HCY_EINVAL, "a queue of %u frames (at most %d), overflow %u", options->queue, MAX_QUEUE,
-                        options->overflow);
+    if (options->queue > MAX_QUEUE)
+        return hcy_fail(HCY_EINVAL, "a queue of %u frames; there are %d at most", options->queue, MAX_QUEUE);
+    if (options->overflow > HCY_PIPELINE_REFUSE)
+        return hcy_fail(HCY_EINVAL, "hcy_pipeline_push_options.overflow is %u, and none of HCY_PIPELINE_WAIT, "
+                        "HCY_PIPELINE_DROP_OLDEST and HCY_PIPELINE_REFUSE", options->overflow);
     /* A size that was forgotten would mean copies of all chunks, which nothing else tells. */
     if (options->memory && !options->memory_size)
         return hcy_fail(HCY_EINVAL, "hcy_pipeline_push_options.memory is given, and memory_size is 0: say how many "
