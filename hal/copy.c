@@ -68,8 +68,8 @@ static int host_copy(hcy_queue *queue, hcy_buffer *buf, size_t offset, const voi
         status = hcy_fail(HCY_EINVAL, "%s: no host memory", what);
     /* The queue could not order what it does against the other commands of that device. */
     if (!status && buf->dev != queue->dev)
-        status = hcy_fail(HCY_EINVAL, "%s: the buffer is on device %s, the queue on %s", what,
-                          buf->dev->info.name, queue->dev->info.name);
+        status = hcy_fail(HCY_EINVAL, "%s: the buffer is on device %s, the queue on %s%s", what, buf->dev->info.name,
+                          queue->dev->info.name, hcy__opened_twice(buf->dev, queue->dev));
     if (!status)
         status = check_buffer_range(buf, offset, size, what);
     if (status || !size)
@@ -331,8 +331,8 @@ int hcy_buffer_fill(hcy_queue *queue, hcy_buffer *dst, size_t offset, size_t siz
                         offset, pattern_size);
     /* A fill has no second buffer through which a foreign device could be reached. */
     if (dst->dev != queue->dev)
-        return hcy_fail(HCY_EINVAL, "a fill: the buffer is on device %s, the queue on %s",
-                        dst->dev->info.name, queue->dev->info.name);
+        return hcy_fail(HCY_EINVAL, "a fill: the buffer is on device %s, the queue on %s%s",
+                        dst->dev->info.name, queue->dev->info.name, hcy__opened_twice(dst->dev, queue->dev));
     status = check_buffer_range(dst, offset, size, "a fill");
     if (status || !size)
         return status;

@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 /* --- Forks --- */
 
@@ -90,6 +91,12 @@ hcy_device *hcy_device_retain(hcy_device *dev)
 void hcy_device_release(hcy_device *dev)
 {
     hcy__release(dev);
+}
+
+const char *hcy__opened_twice(const hcy_device *a, const hcy_device *b)
+{
+    return strcmp(a->info.name, b->info.name) ? ""
+                                              : ", which was opened twice: take queues and buffers of one of the two";
 }
 
 const hcy_device_info *hcy_device_get_info(const hcy_device *dev)

@@ -126,6 +126,9 @@ void hcy__keep_add(hcy_keep *keep, void *object);
  * own.  Returns the one before. */
 int hcy__swap_status(int status);
 
+/* What is to be said behind two devices' names: that these are one only by name, where they are. */
+const char *hcy__opened_twice(const hcy_device *a, const hcy_device *b);
+
 /* 0, or why nothing can be done on dev: HCY_EFORK, HCY_ELOST, HCY_EINVAL for NULL. */
 int hcy__device_check(hcy_device *dev);
 /* Notes that a device was opened in this process; forked children are told apart from then on. */

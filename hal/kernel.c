@@ -421,8 +421,8 @@ static int check_launch(hcy_queue *queue, hcy_kernel *kernel)
     if (!queue || !kernel)
         return hcy_fail(HCY_EINVAL, "a launch without a %s", queue ? "kernel" : "queue");
     if (queue->dev != kernel->dev)
-        return hcy_fail(HCY_EINVAL, "kernel %s is on device %s, the queue on %s", kernel_name(kernel),
-                        kernel->dev->info.name, queue->dev->info.name);
+        return hcy_fail(HCY_EINVAL, "kernel %s is on device %s, the queue on %s%s", kernel_name(kernel),
+                        kernel->dev->info.name, queue->dev->info.name, hcy__opened_twice(kernel->dev, queue->dev));
     int status = hcy__queue_check(queue);
     if (!status && !HCY_HAS_OP(queue->dev->backend->ops, launch))
         status = hcy__unsupported(queue->dev, "launches");

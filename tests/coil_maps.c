@@ -225,6 +225,9 @@ static void test_refusals(void)
     st_says(hcy_coil_maps(queue, a, a, &how), HCY_EINVAL, "share memory", "maps in the images' place");
     st_says(hcy_coil_maps(queue, to, reals, &how), HCY_EINVAL, "float32", "images of reals");
     st_says(hcy_coil_maps(queue, to, NULL, &how), HCY_EINVAL, "hcy_coil_maps", "no images");
+    how.kernel = how.calibration + 1;
+    st_says(hcy_coil_maps(queue, to, a, &how), HCY_EINVAL, "1 to as many", "a kernel beyond the calibration");
+    how = (hcy_coil_maps_options)HCY_COIL_MAPS_OPTIONS_INIT;
     how.method = 7;
     st_says(hcy_coil_maps(queue, to, a, &how), HCY_EINVAL, "no method", "a method that is none");
     how.method = HCY_COIL_MAPS_ESPIRIT;

@@ -432,6 +432,27 @@ static void test_refused_rects(void)
     hcy_buffer_release(b);
 }
 
+/* Two that are named alike are told apart. */
+static void test_opened_twice(void)
+{
+    hcy_device *again = NULL;
+    hcy_queue *there = NULL;
+    hcy_buffer *buf = NULL;
+    char byte = 0;
+    int status = hcy_device_open(&again, cts_spec);
+    if (!status)
+        status = hcy_queue_create(&there, again);
+    st_ok(hcy_buffer_create(&buf, dev, HCY_MEM_DEVICE, 64), "a buffer");
+    if (status || again == dev)
+        skip(1, "%s is opened once", cts_spec);
+    else
+        st_says(hcy_buffer_read(there, &byte, buf, 0, 1), HCY_EINVAL, "opened twice",
+                "a queue of the same device, opened once more, does not reach it");
+    hcy_buffer_release(buf);
+    hcy_queue_release(there);
+    hcy_device_release(again);
+}
+
 int main(int argc, char **argv)
 {
     cts_begin(argc, argv);
@@ -446,6 +467,7 @@ int main(int argc, char **argv)
     test_fill();
     test_copy();
     test_between_devices();
+    test_opened_twice();
     test_rect(dev, dev, "one device");
     hcy_device *other = cts_open_spec(cts_spec2);
     test_rect(dev, other, "two devices");

@@ -116,8 +116,8 @@ static int check_options(const hcy_coil_maps_options *o)
     if (o->method != HCY_COIL_MAPS_LOW && o->method != HCY_COIL_MAPS_ESPIRIT)
         return hcy_fail(HCY_EINVAL, "hcy_coil_maps: %d is no method", o->method);
     if (o->calibration < 2 || o->kernel < 1 || o->kernel > o->calibration || o->iterations < 1)
-        return hcy_fail(HCY_EINVAL, "hcy_coil_maps: %d frequencies, a kernel of %d, %d iterations", o->calibration,
-                        o->kernel, o->iterations);
+        return hcy_fail(HCY_EINVAL, "hcy_coil_maps: a calibration of %d frequencies, a kernel of %d, %d iterations; 2 "
+                        "or more are wanted, 1 to as many, and 1 or more", o->calibration, o->kernel, o->iterations);
     if (!(o->threshold >= 0 && o->threshold < 1 && o->crop >= 0 && o->crop < 1))
         return hcy_fail(HCY_EINVAL, "hcy_coil_maps: a threshold of %g, a crop of %g; below 1 is wanted", o->threshold,
                         o->crop);
