@@ -59,6 +59,8 @@ static void test_batch(const char *spec, hcy_queue *queue)
         images[i] = make_image(i);
         make_chunk(&chunks[i], images[i]);
     }
+    is_int(hcy_bslz4_decode(out, r, queue, &job, chunks, 0), HCY_EINVAL, "%s: no chunks", spec);
+    ok(strstr(hcy_last_error()->text, "no chunks") != NULL, "which is said");
     is_int(hcy_bslz4_decode(out, r, queue, &job, chunks, N), 0, "%s: %d frames", spec, N);
     int bad = 0;
     for (unsigned i = 0; i < N; i++)

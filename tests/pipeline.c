@@ -492,6 +492,10 @@ static void test_arguments(void)
            "a device without kernels");
     opts.readers = 1000;
     is_int(hcy_pipeline_create(&p, &device, 1, the_plan, &source, &opts), HCY_EINVAL, "a thousand readers");
+    opts.readers = 0;
+    opts.flags = HCY_PIPELINE_MEANS | 1u << 30;
+    is_int(hcy_pipeline_create(&p, &device, 1, the_plan, &source, &opts), HCY_EINVAL, "a flag that there is not");
+    ok(strstr(hcy_last_error()->text, "0x40000000 is none") != NULL, "and which");
     ok(!p, "no pipeline comes of it");
     hcy_azint_plan_release(other);
     hcy_device_release(device);

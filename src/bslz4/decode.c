@@ -138,7 +138,9 @@ int hcy_bslz4_decode(void *images, hcy_frame_report *reports, hcy_queue *queue, 
     hcy_arg args[N_ARGS];
     hcy_kernel *kernel = NULL;
     if (!images || !queue || !chunks || !n)
-        return hcy_fail(HCY_EINVAL, "hcy_bslz4_decode: images, queue and chunks are needed");
+        return hcy_fail(HCY_EINVAL, "hcy_bslz4_decode: %s", !images  ? "no place for the images"
+                                                            : !queue ? "no queue"
+                                                                     : "no chunks: there is one at least");
     int st = hcy__bslz4_check_job(job);
     for (size_t i = 0; i < N_ARGS; i++)
         args[i] = hcy_arg_buf(NULL);

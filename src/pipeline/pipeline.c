@@ -170,12 +170,19 @@ static int check_making(hcy_device *const *devices, size_t n, const hcy_azint_pl
     return 0;
 }
 
+#define ALL_FLAGS                                                                                             \
+    (uint32_t)(HCY_PIPELINE_TWO_STAGE | HCY_PIPELINE_COPY | HCY_PIPELINE_ADD_UP | HCY_PIPELINE_MEANS | HCY_PIPELINE_FEW)
+
 /* *options are the defaults before. */
 static int read_pipeline_options(hcy_pipeline_options *options, const hcy_pipeline_options *opts)
 {
     int status = opts ? hcy__sized_read(options, sizeof *options, opts, "hcy_pipeline_options") : 0;
     if (!status && options->readers > PIPE_MAX_READERS)
         return hcy_fail(HCY_EINVAL, "%u readers: at most %d", options->readers, PIPE_MAX_READERS);
+    /* A flag of a later library would be a promise that this one does not keep. */
+    if (!status && options->flags & ~ALL_FLAGS)
+        return hcy_fail(HCY_EINVAL, "hcy_pipeline_options.flags: 0x%x is none of the flags of this library",
+                        options->flags & ~ALL_FLAGS);
     return status;
 }
 
