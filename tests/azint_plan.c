@@ -675,6 +675,18 @@ static void test_refused(void)
     REFUSED(HCY_ERANGE, "dark current", t.o.dark = huge);
     static const float none[N];
     REFUSED(HCY_ERANGE, "no pixel is left: the flat field has no number above 0", t.o.flat = none);
+    static float infinite[N], no_number[N];
+    for (size_t i = 0; i < N; i++) {
+        infinite[i] = INFINITY;
+        no_number[i] = NAN;
+    }
+    REFUSED(HCY_ERANGE, "no pixel is left: the absorption has no number above 0", t.o.absorption = infinite);
+    REFUSED(HCY_ERANGE, "no pixel is left: the dark current has no finite number", t.o.dark = no_number);
+    REFUSED(HCY_ERANGE, "no pixel is left: the variance has no finite number",
+            (t.o.variance = no_number, t.o.error_model = HCY_ERRORS_VARIANCE));
+    REFUSED(HCY_ERANGE, "no pixel is left: their corrections together", t.poni.dist = 1e-320);
+    REFUSED(HCY_ERANGE, "no pixel is left: of those that are not masked none has a finite q_nm^-1",
+            t.poni.wavelength = 1e-320);
     /* One outlier would leave all others no bits; masked, it counts as little as any. */
     static float outlier[N];
     for (size_t i = 0; i < N; i++)

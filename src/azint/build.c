@@ -219,8 +219,15 @@ static void find_radial_extent(const struct build *b, double *min, double *max)
     }
 }
 
+/* No pixel has a radial value. */
 static int no_pixel(const struct build *b)
 {
+    const size_t n = b->g.height * b->g.width;
+
+    /* In some units there are places of which none has a value: of d that is the beam's centre. */
+    if (memchr(b->mask, 0, n))
+        return hcy_fail(HCY_ERANGE, "no pixel is left: of those that are not masked none has a finite %s",
+                        b->scale.unit->name);
     return hcy_fail(HCY_ERANGE, "no pixel is left: all %zu x %zu are masked", b->g.height, b->g.width);
 }
 
@@ -261,27 +268,42 @@ static int set_range(struct build *b)
     return b->grid.n_azim ? set_azimuth_bins(b) : 0;
 }
 
-/* Is there no pixel whose counts could be divided by its flat field and absorption? */
-static int is_divided_away(const struct build *b)
+/* What is wrong with the pixels that are not masked if none of them has a norm above 0; NULL: some have. */
+static const char *why_no_norm(const struct build *b)
 {
     const size_t n = b->g.height * b->g.width;
+    int divided = 0, dark = !b->dark, variance = !b->variance;
 
-    if (!b->flat && !b->absorption)
-        return 0;
-    for (size_t i = 0; i < n; i++)
-        if (!b->mask[i] && (b->flat ? b->flat[i] : 1) * (b->absorption ? b->absorption[i] : 1) > 0)
-            return 0;
-    return 1;
+    for (size_t i = 0; i < n; i++) {
+        double by = (double)(b->flat ? b->flat[i] : 1) * (b->absorption ? b->absorption[i] : 1);
+
+        if (b->mask[i])
+            continue;
+        if (b->norms[i] > 0)
+            return NULL;
+        divided |= by > 0 && isfinite(by);
+        dark |= b->dark && isfinite(b->dark[i]);
+        variance |= b->variance && isfinite(b->variance[i]) && b->variance[i] >= 0;
+    }
+    /* As hcy__azint_norm_row() asks for it. */
+    if (!divided)
+        return b->flat ? "the flat field has no number above 0 that is finite"
+                       : "the absorption has no number above 0 that is finite";
+    if (!dark)
+        return "the dark current has no finite number";
+    if (!variance)
+        return "the variance has no finite number from 0 on";
+    return "their corrections together (arrays, solid angle, polarization) leave nothing to divide by";
 }
 
 /* Why no pixel has a weight, with what the pixels have. */
 static int nothing_left(struct build *b)
 {
     double min, max, scale = b->scale.scale;
+    const char *why;
 
-    if (is_divided_away(b))
-        return hcy_fail(HCY_ERANGE, "no pixel is left: the %s has no number above 0 in a pixel that is not masked",
-                        b->flat ? "flat field" : "absorption");
+    if (memchr(b->mask, 0, b->g.height * b->g.width) && (why = why_no_norm(b)))
+        return hcy_fail(HCY_ERANGE, "no pixel is left: %s in those that are not masked", why);
     /* With a range given the extent is not known yet; the message is of use only with it. */
     if (b->has_range)
         pass_over_rows(b, PASS_RANGE);
