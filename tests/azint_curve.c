@@ -379,6 +379,18 @@ static void test_parts(void)
     p = must_plan(&s);
     ok(!hcy_azint_plan_job(&j, p, HCY_PIXEL_U32) && j.flags == HCY_AZINT_WANT_VARIANCE,
        "... not those of an unweighted mean, whose sums do not say what one count is");
+    near = 1;
+    for (int b = 0; b < 37; b++) {
+        double pixels = (double)hcy_azint_plan_norms(usual)[b].count;
+
+        near &= fabs((double)hcy_azint_plan_norms(p)[b].count - pixels) <= 1e-3 * pixels;
+    }
+    ok(near, "an unweighted mean's bins have as many pixels");
+    hcy_azint_plan_release(p);
+    s.o.npt = 1;
+    p = must_plan(&s);
+    ok(!hcy_azint_plan_job(&j, p, HCY_PIXEL_U32) && !hcy_azint_plan_narrow(&j, p) && !(j.flags & HCY_AZINT_NARROW),
+       "sums of an unweighted mean of many pixels may need their high words");
     hcy_azint_plan_release(p);
     hcy_azint_plan_release(usual);
     free(sums);

@@ -195,14 +195,14 @@ int hcy__azint_set_norms(hcy_azint_plan *plan)
     /* Converted once a plan: most frames lose no pixel and are divided by just these. */
     convert_wide(plan->full_norms, &norm->norm[0], &norm->norm[1], step, NORM, n);
     convert_wide(plan->full_norms2, &norm->norm2[0], &norm->norm2[1], step, NORM, n);
+    /* The largest count of weights as they are bounds every sum of a frame: see hcy_azint_plan_narrow(). */
+    for (size_t i = 0; i < n; i++)
+        plan->max_count = norm[i].count > plan->max_count ? norm[i].count : plan->max_count;
     /* Weights of an unweighted mean are no shares: what they were made of is in the norms. */
     for (size_t i = 0; i < n && plan->least_norm > 0; i++)
-        norm[i].count = (uint64_t)(plan->full_norms[i] / plan->least_norm + 0.5);
-    /* The largest count bounds every sum of a frame: see hcy_azint_plan_narrow(). */
-    for (size_t i = 0; i < n; i++) {
-        plan->max_count = norm[i].count > plan->max_count ? norm[i].count : plan->max_count;
+        norm[i].count = (uint64_t)(plan->full_norms[i] / (plan->least_norm * WEIGHT) + 0.5);
+    for (size_t i = 0; i < n; i++)
         plan->full_counts[i] = (double)norm[i].count * WEIGHT;
-    }
     return 0;
 }
 
