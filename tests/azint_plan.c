@@ -697,7 +697,11 @@ static void test_refused(void)
     masked.o.mask = masked.mask;
     masked.mask[7] = 1;
     masked.o.flat = outlier;
-    hcy_azint_plan_release(must_plan(&masked));
+    hcy_span spans[HCY_AZINT_SPANS];
+    hcy_azint_plan_tables(spans, p = must_plan(&masked));
+    ok(((const float *)spans[3].data)[7] <= 1, "a masked pixel's norm is none that filters refuse");
+    hcy_azint_plan_release(p);
+    p = NULL;
     outlier[7] = 1e18f;
     REFUSED(HCY_ERANGE, "the variance goes up to",
             (t.o.variance = outlier, t.o.error_model = HCY_ERRORS_VARIANCE));

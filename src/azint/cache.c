@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FORMAT 4u
+#define FORMAT 5u
 #define N_SECTIONS 6
 
 struct file_head {
