@@ -99,7 +99,9 @@ plain=`size p.npy`
 check 'compress makes it smaller' test `size c.h5` -lt `expr $plain / 2`
 check 'bitshuffle before LZ4 helps' test `size c.h5` -lt `size l.h5`
 check '--block: small blocks take more' test `size b.h5` -gt `size c.h5`
-check '--block that cuts elements' refused 1 'blocks of 100' "$halcyon" compress p.npy -o x.h5 -q --block 100
+check '--block that cuts elements' refused 1 'blocks of 24' "$halcyon" compress p.npy -o x.h5 -q --block 24
+check '... that no stack can have' refused 2 'block 100: bitshuffle' "$halcyon" compress p.npy -o x.h5 -q --block 100
+check '... but LZ4 alone' "$halcyon" compress p.npy -o x.h5 -q --codec lz4 --block 100
 check '--codec that is none' refused 2 'lz4' "$halcyon" compress p.npy -o x.h5 --codec zip
 check 'compress --frames' "$halcyon" compress p.npy -o part.h5 -q --frames 17:20
 check 'compress --frames: unpacked' "$halcyon" decompress part.h5 -o again.npy -q

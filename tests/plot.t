@@ -146,6 +146,10 @@ check '... adds up, and what is invalid in one is so in the sum' test "`matrix s
 3 3 NaN 102'
 check '... which is said' has sum.svg 'Sum of the frames'
 check '... of one frame not' lacks frame.svg 'Sum\|Mean'
+npy large.npy '<u4' '(2, 1, 2)'
+printf '\001\000\000\001\000\000\000\000\002\000\000\000\000\000\000\000' >>large.npy
+check '--sum of counts above 2^24' told large.npy -o large.svg --sum 2 --linear
+check '... loses none of them' test "`matrix large.svg`" = '16777219 0'
 npy mask.npy '|u1' '(3, 4)'
 printf '\001\000\000\000\000\000\000\000\000\000\000\000' >>mask.npy
 check '--mask' told frames.npy -o masked.svg --frames 1 --mask mask.npy

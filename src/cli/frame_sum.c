@@ -1,29 +1,35 @@
 /* frame_sum.c - see frame_sum.h. */
 #include "frame_sum.h"
+#include "azint_pixels.h"
 #include "mask.h"
 #include <stdlib.h>
+
+/* In doubles from the pixel on: a float has no place for all the counts above 2^24. */
+#define CASE(NAME, name, c_type, kind, bytes)            \
+    case HCY_PIXEL_##NAME:                               \
+        for (size_t i = 0; i < n; i++)                   \
+            values[i] += (double)((const c_type *)pixels)[i]; \
+        break;
+static void add_pixels(double *values, const void *pixels, uint32_t pixel_type, size_t n)
+{
+    switch (pixel_type) {
+        HCY_PIXEL_TYPES(CASE)
+    }
+}
+#undef CASE
 
 /* struct frames.take */
 static int add_frame(void *payload, unsigned thread, uint64_t frame, const void *pixels)
 {
     struct frame_sum *s = payload;
-    /* hcy_image_to_floats() only reads. */
-    hcy_image image = { s->info->height, s->info->width, s->info->pixel_type, s->info->elem_size,
-                        (size_t)s->info->frame_bytes, (void *)(uintptr_t)pixels };
-    float *values = pixels ? malloc(s->n * sizeof *values) : NULL;
     (void)thread, (void)frame;
     if (!pixels)
         return 0;
-    if (!values)
-        return hcy_fail(HCY_ENOMEM, "no memory for an image of %zu pixels", s->n);
-    hcy_image_to_floats(values, &image);
     pthread_mutex_lock(&s->lock);
     cli_mask_invalid(s->bad, &s->job, pixels, s->n);
-    for (size_t i = 0; i < s->n; i++)
-        s->values[i] += (double)values[i];
+    add_pixels(s->values, pixels, s->info->pixel_type, s->n);
     s->frames++;
     pthread_mutex_unlock(&s->lock);
-    free(values);
     return 0;
 }
 
