@@ -236,6 +236,29 @@ static void test_tiff_chain(void)
     reads(in_folder("chain.tif"), types[1].type, 2, "a chain that ends after two pages");
 }
 
+/* ImageJ's stacks beyond 4 GB have one page, with a description in which all images are counted. */
+static void test_tiff_of_imagej(void)
+{
+    static const char words[] = "ImageJ=1.54f\nimages=7\nslices=7\n", one[] = "ImageJ=1.54f\nimages=1\nslices=1\n";
+    for (int several = 1; several >= 0; several--) {
+        struct bytes b = { NULL, 0 };
+        size_t link = 4;
+        add(&b, "II*\0\0\0\0", 8);
+        add_page(&b, &link, &types[1], 0, 0, 0);
+        /* In the place of the page's photometric interpretation, which nobody asks for. */
+        unsigned char *entry = b.at + link - 10 * 12 + 4 * 12;
+        put_number(entry, 270 | 2u << 16, 0);
+        put_number(entry + 4, sizeof words, 0);
+        put_number(entry + 8, (uint32_t)b.n, 0);
+        add(&b, several ? words : one, sizeof words);
+        put_bytes(in_folder("j.tif"), &b);
+        if (several)
+            open_fails(in_folder("j.tif"), NULL, HCY_EUNSUPPORTED, "j.tif|7 images", "images without pages");
+        else
+            reads(in_folder("j.tif"), types[1].type, 1, "one image of ImageJ's");
+    }
+}
+
 static void test_tiff(void)
 {
     char what[80];
@@ -361,6 +384,7 @@ int main(void)
 #ifdef HAVE_TIFF
     test_tiff();
     test_tiff_chain();
+    test_tiff_of_imagej();
 #else
     make_tiff(in_folder("a.tif"), &types[0], 1, 0, 0);
     open_fails(in_folder("a.tif"), NULL, HCY_EUNSUPPORTED, "a.tif|no libtiff", "TIFF without libtiff");

@@ -165,8 +165,20 @@ static int next_page(int *more, TIFF *tiff, const struct tiff_file *file, uint64
     return fail_tiff(file, what);
 }
 
+/* How many images ImageJ says that the file has, 0 where it says nothing.  Where they take more than 4 GB, it writes one
+ * page, and the others' pixels behind those of the first. */
+static unsigned long long images_told(TIFF *tiff)
+{
+    const char *text = NULL, *told;
+    if (!TIFFGetField(tiff, TIFFTAG_IMAGEDESCRIPTION, &text) || !text || strncmp(text, "ImageJ=", 7))
+        return 0;
+    told = strstr(text, "\nimages=");
+    return told ? strtoull(told + 8, NULL, 10) : 0;
+}
+
 static int scan_pages(hcy__frames *frames, TIFF *tiff, const struct tiff_file *file)
 {
+    const unsigned long long told = images_told(tiff);
     uint64_t page = 0;
     int st = 0, more = 0;
     do {
@@ -185,6 +197,9 @@ static int scan_pages(hcy__frames *frames, TIFF *tiff, const struct tiff_file *f
         st = fail_tiff(file, "");
     if (!st && !frames->n)
         st = hcy_fail(HCY_EFORMAT, "%s: there is no full image in it", file->path);
+    if (!st && frames->n == 1 && told > 1)
+        st = hcy_fail(HCY_EUNSUPPORTED, "%s: ImageJ has put %llu images behind its only page, of which the first alone would "
+                                        "be read; save them with a page each, or as a sequence of files", file->path, told);
     return st;
 }
 
