@@ -424,6 +424,9 @@ static void test_wishes(void)
               hcy_dist_open(&other, "shared@wait=9") == HCY_EINVAL &&
               hcy_dist_open(&other, "mpi@wait=9,mpi-device") == HCY_EINVAL &&
               hcy_dist_open(&other, "self@piece=0000000000000000000000000000000000000000000065536@wait=86401") == HCY_EINVAL &&
+              hcy_dist_open(&other, "self@piece=16") == HCY_EINVAL &&
+              hcy_dist_open(&other, "self,-threads@ranks=2") == HCY_EINVAL &&
+              strstr(hcy_last_error()->text, "\"-threads\" takes no option") &&
               hcy_dist_open(&other, "mpi-device,nccl") == HCY_EINVAL && !other,
           "wishes that nobody can meet");
     hcy_dist_info info = HCY_DIST_INFO_INIT;

@@ -308,6 +308,9 @@ static void test_other_files(void)
               hcy_dist_from_file(&part, scene.dev, layout, npy) == HCY_ECORRUPT && !part,
           "a number is missing, in one rank's rows");
     every(hcy_dist_layout_of_file(&none, scene.comm, npy, 0) == HCY_ECORRUPT && !none, "... which its head tells");
+    every(hcy_dist_layout_of_file(&none, scene.comm, npy, -2) == HCY_EINVAL && !none &&
+              strstr(hcy_last_error()->text, "axis -2"),
+          "an axis that is none, and not taken for no axis");
     status = hcy_dist_agree(scene.comm, writes ? hcy_array_to_file(scene.queue, whole, npz) : 0);
     if (status == HCY_EUNSUPPORTED)
         skip_checks(1, "no zlib");

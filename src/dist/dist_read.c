@@ -127,6 +127,9 @@ int hcy_dist_layout_of_file(hcy_dist_layout **layout, hcy_dist *comm, const char
     int status = layout && path ? 0
                                 : hcy_fail(HCY_EINVAL, "hcy_dist_layout_of_file: no %s",
                                            layout ? "path" : "place for the layout");
+    if (!status && axis < -1)
+        status = hcy_fail(HCY_EINVAL, "hcy_dist_layout_of_file: axis %d; blocks are along one from 0 on, and -1 is a "
+                                      "replicated array", axis);
     /* Many hosts that open one file at once are a burden to those that serve it. */
     if (!status && !comm->place.rank)
         status = open_source(&h, &s, path);

@@ -100,7 +100,7 @@ static int read_whole_number(int *number, const char *text, long least, long mos
 static int read_option(struct hcy__wish *wish, const char *name, const char *option, const char *text)
 {
     const bool is_nccl = !strcmp(name, names[NCCL]), is_threads = !strcmp(name, names[THREADS]),
-               is_mpi = !is_nccl && !is_threads && strcmp(name, names[SHARED]);
+               is_mpi = !is_nccl && !is_threads && strcmp(name, names[SHARED]) && strcmp(name, names[SELF]);
     if ((is_nccl || is_mpi) && !strncmp(option, "wait=", 5))
         return read_whole_number(is_mpi ? &wish->seconds : &wish->ways.seconds, option + 5, 0, MOST_SECONDS,
                                  "ranks wait from 1 to 86400 seconds, or, 0, for ever", text);
@@ -126,7 +126,9 @@ static int read_wished(struct hcy__wish *wish, char *item, const char *text)
         *option++ = 0;
         if (next)
             *next = 0;
-        status = read_option(wish, name, option, text);
+        /* What is not to be has no ways of being. */
+        status = without ? hcy_fail(HCY_EINVAL, "\"%s\": \"-%s\" takes no option: it is left out", text, name)
+                         : read_option(wish, name, option, text);
         option = next;
     }
     while (i < N_NAMES && strcmp(names[i], name))
