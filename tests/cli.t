@@ -153,6 +153,11 @@ rm scan_maps.hdr
 check "info: ... and what is wrong with them" refused 1 'scan_maps.hdr: there is no such file' "$halcyon" info scan_maps.cfl
 head -c 140 complex.npy >short.npy
 check 'info: ... and with complex numbers' refused 1 'short.npy is truncated' "$halcyon" info short.npy
+printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '<u2', 'fortran_order': False, 'shape': (2, 2, 2), }" >cut.npy
+printf '1122334455667' >>cut.npy
+check 'info: plain pixels that end too soon' tells 'damaged .*frame 1 of cut.npy: the file is truncated, 3 of' cut.npy
+printf '788' >>cut.npy
+check 'info: ... and that do not' sh -c "! '$halcyon' info cut.npy | grep damaged"
 if "$halcyon" simulate scan.h5 --mri radial --size 16 -q 2>/dev/null; then
     check 'info: k-space' tells 'scan.h5: k-space along a trajectory' scan.h5
     check 'info: ... its arrays' tells 'image *16 x 16, double' scan.h5

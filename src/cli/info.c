@@ -240,7 +240,19 @@ static void say_integrate(const char *path, const struct values *v, int has_geom
              has_geometry ? "" : " -p GEOMETRY.poni");
 }
 
-static void tell_frames(const hcy_stack *stack, const char *path, const struct values *v)
+/* Plain pixels are found by counting, so that a file that was cut off is opened as any other: its last frame is asked
+ * for, which costs one read. */
+static void say_truncated(hcy_stack *stack)
+{
+    const hcy_stack_info *info = hcy_stack_get_info(stack);
+    size_t size = 0;
+    void *bytes = info->codec == HCY_CODEC_NONE && !*info->dataset && info->frames ? malloc(info->frame_bytes) : NULL;
+    if (bytes && hcy_stack_read(&size, bytes, info->frame_bytes, stack, info->frames - 1) == HCY_ECORRUPT)
+        info_say("damaged", "%s", hcy_last_error()->text);
+    free(bytes);
+}
+
+static void tell_frames(hcy_stack *stack, const char *path, const struct values *v)
 {
     char word[CLI_WORD];
     const hcy_stack_info *info = hcy_stack_get_info(stack);
@@ -259,6 +271,7 @@ static void tell_frames(const hcy_stack *stack, const char *path, const struct v
         1e-6 * (double)info->stored_bytes);
     if (info->expected > info->frames)
         info_say("expected", "%llu frames: --follow waits for the others", (unsigned long long)info->expected);
+    say_truncated(stack);
     say_corrections(stack);
     /* Only a stack that is a dataset of a file can have its detector described beside it. */
     int has_geometry = *info->dataset && say_own_geometry(info);
