@@ -112,6 +112,15 @@ numbers zeros.h5 0 0 1 1 1 1
 check '--sum and --monitor: nothing but zeros' refused 1 'the sum of 2 frames from 0 failed' \
     integrate -n 50 -o x.dat --sum 2 --monitor zeros.h5$counts
 check '... is a failed curve' grep -q '^# frame 0 failed' x.dat
+# listed NUMBERS OPTION...: as --json has them of such a run.
+listed()
+{
+    numbers=$1
+    shift
+    integrate -n 50 -o x.dat --monitor zeros.h5$counts --json "$@" 2>said | tr -d ' \n' | grep -qF "\"failed\":[$numbers],"
+}
+check '... which --json lists' listed 0 --sum 2
+check '... as it does those of averages' listed 0,1 --average 2
 
 # --- Running averages ---
 # block FILE FRAME: the rows of the curve of that number.

@@ -4,10 +4,8 @@
 
 enum { SAID = 20 }; /* failed frames whose reason is printed */
 
-int failures_take(struct failures *f, struct progress *progress, const hcy_pipeline_frame *frame)
+int failures_add(struct failures *f, uint64_t number)
 {
-    if (frame->result)
-        return 0;
     /* The list cannot be incomplete: the exit status and the JSON object rely on it. */
     if (f->n == f->room) {
         /* Doubling keeps the cost of many failures linear. */
@@ -18,7 +16,15 @@ int failures_take(struct failures *f, struct progress *progress, const hcy_pipel
         f->numbers = more;
         f->room = room;
     }
-    f->numbers[f->n++] = frame->number;
+    f->numbers[f->n++] = number;
+    return 0;
+}
+
+int failures_take(struct failures *f, struct progress *progress, const hcy_pipeline_frame *frame)
+{
+    int status = frame->result ? 0 : failures_add(f, frame->number);
+    if (status || frame->result)
+        return status;
     progress_clear(progress);
     /* A stack with a thousand bad frames must not fill the terminal. */
     if (f->n <= SAID)

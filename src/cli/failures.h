@@ -10,6 +10,8 @@ struct failures {
     size_t n, room;
 };
 
+/* Another number of the list; a status of the library's. */
+int failures_add(struct failures *failures, uint64_t number);
 /* Notes a frame without a result, and says why, unless too many were said; a status of the library's. */
 int failures_take(struct failures *failures, struct progress *progress, const hcy_pipeline_frame *frame);
 /* Their numbers, on stderr. */

@@ -74,8 +74,9 @@ int group_read_monitor(struct group *g, const hcy_stack *stack, const char *text
                      info->frames == 1 ? "frame" : "frames");
 }
 
-int group_open(struct group *g, const hcy_azint_plan *plan, uint64_t size, uint64_t window)
+int group_open(struct group *g, struct failures *failures, const hcy_azint_plan *plan, uint64_t size, uint64_t window)
 {
+    g->failures = failures;
     g->size = size;
     g->window = window > 1 ? window : 0;
     int status = group_adds(g) ? hcy_azint_result_create(&g->sum, plan) : 0;
@@ -117,6 +118,7 @@ static int add_to_group(struct group *g, const hcy_pipeline_frame *frame)
 
 int group_end(struct group *g, hcy_curves *curves, uint64_t *written)
 {
+    int status = 0;
     *written = 0;
     if (!g->n)
         return 0;
@@ -126,10 +128,11 @@ int group_end(struct group *g, hcy_curves *curves, uint64_t *written)
         g->failed++;
         cli_note("the sum of %llu frames from %llu failed: %s", (unsigned long long)g->n,
                  (unsigned long long)g->first, g->why);
+        status = failures_add(g->failures, g->first);
     }
     *written = !*g->why;
     g->n = 0;
-    return hcy_curves_append(curves, g->first, *g->why ? NULL : g->sum, g->why);
+    return status ? status : hcy_curves_append(curves, g->first, *g->why ? NULL : g->sum, g->why);
 }
 
 /* The frames behind `seen` that a running average has, oldest first, come to g->sum; *n: how many are good. */
@@ -183,9 +186,10 @@ static int average_frames(uint64_t *written, struct group *g, hcy_curves *curves
         snprintf(g->why, sizeof g->why, "%s", hcy_last_error()->text);
         g->failed++;
         cli_note("the average at frame %llu failed: %s", (unsigned long long)frame->number, g->why);
+        status = failures_add(g->failures, frame->number);
     }
     *written = !*g->why;
-    return hcy_curves_append(curves, frame->number, *g->why ? NULL : g->sum, g->why);
+    return status ? status : hcy_curves_append(curves, frame->number, *g->why ? NULL : g->sum, g->why);
 }
 
 int group_take(struct group *g, hcy_curves *curves, const hcy_pipeline_frame *frame, uint64_t *written)

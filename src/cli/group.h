@@ -5,7 +5,7 @@
 #define HCY_CLI_GROUP_H
 
 #include "cli.h"
-#include <halcyon/pipeline.h>
+#include "failures.h"
 
 struct group {
     uint64_t size;   /* frames a curve; 1: each frame is one, and the pipeline divides it by its monitor */
@@ -20,6 +20,7 @@ struct group {
     double counts;     /* of the monitor, of these */
     char why[640];     /* "", or why this group failed */
     uint64_t failed;   /* groups of good frames that their monitor has failed */
+    struct failures *failures; /* the run's, of which these are, by the numbers that their curves have */
 };
 
 /* Reads the monitor, `text` being what hcy_numbers_read() takes, or a path in the stack's file; NULL: none.  It has one
@@ -28,8 +29,9 @@ int group_read_monitor(struct group *group, const hcy_stack *stack, const char *
 /* The frames, of the first n, that have their number by now; reads again if they are too few.  `rest` as of
  * hcy_stack_refresh(). Not during a run. */
 uint64_t group_monitored(void *group, uint64_t n, int rest);
-/* Before the run; `window` frames are averaged for each (0: none), or `size` of them summed. */
-int group_open(struct group *group, const hcy_azint_plan *plan, uint64_t size, uint64_t window);
+/* Before the run, which `failures` outlives; `window` frames are averaged for each (0: none), or `size` of them summed. */
+int group_open(struct group *group, struct failures *failures, const hcy_azint_plan *plan, uint64_t size,
+               uint64_t window);
 /* Are frames added up?  Then they have to come with all their sums, and undivided. */
 int group_adds(const struct group *group);
 /* For hcy_pipeline_options, the payload being the group. */

@@ -470,7 +470,7 @@ int integrate_plan(struct job *job)
         status = regions_prepare(&job->regions, job->plan, &job->poni, job->info->pixel_type, job->mask);
     if (!status)
         status = sparse_prepare(&job->sparse, job->values, job->plan, &job->poni, job->info->pixel_type);
-    return status ? status : group_open(&job->group, job->plan, (uint64_t)job->values->sum.value,
+    return status ? status : group_open(&job->group, &job->failures, job->plan, (uint64_t)job->values->sum.value,
                                         (uint64_t)job->values->average.value);
 }
 

@@ -77,7 +77,7 @@ static int prepare_series(struct live_series *s, uint32_t pixel_type)
     if (!status)
         status = choose_live_output(s);
     if (!status)
-        status = group_open(&s->group, s->plan.plan, (uint64_t)live->values->sum.value,
+        status = group_open(&s->group, &s->failures, s->plan.plan, (uint64_t)live->values->sum.value,
                             (uint64_t)live->values->average.value);
     if (!status && live->out)
         status = publish_begin(&s->publish, s->plan.plan, s->start.series);
