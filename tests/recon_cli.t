@@ -241,6 +241,7 @@ framed()
 }
 whole $F0 -o one.npy
 check 'frames of spokes' sh -c "'$halcyon' recon $F --spokes-per-frame 21 -o x.npy 2>said && grep 'the last 7 of 70 spokes' said && grep '4032 points.*; 3 frames' said"
+check '... of which there may be one' sh -c "'$halcyon' recon $F --spokes-per-frame 60 -o z.npy 2>said && grep '; 1 frame; ' said"
 check '... are so many images' sh -c "head -c 128 x.npy | grep \"'<c16'.*(3, 32, 32)\""
 check '... each that of its own spokes' first_frame one.npy x.npy 16384
 recon $F --frames 10 -o y.npy

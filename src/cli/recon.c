@@ -294,9 +294,10 @@ static void print_recon(const struct recon *r)
         fprintf(stderr, "; delays %s samples", recon_delay_words(delays, r));
     if (r->basis)
         fprintf(stderr, "; %zu functions of %zu frames", r->functions, r->frames);
+    const bool is_worst = r->n_frames > 1 && !recon_frames_count(r) && r->solver != RECON_ADJOINT;
     if (r->n_frames)
-        fprintf(stderr, "; %zu %s%s", r->n_frames, r->basis ? "slices" : "frames",
-                recon_frames_count(r) || r->solver == RECON_ADJOINT ? "" : ", of which this is the worst");
+        fprintf(stderr, "; %zu %s%s%s", r->n_frames, r->basis ? "slice" : "frame", r->n_frames == 1 ? "" : "s",
+                is_worst ? ", of which this is the worst" : "");
     if (r->segments)
         fprintf(stderr, "; field of %d segments, error %.1e", r->segments, r->segments_error);
     if (r->n_planes && !r->v->toeplitz)
