@@ -553,6 +553,10 @@ static void test_images(void)
     a.rank = 3;
     is_int(hcy_host_array_write(&a, in_folder("raw.h5:/dataset")), HCY_EINVAL, "a group is not replaced: %s",
            hcy_last_error()->text);
+    ok(hcy_host_array_write(&a, in_folder("raw.h5:dataset/data/more/less")) == HCY_EINVAL &&
+           strstr(hcy_last_error()->text, "dataset/data is there and is no group"),
+       "nor is anything put into a dataset: %s", hcy_last_error()->text);
+    is_int(hcy_host_array_write(&a, in_folder("raw.h5:/dataset/more/less")), 0, "... but into a group");
     if (rename(in_folder("raw.h5"), in_folder("raw.mrd")))
         bail_out("raw.h5 cannot be renamed");
     is_int(hcy_host_array_write(&a, in_folder("raw.mrd:data")), HCY_EINVAL, "nor acquisitions by images: %s",

@@ -345,12 +345,36 @@ static bool may_be_replaced(hid_t file, const char *name, H5I_type_t kind)
     return may;
 }
 
+/* Are the groups that `name` goes through groups, as far as they are there?  A dataset has nothing in it, which HDF5
+ * finds out when it creates one there, and does not say. */
+static int check_groups(hid_t file, const char *path, const char *name)
+{
+    char *part = strdup(name);
+    int st = part ? 0 : hcy_fail(HCY_ENOMEM, "no memory to write %s:%s", path, name);
+    for (char *end = part ? strchr(part + 1, '/') : NULL; !st && end; end = strchr(end + 1, '/')) {
+        *end = 0;
+        if (H5Lexists(file, part, H5P_DEFAULT) <= 0)
+            break;
+        hid_t object = H5Oopen(file, part, H5P_DEFAULT);
+        if (object < 0 || H5Iget_type(object) != H5I_GROUP)
+            st = hcy_fail(HCY_EINVAL, "%s:%s is there and is no group, so that there can be no %s; use another name",
+                          path, part, name);
+        if (object >= 0)
+            H5Oclose(object);
+        *end = '/';
+    }
+    free(part);
+    return st;
+}
+
 /* A file in which nothing is at `name`, for an object of a kind. */
 static int begin_file(hcy__h5_file **file, const char *path, const char *name, H5I_type_t kind)
 {
     /* A file that is there keeps its other datasets: it is copied, changed and renamed over the old one. */
     int there = hcy__h5_is(path);
     int st = there ? hcy__h5_file_change(file, path) : hcy__h5_file_create(file, path);
+    if (!st && there)
+        st = check_groups((*file)->id, path, name);
     if (st || !there || H5Lexists((*file)->id, name, H5P_DEFAULT) <= 0)
         return st;
     if (!may_be_replaced((*file)->id, name, kind))
