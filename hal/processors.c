@@ -65,6 +65,19 @@ static unsigned quota_of(const char *group)
     return read_first_line(path, line, sizeof line) ? round_quota(quota, atof(line)) : 0;
 }
 
+/* Is "cpu" one of the names with commas, up to the colon?  "cpuset" is another controller. */
+static bool names_cpu(const char *controllers)
+{
+    for (;; controllers++) {
+        size_t n = strcspn(controllers, ",:");
+        if (n == 3 && !strncmp(controllers, "cpu", n))
+            return true;
+        controllers += n;
+        if (*controllers != ',')
+            return false;
+    }
+}
+
 /* The tightest quota from this process's group up to the root; 0 for none. */
 static unsigned count_by_cgroup(void)
 {
@@ -73,7 +86,7 @@ static unsigned count_by_cgroup(void)
     while (f && fgets(line, sizeof line, f)) {
         char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
         /* Version 2 names no controllers; in version 1 the group with the CPU's is ours. */
-        if (path && (path == controllers + 1 || strstr(controllers, "cpu"))) {
+        if (path && (path == controllers + 1 || names_cpu(controllers + 1))) {
             path[strcspn(path, "\n")] = 0;
             memmove(group, path + 1, strlen(path));
         }
