@@ -117,7 +117,8 @@ listed()
 {
     numbers=$1
     shift
-    integrate -n 50 -o x.dat --monitor zeros.h5$counts --json "$@" 2>said | tr -d ' \n' | grep -qF "\"failed\":[$numbers],"
+    integrate -n 50 -o x.dat --monitor zeros.h5$counts --json "$@" 2>said | tr -d ' \n' |
+        grep -qF "\"failed\":[$numbers],"
 }
 check '... which --json lists' listed 0 --sum 2
 check '... as it does those of averages' listed 0,1 --average 2

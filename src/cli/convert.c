@@ -148,8 +148,8 @@ static int run_conversion(const struct cli_command *command, int argc, char **ar
         status = cli_usage("--contiguous is for HDF5: %s has its pixels in one piece in any case", values.output);
     /* Bit-planes are of eight elements: no stack can have other blocks.  Which it can have its pixels say. */
     if (!status && packs && values.codec == 0 && values.block.value % 8)
-        status = cli_usage("--block %lld: bitshuffle takes elements in eights, so a block is a multiple of 8 bytes, times "
-                           "those of a pixel", (long long)values.block.value);
+        status = cli_usage("--block %lld: bitshuffle takes elements in eights, so a block is a multiple of 8 bytes, "
+                           "times those of a pixel", (long long)values.block.value);
     if (status)
         return status;
     /* Compression is the threads' own work, whereas decompression waits for the devices. */

@@ -29,7 +29,8 @@ int group_read_monitor(struct group *group, const hcy_stack *stack, const char *
 /* The frames, of the first n, that have their number by now; reads again if they are too few.  `rest` as of
  * hcy_stack_refresh(). Not during a run. */
 uint64_t group_monitored(void *group, uint64_t n, int rest);
-/* Before the run, which `failures` outlives; `window` frames are averaged for each (0: none), or `size` of them summed. */
+/* Before the run, which `failures` outlives; `window` frames are averaged for each (0: none), or `size` of them
+ * summed. */
 int group_open(struct group *group, struct failures *failures, const hcy_azint_plan *plan, uint64_t size,
                uint64_t window);
 /* Are frames added up?  Then they have to come with all their sums, and undivided. */

@@ -165,8 +165,8 @@ static int next_page(int *more, TIFF *tiff, const struct tiff_file *file, uint64
     return fail_tiff(file, what);
 }
 
-/* How many images ImageJ says that the file has, 0 where it says nothing.  Where they take more than 4 GB, it writes one
- * page, and the others' pixels behind those of the first. */
+/* How many images ImageJ says that the file has, 0 where it says nothing.  Where they take more than 4 GB, it writes
+ * one page, and the others' pixels behind those of the first. */
 static unsigned long long images_told(TIFF *tiff)
 {
     const char *text = NULL, *told;
@@ -198,8 +198,10 @@ static int scan_pages(hcy__frames *frames, TIFF *tiff, const struct tiff_file *f
     if (!st && !frames->n)
         st = hcy_fail(HCY_EFORMAT, "%s: there is no full image in it", file->path);
     if (!st && frames->n == 1 && told > 1)
-        st = hcy_fail(HCY_EUNSUPPORTED, "%s: ImageJ has put %llu images behind its only page, of which the first alone would "
-                                        "be read; save them with a page each, or as a sequence of files", file->path, told);
+        st = hcy_fail(HCY_EUNSUPPORTED,
+                      "%s: ImageJ has put %llu images behind its only page, of which the first alone would be read; "
+                      "save them with a page each, or as a sequence of files",
+                      file->path, told);
     return st;
 }
 
