@@ -351,7 +351,7 @@ static int check_groups(hid_t file, const char *path, const char *name)
 {
     char *part = strdup(name);
     int st = part ? 0 : hcy_fail(HCY_ENOMEM, "no memory to write %s:%s", path, name);
-    for (char *end = part ? strchr(part + 1, '/') : NULL; !st && end; end = strchr(end + 1, '/')) {
+    for (char *end = part && *part ? strchr(part + 1, '/') : NULL; !st && end; end = strchr(end + 1, '/')) {
         *end = 0;
         if (H5Lexists(file, part, H5P_DEFAULT) <= 0)
             break;
