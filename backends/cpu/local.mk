@@ -6,7 +6,8 @@ libcpu_la_CPPFLAGS = $(AM_CPPFLAGS) $(cpu_defines) -I$(srcdir)/backends/cpu -I$(
 libcpu_la_CFLAGS = $(KERNEL_CFLAGS) $(HCY_NO_CONTRACT) $(HCY_QUIET_MATH)
 libcpu_la_LIBADD = $(FFTW3_LIBS)
 libcpu_la_SOURCES = backends/cpu/caller.c backends/cpu/cpu_device.h backends/cpu/itt.c backends/cpu/memory.c \
-    backends/cpu/pages.c backends/cpu/pool.c backends/cpu/program.c backends/cpu/share.c backends/cpu/tables.c backends/cpu/topology.c
+    backends/cpu/pages.c backends/cpu/pool.c backends/cpu/program.c backends/cpu/share.c backends/cpu/tables.c \
+    backends/cpu/topology.c
 cpu_entry = backends/cpu/backend.c
 halcyoninclude_HEADERS += backends/cpu/halcyon/cpu.h
 

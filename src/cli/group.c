@@ -125,7 +125,6 @@ int group_end(struct group *g, hcy_curves *curves, uint64_t *written)
     /* Division by the sum of monitors fails if that is 0, which is the group's failure and not the run's. */
     if (!*g->why && hcy_azint_result_merge(g->sum, g->n, g->monitor ? g->counts : 1)) {
         snprintf(g->why, sizeof g->why, "%s", hcy_last_error()->text);
-        g->failed++;
         cli_note("the sum of %llu frames from %llu failed: %s", (unsigned long long)g->n,
                  (unsigned long long)g->first, g->why);
         status = failures_add(g->failures, g->first);
@@ -184,7 +183,6 @@ static int average_frames(uint64_t *written, struct group *g, hcy_curves *curves
         snprintf(g->why, sizeof g->why, "%s", frame->why);
     else if (hcy_azint_result_merge(g->sum, n, count_window(g, frame->number, n))) {
         snprintf(g->why, sizeof g->why, "%s", hcy_last_error()->text);
-        g->failed++;
         cli_note("the average at frame %llu failed: %s", (unsigned long long)frame->number, g->why);
         status = failures_add(g->failures, frame->number);
     }

@@ -19,8 +19,7 @@ struct group {
     uint64_t n, first; /* frames added so far, the number of their first */
     double counts;     /* of the monitor, of these */
     char why[640];     /* "", or why this group failed */
-    uint64_t failed;   /* groups of good frames that their monitor has failed */
-    struct failures *failures; /* the run's, of which these are, by the numbers that their curves have */
+    struct failures *failures; /* the run's: of groups of good frames that their monitor fails, their curves' numbers */
 };
 
 /* Reads the monitor, `text` being what hcy_numbers_read() takes, or a path in the stack's file; NULL: none.  It has one

@@ -502,7 +502,7 @@ int live_series_end(struct live_series *s, enum live_end end)
     print_series(s, &counts, end);
     if (live->values->json)
         print_series_json(s, &counts, end, whole);
-    int good = whole && !closed && !counts.failed && !s->group.failed;
+    int good = whole && !closed && !counts.failed && !s->failures.n;
     free_series(s);
     return good ? CLI_OK : CLI_FAILED;
 }

@@ -137,7 +137,7 @@ DEVICE void find_bases(NEAR u32 *bases, NEAR u32 *room, const u32 *counts, const
     }
 }
 
-/* In the first pass places are where elements are. */
+/* In the first pass, of shift 0 where there are places, these are where elements are. */
 KERNEL GROUPS_OF(GROUP_SIZE, RESIDENT)
 void gpu_eval_deal(struct gpu_order o, u32 shift, BUFFER(WORD, to_words), BUFFER(i64, to_places),
                    BUFFER(const WORD, words), BUFFER(const i64, places), BUFFER(const u32, counts),

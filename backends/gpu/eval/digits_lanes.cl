@@ -11,7 +11,8 @@ struct near_tallies {
     u32 lanes[WARPS * DIGITS];
     u16 counts[WARPS * DIGITS];
 };
-/* shifts: where the elements of a digit go, of where they stand in the tile; words: when nobody needs tallies. */
+/* shifts: where the elements of a digit go, of where they stand in the tile (rows that are one tile look at none);
+ * words: when nobody needs tallies. */
 struct near_tile {
     union {
         struct near_tallies tallies;

@@ -158,8 +158,8 @@ static enum key_way choose_way(const hcy_eval_job *job)
         return BY_MERGES;
     if (hcy__sort_rules[memory].bytes <= sizeof(uint32_t))
         return PACKED;
-    /* A pass reads and writes a quarter more than a merge. */
-    return job->span <= GPU_SORT_TILE || count_merges(job->span) <= sizeof(uint64_t) ? BY_MERGES : BY_PLACES;
+    /* A pass moves a quarter more than a merge; nine merges make a row of a tile, in place of eight passes. */
+    return job->span <= GPU_SORT_TILE ? BY_MERGES : BY_PLACES;
 }
 
 static struct digits key_digits(const struct gpu_call *call, const hcy_eval_job *job)
