@@ -142,6 +142,7 @@ static inline void lanes_f11(REAL *c, const u32 *a, const u32 *b)
 #define OPEN(type, name)
 #define NEAR
 #define ALIGNED
+#define ALIGNED_TO(n)
 #define LOCAL static
 #define DYNAMIC_LOCAL(name, most) static _Alignas(16) unsigned char name[most]
 #define DEVICE static inline

@@ -40,7 +40,7 @@ static struct {
 
 static u32 key_of(const struct record *r)
 {
-    const u32 *cell = points[r->number].cell;
+    const u32 *cell = points[number_of(r)].cell;
     return (DIM > 2 ? cell[1] / YB * job.bins[0] : 0) * job.slabs + (DIM > 1 ? cell[0] / XB * job.slabs : 0) +
            cell[DIM - 1] / ZS;
 }
@@ -68,14 +68,15 @@ static void make(void)
         while (1u << job.bits[d] < cells[d])
             job.bits[d]++;
     for (u32 i = 0; i < POINTS; i++) {
-        records[i].number = i;
+        u64 place[3] = { 0 };
         for (u32 d = 0; d < DIM; d++) {
             u32 high = (u32)((i % 2 ? 2.3 + 0.5 * uniform() : uniform() * cells[d]) * 0x1p32 / (1u << job.bits[d]));
             double u = high * (double)(1u << job.bits[d]) / 0x1p32;
-            records[i].high[d] = high;
+            place[d] = (u64)high << 32;
             points[i].cell[d] = (u32)ceil(u) % cells[d];
             points[i].t[d] = 2 * (ceil(u) - u) - 1;
         }
+        records[i] = record_of(place, i);
     }
     qsort(records, POINTS, sizeof *records, by_key);
     for (u32 c = 0; c < COEFS; c++)

@@ -13,13 +13,14 @@
 #include "nufft/settle.cl"
 
 #define TURN 6.283185307179586
-enum { POINTS = 3001, BUCKETS = (POINTS + BUCKET - 1) / BUCKET, MOST_KEYS = 30000, TAKEN = 5, TILE = 233 };
+/* LESS: points of a tile, which has room for TILE. */
+enum { POINTS = 3001, BUCKETS = (POINTS + BUCKET - 1) / BUCKET, MOST_KEYS = 50000, TAKEN = 5, LESS = 233 };
 
 static struct gpu_nufft job = { .n_points = POINTS, .bins = { 1, 1 } };
 static struct gpu_nufft_head head;
 static struct gpu_nufft_bucket buckets[BUCKETS];
 static struct record records[POINTS];
-static POINT x[POINTS], y[POINTS];
+static POINT x[3][POINTS];
 static u32 counts[MOST_KEYS], codes[MOST_KEYS], cursors[2 * BUCKETS];
 static hcy_nufft_report report;
 static uint64_t state = 1;
@@ -32,11 +33,11 @@ static double uniform(void)
 
 static void count(void)
 {
-    gpu_nufft_count_many(job, x, y, NULL, counts, &head);
+    gpu_nufft_count_many(job, x[0], x[1], x[2], counts, &head);
 }
 static void count_near(void)
 {
-    gpu_nufft_count_near(job, x, y, NULL, counts, &head);
+    gpu_nufft_count_near(job, x[0], x[1], x[2], counts, &head);
 }
 static void cut(void)
 {
@@ -44,7 +45,7 @@ static void cut(void)
 }
 static void part(void)
 {
-    gpu_nufft_part(job, TILE, 2 * BUCKETS, x, y, NULL, codes, cursors, records);
+    gpu_nufft_part(job, LESS, 2 * BUCKETS, x[0], x[1], x[2], codes, cursors, records);
 }
 static void settle(void)
 {
@@ -54,33 +55,33 @@ static void settle(void)
 /* The key of a point, by itself. */
 static u32 key_by_hand(u32 i)
 {
-    u32 cell[2];
-    const double at[2] = { x[i], y[i] };
-    for (int d = 0; d < 2; d++) {
-        double turns = at[d] / TURN - job.offset[d], c = ceil((turns - floor(turns)) * job.n[d]);
+    u32 cell[3];
+    for (int d = 0; d < 3; d++) {
+        double turns = x[d][i] / TURN - job.offset[d], c = ceil((turns - floor(turns)) * job.n[d]);
         cell[d] = c < job.n[d] ? (u32)c : 0;
     }
-    return (cell[0] / XB * job.slabs + cell[1] / ZS) >> job.coarse;
+    return ((cell[1] / YB * job.bins[0] + cell[0] / XB) * job.slabs + cell[2] / ZS) >> job.coarse;
 }
 
 /* Many points at one place, in every `clump`-th; 2^coarse slabs a key. */
 static void make(u32 cells, u32 clump, u32 coarse)
 {
     job.coarse = coarse;
-    job.n[0] = job.n[1] = cells;
+    job.n[0] = job.n[2] = cells;
+    job.n[1] = 2 * YB;
     job.bins[0] = (cells + XB - 1) / XB;
+    job.bins[1] = 2;
     job.slabs = (cells + ZS - 1) / ZS;
-    job.n_keys = ((job.bins[0] * job.slabs - 1) >> coarse) + 1;
-    for (int d = 0; d < 2; d++) {
-        for (job.bits[d] = 0; 1u << job.bits[d] < cells;)
+    job.n_keys = ((job.bins[1] * job.bins[0] * job.slabs - 1) >> coarse) + 1;
+    for (int d = 0; d < 3; d++) {
+        for (job.bits[d] = 0; 1u << job.bits[d] < job.n[d];)
             job.bits[d]++;
-        job.offset[d] = 2.5 / cells;
+        job.offset[d] = 2.5 / job.n[d];
         job.scale[d] = ldexp(1, PLACES - (int)job.bits[d]);
     }
-    for (u32 i = 0; i < POINTS; i++) {
-        x[i] = i % clump ? TURN * uniform() : 2;
-        y[i] = i % clump ? TURN * uniform() : 2;
-    }
+    for (u32 i = 0; i < POINTS; i++)
+        for (int d = 0; d < 3; d++)
+            x[d][i] = i % clump ? TURN * uniform() : 2;
 }
 
 /* Groups of the kernels, one after another, as gpu_nufft.c launches them. */
@@ -100,7 +101,7 @@ static int sorted(void)
         sum += n;
     }
     failed = failed || lanes_run(cut, (const u32[2]){ TAKEN, 1 });
-    failed = failed || lanes_run(part, (const u32[2]){ (POINTS + TILE - 1) / TILE, 1 });
+    failed = failed || lanes_run(part, (const u32[2]){ (POINTS + LESS - 1) / LESS, 1 });
     return failed || lanes_run(settle, (const u32[2]){ BUCKETS, 1 });
 }
 
@@ -113,12 +114,12 @@ static void check(u32 cells, u32 clump, u32 coarse, const char *what)
         bail_out("no threads");
     memset(seen, 0, sizeof seen);
     for (u32 i = 0; i < POINTS; i++) {
-        u32 n = records[i].number, key = n < POINTS ? key_by_hand(n) : 0;
+        u32 n = number_of(&records[i]), key = n < POINTS ? key_by_hand(n) : 0;
         twice += n >= POINTS || seen[n]++;
         down += key < most;
         most = key > most ? key : most;
-        for (int d = 0; d < 2 && n < POINTS; d++) {
-            double turns = (d ? y[n] : x[n]) / TURN - job.offset[d];
+        for (int d = 0; d < 3 && n < POINTS; d++) {
+            double turns = x[d][n] / TURN - job.offset[d];
             double place = (double)place_on_axis(&records[i], d) * ldexp(1, (int)job.bits[d] - 64) / job.n[d];
             elsewhere += fabs(place - (turns - floor(turns))) > 1e-12;
         }
@@ -136,8 +137,13 @@ int main(void)
     check(60, 1, 0, "all of them in one place");
     check(350, 3, 0, "more keys than a group has room for");
     check(350, POINTS + 1, 3, "eight slabs a key");
-    x[2222] = NAN;
-    x[3000] = INFINITY;
+    x[2][2222] = NAN;
+    x[0][3000] = INFINITY;
     ok(!sorted() && report.first_bad == 2222, "the first of two wrong points is reported");
+    const u64 place[3] = { UINT64_MAX << 11, (u64)1 << 63, 0 };
+    const struct record r = record_of(place, 0xfedcba98u);
+    ok(number_of(&r) == 0xfedcba98u && place_on_axis(&r, 0) == place[0] && place_on_axis(&r, 1) == place[1] &&
+           !place_on_axis(&r, 2),
+       "places and a number of 32 bits in one record");
     return done_testing();
 }

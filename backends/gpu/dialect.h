@@ -34,7 +34,7 @@ typedef unsigned long long uint64_t;
 #define BUFFER(type, name) type *name
 #define OPEN(type, name)
 #define NEAR
-#define ALIGNED __align__(16)
+#define ALIGNED_TO(n) __align__(n)
 #define ANY_SPACE(type, near_pointer) (near_pointer)
 #define LOCAL __shared__
 #define LOCAL_ROOM(type, name, n) __shared__ type name[n]
@@ -131,7 +131,7 @@ static inline ulong generic_of(const __local void *p)
 #endif
 #endif
 #define NEAR __local
-#define ALIGNED __attribute__((aligned(16)))
+#define ALIGNED_TO(n) __attribute__((aligned(n)))
 #define LOCAL __local
 #if GROUP_SIZE == 1
 #define LOCAL_ROOM(type, name, n) type name[n] /* PoCL loses track of local memory behind other pointers */
@@ -276,6 +276,8 @@ typedef uint32_t u32;
 typedef int32_t i32;
 typedef uint64_t u64;
 typedef int64_t i64;
+
+#define ALIGNED ALIGNED_TO(16)
 #define NULL_PTR 0
 #ifdef SHUFFLE
 /* Products of matrices by 32 lanes: c (16 x 8) += a (16 x 8) * b (8 x 8); of a lane are c[4], a[4], b[2], where

@@ -63,24 +63,58 @@ static void set_grid_axes(struct nufft *n, const hcy_nufft_job *job)
     }
 }
 
-/* A record's size, and places. */
-static void set_record(struct nufft *n)
+static uint32_t parts_of(uint64_t n, uint32_t by)
 {
-    uint32_t dim = n->job->dim, longest = 0;
+    return (uint32_t)((n + by - 1) / by);
+}
+
+/* Many points (settle.cl): a group's items, the records that it puts in order, and its near memory. */
+#define SETTLERS     1024u
+#define SETTLED      8192u
+#define SETTLE_BYTES (SETTLED * 20u + GPU_NUFFT_CODES * 8u)
+/* Fewer are sorted in a device's cache. */
+#define MANY_POINTS (1u << 21)
+/* Two places of doubles in 16 bytes have fewer bits than these, which windows up to this width, whose error is 1e-10 or
+ * more, do not show; the bits that are left number so many points. */
+#define PACKED_WIDTH  11u
+#define PACKED_POINTS (1u << 24)
+
+/* Whether there are many, and near memory for two steps. */
+static bool are_many(const hcy_nufft_job *job, const struct gpu_ops *ops)
+{
+    return ops->local_bytes >= SETTLE_BYTES + 1024 && job->n_points >= MANY_POINTS &&
+           parts_of(job->n_points, SETTLED) <= GPU_NUFFT_CODES / 2;
+}
+
+/* Records and their places: 16 bytes, 24, or 32, which one step writes faster than 24 where a cache does not hold
+ * them all. */
+static void set_record(struct nufft *n, const struct gpu_ops *ops)
+{
+    const hcy_nufft_job *job = n->job;
+    uint32_t dim = job->dim, longest = 0;
     for (uint32_t d = 0; d < 3; d++) {
         n->at.bits[d] = hcy_nufft_cell_bits(n->at.n[d]);
         longest = n->at.n[d] > longest ? n->at.n[d] : longest;
     }
-    /* The fewer bytes a record has, the less the sort writes; doubles need all bits. */
-    n->places = hcy_nufft_place_bits(dim, n->job->precision == HCY_F32, longest);
+    n->places = hcy_nufft_place_bits(dim, job->precision == HCY_F32, longest);
     n->record = n->places < 64 || dim == 1 ? 16 : 32;
+    /* What all devices shall calculate alike has all bits. */
+    bool many = are_many(job, ops), wide = n->record == 32 && !(job->flags & HCY_NUFFT_SAME_BITS);
+    if (wide && (many || job->n_points < MANY_POINTS)) {
+        bool two = dim == 2 && job->width <= PACKED_WIDTH && job->n_points <= PACKED_POINTS;
+        n->places = dim == 3 ? 53 : two ? 52 : 64;
+        n->record = two ? 16 : 24;
+    }
+    n->n_buckets = many && n->record < 32 ? parts_of(job->n_points, SETTLED) : 0;
     for (uint32_t d = 0; d < 3; d++)
         n->at.scale[d] = ldexp(1, (int)(n->places - n->at.bits[d]));
 }
 
-static uint32_t parts_of(uint64_t n, uint32_t by)
+/* Points that a group deals to buckets at once: their records, their order, and two numbers of each code are near. */
+static uint32_t most_of_tile(const struct nufft *n)
 {
-    return (uint32_t)((n + by - 1) / by);
+    uint32_t most = (SETTLE_BYTES - 16 * n->n_buckets) / (uint32_t)(n->record + 4) / SETTLERS * SETTLERS;
+    return most < SETTLED ? most : SETTLED;
 }
 
 static struct gpu_shape cached_shape(struct gpu_kernel *k, const hcy_nufft_job *job)
@@ -95,22 +129,6 @@ static struct gpu_shape cached_shape(struct gpu_kernel *k, const hcy_nufft_job *
     struct gpu_shape shape = k->shape;
     pthread_mutex_unlock(&k->lock);
     return shape;
-}
-
-/* Many points (settle.cl): a group's items, and the records of 16 bytes that it has in near memory. */
-#define SETTLERS     1024u
-#define SETTLED      8192u
-#define SETTLE_BYTES (SETTLED * 20u + GPU_NUFFT_CODES * 8u)
-/* Fewer are sorted in a device's cache. */
-#define MANY_POINTS (1u << 21)
-
-/* Where records are large, local memory small, or points few, one step is as good as two. */
-static void set_buckets(struct nufft *n, const struct gpu_ops *ops)
-{
-    uint32_t buckets = parts_of(n->at.n_points, SETTLED);
-    bool two = n->record <= 16 && ops->local_bytes >= SETTLE_BYTES + 1024 && n->at.n_points >= MANY_POINTS &&
-               buckets <= GPU_NUFFT_CODES / 2;
-    n->n_buckets = two ? buckets : 0;
 }
 
 static int set_keys(struct nufft *n, const struct gpu_call *call)
@@ -166,8 +184,7 @@ static int open_job(struct nufft *n, const struct gpu_call *call, const hcy_nuff
     n->at.n_points = job->n_points;
     n->at.cells = cells;
     set_grid_axes(n, job);
-    set_record(n);
-    set_buckets(n, call->kernel->ops);
+    set_record(n, call->kernel->ops);
     status = set_keys(n, call);
     /* The head comes first; the order of what follows is the same for the sort and for all that reads it. */
     if (!status)
@@ -199,9 +216,10 @@ static int options_of(const struct nufft *n, const struct gpu_call *call, uint32
     int used = gpu_nufft_bits_option(options, GPU_OPTIONS_BYTES, call, n->job);
     return used +
            snprintf(options + used, GPU_OPTIONS_BYTES - (size_t)used,
-                    " -DGROUP_SIZE=%u -DREAL=%s -DPRECISION=%u -DDIM=%u -DXB=%u -DYB=%u -DZS=%u -DFIXED=%d -DPLACES=%u",
+                    " -DGROUP_SIZE=%u -DREAL=%s -DPRECISION=%u -DDIM=%u -DXB=%u -DYB=%u -DZS=%u -DFIXED=%d -DPLACES=%u"
+                    " -DWORDS=%zu",
                     group, n->job->precision == HCY_F64 ? "double" : "float", n->job->precision, n->job->dim,
-                    n->shape.xb, n->shape.yb, n->shape.zs, n->fixed, n->places);
+                    n->shape.xb, n->shape.yb, n->shape.zs, n->fixed, n->places, n->record / 8);
 }
 
 bool gpu_nufft_holds(const hcy_value *v, size_t n, size_t size)
@@ -262,7 +280,8 @@ static int sort_many(const struct nufft *n, const struct sort *s, const hcy_valu
     const hcy_value *sorted = &call->values[SORT_AT(sorted)];
     /* Groups have so much near memory that a multiprocessor holds one of them. */
     uint32_t units = call->kernel->ops->units, n_codes = 2 * n->n_buckets;
-    uint32_t tile = parts_of(n->at.n_points, parts_of(n->n_buckets, units) * units);
+    uint32_t most = most_of_tile(n),
+             tile = parts_of(n->at.n_points, parts_of(parts_of(n->at.n_points, most), units) * units);
     bool few_keys = n->at.n_keys <= SETTLE_BYTES / 4;
     struct gpu_grid points = gpu_groups_over(call, n->at.n_points, SETTLERS, 1),
                     keys = gpu_groups_over(call, n->at.n_keys, SETTLERS, 1),
@@ -342,8 +361,8 @@ int gpu_nufft_sort_launch(const struct gpu_call *call)
         return hcy_fail(HCY_EINVAL, "nufft_sort: the buffers are too small");
     /* Both texts are compiled before anything is launched, so a failure leaves the buffers alone. */
     int used = options_of(&n, call, n.n_buckets ? SETTLERS : s.group, options);
-    snprintf(options + used, sizeof options - (size_t)used, " -DPOINT=%s -DBUCKET=%u", is_double ? "double" : "float",
-             SETTLED);
+    snprintf(options + used, sizeof options - (size_t)used, " -DPOINT=%s -DBUCKET=%u -DTILE=%u",
+             is_double ? "double" : "float", SETTLED, most_of_tile(&n));
     status = gpu_variant_get(&s.points, call->kernel, n.n_buckets ? gpu_text_nufft_settle : gpu_text_nufft_sort,
                              options);
     snprintf(options, sizeof options, "-DGROUP_SIZE=%u", s.group);

@@ -283,7 +283,7 @@ DEVICE void take_points(const struct gpu_nufft *job, NEAR struct near *near, con
         put_weight_row(rows[1], cell[1] - y * YB, YB, ROOM_Y, weights + AT_Y);
 #endif
 #endif
-        near->bin[p][3] = r->number;
+        near->bin[p][3] = number_of(r);
 #if SPREADS
         EACH_VECTOR(v)
             near->c[v * BATCH + p] = c[v];
@@ -340,7 +340,7 @@ DEVICE void fetch_strengths(const struct gpu_nufft *job, const PAIR *strengths, 
     {
         c[v].x = c[v].y = 0;
         if (IS_VECTOR(job, v))
-            c[v] = strengths[v * job->n_points + r->number];
+            c[v] = strengths[v * job->n_points + number_of(r)];
     }
 }
 

@@ -30,7 +30,7 @@ DEVICE void find_point(const struct gpu_nufft *job, NEAR struct near *near, cons
     near->bin[p][0] = x;
     near->bin[p][1] = y;
     near->bin[p][2] = slab;
-    near->bin[p][3] = r->number;
+    near->bin[p][3] = number_of(r);
 }
 
 /* A point's weights along axis d, or their slopes, in their row of `length` at `at`; pieces have `most` cells. */

@@ -90,8 +90,8 @@ void gpu_nufft_interp(struct gpu_nufft job, BUFFER(const struct record, records)
                 re += near->sums[mine][x][0];
                 im += near->sums[mine][x][1];
             }
-            c[2 * (u64)r.number] = re;
-            c[2 * (u64)r.number + 1] = im;
+            c[2 * (u64)number_of(&r)] = re;
+            c[2 * (u64)number_of(&r) + 1] = im;
         }
     }
 }

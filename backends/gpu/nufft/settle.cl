@@ -13,11 +13,19 @@
 #include "nufft/sort.cl"
 #include "nufft/group_sums.cl"
 
-#define MINE (BUCKET / GROUP_SIZE)
-#define EACH_OF_MINE(m, i) \
-    UNROLL                 \
-    for (u32 m = 0, i = ITEM; m < MINE; m++, i += GROUP_SIZE)
-#define ROOM (BUCKET * (sizeof(struct record) + 4) + GPU_NUFFT_CODES * 8)
+#define EACH_OF(many, m, i) \
+    UNROLL                  \
+    for (u32 m = 0, i = ITEM; m < (many) / GROUP_SIZE; m++, i += GROUP_SIZE)
+/* Records are copied by pieces that one instruction takes, neighbouring ones by neighbouring items: memory gets its
+ * sectors whole. */
+#if WORDS == 3
+#define PIECES 3u
+#define PIECE u64
+#else
+#define PIECES 1u
+#define PIECE struct record
+#endif
+#define ROOM (BUCKET * 20 + GPU_NUFFT_CODES * 8)
 
 /* Counts points, as gpu_nufft_count does; their ranks are not asked for. */
 KERNEL GROUP_OF(GROUP_SIZE)
@@ -120,7 +128,7 @@ DEVICE void take_places(u32 *cursors, u32 n_codes, NEAR u32 *room, NEAR u32 *bef
     }
 }
 
-/* A tile's points, up to BUCKET, to their buckets: records first as they come, then code by code. */
+/* A tile's points, up to TILE, to their buckets: records first as they come, then code by code. */
 KERNEL GROUP_OF(GROUP_SIZE)
 void gpu_nufft_part(struct gpu_nufft job, u32 tile, u32 n_codes, BUFFER(const POINT, x), BUFFER(const POINT, y),
                     BUFFER(const POINT, z), BUFFER(const u32, codes), BUFFER(u32, cursors),
@@ -131,14 +139,14 @@ void gpu_nufft_part(struct gpu_nufft job, u32 tile, u32 n_codes, BUFFER(const PO
     DYNAMIC_LOCAL(room, ROOM);
     LOCAL u32 sums[ROOM_TO_SUM];
     NEAR struct record *near = (NEAR struct record *)room;
-    NEAR u32 *order = (NEAR u32 *)(near + BUCKET), *before = order + BUCKET, *to = before + n_codes;
+    NEAR u32 *order = (NEAR u32 *)(near + TILE), *before = order + TILE, *to = before + n_codes;
     u64 first = (u64)GROUP * tile;
-    u32 n = job.n_points - first < tile ? (u32)(job.n_points - first) : tile, mine[MINE];
-    POINT at[MINE][3];
+    u32 n = job.n_points - first < tile ? (u32)(job.n_points - first) : tile, mine[TILE / GROUP_SIZE];
+    POINT at[TILE / GROUP_SIZE][3];
     for (u32 c = ITEM; c < n_codes; c += GROUP_SIZE)
         before[c] = 0;
     BARRIER();
-    EACH_OF_MINE(m, i) {
+    EACH_OF(TILE, m, i) {
         if (i >= n)
             continue;
         /* All coordinates are loaded before the first is used. */
@@ -146,30 +154,33 @@ void gpu_nufft_part(struct gpu_nufft job, u32 tile, u32 n_codes, BUFFER(const PO
         at[m][1] = DIM > 1 ? y[first + i] : 0;
         at[m][2] = DIM > 2 ? z[first + i] : 0;
     }
-    EACH_OF_MINE(m, i) {
+    EACH_OF(TILE, m, i) {
         if (i >= n)
             continue;
         struct point p = point_of(&job, at[m][0], at[m][1], at[m][2]);
         /* The code is kept for the two steps below; its record waits in near memory. */
         mine[m] = codes[key_at(&job, p.place)];
-        near[i] = record_of(&p, (u32)(first + i));
+        near[i] = record_of(p.place, (u32)(first + i));
     }
-    EACH_OF_MINE(m, i) {
+    EACH_OF(TILE, m, i) {
         if (i < n)
             mine[m] = mine[m] << 16 | NEAR_ADD32(&before[mine[m]], 1);
     }
     BARRIER();
     take_places(cursors, n_codes, sums, before, to);
     BARRIER();
-    EACH_OF_MINE(m, i) {
+    EACH_OF(TILE, m, i) {
         if (i < n)
             /* Points of a code come to stand together, so that neighbouring items write neighbouring
              * records. */
             order[before[mine[m] >> 16] + (mine[m] & 0xffff)] = (mine[m] & 0xffff0000u) | i;
     }
     BARRIER();
-    for (u32 i = ITEM; i < n; i += GROUP_SIZE)
-        records[to[order[i] >> 16] + i] = near[order[i] & 0xffff];
+    for (u32 k = ITEM; k < PIECES * n; k += GROUP_SIZE) {
+        u32 i = k / PIECES, from = order[i];
+        PIECE *there = (PIECE *)&records[to[from >> 16] + i];
+        there[k % PIECES] = ((NEAR PIECE *)&near[from & 0xffff])[k % PIECES];
+    }
 }
 
 /* A bucket's records in the order of keys. */
@@ -187,18 +198,23 @@ void gpu_nufft_settle(struct gpu_nufft job, BUFFER(u32, starts), BUFFER(const st
     u32 n = b.last - b.first, n_keys = b.last_key - b.first_key;
     /* Of a bucket with more keys than near memory has room for, the keys' counters stay in far memory. */
     int fits = n_keys <= GPU_NUFFT_CODES;
-    struct record r[MINE];
+    struct record r[BUCKET / GROUP_SIZE];
     if (ITEM_OF_ALL == 0)
         report->first_bad = head->first_bad == 0xffffffffu ? 0xffffffffffffffffu : head->first_bad;
     for (u32 k = ITEM; fits && k < n_keys; k += GROUP_SIZE)
         next[k] = starts[b.first_key + k];
-    EACH_OF_MINE(m, i) {
+    if (PIECES > 1) {
+        for (u32 k = ITEM; k < PIECES * n; k += GROUP_SIZE)
+            ((NEAR PIECE *)near)[k] = ((const PIECE *)&records[b.first])[k];
+        BARRIER();
+    }
+    EACH_OF(BUCKET, m, i) {
         if (i < n)
             /* All records are read before any is written, as they go back to the same place. */
-            r[m] = records[b.first + i];
+            r[m] = PIECES > 1 ? near[i] : records[b.first + i];
     }
     BARRIER();
-    EACH_OF_MINE(m, i) {
+    EACH_OF(BUCKET, m, i) {
         if (i >= n)
             continue;
         u64 place[DIM];
@@ -210,6 +226,6 @@ void gpu_nufft_settle(struct gpu_nufft job, BUFFER(u32, starts), BUFFER(const st
         near[to - b.first] = r[m];
     }
     BARRIER();
-    for (u32 i = ITEM; i < n; i += GROUP_SIZE)
-        records[b.first + i] = near[i];
+    for (u32 k = ITEM; k < PIECES * n; k += GROUP_SIZE)
+        ((PIECE *)&records[b.first])[k] = ((NEAR PIECE *)near)[k];
 }

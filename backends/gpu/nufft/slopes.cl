@@ -144,7 +144,7 @@ void gpu_nufft_slopes(struct gpu_nufft job, BUFFER(const struct record, records)
                 sum += near->sums[mine][n][i / 2][i % 2];
             /* t falls by 2 from a cell to the next, and an axis's cells are 2 pi. */
             REAL rate = i < 2 ? 1 : (REAL)job.n[DIM - i / 2] * (REAL)-0.31830988618379067;
-            c[2 * WAVES * (u64)r.number + i] = rate * sum;
+            c[2 * WAVES * (u64)number_of(&r) + i] = rate * sum;
         }
     }
 }

@@ -56,22 +56,6 @@ DEVICE u32 key_at(const struct gpu_nufft *job, const u64 *place)
     return key_of_cell(job, cell);
 }
 
-DEVICE struct record record_of(const struct point *p, u32 number)
-{
-    struct record r;
-    for (int d = 0; d < DIM; d++)
-        r.high[d] = (u32)(p->place[d] >> 32);
-#if PLACES == 48
-    r.rest = (u32)p->place[0] | (u32)p->place[1] >> 16;
-#elif PLACES == 64
-    for (int d = 0; d < DIM; d++)
-        r.low[d] = (u32)p->place[d];
-    for (u32 i = 0; i < sizeof r.zero / 4; i++)
-        r.zero[i] = 0;
-#endif
-    r.number = number;
-    return r;
-}
 #define EACH(i, n) (u64 i = ITEM_OF_ALL; i < (n); i += (u64)GROUPS * GROUP_SIZE)
 
 /* Counts a point; its rank among those of its key.  Where many lanes have one key, as in a dense cluster, they are
@@ -125,6 +109,6 @@ void gpu_nufft_scatter(struct gpu_nufft job, u32 first_key, u32 n_keys, BUFFER(c
         struct point p = point_at(&job, x, y, z, i);
         u32 key = key_at(&job, p.place);
         if (key - first_key < n_keys)
-            records[starts[key] + ranks[i]] = record_of(&p, (u32)i);
+            records[starts[key] + ranks[i]] = record_of(p.place, (u32)i);
     }
 }

@@ -215,12 +215,12 @@ DEVICE void take_batch(const struct gpu_nufft *job, NEAR struct near *near, cons
 #if SPREADS
         EACH_VECTOR(v)
         {
-            const REAL *mine = c + 2 * (v * job->n_points + r.number);
+            const REAL *mine = c + 2 * (v * job->n_points + number_of(&r));
             near->c[p][v][0] = IS_VECTOR(job, v) ? mine[0] : 0;
             near->c[p][v][1] = IS_VECTOR(job, v) ? mine[1] : 0;
         }
 #else
-        near->number[p] = r.number;
+        near->number[p] = number_of(&r);
 #endif
 #if BATCH >= GROUP_SIZE
         weigh_point(near, p, t);

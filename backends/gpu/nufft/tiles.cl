@@ -144,7 +144,7 @@ DEVICE void weigh_listed(const struct gpu_nufft *job, const struct tile *t, cons
         u32 axis = i / n, p = i % n;
         struct record r = records[near->list[first + p]];
         if (axis == 0) {
-            PAIR c = strengths[r.number];
+            PAIR c = strengths[number_of(&r)];
             near->c[p][0] = c.x;
             near->c[p][1] = c.y;
             put_row(near->x[p], XB, job, t, &r, 0, near->table);
