@@ -1,7 +1,7 @@
 /* model.c - clocks of the FPGA design, from the sequences of real blocks.  MODELLED: nothing here was measured.
  *
- * Blocks are walked as the stages of bslz4_engine.h would, without moving a byte.  A good block is expected; of a
- * damaged one the walk ends early.
+ * Blocks are walked as the stages of bslz4_parse.h and bslz4_engine.h would, without moving a byte.  A good block is
+ * expected; of a damaged one the walk ends early.
  */
 #include "model.h"
 
