@@ -7,6 +7,7 @@
 #define HLS_BLOCK   8192  /* decoded bytes of a block with bit-planes, at most */
 #define HLS_WINDOW  65536 /* bytes that an LZ4 match can look back */
 #define HLS_RECENT  32    /* of these, the last ones, in registers */
+#define HLS_PAUSE   4     /* clocks of copy behind planes that were left out: the window gets what was written last */
 #define HLS_ALIAS   64    /* bytes of a bit-plane from which on equal ones are looked for */
 #define HLS_BINS    8192  /* bins of a piece of the plan: what a compute unit keeps; even */
 #define HLS_LOST    16384 /* groups with lost pixels that a compute unit lists at once */

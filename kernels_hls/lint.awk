@@ -19,7 +19,25 @@ function end_arrays(  name) {
     }
 }
 
-FNR == 1 { end_loop(); end_arrays(); depth = 0; skipping = 0; level = 0; name = ""; inside = 0 }
+# Memories in banks of their own: turns of an unrolled loop that choose the bank themselves all ask for each of them.
+function look_at_banks(  i, name, text, index1, index2) {
+    for (i = 1; i <= n_asked; i++) {
+        text = asked[i]
+        name = text
+        sub(/\[.*/, "", name)
+        sub(/^.*\./, "", name)
+        if (!(name in in_banks) || !(name in is_memory)) continue
+        sub(/^[^[]*\[/, "", text)
+        index1 = index2 = text
+        sub(/\].*/, "", index1)
+        if (!sub(/^[^]]*\]\[/, "", index2)) index2 = ""
+        sub(/\].*/, "", index2)
+        if (index1 !~ /^[a-z]+$/ && index2 !~ /^[a-z]+$/)
+            print asked_where[i] ": " name ": every turn of this loop asks for all of its banks"
+    }
+}
+
+FNR == 1 { end_loop(); end_arrays(); depth = 0; skipping = 0; level = 0; name = ""; inside = 0; unrolled = "" }
 
 # --- What v++ sees ---
 /^#if/ { level++ }
@@ -43,10 +61,18 @@ skipping { next }
 /^#pragma HLS/ {
     if (loop_line) {
         if (/HLS PIPELINE/) { loop_kind = "PIPELINE"; if (!/II=[0-9]+/ && !/PIPELINE off/) wrong(FNR, "PIPELINE without its II") }
-        else if (/HLS UNROLL/) loop_kind = "UNROLL"
+        else if (/HLS UNROLL/) { loop_kind = "UNROLL"; if (unrolled == "") unrolled = loop_indent }
         else if (/HLS LOOP_TRIPCOUNT/) loop_trips = 1
     }
+    if (/INTERFACE m_axi/ && !/max_widen_bitwidth=64/ && !/port=plan .*max_widen_bitwidth=512/)
+        wrong(FNR, "a port of words of 64 bits, which addresses are multiples of, says no max_widen_bitwidth=64")
     if (match($0, /variable=[A-Za-z_0-9]+/)) delete array_line[substr($0, RSTART + 9, RLENGTH - 9)]
+    if (match($0, /variable=[A-Za-z_0-9.]+/)) {
+        text = substr($0, RSTART + 9, RLENGTH - 9)
+        sub(/^.*\./, "", text)
+        if (/ARRAY_PARTITION .*complete/) in_banks[text] = 1
+        if (/BIND_STORAGE .*type=ram/) is_memory[text] = 1
+    }
     next
 }
 line ~ /^[ \t]*$/ { next }
@@ -67,9 +93,22 @@ line ~ /(^|[^A-Za-z_0-9])(for|while) *\(/ {
     loop_line = FNR
     loop_trips = 0
     loop_kind = raw ~ /HLS_OUTER/ ? "OUTER" : ""
+    match(line, /^ */)
+    loop_indent = substr(line, 1, RLENGTH)
     loop_constant = line ~ /[<>]=? *([0-9]+|[A-Z][A-Z_0-9]+)( [-+*\/] [0-9]+)?;/ ||
         line ~ /= [A-Z][A-Z_0-9]+( - 1)?; .*> 0;/
     if (line ~ /for *\(;;\)/ || line ~ /while *\((true|1)\)/) wrong(FNR, "a loop that need not end")
+}
+
+# --- Memories in an unrolled loop, up to the brace that ends it: looked at when all that are in banks are known ---
+unrolled != "" && line ~ ("^" unrolled "}") { unrolled = "" }
+unrolled != "" {
+    text = line
+    while (match(text, /[a-z_.]+(\[[^][]*\])+/)) {
+        asked[++n_asked] = substr(text, RSTART, RLENGTH)
+        asked_where[n_asked] = FILENAME ":" FNR
+        text = substr(text, RSTART + RLENGTH)
+    }
 }
 
 # --- Arrays of more than eight elements, in functions ---
@@ -99,4 +138,4 @@ depth && line ~ /^ +HLS_MEMORY / {
 depth && name != "" && index(line, name "(") && line !~ ("[A-Za-z_0-9]" name "\\(") { wrong(FNR, name " calls itself") }
 line ~ /^\{/ { depth = 1 }
 line ~ /^\}/ { depth = 0; name = ""; end_arrays() }
-END { end_loop(); end_arrays() }
+END { end_loop(); end_arrays(); look_at_banks() }

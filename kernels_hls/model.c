@@ -37,16 +37,15 @@ struct walk {
     hls_work *work;
     uint32_t plane, shift; /* as of struct hls_copier */
     uint32_t at, bytes;
-    uint64_t steps, chunks, refreshes;
-    int stale;
+    uint64_t steps, chunks, pauses;
+    int waits;
 };
 
 static void count_chunk(struct walk *w)
 {
-    /* Behind planes that were left out the registers are loaded again, once, before the next bytes. */
-    if (w->stale)
-        w->refreshes++;
-    w->stale = 0;
+    /* Behind planes that were left out copy waits once, before the next bytes. */
+    w->pauses += w->waits != 0;
+    w->waits = 0;
     w->chunks++;
 }
 
@@ -84,7 +83,7 @@ static void walk_match(struct walk *w, uint32_t n, uint32_t offset)
         if (w->shift && w->at % w->plane == 0 && power && n >= w->plane && w->at - from >= w->plane - offset) {
             w->work->same_planes++;
             w->chunks++;
-            w->stale = 1;
+            w->waits = 1;
             w->at += w->plane;
             n -= w->plane;
         } else {
@@ -150,7 +149,7 @@ static void walk_block(hls_work *work, const hcy_bslz4_job *job, const hcy_bslz4
     struct walk w = { .work = work, .bytes = bytes };
     uint32_t size = b->size & ~HCY_BLOCK_STORED;
     int planes = job->codec == HCY_CODEC_BSLZ4 || job->codec == HCY_CODEC_BITSHUFFLE;
-    uint64_t busy, groups = 0;
+    uint64_t busy, copied, groups = 0;
     /* Equal planes are looked for only where a plane's bytes are a power of two, so that a shift finds it. */
     if (planes && !tail) {
         w.plane = bytes / (8 * job->elem_size);
@@ -165,12 +164,13 @@ static void walk_block(hls_work *work, const hcy_bslz4_job *job, const hcy_bslz4
     } else {
         walk_lz4(&w, coded, coded + size);
     }
-    /* Parse and copy work at the same time, so the slower one counts; each refresh is four clocks of copy. */
-    busy = II_PARSE * w.steps > w.chunks + 4 * w.refreshes ? II_PARSE * w.steps : w.chunks + 4 * w.refreshes;
+    /* Parse and copy work at the same time, so the slower one counts. */
+    copied = w.chunks + HLS_PAUSE * w.pauses;
+    busy = II_PARSE * w.steps > copied ? II_PARSE * w.steps : copied;
     work->engine += busy + groups + BLOCK_LATENCY;
     work->steps += w.steps;
     work->chunks += w.chunks;
-    work->refreshes += w.refreshes;
+    work->pauses += w.pauses;
     work->coded_bytes += size;
     work->blocks++;
 }

@@ -31,7 +31,7 @@ typedef struct hls_work {
     uint64_t frames, blocks, coded_bytes, words; /* words of 8 bytes that are fetched */
     uint64_t sequences, literals, matches;       /* sequences; bytes of literals and of matches */
     uint64_t same_planes;                        /* planes that were not copied */
-    uint64_t steps, chunks, refreshes, groups;   /* of parse; of copy; of its registers; groups of 8 pixels */
+    uint64_t steps, chunks, pauses, groups;      /* of parse; of copy, and how often it waits; groups of 8 pixels */
     uint64_t engine;                             /* clocks of engines, block by block */
 } hls_work;
 

@@ -61,15 +61,17 @@ extern "C" void bslz4_azint(uint64_t items, const uint64_t *chunks, uint64_t chu
                             uint64_t *sums, uint64_t sums_bytes, uint64_t *reports, uint64_t reports_bytes,
                             uint64_t *scratch, uint64_t scratch_bytes)
 {
-#pragma HLS INTERFACE m_axi port=chunks bundle=gmem0 max_read_burst_length=64 num_read_outstanding=32
-#pragma HLS INTERFACE m_axi port=frames bundle=gmem1
-#pragma HLS INTERFACE m_axi port=blocks bundle=gmem1
-#pragma HLS INTERFACE m_axi port=coding bundle=gmem1
-#pragma HLS INTERFACE m_axi port=job bundle=gmem1
-#pragma HLS INTERFACE m_axi port=plan bundle=gmem2 max_read_burst_length=64 num_read_outstanding=32
-#pragma HLS INTERFACE m_axi port=sums bundle=gmem3
-#pragma HLS INTERFACE m_axi port=reports bundle=gmem1
-#pragma HLS INTERFACE m_axi port=scratch bundle=gmem1
+#pragma HLS INTERFACE m_axi port=chunks bundle=gmem0 max_widen_bitwidth=64 \
+    max_read_burst_length=64 num_read_outstanding=32
+#pragma HLS INTERFACE m_axi port=frames bundle=gmem1 max_widen_bitwidth=64
+#pragma HLS INTERFACE m_axi port=blocks bundle=gmem1 max_widen_bitwidth=64
+#pragma HLS INTERFACE m_axi port=coding bundle=gmem1 max_widen_bitwidth=64
+#pragma HLS INTERFACE m_axi port=job bundle=gmem1 max_widen_bitwidth=64
+#pragma HLS INTERFACE m_axi port=plan bundle=gmem2 max_widen_bitwidth=512 \
+    max_read_burst_length=64 num_read_outstanding=32
+#pragma HLS INTERFACE m_axi port=sums bundle=gmem3 max_widen_bitwidth=64
+#pragma HLS INTERFACE m_axi port=reports bundle=gmem1 max_widen_bitwidth=64
+#pragma HLS INTERFACE m_axi port=scratch bundle=gmem1 max_widen_bitwidth=64
 #pragma HLS INTERFACE s_axilite port=items
 #pragma HLS INTERFACE s_axilite port=chunks_bytes
 #pragma HLS INTERFACE s_axilite port=frames_bytes
@@ -160,12 +162,14 @@ extern "C" void azint_image(uint64_t items, const uint64_t *images, uint64_t ima
                             uint64_t plan_bytes, const uint64_t *job, uint64_t *sums, uint64_t sums_bytes,
                             uint64_t *reports, uint64_t reports_bytes, uint64_t *scratch, uint64_t scratch_bytes)
 {
-#pragma HLS INTERFACE m_axi port=images bundle=gmem0 max_read_burst_length=64 num_read_outstanding=32
-#pragma HLS INTERFACE m_axi port=job bundle=gmem1
-#pragma HLS INTERFACE m_axi port=plan bundle=gmem2 max_read_burst_length=64 num_read_outstanding=32
-#pragma HLS INTERFACE m_axi port=sums bundle=gmem3
-#pragma HLS INTERFACE m_axi port=reports bundle=gmem1
-#pragma HLS INTERFACE m_axi port=scratch bundle=gmem1
+#pragma HLS INTERFACE m_axi port=images bundle=gmem0 max_widen_bitwidth=64 \
+    max_read_burst_length=64 num_read_outstanding=32
+#pragma HLS INTERFACE m_axi port=job bundle=gmem1 max_widen_bitwidth=64
+#pragma HLS INTERFACE m_axi port=plan bundle=gmem2 max_widen_bitwidth=512 \
+    max_read_burst_length=64 num_read_outstanding=32
+#pragma HLS INTERFACE m_axi port=sums bundle=gmem3 max_widen_bitwidth=64
+#pragma HLS INTERFACE m_axi port=reports bundle=gmem1 max_widen_bitwidth=64
+#pragma HLS INTERFACE m_axi port=scratch bundle=gmem1 max_widen_bitwidth=64
 #pragma HLS INTERFACE s_axilite port=items
 #pragma HLS INTERFACE s_axilite port=images_bytes
 #pragma HLS INTERFACE s_axilite port=plan_bytes

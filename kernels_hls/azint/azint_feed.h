@@ -52,18 +52,20 @@ static inline hls_group hls_gear_take(hls_gear &g, uint32_t elem)
     uint32_t size = HLS_LANES * elem;
     for (uint32_t i = 0; i < HLS_LANES; i++) {
 #pragma HLS UNROLL
-        uint32_t value = 0;
+        /* Each way has wiring of its own: an index that depended on `elem` would choose among all bytes. */
+        uint32_t two = g.bytes[2 * i] | (uint32_t)g.bytes[2 * i + 1] << 8, four = 0;
         for (uint32_t k = 0; k < 4; k++) {
 #pragma HLS UNROLL
-            if (k < elem)
-                value |= (uint32_t)g.bytes[i * elem + k] << 8 * k;
+            four |= (uint32_t)g.bytes[4 * i + k] << 8 * k;
         }
-        out.pixel[i] = value;
+        out.pixel[i] = elem == 4 ? four : elem == 2 ? two : g.bytes[i];
     }
     /* Zeros follow, so that the last group of a frame is filled up with pixels that no record uses. */
     for (uint32_t k = 0; k < 64; k++) {
 #pragma HLS UNROLL
-        g.bytes[k] = k + size < 64 ? g.bytes[k + size] : 0;
+        uint8_t four = k + 32 < 64 ? g.bytes[(k + 32) & 63] : 0, two = k + 16 < 64 ? g.bytes[(k + 16) & 63] : 0,
+                one = k + 8 < 64 ? g.bytes[(k + 8) & 63] : 0;
+        g.bytes[k] = elem == 4 ? four : elem == 2 ? two : one;
     }
     g.fill = g.fill > size ? g.fill - size : 0;
     return out;
@@ -72,11 +74,13 @@ static inline hls_group hls_gear_take(hls_gear &g, uint32_t elem)
 static inline void hls_gear_put(hls_gear &g, const hls_pixels &p)
 {
 #pragma HLS INLINE
-    /* There is room: a group leaves as soon as it is whole, so less than 32 bytes stand here before 32 come. */
-    for (uint32_t k = 0; k < 32; k++) {
+    /* There is room: a group leaves as soon as it is whole, so less than 32 bytes stand here before 32 come.  Each
+     * register takes the byte that is its own; bytes that choose their registers would stand in a chain. */
+    for (uint32_t r = 0; r < 64; r++) {
 #pragma HLS UNROLL
+        uint32_t k = r - g.fill;
         if (k < p.n)
-            g.bytes[(g.fill + k) & 63] = (uint8_t)(p.w[k / 8] >> 8 * (k % 8));
+            g.bytes[r] = (uint8_t)(p.w[k / 8] >> 8 * (k % 8));
     }
     g.fill += p.n;
 }
@@ -191,9 +195,10 @@ static void hls_weights_piece(const hls_word *plan, uint64_t at, uint32_t n_reco
         /* At most 4 words are left then, so 13 are room enough for 8 more. */
         if (have < 5) {
             hls_word w = plan[at++];
-            for (uint32_t k = 0; k < 8; k++) {
+            for (uint32_t k = 0; k < 13; k++) {
 #pragma HLS UNROLL
-                buffer[have + k] = w.w[k];
+                if (k - have < 8)
+                    buffer[k] = w.w[(k - have) & 7];
             }
             have += 8;
         }

@@ -26,7 +26,8 @@ static inline void hls_writer_put(hls_writer &w, uint64_t *images, uint64_t byte
     w.fill -= 8;
 }
 
-/* The blocks' pixels in their order to the image that begins at byte `at`; *damaged: the first damaged block. */
+/* The blocks' pixels in their order to the image that begins at byte `at`; *damaged: the first damaged block.  No word
+ * is written twice, and none is read behind its writing. */
 static void hls_store(hls_task task, hls::stream<hls_pixels, HLS_PIXEL_DEPTH> (&pieces)[HLS_ENGINES], uint64_t *images,
                       uint64_t at, uint32_t *damaged)
 {
@@ -38,6 +39,7 @@ static void hls_store(hls_task task, hls::stream<hls_pixels, HLS_PIXEL_DEPTH> (&
         uint32_t done = 0;
         while (done < p.n || !p.last) {
 #pragma HLS PIPELINE II=1
+#pragma HLS DEPENDENCE variable=images inter false
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=1024 max=1048576
             /* A piece of up to 32 bytes leaves in words, one a clock; only then the next one is taken. */
             if (done >= p.n) {
@@ -59,8 +61,8 @@ static void hls_store(hls_task task, hls::stream<hls_pixels, HLS_PIXEL_DEPTH> (&
     *damaged = bad;
 }
 
-static void hls_decode_frame(const uint64_t *chunks, const uint64_t *blocks, uint64_t *images, uint64_t at, hls_task task,
-                             uint32_t *damaged)
+static void hls_decode_frame(const uint64_t *chunks, const uint64_t *blocks, uint64_t *images, uint64_t at,
+                             hls_task task, uint32_t *damaged)
 {
 #pragma HLS DATAFLOW
     hls::stream<hls_unit, HLS_SMALL_DEPTH> listed("listed");
@@ -102,13 +104,15 @@ extern "C" void bslz4_decode(uint64_t items, const uint64_t *chunks, uint64_t ch
                              uint64_t *images, uint64_t images_bytes, uint64_t *reports, uint64_t reports_bytes,
                              uint64_t *scratch, uint64_t scratch_bytes)
 {
-#pragma HLS INTERFACE m_axi port=chunks bundle=gmem0 max_read_burst_length=64 num_read_outstanding=32
-#pragma HLS INTERFACE m_axi port=frames bundle=gmem1
-#pragma HLS INTERFACE m_axi port=blocks bundle=gmem1
-#pragma HLS INTERFACE m_axi port=job bundle=gmem1
-#pragma HLS INTERFACE m_axi port=images bundle=gmem2 max_write_burst_length=64 num_write_outstanding=32
-#pragma HLS INTERFACE m_axi port=reports bundle=gmem3
-#pragma HLS INTERFACE m_axi port=scratch bundle=gmem3
+#pragma HLS INTERFACE m_axi port=chunks bundle=gmem0 max_widen_bitwidth=64 \
+    max_read_burst_length=64 num_read_outstanding=32
+#pragma HLS INTERFACE m_axi port=frames bundle=gmem1 max_widen_bitwidth=64
+#pragma HLS INTERFACE m_axi port=blocks bundle=gmem1 max_widen_bitwidth=64
+#pragma HLS INTERFACE m_axi port=job bundle=gmem1 max_widen_bitwidth=64
+#pragma HLS INTERFACE m_axi port=images bundle=gmem2 max_widen_bitwidth=64 \
+    max_write_burst_length=64 num_write_outstanding=32
+#pragma HLS INTERFACE m_axi port=reports bundle=gmem3 max_widen_bitwidth=64
+#pragma HLS INTERFACE m_axi port=scratch bundle=gmem3 max_widen_bitwidth=64
 #pragma HLS INTERFACE s_axilite port=items
 #pragma HLS INTERFACE s_axilite port=chunks_bytes
 #pragma HLS INTERFACE s_axilite port=frames_bytes

@@ -33,9 +33,9 @@ struct hls_copier {
     uint64_t literals;
     uint32_t n, match, offset, from; /* from: where the match began */
     uint8_t end;
-    bool stale;      /* `recent` is not what precedes `at` */
+    uint32_t wait;   /* clocks until the window may be read: planes were left out */
     uint8_t real[32]; /* of each plane, the plane whose bytes are in the window */
-    uint8_t recent[HLS_RECENT];
+    uint8_t recent[HLS_RECENT]; /* the last bytes, the newest first */
 };
 
 /* Where byte `at` of the block is in the window. */
@@ -52,7 +52,7 @@ static inline void hls_copier_begin(hls_copier &c, const hls_unit &u)
     c.literals = 0;
     c.plane = u.plane;
     c.end = HLS_DATA;
-    c.stale = false;
+    c.wait = 0;
     c.shift = 0;
     /* Planes of HLS_ALIAS bytes and more, a power of two; others are copied like any bytes. */
     for (uint32_t k = 6; k < 14; k++) {
@@ -91,29 +91,35 @@ static inline hls_chunk hls_copier_bytes(hls_copier &c, uint8_t (&window)[8][HLS
     uint32_t room = c.plane ? c.plane - c.in_plane : 8, want = c.n ? c.n : c.match;
     uint32_t n = want < room ? want : room, lag = 0;
     uint8_t bytes[8];
+    uint32_t source = c.at - c.offset;
+    uint8_t line[8];
     hls_chunk out = { 0, 0, HLS_DATA };
     /* Eight bytes, but none of the next plane, because a plane begins a bank. */
     n = n < 8 ? n : 8;
+    for (uint32_t b = 0; b < 8; b++) {
+#pragma HLS UNROLL
+        /* Eight neighbouring bytes are in eight banks, wherever they begin: each bank is asked for the one that is its
+         * own.  A bank that depends on the address would be one that every byte asks for. */
+        line[b] = window[b][hls_copier_place(c, source + ((b - source) & 7)) >> 3];
+    }
     for (uint32_t k = 0; k < 8; k++) {
 #pragma HLS UNROLL
-        /* A match may overlap itself: its bytes repeat with the offset as period. */
-        uint32_t back = c.offset - lag, place = hls_copier_place(c, c.at + lag - c.offset);
+        /* A match may overlap itself: its bytes repeat with the offset as period.  Only near ones do so. */
+        uint32_t back = c.offset - lag;
         if (c.n)
             bytes[k] = (uint8_t)(c.literals >> 8 * k);
         else if (back <= HLS_RECENT)
             bytes[k] = c.recent[(back - 1) & (HLS_RECENT - 1)];
         else
-            bytes[k] = window[place & 7][place >> 3];
+            bytes[k] = line[(source + k) & 7];
         lag = lag + 1 == c.offset ? 0 : lag + 1;
+        out.bytes |= k < n ? (uint64_t)bytes[k] << 8 * k : 0;
     }
-    for (uint32_t k = 0; k < 8; k++) {
+    for (uint32_t b = 0; b < 8; b++) {
 #pragma HLS UNROLL
-        /* Eight neighbouring bytes are in eight banks, so one clock writes them all. */
-        uint32_t place = hls_copier_place(c, c.at + k);
-        if (k < n) {
-            window[place & 7][place >> 3] = bytes[k];
-            out.bytes |= (uint64_t)bytes[k] << 8 * k;
-        }
+        uint32_t k = (b - c.at) & 7;
+        if (k < n)
+            window[b][hls_copier_place(c, c.at + k) >> 3] = bytes[k];
     }
     /* The newest byte stands first, so that a match's offset, less one, is an index. */
     for (uint32_t k = HLS_RECENT; k-- > 0;) {
@@ -133,29 +139,16 @@ static inline hls_chunk hls_copier_bytes(hls_copier &c, uint8_t (&window)[8][HLS
     return out;
 }
 
-/* Behind planes that were left out the last bytes are fetched back. */
-static inline void hls_copier_refresh(hls_copier &c, uint8_t (&window)[8][HLS_WINDOW / 8])
-{
-    for (uint32_t k = 0; k < HLS_RECENT; k += 8) { /* four clocks: a word of the window each */
-#pragma HLS PIPELINE II=1
-        for (uint32_t i = 0; i < 8; i++) {
-#pragma HLS UNROLL
-            uint32_t place = hls_copier_place(c, c.at - 1 - k - i);
-            c.recent[k + i] = window[place & 7][place >> 3];
-        }
-    }
-    c.stale = false;
-}
-
-/* One block.  A match reads the window at least HLS_RECENT bytes, so four writes, behind the place it writes to; nearer
- * bytes come from registers. */
+/* One block.  A match reads the window more than HLS_RECENT bytes, so four writes, behind the place it writes to;
+ * nearer bytes come from registers.  A plane that is left out is many bytes and no write: behind it HLS_PAUSE clocks
+ * pass, as what is read next may be what was written last.  `recent` stays right: that plane ends as the one before. */
 static void hls_copy_unit(const hls_unit &u, hls::stream<hls_sequence, HLS_SMALL_DEPTH> &sequences,
                           hls::stream<hls_chunk, HLS_SMALL_DEPTH> &chunks)
 {
     uint8_t window[8][HLS_WINDOW / 8];
 #pragma HLS ARRAY_PARTITION variable=window complete dim=1
 #pragma HLS BIND_STORAGE variable=window type=ram_s2p impl=bram
-#pragma HLS DEPENDENCE variable=window inter false
+#pragma HLS DEPENDENCE variable=window inter RAW distance=5 true
     hls_copier c;
 #pragma HLS ARRAY_PARTITION variable=c.recent complete
 #pragma HLS ARRAY_PARTITION variable=c.real complete
@@ -182,11 +175,11 @@ static void hls_copy_unit(const hls_unit &u, hls::stream<hls_sequence, HLS_SMALL
             c.real[plane] = c.real[(plane - 1) & 31];
             c.match -= c.plane;
             c.at += c.plane;
-            c.stale = true;
+            c.wait = HLS_PAUSE;
+        } else if (c.wait) {
+            c.wait--;
+            continue;
         } else {
-            /* `recent` went on without the planes that were left out. */
-            if (c.stale)
-                hls_copier_refresh(c, window);
             out = hls_copier_bytes(c, window);
         }
         chunks.write(out);
@@ -235,13 +228,13 @@ static bool hls_planes_fill(hls_planes &planes, uint32_t plane, uint32_t elem,
         /* Only the mark is kept; the pixels' wiring takes the plane before. */
         if (what == HLS_SAME)
             planes.same[p++ & 31] = true;
-        for (uint32_t k = 0; k < 8; k++) {
+        for (uint32_t m = 0; m < 8; m++) {
 #pragma HLS UNROLL
-            /* Eight bytes go to eight memories of a bank, or of two, in one clock. */
-            uint32_t byte = at + k;
+            /* Eight bytes go to eight memories of a bank, or of two, in one clock: each takes the one that is its
+             * own. */
+            uint32_t k = (m - at) & 7, byte = at + k;
             if (k < c.n)
-                planes.bank[((p << shift) + (byte >> 8)) & 31][byte & 7][byte >> 3 & 31] =
-                    (uint8_t)(c.bytes >> 8 * k);
+                planes.bank[((p << shift) + (byte >> 8)) & 31][m][byte >> 3 & 31] = (uint8_t)(c.bytes >> 8 * k);
         }
         at += c.n;
         /* Chunks end where planes do, so this is never passed by. */
@@ -259,14 +252,20 @@ static inline hls_pixels hls_planes_pixels(const hls_planes &planes, uint32_t g,
 #pragma HLS INLINE
     uint32_t shift = elem == 4 ? 0 : elem == 2 ? 1 : 2;
     uint8_t row = 0;
-    uint8_t bits[32];
+    uint8_t bits[32], rows[32];
 #pragma HLS ARRAY_PARTITION variable=bits complete
+#pragma HLS ARRAY_PARTITION variable=rows complete
     hls_pixels out = { { 0, 0, 0, 0 }, (uint8_t)(8 * elem), g + 1 == plane, 0 };
+    for (uint32_t b = 0; b < 32; b++) {
+#pragma HLS UNROLL
+        /* Each bank is read once; which planes these bytes are of depends on the element's size. */
+        rows[b] = planes.bank[b][g & 7][g >> 3 & 31];
+    }
     for (uint32_t p = 0; p < 32; p++) {
 #pragma HLS UNROLL
         /* Ascending: a plane equal to the one before has its row at hand. */
         if (p < 8 * elem)
-            row = planes.same[p] ? row : planes.bank[((p << shift) + (g >> 8)) & 31][g & 7][g >> 3 & 31];
+            row = planes.same[p] ? row : rows[((p << shift) + (g >> 8)) & 31];
         bits[p] = p < 8 * elem ? row : 0;
     }
     for (uint32_t i = 0; i < 8; i++) {
