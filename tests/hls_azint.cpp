@@ -3,6 +3,7 @@
 // currents, variances, several pieces; chunks of both filters, empty and damaged frames beside good ones.
 #include "hls.h"
 
+#include "azint/azint_engine.h"
 #include "azint_oracle.h"
 #include "design.h"
 #include "hls_numbers.h"
@@ -457,6 +458,65 @@ static void damaged()
     oracle_plan_free(&s.plan);
 }
 
+/* Nothing is added to bins that a piece does not have: the next piece, of any frame, would find it in the banks. */
+static void bins_of_no_piece()
+{
+    static hls_banks banks;
+    hls_sums_task task;
+    hls_piece piece = { 0, 0, 1, 1, 3, 0, { 0, 0, 0, 0 } };
+    hls::stream<hls_record, HLS_PIXEL_DEPTH> records;
+    hls::stream<hls_group, HLS_SMALL_DEPTH> groups;
+    hls::stream<uint8_t, HLS_PIXEL_DEPTH> lost;
+    hls::stream<hls_pair, HLS_PAIR_DEPTH> totals;
+    static const uint32_t entries[HLS_LANES] = { 2 | HLS_USED | HLS_TWO, 5 | HLS_USED, 8191 | HLS_USED | HLS_TWO,
+                                                 3 | HLS_USED,           2 | HLS_USED };
+    bytes record(HLS_RECORD);
+    hls_record r;
+    size_t left = 0;
+    memset(&task, 0, sizeof task);
+    for (size_t k = 0; k < HLS_LANES; k++) {
+        record[5 * k] = 1;
+        record[5 * k + 3] = static_cast<uint8_t>(entries[k]);
+        record[5 * k + 4] = static_cast<uint8_t>(entries[k] >> 8);
+    }
+    memcpy(&r, record.data(), sizeof r);
+    records.write(r);
+    hls_group g = { { 7, 7, 7, 7, 7, 7, 7, 7 } };
+    groups.write(g);
+    hls_integrate_piece(task, piece, banks, records, groups, lost);
+    hls_integrate_flush(piece.n_bins, banks, totals);
+    for (auto &lane : banks)
+        for (auto &bank : lane)
+            for (const hls_bin &bin : bank)
+                left += hls_sum_limb(bin.signal, false) != 0;
+    totals.read();
+    is_int(static_cast<intmax_t>(hls_sum_limb(totals.read().bin[0].signal, false)), 7, "a bin of a piece");
+    is_int(static_cast<intmax_t>(left), 0, "... and none is left in the banks of bins that it does not have");
+}
+
+/* A place of runs so far off that four bytes more begin anew. */
+static void places_that_wrap()
+{
+    hls_word memory[3];
+    hls_sums_task task;
+    memset(memory, 1, sizeof memory);
+    memset(&task, 0, sizeof task);
+    task.runs_end = 128;
+    for (uint64_t at = 0; at < 4; at++)
+        if (hls_run_word(&memory[1], UINT64_MAX - at, task) != HCY_AZINT_NO_RUN)
+            task.runs_end = 0;
+    ok(task.runs_end, "runs before their span are none");
+}
+
+/* Plans may be of no pixels, and their sums are written like others. */
+static void no_pixels()
+{
+    scene s = scene_of(ORACLE_SPLIT, 0, 5, 3, HCY_PIXEL_U16);
+    const char *wrong = run_images(s, std::vector<bytes>(2));
+    ok(!wrong, "images of no pixels%s%s", wrong ? ": " : "", wrong ? wrong : "");
+    oracle_plan_free(&s.plan);
+}
+
 /* Spans that are no plan's make no records. */
 static void refusals()
 {
@@ -522,6 +582,9 @@ int main()
     noise_for_chunks();
     damaged_tables();
     damaged();
+    bins_of_no_piece();
+    places_that_wrap();
+    no_pixels();
     refusals();
     tail_alone();
     return done_testing();

@@ -270,6 +270,34 @@ static void damaged_frames()
     ok(!wrong, "tables that do not fit%s%s", wrong ? ": " : "", wrong ? wrong : "");
 }
 
+/* Images of 2^47 bytes: where the places of 2^17 of them end a sum of 64 bits is 0 again. */
+static void images_beyond_all()
+{
+    hls_batch b(HCY_CODEC_LZ4, 4, UINT64_C(1) << 47);
+    hcy_bslz4_frame f;
+    memset(&f, 0, sizeof f);
+    f.n_blocks = 1 << 16;
+    f.block_bytes = f.last_bytes = UINT32_C(1) << 31;
+    f.status = HCY_EFORMAT;
+    b.frames.assign(1 << 17, f);
+    b.frames.front().status = b.frames.back().status = 0;
+    b.blocks.resize(f.n_blocks);
+    bytes images(64), reports(b.frames.size() * sizeof(hcy_frame_report)), frames = bytes_of(b.frames),
+          blocks = bytes_of(b.blocks), job = bytes_of_one(b.job), chunks(64), none;
+    bool clean = hls_call(bslz4_decode_run, b.frames.size(),
+                          { { &chunks, false },
+                            { &frames, false },
+                            { &blocks, false },
+                            { &job, true },
+                            { &images, false },
+                            { &reports, false },
+                            { &none, false } });
+    hcy_frame_report first, last;
+    memcpy(&first, &reports[0], sizeof first);
+    memcpy(&last, &reports[reports.size() - sizeof last], sizeof last);
+    ok(clean && first.status == HCY_EINVAL && last.status == HCY_EINVAL, "images without room, in any number");
+}
+
 /* --- Deadlocks --- */
 
 static char deadlock_words[512];
@@ -332,5 +360,6 @@ int main()
     }
     try_images(HCY_CODEC_LZ4, 8, 20000, 0, "filter 32004");
     damaged_frames();
+    images_beyond_all();
     return done_testing();
 }

@@ -150,7 +150,7 @@ static void hls_sum_image(const uint64_t *images, uint64_t images_bytes, uint64_
     HLS_STAGES
     /* The stages behind collect are those of bslz4_azint: pixels are pixels, wherever they came from. */
     HLS_STAGE(hls_read_image(images, images_bytes, image, task.job.n_pixels * task.elem, pieces));
-    HLS_STAGE(hls_collect_image(task.elem, pieces, groups));
+    HLS_STAGE(hls_collect_image(task.elem, task.job.n_pixels * task.elem, pieces, groups));
     HLS_STAGE(hls_weights(plan, task, to_integrate, to_note, to_settle, records, bins));
     HLS_STAGE(hls_integrate(task, to_integrate, records, groups, lost, totals));
     HLS_STAGE(hls_note(task, list, again, to_note, lost, losses));

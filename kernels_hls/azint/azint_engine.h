@@ -11,8 +11,8 @@
  * find it there before memory has it, and nothing ever waits.  Sums of 96 bits hold any frame (doc/numbers.md: below
  * 2^88).  Behind a piece of the plan the banks are emptied, a pair of bins a clock, into FIFOs that hold a whole piece:
  * settle takes them to memory while the next piece is added up.  Lost pixels (invalid in this frame alone) are rare:
- * they are listed, and taken one by one afterwards from the plan's canonical tables.  A frame with more of them than the
- * list holds goes through the stages again.  collect and weights stand in azint_feed.h.
+ * they are listed, and taken one by one afterwards from the plan's canonical tables.  A frame with more of them than
+ * the list holds goes through the stages again.  collect and weights stand in azint_feed.h.
  */
 #ifndef HCY_HLS_AZINT_ENGINE_H
 #define HCY_HLS_AZINT_ENGINE_H
@@ -143,8 +143,9 @@ static inline void hls_lane(hls_bin (&banks)[2][HLS_BINS / 2], hls_written (&wri
         hls_bank_add(banks[1], written[1], odd ? bin >> 1 : next >> 1, odd ? first : second);
 }
 
-/* Whatever the records say, as many groups are taken as the piece has, and a byte of lost pixels given for each. */
-static void hls_integrate_piece(const hls_sums_task &task, uint32_t n_records, uint32_t n_groups, hls_banks &banks,
+/* Whatever the records say, as many groups are taken as the piece has, and a byte of lost pixels given for each; and
+ * nothing is added to bins that the piece does not have: it would stay in the banks, for whoever comes next. */
+static void hls_integrate_piece(const hls_sums_task &task, const hls_piece &piece, hls_banks &banks,
                                 hls::stream<hls_record, HLS_PIXEL_DEPTH> &records,
                                 hls::stream<hls_group, HLS_SMALL_DEPTH> &groups,
                                 hls::stream<uint8_t, HLS_PIXEL_DEPTH> &lost)
@@ -166,13 +167,13 @@ static void hls_integrate_piece(const hls_sums_task &task, uint32_t n_records, u
         }
         g.pixel[k] = 0;
     }
-    for (uint32_t r = 0; r < n_records; r++) {
+    for (uint32_t r = 0; r < piece.n_records; r++) {
 #pragma HLS PIPELINE II=1
 #pragma HLS DEPENDENCE variable=banks inter RAW distance=4 true
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=560712 max=4194304
         hls_record record = records.read();
         /* Further records of the same pixels keep them and what is known of them. */
-        if (first && taken < n_groups) {
+        if (first && taken < piece.n_groups) {
             g = groups.read();
             gone = 0;
             taken++;
@@ -181,7 +182,8 @@ static void hls_integrate_piece(const hls_sums_task &task, uint32_t n_records, u
 #pragma HLS UNROLL
             uint64_t entry = hls_record_entry(record, k);
             int64_t value = hls_value(g.pixel[k], task);
-            bool used = entry >> 24 & HLS_USED;
+            uint32_t bin = entry >> 24 & HLS_BIN_MASK, two = entry >> 24 & HLS_TWO ? 1 : 0;
+            bool used = entry >> 24 & HLS_USED && bin + two < piece.n_bins;
             /* All weights of a pixel are lost with it, so it is looked at with its first record only. */
             if (first && used && hls_invalid(value, task))
                 gone |= (uint8_t)(1u << k);
@@ -197,7 +199,7 @@ static void hls_integrate_piece(const hls_sums_task &task, uint32_t n_records, u
     }
     /* Records that contradict the piece must not leave other stages waiting for ever, so the groups that are
      * missing are taken and answered here. */
-    for (uint32_t i = given; i < n_groups; i++) { /* records that were none */
+    for (uint32_t i = given; i < piece.n_groups; i++) { /* records that were none */
 #pragma HLS PIPELINE II=1
 #pragma HLS LOOP_TRIPCOUNT min=0 avg=0 max=4194304
         if (i >= taken)
@@ -241,7 +243,7 @@ static void hls_integrate(hls_sums_task task, hls::stream<hls_piece, 2> &pieces,
     for (uint64_t i = 0; i < task.n_pieces; i++) { /* HLS_OUTER */
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=1 max=4096
         hls_piece p = pieces.read();
-        hls_integrate_piece(task, p.n_records, p.n_groups, banks, records, groups, lost);
+        hls_integrate_piece(task, p, banks, records, groups, lost);
         hls_integrate_flush(p.n_bins, banks, totals);
     }
 }
@@ -421,8 +423,10 @@ static void hls_lose_weight(uint64_t *sums, uint64_t n_bins, const hls_sums_task
 /* The word of a run; where it is not all there, one without weights. */
 static inline uint32_t hls_run_word(const hls_word *plan, uint64_t at, const hls_sums_task &task)
 {
-    uint32_t word = at >= task.span[1] && at + 4 <= task.runs_end ? hls_table_u32(plan, at) : HCY_AZINT_NO_RUN;
-    return at + 4 + 3 * (uint64_t)HCY_AZINT_RUN_N(word) <= task.runs_end ? word : HCY_AZINT_NO_RUN;
+    /* Differences, as the place comes from the tables and a sum may wrap. */
+    uint64_t left = at >= task.span[1] && at <= task.runs_end ? task.runs_end - at : 0;
+    uint32_t word = left >= 4 ? hls_table_u32(plan, at) : HCY_AZINT_NO_RUN;
+    return left >= 4 + 3 * (uint64_t)HCY_AZINT_RUN_N(word) ? word : HCY_AZINT_NO_RUN;
 }
 
 /* A pixel's runs in the canonical tables: where they begin. */
@@ -479,8 +483,10 @@ static void hls_lose(const hls_word *plan, const hls_sums_task &task, const hls_
     for (uint64_t i = 0; i < n && i < HLS_LOST; i++) { /* HLS_OUTER */
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=10 max=16384
         for (uint32_t k = 0; k < HLS_LANES; k++) { /* HLS_OUTER */
-            if (list[i].which >> k & 1)
-                hls_lose_pixel(plan, task, (uint64_t)list[i].group * HLS_LANES + k, sums);
+            uint64_t pixel = (uint64_t)list[i].group * HLS_LANES + k;
+            /* Damaged records may call a pixel lost that only fills up the last group. */
+            if (list[i].which >> k & 1 && pixel < task.job.n_pixels)
+                hls_lose_pixel(plan, task, pixel, sums);
         }
     }
 }
@@ -521,7 +527,7 @@ static int32_t hls_sums_open(hls_sums_task &task, const uint64_t *job, const hls
     /* The tables come from the host's memory: whatever they say is held against their size before it is
      * used. */
     if (plan_bytes < sizeof(hcy_hls_tables) || hls_table_u64(plan, 0) <= HLS_SPAN ||
-        task.job.n_invalid > HCY_AZINT_MAX_INVALID)
+        task.job.n_invalid > HCY_AZINT_MAX_INVALID || task.job.n_bins > HCY_AZINT_MAX_BINS)
         return HCY_EINVAL;
     for (uint32_t k = 0; k <= HLS_SPAN; k++) {
 #pragma HLS PIPELINE off

@@ -146,14 +146,16 @@ static void hls_read_image(const uint64_t *images, uint64_t images_bytes, uint64
     }
 }
 
-static void hls_collect_image(uint32_t elem, hls::stream<hls_pixels, HLS_PIXEL_DEPTH> &pieces,
+static void hls_collect_image(uint32_t elem, uint64_t bytes, hls::stream<hls_pixels, HLS_PIXEL_DEPTH> &pieces,
                               hls::stream<hls_group, HLS_SMALL_DEPTH> &groups)
 {
     hls_gear gear;
 #pragma HLS ARRAY_PARTITION variable=gear.bytes complete
     bool bad = false;
     hls_gear_begin(gear);
-    hls_collect_unit(gear, elem, pieces, groups, &bad);
+    /* Of no pixels there is no piece, not even the last one. */
+    if (bytes)
+        hls_collect_unit(gear, elem, pieces, groups, &bad);
     if (gear.fill)
         groups.write(hls_gear_take(gear, elem));
 }

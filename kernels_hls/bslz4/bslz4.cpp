@@ -128,21 +128,24 @@ extern "C" void bslz4_decode(uint64_t items, const uint64_t *chunks, uint64_t ch
     /* The registers may say anything: no more frames are taken than the tables have. */
     uint64_t n = hls_least(hls_least(items, reports_bytes / sizeof(hcy_frame_report)),
                            frames_bytes / sizeof(hcy_bslz4_frame));
+    uint64_t at = 0;
     for (uint64_t i = 0; i < n; i++) { /* HLS_OUTER */
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=32 max=1024
         hls_task task;
         uint32_t damaged = UINT32_MAX;
         hls_frame_get(&task.frame, frames, i);
         int32_t status = hls_frame_check(task.frame, coding, chunks_bytes, blocks_bytes / sizeof(hcy_bslz4_block));
-        /* The image's place, which the check of the frame knows nothing of. */
-        if (!status && (i + 1) * coding.image_bytes > images_bytes)
+        /* The image's place, which the check of the frame knows nothing of; where one has none, none behind it has. */
+        bool fits = coding.image_bytes <= images_bytes - at;
+        if (!status && !fits)
             status = HCY_EINVAL;
         task.chunks_bytes = chunks_bytes;
         task.n_units = task.frame.n_blocks + (task.frame.tail_bytes > 0);
         task.codec = coding.codec;
         task.elem = coding.elem_size;
         if (!status)
-            hls_decode_frame(chunks, blocks, images, i * coding.image_bytes, task, &damaged);
+            hls_decode_frame(chunks, blocks, images, at, task, &damaged);
+        at += fits ? coding.image_bytes : 0;
         /* A damaged frame's report says where the block begins in the chunk. */
         if (damaged == UINT32_MAX)
             hls_report_put(reports, i, status, 0, 0, 0);
