@@ -41,6 +41,9 @@ check '--split' more "`value records --split full --npt 4000`" "`value records -
 check '--dataset that is not there' refused 1 '/no' model s.h5 -p s.poni --dataset /no
 { printf '\223NUMPY\001\000v\000%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': (8, 8), }"; head -c 256 /dev/zero; } >float.npy
 check 'pixels that the kernels do not take' refused 1 'floats of 4 bytes' model float.npy -p s.poni
+"$halcyon" compress s.h5 -o big.h5 --block 16384 -q && "$halcyon" compress s.h5 -o big_lz4.h5 --codec lz4 --block 16384 -q || exit 99
+check 'blocks larger than the engines hold' refused 1 '16384 bytes' model big.h5 -p s.poni
+check '... which without bit-planes may have any size' model big_lz4.h5 -p s.poni
 check 'without a geometry' refused 2 'poni' model s.h5
 echo "1..$n"
 exit $failed

@@ -115,6 +115,17 @@ static int lay_out_records(struct model *m)
     return CLI_OK;
 }
 
+/* What the engines hold of bit-planes (bslz4_parse.h): a card would report other frames as unsupported. */
+static int check_blocks(const struct model *m, const hcy_bslz4_frame *frame)
+{
+    const uint32_t codec = m->source.coding.codec;
+    const int has_planes = codec == HCY_CODEC_BSLZ4 || codec == HCY_CODEC_BITSHUFFLE;
+    if (!has_planes || !frame->n_blocks || frame->block_bytes <= HLS_BLOCK)
+        return CLI_OK;
+    return cli_error("blocks of bit-planes have %u bytes; the FPGA kernels take %d at most", frame->block_bytes,
+                     HLS_BLOCK);
+}
+
 static int look_at_frame(struct model *m, uint64_t number)
 {
     hcy_bslz4_frame frame;
@@ -137,8 +148,9 @@ static int look_at_frame(struct model *m, uint64_t number)
         status = hcy_fail(HCY_ENOMEM, "%zu blocks", n);
     if (!status)
         status = hcy_bslz4_parse(&frame, m->blocks, n, NULL, &m->source.coding, m->chunk, size);
+    status = status ? cli_fail(status) : check_blocks(m, &frame);
     if (status)
-        return cli_fail(status);
+        return status;
     /* The walk counts what the decoders would do; it needs no pixels. */
     hls_work_frame(&m->work, &frame, m->blocks, &m->source.coding, m->chunk);
     return CLI_OK;
