@@ -101,6 +101,32 @@ static void test_damaged(const unsigned char *good, size_t size)
     free(data);
 }
 
+/* Each of another memory than there is, then by arguments that no kernel has, which XRT crashes on. */
+static void test_connections(const unsigned char *good, size_t size)
+{
+    unsigned char *data = malloc(size);
+    hcy_device *dev = NULL;
+    hcy_kernel *kernel = NULL;
+    char spec[200];
+    if (!data)
+        bail_out("out of memory");
+    memcpy(data, good, size);
+    struct xclbin_connections *c = (void *)(data + section(data, XCLBIN_CONNECTIVITY)->offset);
+    c->list[c->n - 1].memory = 1000;
+    st_says(open_program(data, size), HCY_EFORMAT, "a connection leads nowhere", "a memory that is not there");
+    c->list[c->n - 1].memory = 0;
+    for (int32_t i = 0; i < c->n; i++)
+        c->list[i].argument = 1000;
+    ((struct xclbin_head *)(void *)data)->uuid[3] ^= 1;
+    st_ok(open_program(data, size), "arguments that are not there, of whatever kernels");
+    snprintf(spec, sizeof spec, "xrt:0@xclbin=%s", path);
+    st_ok(hcy_device_open(&dev, spec), "... whose program may be loaded");
+    st_says(hcy_kernel_get(&kernel, dev, "bslz4_decode"), HCY_EFORMAT, "arguments that it does not have",
+            "... but no kernel of it used");
+    hcy_device_release(dev);
+    free(data);
+}
+
 static void test_other(const unsigned char *good, size_t size)
 {
     static const struct {
@@ -140,6 +166,7 @@ static void test_programs(void)
     close(fd);
     test_damaged(good, size);
     test_other(good, size);
+    test_connections(good, size);
     st_ok(open_program(good, size), "the program as it was opens");
     remove(path);
     free(good);

@@ -533,6 +533,9 @@ static int open_units(struct xrt_kernel *k)
     char names[MOST_UNITS][80];
     size_t n = xclbin_instances(&k->device->xclbin, k->name, names, MOST_UNITS);
     int status = 0;
+    if (!xclbin_connects(&k->device->xclbin, k->name, k->layout->n_args))
+        return hcy_fail(HCY_EFORMAT, "the program connects kernel %s to memories by arguments that it does not have",
+                        k->name);
     for (size_t i = 0; !status && i < n; i++)
         status = open_unit(k, names[i]);
     return status ? status : open_runs(k);

@@ -57,6 +57,16 @@ static const void *find_table(const struct xclbin_head *h, uint32_t kind, size_t
     return n >= 0 && (s->size - first) / entry >= (size_t)n ? (const char *)h + s->offset : NULL;
 }
 
+static const struct xclbin_memories *find_memories(const struct xclbin_head *h, uint32_t kind)
+{
+    return find_table(h, kind, offsetof(struct xclbin_memories, list), sizeof(struct xclbin_memory));
+}
+
+static const struct xclbin_connections *find_connections(const struct xclbin_head *h, uint32_t kind)
+{
+    return find_table(h, kind, offsetof(struct xclbin_connections, list), sizeof(struct xclbin_connection));
+}
+
 static int check_head(const struct xclbin_head *h, size_t size, const char *path)
 {
     if (size < sizeof *h || memcmp(h->magic, XCLBIN_MAGIC, sizeof h->magic))
@@ -73,29 +83,37 @@ static int check_head(const struct xclbin_head *h, size_t size, const char *path
     return memchr(h->platform, 0, sizeof h->platform) ? 0 : refuse_xclbin(path, "its platform has no end");
 }
 
+/* Each from a unit to one of the memories; a table that is not there has none. */
+static bool are_connections_whole(const struct xclbin *x, uint32_t kind, uint32_t memories)
+{
+    const struct xclbin_connections *c = find_connections(x->head, kind);
+    const struct xclbin_memories *to = find_memories(x->head, memories);
+    to = to ? to : x->memories;
+    for (int32_t i = 0; c && i < c->n; i++)
+        if (c->list[i].unit < 0 || c->list[i].unit >= x->units->n || c->list[i].memory < 0 ||
+            c->list[i].memory >= to->n || c->list[i].argument < 0)
+            return false;
+    return true;
+}
+
 static int check_tables(struct xclbin *x, const char *path)
 {
     const struct xclbin_head *h = x->head;
-    x->memories =
-        find_table(h, XCLBIN_GROUPS, offsetof(struct xclbin_memories, list), sizeof(struct xclbin_memory));
+    x->memories = find_memories(h, XCLBIN_GROUPS);
     /* Not every program has groups; in one without them units are connected to the memories themselves. */
     if (!x->memories)
-        x->memories = find_table(h, XCLBIN_MEMORIES, offsetof(struct xclbin_memories, list),
-                                 sizeof(struct xclbin_memory));
+        x->memories = find_memories(h, XCLBIN_MEMORIES);
     x->units = find_table(h, XCLBIN_UNITS, offsetof(struct xclbin_units, list), sizeof(struct xclbin_unit));
-    const struct xclbin_connections *c = find_table(
-        h, XCLBIN_CONNECTIVITY, offsetof(struct xclbin_connections, list), sizeof(struct xclbin_connection));
     const struct xclbin_section *xml = find_section(h, XCLBIN_METADATA);
-    if (!x->memories || !x->units || !c || !xml)
+    if (!x->memories || !x->units || !find_connections(h, XCLBIN_CONNECTIVITY) || !xml)
         return refuse_xclbin(path, "a table of memories, units or connections, or the metadata, is missing or damaged");
     /* Names are printed and compared later without looking at their room. */
     for (int32_t i = 0; i < x->units->n; i++)
         if (!memchr(x->units->list[i].name, 0, sizeof x->units->list[i].name))
             return refuse_xclbin(path, "a compute unit's name has no end");
-    for (int32_t i = 0; i < c->n; i++)
-        if (c->list[i].unit < 0 || c->list[i].unit >= x->units->n || c->list[i].memory < 0 ||
-            c->list[i].argument < 0)
-            return refuse_xclbin(path, "a connection leads nowhere");
+    if (!are_connections_whole(x, XCLBIN_CONNECTIVITY, XCLBIN_MEMORIES) ||
+        !are_connections_whole(x, XCLBIN_GROUP_CONNECTIVITY, XCLBIN_GROUPS))
+        return refuse_xclbin(path, "a connection leads nowhere");
     x->xml = (const char *)h + xml->offset;
     x->xml_size = xml->size;
     return 0;
@@ -278,6 +296,21 @@ size_t xclbin_instances(const struct xclbin *x, const char *kernel, char names[]
     return found;
 }
 
+bool xclbin_connects(const struct xclbin *x, const char *kernel, size_t n_args)
+{
+    static const uint32_t kinds[] = { XCLBIN_CONNECTIVITY, XCLBIN_GROUP_CONNECTIVITY };
+    const size_t n = strlen(kernel);
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        const struct xclbin_connections *c = find_connections(x->head, kinds[k]);
+        for (int32_t i = 0; c && i < c->n; i++) {
+            const char *name = x->units->list[c->list[i].unit].name;
+            if ((size_t)c->list[i].argument >= n_args && !strncmp(name, kernel, n) && name[n] == ':')
+                return false;
+        }
+    }
+    return true;
+}
+
 bool xclbin_has(const struct xclbin *x, const char *kernel)
 {
     char names[1][80];
@@ -329,8 +362,7 @@ int xclbin_arguments(struct xclbin_argument *arguments, size_t *n, size_t room, 
 uint64_t xclbin_memory(const struct xclbin *x)
 {
     uint64_t bytes = 0;
-    const struct xclbin_memories *all = find_table(
-        x->head, XCLBIN_MEMORIES, offsetof(struct xclbin_memories, list), sizeof(struct xclbin_memory));
+    const struct xclbin_memories *all = find_memories(x->head, XCLBIN_MEMORIES);
     all = all ? all : x->memories;
     for (int32_t i = 0; i < all->n; i++)
         if (all->list[i].used && all->list[i].type != XCLBIN_HOST)

@@ -34,6 +34,8 @@ int xclbin_check(const struct xclbin *x, const char *path);
 bool xclbin_has(const struct xclbin *x, const char *kernel);
 /* The instances of a kernel, "kernel:{instance}" each: how many. */
 size_t xclbin_instances(const struct xclbin *x, const char *kernel, char names[][80], size_t room);
+/* Whether what its units are connected by are arguments of its own, n_args of them: XRT crashes where they are not. */
+bool xclbin_connects(const struct xclbin *x, const char *kernel, size_t n_args);
 /* What a kernel takes, by its metadata.  HCY_ENOENT: there is none of that name. */
 struct xclbin_argument {
     char name[80];
