@@ -1,4 +1,4 @@
-/* h5_stack.c - HDF5 datasets as stacks: where each frame's bytes are, and HDF5 itself where that cannot be known.
+/* h5_stack.c - HDF5 datasets as stacks: their frames' places, and HDF5 itself where these cannot be known.
  *
  * There are two ways to a frame, and the first that works is taken:
  *
@@ -6,11 +6,11 @@
  *               threads
  *   pixels      any other layout or filter: H5Dread under the lock, decoded by HDF5
  *
- * Asking HDF5 for the addresses of all chunks takes time quadratic in their number up to version 1.12, so we let
- * it read every chunk through a driver that reads nothing and notes where it should have (h5_driver.c).  The
- * frames of a virtual dataset are those of its sources, where they can be.
+ * What a dataset is and where its frames are h5_layout.c finds out.  The frames of a virtual dataset are those of its
+ * sources, where they can be.
  */
 #include "h5_driver.h"
+#include "h5_layout.h"
 #include "h5_read.h"
 #include "h5_virtual.h"
 #include <halcyon/backend.h>
@@ -19,145 +19,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MAX_FILTERS = 8 };
 #define MAX_CACHE     ((size_t)1 << 30)
 #define MOST_UNPROVED ((uint64_t)1 << 28) /* bytes of a frame that need not be stored: tiles that nobody wrote */
-#define FEW_FRAMES     ((hsize_t)1 << 24) /* that need not: their places take 400 MB */
-#define MOST_ELSEWHERE ((hsize_t)1 << 26) /* in other files than the dataset's */
-
-/* A dataset while it is being taken in. */
-struct layout {
-    hid_t dataset, space, plist;
-    hcy__h5_shape shape;
-    H5D_layout_t kind;
-    hsize_t chunk[4]; /* as many as dimensions */
-    hsize_t channel;  /* of four dimensions: which, from 0 */
-    int one_a_chunk;  /* chunks are frames */
-    uint32_t codec, block_bytes;
-    int coded;     /* there are filters */
-    int decodable; /* we know the codec */
-    int zstd;      /* codec HCY_CODEC_BITSHUFFLE, below Zstandard */
-};
-
-/* --- Filters --- */
-
-/* 32008's values: major, minor, bytes an element, elements a block (0: default), 0 none | 2 LZ4 | 3
- * Zstandard. */
-static void bitshuffle_codec(struct layout *l, const unsigned *values, size_t n)
-{
-    unsigned size = n > 2 ? values[2] : 0, kind = n > 4 ? values[4] : 0;
-    /* Completed twice, as of a dataset that was made like another one: the filter took the version for no code, but for
-     * 2; 0.3 knew no Zstandard. */
-    if (n > 5 && values[3] == values[0] && kind == values[1] && kind != 2 && values[5] == size)
-        kind = 0;
-    /* Bits shuffled as elements of another size are not the pixels' bits: HDF5's plugin has to do it. */
-    if (size && size != l->shape.pixel->size)
-        return;
-#ifdef HAVE_ZSTD
-    l->zstd = kind == 3;
-#endif
-    l->decodable = kind == 0 || kind == 2 || l->zstd;
-    l->codec = kind == 2 ? HCY_CODEC_BSLZ4 : HCY_CODEC_BITSHUFFLE;
-    if (kind != 2 && n > 3)
-        l->block_bytes = values[3] * l->shape.pixel->size;
-}
-
-static void find_codec(struct layout *l)
-{
-    int n = H5Pget_nfilters(l->plist);
-    l->codec = HCY_CODEC_NONE;
-    l->coded = n > 0;
-    l->decodable = n == 0;
-    /* Filters in a row, as a checksum after the compression, are left to HDF5. */
-    if (n != 1)
-        return;
-    unsigned values[MAX_FILTERS] = { 0 }, flags, config;
-    size_t n_values = MAX_FILTERS;
-    H5Z_filter_t id = H5Pget_filter2(l->plist, 0, &flags, &n_values, values, 0, NULL, &config);
-    if (id == 32008) {
-        bitshuffle_codec(l, values, n_values < MAX_FILTERS ? n_values : MAX_FILTERS);
-    } else if (id == 32004) {
-        l->decodable = 1;
-        l->codec = HCY_CODEC_LZ4;
-    }
-}
-
-/* --- Opening a dataset --- */
-
-static void close_layout(struct layout *l)
-{
-    if (l->plist > 0)
-        H5Pclose(l->plist);
-    if (l->space > 0)
-        H5Sclose(l->space);
-    if (l->dataset > 0)
-        H5Dclose(l->dataset);
-}
-
-/* The places of all frames take memory before any frame is found: their number is proved by what is there of them, some
- * bytes in the file for each.  Other files' bytes are not known here. */
-static int check_count(const struct layout *l, const char *path, const char *name)
-{
-    hid_t file = H5Iget_file_id(l->dataset);
-    hsize_t bytes = 0, most = FEW_FRAMES;
-    if (l->kind == H5D_VIRTUAL || H5Pget_external_count(l->plist) > 0)
-        most = MOST_ELSEWHERE;
-    else if (H5Fget_filesize(file, &bytes) >= 0 && bytes > most)
-        most = bytes;
-    H5Fclose(file);
-    return l->shape.dims[0] <= most ? 0
-                                    : hcy_fail(HCY_ECORRUPT, "%s::%s is said to have %llu frames, more than there can be in it",
-                                               path, name, (unsigned long long)l->shape.dims[0]);
-}
-
-static int open_layout(struct layout *l, hcy_stack *stack, hid_t file, const char *name)
-{
-    const char *path = stack->path;
-    int st;
-    *l = (struct layout){ .dataset = H5Dopen2(file, name, H5P_DEFAULT) };
-    if (l->dataset < 0 || hcy__h5_describe(&l->shape, l->dataset) ||
-        (l->space = H5Dget_space(l->dataset)) < 0 || (l->plist = H5Dget_create_plist(l->dataset)) < 0)
-        return hcy__h5_fail(HCY_EIO, "%s::%s cannot be opened", path, name);
-    /* Each reason to refuse has words of its own; all of them come before sizes are used. */
-    if (l->shape.rank < 2 || l->shape.rank > 4)
-        return hcy_fail(HCY_EFORMAT, "%s::%s has %d dimensions; an image has 2, a stack of images 3, or 4 with channels",
-                        path, name, l->shape.rank);
-    if (l->shape.overgrown)
-        return hcy_fail(HCY_ECORRUPT, "%s::%s is said to be larger than it may become: %llu frames of %llu x %llu",
-                        path, name, (unsigned long long)l->shape.dims[0], (unsigned long long)l->shape.dims[1],
-                        (unsigned long long)l->shape.dims[2]);
-    if (!l->shape.pixel)
-        return hcy_fail(HCY_EFORMAT, "%s::%s holds %s; pixels are whole numbers or floats of 8 to 64 bits",
-                        path, name, l->shape.type);
-    if (l->shape.dims[1] > UINT32_MAX || l->shape.dims[2] > UINT32_MAX)
-        return hcy_fail(HCY_ERANGE, "%s::%s: images of that size are not supported", path, name);
-    l->kind = H5Pget_layout(l->plist);
-    st = check_count(l, path, name);
-    if (st)
-        return st;
-    find_codec(l);
-    /* Chunks that are exactly frames can be read as they are stored. */
-    if (l->kind == H5D_CHUNKED) {
-        int rank = l->shape.rank;
-        H5Pget_chunk(l->plist, rank, l->chunk);
-        l->one_a_chunk = l->chunk[rank - 2] == l->shape.dims[1] && l->chunk[rank - 1] == l->shape.dims[2];
-        for (int i = 0; i < rank - 2; i++)
-            l->one_a_chunk = l->one_a_chunk && l->chunk[i] == 1;
-    }
-    return hcy__h5_channel(&l->channel, stack, file, name, l->shape.channels);
-}
 
 /* --- Reading through HDF5 --- */
-
-/* The first element of a frame in a dataset of two, three or four dimensions. */
-static void origin_of(hsize_t offset[4], int rank, uint64_t frame, hsize_t channel)
-{
-    memset(offset, 0, 4 * sizeof *offset);
-    if (rank > 2)
-        offset[0] = frame;
-    if (rank > 3)
-        offset[1] = channel;
-}
 
 static void drop_dataset(hcy__part *part)
 {
@@ -175,7 +40,7 @@ static int read_h5_pixels(const hcy_stack *stack, const hcy__part *part, uint64_
     int rank = H5Sget_simple_extent_ndims(space);
     hsize_t start[4], count[4] = { 1, 1, stack->info.height, stack->info.width };
     hid_t memory = H5Screate_simple(4, count, NULL);
-    origin_of(start, rank, frame - part->first, place->offset);
+    hcy__h5_origin(start, rank, frame - part->first, place->offset);
     /* The last `rank` of the four dimensions are the dataset's. */
     H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count + 4 - rank, NULL);
     herr_t done = H5Dread(dataset, hcy__h5_pixel_type(hcy__pixel_of_type(stack->info.pixel_type)), memory,
@@ -197,50 +62,6 @@ static int fetch_pixels(const hcy_stack *stack, const hcy__part *part, uint64_t 
     return st;
 }
 
-/* --- Where frames are --- */
-
-/* A chunk that HDF5 cannot find was never written.  Once all stored bytes have been met there is none left to
- * find.  `at` is the places' first frame in the stack: what is known of a growing one stays where it is. */
-static void chunk_addresses(hcy__location *places, const struct layout *l, const hcy_stack *stack, uint64_t at)
-{
-    hsize_t left = H5Dget_storage_size(l->dataset), offset[4];
-    for (hsize_t i = 0; left && i < l->shape.dims[0]; i++) {
-        const hcy__location *known = hcy__stack_known(stack, at + i);
-        uint32_t mask = 0;
-        uint64_t address, size;
-        origin_of(offset, l->shape.rank, i, l->channel);
-        if (known) {
-            places[i] = *known;
-        } else if (hcy__h5_spy_chunk(&address, &size, &mask, l->dataset, offset)) {
-            continue;
-        } else {
-            places[i] = (hcy__location){ .offset = address, .size = size };
-            if (mask & 1 && l->coded)
-                places[i].flags = LOCATION_PLAIN;
-            else if (l->zstd)
-                places[i].flags = LOCATION_ZSTD;
-        }
-        left -= places[i].size < left ? places[i].size : left;
-    }
-}
-
-/* -1: HDF5 has the pixels, but not at one place of this file (compact, or in other files). */
-static int addresses(hcy__location *places, const struct layout *l, const hcy_stack *stack, uint64_t at)
-{
-    const uint64_t frame_bytes = stack->info.frame_bytes, step = l->shape.channels * frame_bytes;
-    if (l->kind == H5D_CHUNKED) {
-        chunk_addresses(places, l, stack, at);
-        return 0;
-    }
-    haddr_t base = H5Dget_offset(l->dataset);
-    /* No address and nothing stored is a dataset that nobody wrote: its frames stay missing. */
-    if (base == HADDR_UNDEF && H5Dget_storage_size(l->dataset))
-        return -1;
-    for (hsize_t i = 0; base != HADDR_UNDEF && i < l->shape.dims[0]; i++)
-        places[i] = (hcy__location){ .offset = base + i * step + l->channel * frame_bytes, .size = frame_bytes };
-    return 0;
-}
-
 /* --- Taking a dataset in --- */
 
 /* The file that really holds the dataset: behind an external link it is another one. */
@@ -257,7 +78,7 @@ static int open_bytes(const hcy_stack *stack, hcy__part *part, hid_t dataset)
 }
 
 /* HDF5 decodes a chunk again for every frame in it unless its cache holds a whole layer of chunks. */
-static hid_t open_with_cache(const struct layout *l, hid_t file, const char *name)
+static hid_t open_with_cache(const struct hcy__h5_layout *l, hid_t file, const char *name)
 {
     size_t cache = l->shape.pixel->size * (size_t)l->chunk[0] * (size_t)(l->shape.rank > 3 ? l->chunk[1] : 1);
     if (hcy_size_mul(&cache, cache, l->shape.dims[1]) || hcy_size_mul(&cache, cache, l->shape.dims[2]) ||
@@ -271,42 +92,8 @@ static hid_t open_with_cache(const struct layout *l, hid_t file, const char *nam
     return dataset;
 }
 
-/* For a frame in tiles, or with others in a chunk: how many of its *all chunks were written; with `any`,
- * the search ends with the first. */
-static hsize_t chunks_of(hsize_t *all, const struct layout *l, hsize_t frame, int any)
-{
-    int rank = l->shape.rank;
-    hsize_t from[4], to[4] = { 0 };
-    uint64_t bytes;
-    /* The box begins where the chunk does that has the frame, and has one chunk in each dimension but the
-     * image's two. */
-    origin_of(from, rank, rank > 2 ? frame / l->chunk[0] * l->chunk[0] : 0, 0);
-    if (rank > 3)
-        from[1] = l->channel / l->chunk[1] * l->chunk[1];
-    for (int i = 0; i < rank - 2; i++)
-        to[i] = from[i] + 1;
-    to[rank - 2] = l->shape.dims[1];
-    to[rank - 1] = l->shape.dims[2];
-    return hcy__h5_spy_box(all, &bytes, l->dataset, rank, l->chunk, from, to, any);
-}
-
-/* HDF5 reads what nobody wrote as its fill value.  Of a growing stack all of a frame must be there. */
-static void written_frames(hcy__location *places, const struct layout *l, const hcy_stack *stack)
-{
-    /* A contiguous dataset is stored as a whole, or nobody wrote it. */
-    hsize_t all = 1, n = l->kind != H5D_CONTIGUOUS || H5Dget_storage_size(l->dataset);
-    for (hsize_t i = 0; i < l->shape.dims[0]; i++) {
-        /* Frames of one chunk share its answer; what was there before stays there. */
-        if (l->kind == H5D_CHUNKED && (l->shape.rank < 3 || i % l->chunk[0] == 0))
-            n = hcy__stack_known(stack, stack->info.frames + i) ? all : chunks_of(&all, l, i, !stack->growing);
-        places[i] = (hcy__location){ .offset = l->channel, .size = stack->info.frame_bytes };
-        if (!n || (stack->growing && n < all))
-            places[i].flags = LOCATION_MISSING;
-    }
-}
-
 /* Takes the frames of a dataset that HDF5 puts together from sources. */
-static int virtual_frames(hcy__location *places, const struct layout *l, hcy_stack *stack, const char *name)
+static int virtual_frames(hcy__location *places, const struct hcy__h5_layout *l, hcy_stack *stack, const char *name)
 {
     hcy__h5_sources sources;
     hsize_t mapped = 0;
@@ -330,7 +117,7 @@ static int virtual_frames(hcy__location *places, const struct layout *l, hcy_sta
 
 /* Takes a dataset that HDF5 has to read.  A filter that is missing is refused here and not at the first
  * frame. */
-static int take_pixels(hcy_stack *stack, hcy__part *part, hcy__location *places, const struct layout *l,
+static int take_pixels(hcy_stack *stack, hcy__part *part, hcy__location *places, const struct hcy__h5_layout *l,
                        hid_t file, const char *name)
 {
     for (int i = 0; i < H5Pget_nfilters(l->plist); i++) {
@@ -356,7 +143,7 @@ static int take_pixels(hcy_stack *stack, hcy__part *part, hcy__location *places,
         return hcy_fail(HCY_ECORRUPT, "%s::%s says that a frame has %llu bytes, and stores %llu bytes of all",
                         stack->path, name, (unsigned long long)stack->info.frame_bytes, (unsigned long long)stored);
     /* Which frames exist must be known before any is read: HDF5 gives the fill value for the others. */
-    written_frames(places, l, stack);
+    hcy__h5_written_frames(places, l, stack);
     int st = l->kind == H5D_VIRTUAL ? virtual_frames(places, l, stack, name) : 0;
     if (st)
         return st;
@@ -386,7 +173,7 @@ static void zstd_blocks(hcy_stack *stack, const hcy__part *part, const hcy__loca
 }
 
 /* The first dataset says what the stack is; the others must be the same. */
-static int check_likeness(hcy_stack *stack, const struct layout *l, uint32_t codec, const char *name)
+static int check_likeness(hcy_stack *stack, const struct hcy__h5_layout *l, uint32_t codec, const char *name)
 {
     hcy_stack_info *info = &stack->info;
     if (stack->n_parts == 0) {
@@ -412,13 +199,6 @@ static int check_likeness(hcy_stack *stack, const struct layout *l, uint32_t cod
             stack->path, name, (unsigned long long)l->shape.dims[1], (unsigned long long)l->shape.dims[2],
             l->shape.type, info->height, info->width, hcy__pixel_of_type(info->pixel_type)->name);
     return 0;
-}
-
-/* Can its frames be read without HDF5? */
-static int is_as_stored(const struct layout *l)
-{
-    return l->decodable && l->shape.little_endian &&
-           (l->one_a_chunk || (l->kind == H5D_CONTIGUOUS && !l->coded));
 }
 
 /* --- Virtual datasets: the frames of others, which are read where they are --- */
@@ -451,12 +231,12 @@ static int selected_frames(hsize_t *first, hsize_t *n, hid_t space)
 }
 
 /* Places of `n` frames of a source, from its frame `from` on.  Not 0: they cannot be read where they are. */
-static int take_source(hcy_stack *stack, hcy__location *places, const struct layout *l,
-                       const struct layout *source, hsize_t from, hsize_t n, const char *name)
+static int take_source(hcy_stack *stack, hcy__location *places, const struct hcy__h5_layout *l,
+                       const struct hcy__h5_layout *source, hsize_t from, hsize_t n, const char *name)
 {
     hcy__part *part;
     hsize_t all = source->shape.dims[0];
-    if (!is_as_stored(source) || source->shape.dims[1] != l->shape.dims[1] ||
+    if (!hcy__h5_is_as_stored(source) || source->shape.dims[1] != l->shape.dims[1] ||
         source->shape.dims[2] != l->shape.dims[2] || source->shape.pixel != l->shape.pixel ||
         check_likeness(stack, source, source->codec, name))
         return -1;
@@ -467,7 +247,7 @@ static int take_source(hcy_stack *stack, hcy__location *places, const struct lay
     /* A source's frames have no numbers in the stack yet: numbers beyond any frame's find nothing that is
      * known. */
     int st = !found || hcy__stack_add_part(&part, stack, name) ||
-             addresses(found, source, stack, UINT64_MAX - all) || open_bytes(stack, part, source->dataset);
+             hcy__h5_addresses(found, source, stack, UINT64_MAX - all) || open_bytes(stack, part, source->dataset);
     if (!st && source->zstd && stack->n_parts == 1)
         zstd_blocks(stack, part, found, all);
     for (hsize_t i = 0; !st && i < n && from < all && i < all - from; i++) {
@@ -478,10 +258,10 @@ static int take_source(hcy_stack *stack, hcy__location *places, const struct lay
     return st ? -1 : 0;
 }
 
-static int take_mapping(hcy_stack *stack, hcy__location *places, const struct layout *l, size_t i)
+static int take_mapping(hcy_stack *stack, hcy__location *places, const struct hcy__h5_layout *l, size_t i)
 {
     char path[4096] = "", name[1024] = "", stored[4096] = "", stored_name[1024] = "", reason[4200];
-    struct layout source;
+    struct hcy__h5_layout source;
     hsize_t to = 0, from = 0, n = l->shape.dims[0], m;
     hid_t space = H5Pget_virtual_vspace(l->plist, i), source_space = H5Pget_virtual_srcspace(l->plist, i);
     int st = selected_frames(&to, &n, space);
@@ -501,16 +281,16 @@ static int take_mapping(hcy_stack *stack, hcy__location *places, const struct la
         st = hcy__stack_absent(&places[to + k], stack, reason);
     if (st || other < 0)
         return st;
-    st = open_layout(&source, stack, other, name);
+    st = hcy__h5_layout_open(&source, stack, other, name);
     if (!st)
         st = take_source(stack, places + to, l, &source, from, n, name);
-    close_layout(&source);
+    hcy__h5_layout_close(&source);
     H5Fclose(other);
     return st;
 }
 
 /* *taken is 0 where HDF5 itself must put the frames together. */
-static int take_virtual(int *taken, hcy_stack *stack, const struct layout *l, const char *name)
+static int take_virtual(int *taken, hcy_stack *stack, const struct hcy__h5_layout *l, const char *name)
 {
     hcy_stack_info before = stack->info;
     size_t n_parts = stack->n_parts, n = 0;
@@ -532,11 +312,11 @@ static int take_virtual(int *taken, hcy_stack *stack, const struct layout *l, co
     return st;
 }
 
-static int take_layout(hcy_stack *stack, const struct layout *l, hid_t file, const char *name)
+static int take_layout(hcy_stack *stack, const struct hcy__h5_layout *l, hid_t file, const char *name)
 {
     hcy__part *part;
     hcy__location *places = NULL;
-    int as_stored = is_as_stored(l), taken = 0, st = 0;
+    int as_stored = hcy__h5_is_as_stored(l), taken = 0, st = 0;
     if (l->kind == H5D_VIRTUAL)
         st = take_virtual(&taken, stack, l, name);
     /* The frames of a virtual dataset are in the stack by now, as those of its sources. */
@@ -552,7 +332,7 @@ static int take_layout(hcy_stack *stack, const struct layout *l, hid_t file, con
         return st;
     part->first = stack->info.frames;
     /* Addresses where there are any; a compact dataset and one in external files have none. */
-    if (as_stored && !addresses(places, l, stack, stack->info.frames)) {
+    if (as_stored && !hcy__h5_addresses(places, l, stack, stack->info.frames)) {
         st = open_bytes(stack, part, l->dataset);
         if (!st && l->zstd && stack->n_parts == 1)
             zstd_blocks(stack, part, places, l->shape.dims[0]);
@@ -610,11 +390,11 @@ static int open_h5_stack(hcy_stack *stack)
     }
     int st = hcy__h5_find(&names, file, stack);
     for (size_t i = 0; !st && i < names.n; i++) {
-        struct layout layout;
-        st = open_layout(&layout, stack, file, names.at[i]);
+        struct hcy__h5_layout layout;
+        st = hcy__h5_layout_open(&layout, stack, file, names.at[i]);
         if (!st)
             st = take_layout(stack, &layout, file, names.at[i]);
-        close_layout(&layout);
+        hcy__h5_layout_close(&layout);
     }
     /* Numbered datasets go by the name of the first. */
     if (!st && !(stack->dataset = strdup(names.at[0])))

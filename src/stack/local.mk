@@ -16,7 +16,7 @@ libraw_la_SOURCES = src/stack/raw.c src/stack/spline.h src/stack/spline.c
 if HAVE_HDF5
 libcore_la_SOURCES += src/stack/h5_detector.h src/stack/h5_detector.c src/stack/h5_axes.c src/stack/h5_corrections.c
 libcore_la_SOURCES += src/stack/h5.h src/stack/h5.c src/stack/h5_find.c src/stack/h5_visit.h src/stack/h5_visit.c src/stack/h5_driver.h src/stack/h5_driver.c \
-    src/stack/h5_stack.c src/stack/h5_virtual.h src/stack/h5_virtual.c src/stack/h5_file.h src/stack/h5_file.c src/stack/h5_writer.c \
+    src/stack/h5_layout.h src/stack/h5_layout.c src/stack/h5_stack.c src/stack/h5_virtual.h src/stack/h5_virtual.c src/stack/h5_file.h src/stack/h5_file.c src/stack/h5_writer.c \
     src/stack/curves_h5.h src/stack/curves_h5.c src/stack/curves_h5_head.c src/stack/curves_h5_azint.c \
     src/stack/h5_read.h src/stack/h5_read.c src/stack/h5_read_files.c src/stack/results_h5.c \
     src/stack/host_array_h5.c src/stack/h5_mrd.h src/stack/h5_mrd.c src/stack/h5_mrd_record.h src/stack/h5_mrd_record.c \
