@@ -21,7 +21,7 @@ struct powder {
 /* 2 theta of a ring; NAN: there is none at this wavelength. */
 double ring_angle(double spacing, double wavelength);
 
-/* --- From nothing (calibrate_search.c) --- */
+/* --- From nothing (calibrate_search.c), and whose rings they are (calibrate_pattern.c) --- */
 
 /* How well a calibrant's rings are those of a pattern: 1 wholly, 0 not at all. */
 struct likeness {

@@ -17,7 +17,7 @@ halcyon_SOURCES = src/cli/cli.h src/cli/main.c src/cli/options.c src/cli/print.c
     src/cli/mri_phantom.h src/cli/mri_phantom.c src/cli/mri_trajectory.c
 halcyon_SOURCES += src/cli/follow.h src/cli/follow.c src/cli/failures.h src/cli/failures.c src/cli/geometry.h src/cli/geometry.c src/cli/raw.h src/cli/raw.c src/cli/pixels.h src/cli/pixels.c src/cli/regions.h src/cli/regions.c src/cli/sparse.h src/cli/sparse.c src/cli/saved_config.h src/cli/saved_config.c src/cli/rings.h src/cli/rings.c
 halcyon_SOURCES += src/cli/calibrate.h src/cli/calibrate_frame.h src/cli/calibrate.c src/cli/calibrate_frame.c \
-    src/cli/calibrate_points.c src/cli/calibrate_search.c src/cli/calibrate_plot.c
+    src/cli/calibrate_points.c src/cli/calibrate_pattern.h src/cli/calibrate_pattern.c src/cli/calibrate_search.c src/cli/calibrate_plot.c
 # Live streams.
 halcyon_SOURCES += src/cli/live.h src/cli/simulate_stream.h src/cli/sender.h src/cli/wire.h
 if HAVE_ZMQ
