@@ -59,7 +59,7 @@ void hcy__dist_leave_device(hcy_dist *comm);
 int hcy__transport_load(const struct hcy_transport **host, const struct hcy_device_transport **device,
                         const char *name);
 
-/* --- dist_threads.c --- */
+/* --- Ranks that are threads: dist_threads.c, dist_meetings.c --- */
 
 /* Whether ranks see each other's memory as their own. */
 bool hcy__are_threads(const hcy_dist *comm);
