@@ -11,7 +11,7 @@ libcpu_la_LIBADD += libcpu_nufft.la
 libcpu_nufft_la_CPPFLAGS = $(libcpu_la_CPPFLAGS)
 libcpu_nufft_la_CFLAGS = $(KERNEL_CFLAGS) $(HCY_CONTRACT)
 libcpu_nufft_la_SOURCES = backends/cpu/nufft/points_portable.c backends/cpu/nufft/variant.h backends/cpu/nufft/lane_lists.h \
-    backends/cpu/nufft/rows.h backends/cpu/nufft/row_slopes.h
+    backends/cpu/nufft/rows.h backends/cpu/nufft/row_slopes.h backends/cpu/nufft/row_sort.h
 
 if X86_SIMD
 libcpu_avx2_la_SOURCES += backends/cpu/nufft/same_avx2.c
