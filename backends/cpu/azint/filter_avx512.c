@@ -123,9 +123,10 @@ static size_t square_512(const struct filter_digits *of, size_t n, uint8_t *out)
         return square_two_512(of, n, out);
     if (of->n > 1 || of->is_signed)
         return square_digits(of, n, out);
-    /* A table for every call costs little beside the pixels of a strip. */
+    /* A table for every call costs little beside the pixels of a strip.  These squares have two digits; frames of larger
+     * values in the same strip have more. */
     for (unsigned v = 0; v < 128; v++)
-        table[v] = (uint8_t)(v * v >> AZINT_DIGIT_BITS * of->digit & 0x7f);
+        table[v] = (uint8_t)(of->digit < 2 ? v * v >> AZINT_DIGIT_BITS * of->digit & 0x7f : 0);
     const __m512i low = _mm512_loadu_si512(table), high = _mm512_loadu_si512(table + 64);
     for (size_t at = 0; at < n; at += 64) {
         __m512i v = _mm512_permutex2var_epi8(low, _mm512_loadu_si512(of->rows[0] + at), high);
