@@ -705,6 +705,32 @@ static void test_gaps(void)
     }
 }
 
+/* Starts that leave out a part of the runs, at either end. */
+static void test_ends(hcy_kernel *kernel, const struct oracle_plan *plan)
+{
+    hcy_span spans[HCY_AZINT_SPANS];
+    hcy_buffer *tables = NULL;
+    const size_t last = plan->spans[2].size / sizeof(uint64_t) - 1;
+    uint8_t *runs = calloc(1, 4 + plan->spans[1].size);
+    uint64_t *starts = malloc(plan->spans[2].size);
+    if (!runs || !starts)
+        bail_out("no memory");
+    memcpy(spans, plan->spans, sizeof spans);
+    plan->starts[last]--;
+    is_int(hcy_kernel_prepare(&tables, kernel, spans, HCY_AZINT_SPANS), HCY_EINVAL, "runs beyond the last start");
+    is_int(hcy_kernel_prepare_few(&tables, kernel, spans, HCY_AZINT_SPANS), HCY_EINVAL, "also for a few frames");
+    plan->starts[last]++;
+    memcpy(runs + 4, plan->runs, plan->spans[1].size);
+    for (size_t i = 0; i <= last; i++)
+        starts[i] = plan->starts[i] + 4;
+    spans[1] = (hcy_span){ runs, 4 + plan->spans[1].size };
+    spans[2].data = starts;
+    is_int(hcy_kernel_prepare(&tables, kernel, spans, HCY_AZINT_SPANS), HCY_EINVAL, "a run before the first start");
+    is_int(hcy_kernel_prepare_few(&tables, kernel, spans, HCY_AZINT_SPANS), HCY_EINVAL, "also for a few frames");
+    free(runs);
+    free(starts);
+}
+
 /* Tables and arguments that make no sense are refused. */
 static void test_refusals(void)
 {
@@ -729,6 +755,8 @@ static void test_refusals(void)
     is_int(hcy_kernel_prepare(&tables, kernel, spans, HCY_AZINT_SPANS), HCY_EINVAL, "a start inside a run");
     is_int(hcy_kernel_prepare_few(&tables, kernel, spans, HCY_AZINT_SPANS), HCY_EINVAL, "also for a few frames");
     plan.starts[3]--;
+    if (!strcmp(hcy_device_get_info(devices[0])->backend, "cpu"))
+        test_ends(kernel, &plan);
     spans[4] = (hcy_span){ plan.norms, spans[3].size - 4 };
     is_int(hcy_kernel_prepare(&tables, kernel, spans, HCY_AZINT_SPANS), HCY_EINVAL, "a dark current cut short");
     spans[4] = (hcy_span){ NULL, 0 };

@@ -374,6 +374,10 @@ static int list_slice(struct builder *b, struct list *list, size_t strip, struct
         if (status)
             return status;
     }
+    /* Nor do they lead into the next strip's: pieces have room for the weights between its starts, and whoever walks
+     * along all runs takes them one strip behind the other. */
+    if (at != b->starts[(end + HCY_AZINT_START_EVERY - 1) / HCY_AZINT_START_EVERY])
+        return HCY_EINVAL;
     sort_by_bin(list, b->head->n_bins);
     return 0;
 }

@@ -29,7 +29,7 @@ int azint_check_spans(const hcy_span *spans, size_t n)
     /* Kernels follow the starts without another check. */
     const uint64_t *starts = spans[2].data;
     for (uint64_t i = 0; i < n_starts; i++)
-        if (starts[i] > spans[1].size || (i && starts[i] < starts[i - 1]))
+        if (starts[i] > spans[1].size || (i ? starts[i] < starts[i - 1] : starts[i] != 0))
             return hcy_fail(HCY_EINVAL, "azint: the plan's start %llu is out of order",
                             (unsigned long long)i);
     return 0;
