@@ -248,6 +248,28 @@ static void test_ends(void)
     ok(!n_wrong, "axes that end at 0: %zu of %zu plans have parts of outlines", n_wrong, n_plans);
 }
 
+/* Of pixels that count where their centres lie, those at an azimuth of 0 are in the last bin if no other is above. */
+static void test_last_azimuth(void)
+{
+    hcy_poni poni = HCY_PONI_INIT;
+    hcy_azint_options o = HCY_AZINT_OPTIONS_INIT;
+    double pixels = 0;
+
+    poni.dist = 0.1;
+    poni.pixel1 = poni.pixel2 = 1e-4;
+    poni.poni1 = (CAKE_HEIGHT - 0.5) * poni.pixel1;
+    poni.poni2 = -0.001;
+    poni.wavelength = 1e-10;
+    o.npt = 10;
+    o.npt_azim = 5;
+    o.split = HCY_SPLIT_NO;
+    hcy_azint_plan *p = must_plan(&poni, &o);
+    for (size_t b = 0; b < must_info(p).n_bins; b++)
+        pixels += (double)hcy_azint_plan_norms(p)[b].count / HCY_AZINT_ONE;
+    ok(pixels == N, "an azimuth that ends at 0: %g of %d pixels", pixels, N);
+    hcy_azint_plan_release(p);
+}
+
 int main(void)
 {
     for (size_t i = 0; i < sizeof cake_cases / sizeof cake_cases[0]; i++)
@@ -260,5 +282,6 @@ int main(void)
     }
     test_threads();
     test_ends();
+    test_last_azimuth();
     return done_testing();
 }

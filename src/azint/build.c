@@ -182,6 +182,12 @@ static double above(double max)
     return max > 0 ? max * (1 + eps) : max / (1 + eps);
 }
 
+/* The same of an extent that pixels have.  Of 0 there is no share to go beyond it: pyFAI loses such a pixel. */
+static double above_all(double min, double max)
+{
+    return max == 0 ? -min * eps : above(max);
+}
+
 static int set_azimuth_bins(struct build *b)
 {
     const double pi = (float)AZINT_PI; /* as pyFAI has it: a little more */
@@ -200,7 +206,7 @@ static int set_azimuth_bins(struct build *b)
             grid->chi_max = grid->chi_max > pi ? pi : grid->chi_max;
         }
     }
-    grid->chi_end = above(grid->chi_max);
+    grid->chi_end = grid->check_chi ? above(grid->chi_max) : above_all(grid->chi_min, grid->chi_max);
     grid->chi_delta = (grid->chi_end - grid->chi_min) / (double)grid->n_azim;
     /* All pixels may have one azimuth, or be masked; NaN fails this comparison too. */
     if (!(grid->chi_delta > 0))
@@ -254,8 +260,7 @@ static int set_range(struct build *b)
     /* An interval around a centre near the beam reaches below 0, where nothing is. */
     b->grid.open = !b->has_range || (min == 0 && !b->scale.may_be_negative);
     b->grid.max = max;
-    /* Of 0 there is no share to go beyond it: pyFAI loses such a pixel. */
-    b->max = max == 0 && !b->has_range ? -min * eps : above(max);
+    b->max = b->has_range ? above(max) : above_all(min, max);
     b->grid.min = min;
     b->grid.delta = (b->max - min) / (double)b->grid.n_bins;
     /* Values that are equal, or so near that the width of a bin vanishes, would put every pixel at a

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define RULES 2 /* goes up when the same inputs make another plan: an older one is not taken for it */
+#define RULES 3 /* goes up when the same inputs make another plan: an older one is not taken for it */
 
 static inline struct azint_hash hash_word(struct azint_hash h, uint64_t w)
 {

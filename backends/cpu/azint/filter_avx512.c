@@ -123,8 +123,8 @@ static size_t square_512(const struct filter_digits *of, size_t n, uint8_t *out)
         return square_two_512(of, n, out);
     if (of->n > 1 || of->is_signed)
         return square_digits(of, n, out);
-    /* A table for every call costs little beside the pixels of a strip.  These squares have two digits; frames of larger
-     * values in the same strip have more. */
+    /* A table for every call costs little beside the pixels of a strip.  These squares have two digits; where other
+     * frames of the strip have more they are asked for further ones. */
     for (unsigned v = 0; v < 128; v++)
         table[v] = (uint8_t)(of->digit < 2 ? v * v >> AZINT_DIGIT_BITS * of->digit & 0x7f : 0);
     const __m512i low = _mm512_loadu_si512(table), high = _mm512_loadu_si512(table + 64);
