@@ -629,6 +629,33 @@ static void test_chunks(uint32_t type, enum oracle_kind kind, int bright)
     free(c.bytes);
 }
 
+/* Flags of jobs that are not filtered: what has no place for their sums says so. */
+static void test_flags(uint32_t flags)
+{
+    const hcy_azint_job job = { HEIGHT * WIDTH, BINS, HCY_PIXEL_U16, flags, 0, { { 0, 0 } } };
+    const hcy_bslz4_job coding = { HCY_CODEC_BSLZ4, 2, 2 * HEIGHT * WIDTH, 0, 0 };
+    hcy_kernel *kernel = NULL;
+    hcy_buffer *tables = NULL;
+    struct oracle_plan plan;
+    size_t scratch;
+
+    if (oracle_plan_make(&plan, 1, ORACLE_SPLIT, HEIGHT, WIDTH, BINS, 9))
+        bail_out("no memory");
+    for (size_t i = 0; i < HEIGHT * WIDTH; i++)
+        plan.norms[i] *= 0.9f;
+    if (hcy_kernel_get(&kernel, devices[0], "bslz4_azint_deviation") ||
+        hcy_kernel_prepare(&tables, kernel, plan.spans, HCY_AZINT_SPANS))
+        bail_out("%s", hcy_last_error()->text);
+    hcy_arg args[] = { hcy_arg_buf(NULL), hcy_arg_buf(NULL), hcy_arg_buf(NULL), hcy_arg_struct(&coding, sizeof coding),
+                       hcy_arg_buf(tables), hcy_arg_struct(&job, sizeof job), hcy_arg_buf(NULL), hcy_arg_buf(NULL),
+                       hcy_arg_buf(NULL) };
+    is_int(hcy_kernel_scratch_size(&scratch, kernel, 1, args, 9), flags ? HCY_EUNSUPPORTED : 0,
+           "deviation from chunks, flags %u", flags);
+    hcy_buffer_release(tables);
+    hcy_kernel_release(kernel);
+    oracle_plan_free(&plan);
+}
+
 /* --- What host and devices share --- */
 
 static void test_arithmetic(void)
@@ -1018,6 +1045,9 @@ int main(int argc, char **argv)
     test_refusals();
     test_large_darks();
     test_large_counts();
+    int is_cpu = !strcmp(hcy_device_get_info(devices[0])->backend, "cpu");
+    for (uint32_t flags = 0; is_cpu && flags <= HCY_AZINT_NARROW; flags++)
+        test_flags(flags);
     for (size_t v = 0; v < N_VARIANTS; v += 2)
         for (size_t n = 1; devices[v] && n <= 40; n += n == 1 ? 9 : 15)
             test_ties(n, devices[v], variants[v]);

@@ -137,6 +137,9 @@ static int check_deviation(const struct azint_launch *l)
     /* A value's square must fit 64 bits, and floats have no digits. */
     if (l->type->is_float || l->type->elem_size > 4)
         return hcy_fail(HCY_EUNSUPPORTED, "bslz4_azint_deviation: pixels that are not integers of 4 bytes at most");
+    /* Squares are added up in the place of Poisson's variance, and all rows are wide. */
+    if (l->job->flags & (HCY_AZINT_WANT_VARIANCE | HCY_AZINT_NARROW))
+        return hcy_fail(HCY_EUNSUPPORTED, "bslz4_azint_deviation: Poisson's variance, or narrow sums");
     return 0;
 }
 
