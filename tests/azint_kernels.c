@@ -581,7 +581,6 @@ static void test_shapes(void)
     }
 }
 
-/* A damaged frame is reported by its first damaged block, the others are not disturbed. */
 /* Pixels lost in a frame give back the plan's dark current and variance. */
 static void test_arrays(void)
 {
@@ -606,6 +605,7 @@ static void test_arrays(void)
         }
 }
 
+/* A damaged frame is reported by its first damaged block, the others are not disturbed. */
 static void test_damage(uint32_t codec)
 {
     struct group g = { .job = { .pixel_type = HCY_PIXEL_U32, .flags = HCY_AZINT_WANT_VARIANCE } };

@@ -1,4 +1,4 @@
-/* azint_launch.h - what azint_launch.c finds out of a launch for azint.c, which runs it. */
+/* azint_launch.h - what azint_launch.c finds out of a launch for pass.c, which runs it. */
 #ifndef CPU_AZINT_LAUNCH_H
 #define CPU_AZINT_LAUNCH_H
 

@@ -3,8 +3,8 @@
  *
  * Loops over words that compilers turn into vectors of whatever the variant has.
  */
-#ifndef HCY_CPU_AZINT_BITS_H
-#define HCY_CPU_AZINT_BITS_H
+#ifndef HCY_CPU_AZINT_PLANES_H
+#define HCY_CPU_AZINT_PLANES_H
 
 #include "cpu_azint.h"
 

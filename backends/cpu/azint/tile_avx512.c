@@ -128,14 +128,6 @@ INLINE void one_frame(const struct azint_part *part, const uint8_t *x, const uin
 
 #include "tile_cases.h"
 
-/* Live pixels of 64 from `live` on, of which n exist. */
-INLINE uint64_t live_bits(const uint8_t *live, size_t n)
-{
-    uint64_t bits;
-    memcpy(&bits, live, sizeof bits);
-    return n < 64 ? bits & ((1ull << n) - 1) : bits;
-}
-
 static int narrow_avx512(const void *pixels, size_t n, unsigned elem_size, bool is_signed, const uint8_t *live,
                          uint8_t *out)
 {
@@ -147,7 +139,7 @@ static int narrow_avx512(const void *pixels, size_t n, unsigned elem_size, bool 
         size_t left = n - i < per ? n - i : per;
         /* Masks keep loads and stores within the n pixels. */
         uint64_t there = left == 64 ? UINT64_MAX : (1ull << left) - 1;
-        uint64_t bits = live_bits(live + i / 64 * 8, 64) >> i % 64 & there;
+        uint64_t bits = azint_load(live + i / 64 * 8) >> i % 64 & there;
         const uint8_t *p = from + i * elem_size;
         /* Signed values from -128 on are moved up by 128: one unsigned comparison tests both ends. */
         if (elem_size == 1) {
