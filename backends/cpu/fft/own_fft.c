@@ -6,8 +6,10 @@
 #include <string.h>
 
 enum {
-    FEW_LINES = 2, /* that are taken one by one */
+    FEW_CONVOLVED = 2, /* lines that are taken one by one, */
+    LONGEST_CONVOLVED = 1 << 19, /* if the convolution is longer all of them */
     MOST_LANES = 16,
+    WIDEST = 64, /* bytes of a vector */
     LEAST_HALVED = 4,
     FEW_ROWS = 4,    /* of any length, that are: side by side they would leave most lanes without one */
     LEAST_ROW = 1280,       /* bytes of rows that are, however many there are */
@@ -247,27 +249,68 @@ void own_fft_free(struct own_fft *plan)
  * vectors are never rows alone (is_row). */
 static size_t scratch_for(size_t inner)
 {
-    enum { WIDEST = 64, ROW = 2 * 2 * OWN_FFT_ROW_PART }; /* bytes of a vector; of both halves for a row alone */
+    enum { ROW = 2 * 2 * OWN_FFT_ROW_PART }; /* bytes of both halves for a row alone */
     const size_t room = 2 * 2 * WIDEST * inner;
     return room > ROW || inner < OWN_FFT_ROW_LANES * OWN_FFT_ROW_LANES ? room : ROW;
 }
 
+/* A line of complex numbers. */
+static size_t line_room(size_t n, size_t size)
+{
+    return (n * size + 63) / 64 * 64;
+}
+
 size_t own_fft_scratch(const struct own_fft *plan)
 {
-    return scratch_for(plan->inner ? plan->inner->n : plan->n);
+    const size_t size = number_size(plan);
+    /* Of real lines taken alone the complex ones lie before what these need, and so do those of a convolution. */
+    return line_room(plan->n, size) + (plan->inner ? line_room(plan->inner->n, size) + scratch_for(plan->inner->n)
+                                                   : scratch_for(plan->n));
 }
 
 size_t own_fft_scratch_of(size_t n)
 {
-    return scratch_for(inner_length(n));
+    const size_t inner = inner_length(n), size = sizeof(struct own_double);
+    return line_room(n, size) + (inner > n ? line_room(inner, size) : 0) + scratch_for(inner);
 }
 
-/* Lines whose vectors would have nothing in most lanes, or leave a core's own caches: a line alone takes a fraction of
- * that memory. */
+/* Those whose passes take a line alone. */
+static const struct own_fft *passes_of(const struct own_fft *plan)
+{
+    return plan->inner ? plan->inner : plan;
+}
+
+/* How many lines without gaps are taken one by one: few, whose vectors would have nothing in most lanes, or all that
+ * would leave a core's own caches.  Of convolutions all are so only where they are much longer, as many of them have
+ * lengths for which a line alone goes number by number. */
+static size_t most_alone(const struct own_fft *f)
+{
+    if (f->inner)
+        return f->inner->n > LONGEST_CONVOLVED ? SIZE_MAX : FEW_CONVOLVED;
+    return f->rest ? SIZE_MAX : 1;
+}
+
+bool own_fft_takes_alone(const struct own_fft *plan, size_t lines)
+{
+    return lines <= most_alone(plan) && (!plan->half || lines <= most_alone(plan->half));
+}
+
+size_t own_fft_scratch_rows(const struct own_fft *plan, size_t lines)
+{
+    const struct own_fft *f = passes_of(plan);
+    const size_t size = number_size(plan);
+    /* Columns side by side, and those of one vector (run_lead()). */
+    const size_t tiles = f->lead * (OWN_FFT_LEAD_COLUMNS * size + 2 * WIDEST);
+    if (!f->rest || !own_fft_takes_alone(plan, lines))
+        return own_fft_scratch(plan);
+    return line_room(plan->n, size) + (plan->inner ? 3 : 2) * line_room(f->n, size) + tiles + own_fft_scratch(f->rest) +
+           (plan->half ? own_fft_scratch_rows(plan->half, lines) : 0);
+}
+
 static bool takes_lines_alone(const struct own_fft *f, const struct own_fft_lines *l)
 {
-    return f->n_passes > 1 && l->in_step == 1 && l->out_step == 1 &&
-           (l->lines < FEW_LINES || (f->rest && l->in_pitch > 1));
+    return passes_of(f)->n_passes > 1 && l->in_step == 1 && l->out_step == 1 && l->lines <= most_alone(f) &&
+           (l->lines == 1 || l->in_pitch > 1);
 }
 
 static const struct own_fft_ops *find_ops(enum cpu_simd simd)
@@ -316,15 +359,31 @@ static void run_columns(const struct own_fft *f, enum cpu_simd simd, bool backwa
     own_fft_run(f->rest, simd, &rows, scratch + room);
 }
 
+/* The convolution with the chirp. */
+static void convolve(const struct own_fft *f, enum cpu_simd simd, bool backward, const void *from, void *to, char *x)
+{
+    const struct own_fft *inner = f->inner;
+    const size_t size = number_size(f);
+    char *const rest = x + line_room(inner->n, size);
+    struct own_fft_lines line = { x, x, 1, 1, inner->n, 1, inner->n, false, OWN_FFT_COMPLEX };
+    own_fft_multiply(f, x, from, f->chirp, f->n, backward, false);
+    memset(x + f->n * size, 0, (inner->n - f->n) * size);
+    own_fft_run(inner, simd, &line, rest);
+    own_fft_multiply(f, x, x, f->filter, inner->n, false, false);
+    line.backward = true;
+    own_fft_run(inner, simd, &line, rest);
+    own_fft_multiply(f, to, x, f->chirp, f->n, false, backward);
+}
+
 /* A line's passes from `from` to `to`, by way of the scratch's halves; the last ones of a long line as columns, that
  * fill vectors. */
 static void run_alone(const struct own_fft *f, enum cpu_simd simd, bool backward, const void *from, void *to,
                       char *scratch)
 {
-    const size_t room = (f->n * number_size(f) + 63) / 64 * 64;
+    const size_t room = line_room(f->n, number_size(f));
     const unsigned passes = f->rest ? f->lead_passes : f->n_passes;
-    if (f->rest && f->lead_roots) {
-        run_columns(f, simd, backward, from, to, scratch);
+    if (f->inner || (f->rest && f->lead_roots)) {
+        (f->inner ? convolve : run_columns)(f, simd, backward, from, to, scratch);
         return;
     }
     for (unsigned i = 0; i < passes; i++) {
@@ -346,6 +405,19 @@ static void run_lines_alone(const struct own_fft *f, enum cpu_simd simd, const s
                   (char *)l->out + line * l->out_pitch * size, scratch);
 }
 
+/* Real lines that have no halves. */
+static void run_real_alone(const struct own_fft *f, enum cpu_simd simd, const struct own_fft_lines *l, char *z)
+{
+    const bool from_real = l->kind == OWN_FFT_FROM_REAL;
+    const size_t size = number_size(f), in = from_real ? size / 2 : size, out = from_real ? size : size / 2;
+    const struct own_fft_lines whole = { z, z, 1, 1, f->n, 1, f->n, l->backward, OWN_FFT_COMPLEX };
+    for (size_t line = 0; line < l->lines; line++) {
+        own_fft_widen(f, z, (const char *)l->in + line * l->in_pitch * in, from_real);
+        own_fft_run(f, simd, &whole, z + line_room(f->n, size));
+        own_fft_narrow(f, (char *)l->out + line * l->out_pitch * out, z, from_real);
+    }
+}
+
 /* --- Real lines by halves --- */
 
 /* Only where two numbers lie side by side are they one complex number. */
@@ -353,14 +425,14 @@ static bool takes_halves(const struct own_fft *f, const struct own_fft_lines *l)
 {
     const bool from = l->kind == OWN_FFT_FROM_REAL;
     return f->half && l->kind != OWN_FFT_COMPLEX && l->backward != from && (from ? l->in_step : l->out_step) == 1 &&
-           (l->lines < FEW_LINES || (from ? l->in_pitch : l->out_pitch) % 2 == 0);
+           (l->lines == 1 || (from ? l->in_pitch : l->out_pitch) % 2 == 0);
 }
 
 static void run_halves_alone(const struct own_fft *f, enum cpu_simd simd, const struct own_fft_lines *l, char *scratch)
 {
     const struct own_fft *g = f->half;
     const size_t size = number_size(f), stored = (g->n + 1) * size;
-    char *const rest = scratch + (stored + 63) / 64 * 64;
+    char *const rest = scratch + line_room(g->n + 1, size);
     for (size_t line = 0; line < l->lines; line++) {
         if (l->kind == OWN_FFT_FROM_REAL) {
             run_alone(g, simd, false, (const char *)l->in + line * l->in_pitch * (size / 2), scratch, rest);
@@ -384,8 +456,8 @@ void own_fft_run(const struct own_fft *plan, enum cpu_simd simd, const struct ow
         run_halves_alone(plan, simd, lines, scratch);
     else if (takes_halves(plan, lines))
         ops->run_halves[plan->is_double](plan, lines, scratch);
-    else if (lines->kind == OWN_FFT_COMPLEX && takes_lines_alone(plan, lines))
-        run_lines_alone(plan, simd, lines, scratch);
+    else if (takes_lines_alone(plan, lines))
+        (lines->kind == OWN_FFT_COMPLEX ? run_lines_alone : run_real_alone)(plan, simd, lines, scratch);
     else
         ops->run[plan->is_double](plan, lines, scratch);
 }

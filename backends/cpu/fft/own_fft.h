@@ -74,6 +74,10 @@ int own_fft_create_real(struct own_fft **plan, size_t n, bool is_double);
 void own_fft_free(struct own_fft *plan);
 /* Bytes, at a multiple of 64, that one thread needs to run it. */
 size_t own_fft_scratch(const struct own_fft *plan);
+/* The same for runs of up to so many lines without gaps that follow one another, real ones from real numbers or back to
+ * them: a long line that is taken alone needs a fraction. */
+size_t own_fft_scratch_rows(const struct own_fft *plan, size_t lines);
+bool own_fft_takes_alone(const struct own_fft *plan, size_t lines); /* such lines, one by one */
 size_t own_fft_scratch_of(size_t n); /* of any plan for n numbers */
 void own_fft_run(const struct own_fft *plan, enum cpu_simd simd, const struct own_fft_lines *lines, void *scratch);
 
@@ -82,6 +86,12 @@ void own_fft_run(const struct own_fft *plan, enum cpu_simd simd, const struct ow
  * each: a line of n / lead numbers, whose plan does what is left. */
 void own_fft_pass_run(const struct own_fft *plan, unsigned pass, bool backward, const void *in, void *out, size_t begin,
                       size_t end);
+/* n numbers times a table's, for the convolution of a line that is whole; parts are exchanged before, or after. */
+void own_fft_multiply(const struct own_fft *plan, void *to, const void *from, const void *table, size_t n, bool before,
+                      bool after);
+/* A line that is real on a side, from real numbers or to them, to complex numbers, and their transform back. */
+void own_fft_widen(const struct own_fft *plan, void *to, const void *from, bool from_real);
+void own_fft_narrow(const struct own_fft *plan, void *to, const void *from, bool from_real);
 /* Between half of a real line's transform and that of its numbers by twos (own_real.h). */
 void own_fft_split_real(void *z, const struct own_fft *plan);
 void own_fft_join_real(void *z, const struct own_fft *plan);

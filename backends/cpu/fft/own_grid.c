@@ -18,7 +18,8 @@ struct own_grid {
     enum cpu_simd simd;
     size_t scratch; /* of one thread */
     struct own_fft *axes[3];
-    void *fftw_rows; /* in place of the last of them */
+    size_t together; /* rows that a thread takes at once */
+    void *fftw_rows; /* in place of the last of the axes */
 };
 
 static int create_rows(struct own_grid *g)
@@ -43,9 +44,20 @@ static int create_axis(struct own_grid *g, int axis)
     const bool is_real = g->desc.type != HCY_FFT_C2C && axis == g->desc.rank - 1;
     int status = (is_real ? own_fft_create_real : own_fft_create)(&g->axes[axis], g->desc.n[axis],
                                                                   g->desc.precision == HCY_F64);
-    const size_t need = status ? 0 : own_fft_scratch(g->axes[axis]);
+    if (status)
+        return status;
+    const struct own_fft *f = g->axes[axis];
+    const bool are_rows = axis == g->desc.rank - 1 && g->desc.inner == 1;
+    size_t most = g->desc.batch;
+    for (int a = 0; a < axis; a++)
+        most *= g->desc.n[a];
+    most = most < TOGETHER ? most : TOGETHER;
+    /* Of rows that are taken one by one each is a thread's. */
+    if (are_rows && own_fft_takes_alone(f, most))
+        g->together = most = 1;
+    const size_t need = are_rows ? own_fft_scratch_rows(f, most) : own_fft_scratch(f);
     g->scratch = need > g->scratch ? need : g->scratch;
-    return status;
+    return 0;
 }
 
 int own_grid_create(struct own_grid **plan, const hcy_fft_desc *desc, enum cpu_simd simd, bool fftw_rows)
@@ -55,6 +67,7 @@ int own_grid_create(struct own_grid **plan, const hcy_fft_desc *desc, enum cpu_s
     if (!status) {
         g->desc = *desc;
         g->simd = simd;
+        g->together = TOGETHER;
     }
     for (int a = 0; a < desc->rank && !status; a++)
         status = fftw_rows && a == desc->rank - 1 ? create_rows(g) : create_axis(g, a);
@@ -85,7 +98,8 @@ struct axis_run {
     char *out, *scratch;
     size_t outer, inner;
     size_t rows;              /* with one inner line: of the outer ones those that may be taken together */
-    size_t blocks;            /* of TOGETHER lines side by side, or of those rows */
+    size_t together;          /* lines of a block */
+    size_t blocks;            /* of lines side by side, or of those rows */
     size_t in_unit, out_unit; /* bytes of what is there: complex numbers or real ones */
     size_t in_n, out_n;       /* of them a line */
     bool backward;
@@ -97,13 +111,13 @@ static void run_blocks(void *context, size_t begin, size_t end, unsigned thread)
     const struct axis_run *r = context;
     const bool rows = r->inner == 1;
     for (size_t i = begin; i < end; i++) {
-        const size_t which = i / r->blocks, at = i % r->blocks * TOGETHER;
+        const size_t which = i / r->blocks, at = i % r->blocks * r->together;
         const size_t from = rows ? which * r->rows + at : which, side = rows ? 0 : at;
         const size_t left = (rows ? r->rows : r->inner) - at;
         const struct own_fft_lines lines = { .in = r->in + (from * r->in_n * r->inner + side) * r->in_unit,
                                              .out =
                                                  r->out + (from * r->out_n * r->inner + side) * r->out_unit,
-                                             .lines = left < TOGETHER ? left : TOGETHER,
+                                             .lines = left < r->together ? left : r->together,
                                              .in_step = r->inner,
                                              .in_pitch = rows ? r->in_n : 1,
                                              .out_step = r->inner,
@@ -159,7 +173,8 @@ static void set_axis(struct phase *phase, const struct own_grid *g, int axis, en
     r->in_n = kind == OWN_FFT_TO_REAL ? n / 2 + 1 : n;
     r->out_n = kind == OWN_FFT_FROM_REAL ? n / 2 + 1 : n;
     r->rows = sharing->whole ? r->outer / d->batch : r->outer;
-    r->blocks = ((r->inner == 1 ? r->rows : r->inner) + TOGETHER - 1) / TOGETHER;
+    r->together = axis == d->rank - 1 ? g->together : TOGETHER;
+    r->blocks = ((r->inner == 1 ? r->rows : r->inner) + r->together - 1) / r->together;
     phase->run = run_blocks;
     phase->parts = (r->inner == 1 ? r->outer / r->rows : r->outer) * r->blocks;
     phase->grain = 1;
@@ -233,7 +248,9 @@ int own_grid_run(struct cpu_pool *pool, const struct own_grid *plan, int directi
 {
     const hcy_fft_desc *d = &plan->desc;
     struct sharing sharing = { .threads = cpu_pool_threads(pool) };
-    const size_t room = plan->scratch * sharing.threads;
+    /* What is one piece takes one thread, the first (cpu_pool_for()). */
+    const bool is_one = d->rank == 1 && (d->batch == 1 || d->inner == 1) && d->batch * d->inner <= plan->together;
+    const size_t room = plan->scratch * (is_one ? 1 : sharing.threads);
     struct phase phases[3];
     sharing.whole = shares_whole(d, sharing.threads);
     sharing.scratch = room ? aligned_alloc(64, room) : NULL;

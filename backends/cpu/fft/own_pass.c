@@ -27,6 +27,31 @@ void own_fft_pass_run(const struct own_fft *plan, unsigned pass, bool backward, 
         run_pass_float(p, backward, in, out, begin, end);
 }
 
+void own_fft_multiply(const struct own_fft *plan, void *to, const void *from, const void *table, size_t n, bool before,
+                      bool after)
+{
+    if (plan->is_double)
+        multiply_double(to, from, table, n, before, after);
+    else
+        multiply_float(to, from, table, n, before, after);
+}
+
+void own_fft_widen(const struct own_fft *plan, void *to, const void *from, bool from_real)
+{
+    if (plan->is_double)
+        widen_double(to, from, plan->n, from_real);
+    else
+        widen_float(to, from, plan->n, from_real);
+}
+
+void own_fft_narrow(const struct own_fft *plan, void *to, const void *from, bool from_real)
+{
+    if (plan->is_double)
+        narrow_double(to, from, plan->n, from_real);
+    else
+        narrow_float(to, from, plan->n, from_real);
+}
+
 void own_fft_split_real(void *z, const struct own_fft *plan)
 {
     if (plan->is_double)

@@ -35,6 +35,39 @@ ONE_PASS(7)
 ONE_PASS(8)
 #undef ONE_PASS
 
+/* Numbers times those of a table, parts exchanged before or after. */
+static void NAME(multiply)(C *to, const C *from, const C *table, size_t n, bool before, bool after)
+{
+    for (size_t k = 0; k < n; k++)
+        to[k] = NAME(exchanged)(NAME(times)(NAME(exchanged)(from[k], before), table[k]), after);
+}
+
+/* A line that is real on a side, as complex numbers: its own, or from those that are stored (own_loops.h, mirror). */
+static void NAME(widen)(C *to, const void *from, size_t n, bool from_real)
+{
+    const REAL *numbers = from;
+    if (!from_real)
+        memcpy(to, from, (n / 2 + 1) * sizeof *to);
+    for (size_t k = 0; k < n; k++) {
+        if (from_real)
+            to[k] = NAME(number)(numbers[k], 0);
+        else if (k > n / 2)
+            to[k] = NAME(number)(to[n - k].re, -to[n - k].im);
+        else if (!k || 2 * k == n)
+            to[k].im = 0;
+    }
+}
+
+/* Back: the real parts, or what is stored. */
+static void NAME(narrow)(void *to, const C *from, size_t n, bool from_real)
+{
+    REAL *numbers = to;
+    if (from_real)
+        memcpy(to, from, (n / 2 + 1) * sizeof *from);
+    for (size_t k = 0; k < n && !from_real; k++)
+        numbers[k] = from[k].re;
+}
+
 static void NAME(run_pass)(const struct own_fft_pass *p, bool backward, const void *in, void *out, size_t begin,
                            size_t end)
 {
