@@ -389,6 +389,27 @@ static void test_in_place(void)
     vectors = 3;
 }
 
+/* What is no number in one vector's grid stays out of another one's results: windows' vectors reach beyond their
+ * cells. */
+static void test_vectors_apart(void)
+{
+    hcy_nufft_job job = job_of(3, HCY_F32, 5, 1500, 40, 50, 61);
+    struct scene s;
+    vectors = 2;
+    open_scene(&s, &job, 0);
+    sort(&s);
+    double *numbers = move(&s, false);
+    for (size_t i = 0; i < 2 * s.cells; i++)
+        s.grid[i] = NAN;
+    double *beside = move(&s, false);
+    ok(!memcmp(numbers + 2 * job.n_points, beside + 2 * job.n_points, 2 * (size_t)job.n_points * sizeof *numbers),
+       "a vector behind one that is no numbers: the same bits");
+    free(numbers);
+    free(beside);
+    close_scene(&s);
+    vectors = 3;
+}
+
 /* --- Points that are wrong; order --- */
 
 static void test_bad(void)
@@ -628,6 +649,7 @@ int main(int argc, char **argv)
         test_sparse_memory();
     else
         test_in_place();
+    test_vectors_apart();
     if (!few) {
         test_sparse();
         test_tiles();

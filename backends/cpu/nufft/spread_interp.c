@@ -346,6 +346,17 @@ static const char *place_in_grid(const struct move *m, const struct nufft_sub *s
     return is_few && last + 2 * HCY_NUFFT_MAX_WIDTH < l->cells ? grid + at * 2 * l->real : NULL;
 }
 
+/* Vectors reach beyond the cells of a row, with weights of 0: what is there must be numbers.  Behind the row of a bin
+ * that ends with its axis there may be those of another bin, and vector, before it. */
+static void clear_ends(const struct move *m, const size_t n[3], char *local)
+{
+    const struct nufft_layout *l = &m->layout;
+    const size_t longest = ((size_t)1 << l->axis[0].log_bin) + l->width - 1;
+    for (size_t z = 0; z < n[2] && n[0] < longest; z++)
+        for (size_t y = 0; y < n[1]; y++)
+            memset(local + ((z * l->rows + y) * l->pitch + n[0]) * m->number, 0, (longest - n[0]) * m->number);
+}
+
 static void interp_range(void *context, size_t begin, size_t end, unsigned thread)
 {
     const struct move *m = context;
@@ -366,6 +377,7 @@ static void interp_range(void *context, size_t begin, size_t end, unsigned threa
         if (!place && (grid != copied || sub->bin != bin)) {
             reach_of(l, sub->bin, first, n);
             move_bin_rows(m, sub->bin, 0, n[l->dim - 1], local, grid, false);
+            clear_ends(m, n, local);
             copied = grid;
             bin = sub->bin;
         }
@@ -550,7 +562,7 @@ static int get_from_grid(const struct cpu_call *call, enum hcy_nufft_move move)
         return status;
     if (!m.get)
         return hcy_fail(HCY_EUNSUPPORTED, "nufft_slopes: not with the same bits everywhere; nufft_interp has those");
-    /* Vectors reach beyond the cells of a row, with weights of 0: what is there must be numbers. */
+    /* No bin's cells are behind the longest rows. */
     nufft_zero(call->pool, m.scratch, cpu_pool_threads(call->pool) * local_bytes(&m.layout));
     cpu_pool_for(call->pool, call->items * m.s->n_subs, 4, interp_range, &m);
     return 0;
