@@ -6,8 +6,8 @@
 #include <string.h>
 
 enum {
-    FEW_CONVOLVED = 2, /* lines that are taken one by one, */
-    LONGEST_CONVOLVED = 1 << 19, /* if the convolution is longer all of them */
+    FEW_SLOW = 2, /* lines that are taken one by one where that is slow, */
+    LONGEST_WITHOUT_ROOTS = 1 << 15, LONGEST_CONVOLVED = 1 << 19, /* and all of them from here on */
     MOST_LANES = 16,
     WIDEST = 64, /* bytes of a vector */
     LEAST_HALVED = 4,
@@ -281,13 +281,14 @@ static const struct own_fft *passes_of(const struct own_fft *plan)
 }
 
 /* How many lines without gaps are taken one by one: few, whose vectors would have nothing in most lanes, or all that
- * would leave a core's own caches.  Of convolutions all are so only where they are much longer, as many of them have
- * lengths for which a line alone goes number by number. */
+ * would leave a core's own caches.  Where a line alone goes number by number, or is a convolution, that is so only of
+ * much longer ones: 16 lines of 6561 floats take three times as long one by one (AVX2). */
 static size_t most_alone(const struct own_fft *f)
 {
-    if (f->inner)
-        return f->inner->n > LONGEST_CONVOLVED ? SIZE_MAX : FEW_CONVOLVED;
-    return f->rest ? SIZE_MAX : 1;
+    const size_t longest = f->inner ? LONGEST_CONVOLVED : LONGEST_WITHOUT_ROOTS;
+    if ((f->rest && f->lead_roots) || passes_of(f)->n > longest)
+        return SIZE_MAX;
+    return passes_of(f)->rest || f->inner ? FEW_SLOW : 1;
 }
 
 bool own_fft_takes_alone(const struct own_fft *plan, size_t lines)
