@@ -85,6 +85,27 @@ static void check_type3(hcy_device *dev)
     }
 }
 
+/* Targets at the ends of three axes at once: what rounding is off is divided by the window's transform of each. */
+static void check_corners(hcy_device *dev)
+{
+    static const double eps[] = { 1e-10, 4.87e-9, 2e-8 };
+    double most = 0;
+    for (int i = 0; i < 3; i++)
+        for (int seed = 0; seed < 2; seed++) {
+            struct problem p;
+            oracle_open(&p, HCY_F64, 3, 3, (const int64_t[]){ 1, 1, 1 }, 1500, 4, 1);
+            for (int d = 0; d < 3; d++) {
+                for (size_t j = 0; j < p.m; j++)
+                    oracle_put(&p, p.x[d], j, oracle_uniform() < 0.5 ? -10 : 10);
+                for (size_t k = 0; k < p.n; k++)
+                    oracle_put(&p, p.s[d], k, 20 * place(0));
+            }
+            most = fmax(most, oracle_run(&p, dev, eps[i], NULL) / eps[i]);
+            oracle_close(&p);
+        }
+    ok(most <= 2, "type 3, targets in the corners of 3-D: %.2f eps", most);
+}
+
 int main(void)
 {
     hcy_device *dev;
@@ -95,6 +116,7 @@ int main(void)
     check_widths(dev);
     check_few(dev);
     check_type3(dev);
+    check_corners(dev);
     hcy_device_release(dev);
     return done_testing();
 }

@@ -194,6 +194,14 @@ int hcy__nufft_check_reach(const hcy_nufft *p, double upsampling)
                     upsampling, HCY_NUFFT_MAX_WIDTH, reach, p->desc.eps);
 }
 
+/* What rounding is off at the last frequencies of all axes at once, where the window's transform, about as a
+ * Kaiser-Bessel window's, is least: type 3 may have all of its targets there. */
+static double rounding_at_corners(int dim, unsigned width, double upsampling)
+{
+    const double middle = PI * width * (1 - 0.5 / upsampling), end = PI * width * 0.5 / upsampling;
+    return 0x1p-52 * exp(dim * (middle - sqrt(middle * middle - end * end)));
+}
+
 double hcy__nufft_candidate(const hcy_nufft *p, size_t i)
 {
     static const double candidates[] = { 2, 1.85, 1.75, 1.65, 1.55, 1.45, 1.35, 1.25 };
@@ -201,9 +209,10 @@ double hcy__nufft_candidate(const hcy_nufft *p, size_t i)
     const unsigned widest = p->desc.precision == HCY_F64 ? HCY_NUFFT_MAX_WIDTH : HCY_NUFFT_MAX_WIDTH / 2;
     if (i >= sizeof candidates / sizeof candidates[0])
         return 0;
-    bool fits = !i || p->opts.width ||
-                hcy__nufft_width(p->desc.eps, p->desc.dim, p->desc.type == 3, candidates[i]) <= widest;
-    return fits ? candidates[i] : 0;
+    const unsigned width = hcy__nufft_width(p->desc.eps, p->desc.dim, p->desc.type == 3, candidates[i]);
+    const bool is_exact = p->desc.type != 3 || p->desc.precision != HCY_F64 ||
+                          rounding_at_corners(p->desc.dim, width, candidates[i]) <= p->desc.eps;
+    return !i || p->opts.width || (width <= widest && is_exact) ? candidates[i] : 0;
 }
 
 /* Vectors at once share launches and points' weights, but every one has a grid of its own.  Where points are few the
