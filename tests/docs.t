@@ -30,6 +30,17 @@ skip() { n=$((n + 1)); echo "ok $n # SKIP $1"; }
 sed -n 's/^\.It Ev //p' "$doc/halcyon.7" | tr -d , | tr ' ' '\n' | sed '/^$/d' > "$dir/page"
 same "halcyon.7 has every variable of the environment, and no other" "$dir/code" "$dir/page"
 
+# --- The overview ---
+(cd "$top_srcdir" && grep -rohE '(\{ |COUNT\()"[a-z-]+", (HCY_OPTION_|[a-z_]+, ")' hal backends --include='*.[ch]') |
+    sed 's/[^"]*"\([^"]*\)".*/\1/' | sort -u > "$dir/code"
+sed -n '/^\.Ss Device strings/,/^\.Sh ENV/s/^\.It Li //p' "$doc/halcyon.7" | grep -oE '[a-z-]+=' | tr -d = | sort -u > "$dir/page"
+same "halcyon.7 has the options of every backend, and no other" "$dir/code" "$dir/page"
+for h in $HCY_HEADERS; do
+    case $h in */halcyon/*) echo "halcyon_$(basename "$h" .h)" ;; esac
+done > "$dir/code"
+sed -n 's/^\.It Xr \(halcyon_[a-z_0-9]*\) 3$/\1/p' "$doc/halcyon.7" > "$dir/page"
+same "halcyon.7 names the page of every header" "$dir/code" "$dir/page"
+
 # --- The command ---
 "$HALCYON" --help | sed -n 's/^  \([a-z][a-z0-9 -]*[a-z0-9]\)  .*/\1/p' > "$dir/subs"
 awk '/^\.Sh / { on = $2 == "DESCRIPTION" } on && /^\.Ss [a-z]/ { print substr($0, 5) }' "$doc/halcyon.1" > "$dir/page"
