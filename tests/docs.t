@@ -69,6 +69,8 @@ awk 'length > 80' "$dir/page" > "$dir/wrong"
 ok "no line of any --help is wider than 80 columns"
 
 # --- The library ---
+: > "$dir/untold"
+grep -oE 'X\(HCY_E[A-Z]+' "$top_srcdir/hal/halcyon/status.h" | sed 's/X(//' > "$dir/statuses"
 for h in $HCY_HEADERS; do
     case $h in */halcyon/*) ;; *) continue ;; esac # formats are part of the headers that include them
     name=$(basename "$h" .h)
@@ -78,7 +80,14 @@ for h in $HCY_HEADERS; do
     sed -n 's/^\.Fo //p' "$page" > "$dir/page" 2>/dev/null
     [ -s "$dir/code" ] || { echo none >> "$dir/code"; echo none >> "$dir/page"; }
     same "halcyon_$name.3 has the functions of <halcyon/$name.h>" "$dir/code" "$dir/page"
+    sed '1,/^\.Sh DESCRIPTION/d; /^\.Sh EXAMPLES/,$d' "$page" > "$dir/text"
+    grep -ohE '\bHCY_E[A-Z]+\b' "$top_srcdir/$h" | sort -u | grep -xFf "$dir/statuses" >> "$dir/page"
+    while read -r word; do
+        [ "$word" = none ] || grep -qw -e "$word" "$dir/text" || echo "$page: $word" >> "$dir/untold"
+    done < "$dir/page"
 done
+sed "s|$doc/||" "$dir/untold" > "$dir/wrong"
+ok "the pages say something of each function and of each status that a header names"
 grep -oE 'X\(HCY_[A-Z]+, -?[0-9]+' "$top_srcdir/hal/halcyon/status.h" | sed 's/X(//; s/,//' > "$dir/code"
 sed -nE 's/^\.It Dv (HCY_[A-Z]+) Pq (-?[0-9]+)$/\1 \2/p' "$doc/halcyon_status.3" > "$dir/page"
 same "halcyon_status.3 has every status" "$dir/code" "$dir/page"

@@ -217,8 +217,9 @@ typedef struct hcy_azint_options {
 typedef struct hcy_azint_plan hcy_azint_plan;
 
 /* The integration of height x width images.  poni and options are copied, their pointers not used afterwards.
- * HCY_EINVAL: an option, or a geometry that is no geometry (words say which); HCY_ENOENT: the unit;
- * HCY_ERANGE: too many pixels or bins, or no pixel is left; HCY_ENOMEM. */
+ * HCY_EINVAL: an option, or a geometry that is no geometry (words say which); HCY_ENOENT: the unit; HCY_EUNSUPPORTED:
+ * options or detectors that do not go together; HCY_ERANGE: too many pixels or bins, numbers too far apart for one
+ * scale, or no pixel is left; HCY_ENOMEM. */
 HCY_API int hcy_azint_plan_create(hcy_azint_plan **plan, const hcy_poni *poni, size_t height, size_t width,
                                   const hcy_azint_options *options) HCY_MUST_USE;
 HCY_API hcy_azint_plan *hcy_azint_plan_retain(hcy_azint_plan *plan);
@@ -264,7 +265,7 @@ HCY_API void hcy_azint_plan_tables(hcy_span spans[HCY_AZINT_SPANS], const hcy_az
  * many frames are read from there the next time, and processes share their memory. */
 HCY_API void hcy_azint_plan_tables_kept(hcy_span spans[HCY_AZINT_SPANS_KEPT], const hcy_azint_plan *plan);
 /* The job for frames of one pixel type (HCY_PIXEL_*): invalid values from the dummy and the sentinels,
- * variance if the plan has an error model.  HCY_EINVAL: no such type; HCY_ERANGE: the plan filters, and its dark
+ * a variance if it is Poisson's.  HCY_EINVAL: no such type; HCY_ERANGE: the plan filters, and its dark
  * current is too large for pixels of this type. */
 HCY_API int hcy_azint_plan_job(hcy_azint_job *job, const hcy_azint_plan *plan,
                                uint32_t pixel_type) HCY_MUST_USE;
