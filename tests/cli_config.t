@@ -90,6 +90,9 @@ check '... another curve' differ clip.dat clip3.dat
 check 'a percentile of a fibre, saved' integrate -p g.poni -u qip --percentile 20,80 -n 9 -o fibre.dat --save-config fibre.json
 check '... read' integrate -j fibre.json -o fibre2.dat
 check '... the same' same fibre.dat fibre2.dat
+check '-j and --sigma-clip' integrate -j c.json --sigma-clip -o clip4.dat
+check "... with the configuration's splitting and errors" integrate -p g.poni $options --sigma-clip -o clip5.dat
+check '... are these' same clip4.dat clip5.dat
 sed 's/"poni": {/"other": {/' c.json >nowhere.json
 check 'no geometry at all' refused 1 '-p FILE.poni' integrate -j nowhere.json -o x.dat
 check '... but on the line' integrate -j nowhere.json -p g.poni -o x.dat

@@ -216,12 +216,12 @@ static void choose_bins(hcy_azint_options *o, const struct integrate_values *v)
     o->npt_azim = along_chi ? npt : o->npt_azim;
 }
 
-/* What clipping needs is chosen with it; pyFAI's defaults. */
+/* What clipping needs is chosen with it where nobody has said it; pyFAI's defaults. */
 static void choose_filter(hcy_azint_options *o, const struct integrate_values *v)
 {
     if (v->sigma_clip || v->percentile)
         o->filter = v->sigma_clip ? HCY_FILTER_SIGMA_CLIP : HCY_FILTER_PERCENTILE;
-    if (v->split != NOT_GIVEN || v->sigma_clip)
+    if (v->split != NOT_GIVEN || (v->sigma_clip && !v->config))
         o->split = v->split != NOT_GIVEN ? v->split : HCY_SPLIT_NO;
     if (v->variance)
         o->error_model = HCY_ERRORS_VARIANCE;
