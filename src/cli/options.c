@@ -455,7 +455,7 @@ static void help_others(FILE *out, const struct cli_command *command)
 void cli_help(FILE *out, const struct cli_command *command, int all)
 {
     const struct cli_group *groups = groups_of(command);
-    fprintf(out, "usage: halcyon %s %s [options]\n", command->name, command->operands);
+    fprintf(out, "usage: halcyon %s%s%s [options]\n", command->name, *command->operands ? " " : "", command->operands);
     help_paragraphs(out, command->summary);
     for (const struct cli_group *g = groups; g && g->title; g++) {
         fprintf(out, "\n%s:\n", g->title);
