@@ -395,6 +395,31 @@ static void test_sectors(void)
         }
 }
 
+/* Long pixels that lie askew across azimuth 0: outlines go round as others do, and nothing of them is elsewhere. */
+static void test_long_pixels(void)
+{
+    const double far = 0.05 * sqrt(0.5);
+    int astray = 0;
+    scene s;
+
+    make_scene(&s, 20e-3 - far);
+    s.poni.poni2 = 2.5e-3 - far;
+    s.poni.pixel2 = 1e-4;
+    s.poni.rot1 = s.poni.rot2 = 0;
+    s.poni.rot3 = (double)(PI_L / 4);
+    s.o.split = HCY_SPLIT_FULL;
+    check(&s, "long pixels askew, splitting full");
+    s.o.npt_azim = 18;
+    s.o.azimuth_range[0] = -180;
+    s.o.azimuth_range[1] = 180;
+    hcy_azint_plan *p = must_plan(&s);
+    const hcy_azint_bin_norm *norms = hcy_azint_plan_norms(p);
+    for (size_t b = 0; b < s.o.npt * s.o.npt_azim; b++)
+        astray += norms[b].count && (b / s.o.npt < 6 || b / s.o.npt > 11);
+    ok(!astray, "... in radius and azimuth, %d bins beside the detector", astray);
+    hcy_azint_plan_release(p);
+}
+
 static void test_shares(void)
 {
     static const char *const names[] = { "no", "bbox", "full" };
@@ -799,6 +824,7 @@ static void test_memory(void)
 int main(void)
 {
     test_shares();
+    test_long_pixels();
     test_sectors();
     test_axes();
     test_threads();

@@ -63,8 +63,7 @@ static inline void recentre_four(struct corners c[4], const __m256d radial[4], d
 {
     const __m256d ahead = _mm256_mul_pd(_mm256_sub_pd(radial[2], radial[0]), _mm256_sub_pd(c[3].y, c[1].y));
     const __m256d across = _mm256_mul_pd(_mm256_sub_pd(c[2].y, c[0].y), _mm256_sub_pd(radial[3], radial[1]));
-    const __m256d area = _mm256_sub_pd(_mm256_mul_pd(_mm256_set1_pd(0.5), ahead), across);
-    const __m256d zero = _mm256_setzero_pd(), turn = _mm256_set1_pd(2 * AZINT_PI);
+    const __m256d area = _mm256_sub_pd(ahead, across), zero = _mm256_setzero_pd(), turn = _mm256_set1_pd(2 * AZINT_PI);
     const __m256d goes = _mm256_cmp_pd(_mm256_mul_pd(_mm256_set1_pd(contour), area), zero, _CMP_GT_OQ);
     __m256d moved[4], sum = zero;
 

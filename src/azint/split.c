@@ -264,9 +264,10 @@ void hcy__azint_shares_area(double *cum, const struct azint_loops *loops, const 
     accumulate_shares(cum, loops, cells);
 }
 
+/* Twice the area, of which the sign counts. */
 static double contour_area(const double radial[4], const double chi[4])
 {
-    return 0.5 * ((radial[2] - radial[0]) * (chi[3] - chi[1])) - (chi[2] - chi[0]) * (radial[3] - radial[1]);
+    return (radial[2] - radial[0]) * (chi[3] - chi[1]) - (chi[2] - chi[0]) * (radial[3] - radial[1]);
 }
 
 void hcy__azint_recentre(struct azint_pixel *p, double contour)

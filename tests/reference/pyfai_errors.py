@@ -81,3 +81,13 @@ for x, around in ((-0.05, 0), (0.15, 180)):
                                              azimuth_range=(around - 30, around + 30), **method("full"))
     found.append("%.2f" % r.intensity[2])
 print("5. A half of 1 and a half of 3: -30 to 30 degrees %s, 150 to 210 degrees %s" % tuple(found))
+
+found = []
+for turn in (numpy.pi / 4, -numpy.pi / 4):
+    ai = AzimuthalIntegrator(0.1, 0.01 - 0.05 * numpy.sin(turn), 0.01 - 0.05 * numpy.cos(turn), 0, 0, turn,
+                             detector=Detector(1e-3, 1e-4, max_shape=(20, 200), orientation=3), wavelength=1e-10)
+    r = ai.integrate2d(numpy.ones((20, 200), dtype=numpy.float32), 20, 36, unit="r_mm", azimuth_range=(-180, 180),
+                       **method("full"))
+    found.append("%d" % (r.count.sum(axis=1) > 1e-3).sum())
+print("6. full, pixels of 1 x 0.1 mm askew across 0: on a detector within 20 degrees of it %s and %s of 36 sectors"
+      % tuple(found))
