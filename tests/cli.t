@@ -68,6 +68,17 @@ check 'npt 0: the option as it was typed' refused 2 "integrate: -n '0'" "$halcyo
 check 'npt 0: in its long form' refused 2 "integrate: --npt '0'" "$halcyon" integrate x.h5 -p x.poni --npt=0
 check 'npt with letters behind it' refused 2 '10x' "$halcyon" integrate x.h5 -p x.poni -n 10x
 check 'a range the wrong way round' refused 2 'A < B' "$halcyon" integrate x.h5 -p x.poni --radial-range 2,1
+while read -r words; do
+    check "wrong in itself: $words" refused 2 'help' "$halcyon" integrate x.h5 -p x.poni $words
+done <<END
+--unweighted --percentile 50
+--unweighted --error-model azimuthal
+--azimuth-range=-180,300
+-u qip,q_nm^-1
+-u q_nm^-1,qip
+-u qip --split full
+-n 5000 --npt-azim 5000
+END
 check 'a splitting that is none' refused 2 'bbox' "$halcyon" integrate x.h5 -p x.poni --split some
 check 'a word too many' refused 2 'y.h5' "$halcyon" bench x.h5 y.h5 -p x.poni
 check 'no stack' refused 2 'missing' "$halcyon" integrate

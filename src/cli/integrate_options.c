@@ -453,6 +453,7 @@ static int check_values(const struct integrate_values *v, const char *stack)
     /* What the configuration says takes part, so the rules look at the options as they will be used. */
     integrate_options(&o, v);
     const hcy_azint_unit *unit = hcy_azint_unit_find(o.unit);
+    const hcy_azint_unit *other = o.azimuth_unit ? hcy_azint_unit_find(o.azimuth_unit) : NULL;
     /* A rule is what is wrong and what to say; the first one that holds is told. */
     const struct {
         int wrong;
@@ -475,6 +476,15 @@ static int check_values(const struct integrate_values *v, const char *stack)
               (v->incident_angle.given || v->tilt_angle.given || v->sample_orientation.given),
           "--incident-angle, --tilt-angle and --sample-orientation are for units that are seen from the sample, as "
           "--unit qip,qoop" },
+        { unit && other && unit->needs_sample != other->needs_sample,
+          "--unit takes one unit, or two that are seen from the sample, as qip,qoop" },
+        { unit && unit->needs_sample && (o.split == HCY_SPLIT_FULL || o.split == HCY_SPLIT_PSEUDO),
+          "outlines of pixels would cover the holes that units have which are seen from the sample: --split no or bbox" },
+        { unit && !unit->needs_sample && o.azimuth_range[1] - o.azimuth_range[0] > 360 * (1 + 1e-12),
+          "--azimuth-range is a turn at most, 360 degrees" },
+        { o.npt && o.npt_azim > HCY_AZINT_MAX_BINS / o.npt, "--npt times --npt-azim is 16777216 bins at most" },
+        { o.unweighted && (o.filter != HCY_FILTER_NONE || o.error_model == HCY_ERRORS_AZIMUTHAL),
+          "--unweighted goes with no filter and no azimuthal errors" },
         { v->along_chi && v->npt_azim.given, "--along-chi has its bins from --npt: leave --npt-azim" },
         { v->dummy.given && v->no_sentinels, "--dummy takes the sentinels' place: leave --no-sentinels" },
         { o.normalization == 0, "--normalization 0 would divide by zero" },
