@@ -86,7 +86,7 @@ typedef struct hcy_pipeline_options {
      * more pixels than there is room for fails with HCY_ERANGE. */
     const float *sparse_radius; /* is read when the pipeline is made */
     double sparse_cutoff, sparse_noise; /* pyFAI's cutoff_pick and noise */
-    uint64_t sparse_room;               /* pixels of a frame; 0: a 32nd of the image's */
+    uint64_t sparse_room;               /* pixels of a frame; 0: a 32nd of the image's, 1024 at least */
 } hcy_pipeline_options;
 #define HCY_PIPELINE_OPTIONS_INIT                                                                             \
     { sizeof(hcy_pipeline_options), 0, 0, 0, 0, NULL, NULL, 0, 0, NULL, 0, NULL, INT64_MAX, NULL, 3, 1, 0 }
