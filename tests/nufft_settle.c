@@ -14,7 +14,7 @@
 
 #define TURN 6.283185307179586
 /* LESS: points of a tile, which has room for TILE. */
-enum { POINTS = 3001, BUCKETS = (POINTS + BUCKET - 1) / BUCKET, MOST_KEYS = 50000, TAKEN = 5, LESS = 233 };
+enum { POINTS = 3001, BUCKETS = (POINTS + BUCKET - 1) / BUCKET, MOST_KEYS = 120000, TAKEN = 5, LESS = 233 };
 
 static struct gpu_nufft job = { .n_points = POINTS, .bins = { 1, 1 } };
 static struct gpu_nufft_head head;
@@ -108,11 +108,13 @@ static int sorted(void)
 static void check(u32 cells, u32 clump, u32 coarse, const char *what)
 {
     static u8 seen[POINTS];
-    u32 twice = 0, down = 0, elsewhere = 0, most = 0;
+    static u32 of_key[MOST_KEYS];
+    u32 twice = 0, down = 0, elsewhere = 0, most = 0, astray = 0, before = 0;
     make(cells, clump, coarse);
     if (sorted())
         bail_out("no threads");
     memset(seen, 0, sizeof seen);
+    memset(of_key, 0, sizeof of_key);
     for (u32 i = 0; i < POINTS; i++) {
         u32 n = number_of(&records[i]), key = n < POINTS ? key_by_hand(n) : 0;
         twice += n >= POINTS || seen[n]++;
@@ -124,9 +126,14 @@ static void check(u32 cells, u32 clump, u32 coarse, const char *what)
             elsewhere += fabs(place - (turns - floor(turns))) > 1e-12;
         }
     }
+    for (u32 i = 0; i < POINTS; i++)
+        of_key[key_by_hand(i)]++;
+    for (u32 k = 0; k < job.n_keys; before += of_key[k++])
+        astray += counts[k] != before;
     ok(!twice, "%s, %u keys: every point is there once (%u are not)", what, job.n_keys, twice);
     ok(!down, "... in the order of keys (%u are not)", down);
     ok(!elsewhere, "... where it was (%u are not)", elsewhere);
+    ok(!astray, "... and where keys begin is still known (of %u it is not)", astray);
     ok(report.first_bad == UINT64_MAX, "... and all are good");
 }
 
@@ -136,6 +143,7 @@ int main(void)
     check(60, 2, 0, "half of them in one place");
     check(60, 1, 0, "all of them in one place");
     check(350, 3, 0, "more keys than a group has room for");
+    check(590, 2, 0, "more keys than a bucket has room for");
     check(350, POINTS + 1, 3, "eight slabs a key");
     x[2][2222] = NAN;
     x[0][3000] = INFINITY;

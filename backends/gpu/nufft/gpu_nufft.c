@@ -288,7 +288,7 @@ static int sort_many(const struct nufft *n, const struct sort *s, const hcy_valu
                     near = { { units, 1 }, SETTLERS, SETTLE_BYTES },
                     tiles = { { parts_of(n->at.n_points, tile), 1 }, SETTLERS, SETTLE_BYTES },
                     buckets = { { n->n_buckets, 1 }, SETTLERS, SETTLE_BYTES };
-    /* Codes and cursors of keys and buckets that get no points are read as zeros. */
+    /* Buckets in whose part no key begins, and the cursor of the first one, are zeros. */
     int status = call->kernel->ops->zero(call->queue, sorted, n->cursors, n->end - n->cursors);
     if (!status)
         status = GPU_STEP(call, s->points, few_keys ? "gpu_nufft_count_near" : "gpu_nufft_count_many",

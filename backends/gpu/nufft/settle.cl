@@ -183,6 +183,14 @@ void gpu_nufft_part(struct gpu_nufft job, u32 tile, u32 n_codes, BUFFER(const PO
     }
 }
 
+DEVICE u32 key_of_record(const struct gpu_nufft *job, const struct record *r)
+{
+    u64 place[DIM];
+    for (int d = 0; d < DIM; d++)
+        place[d] = place_on_axis(r, d);
+    return key_at(job, place);
+}
+
 /* A bucket's records in the order of keys. */
 KERNEL GROUP_OF(GROUP_SIZE)
 void gpu_nufft_settle(struct gpu_nufft job, BUFFER(u32, starts), BUFFER(const struct gpu_nufft_bucket, buckets),
@@ -217,15 +225,17 @@ void gpu_nufft_settle(struct gpu_nufft job, BUFFER(u32, starts), BUFFER(const st
     EACH_OF(BUCKET, m, i) {
         if (i >= n)
             continue;
-        u64 place[DIM];
-        for (int d = 0; d < DIM; d++)
-            place[d] = place_on_axis(&r[m], d);
-        u32 key = key_at(&job, place);
-        /* Starts move on as records come, and nobody needs them afterwards. */
+        u32 key = key_of_record(&job, &r[m]);
+        /* Starts move on as records come, where there is no room to do so near. */
         u32 to = fits ? NEAR_ADD32(&next[key - b.first_key], 1) : ATOMIC_ADD32(&starts[key], 1);
         near[to - b.first] = r[m];
     }
     BARRIER();
     for (u32 k = ITEM; k < PIECES * n; k += GROUP_SIZE)
         ((PIECE *)&records[b.first])[k] = ((NEAR PIECE *)near)[k];
+    /* They go back to where keys begin: tiles find their points by them (tiles.cl). */
+    for (u32 i = ITEM; !fits && i < n; i += GROUP_SIZE) {
+        struct record own = near[i];
+        ATOMIC_ADD32(&starts[key_of_record(&job, &own)], 0xffffffffu);
+    }
 }
