@@ -228,6 +228,61 @@ static void test_infinite(void)
     hcy_operator_release(op);
 }
 
+static int launch_sum(hcy_kernel *kernel, const hcy_matrix_job *job, hcy_array *const operands[3])
+{
+    static const size_t at[3] = { HCY_ARG_AT(matrix, a), HCY_ARG_AT(matrix, b), HCY_ARG_AT(matrix, c) };
+    hcy_arg args[HCY_N_ARGS(matrix)];
+    hcy_buffer *scratch = NULL;
+    size_t bytes = 0;
+    for (int i = 0; i < 3; i++) {
+        hcy_array_info info = HCY_ARRAY_INFO_INIT;
+        if (hcy_array_get_info(&info, operands[i]))
+            bail_out("%s", hcy_last_error()->text);
+        args[at[i]] = hcy_arg_buf(info.buffer);
+    }
+    args[HCY_ARG_AT(matrix, job)] = hcy_arg_struct(job, sizeof *job);
+    args[HCY_ARG_AT(matrix, scratch)] = hcy_arg_buf(NULL);
+    int status = hcy_kernel_scratch_size(&bytes, kernel, 1, args, HCY_N_ARGS(matrix));
+    if (!status && bytes)
+        status = hcy_buffer_create(&scratch, dev, HCY_MEM_DEVICE, bytes);
+    args[HCY_ARG_AT(matrix, scratch)] = hcy_arg_buf(scratch);
+    if (!status)
+        status = hcy_launch(queue, kernel, 1, args, HCY_N_ARGS(matrix));
+    hcy_buffer_release(scratch);
+    return status;
+}
+
+/* A sum that begins with -0, to which products of -0 are added, is -0: of complex numbers the real part. */
+static void test_negative_zeros(int dtype)
+{
+    enum { ROWS = 5, DEPTH = 3, COLUMNS = 6 };
+    const uint32_t parts = is_complex(dtype) ? 2 : 1;
+    const hcy_matrix_job job = { .bytes = (uint32_t)hcy_dtype_size(dtype) / parts, .parts = parts,
+                                 .flags = HCY_MATRIX_ADDS, .slices = 1, .rows = ROWS, .depth = DEPTH,
+                                 .columns = COLUMNS, .a_steps = { 0, DEPTH, 1 }, .b_steps = { 0, COLUMNS, 1 },
+                                 .c_steps = { 0, COLUMNS, 1 } };
+    double ones[2 * ROWS * DEPTH], zeros[2 * ROWS * COLUMNS];
+    hcy_kernel *kernel = NULL;
+    int64_t other = 0;
+    for (int i = 0; i < 2 * ROWS * DEPTH; i++)
+        ones[i] = 1;
+    for (int i = 0; i < 2 * ROWS * COLUMNS; i++)
+        zeros[i] = parts == 2 && i % 2 ? 0.0 : -0.0;
+    hcy_array *const operands[3] = { array_of(dtype, 1, ROWS, DEPTH, ones), array_of(dtype, 1, DEPTH, COLUMNS, zeros),
+                                     array_of(dtype, 1, ROWS, COLUMNS, zeros) };
+    int status = hcy_kernel_get(&kernel, dev, "matrix");
+    if (cts_first(status, status ? 0 : launch_sum(kernel, &job, operands)))
+        bail_out("%s", hcy_last_error()->text);
+    double *got = reals_of(operands[2], dtype, ROWS * COLUMNS * parts);
+    for (uint32_t i = 0; i < ROWS * COLUMNS * parts; i += parts)
+        other += got[i] != 0 || !signbit(got[i]);
+    is_int(other, 0, "%s: sums of -0 alone are -0", hcy_dtype_name(dtype));
+    free(got);
+    hcy_kernel_release(kernel);
+    for (int i = 0; i < 3; i++)
+        hcy_array_release(operands[i]);
+}
+
 /* --- A matrix and its transpose in one go --- */
 
 /* CGLS of an operator that is the user's, which goes the long way. */
@@ -490,6 +545,8 @@ int main(int argc, char **argv)
     for (int i = 0; i < (few ? 2 : 4); i++)
         test_products(dtypes[i], few);
     test_infinite();
+    for (int i = 0; i < 2; i++)
+        test_negative_zeros(dtypes[i]);
     test_dots();
     test_twice(HCY_FLOAT32);
     test_twice(HCY_FLOAT64);

@@ -79,12 +79,14 @@ DEVICE void find_supply(struct supply *s, const hcy_matrix_job *job, const struc
     }
 }
 
-/* Of `left` numbers of k.  They are asked for here, and not touched before put_down(): a step passes meanwhile. */
+/* Of `left` numbers of k.  They are asked for here, and not touched before put_down(): a step passes meanwhile.
+ * Products behind the last k are -0, which leaves a sum what it is; 0 would make one of -0 another. */
 DEVICE void bring(REAL *of_a, REAL *of_b, struct supply *s, const hcy_matrix_job *job, u64 left)
 {
     UNROLL
     for (u32 i = 0; i < OF_A; i++) {
-        of_a[i] = (s->has_a >> i & 1) && K_OF_A(NUMBER(i)) < left ? *s->a[i] : (REAL)0;
+        const REAL none = PARTS == 2 && (s->negative >> i & 1) ? (REAL)0 : (REAL)-0.0;
+        of_a[i] = (s->has_a >> i & 1) && K_OF_A(NUMBER(i)) < left ? *s->a[i] : none;
         s->a[i] += DEPTH * job->a_steps[2]; /* PARTS reals each, for 1 / PARTS of the steps */
     }
     UNROLL
