@@ -1,6 +1,6 @@
 /* nvrtc - CUDA's run-time compiler takes the GPU kernels' texts, for an old and a new kind of GPU; no GPU is needed.
- * To PTX, but where near memory is tight: what remains is the assembler's business.  What "fast:" makes of a text needs
- * no compiler. */
+ * To PTX, but where near memory is tight: what remains is the assembler's business.  What "fast:" makes of a text, and
+ * how many groups are launched, needs no compiler. */
 #include "array_priv.h"
 #include "cuda_priv.h"
 #include "gpu.h"
@@ -308,6 +308,15 @@ static void test_own_program(void)
     rmdir(dir);
 }
 
+/* Kernels number a grid's items with 32 bits, and go on by as many as there are. */
+static void test_groups(void)
+{
+    const struct gpu_ops ops = { .units = 132 };
+    const struct gpu_grid grid = gpu_grid_of(&ops, (uint64_t)1 << 26, 70000, 256);
+    ok((uint64_t)grid.groups[0] * grid.group <= (uint64_t)1 << 32 && grid.groups[1] == 65535,
+       "more lines than 32 bits number: %u x %u groups", grid.groups[0], grid.groups[1]);
+}
+
 static void test_compiler(void)
 {
     const struct nvrtc_api *rtc = nvrtc_load();
@@ -327,6 +336,7 @@ static void test_compiler(void)
 int main(void)
 {
     const char *sanitizer = getenv("HCY_SANITIZER");
+    test_groups();
     test_fast_text("x = exp(x)", false);
     test_fast_text("fast: x = exp(x)", true);
     test_fast_scan();

@@ -95,10 +95,11 @@ static inline struct gpu_grid gpu_groups_over(const struct gpu_call *call, uint6
     return (struct gpu_grid){ { groups ? (uint32_t)groups : 1, rows }, group, 0 };
 }
 
-/* Groups over lines, in blocks of them; a kernel goes on with what is beyond a grid's ends. */
+/* Groups over lines, in blocks of them; a kernel goes on with what is beyond a grid's ends.  It numbers all items along
+ * the first direction with 32 bits. */
 static inline struct gpu_grid gpu_grid_of(const struct gpu_ops *ops, uint64_t groups, uint64_t blocks, uint32_t group)
 {
-    const uint64_t most = ops->alone ? ops->units * 4 : UINT32_MAX / 2, most_blocks = 65535;
+    const uint64_t most = ops->alone ? ops->units * 4 : UINT32_MAX / group, most_blocks = 65535;
     return (struct gpu_grid){ { (uint32_t)(groups < most ? groups : most),
                                 (uint32_t)(blocks < most_blocks ? blocks : most_blocks) },
                               group,

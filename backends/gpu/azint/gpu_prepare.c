@@ -348,8 +348,8 @@ static int assemble_plan(struct builder *b, const hcy_span *spans, struct gpu_pl
     /* Tiles are not copied together on the host: each goes to the device from where it was made. */
     struct gpu_piece *pieces = malloc((4 * (size_t)b->n_tiles + 7) * sizeof *pieces);
     int status = slice_of && pieces ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for a plan's tables");
-    /* Slices count rows with 32 bits. */
-    if (!status && t.rows > UINT32_MAX)
+    /* Slices count rows with 32 bits, and kernels the lanes of all slices. */
+    if (!status && (t.rows > UINT32_MAX || t.slices > UINT32_MAX / GPU_LANES))
         status = hcy_fail(HCY_EUNSUPPORTED, "a plan of %zu weights is too large for a GPU", t.rows * GPU_PLACE_ROW);
     for (uint32_t i = 0; !status && i < b->n_tiles; i++) {
         struct tile *tile = &b->tiles[i];
