@@ -630,6 +630,20 @@ static void test_mix(void)
     hcy_kernel_release(kernel);
 }
 
+/* Axes of no numbers. */
+static void test_no_gram(void)
+{
+    const hcy_nufft_job job = { .dim = 2, .precision = HCY_F32, .modes = { 0, 8 }, .grid = { 0, 16 } };
+    hcy_kernel *kernel = NULL;
+    size_t size = 1;
+    if (hcy_kernel_get(&kernel, dev, "nufft_gram"))
+        return;
+    const hcy_arg none = hcy_arg_buf(NULL), args[] = { none, none, none, none, hcy_arg_struct(&job, sizeof job), none,
+                                                       none };
+    is_int(hcy_kernel_scratch_size(&size, kernel, 1, args, 7), HCY_EUNSUPPORTED, "no image is convolved");
+    hcy_kernel_release(kernel);
+}
+
 int main(int argc, char **argv)
 {
     hcy_kernel *kernel = NULL;
@@ -659,6 +673,7 @@ int main(int argc, char **argv)
     test_cuts();
     test_scale();
     test_mix();
+    test_no_gram();
     hcy_queue_release(queue);
     hcy_device_release(dev);
     return done_testing();

@@ -42,7 +42,7 @@ static int set_axis(struct gram *g, uint32_t d)
     a->n = (size_t)g->job->modes[d];
     a->half = (size_t)g->job->grid[d] / 2;
     /* gram.cl reads an item's first number, if no other. */
-    if (a->n > a->half || 2 * a->n < a->half || g->job->grid[d] % 2)
+    if (!a->n || a->n > a->half || 2 * a->n < a->half || g->job->grid[d] % 2)
         return hcy_fail(HCY_EUNSUPPORTED, "nufft_gram: axis %u has %llu numbers of %llu", d,
                         (unsigned long long)g->job->modes[d], (unsigned long long)g->job->grid[d]);
     int status = gpu_line_of(&a->line, g->call, a->half, g->number, d < g->last, false);
