@@ -90,7 +90,6 @@ typedef unsigned long long uint64_t;
 #define BYTE_PERM(a, b, s) __byte_perm((a), (b), (s))
 #define READ_ONLY(p) __ldg(p)
 #define FETCH(p) asm volatile("prefetch.global.L2 [%0];" ::"l"(p)) /* to the cache */
-#define BYTE_OF(x, k) __byte_perm((x), 0, 0x4440 | (k))
 #define DOT_BYTES(a, b, sum) __dp4a((unsigned)(a), (unsigned)(b), (unsigned)(sum)) /* four products of bytes */
 /* sum += a * b, 64 bits of 32: one instruction that compilers do not always choose. */
 #define MUL_ADD_64(sum, a, b) asm("mad.wide.u32 %0, %1, %2, %0;" : "+l"(sum) : "r"(a), "r"(b))
@@ -263,7 +262,6 @@ static inline uint bytes_dot(uint a, uint b, uint sum)
 #define BYTE_PERM(a, b, s) bytes_picked((a), (b), (s))
 #define SIGN_PERM(a, b, s) bytes_picked((a), (b), (s))
 #define READ_ONLY(p) load_constant(p)
-#define BYTE_OF(x, k) bytes_picked((x), 0, 0x4440 | (k))
 #define DOT_BYTES(a, b, sum) bytes_dot((a), (b), (sum))
 #define MUL_ADD_64(sum, a, b) asm("mad.wide.u32 %0, %1, %2, %0;" : "+l"(sum) : "r"(a), "r"(b))
 #endif

@@ -24,13 +24,12 @@ struct gpu_batch {
     uint32_t list_room; /* entries of the list of blocks for `rest` */
 };
 
-/* The head of the scratch memory, then GPU_STATE_ITEM bytes a frame. */
+/* The head of the scratch memory; behind it each frame's own. */
 struct gpu_state {
     uint32_t listed; /* blocks in the list, may be more than there is room for: then it counts all */
-    uint32_t slot;   /* the largest block of a frame that needs a slot */
     uint32_t heavy;  /* groups of eight frames' blocks in the list for `heavy` */
     uint32_t loose;  /* there are frames, or raw elements of frames, that only `rest` does */
-    uint32_t reserved[60];
+    uint32_t reserved[61];
 };
 /* Of a frame. */
 struct gpu_frame_state {

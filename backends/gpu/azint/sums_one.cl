@@ -133,7 +133,7 @@ void gpu_azint_begin_one(struct gpu_batch batch, u32 n_bins, BUFFER(const hcy_bs
     /* The state is few words: the first item does the rest alone. */
     if (i)
         return;
-    state->listed = state->slot = state->heavy = state->loose = 0;
+    state->listed = state->heavy = state->loose = 0;
     begin_frame(&batch, frames, reports, state, 0);
 }
 

@@ -9,7 +9,7 @@
  * Why so: a point in w^3 cells costs w^3 reads and writes of memory near or far, by atomics, where points are taken
  * one by one; with the cells in registers it costs as many multiplications and additions and nothing else: a term of
  * a plane is one FMA.  The price are the cells of the piece that a window does not reach, whose weights are 0, and the
- * planes that come and go; how large pencils and slabs are balances the two (gpu_nufft.c).  No item waits for
+ * planes that come and go; how large pencils and slabs are balances the two (gpu_nufft_shape.c).  No item waits for
  * another while points are added, and no two add to the same cell.  Ranges are cut by number of points alone: dense
  * clusters make as many groups as anything else, and sums of floats stay short.
  *
