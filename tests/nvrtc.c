@@ -39,6 +39,14 @@ static const struct {
     { "sorting points", gpu_text_nufft_sort,
       "-arch=compute_90 -DGROUP_SIZE=256 -DREAL=float -DPRECISION=1 -DDIM=3 -DXB=2 -DYB=4 -DZS=2 -DFIXED=0 -DPLACES=32 "
       "-DPOINT=double" },
+    { "sorting many points", gpu_text_nufft_settle,
+      "-arch=compute_90 -DGROUP_SIZE=1024 -DREAL=float -DPRECISION=1 -DDIM=3 -DXB=16 -DYB=16 -DZS=16 -DFIXED=0 -DPLACES=32 "
+      "-DPOINT=float -DBUCKET=8192" },
+    { "what is in regions", gpu_text_regions, "-arch=compute_75 -DGROUP_SIZE=128 " PIXELS("4", "1", "0") },
+    { "picking pixels", gpu_text_pick, "-arch=compute_90 -DGROUP_SIZE=32 " PIXELS("4", "1", "1") },
+    { "products of complex matrices", gpu_text_matrix,
+      "-arch=compute_75 -DGROUP_SIZE=128 -DREAL=float -DPARTS=2 -DTILE_ROWS=64 -DTILE_COLUMNS=32 -DSIDE_Y=4 -DSIDE_X=4 "
+      "-DA_BY_ROWS=0" },
     { "cutting modes", gpu_text_nufft_cut, "-arch=compute_75 -DGROUP_SIZE=256 -DREAL=double" },
     { "elements by their numbers", gpu_text_eval_pick, "-arch=compute_75 -DGROUP_SIZE=256 -DWORD=uint64_t -DPARTS=2" },
     { "the same of bytes", gpu_text_eval_pick, "-arch=compute_90 -DGROUP_SIZE=256 -DWORD=uint8_t -DPARTS=1" },
