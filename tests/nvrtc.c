@@ -16,7 +16,7 @@
     "-DPIXEL_BYTES=" bytes " -DPIXEL_SIGNED=" is_signed " -DPIXEL_FLOAT=" is_float " -DVARIANCE=1"
 #define PENCIL(real, precision, spreads)                                                                     \
     "-DGROUP_SIZE=64 -DREAL=" real " -DPRECISION=" precision " -DDIM=3 -DXB=2 -DYB=4 -DZS=2 -DWIDTH=7u -DBATCH=64"   \
-    " -DVECTORS=2 -DPLACES=64 -DSPREADS=" spreads " -DRESIDENT=4"
+    " -DVECTORS=2 -DPLACES=53 -DWORDS=3 -DSPREADS=" spreads " -DRESIDENT=4"
 #define POINT(real, precision, places, spreads)                                                              \
     "-DGROUP_SIZE=64 -DREAL=" real " -DPRECISION=" precision " -DDIM=3 -DXB=2 -DYB=4 -DZS=2 -DWIDTH=7u -DBATCH=64"   \
     " -DVECTORS=1 -DPARTS=1 -DFIXED=2 -DPLACES=" places " -DSPREADS=" spreads " -DRESIDENT=0"
@@ -38,10 +38,13 @@ static const struct {
       "-arch=compute_90 -DATOMICS=32 -DGROUP_SIZE=128 " PIXELS("2", "1", "0") },
     { "sorting points", gpu_text_nufft_sort,
       "-arch=compute_90 -DGROUP_SIZE=256 -DREAL=float -DPRECISION=1 -DDIM=3 -DXB=2 -DYB=4 -DZS=2 -DFIXED=0 -DPLACES=32 "
-      "-DPOINT=double" },
+      "-DWORDS=2 -DPOINT=double" },
     { "sorting many points", gpu_text_nufft_settle,
       "-arch=compute_90 -DGROUP_SIZE=1024 -DREAL=float -DPRECISION=1 -DDIM=3 -DXB=16 -DYB=16 -DZS=16 -DFIXED=0 -DPLACES=32 "
-      "-DPOINT=float -DBUCKET=8192" },
+      "-DWORDS=2 -DPOINT=float -DBUCKET=8192 -DTILE=8192" },
+    { "sorting many doubles", gpu_text_nufft_settle,
+      "-arch=compute_90 -DGROUP_SIZE=1024 -DREAL=double -DPRECISION=2 -DDIM=3 -DXB=4 -DYB=4 -DZS=8 -DFIXED=0 -DPLACES=53 "
+      "-DWORDS=3 -DPOINT=double -DBUCKET=8192 -DTILE=5120" },
     { "what is in regions", gpu_text_regions, "-arch=compute_75 -DGROUP_SIZE=128 " PIXELS("4", "1", "0") },
     { "picking pixels", gpu_text_pick, "-arch=compute_90 -DGROUP_SIZE=32 " PIXELS("4", "1", "1") },
     { "products of complex matrices", gpu_text_matrix,
@@ -58,15 +61,15 @@ static const struct {
     { "points to the grid on tensor cores, floats", gpu_text_nufft_pencil,
       "-arch=compute_80 " PENCIL("float", "1", "1") },
     { "points to integers, the same everywhere", gpu_text_nufft,
-      "-arch=compute_90 -fmad=false " POINT("float", "1", "32", "1") },
+      "-arch=compute_90 -fmad=false " POINT("float", "1", "32 -DWORDS=2", "1") },
     { "points from the grid, the same everywhere", gpu_text_nufft_same,
-      "-arch=compute_75 -fmad=false " POINT("double", "2", "64", "0") },
+      "-arch=compute_75 -fmad=false " POINT("double", "2", "64 -DWORDS=4", "0") },
     { "values and slopes from the grid, floats", gpu_text_nufft_slopes,
-      "-arch=compute_90 " POINT("float", "1", "32", "0") },
+      "-arch=compute_90 " POINT("float", "1", "32 -DWORDS=2", "0") },
     { "values and slopes from the grid, doubles", gpu_text_nufft_slopes,
-      "-arch=compute_75 " POINT("double", "2", "64", "0") },
-    { "few points to the grid, floats", gpu_text_nufft_tiles, "-arch=compute_90 " TILES("float", "1", "32", "64") },
-    { "few points to the grid, doubles", gpu_text_nufft_tiles, "-arch=compute_75 " TILES("double", "2", "64", "32") },
+      "-arch=compute_75 " POINT("double", "2", "53 -DWORDS=3", "0") },
+    { "few points to the grid, floats", gpu_text_nufft_tiles, "-arch=compute_90 " TILES("float", "1", "32 -DWORDS=2", "64") },
+    { "few points to the grid, doubles", gpu_text_nufft_tiles, "-arch=compute_75 " TILES("double", "2", "53 -DWORDS=3", "32") },
     { "differences along three axes, floats", gpu_text_stencil,
       "-arch=compute_90 -fmad=false -DGROUP_SIZE=256 -DREAL=float -DREAL_BITS=32 -DRANK=3 -DINNER=10570ul -DTERMS=7"
       " -DFROM_APART=0 -DTO_APART=0 -DWHOLE=1 -DBESIDE=1 -DACROSS=0" },
@@ -266,8 +269,9 @@ static void check_near_memory(const struct nvrtc_api *rtc, uint32_t dim, uint32_
     gpu_shape_for(&s, &job, ops.units, vectors, move);
     snprintf(options, sizeof options,
              "-arch=sm_90 -DGROUP_SIZE=%u -DREAL=double -DPRECISION=2 -DDIM=%u -DXB=%u -DYB=%u -DZS=%u -DFIXED=0"
-             " -DPLACES=64 -DWIDTH=%uu -DPARTS=%u -DBATCH=%u -DVECTORS=%u -DSPREADS=0 -DRESIDENT=%u -DSLOPES=%d",
-             s.group, dim, s.xb, s.yb, s.zs, width, s.parts, s.batch, s.vectors, s.resident, move == HCY_NUFFT_SLOPES);
+             " -DPLACES=64 -DWORDS=%u -DWIDTH=%uu -DPARTS=%u -DBATCH=%u -DVECTORS=%u -DSPREADS=0 -DRESIDENT=%u -DSLOPES=%d",
+             s.group, dim, s.xb, s.yb, s.zs, dim + 1, width, s.parts, s.batch, s.vectors, s.resident,
+             move == HCY_NUFFT_SLOPES);
     ok(compiles(rtc, s.resident ? gpu_text_nufft_pencil : gpu_text_nufft, options),
        "%u-D, %zu vectors, a window of %u doubles%s: near memory holds what is chosen", dim, vectors, width,
        move == HCY_NUFFT_SLOPES ? ", with slopes" : "");
