@@ -630,6 +630,25 @@ static void test_mix(void)
     hcy_kernel_release(kernel);
 }
 
+/* Numbers that begin between two of a GPU's are refused; a CPU takes them. */
+static void test_between_numbers(void)
+{
+    enum { N = 10 };
+    const hcy_nufft_job job = job_of(1, HCY_F64, 4, N, 10, 1, 1);
+    hcy_buffer *all = buffer(NULL, (N + 1) * 16), *between = NULL, *to = buffer(NULL, N * 16);
+    hcy_kernel *kernel = NULL;
+    if (hcy_kernel_get(&kernel, dev, "nufft_scale") || hcy_buffer_sub(&between, all, 8, N * 16))
+        bail_out("%s", hcy_last_error()->text);
+    const hcy_arg args[4] = { hcy_arg_buf(between), hcy_arg_buf(to), hcy_arg_struct(&job, sizeof job),
+                              hcy_arg_buf(to) };
+    const bool is_cpu = !strcmp(hcy_device_get_info(dev)->backend, "cpu");
+    is_int(launch_apart(kernel, 1, args), is_cpu ? 0 : HCY_EINVAL, "numbers at half a number");
+    hcy_kernel_release(kernel);
+    hcy_buffer_release(between);
+    hcy_buffer_release(all);
+    hcy_buffer_release(to);
+}
+
 /* Axes of no numbers. */
 static void test_no_gram(void)
 {
@@ -673,6 +692,7 @@ int main(int argc, char **argv)
     test_cuts();
     test_scale();
     test_mix();
+    test_between_numbers();
     test_no_gram();
     hcy_queue_release(queue);
     hcy_device_release(dev);

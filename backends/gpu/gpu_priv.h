@@ -109,6 +109,9 @@ static inline struct gpu_grid gpu_grid_of(const struct gpu_ops *ops, uint64_t gr
 /* The text compiled with these options ("-DA=1 -DB=2"). */
 int gpu_variant_get(struct gpu_variant **variant, struct gpu_kernel *kernel, const char *text,
                     const char *options);
+/* Whether a buffer has n things of `size` bytes, and begins where GPUs read such: at a multiple of the largest power of
+ * two in their size, up to 16. */
+bool gpu_holds(const hcy_value *v, size_t n, size_t size);
 /* Launches a kernel of it; `name` is a constant. */
 int gpu_step(const struct gpu_call *call, struct gpu_variant *variant, const char *name,
              const struct gpu_grid *grid, const struct gpu_arg *args, size_t n);
@@ -206,10 +209,9 @@ int gpu_nufft_interp_launch(const struct gpu_call *call);
 int gpu_nufft_slopes_launch(const struct gpu_call *call);
 int gpu_nufft_spread_scratch(size_t *size, const struct gpu_call *call);
 /* Whether it is a job, and a grid's cells; the compiler's option, behind a blank, for what shall have the same bits on
- * every device; whether so many elements of this size are there. */
+ * every device. */
 int gpu_nufft_check_job(size_t *cells, const hcy_nufft_job *job);
 int gpu_nufft_bits_option(char *options, size_t size, const struct gpu_call *call, const hcy_nufft_job *job);
-bool gpu_nufft_holds(const hcy_value *v, size_t n, size_t size);
 /* gpu_nufft_cut.c */
 int gpu_nufft_crop_launch(const struct gpu_call *call);
 int gpu_nufft_pad_launch(const struct gpu_call *call);

@@ -42,8 +42,9 @@ int gpu_check_room(size_t *size, const struct gpu_call *call, const hcy_azint_jo
     int status = hcy_size_mul(size, call->items, rows * sizeof(uint64_t) * (size_t)job->n_bins);
     if (status)
         return status;
-    if (sums->bytes_left < *size || reports->bytes_left / sizeof(hcy_frame_report) < call->items)
-        return hcy_fail(HCY_EINVAL, "%s: sums or reports too small for %zu frames", name, call->items);
+    if (!gpu_holds(sums, *size / sizeof(uint64_t), sizeof(uint64_t)) ||
+        !gpu_holds(reports, call->items, sizeof(hcy_frame_report)))
+        return hcy_fail(HCY_EINVAL, "%s: sums or reports too small for %zu frames, or not at 8 bytes", name, call->items);
     /* Frames are the second direction of the grid, where CUDA has 16 bits. */
     if (call->items > 65535)
         return hcy_fail(HCY_ERANGE, "%s: %zu frames in one launch; 65535 are possible", name, call->items);
@@ -158,8 +159,10 @@ int gpu_image_launch(const struct gpu_call *call)
     a.sums = &v[IMAGE_AT(sums)];
     a.reports = &v[IMAGE_AT(reports)];
     /* Divisions cannot overflow, as the product of frames and pixels could. */
-    if (v[IMAGE_AT(images)].bytes_left / a.pixel->bytes / a.job->n_pixels < call->items)
-        return hcy_fail(HCY_EINVAL, "azint_image: images too small for %zu frames", call->items);
+    if (v[IMAGE_AT(images)].bytes_left / a.pixel->bytes / a.job->n_pixels < call->items ||
+        !gpu_holds(&v[IMAGE_AT(images)], 0, a.pixel->bytes))
+        return hcy_fail(HCY_EINVAL, "azint_image: images too small for %zu frames, or they begin between pixels",
+                        call->items);
     status = open_sums(&a, call);
     if (!status)
         status = GPU_STEP(call, a.variant, "gpu_azint_reset", &grid, GPU_BYTES(items), gpu_at(a.reports, 0));

@@ -85,8 +85,10 @@ int gpu_filter_launch(const struct gpu_call *call)
     f.sums = &v[IMAGE_AT(sums)];
     f.reports = &v[IMAGE_AT(reports)];
     status = gpu_check_room(&size, call, f.job, HCY_AZINT_FILTERED, f.sums, f.reports);
-    if (!status && v[IMAGE_AT(images)].bytes_left / f.pixel->bytes / f.job->n_pixels < call->items)
-        status = hcy_fail(HCY_EINVAL, "azint_filter: images too small for %zu frames", call->items);
+    if (!status && (v[IMAGE_AT(images)].bytes_left / f.pixel->bytes / f.job->n_pixels < call->items ||
+                    !gpu_holds(&v[IMAGE_AT(images)], 0, f.pixel->bytes)))
+        status = hcy_fail(HCY_EINVAL, "azint_filter: images too small for %zu frames, or they begin between pixels",
+                          call->items);
     return status ? status : run_filter(&f, call, &v[IMAGE_AT(images)], 0);
 }
 

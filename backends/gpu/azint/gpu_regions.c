@@ -50,8 +50,12 @@ static int check_regions(const struct regions *r, const struct gpu_call *call)
         return hcy_fail(HCY_ERANGE, "%s: %zu frames in one launch; 65535 are possible", name, call->items);
     if (!r->job->n_pixels || r->job->n_invalid > HCY_AZINT_MAX_INVALID ||
         v[AT(images)].bytes_left / hcy_pixel_type(r->job->pixel_type)->bytes / r->job->n_pixels < call->items ||
-        v[AT(reports)].bytes_left / sizeof(hcy_frame_report) < call->items || v[AT(scratch)].bytes_left < r->scratch)
-        return hcy_fail(HCY_EINVAL, "%s: images, reports or scratch too small for %zu frames", name, call->items);
+        !gpu_holds(&v[AT(images)], 0, hcy_pixel_type(r->job->pixel_type)->bytes) ||
+        !gpu_holds(&v[AT(reports)], call->items, sizeof(hcy_frame_report)) ||
+        (r->scratch && (!gpu_holds(&v[AT(found)], 0, 8) || !gpu_holds(&v[AT(regions)], 0, 8) ||
+                        !gpu_holds(&v[AT(scratch)], r->scratch / 8, 8))))
+        return hcy_fail(HCY_EINVAL, "%s: images, reports or scratch too small for %zu frames, or not at 8 bytes", name,
+                        call->items);
     return 0;
 }
 

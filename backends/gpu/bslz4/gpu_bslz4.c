@@ -89,11 +89,6 @@ int gpu_coded_open(struct gpu_coded *c, const struct gpu_call *call, const hcy_b
     return lay_out_scratch(c, call);
 }
 
-static bool holds_items(const hcy_value *v, size_t n, size_t size)
-{
-    return v->bytes_left / size >= n;
-}
-
 int gpu_coded_set(struct gpu_coded *c, const struct gpu_call *call, struct gpu_coded_at at)
 {
     const hcy_value *v = call->values;
@@ -108,10 +103,10 @@ int gpu_coded_set(struct gpu_coded *c, const struct gpu_call *call, struct gpu_c
     if ((c->chunks->block->address + c->chunks->offset) % 16)
         c->batch.fast = 0; /* its frames go the general way; what was laid out for them stays unused */
     /* A kernel writes reports and scratch by the number of frames alone, so their sizes are proved here. */
-    if (!holds_items(c->frames, call->items, sizeof(hcy_bslz4_frame)) ||
-        !holds_items(c->reports, call->items, sizeof(hcy_frame_report)) || !c->scratch->block ||
-        c->scratch->bytes_left < c->end)
-        return hcy_fail(HCY_EINVAL, "%s: frames, reports or scratch too small for %zu frames",
+    if (!gpu_holds(c->frames, call->items, sizeof(hcy_bslz4_frame)) ||
+        (c->blocks->block && !gpu_holds(c->blocks, 0, sizeof(hcy_bslz4_block))) ||
+        !gpu_holds(c->reports, call->items, sizeof(hcy_frame_report)) || !gpu_holds(c->scratch, c->end / 8, 8))
+        return hcy_fail(HCY_EINVAL, "%s: frames, reports or scratch too small for %zu frames, or not at 8 bytes",
                         gpu_kernel_name(call->kernel), call->items);
     return 0;
 }
@@ -256,14 +251,16 @@ int gpu_decode_scratch(size_t *size, const struct gpu_call *call)
 int gpu_decode_launch(const struct gpu_call *call)
 {
     struct gpu_coded c;
+    const hcy_bslz4_job *job = call->values[HCY_ARG_AT(bslz4_decode, job)].bytes;
     const hcy_value *images = &call->values[HCY_ARG_AT(bslz4_decode, images)];
     int status = open_decode(&c, call);
     if (!status)
         status = gpu_coded_set(&c, call, GPU_CODED_AT(bslz4_decode));
     if (status)
         return status;
-    if (!holds_items(images, call->items, c.batch.image_bytes))
-        return hcy_fail(HCY_EINVAL, "bslz4_decode: images too small for %zu frames", call->items);
+    if (images->bytes_left / c.batch.image_bytes < call->items || !gpu_holds(images, 0, job->elem_size))
+        return hcy_fail(HCY_EINVAL, "bslz4_decode: images too small for %zu frames, or they begin between pixels",
+                        call->items);
     /* The fast kernel writes several words at once, which must be aligned in every image. */
     if ((images->block->address + images->offset) % (4 * words_at_once(&c)))
         c.batch.fast = 0;

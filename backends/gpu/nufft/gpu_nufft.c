@@ -222,11 +222,6 @@ static int options_of(const struct nufft *n, const struct gpu_call *call, uint32
                     n->shape.xb, n->shape.yb, n->shape.zs, n->fixed, n->places, n->record / 8);
 }
 
-bool gpu_nufft_holds(const hcy_value *v, size_t n, size_t size)
-{
-    return v->block && v->bytes_left / size >= n;
-}
-
 /* --- nufft_sort --- */
 
 int gpu_nufft_sort_scratch(size_t *size, const struct gpu_call *call)
@@ -354,11 +349,11 @@ int gpu_nufft_sort_launch(const struct gpu_call *call)
         return status;
     /* Buffers are proved against the job here; kernels trust them. */
     for (uint32_t d = 0; d < job->dim; d++)
-        if (!gpu_nufft_holds(&call->values[hcy_nufft_points_at(d)], (size_t)job->n_points, is_double ? 8 : 4))
-            return hcy_fail(HCY_EINVAL, "nufft_sort: coordinates %u are fewer than the job's points", d);
-    if (!gpu_nufft_holds(&call->values[SORT_AT(sorted)], 1, n.end) ||
-        !gpu_nufft_holds(&call->values[SORT_AT(report)], 1, sizeof(hcy_nufft_report)))
-        return hcy_fail(HCY_EINVAL, "nufft_sort: the buffers are too small");
+        if (!gpu_holds(&call->values[hcy_nufft_points_at(d)], (size_t)job->n_points, is_double ? 8 : 4))
+            return hcy_fail(HCY_EINVAL, "nufft_sort: coordinates %u are fewer than the job's points, or begin between numbers", d);
+    if (!gpu_holds(&call->values[SORT_AT(sorted)], 1, n.end) ||
+        !gpu_holds(&call->values[SORT_AT(report)], 1, sizeof(hcy_nufft_report)))
+        return hcy_fail(HCY_EINVAL, "nufft_sort: the buffers are too small, or begin at no multiple of 16 bytes");
     /* Both texts are compiled before anything is launched, so a failure leaves the buffers alone. */
     int used = options_of(&n, call, n.n_buckets ? SETTLERS : s.group, options);
     snprintf(options + used, sizeof options - (size_t)used, " -DPOINT=%s -DBUCKET=%u -DTILE=%u",
@@ -400,14 +395,15 @@ static int open_move(struct nufft *n, const struct gpu_call *call, enum hcy_nuff
         return hcy_fail(HCY_EUNSUPPORTED, "nufft_slopes: not with the same bits everywhere; nufft_interp has those");
     size_t complex_ = 2 * n->real;
     /* A buffer sorted for another job would have another size, or keys beyond this grid. */
-    if (!gpu_nufft_holds(&values[at->sorted], 1, n->end))
+    if (!gpu_holds(&values[at->sorted], 1, n->end))
         return hcy_fail(HCY_EINVAL, "nufft: the points were not sorted, or for another job");
     if (hcy_size_mul(&strengths, (size_t)n->at.n_points, call->items) ||
         hcy_size_mul(&grids, (size_t)n->at.cells, call->items) ||
-        !gpu_nufft_holds(&values[at->strengths], strengths, complex_ * numbers_of(n, move)) ||
-        !gpu_nufft_holds(&values[at->grid], grids, complex_) ||
-        !gpu_nufft_holds(&values[at->table], HCY_NUFFT_COEFS(n->job->width) * HCY_NUFFT_MAX_WIDTH, n->real))
-        return hcy_fail(HCY_EINVAL, "nufft: strengths, grid or window are smaller than the job says");
+        hcy_size_mul(&strengths, strengths, numbers_of(n, move)) ||
+        !gpu_holds(&values[at->strengths], strengths, complex_) ||
+        !gpu_holds(&values[at->grid], grids, complex_) ||
+        !gpu_holds(&values[at->table], HCY_NUFFT_COEFS(n->job->width) * HCY_NUFFT_MAX_WIDTH, n->real))
+        return hcy_fail(HCY_EINVAL, "nufft: strengths, grid or window are smaller than the job says, or begin between numbers");
     /* Pencils are the sort's; what a group takes of them depends on the direction and the number of
      * vectors. */
     gpu_shape_for(&n->shape, n->job, call->kernel->ops->units, call->items, move);
@@ -511,7 +507,7 @@ static int spread_tiles(const struct nufft *n, const struct gpu_call *call, stru
     const hcy_value *values = call->values;
     const hcy_value *scratch = &values[SPREAD_AT(scratch)], *sorted = &values[SPREAD_AT(sorted)];
     size_t parts = most_parts(n), vector = n->at.cells * 2 * n->real;
-    if (!gpu_nufft_holds(scratch, 1, PARTS_AT + parts * sizeof(struct gpu_nufft_part)))
+    if (!gpu_holds(scratch, 1, PARTS_AT + parts * sizeof(struct gpu_nufft_part)))
         return hcy_fail(HCY_EINVAL, "nufft_spread: no room for the parts of tiles");
     int status = 0;
     for (size_t done = 0; !status && done < call->items; done += MOST_ROWS) {
@@ -548,7 +544,7 @@ static int spread_fixed(const struct nufft *n, const struct gpu_call *call, stru
                     grid = move_grid(n, call->items);
     struct gpu_nufft at = n->at;
     int status = call->items <= MOST_ROWS ? fixed_scratch(n, call->items, &grids, &size) : HCY_ERANGE;
-    if (status || !gpu_nufft_holds(scratch, 1, size))
+    if (status || !gpu_holds(scratch, 1, size))
         return hcy_fail(status ? status : HCY_EINVAL, "nufft_spread: %zu vectors at once in fixed order",
                         call->items);
     /* The exponents' maximum and the integer grids both begin at zero. */

@@ -117,11 +117,11 @@ int gpu_nufft_axes_launch(const struct gpu_call *call)
     int status = open_axes(&a, call);
     if (status)
         return status;
-    if (!gpu_nufft_holds(&values[AT(grid)], a.cells, a.number) ||
-        !gpu_nufft_holds(&values[AT(modes)], a.modes, a.number) ||
-        !gpu_nufft_holds(&values[AT(factors)], a.factors, a.number / 2) ||
-        !gpu_nufft_holds(&values[AT(roots)], a.roots, a.number))
-        return hcy_fail(HCY_EINVAL, "nufft_axes: a buffer is smaller than the job says");
+    if (!gpu_holds(&values[AT(grid)], a.cells, a.number) ||
+        !gpu_holds(&values[AT(modes)], a.modes, a.number) ||
+        !gpu_holds(&values[AT(factors)], a.factors, a.number / 2) ||
+        !gpu_holds(&values[AT(roots)], a.roots, a.number))
+        return hcy_fail(HCY_EINVAL, "nufft_axes: a buffer is smaller than the job says, or begins between numbers");
     const bool to_grid = a.job->flags & HCY_NUFFT_LINES_TO_GRID;
     for (uint32_t i = 0; i < a.job->dim && !status; i++)
         status = launch_axis(&a, to_grid ? i : a.job->dim - 1 - i, to_grid);

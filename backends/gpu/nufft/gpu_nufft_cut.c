@@ -62,9 +62,9 @@ static int launch_cut(const struct gpu_call *call, bool crops)
         return status;
     size_t real = job->precision == HCY_F64 ? 8 : 4;
     if (hcy_size_mul(&all_cells, cells_of_one, call->items) ||
-        !gpu_nufft_holds(cells, all_cells, 2 * real) || !gpu_nufft_holds(coefficients, modes, 2 * real) ||
-        !gpu_nufft_holds(&values[at->factors], factors, real))
-        return hcy_fail(HCY_EINVAL, "nufft: grid, modes or factors are smaller than the job says");
+        !gpu_holds(cells, all_cells, 2 * real) || !gpu_holds(coefficients, modes, 2 * real) ||
+        !gpu_holds(&values[at->factors], factors, real))
+        return hcy_fail(HCY_EINVAL, "nufft: grid, modes or factors are smaller than the job says, or begin between numbers");
     /* Both directions walk over what they write, so that no item adds to another's. */
     uint64_t *along = crops ? c.modes : c.grid, rows = call->items * along[0] * along[1];
     struct gpu_grid grid = cut_grid(call, rows, along[2], &c.row_items);
@@ -92,10 +92,10 @@ int gpu_nufft_scale_launch(const struct gpu_call *call)
     struct gpu_variant *v;
     uint32_t group = gpu_group(call, GPU_NUFFT_GROUP), conjugate = job->sign < 0;
     size_t complex_ = job->precision == HCY_F64 ? 16 : 8, n = (size_t)job->n_points, all;
-    if (hcy_size_mul(&all, n, call->items) || !gpu_nufft_holds(&values[SCALE_AT(in)], all, complex_) ||
-        !gpu_nufft_holds(&values[SCALE_AT(out)], all, complex_) ||
-        !gpu_nufft_holds(&values[SCALE_AT(factors)], n, complex_))
-        return hcy_fail(HCY_EINVAL, "nufft_scale: the buffers are smaller than the job says");
+    if (hcy_size_mul(&all, n, call->items) || !gpu_holds(&values[SCALE_AT(in)], all, complex_) ||
+        !gpu_holds(&values[SCALE_AT(out)], all, complex_) ||
+        !gpu_holds(&values[SCALE_AT(factors)], n, complex_))
+        return hcy_fail(HCY_EINVAL, "nufft_scale: the buffers are smaller than the job says, or begin between numbers");
     int status = cut_variant(call, job, group, &v);
     /* Vectors are the grid's second direction, which has room for 65535 of them. */
     for (size_t done = 0; !status && done < call->items; done += MOST_COLUMNS) {

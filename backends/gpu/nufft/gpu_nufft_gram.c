@@ -102,12 +102,13 @@ static int check_gram(const struct gram *g)
     const hcy_value *values = g->call->values;
     size_t maps;
     if (hcy_size_mul(&maps, g->pixels, g->job->flags & HCY_NUFFT_GRAM_PLAIN ? 1 : g->call->items) ||
-        !gpu_nufft_holds(&values[AT(image)], g->pixels, g->number) ||
-        !gpu_nufft_holds(&values[AT(maps)], maps, g->number) ||
-        !gpu_nufft_holds(&values[AT(spectrum)], g->cells, g->number / 2) ||
-        !gpu_nufft_holds(&values[AT(result)], g->pixels, g->number) ||
-        !gpu_nufft_holds(&values[AT(roots)], g->roots_bytes, 1) || !gpu_nufft_holds(&values[AT(scratch)], g->bytes, 1))
-        return hcy_fail(HCY_EINVAL, "nufft_gram: a buffer is smaller than the job says");
+        !gpu_holds(&values[AT(image)], g->pixels, g->number) ||
+        !gpu_holds(&values[AT(maps)], maps, g->number) ||
+        !gpu_holds(&values[AT(spectrum)], g->cells, g->number / 2) ||
+        !gpu_holds(&values[AT(result)], g->pixels, g->number) ||
+        !gpu_holds(&values[AT(roots)], g->roots_bytes / g->number, g->number) ||
+        !gpu_holds(&values[AT(scratch)], g->bytes / g->number, g->number))
+        return hcy_fail(HCY_EINVAL, "nufft_gram: a buffer is smaller than the job says, or begins between numbers");
     return 0;
 }
 

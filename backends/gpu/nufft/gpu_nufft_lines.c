@@ -144,9 +144,9 @@ int gpu_nufft_lines_launch(const struct gpu_call *call)
     l.memory[0] = &values[AT(grid)];
     l.memory[1] = &values[AT(scratch)];
     for (int i = 0; i < 1 + goes_to_and_fro(&l); i++)
-        if (!l.memory[i]->block || l.memory[i]->bytes_left < l.bytes)
-            return hcy_fail(HCY_EINVAL, "nufft_lines: grid or scratch are smaller than the job says");
-    if (!values[AT(roots)].block || values[AT(roots)].bytes_left < l.roots_bytes)
+        if (!gpu_holds(l.memory[i], l.bytes / l.number, l.number))
+            return hcy_fail(HCY_EINVAL, "nufft_lines: grid or scratch are smaller than the job says, or begin between numbers");
+    if (!gpu_holds(&values[AT(roots)], l.roots_bytes / l.number, l.number))
         return hcy_fail(HCY_EINVAL, "nufft_lines: %zu bytes of roots are needed", l.roots_bytes);
     const char *option = call->kernel->ops->no_contraction;
     snprintf(options, sizeof options, "-DGROUP_SIZE=%u -DREAL=%s %s", gpu_group(call, GPU_NUFFT_GROUP),
