@@ -81,6 +81,7 @@ done <<END
 END
 check 'a splitting that is none' refused 2 'bbox' "$halcyon" integrate x.h5 -p x.poni --split some
 check 'a word too many' refused 2 'y.h5' "$halcyon" bench x.h5 y.h5 -p x.poni
+check 'an empty word' refused 2 'a word is empty' "$halcyon" info ''
 check 'no stack' refused 2 'missing' "$halcyon" integrate
 check 'an incident angle, and a unit that knows none' \
     refused 2 'seen from the sample' "$halcyon" integrate x.h5 -p x.poni --incident-angle 0.2

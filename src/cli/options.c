@@ -328,7 +328,7 @@ int cli_parse(const struct cli_command *command, int argc, char **argv, void *va
 {
     struct line line = { command, argc, 1, argv, values };
     const char *excess = NULL;
-    int n = 0, only_operands = 0;
+    int n = 0, only_operands = 0, is_empty = 0;
     *status = 0;
     while (line.at < argc && !*status) {
         const char *word = argv[line.at++];
@@ -339,6 +339,7 @@ int cli_parse(const struct cli_command *command, int argc, char **argv, void *va
                 operands[n] = word;
             else if (!excess)
                 excess = word;
+            is_empty |= !*word;
             n++;
         } else if (!strcmp(word, "--")) {
             only_operands = 1;
@@ -356,6 +357,8 @@ int cli_parse(const struct cli_command *command, int argc, char **argv, void *va
     /* Missing words are told last: a wrong option is often the cause. */
     if (!*status && n < command->min_operands)
         *status = cli_usage("what to work on is missing: halcyon %s %s", cli_name, command->operands);
+    if (!*status && is_empty)
+        *status = cli_usage("a word is empty, as of a shell's variable that is not set");
     if (!*status && excess)
         *status = cli_usage("there is one word too many, '%s'", excess);
     return *status != 0;
