@@ -28,20 +28,36 @@ static const char *string(const char *p)
     return *p ? p + 1 : NULL;
 }
 
+static const char *skip_digits(const char *p)
+{
+    if (!p || !isdigit((unsigned char)*p))
+        return NULL;
+    while (isdigit((unsigned char)*p))
+        p++;
+    return p;
+}
+
+/* What JSON has of the numbers that strtod() takes: none in hexadecimal, and no "-inf". */
+static const char *number(const char *p)
+{
+    p = skip_digits(p + (*p == '-'));
+    if (p && *p == '.')
+        p = skip_digits(p + 1);
+    if (p && (*p == 'e' || *p == 'E'))
+        p = skip_digits(p + 1 + (p[1] == '-' || p[1] == '+'));
+    return p;
+}
+
 /* A number or one of the three words. */
 static const char *word(const char *p)
 {
     static const char *const words[] = { "null", "true", "false" };
-    char *end;
 
     for (size_t i = 0; i < 3; i++) {
         if (!strncmp(p, words[i], strlen(words[i])))
             return p + strlen(words[i]);
     }
-    if (*p != '-' && !isdigit((unsigned char)*p))
-        return NULL;
-    (void)strtod(p, &end);
-    return end;
+    return number(p);
 }
 
 static const char *value(const char *p, int depth);
@@ -110,13 +126,10 @@ int hcy__flatjson_is_null(flatjson_value v)
 
 int hcy__flatjson_number(double *x, flatjson_value v)
 {
-    char *end;
-
-    /* strtod() would also take blanks, hexadecimal numbers and "inf", which JSON does not have. */
-    if (!v.text || (*v.text != '-' && !isdigit((unsigned char)*v.text)))
+    if (!v.text || number(v.text) != v.text + v.size)
         return -1;
-    *x = strtod(v.text, &end);
-    return end == v.text + v.size ? 0 : -1;
+    *x = strtod(v.text, NULL);
+    return 0;
 }
 
 int hcy__flatjson_numbers(double *x, size_t n, flatjson_value v)
