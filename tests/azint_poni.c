@@ -244,6 +244,7 @@ static void test_escapes(void)
         const char *text, *name;
     } names[] = { { "/a/m\\u00fcller\\u2028/\\uD83D\\ude00.h5", "/a/m\xc3\xbcller\xe2\x80\xa8/\xf0\x9f\x98\x80.h5" },
                   { "\\u0041\\\\u0042", "A\\u0042" },
+                  { "a\\u000aDistance: 1\\u0022\\u001f", "a\nDistance: 1\"\x1f" },
                   { "a\\u00f", NULL }, { "a\\u00fg", NULL }, { "a\\u0000", NULL }, { "a\\ud83d", NULL },
                   { "a\\ud83d\\u0041", NULL }, { "a\\ude00", NULL }, { "a\\n", NULL } };
 
@@ -256,6 +257,11 @@ static void test_escapes(void)
 
         ok(names[i].name ? !status && !strcmp(p.detector_file, names[i].name) : status == HCY_EFORMAT,
            "a file's name with escapes: %s", names[i].text);
+        if (names[i].name) {
+            hcy_poni q = HCY_PONI_INIT;
+            status = hcy_poni_format(text, sizeof text, NULL, &p);
+            ok(!status && !parse(&q, text) && !strcmp(q.detector_file, names[i].name), "... written and read again");
+        }
     }
 }
 

@@ -463,14 +463,16 @@ static const char *size_text(char s[32], double x)
     return x > 0 ? shortest(s, x) : "null";
 }
 
+/* Of a character, at most. */
+#define QUOTED 6
+
 /* Writes a text as another member of the configuration; returns its end. */
 static char *quote(char *out, const char *key, const char *text)
 {
     out += sprintf(out, "%s: \"", key);
     for (; *text; text++) {
-        if (*text == '"' || *text == '\\')
-            *out++ = '\\';
-        *out++ = *text;
+        const unsigned char c = (unsigned char)*text;
+        out += sprintf(out, c < ' ' ? "\\u%04x" : c == '"' || c == '\\' ? "\\%c" : "%c", c);
     }
     strcpy(out, "\"");
     return out + 1;
@@ -491,7 +493,7 @@ static int format_poni(char *text, size_t capacity, const hcy_poni *poni)
     const hcy_detector *d = poni->detector ? poni->detector : hcy__detector_generic();
     int orientation = poni->orientation ? poni->orientation : d->orientation;
     char n[10][32], shape[64] = "", radius[64] = "", wavelength[64] = "";
-    char file[2 * sizeof poni->detector_file + 32] = "", sensor[2 * sizeof poni->sensor_material + 96] = "";
+    char file[QUOTED * sizeof poni->detector_file + 32] = "", sensor[QUOTED * sizeof poni->sensor_material + 96] = "";
     const char *parallax = "";
 
     /* A shape that the detector's name says already is not repeated, so that files of ours read as pyFAI's
