@@ -142,7 +142,8 @@ static void test_long(size_t n, bool is_double, enum cpu_simd simd)
     struct own_fft *f = NULL;
     if (own_fft_create_real(&f, n, is_double))
         bail_out("%s", hcy_last_error()->text);
-    char *line = aligned_alloc(64, n * size), *columns = calloc(n * COLUMNS, size), *real = calloc(n + 2, size);
+    char *line = aligned_alloc(64, (n * size + 63) / 64 * 64), *columns = calloc(n * COLUMNS, size),
+         *real = calloc(n + 2, size);
     /* A line alone has a scratch of its own, a fraction of what vectors of such lines take. */
     const size_t room = own_fft_scratch_rows(f, 1);
     void *scratch = aligned_alloc(64, own_fft_scratch(f)), *small = aligned_alloc(64, room + 64);
