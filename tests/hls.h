@@ -194,4 +194,20 @@ template <class T> static inline bytes bytes_of_one(const T &v)
     return bytes(p, p + sizeof(T));
 }
 
+extern "C" void bslz4_decode_run(unsigned char *memory, const uint64_t *args);
+
+/* The kernel bslz4_decode on a batch, as hls_call(); images and reports have the room that it gets. */
+static inline bool hls_decode(const hls_batch &b, bytes &images, bytes &reports)
+{
+    bytes chunks = b.chunks, frames = bytes_of(b.frames), blocks = bytes_of(b.blocks), job = bytes_of_one(b.job), none;
+    return hls_call(bslz4_decode_run, b.frames.size(),
+                    { { &chunks, false },
+                      { &frames, false },
+                      { &blocks, false },
+                      { &job, true },
+                      { &images, false },
+                      { &reports, false },
+                      { &none, false } });
+}
+
 #endif

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 
-extern "C" void bslz4_decode_run(unsigned char *memory, const uint64_t *args);
 
 /* --- Images --- */
 
@@ -35,17 +34,9 @@ static bytes image_of(enum temper temper, size_t size, unsigned elem)
 static const char *compare(const hls_batch &b)
 {
     size_t n = b.frames.size(), image = b.job.image_bytes;
-    bytes images(n * image, 0x11), reports(n * sizeof(hcy_frame_report), 0x22), frames = bytes_of(b.frames);
-    bytes blocks = bytes_of(b.blocks), job = bytes_of_one(b.job), chunks = b.chunks, none, want_images(n * image),
-          want_reports(n * sizeof(hcy_frame_report));
-    bool clean = hls_call(bslz4_decode_run, n,
-                          { { &chunks, false },
-                            { &frames, false },
-                            { &blocks, false },
-                            { &job, true },
-                            { &images, false },
-                            { &reports, false },
-                            { &none, false } });
+    bytes images(n * image, 0x11), reports(n * sizeof(hcy_frame_report), 0x22), want_images(n * image),
+        want_reports(n * sizeof(hcy_frame_report)), frames = bytes_of(b.frames), blocks = bytes_of(b.blocks);
+    bool clean = hls_decode(b, images, reports);
     cpu_kernel_run cpu("bslz4_decode");
     std::vector<hcy_arg> args = { cpu.in(b.chunks.data(), b.chunks.size()), cpu.in(frames.data(), frames.size()),
                                   cpu.in(blocks.data(), blocks.size()),     hcy_arg_struct(&b.job, sizeof b.job),
@@ -282,16 +273,9 @@ static void images_beyond_all()
     b.frames.assign(1 << 17, f);
     b.frames.front().status = b.frames.back().status = 0;
     b.blocks.resize(f.n_blocks);
-    bytes images(64), reports(b.frames.size() * sizeof(hcy_frame_report)), frames = bytes_of(b.frames),
-          blocks = bytes_of(b.blocks), job = bytes_of_one(b.job), chunks(64), none;
-    bool clean = hls_call(bslz4_decode_run, b.frames.size(),
-                          { { &chunks, false },
-                            { &frames, false },
-                            { &blocks, false },
-                            { &job, true },
-                            { &images, false },
-                            { &reports, false },
-                            { &none, false } });
+    b.chunks.resize(64);
+    bytes images(64), reports(b.frames.size() * sizeof(hcy_frame_report));
+    bool clean = hls_decode(b, images, reports);
     hcy_frame_report first, last;
     memcpy(&first, &reports[0], sizeof first);
     memcpy(&last, &reports[reports.size() - sizeof last], sizeof last);

@@ -4,7 +4,6 @@
 #include "hls_stream.h"
 #include "model.h"
 
-extern "C" void bslz4_decode_run(unsigned char *memory, const uint64_t *args);
 
 static bytes image_of(int temper, size_t size, unsigned elem)
 {
@@ -30,17 +29,9 @@ static void try_counts(uint32_t codec, unsigned elem)
     b.end();
     for (const hcy_bslz4_frame &f : b.frames)
         hls_work_frame(&work, &f, b.blocks.data(), &b.job, b.chunks.data());
-    bytes images(b.frames.size() * b.job.image_bytes), reports(b.frames.size() * sizeof(hcy_frame_report)), none;
-    bytes frames = bytes_of(b.frames), blocks = bytes_of(b.blocks), job = bytes_of_one(b.job);
+    bytes images(b.frames.size() * b.job.image_bytes), reports(b.frames.size() * sizeof(hcy_frame_report));
     hls_sim::counting() = &counts;
-    hls_call(bslz4_decode_run, b.frames.size(),
-             { { &b.chunks, false },
-               { &frames, false },
-               { &blocks, false },
-               { &job, true },
-               { &images, false },
-               { &reports, false },
-               { &none, false } });
+    hls_decode(b, images, reports);
     hls_sim::counting() = nullptr;
     is_int(counts.get("coded"), work.words, "codec %u, elements of %u: words fetched", codec, elem);
     is_int(counts.get("decoded"), work.chunks + work.blocks, "... pieces copied, bit-planes left out counted once");

@@ -28,7 +28,7 @@ static int check_pick(const struct gpu_call *call)
     if (call->items > 65535 || job->n_pixels > UINT32_MAX - GPU_LANES)
         return hcy_fail(HCY_ERANGE, "%s: %zu frames of %llu pixels in one launch; 65535 are possible", name,
                         call->items, (unsigned long long)job->n_pixels);
-    /* Sums and what is found are words of 8 bytes, places of 4; the images' pixels are what the plan's were. */
+    /* Sums and what is found are words of 8 bytes, places of 4; images begin at a pixel. */
     if (!gpu_holds(&v[AT(scratch)], scratch / 8, 8) || !gpu_holds(&v[AT(sums)], 0, 8) ||
         !gpu_holds(&v[AT(found)], 0, 8) || !gpu_holds(&v[AT(reports)], 0, 8) || !gpu_holds(&v[AT(places)], 0, 4) ||
         !gpu_holds(&v[AT(images)], 0, hcy_pixel_type(job->pixel_type)->bytes))

@@ -101,9 +101,9 @@ static void set_record(struct nufft *n, const struct gpu_ops *ops)
     /* What all devices shall calculate alike has all bits. */
     bool many = are_many(job, ops), wide = n->record == 32 && !(job->flags & HCY_NUFFT_SAME_BITS);
     if (wide && (many || job->n_points < MANY_POINTS)) {
-        bool two = dim == 2 && job->width <= PACKED_WIDTH && job->n_points <= PACKED_POINTS;
-        n->places = dim == 3 ? 53 : two ? 52 : 64;
-        n->record = two ? 16 : 24;
+        bool is_packed = dim == 2 && job->width <= PACKED_WIDTH && job->n_points <= PACKED_POINTS;
+        n->places = dim == 3 ? 53 : is_packed ? 52 : 64;
+        n->record = is_packed ? 16 : 24;
     }
     n->n_buckets = many && n->record < 32 ? parts_of(job->n_points, SETTLED) : 0;
     for (uint32_t d = 0; d < 3; d++)

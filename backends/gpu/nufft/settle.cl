@@ -25,6 +25,7 @@
 #define PIECES 1u
 #define PIECE struct record
 #endif
+/* As gpu_nufft.c has it: records of 16 bytes with their order and two numbers of each code; or of 24 with one. */
 #define ROOM (BUCKET * 20 + GPU_NUFFT_CODES * 8)
 
 /* Counts points, as gpu_nufft_count does; their ranks are not asked for. */
