@@ -8,7 +8,6 @@
 
 #include <algorithm>
 
-
 /* --- Images --- */
 
 enum temper { ZERO, DIM, MASKED, NOISE, PERIOD, TEMPERS };

@@ -4,7 +4,6 @@
 #include "hls_stream.h"
 #include "model.h"
 
-
 static bytes image_of(int temper, size_t size, unsigned elem)
 {
     bytes image(size);
