@@ -127,7 +127,12 @@ static inline void lanes_f11(REAL *c, const u32 *a, const u32 *b)
 }
 
 #define SHUFFLE(x, lane) lanes_shuffle((x), (lane))
+#define SHUFFLE_XOR(x, mask) lanes_shuffle((x), lanes_item ^ (mask))
 #define BALLOT(x) lanes_ballot(x)
+#define COPY_8(to, from) memcpy((to), (from), 8)
+#define COPY_16(to, from) memcpy((to), (from), 16)
+#define COPIES_OVER()
+#define FETCH(p) (void)(p)
 #define POPCOUNT(x) ((u32)__builtin_popcount(x))
 #define AS_BITS32(x) lanes_bits(x)
 #define AS_FLOAT(x) lanes_float(x)

@@ -147,37 +147,41 @@ tests_sort_digits_plain_SOURCES = tests/sort_digits.c
 tests_sort_digits_plain_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu -DGROUP_SIZE=64 -DTILE=1024 -DREAL=double -DFLOATS=1
 tests_nufft_settle_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu -DPLACES=53 -DWORDS=3 -DREAL=double -DPRECISION=2 -DDIM=3 \
     -DXB=2 -DYB=4 -DZS=3 -DGROUP_SIZE=64 -DBUCKET=256 -DTILE=256 -DFIXED=0 -DPOINT=double
-pencil_flags = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu -DBATCH=32 -DRESIDENT=1
-pencils = libpencil1.la libpencil2.la libpencil3.la libpencil4.la libpencil5.la libpencil6.la libpencil7.la libpencil8.la libpencil9.la
+pencil_flags = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu -DBATCH=32 -DRESIDENT=1 -DNEAR_BYTES=262144
+pencils = libpencil1.la libpencil2.la libpencil3.la libpencil4.la libpencil5.la libpencil6.la libpencil7.la libpencil8.la libpencil9.la \
+    libpencil10.la
 check_LTLIBRARIES += $(pencils)
 tests_nufft_pencil_LDADD = $(pencils) libhalcyon.la
 libpencil1_la_SOURCES = tests/nufft_pencil_case.c
 libpencil1_la_CPPFLAGS = $(pencil_flags) -DCASE=spread_3d_float -DPLACES=32 -DWORDS=2 -DREAL=float -DPRECISION=1 -DDIM=3 \
-    -DWIDTH=4u -DXB=5 -DYB=3 -DZS=4 -DGROUP_SIZE=64 -DVECTORS=2 -DSPREADS=1
+    -DWIDTH=4u -DXB=5 -DYB=3 -DZS=4 -DGROUP_SIZE=64 -DVECTORS=2 -DSPREADS=1 -DAMPLE=0
 libpencil2_la_SOURCES = tests/nufft_pencil_case.c
 libpencil2_la_CPPFLAGS = $(pencil_flags) -DCASE=interp_3d_double -DPLACES=53 -DWORDS=3 -DREAL=double -DPRECISION=2 -DDIM=3 \
-    -DWIDTH=5u -DXB=4 -DYB=2 -DZS=9 -DGROUP_SIZE=64 -DVECTORS=2 -DCOARSE=3 -DSPREADS=0
+    -DWIDTH=5u -DXB=4 -DYB=2 -DZS=9 -DGROUP_SIZE=64 -DVECTORS=2 -DCOARSE=3 -DSPREADS=0 -DAMPLE=1
 libpencil3_la_SOURCES = tests/nufft_pencil_case.c
 libpencil3_la_CPPFLAGS = $(pencil_flags) -DCASE=interp_2d_float -DPLACES=48 -DWORDS=2 -DREAL=float -DPRECISION=1 -DDIM=2 \
-    -DWIDTH=7u -DXB=3 -DYB=1 -DZS=2 -DGROUP_SIZE=32 -DVECTORS=1 -DCOARSE=3 -DSPREADS=0
+    -DWIDTH=7u -DXB=3 -DYB=1 -DZS=2 -DGROUP_SIZE=32 -DVECTORS=1 -DCOARSE=3 -DSPREADS=0 -DAMPLE=0 -DCARRIES=1
 libpencil4_la_SOURCES = tests/nufft_pencil_case.c
 libpencil4_la_CPPFLAGS = $(pencil_flags) -DCASE=spread_1d_double -DPLACES=64 -DWORDS=2 -DREAL=double -DPRECISION=2 -DDIM=1 \
-    -DWIDTH=11u -DXB=1 -DYB=1 -DZS=118 -DGROUP_SIZE=32 -DVECTORS=2 -DSPREADS=1
+    -DWIDTH=11u -DXB=1 -DYB=1 -DZS=118 -DGROUP_SIZE=32 -DVECTORS=2 -DSPREADS=1 -DAMPLE=0
 libpencil5_la_SOURCES = tests/nufft_pencil_case.c
 libpencil5_la_CPPFLAGS = $(pencil_flags) -DCASE=interp_1d_float -DPLACES=64 -DWORDS=2 -DREAL=float -DPRECISION=1 -DDIM=1 \
-    -DWIDTH=6u -DXB=1 -DYB=1 -DZS=59 -DGROUP_SIZE=32 -DVECTORS=1 -DSPREADS=0
+    -DWIDTH=6u -DXB=1 -DYB=1 -DZS=59 -DGROUP_SIZE=32 -DVECTORS=1 -DSPREADS=0 -DAMPLE=0
 libpencil6_la_SOURCES = tests/nufft_pencil_case.c
 libpencil6_la_CPPFLAGS = $(pencil_flags) -DCASE=spread_1d_float -DPLACES=64 -DWORDS=2 -DREAL=float -DPRECISION=1 -DDIM=1 \
-    -DWIDTH=6u -DXB=1 -DYB=1 -DZS=59 -DGROUP_SIZE=32 -DVECTORS=1 -DSPREADS=1 -DPOINTS=420
+    -DWIDTH=6u -DXB=1 -DYB=1 -DZS=59 -DGROUP_SIZE=32 -DVECTORS=1 -DSPREADS=1 -DAMPLE=0 -DPOINTS=420
 libpencil7_la_SOURCES = tests/nufft_pencil_case.c
 libpencil7_la_CPPFLAGS = $(pencil_flags) -DCASE=spread_3d_double -DPLACES=53 -DWORDS=3 -DREAL=double -DPRECISION=2 -DDIM=3 \
-    -DWIDTH=5u -DXB=6 -DYB=3 -DZS=4 -DGROUP_SIZE=64 -DVECTORS=1 -DCOARSE=3 -DSPREADS=1
+    -DWIDTH=5u -DXB=6 -DYB=3 -DZS=4 -DGROUP_SIZE=64 -DVECTORS=1 -DCOARSE=3 -DSPREADS=1 -DAMPLE=0
 libpencil8_la_SOURCES = tests/nufft_pencil_case.c
 libpencil8_la_CPPFLAGS = $(pencil_flags) -DCASE=slopes_3d_double -DPLACES=53 -DWORDS=3 -DREAL=double -DPRECISION=2 -DDIM=3 \
-    -DWIDTH=6u -DXB=3 -DYB=2 -DZS=3 -DGROUP_SIZE=64 -DVECTORS=1 -DSPREADS=0 -DSLOPES=1
+    -DWIDTH=6u -DXB=3 -DYB=2 -DZS=3 -DGROUP_SIZE=64 -DVECTORS=1 -DSPREADS=0 -DSLOPES=1 -DAMPLE=0
 libpencil9_la_SOURCES = tests/nufft_pencil_case.c
 libpencil9_la_CPPFLAGS = $(pencil_flags) -DCASE=slopes_2d_double -DPLACES=52 -DWORDS=2 -DREAL=double -DPRECISION=2 -DDIM=2 \
-    -DWIDTH=7u -DXB=4 -DYB=1 -DZS=9 -DGROUP_SIZE=32 -DVECTORS=1 -DCOARSE=3 -DSPREADS=0 -DSLOPES=1
+    -DWIDTH=7u -DXB=4 -DYB=1 -DZS=9 -DGROUP_SIZE=32 -DVECTORS=1 -DCOARSE=3 -DSPREADS=0 -DSLOPES=1 -DAMPLE=0
+libpencil10_la_SOURCES = tests/nufft_pencil_case.c
+libpencil10_la_CPPFLAGS = $(pencil_flags) -DCASE=interp_slab_by_slab -DPLACES=53 -DWORDS=3 -DREAL=double -DPRECISION=2 -DDIM=3 \
+    -DWIDTH=6u -DXB=3 -DYB=4 -DZS=3 -DGROUP_SIZE=64 -DVECTORS=1 -DSPREADS=0 -DAMPLE=1 -DCARRIES=1 -DPOINTS=420
 
 # Fuzz targets, on damaged seeds in the suite.  Under libFuzzer: configure with CC=clang
 # CFLAGS='-g -O1 -fsanitize=fuzzer-no-link' --enable-sanitizer=address, then make fuzzers.

@@ -4,7 +4,7 @@
 
 double spread_3d_float(void), interp_3d_double(void), interp_2d_float(void), spread_1d_double(void),
     interp_1d_float(void), spread_1d_float(void), spread_3d_double(void), slopes_3d_double(void),
-    slopes_2d_double(void);
+    slopes_2d_double(void), interp_slab_by_slab(void);
 
 int main(void)
 {
@@ -13,6 +13,7 @@ int main(void)
         double (*error)(void), most;
     } cases[] = { { "3-D, float of 11 bits, to the grid, two warps and vectors", spread_3d_float, 8192 },
                   { "3-D, double, from the grid, two warps and vectors", interp_3d_double, 30 },
+                  { "3-D, double, from the grid, planes brought ahead of slabs", interp_slab_by_slab, 30 },
                   { "3-D, double, to the grid, two warps", spread_3d_double, 30 },
                   { "3-D, double, with slopes, two warps", slopes_3d_double, 60 },
                   { "2-D, double, with slopes, an odd window", slopes_2d_double, 60 },

@@ -16,7 +16,7 @@
     "-DPIXEL_BYTES=" bytes " -DPIXEL_SIGNED=" is_signed " -DPIXEL_FLOAT=" is_float " -DVARIANCE=1"
 #define PENCIL(real, precision, spreads)                                                                     \
     "-DGROUP_SIZE=64 -DREAL=" real " -DPRECISION=" precision " -DDIM=3 -DXB=2 -DYB=4 -DZS=2 -DWIDTH=7u -DBATCH=64"   \
-    " -DVECTORS=2 -DPLACES=53 -DWORDS=3 -DSPREADS=" spreads " -DRESIDENT=4"
+    " -DVECTORS=2 -DPLACES=53 -DWORDS=3 -DSPREADS=" spreads " -DRESIDENT=4 -DNEAR_BYTES=40000 -DAMPLE=0"
 #define POINT(real, precision, places, spreads)                                                              \
     "-DGROUP_SIZE=64 -DREAL=" real " -DPRECISION=" precision " -DDIM=3 -DXB=2 -DYB=4 -DZS=2 -DWIDTH=7u -DBATCH=64"   \
     " -DVECTORS=1 -DPARTS=1 -DFIXED=2 -DPLACES=" places " -DSPREADS=" spreads " -DRESIDENT=0"
@@ -257,35 +257,47 @@ static void test_fast_scan(void)
     hcy_device_release(dev);
 }
 
-/* The shape that is chosen for doubles on a grid of `size` cells an axis fits near memory, once it is assembled. */
-static void check_near_memory(const struct nvrtc_api *rtc, uint32_t dim, uint32_t width, uint64_t size, uint64_t points,
-                              size_t vectors, enum hcy_nufft_move move)
+/* The shape that is chosen on a grid of `size` cells an axis fits near memory, of which a group may have `local` bytes
+ * or, of 0, what any may, once it is assembled. */
+static void check_near_memory(const struct nvrtc_api *rtc, size_t local, uint32_t precision, uint32_t dim,
+                              uint32_t width, uint64_t size, uint64_t points, size_t vectors, enum hcy_nufft_move move)
 {
-    const struct gpu_ops ops = { .units = 132, .products = 2 };
-    const hcy_nufft_job job = { .dim = dim, .precision = HCY_F64, .width = width, .n_points = points,
+    const struct gpu_ops ops = { .units = 132, .products = 2, .local_bytes = local };
+    const hcy_nufft_job job = { .dim = dim, .precision = precision, .width = width, .n_points = points,
                                 .grid = { size, dim > 1 ? size : 1, dim > 2 ? size : 1 } };
+    static const char *const moves[] = { [HCY_NUFFT_GETS] = "from the grid", [HCY_NUFFT_PUTS] = "to the grid",
+                                         [HCY_NUFFT_SLOPES] = "with slopes" };
     char options[512];
     struct gpu_shape s = gpu_shape_of(&ops, &job);
-    gpu_shape_for(&s, &job, ops.units, vectors, move);
+    gpu_shape_for(&s, &ops, &job, vectors, move);
     snprintf(options, sizeof options,
-             "-arch=sm_90 -DGROUP_SIZE=%u -DREAL=double -DPRECISION=2 -DDIM=%u -DXB=%u -DYB=%u -DZS=%u -DFIXED=0"
-             " -DPLACES=64 -DWORDS=%u -DWIDTH=%uu -DPARTS=%u -DBATCH=%u -DVECTORS=%u -DSPREADS=0 -DRESIDENT=%u -DSLOPES=%d",
-             s.group, dim, s.xb, s.yb, s.zs, dim + 1, width, s.parts, s.batch, s.vectors, s.resident,
-             move == HCY_NUFFT_SLOPES);
-    ok(compiles(rtc, s.resident ? gpu_text_nufft_pencil : gpu_text_nufft, options),
-       "%u-D, %zu vectors, a window of %u doubles%s: near memory holds what is chosen", dim, vectors, width,
-       move == HCY_NUFFT_SLOPES ? ", with slopes" : "");
+             "-arch=sm_90 -DGROUP_SIZE=%u -DREAL=%s -DPRECISION=%u -DDIM=%u -DXB=%u -DYB=%u -DZS=%u -DFIXED=0"
+             " -DPLACES=64 -DWORDS=%u -DWIDTH=%uu -DPARTS=%u -DBATCH=%u -DVECTORS=%u -DSPREADS=%d -DRESIDENT=%u -DSLOPES=%d"
+             " -DNEAR_BYTES=%u -DAMPLE=%d",
+             s.group, precision == HCY_F64 ? "double" : "float", precision, dim, s.xb, s.yb, s.zs, dim + 1, width, s.parts,
+             s.batch, s.vectors, move == HCY_NUFFT_PUTS, s.resident, move == HCY_NUFFT_SLOPES, s.near_bytes, s.ample);
+    ok(compiles(rtc, s.resident ? gpu_text_nufft_pencil : gpu_text_nufft, options) &&
+           s.near_bytes <= (local ? local : 49152),
+       "%u-D, %zu vectors, a window of %u, %u bytes a number, %s: near memory holds what is chosen%s (%u bytes)", dim, vectors,
+       width, 4 * precision, moves[move], s.ample ? ", amply" : "", s.near_bytes);
 }
 
 static void test_near_memory(const struct nvrtc_api *rtc)
 {
     /* Long slabs on a line, and two vectors: their sums beside their weights are much. */
     for (uint32_t width = 7; width <= 9; width++)
-        check_near_memory(rtc, 1, width, 32, 30, 2, HCY_NUFFT_GETS);
+        check_near_memory(rtc, 0, HCY_F64, 1, width, 32, 30, 2, HCY_NUFFT_GETS);
     /* Slopes have as many weights again, and sums for each axis. */
     for (uint32_t width = 10; width <= 16; width += 2)
-        check_near_memory(rtc, 3, width, 128, 192000, 1, HCY_NUFFT_SLOPES);
-    check_near_memory(rtc, 2, 16, 512, 204800, 1, HCY_NUFFT_SLOPES);
+        check_near_memory(rtc, 0, HCY_F64, 3, width, 128, 192000, 1, HCY_NUFFT_SLOPES);
+    check_near_memory(rtc, 0, HCY_F64, 2, 16, 512, 204800, 1, HCY_NUFFT_SLOPES);
+    /* Where a group may have an H200's, weights of many points and planes ahead take it. */
+    check_near_memory(rtc, 232448, HCY_F64, 3, 13, 256, 10000000, 1, HCY_NUFFT_GETS);
+    check_near_memory(rtc, 232448, HCY_F64, 3, 13, 256, 10000000, 1, HCY_NUFFT_PUTS);
+    check_near_memory(rtc, 232448, HCY_F64, 3, 8, 400, 16777216, 4, HCY_NUFFT_GETS);
+    check_near_memory(rtc, 232448, HCY_F32, 3, 7, 240, 10000000, 4, HCY_NUFFT_GETS);
+    check_near_memory(rtc, 232448, HCY_F32, 2, 4, 1730, 10000000, 4, HCY_NUFFT_GETS);
+    check_near_memory(rtc, 232448, HCY_F32, 1, 8, 1560000, 10000000, 1, HCY_NUFFT_GETS);
 }
 
 /* Compiled for a GPU that is none. */

@@ -82,6 +82,7 @@ typedef unsigned long long uint64_t;
 /* Lanes in step. */
 #define ALL 0xffffffffu
 #define SHUFFLE(x, lane) __shfl_sync(ALL, (x), (lane))
+#define SHUFFLE_XOR(x, mask) __shfl_xor_sync(ALL, (x), (mask)) /* of lane LANE ^ mask */
 #define BALLOT(x) __ballot_sync(ALL, (x))
 #define ANY(x) __any_sync(ALL, (x))
 #define LANES_BARRIER() __syncwarp()
@@ -217,6 +218,12 @@ static inline uint lanes_shuffle(uint x, uint lane)
     asm volatile("shfl.sync.idx.b32 %0, %1, %2, 31, -1;" : "=r"(y) : "r"(x), "r"(lane));
     return y;
 }
+static inline uint lanes_xor(uint x, uint mask)
+{
+    uint y;
+    asm volatile("shfl.sync.bfly.b32 %0, %1, %2, 31, -1;" : "=r"(y) : "r"(x), "r"(mask));
+    return y;
+}
 static inline uint lanes_ballot(int x)
 {
     uint y;
@@ -255,6 +262,7 @@ static inline uint bytes_dot(uint a, uint b, uint sum)
     return y;
 }
 #define SHUFFLE(x, lane) lanes_shuffle((x), (uint)(lane))
+#define SHUFFLE_XOR(x, mask) lanes_xor((x), (uint)(mask))
 #define BALLOT(x) lanes_ballot(x)
 #define ANY(x) (lanes_ballot(x) != 0)
 #define LANES_BARRIER() asm volatile("bar.warp.sync -1;" ::: "memory")
@@ -292,6 +300,14 @@ DEVICE u32 bytes_picked(u32 a, u32 b, u32 s)
     asm("prmt.b32 %0, %1, %2, %3;" : "=r"(y) : "r"(a), "r"(b), "r"(s));
     return y;
 }
+
+/* Copies to local memory that go on while the item does (sm_80 and later, as products): of 8 and 16 bytes.  They are
+ * there once the item has waited for its own and met the others. */
+#define COPY_8(near_to, from)                                                                               \
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(NEAR_ADDRESS(near_to)), "l"((u64)(from)) : "memory")
+#define COPY_16(near_to, from)                                                                               \
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(NEAR_ADDRESS(near_to)), "l"((u64)(from)) : "memory")
+#define COPIES_OVER() asm volatile("cp.async.wait_all;" ::: "memory")
 
 /* x, in a register: not computed anew where it is used. */
 DEVICE u32 settled(u32 x)

@@ -40,6 +40,8 @@ struct gpu_shape {
     uint32_t parts;        /* of a column of the piece (spread_interp.cl) */
     uint32_t vectors, range; /* vectors and points of a group */
     uint32_t resident;       /* tensor cores (pencil.cl): groups of a multiprocessor; 0: without them */
+    uint32_t near_bytes;     /* of a group, */
+    bool ample, carries;     /* with room for what makes interpolation wait less; points wait for the next batch's */
     bool tiles;              /* few points: the grid is written by tiles (tiles.cl), and read by points (same.cl) */
 };
 /* What a kernel of a family is, as its table gpu_NAME_kernels has it: a NULL name at the end. */
@@ -194,7 +196,7 @@ int gpu_pixel_options(char *options, uint32_t group, const struct hcy_pixel_type
 
 /* Non-uniform FFTs: what points are sorted by, the same for both directions, and then what a direction makes of it. */
 struct gpu_shape gpu_shape_of(const struct gpu_ops *ops, const hcy_nufft_job *job);
-void gpu_shape_for(struct gpu_shape *shape, const hcy_nufft_job *job, uint32_t units, size_t items,
+void gpu_shape_for(struct gpu_shape *shape, const struct gpu_ops *ops, const hcy_nufft_job *job, size_t items,
                    enum hcy_nufft_move move);
 /* So many slabs a key, as a power of 2, that memory is bounded by the number of points, not by the grid: of few points
  * on a large grid nearly all slabs have none, and hardly a point has others in the slabs beside it to share planes

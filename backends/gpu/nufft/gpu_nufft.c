@@ -406,7 +406,7 @@ static int open_move(struct nufft *n, const struct gpu_call *call, enum hcy_nuff
         return hcy_fail(HCY_EINVAL, "nufft: strengths, grid or window are smaller than the job says, or begin between numbers");
     /* Pencils are the sort's; what a group takes of them depends on the direction and the number of
      * vectors. */
-    gpu_shape_for(&n->shape, n->job, call->kernel->ops->units, call->items, move);
+    gpu_shape_for(&n->shape, call->kernel->ops, n->job, call->items, move);
     n->at.range = n->shape.range;
     struct gpu_shape *s = &n->shape;
     /* What a group shares in other ways has an order of the device's own, and few points share nothing (same.cl).
@@ -416,20 +416,25 @@ static int open_move(struct nufft *n, const struct gpu_call *call, enum hcy_nuff
     if (by_points) {
         s->group = gpu_group(call, GPU_NUFFT_GROUP / 2);
         s->vectors = 1;
+        s->near_bytes = 0;
         n->at.range = 128;
     }
     int used = options_of(n, call, s->group, options);
-    snprintf(options + used, sizeof options - (size_t)used,
-             " -DWIDTH=%uu -DPARTS=%u -DBATCH=%u -DVECTORS=%u -DSPREADS=%d -DRESIDENT=%u%s", n->job->width, s->parts,
-             s->batch, s->vectors, spreads, s->resident, slopes ? " -DSLOPES=1" : "");
+    used += snprintf(options + used, sizeof options - (size_t)used,
+                     " -DWIDTH=%uu -DPARTS=%u -DBATCH=%u -DVECTORS=%u -DSPREADS=%d -DRESIDENT=%u%s", n->job->width,
+                     s->parts, s->batch, s->vectors, spreads, s->resident, slopes ? " -DSLOPES=1" : "");
+    if (s->near_bytes)
+        snprintf(options + used, sizeof options - (size_t)used, " -DNEAR_BYTES=%u -DAMPLE=%d%s", s->near_bytes,
+                 s->ample, s->carries ? " -DCARRIES=1" : "");
     return gpu_variant_get(v, call->kernel, text_of(s, move, by_points), options);
 }
 
 /* Groups that each take a range of points and some vectors. */
-static struct gpu_grid move_grid(const struct nufft *n, size_t vectors)
+static struct gpu_grid move_grid(const struct nufft *n, const struct gpu_ops *ops, size_t vectors)
 {
+    uint32_t near = ops->static_local ? 0 : n->shape.near_bytes;
     uint32_t rows = parts_of(vectors, n->shape.vectors);
-    return (struct gpu_grid){ { parts_of(n->at.n_points, n->at.range), rows }, n->shape.group, 0 };
+    return (struct gpu_grid){ { parts_of(n->at.n_points, n->at.range), rows }, n->shape.group, near };
 }
 
 /* Moves up to MOST_ROWS vectors, from the `done`-th on. */
@@ -443,7 +448,7 @@ static int move_vectors(const struct nufft *n, const struct gpu_call *call, stru
     const hcy_value *values = call->values;
     size_t rows = call->items - done < MOST_ROWS ? call->items - done : MOST_ROWS, complex_ = 2 * n->real;
     struct gpu_nufft at = n->at;
-    struct gpu_grid grid = move_grid(n, rows);
+    struct gpu_grid grid = move_grid(n, call->kernel->ops, rows);
     /* Offsets are in bytes from the launch's first vector, so kernels count vectors from 0. */
     size_t points = done * n->at.n_points * complex_ * numbers_of(n, move), cells = done * n->at.cells * complex_;
     at.vectors = (uint32_t)rows;
@@ -541,7 +546,7 @@ static int spread_fixed(const struct nufft *n, const struct gpu_call *call, stru
      * again. */
     struct gpu_grid points = gpu_groups_over(call, 2 * n->at.n_points, n->shape.group, rows),
                     cells = gpu_groups_over(call, 2 * n->at.cells, n->shape.group, rows),
-                    grid = move_grid(n, call->items);
+                    grid = move_grid(n, call->kernel->ops, call->items);
     struct gpu_nufft at = n->at;
     int status = call->items <= MOST_ROWS ? fixed_scratch(n, call->items, &grids, &size) : HCY_ERANGE;
     if (status || !gpu_holds(scratch, 1, size))

@@ -132,7 +132,8 @@ static struct gpu_shape choose_columns(const hcy_nufft_job *job, double *least)
     };
     static const uint32_t slabs[] = { 2, 4, 8, 16, 26 };
     /* The smallest shape always fits, and is kept where no other does. */
-    struct gpu_shape best = { 2, 2, 2, 256, 8, 1, 1, 0, 0, false }, s = { .vectors = 1 };
+    struct gpu_shape best = { .xb = 2, .yb = 2, .zs = 2, .group = 256, .batch = 8, .parts = 1, .vectors = 1 },
+                     s = { .vectors = 1 };
     uint32_t halo = job->width - 1;
     /* All shapes are tried: there are some hundreds, and the result is kept with the kernel. */
     for (int i = 0; i < 6 && pencils[job->dim - 1][i][0]; i++)
@@ -154,8 +155,10 @@ static struct gpu_shape shape_alone(const hcy_nufft_job *job)
 {
     uint32_t halo = job->width - 1, ring = (job->width + (job->dim == 1 ? 31 : 1) + 7) / 8 * 8;
     /* Rings of whole vectors of 8 planes; a grid too short for them takes the smallest shape. */
-    struct gpu_shape s = { 4, 4, ring - halo, 1, 16, 1, 1, 0, 0, false }, small = { 2, 2, 2, 1, 16, 1, 1, 0, 0, false };
-    return fits_axes(job, 4 + halo, 4 + halo, ring) ? s : small;
+    struct gpu_shape s = { .xb = 4, .yb = 4, .zs = ring - halo, .group = 1, .batch = 16, .parts = 1, .vectors = 1 };
+    if (!fits_axes(job, 4 + halo, 4 + halo, ring))
+        s.xb = s.yb = s.zs = 2;
+    return s;
 }
 
 /* --- Products --- */
@@ -190,16 +193,24 @@ static uint32_t piece_words(const struct gpu_shape *s, const hcy_nufft_job *job,
     return s->vectors * t.m * t.mine * t.n * 4 * (two ? 2 : 1);
 }
 
+/* As struct near of pencil.cl, whose compilation fails if that is larger. */
 static size_t near_bytes(const struct gpu_shape *s, const hcy_nufft_job *job, enum hcy_nufft_move move)
 {
-    struct tiles t = tiles_of(s, job);
-    size_t real = 4 * real_words(job), warps = s->group / GPU_LANES;
-    size_t rows = 8 * (job->dim > 1 ? t.m + t.n : 2 * t.n) + t.mine * warps;
-    /* Slopes are rows as weights are, and make more sums. */
-    bool slopes = move == HCY_NUFFT_SLOPES;
-    size_t sums = (slopes ? 1 + job->dim : s->vectors) * 2 * real * (move == HCY_NUFFT_PUTS ? 1 : warps);
-    size_t point = ((rows * real + 15) / 16 * 16 + 64) * (slopes ? 2 : 1) + 24 + sums;
-    return s->batch * point + HCY_NUFFT_COEFS(job->width) * (job->width + 3) * real * (slopes ? 2 : 1);
+    const struct tiles t = tiles_of(s, job);
+    const bool spreads = move == HCY_NUFFT_PUTS, slopes = move == HCY_NUFFT_SLOPES;
+    const size_t real = 4 * job->precision, whole = 16 / real, warps = s->group / GPU_LANES, pair = 2 * real;
+    /* Rows of weights are so far apart that lanes meet in no bank. */
+    size_t along_y = job->dim > 2 ? (t.mine * warps + whole - 1) / whole * whole : 0;
+    size_t rows = 8 * (job->dim > 1 ? t.m + t.n : 2 * t.n) + along_y;
+    size_t units = rows / whole, apart = 16 * (real == 4 && !spreads ? units | 1 : units + (6 - units % 4) % 4);
+    size_t points = s->batch + (spreads ? 0 : 7), plane = t.mine * 8 * t.m;
+    size_t table = HCY_NUFFT_COEFS(job->width) * ((job->width + whole - 1) / whole * whole) * real;
+    size_t sums = (slopes ? 1 + job->dim : s->vectors) * (s->ample ? 4 : 1) * (spreads ? 1 : warps);
+    size_t ahead = s->ample ? warps * s->vectors * s->zs * (plane + whole) * pair +
+                                  (plane + GPU_LANES - 1) / GPU_LANES * s->group * sizeof(uint32_t)
+                            : 0;
+    return (slopes ? 2 : 1) * (points * apart + table) + sums * s->batch * pair + ahead +
+           (2 * s->batch + 4 * points) * sizeof(uint32_t) + 16;
 }
 
 /* As many warps as hold the piece, of `most` words a lane. */
@@ -248,8 +259,16 @@ static struct gpu_shape choose_pencil(const hcy_nufft_job *job, double *least)
     return best;
 }
 
+/* Near memory of a group, of `resident` ones that share what a multiprocessor has, which is little more than one group
+ * may have, and 1 KB of each is not the kernel's.  Where that is not known it is what any group has. */
+static size_t near_of_each(const struct gpu_ops *ops, uint32_t resident)
+{
+    size_t each = ops->static_local ? 0 : ops->local_bytes / resident;
+    return each > 1024 ? each - 1024 : MOST_NEAR;
+}
+
 /* What a direction makes of a pencil. */
-static void share_pencil(struct gpu_shape *s, const hcy_nufft_job *job, uint32_t units, size_t items,
+static void share_pencil(struct gpu_shape *s, const struct gpu_ops *ops, const hcy_nufft_job *job, size_t items,
                          enum hcy_nufft_move move)
 {
     bool is_double = job->precision == HCY_F64, spreads = move == HCY_NUFFT_PUTS, slopes = move == HCY_NUFFT_SLOPES;
@@ -259,17 +278,25 @@ static void share_pencil(struct gpu_shape *s, const hcy_nufft_job *job, uint32_t
     set_warps(s, job, spreads, slopes ? MOST_PIECE(job) - 32 : MOST_PIECE(job));
     while (!slopes && s->vectors < 4 && s->vectors < items && 2 * piece_words(s, job, spreads) <= MOST_PIECE(job))
         s->vectors *= 2;
-    /* A batch of one point an item is best, as long as near memory has room for its weights. */
-    for (s->batch = s->group; s->batch > GPU_LANES && near_bytes(s, job, move) > MOST_NEAR;)
-        s->batch -= GPU_LANES;
-    if (slopes && near_bytes(s, job, move) > MOST_NEAR)
-        s->batch /= 2;
     warps = 4 * (REGISTERS / (piece_words(s, job, spreads) + others));
     s->resident = (warps < 32 ? warps : 32) / (s->group / GPU_LANES);
     s->resident = s->resident ? s->resident : 1;
+    /* A batch of one point an item is best, as long as near memory has room for its weights. */
+    size_t each = near_of_each(ops, s->resident), most = each > MOST_NEAR ? each : MOST_NEAR;
+    s->batch = s->group;
+    /* Of slabs with many points planes come so rarely that copying them ahead takes more than it spares: measured on an
+     * H200 with 74 of them. */
+    s->ample = move == HCY_NUFFT_GETS && job->dim == 3 && slab_points(s, job) < 64;
+    s->ample = s->ample && near_bytes(s, job, move) <= each;
+    while (s->batch > GPU_LANES && near_bytes(s, job, move) > most)
+        s->batch -= GPU_LANES;
+    if (slopes && near_bytes(s, job, move) > most)
+        s->batch /= 2;
+    s->near_bytes = (uint32_t)near_bytes(s, job, move);
+    s->carries = move == HCY_NUFFT_GETS && 4 * slab_points(s, job) < s->batch;
     /* Short ranges end together but repeat a piece's start; long ones leave multiprocessors idle at the
      * end. */
-    uint64_t range = job->n_points / ((uint64_t)units * s->resident * WAVES);
+    uint64_t range = job->n_points / ((uint64_t)ops->units * s->resident * WAVES);
     /* What groups that run together take and add to shall stay in the device's cache, until their neighbours have. */
     uint64_t top = job->dim > 2 ? 256 : 2048;
     if (is_double)
@@ -329,11 +356,11 @@ struct gpu_shape gpu_shape_of(const struct gpu_ops *ops, const hcy_nufft_job *jo
     return least_pencil > 0 && least_pencil < least + cost_of_adding(&s, job) ? pencil : s;
 }
 
-void gpu_shape_for(struct gpu_shape *s, const hcy_nufft_job *job, uint32_t units, size_t items,
+void gpu_shape_for(struct gpu_shape *s, const struct gpu_ops *ops, const hcy_nufft_job *job, size_t items,
                    enum hcy_nufft_move move)
 {
     if (s->resident)
-        share_pencil(s, job, units, items, move);
+        share_pencil(s, ops, job, items, move);
     else if (!s->tiles)
         s->vectors = vectors_of(s, job, items, move == HCY_NUFFT_PUTS);
 }

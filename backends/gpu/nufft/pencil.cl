@@ -99,17 +99,33 @@
  * one, and are an eighth slower so on an H200. */
 #define BY_ROWS (SLOPES && PRECISION == 2 && DIM > 2)
 
+/* Interpolation reads what lies behind a run's last points, too: a product is of 8. */
+#define ROOM_FOR (BATCH + (SPREADS ? 0 : 7))
+/* AMPLE: near memory has room for what makes interpolation wait less.  The planes that the next slab adds are copied
+ * to it while points are summed up.  And what a point's columns sum up to is left in PARTIALS sums, that one item adds
+ * up: lanes that exchange and add them wait for other warps' products each time. */
+#define PARTIALS (AMPLE ? 4 : 1)
+#define PLANE_CELLS (MINE * 8 * MT)              /* of a warp's piece */
+#define PLANE_ROOM (PLANE_CELLS + 4 / PRECISION) /* lanes with different planes do not meet in a bank */
+#define LANE_CELLS ((PLANE_CELLS + GPU_LANES - 1) / GPU_LANES)
+
 struct ALIGNED near {
-    REAL weights[BATCH * APART], table[COEFS * PITCH];
+    REAL weights[ROOM_FOR * APART], table[COEFS * PITCH];
 #if SLOPES
-    REAL slopes[BATCH * APART], derivative[COEFS * PITCH];
+    REAL slopes[ROOM_FOR * APART], derivative[COEFS * PITCH];
 #endif
-    PAIR c[WAVES * BATCH * (SPREADS ? 1 : WARPS)]; /* strengths; sums of warps */
-    u32 key[BATCH], bin[BATCH][4];                   /* pencil, slab, number; one axis: slab, column, 0, number */
+    PAIR c[WAVES * PARTIALS * BATCH * (SPREADS ? 1 : WARPS)]; /* strengths; sums of warps */
+#if AMPLE
+    PAIR ahead[WARPS * VECTORS * ZS * PLANE_ROOM];
+    u32 cell[LANE_CELLS * GROUP_SIZE]; /* of a plane, that an item copies */
+#endif
+    u32 key[BATCH], bin[ROOM_FOR][4]; /* pencil, slab, number; one axis: slab, column, 0, number */
 #if BY_ROWS
     u32 row[BATCH]; /* the window's first */
 #endif
 };
+/* What the host has reserved. */
+typedef char near_is_enough[sizeof(struct near) <= NEAR_BYTES ? 1 : -1];
 
 /* Where the group is: its first plane, and where that stands in the ring. */
 struct place {
@@ -181,13 +197,14 @@ DEVICE void multiply(int pass, float *c, const struct a_part *a, const struct b_
 }
 #endif
 
-DEVICE REAL of_lane(REAL x, u32 lane)
+/* Of lane LANE ^ mask. */
+DEVICE REAL across(REAL x, u32 mask)
 {
 #if PRECISION == 2
     u64 bits = AS_BITS64(x);
-    return AS_DOUBLE((u64)SHUFFLE((u32)(bits >> 32), lane) << 32 | SHUFFLE((u32)bits, lane));
+    return AS_DOUBLE((u64)SHUFFLE_XOR((u32)(bits >> 32), mask) << 32 | SHUFFLE_XOR((u32)bits, mask));
 #else
-    return AS_FLOAT(SHUFFLE(AS_BITS32(x), lane));
+    return AS_FLOAT(SHUFFLE_XOR(AS_BITS32(x), mask));
 #endif
 }
 
@@ -303,9 +320,9 @@ DEVICE void go_to(const NEAR struct near *near, u32 p, struct place *here)
 }
 
 /* Planes are kept on the way up only: slabs that share a key come in any order, and no key is above NO_KEY. */
-#define IS_SAME_PENCIL(near, p, here)                                             \
-    ((near)->key[p] > (here)->key && (near)->bin[p][0] == (here)->pencil[0] &&   \
-     (near)->bin[p][1] == (here)->pencil[1])
+#define IS_SAME_PENCIL(near, p, here)       \
+    ((near)->key[p] > (here)->key &&        \
+     (near)->key[p] - (near)->bin[p][2] == (here)->key - (here)->base / ZS)
 
 /* How many lanes from the first on have their bit set, one after the other. */
 #define RUN(bits) POPCOUNT((bits) & ~((bits) + 1))
@@ -451,7 +468,8 @@ void gpu_nufft_spread(struct gpu_nufft job, BUFFER(const struct record, records)
                       BUFFER(const PAIR, strengths), BUFFER(PAIR, grids))
 {
     OPEN(const struct record, records) OPEN(const REAL, table) OPEN(const PAIR, strengths) OPEN(PAIR, grids)
-    LOCAL struct near near[1];
+    DYNAMIC_LOCAL(room, NEAR_BYTES);
+    NEAR struct near *near = (NEAR struct near *)room;
     const PAIR *given = strengths + job.n_points * FIRST_VECTOR;
     PAIR *grid = grids + job.cells * FIRST_VECTOR;
     u64 first = (u64)GROUP * job.range, last = first + job.range < job.n_points ? first + job.range : job.n_points;

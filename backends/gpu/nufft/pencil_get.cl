@@ -73,9 +73,22 @@ DEVICE void take_sloping_points(const struct gpu_nufft *job, NEAR struct near *n
 
 /* --- The grid's piece --- */
 
-/* Planes from `from` on, of those that the slab's windows reach. */
-DEVICE void get_planes(const struct gpu_nufft *job, const struct place *here, u32 from,
-                       struct a_part piece[VECTORS][MT][MINE][NT], const PAIR *grid)
+#if AMPLE
+/* Of a warp's planes in near memory, by vectors. */
+#define AHEAD_OF(near, v) ((near)->ahead + (ITEM / GPU_LANES * VECTORS + (v)) * ZS * PLANE_ROOM)
+#if PRECISION == 2
+#define COPY_PAIR COPY_16
+#else
+#define COPY_PAIR COPY_8
+#endif
+#define AHEAD_AT(near, v, k) AHEAD_OF(near, v)[k]
+#else
+#define AHEAD_AT(near, v, k) (near)->c[0] /* is never asked for */
+#endif
+
+/* Planes from `from` on, of those that the slab's windows reach: from near memory, if they are `ready`, or the grid. */
+DEVICE void get_planes(const struct gpu_nufft *job, const NEAR struct near *near, const struct place *here, u32 from,
+                       const int ready, struct a_part piece[VECTORS][MT][MINE][NT], const PAIR *grid)
 {
     UNROLL
     for (int i = 0; i < 2 * NT; i++) {
@@ -84,18 +97,19 @@ DEVICE void get_planes(const struct gpu_nufft *job, const struct place *here, u3
         /* Planes that the slab before has loaded are where they must be. */
         if (plane < from)
             continue;
-        const PAIR *cells = (const PAIR *)((const u8 *)grid + plane_offset(job, plane));
+        const PAIR *cells = ready ? grid : (const PAIR *)((const u8 *)grid + plane_offset(job, plane));
         UNROLL
         for (int y = 0; y < MINE; y++) {
             UNROLL
             for (int m = 0; m < MT; m++) {
-                const PAIR *cell = cells + cell_of_column(job, here, m, G, y, plane);
+                const PAIR *cell = ready ? cells : cells + cell_of_column(job, here, m, G, y, plane);
                 EACH_VECTOR(v)
                 {
                     PAIR g;
                     g.x = g.y = 0;
                     if (IS_ROW(y) && IS_VECTOR(job, v))
-                        g = cell[v * job->cells];
+                        g = ready ? AHEAD_AT(near, v, (plane - from) * PLANE_ROOM + 8 * (MT * y + m) + G)
+                                  : cell[v * job->cells];
                     set_a(&piece[v][m][y][n], 2 * h, g.x);
                     set_a(&piece[v][m][y][n], 2 * h + 1, g.y);
                 }
@@ -104,26 +118,96 @@ DEVICE void get_planes(const struct gpu_nufft *job, const struct place *here, u3
     }
 }
 
-/* The lanes' sums of two points, of up to 8 of n, added along x to the points'. */
-DEVICE void add_along_x(NEAR struct near *near, int wave, u32 p0, u32 p1, u32 n, REAL re0, REAL re1, REAL im0,
-                        REAL im1)
+#if AMPLE
+/* The cells of a plane that this item copies: found once for a pencil. */
+DEVICE void find_cells(const struct gpu_nufft *job, NEAR struct near *near, const struct place *here)
 {
-    /* Halves of what is left change lanes, so that one of four sums is in the end a lane's. */
-    u32 odd = G & 1, high = G & 2;
-    REAL re = odd ? re1 : re0, im = odd ? im1 : im0;
-    re += of_lane(odd ? re0 : re1, LANE ^ 4);
-    im += of_lane(odd ? im0 : im1, LANE ^ 4);
-    REAL sum = (high ? im : re) + of_lane(high ? re : im, LANE ^ 8);
-    sum += of_lane(sum, LANE ^ 16);
-    if (G < 4 && 2 * T + odd < n)
-        ((NEAR REAL *)&near->c[(ITEM / GPU_LANES * WAVES + wave) * BATCH + (odd ? p1 : p0)])[high / 2] = sum;
+    UNROLL
+    for (u32 i = 0; i < LANE_CELLS; i++) {
+        u32 k = i * GPU_LANES + LANE, y = k / (8 * MT);
+        int is_there = k < PLANE_CELLS && IS_ROW(y);
+        near->cell[i * GROUP_SIZE + ITEM] = is_there ? cell_of_column(job, here, 0, k % (8 * MT), y, 0) : 0;
+    }
+}
+
+/* Begins to copy the planes that the next slab will reach beyond those that are here. */
+DEVICE void fetch_planes(const struct gpu_nufft *job, NEAR struct near *near, const struct place *here,
+                         const PAIR *grid)
+{
+    /* What was copied before has been taken by all lanes. */
+    COPIES_OVER();
+    LANES_BARRIER();
+    if (here->base + ZS >= job->n[Z])
+        return;
+    u32 cell[LANE_CELLS];
+    UNROLL
+    for (u32 i = 0; i < LANE_CELLS; i++)
+        cell[i] = near->cell[i * GROUP_SIZE + ITEM];
+    UNROLL
+    for (u32 z = 0; z < ZS; z++) {
+        const PAIR *cells = (const PAIR *)((const u8 *)grid + plane_offset(job, here->base + RING + z));
+        UNROLL
+        for (u32 i = 0; i < LANE_CELLS; i++) {
+            u32 k = i * GPU_LANES + LANE;
+            if (k >= PLANE_CELLS)
+                break;
+            EACH_VECTOR(v)
+                if (IS_VECTOR(job, v))
+                    COPY_PAIR(AHEAD_OF(near, v) + z * PLANE_ROOM + k, cells + cell[i] + v * job->cells);
+        }
+    }
+}
+#endif
+
+/* To the pencil and slab of point p, with what its window reaches. */
+DEVICE void move_to(const struct gpu_nufft *job, NEAR struct near *near, u32 p, struct place *here,
+                    struct a_part piece[VECTORS][MT][MINE][NT], const PAIR *grid)
+{
+    const int stays = IS_SAME_PENCIL(near, p, here);
+    const u32 before = here->base, from = stays ? before + RING : 0;
+    go_to(near, p, here);
+#if AMPLE
+    if (stays && here->base == before + ZS) {
+        COPIES_OVER();
+        LANES_BARRIER();
+        get_planes(job, near, here, from, 1, piece, grid);
+    } else
+#endif
+        get_planes(job, near, here, from, 0, piece, grid);
+#if AMPLE
+    if (!stays)
+        find_cells(job, near, here);
+    fetch_planes(job, near, here, grid);
+#endif
 }
 
 /* --- Sums --- */
 
+/* The lanes' sums of two points, of up to 8 of n, added along x as far as PARTIALS says; `own` is the second one in
+ * lanes of odd G. */
+DEVICE void add_along_x(NEAR struct near *near, int wave, u32 own, u32 n, REAL re0, REAL re1, REAL im0, REAL im1)
+{
+    /* Halves of what is left change lanes, so that sums of one point are in the end a lane's. */
+    u32 odd = G & 1, part = PARTIALS > 1 ? G / 2 : 0;
+    NEAR PAIR *to = near->c + ((ITEM / GPU_LANES * WAVES + wave) * PARTIALS + part) * BATCH + own;
+    int is_there = 2 * T + odd < n;
+    PAIR sum;
+    sum.x = (odd ? re1 : re0) + across(odd ? re0 : re1, 4);
+    sum.y = (odd ? im1 : im0) + across(odd ? im0 : im1, 4);
+#if PARTIALS == 1
+    REAL one = (G & 2 ? sum.y : sum.x) + across(G & 2 ? sum.x : sum.y, 8);
+    one += across(one, 16);
+    if (G < 4 && is_there)
+        ((NEAR REAL *)to)[G / 2] = one;
+#else
+    if (is_there)
+        *to = sum;
+#endif
+}
+
 #if BY_ROWS
 /* Of up to GPU_LANES points from `chunk` on, which come in runs of a key (this lane's: own), those of a run by their
- * rows: the point that this lane's place has, counted from the chunk. */
+ * rows: the point that this lane's place has. */
 DEVICE u32 sort_by_rows(const NEAR struct near *near, u32 chunk, u32 left, u32 own)
 {
     u32 before = SHUFFLE(own, LANE ? LANE - 1 : 0), starts = BALLOT(LANE && own != before),
@@ -134,13 +218,14 @@ DEVICE u32 sort_by_rows(const NEAR struct near *near, u32 chunk, u32 left, u32 o
     for (u32 length = 2; length <= GPU_LANES; length *= 2) {
         UNROLL
         for (u32 apart = length / 2; apart; apart /= 2) {
-            u32 other = SHUFFLE(at, LANE ^ apart), rises = !(LANE & length), lower = !(LANE & apart);
+            u32 other = SHUFFLE_XOR(at, apart), rises = !(LANE & length), lower = !(LANE & apart);
             at = (rises == lower) == (at < other) ? at : other;
         }
     }
-    return at & 255;
+    return chunk + (at & 255) < BATCH ? chunk + (at & 255) : BATCH - 1;
 }
-#define POINT_OF(p, k) (((p) & ~(GPU_LANES - 1u)) + SHUFFLE(order, ((p) & (GPU_LANES - 1u)) + (k)))
+/* Of those from place p of the chunk on. */
+#define POINT_OF(p, k) SHUFFLE(order, (p) + (k))
 #define IS_REACHED(y) (ROW_OF(y) >= first_row && ROW_OF(y) < last_row + WIDTH)
 /* Rows' weights come first, so that no product waits for them behind its branch. */
 #define EARLY(row, from) \
@@ -165,10 +250,10 @@ DEVICE u32 sort_by_rows(const NEAR struct near *near, u32 chunk, u32 left, u32 o
 DEVICE void sum_points(NEAR struct near *near, const struct place *here, u32 order, u32 p, u32 n,
                        struct a_part piece[1][MT][MINE][NT])
 {
-    const u32 mine = POINT_OF(p, G < n ? G : 0) * APART;
+    const u32 mine = POINT_OF(p, G) * APART;
     const NEAR REAL *w = near->weights + mine, *s = near->slopes + mine;
-    /* Points that are missing repeat one that is there, and their sums are not written. */
-    u32 p0 = POINT_OF(p, 2 * T < n ? 2 * T : 0), p1 = POINT_OF(p, 2 * T + 1 < n ? 2 * T + 1 : 0);
+    /* Where points are missing their neighbours take part, whose sums are not written. */
+    u32 p0 = POINT_OF(p, 2 * T), p1 = POINT_OF(p, 2 * T + 1);
 #if BY_ROWS
     u32 first_row = near->row[POINT_OF(p, 0)], last_row = near->row[POINT_OF(p, (n < 8 ? n : 8) - 1)];
 #endif
@@ -213,7 +298,7 @@ DEVICE void sum_points(NEAR struct near *near, const struct place *here, u32 ord
             im0 += sum[2] * x0;
             im1 += sum[3] * x1;
         }
-        add_along_x(near, wave, p0, p1, n, re0, re1, im0, im1);
+        add_along_x(near, wave, G % 2 ? p1 : p0, n, re0, re1, im0, im1);
     }
 }
 #else
@@ -221,9 +306,9 @@ DEVICE void sum_points(NEAR struct near *near, const struct place *here, u32 ord
 DEVICE void sum_points(NEAR struct near *near, const struct place *here, u32 order, u32 p, u32 n,
                        struct a_part piece[VECTORS][MT][MINE][NT])
 {
-    const NEAR REAL *w = near->weights + POINT_OF(p, G < n ? G : 0) * APART;
-    /* Points that are missing repeat one that is there, and their sums are not written. */
-    u32 p0 = POINT_OF(p, 2 * T < n ? 2 * T : 0), p1 = POINT_OF(p, 2 * T + 1 < n ? 2 * T + 1 : 0);
+    const NEAR REAL *w = near->weights + POINT_OF(p, G) * APART;
+    /* Where points are missing their neighbours take part, whose sums are not written. */
+    u32 p0 = POINT_OF(p, 2 * T), p1 = POINT_OF(p, 2 * T + 1);
 #if BY_ROWS
     u32 first_row = near->row[POINT_OF(p, 0)], last_row = near->row[POINT_OF(p, (n < 8 ? n : 8) - 1)];
 #endif
@@ -277,18 +362,18 @@ DEVICE void sum_points(NEAR struct near *near, const struct place *here, u32 ord
             im0 += sum[2] * x0;
             im1 += sum[3] * x1;
         }
-        add_along_x(near, v, p0, p1, n, re0, re1, im0, im1);
+        add_along_x(near, v, G % 2 ? p1 : p0, n, re0, re1, im0, im1);
     }
 }
 #endif
 
-/* Of all warps, for this item's point. */
-DEVICE PAIR sum_over_warps(const NEAR struct near *near, u32 v)
+/* Of all parts and warps, for this item's point. */
+DEVICE PAIR sum_over_warps(const NEAR struct near *near, u32 wave)
 {
-    PAIR sum = near->c[v * BATCH + ITEM];
+    PAIR sum = near->c[wave * PARTIALS * BATCH + ITEM];
     UNROLL
-    for (int w = 1; w < WARPS; w++) {
-        PAIR more = near->c[(w * WAVES + v) * BATCH + ITEM];
+    for (int i = 1; i < WARPS * PARTIALS; i++) {
+        PAIR more = near->c[((i / PARTIALS * WAVES + wave) * PARTIALS + i % PARTIALS) * BATCH + ITEM];
         sum.x += more.x;
         sum.y += more.y;
     }
@@ -316,6 +401,17 @@ DEVICE void put_sums(const struct gpu_nufft *job, const NEAR struct near *near, 
 #endif
 }
 
+#ifndef CARRIES
+#define CARRIES 0
+#endif
+/* How many of `left` points, of which lanes have the keys, go before others: what of the last run does not fill a
+ * product waits for the rest of it.  With CARRIES it waits for the next batch, too, which has its weights again. */
+DEVICE u32 whole_products(u32 own, u32 left)
+{
+    u32 last = SHUFFLE(own, left - 1), many = POPCOUNT(BALLOT(own == last));
+    return many < left ? left - many % 8 : left;
+}
+
 #if SLOPES
 #define NAME gpu_nufft_slopes
 #define NUMBERS WAVES /* of a point */
@@ -328,7 +424,8 @@ void NAME(struct gpu_nufft job, BUFFER(const struct record, records), BUFFER(con
           BUFFER(const PAIR, grids), BUFFER(PAIR, strengths))
 {
     OPEN(const struct record, records) OPEN(const REAL, table) OPEN(const PAIR, grids) OPEN(PAIR, strengths)
-    LOCAL struct near near[1];
+    DYNAMIC_LOCAL(room, NEAR_BYTES);
+    NEAR struct near *near = (NEAR struct near *)room;
     PAIR *c = strengths + NUMBERS * job.n_points * FIRST_VECTOR;
     const PAIR *grid = grids + job.cells * FIRST_VECTOR;
     u64 first = (u64)GROUP * job.range, last = first + job.range < job.n_points ? first + job.range : job.n_points;
@@ -340,39 +437,50 @@ void NAME(struct gpu_nufft job, BUFFER(const struct record, records), BUFFER(con
 #else
     struct record mine = record_at(records, first, last);
 #endif
-    for (u64 at = first; at < last; at += BATCH) {
-        u32 n = last - at < BATCH ? (u32)(last - at) : BATCH;
+    u32 n;
+    for (u64 at = first; at < last; at += n) {
+        n = last - at < BATCH ? (u32)(last - at) : BATCH;
 #if SLOPES
         take_sloping_points(&job, near, records + at, n);
 #else
         take_points(&job, near, &mine, n, NULL_PTR);
-        if (PRECISION == 1)
-            mine = record_at(records, at + BATCH, last);
 #endif
-        for (u32 chunk = 0; chunk < n; chunk += GPU_LANES) {
-            u32 left = n - chunk < GPU_LANES ? n - chunk : GPU_LANES,
-                own = LANE < left ? near->key[chunk + LANE] : NO_KEY, order = 0;
+        if (CARRIES && at + n < last)
+            n -= GPU_LANES - whole_products(near->key[n - GPU_LANES + LANE], GPU_LANES);
+#if PRECISION == 1 && !SLOPES
+        mine = record_at(records, at + n, last);
+#endif
+#if PRECISION == 2 && !SLOPES /* a piece of doubles leaves the next points no registers yet, but a cache has room */
+        if (at + n + ITEM < last)
+            FETCH(records + at + n + ITEM);
+#endif
+        for (u32 chunk = 0, left; chunk < n; chunk += left) {
+            left = n - chunk < GPU_LANES ? n - chunk : GPU_LANES;
+            u32 own = LANE < left ? near->key[chunk + LANE] : NO_KEY, order = 0;
+            if (chunk + left < n)
+                left = whole_products(own, left);
+            own = LANE < left ? own : NO_KEY;
 #if BY_ROWS
             order = sort_by_rows(near, chunk, left, own);
 #endif
-            for (u32 i = 0; i < left;) {
-                u32 p = chunk + i, key = SHUFFLE(own, i), same = BALLOT(own == key) >> i, many = RUN(same);
-                if (key != here.key) {
-                    u32 from = IS_SAME_PENCIL(near, p, &here) ? here.base + RING : 0;
-                    go_to(near, p, &here);
-                    get_planes(&job, &here, from, piece, grid);
-                }
+            for (u32 i = 0, many; i < left; i += many) {
+                u32 key = SHUFFLE(own, i), same = BALLOT(own == key) >> i;
+                many = RUN(same);
+                if (key != here.key)
+                    move_to(&job, near, chunk + i, &here, piece, grid);
                 NOT_UNROLLED
                 for (u32 j = 0; j < many; j += 8)
-                    sum_points(near, &here, order, p + j, many - j, piece);
-                i += many;
+                    sum_points(near, &here, order, (BY_ROWS ? i : chunk + i) + j, many - j, piece);
             }
         }
         meet();
         if (ITEM < n)
             put_sums(&job, near, c);
-#if PRECISION == 2 && !SLOPES /* a piece of doubles leaves it no registers before */
-        mine = record_at(records, at + BATCH, last);
+#if PRECISION == 2 && !SLOPES
+        mine = record_at(records, at + n, last);
 #endif
     }
+#if AMPLE
+    COPIES_OVER();
+#endif
 }
