@@ -427,7 +427,11 @@ static void test_wishes(void)
               hcy_dist_open(&other, "self@piece=16") == HCY_EINVAL &&
               hcy_dist_open(&other, "self,-threads@ranks=2") == HCY_EINVAL &&
               strstr(hcy_last_error()->text, "\"-threads\" takes no option") &&
-              hcy_dist_open(&other, "mpi-device,nccl") == HCY_EINVAL && !other,
+              hcy_dist_open(&other, "mpi-device,nccl") == HCY_EINVAL &&
+              hcy_dist_open(&other, "self,-self") == HCY_EINVAL &&
+              hcy_dist_open(&other, "-mpi,mpi-device") == HCY_EINVAL &&
+              hcy_dist_open(&other, "mpi,-openmpi,-mpich,-mpi-abi") == HCY_EINVAL &&
+              strstr(hcy_last_error()->text, "mpi is wished for, and taken away") && !other,
           "wishes that nobody can meet");
     hcy_dist_info info = HCY_DIST_INFO_INIT;
     every(!hcy_dist_open(&other, "self,-nccl,-shared") && !hcy_dist_get_info(&info, other) && info.n_ranks == 1 &&

@@ -156,6 +156,16 @@ static int read_wished(struct hcy__wish *wish, char *item, const char *text)
     return 0;
 }
 
+/* What is named and taken away as well, or of which nothing is left. */
+static int check_left(const struct hcy__wish *wish, const char *text)
+{
+    bool left = !*wish->transport;
+    for (int i = 0; i < NCCL; i++)
+        left = left || (!wish->without[i] &&
+                        (!strcmp(wish->transport, names[i]) || (i >= OPENMPI && !strcmp(wish->transport, "mpi"))));
+    return left ? 0 : hcy_fail(HCY_EINVAL, "\"%s\": %s is wished for, and taken away", text, wish->transport);
+}
+
 int hcy__dist_wish(struct hcy__wish *wish, const char *text)
 {
     *wish = (struct hcy__wish){ .piece = (size_t)1 << 30 };
@@ -178,7 +188,7 @@ int hcy__dist_wish(struct hcy__wish *wish, const char *text)
                                       "the host's memory", text);
     if (wish->ways.mpi > 0 && !*wish->transport)
         strcpy(wish->transport, "mpi");
-    return status;
+    return status ? status : check_left(wish, text);
 }
 
 /* --- Modules --- */
@@ -262,11 +272,12 @@ static int choose_name(const struct hcy__wish *wish)
     int name = choose_mpi(wish);
     if (name || !*wish->transport)
         return name;
-    /* An MPI was asked for and no launcher says which: one that was built. */
-    for (name = OPENMPI; name < NCCL; name++)
-        if (!wish->without[name] && is_built(name))
-            return name;
-    return OPENMPI;
+    /* An MPI was asked for and no launcher says which: one that was built, else one that may be. */
+    int left = 0;
+    for (name = MPI_ABI; name >= OPENMPI; name--)
+        if (!wish->without[name] && (is_built(name) || !left || !is_built(left)))
+            left = name;
+    return left;
 }
 
 /* How many tasks Slurm has started where no launcher of an MPI says anything; 0: none. */
@@ -310,6 +321,9 @@ int hcy__dist_join(const struct hcy_transport **transport, void **impl, struct h
                                     "communicator by itself");
     if (name == SELF && !*wish->transport && tasks > 1)
         return refuse_lone_task(tasks);
+    if (name == SELF && wish->without[SELF])
+        return hcy_fail(HCY_EINVAL, "this process is alone, as no launcher of an MPI that may be used has started it, "
+                                    "and self is taken away");
     int status = name == SELF ? 0 : hcy__transport_load(transport, &none, names[name]);
     if (!status && !*transport)
         status = hcy_fail(HCY_EABI, "halcyon-dist-%s.so carries nothing between processes", names[name]);
