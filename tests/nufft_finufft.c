@@ -244,6 +244,9 @@ static void check_statuses(void)
     is_int(finufft2d3(4, wide, wide, c, 1, 1e-6, 4, wide, wide, f, NULL), FINUFFT_ERR_MAXNALLOC,
            "a grid above 1e12 cells, though a few sums could be done without one");
     is_int(finufft_makeplan(1, 1, n, 1, 1, 1e-6, NULL, NULL), FINUFFT_ERR_INVALID_ARGUMENT, "no place for a plan");
+    is_int(hcy_finufft_simple(8, 3, 1, 1, 4, x, NULL, NULL, c, 1, 1e-6, NULL, x, NULL, NULL, f, NULL),
+           FINUFFT_ERR_INVALID_ARGUMENT, "no number of targets");
+    is_int(finufft1d2(4, x, NULL, 1, 1e-6, 0, f, NULL), FINUFFT_ERR_INVALID_ARGUMENT, "no place for sums of no modes");
     double _Complex ascending[2][4];
     o.fftw_lock_fun = NULL;
     for (o.modeord = 7; o.modeord >= 0; o.modeord -= 7)
@@ -312,6 +315,16 @@ static void check_device(void)
     is_int(finufft_destroy(plan), 0, "... destroyed");
     setenv("HALCYON_DEVICE", "nothing", 1);
     ok(finufftf1d1(3, points, c, 1, 1e-3f, 40, f, &o) > FINUFFT_WARN_EPS_TOO_SMALL, "a device that is not there");
+    /* An empty one names none, so that the number of threads counts. */
+    setenv("HALCYON_DEVICE", "", 1);
+    o.nthreads = 40;
+    int threads = n_threads();
+    is_int(finufft_makeplan(1, 1, n, 1, 1, 1e-6, &plan, &o), 0, "no device is named");
+    if (threads)
+        ok(n_threads() - threads > 20, "... and the CPU has about 39 threads");
+    else
+        skip(1, "no /proc/self/task");
+    is_int(finufft_destroy(plan), 0, "... destroyed");
     unsetenv("HALCYON_DEVICE");
 }
 

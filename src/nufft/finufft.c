@@ -79,7 +79,9 @@ static int open_finufft_device(hcy_device **dev, int threads)
     char name[48] = "cpu";
     if (threads > 0)
         snprintf(name, sizeof name, "cpu@threads=%d", threads);
-    return hcy_device_open(dev, getenv("HALCYON_DEVICE") ? NULL : name);
+    /* An empty variable names no device, as everywhere. */
+    const char *named = getenv("HALCYON_DEVICE");
+    return hcy_device_open(dev, named && *named ? NULL : name);
 }
 
 static int check_call(int type, int dim, int ntr, const hcy_finufft_opts *o)
@@ -247,8 +249,11 @@ static int run_plan_or_stage(hcy_finufft_plan *p, void *c, void *f, bool adjoint
                                        spreads ? HCY_NUFFT_SPREAD : HCY_NUFFT_INTERPOLATE, spreads ? c : f);
     if (p->nufft)
         return adjoint ? hcy_nufft_execute_adjoint(p->nufft, c, f) : hcy_nufft_execute(p->nufft, c, f);
-    if ((p->type == 2) == !adjoint && p->m) /* sums over no modes */
-        memset(c, 0, p->m * p->ntr * 2 * p->real);
+    if ((p->type == 2) != !adjoint || !p->m)
+        return 0;
+    if (!c)
+        return hcy_fail(HCY_EINVAL, "FINUFFT's interface: no place for the strengths");
+    memset(c, 0, p->m * p->ntr * 2 * p->real); /* sums over no modes */
     return 0;
 }
 
@@ -279,6 +284,8 @@ int hcy_finufft_simple(unsigned precision, int type, int dim, int ntr, int64_t m
                        const void *s, const void *t, const void *u, void *f, const hcy_finufft_opts *opts)
 {
     hcy_finufft_plan *p;
+    if (!n)
+        return refuse_as(FINUFFT_ERR_INVALID_ARGUMENT, "no numbers of modes or targets");
     int warning = hcy_finufft_makeplan(precision, type, dim, n, iflag, ntr, tol, &p, opts);
     if (warning > FINUFFT_WARN_EPS_TOO_SMALL)
         return warning;

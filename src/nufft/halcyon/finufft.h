@@ -5,10 +5,10 @@
  * are inline here, so that a program may have both libraries; what they call is hcy_finufft_*.
  *
  * What differs: points are copied by setpts, so they may go afterwards.  A coordinate that is no number is
- * status 21.  Of the options modeord, nthreads, upsampfac, maxbatchsize and spreadinterponly count; the lock
- * functions are called around all that a call does, executions too, and must call nothing here with a plan; the rest is
- * for debugging and tuning
- * FINUFFT: it is checked as FINUFFT does, and ignored.  The device is the CPU, or what HALCYON_DEVICE names.
+ * status 21.  Of the options modeord, nthreads (of a device that HALCYON_DEVICE does not name), upsampfac,
+ * maxbatchsize and spreadinterponly count; the lock functions are called around all that a call does, executions too,
+ * and must call nothing here with a plan; the rest is for debugging and tuning FINUFFT: it is checked as FINUFFT does,
+ * and ignored.  The device is the CPU, or what HALCYON_DEVICE names.
  */
 #ifndef HALCYON_FINUFFT_H
 #define HALCYON_FINUFFT_H
