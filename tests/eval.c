@@ -804,6 +804,44 @@ static void test_errors(void)
     hcy_array_release(all);
 }
 
+/* A text has as much as halcyon_eval(3) says, and no more. */
+static void test_limits(void)
+{
+    static const struct {
+        const char *first, *each, *last, *closes; /* `each` has two numbers, k + 1 and k; `closes` is behind all */
+        int most, status;
+        const char *words;
+    } limits[] = {
+        { "", "y = x;", "", "", 16, HCY_EINVAL, "too many statements" },
+        { "", "f%d(a) = a;", "y = x", "", 16, HCY_EINVAL, "too many functions" },
+        { "v0 = x;", "v%d = v%d;", "y = v63", "", 63, HCY_EINVAL, "too many names" },
+        { "y = ", "abs(", "x", ")", 31, HCY_EINVAL, "within one another" },
+        { "y = x", "-x", "", "", 127, HCY_EUNSUPPORTED, "more than 256 operations" },
+    };
+    const int64_t shape = 4;
+    const float numbers[4] = { 1, 2, 3, 4 };
+    hcy_array *x = array_of(HCY_FLOAT32, 1, &shape, numbers), *y = array_of(HCY_FLOAT32, 1, &shape, numbers);
+    const hcy_operand operands[] = { hcy_op_array("x", x), hcy_op_array("y", y) };
+    for (size_t l = 0; l < sizeof limits / sizeof limits[0]; l++)
+        for (int more = 0; more < 2; more++) {
+            char text[1000] = "";
+            size_t n = (size_t)snprintf(text, sizeof text, "%s", limits[l].first);
+            for (int k = 0; k < limits[l].most + more; k++)
+                n += (size_t)snprintf(text + n, sizeof text - n, limits[l].each, k + 1, k);
+            n += (size_t)snprintf(text + n, sizeof text - n, "%s", limits[l].last);
+            for (int k = 0; k < limits[l].most + more; k++)
+                n += (size_t)snprintf(text + n, sizeof text - n, "%s", limits[l].closes);
+            const int status = hcy_eval(queue, text, operands, 2);
+            if (more)
+                st_says(status, limits[l].status, limits[l].words, "one more than %d of %s", limits[l].most, limits[l].each);
+            else
+                st_ok(status, "%d of %s", limits[l].most, limits[l].each);
+        }
+    st_ok(hcy_queue_finish(queue), "they are computed");
+    hcy_array_release(x);
+    hcy_array_release(y);
+}
+
 int main(int argc, char **argv)
 {
     cts_begin(argc, argv);
@@ -823,6 +861,8 @@ int main(int argc, char **argv)
     test_threads();
     test_overlap();
     test_errors();
+    if (!few)
+        test_limits();
     /* A driver that still compiles for the last command must not meet the end of the process. */
     (void)!hcy_queue_finish(queue);
     hcy_queue_release(queue);

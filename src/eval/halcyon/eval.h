@@ -114,11 +114,12 @@ static inline hcy_operand hcy_op_complex(const char *name, double real, double i
 
 /* Asynchronous; arrays may be released at once.  HCY_EINVAL: the text, with the column of what is wrong, and its line
  * if there are several; types or shapes that do not go together; an axis that is not there; an array of another device
- * than the queue's; min() or max() of nothing.  HCY_ERANGE: an operand's integer beyond its type.  HCY_EUNSUPPORTED:
- * more than a statement may have (8 arrays and results of reductions, 12 numbers, 32 intermediate results at a time, 96
- * operations of a function that joins), `index` along axes that are not the last ones, or a device that has neither the
- * kernel nor a compiler for it (FPGA cards).  HCY_ENOMEM, HCY_ECOMPILE.  Names that begin with hcy_ are the
- * library's. */
+ * than the queue's; min() or max() of nothing; more than 16 statements that write, 16 functions, 64 names of
+ * expressions or 31 expressions within one another.  HCY_ERANGE: an operand's integer beyond its type.
+ * HCY_EUNSUPPORTED: more than a statement may have (8 arrays and results of reductions, 12 numbers, 32 intermediate
+ * results at a time, 96 operations of a function that joins) or a text (256 operations and names, 24 results of
+ * reductions), `index` along axes that are not the last ones, or a device that has neither the kernel nor a compiler
+ * for it (FPGA cards).  HCY_ENOMEM, HCY_ECOMPILE.  Names that begin with hcy_ are the library's. */
 HCY_API int hcy_eval(hcy_queue *queue, const char *text, const hcy_operand *operands, size_t n) HCY_MUST_USE;
 
 /* The same with the operands as further arguments. */
