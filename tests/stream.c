@@ -406,10 +406,14 @@ static void test_flat(void)
     if (status)
         diag("%s", hcy_last_error()->text);
     hcy_corrections_free(c);
-    m.flat_applied = 1;
-    status = hcy_stream_corrections(&c, &m, 0, HCY_CORRECTION_FLAT, NULL);
-    ok(!status && !c->flat, "one that the detector has applied");
-    hcy_corrections_free(c);
+    for (m.flat_applied = -1; m.flat_applied <= 1; m.flat_applied += 2) {
+        status = hcy_stream_corrections(&c, &m, 0, HCY_CORRECTION_FLAT, NULL);
+        ok(!status && !c->flat, "one that the detector has applied, or does not say so: %d", m.flat_applied);
+        hcy_corrections_free(c);
+        status = hcy_stream_corrections(&c, &m, 0, HCY_CORRECTION_FLAT | HCY_CORRECTION_FLAT_ANYWAY, NULL);
+        ok(!status && c->flat, "... which is asked for nevertheless");
+        hcy_corrections_free(c);
+    }
 }
 
 /* A header without details has no configuration: what follows it is the user's own, whatever it looks like. */
