@@ -255,6 +255,8 @@ static void check_statuses(void)
     ok(_Generic((finufft_plan)NULL, finufftf_plan: 0, default: 1), "plans of the two precisions are two types");
     x[1] = NAN;
     is_int(finufft1d1(10, x, c, 1, 1e-6, 4, f, NULL), FINUFFT_ERR_INVALID_ARGUMENT, "a point that is no number");
+    x[3] = 0x1p44;
+    is_int(finufft1d1(10, x, c, 1, 1e-6, 4, f, NULL), FINUFFT_ERR_INVALID_ARGUMENT, "one that is 2^40 periods away");
 }
 
 /* Spreading and interpolation alone: every window has the same mass, is where its point is on a grid from -pi on, and

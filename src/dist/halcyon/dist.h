@@ -68,15 +68,16 @@ typedef struct hcy_dist hcy_dist;
 /* All processes that were started together.  `wish` is a list of names: self, threads (hcy_dist_run()), mpi (the one
  * of the program or of its launcher), openmpi, mpich, mpi-abi (libraries with MPI 5's binary interface, found at run
  * time), nccl, mpi-device (an MPI that takes a device's memory as it lies; never unless it is named), shared (memory
- * that ranks of one host have in common, taken where there is any); "-name" is not to be used, what is named
- * otherwise has to be there.  NULL: the environment's HALCYON_DIST.  Where neither names processes: MPI's if a
- * launcher of MPI started this one, else `self`.  "mpi@piece=4096" cuts messages into pieces of so many bytes (1 GiB
- * unless it is said); "mpi@wait=60" fails a message or collective by MPI that takes longer, after which nothing more
- * is carried and hcy_dist_abort() is due; "nccl@wait=60" gives NCCL so many seconds to join all ranks, and to part
- * them, before hcy_dist_device() fails on all; without, and with 0, that is waited for for ever, and short messages
- * take half the time.  HCY_EINVAL: no such name, or srun has started several processes and this one would be alone
- * without having said so; HCY_ENODEV: no such module, or no library for it; HCY_ESTATE: MPI has been ended in this
- * process; HCY_EABI: a module or library of another interface; HCY_EBACKEND. */
+ * that ranks of one host have in common, taken where there is any); "-name" is not to be used, what is named otherwise
+ * has to be there.  NULL: the environment's HALCYON_DIST.  Where neither names processes: MPI's if the program is
+ * linked to one, or has opened one before, or a launcher of MPI started this one, else `self`.  "mpi@piece=4096" cuts
+ * messages into pieces of so many bytes (1 GiB unless it is said); "mpi@wait=60" fails a message or collective by MPI
+ * that takes longer, after which nothing more is carried and hcy_dist_abort() is due; "nccl@wait=60" gives NCCL so many
+ * seconds to join all ranks, and to part them, before hcy_dist_device() fails on all; without, and with 0, that is
+ * waited for for ever, and short messages take half the time.  HCY_EINVAL: no such name, one that is taken away, or
+ * srun has started several processes and this one would be alone without having said so; HCY_ENODEV: no such module, or
+ * no library for it; HCY_ESTATE: MPI has been ended in this process; HCY_EABI: a module or library of another
+ * interface; HCY_EBACKEND. */
 HCY_API int hcy_dist_open(hcy_dist **comm, const char *wish) HCY_MUST_USE;
 /* Calls work(comm, user) with the communicator that hcy_dist_open() makes of such a wish, or, where that is
  * "threads@ranks=N", on N threads of this process at once, of which the caller's is rank 0: several devices without

@@ -4,11 +4,11 @@
  * options and statuses are those of FINUFFT 2.5.  The functions finufft_* (double) and finufftf_* (float)
  * are inline here, so that a program may have both libraries; what they call is hcy_finufft_*.
  *
- * What differs: points are copied by setpts, so they may go afterwards.  A coordinate that is no number is
- * status 21.  Of the options modeord, nthreads (of a device that HALCYON_DEVICE does not name), upsampfac,
- * maxbatchsize and spreadinterponly count; the lock functions are called around all that a call does, executions too,
- * and must call nothing here with a plan; the rest is for debugging and tuning FINUFFT: it is checked as FINUFFT does,
- * and ignored.  The device is the CPU, or what HALCYON_DEVICE names.
+ * What differs: points are copied by setpts, so they may go afterwards.  A coordinate that is no number, infinite, or
+ * 2^40 periods away is status 21.  Of the options modeord, nthreads (of a device that HALCYON_DEVICE does not name),
+ * upsampfac, maxbatchsize and spreadinterponly count; the lock functions are called around all that a call does,
+ * executions too, and must call nothing here with a plan; the rest is for debugging and tuning FINUFFT: it is checked
+ * as FINUFFT does, and ignored.  The device is the CPU, or what HALCYON_DEVICE names.
  */
 #ifndef HALCYON_FINUFFT_H
 #define HALCYON_FINUFFT_H
@@ -68,7 +68,7 @@ enum {
     FINUFFT_ERR_BINSIZE_NOTVALID = 18,
     FINUFFT_ERR_INSUFFICIENT_SHMEM = 19,
     FINUFFT_ERR_NUM_NU_PTS_INVALID = 20,  /* below 0, or above 1e14 */
-    FINUFFT_ERR_INVALID_ARGUMENT = 21,    /* a point that is no number, a missing pointer */
+    FINUFFT_ERR_INVALID_ARGUMENT = 21,    /* a point that is no number or too far away, a missing pointer */
     FINUFFT_ERR_LOCK_FUNS_INVALID = 22,   /* one of two */
     FINUFFT_ERR_NTHREADS_NOTVALID = 23,
     FINUFFT_ERR_KERFORMULA_NOTVALID = 24, /* FINUFFT has no such window */
