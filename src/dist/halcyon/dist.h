@@ -86,10 +86,10 @@ HCY_API int hcy_dist_open(hcy_dist **comm, const char *wish) HCY_MUST_USE;
  * floating point environment, and end by returning from `work`, which does not call pthread_exit(). What `work`
  * makes of its communicator it gives back itself. Returns when all threads have ended: 0, or what the first `work`
  * that failed has returned, with its words. Other ranks, wherever they wait for it, return a failure then,
- * HCY_EBACKEND where it has returned a number above 0. Ranks that come together to different functions, or with
- * other numbers, all fail with HCY_EINVAL. Where ranks are processes, giving back the communicator waits for the
- * others: `work` that fails alone says why and calls hcy_dist_abort(), which does for threads what is wanted, too.
- * Not collective, and not within `work`. Statuses as hcy_dist_open(). */
+ * HCY_EBACKEND where it has returned a number above 0. Threads that come together to different functions, or with other
+ * numbers, all fail with HCY_EINVAL; processes may wait for ever. Where ranks are processes, giving back the
+ * communicator waits for the others: `work` that fails alone says why and calls hcy_dist_abort(), which does for
+ * threads what is wanted, too. Not collective, and not within `work`. Statuses as hcy_dist_open(). */
 HCY_API int hcy_dist_run(int (*work)(hcy_dist *comm, void *user), void *user, const char *wish) HCY_MUST_USE;
 /* Not collective, but for the last release. */
 HCY_API hcy_dist *hcy_dist_retain(hcy_dist *comm);
