@@ -33,6 +33,7 @@ struct settings {
     const struct platform *platform;
     long latency_us;                                /* of a run */
     long fail_alloc, fault_run, hang_run, lose_run; /* the N-th in this process, 0: none */
+    long count;                                     /* what the process has moved is printed at its end */
 };
 extern struct settings board_settings;
 /* Counts one event; true for the one that shall fail. */
@@ -48,7 +49,7 @@ struct range {
 };
 
 struct bank {
-    uint64_t base, size;
+    uint64_t base, size, taken;
     struct range *used; /* in the order of their addresses */
     bool there;
 };
@@ -81,6 +82,7 @@ struct card {
     uint64_t span;
     struct unit units[BOARD_UNITS];
     void *library; /* the bitstream */
+    uint64_t bytes_to, bytes_from, most[BOARD_BANKS]; /* copied; most: taken of a memory at a time */
 };
 
 extern pthread_mutex_t board_lock;

@@ -32,6 +32,7 @@ static void set(const char *key, const char *value)
         { "boards", &board_settings.boards },         { "latency-us", &board_settings.latency_us },
         { "fail-alloc", &board_settings.fail_alloc }, { "fault-run", &board_settings.fault_run },
         { "hang-run", &board_settings.hang_run },     { "lose-run", &board_settings.lose_run },
+        { "count", &board_settings.count },
     };
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         if (!strcmp(key, numbers[i].key))
@@ -162,6 +163,22 @@ __attribute__((constructor)) static void begin(void)
         snprintf(board_cards[i].bdf, sizeof board_cards[i].bdf, "0000:%02x:00.1", 0xd0 + i);
     }
     pthread_atfork(NULL, NULL, forget_tree);
+}
+
+/* Of cards that this process has copied to. */
+__attribute__((destructor)) static void print_counts(void)
+{
+    for (int i = 0; board_settings.count && i < board_settings.boards; i++) {
+        const struct card *c = &board_cards[i];
+        if (!c->bytes_to)
+            continue;
+        fprintf(stderr, "virtual board %d: %llu bytes to it, %llu from it; most in memory", i,
+                (unsigned long long)c->bytes_to, (unsigned long long)c->bytes_from);
+        for (int k = 0; k < BOARD_BANKS; k++)
+            if (c->most[k])
+                fprintf(stderr, " %d: %llu", k, (unsigned long long)c->most[k]);
+        fputc('\n', stderr);
+    }
 }
 
 void files_begin(void)

@@ -54,6 +54,7 @@ static int take(struct bank *bank, uint64_t size, uint64_t *address)
         return -ENOMEM;
     *r = (struct range){ *at, begin, size };
     *at = r;
+    bank->taken += size;
     *address = begin;
     return 0;
 }
@@ -65,6 +66,7 @@ static void give(struct bank *bank, uint64_t address)
         at = &r->next;
     if (r) {
         *at = r->next;
+        bank->taken -= r->size;
         free(r);
     }
 }
@@ -89,6 +91,8 @@ static int place_on_card(struct buffer *b)
         return -ENOMEM;
     }
     b->bank = (int)bank;
+    if (card->banks[bank].taken > card->most[bank])
+        card->most[bank] = card->banks[bank].taken;
     memset(card->memory + b->address, BOARD_POISON, size);
     return 0;
 }
@@ -174,6 +178,7 @@ int buffer_sync(struct buffer *b, uint64_t offset, uint64_t size, bool from_devi
         return -EINVAL;
     if (b->bank < 0)
         return 0;
+    *(from_device ? &b->card->bytes_from : &b->card->bytes_to) += size;
     unsigned char *card = b->card->memory + b->address + offset, *host = b->host + offset;
     b->refs++;
     pthread_mutex_unlock(&board_lock); /* as the card's copying does not keep others from asking */
