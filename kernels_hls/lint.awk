@@ -37,7 +37,7 @@ function look_at_banks(  i, name, text, index1, index2) {
     }
 }
 
-FNR == 1 { end_loop(); end_arrays(); depth = 0; skipping = 0; level = 0; name = ""; inside = 0; unrolled = "" }
+FNR == 1 { end_loop(); end_arrays(); depth = 0; skipping = 0; level = 0; name = ""; inside = 0; unrolled = pipelined = "none" }
 
 # --- What v++ sees ---
 /^#if/ { level++ }
@@ -60,8 +60,9 @@ skipping { next }
 # --- Pragmas say what the loop or the array before them is ---
 /^#pragma HLS/ {
     if (loop_line) {
+        if (/HLS PIPELINE II/) pipelined = loop_indent
         if (/HLS PIPELINE/) { loop_kind = "PIPELINE"; if (!/II=[0-9]+/ && !/PIPELINE off/) wrong(FNR, "PIPELINE without its II") }
-        else if (/HLS UNROLL/) { loop_kind = "UNROLL"; if (unrolled == "") unrolled = loop_indent }
+        else if (/HLS UNROLL/) { loop_kind = "UNROLL"; if (unrolled == "none") unrolled = loop_indent }
         else if (/HLS LOOP_TRIPCOUNT/) loop_trips = 1
     }
     if (/INTERFACE m_axi/ && !/max_widen_bitwidth=64/ && !/port=plan .*max_widen_bitwidth=512/)
@@ -101,14 +102,22 @@ line ~ /(^|[^A-Za-z_0-9])(for|while) *\(/ {
 }
 
 # --- Memories in an unrolled loop, up to the brace that ends it: looked at when all that are in banks are known ---
-unrolled != "" && line ~ ("^" unrolled "}") { unrolled = "" }
-unrolled != "" {
+unrolled != "none" && line ~ ("^" unrolled "}") { unrolled = "none" }
+unrolled != "none" {
     text = line
     while (match(text, /[a-z_.]+(\[[^][]*\])+/)) {
         asked[++n_asked] = substr(text, RSTART, RLENGTH)
         asked_where[n_asked] = FILENAME ":" FNR
         text = substr(text, RSTART + RLENGTH)
     }
+}
+
+# --- Memory in a pipelined loop: v++ makes bursts of what each turn reads or writes ---
+pipelined != "none" && line ~ ("^" pipelined "}") { pipelined = "none" }
+pipelined != "none" && raw !~ /HLS_SINGLE/ && line ~ /(^|[^a-z_])((chunks|blocks|images|plan|sums)\[|hls_load\()/ {
+    match(line, /^ */)
+    if (RLENGTH > length(pipelined) + 4 || line ~ /\?|if \(/)
+        wrong(FNR, "memory is asked under a condition, which makes no bursts (HLS_SINGLE: as it is meant to be)")
 }
 
 # --- Arrays of more than eight elements, in functions ---

@@ -35,6 +35,8 @@ finds 'need not end' '    for (;;) { /* HLS_OUTER */' '        p[0]++;' '    }'
 finds 'asks for all of its banks' '    uint8_t window[8][512];' '#pragma HLS ARRAY_PARTITION variable=window complete dim=1' \
     '#pragma HLS BIND_STORAGE variable=window type=ram_s2p impl=bram' '    for (int k = 0; k < 8; k++) {' \
     '#pragma HLS UNROLL' '        window[(n + k) & 7][(n + k) >> 3] = 0;' '    }'
+finds 'makes no bursts' '    for (int i = 0; i < n; i++) {' '#pragma HLS PIPELINE II=1' '        x = n > 3 ? plan[i] : 0;' '    }'
+finds 'makes no bursts' '    for (int i = 0; i < n; i++) {' '#pragma HLS PIPELINE II=1' '        if (x)' '            images[i] = x;' '    }'
 finds 'max_widen_bitwidth' '#pragma HLS INTERFACE m_axi port=p bundle=gmem0'
 finds 'ARRAY_PARTITION' '    uint8_t table[256];' '    p[0] = table[n];'
 finds 'calls itself' '    if (n)' '        sample(n - 1, p);'

@@ -18,7 +18,9 @@ static void hls_sum_chunk(const uint64_t *chunks, const uint64_t *blocks, const 
     hls::stream<hls_chunk, HLS_SMALL_DEPTH> decoded[HLS_ENGINES];
     hls::stream<hls_pixels, HLS_PIXEL_DEPTH> pieces[HLS_ENGINES];
     hls::stream<hls_group, HLS_SMALL_DEPTH> groups("groups");
-    hls::stream<hls_piece, 2> to_integrate("to_integrate"), to_note("to_note"), to_settle("to_settle");
+    hls::stream<hls_piece, 2> to_weights("to_weights"), to_integrate("to_integrate"), to_note("to_note"),
+        to_settle("to_settle");
+    hls::stream<hls_word, HLS_PIXEL_DEPTH> words("words");
     hls::stream<hls_record, HLS_PIXEL_DEPTH> records("records");
     /* This FIFO and `totals` hold a whole piece, so that settle works while the next one is added up. */
     hls::stream<uint64_t, HLS_PAIR_DEPTH> bins("bins");
@@ -47,7 +49,8 @@ static void hls_sum_chunk(const uint64_t *chunks, const uint64_t *blocks, const 
     }
     /* From here on there is one stream again, eight pixels a clock. */
     HLS_STAGE(hls_collect(coded_task, pieces, groups, damaged));
-    HLS_STAGE(hls_weights(plan, task, to_integrate, to_note, to_settle, records, bins));
+    HLS_STAGE(hls_read_plan(plan, task, to_weights, to_integrate, to_note, to_settle, words));
+    HLS_STAGE(hls_weights(task, to_weights, words, records, bins));
     HLS_STAGE(hls_integrate(task, to_integrate, records, groups, lost, totals));
     HLS_STAGE(hls_note(task, list, again, to_note, lost, losses));
     HLS_STAGE(hls_settle(task, sums, at, again, to_settle, totals, bins));
@@ -138,9 +141,12 @@ static void hls_sum_image(const uint64_t *images, uint64_t images_bytes, uint64_
                           hls_losses *losses)
 {
 #pragma HLS DATAFLOW
+    hls::stream<uint64_t, HLS_PIXEL_DEPTH> pixels("pixels");
     hls::stream<hls_pixels, HLS_PIXEL_DEPTH> pieces("pieces");
     hls::stream<hls_group, HLS_SMALL_DEPTH> groups("groups");
-    hls::stream<hls_piece, 2> to_integrate("to_integrate"), to_note("to_note"), to_settle("to_settle");
+    hls::stream<hls_piece, 2> to_weights("to_weights"), to_integrate("to_integrate"), to_note("to_note"),
+        to_settle("to_settle");
+    hls::stream<hls_word, HLS_PIXEL_DEPTH> words("words");
     hls::stream<hls_record, HLS_PIXEL_DEPTH> records("records");
     hls::stream<uint64_t, HLS_PAIR_DEPTH> bins("bins");
 #pragma HLS BIND_STORAGE variable=bins type=fifo impl=uram
@@ -149,9 +155,11 @@ static void hls_sum_image(const uint64_t *images, uint64_t images_bytes, uint64_
 #pragma HLS BIND_STORAGE variable=totals type=fifo impl=uram
     HLS_STAGES
     /* The stages behind collect are those of bslz4_azint: pixels are pixels, wherever they came from. */
-    HLS_STAGE(hls_read_image(images, images_bytes, image, task.job.n_pixels * task.elem, pieces));
+    HLS_STAGE(hls_read_words(images, images_bytes, image, task.job.n_pixels * task.elem, pixels));
+    HLS_STAGE(hls_read_image(image, task.job.n_pixels * task.elem, pixels, pieces));
     HLS_STAGE(hls_collect_image(task.elem, task.job.n_pixels * task.elem, pieces, groups));
-    HLS_STAGE(hls_weights(plan, task, to_integrate, to_note, to_settle, records, bins));
+    HLS_STAGE(hls_read_plan(plan, task, to_weights, to_integrate, to_note, to_settle, words));
+    HLS_STAGE(hls_weights(task, to_weights, words, records, bins));
     HLS_STAGE(hls_integrate(task, to_integrate, records, groups, lost, totals));
     HLS_STAGE(hls_note(task, list, again, to_note, lost, losses));
     HLS_STAGE(hls_settle(task, sums, at, again, to_settle, totals, bins));

@@ -330,9 +330,9 @@ static void hls_settle_piece(uint64_t *sums, uint64_t at, uint64_t n_bins, hls_r
         /* A bin that does not exist is passed over; `dry` takes the sums out of the FIFO alone. */
         bool there = bin < n_bins && !dry;
         /* A FIRST bin's memory holds an older frame's sum, which is not read. */
-        uint64_t sum = add + (there && !(place & HLS_FIRST) ? sums[to] : 0);
+        uint64_t sum = add + (there && !(place & HLS_FIRST) ? sums[to] : 0); /* HLS_SINGLE */
         if (there)
-            sums[to] = sum + carry;
+            sums[to] = sum + carry; /* HLS_SINGLE */
         /* The high row comes next, so the carry waits for one clock. */
         carry = rows.step == 1 && !(row & 1) && sum < add;
         /* Both bins of a pair one after the other, all rows of each. */

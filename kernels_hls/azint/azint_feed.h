@@ -125,20 +125,31 @@ static void hls_collect(hls_task task, hls::stream<hls_pixels, HLS_PIXEL_DEPTH> 
     *damaged = first;
 }
 
-/* The same from an image: `bytes` of them from byte `at` on. */
-static void hls_read_image(const uint64_t *images, uint64_t images_bytes, uint64_t at, uint64_t bytes,
+/* The words that an image of so many bytes from byte `at` on lies in. */
+static void hls_read_words(const uint64_t *images, uint64_t images_bytes, uint64_t at, uint64_t bytes,
+                           hls::stream<uint64_t, HLS_PIXEL_DEPTH> &words)
+{
+    uint64_t first = at / 8, n = bytes ? ((at & 7) + bytes + 7) / 8 : 0;
+    for (uint64_t i = 0; i < n; i++) {
+#pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=0 avg=2242845 max=16777216
+        words.write(hls_load(images, first + i, images_bytes));
+    }
+}
+
+/* The same from an image, which may begin anywhere: two neighbouring words make one of ours. */
+static void hls_read_image(uint64_t at, uint64_t bytes, hls::stream<uint64_t, HLS_PIXEL_DEPTH> &words,
                            hls::stream<hls_pixels, HLS_PIXEL_DEPTH> &pieces)
 {
-    /* An image may begin anywhere, memory is read in words: two neighbours make one of ours. */
     uint32_t skip = (uint32_t)(at & 7);
-    uint64_t word = hls_load(images, at / 8, images_bytes), left = bytes;
-    for (uint64_t i = at / 8 + 1; left; i++) {
+    uint64_t word = bytes ? words.read() : 0, left = bytes;
+    while (left) {
 #pragma HLS PIPELINE II=1
-#pragma HLS LOOP_TRIPCOUNT min=1 avg=2242845 max=16777216
+#pragma HLS LOOP_TRIPCOUNT min=0 avg=2242845 max=16777216
         hls_pixels p = { { 0, 0, 0, 0 }, (uint8_t)(left < 8 ? left : 8), left <= 8, 0 };
+        /* Behind the image's last word there is none. */
         bool more = left + skip > 8;
-        /* The word behind the image may be behind the buffer, so it is not read. */
-        uint64_t next = more ? hls_load(images, i, images_bytes) : 0;
+        uint64_t next = more ? words.read() : 0;
         p.w[0] = skip ? word >> 8 * skip | next << (64 - 8 * skip) : word;
         word = next;
         left -= p.n;
@@ -183,8 +194,38 @@ static inline hls_piece hls_piece_get(const hls_word *plan, uint64_t span, uint6
     return p;
 }
 
+/* Words of the plan, one behind the other. */
+static void hls_read_row(const hls_word *plan, uint64_t at, uint64_t n, hls::stream<hls_word, HLS_PIXEL_DEPTH> &words)
+{
+    for (uint64_t i = 0; i < n; i++) {
+#pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=0 avg=350445 max=2621440
+        words.write(plan[at + i]);
+    }
+}
+
+/* All pieces, and behind each the words of its records and of its bins: rows whose length is known before, so that the
+ * memory gives bursts; whoever takes them may wait between two. */
+static void hls_read_plan(const hls_word *plan, hls_sums_task task, hls::stream<hls_piece, 2> &to_weights,
+                          hls::stream<hls_piece, 2> &to_integrate, hls::stream<hls_piece, 2> &to_note,
+                          hls::stream<hls_piece, 2> &to_settle, hls::stream<hls_word, HLS_PIXEL_DEPTH> &words)
+{
+    uint64_t span = task.span[HLS_SPAN];
+    for (uint64_t i = 0; i < task.n_pieces; i++) { /* HLS_OUTER */
+#pragma HLS LOOP_TRIPCOUNT min=1 avg=1 max=4096
+        hls_piece p = hls_piece_get(plan, span, i);
+        /* Each stage gets the piece in a FIFO of its own, since they are at different pieces at one moment. */
+        to_weights.write(p);
+        to_integrate.write(p);
+        to_note.write(p);
+        to_settle.write(p);
+        hls_read_row(plan, (span + p.records) / 64, (HLS_RECORD * (uint64_t)p.n_records + 63) / 64, words);
+        hls_read_row(plan, (span + p.bins) / 64, (4 * (uint64_t)p.n_bins + 63) / 64, words);
+    }
+}
+
 /* A piece's records: 40 bytes a clock, for which a word of 64 comes in less than that. */
-static void hls_weights_piece(const hls_word *plan, uint64_t at, uint32_t n_records,
+static void hls_weights_piece(uint32_t n_records, hls::stream<hls_word, HLS_PIXEL_DEPTH> &words,
                               hls::stream<hls_record, HLS_PIXEL_DEPTH> &records)
 {
     uint64_t buffer[13] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
@@ -196,7 +237,7 @@ static void hls_weights_piece(const hls_word *plan, uint64_t at, uint32_t n_reco
         hls_record out;
         /* At most 4 words are left then, so 13 are room enough for 8 more. */
         if (have < 5) {
-            hls_word w = plan[at++];
+            hls_word w = words.read();
             for (uint32_t k = 0; k < 13; k++) {
 #pragma HLS UNROLL
                 if (k - have < 8)
@@ -218,7 +259,7 @@ static void hls_weights_piece(const hls_word *plan, uint64_t at, uint32_t n_reco
 }
 
 /* And its bins, two in a word of 64. */
-static void hls_weights_bins(const hls_word *plan, uint64_t at, uint32_t n_bins,
+static void hls_weights_bins(uint32_t n_bins, hls::stream<hls_word, HLS_PIXEL_DEPTH> &words,
                              hls::stream<uint64_t, HLS_PAIR_DEPTH> &bins)
 {
     hls_word w = { { 0, 0, 0, 0, 0, 0, 0, 0 } };
@@ -226,26 +267,21 @@ static void hls_weights_bins(const hls_word *plan, uint64_t at, uint32_t n_bins,
 #pragma HLS PIPELINE II=1
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=500 max=4096
         if (k % 8 == 0)
-            w = plan[at++];
+            w = words.read();
         bins.write(w.w[k % 8]);
     }
 }
 
-static void hls_weights(const hls_word *plan, hls_sums_task task, hls::stream<hls_piece, 2> &to_integrate,
-                        hls::stream<hls_piece, 2> &to_note, hls::stream<hls_piece, 2> &to_settle,
+static void hls_weights(hls_sums_task task, hls::stream<hls_piece, 2> &pieces,
+                        hls::stream<hls_word, HLS_PIXEL_DEPTH> &words,
                         hls::stream<hls_record, HLS_PIXEL_DEPTH> &records,
                         hls::stream<uint64_t, HLS_PAIR_DEPTH> &bins)
 {
-    uint64_t span = task.span[HLS_SPAN];
     for (uint64_t i = 0; i < task.n_pieces; i++) { /* HLS_OUTER */
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=1 max=4096
-        hls_piece p = hls_piece_get(plan, span, i);
-        /* Each stage gets the piece in a FIFO of its own, since they are at different pieces at one moment. */
-        to_integrate.write(p);
-        to_note.write(p);
-        to_settle.write(p);
-        hls_weights_piece(plan, (span + p.records) / 64, p.n_records, records);
-        hls_weights_bins(plan, (span + p.bins) / 64, p.n_bins, bins);
+        hls_piece p = pieces.read();
+        hls_weights_piece(p.n_records, words, records);
+        hls_weights_bins(p.n_bins, words, bins);
     }
 }
 

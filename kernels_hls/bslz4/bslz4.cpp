@@ -2,12 +2,13 @@
 #include "bslz4_engine.h"
 
 /* Bytes on their way to the image: those that do not fill a word yet. */
-struct hls_writer {
-    uint64_t word, index;
-    uint32_t from, fill; /* bytes of the word: the first of ours, and behind the last */
+struct hls_packer {
+    uint64_t word;
+    uint32_t fill;
 };
 
-static inline void hls_writer_put(hls_writer &w, uint64_t *images, uint64_t bytes, uint32_t n)
+static inline void hls_packer_put(hls_packer &w, hls::stream<uint64_t, HLS_PIXEL_DEPTH> &words, uint64_t bytes,
+                                  uint32_t n)
 {
     /* Shifting by 64 is not defined, so an empty word needs its own case. */
     uint64_t rest = w.fill ? bytes >> (64 - 8 * w.fill) : 0;
@@ -15,23 +16,17 @@ static inline void hls_writer_put(hls_writer &w, uint64_t *images, uint64_t byte
     w.fill += n;
     if (w.fill < 8)
         return;
-    /* The first word may belong in part to the image before, which another frame has written. */
-    if (w.from)
-        hls_store_masked(&images[w.index], w.word, w.from, 8);
-    else
-        images[w.index] = w.word;
-    w.index++;
+    words.write(w.word);
     w.word = rest;
-    w.from = 0;
     w.fill -= 8;
 }
 
-/* The blocks' pixels in their order to the image that begins at byte `at`; *damaged: the first damaged block.  No word
- * is written twice, and none is read behind its writing. */
-static void hls_store(hls_task task, hls::stream<hls_pixels, HLS_PIXEL_DEPTH> (&pieces)[HLS_ENGINES], uint64_t *images,
-                      uint64_t at, uint32_t *damaged)
+/* The blocks' pixels in their order, as the words of an image that begins `skip` bytes behind a word's start; *damaged:
+ * the first damaged block. */
+static void hls_pack(hls_task task, hls::stream<hls_pixels, HLS_PIXEL_DEPTH> (&pieces)[HLS_ENGINES], uint32_t skip,
+                     hls::stream<uint64_t, HLS_PIXEL_DEPTH> &words, uint32_t *damaged)
 {
-    hls_writer w = { 0, at / 8, (uint32_t)(at & 7), (uint32_t)(at & 7) };
+    hls_packer w = { 0, skip };
     uint32_t bad = UINT32_MAX;
     for (uint32_t unit = 0; unit < task.n_units; unit++) { /* HLS_OUTER */
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=2191 max=16384
@@ -39,7 +34,6 @@ static void hls_store(hls_task task, hls::stream<hls_pixels, HLS_PIXEL_DEPTH> (&
         uint32_t done = 0;
         while (done < p.n || !p.last) {
 #pragma HLS PIPELINE II=1
-#pragma HLS DEPENDENCE variable=images inter false
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=1024 max=1048576
             /* A piece of up to 32 bytes leaves in words, one a clock; only then the next one is taken. */
             if (done >= p.n) {
@@ -48,21 +42,39 @@ static void hls_store(hls_task task, hls::stream<hls_pixels, HLS_PIXEL_DEPTH> (&
             }
             uint32_t left = p.n - done, n = left < 8 ? left : 8;
             if (n)
-                hls_writer_put(w, images, p.w[done / 8], n);
+                hls_packer_put(w, words, p.w[done / 8], n);
             done += 8;
             /* A damaged block comes as zeros, so the others stay in their places. */
             if (p.bad && bad == UINT32_MAX)
                 bad = unit;
         }
     }
-    /* The last word may be shared with the next image, so only our bytes of it are written. */
-    if (w.fill > w.from)
-        hls_store_masked(&images[w.index], w.word, w.from, w.fill);
+    if (w.fill)
+        words.write(w.word);
     *damaged = bad;
 }
 
+/* An image of so many bytes from byte `at` on.  Whole words are one row of writes, whose length is known before: v++ makes
+ * bursts of these alone.  The first and the last word may be shared with other images, which other frames have written. */
+static void hls_store(uint64_t *images, uint64_t at, uint64_t bytes, hls::stream<uint64_t, HLS_PIXEL_DEPTH> &words)
+{
+    uint64_t first = at / 8, end = (at + bytes) / 8;
+    uint32_t skip = (uint32_t)(at & 7), rest = (uint32_t)((at + bytes) & 7);
+    if (skip) {
+        hls_store_masked(&images[first], words.read(), skip, first == end ? rest : 8);
+        first++;
+    }
+    for (uint64_t i = first; i < end; i++) {
+#pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=0 avg=2242845 max=16777216
+        images[i] = words.read();
+    }
+    if (first <= end && rest)
+        hls_store_masked(&images[end], words.read(), 0, rest);
+}
+
 static void hls_decode_frame(const uint64_t *chunks, const uint64_t *blocks, uint64_t *images, uint64_t at,
-                             hls_task task, uint32_t *damaged)
+                             uint64_t bytes, hls_task task, uint32_t *damaged)
 {
 #pragma HLS DATAFLOW
     hls::stream<hls_unit, HLS_SMALL_DEPTH> listed("listed");
@@ -71,6 +83,7 @@ static void hls_decode_frame(const uint64_t *chunks, const uint64_t *blocks, uin
     hls::stream<hls_sequence, HLS_SMALL_DEPTH> sequences[HLS_ENGINES];
     hls::stream<hls_chunk, HLS_SMALL_DEPTH> decoded[HLS_ENGINES];
     hls::stream<hls_pixels, HLS_PIXEL_DEPTH> pieces[HLS_ENGINES];
+    hls::stream<uint64_t, HLS_PIXEL_DEPTH> words("words");
     HLS_NAMED(units, "units")
     HLS_NAMED(copies, "copies")
     HLS_NAMED(turns, "turns")
@@ -89,7 +102,8 @@ static void hls_decode_frame(const uint64_t *chunks, const uint64_t *blocks, uin
         HLS_STAGE_OF(e, hls_transpose(task, e, turns[e], decoded[e], pieces[e]));
     }
     /* It takes blocks in the turn in which they were dealt, so the image is written from front to back. */
-    HLS_STAGE(hls_store(task, pieces, images, at, damaged));
+    HLS_STAGE(hls_pack(task, pieces, (uint32_t)(at & 7), words, damaged));
+    HLS_STAGE(hls_store(images, at, bytes, words));
     HLS_STAGES_END
 }
 
@@ -144,7 +158,7 @@ extern "C" void bslz4_decode(uint64_t items, const uint64_t *chunks, uint64_t ch
         task.codec = coding.codec;
         task.elem = coding.elem_size;
         if (!status)
-            hls_decode_frame(chunks, blocks, images, at, task, &damaged);
+            hls_decode_frame(chunks, blocks, images, at, coding.image_bytes, task, &damaged);
         at += fits ? coding.image_bytes : 0;
         /* A damaged frame's report says where the block begins in the chunk. */
         if (damaged == UINT32_MAX)

@@ -107,12 +107,14 @@ static inline hls_unit hls_unit_get(const hls_task &task, uint32_t unit, uint64_
 
 static void hls_list(const uint64_t *blocks, hls_task task, hls::stream<hls_unit, HLS_SMALL_DEPTH> &listed)
 {
-    for (uint32_t unit = 0; unit < task.n_units; unit++) {
+    for (uint32_t unit = 0; unit < task.frame.n_blocks; unit++) {
 #pragma HLS PIPELINE II=1
-#pragma HLS LOOP_TRIPCOUNT min=1 avg=2191 max=16384
-        uint64_t entry = unit < task.frame.n_blocks ? blocks[task.frame.first_block + unit] : 0;
-        listed.write(hls_unit_get(task, unit, entry));
+#pragma HLS LOOP_TRIPCOUNT min=0 avg=2191 max=16384
+        listed.write(hls_unit_get(task, unit, blocks[task.frame.first_block + unit]));
     }
+    /* The tail has no entry: a read that depended on it would make single words of the burst. */
+    if (task.n_units > task.frame.n_blocks)
+        listed.write(hls_unit_get(task, task.frame.n_blocks, 0));
 }
 
 static void hls_fetch(const uint64_t *chunks, hls_task task, hls::stream<hls_unit, HLS_SMALL_DEPTH> &listed,
