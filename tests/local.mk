@@ -258,7 +258,7 @@ if X86_SIMD
 cts_launchers += tests/eval-cpu-avx2.t tests/maths-cpu-avx2.t tests/stencils-cpu-avx2.t tests/matrices-cpu-avx2.t tests/dots-cpu-avx2.t
 endif
 cts_launchers += $(cts_programs:=-xrt.t) tests/cts_buffer-xrt-ddr.t tests/cts_kernel-xrt-ddr.t \
-    tests/cts_threads-xrt-ddr.t tests/azint_kernels-xrt-one.t tests/bslz4_decode-xrt-alone.t \
+    tests/cts_threads-xrt-ddr.t tests/azint_kernels-xrt-one.t tests/bslz4_decode-xrt-alone.t tests/bslz4_decode-xrt-apart.t \
     tests/xrt_together-xrt-all.t tests/cts_buffer-xrt-channels.t tests/cts_kernel-xrt-channels.t \
     tests/azint_kernels-xrt-links.t
 cts_launchers += $(cts_programs:=-cuda.t) tests/bslz4_decode-cuda.t tests/azint_kernels-cuda.t \

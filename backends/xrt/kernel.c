@@ -5,65 +5,14 @@
  * free.
  */
 #include "azint/azint_format.h"
-#include "xrt_priv.h"
+#include "xrt_run.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#define RUNS_PER_UNIT 2 /* one works, the next is there when it ends */
-#define MOST_UNITS    16
-#define MOST_RUNS     (RUNS_PER_UNIT * MOST_UNITS)
-#define ALIGN         64
-#define SLICE_MS      50 /* of waiting, so that the end of the process is not held up */
-#define MOST_ARGS     (1 + 2 * XRT_MOST_VALUES)
-
-struct unit {
-    void *handle;
-    uint32_t groups[MOST_ARGS]; /* the memory of each argument that is an address */
-    unsigned in_flight;
-};
-
-/* A run, and what belongs to it while it is in flight. */
-struct run {
-    struct xrt_kernel *kernel;
-    struct unit *unit;
-    void *handle;
-    bool busy;
-    uint64_t deadline_ns;
-    struct xrt_memory
-        *own[XRT_MOST_VALUES]; /* where structures are put, and what stands for absent buffers */
-    struct piece {
-        struct xrt_memory *home, *there; /* the argument's, and where the unit sees it */
-        void *view;
-        size_t offset, size;
-        bool back; /* to be brought home at the end */
-    } pieces[XRT_MOST_VALUES];
-};
-
-struct xrt_kernel {
-    struct xrt_device *device; /* held */
-    const char *name;
-    const hcy_hls_layout *layout;
-    const struct xrt_shape *shape; /* of the catalogue's */
-    struct xrt_own *own;           /* of a user's; freed with it */
-    size_t n_units, n_runs;
-    struct unit units[MOST_UNITS];
-    pthread_mutex_t lock;
-    pthread_cond_t changed; /* a run is free */
-    struct run runs[MOST_RUNS];
-};
-
-/* A launch while it runs. */
-struct launch {
-    struct xrt_kernel *kernel;
-    const hcy_launch_desc *desc; /* lives as long as the command's keep */
-    size_t item_bytes[XRT_MOST_VALUES];
-    struct run *flying[MOST_RUNS];
-    size_t n_flying;
-};
+#define ALIGN    64
+#define SLICE_MS 50 /* of waiting, so that the end of the process is not held up */
 
 /* --- Runs --- */
 
@@ -81,14 +30,14 @@ static void wait_a_little(struct xrt_kernel *k)
 }
 
 /* A free run of the unit that has the fewest in flight; NULL: none is free and `wait` is false, or the card is lost. */
-static struct run *take_run(struct xrt_kernel *k, bool wait)
+static struct xrt_run *take_run(struct xrt_kernel *k, bool wait)
 {
-    struct run *best = NULL;
+    struct xrt_run *best = NULL;
     pthread_mutex_lock(&k->lock);
     while (!best && !atomic_load(&k->device->lost)) {
         /* The unit with the fewest in flight comes first: one run works there and one waits. */
         for (size_t i = 0; i < k->n_runs; i++) {
-            struct run *r = &k->runs[i];
+            struct xrt_run *r = &k->runs[i];
             if (!r->busy && (!best || r->unit->in_flight < best->unit->in_flight))
                 best = r;
         }
@@ -105,14 +54,10 @@ static struct run *take_run(struct xrt_kernel *k, bool wait)
     return best;
 }
 
-static void give_run(struct run *r)
+static void give_run(struct xrt_run *r)
 {
     struct xrt_kernel *k = r->kernel;
-    for (size_t i = 0; i < XRT_MOST_VALUES; i++)
-        /* Views are the launch's own; the buffers behind them stay with their owners. */
-        if (r->pieces[i].view)
-            card_buffer_free(r->pieces[i].view);
-    memset(r->pieces, 0, sizeof r->pieces);
+    xrt_run_forget(r);
     pthread_mutex_lock(&k->lock);
     r->busy = false;
     r->unit->in_flight--;
@@ -121,7 +66,7 @@ static void give_run(struct run *r)
 }
 
 /* Until it has ended or is overdue, whatever became of the card in the meantime. */
-static int await_run(struct run *r)
+static int await_run(struct xrt_run *r)
 {
     struct xrt_device *d = r->kernel->device;
     enum card_state state = CARD_RUNS;
@@ -137,161 +82,9 @@ static int await_run(struct run *r)
     return xrt_lose(d, state == CARD_RUNS ? "a run did not end in time" : "a run failed", code);
 }
 
-/* --- Arguments --- */
-
-/* Memory of the run's own for a structure, or in place of no buffer. */
-static int own_memory(struct run *r, size_t value, uint32_t group)
-{
-    /* It is kept from launch to launch, because a run is used again for the same arguments. */
-    return r->own[value] ? 0 : xrt_memory_new(&r->own[value], r->kernel->device, XRT_PAGE, group);
-}
-
-static int set_failed(const struct xrt_kernel *k, size_t argument)
-{
-    return hcy_fail(HCY_EBACKEND, "%s: XRT refuses argument %zu (%s) of kernel %s",
-                    hcy_device_get_info(k->device->dev)->name, argument, k->layout->args[argument].name,
-                    k->name);
-}
-
-static int set_structure(struct run *r, size_t argument, size_t value, const hcy_value *v)
-{
-    int status = own_memory(r, value, r->unit->groups[argument]);
-    if (status)
-        return status;
-    /* Structures are written anew for each run, as launches of different jobs share the runs. */
-    status = xrt_put(r->own[value], 0, v->bytes, v->size);
-    if (!status)
-        status = xrt_transfer(r->own[value], 0, v->size, true);
-    if (status)
-        return status;
-    return card_run_set_buffer(r->handle, (int)argument, r->own[value]->buffer)
-               ? 0
-               : set_failed(r->kernel, argument);
-}
-
-/* The part of a buffer that belongs to items [first, first + n). */
-static void take_piece(struct piece *p, const struct xrt_kernel *k, const hcy_value *v, size_t item_bytes, size_t first,
-                       size_t n)
-{
-    p->home = v->block->handle;
-    p->offset = v->offset + item_bytes * first;
-    /* What does not belong to items is wanted whole by every run. */
-    p->size = item_bytes ? item_bytes * n : v->bytes_left;
-    p->back = (k->own && !k->own->typed) || v->type == HCY_ARG_OUT || v->type == HCY_ARG_INOUT;
-}
-
-static int set_part(struct run *r, size_t argument, struct piece *p, const hcy_value *v)
-{
-    /* The catalogue's kernels write all of an OUT buffer; a user's need not. */
-    int status = xrt_memory_in(&p->there, p->home, r->unit->groups[argument], p->offset, p->size,
-                               v->type != HCY_ARG_OUT || r->kernel->own);
-    /* The message says which argument has no room, because units see few of the card's memories. */
-    if (status == HCY_ENOMEM) {
-        hcy_error why = *hcy_last_error();
-        return hcy_fail(status, "kernel %s, argument %s: %s", r->kernel->name,
-                        r->kernel->layout->args[argument].name, why.text);
-    }
-    if (status)
-        return status;
-    /* XRT passes on the address of a buffer alone, so a part needs a buffer of its own. */
-    p->view = card_view(p->there->buffer, p->size, p->offset);
-    return p->view && card_run_set_buffer(r->handle, (int)argument, p->view)
-               ? 0
-               : set_failed(r->kernel, argument);
-}
-
-static int set_buffer(struct run *r, size_t argument, size_t value, const hcy_value *v, size_t item_bytes,
-                      const size_t range[2])
-{
-    struct piece *p = &r->pieces[value];
-    bool absent = !v->block || !v->bytes_left;
-    int status;
-    /* Every register must have a value, so an empty page stands in for the address, with size 0. */
-    if (absent) {
-        status = own_memory(r, value, r->unit->groups[argument]);
-        if (!status && !card_run_set_buffer(r->handle, (int)argument, r->own[value]->buffer))
-            status = set_failed(r->kernel, argument);
-    } else if (v->offset % 8) {
-        status = hcy_fail(
-            HCY_EINVAL,
-            "kernel %s: argument %s is a view at byte %zu of its buffer; FPGA kernels want multiples of 8",
-            r->kernel->name, r->kernel->layout->args[argument].name, v->offset);
-    } else {
-        take_piece(p, r->kernel, v, item_bytes, range[0], range[1]);
-        status = set_part(r, argument, p, v);
-    }
-    return status;
-}
-
-static int set_number(struct run *r, size_t argument, uint64_t number)
-{
-    return card_run_set_number(r->handle, (int)argument, number) ? 0 : set_failed(r->kernel, argument);
-}
-
-static int set_scalar(struct run *r, size_t argument, const hcy_value *v)
-{
-    uint64_t bits = 0;
-    memcpy(&bits, v->bytes, v->size);
-    /* The catalogue's registers have bits alone; XRT takes as a number what a user's metadata call one. */
-    if (!r->kernel->own || !r->kernel->own->arguments[argument].is_real)
-        return set_number(r, argument, bits);
-    float single;
-    memcpy(&single, v->bytes, sizeof single);
-    double real = single;
-    if (v->size == sizeof real)
-        memcpy(&real, v->bytes, sizeof real);
-    return card_run_set_real(r->handle, (int)argument, real) ? 0 : set_failed(r->kernel, argument);
-}
-
-/* What is brought home of two copies of the same bytes, in different memories of the card, would be the last one's. */
-static int check_copies(const struct run *r)
-{
-    for (size_t i = 0; i < XRT_MOST_VALUES; i++)
-        for (size_t j = 0; j < i; j++) {
-            const struct piece *a = &r->pieces[j], *b = &r->pieces[i];
-            if (a->view && b->view && a->home == b->home && a->there != b->there && a->back && b->back &&
-                a->offset < b->offset + b->size && b->offset < a->offset + a->size)
-                return hcy_fail(HCY_EINVAL,
-                                "kernel %s: arguments %zu and %zu share memory, but are connected to different memories of "
-                                "the card: give the kernel a signature, which says which one is written",
-                                r->kernel->name, j + 1, i + 1);
-        }
-    return 0;
-}
-
-/* All arguments for items [range[0], range[0] + range[1]). */
-static int set_run_arguments(struct run *r, const struct launch *l, const size_t range[2])
-{
-    const hcy_hls_layout *layout = l->kernel->layout;
-    const hcy_value *v = l->desc->values;
-    int status = 0;
-    /* The catalogue's buffers have their size in an argument behind their address, 0 of one that is not there. */
-    for (size_t i = 0, value = 0; !status && i < layout->n_args; i++)
-        switch (layout->args[i].kind) {
-        case HCY_HLS_ITEMS:
-            status = set_number(r, i, range[1]);
-            break;
-        case HCY_HLS_ADDRESS:
-            status = set_buffer(r, i, value, &v[value], l->item_bytes[value], range);
-            value++;
-            break;
-        case HCY_HLS_BYTES:
-            status = set_number(r, i, r->pieces[value - 1].size);
-            break;
-        case HCY_HLS_STRUCT:
-            status = set_structure(r, i, value, &v[value]);
-            value++;
-            break;
-        default:
-            status = set_scalar(r, i, &v[value]);
-            value++;
-        }
-    return status ? status : check_copies(r);
-}
-
 /* --- Launches --- */
 
-static int check_sizes(const struct launch *l)
+static int check_sizes(const struct xrt_launch *l)
 {
     const hcy_launch_desc *desc = l->desc;
     for (size_t i = 0; i < desc->n_values; i++)
@@ -302,26 +95,24 @@ static int check_sizes(const struct launch *l)
 }
 
 /* The oldest run in flight is waited for, and its results are brought home. */
-static int land_oldest(struct launch *l)
+static int land_oldest(struct xrt_launch *l)
 {
-    struct run *r = l->flying[0];
+    struct xrt_run *r = l->flying[0];
     /* Runs end about in the order in which they started, so the first is waited for. */
     memmove(&l->flying[0], &l->flying[1], --l->n_flying * sizeof l->flying[0]);
     int status = await_run(r);
-    for (size_t i = 0; !status && i < l->desc->n_values; i++)
-        if (r->pieces[i].back)
-            status = xrt_memory_back(r->pieces[i].home, r->pieces[i].there, r->pieces[i].offset,
-                                     r->pieces[i].size);
+    if (!status)
+        status = xrt_run_home(r, l);
     /* After a hang the run and its memory stay as they are, because the card may still use them. */
     if (!atomic_load(&l->kernel->device->hung))
         give_run(r);
     return status;
 }
 
-static int fly_range(struct launch *l, const size_t range[2])
+static int fly_range(struct xrt_launch *l, const size_t range[2])
 {
     struct xrt_kernel *k = l->kernel;
-    struct run *r = NULL;
+    struct xrt_run *r = NULL;
     int status = 0;
     /* Waiting for others with runs of our own in flight could be for ever: two launches might wait for
      * each other. */
@@ -329,7 +120,7 @@ static int fly_range(struct launch *l, const size_t range[2])
         status = land_oldest(l);
     if (status || !r)
         return status ? status : xrt_lose(k->device, "the card is lost", 0);
-    status = set_run_arguments(r, l, range);
+    status = xrt_run_set(r, l, range);
     /* Counted from when it is handed over, so the time of a run before it on the same unit is in it. */
     r->deadline_ns = hcy_now_ns() + (uint64_t)k->device->timeout_ms * 1000000;
     if (!status && !card_run_start(r->handle))
@@ -342,7 +133,7 @@ static int fly_range(struct launch *l, const size_t range[2])
 }
 
 /* Items from which on cutting leaves every address a multiple of 8. */
-static size_t granule_of(const struct launch *l)
+static size_t granule_of(const struct xrt_launch *l)
 {
     size_t granule = 1;
     for (size_t i = 0; i < l->desc->n_values; i++)
@@ -352,7 +143,7 @@ static size_t granule_of(const struct launch *l)
     return granule;
 }
 
-static int fly_all(struct launch *l)
+static int fly_all(struct xrt_launch *l)
 {
     /* A user's kernel is one run, whose arguments say how much there is to do. */
     size_t granule = granule_of(l), items = l->kernel->own ? 1 : l->desc->items, all = (items + granule - 1) / granule,
@@ -375,7 +166,7 @@ static int fly_all(struct launch *l)
 
 static int run_xrt_launch(void *command)
 {
-    struct launch *l = command;
+    struct xrt_launch *l = command;
     int status = hcy_fault_launch(l->kernel->device->dev);
     if (!status && l->kernel->shape)
         /* The check is the command's and not the call's, so that its failure comes in order. */
@@ -388,7 +179,7 @@ static int run_xrt_launch(void *command)
 int xrt_launch(void *qimpl, void *kimpl, const hcy_launch_desc *desc, hcy_keep *keep)
 {
     struct xrt_queue *q = qimpl;
-    struct launch l = { .kernel = kimpl, .desc = desc };
+    struct xrt_launch l = { .kernel = kimpl, .desc = desc };
     int status = l.kernel->own ? xrt_own_check(l.kernel->own, desc) : 0;
     return status ? status : hcy_hostqueue_submit(q->host, l.kernel->name, 0, run_xrt_launch, &l, sizeof l, keep);
 }
@@ -496,7 +287,7 @@ int xrt_preferred_batch(size_t *items, void *kimpl, const hcy_value *values, siz
 
 static int open_unit(struct xrt_kernel *k, const char *name)
 {
-    struct unit *u = &k->units[k->n_units];
+    struct xrt_unit *u = &k->units[k->n_units];
     u->handle = card_unit_open(k->device->card, k->device->xclbin.head->uuid, name);
     if (!u->handle)
         return hcy_fail(HCY_EBUSY,
@@ -514,13 +305,26 @@ static int open_unit(struct xrt_kernel *k, const char *name)
     return 0;
 }
 
+/* Which argument a value's register is, and whether units have it in different memories: a buffer of the user's kernel,
+ * which is one run, stays in that of the first one that uses it. */
+static void look_at_arguments(struct xrt_kernel *k)
+{
+    for (size_t i = 0, value = 0; i < k->layout->n_args; i++) {
+        const int kind = k->layout->args[i].kind;
+        if (kind != HCY_HLS_ITEMS && kind != HCY_HLS_BYTES)
+            k->argument_of[value++] = i;
+        for (size_t u = 1; u < k->n_units; u++)
+            k->spread[i] |= !k->own && k->units[u].groups[i] != k->units[0].groups[i];
+    }
+}
+
 static int open_runs(struct xrt_kernel *k)
 {
-    for (; k->n_runs < RUNS_PER_UNIT * k->n_units; k->n_runs++) {
-        struct run *r = &k->runs[k->n_runs];
+    for (; k->n_runs < XRT_RUNS_PER_UNIT * k->n_units; k->n_runs++) {
+        struct xrt_run *r = &k->runs[k->n_runs];
         /* Runs are dealt to the units in turn, so that the first ones of a launch go to different
          * units. */
-        *r = (struct run){ .kernel = k, .unit = &k->units[k->n_runs % k->n_units] };
+        *r = (struct xrt_run){ .kernel = k, .unit = &k->units[k->n_runs % k->n_units] };
         r->handle = card_run_open(r->unit->handle);
         if (!r->handle)
             return hcy_fail(HCY_ENOMEM, "XRT has no more runs of kernel %s", k->name);
@@ -530,14 +334,15 @@ static int open_runs(struct xrt_kernel *k)
 
 static int open_units(struct xrt_kernel *k)
 {
-    char names[MOST_UNITS][80];
-    size_t n = xclbin_instances(&k->device->xclbin, k->name, names, MOST_UNITS);
+    char names[XRT_MOST_UNITS][80];
+    size_t n = xclbin_instances(&k->device->xclbin, k->name, names, XRT_MOST_UNITS);
     int status = 0;
     if (!xclbin_connects(&k->device->xclbin, k->name, k->layout->n_args))
         return hcy_fail(HCY_EFORMAT, "the program connects kernel %s to memories by arguments that it does not have",
                         k->name);
     for (size_t i = 0; !status && i < n; i++)
         status = open_unit(k, names[i]);
+    look_at_arguments(k);
     return status ? status : open_runs(k);
 }
 
@@ -589,8 +394,7 @@ void xrt_kernel_release(void *kimpl)
             card_unit_close(k->units[i].handle);
     }
     for (size_t i = 0; i < k->n_runs; i++)
-        for (size_t v = 0; v < XRT_MOST_VALUES; v++)
-            xrt_memory_free(k->runs[i].own[v]);
+        xrt_run_free(&k->runs[i]);
     pthread_cond_destroy(&k->changed);
     pthread_mutex_destroy(&k->lock);
     xrt_let_go(k->device);

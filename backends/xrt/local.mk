@@ -1,8 +1,8 @@
 # The XRT backend: no XRT is needed to build it.
 EXTRA_DIST += backends/xrt/xrt_syms.def backends/xrt/README.md
 xrt_sources = backends/xrt/card.c backends/xrt/card.h backends/xrt/device.c backends/xrt/kernel.c backends/xrt/list.c \
-    backends/xrt/memory.c backends/xrt/program.c backends/xrt/queue.c backends/xrt/arguments.c backends/xrt/xclbin.c \
-    backends/xrt/xclbin.h backends/xrt/xclbin_format.h backends/xrt/xrt_priv.h
+    backends/xrt/memory.c backends/xrt/program.c backends/xrt/queue.c backends/xrt/run.c backends/xrt/arguments.c \
+    backends/xrt/xclbin.c backends/xrt/xclbin.h backends/xrt/xclbin_format.h backends/xrt/xrt_priv.h backends/xrt/xrt_run.h
 noinst_LTLIBRARIES += libxrt_common.la libxrt_builtin.la
 libxrt_common_la_SOURCES = $(xrt_sources)
 

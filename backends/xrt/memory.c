@@ -111,16 +111,36 @@ int xrt_put(struct xrt_memory *m, size_t offset, const void *data, size_t size)
 /* The memory of the first compute unit that uses it becomes its own. */
 static int move_memory(struct xrt_memory *m, uint32_t group)
 {
-    /* The old buffer is kept until its contents are in the new one. */
+    /* The old buffer is kept until its contents are in the new one.  As no unit has used it, all that was written there
+     * came by its host's side, which still has it. */
     struct xrt_memory old = *m;
-    int status = xrt_transfer(m, 0, m->size, false);
-    if (!status)
-        status = take_buffer(m, buffer_in(m->device, m->size, group), group);
+    int status = take_buffer(m, buffer_in(m->device, m->size, group), group);
     if (status)
         return status;
     status = xrt_put(m, 0, old.host, m->size);
     card_buffer_free(old.buffer);
     return status ? status : xrt_transfer(m, 0, m->size, true);
+}
+
+/* What units of several memories use, and none has used yet, needs no room on the card: each run has its part of it
+ * there.  As above, the host's side has all of it. */
+static int move_to_host(struct xrt_memory *m)
+{
+    void *host = aligned_alloc(XRT_PAGE, m->size);
+    if (!host)
+        return hcy_fail(HCY_ENOMEM, "there are no %zu bytes of memory", m->size);
+    if (!card_enter()) {
+        free(host);
+        return xrt_ends();
+    }
+    memcpy(host, m->host, m->size);
+    card_leave();
+    card_buffer_free(m->buffer);
+    m->buffer = NULL;
+    m->host = host;
+    m->group = UINT32_MAX;
+    m->at_host = true;
+    return 0;
 }
 
 /* Memory of the caller's has no buffer before it is used; one that is not whole pages gets copies. */
@@ -134,13 +154,15 @@ static void give_buffer(struct xrt_memory *m, uint32_t group)
 }
 
 /* [lock] Makes m ready for compute units of this memory. */
-static int make_memory_ready(struct xrt_memory *m, uint32_t group)
+static int make_memory_ready(struct xrt_memory *m, uint32_t group, bool spread)
 {
     int status = 0;
-    if (m->users && !m->buffer)
+    if (m->users && !m->buffer && !spread)
         give_buffer(m, group);
+    if (!m->at_host && !m->placed && spread)
+        status = move_to_host(m);
     /* Once a unit has used it in one memory it stays there: moving to and fro would cost more than copies. */
-    if (!m->at_host && m->group != group) {
+    if (!status && !m->at_host && m->group != group) {
         if (m->placed)
             status = xrt_transfer(m, 0, m->size, false);
         else
@@ -165,37 +187,86 @@ static int find_copy(struct xrt_memory **out, struct xrt_memory *m, uint32_t gro
     return status;
 }
 
-static int bring_there(const struct xrt_memory *m, struct xrt_memory *there, size_t offset, size_t size)
+int xrt_memory_room(struct xrt_memory **own, struct xrt_device *d, size_t size, uint32_t group)
 {
-    /* The host's side of the original is what counts, so a copy is written from it. */
-    int status = there == m ? 0 : xrt_put(there, offset, m->host + offset, size);
-    return status ? status : xrt_transfer(there, offset, size, true);
+    if (*own && (*own)->size >= size)
+        return 0;
+    xrt_memory_free(*own);
+    *own = NULL;
+    return xrt_memory_new(own, d, size, group);
 }
 
-int xrt_memory_in(struct xrt_memory **out, struct xrt_memory *m, uint32_t group, size_t offset, size_t size,
-                  bool bring)
+/* The host's side of m is what counts, so another memory is written from it. */
+static int bring_there(const struct xrt_memory *m, const struct xrt_there *there, size_t offset, size_t size)
+{
+    int status = there->memory == m ? 0 : xrt_put(there->memory, there->at, m->host + offset, size);
+    return status ? status : xrt_transfer(there->memory, there->at, size, true);
+}
+
+/* [lock] Tables do not change, so they are brought there once and as a whole. */
+static int bring_tables(const struct xrt_memory *m, struct xrt_memory *there)
+{
+    int status = there->complete ? 0 : bring_there(m, &(struct xrt_there){ there, 0 }, 0, m->size);
+    there->complete = !status;
+    return status;
+}
+
+int xrt_memory_in(struct xrt_there *there, struct xrt_memory **own, struct xrt_memory *m, const struct xrt_use *use)
 {
     pthread_rwlock_wrlock(&m->lock);
-    int status = make_memory_ready(m, group);
-    if (!status)
-        status = find_copy(out, m, group);
-    if (!status && bring && m->at_host && !(*out)->complete) {
-        /* Tables do not change, so they are brought there once and as a whole. */
-        bool all = m->tables.data != NULL;
-        status = bring_there(m, *out, all ? 0 : offset, all ? m->size : size);
-        (*out)->complete = !status && all;
-    }
+    int status = make_memory_ready(m, use->group, use->spread);
+    const bool tables = m->tables.data != NULL, apart = own && m->at_host && m->group != use->group && !tables;
+    there->at = apart ? 0 : use->offset;
+    if (!status && apart)
+        status = xrt_memory_room(own, m->device, use->size, use->group);
+    else if (!status)
+        status = find_copy(&there->memory, m, use->group);
+    if (!status && apart)
+        there->memory = *own;
+    if (!status && use->bring && m->at_host)
+        status = tables ? bring_tables(m, there->memory) : bring_there(m, there, use->offset, use->size);
     pthread_rwlock_unlock(&m->lock);
     return status;
 }
 
-int xrt_memory_back(struct xrt_memory *m, struct xrt_memory *there, size_t offset, size_t size)
+int xrt_memory_settle(bool *at_host, struct xrt_memory *m, const struct xrt_use *use)
+{
+    pthread_rwlock_wrlock(&m->lock);
+    int status = make_memory_ready(m, use->group, use->spread);
+    *at_host = m->at_host;
+    pthread_rwlock_unlock(&m->lock);
+    return status;
+}
+
+bool xrt_memory_at_host(struct xrt_memory *m)
+{
+    pthread_rwlock_rdlock(&m->lock);
+    bool at_host = m->at_host;
+    pthread_rwlock_unlock(&m->lock);
+    return at_host;
+}
+
+int xrt_memory_back(struct xrt_memory *m, const struct xrt_there *there, size_t offset, size_t size)
 {
     pthread_rwlock_wrlock(&m->lock);
     /* Where the card's side counts, results stay on the card until they are read. */
-    int status = m->at_host ? xrt_transfer(there, offset, size, false) : 0;
-    if (!status && m != there)
-        status = xrt_put(m, offset, there->host + offset, size);
+    int status = m->at_host ? xrt_transfer(there->memory, there->at, size, false) : 0;
+    if (!status && m != there->memory)
+        status = xrt_put(m, offset, there->memory->host + there->at, size);
+    pthread_rwlock_unlock(&m->lock);
+    return status;
+}
+
+int xrt_memory_peek(void *bytes, struct xrt_memory *m, size_t offset, size_t size)
+{
+    pthread_rwlock_wrlock(&m->lock);
+    int status = m->at_host ? 0 : xrt_transfer(m, offset, size, false);
+    if (!status && !card_enter())
+        status = xrt_ends();
+    else if (!status) {
+        memcpy(bytes, m->host + offset, size);
+        card_leave();
+    }
     pthread_rwlock_unlock(&m->lock);
     return status;
 }

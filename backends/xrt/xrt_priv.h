@@ -14,6 +14,9 @@
 #include "card.h"
 #include "xclbin.h"
 
+#include "azint/azint_format.h"
+#include "bslz4/bslz4_format.h"
+
 #include <halcyon/backend.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -73,17 +76,36 @@ struct xrt_memory {
     pthread_rwlock_t lock; /* read: a copy is under way; write: a run finds its memory, or all below changes */
     bool at_host, users;   /* users: imported */
     bool placed;           /* a compute unit has used it */
-    struct xrt_memory *copies; /* in other memories */
+    struct xrt_memory *copies; /* in other memories: of plans, and of what users' kernels take */
     bool complete;             /* of a copy: a plan's tables are in it */
 };
 /* HCY_ENOMEM, in words, if the memory is full. */
 int xrt_memory_new(struct xrt_memory **out, struct xrt_device *d, size_t size, uint32_t group);
 void xrt_memory_free(struct xrt_memory *m);
-/* What compute units of this memory use in m's place; with `bring` the bytes are there. */
-int xrt_memory_in(struct xrt_memory **out, struct xrt_memory *m, uint32_t group, size_t offset, size_t size,
-                  bool bring);
+/* What compute units of this memory use of m: some bytes, which with `bring` are there. */
+struct xrt_use {
+    uint32_t group;
+    bool spread; /* other units of the kernel use it in other memories */
+    bool bring;
+    size_t offset, size;
+};
+/* Where they find them. */
+struct xrt_there {
+    struct xrt_memory *memory;
+    size_t at;
+};
+/* Bytes that another memory has are put into *own, a run's, made as large as they are; without it (NULL) into a copy of
+ * all of m that stays with it, as plans are. */
+int xrt_memory_in(struct xrt_there *there, struct xrt_memory **own, struct xrt_memory *m, const struct xrt_use *use);
+/* Whether the host's side will count when compute units use it so; from then on it stays. */
+int xrt_memory_settle(bool *at_host, struct xrt_memory *m, const struct xrt_use *use);
+bool xrt_memory_at_host(struct xrt_memory *m);
 /* What a run has written there comes back, if the host's side is what counts. */
-int xrt_memory_back(struct xrt_memory *m, struct xrt_memory *there, size_t offset, size_t size);
+int xrt_memory_back(struct xrt_memory *m, const struct xrt_there *there, size_t offset, size_t size);
+/* Bytes to the host's, wherever they are. */
+int xrt_memory_peek(void *bytes, struct xrt_memory *m, size_t offset, size_t size);
+/* *own gets room for so many bytes, in this memory; what it had may be gone. */
+int xrt_memory_room(struct xrt_memory **own, struct xrt_device *d, size_t size, uint32_t group);
 /* From memory that is not a buffer's to the host's side. */
 int xrt_put(struct xrt_memory *m, size_t offset, const void *data, size_t size);
 int xrt_transfer(struct xrt_memory *m, size_t offset, size_t size, bool to_card);
@@ -116,6 +138,29 @@ int xrt_wait(void *qimpl, hcy_event *event);
 /* --- Kernels (arguments.c: what their arguments are; kernel.c) --- */
 #define XRT_MOST_VALUES 32
 
+/* Bytes [first, end). */
+struct xrt_reach {
+    size_t first, end;
+};
+
+/* Kernels that read coded frames: which of a launch's values these are, and what they point into. */
+enum { XRT_PART_CHUNKS, XRT_PART_BLOCKS, XRT_PARTS };
+struct xrt_coded {
+    size_t frames, in[XRT_PARTS];
+};
+/* Out of the whole, the bytes of chunks and blocks that n frames use; where `narrow` says so the frames are set to find
+ * them in that part alone.  Frames that do not lie in the whole get their status here. */
+void xrt_narrow(struct xrt_reach reach[XRT_PARTS], hcy_bslz4_frame *frames, size_t n, const bool narrow[XRT_PARTS]);
+
+/* Kernels that write sums. */
+struct xrt_sums {
+    size_t sums, reports, job;
+};
+#define XRT_MOST_ROWS 3
+/* Whether sums come home row by row, and a frame's rows then: how many ranges of bytes. */
+bool xrt_by_rows(const hcy_azint_job *job);
+size_t xrt_rows_written(struct xrt_reach rows[XRT_MOST_ROWS], const hcy_azint_job *job, const hcy_frame_report *report);
+
 struct xrt_shape {
     const char *kernel;
     /* Checks a launch's structures and tables, and says how many bytes of each argument one item has; 0: the argument
@@ -123,6 +168,8 @@ struct xrt_shape {
     int (*look)(const hcy_value *values, size_t item_bytes[XRT_MOST_VALUES]);
     /* One more span for a plan's tables, malloced; NULL: they are the canonical ones. */
     int (*more)(void **span, size_t *size, const hcy_span *spans, size_t n);
+    const struct xrt_coded *coded; /* NULL: it reads none */
+    const struct xrt_sums *sums;   /* NULL: it writes none */
 };
 const struct xrt_shape *xrt_shape_of(const char *kernel); /* NULL: no such kernel here */
 

@@ -123,6 +123,8 @@ enum {
     HCY_SUM_LOST_NORM2_HI,
     HCY_AZINT_SUMS
 };
+/* Bins from which on a frame's sums are copied row by row, as far as they were written; below, all in one copy. */
+#define HCY_AZINT_BY_ROWS 16384u
 
 /* --- Filters: clipping outliers, percentiles, and the variance that a bin's pixels show --- */
 

@@ -10,7 +10,6 @@
 
 #include <halcyon/backend.h>
 
-#define MANY_BINS 16384 /* from which on sums are read row by row */
 
 /* --- What a launch takes --- */
 
@@ -240,7 +239,7 @@ static int receive_rows(const struct pipe_worker *w, const struct pipe_lane *lan
  * known that there are any. */
 static int reads_by_rows(const struct pipe_worker *w)
 {
-    return !w->direct && !w->pipeline->filtered && w->pipeline->n_bins >= MANY_BINS;
+    return !w->direct && !w->pipeline->filtered && w->pipeline->n_bins >= HCY_AZINT_BY_ROWS;
 }
 
 static int receive_sums(const struct pipe_worker *w, const struct pipe_lane *lane)
