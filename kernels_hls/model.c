@@ -16,7 +16,7 @@
 /* Of the card, per compute unit: of its engines, its sums, its ports and what holds them together. */
 static const struct {
     double lut, bram, uram, dsp;
-} engine_costs = { 9, 17, 0, 0 }, sums_costs = { 34, 2, 59, 96 }, port_costs = { 12, 32, 0, 0 };
+} engine_costs = { 9, 17, 0, 0 }, sums_costs = { 34, 2, 59, 96 }, port_costs = { 13, 32, 0, 0 };
 
 const hls_card hls_cards[] = {
     { "u55c", 10, 1304, 2016, 960, 9024, 14.4e9, 460e9, 12e9 },
@@ -179,6 +179,9 @@ void hls_work_frame(hls_work *work, const hcy_bslz4_frame *frame, const hcy_bslz
                     const hcy_bslz4_job *job, const uint8_t *chunks)
 {
     uint32_t pixels = HLS_LANES * job->elem_size;
+    /* A chunk begins where the next one's alignment lets it; with its blocks' headers, which kernels pass over. */
+    work->link_bytes += (frame->size + HCY_BSLZ4_ALIGN - 1) / HCY_BSLZ4_ALIGN * HCY_BSLZ4_ALIGN + sizeof *frame +
+                        sizeof *blocks * (uint64_t)frame->n_blocks;
     /* One more than there are blocks: the tail is a unit like them. */
     for (uint32_t i = 0; i <= frame->n_blocks; i++) {
         hcy_bslz4_block b = { frame->tail_offset, frame->tail_bytes };
@@ -279,7 +282,7 @@ static void bound_by(hls_rates *r, double rate, int what)
 
 void hls_rates_get(hls_rates *r, const hls_work *work, const hls_design *d)
 {
-    double frames = work->frames ? (double)work->frames : 1, coded = (double)work->coded_bytes / frames;
+    double frames = work->frames ? (double)work->frames : 1, link = (double)work->link_bytes / frames;
     fill_stages(r, work, d, frames);
     double weights = (double)r->records * HLS_RECORD + 4 * (double)r->bins;
     double sums = (double)d->rows * (double)r->bins * BEAT + (double)d->sums_bytes;
@@ -287,15 +290,15 @@ void hls_rates_get(hls_rates *r, const hls_work *work, const hls_design *d)
     /* What all compute units share can only lower this. */
     r->all = r->kernels = r->unit * d->units;
     r->bound = r->limit;
-    r->link = per_second(d->card->link, coded);
+    r->link = per_second(d->card->link, link);
     r->back = per_second(d->card->link, (double)d->sums_bytes);
-    r->memory = per_second(d->card->memory, weights + 2 * coded + sums); /* chunks: the host writes, kernels read */
+    r->memory = per_second(d->card->memory, weights + 2 * link + sums); /* the host writes, kernels read */
     bound_by(r, r->link, HLS_AT_LINK);
     bound_by(r, r->back, HLS_AT_LINK_BACK);
     bound_by(r, r->memory, HLS_AT_MEMORY);
     /* At the rate that is left after all bounds. */
     r->weights = r->all * weights;
-    r->coded = 2 * r->all * coded;
+    r->coded = 2 * r->all * link;
     r->sums = r->all * sums;
     sum_costs(r, d);
 }

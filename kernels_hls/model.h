@@ -29,6 +29,7 @@ extern const hls_card hls_cards[]; /* ends with a name of NULL */
 /* Work on frames, summed up. */
 typedef struct hls_work {
     uint64_t frames, blocks, coded_bytes, words; /* words of 8 bytes that are fetched */
+    uint64_t link_bytes;                         /* chunks and tables, as the host sends them */
     uint64_t sequences, literals, matches;       /* sequences; bytes of literals and of matches */
     uint64_t same_planes;                        /* planes that were not copied */
     uint64_t steps, chunks, pauses, groups;      /* of parse; of copy, and how often it waits; groups of 8 pixels */

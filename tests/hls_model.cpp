@@ -35,6 +35,8 @@ static void try_counts(uint32_t codec, unsigned elem)
     is_int(counts.get("coded"), work.words, "codec %u, elements of %u: words fetched", codec, elem);
     is_int(counts.get("decoded"), work.chunks + work.blocks, "... pieces copied, bit-planes left out counted once");
     is_int(counts.get("units"), work.blocks, "... blocks");
+    size_t chunks = (b.chunks.size() - HCY_BSLZ4_PADDING + HCY_BSLZ4_ALIGN - 1) / HCY_BSLZ4_ALIGN * HCY_BSLZ4_ALIGN;
+    is_int(chunks + bytes_of(b.frames).size() + bytes_of(b.blocks).size(), work.link_bytes, "... bytes from the host");
 }
 
 /* A frame of one piece: its records, a pair of bins a clock, a row of a bin a clock. */
@@ -47,7 +49,7 @@ static void curves()
     memset(&work, 0, sizeof work);
     work.frames = 1;
     work.groups = 560712;
-    work.coded_bytes = 1000000;
+    work.link_bytes = 1000000;
     hls_rates_get(&r, &work, &design);
     is_near(r.all, 300e6 / (560712 + 4000 + 2000), 1e-12, 0, "a frame a record a clock");
     is_str(hls_stage_names[r.limit], "integrate", "... which limits");
@@ -56,7 +58,7 @@ static void curves()
     hls_rates_get(&r, &work, &design);
     is_near(r.all, 12000, 1e-12, 0, "the link limits many compute units");
     is_str(hls_stage_names[r.bound], "link", "... and is named");
-    work.coded_bytes = 1000;
+    work.link_bytes = 1000;
     hls_card slow = hls_cards[0];
     slow.memory = 77e9;
     design.card = &slow;

@@ -46,6 +46,31 @@ image() { # DEVICE FILE: a frame in radius and azimuth, more bins than a compute
 image cpu@threads=1 cpu
 image xrt:0 xrt
 same "an image in radius and azimuth, whose sums come back row by row"
+# Channels of memory, an argument of a compute unit each: what 12 frames more cost on the link is what the model says.
+"$HALCYON" simulate "$dir/c.h5" --shape 256x256 --frames 24 --seed 5 --threads 1 >"$dir/log" 2>&1 || sed 's/^/# /' "$dir/log"
+counted() { # FRAMES BINS...: "TO FROM MEMORY", bytes to the card, from it, and of the second unit's memory of chunks
+    frames=$1
+    shift
+    "$board" -n 1 -p channels --count -- "$HALCYON" integrate "$dir/c.h5" -p "$dir/c.poni" -d xrt:0 --batch 4 \
+        --frames ":$frames" --split full --error-model poisson --mask-from-frame 0 -q -o "$dir/counted.h5" "$@" 2>&1 |
+        sed -n 's/^virtual board 0: \([0-9]*\) bytes to it, \([0-9]*\) from it;.* 4: \([0-9]*\).*/\1 \2 \3/p'
+}
+counts() { # TEXT BINS...
+    text=$1
+    shift
+    n=$((n + 1))
+    all=$(counted 24 "$@") half=$(counted 12 "$@")
+    modelled=$("$HALCYON" fpga-model "$dir/c.h5" -p "$dir/c.poni" --frames 24 --json "$@" |
+        sed -n 's/^  "link\(_back\)*_bytes": \([0-9]*\),$/\2/p' | tr '\n' ' ')
+    if echo "$all $half $modelled" | awk '{ to = 2 * ($1 - $4) / $7; from = 2 * ($2 - $5) / $8
+            exit !(NF == 8 && to > 0.97 && to < 1.03 && from > 0.97 && from < 1.03 && $3 < 3 * $7 / 24) }'; then
+        echo "ok $n - $text"
+    else
+        echo "not ok $n - $text: $all, $half, the model has $modelled"
+    fi
+}
+counts "chunks go to a card's channels once, a run's part to each, and sums come back, as the model has it" --npt 500
+counts "... of an image those rows of them that were written" --npt 150 --npt-azim 120
 n=$((n + 1))
 if "$board" -- "$HALCYON" devices | grep '^xrt:1 .*virtual: functional only, its speed means nothing' >/dev/null; then
     echo "ok $n - halcyon devices says that the cards are virtual"

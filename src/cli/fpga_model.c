@@ -111,7 +111,9 @@ static int lay_out_records(struct model *m)
     m->design.rows = 4;
     if (job.flags & HCY_AZINT_NARROW)
         m->design.rows = job.flags & HCY_AZINT_WANT_VARIANCE ? 2 : 1;
-    m->design.sums_bytes = m->design.rows * sizeof(uint64_t) * (uint64_t)job.n_bins;
+    /* The host copies these alone where there are many bins, and all that sums have room for where there are few. */
+    const uint64_t rows = job.n_bins >= HCY_AZINT_BY_ROWS ? m->design.rows : HCY_AZINT_SUMS;
+    m->design.sums_bytes = rows * sizeof(uint64_t) * job.n_bins + sizeof(hcy_frame_report);
     return CLI_OK;
 }
 
@@ -190,9 +192,11 @@ static void print_model_text(const struct model *m)
            d->engines, 1e-6 * d->clock);
     /* Counts are sums over the frames walked, so they are shown for one frame. */
     printf("a frame: %.0f blocks, %.0f coded bytes, %.0f sequences, %.0f literals, %.0f bytes of matches,\n"
-           "  %.0f bit-planes not copied; %llu records of weights, %llu bins in %llu pieces, %u rows of sums\n",
+           "  %.0f bit-planes not copied; %.0f bytes to the card, %llu from it; %llu records of weights, %llu bins in %llu pieces,\n"
+           "  %u rows of sums\n",
            per_frame(m, w->blocks), per_frame(m, w->coded_bytes), per_frame(m, w->sequences),
            per_frame(m, w->literals), per_frame(m, w->matches), per_frame(m, w->same_planes),
+           per_frame(m, w->link_bytes), (unsigned long long)d->sums_bytes,
            (unsigned long long)r->records, (unsigned long long)r->bins, (unsigned long long)d->n_pieces, d->rows);
     print_clocks(m);
     printf("%.0f frames/s modelled, bounded by %s: kernels %.0f (%.0f a compute unit), link %.0f and back %.0f at "
@@ -227,6 +231,8 @@ static void print_model_json(const struct model *m)
         { "frames", w->frames },
         { "blocks", w->blocks },
         { "coded_bytes", w->coded_bytes },
+        { "link_bytes", w->link_bytes },
+        { "link_back_bytes", w->frames * m->design.sums_bytes },
         { "sequences", w->sequences },
         { "literals", w->literals },
         { "matches", w->matches },
