@@ -222,13 +222,14 @@ static int seven_digits(uint32_t *digits, int *exponent, double value)
     return 0;
 }
 
-/* printf("%14.6e"), which would take most of the time of writing; returns the end. */
+/* printf("%14.6e"), which would take most of the time of writing, but for NaN, which has no sign: infinite pixels give
+ * one or the other, by the processor. Returns the end. */
 static char *put_decimal(char *at, double value)
 {
     uint32_t digits;
     int exponent;
     if (seven_digits(&digits, &exponent, fabs(value)))
-        return at + snprintf(at, NUMBER, "%14.6e", value);
+        return at + snprintf(at, NUMBER, "%14.6e", isnan(value) ? NAN : value);
     memset(at, ' ', 2);
     if (value < 0)
         at[1] = '-';
