@@ -279,7 +279,7 @@ static void test_same_bits(void)
         rig_open(&r, ways[i].devices, ways[i].batch, ways[i].flags);
         r.seen.curves = calloc(FRAMES * 2 * BINS, sizeof(double));
         r.push.memory = ways[i].in_place ? memory : NULL;
-        r.push.memory_size = memory_size;
+        r.push.memory_size = ways[i].in_place ? memory_size : 0;
         import_fails = ways[i].copied;
         int status = hcy_pipeline_start(r.pipeline, &r.push);
         import_fails = 0;
@@ -314,7 +314,7 @@ static void test_no_copy(int in_place)
     rig_open(&r, "null@kernels=noop@delay-us=400000", 1, 0);
     r.push.sink = NULL;
     r.push.memory = in_place ? memory : NULL;
-    r.push.memory_size = memory_size;
+    r.push.memory_size = in_place ? memory_size : 0;
     is_int(hcy_pipeline_start(r.pipeline, &r.push), 0, in_place ? "memory is named" : "it is not");
     is_int(hcy_pipeline_poll(NULL, r.pipeline, 0), HCY_EINVAL, "polling without a place for the frame");
     ok(strstr(hcy_last_error()->text, "no place for the frame") != NULL, "is told as that");
@@ -543,6 +543,9 @@ static void test_endings(void)
     is_int(hcy_pipeline_start(r.pipeline, &r.push), HCY_EINVAL, "memory without its size");
     r.push.memory_size = SIZE_MAX;
     is_int(hcy_pipeline_start(r.pipeline, &r.push), HCY_EINVAL, "more than there are addresses");
+    r.push.memory = NULL;
+    r.push.memory_size = memory_size;
+    is_int(hcy_pipeline_start(r.pipeline, &r.push), HCY_EINVAL, "a size without memory");
     rig_close(&r);
 }
 
@@ -553,7 +556,7 @@ static void test_allocations(const char *device, uint32_t flags, int in_place, i
     const hcy_pipeline_frame *frame;
     rig_open(&r, device, 4, flags);
     r.push.memory = in_place ? memory : NULL;
-    r.push.memory_size = memory_size;
+    r.push.memory_size = in_place ? memory_size : 0;
     r.push.queue = FRAMES;
     if (polls)
         r.push.sink = NULL;

@@ -320,6 +320,10 @@ static int check_push(hcy_pipeline_push_options *options, const hcy_pipeline *p,
     if (options->memory && !options->memory_size)
         return hcy_fail(HCY_EINVAL, "hcy_pipeline_push_options.memory is given, and memory_size is 0: say how many "
                         "bytes it has");
+    /* So would memory that a host has not got, and its size says that it meant to give some. */
+    if (!options->memory && options->memory_size)
+        return hcy_fail(HCY_EINVAL, "hcy_pipeline_push_options.memory_size is %zu, and memory is NULL: say where it is, "
+                        "or 0", options->memory_size);
     if (options->memory_size > UINTPTR_MAX - (uintptr_t)options->memory)
         return hcy_fail(HCY_EINVAL, "%zu bytes of memory at %p end behind all addresses", options->memory_size,
                         options->memory);
