@@ -341,6 +341,11 @@ static void test_broadcast(void)
         { "y = cumsum(max(x, axis=0, keepdims=True) + sum(column, axis=0))", { 6, 6, 6, 6, 6, 6 } },
         { "y = 1; y = cumsum(y * x, axis=0)", { 1, 2, 3, 2, 4, 6 } },
         { "y = 1; y = cumsum(y + x - x)", { 1, 2, 3, 4, 5, 6 } },
+        /* What is written several times is scanned once, for an array of a statement's eight; but what was written to
+         * since is another one. */
+        { "y = cumsum(x) + cumsum(x) + cumsum(x) + cumsum(x) + cumsum(x) + cumsum(x) + cumsum(x) + sum(cumsum(x))",
+          { 17, 31, 52, 17, 31, 52 } },
+        { "y = 1; y = cumsum(y) + 0; y = cumsum(y) - cumsum(x, axis=0)", { 0, 0, 0, 9, 12, 15 } },
     };
     static double y[2 * MANY];
     const int64_t three = 3, two[2] = { 2, 1 }, six[2] = { 2, 3 }, many[2] = { 2, MANY };

@@ -309,6 +309,8 @@ static int compile_inner(struct hcy__emitter *e, int index)
 {
     struct hcy__node *node = &e->tree->nodes[index];
     /* A node may be come to more than once: mean() has its sum as a value and as a count of elements. */
+    if (node->temporary < 0)
+        node->temporary = hcy__made_before(e, index);
     if (node->temporary >= 0 || e->status)
         return node->temporary;
     /* The stage around it is not finished yet, so that this one is made with steps of its own and comes before
@@ -553,6 +555,7 @@ void hcy__emit_stores(struct hcy__emitter *e, int target, struct hcy__made x)
 static void compile_statement(struct hcy__emitter *e, int i)
 {
     e->column = e->tree->statements[i].column;
+    e->first_temporary = e->compiled->n_temporaries;
     hcy__stage_begin(e);
     if (!e->status) {
         e->stage->made_of = i;
@@ -576,6 +579,7 @@ int hcy__compile(struct hcy__compiled *compiled, struct hcy__tree *tree, const h
     (void)n;
     memset(compiled, 0, sizeof *compiled);
     compiled->fast = tree->fast;
+    hcy__find_alike(tree);
     for (int i = 0; i < tree->n_statements && !e.status; i++)
         compile_statement(&e, i);
     if (e.status) {

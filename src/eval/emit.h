@@ -16,6 +16,7 @@ struct hcy__emitter {
     const struct hcy__made *sides; /* the two numbers, where what joins them is being compiled; else NULL */
     struct hcy__made written[HCY_EVAL_OPERANDS]; /* what slots of stage->writes were given, as it is in memory */
     int column;                    /* of what is being compiled */
+    int first_temporary;           /* of the statement, which are those from here on */
     int status; /* the first failure */
 };
 
@@ -25,6 +26,11 @@ void hcy__stage_free(struct hcy__stage *stage);
 int hcy__find_slot(struct hcy__emitter *e, int is_temporary, int which);
 /* joint.c: joint stages of the stages that there are; none is wanting where one cannot be made. */
 void hcy__find_joints(struct hcy__emitter *e);
+
+/* alike.c: nodes are told which are the same; the temporary that the statement has of a node that is like this one, or
+ * -1.  What another statement has may be of arrays that were written since. */
+void hcy__find_alike(struct hcy__tree *tree);
+int hcy__made_before(const struct hcy__emitter *e, int node);
 
 /* Steps: -1 once something has failed. */
 int hcy__emit_step(struct hcy__emitter *e, hcy_eval_step step);

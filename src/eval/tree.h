@@ -68,6 +68,7 @@ struct hcy__node {
     double real;
     int operand;
     int temporary; /* of a reduction or a scan, once it is compiled: its result's number; else -1 */
+    int alike;     /* the first node that is the same expression, itself if none is (alike.c) */
     struct hcy__axes axes;
     const char *join; /* of REDUCE and SCAN: the function's name in the text */
 };
