@@ -37,7 +37,9 @@
  *               argmax(x); or along some axes to an array, as NumPy has it: sum(x, axis=1), max(x, axis=(0, -1),
  *               keepdims=True).  argmin() and argmax() number what is reduced, in C order.  var(x) is mean(abs2(x -
  *               mean(x))), two passes; norm(x) is of integers as float64, and so are means of those of 64 bits; norm1()
- *               and norminf() of those with a sign are int64, and dot(x, y) is of products that wrap
+ *               and norminf() of those with a sign are int64, and dot(x, y) is of products that wrap.  norm(x) is the
+ *               root of the sum of squares, one pass: of numbers below 1e-162 they are 0, above 1.4e154 infinite, and
+ *               norm(x / norminf(x)) * norminf(x) is for these
  *   scans       cumsum(x) cumprod(x) cummin(x) cummax(x): of each element what those up to it make, over all elements
  *               in C order or along axes, axis=1; in x's shape.  exclusive=True: up to the one before; the first is 0,
  *               1, or the end of the type (infinity) that changes nothing
