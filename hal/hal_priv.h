@@ -25,6 +25,9 @@ int hcy__own_folder(char folder[PATH_MAX]);
 /* The module PREFIXNAME.so in the first folder of those that loader.c looks in; -1: there is none. */
 int hcy__module_path(char path[PATH_MAX], const char *prefix, const char *name);
 
+/* This process's cgroup that has the controller, "cpu" or "memory"; "": there is none (processors.c). */
+void hcy__own_cgroup(char group[PATH_MAX], const char *controller);
+
 struct hcy__pool;
 
 /* Records of commands, used again (command_records.c). */

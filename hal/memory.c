@@ -1,8 +1,7 @@
 /* memory.c - how much memory this process may still take: of the machine's, of its cgroups', of its own limit.  No
  * state; any thread.  Where a file of Linux's is not there, what it would say is no limit. */
-#include <halcyon/backend.h>
+#include "hal_priv.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,20 +64,10 @@ static uint64_t left_in(const char *group)
 /* What is left in the tightest of this process's groups, up to the root. */
 static uint64_t left_in_groups(void)
 {
-    char line[PATH_MAX], group[PATH_MAX] = "";
-    FILE *f = fopen("/proc/self/cgroup", "r");
+    char group[PATH_MAX];
     uint64_t left = UINT64_MAX;
 
-    while (f && fgets(line, sizeof line, f)) {
-        char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
-
-        if (path && (path == controllers + 1 || strstr(controllers, "memory"))) {
-            path[strcspn(path, "\n")] = 0;
-            memmove(group, path + 1, strlen(path));
-        }
-    }
-    if (f)
-        fclose(f);
+    hcy__own_cgroup(group, "memory");
     for (char *slash = group; slash; *slash = 0) {
         left = smaller_limit(left, left_in(strcmp(group, "/") ? group : ""));
         slash = strrchr(group, '/');

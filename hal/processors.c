@@ -3,11 +3,9 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* sched_getaffinity */
 #endif
-#include <halcyon/backend.h>
+#include "hal_priv.h"
 
-#include <limits.h>
 #include <sched.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,12 +63,12 @@ static unsigned quota_of(const char *group)
     return read_first_line(path, line, sizeof line) ? round_quota(quota, atof(line)) : 0;
 }
 
-/* Is "cpu" one of the names with commas, up to the colon?  "cpuset" is another controller. */
-static bool names_cpu(const char *controllers)
+/* Is `name` one of the names with commas, up to the colon?  "cpuset" is another controller than "cpu". */
+static bool names_controller(const char *controllers, const char *name)
 {
     for (;; controllers++) {
         size_t n = strcspn(controllers, ",:");
-        if (n == 3 && !strncmp(controllers, "cpu", n))
+        if (n == strlen(name) && !strncmp(controllers, name, n))
             return true;
         controllers += n;
         if (*controllers != ',')
@@ -78,22 +76,32 @@ static bool names_cpu(const char *controllers)
     }
 }
 
-/* The tightest quota from this process's group up to the root; 0 for none. */
-static unsigned count_by_cgroup(void)
+void hcy__own_cgroup(char group[PATH_MAX], const char *controller)
 {
-    char line[PATH_MAX], group[PATH_MAX] = "";
+    char line[PATH_MAX];
+    bool is_named = false;
     FILE *f = fopen("/proc/self/cgroup", "r");
+    *group = 0;
     while (f && fgets(line, sizeof line, f)) {
         char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
-        /* Version 2 names no controllers; in version 1 the group with the CPU's is ours. */
-        if (path && (path == controllers + 1 || names_cpu(controllers + 1))) {
+        const bool names = path && names_controller(controllers + 1, controller);
+        /* Version 2 names no controllers, and has those that no hierarchy of version 1 has: both may be mounted. */
+        if (names || (path && path == controllers + 1 && !is_named)) {
             path[strcspn(path, "\n")] = 0;
             memmove(group, path + 1, strlen(path));
+            is_named = names;
         }
     }
     if (f)
         fclose(f);
+}
+
+/* The tightest quota from this process's group up to the root; 0 for none. */
+static unsigned count_by_cgroup(void)
+{
+    char group[PATH_MAX];
     unsigned least = 0;
+    hcy__own_cgroup(group, "cpu");
     for (;;) {
         /* A group is bound by the quotas of all groups above it. */
         unsigned n = quota_of(strcmp(group, "/") ? group : "");

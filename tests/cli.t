@@ -94,6 +94,23 @@ check 'halcyon devices lists the CPU' sh -c "'$halcyon' devices | grep -q '^cpu 
 check 'halcyon devices --json is JSON' sh -c "'$halcyon' devices --json | '$json' devices.0.device"
 check '... and says that there is none, and where it looked' \
     refused 0 'no backend.*HALCYON_BACKEND' env HALCYON_BACKENDS=-cpu,-cuda,-opencl,-xrt "$halcyon" devices
+# Where both versions of cgroups are mounted the quota is that of version 1's group, which has the processors' controller.
+cat >groups.sh <<'EOF'
+mkdir -p groups && mount -t tmpfs none groups && mkdir -p groups/cpu/ours || exit 77
+printf '4:cpu,cpuacct:/ours\n0::/theirs\n' >groups/lines
+echo 50000 >groups/cpu/ours/cpu.cfs_quota_us
+echo 100000 >groups/cpu/ours/cpu.cfs_period_us
+mount --bind groups/lines /proc/$$/cgroup && mount --bind groups /sys/fs/cgroup || exit 77
+[ -z "$1" ] || exec "$1" devices --json
+EOF
+own=unshare
+[ "$(id -u)" -eq 0 ] || own='unshare -r'
+if [ "`getconf _NPROCESSORS_ONLN`" -gt 1 ] && $own -m sh groups.sh '' 2>/dev/null; then
+    check 'the quota of a host with both versions of cgroups' equals \
+        "`HALCYON_BACKENDS=cpu $own -m sh groups.sh "$halcyon" | "$json" devices.0.units`" 1
+else
+    skip 'no mounts of our own, or one processor: both versions of cgroups'
+fi
 
 check 'no device of a kind: what HALCYON_BACKENDS is' \
     refused 1 'kind "gpu" (HALCYON_BACKENDS is -cuda,-opencl' env HALCYON_BACKENDS=-cuda,-opencl \
