@@ -166,6 +166,7 @@ void cli_json_open(struct cli_json *json, const char *key, char bracket);      /
 void cli_json_close(struct cli_json *json, char bracket);                      /* '}' or ']' */
 void cli_json_text(struct cli_json *json, const char *key, const char *value); /* NULL: null */
 void cli_json_int(struct cli_json *json, const char *key, int64_t value);
+void cli_json_uint(struct cli_json *json, const char *key, uint64_t value); /* of a stream: may be 2^63 and more */
 void cli_json_real(struct cli_json *json, const char *key, double value); /* not finite: null */
 void cli_json_bool(struct cli_json *json, const char *key, int value);
 

@@ -49,7 +49,7 @@ void failures_run_json(struct cli_json *json, const struct failures *f, const hc
     cli_json_int(json, "frames", (int64_t)stats->done);
     cli_json_open(json, "failed", '[');
     for (size_t i = 0; i < f->n; i++)
-        cli_json_int(json, NULL, (int64_t)f->numbers[i]);
+        cli_json_uint(json, NULL, f->numbers[i]);
     cli_json_close(json, ']');
     cli_json_real(json, "seconds", stats->seconds);
     cli_json_real(json, "setup_seconds", setup);

@@ -389,7 +389,7 @@ static void print_series_json(struct live_series *s, const struct tally_counts *
                     { "missing", tally_missing(c, s->start.images) }, { "malformed", c->malformed } };
     cli_json_open(json, NULL, '{');
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        cli_json_int(json, numbers[i].key, (int64_t)numbers[i].value);
+        cli_json_uint(json, numbers[i].key, numbers[i].value);
     cli_json_text(json, "end", end_words(end));
     cli_json_bool(json, "complete", whole);
     cli_json_text(json, "channel", *s->channel ? s->channel : NULL);

@@ -253,6 +253,12 @@ void cli_json_int(struct cli_json *json, const char *key, int64_t value)
     fprintf(json->out, "%lld", (long long)value);
 }
 
+void cli_json_uint(struct cli_json *json, const char *key, uint64_t value)
+{
+    member(json, key);
+    fprintf(json->out, "%llu", (unsigned long long)value);
+}
+
 void cli_json_real(struct cli_json *json, const char *key, double value)
 {
     member(json, key);
