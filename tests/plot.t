@@ -97,6 +97,10 @@ check '... and nothing beyond' refused 1 'from 1 to 10.9' told falling.dat --ran
 # Numbers at both ends of what doubles hold, whose quotient is none; and curves without any height.
 awk '!/^#/ { $2 = NR % 40 < 20 ? "1e300" : "1e-300" } { print }' b.dat >ends.dat
 check 'numbers of 600 decades in the terminal' sh -c "'$halcyon' plot ends.dat --as map --log --size 60x20 | grep '@@  *@@'"
+awk '!/^#/ { $2 = NR % 40 < 20 ? "1.7e308" : "1.2e308" } { print }' b.dat >largest.dat
+for as in curves waterfall map; do
+    check "the largest numbers with --log, as $as" told largest.dat --log --as $as -o largest.svg
+done
 curves few.dat 1 40
 awk '!/^#/ { $2 = NR % 20 < 10 ? "1.7e308" : "-1.7e308" } { print }' few.dat >signs.dat
 check '... of both signs' sh -c "'$halcyon' plot signs.dat --as map --size 60x20 --contrast 0,100 | grep '@@  *@@'"

@@ -143,7 +143,9 @@ static void put_data(FILE *out, const struct plot *p, double least)
 static void put_log_axis(FILE *out, const struct plot *p, const char *axis, const double ends[2])
 {
     static const int steps[] = { 1, 2, 5 };
-    fprintf(out, "set logscale %s\nset %srange [%.17g:%.17g]\n", axis, axis, ends[0], ends[1]);
+    /* Above the largest of what doubles hold there is no room, and gnuplot knows no infinity. */
+    fprintf(out, "set logscale %s\nset %srange [%.17g:%.17g]\n", axis, axis, ends[0],
+            fmin(ends[1], DBL_MAX));
     /* Over three decades powers of ten are labels enough. */
     if (ends[1] / ends[0] > 1e3) {
         fprintf(out, "set format %s '%s'\n", axis, p->terminal == PLOT_TEXT ? "%.0e" : "10^{%L}");
@@ -155,7 +157,8 @@ static void put_log_axis(FILE *out, const struct plot *p, const char *axis, cons
     for (int i = 3 * (int)floor(log10(ends[0])), top = 3 * (int)ceil(log10(ends[1])); i <= top;
          i++, comma = ", ") {
         double at = steps[((i % 3) + 3) % 3] * pow(10, floor(i / 3.));
-        fprintf(out, "%s'%.9g' %.9g", comma, at, at);
+        if (isfinite(at))
+            fprintf(out, "%s'%.9g' %.9g", comma, at, at);
     }
     fputs(")\n", out);
 }
@@ -324,10 +327,12 @@ static void write_waterfall(FILE *out, const struct plot *p)
     /* The lowest point of the axis: white areas reach down to it. */
     double floor_ = p->log ? ends[0] / 1.15 : fmin(ends[0], 0);
     /* Many curves overlap more, so that the picture is not all lift. The factors are chosen by eye. */
-    step = p->log ? pow(ends[1] / ends[0], fmin(0.4, 3 / n)) : (ends[1] - floor_) * fmin(0.5, 4 / n);
+    step = p->log ? pow(fmin(ends[1] / ends[0], DBL_MAX), fmin(0.4, 3 / n)) : (ends[1] - floor_) * fmin(0.5, 4 / n);
     /* Curves without any height are still lifted apart. */
     if (!(step > (p->log ? 1 : 0)))
         step = p->log ? 2 : 1;
+    /* The highest one stays within what doubles hold. */
+    step = fmin(step, p->log ? pow(DBL_MAX / ends[1], 1 / n) : (DBL_MAX - fmax(ends[1], 0)) / n);
     put_data(out, p, floor_);
     snprintf(label, sizeof label, p->log ? "%s, times %.3g a curve" : "%s, plus %.3g a curve", p->y_label,
              step);
@@ -396,8 +401,10 @@ int plot_find_colours(double ends[2], const struct plot *p)
     }
     free(sorted);
     /* gnuplot refuses an empty range of colours, and what rounding left of equal numbers is none either. */
-    if (!(ends[1] - ends[0] > 1e-9 * fabs(ends[1])))
+    if (!(ends[1] - ends[0] > 1e-9 * fabs(ends[1]))) {
+        ends[0] = fmin(ends[0], DBL_MAX / 1.002); /* so that there is something above it */
         ends[1] = ends[0] + fmax(fabs(ends[0]), 1) * 1e-3;
+    }
     return n > 0;
 }
 
