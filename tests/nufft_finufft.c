@@ -120,6 +120,14 @@ static void check_plan(void)
     p.sign = -1;
     double back = oracle_error(&p, p.f, false);
     ok(error <= 2e-9 && back <= 2e-9, "... are right: %.1e, %.1e", error, back);
+    is_int(finufft_setpts(plan, 2, NULL, p.x[0], NULL, 0, NULL, NULL, NULL), FINUFFT_ERR_INVALID_ARGUMENT, "no points");
+    is_int(finufft_execute(plan, p.c, p.f), FINUFFT_ERR_PLAN_NOTVALID, "... nor those before");
+    is_int(finufft_setpts(plan, 2, p.x[1], p.x[0], NULL, 0, NULL, NULL, NULL), 0, "... but new ones");
+    is_int(finufft_setpts(plan, -1, p.x[1], p.x[0], NULL, 0, NULL, NULL, NULL), FINUFFT_ERR_NUM_NU_PTS_INVALID,
+           "-1 points");
+    is_int(finufft_execute(plan, p.c, p.f), FINUFFT_ERR_PLAN_NOTVALID, "... are none");
+    is_int(finufft_setpts(plan, 2, p.x[1], p.x[0], NULL, 0, NULL, NULL, NULL), 0, "... and 2");
+    is_int(finufft_execute(plan, p.c, p.f), 0, "... are transformed");
     is_int(finufft_destroy(plan), 0, "... destroyed");
     is_int(finufft_destroy(NULL), 1, "... no plan");
     oracle_close(&p);

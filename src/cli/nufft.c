@@ -286,11 +286,12 @@ static void summary(const struct job *j, const hcy_nufft *plan, const struct tim
     fprintf(stderr, "type %d in %d-D on %s (%s, %s): %zu points, %zu vector%s, eps %g; ", j->type, j->dim,
             hcy_device_get_info(j->dev)->name, info.direct ? "the host" : info.variant,
             j->is_double ? "double" : "float", j->m, j->vectors, j->vectors == 1 ? "" : "s", j->eps);
-    if (info.direct)
-        fprintf(stderr, "the sum itself");
+    /* A type 3 without points or targets has no grid. */
+    if (info.direct || !info.grid[0])
+        fprintf(stderr, "%s", info.direct ? "the sum itself" : "nothing to sum");
     else
         fprintf(stderr, "window %u, grid", info.width);
-    for (int d = 0; d < j->dim && !info.direct; d++)
+    for (int d = 0; d < j->dim && !info.direct && info.grid[0]; d++)
         fprintf(stderr, "%s%zu", d ? " x " : " ", info.grid[d]);
     fprintf(stderr, "; set-up %.2f ms, points %.2f ms, transform %.2f ms\n", 1e3 * took->setup, 1e3 * took->points,
             1e3 * took->transform);

@@ -11,6 +11,7 @@ struct hcy_finufft_plan {
     hcy_device *dev;
     hcy_nufft *nufft; /* NULL: no modes */
     int type, dim;
+    bool refused;   /* the last points: there are none */
     bool one_stage; /* spreading or interpolation alone, on a grid whose first cell stands at -pi */
     size_t m, n, ntr, real; /* points; modes or targets */
     void (*lock)(void *), (*unlock)(void *); /* the caller's, of FFTW's planner; NULL: none */
@@ -224,6 +225,8 @@ int hcy_finufft_setpts(hcy_finufft_plan *p, int64_t m, const void *x, const void
     const void *points[3] = { NULL, NULL, NULL }, *targets[3] = { NULL, NULL, NULL };
     if (!p)
         return refuse_as(FINUFFT_ERR_PLAN_NOTVALID, "no plan");
+    /* Who goes on after a refusal has arrays for these points, which the ones before would run out of. */
+    p->refused = true;
     if (m < 0 || m > most_points || (p->type == 3 && (n < 0 || n > most_points)))
         return refuse_as(FINUFFT_ERR_NUM_NU_PTS_INVALID, "the number of points is below 0 or above 1e14");
     p->m = (size_t)m;
@@ -233,12 +236,14 @@ int hcy_finufft_setpts(hcy_finufft_plan *p, int64_t m, const void *x, const void
         targets[d] = ends[1][p->dim - 1 - d];
     }
     if (!p->nufft)
-        return 0;
+        return p->refused = false, 0;
     lock(p);
     int status = p->one_stage ? set_turned(p, points)
                               : hcy_nufft_set_points(p->nufft, m, points, p->type == 3 ? n : 0, targets);
     unlock(p);
-    return status ? code_of(status) : check_cells(p);
+    int code = status ? code_of(status) : check_cells(p);
+    p->refused = code != 0;
+    return code;
 }
 
 static int run_plan_or_stage(hcy_finufft_plan *p, void *c, void *f, bool adjoint)
@@ -261,6 +266,8 @@ int hcy_finufft_execute(hcy_finufft_plan *p, void *c, void *f, int adjoint)
 {
     if (!p)
         return refuse_as(FINUFFT_ERR_PLAN_NOTVALID, "no plan");
+    if (p->refused)
+        return refuse_as(FINUFFT_ERR_PLAN_NOTVALID, "the plan's last points were refused, so it has none");
     lock(p);
     int status = run_plan_or_stage(p, c, f, adjoint != 0);
     unlock(p);

@@ -291,8 +291,11 @@ static int choose_way(hcy_nufft *p, const void *const *points, const void *const
     double grid_ns = 0;
     size_t n = p->n_points;
     p->way = type3 ? &hcy__nufft_type3 : &hcy__nufft_on_grid;
-    if (type3 && (!n || !p->n_targets)) /* there is no grid to choose */
+    /* There is no grid to choose, and that of points before is not of these. */
+    if (type3 && (!n || !p->n_targets)) {
+        memset(p->job.grid, 0, sizeof p->job.grid);
         return 0;
+    }
     int status = type3 ? hcy__nufft_choose_type3(p, points, targets, &grid_ns) : hcy__nufft_choose(p, n ? n : 1);
     /* Points and targets may be too far apart for any grid; a sum that was asked for does without. */
     if (status == HCY_ERANGE && type3 && p->opts.method == HCY_NUFFT_DIRECT) {

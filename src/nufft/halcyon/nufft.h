@@ -192,7 +192,8 @@ HCY_API int hcy_nufft_split_execute(hcy_nufft_split *split, void *c, void *f, in
 HCY_API int hcy_nufft_split_share(size_t *n_points, double *speed, const hcy_nufft_split *split,
                                   size_t device) HCY_MUST_USE;
 
-/* What a plan has chosen; sizes of the fine grid are 0 before the points are known. */
+/* What a plan has chosen; sizes of the fine grid are 0 before the points are known, and of a type 3 without
+ * points or targets. */
 typedef struct hcy_nufft_info {
     size_t size;          /* sizeof(hcy_nufft_info), set by the caller */
     int type, dim, precision;
