@@ -4,9 +4,11 @@
  * the residual's square is made 0, with which alpha and beta are 0 from there on, and x stays; CG says so.  So it is
  * when the residual, or the gradient of CGLS, is 2^-100 of the first: x has not changed for long, but the recursion
  * goes on to make it smaller, until squares leave the numbers' range and the quotients of what is left of them are
- * anything, or until it is rounding alone, of which steps grow that lead away from x.  CGLS and normal equations, whose
- * gradients are of misfits that may stay, end too where a gradient that was near its rounding grows (turn_scaled,
- * watch_gradient): of an A that has not full rank the next directions are ones that A takes to 0.
+ * anything, or until it is rounding alone, of which steps grow that lead away from x. CG without a tolerance ends
+ * sooner, where the residual is within the rounding of b (lift_floor): of a singular A what is left is what A takes to
+ * 0. CGLS and normal equations, whose gradients are of misfits that may stay, end too where a gradient that was near
+ * its rounding grows (turn_scaled, watch_gradient): of an A that has not full rank the next directions are ones that A
+ * takes to 0.
  */
 #include "solve_priv.h"
 
@@ -22,7 +24,8 @@ enum {
     BETA = HCY__CG_BETA,
     LENGTH = HCY__CG_NUMBERS, /* |p|^2, of CGLS |p / SCALE|^2: a square with SCALE^2 in it may be beyond a double */
     LARGEST,
-    VALUE,
+    SQUARE_NUMBERS,
+    VALUE = SQUARE_NUMBERS,
     LOWEST,
     NORMAL_NUMBERS,
     SCALE = NORMAL_NUMBERS,
@@ -61,6 +64,20 @@ int hcy__cg_begin(hcy_solver *s)
     return status ? status : SOLVER_EVAL(s, "least = ldexp(rr, -200)", OPERAND(least), OPERAND(rr));
 }
 
+/* A product that is within the rounding of the largest that a direction has shown says nothing of A, and a step by it
+ * may be of any length: so it is none.  (|p|^2 follows from the one before, as the residual is orthogonal to it.) */
+static int drop_rounding(hcy_solver *s)
+{
+    hcy_array *next = s->n[NEXT_SQUARE], *pz = s->n[CURVATURE], *beta = s->n[BETA], *length = s->n[LENGTH],
+              *largest = s->n[LARGEST];
+    return SOLVER_EVAL(s,
+                       "length = next + beta * beta * length;"
+                       "largest = where(length > 0, maximum(largest, pz / length), largest);"
+                       "pz = where(pz > tiny * largest * length, pz, 0)",
+                       OPERAND(length), OPERAND(next), OPERAND(beta), OPERAND(largest), OPERAND(pz),
+                       hcy_op_real("tiny", hcy__is_single(&s->op->desc.domain) ? 0x1p-24 : 0x1p-53));
+}
+
 int hcy__cg_step(hcy_solver *s, int (*multiply)(hcy_solver *s, hcy_array *z, hcy_array *p))
 {
     hcy_array *x = s->x, *p = s->d[DIRECTION], *r = s->d[RESIDUAL], *z = s->d[PRODUCT], *rr = s->n[SQUARE],
@@ -69,6 +86,8 @@ int hcy__cg_step(hcy_solver *s, int (*multiply)(hcy_solver *s, hcy_array *z, hcy
     int status = multiply(s, z, p);
     if (!status)
         status = hcy__solver_dot(s, pz, false, p, z);
+    if (!status && s->method->is_square)
+        status = drop_rounding(s);
     if (!status)
         status = SOLVER_EVAL_SQUARE(s, next, false,
                                     "alpha = where(pz > 0, rr / pz, 0); rr = where(pz > 0, rr, 0); x += @(alpha)*p;"
@@ -115,6 +134,18 @@ static int watch_gradient(hcy_solver *s)
                        OPERAND(value), OPERAND(beta), hcy_op_real("near", near_rounding(s)));
 }
 
+/* What drop_rounding() begins with; and without a tolerance FLOOR is where nothing is gained any more. */
+static int lift_floor(hcy_solver *s, hcy_array *b)
+{
+    hcy_array *rr = s->n[SQUARE], *next = s->n[NEXT_SQUARE], *least = s->n[FLOOR], *beta = s->n[BETA],
+              *length = s->n[LENGTH], *largest = s->n[LARGEST], *bb = s->n[ALPHA];
+    int status = hcy__solver_dot(s, bb, false, b, b);
+    return status ? status
+                  : SOLVER_EVAL(s, "next = rr; beta = 0; length = 0; largest = 0; least = maximum(least, near * bb)",
+                                OPERAND(next), OPERAND(rr), OPERAND(beta), OPERAND(length), OPERAND(largest),
+                                OPERAND(least), OPERAND(bb), hcy_op_real("near", hcy__nothing_gained(s)));
+}
+
 static int start_cg(hcy_solver *s, hcy_array *b)
 {
     hcy_array *r = s->d[RESIDUAL], *z = s->d[PRODUCT];
@@ -130,6 +161,8 @@ static int start_cg(hcy_solver *s, hcy_array *b)
         status = SOLVER_EVAL(s, "r -= z; stuck = 0", OPERAND(r), OPERAND(z), hcy_op_array("stuck", s->stuck));
     if (!status)
         status = hcy__cg_begin(s);
+    if (!status && s->method->is_square)
+        status = lift_floor(s, b);
     if (!status && s->method->n_range)
         status = SOLVER_EVAL(s, "length = rr; lowest = rr", hcy_op_array("length", s->n[LENGTH]),
                              hcy_op_array("lowest", s->n[LOWEST]), hcy_op_array("rr", s->n[SQUARE]));
@@ -151,7 +184,7 @@ static int step_cg(hcy_solver *s)
 
 const struct hcy__method hcy__method_cg = { .name = "cg",
                                             .n_domain = HCY__CG_VECTORS,
-                                            .n_numbers = HCY__CG_NUMBERS,
+                                            .n_numbers = SQUARE_NUMBERS,
                                             .is_square = true,
                                             .is_damped = true,
                                             .stuck = NOT_POSITIVE,

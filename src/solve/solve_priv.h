@@ -85,6 +85,9 @@ int hcy__solver_eval_square(hcy_solver *solver, hcy_array *number, bool of_range
 int hcy__solver_note(hcy_solver *solver, hcy_array *square);
 /* The same where that is `scale` times too large. */
 int hcy__solver_note_over(hcy_solver *solver, hcy_array *square, hcy_array *scale);
+/* What |b|^2 is multiplied by for the square of a residual that is rounding: within 4 times half of the last bit of b.
+ * 0 where a tolerance says when to end. */
+double hcy__nothing_gained(const hcy_solver *solver);
 /* r = b - A x. */
 int hcy__solver_misfit(hcy_solver *solver, hcy_array *r, hcy_array *b);
 /* g = A^H (A y - b), or what that is with is_gram; r of the range is written. */
