@@ -140,6 +140,9 @@ static void check_empty(void)
             double error = status ? 1 : oracle_execute(&p, plan, false);
             double back = status ? 1 : oracle_execute(&p, plan, true);
             ok(error <= 1e-8 && back <= 1e-8, "type %d, %zu points, %zu modes or targets", type, m, p.n);
+            hcy_nufft_info info = HCY_NUFFT_INFO_INIT;
+            ok(!status && !hcy_nufft_get_info(&info, plan) && !info.grid[0] == (type == 3) &&
+                   !info.grid_bytes == (type == 3), "... on a grid, but of type 3");
             if (type == 1 && !m) {
                 is_int(hcy_nufft_execute(plan, NULL, NULL), HCY_EINVAL, "... to nowhere");
                 ok(strstr(hcy_last_error()->text, "no coefficients") != NULL, "... is told: %s", hcy_last_error()->text);
@@ -149,6 +152,39 @@ static void check_empty(void)
             hcy_nufft_destroy(plan);
             oracle_close(&p);
         }
+}
+
+/* Of a single mode all points at the same place are off by the same, which at +-pi is the most. */
+static void check_one_mode(void)
+{
+    static const double eps[2] = { 3.82e-5, 4.96e-5 };
+    for (int dim = 1; dim <= 3; dim++)
+        for (int k = 0; k < 2; k++) {
+            struct problem p;
+            oracle_open(&p, HCY_F64, 2, dim, (const int64_t[]){ 1, 1, 1 }, 2, 0, 1);
+            for (int d = 0; d < dim; d++)
+                for (int i = 0; i < 2; i++)
+                    ((double *)p.x[d])[i] = i ? 3.14159265358979 : -3.14159265358979;
+            double error = oracle_run(&p, dev, eps[k], NULL);
+            ok(error <= 2 * eps[k], "one mode at +-pi, %d-D, %g: %.1e", dim, eps[k], error);
+            oracle_close(&p);
+        }
+}
+
+/* One axis of so many modes that twice as many cells are too many has a grid of fewer. */
+static void check_many_modes(void)
+{
+    static const struct {
+        int64_t modes;
+        int status;
+    } cases[] = { { 1070000000, 0 }, { 1500000000, 0 }, { 1700000000, 0 }, { 1800000000, HCY_ERANGE } };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
+        hcy_nufft *plan = NULL;
+        desc.modes[0] = cases[i].modes;
+        is_int(hcy_nufft_create(&plan, dev, &desc, NULL), cases[i].status, "%lld modes", (long long)cases[i].modes);
+        hcy_nufft_destroy(plan);
+    }
 }
 
 /* A type 3 with a single target, a single point, or everything far from 0; one that is too wide. */
@@ -638,6 +674,8 @@ static void check_alike(void)
     check_options();
     check_points();
     check_empty();
+    check_one_mode();
+    check_many_modes();
 }
 
 int main(int argc, char **argv)
