@@ -268,8 +268,8 @@ static int run_cell(struct bench *b, const struct bench_cell *cell)
         status = make_peer(b, &desc, &peer_plan);
     if (!status)
         status = run_rounds(b, &p, &desc, plan, peer_plan, &ours, &peer);
-    const struct nufft_row row = { name, cell->dim, cell->type, cell->precision == HCY_F32, cell->eps, p.m, ours, peer,
-                                   b->peer.there };
+    const struct nufft_row row = { name, cell->dim, cell->type, cell->precision == HCY_F32, cell->eps, p.m * p.vectors,
+                                   ours, peer, b->peer.there };
     if (!status && b->take)
         b->take(b->payload, &row);
     else if (!status)

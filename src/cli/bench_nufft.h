@@ -13,7 +13,7 @@ struct nufft_row {
     const char *name;
     int dim, type, single;
     double eps;
-    size_t points;
+    size_t points; /* of all vectors */
     struct nufft_figures ours, peer;
     int has_peer;
 };

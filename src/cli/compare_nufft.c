@@ -2,8 +2,8 @@
 #include "bench_nufft.h"
 #include "compare.h"
 #include "interrupt.h"
+#include <halcyon/backend.h>
 #include <math.h>
-#include <unistd.h>
 
 static json_t *figures_of(const struct nufft_row *row, const struct nufft_figures *f)
 {
@@ -44,7 +44,7 @@ static int run_transforms(json_t *object, const struct compare_job *job, const v
                         (const char *)what);
     }
     /* FINUFFT has the machine for itself while it runs, as each device has. */
-    if (bench_nufft_rows(device, v->cells, (int)sysconf(_SC_NPROCESSORS_ONLN), v->finufft, v->points.value, take_row,
+    if (bench_nufft_rows(device, v->cells, (int)hcy_processors(), v->finufft, v->points.value, take_row,
                          cells))
         value_put_text(object, "error", *hcy_last_error()->text ? hcy_last_error()->text : "see the messages above");
     hcy_device_release(device);
