@@ -74,6 +74,8 @@ check 'bench --error-model' equals "`value error_model --error-model none`" none
 check 'bench --error-model: another plan' test "`value plan --error-model none`" != "$plan"
 check 'bench --poni' test "`value plan -p s.poni`" != "$plan"
 check 'bench --poni that is none' refused 1 'none.poni' bench -p none.poni
+mkdir many && "$halcyon" decompress s.h5 -o many/f_%02d.npy -q
+check 'bench of many files' sh -c "'$halcyon' bench 'many/*.npy' -d cpu@threads=1 --rounds 1 --json | '$json' frames | grep -qx 3"
 check 'bench --frames' equals "`value frames --frames 2`" 2
 check 'bench: all frames' equals "`value frames`" 3
 check 'bench --batch' equals "`value figures.5.batch --batch 2`" 2

@@ -123,6 +123,24 @@ check 'an interrupted run leaves nothing' sh -c "
         -o never.html >i.out 2>i.err & sleep 2; kill -TERM \$!; wait \$!
     test \$? = 1 && grep -q interrupted i.err && [ -z \"\`ls -A tmp\`\" ] && [ ! -e never.html ]"
 
+# Whatever ends it, as a second signal does that comes before the first has been heeded.
+if command -v setsid >/dev/null; then
+    check '... nor does one that is ended outright' sh -c "
+        TMPDIR=tmp setsid '$halcyon' compare -q big.h5 -p big.poni --rounds 1000 -d cpu@threads=1@simd=portable --frames 4 >i.out 2>&1 &
+        until [ -n \"\`ls -A tmp\`\" ]; do kill -0 \$! || exit 1; sleep 0.05; done
+        kill -KILL \$!; kill -TERM -\$!; wait
+        i=0; until [ -z \"\`ls -A tmp\`\" ]; do i=\`expr \$i + 1\`; [ \$i -lt 200 ] || exit 1; sleep 0.05; done"
+else
+    skip 'no setsid here: a run that is ended outright'
+fi
+check 'a size that cannot be made costs its figures alone' sh -c "ulimit -f 300
+    TMPDIR=tmp '$halcyon' compare -q s.h5 -p s.poni -n 50 --rounds 1 --sizes -d cpu@threads=1 --json >room.json 2>room.err &&
+    grep -q 'Eiger500k.h5: writing failed' room.err && [ -z \"\`ls -A tmp\`\" ]"
+check '... the others are in the report' number devices.0.frames_per_s room.json 0.001 1e9
+mkdir many && "$halcyon" decompress s.h5 -o many/f_%02d.npy --frames 0:4 -q
+check 'many files are one stack' sh -c "'$halcyon' compare -q 'many/*.npy' -p s.poni -n 50 --rounds 1 --json -d cpu@threads=1 >many.json"
+check '... of all their frames' equals "`value stack.frames many.json` `value devices.0.failed_frames many.json`" '4 0'
+
 # Counters of energy as the kernel shows them, in a /sys of our own: one package that begins anew every 5 J, what is inside of
 # it, and the same by another way.
 cat >counters <<'EOF'

@@ -4,6 +4,7 @@
  * `halcyon integrate` does, without writing.  Every figure is the best of several rounds over all frames. */
 #include "bench_tune.h"
 #include "guard.h"
+#include "inputs.h"
 #include "interrupt.h"
 #include "mask.h"
 #include "progress.h"
@@ -47,7 +48,8 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_bench_command = {
     "bench", "how fast each stage is here, and the whole", "[STACK]", 0, 1, options,
-    "Pixels that the first frame marks invalid are masked.  Without STACK one is simulated\n"
+    "STACK may be many files: 'a/*.tif', a directory, @LIST of paths.  Pixels that the\n"
+    "first frame marks invalid are masked.  Without STACK one is simulated\n"
     "(EIGER 4M, 32 frames) in TMPDIR and removed afterwards.  `halcyon bench nufft` is of\n"
     "non-uniform FFTs and has a help of its own."
 };
@@ -310,7 +312,9 @@ static int make_bench_plan(struct bench *b)
 
 static int measure_stack(struct bench *b, const char *path)
 {
-    int status = hcy_stack_open(&b->frames.stack, path, b->values->dataset);
+    hcy_stack_options opts = HCY_STACK_OPTIONS_INIT;
+    opts.dataset = b->values->dataset;
+    int status = inputs_open(&b->frames.stack, NULL, path, &opts);
     if (status)
         return cli_fail(status);
     b->frames.info = hcy_stack_get_info(b->frames.stack);

@@ -45,6 +45,7 @@ const struct cli_command cli_compare_command = {
     1,
     2,
     options,
+    "STACK may be many files: 'a/*.tif', a directory, @LIST of paths.\n"
     "Results are held against the CPU's.  Two reports made by --json are laid side by side.\n"
     "Exit status: 0 if there is a report, also where a device of it failed; 1 if not."
 };

@@ -24,12 +24,15 @@ struct compare_values {
 #ifdef HAVE_JANSSON
 #include "stage.h"
 #include <jansson.h>
+#include <sys/types.h>
 
 /* What all processes share: inherited by fork, `mask` and the curves in shared memory. */
 struct compare_job {
     const struct compare_values *values;
     const char *path;
-    char folder[256]; /* for files that live as long as a measurement */
+    char folder[256]; /* for files that live as long as a measurement (compare_folder.c) */
+    pid_t remover;    /* the process that removes it, when folder_end is closed everywhere; 0: there is none */
+    int folder_end;
     const hcy_azint_plan *plan;
     uint8_t *mask;
     double *curves, *reference; /* [n][2][n_bins]: intensity, sigma; NaN: the frame failed */
@@ -55,6 +58,11 @@ void value_sort(double *numbers, size_t n);
 
 /* --- Measuring --- */
 
+/* The job's folder, CLI_*; its end. */
+int compare_make_folder(struct compare_job *job);
+void compare_remove_folder(struct compare_job *job);
+/* The job's stack, as inputs_open() has it. */
+int compare_open(hcy_stack **stack, size_t *n_files, const struct compare_job *job);
 /* A whole report of a stack, CLI_*. */
 int compare_measure(json_t **report, const struct compare_values *values, const char *path);
 /* In a process of its own: `work` fills an object.  What ends the process otherwise becomes its "error". */

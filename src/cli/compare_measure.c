@@ -393,7 +393,7 @@ static int open_measure(struct measure *m, const struct compare_job *job, const 
     struct stage_frames *f = &m->frames;
     *m = (struct measure){ .job = job };
     opts.batch = (uint32_t)v->batch.value;
-    int status = hcy_stack_open(&f->stack, job->path, v->dataset);
+    int status = compare_open(&f->stack, NULL, job);
     if (!status)
         status = hcy_device_open_list(&m->devices, &m->n_devices, devices);
     if (status)

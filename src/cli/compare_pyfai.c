@@ -62,7 +62,7 @@ static int run_python(json_t *object, const struct compare_job *job, const void 
     if (status)
         return status;
     value_put_text(a, "poni", v->poni);
-    value_put_text(a, "stack", job->path);
+    value_put_text(a, "stack", info->path);
     value_put_text(a, "dataset", info->dataset);
     value_put_text(a, "folder", job->folder);
     value_put(a, "frames", (double)job->n);
@@ -93,13 +93,16 @@ void compare_pyfai(json_t *report, const struct compare_job *job)
 {
     char path[320];
     hcy_stack *stack = NULL;
+    size_t n_files = 1;
     json_t *pyfai = NULL;
     const char *why = NULL;
     /* What pyFAI cannot do is told before its process is started, whose own words would be a traceback. */
     if (!job->values->poni)
         why = "pyFAI needs a geometry of its own: give -p";
-    else if (hcy_stack_open(&stack, job->path, job->values->dataset))
+    else if (compare_open(&stack, &n_files, job))
         why = hcy_last_error()->text;
+    else if (n_files > 1)
+        why = "the stack is of several files, and the script reads one";
     else if (!*hcy_stack_get_info(stack)->dataset)
         why = "the stack is not an HDF5 dataset, which is what the script reads";
     if (!why) {

@@ -2,11 +2,11 @@
 #include "compare.h"
 #include "geometry.h"
 #include "guard.h"
+#include "inputs.h"
 #include "interrupt.h"
 #include "mask.h"
 #include "progress.h"
 #include "timer.h"
-#include <dirent.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,13 +32,20 @@ struct run {
 
 /* --- What is integrated --- */
 
+int compare_open(hcy_stack **stack, size_t *n_files, const struct compare_job *job)
+{
+    hcy_stack_options opts = HCY_STACK_OPTIONS_INIT;
+    opts.dataset = job->values->dataset;
+    return inputs_open(stack, n_files, job->path, &opts);
+}
+
 static int mask_first_frame(json_t *object, const struct compare_job *job, const void *what)
 {
     const struct run *r = what;
     hcy_device *cpu = NULL;
     hcy_stack *stack = NULL;
     (void)object;
-    int status = hcy_stack_open(&stack, job->path, job->values->dataset);
+    int status = compare_open(&stack, NULL, job);
     if (!status)
         status = hcy_device_open(&cpu, "cpu");
     if (!status && cli_mask_frame(job->mask, stack, cpu, &r->poni, &r->azint, 0))
@@ -122,14 +129,13 @@ static int guard_compare_files(const struct run *r)
 static int open_run(struct run *r, const char *path)
 {
     const struct compare_values *v = r->job.values;
-    const char *folder = getenv("TMPDIR");
     /* What the user names is read first, so that what is wrong with it is told before anything is measured. */
     int status = v->poni ? hcy_poni_read(&r->poni, v->poni) : 0;
+    r->job.path = path;
     if (!status)
-        status = hcy_stack_open(&r->stack, path, v->dataset);
+        status = compare_open(&r->stack, NULL, &r->job);
     if (status)
         return cli_fail(status);
-    r->job.path = path;
     if (v->nufft)
         status = check_apart(compare_apart(&r->job, compare_check_nufft, NULL), "--nufft");
     if (status)
@@ -144,37 +150,15 @@ static int open_run(struct run *r, const char *path)
         status = guard_compare_files(r);
     if (status)
         return status;
-    /* Measurements need a folder of their own, whose whole contents may be removed in the end. */
-    if ((size_t)snprintf(r->job.folder, sizeof r->job.folder, "%s/halcyon-compare-XXXXXX", folder ? folder : "/tmp") >=
-            sizeof r->job.folder ||
-        !mkdtemp(r->job.folder)) {
-        /* Otherwise the end would empty whatever folder the cut-off name happens to be. */
-        r->job.folder[0] = '\0';
-        return cli_error("no folder for measurements can be made in %s (TMPDIR)", folder ? folder : "/tmp");
-    }
-    status = make_compare_plan(r);
+    status = compare_make_folder(&r->job);
+    if (!status)
+        status = make_compare_plan(r);
     return status ? status : make_curves_memory(r);
-}
-
-/* Only what this command put there is in the folder. */
-static void remove_folder(const char *path)
-{
-    DIR *dir = *path ? opendir(path) : NULL;
-    char name[600];
-    for (struct dirent *entry; dir && (entry = readdir(dir));) {
-        snprintf(name, sizeof name, "%s/%s", path, entry->d_name);
-        if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
-            unlink(name);
-    }
-    if (!dir)
-        return;
-    closedir(dir);
-    rmdir(path);
 }
 
 static void close_run(struct run *r)
 {
-    remove_folder(r->job.folder);
+    compare_remove_folder(&r->job);
     if (r->job.curves)
         munmap(r->job.curves, r->curves_bytes);
     if (r->job.mask)
@@ -493,8 +477,9 @@ static int measure_size(json_t *sizes, const struct run *of, const char *detecto
     char stack[320], poni[320];
     const json_t *device;
     size_t i;
-    interrupt_removes(stack, poni);
     int status = simulate_size(stack, poni, &of->job, detector);
+    /* Simulating has caught signals for itself, and let them go. */
+    interrupt_catch();
     /* The simulated stack has its own geometry, and its dataset's name is not the user's. */
     values.poni = poni;
     values.dataset = NULL;
@@ -516,21 +501,20 @@ static int measure_size(json_t *sizes, const struct run *of, const char *detecto
     /* One size lies in the folder at a time, since that may be memory. */
     unlink(stack);
     unlink(poni);
-    interrupt_removes(NULL, NULL);
     return status;
 }
 
-static int measure_sizes(json_t *report, struct run *r, const json_t *devices)
+static void measure_sizes(json_t *report, struct run *r, const json_t *devices)
 {
     static const char *const detectors[] = { "Eiger500k", "Eiger1M", "Eiger4M", "Eiger9M" };
     json_t *sizes = json_array();
     int status = CLI_OK;
+    /* One that cannot be made, for want of room mostly, is said; what was measured before is a report nevertheless. */
     for (size_t i = 0; !status && !interrupt_came() && i < sizeof detectors / sizeof detectors[0]; i++) {
         progress_say(&r->progress, "stacks of %s ...", detectors[i]);
         status = measure_size(sizes, r, detectors[i], devices);
     }
     json_object_set_new(report, "sizes", sizes);
-    return status;
 }
 
 /* --- The report --- */
@@ -567,8 +551,8 @@ static int measure_all(json_t *report, struct run *r, const char *path)
         put_together(report, r, devices, stack);
     if (!status && v->python && !interrupt_came())
         compare_pyfai(report, &r->job);
-    if (!status && v->sizes)
-        status = measure_sizes(report, r, devices);
+    if (!status && v->sizes && !interrupt_came())
+        measure_sizes(report, r, devices);
     if (!status && v->nufft && !interrupt_came())
         compare_nufft(report, &r->job, devices);
     /* A report in which devices are missing because of an interruption would look as if they had not been there. */

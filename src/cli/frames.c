@@ -1,6 +1,7 @@
 /* frames.c - reading and decoding by threads, and what is said about it. */
 #include "frames.h"
 #include "guard.h"
+#include "inputs.h"
 #include "interrupt.h"
 #include "shard.h"
 #include <halcyon/bslz4.h>
@@ -40,13 +41,8 @@ int frames_open(struct frames *f)
     opts.dataset = f->dataset;
     opts.channel = f->channel;
     progress_say(&f->progress, "opening %s ...", f->path);
-    char **paths = NULL;
-    size_t n = 0;
     /* A pattern, a directory and a list are one stack of many files. */
-    int status = hcy_files_find(&paths, &n, f->path);
-    if (!status)
-        status = hcy_stack_open_files(&f->stack, (const char *const *)paths, n, &opts);
-    hcy_list_free(paths);
+    int status = inputs_open(&f->stack, NULL, f->path, &opts);
     progress_clear(&f->progress);
     if (status)
         return cli_fail(status);

@@ -1,7 +1,6 @@
 /* inputs.c - see inputs.h. */
 #include "inputs.h"
 #include "guard.h"
-#include <halcyon/stack.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,6 +45,19 @@ void inputs_free(struct inputs *in)
     free(in->lists);
     free(in->files);
     *in = (struct inputs){ 0 };
+}
+
+int inputs_open(hcy_stack **stack, size_t *n_files, const char *word, const hcy_stack_options *opts)
+{
+    char **paths = NULL;
+    size_t n = 0;
+    int status = hcy_files_find(&paths, &n, word);
+    if (!status)
+        status = hcy_stack_open_files(stack, (const char *const *)paths, n, opts);
+    hcy_list_free(paths);
+    if (n_files)
+        *n_files = n;
+    return status;
 }
 
 int inputs_each(const char *output)

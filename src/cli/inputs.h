@@ -3,6 +3,7 @@
 #define HCY_CLI_INPUTS_H
 
 #include "cli.h"
+#include <halcyon/stack.h>
 
 struct inputs {
     const char **files; /* [n], in the order of the words */
@@ -15,6 +16,8 @@ struct inputs {
  * be freed in any case. */
 int inputs_find(struct inputs *inputs, const char *const *words, size_t n_words);
 void inputs_free(struct inputs *inputs);
+/* The files of one word as one stack; *n_files (NULL is fine): how many these are.  HCY_E*, as cli_fail() tells it. */
+int inputs_open(hcy_stack **stack, size_t *n_files, const char *word, const hcy_stack_options *opts);
 
 /* Is there a %s in this output, so that each file has one of its own? */
 int inputs_each(const char *output);

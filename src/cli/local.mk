@@ -35,7 +35,7 @@ halcyon_LDADD = libhls_plan.la libhalcyon.la $(ZMQ_LIBS)
 halcyon_SOURCES += src/cli/compare.h src/cli/compare.c
 if HAVE_JANSSON
 halcyon_SOURCES += src/cli/compare_value.c src/cli/compare_machine.c src/cli/compare_apart.c src/cli/compare_run.c \
-    src/cli/compare_measure.c src/cli/compare_limits.c src/cli/compare_energy.c src/cli/compare_nufft.c \
+    src/cli/compare_measure.c src/cli/compare_folder.c src/cli/compare_limits.c src/cli/compare_energy.c src/cli/compare_nufft.c \
     src/cli/compare_pyfai.c src/cli/compare_table.c src/cli/compare_caveats.c src/cli/compare_page.c src/cli/compare_charts.h src/cli/compare_charts.c src/cli/compare_charts_lists.c \
     src/cli/compare_svg.h src/cli/compare_svg.c
 halcyon_LDADD += $(JANSSON_LIBS)

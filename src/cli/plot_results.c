@@ -1,6 +1,7 @@
 /* plot_results.c - see plot_results.h.  Rows are read when they are needed: a map of many curves is averaged to the
  * picture's resolution as it is read, so memory does not depend on how many there are. */
 #include "plot_results.h"
+#include "inputs.h"
 #include "kind.h"
 #include <halcyon/backend.h>
 #include <halcyon/host_array.h>
@@ -126,20 +127,15 @@ int plot_open_results(struct plot_job *job, enum plot_input *input)
         hcy_error why = *hcy_last_error();
         hcy_stack *stack = NULL;
         hcy_stack_options opts = HCY_STACK_OPTIONS_INIT;
-        char **paths = NULL;
-        size_t n = 0;
         opts.dataset = job->wish->dataset;
         opts.channel = job->wish->channel;
-        int status = hcy_files_find(&paths, &n, job->paths[i]);
-        if (!status)
-            status = hcy_stack_open_files(&stack, (const char *const *)paths, n, &opts);
+        int status = inputs_open(&stack, NULL, job->paths[i], &opts);
         /* Data files that are not there are why it is nothing else, either; and so is damage. */
         hcy_error lack = *hcy_last_error();
         int lacks = (status == HCY_ENOENT && !is_read_as_array(job->paths[i])) || status == HCY_ECORRUPT ||
                     status == HCY_ETIMEOUT;
         if (lacks)
             why = lack;
-        hcy_list_free(paths);
         hcy_stack_close(stack);
         /* Arrays beside one another in HDF5 would be drawn as if they were frames, or named one by one. */
         enum kind kind = job->wish->dataset ? KIND_OTHER : kind_of(job->paths[i]);
