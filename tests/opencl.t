@@ -11,7 +11,7 @@ skip() { echo "1..0 # SKIP $1"; exit 0; }
 "$halcyon" devices > devices 2>&1
 grep -q '^opencl:0 ' devices || skip "$(grep -m 1 '^opencl' devices || echo 'no OpenCL here')"
 "$halcyon" simulate s.h5 --shape 300x500 --frames 20 --quiet > log 2>&1 || skip "$(cat log)"
-echo "1..14"
+echo "1..15"
 
 same() { # TEXT ARGUMENTS...
     what=$1
@@ -74,4 +74,11 @@ cmp image.npy quiet.npy >&2 && echo "ok - recon: the step before leaves no trace
 set -- recon c_samples.npy -t c_trajectory.npy -n 16,16 --reg llr:0.002:4 --iterations 3 --deterministic -d opencl:0
 "$halcyon" "$@" -o blocks.npy 2> log && "$halcyon" "$@" -o same.npy -q && cmp blocks.npy same.npy >&2 &&
     echo "ok - ... nor with blocks that move" || echo "not ok - ... nor with blocks that move"
+# Where nothing is kept, a driver is asked for no binary, for which PoCL compiles each kernel once more, for any group (0-0-0).
+HALCYON_CACHE_DIR='' POCL_CACHE_DIR=$dir/off
 apart integrate 'frames in' integrate s.h5 -p s.poni -o x.dat -d opencl:0
+if [ -d off ] && { find off -name 0-0-0 | grep . >&2 || ! find off -name '*.so' | grep . >/dev/null; }; then
+    echo "not ok - without a cache no kernel is compiled twice"
+else
+    echo "ok - without a cache no kernel is compiled twice"
+fi

@@ -82,6 +82,12 @@ bool gpu_cache_includes(const char *text)
     return false;
 }
 
+bool gpu_cache_is_on(void)
+{
+    char dir[PATH_MAX];
+    return !hcy_cache_folder(dir, sizeof dir, "kernels");
+}
+
 void gpu_cache_write(const char *kind, uint64_t key, uint64_t check, const void *data, size_t size)
 {
     char path[PATH_MAX + 40];

@@ -105,7 +105,8 @@ int cl_build(cl_program *program, char **log, struct cl_device *d, const char *t
 {
     uint64_t key = hash_for_device(14695981039346656037u, d, text, options),
              check = hash_for_device(0x9e3779b97f4a7c15u, d, text, options);
-    const bool kept = !gpu_cache_includes(text) && !gpu_cache_includes(options);
+    /* PoCL compiles all kernels of a program once more for its binary, so that none is asked for in vain. */
+    const bool kept = gpu_cache_is_on() && !gpu_cache_includes(text) && !gpu_cache_includes(options);
     /* Two hashes from different starts leave no chance that another text's binary fits. */
     cl_int error = 0;
     if (kept && build_cached(d, key, check, options, program))
