@@ -614,10 +614,10 @@ interrupted()
 {
     limit=$1
     shift
-    for pause in 1 5 20; do
+    for pause in 0.3 1 4 20; do
         rm -f w.npy y.npy
         "$halcyon" recon "$@" --dcf cells --save-dcf w.npy --iterations 100000 --tolerance 0 -o y.npy 2>said &
-        while [ ! -s w.npy ] && kill -0 $!; do :; done
+        while [ ! -s w.npy ] && kill -0 $!; do sleep 0.05; done
         sleep $pause
         kill -TERM $!
         wait $!
