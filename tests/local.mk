@@ -301,6 +301,9 @@ endif
 # --- All of them ---
 
 check_PROGRAMS += $(test_public) $(test_internal) $(cts_programs)
+# What a compiler says of all programs that tests run, without linking them.
+test-objects: $(foreach program,$(check_PROGRAMS),$($(subst -,_,$(subst /,_,$(program)))_OBJECTS))
+.PHONY: test-objects
 all_tests = $(test_scripts) $(cts_launchers) $(test_internal) $(test_public) $(xrt_launchers)
 TESTS += $(all_tests)
 EXTRA_DIST += tests/run-test tests/tsan.supp tests/configurations tests/cli.sh tests/soak.sh $(test_scripts) tests/fake_cuda.c tests/fake_nccl.c tests/fake_nvtx.c tests/inject.c \
