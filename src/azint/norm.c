@@ -41,8 +41,9 @@ void hcy__azint_norm_row(const struct worker *w, size_t i)
             norm *= 0.5 * (1 + (z * z - f * ((x * x - y * y) * c2 - 2 * x * y * s2)) / r2);
         if (b->has_arrays)
             norm *= correction(b, i * b->g.width + j);
-        /* A masked pixel has no part in the scale of norms, and devices refuse those above 1, whoever has them. */
-        if (b->mask[i * b->g.width + j] && norm > 1)
+        /* A masked pixel has no part in the scale of norms, and devices refuse those above 1, whoever has them: few, so
+         * that the mask is read for no others. */
+        if (norm > 1 && b->mask[i * b->g.width + j])
             norm = 0;
         /* Single precision is what the tables hold, so that everything that is computed from norms sees
          * the same number. */
