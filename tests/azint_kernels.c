@@ -522,8 +522,11 @@ static void test_types(void)
                              kind == ORACLE_WILD ? 31 : 173, 307, 100, 9))
             bail_out("no memory for a plan");
         for (uint32_t type = HCY_PIXEL_U8; type <= HCY_PIXEL_F64; type += TYPE_STEP)
-            for (unsigned k = 0; k < 3 && wanted(type); k++) {
+            for (unsigned k = 0; k < 3; k++) {
                 static const enum temper tempers[] = { DIM, PEAKS, TEMPERS };
+                /* Of pixels with a sign a few are looked at in any case. */
+                if (!wanted(type) && !(few && type == HCY_PIXEL_I16 && kind == ORACLE_SPLIT && k == 2))
+                    continue;
                 bool mixed = tempers[k] == TEMPERS;
                 char name[64];
                 snprintf(name, sizeof name, "%s %s", kinds[kind],

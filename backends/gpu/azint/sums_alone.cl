@@ -1,13 +1,13 @@
 /* sums_alone.cl - images to sums on a processor: one item a group, which takes a few frames through the plan at once.
  *
- * FRAMES_ALONE, how many, is given when the text is compiled.  Sums of narrow unsigned pixels fit 64 bits within a
- * segment; others are added in full, pixel by pixel.
+ * FRAMES_ALONE, how many, is given when the text is compiled.  Sums of narrow pixels fit 64 bits within a segment;
+ * others are added in full, pixel by pixel.
  */
 #pragma once
 #include "azint/sums.cl"
 
 #if GROUP_SIZE == 1
-#define NARROW (PIXEL_BYTES <= 4 && !PIXEL_SIGNED && !PIXEL_FLOAT)
+#define NARROW (PIXEL_BYTES <= 4 && !PIXEL_FLOAT)
 
 /* The plan is far larger than caches and walked in steps of 1 KiB, the images by bins: what comes next is asked for
  * ahead, which makes this kernel a third faster (PoCL, Zen 5).  Such an address may lie behind its memory. */
@@ -24,7 +24,7 @@
 struct alone {
     struct azint_plan plan;
     const hcy_azint_job *job;
-    u64 lowest;  /* the lowest value that may be invalid */
+    u64 from, span; /* values from here on that are valid, so many */
     u64 tile;
     int shared;  /* other groups add to the same sums */
     const u8 *images[FRAMES_ALONE]; /* at the tile */
@@ -59,7 +59,7 @@ DEVICE void sum_lane(struct alone *a, const uint4 *quads, u32 n, u64 bin, u32 j,
 {
 #if NARROW
     /* Up to 16 products of 24 and 32 bits need no more than 64. */
-    u64 signal[FRAMES_ALONE], variance[FRAMES_ALONE], lowest = a->lowest;
+    u64 signal[FRAMES_ALONE], variance[FRAMES_ALONE], from = PIXEL_SIGNED ? a->from : 0, span = a->span;
     const u8 *images[FRAMES_ALONE];
     UNROLL
     for (u32 f = 0; f < frames; f++) {
@@ -81,21 +81,21 @@ DEVICE void sum_lane(struct alone *a, const uint4 *quads, u32 n, u64 bin, u32 j,
             UNROLL
             for (u32 f = 0; f < frames; f++) {
                 u64 v = load_pixel(images[f], pixel);
-                /* One comparison answers for most pixels; the job's ranges are asked only above it. */
-                if (v >= lowest && is_invalid_pixel(a->job, v)) {
+                /* One comparison answers for most pixels; the job's ranges are asked only beyond it. */
+                if (v - from >= span && is_invalid_pixel(a->job, v)) {
                     a->lost[j + f] += lose_entry(a, j + f, (u32)c, place, bin);
                     continue;
                 }
                 signal[f] += c * v;
                 if (VARIANCE)
-                    variance[f] += c2 * (v ? v : LEAST);
+                    variance[f] += c2 * ((PIXEL_SIGNED ? (i64)v > (i64)LEAST : v != 0) ? v : LEAST);
             }
         }
     }
     UNROLL
     for (u32 f = 0; f < frames; f++) {
         /* Sums over a segment go to memory once, whatever its length. */
-        struct wide s = { signal[f], 0 }, v = { variance[f], 0 };
+        struct wide s = { signal[f], PIXEL_SIGNED ? 0 - (signal[f] >> 63) : 0 }, v = { variance[f], 0 };
         put_sum(a, a->sums[j + f], HCY_SUM_SIGNAL_LO, bin, &s);
         if (VARIANCE)
             put_sum(a, a->sums[j + f], HCY_SUM_VARIANCE_LO, bin, &v);
@@ -136,6 +136,22 @@ DEVICE void sum_slice_alone(struct alone *a, u32 s, u32 frames)
                 sum_lane(a, quads + lane, slice.n, bins[lane], j, 1);
 }
 
+/* Values with no invalid one among them: each range is below, or not below their end. */
+DEVICE void find_span(struct alone *a, const hcy_azint_job *job)
+{
+    const i64 ends = (i64)1 << 32;
+    i64 from = PIXEL_SIGNED ? -ends : 0, to = ends;
+    for (u32 k = 0; k < job->n_invalid; k++) {
+        i64 lo = (i64)job->invalid[k].lo, hi = (i64)job->invalid[k].hi;
+        if (PIXEL_SIGNED && hi < 0)
+            from = hi >= from ? hi + 1 : from;
+        else if (PIXEL_SIGNED ? lo < to : (u64)lo < (u64)to)
+            to = lo;
+    }
+    a->from = (u64)from;
+    a->span = to > from ? (u64)(to - from) : 0;
+}
+
 /* A group takes up to `frames` frames, and every GROUPS-th tile of them. */
 KERNEL GROUP_OF(1)
 void gpu_azint_alone(hcy_azint_job job, struct gpu_plan_at at, u32 items, u32 frames, BUFFER(const u8, images),
@@ -149,11 +165,9 @@ void gpu_azint_alone(hcy_azint_job job, struct gpu_plan_at at, u32 items, u32 fr
     a.plan.base = base;
     a.plan.at = at;
     a.job = &job;
-    a.lowest = 0xffffffffu;
     a.shared = GROUPS > 1;
     /* Found once for the launch, as each pixel is held against it. */
-    for (u32 k = 0; k < job.n_invalid; k++)
-        a.lowest = job.invalid[k].lo < a.lowest ? job.invalid[k].lo : a.lowest;
+    find_span(&a, &job);
     for (u32 j = first; j < first + n; j++)
         /* Damaged frames are left out here, so that no loop below asks for them. */
         if (!reports[j].status) {
